@@ -327,6 +327,7 @@ static int check(void *target, struct rxw_config *config)
 	struct options *options = target;
 	char message[FSD_MESSAGE_MAX];
 
+	(void)config; /* checked already */
 	if (prepare(options, message) == 0 &&
 	    fsd_server_check(&options->settings, message) == 0)
 		return 0;

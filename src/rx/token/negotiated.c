@@ -88,6 +88,7 @@ static int ask(const struct rxw_token_options *options, struct way *way,
 		 options->realm ? "@" : "", options->realm ? options->realm : "");
 	if (options->realm)
 		o.target = name;
+	n->token.size = sizeof(n->token);
 	result = rxw_rxgk_negotiate(way->connection, &o, &n->token, error, room);
 	if (result == -RXW_ENOKEY && !options->realm) {
 		length = snprintf(name, sizeof(name), "afs-rxgk/_afs.%s@%s", options->cell,

@@ -178,7 +178,6 @@ START_TEST(mistakes)
 		{{"--nonsense"}, {"--nonsense", "--help"}},
 		{{"--nmber=3"}, {"--nmber", "did you mean --number?"}},
 		{{"--windwo", "3"}, {"--windwo", "did you mean --window?"}},
-		{{"--workers", "3"}, {"--workers", "did you mean --workers-max?"}},
 		{{"--text", ""}, {"--text", "needs a value"}},
 		{{"--item="}, {"--item", "needs a value"}},
 		{{"--affinity", "8000"}, {"--affinity", "processor 8000"}},

@@ -84,7 +84,6 @@ struct rxw_config {
 	size_t peer_memory; /* received data queued by one peer; default 32 MiB */
 
 	/* servers, per endpoint */
-	unsigned workers_min; /* default 2 */
 	unsigned workers_max; /* default 64; a service can have its own limit */
 	unsigned queue;	      /* calls that wait for a worker; further calls get BUSY; default 1024 */
 	/*
