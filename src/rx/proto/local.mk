@@ -3,7 +3,7 @@
 
 rx_sources += \
 	src/rx/proto/auth/auth.h src/rx/proto/auth/exchange.c src/rx/proto/auth/null.c \
-	src/rx/proto/auth/seal.c src/rx/proto/auth/test.c \
+	src/rx/proto/auth/seal.c \
 	src/rx/proto/call/call.h src/rx/proto/call/call.c src/rx/proto/call/deadline.c \
 	src/rx/proto/call/input.c src/rx/proto/call/timer.c \
 	src/rx/proto/conn/conn.h src/rx/proto/conn/conn.c src/rx/proto/conn/exchange.c \

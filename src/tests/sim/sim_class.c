@@ -10,6 +10,7 @@
 
 #include "proto/auth/auth.h"
 #include "sim.h"
+#include "tests/support/test_class.h"
 
 #define BASE 1700000000 /* rxkad: the wall clock when a run begins, seconds since 1970 */
 

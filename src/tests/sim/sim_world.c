@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim.h"
+#include "tests/support/test_class.h"
 
 #define BURST (20 * RXW_MS)
 

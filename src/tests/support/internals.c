@@ -5,6 +5,7 @@
 #include "internals.h"
 #include "io/io_sock.h"
 #include "proto/auth/auth.h"
+#include "tests/support/test_class.h"
 
 const size_t internals_connection_size = sizeof(struct rxw_connection);
 const size_t internals_call_size = sizeof(struct rxw_call);

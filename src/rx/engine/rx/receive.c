@@ -369,8 +369,8 @@ static bool busy_poll(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t
 
 /*
  * Before a caller that receives bulk sleeps: delay, so that packets coalesce. Otherwise the first
- * datagrams of each burst wake it, which costs the sender more than sending the burst, and each causes
- * an ACK of its own. Not beyond `until`, when a timer is due.
+ * datagrams of each burst wake it, which costs the sender more than sending the burst, and each
+ * burst causes an ACK of its own. Not beyond `until`, when a timer is due.
  */
 static bool delay_receive(struct rxw_shard *s, uint64_t now, uint64_t until)
 {
@@ -539,8 +539,8 @@ static void record_batch(struct rxw_shard *s, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		bytes += s->rx.entry[i].length;
 	/*
-	 * The end of a burst is smaller than a full burst: it takes several small batches to leave
-	 * the bulk state.
+	 * A burst ends with a smaller batch: it takes several small batches to leave the bulk
+	 * state.
 	 */
 	s->rx.last_bytes -= s->rx.last_bytes / 16;
 	if (s->rx.last_bytes < bytes)

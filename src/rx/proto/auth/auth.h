@@ -21,8 +21,6 @@ struct rxw_security {
 };
 
 extern struct rxw_security rxw_security_null_class;
-/* For tests only: index 251; 8 bytes before the data, 12 after, all bytes changed, slow. */
-extern struct rxw_security rxw_security_test_class;
 
 struct rxw_auth_job;
 

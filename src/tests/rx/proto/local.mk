@@ -9,8 +9,8 @@ src_tests_rx_proto_auth_test_exchange_SOURCES = src/tests/rx/proto/auth/test_exc
 check_tests += src/tests/rx/proto/auth/test_null
 src_tests_rx_proto_auth_test_null_SOURCES = src/tests/rx/proto/auth/test_null.c $(proto_bench)
 
-check_tests += src/tests/rx/proto/auth/test_test
-src_tests_rx_proto_auth_test_test_SOURCES = src/tests/rx/proto/auth/test_test.c $(proto_bench)
+check_tests += src/tests/rx/proto/auth/test_class
+src_tests_rx_proto_auth_test_class_SOURCES = src/tests/rx/proto/auth/test_class.c $(proto_bench)
 
 check_tests += src/tests/rx/proto/call/test_call
 src_tests_rx_proto_call_test_call_SOURCES = src/tests/rx/proto/call/test_call.c $(proto_bench)

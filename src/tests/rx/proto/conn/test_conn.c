@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "tests/rx/proto/bench.h"
+#include "tests/support/test_class.h"
 
 static struct bench b;
 static struct bench_conn *c;

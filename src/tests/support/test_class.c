@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 #include "base/wire.h"
-#include "proto/auth/auth.h"
+#include "tests/support/test_class.h"
 
 #define TEST_INDEX 251
 #define TEST_HEAD  8u

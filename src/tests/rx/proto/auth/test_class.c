@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tests/rx/proto/bench.h"
+#include "tests/support/test_class.h"
 
 static const struct rxw_security_id id = {1, 4, 3, 251, true}, peers = {1, 4, 3, 251, false};
 static const struct rxw_security_class *k = &rxw_security_test_class.class;
