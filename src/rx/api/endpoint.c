@@ -101,11 +101,14 @@ static uint32_t room_packets(const struct rxw_io_group *g)
 	return room > UINT32_MAX ? UINT32_MAX : (uint32_t)room;
 }
 
-static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind)
+static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind,
+			const struct rxw_endpoint_options *options)
 {
 	const struct rxw_config *c = &ep->config;
 	struct rxw_io_options o = {.bind = *bind,
-				   .sockets = listeners_of(c, ep->server),
+				   .sockets = options->socket_count ? (unsigned)options->socket_count
+								    : listeners_of(c, ep->server),
+				   .given = options->socket_count ? options->sockets : NULL,
 				   .batch = ep->constants.batch,
 				   .gso = c->gso != RXW_OFF,
 				   .gro = c->gro != RXW_OFF,
@@ -124,7 +127,8 @@ static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind)
 		return 0;
 	}
 	errno = -r;
-	return r == -EADDRINUSE ? -RXW_EADDRINUSE : -RXW_ESYS;
+	return r == -EADDRINUSE ? -RXW_EADDRINUSE : r == -EINVAL && o.given ? -RXW_EINVAL
+									       : -RXW_ESYS;
 }
 
 static int start(struct rxw_endpoint *ep)
@@ -276,7 +280,8 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	const char *text;
 	int r;
 
-	if (!engine || !endpoint || (options && !sized_read(&o, sizeof(o), options)))
+	if (!engine || !endpoint || (options && !sized_read(&o, sizeof(o), options)) ||
+	    o.socket_count > RXW_MAX_SHARDS || (o.socket_count && !o.sockets))
 		return -RXW_EINVAL;
 	*endpoint = NULL;
 	if (!rxw_addr_set(&bind, o.address ? o.address : (struct sockaddr *)&any,
@@ -302,7 +307,7 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	rxw_mutex_init(&ep->peer_lock);
 	rxw_mutex_init(&ep->unvalidated_lock);
 	set_params(ep);
-	r = open_sockets(ep, &bind);
+	r = open_sockets(ep, &bind, &o);
 	if (!r)
 		r = start(ep);
 	if (!r && !ep->paused)

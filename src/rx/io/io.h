@@ -77,6 +77,7 @@ struct rxw_io_sock;
 struct rxw_io_options {
 	struct rxw_addr bind;       /* port 0 = ephemeral */
 	unsigned sockets;           /* 1..64 */
+	const int *given;           /* bound sockets, `sockets` of them, to duplicate; NULL = none */
 	unsigned batch;             /* 1..64 */
 	int gso, gro;               /* 0 off, 1 wanted */
 	bool plain;                 /* the simplest back-end: one sendmsg/recvmsg per datagram */
@@ -111,8 +112,9 @@ struct rxw_io_group {
  * Open and bind. The first socket is bound without SO_REUSEPORT, to detect a port in use; then the
  * others join it. If the kernel refuses an option, the group works without it and logs one line
  * (see `warned`); it may have fewer sockets than requested (g->count >= 1). A group of IPv6 does
- * not take the IPv4 port (IPV6_V6ONLY). Returns 0 or a negative errno (-EADDRINUSE ...), and then
- * the group is empty.
+ * not take the IPv4 port (IPV6_V6ONLY). With `given`, `bind` is not used, and all sockets must be
+ * bound to the address of the first (else -EINVAL). Returns 0 or a negative errno (-EADDRINUSE
+ * ...), and then the group is empty.
  */
 int rxw_io_open(struct rxw_io_group *g, const struct rxw_io_options *options);
 void rxw_io_close(struct rxw_io_group *g);

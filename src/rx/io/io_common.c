@@ -41,7 +41,7 @@ static const struct rxw_io_backend *choose(const struct rxw_io_options *o)
 
 /* Add a socket. On failure it is closed and the group is unchanged. */
 static int add_socket(struct rxw_io_group *g, const struct rxw_io_options *o,
-		      const struct rxw_addr *join)
+		      const struct rxw_addr *join, int given)
 {
 	struct rxw_io_sock *s = calloc(1, sizeof(*s));
 	int rc;
@@ -60,7 +60,7 @@ static int add_socket(struct rxw_io_group *g, const struct rxw_io_options *o,
 		rxw_io_warn(s, RXW_IO_WARN_INJECT, "fault injection: invalid rule \"%s\"",
 			    o->inject);
 	else
-		rc = rxw_io_sock_open(s, o, join);
+		rc = rxw_io_sock_open(s, o, join, given);
 	if (rc < 0) {
 		rxw_io_sock_close(s);
 		return rc;
@@ -88,11 +88,18 @@ static void open_others(struct rxw_io_group *g, const struct rxw_io_options *o)
 	int rc = rxw_io_sock_share(g->sock[0]);
 
 	while (rc == 0 && g->count < o->sockets)
-		rc = add_socket(g, o, &g->bound);
+		rc = add_socket(g, o, &g->bound, -1);
 	if (rc < 0)
 		rxw_io_warn(g->sock[0], RXW_IO_WARN_REUSEPORT,
 			    "only %u of %u sockets could share the port (SO_REUSEPORT: %s)",
 			    g->count, o->sockets, strerror(-rc));
+}
+
+/* Let the kernel select the socket by connection id. */
+static void steer(struct rxw_io_group *g, const struct rxw_io_options *o)
+{
+	int rc;
+
 	if (g->count < 2 || o->steer == 1)
 		return;
 	rc = rxw_io_sock_steer(g->sock[0], g->count, o->steer == 2);
@@ -103,6 +110,34 @@ static void open_others(struct rxw_io_group *g, const struct rxw_io_options *o)
 			    "decide which socket a datagram reaches", strerror(-rc));
 }
 
+/* The application's sockets: all of them, or none. */
+static int open_given(struct rxw_io_group *g, const struct rxw_io_options *options)
+{
+	struct rxw_io_options o = *options;
+	int rc = rxw_io_sock_address(o.given[0], &o.bind);
+
+	while (rc == 0 && g->count < o.sockets)
+		rc = add_socket(g, &o, NULL, o.given[g->count]);
+	if (rc == 0)
+		g->bound = o.bind;
+	return rc;
+}
+
+static int open_own(struct rxw_io_group *g, const struct rxw_io_options *options)
+{
+	int rc;
+
+	if (!options->bind.len || (options->bind.u.sa.sa_family != AF_INET &&
+				   options->bind.u.sa.sa_family != AF_INET6))
+		return -EAFNOSUPPORT;
+	rc = add_socket(g, options, NULL, -1);
+	if (rc == 0)
+		rc = read_bound(g);
+	if (rc == 0 && options->sockets > 1)
+		open_others(g, options);
+	return rc;
+}
+
 int rxw_io_open(struct rxw_io_group *g, const struct rxw_io_options *options)
 {
 	int rc;
@@ -110,19 +145,13 @@ int rxw_io_open(struct rxw_io_group *g, const struct rxw_io_options *options)
 	memset(g, 0, sizeof(*g));
 	if (options->sockets < 1 || options->sockets > sizeof(g->sock) / sizeof(g->sock[0]))
 		return -EINVAL;
-	if (!options->bind.len || (options->bind.u.sa.sa_family != AF_INET &&
-				   options->bind.u.sa.sa_family != AF_INET6))
-		return -EAFNOSUPPORT;
-	rc = add_socket(g, options, NULL);
-	if (rc == 0)
-		rc = read_bound(g);
+	rc = options->given ? open_given(g, options) : open_own(g, options);
 	if (rc < 0) {
 		rxw_io_close(g);
 		return rc;
 	}
 	g->backend = g->sock[0]->backend->name;
-	if (options->sockets > 1)
-		open_others(g, options);
+	steer(g, options);
 	return 0;
 }
 

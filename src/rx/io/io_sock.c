@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One socket: create, configure, bind. An option that the kernel refuses is logged once. */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdio.h>
@@ -221,8 +222,62 @@ int rxw_io_sock_share(struct rxw_io_sock *s)
 #endif
 }
 
+/* Duplicate a socket of the application. -EINVAL: it is not a UDP socket bound to `a`. */
+static int take_given(struct rxw_io_sock *s, int fd, const struct rxw_addr *a)
+{
+	struct rxw_addr bound;
+	int rc = rxw_io_sock_address(fd, &bound);
+
+	if (rc < 0)
+		return rc;
+	if (!rxw_addr_equal(&bound, a))
+		return -EINVAL;
+	s->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return s->fd < 0 ? -errno : 0;
+}
+
+/* A dual-stack socket: peers with IPv4 would have mapped addresses, which are not supported. */
+static bool takes_ipv4_too(int fd, const struct rxw_addr *bound)
+{
+	socklen_t len = sizeof(int);
+	int only = 0;
+
+	return bound->u.sa.sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_UNSPECIFIED(&bound->u.in6.sin6_addr) &&
+	       (getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &len) < 0 || !only);
+}
+
+int rxw_io_sock_address(int fd, struct rxw_addr *bound)
+{
+	int type = 0, protocol = 0;
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(type);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0)
+		return errno == ENOTSOCK ? -EINVAL : -errno;
+	len = sizeof(protocol);
+	if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0)
+		return -errno;
+	len = sizeof(ss);
+	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0)
+		return -errno;
+	if (type != SOCK_DGRAM || protocol != IPPROTO_UDP ||
+	    !rxw_addr_set(bound, (struct sockaddr *)&ss, len) || !rxw_addr_port(bound))
+		return -EINVAL;
+	return takes_ipv4_too(fd, bound) ? -EINVAL : 0;
+}
+
+static int new_socket(struct rxw_io_sock *s)
+{
+	s->fd = socket(s->family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
+	if (s->fd < 0)
+		return -errno;
+	/* One group per family: an IPv6 socket does not take the IPv4 port. */
+	return s->family == AF_INET6 ? set_int(s->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) : 0;
+}
+
 int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
-		     const struct rxw_addr *join)
+		     const struct rxw_addr *join, int given)
 {
 	int rc;
 
@@ -235,11 +290,8 @@ int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
 	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->wake_fd < 0)
 		return -errno;
-	s->fd = socket(s->family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
-	if (s->fd < 0)
-		return -errno;
-	/* One group per family: an IPv6 socket does not take the IPv4 port. */
-	if (s->family == AF_INET6 && (rc = set_int(s->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1)) < 0)
+	rc = given >= 0 ? take_given(s, given, &o->bind) : new_socket(s);
+	if (rc < 0)
 		return rc;
 	set_buffers(s, o);
 #ifdef SO_RXQ_OVFL
@@ -249,6 +301,8 @@ int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
 	set_family_options(s);
 	probe_batches(s);
 	probe_gso(s, o);
+	if (given >= 0)
+		return 0;
 	return join ? bind_joining(s, join) : bind_first(s, &o->bind);
 }
 

@@ -154,9 +154,14 @@ static inline void rxw_io_unlock(struct rxw_io_sock *s)
 void rxw_io_warn(struct rxw_io_sock *s, enum rxw_io_warning once, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* io_sock.c: open one socket; `port` != NULL joins that bound address. 0 or a negative errno. */
+/*
+ * io_sock.c: open one socket. `join` != NULL joins that bound address; `given` >= 0 is a bound
+ * socket to duplicate. 0 or a negative errno.
+ */
 int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
-		     const struct rxw_addr *join);
+		     const struct rxw_addr *join, int given);
+/* The address of a bound UDP socket. 0 or a negative errno; -EINVAL: it is not usable. */
+int rxw_io_sock_address(int fd, struct rxw_addr *bound);
 void rxw_io_sock_close(struct rxw_io_sock *s);
 /* Let more sockets bind the port of a bound socket. 0 or a negative errno. */
 int rxw_io_sock_share(struct rxw_io_sock *s);

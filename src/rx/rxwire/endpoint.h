@@ -20,13 +20,21 @@ struct rxw_endpoint_options {
 	const char *version_text; /* answer to VERSION, at most 64 bytes; NULL = "rxwire" */
 	/* nonzero: receive nothing before rxw_endpoint_start(), so that services can be added */
 	int paused;
+	/*
+	 * Bound UDP sockets to use instead of `address`, for example from systemd: all of one address
+	 * and port, with SO_REUSEPORT if there are several; an IPv6 wildcard with IPV6_V6ONLY. Each
+	 * gets a thread, and `listeners` is ignored. The endpoint uses duplicates; the caller may close its own descriptors afterwards.
+	 */
+	const int *sockets;
+	size_t socket_count; /* at most 64; 0 = none */
 };
 
 /*
  * Bind a port, start the threads and attach the endpoint to the engine. `options` may be NULL: a
  * client on any free IPv4 port. The IPv6 wildcard address accepts IPv6 only. Calls to services
  * that have not been added are refused. The caller owns the endpoint. Errors: -RXW_EADDRINUSE,
- * -RXW_ESYS (errno), -RXW_EINVAL, -RXW_ENOMEM. Any thread.
+ * -RXW_ESYS (errno), -RXW_ENOMEM; -RXW_EINVAL, also if a socket of `sockets` is not a bound UDP
+ * socket or differs from the first in its address. Any thread.
  */
 int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options,
 			rxw_endpoint **endpoint);

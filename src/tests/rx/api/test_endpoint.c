@@ -319,6 +319,113 @@ START_TEST(several_endpoints)
 }
 END_TEST
 
+/* A UDP socket bound to loopback and `port` (0: a free one) that others may join. */
+static int bound_socket(in_port_t *port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = *port };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), one = 1;
+	socklen_t length = sizeof(in);
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)), 0);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&in, sizeof(in)), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&in, &length), 0);
+	*port = in.sin_port;
+	return fd;
+}
+
+static int32_t answer(rxw_call *call, void *context)
+{
+	(void)context;
+	return rxw_call_write(call, "yes!", 4) == 4 ? 0 : 1;
+}
+
+/* As from systemd: the endpoint serves on sockets that were bound before. */
+START_TEST(given_sockets)
+{
+	struct rxw_service_options service = { .size = sizeof(service), .id = 900, .handler = answer };
+	struct rxw_endpoint_options o = { .size = sizeof(o), .server = 1, .socket_count = 2 };
+	struct rxw_effective e = { .size = sizeof(e) };
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+	rxw_connection *connection;
+	rxw_endpoint *endpoint;
+	in_port_t port = 0;
+	char buffer[8];
+	int fd[2];
+
+	fd[0] = bound_socket(&port);
+	fd[1] = bound_socket(&port);
+	o.sockets = fd;
+	ck_assert_int_eq(rxw_endpoint_create(bed.server_engine, &o, &endpoint), 0);
+	close(fd[0]);
+	close(fd[1]);
+	ck_assert_int_eq(rxw_service_add(endpoint, &service, NULL), 0);
+	ck_assert_int_eq(rxw_endpoint_address(endpoint, &address, &length), 0);
+	ck_assert_uint_eq(((struct sockaddr_in *)&address)->sin_port, port);
+	ck_assert_int_eq(rxw_endpoint_effective(endpoint, &e), 0);
+	ck_assert_uint_eq(e.listeners, 2);
+	for (unsigned i = 0; i < 8; i++) {
+		rxw_call *call;
+
+		ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&address,
+						       length, 900, NULL, &connection), 0);
+		ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
+		ck_assert_int_eq(rxw_call_read(call, buffer, sizeof(buffer)), 4);
+		ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+		rxw_connection_release(connection);
+	}
+	ck_assert_int_eq(rxw_endpoint_destroy(endpoint), 0);
+}
+END_TEST
+
+static int create_on(const int *fd, size_t count)
+{
+	struct rxw_endpoint_options o = { .size = sizeof(o), .sockets = fd, .socket_count = count };
+	rxw_endpoint *endpoint;
+	int r = rxw_endpoint_create(bed.client_engine, &o, &endpoint);
+
+	if (!r)
+		ck_assert_int_eq(rxw_endpoint_destroy(endpoint), 0);
+	return r;
+}
+
+START_TEST(unusable_sockets)
+{
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+	in_port_t port = 0, other = 0;
+	int pair[2], tcp[2], file[2], unbound[2], dual[2], zero = 0;
+
+	pair[0] = bound_socket(&port);
+	pair[1] = bound_socket(&other);
+	tcp[0] = socket(AF_INET, SOCK_STREAM, 0);
+	unbound[0] = socket(AF_INET, SOCK_DGRAM, 0);
+	file[0] = dup(STDIN_FILENO);
+	ck_assert_int_eq(create_on(pair, 1), 0);
+	ck_assert_int_eq(create_on(pair, 2), -RXW_EINVAL); /* two ports */
+	ck_assert_int_eq(create_on(tcp, 1), -RXW_EINVAL);
+	ck_assert_int_eq(create_on(unbound, 1), -RXW_EINVAL);
+	ck_assert_int_eq(create_on(file, 1), -RXW_EINVAL);
+	ck_assert_int_eq(create_on(NULL, 1), -RXW_EINVAL);
+	ck_assert_int_eq(create_on(pair, 65), -RXW_EINVAL);
+	dual[0] = socket(AF_INET6, SOCK_DGRAM, 0);
+	if (dual[0] >= 0 &&
+	    !setsockopt(dual[0], IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) &&
+	    !bind(dual[0], (struct sockaddr *)&six, sizeof(six)))
+		ck_assert_int_eq(create_on(dual, 1), -RXW_EINVAL);
+	close(file[0]);
+	file[0] = -1;
+	ck_assert_int_eq(create_on(file, 1), -RXW_ESYS);
+	close(pair[0]);
+	close(pair[1]);
+	close(tcp[0]);
+	close(unbound[0]);
+	if (dual[0] >= 0)
+		close(dual[0]);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("endpoint");
@@ -343,6 +450,8 @@ int main(void)
 	tcase_add_test(tc, four_calls_on_a_connection);
 	tcase_add_test(tc, fifth_call_waits);
 	tcase_add_test(tc, several_endpoints);
+	tcase_add_test(tc, given_sockets);
+	tcase_add_test(tc, unusable_sockets);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
 	failed = srunner_ntests_failed(r);
