@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Each public function is in a man page of section 3, with its prototype. The synopses agree with the headers. Each
-# public constant is in some page. Neither groff nor mandoc reports a fault in a page.
+# public constant is in some page. The members of public structures are shown as in the headers. rxwire(3) lists the
+# functions by page. Neither groff nor mandoc reports a fault in a page.
 
 export LC_ALL=C
 top=${top_srcdir:-$(dirname "$0")/../..}
@@ -10,9 +11,15 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 status=0
 
+# Names that a page describes.
+names() {
+	awk '/^\.SH NAME/ { on = 1; next } /^\.SH/ { on = 0 } on { sub(/\\-.*/, ""); print }' "$1" |
+		tr -c 'a-z0-9_' '\n' | grep '^rxw_'
+}
+
 for page in "$top"/doc/man/rxw*.3; do
-	awk '/^\.SH NAME/ { on = 1; next } /^\.SH/ { on = 0 } on' "$page"
-done | tr -c 'a-z0-9_' '\n' | sort -u > "$dir/named"
+	names "$page"
+done | sort -u > "$dir/named"
 functions=$(sed -n 's/^[[:space:]]*\(rxw_[a-z0-9_]*\);.*/\1/p' "$top/src/rx/librxwire.map")
 for f in $functions; do
 	if ! grep -qx "$f" "$dir/named"; then
@@ -24,10 +31,11 @@ done
 # The page that names a function also has its prototype.
 for page in "$top"/doc/man/rxw*.3; do
 	awk '/^\.SH SYNOPSIS/ { on = 1; next } /^\.SH/ { on = 0 } on' "$page" > "$dir/synopsis"
-	for f in $(awk '/^\.SH NAME/ { on = 1; next } /^\.SH/ { on = 0 } on { sub(/\\-.*/, ""); print }' "$page" |
-		tr -c 'a-z0-9_' '\n' | grep '^rxw_'); do
-		echo "$functions" | grep -qx "$f" || continue
-		if ! grep -q "[ *\"]$f(" "$dir/synopsis"; then
+	for f in $(names "$page"); do
+		if grep -q "[ *\"]$f(" "$dir/synopsis"; then
+			base=${page##*/}
+			echo "${base%.3} $f" >> "$dir/pages"
+		elif echo "$functions" | grep -qx "$f"; then
 			echo "FAIL: ${page##*/} names $f without its prototype"
 			status=1
 		fi
@@ -95,6 +103,72 @@ if ! $CC -std=gnu17 -Wall -Werror -I"$top/src/rx" -fsyntax-only "$dir/synopsis.c
 	status=1
 fi
 [ "$n" -ge 60 ] || { echo "FAIL: only $n prototypes found in doc/man"; status=1; }
+
+# Members of structures, one a line: "FILE STRUCTURE MEMBER". Comments and layout do not count.
+members() {
+	awk '
+		FNR == 1 { name = "" }
+		/^struct rxw_[a-z_]* \{/ { name = $2; text = ""; next }
+		name != "" && /^\};/ {
+			gsub(/\/\*([^*]|\*+[^*\/])*\*+\//, " ", text)
+			gsub(/[ \t\n]+/, " ", text)
+			gsub(/ ?\* ?/, "*", text)
+			gsub(/ ?\( ?/, "(", text)
+			gsub(/ ?\) ?/, ")", text)
+			gsub(/ ?, ?/, ",", text)
+			file = FILENAME
+			sub(/.*\//, "", file)
+			n = split(text, member, / ?; ?/)
+			for (i = 1; i < n; i++) {
+				sub(/^ /, "", member[i])
+				print file, name, member[i]
+			}
+			name = ""
+		}
+		name != "" { text = text " " $0 }' "$@"
+}
+
+# A man page shows each public structure as its header declares it. The members of rxw_xdr are private; rxw_stats(3)
+# describes its members in lists.
+members "$top"/src/rx/rxwire/*.h > "$dir/declared"
+for page in "$top"/doc/man/rxw*.3; do
+	sed 's/\\-/-/g; s/\\e/\\/g' "$page" > "$dir/${page##*/}"
+	members "$dir/${page##*/}"
+done > "$dir/shown"
+for name in $(awk '{ print $2 }' "$dir/declared" | uniq); do
+	case $name in rxw_xdr | rxw_stats | rxw_effective | rxw_call_stats) continue ;; esac
+	if ! grep -q "^[^ ]* $name " "$dir/shown"; then
+		echo "FAIL: no page in doc/man shows the members of struct $name"
+		status=1
+	fi
+done
+for shown in $(awk '{ print $1 "/" $2 }' "$dir/shown" | uniq); do
+	page=${shown%/*} name=${shown#*/}
+	grep "^[^ ]* $name " "$dir/declared" | sed 's/^[^ ]* //' > "$dir/a"
+	grep "^$page $name " "$dir/shown" | sed 's/^[^ ]* //' > "$dir/b"
+	if ! diff "$dir/a" "$dir/b" > "$dir/log"; then
+		echo "FAIL: struct $name in $page (>) differs from its header (<)"
+		cat "$dir/log"
+		status=1
+	fi
+done
+structures=$(awk '{ print $2 }' "$dir/shown" | sort -u | wc -l)
+[ "$structures" -ge 25 ] || { echo "FAIL: only $structures structures found in doc/man"; status=1; }
+
+# rxwire(3) lists each function with the page that has it.
+awk '
+	/^\.SH FUNCTIONS/ { on = 1; next }
+	/^\.SH/ { on = 0 }
+	!on { next }
+	/ \(3\)$/ { page = $(NF - 1) }
+	/^\.BR rxw_[a-z0-9_]* \(\)/ { print page, $2 }' "$top/doc/man/rxwire.3" | sort > "$dir/listed"
+sort "$dir/pages" > "$dir/a"
+if ! diff "$dir/a" "$dir/listed" > "$dir/log"; then
+	echo "FAIL: the list of functions in rxwire.3 (>) differs from the pages (<)"
+	cat "$dir/log"
+	status=1
+fi
+
 [ $status -ne 0 ] || echo "man pages name $(echo "$functions" | wc -l) functions, $n prototypes agree;" \
-	"they explain $(echo "$constants" | wc -l) constants"
+	"they explain $(echo "$constants" | wc -l) constants and show $structures structures"
 exit $status
