@@ -36,6 +36,7 @@ flags="-g -O1 -std=gnu17 -D_GNU_SOURCE -include $build/config.h -fno-strict-alia
 wrap=-Wl,--wrap=clock_gettime,--wrap=nanosleep,--wrap=pthread_create,--wrap=rxw_random
 crypto=$(pkg-config --libs libcrypto krb5 krb5-gssapi 2> /dev/null || echo -lcrypto -lkrb5 -lgssapi_krb5)
 inih=$(pkg-config --libs inih 2> /dev/null || echo -linih)
+jansson=$(pkg-config --libs jansson 2> /dev/null || echo -ljansson)
 
 # compile COMPILER FLAGS...: what the targets look into, each file once.
 compile() {
@@ -64,7 +65,7 @@ objects() {
 			"$dir"/obj/rx-api-*.o "$dir/obj/tests-robustness-fuzz-world.o" $wrap -pthread
 		;;
 	keytab | rxgk | rxkad) echo "$dir"/obj/rx-*.o "$crypto" -pthread ;;
-	xg) echo "$dir"/obj/rxgen-*.o "$dir/obj/rx-base-hash.o" ;;
+	xg) echo "$dir"/obj/rxgen-*.o "$dir/obj/rx-base-hash.o" "$jansson" ;;
 	*) echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o ;;
 	esac
 }
