@@ -136,7 +136,7 @@ for page in "$top"/doc/man/rxw*.3; do
 	members "$dir/${page##*/}"
 done > "$dir/shown"
 for name in $(awk '{ print $2 }' "$dir/declared" | uniq); do
-	case $name in rxw_xdr | rxw_stats | rxw_effective | rxw_call_stats) continue ;; esac
+	case $name in rxw_xdr) continue ;; esac
 	if ! grep -q "^[^ ]* $name " "$dir/shown"; then
 		echo "FAIL: no page in doc/man shows the members of struct $name"
 		status=1

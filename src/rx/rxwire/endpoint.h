@@ -21,9 +21,10 @@ struct rxw_endpoint_options {
 	/* nonzero: receive nothing before rxw_endpoint_start(), so that services can be added */
 	int paused;
 	/*
-	 * Bound UDP sockets to use instead of `address`, for example from systemd: all of one address
-	 * and port, with SO_REUSEPORT if there are several; an IPv6 wildcard with IPV6_V6ONLY. Each
-	 * gets a thread, and `listeners` is ignored. The endpoint uses duplicates; the caller may close its own descriptors afterwards.
+	 * Bound UDP sockets to use instead of `address`, for example from systemd: all of one
+	 * address and port, with SO_REUSEPORT if there are several; an IPv6 wildcard with
+	 * IPV6_V6ONLY. Each gets a thread, and `listeners` is ignored. The endpoint uses
+	 * duplicates; the caller may close its own descriptors afterwards.
 	 */
 	const int *sockets;
 	size_t socket_count; /* at most 64; 0 = none */
