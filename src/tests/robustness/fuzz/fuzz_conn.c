@@ -42,8 +42,7 @@ static uint8_t byte(struct world *w)
 }
 
 /*
- * -- Effects of the protocol core
- * ------------------------------------------------------------------
+ * -- Effects of the protocol core ----------------------------------------------------------------
  */
 
 static void check_header(struct world *w, const uint8_t *bytes, size_t size, struct rxw_header *h)
