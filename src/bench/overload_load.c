@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * More calls than a server can serve. The server's handlers sleep. The client writes its own
- * packets (protocol core only), so that it can offer calls at a fixed rate and does not retry after
+ * packets (layer base only), so that it can offer calls at a fixed rate and does not retry after
  * BUSY. Each prints one line of JSON at the end.
  */
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A simulated network with a virtual clock. The I/O layer is replaced, and all events come from a
- * seed.
+ * A simulated network with a virtual clock. The layers base and proto are the real ones, the rest
+ * is simulated from a seed.
  */
 #ifndef RXW_TESTS_SIM_H
 #define RXW_TESTS_SIM_H

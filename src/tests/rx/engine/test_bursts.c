@@ -209,7 +209,7 @@ START_TEST(many_calls_of_one_burst)
 	}
 	s = h_stats(bed.server);
 	ck_assert_uint_eq(s.calls_started, 3 * 4 * CALLS);
-	/* Packets sent by the I/O layer, and those sent again after a refusal. */
+	/* As counted by the protocol core, with packets that it sent again after a refusal. */
 	ck_assert_uint_ge(s.packets_sent[RXW_DATA], 3 * 4 * CALLS);
 	/* Requests of one burst form one batch, and so do their replies. */
 	if (_i == 0 && e.gso && e.gro)

@@ -64,7 +64,7 @@ START_TEST(one_looks)
 END_TEST
 
 #define STEP	(100 * RXW_MS / 1000) /* between two batches of a flood */
-#define WAITED	RXW_MS		      /* longest delay of a reader while the socket is full */
+#define WAITED	RXW_MS		      /* longest delay of a reader */
 #define BATCHES 40u
 
 static struct reader {

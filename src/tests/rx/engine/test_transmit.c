@@ -22,8 +22,8 @@ static uint64_t packets(const struct rxw_stats *s)
 }
 
 /*
- * Counters of the sender: packets sent by the I/O layer equal those transmitted, and bound
- * arrivals.
+ * Neither the sender's datagrams nor the packets received exceed the packets that the sender's
+ * protocol core counted.
  */
 static void check_sender(rxw_endpoint *sender, rxw_endpoint *receiver, unsigned place, bool refusal)
 {
