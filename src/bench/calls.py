@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Small calls, 100 bytes each way: ours in their forms, OpenAFS's library's, and raw datagrams."""
+"""Small calls, 100 bytes each way: our API variants, OpenAFS's library, and raw datagrams."""
 import os
 
 import ours
@@ -9,7 +9,7 @@ from spending import alone, both_ends
 
 BYTES = "100"
 IN_FLIGHT = (1, 4, 64)
-MANY = 1024  # by callbacks only: no thread for each
+MANY = 1024  # with callbacks only: no thread per call
 CALLERS = (1, 4, 16, 64)  # threads tried with OpenAFS's library
 LATENCIES = ("p50_us", "p99_us", "p999_us", "max_us")
 APART, TOGETHER = (0, 1), (0, 0)  # processors of client and server
@@ -49,7 +49,7 @@ class Rpc(Contestant):
 
 
 class RawCall(Contestant):
-    """src/bench/rawcall: as many bytes as a packet of such a call, there and back."""
+    """src/bench/rawcall: the size of such a call's packets, each way."""
 
     def __init__(self, place, name, mode, x, seconds, cpus=(None, None)):
         super().__init__(place, name)
@@ -65,14 +65,14 @@ class RawCall(Contestant):
 
 
 class OpenAfsRpc(Contestant):
-    """The same on OpenAFS's library: a thread for each call in flight, as it has no other way."""
+    """The same with OpenAFS's library: one thread per call in flight, its only way."""
 
     def __init__(self, place, x, seconds):
         super().__init__(place, "OpenAFS library rpc")
         self.x = x
         self.seconds = seconds
-        self.rate = 4000  # calls/s of the last run: how many make `seconds`
-        if x > 16:  # it loses packets, and then waits
+        self.rate = 4000  # calls/s of the last run, to choose the number for `seconds`
+        if x > 16:  # it loses packets, and then waits for timeouts
             self.every, self.counted = 4, False
 
     def sample(self, count=False):
@@ -94,7 +94,7 @@ class OpenAfsRpc(Contestant):
 
 
 def alone_in_flight(place, seconds):
-    """One call at a time: where the two ends run and whether they sleep decides."""
+    """One call at a time: the CPUs of the two ends and their sleeping determine the result."""
     made = [RawCall(place, "raw datagrams, blocking", "block", 1, seconds),
             RawCall(place, "raw datagrams, polling", "poll", 1, seconds)]
     for text, cpus in (("a core each", APART), ("one core", TOGETHER)):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-Security classes: the same transfer at each class and level, beside what the ciphers alone allow. A
-limit is 1/(1/a + 1/b): b is the rate of the null class, a that of cipher and checksum alone.
+Security classes: the same transfer at each class and level, compared with the limit set by the
+ciphers. The limit is 1/(1/a + 1/b): b is the rate of the null class, a that of cipher and checksum
+alone.
 """
 import os
 import struct
@@ -18,9 +19,9 @@ IN_FLIGHT = (1, 64)  # small calls
 KEY_KRB5, KEY_RXGK, KVNO = 2, 1, 7
 KEY_BYTES = {17: 16, 18: 32, 19: 16, 20: 32}
 RATES = "ciphers"
-BURST = 45  # packets that are sealed at a time
+BURST = 45  # packets sealed per batch
 
-# Class, level, enctype of the key (0: as it is), part of the bytes that are moved.
+# Class, level, enctype of the key (0: fixed), part of the bytes to move.
 LEVELS = [("null", None, 0, 1 / 2),
           ("rxkad", "clear", 18, 1 / 2), ("rxkad", "auth", 18, 1 / 2),
           ("rxkad", "crypt", 18, 1 / 4),
@@ -38,7 +39,8 @@ TITLES = [title(*level[:3]) for level in LEVELS]
 
 
 def key_file(place, klass, enctype):
-    """A KeyFileExt with one fresh key, for the owner alone; it goes with the folder of the run."""
+    """A KeyFileExt with one fresh key, readable by the owner only. It is removed with the run's
+    folder."""
     path = os.path.join(place.work, f"keys-{klass}-{enctype}")
     if not os.path.exists(path):
         key = os.urandom(KEY_BYTES[enctype])
@@ -49,7 +51,7 @@ def key_file(place, klass, enctype):
 
 
 def options(place, klass, level, enctype):
-    """Of rxperf: (the client's, the server's)."""
+    """Options for rxperf: (the client's, the server's)."""
     if klass == "null":
         return [], []
     server = ["-x", klass, "--key-file", key_file(place, klass, enctype)]
@@ -62,7 +64,7 @@ def ends(r):
 
 
 def own_figures(r):
-    """What both ends say of themselves, beside rates."""
+    """Further results from the reports of both ends, besides rates."""
     made = {}
     if r["bytes"]:
         gigabytes = r["bytes"] / 1e9
@@ -108,7 +110,8 @@ class Classed(Contestant):
 
 
 class Called(calls.Rpc):
-    """Small calls, `x` in flight, at one class and level: does it cost a thread switch more?"""
+    """Small calls, `x` in flight, at one class and level: shows the cost of a thread switch, if
+    any."""
 
     def __init__(self, place, x, klass, level, enctype, seconds=1):
         super().__init__(place, f"calls, {title(klass, level, enctype)}", "blocking", x, seconds)
@@ -120,7 +123,7 @@ class Called(calls.Rpc):
 
 
 class Rates(Contestant):
-    """What libcrypto and fcrypt make without a network, on one core."""
+    """Rates of libcrypto and fcrypt without a network, on one core."""
 
     counted = False
     x = 1
@@ -129,8 +132,8 @@ class Rates(Contestant):
         place = self.place
         made, _, _ = run_client([place.program("src/bench/rxgk")])
         try:
-            place.openafs_programs()  # they bring the library that has its fcrypt
-        except Missing:  # without it ours are measured alone
+            place.openafs_programs()  # they include the library with OpenAFS's fcrypt
+        except Missing:  # without it only ours is measured
             pass
         place.program("src/bench/fcrypt")
         r, _, _ = run_client(["sh", place.tool("fcrypt-rivals"), place.build])
@@ -150,7 +153,7 @@ def contestants(place):
 
 
 def for_bench(place):
-    """The same, each under a name of its own."""
+    """The same, each under its own name."""
     made = contestants(place)
     for c in made:
         c.name = label(c.name, c.x)
@@ -162,7 +165,7 @@ def label(name, x):
 
 
 def is_label(name):
-    """Has it a place in the tables here?"""
+    """Whether it has a row in these tables."""
     return name == RATES or any(name == label(f"{command}, {t}", x) for t in TITLES
                                 for command, counts in (("recv", (1, SEVERAL)),
                                                         ("send", (1, SEVERAL)),
@@ -171,13 +174,13 @@ def is_label(name):
 
 
 def best_fcrypt(rate, way, packets):
-    """The fastest kernel of ours there is."""
+    """The fastest of our kernels."""
     found = [rate(f"fcrypt_{kernel}_{way}_{packets}_MBps") for kernel in ("avx512vbmi", "portable")]
     return max((value for value in found if value), default=None)
 
 
 def cipher_rates(rate, name):
-    """MB/s on one core of (what seals, what opens), or None: nothing that counts beside null."""
+    """MB/s on one core of (sealing, opening), or None if negligible compared with null."""
     klass, level, *enctype = name.split()
     if level == "clear" or name == "rxkad auth":
         return None
@@ -191,7 +194,7 @@ def cipher_rates(rate, name):
 def limit(rate, name, x, null, cores):
     """
     MB/s that cipher and null class allow together. One stream: the slower of both ends, with a core
-    each; several: all cores do both.
+    each. Several: all cores do both.
     """
     if null is None or name == "null":
         return None
@@ -273,7 +276,7 @@ def fcrypt_rows(rate):
 
 
 def aims(figure, rate):
-    """[(text, value, sense, bound)] of what was measured."""
+    """[(text, value, sense, bound)] of the measured values."""
     made = []
     null = figure("recv, null", 1, "MBps")
     for enctype in KEY_BYTES:

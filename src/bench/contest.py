@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is measured: each contestant is one way to move the same bytes, and gives samples."""
+"""The measurements: each contestant is one way to move the same bytes, and yields samples."""
 import os
 import re
 import subprocess
@@ -10,16 +10,16 @@ PLAIN = ["--io", "msg", "--gso", "off", "--gro", "off", "--listeners", "1",
          "--window", "32"]
 
 
-# Of `rxperf server` alone.
+# For `rxperf server` only.
 SERVER_OPTIONS = ("--short",)
 
 
 class Missing(Exception):
-    """A program that this contestant needs is not there."""
+    """A program that this contestant needs is missing."""
 
 
 class Place:
-    """Where programs and files of this run are."""
+    """Paths of the programs and files of this run."""
 
     def __init__(self, source, build, work, total):
         self.source = source
@@ -38,14 +38,14 @@ class Place:
         raise Missing(f"{os.path.basename(candidates[0])} is not built")
 
     def tool(self, name):
-        """A script of src/bench that measures by itself."""
+        """A script of src/bench that measures on its own."""
         path = os.path.join(self.source, "src/bench", name)
         if not os.access(path, os.X_OK):
             raise Missing(f"{name} is not there")
         return path
 
     def offers(self, program, option):
-        """Does the help text of our program know this option?"""
+        """Whether the help text of our program lists this option."""
         if program not in self.help:
             r = subprocess.run([self.program(program), "client", "--help"], text=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -76,7 +76,7 @@ class Place:
         return self.openafs
 
     def exported_file(self):
-        """A folder with one file of the size that is moved; read once, so that it is cached."""
+        """A folder with one file of the transfer's size, read once so that it is cached."""
         if self.export is None:
             folder = os.path.join(self.work, "export")
             os.mkdir(folder, 0o755)
@@ -96,8 +96,8 @@ class Place:
 
 class Contestant:
     """
-    `name` is what the table calls it; sample() runs it once. A long one may sit out rounds: it
-    runs in each `every`th, from the first. `counted`: its system calls are.
+    `name` is its name in the table; sample() runs it once. A long one may skip rounds: it runs in
+    each `every`th, from the first. `counted`: its system calls are counted.
     """
 
     every = 1
@@ -128,7 +128,7 @@ class Raw(Contestant):
 
 
 class Rxperf(Contestant):
-    """rxperf client -c recv from our own server, both with the same switches."""
+    """rxperf client -c recv from our own server, both with the same options."""
 
     def __init__(self, place, name, calls=1, options=()):
         super().__init__(place, name)
@@ -154,7 +154,7 @@ class Rxperf(Contestant):
 
 
 class OpenAfs(Contestant):
-    """The same service and command on OpenAFS's own library, at both ends."""
+    """The same service and command with OpenAFS's library at both ends."""
 
     def sample(self):
         folder = self.place.openafs_programs()
@@ -173,7 +173,7 @@ class OpenAfs(Contestant):
 
 
 class Fileserver(Contestant):
-    """A contestant that has rxfsd serve one large file."""
+    """A contestant in which rxfsd serves one large file."""
 
     def serve(self):
         place = self.place
@@ -192,7 +192,7 @@ class AfscpGet(Fileserver):
         afscp = self.place.program("src/tools/afscp")
         server, where = self.serve()
         try:
-            # Its own clock, as with rxperf: neither counts the start of a process.
+            # Its own clock, as with rxperf: neither includes the start of a process.
             r, _, cpu = run_client([afscp, "-s", where, "get", "--json", "bench:/large",
                                     "/dev/null"])
             cpu += server.stop()
@@ -226,7 +226,7 @@ class AfscpBench(Fileserver):
 
 
 class Twins:
-    """A program that measures two ways of one thing in turns: each run has figures for both."""
+    """A program that alternates between two variants: each run yields values for both."""
 
     def __init__(self, place, program):
         self.place = place
@@ -244,7 +244,7 @@ class Twins:
 
 
 class Twin(Contestant):
-    """One of the two; its samples are times of one call or one reply."""
+    """One of the two. Its samples are times per call or per reply."""
 
     def __init__(self, twins, name, key):
         super().__init__(twins.place, name)
@@ -256,7 +256,7 @@ class Twin(Contestant):
 
 
 def small_things(place):
-    """Times instead of rates: what stubs and coders cost."""
+    """Times instead of rates: the cost of stubs and coders."""
     small, xdr = Twins(place, "src/bench/small"), Twins(place, "src/bench/xdr")
     return [
         Twin(small, "small call by hand", "by_hand"),
@@ -267,7 +267,7 @@ def small_things(place):
 
 
 def contestants(place, seconds):
-    """All of them, in the order in which a round runs them."""
+    """All of them, in the order of a round."""
     return [
         Raw(place, "raw gso+gro 255", "--mode", "gso+gro", "--window", "255"),
         Rxperf(place, "rxperf recv"),
@@ -287,7 +287,7 @@ def contestants(place, seconds):
 
 
 def switches(place):
-    """One switch turned at a time, so that the worth of each shows on this machine."""
+    """One option changed at a time, to show the effect of each on this machine."""
     steps = [("defaults", [])]
     for switch, values in (("gso", ["off"]), ("gro", ["off"]),
                            ("listeners", ["1", "2"]),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clocks and counted instructions of the benchmark's own processes. */
+/* Clocks and instruction counts of the benchmark's own processes. */
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

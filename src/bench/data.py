@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The ladder's CSV files in doc/performance; src/bench/charts makes plots and tables of them."""
+"""The ladder's CSV files in doc/performance. src/bench/charts makes plots and tables from them."""
 import csv
 import os
 
@@ -41,7 +41,7 @@ CLIENTS = [
     *RIVALS,
     *OTHERS,
 ]
-# (name in the samples, calls in flight (none: where it makes most), name in the table)
+# (name in the samples, calls in flight (none: the best number), name in the table)
 CALLS = [
     ("rxperf rpc, blocking", 1, "rxwire, blocking, 1"),
     ("rxperf rpc, blocking", 64, "rxwire, blocking, 64"),
@@ -100,7 +100,7 @@ def small_calls(f):
 
 
 def write(f, folder):
-    """Write the files; rows without a figure are left out."""
+    """Writes the files. Rows without a value are omitted."""
     for name, rows in (("throughput", throughput(f)), ("clients", clients(f)),
                        ("small-calls", small_calls(f))):
         with open(os.path.join(folder, name + ".csv"), "w", encoding="utf-8", newline="") as out:

@@ -25,7 +25,7 @@ def read_text(path):
 
 
 def make_file(path, size):
-    """A file of random bytes; one that is there is taken as it is."""
+    """A file of random bytes. An existing one is reused."""
     if os.path.exists(path) and os.path.getsize(path) == size:
         return
     part = path + ".part"
@@ -41,7 +41,7 @@ def make_file(path, size):
 
 
 def drop(path):
-    """Out of the page cache; what is dirty or being read stays."""
+    """Removes the file from the page cache. Dirty pages and those being read stay."""
     fd = os.open(path, os.O_RDONLY)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(fd)
@@ -68,7 +68,7 @@ def setting_of(device, name):
 # -- plain readers: the disk's own rate ---------------------------------------------------------
 
 def read_streams(path, streams, seconds):
-    """Each reads on from its own place, a MiB at a time, with a descriptor of its own."""
+    """Each reads from its own offset, a MiB at a time, with a descriptor of its own."""
     size = os.path.getsize(path)
     done = [0] * streams
     start = time.monotonic()
@@ -95,7 +95,7 @@ def read_streams(path, streams, seconds):
 # -- a group of processes with little memory, or a slow disk ------------------------------------
 
 class Group:
-    """Processes that may cache little and read only so fast. Without the rights it does nothing."""
+    """Processes with limited cache and read rate. Without the privileges it has no effect."""
 
     def __init__(self, name, memory=0, device=None, rate=0):
         self.folders = []
@@ -129,7 +129,7 @@ class Group:
         write_text(os.path.join(folder, setting), value)
 
     def command(self, command):
-        """The same command, run as a member."""
+        """The same command, run as a member of the group."""
         joins = "".join(f"echo $$ >{f}/cgroup.procs && " for f in self.folders)
         return ["sh", "-c", joins + 'exec "$@"', "sh", *command] if joins else list(command)
 
@@ -145,7 +145,7 @@ class Group:
 
 
 class ReadAhead:
-    """How far the kernel reads ahead, changed for a while; in KiB. Needs root."""
+    """Changes the kernel's readahead for a while; in KiB. Needs root."""
 
     def __init__(self, device, kib):
         self.path = "/sys/dev/block/%d:%d/queue/read_ahead_kb" % device
@@ -163,7 +163,7 @@ class ReadAhead:
             signal.signal(s, handler)
 
 
-# -- what the kernel asks the disk for ----------------------------------------------------------
+# -- the kernel's requests to the disk ----------------------------------------------------------
 
 TRACE_LINE = re.compile(r"\s(\d+\.\d+): block_rq_(issue|complete): (\d+),(\d+) (R\w*) "
                         r"(?:\d+ )?\([^)]*\) (\d+) \+ (\d+)")
@@ -187,7 +187,7 @@ def parse_trace(lines, device):
 
 
 class Trace:
-    """The block layer's read requests of one disk while it runs. Needs root."""
+    """Records the block layer's read requests of one disk. Needs root."""
 
     def __init__(self, device):
         self.device = device
@@ -214,7 +214,8 @@ class Trace:
 
 
 def main():
-    """disk.py FILE STREAMS SECONDS: the readers in a process of their own; a line of JSON."""
+    """disk.py FILE STREAMS SECONDS: the readers in a process of their own. Prints a line of
+    JSON."""
     print(json.dumps(read_streams(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))))
 
 

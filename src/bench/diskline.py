@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the time line of rxfsd (--timeline) says: who waited for whom."""
+"""Analysis of rxfsd's time line (--timeline): waits between reads and sends."""
 import json
 
 LARGE = 512 << 10
@@ -19,9 +19,9 @@ def by_send(lines):
 
 def waits(lines):
     """
-    Sends that began although a read was still to be handed out for which there was memory: that
-    read waited for a send. What the server says (`ahead`, `allowed`) is not believed but counted
-    again from the times at which reads were handed out.
+    Sends that began although there was memory to hand out another read, which therefore waited for
+    a send. The server's values (`ahead`, `allowed`) are not used, but recomputed from the times at
+    which reads were handed out.
     """
     found = []
     for mine in by_send(lines).values():
@@ -37,7 +37,7 @@ def waits(lines):
 
 
 def unread(lines):
-    """Sends of bytes whose read had not ended: there must be none."""
+    """Sends of bytes whose read had not ended. There must be none."""
     found = []
     for mine in by_send(lines).values():
         reads = sorted((x for x in mine if x["what"] not in ("send", "dropped")),
@@ -57,12 +57,12 @@ def unread(lines):
 
 
 def delays(lines):
-    """ns from handing a read out to its begin, sorted."""
+    """Times in ns from handing out a read to its start, sorted."""
     return sorted(x["begin_ns"] - x["posted_ns"] for x in lines if x["what"] == "ahead")
 
 
 def split(lines):
-    """Bytes by the way they were read, and sent."""
+    """Bytes by the method of reading, and bytes sent."""
     total = {"cached": 0, "direct": 0, "ahead": 0, "dropped": 0, "send": 0}
     for x in lines:
         total[x["what"]] += x["bytes"]
@@ -70,14 +70,14 @@ def split(lines):
 
 
 def sizes(requests):
-    """Of the block layer's requests: how many, mean bytes, share of bytes in those >= 512 KiB."""
+    """Requests of the block layer: number, mean bytes, share of bytes in those >= 512 KiB."""
     total = sum(size for _, _, size in requests)
     large = sum(size for _, _, size in requests if size >= LARGE)
     return len(requests), total / max(1, len(requests)), large / max(1, total)
 
 
 def idle(requests):
-    """Share of the time from the first to the last request in which the disk had nothing to do."""
+    """Share of the time from the first to the last request in which the disk was idle."""
     if not requests:
         return 0.0
     gap, until = 0, requests[0][0]
@@ -88,7 +88,7 @@ def idle(requests):
 
 
 def curve(moments, start, length, points=400):
-    """[(ms, MB)]: bytes so far at their times, of an excerpt; thinned."""
+    """[(ms, MB)]: cumulative bytes over time, of an excerpt, thinned out."""
     at, total, line = 0, 0, []
     inside = sorted((t, n) for t, n in moments if t < start + length)
     step = max(1, len(inside) // points)
@@ -101,7 +101,7 @@ def curve(moments, start, length, points=400):
 
 
 def curves(lines, requests, length_ns):
-    """Series of the plot: asked of the disk, had from it, read by rxfsd, sent."""
+    """Series of the plot: requested from the disk, completed by it, read by rxfsd, sent."""
     start = min([r[0] for r in requests] + [x["begin_ns"] for x in lines])
     series = [
         ("asked of the disk", [(r[0], r[2]) for r in requests]),

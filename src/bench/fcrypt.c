@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How fast each kernel of fcrypt is, by the number of packets in hand, and OpenAFS's beside them
- * where its code is given as a shared object: fcrypt [OBJECT]. All in turns; one line of JSON.
+ * Speed of each fcrypt kernel by number of packets per batch, and of OpenAFS's if its code is given
+ * as a shared object: fcrypt [OBJECT]. Runs alternate. Prints one line of JSON.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define ROUNDS	41
 #define PACKET	1408u /* bytes of a full packet that is encrypted */
 #define PACKETS 64u
-#define EACH	(8u * PACKETS) /* packets of a round, at most */
+#define EACH	(8u * PACKETS) /* maximum packets in a round */
 #define MOST	32u
 
 /* OpenAFS's names. The schedule is 16 words; the chaining value two, changed by the call. */
@@ -30,10 +30,10 @@ static int32_t their_key[16];
 static struct contestant {
 	char name[48];
 	const struct rxw_fcrypt_kernel *kernel; /* NULL: OpenAFS's */
-	unsigned packets;			/* in hand at a time */
-	unsigned passes;			/* of a round */
+	unsigned packets;			/* packets per batch */
+	unsigned passes;			/* packets per round */
 	bool back;
-	double seconds[ROUNDS]; /* of a byte */
+	double seconds[ROUNDS]; /* seconds per byte */
 	uint64_t instructions;
 } contestants[MOST];
 static unsigned contestant_count;
@@ -53,7 +53,7 @@ static void add(const struct rxw_fcrypt_kernel *kernel, unsigned packets, bool b
 		 back ? "decrypt" : "encrypt", packets);
 }
 
-/* Bytes of a round. */
+/* Bytes per round. */
 static double bytes_of(const struct contestant *c)
 {
 	return 1.0 * c->passes * c->packets * PACKET;
@@ -77,7 +77,7 @@ static void pass(const struct contestant *c, unsigned first)
 		c->kernel->chain(&key, texts, c->packets);
 }
 
-/* The same key, start vector and text must give the same bytes as OpenAFS's. */
+/* The same key, initialisation vector and text must give the same bytes as OpenAFS's code. */
 static int check(void)
 {
 	static uint8_t ours[PACKET], theirs[PACKET];

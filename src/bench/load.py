@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Loads that are not a race: fairness, small calls beside bulk, calls that are due at set rates."""
+"""Other loads: fairness, small calls beside bulk data, calls at fixed rates."""
 import ours
 from calls import BYTES
 from contest import Contestant
@@ -8,15 +8,15 @@ from measure import Failed
 SMALL_RATE = 1000  # calls/s beside a bulk stream
 RATES = (1000, 10000, 30000, 60000, 100000)  # calls/s
 MANY_RATES = (1000, 10000, 30000)
-ENDLESS = "2047M"  # bytes, the most of one call: more than a stream of 32 moves in 10 s
+ENDLESS = "2047M"  # bytes, the maximum of one call: more than a stream of 32 moves in 10 s
 CONNECTIONS, ENDPOINTS = 10000, 1000
 MANY = f"{CONNECTIONS:,} connections of {ENDPOINTS:,} endpoints"
-TROUBLE = "0.001"  # part of the connections that are slow or dead
+TROUBLE = "0.001"  # fraction of the connections that are slow or dead
 LATENCIES = ("p50_us", "p99_us", "p999_us", "max_us")
 
 
 class Fair(Contestant):
-    """Equal streams for some seconds: what the slowest got, as a part of the mean."""
+    """Equal streams for some seconds: the slowest one relative to the mean."""
 
     every = 2
     counted = False
@@ -28,7 +28,7 @@ class Fair(Contestant):
         self.client = client
 
     def sample(self, count=False):
-        # One call for each, which the end of the time breaks off.
+        # One call each, aborted at the end of the time.
         r, cost = ours.pair(self.place, [*self.client, "-b", ENDLESS, "-t", str(self.x), "-D",
                                          str(self.seconds)])
         if not r.get("bytes"):
@@ -39,7 +39,7 @@ class Fair(Contestant):
 
 
 class Load(Contestant):
-    """Calls that start when they are due; their time counts from then. x: calls/s."""
+    """Calls that start at scheduled times, from which their latency counts. x: calls/s."""
 
     counted = False
 
@@ -74,7 +74,7 @@ def contestants(place, seconds, fair_seconds):
             ("fair", Fair(place, "recv, a socket each", 32, fair_seconds,
                           ("-c", "recv", "--endpoints", "32")))]
     mix = ("--mix", "recv", "-b", "16M")
-    # No --short: what moves bulk waits, and must not do so where packets are received.
+    # No --short: bulk transfers block, and must not do so on the receiving thread.
     made += [("mix", Load(place, name, SMALL_RATE, 2 * seconds, client, server=()))
              for name, client in (
                  ("small calls alone", ()), ("beside a bulk stream", mix),

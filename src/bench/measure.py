@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes of a benchmark: started, waited for, stopped by their pid, and their CPU counted."""
+"""Processes of a benchmark: starting, waiting, stopping by pid, and counting their CPU time."""
 import json
 import os
 import resource
@@ -10,11 +10,11 @@ import time
 
 
 class Failed(Exception):
-    """A program did not do what it was started for; the text says which and why."""
+    """A program failed. The text names it and the reason."""
 
 
 def free_port():
-    """A UDP port that is free now on all local addresses."""
+    """A UDP port that is currently free on all local addresses."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.bind(("", 0))
         return s.getsockname()[1]
@@ -40,7 +40,7 @@ def port_is_bound(port, kind="udp"):
 
 
 def reap(process):
-    """Wait for a process; its exit status and resource usage (with all its threads)."""
+    """Waits for a process. Returns its exit status and resource usage (of all its threads)."""
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     return process.returncode, usage
@@ -93,11 +93,11 @@ class Server:
             self.process.wait()
 
     def stop(self):
-        """End it. Returns its CPU seconds."""
+        """Ends it. Returns its CPU seconds."""
         return cpu_seconds(self.finish())
 
     def finish(self):
-        """End it. Returns its resource usage, that of the children it waited for included."""
+        """Ends it. Returns its resource usage, including that of children it waited for."""
         if self.process.poll() is not None:
             raise Failed(f"{os.path.basename(self.command[0])}: ended early: {self.said()}")
         self.process.send_signal(signal.SIGTERM)
@@ -113,7 +113,7 @@ class Server:
 
 
 def run_program(command, timeout=600):
-    """Run a program to its end. Returns (what it printed, elapsed seconds, resource usage)."""
+    """Runs a program to its end. Returns (output, elapsed seconds, resource usage)."""
     read_end, write_end = os.pipe()
     start = time.monotonic()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=write_end,
@@ -138,7 +138,7 @@ def run_program(command, timeout=600):
 
 
 def json_object(program, text):
-    """The last JSON object that a program printed: one line, or all of the text."""
+    """The last JSON object in a program's output: one line, or the whole text."""
     for line in reversed(text.strip().splitlines() or [""]):
         if line.startswith("{"):
             try:
@@ -152,13 +152,14 @@ def json_object(program, text):
 
 
 def run_client(command, want_json=True, timeout=600):
-    """Run a program to its end. Returns (its JSON object or None, elapsed seconds, CPU seconds)."""
+    """Runs a program to its end. Returns (its JSON object or None, elapsed seconds, CPU
+    seconds)."""
     text, elapsed, usage = run_program(command, timeout)
     return json_object(command[0], text) if want_json else None, elapsed, cpu_seconds(usage)
 
 
 def lift_limits():
-    """As many descriptors as this user may have: a hundred clients need them."""
+    """Raises the limit of descriptors to the user's maximum. A hundred clients need it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""rxperf at both ends: how it is run, and what its report says beside rates and times."""
+"""rxperf at both ends: its options, and results in its report besides rates and times."""
 import shutil
 
 from contest import Missing
@@ -11,7 +11,7 @@ DATA, ACK = 1, 2  # packet types
 
 
 def pinned(command, cpu):
-    """The command on one processor; None: wherever the scheduler likes."""
+    """The command pinned to one processor, or unpinned for None."""
     if cpu is None:
         return command
     if not shutil.which("taskset"):
@@ -20,7 +20,7 @@ def pinned(command, cpu):
 
 
 def offered(place, options):
-    """Those options that rxperf has; one that it has not: Missing."""
+    """Those options, if rxperf supports them. Raises Missing otherwise."""
     for word in options:
         if word.startswith("--") and not place.offers(RXPERF, word):
             raise Missing(f"rxperf has no {word}")
@@ -29,8 +29,8 @@ def offered(place, options):
 
 def pair(place, client, server=(), count=False, cpus=(None, None), look=None):
     """
-    A server and a client with these options; `cpus`: of client and server. Returns (the client's
-    report, what both cost).
+    A server and a client with these options. `cpus`: of client and server. Returns (the client's
+    report, resources used by both).
     """
     rxperf = place.program(RXPERF)
     port = free_port()
@@ -47,7 +47,7 @@ def by_type(end, kind):
 
 
 def traffic(r):
-    """ACK packets per DATA packet, and locks that were waited for, of both ends."""
+    """ACK packets per DATA packet, and contended locks, of both ends."""
     ends = [r.get("transport") or {}, (r.get("server") or {}).get("transport") or {}]
     data, acks = (sum(by_type(e, kind) for e in ends) for kind in (DATA, ACK))
     packets = sum(sum(e.get("packets_sent_by_type", [])) for e in ends)

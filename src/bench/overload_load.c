@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * More calls than a server can serve. The server's handlers sleep; the client writes its own packets
- * (floor 0 only), so that it can go on offering calls at a set rate, come what may, and does not come
- * again when it is told BUSY. One line of JSON at the end of each.
+ * More calls than a server can serve. The server's handlers sleep. The client writes its own
+ * packets (layer base only), so that it can offer calls at a fixed rate and does not retry after
+ * BUSY. Each prints one line of JSON at the end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,7 +36,7 @@
 static struct {
 	unsigned port, sleep_us; /* of the server */
 	/*
-	 * Of the client: a burst of calls each half second, or so many in a second, or a closed
+	 * Of the client: a burst of calls every half second, or a number per second, or a closed
 	 * loop of `outstanding`.
 	 */
 	unsigned burst, rate, outstanding, seconds, peers, warm_ms;
@@ -115,7 +115,7 @@ static int serve_calls(void)
 			waiting = s.calls_waiting;
 	}
 	rxw_endpoint_stats(endpoint, &s);
-	/* This thread only looks at figures: its time is no part of what calls cost. */
+	/* This thread only reads counters. Its time is not part of the cost of calls. */
 	printf("{\"served\": %llu, \"refused\": %llu, \"waiting_most\": %u, \"threads\": %u, "
 	       "\"cpu_s\": %.6f, \"kernel_drops\": %llu, \"packets_received\": %llu, "
 	       "\"syscalls\": %llu}\n",
@@ -142,12 +142,15 @@ static struct {
 	uint32_t epoch, cid;
 	uint64_t begun, counted_from;
 	unsigned offered, refused, served, failed, lost, unoffered, outstanding;
-	uint32_t *us; /* what served calls took */
+	uint32_t *us; /* latency of served calls */
 } run;
 
 static uint32_t cid_of(unsigned c)
 {
-	/* The channels of a connection lie far apart: neighbours in time are of many connections. */
+	/*
+	 * Adjacent calls in time use many connections: the channels of one connection are far
+	 * apart.
+	 */
 	return run.cid + ((c % (MOST_CALLS / 4)) << 2) + c / (MOST_CALLS / 4);
 }
 
@@ -193,7 +196,7 @@ static void over(unsigned c)
 	run.outstanding--;
 }
 
-/* The reply came: the server may forget it. */
+/* The reply has arrived: lets the server release it. */
 static void acknowledge(unsigned c, uint32_t serial)
 {
 	uint8_t p[RXW_HEADER_SIZE + 18] = {0};
@@ -235,7 +238,7 @@ static void heard(const uint8_t *p, ssize_t size, uint64_t now)
 	over(c);
 }
 
-/* Packets that came as one burst are of one size, but for the last. */
+/* Packets received as one burst have the same size, except the last. */
 static size_t size_of_each(const struct msghdr *m, size_t all)
 {
 	const struct cmsghdr *h = CMSG_FIRSTHDR(m);
@@ -289,14 +292,14 @@ static void open_sockets(void)
 			die("cannot open a socket");
 		setsockopt(run.fd[i], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 		/*
-		 * As clients of ours do. Without it, over loopback, the kernel cuts the server's
-		 * bursts on the server's time, which is the client's work or its network's.
+		 * As our clients do. Without it, on loopback, the kernel splits the server's bursts
+		 * in the server's time. This work belongs to the client or its network.
 		 */
 		setsockopt(run.fd[i], SOL_UDP, UDP_GRO, &on, sizeof(on));
 	}
 }
 
-/* Calls that nobody answers: their channels are given up. */
+/* Unanswered calls: their channels are abandoned. */
 static void count_lost(void)
 {
 	for (unsigned c = 0; c < MOST_CALLS; c++)
@@ -326,7 +329,7 @@ static void work(void)
 		if (now < end && loop)
 			while (run.outstanding < set.outstanding && idle_count)
 				offer(now);
-		/* What could not be offered in time is offered in a burst: the rate is as asked. */
+		/* Delayed calls are offered in a burst, to keep the requested rate. */
 		for (; now < end && !loop && next <= now; next += gap)
 			for (unsigned i = 0; i < at_once; i++)
 				offer(now);

@@ -12,8 +12,8 @@ END = "<!-- ladder:end -->"
 
 LATENCY = (("p50_us", "50 %"), ("p99_us", "99 %"), ("p999_us", "99.9 %"), ("max_us", "maximum"))
 
-# What is aimed at: text, figure, (group, name, x), (group, name, x) or None, at least or at most.
-# It is the ratio of the two, or the figure of the one. An x of None is the best of those measured.
+# Targets: text, figure, (group, name, x), (group, name, x) or None, at least or at most.
+# The value is the ratio of the two, or that of the one. An x of None is the best one measured.
 OPENAFS, OPENAFS_SEND = ("bulk", "OpenAFS library", 1), ("bulk", "OpenAFS library, send", 1)
 RECV, SEND = ("bulk", "defaults", 1), ("bulk", "defaults, send", 1)
 RAW, RAW_EACH = ("bulk", "raw, a thread each", 1), ("bulk", "raw, a thread each", rungs.MANY)
@@ -56,8 +56,8 @@ AIMS = [
 ]
 
 
-# Of the bulk contestants, those whose locks are shown.
-# Names in the samples, as the page shows them.
+# The bulk contestants whose locks are shown.
+# Names in the samples, and on the page.
 LABELS = {
     "one listener, one datagram a call": "one listener, one datagram per system call",
     "defaults, a socket each": "defaults, one client socket per stream",
@@ -71,7 +71,7 @@ LOCKED = ("defaults", "defaults, send", "defaults, a socket each")
 
 
 def rate(f, group, name, x, figure):
-    """A median and its spread, as a cell."""
+    """A median and its spread, as a table cell."""
     middle, noise = f.median(group, name, x, figure), f.spread(group, name, x, figure)
     return number(middle) + ("" if noise is None else f" ±{noise:.0%}")
 
@@ -233,7 +233,7 @@ def locks_table(f):
 
 
 def labelled(line):
-    """A row of a table with the label of its first cell."""
+    """A table row with the label of its first cell."""
     for name, label in LABELS.items():
         if line.startswith(f"| {name} |"):
             return f"| {label} |" + line[len(name) + 4:]
@@ -241,7 +241,7 @@ def labelled(line):
 
 
 def aim_value(f, figure, one, other):
-    """The ratio of two medians, or the one; None if one was not measured."""
+    """The ratio of two medians, or the single median; None if one was not measured."""
     values = []
     for key in (one, other):
         if key is None:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of the machine in a benchmark: how far apart two cores are, what waking costs. */
+/* The state of the machine during a benchmark: latency between two cores, cost of a wake-up. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,7 +15,9 @@
 #define SPINS 100000u
 #define WAKES 2000u
 
-/* A ball between two threads: by a shared word, then by two descriptors that are waited for. */
+/*
+ * Ping-pong between two threads: through a shared word, then through two descriptors with a wait.
+ */
 struct game {
 	int cpu[2];
 	int fd[2];
@@ -48,7 +50,7 @@ static double cpu_time(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Wait for one's turn. With one core only, the other must be let on it. */
+/* Waits for the other thread. With a single core it must yield. */
 static void spin_until(struct game *g, uint32_t turn)
 {
 	while (atomic_load_explicit(&g->turn, memory_order_acquire) != turn)
@@ -129,7 +131,7 @@ int main(void)
 	wake = (now() - start) / WAKES;
 	cpu = (cpu_time() - cpu) / WAKES;
 	pthread_join(thread, NULL);
-	/* A round trip is two ways and two wake-ups. */
+	/* A round trip consists of two transfers and two wake-ups. */
 	printf("{\"program\":\"ping\",\"cpus\":[%d,%d],\"core_to_core_ns\":%.0f,\"wake_us\":%.2f,"
 	       "\"wake_cpu_us\":%.2f}\n",
 	       g.cpu[0], g.cpu[1], spin / 2 * 1e9, wake / 2 * 1e6, cpu / 2 * 1e6);

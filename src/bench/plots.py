@@ -40,7 +40,7 @@ def error(f, key, figure):
 
 
 def bars(f, folder, figure, name, label):
-    """A figure per rung and rival, one stream above several; None if nobody has it."""
+    """A plot per rung and rival, one stream above several; None without data."""
     names = [n for n in f.names("bulk")
              if any(f.values("bulk", n, x, figure) for x in (1, rungs.SEVERAL))]
     if not names:
@@ -87,7 +87,7 @@ def clients(f, folder):
 
 
 def distribution(f, key):
-    """[(µs, part of the calls that took longer)], from as many quantiles as there are."""
+    """[(µs, fraction of slower calls)], from all available quantiles."""
     figures = {name for r in f.kept.get(key, ()) for name in r if name.startswith("within_")}
     shares = {name: 1 - float(name[len("within_"):]) / 100 for name in figures}
     if not shares:
@@ -97,7 +97,8 @@ def distribution(f, key):
 
 
 def latency(f, folder):
-    """What part of the calls took longer than so many microseconds: a panel for each in flight."""
+    """The fraction of calls slower than a number of microseconds, with a panel per number in
+    flight."""
     names = f.names("calls")
     curves = {x: [(n, points) for n in names if (points := distribution(f, ("calls", n, x)))]
               for x in f.xs("calls")}
@@ -122,7 +123,7 @@ def latency(f, folder):
 
 
 def open_loop(f, folder):
-    """Half, 99 and 99.9 of a hundred calls by the rate at which they were due."""
+    """The quantiles 50 %, 99 % and 99.9 % by the scheduled rate."""
     drawing, axes = pyplot.subplots(figsize=(8, 4.5))
     for k, n in enumerate(f.names("load")):
         for style, figure, text in (("-", "p50_us", "half"), ("--", "p99_us", "99 %"),
@@ -143,7 +144,7 @@ def open_loop(f, folder):
 
 
 def given(r, folder):
-    """A plot that another program gave."""
+    """A plot made of another program's data."""
     drawing, axes = pyplot.subplots(figsize=(8, 4.5))
     for series in r["series"]:
         if series["points"]:
@@ -163,7 +164,7 @@ def given(r, folder):
 
 
 def draw(f, folder):
-    """[(title, file name)] of what was drawn in `folder`; none without matplotlib."""
+    """[(title, file name)] of the plots in `folder`; none without matplotlib."""
     if MISSING:
         return []
     os.makedirs(folder, exist_ok=True)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The raw yardstick: a windowed, acknowledged transfer of datagrams, without a protocol. */
+/* The raw baseline: a windowed, acknowledged transfer of datagrams, without a protocol. */
 #include <errno.h>
 #include <getopt.h>
 #include <pthread.h>
@@ -27,13 +27,13 @@ static const char usage_text[] =
 	"each at both ends, or one for all. --pin: the CPUs of sender and receiver; the same twice:\n"
 	"one core.\n";
 
-/* A stream or all of them: socket and thread at each end, and what they used. */
+/* One stream or all of them: socket and thread at each end, and resources used. */
 struct hand {
 	pthread_t thread;
 	const struct raw_options *o;
 	int sender, receiver; /* sockets */
 	struct sockaddr_storage to, from;
-	struct raw_usage u; /* without CPU time: that is counted by process */
+	struct raw_usage u; /* without CPU time, which is counted per process */
 	int rc;
 };
 
@@ -46,7 +46,7 @@ static enum raw_mode parse_mode(const char *text)
 	return RAW_MSG;
 }
 
-/* Returns how many hands there are. */
+/* Returns the number of threads. */
 static unsigned parse(struct raw_options *o, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -91,7 +91,9 @@ static unsigned parse(struct raw_options *o, int argc, char **argv)
 			       (unsigned)raw_number("--ack", ack, 1, o->window);
 	o->send_room = strcmp(room, "half") == 0 ? (o->window + 1) / 2 :
 		       (unsigned)raw_number("--room", room, 1, o->window);
-	/* What the sender waits for and what the receiver keeps back must fit the window. */
+	/*
+	 * The sender's outstanding data and the receiver's unacknowledged data must fit the window.
+	 */
 	if (o->ack_every && o->ack_every + o->send_room > o->window + 1)
 		raw_usage_error("--ack and --room together exceed the window", ack);
 	if (strcmp(threads, "one") == 0)
@@ -117,7 +119,7 @@ static void *receive_all(void *arg)
 	return NULL;
 }
 
-/* Run all hands of this process, one of them on this thread; 0, or -1 if one failed. */
+/* Runs all threads of this process, one of them on this thread. Returns 0, or -1 if one failed. */
 static int run(struct hand *hands, unsigned n, int cpu, void *(*work)(void *),
 	       struct raw_usage *u)
 {
@@ -141,7 +143,7 @@ static int run(struct hand *hands, unsigned n, int cpu, void *(*work)(void *),
 	return rc;
 }
 
-/* The receiver's process: its figures go to the pipe. */
+/* The receiver's process. It writes its results to the pipe. */
 static void receiver(struct hand *hands, unsigned n, int report)
 {
 	struct raw_usage u = { 0 };
@@ -155,7 +157,7 @@ static void receiver(struct hand *hands, unsigned n, int report)
 	exit(0);
 }
 
-/* Hands with their sockets, all bound before anybody sends. */
+/* Creates the threads' sockets, all bound before any sends. */
 static struct hand *make_hands(const struct raw_options *o, unsigned n)
 {
 	struct hand *hands = calloc(n, sizeof(*hands));
@@ -212,7 +214,7 @@ int main(int argc, char **argv)
 	int fds[2], status;
 	pid_t child;
 
-	/* What each hand does. */
+	/* The function that each thread runs. */
 	o.streams /= n;
 	o.bytes = (o.bytes + n - 1) / n;
 	hands = make_hands(&o, n);

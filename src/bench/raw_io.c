@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The raw yardstick's two ends: windows of numbered datagrams, acknowledged by their count. */
+/* The two ends of the raw baseline: windows of numbered datagrams, acknowledged by their count. */
 #include <errno.h>
 #include <netinet/udp.h>
 #include <stdio.h>
@@ -23,8 +23,8 @@
 #endif
 
 #define BUFFER       (8 << 20)
-#define SKB_BYTES    1024u     /* of the kernel, beside each datagram that is queued */
-#define SEND_BUFFER  (1u << 20) /* data of one system call: they shall stay in the cache */
+#define SKB_BYTES    1024u     /* kernel overhead of each queued datagram */
+#define SEND_BUFFER  (1u << 20) /* data per system call, to stay in the cache */
 #define RECEIVE_SIZE 65536u
 #define LOST_S       2 /* loopback answers within microseconds */
 
@@ -32,13 +32,13 @@
 #define STREAM_SHIFT 48
 #define NUMBER_MASK  (((uint64_t)1 << STREAM_SHIFT) - 1)
 
-/* One end of all streams of a socket: its arrays for batches, made once. */
+/* One end of all streams of a socket, with its arrays for batches. */
 struct end {
 	const struct raw_options *o;
 	int fd;
 	int flags;
-	unsigned messages;  /* that wait in hdr to be sent */
-	size_t used;        /* bytes of buffer that they take */
+	unsigned messages;  /* messages in hdr waiting to be sent */
+	size_t used;        /* bytes of buffer in use */
 	struct sockaddr_storage peer;
 	socklen_t peer_len;
 	struct raw_usage *u;
@@ -60,7 +60,7 @@ int raw_socket(const struct raw_options *o, struct sockaddr_storage *bound, bool
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
 	struct timeval lost = { .tv_sec = LOST_S };
 	socklen_t len = o->ipv6 ? sizeof(in6) : sizeof(in);
-	/* All windows of the socket; the kernel doubles what it is asked for. */
+	/* All windows of the socket. The kernel doubles the requested size. */
 	uint64_t all = (uint64_t)o->streams * o->window * (o->size + SKB_BYTES);
 	int size = all < BUFFER ? BUFFER : all < INT32_MAX / 2 ? (int)all : INT32_MAX / 2;
 	int fd = socket(o->ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -134,7 +134,7 @@ static void send_messages(struct end *e, unsigned n)
 	}
 }
 
-/* Send what has gathered. */
+/* Sends the batch. */
 static void flush(struct end *e)
 {
 	send_messages(e, e->messages);
@@ -142,7 +142,7 @@ static void flush(struct end *e)
 	e->used = 0;
 }
 
-/* Datagrams that one message may hold. */
+/* Maximum datagrams in one message. */
 static unsigned burst_length(const struct raw_options *o)
 {
 	unsigned n = RAW_MAX_BURST / o->size;
@@ -152,7 +152,7 @@ static unsigned burst_length(const struct raw_options *o)
 	return n < RAW_SEGMENTS ? n : RAW_SEGMENTS;
 }
 
-/* Queue datagrams [first, first + n) of a stream. */
+/* Queues datagrams [first, first + n) of a stream. */
 static void send_window(struct end *e, unsigned stream, uint64_t first, unsigned n)
 {
 	unsigned size = e->o->size;
@@ -187,13 +187,13 @@ static void send_window(struct end *e, unsigned stream, uint64_t first, unsigned
 	}
 }
 
-/* What a stream's sender knows. */
+/* State of a stream's sender. */
 struct sending {
-	uint64_t next;  /* datagram to be sent */
+	uint64_t next;  /* next datagram to send */
 	uint64_t acked; /* datagrams */
 };
 
-/* Takes the counts that have come. 0, or -1 when nothing comes any more. */
+/* Reads the received counts. Returns 0, or -1 at a timeout. */
 static int wait_for_ack(struct end *e, struct sending *streams)
 {
 	uint64_t count[RAW_BATCH];
@@ -235,7 +235,7 @@ static int wait_for_ack(struct end *e, struct sending *streams)
 	return n > 0 ? 0 : -1;
 }
 
-/* Queue what the windows permit. The number of streams that are not finished. */
+/* Queues the datagrams that the windows permit. Returns the number of unfinished streams. */
 static unsigned send_what_fits(struct end *e, struct sending *streams, uint64_t total)
 {
 	const struct raw_options *o = e->o;
@@ -284,13 +284,13 @@ int raw_send_all(const struct raw_options *o, int fd, const struct sockaddr_stor
 
 /* -- Receiver --------------------------------------------------------------------------------- */
 
-/* What a stream's receiver knows. */
+/* State of a stream's receiver. */
 struct receiving {
 	uint64_t received, acked; /* datagrams */
-	bool touched;             /* by the batch at hand */
+	bool touched;             /* in the current batch */
 };
 
-/* Acknowledgements of one batch; those of several streams leave with one system call. */
+/* Acknowledgements of one batch. Those of several streams are sent with one system call. */
 struct acks {
 	unsigned n;
 	uint64_t count[RAW_BATCH];
@@ -328,7 +328,7 @@ static void add_ack(struct end *e, struct acks *a, uint64_t stream, uint64_t cou
 	m->msg_iov = &a->iov[a->n];
 	m->msg_iovlen = 1;
 	address(e, m);
-	/* Not merged: each a system call. */
+	/* Not coalesced: a system call each. */
 	if (++a->n == RAW_BATCH || !e->o->merge)
 		send_acks(e, a);
 }
@@ -349,7 +349,9 @@ static void prepare(struct end *e, unsigned n)
 	}
 }
 
-/* Take a message; each datagram must be the next one of its stream. -1, or the stream. */
+/*
+ * Handles a message, whose datagrams must be the next ones of its stream. Returns the stream or -1.
+ */
 static int take_message(struct end *e, unsigned i, struct receiving *streams)
 {
 	const uint8_t *data = e->iov[i].iov_base;
@@ -372,7 +374,7 @@ static int take_message(struct end *e, unsigned i, struct receiving *streams)
 	return (int)stream;
 }
 
-/* A batch, waiting for its first message. */
+/* Receives a batch, waiting for its first message. */
 static int receive_batch(struct end *e, unsigned n)
 {
 	time_t polled_since = 0;
@@ -404,7 +406,7 @@ static int receive_batch(struct end *e, unsigned n)
 	return r;
 }
 
-/* Take a batch and acknowledge it: -1, or the number of streams that it ended. */
+/* Receives a batch and acknowledges it. Returns -1, or the number of streams that it completed. */
 static int take_batch(struct end *e, int messages, struct receiving *streams, struct acks *acks)
 {
 	uint64_t step = e->o->ack_every ? e->o->ack_every : 1;
@@ -438,7 +440,7 @@ static int take_batch(struct end *e, int messages, struct receiving *streams, st
 	return ended;
 }
 
-/* Messages of one receiving system call: bursts are few, and each wants a large buffer. */
+/* Messages per receiving system call: bursts are few, and each needs a large buffer. */
 static unsigned receive_batch_size(const struct raw_options *o)
 {
 	unsigned bursts = o->streams * (o->window / burst_length(o) + 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the processes of the raw yardsticks share: their options, pinning, what they used. */
+/* Code shared by the processes of the raw baselines: options, pinning, resource usage. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>

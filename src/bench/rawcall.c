@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The raw yardstick of small calls: a datagram there, a datagram back, without a protocol. */
+/* The raw baseline of small calls: one datagram each way, without a protocol. */
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
@@ -91,7 +91,9 @@ static void connect_to(int fd, const struct sockaddr_storage *to)
 		raw_fail("connect", strerror(errno));
 }
 
-/* Short waits for the client: it sends again what was lost. The server keeps its long ones. */
+/*
+ * Short timeouts for the client, which retransmits lost requests. The server keeps its long ones.
+ */
 static void wait_shortly(int fd)
 {
 	struct timeval t = { .tv_usec = END_MS * 1000 };
@@ -100,7 +102,7 @@ static void wait_shortly(int fd)
 		raw_fail("SO_RCVTIMEO", strerror(errno));
 }
 
-/* The server's process: its figures go to the pipe. */
+/* The server's process. It writes its results to the pipe. */
 static void serve(const struct rawcall_options *o, int cpu, int fd, int report)
 {
 	struct raw_usage u = { 0 };
@@ -114,7 +116,7 @@ static void serve(const struct rawcall_options *o, int cpu, int fd, int report)
 	exit(0);
 }
 
-/* Tell the server to end until it reports. */
+/* Asks the server to end until it reports. */
 static void end_server(const struct rawcall_options *o, int fd, int report, pid_t child,
 		       struct raw_usage *u)
 {
@@ -172,7 +174,7 @@ int main(int argc, char **argv)
 	pid_t child;
 
 	parse(&o, &raw, argc, argv);
-	/* Both ends receive bursts; both are bound before either sends. */
+	/* Both ends receive bursts. Both are bound before either sends. */
 	sfd = raw_socket(&raw, &there, true);
 	cfd = raw_socket(&raw, &here, true);
 	connect_to(sfd, &here);

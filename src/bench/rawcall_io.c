@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two ends of raw small calls: numbered requests, each answered by a datagram of its size. */
+/* The two ends of raw small calls: numbered requests, each answered by a datagram of equal size. */
 #include <errno.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
@@ -13,16 +13,16 @@
 #define SOL_UDP 17
 #endif
 
-#define BURST_ROOM   65536u /* bytes: a received burst is no longer */
-#define BURST_BATCH  16u    /* bursts of one system call */
+#define BURST_ROOM   65536u /* bytes: the maximum size of a received burst */
+#define BURST_BATCH  16u    /* bursts per system call */
 #define END_NUMBER   UINT64_MAX
 #define RESEND_NS    100000000 /* loopback answers within microseconds */
-#define GIVE_UP_NS   2000000000 /* as long as raw_socket() lets a receiver wait */
-#define SPINS        1024u  /* empty looks between two looks at the clock */
+#define GIVE_UP_NS   2000000000 /* the receive timeout of raw_socket() */
+#define SPINS        1024u  /* empty polls between two readings of the clock */
 
-#define SUB_BITS 5 /* 32 buckets for each doubling: 2 % to either side */
+#define SUB_BITS 5 /* 32 buckets per doubling: 2 % to either side */
 
-/* What a datagram begins with; a reply repeats its request's. */
+/* The head of a datagram. A reply repeats that of its request. */
 struct header {
 	uint64_t number;
 	uint32_t slot;
@@ -38,12 +38,12 @@ struct slot {
 	int64_t sent_ns;
 };
 
-/* One end: its arrays for batches, made once. Datagrams to be sent lie one behind the other. */
+/* One end, with its arrays for batches. Datagrams to be sent are stored consecutively. */
 struct end {
 	const struct rawcall_options *o;
 	int fd;
 	struct raw_usage *u;
-	unsigned batch;   /* messages of one receiving system call */
+	unsigned batch;   /* messages per receiving system call */
 	size_t stride;    /* bytes between two of them */
 	uint8_t *in;
 	uint8_t *out;
@@ -125,7 +125,7 @@ static void send_singly(struct end *e)
 	}
 }
 
-/* Send what has gathered. */
+/* Sends the batch. */
 static void flush(struct end *e)
 {
 	unsigned size = e->o->size;
@@ -158,7 +158,7 @@ static void flush(struct end *e)
 	e->n_out = 0;
 }
 
-/* Room for one more datagram: what it held before stays in it. */
+/* Room for one more datagram, with its previous contents. */
 static uint8_t *append(struct end *e)
 {
 	if (e->n_out == e->max_out)
@@ -181,7 +181,7 @@ static int receive_once(struct end *e)
 	return recvmmsg(e->fd, e->in_hdr, e->batch, MSG_WAITFORONE, NULL);
 }
 
-/* Messages that have come; waits for the first. 0: none came for as long as ns. */
+/* Received messages. Waits for the first. 0: none within ns. */
 static unsigned receive(struct end *e, int64_t ns)
 {
 	int64_t since = 0;
@@ -196,7 +196,7 @@ static unsigned receive(struct end *e, int64_t ns)
 		if (errno != EAGAIN)
 			raw_fail("receive", strerror(errno));
 		if (e->o->mode != RAWCALL_POLL)
-			return 0; /* the socket's own limit has passed */
+			return 0; /* the socket's own timeout has expired */
 		if (spins % SPINS)
 			continue;
 		if (!since)
@@ -206,7 +206,7 @@ static unsigned receive(struct end *e, int64_t ns)
 	}
 }
 
-/* Datagrams of a message. */
+/* Number of datagrams in a message. */
 static unsigned datagrams(const struct end *e, unsigned message)
 {
 	unsigned len = e->in_hdr[message].msg_len;
@@ -266,7 +266,7 @@ static void request(struct end *e, struct slot *slots, uint32_t slot, uint64_t n
 	memcpy(append(e), &h, sizeof(h));
 }
 
-/* Requests without an answer for too long go once more. Their time goes on counting. */
+/* Requests without a reply for too long are retransmitted. Their time keeps counting. */
 static void resend(struct end *e, struct slot *slots, int64_t now, struct rawcall_result *result)
 {
 	for (uint32_t i = 0; i < e->o->outstanding; i++) {
@@ -280,7 +280,7 @@ static void resend(struct end *e, struct slot *slots, int64_t now, struct rawcal
 	}
 }
 
-/* Take a reply: its slot, or -1 when its call was answered before. */
+/* Handles a reply. Returns its slot, or -1 if its call was answered before. */
 static int64_t take_reply(struct slot *slots, unsigned n, const uint8_t *data, int64_t now,
 			  struct rawcall_result *result)
 {
@@ -318,7 +318,7 @@ void rawcall_client(const struct rawcall_options *o, int fd, struct rawcall_resu
 	while (result->calls < next) {
 		unsigned n = receive(&e, RESEND_NS);
 
-		/* What is sent now is sent when this was received: one look at the clock. */
+		/* Requests sent now get the time of this receive: one reading of the clock. */
 		now = now_ns();
 		if (n)
 			heard = now;
@@ -354,7 +354,7 @@ void rawcall_end(const struct rawcall_options *o, int fd)
 	uint8_t *data = memory(o->size);
 
 	memcpy(data, &h, sizeof(h));
-	/* Refused: the server has ended by the one before. */
+	/* Refused: the previous request ended the server. */
 	if (send(fd, data, o->size, 0) < 0 && errno != ECONNREFUSED)
 		raw_fail("send", strerror(errno));
 	free(data);

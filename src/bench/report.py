@@ -9,7 +9,7 @@ import subprocess
 BEGIN = "<!-- bench:begin -->"
 END = "<!-- bench:end -->"
 
-# What is aimed at: text, figure, contestant, other contestant (None: a bound), at least or at most.
+# Targets: text, figure, contestant, other contestant (None: a bound), at least or at most.
 TARGETS = [
     ("MB/s of rxperf recv ÷ of OpenAFS's library", "MBps", "rxperf recv", "OpenAFS library",
      ">=", 8.0),
@@ -46,13 +46,13 @@ def size(text):
 
 
 def median(samples, name, figure):
-    """Of the measured values; None if there are none."""
+    """The median of the values; None if there are none."""
     values = [s[figure] for s in samples.get(name, []) if s.get(figure) is not None]
     return statistics.median(values) if values else None
 
 
 def spread(samples, name, figure):
-    """Half the distance of the extremes, as a part of the median."""
+    """Half the range, relative to the median."""
     values = [s[figure] for s in samples.get(name, []) if s.get(figure) is not None]
     if len(values) < 2 or not statistics.median(values):
         return None
@@ -99,7 +99,7 @@ def cpu_model():
 
 
 def mitigations():
-    """The active ones, in brief: they determine the cost of a system call."""
+    """The active mitigations, in brief: they determine the cost of a system call."""
     folder = "/sys/devices/system/cpu/vulnerabilities"
     found = []
     try:
@@ -117,7 +117,7 @@ def revision(source):
     try:
         r = subprocess.run(["git", "-C", source, "describe", "--always", "--dirty"], text=True,
                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    except OSError:  # no git: a tree from an archive, say
+    except OSError:  # no git: for example, a tree from an archive
         return "unknown"
     return r.stdout.strip() if r.returncode == 0 else "unknown"
 
@@ -137,7 +137,7 @@ def machine(source, pings):
 
 
 def table(samples, order, skipped):
-    """Markdown: one row for each contestant."""
+    """Markdown: one row per contestant."""
     rows = ["| configuration | MB/s | ± | CPU-s/GB, both ends | resident MiB |",
             "| --- | --- | --- | --- | --- |"]
     for name in order:
@@ -155,12 +155,12 @@ def table(samples, order, skipped):
 
 
 def timed(samples, name):
-    """Its samples are times, not rates."""
+    """Whether its samples are times, not rates."""
     return "us" in (samples.get(name) or [{}])[0]
 
 
 def time_table(samples, order):
-    """Those that are timed; nothing if there are none."""
+    """The table of those that are timed; empty if there are none."""
     rows = []
     for name in order:
         if timed(samples, name):
@@ -198,7 +198,7 @@ def markdown(samples, order, skipped, source, pings, runs, total, with_targets=T
 
 
 def write_between_markers(path, text, begin_mark=BEGIN, end_mark=END):
-    """Replace the text between the markers. False if the file or the markers are missing."""
+    """Replaces the text between the markers. False if the file or the markers are missing."""
     try:
         with open(path) as f:
             old = f.read()

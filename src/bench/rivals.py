@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Beside the ladder: OpenAFS's library, the kernel alone, TCP, nginx, our fileserver."""
+"""Competitors of the ladder: OpenAFS's library, the kernel alone, TCP, nginx, our fileserver."""
 import os
 import shutil
 
@@ -9,13 +9,13 @@ from measure import Failed, free_port, free_tcp_port, json_object
 from spending import alone, both_ends, per_gigabyte
 
 
-OPENAFS_MOST = 100  # streams: with more it hardly moves
-IPERF3_MOST = 128   # it has no more streams
-CURL_MOST = 300     # transfers at a time that it makes, whatever it is told
+OPENAFS_MOST = 100  # streams: with more it is too slow
+IPERF3_MOST = 128   # its maximum number of streams
+CURL_MOST = 300     # its maximum number of concurrent transfers
 
 
 def installed(program, package):
-    """Where a program of the system is; those of /usr/sbin are in no user's path."""
+    """The path of a system program. /usr/sbin is not in users' PATH."""
     path = shutil.which(program) or shutil.which(program, path="/usr/sbin:/usr/local/sbin")
     if not path:
         raise Missing(f"{program} is not installed (Debian package: {package})")
@@ -43,14 +43,14 @@ class Raw(Contestant):
 
 
 class OpenAfs(Contestant):
-    """rxperf's commands on OpenAFS's library at both ends, without jumbograms."""
+    """rxperf's commands with OpenAFS's library at both ends, without jumbograms."""
 
     def __init__(self, place, name, x, command="recv"):
         super().__init__(place, name)
         self.x = x
         self.command = command
         self.part = 1 / 16
-        if x > 16:  # it comes almost to a stop
+        if x > 16:  # it becomes very slow
             self.part, self.every, self.counted = 1 / 512, 4, False
 
     def sample(self, count=False):
@@ -70,7 +70,7 @@ class OpenAfs(Contestant):
 
 
 class Iperf3(Contestant):
-    """TCP as it comes, from the server to the client; the data lie in memory."""
+    """TCP with default settings, from the server to the client, with the data in memory."""
 
     def __init__(self, place, name, x):
         super().__init__(place, name)
@@ -115,7 +115,8 @@ http {{
 
 
 class Nginx(Contestant):
-    """sendfile over TCP, to one curl with as many connections; each gets its part of the file."""
+    """sendfile over TCP, to one curl with that many connections, each fetching a part of the
+    file."""
 
     def __init__(self, place, name, x):
         super().__init__(place, name)
@@ -126,7 +127,7 @@ class Nginx(Contestant):
         place, port = self.place, free_tcp_port()
         path = os.path.join(place.work, "nginx.conf")
         with open(path, "w") as f:
-            # The work folder is this user's alone, and root's workers would be nobody's.
+            # The work folder is private to this user; root's workers would run as nobody.
             f.write(NGINX.format(work=place.work, port=port, root=place.exported_file(),
                                  user="user root;" if os.geteuid() == 0 else ""))
         each = place.bytes // self.x

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The rungs of the ladder: the same binaries, each with one option more than the last."""
+"""The rungs of the ladder: the same binaries, each with one more option than the last."""
 import os
 
 import ours
@@ -57,7 +57,7 @@ def share(x):
 
 
 class Rung(Contestant):
-    """rxperf at both ends with the same switches; `x` streams."""
+    """rxperf at both ends with the same options; `x` streams."""
 
     def __init__(self, place, name, x, switches, command="recv", part=1.0, more=()):
         super().__init__(place, name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How fast packets are sealed and opened under rxgk, by enctype and level, beside what libcrypto's own
- * cipher and HMAC take for 16 KiB at a time, each alone: rxgk. All in turns; one line of JSON.
+ * Speed of sealing and opening packets under rxgk, by enctype and level, compared with libcrypto's
+ * cipher and HMAC on 16 KiB, each alone: rxgk. Runs alternate. Prints one line of JSON.
  */
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
@@ -15,14 +15,14 @@
 #define ROUNDS 31
 #define PACKET 1364u /* bytes of data in a full packet under crypt */
 #define STRIDE 1536u
-#define RUN    45u    /* packets in hand at a time */
+#define RUN    45u    /* packets per batch */
 #define BLOCK  16384u /* libcrypto's */
-#define EACH   4u     /* runs of a round */
+#define EACH   4u     /* runs per round */
 
 static const char *const digests[] = {"SHA1", "SHA1", "SHA256", "SHA384"};
 static uint8_t memory[RUN][STRIDE], sealed[RUN][STRIDE], block[BLOCK];
 
-/* Seconds of a byte, by enctype 17..20 and by what. */
+/* Seconds per byte, by enctype 17..20 and operation. */
 enum what { CIPHER, DECIPHER, HMAC_, SEAL1, OPEN1, SEAL2, OPEN2, WHATS };
 static const char *const names[] = {"encrypt", "decrypt", "hmac", "seal_auth", "open_auth", "seal_crypt",
 				    "open_crypt"};
@@ -48,7 +48,10 @@ static int make_conn(const struct rxw_gk_enctype *e, uint32_t level, bool client
 	struct rxw_security_id id = {.epoch = 1, .cid = 4, .index = 4, .client = client};
 	struct rxw_gk_class *k;
 
-	/* Both ends as clients are made: who opens is only told what it would have learnt. */
+	/*
+	 * Both ends as a client creates them. The opening end gets the state of a completed
+	 * exchange.
+	 */
 	return rxw_gk_class_client(&t, &o, &k) || rxw_gk_table.conn_create(k, &id, conn);
 }
 
@@ -98,7 +101,7 @@ static void must(bool good, const char *what)
 	exit(1);
 }
 
-/* Seconds of a byte of data. */
+/* Seconds per byte of data. */
 static double pass(unsigned n, enum what what)
 {
 	struct types *t = &types[n];
@@ -166,7 +169,7 @@ int main(void)
 			median[w] = count_median(seconds[n][w], ROUNDS);
 			printf(", \"%u_%s_MBps\": %.1f", 17 + n, names[w], 1e-6 / median[w]);
 		}
-		/* What one core of libcrypto's gives to each end, and what we make of it. */
+		/* The rate of one core for libcrypto at each end, and ours. */
 		printf(", \"%u_own_seal_MBps\": %.1f, \"%u_own_open_MBps\": %.1f", 17 + n,
 		       1e-6 / (median[CIPHER] + median[HMAC_]), 17 + n,
 		       1e-6 / (median[DECIPHER] + median[HMAC_]));

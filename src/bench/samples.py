@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-Samples of the ladder and what is made of them. They are JSON Lines, one object a line, by "type":
+Samples of the ladder and their evaluation. They are JSON Lines, one object per line, by "type":
 about      the run: revision, machine, sizes
 state      the machine before a round: round and the figures of src/bench/ping
 sample     round, group, name, x (streams, clients or calls in flight) and the figures
 count      the same without a round, of a run that only counted system calls
-skip       group, name, x, why: not there, or it failed, and none of its samples counts
-table, plot, note, aim: what another program made of what it measured, shown as it is: a title, a
+skip       group, name, x, why: it is missing or failed, and its samples are ignored
+table, plot, note, aim: results of another program, shown unchanged: a title, a
            head and rows of texts; a plot's name, title, x, y, log_x, log_y, series of label and
            points; text; text, value, sense (">=", "<=") and bound
 skip-program  program, why: one of those did not run, or failed
-uncounted  group, name, x, why: only that run failed, the samples stand
+uncounted  group, name, x, why: only that run failed, the samples are valid
 """
 import json
 import statistics
 
-# A round is of another state if waking a thread took that many times more or less than usual.
+# A round is an outlier if a thread's wake-up took that many times more or less than usual.
 STATE_FACTOR = 1.5
 
 
@@ -36,7 +36,7 @@ def load(path):
 
 
 def strange_rounds(records, factor=STATE_FACTOR):
-    """Rounds that met the machine in another state than most: a set of their numbers."""
+    """The numbers of outlier rounds, in which the machine was in another state than in most."""
     wakes = {r["round"]: r["wake_us"] for r in records if r["type"] == "state" and r.get("wake_us")}
     if len(wakes) < 3:
         return set()
@@ -45,7 +45,7 @@ def strange_rounds(records, factor=STATE_FACTOR):
 
 
 class Figures:
-    """Medians and spreads of the rounds that count."""
+    """Medians and spreads without the outlier rounds."""
 
     def __init__(self, records):
         self.strange = strange_rounds(records)
@@ -77,7 +77,7 @@ class Figures:
         return r["group"], r["name"], r["x"]
 
     def names(self, group):
-        """In the order in which they first ran."""
+        """In the order of their first run."""
         return list(dict.fromkeys(name for g, name, _ in self.order if g == group))
 
     def xs(self, group, name=None):
@@ -92,13 +92,13 @@ class Figures:
         return statistics.median(values) if values else None
 
     def spread(self, group, name, x, figure):
-        """Half the distance of the extremes, as a part of the median."""
+        """Half the range, relative to the median."""
         values = self.values(group, name, x, figure)
         middle = statistics.median(values) if values else 0
         return (max(values) - min(values)) / 2 / middle if len(values) > 1 and middle else None
 
     def best(self, group, name, figure):
-        """(x, median) where the median is largest; None if nothing was measured."""
+        """(x, median) for the largest median; None without data."""
         found = [(m, x) for x in self.xs(group, name)
                  if (m := self.median(group, name, x, figure)) is not None]
         return (max(found)[1], max(found)[0]) if found else None

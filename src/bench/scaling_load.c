@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A load of set size within one process, for counting instructions: so many listeners and
- * connections, of which some are active, or streams of a set window. Under callgrind only the load
- * itself is counted, not what came before. One line of JSON: what crossed the sockets.
+ * A fixed load within one process, for counting instructions: a number of listeners and
+ * connections, of which some are active, or streams of a given window. Under callgrind only the
+ * load itself is counted, without the setup. Prints one line of JSON with the socket traffic.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -50,7 +50,7 @@ static void die(const char *what)
 
 /* -- the server ------------------------------------------------------------------------------- */
 
-/* The first 8 bytes say how much is wanted. */
+/* The first 8 bytes hold the size of the reply. */
 static int32_t serve(rxw_call *call, void *context)
 {
 	static const uint8_t zeros[CHUNK];
@@ -77,7 +77,7 @@ static void ask(uint8_t request[BYTES], uint64_t bytes)
 	memcpy(request, &bytes, sizeof(bytes));
 }
 
-/* -- small calls: so many outstanding, each followed by one of the next connection ------------- */
+/* -- small calls: a number outstanding, each followed by one of the next connection ------------ */
 
 static struct {
 	pthread_mutex_t lock;
@@ -87,7 +87,7 @@ static struct {
 	_Atomic(unsigned) begun, failed;
 	unsigned most;
 	struct slot {
-		unsigned at; /* which connection is next: first, first + slots, … */
+		unsigned at; /* the next connection: first, first + slots, … */
 	} slot[MOST_SLOTS];
 	unsigned slots;
 } run = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
@@ -133,11 +133,11 @@ static void next_call(struct slot *slot)
 		slot->at %= run.slots;
 	if (rxw_call_write(call, request, BYTES) != BYTES || rxw_call_send_end(call))
 		die("cannot write a request");
-	/* The last touch: the call may be answered and ended before this returns. */
+	/* The last access: the call may be answered and ended before this returns. */
 	rxw_call_set_callback(call, answered, slot);
 }
 
-/* `calls` calls, in turn on `count` connections. */
+/* `calls` calls, round-robin on `count` connections. */
 static void small_calls(unsigned first, unsigned count, unsigned calls)
 {
 	unsigned slots = load.outstanding < count ? load.outstanding : count;
@@ -195,7 +195,7 @@ static void streams(unsigned count)
 	free(thread);
 }
 
-/* -- around it -------------------------------------------------------------------------------- */
+/* -- setup ------------------------------------------------------------------------------------ */
 
 static void set_up(void)
 {
@@ -216,7 +216,7 @@ static void set_up(void)
 	config.window = load.window;
 	config.workers_max = 256;
 	config.listeners = load.listeners;
-	/* Under callgrind time passes a hundred times as fast: nobody is dead yet. */
+	/* Under callgrind time passes a hundred times as fast, so the dead time is raised. */
 	config.dead_ms = 60000;
 	if (rxw_engine_create(&config, &bed.server_engine) ||
 	    rxw_endpoint_create(bed.server_engine, &options, &bed.server) ||
@@ -326,13 +326,13 @@ int main(int argc, char **argv)
 	alarm(GIVE_UP_S);
 	set_up();
 	/*
-	 * Some packets prove the address of each endpoint: small calls alone do not, and of strangers
-	 * a server keeps a few thousand connections only.
+	 * A few packets validate the address of each endpoint. Small calls alone do not, and a
+	 * server keeps only a few thousand connections of unvalidated peers.
 	 */
 	for (unsigned i = 0; i < load.endpoints; i++)
 		fetch(bed.connection[i], PROOF);
 	if (!load.stream) {
-		/* Every connection is known to the server, and the active ones are warm. */
+		/* The server has state for every connection, and the active ones are warmed up. */
 		unsigned outstanding = load.outstanding;
 
 		load.outstanding = 64;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What compiled stubs cost: a call of 100 bytes each way through them, and the same call with its
- * bytes put together, written and read by hand, in turns between two processes. One line of JSON.
+ * Cost of compiled stubs: a call of 100 bytes each way through them, and the same call with
+ * hand-written encoding, alternating between two processes. Prints one line of JSON.
  */
 #include <arpa/inet.h>
 #include <signal.h>
@@ -19,11 +19,11 @@
 #define BY_HAND 1 /* service ids */
 #define STUBS	2
 #define ROUNDS	301
-#define EACH	100 /* calls of a round, some milliseconds */
+#define EACH	100 /* calls per round, some milliseconds */
 #define BYTES	100
 #define NAME	"abcdefghijkl"
 
-/* -- what is asked and answered --------------------------------------------------------------- */
+/* -- request and reply ------------------------------------------------------------------------ */
 
 static void answer(const small_question *q, const char *name, small_answer *a)
 {
@@ -40,7 +40,7 @@ static int32_t do_ask(void *context, rxw_call *call, const small_question *quest
 	return 0;
 }
 
-/* Opcode, 20 words, a name of 12 bytes behind its length. */
+/* Opcode, 20 words, length and bytes of a name of 12 bytes. */
 static int32_t ask_by_hand(rxw_connection *connection, const small_question *q, const char *name,
 			   small_answer *a)
 {
@@ -116,11 +116,14 @@ static int serve(int go, int out)
 	char c;
 	int r;
 
-	/* The parent first opens its counter, so that it sees all threads. */
+	/* The parent opens its counter first, so that it covers all threads. */
 	if (read(go, &c, 1) != 1)
 		return 1;
 	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	/* One listener: else the two connections may lie on two, one of them nearer to the client. */
+	/*
+	 * One listener: with several the two connections could use different ones, at unequal
+	 * distance.
+	 */
 	rxw_config_init(&config, sizeof(config));
 	config.listeners = 1;
 	r = rxw_engine_create(&config, &engine);
@@ -192,7 +195,7 @@ static void end(struct pair *p)
 /* -- measuring -------------------------------------------------------------------------------- */
 
 struct figures {
-	double wall[ROUNDS], cpu[ROUNDS]; /* seconds of a call; CPU of both processes */
+	double wall[ROUNDS], cpu[ROUNDS]; /* seconds per call; CPU of both processes */
 	uint64_t instructions;
 };
 
@@ -223,7 +226,7 @@ static int32_t run(const struct pair *p, bool stubs, struct figures *f, unsigned
 	return code;
 }
 
-/* Rounds that follow each other met the same machine: the ratio in the middle of their ratios. */
+/* Successive rounds run under the same conditions, so the result is the median of their ratios. */
 static double ratio(const double *a, const double *b)
 {
 	double each[ROUNDS];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a run costs: CPU seconds, context switches, system calls where the kernel counts."""
+"""The cost of a run: CPU seconds, context switches, and system calls if the kernel counts them."""
 import os
 import shutil
 import signal
@@ -13,7 +13,7 @@ EVENT = "raw_syscalls:sys_enter"
 
 
 def perf_counts():
-    """None if `perf stat` counts system calls here, else why not."""
+    """None if `perf stat` counts system calls here, otherwise the reason."""
     if not shutil.which("perf"):
         return "perf is not installed (Debian package: linux-perf)"
     r = subprocess.run(["perf", "stat", "-x,", "-e", EVENT, "--", "true"], text=True,
@@ -24,7 +24,7 @@ def perf_counts():
 
 
 def counted(text):
-    """The number in what `perf stat -x,` says; None if it counted nothing."""
+    """The number in the output of `perf stat -x,`; None if it counted nothing."""
     for line in text.splitlines():
         fields = line.split(",")
         if len(fields) > 2 and fields[2] == EVENT and fields[0].isdigit():
@@ -41,7 +41,7 @@ def children(pid):
 
 
 class Watch:
-    """Counts the system calls of a server that runs, from now until end()."""
+    """Counts the system calls of a running server, from now until end()."""
 
     def __init__(self, pid):
         self.out = tempfile.NamedTemporaryFile("r", prefix="rxw-perf-")
@@ -54,12 +54,12 @@ class Watch:
             time.sleep(0.005)
 
     def counts(self):
-        """Has perf opened its counters?"""
+        """Whether perf has opened its counters."""
         folder = f"/proc/{self.process.pid}/fd"
         try:
             return any("perf_event" in os.readlink(os.path.join(folder, fd))
                        for fd in os.listdir(folder))
-        except OSError:  # a descriptor that was closed while we looked
+        except OSError:  # a descriptor was closed meanwhile
             return False
 
     def end(self):
@@ -70,7 +70,7 @@ class Watch:
 
 
 def run_counted(command, count):
-    """run_program(), and its system calls if they are to be counted: (text, s, usage, calls)."""
+    """run_program(), with its system calls if they are to be counted: (text, s, usage, calls)."""
     if not count:
         return (*run_program(command), None)
     with tempfile.NamedTemporaryFile("r", prefix="rxw-perf-") as out:
@@ -80,7 +80,7 @@ def run_counted(command, count):
 
 
 def alone(command, count=False):
-    """A program that is both ends. Returns (what it printed, elapsed seconds, what it cost)."""
+    """A program that plays both ends. Returns (output, elapsed seconds, cost)."""
     text, seconds, usage, calls = run_counted(command, count)
     return text, seconds, {"cpu_s": cpu_seconds(usage), "switches": context_switches(usage),
                            "syscalls": calls}
@@ -88,8 +88,8 @@ def alone(command, count=False):
 
 def both_ends(server_command, ports, client_command, log, count=False, kind="udp", look=None):
     """
-    A server, and a client run to its end against it: (what the client printed, elapsed seconds,
-    what both cost). look(server) is called before the server is ended.
+    Runs a server, and a client against it to its end. Returns (the client's output, elapsed
+    seconds, the cost of both). look(server) is called before the server is ended.
     """
     server = Server(server_command, ports, log, kind)
     try:
@@ -111,7 +111,8 @@ def both_ends(server_command, ports, client_command, log, count=False, kind="udp
 
 
 def per_gigabyte(moved, seconds, cost):
-    """Rates of a transfer; a run that counts system calls gives those alone, since it is slower."""
+    """Rates of a transfer. A run that counts system calls is slower and yields only their
+    number."""
     if not moved:
         raise Failed("nothing was moved")
     gigabytes = moved / 1e9

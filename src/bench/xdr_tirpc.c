@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The reply on libtirpc's XDR: routines as its own interface compiler, rpcgen, writes them for the
- * same structures, with runs of words inline where the stream permits it.
+ * The reply with libtirpc's XDR: routines as its interface compiler, rpcgen, generates them for the
+ * same structures, with runs of words inline if the stream permits it.
  */
 #ifdef HAVE_TIRPC
 
@@ -58,7 +58,7 @@ static bool_t code_status(XDR *xdrs, struct status *v)
 	return TRUE;
 }
 
-/* Three words are too few for rpcgen to put them inline. */
+/* Three words are too few for inline code by rpcgen. */
 static bool_t code_callback(XDR *xdrs, struct callback *v)
 {
 	SLOW(version)
@@ -159,8 +159,8 @@ static bool decode_all(const void *memory, size_t size)
 }
 
 /*
- * The two arrays are all there is to free. xdr_free() would visit each of their words and so
- * take longer than everything else: here libtirpc is shown at its best.
+ * Only the two arrays need freeing. xdr_free() would visit each of their words and take longer than
+ * everything else, so this shows libtirpc at its best.
  */
 static void free_all(void)
 {

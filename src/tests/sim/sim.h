@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A simulated network under a virtual clock: floors 0 and 1 as they are, the rest from a seed. */
+/*
+ * A simulated network with a virtual clock. The layers base and proto are the real ones, the rest
+ * is simulated from a seed.
+ */
 #ifndef RXW_TESTS_SIM_H
 #define RXW_TESTS_SIM_H
 
@@ -15,47 +18,47 @@ struct sim_conn;
 struct sim_call;
 struct sim_ref;
 
-/* One direction of the way between the two nodes. */
+/* One direction of the path between the two nodes. */
 struct sim_link {
 	double loss, duplicate, reorder; /* probabilities */
-	uint64_t delay, jitter;		 /* ns; a reordered datagram waits up to jitter more */
+	uint64_t delay, jitter;		 /* ns; a reordered datagram gets up to jitter more */
 	uint64_t rate;			 /* bytes per second, 0 = no limit */
-	uint64_t queue;			 /* bytes that may wait for the rate */
-	uint32_t mtu;			 /* larger datagrams vanish unless they may be fragmented */
-	/* probability that a loss begins 20 ms in which all is lost */
+	uint64_t queue;			 /* bytes that may queue for the rate */
+	uint32_t mtu;			 /* larger datagrams are dropped unless fragmented */
+	/* probability that a loss starts 20 ms of total loss */
 	double burst;
 	/*
-	 * Gilbert and Elliott: per datagram, chances to become bad and good again, and the loss
-	 * while bad (`loss` is that of the good state).
+	 * Gilbert-Elliott model: probabilities per datagram of entering and leaving the bad state,
+	 * and the loss in it (`loss` applies in the good state).
 	 */
 	double to_bad, to_good, bad_loss;
-	double corrupt; /* bits change on the way: the checksum of UDP finds it, nobody gets it */
-	bool hole;	/* nothing passes */
+	double corrupt; /* probability of bit errors: the UDP checksum drops the datagram */
+	bool hole;	/* all datagrams are lost */
 	/* state */
 	bool bad;
 	uint64_t busy_until, last_arrival;
 	uint64_t burst_until;
-	/* dropped: for whatever reason; corrupted and overflowed are two of those */
+	/* dropped: for any reason; includes corrupted and overflowed */
 	uint64_t sent, dropped, delivered, corrupted, overflowed;
 };
 
-/* What may happen to the network and the nodes while they work. */
+/* Changes of the network and the nodes during a run. */
 enum sim_what {
-	SIM_SET_DELAY, /* of links, ns; to less: what follows overtakes (route flap) */
+	SIM_SET_DELAY, /* of links, ns; a decrease lets later datagrams overtake (route flap) */
 	SIM_SET_RATE,  /* of links, bytes per second */
 	SIM_SET_MTU,   /* of links */
 	SIM_SET_LOSS,  /* of links, in millionths */
-	SIM_SET_HOLE,  /* of links: 1 = nothing passes any more, 0 = it does again */
-	SIM_MARK,      /* nothing changes: call_marks takes over what each call has read */
-	SIM_PAUSE,     /* of nodes: for so many ns no thread of it runs; datagrams queue up */
-	SIM_CLOCK_STEP /* of nodes: the clock jumps by so many ns */
+	SIM_SET_HOLE,  /* of links: 1 = all datagrams are lost, 0 = back to normal */
+	SIM_MARK,      /* no change: call_marks records the bytes read by each call */
+	SIM_PAUSE,     /* of nodes: no thread runs for this many ns, and datagrams queue up */
+	SIM_CLOCK_STEP /* of nodes: the clock jumps by this many ns */
 };
-#define SIM_UP	 1u /* the link up, or the client */
-#define SIM_DOWN 2u /* the link down, or the server */
+#define SIM_UP	 1u /* the uplink, or the client */
+#define SIM_DOWN 2u /* the downlink, or the server */
 #define SIM_BOTH 3u
 
 struct sim_change {
-	uint64_t at; /* ns after the begin of the run */
+	uint64_t at; /* ns since the start of the run */
 	enum sim_what what;
 	unsigned of; /* SIM_UP, SIM_DOWN */
 	int64_t value;
@@ -72,7 +75,7 @@ enum sim_event_kind {
 	SIM_READ,
 	SIM_WRITE,
 	SIM_VERDICT,
-	SIM_AUTH, /* work of an exchange is done */
+	SIM_AUTH, /* an exchange job completes */
 	SIM_BEGIN,
 	SIM_CHANGE,
 	SIM_REF_DATA,
@@ -93,45 +96,45 @@ struct sim_datagram {
 	uint8_t bytes[];
 };
 
-/* What a run is made of. */
+/* Parameters of a run. */
 struct sim_setup {
 	struct sim_link up, down; /* client to server, and back */
 	struct rxw_params client, server;
-	/* of both ends; or of the client's, and the other of the server's */
+	/* of both ends; or of the client, and the server's own */
 	struct rxw_security *security, *server_security;
-	unsigned connections, channels; /* calls at once on each: 1..4 */
+	unsigned connections, channels; /* concurrent calls on each connection: 1..4 */
 	unsigned calls;			/* on each channel, one after the other */
 	uint64_t request, reply;	/* bytes of each stream */
 	bool vary;			/* random sizes up to those */
 	unsigned batch;			/* bursts per receive */
 	bool gro;
 	unsigned max_run, max_burst;	  /* packets */
-	uint64_t receive_wait, wake_wait; /* up to so long until a thread runs */
-	uint64_t read_rate;		  /* bytes per second of the reader, 0 = at once */
-	/* until then nobody reads on the server's channel 0, nor on the client's channel 1 */
+	uint64_t receive_wait, wake_wait; /* maximum delay until a thread runs */
+	uint64_t read_rate;		  /* read rate in bytes per second, 0 = unlimited */
+	/* until then the server's channel 0 and the client's channel 1 are not read */
 	uint64_t stall;
-	double send_failure; /* probability that the system refuses a part of a burst */
-	uint64_t send_wait;  /* up to so long until a system call is over */
+	double send_failure; /* probability that the system refuses part of a burst */
+	uint64_t send_wait;  /* maximum duration of a system call */
 	uint64_t verdict_wait;
-	uint64_t auth_wait; /* up to so long until a CHALLENGE or RESPONSE is made or judged */
-	double auth_drop;   /* probability that there is no place for such work */
-	/* calls may end with this code, of the peer, once a connection has; 0 = none may */
+	uint64_t auth_wait; /* maximum time to make or check a CHALLENGE or RESPONSE */
+	double auth_drop;   /* probability that no thread is free for such work */
+	/* once one connection has failed so, calls may fail with this code of the peer; 0 = none */
 	int32_t may_end;
 	/*
-	 * A call may die of silence if the links took all DATA that its client sent, those among
-	 * them that the path had room for, at least one: it is counted in calls_starved.
+	 * A call may time out if the links accepted all DATA of its client that fits the path, at
+	 * least one packet. It is counted in calls_starved.
 	 */
 	bool may_starve;
-	uint64_t limit; /* virtual time at which all must be done */
-	/* 0 = never; the run ends well then, whatever is still on its way: see call_bytes */
+	uint64_t limit; /* virtual time by which all must be complete */
+	/* 0 = never; then the run succeeds with calls still active, see call_bytes */
 	uint64_t stop_at;
-	uint64_t stagger; /* connections begin so much after each other */
-	/* idealised TCP flows of endless data from server to client; they need stop_at */
+	uint64_t stagger; /* interval between the starts of connections */
+	/* idealised TCP flows of unlimited data from server to client; they need stop_at */
 	unsigned references;
-	uint64_t receive_bytes; /* buffer of a socket; 0 = no limit */
+	uint64_t receive_bytes; /* socket buffer; 0 = no limit */
 	struct sim_change changes[SIM_CHANGES];
 	unsigned change_count;
-	/* Sees each datagram that a node sends; true: it is lost. */
+	/* Called for each datagram that a node sends. Returns true to drop it. */
 	bool (*tap)(struct sim *sim, const struct sim_node *from, const uint8_t *bytes,
 		    uint32_t length);
 	bool trace;
@@ -150,7 +153,7 @@ struct sim_node {
 	bool receive_set;
 	bool settling;
 	uint64_t paused_until;
-	uint64_t clock_ahead; /* of the simulation's; wraps around */
+	uint64_t clock_ahead; /* of the simulation; wraps around */
 };
 
 struct sim_conn {
@@ -170,8 +173,8 @@ struct sim_call {
 	uint64_t timer_set;
 	uint64_t tx_total, tx_done, rx_total, rx_done;
 	uint32_t tx_seed, rx_seed;
-	uint64_t request_size; /* server: what the head of the request says */
-	/* client: datagrams of DATA that were not too large for the path; of all, those that passed */
+	uint64_t request_size; /* server: from the head of the request */
+	/* client: datagrams of DATA that fit the path; those of any kind that arrived */
 	unsigned tried, passed;
 	uint8_t head[24];
 	bool tx_ended, writing, read_set, send_set, write_set, finished, counted;
@@ -185,35 +188,34 @@ struct sim {
 	unsigned events, events_size;
 	struct sim_node client, server;
 	unsigned calls_running, calls_done, calls_failed;
-	unsigned calls_ended;	/* of those done: with setup.may_end */
-	unsigned calls_starved; /* of those done: see setup.may_starve */
+	unsigned calls_ended;	/* of calls_done: with setup.may_end */
+	unsigned calls_starved; /* of calls_done: see setup.may_starve */
 	struct sim_ref *refs;
 	uint64_t bytes_moved, finished_at;
 	uint64_t events_handled;
 	char failure[200]; /* "" = none */
-	/* per call, for fairness: how long it took; what its client has read */
+	/* per call, for fairness: its duration; bytes read by its client */
 	double *call_seconds;
 	uint64_t *call_bytes, *call_marks;
 	unsigned call_count;
 };
 
-/* Defaults; everything from the seed. Either may be changed before sim_run(). */
+/* Sets defaults, and all parameters from the seed. Both may be changed before sim_run(). */
 void sim_default(struct sim_setup *setup);
 void sim_random(struct sim_setup *setup, uint64_t seed);
-/* Changes of the world while it runs, from the seed, on top of either. */
+/* Adds changes during the run, from the seed, to either. */
 void sim_random_changes(struct sim_setup *setup, uint64_t seed);
 /*
- * Returns true if every call ended well and every byte was right; else sim->failure says what was
- * not.
+ * Returns true if every call succeeded with correct bytes. Otherwise sim->failure holds the reason.
  */
 bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed);
 void sim_free(struct sim *sim);
-/* One more change of the world, at `ms` of the run. */
+/* One more change, at `ms` of the run. */
 void sim_plan(struct sim_setup *setup, double ms, enum sim_what what, unsigned of, int64_t value);
-/* Bytes that the reference flow number `i` brought to its application up to now. */
+/* Bytes that reference flow `i` has delivered to its application. */
 uint64_t sim_ref_bytes(const struct sim *sim, unsigned i);
 
-/* --- between the files --- */
+/* --- shared by the files of the simulator --- */
 uint64_t sim_draw(struct sim *sim, uint64_t below);
 bool sim_chance(struct sim *sim, double probability);
 void sim_at(struct sim *sim, uint64_t at, enum sim_event_kind kind, void *subject, void *more);
@@ -221,8 +223,8 @@ void sim_fail(struct sim *sim, const char *format, ...) __attribute__((format(pr
 void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length,
 		  bool fragment);
 /*
- * A datagram enters a link: returns how many copies of it arrive, 0 to 2, and when. `fragment`: it
- * may be larger than the MTU.
+ * A datagram enters a link. Returns the number of copies that arrive, 0 to 2, and their times.
+ * `fragment`: it may exceed the MTU.
  */
 unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, bool fragment,
 		       uint64_t arrivals[2]);
@@ -234,52 +236,52 @@ bool sim_node_init(struct sim *sim, struct sim_node *node, bool client,
 void sim_node_free(struct sim_node *node);
 /* The clock of a node. */
 uint64_t sim_clock(const struct sim_node *node);
-/* Time of the simulation at which the node's clock shows this; UINT64_MAX = never. */
+/* Simulation time at which the node's clock shows this value. UINT64_MAX = never. */
 uint64_t sim_when(const struct sim_node *node, uint64_t clock);
 void sim_node_clock_stepped(struct sim_node *node);
 struct rxw_out *sim_out(struct sim_node *node);
-/* Handle the output record until nothing is left in it. */
+/* Handles the output record until it is empty. */
 void sim_settle(struct sim_node *node);
 struct sim_conn *sim_conn_new(struct sim_node *node, uint32_t cid);
 void sim_node_event(struct sim *sim, const struct sim_event *event);
 void sim_send(struct sim_call *call);
 
 /*
- * Security classes with keys of their own and wall clocks that go with the simulation. Names: "null",
- * "test", "rxkad-clear", "rxkad-auth", "rxkad-crypt", "rxgk-clear" …, "rxgk-crypt-20" (enctype).
+ * Security classes with keys of their own and wall clocks that follow the simulation. Names:
+ * "null", "test", "rxkad-clear", "rxkad-auth", "rxkad-crypt", "rxgk-clear" …, "rxgk-crypt-20"
+ * (enctype).
  */
 struct sim_class {
 	struct rxw_security *server, *client;
-	int64_t base; /* rxgk: the wall clock when a run begins, 100 ns since 1970 */
+	int64_t base; /* rxgk: the wall clock at the start of a run, 100 ns since 1970 */
 };
-/* `lifetime`: seconds after the begin of a run at which the ticket ends, 0 = never; `rekey_bytes`: advice. */
+/* `lifetime`: expiry of the ticket in seconds after the start, 0 = never; `rekey_bytes`: advice. */
 bool sim_class_make(struct sim_class *k, const char *name, uint32_t lifetime, uint32_t rekey_bytes);
 void sim_class_free(struct sim_class *k);
 void sim_class_use(struct sim_setup *setup, const struct sim_class *k);
-/* Whose clock it is. */
+/* The simulation whose clock is used. */
 void sim_class_clock(const struct sim *sim);
-/* Bytes of data in a packet of `payload` bytes at this class and level. */
+/* Bytes of data in a packet of `payload` bytes for this class and level. */
 uint32_t sim_class_capacity(const struct sim_class *k, uint32_t payload);
-/*
- * The class that the environment names (RXW_TEST_CLASS) for runs that do not say theirs; NULL: none.
- */
+/* The class in the environment (RXW_TEST_CLASS) for runs that name none, or NULL. */
 const struct sim_class *sim_class_common(void);
 
 void sim_ref_start(struct sim *sim, unsigned count);
 void sim_ref_event(struct sim *sim, const struct sim_event *event);
 void sim_ref_free(struct sim *sim);
 
-/* Which seeds a program runs. Zero: not said; class: its name, NULL. */
+/* The seeds that a program runs. Zero: not given; class: its name or NULL. */
 struct sim_args {
 	const char *class;
-	uint64_t seed; /* this one alone */
+	uint64_t seed; /* this seed only */
 	uint64_t first, count;
 	bool trace, verbose, changes;
 };
 /*
- * `taken` has the letters of the options that the program takes: s(eed) f(irst) c(ount) t(race)
- * v(erbose), k for --class, w for --changes. The environment variable says how many, else `count`.
- * False: the command line is wrong, and getopt has said so or the option is another program's.
+ * `taken` holds the letters of the program's options: s(eed) f(irst) c(ount) t(race) v(erbose), k
+ * for --class, w for --changes. The environment variable gives the count, otherwise `count`
+ * applies. False: the command line is invalid and getopt has reported it, or the program has no
+ * such option.
  */
 bool sim_args_parse(struct sim_args *args, int argc, char **argv, const char *taken,
 		    const char *environment, uint64_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Simulation: the application at both ends sends known bytes and compares what comes. */
+/* Simulation: the application at both ends sends known bytes and checks the received ones. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #define PATTERN 65521u
 #define HEAD	24u
 
-/* Byte i of a stream: a table from a position that the stream's seed shifts. */
+/* Byte i of a stream: a table, starting at an offset derived from the stream's seed. */
 void sim_pattern(uint8_t *out, uint32_t seed, uint64_t at, size_t length)
 {
 	static uint8_t table[PATTERN];
@@ -41,7 +41,7 @@ static void later(struct sim_call *call, bool *set, enum sim_event_kind kind, ui
 	sim_at(call->node->sim, call->node->sim->now + wait, kind, call, NULL);
 }
 
-/* The head of a request says how long it is, how long the reply shall be, and both seeds. */
+/* The head of a request holds its length, the length of the reply, and both seeds. */
 static void fill(struct sim_call *call, uint8_t *out, uint64_t at, size_t length)
 {
 	sim_pattern(out, call->tx_seed, at, length);
@@ -61,7 +61,7 @@ static uint64_t get64(const uint8_t *p)
 	return (uint64_t)rxw_get32(p) << 32 | rxw_get32(p + 4);
 }
 
-/* One run of what is still to be written. */
+/* One run of the data still to be written. */
 static bool write_run(struct sim_call *call)
 {
 	struct sim *sim = call->node->sim;
@@ -177,7 +177,7 @@ static void compare(struct sim_call *call, const uint8_t *data, size_t length)
 		call->node->sim->call_bytes[call->index] += length;
 }
 
-/* All is read: the server replies, the client is through. */
+/* All data is read: the server replies, the client is done. */
 static void ended(struct sim_call *call)
 {
 	struct sim *sim = call->node->sim;
@@ -297,7 +297,7 @@ void sim_app_begin(struct sim_conn *conn)
 	call->began = sim->now;
 	call->writing = true;
 	later(call, &call->write_set, SIM_WRITE, 0);
-	/* The channel keeps its reference; nobody else needs one. */
+	/* The channel keeps its reference. No other is needed. */
 }
 
 bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed)
@@ -334,7 +334,7 @@ bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed)
 	while (sim->failure[0] == '\0' && (sim->calls_done < total || sim->refs != NULL) &&
 	       sim_next_event(sim, &event)) {
 		if (setup->stop_at != 0 && sim->now > RXW_SEC + setup->stop_at) {
-			/* Back into the queue: what it refers to is freed with the rest. */
+			/* Back into the queue, which frees its references with the rest. */
 			sim_at(sim, event.at, event.kind, event.subject, event.more);
 			return true;
 		}
@@ -355,7 +355,7 @@ void sim_free(struct sim *sim)
 {
 	struct sim_event event;
 
-	/* What is still on its way: references of calls, datagrams, bursts and verdicts. */
+	/* Releases references still pending: of calls, datagrams, bursts and verdicts. */
 	sim->setup.trace = false;
 	while (sim_next_event(sim, &event)) {
 		switch (event.kind) {

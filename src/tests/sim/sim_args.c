@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which seeds a program of the simulator runs: its command line and environment. */
+/* Seeds to run, from the command line and environment of a simulator program. */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>

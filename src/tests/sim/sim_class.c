@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Simulation: rxkad and rxgk as they are, with keys of the run and the simulation's time. */
+/* Simulation: the real rxkad and rxgk, with keys of the run and the simulated time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "sim.h"
 #include "tests/support/test_class.h"
 
-#define BASE 1700000000 /* rxkad: the wall clock when a run begins, seconds since 1970 */
+#define BASE 1700000000 /* rxkad: the wall clock at the start of a run, seconds since 1970 */
 
 static const struct sim *at_work;
 
@@ -55,7 +55,7 @@ static bool make_kad(struct sim_class *k, rxw_keys *keys, uint8_t level, uint32_
 	return good;
 }
 
-/* Tokens are printed by the system's clock: the run begins at that time. */
+/* Tokens are created with the system's clock, so the run starts at that time. */
 static bool make_gk(struct sim_class *k, rxw_keys *keys, uint8_t level, int enctype,
 		    uint32_t lifetime, uint32_t rekey_bytes)
 {
@@ -82,7 +82,7 @@ static bool make_gk(struct sim_class *k, rxw_keys *keys, uint8_t level, int enct
 	return good;
 }
 
-/* The level that a name has; 3: none. */
+/* The level of a name, or 3 if it has none. */
 static uint8_t level_of(const char *name)
 {
 	static const char *const levels[] = {"clear", "auth", "crypt"};

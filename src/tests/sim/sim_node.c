@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Simulation: an endpoint. Receives in batches, runs the protocol, sends bursts, keeps timers. */
+/* Simulation: an endpoint. It receives in batches, runs the protocol, sends bursts, runs timers. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ bool sim_node_init(struct sim *sim, struct sim_node *node, bool client,
 	node->sim = sim;
 	node->client = client;
 	host_init((struct host *)node, &ops, params, 256 << 20, 1 << 20, 64);
-	node->clock_ahead = 1000 * RXW_SEC; /* it may be put back */
+	node->clock_ahead = 1000 * RXW_SEC; /* it may be postponed */
 	in.sin_port = htons(client ? 7001 : 7000);
 	in.sin_addr.s_addr = htonl(client ? 0x0a000001 : 0x0a000002);
 	rxw_addr_set(&node->addr, (struct sockaddr *)&in, sizeof(in));
@@ -135,7 +135,7 @@ static void arm_conn(struct sim_conn *c)
 	sim_at(c->node->sim, at, SIM_CONN_TIMER, c, NULL);
 }
 
-/* Work of an exchange that has just become due: a thread of its own does it, or there is none. */
+/* An exchange job that has just become due: a thread runs it, or none is free. */
 static void auth_due(struct sim_node *node)
 {
 	struct rxw_out *out = sim_out(node);
@@ -180,7 +180,7 @@ void sim_settle(struct sim_node *node)
 {
 	sim_out(node);
 	auth_due(node);
-	/* Whoever is at it goes on with what has come meanwhile. */
+	/* A job in progress also handles packets received meanwhile. */
 	if (node->settling)
 		return;
 	node->settling = true;
@@ -201,7 +201,7 @@ static void burst_over(struct sim_call *call, struct pending *t)
 	struct sim_node *node = call->node;
 	uint8_t *d = t->burst.data;
 
-	/* Copied now, not when it was handed out: bytes changed meanwhile would be seen. */
+	/* Copied now, not when it was handed out, so that bytes changed meanwhile are detected. */
 	for (unsigned i = 0; i < t->sent; i++, d += t->burst.segment) {
 		uint32_t left = (uint32_t)(t->burst.data + t->burst.length - d);
 
@@ -264,7 +264,7 @@ struct verdict {
 	struct rxw_path path;
 };
 
-/* Verified at a later time; the reference of its buffer goes over. */
+/* Verified later. The reference of its buffer is transferred. */
 static void verify_at(struct sim_conn *c, const struct rxw_rxrun *run, const struct rxw_path *path,
 		      uint64_t at)
 {
@@ -323,8 +323,8 @@ static void verdict(struct sim_conn *c, struct verdict *v)
 }
 
 /*
- * A CHALLENGE or RESPONSE is made or judged. What was kept until the client was known is verified by
- * the same thread, in whatever order with what others receive meanwhile.
+ * A CHALLENGE or RESPONSE is made or checked. The same thread then verifies the packets kept until
+ * the exchange completed, in any order relative to those received meanwhile.
  */
 static void auth_done(struct sim_conn *c, struct rxw_auth_job *job)
 {
@@ -428,7 +428,7 @@ static void arrival(struct sim_node *node, struct sim_datagram *d)
 	}
 }
 
-/* Whose thread handles an event; NULL: nobody's, the network or the kernel does it. */
+/* The node whose thread handles an event, or NULL for events of the network or the kernel. */
 static struct sim_node *node_of(const struct sim_event *e)
 {
 	switch (e->kind) {
@@ -450,7 +450,7 @@ static struct sim_node *node_of(const struct sim_event *e)
 	}
 }
 
-/* All deadlines are at other times now; a thread that sleeps looks at the clock every 10 ms. */
+/* All deadlines have moved. A sleeping thread checks the clock every 10 ms. */
 void sim_node_clock_stepped(struct sim_node *node)
 {
 	for (struct sim_conn *c = node->conns; c != NULL; c = c->next) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Simulation: a reference to compare with, an idealised TCP with CUBIC (RFC 9438) that shares no
- * code with src/rx. Segments as large as our packets, no limit by the receiver, each segment
- * acknowledged at once, each ACK tells all that has come, exact numbers instead of integers.
+ * Simulation: a reference for comparison, an idealised TCP with CUBIC (RFC 9438) that shares no
+ * code with src/rx. Its segments have the size of our packets. The receiver sets no limit and
+ * acknowledges each segment at once, each ACK reports all received segments, and numbers are
+ * floating point.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -32,14 +33,14 @@ struct segment {
 
 struct sim_ref {
 	struct segment *segment;
-	uint64_t *log; /* receiver: segments in the order in which they came */
+	uint64_t *log; /* receiver: segments in order of arrival */
 	uint64_t segments_size, log_size;
 	uint64_t logged, in_order; /* receiver */
-	uint64_t known;		   /* of the log, by the sender */
+	uint64_t known;		   /* the sender's position in the log */
 	uint64_t una, nxt, order, highest; /* sender; highest: latest order acknowledged */
 	uint64_t flight, lost;
 	uint64_t lost_from;	/* no segment below is LOST */
-	uint64_t recovery_order; /* a loss of an order up to here is of the same event */
+	uint64_t recovery_order; /* a loss of an order up to here belongs to the same event */
 	uint64_t base_at, timer_at, epoch;
 	double cwnd, ssthresh, w_max, w_est, prior, k, srtt, rttvar;
 	unsigned backoff;
@@ -309,7 +310,7 @@ static void data(struct sim *sim, struct sim_ref *r, const struct on_wire *w)
 	}
 }
 
-/* --- the simulation's --- */
+/* --- interface to the simulation --- */
 
 void sim_ref_start(struct sim *sim, unsigned count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Simulation: virtual clock, events in order of time, the two ways of the network. */
+/* Simulation: virtual clock, events in order of time, the two directions of the network. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,7 +118,7 @@ static void trace(const struct sim *sim, const struct sim_node *from, const uint
 	printf("\n");
 }
 
-/* Is it lost on its way, queue and MTU aside? */
+/* Whether it is lost in transit, apart from queue and MTU. */
 static bool lost(struct sim *sim, struct sim_link *link)
 {
 	uint64_t now = sim->now;
@@ -177,7 +177,7 @@ unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, 
 	return 2;
 }
 
-/* What became of a datagram of the client's, for the call whose DATA it brings. */
+/* Records the outcome of a client's datagram for the call whose DATA it carries. */
 static void note_fate(struct sim *sim, const uint8_t *bytes, uint32_t length, bool fits, bool passed)
 {
 	uint32_t cid = length >= RXW_HEADER_SIZE ? rxw_get32(bytes + 4) : 0;
@@ -321,7 +321,7 @@ static void random_link(struct sim_link *l, uint64_t *r)
 	l->burst = rxw_prng(r) % 3 == 0 ? 0.2 : 0;
 }
 
-/* Paths that swallow large packets or carry larger ones than usual; little memory. */
+/* Paths that drop large packets or carry larger ones than usual; little memory. */
 static void random_limits(struct sim_setup *s, uint64_t *r)
 {
 	uint64_t kind = rxw_prng(r) % 10;
@@ -376,9 +376,9 @@ void sim_random(struct sim_setup *s, uint64_t seed)
 	s->auth_wait = seed % 4 == 0 ? 20 * RXW_MS : RXW_MS / 2;
 	s->auth_drop = seed % 5 == 0 ? 0.2 : 0;
 	random_limits(s, &r);
-	/* One packet in ten lost, four times in a row: no call may die of that here. */
+	/* One packet in ten is lost, four times in a row. No call may time out because of that. */
 	s->client.dead = s->server.dead = 60 * RXW_SEC;
-	/* The whole work stays small enough for hundreds of seeds. */
+	/* The total work stays small enough for hundreds of seeds. */
 	uint64_t calls = (uint64_t)s->connections * s->channels * s->calls;
 
 	while (calls * (s->request + s->reply) > 3000000) {
@@ -391,7 +391,7 @@ void sim_random(struct sim_setup *s, uint64_t seed)
 		s->reply = s->reply / 4 + 1;
 }
 
-/* Holes, flaps, pauses and the like: none so long that a call would have to end. */
+/* Outages, flaps, pauses and similar events, all too short to end a call. */
 static void random_change(struct sim_setup *s, uint64_t *r, uint64_t i)
 {
 	static const unsigned within[] = {20, 200, 2000};
@@ -404,18 +404,18 @@ static void random_change(struct sim_setup *s, uint64_t *r, uint64_t i)
 		sim_plan(s, ms, SIM_SET_HOLE, of, 1);
 		sim_plan(s, ms + (double)lasts, SIM_SET_HOLE, of, 0);
 		break;
-	case 1: /* there and back */
+	case 1: /* round trip */
 		sim_plan(s, ms, SIM_SET_DELAY, of, lasts * 1000000 / 4);
 		sim_plan(s, ms + (double)lasts, SIM_SET_DELAY, of, (int64_t)s->up.delay);
 		break;
-	case 2: /* a black hole for what is larger, for ever */
+	case 2: /* a permanent black hole for larger packets */
 		sim_plan(s, ms, SIM_SET_MTU, of, 1252 + (int64_t)(rxw_prng(r) % 240));
 		break;
 	case 3:
 		sim_plan(s, ms, SIM_PAUSE, of, lasts * 1000000);
 		break;
 	case 4:
-		/* Some by little, as those do that look at the clock seldom. */
+		/* Some small steps, as seen by threads that read the clock rarely. */
 		sim_plan(s, ms, SIM_CLOCK_STEP, of,
 			 (lasts & 1 ? -1 : 1) * lasts * (lasts & 6 ? 1000000 : 10000));
 		break;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What transport promises, by the statistics of many seeds: goodput, spurious retransmissions,
- * shares, probes, timeouts. RXW_SIM_SEEDS (300) says how many: all of 1,000 and more, else two
- * thirds, and less where sanitizers make it slow; the costly aims take a part of those. A failure
- * names the seed to replay.
+ * Transport goals, checked by statistics over many seeds: goodput, spurious retransmissions,
+ * fairness, probes, timeouts. RXW_SIM_SEEDS (300) sets their number: 1,000 or more run all, fewer
+ * run two thirds, and sanitizers reduce it further. The expensive goals use a part of the seeds. A
+ * failure names the seed to replay.
  */
 #include <getopt.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 #define SEEDS	  300u
 #define MSEC	  1e6
 #define ENDLESS	  ((uint64_t)1 << 40)
-#define PACKET	  1412u	 /* bytes of the aim for a window of 255 */
+#define PACKET	  1412u	 /* bytes for the goal with a window of 255 */
 #define LINE_RATE 12.5e6 /* 100 Mbit/s */
 
 #if defined(__has_feature)
@@ -44,7 +44,7 @@ static void path(struct sim_setup *s, double rate, double rtt_ms, double queue, 
 	s->trace = tracing;
 }
 
-/* A number from low to high that the seed gives. */
+/* A number from low to high, derived from the seed. */
 static double from(uint64_t seed, unsigned which, double low, double high)
 {
 	uint64_t state = seed * 64 + which + 1;
@@ -53,7 +53,7 @@ static double from(uint64_t seed, unsigned which, double low, double high)
 	return low + (high - low) * (double)(rxw_prng(&state) >> 11) / 9007199254740992.0;
 }
 
-/* Both controllers have their seeds. */
+/* Both congestion controllers have their seeds. */
 static void controller(struct sim_setup *s, uint64_t seed)
 {
 	s->client.cc = s->server.cc = seed % 2 ? &rxw_cc_reno : &rxw_cc_cubic;
@@ -102,7 +102,7 @@ static double clean_20ms(uint64_t seed)
 	return goodput(&s, seed);
 }
 
-/* What the reference flow gets instead, in shares of the line. */
+/* Goodput of the reference flow instead, as a share of the line. */
 static double reference(struct sim_setup *s, uint64_t seed)
 {
 	double share = -1;
@@ -115,7 +115,7 @@ static double reference(struct sim_setup *s, uint64_t seed)
 	return share;
 }
 
-/* The yardstick itself: a line without losses is filled ... */
+/* Check of the reference itself: it fills a line without losses ... */
 static double yardstick_clean(uint64_t seed)
 {
 	struct sim_setup s;
@@ -134,7 +134,7 @@ static double yardstick_loss(uint64_t seed)
 	return reference(&s, seed) * LINE_RATE * 0.010 / 1416 / sqrt(1.5 / 0.01);
 }
 
-/* Against what the reference flow gets on the same path with the same luck. */
+/* Compared with the reference flow on the same path with the same losses. */
 static double beside_reference(uint64_t seed)
 {
 	struct sim_setup s;
@@ -147,7 +147,7 @@ static double beside_reference(uint64_t seed)
 	return ours / reference(&s, seed);
 }
 
-/* The same in bursts: Gilbert and Elliott, 1 % in all. */
+/* The same with burst losses: Gilbert-Elliott, 1 % in all. */
 static double beside_reference_bursts(uint64_t seed)
 {
 	struct sim_setup s;
@@ -162,7 +162,7 @@ static double beside_reference_bursts(uint64_t seed)
 	return ours / reference(&s, seed);
 }
 
-/* What arrives from 2 s on of what 255 packets in each round trip of 50 ms would be. */
+/* Goodput from 2 s on, relative to 255 packets per round trip of 50 ms. */
 static double window_255(uint64_t seed)
 {
 	struct sim_setup s;
@@ -186,7 +186,7 @@ static struct {
 	double rate, burst, worst;
 } paced;
 
-/* Of what the rate and the bursts allow in a time, how much was sent? */
+/* The share that was sent of the data that rate and bursts allow in a time. */
 static bool paced_tap(struct sim *world, const struct sim_node *node, const uint8_t *bytes,
 		      uint32_t length)
 {
@@ -206,8 +206,8 @@ static bool paced_tap(struct sim *world, const struct sim_node *node, const uint
 }
 
 /*
- * A window that is full is spread over four fifths of a round trip; a burst is 8 packets or what
- * the rate brings in 1 ms, and as much may be caught up (4.4).
+ * A full window is spread over four fifths of a round trip. A burst is 8 packets or the data of 1
+ * ms at the rate, and the same amount may be caught up (4.4).
  */
 static double pacing(uint64_t seed)
 {
@@ -222,7 +222,7 @@ static double pacing(uint64_t seed)
 	s.tap = paced_tap;
 	memset(&paced, 0, sizeof(paced));
 	paced.from = 3 * RXW_SEC;
-	/* The round trip as the sender sees it is a little longer. */
+	/* The sender measures a slightly longer round trip. */
 	paced.rate = window / (rtt * 0.8 * MSEC);
 	each = paced.rate * MSEC;
 	paced.burst = (each > 8 ? each : 8) + each + 1;
@@ -233,7 +233,7 @@ static double pacing(uint64_t seed)
 
 /* --- reordering --- */
 
-/* Of what was sent, what was sent again although nothing was lost. */
+/* The share of packets that were retransmitted although none was lost. */
 static double spurious(uint64_t seed)
 {
 	static const double late[] = {0.01, 0.1, 0.5, 1};
@@ -253,12 +253,12 @@ static double spurious(uint64_t seed)
 	return share;
 }
 
-/* --- shares --- */
+/* --- fairness --- */
 
 /*
- * Of two flows that began within a second, the share of the larger from 4 s on. The time until an
- * endpoint looks at its packets varies by that of one packet on the line: without it two flows lock
- * in step with a queue of whole packets, which no real path lets them do.
+ * Two flows begin within a second: the larger one's share from 4 s on. The time until an endpoint
+ * handles its packets varies by that of one packet on the line. Without this jitter two flows
+ * synchronise with a queue of whole packets, which does not happen on real paths.
  */
 static double two_flows(uint64_t seed, const struct rxw_cc_ops *cc, double until)
 {
@@ -291,7 +291,7 @@ static double two_cubic(uint64_t seed)
 	return two_flows(seed, &rxw_cc_cubic, 24);
 }
 
-/* What the slowest of 64 got of the mean. */
+/* The slowest of 64, relative to the mean. */
 static double flows_64(uint64_t seed)
 {
 	struct sim_setup s;
@@ -315,9 +315,9 @@ static double flows_64(uint64_t seed)
 /* --- tail loss --- */
 
 static struct {
-	bool client;		/* who sends the tail */
-	unsigned drop;		/* packets at the end of the second call, their first time */
-	uint32_t packets, last; /* of the call; highest sequence number that was seen */
+	bool client;		/* the sender of the tail */
+	unsigned drop;		/* packets at the end of the second call, first transmission */
+	uint32_t packets, last; /* of the call; highest sequence number seen */
 	bool asked;		/* the newest of the tail carried REQUEST_ACK */
 	bool known;		/* a round trip had been measured */
 	uint64_t tail_at, probe_at, over_at;
@@ -345,7 +345,7 @@ static bool tail_tap(struct sim *world, const struct sim_node *node, const uint8
 	return false;
 }
 
-/* Two calls; of the second the last packets get lost once. False: the run failed. */
+/* Two calls. The last packets of the second are lost once. False: the run failed. */
 static bool lose_tail(uint64_t seed, double *rtt)
 {
 	struct sim_setup s;
@@ -370,7 +370,7 @@ static bool lose_tail(uint64_t seed, double *rtt)
 }
 
 /*
- * The time until the probe, less 10 ms and the delay of the peer's ACK, in round trips. Where none
+ * The time until the probe, less 10 ms and the delay of the peer's ACK, in round trips. If no RTT
  * is known yet it is the first timeout, after 1 s.
  */
 static double tail_probe(uint64_t seed)
@@ -388,7 +388,7 @@ static double tail_probe(uint64_t seed)
 	return (took - 10 - delay) / rtt;
 }
 
-/* From the probe until the last packet of the tail leaves again, in round trips. */
+/* From the probe until the last packet of the tail is retransmitted, in round trips. */
 static double tail_recovery(uint64_t seed)
 {
 	double rtt;
@@ -451,10 +451,7 @@ static void holes(struct sim_setup *s, uint64_t seed, unsigned count)
 	}
 }
 
-/*
- * Bursts of timeouts for each time that nothing came through; and a timeout lets one packet go
- * before anything is acknowledged.
- */
+/* Bursts of timeouts per outage. A timeout sends one packet before anything is acknowledged. */
 static double rto_bursts(uint64_t seed)
 {
 	struct sim_setup s;
@@ -469,15 +466,15 @@ static double rto_bursts(uint64_t seed)
 	return good && rto.most <= 1 ? rto.bursts / 3.0 : 1e9;
 }
 
-/* --- all of them --- */
+/* --- all goals --- */
 
 struct aim {
 	const char *name, *what;
 	double (*measure)(uint64_t seed);
 	double bound;
-	bool at_most;	/* else at least */
+	bool at_most;	/* otherwise at least */
 	double except;	/* the share of seeds that may miss it */
-	unsigned costs; /* takes this part of the seeds */
+	unsigned costs; /* uses this part of the seeds */
 };
 
 static const struct aim aims[] = {

@@ -12,7 +12,7 @@
 
 static struct sim sim;
 
-/* Virtual seconds of one run; ends the test if it failed. */
+/* Virtual duration of one run in seconds. Ends the test if the run failed. */
 static double run(const struct sim_setup *setup, uint64_t seed)
 {
 	double seconds;
@@ -44,7 +44,7 @@ static void bulk(struct sim_setup *s, const struct way *way, uint64_t bytes)
 	s->reply = bytes;
 }
 
-/* The least share of the capacity that a bulk reply must reach in each of the seeds. */
+/* The minimum share of the capacity for a bulk reply with each of the seeds. */
 static void expect_goodput(const struct way *way, double loss, double reorder, uint64_t bytes,
 			   double share)
 {
@@ -74,9 +74,9 @@ START_TEST(goodput_loss)
 {
 	expect_goodput(&lan, 0.001, 0, 10000000, 0.75);
 	expect_goodput(&lan, 0.01, 0, 10000000, 0.30);
-	/* Long enough for some timeouts: the chance of one in a short run would decide. */
+	/* Long enough for some timeouts: in a short run the chance of one would decide. */
 	expect_goodput(&lan, 0.05, 0, 20000000, 0.10);
-	/* Half of what NewReno can: 1.22 * packet / (round trip * sqrt(loss)). */
+	/* Half of NewReno's goodput: 1.22 * packet / (round trip * sqrt(loss)). */
 	expect_goodput(&wan, 0.001, 0, 5000000, 0.5 * 1.22 * 1416 / (0.02 * sqrt(0.001)) / 10e6);
 	expect_goodput(&wan, 0.01, 0, 2000000, 0.5 * 1.22 * 1416 / (0.02 * sqrt(0.01)) / 10e6);
 	expect_goodput(&wan, 0.05, 0, 1000000, 0.5 * 1.22 * 1416 / (0.02 * sqrt(0.05)) / 10e6);
@@ -92,7 +92,7 @@ START_TEST(goodput_reordering)
 }
 END_TEST
 
-/* Without loss and reordering nothing is sent twice, and one ACK does for many packets. */
+/* Without loss and reordering nothing is sent twice, and one ACK covers many packets. */
 START_TEST(economy)
 {
 	struct sim_setup s;
@@ -108,7 +108,7 @@ START_TEST(economy)
 }
 END_TEST
 
-/* Jain's index of the times that `n` equal calls took. */
+/* Jain's index of the durations of `n` equal calls. */
 static double fairness(unsigned n, double *slowest)
 {
 	double sum = 0, squares = 0, most = 0;
@@ -152,7 +152,7 @@ START_TEST(fair)
 }
 END_TEST
 
-/* What the slowest of 32 equal streams got in 10 s, all of them at work, against the mean. */
+/* The slowest of 32 equal, concurrent streams in 10 s, relative to the mean. */
 static void expect_even(const struct way *way, unsigned window, unsigned channels, double loss,
 			double bound)
 {
@@ -189,13 +189,13 @@ static void expect_even(const struct way *way, unsigned window, unsigned channel
 	}
 }
 
-/* Room for all windows; room for some of them, so that packets are dropped. */
+/* A queue for all windows; a queue for some of them, so that packets are dropped. */
 static const struct way roomy = {"10 MB/s, 2 ms, roomy", 10e6, RXW_MS, 16000000};
 static const struct way tight = {"10 MB/s, 2 ms, tight", 10e6, RXW_MS, 300000};
 
 /*
- * Where nothing is lost only we divide, and the slowest has at least 0.9 of the mean; where packets
- * are dropped chance has its part in who reacts to that.
+ * Without losses only our scheduler divides the line, and the slowest has at least 0.9 of the mean.
+ * With drops, chance decides which streams react.
  */
 START_TEST(even)
 {
@@ -208,7 +208,7 @@ START_TEST(even)
 }
 END_TEST
 
-/* A bulk call must not keep a small one of the same connection waiting. */
+/* A bulk call must not delay a small one of the same connection. */
 START_TEST(small_beside_bulk)
 {
 	struct sim_setup s;
@@ -226,7 +226,7 @@ START_TEST(small_beside_bulk)
 }
 END_TEST
 
-/* Requests go as fast as replies. */
+/* Requests are as fast as replies. */
 START_TEST(upload)
 {
 	struct sim_setup s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rxkad and rxgk in virtual time: exchanges whose packets are lost, late and repeated, new keys under
- * loss, tickets that end, and the goodput of each level. Every seed can be replayed.
+ * rxkad and rxgk in virtual time: exchanges with lost, late and repeated packets, rekeying under
+ * loss, expiring tickets, and the goodput of each level. Every seed can be replayed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,15 +28,15 @@ static const char *const names[] = {"rxkad-clear", "rxkad-auth", "rxkad-crypt",	
 
 static struct sim sim;
 static bool tracing;
-static unsigned runs, starved; /* of one_seed(); of those, with a call that did not live */
+static unsigned runs, starved; /* of one_seed(); those with a call that failed */
 
 /* --- the exchange on a bad path --- */
 
-/* What happens to CHALLENGEs and RESPONSEs beside what the link does. */
+/* Treatment of CHALLENGEs and RESPONSEs in addition to the link's. */
 static struct {
-	unsigned lose[2];	  /* so many more are lost: of the server, of the client */
+	unsigned lose[2];	  /* additional losses: of the server's, of the client's */
 	unsigned seen[2], others; /* packets of those and of other types */
-	uint8_t last[2][20000];	  /* the latest of each, which come again and again */
+	uint8_t last[2][20000];	  /* the latest of each, which are replayed */
 	uint32_t size[2];
 	bool again;
 } meddler;
@@ -78,7 +78,7 @@ static bool meddle(struct sim *s, const struct sim_node *from, const uint8_t *by
 	return false;
 }
 
-/* Two exchanges in three are spoiled: the first CHALLENGEs or RESPONSEs do not arrive. */
+/* Two exchanges in three are disturbed: the first CHALLENGEs or RESPONSEs are lost. */
 static void expect_trouble(uint64_t seed)
 {
 	memset(&meddler, 0, sizeof(meddler));
@@ -96,14 +96,15 @@ static bool one_seed(const struct sim_class *k, const char *name, uint64_t seed,
 	sim_class_use(&s, k);
 	s.tap = meddle;
 	/*
-	 * A server keeps strangers for 15 to 30 s, and they PING every sixth of their dead time: some
-	 * tries must be within. No bad states of links that last for many PINGs.
+	 * A server keeps unvalidated connections for 15 to 30 s, and clients PING every sixth of
+	 * their dead time: some attempts must fall within it. No bad states of links that last for
+	 * many PINGs.
 	 */
 	s.client.dead = s.server.dead = 30 * RXW_SEC;
 	s.up.to_bad = s.down.to_bad = 0;
 	/*
-	 * That is few tries where a hole takes the first ones, or a path that became smaller does, and
-	 * each waits twice as long as the one before: chance may take all that are left.
+	 * Few attempts remain if an outage or a smaller path takes the first ones, and each waits
+	 * twice as long as the last: all of the others may be lost by chance.
 	 */
 	s.may_starve = true;
 	s.trace = tracing;
@@ -135,7 +136,7 @@ static unsigned seeds_of(const char *name, uint64_t count)
 	return failed;
 }
 
-/* --- new keys --- */
+/* --- rekeying --- */
 
 /* Number of the key that a connection uses. */
 static uint32_t key_number(const struct sim_node *node)
@@ -144,10 +145,10 @@ static uint32_t key_number(const struct sim_node *node)
 }
 
 /*
- * Four streams each way for many minutes, and a new key whenever one has served for 60 s, the least
- * that 7.4.6 allows, and 64 KiB were sealed with it: no packet may be refused for its key. `stall`: two
- * of the streams are not read for so long, while the others bring new keys; what was sealed with the
- * first one leaves when the third or fourth is in use.
+ * Four streams each way for many minutes, with a new key after 60 s, the minimum of 7.4.6, and 64
+ * KiB: no packet may be refused for its key. `stall`: two of the streams are not read for this long
+ * while the others change keys. Packets sealed with the first key are sent when the third or fourth
+ * is in use.
  */
 static bool rekeying(const char *name, uint64_t seed, uint64_t stall)
 {
@@ -188,9 +189,12 @@ static bool rekeying(const char *name, uint64_t seed, uint64_t stall)
 	return sim.failure[0] == '\0';
 }
 
-/* --- tickets that end --- */
+/* --- expiring tickets --- */
 
-/* What a server receives after the end of the ticket ends the connection, with the class's code. */
+/*
+ * A packet that the server receives after the ticket's expiry ends the connection with the class's
+ * code.
+ */
 static bool expiry(const char *name, uint64_t seed)
 {
 	const uint32_t lifetime = 100;
@@ -215,7 +219,7 @@ static bool expiry(const char *name, uint64_t seed)
 	ended = (double)(sim.finished_at - RXW_SEC) / 1e9;
 	if (sim.failure[0] == '\0' && sim.calls_ended != s.channels)
 		sim_fail(&sim, "%u of %u calls ended with the ticket", sim.calls_ended, s.channels);
-	/* The ABORT may be lost, and is sent again when the next packet comes. */
+	/* The ABORT may be lost, and is sent again for the next packet. */
 	if (sim.failure[0] == '\0' && (ended < lifetime || ended > lifetime + 5))
 		sim_fail(&sim, "they ended after %.3f s", ended);
 	sim_free(&sim);
@@ -228,7 +232,7 @@ static bool expiry(const char *name, uint64_t seed)
 
 /* --- bounds --- */
 
-/* Bulk over a path without losses, and nothing is sent twice: its share of the capacity. */
+/* Bulk over a path without losses, without retransmissions: its share of the capacity. */
 static double share(const struct sim_class *k, bool upload)
 {
 	const double rate = 125e6, bytes = 20e6;
@@ -250,7 +254,7 @@ static double share(const struct sim_class *k, bool upload)
 	return bytes / ((double)(sim.finished_at - RXW_SEC) / 1e9) / rate;
 }
 
-/* What null reaches, less the room of the class, and no more than 3 % of it for the exchange. */
+/* The goodput of null, less the overhead of the class and at most 3 % for the exchange. */
 static bool goodput(const char *name, bool upload)
 {
 	struct sim_class k, null;
@@ -302,7 +306,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < NAMES; i++)
 		if (args.class == NULL || strcmp(args.class, names[i]) == 0)
 			failed += seeds_of(names[i], args.count) + others_of(names[i]);
-	/* It is rare, or it is no chance. */
+	/* It must be rare, or it is not due to chance. */
 	if (starved > 1 + runs / 500) {
 		printf("FAILED: calls starved in %u of %u runs\n", starved, runs);
 		failed++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hundreds of seeded runs under loss, reordering, duplication, delay, each in a steady world and in
- * one with holes, flaps, pauses and clock steps; one can be replayed.
+ * Hundreds of seeded runs under loss, reordering, duplication and delay, each in a constant
+ * environment and in one with outages, flaps, pauses and clock steps. Any of them can be replayed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void report(uint64_t seed, const struct sim_setup *setup, const struct si
 	}
 }
 
-static unsigned changed; /* runs that were still at work when the world changed */
+static unsigned changed; /* runs still active when the environment changed */
 
 static bool one(uint64_t seed, bool changes, bool trace, bool verbose)
 {

@@ -14,7 +14,7 @@
 static unsigned long long worst_ns;
 static unsigned worst_pair[2];
 
-/* A few packets more than the window, in one direction; the next pair takes the other. */
+/* A few packets more than the window, in one direction. The next pair uses the other. */
 static bool pair(unsigned client, unsigned server, bool trace)
 {
 	static struct sim sim;
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 			return 2;
 		}
 #ifdef __GLIBC__
-	/* Thousands of short runs: do not give their memory back each time. */
+	/* Thousands of short runs: memory is not returned to the system after each. */
 	mallopt(M_TRIM_THRESHOLD, 256 << 20);
 	mallopt(M_TOP_PAD, 16 << 20);
 #endif
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 		return pair(client, server, trace) ? 0 : 1;
 	if (step == 0)
 		step = 1;
-	/* A step above one takes every n-th pair: all windows still meet. */
+	/* A step above one takes every n-th pair. All windows are still covered. */
 	for (unsigned i = 0; i < 255u * 255u; i += step, runs++)
 		failed += !pair(1 + i / 255, 1 + i % 255, false);
 	printf("%u pairs of windows, %u failed; the slowest took %.3f ms (%u, %u)\n", runs, failed,

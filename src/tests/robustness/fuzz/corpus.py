@@ -52,7 +52,7 @@ def from_packets():
 
 
 def burst(members, first=b"", flags=1, payload=20):
-    """Consecutive packets of one call, equal in size but for the last."""
+    """Consecutive packets of one call, of equal size except the last."""
     out = first
     for i in range(members):
         last = i + 1 == members
@@ -79,7 +79,7 @@ def bursts():
 
 
 def scripts():
-    """For fuzz_conn.c: set-up, then operations."""
+    """For fuzz_conn.c: setup, then operations."""
     data = lambda flags, seq, count, size: bytes([0, 1, flags, 4, count, size, seq]) + b"x" * min(size, 8)
     ack = lambda reason, n, first: bytes([0, 2, 0x20, 0, 0, 37 + n, 0]) + bytes(
         [0, 0, 0, 0, 0, 0, 0, first, 0, 0, 0, 0, 0, 0, 0, 0, reason, n]) + b"\1" * n + bytes(3) + (
@@ -100,7 +100,7 @@ def scripts():
 
 
 def made():
-    """Forms that were not recorded: old trailers, a full table, extremes."""
+    """Formats that were not recorded: old trailers, a full table, extremes."""
     fixed = word(0) + word(7) + word(6) + word(5)
     put("header", "ones", b"\xff" * HEADER)
     put("header", "short", b"\x01" * (HEADER - 1))
@@ -111,7 +111,7 @@ def made():
     for code in (0, -1, -455, 103, 19270409, 49733377, 1233242886, -2**31):
         put("abort", f"code-{code}", word(code))
     put("debug", "type-3", word(3) + word(1))
-    # xdr: number of operations, the operations of fuzz_xdr.c, then what they decode
+    # xdr: number of operations, the operations of fuzz_xdr.c, then the data to decode
     text = word(5) + b"hello\0\0\0"
     put("xdr", "string", bytes([1, 5 | 8 << 3]) + text)
     put("xdr", "bytes", bytes([1, 4 | 8 << 3]) + text)
@@ -128,7 +128,7 @@ def made():
 
 
 def datagrams(how, *packets_):
-    """For fuzz_endpoint.c: set-up, then who and when, length, bytes."""
+    """For fuzz_endpoint.c: setup, then source and time, length, bytes."""
     out = bytes([how])
     for who, data in packets_:
         out += bytes([who]) + len(data).to_bytes(2, "big") + data
@@ -158,7 +158,7 @@ def endpoints():
 
 
 def plays():
-    """For fuzz_live.c: set-up, then what happens."""
+    """For fuzz_live.c: setup, then events."""
     go, all_, poll = bytes([0xE0]), bytes([0xF7]), bytes([8])
     begin = lambda which, request, reply: bytes([9, which, request, reply])
     round_ = all_ + poll
@@ -242,7 +242,7 @@ def from_requests():
 
 
 def rxgk():
-    """For fuzz_rxgk.c: what the bytes are, then the recorded ones; and a few that were never sent."""
+    """For fuzz_rxgk.c: the format, then recorded bytes; and some that were never sent."""
     def opaque(data):
         return word(len(data)) + data + bytes(-len(data) % 4)
 
@@ -293,7 +293,7 @@ def rxkad():
 
 
 def keytabs():
-    """For fuzz_keytab.c: whose keys are wanted, then a file."""
+    """For fuzz_keytab.c: the service, then a file."""
     half = lambda value: value.to_bytes(2, "big")
     text = lambda t: half(len(t)) + t.encode()
 

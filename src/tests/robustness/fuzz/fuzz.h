@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a fuzz target defines: libFuzzer's entry, and the name of its corpus for the replay program.
+ * Interface of a fuzz target: libFuzzer's entry, and the name of its corpus for the replay program.
  */
 #ifndef RXW_TESTS_FUZZ_H
 #define RXW_TESTS_FUZZ_H
@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* corpus/NAME holds the first inputs. */
+/* corpus/NAME holds the initial inputs. */
 extern const char fuzz_name[];
-/* Longest input that replay.c makes. */
+/* Maximum input size for replay.c. */
 extern const size_t fuzz_max;
-/* Time of a run, in units of that of a small parser: replay.c makes so many times fewer. */
+/* Duration of a run relative to a small parser. replay.c divides the number of runs by it. */
 extern const unsigned fuzz_cost;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

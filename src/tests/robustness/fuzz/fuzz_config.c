@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target: tunables as text. The input is a configuration file, and, line by line, names and
- * values. Whatever it says, what was taken is what is in effect, and can be written and read again.
+ * Fuzz target: tunables as text. The input is a configuration file, and also lines of names and
+ * values. Accepted values take effect, and can be written and read again.
  */
 
 #include "fuzz.h"
@@ -59,7 +59,7 @@ static const struct tools_program program = {.name = "rxperf",
 					     .options = options,
 					     .option_count = sizeof(options) / sizeof(options[0])};
 
-/* Every tunable can be read as text, and that text says the same. */
+/* Every tunable can be written as text, and reading it gives the same value. */
 static void check_config(const struct rxw_config *config)
 {
 	size_t count;
@@ -80,7 +80,7 @@ static void check_config(const struct rxw_config *config)
 	}
 }
 
-/* "name value" in each line. */
+/* A "name value" pair in each line. */
 static void set_lines(struct rxw_config *config, char *text)
 {
 	char message[256], *line, *save = NULL;
@@ -102,7 +102,7 @@ static void set_lines(struct rxw_config *config, char *text)
 	}
 }
 
-/* As a file; a refusal names a place in it. */
+/* As a file. An error message names the line. */
 static void read_file(struct rxw_config *config, const uint8_t *data, size_t size)
 {
 	static char path[64];

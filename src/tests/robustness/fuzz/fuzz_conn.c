@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fuzz target: a connection under a script of packets, time and application calls. The input is one
- * byte of set-up and then operations of a few bytes each (see step()). Whatever comes: no access
- * out of bounds, packets of ours are well formed, and at the end nothing is leaked and no memory
- * stays charged.
+ * byte of setup, then operations of a few bytes each (see step()). For all input: no access out of
+ * bounds, our packets are well formed, and at the end there are no leaks and no memory is charged.
  */
 
 #include "fuzz.h"
@@ -43,7 +42,7 @@ static uint8_t byte(struct world *w)
 }
 
 /*
- * -- What the protocol core posts -----------------------------------------------------------------
+ * -- Effects of the protocol core ----------------------------------------------------------------
  */
 
 static void check_header(struct world *w, const uint8_t *bytes, size_t size, struct rxw_header *h)
@@ -79,7 +78,7 @@ static void send_bursts(struct world *w, struct rxw_pcall *p)
 	uint64_t not_before = 0;
 	struct rxw_burst t;
 
-	/* The peer's window bounds the packets; the bound here only stops an endless loop. */
+	/* The peer's window bounds the packets. The bound here only stops an endless loop. */
 	for (unsigned n = 0; n < 2000; n++) {
 		memset(&t, 0, sizeof(t));
 		if (rxw_pcall_burst(p, 45, &t, &not_before, &w->out) != RXW_BURST_READY)
@@ -150,8 +149,8 @@ static void receive(struct world *w, uint8_t *bytes, uint32_t length, uint32_t s
 }
 
 /*
- * A burst of packets: type, flags, channel and call, seq, how many, length of the body; then the
- * body, which all of them share. A body that says ACK names packets near those that are in flight.
+ * A burst of packets: type, flags, channel and call, seq, count, length of the body; then the body,
+ * shared by all of them. The body of an ACK names packets near those in flight.
  */
 static void packets(struct world *w)
 {

@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(rxw_debug_conn_get(data, size, &conn) == (size >= 176));
 	FUZZ_CHECK(rxw_debug_peer_get(data, size, &peer) == (size >= 132));
 	FUZZ_CHECK(rxw_debug_rxstats_get(data, size, &rxstats) == (size >= 284));
-	/* Coding what was decoded is stable. */
+	/* Encoding the decoded packet is stable. */
 	FUZZ_CHECK(rxw_debug_stats_put(out, &stats) == 56 && rxw_debug_stats_get(out, 56, &stats));
 	rxw_debug_stats_put(again, &stats);
 	FUZZ_CHECK(!memcmp(out, again, 56));

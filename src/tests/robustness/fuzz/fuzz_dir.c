@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target: directory images as a fileserver sent them. Input: length of a name, the name, and
- * an image, which is filled up to whole pages. Then an image that is built from the same bytes.
+ * Fuzz target: directory images from a fileserver. Input: length of a name, the name, and an image,
+ * padded to whole pages. A second image is built from the same bytes.
  */
 
 #include "fuzz.h"
@@ -15,7 +15,7 @@ const char fuzz_name[] = "dir";
 const size_t fuzz_max = 3 * AFS_DIR_PAGE + 64;
 const unsigned fuzz_cost = 20;
 
-/* Every entry of an image, and its name by the hash chains. Returns how many. */
+/* Every entry of an image, and its lookup through the hash chains. Returns their number. */
 static unsigned walk(const uint8_t *image, size_t length, const char *wanted, bool ours)
 {
 	uint32_t cursor = 0, before = 0, vnode, unique;
@@ -48,7 +48,7 @@ static void read_image(const uint8_t *data, size_t size, const char *wanted)
 	if (!image)
 		exit(99);
 	memcpy(image, data, size);
-	/* Readers hold without the check, too; with it there is at least a page. */
+	/* Readers are safe without the check, too. If it succeeds there is at least a page. */
 	FUZZ_CHECK(pages || afs_dir_check(image, 0) < 0);
 	FUZZ_CHECK(!size || size % AFS_DIR_PAGE == 0 || afs_dir_check(image, size) < 0);
 	if (pages) {
@@ -58,7 +58,7 @@ static void read_image(const uint8_t *data, size_t size, const char *wanted)
 	free(image);
 }
 
-/* Names from the bytes: what we build we can read. */
+/* Names from the bytes: an image built from them can be read. */
 static void build_image(const uint8_t *data, size_t size)
 {
 	unsigned entries = 2, got;
@@ -73,7 +73,7 @@ static void build_image(const uint8_t *data, size_t size)
 		size_t n = data[at++];
 		int rc, used;
 
-		/* Numbered, so that none comes twice. */
+		/* Numbered, so that names are unique. */
 		used = snprintf(name, sizeof(name), "%u.", entries);
 		if (n > sizeof(name) - 1 - (size_t)used)
 			n = sizeof(name) - 1 - (size_t)used;

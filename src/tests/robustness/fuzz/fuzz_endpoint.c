@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target: datagrams into a fresh endpoint. The input is a byte of set-up and then datagrams:
- * how (whose, when), length in two bytes, bytes. Whatever comes: what leaves is well formed, an
- * address that proved nothing gets no more than three bytes for one, and nothing stays.
+ * Fuzz target: datagrams into a fresh endpoint. The input is a byte of setup, then datagrams:
+ * source and time, length in two bytes, bytes. For all input: output is well formed, an unvalidated
+ * address gets at most three bytes per byte sent, and all resources are released.
  */
 
 #include "fuzz.h"
@@ -21,9 +21,9 @@ const unsigned fuzz_cost = 100;
 #define US	 0x0a000001u
 #define PORT	 7000
 #define SOURCES	 4
-#define IP_BYTES 28u /* headers of IP and UDP, which the bound counts */
+#define IP_BYTES 28u /* headers of IP and UDP, which the limit includes */
 
-/* Who sends: another host, the same with another port, a third one, and this host. */
+/* Sources: another host, the same with another port, a third one, and this host. */
 static const struct {
 	uint32_t host;
 	uint16_t port;
@@ -31,7 +31,7 @@ static const struct {
 
 static struct rxw_endpoint *endpoint;
 static uint64_t bytes_in[SOURCES], bytes_out[SOURCES];
-static bool open_to_all; /* DEBUG answers are larger than their requests: for friends only */
+static bool open_to_all; /* DEBUG answers exceed their requests: for friends only */
 
 static unsigned source_of(const struct rxw_addr *a)
 {
@@ -44,7 +44,7 @@ static unsigned source_of(const struct rxw_addr *a)
 			break;
 		i++;
 	}
-	FUZZ_CHECK(i < SOURCES); /* nobody else is told anything */
+	FUZZ_CHECK(i < SOURCES); /* no other host gets an answer */
 	return i;
 }
 
@@ -55,11 +55,11 @@ static void look(struct world *w, const struct packet *p)
 	(void)w;
 	bytes_out[i] += p->length + IP_BYTES;
 	if (sources[i].host == US || open_to_all || world_validated(endpoint, &p->to))
-		bytes_in[i] = UINT64_MAX / 8; /* it may have what it wants */
+		bytes_in[i] = UINT64_MAX / 8; /* it has no limit */
 	FUZZ_CHECK(bytes_out[i] <= 3 * bytes_in[i]);
 }
 
-/* Reads what is there, and answers with as much again, three times. */
+/* Reads the available data and answers with the same amount, three times. */
 static int32_t serve(rxw_call *call, void *context)
 {
 	uint8_t data[600];

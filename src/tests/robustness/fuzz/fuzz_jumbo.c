@@ -38,8 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	FUZZ_CHECK(rc == 0 || rc == -1);
 	FUZZ_CHECK(members <= 1 + size / 1416);
-	FUZZ_CHECK(sum <= 255 * size); /* each byte is read once at most */
-	if (rc == 0)                   /* nothing is left over */
+	FUZZ_CHECK(sum <= 255 * size); /* each byte is read at most once */
+	if (rc == 0)                   /* no byte remains */
 		FUZZ_CHECK(members >= 1 && end == data + size);
 	FUZZ_CHECK(rxw_jumbo_next(&j, &h, &payload, &length) == 0);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target: files of service keys, that is keytabs, KeyFileExt and KeyFile. The first byte says whose keys
- * are wanted and what the list has before, the rest is the file.
+ * Fuzz target: files of service keys: keytabs, KeyFileExt and KeyFile. The first byte selects the
+ * service and the list's initial keys, the rest is the file.
  */
 
 #include "fuzz.h"
@@ -35,7 +35,7 @@ static bool equal(const struct rxw_key *a, const struct rxw_key *b)
 	       !memcmp(a->bytes, b->bytes, a->length);
 }
 
-/* Keys that a file gave are keys, each another one. */
+/* Keys read from a file are valid and distinct. */
 static void check_keys(const struct rxw_key *keys, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -50,7 +50,7 @@ static void check_keys(const struct rxw_key *keys, size_t count)
 	}
 }
 
-/* Written as a KeyFileExt they come back as they are. */
+/* Keys written as a KeyFileExt are read back unchanged. */
 static void write_and_read(struct rxw_key *keys, size_t count)
 {
 	struct rxw_key_list of = {.keys = keys, .count = count, .room = count}, back = {0};
@@ -67,7 +67,7 @@ static void write_and_read(struct rxw_key *keys, size_t count)
 	rxw_secret_free(file);
 }
 
-/* A sentence that does a terminal no harm. */
+/* A message that is safe on a terminal. */
 static void check_text(const char *error)
 {
 	size_t length = strnlen(error, RXW_KEY_FILE_ERROR);

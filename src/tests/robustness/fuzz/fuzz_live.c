@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target: a client and a server with calls at work, and a network between them that does what
- * the input says: each packet is delivered, lost, doubled, put off, joined with others, changed, or
- * forged after one that was seen. Whatever it does, what leaves is well formed, calls come to an
- * end when it has become an honest network again, and nothing stays. Where it changed and forged
- * nothing, each byte arrives.
+ * Fuzz target: a client and a server with active calls, and a network controlled by the input: each
+ * packet is delivered, lost, duplicated, delayed, coalesced, changed, or forged after an earlier
+ * one. For all input: output is well formed, calls end once the network is reliable again, and all
+ * resources are released. If no packet was changed or forged, each byte arrives.
  */
 
 #include "fuzz.h"
@@ -24,7 +23,7 @@ const unsigned fuzz_cost = 200;
 #define CALLS	     6
 #define SERVER_PORT  7000
 #define CLIENT_PORT  7001
-#define QUIET_AT_END (2000 * RXW_SEC) /* within that every call has ended */
+#define QUIET_AT_END (2000 * RXW_SEC) /* every call ends within that time */
 #define IN_NETWORK   3000u
 
 struct call {
@@ -40,9 +39,9 @@ struct play {
 	rxw_connection *connection[2];
 	struct rxw_addr client_addr, server_addr;
 	struct call call[CALLS];
-	bool honest;   /* nothing was changed, forged or cut short so far */
-	bool in_order; /* nothing waited for long */
-	uint64_t waited; /* by the input, altogether, ns */
+	bool honest;   /* so far no packet was changed, forged or truncated */
+	bool in_order; /* no long delays so far */
+	uint64_t waited; /* total delay by the input, ns */
 	uint8_t seen[1500]; /* the packet delivered last */
 	uint32_t seen_size;
 	bool seen_from_client;
@@ -61,15 +60,15 @@ static uint8_t byte(struct play *p)
  * -- Both ends ------------------------------------------------------------------------------------
  */
 
-/* Request: length of the reply, length of itself, seed, code; then bytes of the pattern. */
+/* Request: length of the reply, its own length, seed, code; then bytes of the pattern. */
 #define ASK 12u
 
 /*
- * Bytes of a request or a reply come from a table and are compared with it as a whole: byte by byte
- * they would be most of what coverage counts and of the time of a run.
+ * Bytes of a request or a reply are taken from a table and compared as a whole. Byte by byte they
+ * would dominate coverage and run time.
  */
 #define PATTERN_PERIOD 65536u
-#define PATTERN_MOST   8192u /* taken from it at a time */
+#define PATTERN_MOST   8192u /* bytes taken from it at a time */
 
 static const uint8_t *pattern(uint8_t seed, uint32_t at)
 {
@@ -81,13 +80,13 @@ static const uint8_t *pattern(uint8_t seed, uint32_t at)
 	return table + (seed * 523u + at) % PATTERN_PERIOD;
 }
 
-/* Most calls are a few packets; one in forty is more than a hundred. */
+/* Most calls have a few packets, one in forty has more than a hundred. */
 static uint32_t size_of(uint8_t n, uint32_t small, uint32_t large)
 {
 	return n * (n <= 200 ? small : n < 250 ? small * 5 : large);
 }
 
-/* Handlers of a short service take what has come; the rest of the request is dropped. */
+/* Handlers of a short service take the received part. The rest of the request is dropped. */
 static int32_t serve(rxw_call *call, void *context)
 {
 	uint8_t data[ASK];
@@ -129,7 +128,7 @@ static void finish(struct play *p, struct call *c, int32_t code)
 	}
 }
 
-/* All that can be done for a call without waiting. */
+/* Makes all progress that is possible without waiting. */
 static void work(struct play *p, struct call *c)
 {
 	uint8_t data[4096];
@@ -219,7 +218,7 @@ static void arrive(struct play *p, const struct packet *k)
 	world_deliver(&k->from, &k->to, k->bytes, k->length, 0);
 }
 
-/* Consecutive packets of one size and way arrive as a burst. */
+/* Consecutive packets of one size and direction arrive as a burst. */
 static void arrive_together(struct play *p, struct packet *k, unsigned count)
 {
 	static uint8_t burst[RXW_BUF_SIZE];
@@ -241,7 +240,7 @@ static void arrive_together(struct play *p, struct packet *k, unsigned count)
 	free(k);
 }
 
-/* Some bytes of it become others; a cut, or some more at its end. */
+/* Changes some bytes, truncates, or appends some bytes. */
 static void change(struct play *p, struct packet *k)
 {
 	static uint8_t bytes[16384];
@@ -253,7 +252,7 @@ static void change(struct play *p, struct packet *k)
 	for (; n; n--) {
 		uint32_t at = byte(p);
 
-		/* Mostly the header and what is right behind it. */
+		/* Mostly the header and the bytes right after it. */
 		at = at >= 128 ? (at - 128) * size / 128 : at % 64;
 		if (at < size)
 			bytes[at] ^= byte(p);
@@ -267,7 +266,7 @@ static void change(struct play *p, struct packet *k)
 	world_deliver(&k->from, &k->to, bytes, size, 0);
 }
 
-/* A packet made after the one seen last: type, flags, body, and numbers near its own. */
+/* A forged packet, based on the last one: type, flags, body, and similar numbers. */
 static void forge(struct play *p)
 {
 	uint8_t bytes[RXW_HEADER_SIZE + 64], how = byte(p);
@@ -310,7 +309,7 @@ static void pass_time(struct play *p, uint8_t how)
 	static const uint64_t spans[] = {RXW_MS / 10,  RXW_MS,	       10 * RXW_MS, 60 * RXW_MS,
 					 300 * RXW_MS, 1500 * RXW_MS, 7 * RXW_SEC,  100 * RXW_SEC};
 
-	/* Many short waits are a long one: a peer that is silent for so long may be called dead. */
+	/* Many short delays add up: after such a silence a peer may be considered dead. */
 	p->waited += spans[how % 8];
 	if (p->waited >= 1500 * RXW_MS)
 		p->in_order = false;
@@ -327,11 +326,11 @@ static void with_packet(struct play *p, uint8_t op)
 	case 0: /* it is lost */
 		p->in_order = false;
 		break;
-	case 1: /* it comes twice */
+	case 1: /* it is duplicated */
 		arrive(p, k);
 		arrive(p, k);
 		break;
-	case 2: /* it is late */
+	case 2: /* it is delayed */
 		*p->w.sent_tail = k;
 		p->w.sent_tail = &k->next;
 		p->w.sent_count++;
@@ -416,14 +415,14 @@ static void set_up(struct play *p, uint8_t how)
 	config.window = how & 1 ? 255 : 8;
 	config.jumbo = how & 4 ? RXW_ON : RXW_OFF;
 	config.path_mtu = how & 8 ? RXW_ON : RXW_OFF;
-	/* A forged ACKALL ends a call at the server alone: the client's ends by its idle time. */
+	/* A forged ACKALL ends a call at the server alone. The client's ends by its idle time. */
 	config.idle_ms = how & 32 ? 3000 : 60000;
 	if (how & 64)
 		o.flags |= RXW_SERVICE_REACH;
 	world_begin(&p->w, &config);
 	p->w.constants.batch = how & 2 ? 16 : 1;
 	p->honest = true;
-	/* An idle time may end a call that waits, a request that is larger than what fits does. */
+	/* The idle time may end a waiting call, an oversized request always does. */
 	p->in_order = !(how & 32);
 	p->server_addr = world_addr(how & 128 ? 0x7f000001 : 0x0a000001, SERVER_PORT);
 	p->client_addr = world_addr(how & 128 ? 0x7f000001 : 0x0a000002, CLIENT_PORT);
@@ -444,11 +443,11 @@ static bool calls_left(const struct play *p)
 	return false;
 }
 
-/* The network is honest again: everything comes to an end. */
+/* The network is reliable again: all calls end. */
 static void settle(struct play *p)
 {
 	uint64_t end = world_now() + QUIET_AT_END;
-	unsigned idle = 0; /* looks in a row that found an empty network */
+	unsigned idle = 0; /* consecutive checks that found an empty network */
 
 	p->w.refuse = 0;
 	while (calls_left(p)) {

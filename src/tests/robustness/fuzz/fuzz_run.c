@@ -2,7 +2,7 @@
 /*
  * Fuzz target: cutting of received bursts into runs. The first two bytes are the length of a
  * datagram in the burst (0: one datagram), the rest is the burst. The runs must hold exactly the
- * packets that a plain walk finds.
+ * packets found by a simple loop.
  */
 
 #include "fuzz.h"
@@ -24,7 +24,7 @@ struct walk {
 	size_t size; /* of the payload */
 };
 
-/* The next good packet of the burst, one by one. */
+/* The next valid packet of the burst, one by one. */
 static bool walk_next(struct walk *w)
 {
 	for (;;) {
@@ -94,6 +94,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (uint32_t i = 0; i < run.count; i++)
 			check_packet(&run, i, &w);
 	}
-	FUZZ_CHECK(!walk_next(&w)); /* none was left out */
+	FUZZ_CHECK(!walk_next(&w)); /* no packet was omitted */
 	return 0;
 }

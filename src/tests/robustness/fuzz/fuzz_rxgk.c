@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target: what rxgk reads. The first byte says what the rest is: a token's body, a token, a
- * RESPONSE, and so on; where a key would keep mutations out, the target seals the rest with it.
+ * Fuzz target: the parsers of rxgk. The first byte selects the format of the rest: a token's body,
+ * a token, a RESPONSE, and so on. Where a key would reject mutations, the target seals the rest
+ * with it.
  */
 
 #include "fuzz.h"
@@ -67,7 +68,7 @@ static void done(struct rxw_gk_conn *c)
 	rxw_gk_table.destroy(k);
 }
 
-/* What was taken is what 7.4.2 allows. */
+/* Accepted values satisfy 7.4.2. */
 static void judge_body(int32_t code, const struct rxw_gk_body *b)
 {
 	char name[RXW_GK_NAME_ROOM];
@@ -110,7 +111,7 @@ static void try_token(enum kind kind, const uint8_t *data, size_t size)
 	judge_body(rxw_gk_token_open(keys, 4, token, size, &b), &b);
 }
 
-/* A RESPONSE with a good token, whose authenticator is `text` under the right key. */
+/* A RESPONSE with a valid token, whose authenticator is `text` under the right key. */
 static size_t response(uint8_t *out, const uint8_t *text, size_t size)
 {
 	static const struct rxw_gk_enctype *e;
@@ -139,7 +140,7 @@ static size_t response(uint8_t *out, const uint8_t *text, size_t size)
 	return rxw_xdr_used(&x);
 }
 
-/* The one text that is right: then and only then is the RESPONSE good. */
+/* The RESPONSE is valid exactly if this is its text. */
 static size_t right_text(uint8_t out[64])
 {
 	struct rxw_xdr x;
@@ -204,7 +205,7 @@ static void try_packet(enum kind kind, const uint8_t *data, size_t size)
 	done(c);
 }
 
-/* What was read is written again, and is read as the same. */
+/* Decoded values are encoded again, and decode to the same values. */
 static void try_start(const uint8_t *data, size_t size)
 {
 	struct rxw_gk_start a, b;

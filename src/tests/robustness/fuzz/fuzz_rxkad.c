@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target: what rxkad reads. The first byte says what the rest is; where a key would keep
- * mutations out the target seals the rest with it.
+ * Fuzz target: the parsers of rxkad. The first byte selects the format of the rest. Where a key
+ * would reject mutations, the target seals the rest with it.
  */
 
 #include "fuzz.h"
@@ -48,7 +48,7 @@ static void begin(void)
 	FUZZ_CHECK(!rxw_keys_add(keys, RXW_KEY_KRB5, 1, 18, service_key, sizeof(service_key)));
 }
 
-/* A name that came out is one that AFS can have. */
+/* An accepted name is valid in AFS. */
 static void check(int32_t code, const struct rxw_rxkad_ticket *t)
 {
 	FUZZ_CHECK(code == 0 || (code >= RXW_RXKAD_INCONSISTENCY && code <= RXW_RXKAD_SEALEDINCON));
@@ -61,7 +61,7 @@ static void check(int32_t code, const struct rxw_rxkad_ticket *t)
 	FUZZ_CHECK(t->start < t->end);
 }
 
-/* As a ticket of form 213 that opens. */
+/* As a ticket of form 213 that can be decrypted. */
 static void sealed(const struct rxw_rxkad_opener *opener, const uint8_t *data, size_t size)
 {
 	uint8_t cipher[1024], all[1200];
@@ -109,7 +109,7 @@ static void response(const uint8_t *data, size_t size)
 	rxw_rxkad_side_destroy(side);
 }
 
-/* A client's end, at the level of the first byte: a CHALLENGE, or pieces of packets. */
+/* A client, at the level of the first byte: a CHALLENGE, or fragments of packets. */
 static void client(const uint8_t *data, size_t size, bool packets)
 {
 	static uint8_t text[RXW_RXKAD_TICKET_MIN];
@@ -148,7 +148,7 @@ static void client(const uint8_t *data, size_t size, bool packets)
 							.seq = data[2],
 							.channel = data[1] & 3,
 							.result = -1};
-		/* Half of them get the right word, so that what is behind it is looked at. */
+		/* Half of them get the right word, so that later fields are parsed. */
 		rxw_rxkad_seal(conn, &p[count], data[3] & 1 ? 1 : 0);
 		memcpy(copy[count], data + 3, n);
 		p[count].length = (uint32_t)n;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target: XDR decoding. The first byte says how many operations follow it, of which set
- * (bit 5), and in what pieces the bytes come on a call (bits 6 and 7); behind the operations is
- * what they decode, once in memory and once through a window: both must give the same.
+ * Fuzz target: XDR decoding. The first byte holds the number of operations, their set (bit 5), and
+ * the sizes of pieces on a call (bits 6 and 7). The operations follow, then the data to decode,
+ * once in memory and once through a window: both must give the same result.
  */
 
 #include "fuzz.h"
@@ -17,7 +17,7 @@ const unsigned fuzz_cost = 1;
 
 #define LIMIT 93 /* of counts and lengths */
 
-/* As rpc/window.c has it on a call, the stream being memory. */
+/* Like rpc/window.c on a call, with the stream in memory. */
 struct window {
 	struct rxw_xdr xdr;
 	const uint8_t *rest;
@@ -62,7 +62,7 @@ static void open_window(struct window *w, const uint8_t *data, size_t size, size
 	w->piece = piece;
 }
 
-/* Mix what was decoded into *sum. */
+/* Mixes the decoded value into *sum. */
 static void mix(uint64_t *sum, const void *data, size_t length)
 {
 	const uint8_t *p = (const uint8_t *)data;
@@ -71,7 +71,7 @@ static void mix(uint64_t *sum, const void *data, size_t length)
 		*sum = (*sum ^ p[i]) * 0x100000001b3u;
 }
 
-/* Counted bytes: lent where that can be, else owned. */
+/* Counted bytes: borrowed if possible, otherwise owned. */
 static bool counted(struct rxw_xdr *x, uint32_t limit, uint64_t *sum)
 {
 	const uint8_t *lent = NULL;
@@ -110,7 +110,7 @@ static bool owned_text(struct rxw_xdr *x, uint32_t limit, uint64_t *sum)
 	return true;
 }
 
-/* An array of words that grows as they come. */
+/* An array of words that grows during decoding. */
 static bool array(struct rxw_xdr *x, uint32_t limit, uint64_t *sum)
 {
 	uint32_t count, *words = NULL;
@@ -134,7 +134,7 @@ static bool array(struct rxw_xdr *x, uint32_t limit, uint64_t *sum)
 	return rxw_xdr_ok(x);
 }
 
-/* Values behind pointers, as deep as the words say. */
+/* Values behind pointers, nested as deep as the words specify. */
 static bool nested(struct rxw_xdr *x, uint64_t *sum)
 {
 	uint32_t there = 0;
@@ -234,7 +234,7 @@ static bool first_set(struct rxw_xdr *x, uint8_t op, uint64_t *sum)
 	return ok;
 }
 
-/* A string, where one decodes, encodes to the same bytes but for its padding. */
+/* A decoded string encodes to the same bytes, except for its padding. */
 static void check_string(const uint8_t *data, size_t size)
 {
 	uint8_t out[600];
@@ -264,7 +264,7 @@ static bool in_memory(struct rxw_xdr *x, bool second, uint8_t op, size_t size, u
 	FUZZ_CHECK(x->budget <= budget);
 	FUZZ_CHECK(rxw_xdr_left(x) == (ok ? size - rxw_xdr_used(x) : 0));
 	FUZZ_CHECK(rxw_xdr_used(x) >= before);
-	/* Single items move nothing when they fail. */
+	/* Failed single items consume nothing. */
 	FUZZ_CHECK(ok || (second && (op & 7) >= 5 && (op & 7) < 7) || rxw_xdr_used(x) == before);
 	return ok;
 }
@@ -294,7 +294,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					 : first_set(&w.xdr, op, &other)));
 		FUZZ_CHECK(ok == rxw_xdr_ok(&w.xdr));
 		if (!ok)
-			sum = other = 0; /* what a failed one leaves need not be alike */
+			sum = other = 0; /* results of a failed one may differ */
 		FUZZ_CHECK(sum == other);
 	}
 	check_string(data + 1 + ops, size - 1 - ops);

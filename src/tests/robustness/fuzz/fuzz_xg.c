@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target: rxwgen. The first byte says which output and which options; the rest is the file.
- * Whatever it is, the compiler ends, frees everything, and writes C or says what is wrong.
+ * Fuzz target: rxwgen. The first byte selects the output and the options, the rest is the file. For
+ * all input the compiler ends, frees everything, and writes C or an error message.
  */
 #include "fuzz.h"
 
@@ -16,7 +16,7 @@ const char fuzz_name[] = "xg";
 const size_t fuzz_max = 4096;
 const unsigned fuzz_cost = 40;
 
-/* The input under a name that can be opened. */
+/* The input under a file name that can be opened. */
 static const char *as_file(const uint8_t *data, size_t size)
 {
 	static char path[64];
@@ -32,7 +32,7 @@ static const char *as_file(const uint8_t *data, size_t size)
 	return path;
 }
 
-/* What a writer may rely on. */
+/* Guarantees for the writers. */
 static void check_file(const struct xg_file *file)
 {
 	for (size_t i = 0; i < file->package_count; i++) {

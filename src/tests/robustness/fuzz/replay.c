@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Runs a fuzz target without libFuzzer: every file of its corpus, then mutations of them from a
- * fixed seed. Names on the command line are run instead, each alone, to look at a finding.
- * RXW_FUZZ_RUNS and RXW_TEST_SEED change number and seed, RXW_FUZZ_SECONDS goes on for so long
- * instead; with RXW_FUZZ_KEEP=FILE the input in work lies in FILE after a crash.
+ * fixed seed. Files named on the command line are run instead, one by one, to analyse a finding.
+ * RXW_FUZZ_RUNS and RXW_TEST_SEED set number and seed, RXW_FUZZ_SECONDS a duration instead. With
+ * RXW_FUZZ_KEEP=FILE the current input is in FILE after a crash.
  */
 
 #include "fuzz.h"
@@ -50,7 +50,7 @@ static bool load(const char *path, struct input *in)
 	return true;
 }
 
-/* In a buffer of exactly its size, so that a sanitizer sees the first byte read beyond it. */
+/* In a buffer of exactly its size, so that a sanitizer detects any read beyond it. */
 static void run(const uint8_t *data, size_t size, const char *keep)
 {
 	uint8_t *p = malloc(size ? size : 1);
@@ -75,7 +75,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* In the order of their names, so that a seed means the same everywhere. */
+/* Sorted by name, so that a seed gives the same run everywhere. */
 static int load_corpus(const char *folder)
 {
 	char *names[MAX_FILES], path[2048];
@@ -103,7 +103,7 @@ static int load_corpus(const char *folder)
 	return 0;
 }
 
-/* One change of p[0..size), which has room for fuzz_max; returns the new size. */
+/* One mutation of p[0..size), which has room for fuzz_max. Returns the new size. */
 static size_t mutate(uint8_t *p, size_t size, uint64_t *state)
 {
 	static const uint32_t words[] = { 0,          1,          0xff,       0x100, 0x7fffffff,
@@ -122,29 +122,29 @@ static size_t mutate(uint8_t *p, size_t size, uint64_t *state)
 		if (size)
 			p[at] = (uint8_t)(r >> 8);
 		return size;
-	case 2: /* a word that means something, big-endian */
+	case 2: /* an interesting word, big-endian */
 		word = words[(r >> 8) % (sizeof(words) / sizeof(words[0]))];
 		for (n = 0; n < 4 && at + n < size; n++)
 			p[at + n] = (uint8_t)(word >> (24 - 8 * n));
 		return size;
-	case 3: /* cut */
+	case 3: /* truncate */
 		return at;
 	case 4: /* grow */
 		n = (r >> 8) % 40;
 		for (; n && size < fuzz_max; n--)
 			p[size++] = (uint8_t)rxw_prng(state);
 		return size;
-	case 5: /* take bytes out */
+	case 5: /* remove bytes */
 		n = (r >> 8) % 16;
 		n = n > size - at ? size - at : n;
 		memmove(p + at, p + at + n, size - at - n);
 		return size - n;
-	case 6: /* the end of another input */
+	case 6: /* append the end of another input */
 		other = &corpus[(r >> 8) % corpus_count];
 		for (n = at; n < other->size && n < fuzz_max; n++)
 			p[n] = other->data[n];
 		return n > size ? n : size;
-	default: /* one byte's neighbourhood */
+	default: /* change bytes near one position */
 		if (size)
 			p[at] = (uint8_t)(p[at] + ((r >> 8) % 9) - 4);
 		return size;
@@ -159,7 +159,9 @@ static time_t now(void)
 	return t.tv_sec;
 }
 
-/* Mutations of the corpus: `runs` of them, or for `seconds` if that is not 0. Returns how many. */
+/*
+ * Mutations of the corpus: `runs` of them, or for `seconds` if that is not 0. Returns their number.
+ */
 static unsigned long run_mutations(unsigned long runs, long seconds, const char *keep)
 {
 	const char *seed_text = getenv("RXW_TEST_SEED");

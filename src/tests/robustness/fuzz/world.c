@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The I/O floor, the clock and the rest of the system as the fuzz targets of whole endpoints have
- * them. Linked with --wrap for what the library asks of the system.
+ * The I/O layer, the clock and other system functions for fuzz targets of whole endpoints. Linked
+ * with --wrap for the library's system calls.
  */
 #include "world.h"
 
@@ -61,7 +61,7 @@ int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
 	return 0;
 }
 
-/* What would need a thread is refused: a run has one, so that it can be repeated. */
+/* Creation of threads is refused: a run has one, so that it can be repeated. */
 int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(void *), void *arg)
 {
 	return world ? EAGAIN : __real_pthread_create(t, a, run, arg);
@@ -89,7 +89,7 @@ void world_pass(uint64_t ns)
 }
 
 /*
- * -- The I/O floor --------------------------------------------------------------------------------
+ * -- The I/O layer --------------------------------------------------------------------------------
  */
 
 int rxw_io_open(struct rxw_io_group *g, const struct rxw_io_options *options)
@@ -171,7 +171,7 @@ void rxw_io_wake(struct rxw_io_sock *s)
 	(void)s;
 }
 
-/* The datagrams of a message go into the network, one by one. */
+/* The datagrams of a message enter the network one by one. */
 static void send_message(struct rxw_io_sock *s, const struct rxw_io_tx *tx)
 {
 	uint32_t segment = tx->segment && tx->segment < tx->length ? tx->segment : tx->length;
@@ -288,7 +288,7 @@ void world_begin(struct world *w, const struct rxw_config *config)
 	memset(w, 0, sizeof(*w));
 	w->sent_tail = &w->sent;
 	w->constants = rxw_constants;
-	w->constants.inline_us = 0; /* a simulated clock says nothing about handlers */
+	w->constants.inline_us = 0; /* a simulated clock gives no durations of handlers */
 	clock_ns = 1000 * RXW_SEC;
 	prng = 1;
 	world = w;
@@ -401,7 +401,7 @@ struct packet *world_take(struct world *w)
 	if (!w->sent)
 		w->sent_tail = &w->sent;
 	w->constants = rxw_constants;
-	w->constants.inline_us = 0; /* a simulated clock says nothing about handlers */
+	w->constants.inline_us = 0; /* a simulated clock gives no durations of handlers */
 	w->sent_count--;
 	p->next = NULL;
 	return p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Endpoints without sockets, threads or time: the I/O floor is a queue of datagrams here, and the
- * clock goes on only when it is told to. One thread drives all of it, so a run can be repeated.
+ * Endpoints without sockets, threads or real time: the I/O layer is a queue of datagrams, and the
+ * test advances the clock. One thread drives everything, so a run can be repeated.
  */
 #ifndef RXW_TESTS_FUZZ_WORLD_H
 #define RXW_TESTS_FUZZ_WORLD_H
@@ -15,7 +15,7 @@
 #include "base/addr.h"
 #include "tests/support/constants.h"
 
-/* A datagram that was sent, or a burst of them that is to be received. Linked in order. */
+/* A sent datagram, or a burst to be received. Linked in order. */
 struct packet {
 	struct packet *next;
 	struct rxw_addr from, to;
@@ -28,40 +28,42 @@ struct world {
 	/* sent and not yet taken, oldest first: the network */
 	struct packet *sent, **sent_tail;
 	unsigned sent_count;
-	uint64_t sent_total; /* datagrams, ever */
-	/* called with each datagram that leaves, before it is queued; may be NULL */
+	uint64_t sent_total; /* datagrams in total */
+	/* called with each sent datagram, before it is queued; may be NULL */
 	void (*look)(struct world *w, const struct packet *p);
 	struct rxw_constants constants; /* of endpoints; world_begin() sets them */
-	unsigned refuse; /* so many sends fail yet, with ... */
+	unsigned refuse; /* number of sends that will fail with ... */
 	int refuse_with; /* ... this errno */
 };
 
-/* From here to world_end() the clock, sleeps, random numbers and threads are the world's. */
+/* From here to world_end() the clock, sleeps, random numbers and threads are simulated. */
 void world_begin(struct world *w, const struct rxw_config *config);
-/* All endpoints are destroyed. Frees the packets and the engine; nothing may be left. */
+/*
+ * Call after all endpoints are destroyed. Frees the packets and the engine, and checks for leaks.
+ */
 void world_end(struct world *w);
 
-/* An endpoint that has no listener thread: world_poll() is one. `address` "10.0.0.1:7000". */
+/* An endpoint without a listener thread: world_poll() replaces it. `address` "10.0.0.1:7000". */
 rxw_endpoint *world_endpoint(struct world *w, uint32_t host, uint16_t port, bool server);
 void world_destroy(struct world *w, rxw_endpoint *ep);
-void world_poll(rxw_endpoint *ep); /* until its socket and its put-off work are through */
+void world_poll(rxw_endpoint *ep); /* until its socket and its deferred work are done */
 
-/* Was this address ever validated there? */
+/* Whether this address was ever validated there. */
 bool world_validated(rxw_endpoint *ep, const struct rxw_addr *a);
 
 struct rxw_addr world_addr(uint32_t host, uint16_t port);
-/* `segment` 0: one datagram. Copied to the socket's queue; false: nobody has that address. */
+/* `segment` 0: one datagram. Copied to the socket's queue. False: no endpoint has that address. */
 bool world_deliver(const struct rxw_addr *from, const struct rxw_addr *to, const uint8_t *bytes,
 		   uint32_t length, uint32_t segment);
-/* The oldest packet of the network, taken out of it; free() it. NULL: it is empty. */
+/* Removes and returns the oldest packet of the network, or NULL. free() it. */
 struct packet *world_take(struct world *w);
-/* A router's report to whoever has `to`, about a packet that went to `about`. */
+/* An ICMP report to the owner of `to`, about a packet sent to `about`. */
 void world_report(const struct rxw_addr *to, const struct rxw_addr *about, int error, uint32_t mtu);
 
 uint64_t world_now(void);
 void world_pass(uint64_t ns);
 
-/* What leaves must be well formed, whatever came in. */
+/* Output must be well formed for all input. */
 void world_check_packet(const uint8_t *bytes, size_t length);
 
 #endif

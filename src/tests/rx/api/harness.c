@@ -32,7 +32,7 @@ bool h_small(void)
 	return SANITIZED || getenv("RXW_TEST_SMALL");
 }
 
-/* The class of connections that do not name theirs; NULL: null. */
+/* The class of connections that name none, or NULL for null. */
 static const char *common_class(void)
 {
 	const char *name = getenv("RXW_TEST_CLASS");

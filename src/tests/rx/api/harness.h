@@ -14,7 +14,7 @@
 #define H_INLINE  101 /* inline handlers, on the receiving thread */
 #define H_SECOND  102 /* as H_SERVICE, with at most one worker */
 
-/* The first 32 bytes of a request: what the handler has to do. */
+/* The first 32 bytes of a request: the handler's command. */
 enum h_op {
 	H_ECHO = 1, /* returns the bytes that follow */
 	H_SINK,     /* `bytes` of the pattern follow; the reply is empty, or an abort: 4001 */
@@ -23,13 +23,13 @@ enum h_op {
 	H_ABORT,    /* ends with `code` */
 	H_LATE,     /* writes `bytes` of the pattern, then ends with `code` */
 	H_WAIT,     /* waits until h_gate_open(), then H_SINK */
-	H_ONCE,     /* as H_SOURCE, in one write, and its figures go to bed->seen */
+	H_ONCE,     /* as H_SOURCE, in one write, and its statistics go to bed->seen */
 	H_DESTROY, /* tries to stop and destroy its endpoint and engine; replies with the results */
 	H_PING      /* replies at once with 4 bytes */
 };
 #define H_MISMATCH 4001
 
-/* How the bytes of a stream are moved, on whichever side. */
+/* The functions that move the bytes of a stream, on either side. */
 enum h_how {
 	H_PLAIN = 0,
 	H_INPLACE = 1, /* reserve and commit; readv */
@@ -48,7 +48,7 @@ struct h_ask {
 };
 #define H_ASK_SIZE 32
 
-/* A gate at which handlers of H_WAIT wait. */
+/* A gate that blocks handlers of H_WAIT. */
 struct h_gate {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
@@ -64,7 +64,7 @@ struct h_options {
 	bool ipv6;
 	bool secure;            /* connections use the test class */
 	/*
-	 * Or another: "null", "rxkad-clear", "rxkad-auth", "rxkad-crypt", "rxgk-clear" …; NULL:
+	 * Or another: "null", "rxkad-clear", "rxkad-auth", "rxkad-crypt", "rxgk-clear" …. NULL:
 	 * RXW_TEST_CLASS of the environment, by default the null class.
 	 */
 	const char *security;
@@ -90,7 +90,7 @@ struct h_bed {
 bool h_small(void);
 /* True in a run of the suites for a class other than null; prints the omitted part. */
 bool h_left_out(const char *what, const char *why);
-/* 64 MiB, or 4 MiB where tests are kept small. */
+/* 64 MiB, or 4 MiB if tests are kept small. */
 uint64_t h_bulk_size(void);
 bool h_have_ipv6(void);
 
@@ -129,7 +129,7 @@ void h_good_call(struct h_bed *bed, rxw_connection *connection, const struct h_a
 void h_gate_arrived(struct h_bed *bed, unsigned count);
 void h_gate_open(struct h_bed *bed);
 
-/* Waits until fn(arg) is true; fails the test with `what` after a generous time. */
+/* Waits until fn(arg) is true. Fails the test with `what` after a generous time. */
 void h_wait_for(bool (*fn)(void *arg), void *arg, const char *what);
 struct rxw_stats h_stats(rxw_endpoint *endpoint);
 unsigned h_warnings(struct h_bed *bed);

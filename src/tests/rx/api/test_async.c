@@ -157,7 +157,10 @@ static void after_a_while(rxw_call *call, unsigned events, void *arg)
 	rxw_call_end(call, RXW_USER_ABORT, NULL);
 }
 
-/* The deadline of a call begun in a callback counts from its begin, not from the callback's. */
+/*
+ * The deadline of a call begun in a callback counts from the start of the call, not of the
+ * callback.
+ */
 START_TEST(slow_callbacks_begin_calls)
 {
 	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK,

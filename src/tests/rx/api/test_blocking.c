@@ -22,7 +22,7 @@ static sem_t done, stuck, released;
 
 /* ---- on threads of the library ---- */
 
-/* All channels of one connection are busy, and the data written are not read. */
+/* All channels of one connection are busy, and the written data is not read. */
 static rxw_connection *full;
 static rxw_call *calls[4];
 
@@ -45,7 +45,7 @@ static void empty_connection(int first, int end)
 	rxw_connection_release(full);
 }
 
-/* Queued or reserved data need no room: these functions never wait, and are never refused. */
+/* Queued or reserved data needs no room: these functions never wait, and are never refused. */
 static void ends_without_room(rxw_call *call)
 {
 	ck_assert_int_eq(rxw_call_commit(call, 0), 0);
@@ -92,7 +92,7 @@ static void readers(void)
 	ck_assert_int_eq(rxw_call_read(calls[3], &byte, 1), -RXW_EDEADLK);
 	ck_assert_int_eq(rxw_call_read_some(calls[3], &byte, 1), -RXW_EDEADLK);
 	ck_assert_int_eq(rxw_call_readv(calls[3], 1, iov, &count), -RXW_EDEADLK);
-	/* It ends in any case: the results of waiting are dropped. */
+	/* It ends in any case: results of waiting are discarded. */
 	ck_assert_int_eq(rxw_call_end(calls[3], 0, NULL), RXW_USER_ABORT);
 }
 
@@ -172,7 +172,7 @@ static void on_done_open(rxw_call *call, unsigned events, void *arg)
 	h_gate_open(&bed);
 }
 
-/* A thread of the application that waits for its own reply may run the callback. */
+/* An application thread that waits for its own reply may run the callback. */
 START_TEST(blocking_refused_in_callback_on_caller)
 {
 	rxw_connection *waiting, *other;
@@ -469,7 +469,7 @@ static void *read_on(void *arg)
 }
 
 /*
- * Stopping waits for a client's calls, then aborts them; those that wait for a channel never begin.
+ * Stopping waits for a client's calls, then aborts them. Calls waiting for a channel never begin.
  */
 START_TEST(stop_a_client)
 {

@@ -57,7 +57,7 @@ START_TEST(round_trip)
 	size_t count = 0;
 	const struct rxw_option *options = rxw_config_options(&count);
 
-	/* A tunable must earn its place: doc/notes/mechanisms.md. */
+	/* New tunables must be justified: doc/notes/mechanisms.md. */
 	ck_assert_uint_le(count, 24);
 	ck_assert_ptr_nonnull(rxw_config_options(NULL));
 	for (size_t i = 0; i < count; i++) {
@@ -75,7 +75,7 @@ START_TEST(round_trip)
 }
 END_TEST
 
-/* Every member of the public structure has an option; none is missing. */
+/* Every member of the public structure has an option. */
 START_TEST(every_field_has_an_option)
 {
 	static const char *const names[] = {
@@ -198,7 +198,7 @@ END_TEST
 START_TEST(smaller_structures)
 {
 	volatile size_t size =
-		offsetof(struct rxw_config, window); /* the compiler must not know */
+		offsetof(struct rxw_config, window); /* hidden from the compiler */
 	struct rxw_config *old = malloc(size), full; /* a sanitizer checks its bounds */
 	char text[16];
 

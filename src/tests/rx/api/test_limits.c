@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Limits in bytes and numbers, each reached: excess waits or is dropped; calls go on. */
+/*
+ * Limits in bytes and numbers, each reached: excess data waits or is dropped, and calls continue.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +20,7 @@ static struct h_bed bed;
 struct flood {
 	unsigned connections, calls; /* calls of each connection */
 	uint64_t limit;
-	bool engine;                 /* the limit is the engine's, not that of queues */
+	bool engine;                 /* the engine's limit applies, not that of queues */
 };
 
 static uint64_t used_by_queues(void)
@@ -26,7 +28,7 @@ static uint64_t used_by_queues(void)
 	return h_stats(bed.server).bytes_pinned;
 }
 
-/* Packets are dropped for want of memory; the limit is never exceeded. */
+/* Packets are dropped when memory is exhausted. The limit is never exceeded. */
 static bool limit_is_reached(void *arg)
 {
 	const struct flood *f = arg;
@@ -41,7 +43,7 @@ static bool limit_is_reached(void *arg)
 	return h_stats(bed.server).drops[RXW_DROP_MEMORY] > 0;
 }
 
-/* Requests pile up at handlers that do not read; then all are read, with every byte right. */
+/* Requests pile up at handlers that do not read. Then all are read, with every byte correct. */
 static void flood(const char *tunables, struct flood f)
 {
 	unsigned n = f.connections * f.calls;
@@ -136,7 +138,7 @@ END_TEST
 
 /* ---- unvalidated peers ---- */
 
-/* Each drop is soon counted as a refusal or as over the limit. */
+/* Each drop is soon counted, either as a refusal or as over the limit. */
 static bool refusals_are_counted(void *arg)
 {
 	struct rxw_stats s = h_stats(bed.server);
@@ -169,7 +171,7 @@ START_TEST(abort_rate)
 	connection = h_connect(&bed, H_SERVICE);
 	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	rxw_connection_release(connection);
-	/* Refusals of a second are sent at once. */
+	/* The refusals allowed in a second are sent at once. */
 	for (; aborts < 5; aborts++)
 		ck_assert_int_gt(h_raw_receive(fd, RXW_ABORT, packet), 0);
 	while (recv(fd, packet, sizeof(packet), MSG_DONTWAIT) > 0)
@@ -184,10 +186,7 @@ START_TEST(abort_rate)
 }
 END_TEST
 
-/*
- * First packets of new connections: their state is bounded, for addresses of this host by twice the
- * number.
- */
+/* First packets of new connections: their state is limited, with twice the limit for this host. */
 START_TEST(flood_of_connections)
 {
 	uint8_t head[H_ASK_SIZE];

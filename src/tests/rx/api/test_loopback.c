@@ -61,7 +61,7 @@ static void many_calls(const struct h_options *options)
 	free(w);
 }
 
-/* All calls share a machine that may have other work: none may fail because it waits for long. */
+/* All calls share a machine that may be busy: none may fail because of a long wait. */
 #define PATIENT "dead-ms=60000 idle-ms=off server-idle-ms=off queue-burst-ms=0"
 
 START_TEST(two_hundred_calls)
@@ -87,7 +87,7 @@ END_TEST
 
 /* ---- shards ---- */
 
-/* Every packet arrives at another shard than its connection's: full size, also under sanitizers. */
+/* Every packet arrives at the wrong shard: full size, also under sanitizers. */
 START_TEST(steered_wrong)
 {
 	struct rxw_effective e = { .size = sizeof(e) };
@@ -129,7 +129,7 @@ START_TEST(steered_right)
 }
 END_TEST
 
-/* Several sockets of a client, too. */
+/* The same with several sockets of a client. */
 START_TEST(shards_of_a_client)
 {
 	rxw_connection *connection[8];
@@ -148,7 +148,7 @@ END_TEST
 
 /* ---- the sending thread ---- */
 
-/* One long write: its writer mostly waits for room. */
+/* One long write, whose writer mostly waits for room. */
 static struct rxw_call_stats one_write(const char *tunables)
 {
 	rxw_connection *connection;

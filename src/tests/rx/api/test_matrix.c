@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Every setting with every other: a covering array of pairs; each row transfers bulk data both
- * ways.
- */
+/* Combinations of settings: a covering array of pairs. Each row transfers bulk data both ways. */
 #include <stdio.h>
 #include <string.h>
 
@@ -110,7 +107,7 @@ START_TEST(covers_all_pairs)
 }
 END_TEST
 
-/* Each row also reads and writes in another way. */
+/* Each row also uses a different way to read and write. */
 static const unsigned hows[] = { H_PLAIN, H_INPLACE, H_FILE | H_SOME, H_INPLACE | H_SOME };
 
 START_TEST(bulk_both_ways)

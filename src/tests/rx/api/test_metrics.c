@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text for Prometheus: unique names, figures after calls, arguments. */
+/* Prometheus text: unique names, values after calls, arguments. */
 #include <arpa/inet.h>
 #include <locale.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* The value of the sample that begins so (name and labels); fails if absent. */
+/* The value of the sample with this name and labels. Fails if it is absent. */
 static double sample(const char *text, const char *series)
 {
 	const char *at = text;
@@ -99,8 +99,8 @@ START_TEST(figures_follow_calls)
 END_TEST
 
 /*
- * The cached time of the receiving thread does not advance during an inline handler. A call's
- * duration is nevertheless more than nothing, and less than the time of all calls.
+ * The receiving thread's cached time does not advance during an inline handler. A call's duration
+ * is nevertheless above zero, and below the time of all calls.
  */
 START_TEST(duration_of_inline_calls)
 {
@@ -126,8 +126,8 @@ START_TEST(duration_of_inline_calls)
 END_TEST
 
 /*
- * In a locale that writes 1,5 the text is the same; without such a locale, check-layers.sh has to
- * do.
+ * In a locale with decimal commas the text is the same. Without such a locale, check-layers.sh
+ * covers this.
  */
 START_TEST(decimal_points_in_any_locale)
 {
@@ -162,7 +162,7 @@ START_TEST(decimal_points_in_any_locale)
 }
 END_TEST
 
-/* Every family has one HELP, one TYPE, and all of its samples after them. */
+/* Every family has one HELP and one TYPE, followed by all of its samples. */
 START_TEST(families_are_contiguous)
 {
 	char *text, *line, *next, family[128] = "", help[128] = "";

@@ -102,7 +102,7 @@ START_TEST(abort_codes)
 }
 END_TEST
 
-/* A code after output cancels the output, be it one packet or thousands. */
+/* A code after output cancels the output, whether one packet or thousands. */
 START_TEST(abort_after_output)
 {
 	rxw_connection *connection;
@@ -169,7 +169,7 @@ static bool calls_wait(void *arg)
 
 /*
  * Two workers and a queue of two: some of eight calls at the gate get BUSY. All are served in the
- * end, because clients try again.
+ * end, because clients retry.
  */
 START_TEST(queue_bound)
 {
@@ -204,10 +204,10 @@ static unsigned busies(rxw_endpoint *endpoint)
 }
 
 /*
- * Ten times more calls than workers, all of one client: another client finds a worker and a place,
- * never gets BUSY, and each call runs once. One of four workers is reserved for clients without
- * any. The first client gets 15 of 16 places, because it may have eight times the rest. The limit
- * under lasting overload is not tested here, since it depends on time.
+ * Ten times more calls than workers, all of one client. Another client still finds a worker and a
+ * queue slot, never gets BUSY, and each call runs once. One of four workers is reserved for clients
+ * without calls. The first client gets 15 of 16 slots, because it may have eight times the rest.
+ * The limit under sustained overload depends on time and is not tested here.
  */
 START_TEST(one_client_cannot_take_all)
 {
@@ -301,8 +301,8 @@ START_TEST(bound_of_one_service)
 END_TEST
 
 /*
- * Inline handlers run where the packets arrive, even while all workers are busy. Not those of
- * packets that a class verifies elsewhere: they wait for a worker.
+ * Inline handlers run where the packets arrive, even while all workers are busy. If a class
+ * verifies the packets on another thread, they wait for a worker.
  */
 START_TEST(inline_calls_need_no_worker)
 {
@@ -361,8 +361,8 @@ START_TEST(slow_inline_handlers_move_to_workers)
 	h_offer(&bed, o);
 	connection = h_connect(&bed, 7);
 	/*
-	 * A handler that was preempted does not count as slow, and a late call finds the service
-	 * back inline: repeat until one is handed over.
+	 * A preempted handler does not count as slow, and a late call finds the service inline
+	 * again. So the test repeats until one is handed over.
 	 */
 	h_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	workers = h_stats(bed.server).handlers_worker; /* the first one, after an exchange */
@@ -408,7 +408,7 @@ static _Atomic(unsigned) left;
 static void leave(void *value)
 {
 	(void)value;
-	/* Long enough that a stop that does not wait for this thread returns earlier. */
+	/* Long enough that a stop that does not wait for this thread would return earlier. */
 	nanosleep(&(struct timespec){ .tv_nsec = 20 * 1000 * 1000 }, NULL);
 	atomic_fetch_add(&left, 1);
 }
@@ -458,7 +458,7 @@ START_TEST(workers_end_with_endpoint)
 }
 END_TEST
 
-/* Clients answer the PING of a service that validates the address first by themselves. */
+/* Clients answer the PING of a service with address validation automatically. */
 START_TEST(address_is_validated_first)
 {
 	struct rxw_service_options o = {.size = sizeof(o),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Structures with a size, as programs compiled against an older and against a newer library pass
- * them. Every such structure of the public headers is in one of the two tables.
+ * Sized structures, as passed by programs compiled against an older or a newer library. Every such
+ * structure of the public headers is in one of the two tables.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "tests/main.h"
 #include "tests/rx/api/harness.h"
 
-#define MORE	64 /* bytes that a newer structure has */
+#define MORE	64 /* extra bytes of a newer structure */
 #define CANARY	0xc5
 #define TOO_BIG 1000000u
 
@@ -161,7 +161,7 @@ static int rxgk_print_of(const void *p)
 	return r;
 }
 
-/* There is no keytab: the function gets as far as looking for one. */
+/* There is no keytab: the function fails when it looks for one. */
 static int negotiation_of(const void *p)
 {
 	int r = rxw_rxgk_negotiation_create(p, &negotiation, NULL, 0);
@@ -339,7 +339,7 @@ static int use_given(size_t i, size_t size, size_t set)
 	return r;
 }
 
-/* Members that an older program lacks have their defaults. */
+/* Members missing in an older program get their defaults. */
 START_TEST(older_programs)
 {
 	open_all();
@@ -395,7 +395,7 @@ START_TEST(size_not_set)
 }
 END_TEST
 
-/* The library writes neither behind a structure nor leaves a part of it as it was. */
+/* The library neither writes beyond a structure nor leaves part of it unset. */
 START_TEST(filled_in)
 {
 	open_all();

@@ -45,8 +45,8 @@ static bool no_calls_left(void *arg)
 }
 
 /*
- * A connection for each call: an ACK that one thread wrote may be sent after another thread's first
- * packet of the channel's next call, and is then rightly dropped.
+ * One connection per call: an ACK written by one thread may be sent after another thread's first
+ * packet of the channel's next call, and is then correctly dropped.
  */
 START_TEST(counters_follow_calls)
 {
@@ -114,8 +114,8 @@ static bool bytes_pinned(void *arg)
 }
 
 /*
- * Gauges of calls, pinned bytes and connections, however calls end: answered, aborted, or with
- * their connection.
+ * Gauges of calls, pinned bytes and connections, however calls end: by a reply, an abort, or the
+ * end of their connection.
  */
 START_TEST(gauges)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Streams of a call: every way to write and to read, boundaries, wrong order of calls. */
+/* Streams of a call: every way to write and to read, boundaries, invalid order of calls. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -112,7 +112,7 @@ START_TEST(sendfile_stops_at_the_end_of_the_file)
 }
 END_TEST
 
-/* A reservation may be given back; committed bytes stay. */
+/* A reservation may be released. Committed bytes stay. */
 START_TEST(reserve_and_give_back)
 {
 	rxw_call *call = h_begin(connection, &(struct h_ask){ .op = H_SINK, .bytes = 3000 });
@@ -169,7 +169,7 @@ START_TEST(no_write_after_the_request)
 }
 END_TEST
 
-/* Flushed bytes reach the handler although the request goes on. */
+/* Flushed bytes reach the handler before the end of the request. */
 START_TEST(flush_moves_bytes_at_once)
 {
 	rxw_call *call = h_begin(connection, &(struct h_ask){ .op = H_WAIT });
@@ -182,8 +182,8 @@ START_TEST(flush_moves_bytes_at_once)
 END_TEST
 
 /*
- * The only call's writer waits for room, and may meanwhile take the endpoint's receive role: other
- * calls are served all the same, inline ones too, while it waits and afterwards.
+ * The only call's writer waits for room, and may meanwhile take the endpoint's receive role. Other
+ * calls are still served, inline ones too, while it waits and afterwards.
  */
 static const char *const receivers[] = {
 	"listeners=1 writer-receives=1 coalesce-us=0", "listeners=1 writer-receives=1",
@@ -255,7 +255,7 @@ static void *open_soon(void *arg)
 	return NULL;
 }
 
-/* A request that an early reply cut short: ending the call still waits for the end of the reply. */
+/* A request cut short by an early reply: ending the call still waits for the end of the reply. */
 START_TEST(end_after_an_early_reply)
 {
 	static uint8_t data[1 << 16];

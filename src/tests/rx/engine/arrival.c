@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* First packets of calls from addresses that no test can send from. */
+/* First packets of calls, from source addresses that a test cannot bind. */
 #include <arpa/inet.h>
 
 #include "arrival.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What follows from the protocol's work is done, however much of it there is. */
+/* Effects of the protocol core are carried out, even if they overflow the record. */
 #include <poll.h>
 
 #include "engine/dispatch/dispatch.h"
@@ -17,7 +17,7 @@ static bool readable(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* Four calls end at once, and the record has room for one: each is told. */
+/* Four calls end at once, and the record has room for one. The owner of each is notified. */
 START_TEST(more_than_there_is_room_for)
 {
 	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
@@ -53,7 +53,7 @@ START_TEST(more_than_there_is_room_for)
 }
 END_TEST
 
-/* The same call twice, by two records at a time: neither loses what the other has. */
+/* Two records hold the same call at the same time. Neither loses the other's entries. */
 START_TEST(one_call_in_two_records)
 {
 	struct rxw_connection *c;
@@ -73,7 +73,7 @@ START_TEST(one_call_in_two_records)
 	a.room = b.room = 1;
 	rxw_conn_lock(c);
 	for (int i = 0; i < 2; i++) {
-		call->sleep.threads++; /* somebody to be woken */
+		call->sleep.threads++; /* one thread to wake */
 		rxw_effects_readable(&a, call);
 		rxw_effects_readable(&b, call);
 		call->sleep.threads--;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Admission: limits on peers without a validated address, the PING of a second call, idle ones. */
+/* Admission: limits on unvalidated peers, the PING for a second call, eviction of idle ones. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -12,12 +12,12 @@
 static struct h_bed bed;
 static uint8_t head[H_ASK_SIZE], packet[2048];
 
-/* --- a client at a socket: sends, reads what comes, and never says that it did --- */
+/* --- a client on a plain socket: it sends and receives, but does not acknowledge --- */
 
 struct spoof {
 	int fd;
-	unsigned questions; /* PINGs that came back */
-	uint32_t ping;	    /* serial of the latest */
+	unsigned questions; /* PINGs received */
+	uint32_t ping;	    /* serial of the latest PING */
 	unsigned types[14];
 };
 
@@ -44,7 +44,7 @@ static bool all_came(void *arg)
 	return sum >= *least;
 }
 
-/* An ACK of `call`; `serial` is that of the packet that it answers, `own` its own. */
+/* An ACK of `call` with the serial `own`, in answer to the packet `serial`. */
 static struct h_raw ack_of(const struct h_raw *call, unsigned reason, uint32_t serial, uint32_t own,
 			   uint8_t *body)
 {
@@ -74,7 +74,7 @@ static struct rxw_connection *from(const char *host, uint32_t cid)
 	return arrival_from(&bed, host, ARRIVAL_LOCAL, cid);
 }
 
-/* What the connection is to make of a packet like `raw` that comes now. */
+/* The verdict of the connection on a packet like `raw` that arrives now. */
 static bool watched(struct rxw_connection *c, const struct h_raw *raw, struct rxw_rxrun *run)
 {
 	bool asks;
@@ -89,7 +89,7 @@ static bool watched(struct rxw_connection *c, const struct h_raw *raw, struct rx
 	return asks;
 }
 
-/* The serial of a question that leaves, or 0. */
+/* The serial of the cookie PING that is sent, or 0. */
 static uint32_t asked(struct rxw_connection *c, const struct rxw_rxrun *run)
 {
 	uint64_t before = rxw_peer_allowance(c->p.peer, rxw_now());
@@ -107,8 +107,8 @@ static uint32_t asked(struct rxw_connection *c, const struct rxw_rxrun *run)
 }
 
 /*
- * Who makes small calls only is asked for a proof once, with its second call, by what its first
- * left of three bytes for one; nobody on this host is.
+ * A client that makes small calls only is asked to validate its address once, with its second call,
+ * within the amplification limit left by the first. Addresses of this host are exempt.
  */
 START_TEST(a_second_call_is_met_with_a_question)
 {
@@ -125,14 +125,14 @@ START_TEST(a_second_call_is_met_with_a_question)
 	ck_assert(!watched(c, &raw, &run));
 	raw.call = 2;
 	ck_assert(!watched(here, &raw, &run));
-	ck_assert(!watched(c, &raw, &run)); /* nothing came that would pay for it */
+	ck_assert(!watched(c, &raw, &run)); /* no packet arrived to pay for it */
 	rxw_peer_heard(c->p.peer, 100, 1);
 	ck_assert(watched(c, &raw, &run));
 	serial = asked(c, &run);
-	ck_assert_uint_ge(serial, 0x80000000u); /* not one of the connection's */
+	ck_assert_uint_ge(serial, 0x80000000u); /* a cookie, not a serial of the connection */
 	rxw_peer_heard(c->p.peer, 300, 1);
 	ck_assert(watched(c, &raw, &run));
-	ck_assert_uint_eq(asked(c, &run), 0); /* once in four seconds */
+	ck_assert_uint_eq(asked(c, &run), 0); /* once per four seconds */
 	ck_assert(c->admit.unvalidated);
 	ack = ack_of(&raw, RXW_ACK_PING_RESPONSE, serial + 1, 3, body);
 	ck_assert(!watched(c, &ack, &run));
@@ -161,7 +161,7 @@ START_TEST(caps)
 
 	h_open(&bed,
 	       &(struct h_options){.server = "unvalidated-per-host=8 unvalidated-total=100 listeners=1"});
-	/* One address: beyond its share the strict check holds; nothing is refused for it. */
+	/* Beyond its share an address gets the strict check. No call is refused. */
 	for (unsigned i = 0; i < 20; i++, cid += 4) {
 		c = from("192.0.2.1", cid);
 		ck_assert_ptr_nonnull(c);
@@ -169,7 +169,7 @@ START_TEST(caps)
 		ck_assert(!c->p.crowded);
 		rxw_conn_unref(c);
 	}
-	/* Addresses of this host are excepted. */
+	/* Addresses of this host are exempt. */
 	for (unsigned i = 0; i < 20; i++, cid += 4) {
 		c = i % 2 ? from("127.0.0.9", cid)
 			  : arrival_from(&bed, ARRIVAL_LOCAL, ARRIVAL_LOCAL, cid);
@@ -177,7 +177,10 @@ START_TEST(caps)
 		ck_assert(!c->p.crowded);
 		rxw_conn_unref(c);
 	}
-	/* Over a quarter: two packets each. Over a half: the strict check for everyone. */
+	/*
+	 * Above a quarter of the limit: two packets each. Above half: the strict check for all
+	 * peers.
+	 */
 	for (unsigned i = 40; i < 100; i++, cid += 4) {
 		char host[20];
 
@@ -192,8 +195,8 @@ START_TEST(caps)
 	ck_assert_uint_le(s.connections_server, 100);
 	ck_assert_uint_eq(s.drops[RXW_DROP_LIMIT], 0);
 	/*
-	 * Full: a new one takes the place of one that was silent for long; the number stays what it
-	 * is.
+	 * At the limit a new connection replaces one that has long been idle. The count stays the
+	 * same.
 	 */
 	for (unsigned i = 0; i < 150; i++, cid += 4) {
 		c = from("203.0.113.5", cid);
@@ -222,8 +225,8 @@ static uint64_t forgotten_at(uint64_t now)
 }
 
 /*
- * A connection without calls is remembered for 600 s, so that nothing runs twice; that of a
- * stranger for 15 s.
+ * An idle connection is kept for 600 s, to prevent repeated execution. That of an unvalidated peer
+ * is kept for 15 s.
  */
 START_TEST(connections_are_forgotten)
 {
@@ -241,9 +244,9 @@ START_TEST(connections_are_forgotten)
 	while (!a.types[RXW_DATA])
 		look(&a);
 	ack = ack_of(&one, RXW_ACK_DELAY, rxw_get32(packet + 16), 2, body);
-	rxw_put32(body + 4, 2); /* firstPacket: all of it came */
+	rxw_put32(body + 4, 2); /* firstPacket: everything was received */
 	h_raw_send(a.fd, &ack);
-	/* Anybody could have guessed that serial; not so the one of the PING that it draws. */
+	/* That serial is easy to guess. The serial of the PING sent in response is not. */
 	while (!a.questions)
 		look(&a);
 	ack = ack_of(&one, RXW_ACK_PING_RESPONSE, a.ping, 3, body);
@@ -258,7 +261,7 @@ START_TEST(connections_are_forgotten)
 	two.serial = 2;
 	h_raw_send(s.fd, &two);
 	h_wait_for(rests, &calls, "two calls that are over");
-	/* Nobody else looks at them: the clock is ours. */
+	/* Only this test runs the eviction, with its own clock. */
 	atomic_store(&bed.server->quit, true);
 	rxw_shard_stop(&bed.server->shard[0]);
 	now = rxw_now();
@@ -279,7 +282,7 @@ static void many(unsigned count, uint32_t cid)
 		rxw_conn_unref(from("192.0.2.1", cid + 4 * i));
 }
 
-/* Of one address that proves itself: no stranger any more, remembered for longer. */
+/* The connection of an address that validates itself is kept longer. */
 static void prove(uint32_t cid)
 {
 	struct rxw_connection *c = from("192.0.2.1", cid);
@@ -289,8 +292,8 @@ static void prove(uint32_t cid)
 }
 
 /*
- * Many strangers are forgotten as soon as one; of the others each look takes a share, not the whole
- * table, and who looks seldom forgets as many as who looks often.
+ * Many unvalidated connections expire as fast as one. Each scan covers a share of the table, and
+ * infrequent scans evict as many connections as frequent ones.
  */
 START_TEST(many_are_forgotten)
 {
@@ -306,7 +309,7 @@ START_TEST(many_are_forgotten)
 	for (unsigned ms = 0; ms < 14500; ms += 100)
 		ck_assert_uint_eq(forgotten_at(now + ms * RXW_MS), 2000);
 	/*
-	 * A look a second is enough; no look takes long, and what it leaves is wanted after the
+	 * One scan per second is enough. Each scan is short, and the remainder is due after the
 	 * next batch.
 	 */
 	now = rxw_now() + 16 * RXW_SEC;
@@ -345,8 +348,8 @@ START_TEST(many_are_forgotten)
 END_TEST
 
 /*
- * Strangers whose calls are at work keep their places, and yet a newcomer finds the one that may
- * go.
+ * Unvalidated connections with active calls are kept, yet a new one finds the one that can be
+ * evicted.
  */
 START_TEST(room_beside_those_at_work)
 {
@@ -360,12 +363,12 @@ START_TEST(room_beside_those_at_work)
 	s.fd = h_raw_socket(&bed);
 	for (unsigned i = 0; i < 20; i++, one.cid += 4)
 		h_raw_send(s.fd, &one);
-	/* Not before: a call that still waits for its worker may go. */
+	/* Not before: a call that still waits for a worker may be evicted. */
 	h_gate_arrived(&bed, 20);
 	atomic_store(&bed.server->quit, true);
 	rxw_shard_stop(&bed.server->shard[0]);
 	now = rxw_now() + 16 * RXW_SEC;
-	/* Of this host twice as many may come. They said something just before they are looked at. */
+	/* Peers on this host have twice the limit. Each was active just before the scan. */
 	for (unsigned i = 0; i < 10; i++, cid += 4) {
 		c = from("127.0.0.9", cid);
 		ck_assert_ptr_nonnull(c);

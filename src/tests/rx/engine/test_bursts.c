@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bursts of small calls: requests of many connections in one, replies that leave together. */
+/* Bursts of small calls: requests of many connections in one burst, replies sent together. */
 #include <netinet/udp.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@
 #	define SOL_UDP 17
 #endif
 
-#define CALLS	    32	/* of one burst: 8 connections of 4 channels */
-#define SEGMENT	    160 /* bytes of each of its packets */
+#define CALLS	    32	/* calls of a burst: 8 connections with 4 channels */
+#define SEGMENT	    160 /* bytes in each packet of the call */
 #define BODY	    (SEGMENT - RXW_HEADER_SIZE)
 #define EPOCH	    0x80000123u
 #define MOST_SERIAL 1024u
@@ -24,18 +24,18 @@
 static struct h_bed bed;
 static int fd;
 
-/* A call of the burst at hand. */
+/* A call of the current burst. */
 static struct {
 	struct h_ask ask;
 	bool answered;
 } calls[CALLS];
 static uint32_t first_cid;
-static bool begun[256]; /* rounds so far, by what is above the low 12 bits of their ids */
+static bool begun[256]; /* rounds so far; the bits of the ids above the low 12 */
 static bool seen[CALLS / 4][MOST_SERIAL]; /* serials of each connection */
 
 static void open_bed(const char *server)
 {
-	/* However slow the machine is, handlers are not handed over nor replies cut off. */
+	/* A slow machine must not cause handlers to be handed over or replies to be cut off. */
 	h_open(&bed, &(struct h_options){.both = "inline-us=0", .server = server});
 	fd = h_raw_socket(&bed);
 }
@@ -46,7 +46,7 @@ static void close_bed(void)
 	h_close(&bed);
 }
 
-/* Neighbours in a burst belong to different connections. */
+/* Adjacent calls of a burst belong to different connections. */
 static uint32_t cid_of(unsigned call)
 {
 	return first_cid + call % (CALLS / 4) * 4 + call / (CALLS / 4);
@@ -60,7 +60,7 @@ static void put(uint8_t *packet, struct h_raw raw)
 	memcpy(packet, made, SEGMENT);
 }
 
-/* The request of calls[i], padded: what follows the question is not read. */
+/* The request of calls[i], padded. The server does not read the padding. */
 static struct h_raw request(uint8_t body[BODY], unsigned i, uint16_t service)
 {
 	struct h_raw raw = h_raw_request(body, calls[i].ask.op, cid_of(i));
@@ -70,7 +70,7 @@ static struct h_raw request(uint8_t body[BODY], unsigned i, uint16_t service)
 	return raw;
 }
 
-/* One burst; where the kernel knows none, singly. */
+/* Sends one burst, or single datagrams if the kernel does not support bursts. */
 static void send_burst(uint8_t *bytes, size_t length)
 {
 	union {
@@ -105,7 +105,10 @@ static void check_reply(const uint8_t *packet, size_t size)
 
 	ck_assert(rxw_header_get(packet, size, &h));
 	ck_assert_uint_eq(h.epoch, EPOCH);
-	/* Nobody acknowledges: where this thread is late, replies of earlier rounds come again. */
+	/*
+	 * No packet is acknowledged, so replies of earlier rounds are retransmitted if this thread
+	 * is late.
+	 */
 	if (h.cid >> 12 != first_cid >> 12 && h.cid >> 20 == 0 && begun[h.cid >> 12])
 		return;
 	ck_assert_uint_ge(h.cid, first_cid);
@@ -119,7 +122,10 @@ static void check_reply(const uint8_t *packet, size_t size)
 	ck_assert_uint_eq(size, RXW_HEADER_SIZE + calls[i].ask.bytes);
 	ck_assert(h_pattern_is(packet + RXW_HEADER_SIZE, 0, size - RXW_HEADER_SIZE,
 			       calls[i].ask.seed));
-	/* A retransmission has a serial of its own: the same one twice is a datagram sent twice. */
+	/*
+	 * A retransmission has a new serial. A repeated serial means that a datagram was sent
+	 * twice.
+	 */
 	ck_assert_uint_lt(h.serial, MOST_SERIAL);
 	ck_assert_msg(!seen[k][h.serial], "cid %08x, serial %u came twice", h.cid, h.serial);
 	seen[k][h.serial] = true;
@@ -152,7 +158,7 @@ static void begin_round(uint32_t cid)
 	begun[cid >> 12] = true;
 }
 
-/* All calls in one burst, replies of `bytes` or of as many as the call's place says. */
+/* All calls in one burst, with replies of `bytes` or of a size that depends on the call's index. */
 static void round_of(uint32_t cid, uint16_t service, unsigned bytes)
 {
 	uint8_t burst[CALLS * SEGMENT], body[BODY];
@@ -180,7 +186,7 @@ static const char *const servers[] = {
 	"listeners=2 gso=off",
 	"listeners=1 gro=off batch=8",
 	"listeners=1 io=msg",
-	/* What is refused as a burst goes out singly, each datagram once. */
+	/* If the kernel refuses a burst, each of its datagrams is sent once, singly. */
 	"listeners=1 inject=gso:EIO@1",
 	"listeners=1 inject=gso:EINVAL@1+",
 	"listeners=1 inject=gso:EMSGSIZE@1+",
@@ -203,16 +209,16 @@ START_TEST(many_calls_of_one_burst)
 	}
 	s = h_stats(bed.server);
 	ck_assert_uint_eq(s.calls_started, 3 * 4 * CALLS);
-	/* What floor 1 sent, and refusals that it sent again. */
+	/* As counted by the protocol core, with packets that it sent again after a refusal. */
 	ck_assert_uint_ge(s.packets_sent[RXW_DATA], 3 * 4 * CALLS);
-	/* Requests of one burst are one batch, and answered as one. */
+	/* Requests of one burst form one batch, and so do their replies. */
 	if (_i == 0 && e.gso && e.gro)
 		ck_assert_msg(s.gso_messages, "equal replies of one batch left one by one");
 	close_bed();
 }
 END_TEST
 
-/* Packets for nobody, of nobody and without sense between those of good calls. */
+/* Packets without a connection, and malformed ones, between those of valid calls. */
 START_TEST(foreign_packets_between)
 {
 	enum {
@@ -242,21 +248,24 @@ START_TEST(foreign_packets_between)
 				raw.service = 4711;
 				break;
 			case 4:
-				raw.flags = RXW_LAST_PACKET; /* for a client end */
+				raw.flags = RXW_LAST_PACKET; /* addressed to a client */
 				break;
 			case 5:
 				raw.type = RXW_ABORT;
 				break;
 			}
 		} else {
-			/* Those in even places are the first connections' and all channels'. */
+			/*
+			 * Calls with even indexes use the first connections and all of their
+			 * channels.
+			 */
 			calls[i].ask = (struct h_ask){.op = H_SOURCE, .seed = i, .bytes = 64};
 			raw = request(body, i, i % 4 ? H_SERVICE : H_INLINE);
 			h_encode_ask(body, &calls[i].ask);
 		}
 		put(burst + (size_t)i * SEGMENT, raw);
 	}
-	/* And the end is cut. */
+	/* The tail is truncated. */
 	memcpy(burst + CALLS * SEGMENT, burst, 20);
 	send_burst(burst, sizeof(burst));
 	for (unsigned i = 1; i < CALLS; i += 2)
@@ -269,7 +278,7 @@ START_TEST(foreign_packets_between)
 }
 END_TEST
 
-/* Clients that are gone before the replies leave; nobody else notices. */
+/* Some clients disappear before the replies are sent. The others are not affected. */
 START_TEST(gone_before_the_reply)
 {
 	rxw_connection *connection;

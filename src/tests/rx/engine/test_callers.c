@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Callers that share a socket: who leaves it sees to those who sleep. */
+/* Callers that share a socket: a caller that leaves hands the receive role to a sleeping one. */
 #include <arpa/inet.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 
 static struct h_bed bed;
 
-/* The listeners come by themselves no more: a reply that waits for that never arrives. */
+/* The listeners no longer poll by time, so a reply that depends on them never arrives. */
 static void endless_grace(rxw_endpoint *ep)
 {
 	for (unsigned i = 0; i < ep->shard_count; i++) {
@@ -24,7 +24,7 @@ static void endless_grace(rxw_endpoint *ep)
 	}
 }
 
-/* What a handler asks of the same server, by an endpoint of the client's. */
+/* A handler's call to its own server, from an endpoint of the client's. */
 static struct h_ask asked_for;
 static unsigned times;
 
@@ -40,7 +40,7 @@ static int32_t calls_out(rxw_call *call, void *context)
 	return 0;
 }
 
-/* One call of a handler that makes `n` calls of its own; from another endpoint than these. */
+/* One call to a handler that makes `n` calls itself, from another endpoint. */
 static void *outer_call(void *arg)
 {
 	rxw_endpoint *other = h_client(&bed, NULL);
@@ -69,7 +69,7 @@ static void open_bed(void)
 	endless_grace(bed.client);
 }
 
-/* A thread of the library never receives for itself: the role is not left to it. */
+/* A library thread never receives for itself, so it must not inherit the receive role. */
 START_TEST(handlers_have_a_listener)
 {
 	open_bed();
@@ -87,7 +87,7 @@ static bool one_sleeps(void *arg)
 	return atomic_load(&ep->shard[0].role.sleepers) == 1;
 }
 
-/* Another caller comes, receives for itself and goes: what the sleeper waits for is received. */
+/* Another caller receives for itself and leaves. The sleeping caller's reply is still received. */
 START_TEST(who_goes_thinks_of_sleepers)
 {
 	rxw_connection *connection;
@@ -124,7 +124,7 @@ static void *many_calls(void *arg)
 	return NULL;
 }
 
-/* They come and go as they like: no reply waits for a listener that comes by time. */
+/* Callers come and go at any time. No reply waits for the listener's timeout. */
 static void callers(unsigned n)
 {
 	pthread_t thread[MOST];
@@ -160,8 +160,8 @@ START_TEST(several_callers)
 END_TEST
 
 /*
- * A server's listener keeps away from the writer of its only call. Once that has written all, what
- * comes next is received.
+ * A server's listener leaves the socket to the writer of its only call. After the last write the
+ * listener receives again.
  */
 START_TEST(writers_give_back)
 {
@@ -182,9 +182,9 @@ START_TEST(writers_give_back)
 END_TEST
 
 /*
- * A caller receives at the home of its connection. Its call's timers are run by the listener of the
- * socket whose table has the connection, another one where packets come to another socket than they
- * are steered to: the caller is told all the same when its call dies, and does not sleep on.
+ * A caller receives on the home socket of its connection. Its call's timers run on the listener
+ * whose table holds the connection, which differs if packets arrive on another socket than
+ * expected. The caller is still woken when its call times out.
  */
 START_TEST(who_receives_elsewhere_is_told)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of connections, and the clock. */
+/* Connection identifiers, and the clock. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -15,12 +15,12 @@ static int by_name(const void *a, const void *b)
 }
 
 /*
- * A server remembers a connection long after its client gave it back: what came first on another of
- * its name would be a packet of an old call, and be answered so for ever.
+ * A server keeps a connection long after the client released it. If a new connection reused its
+ * identifier, the server would answer the first packets as those of an old call.
  */
 START_TEST(no_name_comes_twice)
 {
-	enum { N = 200000 }; /* of so many by chance 18 would be twins */
+	enum { N = 200000 }; /* with random ids, 18 collisions would be expected */
 	uint64_t *name = malloc(N * sizeof(*name));
 	uint32_t epoch, cid, before;
 	struct rxw_engine *e;
@@ -36,7 +36,7 @@ START_TEST(no_name_comes_twice)
 	for (int i = 1; i < N; i++)
 		if (name[i] == name[i - 1])
 			ck_abort_msg("%08x comes twice", (uint32_t)name[i]);
-	/* A worn epoch is laid aside (1.6). */
+	/* An exhausted epoch is replaced (1.6). */
 	before = epoch;
 	e->named = RXW_NAMES_MAX - 1;
 	ck_assert_int_eq(rxw_engine_name(e, &epoch, &cid), 0);
@@ -51,7 +51,7 @@ START_TEST(no_name_comes_twice)
 }
 END_TEST
 
-/* The clock that nobody sets: steps of the time of day end no call. */
+/* The monotonic clock: changes of the system time end no call. */
 START_TEST(times_are_monotonic)
 {
 	struct timespec t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections of proven addresses have a bound: idle ones go, busy ones stay (12.3). */
+/* The limit on connections of validated addresses: idle ones are evicted, busy ones kept (12.3). */
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "tests/main.h"
@@ -7,7 +7,7 @@
 #include "tests/rx/api/streams.h"
 
 #define BOUND 16u
-#define MORE  40u /* connections that surely are too many */
+#define MORE  40u /* more connections than the limit */
 
 static struct h_bed bed;
 
@@ -28,7 +28,7 @@ static rxw_call *wait_at_gate(rxw_connection *c)
 	return call;
 }
 
-/* Its acknowledgements name packets of the reply: that proves the address. */
+/* Its ACKs name packets of the reply, which validates the address. */
 static void fetch(rxw_connection *c)
 {
 	h_good_call(&bed, c, &(struct h_ask){.op = H_SOURCE, .bytes = 50000});
@@ -66,7 +66,9 @@ static bool refused(void *arg)
 	return h_stats(bed.server).drops[RXW_DROP_LIMIT] >= *(uint64_t *)arg;
 }
 
-/* The one that was silent longest goes, one with a call never does; who is forgotten comes back. */
+/*
+ * The connection idle longest is evicted, one with a call never. An evicted client can reconnect.
+ */
 static void silent_one_goes(const char *security)
 {
 	uint64_t two = 2, one = 1;
@@ -109,14 +111,14 @@ START_TEST(who_is_silent_longest_goes)
 }
 END_TEST
 
-/* What it had proven is asked for once more. */
+/* Its address must be validated again. */
 START_TEST(with_a_token)
 {
 	silent_one_goes("rxkad-crypt");
 }
 END_TEST
 
-/* The bound holds when none may go: the others get their turn when one was idle for long enough. */
+/* The limit is exceeded when no connection can be evicted, and enforced once some are idle. */
 START_TEST(all_are_busy)
 {
 	rxw_connection *first, *c[BOUND + 4];
@@ -130,7 +132,7 @@ START_TEST(all_are_busy)
 	for (unsigned i = 0; i < BOUND + 4; i++) {
 		c[i] = h_connect(&bed, H_SERVICE);
 		call[i] = wait_at_gate(c[i]);
-		/* One beyond the bound: that is when it is seen. */
+		/* One connection beyond the limit triggers the check. */
 		if (i <= BOUND)
 			h_gate_arrived(&bed, i + 1);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* VERSION and DEBUG: answers to what inspection tools ask, and to whom nothing is said. */
+/* VERSION and DEBUG: answers to inspection tools, and packets that get no answer. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void tear_down(void)
 	h_close(&bed);
 }
 
-/* As the field's tool asks: epoch 999, cid 0, a counter, flags 5. */
+/* Header fields as existing tools set them: epoch 999, cid 0, a counter, flags 5. */
 static struct h_raw question(uint8_t type, const void *body, size_t size)
 {
 	static uint32_t counter;
@@ -34,7 +34,7 @@ static struct h_raw question(uint8_t type, const void *body, size_t size)
 			       .size = size };
 }
 
-/* Ask, and check the header of the answer. Returns the size of its body, which is at out + 28. */
+/* Sends a request and checks the header of the answer. Returns the size of its body (out + 28). */
 static size_t ask(uint32_t type, uint32_t index, uint8_t out[2048])
 {
 	uint8_t body[8], sent[2048];
@@ -64,12 +64,12 @@ START_TEST(version)
 	ck_assert_int_eq(h_raw_receive(fd, RXW_VERSION, out), RXW_HEADER_SIZE + 65);
 	ck_assert(!memcmp(out + RXW_HEADER_SIZE, text, 65));
 	ck_assert_uint_eq(out[21], RXW_LAST_PACKET);
-	raw.flags = 0; /* an answer, or a NAT keepalive: nothing comes back */
+	raw.flags = 0; /* an answer, or a NAT keepalive: not answered */
 	h_raw_send(fd, &raw);
 	raw = question(RXW_DEBUG, "", 0);
 	raw.flags = 0;
 	h_raw_send(fd, &raw);
-	ck_assert_uint_eq(ask(99, 0, out), 8); /* the next answer is to this one */
+	ck_assert_uint_eq(ask(99, 0, out), 8); /* the next answer belongs to this request */
 	ck_assert_uint_eq(h_stats(bed.server).version_answers, 1);
 	ck_assert_uint_eq(h_stats(bed.server).debug_answers, 1);
 }
@@ -83,7 +83,7 @@ START_TEST(bad_type)
 	ck_assert_uint_eq(ask(99, 0, out), 8);
 	ck_assert_uint_eq(rxw_get32(out + 28), (uint32_t)-8);
 	ck_assert_uint_eq(rxw_get32(out + 32), (uint32_t)-8);
-	h_raw_send(fd, &raw); /* shorter than a question */
+	h_raw_send(fd, &raw); /* too short for a request */
 	ck_assert_int_eq(h_raw_receive(fd, RXW_DEBUG, out), RXW_HEADER_SIZE + 8);
 }
 END_TEST
@@ -110,7 +110,7 @@ START_TEST(basic_statistics)
 }
 END_TEST
 
-/* All connections of a kind by their index; returns how many. */
+/* Reads all connections of a kind by index. Returns their number. */
 static unsigned list(uint32_t type, struct rxw_debug_conn v[16])
 {
 	uint8_t out[2048];
@@ -132,7 +132,7 @@ static bool four_ended(void *arg)
 	return h_stats(bed.server).calls_ended >= 4;
 }
 
-/* rx-protocol 8.2: secStats. The tests ask from this host, which may see when a ticket ends. */
+/* rx-protocol 8.2: secStats. The tests run on this host, which may see when a ticket expires. */
 static void check_security(const struct rxw_debug_conn *v)
 {
 	static const uint8_t types[] = { [0] = 1, [2] = 3, [4] = 4 };
@@ -148,7 +148,7 @@ static void check_security(const struct rxw_debug_conn *v)
 	rxw_connection_release(c);
 }
 
-/* One that has to prove itself: before, nothing is known; then its level. */
+/* A connection with authentication: no statistics before it completes, then its level. */
 START_TEST(level_of_a_connection)
 {
 	struct rxw_debug_conn v[16];
@@ -198,7 +198,7 @@ START_TEST(connections)
 		for (int k = 0; k < i; k++)
 			ck_assert_uint_ne(v[k].cid, v[i].cid);
 	}
-	/* Their calls are over, and known no more than by this. */
+	/* Their calls are complete, and no other record of them exists. */
 	h_wait_for(four_ended, NULL, "the calls to be acknowledged");
 	ck_assert_uint_eq(list(RXW_DEBUG_ALLCONN, v), 5);
 	for (int i = 0, over = 0; i < 5; i++) {
@@ -274,7 +274,7 @@ START_TEST(rx_statistics)
 	ck_assert(rxw_debug_rxstats_get(out + 28, 284, &v));
 	ck_assert_uint_eq(v.word[11], s.packets_received[1]);
 	ck_assert_uint_eq(v.word[24], v.word[11]);
-	ck_assert_uint_ge(v.word[18], 1); /* this question */
+	ck_assert_uint_ge(v.word[18], 1); /* this request */
 	ck_assert_uint_ge(v.word[28], s.packets_sent[1]);
 	ck_assert_uint_eq(v.word[45], v.word[28]);
 	ck_assert_uint_eq(v.word[56], 1);
@@ -284,7 +284,7 @@ START_TEST(rx_statistics)
 }
 END_TEST
 
-/* ---- who is answered: questions from elsewhere, put to rxw_inspect() by hand ---- */
+/* ---- access control: requests from other hosts, passed to rxw_inspect() directly ---- */
 
 static struct rxw_ctl ctl;
 
@@ -348,7 +348,7 @@ END_TEST
 
 #define MANY 12000u
 
-/* A question of this host about connection `index` of those at work, put to the client. */
+/* A request from this host for active connection `index`, sent to the client. */
 static bool ask_client(uint32_t index, uint64_t now, struct rxw_debug_conn *v)
 {
 	uint8_t packet[RXW_HEADER_SIZE + 8] = { 0 };
@@ -373,8 +373,8 @@ static bool ask_client(uint32_t index, uint64_t now, struct rxw_debug_conn *v)
 }
 
 /*
- * What a question costs does not grow with the table: it is answered when it was asked often enough,
- * and all of them together cost so much in a second and no more, also those of this host.
+ * The cost of a request does not grow with the table: a scan is spread over repeated requests, and
+ * all requests together have a budget per second, those of this host included.
  */
 START_TEST(work_is_bounded)
 {
@@ -388,7 +388,7 @@ START_TEST(work_is_bounded)
 	h_open(&bed, &(struct h_options){ .client = "listeners=1" });
 	for (unsigned i = 0; i < MANY; i++)
 		idle[i] = h_connect(&bed, H_SERVICE);
-	/* None is at work: each answer needs a look at all of them. */
+	/* No connection is active, so each answer needs a full scan. */
 	now = rxw_now();
 	for (unsigned i = 0; i < 1000; i++)
 		answered += ask_client(0, now, &v);
@@ -397,7 +397,7 @@ START_TEST(work_is_bounded)
 	call = h_begin(busy, &(struct h_ask){ .op = H_WAIT });
 	ck_assert_int_eq(rxw_call_flush(call), 0);
 	h_gate_arrived(&bed, 1);
-	/* Who asks slowly gets what it asks for. */
+	/* A client that asks slowly gets its answers. */
 	for (uint32_t i = 0; i < 2; asked++) {
 		ck_assert_uint_lt(asked, 10);
 		if (!ask_client(i, now += RXW_SEC, &v))
@@ -414,7 +414,7 @@ START_TEST(work_is_bounded)
 }
 END_TEST
 
-/* A second's worth at once, then no more; and askers on this host are not counted. */
+/* One second's worth at once, then nothing. Requests from this host are exempt. */
 START_TEST(rates)
 {
 	unsigned answered[2] = { 0, 0 };
@@ -437,7 +437,7 @@ START_TEST(rates)
 }
 END_TEST
 
-/* Who may be anybody gets no more than three times what it sent; packets with all headers. */
+/* An unvalidated address gets at most three times what it sent, packet headers included. */
 START_TEST(three_times_at_most)
 {
 	uint64_t in = 0, out = 0;
@@ -450,14 +450,14 @@ START_TEST(three_times_at_most)
 		ck_assert_msg(out <= 3 * in, "%llu bytes for %llu", (unsigned long long)out,
 			      (unsigned long long)in);
 	}
-	/* What it may have is not withheld: an answer is 232 bytes. */
+	/* Requests within the limit are answered. An answer is 232 bytes. */
 	ck_assert_uint_ge(out + 232, 3 * in);
 	ck_assert_uint_ge(h_stats(bed.server).drops[RXW_DROP_RATE], 1);
 	h_close(&bed);
 }
 END_TEST
 
-/* Connection ids, with which a call could be forged, are for askers on this host only. */
+/* Connection ids would allow forged calls, so only this host may see them. */
 START_TEST(ids_stay_here)
 {
 	rxw_connection *connection;

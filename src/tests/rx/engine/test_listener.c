@@ -15,7 +15,7 @@ static struct h_bed bed;
 
 static unsigned most_seen;
 
-/* What a caller does while it waits for a reply: the receive calls that it made for each. */
+/* Receive calls that a caller makes for each reply that it waits for. */
 static uint64_t looks_of_calls(unsigned lookers)
 {
 	rxw_connection *connection;
@@ -37,18 +37,21 @@ static uint64_t looks_of_calls(unsigned lookers)
 	return before;
 }
 
-/* More wait than may look: it sleeps, and is woken by what comes. */
+/* More callers wait than may poll. This one sleeps and is woken by a packet. */
 START_TEST(a_crowd_sleeps)
 {
 	uint64_t looks = looks_of_calls(0);
 
 	ck_assert_uint_le(looks, 8 * CALLS);
-	ck_assert_uint_eq(most_seen, 0); /* nobody waits any more once its call is answered */
+	ck_assert_uint_eq(most_seen, 0); /* no caller waits after its call is answered */
 	h_close(&bed);
 }
 END_TEST
 
-/* One that may looks at least once for each call, and counts itself no longer than it waits. */
+/*
+ * A caller that may poll does so at least once per call, and counts as a poller only while it
+ * waits.
+ */
 START_TEST(one_looks)
 {
 	uint64_t looks = looks_of_calls(1);
@@ -61,7 +64,7 @@ START_TEST(one_looks)
 END_TEST
 
 #define STEP	(100 * RXW_MS / 1000) /* between two batches of a flood */
-#define WAITED	RXW_MS		      /* the longest that a reader waits for a socket without end */
+#define WAITED	RXW_MS		      /* longest delay of a reader */
 #define BATCHES 40u
 
 static struct reader {
@@ -92,13 +95,13 @@ static bool reader_sleeps(void *arg)
 	return sleeps;
 }
 
-/* At least so many bytes were read. */
+/* At least `bytes` bytes were read. */
 static bool has_read(void *arg)
 {
 	return atomic_load(&reader.bytes) >= *(const uint64_t *)arg;
 }
 
-/* This thread is the listener of an endpoint that was not started. */
+/* This thread acts as the listener of an endpoint that was not started. */
 static void take_role(struct rxw_shard *s)
 {
 	rxw_role_lock(s);
@@ -134,7 +137,7 @@ static rxw_endpoint *paused_server(rxw_engine **engine, int *fd)
 	struct rxw_config config;
 	rxw_endpoint *ep;
 
-	/* One datagram fills a batch: nothing says that no other waits. */
+	/* One datagram fills a batch, so the socket may always hold another one. */
 	rxw_config_init(&config, sizeof(config));
 	config.listeners = 1;
 	constants.batch = 1;
@@ -155,8 +158,8 @@ static void poll_once(struct rxw_shard *s, uint64_t now)
 }
 
 /*
- * A packet for a reader that sleeps, then one of a flood in each batch. The reader is woken after a
- * millisecond of the batches' clock, though the socket always had another datagram.
+ * A packet for a sleeping reader, then one of a flood in each batch. The reader is woken after one
+ * millisecond of batch time, although the socket always held another datagram.
  */
 START_TEST(a_flood_does_not_hold_readers_back)
 {

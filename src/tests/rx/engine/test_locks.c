@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How often a thread that writes takes the lock of its connection. */
+/* How often a writing thread acquires the lock of its connection. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +17,14 @@ static _Atomic(uint64_t) taken;
 static int (*real_trylock)(pthread_mutex_t *);
 static int (*real_lock)(pthread_mutex_t *);
 
-/* dlsym() itself may lock, so both are looked up before any thread is watched. */
+/* dlsym() may lock, so both functions are looked up before any thread is counted. */
 __attribute__((constructor)) static void find_real(void)
 {
 	*(void **)&real_lock = dlsym(RTLD_NEXT, "pthread_mutex_lock");
 	*(void **)&real_trylock = dlsym(RTLD_NEXT, "pthread_mutex_trylock");
 }
 
-/* rxw_conn_lock() tries first and then waits: an acquisition is counted once, when it is tried. */
+/* rxw_conn_lock() tries first and then waits. An acquisition is counted once, at the attempt. */
 int pthread_mutex_trylock(pthread_mutex_t *m)
 {
 	if (writes && m == atomic_load_explicit(&watched, memory_order_relaxed))
@@ -32,12 +32,12 @@ int pthread_mutex_trylock(pthread_mutex_t *m)
 	return real_trylock(m);
 }
 
-/* The handler: writes `bytes` in pieces of `chunk`. */
+/* The handler writes `bytes` in pieces of `chunk`. */
 struct job {
 	uint64_t bytes;
 	size_t chunk;
 	bool in_place;
-	double most; /* acquisitions for each 64 KiB: three, and those of waits for room */
+	double most; /* acquisitions per 64 KiB: three, plus those of waits for room */
 };
 
 static int write_piece(rxw_call *call, const uint8_t *data, size_t length, bool in_place)
@@ -79,7 +79,7 @@ static const struct job jobs[] = {
 	{.chunk = RUN, .most = 4},
 	{.chunk = 1u << 20, .most = 3},
 	{.chunk = 1u << 20, .in_place = true, .most = 3},
-	/* no multiple of what a buffer holds: each piece is committed in two parts */
+	/* not a divisor of a buffer's size: each piece is committed in two parts */
 	{.chunk = RUN, .in_place = true, .most = 6},
 };
 

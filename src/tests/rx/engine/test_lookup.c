@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets and their connections: none for them, one that has gone, too many of one id; guesses. */
+/* Connection lookup: no match, removed connections, id collisions, spoofing attempts. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ static bool told(void *arg)
 	return h_warnings(&bed) > 0;
 }
 
-/* Packets that fit nothing, more than a few: somebody should know. */
+/* Many packets without a match are logged. */
 START_TEST(guessing_is_told)
 {
 	unsigned before;
@@ -35,7 +35,7 @@ START_TEST(guessing_is_told)
 
 	h_open(&bed, &(struct h_options){.server = "listeners=1"});
 	fd = h_raw_socket(&bed);
-	before = h_warnings(&bed); /* about the sizes of buffers, maybe */
+	before = h_warnings(&bed); /* probably the warning about buffer sizes */
 	while (h_warnings(&bed) == before)
 		h_wait_for(told, &fd, "a warning");
 	ck_assert_uint_eq(h_warnings(&bed), before + 1);
@@ -44,7 +44,7 @@ START_TEST(guessing_is_told)
 }
 END_TEST
 
-/* A second later, and so many more packets were dropped for this cause: what was logged in all. */
+/* Drops more packets for this cause one second later. Returns the whole log. */
 static unsigned a_second_later(uint64_t *now, enum rxw_drop cause, unsigned packets)
 {
 	struct rxw_shard *s = &bed.server->shard[0];
@@ -55,7 +55,7 @@ static unsigned a_second_later(uint64_t *now, enum rxw_drop cause, unsigned pack
 	return h_warnings(&bed);
 }
 
-/* What honest peers send as well is no guessing, however much it is, nor is a burst of anything. */
+/* Packets that well-behaved peers also send are not reported as guessing, nor is a single burst. */
 START_TEST(late_packets_are_no_guesses)
 {
 	static const enum rxw_drop honest[] = {RXW_DROP_CALL_NUMBER, RXW_DROP_SERVICE,
@@ -71,7 +71,7 @@ START_TEST(late_packets_are_no_guesses)
 	for (unsigned i = 0; i < 10; i++)
 		for (unsigned k = 0; k < 4; k++)
 			ck_assert_uint_eq(a_second_later(&now, honest[k], 10000), before);
-	/* The clients of a server that was started again, until they know. */
+	/* Clients of a restarted server, until they notice. */
 	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 10000), before);
 	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 10000), before);
 	ck_assert_uint_eq(a_second_later(&now, RXW_DROP_NO_CONNECTION, 50), before);
@@ -83,9 +83,9 @@ START_TEST(late_packets_are_no_guesses)
 }
 END_TEST
 
-/* --- look-up --- */
+/* --- lookup --- */
 
-/* Found, and taken out of the table before the packet is handled: no call is made any more. */
+/* Found, but removed from the table before the packet is handled. No call is created. */
 START_TEST(a_packet_for_one_that_is_gone)
 {
 	struct h_raw raw = h_raw_request(head, H_PING, 0x4480);
@@ -115,9 +115,7 @@ START_TEST(a_packet_for_one_that_is_gone)
 }
 END_TEST
 
-/*
- * Ids that an attacker knows do not make chains long: so many connections of one id, and no more.
- */
+/* An attacker who knows ids cannot make chains long: the connections per id are limited. */
 START_TEST(one_id_from_many_addresses)
 {
 	unsigned made = 0;

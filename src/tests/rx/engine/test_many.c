@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Many connections: what an idle one holds, and that those which come and go leave nothing. */
+/* Many connections: memory per idle connection, and no leaks after they come and go. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,19 +13,19 @@
 #include "tests/rx/api/streams.h"
 
 #define GROUP	 10 /* connections of one client */
-#define CALLS	 10 /* of each connection */
+#define CALLS	 10 /* per connection */
 #define IDLE_MAX 1024
-#define STRANGERS 256 /* that the server keeps, twice as many of this host */
-#define LEAK_MAX (192 << 10) /* whatever their number */
-/* So that the receivers have their buffers once and for all. */
+#define STRANGERS 256 /* limit of connections on the server; twice as many for this host */
+#define LEAK_MAX (192 << 10) /* independent of their number */
+/* Receivers allocate their buffers before the measurement. */
 #define FEW_BUFFERS "batch=4 listeners=1"
 #define BUFFERS_MAX (2 * (4 + 1) * RXW_BUF_SIZE) /* and one outside the budget */
-/* Beside few connections the allocator's caches and the receivers' buffers weigh more. */
+/* With few connections the allocator's caches and the receivers' buffers dominate. */
 #define SLACK	 (h_small() ? 2u << 20 : 0u)
 
 static struct h_bed bed;
 
-/* Bytes in buffers that are in use, and none are left that are idle. */
+/* Bytes in buffers in use. Idle buffers are freed first. */
 static size_t in_buffers(void)
 {
 	size_t bytes;
@@ -40,8 +40,8 @@ static size_t in_buffers(void)
 }
 
 /*
- * Bytes that the allocator has handed out, without buffers: a receiver holds some or none, whatever
- * the moment; 0 where it does not tell.
+ * Bytes handed out by the allocator, without buffers, since receivers hold a varying number. 0 if
+ * unknown.
  */
 static size_t allocated(void)
 {
@@ -69,7 +69,7 @@ static bool all_ended(void *arg)
 	return h_stats(bed.server).calls_ended >= e->calls;
 }
 
-/* The final ACK of a call; it names the serial of the reply, and thereby proves the address. */
+/* The final ACK of a call. It names the serial of the reply, which validates the address. */
 static void acknowledge(int fd, const struct rxw_header *reply, uint32_t serial)
 {
 	uint8_t body[RXW_ACK_MAX_SIZE], none[1];
@@ -84,7 +84,7 @@ static void acknowledge(int fd, const struct rxw_header *reply, uint32_t serial)
 	h_raw_send(fd, &raw);
 }
 
-/* GROUP connections from `cid` on make a call each. */
+/* GROUP connections from `cid` on make one call each. */
 static void round_of_calls(int fd, uint32_t cid, unsigned channel, uint32_t number, uint32_t serial)
 {
 	uint8_t head[H_ASK_SIZE], packet[2048];
@@ -98,7 +98,7 @@ static void round_of_calls(int fd, uint32_t cid, unsigned channel, uint32_t numb
 		raw.serial = serial;
 		h_raw_send(fd, &raw);
 	}
-	/* On a busy machine a reply may be sent again, and be late for its own round. */
+	/* On a busy machine a retransmitted reply may arrive after its round. */
 	for (unsigned left = GROUP; left;) {
 		ssize_t n = h_raw_receive(fd, RXW_DATA, packet);
 		struct rxw_header h;
@@ -114,7 +114,7 @@ static void round_of_calls(int fd, uint32_t cid, unsigned channel, uint32_t numb
 	}
 }
 
-/* `count` connections, GROUP of each client. */
+/* `count` connections, GROUP of them per client. */
 static void populate(unsigned count, unsigned channels, uint32_t cid)
 {
 	for (unsigned at = 0; at < count; at += GROUP, cid += GROUP * 4) {
@@ -129,7 +129,7 @@ static void populate(unsigned count, unsigned channels, uint32_t cid)
 static void idle_server(unsigned channels)
 {
 	unsigned n = connections();
-	unsigned warm = n / 10; /* the buffers of the receivers are there then */
+	unsigned warm = n / 10; /* the receivers have allocated their buffers */
 	struct ended e = { .calls = (uint64_t)warm * CALLS };
 	size_t before, after;
 
@@ -142,7 +142,7 @@ static void idle_server(unsigned channels)
 	h_wait_for(all_ended, &e, "all calls to end");
 	after = allocated();
 	ck_assert_uint_eq(h_stats(bed.server).connections_server, n + warm);
-	/* A port may come again. */
+	/* A port may be reused. */
 	ck_assert_uint_ge(h_stats(bed.server).peers, n / GROUP / 2);
 	ck_assert_msg(after <= before + (size_t)n * IDLE_MAX + SLACK, "%zu bytes for each connection",
 		      (after - before) / n);
@@ -184,7 +184,7 @@ START_TEST(idle_at_both_ends)
 
 	ck_assert_ptr_nonnull(c);
 	h_open(&bed, &(struct h_options){ .both = FEW_BUFFERS });
-	connect_all(c, 0, warm); /* the buffers of the receivers are there then */
+	connect_all(c, 0, warm); /* the receivers have allocated their buffers */
 	before = allocated();
 	connect_all(c, warm, n + warm);
 	after = allocated();
@@ -200,7 +200,7 @@ START_TEST(idle_at_both_ends)
 }
 END_TEST
 
-/* So many connections come and go; RXW_TEST_CONNECTIONS=1000000 is for those who have a minute. */
+/* Number of connections. RXW_TEST_CONNECTIONS=1000000 takes about a minute. */
 static unsigned passing(void)
 {
 	const char *text = getenv("RXW_TEST_CONNECTIONS");
@@ -210,8 +210,8 @@ static unsigned passing(void)
 }
 
 /*
- * Each makes a call and is given back. The server has places for few of unproven addresses, may ask
- * who comes later to prove its address, and remembers connections of it until there are too many.
+ * Each makes a call and is released. The server limits unvalidated connections, may ask later peers
+ * to validate their address, and keeps validated connections up to a limit.
  */
 static void pass(unsigned count)
 {
@@ -225,9 +225,9 @@ static void pass(unsigned count)
 	}
 }
 
-static uint32_t bound, kept_max; /* connections of proven addresses, of all */
+static uint32_t bound, kept_max; /* connections of validated addresses; all connections */
 
-/* Released ones stay until their place in the timer wheel comes round. */
+/* Released connections are freed when their timer wheel slot expires. */
 static bool settled(void *arg)
 {
 	(void)arg;
@@ -257,9 +257,9 @@ START_TEST(come_and_go)
 	after = (ssize_t)allocated();
 	s = h_stats(bed.server);
 	ck_assert_uint_ge(s.calls_started, n);
-	/* What receivers hold at most. */
+	/* Maximum held by the receivers. */
 	ck_assert_uint_le(in_buffers(), BUFFERS_MAX);
-	/* Some strangers may have had their time meanwhile. */
+	/* Some unvalidated connections may have expired meanwhile. */
 	more *= more > 0 ? IDLE_MAX : IDLE_MAX / 2;
 	ck_assert_msg(after - before <= more + LEAK_MAX, "%u connections left %zd bytes, not %zd",
 		      n - first, after - before, more);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that runs out while calls are at work: writers wait for it, what they queued leaves. */
+/* Memory runs out during calls: writers wait for it, and their queued data is still sent. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 static struct h_bed bed;
 
-/* ---- all memory of the client's engine, held by the test ---- */
+/* ---- the test holds all memory of the client's engine ---- */
 
 static struct {
 	struct rxw_buf *buf[MOST];
@@ -30,7 +30,7 @@ static void hold(struct rxw_buf *b)
 	held.buf[held.count++] = b;
 }
 
-/* All but `full` buffers. */
+/* All except `full` buffers. */
 static void drain(unsigned full)
 {
 	struct rxw_pool *pool = bed.client_engine->pool;
@@ -52,7 +52,7 @@ static void give_back(void)
 		rxw_buf_unref(held.buf[--held.count]);
 }
 
-/* Whoever waits for memory sleeps like this; the second time there is some. */
+/* How threads that wait for memory sleep. Memory is released on the second wait. */
 static pthread_t waits;
 static bool awaited;
 static unsigned pauses;
@@ -64,7 +64,7 @@ int nanosleep(const struct timespec *want, struct timespec *left)
 	return clock_nanosleep(CLOCK_MONOTONIC, 0, want, left);
 }
 
-/* ---- a server that is the test ---- */
+/* ---- the test acts as the server ---- */
 
 static int silent_server(struct sockaddr_storage *address, socklen_t *length)
 {
@@ -94,7 +94,7 @@ static rxw_call *call_to(int *fd, rxw_connection **connection)
 	return call;
 }
 
-/* What a queue remembers of each run is memory, too. */
+/* The queue's records of runs also use memory. */
 START_TEST(entries_of_a_queue)
 {
 	rxw_connection *connection;
@@ -103,7 +103,7 @@ START_TEST(entries_of_a_queue)
 
 	h_open(&bed, &(struct h_options){ .client = FEW_BUFFERS });
 	call = call_to(&fd, &connection);
-	for (int i = 0; i < 2; i++) { /* the second has a buffer that takes the others */
+	for (int i = 0; i < 2; i++) { /* the second buffer holds the remaining packets */
 		ck_assert_int_eq(rxw_call_write(call, "x", 1), 1);
 		ck_assert_int_eq(rxw_call_flush(call), 0);
 	}
@@ -129,8 +129,8 @@ static bool may_write(void *call)
 }
 
 /*
- * The same for one that never waits: what it wrote is kept until there is memory, and then it is
- * told that there is room.
+ * The same for a non-blocking writer: its data is kept until there is memory, then it is notified
+ * of room.
  */
 START_TEST(entries_of_a_queue_without_waiting)
 {
@@ -153,7 +153,7 @@ START_TEST(entries_of_a_queue_without_waiting)
 		ck_assert_int_eq(rxw_call_write(call, "x", 1), 1);
 		r = rxw_call_flush(call);
 	}
-	ck_assert(r == 0 || r == -RXW_EAGAIN); /* receivers may have given some back */
+	ck_assert(r == 0 || r == -RXW_EAGAIN); /* receivers may have returned some */
 	give_back();
 	h_wait_for(may_write, call, "a writer is told of memory");
 	ck_assert_int_eq(rxw_call_flush(call), 0);
@@ -196,8 +196,8 @@ static void acknowledge(int fd, const struct sockaddr_storage *to, socklen_t len
 }
 
 /*
- * A writer that waits for a buffer sends nothing by itself: what ACKs let go must leave all the
- * same, since its own packets may be what holds the memory.
+ * A writer that waits for a buffer does not send. Packets that ACKs allow must be sent by another
+ * thread, since the writer's own packets may be holding the memory.
  */
 START_TEST(what_waiting_writers_queued)
 {
@@ -239,13 +239,13 @@ START_TEST(what_waiting_writers_queued)
 }
 END_TEST
 
-/* ---- what a call at work holds ---- */
+/* ---- memory held by an active call ---- */
 
 #define PACKET	   1444u
 #define FULL	   255u
 #define TWO_WINDOWS (2 * FULL * PACKET + 4096)
 
-/* Bytes that the call's own side holds, whatever receivers and the pool have besides. */
+/* Bytes that the call's own side holds, without the receivers' buffers and the pool. */
 static size_t held_by(struct rxw_call *call)
 {
 	const struct rxw_sendq *q = &call->p.tx;
@@ -257,7 +257,7 @@ static size_t held_by(struct rxw_call *call)
 	for (uint16_t i = q->ent_head; i != RXW_NO_NODE;) {
 		const struct rxw_txent *e = rxw_slab_at(&q->ents, i);
 
-		if (e->buf != before) /* neighbours share one */
+		if (e->buf != before) /* adjacent packets share one */
 			bytes += e->buf->cap;
 		before = e->buf;
 		i = e->next;
@@ -271,8 +271,8 @@ static size_t held_by(struct rxw_call *call)
 }
 
 /*
- * A writer whose peer acknowledges nothing: the default stays within two windows and 4 KiB. Longer
- * queues hold what they say.
+ * A writer whose peer acknowledges nothing. The default queue stays within two windows plus 4 KiB,
+ * longer queues within their configured size.
  */
 START_TEST(most_of_a_sender)
 {
@@ -315,7 +315,7 @@ static bool all_came(void *arg)
 	return h_stats(bed.server).packets_received[RXW_DATA] >= *(const uint32_t *)arg;
 }
 
-/* A handler that reads nothing, and a peer that sends all that a window takes, and more. */
+/* The handler reads nothing, and the peer sends more than a full window. */
 START_TEST(most_of_a_receiver)
 {
 	uint8_t head[H_ASK_SIZE], body[PACKET - RXW_HEADER_SIZE] = { 0 };

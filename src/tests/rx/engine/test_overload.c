@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* More calls than workers: bursts wait, what waits all the time is bounded, newcomers get in. */
+/*
+ * More calls than workers: bursts are queued, a standing backlog is bounded, new clients are
+ * served.
+ */
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -11,13 +14,13 @@
 #include "tests/rx/api/harness.h"
 
 #define SERVICE 200
-#define HOLDS	201 /* its handlers keep the listener from its socket */
+#define HOLDS	201 /* its handlers are fast enough for the listener to run */
 #define QUEUE	16
 #define FLOOD	476
 
 static struct h_bed bed;
-static sem_t pass;			  /* one handler goes on for each */
-static sem_t held, let_go;		  /* the listener is; is to receive again */
+static sem_t pass;			  /* one handler returns for each */
+static sem_t held, let_go;		  /* the listener has returned; may receive again */
 static _Atomic(unsigned) arrived, passed; /* handlers */
 static uint8_t head[H_ASK_SIZE], packet[2048];
 static uint32_t cid;
@@ -67,7 +70,7 @@ static void close_bed(void)
 	sem_destroy(&pass);
 }
 
-/* A whole request, each on a connection of its own. */
+/* A complete request, each on a connection of its own. */
 static void ask_service(int fd, uint16_t service)
 {
 	struct h_raw raw = h_raw_request(head, H_PING, cid += 4);
@@ -111,7 +114,7 @@ static void wait_for_arrived(unsigned n)
 	h_wait_for(has_arrived, &n, "so many calls have their worker");
 }
 
-/* Handlers go on one after the other, and the next ones come. */
+/* Handlers return one after the other, and the next calls start. */
 static void let_pass(unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -122,13 +125,13 @@ static void let_pass(unsigned n)
 	}
 }
 
-/* Longer than what counts as a burst here, and than what was taken just now matters for. */
+/* Waits longer than a burst lasts here, and longer than recent dequeues count. */
 static void wait_for_end_of_burst(void)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
 }
 
-/* Workers and all places are taken by a burst; another call is refused. */
+/* A burst takes all workers and queue slots. Another call is refused. */
 static void fill(int fd, unsigned workers)
 {
 	for (unsigned i = 0; i < workers; i++)
@@ -150,7 +153,7 @@ static bool all_sleep(void *arg)
 	return s.workers == *(unsigned *)arg && s.workers_idle == s.workers;
 }
 
-/* Not all are woken at once, yet each call of a burst gets one of those that sleep, at once. */
+/* Not all workers are woken at once, yet each call of a burst gets a sleeping one without delay. */
 START_TEST(each_that_sleeps_is_called)
 {
 	unsigned workers = 16;
@@ -159,7 +162,7 @@ START_TEST(each_that_sleeps_is_called)
 	open_bed("workers-max=16 queue=16 reserved-peers=0");
 	fd = h_raw_socket(&bed);
 	for (unsigned round = 1; round <= 20; round++) {
-		/* Half of them while the others are at work. */
+		/* Half of the workers while the others are busy. */
 		for (unsigned i = 0; i < workers / 2; i++)
 			ask(fd);
 		if (round % 2)
@@ -177,7 +180,7 @@ START_TEST(each_that_sleeps_is_called)
 }
 END_TEST
 
-/* Bursts that need all that sleep and one more, which is made: none of these takes another's call. */
+/* Bursts that need all sleeping workers and one new worker. The new one takes no other's call. */
 START_TEST(each_that_is_made_is_one_more)
 {
 	unsigned all = 0;
@@ -199,7 +202,7 @@ START_TEST(each_that_is_made_is_one_more)
 }
 END_TEST
 
-static uint64_t told; /* datagrams that were sent to the server */
+static uint64_t told; /* datagrams sent to the server */
 
 static bool all_came(void *arg)
 {
@@ -216,8 +219,8 @@ static bool few_left(void *arg)
 }
 
 /*
- * Calls that are over before a worker took them, for the client aborts them or goes on with the
- * next number, wait no longer: who does that again and again makes the server hold no more of them.
+ * Calls that end before a worker takes them, by an ABORT or by the next call number, leave the
+ * queue. A client that repeats this does not make the server hold more calls.
  */
 static void end_before_they_run(bool by_abort)
 {
@@ -248,7 +251,7 @@ static void end_before_they_run(bool by_abort)
 			h_wait_for(all_came, NULL, "a hundred calls");
 	}
 	ck_assert_uint_le(h_stats(bed.server).calls_waiting, 1);
-	/* The listener may not have ended its last batch, which holds the calls in it. */
+	/* The listener may still hold the calls of its last batch. */
 	h_wait_for(few_left, NULL, "calls that are over are gone");
 	close(fd);
 	close_bed();
@@ -271,7 +274,7 @@ static bool requests_came(void *arg)
 	return h_stats(bed.server).packets_received[RXW_DATA] >= *(unsigned *)arg;
 }
 
-/* Of a channel's calls that wait only the latest is served. */
+/* Only the latest of a channel's queued calls is served. */
 START_TEST(latest_of_a_channel_is_served)
 {
 	struct h_raw raw = h_raw_request(head, H_PING, 0x9000);
@@ -300,8 +303,8 @@ START_TEST(latest_of_a_channel_is_served)
 END_TEST
 
 /*
- * Two workers: a burst finds 16 places. After they had eight calls, and calls waited without a
- * break, no more than four may wait, until the queue has run empty.
+ * Two workers: a burst gets 16 slots. After eight calls with a standing backlog, at most four calls
+ * may wait until the queue has drained.
  */
 START_TEST(burst_waits_and_standing_queue_does_not)
 {
@@ -325,7 +328,7 @@ START_TEST(burst_waits_and_standing_queue_does_not)
 	ck_assert_uint_eq(h_stats(bed.server).calls_waiting, 4);
 	let_pass(4);
 	wait_for_waiting(0);
-	wait_for_end_of_burst(); /* it is looked at once in that time */
+	wait_for_end_of_burst(); /* checked once in that time */
 	for (unsigned i = 0; i < QUEUE; i++)
 		ask(fd);
 	wait_for_waiting(QUEUE);
@@ -354,7 +357,7 @@ START_TEST(switched_off)
 }
 END_TEST
 
-/* Each worker must have had four calls: a few long ones do not end a burst. */
+/* Each worker must have served four calls: a few long calls do not end a burst. */
 START_TEST(long_calls_are_no_standing_queue)
 {
 	int fd;
@@ -374,7 +377,9 @@ START_TEST(long_calls_are_no_standing_queue)
 }
 END_TEST
 
-/* Who has no call here gets the worker that is kept, however many of another client wait. */
+/*
+ * A client without calls here gets the reserved worker, however many calls of another client wait.
+ */
 START_TEST(newcomer_is_served_beside_a_standing_queue)
 {
 	int greedy, modest;
@@ -408,7 +413,7 @@ static bool has_sent(void *arg)
 	return h_stats(bed.server).datagrams_sent >= *(uint64_t *)arg;
 }
 
-/* The listener finds all of them on its socket: their answers leave in few system calls. */
+/* The listener finds all requests on its socket, so the replies are sent in few system calls. */
 START_TEST(refusals_leave_together)
 {
 	struct rxw_service_options service = {.size = sizeof(service),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets that make no sense, at a live endpoint: counted by cause, and service goes on. */
+/* Invalid packets at a live endpoint are counted by cause, and service continues. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ static bool counted(void *arg)
 	return h_stats(bed.server).drops[e->cause] >= e->count;
 }
 
-/* The packet is dropped for this cause, once, and service goes on. */
+/* The packet is dropped for this cause, once, and service continues. */
 static void dropped(const struct h_raw *raw, enum rxw_drop cause)
 {
 	struct expected e = { .cause = cause, .count = h_stats(bed.server).drops[cause] + 1 };
@@ -54,7 +54,7 @@ static void dropped(const struct h_raw *raw, enum rxw_drop cause)
 	rxw_connection_release(connection);
 }
 
-/* A connection by hand, whose call 1 was served. */
+/* A hand-made connection whose call 1 was served. */
 static struct h_raw served(void)
 {
 	struct h_raw raw = request();
@@ -108,7 +108,7 @@ START_TEST(without_a_connection)
 		dropped(&raw, RXW_DROP_NO_CONNECTION);
 	}
 	raw = request();
-	raw.flags = 0; /* to a client of ours that is not there */
+	raw.flags = 0; /* to a client that does not exist */
 	dropped(&raw, RXW_DROP_NO_CONNECTION);
 	raw = request();
 	raw.service = 9999;
@@ -180,7 +180,7 @@ START_TEST(another_address)
 }
 END_TEST
 
-/* A jumbogram whose tail is cut: what lies before it counts, the rest is dropped. */
+/* A jumbogram with a truncated tail: the complete members are accepted, the tail is dropped. */
 START_TEST(cut_jumbogram)
 {
 	static uint8_t body[RXW_JUMBO_PAYLOAD + 2];
@@ -194,7 +194,7 @@ START_TEST(cut_jumbogram)
 }
 END_TEST
 
-/* A number that is smaller than the call's, as a delayed packet would have. */
+/* A number lower than the call's, as in a delayed packet. */
 START_TEST(old_call)
 {
 	struct h_raw raw = request(), old;
@@ -209,7 +209,7 @@ START_TEST(old_call)
 }
 END_TEST
 
-/* Answered again, not served again. */
+/* The reply is retransmitted. The handler does not run again. */
 START_TEST(duplicate_request)
 {
 	struct h_raw raw = served();
@@ -228,7 +228,7 @@ START_TEST(duplicate_request)
 }
 END_TEST
 
-/* What an ABORT with code 0 or of an unknown service draws; never an ABORT for an ABORT. */
+/* Answers to an ABORT with code 0 or for an unknown service. An ABORT never draws an ABORT. */
 START_TEST(answers_without_a_connection)
 {
 	struct h_raw raw = request();
@@ -273,7 +273,7 @@ static uint32_t pick(uint32_t below)
 	return (uint32_t)(rxw_prng(&noise) >> 33) % below;
 }
 
-/* Something near a packet: one with wrong bytes, a wrong length, or both. */
+/* A nearly valid packet, with wrong bytes, a wrong length, or both. */
 static size_t near_packet(uint8_t packet[2048])
 {
 	static uint8_t body[1500];
@@ -299,7 +299,7 @@ static size_t near_packet(uint8_t packet[2048])
 	return pick(5) ? size : pick((uint32_t)size + 1);
 }
 
-/* What the server did not take, all causes. */
+/* Packets that the server dropped, for all causes. */
 static uint64_t refused(void)
 {
 	struct rxw_stats s = h_stats(bed.server);
@@ -310,7 +310,7 @@ static uint64_t refused(void)
 	return s.drops[RXW_DROP_TYPE] && s.drops[RXW_DROP_SHORT] ? drops : 0;
 }
 
-/* Some of it finds no room in the server's socket: it goes on until enough has come. */
+/* Some packets may overflow the server's socket, so the test sends until enough have arrived. */
 static void *make_noise(void *arg)
 {
 	unsigned most = h_small() ? 5000 : 30000;
@@ -320,7 +320,7 @@ static void *make_noise(void *arg)
 	for (unsigned n = 0; n < most || refused() <= 1000; n++) {
 		size_t size = near_packet(packet);
 
-		/* Loopback may refuse one when a buffer is full; there are others. */
+		/* A send on loopback may fail when a buffer is full. Other packets follow. */
 		if (send(fd, packet, size, MSG_DONTWAIT) < 0)
 			usleep(100);
 		while (recv(fd, packet, sizeof(packet), MSG_DONTWAIT) > 0)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who seals what callbacks write: bulk several threads, small calls the one that received; and what
- * ends such calls meanwhile. */
+/*
+ * Sealing of data written by callbacks: by several threads for bulk, by the receiving thread for
+ * small calls. Also the ways in which such calls end meanwhile.
+ */
 #include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -15,7 +17,7 @@
 #define STREAMS	 6
 #define THREADS	 8
 #define CHUNK	 50000
-#define PATIENCE 30 /* s, for what must happen; it fails then */
+#define PATIENCE 30 /* seconds until a wait fails */
 
 static const char *const dear[] = {"rxkad-crypt", "rxgk-auth", "rxgk-crypt"};
 static const char *const cheap[] = {"null", "rxkad-auth", "rxgk-clear"};
@@ -26,15 +28,15 @@ static struct h_bed bed;
 static pthread_t the_test;
 static sem_t all_over;
 
-/* What the client's class is asked to seal, and by whom. */
+/* Seal requests to the client's class, and the threads that make them. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
 	int (*seal)(void *conn, struct rxw_security_packet *packets, size_t count);
 	pthread_t thread[THREADS];
 	unsigned threads;
-	bool held;	 /* all threads but the test's wait inside, until it is not */
-	unsigned inside; /* that do so */
+	bool held;	 /* while true, all threads but the test's are held in seal() */
+	unsigned inside; /* threads held */
 	bool failed;
 } sealing = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
@@ -53,7 +55,7 @@ static void note_thread(pthread_t thread)
 		sealing.thread[sealing.threads++] = thread;
 }
 
-/* Until condition() or the test's patience ends, with the lock of `sealing`. */
+/* Waits until condition() holds or the test times out, with the lock of `sealing`. */
 static bool await(bool (*condition)(void))
 {
 	struct timespec limit;
@@ -71,7 +73,7 @@ static bool let_go(void)
 	return !sealing.held;
 }
 
-/* A thread that is held does not go on. */
+/* A held thread does not continue. */
 static void stand(void)
 {
 	pthread_mutex_lock(&sealing.lock);
@@ -98,16 +100,16 @@ static void hold(bool held)
 	pthread_mutex_unlock(&sealing.lock);
 }
 
-/* ---- streams that callbacks write ---- */
+/* ---- streams written by callbacks ---- */
 
 static struct stream {
-	pthread_mutex_t lock; /* the call, for those that abort it */
+	pthread_mutex_t lock; /* the call, for threads that abort it */
 	rxw_connection *connection;
 	rxw_call *call;
 	uint64_t at, bytes;
 	uint32_t seed;
 	bool stands;	 /* its callback does nothing, while all are held */
-	unsigned left;	 /* calls to come */
+	unsigned left;	 /* calls still to begin */
 	unsigned called; /* callbacks */
 	int32_t code;
 } stream[STREAMS];
@@ -119,7 +121,7 @@ static uint64_t bulk(void)
 
 static void on_event(rxw_call *call, unsigned events, void *arg);
 
-/* Until the queue is full, or the request is. */
+/* Writes until the queue is full or the request is complete. */
 static void write_on(struct stream *s, rxw_call *call)
 {
 	uint8_t data[CHUNK];
@@ -146,7 +148,10 @@ static void begin(struct stream *s, enum h_op op)
 	ck_assert_int_eq(rxw_call_begin(s->connection, &options, &call), 0);
 	s->at = 0;
 	h_write_ask(call, &ask);
-	/* From here on others may abort it; what is asked for was written to a call that lived. */
+	/*
+	 * From here on other threads may abort it. The checks refer to a call that was still
+	 * active.
+	 */
 	pthread_mutex_lock(&s->lock);
 	s->call = call;
 	pthread_mutex_unlock(&s->lock);
@@ -181,11 +186,11 @@ static void on_event(rxw_call *call, unsigned events, void *arg)
 		write_on(s, call);
 }
 
-/* `threads` seal at most. */
+/* At most `threads` threads seal. */
 static void open_bed(const char *security, unsigned threads)
 {
 	h_open(&bed, &(struct h_options){.security = security, .client = "listeners=1"});
-	bed.client->verifier.most = threads; /* nothing is there yet that would start one */
+	bed.client->verifier.most = threads; /* nothing has been queued to start one */
 	the_test = pthread_self();
 	sem_init(&all_over, 0, 0);
 	sealing.seal = NULL;
@@ -205,7 +210,7 @@ static void open_bed(const char *security, unsigned threads)
 	}
 }
 
-/* Calls that lie there with a full queue, since their handlers do not read yet. */
+/* Calls with a full queue, since their handlers do not read yet. */
 static void fill_queues(unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -245,7 +250,7 @@ static void await_inside(bool (*condition)(void), const char *what)
 	ck_assert_msg(there, "this did not happen: %s", what);
 }
 
-/* Two threads seal at once, neither of which is the one that receives; all bytes arrive. */
+/* Two threads seal at once, neither of them the receiving one. All bytes arrive. */
 START_TEST(bulk_by_several)
 {
 	open_bed(dear[_i], 2);
@@ -264,7 +269,7 @@ START_TEST(bulk_by_several)
 }
 END_TEST
 
-/* One of them only: every call has its turns, and gets its bytes through. */
+/* Only one thread: every call is scheduled and all of its bytes arrive. */
 START_TEST(bulk_by_one)
 {
 	open_bed(dear[_i], 1);
@@ -279,9 +284,9 @@ START_TEST(bulk_by_one)
 }
 END_TEST
 
-static uint64_t most; /* bytes that a callback wrote */
+static uint64_t most; /* bytes written by a callback */
 
-/* What it wrote before has left, so that there is room. */
+/* Earlier data was sent, so there is room. */
 static bool has_left(void *arg)
 {
 	struct rxw_call *call = arg;
@@ -318,7 +323,7 @@ static void on_turn(rxw_call *call, unsigned events, void *arg)
 		rxw_call_send_end(call);
 }
 
-/* A callback for which there is always room lets others have their turn all the same. */
+/* A callback that always finds room still lets others run. */
 START_TEST(turns_end)
 {
 	open_bed("rxgk-crypt", 1);
@@ -362,7 +367,7 @@ static void on_small(rxw_call *call, unsigned events, void *arg)
 	}
 }
 
-/* Small calls are begun, sealed and ended by the thread that receives. */
+/* The receiving thread begins, seals and ends small calls. */
 START_TEST(small_calls_here)
 {
 	rxw_call *call;
@@ -387,7 +392,7 @@ static void on_cheap(rxw_call *call, unsigned events, void *arg)
 	on_event(call, events, arg);
 }
 
-/* Nor is anything handed over where sealing costs next to nothing. */
+/* Nor is work handed over if sealing is cheap. */
 START_TEST(cheap_classes_here)
 {
 	open_bed(cheap[_i], 2);
@@ -404,7 +409,7 @@ START_TEST(cheap_classes_here)
 }
 END_TEST
 
-/* ---- what is read, by callbacks that only the call's options name ---- */
+/* ---- reads by callbacks that only the call's options name ---- */
 
 static void read_on(rxw_call *call, unsigned events, void *arg)
 {
@@ -419,7 +424,7 @@ static void read_on(rxw_call *call, unsigned events, void *arg)
 		sem_post(&all_over);
 }
 
-/* Threads that verify leave their events to the listener, which has to be where it can be told. */
+/* Verification threads post events to the listener, which must be awake or wakeable. */
 START_TEST(read_by_options)
 {
 	uint64_t got = 0, bytes = bulk();
@@ -448,7 +453,7 @@ START_TEST(read_by_options)
 }
 END_TEST
 
-/* ---- what ends calls meanwhile ---- */
+/* ---- calls that end meanwhile ---- */
 
 static bool one_inside(void)
 {
@@ -481,7 +486,7 @@ static void block(unsigned count, bool stands)
 		h_wait_for(turn_waits, NULL, "a callback waits for a thread");
 }
 
-/* Aborted while their callbacks seal, or wait for that: each ends its call. */
+/* Aborted while their callbacks seal or wait to run. Each callback ends its call. */
 START_TEST(aborted_meanwhile)
 {
 	block(STREAMS, false);
@@ -510,7 +515,9 @@ static bool is_queued(void *arg)
 	return queued;
 }
 
-/* Ended by the application while their callbacks wait: these are never called. Then all goes. */
+/*
+ * Ended by the application while their callbacks wait. The callbacks never run, and all is freed.
+ */
 START_TEST(ended_while_waiting)
 {
 	unsigned busy = STREAMS;
@@ -559,7 +566,7 @@ static bool is_ended(void *arg)
 	return ended;
 }
 
-/* Ended by the application while its callback runs: the end waits for it. */
+/* Ended by the application while its callback runs: the end waits for the callback. */
 START_TEST(ended_while_called)
 {
 	pthread_t thread;
@@ -576,7 +583,7 @@ START_TEST(ended_while_called)
 }
 END_TEST
 
-/* The thread of that id sleeps. */
+/* The thread with that id sleeps. */
 static bool sleeps(void *arg)
 {
 	char path[64], line[512], *at;
@@ -586,7 +593,7 @@ static bool sleeps(void *arg)
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)*(pid_t *)arg);
 	f = fopen(path, "r");
 	if (!f)
-		return true; /* no such file system: the test shows less */
+		return true; /* no /proc: the test checks less */
 	if (fgets(line, sizeof(line), f) && (at = strrchr(line, ')')))
 		asleep = !strncmp(at, ") S", 3);
 	fclose(f);
@@ -605,7 +612,7 @@ static void *take_callback(void *arg)
 	return NULL;
 }
 
-/* The callback is taken away while it seals: that waits for it, and goes on when it returned. */
+/* The callback is removed during sealing. The removal waits until the callback has returned. */
 START_TEST(taken_while_sealing)
 {
 	pthread_t thread;
@@ -640,7 +647,7 @@ static void on_destroy(rxw_call *call, unsigned events, void *arg)
 	on_event(call, events, s);
 }
 
-/* What would wait for its own thread is refused there, too. */
+/* A wait for the calling thread itself is refused. */
 START_TEST(destroyed_by_callback)
 {
 	open_bed("rxgk-crypt", 2);
@@ -656,7 +663,7 @@ START_TEST(destroyed_by_callback)
 }
 END_TEST
 
-/* Calls that begin as others end, some of them aborted from outside at any time. */
+/* Calls begin as others end. Some are aborted from outside at any time. */
 START_TEST(storm)
 {
 	unsigned each = h_small() ? 3 : 10, turn = 0;
@@ -664,7 +671,7 @@ START_TEST(storm)
 	open_bed(dear[_i], 2);
 	for (unsigned i = 0; i < STREAMS; i++) {
 		stream[i].left = each;
-		stream[i].bytes = 200000 + 150000 * i; /* some fit in their queues, some do not */
+		stream[i].bytes = 200000 + 150000 * i; /* some fit in their queues, others do not */
 		begin(&stream[i], H_SINK);
 	}
 	for (unsigned over = 0; over < STREAMS; turn++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bulk of many calls leaves through few hands: places, what they leave to others, all of it. */
+/* Few threads send the bulk data of many calls: sender slots, and data left to other threads. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,9 +12,9 @@
 
 static struct h_bed bed;
 
-/* ---- two calls of a client with two sockets, to a server that is the test ---- */
+/* ---- two calls of a client with two sockets; the test is the server ---- */
 
-#define FLOOD 100000u /* calls at work: their windows are more than any peer keeps up with */
+#define FLOOD 100000u /* active calls: their windows exceed what any peer can absorb */
 
 static struct {
 	int fd;
@@ -22,7 +22,7 @@ static struct {
 	socklen_t length;
 	rxw_connection *connection[16];
 	unsigned connections;
-	rxw_call *call[2]; /* of shard 0 and 1 */
+	rxw_call *call[2]; /* of shards 0 and 1 */
 } two;
 
 static void silent_server(void)
@@ -40,7 +40,7 @@ static void silent_server(void)
 			 0);
 }
 
-/* As if much had left the shards, of very many calls. */
+/* As if the shards had recently sent much data of many calls. */
 static void flood(void)
 {
 	atomic_store(&bed.client->live, FLOOD);
@@ -114,7 +114,9 @@ static void collect(bool first, bool second)
 	}
 }
 
-/* Who finds no place leaves its call in the queue; who gives a place back sends it. */
+/*
+ * A thread that finds no slot leaves its call in the queue. The thread that frees a slot sends it.
+ */
 START_TEST(no_place)
 {
 	if (kernel_lacks(KERNEL_SHARE))
@@ -137,14 +139,14 @@ static bool second_left(void *arg)
 	return h_stats(bed.client).packets_sent[RXW_DATA] >= 2;
 }
 
-/* Little of few calls needs no place. */
+/* Little data of few calls needs no slot. */
 START_TEST(few_calls)
 {
 	if (kernel_lacks(KERNEL_SHARE))
 		return;
 	open_two();
 	atomic_store(&bed.client->live, 2);
-	put(two.call[0]); /* sees that it is not many any more */
+	put(two.call[0]); /* notices that the load has dropped */
 	collect(true, false);
 	atomic_store(&bed.client->tx_senders, 1);
 	put(two.call[0]);
@@ -154,7 +156,7 @@ START_TEST(few_calls)
 }
 END_TEST
 
-/* A writer whose own stream is dry leaves the rest, and the listener of that shard sends it. */
+/* A writer whose own stream is drained leaves the rest, and that shard's listener sends it. */
 START_TEST(left_behind)
 {
 	struct rxw_shard *other;
@@ -206,7 +208,7 @@ static void queue_many(void)
 	rxw_tx_hold(NULL);
 }
 
-/* Who comes by sends for others, but not for as long as these have something. */
+/* A passing thread sends for others, but not without limit. */
 START_TEST(not_for_ever)
 {
 	if (kernel_lacks(KERNEL_SHARE))
@@ -252,7 +254,7 @@ static const char *const servers[] = {
 	"listeners=4 senders=2 workers-max=64", "listeners=1 senders=1 workers-max=64",
 };
 
-/* All of it comes, whoever sends; and every place was given back. */
+/* All data arrives, whichever thread sends it, and every slot was released. */
 START_TEST(many_streams)
 {
 	static struct stream s[STREAMS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Peers that fall silent: the dead time ends calls on both sides, and nothing is left behind. */
+/* Silent peers: the dead time ends calls on both sides, and all resources are released. */
 #include <arpa/inet.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 static struct h_bed bed;
 
-/* A port that takes packets and never answers. */
+/* A port that accepts packets and never answers. */
 static int silent_port(struct sockaddr_in *address)
 {
 	socklen_t length = sizeof(*address);
@@ -34,7 +34,7 @@ static rxw_connection *connect_to(const struct sockaddr_in *address)
 	return c;
 }
 
-/* Long enough for a thread to be late, and still to have asked again before it gives up. */
+/* Long enough for a delayed thread to have retransmitted before the call times out. */
 #define SILENCE "dead-ms=4000"
 
 START_TEST(peer_never_answers)
@@ -53,7 +53,7 @@ START_TEST(peer_never_answers)
 	ck_assert_int_eq(rxw_call_end(call, 0, &origin), RXW_CALL_DEAD);
 	ck_assert_int_eq(origin, RXW_ORIGIN_LOCAL);
 	ck_assert_uint_eq(h_stats(bed.client).calls_timed_out, 1);
-	/* Tried again before it was given up. */
+	/* It was retransmitted before the call timed out. */
 	ck_assert_uint_ge(h_stats(bed.client).retransmitted + h_stats(bed.client).packets_sent[2],
 			  1);
 	rxw_connection_release(connection);
@@ -62,7 +62,7 @@ START_TEST(peer_never_answers)
 }
 END_TEST
 
-/* It takes the request, says so, and is never heard of again. */
+/* The peer acknowledges the request and then falls silent. */
 START_TEST(peer_stops_answering)
 {
 	struct sockaddr_in address, from;
@@ -96,7 +96,7 @@ START_TEST(peer_stops_answering)
 			 (ssize_t)size);
 	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
 	ck_assert_int_eq(rxw_call_end(call, 0, NULL), RXW_CALL_DEAD);
-	/* A silent peer was asked whether it lives. */
+	/* A PING was sent to the silent peer. */
 	ck_assert_uint_ge(h_stats(bed.client).packets_sent[RXW_ACK], 1);
 	rxw_connection_release(connection);
 	h_close(&bed);
@@ -112,7 +112,7 @@ static bool server_gave_up(void *arg)
 	return s.calls_timed_out >= 1 && !s.calls_active && s.workers == s.workers_idle;
 }
 
-/* A client that asks for much and goes away: its call and its worker are free again. */
+/* A client requests much data and disappears. Its call and its worker are freed. */
 START_TEST(client_goes_away)
 {
 	uint8_t head[H_ASK_SIZE], packet[2048];
@@ -121,9 +121,9 @@ START_TEST(client_goes_away)
 
 	h_open(&bed, &(struct h_options){ .server = "dead-ms=1000" });
 	fd = h_raw_socket(&bed);
-	head[11] = 0x80; /* bytes = 2^39: more than is ever taken */
+	head[11] = 0x80; /* bytes = 2^39: never fully received */
 	h_raw_send(fd, &raw);
-	/* Too much for an address that has not proved itself: it is asked to. */
+	/* Too much for an unvalidated address, so the server asks it to validate itself. */
 	ck_assert_int_gt(h_raw_receive(fd, RXW_ACK, packet), RXW_HEADER_SIZE);
 	h_wait_for(server_gave_up, NULL, "the server gives up a silent client");
 	close(fd);
@@ -131,7 +131,7 @@ START_TEST(client_goes_away)
 }
 END_TEST
 
-/* A call that lasts longer than the dead time lives as long as both ends answer. */
+/* A call longer than the dead time survives while both ends answer. */
 START_TEST(long_calls_live)
 {
 	uint64_t until;
@@ -155,14 +155,14 @@ START_TEST(long_calls_live)
 }
 END_TEST
 
-/* The network's report that nobody listens is a hint; the call ends by the dead time or before. */
+/* An ICMP port-unreachable report is a hint. The call ends by the dead time or earlier. */
 START_TEST(nobody_listens)
 {
 	struct sockaddr_in address;
 	int fd = silent_port(&address);
 	rxw_connection *connection;
 
-	/* It hears itself only, and keeps the port from others. */
+	/* A socket connected to itself reserves the port. */
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	h_open(&bed, &(struct h_options){ .client = "dead-ms=1000" });
 	connection = connect_to(&address);
@@ -174,7 +174,7 @@ START_TEST(nobody_listens)
 }
 END_TEST
 
-/* The tick at which a wheel of our own looks at a connection that is due in so many ms. */
+/* The tick at which the test's own wheel checks a connection due in `ms`. */
 static uint64_t looked_at(struct rxw_shard *s, struct rxw_connection *c, uint64_t ms)
 {
 	uint64_t now = 1000003 * RXW_MS, next;
@@ -190,7 +190,9 @@ static uint64_t looked_at(struct rxw_shard *s, struct rxw_connection *c, uint64_
 	return next / RXW_MS - now / RXW_MS;
 }
 
-/* Soon is exact to the tick; what is some way off waits for others, an eighth of the time at most. */
+/*
+ * Short timers are exact to the tick. Longer ones are coalesced, by at most an eighth of the time.
+ */
 START_TEST(looks_are_shared)
 {
 	static struct rxw_shard wheel;
@@ -202,7 +204,7 @@ START_TEST(looks_are_shared)
 
 	h_open(&bed, &(struct h_options){ 0 });
 	connection = connect_to(&address);
-	rxw_conn_lock(connection); /* or a look would find that nothing is due */
+	rxw_conn_lock(connection); /* otherwise a check would find nothing due */
 	for (uint64_t ms = 1; ms < RXW_WHEEL_SLOTS + 8; ms++) {
 		at = looked_at(&wheel, connection, ms);
 		if (ms < RXW_WHEEL_SLOTS - 8)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bursts that the kernel refuses: whatever the errno, all bytes arrive, none is sent twice. */
+/* Bursts that the kernel refuses: with any errno all bytes arrive, and no packet is sent twice. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,10 @@ static uint64_t packets(const struct rxw_stats *s)
 	return sum;
 }
 
-/* The sender's figures: what floor 1 sent is what left, and what arrived is no more than that. */
+/*
+ * Neither the sender's datagrams nor the packets received exceed the packets that the sender's
+ * protocol core counted.
+ */
 static void check_sender(rxw_endpoint *sender, rxw_endpoint *receiver, unsigned place, bool refusal)
 {
 	struct rxw_stats s = h_stats(sender), r = h_stats(receiver);
@@ -37,7 +40,7 @@ static void check_sender(rxw_endpoint *sender, rxw_endpoint *receiver, unsigned 
 	}
 }
 
-/* One burst is refused, by the server or by the client. EIO and EINVAL mean bursts as such. */
+/* The server's or the client's burst is refused once. EIO and EINVAL mean no support for bursts. */
 START_TEST(one_burst_refused)
 {
 	const char *error = errnos[_i % 5];
@@ -65,7 +68,7 @@ START_TEST(one_burst_refused)
 }
 END_TEST
 
-/* From some burst on all are refused: the rest of the stream goes out singly. */
+/* From some burst on all are refused. The rest of the stream is sent as single datagrams. */
 START_TEST(all_bursts_refused)
 {
 	static const char *const rules[] = { "inject=gso:EIO@1+", "inject=gso:EINVAL@7+",
@@ -83,7 +86,7 @@ START_TEST(all_bursts_refused)
 }
 END_TEST
 
-/* Single sends fail now and then, of whatever packets they are. */
+/* Single sends of any packets fail now and then. */
 START_TEST(single_sends_fail)
 {
 	static const char *const rules[] = {
@@ -102,7 +105,7 @@ START_TEST(single_sends_fail)
 }
 END_TEST
 
-/* What the kernel refuses when the port is opened costs speed only. */
+/* Socket options that the kernel refuses at open affect speed only. */
 START_TEST(refused_at_set_up)
 {
 	static const char *const rules[] = { "inject=gro:ENOPROTOOPT@0", "inject=gso:ENOPROTOOPT@0",

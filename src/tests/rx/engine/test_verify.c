@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs of a call are verified and delivered in order, by whichever thread: later packets do not
- * overtake waiting bulk, because the sender would take that for loss.
+ * Runs of a call are verified and delivered in order by any thread. Later packets do not overtake
+ * waiting bulk, because the sender would take that for loss.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,9 +16,9 @@
 #define INDEX	77
 #define CID	0x3000u
 #define CALL	1u /* the call whose order is checked, on the first channel */
-#define MEMBERS 5u /* packets of a jumbogram: more than the receiving thread verifies itself */
+#define MEMBERS 5u /* packets of a jumbogram: too many for the receiving thread to verify itself */
 #define SMALL	100u
-#define OTHER	0xff /* first byte of calls that are not checked */
+#define OTHER	0xff /* first byte of unchecked calls */
 #define LAST	12u  /* sequence numbers: 1, a jumbogram, one, a jumbogram */
 
 static struct h_bed bed;
@@ -30,9 +30,9 @@ static struct {
 	pthread_cond_t moved;
 	bool held, arrived;
 	uint32_t held_seq;
-	unsigned inside, most; /* threads in verify(), now and the peak */
+	unsigned inside, most; /* threads in verify(), now and at peak */
 	unsigned count;
-	uint32_t seq[64]; /* in the order given to verify() */
+	uint32_t seq[64]; /* in the order passed to verify() */
 } class = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
 static int seal(void *conn, struct rxw_security_packet *packets, size_t count)
@@ -72,7 +72,7 @@ static struct {
 	size_t count;
 } got;
 
-/* Reports that it has started, and reads at once (context) or when the gate opens. */
+/* Signals that it has started, and reads at once (context) or when the gate opens. */
 static int32_t handler(rxw_call *call, void *context)
 {
 	const bool *reads = context;
@@ -119,7 +119,7 @@ static void offer(bool *reads)
 	rxw_security_unref(security);
 }
 
-/* --- the client, made by hand --- */
+/* --- a hand-made client --- */
 
 static uint32_t serial;
 
@@ -189,9 +189,7 @@ static void no_holes(const uint8_t *ack_packet, ssize_t size)
 	}
 }
 
-/*
- * When this returns, earlier packets have been received, and the receiving thread has handled them.
- */
+/* On return, the receiving thread has handled all earlier packets. */
 static void received(void)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -225,7 +223,7 @@ static bool is_ours(const uint8_t *bytes)
 	return rxw_get32(bytes + 4) == CID && rxw_get32(bytes + 8) == CALL;
 }
 
-/* All packets until the reply's; then the handler has read everything. */
+/* Waits for all packets up to the reply. The handler has then read everything. */
 static void until_reply(void)
 {
 	uint8_t answer[2048];
@@ -288,10 +286,7 @@ static void until_held(void)
 	pthread_mutex_unlock(&class.lock);
 }
 
-/*
- * While the first bulk is verified, by a thread (0) or the reader (1), more packets of the call
- * arrive.
- */
+/* During verification of the first bulk, by a thread (0) or the reader (1), more packets arrive. */
 START_TEST(packets_after_waiting_bulk)
 {
 	bool reads = _i == 1;
@@ -305,7 +300,7 @@ START_TEST(packets_after_waiting_bulk)
 	send_jumbo(2, false);
 	until_held();
 
-	/* So small that the receiving thread would verify it, and pass it on. */
+	/* Small enough for the receiving thread to verify and pass on. */
 	send_small(2 + MEMBERS, false);
 	received();
 	ck_assert_uint_eq(given(), 2);
@@ -322,7 +317,7 @@ START_TEST(packets_after_waiting_bulk)
 }
 END_TEST
 
-/* A call of one packet that is not checked. */
+/* An unchecked call of one packet. */
 static void send_other(uint32_t cid)
 {
 	struct h_raw raw = packet(RXW_DATA, RXW_LAST_PACKET);
@@ -337,10 +332,10 @@ static void send_other(uint32_t cid)
 }
 
 /*
- * While the bulk that begins a call is verified, the call does not exist yet. Later packets wait
- * behind it all the same, whether they are so few that the receiving thread would verify them (0),
- * or more bulk (1). Another channel does not wait. With one listener, the arrival of another
- * connection's call means that earlier packets have been handled.
+ * The call does not exist until its first bulk is verified. Later packets still wait behind it,
+ * both a few that the receiving thread would verify (0) and more bulk (1). Another channel does not
+ * wait. With one listener, the arrival of another connection's call means that earlier packets have
+ * been handled.
  */
 START_TEST(packets_after_first_bulk)
 {
@@ -395,7 +390,7 @@ START_TEST(waiting_packets_charged)
 	send_jumbo(2, false);
 	until_held();
 	send_jumbo(2 + MEMBERS, false);
-	/* Beyond 16 KiB by now, if every byte is counted once. */
+	/* Exceeds 16 KiB now, if every byte is counted once. */
 	send_jumbo(2 + 2 * MEMBERS, true);
 	received();
 	dropped = h_stats(bed.server).drops[RXW_DROP_MEMORY];
@@ -434,7 +429,7 @@ static struct {
 	_Atomic(bool) fail;
 } threads;
 
-/* A mutex that this thread holds cannot be acquired by waiting; other threads release it soon. */
+/* A mutex held by this thread cannot be acquired by waiting. Other threads release it soon. */
 static bool is_held(pthread_mutex_t *m)
 {
 	struct timespec until;
@@ -473,7 +468,7 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(vo
 	return __real_pthread_create(t, a, run, arg);
 }
 
-/* Creating a thread takes long and may fail: no lock may be held meanwhile. */
+/* Creating a thread is slow and may fail, so no lock may be held meanwhile. */
 START_TEST(threads_created_without_locks)
 {
 	bool reads = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers that wait for their clients: others take their places, within bounds. */
+/* Workers blocked on slow clients: other workers replace them, within limits. */
 #include <unistd.h>
 
 #include "base/wire.h"
@@ -18,7 +18,10 @@ static void open_bed(const char *tunables)
 	h_open(&bed, &(struct h_options){.server = tunables});
 }
 
-/* Even ones never read the reply, odd ones never end the request; each on its own connection. */
+/*
+ * Even clients never read the reply, odd ones never finish the request. Each has its own
+ * connection.
+ */
 static void stall(int fd, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -61,7 +64,7 @@ static bool given_up(void *arg)
 	return h_stats(bed.server).calls_given_up >= *(uint64_t *)arg;
 }
 
-/* The next packet of one that stalled ends it. */
+/* The next packet of a stalled call ends it. */
 static void abort_all(int fd)
 {
 	for (uint32_t k = 4; k <= cid; k += 4) {
@@ -76,7 +79,7 @@ static void abort_all(int fd)
 	}
 }
 
-/* Ten that wait, four workers: all are served at once, and nobody is hurt. */
+/* Ten stalled calls and four workers: all calls are served at once, and none is aborted. */
 START_TEST(others_take_their_places)
 {
 	unsigned ten = 10, four = 4, none = 0;
@@ -98,7 +101,7 @@ START_TEST(others_take_their_places)
 }
 END_TEST
 
-/* More than there may be: those that move nothing go, and are counted. */
+/* Beyond the limit, calls without progress are aborted and counted. */
 START_TEST(who_moves_nothing_goes)
 {
 	uint64_t twelve = 12;
@@ -117,7 +120,7 @@ START_TEST(who_moves_nothing_goes)
 }
 END_TEST
 
-/* The default says how many may; 0: none, and each of them counts. */
+/* The default sets the limit. With 0 no worker is replaced, and each counts. */
 START_TEST(each_one_counts)
 {
 	unsigned eight = 8;
@@ -138,7 +141,7 @@ START_TEST(each_one_counts)
 }
 END_TEST
 
-/* --- one look after the other, on a clock of the test's own --- */
+/* --- successive scans, with a clock of the test's own --- */
 
 static unsigned that_wait(void)
 {
@@ -165,7 +168,7 @@ static void set_waiters(unsigned n)
 	rxw_workers_unlock(bed.server);
 }
 
-/* As if each call had moved so many packets since it was looked at first; known: or is said to. */
+/* Sets the packets that each call moved since its first scan. known: or is said to have moved. */
 static void moved(uint32_t packets, bool known)
 {
 	rxw_workers_lock(bed.server);
@@ -177,7 +180,7 @@ static void moved(uint32_t packets, bool known)
 	rxw_workers_unlock(bed.server);
 }
 
-/* The one client of these tests. */
+/* The only client of these tests. */
 static void set_served(bool was)
 {
 	rxw_workers_lock(bed.server);
@@ -212,14 +215,14 @@ START_TEST(looks)
 	stall(fd, 8);
 	h_wait_for(calls_wait, &six, "two have the workers");
 	h_wait_for(so_many_wait, &two, "these wait for their clients");
-	/* Nobody else looks at them: the clock is ours. */
+	/* Only this test runs the scans, with its own clock. */
 	atomic_store(&bed.server->quit, true);
 	rxw_shard_stop(&bed.server->shard[0]);
 	set_waiters(2);
 	t = rxw_now() + RXW_SEC;
 	look(t);
 	expect(0, 0);
-	look(t + 9 * RXW_MS); /* too early to say more */
+	look(t + 9 * RXW_MS); /* too early to decide */
 	expect(0, 0);
 	look(t + 10 * RXW_MS);
 	expect(2, 0);
@@ -228,7 +231,7 @@ START_TEST(looks)
 	look(t + 20 * RXW_MS);
 	look(t + 30 * RXW_MS);
 	expect(2, 0);
-	/* Half a second after the first look at them they are slow, if they did not move. */
+	/* Half a second after their first scan they count as slow if they made no progress. */
 	moved(1000, true);
 	look(t + 600 * RXW_MS);
 	expect(2, 0);
@@ -237,12 +240,12 @@ START_TEST(looks)
 	look(t + 700 * RXW_MS);
 	expect(2, 0);
 	ck_assert_uint_eq(that_wait(), 4);
-	/* What it moved long ago does not count. */
+	/* Progress made long ago does not count. */
 	look(t + 12 * RXW_SEC);
 	expect(2, 0);
 	look(t + 12 * RXW_SEC + 400 * RXW_MS);
 	expect(2, 0);
-	/* Who was served before has more time. */
+	/* A client that was served before has more time. */
 	set_served(true);
 	look(t + 13 * RXW_SEC);
 	expect(2, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For tests of the protocol core: packets made by hand, what is sent caught, the clock by hand. */
+/* Test bench for the protocol core: hand-made packets, captured output, a manual clock. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,7 +134,7 @@ unsigned bench_send(struct bench_call *call)
 	return n;
 }
 
-/* A channel does not keep a call that is over; a test may. */
+/* A channel does not keep a finished call, but a test may. */
 static void retire(struct bench *b, struct bench_call *call)
 {
 	struct bench_conn *c = (struct bench_conn *)call->p.conn;
@@ -178,7 +178,7 @@ void bench_settle(struct bench *b)
 	host_settle((struct host *)b);
 }
 
-/* Work of exchanges, at once; a RESPONSE leaves as other packets do. */
+/* Runs the work of exchanges at once. A RESPONSE is sent like other packets. */
 static void bench_auth(struct bench *b)
 {
 	struct rxw_security_packet packet[RXW_VERIFY_MOST];
@@ -359,7 +359,7 @@ unsigned bench_read(struct bench_call *call)
 	return packets;
 }
 
-/* The earliest deadline of all calls and connections; runs it when `run`. */
+/* The earliest deadline of all calls and connections. Runs its timer if `run`. */
 static uint64_t timers(struct bench *b, bool run)
 {
 	uint64_t least = UINT64_MAX;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A peer that never answers is sent no more than three bytes for each of its own, headers of IP and
- * UDP counted, whatever it sent, whatever the application does, until the last timer is over
- * (rx-protocol 6.7, C-063).
+ * A peer that never answers is sent at most three bytes per byte received, IP and UDP headers
+ * included. This holds for all input and all application behaviour, until the last timer has
+ * expired (rx-protocol 6.7, C-063).
  */
 #include <string.h>
 
@@ -11,10 +11,10 @@
 
 #define UDP	     28u
 #define SILENCE	     (700 * RXW_SEC) /* longer than a server keeps any connection */
-#define CALLS	     5u		     /* numbers that packets name */
+#define CALLS	     5u		     /* numbers used in the packets */
 #define CHALLENGE_AT 88		     /* index of the class */
 
-/* What the server does with a call. */
+/* The server's treatment of a call. */
 enum application {
 	WORKS_FOR_EVER,
 	SMALL_REPLY,
@@ -148,7 +148,7 @@ static void say(const uint8_t *packet, uint32_t size)
 	tally();
 }
 
-/* --- one packet of each kind, and then nothing --- */
+/* --- one packet of each kind, then silence --- */
 
 static const uint8_t flags_of[] = {0, RXW_LAST_PACKET, RXW_REQUEST_ACK,
 				   RXW_LAST_PACKET | RXW_REQUEST_ACK};
@@ -177,7 +177,7 @@ START_TEST(one_packet_of_data)
 }
 END_TEST
 
-/* An ACK of somebody who sees none of our packets, and counts them maybe: it proves nothing. */
+/* An ACK of a sender that sees none of our packets and may guess serials. It validates nothing. */
 static uint32_t guessed_ack(uint8_t *packet, uint32_t call, uint64_t *random)
 {
 	uint64_t r = rxw_prng(random);
@@ -196,7 +196,7 @@ static uint32_t other(uint8_t *packet, unsigned type, uint32_t call, uint64_t *r
 	       size;
 }
 
-/* The same, with or without a call that the packet may be about. */
+/* The same, with or without a call that the packet may refer to. */
 START_TEST(one_packet_of_another_type)
 {
 	uint8_t packet[1500];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a sender makes of ACKs, good and bad: rx-protocol 3.2 to 3.8, 4.1 (doc/conformance.md). */
+/* How a sender handles valid and invalid ACKs: rx-protocol 3.2 to 3.8, 4.1 (doc/conformance.md). */
 #include <string.h>
 
 #include "bench.h"
@@ -9,13 +9,13 @@ static struct bench_conn *c;
 static struct bench_call *call;
 static uint8_t packet[20000];
 
-/* A client call that sent `sent` packets of 40 bytes, of `queued` and the end. */
+/* A client call with `queued` packets of 40 bytes and the end, of which `sent` were sent. */
 static void up(unsigned queued, unsigned sent)
 {
 	bench_init(&b, true);
 	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
 	call = bench_begin(&b, c);
-	call->p.tx.cc.cwnd = 64; /* what limits is the peer's window */
+	call->p.tx.cc.cwnd = 64; /* the peer's window is the limit */
 	bench_write(call, queued, 40, true);
 	rxw_pcall_flush(&call->p, &b.out);
 	bench_settle(&b);
@@ -43,7 +43,7 @@ static uint64_t bad_acks(void)
 	return atomic_load(&b.stats.drops[RXW_DROP_BAD_ACK]);
 }
 
-/* How many packets left since the last look, all DATA; *highest: the highest sequence number. */
+/* Packets sent since the last call, all DATA. *highest: their highest sequence number. */
 static unsigned left(uint32_t *highest)
 {
 	struct bench_packet *k;
@@ -72,7 +72,7 @@ START_TEST(the_window_bounds)
 	uint32_t highest;
 
 	up(60, 16);
-	ack(1, "11111111", 20); /* soft ones open nothing */
+	ack(1, "11111111", 20); /* soft ACKs open nothing */
 	ck_assert_uint_eq(left(&highest), 4);
 	ck_assert_uint_eq(highest, 20);
 	ack(9, "", 20);
@@ -84,7 +84,7 @@ START_TEST(the_window_bounds)
 	left(&highest);
 	ck_assert_uint_eq(call->p.tx.window, 255);
 	ck_assert_uint_eq(highest, 60);
-	ck_assert_uint_eq(c->p.peer_window, 255); /* for the next calls */
+	ck_assert_uint_eq(c->p.peer_window, 255); /* for later calls */
 }
 END_TEST
 
@@ -115,7 +115,7 @@ START_TEST(trailers_by_their_length)
 	input(size);
 	ck_assert_uint_eq(call->p.tx.window, 200);
 	ck_assert_uint_eq(atomic_load(&c->p.peer->peer_max_mtu), RXW_MTU_MAX);
-	ck_assert_uint_le(rxw_pcall_datagram_size(&call->p), 1444); /* our path says what is sent */
+	ck_assert_uint_le(rxw_pcall_datagram_size(&call->p), 1444); /* our path limits the size */
 	size = bench_ack(&b, packet, 1, 8, 0, RXW_ACK_DELAY, 0, "", 200);
 	rxw_put32(packet + size - 16, 1);
 	input(size);
@@ -123,7 +123,7 @@ START_TEST(trailers_by_their_length)
 }
 END_TEST
 
-/* --- ACKs that are wrong --- */
+/* --- invalid ACKs --- */
 
 START_TEST(malformed)
 {
@@ -176,7 +176,7 @@ START_TEST(entries_beyond_what_was_sent)
 }
 END_TEST
 
-/* Of an entry bit 0 counts, and of reasons those that are known. */
+/* Only bit 0 of an entry counts, and only known reasons. */
 START_TEST(unknown_bits_and_reasons)
 {
 	uint32_t size;
@@ -208,8 +208,8 @@ START_TEST(stale_ones)
 	ck_assert_uint_eq(call->p.tx.edge, 29);
 	bench_pass(&b, RXW_MS);
 	/*
-	 * A lower firstPacket changes nothing, whatever else it says; it is no sign of life; it is
-	 * answered all the same.
+	 * A lower firstPacket changes nothing, whatever the rest says. It is no sign of life, but
+	 * it is answered.
 	 */
 	b.next = b.count;
 	call->p.time.last_heard = 1;
@@ -221,7 +221,7 @@ START_TEST(stale_ones)
 	ck_assert_uint_eq(call->p.tx.acked, 0);
 	ck_assert_uint_eq(call->p.time.last_heard, 1);
 	/*
-	 * An equal one that was overtaken: it may add, it takes nothing back, its trailer is old.
+	 * An equal but overtaken ACK may add entries, retracts nothing, and its trailer is stale.
 	 */
 	b.serial = 100;
 	ack(9, "0110", 30);
@@ -231,7 +231,7 @@ START_TEST(stale_ones)
 	ack(9, "1000", 10);
 	ck_assert_uint_eq(call->p.tx.acked, 3);
 	ck_assert_uint_eq(call->p.tx.edge, 39);
-	/* previousPacket is not looked at. */
+	/* previousPacket is ignored. */
 	size = bench_ack(&b, packet, 1, 12, 0, RXW_ACK_DELAY, 0, "", 30);
 	rxw_put32(packet + RXW_HEADER_SIZE + 8, 1);
 	input(size);
@@ -239,7 +239,7 @@ START_TEST(stale_ones)
 }
 END_TEST
 
-/* --- keeping and repeating --- */
+/* --- keeping and retransmitting --- */
 
 START_TEST(a_soft_one_may_be_withdrawn)
 {
@@ -261,8 +261,8 @@ START_TEST(a_soft_one_may_be_withdrawn)
 	ck_assert_uint_eq(call->p.tx.cc.cwnd, cwnd); /* no sign of congestion */
 	ck_assert_uint_eq(atomic_load(&b.stats.loss_events), 0);
 	/*
-	 * The same packet: number, place, channel, spare word, bytes; a new serial, and it asks for
-	 * an ACK.
+	 * A retransmission has the same sequence number, position, channel, spare word and bytes,
+	 * but a new serial and REQUEST_ACK.
 	 */
 	ck_assert_ptr_nonnull(first);
 	ck_assert_uint_eq(k->length, first->length);
@@ -286,7 +286,7 @@ START_TEST(beyond_the_window_is_no_loss)
 	ck_assert_uint_eq(atomic_load(&b.stats.loss_events), 0);
 	ck_assert_uint_eq(left(&highest), 0);
 	ck_assert_uint_eq(call->p.tx.flight, 4);
-	/* They go again when the window covers them. */
+	/* They are retransmitted when the window covers them. */
 	ack(9, "", 16);
 	ck_assert_uint_ge(left(&highest), 8);
 	ck_assert_uint_le(highest, 20);
@@ -309,7 +309,7 @@ START_TEST(no_space_halves_once)
 }
 END_TEST
 
-/* --- asking and answering --- */
+/* --- requests and answers --- */
 
 START_TEST(every_question_is_answered_once)
 {
@@ -331,7 +331,7 @@ START_TEST(every_question_is_answered_once)
 		input(size); /* the same datagram again */
 		bench_nothing(&b);
 	}
-	/* A PING that forgot the flag; what neither asks is not answered. */
+	/* A PING without REQUEST_ACK; an ACK without it is not answered. */
 	size = bench_ack(&b, packet, 1, 1, 0, RXW_ACK_PING, 0, "", 32);
 	input(size);
 	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.serial, b.serial);
@@ -358,10 +358,7 @@ START_TEST(padded_ones)
 }
 END_TEST
 
-/*
- * Layout of our own: fixed bytes zero, padding zero, four words; REQUEST_ACK on PINGs and on them
- * alone.
- */
+/* Our own layout: fixed bytes and padding zero, four words, REQUEST_ACK on PINGs only. */
 START_TEST(our_own)
 {
 	struct bench_packet *k;
@@ -402,24 +399,24 @@ START_TEST(samples_by_serial)
 	up(6, 6);
 	serial = b.sent[3].h.serial;
 	bench_pass(&b, 30 * RXW_MS);
-	bench_get_ack(&b, c, 1, 1, 4711, RXW_ACK_REQUESTED, "1", 32); /* names nothing of ours */
+	bench_get_ack(&b, c, 1, 1, 4711, RXW_ACK_REQUESTED, "1", 32); /* names no serial of ours */
 	bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_DELAY, "11", 32);
 	ck_assert(!call->p.tx.rtt.valid);
 	bench_get_ack(&b, c, 1, 1, serial - 1, RXW_ACK_IDLE, "1111",
-		      32); /* not about the newest: it waited, maybe */
+		      32); /* not for the newest packet: it may have been delayed */
 	ck_assert(!call->p.tx.rtt.valid);
 	bench_get_ack(&b, c, 1, 1, serial, RXW_ACK_IDLE, "1111", 32);
 	ck_assert(call->p.tx.rtt.valid);
 	ck_assert_uint_ge(call->p.tx.rtt.srtt, 30 * RXW_MS);
 	ck_assert_uint_le(call->p.tx.rtt.srtt, 31 * RXW_MS);
-	/* Once for each. */
+	/* One sample per packet. */
 	bench_pass(&b, 50 * RXW_MS);
 	bench_get_ack(&b, c, 1, 1, serial, RXW_ACK_REQUESTED, "1111", 32);
 	ck_assert_uint_le(call->p.tx.rtt.srtt, 31 * RXW_MS);
 }
 END_TEST
 
-/* The serial tells which transmission is meant: a repeated packet gives a true sample. */
+/* The serial identifies the transmission, so a retransmission gives a valid sample. */
 START_TEST(samples_of_repeated_packets)
 {
 	struct bench_packet *k;
@@ -434,14 +431,14 @@ START_TEST(samples_of_repeated_packets)
 }
 END_TEST
 
-/* A NAT gave us another port: the server takes us for somebody new. */
+/* A NAT changed our port: to the server we are a new client. */
 START_TEST(network_reset)
 {
 	uint32_t size;
 
 	up(40, 16);
 	size = bench_ack(&b, packet, 1, 1, 20, RXW_ACK_EXCEEDS_WINDOW, 0, "", 16);
-	input(size); /* nothing was acknowledged before: an ACK like others */
+	input(size); /* nothing was acknowledged before, so it is an ordinary ACK */
 	ck_assert_int_eq(call->p.error, 0);
 	ack(9, "", 32);
 	size = bench_ack(&b, packet, 1, 1, 20, RXW_ACK_OUT_OF_SEQUENCE, 0, "", 16);
@@ -455,7 +452,7 @@ START_TEST(network_reset)
 }
 END_TEST
 
-/* --- the receiver's side of a window that is smaller than what senders begin with --- */
+/* --- a receiver whose window is smaller than the senders' initial one --- */
 
 START_TEST(first_flight_is_taken_whole)
 {
@@ -471,7 +468,7 @@ START_TEST(first_flight_is_taken_whole)
 	call = (struct bench_call *)bench_channel(c, 0);
 	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_WINDOW]), 0);
 	ck_assert_uint_eq(call->p.rx.next, 17);
-	/* What it says from the first ACK on is 3, and it is kept to. */
+	/* It announces 3 from the first ACK on, and enforces it. */
 	k = &b.sent[0];
 	ck_assert_uint_eq(k->h.type, RXW_ACK);
 	ck_assert_uint_eq(k->ack.rwind, 3);

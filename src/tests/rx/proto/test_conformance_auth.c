@@ -31,7 +31,7 @@ static void down(void)
 	bench_free(&b);
 }
 
-/* DATA with a seal that is right, or not. */
+/* DATA with a valid or an invalid seal. */
 static void data(uint32_t seq, unsigned flags, bool good)
 {
 	uint32_t size = bench_data(&b, packet, 1, seq, flags, 104);
@@ -74,7 +74,7 @@ START_TEST(asked_when_a_call_waits)
 {
 	struct bench_packet *k;
 
-	data(2, RXW_LAST_PACKET, true); /* behind a hole: no thread is wanted yet */
+	data(2, RXW_LAST_PACKET, true); /* behind a hole: no thread is needed yet */
 	while ((k = bench_next(&b)) != NULL)
 		ck_assert_uint_ne(k->h.type, RXW_CHALLENGE);
 	data(1, 0, true);
@@ -88,15 +88,15 @@ START_TEST(asked_when_a_call_waits)
 	ck_assert_int_eq(call()->state, RXW_CS_ACTIVE);
 	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
 	ck_assert_uint_eq(bench_read((struct bench_call *)call()), 2);
-	response(true); /* again: nobody asked */
+	response(true); /* again: unsolicited */
 	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_STATE]), 1);
 	ck_assert_int_eq(c->p.error, 0);
 }
 END_TEST
 
 /*
- * By timer after 500 and 1250 ms, on DATA of the waiting call not more often than each 500 ms; 30
- * s, and it is over.
+ * Sent by timer after 500 and 1250 ms, on DATA of the waiting call at most every 500 ms. After 30 s
+ * the call ends.
  */
 START_TEST(asked_again)
 {
@@ -117,7 +117,7 @@ START_TEST(asked_again)
 		n++;
 	}
 	ck_assert_uint_eq(n, 3);
-	/* The client says it again: the question was lost, maybe. */
+	/* The client retransmits: the CHALLENGE may have been lost. */
 	for (unsigned i = 0; i < 4; i++) {
 		bench_pass(&b, 250 * RXW_MS);
 		data(1, RXW_LAST_PACKET, true);
@@ -127,7 +127,7 @@ START_TEST(asked_again)
 		n += k->h.type == RXW_CHALLENGE;
 	ck_assert_uint_eq(n, 2);
 	for (unsigned i = 0; i < 9; i++) {
-		bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_PING, "", 32); /* it lives */
+		bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_PING, "", 32); /* it is alive */
 		bench_pass(&b, 2 * RXW_SEC);
 		data(1, RXW_LAST_PACKET, true);
 		b.count = b.next = 0;
@@ -148,7 +148,7 @@ START_TEST(unasked_responses)
 }
 END_TEST
 
-/* The next packet that is no ACK. */
+/* The next packet other than an ACK. */
 static struct bench_packet *no_ack(void)
 {
 	struct bench_packet *k;
@@ -160,7 +160,7 @@ static struct bench_packet *no_ack(void)
 	return k;
 }
 
-/* 7.1: the connection ends a second after a wrong RESPONSE, unless a good one comes. */
+/* 7.1: the connection ends one second after an invalid RESPONSE, unless a valid one arrives. */
 START_TEST(a_wrong_response)
 {
 	uint64_t at;
@@ -188,7 +188,7 @@ START_TEST(a_wrong_response)
 }
 END_TEST
 
-/* One that was damaged, or forged, does not keep the genuine one out. */
+/* A damaged or forged RESPONSE does not keep the genuine one out. */
 START_TEST(a_good_response_after_a_wrong_one)
 {
 	data(1, RXW_LAST_PACKET, true);
@@ -202,7 +202,7 @@ START_TEST(a_good_response_after_a_wrong_one)
 }
 END_TEST
 
-/* Guesses are few: what checks cost is bounded, too. */
+/* Attempts are limited, which also bounds the cost of checking. */
 START_TEST(many_wrong_responses)
 {
 	uint64_t at = b.out.now;
@@ -230,7 +230,7 @@ START_TEST(many_wrong_responses)
 }
 END_TEST
 
-/* What was queued unchecked is checked then: what fails is missing again, and asked for. */
+/* Packets queued unverified are verified then. Those that fail are requested again. */
 START_TEST(checked_late)
 {
 	struct bench_packet *k;
@@ -256,8 +256,8 @@ START_TEST(checked_late)
 END_TEST
 
 /*
- * From then on: dropped before it is queued or acknowledged; it keeps nothing alive and ends
- * nothing.
+ * From then on such packets are dropped before queueing or acknowledgement. They neither keep a
+ * call alive nor end one.
  */
 START_TEST(forged_data)
 {
@@ -276,7 +276,7 @@ START_TEST(forged_data)
 	ck_assert_uint_eq(call()->rx.last, 0);
 	ck_assert_uint_eq(call()->time.last_heard, heard);
 	ck_assert_int_eq(call()->error, 0);
-	/* A forged request for the next call ends none that is at work. */
+	/* A forged request for the next call ends no active call. */
 	{
 		uint32_t size = bench_data(&b, packet, 2, 1, RXW_LAST_PACKET, 104);
 
@@ -331,7 +331,7 @@ START_TEST(answered_with_a_call_only)
 	ck_assert_uint_eq(asked->epoch, BENCH_EPOCH);
 	ck_assert_uint_eq(asked->calls[0], 1);
 	ck_assert_uint_ge(asked->room, 12000);
-	/* One that is damaged kills nothing. */
+	/* A damaged packet ends nothing. */
 	get_challenge(CHALLENGER_NONCE - 1);
 	bench_nothing(&b);
 	ck_assert_int_eq(c->p.error, 0);

@@ -40,7 +40,7 @@ static uint64_t drops(enum rxw_drop cause)
 	return atomic_load(&b.stats.drops[cause]);
 }
 
-/* An ACK that asks for an answer, made one of another type. */
+/* An ACK that requests an answer, rewritten as another type. */
 static void input_as(unsigned type, uint32_t call)
 {
 	uint32_t size = bench_ack(&b, packet, call, 1, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "1", 32);
@@ -51,7 +51,7 @@ static void input_as(unsigned type, uint32_t call)
 	input(size);
 }
 
-/* A whole request of one packet, and the handler's whole reply. */
+/* A complete request of one packet, and the handler's complete reply. */
 static struct bench_call *serve(uint32_t number, unsigned packets)
 {
 	struct bench_call *call;
@@ -72,7 +72,7 @@ static void skip(void)
 	b.next = b.count;
 }
 
-/* Every packet has the next serial, and the flags of its end; nothing of them that is not known. */
+/* Every packet has the next serial and its end's flags, and no unknown flags. */
 static void check_headers(unsigned least)
 {
 	ck_assert_uint_ge(b.count, least);
@@ -102,9 +102,9 @@ START_TEST(headers_of_a_server)
 
 	rxw_peer_set_validated(c->p.peer, b.out.now);
 	ck_assert_uint_eq(b.sent[b.count - 1].h.flags, RXW_LAST_PACKET);
-	bench_pass(&b, 3 * RXW_SEC); /* retransmissions have serials of their own */
+	bench_pass(&b, 3 * RXW_SEC); /* retransmissions have new serials */
 	ck_assert_uint_ge(call->p.count.retransmitted, 1);
-	bench_data(&b, packet, 1, 1, 0, 100); /* another channel counts on */
+	bench_data(&b, packet, 1, 1, 0, 100); /* another channel continues the count */
 	rxw_put32(packet + 4, BENCH_CID | 2);
 	input(RXW_HEADER_SIZE + 100);
 	bench_pass(&b, 60 * RXW_MS);
@@ -137,7 +137,7 @@ START_TEST(next_call_acknowledges_the_reply)
 	ck_assert_uint_eq(c->p.number[0], 2);
 	bench_pass(&b, 8 * RXW_SEC);
 	for (struct bench_packet *k; (k = bench_next(&b)) != NULL;)
-		ck_assert_uint_eq(k->h.call, 2); /* nothing of the first goes again */
+		ck_assert_uint_eq(k->h.call, 2); /* no packet of the first is sent again */
 	ck_assert_uint_eq(atomic_load(&b.stats.calls_ended), 1);
 }
 END_TEST
@@ -157,7 +157,7 @@ START_TEST(busy_while_the_old_call_works)
 	bench_nothing(&b);
 	ck_assert_int_eq(on_channel(0)->error, RXW_CALL_DEAD);
 	ck_assert_uint_eq(on_channel(0)->number, 1);
-	/* The old call's end makes room: the same request again is served. */
+	/* The end of the old call makes room: the retransmitted request is served. */
 	bench_get_data(&b, c, 2, 1, RXW_LAST_PACKET, 10);
 	ck_assert_uint_eq(on_channel(0)->number, 2);
 	ck_assert_int_eq(on_channel(0)->state, RXW_CS_ACTIVE);
@@ -166,8 +166,8 @@ START_TEST(busy_while_the_old_call_works)
 END_TEST
 
 /*
- * Each call that is thrown away like that had its handler, and a reply made for it: who does it again
- * and again draws BUSY, seldom, while the last one goes on.
+ * Each abandoned call cost a handler and a reply. A client that repeats this draws BUSY, at a
+ * limited rate, while its last call continues.
  */
 START_TEST(the_old_call_is_not_thrown_away_for_ever)
 {
@@ -189,9 +189,9 @@ START_TEST(the_old_call_is_not_thrown_away_for_ever)
 	}
 	ck_assert_uint_ge(thrown, 4);
 	ck_assert_uint_le(thrown, 40);
-	ck_assert_uint_le(busy, thrown + 8); /* one in 50 ms */
+	ck_assert_uint_le(busy, thrown + 8); /* one per 50 ms */
 	ck_assert_int_eq(bench_channel(c, 0)->error, 0);
-	/* Later it is a client like any other. */
+	/* Later it is treated like any other client. */
 	b.on_events = NULL;
 	bench_pass(&b, 11 * RXW_SEC);
 	b.count = b.next = 0;
@@ -235,7 +235,7 @@ START_TEST(a_waiting_call_gives_way)
 }
 END_TEST
 
-/* Only DATA within the window ends the call that is there. */
+/* Only DATA within the window ends the current call. */
 START_TEST(what_does_not_begin_a_call)
 {
 	static const uint8_t types[] = {RXW_ACK,    RXW_ACKALL, RXW_ABORT, RXW_BUSY, RXW_CHALLENGE,
@@ -251,7 +251,7 @@ START_TEST(what_does_not_begin_a_call)
 	}
 	bench_get_data(&b, c, 4, 256, RXW_LAST_PACKET, 10);
 	bench_get_data(&b, c, 4, 0, RXW_LAST_PACKET, 10);
-	bench_get_data(&b, c, 2, 1, RXW_LAST_PACKET, 10); /* a smaller number */
+	bench_get_data(&b, c, 2, 1, RXW_LAST_PACKET, 10); /* a lower number */
 	bench_nothing(&b);
 	ck_assert_int_eq(on_channel(0)->state, RXW_CS_ACTIVE);
 	ck_assert_int_eq(on_channel(0)->error, 0);
@@ -260,7 +260,7 @@ START_TEST(what_does_not_begin_a_call)
 	ck_assert_uint_eq(drops(RXW_DROP_DIRECTION), 2 * busy);
 	ck_assert_uint_eq(drops(RXW_DROP_WINDOW), 1);
 	ck_assert_uint_eq(drops(RXW_DROP_SEQ_ZERO), 1);
-	/* The same for a channel that had no call yet. */
+	/* The same for a channel without a previous call. */
 	bench_ack(&b, packet, 1, 1, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "1", 32);
 	rxw_put32(packet + 4, BENCH_CID | 1);
 	input(RXW_HEADER_SIZE + 38);
@@ -352,12 +352,12 @@ START_TEST(finished_calls_answer_pings)
 	ck_assert_uint_eq(k->ack.reason, RXW_ACK_PING_RESPONSE);
 	ck_assert_uint_eq(k->ack.serial, b.serial);
 	ck_assert_uint_eq(k->h.flags, RXW_SLOW_START_OK);
-	bench_get_ack(&b, c, 1, 2, 0, RXW_ACK_DELAY, "", 32); /* others say nothing new */
+	bench_get_ack(&b, c, 1, 2, 0, RXW_ACK_DELAY, "", 32); /* others carry no news */
 	bench_nothing(&b);
 }
 END_TEST
 
-/* What the handler's own end leaves to be sent: at least one packet, the last. */
+/* When the handler ends, at least one packet, the last, remains to be sent. */
 START_TEST(an_empty_reply_is_one_packet)
 {
 	struct bench_call *call;
@@ -413,10 +413,7 @@ START_TEST(connection_abort)
 }
 END_TEST
 
-/*
- * A number of 0 in what cannot be about a connection, and types that nobody knows: dropped, and
- * nothing ends.
- */
+/* A call number of 0 where it is invalid, and unknown types: dropped, and nothing ends. */
 START_TEST(nonsense_ends_nothing)
 {
 	static const uint8_t about_nothing[] = {RXW_DATA, RXW_ACK, RXW_ACKALL};
@@ -435,7 +432,7 @@ START_TEST(nonsense_ends_nothing)
 			input(size);
 			ck_assert_uint_eq(drops(RXW_DROP_TYPE), 2 * i + call + 1);
 		}
-	/* An ABORT that holds no code. */
+	/* An ABORT without a code. */
 	for (uint32_t call = 0; call < 2; call++) {
 		bench_header(&b, packet, RXW_ABORT, call, 0);
 		memset(packet + RXW_HEADER_SIZE, 1, 3);
@@ -463,7 +460,7 @@ START_TEST(another_class_or_service)
 	input(size);
 	ck_assert_uint_eq(drops(RXW_DROP_SERVICE), 2);
 	ck_assert_ptr_null(on_channel(0));
-	/* What is not looked at: the spare word, user status, flags without meaning. */
+	/* Ignored fields: the spare word, user status, undefined flags. */
 	size = bench_data(&b, packet, 1, 1, RXW_LAST_PACKET | 0xd0, 10);
 	rxw_put16(packet + 24, 0xbeef);
 	packet[22] = 0x5a;
@@ -475,7 +472,7 @@ START_TEST(another_class_or_service)
 }
 END_TEST
 
-/* --- the client's half --- */
+/* --- the client's side --- */
 
 static void reply(uint32_t number, uint32_t seq, unsigned flags)
 {
@@ -486,7 +483,7 @@ START_TEST(refused_without_state)
 {
 	struct bench_call *call;
 
-	/* As OpenAFS writes it: the service in the wrong place, 0 in its own. */
+	/* As OpenAFS writes it: the service in the wrong field, 0 in its own. */
 	call = bench_begin(&b, c);
 	bench_write(call, 1, 10, true);
 	bench_header(&b, packet, RXW_ABORT, 1, 0);
@@ -502,13 +499,13 @@ START_TEST(refused_without_state)
 	bench_write(call, 1, 10, true);
 	bench_header(&b, packet, RXW_ABORT, 2, 0);
 	rxw_put32(packet + RXW_HEADER_SIZE, (uint32_t)RXW_INVALID_OPERATION);
-	input(RXW_HEADER_SIZE + 4); /* with a serial it is no stateless one */
+	input(RXW_HEADER_SIZE + 4); /* with a serial it is not a stateless one */
 	ck_assert_int_eq(call->p.error, 0);
 	rxw_put32(packet + 16, 0);
 	input(RXW_HEADER_SIZE + 4);
 	ck_assert_int_eq(call->p.error, RXW_INVALID_OPERATION);
 	c->p.security_index = 0;
-	/* Never an ABORT for an ABORT. */
+	/* An ABORT never draws an ABORT. */
 	skip();
 	input(RXW_HEADER_SIZE + 4);
 	bench_nothing(&b);
@@ -522,7 +519,7 @@ START_TEST(abort_codes)
 	bench_write(call, 1, 10, true);
 	bench_header(&b, packet, RXW_ABORT, 1, 0);
 	rxw_put32(packet + RXW_HEADER_SIZE, 0);
-	rxw_put32(packet + RXW_HEADER_SIZE + 4, 99); /* what follows is not looked at */
+	rxw_put32(packet + RXW_HEADER_SIZE + 4, 99); /* the rest is ignored */
 	input(RXW_HEADER_SIZE + 8);
 	ck_assert_int_eq(call->p.error, RXW_PROTOCOL_ERROR);
 	ck_assert_int_eq(call->p.error_origin, RXW_ORIGIN_PEER);
@@ -543,7 +540,7 @@ START_TEST(for_no_call_of_ours)
 
 	bench_write(call, 1, 10, true);
 	skip();
-	reply(2, 1, RXW_LAST_PACKET); /* a number to come */
+	reply(2, 1, RXW_LAST_PACKET); /* a future number */
 	bench_data(&b, packet, 1, 1, RXW_LAST_PACKET, 10);
 	rxw_put32(packet + 4, BENCH_CID | 2);
 	input(RXW_HEADER_SIZE + 10); /* a channel without a call */
@@ -557,7 +554,7 @@ START_TEST(for_no_call_of_ours)
 	input(bench_header(&b, packet, RXW_RESPONSE, 0, 0));
 	ck_assert_uint_eq(drops(RXW_DROP_DIRECTION), 1);
 	size = bench_data(&b, packet, 1, 1, RXW_LAST_PACKET, 10);
-	rxw_put16(packet + 26, BENCH_SERVICE + 1); /* no upgrade was asked for */
+	rxw_put16(packet + 26, BENCH_SERVICE + 1); /* no upgrade was requested */
 	input(size);
 	ck_assert_uint_eq(drops(RXW_DROP_SERVICE), 1);
 	bench_nothing(&b);
@@ -566,7 +563,7 @@ START_TEST(for_no_call_of_ours)
 }
 END_TEST
 
-/* Whatever comes to a call that is over is answered, or not, and does no harm. */
+/* Packets for a finished call are answered or ignored, and do no harm. */
 START_TEST(for_a_call_that_is_over)
 {
 	static const uint8_t types[] = {RXW_ACK, RXW_BUSY, RXW_ABORT, RXW_ACKALL, RXW_PARAMS};
@@ -580,7 +577,7 @@ START_TEST(for_a_call_that_is_over)
 	bench_settle(&b);
 	skip();
 	bench_pass(&b, 3 * RXW_MS);
-	k = bench_expect(&b, RXW_ACK); /* 2 ms were for the next call to say it */
+	k = bench_expect(&b, RXW_ACK); /* the next call had 2 ms to acknowledge it */
 	ck_assert_uint_eq(k->ack.reason, RXW_ACK_DELAY);
 	ck_assert_uint_eq(k->ack.serial, 0);
 	ck_assert_uint_eq(k->ack.first, 2);
@@ -615,7 +612,7 @@ START_TEST(the_next_call_says_it)
 	rxw_pcall_finish(&call->p, &b.out);
 	bench_settle(&b);
 	call = bench_begin(&b, c);
-	ck_assert_uint_eq(call->p.channel, 0); /* the server has its structures already */
+	ck_assert_uint_eq(call->p.channel, 0); /* the server already has its structures */
 	ck_assert_uint_eq(call->p.number, 2);
 	skip();
 	bench_write(call, 1, 10, true);
@@ -645,8 +642,8 @@ START_TEST(closing_says_it_at_once)
 END_TEST
 
 /*
- * A reply that the application did not read to its end is refused; a call that sent nothing ends in
- * silence.
+ * A reply that the application did not read to its end is refused. A call that sent nothing ends
+ * silently.
  */
 START_TEST(giving_up)
 {
@@ -683,7 +680,7 @@ START_TEST(channels)
 		rxw_pcall_fail(&call[i]->p, 1, RXW_ORIGIN_LOCAL, false, &b.out);
 		bench_settle(&b);
 	}
-	/* One that drew BUSY is taken when no other is free. */
+	/* A channel that drew BUSY is used only if no other is free. */
 	c->p.busy_until[0] = b.out.now + RXW_SEC;
 	ck_assert_uint_eq(bench_begin(&b, c)->p.channel, 1);
 	ck_assert_uint_eq(bench_begin(&b, c)->p.channel, 0);
@@ -699,7 +696,7 @@ START_TEST(numbers_end)
 }
 END_TEST
 
-/* A stream has 2^32 - 1 packets at most: what goes beyond ends the call. */
+/* A stream has at most 2^32 - 1 packets. A longer one ends the call. */
 START_TEST(sequence_numbers_end)
 {
 	struct bench_call *call = bench_begin(&b, c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Times: rx-protocol 4.4, 6.1 to 6.3, 6.7, 12.3 (doc/conformance.md). */
+/* Timers: rx-protocol 4.4, 6.1 to 6.3, 6.7, 12.3 (doc/conformance.md). */
 #include <errno.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static bool is_ping(const struct bench_packet *k)
 
 /* --- retransmission --- */
 
-/* Before any sample: 1 s and what a reply may take; then twice as long each time. */
+/* Before any sample: 1 s plus the allowed reply delay, doubled each time. */
 START_TEST(retransmission_backs_off)
 {
 	uint64_t previous, gap = 1400 * RXW_MS, now;
@@ -73,7 +73,7 @@ START_TEST(retransmission_backs_off)
 }
 END_TEST
 
-/* However short the round trip: not sooner than 200 ms, but for one probe. */
+/* Even with a short round trip not before 200 ms, except for one probe. */
 START_TEST(never_sooner_than_200_ms)
 {
 	uint64_t sent, probe = 0;
@@ -92,7 +92,7 @@ START_TEST(never_sooner_than_200_ms)
 	skip();
 	bench_pass(&b, 199 * RXW_MS);
 	while ((k = bench_next(&b)) != NULL) {
-		ck_assert_uint_eq(probe, 0); /* one at most */
+		ck_assert_uint_eq(probe, 0); /* at most one */
 		probe = k->at;
 		ck_assert_uint_ge(probe - sent, 10 * RXW_MS);
 		ck_assert_uint_eq(k->h.flags & RXW_REQUEST_ACK, RXW_REQUEST_ACK);
@@ -105,7 +105,7 @@ START_TEST(never_sooner_than_200_ms)
 }
 END_TEST
 
-/* Answers to PINGs, and the one packet still missing: after 60 s of trying the call is over. */
+/* PINGs are answered, but one packet stays missing: the call ends after 60 s of retransmission. */
 START_TEST(a_packet_that_never_arrives)
 {
 	uint64_t start = b.out.now;
@@ -129,10 +129,7 @@ END_TEST
 
 /* --- keepalive and the dead time --- */
 
-/*
- * A client whose request was taken and whose reply does not come: it asks every 2 s, 10 % more or
- * less.
- */
+/* The request was acknowledged and the reply does not come: the client pings every 2 s ±10 %. */
 START_TEST(keepalive)
 {
 	uint64_t previous = 0;
@@ -158,22 +155,22 @@ START_TEST(keepalive)
 		}
 	}
 	ck_assert_uint_ge(pings, 7);
-	ck_assert_int_eq(call->p.error, 0); /* 30 s, and alive */
+	ck_assert_int_eq(call->p.error, 0); /* 30 s, and still alive */
 	ck_assert_uint_eq(call->p.state, RXW_CS_ACTIVE);
-	/* Then nobody answers any more. */
+	/* From here on the peer is silent. */
 	bench_pass(&b, 11 * RXW_SEC);
 	ck_assert_int_eq(call->p.error, 0);
 	bench_pass(&b, 4 * RXW_SEC);
 	ck_assert_int_eq(call->p.error, RXW_CALL_DEAD);
 	ck_assert_int_eq(call->p.error_origin, RXW_ORIGIN_LOCAL);
 	while ((k = bench_next(&b)) != NULL)
-		ck_assert(is_ping(k)); /* who is dead gets no ABORT */
+		ck_assert(is_ping(k)); /* a dead peer gets no ABORT */
 	bench_pass(&b, 30 * RXW_SEC);
 	bench_nothing(&b);
 }
 END_TEST
 
-/* A call whose handler works for long answers PINGs by itself, and so lives. */
+/* A call with a long-running handler answers PINGs automatically, and so stays alive. */
 START_TEST(a_working_server_is_alive)
 {
 	struct bench_packet *k;
@@ -196,7 +193,7 @@ START_TEST(a_working_server_is_alive)
 }
 END_TEST
 
-/* What proves nothing gets two packets unasked, and in 12 s it is forgotten without a word. */
+/* An unvalidated peer gets two unsolicited packets, and expires silently after 12 s. */
 START_TEST(strangers_get_little)
 {
 	struct bench_packet *k;
@@ -219,7 +216,7 @@ START_TEST(strangers_get_little)
 }
 END_TEST
 
-/* An address that was proven is asked as often as the rule says. */
+/* A validated address is pinged at the regular rate. */
 START_TEST(a_silent_client_is_asked)
 {
 	unsigned pings = 0;
@@ -252,9 +249,7 @@ START_TEST(finished_calls_are_quiet)
 }
 END_TEST
 
-/*
- * A report of the network is a hint: the dead time becomes short, and a sign of life undoes that.
- */
+/* An ICMP report is a hint: it shortens the dead time, and a sign of life reverts that. */
 START_TEST(unreachable_is_a_hint)
 {
 	begin(1, true);
@@ -270,7 +265,7 @@ START_TEST(unreachable_is_a_hint)
 }
 END_TEST
 
-/* --- idle and hard --- */
+/* --- idle and hard timeouts --- */
 
 START_TEST(hard_time)
 {
@@ -288,12 +283,12 @@ START_TEST(hard_time)
 	while ((k = bench_next(&b)) != NULL)
 		last = k;
 	ck_assert_ptr_nonnull(last);
-	ck_assert_uint_eq(last->h.type, RXW_ABORT); /* the peer lives: it is told */
+	ck_assert_uint_eq(last->h.type, RXW_ABORT); /* the peer is alive, so it gets an ABORT */
 	ck_assert_int_eq(last->code, RXW_CALL_TIMEOUT);
 }
 END_TEST
 
-/* A client that pings and sends no data holds a worker for 60 s, no longer. */
+/* A client that pings but sends no data occupies a worker for at most 60 s. */
 START_TEST(idle_time)
 {
 	uint64_t start = b.out.now;
@@ -319,7 +314,7 @@ START_TEST(idle_time)
 }
 END_TEST
 
-/* The server's own slowness is no idleness of the client. */
+/* A slow server does not make the client idle. */
 START_TEST(a_slow_handler_is_not_idle)
 {
 	uint32_t size;
@@ -356,7 +351,7 @@ START_TEST(single_packet)
 }
 END_TEST
 
-/* The reply acknowledges a request that is there as a whole, if it comes within 90 ms. */
+/* The reply acknowledges a complete request if it is sent within 90 ms. */
 START_TEST(whole_request)
 {
 	struct bench_packet *k;
@@ -386,14 +381,14 @@ START_TEST(reach_check)
 	ck_assert_int_eq(call->p.state, RXW_CS_PRECALL);
 	k = bench_expect(&b, RXW_ACK);
 	ck_assert(is_ping(k));
-	ck_assert_uint_eq(k->ack.count, 1); /* packet 1 is softly acknowledged */
+	ck_assert_uint_eq(k->ack.count, 1); /* packet 1 is soft-acknowledged */
 	ck_assert_uint_eq(k->ack.first, 1);
-	bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_PING_RESPONSE, "", 32); /* names nothing */
+	bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_PING_RESPONSE, "", 32); /* names no serial */
 	ck_assert_int_eq(call->p.state, RXW_CS_PRECALL);
 	bench_get_ack(&b, c, 1, 1, k->h.serial, RXW_ACK_PING_RESPONSE, "", 32);
 	ck_assert_int_eq(call->p.state, RXW_CS_ACTIVE);
 	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
-	/* Good for 60 s, for every connection of the address. */
+	/* Valid for 60 s, for every connection of the address. */
 	ck_assert(rxw_peer_validated(c->p.peer, b.out.now + 59 * RXW_SEC));
 	ck_assert(!rxw_peer_validated(c->p.peer, b.out.now + 61 * RXW_SEC));
 	rxw_put32(packet, 0);
@@ -411,7 +406,7 @@ START_TEST(reach_check_unanswered)
 
 	c->p.validate_first = true;
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
-	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10); /* a duplicate asks for no second one */
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10); /* a duplicate requests no second one */
 	call = (struct bench_call *)bench_channel(c, 0);
 	bench_pass(&b, 9 * RXW_SEC);
 	ck_assert_int_eq(call->p.error, 0);
@@ -422,12 +417,12 @@ START_TEST(reach_check_unanswered)
 		pings += is_ping(k);
 	}
 	ck_assert_uint_ge(pings, 2);
-	ck_assert_uint_le(pings, 3); /* one for the packet, two unasked */
+	ck_assert_uint_le(pings, 3); /* one for the packet, two unsolicited */
 	ck_assert_uint_eq(call->events & RXW_OUT_ATTACH, 0);
 }
 END_TEST
 
-/* --- three times what came, whatever it is that leaves --- */
+/* --- the limit of three times the received bytes, for all packet types --- */
 
 static uint64_t bytes_sent(void)
 {
@@ -442,7 +437,7 @@ START_TEST(three_times_in_all)
 {
 	uint64_t in = 0;
 
-	/* A reply that takes up what is allowed, then an ABORT, then questions. */
+	/* A reply that uses up the limit, then an ABORT, then PINGs. */
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 4);
 	in += 28 + 28 + 4;
 	call = (struct bench_call *)bench_channel(c, 0);
@@ -455,13 +450,13 @@ START_TEST(three_times_in_all)
 	bench_settle(&b);
 	ck_assert_uint_eq(bytes_sent(), 3 * in);
 	skip();
-	/* The client's acknowledgement of the reply draws the ABORT that could not leave. */
+	/* The client's ACK of the reply draws the delayed ABORT. */
 	bench_get_ack(&b, c, 1, 2, 1, RXW_ACK_DELAY, "", 32);
 	in += 28 + 65;
 	ck_assert_int_eq(bench_expect(&b, RXW_ABORT)->code, 4711);
 	bench_nothing(&b);
 	ck_assert_uint_le(bytes_sent(), 3 * in);
-	/* A flood of the smallest packets: BUSY, ABORT, DUPLICATE and what else they may draw. */
+	/* A flood of minimal packets draws BUSY, ABORT, DUPLICATE and others. */
 	for (unsigned i = 0; i < 100; i++) {
 		b.refuse_calls = i % 3 == 1;
 		bench_get_data(&b, c, 2 + i / 3, 1 + (i % 5) * 3,
@@ -474,10 +469,7 @@ START_TEST(three_times_in_all)
 }
 END_TEST
 
-/*
- * A reply before the end of the request: what it used up is missing for the request's
- * acknowledgement.
- */
+/* A reply before the end of the request uses up the budget for the request's ACK. */
 START_TEST(acknowledgements_count)
 {
 	bench_get_data(&b, c, 1, 1, 0, 4);
@@ -490,13 +482,13 @@ START_TEST(acknowledgements_count)
 	bench_pass(&b, 100 * RXW_MS);
 	bench_nothing(&b);
 	ck_assert_uint_eq(bytes_sent(), 3 * 60);
-	bench_get_data(&b, c, 1, 2, 0, 4); /* which brings means of its own */
+	bench_get_data(&b, c, 1, 2, 0, 4); /* which adds to the budget */
 	bench_pass(&b, 100 * RXW_MS);
 	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.previous, 2);
 }
 END_TEST
 
-/* What BUSY took is not there for a reply any more. */
+/* Bytes spent on BUSY are not available for a reply. */
 START_TEST(refusals_count)
 {
 	for (unsigned over = 0; over < 2; over++) {
@@ -521,7 +513,7 @@ START_TEST(refusals_count)
 }
 END_TEST
 
-/* The members of a jumbogram count as what was on the wire. */
+/* Members of a jumbogram are charged with their size on the wire. */
 START_TEST(jumbograms_count_as_sent)
 {
 	static uint8_t jumbo[28 + 3 * 1416];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sequences of vectors/scenarios.json, recorded against another server, replayed against ours.
- * What that server sent must come from ours byte for byte, but for the differences of rx-protocol
- * 13, which the table below lists.
+ * Replays the sequences of vectors/scenarios.json, recorded against another server, against ours.
+ * Our packets must match byte for byte, except for the differences of rx-protocol 13 in the table
+ * below.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct scenario {
 	unsigned count;
 };
 
-/* --- a reader for this one file: objects in a known order --- */
+/* --- a reader for this file, whose objects have a fixed order --- */
 
 static char *load(const char *name)
 {
@@ -78,7 +78,7 @@ static void read_step(struct step *s, const char *from, const char *end)
 	}
 }
 
-/* The next scenario of the text; NULL at the end. */
+/* The next scenario of the text, or NULL at the end. */
 static const char *read_scenario(struct scenario *s, const char *p)
 {
 	const char *end, *name;
@@ -105,11 +105,11 @@ static const char *read_scenario(struct scenario *s, const char *p)
 	return end;
 }
 
-/* --- our server: what of an endpoint the scenarios need --- */
+/* --- our server: the parts of an endpoint that the scenarios need --- */
 
 static struct bench b;
 
-/* Operation 504 with one name of 64 words; refuses everything else as its interface would. */
+/* Serves operation 504 with a name of 64 words, and refuses others as its interface would. */
 static void serve(struct bench_call *call, uint32_t events)
 {
 	struct rxw_pcall *p = &call->p;
@@ -161,7 +161,7 @@ static void serve(struct bench_call *call, uint32_t events)
 	}
 }
 
-/* Checks 1 to 6 of 1.8, which an endpoint does; the rest is the connection's. */
+/* Checks 1 to 6 of 1.8, done by an endpoint. The connection does the others. */
 static void receive(struct bench *bench, const struct step *s)
 {
 	struct rxw_path path = {0};
@@ -208,19 +208,19 @@ static void receive(struct bench *bench, const struct step *s)
 	bench_feed(bench, (struct bench_conn *)c, s->bytes, s->length, s->length);
 }
 
-/* --- what is different with us --- */
+/* --- the differences of our server --- */
 
 enum change {
 	LEAVE_OUT, /* ours does not send it */
 	AT,	   /* at this time */
 	PREVIOUS,  /* previousPacket */
-	ADD_ABORT, /* ours sends this: ABORT with `value` as its code, serial in `more` */
+	ADD_ABORT, /* ours sends this: an ABORT with code `value` and serial `more` */
 	ADD_REPLY, /* the usual reply, serial in `more` */
-	/* PING_RESPONSE to the serial in `value`, serial in `more`, else as the step before */
+	/* PING_RESPONSE to the serial `value`, serial in `more`, else like the previous step */
 	ADD_ANSWER,
 	SERIAL,	 /* the header's serial */
-	SERVICE, /* serviceId at its place, spare 0 */
-	OWN_TEXT /* VERSION: only the header */
+	SERVICE, /* serviceId in its own field, spare 0 */
+	OWN_TEXT /* VERSION: the header only */
 };
 
 static const struct difference {
@@ -246,7 +246,7 @@ static const struct difference {
 	{"server-keepalive", 1, AT, 50, 0},
 	{"address-change-high-bit", 1, AT, 50, 0},
 	{"address-change-high-bit", 3, LEAVE_OUT, 0, 0},
-	/* the client acknowledges what never was */
+	/* the client acknowledges packets that were never sent */
 	{"address-change-high-bit", 400, ADD_ABORT, -5, 2},
 	{"address-change-no-high-bit", 1, AT, 53, 0},
 	{"out-of-order", 3, PREVIOUS, 3, 0},
@@ -261,10 +261,10 @@ static const struct difference {
 	{"service-id-change", 3, LEAVE_OUT, 0, 0},
 	{"version", 1, OWN_TEXT, 0, 0},
 	{"version", 3, OWN_TEXT, 0, 0},
-	{"debug-bad-type", 1, LEAVE_OUT, 0, 0}, /* answered by the endpoint, tested there */
+	{"debug-bad-type", 1, LEAVE_OUT, 0, 0}, /* answered by the endpoint, tested with it */
 	{"debug-bad-type", 3, LEAVE_OUT, 0, 0},
 	{"ackall", 3, LEAVE_OUT, 0, 0},
-	/* Retransmission and keepalive by our own timers: looked at below. */
+	/* Retransmission and keepalive use our own timers, and are checked below. */
 	{"reply-not-acked", 2, LEAVE_OUT, 0, 0},
 	{"reply-not-acked", 3, LEAVE_OUT, 0, 0},
 	{"reply-not-acked", 4, LEAVE_OUT, 0, 0},
@@ -365,7 +365,7 @@ static void describe(const char *what, const struct bench_packet *k, uint64_t st
 	printf("\n");
 }
 
-/* An ACK of data draws one from us; the recorded server took the ACK itself for a proof. */
+/* Our server asks for an ACK of data. The recorded one accepts the ACK itself as validation. */
 static bool asks_for_proof(const struct bench_packet *k)
 {
 	return k->h.type == RXW_ACK && k->ack.reason == RXW_ACK_PING && k->h.serial >= 1u << 24;
@@ -415,7 +415,7 @@ static void run_steps(struct scenario *s, uint64_t start)
 		if (at > b.out.now)
 			bench_pass(&b, at - b.out.now);
 		receive(&b, &s->steps[i]);
-		/* What comes in the same millisecond is one batch. */
+		/* Packets of the same millisecond form one batch. */
 		if (i + 1 < s->count && s->steps[i + 1].send &&
 		    s->steps[i + 1].ms == s->steps[i].ms)
 			continue;
@@ -431,7 +431,7 @@ static unsigned one(struct scenario *s)
 
 	bench_init(&b, false);
 	b.params.window = 32;
-	/* hard acknowledgement by consumption, as the other server does it */
+	/* hard acknowledgement on consumption, as in the other server */
 	b.params.unread_packets = 0;
 	b.on_events = serve;
 	text_free = false;
@@ -444,7 +444,7 @@ static unsigned one(struct scenario *s)
 	if (start + (last + 5) * RXW_MS > b.out.now)
 		bench_pass(&b, start + (last + 5) * RXW_MS - b.out.now);
 	if (strcmp(s->name, "reply-not-acked") == 0) {
-		/* With new serials and REQUEST_ACK, ever more seldom; the ACK ended it. */
+		/* With new serials and REQUEST_ACK, at growing intervals, until the ACK. */
 		uint64_t previous = 0, gap = 0;
 		unsigned again = 0, kept = 0;
 
@@ -476,7 +476,7 @@ static unsigned one(struct scenario *s)
 				b.sent[i].h.type == RXW_ACK && b.sent[i].ack.reason == RXW_ACK_PING;
 		ck_assert_uint_eq(pings, b.count - 1); /* and silence at the end, no ABORT */
 		ck_assert_uint_ge(pings, 1);
-		ck_assert_uint_le(pings, 2); /* the address is not proven: 12.3 */
+		ck_assert_uint_le(pings, 2); /* the address is not validated: 12.3 */
 		ck_assert_int_eq(bench_channel(b.conns, 0)->error, RXW_CALL_DEAD);
 		b.count = 1;
 	} else if (strcmp(s->name, "ackall") == 0 || strcmp(s->name, "soft-ack-only") == 0) {

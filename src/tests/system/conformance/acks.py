@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Acknowledgements, as they are sent and taken: C-026 to C-034 and C-044, a server under test."""
+"""Acknowledgements, sent and received: C-026 to C-034 and C-044, with a server under test."""
 
 
 import wire
@@ -7,12 +7,12 @@ from harness import (COOKIE, ask_receive, ask_send, test)
 from peer import Failed, equal, want
 from wire import ABORT, ACK, DATA, LAST, REQUEST, Ack
 
-# A stream of packets of this payload keeps the numbers small.
+# Packets of this payload size keep the numbers small.
 SIZE = 4
 
 
 def open_request(t, c, call=1, packets=64):
-    """The words of a request whose data, `packets` of SIZE bytes, is yet to come."""
+    """The words of a request whose data, `packets` of SIZE bytes, follow later."""
     t.need_perf()
     c.data(call, 1, ask_send(packets * SIZE), 0)
 
@@ -24,12 +24,12 @@ def send_data(c, call, seq, packets=64, flags=0, **fields):
 
 
 def until_hard(c, call, first):
-    """Until all below `first` is acknowledged as read."""
+    """Waits until all packets below `first` are hard-acknowledged."""
     return c.next(ACK, call, match=lambda p: p.ack.first >= first)
 
 
 class Reader:
-    """Receives a long reply of the server packet by packet and says what this test wants."""
+    """Receives a long reply packet by packet and sends the ACKs that the test asks for."""
 
     def __init__(self, t, packets=400, call=2, **fields):
         t.need_perf()
@@ -46,7 +46,7 @@ class Reader:
         return p
 
     def gather(self, last):
-        """Until all up to seq `last` came."""
+        """Waits for all packets up to seq `last`."""
         while not all(s in self.got for s in range(1, last + 1)):
             self.latest = self.take()
         return self.latest
@@ -56,8 +56,8 @@ class Reader:
         return max(self.got)
 
     def settle(self, quiet=0.15):
-        """What is under way: all that was sent until the server knew of our latest ACK (a question
-        that repeats it is answered), and what comes soon after."""
+        """Collects the packets in flight: all sent before the server processed our latest ACK
+        (repeated with REQUEST_ACK, it is answered), and those that follow soon."""
         first, fields = self.said
         asked = self.c.ack(self.call, first, wire.PING, **fields).serial
         self.c.next(ACK, self.call, wire.PING_RESPONSE, match=lambda p: p.ack.serial == asked)
@@ -75,7 +75,7 @@ class Reader:
         self.c.ack(self.call, first, reason, **fields)
 
     def finish(self):
-        """Takes the rest and compares it."""
+        """Receives the rest and compares it."""
         while not any(flags & LAST for flags, _ in self.got.values()):
             self.latest = self.take()
             edge = next(s for s in range(1, self.top + 2) if s not in self.got)
@@ -94,8 +94,7 @@ class Reader:
 
 @test(26)
 def test_C_026_layout(t):
-    """An ACK: zero padding of three bytes, four words behind it, 65 bytes and one for each
-    entry."""
+    """An ACK has three bytes of zero padding, then four words: 65 bytes plus one per entry."""
     c = t.conn()
     open_request(t, c)
     for seq in (3, 5, 6, 9):
@@ -113,8 +112,8 @@ def test_C_026_layout(t):
 
 @test(27)
 def test_C_027_entries(t):
-    """Entries begin at firstPacket, are 0 or 1, no more than the window; of received ones bit
-    0 counts."""
+    """Entries begin at firstPacket, are 0 or 1, and fit the window. Only bit 0 of received entries
+    counts."""
     c = t.conn()
     t.need_perf()
     for seq in (16, 2, 7):
@@ -127,7 +126,7 @@ def test_C_027_entries(t):
         r.ack(1, wire.REQUESTED, entries=b'\1' * top, serial=r.latest.serial)
         r.gather(top + 1)
         top = r.settle()
-    # Packet 1 missing by bit 0, though all other bits are set.
+    # Bit 0 reports packet 1 as missing, although all other bits are set.
     r.c.sock.drain()
     r.ack(1, wire.OUT_OF_SEQUENCE, entries=b'\xfe' + b'\xff' * (top - 1), serial=r.latest.serial)
     r.c.next(DATA, r.call, seq=1)
@@ -136,7 +135,7 @@ def test_C_027_entries(t):
 
 @test(28)
 def test_C_028_short_ones(t):
-    """An ACK shorter than its entries is ignored, whatever it says."""
+    """An ACK shorter than its entries is ignored."""
     r = Reader(t)
     top = r.settle()
     r.c.sock.drain()
@@ -147,7 +146,7 @@ def test_C_028_short_ones(t):
              wire.SLOW_START_OK)
     r.c.send(ACK, r.call, 0, Ack(first=1, entries=b'\1' * 10, count=60, trailer=[]).encode(),
              wire.SLOW_START_OK)
-    # What was under way may still come, as far as the first window reaches.
+    # Packets in flight may still arrive, within the first window.
     known = 16 if t.ours else top + 1
     new = [p for p in r.c.fence(r.call) if p.type == DATA and p.seq > known]
     equal([str(p) for p in new], [], 'what the short ones opened')
@@ -156,8 +155,8 @@ def test_C_028_short_ones(t):
 
 @test(28)
 def test_C_028_trailers_by_their_length(t):
-    """A trailer of three words may only shrink the window, one of four sets it, shorter ones
-    say nothing."""
+    """A trailer of three words may only shrink the window, one of four sets it, shorter ones are
+    ignored."""
     r = Reader(t)
     top = r.settle()
     want(top <= 16, '%d packets before the first window was known' % top)
@@ -179,8 +178,8 @@ def test_C_028_trailers_by_their_length(t):
 
 @test(29)
 def test_C_029_clamps(t):
-    """Absurd trailers: a window of 0 is 1, of 2^32 - 1 at most 255, sizes stay within what is
-    usual."""
+    """Extreme trailers: a window of 0 counts as 1, one of 2^32 - 1 as at most 255, and packet sizes
+    stay within the usual range."""
     r = Reader(t, 600)
     r.settle()
     r.ack(r.top + 1, trailer=[0, 0, 0, 0])
@@ -203,8 +202,8 @@ def test_C_029_clamps(t):
 
 @test(30)
 def test_C_030_stale_ones(t):
-    """A lower firstPacket changes nothing; an older ACK of the same firstPacket takes nothing
-    back."""
+    """A lower firstPacket changes nothing. An older ACK of the same firstPacket retracts
+    nothing."""
     r = Reader(t)
     r.settle()
     top = r.top
@@ -212,7 +211,7 @@ def test_C_030_stale_ones(t):
     r.gather(top + 1)
     edge = r.settle()
     r.c.sock.drain()
-    # The window of this one would stop everything.
+    # Its window would stop all sending.
     r.ack(top, trailer=[1444, 1444, 1, 1])
     r.ack(edge + 1)
     r.gather(edge + 2)
@@ -227,7 +226,7 @@ def test_C_030_stale_ones(t):
 
 @test(30, harm=True)
 def test_C_030_for_what_was_never_sent(t):
-    """firstPacket beyond what was sent ends the call with -5."""
+    """firstPacket beyond the sent packets ends the call with -5."""
     r = Reader(t)
     r.settle()
     r.ack(r.top + 1000, serial=r.latest.serial)
@@ -263,7 +262,7 @@ def test_C_031_without_the_flag(t):
 
 @test(32)
 def test_C_032_serials(t):
-    """An ACK names the serial of the packet that it answers; 0 if a timer sent it."""
+    """An ACK names the serial of the packet that it answers, or 0 if a timer sent it."""
     c = t.conn()
     open_request(t, c)
     a = until_hard(c, 1, 2)
@@ -278,8 +277,8 @@ def test_C_032_serials(t):
 
 @test(33)
 def test_C_033_when_to_acknowledge(t):
-    """At once: REQUEST_ACK, a gap, a gap filled, a duplicate, window excess; a second packet;
-    one by time."""
+    """Sent at once: ACKs for REQUEST_ACK, a gap, a filled gap, a duplicate, window excess and a
+    second packet. A single packet is acknowledged by timer."""
     c = t.conn()
     open_request(t, c)
     until_hard(c, 1, 2)
@@ -303,7 +302,7 @@ def test_C_033_when_to_acknowledge(t):
 
 @test(33)
 def test_C_033_consumed_packets(t):
-    """While the application reads, a hard ACK comes after at most eight packets."""
+    """While the application reads, a hard ACK is sent after at most eight packets."""
     c = t.conn()
     open_request(t, c)
     for last in range(9, 66, 8):
@@ -316,7 +315,7 @@ def test_C_033_consumed_packets(t):
 
 @test(34)
 def test_C_034_one_ack_for_a_jumbogram(t):
-    """A jumbogram draws one ACK, with the serial of its last member (behind the first 128
+    """A jumbogram draws one ACK, with the serial of its last member (after the first 128
     packets)."""
     t.need_perf()
     c = t.conn()
@@ -345,7 +344,7 @@ def test_C_034_one_ack_for_a_jumbogram(t):
 
 @test(44)
 def test_C_044_padded_ones(t):
-    """A padded ACK of any size is taken; the answer has the usual size."""
+    """A padded ACK of any size is accepted. The answer has the usual size."""
     c = t.conn()
     open_request(t, c)
     until_hard(c, 1, 2)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Addresses: which connection a packet belongs to (2.3), validation before a call is served (6.7),
-and the address that answers leave from."""
+"""Addresses: matching packets to connections (2.3), validation before a call is served (6.7), and
+the source address of answers."""
 
 import struct
 
@@ -11,11 +11,11 @@ from harness import ABORT_WITH, COOKIE, COUNT, Server, ask, test, words
 from peer import equal
 from wire import ABORT, ACK, CLIENT, DATA, LAST, VERSION
 
-VALIDATES = 149     # the service of the endpoint under test that validates addresses first
+VALIDATES = 149     # a service of the endpoint under test that validates addresses first
 
 
 def counted(c, call=1):
-    """A call that is answered with the number of such calls so far."""
+    """A call whose reply is the number of such calls so far."""
     c.data(call, 1, ask(COUNT))
     p = c.next(DATA)
     equal(p.call, call, 'the call that is answered')
@@ -24,8 +24,8 @@ def counted(c, call=1):
 
 @test(None, ours=True)
 def test_rule_2_3_a_port_that_changes(t):
-    """A connection belongs to the port it came from. Its call is not served again from another
-    port; the next call is, and moves the connection there."""
+    """A connection belongs to its source port. Its call is not served again from another port. The
+    next call is, and moves the connection there."""
     server = t.own()
     first = t.conn(server)
     equal(counted(first), 1, 'calls served')
@@ -38,7 +38,7 @@ def test_rule_2_3_a_port_that_changes(t):
 
 @test(None, ours=True)
 def test_rule_2_3_epochs_of_the_old_form(t):
-    """With an epoch whose bit 31 is 0 the address is a part of the connection's name: the same
+    """If bit 31 of the epoch is 0, the address is part of the connection's identity: the same
     numbers from another port are another connection."""
     server = t.own()
     for number in (1, 2):
@@ -50,8 +50,8 @@ def test_rule_2_3_epochs_of_the_old_form(t):
 
 @test(None, 'client', ours=True)
 def test_rule_2_3_a_server_of_several_addresses(t):
-    """A reply counts from any address of the port that was asked, and from no other port. What the
-    client sends goes to the address that it was given."""
+    """A reply is accepted from any address with the server's port, and from no other port. The
+    client continues to send to the address that it was given."""
     listener = t.listen()
     other = t.socket(bind='127.0.0.3', port=listener.sock.port)
     client = t.client(listener)
@@ -66,8 +66,8 @@ def test_rule_2_3_a_server_of_several_addresses(t):
 
 @test(None, ours=True)
 def test_rule_answers_leave_from_the_address_asked(t):
-    """At a server of several addresses: replies, ACKs, ABORTs with a connection and without, and
-    VERSION."""
+    """A server with several addresses answers from the one that was asked: replies, ACKs, ABORTs
+    with and without a connection, and VERSION."""
     server = t.server(listeners=2, address='0.0.0.0')
     sock, ends = t.socket(), []
     for host in ('127.0.0.2', '127.0.0.1', '127.1.2.3'):
@@ -89,8 +89,8 @@ def test_rule_answers_leave_from_the_address_asked(t):
 
 @test(None, ours=True)
 def test_rule_6_7_validate_first(t):
-    """A service that asks for it serves no call before the address is validated: by the serial of
-    its PING, not by a duplicate nor by another serial. Then the address is known for a while."""
+    """A service with validation serves no call before the address is validated: by the serial of
+    its PING, not by a duplicate or another serial. The address then stays validated for a while."""
     server = t.own()
     c = t.conn(server, service=VALIDATES)
     c.data(1, 1, ask(COUNT))

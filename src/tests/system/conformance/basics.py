@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Headers and what is dropped: C-001 to C-012, a server under test."""
+"""Headers and dropped packets: C-001 to C-012, with a server under test."""
 
 import struct
 
@@ -8,7 +8,7 @@ from harness import ask_receive, test
 from peer import End, equal, want
 from wire import ABORT, ACK, CLIENT, DATA, LAST
 
-# Types and bodies that are no request, for a packet about nothing that the server knows.
+# Types and bodies other than requests, for a packet without a connection.
 STRAY = [(wire.ACK, wire.Ack().encode()), (wire.ACK, wire.Ack(reason=wire.PING).encode()),
          (wire.BUSY, b''), (wire.ABORT, struct.pack('>i', -1)), (wire.ACKALL, b''),
          (wire.CHALLENGE, bytes(16)), (wire.RESPONSE, bytes(60)), (wire.PARAMS, b''), (10, b''),
@@ -17,7 +17,7 @@ STRAY = [(wire.ACK, wire.Ack().encode()), (wire.ACK, wire.Ack(reason=wire.PING).
 
 @test(1)
 def test_C_001_short_datagrams(t):
-    """A datagram shorter than a header draws nothing and harms nothing."""
+    """A datagram shorter than a header draws no answer and does no harm."""
     c = t.conn()
     t.served(c)
     c.sock.drain()
@@ -28,7 +28,7 @@ def test_C_001_short_datagrams(t):
 
 @test(2)
 def test_C_002_byte_order_and_unknown_flags(t):
-    """Fields are big-endian both ways; flags that nobody knows are ignored and never sent."""
+    """Fields are big-endian both ways. Unknown flags are ignored and never sent."""
     t.need_perf()
     c = t.conn(epoch=0x81020304, cid=0x05060708 + End.random.getrandbits(20) * 256)
     c.data(0x01020304, 1, t.request(), LAST | 0xd0, channel=1, serial=0x0a0b0c0d)
@@ -43,7 +43,7 @@ def test_C_002_byte_order_and_unknown_flags(t):
 
 @test(3)
 def test_C_003_spare_is_ignored(t):
-    """`spare` has no meaning in ACK and ABORT, nor in DATA without a class."""
+    """`spare` is ignored in ACK and ABORT, and in DATA without a class."""
     t.need_perf()
     c = t.conn()
     t.served(c, spare=0xbeef)
@@ -56,7 +56,7 @@ def test_C_003_spare_is_ignored(t):
 
 @test(4)
 def test_C_004_who_began_it(t):
-    """No packet of the server's end has CLIENT_INITIATED; one of ours without it begins nothing."""
+    """The server never sends CLIENT_INITIATED. A client's packet without it begins no call."""
     c = t.conn()
     p = c.packet(DATA, 1, 1, t.request(), LAST)
     p.flags &= ~CLIENT
@@ -73,8 +73,8 @@ def test_C_004_who_began_it(t):
 
 @test(5, slow=2)
 def test_C_005_serials(t):
-    """Serials of the server: 1, 2, 3 ... over all packets and channels, a new one when one is
-    repeated. A PING that asks for a proof of the address has one that cannot be guessed."""
+    """The server's serials count 1, 2, 3 ... over all packets and channels, retransmissions
+    included. A PING that validates the address has an unpredictable serial."""
     t.need_perf()
     c = t.proven()
     for channel in range(1, 4):
@@ -100,7 +100,7 @@ def test_C_005_serials(t):
 
 @test(6, harm=True)
 def test_C_006_sequence_numbers(t):
-    """seq counts from 1 without a gap; DATA with seq 0 begins nothing and never counts."""
+    """seq counts from 1 without gaps. DATA with seq 0 begins no call and is ignored."""
     t.need_perf()
     c = t.conn()
     c.data(1, 0, t.request())
@@ -119,8 +119,8 @@ def test_C_006_sequence_numbers(t):
 
 @test(8)
 def test_C_008_unknown_service(t):
-    """DATA for a service or class that is not there draws one ABORT -2 that echoes it, other
-    types nothing."""
+    """DATA for an unknown service or class draws one ABORT -2 that echoes it. Other types draw no
+    answer."""
     for service, security in ((4242, 0), (t.service, 9)):
         c = t.conn(service=service, security=security)
         for kind, body in STRAY:
@@ -132,7 +132,7 @@ def test_C_008_unknown_service(t):
                 c.send(kind, kind % 2, 0, t.request())
         if t.ours:
             p = c.packet(DATA, 1, 1, t.request(), LAST)
-            p.flags &= ~CLIENT      # to the client's end of such a connection
+            p.flags &= ~CLIENT      # to the client of such a connection
             c.sock.send(p.encode(), c.to)
         c.data(7, 1, b'abcd', channel=2, status=5, spare=99)
         p = c.next()
@@ -155,7 +155,7 @@ def test_C_008_position_of_the_service_id(t):
 
 @test(8, harm=True)
 def test_C_008_rate_of_refusals(t):
-    """Refusals are limited in number per second."""
+    """Refusals are rate-limited."""
     import time
     t.need_ours('only ours can be given a small limit')
     s = t.server(listeners=1, abort_rate=5)
@@ -172,8 +172,8 @@ def test_C_008_rate_of_refusals(t):
 
 @test(10)
 def test_C_010_never_an_abort_for_these(t):
-    """ABORT, BUSY, DEBUG, VERSION, CHALLENGE and RESPONSE never draw an ABORT, nor what is of
-    no call."""
+    """ABORT, BUSY, DEBUG, VERSION, CHALLENGE and RESPONSE never draw an ABORT, nor do packets
+    without a call."""
     c = t.conn()
     t.served(c)
     stranger = t.conn(sock=c.sock)
@@ -191,7 +191,7 @@ def test_C_010_never_an_abort_for_these(t):
 
 @test(11)
 def test_C_011_unknown_types(t):
-    """Types 9 to 12, 0 and those from 14 on, with a live call or none: dropped, nothing ends."""
+    """Types 0, 9 to 12 and above 13 are dropped, with or without a live call, and end nothing."""
     c = t.conn()
     for kind in (wire.PARAMS, 10, 11, 12, 0, 14, 15, 200, 255):
         c.send(kind, 0, 0, b'')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Calls, their numbers and their ends: C-013 to C-025 and C-036, a server under test."""
+"""Calls, their numbers and their ends: C-013 to C-025 and C-036, with a server under test."""
 
 import struct
 
@@ -15,12 +15,12 @@ def work_begins(t, c, call=1):
     announce."""
     t.need_perf()
     c.data(call, 1, ask_send(8), 0)
-    # A hard acknowledgement: the handler has read.
+    # A hard acknowledgement: the handler has read the data.
     c.next(ACK, call, match=lambda p: p.ack.first == 2)
 
 
 def repeated(c, call, seq=1, channel=None, count=2):
-    """Waits until so many copies of a DATA packet came."""
+    """Waits for `n` copies of a DATA packet."""
     for _ in range(count):
         c.next(DATA, call, seq=seq, channel=channel)
 
@@ -40,8 +40,8 @@ def test_C_013_lower_call_numbers(t):
 
 @test(13, harm=True)
 def test_C_013_busy_while_a_handler_works(t):
-    """DATA of a higher call while a handler works on the old one: BUSY for the new, the old is
-    given up."""
+    """DATA of a higher call while a handler runs: BUSY for the new call, and the old one is
+    aborted."""
     c = t.conn()
     work_begins(t, c)
     c.data(2, 1, t.request())
@@ -68,7 +68,7 @@ def test_C_013_a_jump_acknowledges(t):
 
 @test(13, harm=True)
 def test_C_013_other_types_begin_nothing(t):
-    """A packet of a higher call that is not DATA is dropped; the call in progress goes on."""
+    """A packet of a higher call other than DATA is dropped. The current call continues."""
     c = t.conn()
     work_begins(t, c)
     c.ping(2)
@@ -83,7 +83,7 @@ def test_C_013_other_types_begin_nothing(t):
 
 @test(14, slow=5)
 def test_C_014_the_next_call_acknowledges(t):
-    """DATA of the next call acknowledges the old reply: only a reply without that is sent again."""
+    """DATA of the next call acknowledges the old reply. Otherwise the reply is retransmitted."""
     t.need_perf()
     control, c = t.proven(), t.conn()
     t.served(control, 2)
@@ -102,7 +102,7 @@ def test_C_015_busy_is_a_header(t):
     t.need_perf()
     c.data(7, 1, ask_send(8), 0, channel=3)
     c.next(ACK, 7, match=lambda p: p.ack.first == 2)
-    refused = 9 if t.ours else 8    # OpenAFS's library says 8 for any higher number
+    refused = 9 if t.ours else 8    # OpenAFS's library sends 8 for any higher number
     c.data(refused, 1, t.request(), channel=3)
     p = c.next(BUSY)
     equal((p.size, p.call, p.channel, p.seq, p.flags), (28, refused, 3, 0, 0), 'BUSY')
@@ -124,7 +124,7 @@ def test_C_017_codes(t):
 
 @test(17)
 def test_C_017_codes_received(t):
-    """ABORT of 0 to 3 bytes is ignored, one with more than four counts by the first four."""
+    """An ABORT of 0 to 3 bytes is ignored. In a longer one the first four count."""
     c = t.conn()
     t.need_perf()
     c.data(1, 1, ask_send(8), 0)
@@ -140,8 +140,8 @@ def test_C_017_codes_received(t):
 
 @test(18)
 def test_C_018_connection_abort(t):
-    """ABORT with call number 0 ends all calls; later packets draw the same code for the
-    connection."""
+    """ABORT with call number 0 ends all calls. Later packets of the connection draw the same
+    code."""
     c = t.conn()
     t.need_perf()
     c.data(1, 1, ask_send(8), 0)
@@ -164,7 +164,7 @@ def test_C_018_connection_abort(t):
 
 @test(19)
 def test_C_019_failures(t):
-    """A result that is not 0 is an ABORT with that code, and no DATA."""
+    """A result other than 0 is sent as an ABORT with that code, without DATA."""
     c = t.conn()
     t.need_perf()
     c.data(1, 1, ask(77, 5))
@@ -178,7 +178,7 @@ def test_C_019_failures(t):
 
 @test(20)
 def test_C_020_success(t):
-    """A result of 0 is at least one DATA packet, and the last has LAST_PACKET."""
+    """A result of 0 sends at least one DATA packet, and the last one has LAST_PACKET."""
     c = t.conn()
     if t.ours:
         c.data(1, 1, ask(NOTHING))
@@ -192,7 +192,7 @@ def test_C_020_success(t):
 
 @test(22)
 def test_C_022_duplicates(t):
-    """A repeated request is answered by ACK DUPLICATE behind it and not served again."""
+    """A repeated request draws an ACK DUPLICATE beyond it, and is not served again."""
     t.need_perf()
     c = t.conn()
     if t.ours:
@@ -212,7 +212,7 @@ def test_C_022_duplicates(t):
 
 @test(23)
 def test_C_023_ping_for_a_finished_call(t):
-    """A PING for a call that is over and acknowledged draws a PING_RESPONSE."""
+    """A PING for a finished and acknowledged call draws a PING_RESPONSE."""
     t.need_perf()
     c = t.conn()
     p = t.served(c)
@@ -224,7 +224,8 @@ def test_C_023_ping_for_a_finished_call(t):
 
 @test(25)
 def test_C_025_beyond_the_last(t):
-    """DATA behind LAST_PACKET ends the call with -5 or is dropped; its bytes reach nobody."""
+    """DATA beyond LAST_PACKET ends the call with -5 or is dropped. Its bytes are never
+    delivered."""
     t.need_ours('needs a service that returns what it got')
     c = t.conn()
     c.data(1, 2, b'tail')
@@ -246,7 +247,7 @@ def test_C_025_beyond_the_last(t):
 
 @test(25)
 def test_C_025_an_end_without_its_flag(t):
-    """A copy of the last packet without LAST_PACKET moves the end nowhere."""
+    """A copy of the last packet without LAST_PACKET does not move the end."""
     t.need_perf()
     c = t.conn()
     c.data(1, 2, wire.pattern(0, 8))
@@ -259,7 +260,8 @@ def test_C_025_an_end_without_its_flag(t):
 
 @test(36, slow=5)
 def test_C_036_how_a_reply_ends(t):
-    """A soft ACK of all, ACKALL, or a hard ACK: the reply is not sent again; without them it is."""
+    """After a soft ACK of all packets, ACKALL or a hard ACK the reply is not retransmitted.
+    Otherwise it is."""
     t.need_perf()
     control, soft, hard, all_of_it = [t.proven()] + [t.conn() for _ in range(3)]
     for c in (soft, hard, all_of_it):
@@ -276,7 +278,7 @@ def test_C_036_how_a_reply_ends(t):
 
 @test(36)
 def test_C_036_soft_for_a_part_is_not_enough(t):
-    """A soft ACK of a part of the reply leaves the rest outstanding: it is sent again."""
+    """After a soft ACK of part of the reply the rest is retransmitted."""
     t.need_perf()
     c = t.proven()
     c.data(2, 1, ask_receive(4000))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A client under test, at a scripted server: what it sends, and what may be done to it."""
+"""A client under test, with a scripted server: its packets, and its handling of the server's."""
 
 import struct
 
@@ -13,11 +13,11 @@ from wire import ABORT, ACK, BUSY, CHALLENGE, CLIENT, DATA, LAST, REQUEST, RESPO
 def ends_well(client, call, size=8):
     code, got = client.result(call)
     equal(code, 0, 'the code of the call')
-    want(got in (size, size - 4), '%d bytes received' % got)    # with the cookie or without
+    want(got in (size, size - 4), '%d bytes received' % got)    # with or without the cookie
 
 
 def began(t, **options):
-    """A small call whose request has come, and nothing was answered."""
+    """A small call whose request was received and not answered."""
     listener = t.listen()
     client = t.client(listener, **options)
     call = client.rpc()
@@ -37,7 +37,7 @@ def test_C_001_short_datagrams_to_a_client(t):
 
 @test(2, 'client')
 def test_C_002_headers_of_a_client(t):
-    """A client's packets have known flags only; it ignores flags that nobody knows."""
+    """A client sends known flags only, and ignores unknown ones."""
     _, client, call, end, first = began(t)
     equal((first.service, first.security, first.call, first.status), (147, 0, 1, 0), 'the header')
     end.data(1, 1, wire.pattern(0, 4) + COOKIE, LAST | 0xd0)
@@ -49,7 +49,7 @@ def test_C_002_headers_of_a_client(t):
 
 @test(3, 'client')
 def test_C_003_spare_at_a_client(t):
-    """`spare` of what comes from the server has no meaning without a class."""
+    """`spare` of the server's packets is ignored without a class."""
     _, client, call, end, first = began(t)
     end.ack(1, 2, header={'spare': 0xdead})
     end.data(1, 1, wire.pattern(0, 4) + COOKIE, LAST, spare=0xbeef)
@@ -58,7 +58,7 @@ def test_C_003_spare_at_a_client(t):
 
 @test(4, 'client')
 def test_C_004_client_initiated(t):
-    """Every packet of the client's end has CLIENT_INITIATED; a reply that has it reaches nobody."""
+    """Every client packet has CLIENT_INITIATED. A reply with it is dropped."""
     _, client, call, end, first = began(t)
     p = end.packet(DATA, 1, 1, b'wrong wrong', LAST)
     p.flags |= CLIENT
@@ -72,7 +72,7 @@ def test_C_004_client_initiated(t):
 
 @test(5, 'client')
 def test_C_005_serials_of_a_client(t):
-    """Serials of a client: 1, 2, 3 ... over all it sends on the connection."""
+    """A client's serials count 1, 2, 3 ... over all packets of the connection."""
     listener = t.listen()
     client = t.client(listener)
     call = client.send(20000)
@@ -108,8 +108,7 @@ def test_C_006_sequence_numbers_of_a_client(t):
 
 @test(7, 'client')
 def test_C_007_epoch_and_cid(t):
-    """The epoch has bit 31 and differs from process to process; a cid does not tell the next
-    one."""
+    """The epoch has bit 31 and differs between processes. A cid does not reveal the next one."""
     listener = t.listen()
     seen = []
     for _ in range(3):
@@ -134,7 +133,7 @@ def test_C_007_epoch_and_cid(t):
 
 @test(7, 'client')
 def test_C_007_cids_of_one_process(t):
-    """Connections of one process have cids that cannot be guessed from each other."""
+    """The cids of one process's connections cannot be predicted from each other."""
     listener = t.listen()
     client = t.client(listener)
     cids = []
@@ -160,7 +159,8 @@ def test_C_007_cids_of_one_process(t):
 
 @test(9, 'client')
 def test_C_009_refused_without_state(t):
-    """A stateless ABORT is taken with serviceId 0, displaced into `spare`, or without the class."""
+    """A stateless ABORT is accepted with serviceId 0, displaced into `spare`, or without the
+    class."""
     for service, spare in ((0, 147), (0, 0), (147, 0)):
         _, client, call, end, first = began(t)
         end.abort(-2, 1, serial=None, service=service, spare=spare)
@@ -169,7 +169,7 @@ def test_C_009_refused_without_state(t):
 
 @test(10, 'client')
 def test_C_010_a_client_aborts_nothing_unknown(t):
-    """What belongs to no connection or call of a client draws nothing from it."""
+    """Packets without a connection or call of a client draw no answer."""
     listener, client, call, end, first = began(t)
     stranger = End(listener.sock, end.to, 147, False)
     for kind, body in STRAY + [(DATA, b'data')]:
@@ -186,7 +186,7 @@ def test_C_010_a_client_aborts_nothing_unknown(t):
 
 @test(11, 'client')
 def test_C_011_unknown_types_at_a_client(t):
-    """Types that nobody knows, for the live call or for none, end nothing."""
+    """Unknown types end nothing, for the live call or none."""
     _, client, call, end, first = began(t)
     for kind in (wire.PARAMS, 10, 11, 12, 0, 14, 255):
         end.send(kind, 1, 0, b'what?')
@@ -198,7 +198,7 @@ def test_C_011_unknown_types_at_a_client(t):
 
 @test(12, 'client')
 def test_C_012_another_class_at_a_client(t):
-    """A reply under another security index is dropped, the right one counts."""
+    """A reply under another security index is dropped, the correct one is accepted."""
     _, client, call, end, first = began(t)
     end.data(1, 1, b'forged' + bytes(6), security=2)
     end.abort(-5, 1, security=2)
@@ -208,7 +208,7 @@ def test_C_012_another_class_at_a_client(t):
 
 @test(13, 'client')
 def test_C_013_other_calls_at_a_client(t):
-    """A client ignores packets of calls before and behind its own."""
+    """A client ignores packets of earlier and later calls."""
     listener = t.listen()
     client = t.client(listener)
     if t.ours:
@@ -231,7 +231,7 @@ def test_C_013_other_calls_at_a_client(t):
 
 @test(16, 'client', slow=8)
 def test_C_016_busy(t):
-    """After BUSY the client sends packet 1 again until it is served."""
+    """After BUSY the client retransmits packet 1 until it is served."""
     _, client, call, end, first = began(t)
     for _ in range(3 if t.ours else 1):
         end.send(BUSY, 1)
@@ -243,7 +243,7 @@ def test_C_016_busy(t):
 
 @test(17, 'client')
 def test_C_017_abort_codes_at_a_client(t):
-    """The code of an ABORT is the call's; bytes behind it do not count."""
+    """The code of an ABORT is the call's result. Bytes after it are ignored."""
     for code, behind in ((4711, b''), (-1, b'more'), (-(1 << 31), b'')):
         _, client, call, end, first = began(t)
         end.send(ABORT, 1, 0, struct.pack('>i', code) + behind)
@@ -270,7 +270,7 @@ def test_C_017_abort_0_at_a_client(t):
 
 @test(18, 'client')
 def test_C_018_connection_abort_at_a_client(t):
-    """ABORT with call number 0 ends the calls of a connection and the connection."""
+    """ABORT with call number 0 ends a connection and its calls."""
     t.need_ours('needs several calls at a time by one client')
     listener = t.listen()
     client = t.client(listener)
@@ -287,7 +287,7 @@ def test_C_018_connection_abort_at_a_client(t):
 
 @test(21, 'client')
 def test_C_021_the_reply_is_acknowledged(t):
-    """A client says that it has the reply: by an ACK behind it, or by its next call."""
+    """A client acknowledges the reply: by a hard ACK, or by its next call."""
     _, client, call, end, first = began(t)
     reply(end, first)
     ends_well(client, call)
@@ -312,8 +312,8 @@ def test_C_021_a_long_reply(t):
 
 @test(23, 'client')
 def test_C_023_a_reply_again(t):
-    """A reply that comes again after the call is over is acknowledged again, or ignored; never
-    an error."""
+    """A retransmitted reply after the end of the call is acknowledged again or ignored, but is
+    never an error."""
     _, client, call, end, first = began(t)
     reply(end, first)
     ends_well(client, call)
@@ -330,7 +330,8 @@ def test_C_023_a_reply_again(t):
 
 @test(24, 'client')
 def test_C_024_a_reply_acknowledges(t):
-    """The reply acknowledges the request: no ACK is needed, nothing is sent again."""
+    """The reply acknowledges the request: no ACK is needed, and the request is not
+    retransmitted."""
     _, client, call, end, first = began(t)
     reply(end, first)
     ends_well(client, call)
@@ -340,7 +341,7 @@ def test_C_024_a_reply_acknowledges(t):
 
 @test(24, 'client', slow=3)
 def test_C_024_an_early_reply(t):
-    """A reply that comes before the request has ended ends the request: no hang, no crash."""
+    """A reply before the end of the request ends the request, without a hang or a crash."""
     listener = t.listen()
     client = t.client(listener)
     call = client.send(1 << 20)
@@ -352,7 +353,7 @@ def test_C_024_an_early_reply(t):
 
 @test(25, 'client')
 def test_C_025_beyond_the_last_at_a_client(t):
-    """Reply DATA behind LAST_PACKET ends the call with -5 or is dropped, never delivered."""
+    """Reply DATA beyond LAST_PACKET ends the call with -5 or is dropped, and is never delivered."""
     t.need_ours('needs a count of what was delivered')
     _, client, call, end, first = began(t)
     end.data(1, 3, b'never', 0)
@@ -376,7 +377,7 @@ def test_C_030_never_sent_by_a_client(t):
 
 @test(31, 'client')
 def test_C_031_questions_to_a_client(t):
-    """A client that waits answers PINGs, once each, without REQUEST_ACK."""
+    """A waiting client answers each PING once, without REQUEST_ACK."""
     _, client, call, end, first = began(t)
     serials = []
     for reason in (wire.PING, wire.DELAY, wire.IDLE):
@@ -414,7 +415,7 @@ def test_C_033_acknowledging_a_reply(t):
 
 @test(37, 'client')
 def test_C_037_the_window_of_a_server(t):
-    """A client keeps to the server's window."""
+    """A client respects the server's window."""
     listener = t.listen()
     client = t.client(listener)
     call = client.send(60000)
@@ -446,7 +447,7 @@ def test_C_037_the_window_of_a_server(t):
 
 @test(38, 'client', slow=8)
 def test_C_038_a_client_backs_off(t):
-    """An unanswered request is sent again, each time later; it keeps its bytes (C-040)."""
+    """An unanswered request is retransmitted at growing intervals, with the same bytes (C-040)."""
     _, client, call, end, first = began(t)
     copies = [first] + [end.next(DATA, 1) for _ in range(2)]
     equal([(p.seq, p.cid, p.spare, p.body) for p in copies],
@@ -459,7 +460,7 @@ def test_C_038_a_client_backs_off(t):
 
 @test(42, 'client')
 def test_C_042_jumbograms_of_a_server(t):
-    """A client takes jumbograms, whatever it advertised."""
+    """A client accepts jumbograms, whatever it advertised."""
     listener = t.listen()
     client = t.client(listener)
     size = 3 * wire.MEMBER
@@ -478,7 +479,7 @@ def test_C_042_jumbograms_of_a_server(t):
 
 @test(45, 'client', slow=16)
 def test_C_045_a_dead_server(t):
-    """A client whose server is silent repeats, asks by PING, and gives up with -1."""
+    """A client of a silent server retransmits, sends PINGs, and fails with -1."""
     _, client, call, end, first = began(t, **({'dead_ms': 1500} if t.ours else {}))
     end.next(ACK, 1, wire.PING)
     code, _ = client.result(call)
@@ -487,7 +488,7 @@ def test_C_045_a_dead_server(t):
 
 @test(45, 'client', slow=16)
 def test_C_045_a_slow_server(t):
-    """A server that answers PINGs only is not dead, however long it takes."""
+    """A server that only answers PINGs counts as alive, without a time limit."""
     _, client, call, end, first = began(t, **({'dead_ms': 4000} if t.ours else {}))
     end.ack(1, 2)
     for _ in range(8 if t.ours else 3):
@@ -499,7 +500,8 @@ def test_C_045_a_slow_server(t):
 
 @test(46, 'client', slow=6)
 def test_C_046_an_idle_call(t):
-    """With an idle limit, a server that lives but sends no data: -3, and the server is told."""
+    """With an idle limit, a server that is alive but sends no data: -3, and the server gets an
+    ABORT."""
     _, client, call, end, first = began(t, dead_ms=3000, idle_ms=3000)
     end.ack(1, 2)
     until = None
@@ -514,7 +516,7 @@ def test_C_046_an_idle_call(t):
 
 @test(46, 'client', slow=6)
 def test_C_046_the_whole_time(t):
-    """With a limit for the whole call: -3, though data moves."""
+    """With a limit for the whole call: -3, although data moves."""
     listener = t.listen()
     client = t.client(listener, dead_ms=3000, idle_ms=3000, hard_ms=3500)
     call = client.rpc(4, 100000)
@@ -530,7 +532,7 @@ def test_C_046_the_whole_time(t):
 
 @test(47, 'client', slow=9)
 def test_C_047_a_wall_clock_that_jumps(t):
-    """A wall clock that is an hour off at each look changes no timer: PINGs, replies, the dead
+    """A wall clock that jumps by an hour at each reading affects no timer: PINGs, replies, the dead
     time."""
     _, client, call, end, first = began(t, dead_ms=4000, idle_ms=30000, hard_ms=60000, clock='jumps')
     end.ack(1, 2)
@@ -546,7 +548,7 @@ def test_C_047_a_wall_clock_that_jumps(t):
 
 @test(50, 'client')
 def test_C_050_challenge_without_a_class(t):
-    """A client without a class answers no CHALLENGE."""
+    """A client without a class does not answer a CHALLENGE."""
     _, client, call, end, first = began(t)
     end.send(CHALLENGE, 0, 0, bytes(16))
     end.send(CHALLENGE, 0, 0, bytes(16), security=2)
@@ -570,7 +572,7 @@ def test_C_050_challenge_without_a_call(t):
     ends_well(client, call)
     end.next(ACK, 1)
     end.send(CHALLENGE, 0, 0, b'another 16 bytes')
-    # A fence: what is answered although the call is over.
+    # A fence: a packet that is answered although the call has ended.
     end.data(1, 1, wire.pattern(0, 4) + COOKIE + b'seal', LAST, spare=0x5ea1)
     end.next(ACK, 1)
     call = client.rpc()
@@ -582,7 +584,7 @@ def test_C_050_challenge_without_a_call(t):
 
 @test(57, 'client')
 def test_C_057_forged_replies(t):
-    """Reply DATA that fails its check is not acknowledged, not delivered, and ends nothing."""
+    """Reply DATA that fails verification is not acknowledged, not delivered, and ends nothing."""
     listener = t.listen()
     client = t.client(listener, **{'class': 1})
     call = client.rpc()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The endpoint under test: a server or a client on librxwire that does what lines on its standard
- * input say, so that a scripted peer on the other end of a socket decides what happens when.
+ * The endpoint under test: a server or a client on librxwire that executes commands from its
+ * standard input, so that a scripted peer controls the order of events.
  *
  *   endpoint server [NAME=VALUE...]            prints "port N"
  *   endpoint client PORT [NAME=VALUE...]
@@ -9,10 +9,10 @@
  * NAME is a tunable of rxwire.conf(5), or one of these:
  *   address, service, class, clock, delay
  *   rxgk: the key of a service with that class, in hex (32 bytes; number 5, enctype 18); for
- *     clients level and enctype of their token
- *   rxkad: the same (number 3); level, of a client or the least of a server
- * A server knows the lines "go" (all handlers that wait go on) and "memory"; a client those of
- * client_line(). Both end with their input.
+ *     clients also level and enctype of their token
+ *   rxkad: the same (number 3); level, of a client or the minimum of a server
+ * A server accepts the commands "go" (releases all waiting handlers) and "memory", a client those
+ * of client_line(). Both exit at the end of their input.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@
 #define NAME_TO_ID    504
 #define NAME_BYTES    264u /* opcode, count and one name of 64 words */
 
-/* Commands of the service; 0, 1 and 3 are rxperf's. */
+/* Commands of the service; 0, 1 and 3 are those of rxperf. */
 enum command {
 	SEND = 0,
 	RECEIVE = 1,
@@ -50,14 +50,14 @@ enum command {
 	ABORT_WITH = 100,   /* code */
 	ABORT_BEHIND = 101, /* code, bytes: output, then the code */
 	WAIT = 102,	    /* bytes: waits for "go", then as SEND */
-	COUNT = 103,	    /* answers with how often it was asked */
+	COUNT = 103,	    /* replies with the number of such calls */
 	NOTHING = 104,	    /* an empty reply */
-	ECHO = 105	    /* what follows comes back when the request has ended */
+	ECHO = 105	    /* the following data is sent back when the request has ended */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static unsigned gone;	 /* how often "go" was said; under `lock` */
+static unsigned gone;	 /* number of "go" commands; under `lock` */
 static uint32_t counted; /* under `lock` */
 
 static rxw_engine *engine;
@@ -67,7 +67,7 @@ static rxw_connection *connection;
 static struct sockaddr_in peer = {.sin_family = AF_INET};
 static uint16_t service_id = 147;
 static struct in_addr own_address; /* of a server */
-static unsigned delay_ms; /* that a handler works before it replies; written before the threads */
+static unsigned delay_ms; /* delay of a reply; written before the threads start */
 
 static void die(const char *what, int rc)
 {
@@ -89,7 +89,7 @@ static void say(const char *format, ...)
 	va_end(list);
 }
 
-/* --- a wall clock that nobody can rely on: each look at it is an hour off, to and fro --- */
+/* --- an unreliable wall clock: each reading is off by an hour, forwards or backwards --- */
 
 static bool clock_jumps;
 
@@ -105,7 +105,7 @@ int clock_gettime(clockid_t id, struct timespec *t)
 
 /* --- streams --- */
 
-/* Byte `at` of every stream of bytes without a meaning. */
+/* Byte `at` of the pattern. */
 static uint8_t pattern(size_t at)
 {
 	return (uint8_t)(at * 167 + (at >> 8) * 13);
@@ -130,7 +130,7 @@ static int write_word(rxw_call *call, uint32_t word)
 	return rxw_call_write(call, bytes, 4) == 4 ? 0 : -1;
 }
 
-/* Reads `length` bytes, or to the end for SIZE_MAX; counts those that are not the pattern's. */
+/* Reads `length` bytes, or to the end for SIZE_MAX. Counts those that differ from the pattern. */
 static size_t take(rxw_call *call, size_t length, size_t *bad)
 {
 	uint8_t bytes[8192];
@@ -258,7 +258,7 @@ static int32_t work(rxw_call *call, void *context)
 	}
 }
 
-/* The one operation of the recorded scenarios: it finds everybody, under the number 1. */
+/* The one operation of the recorded scenarios. It maps every name to the id 1. */
 static int32_t name_to_id(rxw_call *call, void *context)
 {
 	uint32_t word;
@@ -274,7 +274,7 @@ static int32_t name_to_id(rxw_call *call, void *context)
 	return write_word(call, 1) ? -452 : write_word(call, 1);
 }
 
-/* --- rxgk, with the key that the scripted peer has as well --- */
+/* --- rxgk, with a key shared with the scripted peer --- */
 
 static rxw_keys *rxgk_keys;
 static struct rxw_rxgk_print_options rxgk_token = {.size = sizeof(rxgk_token),
@@ -447,7 +447,7 @@ static void write_command(rxw_call *call, uint32_t command, uint32_t a, uint32_t
 		write_word(call, words[i]);
 }
 
-/* One call by its own thread; prints NAME CODE BYTES BAD, and CODE is that of the end. */
+/* One call on its own thread. Prints NAME CODE BYTES BAD; CODE is that of the end. */
 static void *run_script(void *arg)
 {
 	struct script *s = arg;
@@ -501,7 +501,7 @@ static void connect_again(rxw_security *security)
 /*
  * "call NAME OP...": a call; OP is rpc:REQUEST:REPLY (the request of such a command),
  * command:N:ARG, write:BYTES, flush, sent, read:BYTES, rest, wait (for "go"), end:-CODE.
- * "connect": another connection, for the calls that follow. "go".
+ * "connect": another connection, for later calls. "go": releases "wait".
  */
 static void client_line(char *line, rxw_security *security)
 {
@@ -613,7 +613,7 @@ int main(int argc, char **argv)
 						: security);
 	else
 		be_server();
-	/* Calls may be in the middle: the peer that told us so has gone. */
+	/* Calls may be active: the peer that sent the command has gone. */
 	fflush(stdout);
 	_exit(0);
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Timers, classes, DEBUG, the RPC layer, strangers and noise: C-045 to C-064, a server under
-test."""
+"""Timers, classes, DEBUG, the RPC layer, unvalidated peers and random input: C-045 to C-064, with a
+server under test."""
 
 import os
 import random
@@ -18,8 +18,8 @@ SEALED = 0x5ea1     # `spare` of the class of the endpoint under test, index 252
 
 
 def insist(t, c):
-    """A call is served at last. Its request may be dropped, with no answer, while a flood takes
-    each place that becomes free: as clients do, it is sent again."""
+    """A call is finally served. Its request may be dropped without an answer while a flood takes
+    each free slot, so it is retransmitted as by a client."""
     until = time.monotonic() + LIMIT
     p = None
     while p is None:
@@ -33,8 +33,7 @@ def insist(t, c):
 
 
 def ask_debug(sock, address, kind, index=0, flags=CLIENT | wire.LAST, limit=3.0):
-    """The reply to one DEBUG request; asks again where it may have been dropped. None: no
-    answer."""
+    """The reply to one DEBUG request, repeated in case it was dropped. None: no answer."""
     for number in range(1, 4):
         p = wire.Packet(999, 0, random.getrandbits(31), 0, 0, DEBUG, flags,
                         body=struct.pack('>ii', kind, index))
@@ -47,7 +46,7 @@ def ask_debug(sock, address, kind, index=0, flags=CLIENT | wire.LAST, limit=3.0)
 
 
 def call_state(sock, address, cid, channel=0):
-    """What DEBUG says of a call: its state (2.6), or None if there is no such connection."""
+    """The state of a call according to DEBUG (2.6), or None if there is no such connection."""
     for i in range(1000):
         _, p = ask_debug(sock, address, 3, i)
         if p is None:
@@ -66,7 +65,7 @@ def sealed(c, call, seq, body, flags=LAST, **fields):
 
 
 def classed(t, server=None):
-    """A connection to the service that challenges."""
+    """A connection to the service with CHALLENGEs."""
     t.need_ours('needs a service with the class of our tests')
     return t.conn(server, service=148, security=252)
 
@@ -82,8 +81,8 @@ def authenticated(t, server=None):
 
 @test(45, slow=25)
 def test_C_045_a_silent_client(t):
-    """A client that is silent in mid-request is asked by PING; its call ends when the dead
-    time is over."""
+    """A client that falls silent in mid-request is sent PINGs. Its call ends after the dead
+    time."""
     t.need_perf()
     server = t.own(dead_ms=4000, listeners=1)
     c = t.proven(server)
@@ -115,11 +114,11 @@ def test_C_046_an_idle_request(t):
 
 @test(48, slow=3)
 def test_C_048_challenges(t):
-    """A CHALLENGE comes where a class asks and DATA waits, twice again later with the same
+    """A CHALLENGE is sent if a class needs one and DATA waits, and twice more with the same
     nonce."""
     c = classed(t)
     began = time.time()
-    sealed(c, 1, 1, ask_rpc(400, 4))    # three times its bytes allow the CHALLENGEs and an ACK
+    sealed(c, 1, 1, ask_rpc(400, 4))    # large enough for the CHALLENGEs and an ACK
     first = c.next(CHALLENGE)
     equal((first.call, first.seq, first.cid, first.flags), (0, 0, c.cid, 0), 'its header')
     again = [c.next(CHALLENGE) for _ in range(2)]
@@ -140,7 +139,7 @@ def test_C_048_challenges(t):
 
 @test(49)
 def test_C_049_unasked_responses(t):
-    """RESPONSE without a CHALLENGE: ignored, on any connection."""
+    """A RESPONSE without a CHALLENGE is ignored on any connection."""
     c = t.conn()
     for body in (b'', bytes(16), bytes(60), b'\xff' * 500):
         c.send(RESPONSE, 0, 0, body)
@@ -172,8 +171,8 @@ def test_C_050_challenge_to_a_server(t):
 
 @test(56)
 def test_C_056_comparisons(t):
-    """Comparisons of secrets: where nonces, checksums and MICs are compared nothing ends early.
-    What cannot be seen from outside is looked for in the sources."""
+    """Comparisons of secrets: nonces, checksums and MICs are compared in constant time. Since this
+    is not observable from outside, the test checks the sources."""
     t.need_ours('a look at our sources')
     rx = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..', 'rx')
     looked, careful = 0, 0
@@ -189,8 +188,7 @@ def test_C_056_comparisons(t):
 
 @test(57)
 def test_C_057_forged_data(t):
-    """DATA that fails its check is dropped without a word; the genuine packet is taken behind
-    it."""
+    """DATA that fails verification is dropped silently. The genuine packet is then accepted."""
     c = authenticated(t)
     c.data(2, 1, ask_rpc(4, 4) + b'seal', LAST | REQUEST, spare=1)
     c.data(2, 1, ask_rpc(4, 4), LAST | REQUEST, spare=SEALED)
@@ -203,8 +201,7 @@ def test_C_057_forged_data(t):
 
 @test(57, slow=3)
 def test_C_057_a_wrong_response(t):
-    """A RESPONSE that is wrong ends the connection by an ABORT of the class's code, a second
-    later."""
+    """A wrong RESPONSE ends the connection one second later, by an ABORT with the class's code."""
     c = classed(t)
     sealed(c, 1, 1, ask_rpc(4, 4))
     p = c.next(CHALLENGE)
@@ -218,8 +215,7 @@ def test_C_057_a_wrong_response(t):
 
 @test(58)
 def test_C_058_version(t):
-    """VERSION is answered with CLIENT_INITIATED only; the header comes back, with 65 bytes of
-    text."""
+    """VERSION is answered only with CLIENT_INITIATED, by the same header and 65 bytes of text."""
     sock = t.socket()
     for body in (b'\0', b''):
         p = wire.Packet(1, 2, 3, 4, 5, VERSION, CLIENT, 8, 7, 9, 6, body)
@@ -237,7 +233,7 @@ def test_C_058_version(t):
 
 @test(58)
 def test_C_058_debug(t):
-    """DEBUG replies: sizes by their type, the header echoed, -8 for types that nobody knows."""
+    """DEBUG replies: sizes by type, the header echoed, -8 for unknown types."""
     c = t.conn()
     t.served(c)
     for kind, size in ((1, 56), (2, 176), (3, 176), (4, 284), (5, 132), (77, 8), (0, 8)):
@@ -256,7 +252,7 @@ def test_C_058_debug(t):
 
 @test(58)
 def test_C_058_access(t):
-    """Access control: nobody is answered where it is off."""
+    """Access control: no request is answered if inspection is off."""
     server = t.server(listeners=1, debug_clients='off')
     c = t.conn(server)
     _, p = ask_debug(c.sock, server.address, 1, limit=0.1)
@@ -265,7 +261,7 @@ def test_C_058_access(t):
 
 
 def stub_call(t, c, call, body):
-    """The code that a request of the service 40 (interop.xg) gets; 0 for a reply."""
+    """The code of a request to service 40 (interop.xg), or 0 for a reply."""
     pieces = [body[i:i + 1400] for i in range(0, len(body), 1400)] or [b'']
 
     def send():
@@ -279,8 +275,7 @@ def stub_call(t, c, call, body):
 
 @test(59)
 def test_C_059_bounds_of_xdr(t):
-    """Lengths beyond their bound or the bytes, texts with a NUL: refused with -453, whatever
-    they claim."""
+    """Lengths beyond their bound or the data, and strings with a NUL, are refused with -453."""
     server = t.stubs()
     c = t.conn(server, service=40)
     good = struct.pack('>I4sI8s', 4, b'name', 7, b'changed\0')
@@ -301,7 +296,7 @@ def test_C_059_bounds_of_xdr(t):
 
 @test(60)
 def test_C_060_opcodes(t):
-    """No opcode: -454; an unknown one: -455; arguments that are missing: -453."""
+    """No opcode: -454; an unknown one: -455; missing arguments: -453."""
     server = t.stubs()
     c = t.conn(server, service=40)
     cases = [(b'', -454), (b'\0\0', -454), (struct.pack('>I', 0), -455),
@@ -314,7 +309,7 @@ def test_C_060_opcodes(t):
 
 @test(61)
 def test_C_061_no_stale_bytes(t):
-    """All that a server sends, however provoked: unused fields and padding are zero."""
+    """In all packets that a server sends, unused fields and padding are zero."""
     c = t.conn()
     t.served(c)
     c.data(2, 3, b'gap!', spare=0xdead)
@@ -333,7 +328,7 @@ def test_C_061_no_stale_bytes(t):
 
 @test(61)
 def test_C_061_probes(t):
-    """Probes of the path's size are padded with zeros, up to 4,000 bytes and more."""
+    """Path MTU probes are padded with zeros, up to 4,000 bytes and more."""
     server = t.server(listeners=1, path_mtu='on')
     c = t.proven(server)
     c.data(2, 1, ask_receive(1 << 30))
@@ -352,15 +347,14 @@ def test_C_061_probes(t):
 
 @test(62, harm=True, slow=3)
 def test_C_062_bounded_state(t):
-    """Connections that strangers begin are bounded: 2,000 first packets leave no more than the
-    limit."""
+    """Connections of unvalidated peers are limited: 2,000 first packets leave at most the limit."""
     server = t.server(listeners=1, unvalidated_total=64, unvalidated_per_host=16)
     sock = t.socket()
     for i in range(2000):
         c = t.conn(server, sock)
         c.data(1, 2, b'late', 0)    # behind a hole: it gets no worker
         if i % 50 == 49:
-            ask_debug(sock, server.address, 1)      # not faster than they are taken
+            ask_debug(sock, server.address, 1)      # no faster than the server reads
     _, p = ask_debug(sock, server.address, 4)
     connections = struct.unpack('>71i', p.body)[56]
     # Callers of this host may take twice the limit.
@@ -373,8 +367,7 @@ def test_C_062_bounded_state(t):
 
 @test(63)
 def test_C_063_three_times(t):
-    """Before an address is proven no more leaves for it than three times what came, questions
-    and all."""
+    """An unvalidated address gets at most three times the bytes it sent, PINGs included."""
     t.need_perf()
     c = t.conn()
     c.data(1, 1, ask_receive(200000))
@@ -390,8 +383,8 @@ def test_C_063_three_times(t):
 
 @test(63, ours=True)
 def test_C_063_the_smallest_packets(t):
-    """Packets without a payload draw no more than three bytes for each of theirs: duplicates,
-    holes, later calls, PINGs, ABORTs, packets for nobody."""
+    """Packets without a payload draw at most three bytes per byte: duplicates, holes, later calls,
+    PINGs, ABORTs, packets without a connection."""
     c = t.conn(t.own())
     c.data(1, 1, ask_receive(100000))
     sent = 28 + len(c.packet(DATA, 1, 1, ask_receive(100000)).encode())
@@ -418,7 +411,7 @@ def test_C_063_the_smallest_packets(t):
 
 @test(63, slow=3)
 def test_C_063_challenges(t):
-    """A CHALLENGE has 48 bytes at most; one for each packet, and two that nothing drew."""
+    """A CHALLENGE has at most 48 bytes. One is sent per packet, plus two unsolicited ones."""
     c = classed(t)
     for _ in range(3):
         sealed(c, 1, 1, ask_rpc(4, 4))
@@ -432,8 +425,7 @@ def test_C_063_challenges(t):
 
 @test(64, harm=True, slow=4)
 def test_C_064_noise(t):
-    """Three thousand datagrams, random or nearly right, while calls are served: no harm, no
-    growth."""
+    """Three thousand datagrams, random or nearly valid, during calls: no failures, no growth."""
     server = t.own()
     rng = random.Random(20260731)
     c = t.conn(server)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who is tested and by which tests: programs under test, the context of a test, the list of
-tests."""
+"""The harness: programs under test, the context of a test, the list of tests."""
 
 import json
 import os
@@ -18,8 +17,8 @@ TESTS = []                      # in the order of the files
 
 
 def test(item, role='server', harm=False, slow=0, ours=False):
-    """Registers a test. `role`: the end that is tested; `harm`: not for servers of strangers; `slow`:
-    seconds that it takes by its nature, so that it begins early; `ours`: says nothing about others."""
+    """Registers a test. `role`: the end under test; `harm`: not for third-party servers; `slow`:
+    minimum duration in seconds, so that it starts early; `ours`: not applicable to others."""
     def register(function):
         number = function.__name__.split('_')[2] if function.__name__.startswith('test_C_') else None
         if item is not None:
@@ -35,7 +34,7 @@ def words(*values):
     return struct.pack('>%dI' % len(values), *[v & 0xffffffff for v in values])
 
 
-# Requests of the rxperf service, and of the endpoint of ours.
+# Requests of the rxperf service and of our endpoint.
 def ask_send(size):
     return words(3, 0, 65536, 65536, size)
 
@@ -72,7 +71,7 @@ class Program:
     """A program under test, with lines to and from it."""
 
     def __init__(self, arguments, listens=True):
-        self.listens = listens  # ends when its input does
+        self.listens = listens  # ends at the end of its input
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.errors)
@@ -90,7 +89,7 @@ class Program:
         self.process.stdin.flush()
 
     def line(self, begins, limit=None):
-        """The rest of the next line that begins so."""
+        """The rest of the next line with this prefix."""
         for i, kept in enumerate(self.kept):
             if kept.startswith(begins):
                 return self.kept.pop(i)[len(begins):].strip()
@@ -113,7 +112,7 @@ class Program:
         return self.process.poll() is None
 
     def end(self):
-        """What it wrote to its errors: sanitizers speak there."""
+        """Its standard error, which holds sanitizer reports."""
         try:
             self.process.stdin.close()
         except OSError:
@@ -133,7 +132,7 @@ class Program:
 
 
 class Server:
-    """A server: where it is, and the program if it is one that we started."""
+    """A server: its address, and the program if we started it."""
 
     def __init__(self, address, program=None):
         self.address, self.program = address, program
@@ -167,7 +166,7 @@ class OurClient:
         self.number = 0
 
     def call(self, *operations):
-        """Begins a call; its name."""
+        """Begins a call. Returns its name."""
         self.number += 1
         self.program.tell('call c%d %s' % (self.number, ' '.join(operations)))
         return 'c%d' % self.number
@@ -179,7 +178,7 @@ class OurClient:
         return self.call('command:0:%d' % size, 'write:%d' % size, 'sent', 'rest', 'end:0')
 
     def result(self, name, limit=None):
-        """Code and bytes received of a call."""
+        """Code and received bytes of a call."""
         parts = self.program.line(name + ' ', limit).split()
         return int(parts[0]), int(parts[1])
 
@@ -202,7 +201,7 @@ class OpenAFS:
         p = Program([os.path.join(self.programs, 'afsrx_server'), '-p', str(port), '--procs', '100',
                      '--udp-buffer', '4M'], False)
         want(wait_for_port(port, p), 'the server has not opened port %d' % port)
-        # The port is there before the service is.
+        # The port opens before the service is ready.
         sock = Socket()
         for _ in range(200):
             c = End(sock, ('127.0.0.1', port), 147)
@@ -252,7 +251,7 @@ class AfsClient:
 
 
 def wait_for_port(port, program):
-    """Until somebody has this UDP port (this program says nothing when it has); False if it
+    """Waits until this UDP port is in use, since the program does not report it. False if it
     ended."""
     until = time.monotonic() + LIMIT
     while time.monotonic() < until and program.alive():
@@ -271,7 +270,7 @@ def free_port():
 
 
 class Context:
-    """What a test gets: sockets, connections, programs; all end with it."""
+    """The context of a test: sockets, connections, programs. All end with it."""
 
     def __init__(self, under, server, service, foreign):
         self.under, self.shared, self.service, self.foreign = under, server, service, foreign
@@ -304,11 +303,11 @@ class Context:
         return s
 
     def stubs(self):
-        """A server of interop.xg, service 40, whose stubs a compiler made."""
+        """A server of interop.xg, service 40, with compiled stubs."""
         if self.foreign:
             raise Skipped('needs a server of its own')
         for _ in range(5):
-            port = free_port()      # somebody may be quicker: then another
+            port = free_port()      # if the port was taken meanwhile, try another
             p = self.under.start_stubs(port)
             self.programs.append(p)
             if wait_for_port(port, p):
@@ -316,7 +315,7 @@ class Context:
         else:
             raise Failed('no port for a server')
         server = Server(('127.0.0.1', port), p)
-        # The port is there before the service is, and what comes in between may be dropped.
+        # The port opens before the service is ready, and packets in between may be dropped.
         probe = self.conn(server, service=40)
         for call in range(1, 1000):
             probe.data(call, 1, words(1))
@@ -334,7 +333,7 @@ class Context:
         return self.sockets[-1]
 
     def conn(self, server=None, sock=None, service=None, **fields):
-        """The client's end of a connection to a server under test."""
+        """The client of a connection to a server under test."""
         server = server or self.shared
         c = End(sock or self.socket(), server.address, service or self.service, True, **fields)
         if self.service != 147:
@@ -342,7 +341,8 @@ class Context:
         return c
 
     def fence_by_call(self, c):
-        """As End.fence(), where calls end with an ABORT and so answer no PING: one more call."""
+        """As End.fence(), for calls that end with an ABORT and so answer no PING: makes one more
+        call."""
         self.fences = getattr(self, 'fences', 1000) + 1
         self.served(c, self.fences, 3)
         before = [p for p in c.sock.waiting if c.mine(p)]
@@ -354,12 +354,12 @@ class Context:
         return ask_rpc(4, 4) if self.service == 147 else b''
 
     def served(self, c, call=1, channel=0, **fields):
-        """One small call whose answer must come; the last packet of that is returned."""
+        """One small call that must be answered. Returns the last packet of the reply."""
         c.data(call, 1, self.request(), channel=channel, **fields)
         return self.answer(c, call, channel)
 
     def proven(self, server=None, **fields):
-        """A connection whose address is proven: call 1 is served and acknowledged."""
+        """A connection with a validated address: call 1 is served and acknowledged."""
         c = self.conn(server, **fields)
         self.prove(c, self.served(c))
         return c
@@ -383,16 +383,16 @@ class Context:
         return p
 
     def whole(self, p):
-        """All of the reply to a small call of rxperf is in the packet."""
+        """Whether the packet holds the complete reply to a small call of rxperf."""
         if self.service == 147:
             equal(p.body[-4:], COOKIE, 'the reply\'s end')
             want(p.flags & wire.LAST, 'the reply has no LAST_PACKET')
 
     def outlive_busy(self, c, channel, again, match):
-        """The packet that `match` likes; the request is sent once more for every BUSY (C-016).
+        """The packet that `match` accepts. The request is sent again for every BUSY (C-016).
 
-        The handler of the call before may still be about to end. Ours must not say that; OpenAFS
-        does, and with the number after that call's, whichever was refused."""
+        The handler of the previous call may still be running. Our server must not send BUSY then.
+        OpenAFS's does, with the number after that call's, whichever call was refused."""
         while True:
             p = c.next(channel=channel, match=lambda q: q.type == wire.BUSY or match(q))
             if p.type != wire.BUSY:
@@ -413,8 +413,7 @@ class Context:
         return c
 
     def close(self):
-        """Ends all; what a program had to complain about, and packets that are wrong by
-        themselves."""
+        """Ends everything. Returns error output of the programs, and malformed packets."""
         problems = []
         for p in self.programs:
             text = p.end()
@@ -432,19 +431,20 @@ class Listener:
         self.sock = sock
 
     def accept(self, call=1, limit=None):
-        """The server's end of the connection that the next first DATA comes on, and that packet."""
+        """Waits for the first DATA of a new connection. Returns the server's end, and that
+        packet."""
         p = self.sock.next(lambda q: q.type == wire.DATA and q.seq == 1 and q.call == call, limit,
                            'the first packet of a call')
         return End(self.sock, p.address, p.service, False, p.epoch, p.cid, p.security), p
 
     def request(self, call=1, limit=None):
-        """As accept(), with the whole request of one small call."""
+        """As accept(), for a small call with a complete request."""
         end, first = self.accept(call, limit)
         want(first.flags & wire.LAST, 'the request is more than one packet')
         return end, first
 
 
 def reply(end, first, body=None):
-    """The reply of one packet to a small rxperf call (4 bytes asked for)."""
+    """The one-packet reply to a small rxperf call (4 bytes requested)."""
     return end.data(first.call, 1, (wire.pattern(0, 4) + COOKIE) if body is None else body,
                     channel=first.channel)

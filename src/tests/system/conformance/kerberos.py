@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Encryption types 17 to 20 of Kerberos (RFC 3961, 3962, 8009) for the scripted peer: slow, and
-written from the RFCs alone, so that it agrees with ours only where both are right."""
+written from the RFCs alone, as an independent check of ours."""
 
 import hashlib
 import hmac as hmac_module
@@ -91,7 +91,8 @@ def _xor(a, b):
 
 
 def cts_encrypt(key, text):
-    """CBC with ciphertext stealing, the last two blocks always swapped (CS3); more than a block."""
+    """CBC with ciphertext stealing, the last two blocks always swapped (CS3); for more than one
+    block."""
     aes, last, out = Aes(key), bytes(BLOCK), []
     padded = text + bytes(-len(text) % BLOCK)
     for i in range(0, len(padded), BLOCK):
@@ -173,7 +174,7 @@ class Enctype:
         return sealed + mac
 
     def decrypt(self, key, usage, sealed):
-        """The plain text, or None."""
+        """The plaintext, or None."""
         if len(sealed) <= BLOCK + self.mac:
             return None
         ke, ki = self._keys(key, usage, (0xaa, 0x55))

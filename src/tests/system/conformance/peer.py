@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The scripted peer: a UDP socket, and either end of a connection on it that sends what it is told.
+"""The scripted peer: a UDP socket, and either end of a connection on it that sends on request.
 
-Nothing here answers by itself. Waiting is for events, with a limit that only a hung endpoint
-reaches; that nothing came is told by a fence: the answer to something sent later.
+It never answers automatically. Tests wait for events, with a time limit that only a hung endpoint
+reaches. To show that no packet was sent they use a fence: the answer to a later packet.
 """
 
 import itertools
@@ -21,11 +21,11 @@ SO_TIMESTAMPNS = 35
 
 
 class Failed(Exception):
-    """What was looked at is not as it must be."""
+    """A check failed."""
 
 
 class Skipped(Exception):
-    """Cannot be looked at here."""
+    """The check is not possible here."""
 
 
 def want(condition, text):
@@ -38,7 +38,7 @@ def equal(got, wanted, what):
 
 
 class Socket:
-    """A UDP socket on loopback (or towards `host`) that remembers all that went through it."""
+    """A UDP socket on loopback (or towards `host`) that records its traffic."""
 
     def __init__(self, host='127.0.0.1', bind=None, port=0):
         self.s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -47,9 +47,9 @@ class Socket:
         local = host.startswith('127.')
         self.s.bind((bind or ('127.0.0.1' if local else '0.0.0.0'), port))
         self.port = self.s.getsockname()[1]
-        self.trace = []         # lines for people
-        self.packets = []       # all that was received
-        self.waiting = []       # received, not yet taken
+        self.trace = []         # readable lines
+        self.packets = []       # all received packets
+        self.waiting = []       # received, not yet consumed
         self.began = time.monotonic()
 
     def close(self):
@@ -63,7 +63,7 @@ class Socket:
         self.s.sendto(datagram, to)
 
     def read(self, seconds):
-        """One datagram into `waiting`; False if none came."""
+        """Receives one datagram into `waiting`. False if none arrived."""
         if not select.select([self.s], [], [], max(0.0, seconds))[0]:
             return False
         datagram, control, _, address = self.s.recvmsg(65536, 64)
@@ -80,7 +80,7 @@ class Socket:
         return True
 
     def next(self, match, limit=None, what='a packet'):
-        """The first waiting packet that `match` likes; those before it stay waiting."""
+        """The first waiting packet accepted by `match`. Earlier ones stay in the queue."""
         until = time.monotonic() + (limit if limit is not None else LIMIT)
         seen = 0
         while True:
@@ -93,7 +93,7 @@ class Socket:
                 raise Failed('%s did not come' % what)
 
     def drain(self, seconds=0.0):
-        """What comes within so long; and all that waits, taken."""
+        """Consumes all waiting packets and those that arrive within this time."""
         until = time.monotonic() + seconds
         while self.read(until - time.monotonic()):
             pass
@@ -102,7 +102,7 @@ class Socket:
 
 
 class End:
-    """One end of a connection: fills in the header, counts serials."""
+    """One end of a connection: fills in the header and counts serials."""
 
     random = random.SystemRandom()
 
@@ -132,7 +132,7 @@ class End:
         return self.send(wire.DATA, call, seq, body, flags, **fields)
 
     def ack(self, call=1, first=1, reason=wire.DELAY, flags=0, channel=0, header=None, **fields):
-        """An ACK; `header` are fields of the packet, the others of its body."""
+        """An ACK. `header` has fields of the packet, the other arguments those of its body."""
         if reason == wire.PING:
             flags |= wire.REQUEST
         return self.send(wire.ACK, call, 0, Ack(first=first, reason=reason, **fields).encode(),
@@ -165,8 +165,8 @@ class End:
         return self.sock.next(fits, limit, what)
 
     def fence(self, call=1, first=1, channel=0, limit=None):
-        """Asks and waits for the answer: what the other side says to earlier packets came before.
-        Returns all packets of the connection that did, taken."""
+        """Sends a PING and waits for the answer, so that answers to earlier packets have arrived.
+        Consumes and returns all packets received on the connection meanwhile."""
         serial = self.ping(call, first, channel=channel).serial
         self.next(wire.ACK, call, wire.PING_RESPONSE, limit=limit,
                   match=lambda p: p.ack.serial == serial)

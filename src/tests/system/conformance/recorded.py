@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The scenarios that were recorded at an OpenAFS server, replayed at a server of ours or at such a
-server (`run --recorded`), and packets of the same records read by this peer. Where a rule of ours
-differs from what was recorded (section 13 of the specification), `DIFFERENT` says what must come
-instead."""
+"""Replays scenarios recorded with an OpenAFS server against our server or an OpenAFS server
+(`run --recorded`), and decodes the recorded packets with this peer. Where our rules differ from the
+record (section 13 of the specification), `DIFFERENT` lists the expected packets."""
 
 import json
 import os
@@ -27,33 +26,33 @@ def none_of(*steps):
 
 
 def said(sent, kind, body, seq=0, flags=0):
-    """A packet of the server for the call that this packet of the client is about."""
+    """A packet of the server for the same call as this packet of the client."""
     return Packet(sent.epoch, sent.cid, sent.call, seq, 1, kind, flags, 0, 0, 0, sent.service, body)
 
 
 def abort(step, code):
-    """After the packet of this step comes an ABORT."""
+    """An ABORT follows the packet of this step."""
     return step, lambda sent: said(sent, ABORT, struct.pack('>i', code))
 
 
 def answer(step):
-    """After the packet of this step comes the reply of the operation."""
+    """The reply of the operation follows the packet of this step."""
     return step, lambda sent: said(sent, DATA, struct.pack('>ii', 1, 1), 1, LAST)
 
 
 def response(step):
-    """After the packet of this step comes a PING_RESPONSE."""
+    """A PING_RESPONSE follows the packet of this step."""
     return step, lambda sent: said(sent, ACK, wire.Ack(2, serial=sent.serial,
                                                        reason=wire.PING_RESPONSE).encode())
 
 
 def out_of_sequence(step):
-    """The packet of this step is answered as one behind a hole."""
+    """The packet of this step is answered like one after a hole."""
     return step, lambda sent: said(sent, ACK, wire.Ack(1, serial=sent.serial,
                                                        reason=wire.OUT_OF_SEQUENCE).encode())
 
 
-# By name: steps of the record that we do not send, and additional packets that we do.
+# By name: recorded steps that we do not send, and additional packets that we do.
 DIFFERENT = {
     'unknown-service': {'service': True},
     'security-index-not-offered': {'service': True},
@@ -74,8 +73,8 @@ DIFFERENT = {
 
 
 def key(p, different):
-    """What of a packet must be as recorded. Serials count on, previousPacket and the trailer are our
-    own, an ACK of several steps may be one: its acknowledged set is looked at, not its form."""
+    """The fields of a packet that must be as recorded. Serials, previousPacket and the trailer are
+    our own. ACKs of several steps may be merged, so only the acknowledged set is compared."""
     stateless = p.type == ABORT and p.serial == 0
     service, spare = p.service, p.spare
     if different.get('service') and p.service == 0:
@@ -92,7 +91,7 @@ def key(p, different):
 
 
 def acknowledged(packets):
-    """Sequence numbers that ACKs of a call said to have come."""
+    """Sequence numbers acknowledged by the ACKs of a call."""
     seqs = set()
     for p in packets:
         if p.type == ACK and p.ack:
@@ -102,7 +101,7 @@ def acknowledged(packets):
 
 
 def by_itself(p):
-    """What a timer or the reading of the application sends: it is not waited for."""
+    """Packets sent by a timer or by the application's reads: the replay does not wait for them."""
     return p.type == ACK and p.reason in (wire.DELAY, wire.IDLE, wire.PING) or \
         p.type == DATA and p.flags & REQUEST
 
@@ -177,7 +176,7 @@ def register():
 
 
 def test_peer_reads_the_vectors(t):
-    """This peer's own reading of every recorded packet is what was written down about it."""
+    """This peer decodes every recorded packet as documented."""
     count = 0
     for name in ('packets-data.json', 'packets-ack.json', 'packets-jumbo.json', 'packets-misc.json'):
         for v in load(name)['vectors']:

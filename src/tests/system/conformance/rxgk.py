@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""rxgk (7.4): either end played by the scripted peer, which has the service's key."""
+"""rxgk (7.4): the scripted peer plays either end, and has the service's key."""
 
 import os
 import struct
@@ -26,7 +26,7 @@ def opaque(data):
 
 
 class Keys:
-    """What both ends know: packets are sealed and opened with it."""
+    """State shared by both ends, to seal and open packets."""
 
     def __init__(self, enctype, k0, level, epoch, cid, start):
         self.e, self.k0, self.level = Enctype(enctype), k0, level
@@ -48,7 +48,7 @@ class Keys:
         return self.e.encrypt(self.tk(number), CLIENT_ENC if by_client else SERVER_ENC, head + data)
 
     def open(self, p, by_client):
-        """The data of a packet; it must be good, under the key that its header names."""
+        """The data of a packet, which must verify under the key named in its header."""
         body, number = p.body, p.spare
         if self.level == 0:
             return body
@@ -66,8 +66,8 @@ class Keys:
 
 
 class Client:
-    """A client's end at the server under test, that may deviate: arguments that begin with an
-    underscore say how."""
+    """A client of the server under test that may deviate as told by arguments with a leading
+    underscore."""
 
     def __init__(self, t, server, level=2, enctype=17, _kvno=KVNO, _key=KEY, _names=((1, b'alice'),),
                  _expires=None):
@@ -117,8 +117,8 @@ def server(t):
 
 @test(51)
 def test_C_051_rxgk_nonces(t):
-    """Nonces of challenges: of two servers that began together, no two are alike, and no eight
-    bytes in them are where others have the same."""
+    """Nonces of challenges: two servers started together produce no equal nonces, and no eight
+    bytes at the same offset are equal."""
     servers = [server(t), server(t)]
     seen = set()
     for s in servers:
@@ -162,7 +162,7 @@ def test_C_055_refused(t):
         c = Client(t, s, **made)
         c.begin(**said)
         clients.append((code, made, said, c))
-    for code, made, said, c in clients:     # a second later, all of them
+    for code, made, said, c in clients:     # one second later, for all of them
         p = c.c.next(ABORT)
         equal((p.call, p.code), (0, code), 'the ABORT of %s %s' % (made, said))
         equal([str(q) for q in c.c.sock.packets if q.type == DATA and c.c.mine(q)], [], 'DATA')
@@ -170,7 +170,8 @@ def test_C_055_refused(t):
 
 @test(55)
 def test_C_055_accepted(t):
-    """Tokens that never expire, nobody's, of a GSSAPI name; bytes behind a RESPONSE."""
+    """Accepted: tokens that never expire, anonymous ones, those of a GSSAPI name, trailing bytes in
+    a RESPONSE."""
     s = server(t)
     for made, said in (({'_expires': 0}, {}), ({'_names': ()}, {}), ({'_names': ((2, b'alice'),)}, {}),
                        ({}, {'_tail': b'more'})):
@@ -181,7 +182,8 @@ def test_C_055_accepted(t):
 
 @test(55)
 def test_C_055_key_numbers(t):
-    """The next key: the server follows; the one before is still good; two away is dropped."""
+    """The next key: the server follows. The previous key is still accepted, one two numbers away is
+    dropped."""
     s = server(t)
     for level in (1, 2):
         c = Client(t, s, level)
@@ -203,7 +205,7 @@ def test_C_055_key_numbers(t):
 
 @test(55)
 def test_C_055_the_first_number(t):
-    """A RESPONSE under number 1: the connection begins with that."""
+    """A RESPONSE under key number 1: the connection starts with that key."""
     c = Client(t, server(t))
     c.data(number=1)
     c.respond(c.c.next(CHALLENGE), number=1)
@@ -212,7 +214,7 @@ def test_C_055_the_first_number(t):
 
 @test(57)
 def test_C_057_forged_rxgk(t):
-    """DATA of rxgk that is changed, of another place or level is dropped without a word."""
+    """DATA of rxgk that is modified, moved or of another level is dropped silently."""
     s = server(t)
     for level in (1, 2):
         c = Client(t, s, level)
@@ -235,8 +237,8 @@ def test_C_057_forged_rxgk(t):
 
 @test(55, 'client')
 def test_C_055_a_client(t):
-    """A client's RESPONSE: the token opens, the authenticator says what it must; the call ends
-    well, and what is not sealed is dropped."""
+    """A client's RESPONSE: the token decrypts and the authenticator is correct. The call succeeds,
+    and unsealed packets are dropped."""
     for enctype in (17, 18, 19, 20):
         for level in (0, 1, 2):
             listener = t.listen()
@@ -264,7 +266,7 @@ def take_opaque(data, at):
 
 
 def look_at_response(p, first, nonce, enctype, level):
-    """The keys of the connection, if all is as 7.4.4 says."""
+    """The keys of the connection, if the RESPONSE is as 7.4.4 requires."""
     start = struct.unpack('>q', p.body[:8])[0]
     token, at = take_opaque(p.body, 8)
     sealed, at = take_opaque(p.body, at)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""rxkad (7.3): either end played by the scripted peer, which has the service's key."""
+"""rxkad (7.3): the scripted peer plays either end, and has the service's key."""
 
 import hmac
 import json
@@ -69,7 +69,7 @@ def xor(a, b):
 
 
 def derive(key):
-    """7.3.6, for session keys that have no parity bits; none of those used here is weak."""
+    """7.3.6, for session keys without parity bits. None of those used here is weak."""
     d = hmac.new(key, b'\1rxkad\0\0\0\0\x40', 'md5').digest()[:8]
     return bytes(b & 0xfe | (bin(b >> 1).count('1') + 1) & 1 for b in d)
 
@@ -95,7 +95,7 @@ def encrypted(kvno, cipher, enctype=18):
 
 
 class Keys:
-    """What both ends know: packets are sealed and opened with it."""
+    """State shared by both ends, to seal and open packets."""
 
     def __init__(self, key, level, epoch, cid):
         self.key, self.level, self.epoch, self.cid = key, level, epoch, cid
@@ -117,7 +117,7 @@ class Keys:
         return self.cipher.pcbc(self.key, text + bytes(-len(text) % 8))
 
     def open(self, p):
-        """The data of a packet; it must be good."""
+        """The data of a packet, which must verify."""
         equal(p.spare, self.spare(p.call, p.seq, p.channel), 'the header checksum')
         if self.level == 0:
             return p.body
@@ -134,8 +134,8 @@ class Keys:
 
 
 class Client:
-    """A client's end at the server under test, that may deviate: arguments that begin with an
-    underscore say how."""
+    """A client of the server under test that may deviate as told by arguments with a leading
+    underscore."""
 
     def __init__(self, t, server, level=2, enctype=17, form=213, _kvno=KVNO, _key=KEY, _start=-60, _end=3600,
                  _name=(b'alice',), _flags=0, _type=18, _session=None):
@@ -201,14 +201,14 @@ def server(t, **options):
 
 
 def refused(t, s, cases):
-    """Each of (code, how the ticket is made, what is said) ends its connection by an ABORT of
-    call 0 with the code, and nothing is served."""
+    """Each of (code, ticket, arguments) ends its connection by an ABORT of call 0 with the code,
+    and no call is served."""
     clients = []
     for code, made, said in cases:
         c = Client(t, s, **made)
         c.begin(**said)
         clients.append((code, made, said, c))
-    for code, made, said, c in clients:     # a second later, all of them
+    for code, made, said, c in clients:     # one second later, for all of them
         p = c.c.next(ABORT)
         equal((p.call, p.code), (0, code), 'the ABORT of %s %s' % (made, said))
         equal([str(q) for q in c.c.sock.packets if q.type == DATA and c.c.mine(q)], [], 'DATA')
@@ -216,8 +216,8 @@ def refused(t, s, cases):
 
 @test(51, slow=1)
 def test_C_051_rxkad_nonces(t):
-    """Nonces of challenges: no two are alike, of two servers that began together; a nonce that is
-    one off is refused."""
+    """Nonces of challenges: two servers started together produce no equal ones. A nonce that is off
+    by one is refused."""
     servers = [server(t), server(t)]
     seen = set()
     for s in servers:
@@ -225,7 +225,7 @@ def test_C_051_rxkad_nonces(t):
             c = Client(t, s)
             c.data()
             seen.add(c.c.next(CHALLENGE).body[4:8])
-    # Of 80 words of 32 bits two are alike once in a million runs.
+    # Two of 80 32-bit words are equal once in a million runs.
     want(len(seen) >= 79, 'only %d different nonces' % len(seen))
     refused(t, servers[0], [(OUTOFSEQUENCE, {}, {'_nonce': n}) for n in (0, 2, 1 << 31)])
 
@@ -262,7 +262,7 @@ def test_C_052_rxkad_refused(t):
 
 @test(52, slow=2)
 def test_C_052_rxkad_levels(t):
-    """A server with a least level refuses those below it."""
+    """A server with a minimum level refuses those below it."""
     s = server(t, level=1)
     for level in (0, 1, 2):
         c = Client(t, s, level)
@@ -278,7 +278,7 @@ def test_C_052_rxkad_levels(t):
 
 @test(53)
 def test_C_053_rxkad_tickets(t):
-    """Both forms of Kerberos 5 tickets are taken, bytes behind a RESPONSE are not looked at."""
+    """Both forms of Kerberos 5 tickets are accepted, trailing bytes in a RESPONSE are ignored."""
     s = server(t)
     for form in (213, 256):
         for enctype in (17, 18):
@@ -319,7 +319,7 @@ def test_C_054_rxkad_kdf(t):
 
 @test(57)
 def test_C_057_forged_rxkad(t):
-    """DATA of rxkad that is changed, of another place or level is dropped without a word."""
+    """DATA of rxkad that is modified, moved or of another level is dropped silently."""
     s = server(t)
     for level in (1, 2):
         c = Client(t, s, level)
@@ -348,7 +348,8 @@ def test_C_057_forged_rxkad(t):
 
 @test(52, 'client')
 def test_C_052_rxkad_client(t):
-    """A client's RESPONSE: the ticket opens, what is sealed says what it must; the call ends well."""
+    """A client's RESPONSE: the ticket decrypts, the sealed part is correct, and the call
+    succeeds."""
     for level in (0, 1, 2):
         listener = t.listen()
         client = t.client(listener, rxkad=KEY.hex(), level=level)
@@ -357,7 +358,7 @@ def test_C_052_rxkad_client(t):
         equal(first.security, 2, 'the class')
         nonce = struct.unpack('>I', os.urandom(4))[0]
         end.send(CHALLENGE, 0, 0, bytes(8))     # of the old form: ignored
-        for again in range(40):                 # one may come too soon behind the other
+        for again in range(40):                 # one may follow the last too soon
             end.send(CHALLENGE, 0, 0, struct.pack('>IIII', 2, nonce, 0, 0))
             try:
                 p = end.next(RESPONSE, limit=0.5)
@@ -374,7 +375,7 @@ def test_C_052_rxkad_client(t):
 
 
 def look_at_response(p, first, nonce, level):
-    """The keys of the connection, if all is as 7.3.3 says."""
+    """The keys of the connection, if the RESPONSE is as 7.3.3 requires."""
     equal(p.spare, 0, 'the word of the header')
     version, spare = struct.unpack('>II', p.body[:8])
     kvno, size = struct.unpack('>II', p.body[48:56])

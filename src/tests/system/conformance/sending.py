@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How a server sends: C-035, C-037 to C-043, and what it makes of jumbograms."""
+"""Sending by a server: C-035, C-037 to C-043, and received jumbograms."""
 
 import wire
 from acks import Reader, open_request, until_hard
@@ -10,7 +10,8 @@ from wire import DATA, JUMBO, LAST, MEMBER
 
 @test(35)
 def test_C_035_a_soft_ack_may_be_withdrawn(t):
-    """What was acknowledged softly is kept: taken back, it is sent again with the same bytes."""
+    """Soft-acknowledged packets are kept: when retracted, they are retransmitted with the same
+    bytes."""
     r = Reader(t)
     top = r.settle()
     r.ack(1, wire.REQUESTED, entries=b'\1' * top, serial=r.latest.serial)
@@ -25,8 +26,8 @@ def test_C_035_a_soft_ack_may_be_withdrawn(t):
 
 @test(37)
 def test_C_037_the_window(t):
-    """No DATA at or beyond firstPacket + rwind: 16 before the first ACK, then as told, down to
-    one."""
+    """No DATA at or beyond firstPacket + rwind: 16 before the first ACK, then as advertised, down
+    to one."""
     r = Reader(t)
     edge = r.settle()
     want(edge <= 16, '%d packets before a window was known' % edge)
@@ -41,20 +42,20 @@ def test_C_037_the_window(t):
 
 @test(38, slow=8)
 def test_C_038_retransmission_backs_off(t):
-    """A reply that nobody acknowledges is sent again after 200 ms or more, each time later."""
+    """An unacknowledged reply is retransmitted after 200 ms or more, at growing intervals."""
     t.need_perf()
     c = t.proven()
     first = t.served(c, 2)
     times = [first.at] + [c.next(DATA, 2).at for _ in range(3 if t.ours else 2)]
-    # A probe, and then by a time-out of 200 ms or more that doubles: a second or so in all. A busy
-    # machine may have been late with the first, so half of that will do.
+    # A probe, and then a timeout of 200 ms or more that doubles: a second or so in all. A busy
+    # machine may be late with the first, so half of that is enough.
     want(times[-1] - times[0] >= 0.5, 'sent after %s s' % [round(x - times[0], 3) for x in times])
     c.ack(2, 2)
 
 
 @test(38)
 def test_C_038_the_first_flight(t):
-    """The congestion window begins at ten packets or fewer, and grows with ACKs."""
+    """The initial congestion window is at most ten packets, and grows with ACKs."""
     r = Reader(t)
     top = r.settle()
     want(top <= 11, 'the first flight has %d packets' % top)
@@ -65,7 +66,7 @@ def test_C_038_the_first_flight(t):
 
 @test(39)
 def test_C_039_window_excess_is_no_loss(t):
-    """EXCEEDS_WINDOW: the packet is kept and comes again when there is room."""
+    """EXCEEDS_WINDOW: the packet is kept and retransmitted when there is room."""
     r = Reader(t)
     top = r.settle()
     r.c.sock.drain()
@@ -77,11 +78,11 @@ def test_C_039_window_excess_is_no_loss(t):
 
 @test(40, slow=8)
 def test_C_040_repeated_packets(t):
-    """A repeated packet has its call, seq, channel, LAST_PACKET, spare and bytes as before."""
+    """A retransmission has the same call, seq, channel, LAST_PACKET, spare and bytes."""
     t.need_perf()
     c = t.proven()
     c.data(2, 1, ask_receive(2000))
-    # Nobody says that the first came, so it comes again; then the same for the last.
+    # The first is not acknowledged, so it is retransmitted; then the same for the last.
     for _ in range(2):
         c.next(DATA, 2, seq=1)
     c.ack(2, 2)
@@ -100,8 +101,8 @@ def test_C_040_repeated_packets(t):
 
 @test(41)
 def test_C_041_members_of_a_jumbogram(t):
-    """Jumbograms that are sent: members of 1412 bytes, their flags in front of them; repeated
-    ones alone."""
+    """Jumbograms sent: members of 1412 bytes, each preceded by its flags; retransmitted as single
+    packets."""
     r = Reader(t, 300)
     top = r.settle()
     r.ack(top + 1, wire.REQUESTED, serial=r.latest.serial, trailer=[5692, 1444, 32, 4])
@@ -122,8 +123,8 @@ def test_C_041_members_of_a_jumbogram(t):
 
 @test(42)
 def test_C_042_jumbograms_are_taken(t):
-    """Jumbograms of two to five members are taken, whatever was advertised; none is sent before an ACK
-    that allows them."""
+    """Jumbograms of two to five members are accepted, whatever was advertised. None is sent before
+    an ACK that allows them."""
     t.need_perf()
     c = t.conn()
     seq, size = 2, 14 * MEMBER
@@ -150,8 +151,7 @@ def test_C_042_jumbograms_are_taken(t):
 
 @test(43)
 def test_C_043_truncated_jumbograms(t):
-    """A jumbogram with less than it announces: nothing is read behind it, whole members are
-    kept."""
+    """A truncated jumbogram: no read beyond its end, complete members are kept."""
     t.need_perf()
     c = t.conn()
     open_request(t, c, packets=(2 * MEMBER) // 4)
@@ -164,7 +164,7 @@ def test_C_043_truncated_jumbograms(t):
     c.fence()
     c.data(1, 3, wire.pattern(MEMBER, MEMBER))
     p = c.next(match=lambda q: q.type == DATA or q.code is not None)
-    # The tail may have been taken as it was: then the bytes are wrong, and that is said.
+    # The truncated tail may have been accepted. Then the bytes are wrong, and the test reports it.
     want(p.body == COOKIE or p.code in (-1, -5), 'the answer is %s' % p)
     t.served(c, 2)
     if t.ours:

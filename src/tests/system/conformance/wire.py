@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rx packets as bytes: written from the specification's tables alone, knows nothing of
-librxwire."""
+"""Rx packets as bytes, written from the specification's tables alone, independent of librxwire."""
 
 import struct
 from dataclasses import dataclass, field
@@ -21,13 +20,13 @@ MEMBER = 1412
 
 
 def signed(word):
-    """A word as the signed number that ABORT codes are."""
+    """An ABORT code: a word as a signed number."""
     return word - (1 << 32) if word & 0x80000000 else word
 
 
 @dataclass
 class Ack:
-    """The body of an ACK; trailer is a list of words, as many as there were."""
+    """The body of an ACK; trailer is the list of words present."""
     first: int = 1
     previous: int = 0
     serial: int = 0
@@ -35,9 +34,9 @@ class Ack:
     entries: bytes = b''
     trailer: list = field(default_factory=lambda: [1444, 1444, 255, 1])
     padding: bytes = bytes(3)
-    tail: bytes = b''           # behind the trailer: probes
+    tail: bytes = b''           # after the trailer: probes
     space: int = 0              # bufferSpace and maxSkew
-    count: int = None           # nAcks, where it is to lie
+    count: int = None           # nAcks, if it shall be wrong
 
     def encode(self):
         n = len(self.entries) if self.count is None else self.count
@@ -62,9 +61,9 @@ class Ack:
 
 @dataclass
 class Packet:
-    """One datagram; `at` is when the kernel had it, in seconds."""
+    """One datagram; `at` is the time when the kernel received it, in seconds."""
     epoch: int = 0
-    cid: int = 0                # with its channel
+    cid: int = 0                # including the channel
     call: int = 0
     seq: int = 0
     serial: int = 0
@@ -141,7 +140,7 @@ class Packet:
 
 
 def jumbogram(packet, payloads, flags):
-    """One datagram of several DATA packets: `flags` of each, JUMBO is added where another
+    """One datagram of several DATA packets with these `flags`. JUMBO is added if another
     follows."""
     body = b''
     for i, payload in enumerate(payloads):
@@ -156,17 +155,17 @@ def jumbogram(packet, payloads, flags):
 
 
 def pattern(at, length):
-    """The bytes at..at+length of a stream of the endpoint under test."""
+    """Bytes at..at+length of a stream of the endpoint under test."""
     return bytes((i * 167 + (i >> 8) * 13) & 0xff for i in range(at, at + length))
 
 
 def fault(packet, client):
-    """What is wrong with a packet by its bytes alone (C-002, C-004, C-026, C-061), or None. `client`:
-    it comes from the client's end."""
+    """The error in a packet's bytes alone (C-002, C-004, C-026, C-061), or None. `client`: it comes
+    from the client."""
     if packet.type in (VERSION, DEBUG):
         return None
     if client and packet.type == ABORT and packet.serial == 0 and packet.code == -2:
-        return None     # without state: what came was for a server that is not there
+        return None     # stateless: the answer to a packet for an unknown service
     if bool(packet.flags & CLIENT) != client:
         return 'CLIENT_INITIATED is wrong (C-004)'
     known = {DATA: CLIENT | REQUEST | LAST | MORE | JUMBO, ACK: CLIENT | REQUEST | SLOW_START_OK}

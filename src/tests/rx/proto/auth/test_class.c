@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The class of the tests: what it sealed it opens, and nothing else. */
+/* The test class: it opens what it sealed, and nothing else. */
 #include <string.h>
 
 #include "tests/rx/proto/bench.h"
@@ -92,7 +92,7 @@ START_TEST(refuses)
 }
 END_TEST
 
-/* Sealed sizes and what fits into them, for classes with padding. */
+/* Sealed sizes and payload sizes, for classes with padding. */
 START_TEST(room)
 {
 	static const struct rxw_security_room rooms[] = {

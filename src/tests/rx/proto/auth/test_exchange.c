@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CHALLENGE and RESPONSE with a small class made for it (rx-protocol 6.1, 7.1). */
+/* CHALLENGE and RESPONSE with a minimal class (rx-protocol 6.1, 7.1). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #define SEAL	   4u
 
 /*
- * A class with an exchange: the challenge is a number, the response the number plus one; sealed is
- * what ends in "good".
+ * A class with an exchange: the challenge is a number and the response is that number plus one.
+ * Sealed data end in "good".
  */
 struct asking {
 	struct rxw_security_id id;
@@ -164,7 +164,7 @@ START_TEST(exchange)
 	ck_assert_uint_eq(k->h.seq, 0);
 	ck_assert_uint_eq(k->h.cid & 3, 0);
 	ck_assert_uint_eq(rxw_get32(k->bytes + 28), 0x11223344);
-	/* Kept, not given; acknowledged softly only. */
+	/* Queued, not delivered, and soft-acknowledged only. */
 	sealed(1, 2, RXW_LAST_PACKET, "good");
 	ck_assert_int_eq(call()->p.state, RXW_CS_PRECALL);
 	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, NULL), 0);
@@ -188,7 +188,7 @@ START_TEST(exchange)
 		ck_assert_uint_eq(piece[0].data[i], 1 + i);
 	rxw_buf_unref(piece[0].buf);
 	rxw_buf_unref(piece[1].buf);
-	/* A second RESPONSE finds nothing outstanding. */
+	/* A second RESPONSE finds no outstanding challenge. */
 	respond(0x11223345, BENCH_CID);
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_STATE], 1);
 	bench_free(&b);
@@ -196,8 +196,8 @@ START_TEST(exchange)
 END_TEST
 
 /*
- * What does not verify once the key is there is missing again, so that the genuine packet is sent
- * once more.
+ * Packets that fail verification once the key is known count as missing, so that the genuine ones
+ * are sent again.
  */
 START_TEST(forged_while_waiting)
 {
@@ -211,7 +211,7 @@ START_TEST(forged_while_waiting)
 	bench_pass(&b, RXW_MS);
 	struct bench_packet *k = bench_expect(&b, RXW_ACK);
 
-	/* As they are verified; in the end it is the one that is missing. */
+	/* In the order of verification. In the end it is the missing one. */
 	while (b.next < b.count)
 		k = bench_expect(&b, RXW_ACK);
 	ck_assert_uint_eq(k->ack.first, 1);
@@ -233,7 +233,7 @@ START_TEST(forged_afterwards)
 	sealed(1, 2, 0, "evil");
 	ck_assert_uint_eq(call()->p.rx.next, 2);
 	bench_nothing(&b);
-	/* Nor does it end the call that is there, or begin one. */
+	/* It neither ends the current call nor begins one. */
 	sealed(2, 1, 0, "evil");
 	ck_assert_uint_eq(call()->p.number, 1);
 	ck_assert_int_eq(call()->p.error, 0);
@@ -244,7 +244,10 @@ START_TEST(forged_afterwards)
 }
 END_TEST
 
-/* What repeats a packet is not verified: it must not say where the data end, or end the call for that. */
+/*
+ * A duplicate is not verified. It must not move the end of the data, nor end the call for a
+ * conflict.
+ */
 START_TEST(forged_repetition)
 {
 	setup(false);
@@ -264,7 +267,7 @@ START_TEST(forged_repetition)
 }
 END_TEST
 
-/* The next packet that is no ACK. */
+/* The next packet other than an ACK. */
 static struct bench_packet *no_ack(unsigned type)
 {
 	struct bench_packet *k;
@@ -300,8 +303,8 @@ START_TEST(bad_response)
 END_TEST
 
 /*
- * Before the key is known a damaged call number makes the call that waits give way. When none of its
- * packets verifies, the client's own number is good again.
+ * Before the key is known, a damaged call number replaces the waiting call. If none of its packets
+ * verifies, the client's own number is accepted again.
  */
 START_TEST(damaged_call_number)
 {
@@ -337,14 +340,17 @@ static void last_is(uint8_t level, uint32_t seq, bool read)
 }
 
 /*
- * Flags are protected by no class, numbers are: what verified proves that LAST_PACKET was wrong, and
- * the call goes on to its true end.
+ * No class protects flags, but all protect numbers. A verified later packet proves that LAST_PACKET
+ * was wrong, and the call continues to its true end.
  */
 START_TEST(damaged_last)
 {
 	bool ended;
 
-	/* Set on a packet that is none: what follows counts, as long as nobody read to that end. */
+	/*
+	 * Set on a packet that is not the last: later packets count, unless that end was already
+	 * read.
+	 */
 	last_is(RXW_LEVEL_AUTH, 3, false);
 	sealed(1, 4, 0, "good");
 	ck_assert_int_eq(call()->p.error, 0);
@@ -353,7 +359,7 @@ START_TEST(damaged_last)
 	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, &ended), 5);
 	ck_assert(ended);
 	bench_free(&b);
-	/* On one below what came already: it comes again without. */
+	/* Set below a packet already received: it is retransmitted without the flag. */
 	last_is(RXW_LEVEL_CRYPT, 5, false);
 	ck_assert_uint_eq(call()->p.rx.last, 5);
 	sealed(1, 3, RXW_LAST_PACKET, "good");
@@ -371,12 +377,12 @@ START_TEST(damaged_last)
 	ck_assert_int_eq(call()->p.error, 0);
 	ck_assert_uint_eq(call()->p.rx.last, 0);
 	bench_free(&b);
-	/* Who has read up to it was told of the end: a stream that was cut does not end well. */
+	/* The reader was told of the end: a truncated stream must not end successfully. */
 	last_is(RXW_LEVEL_AUTH, 3, true);
 	sealed(1, 4, 0, "good");
 	ck_assert_int_eq(call()->p.error, RXW_PROTOCOL_ERROR);
 	bench_free(&b);
-	/* At level clear anybody can write numbers, too. */
+	/* At level clear, numbers can be forged, too. */
 	last_is(RXW_LEVEL_CLEAR, 3, false);
 	sealed(1, 4, 0, "good");
 	ck_assert_int_eq(call()->p.error, RXW_PROTOCOL_ERROR);
@@ -384,7 +390,7 @@ START_TEST(damaged_last)
 }
 END_TEST
 
-/* An ACK that was damaged such that it is for what was never sent. */
+/* A damaged ACK, which names a packet that was never sent. */
 START_TEST(damaged_ack)
 {
 	uint8_t packet[RXW_ACK_MAX_SIZE];
@@ -413,8 +419,8 @@ START_TEST(damaged_ack)
 END_TEST
 
 /*
- * What the client says of its calls: less than was seen is of no meaning, more only where nothing is
- * at work.
+ * The client's call numbers: one lower than seen is ignored, a higher one is used only on idle
+ * channels.
  */
 START_TEST(numbers)
 {
@@ -445,7 +451,7 @@ START_TEST(numbers)
 }
 END_TEST
 
-/* A service's least level, which this class does not reach. */
+/* A service's minimum level, above that of this class. */
 START_TEST(too_weak)
 {
 	setup(false);
@@ -458,7 +464,7 @@ START_TEST(too_weak)
 }
 END_TEST
 
-/* Wrong keys: four packets or more that fail, and none that does not, for a minute. */
+/* Wrong keys: at least four packets that fail and none that verifies, within a minute. */
 START_TEST(nothing_verifies)
 {
 	setup(false);
@@ -511,7 +517,7 @@ START_TEST(challenges_by_timer)
 }
 END_TEST
 
-/* How many CHALLENGEs were sent from the i-th packet on. */
+/* Number of CHALLENGEs sent from the i-th packet on. */
 static unsigned challenges_from(unsigned i)
 {
 	unsigned n = 0;
@@ -522,8 +528,8 @@ static unsigned challenges_from(unsigned i)
 }
 
 /*
- * A client whose request was acknowledged sends nothing of its own but PINGs: one more CHALLENGE for
- * each, and every 2 s once its address is proven.
+ * A client whose request was acknowledged sends only PINGs: each draws one more CHALLENGE, and once
+ * its address is validated one is sent every 2 s.
  */
 START_TEST(challenges_of_who_waits)
 {
@@ -538,7 +544,7 @@ START_TEST(challenges_of_who_waits)
 		b.count = b.next = 0;
 		size = bench_ack(&b, packet, 1, 1, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "", 16);
 		bench_input(&b, c, packet, size, size);
-		ck_assert_uint_eq(challenges_from(0), 0); /* one answer for each packet: 12.3 */
+		ck_assert_uint_eq(challenges_from(0), 0); /* one answer per packet: 12.3 */
 		bench_pass(&b, 5 * RXW_SEC);
 		ck_assert_uint_eq(challenges_from(0), 1);
 	}
@@ -554,8 +560,8 @@ START_TEST(challenges_of_who_waits)
 END_TEST
 
 /*
- * Refused when its client is known at last, after its packets were acknowledged: clients ignore BUSY
- * then, and send nothing again, unless they are told that nothing is kept.
+ * The call is refused when its client is authenticated, after its packets were acknowledged.
+ * Clients then ignore BUSY and do not retransmit, unless an ACK says that nothing was kept.
  */
 START_TEST(refused_after_all)
 {
@@ -575,7 +581,7 @@ START_TEST(refused_after_all)
 	ck_assert_mem_eq(k->ack.acks, "\0\0", 2);
 	k = bench_expect(&b, RXW_BUSY);
 	ck_assert_uint_eq(k->h.call, 1);
-	/* It comes again, and is served. */
+	/* It is retransmitted and served. */
 	b.auto_attach = true;
 	sealed(1, 1, 0, "good");
 	sealed(1, 2, RXW_LAST_PACKET, "good");
@@ -585,7 +591,9 @@ START_TEST(refused_after_all)
 }
 END_TEST
 
-/* There was no thread to make a CHALLENGE: the client, acknowledged, must not wait for ever. */
+/*
+ * There was no thread to make a CHALLENGE. The client, already acknowledged, must not wait forever.
+ */
 START_TEST(nobody_to_make_one)
 {
 	setup(false);
@@ -624,7 +632,7 @@ START_TEST(client_answers)
 	ck_assert_uint_eq(k->h.call, 0);
 	ck_assert_uint_eq(rxw_get32(k->bytes + 28), 42);
 	ck_assert_uint_eq(rxw_get32(k->bytes + 32), BENCH_CID);
-	/* Eight in a second. */
+	/* Eight per second. */
 	for (unsigned i = 0; i < 20; i++)
 		bench_input(&b, c, packet, 32, 32);
 	ck_assert_uint_eq(b.count, 8);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rxnull: index 0, nothing around the data, no exchange. */
+/* rxnull: index 0, no framing of the data, no exchange. */
 #include "tests/rx/proto/bench.h"
 
 START_TEST(null_class)

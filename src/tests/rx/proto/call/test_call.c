@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The life of calls: states, finish, final ACK, failure, seeds from the peer (2.6, 2.7). */
+/*
+ * The life of calls: states, finish, final ACK, failure, initial values from the peer (2.6, 2.7).
+ */
 #include <string.h>
 
 #include "tests/rx/proto/bench.h"
@@ -22,7 +24,7 @@ static void server(void)
 	rxw_peer_set_validated(c->p.peer, b.out.now);
 }
 
-/* A whole call of one packet each way, read but not finished. */
+/* A complete call of one packet each way, read but not finished. */
 static void talk(uint32_t number)
 {
 	bench_write(call, 1, 10, true);
@@ -57,7 +59,7 @@ START_TEST(final_ack_waits)
 }
 END_TEST
 
-/* The next call on the channel says as much as the ACK would: two packets a call. */
+/* The next call on the channel replaces the ACK: two packets per call. */
 START_TEST(next_call_replaces_the_ack)
 {
 	client();
@@ -98,7 +100,7 @@ START_TEST(late_packets_of_a_finished_call)
 	rxw_pcall_finish(&call->p, &b.out);
 	bench_pass(&b, 5 * RXW_MS);
 	bench_expect(&b, RXW_ACK);
-	/* The final ACK got lost. */
+	/* The final ACK was lost. */
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
 	struct bench_packet *k = bench_expect(&b, RXW_ACK);
 
@@ -153,7 +155,7 @@ START_TEST(server_life)
 	ck_assert_int_eq(call->p.state, RXW_CS_DALLY);
 	ck_assert(rxw_pconn_idle(&c->p));
 	ck_assert_uint_eq(b.stats.calls_ended, 1);
-	/* A duplicate of the request draws DUPLICATE past it, never a second execution. */
+	/* A duplicate of the request draws a DUPLICATE ACK beyond it, never a second execution. */
 	call->events = 0;
 	bench_get_data(&b, c, 1, 1, 0, 10);
 	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.first, 4);
@@ -191,7 +193,7 @@ START_TEST(failure)
 	ck_assert_int_eq(bench_expect(&b, RXW_ABORT)->code, RXW_PROTOCOL_ERROR);
 	ck_assert_uint_eq(call->events & (RXW_OUT_READ | RXW_OUT_WRITE | RXW_OUT_DONE),
 			  RXW_OUT_READ | RXW_OUT_WRITE | RXW_OUT_DONE);
-	/* The first error stays; nothing goes in or out any more. */
+	/* The first error is kept. No data is sent or received any more. */
 	rxw_pcall_fail(&call->p, -99, RXW_ORIGIN_LOCAL, true, &b.out);
 	bench_settle(&b);
 	ck_assert_int_eq(call->p.error, RXW_PROTOCOL_ERROR);
@@ -214,7 +216,7 @@ START_TEST(an_error_of_a_call_never_sent)
 	client();
 	rxw_pcall_fail(&call->p, RXW_USER_ABORT, RXW_ORIGIN_LOCAL, true, &b.out);
 	bench_settle(&b);
-	bench_nothing(&b); /* the server knows nothing of it */
+	bench_nothing(&b); /* the server has no record of it */
 	bench_free(&b);
 }
 END_TEST
@@ -232,7 +234,7 @@ START_TEST(seeds_from_the_peer)
 	ck_assert_uint_eq(call->p.tx.cc.cwnd, 10);
 	ck_assert_uint_eq(call->p.tx.rtt.srtt, 20 * RXW_MS);
 	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1200);
-	/* With losses known, or long ago: carefully. */
+	/* With known losses, or after a long time: slow start. */
 	atomic_store(&c->p.peer->ssthresh, 20);
 	call = bench_begin(&b, c);
 	ck_assert_uint_eq(call->p.tx.cc.cwnd, 4);
@@ -253,11 +255,11 @@ START_TEST(validate_first)
 	ck_assert_int_eq(call->p.state, RXW_CS_PRECALL);
 	k = bench_expect(&b, RXW_ACK);
 	ck_assert_uint_eq(k->ack.reason, RXW_ACK_PING);
-	ck_assert_uint_eq(k->ack.count, 1); /* the request, softly */
+	ck_assert_uint_eq(k->ack.count, 1); /* soft-acknowledges the request */
 	bench_get_ack(&b, c, 1, 1, k->h.serial, RXW_ACK_PING_RESPONSE, "", 32);
 	ck_assert_int_eq(call->p.state, RXW_CS_ACTIVE);
 	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
-	/* Known for a minute: the next call needs nothing. */
+	/* Known for a minute: the next call needs no check. */
 	b.next = b.count;
 	bench_read(call);
 	bench_write(call, 1, 1, true);
@@ -268,7 +270,9 @@ START_TEST(validate_first)
 }
 END_TEST
 
-/* Two connections ask the same address; what the first learned is no reason to leave the other. */
+/*
+ * Two connections check the same address. A result for the first must not leave the second waiting.
+ */
 START_TEST(strict_reach_of_two)
 {
 	struct bench_conn *other;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* DATA, BUSY and ABORT for a call: conflicts, late packets, implicit acknowledgement, back-off. */
+/* DATA, BUSY and ABORT for a call: conflicts, late packets, implicit acknowledgement, backoff. */
 #include <string.h>
 
 #include "tests/rx/proto/bench.h"
@@ -70,8 +70,8 @@ START_TEST(last_and_more)
 END_TEST
 
 /*
- * Nor a second copy that says more than the first did: the reader had the first, and would never be told
- * that it was the last.
+ * Nor a second copy with an additional flag: the reader already has the first, and would never
+ * learn that it was the last.
  */
 START_TEST(repeated_with_last)
 {
@@ -79,7 +79,7 @@ START_TEST(repeated_with_last)
 	bench_get_data(&b, c, 1, 1, 0, 1);
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 1);
 	ck_assert_uint_eq(bench_channel(c, 0)->rx.last, 0);
-	/* The same of one that waits for others. */
+	/* The same for a packet that is queued behind a hole. */
 	bench_get_data(&b, c, 1, 3, 0, 1);
 	bench_get_data(&b, c, 1, 3, RXW_LAST_PACKET, 1);
 	ck_assert_uint_eq(bench_channel(c, 0)->rx.last, 0);
@@ -114,7 +114,7 @@ START_TEST(abort_is_said_again)
 	rxw_pcall_fail(bench_channel(c, 0), -77, RXW_ORIGIN_LOCAL, true, &b.out);
 	bench_settle(&b);
 	ck_assert_int_eq(bench_expect(&b, RXW_ABORT)->code, -77);
-	/* At most once in 100 ms, each with a new serial. */
+	/* At most one per 100 ms, each with a new serial. */
 	bench_get_data(&b, c, 1, 2, 0, 1);
 	bench_nothing(&b);
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_RATE], 1);
@@ -122,7 +122,7 @@ START_TEST(abort_is_said_again)
 	bench_get_data(&b, c, 1, 2, 0, 1);
 	ck_assert_uint_eq(bench_expect(&b, RXW_ABORT)->h.serial, 2);
 	b.out.now += 100 * RXW_MS;
-	/* A PING too; an ABORT, BUSY or plain ACK never. */
+	/* A PING too. An ABORT, BUSY or plain ACK never does. */
 	uint8_t packet[400];
 	uint32_t size = bench_ack(&b, packet, 1, 1, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "", 32);
 
@@ -186,8 +186,8 @@ START_TEST(reply_acknowledges_request)
 END_TEST
 
 /*
- * The reply comes before the request was sent whole: no more is sent, the reply is read, writing
- * says so.
+ * The reply arrives before the whole request was sent: sending stops, the reply is read, and writes
+ * report it.
  */
 START_TEST(early_reply)
 {
@@ -225,7 +225,7 @@ START_TEST(busy_backs_off)
 		uint32_t size = bench_header(&b, packet, RXW_BUSY, 1, 0);
 
 		bench_input(&b, c, packet, size, size);
-		bench_input(&b, c, packet, size, size); /* one for each packet: counts once */
+		bench_input(&b, c, packet, size, size); /* one per packet: counts once */
 		while (b.next == b.count && call->p.error == 0) {
 			bench_pass(&b, 10 * RXW_MS);
 			while (b.next < b.count && b.sent[b.next].h.type == RXW_ACK)
@@ -242,7 +242,7 @@ START_TEST(busy_backs_off)
 		last = b.out.now;
 		n++;
 	}
-	/* For no longer than the dead time. */
+	/* For at most the dead time. */
 	ck_assert_int_eq(call->p.error, RXW_CALL_TIMEOUT);
 	ck_assert_uint_ge(n, 6);
 	ck_assert_uint_gt(c->p.busy_until[0], 0);
@@ -285,7 +285,10 @@ START_TEST(user_status)
 }
 END_TEST
 
-/* Memory is short: a call that waits for its handler takes two packets, one that has it goes on. */
+/*
+ * Memory is short: a call that waits for its handler may take two packets, one with a handler
+ * continues.
+ */
 START_TEST(pressed)
 {
 	server();
@@ -304,7 +307,7 @@ START_TEST(pressed)
 }
 END_TEST
 
-/* Reader and writer are told by thresholds. */
+/* Reader and writer are notified at thresholds. */
 START_TEST(wake_ups)
 {
 	uint8_t bytes[64 * 128];

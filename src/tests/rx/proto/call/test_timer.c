@@ -30,7 +30,7 @@ static void server(void)
 	b.next = b.count;
 }
 
-/* Sent since the last look, of one type. */
+/* Packets of one type sent since the last call. */
 static unsigned count(unsigned type)
 {
 	unsigned n = 0;
@@ -47,8 +47,7 @@ START_TEST(retransmission_timeout)
 	client(4, false);
 	start = last = b.out.now;
 	/*
-	 * Unknown round trip: 1 s and the peer's delay, then twice as long each time; one packet,
-	 * the lowest.
+	 * RTT unknown: 1 s plus the peer's delay, then doubled each time. One packet, the lowest.
 	 */
 	for (unsigned i = 0; i < 3; i++) {
 		struct bench_packet *k;
@@ -66,8 +65,8 @@ START_TEST(retransmission_timeout)
 	}
 	ck_assert_uint_eq(call->p.tx.cc.cwnd, 1);
 	ck_assert_uint_eq(b.stats.rto_events, 3);
-	ck_assert_uint_eq(call->p.tx.flight, 4); /* the others are not taken for lost yet */
-	/* Any news resets the back-off. */
+	ck_assert_uint_eq(call->p.tx.flight, 4); /* the others do not count as lost yet */
+	/* Any progress resets the backoff. */
 	bench_get_ack(&b, c, 1, 2, 0, RXW_ACK_DELAY, "", 32);
 	ck_assert_uint_eq(call->p.tx.backoff, 0);
 	bench_free(&b);
@@ -96,7 +95,7 @@ START_TEST(true_timeout)
 	bench_pass(&b, 1200 * RXW_MS);
 	serial = bench_expect(&b, RXW_DATA)->h.serial;
 	b.out.now += 10 * RXW_MS;
-	/* Only the retransmission arrived: the rest is lost as well, and goes by slow start. */
+	/* Only the retransmission arrived: the rest is lost as well, and is sent by slow start. */
 	bench_get_ack(&b, c, 1, 2, serial, RXW_ACK_REQUESTED, "", 32);
 	bench_pass(&b, 20 * RXW_MS);
 	ck_assert_uint_eq(b.stats.spurious_losses, 0);
@@ -131,7 +130,7 @@ START_TEST(tail_loss_probe)
 }
 END_TEST
 
-/* ACKs of what went before the tail do not put its probe off by as much as they are late. */
+/* ACKs of packets before the tail do not delay its probe by their own lateness. */
 START_TEST(probe_counts_from_the_tail)
 {
 	client(0, false);
@@ -145,7 +144,7 @@ START_TEST(probe_counts_from_the_tail)
 	bench_pass(&b, 2 * RXW_MS);
 	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.seq, 3);
 	bench_free(&b);
-	/* An eighth of a round trip is left for its own ACK to follow theirs. */
+	/* An eighth of a round trip is left for its own ACK. */
 	client(0, false);
 	rxw_rtt_seed(&call->p.tx.rtt, 80 * RXW_MS, RXW_MS);
 	bench_write(call, 3, 100, false);
@@ -160,7 +159,7 @@ START_TEST(probe_counts_from_the_tail)
 }
 END_TEST
 
-/* What a probe sends is new, if there is something. */
+/* A probe sends new data if there is any. */
 START_TEST(probe_with_new_data)
 {
 	client(0, false);
@@ -174,7 +173,7 @@ START_TEST(probe_with_new_data)
 }
 END_TEST
 
-/* A probe keeps to the window of the peer like everything else. */
+/* A probe respects the peer's window like other packets. */
 START_TEST(probe_within_the_window)
 {
 	client(0, false);
@@ -196,7 +195,7 @@ START_TEST(keepalive_and_death)
 	bench_get_ack(&b, c, 1, 2, 1, RXW_ACK_DELAY, "", 32);
 	bench_pass(&b, 6 * RXW_SEC);
 	pings = count(RXW_ACK);
-	ck_assert_uint_ge(pings, 2); /* every two seconds, a tenth more or less */
+	ck_assert_uint_ge(pings, 2); /* every two seconds ±10 % */
 	ck_assert_uint_le(pings, 3);
 	ck_assert_uint_eq(b.sent[b.count - 1].ack.reason, RXW_ACK_PING);
 	/* Answers keep it alive. */
@@ -255,7 +254,7 @@ START_TEST(idle_server)
 	ck_assert_int_eq(b.sent[b.count - 1].h.type, RXW_ABORT);
 	ck_assert_int_eq(b.sent[b.count - 1].code, RXW_CALL_TIMEOUT);
 	bench_free(&b);
-	/* A handler that works on a whole request is not idle. */
+	/* A handler that works on a complete request is not idle. */
 	server();
 	bench_get_data(&b, c, 1, 2, RXW_LAST_PACKET, 10);
 	bench_read(call);
@@ -297,7 +296,7 @@ START_TEST(hard)
 }
 END_TEST
 
-/* The peer lives, but one packet never gets through. */
+/* The peer is alive, but one packet never gets through. */
 START_TEST(no_progress)
 {
 	uint64_t start;
@@ -312,7 +311,7 @@ START_TEST(no_progress)
 }
 END_TEST
 
-/* A report of the network shortens the patience, but alone it kills nothing. */
+/* An ICMP report shortens the dead time, but does not end a call by itself. */
 START_TEST(icmp)
 {
 	client(1, true);
@@ -324,7 +323,7 @@ START_TEST(icmp)
 	bench_pass(&b, 3 * RXW_SEC);
 	ck_assert_int_eq(call->p.error, RXW_CALL_DEAD);
 	bench_free(&b);
-	/* Anything heard since takes it back. */
+	/* Any packet from the peer reverts it. */
 	client(1, true);
 	rxw_pconn_icmp(&c->p, ECONNREFUSED, 0, &b.out);
 	b.out.now += RXW_SEC;
@@ -346,7 +345,7 @@ START_TEST(silent_server_call)
 }
 END_TEST
 
-/* Two timeouts of packets above 1200 bytes: the path may swallow them. */
+/* Two timeouts of packets above 1200 bytes: the path may drop them. */
 START_TEST(black_hole)
 {
 	client(0, false);

@@ -27,7 +27,7 @@ static struct bench_call *call(unsigned channel)
 	return (struct bench_call *)bench_channel(c, channel);
 }
 
-/* One packet with a changed byte; it must be dropped for this cause, without an answer. */
+/* A packet with one changed byte. It must be dropped for this cause, without an answer. */
 static void expect_drop(unsigned type, uint32_t number, unsigned offset, uint8_t value,
 			enum rxw_drop cause)
 {
@@ -61,7 +61,7 @@ START_TEST(server_checks)
 	expect_drop(200, 0, 0, 0, RXW_DROP_TYPE);
 	expect_drop(RXW_ACK, 1, 0, 0, RXW_DROP_CALL_NUMBER); /* no call */
 	expect_drop(RXW_ABORT, 1, 0, 0, RXW_DROP_CALL_NUMBER);
-	expect_drop(RXW_DATA, 1, 14, 200, RXW_DROP_WINDOW); /* seq far beyond */
+	expect_drop(RXW_DATA, 1, 14, 200, RXW_DROP_WINDOW); /* seq far beyond the window */
 	ck_assert_ptr_null(bench_channel(c, 0));
 	bench_get_data(&b, c, 5, 1, 0, 10);
 	ck_assert_ptr_nonnull(bench_channel(c, 0));
@@ -96,9 +96,7 @@ START_TEST(client_checks)
 }
 END_TEST
 
-/*
- * The byte order of a known defect: serviceId in the spare word. And the kernel's securityIndex 0.
- */
+/* Byte order of a known defect: serviceId in the spare word. And the kernel's securityIndex 0. */
 START_TEST(stateless_aborts)
 {
 	uint8_t packet[32];
@@ -121,7 +119,7 @@ START_TEST(stateless_aborts)
 	bench_header(&b, packet, RXW_ABORT, 1, 0);
 	packet[23] = 0;
 	rxw_put32(packet + 28, (uint32_t)RXW_INVALID_OPERATION);
-	bench_input(&b, c, packet, 32, 32); /* with a serial: somebody else */
+	bench_input(&b, c, packet, 32, 32); /* with a serial: another sender */
 	ck_assert_int_eq(call(0)->p.error, 0);
 	rxw_put32(packet + 16, 0);
 	bench_input(&b, c, packet, 32, 32);
@@ -147,7 +145,9 @@ START_TEST(channels)
 	calls[2] = bench_begin(&b, c);
 	ck_assert_uint_eq(calls[2]->p.channel, 2);
 	ck_assert_uint_eq(calls[2]->p.number, 2);
-	/* A channel that drew BUSY only if no other is free; used ones first. */
+	/*
+	 * A channel that drew BUSY is used only if no other is free. Used channels are preferred.
+	 */
 	rxw_pcall_fail(&calls[2]->p, -6, RXW_ORIGIN_LOCAL, false, &b.out);
 	rxw_pcall_fail(&calls[1]->p, -6, RXW_ORIGIN_LOCAL, false, &b.out);
 	bench_settle(&b);
@@ -198,8 +198,8 @@ START_TEST(next_call_acknowledges)
 	ck_assert_uint_eq(b.stats.calls_ended, 1);
 	ck_assert_uint_eq(call(0)->p.number, 2);
 	bench_pass(&b, 40 * RXW_MS);
-	bench_nothing(&b); /* nothing of the old reply */
-	/* A jump is an increase like any other. */
+	bench_nothing(&b); /* no packet of the old reply */
+	/* A jump counts as an ordinary increase. */
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_CALL_NUMBER], 1);
 	bench_free(&b);
@@ -237,8 +237,8 @@ START_TEST(connection_error)
 	ck_assert_uint_eq(k->h.cid, BENCH_CID);
 	ck_assert_int_eq(call(0)->p.error, -77);
 	/*
-	 * Every later packet draws it again, but not more often than ten times a second, and not
-	 * each type.
+	 * Every later packet draws it again, but at most ten times per second, and not for every
+	 * type.
 	 */
 	bench_get_data(&b, c, 2, 1, 0, 10);
 	bench_nothing(&b);
@@ -257,7 +257,7 @@ START_TEST(connection_error)
 	}
 	ck_assert_ptr_eq(bench_channel(c, 0), call(0));
 	bench_free(&b);
-	/* Received: all calls end, none begins. */
+	/* On receipt all calls end, and none begins. */
 	client();
 	bench_begin(&b, c);
 	bench_begin(&b, c);
@@ -283,7 +283,7 @@ START_TEST(ackall)
 	bench_write(call(0), 45, 10, false);
 	ck_assert_uint_eq(call(0)->p.tx.nxt, 5);
 	b.next = b.count;
-	/* What was sent, and no more: the rest of the stream is still to come. */
+	/* Only what was sent: the rest of the stream is still to come. */
 	size = bench_header(&b, packet, RXW_ACKALL, 1, 0);
 	bench_input(&b, c, packet, size, size);
 	ck_assert_uint_eq(call(0)->p.tx.una, 5);
@@ -311,7 +311,7 @@ START_TEST(serials)
 }
 END_TEST
 
-/* Whatever bytes come: no crash, no leak, nothing unbounded. */
+/* Random input: no crash, no leak, no unbounded growth. */
 START_TEST(random_packets)
 {
 	static const uint8_t types[] = {1, 1, 1, 1, 2, 2, 2, 3, 4, 5, 6, 7, 9, 12};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a channel answers for a call that is over and whose storage was given back. */
+/* A channel's answers for a finished call whose storage was released. */
 #include <string.h>
 
 #include "tests/rx/proto/bench.h"
@@ -21,7 +21,7 @@ static void server_up(void)
 	rxw_peer_set_validated(c->p.peer, b.out.now);
 }
 
-/* A request of `packets` packets, answered by one; the reply is acknowledged. */
+/* A request of `packets` packets and a reply of one. The reply is acknowledged. */
 static void serve(uint32_t number, unsigned packets)
 {
 	struct bench_call *call;
@@ -38,7 +38,7 @@ static void serve(uint32_t number, unsigned packets)
 	bench_send(call);
 	ck_assert_int_eq(call->p.state, RXW_CS_HOLD);
 	rxw_pcall_retire(&call->p);
-	ck_assert_ptr_eq(c->p.channel[0], call); /* not before it is over */
+	ck_assert_ptr_eq(c->p.channel[0], call); /* not before it has finished */
 	bench_get_ack(&b, c, number, 2, 0, RXW_ACK_DELAY, "", 32);
 	ck_assert_int_eq(call->p.state, RXW_CS_DALLY);
 	rxw_pcall_retire(&call->p);
@@ -69,7 +69,7 @@ START_TEST(a_request_that_comes_again)
 {
 	server_up();
 	serve(1, 3);
-	/* Several of one batch draw one answer, for the last of them. */
+	/* Several packets of one batch draw one answer, for the last of them. */
 	for (uint32_t i = 1; i <= 3; i++) {
 		uint32_t size = bench_data(&b, packet, 1, i, i == 3 ? RXW_LAST_PACKET : 0, 100);
 
@@ -123,7 +123,7 @@ START_TEST(pings)
 	size = bench_ack(&b, packet, 1, 2, 0, RXW_ACK_DELAY, RXW_REQUEST_ACK, "", 32);
 	input(size);
 	expect_ack(RXW_ACK_PING_RESPONSE, 1, 3, b.serial);
-	/* What asks for nothing draws nothing. */
+	/* A packet that requests no answer draws none. */
 	bench_get_ack(&b, c, 1, 2, 0, RXW_ACK_DELAY, "", 32);
 	size = bench_header(&b, packet, RXW_ACKALL, 1, 0);
 	input(size);
@@ -141,7 +141,7 @@ START_TEST(pings)
 }
 END_TEST
 
-/* The ACK that ends a call draws a PING; its answer comes when the call is over. */
+/* The ACK that ends a call draws a PING. Its answer arrives after the call has finished. */
 START_TEST(proof_after_the_end)
 {
 	struct bench_call *call;
@@ -192,13 +192,13 @@ START_TEST(next_call)
 {
 	server_up();
 	serve(5, 1);
-	/* An older one is never run, this one never again, a newer one is. */
+	/* An older call never runs, this one not again, a newer one does. */
 	bench_get_data(&b, c, 4, 1, RXW_LAST_PACKET, 10);
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_CALL_NUMBER], 1);
 	bench_nothing(&b);
 	bench_get_data(&b, c, 5, 1, RXW_LAST_PACKET, 10);
 	expect_ack(RXW_ACK_DUPLICATE, 5, 2, b.serial);
-	/* One that cannot be taken leaves what is known of the last. */
+	/* A call that cannot be accepted leaves the record of the last one unchanged. */
 	b.refuse_calls = true;
 	bench_get_data(&b, c, 6, 1, RXW_LAST_PACKET, 10);
 	ck_assert_uint_eq(bench_expect(&b, RXW_BUSY)->h.call, 6);
@@ -225,7 +225,7 @@ START_TEST(aborted)
 	ck_assert_int_eq(bench_expect(&b, RXW_ABORT)->code, -77);
 	rxw_pcall_retire(&call->p);
 	ck_assert_ptr_null(c->p.channel[0]);
-	/* At most once in 100 ms, with the time of the first one remembered. */
+	/* At most one per 100 ms, timed from the first. */
 	bench_get_data(&b, c, 1, 2, 0, 1);
 	bench_nothing(&b);
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_RATE], 1);
@@ -256,7 +256,7 @@ START_TEST(abort_that_could_not_leave)
 	bench_settle(&b);
 	bench_nothing(&b);
 	rxw_pcall_retire(&call->p);
-	/* Whatever comes next draws it, once. */
+	/* The next packet draws it, once. */
 	bench_get_ack(&b, c, 1, 1, 0, RXW_ACK_DELAY, "", 32);
 	ck_assert_int_eq(bench_expect(&b, RXW_ABORT)->code, -77);
 	b.out.now += 100 * RXW_MS;
@@ -285,7 +285,7 @@ START_TEST(client_end)
 	rxw_pcall_retire(&call->p);
 	ck_assert_ptr_null(c->p.channel[0]);
 	b.next = b.count;
-	/* The final ACK was lost: the reply comes again. */
+	/* The final ACK was lost: the reply is sent again. */
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 20);
 	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.first, 2);
 	input(bench_header(&b, packet, RXW_BUSY, 1, 0));

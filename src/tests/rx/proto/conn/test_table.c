@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of connections: role, address and port by 2.3 of the protocol. */
+/* The connection table: role, address and port by 2.3 of the protocol. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,14 +37,13 @@ START_TEST(finds)
 	ck_assert_int_eq(rxw_conntable_insert(&t, &server), 0);
 	ck_assert_int_eq(rxw_conntable_insert(&t, &client), 0);
 	address(&from, "10.0.0.1", 7001);
-	/* Both halves of a talk with oneself are there, and apart; channel bits do not count. */
+	/* Both ends of a connection to itself are stored separately. Channel bits do not count. */
 	ck_assert_ptr_eq(rxw_conntable_find(&t, false, 0x80000000, 0x103, &from, NULL), &server);
 	ck_assert_ptr_eq(rxw_conntable_find(&t, true, 0x80000000, 0x101, &from, NULL), &client);
 	ck_assert_ptr_null(rxw_conntable_find(&t, true, 0x80000001, 0x100, &from, NULL));
 	ck_assert_ptr_null(rxw_conntable_find(&t, true, 0x80000000, 0x104, &from, NULL));
 	/*
-	 * Another address of the same port: an answer of a multihomed server, but no server
-	 * connection.
+	 * Another address of the same port: a multihomed server's answer, but no server connection.
 	 */
 	address(&from, "10.0.0.9", 7001);
 	ck_assert_ptr_eq(rxw_conntable_find(&t, true, 0x80000000, 0x100, &from, &other), &client);
@@ -64,7 +63,9 @@ START_TEST(finds)
 }
 END_TEST
 
-/* What is to be looked for, before it is: also while connections move, and more than one fetch takes. */
+/*
+ * Prefetched lookups, also while connections move, and with more of them than one prefetch takes.
+ */
 START_TEST(first_of_chains)
 {
 	static const uint64_t key[2] = {3, 4};
@@ -125,7 +126,7 @@ START_TEST(grows)
 }
 END_TEST
 
-/* What is gone leaves no mark, or floods would read chains in vain. */
+/* Removed entries leave no tombstones, which would make chains longer in floods. */
 static void check_marks(struct rxw_pconn *const *slot, const uint16_t *mark, unsigned size)
 {
 	unsigned wrong = 0;
@@ -140,7 +141,9 @@ static void check_marks(struct rxw_pconn *const *slot, const uint16_t *mark, uns
 	ck_assert_uint_eq(wrong, 0);
 }
 
-/* Each connection in one chain, those of an address in its list, and what is counted is there. */
+/*
+ * Each connection is in one chain, those of an address are in its list, and the counts are right.
+ */
 static void check_whole(const struct rxw_conntable *t)
 {
 	unsigned n = 0, of_peers = 0;
@@ -212,7 +215,7 @@ START_TEST(whole_at_any_time)
 }
 END_TEST
 
-/* A stranger cannot make a chain long by using one cid from many ports. */
+/* An attacker cannot make a chain long by using one cid from many ports. */
 START_TEST(one_cid_many_addresses)
 {
 	static const uint64_t key[2] = {3, 4};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Cutting bursts into runs: what is equal stays together, jumbograms fall apart. */
+/* Cutting bursts into runs: equal packets stay together, jumbograms are split. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -27,7 +27,7 @@ static void put(uint32_t seq, unsigned flags, uint32_t payload)
 	length += bench_data(&b, buf->data + length, 1, seq, flags, payload);
 }
 
-/* Cut all; the counts of the runs are compared with the list, which 0 ends. */
+/* Cuts all runs. Their counts are compared with the list, which 0 ends. */
 static void expect(uint32_t segment, const unsigned *counts)
 {
 	struct rxw_path path = {0};
@@ -99,7 +99,7 @@ START_TEST(other_fields_cut)
 		expect(128, (const unsigned[]){1, 1, 0});
 		teardown();
 	}
-	/* The spare word is the packet's own affair. */
+	/* The spare word may differ between packets. */
 	setup();
 	put(1, 0, 100);
 	put(2, 0, 100);
@@ -131,7 +131,7 @@ START_TEST(short_datagrams)
 	length = 0;
 	put(1, 0, 100);
 	put(2, 0, 100);
-	length += 5; /* a tail below a header */
+	length += 5; /* a tail shorter than a header */
 	expect(128, (const unsigned[]){2, 0});
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_SHORT], 2);
 	length = 0;
@@ -140,7 +140,7 @@ START_TEST(short_datagrams)
 }
 END_TEST
 
-/* `members` full ones and a short last. */
+/* `members` full ones and a short last one. */
 static void put_jumbo(uint32_t seq, unsigned members, uint32_t tail)
 {
 	uint8_t *d = buf->data + length;
@@ -186,14 +186,14 @@ START_TEST(truncated_jumbogram)
 {
 	setup();
 	put_jumbo(1, 2, 10);
-	length = 28 + 1416 + 1000; /* inside the second member, which says that a third follows */
+	length = 28 + 1416 + 1000; /* inside the second member, which announces a third */
 	expect(length, (const unsigned[]){1, 0});
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_JUMBO], 1);
 	teardown();
 }
 END_TEST
 
-/* No bytes, of whatever content, make it read beyond or never end. */
+/* Arbitrary bytes cause neither a read out of bounds nor an endless loop. */
 START_TEST(random_bytes)
 {
 	uint64_t state = 99;

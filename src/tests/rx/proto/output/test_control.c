@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets without data: the fields of 1.5, limits, what an unproven address gets. */
+/* Packets without data: the fields of 1.5, limits, output to an unvalidated address. */
 #include <string.h>
 
 #include "tests/rx/proto/bench.h"
@@ -30,7 +30,7 @@ START_TEST(fields)
 	ck_assert_uint_eq(h.spare, 0);
 	ck_assert_uint_eq(h.service, BENCH_SERVICE);
 	b.out.ctl_count = 0;
-	/* A full record takes no more, and no serial is spent. */
+	/* A full record accepts no more, and no serial is used. */
 	b.out.ctl_room = 0;
 	ck_assert_ptr_null(rxw_ctl_add(&c->p, &b.out, RXW_ACK, 0, 0, 1, 0, 0));
 	ck_assert_uint_eq(c->p.serial, 1);
@@ -57,8 +57,8 @@ START_TEST(busy)
 END_TEST
 
 /*
- * All that leaves for an address that is not proven, PING and CHALLENGE apart, is within three
- * times what came.
+ * All output to an unvalidated address, except PING and CHALLENGE, stays within three times the
+ * input.
  */
 START_TEST(answers_to_strangers)
 {

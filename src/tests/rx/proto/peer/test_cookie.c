@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Questions to strangers of whom nothing is kept: who may be asked, and what answers them. */
+/* Stateless cookies for unvalidated peers: recipients of a cookie PING, and valid answers. */
 #include <arpa/inet.h>
 
 #include "tests/rx/proto/bench.h"
@@ -39,12 +39,12 @@ START_TEST(only_who_was_asked)
 		 other = rxw_cookie_issue(r, address(1, 7000), &call, ASKED_AT);
 	struct rxw_header h;
 
-	/* Older than any serial that a new connection begins with. */
+	/* Older than any initial serial of a connection. */
 	ck_assert_uint_gt(serial, LEAST + (1u << 24) - 1);
 	ck_assert_int_gt((int32_t)(1u - serial), 0);
 	ck_assert_int_gt((int32_t)((1u << 24) - serial), 0);
 	ck_assert(answers(q, 1, 7000, &call, serial));
-	ck_assert(answers(q, 1, 7000, &call, serial)); /* nothing was kept, so nothing is used up */
+	ck_assert(answers(q, 1, 7000, &call, serial)); /* stateless, so no budget is used up */
 	ck_assert(!answers(q, 1, 7001, &call, serial));
 	ck_assert(!answers(q, 2, 7000, &call, serial));
 	ck_assert(!answers(q, 1, 7000, &call, serial + 1));
@@ -61,7 +61,7 @@ START_TEST(only_who_was_asked)
 	h = call;
 	h.call++;
 	ck_assert(!answers(q, 1, 7000, &h, serial));
-	/* An answer has a type, a sequence and flags of its own. */
+	/* An answer has its own type, sequence number and flags. */
 	h = call;
 	h.type = RXW_ACK;
 	h.serial = 99;
@@ -85,7 +85,7 @@ START_TEST(not_for_long)
 	ck_assert(rxw_cookie_check(q, address(1, 7000), &call, serial, ASKED_AT + 4 * RXW_SEC));
 	ck_assert(!rxw_cookie_check(q, address(1, 7000), &call, serial, ASKED_AT + 8 * RXW_SEC));
 	ck_assert(rxw_cookie_check(q, address(1, 7000), &call, next, ASKED_AT + 8 * RXW_SEC));
-	/* Where nobody was asked for as long nobody answers. */
+	/* Without a recently sent cookie no answer is accepted. */
 	ck_assert(!rxw_cookie_check(q, address(1, 7000), &call, next, ASKED_AT + 12 * RXW_SEC));
 	rxw_cookies_destroy(q);
 }
@@ -96,7 +96,7 @@ START_TEST(not_often)
 	struct rxw_cookies *q = rxw_cookies_create(secret, ASKED_AT);
 	unsigned asked = 0;
 
-	/* A host once, whatever its ports and calls. */
+	/* Once per host, for all of its ports and calls. */
 	for (unsigned i = 0; i < 1000; i++) {
 		struct rxw_header h = call;
 
@@ -104,7 +104,7 @@ START_TEST(not_often)
 		asked += rxw_cookie_issue(q, address(1, 7000 + i), &h, ASKED_AT) != 0;
 	}
 	ck_assert_uint_eq(asked, 1);
-	/* All of them 4,000 a second. */
+	/* All of them together at 4,000 per second. */
 	for (uint32_t i = 0; i < 20000; i++)
 		asked += rxw_cookie_issue(q, address(2 + i, 7000), &call, ASKED_AT) != 0;
 	ck_assert_uint_eq(asked, 4000);
@@ -127,7 +127,7 @@ START_TEST(packet)
 
 	ck_assert(rxw_header_get(bytes, size, &h));
 	ck_assert(rxw_ack_get(bytes + RXW_HEADER_SIZE, size - RXW_HEADER_SIZE, &ack));
-	/* IP and UDP counted, three times the smallest packet that asks for a call at most. */
+	/* IP and UDP included, at most three times the smallest packet that begins a call. */
 	ck_assert_uint_le(size + 28, 3 * (RXW_HEADER_SIZE + 28));
 	ck_assert_uint_eq(h.epoch, call.epoch);
 	ck_assert_uint_eq(h.cid, call.cid);

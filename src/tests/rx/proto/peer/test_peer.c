@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Peers: look-up, life, proof of addresses, the limit of three, rates. */
+/* Peers: lookup, expiry, address validation, the amplification limit, rates. */
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ START_TEST(table)
 		ck_assert_ptr_nonnull(rxw_peer_at(t, i));
 	}
 	ck_assert_ptr_null(rxw_peer_at(t, 500));
-	/* One after the other: every one of them once, and no slot is looked at again for each. */
+	/* Successive scans visit every peer once, without rescanning slots. */
 	for (unsigned few = 0; few < 2; few++) {
 		struct rxw_listing l = {0};
 		struct rxw_peer *seen[500];
@@ -63,7 +63,7 @@ START_TEST(table)
 		rxw_peer_unref(p[i], 10 * RXW_SEC);
 	rxw_peer_reap(t, 309 * RXW_SEC);
 	ck_assert_uint_eq(rxw_peer_count(t), 500);
-	/* Of a large table a share at a time. */
+	/* A large table is scanned in parts. */
 	rxw_peer_reap(t, 311 * RXW_SEC);
 	ck_assert_uint_lt(rxw_peer_count(t), 500);
 	ck_assert_uint_gt(rxw_peer_count(t), 100);
@@ -82,7 +82,7 @@ static struct rxw_peer *peer_of(struct rxw_peer_table *t, uint32_t host, uint16_
 	return rxw_peer_get(t, &a, RXW_SEC);
 }
 
-/* A million sources that come once: no memory of them grows, and nobody else's is lost. */
+/* A million addresses that send once: memory stays bounded, and other peers are not lost. */
 START_TEST(forged_addresses)
 {
 	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
@@ -111,7 +111,7 @@ START_TEST(forged_addresses)
 }
 END_TEST
 
-/* Proofs cost a round trip each, and no more: their number is bounded, too. */
+/* Validation costs a round trip, and the number of records is bounded, too. */
 START_TEST(many_proven_addresses)
 {
 	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
@@ -140,8 +140,8 @@ static bool maybe(const struct rxw_peer_table *t, uint32_t host, uint64_t now)
 }
 
 /*
- * A proof is seen as long as it holds, whenever it was given, and few others for one. In ten
- * minutes each part of the marks is used again.
+ * A validation is recognised for its whole lifetime, with few false positives. Each part of the
+ * filter is reused within ten minutes.
  */
 START_TEST(marks_of_the_proven)
 {
@@ -163,13 +163,13 @@ START_TEST(marks_of_the_proven)
 				unseen += !maybe(t, 0x0a000000 + (uint32_t)(s - ago) * 10 + i, now);
 		for (unsigned i = 0; i < 10; i++, asked += 2) {
 			mistaken += maybe(t, 0x14000000 + (uint32_t)s * 10 + i, now);
-			/* Proven once, but more than two minutes ago. */
+			/* Validated once, but more than two minutes ago. */
 			mistaken +=
 				s > 120 && maybe(t, 0x0a000000 + (uint32_t)(s - 121) * 10 + i, now);
 		}
 	}
 	ck_assert_uint_eq(unseen, 0);
-	/* At most 1,200 of 65,536 places have a mark. */
+	/* At most 1,200 of 65,536 slots are marked. */
 	ck_assert_uint_lt(mistaken, asked / 20);
 	rxw_peer_table_destroy(t);
 }
@@ -208,7 +208,7 @@ START_TEST(three_times)
 	rxw_peer_set_validated(p, now);
 	ck_assert(rxw_peer_may_send(p, 1000000, 700, now));
 	ck_assert_uint_eq(rxw_peer_allowance(p, now + 59 * RXW_SEC), UINT64_MAX);
-	/* The proof holds for 60 s; then it is counted anew. */
+	/* The validation holds for 60 s. Then the limit applies again. */
 	ck_assert(!rxw_peer_validated(p, now + 60 * RXW_SEC));
 	ck_assert(!rxw_peer_may_send(p, 1, 1, now + 60 * RXW_SEC));
 	rxw_peer_table_destroy(t);
@@ -236,7 +236,7 @@ START_TEST(rate)
 }
 END_TEST
 
-/* What its calls cost that came to nothing is held against it for a while, but not for ever. */
+/* The cost of a peer's useless calls is charged to it for a limited time. */
 START_TEST(waste)
 {
 	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
@@ -247,7 +247,7 @@ START_TEST(waste)
 	address(&a, 0x0a000001, 7001);
 	p = rxw_peer_get(t, &a, now);
 	ck_assert(!rxw_peer_wasteful(p, now));
-	rxw_peer_waste(p, 400, now); /* one call may be given up at any time */
+	rxw_peer_waste(p, 400, now); /* one abandoned call is always tolerated */
 	ck_assert(!rxw_peer_wasteful(p, now));
 	rxw_peer_waste(p, 400, now);
 	ck_assert(rxw_peer_wasteful(p, now));
@@ -256,7 +256,7 @@ START_TEST(waste)
 		rxw_peer_waste(p, 400, now);
 	ck_assert(rxw_peer_wasteful(p, now + 9 * RXW_SEC));
 	ck_assert(!rxw_peer_wasteful(p, now + 11 * RXW_SEC));
-	/* Now and then is no matter, however often. */
+	/* An occasional one is tolerated, however often. */
 	now += 60 * RXW_SEC;
 	for (unsigned i = 0; i < 100; i++, now += RXW_SEC) {
 		rxw_peer_waste(p, 40, now);

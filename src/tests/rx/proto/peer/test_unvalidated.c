@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Caps on connections of unproven addresses. */
+/* Limits on connections of unvalidated addresses. */
 #include <arpa/inet.h>
 
 #include "tests/rx/proto/bench.h"
@@ -21,8 +21,8 @@ START_TEST(per_host)
 	struct rxw_unvalidated *s = rxw_unvalidated_create(key, 64, 8192);
 
 	/*
-	 * By host, whatever the port; beyond the cap nothing is refused, but the address must prove
-	 * itself.
+	 * Counted by host, for all of its ports. Beyond the limit no call is refused, but the
+	 * address must be validated.
 	 */
 	for (unsigned i = 0; i < 64; i++)
 		ck_assert_int_eq(rxw_unvalidated_add(s, address(1, i + 1), false), RXW_ADMIT);

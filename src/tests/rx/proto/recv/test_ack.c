@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When ACKs are written, what they say, window updates (rx-protocol 3.6, 3.7). */
+/* ACKs sent: when, their contents, window updates (rx-protocol 3.6, 3.7). */
 #include <string.h>
 
 #include "tests/rx/proto/bench.h"
@@ -55,7 +55,7 @@ static struct bench_packet *expect_ack(unsigned reason, uint32_t first, unsigned
 	return k;
 }
 
-/* Get over the 128 packets that are acknowledged every second one. */
+/* Skips the 128 packets for which every second one is acknowledged. */
 static void past_the_beginning(void)
 {
 	for (uint32_t seq = 1; seq < 161; seq += 16) {
@@ -101,13 +101,13 @@ START_TEST(merged_later)
 	burst(161, 20, true);
 	expect_ack(RXW_ACK_IDLE, 181, 0, 180);
 	bench_nothing(&b);
-	/* Not dry: owed, but not for longer than a millisecond. */
+	/* Socket not drained: an ACK is owed, but for at most a millisecond. */
 	burst(181, 10, false);
 	bench_nothing(&b);
 	ck_assert(rxw_pconn_owes(&c->p));
 	bench_pass(&b, 2 * RXW_MS);
 	expect_ack(RXW_ACK_IDLE, 191, 0, 190);
-	/* Half a window is not withheld, dry or not. */
+	/* Half a window is acknowledged at once, drained or not. */
 	ck_assert_uint_eq(call()->p.rx.window, 128);
 	burst(191, 64, false);
 	expect_ack(RXW_ACK_IDLE, 255, 0, 254);
@@ -151,7 +151,7 @@ START_TEST(holes)
 	setup();
 	past_the_beginning();
 	bench_read(call());
-	/* One for each packet behind a hole, at most four in a batch, the rest merged. */
+	/* One per packet behind a hole, at most four in a batch, the rest merged. */
 	burst(163, 10, true);
 	for (unsigned i = 0; i < 4; i++)
 		k = expect_ack(RXW_ACK_OUT_OF_SEQUENCE, 161, 12, 161 + i);
@@ -162,12 +162,12 @@ START_TEST(holes)
 	ck_assert_uint_eq(k->ack.acks[11], 1);
 	ck_assert_uint_eq(k->ack.previous, 172);
 	bench_nothing(&b);
-	/* A part of the hole, then the rest: at once, each. */
+	/* Part of the hole, then the rest: an ACK at once for each. */
 	bench_get_data(&b, c, 1, 161, 0, 10);
 	expect_ack(RXW_ACK_IDLE, 162, 11, 171);
 	bench_get_data(&b, c, 1, 162, 0, 10);
 	expect_ack(RXW_ACK_IDLE, 173, 0, 172);
-	/* And after a loss every second one again. */
+	/* And after a loss again for every second packet. */
 	burst(173, 4, true);
 	expect_ack(RXW_ACK_IDLE, 175, 0, 174);
 	expect_ack(RXW_ACK_IDLE, 177, 0, 176);
@@ -185,7 +185,7 @@ START_TEST(duplicates)
 	expect_ack(RXW_ACK_DUPLICATE, 1, 2, 3);
 	bench_nothing(&b);
 	ck_assert_uint_eq(b.stats.duplicates, 1);
-	/* Old and new in one run. */
+	/* Old and new packets in one run. */
 	burst(1, 4, true);
 	bench_expect(&b, RXW_ACK);
 	expect_ack(RXW_ACK_DUPLICATE, 1, 4, 7);
@@ -194,7 +194,7 @@ START_TEST(duplicates)
 }
 END_TEST
 
-/* As many answers as packets that brought something, and 16; then one says it for all, in a while. */
+/* As many answers as packets that brought new data, plus 16. Then one delayed ACK for all. */
 START_TEST(packets_that_bring_nothing)
 {
 	setup();
@@ -210,7 +210,7 @@ START_TEST(packets_that_bring_nothing)
 	bench_pass(&b, 20 * RXW_MS);
 	expect_ack(RXW_ACK_DUPLICATE, 1, 2, b.serial);
 	bench_nothing(&b);
-	/* The longer it goes on the fewer. */
+	/* The rate drops as it continues. */
 	for (unsigned ms = 0; ms < 3000; ms++) {
 		bench_get_data(&b, c, 1, 1, 0, 10);
 		bench_pass(&b, RXW_MS);
@@ -218,7 +218,7 @@ START_TEST(packets_that_bring_nothing)
 	ck_assert_uint_le(b.count - b.next, 3000 / 20);
 	ck_assert_uint_ge(b.count - b.next, 3000 / 200);
 	b.next = b.count;
-	/* What brings something is answered as ever, and so is a repetition after a pause. */
+	/* New data is answered as usual, and so is a duplicate after a pause. */
 	burst(3, 2, true);
 	expect_ack(RXW_ACK_IDLE, 1, 4, b.serial);
 	bench_pass(&b, 200 * RXW_MS);
@@ -261,7 +261,7 @@ START_TEST(window_grows_and_never_shrinks)
 		}
 	}
 	ck_assert_uint_eq(call()->p.rx.window, 255);
-	/* A reader that stops: the edge stays where it is once the unread packets are many. */
+	/* A reader that stops: the window's edge stays once many packets are unread. */
 	for (unsigned round = 0; round < 60; round++) {
 		uint32_t before = edge;
 
@@ -290,7 +290,7 @@ START_TEST(updates_by_consumption)
 	b.params.unread_packets = 0;
 	burst(1, 16, true);
 	b.next = b.count;
-	/* Seven packets are not worth an ACK but after 50 ms; eight are. */
+	/* Seven packets cause an ACK only after 50 ms, eight at once. */
 	struct rxw_rxpiece piece[16];
 	unsigned n = rxw_pcall_take(&call()->p, piece, 16);
 
@@ -315,7 +315,7 @@ START_TEST(updates_by_consumption)
 }
 END_TEST
 
-/* Packets that are owed an ACK anyway are no window update, however soon they are consumed. */
+/* Packets that are owed an ACK cause no window update, however soon they are consumed. */
 START_TEST(what_is_owed_is_no_update)
 {
 	setup();
@@ -326,7 +326,7 @@ START_TEST(what_is_owed_is_no_update)
 	burst(181, 20, false);
 	bench_read(call());
 	bench_nothing(&b);
-	/* The socket is dry: one ACK for all, and nothing is held back. */
+	/* The socket is drained: one ACK for all, and none is delayed. */
 	bench_end(&b, c, true);
 	expect_ack(RXW_ACK_IDLE, 201, 0, 200);
 	bench_pass(&b, 60 * RXW_MS);
@@ -360,8 +360,8 @@ START_TEST(pings_are_answered_once)
 END_TEST
 
 /*
- * Each answer may draw more PINGs: a flood of them gets no more answers than a few, and one that asks
- * now and then gets each of its own.
+ * Each answer may draw more PINGs. A flood of them gets a few answers only, and occasional ones get
+ * one each.
  */
 START_TEST(pings_in_a_row)
 {
@@ -393,13 +393,14 @@ START_TEST(pings_in_a_row)
 }
 END_TEST
 
-#define FLOOD	30u	/* PINGs for each packet of a reply */
-#define REPLY	1000u	/* packets, one in each millisecond */
+#define FLOOD	30u	/* PINGs per packet of a reply */
+#define REPLY	1000u	/* packets, one per millisecond */
 #define PERIODS (1000 / 100) /* of 100 ms */
 
 /*
- * A client whose server sends PINGs about all of its calls, one that is over included, beside a reply.
- * The bound is the connection's, not the call's; each packet of the reply is received and acknowledged.
+ * A client whose server sends PINGs about all of its calls, including a finished one, beside a
+ * reply. The limit applies to the connection, not to the call. Each packet of the reply is received
+ * and acknowledged.
  */
 START_TEST(pings_at_a_client)
 {
@@ -472,7 +473,7 @@ START_TEST(no_room_stays_owed)
 }
 END_TEST
 
-/* Of a small record the first phase of a stream leaves places for what may not wait. */
+/* In a small record the first phase of a stream leaves entries for urgent packets. */
 START_TEST(small_record)
 {
 	setup();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The receive queue: order, overlaps, small copies, memory limits, pieces for the reader. */
+/* The receive queue: order, overlaps, small copies, memory limits, slices for the reader. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -32,8 +32,7 @@ static void burst(uint32_t seq, unsigned count, uint32_t payload)
 }
 
 /*
- * Whatever comes twice, late or cut: the reader gets every packet once, in order, with its own
- * bytes.
+ * With duplicated, late or truncated input the reader gets every packet once, in order and intact.
  */
 START_TEST(random_order)
 {
@@ -108,7 +107,7 @@ START_TEST(charges_last_until_consumed)
 	ck_assert_int_eq(call()->p.rx.pinned, 256 + 128);
 	rxw_pcall_consumed(&call()->p, 1, &b.out);
 	ck_assert_int_eq(call()->p.rx.pinned, 128);
-	rxw_pcall_consumed(&call()->p, 100, &b.out); /* more than was taken: only what was */
+	rxw_pcall_consumed(&call()->p, 100, &b.out); /* only the read part counts */
 	ck_assert_int_eq(call()->p.rx.pinned, 0);
 	ck_assert_uint_eq(call()->p.rx.consumed, 4);
 	rxw_buf_unref(p[0].buf);
@@ -132,7 +131,7 @@ static void limit_of(unsigned which)
 	bench_get_data(&b, c, 1, 8, 0, 100);
 	ck_assert_uint_eq(call()->p.rx.next, 8);
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_MEMORY], 1);
-	/* Told so, and taken once there is room. */
+	/* Refused, and accepted once there is room. */
 	ck_assert_uint_eq(bench_expect(&b, RXW_ACK)->ack.reason, RXW_ACK_NOSPACE);
 	bench_read(call());
 	bench_get_data(&b, c, 1, 8, 0, 100);
@@ -147,7 +146,7 @@ START_TEST(limits)
 }
 END_TEST
 
-/* What lies behind a hole gives way to what fills it. */
+/* Packets behind a hole give way to those that fill it. */
 START_TEST(holes_give_way)
 {
 	uint8_t acks[255];
@@ -161,9 +160,9 @@ START_TEST(holes_give_way)
 	burst(2, 1, 100);
 	ck_assert_uint_eq(call()->p.rx.next, 3);
 	burst(3, 1, 100);
-	ck_assert_uint_eq(call()->p.rx.next, 8); /* 8 and 9 went ... */
+	ck_assert_uint_eq(call()->p.rx.next, 8); /* 8 and 9 were dropped ... */
 	ck_assert_uint_eq(rxw_recvq_table(&call()->p.rx, 1, 8, acks, 255), 9);
-	ck_assert_mem_eq(acks, "\1\1\1\1\1\1\1\0\0", 9); /* ... and are said to be missing */
+	ck_assert_mem_eq(acks, "\1\1\1\1\1\1\1\0\0", 9); /* ... and are reported as missing */
 	burst(8, 2, 10);
 	ck_assert_int_le(call()->p.rx.pinned, 1000);
 	bench_read(call());

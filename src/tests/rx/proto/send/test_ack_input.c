@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ACKs received: validation, windows, round trips, losses, undo (3.2, 3.5, 3.8, 4.4). */
+/* ACKs received: validation, windows, RTT, losses, undo (3.2, 3.5, 3.8, 4.4). */
 #include <string.h>
 
 #include "tests/rx/proto/bench.h"
@@ -37,7 +37,7 @@ START_TEST(malformed)
 	setup(4);
 	size = bench_ack(&b, packet, 1, 3, 2, RXW_ACK_IDLE, 0, "11", 255);
 	bench_input(&b, c, packet, 28 + 17, 28 + 17); /* shorter than the fixed part */
-	bench_input(&b, c, packet, 28 + 19, 28 + 19); /* two entries stated, one there */
+	bench_input(&b, c, packet, 28 + 19, 28 + 19); /* two entries announced, one present */
 	rxw_put32(packet + 28 + 4, 0);		      /* firstPacket 0 */
 	bench_input(&b, c, packet, size, size);
 	ck_assert_uint_eq(b.stats.drops[RXW_DROP_BAD_ACK], 3);
@@ -55,7 +55,7 @@ START_TEST(never_sent)
 	ck_assert_int_eq(call->p.error, RXW_PROTOCOL_ERROR);
 	ck_assert_int_eq(bench_expect(&b, RXW_ABORT)->code, RXW_PROTOCOL_ERROR);
 	bench_free(&b);
-	/* Entries beyond what was sent are no more than ignored. */
+	/* Entries beyond the sent packets are ignored. */
 	setup(4);
 	ack(5, 0, RXW_ACK_DELAY, "11111");
 	ck_assert_int_eq(call->p.error, 0);
@@ -77,7 +77,7 @@ START_TEST(stale)
 	ck_assert_uint_eq(call->p.tx.acked, 0);
 	ck_assert_uint_eq(call->p.tx.window, 255);
 	/*
-	 * Equal firstPacket, lower serial: adds, takes nothing back, and its window does not count.
+	 * Equal firstPacket, lower serial: adds entries, retracts none, and its window is ignored.
 	 */
 	size = bench_ack(&b, old, 1, 5, 2, RXW_ACK_DELAY, 0, "0010", 3);
 	ack(5, 0, RXW_ACK_DELAY, "0100");
@@ -90,8 +90,8 @@ START_TEST(stale)
 END_TEST
 
 /*
- * A server that refuses a call late has acknowledged packets of it, and says that they are missing
- * again: then BUSY means what it says, and the first packet goes again after a while.
+ * A server that refuses a call late has acknowledged packets of it, and reports them as missing
+ * again. BUSY then applies, and the first packet is retransmitted after a delay.
  */
 START_TEST(withdrawn_and_busy)
 {
@@ -114,7 +114,7 @@ START_TEST(withdrawn_and_busy)
 	bench_pass(&b, 5 * RXW_SEC);
 	k = bench_expect(&b, RXW_DATA);
 	ck_assert_uint_eq(k->h.seq, 1);
-	/* It is taken now. */
+	/* It is accepted now. */
 	ack(1, k->h.serial, RXW_ACK_IDLE, "111");
 	ck_assert(call->p.tx.heard);
 	bench_free(&b);
@@ -207,7 +207,7 @@ START_TEST(lost_by_count)
 	ck_assert_uint_eq(b.stats.retransmitted, 1);
 	ck_assert_uint_lt(call->p.tx.cc.cwnd, before);
 	ck_assert_uint_eq(call->p.tx.cc.cwnd, call->p.tx.cc.ssthresh);
-	/* More of the same event: not again, neither reaction nor retransmission. */
+	/* More losses of the same event: neither a second reduction nor a second retransmission. */
 	before = call->p.tx.cc.cwnd;
 	ack(11, 15, RXW_ACK_OUT_OF_SEQUENCE, "01111");
 	ack(11, 16, RXW_ACK_OUT_OF_SEQUENCE, "011111");
@@ -232,7 +232,10 @@ START_TEST(lost_by_time)
 }
 END_TEST
 
-/* The original comes after it was sent again: no loss, and more patience from now on. */
+/*
+ * The original is acknowledged after its retransmission: no loss, and a longer reordering delay
+ * from now on.
+ */
 START_TEST(reordering_is_undone)
 {
 	uint32_t before;
@@ -309,7 +312,7 @@ START_TEST(nat_reset)
 {
 	setup(20);
 	bench_get_ack(&b, c, 1, 1, 20, RXW_ACK_EXCEEDS_WINDOW, "", 16);
-	ck_assert_int_eq(call->p.error, 0); /* nothing was hard-acked yet */
+	ck_assert_int_eq(call->p.error, 0); /* nothing was hard-acknowledged yet */
 	ack(5, 4, RXW_ACK_REQUESTED, "");
 	bench_get_ack(&b, c, 1, 1, 20, RXW_ACK_EXCEEDS_WINDOW, "", 16);
 	ck_assert_int_eq(call->p.error, RXW_NETWORK_RESET);
@@ -338,7 +341,7 @@ START_TEST(slow_start_doubles)
 }
 END_TEST
 
-/* The window grows while the ACKs of a flight come: that does not make it one that is not filled. */
+/* The window grows during the ACKs of a flight, although the flight is smaller then. */
 START_TEST(slow_start_by_small_acks)
 {
 	bench_init(&b, true);
@@ -356,7 +359,7 @@ START_TEST(slow_start_by_small_acks)
 			ack(call->p.tx.una + 2, serial + i, RXW_ACK_IDLE, "");
 		ck_assert_uint_eq(call->p.tx.cc.cwnd, 2 * flight);
 	}
-	/* A window that is half empty for two round trips does not grow. */
+	/* A window half empty for two round trips does not grow. */
 	call->p.tx.cc.cwnd = 200;
 	call->p.tx.peak = call->p.tx.last_peak = 99;
 	bench_send(call);
@@ -367,7 +370,10 @@ START_TEST(slow_start_by_small_acks)
 }
 END_TEST
 
-/* What is halved is what was out when the window was full, not what thresholds left of it. */
+/*
+ * The halving starts from the packets in flight at a full window, not from those left by
+ * thresholds.
+ */
 START_TEST(loss_of_a_full_window)
 {
 	setup(40);

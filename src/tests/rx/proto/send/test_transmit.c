@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is sent when: windows, thresholds, pacing, flags, bursts, refusals (4). */
+/* Sending: windows, thresholds, pacing, flags, bursts, refusals (4). */
 #include <errno.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ START_TEST(first_flight)
 		ck_assert_uint_eq(k->h.call, 1);
 		ck_assert_uint_eq(k->h.service, BENCH_SERVICE);
 		ck_assert_uint_eq(k->h.spare, 0);
-		/* More behind it; the last is what the windows allow now, so an ACK is wanted. */
+		/* More is queued. The last packet fills the window, so it requests an ACK. */
 		ck_assert_uint_eq(k->h.flags, RXW_CLIENT_INITIATED |
 						      (i < 4 ? RXW_MORE_PACKETS : RXW_REQUEST_ACK));
 		for (unsigned m = 0; m < 1000; m++)
@@ -66,7 +66,7 @@ START_TEST(never_beyond_the_windows)
 	call->p.tx.cc.cwnd = 255;
 	bench_send(call);
 	ck_assert_uint_eq(b.sent[b.count - 1].h.seq, 16);
-	/* Down to one, up to ten: the latest ACK says. */
+	/* Down to one, up to ten: the latest ACK applies. */
 	bench_get_ack(&b, c, 1, 17, 16, RXW_ACK_REQUESTED, "", 0);
 	edge = 18;
 	bench_send(call);
@@ -98,7 +98,7 @@ START_TEST(bursts_keep_to_runs)
 	ck_assert_uint_eq(burst.count, 45);
 	ck_assert_uint_le(burst.length, 65507);
 	done(45, 0);
-	ck_assert_int_eq(next(10), RXW_BURST_READY); /* as many as the caller wants */
+	ck_assert_int_eq(next(10), RXW_BURST_READY); /* as many as the caller accepts */
 	ck_assert_uint_eq(burst.count, 10);
 	ck_assert(!burst.retransmission && !burst.fragment);
 	done(10, 0);
@@ -115,7 +115,7 @@ START_TEST(thresholds)
 	for (unsigned i = 0; i < 4; i++)
 		bench_write(call, 40, 100, false);
 	ck_assert_uint_eq(bench_send(call), 40);
-	/* Nine are acknowledged: not half of the window, so nothing is sent; with twenty it is. */
+	/* Nine are acknowledged: less than half a window, so nothing is sent. With twenty it is. */
 	bench_get_ack(&b, c, 1, 10, 9, RXW_ACK_IDLE, "", 255);
 	ck_assert_int_eq(next(64), RXW_BURST_NONE);
 	ck_assert(!rxw_pcall_sendable(&call->p, b.out.now));
@@ -123,7 +123,7 @@ START_TEST(thresholds)
 	bench_get_ack(&b, c, 1, 22, 21, RXW_ACK_IDLE, "", 255);
 	ck_assert_uint_eq(call->events & RXW_OUT_SEND, RXW_OUT_SEND);
 	ck_assert_uint_ge(bench_send(call), 20);
-	/* Urged: whatever it is. */
+	/* When flushed: any amount. */
 	bench_get_ack(&b, c, 1, 24, 23, RXW_ACK_IDLE, "", 255);
 	ck_assert_int_eq(next(64), RXW_BURST_NONE);
 	rxw_pcall_flush(&call->p, &b.out);
@@ -134,7 +134,7 @@ START_TEST(thresholds)
 }
 END_TEST
 
-/* A path that loses packets and is longer than a millisecond: what one of those brings is enough. */
+/* A lossy path with an RTT above a millisecond: the data that one of its ACKs allows is enough. */
 START_TEST(thresholds_where_packets_are_lost)
 {
 	static const struct {
@@ -169,7 +169,7 @@ START_TEST(thresholds_where_packets_are_lost)
 }
 END_TEST
 
-/* A writer that waits lets go what can go now; after that a small ACK draws no small burst. */
+/* A waiting writer sends what the window allows. After that a small ACK causes no small burst. */
 START_TEST(urged_by_a_writer_that_waits)
 {
 	setup();
@@ -190,7 +190,7 @@ START_TEST(urged_by_a_writer_that_waits)
 	bench_get_ack(&b, c, 1, 10, 9, RXW_ACK_IDLE, "", 255);
 	ck_assert(!(call->events & RXW_OUT_SEND));
 	ck_assert_int_eq(next(64), RXW_BURST_NONE);
-	/* With nothing to let go it promises nothing for later. */
+	/* With nothing to send it leaves no request for later. */
 	bench_get_ack(&b, c, 1, 25, 24, RXW_ACK_IDLE, "", 255);
 	ck_assert_uint_ge(bench_send(call), 20);
 	rxw_pcall_flush_window(&call->p, &b.out);
@@ -207,7 +207,7 @@ START_TEST(held_for_a_millisecond)
 	call->p.tx.cc.cwnd = call->p.tx.cc.ssthresh = 40;
 	call->p.tx.window = 255;
 	call->p.tx.edge = 256;
-	bench_write(call, 5, 100, false); /* nothing is in flight: goes at once */
+	bench_write(call, 5, 100, false); /* nothing is in flight: sent at once */
 	ck_assert_uint_eq(bench_send(call), 5);
 	call->events = 0;
 	bench_write(call, 5, 100, false);
@@ -217,7 +217,7 @@ START_TEST(held_for_a_millisecond)
 	bench_pass(&b, RXW_MS);
 	ck_assert(call->events & RXW_OUT_SEND);
 	ck_assert_uint_eq(bench_send(call), 5);
-	/* The end of the stream waits for nothing. */
+	/* The end of the stream is sent without delay. */
 	call->events = 0;
 	bench_write(call, 1, 100, true);
 	ck_assert(call->events & RXW_OUT_SEND);
@@ -235,7 +235,7 @@ START_TEST(end_of_a_reply_asks_for_nothing)
 	rxw_peer_set_validated(c->p.peer, b.out.now);
 	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
 	call = (struct bench_call *)bench_channel(c, 0);
-	call->p.tx.cc.cwnd = 1; /* where every packet asks */
+	call->p.tx.cc.cwnd = 1; /* where every packet requests an ACK */
 	bench_read(call);
 	bench_write(call, 1, 10, true);
 	k = bench_expect(&b, RXW_DATA);
@@ -277,7 +277,7 @@ START_TEST(pacing)
 	bench_write(call, 45, 100, false);
 	bench_write(call, 45, 100, false);
 	began = b.out.now;
-	/* 100 packets in 80 ms: 0.8 ms each, bursts of eight at most. */
+	/* 100 packets in 80 ms: 0.8 ms each, bursts of at most eight. */
 	while (n < 100) {
 		enum rxw_burst_result r = next(64);
 
@@ -316,7 +316,7 @@ START_TEST(fast_paths_are_not_paced)
 }
 END_TEST
 
-/* Round trips that grew long over a path that was short: only where it loses packets, too. */
+/* An RTT that grew on a short path counts only if it loses packets, too. */
 START_TEST(long_waits_are_not_paced)
 {
 	setup();
@@ -333,7 +333,7 @@ START_TEST(long_waits_are_not_paced)
 	ck_assert_uint_eq(burst.count, 45);
 	done(45, 0);
 	ck_assert_uint_eq(atomic_load(&c->p.peer->least_rtt), 900000);
-	/* What one call learnt holds for all to that address. */
+	/* All calls to an address share what one of them learned. */
 	rxw_rtt_seed(&call->p.tx.rtt, 100 * RXW_MS, RXW_MS);
 	call->p.tx.rtt.min = 0;
 	ck_assert_int_eq(next(64), RXW_BURST_READY);
@@ -402,7 +402,7 @@ START_TEST(refused_by_the_system)
 	ck_assert_int_eq(next(64), RXW_BURST_READY);
 	ck_assert_uint_eq(burst.first_seq, 2);
 	ck_assert_uint_eq(burst.count, 3);
-	ck_assert(!burst.retransmission); /* they never left */
+	ck_assert(!burst.retransmission); /* they were never sent */
 	done(3, 0);
 	ck_assert_uint_eq(b.stats.retransmitted, 0);
 	ck_assert_uint_eq(b.stats.loss_events, 0);
@@ -412,7 +412,7 @@ START_TEST(refused_by_the_system)
 END_TEST
 
 /*
- * Our own system says that the path is smaller: sent packets go in fragments, the rest is cut anew.
+ * The local system reports a smaller path MTU: sent packets are fragmented, the rest is cut anew.
  */
 START_TEST(too_large)
 {
@@ -429,7 +429,7 @@ START_TEST(too_large)
 }
 END_TEST
 
-/* No more than three times what came leaves for an address that is not proven. */
+/* An unvalidated address gets at most three times what it sent. */
 START_TEST(three_times)
 {
 	struct bench_packet *k;
@@ -444,13 +444,13 @@ START_TEST(three_times)
 	bench_write(call, 20, 1000, true);
 	while ((k = bench_next(&b)) != NULL && k->h.type == RXW_DATA)
 		bytes += k->length + 28;
-	ck_assert_uint_eq(bytes, 2 * 1056); /* the question counts, too */
+	ck_assert_uint_eq(bytes, 2 * 1056); /* the PING counts, too */
 	ck_assert_ptr_nonnull(k);
 	ck_assert_uint_le(bytes + k->length + 28, 3 * 1056);
 	ck_assert_uint_eq(k->ack.reason, RXW_ACK_PING);
 	ck_assert(k->h.flags & RXW_REQUEST_ACK);
 	bench_nothing(&b);
-	/* The answer that names it proves the address; the rest follows. */
+	/* The answer that names it validates the address, and the rest is sent. */
 	bench_get_ack(&b, c, 1, 1, k->h.serial, RXW_ACK_PING_RESPONSE, "", 255);
 	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
 	ck_assert_uint_eq(b.sent[b.count - 1].h.type, RXW_DATA);
@@ -459,7 +459,7 @@ START_TEST(three_times)
 }
 END_TEST
 
-/* The reply to a request of 1,000 bytes, as far as it may go. Returns the serial of the PING. */
+/* The reply to a request of 1,000 bytes, up to the limit. Returns the serial of the PING. */
 static uint32_t ask_for_much(unsigned port)
 {
 	struct bench_packet *k;
@@ -478,7 +478,7 @@ static uint32_t ask_for_much(unsigned port)
 	return k->h.serial;
 }
 
-/* Serials count from 1, so anybody knows them: only that of the PING is a secret. */
+/* Serials count from 1 and are easy to guess. Only that of the PING is secret. */
 START_TEST(guessed_serials)
 {
 	uint32_t first, second;
@@ -496,18 +496,20 @@ START_TEST(guessed_serials)
 	bench_get_ack(&b, c, 1, 1, second, RXW_ACK_PING_RESPONSE, "", 32);
 	ck_assert(!rxw_peer_validated(c->p.peer, b.out.now));
 	ck_assert_uint_eq(call->p.tx.nxt, 3);
-	/* Older than what the connection used and will use, as receivers compare. */
+	/* Older than all serials of the connection, past and future, as receivers compare them. */
 	ck_assert_int_lt((int32_t)(first - 1), 0);
 	ck_assert_int_gt((int32_t)(1000000 - first), 0);
 	bench_get_ack(&b, c, 1, 2, first, RXW_ACK_PING_RESPONSE, "1", 32);
 	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
-	/* It used up none of the ordinary ones. */
+	/* It consumed no ordinary serial. */
 	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.serial, 3);
 	bench_free(&b);
 }
 END_TEST
 
-/* One more packet of a long reply, and its ACK. Returns the serial of a PING that this draws, or 0. */
+/*
+ * One more packet of a long reply, and its ACK. Returns the serial of a PING that this draws, or 0.
+ */
 static uint32_t go_on_for(uint64_t ns)
 {
 	struct bench_packet *k;
@@ -527,7 +529,7 @@ static uint32_t go_on_for(uint64_t ns)
 	return ping;
 }
 
-/* While a reply goes on its client is asked again before the proof of its address is too old. */
+/* During a long reply the client is asked again before its validation expires. */
 START_TEST(proof_is_renewed)
 {
 	uint64_t proven;
@@ -545,7 +547,9 @@ START_TEST(proof_is_renewed)
 			ck_assert_uint_eq(go_on_for(RXW_SEC), 0);
 		ping = go_on_for(RXW_SEC);
 		ck_assert_uint_ne(ping, 0);
-		/* An ACK of the data is none of the PING; that is sent again once a second. */
+		/*
+		 * An ACK of the data does not answer the PING, which is sent again once a second.
+		 */
 		ck_assert_uint_eq(go_on_for(RXW_SEC / 2), 0);
 		ck_assert_uint_ne(go_on_for(RXW_SEC / 2), 0);
 		ck_assert(!rxw_peer_validated(c->p.peer, proven + 60 * RXW_SEC));
@@ -566,8 +570,8 @@ static unsigned data_of(uint32_t cid)
 }
 
 /*
- * Of two connections the first uses up what their address may get, so that the second cannot even
- * ask: it goes on soon after the first one was answered.
+ * Of two connections the first uses up the budget of their address, so that the second cannot even
+ * send a PING. It continues soon after the first PING was answered.
  */
 START_TEST(proof_of_another)
 {
@@ -586,7 +590,7 @@ START_TEST(proof_of_another)
 	bench_read(call);
 	bench_read(second);
 	bench_write(call, 20, 780,
-		    true); /* one of these and a PING is what both requests paid for */
+		    true); /* both requests paid for one of these and a PING */
 	bench_write(second, 20, 780, true);
 	while ((k = bench_next(&b)) != NULL) {
 		ck_assert_uint_eq(k->h.cid, BENCH_CID);
@@ -599,7 +603,7 @@ START_TEST(proof_of_another)
 	ck_assert_uint_eq(data_of(BENCH_CID + 4), 0);
 	bench_get_ack(&b, c, 1, 1, ping, RXW_ACK_PING_RESPONSE, "", 32);
 	ck_assert_uint_gt(data_of(BENCH_CID), 1);
-	/* It looks after as much time again as it has waited. */
+	/* It checks again after twice the time waited so far. */
 	bench_pass(&b, 20 * RXW_MS);
 	ck_assert_uint_gt(data_of(BENCH_CID + 4), 0);
 	bench_free(&b);
@@ -635,7 +639,7 @@ START_TEST(size_of_datagrams)
 	setup();
 	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1444);
 	call->p.tx.mtu.confirmed = 8000;
-	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1444); /* the peer did not say */
+	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1444); /* the peer announced none */
 	atomic_store(&c->p.peer->peer_max_mtu, 5692);
 	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 5692);
 	call->p.tx.mtu.confirmed = 1200;
@@ -644,7 +648,9 @@ START_TEST(size_of_datagrams)
 }
 END_TEST
 
-/* --- a class whose keys change: the word of a packet is its key's, the first byte is "sealed" --- */
+/*
+ * --- a class with changing keys: a packet's word is its key's, the first byte marks it sealed ---
+ */
 
 static struct {
 	uint16_t key;
@@ -682,7 +688,7 @@ static void setup_keys(void)
 	call = bench_begin(&b, c);
 }
 
-/* Each packet is shown to the class when it leaves, new ones and lost ones, and only then. */
+/* Each packet, new or retransmitted, is passed to the class when it is sent, and only then. */
 START_TEST(keys_change_in_the_queue)
 {
 	struct bench_packet *k;
@@ -700,7 +706,7 @@ START_TEST(keys_change_in_the_queue)
 		ck_assert_uint_eq(k->bytes[28], 0x02);
 		ck_assert_uint_eq(k->bytes[29], (uint8_t)(i + 1));
 	}
-	/* The first is lost: it leaves under the key of now. */
+	/* The first is lost: it is sent under the current key. */
 	keys.key = 0x103;
 	keys.packets = keys.sealed = 0;
 	bench_get_ack(&b, c, 1, 1, 4, RXW_ACK_OUT_OF_SEQUENCE, "nyyy", 4);
@@ -716,7 +722,9 @@ START_TEST(keys_change_in_the_queue)
 }
 END_TEST
 
-/* What the class cannot seal again does not leave, and ends its call: new, and sent before. */
+/*
+ * A packet that the class cannot reseal is not sent, and ends its call, whether new or sent before.
+ */
 START_TEST(keys_that_fail)
 {
 	for (unsigned sent = 0; sent < 2; sent++) {

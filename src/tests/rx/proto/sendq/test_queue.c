@@ -22,7 +22,7 @@ static void teardown(void)
 	bench_free(&b);
 }
 
-/* [una, nxt) is covered without gap, and the tallies are right. */
+/* [una, nxt) is covered without gaps, and the counts are right. */
 static void check(void)
 {
 	const struct rxw_sendq *q = &call->p.tx;
@@ -55,7 +55,7 @@ START_TEST(queue_and_numbers)
 	ck_assert_uint_eq(rxw_sendq_entry(&call->p.tx, 3)->first, 1);
 	ck_assert_uint_eq(rxw_sendq_entry(&call->p.tx, 4)->first, 4);
 	ck_assert_ptr_null(rxw_sendq_entry(&call->p.tx, 9));
-	/* After the end nothing more fits. */
+	/* After the end nothing more is accepted. */
 	struct rxw_txrun run = {
 		.buf = rxw_buf_get(b.pool), .stride = 100, .last_size = 100, .count = 1};
 
@@ -71,7 +71,7 @@ START_TEST(segments)
 	setup();
 	bench_write(call, 40, 100, false);
 	call->p.tx.cc.cwnd = 255;
-	ck_assert_uint_eq(bench_send(call), 16); /* the window that is known */
+	ck_assert_uint_eq(bench_send(call), 16); /* the known window */
 	check();
 	ck_assert_uint_ne(rxw_sendq_split(&call->p, 5), RXW_NO_NODE);
 	ck_assert_uint_ne(rxw_sendq_split(&call->p, 6), RXW_NO_NODE);
@@ -82,7 +82,7 @@ START_TEST(segments)
 	check();
 	ck_assert_uint_eq(call->p.tx.una, 8);
 	ck_assert_uint_eq(rxw_sendq_seg(&call->p.tx, call->p.tx.seg_head)->order, 8);
-	/* The run stays until its last packet is gone. */
+	/* The run stays until its last packet is acknowledged. */
 	ck_assert_ptr_nonnull(rxw_sendq_entry(&call->p.tx, 8));
 	rxw_sendq_clear(&call->p);
 	ck_assert_uint_eq(rxw_pcall_queued(&call->p), 0);
@@ -90,7 +90,7 @@ START_TEST(segments)
 }
 END_TEST
 
-/* Any order of soft and hard acknowledgements leaves the partition whole. */
+/* Any order of soft and hard acknowledgements leaves the partition intact. */
 START_TEST(random_acks)
 {
 	uint64_t state = 7;
@@ -159,10 +159,7 @@ START_TEST(water)
 }
 END_TEST
 
-/*
- * What was not sent is cut anew for a smaller path; the bytes stay the same, and what was sent
- * stays as it is.
- */
+/* Unsent data is cut anew for a smaller path. The bytes and the sent packets stay the same. */
 START_TEST(repack)
 {
 	static uint8_t want[200000], got[200000];
@@ -197,8 +194,8 @@ START_TEST(repack)
 END_TEST
 
 /*
- * A writer that may go on finds more packets in the queue than it may add to, since they were cut anew
- * meanwhile: it waits, and is told like any other.
+ * The queue was cut anew and now holds more packets than a writer may add to. The writer waits, and
+ * is notified like any other.
  */
 START_TEST(repack_above_high_water)
 {
@@ -216,7 +213,7 @@ START_TEST(repack_above_high_water)
 	call->events = 0;
 	for (unsigned i = 0; i < 100 && rxw_pcall_queued(&call->p) >= 256; i++) {
 		ck_assert(!(call->events & RXW_OUT_WRITE));
-		b.count = b.next = 0; /* what was sent is of no interest */
+		b.count = b.next = 0; /* sent packets do not matter */
 		bench_get_ack(&b, c, 1, call->p.tx.nxt, call->p.tx.nxt - 1, RXW_ACK_REQUESTED, "",
 			      255);
 		bench_send(call);
@@ -228,7 +225,7 @@ START_TEST(repack_above_high_water)
 }
 END_TEST
 
-/* Nodes and buffers gone: the writer learns it, nothing leaks. */
+/* Out of nodes and buffers: the writer gets an error, nothing leaks. */
 START_TEST(out_of_memory)
 {
 	struct rxw_txrun run = {.stride = 100, .last_size = 100, .count = 1};

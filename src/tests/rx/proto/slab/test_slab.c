@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Nodes by index: growth keeps what is there, memory limits are reported. */
+/* Nodes by index: growth keeps existing nodes, memory limits are reported. */
 #include <string.h>
 
 #include "tests/rx/proto/bench.h"
