@@ -18,7 +18,7 @@
 
 rxw_security *challenger_class(void); /* static */
 
-/* What a client's half was given with the latest CHALLENGE. */
+/* The latest CHALLENGE that the client's side received. */
 struct challenger_asked {
 	uint32_t epoch;
 	uint32_t calls[4];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What surrounds the protocol core in tests: memory, calls, and the output record. */
+/* The host of the protocol core in tests: memory, calls, and the output record. */
 #include <stdlib.h>
 
 #include "host.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What surrounds the protocol core in tests: memory, calls, and the output record. The structures
+ * The host of the protocol core in tests: memory, calls, and the output record. The structures
  * of a test begin with HOST, HOST_CONN and HOST_CALL, and its own members follow.
  */
 #ifndef TESTS_SUPPORT_HOST_H

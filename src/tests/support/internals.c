@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What tests outside of the engine read of its objects. */
+/* Reading the objects of the engine for tests of other layers. */
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "internals.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What tests outside of the engine read of its objects, and no public function tells. Such tests
- * include no header of the engine.
+ * Values of the engine's objects that no public function returns, for tests of other layers. Such
+ * tests include no header of the engine.
  */
 #ifndef TESTS_SUPPORT_INTERNALS_H
 #define TESTS_SUPPORT_INTERNALS_H
@@ -15,7 +15,7 @@
 /* Memory of one object, without what it points to. */
 extern const size_t internals_connection_size, internals_call_size, internals_peer_size;
 
-/* What packets of a connection have in their headers; `call`: the latest of the first channel. */
+/* Header fields of a connection's packets; `call` is the latest call of the first channel. */
 struct internals_header {
 	uint32_t epoch, cid, call;
 	uint8_t security;

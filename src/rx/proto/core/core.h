@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the modules of the protocol core and their callers share: parameters, runs, bursts,
+ * Shared by the modules of the protocol core and their callers: parameters, runs, bursts,
  * callbacks.
  */
 #ifndef RXW_PROTO_CORE_H
