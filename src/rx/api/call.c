@@ -115,7 +115,8 @@ int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options
 	end = deadline_of(c, &options, now);
 	r = c->released
 		    ? -RXW_ESTATE
-		    : wait_channel(c, options.flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY), end, &now, code);
+		    : wait_channel(c, options.flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY), end,
+				   &now, code);
 	if (!r)
 		r = begin_until(c, made, end, now);
 	rxw_conn_unlock(c);

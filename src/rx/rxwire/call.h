@@ -125,7 +125,7 @@ struct rxw_call_stats {
 	uint64_t started_ns, ended_ns; /* monotonic clock */
 	uint8_t security, level;       /* security index; enum rxw_level */
 };
-/* -RXW_EINVAL: an argument is NULL, or `size` is 0 or too large. Any thread. */
+/* -RXW_EINVAL: an argument is NULL, or `size` is not set. Any thread. */
 int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats);
 
 /*

@@ -28,8 +28,6 @@ void tools_place_reset(void);
 int tools_place_record(const struct tools_place *place);
 /* The line where `section` of the file set the option; 0 if it did not. */
 int tools_place_line(const char *name, const char *section);
-/* Whether the file or the command line set the option. */
-bool tools_place_given(const char *name);
 /*
  * If `message` mentions an option ("--NAME") that the file set, put "FILE:LINE: " in front of the
  * message. If it mentions several, the first one counts; of a list, the item that follows the name.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sized structures, as passed by programs compiled against an older or a newer library. Every such
- * structure of the public headers is in one of the two tables.
+ * structure that a program passes is in one of the two tables.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
