@@ -6,6 +6,7 @@
 
 #define MTU_PROBE_AFTER 64u	/* packets: short calls do not search for a larger MTU */
 #define ASK_APART	RXW_SEC /* between two PINGs triggered by ACKs of data */
+#define OVERTAKEN_FOR	RXW_SEC /* ACKs that arrive out of order are not older than that */
 
 /* An ACK, and what it changes. */
 struct ack_result {
@@ -356,6 +357,21 @@ static void progress(struct rxw_pcall *p, const struct ack_result *r, uint32_t l
 	}
 }
 
+/*
+ * Has no later ACK overtaken this one? Serial numbers tell, for a while: if one was damaged on its
+ * way, none of the following exceeds it, and they would have no effect on windows and missing
+ * packets.
+ */
+static bool is_newer(struct rxw_sendq *q, const struct rxw_ack *ack, uint32_t serial, uint64_t now)
+{
+	if (ack->first <= q->una && q->ack_serial != 0 && (int32_t)(serial - q->ack_serial) <= 0 &&
+	    now < q->ack_at + OVERTAKEN_FOR)
+		return false;
+	q->ack_serial = serial;
+	q->ack_at = now;
+	return true;
+}
+
 enum rxw_ack_check rxw_send_check_ack(const struct rxw_pcall *p, const struct rxw_ack *ack)
 {
 	const struct rxw_sendq *q = &p->tx;
@@ -376,10 +392,7 @@ unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t s
 	struct ack_result r = {.ack = ack, .now = out->now};
 	uint32_t flight = q->flight, cwnd = q->cc.cwnd, window = q->window, lowest;
 
-	r.newer =
-		ack->first > q->una || q->ack_serial == 0 || (int32_t)(serial - q->ack_serial) > 0;
-	if (r.newer)
-		q->ack_serial = serial;
+	r.newer = is_newer(q, ack, serial, out->now);
 	find_named(q, &r);
 	take_sample(p, &r);
 	ping_answered(p, &r);

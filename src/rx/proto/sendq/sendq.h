@@ -56,7 +56,8 @@ struct rxw_sendq {
 	uint32_t flush_to;     /* below this no threshold holds packets back */
 	uint32_t high_limit;   /* the engine's limit below params->sendq_high, 0 = none */
 	uint32_t order, token; /* the last ones used */
-	uint32_t sampled_serial, ack_serial;
+	uint32_t sampled_serial;
+	uint32_t ack_serial; /* newest serial number of an ACK, 0 = none; taken at ack_at */
 	uint32_t round_order;	  /* its acknowledgement ends the current round trip */
 	uint32_t peak, last_peak; /* largest flight in this round trip, in the last one */
 	uint32_t frto_order;	  /* order when the RTO expired; 0 = no unconfirmed timeout */
@@ -71,6 +72,7 @@ struct rxw_sendq {
 	uint64_t stuck_since; /* first retransmission of the lowest missing packet, 0 = none */
 	uint64_t busy_at, busy_since; /* BUSY: silent until; first one, 0 = none */
 	uint64_t nospace_at;
+	uint64_t ack_at;
 	uint8_t backoff, busy_count;
 	uint8_t force;	     /* packets to send regardless of the congestion window */
 	bool probe;	     /* a tail loss probe is to be sent */

@@ -141,6 +141,34 @@ START_TEST(withdrawn)
 }
 END_TEST
 
+/*
+ * An ACK was damaged on its way: a serial number far ahead, packet 1 received. It does not disable
+ * the ACKs that follow for ever: a second later they count again.
+ */
+START_TEST(damaged_serial)
+{
+	uint8_t packet[400];
+	uint32_t size;
+
+	setup(8);
+	size = bench_ack(&b, packet, 1, 1, 4, RXW_ACK_REQUESTED, 0, "10010000", 3);
+	rxw_put32(packet + 16, 100000);
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_eq(call->p.tx.window, 3);
+	ack(1, 5, RXW_ACK_REQUESTED, "00011000");
+	ck_assert_uint_eq(call->p.tx.acked, 3); /* may have been overtaken */
+	ck_assert_uint_eq(call->p.tx.window, 3);
+	b.auto_send = false;
+	b.out.now += RXW_SEC;
+	ack(1, 6, RXW_ACK_REQUESTED, "00011100");
+	ck_assert_uint_eq(call->p.tx.acked, 3);
+	ck_assert_uint_eq(call->p.tx.window, 255);
+	ack(1, 7, RXW_ACK_REQUESTED, "00010100");
+	ck_assert_uint_eq(call->p.tx.acked, 2); /* in order again */
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(round_trips)
 {
 	setup(8);
@@ -462,6 +490,7 @@ int main(void)
 	tcase_add_test(tcase, never_sent);
 	tcase_add_test(tcase, stale);
 	tcase_add_test(tcase, withdrawn);
+	tcase_add_test(tcase, damaged_serial);
 	tcase_add_test(tcase, withdrawn_and_busy);
 	tcase_add_test(tcase, round_trips);
 	tcase_add_test(tcase, trailers);
