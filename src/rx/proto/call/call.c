@@ -135,8 +135,12 @@ void rxw_pcall_try_attach(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_pconn *c = p->conn;
 
-	if (!rxw_pcall_awaits_attach(p) || p->rx.next == 1)
+	if (!rxw_pcall_awaits_attach(p))
 		return;
+	/*
+	 * Even if the first packet is missing: the call number may be damaged or forged, and only
+	 * the RESPONSE shows that.
+	 */
 	if (!c->auth.authenticated) {
 		rxw_auth_want(c);
 		return;

@@ -451,6 +451,29 @@ START_TEST(numbers)
 }
 END_TEST
 
+/*
+ * A packet with a damaged call number begins a call that never gets its first packet. The CHALLENGE
+ * does not wait for that, and the RESPONSE restores the number.
+ */
+START_TEST(damaged_number)
+{
+	setup(false);
+	sealed(0x885d0001, 5, 0, "evil");
+	bench_expect(&b, RXW_CHALLENGE);
+	sealed(1, 1, 0, "good");
+	ck_assert_uint_eq(call()->p.number, 0x885d0001);
+	claims = true;
+	memcpy(claimed, (uint32_t[4]){1, 0, 0, 0}, sizeof(claimed));
+	respond(0x11223345, BENCH_CID);
+	claims = false;
+	ck_assert_uint_eq(c->p.number[0], 1);
+	sealed(1, 1, RXW_LAST_PACKET, "good");
+	ck_assert_uint_eq(call()->p.number, 1);
+	ck_assert_int_eq(call()->p.state, RXW_CS_ACTIVE);
+	bench_free(&b);
+}
+END_TEST
+
 /* A service's minimum level, above that of this class. */
 START_TEST(too_weak)
 {
@@ -659,6 +682,7 @@ int main(void)
 	tcase_add_test(tcase, damaged_last);
 	tcase_add_test(tcase, damaged_ack);
 	tcase_add_test(tcase, numbers);
+	tcase_add_test(tcase, damaged_number);
 	tcase_add_test(tcase, too_weak);
 	tcase_add_test(tcase, nothing_verifies);
 	tcase_add_test(tcase, challenges_by_timer);
