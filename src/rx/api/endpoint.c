@@ -223,21 +223,32 @@ static void remove_connections(struct rxw_endpoint *ep)
 	}
 }
 
-static void tear_down(struct rxw_endpoint *ep)
+/* Ends the threads and removes all connections. The application may still have handles of some. */
+static void quiesce(struct rxw_endpoint *ep)
 {
+	if (ep->quiesced)
+		return;
+	ep->quiesced = true;
 	atomic_store(&ep->quit, true);
 	for (unsigned i = 0; i < ep->shard_count; i++)
 		if (ep->shard[i].ep)
 			rxw_shard_stop(&ep->shard[i]);
+	if (!ep->shard_count)
+		return;
+	rxw_verifier_stop(&ep->verifier);
+	remove_connections(ep);
+	for (unsigned i = 0; i < ep->shard_count; i++) {
+		if (!ep->shard[i].ep)
+			continue;
+		rxw_timer_forget_all(&ep->shard[i]);
+		drain_send_queue(&ep->shard[i]);
+	}
+}
+
+static void tear_down(struct rxw_endpoint *ep)
+{
+	quiesce(ep);
 	if (ep->shard_count) {
-		rxw_verifier_stop(&ep->verifier);
-		remove_connections(ep);
-		for (unsigned i = 0; i < ep->shard_count; i++) {
-			if (!ep->shard[i].ep)
-				continue;
-			rxw_timer_forget_all(&ep->shard[i]);
-			drain_send_queue(&ep->shard[i]);
-		}
 		for (unsigned i = 0; i < ep->shard_count; i++)
 			rxw_shard_fini(&ep->shard[i]);
 		rxw_verifier_fini(&ep->verifier);
@@ -251,11 +262,9 @@ static void tear_down(struct rxw_endpoint *ep)
 	if (ep->unvalidated)
 		rxw_unvalidated_destroy(ep->unvalidated);
 	rxw_cookies_destroy(ep->cookies);
-	for (unsigned i = 0; i < atomic_load(&ep->service_count); i++) {
-		for (size_t k = 0; k < ep->service[i].security_count; k++)
-			rxw_security_unref(ep->service[i].security[k]);
-		free(ep->service[i].security);
-	}
+	for (unsigned i = 0; i < atomic_load(&ep->service_count); i++)
+		if (atomic_load(&ep->service_id[i]))
+			rxw_service_unref(&ep->service[i]);
 	pthread_mutex_destroy(&ep->lock);
 	pthread_mutex_destroy(&ep->peer_lock);
 	pthread_mutex_destroy(&ep->unvalidated_lock);
@@ -356,18 +365,10 @@ static bool is_busy(struct rxw_connection *c)
 
 static void end_calls(struct rxw_connection *c)
 {
-	struct rxw_effects a;
-
-	if (c->p.client) {
+	if (c->p.client)
 		rxw_connection_abort(c, RXW_USER_ABORT);
-		return;
-	}
-	rxw_effects_init(&a, rxw_home(c), false);
-	rxw_conn_lock(c);
-	rxw_pconn_fail(&c->p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
-	rxw_effects_collect(&a, false);
-	rxw_conn_unlock(c);
-	rxw_dispatch(&a);
+	else
+		rxw_conn_fail(c, RXW_RESTARTING);
 }
 
 #define ABORT_MAX 64
@@ -490,6 +491,9 @@ int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 		rxw_endpoint_stop(endpoint, 0);
 	/* Handlers use what is freed below. */
 	rxw_workers_stop(endpoint, UINT64_MAX);
+	quiesce(endpoint);
+	if (atomic_load(&endpoint->owned))
+		return -RXW_ESTATE;
 	e = endpoint->engine;
 	tear_down(endpoint);
 	pthread_mutex_lock(&e->lock);

@@ -17,6 +17,7 @@ rx_sources += \
 rx_public_headers += \
 	src/rx/rxwire/call.h \
 	src/rx/rxwire/config.h \
+	src/rx/rxwire/connection.h \
 	src/rx/rxwire/endpoint.h \
 	src/rx/rxwire/engine.h \
 	src/rx/rxwire/error.h \

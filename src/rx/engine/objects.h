@@ -36,7 +36,7 @@
 #include "proto/conn/conn.h"
 
 #define RXW_MAX_SHARDS	 64
-#define RXW_MAX_SERVICES 16
+#define RXW_MAX_SERVICES 64
 
 struct rxw_endpoint {
 	struct rxw_engine *engine;
@@ -50,8 +50,10 @@ struct rxw_endpoint {
 	char version_text[65];
 	unsigned shard_count;
 	struct rxw_shard *shard; /* array; fixed */
-	pthread_mutex_t lock;	 /* adding services, start, creating the trace */
+	pthread_mutex_t lock;	 /* adding services, settings, start, creating the trace */
+	/* Services in use are among the first service_count; their ids, 0 = none, to search quickly. */
 	_Atomic(unsigned) service_count;
+	_Atomic(uint16_t) service_id[RXW_MAX_SERVICES];
 	struct rxw_service service[RXW_MAX_SERVICES];
 	struct rxw_workers workers;
 	struct rxw_verifier verifier;
@@ -67,6 +69,8 @@ struct rxw_endpoint {
 	_Atomic(uint32_t) live; /* calls in progress, of either side */
 	uint32_t room_packets;	/* packets that fit into the sockets' receive buffers; fixed */
 	_Atomic(uint32_t) connections, calls; /* existing objects */
+	_Atomic(uint32_t) owned; /* references of the application to servers' connections */
+	bool quiesced;		 /* rxw_endpoint_destroy() has ended the threads */
 	/* connections of validated addresses, of config.connections_max */
 	_Atomic(uint32_t) validated;
 	pthread_mutex_t peer_lock;
@@ -118,18 +122,27 @@ struct rxw_shard {
 };
 
 /*
- * A connection. `lock` covers p and its calls' protocol state. References are held by the
- * application, the table (server), calls and batches.
+ * A connection. `lock` covers p and its calls' protocol state. `refs` are held by the table, calls,
+ * batches, timers and, at a client, by the application. Without any the connection takes no part in
+ * the protocol any more. `handles` keep the memory: one for all of `refs`, and one for each
+ * reference of the application to a server's connection.
  */
 struct rxw_connection {
 	struct rxw_pconn p; /* first */
 	struct rxw_endpoint *ep;
 	pthread_mutex_t lock;
-	_Atomic(uint32_t) refs;
+	_Atomic(uint32_t) refs, handles;
+	_Atomic(uint32_t) calls; /* objects; none is made once p.error is set */
+	unsigned owned;		 /* references of the application; lock */
+	/* of the application: rxw_connection_set_data(); lock */
+	void *data;
+	void (*data_end)(void *data);
+	bool settled; /* it has no data any more, and gets none; lock */
 	/* the shard at which its packets arrive and whose socket sends for it */
 	_Atomic(unsigned) home;
 	unsigned table;		     /* shard whose table and wheel have it; fixed */
-	struct rxw_service *service; /* server; fixed */
+	/* server, one reference; fixed until the connection is settled: calls may read it */
+	struct rxw_service *service;
 	pthread_cond_t channel_free; /* client: callers wait for a channel */
 	unsigned channel_waiters;    /* lock */
 	unsigned aborts;	     /* count of rxw_connection_abort() ... */

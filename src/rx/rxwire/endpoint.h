@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Endpoints and client connections. See rxw_endpoint_create(3). */
+/* Endpoints. See rxw_endpoint_create(3). */
 #ifndef RXWIRE_ENDPOINT_H
 #define RXWIRE_ENDPOINT_H
 
 #include <rxwire/config.h>
+#include <rxwire/connection.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,38 +64,12 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms);
 
 /*
  * Stop the endpoint with a limit of 0 unless it has been stopped, wait for running handlers, end
- * the threads and free the endpoint. -RXW_ESTATE: the application still holds connections or
- * calls. -RXW_EDEADLK as above. NULL is ignored.
+ * the threads, forget all connections and free the endpoint. -RXW_ESTATE: the application still
+ * holds client connections or calls, and nothing was done; or it holds references of a server's
+ * connections after all destructors have run, and all but the memory is gone: release them and call
+ * again. -RXW_EDEADLK as above. NULL is ignored.
  */
 int rxw_endpoint_destroy(rxw_endpoint *endpoint);
-
-/*
- * The client side of a connection: up to four calls at a time to one service (rx-protocol 2.1).
- * Sends nothing. `security` NULL is the null class; the connection takes a reference. The caller
- * owns the connection; several threads may use it. Errors: -RXW_EINVAL (for example, the address
- * family differs from that of the endpoint), -RXW_ENOMEM, -RXW_ELIMIT, -RXW_ESTOPPED. Any thread.
- */
-int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,
-			  uint16_t service_id, rxw_security *security, rxw_connection **connection);
-
-/* Release a connection. Calls in progress continue; no new call may begin. Any thread. */
-void rxw_connection_release(rxw_connection *connection);
-
-/*
- * Abort all calls of a connection, and the waits for one of its channels, with `code`; 0 is
- * replaced by -6. Functions that wait return -RXW_ECALL, rxw_call_begin() included; generated
- * stubs return the code. The connection remains usable. Never waits. -RXW_EINVAL. Any thread,
- * until the connection is released.
- */
-int rxw_connection_abort(rxw_connection *connection, int32_t code);
-
-/*
- * Set the timeouts of later calls in milliseconds; 0 leaves one unchanged (rx-protocol 6.1).
- * dead_ms must be at least 1000. hard_ms counts from rxw_call_begin(), including the wait for a
- * channel. -RXW_EINVAL. Any thread.
- */
-int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, unsigned idle_ms,
-				unsigned hard_ms);
 
 #ifdef __cplusplus
 }

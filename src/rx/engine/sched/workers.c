@@ -47,7 +47,7 @@ static bool may_run(const struct rxw_workers *w, const struct rxw_call *call, un
 	const struct rxw_service *s = call->conn->service;
 	unsigned unavailable = call->conn->p.peer->workers ? w->reserved_peers : 0;
 
-	if (s->workers_max && s->workers >= s->workers_max)
+	if (s->held || (s->workers_max && s->workers >= s->workers_max))
 		return false;
 	return !unavailable || busy + unavailable <= w->max;
 }
