@@ -14,6 +14,7 @@
 #include "engine/lock.h"
 #include "engine/trace/trace.h"
 #include "api/config.h"
+#include "api/settings.h"
 #include "engine/core/constants.h"
 
 #define LOCAL_ANSWERS \
@@ -50,39 +51,6 @@ static unsigned senders_of(const struct rxw_constants *constants)
 	if (constants->senders)
 		return constants->senders;
 	return cpus > 3 ? (unsigned)cpus / 2 : 1;
-}
-
-static const struct rxw_cc_ops *const controllers[] = {
-	[RXW_CONGESTION_AUTO] = &rxw_cc_reno,
-	[RXW_CONGESTION_RENO] = &rxw_cc_reno,
-	[RXW_CONGESTION_CUBIC] = &rxw_cc_cubic,
-};
-
-static void set_params(struct rxw_endpoint *ep)
-{
-	const struct rxw_config *c = &ep->config;
-	struct rxw_params *p = &ep->params;
-
-	p->window = (uint16_t)c->window;
-	p->initial_window = c->window < 16 ? (uint16_t)c->window : 16;
-	p->mtu = c->mtu;
-	p->mtu_ceiling = c->path_mtu == RXW_ON && c->mtu < 8972 ? 8972 : c->mtu;
-	p->jumbo = c->jumbo == RXW_ON;
-	p->dead = c->dead_ms * RXW_MS;
-	p->client_idle = c->idle_ms * RXW_MS;
-	p->server_idle = c->server_idle_ms * RXW_MS;
-	p->hard = c->hard_ms * RXW_MS;
-	p->ack_delay = 50 * RXW_MS;
-	p->call_memory = ep->constants.call_memory;
-	p->conn_memory = 4 * ep->constants.call_memory;
-	p->peer_memory = c->peer_memory;
-	p->sendq_high = ep->constants.sendq_packets;
-	/* A window in flight and one ready when the writer is woken keep the network busy. */
-	p->sendq_low = p->sendq_high * 2 / 3;
-	p->wake_packets = 64;
-	p->unread_packets = 256;
-	p->cc = controllers[c->congestion];
-	memcpy(p->secret, ep->engine->key, sizeof(p->secret));
 }
 
 static void log_io(void *arg, int level, const char *line)
@@ -145,8 +113,6 @@ static int start(struct rxw_endpoint *ep)
 	rxw_rate_init(&ep->abort_rate, ep->constants.abort_rate, now);
 	rxw_rate_init(&ep->answer_rate, ep->constants.answer_rate, now);
 	rxw_rate_init(&ep->local_rate, LOCAL_ANSWERS, now);
-	ep->debug_net_valid = ep->config.debug_access == RXW_DEBUG_NET &&
-			      rxw_cidr_parse(&ep->debug_net, ep->config.debug_clients);
 	ep->shard_count = ep->io.count;
 	ep->senders = senders_of(&ep->constants);
 	r = rxw_workers_start(ep);
@@ -269,6 +235,7 @@ static void tear_down(struct rxw_endpoint *ep)
 	pthread_mutex_destroy(&ep->peer_lock);
 	pthread_mutex_destroy(&ep->unvalidated_lock);
 	rxw_trace_free(ep);
+	rxw_settings_unref(ep->settings);
 	free(ep->shard);
 	free(ep);
 }
@@ -299,7 +266,9 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
 		return -RXW_ENOMEM;
+	pthread_mutex_lock(&engine->lock);
 	ep->config = engine->config;
+	pthread_mutex_unlock(&engine->lock);
 	r = o.config ? rxw_config_adopt(&ep->config, o.config) : 0;
 	if (r) {
 		free(ep);
@@ -315,8 +284,9 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	pthread_mutex_init(&ep->lock, NULL);
 	rxw_mutex_init(&ep->peer_lock);
 	rxw_mutex_init(&ep->unvalidated_lock);
-	set_params(ep);
-	r = open_sockets(ep, &bind, &o);
+	r = rxw_settings_apply(ep, &ep->config);
+	if (!r)
+		r = open_sockets(ep, &bind, &o);
 	if (!r)
 		r = start(ep);
 	if (!r && !ep->paused)

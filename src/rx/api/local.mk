@@ -11,6 +11,7 @@ rx_sources += \
 	src/rx/api/observer.c src/rx/api/observer.h \
 	src/rx/api/security.c \
 	src/rx/api/service.c \
+	src/rx/api/settings.c src/rx/api/settings.h \
 	src/rx/api/stats.c \
 	src/rx/api/trace.c
 

@@ -38,12 +38,24 @@
 #define RXW_MAX_SHARDS	 64
 #define RXW_MAX_SERVICES 64
 
+/* Parameters of the protocol, which connections share. Fixed: rxw_endpoint_set() makes others. */
+struct rxw_settings {
+	struct rxw_params params;
+	_Atomic(uint32_t) refs;
+};
+
 struct rxw_endpoint {
 	struct rxw_engine *engine;
 	const struct rxw_upcalls *upcalls; /* fixed */
-	struct rxw_config config;	   /* fixed */
-	struct rxw_constants constants;	   /* fixed */
-	struct rxw_params params;	   /* fixed */
+	/*
+	 * lock; what other threads read is fixed, or stored where they read it: settings,
+	 * window, mtu, connections_max, poll_us, debug_access, and in workers
+	 */
+	struct rxw_config config;
+	struct rxw_constants constants; /* fixed */
+	struct rxw_settings *settings;	/* of new connections, one reference; peer_lock */
+	_Atomic(uint32_t) window, mtu;	/* the same, for packets of no connection; relaxed */
+	_Atomic(unsigned) connections_max, poll_us; /* relaxed */
 	struct rxw_io_group io;		   /* fixed until destroy */
 	bool server;
 	bool paused; /* listeners not started yet; under lock */
@@ -82,7 +94,8 @@ struct rxw_endpoint {
 	/* unvalidated_lock; local_rate: of the host's own addresses */
 	struct rxw_rate abort_rate, answer_rate, local_rate;
 	uint64_t debug_answers_at; /* unvalidated_lock; ns: no DEBUG answer before that (rxdebug.c) */
-	struct rxw_cidr debug_net;
+	_Atomic(unsigned) debug_access; /* enum rxw_debug_access; relaxed */
+	struct rxw_cidr debug_net;	/* unvalidated_lock, as the next */
 	bool debug_net_valid;
 	_Atomic(const struct rxw_rpc_observer *) observer; /* NULL: none */
 	/* NULL until the first one was started; stored under lock */
@@ -130,6 +143,7 @@ struct rxw_shard {
 struct rxw_connection {
 	struct rxw_pconn p; /* first */
 	struct rxw_endpoint *ep;
+	struct rxw_settings *settings; /* one reference, until `refs` are gone */
 	pthread_mutex_t lock;
 	_Atomic(uint32_t) refs, handles;
 	_Atomic(uint32_t) calls; /* objects; none is made once p.error is set */
@@ -186,6 +200,16 @@ static inline struct rxw_connection *rxw_conn_of(struct rxw_pconn *p)
 static inline struct rxw_call *rxw_call_of(struct rxw_pcall *p)
 {
 	return (struct rxw_call *)p;
+}
+
+static inline uint32_t rxw_window_of(const struct rxw_endpoint *ep)
+{
+	return atomic_load_explicit(&ep->window, memory_order_relaxed);
+}
+
+static inline uint32_t rxw_mtu_of(const struct rxw_endpoint *ep)
+{
+	return atomic_load_explicit(&ep->mtu, memory_order_relaxed);
 }
 
 static inline struct rxw_shard *rxw_home(const struct rxw_connection *c)

@@ -53,6 +53,15 @@ int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *
 			 socklen_t *address_len);
 
 /*
+ * Change a tunable while the endpoint exists, as by rxw_config_set(). workers-max, queue, poll-us,
+ * connections-max and debug-clients take effect at once; mtu, path-mtu, window, congestion, jumbo
+ * and the timeouts for connections that begin later. -RXW_ESTATE: the others cannot change: listeners,
+ * rcvbuf, sndbuf, gso, gro, io, peer-memory, and those of the engine. -RXW_ENAME; -RXW_EVALUE;
+ * -RXW_ENOMEM; -RXW_EINVAL. Any thread.
+ */
+int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value);
+
+/*
  * Drain the endpoint: refuses new calls (-100), waits until all calls have ended and replies are
  * acknowledged, and after limit_ms milliseconds aborts the remaining calls (incoming -100,
  * outgoing -6). Handlers have another 250 ms to return. Returns 0, or -RXW_ETIMEDOUT if calls

@@ -28,6 +28,8 @@ struct rxw_rpc_interface {
 	uint32_t stat_index; /* of `statindex`, 0 = none */
 	unsigned count;
 	const struct rxw_rpc_function *functions; /* in order of declaration, by function index */
+	/* servers send ENOSPC as 108 and EDQUOT as 109 (rx-protocol 9.4): clients turn them back */
+	bool swap_errno;
 };
 
 /* opaque x<n>, with the short field names of -b */
@@ -90,10 +92,18 @@ rxw_code rxw_rpc_begin_with(rxw_connection *connection, const struct rxw_call_op
 			   rxw_call **call);
 /*
  * End a call and free it, and report it to the observer of the endpoint. `code` is the result of
- * the stub so far. Returns the error of the call if it has one, otherwise `code`.
+ * the stub so far. Returns the error of the call if it has one, otherwise `code`. If the interface
+ * says so, 108 and 109 of the server become ENOSPC and EDQUOT. Any thread.
  */
 rxw_code rxw_rpc_end(rxw_call *call, rxw_code code, const struct rxw_rpc_interface *interface,
 		    unsigned function);
+
+/*
+ * The side that raised the code which the latest rxw_rpc_end(), or stub, returned on this thread;
+ * a code of rxw_rpc_begin() is local. For rxw_code_text_from(): a -1 that the server returned is
+ * not a dead server. Any thread.
+ */
+enum rxw_origin rxw_rpc_origin(void);
 
 /*
  * One procedure on many connections. Replies are returned in order of arrival. One thread at a

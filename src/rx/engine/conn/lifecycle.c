@@ -81,6 +81,7 @@ void rxw_conn_free(struct rxw_connection *c)
 	rxw_uncount_validated(c); /* the table may hold another one in its place */
 	rxw_verify_forget_early(c);
 	rxw_pconn_end(&c->p, rxw_now());
+	rxw_settings_unref(c->settings);
 	settle(c, true);
 	rxw_conn_drop(c);
 	atomic_fetch_sub(&ep->connections, 1);
@@ -226,6 +227,8 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 		return NULL;
 	rxw_peers_lock(ep);
 	peer = rxw_peer_get(ep->peers, &path->peer, now);
+	c->settings = ep->settings;
+	atomic_fetch_add(&c->settings->refs, 1);
 	rxw_peers_unlock(ep);
 	if (!peer || rxw_cond_init(&c->channel_free))
 		goto fail;
@@ -237,8 +240,8 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	atomic_init(&c->handles, 1);
 	atomic_init(&c->timer.deadline, UINT64_MAX);
 	atomic_init(&c->timer.armed, UINT64_MAX);
-	*error = rxw_pconn_init(&c->p, &ep->params, &engine_ops, peer, path, epoch, cid, service,
-				security, client, now);
+	*error = rxw_pconn_init(&c->p, &c->settings->params, &engine_ops, peer, path, epoch, cid,
+				service, security, client, now);
 	if (*error) {
 		peer = NULL; /* rxw_pconn_init() takes it over even if it fails */
 		pthread_mutex_destroy(&c->lock);
@@ -250,6 +253,7 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	atomic_fetch_add(&ep->connections, 1);
 	return c;
 fail:
+	rxw_settings_unref(c->settings);
 	if (peer)
 		rxw_peer_unref(peer, now);
 	free(c);

@@ -13,10 +13,11 @@
 #include "base/buf.h"
 
 struct rxw_engine {
-	struct rxw_config config; /* fixed */
+	struct rxw_config config; /* lock; the log function is fixed */
+	_Atomic(unsigned) log_level; /* enum rxw_log_level; relaxed */
 	struct rxw_budget memory;
 	struct rxw_pool *pool; /* receive buffers, send chunks, small buffers */
-	pthread_mutex_t lock;  /* endpoints */
+	pthread_mutex_t lock;  /* endpoints, config */
 	unsigned endpoints;
 	uint64_t key[2]; /* keyed hashes */
 	/*
@@ -74,6 +75,10 @@ struct rxw_service {
 	_Atomic(uint64_t) slow_until;
 	_Atomic(unsigned) watched;
 };
+
+/* Drop a reference of the settings of connections. */
+struct rxw_settings;
+void rxw_settings_unref(struct rxw_settings *settings);
 
 /* The service with this id, with a reference, or NULL. No lock needed. */
 struct rxw_service *rxw_service_find(struct rxw_endpoint *ep, uint16_t id);

@@ -63,6 +63,12 @@ void rxw_security_unref(rxw_security *security)
 	free(security);
 }
 
+void rxw_settings_unref(struct rxw_settings *settings)
+{
+	if (settings && atomic_fetch_sub_explicit(&settings->refs, 1, memory_order_acq_rel) == 1)
+		free(settings);
+}
+
 struct rxw_service *rxw_service_find(struct rxw_endpoint *ep, uint16_t id)
 {
 	unsigned n = atomic_load_explicit(&ep->service_count, memory_order_acquire);
