@@ -26,6 +26,11 @@ static int insert(struct rxw_connection *c)
 	return r;
 }
 
+static bool takes_family(const struct rxw_endpoint *ep, sa_family_t family)
+{
+	return family == ep->io.bound.u.sa.sa_family || (family == AF_INET && ep->io.dual);
+}
+
 int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,
 			  uint16_t service_id, rxw_security *security, rxw_connection **connection)
 {
@@ -34,8 +39,7 @@ int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, s
 
 	if (!endpoint || !connection || !service_id || !peer ||
 	    !rxw_addr_set(&path.peer, peer, peer_len) ||
-	    path.peer.u.sa.sa_family != endpoint->io.bound.u.sa.sa_family ||
-	    !rxw_addr_port(&path.peer))
+	    !takes_family(endpoint, path.peer.u.sa.sa_family) || !rxw_addr_port(&path.peer))
 		return -RXW_EINVAL;
 	*connection = NULL;
 	if (atomic_load(&endpoint->stopping))

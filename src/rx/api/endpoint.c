@@ -74,6 +74,7 @@ static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind,
 {
 	const struct rxw_config *c = &ep->config;
 	struct rxw_io_options o = {.bind = *bind,
+				   .dual = options->dual_stack,
 				   .sockets = options->socket_count ? (unsigned)options->socket_count
 								    : listeners_of(c, ep->server),
 				   .given = options->socket_count ? options->sockets : NULL,
@@ -240,6 +241,11 @@ static void tear_down(struct rxw_endpoint *ep)
 	free(ep);
 }
 
+static bool is_wildcard6(const struct rxw_addr *a)
+{
+	return a->u.sa.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a->u.in6.sin6_addr);
+}
+
 int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options,
 			rxw_endpoint **endpoint)
 {
@@ -262,6 +268,8 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	*endpoint = NULL;
 	if (!rxw_addr_set(&bind, o.address ? o.address : (struct sockaddr *)&any,
 			  o.address ? o.address_len : sizeof(any)))
+		return -RXW_EINVAL;
+	if (o.dual_stack && !o.socket_count && !is_wildcard6(&bind))
 		return -RXW_EINVAL;
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)

@@ -13,7 +13,7 @@ extern "C" {
  * The client side of a connection: up to four calls at a time to one service (rx-protocol 2.1).
  * Sends nothing. `security` NULL is the null class; the connection takes a reference. The caller
  * owns one reference; several threads may use the connection. Errors: -RXW_EINVAL (for example, the
- * address family differs from that of the endpoint), -RXW_ENOMEM, -RXW_ELIMIT, -RXW_ESTOPPED. Any
+ * endpoint does not take the address family), -RXW_ENOMEM, -RXW_ELIMIT, -RXW_ESTOPPED. Any
  * thread.
  */
 int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,

@@ -23,19 +23,26 @@ struct rxw_endpoint_options {
 	int paused;
 	/*
 	 * Bound UDP sockets to use instead of `address`, for example from systemd: all of one
-	 * address and port, with SO_REUSEPORT if there are several; an IPv6 wildcard with
-	 * IPV6_V6ONLY. Each gets a thread, and `listeners` is ignored. The endpoint uses
+	 * address and port, with SO_REUSEPORT if there are several. IPv6 wildcard sockets
+	 * without IPV6_V6ONLY accept IPv4, as with `dual_stack`. Each gets a thread, and `listeners` is ignored. The endpoint uses
 	 * duplicates; the caller may close its own descriptors afterwards.
 	 */
 	const int *sockets;
 	size_t socket_count; /* at most 64; 0 = none */
+	/*
+	 * nonzero: `address` is the IPv6 wildcard, and accepts IPv4 as well. Peers with IPv4 have
+	 * plain IPv4 addresses, here and in logs, and are counted as such.
+	 */
+	int dual_stack;
 };
 
 /*
  * Bind a port, start the threads and attach the endpoint to the engine. `options` may be NULL: a
- * client on any free IPv4 port. The IPv6 wildcard address accepts IPv6 only. Calls to services
+ * client on any free IPv4 port. The IPv6 wildcard address accepts IPv6 only, unless `dual_stack` is
+ * set. Calls to services
  * that have not been added are refused. The caller owns the endpoint. Errors: -RXW_EADDRINUSE,
- * -RXW_ESYS (errno), -RXW_ENOMEM; -RXW_EINVAL, also if a socket of `sockets` is not a bound UDP
+ * -RXW_ESYS (errno), -RXW_ENOMEM; -RXW_EINVAL, also if `dual_stack` goes with another address, or
+ * a socket of `sockets` is not a bound UDP
  * socket or differs from the first in its address. Any thread.
  */
 int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options,
