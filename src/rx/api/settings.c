@@ -83,6 +83,7 @@ int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value
 {
 	const struct rxw_option *option = name ? rxw_config_option(name) : NULL;
 	struct rxw_config next;
+	unsigned threads = 0;
 	int r;
 
 	if (!endpoint || !name || !value)
@@ -99,9 +100,10 @@ int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value
 	if (!r) {
 		/* Other threads read members that never change: only this one is stored. */
 		rxw_config_set(&endpoint->config, name, value, NULL, 0);
-		rxw_workers_limit(endpoint, next.workers_max, next.queue);
+		threads = rxw_workers_limit(endpoint, next.workers_max, next.queue);
 	}
 	pthread_mutex_unlock(&endpoint->lock);
+	rxw_workers_make(endpoint, threads);
 	return r;
 }
 

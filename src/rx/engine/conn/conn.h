@@ -20,8 +20,8 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 /* Remove the connection from its table and release its channels' calls. */
 void rxw_conn_remove(struct rxw_connection *c);
 /*
- * If the connection has failed and no object of its calls exists: end the application's data, and
- * drop the service. Once.
+ * If the connection has failed or was removed, and no object of its calls exists: end the
+ * application's data, and drop the service. Once. Not for a client's that is still in use.
  */
 void rxw_conn_settle(struct rxw_connection *c);
 /* The connection fails with `code`, and the peer is told. Returns the error that it had before, or 0. */

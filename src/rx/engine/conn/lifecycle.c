@@ -34,7 +34,7 @@ static void settle(struct rxw_connection *c, bool last)
 	void *data = NULL;
 
 	rxw_conn_lock(c);
-	if (last || (!c->p.client && c->p.error && !atomic_load(&c->calls))) {
+	if (last || (c->p.error && !atomic_load(&c->calls))) {
 		end = c->data_end;
 		data = c->data;
 		service = c->service;

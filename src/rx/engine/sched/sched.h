@@ -102,9 +102,9 @@ struct rxw_slow_call {
 int rxw_workers_start(struct rxw_endpoint *ep);
 /*
  * At most `workers` threads and `queue` waiting calls from now on. Surplus threads end once they are
- * idle.
+ * idle. Returns how many threads to start with rxw_workers_make(), without a lock.
  */
-void rxw_workers_limit(struct rxw_endpoint *ep, unsigned workers, unsigned queue);
+unsigned rxw_workers_limit(struct rxw_endpoint *ep, unsigned workers, unsigned queue);
 /*
  * No more handlers start. Waits until `end` (ns; UINT64_MAX: no limit) for running ones. Returns
  * how many still run. May be called again.

@@ -306,7 +306,7 @@ static int start_thread(struct rxw_endpoint *ep)
 	return r;
 }
 
-void rxw_workers_limit(struct rxw_endpoint *ep, unsigned workers, unsigned queue)
+unsigned rxw_workers_limit(struct rxw_endpoint *ep, unsigned workers, unsigned queue)
 {
 	struct rxw_workers *w = &ep->workers;
 	unsigned threads;
@@ -320,7 +320,7 @@ void rxw_workers_limit(struct rxw_endpoint *ep, unsigned workers, unsigned queue
 		w->reserved_peers = ep->constants.reserved_peers;
 	threads = rxw_workers_more(ep);
 	rxw_workers_unlock(ep);
-	rxw_workers_make(ep, threads);
+	return threads;
 }
 
 int rxw_workers_start(struct rxw_endpoint *ep)
