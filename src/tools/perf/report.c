@@ -103,7 +103,7 @@ static void add_both_ends(json_t *report, const json_t *server)
 
 json_t *perf_report_make(struct perf_client *c, const struct perf_result *result,
 			 const struct perf_mix_result *mix, const struct tools_usage *usage,
-			 const struct rxw_stats *stats, json_t *server)
+			 const struct counters *stats, json_t *server)
 {
 	json_t *o = json_object();
 

@@ -478,7 +478,7 @@ static void *caller(void *arg)
 static void *meddler(void *arg)
 {
 	struct rxw_call_stats call_stats = {.size = sizeof(call_stats)};
-	struct rxw_stats stats = {.size = sizeof(stats)};
+	uint64_t counters[8];
 	struct thread *t = arg;
 	struct round *r = t->round;
 
@@ -495,7 +495,7 @@ static void *meddler(void *arg)
 			rxw_call_error(s->call, NULL);
 		pthread_mutex_unlock(&s->lock);
 		if (what == 4)
-			rxw_endpoint_stats(r->client[draw(&t->prng, CLIENTS)], &stats);
+			rxw_endpoint_counters(r->client[draw(&t->prng, CLIENTS)], counters, 8);
 		if (what == 5)
 			rxw_connection_set_timeouts(r->connection[draw(&t->prng, CONNECTIONS)],
 						    1000 + draw(&t->prng, 500), 0, 0);

@@ -101,9 +101,9 @@ START_TEST(steered_wrong)
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
 	ck_assert_uint_eq(e.listeners, 4);
 	if (e.steered) {
-		struct rxw_stats s = h_stats(bed.server);
+		struct counters s = counters_of(bed.server);
 
-		ck_assert_uint_ge(s.wrong_shard, 1);
+		ck_assert_uint_ge(counter_in(&s, "wrong_shard"), 1);
 	}
 	rxw_connection_release(connection);
 	h_close(&bed);
@@ -124,7 +124,7 @@ START_TEST(steered_right)
 	}
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
 	if (e.steered)
-		ck_assert_uint_eq(h_stats(bed.server).wrong_shard, 0);
+		ck_assert_uint_eq(counter_of(bed.server, "wrong_shard"), 0);
 	h_close(&bed);
 }
 END_TEST
@@ -187,7 +187,7 @@ START_TEST(talking_to_oneself)
 			 0);
 	for (int i = 0; i < 5; i++)
 		h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 200000 });
-	ck_assert_uint_eq(h_stats(bed.server).connections_server, 1);
+	ck_assert_uint_eq(counter_of(bed.server, "connections_server"), 1);
 	rxw_connection_release(connection);
 	h_close(&bed);
 }

@@ -36,12 +36,9 @@ static void look(struct spoof *s)
 static bool all_came(void *arg)
 {
 	uint64_t *least = arg;
-	struct rxw_stats s = h_stats(bed.server);
-	uint64_t sum = 0;
+	struct counters s = counters_of(bed.server);
 
-	for (unsigned i = 0; i < 14; i++)
-		sum += s.packets_received[i];
-	return sum >= *least;
+	return counters_sum(&s, "packets.received.") >= *least;
 }
 
 /* An ACK of `call` with the serial `own`, in answer to the packet `serial`. */
@@ -143,8 +140,8 @@ START_TEST(a_second_call_is_met_with_a_question)
 	ck_assert(!watched(c, &ack, &run));
 	ck_assert(!c->admit.unvalidated);
 	ck_assert(rxw_peer_validated(c->p.peer, rxw_now()));
-	ck_assert_uint_eq(h_stats(bed.server).cookies_sent, 1);
-	ck_assert_uint_eq(h_stats(bed.server).cookies_returned, 1);
+	ck_assert_uint_eq(counter_of(bed.server, "cookies_sent"), 1);
+	ck_assert_uint_eq(counter_of(bed.server, "cookies_returned"), 1);
 	raw.call = 3;
 	ck_assert(!watched(c, &raw, &run));
 	rxw_conn_unref(c);
@@ -156,7 +153,7 @@ END_TEST
 START_TEST(caps)
 {
 	struct rxw_connection *c;
-	struct rxw_stats s;
+	struct counters s;
 	uint32_t cid = 0x100000;
 
 	h_open(&bed,
@@ -191,9 +188,9 @@ START_TEST(caps)
 		ck_assert_int_eq(c->p.validate_first, i >= 50);
 		rxw_conn_unref(c);
 	}
-	s = h_stats(bed.server);
-	ck_assert_uint_le(s.connections_server, 100);
-	ck_assert_uint_eq(s.drops[RXW_DROP_LIMIT], 0);
+	s = counters_of(bed.server);
+	ck_assert_uint_le(counter_in(&s, "connections_server"), 100);
+	ck_assert_uint_eq(counter_in(&s, "drops.limit"), 0);
 	/*
 	 * At the limit a new connection replaces one that has long been idle. The count stays the
 	 * same.
@@ -203,9 +200,9 @@ START_TEST(caps)
 		ck_assert_ptr_nonnull(c);
 		ck_assert(c->p.validate_first);
 		rxw_conn_unref(c);
-		ck_assert_uint_eq(h_stats(bed.server).connections_server, 100);
+		ck_assert_uint_eq(counter_of(bed.server, "connections_server"), 100);
 	}
-	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_LIMIT], 0);
+	ck_assert_uint_eq(counter_of(bed.server, "drops.limit"), 0);
 	h_close(&bed);
 }
 END_TEST
@@ -213,15 +210,15 @@ END_TEST
 static bool rests(void *arg)
 {
 	const unsigned *calls = arg;
-	struct rxw_stats s = h_stats(bed.server);
+	struct counters s = counters_of(bed.server);
 
-	return !s.calls_active && s.calls_started >= *calls;
+	return !counter_in(&s, "calls_active") && counter_in(&s, "calls_started") >= *calls;
 }
 
 static uint64_t forgotten_at(uint64_t now)
 {
 	rxw_shard_reap(&bed.server->shard[0], now);
-	return h_stats(bed.server).connections_server;
+	return counter_of(bed.server, "connections_server");
 }
 
 /*
@@ -381,8 +378,8 @@ START_TEST(room_beside_those_at_work)
 		ck_assert_ptr_nonnull(c);
 		rxw_conn_unref(c);
 	}
-	ck_assert_uint_eq(h_stats(bed.server).connections_server, 30);
-	ck_assert_uint_eq(h_stats(bed.server).calls_active, 20);
+	ck_assert_uint_eq(counter_of(bed.server, "connections_server"), 30);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_active"), 20);
 	close(s.fd);
 	h_close(&bed);
 }

@@ -358,7 +358,7 @@ START_TEST(inline_services)
 	t_free_items(&items);
 	ck_assert_int_eq(send_words(c, 99, 0, 4), RXW_RPC_OPCODE);
 	ck_assert_int_eq(send_words(c, T_OP_ECHO, 9, 8), RXW_RPC_SS_UNMARSHAL);
-	ck_assert_uint_gt(h_stats(bed.server).handlers_inline, 200);
+	ck_assert_uint_gt(counter_of(bed.server, "handlers.receiver"), 200);
 	rxw_connection_release(c);
 }
 END_TEST
@@ -481,7 +481,7 @@ static void *echo_thread(void *arg)
 static bool one_waits(void *arg)
 {
 	(void)arg;
-	return h_stats(bed.server).calls_waiting == 1;
+	return counter_of(bed.server, "calls_waiting") == 1;
 }
 
 START_TEST(time_in_the_queue)
