@@ -12,7 +12,7 @@ status=0
 
 # try COMPILER FLAGS FILE WHAT
 try() {
-	if ! $1 $2 -Wall -Wextra -Werror -I"$top/src/rx" -fsyntax-only "$3" > "$dir/log" 2>&1; then
+	if ! $1 $2 -Wall -Wextra -Wshadow -Werror -I"$top/src/rx" -fsyntax-only "$3" > "$dir/log" 2>&1; then
 		echo "FAIL: $4 with $1 $2"
 		cat "$dir/log"
 		status=1

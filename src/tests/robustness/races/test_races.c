@@ -198,7 +198,7 @@ static void nested(struct round *r, uint32_t seed)
 static int32_t serve(rxw_call *call, void *context)
 {
 	struct round *r = context;
-	struct rxw_call_stats stats = {.size = sizeof(stats)};
+	struct rxw_call_statistics stats = {.size = sizeof(stats)};
 	uint8_t ask[ASK], data[2048];
 	ssize_t n = rxw_call_read(call, ask, sizeof(ask));
 	uint32_t seed;
@@ -477,7 +477,7 @@ static void *caller(void *arg)
 /* Aborts other threads' calls, reads statistics. */
 static void *meddler(void *arg)
 {
-	struct rxw_call_stats call_stats = {.size = sizeof(call_stats)};
+	struct rxw_call_statistics call_stats = {.size = sizeof(call_stats)};
 	uint64_t counters[8];
 	struct thread *t = arg;
 	struct round *r = t->round;

@@ -84,7 +84,7 @@ struct h_bed {
 	struct h_gate gate;
 	pthread_mutex_t lock;
 	unsigned warnings;      /* logged lines of level warning or worse; lock */
-	struct rxw_call_stats seen; /* of the latest call of H_ONCE; lock */
+	struct rxw_call_statistics seen; /* of the latest call of H_ONCE; lock */
 };
 
 /* True under sanitizers or if RXW_TEST_SMALL is set: keep the test small. */

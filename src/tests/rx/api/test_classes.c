@@ -110,7 +110,7 @@ END_TEST
 struct seen {
 	struct rxw_identity identity;
 	char name[64];
-	struct rxw_call_stats stats;
+	struct rxw_call_statistics stats;
 	int result;
 };
 

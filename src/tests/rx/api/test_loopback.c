@@ -149,10 +149,10 @@ END_TEST
 /* ---- the sending thread ---- */
 
 /* One long write, whose writer mostly waits for room. */
-static struct rxw_call_stats one_write(const char *tunables)
+static struct rxw_call_statistics one_write(const char *tunables)
 {
 	rxw_connection *connection;
-	struct rxw_call_stats seen;
+	struct rxw_call_statistics seen;
 
 	h_open(&bed, &(struct h_options){ .server = tunables });
 	connection = h_connect(&bed, H_SERVICE);
@@ -168,7 +168,7 @@ static struct rxw_call_stats one_write(const char *tunables)
 /* One write of many windows: its writer or the receiver sends each. */
 START_TEST(windows_are_counted_by_sender)
 {
-	struct rxw_call_stats s = one_write("window=32 sendq-packets=64");
+	struct rxw_call_statistics s = one_write("window=32 sendq-packets=64");
 
 	ck_assert_uint_gt(s.windows_by_writer + s.windows_by_receiver, 20);
 }

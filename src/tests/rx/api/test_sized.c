@@ -266,9 +266,9 @@ static const struct {
 	int (*use)(void *p);
 	size_t size;
 } filled[] = {
-	OUT(fill_effective, rxw_effective), OUT(fill_call_stats, rxw_call_stats),
+	OUT(fill_effective, rxw_effective), OUT(fill_call_stats, rxw_call_statistics),
 	OUT(fill_identity, rxw_identity),   OUT(fill_counts, rxw_trace_counts),
-	OUT(fill_key, rxw_key_info),	    OUT(fill_token_info, rxw_token_info),
+	OUT(fill_key, rxw_key_info),	    OUT(fill_token_info, rxw_token_details),
 };
 #define FILLED (sizeof(filled) / sizeof(filled[0]))
 
