@@ -81,8 +81,6 @@ const struct rxw_family rxw_families[] = {
 	TOTAL(version_answers, "VERSION packets answered."),
 	TOTAL(debug_answers, "DEBUG packets answered."),
 	TOTAL(unvalidated_connections, "Connections created for unvalidated addresses."),
-	TOTAL(unvalidated_evicted,
-	      "Connections of unvalidated addresses removed early to make room."),
 	TOTAL(connections_evicted, "Idle connections removed because of connections-max."),
 	TOTAL(cookies_sent,
 	      "Clients asked to validate their address because no room was left."),

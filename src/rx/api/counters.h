@@ -35,7 +35,7 @@ struct rxw_sums {
 	uint64_t stateless_aborts, version_answers, debug_answers;
 	uint64_t loss_events, spurious_losses, rto_events, probes;
 	uint64_t lock_contended[RXW_LOCK_COUNT];
-	uint64_t unvalidated_connections, unvalidated_evicted, connections_evicted;
+	uint64_t unvalidated_connections, connections_evicted;
 	uint64_t cookies_sent, cookies_returned;
 	/* current values */
 	uint64_t connections_client, connections_server, calls_active, calls_waiting, peers;

@@ -172,7 +172,7 @@ static void measure(const struct attack *attack)
 	       "\"ratio\": %.3f, \"lowest\": %.3f, \"attacked\": %.0f, \"sink\": %.0f, "
 	       "\"rate\": %.0f, \"rate_sink\": %.0f, \"held_mib\": %.1f, \"connections\": %llu, "
 	       "\"peers\": %llu, \"kernel_drops\": %llu, \"met\": %llu, \"started\": %llu, "
-	       "\"unvalidated\": %llu, \"evicted\": %llu",
+	       "\"unvalidated\": %llu, \"cookies\": %llu",
 	       attack->name, attack->title, rounds, seconds, median(share, rounds), lowest,
 	       median(attacked, rounds), median(alone, rounds), rate[0], rate[1],
 	       (double)held / 1048576, COUNT("connections_server"), COUNT("peers"),
@@ -180,7 +180,7 @@ static void measure(const struct attack *attack)
 	       (unsigned long long)(attack->met ? attack->met(&last.stats) : 0),
 	       COUNT("calls_started"),
 	       COUNT("unvalidated_connections"),
-	       COUNT("unvalidated_evicted"));
+	       COUNT("cookies_sent"));
 #undef COUNT
 	for (size_t i = 0; (c = rxw_counter_at(i)); i++)
 		if (!strncmp(c->name, "drops.", 6) && last.stats.value[i])
