@@ -37,6 +37,7 @@ struct rxw_endpoint_options {
  * -RXW_ESYS (errno), -RXW_ENOMEM; -RXW_EINVAL, also if a socket of `sockets` is not a bound UDP
  * socket or differs from the first in its address. Any thread.
  */
+RXW_MUST_USE
 int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options,
 			rxw_endpoint **endpoint);
 
@@ -45,7 +46,7 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
  * waited in the socket buffer. -RXW_ESTATE if it is running already; -RXW_ESYS (errno) if a
  * thread cannot be created. Any thread.
  */
-int rxw_endpoint_start(rxw_endpoint *endpoint);
+RXW_MUST_USE int rxw_endpoint_start(rxw_endpoint *endpoint);
 
 /* The address and port to which the endpoint is bound. -RXW_EINVAL. Any thread. */
 int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *address,
@@ -74,6 +75,7 @@ int rxw_endpoint_destroy(rxw_endpoint *endpoint);
  * owns the connection; several threads may use it. Errors: -RXW_EINVAL (for example, the address
  * family differs from that of the endpoint), -RXW_ENOMEM, -RXW_ELIMIT, -RXW_ESTOPPED. Any thread.
  */
+RXW_MUST_USE
 int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,
 			  uint16_t service_id, rxw_security *security, rxw_connection **connection);
 

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include <rxwire/types.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -55,14 +57,14 @@ enum rxw_error {
 #define RXW_RPC_OPCODE	     (-455) /* the opcode is unknown */
 
 /* Text for a result, given with either sign. Static, never NULL. Any thread. */
-const char *rxw_strerror(int result);
+RXW_CONST const char *rxw_strerror(int result);
 
 /*
  * Text for the code of a call: Rx, RPC, volume, volume location, protection, ubik, rxkad and rxgk
  * codes, portable errno (UAE) codes, and small positive numbers as errno. Static, never NULL;
  * "unknown code" for other codes. Any thread.
  */
-const char *rxw_code_text(int32_t code);
+RXW_CONST const char *rxw_code_text(int32_t code);
 
 /*
  * Convert a Linux errno value to its portable (UAE) code, and back (rx-protocol 9.4). 0 is
@@ -70,8 +72,8 @@ const char *rxw_code_text(int32_t code);
  * and 109, which AFS servers send for a full disk and an exceeded quota, to ENOSPC and EDQUOT.
  * Any thread.
  */
-int32_t rxw_code_from_errno(int err);
-int rxw_code_to_errno(int32_t code);
+RXW_CONST int32_t rxw_code_from_errno(int err);
+RXW_CONST int rxw_code_to_errno(int32_t code);
 
 #ifdef __cplusplus
 }

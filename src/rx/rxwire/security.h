@@ -158,6 +158,7 @@ struct rxw_security_class {
  * invalid size, seal() without verify() or the reverse, an incomplete exchange; -RXW_ENOMEM. Any
  * thread.
  */
+RXW_MUST_USE
 int rxw_security_create(const struct rxw_security_class *klass, void *data,
 			rxw_security **security);
 /* Endpoints, services and connections hold references of their own. NULL is ignored. Any thread. */
@@ -172,7 +173,8 @@ rxw_security *rxw_security_null(void);
  * client. Fills in identity->size bytes. -RXW_EINVAL; -RXW_ESTATE: the exchange is not complete.
  * Any thread.
  */
-int rxw_call_identity(const rxw_call *call, struct rxw_identity *identity);
+RXW_MUST_USE int rxw_call_identity(const rxw_call *call, struct rxw_identity *identity);
+RXW_MUST_USE
 int rxw_connection_identity(const rxw_connection *connection, struct rxw_identity *identity);
 
 #ifdef __cplusplus

@@ -69,6 +69,7 @@ struct rxw_token_options {
  * -RXW_ESYS. On failure `error`, of `room` bytes unless that is 0, receives a message, which
  * never contains a key.
  */
+RXW_MUST_USE
 int rxw_token_create(const struct rxw_token_options *options, rxw_token **token, char *error,
 		     size_t room);
 rxw_token *rxw_token_ref(rxw_token *token);

@@ -190,8 +190,9 @@ static void nested(struct round *r, uint32_t seed)
 	put32(ask, OURS | OP_REPLY);
 	put32(ask + 4, 40);
 	put32(ask + 12, seed);
-	if (rxw_call_write(call, ask, sizeof(ask)) == (ssize_t)sizeof(ask))
-		(void)rxw_call_read(call, data, 40);
+	if (rxw_call_write(call, ask, sizeof(ask)) != (ssize_t)sizeof(ask) ||
+	    rxw_call_read(call, data, 40) < 0)
+		seed |= 1; /* it has failed: end it with a code */
 	rxw_call_end(call, seed & 1 ? 21 : 0, NULL);
 }
 
@@ -560,8 +561,8 @@ static void *short_lived_clients(void *arg)
 				break;
 			put32(ask, OURS | OP_REPLY);
 			put32(ask + 4, draw(&t->prng, 50000));
-			rxw_call_write(call, ask, sizeof(ask));
-			rxw_call_send_end(call);
+			if (rxw_call_write(call, ask, sizeof(ask)) > 0)
+				rxw_call_send_end(call);
 			nap(draw(&t->prng, 1500));
 			rxw_call_end(call, draw(&t->prng, 2) ? 41 : 0, NULL);
 		}
