@@ -45,6 +45,7 @@ struct rxw_endpoint_options {
  * a socket of `sockets` is not a bound UDP
  * socket or differs from the first in its address. Any thread.
  */
+RXW_MUST_USE
 int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options,
 			rxw_endpoint **endpoint);
 
@@ -53,7 +54,7 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
  * waited in the socket buffer. -RXW_ESTATE if it is running already; -RXW_ESYS (errno) if a
  * thread cannot be created. Any thread.
  */
-int rxw_endpoint_start(rxw_endpoint *endpoint);
+RXW_MUST_USE int rxw_endpoint_start(rxw_endpoint *endpoint);
 
 /* The address and port to which the endpoint is bound. -RXW_EINVAL. Any thread. */
 int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *address,
