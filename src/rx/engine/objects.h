@@ -27,6 +27,7 @@
 #include "engine/effects/effects.h"
 #include "engine/events/events.h"
 #include "engine/jobs/jobs.h"
+#include "engine/queue/queue.h"
 #include "engine/rx/rx.h"
 #include "engine/sched/sched.h"
 #include "engine/stream/stream.h"
@@ -80,6 +81,7 @@ struct rxw_endpoint {
 	 */
 	_Atomic(bool) callbacks_left;
 	_Atomic(uint32_t) live; /* calls in progress, of either side */
+	_Atomic(uint32_t) deferred; /* server calls that the application holds */
 	uint32_t room_packets;	/* packets that fit into the sockets' receive buffers; fixed */
 	_Atomic(uint32_t) connections, calls; /* existing objects */
 	_Atomic(uint32_t) owned; /* references of the application to servers' connections */
@@ -166,6 +168,7 @@ struct rxw_connection {
 	bool deferred;		     /* in a shard's deferred list; lock */
 	bool released;		     /* client: the application released it; lock */
 	unsigned held;		     /* client: calls that the application has not ended; lock */
+	struct rxw_conn_channels channels; /* client */
 	bool in_table;		     /* lock of the table's shard */
 	struct rxw_conn_admit admit;
 	struct rxw_conn_timer timer;
@@ -177,8 +180,9 @@ struct rxw_call {
 	struct rxw_connection *conn; /* one reference; fixed */
 	/* held by the channel, the application or handler, queues, batches */
 	_Atomic(uint32_t) refs;
-	unsigned flags;	    /* RXW_CALL_...; fixed */
-	bool is_inline; /* runs on the receiving thread and must not wait; fixed */
+	unsigned flags;	    /* RXW_CALL_...; fixed, once a server call was deferred */
+	/* runs on the receiving thread and must not wait; fixed, unless it is deferred */
+	bool is_inline;
 	bool ended;	    /* the application or handler has ended it; connection's lock */
 	bool attached;	    /* server: it has a handler or is queued for one; connection's lock */
 	bool live;	    /* counted in endpoint->live; connection's lock */
@@ -186,6 +190,7 @@ struct rxw_call {
 	void *data;		    /* of the application */
 	struct rxw_call_sleep sleep;
 	struct rxw_call_sched sched;
+	struct rxw_call_deferral deferral;
 	struct rxw_call_jobs jobs;
 	struct rxw_call_events events;
 	struct rxw_call_effects effects;

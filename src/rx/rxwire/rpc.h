@@ -152,6 +152,14 @@ struct rxw_rpc_service {
 	rxw_code (*enter)(void *context, rxw_call *call, int32_t opcode, int function);
 };
 
+/*
+ * What a function of the server returns after rxw_call_defer(), so that its stub encodes nothing.
+ * The arguments end with the function. Later, on any thread: rxw_rpc_writer(), encode the results
+ * in the order of their declaration, rxw_rpc_flush(), rxw_call_end(). The call is not reported to
+ * an observer.
+ */
+#define RXW_RPC_DEFERRED (-458)
+
 /* A generated stub: decodes, calls the function of the application, encodes. */
 typedef rxw_code (*rxw_rpc_stub_fn)(rxw_call *call, const void *service);
 
@@ -172,7 +180,8 @@ struct rxw_rpc_table {
 /*
  * Serve a call: read the opcode (RXW_RPC_DECODE if that fails), find its stub (RXW_RPC_OPCODE if
  * there is none), run it, and report the call to the observer of the endpoint (rx-protocol 9.3).
- * Returns the code that the handler must return.
+ * Returns the code that the handler must return. For handlers only, not for calls that a queue
+ * delivered: the arguments may have to be waited for.
  */
 rxw_code rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 		      const struct rxw_rpc_service *base, const void *service);

@@ -43,6 +43,8 @@ typedef struct rxw_engine rxw_engine;	      /* configuration and packet memory *
 typedef struct rxw_endpoint rxw_endpoint;     /* a UDP port with its threads */
 typedef struct rxw_connection rxw_connection; /* four channels between a client and a service */
 typedef struct rxw_call rxw_call;	      /* a request stream and a reply stream */
+typedef struct rxw_queue rxw_queue;	      /* events of many calls */
+typedef struct rxw_connpool rxw_connpool;     /* client connections to one service */
 typedef struct rxw_service rxw_service;	      /* a service of an endpoint */
 typedef struct rxw_security rxw_security;     /* a security class with its keys or tokens */
 
