@@ -11,3 +11,8 @@ globals().update({name: value for name, value in vars(_abi).items() if name.star
 def version():
     """The version of the library, "0.1.0"."""
     return _abi.lib.rxw_version().decode()
+
+
+def code_from_errno(errno):
+    """The portable code for an errno value, for RxAbort."""
+    return _abi.lib.rxw_code_from_errno(errno)
