@@ -4,12 +4,16 @@
 check_scripts += \
 	src/tests/python/abi.sh \
 	src/tests/python/calls.sh \
+	src/tests/python/examples.sh \
+	src/tests/python/names.sh \
 	src/tests/python/programs.sh \
 	src/tests/python/types.sh
 EXTRA_DIST += \
 	src/tests/python/abi.py \
 	src/tests/python/calls.py \
 	src/tests/python/lib.sh \
+	src/tests/python/names.py \
+	src/tests/python/names.xg \
 	src/tests/python/programs.py \
 	src/tests/python/types.py
 
