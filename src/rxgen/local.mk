@@ -45,7 +45,7 @@ rxgen_sources += \
 	src/rxgen/emit/multi.c \
 	src/rxgen/emit/names.c \
 	src/rxgen/emit/params.c \
-	src/rxgen/emit/python.c src/rxgen/emit/python.h \
+	src/rxgen/emit/python.c \
 	src/rxgen/emit/server.c \
 	src/rxgen/emit/type.c \
 	src/rxgen/emit/view.c \

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "rxgen/command.h"
-#include "rxgen/emit/python.h"
 
 /* One output, in a pass of its own over the input; malloc'ed, or NULL (reported). */
 static char *make_text(struct command *command, enum xg_output which, struct inputs *inputs,

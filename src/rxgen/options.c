@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "rxgen/command.h"
-#include "rxgen/emit/python.h"
 
 #define REQUEST_MAX 1048576
 

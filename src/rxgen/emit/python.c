@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "rxgen/ast.h"
-#include "rxgen/emit/python.h"
 
 #define COLUMNS	    100
 #define REQUEST_MAX 1048576 /* rxwire.rpc.REQUEST_MAX */
