@@ -137,10 +137,8 @@ static int start(struct rxw_endpoint *ep)
 	int r;
 
 	ep->peers = rxw_peer_table_create(ep->engine->key, ep->config.peer_memory);
-	ep->unvalidated = rxw_unvalidated_create(ep->engine->key, ep->constants.unvalidated_per_host,
-						 ep->constants.unvalidated_total);
 	ep->shard = calloc(ep->io.count, sizeof(*ep->shard));
-	if (!ep->peers || !ep->unvalidated || !ep->shard)
+	if (!ep->peers || !ep->shard)
 		return -RXW_ENOMEM;
 	rxw_rate_init(&ep->abort_rate, ep->constants.abort_rate, now);
 	rxw_rate_init(&ep->answer_rate, ep->constants.answer_rate, now);
@@ -248,8 +246,6 @@ static void tear_down(struct rxw_endpoint *ep)
 	rxw_io_close(&ep->io);
 	if (ep->peers)
 		rxw_peer_table_destroy(ep->peers);
-	if (ep->unvalidated)
-		rxw_unvalidated_destroy(ep->unvalidated);
 	rxw_cookies_destroy(ep->cookies);
 	for (unsigned i = 0; i < atomic_load(&ep->service_count); i++) {
 		for (size_t k = 0; k < ep->service[i].security_count; k++)

@@ -101,8 +101,6 @@ static const struct metric counters[] = {
 	COUNT64(calls_given_up, "Calls aborted because they made too little progress while "
 				"others waited."),
 	COUNT64(unvalidated_connections, "Connections created for unvalidated addresses."),
-	COUNT64(unvalidated_evicted, "Connections of unvalidated addresses removed early to make "
-				     "room."),
 	COUNT64(cookies_sent, "Clients asked to validate their address because no room was "
 			      "left."),
 	COUNT64(cookies_returned, "Clients that validated their address when asked."),

@@ -20,7 +20,7 @@ static uint64_t get(const _Atomic(uint64_t) *counter)
 	X(retransmitted) X(duplicates) X(calls_started) X(calls_ended) X(calls_aborted)          \
 	X(calls_timed_out) X(calls_refused) X(loss_events) X(spurious_losses) X(rto_events)      \
 	X(probes) X(stateless_aborts) X(version_answers) X(debug_answers)                   \
-	X(unvalidated_connections) X(unvalidated_evicted) X(calls_given_up)                      \
+	X(unvalidated_connections) X(calls_given_up)                      \
 	X(connections_evicted) X(cookies_sent) X(cookies_returned)
 #define IO_COUNTERS(X)                                                                           \
 	X(syscalls_send) X(syscalls_recv) X(syscalls_other) X(datagrams_sent)                    \

@@ -72,8 +72,9 @@ struct rxw_endpoint {
 	pthread_mutex_t peer_lock;
 	struct rxw_peer_table *peers;	 /* peer_lock */
 	struct rxw_listing listed_peers; /* peer_lock */
+	/* connections of unvalidated addresses, of constants.unvalidated_max */
+	_Atomic(uint32_t) unvalidated;
 	pthread_mutex_t unvalidated_lock;
-	struct rxw_unvalidated *unvalidated; /* unvalidated_lock */
 	struct rxw_cookies *cookies; /* unvalidated_lock; NULL until the first cookie is sent */
 	/* unvalidated_lock; local_rate: of the host's own addresses */
 	struct rxw_rate abort_rate, answer_rate, local_rate;

@@ -89,11 +89,7 @@ struct rxw_stats {
 	 * all its endpoints. Locks of the endpoint and of the engine are not included in shards.
 	 */
 	uint64_t lock_contended[RXW_LOCK_COUNT];
-	/*
-	 * Connections created for unvalidated addresses; those of them that were removed early to
-	 * make room.
-	 */
-	uint64_t unvalidated_connections, unvalidated_evicted;
+	uint64_t unvalidated_connections; /* created for unvalidated addresses */
 	/* calls aborted because they made too little progress while others waited for a worker */
 	uint64_t calls_given_up;
 	uint32_t workers_parked; /* current: blocked on clients, not counted in workers_max */

@@ -54,7 +54,7 @@ struct tools_usage tools_usage_between(const struct tools_usage *from, const str
 					version_answers) X(debug_answers) X(loss_events)          \
 					X(spurious_losses) X(rto_events) X(probes) X(             \
 						handlers_inline) X(handlers_worker)               \
-						X(unvalidated_connections) X(unvalidated_evicted) \
+						X(unvalidated_connections) \
 							X(calls_given_up) X(connections_evicted)  \
 								X(cookies_sent)                   \
 									X(cookies_returned)

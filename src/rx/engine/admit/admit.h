@@ -41,7 +41,6 @@ struct rxw_shard_admit {
 	struct rxw_unvalidated_list slot[RXW_UNVALIDATED_SLOTS], due;
 	_Atomic(unsigned) count;	/* in these lists */
 	uint64_t second;		/* the latest second that was checked */
-	uint64_t evict_at;		/* ns: no search for one to evict before that */
 	uint64_t idle_at;		/* ns: no search for idle connections before that */
 	unsigned idle_slot, idle_table; /* where that search continues */
 };
@@ -59,13 +58,12 @@ static inline bool rxw_path_is_local(const struct rxw_path *path)
 /* unvalidated.c */
 
 /*
- * Count a connection of an unvalidated address. *pressed: there are many, so each gets a smaller
- * queue.
+ * Count a connection of an unvalidated address. False: there is no room, and it was not counted.
+ * *crowded: there are many, so each gets a smaller queue.
  */
-enum rxw_admission rxw_unvalidated_admit(struct rxw_endpoint *ep, const struct rxw_path *path,
-					 bool *pressed);
-/* Undo rxw_unvalidated_admit(). */
-void rxw_unvalidated_dismiss(struct rxw_endpoint *ep, const struct rxw_addr *peer);
+bool rxw_unvalidated_admit(struct rxw_endpoint *ep, const struct rxw_path *path, bool *crowded);
+/* Undo rxw_unvalidated_admit(): the connection is validated, or gone. */
+void rxw_unvalidated_dismiss(struct rxw_endpoint *ep);
 /* Add a new connection of an unvalidated address to the list of those to check. */
 void rxw_unvalidated_note(struct rxw_shard *s, struct rxw_connection *c, uint64_t now);
 /* Connection's lock held: if its address was validated meanwhile, count it as such. */
@@ -80,10 +78,6 @@ bool rxw_unvalidated_needs_cookie(struct rxw_connection *c, const struct rxw_rxr
 /* Send the cookie, without the lock; at most one in 4 s to a host. It is charged to the address. */
 void rxw_unvalidated_send_cookie(struct rxw_shard *s, struct rxw_connection *c,
 				 const struct rxw_rxrun *run, struct rxw_effects *a);
-/*
- * The limit is reached: evict the connection that was silent longest. False: none may be evicted.
- */
-bool rxw_unvalidated_evict(struct rxw_shard *s, uint64_t now);
 /*
  * Once a second: remove connections that were silent for 15 s. False: call again after the next
  * batch.

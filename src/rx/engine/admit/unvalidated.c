@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections of unvalidated addresses: few, and short-lived (rx-protocol 12.3). */
 #include "engine/conn/conn.h"
-#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
@@ -10,36 +9,31 @@
 #define COOKIE_SIZE   128    /* largest size of a cookie with its IP and UDP headers, in bytes */
 #define CHECK_MAX     64     /* connections checked under one lock */
 #define CHECK_TOTAL   256    /* connections checked before packets are received again */
-#define EVICT_CHECKS  64     /* connections checked to evict one; if none may be evicted ... */
-#define EVICT_RETRY   RXW_MS /* ... the next search is so much later */
-#define EVICT_RATE    500    /* evictions a second, of all shards; more peers get a cookie ... */
-#define EVICT_BURST   1000   /* ... and the largest burst of evictions after a pause */
 
-enum rxw_admission rxw_unvalidated_admit(struct rxw_endpoint *ep, const struct rxw_path *path,
-					 bool *pressed)
+bool rxw_unvalidated_admit(struct rxw_endpoint *ep, const struct rxw_path *path, bool *crowded)
 {
+	uint32_t most = ep->constants.unvalidated_max, before;
 	bool local = rxw_path_is_local(path);
-	enum rxw_admission r;
 
-	rxw_unvalidated_lock(ep);
-	r = rxw_unvalidated_add(ep->unvalidated, &path->peer, local);
-	*pressed = rxw_unvalidated_crowded(ep->unvalidated) && !local;
-	rxw_unvalidated_unlock(ep);
-	return r;
+	before = atomic_fetch_add_explicit(&ep->unvalidated, 1, memory_order_relaxed);
+	*crowded = !local && before >= most / 4;
+	/* Programs of this host may still connect when others have taken all places. */
+	if (before < (local ? 2 * most : most))
+		return true;
+	rxw_unvalidated_dismiss(ep);
+	return false;
 }
 
-void rxw_unvalidated_dismiss(struct rxw_endpoint *ep, const struct rxw_addr *peer)
+void rxw_unvalidated_dismiss(struct rxw_endpoint *ep)
 {
-	rxw_unvalidated_lock(ep);
-	rxw_unvalidated_remove(ep->unvalidated, peer);
-	rxw_unvalidated_unlock(ep);
+	atomic_fetch_sub_explicit(&ep->unvalidated, 1, memory_order_relaxed);
 }
 
 /* Connection's lock held: it no longer counts as one of an unvalidated address. */
 static void clear_unvalidated(struct rxw_connection *c)
 {
 	c->admit.unvalidated = false;
-	rxw_unvalidated_dismiss(c->ep, &c->p.path.peer);
+	rxw_unvalidated_dismiss(c->ep);
 }
 
 void rxw_unvalidated_recheck(struct rxw_connection *c, uint64_t now)
@@ -131,105 +125,6 @@ void rxw_unvalidated_forget_all(struct rxw_shard *s)
 	for (unsigned i = 0; i < RXW_UNVALIDATED_SLOTS; i++)
 		while (b->slot[i].head)
 			rxw_conn_unref(remove_first(b, &b->slot[i]));
-}
-
-/* Connection's lock held: an unvalidated address's connection without an active call. */
-static bool may_evict(const struct rxw_connection *c, uint64_t now)
-{
-	for (unsigned i = 0; i < 4; i++) {
-		const struct rxw_pcall *p = c->p.channel[i];
-
-		if (p && p->state != RXW_CS_PRECALL && !rxw_pcall_done(p))
-			return false;
-	}
-	return c->admit.unvalidated && !rxw_peer_validated(c->p.peer, now);
-}
-
-/* Shard's lock held: remove the connection that is due first, or NULL. */
-static struct rxw_connection *remove_next_due(struct rxw_shard_admit *b)
-{
-	if (b->due.head)
-		return remove_first(b, &b->due);
-	for (unsigned i = 1; i <= RXW_UNVALIDATED_SLOTS; i++) {
-		struct rxw_unvalidated_list *l = &b->slot[(b->second + i) % RXW_UNVALIDATED_SLOTS];
-
-		if (l->head)
-			return remove_first(b, l);
-	}
-	return NULL;
-}
-
-/*
- * Shard's lock held. The lists are ordered by the time at which their connections were created or
- * last seen active, so the first that may be evicted is the one. Connections with active calls go
- * to the end: a flood must not cause them to be checked for each packet. Evictions are limited in
- * rate: an admitted peer needs the time to return a cookie, and dropping a packet of a flood costs
- * little.
- */
-static struct rxw_connection *find_victim(struct rxw_shard *s, uint64_t now)
-{
-	uint64_t gap = RXW_SEC / EVICT_RATE * s->ep->shard_count;
-	struct rxw_shard_admit *b = &s->admit;
-	uint64_t looked_at = b->second * RXW_SEC,
-		 last = (now > looked_at ? now : looked_at) + LIFETIME;
-
-	if (now < b->evict_at)
-		return NULL;
-	for (unsigned checked = 0; checked < EVICT_CHECKS; checked++) {
-		struct rxw_connection *c = remove_next_due(b);
-		bool may;
-
-		if (!c)
-			break;
-		rxw_conn_lock(c);
-		may = may_evict(c, now);
-		rxw_conn_unlock(c);
-		if (may) {
-			if (b->evict_at + EVICT_BURST * gap < now)
-				b->evict_at = now - EVICT_BURST * gap;
-			b->evict_at += gap;
-			return c;
-		}
-		schedule_check(b, c, last);
-	}
-	b->evict_at = now + EVICT_RETRY;
-	return NULL;
-}
-
-bool rxw_unvalidated_evict(struct rxw_shard *s, uint64_t now)
-{
-	struct rxw_connection *victim;
-	struct rxw_effects a;
-
-	rxw_table_lock(s);
-	victim = find_victim(s, now);
-	rxw_table_unlock(s);
-	if (!victim)
-		return false;
-	rxw_effects_init(&a, s, false);
-	rxw_conn_lock(victim);
-	if (!may_evict(victim, now)) {
-		/*
-		 * Another thread received a call for it, which must not run twice, or its
-		 * validation.
-		 */
-		rxw_conn_unlock(victim);
-		rxw_table_lock(s);
-		schedule_check(&s->admit, victim, now);
-		rxw_table_unlock(s);
-		return false;
-	}
-	rxw_count(&s->stats.unvalidated_evicted, 1);
-	clear_unvalidated(victim);
-	/* Another thread may have found it just before: its packet is lost, and comes again. */
-	victim->p.evicted = true;
-	rxw_pconn_fail(&victim->p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, &a.out);
-	rxw_effects_collect(&a, false);
-	rxw_conn_unlock(victim);
-	rxw_dispatch(&a);
-	rxw_conn_remove(victim);
-	rxw_conn_unref(victim);
-	return true;
 }
 
 /* Returns when to check again; 0: its address was validated, or it expired (*gone). */

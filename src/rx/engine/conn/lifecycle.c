@@ -27,11 +27,8 @@ void rxw_conn_free(struct rxw_connection *c)
 {
 	struct rxw_endpoint *ep = c->ep;
 
-	if (c->admit.unvalidated) {
-		rxw_unvalidated_lock(ep);
-		rxw_unvalidated_remove(ep->unvalidated, &c->p.path.peer);
-		rxw_unvalidated_unlock(ep);
-	}
+	if (c->admit.unvalidated)
+		rxw_unvalidated_dismiss(ep);
 	rxw_uncount_validated(c); /* the table may hold another one in its place */
 	rxw_verify_forget_early(c);
 	rxw_pconn_fini(&c->p, rxw_now());

@@ -30,8 +30,7 @@ struct rxw_constants {
 	/* unvalidated peers (rx-protocol 12.3) */
 	unsigned abort_rate;	       /* ABORT packets per second */
 	unsigned answer_rate;	       /* VERSION and DEBUG answers per second */
-	unsigned unvalidated_per_host; /* connections of one address */
-	unsigned unvalidated_total;    /* connections of all of them */
+	unsigned unvalidated_max;      /* connections of all of them */
 
 	/* workers */
 	unsigned reserved_peers; /* kept for peers that have no call in progress; 0 = no shares */

@@ -100,26 +100,6 @@ static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection 
 	return c;
 }
 
-/*
- * Admits a connection of an unvalidated address, after evicting another one if necessary; *counted:
- * it is counted as such. If there is no room, validated addresses are admitted without being
- * counted.
- */
-static enum rxw_admission admit(struct rxw_shard *s, const struct rxw_path *path, uint64_t now,
-				bool *counted, bool *pressed)
-{
-	enum rxw_admission r = rxw_unvalidated_admit(s->ep, path, pressed);
-
-	*counted = true;
-	if (r != RXW_REFUSE)
-		return r;
-	if (rxw_address_validated(s->ep, &path->peer, now)) {
-		*counted = false;
-		return RXW_ADMIT;
-	}
-	return rxw_unvalidated_evict(s, now) ? rxw_unvalidated_admit(s->ep, path, pressed) : r;
-}
-
 static struct rxw_connection *new_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
 					     struct rxw_effects *a)
 {
@@ -128,9 +108,8 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 	struct rxw_security *security;
 	struct rxw_service *service;
 	struct rxw_connection *c;
-	enum rxw_admission admission;
 	struct rxw_path path = *run->path;
-	bool pressed, counted;
+	bool crowded, counted;
 	int error;
 
 	if (h->type == RXW_ACK && rxw_cookie_accept(s, run, a->out.now))
@@ -153,8 +132,9 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
 	if (!rxw_room_for_connection(s, a->out.now))
 		return drop(s, RXW_DROP_LIMIT);
-	admission = admit(s, &path, a->out.now, &counted, &pressed);
-	if (admission == RXW_REFUSE) {
+	/* If there is no room, validated addresses are admitted without being counted. */
+	counted = rxw_unvalidated_admit(ep, &path, &crowded);
+	if (!counted && !rxw_address_validated(ep, &path.peer, a->out.now)) {
 		rxw_cookie_send(s, run, a);
 		return drop(s, RXW_DROP_LIMIT);
 	}
@@ -162,7 +142,7 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 			    s->index, &error);
 	if (!c) {
 		if (counted)
-			rxw_unvalidated_dismiss(ep, &path.peer);
+			rxw_unvalidated_dismiss(ep);
 		return drop(s, RXW_DROP_MEMORY);
 	}
 	c->admit.unvalidated = counted && !rxw_peer_validated(c->p.peer, a->out.now);
@@ -170,13 +150,13 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 		rxw_unvalidated_note(s, c, a->out.now);
 	} else {
 		if (counted)
-			rxw_unvalidated_dismiss(ep, &path.peer);
+			rxw_unvalidated_dismiss(ep);
 		rxw_count_validated(c);
 	}
 	c->service = service;
-	c->p.crowded = pressed;
+	c->p.crowded = crowded;
 	c->p.auth.level_min = service->level_min;
-	c->p.validate_first = (service->flags & RXW_SERVICE_REACH) || admission == RXW_ADMIT_STRICT;
+	c->p.validate_first = service->flags & RXW_SERVICE_REACH;
 	if (service->idle_ms)
 		c->p.idle = service->idle_ms * RXW_MS;
 	return insert(&ep->shard[c->table], c);

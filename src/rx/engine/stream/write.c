@@ -96,7 +96,7 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 			rxw_dispatch(&a);
 			rxw_conn_lock(c);
 			rxw_wait(call, can_write);
-			call->tx.writer = RXW_WRITER_INSIDE;
+			call->tx.writer = RXW_WRITER_AWAKE;
 		}
 	}
 	if (call->p.error)
@@ -115,7 +115,6 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 static bool wait_for_memory(struct rxw_call *call, uint64_t *until)
 {
 	const struct timespec pause = {.tv_nsec = (long)MEMORY_PAUSE};
-	enum rxw_writer before = call->tx.writer; /* only this thread changes it */
 	struct rxw_connection *c = call->conn;
 	struct rxw_effects a;
 	bool error, worker;
@@ -130,10 +129,8 @@ static bool wait_for_memory(struct rxw_call *call, uint64_t *until)
 	rxw_conn_lock(c);
 	error = call->p.error != 0;
 	worker = !error && rxw_worker_blocked(call, RXW_BLOCKED_ON_MEMORY);
-	if (!error) {
-		call->tx.writer = RXW_WRITER_ELSEWHERE;
+	if (!error)
 		rxw_pcall_flush_window(&call->p, &a.out);
-	}
 	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(c);
 	rxw_dispatch(&a);
@@ -142,9 +139,6 @@ static bool wait_for_memory(struct rxw_call *call, uint64_t *until)
 	nanosleep(&pause, NULL);
 	if (worker)
 		rxw_worker_unblocked();
-	rxw_conn_lock(c);
-	call->tx.writer = before;
-	rxw_conn_unlock(c);
 	return true;
 }
 
@@ -372,20 +366,8 @@ static void check_next_room(struct rxw_call *call)
 enum push {
 	PUSH_PARTIAL = 1, /* the packet being filled, too */
 	PUSH_LAST = 2,	  /* the stream ends */
-	PUSH_FLUSH = 4,	  /* send everything; the writer is elsewhere afterwards, or gone */
-	PUSH_LEAVE = 8,	  /* the writer is elsewhere afterwards */
+	PUSH_FLUSH = 4,	  /* send everything */
 };
-
-/* Connection's lock held: where the writer is from now on. */
-static void set_writer_state(struct rxw_call *call, unsigned how, bool over)
-{
-	if (over)
-		call->tx.writer = RXW_WRITER_GONE;
-	else if (how & (PUSH_FLUSH | PUSH_LEAVE))
-		call->tx.writer = RXW_WRITER_ELSEWHERE;
-	else
-		call->tx.writer = RXW_WRITER_INSIDE;
-}
 
 /*
  * Moves the full packets to the send queue. -RXW_ENOMEM, and -RXW_EAGAIN of a non-blocking call,
@@ -421,7 +403,8 @@ static int push(struct rxw_call *call, unsigned how)
 	}
 	over = last && r != -RXW_EAGAIN;
 	call->w.end_pending = last && !over;
-	set_writer_state(call, how, over);
+	if (over)
+		call->tx.writer = RXW_WRITER_GONE;
 	if (!r && (how & PUSH_FLUSH))
 		rxw_pcall_flush(&call->p, &a.out);
 	else if (!r)
@@ -459,33 +442,20 @@ static int fail_write(struct rxw_call *call, int r)
 }
 
 /*
- * Called before a writing function returns, if full packets may have been held back to fill a
- * batch: packets are not held back while the window is not full.
+ * Called before a writing function returns. Full packets may have been held back to fill a batch,
+ * but they are not while the window is not full.
  */
 static int leave_write(struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
-	bool underfull, sendable = false;
+	bool underfull;
 
-	/* Only this thread changes these. */
-	if (call->tx.writer != RXW_WRITER_INSIDE && (!call->w.full || call->w.window_queued))
+	if (!call->w.full || call->w.window_queued)
 		return 0;
 	rxw_conn_lock(c);
-	underfull = call->w.full && rxw_pcall_queued(&call->p) < c->ep->params.window;
-	if (!underfull) {
-		call->tx.writer = RXW_WRITER_ELSEWHERE;
-		sendable = rxw_pcall_sendable(&call->p, rxw_now());
-	}
+	underfull = rxw_pcall_queued(&call->p) < c->ep->params.window;
 	rxw_conn_unlock(c);
-	if (underfull)
-		return push(call, PUSH_LEAVE);
-	if (sendable) {
-		struct rxw_shard *s = rxw_tx_queue(call);
-
-		if (s)
-			rxw_tx_run(s);
-	}
-	return 0;
+	return underfull ? push(call, 0) : 0;
 }
 
 static int check_writable(const struct rxw_call *call)
@@ -519,12 +489,6 @@ static size_t fill(struct rxw_call *call, const uint8_t *data, size_t length)
 	return done;
 }
 
-/* Is the rest too short to cause another push, because it fits into one buffer? */
-static bool is_last_push(const struct rxw_call *call, size_t rest)
-{
-	return rest < (size_t)(RXW_BUF_SIZE / call->w.stride) * call->w.capacity;
-}
-
 ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 {
 	struct rxw_call *before;
@@ -545,7 +509,7 @@ ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 			break;
 		done += fill(call, (const uint8_t *)data + done, length - done);
 		if (call->w.full == call->w.room)
-			r = push(call, is_last_push(call, length - done) ? PUSH_LEAVE : 0);
+			r = push(call, 0);
 	}
 	if (!r)
 		r = leave_write(call);
@@ -576,7 +540,7 @@ ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsig
 
 		call->w.window_queued = false;
 		if (call->w.buf)
-			r = push(call, PUSH_LEAVE);
+			r = push(call, 0);
 		if (!r)
 			r = open_slots(call, false);
 		leave_write(call);
@@ -630,7 +594,7 @@ int rxw_call_commit(rxw_call *call, size_t length)
 	before = rxw_tx_writing(call);
 	call->w.window_queued = false;
 	if (call->w.full == call->w.room)
-		r = push(call, PUSH_LEAVE);
+		r = push(call, 0);
 	if (r)
 		leave_write(call);
 	else
@@ -699,7 +663,6 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 		return 0;
 	rxw_conn_lock(call->conn);
 	if (r == -RXW_EAGAIN || !last) {
-		call->tx.writer = RXW_WRITER_ELSEWHERE;
 		call->w.end_pending = last;
 		left = NULL;
 	} else {

@@ -15,10 +15,9 @@ struct rxw_shard;
 
 /* What the writing thread does now. */
 enum rxw_writer {
-	RXW_WRITER_ELSEWHERE, /* not in a function of the call */
-	RXW_WRITER_INSIDE,    /* in write() */
-	RXW_WRITER_WAITING,   /* sleeps for room */
-	RXW_WRITER_GONE	      /* the stream is complete */
+	RXW_WRITER_AWAKE,   /* neither of these */
+	RXW_WRITER_WAITING, /* sleeps for room */
+	RXW_WRITER_GONE	    /* the stream is complete */
 };
 
 /* Of a call; the connection's lock unless stated. */

@@ -60,7 +60,7 @@ struct rxw_pstats {
 	_Atomic(uint64_t) calls_started, calls_ended, calls_aborted, calls_timed_out, calls_refused;
 	_Atomic(uint64_t) loss_events, spurious_losses, rto_events, probes;
 	_Atomic(uint64_t) stateless_aborts, version_answers, debug_answers;
-	_Atomic(uint64_t) unvalidated_connections, unvalidated_evicted, calls_given_up,
+	_Atomic(uint64_t) unvalidated_connections, calls_given_up,
 		connections_evicted;
 	_Atomic(uint64_t) cookies_sent, cookies_returned;
 	struct rxw_latencies latency[2];     /* durations of calls served, of calls made */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Peers: what is known of an address, its validation, limits for unvalidated addresses. */
+/* Peers: what is known of an address, its validation, cookies for unvalidated addresses. */
 #ifndef RXW_PROTO_PEER_H
 #define RXW_PROTO_PEER_H
 
@@ -127,27 +127,6 @@ struct rxw_rate {
 };
 void rxw_rate_init(struct rxw_rate *r, unsigned per_second, uint64_t now);
 bool rxw_rate_take(struct rxw_rate *r, uint64_t now);
-
-/*
- * --- limits on connections of unvalidated addresses, per host and in all (12.3); caller locks ---
- */
-
-enum rxw_admission {
-	RXW_ADMIT,
-	RXW_ADMIT_STRICT, /* serve only after the address is validated */
-	RXW_REFUSE	  /* keep no state */
-};
-struct rxw_unvalidated;
-struct rxw_unvalidated *rxw_unvalidated_create(const uint64_t key[2], unsigned per_host,
-					       unsigned total);
-void rxw_unvalidated_destroy(struct rxw_unvalidated *s);
-enum rxw_admission rxw_unvalidated_add(struct rxw_unvalidated *s, const struct rxw_addr *host,
-				       bool local);
-/* The connection is validated, or gone. */
-void rxw_unvalidated_remove(struct rxw_unvalidated *s, const struct rxw_addr *host);
-unsigned rxw_unvalidated_total(const struct rxw_unvalidated *s);
-/* Above a quarter of the limit: connections may queue 2 packets instead of 16. */
-bool rxw_unvalidated_crowded(const struct rxw_unvalidated *s);
 
 /* --- cookies: PINGs to unvalidated addresses of which no state is kept (12.3); caller locks --- */
 

@@ -170,7 +170,7 @@ static void measure(const struct attack *attack)
 	       "\"ratio\": %.3f, \"lowest\": %.3f, \"attacked\": %.0f, \"sink\": %.0f, "
 	       "\"rate\": %.0f, \"rate_sink\": %.0f, \"held_mib\": %.1f, \"connections\": %u, "
 	       "\"peers\": %u, \"kernel_drops\": %llu, \"met\": %llu, \"started\": %llu, "
-	       "\"unvalidated\": %llu, \"evicted\": %llu",
+	       "\"unvalidated\": %llu, \"cookies\": %llu",
 	       attack->name, attack->title, rounds, seconds, median(share, rounds), lowest,
 	       median(attacked, rounds), median(alone, rounds), rate[0], rate[1],
 	       (double)held / 1048576, last.stats.connections_server, last.stats.peers,
@@ -178,7 +178,7 @@ static void measure(const struct attack *attack)
 	       (unsigned long long)(attack->met ? attack->met(&last.stats) : 0),
 	       (unsigned long long)last.stats.calls_started,
 	       (unsigned long long)last.stats.unvalidated_connections,
-	       (unsigned long long)last.stats.unvalidated_evicted);
+	       (unsigned long long)last.stats.cookies_sent);
 	for (int i = 0; i < RXW_DROP_COUNT; i++)
 		if (last.stats.drops[i])
 			printf(", \"drop_%s\": %llu", rxw_drop_name((enum rxw_drop)i),

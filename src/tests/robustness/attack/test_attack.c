@@ -93,7 +93,7 @@ START_TEST(honest_clients_under_attack)
 	struct account k = {.attack = attack};
 	struct honest h[HONEST];
 
-	h_open(&bed, &(struct h_options){.server = "memory=64M unvalidated-total=512 dead-ms=60000",
+	h_open(&bed, &(struct h_options){.server = "memory=64M unvalidated-max=512 dead-ms=60000",
 					 .security = attack->security});
 	honest_open(h, &bed);
 	honest_start(h, 2);

@@ -117,7 +117,7 @@ START_TEST(three_bytes_for_one)
 					    .handler = h_serve, .context = &bed,
 					    .flags = RXW_SERVICE_REACH};
 
-	h_open(&bed, &(struct h_options){.server = "dead-ms=1500 unvalidated-per-host=32",
+	h_open(&bed, &(struct h_options){.server = "dead-ms=1500",
 					 .security = classes[_i]});
 	h_offer(&bed, reach);
 	count = 0;

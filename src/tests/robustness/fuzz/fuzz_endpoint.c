@@ -97,8 +97,7 @@ static void set_up(struct world *w, uint8_t how)
 	memset(bytes_out, 0, sizeof(bytes_out));
 	world_begin(w, &config);
 	w->constants.batch = how & 2 ? 1 : 8;
-	w->constants.unvalidated_per_host = how & 4 ? 1 : 16;
-	w->constants.unvalidated_total = how & 4 ? 2 : 32;
+	w->constants.unvalidated_max = how & 4 ? 2 : 32;
 	w->look = look;
 	endpoint = world_endpoint(w, US, PORT, true);
 	add_service(147, RXW_SERVICE_INLINE);

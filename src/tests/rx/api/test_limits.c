@@ -194,7 +194,7 @@ START_TEST(flood_of_connections)
 	struct rxw_stats s;
 	int fd;
 
-	h_open(&bed, &(struct h_options){ .server = "unvalidated-total=100 listeners=1" });
+	h_open(&bed, &(struct h_options){ .server = "unvalidated-max=100 listeners=1" });
 	fd = h_raw_socket(&bed);
 	raw.flags = RXW_CLIENT_INITIATED; /* never complete, so they stay */
 	do {

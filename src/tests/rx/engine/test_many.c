@@ -245,7 +245,7 @@ START_TEST(come_and_go)
 
 	bound = n / 3;
 	kept_max = bound + 2 * STRANGERS;
-	snprintf(server, sizeof(server), "unvalidated-total=%u connections-max=%u", STRANGERS, bound);
+	snprintf(server, sizeof(server), "unvalidated-max=%u connections-max=%u", STRANGERS, bound);
 	h_open(&bed, &(struct h_options){ .both = FEW_BUFFERS, .server = server });
 	pass(first);
 	h_wait_for(settled, NULL, "connections to go");

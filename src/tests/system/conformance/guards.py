@@ -348,7 +348,7 @@ def test_C_061_probes(t):
 @test(62, harm=True, slow=3)
 def test_C_062_bounded_state(t):
     """Connections of unvalidated peers are limited: 2,000 first packets leave at most the limit."""
-    server = t.server(listeners=1, unvalidated_total=64, unvalidated_per_host=16)
+    server = t.server(listeners=1, unvalidated_max=64)
     sock = t.socket()
     for i in range(2000):
         c = t.conn(server, sock)
