@@ -50,6 +50,7 @@ dist_man_MANS += \
 	doc/man/rxw_call_begin.3 \
 	doc/man/rxw_call_set_callback.3 \
 	doc/man/rxw_config_init.3 \
+	doc/man/rxw_connection_create.3 \
 	doc/man/rxw_endpoint_create.3 \
 	doc/man/rxw_engine_create.3 \
 	doc/man/rxw_keys.3 \

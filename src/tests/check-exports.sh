@@ -33,6 +33,7 @@ for h in "$top"/src/rx/rxwire/*.h; do
 					depth = 0
 			}
 			gsub(/static inline [^{;]*[{;]/, " ", code)
+			gsub(/rxw_code \(\*/, " (*", code) # types of functions
 			while (match(code, /[ *]rxw_[a-z0-9_]+[ ]*\(/)) {
 				name = substr(code, RSTART + 1, RLENGTH - 2)
 				gsub(/ /, "", name)

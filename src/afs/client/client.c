@@ -54,7 +54,7 @@ void afs_error_code(struct afs_error *error, const char *what, int32_t code, enu
 	const char *why = origin == RXW_ORIGIN_PEER && number > 0 && number < 134 &&
 					  code != number && strerror(number)
 				  ? strerror(number)
-				  : rxw_code_text(code);
+				  : rxw_code_text_from(code, origin);
 
 	if (origin != RXW_ORIGIN_PEER && code == RXW_CALL_DEAD)
 		why = "no answer; check that a server is running there";

@@ -27,7 +27,8 @@ enum kind {
 	KIND_SIZE,   /* size_t; the same with K, M, G */
 	KIND_CHOICE, /* an enum: index into `words`, which reads "one|two|three" */
 	KIND_CPUS,   /* char[]: a list such as "0-3,8" */
-	KIND_CLIENTS /* debug_access and debug_clients together */
+	KIND_CLIENTS, /* debug_access and debug_clients together */
+	KIND_LEVEL    /* enum rxw_log_level: a word of level_words */
 };
 
 /* The meaning of 0, if it is allowed although outside low..high. */
@@ -95,7 +96,10 @@ struct field {
 	  ZERO_NO, NULL, 32 * MIB, "received data queued by one peer")                             \
 	X("connections-max", "N|off", "connections", "endpoint", 0, UINT, connections_max, 16,     \
 	  16777216, ZERO_OFF, NULL, 262144,                                                        \
-	  "maximum connections of validated addresses; idle ones are removed")
+	  "maximum connections of validated addresses; idle ones are removed")                     \
+	X("log-level", "error|warning|info|debug", "", "engine", 0, LEVEL, log_level,              \
+	  RXW_LOG_ERROR, RXW_LOG_DEBUG, ZERO_NO, NULL, RXW_LOG_DEBUG,                              \
+	  "least important lines of the log that programs get; default debug, all lines")
 
 #define MEMBER_SIZE(member) sizeof(((struct rxw_config *)0)->member)
 
@@ -135,7 +139,22 @@ const struct rxw_option *rxw_config_options(size_t *count)
 
 static bool is_number(const struct field *f)
 {
-	return f->kind == KIND_UINT || f->kind == KIND_SIZE || f->kind == KIND_CHOICE;
+	return f->kind == KIND_UINT || f->kind == KIND_SIZE || f->kind == KIND_CHOICE ||
+	       f->kind == KIND_LEVEL;
+}
+
+/* The words of log levels, and their numbers. */
+static const char level_words[] = "error|warning|info|debug";
+static const unsigned level_numbers[] = {RXW_LOG_ERROR, RXW_LOG_WARNING, RXW_LOG_INFO,
+					 RXW_LOG_DEBUG};
+
+/* Position of the number of a level, or -1. */
+static int find_level(uint64_t number)
+{
+	for (int i = 0; i < 4; i++)
+		if (level_numbers[i] == number)
+			return i;
+	return -1;
 }
 
 static uint64_t load(const struct rxw_config *c, const struct field *f)
@@ -167,6 +186,7 @@ static void store(struct rxw_config *c, const struct field *f, uint64_t value)
 
 _Static_assert(sizeof(enum rxw_switch) == sizeof(unsigned), "load() and store()");
 _Static_assert(sizeof(enum rxw_congestion) == sizeof(unsigned), "load() and store()");
+_Static_assert(sizeof(enum rxw_log_level) == sizeof(unsigned), "load() and store()");
 _Static_assert(sizeof(enum rxw_io_kind) == sizeof(unsigned), "load() and store()");
 
 static uint64_t highest(const struct field *f)
@@ -339,6 +359,13 @@ static const struct field *find(const char *name)
 	return NULL;
 }
 
+const struct rxw_option *rxw_config_option(const char *name)
+{
+	const struct field *f = find(name);
+
+	return f ? &options[f - fields] : NULL;
+}
+
 void rxw_config_init(struct rxw_config *config, size_t size)
 {
 	struct rxw_config c;
@@ -410,6 +437,12 @@ static int set_field(struct rxw_config *config, const struct field *f, const cha
 			return -RXW_EVALUE;
 		store(config, f, (uint64_t)word);
 		return 0;
+	case KIND_LEVEL:
+		word = find_word(level_words, value);
+		if (word < 0)
+			return -RXW_EVALUE;
+		store(config, f, level_numbers[word]);
+		return 0;
 	case KIND_CPUS:
 		return cpu_list(value) ? set_text(config, f, value) : -RXW_EVALUE;
 	case KIND_CLIENTS:
@@ -429,6 +462,7 @@ static void explain(const struct field *f, const char *value, char *message, siz
 		describe(f, o->unit, allowed, sizeof(allowed));
 		break;
 	case KIND_CHOICE:
+	case KIND_LEVEL:
 		snprintf(allowed, sizeof(allowed), "one of %s", o->argument);
 		break;
 	case KIND_CPUS:
@@ -490,6 +524,12 @@ int rxw_config_get(const struct rxw_config *config, const char *name, char *text
 		if (load(config, f) > f->high)
 			return -RXW_EINVAL;
 		length = word_at(f->words, load(config, f), &word);
+	} else if (f->kind == KIND_LEVEL) {
+		int level = find_level(load(config, f));
+
+		if (level < 0)
+			return -RXW_EINVAL;
+		length = word_at(level_words, (uint64_t)level, &word);
 	} else if (is_number(f)) {
 		snprintf(digits, sizeof(digits), "%llu", (unsigned long long)load(config, f));
 		word = f->zero && !load(config, f) ? f->zero : digits;
@@ -511,6 +551,8 @@ static bool field_good(const struct rxw_config *c, const struct field *f)
 	const char *text = (const char *)c + f->offset;
 	struct rxw_cidr net;
 
+	if (f->kind == KIND_LEVEL)
+		return find_level(load(c, f)) >= 0;
 	if (is_number(f))
 		return in_range(f, load(c, f));
 	if (strnlen(text, f->size) == f->size)

@@ -12,4 +12,7 @@
  */
 int rxw_config_adopt(struct rxw_config *full, const struct rxw_config *from);
 
+/* The tunable of this name, or NULL. */
+const struct rxw_option *rxw_config_option(const char *name);
+
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The public functions of client connections. */
+/* The public functions of connections. */
+#include <string.h>
+
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/objects.h"
@@ -24,6 +26,11 @@ static int insert(struct rxw_connection *c)
 	return r;
 }
 
+static bool takes_family(const struct rxw_endpoint *ep, sa_family_t family)
+{
+	return family == ep->io.bound.u.sa.sa_family || (family == AF_INET && ep->io.dual);
+}
+
 int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,
 			  uint16_t service_id, rxw_security *security, rxw_connection **connection)
 {
@@ -32,8 +39,7 @@ int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, s
 
 	if (!endpoint || !connection || !service_id || !peer ||
 	    !rxw_addr_set(&path.peer, peer, peer_len) ||
-	    path.peer.u.sa.sa_family != endpoint->io.bound.u.sa.sa_family ||
-	    !rxw_addr_port(&path.peer))
+	    !takes_family(endpoint, path.peer.u.sa.sa_family) || !rxw_addr_port(&path.peer))
 		return -RXW_EINVAL;
 	*connection = NULL;
 	if (atomic_load(&endpoint->stopping))
@@ -56,30 +62,168 @@ int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, s
 			rxw_conn_unref(c);
 			rxw_conn_unref(c);
 		} else {
+			c->owned = 1;
 			*connection = c;
 		}
 	}
 	return r == -RXW_EAGAIN ? -RXW_ELIMIT : r;
 }
 
-void rxw_connection_release(rxw_connection *connection)
+rxw_connection *rxw_call_connection(const rxw_call *call)
 {
-	if (!connection)
-		return;
-	rxw_conn_lock(connection);
-	connection->released = true;
-	rxw_conn_unlock(connection);
-	rxw_conn_release_idle(connection);
-	rxw_conn_unref(connection);
+	return call ? call->conn : NULL;
 }
 
-int rxw_connection_abort(rxw_connection *connection, int32_t code)
+/*
+ * A client's application has one reference that keeps the connection alive, however many times it
+ * is owned. At a server it has a handle for each.
+ */
+rxw_connection *rxw_connection_ref(rxw_connection *connection)
+{
+	struct rxw_connection *c = connection;
+
+	if (!c)
+		return NULL;
+	rxw_conn_lock(c);
+	c->owned++;
+	rxw_conn_unlock(c);
+	if (!c->p.client) {
+		atomic_fetch_add(&c->handles, 1);
+		atomic_fetch_add(&c->ep->owned, 1);
+	}
+	return c;
+}
+
+void rxw_connection_release(rxw_connection *connection)
+{
+	struct rxw_connection *c = connection;
+	struct rxw_endpoint *ep;
+	bool owned, last;
+
+	if (!c)
+		return;
+	ep = c->ep;
+	rxw_conn_lock(c);
+	owned = c->owned > 0;
+	last = owned && !--c->owned && c->p.client;
+	if (last)
+		c->released = true;
+	rxw_conn_unlock(c);
+	if (last) {
+		rxw_conn_release_idle(c);
+		rxw_conn_unref(c);
+	} else if (owned && !c->p.client) {
+		rxw_conn_drop(c);
+		atomic_fetch_sub(&ep->owned, 1); /* the endpoint may go now */
+	}
+}
+
+int rxw_connection_set_data(rxw_connection *connection, void *data, void (*destructor)(void *data))
+{
+	struct rxw_connection *c = connection;
+	void (*end)(void *old);
+	void *old;
+	bool settled;
+
+	if (!c)
+		return -RXW_EINVAL;
+	rxw_conn_lock(c);
+	settled = c->settled;
+	old = c->data;
+	end = old == data || settled ? NULL : c->data_end;
+	if (!settled) {
+		c->data = data;
+		c->data_end = destructor;
+	}
+	rxw_conn_unlock(c);
+	if (end)
+		end(old);
+	return settled ? -RXW_ESTATE : 0;
+}
+
+void *rxw_connection_data(rxw_connection *connection)
+{
+	void *data;
+
+	if (!connection)
+		return NULL;
+	rxw_conn_lock(connection);
+	data = connection->data;
+	rxw_conn_unlock(connection);
+	return data;
+}
+
+int rxw_connection_id(const rxw_connection *connection, uint32_t *epoch, uint32_t *cid)
+{
+	if (!connection)
+		return -RXW_EINVAL;
+	if (epoch)
+		*epoch = connection->p.epoch;
+	if (cid)
+		*cid = connection->p.cid;
+	return 0;
+}
+
+int rxw_connection_peer(const rxw_connection *connection, struct sockaddr_storage *address,
+			socklen_t *address_len)
+{
+	if (!connection || !address || !address_len)
+		return -RXW_EINVAL;
+	memset(address, 0, sizeof(*address));
+	memcpy(address, &connection->p.path.peer.u, connection->p.path.peer.len);
+	*address_len = connection->p.path.peer.len;
+	return 0;
+}
+
+uint16_t rxw_connection_service_id(const rxw_connection *connection)
+{
+	return connection ? connection->p.service : 0;
+}
+
+int rxw_connection_security_index(const rxw_connection *connection)
+{
+	return connection ? connection->p.security_index : -RXW_EINVAL;
+}
+
+rxw_code rxw_connection_error(const rxw_connection *connection, enum rxw_origin *origin)
+{
+	struct rxw_connection *c = (struct rxw_connection *)(uintptr_t)connection;
+	rxw_code code;
+
+	if (origin)
+		*origin = RXW_ORIGIN_NONE;
+	if (!c)
+		return RXW_INVALID_OPERATION;
+	rxw_conn_lock(c);
+	code = c->p.error;
+	if (origin && code)
+		*origin = c->p.error_origin;
+	rxw_conn_unlock(c);
+	return code;
+}
+
+int rxw_connection_close(rxw_connection *connection, rxw_code code)
+{
+	struct rxw_connection *c = connection;
+
+	if (!c)
+		return -RXW_EINVAL;
+	if (c->p.client || !rxw_conn_try_ref(c))
+		return -RXW_ESTATE;
+	code = rxw_conn_fail(c, code ? code : RXW_USER_ABORT);
+	rxw_conn_unref(c);
+	return code ? -RXW_ESTATE : 0;
+}
+
+int rxw_connection_abort(rxw_connection *connection, rxw_code code)
 {
 	struct rxw_connection *c = connection;
 	struct rxw_effects a;
 
 	if (!c)
 		return -RXW_EINVAL;
+	if (!rxw_conn_try_ref(c))
+		return -RXW_ESTATE;
 	if (!code)
 		code = RXW_USER_ABORT;
 	rxw_effects_init(&a, rxw_home(c), false);
@@ -93,21 +237,22 @@ int rxw_connection_abort(rxw_connection *connection, int32_t code)
 	rxw_conn_unlock(c);
 	rxw_dispatch(&a);
 	pthread_cond_broadcast(&c->channel_free);
+	rxw_conn_unref(c);
 	return 0;
 }
 
 int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, unsigned idle_ms,
 				unsigned hard_ms)
 {
-	if (!connection || (dead_ms && dead_ms < 1000))
+	if (!connection || (dead_ms && dead_ms < 1000) || dead_ms == RXW_TIMEOUT_OFF)
 		return -RXW_EINVAL;
 	rxw_conn_lock(connection);
 	if (dead_ms)
 		connection->p.dead = dead_ms * RXW_MS;
 	if (idle_ms)
-		connection->p.idle = idle_ms * RXW_MS;
+		connection->p.idle = idle_ms == RXW_TIMEOUT_OFF ? 0 : idle_ms * RXW_MS;
 	if (hard_ms)
-		connection->p.hard = hard_ms * RXW_MS;
+		connection->p.hard = hard_ms == RXW_TIMEOUT_OFF ? 0 : hard_ms * RXW_MS;
 	rxw_conn_unlock(connection);
 	return 0;
 }

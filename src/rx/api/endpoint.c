@@ -14,6 +14,7 @@
 #include "engine/lock.h"
 #include "engine/trace/trace.h"
 #include "api/config.h"
+#include "api/settings.h"
 #include "engine/core/constants.h"
 
 #define LOCAL_ANSWERS \
@@ -52,39 +53,6 @@ static unsigned senders_of(const struct rxw_constants *constants)
 	return cpus > 3 ? (unsigned)cpus / 2 : 1;
 }
 
-static const struct rxw_cc_ops *const controllers[] = {
-	[RXW_CONGESTION_AUTO] = &rxw_cc_reno,
-	[RXW_CONGESTION_RENO] = &rxw_cc_reno,
-	[RXW_CONGESTION_CUBIC] = &rxw_cc_cubic,
-};
-
-static void set_params(struct rxw_endpoint *ep)
-{
-	const struct rxw_config *c = &ep->config;
-	struct rxw_params *p = &ep->params;
-
-	p->window = (uint16_t)c->window;
-	p->initial_window = c->window < 16 ? (uint16_t)c->window : 16;
-	p->mtu = c->mtu;
-	p->mtu_ceiling = c->path_mtu == RXW_ON && c->mtu < 8972 ? 8972 : c->mtu;
-	p->jumbo = c->jumbo == RXW_ON;
-	p->dead = c->dead_ms * RXW_MS;
-	p->client_idle = c->idle_ms * RXW_MS;
-	p->server_idle = c->server_idle_ms * RXW_MS;
-	p->hard = c->hard_ms * RXW_MS;
-	p->ack_delay = 50 * RXW_MS;
-	p->call_memory = ep->constants.call_memory;
-	p->conn_memory = 4 * ep->constants.call_memory;
-	p->peer_memory = c->peer_memory;
-	p->sendq_high = ep->constants.sendq_packets;
-	/* A window in flight and one ready when the writer is woken keep the network busy. */
-	p->sendq_low = p->sendq_high * 2 / 3;
-	p->wake_packets = 64;
-	p->unread_packets = 256;
-	p->cc = controllers[c->congestion];
-	memcpy(p->secret, ep->engine->key, sizeof(p->secret));
-}
-
 static void log_io(void *arg, int level, const char *line)
 {
 	rxw_log(arg, (enum rxw_log_level)level, "%s", line);
@@ -106,6 +74,7 @@ static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind,
 {
 	const struct rxw_config *c = &ep->config;
 	struct rxw_io_options o = {.bind = *bind,
+				   .dual = options->dual_stack,
 				   .sockets = options->socket_count ? (unsigned)options->socket_count
 								    : listeners_of(c, ep->server),
 				   .given = options->socket_count ? options->sockets : NULL,
@@ -143,8 +112,6 @@ static int start(struct rxw_endpoint *ep)
 	rxw_rate_init(&ep->abort_rate, ep->constants.abort_rate, now);
 	rxw_rate_init(&ep->answer_rate, ep->constants.answer_rate, now);
 	rxw_rate_init(&ep->local_rate, LOCAL_ANSWERS, now);
-	ep->debug_net_valid = ep->config.debug_access == RXW_DEBUG_NET &&
-			      rxw_cidr_parse(&ep->debug_net, ep->config.debug_clients);
 	ep->shard_count = ep->io.count;
 	ep->senders = senders_of(&ep->constants);
 	r = rxw_workers_start(ep);
@@ -221,21 +188,32 @@ static void remove_connections(struct rxw_endpoint *ep)
 	}
 }
 
-static void tear_down(struct rxw_endpoint *ep)
+/* Ends the threads and removes all connections. The application may still have handles of some. */
+static void quiesce(struct rxw_endpoint *ep)
 {
+	if (ep->quiesced)
+		return;
+	ep->quiesced = true;
 	atomic_store(&ep->quit, true);
 	for (unsigned i = 0; i < ep->shard_count; i++)
 		if (ep->shard[i].ep)
 			rxw_shard_stop(&ep->shard[i]);
+	if (!ep->shard_count)
+		return;
+	rxw_verifier_stop(&ep->verifier);
+	remove_connections(ep);
+	for (unsigned i = 0; i < ep->shard_count; i++) {
+		if (!ep->shard[i].ep)
+			continue;
+		rxw_timer_forget_all(&ep->shard[i]);
+		drain_send_queue(&ep->shard[i]);
+	}
+}
+
+static void tear_down(struct rxw_endpoint *ep)
+{
+	quiesce(ep);
 	if (ep->shard_count) {
-		rxw_verifier_stop(&ep->verifier);
-		remove_connections(ep);
-		for (unsigned i = 0; i < ep->shard_count; i++) {
-			if (!ep->shard[i].ep)
-				continue;
-			rxw_timer_forget_all(&ep->shard[i]);
-			drain_send_queue(&ep->shard[i]);
-		}
 		for (unsigned i = 0; i < ep->shard_count; i++)
 			rxw_shard_fini(&ep->shard[i]);
 		rxw_verifier_fini(&ep->verifier);
@@ -247,17 +225,21 @@ static void tear_down(struct rxw_endpoint *ep)
 	if (ep->peers)
 		rxw_peer_table_destroy(ep->peers);
 	rxw_cookies_destroy(ep->cookies);
-	for (unsigned i = 0; i < atomic_load(&ep->service_count); i++) {
-		for (size_t k = 0; k < ep->service[i].security_count; k++)
-			rxw_security_unref(ep->service[i].security[k]);
-		free(ep->service[i].security);
-	}
+	for (unsigned i = 0; i < atomic_load(&ep->service_count); i++)
+		if (atomic_load(&ep->service_id[i]))
+			rxw_service_unref(&ep->service[i]);
 	pthread_mutex_destroy(&ep->lock);
 	pthread_mutex_destroy(&ep->peer_lock);
 	pthread_mutex_destroy(&ep->unvalidated_lock);
 	rxw_trace_free(ep);
+	rxw_settings_unref(ep->settings);
 	free(ep->shard);
 	free(ep);
+}
+
+static bool is_wildcard6(const struct rxw_addr *a)
+{
+	return a->u.sa.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a->u.in6.sin6_addr);
 }
 
 int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options,
@@ -283,10 +265,14 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	if (!rxw_addr_set(&bind, o.address ? o.address : (struct sockaddr *)&any,
 			  o.address ? o.address_len : sizeof(any)))
 		return -RXW_EINVAL;
+	if (o.dual_stack && !o.socket_count && !is_wildcard6(&bind))
+		return -RXW_EINVAL;
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
 		return -RXW_ENOMEM;
+	pthread_mutex_lock(&engine->lock);
 	ep->config = engine->config;
+	pthread_mutex_unlock(&engine->lock);
 	r = o.config ? rxw_config_adopt(&ep->config, o.config) : 0;
 	if (r) {
 		free(ep);
@@ -302,8 +288,9 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	pthread_mutex_init(&ep->lock, NULL);
 	rxw_mutex_init(&ep->peer_lock);
 	rxw_mutex_init(&ep->unvalidated_lock);
-	set_params(ep);
-	r = open_sockets(ep, &bind, &o);
+	r = rxw_settings_apply(ep, &ep->config);
+	if (!r)
+		r = open_sockets(ep, &bind, &o);
 	if (!r)
 		r = start(ep);
 	if (!r && !ep->paused)
@@ -352,18 +339,10 @@ static bool is_busy(struct rxw_connection *c)
 
 static void end_calls(struct rxw_connection *c)
 {
-	struct rxw_effects a;
-
-	if (c->p.client) {
+	if (c->p.client)
 		rxw_connection_abort(c, RXW_USER_ABORT);
-		return;
-	}
-	rxw_effects_init(&a, rxw_home(c), false);
-	rxw_conn_lock(c);
-	rxw_pconn_fail(&c->p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
-	rxw_effects_collect(&a, false);
-	rxw_conn_unlock(c);
-	rxw_dispatch(&a);
+	else
+		rxw_conn_fail(c, RXW_RESTARTING);
 }
 
 #define ABORT_MAX 64
@@ -486,6 +465,9 @@ int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 		rxw_endpoint_stop(endpoint, 0);
 	/* Handlers use what is freed below. */
 	rxw_workers_stop(endpoint, UINT64_MAX);
+	quiesce(endpoint);
+	if (atomic_load(&endpoint->owned))
+		return -RXW_ESTATE;
 	e = endpoint->engine;
 	tear_down(endpoint);
 	pthread_mutex_lock(&e->lock);

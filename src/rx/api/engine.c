@@ -77,6 +77,7 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 	r = config ? rxw_config_adopt(&e->config, config) : 0;
 	if (r)
 		goto fail;
+	atomic_init(&e->log_level, (unsigned)e->config.log_level);
 	pthread_mutex_init(&e->lock, NULL);
 	e->pollers_max = pollers_max();
 	rxw_budget_init(&e->memory, (int64_t)e->config.memory);

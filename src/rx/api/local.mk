@@ -11,12 +11,14 @@ rx_sources += \
 	src/rx/api/observer.c src/rx/api/observer.h \
 	src/rx/api/security.c \
 	src/rx/api/service.c \
+	src/rx/api/settings.c src/rx/api/settings.h \
 	src/rx/api/stats.c \
 	src/rx/api/trace.c
 
 rx_public_headers += \
 	src/rx/rxwire/call.h \
 	src/rx/rxwire/config.h \
+	src/rx/rxwire/connection.h \
 	src/rx/rxwire/endpoint.h \
 	src/rx/rxwire/engine.h \
 	src/rx/rxwire/error.h \

@@ -46,13 +46,17 @@ static int identity_of(struct rxw_connection *c, struct rxw_identity *identity)
 {
 	const struct rxw_security_class *k = &c->p.auth.security->class;
 	struct rxw_identity i = {.size = sizeof(i)};
-	bool known;
+	bool known, failed;
 
 	if (!sized_valid(identity))
 		return -RXW_EINVAL;
 	rxw_conn_lock(c);
 	known = rxw_pconn_authenticated(&c->p);
+	/* A client's connection that failed may have been refused by the server. */
+	failed = c->p.error && (c->p.client || !known);
 	rxw_conn_unlock(c);
+	if (failed)
+		return -RXW_ECALL;
 	if (!known)
 		return -RXW_ESTATE;
 	i.index = k->index;

@@ -1,64 +1,240 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The public functions of services. */
+/* The public functions of services: adding, starting, removing. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/sized.h"
+#include "engine/conn/conn.h"
+#include "engine/lock.h"
 #include "engine/objects.h"
+
+#define SECURITY_MAX 8
+#define SOME	     64	       /* connections that are visited with one acquisition of a lock */
+#define GRACE	     (RXW_SEC / 4) /* for aborted calls and their handlers */
+
+static bool valid(const struct rxw_service_options *o)
+{
+	return o->id && o->handler && (!o->security_count || o->security) &&
+	       o->security_count <= SECURITY_MAX && o->level_min <= RXW_LEVEL_CRYPT &&
+	       !((o->flags & RXW_SERVICE_HELD) && (o->flags & RXW_SERVICE_INLINE));
+}
+
+/* Endpoint's lock held: a place for a service of this id. 0, -RXW_ESTATE or -RXW_ELIMIT. */
+static int find_place(struct rxw_endpoint *ep, uint16_t id, unsigned *place)
+{
+	unsigned n = atomic_load(&ep->service_count);
+
+	*place = RXW_MAX_SERVICES;
+	for (unsigned i = RXW_MAX_SERVICES; i--;) {
+		if (i < n && atomic_load(&ep->service_id[i]) == id)
+			return -RXW_ESTATE;
+		if (!atomic_load_explicit(&ep->service[i].used, memory_order_acquire))
+			*place = i;
+	}
+	return *place < RXW_MAX_SERVICES ? 0 : -RXW_ELIMIT;
+}
+
+/* Endpoint's lock held. The place has no references, so nobody else reads it. 0 or -RXW_ENOMEM. */
+static int fill(struct rxw_service *s, const struct rxw_service_options *o)
+{
+	struct rxw_security *null_class = rxw_security_null();
+	struct rxw_security *const *classes = o->security ? o->security : &null_class;
+	size_t count = o->security ? o->security_count : 1;
+
+	s->security = calloc(count ? count : 1, sizeof(*s->security));
+	if (!s->security)
+		return -RXW_ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		s->security[i] = rxw_security_ref(classes[i]);
+	s->security_count = count;
+	s->id = o->id;
+	memset(s->name, 0, sizeof(s->name));
+	if (o->name)
+		strncpy(s->name, o->name, sizeof(s->name) - 1);
+	s->handler = o->handler;
+	s->context = o->context;
+	s->flags = o->flags;
+	s->workers_max = o->workers_max;
+	s->idle_ms = o->idle_ms;
+	s->level_min = o->level_min;
+	s->workers = 0;
+	s->held = o->flags & RXW_SERVICE_HELD;
+	atomic_store(&s->slow_until, 0);
+	atomic_store(&s->watched, 0);
+	atomic_store(&s->removed, false);
+	return 0;
+}
 
 int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *given,
 		    rxw_service **service)
 {
-	struct rxw_service_options known = {0}, *options = &known;
-	struct rxw_security *null_class = rxw_security_null();
-	struct rxw_security *const *classes;
+	struct rxw_service_options options = {0};
 	struct rxw_service *s;
-	size_t count;
-	unsigned n;
-	int r = 0;
+	unsigned place;
+	int r;
 
-	if (!endpoint || !given || !sized_read(&known, sizeof(known), given))
+	if (!endpoint || !given || !sized_read(&options, sizeof(options), given) ||
+	    !valid(&options))
 		return -RXW_EINVAL;
-	if (!options->id || !options->handler || (options->security_count && !options->security) ||
-	    options->security_count > 8 || options->level_min > RXW_LEVEL_CRYPT)
-		return -RXW_EINVAL;
-	classes = options->security ? options->security : &null_class;
-	count = options->security ? options->security_count : 1;
 	pthread_mutex_lock(&endpoint->lock);
-	n = atomic_load(&endpoint->service_count);
-	for (unsigned i = 0; i < n && !r; i++)
-		if (endpoint->service[i].id == options->id)
-			r = -RXW_ESTATE;
-	if (!r && n == RXW_MAX_SERVICES)
-		r = -RXW_ELIMIT;
-	s = &endpoint->service[n < RXW_MAX_SERVICES ? n : 0];
+	r = find_place(endpoint, options.id, &place);
+	s = &endpoint->service[place % RXW_MAX_SERVICES];
+	if (!r)
+		r = fill(s, &options);
 	if (!r) {
-		memset(s, 0, sizeof(*s));
-		s->security = calloc(count, sizeof(*s->security));
-		if (!s->security)
-			r = -RXW_ENOMEM;
-	}
-	if (!r) {
-		s->id = options->id;
-		if (options->name)
-			strncpy(s->name, options->name, sizeof(s->name) - 1);
-		s->handler = options->handler;
-		s->context = options->context;
-		s->flags = options->flags;
-		s->workers_max = options->workers_max;
-		s->idle_ms = options->idle_ms;
-		s->level_min = options->level_min;
-		for (size_t i = 0; i < count; i++)
-			s->security[i] = rxw_security_ref(classes[i]);
-		s->security_count = count;
-		/*
-		 * Receivers read the table without the lock: the entry is complete before it is
-		 * counted.
-		 */
-		atomic_store_explicit(&endpoint->service_count, n + 1, memory_order_release);
+		s->ep = endpoint;
+		atomic_store(&s->used, true);
+		/* Receivers read the table without the lock: the entry is complete before that. */
+		atomic_store_explicit(&s->refs, 1, memory_order_release);
+		atomic_store_explicit(&endpoint->service_id[place], s->id, memory_order_release);
+		if (atomic_load(&endpoint->service_count) <= place)
+			atomic_store_explicit(&endpoint->service_count, place + 1,
+					      memory_order_release);
 		if (service)
 			*service = s;
 	}
 	pthread_mutex_unlock(&endpoint->lock);
+	return r;
+}
+
+int rxw_service_start(rxw_service *service)
+{
+	struct rxw_endpoint *ep;
+	unsigned threads = 0;
+	bool held;
+
+	if (!service)
+		return -RXW_EINVAL;
+	ep = service->ep;
+	rxw_workers_lock(ep);
+	held = service->held;
+	service->held = false;
+	if (held)
+		threads = rxw_workers_more(ep);
+	rxw_workers_unlock(ep);
+	rxw_workers_make(ep, threads);
+	return held ? 0 : -RXW_ESTATE;
+}
+
+enum what {
+	LOOK, /* count those with calls */
+	END,  /* and close those that are open, settle those that are closed */
+};
+
+/* Connection's lock held: is the service's connection busy; is there something to do? */
+static bool busy(const struct rxw_connection *c, enum what what, bool *due)
+{
+	bool works = !rxw_pconn_idle(&c->p) || atomic_load(&c->calls);
+
+	*due = what == END && (!c->p.error || !works);
+	return works;
+}
+
+/*
+ * Table's lock held: finds connections of the service with something to do, with a reference each,
+ * from chain *at on. A full chain is visited again. Returns how many; *count: those that are busy.
+ */
+static unsigned find(struct rxw_service *service, struct rxw_shard *s, enum what what, unsigned *at,
+		     struct rxw_connection *found[SOME], unsigned *count)
+{
+	unsigned n = 0;
+
+	for (; *at < rxw_conntable_chains(&s->table); ++*at)
+		for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, *at); p;
+		     p = p->links.hash_next) {
+			struct rxw_connection *c = rxw_conn_of(p);
+			bool mine, due = false;
+
+			rxw_conn_lock(c);
+			mine = c->service == service;
+			*count += mine && busy(c, what, &due);
+			rxw_conn_unlock(c);
+			if (!mine || !due)
+				continue;
+			rxw_conn_ref(c);
+			found[n++] = c;
+			if (n == SOME)
+				return n;
+		}
+	return n;
+}
+
+/* Visits the connections of a service in one table. Returns how many are busy, about. */
+static unsigned visit_table(struct rxw_service *service, struct rxw_shard *s, enum what what)
+{
+	struct rxw_connection *found[SOME];
+	unsigned n, at = 0, count = 0;
+
+	do {
+		rxw_table_lock(s);
+		n = find(service, s, what, &at, found, &count);
+		rxw_table_unlock(s);
+		for (unsigned k = 0; k < n; k++) {
+			rxw_conn_fail(found[k], RXW_INVALID_OPERATION);
+			rxw_conn_settle(found[k]);
+			rxw_conn_unref(found[k]);
+		}
+	} while (n == SOME);
+	return count;
+}
+
+static unsigned visit(struct rxw_service *service, enum what what)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < service->ep->shard_count; i++)
+		count += visit_table(service, &service->ep->shard[i], what);
+	return count;
+}
+
+static void pause_ms(unsigned ms)
+{
+	struct timespec t = {.tv_sec = 0, .tv_nsec = (long)ms * 1000000};
+
+	nanosleep(&t, NULL);
+}
+
+static bool no_connection_left(struct rxw_service *s)
+{
+	return atomic_load(&s->refs) == 1;
+}
+
+int rxw_service_remove(rxw_service *service, unsigned limit_ms)
+{
+	struct rxw_endpoint *ep;
+	uint64_t end;
+	int r = 0;
+
+	if (!service)
+		return -RXW_EINVAL;
+	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
+		return -RXW_EDEADLK;
+	if (atomic_exchange(&service->removed, true))
+		return -RXW_ESTATE;
+	ep = service->ep;
+	rxw_service_start(service); /* calls that waited are refused now */
+	end = rxw_now() + limit_ms * RXW_MS;
+	while (visit(service, LOOK)) {
+		if (rxw_now() >= end) {
+			r = -RXW_ETIMEDOUT;
+			break;
+		}
+		pause_ms(2);
+	}
+	/* A receiver may add a connection that it began before: it has a reference meanwhile. */
+	for (end += GRACE; visit(service, END), !no_connection_left(service); pause_ms(1)) {
+		if (rxw_now() < end)
+			continue;
+		rxw_log(ep->engine, RXW_LOG_WARNING,
+			"service %u was removed, but handlers of it have not returned yet",
+			service->id);
+		r = -RXW_ETIMEDOUT;
+		break;
+	}
+	pthread_mutex_lock(&ep->lock);
+	atomic_store(&ep->service_id[service - ep->service], 0);
+	pthread_mutex_unlock(&ep->lock);
+	rxw_service_unref(service);
 	return r;
 }

@@ -174,8 +174,8 @@ int rxw_endpoint_effective(rxw_endpoint *endpoint, struct rxw_effective *effecti
 	memset(&e, 0, sizeof(e));
 	e.listeners = endpoint->shard_count;
 	e.batch = endpoint->constants.batch;
-	e.window = endpoint->params.window;
-	e.mtu = endpoint->params.mtu;
+	e.window = rxw_window_of(endpoint);
+	e.mtu = rxw_mtu_of(endpoint);
 	e.gso = rxw_io_gso(sock);
 	e.gro = rxw_io_gro(sock);
 	e.steered = endpoint->io.steered;

@@ -16,6 +16,14 @@ static bool scope_matters(const struct in6_addr *a)
 	return IN6_IS_ADDR_LINKLOCAL(a) || IN6_IS_ADDR_MC_LINKLOCAL(a);
 }
 
+static void set_ipv4(struct rxw_addr *a, in_port_t port, const void *address)
+{
+	a->u.in.sin_family = AF_INET;
+	a->u.in.sin_port = port;
+	memcpy(&a->u.in.sin_addr, address, sizeof(a->u.in.sin_addr));
+	a->len = sizeof(a->u.in);
+}
+
 bool rxw_addr_set(struct rxw_addr *a, const struct sockaddr *sa, socklen_t len)
 {
 	memset(a, 0, sizeof(*a));
@@ -25,16 +33,17 @@ bool rxw_addr_set(struct rxw_addr *a, const struct sockaddr *sa, socklen_t len)
 		struct sockaddr_in in;
 
 		memcpy(&in, sa, sizeof(in));
-		a->u.in.sin_family = AF_INET;
-		a->u.in.sin_port = in.sin_port;
-		a->u.in.sin_addr = in.sin_addr;
-		a->len = sizeof(a->u.in);
+		set_ipv4(a, in.sin_port, &in.sin_addr);
 		return true;
 	}
 	if (sa->sa_family == AF_INET6 && len >= (socklen_t)sizeof(struct sockaddr_in6)) {
 		struct sockaddr_in6 in6;
 
 		memcpy(&in6, sa, sizeof(in6));
+		if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) {
+			set_ipv4(a, in6.sin6_port, in6.sin6_addr.s6_addr + 12);
+			return true;
+		}
 		a->u.in6.sin6_family = AF_INET6;
 		a->u.in6.sin6_port = in6.sin6_port;
 		a->u.in6.sin6_addr = in6.sin6_addr;
@@ -75,19 +84,12 @@ uint16_t rxw_addr_port(const struct rxw_addr *a)
 	return ntohs(a->u.sa.sa_family == AF_INET ? a->u.in.sin_port : a->u.in6.sin6_port);
 }
 
-/* The IPv4 address of an IPv4 or IPv4-mapped address, host order; false for others. */
+/* The IPv4 address, host order; false for others. */
 static bool ipv4_of(const struct rxw_addr *a, uint32_t *v4)
 {
-	uint32_t net;
-
-	if (a->len && a->u.sa.sa_family == AF_INET) {
-		net = a->u.in.sin_addr.s_addr;
-	} else if (a->len && IN6_IS_ADDR_V4MAPPED(&a->u.in6.sin6_addr)) {
-		memcpy(&net, a->u.in6.sin6_addr.s6_addr + 12, 4);
-	} else {
+	if (!a->len || a->u.sa.sa_family != AF_INET)
 		return false;
-	}
-	*v4 = ntohl(net);
+	*v4 = ntohl(a->u.in.sin_addr.s_addr);
 	return true;
 }
 

@@ -53,9 +53,27 @@ struct code_text {
 	const char *text;
 };
 
+/* What codes of the library mean that the peer sent. */
+static const struct code_text sent[] = {
+	{ RXW_CALL_DEAD, "the peer ended the call with -1, for a reason of its own" },
+	{ RXW_CALL_TIMEOUT, "call timed out at the peer" },
+	{ RXW_CALL_EOF, "the peer found the end of the stream where it expected data" },
+	{ RXW_PROTOCOL_ERROR, "the peer reports a protocol error" },
+	{ RXW_USER_ABORT, "aborted by the peer's application" },
+	{ RXW_CALL_ADDRINUSE, "the peer ended the call with -7, for a reason of its own" },
+	{ RXW_CALL_MSGSIZE, "the peer ended the call with -8, for a reason of its own" },
+	{ RXW_NETWORK_RESET, "the peer ended the call with -101, for a reason of its own" },
+};
+
+/* The same, raised by this side. */
+static const struct code_text raised[] = {
+	{ RXW_CALL_DEAD, "call dead: no answer from the peer" },
+	{ RXW_RESTARTING, "this endpoint is stopping" },
+};
+
 static const struct code_text single[] = {
 	/* Rx */
-	{ RXW_CALL_DEAD, "call dead: no answer from the peer" },
+	{ RXW_CALL_DEAD, "call dead: no answer from the peer, or the peer returned -1" },
 	{ RXW_INVALID_OPERATION, "unknown service or security class" },
 	{ RXW_CALL_TIMEOUT, "call timed out" },
 	{ RXW_CALL_EOF, "end of stream where data was expected" },
@@ -230,13 +248,33 @@ const char *rxw_strerror(int result)
 	return n < COUNT(texts) ? texts[n] : "unknown result";
 }
 
-const char *rxw_code_text(int32_t code)
+static const char *look_up(const struct code_text *texts, size_t count, int32_t code)
 {
+	for (size_t i = 0; i < count; i++)
+		if (texts[i].code == code)
+			return texts[i].text;
+	return NULL;
+}
+
+const char *rxw_code_text_from(rxw_code code, enum rxw_origin origin)
+{
+	const char *text = NULL;
+
+	if (origin == RXW_ORIGIN_PEER)
+		text = look_up(sent, COUNT(sent), code);
+	else if (origin == RXW_ORIGIN_LOCAL)
+		text = look_up(raised, COUNT(raised), code);
+	return text ? text : rxw_code_text(code);
+}
+
+const char *rxw_code_text(rxw_code code)
+{
+	const char *text = look_up(single, COUNT(single), code);
+
 	if (code == 0)
 		return "success";
-	for (size_t i = 0; i < COUNT(single); i++)
-		if (single[i].code == code)
-			return single[i].text;
+	if (text)
+		return text;
 	for (size_t i = 0; i < COUNT(families); i++)
 		if (code >= families[i].base &&
 		    code - families[i].base < (int32_t)families[i].count)

@@ -14,9 +14,11 @@
 
 void rxw_xdr_writer(struct rxw_xdr *x, void *memory, size_t size)
 {
+	if (!x)
+		return;
 	x->start = (uint8_t *)memory;
 	x->at = x->start;
-	x->end = size ? x->start + size : x->start;
+	x->end = size && memory ? x->start + size : x->start;
 	x->more = NULL;
 	x->later = 0;
 	x->budget = 0;
@@ -26,6 +28,8 @@ void rxw_xdr_writer(struct rxw_xdr *x, void *memory, size_t size)
 
 void rxw_xdr_reader(struct rxw_xdr *x, const void *memory, size_t size)
 {
+	if (!x)
+		return;
 	/* The cast only allows sharing the structure: get functions do not write. */
 	rxw_xdr_writer(x, (void *)(uintptr_t)memory, size);
 	if (__builtin_mul_overflow(size, (size_t)BUDGET_RATE, &x->budget) ||
@@ -35,21 +39,23 @@ void rxw_xdr_reader(struct rxw_xdr *x, const void *memory, size_t size)
 
 size_t rxw_xdr_used(const struct rxw_xdr *x)
 {
-	return (size_t)(x->at - x->start);
+	return x ? (size_t)(x->at - x->start) : 0;
 }
 
 size_t rxw_xdr_left(const struct rxw_xdr *x)
 {
-	return (size_t)(x->end - x->at);
+	return x ? (size_t)(x->end - x->at) : 0;
 }
 
 bool rxw_xdr_ok(const struct rxw_xdr *x)
 {
-	return !x->failed;
+	return x && !x->failed;
 }
 
 bool rxw_xdr_fail(struct rxw_xdr *x)
 {
+	if (!x)
+		return false;
 	x->failed = true;
 	x->end = x->at;
 	return false;
@@ -70,7 +76,7 @@ uint8_t *rxw_xdr_take_more(struct rxw_xdr *x, size_t size)
 {
 	uint8_t *p;
 
-	if (x->failed || !x->more || size > RXW_XDR_BLOCK || !x->more(x, size)) {
+	if (!x || x->failed || !x->more || size > RXW_XDR_BLOCK || !x->more(x, size)) {
 		rxw_xdr_fail(x);
 		return NULL;
 	}
@@ -150,7 +156,7 @@ bool rxw_xdr_put_opaque(struct rxw_xdr *x, const void *data, size_t length)
 	size_t pad = padding(length);
 	uint8_t *p;
 
-	if (!fits(x, length))
+	if (!x || (!data && length) || !fits(x, length))
 		return rxw_xdr_fail(x);
 	while (length) {
 		size_t n = piece(x, length);
@@ -174,7 +180,8 @@ bool rxw_xdr_put_opaque(struct rxw_xdr *x, const void *data, size_t length)
 bool rxw_xdr_put_bytes(struct rxw_xdr *x, const void *data, size_t length, uint32_t bound)
 {
 	/* All or nothing: the count is not written if the bytes do not fit. */
-	if (length > bound || length > SIZE_MAX - 7 || !fits(x, 4 + length))
+	if (!x || (!data && length) || length > bound || length > SIZE_MAX - 7 ||
+	    !fits(x, 4 + length))
 		return rxw_xdr_fail(x);
 	return rxw_xdr_put_u32(x, (uint32_t)length) && rxw_xdr_put_opaque(x, data, length);
 }
@@ -210,20 +217,22 @@ static bool pull(struct rxw_xdr *x, uint8_t *to, size_t length)
 
 bool rxw_xdr_skip(struct rxw_xdr *x, size_t length)
 {
-	return pull(x, NULL, length);
+	return x && pull(x, NULL, length);
 }
 
 bool rxw_xdr_get_opaque(struct rxw_xdr *x, void *data, size_t length)
 {
+	if (!x || (!data && length))
+		return rxw_xdr_fail(x);
 	return pull(x, (uint8_t *)data, length);
 }
 
 bool rxw_xdr_lend_bytes(struct rxw_xdr *x, uint32_t bound, const uint8_t **data, size_t *length)
 {
-	uint8_t *before = x->at;
+	uint8_t *before = x ? x->at : NULL;
 	uint32_t count;
 
-	if (x->more)
+	if (!x || !data || !length || x->more)
 		return rxw_xdr_fail(x);
 	if (!rxw_xdr_get_count(x, bound, 1, &count))
 		return false;
@@ -236,9 +245,11 @@ bool rxw_xdr_lend_bytes(struct rxw_xdr *x, uint32_t bound, const uint8_t **data,
 
 bool rxw_xdr_copy_string(struct rxw_xdr *x, uint32_t bound, char *text)
 {
-	uint8_t *before = x->at;
+	uint8_t *before = x ? x->at : NULL;
 	uint32_t length;
 
+	if (!x || !text)
+		return rxw_xdr_fail(x);
 	if (!rxw_xdr_get_count(x, bound, 1, &length))
 		return false;
 	if (at_hand(x, length)) {
@@ -291,7 +302,7 @@ bool rxw_xdr_put_words(struct rxw_xdr *x, const void *words, size_t count)
 {
 	const uint8_t *from = (const uint8_t *)words;
 
-	if (count > SIZE_MAX / 4 || !fits(x, 4 * count))
+	if (!x || (!words && count) || count > SIZE_MAX / 4 || !fits(x, 4 * count))
 		return rxw_xdr_fail(x);
 	while (count) {
 		size_t n = words_at_hand(x, count);
@@ -310,7 +321,7 @@ bool rxw_xdr_get_words(struct rxw_xdr *x, void *words, size_t count)
 {
 	uint8_t *to = (uint8_t *)words;
 
-	if (count > SIZE_MAX / 4 || !fits(x, 4 * count))
+	if (!x || (!words && count) || count > SIZE_MAX / 4 || !fits(x, 4 * count))
 		return rxw_xdr_fail(x);
 	while (count) {
 		size_t n = words_at_hand(x, count);
@@ -404,9 +415,11 @@ static char *get_counted(struct rxw_xdr *x, size_t length, size_t extra)
 
 bool rxw_xdr_get_bytes(struct rxw_xdr *x, uint32_t bound, char **data, uint32_t *length)
 {
-	uint8_t *before = x->at;
+	uint8_t *before = x ? x->at : NULL;
 	uint32_t count;
 
+	if (!x || !data || !length)
+		return rxw_xdr_fail(x);
 	*data = NULL;
 	*length = 0;
 	if (!rxw_xdr_get_count(x, bound, 1, &count))
@@ -422,9 +435,11 @@ bool rxw_xdr_get_bytes(struct rxw_xdr *x, uint32_t bound, char **data, uint32_t 
 
 bool rxw_xdr_get_string(struct rxw_xdr *x, uint32_t bound, char **text)
 {
-	uint8_t *before = x->at;
+	uint8_t *before = x ? x->at : NULL;
 	uint32_t length;
 
+	if (!x || !text)
+		return rxw_xdr_fail(x);
 	*text = NULL;
 	if (!rxw_xdr_get_count(x, bound, 1, &length))
 		return false;
@@ -440,10 +455,12 @@ bool rxw_xdr_get_string(struct rxw_xdr *x, uint32_t bound, char **text)
 
 bool rxw_xdr_get_count(struct rxw_xdr *x, uint32_t bound, size_t element, uint32_t *count)
 {
-	uint8_t *before = x->at;
+	uint8_t *before = x ? x->at : NULL;
 	size_t bytes;
 	uint32_t n;
 
+	if (!x || !count)
+		return rxw_xdr_fail(x);
 	if (!rxw_xdr_get_u32(x, &n))
 		return false;
 	if (n > bound || __builtin_mul_overflow((size_t)n, element, &bytes))
@@ -458,11 +475,11 @@ bool rxw_xdr_get_count(struct rxw_xdr *x, uint32_t bound, size_t element, uint32
 
 void *rxw_xdr_grow(struct rxw_xdr *x, void *array, size_t *room, uint32_t count, size_t size)
 {
-	size_t step = size < STEP ? STEP / size : 1;
-	size_t old = *room, all, bytes;
+	size_t step = size && size < STEP ? STEP / size : 1;
+	size_t old = room ? *room : 0, all, bytes;
 	void *p;
 
-	if (old >= count) {
+	if (!x || !room || !size || (!array && old) || old >= count) {
 		rxw_xdr_fail(x);
 		return NULL;
 	}
@@ -479,7 +496,7 @@ void *rxw_xdr_grow(struct rxw_xdr *x, void *array, size_t *room, uint32_t count,
 
 void *rxw_xdr_new(struct rxw_xdr *x, size_t size)
 {
-	void *p = resize(x, NULL, 0, size);
+	void *p = x ? resize(x, NULL, 0, size) : NULL;
 
 	if (p)
 		memset(p, 0, size);
@@ -488,7 +505,7 @@ void *rxw_xdr_new(struct rxw_xdr *x, size_t size)
 
 bool rxw_xdr_enter(struct rxw_xdr *x)
 {
-	if (x->failed || x->depth >= RXW_XDR_DEPTH)
+	if (!x || x->failed || x->depth >= RXW_XDR_DEPTH)
 		return rxw_xdr_fail(x);
 	x->depth++;
 	return true;
@@ -496,7 +513,8 @@ bool rxw_xdr_enter(struct rxw_xdr *x)
 
 void rxw_xdr_leave(struct rxw_xdr *x)
 {
-	x->depth--;
+	if (x)
+		x->depth--;
 }
 
 /* -- numbers and identifiers of several words ----------------------------------------------- */
@@ -506,13 +524,15 @@ bool rxw_xdr_put_float(struct rxw_xdr *x, float v)
 	uint32_t bits;
 
 	memcpy(&bits, &v, sizeof(bits));
-	return rxw_xdr_put_u32(x, bits);
+	return x && rxw_xdr_put_u32(x, bits);
 }
 
 bool rxw_xdr_get_float(struct rxw_xdr *x, float *v)
 {
 	uint32_t bits;
 
+	if (!x || !v)
+		return rxw_xdr_fail(x);
 	if (!rxw_xdr_get_u32(x, &bits))
 		return false;
 	memcpy(v, &bits, sizeof(bits));
@@ -524,13 +544,15 @@ bool rxw_xdr_put_double(struct rxw_xdr *x, double v)
 	uint64_t bits;
 
 	memcpy(&bits, &v, sizeof(bits));
-	return rxw_xdr_put_u64(x, bits);
+	return x && rxw_xdr_put_u64(x, bits);
 }
 
 bool rxw_xdr_get_double(struct rxw_xdr *x, double *v)
 {
 	uint64_t bits;
 
+	if (!x || !v)
+		return rxw_xdr_fail(x);
 	if (!rxw_xdr_get_u64(x, &bits))
 		return false;
 	memcpy(v, &bits, sizeof(bits));
@@ -539,10 +561,10 @@ bool rxw_xdr_get_double(struct rxw_xdr *x, double *v)
 
 bool rxw_xdr_put_uuid(struct rxw_xdr *x, const struct rxw_uuid *v)
 {
-	uint8_t *p = rxw_xdr_take(x, RXW_UUID_BYTES);
+	uint8_t *p = x && v ? rxw_xdr_take(x, RXW_UUID_BYTES) : NULL;
 
 	if (!p)
-		return false;
+		return rxw_xdr_fail(x);
 	rxw_xdr_store32(p, v->time_low);
 	rxw_xdr_store32(p + 4, v->time_mid);
 	rxw_xdr_store32(p + 8, v->time_hi_and_version);
@@ -555,10 +577,10 @@ bool rxw_xdr_put_uuid(struct rxw_xdr *x, const struct rxw_uuid *v)
 
 bool rxw_xdr_get_uuid(struct rxw_xdr *x, struct rxw_uuid *v)
 {
-	const uint8_t *p = rxw_xdr_take(x, RXW_UUID_BYTES);
+	const uint8_t *p = x && v ? rxw_xdr_take(x, RXW_UUID_BYTES) : NULL;
 
 	if (!p)
-		return false;
+		return rxw_xdr_fail(x);
 	v->time_low = rxw_xdr_load32(p);
 	v->time_mid = (uint16_t)rxw_xdr_load32(p + 4);
 	v->time_hi_and_version = (uint16_t)rxw_xdr_load32(p + 8);

@@ -36,22 +36,36 @@
 #include "proto/conn/conn.h"
 
 #define RXW_MAX_SHARDS	 64
-#define RXW_MAX_SERVICES 16
+#define RXW_MAX_SERVICES 64
+
+/* Parameters of the protocol, which connections share. Fixed: rxw_endpoint_set() makes others. */
+struct rxw_settings {
+	struct rxw_params params;
+	_Atomic(uint32_t) refs;
+};
 
 struct rxw_endpoint {
 	struct rxw_engine *engine;
 	const struct rxw_upcalls *upcalls; /* fixed */
-	struct rxw_config config;	   /* fixed */
-	struct rxw_constants constants;	   /* fixed */
-	struct rxw_params params;	   /* fixed */
+	/*
+	 * lock; what other threads read is fixed, or stored where they read it: settings,
+	 * window, mtu, connections_max, poll_us, debug_access, and in workers
+	 */
+	struct rxw_config config;
+	struct rxw_constants constants; /* fixed */
+	struct rxw_settings *settings;	/* of new connections, one reference; peer_lock */
+	_Atomic(uint32_t) window, mtu;	/* the same, for packets of no connection; relaxed */
+	_Atomic(unsigned) connections_max, poll_us; /* relaxed */
 	struct rxw_io_group io;		   /* fixed until destroy */
 	bool server;
 	bool paused; /* listeners not started yet; under lock */
 	char version_text[65];
 	unsigned shard_count;
 	struct rxw_shard *shard; /* array; fixed */
-	pthread_mutex_t lock;	 /* adding services, start, creating the trace */
+	pthread_mutex_t lock;	 /* adding services, settings, start, creating the trace */
+	/* Services in use are among the first service_count; their ids, 0 = none, to search quickly. */
 	_Atomic(unsigned) service_count;
+	_Atomic(uint16_t) service_id[RXW_MAX_SERVICES];
 	struct rxw_service service[RXW_MAX_SERVICES];
 	struct rxw_workers workers;
 	struct rxw_verifier verifier;
@@ -67,6 +81,8 @@ struct rxw_endpoint {
 	_Atomic(uint32_t) live; /* calls in progress, of either side */
 	uint32_t room_packets;	/* packets that fit into the sockets' receive buffers; fixed */
 	_Atomic(uint32_t) connections, calls; /* existing objects */
+	_Atomic(uint32_t) owned; /* references of the application to servers' connections */
+	bool quiesced;		 /* rxw_endpoint_destroy() has ended the threads */
 	/* connections of validated addresses, of config.connections_max */
 	_Atomic(uint32_t) validated;
 	pthread_mutex_t peer_lock;
@@ -79,7 +95,8 @@ struct rxw_endpoint {
 	/* unvalidated_lock; local_rate: of the host's own addresses */
 	struct rxw_rate abort_rate, answer_rate, local_rate;
 	uint64_t debug_answers_at; /* unvalidated_lock; ns: no DEBUG answer before that (rxdebug.c) */
-	struct rxw_cidr debug_net;
+	_Atomic(unsigned) debug_access; /* enum rxw_debug_access; relaxed */
+	struct rxw_cidr debug_net;	/* unvalidated_lock, as the next */
 	bool debug_net_valid;
 	_Atomic(const struct rxw_rpc_observer *) observer; /* NULL: none */
 	/* NULL until the first one was started; stored under lock */
@@ -119,18 +136,28 @@ struct rxw_shard {
 };
 
 /*
- * A connection. `lock` covers p and its calls' protocol state. References are held by the
- * application, the table (server), calls and batches.
+ * A connection. `lock` covers p and its calls' protocol state. `refs` are held by the table, calls,
+ * batches, timers and, at a client, by the application. Without any the connection takes no part in
+ * the protocol any more. `handles` keep the memory: one for all of `refs`, and one for each
+ * reference of the application to a server's connection.
  */
 struct rxw_connection {
 	struct rxw_pconn p; /* first */
 	struct rxw_endpoint *ep;
+	struct rxw_settings *settings; /* one reference, until `refs` are gone */
 	pthread_mutex_t lock;
-	_Atomic(uint32_t) refs;
+	_Atomic(uint32_t) refs, handles;
+	_Atomic(uint32_t) calls; /* objects; none is made once p.error is set */
+	unsigned owned;		 /* references of the application; lock */
+	/* of the application: rxw_connection_set_data(); lock */
+	void *data;
+	void (*data_end)(void *data);
+	bool settled; /* it has no data any more, and gets none; lock */
 	/* the shard at which its packets arrive and whose socket sends for it */
 	_Atomic(unsigned) home;
 	unsigned table;		     /* shard whose table and wheel have it; fixed */
-	struct rxw_service *service; /* server; fixed */
+	/* server, one reference; fixed until the connection is settled: calls may read it */
+	struct rxw_service *service;
 	pthread_cond_t channel_free; /* client: callers wait for a channel */
 	unsigned channel_waiters;    /* lock */
 	unsigned aborts;	     /* count of rxw_connection_abort() ... */
@@ -174,6 +201,16 @@ static inline struct rxw_connection *rxw_conn_of(struct rxw_pconn *p)
 static inline struct rxw_call *rxw_call_of(struct rxw_pcall *p)
 {
 	return (struct rxw_call *)p;
+}
+
+static inline uint32_t rxw_window_of(const struct rxw_endpoint *ep)
+{
+	return atomic_load_explicit(&ep->window, memory_order_relaxed);
+}
+
+static inline uint32_t rxw_mtu_of(const struct rxw_endpoint *ep)
+{
+	return atomic_load_explicit(&ep->mtu, memory_order_relaxed);
 }
 
 static inline struct rxw_shard *rxw_home(const struct rxw_connection *c)

@@ -76,6 +76,7 @@ struct rxw_io_sock;
 /* Options of the sockets of one port. */
 struct rxw_io_options {
 	struct rxw_addr bind;       /* port 0 = ephemeral */
+	bool dual;                  /* the IPv6 wildcard address takes IPv4 as well */
 	unsigned sockets;           /* 1..64 */
 	const int *given;           /* bound sockets, `sockets` of them, to duplicate; NULL = none */
 	unsigned batch;             /* 1..64 */
@@ -104,6 +105,7 @@ struct rxw_io_group {
 	unsigned count;
 	struct rxw_io_sock *sock[64];
 	struct rxw_addr bound;
+	bool dual;                  /* IPv6 sockets that take IPv4 as well */
 	bool steered;               /* the kernel accepted the steering program */
 	const char *backend;        /* "mmsg"; "msg" if requested or without sendmmsg */
 };
@@ -111,9 +113,10 @@ struct rxw_io_group {
 /*
  * Open and bind. The first socket is bound without SO_REUSEPORT, to detect a port in use; then the
  * others join it. If the kernel refuses an option, the group works without it and logs one line
- * (see `warned`); it may have fewer sockets than requested (g->count >= 1). A group of IPv6 does
- * not take the IPv4 port (IPV6_V6ONLY). With `given`, `bind` is not used, and all sockets must be
- * bound to the address of the first (else -EINVAL). Returns 0 or a negative errno (-EADDRINUSE
+ * (see `warned`); it may have fewer sockets than requested (g->count >= 1). Without `dual` a group
+ * of IPv6 does not take the IPv4 port (IPV6_V6ONLY). Addresses of IPv4 are plain ones in any case.
+ * With `given`, `bind` and `dual` are not used, and all sockets must be bound to the address of the
+ * first and take the same families (else -EINVAL). Returns 0 or a negative errno (-EADDRINUSE
  * ...), and then the group is empty.
  */
 int rxw_io_open(struct rxw_io_group *g, const struct rxw_io_options *options);

@@ -116,6 +116,7 @@ static int open_given(struct rxw_io_group *g, const struct rxw_io_options *optio
 	struct rxw_io_options o = *options;
 	int rc = rxw_io_sock_address(o.given[0], &o.bind);
 
+	o.dual = rc == 0 && rxw_io_sock_dual(o.given[0], &o.bind);
 	while (rc == 0 && g->count < o.sockets)
 		rc = add_socket(g, &o, NULL, o.given[g->count]);
 	if (rc == 0)
@@ -151,6 +152,7 @@ int rxw_io_open(struct rxw_io_group *g, const struct rxw_io_options *options)
 		return rc;
 	}
 	g->backend = g->sock[0]->backend->name;
+	g->dual = g->sock[0]->dual;
 	steer(g, options);
 	return 0;
 }

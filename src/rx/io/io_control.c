@@ -28,7 +28,8 @@ size_t rxw_io_control_build(union rxw_io_control *c, const struct rxw_io_sock *s
 	bool say = tx->reply && !s->local.len;
 	size_t n = 0;
 
-	if (say && s->family == AF_INET && local->len &&
+	/* A dual-stack socket sends to IPv4 as one of IPv4 does. */
+	if (say && (s->family == AF_INET || s->dual) && local->len &&
 	    local->u.sa.sa_family == AF_INET) {
 		/* No interface: routing selects it, as for any datagram from this address. */
 		struct in_pktinfo info = { .ipi_spec_dst = local->u.in.sin_addr };
@@ -42,7 +43,7 @@ size_t rxw_io_control_build(union rxw_io_control *c, const struct rxw_io_sock *s
 			info.ipi6_ifindex = (unsigned)tx->path->ifindex;
 		n = add(c, n, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof(info));
 	}
-	if (tx->fragment && s->family == AF_INET6) {
+	if (tx->fragment && tx->path->peer.u.sa.sa_family == AF_INET6) {
 		int off = 0;
 
 		n = add(c, n, IPPROTO_IPV6, IPV6_DONTFRAG, &off, sizeof(off));

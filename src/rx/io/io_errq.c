@@ -26,7 +26,7 @@ static uint32_t payload_of_mtu(int family, uint32_t mtu)
 }
 
 /* True if the message is an error report about a peer. */
-static bool parse(const struct rxw_io_sock *s, struct msghdr *m, struct rxw_io_error *e)
+static bool parse(struct msghdr *m, struct rxw_io_error *e)
 {
 	struct sock_extended_err ee;
 
@@ -45,7 +45,7 @@ static bool parse(const struct rxw_io_sock *s, struct msghdr *m, struct rxw_io_e
 			return false;
 		e->error = (int)ee.ee_errno;
 		if (ee.ee_errno == EMSGSIZE)
-			e->mtu = payload_of_mtu(s->family, ee.ee_info);
+			e->mtu = payload_of_mtu(e->peer.u.sa.sa_family, ee.ee_info);
 		return true;
 	}
 	return false;
@@ -68,7 +68,7 @@ static int read_one(struct rxw_io_sock *s, struct rxw_io_error *e)
 	rxw_io_count(&s->stats.syscalls_other, 1);
 	if (recvmsg(s->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 		return -1;
-	return parse(s, &m, e);
+	return parse(&m, e);
 }
 
 bool rxw_io_errors_pending(const struct rxw_io_sock *s)

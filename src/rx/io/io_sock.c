@@ -72,10 +72,14 @@ static void set_buffers(struct rxw_io_sock *s, const struct rxw_io_options *o)
  */
 int rxw_io_sock_fragment(struct rxw_io_sock *s, bool allow)
 {
+	int rc = 0;
+
 	rxw_io_count(&s->stats.syscalls_other, 1);
-	if (s->family == AF_INET)
-		return set_int(s->fd, IPPROTO_IP, IP_MTU_DISCOVER,
-			       allow ? IP_PMTUDISC_DONT : IP_PMTUDISC_PROBE);
+	if (s->family == AF_INET || s->dual)
+		rc = set_int(s->fd, IPPROTO_IP, IP_MTU_DISCOVER,
+			     allow ? IP_PMTUDISC_DONT : IP_PMTUDISC_PROBE);
+	if (s->family == AF_INET || rc < 0)
+		return rc;
 	/*
 	 * IPv6 routers do not fragment, and the kernel fragments only datagrams longer than the
 	 * path MTU that it knows (IPV6_MTU does not change that). Where a router drops silently, a
@@ -97,18 +101,21 @@ static void option(struct rxw_io_sock *s, int level, int name, int value, const 
 
 static void set_family_options(struct rxw_io_sock *s)
 {
-	if (s->family == AF_INET) {
+	bool refused = rxw_io_sock_fragment(s, false) < 0;
+
+	if (s->family == AF_INET || s->dual) {
 		if (!s->local.len)
 			option(s, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
 		option(s, IPPROTO_IP, IP_RECVERR, 1, "IP_RECVERR");
-		if (rxw_io_sock_fragment(s, false) < 0)
+		if (refused)
 			option(s, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER");
-	} else {
+	}
+	if (s->family == AF_INET6) {
 		if (!s->local.len)
 			option(s, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO");
 		option(s, IPPROTO_IPV6, IPV6_RECVERR, 1, "IPV6_RECVERR");
 		option(s, IPPROTO_IPV6, IPV6_DONTFRAG, 1, "IPV6_DONTFRAG");
-		if (rxw_io_sock_fragment(s, false) < 0)
+		if (refused)
 			option(s, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO,
 			       "IPV6_MTU_DISCOVER");
 	}
@@ -230,14 +237,13 @@ static int take_given(struct rxw_io_sock *s, int fd, const struct rxw_addr *a)
 
 	if (rc < 0)
 		return rc;
-	if (!rxw_addr_equal(&bound, a))
+	if (!rxw_addr_equal(&bound, a) || rxw_io_sock_dual(fd, &bound) != s->dual)
 		return -EINVAL;
 	s->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return s->fd < 0 ? -errno : 0;
 }
 
-/* A dual-stack socket: peers with IPv4 would have mapped addresses, which are not supported. */
-static bool takes_ipv4_too(int fd, const struct rxw_addr *bound)
+bool rxw_io_sock_dual(int fd, const struct rxw_addr *bound)
 {
 	socklen_t len = sizeof(int);
 	int only = 0;
@@ -264,7 +270,7 @@ int rxw_io_sock_address(int fd, struct rxw_addr *bound)
 	if (type != SOCK_DGRAM || protocol != IPPROTO_UDP ||
 	    !rxw_addr_set(bound, (struct sockaddr *)&ss, len) || !rxw_addr_port(bound))
 		return -EINVAL;
-	return takes_ipv4_too(fd, bound) ? -EINVAL : 0;
+	return 0;
 }
 
 static int new_socket(struct rxw_io_sock *s)
@@ -272,8 +278,7 @@ static int new_socket(struct rxw_io_sock *s)
 	s->fd = socket(s->family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
 	if (s->fd < 0)
 		return -errno;
-	/* One group per family: an IPv6 socket does not take the IPv4 port. */
-	return s->family == AF_INET6 ? set_int(s->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) : 0;
+	return s->family == AF_INET6 ? set_int(s->fd, IPPROTO_IPV6, IPV6_V6ONLY, !s->dual) : 0;
 }
 
 int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
@@ -284,6 +289,7 @@ int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
 	s->fd = s->wake_fd = -1;
 	s->timeout_us = -1;
 	s->family = o->bind.u.sa.sa_family;
+	s->dual = o->dual && s->family == AF_INET6;
 	s->in = aligned_alloc(64, (sizeof(*s->in) + 63) & ~(size_t)63);
 	if (!s->in)
 		return -ENOMEM;

@@ -12,7 +12,7 @@
 
 #define RXW_IO_BATCH        64u    /* maximum messages per system call */
 #define RXW_IO_SEGMENTS     64u    /* maximum datagrams per message (UDP_MAX_SEGMENTS) */
-#define RXW_IO_CONTROL      128u   /* bytes of control messages; the largest set takes 104 */
+#define RXW_IO_CONTROL      160u   /* bytes of control messages; the largest set takes 136 */
 #define RXW_IO_IOVECS       512u   /* iovecs for entries that are split into several messages */
 #define RXW_IO_REFUSED      32u    /* destinations without GSO that are remembered */
 #define RXW_IO_REFUSED_MS   60000u /* how long each is remembered */
@@ -86,13 +86,14 @@ struct rxw_io_refusal {
 
 /*
  * A socket. `in`, timeout_us, drops_seen and errors_offered belong to the holder of the receive
- * role. fd, wake_fd, local, backend, family, gso, gro and the buffer sizes are constant once it is
+ * role. fd, wake_fd, local, backend, family, dual, gso, gro and the buffer sizes are constant once it is
  * open. lock covers `refused`, and the socket's fragmentation mode while it is switched for one
  * send.
  */
 struct rxw_io_sock {
 	int fd, wake_fd;
 	int family;
+	bool dual; /* IPv6, and takes IPv4 as well */
 	struct rxw_addr local; /* address it is bound to (port 0); len 0: any address */
 	unsigned batch;
 	const struct rxw_io_backend *backend;
@@ -162,6 +163,8 @@ int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
 		     const struct rxw_addr *join, int given);
 /* The address of a bound UDP socket. 0 or a negative errno; -EINVAL: it is not usable. */
 int rxw_io_sock_address(int fd, struct rxw_addr *bound);
+/* A socket bound to the IPv6 wildcard address that takes IPv4 as well. */
+bool rxw_io_sock_dual(int fd, const struct rxw_addr *bound);
 void rxw_io_sock_close(struct rxw_io_sock *s);
 /* Let more sockets bind the port of a bound socket. 0 or a negative errno. */
 int rxw_io_sock_share(struct rxw_io_sock *s);

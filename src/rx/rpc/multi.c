@@ -313,6 +313,8 @@ enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *inde
 {
 	struct rxw_rpc_multi *m = multi;
 
+	if (!m || !index || !call || !code)
+		return RXW_RPC_DONE;
 	*call = NULL;
 	*code = 0;
 	if (rxw_must_not_wait() && refuse_one(m, index)) {
@@ -345,9 +347,13 @@ enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *inde
 
 void rxw_rpc_multi_started(struct rxw_rpc_multi *multi, unsigned index, int32_t code)
 {
-	struct member *me = &multi->member[index];
-	bool failed = code || rxw_call_send_end(me->call);
+	struct member *me;
+	bool failed;
 
+	if (!multi || index >= multi->count)
+		return;
+	me = &multi->member[index];
+	failed = code || rxw_call_send_end(me->call);
 	/* The code is returned in the order of the replies, after those received before. */
 	if (failed)
 		rxw_call_abort(me->call, code);
@@ -361,8 +367,11 @@ void rxw_rpc_multi_started(struct rxw_rpc_multi *multi, unsigned index, int32_t 
 int32_t rxw_rpc_multi_ended(struct rxw_rpc_multi *multi, unsigned index, int32_t code,
 			    const struct rxw_rpc_interface *interface, unsigned function)
 {
-	struct member *me = &multi->member[index];
+	struct member *me;
 
+	if (!multi || index >= multi->count)
+		return RXW_INVALID_OPERATION;
+	me = &multi->member[index];
 	code = rxw_rpc_end(me->call, code, interface, function);
 	me->call = NULL;
 	me->state = OVER;

@@ -27,6 +27,26 @@ static void describe(struct rxw_rpc_report *r, rxw_call *call, const struct rxw_
 
 /* -- client --------------------------------------------------------------------------------- */
 
+static _Thread_local enum rxw_origin latest_origin;
+
+enum rxw_origin rxw_rpc_origin(void)
+{
+	return latest_origin;
+}
+
+/* What a server made of an errno value. */
+static int32_t swap_back(int32_t code)
+{
+	switch (code) {
+	case WIRE_ENOSPC:
+		return LINUX_ENOSPC;
+	case WIRE_EDQUOT:
+		return LINUX_EDQUOT;
+	default:
+		return code;
+	}
+}
+
 int32_t rxw_rpc_refusal(int result, int32_t code)
 {
 	switch (-result) {
@@ -63,6 +83,7 @@ int32_t rxw_rpc_begin_with(rxw_connection *connection, const struct rxw_call_opt
 		r = -RXW_EDEADLK;
 	else
 		r = rxw_call_try_begin(connection, options, call, &code);
+	latest_origin = r ? RXW_ORIGIN_LOCAL : RXW_ORIGIN_NONE;
 	return r ? rxw_rpc_refusal(r, code) : 0;
 }
 
@@ -77,12 +98,14 @@ int32_t rxw_rpc_end(rxw_call *call, int32_t code, const struct rxw_rpc_interface
 	struct rxw_rpc_report r = {.interface = interface, .function = function, .client = true};
 	struct sockaddr_storage peer;
 	struct rxw_observed seen;
-	bool observed = rxw_call_observed(call, &seen);
+	bool observed = call && rxw_call_observed(call, &seen);
 
 	if (observed)
 		describe(&r, call, &seen, &peer);
 	/* An error that the call already has takes precedence over this abort. */
-	code = rxw_call_end(call, code, NULL);
+	code = rxw_call_end(call, code, &latest_origin);
+	if (latest_origin == RXW_ORIGIN_PEER && interface && interface->swap_errno)
+		code = swap_back(code);
 	if (observed) {
 		r.code = code;
 		r.run_ns = monotonic_ns() - seen.started_ns;
@@ -159,6 +182,8 @@ int32_t rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 	uint8_t word[4];
 	int32_t opcode, code;
 
+	if (!call || !table || (table->count && !table->entries))
+		return RXW_INVALID_OPERATION;
 	if (rxw_call_observed(call, &seen))
 		entered = monotonic_ns();
 	if (rxw_call_read(call, word, sizeof(word)) != sizeof(word))

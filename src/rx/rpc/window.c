@@ -47,8 +47,11 @@ static bool more_to_write(struct rxw_xdr *x, size_t size)
 	return write_out(stream_of(x));
 }
 
+/* Without a call all operations fail. */
 void rxw_rpc_writer(struct rxw_rpc_stream *s, rxw_call *call)
 {
+	if (!s)
+		return;
 	rxw_xdr_writer(&s->xdr, s->window, sizeof(s->window));
 	s->xdr.more = more_to_write;
 	s->xdr.later = SIZE_MAX;
@@ -59,7 +62,7 @@ void rxw_rpc_writer(struct rxw_rpc_stream *s, rxw_call *call)
 
 bool rxw_rpc_flush(struct rxw_rpc_stream *s)
 {
-	return !s->xdr.failed && write_out(s);
+	return s && !s->xdr.failed && write_out(s);
 }
 
 /* Bytes that an exact reader may request: `need`, or more if they belong to the item anyway. */
@@ -112,6 +115,8 @@ static bool more_to_read(struct rxw_xdr *x, size_t size)
 void rxw_rpc_reader(struct rxw_rpc_stream *s, rxw_call *call, enum rxw_rpc_reading how,
 		    size_t limit)
 {
+	if (!s)
+		return;
 	if (!limit)
 		limit = DEFAULT_LIMIT;
 	rxw_xdr_reader(&s->xdr, s->window, 0);
@@ -128,7 +133,10 @@ void rxw_rpc_reader(struct rxw_rpc_stream *s, rxw_call *call, enum rxw_rpc_readi
 
 void rxw_rpc_expect(struct rxw_rpc_stream *s, size_t least)
 {
-	size_t have = (size_t)(s->xdr.end - s->xdr.at);
+	size_t have;
 
+	if (!s)
+		return;
+	have = (size_t)(s->xdr.end - s->xdr.at);
 	s->least = least > have ? least - have : 0;
 }

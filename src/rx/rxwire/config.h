@@ -98,6 +98,7 @@ struct rxw_config {
 	/* logging, per engine; NULL = none */
 	rxw_log_fn log;
 	void *log_arg;
+	enum rxw_log_level log_level; /* lines of less importance are omitted; default debug */
 };
 
 /* Fill *config with the defaults. `size` is sizeof(struct rxw_config). Any thread. */

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include <rxwire/types.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -34,7 +36,10 @@ enum rxw_error {
 	RXW_ENOKEY     /* no such key, ticket or token exists */
 };
 
-/* Codes of calls: the code of the peer's ABORT, or one of these (rx-protocol 9.4). */
+/*
+ * Codes of calls (rxw_code): the code of the peer's ABORT, which may be any number, or one of these
+ * (rx-protocol 9.4). rxw_call_end() tells which side raised it.
+ */
 #define RXW_CALL_DEAD	      (-1)   /* no answer within the dead time */
 #define RXW_INVALID_OPERATION (-2)   /* unknown service or security class */
 #define RXW_CALL_TIMEOUT      (-3)   /* idle timeout, hard timeout or deadline */
@@ -54,15 +59,21 @@ enum rxw_error {
 #define RXW_RPC_DECODE	     (-454) /* the server could not read the opcode */
 #define RXW_RPC_OPCODE	     (-455) /* the opcode is unknown */
 
-/* Text for a result, given with either sign. Static, never NULL. Any thread. */
+/* Text for a result of a function, given with either sign. Static, never NULL. Any thread. */
 const char *rxw_strerror(int result);
 
 /*
- * Text for the code of a call: Rx, RPC, volume, volume location, protection, ubik, rxkad and rxgk
+ * Text for the code of a call, if the side that raised it is unknown: Rx, RPC, volume, volume location, protection, ubik, rxkad and rxgk
  * codes, portable errno (UAE) codes, and small positive numbers as errno. Static, never NULL;
  * "unknown code" for other codes. Any thread.
  */
-const char *rxw_code_text(int32_t code);
+const char *rxw_code_text(rxw_code code);
+
+/*
+ * The same if the side is known, for example from rxw_call_end() or rxw_rpc_origin(). Codes such as
+ * -1 mean another thing if the peer sent them: its handler may have returned any number.
+ */
+const char *rxw_code_text_from(rxw_code code, enum rxw_origin origin);
 
 /*
  * Convert a Linux errno value to its portable (UAE) code, and back (rx-protocol 9.4). 0 is
@@ -70,8 +81,8 @@ const char *rxw_code_text(int32_t code);
  * and 109, which AFS servers send for a full disk and an exceeded quota, to ENOSPC and EDQUOT.
  * Any thread.
  */
-int32_t rxw_code_from_errno(int err);
-int rxw_code_to_errno(int32_t code);
+rxw_code rxw_code_from_errno(int err);
+int rxw_code_to_errno(rxw_code code);
 
 #ifdef __cplusplus
 }

@@ -28,6 +28,8 @@ struct rxw_rpc_interface {
 	uint32_t stat_index; /* of `statindex`, 0 = none */
 	unsigned count;
 	const struct rxw_rpc_function *functions; /* in order of declaration, by function index */
+	/* servers send ENOSPC as 108 and EDQUOT as 109 (rx-protocol 9.4): clients turn them back */
+	bool swap_errno;
 };
 
 /* opaque x<n>, with the short field names of -b */
@@ -84,16 +86,24 @@ void rxw_rpc_expect(struct rxw_rpc_stream *s, size_t least);
  * in a callback or short handler, ESHUTDOWN if the endpoint is stopping or the connection was
  * released, ENOMEM, EINVAL. Any thread.
  */
-int32_t rxw_rpc_begin(rxw_connection *connection, rxw_call **call);
+rxw_code rxw_rpc_begin(rxw_connection *connection, rxw_call **call);
 /* The same with options, which may be NULL. Stubs wait: RXW_CALL_NONBLOCK is an error (EINVAL). */
-int32_t rxw_rpc_begin_with(rxw_connection *connection, const struct rxw_call_options *options,
+rxw_code rxw_rpc_begin_with(rxw_connection *connection, const struct rxw_call_options *options,
 			   rxw_call **call);
 /*
  * End a call and free it, and report it to the observer of the endpoint. `code` is the result of
- * the stub so far. Returns the error of the call if it has one, otherwise `code`.
+ * the stub so far. Returns the error of the call if it has one, otherwise `code`. If the interface
+ * says so, 108 and 109 of the server become ENOSPC and EDQUOT. Any thread.
  */
-int32_t rxw_rpc_end(rxw_call *call, int32_t code, const struct rxw_rpc_interface *interface,
+rxw_code rxw_rpc_end(rxw_call *call, rxw_code code, const struct rxw_rpc_interface *interface,
 		    unsigned function);
+
+/*
+ * The side that raised the code which the latest rxw_rpc_end(), or stub, returned on this thread;
+ * a code of rxw_rpc_begin() is local. For rxw_code_text_from(): a -1 that the server returned is
+ * not a dead server. Any thread.
+ */
+enum rxw_origin rxw_rpc_origin(void);
 
 /*
  * One procedure on many connections. Replies are returned in order of arrival. One thread at a
@@ -118,10 +128,10 @@ struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, u
 struct rxw_rpc_multi *rxw_rpc_multi_create_with(rxw_connection *const *connections, unsigned count,
 						const struct rxw_call_options *options);
 enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *index, rxw_call **call,
-				     int32_t *code);
-void rxw_rpc_multi_started(struct rxw_rpc_multi *multi, unsigned index, int32_t code);
+				     rxw_code *code);
+void rxw_rpc_multi_started(struct rxw_rpc_multi *multi, unsigned index, rxw_code code);
 /* Like rxw_rpc_end(). */
-int32_t rxw_rpc_multi_ended(struct rxw_rpc_multi *multi, unsigned index, int32_t code,
+rxw_code rxw_rpc_multi_ended(struct rxw_rpc_multi *multi, unsigned index, rxw_code code,
 			    const struct rxw_rpc_interface *interface, unsigned function);
 /* Calls that have not ended are aborted with -6. */
 void rxw_rpc_multi_destroy(struct rxw_rpc_multi *multi);
@@ -136,11 +146,11 @@ struct rxw_rpc_service {
 	 * is its index, -1 if the opcode is unknown. A nonzero result refuses the call with that
 	 * code. May be NULL.
 	 */
-	int32_t (*enter)(void *context, rxw_call *call, int32_t opcode, int function);
+	rxw_code (*enter)(void *context, rxw_call *call, int32_t opcode, int function);
 };
 
 /* A generated stub: decodes, calls the function of the application, encodes. */
-typedef int32_t (*rxw_rpc_stub_fn)(rxw_call *call, const void *service);
+typedef rxw_code (*rxw_rpc_stub_fn)(rxw_call *call, const void *service);
 
 struct rxw_rpc_entry {
 	int32_t opcode;
@@ -161,7 +171,7 @@ struct rxw_rpc_table {
  * there is none), run it, and report the call to the observer of the endpoint (rx-protocol 9.3).
  * Returns the code that the handler must return.
  */
-int32_t rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
+rxw_code rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 		      const struct rxw_rpc_service *base, const void *service);
 
 /* -- statistics ----------------------------------------------------------------------------- */
@@ -172,7 +182,7 @@ struct rxw_rpc_report {
 	const struct rxw_rpc_interface *interface;
 	unsigned function;
 	bool client; /* true: this side made the call; false: it served the call */
-	int32_t code;
+	rxw_code code;
 	const struct sockaddr *peer;
 	socklen_t peer_len;
 	uint64_t bytes_sent, bytes_received; /* of the streams */

@@ -184,7 +184,7 @@ int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotia
  */
 int rxw_rxgk_combine(rxw_connection *connection, const struct rxw_rxgk_token *user,
 		     const struct rxw_rxgk_token *cm, uint32_t level, const uint8_t *server_uuid,
-		     struct rxw_rxgk_token *token, int32_t *code);
+		     struct rxw_rxgk_token *token, rxw_code *code);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 
 #include <rxwire/call.h>
 #include <rxwire/config.h>
+#include <rxwire/connection.h>
 #include <rxwire/endpoint.h>
 #include <rxwire/engine.h>
 #include <rxwire/error.h>

@@ -56,7 +56,7 @@ struct rxw_security_packet {
 	 * verify(): 0 valid; -1 drop the packet as if lost; > 0 the packet is valid, but the
 	 * ticket has expired and the connection ends with this code.
 	 */
-	int32_t result;
+	rxw_code result;
 };
 
 /*
@@ -92,7 +92,7 @@ struct rxw_security_class {
 	uint8_t index;	  /* securityIndex, unique within a service */
 	unsigned flags;	  /* RXW_CLASS_… */
 	/* code of a call if no packet verified for 60 s (rx-protocol 7.1); 0 = -1 */
-	int32_t broken;
+	rxw_code broken;
 
 	void (*destroy)(void *data); /* called with the last reference */
 	/* 0, or a negative result: no connection is created. NULL: conn is NULL. */
@@ -135,10 +135,10 @@ struct rxw_security_class {
 	 * call numbers that the server knows, on return those that the client claims. The library
 	 * checks them, and ends a connection with impossible numbers with `broken`.
 	 */
-	int32_t (*check_response)(void *conn, const uint8_t *response, size_t size, uint16_t spare,
+	rxw_code (*check_response)(void *conn, const uint8_t *response, size_t size, uint16_t spare,
 				  uint32_t calls[4]);
 	/* code for clients below the level of the service; 0 = RXW_INVALID_OPERATION */
-	int32_t weak;
+	rxw_code weak;
 
 	/*
 	 * For classes whose keys change: packets may be sent long after seal(), because the peer
@@ -169,8 +169,9 @@ rxw_security *rxw_security_null(void);
 
 /*
  * The identity of the client of a call (server), or the identity by which the server knows this
- * client. Fills in identity->size bytes. -RXW_EINVAL; -RXW_ESTATE: the exchange is not complete.
- * Any thread.
+ * client. Fills in identity->size bytes. -RXW_EINVAL; -RXW_ESTATE: the exchange is not complete;
+ * -RXW_ECALL: the connection has failed, for example because the server refused the client. A server
+ * keeps the identity of a client whose connection fails later. Any thread.
  */
 int rxw_call_identity(const rxw_call *call, struct rxw_identity *identity);
 int rxw_connection_identity(const rxw_connection *connection, struct rxw_identity *identity);

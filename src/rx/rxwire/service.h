@@ -15,7 +15,7 @@ extern "C" {
  * client then discards the reply. Check the request before writing. Runs on a worker, or on the
  * receiving thread with RXW_SERVICE_INLINE; several run at the same time.
  */
-typedef int32_t (*rxw_handler_fn)(rxw_call *call, void *context);
+typedef rxw_code (*rxw_handler_fn)(rxw_call *call, void *context);
 
 #define RXW_SERVICE_INLINE 0x1u /* handlers never block and run on the receiving thread */
 /*
@@ -26,6 +26,9 @@ typedef int32_t (*rxw_handler_fn)(rxw_call *call, void *context);
  * address makes the server send packets to a third party.
  */
 #define RXW_SERVICE_REACH 0x2u
+
+/* Calls wait for a worker until rxw_service_start(), at most `queue` of them. Not with INLINE. */
+#define RXW_SERVICE_HELD 0x4u
 
 /* Zero the structure, set `size`, then fill in the other members. */
 struct rxw_service_options {
@@ -49,12 +52,31 @@ struct rxw_service_options {
 };
 
 /*
- * Add a service to an endpoint. It exists as long as the endpoint. `service` may be NULL. Several
- * endpoints may use the same handler. Errors: -RXW_EINVAL, -RXW_ESTATE (the id is in use),
- * -RXW_ENOMEM, -RXW_ELIMIT (16 per endpoint). Any thread, also while the endpoint serves calls.
+ * Add a service to an endpoint. It exists until rxw_service_remove(), or as long as the endpoint,
+ * which owns *service; `service` may be NULL. Several endpoints may use the same handler. Errors:
+ * -RXW_EINVAL, -RXW_ESTATE (the id is in use), -RXW_ENOMEM, -RXW_ELIMIT (64 per endpoint). Any
+ * thread, also while the endpoint serves calls.
  */
 int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *options,
 		    rxw_service **service);
+
+/*
+ * Begin to serve the calls of a service with RXW_SERVICE_HELD. -RXW_ESTATE: it is not held.
+ * -RXW_EINVAL. Any thread.
+ */
+int rxw_service_start(rxw_service *service);
+
+/*
+ * Remove a service. New calls get RXW_INVALID_OPERATION (-2), the code for an unknown service.
+ * Waits until its calls have ended and replies are acknowledged, and after limit_ms milliseconds
+ * aborts the remaining ones with -2; handlers have another 250 ms to return. Then the connections of
+ * the service are closed with -2, and the handle is no longer valid. Returns 0, or -RXW_ETIMEDOUT if
+ * calls were aborted or a handler has not returned; data of such a handler must exist until
+ * rxw_endpoint_destroy() returns. Another service may use the id afterwards. -RXW_EDEADLK on a
+ * thread of the library, such as in a handler; -RXW_ESTATE: another thread is removing it;
+ * -RXW_EINVAL. Any other thread, but not together with rxw_endpoint_destroy().
+ */
+int rxw_service_remove(rxw_service *service, unsigned limit_ms);
 
 #ifdef __cplusplus
 }

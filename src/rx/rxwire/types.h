@@ -15,10 +15,17 @@ extern "C" {
 
 typedef struct rxw_engine rxw_engine;	      /* configuration and packet memory */
 typedef struct rxw_endpoint rxw_endpoint;     /* a UDP port with its threads */
-typedef struct rxw_connection rxw_connection; /* client side: four channels to one service */
+typedef struct rxw_connection rxw_connection; /* four channels between a client and a service */
 typedef struct rxw_call rxw_call;	      /* a request stream and a reply stream */
 typedef struct rxw_service rxw_service;	      /* a service of an endpoint */
 typedef struct rxw_security rxw_security;     /* a security class with its keys or tokens */
+
+/*
+ * The code of a call or connection, which travels between both sides: 0 is success, any other
+ * 32-bit number an error. error.h names codes; rxw_code_text() has their texts. Functions of the
+ * library return results instead: plain ints, negative ones on failure (enum rxw_error).
+ */
+typedef int32_t rxw_code;
 
 /* The side that raised the error of a call. */
 enum rxw_origin {

@@ -25,6 +25,8 @@ static void emit_interface(struct emit *e, const struct xg_package *package)
 		emit_line(e, ".stat_index = %sSTATINDEX,", package->name);
 	emit_line(e, ".count = %sNO_OF_STAT_FUNCS,", package->name);
 	emit_line(e, ".functions = %srpc_functions,", name);
+	if (package->dense && !e->options->no_errno_swap)
+		emit_line(e, ".swap_errno = true,");
 	emit_close(e, "};");
 }
 

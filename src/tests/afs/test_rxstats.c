@@ -179,7 +179,7 @@ END_TEST
 START_TEST(not_counted)
 {
 	static const struct rxw_rpc_function functions[] = {{1, "NONE_One"}};
-	static const struct rxw_rpc_interface none = {"NONE_", 0, 1, functions};
+	static const struct rxw_rpc_interface none = {"NONE_", 0, 1, functions, false};
 
 	setup(true, true, 0);
 	count_call(&none, 0, 0x0a000001, 7001);		 /* no statindex */

@@ -20,7 +20,7 @@ enum step {
 
 void perf_describe_code(char *text, size_t size, int32_t code, enum rxw_origin origin)
 {
-	snprintf(text, size, "code %d (%s), raised by %s", code, rxw_code_text(code),
+	snprintf(text, size, "code %d (%s), raised by %s", code, rxw_code_text_from(code, origin),
 		 origin == RXW_ORIGIN_PEER ? "the server" : "this side");
 }
 

@@ -69,8 +69,8 @@ void rxw_cookie_send(struct rxw_shard *s, const struct rxw_rxrun *run, struct rx
 	ctl->path = *path;
 	ctl->padding = 0;
 	ctl->client = false;
-	ctl->length = (uint16_t)rxw_cookie_put_ping(ctl->bytes, &run->head, serial, ep->params.mtu,
-						 ep->params.window);
+	ctl->length = (uint16_t)rxw_cookie_put_ping(ctl->bytes, &run->head, serial, rxw_mtu_of(ep),
+						 (uint8_t)rxw_window_of(ep));
 	rxw_count(&s->stats.cookies_sent, 1);
 	rxw_count(&s->stats.packets_sent[RXW_ACK], 1);
 }

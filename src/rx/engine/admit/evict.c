@@ -26,9 +26,9 @@ uint64_t rxw_last_activity(const struct rxw_connection *c)
 
 bool rxw_too_many_connections(const struct rxw_endpoint *ep)
 {
-	return ep->config.connections_max &&
-	       atomic_load_explicit(&ep->validated, memory_order_relaxed) >
-		       ep->config.connections_max;
+	unsigned most = atomic_load_explicit(&ep->connections_max, memory_order_relaxed);
+
+	return most && atomic_load_explicit(&ep->validated, memory_order_relaxed) > most;
 }
 
 /* Connection's lock held: time of its latest packet; UINT64_MAX: it must stay. */

@@ -19,6 +19,15 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 				       int *error);
 /* Remove the connection from its table and release its channels' calls. */
 void rxw_conn_remove(struct rxw_connection *c);
+/*
+ * If the connection has failed or was removed, and no object of its calls exists: end the
+ * application's data, and drop the service. Once. Not for a client's that is still in use.
+ */
+void rxw_conn_settle(struct rxw_connection *c);
+/* The connection fails with `code`, and the peer is told. Returns the error that it had before, or 0. */
+int32_t rxw_conn_fail(struct rxw_connection *c, int32_t code);
+/* Drop a handle. */
+void rxw_conn_drop(struct rxw_connection *c);
 /* After a call has ended: remove a client connection that the application has released. */
 void rxw_conn_release_idle(struct rxw_connection *c);
 /* A call with one reference, or NULL. */

@@ -23,19 +23,64 @@ void rxw_uncount_validated(struct rxw_connection *c)
 	c->admit.validated = false;
 }
 
+/*
+ * With `last`, no reference is left. The destructor may use the connection: it runs without the
+ * lock, and the caller has a handle.
+ */
+static void settle(struct rxw_connection *c, bool last)
+{
+	struct rxw_service *service = NULL;
+	void (*end)(void *data) = NULL;
+	void *data = NULL;
+
+	rxw_conn_lock(c);
+	if (last || (c->p.error && !atomic_load(&c->calls))) {
+		end = c->data_end;
+		data = c->data;
+		service = c->service;
+		c->data_end = NULL;
+		c->data = NULL;
+		c->service = NULL;
+		c->settled = true;
+	}
+	rxw_conn_unlock(c);
+	if (end) {
+		rxw_callback_enter();
+		end(data);
+		rxw_callback_leave();
+	}
+	rxw_service_unref(service);
+}
+
+void rxw_conn_settle(struct rxw_connection *c)
+{
+	settle(c, false);
+}
+
+void rxw_conn_drop(struct rxw_connection *c)
+{
+	if (atomic_fetch_sub_explicit(&c->handles, 1, memory_order_acq_rel) != 1)
+		return;
+	rxw_pconn_fini(&c->p, 0);
+	rxw_security_unref(c->p.auth.security);
+	pthread_cond_destroy(&c->channel_free);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+/* The last reference was dropped. */
 void rxw_conn_free(struct rxw_connection *c)
 {
 	struct rxw_endpoint *ep = c->ep;
 
 	if (c->admit.unvalidated)
-		rxw_unvalidated_dismiss(ep);
+		atomic_fetch_sub_explicit(&ep->unvalidated, 1, memory_order_relaxed);
 	rxw_uncount_validated(c); /* the table may hold another one in its place */
 	rxw_verify_forget_early(c);
-	rxw_pconn_fini(&c->p, rxw_now());
-	rxw_security_unref(c->p.auth.security);
-	pthread_cond_destroy(&c->channel_free);
-	pthread_mutex_destroy(&c->lock);
-	free(c);
+	rxw_pconn_end(&c->p, rxw_now());
+	rxw_settings_unref(c->settings);
+	settle(c, true);
+	rxw_conn_drop(c);
 	atomic_fetch_sub(&ep->connections, 1);
 }
 
@@ -62,6 +107,7 @@ void rxw_call_free(struct rxw_call *call)
 	pthread_cond_destroy(&call->sleep.cond);
 	free(call);
 	atomic_fetch_sub(&c->ep->calls, 1);
+	atomic_fetch_sub(&c->calls, 1);
 	rxw_conn_unref(c);
 }
 
@@ -105,6 +151,7 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 	call->started = c->p.client ? rxw_now() : rxw_clock_cached();
 	atomic_init(&call->refs, 1);
 	rxw_conn_ref(c);
+	atomic_fetch_add(&c->calls, 1);
 	atomic_fetch_add(&c->ep->calls, 1);
 	return call;
 }
@@ -177,6 +224,8 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 		return NULL;
 	rxw_peers_lock(ep);
 	peer = rxw_peer_get(ep->peers, &path->peer, now);
+	c->settings = ep->settings;
+	atomic_fetch_add(&c->settings->refs, 1);
 	rxw_peers_unlock(ep);
 	if (!peer || rxw_cond_init(&c->channel_free))
 		goto fail;
@@ -185,10 +234,11 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	c->table = (cid >> 2) % ep->shard_count;
 	atomic_init(&c->home, home);
 	atomic_init(&c->refs, 1);
+	atomic_init(&c->handles, 1);
 	atomic_init(&c->timer.deadline, UINT64_MAX);
 	atomic_init(&c->timer.armed, UINT64_MAX);
-	*error = rxw_pconn_init(&c->p, &ep->params, &engine_ops, peer, path, epoch, cid, service,
-				security, client, now);
+	*error = rxw_pconn_init(&c->p, &c->settings->params, &engine_ops, peer, path, epoch, cid,
+				service, security, client, now);
 	if (*error) {
 		peer = NULL; /* rxw_pconn_init() takes it over even if it fails */
 		pthread_mutex_destroy(&c->lock);
@@ -200,6 +250,7 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	atomic_fetch_add(&ep->connections, 1);
 	return c;
 fail:
+	rxw_settings_unref(c->settings);
 	if (peer)
 		rxw_peer_unref(peer, now);
 	free(c);
@@ -230,8 +281,10 @@ void rxw_conn_remove(struct rxw_connection *c)
 	 */
 	c->p.evicted = true;
 	rxw_uncount_validated(c);
-	if (!c->p.error)
+	if (!c->p.error) {
 		c->p.error = RXW_CALL_DEAD;
+		c->p.error_origin = RXW_ORIGIN_LOCAL;
+	}
 	for (unsigned i = 0; i < 4; i++) {
 		left[i] = c->p.channel[i] ? rxw_call_of(c->p.channel[i]) : NULL;
 		c->p.channel[i] = NULL;
@@ -244,6 +297,7 @@ void rxw_conn_remove(struct rxw_connection *c)
 	for (unsigned i = 0; i < 4; i++)
 		if (left[i])
 			rxw_call_unref(left[i]);
+	rxw_conn_settle(c);
 	rxw_conn_unref(c); /* the table's reference */
 }
 
@@ -270,4 +324,19 @@ void rxw_call_fail(struct rxw_call *call, int32_t code)
 	rxw_timer_update(call);
 	rxw_conn_unlock(call->conn);
 	rxw_dispatch(&a);
+}
+
+int32_t rxw_conn_fail(struct rxw_connection *c, int32_t code)
+{
+	struct rxw_effects a;
+	int32_t before;
+
+	rxw_effects_init(&a, rxw_home(c), false);
+	rxw_conn_lock(c);
+	before = c->p.error;
+	rxw_pconn_fail(&c->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
+	rxw_effects_collect(&a, false);
+	rxw_conn_unlock(c);
+	rxw_dispatch(&a);
+	return before;
 }

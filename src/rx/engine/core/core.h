@@ -20,7 +20,7 @@ struct rxw_verify_job;
 struct rxw_upcalls {
 	/* The last reference was dropped. */
 	void (*free_call)(struct rxw_call *call);
-	void (*free_connection)(struct rxw_connection *c);
+	void (*free_connection)(struct rxw_connection *c); /* no lock held */
 	/* Runs the handler. Returns its result, or the reason why it did not run. */
 	int32_t (*serve)(struct rxw_call *call, bool on_receiver);
 	/* Ends the call with RXW_RESTARTING. */
@@ -33,6 +33,8 @@ struct rxw_upcalls {
 
 void rxw_conn_ref(struct rxw_connection *c);
 void rxw_conn_unref(struct rxw_connection *c);
+/* A reference for one who has a handle only. False: none is left. */
+bool rxw_conn_try_ref(struct rxw_connection *c);
 void rxw_call_ref(struct rxw_call *call);
 void rxw_call_unref(struct rxw_call *call);
 

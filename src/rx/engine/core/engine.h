@@ -13,10 +13,11 @@
 #include "base/buf.h"
 
 struct rxw_engine {
-	struct rxw_config config; /* fixed */
+	struct rxw_config config; /* lock; the log function is fixed */
+	_Atomic(unsigned) log_level; /* enum rxw_log_level; relaxed */
 	struct rxw_budget memory;
 	struct rxw_pool *pool; /* receive buffers, send chunks, small buffers */
-	pthread_mutex_t lock;  /* endpoints */
+	pthread_mutex_t lock;  /* endpoints, config */
 	unsigned endpoints;
 	uint64_t key[2]; /* keyed hashes */
 	/*
@@ -46,8 +47,16 @@ struct rxw_engine {
  */
 int rxw_engine_name(struct rxw_engine *e, uint32_t *epoch, uint32_t *cid);
 
-/* A service. All fields but the counters are fixed once it is added. */
+/*
+ * A service, in a place of its endpoint that may be used again. All fields but the counters and
+ * flags are fixed while it has references: one for the application, one for each connection that is
+ * not settled.
+ */
 struct rxw_service {
+	struct rxw_endpoint *ep;
+	_Atomic(uint32_t) refs;
+	_Atomic(bool) used;    /* the place is not free; set under the endpoint's lock */
+	_Atomic(bool) removed; /* new calls are refused */
 	uint16_t id;
 	char name[32];
 	rxw_handler_fn handler;
@@ -58,6 +67,7 @@ struct rxw_service {
 	size_t security_count;
 	uint8_t level_min; /* enum rxw_level */
 	unsigned workers;  /* busy now; workers->lock */
+	bool held;	   /* no worker takes its calls yet; workers->lock */
 	/*
 	 * A short handler that was slow: until slow_until (ns) workers run the service's handlers.
 	 * `watched` counts the calls whose preemptions are still to be checked. Relaxed.
@@ -65,5 +75,15 @@ struct rxw_service {
 	_Atomic(uint64_t) slow_until;
 	_Atomic(unsigned) watched;
 };
+
+/* Drop a reference of the settings of connections. */
+struct rxw_settings;
+void rxw_settings_unref(struct rxw_settings *settings);
+
+/* The service with this id, with a reference, or NULL. No lock needed. */
+struct rxw_service *rxw_service_find(struct rxw_endpoint *ep, uint16_t id);
+void rxw_service_ref(struct rxw_service *s);
+/* The last one frees what the service holds, and its place. No lock held. NULL is ignored. */
+void rxw_service_unref(struct rxw_service *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reference counts of connections, calls and security classes. conn/lifecycle.c frees the first
- * two.
+ * Reference counts of connections, calls, services and security classes. conn/lifecycle.c frees the
+ * first two.
  */
 #include <stdlib.h>
 
@@ -16,6 +16,22 @@ void rxw_conn_unref(struct rxw_connection *c)
 {
 	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
 		c->ep->upcalls->free_connection(c);
+}
+
+/* Takes a reference unless there is none. */
+static bool take(_Atomic(uint32_t) *refs)
+{
+	uint32_t n = atomic_load_explicit(refs, memory_order_relaxed);
+
+	while (n && !atomic_compare_exchange_weak_explicit(
+			    refs, &n, n + 1, memory_order_acquire, memory_order_relaxed))
+		;
+	return n;
+}
+
+bool rxw_conn_try_ref(struct rxw_connection *c)
+{
+	return take(&c->refs);
 }
 
 void rxw_call_ref(struct rxw_call *call)
@@ -45,4 +61,44 @@ void rxw_security_unref(rxw_security *security)
 	if (security->class.destroy)
 		security->class.destroy(security->data);
 	free(security);
+}
+
+void rxw_settings_unref(struct rxw_settings *settings)
+{
+	if (settings && atomic_fetch_sub_explicit(&settings->refs, 1, memory_order_acq_rel) == 1)
+		free(settings);
+}
+
+struct rxw_service *rxw_service_find(struct rxw_endpoint *ep, uint16_t id)
+{
+	unsigned n = atomic_load_explicit(&ep->service_count, memory_order_acquire);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rxw_service *s = &ep->service[i];
+
+		if (atomic_load_explicit(&ep->service_id[i], memory_order_acquire) != id ||
+		    !take(&s->refs))
+			continue;
+		/* The place may have got another service since its id was read. */
+		if (s->id == id && !atomic_load(&s->removed))
+			return s;
+		rxw_service_unref(s);
+	}
+	return NULL;
+}
+
+void rxw_service_ref(struct rxw_service *s)
+{
+	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+}
+
+void rxw_service_unref(struct rxw_service *s)
+{
+	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (size_t i = 0; i < s->security_count; i++)
+		rxw_security_unref(s->security[i]);
+	free(s->security);
+	s->security = NULL;
+	atomic_store_explicit(&s->used, false, memory_order_release);
 }

@@ -183,7 +183,8 @@ void rxw_log(const struct rxw_engine *e, enum rxw_log_level level, const char *f
 	char line[512];
 	va_list ap;
 
-	if (!e->config.log)
+	if (!e->config.log ||
+	    level > atomic_load_explicit(&e->log_level, memory_order_relaxed))
 		return;
 	va_start(ap, format);
 	vsnprintf(line, sizeof(line), format, ap);

@@ -61,15 +61,20 @@ static uint64_t load(const _Atomic(uint64_t) *counter)
 
 /* ---- access ---- */
 
-static bool may_debug(const struct rxw_endpoint *ep, const struct rxw_path *path, bool local)
+static bool may_debug(struct rxw_endpoint *ep, const struct rxw_path *path, bool local)
 {
-	switch (ep->config.debug_access) {
+	bool allowed;
+
+	switch ((enum rxw_debug_access)atomic_load_explicit(&ep->debug_access, memory_order_relaxed)) {
 	case RXW_DEBUG_OFF:
 		return false;
 	case RXW_DEBUG_ANY:
 		return true;
 	case RXW_DEBUG_NET:
-		return local || (ep->debug_net_valid && rxw_cidr_has(&ep->debug_net, &path->peer));
+		rxw_unvalidated_lock(ep);
+		allowed = ep->debug_net_valid && rxw_cidr_has(&ep->debug_net, &path->peer);
+		rxw_unvalidated_unlock(ep);
+		return local || allowed;
 	case RXW_DEBUG_LOCAL:
 		break;
 	}
@@ -106,7 +111,7 @@ static void charge_steps(struct rxw_endpoint *ep, const struct request *request)
 static size_t put_stats(uint8_t *out, struct rxw_endpoint *ep)
 {
 	int64_t limit = ep->engine->memory.limit, used = atomic_load(&ep->engine->memory.used);
-	uint32_t size = ep->params.mtu;
+	uint32_t size = rxw_mtu_of(ep);
 	struct rxw_debug_stats v = {.used_fds = (uint8_t)ep->shard_count};
 	uint64_t executed;
 
@@ -183,7 +188,7 @@ static uint32_t mtu_towards(const struct rxw_endpoint *ep, struct rxw_peer *peer
 {
 	uint32_t mtu = atomic_load_explicit(&peer->mtu, memory_order_relaxed);
 
-	return mtu ? mtu : ep->params.mtu;
+	return mtu ? mtu : rxw_mtu_of(ep);
 }
 
 /*
@@ -478,12 +483,12 @@ static size_t put_peer(uint8_t *out, struct request *request, int32_t index)
 	v.port = rxw_addr_port(&peer->addr);
 	v.refs = (uint16_t)atomic_load_explicit(&peer->refs, memory_order_relaxed);
 	max = atomic_load_explicit(&peer->peer_max_mtu, memory_order_relaxed);
-	v.if_mtu = (uint16_t)ep->params.mtu;
+	v.if_mtu = (uint16_t)rxw_mtu_of(ep);
 	v.mtu = v.nat_mtu = (uint16_t)mtu_towards(ep, peer);
 	v.max_mtu = max ? (uint16_t)max : v.if_mtu;
 	v.cwind = (uint16_t)atomic_load_explicit(&peer->ssthresh, memory_order_relaxed);
 	if (!v.cwind) /* no packet was ever lost: only the window limits a call */
-		v.cwind = (uint16_t)ep->params.window;
+		v.cwind = (uint16_t)rxw_window_of(ep);
 	v.rtt = (uint32_t)(load(&peer->srtt) * 8 / RXW_MS);
 	v.rtt_dev = (uint32_t)(load(&peer->rttvar) * 4 / RXW_MS);
 	v.sent = (uint32_t)load(&peer->packets_sent);
@@ -546,7 +551,7 @@ static bool within_allowance(const struct request *request, const struct rxw_add
 	struct rxw_peer *peer;
 	bool allowed;
 
-	if (request->local || ep->config.debug_access != RXW_DEBUG_ANY)
+	if (request->local || atomic_load(&ep->debug_access) != RXW_DEBUG_ANY)
 		return true;
 	rxw_peers_lock(ep);
 	peer = rxw_peer_get(ep->peers, from, request->now);

@@ -52,16 +52,6 @@ static struct rxw_connection *refuse(struct rxw_shard *s, const struct rxw_rxrun
 	return NULL;
 }
 
-static struct rxw_service *find_service(struct rxw_endpoint *ep, uint16_t id)
-{
-	unsigned n = atomic_load_explicit(&ep->service_count, memory_order_acquire);
-
-	for (unsigned i = 0; i < n; i++)
-		if (ep->service[i].id == id)
-			return &ep->service[i];
-	return NULL;
-}
-
 static struct rxw_security *find_security(struct rxw_service *service, uint8_t index)
 {
 	for (size_t i = 0; i < service->security_count; i++) {
@@ -100,38 +90,18 @@ static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection 
 	return c;
 }
 
-static struct rxw_connection *new_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
-					     struct rxw_effects *a)
+/* A connection to `service`, in the table. */
+static struct rxw_connection *make_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
+					      struct rxw_service *service,
+					      struct rxw_security *security, struct rxw_effects *a)
 {
 	const struct rxw_header *h = &run->head;
 	struct rxw_endpoint *ep = s->ep;
-	struct rxw_security *security;
-	struct rxw_service *service;
 	struct rxw_connection *c;
 	struct rxw_path path = *run->path;
 	bool crowded, counted;
 	int error;
 
-	if (h->type == RXW_ACK && rxw_cookie_accept(s, run, a->out.now))
-		return NULL;
-	if (h->type != RXW_DATA)
-		return drop(s, RXW_DROP_NO_CONNECTION);
-	service = find_service(ep, h->service);
-	if (!service)
-		return refuse(s, run, RXW_INVALID_OPERATION, RXW_DROP_SERVICE, a);
-	security = find_security(service, h->security);
-	if (!security)
-		return refuse(s, run, RXW_INVALID_OPERATION, RXW_DROP_SECURITY_INDEX, a);
-	if (!h->call)
-		return drop(s, RXW_DROP_CALL_NUMBER);
-	if (!h->seq)
-		return drop(s, RXW_DROP_SEQ_ZERO);
-	if (h->seq > ep->params.window && h->seq > RXW_FIRST_FLIGHT)
-		return drop(s, RXW_DROP_WINDOW);
-	if (atomic_load(&ep->stopping))
-		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
-	if (!rxw_room_for_connection(s, a->out.now))
-		return drop(s, RXW_DROP_LIMIT);
 	/* If there is no room, validated addresses are admitted without being counted. */
 	counted = rxw_unvalidated_admit(ep, &path, &crowded);
 	if (!counted && !rxw_address_validated(ep, &path.peer, a->out.now)) {
@@ -153,6 +123,7 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 			rxw_unvalidated_dismiss(ep);
 		rxw_count_validated(c);
 	}
+	rxw_service_ref(service);
 	c->service = service;
 	c->p.crowded = crowded;
 	c->p.auth.level_min = service->level_min;
@@ -160,6 +131,47 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 	if (service->idle_ms)
 		c->p.idle = service->idle_ms * RXW_MS;
 	return insert(&ep->shard[c->table], c);
+}
+
+/* A packet of no connection, for `service`. */
+static struct rxw_connection *new_of_service(struct rxw_shard *s, const struct rxw_rxrun *run,
+					     struct rxw_service *service, struct rxw_effects *a)
+{
+	const struct rxw_header *h = &run->head;
+	struct rxw_endpoint *ep = s->ep;
+	struct rxw_security *security = find_security(service, h->security);
+
+	if (!security)
+		return refuse(s, run, RXW_INVALID_OPERATION, RXW_DROP_SECURITY_INDEX, a);
+	if (!h->call)
+		return drop(s, RXW_DROP_CALL_NUMBER);
+	if (!h->seq)
+		return drop(s, RXW_DROP_SEQ_ZERO);
+	if (h->seq > rxw_window_of(ep) && h->seq > RXW_FIRST_FLIGHT)
+		return drop(s, RXW_DROP_WINDOW);
+	if (atomic_load(&ep->stopping))
+		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
+	if (!rxw_room_for_connection(s, a->out.now))
+		return drop(s, RXW_DROP_LIMIT);
+	return make_connection(s, run, service, security, a);
+}
+
+static struct rxw_connection *new_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
+					     struct rxw_effects *a)
+{
+	struct rxw_service *service;
+	struct rxw_connection *c;
+
+	if (run->head.type == RXW_ACK && rxw_cookie_accept(s, run, a->out.now))
+		return NULL;
+	if (run->head.type != RXW_DATA)
+		return drop(s, RXW_DROP_NO_CONNECTION);
+	service = rxw_service_find(s->ep, run->head.service);
+	if (!service)
+		return refuse(s, run, RXW_INVALID_OPERATION, RXW_DROP_SERVICE, a);
+	c = new_of_service(s, run, service, a);
+	rxw_service_unref(service);
+	return c;
 }
 
 /*
@@ -217,18 +229,27 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 	return c;
 }
 
+enum fate {
+	STAYS,
+	SETTLES, /* it has failed, and its calls have gone */
+	GOES
+};
+
 /*
  * May the connection be removed? Those of unvalidated addresses expire earlier
  * (admit/unvalidated.c).
  */
-static bool has_expired(struct rxw_connection *c, uint64_t now)
+static enum fate fate_of(struct rxw_connection *c, uint64_t now)
 {
-	bool gone;
+	enum fate fate = STAYS;
 
 	rxw_conn_lock(c);
-	gone = !c->p.client && rxw_pconn_idle(&c->p) && now > rxw_last_activity(c) + REAP_IDLE;
+	if (!c->p.client && rxw_pconn_idle(&c->p) && now > rxw_last_activity(c) + REAP_IDLE)
+		fate = GOES;
+	else if (!c->p.client && c->p.error && !c->settled && !atomic_load(&c->calls))
+		fate = SETTLES;
 	rxw_conn_unlock(c);
-	return gone;
+	return fate;
 }
 
 /*
@@ -267,11 +288,12 @@ static void watch_foreign(struct rxw_shard *s, uint64_t now)
 
 /*
  * Scans the next `slots` slots, or fewer if many connections in them expired; *scanned: how many.
- * Returns the number of connections removed.
+ * Returns the number of connections removed or settled.
  */
 static unsigned reap_slots(struct rxw_shard *s, unsigned slots, uint64_t now, unsigned *scanned)
 {
-	struct rxw_connection *victim[REAP_MAX];
+	struct rxw_connection *found[REAP_MAX];
+	enum fate fate[REAP_MAX];
 	unsigned n = 0, i;
 
 	rxw_table_lock(s);
@@ -279,19 +301,24 @@ static unsigned reap_slots(struct rxw_shard *s, unsigned slots, uint64_t now, un
 		unsigned at = s->rx.batch->reap_slot % rxw_conntable_chains(&s->table);
 		struct rxw_pconn *p = rxw_conntable_chain(&s->table, at);
 
-		for (; p && n < REAP_MAX; p = p->links.hash_next)
-			if (has_expired(rxw_conn_of(p), now)) {
-				victim[n] = rxw_conn_of(p);
-				rxw_conn_ref(victim[n++]);
-			}
+		for (; p && n < REAP_MAX; p = p->links.hash_next) {
+			fate[n] = fate_of(rxw_conn_of(p), now);
+			if (fate[n] == STAYS)
+				continue;
+			found[n] = rxw_conn_of(p);
+			rxw_conn_ref(found[n++]);
+		}
 		if (p)
 			break; /* the rest of this slot is scanned next time */
 		s->rx.batch->reap_slot++;
 	}
 	rxw_table_unlock(s);
 	for (unsigned k = 0; k < n; k++) {
-		rxw_conn_remove(victim[k]);
-		rxw_conn_unref(victim[k]);
+		if (fate[k] == GOES)
+			rxw_conn_remove(found[k]);
+		else
+			rxw_conn_settle(found[k]);
+		rxw_conn_unref(found[k]);
 	}
 	*scanned = i;
 	return n;

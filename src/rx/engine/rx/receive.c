@@ -319,7 +319,7 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dra
  */
 static unsigned busy_poll_us(const struct rxw_shard *s)
 {
-	return rxw_on_library_thread(NULL) ? s->ep->config.poll_us : s->ep->constants.spin_us;
+	return rxw_on_library_thread(NULL) ? atomic_load_explicit(&s->ep->poll_us, memory_order_relaxed) : s->ep->constants.spin_us;
 }
 
 /*

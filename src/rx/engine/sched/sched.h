@@ -51,6 +51,7 @@ struct rxw_workers {
 	unsigned waiting, waited;	/* calls that wait now; calls that ever had to */
 	_Atomic(unsigned) reservations; /* calls that were created and not taken by a worker yet */
 	unsigned threads, idle, max;
+	unsigned queue; /* calls that may wait */
 	_Atomic(unsigned) made;	 /* threads, ever */
 	unsigned reserved_peers; /* workers reserved for peers that have none */
 	/*
@@ -99,6 +100,11 @@ struct rxw_slow_call {
 
 /* 0 or -RXW_ENOMEM. */
 int rxw_workers_start(struct rxw_endpoint *ep);
+/*
+ * At most `workers` threads and `queue` waiting calls from now on. Surplus threads end once they are
+ * idle. Returns how many threads to start with rxw_workers_make(), without a lock.
+ */
+unsigned rxw_workers_limit(struct rxw_endpoint *ep, unsigned workers, unsigned queue);
 /*
  * No more handlers start. Waits until `end` (ns; UINT64_MAX: no limit) for running ones. Returns
  * how many still run. May be called again.

@@ -47,7 +47,7 @@ static bool may_run(const struct rxw_workers *w, const struct rxw_call *call, un
 	const struct rxw_service *s = call->conn->service;
 	unsigned unavailable = call->conn->p.peer->workers ? w->reserved_peers : 0;
 
-	if (s->workers_max && s->workers >= s->workers_max)
+	if (s->held || (s->workers_max && s->workers >= s->workers_max))
 		return false;
 	return !unavailable || busy + unavailable <= w->max;
 }
@@ -306,6 +306,23 @@ static int start_thread(struct rxw_endpoint *ep)
 	return r;
 }
 
+unsigned rxw_workers_limit(struct rxw_endpoint *ep, unsigned workers, unsigned queue)
+{
+	struct rxw_workers *w = &ep->workers;
+	unsigned threads;
+
+	rxw_workers_lock(ep);
+	w->queue = queue;
+	w->max = workers;
+	w->reserved_peers =
+		w->max < FEW_WORKERS ? w->max / (FEW_WORKERS / 2) : w->max / RESERVED_PART;
+	if (w->reserved_peers > ep->constants.reserved_peers)
+		w->reserved_peers = ep->constants.reserved_peers;
+	threads = rxw_workers_more(ep);
+	rxw_workers_unlock(ep);
+	return threads;
+}
+
 int rxw_workers_start(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
@@ -314,14 +331,10 @@ int rxw_workers_start(struct rxw_endpoint *ep)
 	if (rxw_cond_init(&w->work) || rxw_cond_init(&w->gone))
 		return -RXW_ENOMEM;
 	w->tail = &w->head;
-	w->max = ep->config.workers_max;
 	w->waiters = ep->constants.waiters_max;
 	w->signalled_max = ep->engine->pollers_max / 2 + 1;
 	atomic_init(&w->sample_at, UINT64_MAX);
-	w->reserved_peers =
-		w->max < FEW_WORKERS ? w->max / (FEW_WORKERS / 2) : w->max / RESERVED_PART;
-	if (w->reserved_peers > ep->constants.reserved_peers)
-		w->reserved_peers = ep->constants.reserved_peers;
+	rxw_workers_limit(ep, ep->config.workers_max, ep->config.queue);
 	return 0;
 }
 
@@ -362,7 +375,7 @@ static unsigned unreserved(const struct rxw_workers *w)
  */
 static uint64_t queue_bound(struct rxw_endpoint *ep, uint64_t now)
 {
-	uint64_t queue = ep->config.queue, burst = ep->constants.queue_burst_ms * RXW_MS, most;
+	uint64_t queue = ep->workers.queue, burst = ep->constants.queue_burst_ms * RXW_MS, most;
 	struct rxw_workers *w = &ep->workers;
 
 	if (!burst)
@@ -396,7 +409,7 @@ static bool has_room(struct rxw_endpoint *ep, const struct rxw_peer *peer, uint6
 
 	if (!mine && !peer->workers) {
 		if (w->fresh < 2 * w->reserved_peers)
-			bound = ep->config.queue;
+			bound = w->queue;
 		return places < bound + ready;
 	}
 	if (!w->reserved_peers)

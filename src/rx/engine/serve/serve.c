@@ -20,6 +20,8 @@ static int32_t serve(struct rxw_call *call, bool on_receiver)
 	rxw_conn_lock(c);
 	if (stopping && call->p.state == RXW_CS_PRECALL)
 		rxw_pcall_fail(&call->p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
+	else if (c->service && atomic_load(&c->service->removed) && call->p.state == RXW_CS_PRECALL)
+		rxw_pcall_fail(&call->p, RXW_INVALID_OPERATION, RXW_ORIGIN_LOCAL, true, &a.out);
 	else if (!call->p.error) {
 		rxw_call_live(call);
 		rxw_pcall_attach(&call->p, &a.out);

@@ -154,6 +154,8 @@ void rxw_pconn_auth_drop(struct rxw_pconn *c, struct rxw_auth_job *job, struct r
 
 /* For the connection. 0 or a negative result. */
 int rxw_auth_init(struct rxw_pconn *c, struct rxw_security *security);
+/* Drop all but the class's data, which still tells the identity. */
+void rxw_auth_end(struct rxw_pconn *c);
 void rxw_auth_fini(struct rxw_pconn *c);
 /*
  * The client still has to authenticate, and an ACK with `body` bytes after its header would leave

@@ -45,7 +45,7 @@ int rxw_auth_init(struct rxw_pconn *c, struct rxw_security *security)
 	return 0;
 }
 
-void rxw_auth_fini(struct rxw_pconn *c)
+void rxw_auth_end(struct rxw_pconn *c)
 {
 	struct rxw_auth *a = &c->auth;
 
@@ -55,6 +55,13 @@ void rxw_auth_fini(struct rxw_pconn *c)
 	}
 	a->job = NULL;
 	rxw_auth_end_challenge(c);
+}
+
+void rxw_auth_fini(struct rxw_pconn *c)
+{
+	struct rxw_auth *a = &c->auth;
+
+	rxw_auth_end(c);
 	if (a->sec != NULL && a->security->class.conn_destroy != NULL)
 		a->security->class.conn_destroy(a->sec);
 	a->sec = NULL;

@@ -28,15 +28,21 @@ int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params,
 	return rxw_auth_init(c, security);
 }
 
-void rxw_pconn_fini(struct rxw_pconn *c, uint64_t now)
+void rxw_pconn_end(struct rxw_pconn *c, uint64_t now)
 {
 	for (unsigned i = 0; i < 4; i++)
 		if (c->channel[i] != NULL)
 			rxw_pcall_detach(c->channel[i], NULL);
-	rxw_auth_fini(c);
+	rxw_auth_end(c);
 	if (c->peer != NULL)
 		rxw_peer_unref(c->peer, now);
 	c->peer = NULL;
+}
+
+void rxw_pconn_fini(struct rxw_pconn *c, uint64_t now)
+{
+	rxw_pconn_end(c, now);
+	rxw_auth_fini(c);
 }
 
 void rxw_pcall_detach(struct rxw_pcall *p, struct rxw_out *out)

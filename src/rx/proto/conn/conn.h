@@ -17,7 +17,12 @@ int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params,
 		   const struct rxw_proto_ops *ops, struct rxw_peer *peer,
 		   const struct rxw_path *path, uint32_t epoch, uint32_t cid, uint16_t service,
 		   struct rxw_security *security, bool client, uint64_t now);
-/* Drop what it holds: the channels' calls, the peer, the security state. */
+/*
+ * The connection takes no more part in the protocol: drop the channels' calls and the peer. What
+ * tells its id, error and identity is left.
+ */
+void rxw_pconn_end(struct rxw_pconn *c, uint64_t now);
+/* The same, and drop the security state. */
 void rxw_pconn_fini(struct rxw_pconn *c, uint64_t now);
 
 /* Server: the client's identity was verified, or need not be. Client: always. */

@@ -10,6 +10,7 @@ check_scripts += src/tests/packaging/abi/check-abi.sh
 EXTRA_DIST += \
 	src/tests/packaging/abi/headers/rxwire/call.h \
 	src/tests/packaging/abi/headers/rxwire/config.h \
+	src/tests/packaging/abi/headers/rxwire/connection.h \
 	src/tests/packaging/abi/headers/rxwire/endpoint.h \
 	src/tests/packaging/abi/headers/rxwire/engine.h \
 	src/tests/packaging/abi/headers/rxwire/error.h \

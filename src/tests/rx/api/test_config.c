@@ -83,7 +83,7 @@ START_TEST(every_field_has_an_option)
 		"workers_max", "queue", "debug_clients",
 		"gso", "gro", "io", "poll_us", "window", "sndbuf", "affinity", "congestion",
 		"path_mtu", "jumbo", "server_idle_ms", "peer_memory",
-		"connections_max"
+		"connections_max", "log_level"
 	};
 	size_t count;
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "streams.h"
 
 static struct h_bed bed;
 
@@ -393,9 +394,8 @@ static int create_on(const int *fd, size_t count)
 
 START_TEST(unusable_sockets)
 {
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
 	in_port_t port = 0, other = 0;
-	int pair[2], tcp[2], file[2], unbound[2], dual[2], zero = 0;
+	int pair[2], tcp[2], file[2], unbound[2];
 
 	pair[0] = bound_socket(&port);
 	pair[1] = bound_socket(&other);
@@ -409,11 +409,6 @@ START_TEST(unusable_sockets)
 	ck_assert_int_eq(create_on(file, 1), -RXW_EINVAL);
 	ck_assert_int_eq(create_on(NULL, 1), -RXW_EINVAL);
 	ck_assert_int_eq(create_on(pair, 65), -RXW_EINVAL);
-	dual[0] = socket(AF_INET6, SOCK_DGRAM, 0);
-	if (dual[0] >= 0 &&
-	    !setsockopt(dual[0], IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) &&
-	    !bind(dual[0], (struct sockaddr *)&six, sizeof(six)))
-		ck_assert_int_eq(create_on(dual, 1), -RXW_EINVAL);
 	close(file[0]);
 	file[0] = -1;
 	ck_assert_int_eq(create_on(file, 1), -RXW_ESYS);
@@ -421,8 +416,159 @@ START_TEST(unusable_sockets)
 	close(pair[1]);
 	close(tcp[0]);
 	close(unbound[0]);
-	if (dual[0] >= 0)
-		close(dual[0]);
+}
+END_TEST
+
+/* ---- IPv6 sockets that take IPv4 as well ---- */
+
+#define DUAL 901
+
+static struct {
+	pthread_mutex_t lock;
+	sa_family_t peer, local;
+} met = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Notes the families of the addresses, then does what the request says. */
+static int32_t meet(rxw_call *call, void *context)
+{
+	struct sockaddr_storage peer, local;
+	socklen_t length;
+
+	ck_assert_int_eq(rxw_call_peer(call, &peer, &length), 0);
+	ck_assert_int_eq(rxw_call_local(call, &local, &length), 0);
+	pthread_mutex_lock(&met.lock);
+	met.peer = peer.ss_family;
+	met.local = local.ss_family;
+	pthread_mutex_unlock(&met.lock);
+	return h_serve(call, context);
+}
+
+static rxw_endpoint *dual_server(const int *fd, unsigned sockets)
+{
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
+	struct rxw_service_options service = { .size = sizeof(service), .id = DUAL, .handler = meet,
+					       .context = &bed };
+	struct rxw_endpoint_options o = { .size = sizeof(o), .server = 1,
+					  .address = (struct sockaddr *)&any,
+					  .address_len = sizeof(any), .dual_stack = 1 };
+	rxw_endpoint *endpoint;
+
+	if (fd) {
+		o.sockets = fd;
+		o.socket_count = sockets;
+		o.dual_stack = 0;
+	}
+	ck_assert_int_eq(rxw_endpoint_create(bed.server_engine, &o, &endpoint), 0);
+	ck_assert_int_eq(rxw_service_add(endpoint, &service, NULL), 0);
+	return endpoint;
+}
+
+/* Calls of every size from `client` to an address of the server, which sees plain addresses. */
+static void talk(rxw_endpoint *client, rxw_endpoint *server, const char *host, sa_family_t family)
+{
+	struct sockaddr_storage to;
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&to;
+	struct sockaddr_in *four = (struct sockaddr_in *)&to;
+	rxw_connection *c;
+	socklen_t length;
+	in_port_t port;
+
+	ck_assert_int_eq(rxw_endpoint_address(server, &to, &length), 0);
+	port = six->sin6_port;
+	memset(&to, 0, sizeof(to));
+	to.ss_family = strchr(host, ':') ? AF_INET6 : AF_INET;
+	if (to.ss_family == AF_INET6)
+		six->sin6_port = port;
+	else
+		four->sin_port = port;
+	ck_assert_int_eq(inet_pton(to.ss_family, host,
+				   to.ss_family == AF_INET6 ? (void *)&six->sin6_addr
+							    : (void *)&four->sin_addr), 1);
+	ck_assert_int_eq(rxw_connection_create(client, (struct sockaddr *)&to, sizeof(to), DUAL,
+					       NULL, &c), 0);
+	for (uint64_t bytes = 1; bytes < 3000000; bytes *= 40)
+		h_good_call(&bed, c, &(struct h_ask){ .op = H_BOTH, .bytes = bytes });
+	ck_assert_int_eq(rxw_connection_peer(c, &to, &length), 0);
+	ck_assert_int_eq(to.ss_family, family);
+	rxw_connection_release(c);
+	pthread_mutex_lock(&met.lock);
+	ck_assert_int_eq(met.peer, family);
+	ck_assert_int_eq(met.local, family);
+	pthread_mutex_unlock(&met.lock);
+}
+
+static rxw_endpoint *dual_client(void)
+{
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
+	struct rxw_endpoint_options o = { .size = sizeof(o), .address = (struct sockaddr *)&any,
+					  .address_len = sizeof(any), .dual_stack = 1 };
+	rxw_endpoint *endpoint;
+
+	ck_assert_int_eq(rxw_endpoint_create(bed.client_engine, &o, &endpoint), 0);
+	return endpoint;
+}
+
+START_TEST(dual_stack)
+{
+	struct sockaddr_in four = { .sin_family = AF_INET };
+	struct rxw_endpoint_options o = { .size = sizeof(o), .address = (struct sockaddr *)&four,
+					  .address_len = sizeof(four), .dual_stack = 1 };
+	rxw_endpoint *server, *client;
+
+	ck_assert_int_eq(rxw_endpoint_create(bed.client_engine, &o, &client), -RXW_EINVAL);
+	o.address = NULL;
+	ck_assert_int_eq(rxw_endpoint_create(bed.client_engine, &o, &client), -RXW_EINVAL);
+	if (!h_have_ipv6()) {
+		printf("left out: no IPv6 here\n");
+		return;
+	}
+	server = dual_server(NULL, 0);
+	client = dual_client();
+	talk(bed.client, server, "127.0.0.1", AF_INET);
+	talk(client, server, "127.0.0.1", AF_INET);
+	talk(client, server, "::ffff:127.0.0.1", AF_INET);
+	talk(client, server, "::1", AF_INET6);
+	ck_assert_int_eq(rxw_endpoint_destroy(client), 0);
+	ck_assert_int_eq(rxw_endpoint_destroy(server), 0);
+}
+END_TEST
+
+/* Sockets that were bound with both families work as bound; all must be alike. */
+START_TEST(dual_sockets_given)
+{
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
+	socklen_t length = sizeof(any);
+	rxw_endpoint *server;
+	int fd[2], one = 1;
+
+	if (!h_have_ipv6()) {
+		printf("left out: no IPv6 here\n");
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		int only = 0;
+
+		fd[i] = socket(AF_INET6, SOCK_DGRAM, 0);
+		ck_assert_int_ge(fd[i], 0);
+		ck_assert_int_eq(setsockopt(fd[i], IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only)),
+				 0);
+		ck_assert_int_eq(setsockopt(fd[i], SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)), 0);
+		ck_assert_int_eq(bind(fd[i], (struct sockaddr *)&any, sizeof(any)), 0);
+		ck_assert_int_eq(getsockname(fd[i], (struct sockaddr *)&any, &length), 0);
+	}
+	server = dual_server(fd, 2);
+	talk(bed.client, server, "127.0.0.1", AF_INET);
+	ck_assert_int_eq(rxw_endpoint_destroy(server), 0);
+	close(fd[1]);
+	/* The second takes IPv6 only. */
+	fd[1] = socket(AF_INET6, SOCK_DGRAM, 0);
+	ck_assert_int_ge(fd[1], 0);
+	ck_assert_int_eq(setsockopt(fd[1], IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)), 0);
+	ck_assert_int_eq(setsockopt(fd[1], SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)), 0);
+	ck_assert_int_eq(bind(fd[1], (struct sockaddr *)&any, sizeof(any)), 0);
+	ck_assert_int_eq(create_on(fd, 2), -RXW_EINVAL);
+	close(fd[0]);
+	close(fd[1]);
 }
 END_TEST
 
@@ -451,6 +597,8 @@ int main(void)
 	tcase_add_test(tc, fifth_call_waits);
 	tcase_add_test(tc, several_endpoints);
 	tcase_add_test(tc, given_sockets);
+	tcase_add_test(tc, dual_stack);
+	tcase_add_test(tc, dual_sockets_given);
 	tcase_add_test(tc, unusable_sockets);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);

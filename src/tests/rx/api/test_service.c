@@ -42,7 +42,7 @@ START_TEST(adding)
 	ck_assert_int_eq(rxw_service_add(bed.server, &o, NULL), -RXW_EINVAL);
 	ck_assert_int_eq(rxw_service_add(NULL, &o, NULL), -RXW_EINVAL);
 	ck_assert_int_eq(add(H_SERVICE, nothing), -RXW_ESTATE);
-	for (uint16_t id = 1; id <= 13; id++)
+	for (uint16_t id = 1; id <= 61; id++)
 		ck_assert_int_eq(add(id, nothing), 0);
 	ck_assert_int_eq(add(99, nothing), -RXW_ELIMIT);
 	connection = h_connect(&bed, 13);
@@ -478,7 +478,232 @@ START_TEST(address_is_validated_first)
 }
 END_TEST
 
+/* ---- removing ---- */
+
+#define REMOVED 200
+
+static rxw_service *offer(uint16_t id, rxw_handler_fn handler, unsigned flags)
+{
+	struct rxw_service_options o = {.size = sizeof(o),
+					.id = id,
+					.handler = handler,
+					.context = &bed,
+					.flags = flags,
+					.security = bed.offered,
+					.security_count = 4};
+	rxw_service *service;
+
+	ck_assert_int_eq(rxw_service_add(bed.server, &o, &service), 0);
+	return service;
+}
+
+/* Existing connections and new ones get the code for an unknown service; the id is free again. */
+START_TEST(removing)
+{
+	rxw_connection *before, *after;
+	rxw_service *service;
+
+	h_open(&bed, NULL);
+	service = offer(REMOVED, h_serve, 0);
+	before = h_connect(&bed, REMOVED);
+	h_good_call(&bed, before, &(struct h_ask){.op = H_PING});
+	ck_assert_int_eq(rxw_service_remove(service, 10000), 0);
+	after = h_connect(&bed, REMOVED);
+	ck_assert_int_eq(h_call(&bed, after, &(struct h_ask){.op = H_PING}),
+			 RXW_INVALID_OPERATION);
+	rxw_connection_release(after);
+	/* The client may have been told already. */
+	while (!rxw_connection_error(before, NULL))
+		ck_assert_int_eq(h_call(&bed, before, &(struct h_ask){.op = H_PING}),
+				 RXW_INVALID_OPERATION);
+	ck_assert_int_eq(rxw_connection_error(before, NULL), RXW_INVALID_OPERATION);
+	rxw_connection_release(before);
+	offer(REMOVED, h_serve, 0);
+	after = h_connect(&bed, REMOVED);
+	h_good_call(&bed, after, &(struct h_ask){.op = H_PING});
+	rxw_connection_release(after);
+	h_close(&bed);
+}
+END_TEST
+
+struct remover {
+	pthread_t thread;
+	rxw_service *service;
+	unsigned limit_ms;
+	int result;
+};
+
+static void *run_remover(void *arg)
+{
+	struct remover *r = arg;
+
+	r->result = rxw_service_remove(r->service, r->limit_ms);
+	return NULL;
+}
+
+static bool refuses(void *arg)
+{
+	rxw_connection *c = h_connect(&bed, REMOVED);
+	int32_t code = h_call(&bed, c, &(struct h_ask){.op = H_PING});
+
+	(void)arg;
+	rxw_connection_release(c);
+	return code == RXW_INVALID_OPERATION;
+}
+
+/* Handlers that run may end, while new calls are refused. */
+START_TEST(removing_waits)
+{
+	struct caller caller = {.ask.op = H_WAIT, .service = REMOVED};
+	struct remover remover = {.limit_ms = 60000};
+	rxw_connection *idle;
+
+	h_open(&bed, NULL);
+	remover.service = offer(REMOVED, h_serve, 0);
+	idle = h_connect(&bed, REMOVED);
+	h_good_call(&bed, idle, &(struct h_ask){.op = H_PING});
+	pthread_create(&caller.thread, NULL, run_caller, &caller);
+	h_gate_arrived(&bed, 1);
+	pthread_create(&remover.thread, NULL, run_remover, &remover);
+	h_wait_for(refuses, NULL, "the service to refuse calls");
+	/* On a connection that the server knows, the call is refused, not the connection. */
+	ck_assert_int_eq(h_call(&bed, idle, &(struct h_ask){.op = H_PING}),
+			 RXW_INVALID_OPERATION);
+	ck_assert_int_eq(rxw_connection_error(idle, NULL), 0);
+	h_gate_open(&bed);
+	pthread_join(caller.thread, NULL);
+	ck_assert_int_eq(caller.code, 0);
+	pthread_join(remover.thread, NULL);
+	ck_assert_int_eq(remover.result, 0);
+	rxw_connection_release(idle);
+	h_close(&bed);
+}
+END_TEST
+
+/* After the limit calls are aborted, and a handler that does not return is reported. */
+START_TEST(removing_has_a_limit)
+{
+	struct caller caller = {.ask.op = H_WAIT, .service = REMOVED};
+	rxw_service *service;
+
+	h_open(&bed, NULL);
+	service = offer(REMOVED, h_serve, 0);
+	pthread_create(&caller.thread, NULL, run_caller, &caller);
+	h_gate_arrived(&bed, 1);
+	ck_assert_int_eq(rxw_service_remove(service, 10), -RXW_ETIMEDOUT);
+	pthread_join(caller.thread, NULL);
+	ck_assert_int_eq(caller.code, RXW_INVALID_OPERATION);
+	ck_assert_uint_ge(h_warnings(&bed), 1);
+	offer(REMOVED, h_serve, 0); /* the place of the old one is still in use */
+	h_close(&bed);
+}
+END_TEST
+
+static _Atomic(int) own_result;
+static rxw_service *_Atomic own_service;
+
+static int32_t remove_own(rxw_call *call, void *context)
+{
+	(void)call;
+	(void)context;
+	atomic_store(&own_result, rxw_service_remove(atomic_load(&own_service), 0));
+	return 0;
+}
+
+START_TEST(removing_in_a_handler)
+{
+	rxw_connection *connection;
+
+	h_open(&bed, NULL);
+	atomic_store(&own_service, offer(REMOVED, remove_own, 0));
+	connection = h_connect(&bed, REMOVED);
+	for (int i = 0; i < 2; i++) {
+		rxw_call *call;
+
+		ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
+		ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+		ck_assert_int_eq(atomic_load(&own_result), -RXW_EDEADLK);
+	}
+	rxw_connection_release(connection);
+	ck_assert_int_eq(rxw_service_remove(atomic_load(&own_service), 10000), 0);
+	h_close(&bed);
+}
+END_TEST
+
+/* Places are used again, with connections left open each time. */
+START_TEST(removing_often)
+{
+	rxw_connection *c[200];
+
+	h_open(&bed, NULL);
+	for (unsigned i = 0; i < 200; i++) {
+		rxw_service *service = offer(REMOVED, h_serve, i & 1 ? RXW_SERVICE_INLINE : 0);
+
+		c[i] = h_connect(&bed, REMOVED);
+		h_good_call(&bed, c[i], &(struct h_ask){.op = H_PING});
+		ck_assert_int_eq(rxw_service_remove(service, 10000), 0);
+	}
+	for (unsigned i = 0; i < 200; i++)
+		rxw_connection_release(c[i]);
+	h_close(&bed);
+}
+END_TEST
+
+static bool one_waits(void *arg)
+{
+	(void)arg;
+	return h_stats(bed.server).calls_waiting == 1;
+}
+
+/* Calls of a held service wait, those of others do not. */
+START_TEST(held)
+{
+	struct rxw_service_options o = {.size = sizeof(o),
+					.id = 1,
+					.handler = nothing,
+					.flags = RXW_SERVICE_HELD | RXW_SERVICE_INLINE};
+	struct caller caller = {.ask.op = H_PING, .service = REMOVED};
+	rxw_connection *other;
+	rxw_service *service;
+
+	h_open(&bed, NULL);
+	ck_assert_int_eq(rxw_service_add(bed.server, &o, NULL), -RXW_EINVAL);
+	service = offer(REMOVED, h_serve, RXW_SERVICE_HELD);
+	pthread_create(&caller.thread, NULL, run_caller, &caller);
+	h_wait_for(one_waits, NULL, "the call to wait");
+	other = h_connect(&bed, H_SERVICE);
+	for (int i = 0; i < 100; i++)
+		h_good_call(&bed, other, &(struct h_ask){.op = H_PING});
+	rxw_connection_release(other);
+	ck_assert_uint_eq(h_stats(bed.server).calls_waiting, 1);
+	ck_assert_int_eq(rxw_service_start(service), 0);
+	ck_assert_int_eq(rxw_service_start(service), -RXW_ESTATE);
+	pthread_join(caller.thread, NULL);
+	ck_assert_int_eq(caller.code, 0);
+	h_close(&bed);
+}
+END_TEST
+
+/* A held service can be removed: its calls are refused. */
+START_TEST(held_and_removed)
+{
+	struct caller caller = {.ask.op = H_PING, .service = REMOVED};
+	rxw_service *service;
+
+	h_open(&bed, NULL);
+	service = offer(REMOVED, h_serve, RXW_SERVICE_HELD);
+	pthread_create(&caller.thread, NULL, run_caller, &caller);
+	h_wait_for(one_waits, NULL, "the call to wait");
+	ck_assert_int_eq(rxw_service_remove(service, 10000), 0);
+	pthread_join(caller.thread, NULL);
+	ck_assert_int_eq(caller.code, RXW_INVALID_OPERATION);
+	h_close(&bed);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(60, "service", adding, unknown_service, abort_codes, abort_after_output,
 	  empty_request, queue_bound, one_client_cannot_take_all, one_client_may_take_all,
 	  bound_of_one_service, inline_calls_need_no_worker, slow_inline_handlers_move_to_workers,
-	  slow_inline_handlers_stay_inline, workers_end_with_endpoint, address_is_validated_first)
+	  slow_inline_handlers_stay_inline, workers_end_with_endpoint, address_is_validated_first,
+	  removing, removing_waits, removing_has_a_limit, removing_in_a_handler, removing_often,
+	  held, held_and_removed)

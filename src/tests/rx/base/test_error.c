@@ -82,6 +82,31 @@ START_TEST(code_texts)
 }
 END_TEST
 
+/* A code of the library that the peer sent is not reported as an event on this side. */
+START_TEST(texts_by_origin)
+{
+	ck_assert_ptr_nonnull(strstr(rxw_code_text_from(-1, RXW_ORIGIN_LOCAL), "no answer"));
+	ck_assert_ptr_null(strstr(rxw_code_text_from(-1, RXW_ORIGIN_PEER), "no answer"));
+	ck_assert_ptr_nonnull(strstr(rxw_code_text_from(-1, RXW_ORIGIN_PEER), "-1"));
+	for (int32_t code = -101; code < 0; code++) {
+		const char *peer = rxw_code_text_from(code, RXW_ORIGIN_PEER);
+
+		/* -2 is a server's anyway, and so is -100. */
+		if (strcmp(rxw_code_text(code), "unknown code") && code != -2 && code != -100)
+			ck_assert_ptr_nonnull(strstr(peer, "peer"));
+	}
+	ck_assert_str_eq(rxw_code_text_from(4711, RXW_ORIGIN_PEER), "unknown code");
+	ck_assert_str_eq(rxw_code_text_from(103, RXW_ORIGIN_PEER), rxw_code_text(103));
+	ck_assert_str_eq(rxw_code_text_from(-1, RXW_ORIGIN_NONE), rxw_code_text(-1));
+	ck_assert_ptr_nonnull(strstr(rxw_code_text(-1), "no answer"));
+	/* The library does not know which options its programs have. */
+	for (int32_t code = 19270400; code < 19270413; code++)
+		ck_assert_ptr_null(strstr(rxw_code_text(code), "--"));
+	for (int32_t code = 1233242880; code < 1233242892; code++)
+		ck_assert_ptr_null(strstr(rxw_code_text(code), "--"));
+}
+END_TEST
+
 /* No family has gaps. */
 START_TEST(families_are_complete)
 {
@@ -176,5 +201,5 @@ START_TEST(portable_errno_all)
 }
 END_TEST
 
-TEST_MAIN("error", result_texts, code_texts, families_are_complete, portable_errno,
+TEST_MAIN("error", result_texts, code_texts, texts_by_origin, families_are_complete, portable_errno,
 	  portable_errno_all)

@@ -8,7 +8,7 @@ static const struct rxw_rpc_function functions[T_FUNCTIONS] = {
 	{ T_OP_ECHO, "T_Echo" }, { T_OP_FAIL, "T_Fail" }, { T_OP_LIST, "T_List" },
 	{ T_OP_WAIT, "T_Wait" }, { T_OP_PUT, "T_Put" },   { T_OP_ABSENT, "T_Absent" },
 };
-const struct rxw_rpc_interface T_interface = { "T_", 77, T_FUNCTIONS, functions };
+const struct rxw_rpc_interface T_interface = { "T_", 77, T_FUNCTIONS, functions, false };
 
 /* -- types ---------------------------------------------------------------------------------- */
 

@@ -176,6 +176,45 @@ START_TEST(errno_on_the_wire)
 }
 END_TEST
 
+/* Fails with a code of the server, as a client of the interface sees it. */
+static int32_t swapped(rxw_connection *c, int32_t code, const struct rxw_rpc_interface *interface)
+{
+	struct rxw_rpc_stream s;
+	rxw_call *call;
+
+	ck_assert_int_eq(rxw_rpc_begin(c, &call), 0);
+	ck_assert_int_eq(rxw_rpc_origin(), RXW_ORIGIN_NONE);
+	rxw_rpc_writer(&s, call);
+	rxw_xdr_put_u32(&s.xdr, T_OP_FAIL);
+	rxw_xdr_put_u32(&s.xdr, (uint32_t)code);
+	rxw_xdr_put_u32(&s.xdr, T_BEFORE);
+	ck_assert(rxw_rpc_flush(&s));
+	return rxw_rpc_end(call, 0, interface, 0);
+}
+
+/* Clients turn the two codes back where servers swap them, and only codes of the server. */
+START_TEST(errno_comes_back)
+{
+	struct rxw_rpc_interface interface = T_interface;
+	rxw_connection *c = h_connect(&bed, T_SERVICE);
+	rxw_call *call;
+
+	T_table.swap_errno = true;
+	interface.swap_errno = true;
+	ck_assert_int_eq(swapped(c, 28, &interface), 28);
+	ck_assert_int_eq(rxw_rpc_origin(), RXW_ORIGIN_PEER);
+	ck_assert_int_eq(swapped(c, 122, &interface), 122);
+	ck_assert_int_eq(swapped(c, 107, &interface), 107);
+	ck_assert_int_eq(swapped(c, -1, &interface), -1);
+	ck_assert_int_eq(rxw_rpc_origin(), RXW_ORIGIN_PEER);
+	ck_assert_int_eq(swapped(c, 28, &T_interface), 108);
+	ck_assert_int_eq(rxw_rpc_begin(c, &call), 0);
+	ck_assert_int_eq(rxw_rpc_end(call, 108, &interface, 0), 108);
+	ck_assert_int_eq(rxw_rpc_origin(), RXW_ORIGIN_LOCAL);
+	rxw_connection_release(c);
+}
+END_TEST
+
 /* A server whose reply cannot be encoded aborts with -452. */
 static int32_t too_many(void *context, rxw_call *call, uint32_t count, struct t_items *items)
 {
@@ -537,6 +576,7 @@ int main(void)
 	tcase_add_test(tc, early_answers);
 	tcase_add_test(tc, opcodes);
 	tcase_add_test(tc, errno_on_the_wire);
+	tcase_add_test(tc, errno_comes_back);
 	tcase_add_test(tc, unencodable_results);
 	tcase_add_test(tc, dead_server);
 	tcase_add_test(tc, connections_that_are_refused);

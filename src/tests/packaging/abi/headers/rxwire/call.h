@@ -135,16 +135,16 @@ int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats);
  * (may be NULL) is the side that raised the error. No other function may be running on the call.
  * Not for handlers.
  */
-int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin);
+rxw_code rxw_call_end(rxw_call *call, rxw_code code, enum rxw_origin *origin);
 
 /*
  * Abort a call that has not been ended; 0 is replaced by -6. Functions that wait on the call
  * return -RXW_ECALL. The call must still be ended. Any thread.
  */
-void rxw_call_abort(rxw_call *call, int32_t code);
+void rxw_call_abort(rxw_call *call, rxw_code code);
 
 /* The code of the call so far, 0 if it has not failed. `origin` may be NULL. Any thread. */
-int32_t rxw_call_error(const rxw_call *call, enum rxw_origin *origin);
+rxw_code rxw_call_error(const rxw_call *call, enum rxw_origin *origin);
 
 /*
  * A descriptor that is readable while a selected event holds. Created on first use, closed with

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Endpoints and client connections. See rxw_endpoint_create(3). */
+/* Endpoints. See rxw_endpoint_create(3). */
 #ifndef RXWIRE_ENDPOINT_H
 #define RXWIRE_ENDPOINT_H
 
 #include <rxwire/config.h>
+#include <rxwire/connection.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,13 +21,24 @@ struct rxw_endpoint_options {
 	const char *version_text; /* answer to VERSION, at most 64 bytes; NULL = "rxwire" */
 	/* nonzero: receive nothing before rxw_endpoint_start(), so that services can be added */
 	int paused;
+	/*
+	 * Bound UDP sockets to use instead of `address`, for example from systemd: all of one
+	 * address and port, with SO_REUSEPORT if there are several. IPv6 wildcard sockets
+	 * without IPV6_V6ONLY accept IPv4, as with `dual_stack`. Each gets a thread, and `listeners` is ignored. The endpoint uses
+	 * duplicates; the caller may close its own descriptors afterwards.
+	 */
+	const int *sockets;
+	size_t socket_count; /* at most 64; 0 = none */
 };
 
 /*
  * Bind a port, start the threads and attach the endpoint to the engine. `options` may be NULL: a
- * client on any free IPv4 port. The IPv6 wildcard address accepts IPv6 only. Calls to services
+ * client on any free IPv4 port. The IPv6 wildcard address accepts IPv6 only, unless `dual_stack` is
+ * set. Calls to services
  * that have not been added are refused. The caller owns the endpoint. Errors: -RXW_EADDRINUSE,
- * -RXW_ESYS (errno), -RXW_EINVAL, -RXW_ENOMEM. Any thread.
+ * -RXW_ESYS (errno), -RXW_ENOMEM; -RXW_EINVAL, also if `dual_stack` goes with another address, or
+ * a socket of `sockets` is not a bound UDP
+ * socket or differs from the first in its address. Any thread.
  */
 int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options,
 			rxw_endpoint **endpoint);
@@ -43,6 +55,15 @@ int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *
 			 socklen_t *address_len);
 
 /*
+ * Change a tunable while the endpoint exists, as by rxw_config_set(). workers-max, queue, poll-us,
+ * connections-max and debug-clients take effect at once; mtu, path-mtu, window, congestion, jumbo
+ * and the timeouts for connections that begin later. -RXW_ESTATE: the others cannot change: listeners,
+ * rcvbuf, sndbuf, gso, gro, io, peer-memory, and those of the engine. -RXW_ENAME; -RXW_EVALUE;
+ * -RXW_ENOMEM; -RXW_EINVAL. Any thread.
+ */
+int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value);
+
+/*
  * Drain the endpoint: refuses new calls (-100), waits until all calls have ended and replies are
  * acknowledged, and after limit_ms milliseconds aborts the remaining calls (incoming -100,
  * outgoing -6). Handlers have another 250 ms to return. Returns 0, or -RXW_ETIMEDOUT if calls
@@ -54,38 +75,12 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms);
 
 /*
  * Stop the endpoint with a limit of 0 unless it has been stopped, wait for running handlers, end
- * the threads and free the endpoint. -RXW_ESTATE: the application still holds connections or
- * calls. -RXW_EDEADLK as above. NULL is ignored.
+ * the threads, forget all connections and free the endpoint. -RXW_ESTATE: the application still
+ * holds client connections or calls, and nothing was done; or it holds references of a server's
+ * connections after all destructors have run, and all but the memory is gone: release them and call
+ * again. -RXW_EDEADLK as above. NULL is ignored.
  */
 int rxw_endpoint_destroy(rxw_endpoint *endpoint);
-
-/*
- * The client side of a connection: up to four calls at a time to one service (rx-protocol 2.1).
- * Sends nothing. `security` NULL is the null class; the connection takes a reference. The caller
- * owns the connection; several threads may use it. Errors: -RXW_EINVAL (for example, the address
- * family differs from that of the endpoint), -RXW_ENOMEM, -RXW_ELIMIT, -RXW_ESTOPPED. Any thread.
- */
-int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,
-			  uint16_t service_id, rxw_security *security, rxw_connection **connection);
-
-/* Release a connection. Calls in progress continue; no new call may begin. Any thread. */
-void rxw_connection_release(rxw_connection *connection);
-
-/*
- * Abort all calls of a connection, and the waits for one of its channels, with `code`; 0 is
- * replaced by -6. Functions that wait return -RXW_ECALL, rxw_call_begin() included; generated
- * stubs return the code. The connection remains usable. Never waits. -RXW_EINVAL. Any thread,
- * until the connection is released.
- */
-int rxw_connection_abort(rxw_connection *connection, int32_t code);
-
-/*
- * Set the timeouts of later calls in milliseconds; 0 leaves one unchanged (rx-protocol 6.1).
- * dead_ms must be at least 1000. hard_ms counts from rxw_call_begin(), including the wait for a
- * channel. -RXW_EINVAL. Any thread.
- */
-int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, unsigned idle_ms,
-				unsigned hard_ms);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tunables of engines and endpoints that exist. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/config.h"
+#include "api/settings.h"
+#include "engine/lock.h"
+#include "engine/objects.h"
+
+static const struct rxw_cc_ops *const controllers[] = {
+	[RXW_CONGESTION_AUTO] = &rxw_cc_reno,
+	[RXW_CONGESTION_RENO] = &rxw_cc_reno,
+	[RXW_CONGESTION_CUBIC] = &rxw_cc_cubic,
+};
+
+static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c,
+		       struct rxw_params *p)
+{
+
+	p->window = (uint16_t)c->window;
+	p->initial_window = c->window < 16 ? (uint16_t)c->window : 16;
+	p->mtu = c->mtu;
+	p->mtu_ceiling = c->path_mtu == RXW_ON && c->mtu < 8972 ? 8972 : c->mtu;
+	p->jumbo = c->jumbo == RXW_ON;
+	p->dead = c->dead_ms * RXW_MS;
+	p->client_idle = c->idle_ms * RXW_MS;
+	p->server_idle = c->server_idle_ms * RXW_MS;
+	p->hard = c->hard_ms * RXW_MS;
+	p->ack_delay = 50 * RXW_MS;
+	p->call_memory = ep->constants.call_memory;
+	p->conn_memory = 4 * ep->constants.call_memory;
+	p->peer_memory = c->peer_memory;
+	p->sendq_high = ep->constants.sendq_packets;
+	/* A window in flight and one ready when the writer is woken keep the network busy. */
+	p->sendq_low = p->sendq_high * 2 / 3;
+	p->wake_packets = 64;
+	p->unread_packets = 256;
+	p->cc = controllers[c->congestion];
+	memcpy(p->secret, ep->engine->key, sizeof(p->secret));
+}
+
+int rxw_settings_apply(struct rxw_endpoint *ep, const struct rxw_config *c)
+{
+	struct rxw_settings *made = calloc(1, sizeof(*made)), *before;
+
+	if (!made)
+		return -RXW_ENOMEM;
+	set_params(ep, c, &made->params);
+	atomic_init(&made->refs, 1);
+	rxw_peers_lock(ep);
+	before = ep->settings;
+	ep->settings = made;
+	rxw_peers_unlock(ep);
+	rxw_settings_unref(before);
+	atomic_store(&ep->window, c->window);
+	atomic_store(&ep->mtu, c->mtu);
+	atomic_store(&ep->connections_max, c->connections_max);
+	atomic_store(&ep->poll_us, c->poll_us);
+	rxw_unvalidated_lock(ep);
+	ep->debug_net_valid = c->debug_access == RXW_DEBUG_NET &&
+			      rxw_cidr_parse(&ep->debug_net, c->debug_clients);
+	rxw_unvalidated_unlock(ep);
+	atomic_store(&ep->debug_access, (unsigned)c->debug_access);
+	return 0;
+}
+
+/* May the tunable change while the endpoint exists? Threads and sockets are made with the others. */
+static bool changes(const struct rxw_option *option)
+{
+	static const char *const fixed[] = {"listeners", "rcvbuf", "sndbuf", "gso",
+					    "gro",	 "io",	   "peer-memory"};
+
+	if (!strcmp(option->scope, "engine"))
+		return false;
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+		if (!strcmp(option->name, fixed[i]))
+			return false;
+	return true;
+}
+
+int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value)
+{
+	const struct rxw_option *option = name ? rxw_config_option(name) : NULL;
+	struct rxw_config next;
+	unsigned threads = 0;
+	int r;
+
+	if (!endpoint || !name || !value)
+		return -RXW_EINVAL;
+	if (!option)
+		return -RXW_ENAME;
+	pthread_mutex_lock(&endpoint->lock);
+	next = endpoint->config;
+	r = rxw_config_set(&next, name, value, NULL, 0);
+	if (!r && !changes(option))
+		r = -RXW_ESTATE;
+	if (!r)
+		r = rxw_settings_apply(endpoint, &next);
+	if (!r) {
+		/* Other threads read members that never change: only this one is stored. */
+		rxw_config_set(&endpoint->config, name, value, NULL, 0);
+		threads = rxw_workers_limit(endpoint, next.workers_max, next.queue);
+	}
+	pthread_mutex_unlock(&endpoint->lock);
+	rxw_workers_make(endpoint, threads);
+	return r;
+}
+
+int rxw_engine_set(rxw_engine *engine, const char *name, const char *value)
+{
+	const struct rxw_option *option = name ? rxw_config_option(name) : NULL;
+	struct rxw_config next;
+	int r;
+
+	if (!engine || !name || !value)
+		return -RXW_EINVAL;
+	if (!option)
+		return -RXW_ENAME;
+	pthread_mutex_lock(&engine->lock);
+	next = engine->config;
+	r = rxw_config_set(&next, name, value, NULL, 0);
+	/* The pool is made for one size. */
+	if (!r && !strcmp(option->name, "memory"))
+		r = -RXW_ESTATE;
+	if (!r) {
+		rxw_config_set(&engine->config, name, value, NULL, 0);
+		atomic_store(&engine->log_level, (unsigned)next.log_level);
+	}
+	pthread_mutex_unlock(&engine->lock);
+	return r;
+}

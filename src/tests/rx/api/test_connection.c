@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections as objects, of servers above all: identity, references, data, errors, closing. */
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/main.h"
+#include "tests/rx/api/harness.h"
+
+#define ID   7
+#define CODE 4711
+
+static struct h_bed bed;
+
+/* Data of a connection, and how often its destructor ran. */
+struct mark {
+	_Atomic(unsigned) ended;
+	rxw_connection *release; /* the destructor drops this reference */
+};
+
+static void end_mark(void *data)
+{
+	struct mark *m = data;
+
+	if (m->release)
+		rxw_connection_release(m->release);
+	atomic_fetch_add(&m->ended, 1);
+}
+
+static bool has_ended(void *arg)
+{
+	return atomic_load(&((struct mark *)arg)->ended);
+}
+
+/* What the handler is to do, and what it saw. */
+static struct {
+	struct mark *mark;  /* set as data */
+	bool hold;	    /* take a reference */
+	bool wait;	    /* wait at the gate, then read */
+	_Atomic(unsigned) begun, calls; /* order what the two threads store here */
+	rxw_connection *connection;
+	void *data; /* before it was set */
+	uint32_t epoch, cid;
+	uint16_t service;
+	int index, identity;
+	struct sockaddr_storage peer;
+	ssize_t read;
+	int32_t error;
+	enum rxw_origin origin;
+} seen;
+
+static void wait_at_gate(void)
+{
+	pthread_mutex_lock(&bed.gate.lock);
+	bed.gate.arrived++;
+	pthread_cond_broadcast(&bed.gate.cond);
+	while (!bed.gate.open)
+		pthread_cond_wait(&bed.gate.cond, &bed.gate.lock);
+	pthread_mutex_unlock(&bed.gate.lock);
+}
+
+static int32_t look(rxw_call *call, void *context)
+{
+	rxw_connection *c = rxw_call_connection(call);
+	struct rxw_identity identity = {.size = sizeof(identity)};
+	socklen_t length;
+	char byte;
+
+	(void)context;
+	atomic_load(&seen.begun);
+	seen.connection = c;
+	seen.data = rxw_connection_data(c);
+	ck_assert_int_eq(rxw_connection_id(c, &seen.epoch, &seen.cid), 0);
+	ck_assert_int_eq(rxw_connection_peer(c, &seen.peer, &length), 0);
+	seen.service = rxw_connection_service_id(c);
+	seen.index = rxw_connection_security_index(c);
+	seen.identity = rxw_connection_identity(c, &identity);
+	if (seen.mark)
+		ck_assert_int_eq(rxw_connection_set_data(c, seen.mark, end_mark), 0);
+	if (seen.hold)
+		ck_assert_ptr_eq(rxw_connection_ref(c), c);
+	if (seen.wait) {
+		wait_at_gate();
+		seen.read = rxw_call_read(call, &byte, 1);
+		seen.error = rxw_connection_error(c, &seen.origin);
+	}
+	atomic_fetch_add(&seen.calls, 1);
+	return 0;
+}
+
+static void open_bed(const char *server)
+{
+	memset(&seen, 0, sizeof(seen));
+	h_open(&bed, &(struct h_options){.server = server});
+	h_offer(&bed, (struct rxw_service_options){
+			      .size = sizeof(struct rxw_service_options), .id = ID, .handler = look});
+}
+
+static rxw_call *begin(rxw_connection *connection)
+{
+	rxw_call *call;
+
+	atomic_fetch_add(&seen.begun, 1);
+	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
+	return call;
+}
+
+static void make_call(rxw_connection *connection)
+{
+	unsigned before = atomic_load(&seen.calls);
+	rxw_call *call = begin(connection);
+
+	ck_assert_ptr_eq(rxw_call_connection(call), connection);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	ck_assert_uint_eq(atomic_load(&seen.calls), before + 1);
+}
+
+/* The object is the same for all calls of a connection, and knows what the client's knows. */
+START_TEST(one_object)
+{
+	struct rxw_identity identity = {.size = sizeof(identity)};
+	struct sockaddr_storage own, peer;
+	rxw_connection *c, *other, *first;
+	uint32_t epoch, cid;
+	socklen_t length;
+
+	open_bed(NULL);
+	c = h_connect(&bed, ID);
+	make_call(c);
+	first = seen.connection;
+	ck_assert_ptr_nonnull(first);
+	make_call(c);
+	ck_assert_ptr_eq(seen.connection, first);
+	ck_assert_int_eq(rxw_connection_id(c, &epoch, &cid), 0);
+	ck_assert_uint_eq(seen.epoch, epoch);
+	ck_assert_uint_eq(seen.cid, cid);
+	ck_assert_uint_eq(cid & 3, 0);
+	ck_assert_uint_eq(seen.service, ID);
+	ck_assert_uint_eq(rxw_connection_service_id(c), ID);
+	ck_assert_int_eq(seen.index, h_index(&bed));
+	ck_assert_int_eq(rxw_connection_security_index(c), h_index(&bed));
+	ck_assert_int_eq(seen.identity, 0);
+	ck_assert_int_eq(rxw_connection_identity(c, &identity), 0);
+	ck_assert_int_eq(rxw_endpoint_address(bed.client, &own, &length), 0);
+	ck_assert_uint_eq(((struct sockaddr_in *)&seen.peer)->sin_port,
+			  ((struct sockaddr_in *)&own)->sin_port);
+	ck_assert_int_eq(rxw_connection_peer(c, &peer, &length), 0);
+	ck_assert_uint_eq(length, bed.address_len);
+	ck_assert_int_eq(memcmp(&peer, &bed.address, length), 0);
+	ck_assert_int_eq(rxw_connection_error(c, NULL), 0);
+	other = h_connect(&bed, ID);
+	make_call(other);
+	ck_assert_ptr_ne(seen.connection, first);
+	rxw_connection_release(other);
+	rxw_connection_release(c);
+	h_close(&bed);
+}
+END_TEST
+
+/* Data stays from call to call. Replaced data ends at once, the last one with the endpoint. */
+START_TEST(data)
+{
+	struct mark a = {0}, b = {0};
+	rxw_connection *c;
+
+	open_bed(NULL);
+	c = h_connect(&bed, ID);
+	seen.mark = &a;
+	make_call(c);
+	ck_assert_ptr_null(seen.data);
+	make_call(c);
+	ck_assert_ptr_eq(seen.data, &a);
+	ck_assert_uint_eq(a.ended, 0); /* it was replaced by itself */
+	seen.mark = &b;
+	make_call(c);
+	ck_assert_ptr_eq(seen.data, &a);
+	ck_assert_uint_eq(a.ended, 1);
+	ck_assert_uint_eq(b.ended, 0);
+	rxw_connection_release(c);
+	h_close(&bed);
+	ck_assert_uint_eq(a.ended, 1);
+	ck_assert_uint_eq(b.ended, 1);
+}
+END_TEST
+
+/* Of a client's connection: the data ends with its last reference. */
+START_TEST(data_of_a_client)
+{
+	struct mark a = {0};
+	rxw_connection *c;
+	rxw_call *call;
+
+	open_bed(NULL);
+	c = h_connect(&bed, ID);
+	ck_assert_int_eq(rxw_connection_set_data(c, &a, end_mark), 0);
+	ck_assert_ptr_eq(rxw_connection_ref(c), c);
+	rxw_connection_release(c);
+	make_call(c);
+	ck_assert_ptr_eq(rxw_connection_data(c), &a);
+	call = begin(c);
+	rxw_connection_release(c);
+	ck_assert_uint_eq(a.ended, 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	h_wait_for(has_ended, &a, "the destructor");
+	h_close(&bed);
+	ck_assert_uint_eq(a.ended, 1);
+}
+END_TEST
+
+/*
+ * The server forgets a connection although the application holds a reference: its data ends, and
+ * the object still answers.
+ */
+START_TEST(forgotten)
+{
+	struct rxw_identity identity = {.size = sizeof(identity)};
+	struct mark a = {0}, b = {0};
+	rxw_connection *c, *held, *more[40] = {NULL};
+	enum rxw_origin origin;
+	uint32_t epoch, cid;
+	unsigned n = 0;
+
+	open_bed("connections-max=16 listeners=1");
+	c = h_connect(&bed, ID);
+	seen.mark = &a;
+	seen.hold = true;
+	make_call(c);
+	held = seen.connection;
+	epoch = seen.epoch;
+	cid = seen.cid;
+	seen.mark = NULL;
+	seen.hold = false;
+	for (; n < 40 && !has_ended(&a); n++) {
+		more[n] = h_connect(&bed, ID);
+		make_call(more[n]);
+		usleep(100000); /* connections are idle after a second */
+	}
+	h_wait_for(has_ended, &a, "the destructor");
+	ck_assert_ptr_null(rxw_connection_data(held));
+	ck_assert_int_eq(rxw_connection_set_data(held, &b, end_mark), -RXW_ESTATE);
+	ck_assert_int_eq(rxw_connection_error(held, &origin), RXW_CALL_DEAD);
+	ck_assert_int_eq(origin, RXW_ORIGIN_LOCAL);
+	ck_assert_int_eq(rxw_connection_id(held, &seen.epoch, &seen.cid), 0);
+	ck_assert_uint_eq(seen.epoch, epoch);
+	ck_assert_uint_eq(seen.cid, cid);
+	ck_assert_int_eq(rxw_connection_identity(held, &identity), 0);
+	make_call(c); /* the client does not notice; its connection is another object now */
+	ck_assert_ptr_ne(seen.connection, held);
+	for (unsigned i = 0; i < n; i++)
+		rxw_connection_release(more[i]);
+	rxw_connection_release(c);
+	rxw_connection_release(held);
+	h_close(&bed);
+	ck_assert_uint_eq(a.ended, 1);
+	ck_assert_uint_eq(b.ended, 0);
+}
+END_TEST
+
+/* The endpoint is not freed before references are; a destructor may drop them. */
+START_TEST(references_and_the_endpoint)
+{
+	struct mark a = {0};
+	rxw_connection *c;
+
+	open_bed(NULL);
+	c = h_connect(&bed, ID);
+	seen.mark = &a;
+	seen.hold = true;
+	make_call(c);
+	seen.mark = NULL;
+	make_call(c);
+	a.release = seen.connection;
+	rxw_connection_release(c);
+	ck_assert_int_eq(rxw_endpoint_destroy(bed.server), -RXW_ESTATE); /* one is left */
+	ck_assert_uint_eq(a.ended, 1);
+	ck_assert_int_eq(rxw_connection_close(seen.connection, 1), -RXW_ESTATE);
+	ck_assert_int_eq(rxw_connection_abort(seen.connection, 1), -RXW_ESTATE);
+	rxw_connection_release(seen.connection);
+	h_close(&bed);
+	ck_assert_uint_eq(a.ended, 1);
+}
+END_TEST
+
+/* The server closes a connection during a call: both sides see the code, and the data ends. */
+START_TEST(closing)
+{
+	struct rxw_identity identity = {.size = sizeof(identity)};
+	struct mark a = {0};
+	enum rxw_origin origin;
+	rxw_connection *c;
+	rxw_call *call;
+	char byte = 0;
+
+	open_bed(NULL);
+	c = h_connect(&bed, ID);
+	ck_assert_int_eq(rxw_connection_close(c, CODE), -RXW_ESTATE); /* a client's */
+	seen.mark = &a;
+	seen.wait = true;
+	call = begin(c);
+	ck_assert_int_eq(rxw_call_write(call, &byte, 1), 1);
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	h_gate_arrived(&bed, 1);
+	ck_assert_int_eq(rxw_connection_close(seen.connection, CODE), 0);
+	ck_assert_int_eq(rxw_connection_close(seen.connection, CODE), -RXW_ESTATE);
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
+	ck_assert_int_eq(rxw_call_end(call, 0, &origin), CODE);
+	ck_assert_int_eq(origin, RXW_ORIGIN_PEER);
+	ck_assert_int_eq(rxw_connection_error(c, &origin), CODE);
+	ck_assert_int_eq(origin, RXW_ORIGIN_PEER);
+	ck_assert_int_eq(rxw_call_begin(c, NULL, &call), -RXW_ECALL);
+	ck_assert_int_eq(rxw_connection_identity(c, &identity), -RXW_ECALL);
+	usleep(1200000);
+	ck_assert_uint_eq(a.ended, 0); /* a handler may use it */
+	h_gate_open(&bed);
+	h_wait_for(has_ended, &a, "the destructor");
+	ck_assert_int_eq(seen.read, -RXW_ECALL);
+	ck_assert_int_eq(seen.error, CODE);
+	ck_assert_int_eq(seen.origin, RXW_ORIGIN_LOCAL);
+	rxw_connection_release(c);
+	h_close(&bed);
+	ck_assert_uint_eq(a.ended, 1);
+}
+END_TEST
+
+/* A code of one call is none of its connection. */
+START_TEST(error_of_a_call)
+{
+	struct h_ask ask = {.op = H_ABORT, .code = 1700000000};
+	rxw_connection *c;
+
+	open_bed(NULL);
+	c = h_connect(&bed, H_SERVICE);
+	for (int i = 0; i < 100; i++)
+		ck_assert_int_eq(h_call(&bed, c, &ask), ask.code);
+	ck_assert_int_eq(rxw_connection_error(c, NULL), 0);
+	rxw_connection_release(c);
+	h_close(&bed);
+}
+END_TEST
+
+/* A timeout that is set can be ended again. */
+START_TEST(timeouts_off)
+{
+	rxw_connection *c;
+	rxw_call *call;
+
+	open_bed(NULL);
+	c = h_connect(&bed, ID);
+	ck_assert_int_eq(rxw_connection_set_timeouts(c, 999, 0, 0), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_connection_set_timeouts(c, RXW_TIMEOUT_OFF, 0, 0), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_connection_set_timeouts(c, 1000, 50, 50), 0);
+	seen.wait = true;
+	call = begin(c);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), RXW_CALL_TIMEOUT);
+	ck_assert_int_eq(
+		rxw_connection_set_timeouts(c, 12000, RXW_TIMEOUT_OFF, RXW_TIMEOUT_OFF), 0);
+	call = begin(c);
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	usleep(200000); /* four times the limits that were */
+	ck_assert_int_eq(rxw_call_error(call, NULL), 0);
+	h_gate_open(&bed);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	rxw_connection_release(c);
+	h_close(&bed);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(60, "connection", one_object, data, data_of_a_client, forgotten,
+		 references_and_the_endpoint, closing, error_of_a_call, timeouts_off)
