@@ -109,6 +109,7 @@ class rxw_config(C.Structure):
         ("debug_clients", C.c_char * 64),
         ("log", C.c_void_p),
         ("log_arg", C.c_void_p),
+        ("log_level", C.c_uint),
     ]
 
 
@@ -123,6 +124,7 @@ class rxw_endpoint_options(C.Structure):
         ("paused", C.c_int),
         ("sockets", C.POINTER(C.c_int)),
         ("socket_count", C.c_size_t),
+        ("dual_stack", C.c_int),
     ]
 
 
@@ -239,7 +241,7 @@ _length = C.POINTER(C.c_uint32)
 FUNCTIONS = {
     "rxw_version": (C.c_char_p, ()),
     "rxw_strerror": (C.c_char_p, (C.c_int,)),
-    "rxw_code_text": (C.c_char_p, (C.c_int32,)),
+    "rxw_code_text_from": (C.c_char_p, (C.c_int32, C.c_uint)),
     "rxw_code_from_errno": (C.c_int32, (C.c_int,)),
     "rxw_code_to_errno": (C.c_int, (C.c_int32,)),
     "rxw_config_init": (None, (C.POINTER(rxw_config), C.c_size_t)),
@@ -248,6 +250,7 @@ FUNCTIONS = {
     "rxw_engine_destroy": (C.c_int, (handle,)),
     "rxw_engine_memory": (C.c_size_t, (handle, C.POINTER(C.c_size_t))),
     "rxw_endpoint_create": (C.c_int, (handle, C.POINTER(rxw_endpoint_options), _out)),
+    "rxw_endpoint_set": (C.c_int, (handle, C.c_char_p, C.c_char_p)),
     "rxw_endpoint_start": (C.c_int, (handle,)),
     "rxw_endpoint_address": (C.c_int, (handle, C.c_void_p, _length)),
     "rxw_endpoint_stop": (C.c_int, (handle, C.c_uint)),
@@ -275,6 +278,7 @@ FUNCTIONS = {
     "rxw_call_service_id": (C.c_uint16, (handle,)),
     "rxw_call_identity": (C.c_int, (handle, C.POINTER(rxw_identity))),
     "rxw_service_add": (C.c_int, (handle, C.POINTER(rxw_service_options), _out)),
+    "rxw_service_remove": (C.c_int, (handle, C.c_uint)),
     "rxw_security_null": (handle, ()),
     "rxw_security_unref": (None, (handle,)),
     "rxw_keys_create": (C.c_int, (_out,)),

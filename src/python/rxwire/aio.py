@@ -210,6 +210,7 @@ class AsyncClient:
         """Call a procedure and wait for its results."""
         request = procedure.request(values)
         call = await self.rxw_pool.begin(deadline)
+        call.swap_errno = procedure.swap_errno
         try:
             await call.write(request)
             await call.send_end()
@@ -227,6 +228,7 @@ class AsyncClient:
         call = await self.rxw_pool.begin(deadline)
         call.__class__ = AsyncStream
         call.procedure = procedure
+        call.swap_errno = procedure.swap_errno
         try:
             await call.write(request)
         except BaseException:

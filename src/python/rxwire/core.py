@@ -233,11 +233,12 @@ class Token(_Object):
 class Endpoint(_Object):
     """A UDP port, for calls, services or both.
 
-    `address` is the host and the port to bind; None: any IPv4 address and a free port. `sockets` are bound sockets or
-    descriptors to use instead. `config` has tunables by name. Without an engine the endpoint has one of its own.
+    `address` is the host and the port to bind; None: any IPv4 address and a free port. `dual_stack`: the address is "::",
+    and accepts IPv4 as well. `sockets` are bound sockets or descriptors to use instead. `config` has tunables by name. Without an engine the endpoint has one of its own.
     """
 
-    def __init__(self, engine=None, address=None, *, server=False, paused=False, sockets=(), config=None):
+    def __init__(self, engine=None, address=None, *, server=False, paused=False, dual_stack=False, sockets=(),
+                 config=None):
         self._handle = None
         self.own_engine = None if engine else Engine(config)
         self.engine = engine or self.own_engine
@@ -249,6 +250,7 @@ class Endpoint(_Object):
         options = _abi.options(
             _abi.rxw_endpoint_options, address=C.cast(packed, C.c_void_p) if packed else None,
             address_len=len(packed) if packed else 0, config=settings, server=bool(server), paused=bool(paused),
+            dual_stack=bool(dual_stack),
             sockets=(C.c_int * len(descriptors))(*descriptors) if descriptors else None,
             socket_count=len(descriptors))
         made = C.c_void_p()
@@ -266,6 +268,11 @@ class Endpoint(_Object):
         """The host and the port to which the endpoint is bound."""
         return _read_address(lib.rxw_endpoint_address, self.handle)
 
+    def set(self, name, value):
+        """Change a tunable while the endpoint exists: rxw_endpoint_create(3) says which."""
+        value = ("off", "on")[value] if isinstance(value, bool) else str(value)
+        check(lib.rxw_endpoint_set(self.handle, _text(name), _text(value)), name)
+
     def start(self):
         """Start to receive on an endpoint that was created paused."""
         check(lib.rxw_endpoint_start(self.handle), "endpoint")
@@ -281,6 +288,7 @@ class Endpoint(_Object):
         `handler` is an object of a generated service class, or a function that gets each call, on a thread of the
         library, several at a time. It returns None or a code; an exception RxAbort is a code too. `security` is a list
         of Security objects, and of None for the null class; without it the null class is offered. `idle` is in seconds.
+        Returns a Service, by which it can be removed.
         """
         serve = getattr(handler, "rxw_serve", handler)
         function = _abi.handler_fn(lambda call, _: _serve(serve, call))
@@ -290,7 +298,9 @@ class Endpoint(_Object):
             flags=flags, workers_max=workers_max, idle_ms=milliseconds(idle), level_min=level_min,
             security=(_abi.handle * len(offered))(*offered) if offered else None, security_count=len(offered))
         self._services.append((function, security))
-        check(lib.rxw_service_add(self.handle, C.byref(options), None), f"service {service_id}")
+        made = C.c_void_p()
+        check(lib.rxw_service_add(self.handle, C.byref(options), C.byref(made)), f"service {service_id}")
+        return Service(made.value)
 
     def metrics(self):
         """Statistics as text for Prometheus: rxw_metrics(3)."""
@@ -321,6 +331,21 @@ class Endpoint(_Object):
         self._services.clear()
         if self.own_engine:
             self.own_engine.close()
+
+
+class Service:
+    """A service of an endpoint."""
+
+    def __init__(self, handle):
+        self._handle = handle
+
+    def remove(self, limit=0):
+        """Refuse new calls and wait for those in progress; abort them after `limit` seconds. False: some were."""
+        result = lib.rxw_service_remove(self._handle, math.ceil(limit * 1000))
+        if result == -_abi.RXW_ETIMEDOUT:
+            return False
+        check(result, "service")
+        return True
 
 
 @atexit.register
@@ -369,8 +394,18 @@ class Connection(_Object):
     __del__ = close
 
 
+TURNED_BACK = {108: 28, 109: 122}  # ENOSPC and EDQUOT, as servers of some packages send them (rx-protocol 9.4)
+
+
 class _Streams(_Object):
     """The streams of a call. One reading and one writing thread at a time."""
+
+    swap_errno = False  # the package of the procedure has no gaps
+
+    def _abort(self, code, origin):
+        """The exception for the error of the call."""
+        swap = self.swap_errno and origin == _abi.RXW_ORIGIN_PEER
+        return RxAbort(TURNED_BACK.get(code, code) if swap else code, origin)
 
     def check(self, result):
         """The result if it is not negative; otherwise raises RxAbort, or RxError if the call has not failed."""
@@ -384,7 +419,7 @@ class _Streams(_Object):
         """The error of the call as an exception RxAbort, or None."""
         origin = C.c_uint()
         code = lib.rxw_call_error(self.handle, C.byref(origin))
-        return RxAbort(code, origin.value) if code else None
+        return self._abort(code, origin.value) if code else None
 
     def write(self, data):
         """Write bytes, a bytearray or a memoryview; wait while the send queue is full."""
@@ -473,7 +508,7 @@ class Call(_Streams):
         origin = C.c_uint()
         result = lib.rxw_call_end(handle, code, C.byref(origin))
         if result and not code:
-            raise RxAbort(result, origin.value)
+            raise self._abort(result, origin.value)
         return result
 
     close = end

@@ -33,7 +33,7 @@ class RxAbort(Error):
     def __init__(self, code, origin=_abi.RXW_ORIGIN_NONE):
         self.code = code
         self.origin = origin
-        super().__init__(f"{_abi.lib.rxw_code_text(code).decode()} ({code})")
+        super().__init__(f"{_abi.lib.rxw_code_text_from(code, origin).decode()} ({code})")
 
     @property
     def errno(self):

@@ -19,12 +19,13 @@ _opcode = struct.Struct(">i")
 class Procedure:
     """A procedure of an interface. `arguments` and `results` are pairs of a name and a type."""
 
-    def __init__(self, name, opcode, arguments, results, split=False):
+    def __init__(self, name, opcode, arguments, results, split=False, swap_errno=False):
         self.name = name
         self.opcode = opcode
         self.arguments = xdr.Members(arguments)
         self.results = xdr.Members(results)
         self.split = split
+        self.swap_errno = swap_errno  # the server sends ENOSPC and EDQUOT as other codes
         names = self.results.names
         self.made = collections.namedtuple(name, names, rename=True) if len(names) > 1 else None
 
@@ -73,7 +74,7 @@ def finish(call, procedure, reply):
     except DecodeError:
         code = call.end(_abi.RXW_RPC_CC_UNMARSHAL)
         if code != _abi.RXW_RPC_CC_UNMARSHAL:  # the results are missing because the call failed
-            raise RxAbort(code, _abi.RXW_ORIGIN_PEER) from None
+            raise call._abort(code, _abi.RXW_ORIGIN_PEER) from None
         raise
     call.end()
     return result
@@ -105,6 +106,7 @@ class Stream(Call):
         request = procedure.request(values)
         self.procedure = procedure
         super().__init__(connection, deadline)
+        self.swap_errno = procedure.swap_errno
         self.write(request)
 
     def finish(self):
@@ -127,6 +129,7 @@ class Client:
         """Call a procedure and wait for its results."""
         request = procedure.request(values)
         call = self.rxw_connection.begin(deadline)
+        call.swap_errno = procedure.swap_errno
         try:
             call.write(request)
             reply = _read_all(call, REPLY_MAX)

@@ -474,6 +474,12 @@ static void put_fields(struct python *p, const struct xg_proc *proc, enum xg_dir
 	fputs(count(proc, direction) ? "\n    ),\n" : "),\n", p->out);
 }
 
+/* ENOSPC and EDQUOT have other codes on the wire (rx-protocol 9.4). */
+static bool swaps(const struct python *p, const struct xg_package *package)
+{
+	return package->dense && !p->options->no_errno_swap;
+}
+
 static void put_definition(struct python *p, const struct xg_proc *proc)
 {
 	put_procedure(p, proc);
@@ -483,7 +489,8 @@ static void put_definition(struct python *p, const struct xg_proc *proc)
 	fputs(",\n", p->out);
 	put_fields(p, proc, XG_IN);
 	put_fields(p, proc, XG_OUT);
-	fprintf(p->out, "%s)\n", proc->split ? "    split=True,\n" : "");
+	fprintf(p->out, "%s%s)\n", proc->split ? "    split=True,\n" : "",
+		swaps(p, proc->package) ? "    swap_errno=True,\n" : "");
 }
 
 /* The annotation of the result of a method. */
@@ -595,7 +602,7 @@ static void put_table(struct python *p, const struct xg_package *package)
 		fputs("\"),\n", p->out);
 	}
 	fputs("    }\n", p->out);
-	if (package->dense && !p->options->no_errno_swap)
+	if (swaps(p, package))
 		fputs("    rxw_swap_errno = True\n", p->out);
 	if (p->options->request_max != REQUEST_MAX)
 		fprintf(p->out, "    rxw_request_max = %u\n", (unsigned)p->options->request_max);

@@ -67,7 +67,7 @@ def check_values(found):
 
 
 # The class of a parameter or a result: what the calling convention distinguishes.
-NUMBERS = {"void": None, "int": ("i", 4), "unsigned": ("u", 4), "int32_t": ("i", 4), "uint32_t": ("u", 4),
+NUMBERS = {"void": None, "int": ("i", 4), "unsigned": ("u", 4), "int32_t": ("i", 4), "rxw_code": ("i", 4), "uint32_t": ("u", 4),
            "uint16_t": ("u", 2), "uint8_t": ("u", 1), "size_t": ("u", C.sizeof(C.c_size_t)),
            "ssize_t": ("i", C.sizeof(C.c_size_t)), "socklen_t": ("u", 4), "off_t": ("i", 8), "int64_t": ("i", 8)}
 

@@ -265,6 +265,32 @@ class PythonTest(unittest.TestCase):
         done = subprocess.run([peer, "call", str(self.server.address[1]), "values"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (0, "50 values\n"), done.stderr)
 
+    def test_errno(self):
+        """ENOSPC has another code on the wire, which the client turns back."""
+        self.server.add_service(AT, Service())
+        with self.assertRaises(rxwire.RxAbort) as caught:
+            self.client().Lists([28])
+        self.assertEqual(caught.exception.code, 28)
+        raw = rpc.Procedure("Raw", 1, (("given", at.at_given),), ())
+        with self.assertRaises(rxwire.RxAbort) as caught:
+            self.client().rxw_call(raw, ([28],))
+        self.assertEqual((caught.exception.code, caught.exception.errno), (108, 28))
+
+    def test_removed(self):
+        """A service that was removed is unknown; another one may take its place. Tunables can change."""
+        service = self.server.add_service(AT, Service())
+        self.assertEqual(self.client().Lists([5]), b"\5")
+        self.assertTrue(service.remove(5))
+        with self.assertRaises(rxwire.RxAbort) as caught:
+            self.client().Lists([5])
+        self.assertEqual(caught.exception.code, rxwire.RXW_INVALID_OPERATION)
+        self.server.add_service(AT, Service())
+        self.assertEqual(self.client().Lists([5]), b"\5")
+        self.server.set("workers-max", 3)
+        with self.assertRaises(rxwire.RxError) as caught:
+            self.server.set("listeners", 2)
+        self.assertEqual(caught.exception.result, rxwire.RXW_ESTATE)
+
     def test_threads(self):
         """Blocking calls do not hold the interpreter: one thread releases what another one waits for."""
         gate = Gate()

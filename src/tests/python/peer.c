@@ -287,7 +287,7 @@ static void call_others(rxw_connection *connection)
 	numbers[0] = 4711;
 	need(AT_Lists(connection, &given, &returned) == 4711, "the code of an exception");
 	numbers[0] = 28;
-	need(AT_Lists(connection, &given, &returned) == 108, "ENOSPC is translated");
+	need(AT_Lists(connection, &given, &returned) == 28, "ENOSPC is translated and turned back");
 	numbers[0] = 1000;
 	need(AT_Lists(connection, &given, &returned) == RXW_USER_ABORT, "any other exception");
 	numbers[0] = 2000;
