@@ -283,6 +283,38 @@ static uint64_t write_on(rxw_call *call, uint64_t at, uint64_t bytes, bool until
 }
 
 /*
+ * A reader that stops for want of data has opened the window. Otherwise the sender probes it after
+ * seconds, each time: the test would end with its time limit.
+ */
+START_TEST(window_of_a_reader)
+{
+	static char data[65536];
+	struct h_ask ask = { .op = H_SOURCE, .bytes = 1u << 20 };
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+
+	for (int i = h_small() ? 40 : 400; i; i--) {
+		rxw_call *call = begin_nonblock(connection, &ask);
+		uint64_t got = 0;
+		ssize_t n;
+
+		ck_assert_int_eq(rxw_call_send_end(call), 0);
+		ck_assert_int_eq(rxw_call_set_events(call, RXW_EVENT_READ), 0);
+		while ((n = rxw_call_read_some(call, data, sizeof(data))) != 0) {
+			if (n == -RXW_EAGAIN) {
+				await(call, RXW_EVENT_READ);
+				continue;
+			}
+			ck_assert_msg(n > 0, "read: %s", rxw_strerror((int)n));
+			got += (uint64_t)n;
+		}
+		ck_assert_uint_eq(got, ask.bytes);
+		ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	}
+	rxw_connection_release(connection);
+}
+END_TEST
+
+/*
  * While the handler does not read, the library refuses further data; when it reads, the writer is
  * notified.
  */
@@ -540,6 +572,7 @@ int main(void)
 	tcase_add_test(tc, slow_callbacks_begin_calls);
 	tcase_add_loop_test(tc, ended_by_callbacks, 0, 2);
 	tcase_add_test(tc, unwanted_events_not_reported);
+	tcase_add_test(tc, window_of_a_reader);
 	tcase_add_test(tc, refused_until_read);
 	tcase_add_test(tc, streams_by_descriptor);
 	tcase_add_test(tc, end_before_done);
