@@ -80,6 +80,17 @@ int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value
 int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms);
 
 /*
+ * Leave the sockets to a successor: another process, with a paused endpoint on the same sockets
+ * (`sockets` above). From now on packets of new calls are dropped without an answer, so that their
+ * clients send them again. Waits until all calls have ended and replies are acknowledged, or for
+ * limit_ms milliseconds (-RXW_ETIMEDOUT). Then call rxw_endpoint_destroy(), which aborts what is
+ * left, and let the successor call rxw_endpoint_start(). No call fails, and none runs twice. Calls
+ * that begin meanwhile are served after a retransmission. -RXW_EINVAL: no server; -RXW_EDEADLK on
+ * a thread of the library; -RXW_ESTATE: called before, or stopped. Once, any other thread.
+ */
+int rxw_endpoint_hand_over(rxw_endpoint *endpoint, unsigned limit_ms);
+
+/*
  * Stop the endpoint with a limit of 0 unless it has been stopped, wait for running handlers, end
  * the threads, forget all connections and free the endpoint. -RXW_ESTATE: the application still
  * holds client connections or calls, and nothing was done; or it holds references of a server's

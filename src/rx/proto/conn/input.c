@@ -103,9 +103,11 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 		return RXW_INPUT_VERIFY;
 	if (p != NULL && p->state == RXW_CS_ACTIVE)
 		return interrupted(c, p, run, out);
+	if (p != NULL && p->state == RXW_CS_HOLD)
+		rxw_pcall_all_acked(p, out);
+	if (c->ops->leaving != NULL && c->ops->leaving(c))
+		return drop(run, RXW_DROP_STATE, out);
 	if (p != NULL) {
-		if (p->state == RXW_CS_HOLD)
-			rxw_pcall_all_acked(p, out);
 		rxw_pcall_retire(p);
 		if (c->channel[channel] != NULL)
 			rxw_pcall_detach(p, out);
