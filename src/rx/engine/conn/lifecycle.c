@@ -74,7 +74,7 @@ void rxw_conn_free(struct rxw_connection *c)
 	struct rxw_endpoint *ep = c->ep;
 
 	if (c->admit.unvalidated)
-		rxw_unvalidated_dismiss(ep);
+		atomic_fetch_sub_explicit(&ep->unvalidated, 1, memory_order_relaxed);
 	rxw_uncount_validated(c); /* the table may hold another one in its place */
 	rxw_verify_forget_early(c);
 	rxw_pconn_end(&c->p, rxw_now());

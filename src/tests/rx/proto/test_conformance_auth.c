@@ -74,15 +74,16 @@ START_TEST(asked_when_a_call_waits)
 {
 	struct bench_packet *k;
 
-	data(2, RXW_LAST_PACKET, true); /* behind a hole: no thread is needed yet */
-	while ((k = bench_next(&b)) != NULL)
-		ck_assert_uint_ne(k->h.type, RXW_CHALLENGE);
-	data(1, 0, true);
+	/* Behind a hole, too: the call number may be damaged, and the RESPONSE has the real one. */
+	data(2, RXW_LAST_PACKET, true);
 	do
 		k = bench_next(&b);
 	while (k != NULL && k->h.type == RXW_ACK);
 	ck_assert_ptr_nonnull(k);
 	check_challenge(k);
+	data(1, 0, true);
+	while ((k = bench_next(&b)) != NULL)
+		ck_assert_uint_ne(k->h.type, RXW_CHALLENGE);
 	ck_assert_int_eq(call()->state, RXW_CS_PRECALL);
 	response(true);
 	ck_assert_int_eq(call()->state, RXW_CS_ACTIVE);
