@@ -170,6 +170,7 @@ START_TEST(endpoints)
 	REFUSES(rxw_endpoint_set(NULL, "queue", "1"));
 	REFUSES(rxw_endpoint_set(bed.client, NULL, "1"));
 	REFUSES(rxw_endpoint_set(bed.client, "queue", NULL));
+	REFUSES(rxw_endpoint_hand_over(NULL, 0));
 	REFUSES(rxw_endpoint_stop(NULL, 0));
 	WORKS(rxw_endpoint_destroy(NULL));
 	REFUSES(rxw_endpoint_set_observer(NULL, NULL));
