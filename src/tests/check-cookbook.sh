@@ -35,10 +35,10 @@ awk -v to="$dir/pieces/" '
 	/^```c$/ {
 		n++
 		file = to "choosing" n ".c"
-		print "#include <sys/epoll.h>\n#include \"kv.h\"" > file
-		print "void piece(rxw_connection *, rxw_call *, kv_entry, rxw_call_fn, void *, int);" > file
+		print "#include <sys/epoll.h>\n#include <rxwire/queue.h>\n#include \"kv.h\"" > file
+		print "void piece(rxw_connection *, rxw_call *, kv_entry, rxw_call_fn, void *, int, rxw_queue *);" > file
 		print "void piece(rxw_connection *connection, rxw_call *call, kv_entry entry, rxw_call_fn finished," > file
-		print "	   void *lookup, int loop)\n{" > file
+		print "	   void *lookup, int loop, rxw_queue *queue)\n{" > file
 		next
 	}
 	/^```/ && file { print "}" > file; close(file); file = ""; next }
