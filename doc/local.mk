@@ -17,6 +17,7 @@ dist_doc_DATA += \
 	doc/performance.md \
 	doc/porting.md \
 	doc/ports.md \
+	doc/python.md \
 	doc/releases.md \
 	doc/scaling.md \
 	doc/soname.md \

@@ -35,6 +35,10 @@ nobase_dist_doc_DATA = \
 	examples/notes/notes-key.c \
 	examples/notes/notes-server.c \
 	examples/notes/notes.xg \
+	examples/python/phones-async.py \
+	examples/python/phones-client.py \
+	examples/python/phones-server.py \
+	examples/python/phones.xg \
 	examples/psk/Makefile \
 	examples/psk/README.md \
 	examples/psk/hello.c \

@@ -265,6 +265,13 @@ bool xg_write(const struct xg_file *file, const struct xg_options *options, char
 
 /* The checked tree as JSON, malloc'ed; NULL if memory is exhausted. */
 char *xg_json(const struct xg_file *file, size_t *length);
+/* The checked tree as a Python module, malloc'ed; NULL if memory is exhausted. */
+char *xg_python(const struct xg_file *file, const struct xg_options *options, size_t *length);
+/*
+ * The name of the Python module of an interface file, "afs_common" of "some/where/afs-common.xg".
+ * `room` is the size of `name`, at least 2; longer names are cut.
+ */
+void xg_python_module(const char *file, char *name, size_t room);
 
 /* Names with another meaning in generated code and the headers that it includes. */
 enum xg_reserved {

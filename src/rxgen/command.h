@@ -11,8 +11,8 @@ struct command {
 	bool wanted[XG_OUTPUTS];
 	const char *names[XG_OUTPUTS]; /* of the output files, NULL if not wanted */
 	const char *depfile;	       /* -M, or NULL */
-	bool json;		       /* --json */
-	const char *json_name;	       /* output file of --json; NULL: standard output */
+	bool json, python;	       /* --json, --python */
+	const char *tree_name;	       /* their output file; NULL: standard output */
 };
 
 /*

@@ -35,7 +35,7 @@ rxgen_sources += \
 	src/rxgen/parse/parse_type.c \
 	src/rxgen/parse/symbol.c
 
-# Generators: from the tree to C.
+# Generators: from the tree to C and Python.
 rxgen_sources += \
 	src/rxgen/emit/align.c \
 	src/rxgen/emit/client.c \
@@ -45,6 +45,7 @@ rxgen_sources += \
 	src/rxgen/emit/multi.c \
 	src/rxgen/emit/names.c \
 	src/rxgen/emit/params.c \
+	src/rxgen/emit/python.c \
 	src/rxgen/emit/server.c \
 	src/rxgen/emit/type.c \
 	src/rxgen/emit/view.c \

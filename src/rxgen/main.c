@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rxwgen: compile an interface file to C. */
+/* rxwgen: compile an interface file to C or Python. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,8 +54,8 @@ static bool make_outputs(struct command *command, struct outputs *outputs, struc
 	return good && outputs_commit(outputs);
 }
 
-/* --json: one pass, with the macro of the header. */
-static bool make_json(struct command *command, struct outputs *outputs)
+/* --json and --python: one pass, with the macro of the header. */
+static bool make_tree(struct command *command, struct outputs *outputs)
 {
 	struct xg_file *file = xg_read(command->input, &command->options, XG_HEADER);
 	size_t length;
@@ -64,14 +64,14 @@ static bool make_json(struct command *command, struct outputs *outputs)
 
 	if (!file)
 		return false;
-	text = xg_json(file, &length);
+	text = command->json ? xg_json(file, &length) : xg_python(file, &command->options, &length);
 	xg_file_free(file);
 	if (!text) {
 		fprintf(stderr, "%s: %s\n", command->input, strerror(ENOMEM));
 		return false;
 	}
-	if (command->json_name) {
-		good = outputs_write(outputs, command->json_name, text, length) &&
+	if (command->tree_name) {
+		good = outputs_write(outputs, command->tree_name, text, length) &&
 		       outputs_commit(outputs);
 	} else {
 		good = fwrite(text, 1, length, stdout) == length && !fflush(stdout);
@@ -92,10 +92,11 @@ int main(int argc, char **argv)
 
 	if (status < 0) {
 		command.options.printed = &printed;
-		status = (command.json ? make_json(&command, &outputs)
-				       : make_outputs(&command, &outputs, &inputs))
-				 ? 0
-				 : 1;
+		status =
+			(command.json || command.python ? make_tree(&command, &outputs)
+							: make_outputs(&command, &outputs, &inputs))
+				? 0
+				: 1;
 	}
 	outputs_drop(&outputs);
 	inputs_free(&inputs);

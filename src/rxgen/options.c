@@ -10,14 +10,14 @@
 #define REQUEST_MAX 1048576
 
 static const char usage[] =
-	"usage: rxwgen [options] FILE.xg\nCompile an Rx interface description to C.\n\nOutput "
+	"usage: rxwgen [options] FILE.xg\nCompile an Rx interface description to C or Python.\n\nOutput "
 	"(default: -h, -c, -C and -S, to the current directory):\n  -h           write the "
 	"header, FILE.h\n  -c           write the XDR functions, FILE.xdr.c\n  -C           "
 	"write the client stubs, FILE.cs.c\n  -S           write the server dispatcher, "
 	"FILE.ss.c\n  -r           write the client stubs and the dispatcher\n  -y           "
 	"write FILE.xdr.c with the name tables only\n  -o FILE      name of the output file, if "
 	"only one is written\n  --json       print the checked interface as JSON to standard "
-	"output, or to the file of -o\n  -M FILE      also write the dependencies of the output files, "
+	"output, or to the file of -o\n  --python     write a Python module, FILE.py\n  -M FILE      also write the dependencies of the output files, "
 	"for make\n\nInput:\n  -I FOLDER    search FOLDER for included files\n  -D NAME[=TEXT], "
 	"-U NAME\n               define or undefine a macro\n  -i           treat included .xg "
 	"files as compiled separately: include their headers\n\nGenerated code:\n  -x           "
@@ -158,6 +158,9 @@ static int read_option(struct command *command, int option, const char **output)
 	case 1002:
 		command->json = true;
 		return -1;
+	case 1003:
+		command->python = true;
+		return -1;
 	default:
 		fputs("See rxwgen --help\n", stderr);
 		return 2;
@@ -174,6 +177,23 @@ static size_t base_of(const char *path, const char **base)
 	return dot && dot != *base ? (size_t)(dot - *base) : strlen(*base);
 }
 
+/* --json and --python: a single output of the whole tree. */
+static int name_tree(struct command *command, const char *output)
+{
+	static char module[256];
+
+	if (command->json && command->python)
+		return usage_error("--json excludes --python", NULL);
+	if (command->python && !output) {
+		xg_python_module(command->input, module, sizeof(module) - 3);
+		if (!*module)
+			return usage_error("no file name in", command->input);
+		output = strcat(module, ".py");
+	}
+	command->tree_name = output;
+	return -1;
+}
+
 static int name_outputs(struct command *command, const char *output)
 {
 	static const char *const suffixes[XG_OUTPUTS] = {".h", ".xdr.c", ".cs.c", ".ss.c"};
@@ -183,12 +203,12 @@ static int name_outputs(struct command *command, const char *output)
 
 	for (int i = 0; i < XG_OUTPUTS; i++)
 		count += command->wanted[i];
-	if (command->json && (count || command->depfile))
-		return usage_error("--json excludes -h -c -C -S -r -y -M", NULL);
-	if (command->json) {
-		command->json_name = output;
-		return -1;
-	}
+	if ((command->json || command->python) && (count || command->depfile))
+		return usage_error(command->json ? "--json excludes -h -c -C -S -r -y -M"
+						 : "--python excludes -h -c -C -S -r -y -M",
+				   NULL);
+	if (command->json || command->python)
+		return name_tree(command, output);
 	for (int i = 0; !count && i < XG_OUTPUTS; i++)
 		command->wanted[i] = true;
 	if (output && count != 1)
@@ -217,6 +237,7 @@ int command_read(struct command *command, int argc, char **argv)
 		{"help", no_argument, NULL, 1000},
 		{"version", no_argument, NULL, 1001},
 		{"json", no_argument, NULL, 1002},
+		{"python", no_argument, NULL, 1003},
 		{NULL, 0, NULL, 0},
 	};
 	struct xg_options *options = &command->options;

@@ -51,6 +51,7 @@ include src/tests/packaging/ports/local.mk
 include src/tests/packaging/release/local.mk
 include src/tests/rxgen/local.mk
 include src/tests/xg/local.mk
+include src/tests/python/local.mk
 
 check_scripts += src/tests/check-calls.sh
 check_scripts += src/tests/check-layers.sh

@@ -439,9 +439,9 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 	return 0;
 }
 
-int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats)
+int rxw_call_stats(rxw_call *call, struct rxw_call_statistics *stats)
 {
-	struct rxw_call_stats s = {.size = sizeof(s)};
+	struct rxw_call_statistics s = {.size = sizeof(s)};
 	const struct rxw_pcall *p;
 
 	if (!call || !sized_valid(stats))

@@ -412,11 +412,36 @@ static void refuse_queued(struct rxw_endpoint *ep)
 
 #define GRACE (RXW_SEC / 4) /* for aborted calls and their handlers */
 
+/* Waits until no call is in progress. -RXW_ETIMEDOUT: some are at the time `end`. */
+static int drain(struct rxw_endpoint *ep, uint64_t end)
+{
+	for (;;) {
+		if (atomic_load(&ep->stopping))
+			refuse_queued(ep);
+		if (!busy_connections(ep, false))
+			return 0;
+		if (rxw_now() >= end)
+			return -RXW_ETIMEDOUT;
+		pause_ms(2);
+	}
+}
+
+int rxw_endpoint_hand_over(rxw_endpoint *endpoint, unsigned limit_ms)
+{
+	if (!endpoint || !endpoint->server)
+		return -RXW_EINVAL;
+	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
+		return -RXW_EDEADLK;
+	if (atomic_load(&endpoint->stopping) || atomic_exchange(&endpoint->leaving, true))
+		return -RXW_ESTATE;
+	return drain(endpoint, rxw_now() + limit_ms * RXW_MS);
+}
+
 int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 {
 	uint64_t end;
 	unsigned left;
-	int r = 0;
+	int r;
 
 	if (!endpoint)
 		return -RXW_EINVAL;
@@ -425,16 +450,7 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 	if (atomic_exchange(&endpoint->stopping, true))
 		return -RXW_ESTATE;
 	end = rxw_now() + limit_ms * RXW_MS;
-	for (;;) {
-		refuse_queued(endpoint);
-		if (!busy_connections(endpoint, false))
-			break;
-		if (rxw_now() >= end) {
-			r = -RXW_ETIMEDOUT;
-			break;
-		}
-		pause_ms(2);
-	}
+	r = drain(endpoint, end);
 	end += GRACE;
 	while (r && busy_connections(endpoint, true) && rxw_now() < end)
 		pause_ms(1);

@@ -5,6 +5,7 @@ rx_sources += \
 	src/rx/api/call.c \
 	src/rx/api/config.c src/rx/api/config.h \
 	src/rx/api/connection.c \
+	src/rx/api/counters.c src/rx/api/counters.h \
 	src/rx/api/endpoint.c \
 	src/rx/api/engine.c \
 	src/rx/api/metrics.c \

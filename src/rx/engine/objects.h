@@ -73,6 +73,7 @@ struct rxw_endpoint {
 	unsigned senders;	      /* limit of threads that send bulk of many calls; fixed */
 	_Atomic(unsigned) tx_senders; /* such threads now */
 	_Atomic(bool) stopping;	      /* no new calls are accepted */
+	_Atomic(bool) leaving;	      /* packets of new calls are dropped unanswered */
 	_Atomic(bool) quit;	      /* the library's threads end */
 	/*
 	 * Set once a thread that cannot run callbacks has left one to a listener. From then on

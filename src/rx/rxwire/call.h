@@ -57,6 +57,7 @@ struct rxw_call_options {
  * the connection); -RXW_EDEADLK (would wait in a callback or short handler); -RXW_ELIMIT (64
  * announcements are due on this connection already); -RXW_EINVAL. Any thread.
  */
+RXW_MUST_USE
 int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *options,
 		   rxw_call **call);
 
@@ -67,7 +68,7 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
  * error either nothing was accepted or the call has been aborted. One writing thread per call at
  * a time.
  */
-ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length);
+RXW_MUST_USE ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length);
 
 /*
  * Reserve space in the send queue: fills iov[0..*count) with free slices of at most `length`
@@ -76,6 +77,7 @@ ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length);
  * slices in order, then call rxw_call_commit() exactly once with the number of bytes filled; 0
  * cancels.
  */
+RXW_MUST_USE
 ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsigned *count);
 int rxw_call_commit(rxw_call *call, size_t length);
 
@@ -84,7 +86,7 @@ int rxw_call_commit(rxw_call *call, size_t length);
  * fewer than `length` only at the end of the file, or an error as rxw_call_write(); -RXW_ESYS if
  * the file cannot be read (errno).
  */
-ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length);
+RXW_MUST_USE ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length);
 
 /*
  * Send the data written so far, including a partly filled packet. Non-blocking: -RXW_EAGAIN if
@@ -105,10 +107,10 @@ int rxw_call_send_end(rxw_call *call);
  * bytes read, 0 at the end of the stream, or -RXW_ECALL, -RXW_EAGAIN, -RXW_ESTATE, -RXW_EDEADLK,
  * -RXW_EINVAL. One reading thread per call at a time.
  */
-ssize_t rxw_call_read(rxw_call *call, void *data, size_t length);
+RXW_MUST_USE ssize_t rxw_call_read(rxw_call *call, void *data, size_t length);
 
 /* Like rxw_call_read(), but returns as soon as at least one byte is available. */
-ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length);
+RXW_MUST_USE ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length);
 
 /*
  * Lend received data without a copy: fills iov[0..*count) with slices of at most `length` bytes
@@ -116,11 +118,12 @@ ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length);
  * the next read function or the end of the call. Returns the bytes lent, 0 at the end of the
  * stream, or an error as rxw_call_read().
  */
+RXW_MUST_USE
 ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigned *count);
 
 /* Statistics of one call. */
-struct rxw_call_stats {
-	size_t size;			     /* set by the caller: sizeof(struct rxw_call_stats) */
+struct rxw_call_statistics {
+	size_t size;			     /* set by the caller: sizeof(struct rxw_call_statistics) */
 	uint64_t bytes_sent, bytes_received; /* of the streams */
 	uint64_t packets_sent, packets_received; /* DATA: first transmissions; accepted */
 	uint64_t retransmitted, duplicates;
@@ -133,7 +136,7 @@ struct rxw_call_stats {
 	uint8_t security, level;       /* security index; enum rxw_level */
 };
 /* -RXW_EINVAL: an argument is NULL, or `size` is not set. Any thread. */
-int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats);
+int rxw_call_stats(rxw_call *call, struct rxw_call_statistics *stats);
 
 /*
  * Server: the call outlives its handler, whose returned value is then ignored, and the thread of

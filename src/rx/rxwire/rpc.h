@@ -86,8 +86,9 @@ void rxw_rpc_expect(struct rxw_rpc_stream *s, size_t least);
  * in a callback or short handler, ESHUTDOWN if the endpoint is stopping or the connection was
  * released, ENOMEM, EINVAL. Any thread.
  */
-rxw_code rxw_rpc_begin(rxw_connection *connection, rxw_call **call);
+RXW_MUST_USE rxw_code rxw_rpc_begin(rxw_connection *connection, rxw_call **call);
 /* The same with options, which may be NULL. Stubs wait: RXW_CALL_NONBLOCK is an error (EINVAL). */
+RXW_MUST_USE
 rxw_code rxw_rpc_begin_with(rxw_connection *connection, const struct rxw_call_options *options,
 			   rxw_call **call);
 /*
@@ -120,11 +121,13 @@ enum rxw_rpc_step {
  * NULL if memory is exhausted. `connections` must exist until rxw_rpc_multi_destroy() and may
  * contain a connection several times.
  */
+RXW_MUST_USE
 struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, unsigned count);
 /*
  * The same with options, which are copied; NULL = none. Only deadline_ms is used; it counts from
  * the beginning of each call.
  */
+RXW_MUST_USE
 struct rxw_rpc_multi *rxw_rpc_multi_create_with(rxw_connection *const *connections, unsigned count,
 						const struct rxw_call_options *options);
 enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *index, rxw_call **call,

@@ -68,6 +68,7 @@ struct rxw_service_options {
  * -RXW_EINVAL, -RXW_ESTATE (the id is in use), -RXW_ENOMEM, -RXW_ELIMIT (64 per endpoint). Any
  * thread, also while the endpoint serves calls.
  */
+RXW_MUST_USE
 int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *options,
 		    rxw_service **service);
 

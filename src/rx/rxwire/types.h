@@ -9,6 +9,32 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+/*
+ * Attributes of functions, without effect for compilers that do not know them.
+ *
+ * RXW_MUST_USE: compilers warn if the result is ignored, since data, an object or an error would be
+ * lost. RXW_CONST: depends on the arguments alone. RXW_PURE: also on memory that they point to.
+ * RXW_MALLOC: returns memory that nothing else points to.
+ */
+#if defined(__cplusplus) && __cplusplus >= 201703L
+#define RXW_MUST_USE [[nodiscard]]
+#elif !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
+#define RXW_MUST_USE [[nodiscard]]
+#elif defined(__GNUC__)
+#define RXW_MUST_USE __attribute__((warn_unused_result))
+#else
+#define RXW_MUST_USE
+#endif
+#if defined(__GNUC__)
+#define RXW_CONST  __attribute__((const))
+#define RXW_PURE   __attribute__((pure))
+#define RXW_MALLOC __attribute__((malloc))
+#else
+#define RXW_CONST
+#define RXW_PURE
+#define RXW_MALLOC
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

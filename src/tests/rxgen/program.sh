@@ -32,7 +32,7 @@ files() {
 	rm -f out.log
 	got=$(ls -A | grep -v '[.]xg$' | tr '\n' ' ')
 	[ "$got" = "${*:+$* }" ] || fail "files: $got, not $*"
-	rm -f -- *.h *.c *.d
+	rm -f -- *.h *.c *.d *.py
 }
 
 mkdir a sub 'b c'
@@ -46,7 +46,7 @@ printf 'const Z = 3;\n' > '../b c/z.xg'
 expect 0 'rxwgen ' --version
 [ "$(wc -l < out.log)" -eq 1 ] || fail "--version is not one line"
 expect 0 'usage: rxwgen' --help
-for option in -h -c -C -S -r -y -o -M -I -D -U -i -x -b -P -R -L -w -W -n -u -A -k -d -z --json --version; do
+for option in -h -c -C -S -r -y -o -M -I -D -U -i -x -b -P -R -L -w -W -n -u -A -k -d -z --json --python --version; do
 	grep -q -- "$option" out.log || fail "--help does not name $option"
 done
 
@@ -58,6 +58,9 @@ expect 2 'see rxwgen --help' -o y.h x.xg
 expect 2 'see rxwgen --help' -r -o y.h x.xg
 expect 2 'see rxwgen --help' --json -h x.xg
 expect 2 'see rxwgen --help' --json -M x.d x.xg
+expect 2 'see rxwgen --help' --json --python x.xg
+expect 2 'see rxwgen --help' --python -S x.xg
+expect 2 'see rxwgen --help' --python -M x.d x.xg
 expect 2 'See rxwgen --help' -q x.xg
 expect 2 'See rxwgen --help' -o
 for limit in n =1 n= n=0 n=x n=1x n=2147483648; do
@@ -121,6 +124,18 @@ files
 expect 0 '' --json -o y.d x.xg
 files y.d
 expect 1 'nowhere/y.d: No such file or directory' --json -o nowhere/y.d x.xg
+# Python: the name of the module is an identifier.
+expect 0 '' --python x.xg
+files x.py
+cp x.xg 2a-b.c.xg
+expect 0 '' --python 2a-b.c.xg
+rm 2a-b.c.xg
+files _2a_b_c.py
+expect 0 '' --python -o y.d x.xg
+files y.d
+expect 1 'nowhere/y.d: No such file or directory' --python -o nowhere/y.d x.xg
+expect 1 'bad.xg:2:11: error: ' --python bad.xg
+files
 # Input from a pipe.
 "$rxwgen" -h -o stdin.h /dev/stdin < x.xg || fail "standard input"
 files stdin.h

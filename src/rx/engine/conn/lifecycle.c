@@ -225,12 +225,18 @@ static bool op_memory_short(struct rxw_pconn *p)
 	return rxw_pool_about(e->pool) > (size_t)(e->memory.limit / 2);
 }
 
+static bool op_leaving(struct rxw_pconn *p)
+{
+	return atomic_load(&rxw_conn_of(p)->ep->leaving);
+}
+
 static const struct rxw_proto_ops engine_ops = {
 	.call_new = op_call_new,
 	.hold = op_hold,
 	.drop = op_drop,
 	.pool = op_pool,
 	.memory_short = op_memory_short,
+	.leaving = op_leaving,
 };
 
 struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw_path *path,

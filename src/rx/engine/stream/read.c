@@ -40,17 +40,21 @@ static bool ends_soon(const struct rxw_call *call)
 	       (call->p.client || (call->is_inline && rxw_receiving()));
 }
 
-/* Report consumed packets to the protocol core. With `pause` it may send a window update. */
+/*
+ * Report consumed packets to the protocol core. With `pause` it may send a window update, also for
+ * packets that were reported before.
+ */
 static void report(struct rxw_call *call, bool pause)
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_effects a;
 
-	if (!call->r.consumed || ends_soon(call))
+	if ((!call->r.consumed && !pause) || ends_soon(call))
 		return;
 	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
-	rxw_pcall_consumed(&call->p, call->r.consumed, &a.out);
+	if (call->r.consumed)
+		rxw_pcall_consumed(&call->p, call->r.consumed, &a.out);
 	call->r.consumed = 0;
 	if (pause)
 		rxw_pcall_read_pause(&call->p, &a.out);

@@ -15,6 +15,7 @@ EXTRA_DIST += \
 	debian/librxwire0.install \
 	debian/librxwire0.symbols \
 	debian/rules \
+	debian/python3-rxwire.install \
 	debian/rxwire-doc.doc-base \
 	debian/rxwire-doc.install \
 	debian/rxwire-fileserver.README.Debian \

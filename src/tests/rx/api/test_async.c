@@ -103,7 +103,7 @@ END_TEST
 START_TEST(callbacks_and_inline_handlers)
 {
 	chain_of_calls(H_INLINE);
-	ck_assert_uint_gt(h_stats(bed.server).handlers_inline, 0);
+	ck_assert_uint_gt(counter_of(bed.server, "handlers.receiver"), 0);
 }
 END_TEST
 
@@ -123,7 +123,7 @@ START_TEST(requests_reach_their_shards)
 	chain_of_calls(H_SERVICE);
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
 	if (e.steered)
-		ck_assert_uint_eq(h_stats(bed.server).wrong_shard, 0);
+		ck_assert_uint_eq(counter_of(bed.server, "wrong_shard"), 0);
 }
 END_TEST
 
@@ -281,6 +281,38 @@ static uint64_t write_on(rxw_call *call, uint64_t at, uint64_t bytes, bool until
 	}
 	return at;
 }
+
+/*
+ * A reader that stops for want of data has opened the window. Otherwise the sender probes it after
+ * seconds, each time: the test would end with its time limit.
+ */
+START_TEST(window_of_a_reader)
+{
+	static char data[65536];
+	struct h_ask ask = { .op = H_SOURCE, .bytes = 1u << 20 };
+	rxw_connection *connection = h_connect(&bed, H_SERVICE);
+
+	for (int i = h_small() ? 40 : 400; i; i--) {
+		rxw_call *call = begin_nonblock(connection, &ask);
+		uint64_t got = 0;
+		ssize_t n;
+
+		ck_assert_int_eq(rxw_call_send_end(call), 0);
+		ck_assert_int_eq(rxw_call_set_events(call, RXW_EVENT_READ), 0);
+		while ((n = rxw_call_read_some(call, data, sizeof(data))) != 0) {
+			if (n == -RXW_EAGAIN) {
+				await(call, RXW_EVENT_READ);
+				continue;
+			}
+			ck_assert_msg(n > 0, "read: %s", rxw_strerror((int)n));
+			got += (uint64_t)n;
+		}
+		ck_assert_uint_eq(got, ask.bytes);
+		ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	}
+	rxw_connection_release(connection);
+}
+END_TEST
 
 /*
  * While the handler does not read, the library refuses further data; when it reads, the writer is
@@ -448,7 +480,7 @@ END_TEST
 
 static bool nothing_moves(void *arg)
 {
-	uint64_t *last = arg, now = h_stats(bed.client).packets_sent[1];
+	uint64_t *last = arg, now = counter_of(bed.client, "packets.sent.data");
 	bool still = now > 5 && now == *last;
 
 	*last = now;
@@ -496,7 +528,7 @@ START_TEST(deadline)
 	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
 	ck_assert_int_eq(rxw_call_end(call, 0, &origin), RXW_CALL_TIMEOUT);
 	ck_assert_int_eq(origin, RXW_ORIGIN_LOCAL);
-	ck_assert_uint_ge(h_stats(bed.client).calls_timed_out, 1);
+	ck_assert_uint_ge(counter_of(bed.client, "calls_timed_out"), 1);
 	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	rxw_connection_release(connection);
 }
@@ -540,6 +572,7 @@ int main(void)
 	tcase_add_test(tc, slow_callbacks_begin_calls);
 	tcase_add_loop_test(tc, ended_by_callbacks, 0, 2);
 	tcase_add_test(tc, unwanted_events_not_reported);
+	tcase_add_test(tc, window_of_a_reader);
 	tcase_add_test(tc, refused_until_read);
 	tcase_add_test(tc, streams_by_descriptor);
 	tcase_add_test(tc, end_before_done);

@@ -50,6 +50,9 @@ static struct {
 	enum rxw_origin origin;
 } seen;
 
+/* Two handlers may run at a time. */
+static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static void wait_at_gate(void)
 {
 	pthread_mutex_lock(&bed.gate.lock);
@@ -69,6 +72,7 @@ static int32_t look(rxw_call *call, void *context)
 
 	(void)context;
 	atomic_load(&seen.begun);
+	pthread_mutex_lock(&seen_lock);
 	seen.connection = c;
 	seen.data = rxw_connection_data(c);
 	ck_assert_int_eq(rxw_connection_id(c, &seen.epoch, &seen.cid), 0);
@@ -80,10 +84,13 @@ static int32_t look(rxw_call *call, void *context)
 		ck_assert_int_eq(rxw_connection_set_data(c, seen.mark, end_mark), 0);
 	if (seen.hold)
 		ck_assert_ptr_eq(rxw_connection_ref(c), c);
+	pthread_mutex_unlock(&seen_lock);
 	if (seen.wait) {
 		wait_at_gate();
+		pthread_mutex_lock(&seen_lock);
 		seen.read = rxw_call_read(call, &byte, 1);
 		seen.error = rxw_connection_error(c, &seen.origin);
+		pthread_mutex_unlock(&seen_lock);
 	}
 	atomic_fetch_add(&seen.calls, 1);
 	return 0;

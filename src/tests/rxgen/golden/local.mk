@@ -17,4 +17,6 @@ EXTRA_DIST += \
 	src/tests/rxgen/golden/shared.h.golden src/tests/rxgen/golden/shared.xdr.c.golden \
 	src/tests/rxgen/golden/shared.cs.c.golden src/tests/rxgen/golden/shared.ss.c.golden \
 	src/tests/rxgen/golden/values.h.golden src/tests/rxgen/golden/values.xdr.c.golden \
-	src/tests/rxgen/golden/values.cs.c.golden src/tests/rxgen/golden/values.ss.c.golden
+	src/tests/rxgen/golden/values.cs.c.golden src/tests/rxgen/golden/values.ss.c.golden \
+	src/tests/rxgen/golden/calls.py.golden src/tests/rxgen/golden/dense.py.golden \
+	src/tests/rxgen/golden/shared.py.golden src/tests/rxgen/golden/values.py.golden

@@ -1,0 +1,554 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Engines, endpoints, connections, calls and credentials: the objects of the library, blocking.
+
+Functions of the library run without the interpreter's lock, so that other threads continue while one waits.
+"""
+import atexit
+import collections
+import ctypes as C
+import logging
+import math
+import socket
+import struct
+import threading
+import weakref
+
+from rxwire import _abi
+from rxwire._abi import lib
+from rxwire.errors import RxAbort, RxError, check
+
+CHUNK = 65536  # bytes that one call of the library reads
+_log = logging.getLogger("rxwire")
+_scratch = threading.local()
+_open_endpoints = set()  # closed at exit: a thread of the library must not enter an interpreter that has ended
+
+
+def scratch():
+    """A buffer of CHUNK bytes of this thread."""
+    try:
+        return _scratch.buffer
+    except AttributeError:
+        _scratch.buffer = C.create_string_buffer(CHUNK)
+        return _scratch.buffer
+
+
+def milliseconds(seconds):
+    """A time limit for the library; None is 0, no limit."""
+    if seconds is None:
+        return 0
+    number = max(1, math.ceil(seconds * 1000))
+    if number >= 1 << 32:
+        raise ValueError(f"{seconds} seconds are too long")
+    return number
+
+
+def _text(value):
+    return value.encode() if isinstance(value, str) else value
+
+
+def pack_address(address):
+    """struct sockaddr of a pair of a host and a port. The host is a name or an IPv4 or IPv6 address."""
+    host, port = address[:2]
+    family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+    if family == socket.AF_INET:
+        return struct.pack("=H", family) + struct.pack("!H", port) + socket.inet_aton(found[0]) + bytes(8)
+    packed = socket.inet_pton(family, found[0].partition("%")[0])
+    return struct.pack("=H", family) + struct.pack("!HI", port, found[2]) + packed + struct.pack("=I", found[3])
+
+
+def unpack_address(data):
+    """The host and the port of a struct sockaddr."""
+    family, port = struct.unpack_from("=H", data)[0], struct.unpack_from("!H", data, 2)[0]
+    if family == socket.AF_INET:
+        return socket.inet_ntoa(data[4:8]), port
+    return socket.inet_ntop(socket.AF_INET6, data[8:24]), port
+
+
+def _read_address(function, handle):
+    data, length = C.create_string_buffer(128), C.c_uint32(128)
+    check(function(handle, data, C.byref(length)))
+    return unpack_address(data.raw) if length.value else None
+
+
+def _make_config(settings):
+    config = _abi.rxw_config()
+    lib.rxw_config_init(C.byref(config), C.sizeof(config))
+    message = C.create_string_buffer(256)
+    for name, value in settings.items():
+        if isinstance(value, bool):
+            value = "on" if value else "off"
+        result = lib.rxw_config_set(C.byref(config), _text(name), _text(str(value)), message, len(message))
+        check(result, message.value.decode() or name)
+    return config
+
+
+class _Object:
+    """An object of the library, released by close() or at the end of a with statement."""
+
+    _handle = None
+
+    @property
+    def handle(self):
+        if not self._handle:
+            raise RxError(_abi.RXW_ESTATE, f"{type(self).__name__} is closed")
+        return self._handle
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Engine(_Object):
+    """Configuration and packet memory of endpoints. `config` has tunables by name: rxwire.conf(5)."""
+
+    def __init__(self, config=None):
+        made = C.c_void_p()
+        check(lib.rxw_engine_create(C.byref(_make_config(config)) if config else None, C.byref(made)), "engine")
+        self._handle = made.value
+
+    def memory(self):
+        """Bytes of packet memory in use, and the maximum so far."""
+        peak = C.c_size_t()
+        return lib.rxw_engine_memory(self.handle, C.byref(peak)), peak.value
+
+    def close(self):
+        if self._handle:
+            check(lib.rxw_engine_destroy(self._handle), "engine")
+            self._handle = None
+
+
+Identity = collections.namedtuple("Identity", "index level local name rxkad_name expires")
+
+
+def _read_identity(function, handle):
+    found = _abi.options(_abi.rxw_identity)
+    check(function(handle, C.byref(found)), "identity")
+    name, other = found.name, found.rxkad_name
+    return Identity(found.index, found.level, found.local, name and name.decode(errors="surrogateescape"),
+                    other and other.decode(errors="surrogateescape"), found.expires)
+
+
+class Keys(_Object):
+    """A table of service keys: rxw_keys(3)."""
+
+    def __init__(self):
+        made = C.c_void_p()
+        check(lib.rxw_keys_create(C.byref(made)))
+        self._handle = made.value
+
+    def add(self, kind, kvno, enctype, key):
+        check(lib.rxw_keys_add(self.handle, kind, kvno, enctype, key, len(key)), "key")
+
+    def generate(self, kind, kvno, enctype):
+        check(lib.rxw_keys_generate(self.handle, kind, kvno, enctype), "key")
+
+    def load(self, path, whose=None):
+        """Load a keytab, KeyFileExt or KeyFile. Returns a warning, or an empty string."""
+        error = C.create_string_buffer(512)
+        result = lib.rxw_keys_load(self.handle, _text(path), _text(whose), error, len(error))
+        check(result, error.value.decode(errors="replace"))
+        return error.value.decode(errors="replace")
+
+    def reload(self):
+        """Load changed files again. Returns the number of files whose keys have changed."""
+        error = C.create_string_buffer(512)
+        return check(lib.rxw_keys_reload(self.handle, error, len(error)), error.value.decode(errors="replace"))
+
+    def close(self):
+        handle, self._handle = self._handle, None
+        lib.rxw_keys_unref(handle)
+
+    __del__ = close
+
+
+class Security(_Object):
+    """A security class with its keys, for services: made by rxkad_server() and rxgk_server()."""
+
+    def __init__(self, handle):
+        self._handle = handle
+
+    def close(self):
+        handle, self._handle = self._handle, None
+        lib.rxw_security_unref(handle)
+
+    __del__ = close
+
+
+def rxkad_server(keys, level_min=_abi.RXW_LEVEL_CLEAR, allow_dotted=False, local_realm=None):
+    """The server side of rxkad: rxw_rxkad(3)."""
+    made = C.c_void_p()
+    options = _abi.options(_abi.rxw_rxkad_server_options, keys=keys.handle, level_min=level_min,
+                           allow_dotted=allow_dotted, local_realm=_text(local_realm))
+    check(lib.rxw_rxkad_server(C.byref(options), C.byref(made)), "rxkad")
+    return Security(made.value)
+
+
+def rxgk_server(keys, level_min=_abi.RXW_LEVEL_CLEAR, index=_abi.RXW_RXGK_INDEX):
+    """The server side of rxgk: rxw_rxgk(3)."""
+    made = C.c_void_p()
+    options = _abi.options(_abi.rxw_rxgk_server_options, keys=keys.handle, level_min=level_min, index=index)
+    check(lib.rxw_rxgk_server(C.byref(options), C.byref(made)), "rxgk")
+    return Security(made.value)
+
+
+class Token(_Object):
+    """Credentials of a client: rxw_token(3). May wait for the KDC and for the negotiation service.
+
+    `source` is one of RXW_TOKEN_…, `index` RXW_RXKAD_INDEX, RXW_RXGK_INDEX or RXW_RXGK_INDEX_YFS. `lifetime` is in
+    seconds, `server` the address of the negotiation service (rxgk).
+    """
+
+    def __init__(self, cell, *, source=_abi.RXW_TOKEN_CACHE, index=_abi.RXW_RXKAD_INDEX, level=_abi.RXW_LEVEL_CRYPT,
+                 realm=None, cache=None, keytab=None, client=None, keys=None, lifetime=0, server=None, endpoint=None):
+        made, error = C.c_void_p(), C.create_string_buffer(512)
+        address = pack_address(server) if server else None
+        options = _abi.options(
+            _abi.rxw_token_options, source=source, index=index, level=level, cell=_text(cell), realm=_text(realm),
+            cache=_text(cache), keytab=_text(keytab), client=_text(client), keys=keys and keys.handle,
+            lifetime_s=lifetime, server=C.cast(address, C.c_void_p) if address else None,
+            server_len=len(address) if address else 0, endpoint=endpoint and endpoint.handle)
+        result = lib.rxw_token_create(C.byref(options), C.byref(made), error, len(error))
+        check(result, error.value.decode(errors="replace") or "token")
+        self._handle = made.value
+
+    def expires(self):
+        """Seconds since 1970."""
+        info = _abi.options(_abi.rxw_token_info)
+        check(lib.rxw_token_info(self.handle, C.byref(info)))
+        return info.expires
+
+    @property
+    def security(self):
+        return lib.rxw_token_security(self.handle)
+
+    def close(self):
+        handle, self._handle = self._handle, None
+        lib.rxw_token_unref(handle)
+
+    __del__ = close
+
+
+class Endpoint(_Object):
+    """A UDP port, for calls, services or both.
+
+    `address` is the host and the port to bind; None: any IPv4 address and a free port. `dual_stack`: the address is "::",
+    and accepts IPv4 as well. `sockets` are bound sockets or descriptors to use instead. `config` has tunables by name. Without an engine the endpoint has one of its own.
+    """
+
+    def __init__(self, engine=None, address=None, *, server=False, paused=False, dual_stack=False, sockets=(),
+                 config=None):
+        self._handle = None
+        self.own_engine = None if engine else Engine(config)
+        self.engine = engine or self.own_engine
+        self._connections = weakref.WeakSet()
+        self._services = []  # what the library has pointers to
+        packed = pack_address(address) if address else None
+        settings = C.pointer(_make_config(config)) if config else None
+        descriptors = [s if isinstance(s, int) else s.fileno() for s in sockets]
+        options = _abi.options(
+            _abi.rxw_endpoint_options, address=C.cast(packed, C.c_void_p) if packed else None,
+            address_len=len(packed) if packed else 0, config=settings, server=bool(server), paused=bool(paused),
+            dual_stack=bool(dual_stack),
+            sockets=(C.c_int * len(descriptors))(*descriptors) if descriptors else None,
+            socket_count=len(descriptors))
+        made = C.c_void_p()
+        try:
+            check(lib.rxw_endpoint_create(self.engine.handle, C.byref(options), C.byref(made)), f"endpoint {address}")
+        except RxError:
+            if self.own_engine:
+                self.own_engine.close()
+            raise
+        self._handle = made.value
+        _open_endpoints.add(self)
+
+    @property
+    def address(self):
+        """The host and the port to which the endpoint is bound."""
+        return _read_address(lib.rxw_endpoint_address, self.handle)
+
+    def set(self, name, value):
+        """Change a tunable while the endpoint exists: rxw_endpoint_create(3) says which."""
+        value = ("off", "on")[value] if isinstance(value, bool) else str(value)
+        check(lib.rxw_endpoint_set(self.handle, _text(name), _text(value)), name)
+
+    def start(self):
+        """Start to receive on an endpoint that was created paused."""
+        check(lib.rxw_endpoint_start(self.handle), "endpoint")
+
+    def connect(self, address, service_id, security=None):
+        """A client connection to a service. `security` is a Token, or None for the null class."""
+        return Connection(self, address, service_id, security)
+
+    def add_service(self, service_id, handler, *, name=None, security=None, level_min=0, workers_max=0, idle=None,
+                    flags=0):
+        """Add a service.
+
+        `handler` is an object of a generated service class, or a function that gets each call, on a thread of the
+        library, several at a time. It returns None or a code; an exception RxAbort is a code too. `security` is a list
+        of Security objects, and of None for the null class; without it the null class is offered. `idle` is in seconds.
+        Returns a Service, by which it can be removed.
+        """
+        serve = getattr(handler, "rxw_serve", handler)
+        function = _abi.handler_fn(lambda call, _: _serve(serve, call))
+        offered = [item.handle if item else lib.rxw_security_null() for item in security] if security else []
+        options = _abi.options(
+            _abi.rxw_service_options, id=service_id, name=_text(name or type(handler).__name__), handler=function,
+            flags=flags, workers_max=workers_max, idle_ms=milliseconds(idle), level_min=level_min,
+            security=(_abi.handle * len(offered))(*offered) if offered else None, security_count=len(offered))
+        self._services.append((function, security))
+        made = C.c_void_p()
+        check(lib.rxw_service_add(self.handle, C.byref(options), C.byref(made)), f"service {service_id}")
+        return Service(made.value)
+
+    def metrics(self):
+        """Statistics as text for Prometheus: rxw_metrics(3)."""
+        made = C.c_void_p()
+        handles = (_abi.handle * 1)(self.handle)
+        length = check(lib.rxw_metrics_text(handles, 1, C.byref(made)), "metrics")
+        text = C.string_at(made.value, length).decode()
+        _abi.free(made)
+        return text
+
+    def stop(self, limit=0):
+        """Refuse new calls and wait for those in progress; abort them after `limit` seconds. False: some were."""
+        result = lib.rxw_endpoint_stop(self.handle, math.ceil(limit * 1000))
+        if result == -_abi.RXW_ETIMEDOUT:
+            return False
+        check(result, "endpoint")
+        return True
+
+    def close(self):
+        """Release all connections, stop, and free the endpoint. Calls must have ended."""
+        if not self._handle:
+            return
+        for connection in list(self._connections):
+            connection.close()
+        check(lib.rxw_endpoint_destroy(self._handle), "endpoint")
+        self._handle = None
+        _open_endpoints.discard(self)
+        self._services.clear()
+        if self.own_engine:
+            self.own_engine.close()
+
+
+class Service:
+    """A service of an endpoint."""
+
+    def __init__(self, handle):
+        self._handle = handle
+
+    def remove(self, limit=0):
+        """Refuse new calls and wait for those in progress; abort them after `limit` seconds. False: some were."""
+        result = lib.rxw_service_remove(self._handle, math.ceil(limit * 1000))
+        if result == -_abi.RXW_ETIMEDOUT:
+            return False
+        check(result, "service")
+        return True
+
+
+@atexit.register
+def _close_all():
+    for endpoint in list(_open_endpoints):
+        lib.rxw_endpoint_stop(endpoint.handle, 0)
+        lib.rxw_endpoint_destroy(endpoint.handle)
+
+
+class Connection(_Object):
+    """The client side of a connection: up to four calls at a time. Any thread; the calls need one thread each."""
+
+    def __init__(self, endpoint, address, service_id, security=None):
+        self.endpoint = endpoint
+        self._handle = None
+        packed, made = pack_address(address), C.c_void_p()
+        chosen = security.security if security else None
+        check(lib.rxw_connection_create(endpoint.handle, packed, len(packed), service_id, chosen, C.byref(made)),
+              f"connection to {address}")
+        self._handle = made.value
+        endpoint._connections.add(self)
+
+    def begin(self, deadline=None):
+        """Begin a call; wait for one of the four channels. `deadline`: seconds from now, then its code is -3."""
+        return Call(self, deadline)
+
+    def set_timeouts(self, dead=None, idle=None, hard=None):
+        """Set the timeouts of later calls, in seconds; None leaves one unchanged."""
+        check(lib.rxw_connection_set_timeouts(self.handle, milliseconds(dead), milliseconds(idle),
+                                              milliseconds(hard)), "timeouts")
+
+    def abort(self, code=_abi.RXW_USER_ABORT):
+        """Abort all calls. The connection remains usable."""
+        check(lib.rxw_connection_abort(self.handle, code))
+
+    @property
+    def identity(self):
+        """The identity by which the server knows this client."""
+        return _read_identity(lib.rxw_connection_identity, self.handle)
+
+    def close(self):
+        handle, self._handle = self._handle, None
+        if handle:
+            lib.rxw_connection_release(handle)
+
+    __del__ = close
+
+
+TURNED_BACK = {108: 28, 109: 122}  # ENOSPC and EDQUOT, as servers of some packages send them (rx-protocol 9.4)
+
+
+class _Streams(_Object):
+    """The streams of a call. One reading and one writing thread at a time."""
+
+    swap_errno = False  # the package of the procedure has no gaps
+
+    def _abort(self, code, origin):
+        """The exception for the error of the call."""
+        swap = self.swap_errno and origin == _abi.RXW_ORIGIN_PEER
+        return RxAbort(TURNED_BACK.get(code, code) if swap else code, origin)
+
+    def check(self, result):
+        """The result if it is not negative; otherwise raises RxAbort, or RxError if the call has not failed."""
+        if result < 0:
+            if result == -_abi.RXW_ECALL:
+                raise self.error() or RxError(result)
+            check(result, "call")
+        return result
+
+    def error(self):
+        """The error of the call as an exception RxAbort, or None."""
+        origin = C.c_uint()
+        code = lib.rxw_call_error(self.handle, C.byref(origin))
+        return self._abort(code, origin.value) if code else None
+
+    def write(self, data):
+        """Write bytes, a bytearray or a memoryview; wait while the send queue is full."""
+        if isinstance(data, bytes):
+            self.check(lib.rxw_call_write(self.handle, data, len(data)))
+            return
+        view = memoryview(data).cast("B")
+        if view.readonly:
+            for at in range(0, len(view), CHUNK):
+                piece = bytes(view[at : at + CHUNK])
+                self.check(lib.rxw_call_write(self.handle, piece, len(piece)))
+        elif len(view):
+            self.check(lib.rxw_call_write(self.handle, (C.c_char * len(view)).from_buffer(view), len(view)))
+
+    def sendfile(self, file, offset, length):
+        """Write bytes of a file or descriptor. Returns their number, which is smaller at the end of the file."""
+        descriptor = file if isinstance(file, int) else file.fileno()
+        return self.check(lib.rxw_call_sendfile(self.handle, descriptor, offset, length))
+
+    def flush(self):
+        """Send what has been written, including a partly filled packet."""
+        self.check(lib.rxw_call_flush(self.handle))
+
+    def read(self, size=-1):
+        """Read `size` bytes, fewer only at the end of the stream; all that remain if it is negative."""
+        if 0 <= size <= CHUNK:
+            buffer = scratch()
+            return C.string_at(buffer, self.check(lib.rxw_call_read(self.handle, buffer, size)))
+        data = bytearray()
+        while size < 0 or len(data) < size:
+            piece = self.read(CHUNK if size < 0 else min(CHUNK, size - len(data)))
+            if not piece:
+                break
+            data += piece
+        return bytes(data)
+
+    def read_some(self, size=CHUNK):
+        """Read at least one byte and at most `size`, which is limited to 64 KiB; b"" at the end of the stream."""
+        buffer = scratch()
+        return C.string_at(buffer, self.check(lib.rxw_call_read_some(self.handle, buffer, min(size, CHUNK))))
+
+    def readinto(self, buffer):
+        """Read into a bytearray or a writable memoryview. Returns the number of bytes, fewer at the end."""
+        view = memoryview(buffer).cast("B")
+        if not len(view):
+            return 0
+        return self.check(lib.rxw_call_read(self.handle, (C.c_char * len(view)).from_buffer(view), len(view)))
+
+    @property
+    def peer(self):
+        """The address and the port of the peer."""
+        return _read_address(lib.rxw_call_peer, self.handle)
+
+
+class Call(_Streams):
+    """A call of a client. One thread at a time, except abort(). Ended by end(), or by a with statement."""
+
+    def __init__(self, connection, deadline=None, flags=0):
+        self.connection = connection
+        self._handle = None
+        self._lock = threading.Lock()  # _handle, so that abort() can run on another thread
+        made = C.c_void_p()
+        options = _abi.options(_abi.rxw_call_options, flags=flags, deadline_ms=milliseconds(deadline))
+        check(lib.rxw_call_begin(connection.handle, C.byref(options), C.byref(made)), "call")
+        self._handle = made.value
+
+    def send_end(self):
+        """End the request. The first read does it otherwise."""
+        self.check(lib.rxw_call_send_end(self.handle))
+
+    def abort(self, code=_abi.RXW_USER_ABORT):
+        """Abort the call; functions that wait for it raise RxAbort. Any thread."""
+        with self._lock:
+            if self._handle:
+                lib.rxw_call_abort(self._handle, code)
+
+    def end(self, code=0):
+        """End the call and free it: discard the rest of the reply, or abort it with `code`.
+
+        Raises RxAbort if the call has failed, unless it was ended with a code: then its code is returned.
+        """
+        with self._lock:
+            handle, self._handle = self._handle, None
+        if not handle:
+            return 0
+        origin = C.c_uint()
+        result = lib.rxw_call_end(handle, code, C.byref(origin))
+        if result and not code:
+            raise self._abort(result, origin.value)
+        return result
+
+    close = end
+
+    def __exit__(self, kind, *_):
+        self.end(_abi.RXW_USER_ABORT if kind else 0)
+
+    def __del__(self):
+        self.end(_abi.RXW_USER_ABORT)
+
+
+class ServerCall(_Streams):
+    """A call that a handler serves. Valid until the handler returns."""
+
+    def __init__(self, handle):
+        self._handle = handle
+
+    @property
+    def identity(self):
+        """The identity of the client: Identity."""
+        return _read_identity(lib.rxw_call_identity, self.handle)
+
+    @property
+    def service_id(self):
+        return lib.rxw_call_service_id(self.handle)
+
+    def abort(self, code=_abi.RXW_USER_ABORT):
+        """Abort the call now. A handler normally raises RxAbort instead."""
+        lib.rxw_call_abort(self.handle, code)
+
+
+def _serve(serve, handle):
+    """Run a handler on a thread of the library. No exception may leave it."""
+    call = ServerCall(handle)
+    try:
+        return serve(call) or 0
+    except RxAbort as error:
+        return error.code or _abi.RXW_USER_ABORT
+    except BaseException:
+        _log.exception("service %d: the handler failed", call.service_id)
+        return _abi.RXW_USER_ABORT
+    finally:
+        call._handle = None

@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A Python module: types, clients and services for the package rxwire. doc/python.md */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rxgen/ast.h"
+
+#define COLUMNS	    100
+#define REQUEST_MAX 1048576 /* rxwire.rpc.REQUEST_MAX */
+
+struct python {
+	FILE *out;
+	const struct xg_file *file;
+	const struct xg_options *options;
+	bool block; /* the latest definition was a class, which two empty lines separate */
+};
+
+/* -- names ------------------------------------------------------------------------------------- */
+
+static const char *const keywords[] = {
+	"False", "None",     "True",  "and",	"as",	"assert", "async",  "await",	"break",
+	"class", "continue", "def",   "del",	"elif", "else",	  "except", "finally",	"for",
+	"from",	 "global",   "if",    "import", "in",	"is",	  "lambda", "nonlocal", "not",
+	"or",	 "pass",     "raise", "return", "try",	"while",  "with",   "yield",	NULL};
+/* Parameters of generated methods. */
+static const char *const parameters[] = {"call", "deadline", "self", NULL};
+/* A value of an enum cannot have this name. */
+static const char *const values[] = {"mro", NULL};
+
+/*
+ * Whether `name` is one of `words`, or one with underscores at the end. Such names get one more
+ * underscore, so that `class` and `class_` stay distinct.
+ */
+static bool among(const char *const *words, const char *name)
+{
+	for (; *words; words++) {
+		size_t length = strlen(*words);
+
+		if (!strncmp(name, *words, length) && !name[length + strspn(name + length, "_")])
+			return true;
+	}
+	return false;
+}
+
+/* Names with two leading underscores have other meanings in classes. */
+static void put_name(struct python *p, const char *name)
+{
+	fprintf(p->out, "%s%s%s", strncmp(name, "__", 2) ? "" : "x", name,
+		among(keywords, name) ? "_" : "");
+}
+
+static void put_param_name(struct python *p, const char *name)
+{
+	put_name(p, name);
+	if (among(parameters, name))
+		putc('_', p->out);
+}
+
+static void put_value_name(struct python *p, const char *name)
+{
+	if (*name == '_' && strncmp(name, "__", 2))
+		putc('x', p->out);
+	put_name(p, name);
+	if (among(values, name))
+		putc('_', p->out);
+}
+
+static void put_method_name(struct python *p, const struct xg_proc *proc)
+{
+	const char *name = *proc->name ? proc->name : proc->package->name;
+
+	if (*name == '_' && strncmp(name, "__", 2))
+		putc('x', p->out);
+	put_name(p, name);
+}
+
+static bool is_global(const struct xg_file *file, const char *name)
+{
+	for (size_t i = 0; i < file->type_count; i++) {
+		const struct xg_type *type = file->types[i];
+
+		if (!strcmp(type->name, name))
+			return true;
+		for (size_t j = 0; j < type->value_count; j++)
+			if (!strcmp(type->values[j].name, name))
+				return true;
+	}
+	for (size_t i = 0; i < file->item_count; i++)
+		if (file->items[i].kind == XG_ITEM_CONST && !strcmp(file->items[i].name, name))
+			return true;
+	return false;
+}
+
+/* "KVClient" of the package "KV_" */
+static void put_class_name(struct python *p, const struct xg_package *package, const char *role)
+{
+	size_t length = strlen(package->name);
+	char name[256];
+
+	while (length > 1 && package->name[length - 1] == '_')
+		length--;
+	snprintf(name, sizeof(name) - 16, "%.*s%s", (int)length, package->name, role);
+	while (is_global(p->file, name) && strlen(name) < sizeof(name) - 1)
+		strcat(name, "_");
+	fputs(name, p->out);
+}
+
+/* "KV_" of "KV_" and of "KV" */
+static void put_prefix(struct python *p, const struct xg_package *package)
+{
+	size_t length = strlen(package->name);
+
+	fprintf(p->out, "%s%s", package->name, package->name[length - 1] == '_' ? "" : "_");
+}
+
+static void put_opcode(struct python *p, const struct xg_proc *proc)
+{
+	put_prefix(p, proc->package);
+	fprintf(p->out, "OP_%s", proc->name);
+}
+
+static void put_procedure(struct python *p, const struct xg_proc *proc)
+{
+	fprintf(p->out, "rxw_proc_%s%s", proc->package->name, proc->name);
+}
+
+void xg_python_module(const char *file, char *name, size_t room)
+{
+	const char *slash = strrchr(file, '/'), *from = slash ? slash + 1 : file;
+	const char *dot = strrchr(from, '.');
+	size_t length = dot && dot != from ? (size_t)(dot - from) : strlen(from), at = 0;
+
+	if (room > 1 && *from >= '0' && *from <= '9')
+		name[at++] = '_';
+	for (size_t i = 0; i < length && at + 1 < room; i++) {
+		char c = from[i];
+		bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			    (c >= '0' && c <= '9') || c == '_';
+
+		name[at++] = good ? c : '_';
+	}
+	name[at] = '\0';
+	if (among(keywords, name) && at + 1 < room)
+		strcat(name, "_");
+}
+
+/* -- texts ------------------------------------------------------------------------------------- */
+
+/* Bytes of a character of UTF-8 at `text`; 0 if they are not valid. */
+static size_t character(const char *text)
+{
+	unsigned char c = (unsigned char)*text;
+	size_t length = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : 0;
+
+	for (size_t i = 1; i < length; i++)
+		if (((unsigned char)text[i] & 0xc0) != 0x80)
+			return 0;
+	if ((c == 0xe0 && (unsigned char)text[1] < 0xa0) ||
+	    (c == 0xed && (unsigned char)text[1] >= 0xa0))
+		return 0;
+	return length;
+}
+
+/* Text between double quotes. Other bytes than characters of UTF-8 become '?'. */
+static void put_escaped(struct python *p, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length;) {
+		size_t n = character(text + i);
+
+		if (text[i] == '"' || text[i] == '\\')
+			putc('\\', p->out);
+		if (!n || (n == 1 && (unsigned char)text[i] < ' ' && text[i] != '\t'))
+			putc('?', p->out);
+		else
+			fwrite(text + i, 1, n, p->out);
+		i += n ? n : 1;
+	}
+}
+
+/* The first line of a comment at or after `text` without decoration; NULL if there is none. */
+static const char *comment_line(const char *text, size_t *length, const char **next)
+{
+	size_t n;
+
+	if (!*text)
+		return NULL;
+	text += strspn(text, " \t\r");
+	text += strspn(text, "*");
+	text += strspn(text, " \t\r");
+	n = strcspn(text, "\n");
+	*next = text + n + (text[n] ? 1 : 0);
+	while (n && strchr(" \t\r", text[n - 1]))
+		n--;
+	*length = n;
+	return text;
+}
+
+/* A comment before or after the line of a definition, "# text". */
+static void put_comment(struct python *p, const char *indent, const char *text)
+{
+	const char *line;
+	size_t length;
+
+	while (text && (line = comment_line(text, &length, &text))) {
+		if (!length)
+			continue;
+		fprintf(p->out, "%s# ", indent);
+		put_escaped(p, line, length);
+		putc('\n', p->out);
+	}
+}
+
+/* A docstring; `other` if there is no comment. Returns whether one was written. */
+static bool put_doc(struct python *p, const char *indent, const char *text, const char *other)
+{
+	const char *line, *at = text ? text : "";
+	size_t length;
+	bool any = false, gap = false;
+
+	while ((line = comment_line(at, &length, &at))) {
+		if (!length) {
+			gap = any;
+			continue;
+		}
+		if (any)
+			fputs(gap ? "\n\n" : "\n", p->out);
+		fprintf(p->out, "%s%s", indent, any ? "" : "\"\"\"");
+		put_escaped(p, line, length);
+		any = true;
+		gap = false;
+	}
+	if (!any && !other)
+		return false;
+	if (!any)
+		fprintf(p->out, "%s\"\"\"%s", indent, other);
+	fputs("\"\"\"\n", p->out);
+	return true;
+}
+
+/* -- types ------------------------------------------------------------------------------------- */
+
+static const char *const scalar_types[] = {
+	[XG_INT] = "rxw_xdr.INT",	[XG_UINT] = "rxw_xdr.UINT",
+	[XG_SHORT] = "rxw_xdr.SHORT",	[XG_USHORT] = "rxw_xdr.USHORT",
+	[XG_CHAR] = "rxw_xdr.CHAR",	[XG_UCHAR] = "rxw_xdr.UCHAR",
+	[XG_BOOL] = "rxw_xdr.BOOL",	[XG_INT64] = "rxw_xdr.HYPER",
+	[XG_UINT64] = "rxw_xdr.UHYPER", [XG_FLOAT] = "rxw_xdr.FLOAT",
+	[XG_DOUBLE] = "rxw_xdr.DOUBLE", [XG_UUID] = "rxw_xdr.UUID"};
+
+static void put_kind(struct python *p, const struct xg_decl *decl)
+{
+	if (decl->kind == XG_NAMED)
+		put_name(p, decl->type->name);
+	else
+		fputs(scalar_types[decl->kind], p->out);
+}
+
+/* The type object of a declaration. The '*' of a parameter means nothing: XG_ONE. */
+static void put_type(struct python *p, const struct xg_decl *decl, enum xg_shape shape)
+{
+	const char *open = shape == XG_FIXED ? "rxw_xdr.array(" : "rxw_xdr.sequence(";
+
+	if (decl->kind == XG_STRING) {
+		fprintf(p->out, "rxw_xdr.string(%u)", (unsigned)decl->bound);
+	} else if (decl->kind == XG_OPAQUE) {
+		fprintf(p->out, "rxw_xdr.%s(%u)", shape == XG_FIXED ? "fixed_opaque" : "opaque",
+			(unsigned)decl->bound);
+	} else if (shape == XG_ONE) {
+		put_kind(p, decl);
+	} else if (shape == XG_POINTER) {
+		bool named = decl->kind == XG_NAMED;
+
+		fputs(named ? "rxw_xdr.optional(lambda: " : "rxw_xdr.optional(", p->out);
+		put_kind(p, decl);
+		fputs(named && decl->type->recursive ? ", deep=True)" : ")", p->out);
+	} else {
+		fputs(open, p->out);
+		put_kind(p, decl);
+		fprintf(p->out, ", %u)", (unsigned)decl->bound);
+	}
+}
+
+static void put_hint(struct python *p, const struct xg_decl *decl, enum xg_shape shape);
+
+static void put_kind_hint(struct python *p, const struct xg_decl *decl)
+{
+	if (decl->kind == XG_NAMED && decl->type->what == XG_TYPEDEF)
+		put_hint(p, &decl->type->alias, decl->type->alias.shape);
+	else if (decl->kind == XG_NAMED)
+		put_name(p, decl->type->name);
+	else if (decl->kind == XG_UUID)
+		fputs("rxw_uuid.UUID", p->out);
+	else if (decl->kind == XG_BOOL)
+		fputs("bool", p->out);
+	else
+		fputs(decl->kind == XG_FLOAT || decl->kind == XG_DOUBLE ? "float" : "int", p->out);
+}
+
+/* The annotation of a value. */
+static void put_hint(struct python *p, const struct xg_decl *decl, enum xg_shape shape)
+{
+	if (decl->kind == XG_STRING || decl->kind == XG_OPAQUE) {
+		fputs(decl->kind == XG_STRING ? "str" : "bytes", p->out);
+		return;
+	}
+	if (shape == XG_FIXED || shape == XG_COUNTED)
+		fputs("list[", p->out);
+	put_kind_hint(p, decl);
+	if (shape == XG_FIXED || shape == XG_COUNTED)
+		putc(']', p->out);
+	else if (shape == XG_POINTER)
+		fputs(" | None", p->out);
+}
+
+static void put_enum(struct python *p, const struct xg_type *type)
+{
+	fputs("\n\nclass ", p->out);
+	put_name(p, type->name);
+	fputs("(rxw_enum.IntEnum):\n", p->out);
+	if (put_doc(p, "    ", type->doc, NULL))
+		putc('\n', p->out);
+	for (size_t i = 0; i < type->value_count; i++) {
+		put_comment(p, "    ", type->values[i].doc);
+		fputs("    ", p->out);
+		put_value_name(p, type->values[i].name);
+		fprintf(p->out, " = %d\n", (int)type->values[i].value);
+	}
+	fputs("\n\n", p->out);
+	for (size_t i = 0; i < type->value_count; i++) {
+		put_name(p, type->values[i].name);
+		fputs(" = ", p->out);
+		put_name(p, type->name);
+		putc('.', p->out);
+		put_value_name(p, type->values[i].name);
+		putc('\n', p->out);
+	}
+}
+
+static void put_struct(struct python *p, const struct xg_type *type)
+{
+	fputs("\n\n@rxw_xdr.structure(\n", p->out);
+	for (size_t i = 0; i < type->member_count; i++) {
+		fputs("    (\"", p->out);
+		put_name(p, type->members[i].name);
+		fputs("\", ", p->out);
+		put_type(p, &type->members[i], type->members[i].shape);
+		fputs("),\n", p->out);
+	}
+	fprintf(p->out, "%s)\nclass ", type->list ? "    linked=True,\n" : "");
+	put_name(p, type->name);
+	fputs(":\n", p->out);
+	if (put_doc(p, "    ", type->doc, NULL))
+		putc('\n', p->out);
+	for (size_t i = 0; i < type->member_count; i++) {
+		put_comment(p, "    ", type->members[i].doc);
+		fputs("    ", p->out);
+		put_name(p, type->members[i].name);
+		fputs(": ", p->out);
+		put_hint(p, &type->members[i], type->members[i].shape);
+		putc('\n', p->out);
+	}
+}
+
+static void put_arm(struct python *p, const struct xg_arm *arm)
+{
+	put_comment(p, "    ", arm->decl.doc);
+	if (arm->text)
+		fprintf(p->out, "    (%lld, ", (long long)arm->value);
+	else
+		fputs("    (None, ", p->out);
+	if (arm->decl.kind == XG_VOID) {
+		fputs("None, None),\n", p->out);
+		return;
+	}
+	putc('"', p->out);
+	put_name(p, arm->decl.name);
+	fputs("\", ", p->out);
+	put_type(p, &arm->decl, arm->decl.shape);
+	fputs("),\n", p->out);
+}
+
+static void put_union(struct python *p, const struct xg_type *type)
+{
+	fputs("\n\n@rxw_xdr.union(\n    (\"", p->out);
+	put_name(p, type->discriminant.name);
+	fputs("\", ", p->out);
+	put_type(p, &type->discriminant, type->discriminant.shape);
+	fputs("),\n", p->out);
+	for (size_t i = 0; i < type->arm_count; i++)
+		put_arm(p, &type->arms[i]);
+	fputs(")\nclass ", p->out);
+	put_name(p, type->name);
+	fputs(":\n", p->out);
+	put_doc(p, "    ", type->doc, "A case and the value of its arm.");
+}
+
+static bool is_class(const struct xg_item *item)
+{
+	return item->kind == XG_ITEM_TYPE &&
+	       (item->type->what == XG_STRUCT || item->type->what == XG_UNION);
+}
+
+static void put_item(struct python *p, const struct xg_item *item)
+{
+	if (p->block && !is_class(item) &&
+	    (item->kind == XG_ITEM_CONST || item->kind == XG_ITEM_TYPE)) {
+		fputs(item->kind == XG_ITEM_TYPE && item->type->what == XG_ENUM ? "" : "\n\n",
+		      p->out);
+		p->block = false;
+	}
+	p->block = p->block || is_class(item);
+	if (item->kind == XG_ITEM_CONST) {
+		put_comment(p, "", item->doc);
+		put_name(p, item->name);
+		if (item->number) {
+			fprintf(p->out, " = %lld\n", (long long)item->value);
+		} else {
+			fputs(" = \"", p->out);
+			put_escaped(p, item->string, strlen(item->string));
+			fputs("\"\n", p->out);
+		}
+	} else if (item->kind == XG_ITEM_HEADER) {
+		char name[256];
+
+		xg_python_module(item->text, name, sizeof(name));
+		fprintf(p->out, "from %s import *\n", name);
+	} else if (item->kind == XG_ITEM_TYPE && item->type->what == XG_ENUM) {
+		put_enum(p, item->type);
+	} else if (item->kind == XG_ITEM_TYPE && item->type->what == XG_STRUCT) {
+		put_struct(p, item->type);
+	} else if (item->kind == XG_ITEM_TYPE && item->type->what == XG_UNION) {
+		put_union(p, item->type);
+	} else if (item->kind == XG_ITEM_TYPE) {
+		put_comment(p, "", item->type->doc);
+		put_name(p, item->type->name);
+		fputs(" = ", p->out);
+		put_type(p, &item->type->alias, item->type->alias.shape);
+		putc('\n', p->out);
+	}
+}
+
+/* -- procedures -------------------------------------------------------------------------------- */
+
+static enum xg_shape param_shape(const struct xg_param *param)
+{
+	return param->decl.shape == XG_POINTER ? XG_ONE : param->decl.shape;
+}
+
+static size_t count(const struct xg_proc *proc, enum xg_direction direction)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < proc->param_count; i++)
+		n += (proc->params[i].direction & direction) != 0;
+	return n;
+}
+
+/* The arguments or the results: a tuple of names and types. */
+static void put_fields(struct python *p, const struct xg_proc *proc, enum xg_direction direction)
+{
+	fputs("    (", p->out);
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (!(param->direction & direction))
+			continue;
+		fputs("\n        (\"", p->out);
+		put_name(p, param->decl.name);
+		fputs("\", ", p->out);
+		put_type(p, &param->decl, param_shape(param));
+		fputs("),", p->out);
+	}
+	fputs(count(proc, direction) ? "\n    ),\n" : "),\n", p->out);
+}
+
+/* ENOSPC and EDQUOT have other codes on the wire (rx-protocol 9.4). */
+static bool swaps(const struct python *p, const struct xg_package *package)
+{
+	return package->dense && !p->options->no_errno_swap;
+}
+
+static void put_definition(struct python *p, const struct xg_proc *proc)
+{
+	put_procedure(p, proc);
+	fprintf(p->out, " = rxw_rpc.Procedure(\n    \"%s%s\",\n    ", proc->package->name,
+		proc->name);
+	put_opcode(p, proc);
+	fputs(",\n", p->out);
+	put_fields(p, proc, XG_IN);
+	put_fields(p, proc, XG_OUT);
+	fprintf(p->out, "%s%s)\n", proc->split ? "    split=True,\n" : "",
+		swaps(p, proc->package) ? "    swap_errno=True,\n" : "");
+}
+
+/* The annotation of the result of a method. */
+static void put_result(struct python *p, const struct xg_proc *proc)
+{
+	size_t results = count(proc, XG_OUT), n = 0;
+
+	fputs(results > 1 ? "tuple[" : results ? "" : "None", p->out);
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (!(param->direction & XG_OUT))
+			continue;
+		fputs(n++ ? ", " : "", p->out);
+		put_hint(p, &param->decl, param_shape(param));
+	}
+	fputs(results > 1 ? "]" : "", p->out);
+}
+
+enum role {
+	CLIENT,
+	ASYNC_CLIENT,
+	SERVICE
+};
+
+/* "self, key: str, *, deadline: float | None = None" */
+static void put_params(struct python *p, const struct xg_proc *proc, enum role role,
+		       const char *between)
+{
+	fprintf(p->out, "self%s", role == SERVICE ? "," : "");
+	if (role == SERVICE)
+		fprintf(p->out, "%scall: rxw_rpc.ServerCall", between);
+	for (size_t i = 0; i < proc->param_count; i++) {
+		const struct xg_param *param = &proc->params[i];
+
+		if (!(param->direction & XG_IN))
+			continue;
+		fprintf(p->out, ",%s", between);
+		put_param_name(p, param->decl.name);
+		fputs(": ", p->out);
+		put_hint(p, &param->decl, param_shape(param));
+	}
+	if (role != SERVICE)
+		fprintf(p->out, ",%s*,%sdeadline: float | None = None", between, between);
+}
+
+/* The line of `def`; with a line for each parameter if it would be too long. */
+static void put_head(struct python *p, const struct xg_proc *proc, enum role role)
+{
+	const char *between = " ";
+	long start = ftell(p->out), end;
+
+	for (int i = 0; i < 2; i++) {
+		fputs(role == ASYNC_CLIENT && !proc->split ? "    async def " : "    def ", p->out);
+		put_method_name(p, proc);
+		fputs(*between == ' ' ? "(" : "(\n        ", p->out);
+		put_params(p, proc, role, between);
+		fputs(*between == ' ' ? ") -> " : ",\n    ) -> ", p->out);
+		if (!proc->split || role == SERVICE)
+			put_result(p, proc);
+		else
+			fputs(role == CLIENT ? "rxw_rpc.Stream" : "rxw_aio.AsyncStream", p->out);
+		fputs(":\n", p->out);
+		end = ftell(p->out);
+		if (end - start <= COLUMNS || *between != ' ')
+			break;
+		fseek(p->out, start, SEEK_SET);
+		between = "\n        ";
+	}
+}
+
+static void put_method(struct python *p, const struct xg_proc *proc, enum role role)
+{
+	size_t n = 0;
+
+	putc('\n', p->out);
+	put_head(p, proc, role);
+	put_doc(p, "        ", proc->doc, NULL);
+	if (role == SERVICE) {
+		fputs("        rxw_rpc.refuse(call)\n", p->out);
+		return;
+	}
+	fprintf(p->out, "        return %sself.rxw_%s(",
+		role == ASYNC_CLIENT && !proc->split ? "await " : "",
+		proc->split ? "stream" : "call");
+	put_procedure(p, proc);
+	fputs(", (", p->out);
+	for (size_t i = 0; i < proc->param_count; i++) {
+		if (!(proc->params[i].direction & XG_IN))
+			continue;
+		fputs(n++ ? ", " : "", p->out);
+		put_param_name(p, proc->params[i].decl.name);
+	}
+	fputs(n == 1 ? "," : "", p->out);
+	fputs("), deadline)\n", p->out);
+}
+
+/* The dictionary by which a service finds its procedures. */
+static void put_table(struct python *p, const struct xg_package *package)
+{
+	fputs("\n    rxw_procedures = {\n", p->out);
+	for (size_t i = 0; i < package->proc_count; i++) {
+		fputs("        ", p->out);
+		put_opcode(p, package->procs[i]);
+		fputs(": (", p->out);
+		put_procedure(p, package->procs[i]);
+		fputs(", \"", p->out);
+		put_method_name(p, package->procs[i]);
+		fputs("\"),\n", p->out);
+	}
+	fputs("    }\n", p->out);
+	if (swaps(p, package))
+		fputs("    rxw_swap_errno = True\n", p->out);
+	if (p->options->request_max != REQUEST_MAX)
+		fprintf(p->out, "    rxw_request_max = %u\n", (unsigned)p->options->request_max);
+}
+
+static void put_class(struct python *p, const struct xg_package *package, enum role role)
+{
+	static const char *const names[] = {"Client", "AsyncClient", "Service"};
+	static const char *const bases[] = {"rxw_rpc.Client", "rxw_aio.AsyncClient",
+					    "rxw_rpc.Service"};
+	static const char *const docs[] = {
+		"Blocking calls of the package %s on a Connection.",
+		"Calls of the package %s with asyncio, on a Pool.",
+		"The package %s as a service: override its methods, then Endpoint.add_service()."};
+
+	fputs("\n\nclass ", p->out);
+	put_class_name(p, package, names[role]);
+	fprintf(p->out, "(%s):\n    \"\"\"", bases[role]);
+	fprintf(p->out, docs[role], package->name);
+	fputs("\"\"\"\n", p->out);
+	if (role == SERVICE)
+		put_table(p, package);
+	for (size_t i = 0; i < package->proc_count; i++)
+		put_method(p, package->procs[i], role);
+}
+
+static void put_package(struct python *p, const struct xg_package *package)
+{
+	fputs("\n\n", p->out);
+	if (package->has_statindex) {
+		put_prefix(p, package);
+		fprintf(p->out, "STATINDEX = %u\n", (unsigned)package->statindex);
+	}
+	for (size_t i = 0; i < package->proc_count; i++) {
+		put_opcode(p, package->procs[i]);
+		fprintf(p->out, " = %d\n", (int)package->procs[i]->opcode);
+	}
+	putc('\n', p->out);
+	for (size_t i = 0; i < package->proc_count; i++)
+		put_definition(p, package->procs[i]);
+	put_class(p, package, CLIENT);
+	put_class(p, package, ASYNC_CLIENT);
+	put_class(p, package, SERVICE);
+}
+
+/* -- the module -------------------------------------------------------------------------------- */
+
+static void put_module(struct python *p)
+{
+	const char *slash = strrchr(p->file->path, '/');
+	const char *name = slash ? slash + 1 : p->file->path;
+
+	fputs("# Made by rxwgen from ", p->out);
+	put_escaped(p, name, strlen(name));
+	fputs(". Do not edit.\nfrom __future__ import annotations\n\n"
+	      "import enum as rxw_enum\nimport uuid as rxw_uuid\n\n"
+	      "from rxwire import aio as rxw_aio\nfrom rxwire import rpc as rxw_rpc\n"
+	      "from rxwire import xdr as rxw_xdr\n\n",
+	      p->out);
+	for (size_t i = 0; i < p->file->item_count; i++)
+		put_item(p, &p->file->items[i]);
+	for (size_t i = 0; i < p->file->item_count; i++)
+		if (p->file->items[i].kind == XG_ITEM_PACKAGE &&
+		    p->file->items[i].package->proc_count)
+			put_package(p, p->file->items[i].package);
+}
+
+char *xg_python(const struct xg_file *file, const struct xg_options *options, size_t *length)
+{
+	struct python p = {.file = file, .options = options};
+	char *text = NULL;
+	bool failed;
+
+	p.out = open_memstream(&text, length);
+	if (!p.out)
+		return NULL;
+	put_module(&p);
+	failed = ferror(p.out) != 0;
+	if (fclose(p.out) || failed) {
+		free(text);
+		return NULL;
+	}
+	*length = strlen(text);
+	return text;
+}

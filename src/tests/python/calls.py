@@ -1,0 +1,476 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Calls between generated Python modules and generated C stubs, and between Python and Python.
+
+calls.py PEER MODULES...    PEER is the program of peer.c; the modules are in the current folder
+"""
+import asyncio
+import importlib
+import logging
+import os
+import random
+import resource
+import socket
+import subprocess
+import sys
+import threading
+import unittest
+import warnings
+
+warnings.filterwarnings("ignore", category=DeprecationWarning)
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "xg"))
+sys.path.insert(0, os.getcwd())
+
+import rxwire
+import values
+import xgread
+from rxwire import aio, rpc, xdr
+
+import all_types as at
+
+TOP = os.path.join(os.path.dirname(__file__), "..", "..", "..")
+AT, TYPES, RAW, CODE = 75, 76, 77, 78
+LOOPBACK = "127.0.0.1"
+peer, modules = "", []
+
+
+def checksum(data):
+    value = 1
+    for byte in data:
+        value = (value * 31 + byte) & 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+def random_values(name, count, seed=20781):
+    """Encodings of random values of a type of all-types.xg."""
+    types = xgread.read(os.path.join(TOP, "src/tests/xg/all-types.xg"))
+    coder, packer, r = values.coders(types, large=100)[name], values.Packer(), random.Random(f"{seed} {name}")
+    for _ in range(count):
+        packer.reset()
+        coder.pack(packer, coder.make(r))
+        yield packer.get_buffer()
+
+
+class Service(at.ATService):
+    """As the server of peer.c, with exceptions for some arguments."""
+
+    def Lists(self, call, at_given):
+        first = at_given[0] if at_given else 0
+        if first in (28, 4711):
+            raise rxwire.RxAbort(first)
+        if first == 1000:
+            raise KeyError("a fault of the handler")
+        if first == 2000:
+            return 5
+        return bytes(n & 0xFF for n in at_given)
+
+    def Swap(self, call, all, choice):
+        return all, at.at_tree(right=at.at_tree(value=-1), value=checksum(xdr.encode(at.at_choice, choice)))
+
+    def Stream(self, call, name, size):
+        count = 0
+        while size:
+            data = call.read(min(size, 10000))
+            if not data:
+                raise rxwire.RxAbort(5)
+            count += data.count(name[0].encode())
+            size -= len(data)
+        call.write(name.encode())
+        return count
+
+
+class PeerTest(unittest.TestCase):
+    """A Python client and the server of peer.c."""
+
+    def setUp(self):
+        self.server = subprocess.Popen([peer, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.address = LOOPBACK, int(self.server.stdout.readline())
+        self.endpoint = rxwire.Endpoint()
+
+    def tearDown(self):
+        self.endpoint.close()
+        self.server.stdin.close()
+        self.assertEqual(self.server.wait(), 0)
+        self.server.stdout.close()
+
+    def client(self):
+        return at.ATClient(self.endpoint.connect(self.address, AT))
+
+    def test_types(self):
+        """Every type of every interface is decoded and encoded by both sides."""
+        connection, tested = self.endpoint.connect(self.address, TYPES), 0
+        for name in modules:
+            file = os.path.join(TOP, "src/tests/xg" if name == "all_types" else "src/afs", name.replace("_", "-") + ".xg")
+            module, types = importlib.import_module(name), xgread.read(file)
+            coders, packer, r = values.coders(types, large=100), values.Packer(), random.Random(name)
+            for t in types:
+                for _ in range(10):
+                    packer.reset()
+                    coders[t.name].pack(packer, coders[t.name].make(r))
+                    kind, data = getattr(module, t.name), packer.get_buffer()
+                    with connection.begin() as call:
+                        call.write(xdr.encode(xdr.string(100), t.name) + xdr.encode(kind, xdr.decode(kind, data)))
+                        reply = call.read()
+                    self.assertEqual(xdr.decode(kind, reply), xdr.decode(kind, data), t.name)
+                    self.assertEqual(reply, data, t.name)
+                tested += 1
+        self.assertGreater(tested, 100)
+
+    def test_procedures(self):
+        client = self.client()
+        self.assertEqual(client.Lists([1, -1, 120, 0, 300]), b"\1\xffx\0\x2c")
+        self.assertEqual(client.Lists([]), b"")
+        for data, other in zip(random_values("at_all", 50), random_values("at_choice", 50)):
+            given = xdr.decode(at.at_all, data)
+            result = client.Swap(given, xdr.decode(at.at_choice, other))
+            self.assertEqual(result.all, given)
+            self.assertEqual(result.tree, at.at_tree(value=checksum(other)))
+
+    def test_wrong_arguments(self):
+        """Nothing is sent: the server would refuse it with another error."""
+        client = self.client()
+        for wrong in ([1] * 6, None, ["x"], [1 << 31], 5):
+            with self.assertRaises(rxwire.EncodeError):
+                client.Lists(wrong)
+        with self.assertRaises(rxwire.EncodeError):
+            client.Swap(at.at_all(strict=at.at_strict(at.AT_GREEN)), at.at_choice(8))
+
+    def test_split(self):
+        client = self.client()
+        data = b"az" * 100000
+        for piece in (data, bytearray(data), memoryview(data), memoryview(bytearray(data))):
+            with client.Stream("zebra", len(data)) as stream:
+                stream.write(piece)
+                buffer = bytearray(5)
+                self.assertEqual(stream.readinto(buffer), 5)
+                self.assertEqual(buffer, b"zebra")
+                self.assertEqual(stream.finish(), len(data) // 2)
+        with open(__file__, "rb") as file:
+            size = os.path.getsize(__file__)
+            stream = client.Stream("e", size)
+            self.assertEqual(stream.sendfile(file, 0, size), size)
+            self.assertEqual(stream.read(1), b"e")
+            file.seek(0)
+            self.assertEqual(stream.finish(), file.read().count(b"e"))
+        with self.assertRaises(KeyError), client.Stream("zebra", 100):
+            raise KeyError("the call is aborted")
+
+    def test_codes(self):
+        connection = self.endpoint.connect(self.address, CODE)
+        for code in (1, 4711, -2147483648, 2147483647, -1):
+            proc = rpc.Procedure("Fail", code, (), (("x", xdr.INT),))
+            with self.assertRaises(rxwire.RxAbort) as caught:
+                rpc.Client(connection).rxw_call(proc, ())
+            self.assertEqual((caught.exception.code, caught.exception.origin), (code, rxwire.RXW_ORIGIN_PEER))
+        self.assertEqual(rxwire.RxAbort(rxwire.code_from_errno(13)).errno, 13)
+        with self.assertRaises(rxwire.RxAbort) as caught:
+            self.client().rxw_call(rpc.Procedure("Unknown", 99, (), ()), ())
+        self.assertEqual(caught.exception.code, rxwire.RXW_RPC_OPCODE)
+        with self.assertRaises(rxwire.RxAbort) as caught:
+            rpc.Client(self.endpoint.connect(self.address, 4000)).rxw_call(proc, ())
+        self.assertEqual(caught.exception.code, rxwire.RXW_INVALID_OPERATION)
+
+    def test_hostile_replies(self):
+        """Counts beyond bound and data, missing data, nesting, NUL: DecodeError, and nothing large is allocated."""
+        client = rpc.Client(self.endpoint.connect(self.address, RAW))
+        word = lambda *numbers: b"".join(n.to_bytes(4, "big") for n in numbers)
+        deep = word(*[1] * 65, *[0] * 200)
+        hostile = [
+            (at.at_returned, word(65)), (at.at_returned, word(0xFFFFFFFF)), (at.at_returned, word(5) + b"abcd"),
+            (at.at_endless, word(1 << 20)), (at.at_numbers, word(65536)), (at.at_numbers, word(0xFFFFFFFF, 1)),
+            (at.at_cube, word(2, 5, 1)), (at.at_matrix, word(6, 1, 1, 65537)), (at.at_text, word(2) + b"a\0zz"),
+            (at.at_strict, word(4)), (at.at_scalars, word(1, 2, 3)), (at.at_tree, deep), (at.at_node, word(0, 1)),
+            (at.at_chain, word(1) + word(7, 1) * 65536 + word(7, 0)), (at.at_maybe, word(1)),
+        ]
+        for kind, data in hostile:
+            proc = rpc.Procedure("Hostile", 1, (("data", Raw()),), (("value", kind),))
+            with self.assertRaises(rxwire.DecodeError, msg=f"{kind} {data[:32].hex()}"):
+                client.rxw_call(proc, (data,))
+        # The largest list and the deepest tree that are allowed.
+        proc = rpc.Procedure("Long", 1, (("data", Raw()),), (("value", at.at_chain),))
+        chain = client.rxw_call(proc, (word(1) + word(7, 1) * 65535 + word(7, 0),))
+        self.assertEqual(sum(link.value for link in chain), 7 * 65536)
+        self.assertEqual(chain, xdr.decode(at.at_chain, xdr.encode(at.at_chain, chain)))
+        repr(chain)
+        proc = rpc.Procedure("Deep", 1, (("data", Raw()),), (("value", at.at_tree),))
+        self.assertEqual(client.rxw_call(proc, (word(*[1] * 64, *[0] * 131),)).value, 0)
+
+    def test_deadline(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+            silent.bind((LOOPBACK, 0))
+            client = at.ATClient(self.endpoint.connect(silent.getsockname(), AT))
+            with self.assertRaises(rxwire.RxAbort) as caught:
+                client.Lists([], deadline=0.05)
+        self.assertEqual(caught.exception.code, rxwire.RXW_CALL_TIMEOUT)
+        self.assertEqual(caught.exception.origin, rxwire.RXW_ORIGIN_LOCAL)
+
+    def test_asyncio(self):
+        async def run():
+            with aio.Pool(self.endpoint, self.address, AT, connections=2) as pool:
+                client = at.ATAsyncClient(pool)
+                replies = await asyncio.gather(*[client.Lists([n]) for n in range(100)])
+                self.assertEqual(replies, [bytes([n]) for n in range(100)])
+                async with client.Stream("zebra", 200000) as stream:
+                    await stream.write(memoryview(b"az" * 100000))
+                    self.assertEqual(await stream.read(5), b"zebra")
+                    self.assertEqual(await stream.finish(), 100000)
+                stream = await client.Stream("zebra", 1)
+                stream.end(5)
+                self.assertEqual(await client.Lists([7]), b"\7")
+
+        asyncio.run(run())
+
+
+class Raw:
+    """Bytes as they are."""
+
+    least = 0
+
+    def put(self, out, value):
+        out += value
+
+
+class Gate(at.ATService):
+    """Lists waits until it is released."""
+
+    def __init__(self):
+        self.entered = threading.Semaphore(0)
+        self.released = threading.Event()
+
+    def Lists(self, call, at_given):
+        self.entered.release()
+        self.released.wait()
+        return b"later"
+
+
+class PythonTest(unittest.TestCase):
+    """A Python server, called by C and by Python."""
+
+    def setUp(self):
+        self.server = rxwire.Endpoint(address=(LOOPBACK, 0), server=True)
+        self.endpoint = rxwire.Endpoint()
+
+    def tearDown(self):
+        self.endpoint.close()
+        self.server.close()
+
+    def client(self, service=AT, security=None):
+        return at.ATClient(self.endpoint.connect(self.server.address, service, security))
+
+    def test_c_client(self):
+        self.server.add_service(AT, Service())
+        with open("values", "wb") as file:
+            for data, other in zip(random_values("at_all", 50), random_values("at_choice", 50)):
+                file.write(len(data).to_bytes(4, "big") + data + len(other).to_bytes(4, "big") + other)
+        done = subprocess.run([peer, "call", str(self.server.address[1]), "values"], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "50 values\n"), done.stderr)
+
+    def test_errno(self):
+        """ENOSPC has another code on the wire, which the client turns back."""
+        self.server.add_service(AT, Service())
+        with self.assertRaises(rxwire.RxAbort) as caught:
+            self.client().Lists([28])
+        self.assertEqual(caught.exception.code, 28)
+        raw = rpc.Procedure("Raw", 1, (("given", at.at_given),), ())
+        with self.assertRaises(rxwire.RxAbort) as caught:
+            self.client().rxw_call(raw, ([28],))
+        self.assertEqual((caught.exception.code, caught.exception.errno), (108, 28))
+
+    def test_removed(self):
+        """A service that was removed is unknown; another one may take its place. Tunables can change."""
+        service = self.server.add_service(AT, Service())
+        self.assertEqual(self.client().Lists([5]), b"\5")
+        self.assertTrue(service.remove(5))
+        with self.assertRaises(rxwire.RxAbort) as caught:
+            self.client().Lists([5])
+        self.assertEqual(caught.exception.code, rxwire.RXW_INVALID_OPERATION)
+        self.server.add_service(AT, Service())
+        self.assertEqual(self.client().Lists([5]), b"\5")
+        self.server.set("workers-max", 3)
+        with self.assertRaises(rxwire.RxError) as caught:
+            self.server.set("listeners", 2)
+        self.assertEqual(caught.exception.result, rxwire.RXW_ESTATE)
+
+    def test_threads(self):
+        """Blocking calls do not hold the interpreter: one thread releases what another one waits for."""
+        gate = Gate()
+        self.server.add_service(AT, gate)
+        client, replies = self.client(), []
+        threads = [threading.Thread(target=lambda: replies.append(client.Lists([1]))) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for _ in range(4):
+            gate.entered.acquire()
+        gate.released.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(replies, [b"later"] * 8)
+
+    def test_plain_handler(self):
+        """A function as a handler, its exceptions, and the identity of its client."""
+        seen = []
+
+        def handler(call):
+            seen.append((call, call.identity, call.peer, call.service_id))
+            request = call.read()
+            if request == b"fail":
+                return 7
+            if request == b"fault":
+                raise KeyError("a fault of the handler")
+            call.write(request[::-1])
+
+        self.server.add_service(5, handler)
+        connection = self.endpoint.connect(self.server.address, 5)
+        with connection.begin() as call:
+            call.write(b"abc")
+            call.send_end()
+            self.assertEqual(call.read(), b"cba")
+        call, identity, address, service = seen[0]
+        self.assertEqual((identity.index, identity.name, service), (0, None, 5))
+        self.assertEqual(address[0], LOOPBACK)
+        with self.assertRaises(rxwire.RxError):  # the handler has returned
+            call.read()
+        for request, code in ((b"fail", 7), (b"fault", rxwire.RXW_USER_ABORT)):
+            with self.assertRaises(rxwire.RxAbort) as caught, connection.begin() as call:
+                call.write(request)
+                call.read()
+            self.assertEqual(caught.exception.code, code)
+        self.assertIn("rxwire_", self.server.metrics())
+
+    def test_closed(self):
+        self.server.add_service(AT, Service())
+        client = self.client()
+        call = client.rxw_connection.begin()
+        with self.assertRaises(rxwire.RxError) as caught:
+            self.endpoint.close()
+        self.assertEqual(caught.exception.result, rxwire.RXW_ESTATE)
+        call.end(5)
+        call.end()
+        client.rxw_connection.close()
+        for function in (call.read, client.rxw_connection.begin):
+            with self.assertRaises(rxwire.RxError) as caught:
+                function()
+            self.assertEqual(caught.exception.result, rxwire.RXW_ESTATE)
+
+    def test_config(self):
+        with self.assertRaises(rxwire.RxError) as caught:
+            rxwire.Engine({"window": 256})
+        self.assertEqual(caught.exception.result, rxwire.RXW_EVALUE)
+        self.assertIn("256", str(caught.exception))
+        with rxwire.Engine({"window": 32, "gso": False, "dead-ms": 1000}) as engine:
+            with rxwire.Endpoint(engine, config={"mtu": 1300}) as endpoint:
+                self.assertGreater(endpoint.address[1], 0)
+            self.assertEqual(len(engine.memory()), 2)
+
+    def test_ipv6(self):
+        try:
+            server = rxwire.Endpoint(address=("::1", 0), server=True)
+        except rxwire.RxError:
+            self.skipTest("no IPv6")
+        with server, rxwire.Endpoint(address=("::1", 0)) as endpoint:
+            server.add_service(AT, Service())
+            self.assertEqual(server.address[0], "::1")
+            self.assertEqual(at.ATClient(endpoint.connect(server.address, AT)).Lists([9]), b"\t")
+
+    def test_socket(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as bound:
+            bound.bind((LOOPBACK, 0))
+            with rxwire.Endpoint(server=True, sockets=[bound], paused=True) as server:
+                self.assertEqual(server.address, bound.getsockname())
+                server.add_service(AT, Service())
+                server.start()
+                self.assertEqual(at.ATClient(self.endpoint.connect(server.address, AT)).Lists([9]), b"\t")
+                self.assertTrue(server.stop(5))
+
+    def test_security(self):
+        """rxkad and rxgk with tokens made with the service keys."""
+        keys = rxwire.Keys()
+        keys.generate(rxwire.RXW_KEY_KRB5, 1, 18)
+        keys.generate(rxwire.RXW_KEY_RXGK, 1, 18)
+        offered = [rxwire.rxkad_server(keys), rxwire.rxgk_server(keys)]
+        seen = []
+
+        class Who(Service):
+            def rxw_enter(self, call, procedure):
+                seen.append((call.identity.index, call.identity.name, call.identity.level))
+                if len(seen) > 2:
+                    raise rxwire.RxAbort(13)
+
+        self.server.add_service(AT, Who(), security=offered, level_min=rxwire.RXW_LEVEL_CRYPT)
+        for index in (rxwire.RXW_RXKAD_INDEX, rxwire.RXW_RXGK_INDEX):
+            token = rxwire.Token("example.org", source=rxwire.RXW_TOKEN_LOCAL, index=index, keys=keys,
+                                 client="alice@EXAMPLE.ORG", lifetime=3600)
+            self.assertGreater(token.expires(), 0)
+            client = self.client(security=token)
+            self.assertEqual(client.Lists([1]), b"\1")
+            self.assertEqual(client.rxw_connection.identity.index, index)
+        self.assertEqual(seen, [(2, "alice@EXAMPLE.ORG", 2), (4, "alice@EXAMPLE.ORG", 2)])
+        with self.assertRaises(rxwire.RxAbort) as caught:
+            client.Lists([1])
+        self.assertEqual(caught.exception.code, 13)
+        with self.assertRaises(rxwire.RxAbort) as caught:  # the null class is not offered
+            self.client().Lists([1])
+        self.assertEqual(caught.exception.code, rxwire.RXW_INVALID_OPERATION)
+
+    def test_cancel(self):
+        """Cancelling a task aborts its call, and its channel serves the next one."""
+        gate = Gate()
+        self.server.add_service(AT, gate)
+
+        async def run():
+            with aio.Pool(self.endpoint, self.server.address, AT) as pool:
+                client = at.ATAsyncClient(pool)
+                tasks = [asyncio.create_task(client.Lists([n])) for n in range(6)]
+                for _ in range(4):
+                    await asyncio.to_thread(gate.entered.acquire)
+                for task in tasks:
+                    task.cancel()
+                done = await asyncio.gather(*tasks, return_exceptions=True)
+                self.assertEqual([type(result) for result in done], [asyncio.CancelledError] * 6)
+                gate.released.set()
+                self.assertEqual(await asyncio.gather(*[client.Lists([n]) for n in range(8)]), [b"later"] * 8)
+                with self.assertRaises(rxwire.EncodeError):
+                    await client.Lists([1] * 6)
+
+        asyncio.run(run())
+
+    def test_async_deadline(self):
+        gate = Gate()
+        self.server.add_service(AT, gate)
+
+        async def run():
+            with aio.Pool(self.endpoint, self.server.address, AT) as pool:
+                client = at.ATAsyncClient(pool)
+                with self.assertRaises(rxwire.RxAbort) as caught:
+                    await client.Lists([1], deadline=0.05)
+                self.assertEqual(caught.exception.code, rxwire.RXW_CALL_TIMEOUT)
+            gate.released.set()
+
+        asyncio.run(run())
+
+    def test_thousand(self):
+        """A thousand calls that wait at the same time."""
+        count, limit = 1000, resource.getrlimit(resource.RLIMIT_NOFILE)
+        if limit[1] < 4 * count:
+            self.skipTest(f"at most {limit[1]} descriptors")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(limit[1], 8 * count), limit[1]))
+        with rxwire.Endpoint(address=(LOOPBACK, 0), server=True, config={"workers-max": 1024}) as server:
+            gate = Gate()
+            server.add_service(AT, gate)
+
+            async def run():
+                with aio.Pool(self.endpoint, server.address, AT, connections=count // 4) as pool:
+                    client = at.ATAsyncClient(pool)
+                    tasks = [asyncio.create_task(client.Lists([n])) for n in range(count)]
+                    await asyncio.to_thread(lambda: [gate.entered.acquire() for _ in range(count)])
+                    self.assertFalse(any(task.done() for task in tasks))
+                    gate.released.set()
+                    self.assertEqual(await asyncio.gather(*tasks), [b"later"] * count)
+
+            asyncio.run(run())
+
+
+if __name__ == "__main__":
+    peer, modules = sys.argv[1], sys.argv[2:]
+    logging.disable(logging.CRITICAL)
+    unittest.main(argv=sys.argv[:1])

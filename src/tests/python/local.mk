@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Tests of the Python package and of rxwgen --python. Each script is skipped where python3 cannot load the library.
+
+check_scripts += \
+	src/tests/python/abi.sh \
+	src/tests/python/calls.sh \
+	src/tests/python/examples.sh \
+	src/tests/python/names.sh \
+	src/tests/python/programs.sh \
+	src/tests/python/types.sh
+EXTRA_DIST += \
+	src/tests/python/abi.py \
+	src/tests/python/calls.py \
+	src/tests/python/lib.sh \
+	src/tests/python/names.py \
+	src/tests/python/renamed.xg \
+	src/tests/python/programs.py \
+	src/tests/python/types.py
+
+check_PROGRAMS += src/tests/python/peer
+src_tests_python_peer_SOURCES = src/tests/python/peer.c
+nodist_src_tests_python_peer_SOURCES = src/tests/xg/short/all-types.xdr.c src/tests/xg/short/all-types.cs.c \
+	src/tests/xg/short/all-types.ss.c
+src_tests_python_peer_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/src/tests/xg
+src_tests_python_peer_LDADD = src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+$(src_tests_python_peer_OBJECTS): src/tests/xg/types.h $(xg_short)
