@@ -13,7 +13,7 @@ EXTRA_DIST += \
 	src/tests/python/calls.py \
 	src/tests/python/lib.sh \
 	src/tests/python/names.py \
-	src/tests/python/names.xg \
+	src/tests/python/renamed.xg \
 	src/tests/python/programs.py \
 	src/tests/python/types.py
 

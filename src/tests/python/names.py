@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The module of names.xg, in the current folder."""
+"""The module of renamed.xg, in the current folder."""
 import os
 import sys
 
 sys.path.insert(0, os.getcwd())
 
-import names
+import renamed as names
 import rxwire
 from rxwire import xdr
 

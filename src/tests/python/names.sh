@@ -3,6 +3,6 @@
 # rxwgen --python renames what Python reserves.
 
 . "$(dirname "$0")/lib.sh"
-module "$here/names.xg" || exit 1
+module "$here/renamed.xg" || exit 1
 cd "$work" || exit 99
 python3 "$here/names.py"
