@@ -48,12 +48,15 @@ dist_spec_DATA = \
 
 dist_man_MANS += \
 	doc/man/rxw_call_begin.3 \
+	doc/man/rxw_call_defer.3 \
 	doc/man/rxw_call_set_callback.3 \
 	doc/man/rxw_config_init.3 \
 	doc/man/rxw_connection_create.3 \
+	doc/man/rxw_connpool.3 \
 	doc/man/rxw_endpoint_create.3 \
 	doc/man/rxw_engine_create.3 \
 	doc/man/rxw_keys.3 \
+	doc/man/rxw_queue.3 \
 	doc/man/rxw_rpc.3 \
 	doc/man/rxw_rxgk.3 \
 	doc/man/rxw_rxkad.3 \

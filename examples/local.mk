@@ -23,6 +23,12 @@ nobase_dist_doc_DATA = \
 	examples/kv/store.c \
 	examples/kv/store.h \
 	examples/kv/test-kv.sh \
+	examples/loops/Makefile \
+	examples/loops/echo.c \
+	examples/loops/event.c \
+	examples/loops/longpoll.c \
+	examples/loops/loop.h \
+	examples/loops/uv.c \
 	examples/notes/Makefile.am \
 	examples/notes/configure.ac \
 	examples/notes/notes-client.c \

@@ -72,13 +72,12 @@ def own_figures(r):
             if "cpu_user_s" in end:
                 made[f"{which}_cpu_s_per_GB"] = (end["cpu_user_s"] + end["cpu_sys_s"]) / gigabytes
         made["io_calls_per_GB"] = sum(
-            (end.get("transport") or {}).get(f"syscalls_{kind}", 0)
-            for end in ends(r) for kind in ("send", "recv", "other")) / gigabytes
+            ours.counted(end.get("transport") or {}, "syscalls.") for end in ends(r)) / gigabytes
     data = bursts = 0
     for end in ends(r):
         transport = end.get("transport") or {}
         bursts += transport.get("gso_messages", 0)
-        data += ours.by_type(transport, ours.DATA)
+        data += transport.get("packets.sent.data", 0)
     if bursts:
         made["packets_per_burst"] = data / bursts
     return made

@@ -7,7 +7,7 @@ from measure import free_port, json_object
 from spending import both_ends
 
 RXPERF = "src/tools/rxperf"
-DATA, ACK = 1, 2  # packet types
+LOCK = "lock_contended."
 
 
 def pinned(command, cpu):
@@ -41,21 +41,23 @@ def pair(place, client, server=(), count=False, cpus=(None, None), look=None):
     return json_object(rxperf, text), cost
 
 
-def by_type(end, kind):
-    sent = end.get("packets_sent_by_type", [])
-    return sent[kind] if len(sent) > kind else 0
+def counted(end, prefix):
+    """The sum of the counters of an end whose names begin with this."""
+    return sum(n for name, n in end.items() if name.startswith(prefix) and isinstance(n, int))
 
 
 def traffic(r):
     """ACK packets per DATA packet, and contended locks, of both ends."""
     ends = [r.get("transport") or {}, (r.get("server") or {}).get("transport") or {}]
-    data, acks = (sum(by_type(e, kind) for e in ends) for kind in (DATA, ACK))
-    packets = sum(sum(e.get("packets_sent_by_type", [])) for e in ends)
+    data, acks = (sum(e.get("packets.sent." + kind, 0) for e in ends) for kind in ("data", "ack"))
+    packets = sum(counted(e, "packets.sent.") for e in ends)
     made = {"acks_per_data": acks / data} if data else {}
     locks = {}
     for e in ends:
-        for name, n in e.get("lock_contended", {}).items():
-            locks[name] = locks.get(name, 0) + n
+        for name, n in e.items():
+            if name.startswith(LOCK):
+                lock = name[len(LOCK):]
+                locks[lock] = locks.get(lock, 0) + n
     if packets and locks:
         made["locks_per_Mpacket"] = sum(locks.values()) * 1e6 / packets
         made.update({f"lock {name}": n * 1e6 / packets for name, n in locks.items()})

@@ -24,6 +24,7 @@
 #include <rxwire/rxwire.h>
 
 #include "base/wire.h"
+#include "common/counters.h"
 
 #define SERVICE	     1
 #define BYTES	     100 /* of a request; the reply has 4 */
@@ -91,10 +92,10 @@ static int serve_calls(void)
 				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 				      .sin_port = htons((uint16_t)set.port)};
 	struct timespec step = {0, 10000000};
-	struct rxw_stats s = {.size = sizeof(s)};
+	struct counters s;
 	rxw_endpoint *endpoint;
 	rxw_engine *engine;
-	unsigned waiting = 0;
+	uint64_t waiting = 0;
 	sigset_t signals;
 
 	sigemptyset(&signals);
@@ -110,20 +111,21 @@ static int serve_calls(void)
 	puts("ready");
 	fflush(stdout);
 	while (sigtimedwait(&signals, NULL, &step) < 0) {
-		rxw_endpoint_stats(endpoint, &s);
-		if (s.calls_waiting > waiting)
-			waiting = s.calls_waiting;
+		counters_read(&s, endpoint);
+		if (counters_get(&s, "calls_waiting") > waiting)
+			waiting = counters_get(&s, "calls_waiting");
 	}
-	rxw_endpoint_stats(endpoint, &s);
+	counters_read(&s, endpoint);
+#define COUNT(name) (unsigned long long)counters_get(&s, name)
 	/* This thread only reads counters. Its time is not part of the cost of calls. */
-	printf("{\"served\": %llu, \"refused\": %llu, \"waiting_most\": %u, \"threads\": %u, "
+	printf("{\"served\": %llu, \"refused\": %llu, \"waiting_most\": %llu, \"threads\": %llu, "
 	       "\"cpu_s\": %.6f, \"kernel_drops\": %llu, \"packets_received\": %llu, "
 	       "\"syscalls\": %llu}\n",
-	       (unsigned long long)s.handlers_worker, (unsigned long long)s.calls_refused, waiting,
-	       s.workers, cpu_of(RUSAGE_SELF) - cpu_of(RUSAGE_THREAD),
-	       (unsigned long long)s.kernel_drops,
-	       (unsigned long long)s.packets_received[RXW_DATA],
-	       (unsigned long long)(s.syscalls_send + s.syscalls_recv));
+	       COUNT("handlers.worker"), COUNT("calls_refused"), (unsigned long long)waiting,
+	       COUNT("workers"), cpu_of(RUSAGE_SELF) - cpu_of(RUSAGE_THREAD),
+	       COUNT("kernel_drops"), COUNT("packets.received.data"),
+	       COUNT("syscalls.send") + COUNT("syscalls.receive"));
+#undef COUNT
 	fflush(stdout);
 	_exit(0);
 }

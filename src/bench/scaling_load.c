@@ -15,6 +15,8 @@
 
 #include <rxwire/rxwire.h>
 
+#include "common/counters.h"
+
 #if __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>
 #else
@@ -258,21 +260,17 @@ struct figures {
 
 static void add(struct figures *f, rxw_endpoint *endpoint, int sign)
 {
-	struct rxw_stats s = {.size = sizeof(s)};
-	struct figures now = {0};
+	struct counters c;
 
-	rxw_endpoint_stats(endpoint, &s);
-	for (unsigned i = 0; i < 14; i++)
-		now.packets += s.packets_sent[i];
-	for (unsigned i = 0; i < RXW_LOCK_COUNT; i++)
-		now.contended += s.lock_contended[i];
-	f->packets += (unsigned long long)sign * now.packets;
-	f->contended += (unsigned long long)sign * now.contended;
-	f->data += (unsigned long long)sign * s.packets_sent[1];
-	f->acks += (unsigned long long)sign * s.packets_sent[2];
-	f->datagrams += (unsigned long long)sign * s.datagrams_sent;
-	f->syscalls += (unsigned long long)sign * (s.syscalls_send + s.syscalls_recv +
-						    s.syscalls_other);
+	counters_read(&c, endpoint);
+#define ADD(value) (unsigned long long)sign * (value)
+	f->packets += ADD(counters_sum(&c, "packets.sent."));
+	f->contended += ADD(counters_sum(&c, "lock_contended."));
+	f->data += ADD(counters_get(&c, "packets.sent.data"));
+	f->acks += ADD(counters_get(&c, "packets.sent.ack"));
+	f->datagrams += ADD(counters_get(&c, "datagrams.sent"));
+	f->syscalls += ADD(counters_sum(&c, "syscalls."));
+#undef ADD
 }
 
 static void sum(struct figures *f, int sign)

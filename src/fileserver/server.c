@@ -16,6 +16,7 @@
 
 #include "afs/numbers.h"
 #include "afs/volname.h"
+#include "common/counters.h"
 #include "fileserver/base/base.h"
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/io/io.h"
@@ -750,41 +751,39 @@ uint32_t fsd_server_volume_id(const struct fsd_server *server)
 }
 
 /* Contended acquisitions of locks. */
-static void report_locks(const struct rxw_stats *stats)
+static void report_locks(const struct counters *stats)
 {
-	uint64_t packets = 0;
+	static const char lock[] = "lock_contended.";
+	uint64_t packets = counters_sum(stats, "packets.");
+	const struct rxw_counter *c;
 	char text[512] = "";
 	size_t n = 0;
 
-	for (int i = 0; i < 14; i++)
-		packets += stats->packets_sent[i] + stats->packets_received[i];
-	for (int i = 0; i < RXW_LOCK_COUNT && packets && n < sizeof(text); i++)
-		if (stats->lock_contended[i])
+	for (size_t i = 0; (c = rxw_counter_at(i)) && packets && n < sizeof(text); i++)
+		if (stats->value[i] && !strncmp(c->name, lock, strlen(lock)))
 			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s %.1f",
-					      n ? "," : "", rxw_lock_name((enum rxw_lock)i),
-					      (double)stats->lock_contended[i] * 1e6 /
-						      (double)packets);
+					      n ? "," : "", c->name + strlen(lock),
+					      (double)stats->value[i] * 1e6 / (double)packets);
 	fsd_log(RXW_LOG_INFO, "contended locks per million packets:%s", n ? text : " none");
 }
 
 void fsd_server_report(struct fsd_server *server)
 {
-	struct rxw_stats stats = {.size = sizeof(stats)};
+	struct counters c;
 	size_t peak = 0, memory = rxw_engine_memory(server->engine, &peak);
 
 	fsd_service_log(server->service);
-	if (rxw_endpoint_stats(server->fs, &stats) == 0) {
+	if (counters_read(&c, server->fs) == 0) {
+#define COUNT(name) (unsigned long long)counters_get(&c, name)
 		fsd_log(RXW_LOG_INFO,
 			"datagrams sent %llu, received %llu, in %llu and %llu system calls; "
-			"packets "
-			"retransmitted %llu; connections %u, calls active %u, workers %u",
-			(unsigned long long)stats.datagrams_sent,
-			(unsigned long long)stats.datagrams_received,
-			(unsigned long long)stats.syscalls_send,
-			(unsigned long long)stats.syscalls_recv,
-			(unsigned long long)stats.retransmitted, stats.connections_server,
-			stats.calls_active, stats.workers);
-		report_locks(&stats);
+			"packets retransmitted %llu; connections %llu, calls active %llu, "
+			"workers %llu",
+			COUNT("datagrams.sent"), COUNT("datagrams.received"),
+			COUNT("syscalls.send"), COUNT("syscalls.receive"), COUNT("retransmitted"),
+			COUNT("connections_server"), COUNT("calls_active"), COUNT("workers"));
+#undef COUNT
+		report_locks(&c);
 	}
 	fsd_log(RXW_LOG_INFO, "packet memory %zu KiB, at most %zu KiB", memory / 1024, peak / 1024);
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Each public header compiles alone, and all in any order, as C99 and later and as C++, without the flags of this
-# build.
+# build. Compilers warn of results that must be used.
 
 top=${top_srcdir:-$(dirname "$0")/../..}
 CC=${CC:-cc}
@@ -12,7 +12,7 @@ status=0
 
 # try COMPILER FLAGS FILE WHAT
 try() {
-	if ! $1 $2 -Wall -Wextra -Werror -I"$top/src/rx" -fsyntax-only "$3" > "$dir/log" 2>&1; then
+	if ! $1 $2 -Wall -Wextra -Wshadow -Werror -I"$top/src/rx" -fsyntax-only "$3" > "$dir/log" 2>&1; then
 		echo "FAIL: $4 with $1 $2"
 		cat "$dir/log"
 		status=1
@@ -41,6 +41,29 @@ for h in "$top"/src/rx/rxwire/*.h; do
 		try "$CXX" "-std=c++20 -pedantic" "$dir/one.cc" "$name"
 	fi
 done
+
+# A compiler warns of a lost result, and of nothing else; in C++17 a cast to void says that it is on purpose.
+ignored() {
+	printf '#include <rxwire/rxwire.h>\nvoid f(rxw_call *c)\n{\n\t%s;\n}\n' "$4" > "$dir/$3"
+	if $1 $2 -Wall -Werror -I"$top/src/rx" -c -o "$dir/lost.o" "$dir/$3" > "$dir/log" 2>&1; then
+		[ "$5" = warned ] && echo "FAIL: $1 $2 does not warn: $4" && status=1
+	else
+		[ "$5" = warned ] && grep -qi 'unused-result' "$dir/log" && return
+		echo "FAIL: $1 $2: $4"
+		cat "$dir/log"
+		status=1
+	fi
+}
+for standard in c99 gnu17 c2x; do
+	ignored "$CC" -std=$standard lost.c 'rxw_call_write(c, "", 1)' warned
+	ignored "$CC" -std=$standard lost.c 'rxw_call_flush(c)' quiet
+done
+if [ $cxx = yes ]; then
+	ignored "$CXX" -std=c++11 lost.cc 'rxw_call_write(c, "", 1)' warned
+	ignored "$CXX" -std=c++17 lost.cc 'rxw_call_write(c, "", 1)' warned
+	ignored "$CXX" -std=c++17 lost.cc '(void)rxw_call_write(c, "", 1)' quiet
+	ignored "$CXX" -std=c++17 lost.cc 'rxw_call_flush(c)' quiet
+fi
 
 # All of them together, in the reverse of their order.
 cp "$dir/all.h" "$dir/all.c"

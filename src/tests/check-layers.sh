@@ -67,8 +67,10 @@ must_not() {
 config='config[.]h'
 # src/common is below all others. The two lowest layers of the library do without its clock.
 common='common/(clock|histogram|htable|sized)[.]h'
+# Programs also share what reads counters by name.
+programs='common/counters[.]h'
 no_clock='common/(histogram|htable)[.]h'
-may_include src/common    "$common"
+may_include src/common    "$common|rxwire/stats[.]h"
 may_include src/rx/base   "$config|$no_clock|base/.*|$values"
 may_include src/rx/proto  "$config|$no_clock|(base|proto)/.*|$values|rxwire/security[.]h"
 # Modules of proto. state.h is the layout of calls and connections.
@@ -108,15 +110,15 @@ may_include src/rxgen       "$config|rxgen/(ast|command|parse/.*|text/.*)[.]h"
 for folder in src/afs src/afs/client src/afs/rpcstats; do
 	may_include $folder "$config|$common|base/hash[.]h|afs/.*|rxwire/.*"
 done
-may_include src/tools/common "$config|$common|tools/common/.*|rxwire/.*"
-may_include src/tools/perf "$config|$common|tools/(common|perf)/.*|afs/.*|rxwire/.*"
-may_include src/tools/copy "$config|$common|tools/(common|copy)/.*|afs/.*|rxwire/.*"
-may_include src/tools/stat "$config|$common|base/(debugfmt|wire)[.]h|tools/(common|stat)/.*|rxwire/.*"
+may_include src/tools/common "$config|$common|$programs|tools/common/.*|rxwire/.*"
+may_include src/tools/perf "$config|$common|$programs|tools/(common|perf)/.*|afs/.*|rxwire/.*"
+may_include src/tools/copy "$config|$common|$programs|tools/(common|copy)/.*|afs/.*|rxwire/.*"
+may_include src/tools/stat "$config|$common|$programs|base/(debugfmt|wire)[.]h|tools/(common|stat)/.*|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # main.c and server.c may include all. A module's tests include private headers of no other module.
 server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callbacks/callbacks|io/io|service/service)[.]h'
 server_module() {
-	module=$1 ok="$config|$common|base/hash[.]h|(tools|afs)/.*|rxwire/.*|fileserver/$1/.*"
+	module=$1 ok="$config|$common|$programs|base/hash[.]h|(tools|afs)/.*|rxwire/.*|fileserver/$1/.*"
 	shift
 	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
 	may_include "src/fileserver/$module" "$ok"
@@ -130,7 +132,7 @@ server_module volume base tree
 server_module callbacks base tree volume
 server_module io base tree
 server_module service base guard tree volume callbacks io
-may_include src/fileserver "$config|$common|(tools|afs)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
+may_include src/fileserver "$config|$common|$programs|(tools|afs)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
 may_include src/tests/fileserver "$config|$common|(base|tools|afs|tests)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
 
 # Unit tests include headers of their own layer and of lower ones; fuzz targets those of the module that they put

@@ -128,8 +128,7 @@ members() {
 		name != "" { text = text " " $0 }' "$@"
 }
 
-# A man page shows each public structure as its header declares it. The members of rxw_xdr are private; rxw_stats(3)
-# describes its members in lists.
+# A man page shows each public structure as its header declares it. The members of rxw_xdr are private.
 members "$top"/src/rx/rxwire/*.h > "$dir/declared"
 for page in "$top"/doc/man/rxw*.3; do
 	sed 's/\\-/-/g; s/\\e/\\/g' "$page" > "$dir/${page##*/}"

@@ -61,6 +61,7 @@ check_scripts += src/tests/check-manual.sh
 check_scripts += src/tests/check-documents.sh
 check_scripts += src/tests/check-words.sh
 check_scripts += src/tests/check-cookbook.sh
+check_scripts += src/tests/check-loops.sh
 EXTRA_DIST += src/tests/asserts.h src/tests/documents.py src/tests/kernel.h src/tests/main.h src/tests/mentions.py
 EXTRA_DIST += src/tests/check-calls.py src/tests/cookbook.c src/tests/words.py
 check_scripts += src/tests/check-conformance.sh

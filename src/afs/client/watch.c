@@ -163,11 +163,14 @@ static rxw_call *begin(const struct farewell *f, unsigned ms)
 
 	if (a->silent)
 		return NULL;
-	if (c->fs && afs_same_address(&c->fs_address, &a->address))
-		rxw_call_begin(c->fs, &co, &call);
-	if (!call && rxw_connection_create(c->endpoint, (const struct sockaddr *)&a->address,
-					   a->len, AFS_SERVICE_FS, c->security, &connection) == 0)
-		rxw_call_begin(connection, &co, &call);
+	if (c->fs && afs_same_address(&c->fs_address, &a->address) &&
+	    rxw_call_begin(c->fs, &co, &call))
+		call = NULL;
+	if (!call &&
+	    rxw_connection_create(c->endpoint, (const struct sockaddr *)&a->address, a->len,
+				  AFS_SERVICE_FS, c->security, &connection) == 0 &&
+	    rxw_call_begin(connection, &co, &call))
+		call = NULL;
 	/* The call keeps its connection. */
 	rxw_connection_release(connection);
 	return call;

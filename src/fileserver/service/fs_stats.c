@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <rxwire/stats.h>
 
 #include "common/clock.h"
+#include "common/counters.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
 
@@ -24,7 +24,7 @@ struct figures {
 	uint64_t calls;
 	uint64_t hosts, hosts_active;
 	uint64_t process_kib;
-	struct rxw_stats rx;
+	struct counters rx;
 };
 
 /* Resident memory of the process. */
@@ -71,13 +71,13 @@ static void collect(struct fsd_service *service, struct figures *f)
 	uint64_t ms = fsd_counted(&c->fetch_ns) / 1000000;
 
 	fsd_clients_stats(service->clients, &clients);
-	*f = (struct figures){.rx.size = sizeof(f->rx)};
-	if (service->fs && rxw_endpoint_stats(service->fs, &f->rx))
-		f->rx = (struct rxw_stats){0};
+	*f = (struct figures){0};
+	if (service->fs)
+		counters_read(&f->rx, service->fs);
 	f->now = (uint32_t)time(NULL);
 	f->boot = boot_time();
 	f->start = service->start_time;
-	f->connections = f->rx.connections_server;
+	f->connections = counters_get(&f->rx, "connections_server");
 	f->fetch_datas = fsd_counted(&c->fetches);
 	f->fetches = f->fetch_datas + fsd_counted(&c->statuses);
 	f->fetched_bytes = fsd_counted(&c->fetched_bytes);
@@ -88,23 +88,14 @@ static void collect(struct fsd_service *service, struct figures *f)
 	f->process_kib = process_kib();
 }
 
-static uint64_t sum(const uint64_t *numbers, size_t count)
+static void transport(const struct counters *rx, ViceStatistics *stats)
 {
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < count; i++)
-		total += numbers[i];
-	return total;
-}
-
-static void transport(const struct rxw_stats *rx, ViceStatistics *stats)
-{
-	stats->TotalRPCBytesSent = (uint32_t)rx->bytes_sent;
-	stats->TotalRPCBytesReceived = (uint32_t)rx->bytes_received;
-	stats->TotalRPCPacketsSent = (uint32_t)sum(rx->packets_sent, 14);
-	stats->TotalRPCPacketsReceived = (uint32_t)sum(rx->packets_received, 14);
-	stats->TotalRPCPacketsLost = (uint32_t)rx->retransmitted;
-	stats->TotalRPCBogusPackets = (uint32_t)sum(rx->drops, RXW_DROP_COUNT);
+	stats->TotalRPCBytesSent = (uint32_t)counters_get(rx, "bytes.sent");
+	stats->TotalRPCBytesReceived = (uint32_t)counters_get(rx, "bytes.received");
+	stats->TotalRPCPacketsSent = (uint32_t)counters_sum(rx, "packets.sent.");
+	stats->TotalRPCPacketsReceived = (uint32_t)counters_sum(rx, "packets.received.");
+	stats->TotalRPCPacketsLost = (uint32_t)counters_get(rx, "retransmitted");
+	stats->TotalRPCBogusPackets = (uint32_t)counters_sum(rx, "drops.");
 }
 
 /* One partition; the other entries are marked unused. */

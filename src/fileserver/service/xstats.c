@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rxwire/error.h>
-#include <rxwire/stats.h>
+
+#include "common/counters.h"
 
 #define SYSNAME_AMD64_LINUX 2703
 
@@ -184,36 +185,35 @@ void fsd_xstats_report(void *arg, const struct rxw_rpc_report *report)
 
 static void put_packets(int32_t *w, rxw_endpoint *endpoint)
 {
-	struct rxw_stats s = {.size = sizeof(s)};
-	uint64_t read = 0, sent = 0;
+	struct counters c;
+	uint64_t data_read, data_sent;
 
-	if (!endpoint || rxw_endpoint_stats(endpoint, &s))
+	if (!endpoint || counters_read(&c, endpoint))
 		return;
-	for (size_t i = 2; i < sizeof(s.packets_sent) / sizeof(s.packets_sent[0]); i++) {
-		read += s.packets_received[i];
-		sent += s.packets_sent[i];
-	}
-	w[X_PACKETS] = (int32_t)(sent + s.packets_sent[1]);
-	w[X_BOGUS_PACKETS] = (int32_t)(s.drops[RXW_DROP_SHORT] + s.drops[RXW_DROP_TYPE] +
-				       s.drops[RXW_DROP_TRUNCATED]);
-	w[X_BOGUS_HOSTS] = (int32_t)s.drops[RXW_DROP_ADDRESS];
+#define COUNT(name) counters_get(&c, name)
+	data_read = COUNT("packets.received.data");
+	data_sent = COUNT("packets.sent.data");
+	w[X_PACKETS] = (int32_t)counters_sum(&c, "packets.sent.");
+	w[X_BOGUS_PACKETS] =
+		(int32_t)(COUNT("drops.short") + COUNT("drops.type") + COUNT("drops.truncated"));
+	w[X_BOGUS_HOSTS] = (int32_t)COUNT("drops.address");
 	/* OpenAFS counts data packets in one class, and all others in another. */
-	w[X_READ_RECEIVE_CLASS] = w[X_READ_DATA] = (int32_t)s.packets_received[1];
-	w[X_READ_SEND_CLASS] = (int32_t)read;
-	w[X_READ_ACKS] = (int32_t)s.packets_received[2];
-	w[X_READ_DUPLICATES] = (int32_t)s.duplicates;
-	w[X_READ_SPURIOUS] =
-		(int32_t)(s.drops[RXW_DROP_CALL_NUMBER] + s.drops[RXW_DROP_NO_CONNECTION]);
-	w[X_SENT_RECEIVE_CLASS] = w[X_SENT_DATA] = (int32_t)s.packets_sent[1];
-	w[X_SENT_SEND_CLASS] = (int32_t)sent;
-	w[X_SENT_ACKS] = (int32_t)s.packets_sent[2];
-	w[X_SENT_ABORTS] = (int32_t)s.packets_sent[4];
-	w[X_SENT_BUSIES] = w[X_BUSIES] = w[X_FS_BUSIES] = (int32_t)s.packets_sent[3];
-	w[X_SENT_AGAIN] = (int32_t)s.retransmitted;
-	w[X_SERVER_CONNECTIONS] = (int32_t)s.connections_server;
-	w[X_CLIENT_CONNECTIONS] = (int32_t)s.connections_client;
-	w[X_PEERS] = (int32_t)s.peers;
-	w[X_CALLS] = (int32_t)s.calls_active;
+	w[X_READ_RECEIVE_CLASS] = w[X_READ_DATA] = (int32_t)data_read;
+	w[X_READ_SEND_CLASS] = (int32_t)(counters_sum(&c, "packets.received.") - data_read);
+	w[X_READ_ACKS] = (int32_t)COUNT("packets.received.ack");
+	w[X_READ_DUPLICATES] = (int32_t)COUNT("duplicates");
+	w[X_READ_SPURIOUS] = (int32_t)(COUNT("drops.call-number") + COUNT("drops.no-connection"));
+	w[X_SENT_RECEIVE_CLASS] = w[X_SENT_DATA] = (int32_t)data_sent;
+	w[X_SENT_SEND_CLASS] = (int32_t)(counters_sum(&c, "packets.sent.") - data_sent);
+	w[X_SENT_ACKS] = (int32_t)COUNT("packets.sent.ack");
+	w[X_SENT_ABORTS] = (int32_t)COUNT("packets.sent.abort");
+	w[X_SENT_BUSIES] = w[X_BUSIES] = w[X_FS_BUSIES] = (int32_t)COUNT("packets.sent.busy");
+	w[X_SENT_AGAIN] = (int32_t)COUNT("retransmitted");
+	w[X_SERVER_CONNECTIONS] = (int32_t)COUNT("connections_server");
+	w[X_CLIENT_CONNECTIONS] = (int32_t)COUNT("connections_client");
+	w[X_PEERS] = (int32_t)COUNT("peers");
+	w[X_CALLS] = (int32_t)COUNT("calls_active");
+#undef COUNT
 }
 
 static void get_calls(const struct fsd_xstats *xstats, unsigned function,

@@ -13,6 +13,7 @@
 #include "api/observer.h"
 #include "proto/event/event.h"
 
+#define ALL_EVENTS     (RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE)
 #define CHECK_INTERVAL (100 * RXW_MS) /* a channel that got BUSY becomes free by time alone */
 
 /*
@@ -81,26 +82,31 @@ static int begin_until(struct rxw_connection *c, struct rxw_call *made, uint64_t
 	return 0;
 }
 
-int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *options,
-		   rxw_call **call)
+/* Connection's lock held: no channel is free. -RXW_EAGAIN, or the reason why no event will come. */
+static int want_channel(struct rxw_connection *c, const struct rxw_call_options *options)
 {
-	int32_t code;
+	int r = rxw_channel_wait(&c->channels.waits, options->queue, options->arg, c, NULL);
 
-	return rxw_call_try_begin(connection, options, call, &code);
+	if (r)
+		return r;
+	atomic_store(&c->channels.wanted, true);
+	return -RXW_EAGAIN;
 }
 
-int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options *given,
-		       rxw_call **call, int32_t *code)
+/* `only_now`: without a free channel, -RXW_EAGAIN and no event. */
+static int begin(struct rxw_connection *c, const struct rxw_call_options *given, rxw_call **call,
+		 int32_t *code, bool only_now)
 {
 	struct rxw_call_options options = {.size = sizeof(options)};
-	struct rxw_connection *c = connection;
 	struct rxw_call *made;
 	uint64_t now, end;
+	bool nonblock;
 	int r;
 
 	*code = 0;
 	if (!c || !call || (given && !sized_read(&options, sizeof(options), given)) ||
-	    (options.flags & ~(RXW_CALL_NONBLOCK | RXW_CALL_TRY)))
+	    (options.flags & ~(RXW_CALL_NONBLOCK | RXW_CALL_TRY)) ||
+	    (options.events & ~ALL_EVENTS) || (options.queue && options.callback))
 		return -RXW_EINVAL;
 	*call = NULL;
 	if (atomic_load(&c->ep->stopping))
@@ -110,15 +116,19 @@ int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options
 		return -RXW_ENOMEM;
 	made->events.callback = options.callback;
 	made->events.arg = options.arg;
+	if (options.events)
+		made->events.mask = options.events;
+	nonblock = only_now || (options.flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY));
 	now = made->started;
 	rxw_conn_lock(c);
 	end = deadline_of(c, &options, now);
-	r = c->released
-		    ? -RXW_ESTATE
-		    : wait_channel(c, options.flags & (RXW_CALL_NONBLOCK | RXW_CALL_TRY), end,
-				   &now, code);
+	r = c->released ? -RXW_ESTATE : wait_channel(c, nonblock, end, &now, code);
 	if (!r)
 		r = begin_until(c, made, end, now);
+	if (!r && options.queue)
+		rxw_queue_join(made, options.queue, options.arg);
+	else if (r == -RXW_EAGAIN && options.queue && !only_now)
+		r = want_channel(c, &options);
 	rxw_conn_unlock(c);
 	if (r) {
 		rxw_call_unref(made);
@@ -126,6 +136,28 @@ int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options
 	}
 	*call = made;
 	return 0;
+}
+
+int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *options,
+		   rxw_call **call)
+{
+	int32_t code;
+
+	return begin(connection, options, call, &code, false);
+}
+
+int rxw_call_begin_now(rxw_connection *connection, const struct rxw_call_options *options,
+		       rxw_call **call)
+{
+	int32_t code;
+
+	return begin(connection, options, call, &code, true);
+}
+
+int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options *options,
+		       rxw_call **call, int32_t *code)
+{
+	return begin(connection, options, call, code, false);
 }
 
 /*
@@ -143,17 +175,47 @@ static void wait_callback(struct rxw_call *call)
 		pthread_cond_wait(&call->sleep.cond, &call->conn->lock);
 }
 
+/* Connection's lock held: no callback runs any more, and no queue has the call. */
+static void end_events(struct rxw_call *call)
+{
+	call->events.callback = NULL;
+	call->events.pending = false;
+	wait_callback(call);
+	rxw_queue_leave(call);
+}
+
+static int32_t end_deferred(struct rxw_call *call, int32_t code, enum rxw_origin *origin)
+{
+	struct rxw_connection *c = call->conn;
+	int32_t result;
+
+	rxw_conn_lock(c);
+	end_events(call);
+	rxw_conn_unlock(c);
+	rxw_stream_finish(call, code);
+	rxw_conn_lock(c);
+	result = call->p.error;
+	if (origin && result)
+		*origin = call->p.error_origin;
+	rxw_conn_unlock(c);
+	atomic_fetch_sub(&c->ep->deferred, 1);
+	rxw_deferral_end(call);
+	return result;
+}
+
 int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 {
 	struct rxw_connection *c;
 	struct rxw_effects a;
 	int32_t result;
-	bool waited_for, last;
+	bool waited_for, wanted, last;
 
 	if (origin)
 		*origin = RXW_ORIGIN_NONE;
-	if (!call || !call->p.client)
+	if (!call || (!call->p.client && !atomic_load(&call->deferral.deferred)))
 		return RXW_INVALID_OPERATION;
+	if (!call->p.client)
+		return end_deferred(call, code, origin);
 	c = call->conn;
 	if (!code && call->flags & RXW_CALL_NONBLOCK && !call->r.ended) {
 		bool done;
@@ -187,7 +249,9 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	rxw_effects_collect(&a, false);
 	rxw_timer_update(call);
 	wait_callback(call);
+	rxw_queue_leave(call);
 	waited_for = c->channel_waiters > 0;
+	wanted = atomic_load(&c->channels.wanted);
 	last = c->released && !c->held;
 	if (last)
 		rxw_conn_ref(c);
@@ -195,6 +259,8 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	rxw_dispatch(&a);
 	if (waited_for)
 		pthread_cond_broadcast(&c->channel_free);
+	if (wanted)
+		rxw_channel_announce(c);
 	rxw_call_unref(call);
 	if (last) {
 		rxw_conn_release_idle(c);
@@ -231,7 +297,7 @@ int rxw_call_fd(rxw_call *call)
 		return -RXW_EINVAL;
 	rxw_conn_lock(call->conn);
 	if (call->events.fd < 0) {
-		unsigned now = rxw_events_now(call) & call->events.fd_mask;
+		unsigned now = rxw_events_now(call) & call->events.mask;
 
 		call->events.fd = eventfd(now ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
 		call->events.fd_set = call->events.fd >= 0 && now;
@@ -243,17 +309,24 @@ int rxw_call_fd(rxw_call *call)
 
 int rxw_call_set_events(rxw_call *call, unsigned events)
 {
+	struct rxw_queue *q = NULL;
 	uint64_t one = 1;
 	int r = 0;
 
-	if (!call || !events || (events & ~(RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE)))
+	if (!call || !events || (events & ~ALL_EVENTS))
 		return -RXW_EINVAL;
+	rxw_call_ref(call); /* once the queue has it, another thread may end the call */
 	rxw_conn_lock(call->conn);
-	call->events.fd_mask = events;
+	call->events.mask = events;
+	if (call->events.queue && rxw_callback_note(call) && rxw_queue_put(call))
+		q = call->events.queue;
 	/* The descriptor never blocks. If its counter is full it is readable anyway. */
 	if (rxw_fd_note(call) && write(call->events.fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 		r = -RXW_ESYS;
 	rxw_conn_unlock(call->conn);
+	if (q)
+		rxw_queue_signal(q);
+	rxw_call_unref(call);
 	return r;
 }
 
@@ -267,7 +340,7 @@ unsigned rxw_call_events(rxw_call *call)
 	events = rxw_events_now(call);
 	if (call->r.at < call->r.count)
 		events |= RXW_EVENT_READ;
-	if (!(events & call->events.fd_mask) && call->events.fd_set) {
+	if (!(events & call->events.mask) && call->events.fd_set) {
 		uint64_t count;
 
 		/* No event holds any more: make the descriptor unreadable. */
@@ -279,14 +352,16 @@ unsigned rxw_call_events(rxw_call *call)
 	return events;
 }
 
-int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
+/*
+ * Takes the connection's lock, and ends the reports to a callback or queue. 0 or a negative result;
+ * then the lock is not held.
+ */
+static int lock_and_silence(struct rxw_call *call)
 {
-	_Atomic(bool) *left;
-	bool hand_over = false;
-
 	if (!call)
 		return -RXW_EINVAL;
-	left = &call->conn->ep->callbacks_left;
+	if (!call->p.client && !atomic_load(&call->deferral.deferred))
+		return -RXW_ESTATE;
 	rxw_call_ref(call); /* the callback that this thread waits for may end the call */
 	rxw_conn_lock(call->conn);
 	if (runs_elsewhere(call) && rxw_must_not_wait()) {
@@ -296,6 +371,52 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 	}
 	call->events.callback = NULL; /* no further callback starts after the running one */
 	wait_callback(call);
+	rxw_queue_leave(call);
+	return 0;
+}
+
+int rxw_call_set_queue(rxw_call *call, rxw_queue *queue, void *arg)
+{
+	bool signal = false;
+	int r = lock_and_silence(call);
+
+	if (r)
+		return r;
+	if (queue && !call->ended) {
+		rxw_queue_join(call, queue, arg);
+		signal = rxw_callback_note(call) && rxw_queue_put(call);
+	}
+	rxw_conn_unlock(call->conn);
+	if (signal)
+		rxw_queue_signal(queue);
+	rxw_call_unref(call);
+	return 0;
+}
+
+int rxw_call_defer(rxw_call *call)
+{
+	if (!call || call->p.client)
+		return -RXW_EINVAL;
+	if (atomic_load(&call->deferral.deferred))
+		return -RXW_ESTATE;
+	if (!rxw_deferral_reserve(call->conn))
+		return -RXW_ELIMIT;
+	atomic_store(&call->deferral.counted, true);
+	rxw_stream_defer(call);
+	atomic_fetch_add(&call->conn->ep->deferred, 1);
+	rxw_deferral_begin(call);
+	return 0;
+}
+
+int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
+{
+	_Atomic(bool) *left;
+	bool hand_over = false;
+	int r = lock_and_silence(call);
+
+	if (r)
+		return r;
+	left = &call->conn->ep->callbacks_left;
 	call->events.callback = callback;
 	call->events.arg = arg;
 	if (!rxw_may_call_back() && !atomic_load_explicit(left, memory_order_relaxed))
@@ -312,9 +433,9 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 	return 0;
 }
 
-int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats)
+int rxw_call_stats(rxw_call *call, struct rxw_call_statistics *stats)
 {
-	struct rxw_call_stats s = {.size = sizeof(s)};
+	struct rxw_call_statistics s = {.size = sizeof(s)};
 	const struct rxw_pcall *p;
 
 	if (!call || !sized_valid(stats))

@@ -97,6 +97,7 @@ rxw_connection *rxw_connection_ref(rxw_connection *connection)
 void rxw_connection_release(rxw_connection *connection)
 {
 	struct rxw_connection *c = connection;
+	struct rxw_channel_waits waits = {.first = NULL};
 	struct rxw_endpoint *ep;
 	bool owned, last;
 
@@ -106,9 +107,13 @@ void rxw_connection_release(rxw_connection *connection)
 	rxw_conn_lock(c);
 	owned = c->owned > 0;
 	last = owned && !--c->owned && c->p.client;
-	if (last)
+	if (last) {
 		c->released = true;
+		waits = c->channels.waits;
+		c->channels.waits = (struct rxw_channel_waits){.first = NULL};
+	}
 	rxw_conn_unlock(c);
+	rxw_channel_forget(&waits);
 	if (last) {
 		rxw_conn_release_idle(c);
 		rxw_conn_unref(c);

@@ -395,13 +395,53 @@ static void pause_ms(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
+/* Calls that no thread has taken out of a queue are refused, as those that wait for a worker. */
+static void refuse_queued(struct rxw_endpoint *ep)
+{
+	unsigned n = atomic_load_explicit(&ep->service_count, memory_order_acquire);
+
+	for (unsigned i = 0; i < n; i++) {
+		uint16_t id = atomic_load_explicit(&ep->service_id[i], memory_order_acquire);
+		struct rxw_service *s = id ? rxw_service_find(ep, id) : NULL;
+
+		if (s && s->queue)
+			rxw_queue_refuse(s->queue, s);
+		rxw_service_unref(s);
+	}
+}
+
 #define GRACE (RXW_SEC / 4) /* for aborted calls and their handlers */
+
+/* Waits until no call is in progress. -RXW_ETIMEDOUT: some are at the time `end`. */
+static int drain(struct rxw_endpoint *ep, uint64_t end)
+{
+	for (;;) {
+		if (atomic_load(&ep->stopping))
+			refuse_queued(ep);
+		if (!busy_connections(ep, false))
+			return 0;
+		if (rxw_now() >= end)
+			return -RXW_ETIMEDOUT;
+		pause_ms(2);
+	}
+}
+
+int rxw_endpoint_hand_over(rxw_endpoint *endpoint, unsigned limit_ms)
+{
+	if (!endpoint || !endpoint->server)
+		return -RXW_EINVAL;
+	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
+		return -RXW_EDEADLK;
+	if (atomic_load(&endpoint->stopping) || atomic_exchange(&endpoint->leaving, true))
+		return -RXW_ESTATE;
+	return drain(endpoint, rxw_now() + limit_ms * RXW_MS);
+}
 
 int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 {
 	uint64_t end;
 	unsigned left;
-	int r = 0;
+	int r;
 
 	if (!endpoint)
 		return -RXW_EINVAL;
@@ -410,13 +450,7 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 	if (atomic_exchange(&endpoint->stopping, true))
 		return -RXW_ESTATE;
 	end = rxw_now() + limit_ms * RXW_MS;
-	while (busy_connections(endpoint, false)) {
-		if (rxw_now() >= end) {
-			r = -RXW_ETIMEDOUT;
-			break;
-		}
-		pause_ms(2);
-	}
+	r = drain(endpoint, end);
 	end += GRACE;
 	while (r && busy_connections(endpoint, true) && rxw_now() < end)
 		pause_ms(1);
@@ -431,7 +465,7 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 /* Has the application unreleased connections or unended calls? */
 static bool in_use(struct rxw_endpoint *ep)
 {
-	bool used = false;
+	bool used = atomic_load(&ep->deferred) > 0;
 
 	for (unsigned i = 0; i < ep->shard_count && !used; i++) {
 		struct rxw_shard *s = &ep->shard[i];
@@ -463,6 +497,7 @@ int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 		return -RXW_ESTATE;
 	if (!atomic_load(&endpoint->stopping))
 		rxw_endpoint_stop(endpoint, 0);
+	refuse_queued(endpoint);
 	/* Handlers use what is freed below. */
 	rxw_workers_stop(endpoint, UINT64_MAX);
 	quiesce(endpoint);

@@ -104,7 +104,7 @@ int rxw_engine_destroy(rxw_engine *engine)
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	pthread_mutex_lock(&engine->lock);
-	left = engine->endpoints;
+	left = engine->endpoints + atomic_load(&engine->queues);
 	pthread_mutex_unlock(&engine->lock);
 	if (left)
 		return -RXW_ESTATE;

@@ -5,10 +5,13 @@ rx_sources += \
 	src/rx/api/call.c \
 	src/rx/api/config.c src/rx/api/config.h \
 	src/rx/api/connection.c \
+	src/rx/api/counters.c src/rx/api/counters.h \
 	src/rx/api/endpoint.c \
 	src/rx/api/engine.c \
 	src/rx/api/metrics.c \
 	src/rx/api/observer.c src/rx/api/observer.h \
+	src/rx/api/connpool.c \
+	src/rx/api/queue.c \
 	src/rx/api/security.c \
 	src/rx/api/service.c \
 	src/rx/api/settings.c src/rx/api/settings.h \
@@ -23,6 +26,8 @@ rx_public_headers += \
 	src/rx/rxwire/engine.h \
 	src/rx/rxwire/error.h \
 	src/rx/rxwire/metrics.h \
+	src/rx/rxwire/connpool.h \
+	src/rx/rxwire/queue.h \
 	src/rx/rxwire/rpc.h \
 	src/rx/rxwire/rxwire.h \
 	src/rx/rxwire/security.h \

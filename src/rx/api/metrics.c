@@ -9,6 +9,7 @@
 #include <rxwire/metrics.h>
 #include <rxwire/rxwire.h>
 
+#include "api/counters.h"
 #include "engine/objects.h"
 
 #define FIRST_ROOM 16384u
@@ -24,7 +25,7 @@ struct text {
 struct subject {
 	rxw_endpoint *endpoint;
 	char name[72]; /* "127.0.0.1:7009" */
-	struct rxw_stats stats;
+	struct rxw_sums sums;
 	struct rxw_effective effective;
 	struct rxw_latency latency[2]; /* served, made */
 };
@@ -56,184 +57,28 @@ static void put(struct text *t, const char *format, ...)
 	}
 }
 
-/* A counter or gauge that is one member of struct rxw_stats. */
-struct metric {
-	const char *name, *help;
-	size_t offset;
-	bool wide; /* uint64_t, else uint32_t */
-};
-
-#define COUNT64(member, text)                                                              \
-	{                                                                                  \
-		"rxwire_" #member "_total", text, offsetof(struct rxw_stats, member), true \
-	}
-#define GAUGE32(member, text)                                                      \
-	{                                                                          \
-		"rxwire_" #member, text, offsetof(struct rxw_stats, member), false \
-	}
-
-static const struct metric counters[] = {
-	COUNT64(retransmitted, "DATA packets retransmitted."),
-	COUNT64(duplicates, "DATA packets received more than once."),
-	COUNT64(gso_messages, "Messages of several datagrams passed to the kernel (GSO)."),
-	COUNT64(gro_messages, "Messages of several datagrams received from the kernel (GRO)."),
-	COUNT64(wakeups, "Threads woken to read, write or serve."),
-	COUNT64(calls_started, "Calls begun in both directions."),
-	COUNT64(calls_ended, "Calls that ended successfully."),
-	COUNT64(calls_aborted, "Calls that failed."),
-	COUNT64(calls_timed_out, "Calls that timed out."),
-	COUNT64(calls_refused, "Calls refused because the server is busy."),
-	COUNT64(kernel_drops, "Datagrams dropped by the kernel because the socket buffer was "
-			      "full."),
-	COUNT64(wrong_shard, "Packets that arrived at another socket than that of their "
-			     "connection."),
-	COUNT64(gso_fallbacks, "Times that the kernel refused GSO."),
-	COUNT64(gro_fallbacks, "Times that the kernel refused GRO."),
-	COUNT64(send_errors, "Messages that the kernel refused to send."),
-	COUNT64(send_retries, "Messages sent again after a temporary error."),
-	COUNT64(stateless_aborts, "ABORT packets sent without a connection."),
-	COUNT64(version_answers, "VERSION packets answered."),
-	COUNT64(debug_answers, "DEBUG packets answered."),
-	COUNT64(loss_events, "Loss events: reactions of congestion control to lost packets."),
-	COUNT64(spurious_losses, "False losses, whose reactions were undone."),
-	COUNT64(rto_events, "Retransmission timeouts."),
-	COUNT64(probes, "Tail loss probes."),
-	COUNT64(calls_given_up, "Calls aborted because they made too little progress while "
-				"others waited."),
-	COUNT64(unvalidated_connections, "Connections created for unvalidated addresses."),
-	COUNT64(cookies_sent, "Clients asked to validate their address because no room was "
-			      "left."),
-	COUNT64(cookies_returned, "Clients that validated their address when asked."),
-	COUNT64(connections_evicted, "Idle connections removed because of connections-max."),
-};
-
-static const struct metric gauges[] = {
-	GAUGE32(connections_client, "Client connections."),
-	GAUGE32(connections_server, "Server connections."),
-	GAUGE32(calls_active, "Calls in progress."),
-	GAUGE32(calls_waiting, "Calls waiting for a worker."),
-	GAUGE32(peers, "Peers (address and port) in memory."),
-	GAUGE32(workers, "Worker threads."),
-	GAUGE32(workers_idle, "Idle workers."),
-	GAUGE32(workers_parked, "Workers blocked on their clients."),
-};
-
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
-
 static void head(struct text *t, const char *name, const char *type, const char *help)
 {
 	put(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static unsigned long long value_of(const struct subject *s, const struct metric *m)
+/* The counters of one row of the table, of every endpoint. */
+static void put_family(struct text *t, const struct rxw_family *f, const struct subject *s,
+		       size_t count)
 {
-	const uint8_t *at = (const uint8_t *)&s->stats + m->offset;
-	uint64_t wide;
-	uint32_t narrow;
+	bool total = f->kind == RXW_COUNTER_TOTAL;
+	char name[64];
 
-	if (m->wide) {
-		memcpy(&wide, at, sizeof(wide));
-		return wide;
-	}
-	memcpy(&narrow, at, sizeof(narrow));
-	return narrow;
-}
-
-static void put_plain(struct text *t, const struct metric *m, const char *type,
-		      const struct subject *s, size_t count)
-{
-	head(t, m->name, type, m->help);
+	snprintf(name, sizeof(name), "rxwire_%s%s", f->name, total ? "_total" : "");
+	head(t, name, total ? "counter" : "gauge", f->help);
 	for (size_t i = 0; i < count; i++)
-		put(t, "%s{endpoint=\"%s\"} %llu\n", m->name, s[i].name, value_of(&s[i], m));
-}
-
-/* Two metrics of one family that differ in a label. */
-struct pair {
-	const char *name, *help, *label, *first, *second;
-	size_t offset_first, offset_second;
-};
-#define PAIR(name, help, label, a, b, text_a, text_b)                             \
-	{                                                                         \
-		name, help, label, text_a, text_b, offsetof(struct rxw_stats, a), \
-			offsetof(struct rxw_stats, b)                             \
-	}
-
-static const struct pair pairs[] = {
-	PAIR("rxwire_datagrams_total", "UDP datagrams.", "direction", datagrams_received,
-	     datagrams_sent, "received", "sent"),
-	PAIR("rxwire_bytes_total", "Bytes of UDP payload.", "direction", bytes_received, bytes_sent,
-	     "received", "sent"),
-	PAIR("rxwire_windows_total",
-	     "Windows opened by an acknowledgement, by the thread that "
-	     "sent the data.",
-	     "sent_by", windows_by_writer, windows_by_receiver, "writer", "receiver"),
-	PAIR("rxwire_handlers_total", "Calls served, by the thread that ran the handler.", "on",
-	     handlers_inline, handlers_worker, "receiver", "worker"),
-};
-
-static void put_pair(struct text *t, const struct pair *p, const struct subject *s, size_t count)
-{
-	head(t, p->name, "counter", p->help);
-	for (size_t i = 0; i < count; i++) {
-		const struct metric a = {NULL, NULL, p->offset_first, true};
-		const struct metric b = {NULL, NULL, p->offset_second, true};
-
-		put(t, "%s{endpoint=\"%s\",%s=\"%s\"} %llu\n", p->name, s[i].name, p->label,
-		    p->first, value_of(&s[i], &a));
-		put(t, "%s{endpoint=\"%s\",%s=\"%s\"} %llu\n", p->name, s[i].name, p->label,
-		    p->second, value_of(&s[i], &b));
-	}
-}
-
-static const char *const type_names[14] = {
-	[1] = "data",	   [2] = "ack",	     [3] = "busy",  [4] = "abort",    [5] = "ackall",
-	[6] = "challenge", [7] = "response", [8] = "debug", [13] = "version",
-};
-
-static void put_packets(struct text *t, const struct subject *s, size_t count)
-{
-	head(t, "rxwire_packets_total", "counter", "Rx packets by type.");
-	for (size_t i = 0; i < count; i++)
-		for (unsigned k = 0; k < LENGTH(type_names); k++) {
-			if (!type_names[k])
-				continue;
-			put(t,
-			    "rxwire_packets_total{endpoint=\"%s\",direction=\"received\","
-			    "type=\"%s\"} %llu\n",
-			    s[i].name, type_names[k],
-			    (unsigned long long)s[i].stats.packets_received[k]);
-			put(t,
-			    "rxwire_packets_total{endpoint=\"%s\",direction=\"sent\","
-			    "type=\"%s\"} %llu\n",
-			    s[i].name, type_names[k],
-			    (unsigned long long)s[i].stats.packets_sent[k]);
+		for (size_t k = 0; k < rxw_family_size(f); k++) {
+			put(t, "%s{endpoint=\"%s\"", name, s[i].name);
+			for (unsigned l = 0; l < 2 && f->label[l].count; l++)
+				put(t, ",%s=\"%s\"", f->label[l].name, rxw_family_label(f, l, k));
+			put(t, "} %llu\n",
+			    (unsigned long long)rxw_family_value(f, &s[i].sums, k));
 		}
-}
-
-static void put_causes(struct text *t, const struct subject *s, size_t count)
-{
-	head(t, "rxwire_drops_total", "counter", "Datagrams and packets dropped, by cause.");
-	for (size_t i = 0; i < count; i++)
-		for (unsigned k = 0; k < RXW_DROP_COUNT; k++)
-			put(t, "rxwire_drops_total{endpoint=\"%s\",cause=\"%s\"} %llu\n", s[i].name,
-			    rxw_drop_name((enum rxw_drop)k),
-			    (unsigned long long)s[i].stats.drops[k]);
-	head(t, "rxwire_lock_contended_total", "counter", "Contended lock acquisitions.");
-	for (size_t i = 0; i < count; i++)
-		for (unsigned k = 0; k < RXW_LOCK_COUNT; k++)
-			put(t, "rxwire_lock_contended_total{endpoint=\"%s\",lock=\"%s\"} %llu\n",
-			    s[i].name, rxw_lock_name((enum rxw_lock)k),
-			    (unsigned long long)s[i].stats.lock_contended[k]);
-	head(t, "rxwire_syscalls_total", "counter", "System calls on sockets, by operation.");
-	for (size_t i = 0; i < count; i++) {
-		const struct rxw_stats *v = &s[i].stats;
-		const uint64_t calls[] = {v->syscalls_send, v->syscalls_recv, v->syscalls_other};
-		static const char *const did[] = {"send", "receive", "other"};
-
-		for (unsigned k = 0; k < LENGTH(did); k++)
-			put(t, "rxwire_syscalls_total{endpoint=\"%s\",operation=\"%s\"} %llu\n",
-			    s[i].name, did[k], (unsigned long long)calls[k]);
-	}
 }
 
 /* Nanoseconds as exact seconds, with a point in every locale. */
@@ -288,10 +133,6 @@ static void put_info(struct text *t, const struct subject *s, size_t count)
 		    "mtu=\"%u\",gso=\"%d\",gro=\"%d\"} 1\n",
 		    s[i].name, s[i].effective.io, s[i].effective.listeners, s[i].effective.window,
 		    s[i].effective.mtu, s[i].effective.gso, s[i].effective.gro);
-	head(t, "rxwire_pinned_bytes", "gauge", "Receive buffers held by queues.");
-	for (size_t i = 0; i < count; i++)
-		put(t, "rxwire_pinned_bytes{endpoint=\"%s\"} %llu\n", s[i].name,
-		    (unsigned long long)s[i].stats.bytes_pinned);
 	head(t, "rxwire_socket_buffer_bytes", "gauge", "Socket buffer granted by the kernel.");
 	for (size_t i = 0; i < count; i++) {
 		put(t, "rxwire_socket_buffer_bytes{endpoint=\"%s\",direction=\"received\"} %zu\n",
@@ -337,9 +178,8 @@ static void read_stats(struct subject *s)
 {
 	const struct rxw_endpoint *ep = s->endpoint;
 
-	s->stats.size = sizeof(s->stats);
 	s->effective.size = sizeof(s->effective);
-	rxw_endpoint_stats(s->endpoint, &s->stats);
+	rxw_sums_read(s->endpoint, &s->sums);
 	rxw_endpoint_effective(s->endpoint, &s->effective);
 	for (unsigned i = 0; i < ep->shard_count; i++)
 		for (unsigned k = 0; k < 2; k++)
@@ -366,14 +206,8 @@ int rxw_metrics_text(rxw_endpoint *const *endpoints, size_t count, char **text)
 		read_stats(&s[i]);
 	}
 	put_info(&t, s, count);
-	for (size_t i = 0; i < LENGTH(gauges); i++)
-		put_plain(&t, &gauges[i], "gauge", s, count);
-	for (size_t i = 0; i < LENGTH(counters); i++)
-		put_plain(&t, &counters[i], "counter", s, count);
-	for (size_t i = 0; i < LENGTH(pairs); i++)
-		put_pair(&t, &pairs[i], s, count);
-	put_packets(&t, s, count);
-	put_causes(&t, s, count);
+	for (size_t i = 0; i < rxw_family_count; i++)
+		put_family(&t, &rxw_families[i], s, count);
 	put_latency(&t, s, count);
 	free(s);
 	if (t.failed) {

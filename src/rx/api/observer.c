@@ -12,6 +12,11 @@ int rxw_endpoint_set_observer(rxw_endpoint *endpoint, const struct rxw_rpc_obser
 	return 0;
 }
 
+bool rxw_call_is_deferred(const rxw_call *call)
+{
+	return atomic_load(&call->deferral.deferred);
+}
+
 bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed)
 {
 	struct rxw_endpoint *ep = call->conn->ep;

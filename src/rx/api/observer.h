@@ -24,6 +24,15 @@ bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed);
 int rxw_call_try_begin(rxw_connection *connection, const struct rxw_call_options *options,
 		       rxw_call **call, int32_t *code);
 
+/*
+ * Like rxw_call_begin(), but does not wait for a channel, and no event tells of one: -RXW_EAGAIN.
+ */
+int rxw_call_begin_now(rxw_connection *connection, const struct rxw_call_options *options,
+		       rxw_call **call);
+
+/* The application holds the server's call; for the thread of its handler. */
+bool rxw_call_is_deferred(const rxw_call *call);
+
 /* Is this thread in a callback or a short handler, and must not block? */
 bool rxw_must_not_wait(void);
 

@@ -10,14 +10,15 @@
 #include "engine/objects.h"
 
 #define SECURITY_MAX 8
+#define DEFERRED_MAX 65536u
 #define SOME	     64	       /* connections that are visited with one acquisition of a lock */
 #define GRACE	     (RXW_SEC / 4) /* for aborted calls and their handlers */
 
 static bool valid(const struct rxw_service_options *o)
 {
-	return o->id && o->handler && (!o->security_count || o->security) &&
+	return o->id && !o->handler == !!o->queue && (!o->security_count || o->security) &&
 	       o->security_count <= SECURITY_MAX && o->level_min <= RXW_LEVEL_CRYPT &&
-	       !((o->flags & RXW_SERVICE_HELD) && (o->flags & RXW_SERVICE_INLINE));
+	       !((o->flags & RXW_SERVICE_HELD) && ((o->flags & RXW_SERVICE_INLINE) || o->queue));
 }
 
 /* Endpoint's lock held: a place for a service of this id. 0, -RXW_ESTATE or -RXW_ELIMIT. */
@@ -54,6 +55,11 @@ static int fill(struct rxw_service *s, const struct rxw_service_options *o)
 		strncpy(s->name, o->name, sizeof(s->name) - 1);
 	s->handler = o->handler;
 	s->context = o->context;
+	s->queue = o->queue;
+	if (s->queue)
+		atomic_fetch_add(&s->queue->users, 1);
+	s->deferred_max = o->deferred_max ? o->deferred_max : DEFERRED_MAX;
+	atomic_store(&s->deferred, 0);
 	s->flags = o->flags;
 	s->workers_max = o->workers_max;
 	s->idle_ms = o->idle_ms;
@@ -215,7 +221,11 @@ int rxw_service_remove(rxw_service *service, unsigned limit_ms)
 	ep = service->ep;
 	rxw_service_start(service); /* calls that waited are refused now */
 	end = rxw_now() + limit_ms * RXW_MS;
-	while (visit(service, LOOK)) {
+	for (;;) {
+		if (service->queue)
+			rxw_queue_refuse(service->queue, service);
+		if (!visit(service, LOOK))
+			break;
 		if (rxw_now() >= end) {
 			r = -RXW_ETIMEDOUT;
 			break;

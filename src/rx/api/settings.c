@@ -99,7 +99,7 @@ int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value
 		r = rxw_settings_apply(endpoint, &next);
 	if (!r) {
 		/* Other threads read members that never change: only this one is stored. */
-		rxw_config_set(&endpoint->config, name, value, NULL, 0);
+		r = rxw_config_set(&endpoint->config, name, value, NULL, 0);
 		threads = rxw_workers_limit(endpoint, next.workers_max, next.queue);
 	}
 	pthread_mutex_unlock(&endpoint->lock);
@@ -124,7 +124,7 @@ int rxw_engine_set(rxw_engine *engine, const char *name, const char *value)
 	if (!r && !strcmp(option->name, "memory"))
 		r = -RXW_ESTATE;
 	if (!r) {
-		rxw_config_set(&engine->config, name, value, NULL, 0);
+		r = rxw_config_set(&engine->config, name, value, NULL, 0);
 		atomic_store(&engine->log_level, (unsigned)next.log_level);
 	}
 	pthread_mutex_unlock(&engine->lock);

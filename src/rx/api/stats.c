@@ -5,6 +5,7 @@
 #include <rxwire/error.h>
 #include <rxwire/stats.h>
 
+#include "api/counters.h"
 #include "common/sized.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
@@ -14,57 +15,64 @@ static uint64_t get(const _Atomic(uint64_t) *counter)
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* Counters that have the same name in the public structure and in their source. */
+/* Counters that have the same name in the sums and in their source. */
 /* clang-format off */
 #define PROTO_COUNTERS(X)                                                                        \
 	X(retransmitted) X(duplicates) X(calls_started) X(calls_ended) X(calls_aborted)          \
 	X(calls_timed_out) X(calls_refused) X(loss_events) X(spurious_losses) X(rto_events)      \
-	X(probes) X(stateless_aborts) X(version_answers) X(debug_answers)                   \
-	X(unvalidated_connections) X(calls_given_up)                      \
+	X(probes) X(stateless_aborts) X(version_answers) X(debug_answers)                        \
+	X(unvalidated_connections) X(calls_given_up)                                             \
 	X(connections_evicted) X(cookies_sent) X(cookies_returned)
 #define IO_COUNTERS(X)                                                                           \
-	X(syscalls_send) X(syscalls_recv) X(syscalls_other) X(datagrams_sent)                    \
-	X(datagrams_received) X(bytes_sent) X(bytes_received) X(gso_messages) X(gro_messages)  \
-	X(gso_fallbacks) X(gro_fallbacks) X(send_errors) X(send_retries) X(kernel_drops)
-#define SHARD_COUNTERS(X)                                                                        \
-	X(wakeups) X(wrong_shard) X(handlers_inline)  \
-	X(handlers_worker)
+	X(gso_messages) X(gro_messages) X(gso_fallbacks) X(gro_fallbacks) X(send_errors)         \
+	X(send_retries) X(kernel_drops)
 /* clang-format on */
 
-static void add_proto(struct rxw_stats *to, const struct rxw_pstats *proto)
+static void add_proto(struct rxw_sums *to, const struct rxw_pstats *proto)
 {
 #define X(name) to->name += get(&proto->name);
 	PROTO_COUNTERS(X)
 #undef X
-	for (unsigned i = 0; i < 14; i++) {
-		to->packets_sent[i] += get(&proto->packets_sent[i]);
-		to->packets_received[i] += get(&proto->packets_received[i]);
+	for (unsigned i = 0; i < RXW_PACKET_TYPES; i++) {
+		to->packets[RXW_SENT][rxw_packet_class[i]] += get(&proto->packets_sent[i]);
+		to->packets[RXW_RECEIVED][rxw_packet_class[i]] += get(&proto->packets_received[i]);
 	}
 	for (unsigned i = 0; i < RXW_DROP_COUNT; i++)
 		to->drops[i] += get(&proto->drops[i]);
 }
 
-static void add_counters(struct rxw_stats *to, const struct rxw_shard *s)
+static void add_io(struct rxw_sums *to, const struct rxw_io_stats *io)
 {
-	const struct rxw_io_stats *io = rxw_io_sock_stats(s->sock);
-
-	add_proto(to, &s->stats);
-	add_proto(to, &s->own);
 #define X(name) to->name += get(&io->name);
 	IO_COUNTERS(X)
 #undef X
-#define X(name) to->name += get(&s->name);
-	SHARD_COUNTERS(X)
-#undef X
-	to->windows_by_writer += get(&s->tx.windows_by_writer);
-	to->windows_by_receiver += get(&s->tx.windows_by_receiver);
-	for (unsigned i = 0; i < RXW_LOCK_COUNT; i++)
-		to->lock_contended[i] += get(&s->contended[i]);
+	to->datagrams[RXW_SENT] += get(&io->datagrams_sent);
+	to->datagrams[RXW_RECEIVED] += get(&io->datagrams_received);
+	to->bytes[RXW_SENT] += get(&io->bytes_sent);
+	to->bytes[RXW_RECEIVED] += get(&io->bytes_received);
+	to->syscalls[0] += get(&io->syscalls_send);
+	to->syscalls[1] += get(&io->syscalls_recv);
+	to->syscalls[2] += get(&io->syscalls_other);
 	to->lock_contended[RXW_LOCK_SOCKET] += get(&io->lock_contended);
 }
 
+static void add_counters(struct rxw_sums *to, const struct rxw_shard *s)
+{
+	add_proto(to, &s->stats);
+	add_proto(to, &s->own);
+	add_io(to, rxw_io_sock_stats(s->sock));
+	to->wakeups += get(&s->wakeups);
+	to->wrong_shard += get(&s->wrong_shard);
+	to->handlers[0] += get(&s->handlers_inline);
+	to->handlers[1] += get(&s->handlers_worker);
+	to->windows[0] += get(&s->tx.windows_by_writer);
+	to->windows[1] += get(&s->tx.windows_by_receiver);
+	for (unsigned i = 0; i < RXW_LOCK_COUNT; i++)
+		to->lock_contended[i] += get(&s->contended[i]);
+}
+
 /* The endpoint's locks. */
-static void add_contended(struct rxw_stats *to, const struct rxw_endpoint *ep)
+static void add_contended(struct rxw_sums *to, const struct rxw_endpoint *ep)
 {
 	for (unsigned i = 0; i < RXW_LOCK_COUNT; i++)
 		to->lock_contended[i] += get(&ep->contended[i]);
@@ -75,7 +83,7 @@ static void add_contended(struct rxw_stats *to, const struct rxw_endpoint *ep)
 #define SCAN_SLOTS 256 /* slots scanned under one lock, since other threads wait for it */
 
 /* Current values that need no search. */
-static void add_gauges(struct rxw_stats *to, struct rxw_shard *s)
+static void add_gauges(struct rxw_sums *to, struct rxw_shard *s)
 {
 	rxw_table_lock(s);
 	to->connections_client += s->table.clients;
@@ -86,20 +94,20 @@ static void add_gauges(struct rxw_stats *to, struct rxw_shard *s)
 }
 
 /* Pinned bytes, summed over peers: there are fewer of them than connections. */
-static void add_pinned(struct rxw_stats *to, struct rxw_endpoint *ep)
+static void add_pinned(struct rxw_sums *to, struct rxw_endpoint *ep)
 {
 	unsigned at = 0;
 	bool more;
 
 	do {
 		rxw_peers_lock(ep);
-		more = rxw_peer_pinned(ep->peers, SCAN_SLOTS, &at, &to->bytes_pinned);
+		more = rxw_peer_pinned(ep->peers, SCAN_SLOTS, &at, &to->pinned_bytes);
 		rxw_peers_unlock(ep);
 	} while (more);
 }
 
 /* The same for a shard's connections, a few slots under each lock. */
-static bool add_slots(struct rxw_stats *to, struct rxw_shard *s, unsigned from)
+static bool add_slots(struct rxw_sums *to, struct rxw_shard *s, unsigned from)
 {
 	bool more;
 
@@ -109,57 +117,82 @@ static bool add_slots(struct rxw_stats *to, struct rxw_shard *s, unsigned from)
 		     p = p->links.hash_next) {
 			int64_t pinned = atomic_load(&p->rx.memory.used);
 
-			to->bytes_pinned += pinned > 0 ? (uint64_t)pinned : 0;
+			to->pinned_bytes += pinned > 0 ? (uint64_t)pinned : 0;
 		}
 	more = from + SCAN_SLOTS < rxw_conntable_chains(&s->table);
 	rxw_table_unlock(s);
 	return more;
 }
 
-int rxw_endpoint_stats(rxw_endpoint *endpoint, struct rxw_stats *stats)
+void rxw_sums_read(rxw_endpoint *endpoint, struct rxw_sums *sums)
 {
-	struct rxw_workers *w;
-	struct rxw_stats sum;
+	struct rxw_workers *w = &endpoint->workers;
 
-	if (!endpoint || !sized_valid(stats))
-		return -RXW_EINVAL;
-	memset(&sum, 0, sizeof(sum));
+	memset(sums, 0, sizeof(*sums));
 	/*
 	 * Read the calls in progress first: those that have ended since then are counted as ended.
 	 */
 	for (unsigned i = 0; i < endpoint->shard_count; i++)
-		add_gauges(&sum, &endpoint->shard[i]);
+		add_gauges(sums, &endpoint->shard[i]);
 	for (unsigned i = 0; i < endpoint->shard_count; i++)
-		add_counters(&sum, &endpoint->shard[i]);
-	add_contended(&sum, endpoint);
-	add_pinned(&sum, endpoint);
-	w = &endpoint->workers;
+		add_counters(sums, &endpoint->shard[i]);
+	add_contended(sums, endpoint);
+	add_pinned(sums, endpoint);
 	rxw_workers_lock(endpoint);
-	sum.calls_waiting = w->waiting;
-	sum.workers = w->threads;
-	sum.workers_idle = w->idle;
-	sum.workers_parked = w->parked;
+	sums->calls_waiting = w->waiting;
+	sums->workers = w->threads;
+	sums->workers_idle = w->idle;
+	sums->workers_parked = w->parked;
 	rxw_workers_unlock(endpoint);
 	rxw_peers_lock(endpoint);
-	sum.peers = rxw_peer_count(endpoint->peers);
+	sums->peers = rxw_peer_count(endpoint->peers);
 	rxw_peers_unlock(endpoint);
-	sized_write(stats, &sum, sizeof(sum));
-	return 0;
 }
 
-int rxw_shard_stats(rxw_endpoint *endpoint, unsigned shard, struct rxw_stats *stats)
+static void read_shard(struct rxw_shard *s, struct rxw_sums *sums)
 {
-	struct rxw_stats sum;
-
-	if (!endpoint || !sized_valid(stats) ||
-	    shard >= endpoint->shard_count)
-		return -RXW_EINVAL;
-	memset(&sum, 0, sizeof(sum));
-	add_gauges(&sum, &endpoint->shard[shard]);
-	add_counters(&sum, &endpoint->shard[shard]);
-	for (unsigned from = 0; add_slots(&sum, &endpoint->shard[shard], from); from += SCAN_SLOTS)
+	memset(sums, 0, sizeof(*sums));
+	add_gauges(sums, s);
+	add_counters(sums, s);
+	for (unsigned from = 0; add_slots(sums, s, from); from += SCAN_SLOTS)
 		;
-	sized_write(stats, &sum, sizeof(sum));
+}
+
+int rxw_endpoint_counters(rxw_endpoint *endpoint, uint64_t *values, size_t room)
+{
+	struct rxw_sums sums;
+
+	if (!endpoint || (!values && room))
+		return -RXW_EINVAL;
+	if (room) {
+		rxw_sums_read(endpoint, &sums);
+		rxw_sums_list(&sums, values, room);
+	}
+	return (int)RXW_COUNTERS;
+}
+
+int rxw_shard_counters(rxw_endpoint *endpoint, unsigned shard, uint64_t *values, size_t room)
+{
+	struct rxw_sums sums;
+
+	if (!endpoint || shard >= endpoint->shard_count || (!values && room))
+		return -RXW_EINVAL;
+	if (room) {
+		read_shard(&endpoint->shard[shard], &sums);
+		rxw_sums_list(&sums, values, room);
+	}
+	return (int)RXW_COUNTERS;
+}
+
+int rxw_endpoint_counter(rxw_endpoint *endpoint, const char *name, uint64_t *value)
+{
+	int index = rxw_counter_find(name);
+	uint64_t values[RXW_COUNTERS];
+
+	if (!endpoint || index < 0 || !value)
+		return -RXW_EINVAL;
+	rxw_endpoint_counters(endpoint, values, RXW_COUNTERS);
+	*value = values[index];
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names for reports and documents: the version, causes of drops, locks. */
-#include <rxwire/stats.h>
+/* Names for reports and documents: the version, causes of drops, locks, packet types. */
+#include "base/names.h"
 
 /* Declared in rxwire/engine.h, which also declares objects. */
 const char *rxw_version(void);
@@ -10,7 +10,7 @@ const char *rxw_version(void)
 	return PACKAGE_VERSION;
 }
 
-static const char *const drop_names[RXW_DROP_COUNT] = {
+const char *const rxw_drop_names[RXW_DROP_COUNT] = {
 	[RXW_DROP_SHORT] = "short",
 	[RXW_DROP_TRUNCATED] = "truncated",
 	[RXW_DROP_TYPE] = "type",
@@ -34,14 +34,7 @@ static const char *const drop_names[RXW_DROP_COUNT] = {
 	[RXW_DROP_STATE] = "state",
 };
 
-const char *rxw_drop_name(enum rxw_drop cause)
-{
-	if ((unsigned)cause >= RXW_DROP_COUNT || !drop_names[cause])
-		return "unknown";
-	return drop_names[cause];
-}
-
-static const char *const lock_names[RXW_LOCK_COUNT] = {
+const char *const rxw_lock_names[RXW_LOCK_COUNT] = {
 	[RXW_LOCK_TABLE] = "table",
 	[RXW_LOCK_CONNECTION] = "connection",
 	[RXW_LOCK_WORKERS] = "workers",
@@ -54,9 +47,8 @@ static const char *const lock_names[RXW_LOCK_COUNT] = {
 	[RXW_LOCK_SOCKET] = "socket",
 };
 
-const char *rxw_lock_name(enum rxw_lock lock)
-{
-	if ((unsigned)lock >= RXW_LOCK_COUNT || !lock_names[lock])
-		return "unknown";
-	return lock_names[lock];
-}
+const char *const rxw_packet_names[RXW_PACKET_NAMES] = {
+	"data",	     "ack",	 "busy",  "abort",   "ackall",
+	"challenge", "response", "debug", "version", "other",
+};
+const unsigned char rxw_packet_class[RXW_PACKET_TYPES] = {9, 0, 1, 2, 3, 4, 5, 6, 7, 9, 9, 9, 9, 8};

@@ -12,10 +12,13 @@ rx_sources += \
 	src/rx/engine/trace/pcapng.c src/rx/engine/trace/pcapng.h \
 	src/rx/engine/trace/ring.c src/rx/engine/trace/ring.h src/rx/engine/trace/trace.h \
 	src/rx/engine/timer/wheel.c src/rx/engine/timer/timer.h \
+	src/rx/engine/sched/deferral.c \
 	src/rx/engine/sched/stalled.c \
 	src/rx/engine/sched/workers.c src/rx/engine/sched/sched.h \
 	src/rx/engine/jobs/jobs.c src/rx/engine/jobs/jobs.h \
 	src/rx/engine/events/events.c src/rx/engine/events/events.h \
+	src/rx/engine/queue/channels.c \
+	src/rx/engine/queue/queue.c src/rx/engine/queue/queue.h \
 	src/rx/engine/effects/deferred.c \
 	src/rx/engine/effects/effects.c src/rx/engine/effects/effects.h \
 	src/rx/engine/tx/batch.c src/rx/engine/tx/tx.h \

@@ -27,6 +27,7 @@
 #include "engine/effects/effects.h"
 #include "engine/events/events.h"
 #include "engine/jobs/jobs.h"
+#include "engine/queue/queue.h"
 #include "engine/rx/rx.h"
 #include "engine/sched/sched.h"
 #include "engine/stream/stream.h"
@@ -72,6 +73,7 @@ struct rxw_endpoint {
 	unsigned senders;	      /* limit of threads that send bulk of many calls; fixed */
 	_Atomic(unsigned) tx_senders; /* such threads now */
 	_Atomic(bool) stopping;	      /* no new calls are accepted */
+	_Atomic(bool) leaving;	      /* packets of new calls are dropped unanswered */
 	_Atomic(bool) quit;	      /* the library's threads end */
 	/*
 	 * Set once a thread that cannot run callbacks has left one to a listener. From then on
@@ -79,6 +81,7 @@ struct rxw_endpoint {
 	 */
 	_Atomic(bool) callbacks_left;
 	_Atomic(uint32_t) live; /* calls in progress, of either side */
+	_Atomic(uint32_t) deferred; /* server calls that the application holds */
 	uint32_t room_packets;	/* packets that fit into the sockets' receive buffers; fixed */
 	_Atomic(uint32_t) connections, calls; /* existing objects */
 	_Atomic(uint32_t) owned; /* references of the application to servers' connections */
@@ -165,6 +168,7 @@ struct rxw_connection {
 	bool deferred;		     /* in a shard's deferred list; lock */
 	bool released;		     /* client: the application released it; lock */
 	unsigned held;		     /* client: calls that the application has not ended; lock */
+	struct rxw_conn_channels channels; /* client */
 	bool in_table;		     /* lock of the table's shard */
 	struct rxw_conn_admit admit;
 	struct rxw_conn_timer timer;
@@ -176,8 +180,9 @@ struct rxw_call {
 	struct rxw_connection *conn; /* one reference; fixed */
 	/* held by the channel, the application or handler, queues, batches */
 	_Atomic(uint32_t) refs;
-	unsigned flags;	    /* RXW_CALL_...; fixed */
-	bool is_inline; /* runs on the receiving thread and must not wait; fixed */
+	unsigned flags;	    /* RXW_CALL_...; fixed, once a server call was deferred */
+	/* runs on the receiving thread and must not wait; fixed, unless it is deferred */
+	bool is_inline;
 	bool ended;	    /* the application or handler has ended it; connection's lock */
 	bool attached;	    /* server: it has a handler or is queued for one; connection's lock */
 	bool live;	    /* counted in endpoint->live; connection's lock */
@@ -185,6 +190,7 @@ struct rxw_call {
 	void *data;		    /* of the application */
 	struct rxw_call_sleep sleep;
 	struct rxw_call_sched sched;
+	struct rxw_call_deferral deferral;
 	struct rxw_call_jobs jobs;
 	struct rxw_call_events events;
 	struct rxw_call_effects effects;

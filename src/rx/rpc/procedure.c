@@ -167,6 +167,8 @@ static int32_t run(rxw_call *call, const struct rxw_rpc_table *table,
 		code = base->enter(base->context, call, opcode, entry ? (int)entry->function : -1);
 	if (!code)
 		code = entry ? entry->stub(call, service) : RXW_RPC_OPCODE;
+	if (rxw_call_is_deferred(call))
+		return 0;
 	if (table->swap_errno)
 		code = swap_errno(code);
 	return judge(call, code);
@@ -191,6 +193,8 @@ int32_t rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 	opcode = (int32_t)rxw_xdr_load32(word);
 	entry = find(table, opcode);
 	code = run(call, table, base, service, entry, opcode);
+	if (rxw_call_is_deferred(call))
+		return 0;
 	/* An observer added while the stub ran is skipped, since no start time was taken. */
 	if (entry && entered && rxw_call_observed(call, &seen)) {
 		struct rxw_rpc_report r = {.interface = table->interface,

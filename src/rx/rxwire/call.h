@@ -17,7 +17,7 @@ extern "C" {
 #define RXW_EVENT_READ	0x1u /* data, the end of the stream or an error can be read */
 #define RXW_EVENT_WRITE 0x2u /* the send queue has room */
 #define RXW_EVENT_DONE \
-	0x4u /* the whole reply has arrived, or the call failed: rxw_call_end() does not wait */
+	0x4u /* client: the whole reply has arrived; both sides: the call has failed */
 
 /*
  * Receives the events of a call. Runs on a thread of the library, or on one that waits in a
@@ -39,17 +39,25 @@ struct rxw_call_options {
 	unsigned deadline_ms; /* from rxw_call_begin() on; then the code is -3; 0 = none */
 	rxw_call_fn callback; /* NULL = none */
 	void *arg;
+	/*
+	 * Report events to this queue; the callback must be NULL. If a non-blocking call cannot
+	 * begin since no channel is free, the queue reports RXW_EVENT_CHANNEL with `arg` when the
+	 * connection has one again.
+	 */
+	rxw_queue *queue;
+	unsigned events; /* as by rxw_call_set_events(); 0 = all */
 };
 
 /*
  * Begin a call on a free channel (rx-protocol 2.4). Waits for a channel if all four are busy;
- * non-blocking calls get -RXW_EAGAIN, and no event announces a free channel. `options` may be
+ * non-blocking calls get -RXW_EAGAIN, and only a queue announces a free channel. `options` may be
  * NULL. The caller owns *call until rxw_call_end(). Errors: -RXW_ENOMEM; -RXW_ESTOPPED;
  * -RXW_ESTATE (the connection was released); -RXW_ECALL (the connection has failed, or
  * rxw_connection_abort()); -RXW_ETIMEDOUT (no channel before the deadline or the hard timeout of
- * the connection); -RXW_EDEADLK (would wait in a callback or short handler); -RXW_EINVAL. Any
- * thread.
+ * the connection); -RXW_EDEADLK (would wait in a callback or short handler); -RXW_ELIMIT (64
+ * announcements are due on this connection already); -RXW_EINVAL. Any thread.
  */
+RXW_MUST_USE
 int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *options,
 		   rxw_call **call);
 
@@ -60,7 +68,7 @@ int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *op
  * error either nothing was accepted or the call has been aborted. One writing thread per call at
  * a time.
  */
-ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length);
+RXW_MUST_USE ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length);
 
 /*
  * Reserve space in the send queue: fills iov[0..*count) with free slices of at most `length`
@@ -69,6 +77,7 @@ ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length);
  * slices in order, then call rxw_call_commit() exactly once with the number of bytes filled; 0
  * cancels.
  */
+RXW_MUST_USE
 ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsigned *count);
 int rxw_call_commit(rxw_call *call, size_t length);
 
@@ -77,7 +86,7 @@ int rxw_call_commit(rxw_call *call, size_t length);
  * fewer than `length` only at the end of the file, or an error as rxw_call_write(); -RXW_ESYS if
  * the file cannot be read (errno).
  */
-ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length);
+RXW_MUST_USE ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length);
 
 /*
  * Send the data written so far, including a partly filled packet. Non-blocking: -RXW_EAGAIN if
@@ -98,10 +107,10 @@ int rxw_call_send_end(rxw_call *call);
  * bytes read, 0 at the end of the stream, or -RXW_ECALL, -RXW_EAGAIN, -RXW_ESTATE, -RXW_EDEADLK,
  * -RXW_EINVAL. One reading thread per call at a time.
  */
-ssize_t rxw_call_read(rxw_call *call, void *data, size_t length);
+RXW_MUST_USE ssize_t rxw_call_read(rxw_call *call, void *data, size_t length);
 
 /* Like rxw_call_read(), but returns as soon as at least one byte is available. */
-ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length);
+RXW_MUST_USE ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length);
 
 /*
  * Lend received data without a copy: fills iov[0..*count) with slices of at most `length` bytes
@@ -109,11 +118,12 @@ ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length);
  * the next read function or the end of the call. Returns the bytes lent, 0 at the end of the
  * stream, or an error as rxw_call_read().
  */
+RXW_MUST_USE
 ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigned *count);
 
 /* Statistics of one call. */
-struct rxw_call_stats {
-	size_t size;			     /* set by the caller: sizeof(struct rxw_call_stats) */
+struct rxw_call_statistics {
+	size_t size;			     /* set by the caller: sizeof(struct rxw_call_statistics) */
 	uint64_t bytes_sent, bytes_received; /* of the streams */
 	uint64_t packets_sent, packets_received; /* DATA: first transmissions; accepted */
 	uint64_t retransmitted, duplicates;
@@ -126,14 +136,27 @@ struct rxw_call_stats {
 	uint8_t security, level;       /* security index; enum rxw_level */
 };
 /* -RXW_EINVAL: an argument is NULL, or `size` is not set. Any thread. */
-int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats);
+int rxw_call_stats(rxw_call *call, struct rxw_call_statistics *stats);
 
 /*
- * End a client call and free it (rx-protocol 2.7). With `code` 0: reads and discards the rest of
- * the reply and acknowledges it; a non-blocking call before RXW_EVENT_DONE is aborted with -6.
- * Otherwise aborts the call with `code`. Returns the code of the call, 0 for success; *origin
- * (may be NULL) is the side that raised the error. No other function may be running on the call.
- * Not for handlers.
+ * Server: the call outlives its handler, whose returned value is then ignored, and the thread of
+ * the handler is free. For handlers and functions of generated stubs; also before other threads
+ * use the call. From then on the call is non-blocking, belongs to the application, and is answered
+ * by rxw_call_end() on any thread. RXW_EVENT_DONE says that it has failed: the client has aborted
+ * it, is silent or has reached a timeout, or the endpoint stops. After the answer was handed to
+ * another thread, the handler must not use the call. Errors: -RXW_EINVAL; -RXW_ESTATE (deferred
+ * already); -RXW_ELIMIT (`deferred_max` of the service). The thread of the handler.
+ */
+int rxw_call_defer(rxw_call *call);
+
+/*
+ * End a client call or a deferred server call and free it (rx-protocol 2.7). Client, with `code`
+ * 0: reads and discards the rest of the reply and acknowledges it; a non-blocking call before
+ * RXW_EVENT_DONE is aborted with -6. Server, with `code` 0: ends the reply, which the library goes
+ * on sending; does not wait; the call is aborted with -6 if memory is exhausted. Otherwise aborts
+ * the call with `code`. Returns the code of the call, 0 for success; *origin (may be NULL) is the
+ * side that raised the error. No other function may be running on the call. Not for handlers that
+ * have not deferred it: the result is -2.
  */
 rxw_code rxw_call_end(rxw_call *call, rxw_code code, enum rxw_origin *origin);
 
@@ -152,10 +175,10 @@ rxw_code rxw_call_error(const rxw_call *call, enum rxw_origin *origin);
  */
 int rxw_call_fd(rxw_call *call);
 /*
- * Select the events that make the descriptor readable: at least one of RXW_EVENT_…, initially
- * all. Deselect events that you do not wait for, or the descriptor stays readable. Events that
- * hold already are reported at once. An error counts as each event. -RXW_EINVAL, -RXW_ESYS. Any
- * thread.
+ * Select the events that make the descriptor readable and that a queue reports: at least one of
+ * RXW_EVENT_…, initially all. Deselect events that you do not wait for, or the descriptor stays
+ * readable. Events that hold already are reported at once. An error counts as each event.
+ * -RXW_EINVAL, -RXW_ESYS. Any thread.
  */
 int rxw_call_set_events(rxw_call *call, unsigned events);
 /*
@@ -166,7 +189,8 @@ unsigned rxw_call_events(rxw_call *call);
 /*
  * Set or replace the callback; NULL removes it. Events that hold already are reported soon after,
  * never from within this function. Waits while the callback is running on another thread; that
- * callback may end the call. -RXW_EINVAL; -RXW_EDEADLK (would wait in a callback). Any thread.
+ * callback may end the call. A queue of the call no longer reports it. -RXW_EINVAL; -RXW_ESTATE
+ * (a server call that is not deferred); -RXW_EDEADLK (would wait in a callback). Any thread.
  */
 int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg);
 

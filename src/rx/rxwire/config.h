@@ -123,6 +123,7 @@ const struct rxw_option *rxw_config_options(size_t *count);
  * be NULL), of message_size bytes, receives one line with the name, the value and the permitted
  * values. Any thread.
  */
+RXW_MUST_USE
 int rxw_config_set(struct rxw_config *config, const char *name, const char *value, char *message,
 		   size_t message_size);
 

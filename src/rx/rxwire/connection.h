@@ -16,6 +16,7 @@ extern "C" {
  * endpoint does not take the address family), -RXW_ENOMEM, -RXW_ELIMIT, -RXW_ESTOPPED. Any
  * thread.
  */
+RXW_MUST_USE
 int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,
 			  uint16_t service_id, rxw_security *security, rxw_connection **connection);
 

@@ -45,6 +45,7 @@ struct rxw_endpoint_options {
  * a socket of `sockets` is not a bound UDP
  * socket or differs from the first in its address. Any thread.
  */
+RXW_MUST_USE
 int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options,
 			rxw_endpoint **endpoint);
 
@@ -53,7 +54,7 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
  * waited in the socket buffer. -RXW_ESTATE if it is running already; -RXW_ESYS (errno) if a
  * thread cannot be created. Any thread.
  */
-int rxw_endpoint_start(rxw_endpoint *endpoint);
+RXW_MUST_USE int rxw_endpoint_start(rxw_endpoint *endpoint);
 
 /* The address and port to which the endpoint is bound. -RXW_EINVAL. Any thread. */
 int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *address,
@@ -77,6 +78,17 @@ int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value
  * before. Once, any other thread.
  */
 int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms);
+
+/*
+ * Leave the sockets to a successor: another process, with a paused endpoint on the same sockets
+ * (`sockets` above). From now on packets of new calls are dropped without an answer, so that their
+ * clients send them again. Waits until all calls have ended and replies are acknowledged, or for
+ * limit_ms milliseconds (-RXW_ETIMEDOUT). Then call rxw_endpoint_destroy(), which aborts what is
+ * left, and let the successor call rxw_endpoint_start(). No call fails, and none runs twice. Calls
+ * that begin meanwhile are served after a retransmission. -RXW_EINVAL: no server; -RXW_EDEADLK on
+ * a thread of the library; -RXW_ESTATE: called before, or stopped. Once, any other thread.
+ */
+int rxw_endpoint_hand_over(rxw_endpoint *endpoint, unsigned limit_ms);
 
 /*
  * Stop the endpoint with a limit of 0 unless it has been stopped, wait for running handlers, end

@@ -19,14 +19,14 @@ extern "C" {
 #define RXW_VERSION_NUMBER (RXW_VERSION_MAJOR * 10000 + RXW_VERSION_MINOR * 100 + RXW_VERSION_PATCH)
 
 /* Version of the library, "0.1.0". Static. Any thread. */
-const char *rxw_version(void);
+RXW_CONST const char *rxw_version(void);
 
 /*
  * Create an engine. `config` is copied; NULL means the defaults. The caller owns the engine.
  * Threads of the library block all signals. After fork() the child may only exec or _exit.
  * Errors: -RXW_EINVAL, -RXW_ENOMEM, -RXW_ESYS (errno). Any thread.
  */
-int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine);
+RXW_MUST_USE int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine);
 
 /*
  * Change a tunable (rxwire.conf(5)), as by rxw_config_set(). "log-level" takes effect at once, all

@@ -60,20 +60,20 @@ enum rxw_error {
 #define RXW_RPC_OPCODE	     (-455) /* the opcode is unknown */
 
 /* Text for a result of a function, given with either sign. Static, never NULL. Any thread. */
-const char *rxw_strerror(int result);
+RXW_CONST const char *rxw_strerror(int result);
 
 /*
  * Text for the code of a call, if the side that raised it is unknown: Rx, RPC, volume, volume location, protection, ubik, rxkad and rxgk
  * codes, portable errno (UAE) codes, and small positive numbers as errno. Static, never NULL;
  * "unknown code" for other codes. Any thread.
  */
-const char *rxw_code_text(rxw_code code);
+RXW_CONST const char *rxw_code_text(rxw_code code);
 
 /*
  * The same if the side is known, for example from rxw_call_end() or rxw_rpc_origin(). Codes such as
  * -1 mean another thing if the peer sent them: its handler may have returned any number.
  */
-const char *rxw_code_text_from(rxw_code code, enum rxw_origin origin);
+RXW_CONST const char *rxw_code_text_from(rxw_code code, enum rxw_origin origin);
 
 /*
  * Convert a Linux errno value to its portable (UAE) code, and back (rx-protocol 9.4). 0 is
@@ -81,8 +81,8 @@ const char *rxw_code_text_from(rxw_code code, enum rxw_origin origin);
  * and 109, which AFS servers send for a full disk and an exceeded quota, to ENOSPC and EDQUOT.
  * Any thread.
  */
-rxw_code rxw_code_from_errno(int err);
-int rxw_code_to_errno(rxw_code code);
+RXW_CONST rxw_code rxw_code_from_errno(int err);
+RXW_CONST int rxw_code_to_errno(rxw_code code);
 
 #ifdef __cplusplus
 }

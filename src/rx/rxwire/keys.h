@@ -39,7 +39,7 @@ struct rxw_key_info {
 };
 
 /* Create an empty table with one reference. 0 or -RXW_ENOMEM. */
-int rxw_keys_create(rxw_keys **keys);
+RXW_MUST_USE int rxw_keys_create(rxw_keys **keys);
 rxw_keys *rxw_keys_ref(rxw_keys *keys);
 /* NULL is ignored. The last reference wipes the keys. */
 void rxw_keys_unref(rxw_keys *keys);
@@ -51,12 +51,14 @@ void rxw_keys_unref(rxw_keys *keys);
  * Kerberos key not above 0, or a length that does not match the enctype. -RXW_ENOMEM.
  * -RXW_ELIMIT: the table is full.
  */
+RXW_MUST_USE
 int rxw_keys_add(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t enctype,
 		 const void *key, size_t length);
 
 /*
  * Add a random key. The enctype must be 17 to 20, else -RXW_EINVAL. -RXW_ESYS: no random numbers.
  */
+RXW_MUST_USE
 int rxw_keys_generate(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t enctype);
 
 /*
@@ -64,6 +66,7 @@ int rxw_keys_generate(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int3
  * *length. The caller wipes the copy. -RXW_ENOKEY: no such key. -RXW_ELIMIT: it is longer than
  * `room`.
  */
+RXW_MUST_USE
 int rxw_keys_find(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t enctype, void *key,
 		  size_t room, size_t *length);
 
@@ -71,6 +74,7 @@ int rxw_keys_find(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t 
  * The same for the key with which new tokens are sealed: of the highest kvno of a type, the
  * strongest enctype (20, 18, 26, 19, 17, 25, 16, 23, then others). kvno and enctype may be NULL.
  */
+RXW_MUST_USE
 int rxw_keys_best(rxw_keys *keys, enum rxw_key_type type, int32_t *kvno, int32_t *enctype,
 		  void *key, size_t room, size_t *length);
 
@@ -94,6 +98,7 @@ int rxw_keys_info(rxw_keys *keys, size_t index, struct rxw_key_info *info);
  * position. After success it is empty, or a warning that all users of the host can read or write
  * the file.
  */
+RXW_MUST_USE
 int rxw_keys_load(rxw_keys *keys, const char *path, const char *whose, char *error, size_t room);
 
 /*
@@ -102,13 +107,14 @@ int rxw_keys_load(rxw_keys *keys, const char *path, const char *whose, char *err
  * loaded. `error` as in rxw_keys_load(). Call it on SIGHUP and periodically: servers must have a
  * new key before tickets are issued with it.
  */
-int rxw_keys_reload(rxw_keys *keys, char *error, size_t room);
+RXW_MUST_USE int rxw_keys_reload(rxw_keys *keys, char *error, size_t room);
 
 /*
  * Write all keys of the table to a KeyFileExt that only its owner can read, completely or not at
  * all. An existing file is replaced if `replace` is nonzero, otherwise -RXW_ESYS with errno
  * EEXIST. -RXW_ESYS, -RXW_ENOMEM; `error` as in rxw_keys_load().
  */
+RXW_MUST_USE
 int rxw_keys_write(rxw_keys *keys, const char *path, int replace, char *error, size_t room);
 
 #ifdef __cplusplus

@@ -18,7 +18,7 @@ extern "C" {
  * `count` may be 0) or -RXW_ENOMEM. Any thread, while the endpoints exist. Traverses the
  * connection tables: call it every few seconds at most.
  */
-int rxw_metrics_text(rxw_endpoint *const *endpoints, size_t count, char **text);
+RXW_MUST_USE int rxw_metrics_text(rxw_endpoint *const *endpoints, size_t count, char **text);
 
 #ifdef __cplusplus
 }

@@ -86,8 +86,9 @@ void rxw_rpc_expect(struct rxw_rpc_stream *s, size_t least);
  * in a callback or short handler, ESHUTDOWN if the endpoint is stopping or the connection was
  * released, ENOMEM, EINVAL. Any thread.
  */
-rxw_code rxw_rpc_begin(rxw_connection *connection, rxw_call **call);
+RXW_MUST_USE rxw_code rxw_rpc_begin(rxw_connection *connection, rxw_call **call);
 /* The same with options, which may be NULL. Stubs wait: RXW_CALL_NONBLOCK is an error (EINVAL). */
+RXW_MUST_USE
 rxw_code rxw_rpc_begin_with(rxw_connection *connection, const struct rxw_call_options *options,
 			   rxw_call **call);
 /*
@@ -120,11 +121,13 @@ enum rxw_rpc_step {
  * NULL if memory is exhausted. `connections` must exist until rxw_rpc_multi_destroy() and may
  * contain a connection several times.
  */
+RXW_MUST_USE
 struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, unsigned count);
 /*
  * The same with options, which are copied; NULL = none. Only deadline_ms is used; it counts from
  * the beginning of each call.
  */
+RXW_MUST_USE
 struct rxw_rpc_multi *rxw_rpc_multi_create_with(rxw_connection *const *connections, unsigned count,
 						const struct rxw_call_options *options);
 enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *index, rxw_call **call,
@@ -149,6 +152,14 @@ struct rxw_rpc_service {
 	rxw_code (*enter)(void *context, rxw_call *call, int32_t opcode, int function);
 };
 
+/*
+ * What a function of the server returns after rxw_call_defer(), so that its stub encodes nothing.
+ * The arguments end with the function. Later, on any thread: rxw_rpc_writer(), encode the results
+ * in the order of their declaration, rxw_rpc_flush(), rxw_call_end(). The call is not reported to
+ * an observer.
+ */
+#define RXW_RPC_DEFERRED (-458)
+
 /* A generated stub: decodes, calls the function of the application, encodes. */
 typedef rxw_code (*rxw_rpc_stub_fn)(rxw_call *call, const void *service);
 
@@ -169,7 +180,8 @@ struct rxw_rpc_table {
 /*
  * Serve a call: read the opcode (RXW_RPC_DECODE if that fails), find its stub (RXW_RPC_OPCODE if
  * there is none), run it, and report the call to the observer of the endpoint (rx-protocol 9.3).
- * Returns the code that the handler must return.
+ * Returns the code that the handler must return. For handlers only, not for calls that a queue
+ * delivered: the arguments may have to be waited for.
  */
 rxw_code rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 		      const struct rxw_rpc_service *base, const void *service);

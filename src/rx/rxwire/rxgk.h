@@ -71,6 +71,7 @@ struct rxw_rxgk_print_options {
  * -RXW_ENOKEY: no rxgk key; -RXW_ENOTSUP: the enctype is not 17..20; -RXW_ENOMEM; -RXW_ESYS: no
  * random numbers. Any thread.
  */
+RXW_MUST_USE
 int rxw_rxgk_print_token(rxw_keys *keys, const struct rxw_rxgk_print_options *options,
 			 struct rxw_rxgk_token *token);
 
@@ -89,6 +90,7 @@ struct rxw_rxgk_server_options {
  * keys that are loaded later are used. The caller owns *security. -RXW_EINVAL, -RXW_ENOMEM. Any
  * thread.
  */
+RXW_MUST_USE
 int rxw_rxgk_server(const struct rxw_rxgk_server_options *options, rxw_security **security);
 
 /* Zero the structure, set `size`, then fill in the other members. */
@@ -105,6 +107,7 @@ struct rxw_rxgk_client_options {
  * connections. `options` may be NULL. The caller owns *security. -RXW_EINVAL; -RXW_ENOTSUP:
  * unknown enctype; -RXW_ENOMEM. Any thread.
  */
+RXW_MUST_USE
 int rxw_rxgk_client(const struct rxw_rxgk_token *token,
 		    const struct rxw_rxgk_client_options *options, rxw_security **security);
 
@@ -144,6 +147,7 @@ struct rxw_rxgk_negotiation_options {
  * -RXW_ENOMEM; -RXW_ENOKEY: GSSAPI has no key for the service; `error` (of `room` bytes, may be
  * NULL) has the reason.
  */
+RXW_MUST_USE
 int rxw_rxgk_negotiation_create(const struct rxw_rxgk_negotiation_options *options,
 				rxw_rxgk_negotiation **negotiation, char *error, size_t room);
 /* NULL is ignored. */
@@ -172,6 +176,7 @@ struct rxw_rxgk_negotiate_options {
  * server refused; -RXW_EDECODE: the answer is invalid or not authentic; -RXW_ENOMEM, -RXW_ESYS.
  * `error`, of `room` bytes, receives a message; it may be NULL.
  */
+RXW_MUST_USE
 int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotiate_options *options,
 		       struct rxw_rxgk_token *token, char *error, size_t room);
 
@@ -182,6 +187,7 @@ int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotia
  * Free the token with rxw_rxgk_token_free(). -RXW_EINVAL, -RXW_ENOMEM, -RXW_EDECODE, or -RXW_ECALL
  * with the code of the server in *code, which may be NULL.
  */
+RXW_MUST_USE
 int rxw_rxgk_combine(rxw_connection *connection, const struct rxw_rxgk_token *user,
 		     const struct rxw_rxgk_token *cm, uint32_t level, const uint8_t *server_uuid,
 		     struct rxw_rxgk_token *token, rxw_code *code);

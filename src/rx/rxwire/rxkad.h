@@ -60,6 +60,7 @@ void rxw_rxkad_token_free(struct rxw_rxkad_token *token);
  * -RXW_ENOTSUP: rxkad does not support the enctype; -RXW_EINVAL: wrong length; -RXW_ESYS:
  * libcrypto failed. Any thread.
  */
+RXW_MUST_USE
 int rxw_rxkad_session_key(int32_t enctype, const void *key, size_t length, uint8_t session_key[8]);
 
 /* Zero the structure, set `size`, then fill in the other members. */
@@ -80,6 +81,7 @@ struct rxw_rxkad_print_options {
  * NULL. Set token->size before. -RXW_EINVAL; -RXW_ENOKEY: no RXW_KEY_KRB5 key; -RXW_ENOTSUP:
  * libkrb5 does not support its enctype; -RXW_ENOMEM; -RXW_ESYS: no random numbers. Any thread.
  */
+RXW_MUST_USE
 int rxw_rxkad_print_token(rxw_keys *keys, const struct rxw_rxkad_print_options *options,
 			  struct rxw_rxkad_token *token);
 
@@ -107,6 +109,7 @@ struct rxw_rxkad_server_options {
  * single DES was requested and the legacy provider of libcrypto is missing; -RXW_ENOMEM. Any
  * thread.
  */
+RXW_MUST_USE
 int rxw_rxkad_server(const struct rxw_rxkad_server_options *options, rxw_security **security);
 
 /*
@@ -115,6 +118,7 @@ int rxw_rxkad_server(const struct rxw_rxkad_server_options *options, rxw_securit
  * RXW_RXKAD_LEVELFAIL. The caller owns *security. -RXW_EINVAL: the level or the ticket length is
  * invalid; -RXW_ENOMEM. Any thread.
  */
+RXW_MUST_USE
 int rxw_rxkad_client(const struct rxw_rxkad_token *token, uint8_t level, rxw_security **security);
 
 #ifdef __cplusplus

@@ -6,11 +6,13 @@
 #include <rxwire/call.h>
 #include <rxwire/config.h>
 #include <rxwire/connection.h>
+#include <rxwire/connpool.h>
 #include <rxwire/endpoint.h>
 #include <rxwire/engine.h>
 #include <rxwire/error.h>
 #include <rxwire/keys.h>
 #include <rxwire/metrics.h>
+#include <rxwire/queue.h>
 #include <rxwire/rpc.h>
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>

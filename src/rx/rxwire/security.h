@@ -158,6 +158,7 @@ struct rxw_security_class {
  * invalid size, seal() without verify() or the reverse, an incomplete exchange; -RXW_ENOMEM. Any
  * thread.
  */
+RXW_MUST_USE
 int rxw_security_create(const struct rxw_security_class *klass, void *data,
 			rxw_security **security);
 /* Endpoints, services and connections hold references of their own. NULL is ignored. Any thread. */
@@ -173,7 +174,8 @@ rxw_security *rxw_security_null(void);
  * -RXW_ECALL: the connection has failed, for example because the server refused the client. A server
  * keeps the identity of a client whose connection fails later. Any thread.
  */
-int rxw_call_identity(const rxw_call *call, struct rxw_identity *identity);
+RXW_MUST_USE int rxw_call_identity(const rxw_call *call, struct rxw_identity *identity);
+RXW_MUST_USE
 int rxw_connection_identity(const rxw_connection *connection, struct rxw_identity *identity);
 
 #ifdef __cplusplus

@@ -27,7 +27,7 @@ typedef rxw_code (*rxw_handler_fn)(rxw_call *call, void *context);
  */
 #define RXW_SERVICE_REACH 0x2u
 
-/* Calls wait for a worker until rxw_service_start(), at most `queue` of them. Not with INLINE. */
+/* Calls wait for a worker until rxw_service_start(), at most `queue` of them. Not with INLINE or a queue. */
 #define RXW_SERVICE_HELD 0x4u
 
 /* Zero the structure, set `size`, then fill in the other members. */
@@ -49,6 +49,17 @@ struct rxw_service_options {
 	 * to exclude anonymous clients at that level, do not offer them.
 	 */
 	uint8_t level_min;
+	/*
+	 * With `handler` NULL: each new call is deferred (rxw_call_defer()) and reported to this
+	 * queue as RXW_EVENT_CALL with `context` as arg. No thread of the library serves the calls.
+	 * Calls that fail, or whose endpoint stops, before they are taken out are not reported.
+	 */
+	rxw_queue *queue;
+	/*
+	 * Deferred calls at the same time; a client may have at most eight ninths of them. Further
+	 * calls to a queue are refused as busy. 0 = 65,536.
+	 */
+	unsigned deferred_max;
 };
 
 /*
@@ -57,6 +68,7 @@ struct rxw_service_options {
  * -RXW_EINVAL, -RXW_ESTATE (the id is in use), -RXW_ENOMEM, -RXW_ELIMIT (64 per endpoint). Any
  * thread, also while the endpoint serves calls.
  */
+RXW_MUST_USE
 int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *options,
 		    rxw_service **service);
 

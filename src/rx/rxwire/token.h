@@ -69,6 +69,7 @@ struct rxw_token_options {
  * -RXW_ESYS. On failure `error`, of `room` bytes unless that is 0, receives a message, which
  * never contains a key.
  */
+RXW_MUST_USE
 int rxw_token_create(const struct rxw_token_options *options, rxw_token **token, char *error,
 		     size_t room);
 rxw_token *rxw_token_ref(rxw_token *token);
@@ -81,7 +82,7 @@ rxw_security *rxw_token_security(const rxw_token *token);
 /*
  * Description of a token. Set `size` before the call. The strings are valid as long as the token.
  */
-struct rxw_token_info {
+struct rxw_token_details {
 	size_t size;
 	uint8_t index, level; /* as in the options */
 	bool local;	      /* made with the service keys */
@@ -93,7 +94,7 @@ struct rxw_token_info {
 	int64_t expires; /* seconds since 1970; INT64_MAX = never; get another token before */
 };
 /* 0, or -RXW_EINVAL: `size` is not set. */
-int rxw_token_info(const rxw_token *token, struct rxw_token_info *info);
+int rxw_token_info(const rxw_token *token, struct rxw_token_details *info);
 
 #ifdef __cplusplus
 }

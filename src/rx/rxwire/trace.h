@@ -45,13 +45,13 @@ int rxw_trace_stop(rxw_endpoint *endpoint);
  * -RXW_ESTATE (no trace was started), -RXW_ENOMEM, -RXW_ESYS (errno; part of the section may have
  * been written). Any thread.
  */
-int rxw_trace_write(rxw_endpoint *endpoint, int fd);
+RXW_MUST_USE int rxw_trace_write(rxw_endpoint *endpoint, int fd);
 
 /*
  * The same to a file with mode 0600, which appears when it is complete and replaces an existing
  * one. After a failure no file remains.
  */
-int rxw_trace_save(rxw_endpoint *endpoint, const char *path);
+RXW_MUST_USE int rxw_trace_save(rxw_endpoint *endpoint, const char *path);
 
 /* Counters since the endpoint was created. */
 struct rxw_trace_counts {

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rxwire/types.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -46,14 +48,14 @@ void rxw_xdr_writer(struct rxw_xdr *x, void *memory, size_t size);
  * bytes for each of them.
  */
 void rxw_xdr_reader(struct rxw_xdr *x, const void *memory, size_t size);
-size_t rxw_xdr_used(const struct rxw_xdr *x); /* bytes processed (on memory) */
-size_t rxw_xdr_left(const struct rxw_xdr *x); /* bytes that remain (on memory) */
-bool rxw_xdr_ok(const struct rxw_xdr *x);
+RXW_PURE size_t rxw_xdr_used(const struct rxw_xdr *x); /* bytes processed (on memory) */
+RXW_PURE size_t rxw_xdr_left(const struct rxw_xdr *x); /* bytes that remain (on memory) */
+RXW_MUST_USE RXW_PURE bool rxw_xdr_ok(const struct rxw_xdr *x);
 /* Make the cursor fail; returns false. */
 bool rxw_xdr_fail(struct rxw_xdr *x);
 
 /* Slow path of rxw_xdr_take(), when the window is exhausted. */
-uint8_t *rxw_xdr_take_more(struct rxw_xdr *x, size_t size);
+RXW_MUST_USE uint8_t *rxw_xdr_take_more(struct rxw_xdr *x, size_t size);
 
 /* The next `size` bytes, 1..RXW_XDR_BLOCK, to fill or read; NULL if the cursor has failed. */
 static inline uint8_t *rxw_xdr_take(struct rxw_xdr *x, size_t size)
@@ -271,9 +273,10 @@ bool rxw_xdr_get_count(struct rxw_xdr *x, uint32_t bound, size_t element, uint32
  * which the caller frees with free(), and updates *room. NULL: memory or budget is exhausted, the
  * cursor has failed, and `array` is unchanged.
  */
+RXW_MUST_USE
 void *rxw_xdr_grow(struct rxw_xdr *x, void *array, size_t *room, uint32_t count, size_t size);
 /* Allocate one zeroed value, charged to the budget; the caller frees it with free(). */
-void *rxw_xdr_new(struct rxw_xdr *x, size_t size);
+RXW_MUST_USE RXW_MALLOC void *rxw_xdr_new(struct rxw_xdr *x, size_t size);
 
 /* Call these before and after a value behind a pointer; enter fails beyond RXW_XDR_DEPTH. */
 bool rxw_xdr_enter(struct rxw_xdr *x);

@@ -20,7 +20,7 @@
 struct rxw_token {
 	atomic_uint references;
 	rxw_security *security;
-	struct rxw_token_info info; /* its strings are the token's own */
+	struct rxw_token_details info; /* its strings are the token's own */
 };
 
 static int say(char *error, size_t room, const char *what, int result)
@@ -252,7 +252,7 @@ rxw_security *rxw_token_security(const rxw_token *token)
 	return token ? token->security : NULL;
 }
 
-int rxw_token_info(const rxw_token *token, struct rxw_token_info *info)
+int rxw_token_info(const rxw_token *token, struct rxw_token_details *info)
 {
 	if (!token || !sized_valid(info))
 		return -RXW_EINVAL;

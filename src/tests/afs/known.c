@@ -104,8 +104,9 @@ static int32_t canned(rxw_call *call, void *context)
 	code = refusal;
 	refusal = 0;
 	pthread_mutex_unlock(&lock);
-	if (code == 0 && reply->length > 0)
-		rxw_call_write(call, reply->data, reply->length);
+	if (code == 0 && reply->length > 0 &&
+	    rxw_call_write(call, reply->data, reply->length) != (ssize_t)reply->length)
+		code = rxw_call_error(call, NULL);
 	free(reply);
 	return code;
 }

@@ -115,8 +115,17 @@ static void put_tail(struct rxw_xdr *x, const AFSFetchStatus *status)
 	xdr_put_AFSVolSync(x, &sync);
 }
 
+/* Write a part of the reply: 0 or the code of the call. */
+static int32_t sent(rxw_call *call, const void *data, size_t length)
+{
+	if (rxw_call_write(call, data, length) == (ssize_t)length)
+		return 0;
+	return rxw_call_error(call, NULL);
+}
+
 static int32_t fetch(rxw_call *call, struct rxw_xdr *in)
 {
+	int32_t code = 0;
 	uint8_t raw[400], *image = NULL;
 	const struct object *object;
 	AFSFetchStatus status;
@@ -147,22 +156,21 @@ static int32_t fetch(rxw_call *call, struct rxw_xdr *in)
 	rxw_xdr_put_u64(&x, mood.fetch == TOO_LONG    ? length + 1
 			    : mood.fetch == TOO_SHORT ? count + 100
 						      : count);
-	rxw_call_write(call, raw, 8);
-	rxw_call_write(call, (const uint8_t *)data + offset, count);
-	if (mood.fetch == ABORT_INSIDE) {
-		free(image);
-		return AFS_VIO;
-	}
-	if (mood.fetch == NO_TAIL || mood.fetch == TOO_SHORT)
+	code = sent(call, raw, 8);
+	if (!code && count > 0)
+		code = sent(call, (const uint8_t *)data + offset, count);
+	if (mood.fetch == ABORT_INSIDE)
+		code = AFS_VIO;
+	if (code || mood.fetch == NO_TAIL || mood.fetch == TOO_SHORT)
 		goto done;
 	rxw_xdr_writer(&x, raw, sizeof(raw));
 	if (mood.fetch == BAD_TAIL)
 		status.FileType = 77;
 	put_tail(&x, &status);
-	rxw_call_write(call, raw, rxw_xdr_used(&x));
+	code = sent(call, raw, rxw_xdr_used(&x));
 done:
 	free(image);
-	return 0;
+	return code;
 }
 
 static int32_t bulk(rxw_call *call, struct rxw_xdr *in)
@@ -189,8 +197,7 @@ static int32_t bulk(rxw_call *call, struct rxw_xdr *in)
 	xdr_put_AFSCBs(&x, &callbacks);
 	xdr_put_AFSVolSync(&x, &sync);
 	ck_assert(rxw_xdr_ok(&x));
-	rxw_call_write(call, raw, rxw_xdr_used(&x));
-	return 0;
+	return sent(call, raw, rxw_xdr_used(&x));
 }
 
 static int32_t serve_fs(rxw_call *call, void *context)
@@ -214,8 +221,7 @@ static int32_t serve_fs(rxw_call *call, void *context)
 			return AFS_VNOVNODE;
 		rxw_xdr_writer(&x, reply, sizeof(reply));
 		put_tail(&x, &status);
-		rxw_call_write(call, reply, rxw_xdr_used(&x) - mood.cut_status);
-		return 0;
+		return sent(call, reply, rxw_xdr_used(&x) - mood.cut_status);
 	case RXAFS_OP_FetchData64:
 		return fetch(call, &in);
 	case RXAFS_OP_InlineBulkStatus:
@@ -278,8 +284,7 @@ static int32_t serve_vl(rxw_call *call, void *context)
 	} else {
 		return RXW_RPC_OPCODE;
 	}
-	rxw_call_write(call, reply, rxw_xdr_used(&x));
-	return 0;
+	return sent(call, reply, rxw_xdr_used(&x));
 }
 
 static rxw_endpoint *serve(uint16_t id, rxw_handler_fn handler, struct sockaddr_storage *address)

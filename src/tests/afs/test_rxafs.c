@@ -299,7 +299,7 @@ static int32_t fetch_data(void *context, rxw_call *call, const AFSFid *fid, int6
 	(void)context;
 	if (fid->Vnode != file_fid.Vnode || pos != 0 || length != 131072)
 		return 1;
-	rxw_call_write(call, raw, sizeof(raw));
+	ck_assert_int_eq(rxw_call_write(call, raw, sizeof(raw)), sizeof(raw));
 	*st = made;
 	afs_status_set_length(st, 5);
 	afs_status_set_version(st, 1);

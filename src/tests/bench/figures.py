@@ -60,14 +60,16 @@ equal("an aim for one figure", page.aim_value(f, "fairness", ("fair", "recv", 32
 equal("nothing of one figure", page.aim_value(f, "fairness", ("fair", "send", 32), None), None)
 
 # Both ends of a report: packet types, locks by name.
-ends = {"transport": {"packets_sent_by_type": [0, 1, 20],
-                      "lock_contended": {"table": 1, "role": 0}},
-        "server": {"transport": {"packets_sent_by_type": [0, 999, 0],
-                                 "lock_contended": {"table": 50}}}}
+ends = {"transport": {"packets.sent.data": 1, "packets.sent.ack": 20,
+                      "lock_contended.table": 1, "lock_contended.role": 0,
+                      "lock_contended_per_Mpackets": {"table": 9.5}},
+        "server": {"transport": {"packets.sent.data": 999, "packets.sent.ack": 0,
+                                 "lock_contended.table": 50}}}
 equal("ACKs and locks", ours.traffic(ends), {"acks_per_data": 0.02, "locks_per_Mpacket": 50000.0,
                                              "lock table": 50000.0, "lock role": 0.0})
 equal("no report of the server's",
-      ours.traffic({"transport": {"packets_sent_by_type": [0, 4, 1]}}), {"acks_per_data": 0.25})
+      ours.traffic({"transport": {"packets.sent.data": 4, "packets.sent.ack": 1}}),
+      {"acks_per_data": 0.25})
 
 # Each rung adds one switch to the one before, except the hand-over, which takes two.
 steps = rungs.rungs()
@@ -112,10 +114,11 @@ equal("the fastest kernel that is there", classes.cipher_rates(rate, "rxkad cryp
 equal("a rate that was not measured", classes.limit(rate, "rxgk crypt 17", 1, 4000, 2), None)
 equal("null was not measured", classes.limit(rate, "rxgk crypt 20", 1, None, 2), None)
 moved = {"bytes": 10**9, "cpu_user_s": 1.0, "cpu_sys_s": 0.5,
-         "transport": {"syscalls_send": 5, "syscalls_recv": 6, "packets_sent_by_type": [0, 1, 9]},
+         "transport": {"syscalls.send": 5, "syscalls.receive": 6, "packets.sent.data": 1,
+                       "packets.sent.ack": 9},
          "server": {"cpu_user_s": 2.0, "cpu_sys_s": 0.25,
-                    "transport": {"syscalls_send": 10, "gso_messages": 3,
-                                  "packets_sent_by_type": [0, 119, 0]}}}
+                    "transport": {"syscalls.send": 10, "gso_messages": 3,
+                                  "packets.sent.data": 119}}}
 equal("both ends", classes.own_figures(moved),
       {"client_cpu_s_per_GB": 1.5, "server_cpu_s_per_GB": 2.25, "io_calls_per_GB": 21.0,
        "packets_per_burst": 40.0})

@@ -335,8 +335,8 @@ int32_t wire_call(struct wire *wire, unsigned number, const void *request, size_
 
 	ck_assert_int_eq(rxw_call_begin(wire_client(wire, number), NULL, &call), 0);
 	/* It may be refused before all of it is written. */
-	if (length)
-		rxw_call_write(call, request, length);
+	n = length ? rxw_call_write(call, request, length) : 0;
+	ck_assert(n == (ssize_t)length || n == -RXW_ECALL);
 	rxw_call_send_end(call);
 	wire->reply_length = 0;
 	do {

@@ -267,7 +267,7 @@ static void ends_in_time(rxw_keys *const version[2], uint8_t index)
 	int32_t expired = index == RXW_RXKAD_INDEX ? RXW_RXKAD_EXPIRED : RXW_RXGK_EXPIRED, code;
 	const struct timespec pause = {.tv_nsec = 50000000};
 	rxw_token *token = make_token(version[0], index, 2);
-	struct rxw_token_info info = {.size = sizeof(info)};
+	struct rxw_token_details info = {.size = sizeof(info)};
 
 	ck_assert_int_eq(rxw_token_info(token, &info), 0);
 	put_versions(version, 2);

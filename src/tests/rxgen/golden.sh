@@ -67,10 +67,8 @@ compile() {
 	done
 	[ $cxx = no ] && return
 	printf '#include "%s.h"\n#include "%s.h"\n' "$1" "$1" > "$dir/$1.cc"
-	# struct rxw_call_stats and the function of this name: -Wshadow is for the generated header only.
 	# shellcheck disable=SC2086
-	quiet "$dir/$1.cc" $CXX -std=c++11 -Wall -Wextra -pedantic -Wshadow -Wconversion -Werror \
-		-isystem "$top/src/rx"
+	quiet "$dir/$1.cc" $CXX -std=c++11 -Wall -Wextra -pedantic -Wshadow -Wconversion -Werror
 }
 
 accept=no

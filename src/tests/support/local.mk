@@ -3,6 +3,7 @@
 
 support_test_class = src/tests/support/test_class.c src/tests/support/test_class.h
 support_internals = src/tests/support/internals.c src/tests/support/internals.h $(support_test_class)
+support_counters = src/tests/support/counters.h
 support_host = src/tests/support/host.c src/tests/support/host.h $(support_test_class)
 support_challenger = src/tests/support/challenger.c src/tests/support/challenger.h
 support_constants = src/tests/support/constants.c src/tests/support/constants.h

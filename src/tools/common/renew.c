@@ -14,7 +14,7 @@
 /* Time of the renewal: five minutes, or a quarter of the lifetime, before the end. */
 static void plan(struct tools_renewal *r)
 {
-	struct rxw_token_info info = {.size = sizeof(info)};
+	struct rxw_token_details info = {.size = sizeof(info)};
 	int64_t now = time(NULL), left;
 
 	if (!r->token || rxw_token_info(r->token, &info) < 0)
@@ -32,7 +32,7 @@ static void plan(struct tools_renewal *r)
 /* Replace the token by one that lasts longer. */
 static bool look(struct tools_renewal *r)
 {
-	struct rxw_token_info old = {.size = sizeof(old)}, info = {.size = sizeof(info)};
+	struct rxw_token_details old = {.size = sizeof(old)}, info = {.size = sizeof(info)};
 	char message[TOOLS_AUTH_MESSAGE];
 	rxw_token *token;
 	bool good;

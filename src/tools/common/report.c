@@ -13,10 +13,6 @@
 #include "tools/common/number.h"
 #include "tools/common/report.h"
 
-/* Rx packet types that reports name (rx-protocol 1.3). */
-#define TYPE_DATA 1
-#define TYPE_ACK  2
-
 void tools_usage_now(struct tools_usage *usage)
 {
 	struct rusage ru;
@@ -41,78 +37,31 @@ struct tools_usage tools_usage_between(const struct tools_usage *from, const str
 	return d;
 }
 
-/* Every 64-bit counter of struct rxw_stats that only grows. */
-#define COUNTERS(X)                                                                               \
-	X(datagrams_sent)                                                                         \
-	X(datagrams_received)                                                                     \
-	X(bytes_sent) X(bytes_received) X(retransmitted) X(duplicates) X(syscalls_send)           \
-		X(syscalls_recv) X(syscalls_other) X(gso_messages) X(gro_messages) X(             \
-			windows_by_writer) X(windows_by_receiver) X(wakeups) X(calls_started)     \
-			X(calls_ended) X(calls_aborted) X(calls_timed_out) X(calls_refused) X(    \
-				kernel_drops) X(wrong_shard) X(gso_fallbacks) X(gro_fallbacks)    \
-				X(send_errors) X(send_retries) X(stateless_aborts) X(             \
-					version_answers) X(debug_answers) X(loss_events)          \
-					X(spurious_losses) X(rto_events) X(probes) X(             \
-						handlers_inline) X(handlers_worker)               \
-						X(unvalidated_connections) \
-							X(calls_given_up) X(connections_evicted)  \
-								X(cookies_sent)                   \
-									X(cookies_returned)
-#define GAUGES(X)                                                                                  \
-	X(connections_client)                                                                      \
-	X(connections_server) X(calls_active) X(peers) X(calls_waiting) X(workers) X(workers_idle) \
-		X(workers_parked) X(bytes_pinned)
-
-struct rxw_stats tools_stats_between(const struct rxw_stats *from, const struct rxw_stats *to)
+struct counters tools_stats_between(const struct counters *from, const struct counters *to)
 {
-	struct rxw_stats d = *to;
+	const struct rxw_counter *c;
+	struct counters d = *to;
 
-#define X(name) d.name -= from->name;
-	COUNTERS(X)
-#undef X
-	for (int i = 0; i < 14; i++) {
-		d.packets_sent[i] -= from->packets_sent[i];
-		d.packets_received[i] -= from->packets_received[i];
-	}
-	for (int i = 0; i < RXW_DROP_COUNT; i++)
-		d.drops[i] -= from->drops[i];
-	for (int i = 0; i < RXW_LOCK_COUNT; i++)
-		d.lock_contended[i] -= from->lock_contended[i];
+	for (size_t i = 0; i < COUNTERS_ROOM && (c = rxw_counter_at(i)); i++)
+		if (c->kind == RXW_COUNTER_TOTAL)
+			d.value[i] -= from->value[i];
 	return d;
 }
 
-void tools_stats_add(struct rxw_stats *into, const struct rxw_stats *from)
+void tools_stats_add(struct counters *into, const struct counters *from)
 {
-#define X(name) into->name += from->name;
-	COUNTERS(X)
-	GAUGES(X)
-#undef X
-	for (int i = 0; i < 14; i++) {
-		into->packets_sent[i] += from->packets_sent[i];
-		into->packets_received[i] += from->packets_received[i];
-	}
-	for (int i = 0; i < RXW_DROP_COUNT; i++)
-		into->drops[i] += from->drops[i];
-	for (int i = 0; i < RXW_LOCK_COUNT; i++)
-		into->lock_contended[i] += from->lock_contended[i];
+	for (size_t i = 0; i < COUNTERS_ROOM; i++)
+		into->value[i] += from->value[i];
 }
 
-uint64_t tools_stats_drops(const struct rxw_stats *stats)
+uint64_t tools_stats_drops(const struct counters *stats)
 {
-	uint64_t sum = stats->kernel_drops;
-
-	for (int i = 0; i < RXW_DROP_COUNT; i++)
-		sum += stats->drops[i];
-	return sum;
+	return counters_get(stats, "kernel_drops") + counters_sum(stats, "drops.");
 }
 
-uint64_t tools_stats_packets(const struct rxw_stats *stats)
+uint64_t tools_stats_packets(const struct counters *stats)
 {
-	uint64_t sum = 0;
-
-	for (int i = 0; i < 14; i++)
-		sum += stats->packets_sent[i] + stats->packets_received[i];
-	return sum;
+	return counters_sum(stats, "packets.");
 }
 
 /* First line of a small file, without its newline; 0 or -1. */
@@ -215,53 +164,21 @@ json_t *tools_effective_json(rxw_endpoint *endpoint)
 			 (json_int_t)e.rcvbuf, "sndbuf", (json_int_t)e.sndbuf);
 }
 
-/* Contended locks by name: the counts, or with `scale` the counts times it. */
-static json_t *locks_json(const struct rxw_stats *stats, double scale)
+json_t *tools_stats_json(const struct counters *stats)
 {
-	json_t *object = json_object();
-
-	for (int i = 0; object && i < RXW_LOCK_COUNT; i++) {
-		uint64_t n = stats->lock_contended[i];
-
-		json_object_set_new(object, rxw_lock_name((enum rxw_lock)i),
-				    scale > 0 ? json_real((double)n * scale)
-					      : json_integer((json_int_t)n));
-	}
-	return object;
-}
-
-json_t *tools_stats_json(const struct rxw_stats *stats)
-{
-	json_t *object = json_object(), *drops = json_object(), *sent = json_array(),
-	       *received = json_array();
+	static const char lock[] = "lock_contended.";
+	json_t *object = json_object(), *locks = json_object();
 	uint64_t packets = tools_stats_packets(stats);
+	const struct rxw_counter *c;
 
-	if (!object || !drops || !sent || !received) {
-		json_decref(object);
-		json_decref(drops);
-		json_decref(sent);
-		json_decref(received);
-		return NULL;
+	for (size_t i = 0; i < COUNTERS_ROOM && (c = rxw_counter_at(i)); i++) {
+		json_object_set_new(object, c->name, json_integer((json_int_t)stats->value[i]));
+		if (packets && !strncmp(c->name, lock, strlen(lock)))
+			json_object_set_new(
+				locks, c->name + strlen(lock),
+				json_real((double)stats->value[i] * 1e6 / (double)packets));
 	}
-#define X(name) json_object_set_new(object, #name, json_integer((json_int_t)stats->name));
-	COUNTERS(X)
-	GAUGES(X)
-#undef X
-	for (int i = 0; i < 14; i++) {
-		json_array_append_new(sent, json_integer((json_int_t)stats->packets_sent[i]));
-		json_array_append_new(received,
-				      json_integer((json_int_t)stats->packets_received[i]));
-	}
-	for (int i = 0; i < RXW_DROP_COUNT; i++)
-		if (stats->drops[i])
-			json_object_set_new(drops, rxw_drop_name((enum rxw_drop)i),
-					    json_integer((json_int_t)stats->drops[i]));
-	json_object_set_new(object, "packets_sent_by_type", sent);
-	json_object_set_new(object, "packets_received_by_type", received);
-	json_object_set_new(object, "drops", drops);
-	json_object_set_new(object, "lock_contended", locks_json(stats, 0));
-	json_object_set_new(object, "lock_contended_per_Mpackets",
-			    locks_json(stats, packets ? 1e6 / (double)packets : 1));
+	json_object_set_new(object, "lock_contended_per_Mpackets", locks);
 	return object;
 }
 
@@ -271,7 +188,7 @@ static json_t *quantile_us(const struct tools_histogram *h, double q)
 }
 
 int tools_report_fill(json_t *object, uint64_t bytes, uint64_t calls,
-		      const struct tools_usage *usage, const struct rxw_stats *stats,
+		      const struct tools_usage *usage, const struct counters *stats,
 		      const struct tools_histogram *latency)
 {
 	double seconds = (double)usage->wall_ns / 1e9, cpu = usage->user_s + usage->sys_s;
@@ -302,13 +219,13 @@ int tools_report_fill(json_t *object, uint64_t bytes, uint64_t calls,
 	PUT("cpu_sys_s", json_real(usage->sys_s));
 	PUT("cpu_s_per_GB", bytes ? json_real(cpu / ((double)bytes / 1e9)) : json_null());
 	PUT("cpu_us_per_call", calls ? json_real(cpu * 1e6 / (double)calls) : json_null());
-	COUNT("packets_sent", stats->packets_sent[TYPE_DATA]);
-	COUNT("packets_received", stats->packets_received[TYPE_DATA]);
-	COUNT("retransmitted", stats->retransmitted);
-	COUNT("acks_sent", stats->packets_sent[TYPE_ACK]);
-	COUNT("acks_received", stats->packets_received[TYPE_ACK]);
-	COUNT("syscalls_send", stats->syscalls_send);
-	COUNT("syscalls_recv", stats->syscalls_recv);
+	COUNT("packets_sent", counters_get(stats, "packets.sent.data"));
+	COUNT("packets_received", counters_get(stats, "packets.received.data"));
+	COUNT("retransmitted", counters_get(stats, "retransmitted"));
+	COUNT("acks_sent", counters_get(stats, "packets.sent.ack"));
+	COUNT("acks_received", counters_get(stats, "packets.received.ack"));
+	COUNT("syscalls_send", counters_get(stats, "syscalls.send"));
+	COUNT("syscalls_recv", counters_get(stats, "syscalls.receive"));
 	COUNT("context_switches", usage->context_switches);
 	COUNT("drops", tools_stats_drops(stats));
 	COUNT("peak_rss", usage->peak_rss);

@@ -8,8 +8,8 @@
 #include <jansson.h>
 #include <rxwire/config.h>
 #include <rxwire/endpoint.h>
-#include <rxwire/stats.h>
 
+#include "common/counters.h"
 #include "tools/common/histogram.h"
 
 /* Resources used by this process since its start. */
@@ -25,14 +25,14 @@ struct tools_usage tools_usage_between(const struct tools_usage *from,
 				       const struct tools_usage *to);
 
 /* Counters: `to` - `from`; gauges: those of `to`. */
-struct rxw_stats tools_stats_between(const struct rxw_stats *from, const struct rxw_stats *to);
+struct counters tools_stats_between(const struct counters *from, const struct counters *to);
 /* Add the counters of `from` to `into` (several endpoints as one). */
-void tools_stats_add(struct rxw_stats *into, const struct rxw_stats *from);
+void tools_stats_add(struct counters *into, const struct counters *from);
 /* All drops: by cause, and the kernel's. */
-uint64_t tools_stats_drops(const struct rxw_stats *stats);
+uint64_t tools_stats_drops(const struct counters *stats);
 
 /* Rx packets of all types, sent and received. */
-uint64_t tools_stats_packets(const struct rxw_stats *stats);
+uint64_t tools_stats_packets(const struct counters *stats);
 
 /* New references, NULL without memory. */
 
@@ -43,10 +43,10 @@ json_t *tools_config_json(const struct rxw_config *config);
 /* The effective settings of an endpoint. */
 json_t *tools_effective_json(rxw_endpoint *endpoint);
 /*
- * Every counter; drops by cause, if not zero; contended locks, also per million packets of both
- * directions.
+ * Every counter by its name; "lock_contended_per_Mpackets" has the contended locks per million
+ * packets of both directions, if there were packets.
  */
-json_t *tools_stats_json(const struct rxw_stats *stats);
+json_t *tools_stats_json(const struct counters *stats);
 
 /*
  * Put the keys that all reports share into `object`: bytes seconds MBps calls calls_per_s p50_us
@@ -55,7 +55,7 @@ json_t *tools_stats_json(const struct rxw_stats *stats);
  * context_switches drops peak_rss (bytes). `latency` may be NULL. Returns 0 or -1 (no memory).
  */
 int tools_report_fill(json_t *object, uint64_t bytes, uint64_t calls,
-		      const struct tools_usage *usage, const struct rxw_stats *stats,
+		      const struct tools_usage *usage, const struct counters *stats,
 		      const struct tools_histogram *latency);
 
 /* The same as text on stdout, after `title`. */

@@ -403,14 +403,13 @@ static int open_readers(struct bench *b)
 	return 0;
 }
 
-static void collect_stats(struct bench *b, struct rxw_stats *sum)
+static void collect_stats(struct bench *b, struct counters *sum)
 {
 	memset(sum, 0, sizeof(*sum));
-	sum->size = sizeof(*sum);
 	for (size_t i = 0; i < b->count; i++) {
-		struct rxw_stats one = {.size = sizeof(one)};
+		struct counters one;
 
-		if (rxw_endpoint_stats(afs_client_endpoint(b->readers[i].client), &one) == 0)
+		if (counters_read(&one, afs_client_endpoint(b->readers[i].client)) == 0)
 			tools_stats_add(sum, &one);
 	}
 }
@@ -420,7 +419,7 @@ static json_t *make_report(struct bench *b, const struct tools_usage *usage)
 	struct tools_histogram *latency = malloc(sizeof(*latency));
 	json_t *o = json_object(), *clients = json_array();
 	uint64_t bytes = 0, calls = 0, least = UINT64_MAX, most = 0;
-	struct rxw_stats stats;
+	struct counters stats;
 
 	if (!latency || !o || !clients) {
 		free(latency);

@@ -150,18 +150,18 @@ static enum copy_result get_directory(struct copy *copy, const struct afs_object
 }
 
 static void print_stats(struct copy *copy, const struct tools_usage *from,
-			const struct rxw_stats *before)
+			const struct counters *before)
 {
 	rxw_endpoint *endpoint = afs_client_endpoint(copy->client);
-	struct rxw_stats stats = {.size = sizeof(stats)};
+	struct counters stats;
 	struct tools_usage usage;
 	json_t *report = json_object();
 
 	tools_usage_now(&usage);
 	usage = tools_usage_between(from, &usage);
-	rxw_endpoint_stats(endpoint, &stats);
+	counters_read(&stats, endpoint);
 	stats = tools_stats_between(before, &stats);
-	tools_report_fill(report, copy->bytes, stats.calls_started, &usage, &stats, NULL);
+	tools_report_fill(report, copy->bytes, counters_get(&stats, "calls_started"), &usage, &stats, NULL);
 	json_object_set_new(report, "files", json_integer((json_int_t)copy->files));
 	json_object_set_new(report, "skipped", json_integer((json_int_t)copy->skipped));
 	json_object_set_new(report, "failed", json_integer((json_int_t)copy->failed));
@@ -230,14 +230,14 @@ static enum copy_result get_source(struct copy *copy, const struct copy_source *
 int copy_get(struct copy *copy)
 {
 	bool to_stdout = copy->destination && strcmp(copy->destination, "-") == 0, all = true;
-	struct rxw_stats before = {.size = sizeof(before)};
+	struct counters before;
 	enum copy_result rc = COPY_GOOD;
 	struct tools_usage start;
 
 	if (check_destination(copy) < 0)
 		return TOOLS_EXIT_FAILURE;
 	tools_usage_now(&start);
-	rxw_endpoint_stats(afs_client_endpoint(copy->client), &before);
+	counters_read(&before, afs_client_endpoint(copy->client));
 	for (size_t i = 0; i < copy->source_count && rc != COPY_STOP; i++) {
 		rc = get_source(copy, &copy->sources[i]);
 		all &= rc == COPY_GOOD;

@@ -129,7 +129,7 @@ static void *run_mix(void *arg)
 /* Resources used by a run on this side. */
 struct cost {
 	struct tools_usage usage;
-	struct rxw_stats stats;
+	struct counters stats;
 };
 
 static void read_cost(const struct perf_client *c, struct cost *cost)

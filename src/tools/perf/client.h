@@ -73,14 +73,14 @@ int perf_links_open(struct perf_client *c);
 /* Undo perf_links_open(), even if it failed. */
 void perf_links_close(struct perf_client *c);
 /* The counters of all endpoints together. */
-struct rxw_stats perf_links_stats(const struct perf_client *c);
+struct counters perf_links_stats(const struct perf_client *c);
 /* Print a failed result of the library; returns -1. */
 int perf_failed(const char *what, int rc);
 
 /* The report of a run as JSON; `mix` and `server` may be NULL. NULL without memory. */
 json_t *perf_report_make(struct perf_client *c, const struct perf_result *result,
 			 const struct perf_mix_result *mix, const struct tools_usage *usage,
-			 const struct rxw_stats *stats, json_t *server);
+			 const struct counters *stats, json_t *server);
 /* Print it as text. */
 void perf_report_print(struct perf_client *c, json_t *report);
 

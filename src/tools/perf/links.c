@@ -143,14 +143,14 @@ void perf_links_close(struct perf_client *c)
 	tools_renewal_close(&c->auth);
 }
 
-struct rxw_stats perf_links_stats(const struct perf_client *c)
+struct counters perf_links_stats(const struct perf_client *c)
 {
-	struct rxw_stats all = {.size = sizeof(all)};
+	struct counters all = {{0}};
 
 	for (size_t i = 0; i < c->endpoint_count; i++) {
-		struct rxw_stats one = {.size = sizeof(one)};
+		struct counters one;
 
-		if (rxw_endpoint_stats(c->endpoints[i], &one) == 0)
+		if (counters_read(&one, c->endpoints[i]) == 0)
 			tools_stats_add(&all, &one);
 	}
 	return all;

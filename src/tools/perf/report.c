@@ -76,7 +76,7 @@ static json_t *mix_json(const struct perf_client *c, const struct perf_mix_resul
 
 static void add_class(json_t *o, const struct perf_client *c)
 {
-	struct rxw_token_info info = {.size = sizeof(info)};
+	struct rxw_token_details info = {.size = sizeof(info)};
 
 	if (!c->auth.token || rxw_token_info(c->auth.token, &info) < 0)
 		info.index = info.level = 0;
@@ -103,7 +103,7 @@ static void add_both_ends(json_t *report, const json_t *server)
 
 json_t *perf_report_make(struct perf_client *c, const struct perf_result *result,
 			 const struct perf_mix_result *mix, const struct tools_usage *usage,
-			 const struct rxw_stats *stats, json_t *server)
+			 const struct counters *stats, json_t *server)
 {
 	json_t *o = json_object();
 

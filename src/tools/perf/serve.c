@@ -181,11 +181,10 @@ void perf_moment_now(struct perf_server *server, struct perf_moment *moment)
 	moment->calls = atomic_load(&server->calls);
 	moment->failed = atomic_load(&server->failed);
 	tools_usage_now(&moment->usage);
-	moment->stats.size = sizeof(moment->stats);
 	for (size_t i = 0; i < server->endpoint_count; i++) {
-		struct rxw_stats one = {.size = sizeof(one)};
+		struct counters one;
 
-		if (rxw_endpoint_stats(server->endpoints[i], &one) == 0)
+		if (counters_read(&one, server->endpoints[i]) == 0)
 			tools_stats_add(&moment->stats, &one);
 	}
 }
@@ -194,7 +193,7 @@ json_t *perf_server_report(struct perf_server *server, const struct perf_moment 
 {
 	struct perf_moment now;
 	struct tools_usage usage;
-	struct rxw_stats stats;
+	struct counters stats;
 	json_t *object = json_object(), *effective = json_array();
 	uint64_t in, out;
 

@@ -20,7 +20,7 @@ struct perf_moment {
 	uint32_t token;
 	uint64_t bytes_in, bytes_out, calls, failed;
 	struct tools_usage usage;
-	struct rxw_stats stats;
+	struct counters stats;
 };
 
 struct perf_server {

@@ -98,6 +98,7 @@ void rxw_call_free(struct rxw_call *call)
 	struct rxw_connection *c = call->conn;
 
 	rxw_workers_release_call(call);
+	rxw_deferral_release_call(call);
 	rxw_call_unlive(call);
 	free_stream(call);
 	rxw_verify_drop(call->jobs.first);
@@ -145,7 +146,7 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 	call->conn = c;
 	call->flags = flags;
 	call->events.fd = -1;
-	call->events.fd_mask = RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE;
+	call->events.mask = RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE;
 	call->w.seq = 1;
 	/* A callback that begins a call may have run for long since the cached time was read. */
 	call->started = c->p.client ? rxw_now() : rxw_clock_cached();
@@ -156,12 +157,33 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 	return call;
 }
 
+/* A call that a queue receives needs no worker. */
+static struct rxw_pcall *new_queued_call(struct rxw_connection *c)
+{
+	struct rxw_call *call;
+
+	if (!rxw_deferral_reserve(c))
+		return NULL;
+	call = rxw_call_create(c, RXW_CALL_NONBLOCK);
+	if (!call) {
+		rxw_deferral_release(c);
+		return NULL;
+	}
+	atomic_store(&call->deferral.counted, true);
+	if (!c->p.validate_first && !rxw_path_is_local(&c->p.path) &&
+	    !rxw_peer_validated(c->p.peer, rxw_clock_cached()) && rxw_deferral_scarce(c))
+		c->p.validate_first = true;
+	return &call->p;
+}
+
 static struct rxw_pcall *op_call_new(struct rxw_pconn *p)
 {
 	struct rxw_connection *c = rxw_conn_of(p);
 	bool is_inline = c->service->flags & RXW_SERVICE_INLINE;
 	struct rxw_call *call;
 
+	if (c->service->queue)
+		return new_queued_call(c);
 	/* Reserve first: many calls may have to be refused, and refusals must be cheap. */
 	if (!is_inline && !rxw_workers_reserve(c))
 		return NULL;
@@ -202,12 +224,18 @@ static bool op_memory_short(struct rxw_pconn *p)
 	return rxw_pool_about(e->pool) > (size_t)(e->memory.limit / 2);
 }
 
+static bool op_leaving(struct rxw_pconn *p)
+{
+	return atomic_load(&rxw_conn_of(p)->ep->leaving);
+}
+
 static const struct rxw_proto_ops engine_ops = {
 	.call_new = op_call_new,
 	.hold = op_hold,
 	.drop = op_drop,
 	.pool = op_pool,
 	.memory_short = op_memory_short,
+	.leaving = op_leaving,
 };
 
 struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw_path *path,

@@ -23,7 +23,9 @@ struct rxw_upcalls {
 	void (*free_connection)(struct rxw_connection *c); /* no lock held */
 	/* Runs the handler. Returns its result, or the reason why it did not run. */
 	int32_t (*serve)(struct rxw_call *call, bool on_receiver);
-	/* Ends the call with RXW_RESTARTING. */
+	/* Defers the call and queues it. True: the queue of its service has to be signalled. */
+	bool (*deliver)(struct rxw_call *call);
+	/* Ends the call with RXW_RESTARTING, or RXW_INVALID_OPERATION if its service is removed. */
 	void (*refuse)(struct rxw_call *call);
 	/* Runs a job and frees it. */
 	void (*verify)(struct rxw_verify_job *job);

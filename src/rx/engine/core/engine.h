@@ -19,6 +19,7 @@ struct rxw_engine {
 	struct rxw_pool *pool; /* receive buffers, send chunks, small buffers */
 	pthread_mutex_t lock;  /* endpoints, config */
 	unsigned endpoints;
+	_Atomic(unsigned) queues;
 	uint64_t key[2]; /* keyed hashes */
 	/*
 	 * Identifiers of client connections (rx-protocol 1.6, 1.7): the epoch of new connections,
@@ -65,9 +66,12 @@ struct rxw_service {
 	unsigned workers_max, idle_ms;
 	rxw_security **security;
 	size_t security_count;
-	uint8_t level_min; /* enum rxw_level */
-	unsigned workers;  /* busy now; workers->lock */
-	bool held;	   /* no worker takes its calls yet; workers->lock */
+	uint8_t level_min;	 /* enum rxw_level */
+	struct rxw_queue *queue; /* receives the calls; NULL: the handler serves them */
+	unsigned deferred_max;
+	_Atomic(unsigned) deferred; /* calls without a worker */
+	unsigned workers;	    /* busy now; workers->lock */
+	bool held;		    /* no worker takes its calls yet; workers->lock */
 	/*
 	 * A short handler that was slow: until slow_until (ns) workers run the service's handlers.
 	 * `watched` counts the calls whose preemptions are still to be checked. Relaxed.

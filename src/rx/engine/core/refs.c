@@ -100,5 +100,8 @@ void rxw_service_unref(struct rxw_service *s)
 		rxw_security_unref(s->security[i]);
 	free(s->security);
 	s->security = NULL;
+	if (s->queue)
+		atomic_fetch_sub(&s->queue->users, 1);
+	s->queue = NULL;
 	atomic_store_explicit(&s->used, false, memory_order_release);
 }

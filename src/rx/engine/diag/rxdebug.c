@@ -382,7 +382,7 @@ static void add(uint32_t *word, uint64_t value)
 
 static void fold_proto(uint32_t *w, const struct rxw_pstats *p)
 {
-	for (unsigned type = 1; type < 14; type++) {
+	for (unsigned type = 1; type < RXW_PACKET_TYPES; type++) {
 		add(&w[W_READ + type], load(&p->packets_received[type]));
 		add(&w[W_SENT + type], load(&p->packets_sent[type]));
 	}

@@ -16,6 +16,15 @@ static void run(struct rxw_call *call, bool quantum)
 	bool handed_over = false;
 
 	rxw_conn_lock(c);
+	if (call->events.queue) {
+		struct rxw_queue *q = call->events.queue;
+		bool signal = call->events.pending && !call->ended && rxw_queue_put(call);
+
+		rxw_conn_unlock(c);
+		if (signal)
+			rxw_queue_signal(q);
+		return;
+	}
 	call->events.queued = false;
 	while (call->events.pending && !call->events.busy && !call->ended) {
 		rxw_call_fn fn = call->events.callback;

@@ -99,6 +99,11 @@ static void attach(struct rxw_effects *a, struct rxw_call *call)
 {
 	struct rxw_service *service = call->conn->service;
 
+	if (service && service->queue) {
+		if (call->conn->ep->upcalls->deliver(call))
+			rxw_effects_signal(a, service->queue);
+		return;
+	}
 	/*
 	 * Only library threads may run handlers: a caller that receives hands the call over. Short
 	 * calls have no reservation, and need one if workers run them: the bound applies to them as
@@ -123,6 +128,13 @@ static void wake(struct rxw_effects *a, const struct rxw_effect *item)
 	rxw_count(&a->shard->wakeups, 1);
 	if (a->receiver && (item->todo & RXW_DO_WAKE_RECEIVER))
 		a->shard->role.woke_caller = true;
+}
+
+static void wake_channel(struct rxw_connection *c)
+{
+	pthread_cond_broadcast(&c->channel_free);
+	if (atomic_load_explicit(&c->channels.wanted, memory_order_relaxed))
+		rxw_channel_announce(c);
 }
 
 static void run(struct rxw_effects *a)
@@ -185,7 +197,7 @@ static void run(struct rxw_effects *a)
 		if (a->item[i].todo & RXW_DO_INTERRUPT)
 			rxw_io_wake(a->item[i].interrupt->sock);
 		if (a->item[i].todo & RXW_DO_WAKE_CHANNEL)
-			pthread_cond_broadcast(&call->conn->channel_free);
+			wake_channel(call->conn);
 		if (a->item[i].todo & RXW_DO_SIGNAL_FD) {
 			uint64_t one = 1;
 
@@ -208,4 +220,7 @@ void rxw_dispatch(struct rxw_effects *a)
 		unspill(a);
 		run(a);
 	}
+	if (a->signal)
+		rxw_queue_signal(a->signal);
+	a->signal = NULL;
 }

@@ -12,6 +12,7 @@ void rxw_effects_init(struct rxw_effects *a, struct rxw_shard *s, bool receiver)
 	a->receiver = receiver;
 	a->count = 0;
 	a->spill = NULL;
+	a->signal = NULL;
 	a->item = receiver ? s->effects.item : a->few;
 	a->room = receiver ? RXW_EFFECTS_ROOM : RXW_EFFECTS_FEW;
 	a->out.now = rxw_clock_cached();
@@ -36,7 +37,37 @@ bool rxw_effects_full(const struct rxw_effects *a)
 	return a->count + 4 > a->room || a->out.ctl_count * 2 > a->out.ctl_room;
 }
 
-static unsigned effects_of(struct rxw_call *call, unsigned events, bool drained)
+void rxw_effects_signal(struct rxw_effects *a, struct rxw_queue *q)
+{
+	if (a->signal && a->signal != q)
+		rxw_queue_signal(a->signal);
+	a->signal = q;
+}
+
+/* Connection's lock held: events came for the callback, the queue or the descriptor of the call. */
+static unsigned report(struct rxw_effects *a, struct rxw_call *call)
+{
+	unsigned todo = 0;
+
+	if (rxw_callback_note(call)) {
+		if (call->events.queue) {
+			if (rxw_queue_put(call))
+				rxw_effects_signal(a, call->events.queue);
+		} else if (rxw_callback_seals_bulk(call)) {
+			todo |= RXW_DO_HAND_OVER_CALLBACK;
+		} else if (rxw_may_call_back()) {
+			todo |= RXW_DO_CALLBACK;
+		} else {
+			rxw_timer_post_callback(call);
+		}
+	}
+	if (rxw_fd_note(call))
+		todo |= RXW_DO_SIGNAL_FD;
+	return todo;
+}
+
+static unsigned effects_of(struct rxw_effects *a, struct rxw_call *call, unsigned events,
+			   bool drained)
 {
 	unsigned todo = 0;
 
@@ -72,18 +103,8 @@ static unsigned effects_of(struct rxw_call *call, unsigned events, bool drained)
 		rxw_sleeper_remove(call);
 		todo |= call->sleep.may_receive ? RXW_DO_WAKE_RECEIVER : 0;
 	}
-	if (events & (RXW_OUT_READ | RXW_OUT_READ_LATER | RXW_OUT_WRITE | RXW_OUT_DONE)) {
-		if (rxw_callback_note(call)) {
-			if (rxw_callback_seals_bulk(call))
-				todo |= RXW_DO_HAND_OVER_CALLBACK;
-			else if (rxw_may_call_back())
-				todo |= RXW_DO_CALLBACK;
-			else
-				rxw_timer_post_callback(call);
-		}
-		if (rxw_fd_note(call))
-			todo |= RXW_DO_SIGNAL_FD;
-	}
+	if (events & (RXW_OUT_READ | RXW_OUT_READ_LATER | RXW_OUT_WRITE | RXW_OUT_DONE))
+		todo |= report(a, call);
 	return todo;
 }
 
@@ -110,7 +131,7 @@ void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo
 
 void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call)
 {
-	unsigned todo = effects_of(call, RXW_OUT_READ, true);
+	unsigned todo = effects_of(a, call, RXW_OUT_READ, true);
 
 	if (!todo)
 		return;
@@ -135,7 +156,7 @@ void rxw_effects_collect(struct rxw_effects *a, bool drained)
 		p->out.next = NULL;
 		p->out.events = 0;
 		p->out.linked = false;
-		todo = effects_of(call, events, drained);
+		todo = effects_of(a, call, events, drained);
 		rxw_timer_update(call);
 		if (events & RXW_OUT_DONE)
 			rxw_pcall_retire(p);

@@ -13,6 +13,7 @@
 
 struct rxw_call;
 struct rxw_connection;
+struct rxw_queue;
 struct rxw_shard;
 
 #define RXW_CTL_ROOM	 256 /* control packets of one receive batch */
@@ -44,8 +45,9 @@ struct rxw_effects {
 	struct rxw_shard *shard; /* whose socket and counters are used */
 	struct rxw_effect *item;
 	unsigned count, room;
-	struct rxw_call *spill; /* calls whose effects did not fit; one reference each */
-	bool receiver;		/* this thread holds the shard's receive role */
+	struct rxw_call *spill;	  /* calls whose effects did not fit; one reference each */
+	struct rxw_queue *signal; /* NULL, or a queue that has to be signalled */
+	bool receiver;		  /* this thread holds the shard's receive role */
 	struct rxw_effect few[RXW_EFFECTS_FEW];
 	struct rxw_ctl ctl[6];
 };
@@ -92,6 +94,8 @@ bool rxw_effects_full(const struct rxw_effects *a);
 void rxw_effects_collect(struct rxw_effects *a, bool drained);
 /* Wake the reader of a call that was left asleep while more packets were coming. */
 void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call);
+/* The queue has to be signalled; the record signals one queue once. */
+void rxw_effects_signal(struct rxw_effects *a, struct rxw_queue *q);
 /* Takes over the caller's reference of the call. */
 void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo);
 /* With the receive role: add the connection if it has deferred work. `now`: time of the batch. */

@@ -29,7 +29,9 @@ unsigned rxw_events_now(const struct rxw_call *call)
 
 bool rxw_callback_note(struct rxw_call *call)
 {
-	if (!call->events.callback || call->ended)
+	if ((!call->events.callback && !call->events.queue) || call->ended)
+		return false;
+	if (call->events.queue && !(rxw_events_now(call) & call->events.mask))
 		return false;
 	call->events.pending = true;
 	if (call->events.queued || call->events.busy)
@@ -69,7 +71,7 @@ bool rxw_must_not_wait(void)
 bool rxw_fd_note(struct rxw_call *call)
 {
 	if (call->events.fd < 0 || call->events.fd_set ||
-	    !(rxw_events_now(call) & call->events.fd_mask))
+	    !(rxw_events_now(call) & call->events.mask))
 		return false;
 	call->events.fd_set = true;
 	return true;

@@ -4,26 +4,44 @@
 #define RXW_ENGINE_EVENTS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <rxwire/call.h>
+#include <rxwire/queue.h>
 
 struct rxw_call;
 
-/* The asynchronous form of a call. The connection's lock covers all fields. */
+/* Something that a queue reports. The queue's lock. */
+enum rxw_entry_kind {
+	RXW_ENTRY_CALL, /* of a struct rxw_call_events */
+	RXW_ENTRY_CHANNEL,
+	RXW_ENTRY_POST
+};
+struct rxw_queue_entry {
+	struct rxw_queue_entry *next, **link; /* link NULL: not queued */
+	enum rxw_entry_kind kind;
+};
+
+/*
+ * The asynchronous form of a call: either a callback or a queue receives its events. The
+ * connection's lock covers all fields but `entry`, and the stores to `fresh`.
+ */
 struct rxw_call_events {
 	rxw_call_fn callback;
+	struct rxw_queue *queue;
 	void *arg;
-	bool queued;  /* a thread will run it */
-	bool busy;    /* it runs, on `thread` */
-	bool pending; /* events came since it last ran */
-	bool due;     /* in the connection's timer.callbacks */
+	struct rxw_queue_entry entry;
+	_Atomic(bool) fresh; /* the queue has not reported this call of a client yet */
+	bool queued;	     /* a thread will run the callback, or take the call out of the queue */
+	bool busy;	     /* it runs, on `thread` */
+	bool pending;	     /* events came since it last ran */
+	bool due;	     /* in the connection's timer.callbacks */
 	struct rxw_call *due_next;
 	pthread_t thread;     /* valid while busy */
 	uint32_t quantum_end; /* the packet up to which that thread may write; 0: no bound */
 	int fd;		      /* eventfd, -1: none */
-	unsigned fd_mask;     /* events that make it readable */
+	unsigned mask;	      /* events that make it readable */
 	bool fd_set;
 	/* a write found no memory: room is reported at the next expiry of the timers */
 	bool starved;
@@ -33,7 +51,7 @@ struct rxw_call_events {
 
 /* RXW_EVENT_... that hold now. */
 unsigned rxw_events_now(const struct rxw_call *call);
-/* Events came. True: the caller has to see to it that the callback runs. */
+/* Events came. True: the caller has to see to it that the callback runs, or to queue the call. */
 bool rxw_callback_note(struct rxw_call *call);
 /* True: the descriptor has to be signalled. */
 bool rxw_fd_note(struct rxw_call *call);

@@ -149,6 +149,8 @@ static struct rxw_connection *new_of_service(struct rxw_shard *s, const struct r
 		return drop(s, RXW_DROP_SEQ_ZERO);
 	if (h->seq > rxw_window_of(ep) && h->seq > RXW_FIRST_FLIGHT)
 		return drop(s, RXW_DROP_WINDOW);
+	if (atomic_load(&ep->leaving))
+		return drop(s, RXW_DROP_STATE);
 	if (atomic_load(&ep->stopping))
 		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
 	if (!rxw_room_for_connection(s, a->out.now))

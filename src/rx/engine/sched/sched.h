@@ -86,6 +86,12 @@ struct rxw_call_sched {
 	_Atomic(bool) reserved; /* counted in workers.reservations */
 };
 
+/* Of a server's call that outlives its handler, or has none. */
+struct rxw_call_deferral {
+	_Atomic(bool) deferred; /* the application holds a reference */
+	_Atomic(bool) counted;	/* in the `deferred` of its service and peer */
+};
+
 /* A call that occupies a worker without progress; one reference. */
 struct rxw_slow_call {
 	struct rxw_call *call;
@@ -126,6 +132,16 @@ uint64_t rxw_workers_wait(struct rxw_endpoint *ep);
 bool rxw_workers_add(struct rxw_call *call);
 /* Connection's lock held: the call ended. Remove it from the queue and release its reservation. */
 void rxw_workers_withdraw(struct rxw_call *call);
+/* Count a call as deferred, before it is. False: its service or its peer has too many. */
+bool rxw_deferral_reserve(struct rxw_connection *c);
+void rxw_deferral_release(struct rxw_connection *c);
+/* More than half of the service's deferred calls exist. */
+bool rxw_deferral_scarce(const struct rxw_connection *c);
+/* A call that was counted is deferred, with one more reference; it was ended. */
+void rxw_deferral_begin(struct rxw_call *call);
+void rxw_deferral_end(struct rxw_call *call);
+/* The call is freed. */
+void rxw_deferral_release_call(struct rxw_call *call);
 /* Workers' lock held: more workers became available. Returns how many threads to start ... */
 unsigned rxw_workers_more(struct rxw_endpoint *ep);
 /* ... once it is released. */

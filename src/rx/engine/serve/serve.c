@@ -33,20 +33,53 @@ static int32_t serve(struct rxw_call *call, bool on_receiver)
 	if (!code) {
 		rxw_count(on_receiver ? &s->handlers_inline : &s->handlers_worker, 1);
 		code = c->service->handler(call, c->service->context);
+		/* It may have been ended already; the caller of this function holds a reference. */
+		if (atomic_load(&call->deferral.deferred))
+			return 0;
 	}
 	rxw_stream_finish(call, code);
 	return code;
 }
 
+static bool deliver(struct rxw_call *call)
+{
+	struct rxw_connection *c = call->conn;
+	struct rxw_effects a;
+	bool signal = false;
+
+	rxw_effects_init(&a, rxw_home(c), false);
+	rxw_conn_lock(c);
+	if (atomic_load(&c->ep->stopping) && call->p.state == RXW_CS_PRECALL)
+		rxw_pcall_fail(&call->p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
+	else if (atomic_load(&c->service->removed) && call->p.state == RXW_CS_PRECALL)
+		rxw_pcall_fail(&call->p, RXW_INVALID_OPERATION, RXW_ORIGIN_LOCAL, true, &a.out);
+	else if (!call->p.error) {
+		rxw_pcall_attach(&call->p, &a.out);
+		rxw_stream_relax(call);
+		rxw_deferral_begin(call);
+		atomic_store(&call->events.fresh, true);
+		rxw_queue_join(call, c->service->queue, c->service->context);
+		signal = rxw_queue_put(call);
+	}
+	rxw_effects_collect(&a, false);
+	rxw_conn_unlock(c);
+	rxw_dispatch(&a);
+	return signal;
+}
+
 static void refuse(struct rxw_call *call)
 {
-	rxw_stream_finish(call, RXW_RESTARTING);
+	const struct rxw_service *service = call->conn->service;
+	bool removed = service && atomic_load(&service->removed);
+
+	rxw_stream_finish(call, removed ? RXW_INVALID_OPERATION : RXW_RESTARTING);
 }
 
 const struct rxw_upcalls rxw_upcalls = {
 	.free_call = rxw_call_free,
 	.free_connection = rxw_conn_free,
 	.serve = serve,
+	.deliver = deliver,
 	.refuse = refuse,
 	.verify = rxw_verify_job_run,
 	.cancel = rxw_verify_job_cancel,

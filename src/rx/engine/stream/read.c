@@ -181,6 +181,28 @@ static void reclaim_lent(struct rxw_call *call)
 	report(call, true);
 }
 
+void rxw_stream_relax(struct rxw_call *call)
+{
+	bool ended;
+
+	rxw_pcall_readable(&call->p, &ended);
+	if (ended)
+		rxw_call_unlive(call);
+	else
+		rxw_call_live(call);
+}
+
+void rxw_stream_defer(struct rxw_call *call)
+{
+	call->flags |= RXW_CALL_NONBLOCK;
+	call->is_inline = false;
+	/* The peer may wait for the acknowledgement of what a short handler has read. */
+	report(call, true);
+	rxw_conn_lock(call->conn);
+	rxw_stream_relax(call);
+	rxw_conn_unlock(call->conn);
+}
+
 static int begin_read(struct rxw_call *call)
 {
 	int r = rxw_stream_half_close(call);

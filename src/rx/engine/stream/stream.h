@@ -55,6 +55,13 @@ struct rxw_call_writer {
  * endpoint a lone waiter takes the receive role. The caller has dispatched its effects.
  */
 void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call));
+/*
+ * Connection's lock held: a server's call without a thread may be idle for long. Until it is written
+ * to, it takes no share of memory and of the sockets' buffers from others, unless it still receives.
+ */
+void rxw_stream_relax(struct rxw_call *call);
+/* Server: the call becomes a non-blocking one, on its handler's thread. */
+void rxw_stream_defer(struct rxw_call *call);
 /* Server: the handler returned `code`. Ends the stream or aborts the call. */
 void rxw_stream_finish(struct rxw_call *call, int32_t code);
 /* Send the data written so far, with the end of the stream if `last`. 0 or a negative result. */

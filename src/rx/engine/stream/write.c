@@ -80,6 +80,8 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 	int r = 0;
 
 	rxw_conn_lock(c);
+	if (!call->live && atomic_load_explicit(&call->deferral.deferred, memory_order_relaxed))
+		rxw_call_live(call);
 	limit_sendq(call, rxw_pcall_datagram_size(&call->p));
 	if (!force && !may_fill(call) && !is_unlimited(call)) {
 		if (call->flags & RXW_CALL_NONBLOCK) {

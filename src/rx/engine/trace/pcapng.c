@@ -15,7 +15,6 @@
 
 #include <rxwire/engine.h>
 #include <rxwire/error.h>
-#include <rxwire/stats.h>
 
 #include "base/wire.h"
 #include "engine/trace/pcapng.h"
@@ -482,7 +481,7 @@ void rxw_tracefile_text(const struct rxw_trace_event *e, char *text, size_t size
 
 	if (e->kind == RXW_TRACE_DROP) {
 		snprintf(text, size, "dropped %u: %s", (unsigned)e->b,
-			 rxw_drop_name((enum rxw_drop)e->a));
+			 e->a < RXW_DROP_COUNT ? rxw_drop_names[e->a] : "unknown");
 		return;
 	}
 	event_text(e, what, sizeof(what));

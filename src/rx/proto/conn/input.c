@@ -103,9 +103,11 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 		return RXW_INPUT_VERIFY;
 	if (p != NULL && p->state == RXW_CS_ACTIVE)
 		return interrupted(c, p, run, out);
+	if (p != NULL && p->state == RXW_CS_HOLD)
+		rxw_pcall_all_acked(p, out);
+	if (c->ops->leaving != NULL && c->ops->leaving(c))
+		return drop(run, RXW_DROP_STATE, out);
 	if (p != NULL) {
-		if (p->state == RXW_CS_HOLD)
-			rxw_pcall_all_acked(p, out);
 		rxw_pcall_retire(p);
 		if (c->channel[channel] != NULL)
 			rxw_pcall_detach(p, out);
@@ -126,7 +128,7 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 /* Count a run, once. Bytes from an address that is not validated raise its sending limit (6.7). */
 static void count_received(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
 {
-	unsigned type = run->head.type < 14 ? run->head.type : 0;
+	unsigned type = run->head.type < RXW_PACKET_TYPES ? run->head.type : 0;
 
 	rxw_tally(out->stats, &out->stats->packets_received[type], run->count);
 	c->count.packets_received += run->count;

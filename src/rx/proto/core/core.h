@@ -147,6 +147,8 @@ struct rxw_proto_ops {
 	struct rxw_pool *(*pool)(struct rxw_pconn *conn);
 	/* Memory is short: calls without a handler may queue only two packets. NULL: never. */
 	bool (*memory_short)(struct rxw_pconn *conn);
+	/* Another process takes over: packets of new calls are dropped unanswered. NULL: never. */
+	bool (*leaving)(struct rxw_pconn *conn);
 };
 
 /*

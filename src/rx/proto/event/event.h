@@ -5,12 +5,13 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <rxwire/error.h>
-#include <rxwire/stats.h>
 
 #include "base/latency.h"
+#include "base/names.h"
 #include "base/probe.h"
 
 struct rxw_pcall;
@@ -54,7 +55,7 @@ struct rxw_tracer {
  */
 struct rxw_pstats {
 	bool alone; /* fixed */
-	_Atomic(uint64_t) packets_sent[14], packets_received[14];
+	_Atomic(uint64_t) packets_sent[RXW_PACKET_TYPES], packets_received[RXW_PACKET_TYPES];
 	_Atomic(uint64_t) retransmitted, duplicates;
 	_Atomic(uint64_t) drops[RXW_DROP_COUNT];
 	_Atomic(uint64_t) calls_started, calls_ended, calls_aborted, calls_timed_out, calls_refused;

@@ -34,10 +34,11 @@ struct rxw_peer {
 	_Atomic(uint64_t) idle_since;
 	struct rxw_budget memory; /* received bytes pinned by its calls */
 	/* For the engine; covered by workers->lock, apart from the atomics. */
-	unsigned workers;	  /* its calls that have a worker */
-	bool served;		  /* a handler of its calls returned 0 */
-	_Atomic(unsigned) places; /* its calls that wait for a worker, or may have to */
-	_Atomic(bool) fresh;	  /* it has waiting calls, and none with a worker yet */
+	unsigned workers;	    /* its calls that have a worker */
+	bool served;		    /* a handler of its calls returned 0 */
+	_Atomic(unsigned) places;   /* its calls that wait for a worker, or may have to */
+	_Atomic(bool) fresh;	    /* it has waiting calls, and none with a worker yet */
+	_Atomic(unsigned) deferred; /* its calls that need no worker */
 	_Atomic(uint64_t) bytes_sent, bytes_received, packets_sent, packets_resent;
 	bool local; /* an address of this host; set at creation for loopback, else by the creator */
 	/* Its table's marks of validated addresses, and its mark there; fixed. */

@@ -13,6 +13,7 @@
 #include "afs/numbers.h"
 #include "fileserver/service/private.h"
 #include "tests/main.h"
+#include "tests/support/counters.h"
 
 static struct world world;
 static struct wire w;
@@ -531,41 +532,34 @@ START_TEST(small_calls)
 }
 END_TEST
 
-static uint64_t sum(const uint64_t *numbers)
-{
-	uint64_t total = 0;
-
-	for (unsigned type = 0; type < 14; type++)
-		total += numbers[type];
-	return total;
-}
-
 /*
  * GetStatistics returns the counters of the server's endpoint, after seven calls. A packet is
  * counted after the system call that sent it, so its receiver may see it before it is counted.
  */
 static void transport_figures(void)
 {
-	struct rxw_stats before = {.size = sizeof(before)}, after = {.size = sizeof(after)};
+	struct counters before, after;
 	const uint64_t sent = 3 * (28 + 120) + (28 + 141) + (28 + 580) + (28 + 132) + (28 + 4);
 	ViceStatistics stats;
 
-	while (rxw_endpoint_stats(w.server, &before) == 0 &&
-	       (before.bytes_sent < sent || sum(before.packets_sent) < 7 ||
-		before.bytes_received < 7 * (28 + 4) || sum(before.packets_received) < 7))
+	while (counters_read(&before, w.server) == 0 &&
+	       (counter_in(&before, "bytes.sent") < sent ||
+		counters_sum(&before, "packets.sent.") < 7 ||
+		counter_in(&before, "bytes.received") < 7 * (28 + 4) ||
+		counters_sum(&before, "packets.received.") < 7))
 		usleep(1000);
 	begin(RXAFS_OP_GetStatistics);
 	ck_assert_int_eq(serve(), 0);
 	ck_assert(xdr_get_ViceStatistics(&rp, &stats));
-	ck_assert_int_eq(rxw_endpoint_stats(w.server, &after), 0);
-	ck_assert_uint_ge(stats.TotalRPCBytesSent, before.bytes_sent);
-	ck_assert_uint_le(stats.TotalRPCBytesSent, after.bytes_sent);
-	ck_assert_uint_ge(stats.TotalRPCBytesReceived, before.bytes_received);
-	ck_assert_uint_le(stats.TotalRPCBytesReceived, after.bytes_received);
-	ck_assert_uint_ge(stats.TotalRPCPacketsSent, sum(before.packets_sent));
-	ck_assert_uint_le(stats.TotalRPCPacketsSent, sum(after.packets_sent));
-	ck_assert_uint_ge(stats.TotalRPCPacketsReceived, sum(before.packets_received));
-	ck_assert_uint_le(stats.TotalRPCPacketsReceived, sum(after.packets_received));
+	after = counters_of(w.server);
+	ck_assert_uint_ge(stats.TotalRPCBytesSent, counter_in(&before, "bytes.sent"));
+	ck_assert_uint_le(stats.TotalRPCBytesSent, counter_in(&after, "bytes.sent"));
+	ck_assert_uint_ge(stats.TotalRPCBytesReceived, counter_in(&before, "bytes.received"));
+	ck_assert_uint_le(stats.TotalRPCBytesReceived, counter_in(&after, "bytes.received"));
+	ck_assert_uint_ge(stats.TotalRPCPacketsSent, counters_sum(&before, "packets.sent."));
+	ck_assert_uint_le(stats.TotalRPCPacketsSent, counters_sum(&after, "packets.sent."));
+	ck_assert_uint_ge(stats.TotalRPCPacketsReceived, counters_sum(&before, "packets.received."));
+	ck_assert_uint_le(stats.TotalRPCPacketsReceived, counters_sum(&after, "packets.received."));
 }
 
 START_TEST(statistics)

@@ -75,7 +75,7 @@ static void talk(rxw_endpoint *endpoint, const struct sockaddr_in *to)
 int main(void)
 {
 	FENCED(struct rxw_config) config;
-	FENCED(struct rxw_stats) stats;
+	uint64_t started;
 	FENCED(struct rxw_effective) effective;
 	struct sockaddr_in address = {.sin_family = AF_INET}, bound;
 	struct sockaddr_storage storage;
@@ -118,11 +118,8 @@ int main(void)
 		talk(calling, &bound);
 	CHECK(served == 10);
 
-	fence(&stats, sizeof(stats.value), sizeof(stats));
-	stats.value.size = sizeof(stats.value);
-	CHECK(rxw_endpoint_stats(calling, &stats.value) == 0);
-	CHECK(intact(&stats, sizeof(stats.value), sizeof(stats)));
-	CHECK(stats.value.calls_started == 10);
+	CHECK(rxw_endpoint_counter(calling, "calls_started", &started) == 0);
+	CHECK(started == 10);
 	fence(&effective, sizeof(effective.value), sizeof(effective));
 	effective.value.size = sizeof(effective.value);
 	CHECK(rxw_endpoint_effective(serving, &effective.value) == 0);
@@ -133,7 +130,7 @@ int main(void)
 	CHECK(rxw_endpoint_destroy(calling) == 0);
 	CHECK(rxw_endpoint_destroy(serving) == 0);
 	CHECK(rxw_engine_destroy(engine) == 0);
-	printf("old structures: configuration of %zu bytes, statistics of %zu, effective of %zu\n",
-	       sizeof(config.value), sizeof(stats.value), sizeof(effective.value));
+	printf("old structures: configuration of %zu bytes, effective of %zu\n",
+	       sizeof(config.value), sizeof(effective.value));
 	return 0;
 }

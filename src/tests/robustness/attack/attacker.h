@@ -46,7 +46,7 @@ struct attack {
 	 * The number of events counted in the statistics for this attack. NULL: it does only what
 	 * any client may do, and only the limits count.
 	 */
-	uint64_t (*met)(const struct rxw_stats *s);
+	uint64_t (*met)(const struct counters *s);
 	unsigned harmless;  /* the server serves 1 packet of so many */
 	unsigned addresses; /* 0: ADDRESSES */
 	unsigned rate;	    /* packets per second, 0: RATE */

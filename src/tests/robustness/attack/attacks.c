@@ -74,9 +74,9 @@ static void guess(struct attacker *a, uint64_t i, struct shot *s)
 		s->raw.cid ^= 0x80000000u;
 }
 
-static uint64_t guessed(const struct rxw_stats *s)
+static uint64_t guessed(const struct counters *s)
 {
-	return s->drops[RXW_DROP_NO_CONNECTION];
+	return counter_in(s, "drops.no-connection");
 }
 
 /* The ids of an honest client are known, but not its address. */
@@ -90,9 +90,9 @@ static void stolen(struct attacker *a, uint64_t i, struct shot *s)
 	s->raw.type = i % 3 ? types[i % 5] : RXW_DATA;
 }
 
-static uint64_t elsewhere(const struct rxw_stats *s)
+static uint64_t elsewhere(const struct counters *s)
 {
-	return s->drops[RXW_DROP_ADDRESS];
+	return counter_in(s, "drops.address");
 }
 
 /* Replays of a few requests. */
@@ -110,9 +110,9 @@ static void replay_other(struct attacker *a, uint64_t i, struct shot *s)
 	s->raw.cid = a->known_cid;
 }
 
-static uint64_t repeated(const struct rxw_stats *s)
+static uint64_t repeated(const struct counters *s)
 {
-	return s->duplicates + s->drops[RXW_DROP_CALL_NUMBER];
+	return counter_in(s, "duplicates") + counter_in(s, "drops.call-number");
 }
 
 /* Requests with larger answers, from forged addresses. */
@@ -130,10 +130,10 @@ static void reflect(struct attacker *a, uint64_t i, struct shot *s)
 	s->raw.size = i % 2 ? 0 : sizeof(stats);
 }
 
-static uint64_t answered_or_not(const struct rxw_stats *s)
+static uint64_t answered_or_not(const struct counters *s)
 {
-	return s->version_answers + s->debug_answers + s->drops[RXW_DROP_RATE] +
-	       s->drops[RXW_DROP_ACCESS];
+	return counter_in(s, "version_answers") + counter_in(s, "debug_answers") +
+	       counter_in(s, "drops.rate") + counter_in(s, "drops.access");
 }
 
 /* Requests for a large reply, from forged addresses. */
@@ -142,9 +142,10 @@ static void reflect_data(struct attacker *a, uint64_t i, struct shot *s)
 	own(a, i, s, H_SOURCE, 1000000);
 }
 
-static uint64_t refused_or_repeated(const struct rxw_stats *s)
+static uint64_t refused_or_repeated(const struct counters *s)
 {
-	return s->duplicates + s->calls_refused + s->drops[RXW_DROP_RATE];
+	return counter_in(s, "duplicates") + counter_in(s, "calls_refused") +
+	       counter_in(s, "drops.rate");
 }
 
 /* Acknowledgements of a reply that was never sent; that ends the call, so the next one begins. */
@@ -159,9 +160,9 @@ static void never_sent(struct attacker *a, uint64_t i, struct shot *s)
 			    RXW_ACK_IDLE, 255);
 }
 
-static uint64_t bad_acks(const struct rxw_stats *s)
+static uint64_t bad_acks(const struct counters *s)
 {
-	return 2 * s->drops[RXW_DROP_BAD_ACK]; /* and its request */
+	return 2 * counter_in(s, "drops.bad-ack"); /* and its request */
 }
 
 /*
@@ -207,10 +208,10 @@ static void fragments(struct attacker *a, uint64_t i, struct shot *s)
 	s->raw.size = 1;
 }
 
-static uint64_t not_kept(const struct rxw_stats *s)
+static uint64_t not_kept(const struct counters *s)
 {
-	return s->duplicates + s->drops[RXW_DROP_WINDOW] + s->drops[RXW_DROP_MEMORY] +
-	       s->drops[RXW_DROP_DUPLICATE];
+	return counter_in(s, "duplicates") + counter_in(s, "drops.window") +
+	       counter_in(s, "drops.memory") + counter_in(s, "drops.duplicate");
 }
 
 /* Each packet opens a new client's connection. */
@@ -219,9 +220,9 @@ static void flood(struct attacker *a, uint64_t i, struct shot *s)
 	fresh(a, i, s, H_PING);
 }
 
-static uint64_t unvalidated_met(const struct rxw_stats *s)
+static uint64_t unvalidated_met(const struct counters *s)
 {
-	return s->unvalidated_connections + s->drops[RXW_DROP_LIMIT];
+	return counter_in(s, "unvalidated_connections") + counter_in(s, "drops.limit");
 }
 
 /* The same for a service that does not exist. */
@@ -231,9 +232,9 @@ static void no_service(struct attacker *a, uint64_t i, struct shot *s)
 	s->raw.service = 7777;
 }
 
-static uint64_t services(const struct rxw_stats *s)
+static uint64_t services(const struct counters *s)
 {
-	return s->drops[RXW_DROP_SERVICE];
+	return counter_in(s, "drops.service");
 }
 
 /* Each packet begins a call that never goes on: its last packet is missing, or its first. */
@@ -244,9 +245,9 @@ static void half_open(struct attacker *a, uint64_t i, struct shot *s)
 	s->raw.seq = i % 3 ? 1 : 2 + i % 300;
 }
 
-static uint64_t unvalidated_or_window_met(const struct rxw_stats *s)
+static uint64_t unvalidated_or_window_met(const struct counters *s)
 {
-	return unvalidated_met(s) + s->drops[RXW_DROP_WINDOW];
+	return unvalidated_met(s) + counter_in(s, "drops.window");
 }
 
 /* BUSY, and ABORT of calls, on existing connections and on others. */
@@ -266,10 +267,10 @@ static void storm(struct attacker *a, uint64_t i, struct shot *s)
 		s->raw.cid ^= 0x40000000u;
 }
 
-static uint64_t wrong_way(const struct rxw_stats *s)
+static uint64_t wrong_way(const struct counters *s)
 {
-	return s->drops[RXW_DROP_DIRECTION] + s->drops[RXW_DROP_CALL_NUMBER] +
-	       s->drops[RXW_DROP_NO_CONNECTION];
+	return counter_in(s, "drops.direction") + counter_in(s, "drops.call-number") +
+	       counter_in(s, "drops.no-connection");
 }
 
 /* A large reply, acknowledged one packet at a time; the reader validates its address. */
@@ -310,9 +311,9 @@ static void cut_acks(struct attacker *a, uint64_t i, struct shot *s)
 	s->raw.size = i / a->addresses % 18;
 }
 
-static uint64_t cut(const struct rxw_stats *s)
+static uint64_t cut(const struct counters *s)
 {
-	return s->drops[RXW_DROP_BAD_ACK];
+	return counter_in(s, "drops.bad-ack");
 }
 
 /* A RESPONSE of the right size with random content. */
@@ -340,9 +341,9 @@ static void forge(struct attacker *a, uint64_t i, struct shot *s)
 	response(a, s);
 }
 
-static uint64_t fits_nothing(const struct rxw_stats *s)
+static uint64_t fits_nothing(const struct counters *s)
 {
-	return s->drops[RXW_DROP_ADDRESS] + s->drops[RXW_DROP_NO_CONNECTION];
+	return counter_in(s, "drops.address") + counter_in(s, "drops.no-connection");
 }
 
 /* On the path of an honest client that was authenticated long ago. */
@@ -354,9 +355,9 @@ static void forge_on_path(struct attacker *a, uint64_t i, struct shot *s)
 	response(a, s);
 }
 
-static uint64_t not_asked_for(const struct rxw_stats *s)
+static uint64_t not_asked_for(const struct counters *s)
 {
-	return s->drops[RXW_DROP_STATE];
+	return counter_in(s, "drops.state");
 }
 
 const struct attack attacks[] = {

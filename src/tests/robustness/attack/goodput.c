@@ -30,7 +30,7 @@ struct sink {
 struct round {
 	double goodput, rate; /* calls per second; packets per second */
 	size_t held;	      /* bytes, of the server */
-	struct rxw_stats stats;
+	struct counters stats;
 };
 
 static struct h_bed bed;
@@ -114,9 +114,9 @@ static struct round play(const struct attack *attack, const struct sink *sink)
 	attacker_end(&a, true);
 	honest_end(h, true);
 	rxw_engine_memory(bed.server_engine, &peak);
-	r.stats = h_stats(bed.server);
-	r.held = peak + r.stats.connections_server * internals_connection_size +
-		 r.stats.peers * internals_peer_size;
+	r.stats = counters_of(bed.server);
+	r.held = peak + counter_in(&r.stats, "connections_server") * internals_connection_size +
+		 counter_in(&r.stats, "peers") * internals_peer_size;
 	honest_close(h);
 	h_close(&bed);
 	return r;
@@ -141,6 +141,7 @@ static double median(const double *from, unsigned n)
 static void measure(const struct attack *attack)
 {
 	double attacked[MOST_ROUNDS], alone[MOST_ROUNDS], share[MOST_ROUNDS];
+	const struct rxw_counter *c;
 	struct round r[2], last = {.goodput = 0};
 	double rate[2] = {0, 0}, lowest = 0;
 	size_t held = 0;
@@ -166,23 +167,25 @@ static void measure(const struct attack *attack)
 		last = r[0];
 	}
 	sink_close(&sink);
+#define COUNT(name) (unsigned long long)counter_in(&last.stats, name)
 	printf("{\"attack\": \"%s\", \"title\": \"%s\", \"rounds\": %u, \"seconds\": %g, "
 	       "\"ratio\": %.3f, \"lowest\": %.3f, \"attacked\": %.0f, \"sink\": %.0f, "
-	       "\"rate\": %.0f, \"rate_sink\": %.0f, \"held_mib\": %.1f, \"connections\": %u, "
-	       "\"peers\": %u, \"kernel_drops\": %llu, \"met\": %llu, \"started\": %llu, "
+	       "\"rate\": %.0f, \"rate_sink\": %.0f, \"held_mib\": %.1f, \"connections\": %llu, "
+	       "\"peers\": %llu, \"kernel_drops\": %llu, \"met\": %llu, \"started\": %llu, "
 	       "\"unvalidated\": %llu, \"cookies\": %llu",
 	       attack->name, attack->title, rounds, seconds, median(share, rounds), lowest,
 	       median(attacked, rounds), median(alone, rounds), rate[0], rate[1],
-	       (double)held / 1048576, last.stats.connections_server, last.stats.peers,
-	       (unsigned long long)last.stats.kernel_drops,
+	       (double)held / 1048576, COUNT("connections_server"), COUNT("peers"),
+	       COUNT("kernel_drops"),
 	       (unsigned long long)(attack->met ? attack->met(&last.stats) : 0),
-	       (unsigned long long)last.stats.calls_started,
-	       (unsigned long long)last.stats.unvalidated_connections,
-	       (unsigned long long)last.stats.cookies_sent);
-	for (int i = 0; i < RXW_DROP_COUNT; i++)
-		if (last.stats.drops[i])
-			printf(", \"drop_%s\": %llu", rxw_drop_name((enum rxw_drop)i),
-			       (unsigned long long)last.stats.drops[i]);
+	       COUNT("calls_started"),
+	       COUNT("unvalidated_connections"),
+	       COUNT("cookies_sent"));
+#undef COUNT
+	for (size_t i = 0; (c = rxw_counter_at(i)); i++)
+		if (!strncmp(c->name, "drops.", 6) && last.stats.value[i])
+			printf(", \"drop_%s\": %llu", c->name + 6,
+			       (unsigned long long)last.stats.value[i]);
 	printf("}\n");
 	fflush(stdout);
 }

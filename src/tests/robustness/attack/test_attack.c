@@ -47,7 +47,7 @@ static bool is_under_way(void *arg)
 
 struct account {
 	const struct attack *attack;
-	struct rxw_stats before;
+	struct counters before;
 	uint64_t wanted, met;
 	rxw_connection *honest;
 };
@@ -59,30 +59,32 @@ struct account {
 static bool accounted(void *arg)
 {
 	struct account *k = arg;
-	struct rxw_stats s;
+	struct counters s;
 
 	h_good_call(&bed, k->honest, &(struct h_ask){.op = H_PING});
-	s = h_stats(bed.server);
+	s = counters_of(bed.server);
 	k->met = k->attack->met(&s) - k->attack->met(&k->before);
-	return k->met + s.kernel_drops - k->before.kernel_drops >= k->wanted;
+	return k->met + counter_in(&s, "kernel_drops") - counter_in(&k->before, "kernel_drops") >=
+	       k->wanted;
 }
 
 static void check_bounds(const struct attack *attack)
 {
-	struct rxw_stats s = h_stats(bed.server);
+	struct counters s = counters_of(bed.server);
 	size_t peak;
 
 	rxw_engine_memory(bed.server_engine, &peak);
 	ck_assert_uint_le(peak, MEMORY);
 	/* Twice the limit, since the attacker is on this host, plus honest and validated ones. */
-	ck_assert_uint_le(s.connections_server, 2 * STRANGERS + HONEST + ADDRESSES + 1);
-	ck_assert_uint_le(s.peers, PEERS);
-	peak += s.connections_server *
+	ck_assert_uint_le(counter_in(&s, "connections_server"),
+			  2 * STRANGERS + HONEST + ADDRESSES + 1);
+	ck_assert_uint_le(counter_in(&s, "peers"), PEERS);
+	peak += counter_in(&s, "connections_server") *
 			(internals_connection_size + 4 * internals_call_size) +
-		s.peers * internals_peer_size;
+		counter_in(&s, "peers") * internals_peer_size;
 	ck_assert_msg(peak <= HELD, "%s: %zu bytes held", attack->name, peak);
 	if (attack->harmless && attack->harmless <= ADDRESSES)
-		ck_assert_uint_le(s.unvalidated_connections, HONEST + ADDRESSES);
+		ck_assert_uint_le(counter_in(&s, "unvalidated_connections"), HONEST + ADDRESSES);
 }
 
 START_TEST(honest_clients_under_attack)
@@ -98,7 +100,7 @@ START_TEST(honest_clients_under_attack)
 	honest_open(h, &bed);
 	honest_start(h, 2);
 	honest_end(h, false);
-	k.before = h_stats(bed.server);
+	k.before = counters_of(bed.server);
 	attacker_start(&attacker, attack, &bed.address, h, most);
 	h_wait_for(has_begun, &attacker, "the attack");
 	honest_start(h, calls);

@@ -26,7 +26,7 @@ static void open_full_bed(void)
 	for (unsigned i = 0; i < PLACES; i++, raw.cid += 4)
 		h_raw_send(holder, &raw);
 	h_gate_arrived(&bed, PLACES);
-	ck_assert_uint_eq(h_stats(bed.server).unvalidated_connections, PLACES);
+	ck_assert_uint_eq(counter_of(bed.server, "unvalidated_connections"), PLACES);
 }
 
 static void close_bed(void)
@@ -42,7 +42,7 @@ static void close_bed(void)
  */
 START_TEST(client_validated_by_cookie)
 {
-	struct rxw_stats s;
+	struct counters s;
 
 	open_full_bed();
 	for (unsigned i = 0; i < 3; i++) {
@@ -51,11 +51,11 @@ START_TEST(client_validated_by_cookie)
 		h_good_call(&bed, c, &(struct h_ask){.op = H_BOTH, .bytes = 100000});
 		rxw_connection_release(c);
 	}
-	s = h_stats(bed.server);
-	ck_assert_uint_ge(s.cookies_sent, 1);
-	ck_assert_uint_ge(s.cookies_returned, 1);
-	ck_assert_uint_ge(s.drops[RXW_DROP_LIMIT], 1);
-	ck_assert_uint_eq(s.unvalidated_connections, PLACES);
+	s = counters_of(bed.server);
+	ck_assert_uint_ge(counter_in(&s, "cookies_sent"), 1);
+	ck_assert_uint_ge(counter_in(&s, "cookies_returned"), 1);
+	ck_assert_uint_ge(counter_in(&s, "drops.limit"), 1);
+	ck_assert_uint_eq(counter_in(&s, "unvalidated_connections"), PLACES);
 	close_bed();
 }
 END_TEST
@@ -111,7 +111,7 @@ static bool wrong_answers_dropped(void *arg)
 {
 	struct cookie_state *k = arg;
 
-	return h_stats(bed.server).drops[RXW_DROP_NO_CONNECTION] >= k->wrong;
+	return counter_of(bed.server, "drops.no-connection") >= k->wrong;
 }
 
 /* A cookie is valid for seconds only; a client that answers late gets another one. */
@@ -119,7 +119,7 @@ static bool validated(void *arg)
 {
 	struct cookie_state *k = arg;
 
-	if (h_stats(bed.server).cookies_returned)
+	if (counter_of(bed.server, "cookies_returned"))
 		return true;
 	h_raw_send(k->fd, &k->call);
 	cookie_received(k);
@@ -153,13 +153,13 @@ START_TEST(only_cookie_holder_validated)
 	answer(k.fd, &other, k.serial);
 	k.wrong = 6;
 	h_wait_for(wrong_answers_dropped, &k, "wrong answers");
-	ck_assert_uint_eq(h_stats(bed.server).cookies_returned, 0);
-	ck_assert_uint_eq(h_stats(bed.server).connections_server, PLACES);
+	ck_assert_uint_eq(counter_of(bed.server, "cookies_returned"), 0);
+	ck_assert_uint_eq(counter_of(bed.server, "connections_server"), PLACES);
 	h_wait_for(validated, &k, "a valid cookie");
 	h_raw_send(k.fd, &k.call);
 	ck_assert_int_gt(h_raw_receive(k.fd, RXW_DATA, packet), RXW_HEADER_SIZE);
-	ck_assert_uint_eq(h_stats(bed.server).connections_server, PLACES + 1);
-	ck_assert_uint_eq(h_stats(bed.server).unvalidated_connections, PLACES);
+	ck_assert_uint_eq(counter_of(bed.server, "connections_server"), PLACES + 1);
+	ck_assert_uint_eq(counter_of(bed.server, "unvalidated_connections"), PLACES);
 	close(k.fd);
 	close(elsewhere);
 	close_bed();

@@ -77,10 +77,11 @@ static void aim_others(void)
 
 static bool all_over(void *arg)
 {
-	struct rxw_stats s = h_stats(bed.server);
+	struct counters s = counters_of(bed.server);
 
 	(void)arg;
-	return s.datagrams_received + s.kernel_drops >= count && !s.calls_active;
+	return counter_in(&s, "datagrams.received") + counter_in(&s, "kernel_drops") >= count &&
+	       !counter_in(&s, "calls_active");
 }
 
 static void fire(void)

@@ -190,15 +190,16 @@ static void nested(struct round *r, uint32_t seed)
 	put32(ask, OURS | OP_REPLY);
 	put32(ask + 4, 40);
 	put32(ask + 12, seed);
-	if (rxw_call_write(call, ask, sizeof(ask)) == (ssize_t)sizeof(ask))
-		(void)rxw_call_read(call, data, 40);
+	if (rxw_call_write(call, ask, sizeof(ask)) != (ssize_t)sizeof(ask) ||
+	    rxw_call_read(call, data, 40) < 0)
+		seed |= 1; /* it has failed: end it with a code */
 	rxw_call_end(call, seed & 1 ? 21 : 0, NULL);
 }
 
 static int32_t serve(rxw_call *call, void *context)
 {
 	struct round *r = context;
-	struct rxw_call_stats stats = {.size = sizeof(stats)};
+	struct rxw_call_statistics stats = {.size = sizeof(stats)};
 	uint8_t ask[ASK], data[2048];
 	ssize_t n = rxw_call_read(call, ask, sizeof(ask));
 	uint32_t seed;
@@ -477,8 +478,8 @@ static void *caller(void *arg)
 /* Aborts other threads' calls, reads statistics. */
 static void *meddler(void *arg)
 {
-	struct rxw_call_stats call_stats = {.size = sizeof(call_stats)};
-	struct rxw_stats stats = {.size = sizeof(stats)};
+	struct rxw_call_statistics call_stats = {.size = sizeof(call_stats)};
+	uint64_t counters[8];
 	struct thread *t = arg;
 	struct round *r = t->round;
 
@@ -495,7 +496,7 @@ static void *meddler(void *arg)
 			rxw_call_error(s->call, NULL);
 		pthread_mutex_unlock(&s->lock);
 		if (what == 4)
-			rxw_endpoint_stats(r->client[draw(&t->prng, CLIENTS)], &stats);
+			rxw_endpoint_counters(r->client[draw(&t->prng, CLIENTS)], counters, 8);
 		if (what == 5)
 			rxw_connection_set_timeouts(r->connection[draw(&t->prng, CONNECTIONS)],
 						    1000 + draw(&t->prng, 500), 0, 0);
@@ -560,8 +561,8 @@ static void *short_lived_clients(void *arg)
 				break;
 			put32(ask, OURS | OP_REPLY);
 			put32(ask + 4, draw(&t->prng, 50000));
-			rxw_call_write(call, ask, sizeof(ask));
-			rxw_call_send_end(call);
+			if (rxw_call_write(call, ask, sizeof(ask)) > 0)
+				rxw_call_send_end(call);
 			nap(draw(&t->prng, 1500));
 			rxw_call_end(call, draw(&t->prng, 2) ? 41 : 0, NULL);
 		}

@@ -389,14 +389,6 @@ void h_gate_open(struct h_bed *bed)
 	pthread_mutex_unlock(&bed->gate.lock);
 }
 
-struct rxw_stats h_stats(rxw_endpoint *endpoint)
-{
-	struct rxw_stats s = {.size = sizeof(s)};
-
-	ck_assert_int_eq(rxw_endpoint_stats(endpoint, &s), 0);
-	return s;
-}
-
 unsigned h_warnings(struct h_bed *bed)
 {
 	unsigned n;

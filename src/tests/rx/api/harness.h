@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "tests/asserts.h"
+#include "tests/support/counters.h"
 
 /* Service ids. */
 #define H_SERVICE 100 /* handlers on workers; null and test class */
@@ -83,7 +84,7 @@ struct h_bed {
 	struct h_gate gate;
 	pthread_mutex_t lock;
 	unsigned warnings;      /* logged lines of level warning or worse; lock */
-	struct rxw_call_stats seen; /* of the latest call of H_ONCE; lock */
+	struct rxw_call_statistics seen; /* of the latest call of H_ONCE; lock */
 };
 
 /* True under sanitizers or if RXW_TEST_SMALL is set: keep the test small. */
@@ -131,7 +132,6 @@ void h_gate_open(struct h_bed *bed);
 
 /* Waits until fn(arg) is true. Fails the test with `what` after a generous time. */
 void h_wait_for(bool (*fn)(void *arg), void *arg, const char *what);
-struct rxw_stats h_stats(rxw_endpoint *endpoint);
 unsigned h_warnings(struct h_bed *bed);
 uint64_t h_now_ms(void);
 /* A UDP socket connected to the server; its receive times out after 10 seconds. */

@@ -5,7 +5,8 @@
 check_LTLIBRARIES += src/tests/rx/api/libharness.la
 src_tests_rx_api_libharness_la_SOURCES = \
 	src/tests/rx/api/harness.c src/tests/rx/api/harness.h \
-	src/tests/rx/api/streams.c src/tests/rx/api/streams.h $(support_internals) $(support_constants)
+	src/tests/rx/api/streams.c src/tests/rx/api/streams.h $(support_internals) $(support_constants) \
+	$(support_counters)
 src_tests_rx_api_libharness_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 harness_libs = src/tests/rx/api/libharness.la $(LDADD)
 
@@ -17,10 +18,16 @@ check_tests += src/tests/rx/api/test_blocking
 src_tests_rx_api_test_blocking_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_classes
 src_tests_rx_api_test_classes_LDADD = $(harness_libs)
+check_tests += src/tests/rx/api/test_defer
+src_tests_rx_api_test_defer_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_connection
 src_tests_rx_api_test_connection_LDADD = $(harness_libs)
+check_tests += src/tests/rx/api/test_counters
+src_tests_rx_api_test_counters_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_endpoint
 src_tests_rx_api_test_endpoint_LDADD = $(harness_libs)
+check_tests += src/tests/rx/api/test_hand_over
+src_tests_rx_api_test_hand_over_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_limits
 src_tests_rx_api_test_limits_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_loopback
@@ -29,6 +36,10 @@ check_tests += src/tests/rx/api/test_matrix
 src_tests_rx_api_test_matrix_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_metrics
 src_tests_rx_api_test_metrics_LDADD = $(harness_libs)
+check_tests += src/tests/rx/api/test_connpool
+src_tests_rx_api_test_connpool_LDADD = $(harness_libs)
+check_tests += src/tests/rx/api/test_queue
+src_tests_rx_api_test_queue_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_service
 src_tests_rx_api_test_service_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_null

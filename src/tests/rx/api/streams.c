@@ -267,7 +267,7 @@ static void wait_at_gate(struct h_gate *gate)
 
 static int32_t write_once(struct h_bed *bed, rxw_call *call, const struct h_ask *ask)
 {
-	struct rxw_call_stats s = { .size = sizeof(s) };
+	struct rxw_call_statistics s = { .size = sizeof(s) };
 	uint8_t *all = malloc((size_t)ask->bytes);
 	ssize_t n;
 

@@ -103,7 +103,7 @@ END_TEST
 START_TEST(callbacks_and_inline_handlers)
 {
 	chain_of_calls(H_INLINE);
-	ck_assert_uint_gt(h_stats(bed.server).handlers_inline, 0);
+	ck_assert_uint_gt(counter_of(bed.server, "handlers.receiver"), 0);
 }
 END_TEST
 
@@ -123,7 +123,7 @@ START_TEST(requests_reach_their_shards)
 	chain_of_calls(H_SERVICE);
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
 	if (e.steered)
-		ck_assert_uint_eq(h_stats(bed.server).wrong_shard, 0);
+		ck_assert_uint_eq(counter_of(bed.server, "wrong_shard"), 0);
 }
 END_TEST
 
@@ -480,7 +480,7 @@ END_TEST
 
 static bool nothing_moves(void *arg)
 {
-	uint64_t *last = arg, now = h_stats(bed.client).packets_sent[1];
+	uint64_t *last = arg, now = counter_of(bed.client, "packets.sent.data");
 	bool still = now > 5 && now == *last;
 
 	*last = now;
@@ -528,7 +528,7 @@ START_TEST(deadline)
 	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
 	ck_assert_int_eq(rxw_call_end(call, 0, &origin), RXW_CALL_TIMEOUT);
 	ck_assert_int_eq(origin, RXW_ORIGIN_LOCAL);
-	ck_assert_uint_ge(h_stats(bed.client).calls_timed_out, 1);
+	ck_assert_uint_ge(counter_of(bed.client, "calls_timed_out"), 1);
 	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	rxw_connection_release(connection);
 }

@@ -44,7 +44,7 @@ START_TEST(streams)
 	for (unsigned how = 0; how < 16; how++)
 		both(connection, 300000, how);
 	both(connection, h_small() ? 1u << 20 : 8u << 20, 0);
-	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_VERIFY], 0);
+	ck_assert_uint_eq(counter_of(bed.server, "drops.verify"), 0);
 	rxw_connection_release(connection);
 	h_close(&bed);
 }
@@ -85,7 +85,7 @@ static void *one_of_many(void *arg)
 START_TEST(concurrent_calls)
 {
 	struct one w[THREADS];
-	struct rxw_stats s;
+	struct counters s;
 
 	h_open(&bed, &(struct h_options){.security = names[_i], .both = "listeners=4"});
 	for (unsigned i = 0; i < THREADS; i++) {
@@ -96,11 +96,11 @@ START_TEST(concurrent_calls)
 		pthread_join(w[i].thread, NULL);
 		ck_assert_int_eq(w[i].code, 0);
 	}
-	s = h_stats(bed.server);
-	ck_assert_uint_ge(s.packets_sent[RXW_CHALLENGE], _i < FIRST_OWN ? 0 : 4);
-	ck_assert_uint_ge(s.packets_received[RXW_RESPONSE], _i < FIRST_OWN ? 0 : 4);
-	ck_assert_uint_eq(s.drops[RXW_DROP_VERIFY], 0);
-	ck_assert_uint_eq(s.calls_started, THREADS);
+	s = counters_of(bed.server);
+	ck_assert_uint_ge(counter_in(&s, "packets.sent.challenge"), _i < FIRST_OWN ? 0 : 4);
+	ck_assert_uint_ge(counter_in(&s, "packets.received.response"), _i < FIRST_OWN ? 0 : 4);
+	ck_assert_uint_eq(counter_in(&s, "drops.verify"), 0);
+	ck_assert_uint_eq(counter_in(&s, "calls_started"), THREADS);
 	for (unsigned i = 0; i < 4; i++)
 		rxw_connection_release(w[i].connection);
 	h_close(&bed);
@@ -110,7 +110,7 @@ END_TEST
 struct seen {
 	struct rxw_identity identity;
 	char name[64];
-	struct rxw_call_stats stats;
+	struct rxw_call_statistics stats;
 	int result;
 };
 

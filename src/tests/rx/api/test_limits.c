@@ -25,7 +25,7 @@ struct flood {
 
 static uint64_t used_by_queues(void)
 {
-	return h_stats(bed.server).bytes_pinned;
+	return counter_of(bed.server, "pinned_bytes");
 }
 
 /* Packets are dropped when memory is exhausted. The limit is never exceeded. */
@@ -40,7 +40,7 @@ static bool limit_is_reached(void *arg)
 	} else {
 		ck_assert_uint_le(used_by_queues(), f->limit);
 	}
-	return h_stats(bed.server).drops[RXW_DROP_MEMORY] > 0;
+	return counter_of(bed.server, "drops.memory") > 0;
 }
 
 /* Requests pile up at handlers that do not read. Then all are read, with every byte correct. */
@@ -141,10 +141,11 @@ END_TEST
 /* Each drop is soon counted, either as a refusal or as over the limit. */
 static bool refusals_are_counted(void *arg)
 {
-	struct rxw_stats s = h_stats(bed.server);
+	struct counters s = counters_of(bed.server);
 
 	(void)arg;
-	return s.drops[RXW_DROP_RATE] + s.stateless_aborts == s.drops[RXW_DROP_SERVICE];
+	return counter_in(&s, "drops.rate") + counter_in(&s, "stateless_aborts") ==
+	       counter_in(&s, "drops.service");
 }
 
 /* Refusals are limited; requests to known services are not affected. */
@@ -155,7 +156,7 @@ START_TEST(abort_rate)
 	rxw_connection *connection;
 	unsigned aborts = 0;
 	uint64_t began, dropped;
-	struct rxw_stats s;
+	struct counters s;
 	int fd;
 
 	h_open(&bed, &(struct h_options){ .server = "abort-rate=5" });
@@ -165,9 +166,9 @@ START_TEST(abort_rate)
 	do {
 		h_raw_send(fd, &raw);
 		raw.cid += 4;
-		s = h_stats(bed.server);
-		dropped = s.drops[RXW_DROP_RATE];
-	} while (s.drops[RXW_DROP_SERVICE] < 100);
+		s = counters_of(bed.server);
+		dropped = counter_in(&s, "drops.rate");
+	} while (counter_in(&s, "drops.service") < 100);
 	connection = h_connect(&bed, H_SERVICE);
 	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	rxw_connection_release(connection);
@@ -177,9 +178,9 @@ START_TEST(abort_rate)
 	while (recv(fd, packet, sizeof(packet), MSG_DONTWAIT) > 0)
 		aborts += packet[20] == RXW_ABORT;
 	h_wait_for(refusals_are_counted, NULL, "all refusals are counted");
-	s = h_stats(bed.server);
-	ck_assert_uint_le(aborts, s.stateless_aborts);
-	ck_assert_uint_le(s.stateless_aborts, 6 + (h_now_ms() - began) / 200);
+	s = counters_of(bed.server);
+	ck_assert_uint_le(aborts, counter_in(&s, "stateless_aborts"));
+	ck_assert_uint_le(counter_in(&s, "stateless_aborts"), 6 + (h_now_ms() - began) / 200);
 	ck_assert_uint_ge(dropped, 1);
 	close(fd);
 	h_close(&bed);
@@ -191,7 +192,7 @@ START_TEST(flood_of_connections)
 {
 	uint8_t head[H_ASK_SIZE];
 	struct h_raw raw = h_raw_request(head, H_PING, 0x10000);
-	struct rxw_stats s;
+	struct counters s;
 	int fd;
 
 	h_open(&bed, &(struct h_options){ .server = "unvalidated-max=100 listeners=1" });
@@ -200,10 +201,11 @@ START_TEST(flood_of_connections)
 	do {
 		h_raw_send(fd, &raw);
 		raw.cid += 4;
-		s = h_stats(bed.server);
-		ck_assert_uint_le(s.connections_server, 200);
-	} while (s.drops[RXW_DROP_LIMIT] < 50 && s.packets_received[RXW_DATA] < 20000);
-	ck_assert_uint_ge(s.drops[RXW_DROP_LIMIT], 50);
+		s = counters_of(bed.server);
+		ck_assert_uint_le(counter_in(&s, "connections_server"), 200);
+	} while (counter_in(&s, "drops.limit") < 50 &&
+		 counter_in(&s, "packets.received.data") < 20000);
+	ck_assert_uint_ge(counter_in(&s, "drops.limit"), 50);
 	close(fd);
 	h_close(&bed);
 }
@@ -212,7 +214,7 @@ END_TEST
 static bool held_back(void *arg)
 {
 	(void)arg;
-	return h_stats(bed.server).drops[RXW_DROP_RATE] > 0;
+	return counter_of(bed.server, "drops.rate") > 0;
 }
 
 /* An unvalidated address gets at most three times the bytes it sent, PINGs included. */
@@ -236,7 +238,7 @@ START_TEST(three_times_until_validated)
 	}
 	ck_assert_uint_ge(asked, 1);
 	ck_assert_uint_le(bytes, 3 * (RXW_HEADER_SIZE + H_ASK_SIZE + 28));
-	ck_assert_uint_eq(h_stats(bed.server).packets_sent[RXW_DATA], 0);
+	ck_assert_uint_eq(counter_of(bed.server, "packets.sent.data"), 0);
 	close(fd);
 	h_close(&bed);
 }

@@ -101,9 +101,9 @@ START_TEST(steered_wrong)
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
 	ck_assert_uint_eq(e.listeners, 4);
 	if (e.steered) {
-		struct rxw_stats s = h_stats(bed.server);
+		struct counters s = counters_of(bed.server);
 
-		ck_assert_uint_ge(s.wrong_shard, 1);
+		ck_assert_uint_ge(counter_in(&s, "wrong_shard"), 1);
 	}
 	rxw_connection_release(connection);
 	h_close(&bed);
@@ -124,7 +124,7 @@ START_TEST(steered_right)
 	}
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
 	if (e.steered)
-		ck_assert_uint_eq(h_stats(bed.server).wrong_shard, 0);
+		ck_assert_uint_eq(counter_of(bed.server, "wrong_shard"), 0);
 	h_close(&bed);
 }
 END_TEST
@@ -149,10 +149,10 @@ END_TEST
 /* ---- the sending thread ---- */
 
 /* One long write, whose writer mostly waits for room. */
-static struct rxw_call_stats one_write(const char *tunables)
+static struct rxw_call_statistics one_write(const char *tunables)
 {
 	rxw_connection *connection;
-	struct rxw_call_stats seen;
+	struct rxw_call_statistics seen;
 
 	h_open(&bed, &(struct h_options){ .server = tunables });
 	connection = h_connect(&bed, H_SERVICE);
@@ -168,7 +168,7 @@ static struct rxw_call_stats one_write(const char *tunables)
 /* One write of many windows: its writer or the receiver sends each. */
 START_TEST(windows_are_counted_by_sender)
 {
-	struct rxw_call_stats s = one_write("window=32 sendq-packets=64");
+	struct rxw_call_statistics s = one_write("window=32 sendq-packets=64");
 
 	ck_assert_uint_gt(s.windows_by_writer + s.windows_by_receiver, 20);
 }
@@ -187,7 +187,7 @@ START_TEST(talking_to_oneself)
 			 0);
 	for (int i = 0; i < 5; i++)
 		h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 200000 });
-	ck_assert_uint_eq(h_stats(bed.server).connections_server, 1);
+	ck_assert_uint_eq(counter_of(bed.server, "connections_server"), 1);
 	rxw_connection_release(connection);
 	h_close(&bed);
 }

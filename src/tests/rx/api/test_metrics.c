@@ -58,14 +58,14 @@ static double of_server(const char *text, const char *name, const char *labels)
 
 static bool no_calls_left(void *arg)
 {
-	return !h_stats(arg).calls_active;
+	return !counter_of(arg, "calls_active");
 }
 
 START_TEST(figures_follow_calls)
 {
 	rxw_endpoint *both[2];
 	rxw_connection *connection;
-	struct rxw_stats s;
+	struct counters s;
 	char *text;
 
 	h_open(&bed, NULL);
@@ -75,7 +75,7 @@ START_TEST(figures_follow_calls)
 	for (int i = 0; i < 3; i++)
 		h_good_call(&bed, connection, &(struct h_ask){.op = H_BOTH, .bytes = 100000});
 	h_wait_for(no_calls_left, bed.server, "the last reply is acknowledged");
-	s = h_stats(bed.server);
+	s = counters_of(bed.server);
 	text = text_of(both, 2);
 	ck_assert(of_server(text, "rxwire_calls_started_total", "") == 3);
 	ck_assert(of_server(text, "rxwire_calls_ended_total", "") == 3);
@@ -83,7 +83,7 @@ START_TEST(figures_follow_calls)
 	ck_assert(of_server(text, "rxwire_connections_server", "") == 1);
 	ck_assert(of_server(text, "rxwire_handlers_total", "on=\"worker\"") == 3);
 	ck_assert(of_server(text, "rxwire_packets_total", "direction=\"sent\",type=\"data\"") ==
-		  (double)s.packets_sent[1]);
+		  (double)counter_in(&s, "packets.sent.data"));
 	ck_assert(of_server(text, "rxwire_bytes_total", "direction=\"received\"") >= 300000);
 	ck_assert(of_server(text, "rxwire_drops_total", "cause=\"seq-zero\"") == 0);
 	ck_assert(of_server(text, "rxwire_memory_limit_bytes", "") > 0);

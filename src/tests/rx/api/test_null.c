@@ -54,7 +54,7 @@ static void close_bed(void)
 
 START_TEST(calls)
 {
-	struct rxw_call_stats stats = {.size = sizeof(stats)};
+	struct rxw_call_statistics stats = {.size = sizeof(stats)};
 	struct rxw_identity identity = {.size = sizeof(identity)};
 
 	open_bed();
@@ -145,7 +145,7 @@ END_TEST
 
 START_TEST(endpoints)
 {
-	struct rxw_stats stats = {.size = sizeof(stats)};
+	uint64_t value;
 	struct rxw_effective effective = {.size = sizeof(effective)};
 	struct rxw_service_options o = {.size = sizeof(o), .id = 9};
 	struct rxw_trace_options trace = {.size = sizeof(trace)};
@@ -174,10 +174,14 @@ START_TEST(endpoints)
 	WORKS(rxw_endpoint_destroy(NULL));
 	REFUSES(rxw_endpoint_set_observer(NULL, NULL));
 	WORKS(rxw_endpoint_set_observer(bed.client, NULL));
-	REFUSES(rxw_endpoint_stats(NULL, &stats));
-	REFUSES(rxw_endpoint_stats(bed.client, NULL));
-	REFUSES(rxw_shard_stats(NULL, 0, &stats));
-	REFUSES(rxw_shard_stats(bed.client, 0, NULL));
+	REFUSES(rxw_endpoint_counters(NULL, &value, 1));
+	REFUSES(rxw_endpoint_counters(bed.client, NULL, 1));
+	REFUSES(rxw_shard_counters(NULL, 0, &value, 1));
+	REFUSES(rxw_shard_counters(bed.client, 0, NULL, 1));
+	REFUSES(rxw_endpoint_counter(NULL, "peers", &value));
+	REFUSES(rxw_endpoint_counter(bed.client, NULL, &value));
+	REFUSES(rxw_endpoint_counter(bed.client, "peers", NULL));
+	REFUSES(rxw_counter_find(NULL));
 	REFUSES(rxw_endpoint_effective(NULL, &effective));
 	REFUSES(rxw_endpoint_effective(bed.client, NULL));
 	REFUSES(rxw_metrics_text(NULL, 1, &metrics));
@@ -218,8 +222,7 @@ START_TEST(settings_and_texts)
 	FAILS(rxw_code_text_from(0, RXW_ORIGIN_PEER) != NULL);
 	IS_FALSE(rxw_code_from_errno(0));
 	IS_FALSE(rxw_code_to_errno(0));
-	FAILS(rxw_drop_name((enum rxw_drop)0) != NULL);
-	FAILS(rxw_lock_name((enum rxw_lock)0) != NULL);
+	FAILS(rxw_counter_at(0) != NULL);
 }
 END_TEST
 
@@ -227,7 +230,7 @@ START_TEST(security)
 {
 	struct rxw_security_class klass = {.size = sizeof(klass)};
 	struct rxw_token_options options = {.size = sizeof(options)};
-	struct rxw_token_info info = {.size = sizeof(info)};
+	struct rxw_token_details info = {.size = sizeof(info)};
 	struct rxw_key_info key_info = {.size = sizeof(key_info)};
 	rxw_security *s;
 	rxw_token *token;

@@ -65,8 +65,8 @@ START_TEST(unknown_service)
 	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
 	ck_assert_int_eq(rxw_call_end(call, 0, &origin), RXW_INVALID_OPERATION);
 	ck_assert_int_eq(origin, RXW_ORIGIN_PEER);
-	ck_assert_uint_ge(h_stats(bed.server).drops[RXW_DROP_SERVICE], 1);
-	ck_assert_uint_ge(h_stats(bed.server).stateless_aborts, 1);
+	ck_assert_uint_ge(counter_of(bed.server, "drops.service"), 1);
+	ck_assert_uint_ge(counter_of(bed.server, "stateless_aborts"), 1);
 	rxw_connection_release(connection);
 	h_close(&bed);
 }
@@ -159,12 +159,12 @@ static void *run_caller(void *arg)
 static bool busy_was_sent(void *arg)
 {
 	(void)arg;
-	return h_stats(bed.server).packets_sent[3] > 0;
+	return counter_of(bed.server, "packets.sent.busy") > 0;
 }
 
 static bool calls_wait(void *arg)
 {
-	return h_stats(bed.server).calls_waiting >= *(unsigned *)arg;
+	return counter_of(bed.server, "calls_waiting") >= *(unsigned *)arg;
 }
 
 /*
@@ -183,24 +183,21 @@ START_TEST(queue_bound)
 	h_wait_for(busy_was_sent, NULL, "a full queue draws BUSY");
 	/* until then a call may count as waiting although it has a worker */
 	h_gate_arrived(&bed, 2);
-	ck_assert_uint_le(h_stats(bed.server).calls_waiting, 2);
-	ck_assert_uint_le(h_stats(bed.server).workers, 2);
+	ck_assert_uint_le(counter_of(bed.server, "calls_waiting"), 2);
+	ck_assert_uint_le(counter_of(bed.server, "workers"), 2);
 	h_gate_open(&bed);
 	for (int i = 0; i < 8; i++) {
 		pthread_join(caller[i].thread, NULL);
 		ck_assert_int_eq(caller[i].code, 0);
 	}
-	ck_assert_uint_ge(h_stats(bed.server).calls_refused, 1);
+	ck_assert_uint_ge(counter_of(bed.server, "calls_refused"), 1);
 	h_close(&bed);
 }
 END_TEST
 
 static unsigned busies(rxw_endpoint *endpoint)
 {
-	struct rxw_stats s = { .size = sizeof(s) };
-
-	rxw_endpoint_stats(endpoint, &s);
-	return (unsigned)s.packets_received[3];
+	return (unsigned)counter_of(endpoint, "packets.received.busy");
 }
 
 /*
@@ -234,7 +231,7 @@ START_TEST(one_client_cannot_take_all)
 	for (int i = 0; i < 20; i++)
 		h_good_call(&bed, c, &(struct h_ask){ .op = H_BOTH, .bytes = 1000 });
 	ck_assert_uint_eq(busies(other), 0);
-	ck_assert_uint_le(h_stats(bed.server).calls_waiting, QUEUE);
+	ck_assert_uint_le(counter_of(bed.server, "calls_waiting"), QUEUE);
 	pthread_mutex_lock(&bed.gate.lock);
 	ck_assert_uint_eq(bed.gate.arrived, 3);
 	pthread_mutex_unlock(&bed.gate.lock);
@@ -243,8 +240,8 @@ START_TEST(one_client_cannot_take_all)
 		pthread_join(caller[i].thread, NULL);
 		ck_assert_int_eq(caller[i].code, 0);
 	}
-	ck_assert_uint_ge(h_stats(bed.server).calls_refused, 1);
-	ck_assert_uint_eq(h_stats(bed.server).handlers_worker, CALLERS + 20);
+	ck_assert_uint_ge(counter_of(bed.server, "calls_refused"), 1);
+	ck_assert_uint_eq(counter_of(bed.server, "handlers.worker"), CALLERS + 20);
 	rxw_connection_release(c);
 	ck_assert_int_eq(rxw_endpoint_destroy(other), 0);
 	h_close(&bed);
@@ -320,7 +317,7 @@ START_TEST(inline_calls_need_no_worker)
 	for (int i = 0; i < 100; i++)
 		h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	rxw_connection_release(connection);
-	ck_assert_uint_gt(h_stats(bed.server).handlers_inline, 0);
+	ck_assert_uint_gt(counter_of(bed.server, "handlers.receiver"), 0);
 	h_gate_open(&bed);
 	for (int i = 0; i < 2; i++) {
 		pthread_join(caller[i].thread, NULL);
@@ -365,11 +362,11 @@ START_TEST(slow_inline_handlers_move_to_workers)
 	 * again. So the test repeats until one is handed over.
 	 */
 	h_call(&bed, connection, &(struct h_ask){ .op = H_PING });
-	workers = h_stats(bed.server).handlers_worker; /* the first one, after an exchange */
-	while (h_stats(bed.server).handlers_worker == workers)
+	workers = counter_of(bed.server, "handlers.worker"); /* the first one, after an exchange */
+	while (counter_of(bed.server, "handlers.worker") == workers)
 		h_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	rxw_connection_release(connection);
-	ck_assert_uint_ge(h_stats(bed.server).handlers_inline, 1);
+	ck_assert_uint_ge(counter_of(bed.server, "handlers.receiver"), 1);
 	h_close(&bed);
 }
 END_TEST
@@ -389,14 +386,14 @@ START_TEST(slow_inline_handlers_stay_inline)
 	h_offer(&bed, o);
 	connection = h_connect(&bed, 7);
 	h_call(&bed, connection, &(struct h_ask){ .op = H_PING });
-	workers = h_stats(bed.server).handlers_worker;
+	workers = counter_of(bed.server, "handlers.worker");
 	ck_assert_uint_le(workers, h_index(&bed) ? 1 : 0);
 	for (int i = 1; i < 300; i++)
 		h_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	rxw_connection_release(connection);
 	ck_assert_uint_eq(atomic_load(&dawdled), 300);
-	ck_assert_uint_eq(h_stats(bed.server).handlers_inline, 300 - workers);
-	ck_assert_uint_eq(h_stats(bed.server).handlers_worker, workers);
+	ck_assert_uint_eq(counter_of(bed.server, "handlers.receiver"), 300 - workers);
+	ck_assert_uint_eq(counter_of(bed.server, "handlers.worker"), workers);
 	h_close(&bed);
 }
 END_TEST
@@ -652,7 +649,7 @@ END_TEST
 static bool one_waits(void *arg)
 {
 	(void)arg;
-	return h_stats(bed.server).calls_waiting == 1;
+	return counter_of(bed.server, "calls_waiting") == 1;
 }
 
 /* Calls of a held service wait, those of others do not. */
@@ -675,7 +672,7 @@ START_TEST(held)
 	for (int i = 0; i < 100; i++)
 		h_good_call(&bed, other, &(struct h_ask){.op = H_PING});
 	rxw_connection_release(other);
-	ck_assert_uint_eq(h_stats(bed.server).calls_waiting, 1);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_waiting"), 1);
 	ck_assert_int_eq(rxw_service_start(service), 0);
 	ck_assert_int_eq(rxw_service_start(service), -RXW_ESTATE);
 	pthread_join(caller.thread, NULL);

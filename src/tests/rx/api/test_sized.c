@@ -227,16 +227,6 @@ static const struct {
 
 /* ---- structures that the library fills in ---- */
 
-static int fill_stats(void *p)
-{
-	return rxw_endpoint_stats(bed.client, p);
-}
-
-static int fill_shard_stats(void *p)
-{
-	return rxw_shard_stats(bed.client, 0, p);
-}
-
 static int fill_effective(void *p)
 {
 	return rxw_endpoint_effective(bed.client, p);
@@ -276,10 +266,9 @@ static const struct {
 	int (*use)(void *p);
 	size_t size;
 } filled[] = {
-	OUT(fill_stats, rxw_stats),	    OUT(fill_shard_stats, rxw_stats),
-	OUT(fill_effective, rxw_effective), OUT(fill_call_stats, rxw_call_stats),
+	OUT(fill_effective, rxw_effective), OUT(fill_call_stats, rxw_call_statistics),
 	OUT(fill_identity, rxw_identity),   OUT(fill_counts, rxw_trace_counts),
-	OUT(fill_key, rxw_key_info),	    OUT(fill_token_info, rxw_token_info),
+	OUT(fill_key, rxw_key_info),	    OUT(fill_token_info, rxw_token_details),
 };
 #define FILLED (sizeof(filled) / sizeof(filled[0]))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Statistics: counters of calls, sums over shards, older sizes, effective settings. */
+/* Statistics: counters of calls, sums over shards, arguments, effective settings. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,39 +9,9 @@
 
 static struct h_bed bed;
 
-START_TEST(names_of_drops)
-{
-	for (int i = 0; i < RXW_DROP_COUNT; i++) {
-		const char *name = rxw_drop_name((enum rxw_drop)i);
-
-		ck_assert_str_ne(name, "unknown");
-		for (int k = 0; k < i; k++)
-			ck_assert_str_ne(name, rxw_drop_name((enum rxw_drop)k));
-	}
-	ck_assert_str_eq(rxw_drop_name(RXW_DROP_SHORT), "short");
-	ck_assert_str_eq(rxw_drop_name(RXW_DROP_COUNT), "unknown");
-	ck_assert_str_eq(rxw_drop_name((enum rxw_drop)-1), "unknown");
-}
-END_TEST
-
-START_TEST(names_of_locks)
-{
-	for (int i = 0; i < RXW_LOCK_COUNT; i++) {
-		const char *name = rxw_lock_name((enum rxw_lock)i);
-
-		ck_assert_str_ne(name, "unknown");
-		for (int k = 0; k < i; k++)
-			ck_assert_str_ne(name, rxw_lock_name((enum rxw_lock)k));
-	}
-	ck_assert_str_eq(rxw_lock_name(RXW_LOCK_SEND_QUEUE), "send-queue");
-	ck_assert_str_eq(rxw_lock_name(RXW_LOCK_COUNT), "unknown");
-	ck_assert_str_eq(rxw_lock_name((enum rxw_lock)-1), "unknown");
-}
-END_TEST
-
 static bool no_calls_left(void *arg)
 {
-	return !h_stats(arg).calls_active;
+	return !counter_of(arg, "calls_active");
 }
 
 /*
@@ -52,65 +22,63 @@ START_TEST(counters_follow_calls)
 {
 	enum { CALLS = 3 };
 	const uint64_t bytes = 500000;
-	struct rxw_stats c, s;
+	struct counters c, s;
 	rxw_connection *connection[CALLS];
 
 	h_open(&bed, NULL);
-	c = h_stats(bed.client);
-	ck_assert_uint_eq(c.datagrams_sent, 0);
-	ck_assert_uint_eq(c.connections_client, 0);
+	c = counters_of(bed.client);
+	ck_assert_uint_eq(counter_in(&c, "datagrams.sent"), 0);
+	ck_assert_uint_eq(counter_in(&c, "connections_client"), 0);
 	for (int i = 0; i < CALLS; i++) {
 		connection[i] = h_connect(&bed, H_SERVICE);
 		h_good_call(&bed, connection[i], &(struct h_ask){ .op = H_BOTH, .bytes = bytes });
 	}
 	h_wait_for(no_calls_left, bed.server, "the last reply is acknowledged");
-	c = h_stats(bed.client);
-	s = h_stats(bed.server);
-	ck_assert_uint_eq(c.calls_started, CALLS);
-	ck_assert_uint_eq(s.calls_started, CALLS);
-	ck_assert_uint_eq(c.calls_ended, CALLS);
-	ck_assert_uint_eq(c.calls_aborted + s.calls_aborted + c.calls_timed_out, 0);
-	ck_assert_uint_eq(c.connections_client, CALLS);
-	ck_assert_uint_eq(c.connections_server, 0);
-	ck_assert_uint_eq(s.connections_server, CALLS);
-	ck_assert_uint_eq(s.peers, 1);
-	ck_assert_uint_eq(s.handlers_worker, CALLS);
-	ck_assert_uint_ge(s.workers, 1);
-	ck_assert_uint_eq(s.calls_waiting, 0);
-	ck_assert_uint_eq(s.bytes_pinned, 0);
+	c = counters_of(bed.client);
+	s = counters_of(bed.server);
+	ck_assert_uint_eq(counter_in(&c, "calls_started"), CALLS);
+	ck_assert_uint_eq(counter_in(&s, "calls_started"), CALLS);
+	ck_assert_uint_eq(counter_in(&c, "calls_ended"), CALLS);
+	ck_assert_uint_eq(counter_in(&c, "calls_aborted") + counter_in(&s, "calls_aborted") + counter_in(&c, "calls_timed_out"), 0);
+	ck_assert_uint_eq(counter_in(&c, "connections_client"), CALLS);
+	ck_assert_uint_eq(counter_in(&c, "connections_server"), 0);
+	ck_assert_uint_eq(counter_in(&s, "connections_server"), CALLS);
+	ck_assert_uint_eq(counter_in(&s, "peers"), 1);
+	ck_assert_uint_eq(counter_in(&s, "handlers.worker"), CALLS);
+	ck_assert_uint_ge(counter_in(&s, "workers"), 1);
+	ck_assert_uint_eq(counter_in(&s, "calls_waiting"), 0);
+	ck_assert_uint_eq(counter_in(&s, "pinned_bytes"), 0);
 	/* Every packet of the streams is counted once. */
-	ck_assert_uint_ge(c.packets_sent[1], CALLS * bytes / 1416);
-	ck_assert_uint_ge(s.packets_received[1], CALLS * bytes / 1416);
-	ck_assert_uint_ge(s.packets_sent[1], CALLS * bytes / 1416);
-	ck_assert_uint_gt(c.packets_sent[2], 0);
-	ck_assert_uint_gt(s.packets_received[2], 0);
-	ck_assert_uint_ge(c.bytes_sent, CALLS * bytes);
-	ck_assert_uint_ge(s.bytes_received, CALLS * bytes);
-	ck_assert_uint_ge(c.datagrams_sent, c.packets_sent[1]);
-	ck_assert_uint_gt(c.syscalls_send, 0);
-	ck_assert_uint_gt(c.syscalls_recv, 0);
-	for (int i = 0; i < RXW_DROP_COUNT; i++)
-		ck_assert_msg(i == RXW_DROP_DUPLICATE || !s.drops[i], "%llu drops: %s",
-			      (unsigned long long)s.drops[i], rxw_drop_name((enum rxw_drop)i));
+	ck_assert_uint_ge(counter_in(&c, "packets.sent.data"), CALLS * bytes / 1416);
+	ck_assert_uint_ge(counter_in(&s, "packets.received.data"), CALLS * bytes / 1416);
+	ck_assert_uint_ge(counter_in(&s, "packets.sent.data"), CALLS * bytes / 1416);
+	ck_assert_uint_gt(counter_in(&c, "packets.sent.ack"), 0);
+	ck_assert_uint_gt(counter_in(&s, "packets.received.ack"), 0);
+	ck_assert_uint_ge(counter_in(&c, "bytes.sent"), CALLS * bytes);
+	ck_assert_uint_ge(counter_in(&s, "bytes.received"), CALLS * bytes);
+	ck_assert_uint_ge(counter_in(&c, "datagrams.sent"), counter_in(&c, "packets.sent.data"));
+	ck_assert_uint_gt(counter_in(&c, "syscalls.send"), 0);
+	ck_assert_uint_gt(counter_in(&c, "syscalls.receive"), 0);
+	ck_assert_uint_eq(counters_sum(&s, "drops."), counter_in(&s, "drops.duplicate"));
 	for (int i = 0; i < CALLS; i++)
 		rxw_connection_release(connection[i]);
-	ck_assert_uint_eq(h_stats(bed.client).connections_client, 0);
+	ck_assert_uint_eq(counter_of(bed.client, "connections_client"), 0);
 	h_close(&bed);
 }
 END_TEST
 
 static bool all_begun(void *arg)
 {
-	return h_stats(bed.server).calls_active == *(unsigned *)arg;
+	return counter_of(bed.server, "calls_active") == *(unsigned *)arg;
 }
 
 static bool bytes_pinned(void *arg)
 {
-	struct rxw_stats shard = { .size = sizeof(shard) };
+	struct counters shard;
 
 	(void)arg;
-	ck_assert_int_eq(rxw_shard_stats(bed.server, 0, &shard), 0);
-	return shard.bytes_pinned && h_stats(bed.server).bytes_pinned;
+	ck_assert_int_gt(rxw_shard_counters(bed.server, 0, shard.value, COUNTERS_ROOM), 0);
+	return counter_in(&shard, "pinned_bytes") && counter_of(bed.server, "pinned_bytes");
 }
 
 /*
@@ -124,7 +92,7 @@ START_TEST(gauges)
 	rxw_connection *connection[CALLS];
 	rxw_call *call[CALLS];
 	uint8_t bytes[2000] = { 0 };
-	struct rxw_stats s;
+	struct counters s;
 
 	h_open(&bed, &(struct h_options){ .server = "listeners=1" });
 	for (int i = 0; i < CALLS; i++) {
@@ -138,23 +106,23 @@ START_TEST(gauges)
 	h_gate_arrived(&bed, CALLS);
 	h_wait_for(all_begun, &calls, "all calls are at work");
 	h_wait_for(bytes_pinned, NULL, "bytes wait for their handlers");
-	s = h_stats(bed.server);
-	ck_assert_uint_eq(s.connections_server, CALLS);
-	ck_assert_uint_eq(s.connections_client, 0);
-	ck_assert_uint_eq(h_stats(bed.client).connections_client, CALLS);
-	ck_assert_uint_eq(h_stats(bed.client).connections_server, 0);
-	ck_assert_uint_eq(h_stats(bed.client).calls_active, CALLS);
+	s = counters_of(bed.server);
+	ck_assert_uint_eq(counter_in(&s, "connections_server"), CALLS);
+	ck_assert_uint_eq(counter_in(&s, "connections_client"), 0);
+	ck_assert_uint_eq(counter_of(bed.client, "connections_client"), CALLS);
+	ck_assert_uint_eq(counter_of(bed.client, "connections_server"), 0);
+	ck_assert_uint_eq(counter_of(bed.client, "calls_active"), CALLS);
 	for (int i = 0; i < CALLS; i++)
 		rxw_call_abort(call[i], 77);
-	ck_assert_uint_eq(h_stats(bed.client).calls_active, 0);
+	ck_assert_uint_eq(counter_of(bed.client, "calls_active"), 0);
 	h_wait_for(all_begun, &none, "the server has received the aborts");
 	h_gate_open(&bed);
 	for (int i = 0; i < CALLS; i++) {
 		rxw_call_end(call[i], 0, NULL);
 		rxw_connection_release(connection[i]);
 	}
-	ck_assert_uint_eq(h_stats(bed.client).connections_client, 0);
-	ck_assert_uint_eq(h_stats(bed.server).bytes_pinned, 0);
+	ck_assert_uint_eq(counter_of(bed.client, "connections_client"), 0);
+	ck_assert_uint_eq(counter_of(bed.server, "pinned_bytes"), 0);
 	h_close(&bed);
 }
 END_TEST
@@ -163,7 +131,7 @@ END_TEST
 START_TEST(shards_add_up)
 {
 	struct rxw_effective e = { .size = sizeof(e) };
-	struct rxw_stats whole, part = { .size = sizeof(part) };
+	struct counters whole, part;
 	uint64_t datagrams = 0, started = 0, connections = 0;
 	rxw_connection *connection[8];
 
@@ -174,51 +142,73 @@ START_TEST(shards_add_up)
 	}
 	h_wait_for(no_calls_left, bed.server, "the last reply is acknowledged");
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
-	whole = h_stats(bed.server);
+	whole = counters_of(bed.server);
 	for (unsigned i = 0; i < e.listeners; i++) {
-		ck_assert_int_eq(rxw_shard_stats(bed.server, i, &part), 0);
-		datagrams += part.datagrams_sent;
-		started += part.calls_started;
-		connections += part.connections_server;
+		ck_assert_int_gt(rxw_shard_counters(bed.server, i, part.value, COUNTERS_ROOM), 0);
+		datagrams += counter_in(&part, "datagrams.sent");
+		started += counter_in(&part, "calls_started");
+		connections += counter_in(&part, "connections_server");
 	}
-	ck_assert_int_eq(rxw_shard_stats(bed.server, e.listeners, &part), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_shard_counters(bed.server, e.listeners, part.value, COUNTERS_ROOM),
+			 -RXW_EINVAL);
 	ck_assert_uint_eq(started, 8);
 	ck_assert_uint_eq(connections, 8);
-	ck_assert_uint_eq(whole.calls_started, 8);
-	ck_assert_uint_le(whole.datagrams_sent, datagrams);
+	ck_assert_uint_eq(counter_in(&whole, "calls_started"), 8);
+	ck_assert_uint_le(counter_in(&whole, "datagrams.sent"), datagrams);
 	for (int i = 0; i < 8; i++)
 		rxw_connection_release(connection[i]);
 	h_close(&bed);
 }
 END_TEST
 
-START_TEST(sizes_of_other_programs)
+/* Programs of other releases have room for fewer counters, or for more. */
+START_TEST(room_of_other_programs)
 {
-	/* volatile: the compiler must not know that the structure is truncated. */
-	volatile size_t less = offsetof(struct rxw_stats, retransmitted);
-	size_t more = sizeof(struct rxw_stats) + 16;
-	struct rxw_stats *s = calloc(1, less);
-	uint8_t *large = malloc(more);
-	struct rxw_effective e = { .size = 0 };
+	uint64_t values[COUNTERS_ROOM];
+	int all;
 
 	h_open(&bed, NULL);
-	s->size = less;
-	ck_assert_int_eq(rxw_endpoint_stats(bed.server, s), 0);
-	ck_assert_uint_eq(s->size, less);
-	memset(large, 0xff, more);
-	memcpy(large, &more, sizeof(more));
-	ck_assert_int_eq(rxw_endpoint_stats(bed.server, (struct rxw_stats *)(void *)large), 0);
-	for (size_t i = sizeof(struct rxw_stats); i < more; i++)
-		ck_assert_uint_eq(large[i], 0);
-	s->size = 0;
-	ck_assert_int_eq(rxw_endpoint_stats(bed.server, s), -RXW_EINVAL);
-	ck_assert_int_eq(rxw_endpoint_stats(NULL, s), -RXW_EINVAL);
-	ck_assert_int_eq(rxw_endpoint_stats(bed.server, NULL), -RXW_EINVAL);
-	ck_assert_int_eq(rxw_shard_stats(bed.server, 0, NULL), -RXW_EINVAL);
+	all = rxw_endpoint_counters(bed.server, NULL, 0);
+	ck_assert_int_ge(all, 90);
+	ck_assert_int_lt(all, COUNTERS_ROOM);
+	memset(values, 0xff, sizeof(values));
+	ck_assert_int_eq(rxw_endpoint_counters(bed.server, values, 3), all);
+	ck_assert_uint_ne(values[2], UINT64_MAX);
+	ck_assert_uint_eq(values[3], UINT64_MAX);
+	memset(values, 0xff, sizeof(values));
+	ck_assert_int_eq(rxw_endpoint_counters(bed.server, values, COUNTERS_ROOM), all);
+	for (int i = all; i < COUNTERS_ROOM; i++)
+		ck_assert_uint_eq(values[i], 0);
+	memset(values, 0xff, sizeof(values));
+	ck_assert_int_eq(rxw_shard_counters(bed.server, 0, values, 3), all);
+	ck_assert_uint_eq(values[3], UINT64_MAX);
+	h_close(&bed);
+}
+END_TEST
+
+START_TEST(arguments)
+{
+	struct rxw_effective e = { .size = 0 };
+	uint64_t value = 7;
+
+	h_open(&bed, NULL);
+	ck_assert_int_eq(rxw_endpoint_counters(NULL, &value, 1), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_counters(bed.server, NULL, 1), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_shard_counters(NULL, 0, &value, 1), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_shard_counters(bed.server, 0, NULL, 1), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_counter(NULL, "peers", &value), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_counter(bed.server, NULL, &value), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_counter(bed.server, "peers", NULL), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_counter(bed.server, "drops", &value), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_endpoint_counter(bed.server, "", &value), -RXW_EINVAL);
+	ck_assert_uint_eq(value, 7);
+	ck_assert_int_eq(rxw_endpoint_counter(bed.server, "peers", &value), 0);
+	ck_assert_uint_eq(value, 0);
+	ck_assert_int_eq(rxw_counter_find(NULL), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_counter_find("peer"), -RXW_EINVAL);
+	ck_assert_ptr_null(rxw_counter_at(SIZE_MAX));
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), -RXW_EINVAL);
 	h_close(&bed);
-	free(s);
-	free(large);
 }
 END_TEST
 
@@ -245,5 +235,5 @@ START_TEST(effective_settings)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "stats", names_of_drops, names_of_locks, counters_follow_calls,
-	  gauges, shards_add_up, sizes_of_other_programs, effective_settings)
+TEST_MAIN_WITHIN(60, "stats", counters_follow_calls, gauges, shards_add_up, room_of_other_programs,
+		 arguments, effective_settings)

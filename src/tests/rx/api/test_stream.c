@@ -302,7 +302,7 @@ END_TEST
 START_TEST(statistics_of_a_call)
 {
 	struct h_ask ask = { .op = H_BOTH, .bytes = 200000 }, reply = { .bytes = 200000 };
-	struct rxw_call_stats s = { .size = sizeof(s) };
+	struct rxw_call_statistics s = { .size = sizeof(s) };
 	rxw_call *call = h_begin(connection, &ask);
 
 	ck_assert_int_eq(h_put(&bed, call, &ask), 0);

@@ -36,12 +36,9 @@ static void look(struct spoof *s)
 static bool all_came(void *arg)
 {
 	uint64_t *least = arg;
-	struct rxw_stats s = h_stats(bed.server);
-	uint64_t sum = 0;
+	struct counters s = counters_of(bed.server);
 
-	for (unsigned i = 0; i < 14; i++)
-		sum += s.packets_received[i];
-	return sum >= *least;
+	return counters_sum(&s, "packets.received.") >= *least;
 }
 
 /* An ACK of `call` with the serial `own`, in answer to the packet `serial`. */
@@ -143,8 +140,8 @@ START_TEST(second_call_gets_a_ping)
 	ck_assert(!watched(c, &ack, &run));
 	ck_assert(!c->admit.unvalidated);
 	ck_assert(rxw_peer_validated(c->p.peer, rxw_now()));
-	ck_assert_uint_eq(h_stats(bed.server).cookies_sent, 1);
-	ck_assert_uint_eq(h_stats(bed.server).cookies_returned, 1);
+	ck_assert_uint_eq(counter_of(bed.server, "cookies_sent"), 1);
+	ck_assert_uint_eq(counter_of(bed.server, "cookies_returned"), 1);
 	raw.call = 3;
 	ck_assert(!watched(c, &raw, &run));
 	rxw_conn_unref(c);
@@ -156,7 +153,7 @@ END_TEST
 START_TEST(caps)
 {
 	struct rxw_connection *c;
-	struct rxw_stats s;
+	struct counters s;
 	uint32_t cid = 0x100000;
 
 	h_open(&bed, &(struct h_options){.server = "unvalidated-max=100 listeners=1"});
@@ -176,15 +173,15 @@ START_TEST(caps)
 		ck_assert(!c->p.crowded);
 		rxw_conn_unref(c);
 	}
-	s = h_stats(bed.server);
-	ck_assert_uint_eq(s.connections_server, 200);
-	ck_assert_uint_eq(s.drops[RXW_DROP_LIMIT], 0);
+	s = counters_of(bed.server);
+	ck_assert_uint_eq(counter_in(&s, "connections_server"), 200);
+	ck_assert_uint_eq(counter_in(&s, "drops.limit"), 0);
 	/* At the limit no state is made. */
 	ck_assert_ptr_null(from("203.0.113.5", cid));
 	ck_assert_ptr_null(from("127.0.0.9", cid));
-	s = h_stats(bed.server);
-	ck_assert_uint_eq(s.connections_server, 200);
-	ck_assert_uint_eq(s.drops[RXW_DROP_LIMIT], 2);
+	s = counters_of(bed.server);
+	ck_assert_uint_eq(counter_in(&s, "connections_server"), 200);
+	ck_assert_uint_eq(counter_in(&s, "drops.limit"), 2);
 	h_close(&bed);
 }
 END_TEST
@@ -192,15 +189,15 @@ END_TEST
 static bool rests(void *arg)
 {
 	const unsigned *calls = arg;
-	struct rxw_stats s = h_stats(bed.server);
+	struct counters s = counters_of(bed.server);
 
-	return !s.calls_active && s.calls_started >= *calls;
+	return !counter_in(&s, "calls_active") && counter_in(&s, "calls_started") >= *calls;
 }
 
 static uint64_t forgotten_at(uint64_t now)
 {
 	rxw_shard_reap(&bed.server->shard[0], now);
-	return h_stats(bed.server).connections_server;
+	return counter_of(bed.server, "connections_server");
 }
 
 /*
@@ -346,10 +343,10 @@ START_TEST(room_beside_those_at_work)
 		rxw_conn_unref(from("127.0.0.9", cid));
 	ck_assert_ptr_null(from("127.0.0.9", cid));
 	ck_assert_uint_eq(forgotten_at(rxw_now() + 16 * RXW_SEC), 20);
-	ck_assert_uint_eq(h_stats(bed.server).calls_active, 20);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_active"), 20);
 	for (unsigned i = 0; i < 10; i++, cid += 4)
 		rxw_conn_unref(from("127.0.0.9", cid));
-	ck_assert_uint_eq(h_stats(bed.server).connections_server, 30);
+	ck_assert_uint_eq(counter_of(bed.server, "connections_server"), 30);
 	close(s.fd);
 	h_close(&bed);
 }

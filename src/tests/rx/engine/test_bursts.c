@@ -198,7 +198,7 @@ static const char *const servers[] = {
 START_TEST(many_calls_of_one_burst)
 {
 	struct rxw_effective e = {.size = sizeof(e)};
-	struct rxw_stats s;
+	struct counters s;
 
 	open_bed(servers[_i]);
 	ck_assert_int_eq(rxw_endpoint_effective(bed.server, &e), 0);
@@ -207,13 +207,14 @@ START_TEST(many_calls_of_one_burst)
 		round_of(0x20000 + n * 0x1000, H_INLINE, 0);
 		round_of(0x30000 + n * 0x1000, H_SERVICE, n + 1);
 	}
-	s = h_stats(bed.server);
-	ck_assert_uint_eq(s.calls_started, 3 * 4 * CALLS);
+	s = counters_of(bed.server);
+	ck_assert_uint_eq(counter_in(&s, "calls_started"), 3 * 4 * CALLS);
 	/* As counted by the protocol core, with packets that it sent again after a refusal. */
-	ck_assert_uint_ge(s.packets_sent[RXW_DATA], 3 * 4 * CALLS);
+	ck_assert_uint_ge(counter_in(&s, "packets.sent.data"), 3 * 4 * CALLS);
 	/* Requests of one burst form one batch, and so do their replies. */
 	if (_i == 0 && e.gso && e.gro)
-		ck_assert_msg(s.gso_messages, "equal replies of one batch left one by one");
+		ck_assert_msg(counter_in(&s, "gso_messages"),
+			      "equal replies of one batch left one by one");
 	close_bed();
 }
 END_TEST
@@ -271,9 +272,9 @@ START_TEST(foreign_packets_between)
 	for (unsigned i = 1; i < CALLS; i += 2)
 		calls[i].answered = true;
 	collect(0, CALLS);
-	ck_assert_uint_eq(h_stats(bed.server).calls_started, GOOD);
-	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_SERVICE], 3);
-	ck_assert_uint_ge(h_stats(bed.server).drops[RXW_DROP_SEQ_ZERO], 1);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_started"), GOOD);
+	ck_assert_uint_eq(counter_of(bed.server, "drops.service"), 3);
+	ck_assert_uint_ge(counter_of(bed.server, "drops.seq-zero"), 1);
 	close_bed();
 }
 END_TEST

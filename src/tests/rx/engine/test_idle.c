@@ -47,23 +47,23 @@ static bool there(rxw_connection *c)
 
 static bool ended(void *arg)
 {
-	return h_stats(bed.server).calls_ended >= *(uint64_t *)arg;
+	return counter_of(bed.server, "calls_ended") >= *(uint64_t *)arg;
 }
 
 static bool evicted(void *arg)
 {
-	return h_stats(bed.server).connections_evicted >= *(uint64_t *)arg;
+	return counter_of(bed.server, "connections_evicted") >= *(uint64_t *)arg;
 }
 
 static bool few(void *arg)
 {
 	(void)arg;
-	return h_stats(bed.server).connections_server <= BOUND;
+	return counter_of(bed.server, "connections_server") <= BOUND;
 }
 
 static bool refused(void *arg)
 {
-	return h_stats(bed.server).drops[RXW_DROP_LIMIT] >= *(uint64_t *)arg;
+	return counter_of(bed.server, "drops.limit") >= *(uint64_t *)arg;
 }
 
 /*
@@ -137,7 +137,7 @@ START_TEST(all_are_busy)
 			h_gate_arrived(&bed, i + 1);
 	}
 	h_wait_for(refused, &three, "the last three to be refused");
-	ck_assert_uint_eq(h_stats(bed.server).connections_server, BOUND + 1);
+	ck_assert_uint_eq(counter_of(bed.server, "connections_server"), BOUND + 1);
 	ck_assert(!there(first));
 	h_gate_open(&bed);
 	for (unsigned i = 0; i < BOUND + 4; i++) {

@@ -70,8 +70,8 @@ START_TEST(version)
 	raw.flags = 0;
 	h_raw_send(fd, &raw);
 	ck_assert_uint_eq(ask(99, 0, out), 8); /* the next answer belongs to this request */
-	ck_assert_uint_eq(h_stats(bed.server).version_answers, 1);
-	ck_assert_uint_eq(h_stats(bed.server).debug_answers, 1);
+	ck_assert_uint_eq(counter_of(bed.server, "version_answers"), 1);
+	ck_assert_uint_eq(counter_of(bed.server, "debug_answers"), 1);
 }
 END_TEST
 
@@ -129,7 +129,7 @@ static unsigned list(uint32_t type, struct rxw_debug_conn v[16])
 static bool four_ended(void *arg)
 {
 	(void)arg;
-	return h_stats(bed.server).calls_ended >= 4;
+	return counter_of(bed.server, "calls_ended") >= 4;
 }
 
 /* rx-protocol 8.2: secStats. The tests run on this host, which may see when a ticket expires. */
@@ -265,17 +265,17 @@ START_TEST(rx_statistics)
 {
 	rxw_connection *connection = h_connect(&bed, H_SERVICE);
 	struct rxw_debug_rxstats v;
-	struct rxw_stats s;
+	struct counters s;
 	uint8_t out[2048];
 
 	h_good_call(&bed, connection, &(struct h_ask){ .op = H_BOTH, .bytes = 100000 });
-	s = h_stats(bed.server);
+	s = counters_of(bed.server);
 	ck_assert_uint_eq(ask(RXW_DEBUG_RXSTATS, 0, out), 284);
 	ck_assert(rxw_debug_rxstats_get(out + 28, 284, &v));
-	ck_assert_uint_eq(v.word[11], s.packets_received[1]);
+	ck_assert_uint_eq(v.word[11], counter_in(&s, "packets.received.data"));
 	ck_assert_uint_eq(v.word[24], v.word[11]);
 	ck_assert_uint_ge(v.word[18], 1); /* this request */
-	ck_assert_uint_ge(v.word[28], s.packets_sent[1]);
+	ck_assert_uint_ge(v.word[28], counter_in(&s, "packets.sent.data"));
 	ck_assert_uint_eq(v.word[45], v.word[28]);
 	ck_assert_uint_eq(v.word[56], 1);
 	ck_assert_uint_eq(v.word[57], 0);
@@ -323,7 +323,7 @@ START_TEST(who_may_ask)
 	ck_assert(from_elsewhere(RXW_VERSION, "192.0.2.1", "192.0.2.9"));
 	ck_assert(from_elsewhere(RXW_DEBUG, "192.0.2.9", "192.0.2.9"));
 	ck_assert(from_elsewhere(RXW_DEBUG, "127.0.0.3", "192.0.2.9"));
-	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_ACCESS], 1);
+	ck_assert_uint_eq(counter_of(bed.server, "drops.access"), 1);
 	h_close(&bed);
 	with("debug-clients=off answer-rate=1000");
 	ck_assert(!from_elsewhere(RXW_DEBUG, "127.0.0.1", "127.0.0.1"));
@@ -333,7 +333,7 @@ START_TEST(who_may_ask)
 	ck_assert(from_elsewhere(RXW_DEBUG, "192.0.2.15", "198.51.100.1"));
 	ck_assert(!from_elsewhere(RXW_DEBUG, "192.0.2.16", "198.51.100.1"));
 	ck_assert(from_elsewhere(RXW_DEBUG, "127.0.0.1", "127.0.0.1"));
-	refused = h_stats(bed.server).drops[RXW_DROP_ACCESS];
+	refused = counter_of(bed.server, "drops.access");
 	ck_assert_uint_eq(refused, 1);
 	h_close(&bed);
 	with("debug-clients=any answer-rate=1000");
@@ -427,7 +427,7 @@ START_TEST(rates)
 						  "192.0.2.9");
 	ck_assert_uint_ge(answered[0] + answered[1], 50);
 	ck_assert_uint_le(answered[0] + answered[1], 51 + (h_now_ms() - began) / 20);
-	ck_assert_uint_ge(h_stats(bed.server).drops[RXW_DROP_RATE], 1);
+	ck_assert_uint_ge(counter_of(bed.server, "drops.rate"), 1);
 	for (int i = 0; i < 400; i++)
 		ck_assert(from_elsewhere(RXW_DEBUG, "127.0.0.1", "127.0.0.1"));
 	h_close(&bed);
@@ -452,7 +452,7 @@ START_TEST(three_times_at_most)
 	}
 	/* Requests within the limit are answered. An answer is 232 bytes. */
 	ck_assert_uint_ge(out + 232, 3 * in);
-	ck_assert_uint_ge(h_stats(bed.server).drops[RXW_DROP_RATE], 1);
+	ck_assert_uint_ge(counter_of(bed.server, "drops.rate"), 1);
 	h_close(&bed);
 }
 END_TEST

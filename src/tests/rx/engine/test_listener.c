@@ -24,7 +24,7 @@ static uint64_t looks_of_calls(unsigned lookers)
 	h_open(&bed, &(struct h_options){.client = "spin-us=1000"});
 	bed.client_engine->pollers_max = lookers;
 	connection = h_connect(&bed, H_SERVICE);
-	before = h_stats(bed.client).syscalls_recv;
+	before = counter_of(bed.client, "syscalls.receive");
 	for (unsigned i = 0; i < CALLS; i++) {
 		unsigned waiting;
 
@@ -32,7 +32,7 @@ static uint64_t looks_of_calls(unsigned lookers)
 		waiting = atomic_load(&bed.client_engine->pollers);
 		most_seen = waiting > most_seen ? waiting : most_seen;
 	}
-	before = h_stats(bed.client).syscalls_recv - before;
+	before = counter_of(bed.client, "syscalls.receive") - before;
 	rxw_connection_release(connection);
 	return before;
 }

@@ -108,9 +108,9 @@ START_TEST(a_packet_for_one_that_is_gone)
 	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(c);
 	rxw_dispatch(&a);
-	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_STATE], 1);
+	ck_assert_uint_eq(counter_of(bed.server, "drops.state"), 1);
 	rxw_conn_unref(c);
-	ck_assert_uint_eq(h_stats(bed.server).connections_server, 0);
+	ck_assert_uint_eq(counter_of(bed.server, "connections_server"), 0);
 	h_close(&bed);
 }
 END_TEST
@@ -133,8 +133,8 @@ START_TEST(one_id_from_many_addresses)
 		}
 	}
 	ck_assert_uint_eq(made, 32);
-	ck_assert_uint_eq(h_stats(bed.server).connections_server, 32);
-	ck_assert_uint_eq(h_stats(bed.server).drops[RXW_DROP_LIMIT], 99 - 32);
+	ck_assert_uint_eq(counter_of(bed.server, "connections_server"), 32);
+	ck_assert_uint_eq(counter_of(bed.server, "drops.limit"), 99 - 32);
 	h_close(&bed);
 }
 END_TEST

@@ -66,7 +66,7 @@ static bool all_ended(void *arg)
 {
 	const struct ended *e = arg;
 
-	return h_stats(bed.server).calls_ended >= e->calls;
+	return counter_of(bed.server, "calls_ended") >= e->calls;
 }
 
 /* The final ACK of a call. It names the serial of the reply, which validates the address. */
@@ -141,9 +141,9 @@ static void idle_server(unsigned channels)
 	e.calls += (uint64_t)n * CALLS;
 	h_wait_for(all_ended, &e, "all calls to end");
 	after = allocated();
-	ck_assert_uint_eq(h_stats(bed.server).connections_server, n + warm);
+	ck_assert_uint_eq(counter_of(bed.server, "connections_server"), n + warm);
 	/* A port may be reused. */
-	ck_assert_uint_ge(h_stats(bed.server).peers, n / GROUP / 2);
+	ck_assert_uint_ge(counter_of(bed.server, "peers"), n / GROUP / 2);
 	ck_assert_msg(after <= before + (size_t)n * IDLE_MAX + SLACK, "%zu bytes for each connection",
 		      (after - before) / n);
 	printf("idle after %d calls on %u channels: %zu bytes of the server for a connection\n",
@@ -188,7 +188,7 @@ START_TEST(idle_at_both_ends)
 	before = allocated();
 	connect_all(c, warm, n + warm);
 	after = allocated();
-	ck_assert_uint_eq(h_stats(bed.server).connections_server, n + warm);
+	ck_assert_uint_eq(counter_of(bed.server, "connections_server"), n + warm);
 	ck_assert_msg(after <= before + (size_t)n * 2 * IDLE_MAX + SLACK, "%zu bytes for both ends",
 		      (after - before) / n);
 	printf("idle: %zu bytes for both ends of a connection\n",
@@ -240,7 +240,7 @@ START_TEST(come_and_go)
 {
 	unsigned n = passing(), first = n / 2;
 	ssize_t before, after, more;
-	struct rxw_stats s;
+	struct counters s;
 	char server[128];
 
 	bound = n / 3;
@@ -255,8 +255,8 @@ START_TEST(come_and_go)
 	h_wait_for(settled, NULL, "connections to go");
 	more += atomic_load(&bed.server->connections);
 	after = (ssize_t)allocated();
-	s = h_stats(bed.server);
-	ck_assert_uint_ge(s.calls_started, n);
+	s = counters_of(bed.server);
+	ck_assert_uint_ge(counter_in(&s, "calls_started"), n);
 	/* Maximum held by the receivers. */
 	ck_assert_uint_le(in_buffers(), BUFFERS_MAX);
 	/* Some unvalidated connections may have expired meanwhile. */
@@ -264,7 +264,8 @@ START_TEST(come_and_go)
 	ck_assert_msg(after - before <= more + LEAK_MAX, "%u connections left %zd bytes, not %zd",
 		      n - first, after - before, more);
 	printf("%u connections came and went (%llu asked, %llu evicted): %+zd bytes since the %u-th\n",
-	       n, (unsigned long long)s.cookies_sent, (unsigned long long)s.connections_evicted,
+	       n, (unsigned long long)counter_in(&s, "cookies_sent"),
+	       (unsigned long long)counter_in(&s, "connections_evicted"),
 	       after - before, first);
 	h_close(&bed);
 }

@@ -312,7 +312,7 @@ END_TEST
 
 static bool all_came(void *arg)
 {
-	return h_stats(bed.server).packets_received[RXW_DATA] >= *(const uint32_t *)arg;
+	return counter_of(bed.server, "packets.received.data") >= *(const uint32_t *)arg;
 }
 
 /* The handler reads nothing, and the peer sends more than a full window. */
@@ -334,8 +334,8 @@ START_TEST(most_of_a_receiver)
 		if (seq % 16 == 0) /* no more than any socket takes */
 			h_wait_for(all_came, &seq, "packets to come");
 	}
-	ck_assert_uint_ge(h_stats(bed.server).bytes_pinned, FULL / 2 * PACKET);
-	ck_assert_uint_le(h_stats(bed.server).bytes_pinned, TWO_WINDOWS);
+	ck_assert_uint_ge(counter_of(bed.server, "pinned_bytes"), FULL / 2 * PACKET);
+	ck_assert_uint_le(counter_of(bed.server, "pinned_bytes"), TWO_WINDOWS);
 	close(fd);
 	h_close(&bed);
 }

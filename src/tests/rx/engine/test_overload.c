@@ -86,7 +86,7 @@ static void ask(int fd)
 
 static bool waits(void *arg)
 {
-	return h_stats(bed.server).calls_waiting == *(unsigned *)arg;
+	return counter_of(bed.server, "calls_waiting") == *(unsigned *)arg;
 }
 
 static void wait_for_waiting(unsigned n)
@@ -96,7 +96,7 @@ static void wait_for_waiting(unsigned n)
 
 static bool refused(void *arg)
 {
-	return h_stats(bed.server).calls_refused == *(uint64_t *)arg;
+	return counter_of(bed.server, "calls_refused") == *(uint64_t *)arg;
 }
 
 static void wait_for_refused(uint64_t n)
@@ -140,7 +140,7 @@ static void fill(int fd, unsigned workers)
 	for (unsigned i = 0; i < QUEUE; i++)
 		ask(fd);
 	wait_for_waiting(QUEUE);
-	ck_assert_uint_eq(h_stats(bed.server).calls_refused, 0);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_refused"), 0);
 	ask(fd);
 	wait_for_refused(1);
 	ck_assert_int_eq(h_raw_receive(fd, RXW_BUSY, packet), (ssize_t)RXW_HEADER_SIZE);
@@ -148,9 +148,10 @@ static void fill(int fd, unsigned workers)
 
 static bool all_sleep(void *arg)
 {
-	struct rxw_stats s = h_stats(bed.server);
+	struct counters s = counters_of(bed.server);
 
-	return s.workers == *(unsigned *)arg && s.workers_idle == s.workers;
+	return counter_in(&s, "workers") == *(unsigned *)arg &&
+	       counter_in(&s, "workers_idle") == counter_in(&s, "workers");
 }
 
 /* Not all workers are woken at once, yet each call of a burst gets a sleeping one without delay. */
@@ -174,7 +175,7 @@ START_TEST(each_that_sleeps_is_called)
 			sem_post(&pass);
 		h_wait_for(all_sleep, &workers, "all workers are idle again");
 	}
-	ck_assert_uint_eq(h_stats(bed.server).calls_refused, 0);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_refused"), 0);
 	close(fd);
 	close_bed();
 }
@@ -206,10 +207,10 @@ static uint64_t told; /* datagrams sent to the server */
 
 static bool all_came(void *arg)
 {
-	struct rxw_stats s = h_stats(bed.server);
+	struct counters s = counters_of(bed.server);
 
 	(void)arg;
-	return s.datagrams_received + s.kernel_drops >= told;
+	return counter_in(&s, "datagrams.received") + counter_in(&s, "kernel_drops") >= told;
 }
 
 static bool few_left(void *arg)
@@ -250,7 +251,7 @@ static void end_before_they_run(bool by_abort)
 		if (i % 100 == 99)
 			h_wait_for(all_came, NULL, "a hundred calls");
 	}
-	ck_assert_uint_le(h_stats(bed.server).calls_waiting, 1);
+	ck_assert_uint_le(counter_of(bed.server, "calls_waiting"), 1);
 	/* The listener may still hold the calls of its last batch. */
 	h_wait_for(few_left, NULL, "calls that are over are gone");
 	close(fd);
@@ -271,7 +272,7 @@ END_TEST
 
 static bool requests_came(void *arg)
 {
-	return h_stats(bed.server).packets_received[RXW_DATA] >= *(unsigned *)arg;
+	return counter_of(bed.server, "packets.received.data") >= *(unsigned *)arg;
 }
 
 /* Only the latest of a channel's queued calls is served. */
@@ -296,7 +297,7 @@ START_TEST(latest_of_a_channel_is_served)
 		ck_assert_int_gt(h_raw_receive(fd, RXW_DATA, packet), 0);
 	while (rxw_get32(packet + 4) != raw.cid);
 	ck_assert_uint_eq(rxw_get32(packet + 8), 5);
-	ck_assert_uint_eq(h_stats(bed.server).calls_started, 2);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_started"), 2);
 	close(fd);
 	close_bed();
 }
@@ -325,14 +326,14 @@ START_TEST(burst_waits_and_standing_queue_does_not)
 	wait_for_waiting(4);
 	ask(fd);
 	wait_for_refused(3);
-	ck_assert_uint_eq(h_stats(bed.server).calls_waiting, 4);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_waiting"), 4);
 	let_pass(4);
 	wait_for_waiting(0);
 	wait_for_end_of_burst(); /* checked once in that time */
 	for (unsigned i = 0; i < QUEUE; i++)
 		ask(fd);
 	wait_for_waiting(QUEUE);
-	ck_assert_uint_eq(h_stats(bed.server).calls_refused, 3);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_refused"), 3);
 	close(fd);
 	close_bed();
 }
@@ -351,7 +352,7 @@ START_TEST(switched_off)
 	for (unsigned i = 0; i < 8; i++)
 		ask(fd);
 	wait_for_waiting(QUEUE);
-	ck_assert_uint_eq(h_stats(bed.server).calls_refused, 1);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_refused"), 1);
 	close(fd);
 	close_bed();
 }
@@ -371,7 +372,7 @@ START_TEST(long_calls_are_no_standing_queue)
 	for (unsigned i = 0; i < 7; i++)
 		ask(fd);
 	wait_for_waiting(QUEUE);
-	ck_assert_uint_eq(h_stats(bed.server).calls_refused, 1);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_refused"), 1);
 	close(fd);
 	close_bed();
 }
@@ -401,7 +402,7 @@ START_TEST(newcomer_is_served_beside_a_standing_queue)
 	ask(modest);
 	wait_for_arrived(16);
 	wait_for_waiting(13);
-	ck_assert_uint_eq(h_stats(bed.server).calls_refused, 1);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_refused"), 1);
 	close(greedy);
 	close(modest);
 	close_bed();
@@ -410,7 +411,7 @@ END_TEST
 
 static bool has_sent(void *arg)
 {
-	return h_stats(bed.server).datagrams_sent >= *(uint64_t *)arg;
+	return counter_of(bed.server, "datagrams.sent") >= *(uint64_t *)arg;
 }
 
 /* The listener finds all requests on its socket, so the replies are sent in few system calls. */
@@ -422,7 +423,7 @@ START_TEST(refusals_leave_together)
 					      .flags = RXW_SERVICE_INLINE,
 					      .handler = hold_the_listener};
 	struct rxw_effective e = { .size = sizeof(e) };
-	struct rxw_stats before, after;
+	struct counters before, after;
 	uint64_t all;
 	int fd;
 
@@ -437,17 +438,19 @@ START_TEST(refusals_leave_together)
 	ask_service(fd, HOLDS);
 	while (sem_wait(&held))
 		;
-	before = h_stats(bed.server);
+	before = counters_of(bed.server);
 	for (unsigned i = 0; i < FLOOD; i++)
 		ask(fd);
 	sem_post(&let_go);
 	wait_for_refused(FLOOD + 1);
-	all = before.datagrams_sent + FLOOD;
+	all = counter_in(&before, "datagrams.sent") + FLOOD;
 	h_wait_for(has_sent, &all, "all answers have left");
-	after = h_stats(bed.server);
-	ck_assert_uint_eq(after.packets_sent[RXW_BUSY], FLOOD + 1);
+	after = counters_of(bed.server);
+	ck_assert_uint_eq(counter_in(&after, "packets.sent.busy"), FLOOD + 1);
 	if (e.gso)
-		ck_assert_uint_le(after.syscalls_send - before.syscalls_send, FLOOD / 56);
+		ck_assert_uint_le(counter_in(&after, "syscalls.send") -
+					  counter_in(&before, "syscalls.send"),
+				  FLOOD / 56);
 	close(fd);
 	close_bed();
 	sem_destroy(&held);

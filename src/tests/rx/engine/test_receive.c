@@ -30,26 +30,26 @@ static struct h_raw request(void)
 }
 
 struct expected {
-	enum rxw_drop cause;
+	const char *cause;
 	uint64_t count;
 };
 
-static bool counted(void *arg)
+static bool enough_dropped(void *arg)
 {
 	const struct expected *e = arg;
 
-	return h_stats(bed.server).drops[e->cause] >= e->count;
+	return counter_of(bed.server, e->cause) >= e->count;
 }
 
-/* The packet is dropped for this cause, once, and service continues. */
-static void dropped(const struct h_raw *raw, enum rxw_drop cause)
+/* The packet is dropped for this cause, a counter, once, and service continues. */
+static void dropped(const struct h_raw *raw, const char *cause)
 {
-	struct expected e = { .cause = cause, .count = h_stats(bed.server).drops[cause] + 1 };
+	struct expected e = { .cause = cause, .count = counter_of(bed.server, cause) + 1 };
 	rxw_connection *connection = h_connect(&bed, H_SERVICE);
 
 	h_raw_send(fd, raw);
-	h_wait_for(counted, &e, rxw_drop_name(cause));
-	ck_assert_uint_eq(h_stats(bed.server).drops[cause], e.count);
+	h_wait_for(enough_dropped, &e, cause);
+	ck_assert_uint_eq(counter_of(bed.server, cause), e.count);
 	h_good_call(&bed, connection, &(struct h_ask){ .op = H_PING });
 	rxw_connection_release(connection);
 }
@@ -69,18 +69,18 @@ static struct h_raw served(void)
 START_TEST(made_by_hand)
 {
 	served();
-	ck_assert_uint_eq(h_stats(bed.server).calls_started, 1);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_started"), 1);
 }
 END_TEST
 
 START_TEST(too_short)
 {
-	struct expected e = { .cause = RXW_DROP_SHORT, .count = 3 };
+	struct expected e = { .cause = "drops.short", .count = 3 };
 
 	ck_assert_int_eq(send(fd, "", 0, 0), 0);
 	ck_assert_int_eq(send(fd, "x", 1, 0), 1);
 	ck_assert_int_eq(send(fd, "012345678901234567890123456", 27, 0), 27);
-	h_wait_for(counted, &e, "short datagrams");
+	h_wait_for(enough_dropped, &e, "short datagrams");
 }
 END_TEST
 
@@ -92,7 +92,7 @@ START_TEST(types)
 	raw.size = 0;
 	for (size_t i = 0; i < sizeof(unknown); i++) {
 		raw.type = unknown[i];
-		dropped(&raw, RXW_DROP_TYPE);
+		dropped(&raw, "drops.type");
 	}
 }
 END_TEST
@@ -105,27 +105,28 @@ START_TEST(without_a_connection)
 		if (type == RXW_DATA || type == RXW_DEBUG || type == RXW_VERSION)
 			continue;
 		raw.type = (uint8_t)type;
-		dropped(&raw, RXW_DROP_NO_CONNECTION);
+		dropped(&raw, "drops.no-connection");
 	}
 	raw = request();
 	raw.flags = 0; /* to a client that does not exist */
-	dropped(&raw, RXW_DROP_NO_CONNECTION);
+	dropped(&raw, "drops.no-connection");
 	raw = request();
 	raw.service = 9999;
-	dropped(&raw, RXW_DROP_SERVICE);
+	dropped(&raw, "drops.service");
 	raw = request();
 	raw.security = 77;
-	dropped(&raw, RXW_DROP_SECURITY_INDEX);
+	dropped(&raw, "drops.security-index");
 	raw = request();
 	raw.seq = 0;
-	dropped(&raw, RXW_DROP_SEQ_ZERO);
+	dropped(&raw, "drops.seq-zero");
 	raw = request();
 	raw.call = 0;
-	dropped(&raw, RXW_DROP_CALL_NUMBER);
+	dropped(&raw, "drops.call-number");
 	raw = request();
 	raw.seq = 256;
-	dropped(&raw, RXW_DROP_WINDOW);
-	ck_assert_uint_eq(h_stats(bed.server).calls_started, 259); /* those of dropped() itself */
+	dropped(&raw, "drops.window");
+	/* those of dropped() itself */
+	ck_assert_uint_eq(counter_of(bed.server, "calls_started"), 259);
 }
 END_TEST
 
@@ -134,35 +135,35 @@ START_TEST(on_a_connection)
 	struct h_raw raw = served(), bad = raw;
 
 	bad.security = 251;
-	dropped(&bad, RXW_DROP_SECURITY_INDEX);
+	dropped(&bad, "drops.security-index");
 	bad = raw;
 	bad.service = H_INLINE;
-	dropped(&bad, RXW_DROP_SERVICE);
+	dropped(&bad, "drops.service");
 	bad = raw;
 	bad.type = RXW_BUSY;
 	bad.size = 0;
-	dropped(&bad, RXW_DROP_DIRECTION);
+	dropped(&bad, "drops.direction");
 	bad.type = RXW_CHALLENGE;
 	bad.call = 0;
-	dropped(&bad, RXW_DROP_DIRECTION);
+	dropped(&bad, "drops.direction");
 	bad = raw;
 	bad.call = 0;
-	dropped(&bad, RXW_DROP_CALL_NUMBER);
+	dropped(&bad, "drops.call-number");
 	bad = raw;
 	bad.type = RXW_ACK;
 	bad.size = 17;
-	dropped(&bad, RXW_DROP_BAD_ACK);
+	dropped(&bad, "drops.bad-ack");
 	bad.type = RXW_ABORT;
 	bad.size = 3;
-	dropped(&bad, RXW_DROP_BAD_ABORT);
+	dropped(&bad, "drops.bad-abort");
 	bad = raw;
 	bad.type = RXW_ACK;
 	bad.call = 2;
-	dropped(&bad, RXW_DROP_CALL_NUMBER);
+	dropped(&bad, "drops.call-number");
 	bad = raw;
 	bad.call = 2;
 	bad.seq = 4000;
-	dropped(&bad, RXW_DROP_WINDOW);
+	dropped(&bad, "drops.window");
 }
 END_TEST
 
@@ -173,10 +174,10 @@ START_TEST(another_address)
 	int other = h_raw_socket(&bed), first = fd;
 
 	fd = other;
-	dropped(&raw, RXW_DROP_ADDRESS);
+	dropped(&raw, "drops.address");
 	fd = first;
 	close(other);
-	ck_assert_uint_eq(h_stats(bed.server).calls_started, 2);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_started"), 2);
 }
 END_TEST
 
@@ -190,7 +191,7 @@ START_TEST(cut_jumbogram)
 	raw.body = body;
 	raw.size = sizeof(body);
 	raw.flags = RXW_CLIENT_INITIATED | RXW_JUMBO_PACKET;
-	dropped(&raw, RXW_DROP_JUMBO);
+	dropped(&raw, "drops.jumbo");
 }
 END_TEST
 
@@ -205,7 +206,7 @@ START_TEST(old_call)
 	ck_assert_int_gt(h_raw_receive(fd, RXW_DATA, packet), RXW_HEADER_SIZE);
 	old = raw;
 	old.call = 6;
-	dropped(&old, RXW_DROP_CALL_NUMBER);
+	dropped(&old, "drops.call-number");
 }
 END_TEST
 
@@ -224,7 +225,7 @@ START_TEST(duplicate_request)
 		ck_assert(rxw_ack_get(packet + RXW_HEADER_SIZE, (size_t)n - RXW_HEADER_SIZE, &ack));
 	} while (ack.reason != RXW_ACK_DUPLICATE);
 	ck_assert_uint_eq(ack.first, 2);
-	ck_assert_uint_eq(h_stats(bed.server).calls_started, 1);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_started"), 1);
 }
 END_TEST
 
@@ -256,10 +257,10 @@ START_TEST(answers_without_a_connection)
 	ck_assert_uint_eq(packet[23], 3);
 	ck_assert_uint_eq(rxw_get16(packet + 24), 0);
 	ck_assert_uint_eq(rxw_get16(packet + 26), 9999);
-	ck_assert_uint_eq(h_stats(bed.server).stateless_aborts, 1);
-	ck_assert_uint_eq(h_stats(bed.server).connections_server, 0);
+	ck_assert_uint_eq(counter_of(bed.server, "stateless_aborts"), 1);
+	ck_assert_uint_eq(counter_of(bed.server, "connections_server"), 0);
 	raw.type = RXW_ABORT;
-	dropped(&raw, RXW_DROP_NO_CONNECTION);
+	dropped(&raw, "drops.no-connection");
 	ck_assert_int_lt(recv(fd, packet, sizeof(packet), MSG_DONTWAIT), 0);
 }
 END_TEST
@@ -302,12 +303,10 @@ static size_t near_packet(uint8_t packet[2048])
 /* Packets that the server dropped, for all causes. */
 static uint64_t refused(void)
 {
-	struct rxw_stats s = h_stats(bed.server);
-	uint64_t drops = 0;
+	struct counters s = counters_of(bed.server);
 
-	for (int i = 0; i < RXW_DROP_COUNT; i++)
-		drops += s.drops[i];
-	return s.drops[RXW_DROP_TYPE] && s.drops[RXW_DROP_SHORT] ? drops : 0;
+	return counter_in(&s, "drops.type") && counter_in(&s, "drops.short") ?
+		       counters_sum(&s, "drops.") : 0;
 }
 
 /* Some packets may overflow the server's socket, so the test sends until enough have arrived. */

@@ -125,7 +125,7 @@ START_TEST(no_place)
 	atomic_store(&bed.client->tx_senders, 1);
 	put(two.call[0]);
 	ck_assert(atomic_load(&bed.client->shard[0].tx.any));
-	ck_assert_uint_eq(h_stats(bed.client).packets_sent[RXW_DATA], 0);
+	ck_assert_uint_eq(counter_of(bed.client, "packets.sent.data"), 0);
 	atomic_store(&bed.client->tx_senders, 0);
 	put(two.call[1]);
 	collect(true, true);
@@ -136,7 +136,7 @@ END_TEST
 static bool second_left(void *arg)
 {
 	(void)arg;
-	return h_stats(bed.client).packets_sent[RXW_DATA] >= 2;
+	return counter_of(bed.client, "packets.sent.data") >= 2;
 }
 
 /* Little data of few calls needs no slot. */
@@ -188,7 +188,7 @@ static struct {
 static bool all_left(void *arg)
 {
 	(void)arg;
-	return h_stats(bed.client).packets_sent[RXW_DATA] >= many.calls;
+	return counter_of(bed.client, "packets.sent.data") >= many.calls;
 }
 
 static void queue_many(void)
@@ -218,9 +218,9 @@ START_TEST(not_for_ever)
 	queue_many();
 	ck_assert_uint_gt(many.calls, AT_MOST + 100);
 	rxw_tx_run(&bed.client->shard[0]);
-	ck_assert_uint_le(h_stats(bed.client).windows_by_writer, AT_MOST);
+	ck_assert_uint_le(counter_of(bed.client, "windows.writer"), AT_MOST);
 	h_wait_for(all_left, NULL, "the listener to send the rest");
-	ck_assert_uint_gt(h_stats(bed.client).windows_by_receiver, 0);
+	ck_assert_uint_gt(counter_of(bed.client, "windows.receiver"), 0);
 	for (unsigned i = 0; i < many.calls; i++)
 		rxw_call_end(many.call[i], RXW_USER_ABORT, NULL);
 	for (unsigned i = 0; i < CONNECTIONS; i++)

@@ -52,9 +52,10 @@ START_TEST(peer_never_answers)
 	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
 	ck_assert_int_eq(rxw_call_end(call, 0, &origin), RXW_CALL_DEAD);
 	ck_assert_int_eq(origin, RXW_ORIGIN_LOCAL);
-	ck_assert_uint_eq(h_stats(bed.client).calls_timed_out, 1);
+	ck_assert_uint_eq(counter_of(bed.client, "calls_timed_out"), 1);
 	/* It was retransmitted before the call timed out. */
-	ck_assert_uint_ge(h_stats(bed.client).retransmitted + h_stats(bed.client).packets_sent[2],
+	ck_assert_uint_ge(counter_of(bed.client, "retransmitted") +
+				  counter_of(bed.client, "packets.sent.ack"),
 			  1);
 	rxw_connection_release(connection);
 	h_close(&bed);
@@ -97,7 +98,7 @@ START_TEST(peer_stops_answering)
 	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
 	ck_assert_int_eq(rxw_call_end(call, 0, NULL), RXW_CALL_DEAD);
 	/* A PING was sent to the silent peer. */
-	ck_assert_uint_ge(h_stats(bed.client).packets_sent[RXW_ACK], 1);
+	ck_assert_uint_ge(counter_of(bed.client, "packets.sent.ack"), 1);
 	rxw_connection_release(connection);
 	h_close(&bed);
 	close(fd);
@@ -106,10 +107,11 @@ END_TEST
 
 static bool server_gave_up(void *arg)
 {
-	struct rxw_stats s = h_stats(bed.server);
+	struct counters s = counters_of(bed.server);
 
 	(void)arg;
-	return s.calls_timed_out >= 1 && !s.calls_active && s.workers == s.workers_idle;
+	return counter_in(&s, "calls_timed_out") >= 1 && !counter_in(&s, "calls_active") &&
+	       counter_in(&s, "workers") == counter_in(&s, "workers_idle");
 }
 
 /* A client requests much data and disappears. Its call and its worker are freed. */

@@ -393,7 +393,7 @@ START_TEST(waiting_packets_charged)
 	/* Exceeds 16 KiB now, if every byte is counted once. */
 	send_jumbo(2 + 2 * MEMBERS, true);
 	received();
-	dropped = h_stats(bed.server).drops[RXW_DROP_MEMORY];
+	dropped = counter_of(bed.server, "drops.memory");
 	ck_assert_uint_gt(dropped, 0);
 	ck_assert_uint_lt(dropped, 2 * MEMBERS); /* a packet does not pin a whole buffer */
 

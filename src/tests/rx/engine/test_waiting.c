@@ -46,22 +46,22 @@ static void good_calls(unsigned n)
 
 static bool parked(void *arg)
 {
-	return h_stats(bed.server).workers_parked == *(unsigned *)arg;
+	return counter_of(bed.server, "workers_parked") == *(unsigned *)arg;
 }
 
 static bool calls_wait(void *arg)
 {
-	return h_stats(bed.server).calls_waiting == *(unsigned *)arg;
+	return counter_of(bed.server, "calls_waiting") == *(unsigned *)arg;
 }
 
 static bool few_workers(void *arg)
 {
-	return h_stats(bed.server).workers <= *(unsigned *)arg;
+	return counter_of(bed.server, "workers") <= *(unsigned *)arg;
 }
 
 static bool given_up(void *arg)
 {
-	return h_stats(bed.server).calls_given_up >= *(uint64_t *)arg;
+	return counter_of(bed.server, "calls_given_up") >= *(uint64_t *)arg;
 }
 
 /* The next packet of a stalled call ends it. */
@@ -90,8 +90,8 @@ START_TEST(others_take_their_places)
 	stall(fd, 10);
 	h_wait_for(parked, &ten, "all that wait are parked");
 	good_calls(20);
-	ck_assert_uint_le(h_stats(bed.server).workers, 16);
-	ck_assert_uint_eq(h_stats(bed.server).calls_given_up, 0);
+	ck_assert_uint_le(counter_of(bed.server, "workers"), 16);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_given_up"), 0);
 	abort_all(fd);
 	h_wait_for(parked, &none, "none waits");
 	h_wait_for(few_workers, &four, "threads that are not needed any more end");
@@ -112,8 +112,8 @@ START_TEST(who_moves_nothing_goes)
 	stall(fd, 20);
 	h_wait_for(given_up, &twelve, "all of them but those that there is room for");
 	good_calls(20);
-	ck_assert_uint_le(h_stats(bed.server).workers, 8);
-	ck_assert_uint_le(h_stats(bed.server).calls_given_up, 20);
+	ck_assert_uint_le(counter_of(bed.server, "workers"), 8);
+	ck_assert_uint_le(counter_of(bed.server, "calls_given_up"), 20);
 	abort_all(fd);
 	close(fd);
 	h_close(&bed);
@@ -131,8 +131,8 @@ START_TEST(each_one_counts)
 	stall(fd, 2);
 	stall(fd, 8);
 	h_wait_for(calls_wait, &eight, "two have the workers");
-	ck_assert_uint_eq(h_stats(bed.server).workers, 2);
-	ck_assert_uint_eq(h_stats(bed.server).workers_parked, 0);
+	ck_assert_uint_eq(counter_of(bed.server, "workers"), 2);
+	ck_assert_uint_eq(counter_of(bed.server, "workers_parked"), 0);
 	ck_assert(atomic_load(&bed.server->workers.sample_at) == UINT64_MAX);
 	abort_all(fd);
 	good_calls(5);
@@ -197,10 +197,10 @@ static void look(uint64_t at)
 
 static void expect(unsigned parked_now, uint64_t given)
 {
-	struct rxw_stats s = h_stats(bed.server);
+	struct counters s = counters_of(bed.server);
 
-	ck_assert_uint_eq(s.workers_parked, parked_now);
-	ck_assert_uint_eq(s.calls_given_up, given);
+	ck_assert_uint_eq(counter_in(&s, "workers_parked"), parked_now);
+	ck_assert_uint_eq(counter_in(&s, "calls_given_up"), given);
 }
 
 START_TEST(looks)
@@ -251,7 +251,7 @@ START_TEST(looks)
 	expect(2, 0);
 	set_served(false);
 	look(t + 14 * RXW_SEC);
-	ck_assert_uint_eq(h_stats(bed.server).calls_given_up, 2);
+	ck_assert_uint_eq(counter_of(bed.server, "calls_given_up"), 2);
 	h_wait_for(calls_wait, &two, "two that waited have their workers");
 	close(fd);
 	h_close(&bed);

@@ -197,7 +197,7 @@ START_TEST(missing_arguments)
 {
 	struct rxw_key_info info = { .size = sizeof(info) };
 	struct rxw_token_options options = { .size = sizeof(options) };
-	struct rxw_token_info token_info = { .size = sizeof(token_info) };
+	struct rxw_token_details token_info = { .size = sizeof(token_info) };
 	rxw_keys *keys = create();
 	uint8_t key[32] = { 0 };
 	rxw_token *token;

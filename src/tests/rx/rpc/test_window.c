@@ -33,7 +33,7 @@ static rxw_call *ask_raw(rxw_connection *c, const void *bytes, size_t length)
 START_TEST(small_call_is_one_packet_each_way)
 {
 	rxw_connection *c = h_connect(&bed, T_SERVICE);
-	struct rxw_call_stats st = { .size = sizeof(st) };
+	struct rxw_call_statistics st = { .size = sizeof(st) };
 	struct rxw_rpc_stream s;
 	char *back = NULL;
 	uint32_t length = 0;

@@ -214,9 +214,10 @@ START_TEST(malformed_requests)
 		if (i % 3)
 			rxw_xdr_store32(junk + 4, (uint32_t)(i % 7));
 		ck_assert_int_eq(rxw_rpc_begin(b.negotiator, &call), 0);
-		rxw_call_write(call, junk, length);
-		while (rxw_call_read(call, junk, sizeof(junk)) > 0)
-			;
+		/* The server may refuse it early. */
+		if (rxw_call_write(call, junk, length) == (ssize_t)length)
+			while (rxw_call_read(call, junk, sizeof(junk)) > 0)
+				;
 		rxw_call_end(call, 0, NULL);
 	}
 	ck_assert_int_eq(rxw_rxgk_negotiate(b.negotiator, &o, &t, NULL, 0), 0);

@@ -31,7 +31,7 @@ START_TEST(made_with_service_keys)
 	for (int i = 0; i < 2; i++) {
 		struct rxw_token_options o = {
 			.source = RXW_TOKEN_LOCAL, .index = indexes[i], .level = 2, .keys = keys};
-		struct rxw_token_info info = { .size = sizeof(info) };
+		struct rxw_token_details info = { .size = sizeof(info) };
 
 		ck_assert_msg(create(&o, &token) == 0, "%s", error);
 		ck_assert_ptr_nonnull(rxw_token_security(token));

@@ -72,9 +72,11 @@ static struct rxw_trace_counts count(rxw_endpoint *endpoint)
 /* No packet is between the sockets and the trace any more, and no call is left. */
 static bool at_rest(void *arg)
 {
-	struct rxw_stats s = h_stats(arg);
+	struct counters s = counters_of(arg);
 
-	return !s.calls_active && count(arg).packets == s.datagrams_sent + s.datagrams_received;
+	return !counter_in(&s, "calls_active") &&
+	       count(arg).packets ==
+		       counter_in(&s, "datagrams.sent") + counter_in(&s, "datagrams.received");
 }
 
 static void save(rxw_endpoint *endpoint, const char *name, struct reader *r)
@@ -176,8 +178,8 @@ START_TEST(every_datagram_recorded)
 	h_wait_for(at_rest, bed.server, "the server's trace");
 	save(bed.client, path, &c);
 	save(bed.server, other, &s);
-	ck_assert_uint_eq(c.count, h_stats(bed.client).datagrams_sent +
-					   h_stats(bed.client).datagrams_received);
+	ck_assert_uint_eq(c.count, counter_of(bed.client, "datagrams.sent") +
+					   counter_of(bed.client, "datagrams.received"));
 	ck_assert_uint_eq(c.count, c.received);
 	ck_assert_uint_eq(c.dropped, 0);
 	compare(&c, &s, port_of(bed.client), port_of(bed.server), o.ipv6);
@@ -253,7 +255,7 @@ START_TEST(events_are_comments)
 	close(fd);
 	h_wait_for(at_rest, bed.client, "the client's trace");
 	h_wait_for(at_rest, bed.server, "the server's trace");
-	while (!h_stats(bed.server).drops[RXW_DROP_SHORT])
+	while (!counter_of(bed.server, "drops.short"))
 		usleep(1000);
 	save(bed.client, path, &c);
 	save(bed.server, other, &s);
@@ -276,7 +278,7 @@ END_TEST
 START_TEST(refused_datagrams_not_shown)
 {
 	rxw_connection *connection;
-	struct rxw_stats s;
+	struct counters s;
 	struct reader r;
 
 	begin_test();
@@ -291,8 +293,8 @@ START_TEST(refused_datagrams_not_shown)
 	rxw_connection_release(connection);
 	ck_assert_int_eq(rxw_trace_stop(bed.client), 0);
 	save(bed.client, path, &r);
-	s = h_stats(bed.client);
-	ck_assert_uint_gt(s.send_errors, 0);
+	s = counters_of(bed.client);
+	ck_assert_uint_gt(counter_in(&s, "send_errors"), 0);
 	ck_assert_uint_ge(reader_comments(&r, "the kernel refused it"), 1);
 	ck_assert_uint_lt(r.count, r.received);
 	reader_free(&r);

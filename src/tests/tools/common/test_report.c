@@ -3,7 +3,17 @@
 
 #include "tests/tools/testing.h"
 
+#include <stdbool.h>
+
 #include "tools/common/report.h"
+
+static void set(struct counters *counters, const char *name, uint64_t value)
+{
+	int index = rxw_counter_find(name);
+
+	ck_assert_int_ge(index, 0);
+	counters->value[index] = value;
+}
 
 START_TEST(all_keys)
 {
@@ -15,19 +25,19 @@ START_TEST(all_keys)
 	};
 	struct tools_usage usage = { .wall_ns = 2000000000, .user_s = 1, .sys_s = 3,
 				     .context_switches = 5 };
-	struct rxw_stats stats = { .size = sizeof(stats) };
+	struct counters stats = { { 0 } };
 	struct tools_histogram *h = calloc(1, sizeof(*h));
 	json_t *o = json_object();
 
 	tools_histogram_init(h);
 	tools_histogram_add(h, 50000);
-	stats.packets_sent[1] = 11;
-	stats.packets_received[1] = 12;
-	stats.packets_sent[2] = 13;
-	stats.packets_received[2] = 14;
-	stats.drops[RXW_DROP_SHORT] = 2;
-	stats.drops[RXW_DROP_STATE] = 3;
-	stats.kernel_drops = 4;
+	set(&stats, "packets.sent.data", 11);
+	set(&stats, "packets.received.data", 12);
+	set(&stats, "packets.sent.ack", 13);
+	set(&stats, "packets.received.ack", 14);
+	set(&stats, "drops.short", 2);
+	set(&stats, "drops.state", 3);
+	set(&stats, "kernel_drops", 4);
 	ck_assert_int_eq(tools_report_fill(o, 4000000000, 100, &usage, &stats, h), 0);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		ck_assert_msg(json_is_number(json_object_get(o, keys[i])), "%s", keys[i]);
@@ -55,42 +65,58 @@ START_TEST(all_keys)
 }
 END_TEST
 
-/*
- * Every 8-byte counter is included in differences and sums: a new one that is forgotten is found
- * here.
- */
+/* Differences of what counts, the later one of what is current, and sums of both. */
 START_TEST(differences)
 {
-	struct rxw_stats a, b, d;
-	uint64_t *raw_a = (uint64_t *)&a, *raw_b = (uint64_t *)&b, *raw_d = (uint64_t *)&d;
-	size_t gauges = offsetof(struct rxw_stats, connections_client) / 8;
+	struct counters a = {{0}}, b = {{0}}, d;
+	const struct rxw_counter *c;
+	size_t current = 0;
 
-	memset(&a, 0, sizeof(a));
-	memset(&b, 0, sizeof(b));
-	for (size_t i = 1; i < gauges; i++) {
-		raw_a[i] = 10 * i;
-		raw_b[i] = 13 * i;
+	for (size_t i = 0; i < COUNTERS_ROOM; i++) {
+		a.value[i] = 10 * i;
+		b.value[i] = 13 * i;
 	}
-	a.size = b.size = sizeof(a);
-	for (int i = 0; i < RXW_LOCK_COUNT; i++) {
-		a.lock_contended[i] = 7;
-		b.lock_contended[i] = (uint64_t)i + 8;
-	}
-	a.peers = 5;
-	b.peers = 7;
 	d = tools_stats_between(&a, &b);
-	for (size_t i = 1; i < gauges; i++)
-		ck_assert_msg(raw_d[i] == 3 * i, "counter at byte %zu is not in the difference",
-			      8 * i);
-	for (int i = 0; i < RXW_LOCK_COUNT; i++)
-		ck_assert_uint_eq(d.lock_contended[i], (uint64_t)i + 1);
-	ck_assert_uint_eq(d.peers, 7);
+	for (size_t i = 0; (c = rxw_counter_at(i)); i++) {
+		bool total = c->kind == RXW_COUNTER_TOTAL;
+
+		ck_assert_msg(d.value[i] == (total ? 3 * i : 13 * i), "%s", c->name);
+		current += !total;
+	}
+	ck_assert_uint_ge(current, 9);
 	tools_stats_add(&b, &a);
-	for (size_t i = 1; i < gauges; i++)
-		ck_assert_msg(raw_b[i] == 23 * i, "counter at byte %zu is not in the sum", 8 * i);
-	for (int i = 0; i < RXW_LOCK_COUNT; i++)
-		ck_assert_uint_eq(b.lock_contended[i], (uint64_t)i + 15);
-	ck_assert_uint_eq(b.peers, 12);
+	for (size_t i = 0; i < COUNTERS_ROOM; i++)
+		ck_assert_uint_eq(b.value[i], 23 * i);
+}
+END_TEST
+
+/* The JSON has every counter by its name, and contended locks per million packets. */
+START_TEST(counters_as_json)
+{
+	struct counters c = {{0}};
+	const struct rxw_counter *one;
+	json_t *o, *locks;
+
+	set(&c, "packets.sent.data", 3000000);
+	set(&c, "packets.received.ack", 1000000);
+	set(&c, "lock_contended.table", 8);
+	set(&c, "calls_started", 5);
+	o = tools_stats_json(&c);
+	for (size_t i = 0; (one = rxw_counter_at(i)); i++)
+		ck_assert_int_eq(json_integer_value(json_object_get(o, one->name)),
+				 (json_int_t)c.value[i]);
+	locks = json_object_get(o, "lock_contended_per_Mpackets");
+	ck_assert(json_real_value(json_object_get(locks, "table")) == 2);
+	ck_assert(json_real_value(json_object_get(locks, "peers")) == 0);
+	json_decref(o);
+	/* Without packets there is no rate. */
+	set(&c, "packets.sent.data", 0);
+	set(&c, "packets.received.ack", 0);
+	o = tools_stats_json(&c);
+	locks = json_object_get(o, "lock_contended_per_Mpackets");
+	ck_assert(json_is_object(locks));
+	ck_assert_uint_eq(json_object_size(locks), 0);
+	json_decref(o);
 }
 END_TEST
 
@@ -140,4 +166,4 @@ START_TEST(usage)
 }
 END_TEST
 
-TEST_MAIN("report", all_keys, differences, machine, configuration, usage)
+TEST_MAIN("report", all_keys, differences, counters_as_json, machine, configuration, usage)

@@ -112,8 +112,8 @@ ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length);
 ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigned *count);
 
 /* Statistics of one call. */
-struct rxw_call_stats {
-	size_t size;			     /* set by the caller: sizeof(struct rxw_call_stats) */
+struct rxw_call_statistics {
+	size_t size;			     /* set by the caller: sizeof(struct rxw_call_statistics) */
 	uint64_t bytes_sent, bytes_received; /* of the streams */
 	uint64_t packets_sent, packets_received; /* DATA: first transmissions; accepted */
 	uint64_t retransmitted, duplicates;
@@ -126,7 +126,7 @@ struct rxw_call_stats {
 	uint8_t security, level;       /* security index; enum rxw_level */
 };
 /* -RXW_EINVAL: an argument is NULL, or `size` is not set. Any thread. */
-int rxw_call_stats(rxw_call *call, struct rxw_call_stats *stats);
+int rxw_call_stats(rxw_call *call, struct rxw_call_statistics *stats);
 
 /*
  * End a client call and free it (rx-protocol 2.7). With `code` 0: reads and discards the rest of

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Callers that got no channel, and queues that tell them when there is one. */
+#include <stdlib.h>
+
+#include "engine/lock.h"
+#include "engine/objects.h"
+#include "engine/queue/queue.h"
+
+int rxw_channel_wait(struct rxw_channel_waits *list, struct rxw_queue *q, void *arg,
+		     struct rxw_connection *conn, struct rxw_channel_group *group)
+{
+	struct rxw_channel_wait *w;
+
+	for (w = list->first; w; w = w->next)
+		if (w->queue == q && w->arg == arg)
+			return 0;
+	if (list->count >= RXW_CHANNEL_WAITS)
+		return -RXW_ELIMIT;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -RXW_ENOMEM;
+	w->entry.kind = RXW_ENTRY_CHANNEL;
+	w->queue = q;
+	w->arg = arg;
+	w->conn = conn;
+	w->group = group;
+	if (conn)
+		rxw_conn_ref(conn);
+	if (group)
+		atomic_fetch_add(&group->refs, 1);
+	atomic_fetch_add(&q->users, 1);
+	w->next = list->first;
+	list->first = w;
+	list->count++;
+	return 0;
+}
+
+static void unref_group(struct rxw_channel_group *g)
+{
+	if (atomic_fetch_sub(&g->refs, 1) != 1)
+		return;
+	pthread_cond_destroy(&g->cond);
+	pthread_mutex_destroy(&g->lock);
+	free(g);
+}
+
+int rxw_channel_group_init(struct rxw_channel_group *g)
+{
+	if (rxw_cond_init(&g->cond))
+		return -RXW_ENOMEM;
+	rxw_mutex_init(&g->lock);
+	atomic_init(&g->refs, 1);
+	return 0;
+}
+
+void rxw_channel_group_release(struct rxw_channel_group *g)
+{
+	struct rxw_channel_waits left;
+
+	pthread_mutex_lock(&g->lock);
+	g->released = true;
+	left = g->waits;
+	g->waits = (struct rxw_channel_waits){.first = NULL};
+	pthread_mutex_unlock(&g->lock);
+	rxw_channel_forget(&left);
+	unref_group(g);
+}
+
+void rxw_channel_wait_free(struct rxw_channel_wait *w)
+{
+	if (w->conn)
+		rxw_conn_unref(w->conn);
+	if (w->group)
+		unref_group(w->group);
+	atomic_fetch_sub(&w->queue->users, 1);
+	free(w);
+}
+
+void rxw_channel_forget(struct rxw_channel_waits *list)
+{
+	struct rxw_channel_wait *w;
+
+	while ((w = list->first)) {
+		list->first = w->next;
+		rxw_channel_wait_free(w);
+	}
+	list->count = 0;
+}
+
+/* The list's lock held: empties it. */
+static struct rxw_channel_wait *take_all(struct rxw_channel_waits *list)
+{
+	struct rxw_channel_wait *all = list->first;
+
+	list->first = NULL;
+	list->count = 0;
+	return all;
+}
+
+/* Each that waits is told, since the first one may no longer want the channel. */
+static void tell(struct rxw_channel_wait *all)
+{
+	while (all) {
+		struct rxw_channel_wait *w = all;
+		struct rxw_queue *q = w->queue;
+
+		all = w->next;
+		/* From here on another thread may free it; `users` holds for the queue until then. */
+		atomic_fetch_add(&q->users, 1);
+		if (rxw_queue_append(q, &w->entry))
+			rxw_queue_signal(q);
+		atomic_fetch_sub(&q->users, 1);
+	}
+}
+
+void rxw_channel_announce(struct rxw_connection *c)
+{
+	struct rxw_channel_wait *own, *others = NULL;
+	struct rxw_channel_group *g;
+
+	rxw_conn_lock(c);
+	atomic_store(&c->channels.wanted, false);
+	own = take_all(&c->channels.waits);
+	g = c->channels.group;
+	if (g) {
+		pthread_mutex_lock(&g->lock);
+		g->freed++;
+		others = take_all(&g->waits);
+		pthread_cond_broadcast(&g->cond);
+		pthread_mutex_unlock(&g->lock);
+	}
+	rxw_conn_unlock(c);
+	tell(own);
+	tell(others);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A queue of calls with events. A call has one entry, so memory is bounded by the calls. What is
+ * reported is determined when the entry is taken out.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/lock.h"
+#include "engine/objects.h"
+#include "engine/queue/queue.h"
+
+#define AT_ONCE 32 /* entries taken with one acquisition of the lock */
+
+static struct rxw_call *call_of(struct rxw_queue_entry *entry)
+{
+	return (struct rxw_call *)(void *)((char *)entry - offsetof(struct rxw_call, events.entry));
+}
+
+/* Queue's lock held. */
+static void unlink_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
+{
+	*entry->link = entry->next;
+	if (entry->next)
+		entry->next->link = entry->link;
+	else
+		q->last = entry->link;
+	entry->link = NULL;
+}
+
+bool rxw_queue_append(struct rxw_queue *q, struct rxw_queue_entry *entry)
+{
+	bool signal = false;
+
+	pthread_mutex_lock(&q->lock);
+	if (!entry->link) {
+		entry->next = NULL;
+		entry->link = q->last;
+		*q->last = entry;
+		q->last = &entry->next;
+		signal = !q->owed && ((q->fd >= 0 && !q->fd_set) || q->waiting > q->woken);
+		q->owed |= signal;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return signal;
+}
+
+bool rxw_queue_put(struct rxw_call *call)
+{
+	call->events.queued = true;
+	return rxw_queue_append(call->events.queue, &call->events.entry);
+}
+
+/* Queue's lock held: the descriptor is readable exactly while there are entries. */
+static void update_fd(struct rxw_queue *q)
+{
+	uint64_t count = 1;
+
+	if (q->fd < 0 || q->fd_set == (q->first != NULL))
+		return;
+	/* Neither can block, and the counter is 0 or 1. */
+	if (q->first ? write(q->fd, &count, sizeof(count)) == sizeof(count)
+		     : read(q->fd, &count, sizeof(count)) == sizeof(count))
+		q->fd_set = !q->fd_set;
+}
+
+/* Queue's lock held: one more thread is needed. It wakes the next one if entries are left. */
+static void wake_thread(struct rxw_queue *q)
+{
+	if (!q->first || q->waiting <= q->woken)
+		return;
+	q->woken++;
+	pthread_cond_signal(&q->cond);
+}
+
+void rxw_queue_signal(struct rxw_queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->owed = false;
+	update_fd(q);
+	wake_thread(q);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void rxw_queue_join(struct rxw_call *call, struct rxw_queue *q, void *arg)
+{
+	call->events.queue = q;
+	call->events.arg = arg;
+	call->events.entry.kind = RXW_ENTRY_CALL;
+	atomic_fetch_add_explicit(&q->users, 1, memory_order_relaxed);
+}
+
+void rxw_queue_leave(struct rxw_call *call)
+{
+	struct rxw_queue *q = call->events.queue;
+
+	if (!q)
+		return;
+	if (call->events.queued) {
+		pthread_mutex_lock(&q->lock);
+		if (call->events.entry.link)
+			unlink_entry(q, &call->events.entry);
+		update_fd(q);
+		pthread_mutex_unlock(&q->lock);
+	}
+	call->events.queued = call->events.pending = false;
+	call->events.queue = NULL;
+	atomic_fetch_sub_explicit(&q->users, 1, memory_order_release);
+}
+
+/* The call failed, or the endpoint stops, before the application has seen it. */
+static void discard(struct rxw_call *call)
+{
+	call->conn->ep->upcalls->refuse(call);
+	rxw_conn_lock(call->conn);
+	rxw_queue_leave(call);
+	rxw_conn_unlock(call->conn);
+	rxw_deferral_end(call);
+}
+
+/* Takes over a reference of the call. False: nothing is to be reported. */
+static bool report_call(struct rxw_queue *q, struct rxw_call *call, struct rxw_queue_event *event)
+{
+	struct rxw_call_events *e = &call->events;
+	bool report = false, unwanted = false;
+
+	rxw_conn_lock(call->conn);
+	if (e->queue == q && !call->ended) {
+		e->queued = false;
+		event->events = e->pending ? rxw_events_now(call) & e->mask : 0;
+		e->pending = false;
+		if (e->fresh) {
+			e->fresh = false;
+			unwanted = call->p.error || atomic_load(&call->conn->ep->stopping) ||
+				   atomic_load(&call->conn->service->removed);
+			event->events |= rxw_events_now(call) | RXW_EVENT_CALL;
+		}
+		report = event->events && !unwanted;
+		if (report && (event->events & RXW_EVENT_CALL))
+			atomic_fetch_add(&call->conn->ep->deferred, 1);
+		event->call = call;
+		event->arg = e->arg;
+	}
+	rxw_conn_unlock(call->conn);
+	if (unwanted)
+		discard(call);
+	rxw_call_unref(call);
+	return report;
+}
+
+/* False: the connection or pool was released meanwhile. */
+static bool report_channel(struct rxw_channel_wait *w, struct rxw_queue_event *event)
+{
+	bool report = true;
+
+	if (w->conn) {
+		rxw_conn_lock(w->conn);
+		report = !w->conn->released;
+		rxw_conn_unlock(w->conn);
+	} else {
+		pthread_mutex_lock(&w->group->lock);
+		report = !w->group->released;
+		pthread_mutex_unlock(&w->group->lock);
+	}
+	event->events = RXW_EVENT_CHANNEL;
+	event->connection = w->conn;
+	event->pool = (rxw_connpool *)w->group;
+	event->arg = w->arg;
+	rxw_channel_wait_free(w);
+	return report;
+}
+
+static bool report(struct rxw_queue *q, struct rxw_queue_entry *entry,
+		   struct rxw_queue_event *event)
+{
+	struct rxw_queue_post *post;
+
+	memset(event, 0, sizeof(*event));
+	switch (entry->kind) {
+	case RXW_ENTRY_CALL:
+		return report_call(q, call_of(entry), event);
+	case RXW_ENTRY_CHANNEL:
+		return report_channel((struct rxw_channel_wait *)entry, event);
+	default:
+		post = (struct rxw_queue_post *)entry;
+		event->events = RXW_EVENT_POST;
+		event->arg = post->arg;
+		free(post);
+		return true;
+	}
+}
+
+/*
+ * Queue's lock held. A call in the queue exists, since its end removes it. The reference keeps it
+ * until report().
+ */
+static unsigned unlink_some(struct rxw_queue *q, struct rxw_queue_entry **v, unsigned max)
+{
+	unsigned n = 0;
+
+	for (; q->first && n < max; n++) {
+		v[n] = q->first;
+		unlink_entry(q, v[n]);
+		if (v[n]->kind == RXW_ENTRY_CALL)
+			rxw_call_ref(call_of(v[n]));
+	}
+	if (n) {
+		update_fd(q);
+		wake_thread(q);
+	}
+	return n;
+}
+
+/* Queue's lock held, and released while the thread sleeps. False: it is too late. */
+static bool wait_entry(struct rxw_queue *q, uint64_t end)
+{
+	if (!end || (end != UINT64_MAX && rxw_now() >= end))
+		return false;
+	q->waiting++;
+	rxw_cond_wait_until(&q->cond, &q->lock, end);
+	q->waiting--;
+	if (q->woken)
+		q->woken--;
+	return true;
+}
+
+unsigned rxw_queue_take(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max,
+			uint64_t end)
+{
+	struct rxw_queue_entry *v[AT_ONCE];
+	unsigned done = 0, n;
+
+	for (;;) {
+		pthread_mutex_lock(&q->lock);
+		do
+			n = unlink_some(q, v, max - done < AT_ONCE ? max - done : AT_ONCE);
+		while (!n && !done && wait_entry(q, end));
+		pthread_mutex_unlock(&q->lock);
+		for (unsigned i = 0; i < n; i++)
+			done += report(q, v[i], &events[done]);
+		if (!n || done == max)
+			return done;
+	}
+}
+
+/*
+ * Queue's lock held: the first call of the service that was never taken out; NULL: the first entry
+ * that belongs to no call.
+ */
+static struct rxw_queue_entry *find(struct rxw_queue *q, const struct rxw_service *service)
+{
+	for (struct rxw_queue_entry *entry = q->first; entry; entry = entry->next) {
+		const struct rxw_call *call = entry->kind == RXW_ENTRY_CALL ? call_of(entry) : NULL;
+
+		if (!service && !call)
+			return entry;
+		if (service && call && call->conn->service == service &&
+		    atomic_load(&call->events.fresh))
+			return entry;
+	}
+	return NULL;
+}
+
+void rxw_queue_refuse(struct rxw_queue *q, const struct rxw_service *service)
+{
+	struct rxw_queue_entry *entry;
+
+	for (;;) {
+		struct rxw_queue_event event;
+
+		pthread_mutex_lock(&q->lock);
+		entry = find(q, service);
+		if (entry) {
+			unlink_entry(q, entry);
+			update_fd(q);
+			rxw_call_ref(call_of(entry));
+		}
+		pthread_mutex_unlock(&q->lock);
+		if (!entry)
+			return;
+		report_call(q, call_of(entry), &event);
+	}
+}
+
+void rxw_queue_drop(struct rxw_queue *q)
+{
+	struct rxw_queue_entry *entry;
+
+	for (;;) {
+		struct rxw_queue_event event;
+
+		pthread_mutex_lock(&q->lock);
+		entry = find(q, NULL);
+		if (entry)
+			unlink_entry(q, entry);
+		pthread_mutex_unlock(&q->lock);
+		if (!entry)
+			return;
+		report(q, entry, &event);
+	}
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion queues: calls with events, connections with a free channel, entries of the user. */
+#ifndef RXW_ENGINE_QUEUE_H
+#define RXW_ENGINE_QUEUE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/events/events.h"
+
+struct rxw_connection;
+struct rxw_service;
+
+/* `lock` covers all fields but the atomic. It may be taken under a connection's lock. */
+struct rxw_queue {
+	struct rxw_engine *engine; /* fixed */
+	pthread_mutex_t lock;
+	pthread_cond_t cond; /* an entry came, or a signal that was owed was given */
+	struct rxw_queue_entry *first, **last;
+	/* threads in rxw_queue_next(), and how many of them were woken and do not run yet */
+	unsigned waiting, woken;
+	bool owed; /* a thread is about to call rxw_queue_signal() */
+	int fd;	   /* eventfd, -1: none */
+	bool fd_set;
+	_Atomic(uint32_t) users; /* calls, services and callers that want a channel */
+};
+
+/* An entry of rxw_queue_post(). */
+struct rxw_queue_post {
+	struct rxw_queue_entry entry; /* first */
+	void *arg;
+};
+
+/* No lock held unless stated. */
+
+/* Append the entry, unless it is queued. True: call rxw_queue_signal() without other locks. */
+bool rxw_queue_append(struct rxw_queue *q, struct rxw_queue_entry *entry);
+/* Connection's lock held: the same for a call that uses a queue. */
+bool rxw_queue_put(struct rxw_call *call);
+void rxw_queue_signal(struct rxw_queue *q);
+/* Connection's lock held: the call uses the queue, or none any more. */
+void rxw_queue_join(struct rxw_call *call, struct rxw_queue *q, void *arg);
+void rxw_queue_leave(struct rxw_call *call);
+/*
+ * Take entries out, and wait for them until `end` (ns; 0: not at all). Returns how many.
+ */
+unsigned rxw_queue_take(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max,
+			uint64_t end);
+/*
+ * The endpoint stops, or the service is removed: end its calls that nobody has taken out of the queue.
+ */
+void rxw_queue_refuse(struct rxw_queue *q, const struct rxw_service *service);
+/* Free the entries that belong to no call. */
+void rxw_queue_drop(struct rxw_queue *q);
+
+/* --- channels --- */
+
+#define RXW_CHANNEL_WAITS 64 /* of one connection or pool */
+
+/* A failed begin. */
+struct rxw_channel_wait {
+	struct rxw_queue_entry entry; /* first */
+	struct rxw_channel_wait *next;
+	struct rxw_queue *queue;	 /* a user of it */
+	struct rxw_connection *conn;	 /* one reference; NULL: of a pool */
+	struct rxw_channel_group *group; /* one reference */
+	void *arg;
+};
+
+struct rxw_channel_waits {
+	struct rxw_channel_wait *first;
+	unsigned count;
+};
+
+/*
+ * The first member of a struct rxw_connpool: callers wait for a channel of any connection. `lock` covers
+ * all fields but the references.
+ */
+struct rxw_channel_group {
+	_Atomic(uint32_t)
+		refs; /* of the pool and the waits; the last one frees the pool's memory */
+	bool released;
+	pthread_mutex_t lock; /* may be taken under a connection's lock */
+	pthread_cond_t cond;
+	uint64_t freed; /* grows with each free channel that was announced */
+	struct rxw_channel_waits waits;
+};
+
+/* Of a client connection. */
+struct rxw_conn_channels {
+	_Atomic(bool) wanted;		 /* somebody waits: announce the next free channel */
+	struct rxw_channel_waits waits;	 /* connection's lock */
+	struct rxw_channel_group *group; /* connection's lock; NULL: none */
+};
+
+/*
+ * The lock of the list held. Remember a failed begin, unless the queue and argument are there
+ * already. 0, -RXW_ENOMEM or -RXW_ELIMIT.
+ */
+int rxw_channel_wait(struct rxw_channel_waits *list, struct rxw_queue *q, void *arg,
+		     struct rxw_connection *conn, struct rxw_channel_group *group);
+/* A channel is free, and c->channels.wanted was set: tell those who want one. */
+void rxw_channel_announce(struct rxw_connection *c);
+/* 0 or -RXW_ENOMEM. The release frees the memory that begins with the group. */
+int rxw_channel_group_init(struct rxw_channel_group *g);
+void rxw_channel_group_release(struct rxw_channel_group *g);
+/* No lock held, the list is nobody else's: free the waits. */
+void rxw_channel_forget(struct rxw_channel_waits *list);
+void rxw_channel_wait_free(struct rxw_channel_wait *w);
+
+#endif
