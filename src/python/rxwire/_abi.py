@@ -203,7 +203,7 @@ class rxw_token_options(C.Structure):
     ]
 
 
-class rxw_token_info(C.Structure):
+class rxw_token_details(C.Structure):
     _fields_ = [
         ("size", C.c_size_t),
         ("index", C.c_uint8),
@@ -249,7 +249,7 @@ STRUCTURES = (
     rxw_service_options,
     rxw_identity,
     rxw_token_options,
-    rxw_token_info,
+    rxw_token_details,
     rxw_rxkad_server_options,
     rxw_rxgk_server_options,
 )
@@ -312,7 +312,7 @@ FUNCTIONS = {
     "rxw_token_create": (C.c_int, (C.POINTER(rxw_token_options), _out, C.c_char_p, C.c_size_t)),
     "rxw_token_unref": (None, (handle,)),
     "rxw_token_security": (handle, (handle,)),
-    "rxw_token_info": (C.c_int, (handle, C.POINTER(rxw_token_info))),
+    "rxw_token_info": (C.c_int, (handle, C.POINTER(rxw_token_details))),
     "rxw_rxkad_server": (C.c_int, (C.POINTER(rxw_rxkad_server_options), _out)),
     "rxw_rxgk_server": (C.c_int, (C.POINTER(rxw_rxgk_server_options), _out)),
 }

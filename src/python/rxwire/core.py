@@ -215,7 +215,7 @@ class Token(_Object):
 
     def expires(self):
         """Seconds since 1970."""
-        info = _abi.options(_abi.rxw_token_info)
+        info = _abi.options(_abi.rxw_token_details)
         check(lib.rxw_token_info(self.handle, C.byref(info)))
         return info.expires
 

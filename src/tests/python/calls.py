@@ -579,4 +579,4 @@ class AsyncServerTest(unittest.IsolatedAsyncioTestCase):
 if __name__ == "__main__":
     peer, modules = sys.argv[1], sys.argv[2:]
     logging.disable(logging.CRITICAL)
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=sys.argv[:1])
