@@ -35,6 +35,9 @@ nobase_dist_doc_DATA = \
 	examples/notes/notes-key.c \
 	examples/notes/notes-server.c \
 	examples/notes/notes.xg \
+	examples/python/echo-load.py \
+	examples/python/echo-server.py \
+	examples/python/echo.xg \
 	examples/python/phones-async.py \
 	examples/python/phones-client.py \
 	examples/python/phones-server.py \

@@ -58,6 +58,8 @@ RXW_LEVEL_CRYPT = 2
 RXW_EVENT_READ = 1
 RXW_EVENT_WRITE = 2
 RXW_EVENT_DONE = 4
+RXW_EVENT_CALL = 8
+RXW_EVENT_CHANNEL = 16
 RXW_CALL_NONBLOCK = 1
 RXW_CALL_TRY = 2
 
@@ -135,6 +137,20 @@ class rxw_call_options(C.Structure):
         ("deadline_ms", C.c_uint),
         ("callback", C.c_void_p),
         ("arg", C.c_void_p),
+        ("queue", handle),
+        ("events", C.c_uint),
+    ]
+
+
+class rxw_queue_event(C.Structure):
+    _fields_ = [
+        ("call", handle),
+        ("arg", C.c_void_p),
+        ("events", C.c_uint),
+        ("reserved", C.c_uint),
+        ("connection", handle),
+        ("pool", handle),
+        ("unused", C.c_void_p * 3),
     ]
 
 
@@ -151,6 +167,8 @@ class rxw_service_options(C.Structure):
         ("security", C.POINTER(handle)),
         ("security_count", C.c_size_t),
         ("level_min", C.c_uint8),
+        ("queue", handle),
+        ("deferred_max", C.c_uint),
     ]
 
 
@@ -185,7 +203,7 @@ class rxw_token_options(C.Structure):
     ]
 
 
-class rxw_token_info(C.Structure):
+class rxw_token_details(C.Structure):
     _fields_ = [
         ("size", C.c_size_t),
         ("index", C.c_uint8),
@@ -227,10 +245,11 @@ STRUCTURES = (
     rxw_config,
     rxw_endpoint_options,
     rxw_call_options,
+    rxw_queue_event,
     rxw_service_options,
     rxw_identity,
     rxw_token_options,
-    rxw_token_info,
+    rxw_token_details,
     rxw_rxkad_server_options,
     rxw_rxgk_server_options,
 )
@@ -271,12 +290,15 @@ FUNCTIONS = {
     "rxw_call_end": (C.c_int32, (handle, C.c_int32, C.POINTER(C.c_uint))),
     "rxw_call_abort": (None, (handle, C.c_int32)),
     "rxw_call_error": (C.c_int32, (handle, C.POINTER(C.c_uint))),
-    "rxw_call_fd": (C.c_int, (handle,)),
     "rxw_call_set_events": (C.c_int, (handle, C.c_uint)),
-    "rxw_call_events": (C.c_uint, (handle,)),
+    "rxw_call_set_queue": (C.c_int, (handle, handle, C.c_void_p)),
     "rxw_call_peer": (C.c_int, (handle, C.c_void_p, _length)),
     "rxw_call_service_id": (C.c_uint16, (handle,)),
     "rxw_call_identity": (C.c_int, (handle, C.POINTER(rxw_identity))),
+    "rxw_queue_create": (C.c_int, (handle, C.c_void_p, _out)),
+    "rxw_queue_destroy": (C.c_int, (handle,)),
+    "rxw_queue_fd": (C.c_int, (handle,)),
+    "rxw_queue_next": (C.c_int, (handle, C.POINTER(rxw_queue_event), C.c_uint, C.c_int)),
     "rxw_service_add": (C.c_int, (handle, C.POINTER(rxw_service_options), _out)),
     "rxw_service_remove": (C.c_int, (handle, C.c_uint)),
     "rxw_security_null": (handle, ()),
@@ -290,7 +312,7 @@ FUNCTIONS = {
     "rxw_token_create": (C.c_int, (C.POINTER(rxw_token_options), _out, C.c_char_p, C.c_size_t)),
     "rxw_token_unref": (None, (handle,)),
     "rxw_token_security": (handle, (handle,)),
-    "rxw_token_info": (C.c_int, (handle, C.POINTER(rxw_token_info))),
+    "rxw_token_info": (C.c_int, (handle, C.POINTER(rxw_token_details))),
     "rxw_rxkad_server": (C.c_int, (C.POINTER(rxw_rxkad_server_options), _out)),
     "rxw_rxgk_server": (C.c_int, (C.POINTER(rxw_rxgk_server_options), _out)),
 }

@@ -215,7 +215,7 @@ class Token(_Object):
 
     def expires(self):
         """Seconds since 1970."""
-        info = _abi.options(_abi.rxw_token_info)
+        info = _abi.options(_abi.rxw_token_details)
         check(lib.rxw_token_info(self.handle, C.byref(info)))
         return info.expires
 
@@ -244,6 +244,7 @@ class Endpoint(_Object):
         self.engine = engine or self.own_engine
         self._connections = weakref.WeakSet()
         self._services = []  # what the library has pointers to
+        self._queues = {}  # of event loops: rxwire.aio
         packed = pack_address(address) if address else None
         settings = C.pointer(_make_config(config)) if config else None
         descriptors = [s if isinstance(s, int) else s.fileno() for s in sockets]
@@ -282,7 +283,7 @@ class Endpoint(_Object):
         return Connection(self, address, service_id, security)
 
     def add_service(self, service_id, handler, *, name=None, security=None, level_min=0, workers_max=0, idle=None,
-                    flags=0):
+                    flags=0, **more):
         """Add a service.
 
         `handler` is an object of a generated service class, or a function that gets each call, on a thread of the
@@ -291,12 +292,12 @@ class Endpoint(_Object):
         Returns a Service, by which it can be removed.
         """
         serve = getattr(handler, "rxw_serve", handler)
-        function = _abi.handler_fn(lambda call, _: _serve(serve, call))
+        function = _abi.handler_fn(lambda call, _: _serve(serve, call)) if handler else _abi.handler_fn()
         offered = [item.handle if item else lib.rxw_security_null() for item in security] if security else []
         options = _abi.options(
             _abi.rxw_service_options, id=service_id, name=_text(name or type(handler).__name__), handler=function,
             flags=flags, workers_max=workers_max, idle_ms=milliseconds(idle), level_min=level_min,
-            security=(_abi.handle * len(offered))(*offered) if offered else None, security_count=len(offered))
+            security=(_abi.handle * len(offered))(*offered) if offered else None, security_count=len(offered), **more)
         self._services.append((function, security))
         made = C.c_void_p()
         check(lib.rxw_service_add(self.handle, C.byref(options), C.byref(made)), f"service {service_id}")
@@ -325,10 +326,15 @@ class Endpoint(_Object):
             return
         for connection in list(self._connections):
             connection.close()
+        for queue in self._queues.values():
+            queue.cancel()
         check(lib.rxw_endpoint_destroy(self._handle), "endpoint")
         self._handle = None
         _open_endpoints.discard(self)
         self._services.clear()
+        for queue in self._queues.values():
+            queue.close()
+        self._queues.clear()
         if self.own_engine:
             self.own_engine.close()
 
@@ -477,12 +483,12 @@ class _Streams(_Object):
 class Call(_Streams):
     """A call of a client. One thread at a time, except abort(). Ended by end(), or by a with statement."""
 
-    def __init__(self, connection, deadline=None, flags=0):
+    def __init__(self, connection, deadline=None, flags=0, **options):
         self.connection = connection
         self._handle = None
         self._lock = threading.Lock()  # _handle, so that abort() can run on another thread
         made = C.c_void_p()
-        options = _abi.options(_abi.rxw_call_options, flags=flags, deadline_ms=milliseconds(deadline))
+        options = _abi.options(_abi.rxw_call_options, flags=flags, deadline_ms=milliseconds(deadline), **options)
         check(lib.rxw_call_begin(connection.handle, C.byref(options), C.byref(made)), "call")
         self._handle = made.value
 

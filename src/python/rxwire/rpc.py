@@ -184,6 +184,10 @@ class Service:
     def rxw_enter(self, call, procedure):
         """Called before arguments are decoded. To refuse the call, raise RxAbort."""
 
+    def rxw_find(self, word):
+        """The procedure with this encoded opcode and the name of its method, or None and None."""
+        return self.rxw_procedures.get(_opcode.unpack(word)[0], (None, None))
+
     def rxw_serve(self, call):
         """Serve a call: the handler of the service."""
         try:
@@ -196,7 +200,7 @@ class Service:
         word = call.read(4)
         if len(word) < 4:
             return _abi.RXW_RPC_DECODE
-        procedure, name = self.rxw_procedures.get(_opcode.unpack(word)[0], (None, None))
+        procedure, name = self.rxw_find(word)
         self.rxw_enter(call, procedure)
         if not procedure:
             return _abi.RXW_RPC_OPCODE

@@ -75,7 +75,7 @@ NUMBERS = {"void": None, "int": ("i", 4), "unsigned": ("u", 4), "int32_t": ("i",
 def of_c(text):
     if "*" in text or "[" in text:
         return "pointer"
-    words = [word for word in text.split() if word != "const"]
+    words = [word for word in text.split() if word != "const" and not word.startswith("RXW_")]  # attributes
     if words[0] == "enum":
         return "u", 4
     return NUMBERS[words[0]]

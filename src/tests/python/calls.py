@@ -9,7 +9,6 @@ import importlib
 import logging
 import os
 import random
-import resource
 import socket
 import subprocess
 import sys
@@ -449,25 +448,132 @@ class PythonTest(unittest.TestCase):
         asyncio.run(run())
 
     def test_thousand(self):
-        """A thousand calls that wait at the same time."""
-        count, limit = 1000, resource.getrlimit(resource.RLIMIT_NOFILE)
-        if limit[1] < 4 * count:
-            self.skipTest(f"at most {limit[1]} descriptors")
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(limit[1], 8 * count), limit[1]))
+        """A thousand calls that wait at the same time, served by threads, need one descriptor."""
+        count = 1000
         with rxwire.Endpoint(address=(LOOPBACK, 0), server=True, config={"workers-max": 1024}) as server:
             gate = Gate()
             server.add_service(AT, gate)
 
             async def run():
                 with aio.Pool(self.endpoint, server.address, AT, connections=count // 4) as pool:
+                    before = len(os.listdir("/proc/self/fd"))
                     client = at.ATAsyncClient(pool)
                     tasks = [asyncio.create_task(client.Lists([n])) for n in range(count)]
                     await asyncio.to_thread(lambda: [gate.entered.acquire() for _ in range(count)])
                     self.assertFalse(any(task.done() for task in tasks))
+                    self.assertEqual(len(os.listdir("/proc/self/fd")), before)
                     gate.released.set()
                     self.assertEqual(await asyncio.gather(*tasks), [b"later"] * count)
 
             asyncio.run(run())
+
+
+class AsyncService(Service):
+    """Methods as coroutines. Lists with more than one number waits for the event."""
+
+    def __init__(self):
+        self.waiting = 0
+        self.all_wait = asyncio.Event()
+        self.event = asyncio.Event()
+        self.cancelled = asyncio.Event()
+
+    async def Lists(self, call, at_given):
+        if len(at_given) == 2:
+            self.waiting += 1
+            if self.waiting == at_given[1]:
+                self.all_wait.set()
+            try:
+                await self.event.wait()
+            except asyncio.CancelledError:
+                self.cancelled.set()
+                raise
+        return super().Lists(call, at_given)
+
+    async def Stream(self, call, name, size):
+        data = await call.read(size)
+        await call.write(name.encode())
+        return data.count(name[0].encode())
+
+
+class AsyncServerTest(unittest.IsolatedAsyncioTestCase):
+    """A server with asyncio; its threads are those of the library."""
+
+    async def asyncSetUp(self):
+        self.server = rxwire.Endpoint(address=(LOOPBACK, 0), server=True)
+        self.endpoint = rxwire.Endpoint()
+        self.service = AsyncService()
+
+    async def asyncTearDown(self):
+        self.endpoint.close()
+        await aio.stop(self.server)
+
+    async def test_c_client(self):
+        aio.serve(self.server, AT, self.service)
+        with open("values2", "wb") as file:
+            for data, other in zip(random_values("at_all", 50), random_values("at_choice", 50)):
+                file.write(len(data).to_bytes(4, "big") + data + len(other).to_bytes(4, "big") + other)
+        done = await asyncio.create_subprocess_exec(peer, "call", str(self.server.address[1]), "values2",
+                                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        output, errors = await done.communicate()
+        self.assertEqual((done.returncode, output), (0, b"50 values\n"), errors)
+
+    async def test_waiting_calls(self):
+        """1,000 waiting calls need no thread and no descriptor each."""
+        count = 1000
+        aio.serve(self.server, AT, self.service)
+        with aio.Pool(self.endpoint, self.server.address, AT, connections=count // 4) as pool:
+            files, threads = len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+            client = at.ATAsyncClient(pool)
+            tasks = [asyncio.create_task(client.Lists([-n, count])) for n in range(count)]
+            await self.service.all_wait.wait()
+            self.assertLessEqual(len(os.listdir("/proc/self/fd")), files)
+            self.assertLessEqual(len(os.listdir("/proc/self/task")), threads + 4)
+            self.service.event.set()
+            self.assertEqual([len(reply) for reply in await asyncio.gather(*tasks)], [2] * count)
+
+    async def test_cancel(self):
+        """Cancelling the call cancels the task that serves it."""
+        aio.serve(self.server, AT, self.service)
+        with aio.Pool(self.endpoint, self.server.address, AT) as pool:
+            client = at.ATAsyncClient(pool)
+            task = asyncio.create_task(client.Lists([1, 1]))
+            await self.service.all_wait.wait()
+            task.cancel()
+            await self.service.cancelled.wait()
+            self.assertEqual(await client.Lists([1]), b"\1")
+
+    async def test_stop(self):
+        """What waits when the endpoint is stopped is told so."""
+        aio.serve(self.server, AT, self.service)
+        pool = aio.Pool(self.endpoint, self.server.address, AT)
+        task = asyncio.create_task(at.ATAsyncClient(pool).Lists([1, 1]))
+        await self.service.all_wait.wait()
+        await aio.stop(self.server)
+        with self.assertRaises(rxwire.RxAbort):
+            await task
+        self.assertTrue(self.service.cancelled.is_set())
+        self.server = rxwire.Endpoint()
+
+    async def test_plain_handler(self):
+        async def handler(call):
+            data = await call.read()
+            if not data:
+                return 7
+            for at_byte in range(0, len(data), 100000):
+                await call.write(memoryview(data)[at_byte : at_byte + 100000])
+
+        aio.serve(self.server, 5, handler, name="plain")
+        data = bytes(range(256)) * 8192
+        with aio.Pool(self.endpoint, self.server.address, 5) as pool:
+            async with await pool.begin() as call:
+                await call.write(data)
+                await call.send_end()
+                self.assertEqual(await call.read(), data)
+            with self.assertRaises(rxwire.RxAbort) as caught:
+                async with await pool.begin(5) as call:
+                    await call.send_end()
+                    await call.read()
+            self.assertEqual(caught.exception.code, 7)
 
 
 if __name__ == "__main__":

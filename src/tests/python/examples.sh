@@ -43,5 +43,20 @@ same async << 'END'
 END
 kill "$server"
 wait "$server" || { echo "FAIL: the server ended with $?"; exit 1; }
+exec 3<&-
+
+# An echo service with asyncio; its answers are complete while many calls wait.
+module echo.xg
+mkfifo echo.out
+python3 echo-server.py > echo.out &
+server=$!
+exec 3< echo.out
+read -r line <&3
+python3 echo-load.py "${line#port }" 500 3 > load || exit 1
+cat load
+grep -q '^500 good answers' load || { echo 'FAIL: answers are missing'; exit 1; }
+grep -q 'with 0 more descriptors' load || { echo 'FAIL: calls need descriptors'; exit 1; }
+kill "$server"
+wait "$server" || { echo "FAIL: the server ended with $?"; exit 1; }
 server=
 echo 'the examples print what they should'

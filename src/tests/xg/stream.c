@@ -115,3 +115,9 @@ int32_t rxw_code_from_errno(int err)
 {
 	return err;
 }
+
+bool rxw_call_is_deferred(const rxw_call *call)
+{
+	(void)call;
+	return false;
+}

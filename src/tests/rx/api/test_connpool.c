@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "tests/support/counters.h"
 #include "tests/main.h"
 
 #define SERVICE 140
@@ -51,7 +52,7 @@ static void fill(rxw_call *call[4 * MOST])
 		h_write_ask(call[i], &(struct h_ask){.op = H_WAIT});
 		ck_assert_int_eq(rxw_call_send_end(call[i]), 0);
 		/* A connection is created only when those that exist are full. */
-		ck_assert_uint_eq(h_stats(bed.client).connections_client, i / 4 + 1);
+		ck_assert_uint_eq(counter_of(bed.client, "connections_client"), i / 4 + 1);
 	}
 	h_gate_arrived(&bed, 4 * MOST);
 }
@@ -210,7 +211,7 @@ START_TEST(more_threads_than_channels)
 		pthread_create(&t[i], NULL, use, NULL);
 	for (unsigned i = 0; i < 4 * MOST + 4; i++)
 		pthread_join(t[i], NULL);
-	ck_assert_uint_le(h_stats(bed.client).connections_client, MOST);
+	ck_assert_uint_le(counter_of(bed.client, "connections_client"), MOST);
 	close_pool();
 }
 END_TEST

@@ -4,8 +4,10 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness.h"
+#include "tests/support/counters.h"
 
 #define SERVICE 120 /* calls go to the server's queue */
 #define FEW	121 /* at most 4 calls at the same time */
@@ -242,7 +244,7 @@ END_TEST
 
 static bool sent_all(void *call)
 {
-	struct rxw_call_stats s = {.size = sizeof(s)};
+	struct rxw_call_statistics s = {.size = sizeof(s)};
 
 	ck_assert_int_eq(rxw_call_stats(call, &s), 0);
 	return s.packets_received >= 3;
@@ -355,7 +357,7 @@ END_TEST
 static bool saw_abort(void *unused)
 {
 	(void)unused;
-	return h_stats(bed.server).calls_aborted > 0;
+	return counter_of(bed.server, "calls_aborted") > 0;
 }
 
 START_TEST(a_call_that_fails_untaken)
@@ -440,16 +442,14 @@ START_TEST(the_number_of_calls_is_bounded)
 {
 	rxw_connection *c = h_connect(&bed, FEW), *d = h_connect(&bed, FEW);
 	rxw_call *served[4];
-	struct rxw_stats s;
 
 	for (unsigned i = 0; i < 4; i++)
 		ask(c, RXW_EVENT_DONE, NULL);
 	for (unsigned i = 0; i < 4; i++)
 		served[i] = accept_call();
 	ask(d, RXW_EVENT_DONE, NULL);
-	do
-		s = h_stats(bed.server);
-	while (!s.calls_refused);
+	while (!counter_of(bed.server, "calls_refused"))
+		usleep(1000);
 	ck_assert(is_empty(servers));
 	for (unsigned i = 0; i < 4; i++)
 		answer(served[i]);
@@ -591,7 +591,7 @@ static void *serve_until_post(void *unused)
 			if (!(v[i].events & RXW_EVENT_CALL))
 				continue;
 			if (rxw_call_read(v[i].call, request, sizeof(request)) == sizeof(request))
-				rxw_call_write(v[i].call, "pong", 4);
+				(void)!rxw_call_write(v[i].call, "pong", 4);
 			rxw_call_end(v[i].call, 0, NULL);
 		}
 		if (posted) {
