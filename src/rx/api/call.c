@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The public functions of calls: beginning, ending, events, and attributes. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -85,11 +86,16 @@ static int begin_until(struct rxw_connection *c, struct rxw_call *made, uint64_t
 /* Connection's lock held: no channel is free. -RXW_EAGAIN, or the reason why no event will come. */
 static int want_channel(struct rxw_connection *c, const struct rxw_call_options *options)
 {
-	int r = rxw_channel_wait(&c->channels.waits, options->queue, options->arg, c, NULL);
+	int r;
 
+	if (!c->channels)
+		c->channels = calloc(1, sizeof(*c->channels));
+	if (!c->channels)
+		return -RXW_ENOMEM;
+	r = rxw_channel_wait(&c->channels->waits, options->queue, options->arg, c, NULL);
 	if (r)
 		return r;
-	atomic_store(&c->channels.wanted, true);
+	atomic_store(&c->channel_wanted, true);
 	return -RXW_EAGAIN;
 }
 
@@ -251,7 +257,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	wait_callback(call);
 	rxw_queue_leave(call);
 	waited_for = c->channel_waiters > 0;
-	wanted = atomic_load(&c->channels.wanted);
+	wanted = atomic_load(&c->channel_wanted);
 	last = c->released && !c->held;
 	if (last)
 		rxw_conn_ref(c);

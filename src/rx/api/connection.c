@@ -109,8 +109,10 @@ void rxw_connection_release(rxw_connection *connection)
 	last = owned && !--c->owned && c->p.client;
 	if (last) {
 		c->released = true;
-		waits = c->channels.waits;
-		c->channels.waits = (struct rxw_channel_waits){.first = NULL};
+		if (c->channels) {
+			waits = c->channels->waits;
+			c->channels->waits = (struct rxw_channel_waits){.first = NULL};
+		}
 	}
 	rxw_conn_unlock(c);
 	rxw_channel_forget(&waits);

@@ -63,7 +63,8 @@ int rxw_connpool_create(rxw_endpoint *endpoint, const struct sockaddr *peer, soc
 static void let_go(rxw_connection *c)
 {
 	rxw_conn_lock(c);
-	c->channels.group = NULL;
+	if (c->channels)
+		c->channels->group = NULL;
 	rxw_conn_unlock(c);
 	rxw_connection_release(c);
 }
@@ -93,6 +94,28 @@ static rxw_connection *get(struct rxw_connpool *p, unsigned i)
 	return c;
 }
 
+/* A new connection of the pool, with a reference for the caller besides that of the slot. */
+static int create(struct rxw_connpool *p, rxw_connection **c)
+{
+	struct rxw_conn_channels *channels = calloc(1, sizeof(*channels));
+	int r = channels ? rxw_connection_create(p->endpoint, &p->peer.u.sa, p->peer.len,
+						 p->service, p->security, c)
+			 : -RXW_ENOMEM;
+
+	if (r) {
+		free(channels);
+		return r;
+	}
+	if (p->dead_ms || p->idle_ms || p->hard_ms)
+		rxw_connection_set_timeouts(*c, p->dead_ms, p->idle_ms, p->hard_ms);
+	channels->group = &p->group;
+	rxw_conn_ref(*c);
+	rxw_conn_lock(*c);
+	(*c)->channels = channels;
+	rxw_conn_unlock(*c);
+	return 0;
+}
+
 /* Fills an empty slot. *c has a reference for the caller. */
 static int make(struct rxw_connpool *p, unsigned i, rxw_connection **c)
 {
@@ -100,24 +123,16 @@ static int make(struct rxw_connpool *p, unsigned i, rxw_connection **c)
 
 	pthread_mutex_lock(&p->making);
 	*c = get(p, i);
-	if (!*c)
-		r = rxw_connection_create(p->endpoint, &p->peer.u.sa, p->peer.len, p->service,
-					  p->security, c);
-	else
-		r = 1; /* another thread has made it */
-	if (!r) {
-		if (p->dead_ms || p->idle_ms || p->hard_ms)
-			rxw_connection_set_timeouts(*c, p->dead_ms, p->idle_ms, p->hard_ms);
-		rxw_conn_ref(*c);
-		rxw_conn_lock(*c);
-		(*c)->channels.group = &p->group;
-		rxw_conn_unlock(*c);
-		pthread_mutex_lock(&p->group.lock);
-		p->slot[i] = *c;
-		pthread_mutex_unlock(&p->group.lock);
+	if (!*c) { /* otherwise another thread has made it */
+		r = create(p, c);
+		if (!r) {
+			pthread_mutex_lock(&p->group.lock);
+			p->slot[i] = *c;
+			pthread_mutex_unlock(&p->group.lock);
+		}
 	}
 	pthread_mutex_unlock(&p->making);
-	return r < 0 ? r : 0;
+	return r;
 }
 
 enum condition {
@@ -209,7 +224,7 @@ static void want_any(struct rxw_connpool *p)
 	pthread_mutex_lock(&p->group.lock);
 	for (unsigned i = 0; i < p->most; i++)
 		if (p->slot[i])
-			atomic_store(&p->slot[i]->channels.wanted, true);
+			atomic_store(&p->slot[i]->channel_wanted, true);
 	pthread_mutex_unlock(&p->group.lock);
 }
 

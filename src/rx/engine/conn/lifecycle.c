@@ -63,6 +63,7 @@ void rxw_conn_drop(struct rxw_connection *c)
 		return;
 	rxw_pconn_fini(&c->p, 0);
 	rxw_security_unref(c->p.auth.security);
+	free(c->channels);
 	pthread_cond_destroy(&c->channel_free);
 	pthread_mutex_destroy(&c->lock);
 	free(c);

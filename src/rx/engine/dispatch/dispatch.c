@@ -133,7 +133,7 @@ static void wake(struct rxw_effects *a, const struct rxw_effect *item)
 static void wake_channel(struct rxw_connection *c)
 {
 	pthread_cond_broadcast(&c->channel_free);
-	if (atomic_load_explicit(&c->channels.wanted, memory_order_relaxed))
+	if (atomic_load_explicit(&c->channel_wanted, memory_order_relaxed))
 		rxw_channel_announce(c);
 }
 

@@ -115,13 +115,15 @@ static void tell(struct rxw_channel_wait *all)
 
 void rxw_channel_announce(struct rxw_connection *c)
 {
-	struct rxw_channel_wait *own, *others = NULL;
-	struct rxw_channel_group *g;
+	struct rxw_channel_wait *own = NULL, *others = NULL;
+	struct rxw_channel_group *g = NULL;
 
 	rxw_conn_lock(c);
-	atomic_store(&c->channels.wanted, false);
-	own = take_all(&c->channels.waits);
-	g = c->channels.group;
+	atomic_store(&c->channel_wanted, false);
+	if (c->channels) {
+		own = take_all(&c->channels->waits);
+		g = c->channels->group;
+	}
 	if (g) {
 		pthread_mutex_lock(&g->lock);
 		g->freed++;

@@ -88,11 +88,10 @@ struct rxw_channel_group {
 	struct rxw_channel_waits waits;
 };
 
-/* Of a client connection. */
+/* Of a client connection of which a caller wanted a channel, or that is in a pool. Its lock. */
 struct rxw_conn_channels {
-	_Atomic(bool) wanted;		 /* somebody waits: announce the next free channel */
-	struct rxw_channel_waits waits;	 /* connection's lock */
-	struct rxw_channel_group *group; /* connection's lock; NULL: none */
+	struct rxw_channel_waits waits;
+	struct rxw_channel_group *group; /* NULL: none */
 };
 
 /*
@@ -101,7 +100,7 @@ struct rxw_conn_channels {
  */
 int rxw_channel_wait(struct rxw_channel_waits *list, struct rxw_queue *q, void *arg,
 		     struct rxw_connection *conn, struct rxw_channel_group *group);
-/* A channel is free, and c->channels.wanted was set: tell those who want one. */
+/* A channel is free, and c->channel_wanted was set: tell those who want one. */
 void rxw_channel_announce(struct rxw_connection *c);
 /* 0 or -RXW_ENOMEM. The release frees the memory that begins with the group. */
 int rxw_channel_group_init(struct rxw_channel_group *g);

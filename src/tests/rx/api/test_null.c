@@ -4,6 +4,7 @@
  * and never dereferences it. The last test compares the table with the list of exported functions.
  */
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +52,42 @@ static void close_bed(void)
 	rxw_connection_release(conn);
 	h_close(&bed);
 }
+
+START_TEST(queues_and_pools)
+{
+	struct sockaddr *to = (struct sockaddr *)&address;
+	struct rxw_queue_event event;
+	rxw_connpool *pool;
+	rxw_queue *queue;
+
+	open_bed();
+	REFUSES(rxw_call_defer(NULL));
+	REFUSES(rxw_call_set_queue(NULL, NULL, NULL));
+	WORKS(rxw_call_set_queue(call, NULL, NULL));
+	REFUSES(rxw_queue_create(NULL, NULL, &queue));
+	REFUSES(rxw_queue_create(bed.client_engine, NULL, NULL));
+	WORKS(rxw_queue_create(bed.client_engine, NULL, &queue));
+	REFUSES(rxw_queue_fd(NULL));
+	REFUSES(rxw_queue_next(NULL, &event, 1, 0));
+	REFUSES(rxw_queue_next(queue, NULL, 1, 0));
+	REFUSES(rxw_queue_post(NULL, NULL));
+	WORKS(rxw_queue_post(queue, NULL));
+	WORKS(rxw_queue_destroy(NULL));
+	WORKS(rxw_queue_destroy(queue));
+	REFUSES(rxw_connpool_create(NULL, to, sizeof(struct sockaddr_in), 1, NULL, 1, &pool));
+	REFUSES(rxw_connpool_create(bed.client, NULL, 0, 1, NULL, 1, &pool));
+	REFUSES(rxw_connpool_create(bed.client, to, sizeof(struct sockaddr_in), 1, NULL, 1, NULL));
+	REFUSES(rxw_connpool_begin(NULL, NULL, &call));
+	REFUSES(rxw_connpool_abort(NULL, 1));
+	REFUSES(rxw_connpool_set_timeouts(NULL, 0, 0, 0));
+	IGNORES(rxw_connpool_release(NULL));
+	WORKS(rxw_connpool_create(bed.client, (struct sockaddr *)&bed.address, bed.address_len, 1,
+				  NULL, 1, &pool));
+	REFUSES(rxw_connpool_begin(pool, NULL, NULL));
+	rxw_connpool_release(pool);
+	close_bed();
+}
+END_TEST
 
 START_TEST(calls)
 {
@@ -495,5 +532,5 @@ START_TEST(complete)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "null", calls, connections, endpoints, settings_and_texts, security,
+TEST_MAIN_WITHIN(60, "null", calls, queues_and_pools, connections, endpoints, settings_and_texts, security,
 		 rxkad_and_rxgk, rpc, xdr_coders, complete)
