@@ -116,8 +116,11 @@ static void answer(void *arg)
 		if (!first)
 			last = &first;
 		if (h->call) {
-			rxw_call_write(h->call, h->text, h->size);
-			rxw_call_end(h->call, 0, NULL);
+			int32_t code = rxw_call_write(h->call, h->text, h->size) == (ssize_t)h->size
+					       ? 0
+					       : RXW_USER_ABORT;
+
+			rxw_call_end(h->call, code, NULL);
 			holding--;
 		}
 		free(h);
