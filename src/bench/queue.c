@@ -40,20 +40,20 @@ static int32_t echo(rxw_call *call, void *context)
 	return 0;
 }
 
+static bool stopping; /* of the serving thread */
+
+static void serve_event(const struct rxw_queue_event *event)
+{
+	stopping |= event->events & RXW_EVENT_POST;
+	if (event->events & RXW_EVENT_CALL)
+		rxw_call_end(event->call, echo(event->call, NULL), NULL);
+}
+
 static void *serve_queue(void *arg)
 {
-	struct rxw_queue_event v[ROOM];
-
-	for (;;) {
-		int n = rxw_queue_next(arg, v, ROOM, -1);
-
-		for (int i = 0; i < n; i++) {
-			if (v[i].events & RXW_EVENT_POST)
-				return NULL;
-			if (v[i].events & RXW_EVENT_CALL)
-				rxw_call_end(v[i].call, echo(v[i].call, NULL), NULL);
-		}
-	}
+	while (!stopping)
+		rxw_queue_run(arg, serve_event, ROOM, -1);
+	return NULL;
 }
 
 static int serve(bool queued)
@@ -140,13 +140,17 @@ static void on_event(rxw_call *call, unsigned events, void *arg)
 		finish(call, arg);
 }
 
+static void finish_event(const struct rxw_queue_event *event)
+{
+	finish(event->call, event->arg);
+}
+
 /* The first calls begin here; each one that ends begins another on its connection. */
 static void load(rxw_endpoint *endpoint, unsigned port, long concurrent)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 				 .sin_port = htons((uint16_t)port)};
-	struct rxw_queue_event v[ROOM];
 	rxw_connection *c = NULL;
 
 	for (long i = 0; i < concurrent; i++) {
@@ -156,12 +160,8 @@ static void load(rxw_endpoint *endpoint, unsigned port, long concurrent)
 			      "connection");
 		begin(c);
 	}
-	while (clients && atomic_load(&to_end)) {
-		int n = rxw_queue_next(clients, v, ROOM, -1);
-
-		for (int i = 0; i < n; i++)
-			finish(v[i].call, v[i].arg);
-	}
+	while (clients && atomic_load(&to_end))
+		rxw_queue_run(clients, finish_event, ROOM, -1);
 	sem_wait(&done);
 }
 

@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include "common/sized.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/objects.h"
+
+#define RUN_MAX 64 /* entries whose packets are sent together */
 
 int rxw_queue_create(rxw_engine *engine, const struct rxw_queue_options *options, rxw_queue **queue)
 {
@@ -90,6 +93,27 @@ int rxw_queue_next(rxw_queue *queue, struct rxw_queue_event *events, unsigned ma
 	if (timeout_ms)
 		end = timeout_ms < 0 ? UINT64_MAX : rxw_now() + (unsigned)timeout_ms * RXW_MS;
 	return (int)rxw_queue_take(queue, events, max > INT_MAX ? INT_MAX : max, end);
+}
+
+int rxw_queue_run(rxw_queue *queue, rxw_queue_fn fn, unsigned max, int timeout_ms)
+{
+	struct rxw_queue_event v[RUN_MAX];
+	int n;
+
+	if (!fn)
+		return -RXW_EINVAL;
+	if (rxw_must_not_wait())
+		return -RXW_EDEADLK;
+	n = rxw_queue_next(queue, v, max < RUN_MAX ? max : RUN_MAX, timeout_ms);
+	if (n <= 0)
+		return n;
+	rxw_callback_enter();
+	rxw_tx_collect_begin();
+	for (int i = 0; i < n; i++)
+		fn(&v[i]);
+	rxw_callback_leave();
+	rxw_tx_collect_end();
+	return n;
 }
 
 int rxw_queue_post(rxw_queue *queue, void *arg)

@@ -61,6 +61,16 @@ int rxw_queue_fd(rxw_queue *queue);
 int rxw_queue_next(rxw_queue *queue, struct rxw_queue_event *events, unsigned max, int timeout_ms);
 
 /*
+ * Take out at most `max` entries (64 at once), as rxw_queue_next(), and call fn() for each. The
+ * packets that fn() causes are sent together afterwards, which costs much less than one by one.
+ * fn() must not block: functions that would have to wait return -RXW_EDEADLK, as in a callback. It
+ * may use all non-blocking functions, begin calls and end them. Returns the number of entries, 0
+ * if none came in time. Errors as rxw_queue_next(). Any thread.
+ */
+typedef void (*rxw_queue_fn)(const struct rxw_queue_event *event);
+int rxw_queue_run(rxw_queue *queue, rxw_queue_fn fn, unsigned max, int timeout_ms);
+
+/*
  * Queue an entry RXW_EVENT_POST with `arg`, for example to wake a thread that waits. -RXW_EINVAL,
  * -RXW_ENOMEM. Any thread, also in callbacks.
  */

@@ -114,12 +114,49 @@ static void leave_rest(struct rxw_endpoint *ep)
 	}
 }
 
+#define COLLECT_MAX 8
+
+static _Thread_local struct {
+	bool on;
+	unsigned count;
+	struct rxw_shard *shard[COLLECT_MAX];
+} collected __attribute__((tls_model("initial-exec")));
+
+/* False: the thread does not collect, or has no room. */
+static bool collect(struct rxw_shard *s)
+{
+	if (!collected.on)
+		return false;
+	for (unsigned i = 0; i < collected.count; i++)
+		if (collected.shard[i] == s)
+			return true;
+	if (collected.count == COLLECT_MAX)
+		return false;
+	collected.shard[collected.count++] = s;
+	return true;
+}
+
+void rxw_tx_collect_begin(void)
+{
+	collected.on = true;
+}
+
+void rxw_tx_collect_end(void)
+{
+	collected.on = false;
+	for (unsigned i = 0; i < collected.count; i++)
+		rxw_tx_run(collected.shard[i]);
+	collected.count = 0;
+}
+
 void rxw_tx_run(struct rxw_shard *s)
 {
 	struct rxw_endpoint *ep = s->ep;
 	bool again, had_slot = false;
 	unsigned batches = 0;
 
+	if (collect(s))
+		return;
 	do {
 		unsigned n = had_slot ? ep->shard_count : 1;
 

@@ -53,6 +53,11 @@ static void close_bed(void)
 	h_close(&bed);
 }
 
+static void ignore_event(const struct rxw_queue_event *event)
+{
+	(void)event;
+}
+
 START_TEST(queues_and_pools)
 {
 	struct sockaddr *to = (struct sockaddr *)&address;
@@ -70,6 +75,8 @@ START_TEST(queues_and_pools)
 	REFUSES(rxw_queue_fd(NULL));
 	REFUSES(rxw_queue_next(NULL, &event, 1, 0));
 	REFUSES(rxw_queue_next(queue, NULL, 1, 0));
+	REFUSES(rxw_queue_run(queue, NULL, 1, 0));
+	REFUSES(rxw_queue_run(NULL, ignore_event, 1, 0));
 	REFUSES(rxw_queue_post(NULL, NULL));
 	WORKS(rxw_queue_post(queue, NULL));
 	WORKS(rxw_queue_destroy(NULL));

@@ -203,6 +203,43 @@ START_TEST(many_calls)
 }
 END_TEST
 
+/* ---- handled by a function, whose packets leave together ---- */
+
+static unsigned run_served, run_ended;
+static rxw_connection *run_connection;
+
+static void serve_one(const struct rxw_queue_event *event)
+{
+	char request[H_ASK_SIZE];
+
+	ck_assert_int_eq(rxw_queue_run(servers, serve_one, 1, 0), -RXW_EDEADLK);
+	ck_assert_int_eq(rxw_endpoint_stop(bed.server, 0), -RXW_EDEADLK);
+	ck_assert_int_eq(rxw_call_read(event->call, request, sizeof(request)), sizeof(request));
+	answer(event->call);
+	run_served++;
+}
+
+static void end_one(const struct rxw_queue_event *event)
+{
+	end_with_reply(event->call);
+	if (run_ended++ < 100)
+		ask(run_connection, RXW_EVENT_DONE, NULL);
+}
+
+START_TEST(events_for_a_function)
+{
+	run_connection = h_connect(&bed, SERVICE);
+	for (unsigned i = 0; i < 4; i++)
+		ask(run_connection, RXW_EVENT_DONE, NULL);
+	while (run_ended < 104) {
+		ck_assert_int_ge(rxw_queue_run(servers, serve_one, ROOM, 0), 0);
+		ck_assert_int_ge(rxw_queue_run(clients, end_one, ROOM, 0), 0);
+	}
+	ck_assert_uint_eq(run_served, 104);
+	rxw_connection_release(run_connection);
+}
+END_TEST
+
 /* ---- entries ---- */
 
 static bool sent_all(void *call)
@@ -675,6 +712,7 @@ int main(void)
 {
 	const TTest *const each[] = {a_call_from_end_to_end,
 				     many_calls,
+				     events_for_a_function,
 				     events_coalesce,
 				     selected_events_only,
 				     the_end_removes_the_entry,
