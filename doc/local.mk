@@ -34,7 +34,7 @@ dist_notes_DATA = \
 	doc/notes/overload.md \
 	doc/notes/performance.md \
 	doc/notes/ports.md \
-	doc/notes/scaling.md
+	doc/notes/scaling.md doc/notes/workers.md
 
 # Specifications of the protocols, which comments and documents cite by section.
 specdir = $(docdir)/spec

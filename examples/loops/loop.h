@@ -4,8 +4,8 @@
 #define LOOP_H
 
 /*
- * Calls ready(arg) while the descriptor is readable, and tick(arg) every tick_ms milliseconds, until
- * loop_stop() or SIGINT or SIGTERM. 0, or -1 if the loop cannot be set up.
+ * Calls ready(arg) while the descriptor is readable, and tick(arg) every tick_ms milliseconds,
+ * until loop_stop() or SIGINT or SIGTERM. 0, or -1 if the loop cannot be set up.
  */
 int loop_run(int fd, void (*ready)(void *arg), void (*tick)(void *arg), unsigned tick_ms,
 	     void *arg);

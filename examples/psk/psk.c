@@ -3,11 +3,11 @@
  * A security class without Kerberos: both ends share a key of 32 bytes.
  *
  * For each connection the client picks a salt of 16 random bytes. From the shared key, the salt and
- * the identifiers of the connection, both ends derive three keys: one for the proof in the RESPONSE,
- * and one for the DATA of each direction. Every DATA packet is sealed with AES-128-GCM. The nonce
- * consists of call number, sequence number and channel. No nonce is used twice with a key, because
- * a retransmission repeats the packet as it was sealed. The CHALLENGE asks for the salt and for a
- * fresh proof.
+ * the identifiers of the connection, both ends derive three keys: one for the proof in the
+ * RESPONSE, and one for the DATA of each direction. Every DATA packet is sealed with AES-128-GCM.
+ * The nonce consists of call number, sequence number and channel. No nonce is used twice with a
+ * key, because a retransmission repeats the packet as it was sealed. The CHALLENGE asks for the
+ * salt and for a fresh proof.
  *
  * Anyone who has the key can act as any client and as the server. If the key leaks, recorded
  * traffic can be decrypted. If that is not enough, use rxgk.

@@ -4,8 +4,8 @@
  * there are more items than chains. Further additions move the old chains, two each, so that none
  * takes long.
  *
- * The caller locks: changes need exclusive access, look-ups and walks shared access. If
- * untrusted peers choose the items, the key must be random and secret, or they could fill one chain.
+ * The caller locks: changes need exclusive access, look-ups and walks shared access. If untrusted
+ * peers choose the items, the key must be random and secret, or they could fill one chain.
  */
 #ifndef COMMON_HTABLE_H
 #define COMMON_HTABLE_H

@@ -65,7 +65,9 @@ int rxw_settings_apply(struct rxw_endpoint *ep, const struct rxw_config *c)
 	return 0;
 }
 
-/* May the tunable change while the endpoint exists? Threads and sockets are made with the others. */
+/*
+ * May the tunable change while the endpoint exists? Threads and sockets are made with the others.
+ */
 static bool changes(const struct rxw_option *option)
 {
 	static const char *const fixed[] = {"listeners", "rcvbuf", "sndbuf", "gso",

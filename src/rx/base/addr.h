@@ -26,8 +26,8 @@ struct rxw_path {
 
 /*
  * Copy and normalise: flow label and padding are zeroed, and an IPv4-mapped IPv6 address becomes an
- * IPv4 address, so that a host has one address whatever socket it used. False if the family is not IPv4 or IPv6 or
- * `len` is too small.
+ * IPv4 address, so that a host has one address whatever socket it used. False if the family is not
+ * IPv4 or IPv6 or `len` is too small.
  */
 bool rxw_addr_set(struct rxw_addr *a, const struct sockaddr *sa, socklen_t len);
 bool rxw_addr_equal(const struct rxw_addr *a, const struct rxw_addr *b); /* address, port, scope */

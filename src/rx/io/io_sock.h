@@ -86,9 +86,9 @@ struct rxw_io_refusal {
 
 /*
  * A socket. `in`, timeout_us, drops_seen and errors_offered belong to the holder of the receive
- * role. fd, wake_fd, local, backend, family, dual, gso, gro and the buffer sizes are constant once it is
- * open. lock covers `refused`, and the socket's fragmentation mode while it is switched for one
- * send.
+ * role. fd, wake_fd, local, backend, family, dual, gso, gro and the buffer sizes are constant once
+ * it is open. lock covers `refused`, and the socket's fragmentation mode while it is switched for
+ * one send.
  */
 struct rxw_io_sock {
 	int fd, wake_fd;

@@ -304,7 +304,8 @@ int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotia
 	if (error && room)
 		error[0] = 0;
 	if (!connection || !sized_valid(token) || !given ||
-	    !sized_read(&known, sizeof(known), given) || (!options->target && !options->cell) || options->level > RXW_LEVEL_CRYPT ||
+	    !sized_read(&known, sizeof(known), given) ||
+	    (!options->target && !options->cell) || options->level > RXW_LEVEL_CRYPT ||
 	    (options->enctype && !rxw_gk_enctype(options->enctype)))
 		return say(&why, -RXW_EINVAL, "an argument is missing or out of range");
 	r = fill_start(options, nonce, &start);

@@ -11,8 +11,8 @@ extern "C" {
 
 /*
  * A handle for up to `most` connections (1 to 65,536) to one service, so for four times as many
- * calls. Arguments as of rxw_connection_create(); connections are created when calls need them,
- * and replaced when they have failed. The caller owns the pool until rxw_connpool_release(). Errors:
+ * calls. Arguments as of rxw_connection_create(); connections are created when calls need them, and
+ * replaced when they have failed. The caller owns the pool until rxw_connpool_release(). Errors:
  * -RXW_EINVAL, -RXW_ENOMEM, -RXW_ESTOPPED. Any thread.
  */
 int rxw_connpool_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,

@@ -23,9 +23,10 @@ struct rxw_endpoint_options {
 	int paused;
 	/*
 	 * Bound UDP sockets to use instead of `address`, for example from systemd: all of one
-	 * address and port, with SO_REUSEPORT if there are several. IPv6 wildcard sockets
-	 * without IPV6_V6ONLY accept IPv4, as with `dual_stack`. Each gets a thread, and `listeners` is ignored. The endpoint uses
-	 * duplicates; the caller may close its own descriptors afterwards.
+	 * address and port, with SO_REUSEPORT if there are several. IPv6 wildcard sockets without
+	 * IPV6_V6ONLY accept IPv4, as with `dual_stack`. Each gets a thread, and `listeners` is
+	 * ignored. The endpoint uses duplicates; the caller may close its own descriptors
+	 * afterwards.
 	 */
 	const int *sockets;
 	size_t socket_count; /* at most 64; 0 = none */
@@ -63,9 +64,9 @@ int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *
 /*
  * Change a tunable while the endpoint exists, as by rxw_config_set(). workers-max, queue, poll-us,
  * connections-max and debug-clients take effect at once; mtu, path-mtu, window, congestion, jumbo
- * and the timeouts for connections that begin later. -RXW_ESTATE: the others cannot change: listeners,
- * rcvbuf, sndbuf, gso, gro, io, peer-memory, and those of the engine. -RXW_ENAME; -RXW_EVALUE;
- * -RXW_ENOMEM; -RXW_EINVAL. Any thread.
+ * and the timeouts for connections that begin later. -RXW_ESTATE: the others cannot change:
+ * listeners, rcvbuf, sndbuf, gso, gro, io, peer-memory, and those of the engine. -RXW_ENAME;
+ * -RXW_EVALUE; -RXW_ENOMEM; -RXW_EINVAL. Any thread.
  */
 int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value);
 

@@ -63,9 +63,9 @@ enum rxw_error {
 RXW_CONST const char *rxw_strerror(int result);
 
 /*
- * Text for the code of a call, if the side that raised it is unknown: Rx, RPC, volume, volume location, protection, ubik, rxkad and rxgk
- * codes, portable errno (UAE) codes, and small positive numbers as errno. Static, never NULL;
- * "unknown code" for other codes. Any thread.
+ * Text for the code of a call, if the side that raised it is unknown: Rx, RPC, volume, volume
+ * location, protection, ubik, rxkad and rxgk codes, portable errno (UAE) codes, and small positive
+ * numbers as errno. Static, never NULL; "unknown code" for other codes. Any thread.
  */
 RXW_CONST const char *rxw_code_text(rxw_code code);
 

@@ -171,8 +171,8 @@ rxw_security *rxw_security_null(void);
 /*
  * The identity of the client of a call (server), or the identity by which the server knows this
  * client. Fills in identity->size bytes. -RXW_EINVAL; -RXW_ESTATE: the exchange is not complete;
- * -RXW_ECALL: the connection has failed, for example because the server refused the client. A server
- * keeps the identity of a client whose connection fails later. Any thread.
+ * -RXW_ECALL: the connection has failed, for example because the server refused the client. A
+ * server keeps the identity of a client whose connection fails later. Any thread.
  */
 RXW_MUST_USE int rxw_call_identity(const rxw_call *call, struct rxw_identity *identity);
 RXW_MUST_USE

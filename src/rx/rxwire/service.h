@@ -27,7 +27,10 @@ typedef rxw_code (*rxw_handler_fn)(rxw_call *call, void *context);
  */
 #define RXW_SERVICE_REACH 0x2u
 
-/* Calls wait for a worker until rxw_service_start(), at most `queue` of them. Not with INLINE or a queue. */
+/*
+ * Calls wait for a worker until rxw_service_start(), at most `queue` of them. Not with INLINE or a
+ * queue.
+ */
 #define RXW_SERVICE_HELD 0x4u
 
 /* Zero the structure, set `size`, then fill in the other members. */
@@ -81,12 +84,12 @@ int rxw_service_start(rxw_service *service);
 /*
  * Remove a service. New calls get RXW_INVALID_OPERATION (-2), the code for an unknown service.
  * Waits until its calls have ended and replies are acknowledged, and after limit_ms milliseconds
- * aborts the remaining ones with -2; handlers have another 250 ms to return. Then the connections of
- * the service are closed with -2, and the handle is no longer valid. Returns 0, or -RXW_ETIMEDOUT if
- * calls were aborted or a handler has not returned; data of such a handler must exist until
- * rxw_endpoint_destroy() returns. Another service may use the id afterwards. -RXW_EDEADLK on a
- * thread of the library, such as in a handler; -RXW_ESTATE: another thread is removing it;
- * -RXW_EINVAL. Any other thread, but not together with rxw_endpoint_destroy().
+ * aborts the remaining ones with -2; handlers have another 250 ms to return. Then the connections
+ * of the service are closed with -2, and the handle is no longer valid. Returns 0, or
+ * -RXW_ETIMEDOUT if calls were aborted or a handler has not returned; data of such a handler must
+ * exist until rxw_endpoint_destroy() returns. Another service may use the id afterwards.
+ * -RXW_EDEADLK on a thread of the library, such as in a handler; -RXW_ESTATE: another thread is
+ * removing it; -RXW_EINVAL. Any other thread, but not together with rxw_endpoint_destroy().
  */
 int rxw_service_remove(rxw_service *service, unsigned limit_ms);
 

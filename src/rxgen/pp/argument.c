@@ -128,8 +128,8 @@ static struct text expanded(struct pp *pp, struct text text, struct loc use)
 }
 
 /*
- * Read all arguments. Returns their number, of which the first `most` are stored; -1 after an error.
- * A macro without parameters has no arguments if there is nothing in the parentheses.
+ * Read all arguments. Returns their number, of which the first `most` are stored; -1 after an
+ * error. A macro without parameters has no arguments if there is nothing in the parentheses.
  */
 static long read_arguments(struct pp *pp, const struct macro *macro, struct loc use,
 			   struct text *arguments)

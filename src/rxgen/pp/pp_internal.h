@@ -116,7 +116,9 @@ bool macro_use(struct pp *pp, const struct name *name, struct loc loc);
 void macro_leave(struct pp *pp); /* pop the frame of a macro */
 /* Length of the text at the frame's position that is not expanded: a string, a number, … */
 uint32_t macro_verbatim_length(struct pp *pp, const struct frame *f);
-/* The expansion of the frame on top, which reading does not leave; NUL-terminated. Pops the frame. */
+/*
+ * The expansion of the frame on top, which reading does not leave; NUL-terminated. Pops the frame.
+ */
 const char *macro_expand(struct pp *pp, size_t *length);
 /* A % line with its macros expanded. */
 const char *macro_line(struct pp *pp, uint32_t at, uint32_t end);

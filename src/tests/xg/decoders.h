@@ -20,8 +20,8 @@ extern const unsigned decoder_count;
 const struct decoder *decoder_named(const char *name);
 
 /*
- * A corpus names types and stubs by two bytes, the hash of the name, which remains valid when others
- * are added. A fuzz target takes the item with the next larger hash, cyclically.
+ * A corpus names types and stubs by two bytes, the hash of the name, which remains valid when
+ * others are added. A fuzz target takes the item with the next larger hash, cyclically.
  */
 uint16_t name_hash(const char *name);
 unsigned next_hash(const uint16_t *hashes, unsigned count, uint16_t wanted);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fuzz target: the stubs of all procedures, on simulated calls (stream.h). A request passes the
- * dispatcher, the decoders, a handler that only returns a code, and the freeing of arguments. A reply
- * passes the decoders of the client. Input: two bytes select the stub, one contains flags, one is the
- * number of the allocation that fails, and the rest is read from the call.
+ * dispatcher, the decoders, a handler that only returns a code, and the freeing of arguments. A
+ * reply passes the decoders of the client. Input: two bytes select the stub, one contains flags,
+ * one is the number of the allocation that fails, and the rest is read from the call.
  */
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fuzz target: the decoders of all types. Input: two bytes select the type, one contains flags, one
- * is the number of the allocation that fails, and the rest is decoded, from memory and from a call. A
- * decoded value is encoded, to memory and to a call, and decoded again.
+ * is the number of the allocation that fails, and the rest is decoded, from memory and from a call.
+ * A decoded value is encoded, to memory and to a call, and decoded again.
  */
 
 #include <string.h>

@@ -16,8 +16,8 @@ void *__wrap_realloc(void *p, size_t size);
 void __wrap_free(void *p);
 
 /*
- * Volatile: with -flto the compiler assumes that malloc and free change no variables of the program,
- * and would keep these in registers.
+ * Volatile: with -flto the compiler assumes that malloc and free change no variables of the
+ * program, and would keep these in registers.
  */
 static volatile size_t live, made, fails;
 /* Bytes as rounded by malloc. Negative if memory from before the mark is freed after it. */

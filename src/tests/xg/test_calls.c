@@ -154,7 +154,9 @@ static int32_t raw(rxw_call *call, void *context)
 	return n == (ssize_t)raw_reply.size ? 0 : 2;
 }
 
-/* The generated server returns the recorded reply to a request, or the code of an unknown opcode. */
+/*
+ * The generated server returns the recorded reply to a request, or the code of an unknown opcode.
+ */
 static void server_answers(const char *id, const struct bytes *request, const struct bytes *reply,
 			   int32_t code)
 {

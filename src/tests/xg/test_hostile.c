@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Generated decoders on hostile input: lengths above the bound, beyond the packet and near 2^32, deep
- * nesting, long lists, and failing allocations. Each decodes from memory and from a call; heap.h
- * counts allocations.
+ * Generated decoders on hostile input: lengths above the bound, beyond the packet and near 2^32,
+ * deep nesting, long lists, and failing allocations. Each decodes from memory and from a call;
+ * heap.h counts allocations.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -161,7 +161,8 @@ static void print_stats(struct copy *copy, const struct tools_usage *from,
 	usage = tools_usage_between(from, &usage);
 	counters_read(&stats, endpoint);
 	stats = tools_stats_between(before, &stats);
-	tools_report_fill(report, copy->bytes, counters_get(&stats, "calls_started"), &usage, &stats, NULL);
+	tools_report_fill(report, copy->bytes, counters_get(&stats, "calls_started"), &usage,
+			  &stats, NULL);
 	json_object_set_new(report, "files", json_integer((json_int_t)copy->files));
 	json_object_set_new(report, "skipped", json_integer((json_int_t)copy->skipped));
 	json_object_set_new(report, "failed", json_integer((json_int_t)copy->failed));

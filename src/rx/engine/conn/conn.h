@@ -24,7 +24,10 @@ void rxw_conn_remove(struct rxw_connection *c);
  * application's data, and drop the service. Once. Not for a client's that is still in use.
  */
 void rxw_conn_settle(struct rxw_connection *c);
-/* The connection fails with `code`, and the peer is told. Returns the error that it had before, or 0. */
+/*
+ * The connection fails with `code`, and the peer is told. Returns the error that it had before, or
+ * 0.
+ */
 int32_t rxw_conn_fail(struct rxw_connection *c, int32_t code);
 /* Drop a handle. */
 void rxw_conn_drop(struct rxw_connection *c);

@@ -16,8 +16,8 @@ void rxw_dispatch_held(struct rxw_shard *s);
 /* Send what is queued for the shard, unless another thread is sending it. */
 void rxw_tx_run(struct rxw_shard *s);
 /*
- * From now on rxw_tx_run() of this thread only notes the shard; and send for all that were noted. The
- * endpoints must exist until then.
+ * From now on rxw_tx_run() of this thread only notes the shard; and send for all that were noted.
+ * The endpoints must exist until then.
  */
 void rxw_tx_collect_begin(void);
 void rxw_tx_collect_end(void);

@@ -49,7 +49,8 @@ void rxw_queue_leave(struct rxw_call *call);
 unsigned rxw_queue_take(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max,
 			uint64_t end);
 /*
- * The endpoint stops, or the service is removed: end its calls that nobody has taken out of the queue.
+ * The endpoint stops, or the service is removed: end its calls that nobody has taken out of the
+ * queue.
  */
 void rxw_queue_refuse(struct rxw_queue *q, const struct rxw_service *service);
 /* Free the entries that belong to no call. */
@@ -75,8 +76,8 @@ struct rxw_channel_waits {
 };
 
 /*
- * The first member of a struct rxw_connpool: callers wait for a channel of any connection. `lock` covers
- * all fields but the references.
+ * The first member of a struct rxw_connpool: callers wait for a channel of any connection. `lock`
+ * covers all fields but the references.
  */
 struct rxw_channel_group {
 	_Atomic(uint32_t)

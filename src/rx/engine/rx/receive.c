@@ -158,7 +158,10 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 	rxw_conn_unref(c);
 }
 
-/* The socket is drained, or work has been deferred for DEFERRED_MAX: do the deferred ACKs and wake-ups. */
+/*
+ * The socket is drained, or work has been deferred for DEFERRED_MAX: do the deferred ACKs and
+ * wake-ups.
+ */
 static void complete_deferred(struct rxw_shard *s, struct rxw_effects *a)
 {
 	for (unsigned i = 0; i < s->deferred.count; i++) {
@@ -319,7 +322,9 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dra
  */
 static unsigned busy_poll_us(const struct rxw_shard *s)
 {
-	return rxw_on_library_thread(NULL) ? atomic_load_explicit(&s->ep->poll_us, memory_order_relaxed) : s->ep->constants.spin_us;
+	if (rxw_on_library_thread(NULL))
+		return atomic_load_explicit(&s->ep->poll_us, memory_order_relaxed);
+	return s->ep->constants.spin_us;
 }
 
 /*

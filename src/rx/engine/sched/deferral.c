@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Server calls without a thread: how many a service and a peer may have. Clients cause them, so both
- * are bounded.
+ * Server calls without a thread: how many a service and a peer may have. Clients cause them, so
+ * both are bounded.
  */
 #include "engine/objects.h"
 

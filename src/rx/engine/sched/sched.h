@@ -107,8 +107,8 @@ struct rxw_slow_call {
 /* 0 or -RXW_ENOMEM. */
 int rxw_workers_start(struct rxw_endpoint *ep);
 /*
- * At most `workers` threads and `queue` waiting calls from now on. Surplus threads end once they are
- * idle. Returns how many threads to start with rxw_workers_make(), without a lock.
+ * At most `workers` threads and `queue` waiting calls from now on. Surplus threads end once they
+ * are idle. Returns how many threads to start with rxw_workers_make(), without a lock.
  */
 unsigned rxw_workers_limit(struct rxw_endpoint *ep, unsigned workers, unsigned queue);
 /*

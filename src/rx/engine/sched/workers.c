@@ -17,8 +17,8 @@
 /*
  * Under sustained overload a longer queue only adds delay. The queue is then limited to STANDING
  * calls for each worker, or to the number that workers take in LEAST_WAIT if that is more, since
- * the listener may be busy with a batch for that long. Overload counts as sustained once each worker has taken
- * ROUNDS calls.
+ * the listener may be busy with a batch for that long. Overload counts as sustained once each
+ * worker has taken ROUNDS calls.
  */
 #define STANDING   2
 #define LEAST_WAIT (2 * RXW_MS)

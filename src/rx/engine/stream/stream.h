@@ -56,8 +56,9 @@ struct rxw_call_writer {
  */
 void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call));
 /*
- * Connection's lock held: a server's call without a thread may be idle for long. Until it is written
- * to, it takes no share of memory and of the sockets' buffers from others, unless it still receives.
+ * Connection's lock held: a server's call without a thread may be idle for long. Until it is
+ * written to, it takes no share of memory and of the sockets' buffers from others, unless it still
+ * receives.
  */
 void rxw_stream_relax(struct rxw_call *call);
 /* Server: the call becomes a non-blocking one, on its handler's thread. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * All places for unvalidated peers are taken. A new client is validated by a cookie, without a place, and is served. A client that does not return
- * its cookie is not (rx-protocol 12.3).
+ * All places for unvalidated peers are taken. A new client is validated by a cookie, without a
+ * place, and is served. A client that does not return its cookie is not (rx-protocol 12.3).
  */
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of counters: complete, with unique names, the same in the iterator and in the metrics. */
+/*
+ * The table of counters: complete, with unique names, the same in the iterator and in the metrics.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

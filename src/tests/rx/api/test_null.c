@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every function of the library with NULL for each pointer that it takes: it refuses, or ignores it,
- * and never dereferences it. The last test compares the table with the list of exported functions.
+ * Every function of the library with NULL for each pointer that it takes: it refuses, or ignores
+ * it, and never dereferences it. The last test compares the table with the list of exported
+ * functions.
  */
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -39,7 +39,9 @@ START_TEST(counters_follow_calls)
 	ck_assert_uint_eq(counter_in(&c, "calls_started"), CALLS);
 	ck_assert_uint_eq(counter_in(&s, "calls_started"), CALLS);
 	ck_assert_uint_eq(counter_in(&c, "calls_ended"), CALLS);
-	ck_assert_uint_eq(counter_in(&c, "calls_aborted") + counter_in(&s, "calls_aborted") + counter_in(&c, "calls_timed_out"), 0);
+	ck_assert_uint_eq(counter_in(&c, "calls_aborted") + counter_in(&s, "calls_aborted") +
+				  counter_in(&c, "calls_timed_out"),
+			  0);
 	ck_assert_uint_eq(counter_in(&c, "connections_client"), CALLS);
 	ck_assert_uint_eq(counter_in(&c, "connections_server"), 0);
 	ck_assert_uint_eq(counter_in(&s, "connections_server"), CALLS);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The I/O layer on a link with a real MTU: path MTU, DF, fragments, bursts; for src/tests/system/net/run.
+ * The I/O layer on a link with a real MTU: path MTU, DF, fragments, bursts; for
+ * src/tests/system/net/run.
  */
 #include <arpa/inet.h>
 #include <errno.h>
