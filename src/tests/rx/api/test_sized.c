@@ -53,6 +53,16 @@ static int endpoint_of(const void *p)
 	return r;
 }
 
+static int queue_of(const void *p)
+{
+	rxw_queue *queue;
+	int r = rxw_queue_create(bed.client_engine, p, &queue);
+
+	if (!r)
+		ck_assert_int_eq(rxw_queue_destroy(queue), 0);
+	return r;
+}
+
 static int call_of(const void *p)
 {
 	rxw_call *made;
@@ -180,6 +190,7 @@ static int negotiate_of(const void *p)
 static struct rxw_config config;
 static struct rxw_endpoint_options endpoint_options;
 static struct rxw_call_options call_options;
+static struct rxw_queue_options queue_options;
 static struct rxw_trace_options trace_options;
 static struct rxw_service_options service_options;
 static struct rxw_security_class class;
@@ -209,6 +220,7 @@ static const struct {
 	IN(engine_of, config, size),
 	IN(endpoint_of, endpoint_options, size),
 	IN(call_of, call_options, size),
+	IN(queue_of, queue_options, size),
 	IN(trace_of, trace_options, size),
 	IN(service_of, service_options, security_count),
 	IN(class_of, class, index),
