@@ -263,15 +263,13 @@ START_TEST(misuse)
 }
 END_TEST
 
-int main(int argc, char *argv[])
+static int test(void)
 {
 	Suite *s = suite_create("hand-over");
 	TCase *tc = tcase_create("hand-over");
 	SRunner *r = srunner_create(s);
 	int failed;
 
-	if (argc == 2 + SOCKETS && !strcmp(argv[1], "serve"))
-		return serve(argv);
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, none_fails_and_each_runs_once);
 	tcase_add_test(tc, misuse);
@@ -280,4 +278,9 @@ int main(int argc, char *argv[])
 	failed = srunner_ntests_failed(r);
 	srunner_free(r);
 	return failed != 0;
+}
+
+int main(int argc, char *argv[])
+{
+	return argc == 2 + SOCKETS && !strcmp(argv[1], "serve") ? serve(argv) : test();
 }
