@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/sized.h"
@@ -388,13 +387,6 @@ static unsigned busy_connections(struct rxw_endpoint *ep, bool abort)
 	return count;
 }
 
-static void pause_ms(unsigned ms)
-{
-	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-
-	nanosleep(&t, NULL);
-}
-
 /* Calls that no thread has taken out of a queue are refused, as those that wait for a worker. */
 static void refuse_queued(struct rxw_endpoint *ep)
 {
@@ -410,8 +402,6 @@ static void refuse_queued(struct rxw_endpoint *ep)
 	}
 }
 
-#define GRACE (RXW_SEC / 4) /* for aborted calls and their handlers */
-
 /* Waits until no call is in progress. -RXW_ETIMEDOUT: some are at the time `end`. */
 static int drain(struct rxw_endpoint *ep, uint64_t end)
 {
@@ -422,7 +412,7 @@ static int drain(struct rxw_endpoint *ep, uint64_t end)
 			return 0;
 		if (rxw_now() >= end)
 			return -RXW_ETIMEDOUT;
-		pause_ms(2);
+		rxw_sleep_us(2000);
 	}
 }
 
@@ -451,9 +441,9 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 		return -RXW_ESTATE;
 	end = rxw_now() + limit_ms * RXW_MS;
 	r = drain(endpoint, end);
-	end += GRACE;
+	end += RXW_STOP_GRACE;
 	while (r && busy_connections(endpoint, true) && rxw_now() < end)
-		pause_ms(1);
+		rxw_sleep_us(1000);
 	left = rxw_workers_stop(endpoint, end);
 	if (!left)
 		return r;

@@ -2,7 +2,6 @@
 /* The public functions of services: adding, starting, removing. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/sized.h"
 #include "engine/conn/conn.h"
@@ -11,8 +10,7 @@
 
 #define SECURITY_MAX 8
 #define DEFERRED_MAX 65536u
-#define SOME	     64	       /* connections that are visited with one acquisition of a lock */
-#define GRACE	     (RXW_SEC / 4) /* for aborted calls and their handlers */
+#define SOME	     64 /* connections that are visited with one acquisition of a lock */
 
 static bool valid(const struct rxw_service_options *o)
 {
@@ -36,7 +34,7 @@ static int find_place(struct rxw_endpoint *ep, uint16_t id, unsigned *place)
 	return *place < RXW_MAX_SERVICES ? 0 : -RXW_ELIMIT;
 }
 
-/* Endpoint's lock held. The place has no references, so nobody else reads it. 0 or -RXW_ENOMEM. */
+/* Endpoint's lock held. No other thread reads a place without references. 0 or -RXW_ENOMEM. */
 static int fill(struct rxw_service *s, const struct rxw_service_options *o)
 {
 	struct rxw_security *null_class = rxw_security_null();
@@ -128,7 +126,7 @@ enum what {
 	END,  /* and close those that are open, settle those that are closed */
 };
 
-/* Connection's lock held: is the service's connection busy; is there something to do? */
+/* Connection's lock held. Returns whether it has calls; *due: `what` applies to it. */
 static bool busy(const struct rxw_connection *c, enum what what, bool *due)
 {
 	bool works = !rxw_pconn_idle(&c->p) || atomic_load(&c->calls);
@@ -194,13 +192,6 @@ static unsigned visit(struct rxw_service *service, enum what what)
 	return count;
 }
 
-static void pause_ms(unsigned ms)
-{
-	struct timespec t = {.tv_sec = 0, .tv_nsec = (long)ms * 1000000};
-
-	nanosleep(&t, NULL);
-}
-
 static bool no_connection_left(struct rxw_service *s)
 {
 	return atomic_load(&s->refs) == 1;
@@ -230,10 +221,10 @@ int rxw_service_remove(rxw_service *service, unsigned limit_ms)
 			r = -RXW_ETIMEDOUT;
 			break;
 		}
-		pause_ms(2);
+		rxw_sleep_us(2000);
 	}
 	/* A receiver may add a connection that it began before: it has a reference meanwhile. */
-	for (end += GRACE; visit(service, END), !no_connection_left(service); pause_ms(1)) {
+	for (end += RXW_STOP_GRACE; visit(service, END), !no_connection_left(service); rxw_sleep_us(1000)) {
 		if (rxw_now() < end)
 			continue;
 		rxw_log(ep->engine, RXW_LOG_WARNING,

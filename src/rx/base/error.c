@@ -53,7 +53,7 @@ struct code_text {
 	const char *text;
 };
 
-/* What codes of the library mean that the peer sent. */
+/* Texts for codes of the library that the peer sent. */
 static const struct code_text sent[] = {
 	{ RXW_CALL_DEAD, "the peer ended the call with -1, for a reason of its own" },
 	{ RXW_CALL_TIMEOUT, "call timed out at the peer" },

@@ -38,7 +38,7 @@ enum rxw_lock {
 	RXW_LOCK_SEND_QUEUE,   /* of a shard: calls ready to send */
 	RXW_LOCK_RECEIVE_ROLE, /* of a shard: the right to receive */
 	RXW_LOCK_PEERS,	       /* of an endpoint: peers */
-	RXW_LOCK_UNVALIDATED,  /* of an endpoint: unvalidated peers, rate limits */
+	RXW_LOCK_UNVALIDATED,  /* of an endpoint: cookies, rate limits */
 	RXW_LOCK_VERIFIER,     /* of an endpoint: verification on separate threads */
 	RXW_LOCK_BUFFERS,      /* of the engine: free buffers */
 	RXW_LOCK_SOCKET,       /* of a socket: batches that the kernel refused */

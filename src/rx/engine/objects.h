@@ -38,6 +38,7 @@
 
 #define RXW_MAX_SHARDS	 64
 #define RXW_MAX_SERVICES 64
+#define RXW_STOP_GRACE (RXW_SEC / 4) /* for aborted calls and their handlers */
 
 /* Parameters of the protocol, which connections share. Fixed: rxw_endpoint_set() makes others. */
 struct rxw_settings {

@@ -34,7 +34,7 @@ enum rxw_origin rxw_rpc_origin(void)
 	return latest_origin;
 }
 
-/* What a server made of an errno value. */
+/* Undo the translation of ENOSPC and EDQUOT by a server (rx-protocol 9.4). */
 static int32_t swap_back(int32_t code)
 {
 	switch (code) {

@@ -153,7 +153,7 @@ struct rxw_rpc_service {
 };
 
 /*
- * What a function of the server returns after rxw_call_defer(), so that its stub encodes nothing.
+ * The result of a server function that has called rxw_call_defer(): its stub encodes nothing.
  * The arguments end with the function. Later, on any thread: rxw_rpc_writer(), encode the results
  * in the order of their declaration, rxw_rpc_flush(), rxw_call_end(). The call is not reported to
  * an observer.

@@ -15,7 +15,7 @@ enum rxw_counter_kind {
 };
 
 /*
- * What a counter counts. Memory of the library: constant, and valid while the library is loaded.
+ * Description of a counter. Memory of the library: constant, and valid while the library is loaded.
  * New members may follow.
  */
 struct rxw_counter {

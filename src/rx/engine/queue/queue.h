@@ -48,10 +48,7 @@ void rxw_queue_leave(struct rxw_call *call);
  */
 unsigned rxw_queue_take(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max,
 			uint64_t end);
-/*
- * The endpoint stops, or the service is removed: end its calls that nobody has taken out of the
- * queue.
- */
+/* The endpoint stops, or the service is removed: end those of its calls that are still queued. */
 void rxw_queue_refuse(struct rxw_queue *q, const struct rxw_service *service);
 /* Free the entries that belong to no call. */
 void rxw_queue_drop(struct rxw_queue *q);
@@ -106,7 +103,7 @@ void rxw_channel_announce(struct rxw_connection *c);
 /* 0 or -RXW_ENOMEM. The release frees the memory that begins with the group. */
 int rxw_channel_group_init(struct rxw_channel_group *g);
 void rxw_channel_group_release(struct rxw_channel_group *g);
-/* No lock held, the list is nobody else's: free the waits. */
+/* Free all waits of a list that no other thread can reach. No lock is held. */
 void rxw_channel_forget(struct rxw_channel_waits *list);
 void rxw_channel_wait_free(struct rxw_channel_wait *w);
 

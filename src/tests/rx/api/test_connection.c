@@ -33,7 +33,7 @@ static bool has_ended(void *arg)
 	return atomic_load(&((struct mark *)arg)->ended);
 }
 
-/* What the handler is to do, and what it saw. */
+/* The task of the handler, and its observations. */
 static struct {
 	struct mark *mark;  /* set as data */
 	bool hold;	    /* take a reference */
