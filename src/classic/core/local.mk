@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The engine, services, connections, calls and streams.
+
+classic_headers += \
+	src/classic/rx/rx.h src/classic/rx/rx_event.h src/classic/rx/rx_globals.h src/classic/rx/rx_misc.h \
+	src/classic/rx/rx_multi.h src/classic/rx/rx_null.h src/classic/rx/rx_packet.h src/classic/rx/rx_prototypes.h \
+	src/classic/rx/rx_pthread.h src/classic/rx/rx_types.h src/classic/rx/rx_user.h
