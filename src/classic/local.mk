@@ -5,6 +5,7 @@ classic_sources =
 classic_headers =
 
 include src/classic/core/local.mk
+include src/classic/security/local.mk
 include src/classic/xdr/local.mk
 include src/classic/watch/local.mk
 
