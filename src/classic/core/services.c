@@ -63,9 +63,25 @@ void classic_services_start(void)
 	}
 }
 
+/* What the library refuses is told. classic_lock must be held. */
+static void set(struct rx_service *s, const char *name, enum rxw_service_setting setting, int64_t value)
+{
+	int rc = rxw_service_set(s->service, setting, value);
+
+	if (rc)
+		classic_log("cannot set the %s of service %u: %s", name, s->id, rxw_strerror(rc));
+}
+
 void classic_services_busy(void)
 {
-	/* TODO */
+	bool on = rx_BusyThreshold >= 0;
+
+	for (struct rx_service *s = services; s; s = s->next) {
+		set(s, "busy code", RXW_SET_BUSY_CODE, on ? rx_BusyError : 0);
+		/* 0 would be no limit at all. */
+		set(s, "busy threshold", RXW_SET_WAITING_MAX,
+		    !on ? 0 : rx_BusyThreshold ? rx_BusyThreshold : 1);
+	}
 }
 
 void classic_services_free(void)
@@ -93,6 +109,9 @@ static int offer(struct rx_service *s)
 		.flags = classic_serving() ? 0 : RXW_SERVICE_HELD,
 		.workers_max = (unsigned)s->max_procs,
 		.idle_ms = RX_IDLE_DEAD_TIME * 1000,
+		.dead_ms = (unsigned)(rx_connDeadTime < RX_MINDEADTIME ? RX_MINDEADTIME : rx_connDeadTime) * 1000,
+		.waiting_max = rx_BusyThreshold > 0 ? (unsigned)rx_BusyThreshold : 0,
+		.busy_code = rx_BusyThreshold >= 0 ? rx_BusyError : 0,
 		.security = classes,
 	};
 
@@ -198,26 +217,29 @@ void rxc_service_max_procs(struct rx_service *s, int n)
 	pthread_mutex_lock(&classic_lock);
 	s->max_procs = n < 1 ? 1 : n;
 	set_threads(s->port);
+	set(s, "number of threads", RXW_SET_WORKERS_MAX, s->max_procs);
 	pthread_mutex_unlock(&classic_lock);
-	/* TODO */
 }
 
 void rxc_service_reach(struct rx_service *s, int on)
 {
-	(void)s;
-	(void)on; /* TODO */
+	pthread_mutex_lock(&classic_lock);
+	set(s, "reachability check", RXW_SET_REACH, !!on);
+	pthread_mutex_unlock(&classic_lock);
 }
 
 void rxc_service_idle(struct rx_service *s, int seconds)
 {
-	(void)s;
-	(void)seconds; /* TODO */
+	pthread_mutex_lock(&classic_lock);
+	set(s, "idle time", RXW_SET_IDLE_MS, seconds > 0 ? (int64_t)seconds * 1000 : RXW_TIMEOUT_OFF);
+	pthread_mutex_unlock(&classic_lock);
 }
 
 void rxc_service_dead(struct rx_service *s, int seconds)
 {
-	(void)s;
-	(void)seconds; /* TODO */
+	pthread_mutex_lock(&classic_lock);
+	set(s, "dead time", RXW_SET_DEAD_MS, (int64_t)(seconds < RX_MINDEADTIME ? RX_MINDEADTIME : seconds) * 1000);
+	pthread_mutex_unlock(&classic_lock);
 }
 
 void rxc_service_before(struct rx_service *s, void (*procedure)(struct rx_call *))

@@ -380,8 +380,11 @@ void rx_DebugOnOff(int on)
 
 void rxc_tranquil(int on)
 {
+	pthread_mutex_lock(&classic_lock);
 	rx_tranquil = on;
-	/* TODO */
+	for (struct classic_port *p = process.ports; p; p = p->next)
+		(void)rxw_endpoint_refuse(p->endpoint, on ? RX_RESTARTING : 0);
+	pthread_mutex_unlock(&classic_lock);
 }
 
 void rxc_busy(int threshold, int code)
