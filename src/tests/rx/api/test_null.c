@@ -237,6 +237,8 @@ START_TEST(endpoints)
 	REFUSES(rxw_service_add(bed.server, NULL, NULL));
 	REFUSES(rxw_service_add(bed.server, &o, NULL)); /* its handler is NULL */
 	REFUSES(rxw_service_start(NULL));
+	REFUSES(rxw_service_set(NULL, RXW_SET_REACH, 1));
+	REFUSES(rxw_endpoint_refuse(NULL, RXW_RESTARTING));
 	REFUSES(rxw_service_remove(NULL, 0));
 	REFUSES(rxw_trace_start(NULL, &trace));
 	REFUSES(rxw_trace_stop(NULL));

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# librxwire-classic: check_tests += src/tests/classic/test_NAME. Tests include headers as programs do.
+
+classic_test_libs = src/classic/librxwire-classic.la src/rx/librxwire.la $(CHECK_LIBS) $(PTHREAD_LIBS)
+CLASSIC_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CLASSIC_CPPFLAGS)
+
+check_tests += src/tests/classic/test_calls
+src_tests_classic_test_calls_CPPFLAGS = $(CLASSIC_TEST_CPPFLAGS)
+src_tests_classic_test_calls_LDADD = $(classic_test_libs)
