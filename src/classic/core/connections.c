@@ -193,7 +193,7 @@ struct rx_connection *rx_GetCachedConnection(unsigned int host, unsigned short p
 					     int index)
 {
 	struct rx_connection *found = NULL, *old = NULL;
-	int place = -1;
+	int empty = -1, idle = -1, place;
 
 	pthread_mutex_lock(&cache.lock);
 	for (int i = 0; i < CACHE_MAX && !found; i++) {
@@ -201,9 +201,12 @@ struct rx_connection *rx_GetCachedConnection(unsigned int host, unsigned short p
 
 		if (matches(c, host, port, service, klass, index))
 			found = c;
-		else if (!c || (place < 0 && !c->in_use))
-			place = i;
+		else if (!c && empty < 0)
+			empty = i;
+		else if (c && !c->in_use && idle < 0)
+			idle = i;
 	}
+	place = empty >= 0 ? empty : idle;
 	if (!found)
 		found = rx_NewConnection(host, port, service, klass, index);
 	found->in_use++;
