@@ -28,8 +28,18 @@ FILE *rx_debugFile, *rxevent_debugFile;
 int (*rxi_syscallp)(afs_uint32 a3, afs_uint32 a4, void *a5);
 char rxi_tracename[80];
 
-/* OpenAFS's programs contain the text that they answer to VERSION packets. */
+/* OpenAFS's programs contain the text that they answer to VERSION packets, behind a mark. */
 extern char cml_version_number[] __attribute__((weak));
+
+static const char *version_text(void)
+{
+	static const char mark[] = "@(#)";
+	size_t skipped = sizeof(mark) - 1;
+
+	if (!cml_version_number)
+		return NULL;
+	return cml_version_number + (strncmp(cml_version_number, mark, skipped) ? 0 : skipped);
+}
 
 /* classic_lock; engine and main port do not change between rx_Init() and rx_Finalize(). */
 static struct {
@@ -119,7 +129,7 @@ static struct classic_port *open_port(afs_uint32 host, u_short number, bool serv
 		.address = (struct sockaddr *)&address,
 		.address_len = sizeof(address),
 		.server = server,
-		.version_text = cml_version_number ? cml_version_number : NULL,
+		.version_text = version_text(),
 	};
 	struct sockaddr_storage bound;
 	socklen_t length = sizeof(bound);
