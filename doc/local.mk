@@ -58,6 +58,7 @@ dist_man_MANS += \
 	doc/man/rxw_keys.3 \
 	doc/man/rxw_queue.3 \
 	doc/man/rxw_rpc.3 \
+	doc/man/rxw_rpcstats.3 \
 	doc/man/rxw_rxgk.3 \
 	doc/man/rxw_rxkad.3 \
 	doc/man/rxw_security.3 \
