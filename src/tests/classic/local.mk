@@ -7,3 +7,8 @@ CLASSIC_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CLASSIC_CPPFLAGS)
 check_tests += src/tests/classic/test_calls
 src_tests_classic_test_calls_CPPFLAGS = $(CLASSIC_TEST_CPPFLAGS)
 src_tests_classic_test_calls_LDADD = $(classic_test_libs)
+check_tests += src/tests/classic/test_xdr
+src_tests_classic_test_xdr_CPPFLAGS = $(CLASSIC_TEST_CPPFLAGS)
+# Sees each allocation of a decoder, so it takes the library's objects.
+src_tests_classic_test_xdr_LDADD = src/classic/librxwire_classic_core.la src/rx/librxwire.la $(CHECK_LIBS) $(PTHREAD_LIBS)
+src_tests_classic_test_xdr_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=realloc
