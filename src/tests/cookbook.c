@@ -24,6 +24,7 @@ int32_t stat_within(rxw_connection *connection, unsigned limit_ms, const char *k
 int cancel_on_interrupt(rxw_connection *connection, pthread_t *watcher);
 void stop_watching(pthread_t watcher);
 int32_t work_for(rxw_call *call, unsigned steps);
+int32_t wait_for(rxw_call *call, int fd);
 int32_t stat_retrying(rxw_endpoint *endpoint, const struct sockaddr *server, socklen_t length,
 		      const char *key, kv_entry *entry);
 void pool_close(struct pool *pool);
@@ -54,7 +55,8 @@ int write_metrics(rxw_endpoint *endpoint, const char *path);
 
 #define SECURE_SERVICE 4712
 
-static sem_t begun;		 /* a handler of "slow" has begun */
+static int never[2];		 /* a pipe that nothing is written to */
+static sem_t begun;		 /* a handler of "slow" or "idle" has begun */
 static sem_t given_up;		 /* and has ended before its work was done */
 static atomic_uint refusals = 3; /* of "restarting" */
 
@@ -66,6 +68,10 @@ static int32_t stat_key(void *context, rxw_call *call, const char *key, kv_entry
 	if (!strcmp(key, "slow")) {
 		sem_post(&begun);
 		code = work_for(call, 600000);
+		sem_post(&given_up);
+	} else if (!strcmp(key, "idle")) {
+		sem_post(&begun);
+		code = wait_for(call, never[0]);
 		sem_post(&given_up);
 	} else if (!strcmp(key, "restarting") && atomic_load(&refusals)) {
 		atomic_fetch_sub(&refusals, 1);
@@ -97,7 +103,7 @@ static rxw_endpoint *client;
 static struct sockaddr_storage server;
 static socklen_t length = sizeof(server);
 
-static void deadline(rxw_connection *connection)
+static void deadline(rxw_connection *connection, const char *key)
 {
 	kv_entry entry = {0};
 	unsigned limit_ms = 50;
@@ -106,7 +112,7 @@ static void deadline(rxw_connection *connection)
 	xdrfree_kv_entry(&entry);
 	/* On a slow machine the deadline may pass before the handler begins. */
 	do {
-		CHECK(stat_within(connection, limit_ms, "slow", &entry) == RXW_CALL_TIMEOUT);
+		CHECK(stat_within(connection, limit_ms, key, &entry) == RXW_CALL_TIMEOUT);
 		limit_ms *= 2;
 	} while (sem_trywait(&begun));
 	sem_wait(&given_up); /* the server has noticed */
@@ -247,7 +253,7 @@ int main(int argc, char **argv)
 	FILE *metrics;
 	bool found = false;
 
-	CHECK(argc == 2);
+	CHECK(argc == 2 && !pipe(never));
 	sem_init(&begun, 0, 0);
 	sem_init(&given_up, 0, 0);
 	block_stop_signals();
@@ -274,7 +280,8 @@ int main(int argc, char **argv)
 	CHECK(!rxw_connection_create(client, (struct sockaddr *)&server, length, KV_SERVICE, NULL,
 				     &connection));
 	cancel(connection);
-	deadline(connection);
+	deadline(connection, "slow");
+	deadline(connection, "idle");
 	retry();
 	pooled();
 	asynchronous(connection);

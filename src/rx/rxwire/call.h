@@ -166,12 +166,17 @@ rxw_code rxw_call_end(rxw_call *call, rxw_code code, enum rxw_origin *origin);
  */
 void rxw_call_abort(rxw_call *call, rxw_code code);
 
-/* The code of the call so far, 0 if it has not failed. `origin` may be NULL. Any thread. */
+/*
+ * The code of the call so far, 0 if it has not failed. `origin` may be NULL. In a handler: the abort
+ * of the client, also at its deadline, has arrived (rx-protocol 2.7). Any thread.
+ */
 rxw_code rxw_call_error(const rxw_call *call, enum rxw_origin *origin);
 
 /*
  * A descriptor that is readable while a selected event holds. Created on first use, closed with
- * the call; do not read, write or close it. -RXW_EINVAL, -RXW_ESYS. Any thread.
+ * the call; do not read, write or close it. Also in handlers of workers: one that waits for
+ * something else selects RXW_EVENT_DONE and polls this descriptor as well, so that the client's
+ * abort or deadline ends the wait. -RXW_EINVAL, -RXW_ESYS. Any thread.
  */
 int rxw_call_fd(rxw_call *call);
 /*

@@ -12,6 +12,8 @@ EXTRA_DIST += \
 	src/tests/python/abi.py \
 	src/tests/python/calls.py \
 	src/tests/python/lib.sh \
+	src/tests/python/many.py \
+	src/tests/python/many.sh \
 	src/tests/python/names.py \
 	src/tests/python/renamed.xg \
 	src/tests/python/programs.py \

@@ -19,6 +19,10 @@ check_tests += src/tests/sim/test_limits
 src_tests_sim_test_limits_SOURCES = src/tests/sim/test_limits.c $(sim_common)
 src_tests_sim_test_limits_LDADD = $(LDADD) -lm
 
+check_tests += src/tests/sim/test_cancel
+src_tests_sim_test_cancel_SOURCES = src/tests/sim/test_cancel.c $(sim_common)
+src_tests_sim_test_cancel_LDADD = $(LDADD) -lm
+
 # What is promised, as statistics of many seeds. make soak takes 1,000.
 check_tests += src/tests/sim/test_aims
 src_tests_sim_test_aims_SOURCES = src/tests/sim/test_aims.c $(sim_common)

@@ -50,6 +50,7 @@ enum sim_what {
 	SIM_SET_LOSS,  /* of links, in millionths */
 	SIM_SET_HOLE,  /* of links: 1 = all datagrams are lost, 0 = back to normal */
 	SIM_MARK,      /* no change: call_marks records the bytes read by each call */
+	SIM_ABORT,     /* of clients: their calls are aborted with this code */
 	SIM_PAUSE,     /* of nodes: no thread runs for this many ns, and datagrams queue up */
 	SIM_CLOCK_STEP /* of nodes: the clock jumps by this many ns */
 };
@@ -153,7 +154,9 @@ struct sim_node {
 	bool receive_set;
 	bool settling;
 	uint64_t paused_until;
-	uint64_t clock_ahead; /* of the simulation; wraps around */
+	uint64_t failed_at;    /* the latest call that ended with an error */
+	unsigned calls_failed; /* of the application's calls, as many */
+	uint64_t clock_ahead;  /* of the simulation; wraps around */
 };
 
 struct sim_conn {

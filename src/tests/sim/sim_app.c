@@ -247,6 +247,10 @@ void sim_app_events(struct sim_call *call, uint32_t events)
 {
 	struct sim *sim = call->node->sim;
 
+	if (events & RXW_OUT_DONE && call->p.error != 0) {
+		call->node->failed_at = sim->now;
+		call->node->calls_failed++;
+	}
 	if (events & RXW_OUT_ATTACH) {
 		rxw_pcall_attach(&call->p, sim_out(call->node));
 		events |= RXW_OUT_READ;

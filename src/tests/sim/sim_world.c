@@ -178,7 +178,8 @@ unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, 
 }
 
 /* Records the outcome of a client's datagram for the call whose DATA it carries. */
-static void note_fate(struct sim *sim, const uint8_t *bytes, uint32_t length, bool fits, bool passed)
+static void note_fate(struct sim *sim, const uint8_t *bytes, uint32_t length, bool fits,
+		      bool passed)
 {
 	uint32_t cid = length >= RXW_HEADER_SIZE ? rxw_get32(bytes + 4) : 0;
 	struct sim_conn *c = sim->client.conns;
@@ -246,6 +247,16 @@ static void change_link(struct sim_link *link, const struct sim_change *c)
 	}
 }
 
+static void abort_calls(struct sim_node *node, int32_t code)
+{
+	for (struct sim_conn *c = node->conns; c != NULL; c = c->next)
+		for (unsigned i = 0; i < 4; i++)
+			if (c->p.channel[i] != NULL)
+				rxw_pcall_fail(c->p.channel[i], code, RXW_ORIGIN_LOCAL, true,
+					       sim_out(node));
+	sim_settle(node);
+}
+
 static void change_node(struct sim *sim, struct sim_node *node, const struct sim_change *c)
 {
 	if (c->what == SIM_PAUSE) {
@@ -263,6 +274,10 @@ void sim_change(struct sim *sim, const struct sim_change *c)
 	if (c->what == SIM_MARK) {
 		memcpy(sim->call_marks, sim->call_bytes,
 		       sim->call_count * sizeof(*sim->call_marks));
+		return;
+	}
+	if (c->what == SIM_ABORT) {
+		abort_calls(&sim->client, (int32_t)c->value);
 		return;
 	}
 	for (unsigned i = 0; i < 2; i++) {

@@ -18,6 +18,10 @@ check_tests += src/tests/rx/api/test_blocking
 src_tests_rx_api_test_blocking_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_busy
 src_tests_rx_api_test_busy_LDADD = $(harness_libs)
+check_tests += src/tests/rx/api/test_cancel
+src_tests_rx_api_test_cancel_SOURCES = src/tests/rx/api/test_cancel.c \
+	src/tests/rx/security/relay.c src/tests/rx/security/relay.h
+src_tests_rx_api_test_cancel_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_classes
 src_tests_rx_api_test_classes_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_defer
