@@ -95,6 +95,7 @@ struct rx_call {
 	const uint8_t *at; /* bytes received that were lent by the library and not read yet */
 	size_t left;
 	size_t filled; /* bytes of `writes` */
+	uint64_t sent, received; /* bytes that the program has written and read, roughly: lent */
 	uint64_t begun_ns;
 	struct classic_usage usage; /* of a client's call that has ended */
 	atomic_int sent_s, received_s; /* when something was last sent and received: time() */

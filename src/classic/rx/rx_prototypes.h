@@ -226,8 +226,8 @@ extern struct rx_securityClass *rxs_Ref(struct rx_securityClass *klass);
 /* -- Addresses of this host ----------------------------------------------------------------------- */
 
 /*
- * The IPv4 addresses of the interfaces, at most `most`, without those of 127.0.0.0/16. Returns
- * their number, or a negative one.
+ * The IPv4 addresses of the interfaces, at most `most`, without those of 127.0.0.0/16; their masks
+ * and the MTUs of the interfaces. All in network order. Returns their number, or -1, see errno.
  */
 extern int rx_getAllAddr(afs_uint32 *addresses, int most);
 extern int rx_getAllAddrMaskMtu(afs_uint32 addresses[], afs_uint32 masks[], afs_uint32 mtus[],
@@ -235,7 +235,10 @@ extern int rx_getAllAddrMaskMtu(afs_uint32 addresses[], afs_uint32 masks[], afs_
 
 /* -- Statistics ----------------------------------------------------------------------------------- */
 
-/* A copy of the counters, to be freed by rx_FreeStatistics(), which sets the pointer to NULL. */
+/*
+ * The counters of all ports, to be freed by rx_FreeStatistics(), which sets the pointer to NULL.
+ * Members without a counterpart are 0; doc/classic.md lists them. NULL without memory.
+ */
 extern struct rx_statistics *rx_GetStatistics(void);
 extern void rx_FreeStatistics(struct rx_statistics **statistics);
 extern void rx_PrintStats(FILE *file);
@@ -250,8 +253,10 @@ extern void rx_PrintPeerStats(FILE *file, struct rx_peer *peer);
 extern void rx_RecordCallStatistics(struct rx_call *call, unsigned int interface_id,
 				    unsigned int function, unsigned int functions, int is_server);
 /*
- * The counters of the process, or by peer. *statistics is NULL if nothing is counted, else malloc()ed
- * words in host byte order, of *size bytes for *count functions. 0, or ENOMEM.
+ * The counters of the process, or of the 1024 peers with the latest calls, as 28 words for each
+ * function of each interface that was called: struct rx_function_entry_v1 with the high word first.
+ * *statistics is malloc()ed and has *size bytes for *count functions; it is NULL if there are none.
+ * 0, or ENOMEM.
  */
 extern int rx_RetrieveProcessRPCStats(afs_uint32 caller_version, afs_uint32 *version,
 				      afs_uint32 *seconds, afs_uint32 *microseconds, size_t *size,
@@ -276,9 +281,15 @@ extern int rx_RxStatUserOk(struct rx_call *call);
 /* -- The client side of rxdebug ------------------------------------------------------------------- */
 
 /*
- * Ask a host over a UDP socket of the program. Waits up to about 31 s for an answer. Results are in
- * host byte order, except for addresses and ports. Returns the bytes of the answer, 0 or more; -1
- * without an answer; RX_DEBUGI_BADTYPE.
+ * Ask a server over a UDP socket of the program. Waits up to 31 s for the answer, which must come
+ * from this address and port. Members that an older server does not know are 0. Returns the bytes
+ * of the answer; -1 without one or with one that is too short, see errno; RX_DEBUGI_BADTYPE if the
+ * server does not know what is asked for. Then rx_GetServerStats() returns 8, and the first two
+ * members are RX_DEBUGI_BADTYPE. A socket must not be used by two threads at a time.
+ *
+ * *supported: RX_SERVER_DEBUG_..., of rx_GetServerDebug(); 0 of the others. `known` is what that
+ * function has found. *next counts the entries, from 0 on; with `all` 0 the server lists only
+ * connections that have calls in progress. The text of a version ends with a NUL.
  */
 extern afs_int32 rx_GetServerDebug(osi_socket socket, afs_uint32 host, afs_uint16 port,
 				   struct rx_debugStats *statistics, afs_uint32 *supported);
@@ -292,7 +303,6 @@ extern afs_int32 rx_GetServerConnections(osi_socket socket, afs_uint32 host, afs
 extern afs_int32 rx_GetServerPeers(osi_socket socket, afs_uint32 host, afs_uint16 port,
 				   afs_int32 *next, afs_uint32 known, struct rx_debugPeer *peer,
 				   afs_uint32 *supported);
-extern afs_int32 rx_GetLocalPeers(afs_uint32 host, afs_uint16 port, struct rx_debugPeer *peer);
 
 #ifdef __cplusplus
 }

@@ -6,9 +6,10 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include <rx/rx_packet.h>
+
+#include "common/clock.h"
 
 #define EPOCH	 999u /* of packets outside connections */
 #define TRIES	 5
@@ -24,14 +25,6 @@ enum {
 };
 #define CLIENT_INITIATED 1
 #define LAST_PACKET	 4
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void put_word(unsigned char *at, uint32_t word)
 {
@@ -57,30 +50,31 @@ static bool is_answer(const unsigned char *packet, unsigned char type, uint32_t 
 	       has_word(packet + AT_EPOCH, EPOCH) && has_word(packet + AT_CALL, number);
 }
 
+static bool is_unusable(int error)
+{
+	return error == EBADF || error == ENOTSOCK;
+}
+
 /* The size of the answer; 0: it did not come in time; -1: the socket cannot be used. */
 static ssize_t await(const struct watch_server *server, unsigned char type, uint32_t number,
 		     unsigned char packet[ROOM], int pause_ms)
 {
-	int64_t end = now_ms() + pause_ms, left;
+	uint64_t end = monotonic_ns() + (uint64_t)pause_ms * NS_PER_MS, now;
 
-	while ((left = end - now_ms()) > 0) {
+	while ((now = monotonic_ns()) < end) {
 		struct pollfd poller = {.fd = server->socket, .events = POLLIN};
 		struct sockaddr_in from = {0};
 		socklen_t from_size = sizeof(from);
 		ssize_t n;
 
-		if (poll(&poller, 1, (int)left) < 0 && errno != EINTR)
+		if (poll(&poller, 1, (int)((end - now) / NS_PER_MS) + 1) < 0 && errno != EINTR)
 			return -1;
-		if (poller.revents & POLLNVAL) {
-			errno = EBADF;
-			return -1;
-		}
 		n = recvfrom(server->socket, packet, ROOM, MSG_DONTWAIT, (struct sockaddr *)&from,
 			     &from_size);
 		if (n >= RX_HEADER_SIZE && is_from(&from, server) &&
 		    is_answer(packet, type, number))
 			return n;
-		if (n < 0 && errno == ENOTSOCK)
+		if (n < 0 && is_unusable(errno))
 			return -1;
 	}
 	return 0;
@@ -105,9 +99,11 @@ int watch_ask(const struct watch_server *server, unsigned char type, const void 
 	for (int try = 0; try < TRIES; try++) {
 		ssize_t n;
 
-		/* A failure may be temporary, like that of a lost route. */
-		(void)sendto(server->socket, out, RX_HEADER_SIZE + size, 0,
-			     (const struct sockaddr *)&to, sizeof(to));
+		/* Other failures may be temporary, like that of a lost route. */
+		if (sendto(server->socket, out, RX_HEADER_SIZE + size, 0,
+			   (const struct sockaddr *)&to, sizeof(to)) < 0 &&
+		    is_unusable(errno))
+			return -1;
 		n = await(server, type, number, packet, PAUSE_MS << try);
 		if (n < 0)
 			return -1;
