@@ -11,6 +11,9 @@ src_tests_classic_test_calls_LDADD = $(classic_test_libs)
 check_tests += src/tests/classic/test_security
 src_tests_classic_test_security_CPPFLAGS = $(CLASSIC_TEST_CPPFLAGS)
 src_tests_classic_test_security_LDADD = $(classic_test_libs)
+check_tests += src/tests/classic/test_stubs
+src_tests_classic_test_stubs_CPPFLAGS = $(CLASSIC_TEST_CPPFLAGS)
+src_tests_classic_test_stubs_LDADD = $(classic_test_libs)
 check_tests += src/tests/classic/test_values
 src_tests_classic_test_values_CPPFLAGS = $(CLASSIC_TEST_CPPFLAGS)
 src_tests_classic_test_values_LDADD = $(classic_test_libs)
@@ -31,3 +34,5 @@ check_tests += src/tests/classic/test_rpctable
 src_tests_classic_test_rpctable_CPPFLAGS = $(CLASSIC_TEST_CPPFLAGS)
 src_tests_classic_test_rpctable_LDADD = \
 	src/classic/librxwire_classic_core.la src/rx/librxwire.la $(CHECK_LIBS) $(PTHREAD_LIBS)
+
+check_scripts += src/tests/classic/headers.sh
