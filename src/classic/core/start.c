@@ -15,7 +15,6 @@ int rx_UdpBufSize = 64 * 1024;
 int rx_BusyThreshold = -1;
 int rx_BusyError = -1;
 int rx_tranquil;
-int rx_enable_stats;
 /* Without effect. */
 int rx_extraPackets = 256, rx_extraQuota, rx_nPackets;
 int rx_stackSize = RX_DEFAULT_STACK_SIZE;
