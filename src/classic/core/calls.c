@@ -198,8 +198,8 @@ void classic_usage(struct rx_call *call, struct classic_usage *usage)
 		.server = connection->server,
 		.host = connection->peer.host,
 		.port = connection->peer.port,
-		.sent = s.bytes_sent + call->filled,
-		.received = s.bytes_received,
+		.sent = call->sent,
+		.received = call->received,
 		.run_ns = now - call->begun_ns,
 	};
 	if (connection->server && s.started_ns && s.started_ns < call->begun_ns)

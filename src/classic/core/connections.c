@@ -251,7 +251,7 @@ static void forgotten(void *data)
 	classic_connection_unref(c);
 }
 
-static struct rx_connection *accept_it(rxw_connection *connection, struct rx_service *service)
+static struct rx_connection *accept_it(rxw_connection *connection, struct classic_service *service)
 {
 	struct rx_connection *c = create();
 	struct sockaddr_storage peer;
@@ -279,7 +279,7 @@ static struct rx_connection *accept_it(rxw_connection *connection, struct rx_ser
 }
 
 /* Calls of one connection may begin on several threads: one of them makes the object. */
-struct rx_connection *classic_server_connection(rxw_call *call, struct rx_service *service)
+struct rx_connection *classic_server_connection(rxw_call *call, struct classic_service *service)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	rxw_connection *connection = rxw_call_connection(call);
@@ -335,7 +335,7 @@ u_short rx_ServiceIdOf(struct rx_connection *c)
 
 struct rx_service *rx_ServiceOf(struct rx_connection *c)
 {
-	return c->service;
+	return c->service ? &c->service->handle : NULL;
 }
 
 int rx_SecurityClassOf(struct rx_connection *c)

@@ -32,8 +32,10 @@ struct classic_values {
 	void **value;
 };
 
-struct rx_service {
-	struct rx_service *next; /* classic_lock */
+/* What a program's struct rx_service stands for. */
+struct classic_service {
+	struct rx_service handle;		/* what the program holds */
+	struct classic_service *next; /* classic_lock */
 	struct classic_port *port;
 	rxw_service *service;
 	char *name;
@@ -61,7 +63,7 @@ struct rx_peer {
 struct rx_connection {
 	struct rx_connection *next, **link; /* clients: the list of all; classic_lock */
 	rxw_connection *connection;	    /* with a reference; NULL: could not be created */
-	struct rx_service *service;	    /* servers */
+	struct classic_service *service;    /* servers */
 	struct rx_securityClass *klass;	    /* clients: with a reference; servers: borrowed */
 	struct rx_peer peer;
 	int index;
@@ -93,6 +95,7 @@ struct rx_call {
 	const uint8_t *at; /* bytes received that were lent by the library and not read yet */
 	size_t left;
 	size_t filled; /* bytes of `writes` */
+	uint64_t sent, received; /* bytes that the program has written and read, roughly: lent */
 	uint64_t begun_ns;
 	struct classic_usage usage; /* of a client's call that has ended */
 	atomic_int sent_s, received_s; /* when something was last sent and received: time() */
@@ -113,14 +116,14 @@ bool classic_serving(void); /* classic_lock must be held */
 /* services.c; classic_lock must be held */
 /* Let held services serve. */
 void classic_services_start(void);
-/* Forget all services, after their endpoints are destroyed. */
-void classic_services_free(void);
+/* Forget all services, whose endpoints are destroyed. Programs may still look at their handles. */
+void classic_services_forget(void);
 /* Apply the threshold and code of rx_SetBusyThreshold() to all services. */
 void classic_services_busy(void);
 
 /* connections.c */
 /* The connection of a call that a service has got; NULL without memory. */
-struct rx_connection *classic_server_connection(rxw_call *call, struct rx_service *service);
+struct rx_connection *classic_server_connection(rxw_call *call, struct classic_service *service);
 void classic_connection_ref(struct rx_connection *connection);
 void classic_connection_unref(struct rx_connection *connection);
 /* Detach all clients' connections from the library; their calls fail. classic_lock must be held. */

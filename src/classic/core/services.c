@@ -5,7 +5,7 @@
 #include "common/clock.h"
 #include "core.h"
 
-static struct rx_service *services; /* classic_lock */
+static struct classic_service *services; /* classic_lock */
 
 /* Each service gets all the threads that it may use, so a port has as many as all together. */
 static void set_threads(struct classic_port *port)
@@ -13,7 +13,7 @@ static void set_threads(struct classic_port *port)
 	char text[16];
 	int sum = 0;
 
-	for (struct rx_service *s = services; s; s = s->next)
+	for (struct classic_service *s = services; s; s = s->next)
 		if (s->port == port)
 			sum += s->max_procs;
 	snprintf(text, sizeof(text), "%d", sum > 4096 ? 4096 : sum > 0 ? sum : 1);
@@ -23,7 +23,7 @@ static void set_threads(struct classic_port *port)
 /* Serve one call on a thread of the library. The call object exists as long as the procedure. */
 static rxw_code serve(rxw_call *library_call, void *context)
 {
-	struct rx_service *s = context;
+	struct classic_service *s = context;
 	struct rx_call call;
 	void (*before)(struct rx_call *) = s->before;
 	void (*after)(struct rx_call *, afs_int32) = s->after;
@@ -55,7 +55,7 @@ static rxw_code serve(rxw_call *library_call, void *context)
 
 void classic_services_start(void)
 {
-	for (struct rx_service *s = services; s; s = s->next) {
+	for (struct classic_service *s = services; s; s = s->next) {
 		if (!s->held)
 			continue;
 		s->held = false;
@@ -63,25 +63,42 @@ void classic_services_start(void)
 	}
 }
 
-void classic_services_busy(void)
+/* What the library refuses is told. classic_lock must be held. */
+static void set(struct classic_service *s, const char *name, enum rxw_service_setting setting, int64_t value)
 {
-	/* TODO */
+	int rc = rxw_service_set(s->service, setting, value);
+
+	if (rc)
+		classic_log("cannot set the %s of service %u: %s", name, s->id, rxw_strerror(rc));
 }
 
-void classic_services_free(void)
+void classic_services_busy(void)
 {
+	bool on = rx_BusyThreshold >= 0;
+
+	for (struct classic_service *s = services; s; s = s->next) {
+		set(s, "busy code", RXW_SET_BUSY_CODE, on ? rx_BusyError : 0);
+		/* 0 would be no limit at all. */
+		set(s, "busy threshold", RXW_SET_WAITING_MAX,
+		    !on ? 0 : rx_BusyThreshold ? rx_BusyThreshold : 1);
+	}
+}
+
+void classic_services_forget(void)
+{
+	static struct classic_service *forgotten; /* so that leak checkers find them */
+
 	while (services) {
-		struct rx_service *s = services;
+		struct classic_service *s = services;
 
 		services = s->next;
-		classic_values_free(&s->values);
-		free(s->name);
-		free(s);
+		s->next = forgotten;
+		forgotten = s;
 	}
 }
 
 /* Offer the service at the library. */
-static int offer(struct rx_service *s)
+static int offer(struct classic_service *s)
 {
 	rxw_security *classes[8];
 	struct rxw_service_options options = {
@@ -93,6 +110,9 @@ static int offer(struct rx_service *s)
 		.flags = classic_serving() ? 0 : RXW_SERVICE_HELD,
 		.workers_max = (unsigned)s->max_procs,
 		.idle_ms = RX_IDLE_DEAD_TIME * 1000,
+		.dead_ms = (unsigned)(rx_connDeadTime < RX_MINDEADTIME ? RX_MINDEADTIME : rx_connDeadTime) * 1000,
+		.waiting_max = rx_BusyThreshold > 0 ? (unsigned)rx_BusyThreshold : 0,
+		.busy_code = rx_BusyThreshold >= 0 ? rx_BusyError : 0,
 		.security = classes,
 	};
 
@@ -104,16 +124,18 @@ static int offer(struct rx_service *s)
 }
 
 /* Make a service. classic_lock must be held. */
-static struct rx_service *create(struct classic_port *port, u_short id, const char *name,
+static struct classic_service *create(struct classic_port *port, u_short id, const char *name,
 				 struct rx_securityClass **classes, int count,
 				 afs_int32 (*procedure)(struct rx_call *))
 {
-	struct rx_service *s = calloc(1, sizeof(*s));
+	struct classic_service *s = calloc(1, sizeof(*s));
 	int rc = -RXW_ENOMEM;
 
 	if (!s)
 		return NULL;
 	classic_values_init(&s->values);
+	s->handle.socket = OSI_NULLSOCKET;
+	s->handle.internal = s;
 	s->port = port;
 	s->id = id;
 	s->name = strdup(name && *name ? name : "service");
@@ -144,7 +166,7 @@ struct rx_service *rx_NewServiceHost(afs_uint32 host, u_short number, u_short id
 				     afs_int32 (*procedure)(struct rx_call *))
 {
 	struct classic_port *port;
-	struct rx_service *s = NULL;
+	struct classic_service *s = NULL;
 
 	if (!id || !classes || count < 1 || !procedure) {
 		classic_log("rx_NewService: service %u needs an id, a security class and a procedure",
@@ -162,7 +184,7 @@ struct rx_service *rx_NewServiceHost(afs_uint32 host, u_short number, u_short id
 			s = create(port, id, name, classes, count, procedure);
 	}
 	pthread_mutex_unlock(&classic_lock);
-	return s;
+	return s ? &s->handle : NULL;
 }
 
 struct rx_service *rx_NewService(u_short port, u_short id, char *name,
@@ -172,9 +194,11 @@ struct rx_service *rx_NewService(u_short port, u_short id, char *name,
 	return rx_NewServiceHost(htonl(INADDR_ANY), port, id, name, classes, count, procedure);
 }
 
-afs_int32 rx_SetSecurityConfiguration(struct rx_service *s, rx_securityConfigVariables variable,
+afs_int32 rx_SetSecurityConfiguration(struct rx_service *handle, rx_securityConfigVariables variable,
 				      void *value)
 {
+	struct classic_service *s = handle->internal;
+
 	if (variable != RXS_CONFIG_FLAGS)
 		return RX_INVALID_OPERATION;
 	for (int i = 0; i < s->count; i++)
@@ -187,60 +211,81 @@ afs_int32 rx_SetSecurityConfiguration(struct rx_service *s, rx_securityConfigVar
 /* -- Settings ------------------------------------------------------------------------------------- */
 
 /* Threads are reserved for each service anyway. */
-void rxc_service_min_procs(struct rx_service *s, int n)
+void rxc_service_min_procs(struct rx_service *handle, int n)
 {
-	(void)s;
+	(void)handle;
 	(void)n;
 }
 
-void rxc_service_max_procs(struct rx_service *s, int n)
+void rxc_service_max_procs(struct rx_service *handle, int n)
 {
+	struct classic_service *s = handle->internal;
+
 	pthread_mutex_lock(&classic_lock);
 	s->max_procs = n < 1 ? 1 : n;
 	set_threads(s->port);
+	set(s, "number of threads", RXW_SET_WORKERS_MAX, s->max_procs);
 	pthread_mutex_unlock(&classic_lock);
-	/* TODO */
 }
 
-void rxc_service_reach(struct rx_service *s, int on)
+void rxc_service_reach(struct rx_service *handle, int on)
 {
-	(void)s;
-	(void)on; /* TODO */
+	struct classic_service *s = handle->internal;
+
+	pthread_mutex_lock(&classic_lock);
+	set(s, "reachability check", RXW_SET_REACH, !!on);
+	pthread_mutex_unlock(&classic_lock);
 }
 
-void rxc_service_idle(struct rx_service *s, int seconds)
+void rxc_service_idle(struct rx_service *handle, int seconds)
 {
-	(void)s;
-	(void)seconds; /* TODO */
+	struct classic_service *s = handle->internal;
+
+	pthread_mutex_lock(&classic_lock);
+	set(s, "idle time", RXW_SET_IDLE_MS, seconds > 0 ? (int64_t)seconds * 1000 : RXW_TIMEOUT_OFF);
+	pthread_mutex_unlock(&classic_lock);
 }
 
-void rxc_service_dead(struct rx_service *s, int seconds)
+void rxc_service_dead(struct rx_service *handle, int seconds)
 {
-	(void)s;
-	(void)seconds; /* TODO */
+	struct classic_service *s = handle->internal;
+
+	pthread_mutex_lock(&classic_lock);
+	set(s, "dead time", RXW_SET_DEAD_MS, (int64_t)(seconds < RX_MINDEADTIME ? RX_MINDEADTIME : seconds) * 1000);
+	pthread_mutex_unlock(&classic_lock);
 }
 
-void rxc_service_before(struct rx_service *s, void (*procedure)(struct rx_call *))
+void rxc_service_before(struct rx_service *handle, void (*procedure)(struct rx_call *))
 {
+	struct classic_service *s = handle->internal;
+
 	s->before = procedure;
 }
 
-void rxc_service_after(struct rx_service *s, void (*procedure)(struct rx_call *, afs_int32))
+void rxc_service_after(struct rx_service *handle, void (*procedure)(struct rx_call *, afs_int32))
 {
+	struct classic_service *s = handle->internal;
+
 	s->after = procedure;
 }
 
-void rxc_service_post(struct rx_service *s, void (*procedure)(afs_int32))
+void rxc_service_post(struct rx_service *handle, void (*procedure)(afs_int32))
 {
+	struct classic_service *s = handle->internal;
+
 	s->post = procedure;
 }
 
-void rxc_service_new_connection(struct rx_service *s, void (*procedure)(struct rx_connection *))
+void rxc_service_new_connection(struct rx_service *handle, void (*procedure)(struct rx_connection *))
 {
+	struct classic_service *s = handle->internal;
+
 	s->new_connection = procedure;
 }
 
-void rxc_service_destroy_connection(struct rx_service *s, void (*procedure)(struct rx_connection *))
+void rxc_service_destroy_connection(struct rx_service *handle, void (*procedure)(struct rx_connection *))
 {
+	struct classic_service *s = handle->internal;
+
 	s->destroy_connection = procedure;
 }

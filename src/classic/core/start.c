@@ -16,6 +16,7 @@ int rx_BusyThreshold = -1;
 int rx_BusyError = -1;
 int rx_tranquil;
 /* Without effect. */
+int RX_IPUDP_SIZE = 28;
 int rx_extraPackets = 256, rx_extraQuota, rx_nPackets;
 int rx_stackSize = RX_DEFAULT_STACK_SIZE;
 int rx_enable_hot_thread;
@@ -290,7 +291,7 @@ void rx_Finalize(void)
 	}
 	(void)rxw_engine_destroy(engine);
 	pthread_mutex_lock(&classic_lock);
-	classic_services_free();
+	classic_services_forget();
 	pthread_mutex_unlock(&classic_lock);
 }
 
@@ -379,8 +380,11 @@ void rx_DebugOnOff(int on)
 
 void rxc_tranquil(int on)
 {
+	pthread_mutex_lock(&classic_lock);
 	rx_tranquil = on;
-	/* TODO */
+	for (struct classic_port *p = process.ports; p; p = p->next)
+		(void)rxw_endpoint_refuse(p->endpoint, on ? RX_RESTARTING : 0);
+	pthread_mutex_unlock(&classic_lock);
 }
 
 void rxc_busy(int threshold, int code)

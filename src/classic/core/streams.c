@@ -65,6 +65,7 @@ int rx_WriteProc(struct rx_call *call, char *buffer, int n)
 		return 0;
 	if (length > sizeof(call->writes) - call->filled && !classic_write_out(call))
 		return 0;
+	call->sent += length;
 	if (length >= LARGE)
 		return write_now(call, buffer, length) ? n : 0;
 	memcpy(call->writes + call->filled, buffer, length);
@@ -78,6 +79,7 @@ int rx_WriteProc32(struct rx_call *call, afs_int32 *value)
 	    sizeof(call->writes) - call->filled >= sizeof(*value)) {
 		memcpy(call->writes + call->filled, value, sizeof(*value));
 		call->filled += sizeof(*value);
+		call->sent += sizeof(*value);
 		return sizeof(*value);
 	}
 	return rx_WriteProc(call, (char *)value, sizeof(*value));
@@ -121,6 +123,7 @@ int rx_WritevProc(struct rx_call *call, struct iovec *iov, int count, int n)
 	if (!call->reserved)
 		return write_slices(call, iov, count, n);
 	call->reserved = false;
+	call->sent += (uint64_t)n;
 	call->sent_s = (int)time(NULL);
 	return rxw_call_commit(call->call, (size_t)n) ? 0 : n;
 }
@@ -170,6 +173,7 @@ static bool borrow(struct rx_call *call)
 	if (n <= 0)
 		return false;
 	call->received_s = (int)time(NULL);
+	call->received += (uint64_t)n;
 	call->at = slice.iov_base;
 	call->left = (size_t)n;
 	return true;
@@ -186,8 +190,12 @@ int rx_ReadProc(struct rx_call *call, char *buffer, int n)
 		if (length - done >= LARGE) {
 			ssize_t more = rxw_call_read(call->call, buffer + done, length - done);
 
-			call->received_s = (int)time(NULL);
-			return (int)(more > 0 ? done + (size_t)more : done);
+			if (more > 0) {
+				call->received_s = (int)time(NULL);
+				call->received += (uint64_t)more;
+				done += (size_t)more;
+			}
+			return (int)done;
 		}
 		if (!borrow(call))
 			break;
@@ -227,6 +235,7 @@ int rx_ReadvProc(struct rx_call *call, struct iovec *iov, int *count, int most, 
 	if (got <= 0)
 		return 0;
 	call->received_s = (int)time(NULL);
+	call->received += (uint64_t)got;
 	*count = (int)used;
 	return (int)got;
 }

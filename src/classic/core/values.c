@@ -134,10 +134,10 @@ void *rx_GetSpecific(struct rx_connection *connection, int key)
 
 void rx_SetServiceSpecific(struct rx_service *service, int key, void *value)
 {
-	classic_values_set(&service->values, key, value);
+	classic_values_set(&service->internal->values, key, value);
 }
 
 void *rx_GetServiceSpecific(struct rx_service *service, int key)
 {
-	return classic_values_get(&service->values, key);
+	return classic_values_get(&service->internal->values, key);
 }

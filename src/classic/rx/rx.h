@@ -118,6 +118,12 @@ static inline int rx_IsLoopbackAddr(afs_uint32 address)
 
 typedef void (*rx_destructor_t)(void *);
 
+/* A service. The rest is private. */
+struct rx_service {
+	osi_socket socket; /* OSI_NULLSOCKET: sockets belong to the library */
+	struct classic_service *internal;
+};
+
 #include <rx/rx_prototypes.h>
 
 /* -- Settings of a service ------------------------------------------------------------------------ */

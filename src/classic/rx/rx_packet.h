@@ -5,8 +5,8 @@
 
 #include <rx/rx_types.h>
 
-#define RX_HEADER_SIZE 28 /* bytes of the header of each packet */
-#define RX_IPUDP_SIZE  28 /* bytes of the headers of IPv4 and UDP */
+#define RX_HEADER_SIZE 28	  /* bytes of the header of each packet */
+extern int RX_IPUDP_SIZE; /* bytes of the headers of IPv4 and UDP; 28. Some programs assign it */
 
 /* Bytes of a UDP payload: the least that any path carries, and that of Ethernet. */
 #define RX_MIN_PACKET_SIZE	548

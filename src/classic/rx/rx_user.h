@@ -9,6 +9,11 @@
 
 #include <rx/rx_types.h>
 
+/* OpenAFS's sources rely on rx.h for this one, too. */
+#if defined(RXWIRE_CLASSIC_WITH_OPENAFS) && __has_include(<lwp.h>)
+#include <lwp.h>
+#endif
+
 /* Interrupt levels of kernels: nothing. */
 #define SPLVAR
 #define NETPRI

@@ -37,8 +37,6 @@ int rxs_Release(struct rx_securityClass *klass)
 	if (!klass || atomic_fetch_sub(&klass->refs, 1) != 1)
 		return 0;
 	rxw_security_unref(klass->security);
-	if (klass->destroy)
-		klass->destroy(klass->data);
 	free(klass);
 	return 0;
 }

@@ -14,8 +14,6 @@ struct rx_securityClass {
 	rxw_security *security; /* with a reference, which goes with the last of `refs` */
 	atomic_int refs;
 	void (*dots)(struct rx_securityClass *klass, bool allow); /* NULL: the class has no names */
-	void (*destroy)(void *data);				  /* NULL: nothing to do */
-	void *data;
 };
 
 /*

@@ -7,7 +7,7 @@
 
 #include <rx/xdr.h>
 
-#include "classic/xdr/room.h"
+#include "room.h"
 
 static bool_t padding(XDR *xdrs, u_int count)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "classic/xdr/room.h"
+#include "room.h"
 
 #define STEP_BYTES (64 * 1024)
 

@@ -6,7 +6,7 @@
 
 #include <rx/xdr.h>
 
-#include "classic/xdr/room.h"
+#include "room.h"
 
 /* The bound of an element that has one. */
 #define UNBOUNDED UINT_MAX

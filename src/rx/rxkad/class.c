@@ -13,6 +13,8 @@ void rxw_rxkad_side_destroy(void *data)
 {
 	struct rxw_rxkad *side = data;
 
+	if (side->find_destroy)
+		side->find_destroy(side->find_context);
 	rxw_keys_unref(side->keys);
 	rxw_secret_free(side->ticket);
 	free(side->client_name);
@@ -38,6 +40,7 @@ int rxw_rxkad_server_side(const struct rxw_rxkad_server_options *given, struct r
 	side->keys = rxw_keys_ref(options->keys);
 	side->find_key = options->find_key;
 	side->find_context = options->find_context;
+	side->find_destroy = options->find_destroy;
 	side->level_min = options->level_min;
 	side->allow_single_des = options->allow_single_des;
 	atomic_init(&side->allow_dotted, options->allow_dotted);
@@ -113,8 +116,10 @@ static int create(struct rxw_rxkad *side, rxw_security **security)
 	};
 	int result = rxw_security_create(&class, side, security);
 
-	if (result)
+	if (result) {
+		side->find_destroy = NULL;
 		rxw_rxkad_side_destroy(side);
+	}
 	return result;
 }
 

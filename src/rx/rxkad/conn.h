@@ -20,6 +20,7 @@ struct rxw_rxkad {
 	rxw_keys *keys;		   /* or NULL */
 	rxw_rxkad_key_fn find_key; /* or NULL */
 	void *find_context;
+	void (*find_destroy)(void *context); /* or NULL */
 	uint8_t level_min;
 	bool allow_single_des;
 	_Atomic(bool) allow_dotted;	  /* relaxed */

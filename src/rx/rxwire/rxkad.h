@@ -132,9 +132,12 @@ struct rxw_rxkad_server_options {
 	/*
 	 * Asked for keys that `keys` does not have; NULL = none. `find_context` must exist until
 	 * the last reference to the class is gone: of the caller, services and connections.
+	 * find_destroy(find_context) is called then, on any thread and without a lock; NULL =
+	 * nothing to do. It is not called if rxw_rxkad_server() fails.
 	 */
 	rxw_rxkad_key_fn find_key;
 	void *find_context;
+	void (*find_destroy)(void *context);
 };
 
 /*

@@ -23,7 +23,14 @@ static struct {
 	_Atomic(int32_t) kvno, enctype;
 	_Atomic(int) result;
 	_Atomic(size_t) length;
+	_Atomic(unsigned) destroyed;
 } finder;
+
+static void destroy_finder(void *context)
+{
+	ck_assert_ptr_eq(context, &bed);
+	finder.destroyed++;
+}
 
 /* Uses the library: no lock of it is held, or some of these would never return. */
 static int find_key(void *context, int32_t kvno, int32_t enctype, void *to, size_t room,
@@ -64,8 +71,11 @@ static int32_t handler(rxw_call *call, void *context)
 
 static void open_with(rxw_keys *keys, rxw_rxkad_key_fn find)
 {
-	struct rxw_rxkad_server_options options = {
-		.size = sizeof(options), .keys = keys, .find_key = find, .find_context = &bed};
+	struct rxw_rxkad_server_options options = {.size = sizeof(options),
+						   .keys = keys,
+						   .find_key = find,
+						   .find_context = &bed,
+						   .find_destroy = destroy_finder};
 	struct rxw_service_options o = {.size = sizeof(o),
 					.id = SERVICE,
 					.handler = handler,
@@ -73,6 +83,7 @@ static void open_with(rxw_keys *keys, rxw_rxkad_key_fn find)
 					.security_count = 1};
 
 	finder.asked = 0;
+	finder.destroyed = 0;
 	finder.result = 0;
 	finder.length = sizeof(key);
 	h_open(&bed, &(struct h_options){.security = "null"});
@@ -146,7 +157,9 @@ START_TEST(key_function)
 	ck_assert_int_eq(call_as(NULL), 0);
 	ck_assert_str_eq(seen, "afs|afs|afs|||213");
 	ck_assert(seen_local);
+	ck_assert_uint_eq(finder.destroyed, 0);
 	close_all();
+	ck_assert_uint_eq(finder.destroyed, 1);
 }
 END_TEST
 
