@@ -15,6 +15,7 @@ int rx_UdpBufSize = 64 * 1024;
 int rx_BusyThreshold = -1;
 int rx_BusyError = -1;
 int rx_tranquil;
+osi_socket rx_socket = OSI_NULLSOCKET;
 /* Without effect. */
 int RX_IPUDP_SIZE = 28;
 int rx_extraPackets = 256, rx_extraQuota, rx_nPackets;

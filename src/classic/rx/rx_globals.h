@@ -35,6 +35,9 @@ extern int rx_tranquil;
 /* Not 0: generated stubs call rx_RecordCallStatistics(). */
 extern int rx_enable_stats;
 
+/* Not 0, for programs that ask whether Rx is running. No socket: those belong to the library. */
+extern osi_socket rx_socket;
+
 /* Without effect. */
 extern int rx_extraPackets;	    /* packets to allocate in advance */
 extern int rx_extraQuota;	    /* packets beyond the quota */
