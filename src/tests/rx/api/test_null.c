@@ -78,6 +78,8 @@ START_TEST(queues_and_pools)
 	REFUSES(rxw_queue_next(queue, NULL, 1, 0));
 	REFUSES(rxw_queue_run(queue, NULL, 1, 0));
 	REFUSES(rxw_queue_run(NULL, ignore_event, 1, 0));
+	IGNORES(rxw_batch_begin());
+	IGNORES(rxw_batch_end());
 	REFUSES(rxw_queue_post(NULL, NULL));
 	WORKS(rxw_queue_post(queue, NULL));
 	WORKS(rxw_queue_destroy(NULL));
