@@ -414,6 +414,8 @@ START_TEST(rpc)
 	FAILS(rxw_rpc_multi_ended(NULL, 0, 0, &interface, 0));
 	IGNORES(rxw_rpc_multi_destroy(NULL));
 	rxw_rpc_multi_destroy(multi);
+	FAILS(rxw_rpc_answer(NULL, 0, &interface, 0));
+	FAILS(rxw_rpc_answer(call, 0, NULL, 0));
 	FAILS(rxw_rpc_serve(NULL, &table, NULL, NULL));
 	FAILS(rxw_rpc_serve(call, NULL, NULL, NULL));
 	FAILS(rxw_rpc_serve(call, &table, NULL, NULL)); /* its entries are NULL */
