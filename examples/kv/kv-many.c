@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looks up many keys at once with Start, a callback and End. No thread waits for a call. */
+/* Looks up many keys at once, on one thread: a pool of connections, and a queue of events. */
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "servers.h"
 
-#define AT_ONCE 4 /* concurrent calls on a connection */
+#define CONNECTIONS 16 /* of the pool, for four calls each */
 
 struct look {
 	struct run *run;
@@ -18,87 +17,87 @@ struct look {
 
 /* The look-ups of all keys. */
 struct run {
-	rxw_connection *connection;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	rxw_connpool *pool;
+	rxw_queue *queue;
 	struct look *looks;
-	unsigned count;
-	unsigned begun, ended; /* guarded by lock */
+	unsigned count, begun, ended;
 };
 
-static void answered(rxw_call *call, unsigned events, void *arg);
+/* Sends the request. The queue reports when the reply is complete. */
+static int32_t ask(rxw_call *call, const char *key)
+{
+	int32_t code = StartKV_Stat(call, key);
 
-/* Begins the call for one key. Returns 0 or a code. */
-static int32_t begin(struct look *look)
+	/* No read ends the request implicitly. */
+	return !code && rxw_call_send_end(call) < 0 ? RXW_USER_ABORT : code;
+}
+
+/* Begins calls until no channel is free; the queue tells when one is. */
+static void begin_more(struct run *run)
 {
 	struct rxw_call_options options = {
 		.size = sizeof(options),
 		.flags = RXW_CALL_NONBLOCK,
+		.queue = run->queue,
+		.events = RXW_EVENT_DONE,
 	};
-	rxw_call *call;
-	int32_t code;
 
-	if (rxw_call_begin(look->run->connection, &options, &call) < 0)
-		return RXW_CALL_DEAD;
-	code = StartKV_Stat(call, look->key);
-	if (code)
-		return rxw_call_end(call, code, NULL);
-	rxw_call_send_end(call); /* no read ends the request implicitly */
-	rxw_call_set_callback(call, answered, look);
-	return 0;
-}
+	while (run->begun < run->count) {
+		struct look *look = &run->looks[run->begun];
+		rxw_call *call;
+		int result;
 
-static void ended(struct run *run)
-{
-	pthread_mutex_lock(&run->lock);
-	run->ended++;
-	pthread_cond_signal(&run->changed);
-	pthread_mutex_unlock(&run->lock);
-}
-
-/* Begins the next call, if there is one. */
-static void begin_next(struct run *run)
-{
-	for (;;) {
-		struct look *look = NULL;
-		int32_t code;
-
-		pthread_mutex_lock(&run->lock);
-		if (run->begun < run->count)
-			look = &run->looks[run->begun++];
-		pthread_mutex_unlock(&run->lock);
-		if (!look)
+		options.arg = look;
+		result = rxw_connpool_begin(run->pool, &options, &call);
+		if (result == -RXW_EAGAIN)
 			return;
-		code = begin(look);
-		if (!code)
-			return; /* the callback continues */
-		look->code = code;
-		ended(run);
+		run->begun++;
+		look->code = result < 0 ? RXW_CALL_DEAD : ask(call, look->key);
+		if (!look->code)
+			continue;
+		if (result >= 0)
+			rxw_call_end(call, look->code, NULL);
+		run->ended++;
 	}
 }
 
-/* Called on a thread of the library when the events of the call change. */
-static void answered(rxw_call *call, unsigned events, void *arg)
+/* An entry of the queue: a reply is complete, a call has failed, or a channel is free. */
+static void on_event(const struct rxw_queue_event *event)
 {
-	struct look *look = arg;
-	struct run *run = look->run;
+	struct look *look = event->arg;
 	kv_entry entry = {0};
 
-	if (!(events & RXW_EVENT_DONE))
+	if (event->events & RXW_EVENT_CHANNEL) {
+		begin_more(look->run);
 		return;
-	look->code = EndKV_Stat(call, &entry);
-	look->code = rxw_call_end(call, look->code, NULL);
+	}
+	look->code = EndKV_Stat(event->call, &entry);
+	look->code = rxw_rpc_end(event->call, look->code, &KV_interface, KV_FN_Stat);
 	look->size = entry.size;
 	xdrfree_kv_entry(&entry);
-	begin_next(run);
-	ended(run);
+	look->run->ended++;
+}
+
+static int print(const struct servers *servers, const struct run *run)
+{
+	int status = 0;
+
+	for (unsigned i = 0; i < run->count; i++) {
+		const struct look *look = &run->looks[i];
+
+		if (look->code)
+			status = servers_complain(servers, "stat", 0, look->key, look->code);
+		else
+			printf("%10" PRIu64 " %s\n", look->size, look->key);
+	}
+	return status;
 }
 
 int main(int argc, char **argv)
 {
 	struct servers servers = {.program = "kv-many"};
-	struct run run = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-	int status = 0;
+	struct run run = {0};
+	int status;
 
 	if (argc > 2 && !strcmp(argv[1], "-s")) {
 		servers.name[servers.count++] = argv[2];
@@ -112,28 +111,23 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	servers_open(&servers);
-	run.connection = servers.connection[0];
+	run.pool = servers_pool(&servers, CONNECTIONS);
+	run.queue = servers_queue(&servers);
 	run.count = (unsigned)argc - 1;
 	run.looks = calloc(run.count, sizeof(*run.looks));
 	if (!run.looks)
 		return 1;
 	for (unsigned i = 0; i < run.count; i++)
 		run.looks[i] = (struct look){.run = &run, .key = argv[i + 1]};
-	for (unsigned i = 0; i < AT_ONCE; i++)
-		begin_next(&run);
-	pthread_mutex_lock(&run.lock);
+	rxw_batch_begin(); /* the first requests leave together */
+	begin_more(&run);
+	rxw_batch_end();
 	while (run.ended < run.count)
-		pthread_cond_wait(&run.changed, &run.lock);
-	pthread_mutex_unlock(&run.lock);
-	for (unsigned i = 0; i < run.count; i++) {
-		const struct look *look = &run.looks[i];
-
-		if (look->code)
-			status = servers_complain(&servers, "stat", 0, look->key, look->code);
-		else
-			printf("%10" PRIu64 " %s\n", look->size, look->key);
-	}
-	servers_close(&servers); /* no callback is running */
+		rxw_queue_run(run.queue, on_event, 64, -1);
+	status = print(&servers, &run);
+	rxw_connpool_release(run.pool);
+	rxw_queue_destroy(run.queue);
+	servers_close(&servers);
 	free(run.looks);
 	return status;
 }

@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -25,8 +26,17 @@ struct server {
 	struct store *store;
 	uint64_t value_max;
 	const char *writer; /* the only address that may write; NULL: any */
+	bool tell;	    /* print each connection that ends */
 	pthread_mutex_t lock;
 	struct tally tally[KV_NUMBER_OPCODES]; /* guarded by lock */
+};
+
+/* What the server knows of a connection. */
+struct client {
+	const struct server *server;
+	char host[NI_MAXHOST];
+	bool may_write;
+	atomic_uint calls;
 };
 
 /* -- the procedures: run on several threads of the library at a time -------------------------- */
@@ -153,22 +163,67 @@ static const struct KV_handlers handlers = {
 
 /* -- access control and statistics ------------------------------------------------------------ */
 
+/* The connection has ended. On any thread, after all calls of the connection. */
+static void forget_client(void *data)
+{
+	struct client *client = data;
+
+	if (client->server->tell) {
+		printf("kv-server: %s made %u calls\n", client->host, client->calls);
+		fflush(stdout);
+	}
+	free(client);
+}
+
+static struct client *new_client(const struct server *server, const rxw_connection *connection)
+{
+	struct client *client = calloc(1, sizeof(*client));
+	struct sockaddr_storage peer;
+	socklen_t length = sizeof(peer);
+
+	if (!client || rxw_connection_peer(connection, &peer, &length) < 0 ||
+	    getnameinfo((struct sockaddr *)&peer, length, client->host, sizeof(client->host), NULL,
+			0, NI_NUMERICHOST)) {
+		free(client);
+		return NULL;
+	}
+	client->server = server;
+	client->may_write = !server->writer || !strcmp(client->host, server->writer);
+	return client;
+}
+
+/*
+ * The client of a call; NULL: no memory, or the connection has failed. The first call of a
+ * connection makes it. Others may begin meanwhile, so a lock is held.
+ */
+static struct client *client_of(struct server *server, rxw_call *call)
+{
+	rxw_connection *connection = rxw_call_connection(call);
+	struct client *client;
+
+	pthread_mutex_lock(&server->lock);
+	client = rxw_connection_data(connection);
+	if (!client) {
+		client = new_client(server, connection);
+		if (client && rxw_connection_set_data(connection, client, forget_client) < 0) {
+			free(client);
+			client = NULL;
+		}
+	}
+	pthread_mutex_unlock(&server->lock);
+	return client;
+}
+
 /* Called when only the opcode of a request has been read. */
 static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function)
 {
-	const struct server *server = context;
-	struct sockaddr_storage peer;
-	socklen_t length = sizeof(peer);
-	char host[NI_MAXHOST];
+	struct client *client = client_of(context, call);
 
 	(void)function;
-	if (!server->writer || (opcode != KV_OP_Put && opcode != KV_OP_Remove))
-		return 0;
-	if (rxw_call_peer(call, &peer, &length) < 0 ||
-	    getnameinfo((struct sockaddr *)&peer, length, host, sizeof(host), NULL, 0,
-			NI_NUMERICHOST))
+	if (!client)
 		return KV_DENIED;
-	return strcmp(host, server->writer) ? KV_DENIED : 0;
+	client->calls++;
+	return client->may_write || (opcode != KV_OP_Put && opcode != KV_OP_Remove) ? 0 : KV_DENIED;
 }
 
 /* Called after each call of a known procedure. */
@@ -198,17 +253,32 @@ static void print_tallies(const struct server *server)
 	}
 }
 
+/* Counters of the library, by their names (rxw_stats(3)). */
+static void print_counters(rxw_endpoint *endpoint)
+{
+	static const char *const names[] = {"calls_aborted", "retransmitted", "kernel_drops"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		uint64_t value;
+
+		if (rxw_endpoint_counter(endpoint, names[i], &value) >= 0)
+			printf("%-13s %8" PRIu64 "\n", names[i], value);
+	}
+}
+
 /* -- start and stop --------------------------------------------------------------------------- */
 
 static void usage(FILE *to)
 {
 	fprintf(to,
-		"usage: kv-server [-a ADDRESS] [-p PORT] [-w ADDRESS] [-m MIB]\n"
-		"Keeps named values in memory. Stop it with ^C.\n"
+		"usage: kv-server [-a ADDRESS] [-p PORT] [-w ADDRESS] [-m MIB] [-v] [FILE...]\n"
+		"Keeps named values in memory. Stop it with ^C. Each FILE is a value from the\n"
+		"beginning; its key is the name without the folder.\n"
 		"  -a ADDRESS  address to listen on (127.0.0.1)\n"
 		"  -p PORT     UDP port (%d); 0 means any free port\n"
 		"  -w ADDRESS  the only host that may put and remove (any)\n"
-		"  -m MIB      memory for all values (1024); a value may use a quarter of it\n",
+		"  -m MIB      memory for all values (1024); a value may use a quarter of it\n"
+		"  -v          print a line for each connection that ends\n",
 		KV_PORT);
 }
 
@@ -254,7 +324,36 @@ static void announce(const rxw_endpoint *endpoint)
 	fflush(stdout);
 }
 
-static void serve(struct server *server, const char *host, const char *port)
+/* Exits on failure. */
+static void load(struct server *server, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *key = slash ? slash + 1 : path;
+	FILE *file = fopen(path, "rbe");
+	kv_entry entry = {0};
+	long size = -1;
+	char *bytes = NULL;
+	int32_t code;
+
+	if (file && !fseek(file, 0, SEEK_END)) {
+		size = ftell(file);
+		rewind(file);
+	}
+	if (size >= 0 && (uint64_t)size <= server->value_max)
+		bytes = malloc((size_t)size + 1);
+	if (!bytes || fread(bytes, 1, (size_t)size, file) != (size_t)size || !good_name(key)) {
+		fprintf(stderr, "kv-server: %s: it cannot be read, or is too large\n", path);
+		exit(1);
+	}
+	fclose(file);
+	code = store_put(server->store, key, KV_SET, bytes, (size_t)size, &entry);
+	if (code) {
+		fprintf(stderr, "kv-server: %s: the memory for values is used up\n", path);
+		exit(1);
+	}
+	xdrfree_kv_entry(&entry);
+}
+
+static void serve(struct server *server, const char *host, const char *port, char **files)
 {
 	struct KV_service service = {
 		.base = {.context = server, .enter = enter},
@@ -266,6 +365,7 @@ static void serve(struct server *server, const char *host, const char *port)
 		.name = "kv",
 		.handler = KV_ExecuteRequest,
 		.context = &service,
+		.flags = RXW_SERVICE_HELD, /* calls wait until the values are loaded */
 	};
 	const struct rxw_rpc_observer observer = {.report = count, .arg = server};
 	rxw_engine *engine;
@@ -285,8 +385,12 @@ static void serve(struct server *server, const char *host, const char *port)
 	check(rxw_service_add(endpoint, &offer, &added), "offer", "the service");
 	check(rxw_endpoint_start(endpoint), "start", "the server");
 	announce(endpoint);
+	while (*files)
+		load(server, *files++);
+	check(rxw_service_start(added), "start", "the service");
 	sigwait(&stop, &number);
 	rxw_endpoint_stop(endpoint, 5000); /* calls in progress get five seconds */
+	print_counters(endpoint);
 	check(rxw_endpoint_destroy(endpoint), "close", "the port");
 	check(rxw_engine_destroy(engine), "destroy", "the engine");
 }
@@ -300,7 +404,7 @@ int main(int argc, char **argv)
 	int option;
 
 	snprintf(port, sizeof(port), "%d", KV_PORT);
-	while ((option = getopt(argc, argv, "a:p:w:m:h")) != -1) {
+	while ((option = getopt(argc, argv, "a:p:w:m:vh")) != -1) {
 		switch (option) {
 		case 'a':
 			host = optarg;
@@ -319,6 +423,9 @@ int main(int argc, char **argv)
 				return 2;
 			}
 			break;
+		case 'v':
+			server.tell = true;
+			break;
 		case 'h':
 			usage(stdout);
 			return 0;
@@ -326,10 +433,6 @@ int main(int argc, char **argv)
 			usage(stderr);
 			return 2;
 		}
-	}
-	if (optind < argc) {
-		usage(stderr);
-		return 2;
 	}
 	server.value_max = mib * MIB / 4;
 	if (server.value_max > KV_VALUEMAX)
@@ -339,7 +442,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "kv-server: no memory for the store\n");
 		return 1;
 	}
-	serve(&server, host, at);
+	serve(&server, host, at, argv + optind);
 	print_tallies(&server);
 	store_destroy(server.store);
 	return 0;

@@ -14,7 +14,8 @@ static void check(const struct servers *servers, int result, const char *what, c
 	exit(1);
 }
 
-static void open_one(struct servers *servers, unsigned i)
+/* The addresses of a server, to be freed by freeaddrinfo(). */
+static struct addrinfo *find(const struct servers *servers, unsigned i)
 {
 	struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *to;
 	char host[NI_MAXHOST], port[NI_MAXSERV];
@@ -29,11 +30,39 @@ static void open_one(struct servers *servers, unsigned i)
 		fprintf(stderr, "%s: server %s: %s\n", servers->program, name, gai_strerror(bad));
 		exit(1);
 	}
+	return to;
+}
+
+static void open_one(struct servers *servers, unsigned i)
+{
+	struct addrinfo *to = find(servers, i);
+
 	check(servers,
 	      rxw_connection_create(servers->endpoint, to->ai_addr, to->ai_addrlen, KV_SERVICE,
 				    NULL, &servers->connection[i]),
-	      "make a connection to", name);
+	      "make a connection to", servers->name[i]);
 	freeaddrinfo(to);
+}
+
+rxw_connpool *servers_pool(struct servers *servers, unsigned most)
+{
+	struct addrinfo *to = find(servers, 0);
+	rxw_connpool *pool;
+
+	check(servers,
+	      rxw_connpool_create(servers->endpoint, to->ai_addr, to->ai_addrlen, KV_SERVICE, NULL,
+				  most, &pool),
+	      "make connections to", servers->name[0]);
+	freeaddrinfo(to);
+	return pool;
+}
+
+rxw_queue *servers_queue(struct servers *servers)
+{
+	rxw_queue *queue;
+
+	check(servers, rxw_queue_create(servers->engine, NULL, &queue), "create", "a queue");
+	return queue;
 }
 
 void servers_open(struct servers *servers)

@@ -103,6 +103,11 @@ start c -w 127.0.0.9
 want 1 'this host may read, not write (4005)' ./kv-client -s "127.0.0.1:$port" put x "$dir/one"
 want 0 '' ./kv-client -s "127.0.0.1:$port" ls
 
+# Values from the beginning, and what is known of a connection.
+start d -v "$dir/one" "$dir/large"
+want 0 '^one$' sh -c './kv-client -s $0 get one && echo' "127.0.0.1:$port"
+want 0 'large: 5000000 bytes, version 1' ./kv-client -s "127.0.0.1:$port" stat large
+
 # A server that is told to stop prints its statistics.
 for s in $servers; do
 	kill $s
@@ -111,4 +116,8 @@ done
 servers=
 want 0 'KV_Put  *263 calls, 6 refused' cat "$dir/a"
 want 0 'KV_Remove  *1 calls, 0 refused' cat "$dir/a"
+want 0 'retransmitted  *[0-9]' cat "$dir/a"
+want 0 'kv-server: 127.0.0.1 made 1 calls' cat "$dir/d"
+./kv-server -p 0 "$dir/none" > "$dir/refused" 2>&1 && { echo "FAIL: a server without its value"; status=1; }
+want 0 'none: it cannot be read' cat "$dir/refused"
 exit $status

@@ -34,8 +34,9 @@ static int complain(const char *what, const char *name, int32_t code)
 		[NOTES_FULL - NOTES_NONE] = "the board is full",
 		[NOTES_DENIED - NOTES_NONE] = "only users with a ticket may post",
 		[NOTES_BADNAME - NOTES_NONE] = "a name is empty or has control characters",
+		[NOTES_BUSY - NOTES_NONE] = "too many calls wait",
 	};
-	bool ours = code >= NOTES_NONE && code <= NOTES_BADNAME;
+	bool ours = code >= NOTES_NONE && code <= NOTES_BUSY;
 
 	fprintf(stderr, "notes-client: %s: %s: %s (%d)\n", what, name,
 		ours ? texts[code - NOTES_NONE] : rxw_code_text(code), (int)code);

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <rxwire/rxwire.h>
@@ -21,15 +20,25 @@ struct entry {
 	uint32_t version;
 };
 
+/* A call that waits for a note. */
+struct waiting {
+	struct waiting *next, **link; /* link NULL: not in the list */
+	struct board *board;
+	rxw_call *call;
+	char name[NOTES_NAMEMAX + 1];
+	uint32_t version; /* a newer one is wanted */
+};
+
 struct board {
-	bool tickets; /* only users with a ticket may post */
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	unsigned count; /* guarded by lock, as the entries are */
+	bool tickets;	      /* only users with a ticket may post */
+	pthread_mutex_t lock; /* guards what follows */
+	bool closed;	      /* no call may wait any more */
+	struct waiting *waiting;
+	unsigned count;
 	struct entry entries[NOTES_MAX];
 };
 
-/* -- the procedures: on threads of the library, several at a time ------------------------------ */
+/* -- the notes --------------------------------------------------------------------------------- */
 
 static bool good_name(const char *name)
 {
@@ -58,20 +67,114 @@ static int32_t copy(const struct entry *entry, note *found)
 	return found->text && found->author ? 0 : NOTES_FULL;
 }
 
+/* -- calls that wait: no thread waits with them ------------------------------------------------ */
+
+/* With the lock held. */
+static void unlink_waiting(struct waiting *waiting)
+{
+	*waiting->link = waiting->next;
+	if (waiting->next)
+		waiting->next->link = waiting->link;
+	waiting->link = NULL;
+}
+
+static void link_waiting(struct board *board, struct waiting *waiting)
+{
+	waiting->next = board->waiting;
+	waiting->link = &board->waiting;
+	if (waiting->next)
+		waiting->next->link = &waiting->next;
+	board->waiting = waiting;
+}
+
+/* With the lock held: the calls that this version of a note answers; all if `name` is NULL. */
+static struct waiting *take(struct board *board, const char *name, uint32_t version)
+{
+	struct waiting *taken = NULL, *next;
+
+	for (struct waiting *w = board->waiting; w; w = next) {
+		next = w->next;
+		if (name && (strcmp(w->name, name) || w->version >= version))
+			continue;
+		unlink_waiting(w);
+		w->next = taken;
+		taken = w;
+	}
+	return taken;
+}
+
+/* Without the lock: an answer waits for the callback of the call, which may be about to take it. */
+static void answer(struct waiting *taken, int32_t code, const note *found)
+{
+	while (taken) {
+		struct waiting *next = taken->next;
+
+		NOTES_Wait_reply(taken->call, code, found);
+		free(taken); /* its callback does not run any more */
+		taken = next;
+	}
+}
+
+/* On a thread of the library: something has happened to a call that waits. */
+static void changed(rxw_call *call, unsigned events, void *arg)
+{
+	struct waiting *waiting = arg;
+	bool mine;
+	int32_t code;
+
+	if (!(events & RXW_EVENT_DONE))
+		return;
+	/* The client has given up, or it is gone. Unless the call is being answered: */
+	pthread_mutex_lock(&waiting->board->lock);
+	mine = waiting->link != NULL;
+	if (mine)
+		unlink_waiting(waiting);
+	pthread_mutex_unlock(&waiting->board->lock);
+	if (!mine)
+		return;
+	code = NOTES_Wait_reply(call, RXW_USER_ABORT, NULL); /* the code of the call comes first */
+	printf("notes-server: stopped waiting for %s: %s (%d)\n", waiting->name,
+	       rxw_code_text(code), (int)code);
+	fflush(stdout);
+	free(waiting);
+}
+
+/* With the lock held: the call is answered later. */
+static int32_t wait_later(struct board *board, rxw_call *call, const char *name, uint32_t version)
+{
+	struct waiting *waiting = calloc(1, sizeof(*waiting));
+
+	if (board->closed || !waiting || rxw_call_defer(call) < 0) {
+		free(waiting);
+		return board->closed ? RXW_RESTARTING : NOTES_BUSY;
+	}
+	waiting->board = board;
+	waiting->call = call;
+	strcpy(waiting->name, name); /* its bound is NOTES_NAMEMAX */
+	waiting->version = version;
+	link_waiting(board, waiting);
+	rxw_call_set_callback(call, changed, waiting);
+	return RXW_RPC_DEFERRED;
+}
+
+/* -- the procedures: on threads of the library, several at a time ------------------------------ */
+
 static int32_t post(void *context, rxw_call *call, const char *name, const char *text,
 		    uint32_t *version)
 {
 	struct rxw_identity caller = {.size = sizeof(caller)};
+	char author[NOTES_AUTHORMAX + 1] = "anonymous";
+	note posted = {.text = (char *)text, .author = author};
 	struct board *board = context;
+	struct waiting *taken = NULL;
 	struct entry *entry;
 
 	if (!good_name(name))
 		return NOTES_BADNAME;
-	if (rxw_call_identity(call, &caller) < 0 || !caller.name) {
-		if (board->tickets)
-			return NOTES_DENIED;
-		caller.name = "anonymous";
-	}
+	if (rxw_call_identity(call, &caller) >= 0 && caller.name)
+		snprintf(author, sizeof(author), "%s", caller.name);
+	else if (board->tickets)
+		return NOTES_DENIED;
 	pthread_mutex_lock(&board->lock);
 	entry = find(board, name);
 	if (!entry && board->count < NOTES_MAX) {
@@ -80,11 +183,12 @@ static int32_t post(void *context, rxw_call *call, const char *name, const char 
 	}
 	if (entry) {
 		strcpy(entry->text, text); /* its bound is NOTES_TEXTMAX */
-		snprintf(entry->author, sizeof(entry->author), "%s", caller.name);
-		*version = ++entry->version;
-		pthread_cond_broadcast(&board->changed);
+		strcpy(entry->author, author);
+		*version = posted.version = ++entry->version;
+		taken = take(board, name, *version);
 	}
 	pthread_mutex_unlock(&board->lock);
+	answer(taken, 0, &posted);
 	return entry ? 0 : NOTES_FULL;
 }
 
@@ -107,30 +211,16 @@ static int32_t wait_for(void *context, rxw_call *call, const char *name, uint32_
 			note *found)
 {
 	struct board *board = context;
-	struct entry *entry = NULL;
-	int32_t code = 0;
+	struct entry *entry;
+	int32_t code;
 
 	pthread_mutex_lock(&board->lock);
-	while (!code) {
-		struct timespec until;
-
-		entry = find(board, name);
-		if (entry && entry->version > version) {
-			code = copy(entry, found);
-			break;
-		}
-		/* Every second: is the client still there? */
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec++;
-		pthread_cond_timedwait(&board->changed, &board->lock, &until);
-		code = rxw_call_error(call, NULL);
-	}
+	entry = find(board, name);
+	if (entry && entry->version > version)
+		code = copy(entry, found);
+	else
+		code = wait_later(board, call, name, version);
 	pthread_mutex_unlock(&board->lock);
-	if (code) {
-		printf("notes-server: stopped waiting for %s: %s (%d)\n", name, rxw_code_text(code),
-		       (int)code);
-		fflush(stdout);
-	}
 	return code;
 }
 
@@ -189,6 +279,18 @@ static rxw_security *rxkad_with(const char *file)
 	return rxkad;
 }
 
+/* Calls that wait would delay the end. Their clients may try again. */
+static void close_board(struct board *board)
+{
+	struct waiting *taken;
+
+	pthread_mutex_lock(&board->lock);
+	board->closed = true;
+	taken = take(board, NULL, 0);
+	pthread_mutex_unlock(&board->lock);
+	answer(taken, RXW_RESTARTING, NULL);
+}
+
 static void serve(struct board *board, const char *host, const char *port, const char *key_file)
 {
 	struct NOTES_service service = {.base = {.context = board}, .handlers = &handlers};
@@ -221,6 +323,7 @@ static void serve(struct board *board, const char *host, const char *port, const
 	printf("notes-server: serving on %s port %s\n", host, port);
 	fflush(stdout);
 	sigwait(&stop, &number);
+	close_board(board);
 	rxw_endpoint_stop(endpoint, 2000); /* calls in progress have two seconds */
 	check(rxw_endpoint_destroy(endpoint), "close the port");
 	check(rxw_engine_destroy(engine), "destroy the engine");
@@ -229,10 +332,7 @@ static void serve(struct board *board, const char *host, const char *port, const
 
 int main(int argc, char **argv)
 {
-	static struct board board = {
-		.lock = PTHREAD_MUTEX_INITIALIZER,
-		.changed = PTHREAD_COND_INITIALIZER,
-	};
+	static struct board board = {.lock = PTHREAD_MUTEX_INITIALIZER};
 	char standard[16];
 	const char *host = "127.0.0.1", *port = standard, *key_file = NULL;
 	int option;

@@ -32,6 +32,11 @@ int pool_open(struct pool *pool, rxw_endpoint *endpoint, const struct sockaddr *
 	      socklen_t length, uint16_t service, rxw_security *security);
 rxw_connection *pool_next(struct pool *pool);
 int stat_async(rxw_connection *connection, const char *key, stat_done_fn done, void *arg);
+struct list;
+struct job;
+unsigned count_keys(struct job *job);
+int32_t stat_later(void *context, rxw_call *call, const char *key, kv_entry *entry);
+void answer_one(struct list *list);
 int offer_with_rxkad(rxw_endpoint *endpoint, struct rxw_service_options *offer, const char *keytab,
 		     const char *cell);
 int32_t enter(void *context, rxw_call *call, int32_t opcode, int function);
@@ -54,6 +59,7 @@ int write_metrics(rxw_endpoint *endpoint, const char *path);
 	} while (0)
 
 #define SECURE_SERVICE 4712
+#define LATER_SERVICE  4713
 
 static int never[2];		 /* a pipe that nothing is written to */
 static sem_t begun;		 /* a handler of "slow" or "idle" has begun */
@@ -95,6 +101,8 @@ static int32_t remove_key(void *context, rxw_call *call, const char *key)
 
 static const struct KV_handlers handlers = {.Stat = stat_key, .Remove = remove_key};
 static struct KV_service plain = {.handlers = &handlers};
+static const struct KV_handlers later_handlers = {.Stat = stat_later};
+static struct KV_service deferring = {.handlers = &later_handlers};
 static struct KV_service guarded = {.base = {.enter = enter}, .handlers = &handlers};
 
 /* -- what each recipe promises ---------------------------------------------------------------- */
@@ -206,6 +214,55 @@ static void asynchronous(rxw_connection *connection)
 	}
 }
 
+/* 100 keys, 90 of which exist, with 32 calls at a time. */
+static void from_one_thread(rxw_engine *engine)
+{
+	const char *keys[101] = {NULL};
+	struct {
+		rxw_connpool *pool;
+		rxw_queue *queue;
+		const char *const *keys;
+		unsigned numbers[3];
+	} job = {.keys = keys}; /* the members that the recipe has */
+
+	for (unsigned i = 0; i < 100; i++)
+		keys[i] = i % 10 ? "quick" : "none";
+	CHECK(!rxw_queue_create(engine, NULL, &job.queue));
+	CHECK(!rxw_connpool_create(client, (struct sockaddr *)&server, length, KV_SERVICE, NULL, 8,
+				   &job.pool));
+	CHECK(count_keys((struct job *)&job) == 90);
+	rxw_connpool_release(job.pool);
+	CHECK(!rxw_queue_destroy(job.queue));
+}
+
+/* The members that the recipe has. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t added;
+	void *first;
+} tasks = {.lock = PTHREAD_MUTEX_INITIALIZER, .added = PTHREAD_COND_INITIALIZER};
+
+static void *answer_three(void *unused)
+{
+	for (unsigned i = 0; i < 3; i++)
+		answer_one((struct list *)&tasks);
+	return unused;
+}
+
+static void later(rxw_connection *connection)
+{
+	pthread_t other;
+
+	CHECK(!pthread_create(&other, NULL, answer_three, NULL));
+	for (unsigned i = 0; i < 3; i++) {
+		kv_entry entry = {0};
+
+		CHECK(KV_Stat(connection, "any key", &entry) == 0 && entry.size == 7);
+		xdrfree_kv_entry(&entry);
+	}
+	pthread_join(other, NULL);
+}
+
 static void with_rxkad(rxw_keys *keys)
 {
 	const struct sockaddr *to = (const struct sockaddr *)&server;
@@ -245,7 +302,7 @@ int main(int argc, char **argv)
 		.size = sizeof(offer), .name = "kv", .handler = KV_ExecuteRequest};
 	rxw_engine *engine;
 	rxw_endpoint *endpoint;
-	rxw_connection *connection;
+	rxw_connection *connection, *other;
 	rxw_keys *keys;
 	pthread_t server_thread;
 	void *stopped;
@@ -268,6 +325,10 @@ int main(int argc, char **argv)
 	CHECK(!rxw_keys_generate(keys, RXW_KEY_KRB5, 1, 18));
 	snprintf(file, sizeof(file), "%s/KeyFileExt", argv[1]);
 	CHECK(!rxw_keys_write(keys, file, 0, NULL, 0));
+	deferring.base.context = &tasks;
+	offer.id = LATER_SERVICE;
+	offer.context = &deferring;
+	CHECK(!rxw_service_add(endpoint, &offer, NULL));
 	offer.id = SECURE_SERVICE;
 	offer.context = &guarded;
 	CHECK(!offer_with_rxkad(endpoint, &offer, file, "example.org"));
@@ -285,6 +346,11 @@ int main(int argc, char **argv)
 	retry();
 	pooled();
 	asynchronous(connection);
+	from_one_thread(engine);
+	CHECK(!rxw_connection_create(client, (struct sockaddr *)&server, length, LATER_SERVICE,
+				     NULL, &other));
+	later(other);
+	rxw_connection_release(other);
 	with_rxkad(keys);
 
 	snprintf(file, sizeof(file), "%s/metrics", argv[1]);

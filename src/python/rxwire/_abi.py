@@ -304,6 +304,8 @@ FUNCTIONS = {
     "rxw_call_peer": (C.c_int, (handle, C.c_void_p, _length)),
     "rxw_call_service_id": (C.c_uint16, (handle,)),
     "rxw_call_identity": (C.c_int, (handle, C.POINTER(rxw_identity))),
+    "rxw_batch_begin": (None, ()),
+    "rxw_batch_end": (None, ()),
     "rxw_queue_create": (C.c_int, (handle, C.c_void_p, _out)),
     "rxw_queue_destroy": (C.c_int, (handle,)),
     "rxw_queue_fd": (C.c_int, (handle,)),

@@ -57,11 +57,17 @@ class _Queue:
         self._objects.pop(key, None)
 
     def _ready(self):
-        for i in range(check(lib.rxw_queue_next(self.handle, self._events, BATCH, 0), "queue")):
+        count = check(lib.rxw_queue_next(self.handle, self._events, BATCH, 0), "queue")
+        if count > 1:
+            lib.rxw_batch_begin()
+        for i in range(count):
             entry = self._events[i]
             owner = self._objects.get(entry.arg)
             if owner:
                 owner.on_event(entry)
+        if count > 1:
+            # The tasks that were woken run first. What they send leaves together.
+            self.loop.call_soon(lib.rxw_batch_end)
 
     def cancel(self):
         """End the calls that are served, before their endpoint is closed."""

@@ -35,6 +35,12 @@ static int wait_channel(struct rxw_connection *c, bool nonblock, uint64_t end, u
 			return -RXW_ESTOPPED;
 		if (*now >= end)
 			return -RXW_ETIMEDOUT;
+		if (rxw_tx_collecting()) {
+			rxw_conn_unlock(c);
+			rxw_tx_collect_end();
+			rxw_conn_lock(c);
+			continue;
+		}
 		c->channel_waiters++;
 		rxw_cond_wait_until(&c->channel_free, &c->lock,
 				    end < *now + CHECK_INTERVAL ? end : *now + CHECK_INTERVAL);

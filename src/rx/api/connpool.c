@@ -5,6 +5,7 @@
 #include "api/observer.h"
 #include "base/addr.h"
 #include "common/sized.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
@@ -245,6 +246,12 @@ static int sleep_or_leave(struct rxw_connpool *p, const struct rxw_call_options 
 		return -RXW_EDEADLK;
 	if (now >= end)
 		return -RXW_ETIMEDOUT;
+	if (rxw_tx_collecting()) {
+		pthread_mutex_unlock(&p->group.lock);
+		rxw_tx_collect_end();
+		pthread_mutex_lock(&p->group.lock);
+		return 0;
+	}
 	rxw_cond_wait_until(&p->group.cond, &p->group.lock,
 			    end < now + CHECK_INTERVAL ? end : now + CHECK_INTERVAL);
 	return 0;

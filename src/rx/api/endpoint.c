@@ -432,6 +432,7 @@ int rxw_endpoint_hand_over(rxw_endpoint *endpoint, unsigned limit_ms)
 		return -RXW_EINVAL;
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
+	rxw_tx_collect_end();
 	if (atomic_load(&endpoint->stopping) || atomic_exchange(&endpoint->leaving, true))
 		return -RXW_ESTATE;
 	return drain(endpoint, rxw_now() + limit_ms * RXW_MS);
@@ -447,6 +448,7 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 		return -RXW_EINVAL;
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
+	rxw_tx_collect_end();
 	if (atomic_exchange(&endpoint->stopping, true))
 		return -RXW_ESTATE;
 	end = rxw_now() + limit_ms * RXW_MS;
@@ -493,6 +495,7 @@ int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 		return 0;
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
+	rxw_tx_collect_end();
 	if (in_use(endpoint))
 		return -RXW_ESTATE;
 	if (!atomic_load(&endpoint->stopping))

@@ -17,6 +17,16 @@ bool rxw_call_is_deferred(const rxw_call *call)
 	return atomic_load(&call->deferral.deferred);
 }
 
+void rxw_call_note_served(rxw_call *call, uint64_t now)
+{
+	call->served = now;
+}
+
+void rxw_call_unlimit(rxw_call *call)
+{
+	call->w.unlimited = rxw_call_is_deferred(call);
+}
+
 bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
@@ -25,6 +35,7 @@ bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed)
 	if (!observed->observer)
 		return false;
 	observed->started_ns = call->started;
+	observed->served_ns = call->served;
 	observed->written = call->w.bytes;
 	observed->taken = call->r.bytes;
 	return true;

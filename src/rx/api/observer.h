@@ -8,6 +8,7 @@
 struct rxw_observed {
 	const struct rxw_rpc_observer *observer;
 	uint64_t started_ns;	 /* monotonic: when it began, or its first packet arrived */
+	uint64_t served_ns;	 /* of rxw_call_note_served(); 0: never */
 	uint64_t written, taken; /* bytes that the application wrote and read */
 };
 
@@ -32,6 +33,13 @@ int rxw_call_begin_now(rxw_connection *connection, const struct rxw_call_options
 
 /* The application holds the server's call; for the thread of its handler. */
 bool rxw_call_is_deferred(const rxw_call *call);
+/* A stub begins to serve the call; for the thread of its handler. */
+void rxw_call_note_served(rxw_call *call, uint64_t now);
+/*
+ * What is written to a deferred call from now on is accepted even if the send queue is full: its
+ * results are in memory already. For the thread that writes the call.
+ */
+void rxw_call_unlimit(rxw_call *call);
 
 /* Is this thread in a callback or a short handler, and must not block? */
 bool rxw_must_not_wait(void);

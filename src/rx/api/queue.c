@@ -90,8 +90,10 @@ int rxw_queue_next(rxw_queue *queue, struct rxw_queue_event *events, unsigned ma
 		return -RXW_EINVAL;
 	if (timeout_ms && rxw_must_not_wait())
 		return -RXW_EDEADLK;
-	if (timeout_ms)
+	if (timeout_ms) {
+		rxw_tx_collect_end();
 		end = timeout_ms < 0 ? UINT64_MAX : rxw_now() + (unsigned)timeout_ms * RXW_MS;
+	}
 	return (int)rxw_queue_take(queue, events, max > INT_MAX ? INT_MAX : max, end);
 }
 
@@ -104,6 +106,7 @@ int rxw_queue_run(rxw_queue *queue, rxw_queue_fn fn, unsigned max, int timeout_m
 		return -RXW_EINVAL;
 	if (rxw_must_not_wait())
 		return -RXW_EDEADLK;
+	rxw_tx_collect_end();
 	n = rxw_queue_next(queue, v, max < RUN_MAX ? max : RUN_MAX, timeout_ms);
 	if (n <= 0)
 		return n;
@@ -114,6 +117,24 @@ int rxw_queue_run(rxw_queue *queue, rxw_queue_fn fn, unsigned max, int timeout_m
 	rxw_callback_leave();
 	rxw_tx_collect_end();
 	return n;
+}
+
+/* Callbacks, and functions of rxw_queue_run(), are in a batch of their caller. */
+static bool may_batch(void)
+{
+	return !rxw_must_not_wait() && !rxw_on_library_thread(NULL);
+}
+
+void rxw_batch_begin(void)
+{
+	if (may_batch())
+		rxw_tx_collect_begin();
+}
+
+void rxw_batch_end(void)
+{
+	if (may_batch())
+		rxw_tx_collect_end();
 }
 
 int rxw_queue_post(rxw_queue *queue, void *arg)

@@ -5,6 +5,7 @@
 
 #include "common/sized.h"
 #include "engine/conn/conn.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
@@ -264,6 +265,7 @@ int rxw_service_remove(rxw_service *service, unsigned limit_ms)
 		return -RXW_EINVAL;
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
+	rxw_tx_collect_end();
 	if (atomic_exchange(&service->removed, true))
 		return -RXW_ESTATE;
 	ep = service->ep;

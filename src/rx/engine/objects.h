@@ -190,6 +190,7 @@ struct rxw_call {
 	bool attached;	    /* server: it has a handler or is queued for one; connection's lock */
 	bool live;	    /* counted in endpoint->live; connection's lock */
 	uint64_t started, finished; /* ns */
+	uint64_t served;	    /* ns: a stub began to serve it; 0: no observer; the handler's */
 	void *data;		    /* of the application */
 	struct rxw_call_sleep sleep;
 	struct rxw_call_sched sched;

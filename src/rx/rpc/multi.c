@@ -9,6 +9,7 @@
  */
 #include <pthread.h>
 
+#include <rxwire/queue.h>
 #include <rxwire/rpc.h>
 
 #include "api/observer.h"
@@ -321,6 +322,7 @@ enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *inde
 		*code = rxw_rpc_refusal(-RXW_EDEADLK, 0);
 		return RXW_RPC_FAILED;
 	}
+	rxw_batch_end(); /* it may have to wait */
 	while (m->over < m->count) {
 		int r = begin_one(m, index);
 

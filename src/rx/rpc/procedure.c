@@ -174,11 +174,25 @@ static int32_t run(rxw_call *call, const struct rxw_rpc_table *table,
 	return judge(call, code);
 }
 
+static void report_served(rxw_call *call, const struct rxw_observed *seen,
+			  const struct rxw_rpc_interface *interface, unsigned function,
+			  int32_t code)
+{
+	struct rxw_rpc_report r = {.interface = interface,
+				   .function = function,
+				   .code = code,
+				   .queue_ns = seen->served_ns - seen->started_ns,
+				   .run_ns = monotonic_ns() - seen->served_ns};
+	struct sockaddr_storage peer;
+
+	describe(&r, call, seen, &peer);
+	seen->observer->report(seen->observer->arg, &r);
+}
+
 int32_t rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 		      const struct rxw_rpc_service *base, const void *service)
 {
 	const struct rxw_rpc_entry *entry;
-	struct sockaddr_storage peer;
 	struct rxw_observed seen;
 	uint64_t entered = 0;
 	uint8_t word[4];
@@ -186,8 +200,10 @@ int32_t rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 
 	if (!call || !table || (table->count && !table->entries))
 		return RXW_INVALID_OPERATION;
-	if (rxw_call_observed(call, &seen))
+	if (rxw_call_observed(call, &seen)) {
 		entered = monotonic_ns();
+		rxw_call_note_served(call, entered);
+	}
 	if (rxw_call_read(call, word, sizeof(word)) != sizeof(word))
 		return judge(call, RXW_RPC_DECODE);
 	opcode = (int32_t)rxw_xdr_load32(word);
@@ -196,15 +212,21 @@ int32_t rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 	if (rxw_call_is_deferred(call))
 		return 0;
 	/* An observer added while the stub ran is skipped, since no start time was taken. */
-	if (entry && entered && rxw_call_observed(call, &seen)) {
-		struct rxw_rpc_report r = {.interface = table->interface,
-					   .function = entry->function,
-					   .code = code,
-					   .queue_ns = entered - seen.started_ns,
-					   .run_ns = monotonic_ns() - entered};
-
-		describe(&r, call, &seen, &peer);
-		seen.observer->report(seen.observer->arg, &r);
-	}
+	if (entry && entered && rxw_call_observed(call, &seen))
+		report_served(call, &seen, table->interface, entry->function, code);
 	return code;
+}
+
+int32_t rxw_rpc_answer(rxw_call *call, int32_t code, const struct rxw_rpc_interface *interface,
+		       unsigned function)
+{
+	struct rxw_observed seen;
+
+	if (!call || !interface || !rxw_call_is_deferred(call))
+		return RXW_INVALID_OPERATION;
+	if (interface->swap_errno)
+		code = swap_errno(code);
+	if (rxw_call_observed(call, &seen) && seen.served_ns)
+		report_served(call, &seen, interface, function, judge(call, code));
+	return rxw_call_end(call, code, NULL);
 }

@@ -5,6 +5,8 @@
  */
 #include <rxwire/rpc.h>
 
+#include "api/observer.h"
+
 #define DEFAULT_LIMIT ((size_t)256 << 20)
 /*
  * Limit of allocations while decoding: a constant, plus a number of bytes for each byte of the
@@ -58,6 +60,8 @@ void rxw_rpc_writer(struct rxw_rpc_stream *s, rxw_call *call)
 	s->call = call;
 	s->exact = s->ended = false;
 	s->least = 0;
+	if (call)
+		rxw_call_unlimit(call);
 }
 
 bool rxw_rpc_flush(struct rxw_rpc_stream *s)

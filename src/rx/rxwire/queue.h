@@ -71,6 +71,18 @@ typedef void (*rxw_queue_fn)(const struct rxw_queue_event *event);
 int rxw_queue_run(rxw_queue *queue, rxw_queue_fn fn, unsigned max, int timeout_ms);
 
 /*
+ * Collect the data packets that this thread sends; send them together. For event loops that use
+ * rxw_queue_next(), and for threads that begin or answer many calls: it costs much less than one
+ * packet at a time. Packets wait for the end of the batch, so keep it short. A function that has to
+ * wait, rxw_queue_run(), and functions that stop or destroy an endpoint or remove a service, end it
+ * as well; rxw_batch_end() does nothing then. Another thread must not destroy an endpoint that was
+ * used in the batch. Both have no effect in handlers, in callbacks and in functions that
+ * rxw_queue_run() calls. Any thread.
+ */
+void rxw_batch_begin(void);
+void rxw_batch_end(void);
+
+/*
  * Queue an entry RXW_EVENT_POST with `arg`, for example to wake a thread that waits. -RXW_EINVAL,
  * -RXW_ENOMEM. Any thread, also in callbacks.
  */

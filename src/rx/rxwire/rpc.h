@@ -153,10 +153,8 @@ struct rxw_rpc_service {
 };
 
 /*
- * The result of a server function that has called rxw_call_defer(): its stub encodes nothing.
- * The arguments end with the function. Later, on any thread: rxw_rpc_writer(), encode the results
- * in the order of their declaration, rxw_rpc_flush(), rxw_call_end(). The call is not reported to
- * an observer.
+ * The result of a server function that has called rxw_call_defer(): its stub encodes nothing. The
+ * arguments end with the function. Later, on any thread, the generated NAME_reply() answers.
  */
 #define RXW_RPC_DEFERRED (-458)
 
@@ -186,6 +184,17 @@ struct rxw_rpc_table {
 rxw_code rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 		      const struct rxw_rpc_service *base, const void *service);
 
+/*
+ * Answer a deferred call and free it, as NAME_reply() does after it has encoded the results: between
+ * rxw_rpc_writer() and rxw_rpc_flush(), which accept results of any size for such calls. With
+ * another code than 0 the call is aborted; ENOSPC and EDQUOT become 108 and 109 if the interface
+ * says so. If rxw_rpc_serve() has served the call, it is reported to the observer of the endpoint.
+ * Returns the code of the call, as rxw_call_end(); RXW_INVALID_OPERATION, and nothing is done, if
+ * the call is not deferred. Any thread.
+ */
+rxw_code rxw_rpc_answer(rxw_call *call, rxw_code code, const struct rxw_rpc_interface *interface,
+			unsigned function);
+
 /* -- statistics ----------------------------------------------------------------------------- */
 
 /* A procedure call that has ended. */
@@ -199,10 +208,10 @@ struct rxw_rpc_report {
 	socklen_t peer_len;
 	uint64_t bytes_sent, bytes_received; /* of the streams */
 	uint64_t queue_ns; /* server: from the first packet to the handler; client: 0 */
-	uint64_t run_ns;   /* server: in the stub; client: from begin to end */
+	uint64_t run_ns;   /* server: until it is answered; client: from begin to end */
 };
 
-/* Runs on the thread that made or served the call, without a lock; must not block. */
+/* Runs on the thread that ends or answers the call, without a lock; must not block. */
 typedef void (*rxw_rpc_observer_fn)(void *arg, const struct rxw_rpc_report *report);
 struct rxw_rpc_observer {
 	rxw_rpc_observer_fn report;

@@ -196,7 +196,8 @@ enum emit_role {
 	EMIT_END,
 	EMIT_MULTI,
 	EMIT_REPLY,
-	EMIT_HANDLER
+	EMIT_HANDLER,
+	EMIT_ANSWER /* results, passed like arguments */
 };
 bool emit_has(enum emit_role role, const struct xg_param *param);
 /* ", const char *name, kv_entry *entry": the parameters of the role. */
@@ -226,6 +227,8 @@ void emit_zero_param(struct emit *e, const struct xg_param *param, const char *v
 const char *emit_client_head(struct emit *e, const struct xg_proc *proc, bool options);
 const char *emit_start_head(struct emit *e, const struct xg_proc *proc);
 const char *emit_end_head(struct emit *e, const struct xg_proc *proc);
+/* Of the function that answers a deferred call. */
+const char *emit_answer_head(struct emit *e, const struct xg_proc *proc);
 const char *emit_multi_head(struct emit *e, const struct xg_proc *proc, bool options);
 
 /* xdr_put.c, xdr_get.c, xdr_free.c: `x` is the cursor */

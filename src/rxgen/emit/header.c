@@ -142,6 +142,20 @@ static const char server_contract[] =
 	"afterwards the stub frees them with free(), like INOUT parameters. A NULL member\n"
 	"aborts with RXW_RPC_OPCODE.";
 
+static const char reply_contract[] =
+	"NAME_reply answers a call whose function has called rxw_call_defer() and returned\n"
+	"RXW_RPC_DEFERRED, and frees the call; any thread. With a code other than 0 the results\n"
+	"are not used. They remain the caller's. Returns the code of the call.";
+
+static void emit_replies(struct emit *e, const struct xg_package *package, bool first)
+{
+	if (first)
+		emit_comment(e, reply_contract);
+	for (size_t i = 0; i < package->proc_count; i++)
+		if (!package->procs[i]->own_stub)
+			emit_line(e, "%s;", emit_answer_head(e, package->procs[i]));
+}
+
 static void emit_handlers(struct emit *e, const struct xg_package *package, bool first)
 {
 	const char *name = emit_package_name(e, package);
@@ -164,6 +178,7 @@ static void emit_handlers(struct emit *e, const struct xg_package *package, bool
 					  emit_params(e, proc, EMIT_HANDLER));
 		}
 		emit_close(e, "};");
+		emit_replies(e, package, first);
 	}
 	emit_open(e, "struct %sservice {", name);
 	emit_line(e, "struct rxw_rpc_service base;");

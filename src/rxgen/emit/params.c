@@ -22,6 +22,7 @@ bool emit_has(enum emit_role role, const struct xg_param *param)
 		return param->direction & XG_IN;
 	case EMIT_END:
 	case EMIT_REPLY:
+	case EMIT_ANSWER:
 		return param->direction & XG_OUT;
 	default:
 		return true;
@@ -34,7 +35,7 @@ static const char *parameter(struct emit *e, const struct xg_param *param, enum 
 	struct emit_view view = param_view(param);
 	const char *name = emit_param_name(e, param);
 	const char *type = emit_c_type(e, decl);
-	bool in = param->direction == XG_IN;
+	bool in = param->direction == XG_IN || role == EMIT_ANSWER;
 	bool constant = in || role == EMIT_START || role == EMIT_MULTI;
 	const char *qualifier = constant ? "const " : "";
 
@@ -198,6 +199,13 @@ const char *emit_end_head(struct emit *e, const struct xg_proc *proc)
 {
 	return emit_format(e, "int32_t %s%s(rxw_call *%s%s)", proc->end, emit_proc_name(e, proc),
 			   emit_local(e, proc, "call"), emit_params(e, proc, EMIT_END));
+}
+
+const char *emit_answer_head(struct emit *e, const struct xg_proc *proc)
+{
+	return emit_format(e, "int32_t %s_reply(rxw_call *%s, int32_t %s%s)",
+			   emit_proc_name(e, proc), emit_local(e, proc, "call"),
+			   emit_local(e, proc, "code"), emit_params(e, proc, EMIT_ANSWER));
 }
 
 const char *emit_multi_head(struct emit *e, const struct xg_proc *proc, bool options)

@@ -122,6 +122,44 @@ static void emit_stub(struct emit *e, const struct xg_proc *proc)
 	emit_close(e, "}");
 }
 
+/* An expression for a result, a parameter of NAME_reply. */
+static const char *reply_value(struct emit *e, const struct xg_param *param)
+{
+	struct emit_view view = emit_param_view(param);
+	const char *name = emit_param_name(e, param);
+
+	if (param->decl.shape == XG_FIXED || !emit_aggregate(&view))
+		return name;
+	return emit_format(e, "*%s", name);
+}
+
+static void emit_reply(struct emit *e, const struct xg_proc *proc)
+{
+	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
+	const char *call = emit_local(e, proc, "call"), *code = emit_local(e, proc, "code");
+
+	emit_line(e, "%s", emit_answer_head(e, proc));
+	emit_open(e, "{");
+	if (any(proc, XG_OUT)) {
+		emit_line(e, "struct rxw_rpc_stream %s;", s);
+		emit_blank(e);
+		emit_open(e, "if (!%s) {", code);
+		emit_line(e, "rxw_rpc_writer(&%s, %s);", s, call);
+		for (size_t i = 0; i < proc->param_count; i++) {
+			const struct xg_param *param = &proc->params[i];
+
+			if (param->direction & XG_OUT)
+				emit_put_param(e, param, x, reply_value(e, param));
+		}
+		emit_check(e, emit_format(e, "rxw_rpc_flush(&%s)", s),
+			   emit_format(e, "%s = RXW_RPC_SS_MARSHAL;", code));
+		emit_close(e, "}");
+	}
+	emit_line(e, "return rxw_rpc_answer(%s, %s, &%sinterface, %s);", call, code,
+		  emit_package_name(e, proc->package), emit_function(e, proc));
+	emit_close(e, "}");
+}
+
 static int by_opcode(const void *a, const void *b)
 {
 	const struct xg_proc *const *left = a, *const *right = b;
@@ -180,6 +218,8 @@ void emit_server_output(struct emit *e)
 		e->index = emit_local(e, proc, "i");
 		emit_blank(e);
 		emit_stub(e, proc);
+		emit_blank(e);
+		emit_reply(e, proc);
 		emit_forget(e);
 	}
 	for (size_t i = 0; emit_package(e, i); i++) {

@@ -305,6 +305,8 @@ static void claim_proc(struct parser *p, const struct proc *proc, struct loc sec
 	symbol_claim(p, arena_printf(p->arena, "%sFN_%s", constant, proc->ast.name), proc->loc);
 	if (!proc->ast.split)
 		symbol_claim(p, arena_printf(p->arena, "%s_opt", name), proc->loc);
+	if (!proc->ast.own_stub)
+		symbol_claim(p, arena_printf(p->arena, "%s_reply", name), proc->loc);
 	if (proc->ast.multi) {
 		symbol_claim(p, arena_printf(p->arena, "multi_%s", name), proc->loc);
 		symbol_claim(p, arena_printf(p->arena, "multi_%s_opt", name), proc->loc);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -602,6 +603,105 @@ START_TEST(split)
 }
 END_TEST
 
+/* -- answers by another thread ------------------------------------------------------------------ */
+
+static rxw_call *held;	    /* the call that a function has deferred */
+static pthread_t answering; /* the thread that answers it */
+
+static int32_t hold(rxw_call *call, void *(*answer)(void *arg), void *arg)
+{
+	ck_assert_int_eq(rxw_call_defer(call), 0);
+	held = call;
+	ck_assert_int_eq(pthread_create(&answering, NULL, answer, arg), 0);
+	return RXW_RPC_DEFERRED;
+}
+
+/* As many bytes as the first number says. */
+static void *answer_lists(void *arg)
+{
+	char bytes[65];
+	at_returned returned = {(uint32_t)(uintptr_t)arg, bytes};
+	int32_t want = returned.len <= 64 ? 0 : RXW_RPC_SS_MARSHAL;
+
+	memset(bytes, 'b', sizeof(bytes));
+	ck_assert_int_eq(AT_Lists_reply(held, 0, &returned), want);
+	return NULL;
+}
+
+static int32_t lists_later(void *context, rxw_call *call, const at_given *given,
+			   at_returned *returned)
+{
+	(void)context;
+	(void)returned;
+	return hold(call, answer_lists, (void *)(uintptr_t)given->val[0]);
+}
+
+static void *answer_swap(void *arg)
+{
+	at_choice choice = {.what = 8};
+	at_tree left = {.value = 6}, tree = {.value = 5, .left = &left};
+	at_link link;
+	at_all all;
+
+	make_all(&all, &choice, &link);
+	all.floats.f = -all.floats.f;
+	if (arg)
+		ck_assert_int_ne(AT_Swap_reply(held, (int32_t)(intptr_t)arg, NULL, NULL), 0);
+	else
+		ck_assert_int_eq(AT_Swap_reply(held, 0, &all, &tree), 0);
+	return NULL;
+}
+
+static int32_t swap_later(void *context, rxw_call *call, at_all *all, const at_choice *choice,
+			  at_tree *tree)
+{
+	(void)context;
+	(void)all;
+	(void)tree;
+	return hold(call, answer_swap,
+		    (void *)(intptr_t)(choice->what == 1 ? choice->u.number : 0));
+}
+
+static const struct AT_handlers later_handlers = {.Lists = lists_later, .Swap = swap_later};
+static struct AT_service later_service = {.handlers = &later_handlers};
+
+START_TEST(answered_later)
+{
+	at_choice nothing = {.what = 8}, refuse = {.what = 1};
+	int32_t number = 64;
+	at_given given = {1, &number};
+	at_returned returned;
+	rxw_connection *c;
+	at_link link;
+	at_tree tree;
+	at_all all;
+
+	serve(AT_SERVICE, AT_ExecuteRequest, &later_service);
+	c = connect_to(AT_SERVICE);
+	ck_assert_int_eq(AT_Lists(c, &given, &returned), 0);
+	pthread_join(answering, NULL);
+	ck_assert_uint_eq(returned.len, 64);
+	ck_assert(returned.val[0] == 'b' && returned.val[63] == 'b');
+	xdrfree_at_returned(&returned);
+	number = 65; /* above the bound */
+	ck_assert_int_eq(AT_Lists(c, &given, &returned), RXW_RPC_SS_MARSHAL);
+	pthread_join(answering, NULL);
+
+	make_all(&all, &nothing, &link);
+	ck_assert_int_eq(AT_Swap(c, &all, &nothing, &tree), 0);
+	pthread_join(answering, NULL);
+	ck_swapped(&all, &tree);
+	xdrfree_at_all(&all);
+	xdrfree_at_tree(&tree);
+	/* Translated by the server, and back by the client. */
+	make_all(&all, &nothing, &link);
+	refuse.u.number = ENOSPC;
+	ck_assert_int_eq(AT_Swap(c, &all, &refuse, &tree), ENOSPC);
+	pthread_join(answering, NULL);
+	rxw_connection_release(c);
+}
+END_TEST
+
 int main(void)
 {
 	SRunner *runner;
@@ -618,6 +718,7 @@ int main(void)
 	tcase_add_test(t, inout);
 	tcase_add_test(t, multi);
 	tcase_add_test(t, with_options);
+	tcase_add_test(t, answered_later);
 	tcase_add_test(t, split);
 	suite_add_tcase(s, t);
 	runner = srunner_create(s);

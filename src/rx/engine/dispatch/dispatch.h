@@ -21,6 +21,8 @@ void rxw_tx_run(struct rxw_shard *s);
  */
 void rxw_tx_collect_begin(void);
 void rxw_tx_collect_end(void);
+/* This thread collects; it does not in a function that waits, which has to end that first. */
+bool rxw_tx_collecting(void);
 /* Postpone rxw_tx_run() of this thread on `s` (NULL: no longer). */
 void rxw_tx_hold(struct rxw_shard *s);
 /*

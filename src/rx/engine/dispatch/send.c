@@ -141,6 +141,11 @@ void rxw_tx_collect_begin(void)
 	collected.on = true;
 }
 
+bool rxw_tx_collecting(void)
+{
+	return collected.on;
+}
+
 void rxw_tx_collect_end(void)
 {
 	collected.on = false;

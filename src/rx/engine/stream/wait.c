@@ -2,6 +2,7 @@
 /*
  * Waiting in blocking functions: asleep until woken, or receiving itself if that saves the wake-up.
  */
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/verify/verify.h"
@@ -69,6 +70,11 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 	bool role = false, server = c->ep->server, worker;
 	struct rxw_verify_job *jobs;
 
+	if (rxw_tx_collecting()) {
+		rxw_conn_unlock(c);
+		rxw_tx_collect_end();
+		rxw_conn_lock(c);
+	}
 	if (ready(call))
 		return;
 	if (server) {

@@ -31,10 +31,10 @@ static bool may_fill(const struct rxw_call *call)
 	return can_write(call);
 }
 
-/* The writes of a short handler may exceed the limit of the queue. */
+/* Writes of a short handler, and results of a deferred stub, may exceed the limit of the queue. */
 static bool is_unlimited(const struct rxw_call *call)
 {
-	return call->is_inline && rxw_receiving();
+	return (call->is_inline && rxw_receiving()) || call->w.unlimited;
 }
 
 /* The address may be spoofed, or the peer drops most of what it requests. */

@@ -402,36 +402,153 @@ static int32_t stub(rxw_call *call, const void *service)
 	return RXW_RPC_DEFERRED;
 }
 
+static const struct rxw_rpc_function functions[] = {{H_PING, "wait"}};
+static const struct rxw_rpc_interface interface = {"TEST_", 0, 1, functions, true};
+
 static int32_t serve_stubs(rxw_call *call, void *context)
 {
-	static const struct rxw_rpc_function functions[] = {{H_PING, "wait"}};
-	static const struct rxw_rpc_interface interface = {"TEST_", 0, 1, functions, false};
 	static const struct rxw_rpc_entry entries[] = {{H_PING, 0, stub}};
-	static const struct rxw_rpc_table table = {&interface, entries, 1, false};
+	static const struct rxw_rpc_table table = {&interface, entries, 1, true};
 
 	return rxw_rpc_serve(call, &table, NULL, context);
 }
 
-START_TEST(a_stub_defers)
+/* What the observer of the server was told last. */
+static struct rxw_rpc_report told;
+static unsigned reports;
+
+static void on_report(void *arg, const struct rxw_rpc_report *report)
 {
+	ck_assert_ptr_eq(arg, &reports);
+	ck_assert_ptr_eq(report->interface, &interface);
+	ck_assert(!report->client);
+	ck_assert_int_eq(report->peer->sa_family, bed.address.ss_family);
+	told = *report;
+	reports++;
+}
+
+static rxw_connection *connect_to_stubs(bool observed)
+{
+	static const struct rxw_rpc_observer observer = {on_report, &reports};
 	struct rxw_service_options options = {
 		.size = sizeof(options), .id = STUBS, .handler = serve_stubs, .context = &held};
+
+	reports = 0;
+	if (observed)
+		ck_assert_int_eq(rxw_endpoint_set_observer(bed.server, &observer), 0);
+	h_offer(&bed, options);
+	return h_connect(&bed, STUBS);
+}
+
+START_TEST(a_stub_defers)
+{
+	rxw_connection *c = connect_to_stubs(_i);
 	struct rxw_rpc_stream s;
+	rxw_call *call = ask(c, 0);
+	uint8_t word[4];
+
+	wait_held(1);
+	ck_assert_uint_eq(reports, 0);
+	usleep(2000);
+	rxw_rpc_writer(&s, held.call[0]);
+	rxw_xdr_put_u32(&s.xdr, 4712);
+	ck_assert(rxw_rpc_flush(&s));
+	ck_assert_int_eq(rxw_rpc_answer(held.call[0], 0, &interface, 0), 0);
+	ck_assert_int_eq(rxw_call_read(call, word, 4), 4);
+	ck_assert_uint_eq(rxw_xdr_load32(word), 4712);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	ck_assert_uint_eq(reports, _i ? 1 : 0);
+	if (_i) {
+		ck_assert_int_eq(told.code, 0);
+		ck_assert_uint_eq(told.bytes_sent, 4);
+		ck_assert_uint_eq(told.bytes_received, 4);
+		ck_assert_uint_ge(told.run_ns, 2000000); /* until the answer */
+	}
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* ENOSPC and EDQUOT of Linux get their codes on the wire. */
+START_TEST(a_stub_is_answered_with_a_code)
+{
+	static const int32_t codes[][2] = {{28, 108}, {122, 109}, {4711, 4711}, {-17, -17}};
+	rxw_connection *c = connect_to_stubs(true);
+
+	for (unsigned i = 0; i < 4; i++) {
+		rxw_call *call = ask(c, 0);
+
+		wait_held(1);
+		ck_assert_int_eq(rxw_rpc_answer(held.call[i], codes[i][0], &interface, 0),
+				 codes[i][1]);
+		ck_assert_int_eq(rxw_call_end(call, 0, NULL), codes[i][1]);
+		ck_assert_uint_eq(reports, i + 1);
+		ck_assert_int_eq(told.code, codes[i][1]);
+	}
+	rxw_connection_release(c);
+}
+END_TEST
+
+START_TEST(a_stub_is_answered_too_late)
+{
+	rxw_connection *c = connect_to_stubs(true);
+	rxw_call *call = ask(c, 0);
+	sem_t done;
+
+	wait_held(1);
+	watch(held.call[0], &done);
+	ck_assert_int_eq(rxw_call_end(call, 4713, NULL), 4713);
+	sem_wait(&done);
+	ck_assert_int_eq(rxw_rpc_answer(held.call[0], 28, &interface, 0), 4713);
+	ck_assert_uint_eq(reports, 1);
+	ck_assert_int_eq(told.code, 4713);
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* More than the send queue takes: the results are in memory already. */
+START_TEST(a_stub_with_long_results)
+{
+	rxw_connection *c = connect_to_stubs(true);
+	struct reading r = {.ask = {.op = H_SOURCE, .bytes = 8u << 20, .seed = 3}};
+	uint8_t *all = malloc(r.ask.bytes);
+	struct rxw_rpc_stream s;
+
+	ck_assert_ptr_nonnull(all);
+	h_pattern(all, 0, r.ask.bytes, r.ask.seed);
+	r.call = ask(c, 0);
+	wait_held(1);
+	rxw_rpc_writer(&s, held.call[0]);
+	rxw_xdr_put_opaque(&s.xdr, all, r.ask.bytes);
+	ck_assert(rxw_rpc_flush(&s));
+	ck_assert_int_eq(rxw_rpc_answer(held.call[0], 0, &interface, 0), 0);
+	ck_assert_uint_eq(told.bytes_sent, r.ask.bytes);
+	read_reply(&r);
+	ck_assert_int_eq(rxw_call_end(r.call, 0, NULL), 0);
+	free(all);
+	rxw_connection_release(c);
+}
+END_TEST
+
+static int32_t answer_within(rxw_call *call, void *context)
+{
+	*(int32_t *)context = rxw_rpc_answer(call, 0, &interface, 0);
+	return 4714;
+}
+
+START_TEST(a_call_that_is_not_deferred_is_not_answered)
+{
+	int32_t result = 0;
+	struct rxw_service_options options = {
+		.size = sizeof(options), .id = STUBS, .handler = answer_within, .context = &result};
 	rxw_connection *c;
 	rxw_call *call;
-	uint8_t word[4];
 
 	h_offer(&bed, options);
 	c = h_connect(&bed, STUBS);
 	call = ask(c, 0);
-	wait_held(1);
-	rxw_rpc_writer(&s, held.call[0]);
-	rxw_xdr_put_u32(&s.xdr, 4712);
-	ck_assert(rxw_rpc_flush(&s));
-	ck_assert_int_eq(rxw_call_end(held.call[0], 0, NULL), 0);
-	ck_assert_int_eq(rxw_call_read(call, word, 4), 4);
-	ck_assert_uint_eq(rxw_xdr_load32(word), 4712);
-	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	ck_assert_int_eq(rxw_rpc_answer(call, 0, &interface, 0), RXW_INVALID_OPERATION);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 4714);
+	ck_assert_int_eq(result, RXW_INVALID_OPERATION);
 	rxw_connection_release(c);
 }
 END_TEST
@@ -488,7 +605,11 @@ int main(void)
 	for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++)
 		tcase_add_loop_test(tcase, each[i], 0, 2);
 	tcase_add_test(tcase, the_number_of_deferred_calls_is_bounded);
-	tcase_add_test(tcase, a_stub_defers);
+	tcase_add_loop_test(tcase, a_stub_defers, 0, 2);
+	tcase_add_test(tcase, a_stub_is_answered_with_a_code);
+	tcase_add_test(tcase, a_stub_is_answered_too_late);
+	tcase_add_test(tcase, a_stub_with_long_results);
+	tcase_add_test(tcase, a_call_that_is_not_deferred_is_not_answered);
 	tcase_add_test(tcase, calls_that_cannot_be_deferred);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

@@ -78,6 +78,8 @@ START_TEST(queues_and_pools)
 	REFUSES(rxw_queue_next(queue, NULL, 1, 0));
 	REFUSES(rxw_queue_run(queue, NULL, 1, 0));
 	REFUSES(rxw_queue_run(NULL, ignore_event, 1, 0));
+	IGNORES(rxw_batch_begin());
+	IGNORES(rxw_batch_end());
 	REFUSES(rxw_queue_post(NULL, NULL));
 	WORKS(rxw_queue_post(queue, NULL));
 	WORKS(rxw_queue_destroy(NULL));
@@ -417,6 +419,8 @@ START_TEST(rpc)
 	FAILS(rxw_rpc_multi_ended(NULL, 0, 0, &interface, 0));
 	IGNORES(rxw_rpc_multi_destroy(NULL));
 	rxw_rpc_multi_destroy(multi);
+	FAILS(rxw_rpc_answer(NULL, 0, &interface, 0));
+	FAILS(rxw_rpc_answer(call, 0, NULL, 0));
 	FAILS(rxw_rpc_serve(NULL, &table, NULL, NULL));
 	FAILS(rxw_rpc_serve(call, NULL, NULL, NULL));
 	FAILS(rxw_rpc_serve(call, &table, NULL, NULL)); /* its entries are NULL */

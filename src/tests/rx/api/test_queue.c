@@ -240,6 +240,101 @@ START_TEST(events_for_a_function)
 }
 END_TEST
 
+/* ---- batches ---- */
+
+#define ASKED 32 /* calls of a batch */
+
+/* Begins ASKED calls on new connections in a batch, which is not ended. */
+static void ask_in_batch(rxw_connection **c)
+{
+	rxw_batch_begin();
+	for (unsigned i = 0; i < ASKED; i++) {
+		if (i % 4 == 0)
+			c[i / 4] = h_connect(&bed, SERVICE);
+		ask(c[i / 4], RXW_EVENT_DONE, NULL);
+	}
+}
+
+static void answer_batch(rxw_connection **c)
+{
+	for (unsigned i = 0; i < ASKED; i++)
+		answer(accept_call());
+	for (unsigned i = 0; i < ASKED; i++)
+		end_with_reply(next(clients).call);
+	for (unsigned i = 0; i < ASKED / 4; i++)
+		rxw_connection_release(c[i]);
+}
+
+START_TEST(packets_of_a_batch_leave_together)
+{
+	uint64_t before = counter_of(bed.client, "syscalls.send"), sent;
+	rxw_connection *c[ASKED / 4];
+
+	ask_in_batch(c);
+	rxw_batch_end();
+	sent = counter_of(bed.client, "syscalls.send") - before;
+	ck_assert_msg(sent < ASKED / 2, "%u calls took %u system calls", ASKED, (unsigned)sent);
+	rxw_batch_end(); /* does nothing */
+	answer_batch(c);
+}
+END_TEST
+
+/* Each would wait without end for packets that are not sent. */
+START_TEST(a_wait_ends_a_batch)
+{
+	rxw_connection *c[ASKED / 4], *blocking = h_connect(&bed, H_SERVICE);
+
+	ask_in_batch(c);
+	answer_batch(c); /* rxw_queue_next() */
+	ask_in_batch(c);
+	h_good_call(&bed, blocking, &(struct h_ask){.op = H_SOURCE, .bytes = 100000});
+	answer_batch(c);
+	ask_in_batch(c);
+	ck_assert_int_ge(rxw_queue_run(clients, end_one, 1, 0), 0);
+	answer_batch(c);
+	rxw_connection_release(blocking);
+}
+END_TEST
+
+static void batch_within(const struct rxw_queue_event *event)
+{
+	rxw_batch_begin();
+	end_with_reply(event->call);
+	rxw_batch_end();
+}
+
+START_TEST(a_function_is_in_a_batch_already)
+{
+	rxw_connection *c = h_connect(&bed, SERVICE);
+	rxw_call *call = ask(c, RXW_EVENT_DONE, NULL);
+
+	answer(accept_call());
+	ck_assert_int_eq(rxw_queue_run(clients, batch_within, 1, 30000), 1);
+	/* No batch is left. */
+	call = ask(c, RXW_EVENT_DONE, NULL);
+	answer(accept_call());
+	wait_readable(clients);
+	ck_assert_ptr_eq(next(clients).call, call);
+	end_with_reply(call);
+	rxw_connection_release(c);
+}
+END_TEST
+
+START_TEST(the_end_of_the_endpoint_ends_a_batch)
+{
+	rxw_connection *c = h_connect(&bed, SERVICE);
+	rxw_call *call;
+
+	rxw_batch_begin();
+	call = ask(c, RXW_EVENT_DONE, NULL);
+	ck_assert_int_eq(rxw_call_end(call, 1, NULL), 1);
+	rxw_connection_release(c);
+	ck_assert_int_eq(rxw_endpoint_destroy(bed.client), 0);
+	bed.client = NULL;
+	rxw_batch_end(); /* nothing of the endpoint is used */
+}
+END_TEST
+
 /* ---- entries ---- */
 
 static bool sent_all(void *call)
@@ -713,6 +808,10 @@ int main(void)
 	const TTest *const each[] = {a_call_from_end_to_end,
 				     many_calls,
 				     events_for_a_function,
+				     packets_of_a_batch_leave_together,
+				     a_wait_ends_a_batch,
+				     a_function_is_in_a_batch_already,
+				     the_end_of_the_endpoint_ends_a_batch,
 				     events_coalesce,
 				     selected_events_only,
 				     the_end_removes_the_entry,
