@@ -29,10 +29,4 @@ src_tests_classic_test_rxdebug_LDADD = $(classic_test_libs)
 check_tests += src/tests/classic/test_watch
 src_tests_classic_test_watch_CPPFLAGS = $(CLASSIC_TEST_CPPFLAGS)
 src_tests_classic_test_watch_LDADD = $(classic_test_libs)
-# Internals, which the library does not export.
-check_tests += src/tests/classic/test_rpctable
-src_tests_classic_test_rpctable_CPPFLAGS = $(CLASSIC_TEST_CPPFLAGS)
-src_tests_classic_test_rpctable_LDADD = \
-	src/classic/librxwire_classic_core.la src/rx/librxwire.la $(CHECK_LIBS) $(PTHREAD_LIBS)
-
 check_scripts += src/tests/classic/headers.sh
