@@ -31,6 +31,7 @@ include src/tests/rx/rxgk/local.mk
 include src/tests/rx/keys/local.mk
 include src/tests/rx/token/local.mk
 include src/tests/rx/security/local.mk
+include src/tests/classic/local.mk
 include src/tests/afs/local.mk
 include src/tests/fileserver/local.mk
 include src/tests/tools/local.mk

@@ -416,6 +416,16 @@ static int drain(struct rxw_endpoint *ep, uint64_t end)
 	}
 }
 
+int rxw_endpoint_refuse(rxw_endpoint *endpoint, rxw_code code)
+{
+	if (!endpoint)
+		return -RXW_EINVAL;
+	if (atomic_load(&endpoint->stopping))
+		return -RXW_ESTATE;
+	atomic_store(&endpoint->refusing, code);
+	return 0;
+}
+
 int rxw_endpoint_hand_over(rxw_endpoint *endpoint, unsigned limit_ms)
 {
 	if (!endpoint || !endpoint->server)

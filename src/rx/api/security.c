@@ -37,6 +37,11 @@ int rxw_security_create(const struct rxw_security_class *klass, void *data, rxw_
 	return 0;
 }
 
+void *rxw_security_data(const rxw_security *security, void (*destroy)(void *data))
+{
+	return security && destroy && security->class.destroy == destroy ? security->data : NULL;
+}
+
 rxw_security *rxw_security_null(void)
 {
 	return &rxw_security_null_class;

@@ -11,12 +11,20 @@
 
 #define SECURITY_MAX 8
 #define DEFERRED_MAX 65536u
+#define DEAD_MIN     1000 /* ms, as the tunable dead-ms */
+#define DEAD_MAX     3600000
 #define SOME	     64 /* connections that are visited with one acquisition of a lock */
+
+static bool dead_in_range(int64_t ms)
+{
+	return ms >= DEAD_MIN && ms <= DEAD_MAX;
+}
 
 static bool valid(const struct rxw_service_options *o)
 {
 	return o->id && !o->handler == !!o->queue && (!o->security_count || o->security) &&
 	       o->security_count <= SECURITY_MAX && o->level_min <= RXW_LEVEL_CRYPT &&
+	       (!o->dead_ms || dead_in_range(o->dead_ms)) &&
 	       !((o->flags & RXW_SERVICE_HELD) && ((o->flags & RXW_SERVICE_INLINE) || o->queue));
 }
 
@@ -59,9 +67,14 @@ static int fill(struct rxw_service *s, const struct rxw_service_options *o)
 		atomic_fetch_add(&s->queue->users, 1);
 	s->deferred_max = o->deferred_max ? o->deferred_max : DEFERRED_MAX;
 	atomic_store(&s->deferred, 0);
-	s->flags = o->flags;
+	s->flags = o->flags & ~RXW_SERVICE_REACH;
 	s->workers_max = o->workers_max;
-	s->idle_ms = o->idle_ms;
+	atomic_store(&s->idle_ms, o->idle_ms);
+	atomic_store(&s->dead_ms, o->dead_ms);
+	atomic_store(&s->reach, o->flags & RXW_SERVICE_REACH);
+	atomic_store(&s->waiting_max, o->waiting_max);
+	atomic_store(&s->busy_code, o->busy_code);
+	atomic_store(&s->places, 0);
 	s->level_min = o->level_min;
 	s->workers = 0;
 	s->held = o->flags & RXW_SERVICE_HELD;
@@ -120,6 +133,50 @@ int rxw_service_start(rxw_service *service)
 	rxw_workers_unlock(ep);
 	rxw_workers_make(ep, threads);
 	return held ? 0 : -RXW_ESTATE;
+}
+
+static void set_workers_max(struct rxw_service *s, unsigned most)
+{
+	unsigned threads;
+
+	rxw_workers_lock(s->ep);
+	s->workers_max = most;
+	threads = rxw_workers_more(s->ep);
+	rxw_workers_unlock(s->ep);
+	rxw_workers_make(s->ep, threads);
+}
+
+int rxw_service_set(rxw_service *service, enum rxw_service_setting setting, int64_t value)
+{
+	bool negative = value < 0 || value > UINT32_MAX;
+
+	if (!service)
+		return -RXW_EINVAL;
+	if (setting == RXW_SET_BUSY_CODE ? value != (int32_t)value : negative)
+		return -RXW_EVALUE;
+	switch (setting) {
+	case RXW_SET_WORKERS_MAX:
+		set_workers_max(service, (unsigned)value);
+		return 0;
+	case RXW_SET_IDLE_MS:
+		atomic_store(&service->idle_ms, (unsigned)value);
+		return 0;
+	case RXW_SET_DEAD_MS:
+		if (value && !dead_in_range(value))
+			return -RXW_EVALUE;
+		atomic_store(&service->dead_ms, (unsigned)value);
+		return 0;
+	case RXW_SET_REACH:
+		atomic_store(&service->reach, value != 0);
+		return 0;
+	case RXW_SET_WAITING_MAX:
+		atomic_store(&service->waiting_max, (unsigned)value);
+		return 0;
+	case RXW_SET_BUSY_CODE:
+		atomic_store(&service->busy_code, (int32_t)value);
+		return 0;
+	}
+	return -RXW_EINVAL;
 }
 
 enum what {

@@ -75,6 +75,7 @@ struct rxw_endpoint {
 	_Atomic(unsigned) tx_senders; /* such threads now */
 	_Atomic(bool) stopping;	      /* no new calls are accepted */
 	_Atomic(bool) leaving;	      /* packets of new calls are dropped unanswered */
+	_Atomic(int32_t) refusing;    /* code that new calls are refused with; 0: none; relaxed */
 	_Atomic(bool) quit;	      /* the library's threads end */
 	/*
 	 * Set once a thread that cannot run callbacks has left one to a listener. From then on
@@ -220,6 +221,11 @@ static inline uint32_t rxw_window_of(const struct rxw_endpoint *ep)
 static inline uint32_t rxw_mtu_of(const struct rxw_endpoint *ep)
 {
 	return atomic_load_explicit(&ep->mtu, memory_order_relaxed);
+}
+
+static inline int32_t rxw_refusing(const struct rxw_endpoint *ep)
+{
+	return atomic_load_explicit(&ep->refusing, memory_order_relaxed);
 }
 
 static inline struct rxw_shard *rxw_home(const struct rxw_connection *c)

@@ -13,6 +13,8 @@ void rxw_rxkad_side_destroy(void *data)
 {
 	struct rxw_rxkad *side = data;
 
+	if (side->find_destroy)
+		side->find_destroy(side->find_context);
 	rxw_keys_unref(side->keys);
 	rxw_secret_free(side->ticket);
 	free(side->client_name);
@@ -24,7 +26,8 @@ int rxw_rxkad_server_side(const struct rxw_rxkad_server_options *given, struct r
 	struct rxw_rxkad_server_options known = {0}, *options = &known;
 	struct rxw_rxkad *side;
 
-	if (given == NULL || !sized_read(&known, sizeof(known), given) || options->keys == NULL ||
+	if (given == NULL || !sized_read(&known, sizeof(known), given) ||
+	    (options->keys == NULL && options->find_key == NULL) ||
 	    options->level_min > RXW_LEVEL_CRYPT ||
 	    (options->local_realm != NULL && strlen(options->local_realm) >= RXW_RXKAD_NAME))
 		return -RXW_EINVAL;
@@ -33,10 +36,14 @@ int rxw_rxkad_server_side(const struct rxw_rxkad_server_options *given, struct r
 	side = rxw_secret_alloc(sizeof(*side));
 	if (side == NULL)
 		return -RXW_ENOMEM;
+	side->server = true;
 	side->keys = rxw_keys_ref(options->keys);
+	side->find_key = options->find_key;
+	side->find_context = options->find_context;
+	side->find_destroy = options->find_destroy;
 	side->level_min = options->level_min;
 	side->allow_single_des = options->allow_single_des;
-	side->allow_dotted = options->allow_dotted;
+	atomic_init(&side->allow_dotted, options->allow_dotted);
 	if (options->local_realm != NULL)
 		memcpy(side->local_realm, options->local_realm, strlen(options->local_realm) + 1);
 	side->time = options->time;
@@ -93,7 +100,7 @@ static int create(struct rxw_rxkad *side, rxw_security **security)
 		.size = sizeof(class),
 		.name = "rxkad",
 		.index = RXW_RXKAD_INDEX,
-		.flags = side->keys != NULL || side->level == RXW_LEVEL_CRYPT ? RXW_CLASS_SLOW : 0,
+		.flags = side->server || side->level == RXW_LEVEL_CRYPT ? RXW_CLASS_SLOW : 0,
 		.broken = RXW_RXKAD_SEALEDINCON,
 		.weak = RXW_RXKAD_LEVELFAIL,
 		.destroy = rxw_rxkad_side_destroy,
@@ -109,8 +116,10 @@ static int create(struct rxw_rxkad *side, rxw_security **security)
 	};
 	int result = rxw_security_create(&class, side, security);
 
-	if (result)
+	if (result) {
+		side->find_destroy = NULL;
 		rxw_rxkad_side_destroy(side);
+	}
 	return result;
 }
 
@@ -120,6 +129,16 @@ int rxw_rxkad_server(const struct rxw_rxkad_server_options *options, rxw_securit
 	int result = security ? rxw_rxkad_server_side(options, &side) : -RXW_EINVAL;
 
 	return result ? result : create(side, security);
+}
+
+int rxw_rxkad_allow_dotted(rxw_security *security, int allow)
+{
+	struct rxw_rxkad *side = rxw_security_data(security, rxw_rxkad_side_destroy);
+
+	if (side == NULL || !side->server)
+		return -RXW_EINVAL;
+	atomic_store_explicit(&side->allow_dotted, allow != 0, memory_order_relaxed);
+	return 0;
 }
 
 int rxw_rxkad_client(const struct rxw_rxkad_token *token, uint8_t level, rxw_security **security)

@@ -26,7 +26,7 @@ int rxw_rxkad_conn_create(void *data, const struct rxw_security_id *id, void **c
 	struct rxw_rxkad_conn *c;
 
 	/* A server's class cannot call, a client's cannot serve. */
-	if (id->client != (side->keys == NULL))
+	if (id->client == side->server)
 		return -RXW_EINVAL;
 	c = rxw_secret_alloc(sizeof(*c));
 	if (c == NULL)
@@ -40,6 +40,7 @@ int rxw_rxkad_conn_create(void *data, const struct rxw_security_id *id, void **c
 		c->level = side->level;
 		c->expires = side->expires;
 		c->local = side->local;
+		c->kvno = side->kvno;
 		rxw_rxkad_set_key(c, side->session_key);
 		c->ready = true;
 	}
@@ -67,5 +68,9 @@ int rxw_rxkad_identity(const void *conn, struct rxw_identity *id)
 	id->name = c->client ? c->side->client_name : c->name;
 	id->rxkad_name = c->rxkad_name;
 	id->expires = c->expires;
+	id->rxkad_primary = c->primary;
+	id->rxkad_instance = c->instance;
+	id->rxkad_cell = c->cell;
+	id->rxkad_kvno = (int32_t)c->kvno;
 	return 0;
 }

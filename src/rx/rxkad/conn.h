@@ -3,6 +3,7 @@
 #ifndef RXW_RXKAD_CONN_H
 #define RXW_RXKAD_CONN_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,12 +12,18 @@
 #include "rxkad/ticket.h"
 #include "rxwire/rxkad.h"
 
-/* A class with its keys, in memory of rxw_secret_alloc(). Constant. */
+/* A class with its keys, in memory of rxw_secret_alloc(). Constant, apart from allow_dotted. */
 struct rxw_rxkad {
+	bool server;
+
 	/* server */
-	rxw_keys *keys; /* NULL: the client side */
+	rxw_keys *keys;		   /* or NULL */
+	rxw_rxkad_key_fn find_key; /* or NULL */
+	void *find_context;
+	void (*find_destroy)(void *context); /* or NULL */
 	uint8_t level_min;
-	bool allow_single_des, allow_dotted;
+	bool allow_single_des;
+	_Atomic(bool) allow_dotted;	  /* relaxed */
 	char local_realm[RXW_RXKAD_NAME]; /* "": none */
 	int64_t (*time)(void *context);	  /* NULL: the system's clock */
 	void *time_context;
@@ -49,6 +56,9 @@ struct rxw_rxkad_conn {
 	uint32_t nonce; /* server: of the CHALLENGE */
 	bool local;
 	char *name, *rxkad_name; /* of the peer (server), or NULL; malloc() */
+	/* the parts of rxkad_name, after it in the same memory */
+	const char *primary, *instance, *cell;
+	uint32_t kvno; /* of the ticket; 0: not known yet */
 };
 
 int64_t rxw_rxkad_now(const struct rxw_rxkad *side);

@@ -78,13 +78,15 @@ int rxw_rxkad_respond(void *conn, const uint8_t *challenge, size_t size, const u
 	return 0;
 }
 
-/* "name.instance@cell", without empty parts. */
-static char *rxkad_name(const struct rxw_rxkad_ticket *t)
+/* The names of a client, in one allocation: "name.instance@cell" without empty parts, then each part. */
+static bool set_names(struct rxw_rxkad_conn *c, const struct rxw_rxkad_ticket *t)
 {
-	char *text = malloc(3 * RXW_RXKAD_NAME + 3), *p = text;
+	size_t name = strlen(t->name) + 1, instance = strlen(t->instance) + 1,
+	       cell = strlen(t->cell) + 1;
+	char *text = malloc(2 * (name + instance + cell)), *p = text;
 
 	if (text == NULL)
-		return NULL;
+		return false;
 	p = stpcpy(p, t->name);
 	if (t->instance[0]) {
 		*p++ = '.';
@@ -92,9 +94,14 @@ static char *rxkad_name(const struct rxw_rxkad_ticket *t)
 	}
 	if (t->cell[0]) {
 		*p++ = '@';
-		stpcpy(p, t->cell);
+		p = stpcpy(p, t->cell);
 	}
-	return text;
+	p++;
+	c->rxkad_name = text;
+	c->primary = memcpy(p, t->name, name);
+	c->instance = memcpy(p + name, t->instance, instance);
+	c->cell = memcpy(p + name + instance, t->cell, cell);
+	return true;
 }
 
 /* Steps 7 to 11: `clear` is the first 56 bytes of the RESPONSE, decrypted. */
@@ -146,10 +153,8 @@ static int32_t check_rest(struct rxw_rxkad_conn *c, const struct rxw_rxkad_ticke
 	code = check_sealed(&fresh, clear, calls, &level);
 	if (code == 0) {
 		fresh.name = strdup(ticket->principal);
-		fresh.rxkad_name = rxkad_name(ticket);
-		if (fresh.name == NULL || fresh.rxkad_name == NULL) {
+		if (fresh.name == NULL || !set_names(&fresh, ticket)) {
 			free(fresh.name);
-			free(fresh.rxkad_name);
 			code = RXW_RXKAD_INCONSISTENCY;
 		}
 	}
@@ -157,6 +162,7 @@ static int32_t check_rest(struct rxw_rxkad_conn *c, const struct rxw_rxkad_ticke
 		fresh.level = (uint8_t)level;
 		fresh.expires = ticket->end;
 		fresh.local = ticket->local;
+		fresh.kvno = rxw_get32(response + AT_KVNO);
 		fresh.ready = true;
 		free(c->name);
 		free(c->rxkad_name);
@@ -173,8 +179,9 @@ int32_t rxw_rxkad_check_response(void *conn, const uint8_t *response, size_t siz
 	struct rxw_rxkad_conn *c = conn;
 	const struct rxw_rxkad *side = c->side;
 	struct rxw_rxkad_opener opener = {.keys = side->keys,
-					  .allow_single_des = side->allow_single_des,
-					  .allow_dotted = side->allow_dotted};
+					  .find_key = side->find_key,
+					  .find_context = side->find_context,
+					  .allow_single_des = side->allow_single_des};
 	struct rxw_rxkad_ticket *ticket;
 	uint32_t length;
 	int32_t code;
@@ -189,6 +196,7 @@ int32_t rxw_rxkad_check_response(void *conn, const uint8_t *response, size_t siz
 		return RXW_RXKAD_PACKETSHORT;
 	opener.local_realm = side->local_realm[0] ? side->local_realm : NULL;
 	opener.now = rxw_rxkad_now(side);
+	opener.allow_dotted = atomic_load_explicit(&side->allow_dotted, memory_order_relaxed);
 	ticket = rxw_secret_alloc(sizeof(*ticket));
 	if (ticket == NULL)
 		return RXW_RXKAD_INCONSISTENCY;

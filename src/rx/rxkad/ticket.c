@@ -167,6 +167,25 @@ int32_t rxw_rxkad_ticket_v5(const struct rxw_rxkad_opener *opener, const uint8_t
 	return rxw_rxkad_check_times(start, end, opener->now);
 }
 
+/*
+ * The key that a ticket names, in memory of `room` bytes; enctype 0: single DES. UNKNOWNKEY if there
+ * is none.
+ */
+static int32_t find_key(const struct rxw_rxkad_opener *opener, int32_t kvno, int32_t enctype,
+			uint8_t *key, size_t room, size_t *size)
+{
+	enum rxw_key_type type = enctype ? RXW_KEY_KRB5 : RXW_KEY_DES;
+
+	if (opener->keys && !rxw_keys_find(opener->keys, type, kvno, enctype, key, room, size))
+		return 0;
+	*size = 0;
+	if (opener->find_key &&
+	    opener->find_key(opener->find_context, kvno, enctype, key, room, size) == 0 &&
+	    *size > 0 && *size <= room)
+		return 0;
+	return RXW_RXKAD_UNKNOWNKEY;
+}
+
 /* Decrypt `cipher`; *start and *length are the position of the message in `clear`. */
 static int32_t decipher(const struct rxw_rxkad_opener *opener, int64_t kvno, int32_t enctype,
 			struct rxw_der cipher, uint8_t *clear, size_t *start, size_t *length)
@@ -174,17 +193,20 @@ static int32_t decipher(const struct rxw_rxkad_opener *opener, int64_t kvno, int
 	bool des = enctype >= 1 && enctype <= 3;
 	uint8_t *key;
 	size_t key_size, right_size;
-	int32_t code = RXW_RXKAD_BADTICKET;
+	int32_t code;
 
-	if (kvno > INT32_MAX || (des && !opener->allow_single_des))
+	if (kvno > INT32_MAX || enctype == 0 || (des && !opener->allow_single_des))
 		return RXW_RXKAD_UNKNOWNKEY;
 	key = rxw_secret_alloc(RXW_KEY_MAX);
 	if (key == NULL)
 		return RXW_RXKAD_INCONSISTENCY;
-	if (rxw_keys_find(opener->keys, des ? RXW_KEY_DES : RXW_KEY_KRB5, (int32_t)kvno,
-			  des ? 0 : enctype, key, RXW_KEY_MAX, &key_size)) {
-		code = RXW_RXKAD_UNKNOWNKEY;
-	} else if (des) {
+	code = find_key(opener, (int32_t)kvno, des ? 0 : enctype, key, RXW_KEY_MAX, &key_size);
+	if (code) {
+		rxw_secret_free(key);
+		return code;
+	}
+	code = RXW_RXKAD_BADTICKET;
+	if (des) {
 		if (key_size == 8 &&
 		    rxw_des_krb5_decrypt(enctype, key, cipher.p, cipher.left, clear, start, length))
 			code = 0;
@@ -270,8 +292,7 @@ static int32_t open_v4(const struct rxw_rxkad_opener *opener, uint32_t kvno, con
 	memory = rxw_secret_alloc(8 + size);
 	if (memory == NULL)
 		return RXW_RXKAD_INCONSISTENCY;
-	if (rxw_keys_find(opener->keys, RXW_KEY_DES, (int32_t)kvno, 0, memory, 8, &key_size) ||
-	    key_size != 8)
+	if (find_key(opener, (int32_t)kvno, 0, memory, 8, &key_size) || key_size != 8)
 		code = RXW_RXKAD_UNKNOWNKEY;
 	else if (rxw_des_pcbc_decrypt(memory, ticket, memory + 8, size))
 		code = rxw_rxkad_ticket_v4(opener, memory + 8, size, out);

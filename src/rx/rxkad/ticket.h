@@ -16,7 +16,9 @@
 
 /* What a server accepts. */
 struct rxw_rxkad_opener {
-	rxw_keys *keys;
+	rxw_keys *keys;		   /* or NULL */
+	rxw_rxkad_key_fn find_key; /* or NULL */
+	void *find_context;
 	bool allow_single_des, allow_dotted;
 	const char *local_realm; /* or NULL */
 	int64_t now;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tokens made with a service key, without a KDC (rx-protocol 7.3.9). */
 #include <krb5.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -143,6 +144,45 @@ struct workspace {
 	uint8_t clear[CLEAR_MAX];
 };
 
+/* The service key: that of the options, or the newest of the table. 0 or a negative result. */
+static int choose_key(rxw_keys *keys, const struct rxw_rxkad_print_options *o, uint8_t *key,
+		      size_t *length, int32_t *kvno, int32_t *enctype)
+{
+	size_t want;
+
+	if (o->key == NULL)
+		return rxw_keys_best(keys, RXW_KEY_KRB5, kvno, enctype, key, RXW_KEY_MAX, length);
+	if (krb5_c_keylengths(NULL, o->enctype, NULL, &want))
+		return -RXW_ENOTSUP;
+	if (o->key_length != want || want > RXW_KEY_MAX)
+		return -RXW_EINVAL;
+	memcpy(key, o->key, want);
+	*length = want;
+	*kvno = o->kvno;
+	*enctype = o->enctype;
+	return 0;
+}
+
+static void set_times(const struct rxw_rxkad_print_options *o, struct rxw_rxkad_token *token)
+{
+	token->expires = OPENAFS_END;
+	if (o->expires > 0) {
+		token->begins = o->begins;
+		token->expires = o->expires;
+	} else if (o->lifetime_s > 0) {
+		token->begins = o->time ? o->time(o->time_context) : (int64_t)time(NULL);
+		token->expires = token->begins + o->lifetime_s;
+	}
+}
+
+static int set_session_key(const struct rxw_rxkad_print_options *o, uint8_t key[8])
+{
+	if (o->session_key == NULL)
+		return fresh_key(key);
+	memcpy(key, o->session_key, 8);
+	return rxw_des_key_usable(key) ? 0 : -RXW_EINVAL;
+}
+
 static int print(rxw_keys *keys, const struct rxw_rxkad_print_options *options, struct workspace *w,
 		 struct rxw_rxkad_token *token)
 {
@@ -152,22 +192,16 @@ static int print(rxw_keys *keys, const struct rxw_rxkad_print_options *options, 
 	size_t key_length, size;
 	int result;
 
-	result = rxw_keys_best(keys, RXW_KEY_KRB5, &kvno, &enctype, w->key, sizeof(w->key),
-			       &key_length);
+	result = choose_key(keys, options, w->key, &key_length, &kvno, &enctype);
 	if (result)
 		return result;
-	token->expires = OPENAFS_END;
-	if (options->lifetime_s > 0) {
-		token->begins =
-			options->time ? options->time(options->time_context) : (int64_t)time(NULL);
-		token->expires = token->begins + options->lifetime_s;
-	}
+	set_times(options, token);
 	token->local = options->name == NULL;
 	token->kvno = RXW_RXKAD_KVNO_ENCPART;
 	token->client_name = strdup(name);
 	if (token->client_name == NULL)
 		return -RXW_ENOMEM;
-	result = fresh_key(token->session_key);
+	result = set_session_key(options, token->session_key);
 	if (!result)
 		result = rxw_rxkad_print_clear(token->session_key, name, token->begins,
 					       token->expires, w->clear, sizeof(w->clear), &size);
@@ -178,6 +212,16 @@ static int print(rxw_keys *keys, const struct rxw_rxkad_print_options *options, 
 	return seal(&block, kvno, w->clear, size, &token->ticket, &token->ticket_length);
 }
 
+/* Are the options consistent? */
+static bool valid(rxw_keys *keys, const struct rxw_rxkad_print_options *o)
+{
+	if (o->key ? o->kvno < 0 || o->enctype <= 0 : keys == NULL)
+		return false;
+	if (o->expires == 0)
+		return o->begins == 0 && o->lifetime_s <= LONGEST;
+	return o->begins >= 0 && o->begins < o->expires && o->lifetime_s == 0;
+}
+
 int rxw_rxkad_print_token(rxw_keys *keys, const struct rxw_rxkad_print_options *given,
 			  struct rxw_rxkad_token *token)
 {
@@ -186,9 +230,9 @@ int rxw_rxkad_print_token(rxw_keys *keys, const struct rxw_rxkad_print_options *
 	struct workspace *w;
 	int result;
 
-	if (keys == NULL || !sized_valid(token) ||
+	if (!sized_valid(token) ||
 	    (given != NULL && !sized_read(&options, sizeof(options), given)) ||
-	    options.lifetime_s > LONGEST)
+	    !valid(keys, &options))
 		return -RXW_EINVAL;
 	w = rxw_secret_alloc(sizeof(*w));
 	if (w == NULL)

@@ -93,7 +93,6 @@ int rxw_connection_close(rxw_connection *connection, rxw_code code);
  */
 int rxw_connection_abort(rxw_connection *connection, rxw_code code);
 
-#define RXW_TIMEOUT_OFF 0xffffffffu /* no limit */
 /*
  * Set the timeouts of later calls in milliseconds (rx-protocol 6.1). 0 leaves one unchanged;
  * RXW_TIMEOUT_OFF ends idle_ms or hard_ms. dead_ms must be at least 1000 and cannot be off, since

@@ -71,6 +71,13 @@ int rxw_endpoint_address(const rxw_endpoint *endpoint, struct sockaddr_storage *
 int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value);
 
 /*
+ * Refuse new calls of clients with `code` from now on, for example RXW_RESTARTING. Calls that have
+ * arrived are served, and the endpoint's own calls go on. 0: accept calls again. -RXW_ESTATE: the
+ * endpoint was stopped; -RXW_EINVAL. Any thread.
+ */
+int rxw_endpoint_refuse(rxw_endpoint *endpoint, rxw_code code);
+
+/*
  * Drain the endpoint: refuses new calls (-100), waits until all calls have ended and replies are
  * acknowledged, and after limit_ms milliseconds aborts the remaining calls (incoming -100,
  * outgoing -6). Handlers have another 250 ms to return. Returns 0, or -RXW_ETIMEDOUT if calls

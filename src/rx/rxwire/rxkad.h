@@ -74,21 +74,49 @@ struct rxw_rxkad_print_options {
 	uint32_t lifetime_s;		/* up to 30 days; 0: from 1970 to 2038, as OpenAFS does */
 	int64_t (*time)(void *context); /* seconds since 1970; NULL = system clock */
 	void *time_context;
+	/*
+	 * The service key to seal the ticket with, of `key_length` bytes, and its numbers. Not of
+	 * single DES. NULL: the newest of `keys`.
+	 */
+	const void *key;
+	size_t key_length;
+	int32_t kvno, enctype;
+	/* 8 bytes: a DES key with odd parity that is not weak; NULL: a random one */
+	const void *session_key;
+	/*
+	 * Seconds since 1970, and lifetime_s must be 0. Servers refuse a ticket of more than 30
+	 * days unless `begins` is 0. `expires` 0: by lifetime_s.
+	 */
+	int64_t begins, expires;
 };
 
 /*
- * Create a token with the newest Kerberos key of `keys` (rx-protocol 7.3.9). `options` may be
- * NULL. Set token->size before. -RXW_EINVAL; -RXW_ENOKEY: no RXW_KEY_KRB5 key; -RXW_ENOTSUP:
- * libkrb5 does not support its enctype; -RXW_ENOMEM; -RXW_ESYS: no random numbers. Any thread.
+ * Create a token with the newest Kerberos key of `keys` (rx-protocol 7.3.9), or with that of the
+ * options; `keys` may then be NULL. `options` may be NULL. Set token->size before. -RXW_EINVAL;
+ * -RXW_ENOKEY: no RXW_KEY_KRB5 key; -RXW_ENOTSUP: libkrb5 does not support its enctype;
+ * -RXW_ENOMEM; -RXW_ESYS: no random numbers. Any thread.
  */
 RXW_MUST_USE
 int rxw_rxkad_print_token(rxw_keys *keys, const struct rxw_rxkad_print_options *options,
 			  struct rxw_rxkad_token *token);
 
+/*
+ * Finds the service key that a ticket names: version and enctype, 0 for single DES. Writes at most
+ * `room` bytes (RXW_KEY_MAX) to `key`, which is wiped after use, and sets *length. Returns 0, or a
+ * negative result: there is no such key. kvno and enctype come from the network. Called for each
+ * RESPONSE on a thread of the library, without a lock of the library, on several threads at the
+ * same time. Other authentications may wait meanwhile, so it should answer from memory.
+ */
+typedef int (*rxw_rxkad_key_fn)(void *context, int32_t kvno, int32_t enctype, void *key,
+				size_t room, size_t *length);
+
 /* Zero the structure, set `size`, then fill in the other members. */
 struct rxw_rxkad_server_options {
 	size_t size;
-	/* keys of types RXW_KEY_KRB5 and _DES decrypt tickets; a reference is taken */
+	/*
+	 * Keys of types RXW_KEY_KRB5 and _DES decrypt tickets; a reference is taken. NULL only
+	 * with `find_key`.
+	 */
 	rxw_keys *keys;
 	uint8_t level_min; /* enum rxw_level; clients that request less are refused */
 	/*
@@ -101,6 +129,15 @@ struct rxw_rxkad_server_options {
 	const char *local_realm;
 	int64_t (*time)(void *context); /* seconds since 1970; NULL = system clock */
 	void *time_context;
+	/*
+	 * Asked for keys that `keys` does not have; NULL = none. `find_context` must exist until
+	 * the last reference to the class is gone: of the caller, services and connections.
+	 * find_destroy(find_context) is called then, on any thread and without a lock; NULL =
+	 * nothing to do. It is not called if rxw_rxkad_server() fails.
+	 */
+	rxw_rxkad_key_fn find_key;
+	void *find_context;
+	void (*find_destroy)(void *context);
 };
 
 /*
@@ -111,6 +148,12 @@ struct rxw_rxkad_server_options {
  */
 RXW_MUST_USE
 int rxw_rxkad_server(const struct rxw_rxkad_server_options *options, rxw_security **security);
+
+/*
+ * Change `allow_dotted` of a server side that exists, for clients that authenticate from now on.
+ * -RXW_EINVAL: NULL, or not made by rxw_rxkad_server(). Any thread.
+ */
+int rxw_rxkad_allow_dotted(rxw_security *security, int allow);
 
 /*
  * The client side, for rxw_connection_create(). The token is copied; `level` (enum rxw_level) is

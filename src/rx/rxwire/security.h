@@ -72,6 +72,13 @@ struct rxw_identity {
 	const char *name;	/* "user@REALM", "host/name@REALM", as Kerberos; NULL = anonymous */
 	const char *rxkad_name; /* "name.instance@cell" (rx-protocol 7.3.5); NULL = none */
 	int64_t expires;	/* seconds since 1970; INT64_MAX = never */
+	/*
+	 * The parts of rxkad_name, at most 63 bytes each, "" = absent. If a server allows dots,
+	 * only these tell name and instance apart. NULL if rxkad_name is.
+	 */
+	const char *rxkad_primary, *rxkad_instance, *rxkad_cell;
+	/* rxkad: form of the ticket, as in struct rxw_rxkad_token; 0 = none */
+	int32_t rxkad_kvno;
 };
 
 /*
@@ -161,6 +168,11 @@ struct rxw_security_class {
 RXW_MUST_USE
 int rxw_security_create(const struct rxw_security_class *klass, void *data,
 			rxw_security **security);
+/*
+ * The `data` of an object whose class has this `destroy` function; NULL for any other, for NULL,
+ * and if `destroy` is NULL. So a class finds its own objects. Any thread.
+ */
+void *rxw_security_data(const rxw_security *security, void (*destroy)(void *data));
 /* Endpoints, services and connections hold references of their own. NULL is ignored. Any thread. */
 rxw_security *rxw_security_ref(rxw_security *security);
 void rxw_security_unref(rxw_security *security);

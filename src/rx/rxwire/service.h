@@ -42,7 +42,7 @@ struct rxw_service_options {
 	void *context;
 	unsigned flags;	      /* RXW_SERVICE_… */
 	unsigned workers_max; /* workers at the same time; 0 = no separate limit */
-	unsigned idle_ms;     /* replaces server_idle_ms; 0 = unchanged */
+	unsigned idle_ms; /* replaces server_idle_ms; 0 = unchanged; RXW_TIMEOUT_OFF = no limit */
 	/* classes to offer, at most 8; references are taken; NULL = the null class only */
 	rxw_security *const *security;
 	size_t security_count;
@@ -63,6 +63,17 @@ struct rxw_service_options {
 	 * calls to a queue are refused as busy. 0 = 65,536.
 	 */
 	unsigned deferred_max;
+	unsigned dead_ms; /* replaces the tunable dead-ms, 1000 to 3,600,000; 0 = unchanged */
+	/*
+	 * Calls of the service that may wait for a worker, beside the limits of the tunable queue;
+	 * further ones are refused. 0 = no limit of its own. Without effect with INLINE or a queue.
+	 */
+	unsigned waiting_max;
+	/*
+	 * Calls that are refused, since there is no room for them, are aborted with this code. 0:
+	 * they get BUSY, and clients of Rx send them again by themselves.
+	 */
+	rxw_code busy_code;
 };
 
 /*
@@ -80,6 +91,24 @@ int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *op
  * -RXW_EINVAL. Any thread.
  */
 int rxw_service_start(rxw_service *service);
+
+/* What rxw_service_set() changes: members of struct rxw_service_options, and RXW_SERVICE_REACH. */
+enum rxw_service_setting {
+	/* at once: */
+	RXW_SET_WORKERS_MAX = 1, /* calls that run continue */
+	RXW_SET_WAITING_MAX = 2,
+	RXW_SET_BUSY_CODE = 3,
+	/* for connections that begin later: */
+	RXW_SET_IDLE_MS = 4,
+	RXW_SET_DEAD_MS = 5,
+	RXW_SET_REACH = 6 /* 0 or 1 */
+};
+
+/*
+ * Change a service that exists, held or serving. -RXW_EVALUE: out of range; -RXW_EINVAL:
+ * NULL, or an unknown setting. Any thread, until rxw_service_remove().
+ */
+int rxw_service_set(rxw_service *service, enum rxw_service_setting setting, int64_t value);
 
 /*
  * Remove a service. New calls get RXW_INVALID_OPERATION (-2), the code for an unknown service.

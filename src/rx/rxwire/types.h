@@ -55,6 +55,8 @@ typedef struct rxw_security rxw_security;     /* a security class with its keys 
  */
 typedef int32_t rxw_code;
 
+#define RXW_TIMEOUT_OFF 0xffffffffu /* a timeout in milliseconds: no limit */
+
 /* The side that raised the error of a call. */
 enum rxw_origin {
 	RXW_ORIGIN_NONE = 0, /* no error */

@@ -23,8 +23,9 @@ struct host_call *host_call_new(struct host_conn *c)
 	return call;
 }
 
-static struct rxw_pcall *call_new(struct rxw_pconn *p)
+static struct rxw_pcall *call_new(struct rxw_pconn *p, int32_t *code)
 {
+	*code = host_of(p)->refusal;
 	return host_of(p)->refuse_calls ? NULL : &host_call_new((struct host_conn *)p)->p;
 }
 

@@ -37,7 +37,8 @@ struct host_ops {
 	struct rxw_out out;            \
 	struct rxw_ctl ctl[HOST_CTLS]; \
 	unsigned live_calls;           \
-	bool refuse_calls, memory_short
+	bool refuse_calls, memory_short; \
+	int32_t refusal
 
 #define HOST_CONN           \
 	struct rxw_pconn p; \

@@ -177,12 +177,16 @@ static struct rxw_pcall *new_queued_call(struct rxw_connection *c)
 	return &call->p;
 }
 
-static struct rxw_pcall *op_call_new(struct rxw_pconn *p)
+static struct rxw_pcall *op_call_new(struct rxw_pconn *p, int32_t *code)
 {
 	struct rxw_connection *c = rxw_conn_of(p);
 	bool is_inline = c->service->flags & RXW_SERVICE_INLINE;
 	struct rxw_call *call;
 
+	*code = rxw_refusing(c->ep);
+	if (*code)
+		return NULL;
+	*code = rxw_busy_code(c->service);
 	if (c->service->queue)
 		return new_queued_call(c);
 	/* Reserve first: many calls may have to be refused, and refusals must be cheap. */

@@ -25,8 +25,11 @@ struct rxw_upcalls {
 	int32_t (*serve)(struct rxw_call *call, bool on_receiver);
 	/* Defers the call and queues it. True: the queue of its service has to be signalled. */
 	bool (*deliver)(struct rxw_call *call);
-	/* Ends the call with RXW_RESTARTING, or RXW_INVALID_OPERATION if its service is removed. */
-	void (*refuse)(struct rxw_call *call);
+	/*
+	 * Ends a call that no handler began with `code`; 0: with RXW_RESTARTING, or
+	 * RXW_INVALID_OPERATION if its service is removed.
+	 */
+	void (*refuse)(struct rxw_call *call, int32_t code);
 	/* Runs a job and frees it. */
 	void (*verify)(struct rxw_verify_job *job);
 	/* Frees a job that no thread can run. */

@@ -49,9 +49,9 @@ struct rxw_engine {
 int rxw_engine_name(struct rxw_engine *e, uint32_t *epoch, uint32_t *cid);
 
 /*
- * A service, in a place of its endpoint that may be used again. All fields but the counters and
- * flags are fixed while it has references: one for the application, one for each connection that is
- * not settled.
+ * A service, in a place of its endpoint that may be used again. All fields but the counters, the
+ * atomics and workers_max are fixed while it has references: one for the application, one for each
+ * connection that is not settled.
  */
 struct rxw_service {
 	struct rxw_endpoint *ep;
@@ -62,14 +62,20 @@ struct rxw_service {
 	char name[32];
 	rxw_handler_fn handler;
 	void *context;
-	unsigned flags;
-	unsigned workers_max, idle_ms;
+	unsigned flags;	      /* without RXW_SERVICE_REACH */
+	unsigned workers_max; /* workers->lock */
+	/* relaxed: those that rxw_service_set() changes for later connections and calls */
+	_Atomic(unsigned) idle_ms, dead_ms; /* 0: those of the endpoint */
+	_Atomic(bool) reach;
+	_Atomic(unsigned) waiting_max; /* calls that may wait for a worker; 0: no limit of its own */
+	_Atomic(int32_t) busy_code;    /* of calls that are refused; 0: BUSY */
 	rxw_security **security;
 	size_t security_count;
 	uint8_t level_min;	 /* enum rxw_level */
 	struct rxw_queue *queue; /* receives the calls; NULL: the handler serves them */
 	unsigned deferred_max;
 	_Atomic(unsigned) deferred; /* calls without a worker */
+	_Atomic(unsigned) places;   /* calls that were created and not taken by a worker yet */
 	unsigned workers;	    /* busy now; workers->lock */
 	bool held;		    /* no worker takes its calls yet; workers->lock */
 	/*
@@ -79,6 +85,12 @@ struct rxw_service {
 	_Atomic(uint64_t) slow_until;
 	_Atomic(unsigned) watched;
 };
+
+/* The code that calls of the service are refused with when it is busy; 0: BUSY. */
+static inline int32_t rxw_busy_code(const struct rxw_service *s)
+{
+	return atomic_load_explicit(&s->busy_code, memory_order_relaxed);
+}
 
 /* Drop a reference of the settings of connections. */
 struct rxw_settings;

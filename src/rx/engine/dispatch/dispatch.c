@@ -78,6 +78,7 @@ static bool refuse_without_room(struct rxw_effects *a, struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_effects b;
+	int32_t code;
 	bool done;
 
 	if (atomic_load(&call->sched.reserved) || call->is_inline)
@@ -85,6 +86,11 @@ static bool refuse_without_room(struct rxw_effects *a, struct rxw_call *call)
 	if (rxw_workers_reserve(c)) {
 		atomic_store(&call->sched.reserved, true);
 		return false;
+	}
+	code = rxw_busy_code(c->service);
+	if (code) {
+		c->ep->upcalls->refuse(call, code);
+		return true;
 	}
 	rxw_effects_init(&b, a->shard, false);
 	rxw_conn_lock(c);
@@ -119,7 +125,7 @@ static void attach(struct rxw_effects *a, struct rxw_call *call)
 		atomic_store(&call->sched.reserved, true);
 	}
 	if (!refuse_without_room(a, call) && !rxw_workers_add(call))
-		call->conn->ep->upcalls->refuse(call);
+		call->conn->ep->upcalls->refuse(call, 0);
 }
 
 static void wake(struct rxw_effects *a, const struct rxw_effect *item)

@@ -112,7 +112,7 @@ void rxw_queue_leave(struct rxw_call *call)
 /* The call failed, or the endpoint stops, before the application has seen it. */
 static void discard(struct rxw_call *call)
 {
-	call->conn->ep->upcalls->refuse(call);
+	call->conn->ep->upcalls->refuse(call, 0);
 	rxw_conn_lock(call->conn);
 	rxw_queue_leave(call);
 	rxw_conn_unlock(call->conn);

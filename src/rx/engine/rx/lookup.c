@@ -90,6 +90,19 @@ static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection 
 	return c;
 }
 
+/* What a service sets for its connections. */
+static void apply_settings(struct rxw_connection *c, const struct rxw_service *service)
+{
+	unsigned idle = atomic_load_explicit(&service->idle_ms, memory_order_relaxed);
+	unsigned dead = atomic_load_explicit(&service->dead_ms, memory_order_relaxed);
+
+	if (idle)
+		c->p.idle = idle == RXW_TIMEOUT_OFF ? 0 : idle * RXW_MS;
+	if (dead)
+		c->p.dead = dead * RXW_MS;
+	c->p.validate_first = atomic_load_explicit(&service->reach, memory_order_relaxed);
+}
+
 /* A connection to `service`, in the table. */
 static struct rxw_connection *make_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
 					      struct rxw_service *service,
@@ -127,9 +140,7 @@ static struct rxw_connection *make_connection(struct rxw_shard *s, const struct 
 	c->service = service;
 	c->p.crowded = crowded;
 	c->p.auth.level_min = service->level_min;
-	c->p.validate_first = service->flags & RXW_SERVICE_REACH;
-	if (service->idle_ms)
-		c->p.idle = service->idle_ms * RXW_MS;
+	apply_settings(c, service);
 	return insert(&ep->shard[c->table], c);
 }
 
@@ -140,6 +151,7 @@ static struct rxw_connection *new_of_service(struct rxw_shard *s, const struct r
 	const struct rxw_header *h = &run->head;
 	struct rxw_endpoint *ep = s->ep;
 	struct rxw_security *security = find_security(service, h->security);
+	int32_t code = rxw_refusing(ep);
 
 	if (!security)
 		return refuse(s, run, RXW_INVALID_OPERATION, RXW_DROP_SECURITY_INDEX, a);
@@ -153,6 +165,8 @@ static struct rxw_connection *new_of_service(struct rxw_shard *s, const struct r
 		return drop(s, RXW_DROP_STATE);
 	if (atomic_load(&ep->stopping))
 		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
+	if (code)
+		return refuse(s, run, code, RXW_DROP_STATE, a);
 	if (!rxw_room_for_connection(s, a->out.now))
 		return drop(s, RXW_DROP_LIMIT);
 	return make_connection(s, run, service, security, a);

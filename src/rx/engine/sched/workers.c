@@ -260,7 +260,7 @@ static void refuse_all(struct rxw_call *all)
 		struct rxw_call *call = all;
 
 		all = call->sched.next;
-		call->conn->ep->upcalls->refuse(call);
+		call->conn->ep->upcalls->refuse(call, 0);
 		rxw_call_unref(call);
 	}
 }
@@ -419,28 +419,52 @@ static bool has_room(struct rxw_endpoint *ep, const struct rxw_peer *peer, uint6
 }
 
 /*
+ * Workers' lock held. Would no more calls of the service wait, with one more of this peer, than it
+ * lets wait? Calls that a free worker will take do not wait.
+ */
+static bool may_wait(const struct rxw_workers *w, const struct rxw_service *s,
+		     const struct rxw_peer *peer)
+{
+	unsigned most = atomic_load_explicit(&s->waiting_max, memory_order_relaxed);
+	unsigned mine = atomic_load(&s->places) + 1, all = atomic_load(&w->reservations) + 1;
+	unsigned ready = free_workers(w), reserved = peer->workers ? w->reserved_peers : 0, own = 0;
+
+	if (!most || mine <= most)
+		return true;
+	ready = ready > reserved ? ready - reserved : 0;
+	if (s->held)
+		own = mine;
+	else if (s->workers_max && s->workers + mine > s->workers_max)
+		own = s->workers + mine - s->workers_max;
+	return own <= most && all <= (uint64_t)most + ready;
+}
+
+/*
  * The calls of a batch are all created before the first one is queued, so the bound applies when
  * they are created. Once a call of a peer was refused, further calls of the same peer in the same
  * batch are refused without the lock: refusals must be cheap and must not contend with the calls
- * that are served.
+ * that are served. So are those of the service that has no room for more.
  */
 bool rxw_workers_reserve(struct rxw_connection *c)
 {
 	static _Thread_local struct {
-		const struct rxw_peer *peer; /* only compared */
+		const struct rxw_peer *peer;	   /* only compared ... */
+		const struct rxw_service *service; /* ... and this; NULL: of any */
 		uint64_t at;
 	} full __attribute__((tls_model("initial-exec")));
 	struct rxw_endpoint *ep = c->ep;
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_peer *peer = c->p.peer;
 	uint64_t now = rxw_clock_cached();
-	bool reserved;
+	bool room, reserved;
 
-	if (full.peer == peer && full.at == now)
+	if (full.peer == peer && full.at == now && (!full.service || full.service == c->service))
 		return false;
 	rxw_workers_lock(ep);
-	reserved = has_room(ep, peer, now);
+	room = has_room(ep, peer, now);
+	reserved = room && may_wait(w, c->service, peer);
 	full.peer = reserved ? NULL : peer;
+	full.service = room ? c->service : NULL;
 	full.at = now;
 	if (reserved) {
 		if (!atomic_load(&peer->places) && !peer->workers &&
@@ -448,6 +472,7 @@ bool rxw_workers_reserve(struct rxw_connection *c)
 			w->fresh++;
 		atomic_fetch_add(&w->reservations, 1);
 		atomic_fetch_add(&peer->places, 1);
+		atomic_fetch_add(&c->service->places, 1);
 	}
 	rxw_workers_unlock(ep);
 	return reserved;
@@ -482,6 +507,7 @@ void rxw_workers_release(struct rxw_connection *c)
 	struct rxw_peer *peer = c->p.peer;
 
 	atomic_fetch_sub(&ep->workers.reservations, 1);
+	atomic_fetch_sub(&c->service->places, 1);
 	if (atomic_fetch_sub(&peer->places, 1) != 1 || !atomic_load(&peer->fresh))
 		return;
 	/* The peer's only call ended before a worker took it. */

@@ -67,12 +67,14 @@ static bool deliver(struct rxw_call *call)
 	return signal;
 }
 
-static void refuse(struct rxw_call *call)
+static void refuse(struct rxw_call *call, int32_t code)
 {
 	const struct rxw_service *service = call->conn->service;
 	bool removed = service && atomic_load(&service->removed);
 
-	rxw_stream_finish(call, removed ? RXW_INVALID_OPERATION : RXW_RESTARTING);
+	if (!code)
+		code = removed ? RXW_INVALID_OPERATION : RXW_RESTARTING;
+	rxw_stream_finish(call, code);
 }
 
 const struct rxw_upcalls rxw_upcalls = {

@@ -112,6 +112,9 @@ void rxw_pconn_challenge_wanted(struct rxw_pconn *c, struct rxw_out *out);
 /* A packet for the call that the channel remembers; the answers, merged per batch; a new call. */
 void rxw_finished_input(struct rxw_pconn *c, unsigned channel, const struct rxw_rxrun *run,
 			struct rxw_out *out);
+/* A new call is over before it exists: the channel remembers the code, and sends the ABORT. */
+void rxw_finished_refuse(struct rxw_pconn *c, unsigned channel, uint32_t number, int32_t code,
+			 struct rxw_out *out);
 void rxw_finished_batch_end(struct rxw_pconn *c, struct rxw_out *out);
 static inline void rxw_finished_clear(struct rxw_pconn *c, unsigned channel)
 {

@@ -86,6 +86,16 @@ static void write_abort(struct rxw_pconn *c, unsigned channel, struct rxw_out *o
 	rxw_ctl_abort(c, &a, out);
 }
 
+void rxw_finished_refuse(struct rxw_pconn *c, unsigned channel, uint32_t number, int32_t code,
+			 struct rxw_out *out)
+{
+	rxw_finished_clear(c, channel);
+	c->number[channel] = number;
+	c->finished[channel] = (struct rxw_finished_call){.state = RXW_CS_RESET, .error = code};
+	rxw_tally(out->stats, &out->stats->calls_refused, 1);
+	write_abort(c, channel, out);
+}
+
 static void input_data(struct rxw_pconn *c, unsigned channel, const struct rxw_rxrun *run,
 		       struct rxw_out *out)
 {

@@ -91,6 +91,7 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 	const struct rxw_header *h = &run->head;
 	unsigned channel = h->cid & 3;
 	struct rxw_pcall *p = c->channel[channel];
+	int32_t code = 0;
 
 	if (h->type != RXW_DATA)
 		return drop(run, RXW_DROP_CALL_NUMBER, out);
@@ -112,9 +113,12 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 		if (c->channel[channel] != NULL)
 			rxw_pcall_detach(p, out);
 	}
-	p = c->ops->call_new(c);
+	p = c->ops->call_new(c, &code);
 	if (p == NULL) {
-		rxw_pconn_write_busy(c, channel, h->call, out);
+		if (code != 0)
+			rxw_finished_refuse(c, channel, h->call, code, out);
+		else
+			rxw_pconn_write_busy(c, channel, h->call, out);
 		return drop(run, RXW_DROP_LIMIT, out);
 	}
 	rxw_finished_clear(c, channel);

@@ -138,9 +138,10 @@ struct rxw_burst {
 struct rxw_proto_ops {
 	/*
 	 * A new server call: zeroed storage whose first member is struct rxw_pcall, with one
-	 * reference that belongs to the channel. NULL: refuse the call with a BUSY.
+	 * reference that belongs to the channel. NULL: refuse the call, with an ABORT if *code was
+	 * set, otherwise with a BUSY.
 	 */
-	struct rxw_pcall *(*call_new)(struct rxw_pconn *conn);
+	struct rxw_pcall *(*call_new)(struct rxw_pconn *conn, int32_t *code);
 	void (*hold)(struct rxw_pcall *call);
 	void (*drop)(struct rxw_pcall *call);
 	/* Small buffers for queues and copies. */

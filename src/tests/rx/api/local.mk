@@ -16,6 +16,8 @@ check_tests += src/tests/rx/api/test_async
 src_tests_rx_api_test_async_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_blocking
 src_tests_rx_api_test_blocking_LDADD = $(harness_libs)
+check_tests += src/tests/rx/api/test_busy
+src_tests_rx_api_test_busy_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_cancel
 src_tests_rx_api_test_cancel_SOURCES = src/tests/rx/api/test_cancel.c \
 	src/tests/rx/security/relay.c src/tests/rx/security/relay.h
@@ -48,6 +50,8 @@ check_tests += src/tests/rx/api/test_service
 src_tests_rx_api_test_service_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_null
 src_tests_rx_api_test_null_LDADD = $(harness_libs)
+check_tests += src/tests/rx/api/test_rxkad
+src_tests_rx_api_test_rxkad_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_settings
 src_tests_rx_api_test_settings_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_stats

@@ -239,6 +239,8 @@ START_TEST(endpoints)
 	REFUSES(rxw_service_add(bed.server, NULL, NULL));
 	REFUSES(rxw_service_add(bed.server, &o, NULL)); /* its handler is NULL */
 	REFUSES(rxw_service_start(NULL));
+	REFUSES(rxw_service_set(NULL, RXW_SET_REACH, 1));
+	REFUSES(rxw_endpoint_refuse(NULL, RXW_RESTARTING));
 	REFUSES(rxw_service_remove(NULL, 0));
 	REFUSES(rxw_trace_start(NULL, &trace));
 	REFUSES(rxw_trace_stop(NULL));
@@ -286,6 +288,8 @@ START_TEST(security)
 
 	REFUSES(rxw_security_create(NULL, NULL, &s));
 	REFUSES(rxw_security_create(&klass, NULL, NULL));
+	IS_NULL(rxw_security_data(NULL, free));
+	IS_NULL(rxw_security_data(rxw_security_null(), NULL));
 	IS_NULL(rxw_security_ref(NULL));
 	IGNORES(rxw_security_unref(NULL));
 	FAILS(rxw_security_null() != NULL);
@@ -345,7 +349,8 @@ START_TEST(rxkad_and_rxgk)
 	REFUSES(rxw_rxkad_print_token(bed.keys, &kad_print, NULL));
 	REFUSES(rxw_rxkad_server(NULL, &s));
 	REFUSES(rxw_rxkad_server(&kad_server, NULL));
-	REFUSES(rxw_rxkad_server(&kad_server, &s)); /* its keys are NULL */
+	REFUSES(rxw_rxkad_server(&kad_server, &s)); /* it has neither keys nor find_key */
+	REFUSES(rxw_rxkad_allow_dotted(NULL, 1));
 	REFUSES(rxw_rxkad_client(NULL, 0, &s));
 	REFUSES(rxw_rxkad_client(&kad, 0, NULL));
 	REFUSES(rxw_rxkad_client(&kad, 0, &s)); /* its ticket is NULL */

@@ -215,9 +215,51 @@ static void check_identity(const struct rxw_rxkad_conn *c, json_t *exchange)
 	snprintf(want, sizeof(want), "%s%s%s", name, *realm ? "@" : "", realm);
 	ck_assert_str_eq(id.name, want);
 	ck_assert_str_eq(id.rxkad_name, want);
+	ck_assert_str_eq(id.rxkad_primary, name);
+	ck_assert_str_eq(id.rxkad_instance, "");
+	ck_assert_str_eq(id.rxkad_cell, realm);
+	ck_assert_int_eq(id.rxkad_kvno, number(member(exchange, "rxkad"), "kvno"));
 	ck_assert_uint_eq(id.level, number(member(exchange, "rxkad"), "level"));
 	ck_assert(id.local == (strcmp(name, "afs") == 0));
 }
+
+/* Gives the recorded service keys. */
+static int find_recorded(void *context, int32_t kvno, int32_t enctype, void *key, size_t room,
+			 size_t *length)
+{
+	return rxw_keys_find(context, enctype ? RXW_KEY_KRB5 : RXW_KEY_DES, kvno, enctype, key,
+			     room, length);
+}
+
+/* A function that finds keys instead of a table: the same clients, with the form of their ticket. */
+START_TEST(server_finds_keys)
+{
+	json_t *exchange = json_array_get(member(root, "exchanges"), (size_t)_i);
+	json_t *info = member(exchange, "rxkad");
+	struct datagram response = datagram(text(packet_of(exchange, RXW_RESPONSE), "hex"));
+	struct rxw_rxkad_server_options options = {.size = sizeof(options),
+						   .allow_single_des = rxw_des_ready(),
+						   .find_key = find_recorded,
+						   .time = clock_of_test};
+	struct rxw_rxkad *side;
+	struct rxw_rxkad_conn *c;
+	uint32_t calls[4];
+
+	if (is_v4(exchange) && !rxw_des_ready())
+		goto out;
+	options.find_context = service_keys();
+	ck_assert_int_eq(rxw_rxkad_server_side(&options, &side), 0);
+	c = connection(side, response.header.epoch, response.header.cid, false);
+	c->nonce = hex_number(info, "challengeNonce");
+	ck_assert_int_eq(rxw_rxkad_check_response(c, response.payload, response.size, 0, calls), 0);
+	check_identity(c, exchange);
+	rxw_rxkad_conn_destroy(c);
+	rxw_rxkad_side_destroy(side);
+	rxw_keys_unref(options.find_context);
+out:
+	free(response.payload);
+}
+END_TEST
 
 START_TEST(server_replays_exchange)
 {
@@ -495,6 +537,7 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, server_replays_exchange, 0, 20);
+	tcase_add_loop_test(tc, server_finds_keys, 0, 20);
 	tcase_add_loop_test(tc, client_replays_exchange, 0, 20);
 	tcase_add_test(tc, session_keys);
 	tcase_add_test(tc, errors_of_server);

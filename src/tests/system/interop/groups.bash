@@ -69,7 +69,7 @@ tests_of_cell() {
 		afscp-ls afscp-stat afscp-symlink afscp-missing-path afscp-missing-volume afscp-bench \
 		afscp-gives-up
 }
-programs_of_cell() { :; }
+programs_of_cell() { echo cell_ours; }
 
 tests_of_conformance() {
 	echo conformance-server conformance-client conformance-slow-handler

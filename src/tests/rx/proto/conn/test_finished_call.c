@@ -212,6 +212,35 @@ START_TEST(next_call)
 }
 END_TEST
 
+/* A new call that is refused with a code is over at once: its packets draw the ABORT again. */
+START_TEST(refused_with_code)
+{
+	server_up();
+	serve(5, 1);
+	b.refuse_calls = true;
+	b.refusal = 110;
+	bench_get_data(&b, c, 6, 1, RXW_LAST_PACKET, 10);
+	ck_assert_int_eq(bench_expect(&b, RXW_ABORT)->code, 110);
+	ck_assert_ptr_null(c->p.channel[0]);
+	ck_assert_uint_eq(c->p.number[0], 6);
+	ck_assert_int_eq(c->p.error, 0);
+	ck_assert_uint_eq(b.stats.calls_refused, 1);
+	bench_get_data(&b, c, 6, 1, RXW_LAST_PACKET, 10);
+	bench_nothing(&b);
+	b.out.now += 100 * RXW_MS;
+	bench_get_data(&b, c, 6, 1, RXW_LAST_PACKET, 10);
+	ck_assert_uint_eq(bench_expect(&b, RXW_ABORT)->h.call, 6);
+	/* Another call is not limited by that. */
+	bench_get_data(&b, c, 7, 1, RXW_LAST_PACKET, 10);
+	ck_assert_uint_eq(bench_expect(&b, RXW_ABORT)->h.call, 7);
+	b.refuse_calls = false;
+	b.refusal = 0;
+	ck_assert_uint_eq(b.live_calls, 0);
+	serve(8, 1);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(aborted)
 {
 	struct bench_call *call;
@@ -311,6 +340,7 @@ int main(void)
 	tcase_add_test(tcase, proof_after_the_end);
 	tcase_add_test(tcase, odd_packets);
 	tcase_add_test(tcase, next_call);
+	tcase_add_test(tcase, refused_with_code);
 	tcase_add_test(tcase, aborted);
 	tcase_add_test(tcase, abort_that_could_not_leave);
 	tcase_add_test(tcase, client_end);

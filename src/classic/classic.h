@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the parts of librxwire-classic use of one another, besides the public functions. */
+#ifndef RXWIRE_CLASSIC_H
+#define RXWIRE_CLASSIC_H
+
+#include <stdbool.h>
+
+#include <rx/rx_types.h>
+#include <rxwire/rxwire.h>
+
+struct rx_call;
+struct rx_connection;
+struct rx_securityClass;
+
+/* The library's class of a security object, without a new reference; NULL is the null class. */
+rxw_security *classic_security(struct rx_securityClass *klass);
+/* Accept names with dots from now on, or not (RXS_CONFIG_FLAGS). */
+void classic_security_dots(struct rx_securityClass *klass, bool allow);
+
+/* The library's connection behind one of classic Rx; NULL if it could not be created. */
+rxw_connection *classic_connection(struct rx_connection *connection);
+
+/*
+ * What one call has used so far, or in all if it has ended. A client's call keeps it until the next
+ * call on its channel begins.
+ */
+struct classic_usage {
+	bool server;		 /* this side is the server */
+	afs_uint32 host;	 /* of the peer, network order */
+	uint16_t port;		 /* of the peer, network order */
+	uint64_t sent, received; /* bytes of the streams */
+	uint64_t queue_ns;	 /* server: waited for a thread */
+	uint64_t run_ns;	 /* client: from begin to end; server: in the handler so far */
+};
+void classic_usage(struct rx_call *call, struct classic_usage *usage);
+
+/* Call fn() for each endpoint, the one of rx_Init() first. No endpoint ends meanwhile. */
+void classic_each_endpoint(void (*fn)(rxw_endpoint *endpoint, void *arg), void *arg);
+
+/* Note once in the log that a setting has no effect here, and why. Any thread. */
+void classic_ignored(const char *setting, const char *why);
+/* A line in the log of the library: standard error. */
+void classic_log(const char *format, ...) RXWIRE_CLASSIC_FORMAT(1, 2);
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Services: their settings, and how the library's calls become calls of classic Rx. */
+#include <time.h>
+
+#include "common/clock.h"
+#include "core.h"
+
+static struct classic_service *services; /* classic_lock */
+
+/* Each service gets all the threads that it may use, so a port has as many as all together. */
+static void set_threads(struct classic_port *port)
+{
+	char text[16];
+	int sum = 0;
+
+	for (struct classic_service *s = services; s; s = s->next)
+		if (s->port == port)
+			sum += s->max_procs;
+	snprintf(text, sizeof(text), "%d", sum > 4096 ? 4096 : sum > 0 ? sum : 1);
+	(void)rxw_endpoint_set(port->endpoint, "workers-max", text);
+}
+
+/* Serve one call on a thread of the library. The call object exists as long as the procedure. */
+static rxw_code serve(rxw_call *library_call, void *context)
+{
+	struct classic_service *s = context;
+	struct rx_call call;
+	void (*before)(struct rx_call *) = s->before;
+	void (*after)(struct rx_call *, afs_int32) = s->after;
+	void (*post)(afs_int32) = s->post;
+	int now = (int)time(NULL);
+	afs_int32 code;
+
+	memset(&call, 0, offsetof(struct rx_call, writes));
+	call.call = library_call;
+	call.begun_ns = monotonic_ns();
+	call.sent_s = call.received_s = now;
+	call.connection = classic_server_connection(library_call, s);
+	if (!call.connection)
+		return RX_CALL_DEAD;
+	if (before)
+		before(&call);
+	code = s->procedure(&call);
+	if (after)
+		after(&call, code);
+	if (call.reserved)
+		(void)rxw_call_commit(library_call, 0);
+	/* If the rest of the reply cannot be written, the call has failed and has its code. */
+	if (!code && !classic_write_out(&call))
+		code = rxw_call_error(library_call, NULL);
+	if (post)
+		post(code);
+	return code;
+}
+
+void classic_services_start(void)
+{
+	for (struct classic_service *s = services; s; s = s->next) {
+		if (!s->held)
+			continue;
+		s->held = false;
+		(void)rxw_service_start(s->service);
+	}
+}
+
+/* What the library refuses is told. classic_lock must be held. */
+static void set(struct classic_service *s, const char *name, enum rxw_service_setting setting, int64_t value)
+{
+	int rc = rxw_service_set(s->service, setting, value);
+
+	if (rc)
+		classic_log("cannot set the %s of service %u: %s", name, s->id, rxw_strerror(rc));
+}
+
+void classic_services_busy(void)
+{
+	bool on = rx_BusyThreshold >= 0;
+
+	for (struct classic_service *s = services; s; s = s->next) {
+		set(s, "busy code", RXW_SET_BUSY_CODE, on ? rx_BusyError : 0);
+		/* 0 would be no limit at all. */
+		set(s, "busy threshold", RXW_SET_WAITING_MAX,
+		    !on ? 0 : rx_BusyThreshold ? rx_BusyThreshold : 1);
+	}
+}
+
+void classic_services_forget(void)
+{
+	static struct classic_service *forgotten; /* so that leak checkers find them */
+
+	while (services) {
+		struct classic_service *s = services;
+
+		services = s->next;
+		s->next = forgotten;
+		forgotten = s;
+	}
+}
+
+/* Offer the service at the library. */
+static int offer(struct classic_service *s)
+{
+	rxw_security *classes[8];
+	struct rxw_service_options options = {
+		.size = sizeof(options),
+		.id = s->id,
+		.name = s->name,
+		.handler = serve,
+		.context = s,
+		.flags = classic_serving() ? 0 : RXW_SERVICE_HELD,
+		.workers_max = (unsigned)s->max_procs,
+		.idle_ms = RX_IDLE_DEAD_TIME * 1000,
+		.dead_ms = (unsigned)(rx_connDeadTime < RX_MINDEADTIME ? RX_MINDEADTIME : rx_connDeadTime) * 1000,
+		.waiting_max = rx_BusyThreshold > 0 ? (unsigned)rx_BusyThreshold : 0,
+		.busy_code = rx_BusyThreshold >= 0 ? rx_BusyError : 0,
+		.security = classes,
+	};
+
+	for (int i = 0; i < s->count && options.security_count < 8; i++)
+		if (s->classes[i])
+			classes[options.security_count++] = classic_security(s->classes[i]);
+	s->held = options.flags & RXW_SERVICE_HELD;
+	return rxw_service_add(s->port->endpoint, &options, &s->service);
+}
+
+/* Make a service. classic_lock must be held. */
+static struct classic_service *create(struct classic_port *port, u_short id, const char *name,
+				 struct rx_securityClass **classes, int count,
+				 afs_int32 (*procedure)(struct rx_call *))
+{
+	struct classic_service *s = calloc(1, sizeof(*s));
+	int rc = -RXW_ENOMEM;
+
+	if (!s)
+		return NULL;
+	classic_values_init(&s->values);
+	s->handle.socket = OSI_NULLSOCKET;
+	s->handle.internal = s;
+	s->port = port;
+	s->id = id;
+	s->name = strdup(name && *name ? name : "service");
+	s->classes = classes;
+	s->count = count;
+	s->procedure = procedure;
+	s->max_procs = 1;
+	s->next = services;
+	services = s;
+	if (s->name) {
+		set_threads(port);
+		rc = offer(s);
+	}
+	if (rc) {
+		classic_log("cannot offer service %u (%s): %s", id, name ? name : "",
+			    rxw_strerror(rc));
+		services = s->next;
+		classic_values_free(&s->values);
+		free(s->name);
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+struct rx_service *rx_NewServiceHost(afs_uint32 host, u_short number, u_short id, char *name,
+				     struct rx_securityClass **classes, int count,
+				     afs_int32 (*procedure)(struct rx_call *))
+{
+	struct classic_port *port;
+	struct classic_service *s = NULL;
+
+	if (!id || !classes || count < 1 || !procedure) {
+		classic_log("rx_NewService: service %u needs an id, a security class and a procedure",
+			    id);
+		return NULL;
+	}
+	pthread_mutex_lock(&classic_lock);
+	port = classic_open(host, number);
+	if (!classic_main_port())
+		classic_log("rx_NewService: rx_Init() comes first");
+	if (port) {
+		for (s = services; s && (s->port != port || s->id != id); s = s->next)
+			;
+		if (!s)
+			s = create(port, id, name, classes, count, procedure);
+	}
+	pthread_mutex_unlock(&classic_lock);
+	return s ? &s->handle : NULL;
+}
+
+struct rx_service *rx_NewService(u_short port, u_short id, char *name,
+				 struct rx_securityClass **classes, int count,
+				 afs_int32 (*procedure)(struct rx_call *))
+{
+	return rx_NewServiceHost(htonl(INADDR_ANY), port, id, name, classes, count, procedure);
+}
+
+afs_int32 rx_SetSecurityConfiguration(struct rx_service *handle, rx_securityConfigVariables variable,
+				      void *value)
+{
+	struct classic_service *s = handle->internal;
+
+	if (variable != RXS_CONFIG_FLAGS)
+		return RX_INVALID_OPERATION;
+	for (int i = 0; i < s->count; i++)
+		if (s->classes[i])
+			classic_security_dots(s->classes[i],
+					      (uintptr_t)value & RXS_CONFIG_FLAGS_DISABLE_DOTCHECK);
+	return 0;
+}
+
+/* -- Settings ------------------------------------------------------------------------------------- */
+
+/* Threads are reserved for each service anyway. */
+void rxc_service_min_procs(struct rx_service *handle, int n)
+{
+	(void)handle;
+	(void)n;
+}
+
+void rxc_service_max_procs(struct rx_service *handle, int n)
+{
+	struct classic_service *s = handle->internal;
+
+	pthread_mutex_lock(&classic_lock);
+	s->max_procs = n < 1 ? 1 : n;
+	set_threads(s->port);
+	set(s, "number of threads", RXW_SET_WORKERS_MAX, s->max_procs);
+	pthread_mutex_unlock(&classic_lock);
+}
+
+void rxc_service_reach(struct rx_service *handle, int on)
+{
+	struct classic_service *s = handle->internal;
+
+	pthread_mutex_lock(&classic_lock);
+	set(s, "reachability check", RXW_SET_REACH, !!on);
+	pthread_mutex_unlock(&classic_lock);
+}
+
+void rxc_service_idle(struct rx_service *handle, int seconds)
+{
+	struct classic_service *s = handle->internal;
+
+	pthread_mutex_lock(&classic_lock);
+	set(s, "idle time", RXW_SET_IDLE_MS, seconds > 0 ? (int64_t)seconds * 1000 : RXW_TIMEOUT_OFF);
+	pthread_mutex_unlock(&classic_lock);
+}
+
+void rxc_service_dead(struct rx_service *handle, int seconds)
+{
+	struct classic_service *s = handle->internal;
+
+	pthread_mutex_lock(&classic_lock);
+	set(s, "dead time", RXW_SET_DEAD_MS, (int64_t)(seconds < RX_MINDEADTIME ? RX_MINDEADTIME : seconds) * 1000);
+	pthread_mutex_unlock(&classic_lock);
+}
+
+void rxc_service_before(struct rx_service *handle, void (*procedure)(struct rx_call *))
+{
+	struct classic_service *s = handle->internal;
+
+	s->before = procedure;
+}
+
+void rxc_service_after(struct rx_service *handle, void (*procedure)(struct rx_call *, afs_int32))
+{
+	struct classic_service *s = handle->internal;
+
+	s->after = procedure;
+}
+
+void rxc_service_post(struct rx_service *handle, void (*procedure)(afs_int32))
+{
+	struct classic_service *s = handle->internal;
+
+	s->post = procedure;
+}
+
+void rxc_service_new_connection(struct rx_service *handle, void (*procedure)(struct rx_connection *))
+{
+	struct classic_service *s = handle->internal;
+
+	s->new_connection = procedure;
+}
+
+void rxc_service_destroy_connection(struct rx_service *handle, void (*procedure)(struct rx_connection *))
+{
+	struct classic_service *s = handle->internal;
+
+	s->destroy_connection = procedure;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "room.h"
+
+#define STEP_BYTES (64 * 1024)
+
+void *classic_xdr_grow(void *array, size_t *room, size_t count, size_t size)
+{
+	size_t step = STEP_BYTES / size, wanted;
+	char *grown;
+
+	if (step < *room)
+		step = *room;
+	if (!step)
+		step = 1;
+	wanted = step < count - *room ? *room + step : count;
+	if (wanted > SIZE_MAX / size)
+		return NULL;
+	grown = realloc(array, wanted * size);
+	if (!grown)
+		return NULL;
+	memset(grown + *room * size, 0, (wanted - *room) * size);
+	*room = wanted;
+	return grown;
+}
