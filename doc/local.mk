@@ -6,6 +6,7 @@ dist_doc_DATA += \
 	doc/architecture.md \
 	doc/attacks.md \
 	doc/choosing.md \
+	doc/classic.md \
 	doc/conformance.md \
 	doc/cookbook.md \
 	doc/developer.md \
@@ -58,6 +59,7 @@ dist_man_MANS += \
 	doc/man/rxw_keys.3 \
 	doc/man/rxw_queue.3 \
 	doc/man/rxw_rpc.3 \
+	doc/man/rxw_rpcstats.3 \
 	doc/man/rxw_rxgk.3 \
 	doc/man/rxw_rxkad.3 \
 	doc/man/rxw_security.3 \

@@ -38,7 +38,6 @@ afs_sources = \
 	src/afs/dir.c src/afs/dir.h \
 	src/afs/fetchstatus.c src/afs/fetchstatus.h \
 	src/afs/numbers.h \
-	src/afs/rpcstats/rpcstats.c src/afs/rpcstats/rpcstats.h src/afs/rpcstats/private.h src/afs/rpcstats/wire.c \
 	src/afs/uuid.c src/afs/uuid.h \
 	src/afs/volname.c src/afs/volname.h
 

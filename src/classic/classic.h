@@ -37,8 +37,13 @@ void classic_usage(struct rx_call *call, struct classic_usage *usage);
 /* Call fn() for each endpoint, the one of rx_Init() first. No endpoint ends meanwhile. */
 void classic_each_endpoint(void (*fn)(rxw_endpoint *endpoint, void *arg), void *arg);
 
-/* Note once in the log that a setting has no effect here, and why. Any thread. */
+/*
+ * Count that a program has changed a setting without effect, and say so and why in the log the
+ * first time. Any thread.
+ */
 void classic_ignored(const char *setting, const char *why);
+/* How often so far. */
+unsigned classic_ignored_count(void);
 /* A line in the log of the library: standard error. */
 void classic_log(const char *format, ...) RXWIRE_CLASSIC_FORMAT(1, 2);
 

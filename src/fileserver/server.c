@@ -43,7 +43,7 @@ struct fsd_server {
 	struct fsd_usage *usage;
 	struct fsd_guard *guard;
 	struct fsd_timeline *timeline;
-	struct afs_rpcstats *calls;
+	rxw_rpcstats *calls;
 	uint32_t advertise[FSD_ADDRS_MAX];
 	unsigned advertise_count;
 	struct fsd_service *service;
@@ -212,11 +212,13 @@ static int start_parts(struct fsd_server *server, char *message)
 		.arg = server,
 	};
 	/* The process is always counted: GetXStats reports the times of procedures. */
-	struct afs_rpcstats_options counted = {.process = true,
+	struct rxw_rpcstats_options counted = {.size = sizeof(counted),
+					       .process = true,
 					       .peers = server->settings.rpc_stats,
 					       .open = server->settings.rpc_stats_open};
 
-	server->calls = afs_rpcstats_create(&counted);
+	if (rxw_rpcstats_create(&counted, &server->calls))
+		server->calls = NULL;
 	server->clients = fsd_clients_create(&options);
 	if (server->clients)
 		open_remember(server);
@@ -318,7 +320,7 @@ static int offer(struct fsd_server *server, rxw_endpoint *endpoint,
 	if (!rc && (endpoint == server->fs || server->settings.rpc_stats))
 		rc = rxw_endpoint_set_observer(endpoint, &server->observer);
 	if (!rc && server->settings.rpc_stats)
-		rc = afs_rpcstats_serve(server->calls, endpoint);
+		rc = rxw_rpcstats_serve(server->calls, endpoint);
 	if (!rc)
 		rc = fsd_guard_offer(server->guard, endpoint);
 	return rc ? rc : rxw_endpoint_start(endpoint);
@@ -695,7 +697,7 @@ int fsd_server_stop(struct fsd_server *server)
 	fsd_state_close(&server->state);
 	if (server->own_layer)
 		server->layer->ops->destroy(server->layer);
-	afs_rpcstats_destroy(server->calls);
+	rxw_rpcstats_destroy(server->calls);
 	fsd_limit_end(server->limit);
 	pthread_mutex_destroy(&server->lock);
 	free(server);

@@ -10,6 +10,7 @@ include src/rx/io/local.mk
 include src/rx/engine/local.mk
 include src/rx/api/local.mk
 include src/rx/rpc/local.mk
+include src/rx/rpcstats/local.mk
 include src/rx/keys/local.mk
 include src/rx/rxkad/local.mk
 include src/rx/rxgk/local.mk

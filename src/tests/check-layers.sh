@@ -90,6 +90,7 @@ may_include src/rx/io     "$config|$common|(base|io)/.*|$values"
 may_include src/rx/engine "$config|$common|(base|proto|io|engine)/.*|$values|rxwire/.*"
 may_include src/rx/api   "$config|$common|(base|proto|io|engine|api)/.*|rxwire/.*"
 may_include src/rx/rpc    "$config|$common|rpc/.*|api/observer[.]h|rxwire/.*"
+may_include src/rx/rpcstats "$config|$common|base/hash[.]h|rpcstats/.*|rxwire/.*"
 may_include src/rx/rxwire 'rxwire/.*'
 
 # Security classes use the interface that applications have for their own classes. They may read the clock.
@@ -107,7 +108,7 @@ may_include src/rxgen       "$config|rxgen/(ast|command|parse/.*|text/.*)[.]h"
 
 # Programs on the library use its public headers only. The keyed hash is an exception: it is compiled into librxafs
 # too, because hash tables with keys from the network need it.
-for folder in src/afs src/afs/client src/afs/rpcstats; do
+for folder in src/afs src/afs/client; do
 	may_include $folder "$config|$common|base/hash[.]h|afs/.*|rxwire/.*"
 done
 may_include src/tools/common "$config|$common|$programs|tools/common/.*|rxwire/.*"
@@ -149,6 +150,7 @@ may_include src/tests/rx/api    "$tests|api/.*"
 for module in keys token rxkad rxgk; do
 	may_include src/tests/rx/$module "$tests|(keys|$module)/.*"
 done
+may_include src/tests/rx/rpcstats "$tests|rpcstats/.*"
 may_include src/tests/robustness/fuzz "$tests|(proto/conn/conn|keys/(file|secret)|rxkad/(conn|der|ticket)|rxgk/negotiate)[.]h|\
 (rxgen|tools)/.*|engine/objects[.]h"
 for folder in rx/rpc rx/security system/conformance system/copier system/interop system/trace \
@@ -178,13 +180,13 @@ may_not_api=$(grep -n '#[[:space:]]*include[[:space:]]*"base/wire[.]h"' src/rx/a
 [ -z "$may_not_api" ] || echo "$may_not_api: the public layer does not know the layout of packets" >> "$bad"
 
 # The library never prints.
-for floor in base proto io engine api rpc keys rxkad rxgk token; do
+for floor in base proto io engine api rpc rpcstats keys rxkad rxgk token; do
 	must_not src/rx/$floor "$w(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|syslog)[(]" \
 		'the library never prints'
 done
 
 # The library runs in programs of any locale: its input and output must not depend on the locale.
-for floor in base proto io engine api rpc keys rxkad rxgk token; do
+for floor in base proto io engine api rpc rpcstats keys rxkad rxgk token; do
 	must_not src/rx/$floor "$w((is|to)(alnum|alpha|blank|cntrl|graph|lower|print|punct|space|upper)|isw[a-z]+|towlower|towupper)[(]" \
 		'depends on the locale: base/ascii.h'
 	must_not src/rx/$floor "$w(strcasecmp|strncasecmp|strcasestr|strcoll|strxfrm|strtod|strtof|strtold|atof)(_l)?[(]" \

@@ -26,6 +26,7 @@ include src/tests/rx/io/local.mk
 include src/tests/rx/engine/local.mk
 include src/tests/rx/api/local.mk
 include src/tests/rx/rpc/local.mk
+include src/tests/rx/rpcstats/local.mk
 include src/tests/rx/rxkad/local.mk
 include src/tests/rx/rxgk/local.mk
 include src/tests/rx/keys/local.mk

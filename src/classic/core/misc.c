@@ -78,7 +78,8 @@ void classic_log(const char *format, ...)
 static struct {
 	pthread_mutex_t lock; /* of the rest */
 	const char *setting[SETTINGS];
-	unsigned count;
+	unsigned count; /* of `setting` */
+	unsigned times;
 } ignored = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void classic_ignored(const char *setting, const char *why)
@@ -86,6 +87,7 @@ void classic_ignored(const char *setting, const char *why)
 	bool known = false;
 
 	pthread_mutex_lock(&ignored.lock);
+	ignored.times++;
 	for (unsigned i = 0; i < ignored.count && !known; i++)
 		known = !strcmp(ignored.setting[i], setting);
 	if (!known && ignored.count < SETTINGS)
@@ -93,4 +95,14 @@ void classic_ignored(const char *setting, const char *why)
 	pthread_mutex_unlock(&ignored.lock);
 	if (!known)
 		classic_log("%s has no effect: %s", setting, why);
+}
+
+unsigned classic_ignored_count(void)
+{
+	unsigned times;
+
+	pthread_mutex_lock(&ignored.lock);
+	times = ignored.times;
+	pthread_mutex_unlock(&ignored.lock);
+	return times;
 }

@@ -28,8 +28,18 @@ FILE *rx_debugFile, *rxevent_debugFile;
 int (*rxi_syscallp)(afs_uint32 a3, afs_uint32 a4, void *a5);
 char rxi_tracename[80];
 
-/* OpenAFS's programs contain the text that they answer to VERSION packets. */
+/* OpenAFS's programs contain the text that they answer to VERSION packets, behind a mark. */
 extern char cml_version_number[] __attribute__((weak));
+
+static const char *version_text(void)
+{
+	static const char mark[] = "@(#)";
+	size_t skipped = sizeof(mark) - 1;
+
+	if (!cml_version_number)
+		return NULL;
+	return cml_version_number + (strncmp(cml_version_number, mark, skipped) ? 0 : skipped);
+}
 
 /* classic_lock; engine and main port do not change between rx_Init() and rx_Finalize(). */
 static struct {
@@ -72,6 +82,7 @@ static rxw_engine *create_engine(void)
 	rxw_config_init(&config, sizeof(config));
 	config.log = log_line;
 	config.log_level = RXW_LOG_WARNING;
+	config.debug_access = RXW_DEBUG_ANY; /* administrators watch classic Rx from anywhere */
 	if (rx_UdpBufSize > rx_GetMinUdpBufSize())
 		config.rcvbuf = (size_t)rx_UdpBufSize;
 	rc = rxw_engine_create(&config, &engine);
@@ -119,7 +130,7 @@ static struct classic_port *open_port(afs_uint32 host, u_short number, bool serv
 		.address = (struct sockaddr *)&address,
 		.address_len = sizeof(address),
 		.server = server,
-		.version_text = cml_version_number ? cml_version_number : NULL,
+		.version_text = version_text(),
 	};
 	struct sockaddr_storage bound;
 	socklen_t length = sizeof(bound);
@@ -225,6 +236,8 @@ static void tell_ignored(void)
 		classic_ignored("rx_SetCallAbortThreshold", aborts);
 	if (rxi_connAbortThreshhold != 10)
 		classic_ignored("rx_SetConnAbortThreshold", aborts);
+	if (rx_enable_hot_thread)
+		classic_ignored("rx_EnableHotThread", "the library decides which thread serves a call");
 	if (rx_debugFile)
 		classic_ignored("rx_debugFile", "rxwire has traces of its own");
 }

@@ -50,6 +50,11 @@ typedef struct afsUUID {
 	char node[6];
 } afsUUID;
 
+/* 100 ns since 1970. */
+struct afs_time64 {
+	afs_int64 ticks;
+};
+
 #define static_inline static inline
 
 #endif

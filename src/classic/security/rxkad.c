@@ -48,9 +48,11 @@ rxkad_NewKrb5ServerSecurityObject(rxkad_level level, void *rock,
 	rxw_security *security;
 	int result = -RXW_EINVAL;
 
-	if (user_ok)
-		classic_log("rxkad server: user_ok is not supported");
-	else if (get_key || get_key_enctype)
+	if (user_ok) {
+		classic_log("rxkad server: user_ok is not supported; pass NULL");
+		return NULL;
+	}
+	if (get_key || get_key_enctype)
 		finder = calloc(1, sizeof(*finder));
 	if (finder) {
 		*finder = (struct finder){rock, get_key_enctype};

@@ -1,34 +1,72 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Statistics of procedure calls, as stubs count them and the service 409 of OpenAFS reads them. */
+/* Statistics of procedure calls, as stubs count them and OpenAFS's service 409 reads them. */
 #include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include <rx/rx.h>
 
-#include "rpctable.h"
+#include "../classic.h"
 
-/* Programs may assign it; 1 while a table counts. */
+/* 1 while calls are counted; programs may assign it as well. */
 int rx_enable_stats;
 
 static _Atomic(int (*)(struct rx_call *)) user_ok;
+/* From the first use to the end of the process; NULL without memory. */
+static rxw_rpcstats *table_of_process;
+
+static void make_table(void)
+{
+	if (rxw_rpcstats_create(NULL, &table_of_process))
+		classic_log("cannot count procedure calls: no memory");
+}
+
+static rxw_rpcstats *table(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_table);
+	return table_of_process;
+}
+
+static bool is_on(enum rxw_rpcstats_kind kind)
+{
+	return rxw_rpcstats_enabled(table(), kind);
+}
 
 void rx_RecordCallStatistics(struct rx_call *call, unsigned int interface_id, unsigned int function,
 			     unsigned int functions, int is_server)
 {
-	const struct rpctable_function of = {interface_id, function, functions, is_server != 0};
+	struct sockaddr_in peer = {.sin_family = AF_INET};
+	struct rxw_rpcstats_call of = {
+		.size = sizeof(of),
+		.interface = interface_id,
+		.function = function,
+		.functions = functions,
+		.client = is_server != 0,
+		.peer = (const struct sockaddr *)&peer,
+		.peer_len = sizeof(peer),
+	};
 	struct classic_usage usage;
 
-	if (!rpctable_counts(&rpctable_process) && !rpctable_counts(&rpctable_peers))
+	if (!is_on(RXW_RPCSTATS_PROCESS) && !is_on(RXW_RPCSTATS_PEERS))
 		return;
 	classic_usage(call, &usage);
-	rpctable_add(&rpctable_process, &of, &usage);
-	rpctable_add(&rpctable_peers, &of, &usage);
+	peer.sin_addr.s_addr = usage.host;
+	peer.sin_port = usage.port;
+	of.bytes_sent = usage.sent;
+	of.bytes_received = usage.received;
+	of.queue_ns = usage.queue_ns;
+	of.run_ns = usage.run_ns;
+	/* What cannot be counted is left out: there is nobody to tell. */
+	(void)rxw_rpcstats_record(table(), &of);
 }
 
 /* -- Reading -------------------------------------------------------------------------------------- */
 
-static int retrieve(struct rpctable *table, afs_uint32 caller_version, afs_uint32 *version,
+static int retrieve(enum rxw_rpcstats_kind kind, afs_uint32 caller_version, afs_uint32 *version,
 		    struct clock *now, size_t *size, afs_uint32 *count, afs_uint32 **statistics)
 {
 	int functions = 0;
@@ -36,10 +74,10 @@ static int retrieve(struct rpctable *table, afs_uint32 caller_version, afs_uint3
 	clock_GetTime(now);
 	*version = RX_STATS_RETRIEVAL_VERSION;
 	*statistics = NULL;
-	if (rpctable_counts(table) && caller_version >= RX_STATS_RETRIEVAL_FIRST_EDITION)
-		functions = rpctable_list(table, statistics);
+	if (is_on(kind) && caller_version >= RX_STATS_RETRIEVAL_FIRST_EDITION)
+		functions = rxw_rpcstats_entries(table(), kind, statistics);
 	*count = functions > 0 ? (afs_uint32)functions : 0;
-	*size = *count * RPCTABLE_WORDS * sizeof(afs_uint32);
+	*size = *count * RXW_RPCSTATS_WORDS * sizeof(afs_uint32);
 	return functions < 0 ? ENOMEM : 0;
 }
 
@@ -48,8 +86,8 @@ int rx_RetrieveProcessRPCStats(afs_uint32 caller_version, afs_uint32 *version, a
 			       afs_uint32 **statistics)
 {
 	struct clock now;
-	int rc =
-		retrieve(&rpctable_process, caller_version, version, &now, size, count, statistics);
+	int rc = retrieve(RXW_RPCSTATS_PROCESS, caller_version, version, &now, size, count,
+			  statistics);
 
 	*seconds = (afs_uint32)now.sec;
 	*microseconds = (afs_uint32)now.usec;
@@ -61,7 +99,8 @@ int rx_RetrievePeerRPCStats(afs_uint32 caller_version, afs_uint32 *version, afs_
 			    afs_uint32 **statistics)
 {
 	struct clock now;
-	int rc = retrieve(&rpctable_peers, caller_version, version, &now, size, count, statistics);
+	int rc = retrieve(RXW_RPCSTATS_PEERS, caller_version, version, &now, size, count,
+			  statistics);
 
 	*seconds = (afs_uint32)now.sec;
 	*microseconds = (afs_uint32)now.usec;
@@ -74,57 +113,62 @@ void rx_FreeRPCStats(afs_uint32 *statistics, size_t size)
 	free(statistics);
 }
 
+/* The bits of both interfaces are the same ones. */
+_Static_assert(RXW_RPCSTATS_CLEAR_BYTES_RECEIVED == AFS_RX_STATS_CLEAR_BYTES_RCVD, "bits");
+_Static_assert(RXW_RPCSTATS_CLEAR_RUN_MAX == AFS_RX_STATS_CLEAR_EXEC_TIME_MAX, "bits");
+_Static_assert(RXW_RPCSTATS_WORDS == sizeof(rx_function_entry_v1_t) / sizeof(afs_uint32), "layout");
+
 /* -- Settings ------------------------------------------------------------------------------------- */
 
 int rx_queryProcessRPCStats(void)
 {
-	return rpctable_counts(&rpctable_process);
+	return is_on(RXW_RPCSTATS_PROCESS);
 }
 
 int rx_queryPeerRPCStats(void)
 {
-	return rpctable_counts(&rpctable_peers);
+	return is_on(RXW_RPCSTATS_PEERS);
 }
 
-static void enable(struct rpctable *table, bool on)
+static void enable(enum rxw_rpcstats_kind kind, bool on)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-	/* The variable fits the tables, also when several threads change them. */
+	/* The variable fits the table, also when several threads change it. */
 	pthread_mutex_lock(&lock);
-	rpctable_count(table, on);
-	rx_enable_stats = rpctable_counts(&rpctable_process) || rpctable_counts(&rpctable_peers);
+	(void)rxw_rpcstats_enable(table(), kind, on);
+	rx_enable_stats = is_on(RXW_RPCSTATS_PROCESS) || is_on(RXW_RPCSTATS_PEERS);
 	pthread_mutex_unlock(&lock);
 }
 
 void rx_enableProcessRPCStats(void)
 {
-	enable(&rpctable_process, true);
+	enable(RXW_RPCSTATS_PROCESS, true);
 }
 
 void rx_enablePeerRPCStats(void)
 {
-	enable(&rpctable_peers, true);
+	enable(RXW_RPCSTATS_PEERS, true);
 }
 
 void rx_disableProcessRPCStats(void)
 {
-	enable(&rpctable_process, false);
+	enable(RXW_RPCSTATS_PROCESS, false);
 }
 
 void rx_disablePeerRPCStats(void)
 {
-	enable(&rpctable_peers, false);
+	enable(RXW_RPCSTATS_PEERS, false);
 }
 
 void rx_clearProcessRPCStats(afs_uint32 what)
 {
-	rpctable_clear(&rpctable_process, what);
+	(void)rxw_rpcstats_clear(table(), RXW_RPCSTATS_PROCESS, what);
 }
 
 void rx_clearPeerRPCStats(afs_uint32 what)
 {
-	rpctable_clear(&rpctable_peers, what);
+	(void)rxw_rpcstats_clear(table(), RXW_RPCSTATS_PEERS, what);
 }
 
 /* -- Permission ----------------------------------------------------------------------------------- */

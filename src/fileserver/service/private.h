@@ -29,7 +29,7 @@ struct fsd_transfers {
 
 /* `calls` is constant. */
 struct fsd_xstats {
-	struct afs_rpcstats *calls; /* owned by the caller; NULL: no times of procedures */
+	rxw_rpcstats *calls; /* owned by the caller; NULL: no times of procedures */
 	_Atomic uint32_t asked;	    /* requests of collection 1 or 2 */
 	pthread_mutex_t lock;	    /* covers the rest */
 	struct fsd_transfers fetched;

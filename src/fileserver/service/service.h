@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <rxwire/rpc.h>
+#include <rxwire/rpcstats.h>
 #include <rxwire/types.h>
 
-#include "afs/rpcstats/rpcstats.h"
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/guard/guard.h"
 #include "fileserver/io/io.h"
@@ -28,7 +28,7 @@ struct fsd_service_options {
 	struct fsd_watch *watch;    /* may be NULL */
 	struct fsd_usage *usage;    /* NULL: sizes of volumes are reported as 0 */
 	struct fsd_guard *guard;    /* NULL: everybody may see everything */
-	struct afs_rpcstats *calls; /* NULL: GetXStats has no times of procedures */
+	rxw_rpcstats *calls; /* NULL: GetXStats has no times of procedures */
 	struct rxw_uuid uuid;	    /* of the server */
 	const char *cell;	    /* NULL: no root.afs; the volume is served under that name */
 	/*

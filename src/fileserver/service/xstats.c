@@ -178,7 +178,7 @@ void fsd_xstats_report(void *arg, const struct rxw_rpc_report *report)
 		pthread_mutex_unlock(&xstats->lock);
 	}
 	if (xstats->calls)
-		afs_rpcstats_report(xstats->calls, report);
+		rxw_rpcstats_report(xstats->calls, report);
 }
 
 /* -- encoding -- */
@@ -217,18 +217,17 @@ static void put_packets(int32_t *w, rxw_endpoint *endpoint)
 }
 
 static void get_calls(const struct fsd_xstats *xstats, unsigned function,
-		      struct afs_rpcstats_counters *counters)
+		      struct rxw_rpcstats_counters *counters)
 {
-	if (xstats->calls)
-		afs_rpcstats_get(xstats->calls, &RXAFS_interface, function, false, counters);
-	else
-		*counters = (struct afs_rpcstats_counters){.run.least = UINT64_MAX};
+	*counters = (struct rxw_rpcstats_counters){.size = sizeof(*counters)};
+	if (rxw_rpcstats_get(xstats->calls, &RXAFS_interface, function, false, counters))
+		counters->run.least = UINT64_MAX; /* nothing is counted */
 }
 
 static void put_figures(struct fsd_service *service, int32_t *w)
 {
 	struct fsd_xstats *xstats = &service->xstats;
-	struct afs_rpcstats_counters counters;
+	struct rxw_rpcstats_counters counters;
 	struct fsd_clients_stats clients;
 
 	w[X_ASKED] = (int32_t)atomic_fetch_add(&xstats->asked, 1) + 1;
@@ -271,7 +270,7 @@ static int32_t *put_times(int32_t *w, uint64_t sum, double square, uint64_t min,
 static int32_t *put_procedure(const struct fsd_xstats *xstats, int32_t *w,
 			      const uint8_t functions[2])
 {
-	struct afs_rpcstats_counters a, b = {.run.least = UINT64_MAX};
+	struct rxw_rpcstats_counters a, b = {.run.least = UINT64_MAX};
 
 	get_calls(xstats, functions[0], &a);
 	if (functions[1] != functions[0])

@@ -169,6 +169,9 @@ class rxw_service_options(C.Structure):
         ("level_min", C.c_uint8),
         ("queue", handle),
         ("deferred_max", C.c_uint),
+        ("dead_ms", C.c_uint),
+        ("waiting_max", C.c_uint),
+        ("busy_code", C.c_int32),
     ]
 
 
@@ -181,6 +184,10 @@ class rxw_identity(C.Structure):
         ("name", C.c_char_p),
         ("rxkad_name", C.c_char_p),
         ("expires", C.c_int64),
+        ("rxkad_primary", C.c_char_p),
+        ("rxkad_instance", C.c_char_p),
+        ("rxkad_cell", C.c_char_p),
+        ("rxkad_kvno", C.c_int32),
     ]
 
 
@@ -227,6 +234,8 @@ class rxw_rxkad_server_options(C.Structure):
         ("local_realm", C.c_char_p),
         ("time", C.c_void_p),
         ("time_context", C.c_void_p),
+        ("find_key", C.c_void_p),
+        ("find_context", C.c_void_p),
     ]
 
 

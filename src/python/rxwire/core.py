@@ -119,15 +119,17 @@ class Engine(_Object):
             self._handle = None
 
 
-Identity = collections.namedtuple("Identity", "index level local name rxkad_name expires")
+# rxkad_parts: primary, instance and cell of rxkad_name, which dots in names make ambiguous.
+Identity = collections.namedtuple("Identity", "index level local name rxkad_name expires rxkad_parts")
 
 
 def _read_identity(function, handle):
     found = _abi.options(_abi.rxw_identity)
     check(function(handle, C.byref(found)), "identity")
-    name, other = found.name, found.rxkad_name
-    return Identity(found.index, found.level, found.local, name and name.decode(errors="surrogateescape"),
-                    other and other.decode(errors="surrogateescape"), found.expires)
+    name, other, *parts = (text if text is None else text.decode(errors="surrogateescape") for text in (
+        found.name, found.rxkad_name, found.rxkad_primary, found.rxkad_instance, found.rxkad_cell))
+    return Identity(found.index, found.level, found.local, name, other, found.expires,
+                    tuple(parts) if other is not None else None)
 
 
 class Keys(_Object):

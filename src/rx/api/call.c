@@ -247,7 +247,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	if (code)
-		rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
+		rxw_pcall_abort(&call->p, code, &a.out);
 	rxw_pcall_finish(&call->p, &a.out);
 	call->ended = true;
 	c->held--;

@@ -239,7 +239,7 @@ int rxw_connection_abort(rxw_connection *connection, rxw_code code)
 	c->abort_code = code;
 	for (unsigned i = 0; i < 4; i++)
 		if (c->p.channel[i] && !rxw_call_of(c->p.channel[i])->ended)
-			rxw_pcall_fail(c->p.channel[i], code, RXW_ORIGIN_LOCAL, true, &a.out);
+			rxw_pcall_abort(c->p.channel[i], code, &a.out);
 	rxw_effects_collect(&a, false);
 	rxw_conn_unlock(c);
 	rxw_dispatch(&a);

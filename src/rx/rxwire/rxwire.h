@@ -14,6 +14,7 @@
 #include <rxwire/metrics.h>
 #include <rxwire/queue.h>
 #include <rxwire/rpc.h>
+#include <rxwire/rpcstats.h>
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>
 #include <rxwire/security.h>

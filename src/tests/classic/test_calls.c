@@ -9,6 +9,7 @@
 
 #include <rx/rx.h>
 
+#include "port.h"
 #include "tests/main.h"
 
 #define SERVICE 5000
@@ -168,21 +169,6 @@ static void destroyed(void *value)
 	bed.destroyed++;
 }
 
-/* rx_Init() on a port that nobody uses: programs cannot ask for the number of another one. */
-static u_short start(void)
-{
-	int rc;
-
-	for (int port = 20000 + getpid() % 10000; port < 60000; port++) {
-		rc = rx_InitHost(htonl(INADDR_LOOPBACK), htons((u_short)port));
-		if (!rc)
-			return htons((u_short)port);
-		ck_assert_int_eq(rc, RX_ADDRINUSE);
-	}
-	ck_abort_msg("no free port");
-	return 0;
-}
-
 static void open_bed(void)
 {
 	bed.classes[0] = rxnull_NewServerSecurityObject();
@@ -190,7 +176,7 @@ static void open_bed(void)
 	sem_init(&bed.gate, 0, 0);
 	if (!bed.key)
 		bed.key = rx_KeyCreate(destroyed);
-	bed.port = start();
+	bed.port = port_start();
 	ck_assert_int_eq(rx_Init(0), 0);
 	bed.service = rx_NewService(0, SERVICE, "test", bed.classes, 1, procedure);
 	ck_assert_ptr_nonnull(bed.service);
@@ -200,8 +186,8 @@ static void open_bed(void)
 	rx_SetBeforeProc(bed.service, before);
 	rx_SetAfterProc(bed.service, after);
 	rx_SetPostProc(bed.service, post);
-	bed.connection = rx_NewConnection(htonl(INADDR_LOOPBACK), bed.port, SERVICE,
-					  bed.classes[0], 0);
+	bed.connection =
+		rx_NewConnection(htonl(INADDR_LOOPBACK), bed.port, SERVICE, bed.classes[0], 0);
 }
 
 static void close_bed(void)
@@ -268,7 +254,8 @@ END_TEST
 
 START_TEST(codes)
 {
-	static const afs_int32 all[] = {1, -1, -2, -450, 1700000000, INT32_MIN, INT32_MAX, 19270408};
+	static const afs_int32 all[] = {1,	    -1,	       -2,	  -450,
+					1700000000, INT32_MIN, INT32_MAX, 19270408};
 
 	open_bed();
 	rx_StartServer(0);
@@ -409,8 +396,8 @@ START_TEST(multi)
 	rx_SetMaxProcs(bed.service, 8);
 	rx_StartServer(0);
 	for (int i = 0; i < 5; i++)
-		c[i] = rx_NewConnection(htonl(INADDR_LOOPBACK), bed.port, i == 3 ? SERVICE + 1 : SERVICE,
-					NULL, 0);
+		c[i] = rx_NewConnection(htonl(INADDR_LOOPBACK), bed.port,
+					i == 3 ? SERVICE + 1 : SERVICE, NULL, 0);
 	mh = multi_Init(c, 5);
 	for (int i = 0; i < 5; i++) {
 		afs_int32 what = i == 1 ? WAIT : CODE, argument = 10 + i;
@@ -422,7 +409,8 @@ START_TEST(multi)
 	for (int i; order < 4 && (i = multi_Select(mh)) >= 0; order++) {
 		ck_assert(!seen[i] && i != 1);
 		seen[i] = true;
-		ck_assert_int_eq(rx_EndCall(mh->calls[i], 0), i == 3 ? RX_INVALID_OPERATION : 10 + i);
+		ck_assert_int_eq(rx_EndCall(mh->calls[i], 0),
+				 i == 3 ? RX_INVALID_OPERATION : 10 + i);
 		mh->calls[i] = NULL;
 	}
 	ck_assert_int_eq(order, 4);
@@ -473,9 +461,11 @@ START_TEST(cache)
 	for (int i = 0; i < 6; i++)
 		rx_ReleaseCachedConnection(c[i]);
 	ck_assert_ptr_eq(rx_GetCachedConnection(htonl(INADDR_LOOPBACK), bed.port, SERVICE,
-						bed.classes[0], 0), c[0]);
+						bed.classes[0], 0),
+			 c[0]);
 	close_bed();
 }
 END_TEST
 
-TEST_MAIN("classic calls", streams, codes, early, direction, interrupt, values, multi, references, cache)
+TEST_MAIN("classic calls", streams, codes, early, direction, interrupt, values, multi, references,
+	  cache)

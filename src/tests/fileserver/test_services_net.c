@@ -87,7 +87,7 @@ static rxw_connection *connect_to(uint16_t port, uint16_t service)
 /* The number of calls of a function according to the server on this port; -1: no statistics. */
 static int64_t calls_counted(uint16_t port, uint32_t interface, uint32_t function)
 {
-	rxw_connection *connection = connect_to(port, AFS_SERVICE_RXSTATS);
+	rxw_connection *connection = connect_to(port, RXW_RPCSTATS_SERVICE);
 	uint32_t version = 0, sec = 0, usec = 0, count = 0;
 	rpcStats list = {0};
 	int32_t code = RXSTATS_RetrieveProcessRPCStats(connection, 1, &version, &sec, &usec, &count,

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <pthread.h>
 
-#include "afs/rpcstats/rpcstats.h"
+#include <rxwire/rpcstats.h>
+
 #include "tools/common/auth.h"
 #include "tools/common/report.h"
 #include "tools/perf/perf.h"
@@ -28,7 +29,7 @@ struct perf_server {
 	struct RXPERFFIG_service figures;
 	bool verify;
 	bool json;
-	struct afs_rpcstats *stats; /* of procedure calls; NULL: none */
+	rxw_rpcstats *stats; /* of procedure calls; NULL: none */
 	const struct rxw_config *config;
 	struct tools_guard guard; /* keys and classes of the rxperf service */
 	rxw_endpoint *endpoints[PERF_MAX_LISTEN];

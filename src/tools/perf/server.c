@@ -172,9 +172,9 @@ static int listen_on(struct perf_server *server, rxw_engine *engine, const char 
 	if (rc == 0)
 		rc = tools_guard_offer(&server->guard, endpoint);
 	if (rc == 0 && server->stats)
-		rc = afs_rpcstats_observe(server->stats, endpoint);
+		rc = rxw_rpcstats_observe(server->stats, endpoint);
 	if (rc == 0 && server->stats)
-		rc = afs_rpcstats_serve(server->stats, endpoint);
+		rc = rxw_rpcstats_serve(server->stats, endpoint);
 	if (rc == 0)
 		rc = rxw_endpoint_start(endpoint);
 	if (rc < 0)
@@ -330,17 +330,17 @@ static int open_guard(struct perf_server *server, const struct settings *set)
 static int run(struct perf_server *server, const struct rxw_config *config,
 	       const struct settings *set)
 {
-	const struct afs_rpcstats_options counted = {
-		.process = true, .peers = true, .open = set->rpc_stats_open};
+	const struct rxw_rpcstats_options counted = {.size = sizeof(counted),
+						     .process = true,
+						     .peers = true,
+						     .open = set->rpc_stats_open};
 	rxw_engine *engine;
 	int status, rc = rxw_engine_create(config, &engine);
 
 	if (rc == 0 && (set->rpc_stats || set->rpc_stats_open)) {
-		server->stats = afs_rpcstats_create(&counted);
-		if (!server->stats) {
+		rc = rxw_rpcstats_create(&counted, &server->stats);
+		if (rc < 0)
 			rxw_engine_destroy(engine);
-			rc = -RXW_ENOMEM;
-		}
 	}
 	if (rc < 0) {
 		tools_error("cannot start: %s",
@@ -351,7 +351,7 @@ static int run(struct perf_server *server, const struct rxw_config *config,
 	for (size_t i = 0; i < server->endpoint_count; i++)
 		rxw_endpoint_destroy(server->endpoints[i]);
 	rxw_engine_destroy(engine);
-	afs_rpcstats_destroy(server->stats);
+	rxw_rpcstats_destroy(server->stats);
 	return status;
 }
 

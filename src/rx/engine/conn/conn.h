@@ -35,7 +35,7 @@ void rxw_conn_drop(struct rxw_connection *c);
 void rxw_conn_release_idle(struct rxw_connection *c);
 /* A call with one reference, or NULL. */
 struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags);
-/* The call fails locally, and the peer is sent an ABORT. */
+/* The application ends the call, or it lacks memory: the peer is sent an ABORT. */
 void rxw_call_fail(struct rxw_call *call, int32_t code);
 /*
  * Connection's lock held: the call becomes active, and may advertise its share of the sockets'

@@ -352,7 +352,7 @@ void rxw_call_fail(struct rxw_call *call, int32_t code)
 
 	rxw_effects_init(&a, rxw_home(call->conn), false);
 	rxw_conn_lock(call->conn);
-	rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
+	rxw_pcall_abort(&call->p, code, &a.out);
 	rxw_effects_collect(&a, false);
 	rxw_timer_update(call);
 	rxw_conn_unlock(call->conn);

@@ -729,7 +729,7 @@ void rxw_stream_finish(struct rxw_call *call, int32_t code)
 	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
 	complete_server_call(call, a.out.now);
-	rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &a.out);
+	rxw_pcall_abort(&call->p, code, &a.out);
 	rxw_pcall_finish(&call->p, &a.out);
 	rxw_effects_collect(&a, false);
 	rxw_timer_update(call);

@@ -239,8 +239,14 @@ void rxw_pcall_read_pause(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_pcall_arm(p, out);
 }
 
-void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, bool tell,
-		    struct rxw_out *out)
+/* Codes have no meaning if the application chose them: its -1 is not a dead peer. */
+enum failure {
+	BY_PROTOCOL,
+	BY_APPLICATION
+};
+
+static void fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, bool tell,
+		 enum failure how, struct rxw_out *out)
 {
 	if (p->error != 0 || !rxw_pcall_live(p))
 		return;
@@ -251,9 +257,10 @@ void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, b
 	if (tell && (!p->client || p->time.first_sent != 0))
 		rxw_pcall_write_abort(p, out);
 	/* Count the unsent reply against the client, unless our application ended the call. */
-	if (!p->client && (origin == RXW_ORIGIN_PEER || p->error == RXW_CALL_DEAD))
+	if (!p->client && how != BY_APPLICATION &&
+	    (origin == RXW_ORIGIN_PEER || p->error == RXW_CALL_DEAD))
 		rxw_peer_waste(p->conn->peer, rxw_pcall_queued(p), out->now);
-	if (origin == RXW_ORIGIN_LOCAL &&
+	if (how != BY_APPLICATION && origin == RXW_ORIGIN_LOCAL &&
 	    (p->error == RXW_CALL_DEAD || p->error == RXW_CALL_TIMEOUT))
 		rxw_tally(out->stats, &out->stats->calls_timed_out, 1);
 	else
@@ -265,6 +272,17 @@ void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, b
 	rxw_pcall_post_event(p, out, RXW_OUT_READ | RXW_OUT_WRITE);
 	rxw_pcall_done_event(p, out);
 	rxw_pcall_arm(p, out);
+}
+
+void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, bool tell,
+		    struct rxw_out *out)
+{
+	fail(p, code, origin, tell, BY_PROTOCOL, out);
+}
+
+void rxw_pcall_abort(struct rxw_pcall *p, int32_t code, struct rxw_out *out)
+{
+	fail(p, code, RXW_ORIGIN_LOCAL, true, BY_APPLICATION, out);
 }
 
 /* The call ended well: DALLY. */

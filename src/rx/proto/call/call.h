@@ -25,10 +25,12 @@ void rxw_pcall_read_pause(struct rxw_pcall *p, struct rxw_out *out);
 /* End with an error, with an ABORT to the peer if `tell`. The first error of a call stays. */
 void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, bool tell,
 		    struct rxw_out *out);
+/* The application ends it with an error, and the peer gets the ABORT: any code but 0. */
+void rxw_pcall_abort(struct rxw_pcall *p, int32_t code, struct rxw_out *out);
 /*
  * The application is done. Client: the reply is consumed, or the call is in error: DALLY, the final
  * ACK is sent within 2 ms. Server: everything was pushed, with `last`: HOLD until acknowledged. To
- * end a server call with an error use rxw_pcall_fail().
+ * end a server call with an error use rxw_pcall_abort().
  */
 void rxw_pcall_finish(struct rxw_pcall *p, struct rxw_out *out);
 

@@ -9,18 +9,19 @@ static AFS_CollData data;
 
 static void setup(bool calls)
 {
-	const struct afs_rpcstats_options options = {.process = true};
+	const struct rxw_rpcstats_options options = {.size = sizeof(options), .process = true};
 
 	world_open(&world, tree_make(), false, 0);
 	world.service->start_time = 1234567890;
-	world.service->xstats.calls = calls ? afs_rpcstats_create(&options) : NULL;
+	if (calls)
+		ck_assert_int_eq(rxw_rpcstats_create(&options, &world.service->xstats.calls), 0);
 	data = (AFS_CollData){0};
 }
 
 static void teardown(void)
 {
 	xdrfree_AFS_CollData(&data);
-	afs_rpcstats_destroy(world.service->xstats.calls);
+	rxw_rpcstats_destroy(world.service->xstats.calls);
 	world_close(&world);
 }
 

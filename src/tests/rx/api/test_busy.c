@@ -452,7 +452,57 @@ START_TEST(refusing)
 }
 END_TEST
 
+/* ---- changes under load ---- */
+
+static _Atomic(bool) enough;
+
+static void *caller(void *arg)
+{
+	rxw_connection *c = own(SERVICE);
+	unsigned *good = arg;
+
+	while (!enough) {
+		rxw_code code = h_call(&bed, c, &(struct h_ask){.op = H_PING});
+
+		ck_assert_msg(!code || code == BUSY || code == RXW_RESTARTING, "code %d", code);
+		*good += code == 0;
+	}
+	rxw_connection_release(c);
+	return NULL;
+}
+
+/* Every setting changes while calls come: each call is served, or refused with a code given. */
+START_TEST(changes_under_load)
+{
+	unsigned rounds = h_small() ? 100 : 2000, good[6] = {0};
+	rxw_service *service;
+	pthread_t thread[6];
+
+	h_open(&bed, NULL);
+	service = offer((struct rxw_service_options){.busy_code = BUSY});
+	for (unsigned i = 0; i < 6; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, caller, &good[i]), 0);
+	for (unsigned i = 0; i < rounds; i++) {
+		ck_assert_int_eq(rxw_service_set(service, RXW_SET_WORKERS_MAX, i % 4), 0);
+		ck_assert_int_eq(rxw_service_set(service, RXW_SET_WAITING_MAX, i % 3), 0);
+		ck_assert_int_eq(rxw_service_set(service, RXW_SET_REACH, i % 2), 0);
+		ck_assert_int_eq(rxw_service_set(service, RXW_SET_IDLE_MS, i % 2 * 60000), 0);
+		ck_assert_int_eq(rxw_service_set(service, RXW_SET_DEAD_MS, i % 2 * 60000), 0);
+		ck_assert_int_eq(rxw_endpoint_refuse(bed.server, i % 8 ? 0 : RXW_RESTARTING), 0);
+		usleep(100);
+	}
+	ck_assert_int_eq(rxw_endpoint_refuse(bed.server, 0), 0);
+	enough = true;
+	for (unsigned i = 0; i < 6; i++) {
+		pthread_join(thread[i], NULL);
+		ck_assert_uint_gt(good[i], 0);
+	}
+	h_close(&bed);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(60, "busy and changed services", busy_by_limit_of_service,
 		 busy_by_limit_of_endpoint, busy_without_workers_max, free_workers_do_not_refuse,
 		 busy_while_held, busy_after_validation, busy_queue, workers_max_changes,
-		 idle_never, dead_by_service, reach_changes, wrong_settings, refusing)
+		 idle_never, dead_by_service, reach_changes, wrong_settings, refusing,
+		 changes_under_load)

@@ -504,6 +504,36 @@ START_TEST(xdr_coders)
 }
 END_TEST
 
+START_TEST(rpcstats)
+{
+	struct rxw_rpcstats_counters counters = {.size = sizeof(counters)};
+	static const struct rxw_rpc_interface interface = {.name = "N_", .stat_index = 1};
+	uint32_t *words;
+	rxw_rpcstats *stats;
+
+	REFUSES(rxw_rpcstats_create(NULL, NULL));
+	WORKS(rxw_rpcstats_create(NULL, &stats));
+	REFUSES(rxw_rpcstats_observe(NULL, NULL));
+	REFUSES(rxw_rpcstats_observe(stats, NULL));
+	IGNORES(rxw_rpcstats_report(NULL, NULL));
+	IGNORES(rxw_rpcstats_report(stats, NULL));
+	REFUSES(rxw_rpcstats_record(NULL, NULL));
+	REFUSES(rxw_rpcstats_record(stats, NULL));
+	REFUSES(rxw_rpcstats_enable(NULL, RXW_RPCSTATS_PEERS, true));
+	IS_FALSE(rxw_rpcstats_enabled(NULL, RXW_RPCSTATS_PEERS));
+	REFUSES(rxw_rpcstats_clear(NULL, RXW_RPCSTATS_PEERS, 1));
+	REFUSES(rxw_rpcstats_get(NULL, &interface, 0, false, &counters));
+	REFUSES(rxw_rpcstats_get(stats, NULL, 0, false, &counters));
+	REFUSES(rxw_rpcstats_get(stats, &interface, 0, false, NULL));
+	REFUSES(rxw_rpcstats_entries(NULL, RXW_RPCSTATS_PROCESS, &words));
+	REFUSES(rxw_rpcstats_entries(stats, RXW_RPCSTATS_PROCESS, NULL));
+	REFUSES(rxw_rpcstats_serve(NULL, NULL));
+	REFUSES(rxw_rpcstats_serve(stats, NULL));
+	IGNORES(rxw_rpcstats_destroy(NULL));
+	rxw_rpcstats_destroy(stats);
+}
+END_TEST
+
 static char *whole_file(const char *path)
 {
 	static char name[4096];
@@ -550,4 +580,4 @@ START_TEST(complete)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "null", calls, queues_and_pools, connections, endpoints, settings_and_texts, security,
-		 rxkad_and_rxgk, rpc, xdr_coders, complete)
+		 rxkad_and_rxgk, rpc, xdr_coders, rpcstats, complete)

@@ -135,6 +135,23 @@ static int rxkad_print_of(const void *p)
 	return r;
 }
 
+static rxw_rpcstats *rpcstats;
+
+static int rpcstats_of(const void *p)
+{
+	rxw_rpcstats *made;
+	int r = rxw_rpcstats_create(p, &made);
+
+	if (!r)
+		rxw_rpcstats_destroy(made);
+	return r;
+}
+
+static int rpcstats_record_of(const void *p)
+{
+	return rxw_rpcstats_record(rpcstats, p);
+}
+
 static int rxgk_server_of(const void *p)
 {
 	rxw_security *security;
@@ -197,6 +214,8 @@ static struct rxw_security_class class;
 static struct rxw_token_options token_options;
 static struct rxw_rxkad_server_options rxkad_server;
 static struct rxw_rxkad_print_options rxkad_print;
+static struct rxw_rpcstats_options rpcstats_options;
+static struct rxw_rpcstats_call rpcstats_call;
 static struct rxw_rxgk_server_options rxgk_server;
 static struct rxw_rxgk_client_options rxgk_client;
 static struct rxw_rxgk_print_options rxgk_print;
@@ -228,6 +247,8 @@ static const struct {
 	IN(rxkad_server_of, rxkad_server, keys),
 	IN(rxkad_client_of, kad_token, ticket_length),
 	IN(rxkad_print_of, rxkad_print, size),
+	IN(rpcstats_of, rpcstats_options, size),
+	IN(rpcstats_record_of, rpcstats_call, functions),
 	IN(rxgk_server_of, rxgk_server, keys),
 	IN(rxgk_client_of, gk_token, token_length),
 	IN(rxgk_client_options_of, rxgk_client, size),
@@ -264,6 +285,14 @@ static int fill_key(void *p)
 	return rxw_keys_info(bed.keys, 0, p);
 }
 
+static int fill_counters(void *p)
+{
+	static const struct rxw_rpc_function function = {1, "F_One"};
+	static const struct rxw_rpc_interface interface = {"F_", 4711, 1, &function, false};
+
+	return rxw_rpcstats_get(rpcstats, &interface, 0, false, p);
+}
+
 static int fill_token_info(void *p)
 {
 	return rxw_token_info(token, p);
@@ -281,6 +310,7 @@ static const struct {
 	OUT(fill_effective, rxw_effective), OUT(fill_call_stats, rxw_call_statistics),
 	OUT(fill_identity, rxw_identity),   OUT(fill_counts, rxw_trace_counts),
 	OUT(fill_key, rxw_key_info),	    OUT(fill_token_info, rxw_token_details),
+	OUT(fill_counters, rxw_rpcstats_counters),
 };
 #define FILLED (sizeof(filled) / sizeof(filled[0]))
 
@@ -305,6 +335,8 @@ static void open_all(void)
 	service_options.id = 4711;
 	service_options.handler = handler;
 	class.index = 77;
+	rpcstats_call.interface = rpcstats_call.functions = 1;
+	ck_assert_int_eq(rxw_rpcstats_create(NULL, &rpcstats), 0);
 	local.keys = bed.keys;
 	token_options = local;
 	ck_assert_int_eq(rxw_token_create(&local, &token, NULL, 0), 0);
@@ -323,6 +355,7 @@ static void close_all(void)
 	rxw_rxkad_token_free(&kad_token);
 	rxw_rxgk_token_free(&gk_token);
 	rxw_token_unref(token);
+	rxw_rpcstats_destroy(rpcstats);
 	rxw_call_end(call, RXW_USER_ABORT, NULL);
 	rxw_connection_release(connection);
 	h_close(&bed);

@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs rxperf_server rxperf_client rxkad localauth_server localauth_cell rxdebug rxfsd tools cell conformance'
+all_groups='library stubs classic rxperf_server rxperf_client rxkad localauth_server localauth_cell rxdebug rxfsd tools cell conformance'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -14,6 +14,12 @@ tests_of_stubs() {
 		stubs-split-exchange stubs-split-refused stubs-multi stubs-lossy stubs-end
 }
 programs_of_stubs() { echo stubs_ours; }
+
+tests_of_classic() {
+	echo classic-itself classic-their-client classic-their-server classic-theirs classic-lossy classic-bulk \
+		classic-lists classic-parallel classic-rxkad classic-rxkad-levels classic-rxkad-wrong-key classic-end
+}
+programs_of_classic() { echo librxwire-classic.so; }
 
 tests_of_rxperf_server() {
 	echo rxperf-server-send rxperf-server-recv rxperf-server-rpc rxperf-server-file \
@@ -80,7 +86,7 @@ programs_of_conformance() { :; }
 seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
-	rxkad) echo 300 ;;
+	classic | rxkad) echo 300 ;;
 	*) echo 150 ;;
 	esac
 }
@@ -89,7 +95,7 @@ seconds_of() {
 find_program() {
 	local p
 	for p in "$build/src/tools/$1" "$build/src/fileserver/$1" "$build/src/tests/system/interop/$1" "$build/$1" \
-		"$build/bin/$1" "$build/sbin/$1"; do
+		"$build/bin/$1" "$build/sbin/$1" "$build/src/classic/.libs/$1" "$build/lib/$1"; do
 		[ -x "$p" ] && [ ! -d "$p" ] && { echo "$p"; return 0; }
 	done
 	return 1

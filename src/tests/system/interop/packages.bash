@@ -76,6 +76,39 @@ library() {
 	ls -d "$2"/usr/lib/*/"$1" /usr/lib/*/"$1" 2> /dev/null | head -n 1
 }
 
+# find_classic: sets classic_include and classic_lib to librxwire-classic of the build folder or of an installed tree;
+# librxwire must be found through the paths in classic_paths. Empty: it is not built.
+classic_include=
+classic_lib=
+classic_paths=
+find_classic() {
+	if [ -e "$build/src/classic/.libs/librxwire-classic.so" ]; then
+		classic_include=$(cd "$here/../../../classic" && pwd)
+		classic_lib=$build/src/classic/.libs/librxwire-classic.so
+		classic_paths=${classic_lib%/*}:$build/src/rx/.libs
+	elif [ -e "$build/lib/librxwire-classic.so" ]; then
+		classic_include=$build/include/rxwire-classic
+		classic_lib=$build/lib/librxwire-classic.so
+		classic_paths=$build/lib
+	fi
+}
+
+# compile_classic OUT ROOT: compiles the programs on OpenAFS's library once more, unchanged, with librxwire-classic.
+compile_classic() {
+	local out=$1 root=$2 flags p
+	flags=(-std=gnu17 -D_GNU_SOURCE -DAFS_PTHREAD_ENV -O2 -g -I"$classic_include" ${root:+-isystem "$root/usr/include"})
+	for p in client server; do
+		# shellcheck disable=SC2086 # CC may carry options
+		${CC:-cc} "${flags[@]}" -Wall -Werror -o "$out/classic_$p" "$here/afsrx_$p.c" "$here/afsrx_util.c" \
+			"$here/afsrx_rxkad.c" "$classic_lib" -Wl,-rpath,"$classic_paths",-rpath-link,"$classic_paths" \
+			-pthread || return
+	done
+	# shellcheck disable=SC2086
+	${CC:-cc} "${flags[@]}" -w -I"$out/stubs" -o "$out/stubs_classic" "$here/stubs_afs.c" "$here/afsrx_util.c" \
+		"$out"/stubs/interop.{xdr,cs,ss}.c "$classic_lib" \
+		-Wl,-rpath,"$classic_paths",-rpath-link,"$classic_paths" -pthread
+}
+
 # compile_programs FOLDER: compiles our programs on OpenAFS's library (linked in, so that they run without its
 # packages), the writer of volume dumps and the relay.
 compile_programs() {
@@ -102,6 +135,8 @@ compile_programs() {
 			${root:+-isystem "$root/usr/include"} -o "$out/stubs_afs" "$here/stubs_afs.c" \
 			"$here/afsrx_util.c" "$out"/stubs/interop.{xdr,cs,ss}.c \
 			${root:+-L"$root/usr/lib"} -l:libafsrpc.a -pthread || openafs_lacks=1
+		find_classic
+		[ -z "$classic_lib" ] || compile_classic "$out" "$root" || openafs_lacks=1
 		for p in make_dump lossy_relay; do
 			# shellcheck disable=SC2086
 			$cc -std=gnu17 -D_GNU_SOURCE -O2 -g -o "$out/$p" "$here/$p.c" || openafs_lacks=1

@@ -272,6 +272,39 @@ START_TEST(aborted)
 }
 END_TEST
 
+/*
+ * Calls that end with a code again and again, of a client whose address is not validated, as nothing
+ * but ABORTs goes to it: each has its ABORT at once.
+ */
+START_TEST(aborted_always)
+{
+	bench_init(&b, false);
+	b.auto_attach = true;
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	ck_assert(!rxw_peer_validated(c->p.peer, b.out.now));
+	for (uint32_t number = 1; number <= 10000; number++) {
+		struct bench_call *call;
+		const struct bench_packet *sent;
+		int32_t code = 1700000000 + (int32_t)number;
+
+		bench_get_data(&b, c, number, 1, RXW_LAST_PACKET, 32);
+		call = (struct bench_call *)c->p.channel[0];
+		ck_assert_ptr_nonnull(call);
+		rxw_pcall_fail(&call->p, code, RXW_ORIGIN_LOCAL, true, &b.out);
+		bench_settle(&b);
+		sent = bench_expect(&b, RXW_ABORT);
+		ck_assert_int_eq(sent->code, code);
+		ck_assert_uint_eq(sent->h.call, number);
+		rxw_pcall_retire(&call->p);
+		b.next = b.count = 0;
+	}
+	ck_assert_uint_eq(b.stats.drops[RXW_DROP_RATE], 0);
+	ck_assert_int_eq(c->p.error, 0);
+	ck_assert(!rxw_peer_wasteful(c->p.peer, b.out.now));
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(abort_that_could_not_leave)
 {
 	struct bench_call *call;
@@ -341,6 +374,7 @@ int main(void)
 	tcase_add_test(tcase, odd_packets);
 	tcase_add_test(tcase, next_call);
 	tcase_add_test(tcase, refused_with_code);
+	tcase_add_test(tcase, aborted_always);
 	tcase_add_test(tcase, aborted);
 	tcase_add_test(tcase, abort_that_could_not_leave);
 	tcase_add_test(tcase, client_end);
