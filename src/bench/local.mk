@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The benchmark: built and run by `make bench` only.
 
-bench_programs = src/bench/raw src/bench/rawcall src/bench/ping src/bench/queue src/bench/small src/bench/xdr \
+bench_programs = src/bench/classic src/bench/raw src/bench/rawcall src/bench/ping src/bench/queue src/bench/small src/bench/xdr \
 	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
@@ -22,6 +22,11 @@ src_bench_ping_LDADD = $(PTHREAD_LIBS)
 # Small calls through queues and callbacks, for counting instructions.
 src_bench_queue_SOURCES = src/bench/queue.c
 src_bench_queue_LDADD = src/rx/librxwire.la $(PTHREAD_LIBS)
+
+# The interface of classic Rx, compared with the library's own.
+src_bench_classic_SOURCES = src/bench/classic.c
+src_bench_classic_CPPFLAGS = $(AM_CPPFLAGS) $(CLASSIC_CPPFLAGS)
+src_bench_classic_LDADD = src/classic/librxwire-classic.la src/rx/librxwire.la $(PTHREAD_LIBS)
 
 # A load for counting instructions.
 src_bench_scaling_load_SOURCES = src/bench/scaling_load.c

@@ -49,6 +49,13 @@ struct rxw_workers {
 	/* calls that wait, linked by sched.next; one reference each */
 	struct rxw_call *head, **tail;
 	unsigned waiting, waited;	/* calls that wait now; calls that ever had to */
+	/*
+	 * Of the calls that wait, those that are left to a listener: no worker was signalled for
+	 * them. Stored under the lock.
+	 */
+	_Atomic(unsigned) left;
+	unsigned listeners;		/* listeners that serve calls now */
+	_Atomic(bool) any_quick;	/* a service was quick once: listeners want deputies */
 	_Atomic(unsigned) reservations; /* calls that were created and not taken by a worker yet */
 	unsigned threads, idle, max;
 	unsigned queue; /* calls that may wait */
@@ -83,6 +90,7 @@ struct rxw_call_sched {
 	 */
 	struct rxw_call *next, **link;
 	bool withdrawn;		/* workers' lock: no worker may take it */
+	bool left;		/* workers' lock: counted in workers.left */
 	_Atomic(bool) reserved; /* counted in workers.reservations */
 };
 
@@ -127,9 +135,17 @@ bool rxw_workers_scarce(struct rxw_endpoint *ep);
 uint64_t rxw_workers_wait(struct rxw_endpoint *ep);
 /*
  * Queue a call for a worker; takes a reference of its own. False: the endpoint stops; refuse the
- * call.
+ * call. With `serves` it is left to listeners if its service is quick: this thread then calls
+ * rxw_workers_serve() or rxw_workers_hand_over().
  */
-bool rxw_workers_add(struct rxw_call *call);
+bool rxw_workers_add(struct rxw_call *call, bool serves);
+/*
+ * A listener that has lent its role serves calls of quick services for a short time, then hands the
+ * others over. Returns the shards whose replies are still to be sent: bit n is shard n.
+ */
+uint64_t rxw_workers_serve(struct rxw_endpoint *ep);
+/* Workers serve all calls that were left to listeners. */
+void rxw_workers_hand_over(struct rxw_endpoint *ep);
 /* Connection's lock held: the call ended. Remove it from the queue and release its reservation. */
 void rxw_workers_withdraw(struct rxw_call *call);
 /* Count a call as deferred, before it is. False: its service or its peer has too many. */
@@ -142,6 +158,11 @@ void rxw_deferral_begin(struct rxw_call *call);
 void rxw_deferral_end(struct rxw_call *call);
 /* The call is freed. */
 void rxw_deferral_release_call(struct rxw_call *call);
+/* Workers' lock held: calls that wait for a worker, not for a listener. */
+static inline unsigned rxw_workers_due(const struct rxw_workers *w)
+{
+	return w->waiting - atomic_load_explicit(&w->left, memory_order_relaxed);
+}
 /* Workers' lock held: more workers became available. Returns how many threads to start ... */
 unsigned rxw_workers_more(struct rxw_endpoint *ep);
 /* ... once it is released. */
