@@ -6,6 +6,7 @@ dist_doc_DATA += \
 	doc/architecture.md \
 	doc/attacks.md \
 	doc/choosing.md \
+	doc/classic.md \
 	doc/conformance.md \
 	doc/cookbook.md \
 	doc/developer.md \

@@ -43,8 +43,13 @@ void classic_each_endpoint(void (*fn)(rxw_endpoint *endpoint, void *arg), void *
 
 /* -- base ----------------------------------------------------------------------------------------- */
 
-/* Note once in the log that a setting has no effect here, and why. Any thread. */
+/*
+ * Count that a program has changed a setting without effect, and say so and why in the log the
+ * first time. Any thread.
+ */
 void classic_ignored(const char *setting, const char *why);
+/* How often so far. */
+unsigned classic_ignored_count(void);
 /* A line in the log of the library: standard error. */
 void classic_log(const char *format, ...) RXWIRE_CLASSIC_FORMAT(1, 2);
 

@@ -84,7 +84,8 @@ void classic_log(const char *format, ...)
 static struct {
 	pthread_mutex_t lock; /* of the rest */
 	const char *setting[SETTINGS];
-	unsigned count;
+	unsigned count; /* of `setting` */
+	unsigned times;
 } ignored = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void classic_ignored(const char *setting, const char *why)
@@ -92,6 +93,7 @@ void classic_ignored(const char *setting, const char *why)
 	bool known = false;
 
 	pthread_mutex_lock(&ignored.lock);
+	ignored.times++;
 	for (unsigned i = 0; i < ignored.count && !known; i++)
 		known = !strcmp(ignored.setting[i], setting);
 	if (!known && ignored.count < SETTINGS)
@@ -99,4 +101,14 @@ void classic_ignored(const char *setting, const char *why)
 	pthread_mutex_unlock(&ignored.lock);
 	if (!known)
 		classic_log("%s has no effect: %s", setting, why);
+}
+
+unsigned classic_ignored_count(void)
+{
+	unsigned times;
+
+	pthread_mutex_lock(&ignored.lock);
+	times = ignored.times;
+	pthread_mutex_unlock(&ignored.lock);
+	return times;
 }

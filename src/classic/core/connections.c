@@ -168,7 +168,7 @@ void rx_SetConnSecondsUntilNatPing(struct rx_connection *c, afs_int32 seconds)
 {
 	(void)c;
 	(void)seconds;
-	classic_ignored("rx_SetConnSecondsUntilNatPing", "keepalives follow the library's own rule");
+	classic_ignored("rx_SetConnSecondsUntilNatPing", "keep-alives follow the library's own rule");
 }
 
 /* -- The cache of connections ---------------------------------------------------------------------- */

@@ -235,6 +235,8 @@ static void tell_ignored(void)
 		classic_ignored("rx_SetCallAbortThreshold", aborts);
 	if (rxi_connAbortThreshhold != 10)
 		classic_ignored("rx_SetConnAbortThreshold", aborts);
+	if (rx_enable_hot_thread)
+		classic_ignored("rx_EnableHotThread", "the library decides which thread serves a call");
 	if (rx_debugFile)
 		classic_ignored("rx_debugFile", "rxwire has traces of its own");
 }

@@ -157,6 +157,8 @@ static size_t from_lent(struct rx_call *call, void *buffer, size_t length)
 {
 	if (length > call->left)
 		length = call->left;
+	if (!length)
+		return 0; /* nothing was lent yet: no address */
 	memcpy(buffer, call->at, length);
 	call->at += length;
 	call->left -= length;

@@ -178,6 +178,7 @@ void rx_PrintStats(FILE *file)
 		return;
 	fprintf(file, "rx stats:\n");
 	print_counters(file, statistics);
+	fprintf(file, "   settings without effect: %u\n", classic_ignored_count());
 	rx_FreeStatistics(&statistics);
 }
 
