@@ -2,7 +2,7 @@
 /*
  * An echo server that answers after a delay, and a load generator, in an event loop: each has one
  * thread, and one descriptor for all of its calls.
- *   echo serve PORT DELAY_MS
+ *   echo serve PORT DELAY_MS [LEAST]    answers none before LEAST calls are there together
  *   echo load PORT CONCURRENT CALLS
  */
 #define _POSIX_C_SOURCE 200809L
@@ -56,7 +56,7 @@ static struct held {
 	size_t size;
 	char text[TEXT_MAX];
 } * first, **last = &first;
-static unsigned holding, most;
+static unsigned holding, most, least;
 static long delay_ms;
 
 static void request(rxw_call *call)
@@ -109,7 +109,7 @@ static void answer(void *arg)
 	long now = now_ms();
 
 	(void)arg;
-	while (first && first->due <= now) {
+	while (first && first->due <= now && most >= least) {
 		struct held *h = first;
 
 		first = h->next;
@@ -142,6 +142,7 @@ static int serve(rxw_engine *engine, const char *port)
 	check(rxw_service_add(endpoint, &offer, NULL), "add the service");
 	r = loop_run(rxw_queue_fd(queue), serve_events, answer, TICK_MS, NULL);
 	delay_ms = 0;
+	least = 0;
 	while (first) {
 		first->due = 0;
 		answer(NULL);
@@ -224,13 +225,14 @@ int main(int argc, char **argv)
 
 	check(rxw_engine_create(NULL, &engine), "create the engine");
 	check(rxw_queue_create(engine, NULL, &queue), "create the queue");
-	if (argc == 4 && !strcmp(argv[1], "serve")) {
+	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "serve")) {
 		delay_ms = atol(argv[3]);
+		least = argc == 5 ? (unsigned)atol(argv[4]) : 0;
 		r = serve(engine, argv[2]);
 	} else if (argc == 5 && !strcmp(argv[1], "load")) {
 		r = load(engine, argv[2], atol(argv[3]), atol(argv[4]));
 	} else {
-		fprintf(stderr, "usage: echo serve PORT DELAY_MS\n"
+		fprintf(stderr, "usage: echo serve PORT DELAY_MS [LEAST]\n"
 				"       echo load PORT CONCURRENT CALLS\n");
 	}
 	rxw_queue_destroy(queue);

@@ -90,10 +90,10 @@ longpoll() {
 	end
 }
 
-# echo_on LIBRARY SOURCE: every call is answered after a second, so that all are there at the same time.
+# echo_on LIBRARY SOURCE: no call is answered before all are there at the same time.
 echo_on() {
 	program=echo-${2%.c}
-	make_program "$program" "$(pkg-config --cflags "$1")" "$(pkg-config --libs "$1")" echo.c "$2" && start "$program" 1000 || return 1
+	make_program "$program" "$(pkg-config --cflags "$1")" "$(pkg-config --libs "$1")" echo.c "$2" && start "$program" 10 $calls || return 1
 	"$dir/$program" load "$port" $calls $((2 * calls)) > "$dir/client.log" 2>&1 || return 1
 	end || return 1
 	grep -qx "$calls calls at the same time" "$dir/server.log"

@@ -72,15 +72,19 @@ static void set(struct classic_service *s, const char *name, enum rxw_service_se
 		classic_log("cannot set the %s of service %u: %s", name, s->id, rxw_strerror(rc));
 }
 
+/* A call is refused if more than the threshold wait already: the library counts the call itself. */
+static unsigned waiting_max(void)
+{
+	return rx_BusyThreshold < 0 ? 0 : (unsigned)rx_BusyThreshold + 1;
+}
+
 void classic_services_busy(void)
 {
 	bool on = rx_BusyThreshold >= 0;
 
 	for (struct classic_service *s = services; s; s = s->next) {
 		set(s, "busy code", RXW_SET_BUSY_CODE, on ? rx_BusyError : 0);
-		/* 0 would be no limit at all. */
-		set(s, "busy threshold", RXW_SET_WAITING_MAX,
-		    !on ? 0 : rx_BusyThreshold ? rx_BusyThreshold : 1);
+		set(s, "busy threshold", RXW_SET_WAITING_MAX, waiting_max());
 	}
 }
 
@@ -111,7 +115,7 @@ static int offer(struct classic_service *s)
 		.workers_max = (unsigned)s->max_procs,
 		.idle_ms = RX_IDLE_DEAD_TIME * 1000,
 		.dead_ms = (unsigned)(rx_connDeadTime < RX_MINDEADTIME ? RX_MINDEADTIME : rx_connDeadTime) * 1000,
-		.waiting_max = rx_BusyThreshold > 0 ? (unsigned)rx_BusyThreshold : 0,
+		.waiting_max = waiting_max(),
 		.busy_code = rx_BusyThreshold >= 0 ? rx_BusyError : 0,
 		.security = classes,
 	};

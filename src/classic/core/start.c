@@ -82,6 +82,7 @@ static rxw_engine *create_engine(void)
 	rxw_config_init(&config, sizeof(config));
 	config.log = log_line;
 	config.log_level = RXW_LOG_WARNING;
+	config.debug_access = RXW_DEBUG_ANY; /* administrators watch classic Rx from anywhere */
 	if (rx_UdpBufSize > rx_GetMinUdpBufSize())
 		config.rcvbuf = (size_t)rx_UdpBufSize;
 	rc = rxw_engine_create(&config, &engine);

@@ -236,6 +236,7 @@ class rxw_rxkad_server_options(C.Structure):
         ("time_context", C.c_void_p),
         ("find_key", C.c_void_p),
         ("find_context", C.c_void_p),
+        ("find_destroy", C.c_void_p),
     ]
 
 

@@ -80,6 +80,7 @@ static int fill(struct rxw_service *s, const struct rxw_service_options *o)
 	s->held = o->flags & RXW_SERVICE_HELD;
 	atomic_store(&s->slow_until, 0);
 	atomic_store(&s->watched, 0);
+	atomic_store(&s->run_time, UINT64_MAX); /* unknown */
 	atomic_store(&s->removed, false);
 	return 0;
 }

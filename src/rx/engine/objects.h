@@ -115,8 +115,12 @@ struct rxw_shard {
 	struct rxw_endpoint *ep;
 	unsigned index;
 	struct rxw_io_sock *sock;
-	pthread_t listener;
-	bool listener_started;
+	/*
+	 * Either thread may be the listener; the other one is its deputy then (rx.h). The first one
+	 * starts the second, which is tried once.
+	 */
+	pthread_t first, second;
+	bool first_started, second_started, second_tried;
 
 	pthread_mutex_t lock;
 	struct rxw_conntable table;

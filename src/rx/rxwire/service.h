@@ -13,8 +13,8 @@ extern "C" {
  * Serves one call: reads the request and writes the reply with the functions of call.h, except
  * rxw_call_begin() and rxw_call_end(). Returns 0, or the code with which the call is aborted: any
  * other 32-bit number, which the library passes on and does not interpret. The client then discards
- * the reply. Check the request before writing. Runs on a worker, or on the receiving thread with
- * RXW_SERVICE_INLINE; several run at the same time.
+ * the reply. Check the request before writing. Runs on a thread of the library where it may block,
+ * or on the receiving thread with RXW_SERVICE_INLINE; several run at the same time.
  */
 typedef rxw_code (*rxw_handler_fn)(rxw_call *call, void *context);
 

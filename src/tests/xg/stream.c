@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <rxwire/queue.h>
+
 #include "api/observer.h"
 
 ssize_t rxw_call_read(rxw_call *call, void *data, size_t length)
@@ -120,4 +122,19 @@ bool rxw_call_is_deferred(const rxw_call *call)
 {
 	(void)call;
 	return false;
+}
+
+void rxw_call_unlimit(rxw_call *call)
+{
+	(void)call;
+}
+
+void rxw_call_note_served(rxw_call *call, uint64_t now)
+{
+	(void)call;
+	(void)now;
+}
+
+void rxw_batch_end(void)
+{
 }

@@ -13,6 +13,14 @@ struct rxw_call;
 struct rxw_connection;
 struct rxw_verify_job;
 
+/* The thread that runs a handler. */
+enum rxw_server {
+	RXW_BY_WORKER,
+	RXW_BY_RECEIVER, /* it holds the receive role: the handler of an inline service */
+	/* it has lent the role (rx.h); the caller of `serve` sends the end of the reply */
+	RXW_BY_LISTENER
+};
+
 /*
  * Functions of higher modules that lower ones call. The endpoint has a pointer to the only table
  * (serve/serve.c).
@@ -22,7 +30,7 @@ struct rxw_upcalls {
 	void (*free_call)(struct rxw_call *call);
 	void (*free_connection)(struct rxw_connection *c); /* no lock held */
 	/* Runs the handler. Returns its result, or the reason why it did not run. */
-	int32_t (*serve)(struct rxw_call *call, bool on_receiver);
+	int32_t (*serve)(struct rxw_call *call, enum rxw_server by);
 	/* Defers the call and queues it. True: the queue of its service has to be signalled. */
 	bool (*deliver)(struct rxw_call *call);
 	/*

@@ -79,11 +79,13 @@ struct rxw_service {
 	unsigned workers;	    /* busy now; workers->lock */
 	bool held;		    /* no worker takes its calls yet; workers->lock */
 	/*
-	 * A short handler that was slow: until slow_until (ns) workers run the service's handlers.
-	 * `watched` counts the calls whose preemptions are still to be checked. Relaxed.
+	 * Of handlers that receiving threads run or may run (quick.c). After a slow one: until
+	 * slow_until (ns) workers run them. `watched` counts the calls whose preemptions are still to
+	 * be checked. `run_time` is a mean of the latest ones (ns). Relaxed.
 	 */
 	_Atomic(uint64_t) slow_until;
 	_Atomic(unsigned) watched;
+	_Atomic(uint64_t) run_time;
 };
 
 /* The code that calls of the service are refused with when it is busy; 0: BUSY. */

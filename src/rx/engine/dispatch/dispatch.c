@@ -9,9 +9,6 @@
 #include "engine/lock.h"
 #include "engine/objects.h"
 
-#define WATCHED	    256u	   /* calls after a slow handler whose preemptions are checked */
-#define HANDED_OVER (100 * RXW_MS) /* how long workers run the handlers of a slow service */
-
 void rxw_dispatch_held(struct rxw_shard *s)
 {
 	if (s->effects.ctl_held)
@@ -41,33 +38,24 @@ static void unspill(struct rxw_effects *a)
 
 /*
  * Runs a short handler on the receiving thread, where the rest of the batch and the socket wait for
- * it. If it took too long for another reason than preemption, workers run its service's handlers
- * for a while. Checking for preemption costs a system call for each handler, so it is done only for
- * some time after a slow one.
+ * it.
  */
 static void serve_inline(struct rxw_effects *a, struct rxw_call *call)
 {
 	struct rxw_service *service = call->conn->service;
-	uint64_t limit = call->conn->ep->constants.inline_us * RXW_MS / 1000;
-	unsigned watched = atomic_load_explicit(&service->watched, memory_order_relaxed);
-	long preemptions = watched ? rxw_preemptions() : 0;
-	uint64_t before = rxw_clock_cached(), after;
+	struct rxw_run run;
+	uint64_t after;
 
-	call->conn->ep->upcalls->serve(call, true);
+	rxw_run_begin(&run, service, rxw_clock_cached());
+	call->conn->ep->upcalls->serve(call, RXW_BY_RECEIVER);
 	after = rxw_now();
 	rxw_clock_cache_set(after);
-	if (watched)
-		atomic_store_explicit(&service->watched, watched - 1, memory_order_relaxed);
-	if (!limit || after - before < limit)
+	if (!rxw_run_end(&run, service, after))
 		return;
 	/* Send what is ready without waiting for further handlers. */
 	rxw_tx_hold(NULL);
 	rxw_tx_run(a->shard);
 	rxw_tx_hold(a->shard);
-	if (watched && rxw_preemptions() == preemptions)
-		atomic_store_explicit(&service->slow_until, after + HANDED_OVER,
-				      memory_order_relaxed);
-	atomic_store_explicit(&service->watched, WATCHED, memory_order_relaxed);
 }
 
 /*
@@ -116,15 +104,14 @@ static void attach(struct rxw_effects *a, struct rxw_call *call)
 	 * well.
 	 */
 	if (call->is_inline && service && a->receiver && rxw_on_library_thread(a->shard->ep)) {
-		if (a->out.now >=
-			    atomic_load_explicit(&service->slow_until, memory_order_relaxed) ||
-		    !rxw_workers_reserve(call->conn)) {
+		if (!rxw_run_was_slow(service, a->out.now) || !rxw_workers_reserve(call->conn)) {
 			serve_inline(a, call);
 			return;
 		}
 		atomic_store(&call->sched.reserved, true);
 	}
-	if (!refuse_without_room(a, call) && !rxw_workers_add(call))
+	if (!refuse_without_room(a, call) &&
+	    !rxw_workers_add(call, a->receiver && a->shard->role.serves))
 		call->conn->ep->upcalls->refuse(call, 0);
 }
 

@@ -5,11 +5,16 @@
 
 #include "engine/lock.h"
 #include "engine/objects.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/rx/batch.h"
 #include "engine/verify/verify.h"
 
 #define CALLER_GRACE RXW_MS	  /* how long a role left by a caller stays unowned */
 #define CALLER_CHECK (2 * RXW_MS) /* how often the listener checks while a caller receives */
+#define DEPUTY_GRACE RXW_MS	  /* how long a handler may keep the listener from receiving */
+
+/* The shard whose role this listener has lent to its deputy; NULL: none, or the deputy knows. */
+static _Thread_local struct rxw_shard *lent_here __attribute__((tls_model("initial-exec")));
 
 int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 {
@@ -33,7 +38,8 @@ int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 	if (s->rx.reserve_pool)
 		s->rx.reserve = rxw_buf_get(s->rx.reserve_pool);
 	if (!s->rx.entry || !s->effects.ctl || !s->effects.item || !s->rx.batch || !s->rx.reserve ||
-	    rxw_cond_init(&s->role.free) || rxw_conntable_init(&s->table, ep->engine->key))
+	    rxw_cond_init(&s->role.free) || rxw_cond_init(&s->role.deputy) ||
+	    rxw_conntable_init(&s->table, ep->engine->key))
 		return -RXW_ENOMEM;
 	return 0;
 }
@@ -51,6 +57,7 @@ void rxw_shard_fini(struct rxw_shard *s)
 		rxw_pool_destroy(s->rx.reserve_pool);
 	rxw_conntable_fini(&s->table);
 	pthread_cond_destroy(&s->role.free);
+	pthread_cond_destroy(&s->role.deputy);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->role.lock);
 	pthread_mutex_destroy(&s->tx.lock);
@@ -100,6 +107,7 @@ bool rxw_role_try(struct rxw_shard *s)
 	got = atomic_load_explicit(&s->role.unowned, memory_order_relaxed);
 	if (got) {
 		s->role.held = true;
+		s->role.serves = false;
 		mark_owned(s);
 	}
 	rxw_role_unlock(s);
@@ -239,8 +247,154 @@ static void verify_own_jobs(struct rxw_shard *s)
 	rxw_verify_run(jobs);
 	retaken = rxw_role_retake(s);
 	rxw_verify_deliver(s, jobs, retaken, true);
-	if (!retaken)
+	if (!retaken) {
+		rxw_workers_hand_over(s->ep);
 		wait_for_role(s);
+	}
+}
+
+static void lend_to_deputy(struct rxw_shard *s)
+{
+	bool wake;
+
+	rxw_set_receiving(NULL);
+	rxw_role_lock(s);
+	s->role.lent = true;
+	s->role.lends++;
+	wake = !s->role.watched;
+	s->role.watched = true;
+	rxw_role_unlock(s);
+	lent_here = s;
+	if (wake)
+		pthread_cond_signal(&s->role.deputy);
+}
+
+/* False: the deputy is the listener now. */
+static bool retake_from_deputy(struct rxw_shard *s)
+{
+	bool retaken;
+
+	lent_here = NULL;
+	rxw_role_lock(s);
+	retaken = s->role.lent;
+	s->role.lent = s->role.blocked = false;
+	rxw_role_unlock(s);
+	return retaken;
+}
+
+void rxw_role_blocks(void)
+{
+	struct rxw_shard *s = lent_here;
+
+	if (!s)
+		return;
+	lent_here = NULL;
+	rxw_role_lock(s);
+	s->role.blocked = s->role.lent;
+	rxw_role_unlock(s);
+	pthread_cond_signal(&s->role.deputy);
+}
+
+/*
+ * Waits until the listener is kept from receiving; then this thread has the role. To be signalled
+ * each time the role is lent would cost the listener a system call for each batch. So the deputy
+ * looks periodically, as long as the role is lent in each period. False: the endpoint ends.
+ */
+static bool wait_as_deputy(struct rxw_shard *s)
+{
+	bool due = false;
+
+	rxw_role_lock(s);
+	atomic_store_explicit(&s->role.has_deputy, true, memory_order_relaxed);
+	while (!due && !atomic_load(&s->ep->quit)) {
+		uint64_t at = s->role.watched ? rxw_now() + DEPUTY_GRACE : UINT64_MAX;
+		unsigned seen = s->role.lends;
+		bool lent = s->role.lent;
+
+		rxw_cond_wait_until(&s->role.deputy, &s->role.lock, at);
+		due = s->role.blocked ||
+		      (lent && s->role.lent && s->role.lends == seen && rxw_now() >= at);
+		s->role.watched = s->role.lent || s->role.lends != seen;
+	}
+	atomic_store_explicit(&s->role.has_deputy, false, memory_order_relaxed);
+	s->role.lent = s->role.blocked = s->role.watched = false;
+	rxw_role_unlock(s);
+	return due;
+}
+
+/* This thread is the deputy until it is the listener. The former listener's calls and replies wait. */
+static void stand_by(struct rxw_shard *s)
+{
+	struct rxw_endpoint *ep = s->ep;
+
+	if (!wait_as_deputy(s))
+		return;
+	rxw_workers_hand_over(ep);
+	for (unsigned i = 0; i < ep->shard_count; i++)
+		rxw_tx_run(&ep->shard[i]);
+}
+
+static void *deputy_loop(void *arg);
+
+static void start_deputy(struct rxw_shard *s)
+{
+	char name[16];
+
+	s->second_tried = true;
+	snprintf(name, sizeof(name), "rxw-deputy%u", s->index % 100);
+	s->second_started =
+		!rxw_thread_create(&s->second, &s->ep->config, s->index, name, deputy_loop, s);
+	if (!s->second_started)
+		rxw_log(s->ep->engine, RXW_LOG_WARNING,
+			"cannot start a thread beside listener %u: workers run short handlers, too",
+			s->index);
+}
+
+/* Serve calls that were left to listeners. False: this thread was the deputy meanwhile. */
+static bool serve(struct rxw_shard *s)
+{
+	struct rxw_workers *w = &s->ep->workers;
+	uint64_t shards;
+
+	if (!s->second_tried && atomic_load_explicit(&w->any_quick, memory_order_relaxed))
+		start_deputy(s);
+	if (!atomic_load_explicit(&w->left, memory_order_relaxed))
+		return true;
+	if (!s->role.serves) {
+		rxw_workers_hand_over(s->ep);
+		return true;
+	}
+	lend_to_deputy(s);
+	shards = rxw_workers_serve(s->ep);
+	for (unsigned i = 0; i < s->ep->shard_count; i++)
+		if (shards >> i & 1)
+			rxw_tx_run(&s->ep->shard[i]);
+	if (retake_from_deputy(s))
+		return true;
+	stand_by(s);
+	return false;
+}
+
+static void receive_loop(struct rxw_shard *s)
+{
+	while (!atomic_load(&s->ep->quit)) {
+		/* A writer that waited before the batch is the one that the batch woke, if any. */
+		bool writer = s->ep->server && atomic_load(&s->role.waiters) == 1;
+
+		rxw_set_receiving(s);
+		s->role.woke_caller = false;
+		if (atomic_load_explicit(&s->role.reclaimed, memory_order_relaxed))
+			atomic_store_explicit(&s->role.reclaimed, false, memory_order_relaxed);
+		s->role.serves = atomic_load_explicit(&s->role.has_deputy, memory_order_relaxed);
+		rxw_receive_batch(s);
+		verify_own_jobs(s);
+		if (!serve(s))
+			continue;
+		rxw_set_receiving(NULL);
+		if (s->role.woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s) &&
+		    !atomic_load(&s->role.sleepers))
+			park(s);
+	}
 }
 
 static void *listen_loop(void *arg)
@@ -251,21 +405,17 @@ static void *listen_loop(void *arg)
 	rxw_role_lock(s);
 	s->role.held = true;
 	rxw_role_unlock(s);
-	while (!atomic_load(&s->ep->quit)) {
-		/* A writer that waited before the batch is the one that the batch woke, if any. */
-		bool writer = s->ep->server && atomic_load(&s->role.waiters) == 1;
+	receive_loop(s);
+	return NULL;
+}
 
-		rxw_set_receiving(s);
-		s->role.woke_caller = false;
-		if (atomic_load_explicit(&s->role.reclaimed, memory_order_relaxed))
-			atomic_store_explicit(&s->role.reclaimed, false, memory_order_relaxed);
-		rxw_receive_batch(s);
-		verify_own_jobs(s);
-		rxw_set_receiving(NULL);
-		if (s->role.woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s) &&
-		    !atomic_load(&s->role.sleepers))
-			park(s);
-	}
+static void *deputy_loop(void *arg)
+{
+	struct rxw_shard *s = arg;
+
+	rxw_set_library_thread(s->ep);
+	stand_by(s);
+	receive_loop(s);
 	return NULL;
 }
 
@@ -275,22 +425,26 @@ int rxw_shard_start(struct rxw_shard *s)
 	int r;
 
 	snprintf(name, sizeof(name), "rxw-listen%u", s->index % 100);
-	r = rxw_thread_create(&s->listener, &s->ep->config, s->index, name, listen_loop, s);
-	s->listener_started = !r;
+	r = rxw_thread_create(&s->first, &s->ep->config, s->index, name, listen_loop, s);
+	s->first_started = !r;
 	return r;
 }
 
 void rxw_shard_stop(struct rxw_shard *s)
 {
-	if (!s->listener_started)
+	if (!s->first_started)
 		return;
 	rxw_role_lock(s);
 	request_listener(s);
 	rxw_role_unlock(s);
 	pthread_cond_broadcast(&s->role.free);
+	pthread_cond_broadcast(&s->role.deputy);
 	rxw_io_wake(s->sock);
-	pthread_join(s->listener, NULL);
-	s->listener_started = false;
+	pthread_join(s->first, NULL);
+	s->first_started = false;
+	if (s->second_started)
+		pthread_join(s->second, NULL);
+	s->second_started = false;
 	while (s->deferred.count)
 		rxw_conn_unref(s->deferred.conn[--s->deferred.count]);
 	rxw_timer_forget_all(s);

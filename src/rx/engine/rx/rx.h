@@ -19,10 +19,16 @@ struct rxw_io_rx;
 struct rxw_shard;
 
 /*
- * The receive role of a shard: its holder receives. `lock` covers all fields but the atomics.
+ * The receive role of a shard: its holder receives. Normally that is one of the library's threads of
+ * the shard: the listener. `lock` covers all fields but the atomics.
+ *
  * Invariant: the role is not left unowned while a thread sleeps for packets. A thread stores
  * `unowned` before it reads `sleepers`, and counts itself in `sleepers` before it reads `unowned`:
  * one of the two sees the other.
+ *
+ * While the listener serves calls it has lent the role to the other thread, its deputy, which makes
+ * no use of it unless the listener is kept from receiving. Then the two change places. For all
+ * others the role is held meanwhile.
  */
 struct rxw_role {
 	pthread_mutex_t lock;
@@ -41,6 +47,13 @@ struct rxw_role {
 	_Atomic(bool) in_wait;	    /* the holder sleeps in rxw_io_wait() until wait_until */
 	_Atomic(uint64_t) wait_until;
 	bool woke_caller; /* holder: this batch woke a caller that may take the role */
+	bool serves;	  /* holder: it is a listener with a deputy, and serves calls after the batch */
+	pthread_cond_t deputy;	   /* the deputy waits here */
+	_Atomic(bool) has_deputy; /* it does */
+	bool lent;		   /* to the deputy */
+	bool blocked;		   /* the listener, in a function of the library: the deputy acts at once */
+	unsigned lends;		   /* how often it was lent */
+	bool watched; /* the deputy looks every DEPUTY_GRACE (role.c); otherwise it has to be signalled */
 };
 
 /* Of a shard; all fields belong to the holder of the receive role. */
@@ -65,9 +78,9 @@ struct rxw_shard_rx {
 
 /* Initialize a zeroed shard. 0 or -RXW_ENOMEM; rxw_shard_fini() in either case. */
 int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index);
-/* Start its listener. 0 or -RXW_ESYS. */
+/* Start its listener, which starts its deputy. 0 or -RXW_ESYS. */
 int rxw_shard_start(struct rxw_shard *s);
-/* Join the listener. */
+/* Join both. */
 void rxw_shard_stop(struct rxw_shard *s);
 void rxw_shard_fini(struct rxw_shard *s);
 
@@ -88,6 +101,11 @@ void rxw_role_reclaim(struct rxw_shard *s);
 /* Lend the role while this thread verifies; then take it back. False: another thread holds it. */
 void rxw_role_lend(struct rxw_shard *s);
 bool rxw_role_retake(struct rxw_shard *s);
+/*
+ * This thread is about to block in a function of the library. If it is a listener that serves a
+ * call, its deputy receives at once.
+ */
+void rxw_role_blocks(void);
 /* A caller begins, or ends, to wait on a call of this shard. */
 void rxw_role_waiter_begin(struct rxw_shard *s);
 void rxw_role_waiter_end(struct rxw_shard *s);

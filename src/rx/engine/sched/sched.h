@@ -11,6 +11,7 @@
 struct rxw_call;
 struct rxw_connection;
 struct rxw_endpoint;
+struct rxw_service;
 
 /* What a handler's thread is blocked on. */
 enum rxw_blocked_on {
@@ -49,6 +50,13 @@ struct rxw_workers {
 	/* calls that wait, linked by sched.next; one reference each */
 	struct rxw_call *head, **tail;
 	unsigned waiting, waited;	/* calls that wait now; calls that ever had to */
+	/*
+	 * Of the calls that wait, those that are left to a listener: no worker was signalled for
+	 * them. Stored under the lock.
+	 */
+	_Atomic(unsigned) left;
+	unsigned listeners;		/* listeners that serve calls now */
+	_Atomic(bool) any_quick;	/* a service was quick once: listeners want deputies */
 	_Atomic(unsigned) reservations; /* calls that were created and not taken by a worker yet */
 	unsigned threads, idle, max;
 	unsigned queue; /* calls that may wait */
@@ -83,6 +91,7 @@ struct rxw_call_sched {
 	 */
 	struct rxw_call *next, **link;
 	bool withdrawn;		/* workers' lock: no worker may take it */
+	bool left;		/* workers' lock: counted in workers.left */
 	_Atomic(bool) reserved; /* counted in workers.reservations */
 };
 
@@ -127,9 +136,17 @@ bool rxw_workers_scarce(struct rxw_endpoint *ep);
 uint64_t rxw_workers_wait(struct rxw_endpoint *ep);
 /*
  * Queue a call for a worker; takes a reference of its own. False: the endpoint stops; refuse the
- * call.
+ * call. With `serves` it is left to listeners if its service is quick: this thread then calls
+ * rxw_workers_serve() or rxw_workers_hand_over().
  */
-bool rxw_workers_add(struct rxw_call *call);
+bool rxw_workers_add(struct rxw_call *call, bool serves);
+/*
+ * A listener that has lent its role serves calls of quick services for a short time, then hands the
+ * others over. Returns the shards whose replies are still to be sent: bit n is shard n.
+ */
+uint64_t rxw_workers_serve(struct rxw_endpoint *ep);
+/* Workers serve all calls that were left to listeners. */
+void rxw_workers_hand_over(struct rxw_endpoint *ep);
 /* Connection's lock held: the call ended. Remove it from the queue and release its reservation. */
 void rxw_workers_withdraw(struct rxw_call *call);
 /* Count a call as deferred, before it is. False: its service or its peer has too many. */
@@ -142,6 +159,11 @@ void rxw_deferral_begin(struct rxw_call *call);
 void rxw_deferral_end(struct rxw_call *call);
 /* The call is freed. */
 void rxw_deferral_release_call(struct rxw_call *call);
+/* Workers' lock held: calls that wait for a worker, not for a listener. */
+static inline unsigned rxw_workers_due(const struct rxw_workers *w)
+{
+	return w->waiting - atomic_load_explicit(&w->left, memory_order_relaxed);
+}
 /* Workers' lock held: more workers became available. Returns how many threads to start ... */
 unsigned rxw_workers_more(struct rxw_endpoint *ep);
 /* ... once it is released. */
@@ -160,6 +182,24 @@ void rxw_worker_end(struct rxw_worker *worker);
  */
 bool rxw_worker_blocked(const struct rxw_call *call, enum rxw_blocked_on what);
 void rxw_worker_unblocked(void);
+
+/* A handler that runs on a thread of which others wait that it receives (quick.c). */
+struct rxw_run {
+	uint64_t began; /* ns */
+	unsigned watched;
+	long preemptions;
+};
+void rxw_run_begin(struct rxw_run *run, struct rxw_service *service, uint64_t now);
+/* True: it was slow. */
+bool rxw_run_end(const struct rxw_run *run, struct rxw_service *service, uint64_t now);
+/* Such a thread should not run handlers of the service now. */
+bool rxw_run_was_slow(const struct rxw_service *service, uint64_t now);
+/* A handler took so long (ns), on any thread but an inline one. True: the service is quick. */
+bool rxw_run_note(struct rxw_service *service, uint64_t took);
+/* Its handlers return so soon that it does not pay to wake a worker. */
+bool rxw_is_quick(const struct rxw_service *service, uint64_t now);
+/* How long (ns) a listener serves calls before it receives again, and workers serve the rest. */
+uint64_t rxw_run_stay(const struct rxw_endpoint *ep);
 
 /*
  * To be called when workers.sample_at has passed: parks blocked workers and finds slow calls, at

@@ -214,7 +214,7 @@ unsigned rxw_workers_slow(struct rxw_endpoint *ep, uint64_t now, struct rxw_slow
 			  unsigned most)
 {
 	struct rxw_workers *w = &ep->workers;
-	unsigned over, n, threads = 0;
+	unsigned over, due, n, threads = 0;
 
 	rxw_workers_lock(ep);
 	if (now < atomic_load(&w->sample_at) || w->stop) {
@@ -223,9 +223,10 @@ unsigned rxw_workers_slow(struct rxw_endpoint *ep, uint64_t now, struct rxw_slow
 	}
 	atomic_store(&w->sample_at, now + SAMPLE_INTERVAL);
 	over = sample_all(w, now);
-	n = over < w->waiting ? over : w->waiting;
+	due = rxw_workers_due(w);
+	n = over < due ? over : due;
 	n = choose_slow(w, v, n < most ? n : most, now);
-	if (w->waiting) {
+	if (due) {
 		threads = rxw_workers_more(ep);
 	} else if (!w->parked) {
 		atomic_store(&w->sample_at, UINT64_MAX);

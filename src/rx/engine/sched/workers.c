@@ -24,10 +24,16 @@
 #define LEAST_WAIT (2 * RXW_MS)
 #define ROUNDS	   4
 
-/* Workers' lock held: workers that have a call and are not parked. */
+/* Workers' lock held: threads that run handlers, or are about to. */
+static unsigned running(const struct rxw_workers *w)
+{
+	return w->threads - w->idle + w->listeners;
+}
+
+/* Workers' lock held: workers and listeners that have a call and are not parked. */
 static unsigned busy_workers(const struct rxw_workers *w)
 {
-	return w->threads - w->idle - w->parked;
+	return running(w) - w->parked;
 }
 
 /* Workers' lock held: how many more may have a call. */
@@ -80,6 +86,9 @@ static void unlink_call(struct rxw_workers *w, struct rxw_call *call)
 	else
 		w->tail = call->sched.link;
 	call->sched.link = NULL;
+	if (call->sched.left)
+		atomic_fetch_sub_explicit(&w->left, 1, memory_order_relaxed);
+	call->sched.left = false;
 }
 
 /* Workers' lock held: a call of the peer got a worker. */
@@ -91,20 +100,41 @@ static void count_taken(struct rxw_workers *w, struct rxw_peer *peer)
 		w->fresh--;
 }
 
-/* Workers' lock held: dequeue the first call that may run now. */
+/* Workers' lock held: this thread, which counts as busy, takes a call from the queue. */
+static struct rxw_call *take(struct rxw_workers *w, struct rxw_call *call)
+{
+	unlink_call(w, call);
+	count_taken(w, call->conn->p.peer);
+	rxw_workers_release_call(call);
+	call->conn->service->workers++;
+	call->conn->p.peer->workers++;
+	return call;
+}
+
+/* Workers' lock held: listeners are no threads of w->max, but their handlers count. */
+static bool too_many(const struct rxw_workers *w)
+{
+	return w->listeners && busy_workers(w) > w->max;
+}
+
+/* Workers' lock held: dequeue the first call that may run now and is not left to a listener. */
 static struct rxw_call *dequeue(struct rxw_workers *w)
 {
-	for (struct rxw_call *call = w->head; call; call = call->sched.next) {
-		if (!may_run(w, call, busy_workers(w)))
-			continue;
-		unlink_call(w, call);
-		count_taken(w, call->conn->p.peer);
-		rxw_workers_release_call(call);
-		call->conn->service->workers++;
-		call->conn->p.peer->workers++;
-		return call;
-	}
+	if (!rxw_workers_due(w) || too_many(w))
+		return NULL;
+	for (struct rxw_call *call = w->head; call; call = call->sched.next)
+		if (!call->sched.left && may_run(w, call, busy_workers(w)))
+			return take(w, call);
 	return NULL;
+}
+
+/* Workers' lock held: the first call, if a listener may serve it now. */
+static struct rxw_call *dequeue_quick(struct rxw_workers *w, uint64_t now)
+{
+	if (!w->head || too_many(w) || !rxw_is_quick(w->head->conn->service, now) ||
+	    !may_run(w, w->head, busy_workers(w)))
+		return NULL;
+	return take(w, w->head);
 }
 
 /*
@@ -133,10 +163,10 @@ static bool signal_worker(struct rxw_workers *w)
  */
 static bool signal_next(struct rxw_workers *w)
 {
-	if (!w->waiting)
+	if (!rxw_workers_due(w))
 		w->deferred_signals = 0;
 	if (!w->deferred_signals || w->signalled >= w->signalled_max || w->signalled >= w->asleep ||
-	    w->waiting <= w->signalled)
+	    rxw_workers_due(w) <= w->signalled)
 		return false;
 	w->deferred_signals--;
 	w->signalled++;
@@ -153,7 +183,10 @@ static void sleep_until_signalled(struct rxw_workers *w)
 		w->signalled--;
 }
 
-/* Workers' lock held: the call's handler has returned. */
+/*
+ * Workers' lock held: the call's handler has returned. This thread takes the next call that may
+ * run, or hands it over.
+ */
 static void end_call(struct rxw_workers *w, struct rxw_worker *worker, const struct rxw_call *call,
 		     bool succeeded)
 {
@@ -164,19 +197,28 @@ static void end_call(struct rxw_workers *w, struct rxw_worker *worker, const str
 	service->workers--;
 	peer->workers--;
 	peer->served |= succeeded;
-	w->idle++;
-	/*
-	 * This thread takes the next call that may run. If the service or the peer was short of
-	 * workers, a second call may run now as well.
-	 */
-	if (w->waiting && (service->workers_max || !peer->workers) && signal_worker(w))
+	/* If the service or the peer was short of workers, a second call may run now as well. */
+	if (rxw_workers_due(w) && (service->workers_max || !peer->workers) && signal_worker(w))
 		pthread_cond_signal(&w->work);
 }
 
 /* Workers' lock held: this thread replaced a parked worker and is no longer needed. */
 static bool is_surplus(const struct rxw_workers *w)
 {
-	return w->threads > w->max && !w->parked && !w->waiting;
+	return w->threads > w->max && !w->parked && !rxw_workers_due(w);
+}
+
+/* Runs the handler, and notes how long it took. Returns whether the call succeeded. */
+static bool serve(struct rxw_endpoint *ep, struct rxw_call *call)
+{
+	struct rxw_workers *w = &ep->workers;
+	uint64_t before = rxw_now();
+	bool succeeded = !ep->upcalls->serve(call, RXW_BY_WORKER);
+
+	if (rxw_run_note(call->conn->service, rxw_now() - before) &&
+	    !atomic_load_explicit(&w->any_quick, memory_order_relaxed))
+		atomic_store_explicit(&w->any_quick, true, memory_order_relaxed);
+	return succeeded;
 }
 
 static void *work_loop(void *arg)
@@ -219,9 +261,10 @@ static void *work_loop(void *arg)
 			pthread_cond_signal(&w->work);
 		if (done)
 			rxw_call_unref(done);
-		succeeded = !ep->upcalls->serve(call, false);
+		succeeded = serve(ep, call);
 		done = call;
 		rxw_workers_lock(ep);
+		w->idle++;
 		end_call(w, &self, call, succeeded);
 	}
 	rxw_worker_end(&self);
@@ -246,8 +289,11 @@ static struct rxw_call *dequeue_all(struct rxw_workers *w)
 {
 	struct rxw_call *all = w->head;
 
-	for (struct rxw_call *call = all; call; call = call->sched.next)
+	for (struct rxw_call *call = all; call; call = call->sched.next) {
 		call->sched.link = NULL;
+		call->sched.left = false;
+	}
+	atomic_store_explicit(&w->left, 0, memory_order_relaxed);
 	w->head = NULL;
 	w->tail = &w->head;
 	w->waiting = 0;
@@ -349,9 +395,9 @@ unsigned rxw_workers_stop(struct rxw_endpoint *ep, uint64_t end)
 	w->stop = true;
 	pthread_cond_broadcast(&w->work);
 	/* Idle workers end at once. */
-	while (w->threads && (w->idle == w->threads || rxw_now() < end))
-		rxw_cond_wait_until(&w->gone, &w->lock, w->idle == w->threads ? UINT64_MAX : end);
-	busy = w->threads - w->idle;
+	while ((w->threads || w->listeners) && (!running(w) || rxw_now() < end))
+		rxw_cond_wait_until(&w->gone, &w->lock, running(w) ? end : UINT64_MAX);
+	busy = running(w);
 	left = dequeue_all(w);
 	joins = !w->threads && w->joinable;
 	if (joins)
@@ -484,7 +530,7 @@ bool rxw_workers_scarce(struct rxw_endpoint *ep)
 	unsigned taken;
 
 	rxw_workers_lock(ep);
-	taken = w->threads - w->idle + atomic_load(&w->reservations);
+	taken = running(w) + atomic_load(&w->reservations);
 	rxw_workers_unlock(ep);
 	return taken > (w->max + 1) / 2;
 }
@@ -551,11 +597,24 @@ void rxw_workers_withdraw(struct rxw_call *call)
 		rxw_call_unref(call);
 }
 
-bool rxw_workers_add(struct rxw_call *call)
+/*
+ * Workers' lock held, before the call is queued: will a listener get to it? They serve quick
+ * services from the head of the queue.
+ */
+static bool may_leave(const struct rxw_workers *w, const struct rxw_call *call)
+{
+	uint64_t now = rxw_clock_cached();
+
+	return rxw_is_quick(call->conn->service, now) &&
+	       (!w->head || rxw_is_quick(w->head->conn->service, now));
+}
+
+bool rxw_workers_add(struct rxw_call *call, bool serves)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
 	struct rxw_workers *w = &ep->workers;
 	bool may_run_now, wake, start;
+	unsigned due;
 
 	RXW_PROBE(call_queued, &call->p);
 	rxw_workers_lock(ep);
@@ -569,19 +628,26 @@ bool rxw_workers_add(struct rxw_call *call)
 		return true;
 	}
 	rxw_call_ref(call);
+	call->sched.left = serves && may_leave(w, call);
 	append_call(w, call);
 	if (!w->waiting++ && !w->standing) {
 		w->since = rxw_clock_cached();
 		w->taken = 0;
 	}
-	if (w->idle < w->waiting)
+	if (call->sched.left) {
+		atomic_fetch_add_explicit(&w->left, 1, memory_order_relaxed);
+		rxw_workers_unlock(ep);
+		return true;
+	}
+	due = rxw_workers_due(w);
+	if (w->idle < due)
 		w->waited++;
 	/* If it may not run now, a worker takes it after another call. */
 	may_run_now = may_run(w, call, busy_workers(w) + w->signalled + 1);
-	start = may_run_now && w->idle < w->waiting && w->threads < w->max + w->parked;
+	start = may_run_now && w->idle < due && w->threads < w->max + w->parked;
 	if (start)
 		reserve_thread(w);
-	if (w->idle < w->waiting && w->waiters && atomic_load(&w->sample_at) == UINT64_MAX)
+	if (w->idle < due && w->waiters && atomic_load(&w->sample_at) == UINT64_MAX)
 		atomic_store(&w->sample_at, rxw_clock_cached());
 	wake = may_run_now && signal_worker(w);
 	rxw_workers_unlock(ep);
@@ -592,6 +658,18 @@ bool rxw_workers_add(struct rxw_call *call)
 	return true;
 }
 
+/* Workers' lock held: count the threads to start for calls that wait for a worker. */
+static unsigned reserve_threads(struct rxw_workers *w)
+{
+	unsigned threads = 0;
+
+	for (; w->idle < rxw_workers_due(w) && w->idle < free_workers(w) &&
+	       w->threads < w->max + w->parked;
+	     threads++)
+		reserve_thread(w);
+	return threads;
+}
+
 /*
  * Workers' lock held. Parked workers are replaced by idle threads and by new ones. If a new thread
  * cannot be created, the present ones continue. Idle workers that are reserved for peers without
@@ -600,18 +678,87 @@ bool rxw_workers_add(struct rxw_call *call)
 unsigned rxw_workers_more(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
-	unsigned threads = 0;
 
 	if (w->idle && (w->fresh || busy_workers(w) + 1 + w->reserved_peers <= w->max))
 		pthread_cond_broadcast(&w->work);
-	for (; w->idle < w->waiting && w->idle < free_workers(w) && w->threads < w->max + w->parked;
-	     threads++)
-		reserve_thread(w);
-	return threads;
+	return reserve_threads(w);
 }
 
 void rxw_workers_make(struct rxw_endpoint *ep, unsigned threads)
 {
 	while (threads--)
 		start_thread(ep);
+}
+
+/*
+ * Workers' lock held, and released. Workers take the calls that were left to listeners, and one for
+ * which there may have been no worker while a listener was busy.
+ */
+static void hand_over(struct rxw_endpoint *ep)
+{
+	struct rxw_workers *w = &ep->workers;
+	unsigned more = rxw_workers_due(w) ? 1 : 0, signals = 0, threads = 0;
+
+	if (atomic_load_explicit(&w->left, memory_order_relaxed)) {
+		for (struct rxw_call *call = w->head; call; call = call->sched.next) {
+			more += call->sched.left;
+			call->sched.left = false;
+		}
+		atomic_store_explicit(&w->left, 0, memory_order_relaxed);
+	}
+	if (!w->stop)
+		threads = reserve_threads(w);
+	for (; more && signal_worker(w); more--)
+		signals++;
+	rxw_workers_unlock(ep);
+	while (signals--)
+		pthread_cond_signal(&w->work);
+	rxw_workers_make(ep, threads);
+}
+
+void rxw_workers_hand_over(struct rxw_endpoint *ep)
+{
+	if (!atomic_load_explicit(&ep->workers.left, memory_order_relaxed))
+		return;
+	rxw_workers_lock(ep);
+	hand_over(ep);
+}
+
+uint64_t rxw_workers_serve(struct rxw_endpoint *ep)
+{
+	struct rxw_workers *w = &ep->workers;
+	struct rxw_call *call, *done = NULL; /* its reference is dropped without the lock */
+	struct rxw_worker self = {.call = NULL};
+	uint64_t now = rxw_now(), end = now + rxw_run_stay(ep), shards = 0;
+	bool succeeded;
+
+	rxw_workers_lock(ep);
+	rxw_worker_begin(w, &self);
+	w->listeners++; /* busy while it searches: may_run() counts this thread */
+	while (now < end && (call = dequeue_quick(w, now))) {
+		struct rxw_service *service = call->conn->service;
+		struct rxw_run run;
+
+		rxw_worker_begin_call(w, &self, call);
+		rxw_workers_unlock(ep);
+		if (done)
+			rxw_call_unref(done);
+		shards |= UINT64_C(1) << rxw_home(call->conn)->index;
+		rxw_run_begin(&run, service, now);
+		succeeded = !ep->upcalls->serve(call, RXW_BY_LISTENER);
+		now = rxw_now();
+		rxw_run_note(service, now - run.began);
+		rxw_run_end(&run, service, now);
+		done = call;
+		rxw_workers_lock(ep);
+		end_call(w, &self, call, succeeded);
+	}
+	w->listeners--;
+	rxw_worker_end(&self);
+	if (w->stop)
+		pthread_cond_broadcast(&w->gone);
+	hand_over(ep);
+	if (done)
+		rxw_call_unref(done);
+	return shards;
 }

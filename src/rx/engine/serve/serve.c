@@ -8,7 +8,7 @@
 #include "engine/serve/serve.h"
 #include "engine/verify/verify.h"
 
-static int32_t serve(struct rxw_call *call, bool on_receiver)
+static int32_t serve(struct rxw_call *call, enum rxw_server by)
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_shard *s = rxw_home(c);
@@ -31,13 +31,17 @@ static int32_t serve(struct rxw_call *call, bool on_receiver)
 	rxw_conn_unlock(c);
 	rxw_dispatch(&a);
 	if (!code) {
-		rxw_count(on_receiver ? &s->handlers_inline : &s->handlers_worker, 1);
+		rxw_count(by == RXW_BY_RECEIVER ? &s->handlers_inline : &s->handlers_worker, 1);
 		code = c->service->handler(call, c->service->context);
 		/* It may have been ended already; the caller of this function holds a reference. */
 		if (atomic_load(&call->deferral.deferred))
 			return 0;
 	}
+	if (by == RXW_BY_LISTENER)
+		rxw_tx_hold(s);
 	rxw_stream_finish(call, code);
+	if (by == RXW_BY_LISTENER)
+		rxw_tx_hold(NULL);
 	return code;
 }
 

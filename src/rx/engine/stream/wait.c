@@ -77,6 +77,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 	}
 	if (ready(call))
 		return;
+	rxw_role_blocks();
 	if (server) {
 		may_receive = writer_may_receive(call, s);
 		if (!may_receive && call->sleep.received_at)

@@ -72,15 +72,23 @@ pairs() {
 	"$1" classic_client 7410 "${@:2}"
 }
 
-# Sizes around those of packets, and many.
+# much CLIENT PORT BYTES OPTIONS...: much data in each direction.
+much() {
+	local program=$1 p=$2 n=$3
+	shift 3
+	transfer "$program" "$p" "$@" -c send -b "$n"
+	want_field out.json bytes_sent "$n"
+	transfer "$program" "$p" "$@" -c recv -b "$n"
+	want_field out.json bytes_received "$n"
+}
+
+# Requests and replies of sizes around those of packets; much data; and many calls.
 bulk() {
 	local n
-	for n in 0 1 4 1411 1412 1413 65535 65537 16777216; do
-		transfer "$1" "$2" -c send -b $n
-		want_field out.json bytes_sent $n
-		transfer "$1" "$2" -c recv -b $n
-		want_field out.json bytes_received $n
+	for n in 0 1 4 1411 1412 1413 65535 65537; do
+		transfer "$1" "$2" -c rpc -S $n -R $n
 	done
+	much "$1" "$2" 16777216
 	transfer "$1" "$2" -c rpc -S 100 -R 3000 -T 200
 	want_field out.json calls 200
 }
@@ -99,13 +107,13 @@ parallel() {
 }
 test_classic_parallel() { pairs parallel; }
 
-# secure CLIENT PORT LEVEL
+# secure CLIENT PORT LEVEL: the same with security.
 secure() {
 	local n
-	for n in 0 1 4 1400 1401 1408 1409 65537 4194304; do
-		transfer "$1" "$2" --rxkad "$key:$3" -c send -b $n
-		transfer "$1" "$2" --rxkad "$key:$3" -c recv -b $n
+	for n in 0 1 4 1400 1401 1408 1409 65537; do
+		transfer "$1" "$2" --rxkad "$key:$3" -c rpc -S $n -R $n
 	done
+	much "$1" "$2" 4194304 --rxkad "$key:$3"
 	transfer "$1" "$2" --rxkad "$key:$3" -c rpc -S 100 -R 3000 -T 100
 	want_field out.json calls 100
 }
