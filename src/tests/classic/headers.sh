@@ -84,6 +84,12 @@ sed -n 's/^[[:space:]]*\([a-zA-Z0-9_]*\);.*/\1/p' "$top/src/classic/librxwire-cl
 differ "$dir/declared" "$dir/map" "declared in a header, not in librxwire-classic.map"
 differ "$dir/map" "$dir/declared" "in librxwire-classic.map, not declared in any header"
 
+# The package's list of symbols is that of the map.
+sed -n 's/^ \([a-zA-Z0-9_]*\)@.*/\1/p' "$top/debian/librxwire-classic0.symbols" | grep -v '^RXWIRE_CLASSIC_' |
+	LC_ALL=C sort -u > "$dir/package"
+differ "$dir/map" "$dir/package" "in librxwire-classic.map, not in debian/librxwire-classic0.symbols"
+differ "$dir/package" "$dir/map" "in debian/librxwire-classic0.symbols, not in librxwire-classic.map"
+
 library=$build/src/classic/.libs/librxwire-classic.so
 if [ -e "$library" ]; then
 	$NM -D --defined-only "$library" | sed -n 's/.* [TBDRV] \([^@]*\).*/\1/p' | LC_ALL=C sort -u > "$dir/exported"

@@ -11,6 +11,9 @@ EXTRA_DIST += \
 	debian/clean \
 	debian/control \
 	debian/copyright \
+	debian/librxwire-classic-dev.install \
+	debian/librxwire-classic0.install \
+	debian/librxwire-classic0.symbols \
 	debian/librxwire-dev.install \
 	debian/librxwire0.install \
 	debian/librxwire0.symbols \
@@ -28,6 +31,8 @@ EXTRA_DIST += \
 	debian/tests/control \
 	debian/tests/build \
 	debian/tests/build-static \
+	debian/tests/classic \
+	debian/tests/classic-shout.c \
 	debian/tests/fetch
 .PHONY: matrix-check package-check
 package-check:
