@@ -33,7 +33,8 @@ EXTRA_DIST += \
 	debian/tests/build-static \
 	debian/tests/classic \
 	debian/tests/classic-shout.c \
-	debian/tests/fetch
+	debian/tests/fetch \
+	debian/tests/python
 .PHONY: matrix-check package-check
 package-check:
 	bash $(srcdir)/src/tests/packaging/packages/run $(abs_top_builddir) $(STEPS)
