@@ -303,11 +303,6 @@ struct rx_connection *classic_server_connection(rxw_call *call, struct classic_s
 
 /* -- Both ----------------------------------------------------------------------------------------- */
 
-rxw_connection *classic_connection(struct rx_connection *c)
-{
-	return c->connection;
-}
-
 int rx_ConnError(struct rx_connection *c)
 {
 	return c->connection ? rxw_connection_error(c->connection, NULL) : c->error;
