@@ -11,7 +11,8 @@
 
 /* A security object. Programs see a pointer only. Only `refs` changes. */
 struct rx_securityClass {
-	rxw_security *security; /* with a reference, which goes with the last of `refs` */
+	/* with a reference, which goes with the last of `refs`; NULL: the null class, which stays */
+	rxw_security *security;
 	atomic_int refs;
 	void (*dots)(struct rx_securityClass *klass, bool allow); /* NULL: the class has no names */
 };

@@ -199,6 +199,21 @@ START_TEST(anonymous_clients)
 }
 END_TEST
 
+/* Programs that do not release it leak nothing, and too many releases do no harm. */
+START_TEST(one_null_class)
+{
+	struct rx_securityClass *object = rxnull_NewClientSecurityObject();
+
+	ck_assert_ptr_eq(rxnull_NewClientSecurityObject(), object);
+	ck_assert_ptr_eq(rxnull_NewServerSecurityObject(), object);
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(rxs_Release(object), 0);
+	open_bed();
+	ck_assert_int_eq(call(SERVICE, object, RX_SECIDX_NULL), 0);
+	close_bed();
+}
+END_TEST
+
 START_TEST(refused_clients)
 {
 	afs_uint32 now = (afs_uint32)time(NULL);
@@ -410,6 +425,6 @@ START_TEST(messages)
 }
 END_TEST
 
-TEST_MAIN("classic/security", clients, anonymous_clients, refused_clients, names_with_dots,
-	  objects_that_cannot_be, levels, tickets_that_cannot_be, session_keys, times, lifetimes,
-	  messages)
+TEST_MAIN("classic/security", clients, anonymous_clients, one_null_class, refused_clients,
+	  names_with_dots, objects_that_cannot_be, levels, tickets_that_cannot_be, session_keys,
+	  times, lifetimes, messages)
