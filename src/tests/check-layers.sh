@@ -153,7 +153,7 @@ may_include src/tests/sim       "$tests|proto/.*|rxgk/conn[.]h"
 may_include src/tests/rx/io     "$tests|io/.*"
 may_include src/tests/system/net "$tests|io/.*"
 may_include src/tests/system/kdc "$tests|token/ticket[.]h"
-may_include src/tests/rx/engine "$tests|(proto|io|engine)/.*"
+may_include src/tests/rx/engine "$tests|$common|(proto|io|engine)/.*"
 may_include src/tests/rx/api    "$tests|api/.*"
 may_include src/tests/classic "$config|[a-z_]*[.]h|tests/.*|rxwire/.*"
 for module in keys token rxkad rxgk; do
