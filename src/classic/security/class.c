@@ -2,6 +2,8 @@
 /* Security objects, their references, and the null class. */
 #include "security.h"
 
+static const struct classic_security_ops ops = {.close = rxs_Release};
+
 struct rx_securityClass *classic_security_create(rxw_security *security)
 {
 	struct rx_securityClass *klass = calloc(1, sizeof(*klass));
@@ -10,6 +12,7 @@ struct rx_securityClass *classic_security_create(rxw_security *security)
 		rxw_security_unref(security);
 		return NULL;
 	}
+	klass->ops = &ops;
 	klass->security = security;
 	atomic_init(&klass->refs, 1);
 	return klass;
