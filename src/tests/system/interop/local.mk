@@ -4,6 +4,8 @@
 
 EXTRA_DIST += \
 	src/tests/system/interop/README.md \
+	src/tests/system/interop/admin.bash \
+	src/tests/system/interop/admin_afs.c \
 	src/tests/system/interop/afsrx.h \
 	src/tests/system/interop/afsrx_client.c \
 	src/tests/system/interop/afsrx_rxkad.c \
