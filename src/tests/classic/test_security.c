@@ -467,5 +467,4 @@ END_TEST
 
 TEST_MAIN("classic/security", clients, anonymous_clients, one_null_class, refused_clients,
 	  names_with_dots, objects_that_cannot_be, foreign_objects, levels, tickets_that_cannot_be,
-	  session_keys,
-	  times, lifetimes, messages)
+	  session_keys, times, lifetimes, messages)
