@@ -33,6 +33,9 @@ EXTRA_DIST += \
 	src/tests/system/interop/rxfsd.bash \
 	src/tests/system/interop/rxperf_client.bash \
 	src/tests/system/interop/rxperf_server.bash \
+	src/tests/system/interop/served.bash \
+	src/tests/system/interop/served.c \
+	src/tests/system/interop/served_client.c \
 	src/tests/system/interop/unvalidated.py \
 	src/tests/system/interop/tools.bash \
 	src/tests/system/interop/interop.xg \

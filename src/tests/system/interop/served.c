@@ -39,15 +39,15 @@
 #define SHORT	     6
 #define ENDLESS_SIZE ((afs_int64)1 << 40)
 /* So much of it is sent before the call is interrupted. */
-#define ENDLESS_SENT  (1 << 20)
-#define OFFLINE	      106
-#define NO_VNODE      102
-#define NO_VOLUME     103
-#define VL_NO_ENTRY   363524
-#define VL_EVERYTHING ((afs_uint32)0)
-#define CALLBACKS     3 /* connections to each client, called at the same time */
-#define THREADS	      16
-#define PERF_WORDS    98
+#define ENDLESS_SENT (1 << 20)
+#define OFFLINE	     106
+#define NO_VNODE     102
+#define NO_VOLUME    103
+#define VL_NO_ENTRY  363524
+#define STORED_MAX   (1 << 30)
+#define CALLBACKS    3 /* connections to each client, called at the same time */
+#define THREADS	     16
+#define PERF_WORDS   98
 
 static afs_uint32 address; /* this host's, host byte order */
 static int file;
@@ -255,26 +255,30 @@ static afs_int32 send_file(struct rx_call *call, const AFSFid *fid, afs_int64 at
 	return 0;
 }
 
-afs_int32 SRXAFS_FetchData64(struct rx_call *call, AFSFid *fid, afs_int64 at, afs_int64 length,
-			     AFSFetchStatus *status, AFSCallBack *callback, AFSVolSync *sync)
+/* The length precedes the data: one word, or two where `wide`. */
+static bool send_length(struct rx_call *call, afs_int64 length, bool wide)
 {
-	afs_int32 code = look(fid, status), words[2];
+	afs_int32 high = (afs_int32)htonl((afs_uint32)(length >> 32));
+	afs_int32 low = (afs_int32)htonl((afs_uint32)length);
+
+	return (!wide || rx_Write32(call, &high) == 4) && rx_Write32(call, &low) == 4;
+}
+
+static afs_int32 fetch(struct rx_call *call, const AFSFid *fid, afs_int64 at, afs_int64 length,
+		       bool wide, AFSFetchStatus *status, AFSCallBack *callback)
+{
+	afs_int32 code = look(fid, status);
 	afs_int64 size = ((afs_int64)status->Length_hi << 32) + status->Length;
 
-	(void)sync;
 	client_of(call);
 	if (code)
 		return code;
 	if (at < 0 || length < 0)
 		return EINVAL;
-	if (fid->Vnode == ENDLESS)
-		length = ENDLESS_SIZE;
 	if (length > size - at)
 		length = at < size ? size - at : 0;
-	words[0] = (afs_int32)htonl((afs_uint32)(length >> 32));
-	words[1] = (afs_int32)htonl((afs_uint32)length);
 	n.fetches++;
-	if (rx_Write32(call, &words[0]) != 4 || rx_Write32(call, &words[1]) != 4)
+	if (!send_length(call, length, wide))
 		return EIO;
 	code = send_file(call, fid, at, length);
 	if (fid->Vnode == ENDLESS) {
@@ -284,6 +288,20 @@ afs_int32 SRXAFS_FetchData64(struct rx_call *call, AFSFid *fid, afs_int64 at, af
 	}
 	promise(callback);
 	return code;
+}
+
+afs_int32 SRXAFS_FetchData64(struct rx_call *call, AFSFid *fid, afs_int64 at, afs_int64 length,
+			     AFSFetchStatus *status, AFSCallBack *callback, AFSVolSync *sync)
+{
+	(void)sync;
+	return fetch(call, fid, at, length, true, status, callback);
+}
+
+afs_int32 SRXAFS_FetchData(struct rx_call *call, AFSFid *fid, afs_int32 at, afs_int32 length,
+			   AFSFetchStatus *status, AFSCallBack *callback, AFSVolSync *sync)
+{
+	(void)sync;
+	return fetch(call, fid, at, length, false, status, callback);
 }
 
 /* As viced stores a file: slices of what has arrived, written at once. */
@@ -306,27 +324,44 @@ static afs_int32 receive_file(struct rx_call *call, afs_int64 at, afs_int64 leng
 	return 0;
 }
 
-afs_int32 SRXAFS_StoreData64(struct rx_call *call, AFSFid *fid, AFSStoreStatus *change,
-			     afs_uint64 at, afs_uint64 length, afs_uint64 file_length,
-			     AFSFetchStatus *status, AFSVolSync *sync)
+static afs_int32 store(struct rx_call *call, AFSFid *fid, afs_uint64 at, afs_uint64 length,
+		       afs_uint64 file_length, AFSFetchStatus *status)
 {
 	struct client *client = client_of(call);
 	afs_int32 code = look(fid, status);
 
-	(void)change;
-	(void)sync;
 	if (code)
 		return code;
-	if (fid->Vnode != FILE_VNODE || at + length > file_length || file_length > 1 << 30)
+	if (fid->Vnode != FILE_VNODE || file_length > STORED_MAX || length > file_length ||
+	    at > file_length - length)
 		return EFBIG;
 	rx_SetLocalStatus(call, 1);
 	code = receive_file(call, (afs_int64)at, (afs_int64)length);
 	if (!code && ftruncate(file, (off_t)file_length))
 		code = EIO;
+	if (code)
+		return code;
 	n.stores++;
-	if (!code)
-		break_callbacks(client, fid);
-	return code ? code : look(fid, status);
+	break_callbacks(client, fid);
+	return look(fid, status);
+}
+
+afs_int32 SRXAFS_StoreData64(struct rx_call *call, AFSFid *fid, AFSStoreStatus *change,
+			     afs_uint64 at, afs_uint64 length, afs_uint64 file_length,
+			     AFSFetchStatus *status, AFSVolSync *sync)
+{
+	(void)change;
+	(void)sync;
+	return store(call, fid, at, length, file_length, status);
+}
+
+afs_int32 SRXAFS_StoreData(struct rx_call *call, AFSFid *fid, AFSStoreStatus *change, afs_uint32 at,
+			   afs_uint32 length, afs_uint32 file_length, AFSFetchStatus *status,
+			   AFSVolSync *sync)
+{
+	(void)change;
+	(void)sync;
+	return store(call, fid, at, length, file_length, status);
 }
 
 afs_int32 SRXAFS_GetTime(struct rx_call *call, afs_uint32 *seconds, afs_uint32 *microseconds)
