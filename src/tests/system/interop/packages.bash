@@ -145,25 +145,29 @@ compile_served() {
 }
 
 # compile_admin OUT ROOT CRYPTO ROKEN: admin_afs on OpenAFS's administration libraries, as Debian compiled them, once with
-# its library and once with librxwire-classic, if that is built. An included header that Debian lacks has only numbers.
+# its library and once with librxwire-classic. An included header that Debian lacks has only numbers.
 compile_admin() {
 	local out=$1 root=$2 libs flags other
 	mkdir -p "$out/stubs/afs" && : > "$out/stubs/afs/afs_AdminErrors.h" || return
 	flags=(-std=gnu17 -D_GNU_SOURCE -DAFS_PTHREAD_ENV -O2 -g -Wall -Werror)
-	libs=(-L"$root/usr/lib/afs" -L"$root/usr/lib" -Wl,--start-group -l:libvosadmin.a -l:libptsadmin.a
+	libs=(-L"$root/usr/lib/afs" -L"$root/usr/lib" '-Wl,--start-group' -l:libvosadmin.a -l:libptsadmin.a
 		-l:libbosadmin.a -l:libclientadmin.a -l:libafsadminutil.a -l:libkasadmin.a -l:libafsauthent.a
-		-Wl,--end-group)
-	other=("$3" "$4" -Wl,--disable-new-dtags -lcrypt -lresolv -pthread)
+		'-Wl,--end-group')
+	other=("$3" "$4" '-Wl,--disable-new-dtags' -lcrypt -lresolv -pthread)
 	# shellcheck disable=SC2086 # CC may carry options
 	${CC:-cc} "${flags[@]}" -I"$out/stubs" ${root:+-isystem "$root/usr/include"} -o "$out/admin_afs" \
 		"$here/admin_afs.c" "${libs[@]}" -l:libafsrpc.a "${other[@]}" \
 		-Wl,-rpath,"${3%/*}:${4%/*}" || return
-	[ -n "$classic_lib" ] || return 0
 	# shellcheck disable=SC2086
 	${CC:-cc} "${flags[@]}" -I"$classic_include" -I"$out/stubs" ${root:+-isystem "$root/usr/include"} \
 		-o "$out/admin_classic" "$here/admin_afs.c" "${libs[@]}" "$classic_lib" -l:librxstat.a \
 		-l:libafsint.a -l:libafscom_err.a "${other[@]}" \
 		-Wl,-rpath,"${3%/*}:${4%/*}:$classic_paths",-rpath-link,"$classic_paths"
+}
+
+# wanted GROUP: it will be run, and librxwire-classic is built.
+wanted() {
+	[ -n "$classic_lib" ] && [ -z "$programs_only" ] && [[ " $groups " == *" $1 "* ]]
 }
 
 # compile_programs FOLDER: compiles our programs on OpenAFS's library (linked in, so that they run without its
@@ -194,8 +198,8 @@ compile_programs() {
 			${root:+-L"$root/usr/lib"} -l:libafsrpc.a -pthread || openafs_lacks=1
 		find_classic
 		[ -z "$classic_lib" ] || compile_classic "$out" "$root" || openafs_lacks=1
-		[ -z "$classic_lib" ] || (compile_served "$out" "$root" "$crypto" "$roken") || openafs_lacks=1
-		compile_admin "$out" "$root" "$crypto" "$roken" || openafs_lacks=1
+		! wanted served || (compile_served "$out" "$root" "$crypto" "$roken") || openafs_lacks=1
+		! wanted admin || compile_admin "$out" "$root" "$crypto" "$roken" || openafs_lacks=1
 		for p in make_dump lossy_relay; do
 			# shellcheck disable=SC2086
 			$cc -std=gnu17 -D_GNU_SOURCE -O2 -g -o "$out/$p" "$here/$p.c" || openafs_lacks=1
