@@ -18,7 +18,8 @@
  */
 static bool answered(rxw_call *call)
 {
-	return !rxw_call_error(call, NULL) && rxw_call_events(call) & (RXW_EVENT_READ | RXW_EVENT_DONE);
+	return !rxw_call_error(call, NULL) &&
+	       rxw_call_events(call) & (RXW_EVENT_READ | RXW_EVENT_DONE);
 }
 
 static bool write_now(struct rx_call *call, const void *data, size_t length)

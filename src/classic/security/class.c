@@ -2,11 +2,13 @@
 /* Security objects, their references, and the null class. */
 #include "security.h"
 
+static const struct classic_security_ops ops = {.close = rxs_Release};
+
 /*
  * There is one null class, which stays: programs often do not release theirs, since that of classic
  * Rx need not be.
  */
-static struct rx_securityClass null_class;
+static struct rx_securityClass null_class = {.ops = &ops};
 
 struct rx_securityClass *classic_security_create(rxw_security *security)
 {
@@ -16,6 +18,7 @@ struct rx_securityClass *classic_security_create(rxw_security *security)
 		rxw_security_unref(security);
 		return NULL;
 	}
+	klass->ops = &ops;
 	klass->security = security;
 	atomic_init(&klass->refs, 1);
 	return klass;

@@ -9,11 +9,25 @@
 
 #include "../classic.h"
 
-/* A security object. Programs see a pointer only. Only `refs` changes. */
+/*
+ * Objects that were compiled with OpenAFS's own headers close a security object through a table:
+ * its first function. They skip the others where they are NULL.
+ */
+struct classic_security_ops {
+	int (*close)(struct rx_securityClass *klass);
+	int (*others[14])(void);
+};
+
+/*
+ * A security object. Programs see a pointer only. The first three members lie where OpenAFS's own
+ * headers have them, for objects that were compiled with those. Only `refs` changes.
+ */
 struct rx_securityClass {
+	const struct classic_security_ops *ops;
+	void *private_data; /* NULL */
+	atomic_int refs;
 	/* with a reference, which goes with the last of `refs`; NULL: the null class, which stays */
 	rxw_security *security;
-	atomic_int refs;
 	void (*dots)(struct rx_securityClass *klass, bool allow); /* NULL: the class has no names */
 };
 

@@ -279,6 +279,61 @@ START_TEST(objects_that_cannot_be)
 }
 END_TEST
 
+/*
+ * How objects that were compiled with OpenAFS's own headers see a security object: they count its
+ * references and close it through its table.
+ */
+struct foreign_class {
+	struct {
+		int (*close)(struct rx_securityClass *object);
+		void (*others[14])(void);
+	} * ops;
+	void *private_data;
+	int count;
+};
+
+static void check_table(struct rx_securityClass *object)
+{
+	struct foreign_class *seen = (struct foreign_class *)object;
+
+	ck_assert_ptr_nonnull(object);
+	for (int i = 0; i < 14; i++)
+		ck_assert_ptr_null(seen->ops->others[i]);
+}
+
+/* The null class is never freed, so its count is not kept. */
+static void check_null(struct rx_securityClass *object)
+{
+	check_table(object);
+	ck_assert_int_eq(((struct foreign_class *)object)->ops->close(object), 0);
+	ck_assert_ptr_eq(rxnull_NewClientSecurityObject(), object);
+}
+
+static void check_foreign(struct rx_securityClass *object)
+{
+	struct foreign_class *seen = (struct foreign_class *)object;
+
+	check_table(object);
+	ck_assert_int_eq(seen->count, 1);
+	seen->count++;
+	ck_assert_int_eq(seen->ops->close(object), 0);
+	ck_assert_int_eq(seen->count, 1);
+	ck_assert_ptr_eq(rxs_Ref(object), object);
+	ck_assert_int_eq(seen->count, 2);
+	ck_assert_int_eq(rxs_Release(object), 0);
+	ck_assert_int_eq(seen->ops->close(object), 0);
+}
+
+START_TEST(foreign_objects)
+{
+	check_null(rxnull_NewClientSecurityObject());
+	check_null(rxnull_NewServerSecurityObject());
+	check_foreign(client_as(rxkad_crypt, "afs", "", "", 0, END));
+	check_foreign(rxkad_NewKrb5ServerSecurityObject(rxkad_clear, &asked, get_key,
+							get_key_enctype, NULL));
+}
+END_TEST
+
 START_TEST(levels)
 {
 	ck_assert_int_eq(rxkad_StringToLevel("clear"), rxkad_clear);
@@ -426,5 +481,5 @@ START_TEST(messages)
 END_TEST
 
 TEST_MAIN("classic/security", clients, anonymous_clients, one_null_class, refused_clients,
-	  names_with_dots, objects_that_cannot_be, levels, tickets_that_cannot_be, session_keys,
-	  times, lifetimes, messages)
+	  names_with_dots, objects_that_cannot_be, foreign_objects, levels, tickets_that_cannot_be,
+	  session_keys, times, lifetimes, messages)

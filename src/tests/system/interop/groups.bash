@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic rxperf_server rxperf_client rxkad localauth_server localauth_cell rxdebug rxfsd tools cell conformance'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell rxdebug rxfsd tools cell conformance'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -20,6 +20,15 @@ tests_of_classic() {
 		classic-lists classic-parallel classic-rxkad classic-rxkad-levels classic-rxkad-wrong-key classic-end
 }
 programs_of_classic() { echo librxwire-classic.so; }
+
+tests_of_served() {
+	echo served-vldb served-volumes served-read served-write served-parallel served-fetch64 served-store64 \
+		served-refused served-interrupt served-short served-xstat served-rxdebug served-end
+}
+programs_of_served() { echo librxwire-classic.so; }
+
+tests_of_admin() { echo admin-theirs admin-classic admin-same admin-end; }
+programs_of_admin() { echo librxwire-classic.so cell_ours; }
 
 tests_of_rxperf_server() {
 	echo rxperf-server-send rxperf-server-recv rxperf-server-rpc rxperf-server-file \
@@ -81,6 +90,9 @@ tests_of_conformance() {
 	echo conformance-server conformance-client conformance-slow-handler
 }
 programs_of_conformance() { :; }
+
+# needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
+needs_root() { [[ $1 == *cell || $1 == admin ]]; }
 
 # Upper limits, far above the time that a group takes on a slow machine.
 seconds_of() {

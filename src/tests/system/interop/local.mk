@@ -4,6 +4,8 @@
 
 EXTRA_DIST += \
 	src/tests/system/interop/README.md \
+	src/tests/system/interop/admin.bash \
+	src/tests/system/interop/admin_afs.c \
 	src/tests/system/interop/afsrx.h \
 	src/tests/system/interop/afsrx_client.c \
 	src/tests/system/interop/afsrx_rxkad.c \
@@ -31,6 +33,9 @@ EXTRA_DIST += \
 	src/tests/system/interop/rxfsd.bash \
 	src/tests/system/interop/rxperf_client.bash \
 	src/tests/system/interop/rxperf_server.bash \
+	src/tests/system/interop/served.bash \
+	src/tests/system/interop/served.c \
+	src/tests/system/interop/served_client.c \
 	src/tests/system/interop/unvalidated.py \
 	src/tests/system/interop/tools.bash \
 	src/tests/system/interop/interop.xg \

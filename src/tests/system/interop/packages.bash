@@ -109,6 +109,67 @@ compile_classic() {
 		-Wl,-rpath,"$classic_paths",-rpath-link,"$classic_paths" -pthread
 }
 
+# compile_served OUT ROOT CRYPTO ROKEN: served.c with stubs that OpenAFS's rxgen writes from our interface files. The file service and
+# the callback service share types, so they become one file; callbacks go to several clients at a time. Requests that
+# served.c does not serve are refused with RXGEN_OPCODE.
+compile_served() {
+	local out=$1/served root=$2 xg=$here/../../../afs f kind flags
+	mkdir -p "$out/afs" && : > "$out/afsconfig.h" && cp "$1/stubs/roken.h" "$xg"/{afsvol,vl,afs-common}.xg "$out" &&
+		cd "$out" || return
+	{
+		cat "$xg/rxafs.xg"
+		sed -e '/afs-common/d' -e 's/^\(\(Probe\|CallBack\)(.*)\) = /\1 multi = /' "$xg/rxafscb.xg"
+	} > rxafs.xg
+	for f in afsvol vl rxafs; do
+		for kind in h:h c:xdr.c C:cs.c S:ss.c; do
+			"$root/usr/bin/rxgen" -A -x "-${kind%%:*}" -o "$f.${kind#*:}" "$f.xg" || return
+		done
+	done
+	{
+		echo '#define REFUSE(name) int __attribute__((weak)) name(void) { return -455; }'
+		sed -n 's/^extern afs_int32 \(S[A-Za-z]*_\{0,1\}[A-Za-z0-9]*\)(.*/REFUSE(\1)/p' ./*.h
+	} > refused.c
+	flags=(-std=gnu17 -D_GNU_SOURCE -DAFS_PTHREAD_ENV -O2 -g -I. ${root:+-isystem "$root/usr/include"})
+	# Their generated code is not ours: no warnings about it.
+	# shellcheck disable=SC2086 # CC may carry options
+	${CC:-cc} -I"$classic_include" "${flags[@]}" -Wall -Wextra -Werror -c "$here/served.c" -o served.o &&
+		${CC:-cc} -I"$classic_include" "${flags[@]}" -w -o "$1/served_classic" served.o refused.c \
+			{afsvol,vl,rxafs}.{xdr,ss}.c rxafs.cs.c ${root:+-L"$root/usr/lib"} "$classic_lib" \
+			-l:librxstat.a -l:libopr.a \
+			-Wl,-rpath,"$classic_paths",-rpath-link,"$classic_paths" -pthread || return
+	# shellcheck disable=SC2086
+	${CC:-cc} "${flags[@]}" -Wall -Wextra -Werror -c "$here/served_client.c" -o client.o &&
+		${CC:-cc} "${flags[@]}" -w -o "$1/served_client" client.o refused.c rxafs.{xdr,cs,ss}.c \
+			${root:+-L"$root/usr/lib"} -l:libafsrpc.a "$3" "$4" \
+			-Wl,--disable-new-dtags,-rpath,"${3%/*}:${4%/*}" -pthread
+}
+
+# compile_admin OUT ROOT CRYPTO ROKEN: admin_afs on OpenAFS's administration libraries, as Debian compiled them, once with
+# its library and once with librxwire-classic. An included header that Debian lacks has only numbers.
+compile_admin() {
+	local out=$1 root=$2 libs flags other
+	mkdir -p "$out/stubs/afs" && : > "$out/stubs/afs/afs_AdminErrors.h" || return
+	flags=(-std=gnu17 -D_GNU_SOURCE -DAFS_PTHREAD_ENV -O2 -g -Wall -Werror)
+	libs=(-L"$root/usr/lib/afs" -L"$root/usr/lib" '-Wl,--start-group' -l:libvosadmin.a -l:libptsadmin.a
+		-l:libbosadmin.a -l:libclientadmin.a -l:libafsadminutil.a -l:libkasadmin.a -l:libafsauthent.a
+		'-Wl,--end-group')
+	other=("$3" "$4" '-Wl,--disable-new-dtags' -lcrypt -lresolv -pthread)
+	# shellcheck disable=SC2086 # CC may carry options
+	${CC:-cc} "${flags[@]}" -I"$out/stubs" ${root:+-isystem "$root/usr/include"} -o "$out/admin_afs" \
+		"$here/admin_afs.c" "${libs[@]}" -l:libafsrpc.a "${other[@]}" \
+		-Wl,-rpath,"${3%/*}:${4%/*}" || return
+	# shellcheck disable=SC2086
+	${CC:-cc} "${flags[@]}" -I"$classic_include" -I"$out/stubs" ${root:+-isystem "$root/usr/include"} \
+		-o "$out/admin_classic" "$here/admin_afs.c" "${libs[@]}" "$classic_lib" -l:librxstat.a \
+		-l:libafsint.a -l:libafscom_err.a "${other[@]}" \
+		-Wl,-rpath,"${3%/*}:${4%/*}:$classic_paths",-rpath-link,"$classic_paths"
+}
+
+# wanted GROUP: it will be run, and librxwire-classic is built.
+wanted() {
+	[ -n "$classic_lib" ] && [ -z "$programs_only" ] && [[ " $groups " == *" $1 "* ]]
+}
+
 # compile_programs FOLDER: compiles our programs on OpenAFS's library (linked in, so that they run without its
 # packages), the writer of volume dumps and the relay.
 compile_programs() {
@@ -137,6 +198,8 @@ compile_programs() {
 			${root:+-L"$root/usr/lib"} -l:libafsrpc.a -pthread || openafs_lacks=1
 		find_classic
 		[ -z "$classic_lib" ] || compile_classic "$out" "$root" || openafs_lacks=1
+		! wanted served || (compile_served "$out" "$root" "$crypto" "$roken") || openafs_lacks=1
+		! wanted admin || compile_admin "$out" "$root" "$crypto" "$roken" || openafs_lacks=1
 		for p in make_dump lossy_relay; do
 			# shellcheck disable=SC2086
 			$cc -std=gnu17 -D_GNU_SOURCE -O2 -g -o "$out/$p" "$here/$p.c" || openafs_lacks=1
