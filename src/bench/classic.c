@@ -60,8 +60,8 @@ static void *own_connect(void)
 {
 	rxw_connection *c;
 
-	check(rxw_connection_create(own_client, (struct sockaddr *)&own_address, own_length, SERVICE,
-				    NULL, &c),
+	check(rxw_connection_create(own_client, (struct sockaddr *)&own_address, own_length,
+				    SERVICE, NULL, &c),
 	      "connect");
 	return c;
 }
@@ -94,8 +94,10 @@ static void own_open(void)
 					       .address = (struct sockaddr *)&any,
 					       .address_len = sizeof(any),
 					       .server = 1};
-	struct rxw_service_options service = {
-		.size = sizeof(service), .id = SERVICE, .handler = own_serve, .workers_max = THREADS};
+	struct rxw_service_options service = {.size = sizeof(service),
+					      .id = SERVICE,
+					      .handler = own_serve,
+					      .workers_max = THREADS};
 
 	check(rxw_engine_create(NULL, &engine), "engine");
 	check(rxw_endpoint_create(engine, &options, &own_server), "server");

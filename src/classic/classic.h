@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the parts of librxwire-classic use of one another, besides the public functions. */
+/*
+ * What the parts of librxwire-classic use of one another, besides the public functions. Each part
+ * calls only those before it in this list: base, security, core, xdr, watch.
+ */
 #ifndef RXWIRE_CLASSIC_H
 #define RXWIRE_CLASSIC_H
 
@@ -12,13 +15,14 @@ struct rx_call;
 struct rx_connection;
 struct rx_securityClass;
 
+/* -- security ------------------------------------------------------------------------------------- */
+
 /* The library's class of a security object, without a new reference; NULL is the null class. */
 rxw_security *classic_security(struct rx_securityClass *klass);
 /* Accept names with dots from now on, or not (RXS_CONFIG_FLAGS). */
 void classic_security_dots(struct rx_securityClass *klass, bool allow);
 
-/* The library's connection behind one of classic Rx; NULL if it could not be created. */
-rxw_connection *classic_connection(struct rx_connection *connection);
+/* -- core ----------------------------------------------------------------------------------------- */
 
 /*
  * What one call has used so far, or in all if it has ended. A client's call keeps it until the next
@@ -36,6 +40,8 @@ void classic_usage(struct rx_call *call, struct classic_usage *usage);
 
 /* Call fn() for each endpoint, the one of rx_Init() first. No endpoint ends meanwhile. */
 void classic_each_endpoint(void (*fn)(rxw_endpoint *endpoint, void *arg), void *arg);
+
+/* -- base ----------------------------------------------------------------------------------------- */
 
 /*
  * Count that a program has changed a setting without effect, and say so and why in the log the

@@ -4,8 +4,9 @@
 classic_sources =
 classic_headers =
 
-include src/classic/core/local.mk
+include src/classic/base/local.mk
 include src/classic/security/local.mk
+include src/classic/core/local.mk
 include src/classic/xdr/local.mk
 include src/classic/watch/local.mk
 

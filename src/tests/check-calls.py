@@ -34,11 +34,16 @@ LAYERS = [
     ["src/rx/rpc", "src/rx/keys"],
     ["src/rx/rxkad", "src/rx/rxgk"],
     ["src/rx/token"],
+    ["src/classic/base"],
+    ["src/classic/security"],
+    ["src/classic/core"],
+    ["src/classic/xdr"],
+    ["src/classic/watch"],
     ["src/afs"],
     ["src/tools/common"],
     ["src/tools", "src/fileserver"],
 ]
-ROOTS = ["src/common", "src/rx", "src/afs", "src/tools", "src/fileserver"]
+ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/tools", "src/fileserver"]
 
 
 def layer_of(module):

@@ -58,6 +58,11 @@ sed -n 's/^[[:space:]]*\(rxw_[a-z0-9_]*\);.*/\1/p' "$top/src/rx/librxwire.map" |
 differ "$dir/declared" "$dir/map" "declared in a public header, not in librxwire.map"
 differ "$dir/map" "$dir/declared" "in librxwire.map, not declared in any public header"
 
+# The package's list of symbols is that of the map.
+sed -n 's/^ \(rxw_[a-z0-9_]*\)@.*/\1/p' "$top/debian/librxwire0.symbols" | LC_ALL=C sort -u > "$dir/package"
+differ "$dir/map" "$dir/package" "in librxwire.map, not in debian/librxwire0.symbols"
+differ "$dir/package" "$dir/map" "in debian/librxwire0.symbols, not in librxwire.map"
+
 archive=$build/src/rx/.libs/librxwire.a
 if [ -f "$archive" ]; then
 	$NM -g --defined-only "$archive" 2> /dev/null |

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Layers of src/rx: permitted includes, forbidden calls, and the size of files. Checks sources only: generated files
-# ("Made by ... from ..." in the first line), which an in-tree build adds, are left out.
+# Layers of src/rx and of what stands on it: permitted includes, forbidden calls, and the size of files. Checks sources
+# only: generated files ("Made by ... from ..." in the first line), which an in-tree build adds, are left out.
 
 export LC_ALL=C
 top=${top_srcdir:-$(dirname "$0")/../..}
@@ -99,6 +99,14 @@ may_include src/rx/token  "$config|$common|(base|keys|token)/.*|rxwire/.*"
 may_include src/rx/rxkad  "$config|$common|(base|keys|rxkad)/.*|rxwire/.*"
 may_include src/rx/rxgk   "$config|$common|(base|keys|rxgk)/.*|rxwire/.*"
 
+# Classic Rx: its headers are for programs and know nothing of rxwire; what is behind them uses the public functions of
+# librxwire. Each part has private headers of its own; classic.h is between the parts, whose order check-calls.sh has.
+may_include src/classic/rx 'none'
+may_include src/classic    'rxwire/rxwire[.]h'
+for part in base security core xdr watch; do
+	may_include src/classic/$part "$config|common/clock[.]h|[.][.]/classic[.]h|[a-z]*[.]h"
+done
+
 # The compiler: emit knows only ast.h, not the parser.
 may_include src/rxgen/text  "$config|rxgen/(ast|text/.*|pp/macro)[.]h"
 may_include src/rxgen/pp    "$config|rxgen/(ast|(text|pp)/.*)[.]h"
@@ -145,8 +153,9 @@ may_include src/tests/sim       "$tests|proto/.*|rxgk/conn[.]h"
 may_include src/tests/rx/io     "$tests|io/.*"
 may_include src/tests/system/net "$tests|io/.*"
 may_include src/tests/system/kdc "$tests|token/ticket[.]h"
-may_include src/tests/rx/engine "$tests|(proto|io|engine)/.*"
+may_include src/tests/rx/engine "$tests|$common|(proto|io|engine)/.*"
 may_include src/tests/rx/api    "$tests|api/.*"
+may_include src/tests/classic "$config|[a-z_]*[.]h|tests/.*|rxwire/.*"
 for module in keys token rxkad rxgk; do
 	may_include src/tests/rx/$module "$tests|(keys|$module)/.*"
 done
@@ -184,12 +193,20 @@ for floor in base proto io engine api rpc rpcstats keys rxkad rxgk token; do
 	must_not src/rx/$floor "$w(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|syslog)[(]" \
 		'the library never prints'
 done
+# Classic Rx has no function for its log: standard error has it. rx_PrintStats() and its like are given a file.
+must_not src/classic "$w(printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|syslog)[(]" \
+	'the library prints through classic_log()' 'misc.c start.c statistics.c'
+# Only the questions to other servers, and those to the kernel about interfaces, use sockets beside the library's.
+for part in base security core xdr; do
+	must_not src/classic/$part "$w(socket|sendto|sendmsg|recvfrom|recvmsg|setsockopt|getsockopt|bind|ioctl)[(]" \
+		'packets are sent and received by librxwire'
+done
 
 # The library runs in programs of any locale: its input and output must not depend on the locale.
-for floor in base proto io engine api rpc rpcstats keys rxkad rxgk token; do
-	must_not src/rx/$floor "$w((is|to)(alnum|alpha|blank|cntrl|graph|lower|print|punct|space|upper)|isw[a-z]+|towlower|towupper)[(]" \
+for floor in rx/base rx/proto rx/io rx/engine rx/api rx/rpc rx/rpcstats rx/keys rx/rxkad rx/rxgk rx/token classic; do
+	must_not src/$floor "$w((is|to)(alnum|alpha|blank|cntrl|graph|lower|print|punct|space|upper)|isw[a-z]+|towlower|towupper)[(]" \
 		'depends on the locale: base/ascii.h'
-	must_not src/rx/$floor "$w(strcasecmp|strncasecmp|strcasestr|strcoll|strxfrm|strtod|strtof|strtold|atof)(_l)?[(]" \
+	must_not src/$floor "$w(strcasecmp|strncasecmp|strcasestr|strcoll|strxfrm|strtod|strtof|strtold|atof)(_l)?[(]" \
 		'depends on the locale: base/ascii.h'
 done
 grep -nE '%[-+ #0-9.*]*L?[aefgAEFG]([^a-zA-Z]|$)' $(find src/rx -name '*.c') | sed 's/$/: a comma in some locales; write whole numbers/' >> "$bad"
@@ -210,4 +227,4 @@ if [ -s "$bad" ]; then
 	cat "$bad"
 	exit 1
 fi
-echo "the layers of src/rx include only lower layers"
+echo "the layers of src/rx and src/classic include only lower layers"

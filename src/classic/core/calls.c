@@ -5,6 +5,9 @@
 #include "common/clock.h"
 #include "core.h"
 
+/* 1 while calls are counted (watch/rpcstats.c); programs may assign it as well. */
+int rx_enable_stats;
+
 /*
  * Calls that have ended rest in the order of their ends; the oldest is used again when more than
  * this rest. Until then stubs may look at it.

@@ -69,8 +69,8 @@ static void apply_times(struct rx_connection *c)
 	if (hard && hard < dead)
 		hard = dead;
 	if (c->connection)
-		(void)rxw_connection_set_timeouts(c->connection, (unsigned)dead * MS,
-						  ms(c->idle_s), ms(hard));
+		(void)rxw_connection_set_timeouts(c->connection, (unsigned)dead * MS, ms(c->idle_s),
+						  ms(hard));
 }
 
 /* Create the library's connection. classic_lock must be held. */
@@ -91,7 +91,8 @@ static void connect_it(struct rx_connection *c)
 	if (rc) {
 		c->connection = NULL;
 		c->error = RX_CALL_DEAD;
-		classic_log("cannot connect: %s", port ? rxw_strerror(rc) : "rx_Init() comes first");
+		classic_log("cannot connect: %s",
+			    port ? rxw_strerror(rc) : "rx_Init() comes first");
 	}
 }
 
@@ -168,7 +169,8 @@ void rx_SetConnSecondsUntilNatPing(struct rx_connection *c, afs_int32 seconds)
 {
 	(void)c;
 	(void)seconds;
-	classic_ignored("rx_SetConnSecondsUntilNatPing", "keep-alives follow the library's own rule");
+	classic_ignored("rx_SetConnSecondsUntilNatPing",
+			"keep-alives follow the library's own rule");
 }
 
 /* -- The cache of connections ---------------------------------------------------------------------- */
@@ -302,11 +304,6 @@ struct rx_connection *classic_server_connection(rxw_call *call, struct classic_s
 }
 
 /* -- Both ----------------------------------------------------------------------------------------- */
-
-rxw_connection *classic_connection(struct rx_connection *c)
-{
-	return c->connection;
-}
 
 int rx_ConnError(struct rx_connection *c)
 {

@@ -34,7 +34,7 @@ struct classic_values {
 
 /* What a program's struct rx_service stands for. */
 struct classic_service {
-	struct rx_service handle;		/* what the program holds */
+	struct rx_service handle;     /* what the program holds */
 	struct classic_service *next; /* classic_lock */
 	struct classic_port *port;
 	rxw_service *service;
@@ -69,10 +69,10 @@ struct rx_connection {
 	int index;
 	u_short service_id;
 	bool server;
-	bool cached;	   /* it is in the cache of connections */
-	unsigned in_use;   /* users of a cached connection; lock of the cache */
-	atomic_uint refs;  /* of the program, calls and, for servers, the library's connection */
-	atomic_int error;  /* the code that calls get if there is no `connection` */
+	bool cached;	  /* it is in the cache of connections */
+	unsigned in_use;  /* users of a cached connection; lock of the cache */
+	atomic_uint refs; /* of the program, calls and, for servers, the library's connection */
+	atomic_int error; /* the code that calls get if there is no `connection` */
 	atomic_int dead_s, idle_s, hard_s;
 	struct classic_values values;
 };
@@ -94,10 +94,10 @@ struct rx_call {
 	int status;	   /* status byte of the packets to send */
 	const uint8_t *at; /* bytes received that were lent by the library and not read yet */
 	size_t left;
-	size_t filled; /* bytes of `writes` */
+	size_t filled;		 /* bytes of `writes` */
 	uint64_t sent, received; /* bytes that the program has written and read, roughly: lent */
 	uint64_t begun_ns;
-	struct classic_usage usage; /* of a client's call that has ended */
+	struct classic_usage usage;    /* of a client's call that has ended */
 	atomic_int sent_s, received_s; /* when something was last sent and received: time() */
 	uint8_t writes[CLASSIC_WRITES];
 };

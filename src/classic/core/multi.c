@@ -5,7 +5,7 @@
 /* The private half of a struct multi_handle. One thread. */
 struct internal {
 	rxw_queue *queue; /* NULL: there is none, and all calls count as ready at once */
-	bool seen[]; /* by index: among `ready` */
+	bool seen[];	  /* by index: among `ready` */
 };
 
 static void ready(struct multi_handle *mh, int i)

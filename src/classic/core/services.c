@@ -64,7 +64,8 @@ void classic_services_start(void)
 }
 
 /* What the library refuses is told. classic_lock must be held. */
-static void set(struct classic_service *s, const char *name, enum rxw_service_setting setting, int64_t value)
+static void set(struct classic_service *s, const char *name, enum rxw_service_setting setting,
+		int64_t value)
 {
 	int rc = rxw_service_set(s->service, setting, value);
 
@@ -114,7 +115,9 @@ static int offer(struct classic_service *s)
 		.flags = classic_serving() ? 0 : RXW_SERVICE_HELD,
 		.workers_max = (unsigned)s->max_procs,
 		.idle_ms = RX_IDLE_DEAD_TIME * 1000,
-		.dead_ms = (unsigned)(rx_connDeadTime < RX_MINDEADTIME ? RX_MINDEADTIME : rx_connDeadTime) * 1000,
+		.dead_ms = (unsigned)(rx_connDeadTime < RX_MINDEADTIME ? RX_MINDEADTIME
+								       : rx_connDeadTime) *
+			   1000,
 		.waiting_max = waiting_max(),
 		.busy_code = rx_BusyThreshold >= 0 ? rx_BusyError : 0,
 		.security = classes,
@@ -129,8 +132,8 @@ static int offer(struct classic_service *s)
 
 /* Make a service. classic_lock must be held. */
 static struct classic_service *create(struct classic_port *port, u_short id, const char *name,
-				 struct rx_securityClass **classes, int count,
-				 afs_int32 (*procedure)(struct rx_call *))
+				      struct rx_securityClass **classes, int count,
+				      afs_int32 (*procedure)(struct rx_call *))
 {
 	struct classic_service *s = calloc(1, sizeof(*s));
 	int rc = -RXW_ENOMEM;
@@ -173,8 +176,9 @@ struct rx_service *rx_NewServiceHost(afs_uint32 host, u_short number, u_short id
 	struct classic_service *s = NULL;
 
 	if (!id || !classes || count < 1 || !procedure) {
-		classic_log("rx_NewService: service %u needs an id, a security class and a procedure",
-			    id);
+		classic_log(
+			"rx_NewService: service %u needs an id, a security class and a procedure",
+			id);
 		return NULL;
 	}
 	pthread_mutex_lock(&classic_lock);
@@ -198,8 +202,8 @@ struct rx_service *rx_NewService(u_short port, u_short id, char *name,
 	return rx_NewServiceHost(htonl(INADDR_ANY), port, id, name, classes, count, procedure);
 }
 
-afs_int32 rx_SetSecurityConfiguration(struct rx_service *handle, rx_securityConfigVariables variable,
-				      void *value)
+afs_int32 rx_SetSecurityConfiguration(struct rx_service *handle,
+				      rx_securityConfigVariables variable, void *value)
 {
 	struct classic_service *s = handle->internal;
 
@@ -246,7 +250,8 @@ void rxc_service_idle(struct rx_service *handle, int seconds)
 	struct classic_service *s = handle->internal;
 
 	pthread_mutex_lock(&classic_lock);
-	set(s, "idle time", RXW_SET_IDLE_MS, seconds > 0 ? (int64_t)seconds * 1000 : RXW_TIMEOUT_OFF);
+	set(s, "idle time", RXW_SET_IDLE_MS,
+	    seconds > 0 ? (int64_t)seconds * 1000 : RXW_TIMEOUT_OFF);
 	pthread_mutex_unlock(&classic_lock);
 }
 
@@ -255,7 +260,8 @@ void rxc_service_dead(struct rx_service *handle, int seconds)
 	struct classic_service *s = handle->internal;
 
 	pthread_mutex_lock(&classic_lock);
-	set(s, "dead time", RXW_SET_DEAD_MS, (int64_t)(seconds < RX_MINDEADTIME ? RX_MINDEADTIME : seconds) * 1000);
+	set(s, "dead time", RXW_SET_DEAD_MS,
+	    (int64_t)(seconds < RX_MINDEADTIME ? RX_MINDEADTIME : seconds) * 1000);
 	pthread_mutex_unlock(&classic_lock);
 }
 
@@ -280,14 +286,16 @@ void rxc_service_post(struct rx_service *handle, void (*procedure)(afs_int32))
 	s->post = procedure;
 }
 
-void rxc_service_new_connection(struct rx_service *handle, void (*procedure)(struct rx_connection *))
+void rxc_service_new_connection(struct rx_service *handle,
+				void (*procedure)(struct rx_connection *))
 {
 	struct classic_service *s = handle->internal;
 
 	s->new_connection = procedure;
 }
 
-void rxc_service_destroy_connection(struct rx_service *handle, void (*procedure)(struct rx_connection *))
+void rxc_service_destroy_connection(struct rx_service *handle,
+				    void (*procedure)(struct rx_connection *))
 {
 	struct classic_service *s = handle->internal;
 

@@ -160,7 +160,8 @@ struct classic_port *classic_open(afs_uint32 host, u_short number)
 	struct classic_port *port;
 	int rc;
 
-	if (!main || !number || (number == main->port && (!host || !main->host || host == main->host)))
+	if (!main || !number ||
+	    (number == main->port && (!host || !main->host || host == main->host)))
 		return main;
 	for (port = process.ports; port; port = port->next)
 		if (port->port == number && port->host == host)
@@ -237,7 +238,8 @@ static void tell_ignored(void)
 	if (rxi_connAbortThreshhold != 10)
 		classic_ignored("rx_SetConnAbortThreshold", aborts);
 	if (rx_enable_hot_thread)
-		classic_ignored("rx_EnableHotThread", "the library decides which thread serves a call");
+		classic_ignored("rx_EnableHotThread",
+				"the library decides which thread serves a call");
 	if (rx_debugFile)
 		classic_ignored("rx_debugFile", "rxwire has traces of its own");
 }

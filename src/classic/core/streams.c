@@ -18,7 +18,8 @@
  */
 static bool answered(rxw_call *call)
 {
-	return !rxw_call_error(call, NULL) && rxw_call_events(call) & (RXW_EVENT_READ | RXW_EVENT_DONE);
+	return !rxw_call_error(call, NULL) &&
+	       rxw_call_events(call) & (RXW_EVENT_READ | RXW_EVENT_DONE);
 }
 
 static bool write_now(struct rx_call *call, const void *data, size_t length)
@@ -128,14 +129,21 @@ int rx_WritevProc(struct rx_call *call, struct iovec *iov, int count, int n)
 	return rxw_call_commit(call->call, (size_t)n) ? 0 : n;
 }
 
+/*
+ * It ends a request, as in classic Rx: servers that take a request only when it is complete, as the
+ * kernel's client does with callbacks, would otherwise wait for the read of multi_Rx(), which waits
+ * for them.
+ */
 void rx_FlushWrite(struct rx_call *call)
 {
-	if (!call->call)
+	if (!may_write(call) || !classic_write_out(call))
 		return;
-	if (call->reserved)
-		lapse(call);
-	if (classic_write_out(call))
+	if (call->connection->server) {
 		(void)rxw_call_flush(call->call);
+	} else {
+		call->reading = true;
+		(void)rxw_call_send_end(call->call);
+	}
 }
 
 /* -- Read ----------------------------------------------------------------------------------------- */

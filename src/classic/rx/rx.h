@@ -23,7 +23,7 @@
 #include <rx/rx_user.h>
 
 #if defined(RXWIRE_CLASSIC_WITH_OPENAFS) && __has_include(<opr/queue.h>)
-#include <opr/queue.h>
+#	include <opr/queue.h>
 #endif
 
 #include <rx/rx_clock.h>
@@ -53,26 +53,26 @@ struct rx_service;
 
 /* -- Limits and constants ------------------------------------------------------------------------- */
 
-#define RX_MAXCALLS	 4 /* calls at a time on a connection */
-#define RX_CIDSHIFT	 2
-#define RX_CHANNELMASK	 (RX_MAXCALLS - 1)
-#define RX_CIDMASK	 (~RX_CHANNELMASK)
-#define RX_MAX_SERVICES	 20
-#define RX_MAXACKS	 255
-#define ADDRSPERSITE	 16
-#define RX_IDLE_DEAD_TIME   60
-#define RX_DEFAULT_DEAD_TIME 12
-#define RX_MINDEADTIME	 6
+#define RX_MAXCALLS	      4 /* calls at a time on a connection */
+#define RX_CIDSHIFT	      2
+#define RX_CHANNELMASK	      (RX_MAXCALLS - 1)
+#define RX_CIDMASK	      (~RX_CHANNELMASK)
+#define RX_MAX_SERVICES	      20
+#define RX_MAXACKS	      255
+#define ADDRSPERSITE	      16
+#define RX_IDLE_DEAD_TIME     60
+#define RX_DEFAULT_DEAD_TIME  12
+#define RX_MINDEADTIME	      6
 #define RX_DEFAULT_STACK_SIZE 16000
-#define RX_PROCESS_PRIORITY 0
-#define RX_WAIT		 1
-#define RX_DONTWAIT	 0
+#define RX_PROCESS_PRIORITY   0
+#define RX_WAIT		      1
+#define RX_DONTWAIT	      0
 /*
  * The most slices that rx_Readv() and rx_WritevAlloc() hand out. A slice is at most a packet, so
  * this is about 370 KB for one preadv() or pwritev().
  */
-#define RX_MAXIOVECS	 256
-#define RX_MAXWVECS	 (RX_MAXIOVECS - 1)
+#define RX_MAXIOVECS 256
+#define RX_MAXWVECS  (RX_MAXIOVECS - 1)
 
 /* Classes of packets, of statistics. */
 #define RX_PACKET_CLASS_RECEIVE	  0
@@ -102,11 +102,11 @@ typedef enum {
 } rx_securityConfigVariables;
 #define RXS_CONFIG_FLAGS_DISABLE_DOTCHECK 0x01 /* rxkad accepts names with dots */
 
-#define RXS_Close(object) rxs_Release(object)
+#define RXS_Close(object)		  rxs_Release(object)
 
-#define RX_STATS_SERVICE_ID		 409
-#define RX_STATS_RETRIEVAL_VERSION	 1
-#define RX_STATS_RETRIEVAL_FIRST_EDITION 1
+#define RX_STATS_SERVICE_ID		  409
+#define RX_STATS_RETRIEVAL_VERSION	  1
+#define RX_STATS_RETRIEVAL_FIRST_EDITION  1
 
 #include <rx/rx_debug.h>
 
@@ -129,18 +129,18 @@ struct rx_service {
 /* -- Settings of a service ------------------------------------------------------------------------ */
 
 /* After rx_NewService(), also while it serves; rx_prototypes.h describes them. */
-#define rx_SetMinProcs(service, n)	     rxc_service_min_procs(service, n)
-#define rx_SetMaxProcs(service, n)	     rxc_service_max_procs(service, n)
-#define rx_SetCheckReach(service, on)	     rxc_service_reach(service, on)
-#define rx_SetIdleDeadTime(service, seconds) rxc_service_idle(service, seconds)
+#define rx_SetMinProcs(service, n)		rxc_service_min_procs(service, n)
+#define rx_SetMaxProcs(service, n)		rxc_service_max_procs(service, n)
+#define rx_SetCheckReach(service, on)		rxc_service_reach(service, on)
+#define rx_SetIdleDeadTime(service, seconds)	rxc_service_idle(service, seconds)
 #define rx_SetServiceDeadTime(service, seconds) rxc_service_dead(service, seconds)
-#define rx_SetBeforeProc(service, proc)	     rxc_service_before(service, proc)
-#define rx_SetAfterProc(service, proc)	     rxc_service_after(service, proc)
-#define rx_SetPostProc(service, proc)	     rxc_service_post(service, proc)
-#define rx_SetNewConnProc(service, proc)     rxc_service_new_connection(service, proc)
-#define rx_SetDestroyConnProc(service, proc) rxc_service_destroy_connection(service, proc)
+#define rx_SetBeforeProc(service, proc)		rxc_service_before(service, proc)
+#define rx_SetAfterProc(service, proc)		rxc_service_after(service, proc)
+#define rx_SetPostProc(service, proc)		rxc_service_post(service, proc)
+#define rx_SetNewConnProc(service, proc)	rxc_service_new_connection(service, proc)
+#define rx_SetDestroyConnProc(service, proc)	rxc_service_destroy_connection(service, proc)
 /* The largest one wins; without effect here. */
-#define rx_SetStackSize(service, bytes)                                                            \
+#define rx_SetStackSize(service, bytes) \
 	((void)(service), rx_stackSize = ((bytes) > rx_stackSize ? (bytes) : rx_stackSize))
 
 /* -- Settings of the process ---------------------------------------------------------------------- */
@@ -163,13 +163,13 @@ struct rx_service {
 
 /* -- Streams -------------------------------------------------------------------------------------- */
 
-#define rx_Read(call, buffer, n)	      rx_ReadProc(call, buffer, n)
-#define rx_Read32(call, value)		      rx_ReadProc32(call, value)
-#define rx_Readv(call, iov, count, most, n)   rx_ReadvProc(call, iov, count, most, n)
-#define rx_Write(call, buffer, n)	      rx_WriteProc(call, buffer, n)
-#define rx_Write32(call, value)		      rx_WriteProc32(call, value)
-#define rx_Writev(call, iov, count, n)	      rx_WritevProc(call, iov, count, n)
-#define rx_PutConnection(connection)	      rx_DestroyConnection(connection)
+#define rx_Read(call, buffer, n)	    rx_ReadProc(call, buffer, n)
+#define rx_Read32(call, value)		    rx_ReadProc32(call, value)
+#define rx_Readv(call, iov, count, most, n) rx_ReadvProc(call, iov, count, most, n)
+#define rx_Write(call, buffer, n)	    rx_WriteProc(call, buffer, n)
+#define rx_Write32(call, value)		    rx_WriteProc32(call, value)
+#define rx_Writev(call, iov, count, n)	    rx_WritevProc(call, iov, count, n)
+#define rx_PutConnection(connection)	    rx_DestroyConnection(connection)
 
 /* Many programs take these from rx.h. */
 #include <rx/rx_globals.h>

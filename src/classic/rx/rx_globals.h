@@ -17,9 +17,8 @@ extern int rx_connDeadTime;
 
 /* Bytes of the receive buffer of each socket; before rx_Init(). Smaller values are ignored. */
 extern int rx_UdpBufSize;
-#define rx_GetMinUdpBufSize() (64 * 1024)
-#define rx_SetUdpBufSize(bytes) \
-	(((bytes) > rx_GetMinUdpBufSize()) ? (rx_UdpBufSize = (bytes)) : 0)
+#define rx_GetMinUdpBufSize()	(64 * 1024)
+#define rx_SetUdpBufSize(bytes) (((bytes) > rx_GetMinUdpBufSize()) ? (rx_UdpBufSize = (bytes)) : 0)
 
 /*
  * More calls than this that wait for a thread: further ones are aborted with the code rx_BusyError.
@@ -49,7 +48,7 @@ extern int rxi_callAbortThreshhold; /* throttling of ABORTs */
 extern int rxi_connAbortThreshhold;
 extern int rxi_callAbortDelay; /* ms */
 extern int rxi_connAbortDelay; /* ms */
-extern FILE *rx_debugFile;	    /* trace of packets; rxw_trace_start() records instead */
+extern FILE *rx_debugFile;     /* trace of packets; rxw_trace_start() records instead */
 extern FILE *rxevent_debugFile;
 extern int (*rxi_syscallp)(afs_uint32 a3, afs_uint32 a4, void *a5);
 extern char rxi_tracename[80];

@@ -40,37 +40,37 @@ extern void multi_Finalize(struct multi_handle *mh);
  * once for each reply. It first runs up to multi_Body() once for each connection, to send the
  * requests: multi_i0 counts these.
  */
-#define multi_Rx(conns, nConns)                                                                    \
-	do {                                                                                       \
-		struct multi_handle *multi_h;                                                      \
-		struct rx_call *multi_call;                                                        \
-		afs_int32 multi_error;                                                             \
-		int multi_i, multi_i0;                                                             \
-		multi_h = multi_Init(conns, nConns);                                               \
+#define multi_Rx(conns, nConns)                      \
+	do {                                         \
+		struct multi_handle *multi_h;        \
+		struct rx_call *multi_call;          \
+		afs_int32 multi_error;               \
+		int multi_i, multi_i0;               \
+		multi_h = multi_Init(conns, nConns); \
 		for (multi_i0 = multi_i = 0;; multi_i = multi_i0)
 
-#define multi_Body(startProc, endProc)                                                             \
-	if (multi_i < multi_h->nConns && multi_h->nextReady == multi_h->firstNotReady) {           \
-		multi_call = multi_h->calls[multi_i];                                              \
-		if (multi_call) {                                                                  \
-			startProc;                                                                 \
-			rx_FlushWrite(multi_call);                                                 \
-		}                                                                                  \
-		multi_i0++;                                                                        \
-		continue;                                                                          \
-	}                                                                                          \
-	multi_i = multi_Select(multi_h);                                                           \
-	if (multi_i < 0)                                                                           \
-		break;                                                                             \
-	multi_call = multi_h->calls[multi_i];                                                      \
-	multi_error = rx_EndCall(multi_call, endProc);                                             \
+#define multi_Body(startProc, endProc)                                                   \
+	if (multi_i < multi_h->nConns && multi_h->nextReady == multi_h->firstNotReady) { \
+		multi_call = multi_h->calls[multi_i];                                    \
+		if (multi_call) {                                                        \
+			startProc;                                                       \
+			rx_FlushWrite(multi_call);                                       \
+		}                                                                        \
+		multi_i0++;                                                              \
+		continue;                                                                \
+	}                                                                                \
+	multi_i = multi_Select(multi_h);                                                 \
+	if (multi_i < 0)                                                                 \
+		break;                                                                   \
+	multi_call = multi_h->calls[multi_i];                                            \
+	multi_error = rx_EndCall(multi_call, endProc);                                   \
 	multi_h->calls[multi_i] = NULL
 
 #define multi_Abort break
 
-#define multi_End                                                                                  \
-	multi_Finalize(multi_h);                                                                   \
-	}                                                                                          \
+#define multi_End                \
+	multi_Finalize(multi_h); \
+	}                        \
 	while (0)
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <rx/rx_types.h>
 
-#define RX_HEADER_SIZE 28	  /* bytes of the header of each packet */
+#define RX_HEADER_SIZE 28 /* bytes of the header of each packet */
 extern int RX_IPUDP_SIZE; /* bytes of the headers of IPv4 and UDP; 28. Some programs assign it */
 
 /* Bytes of a UDP payload: the least that any path carries, and that of Ethernet. */

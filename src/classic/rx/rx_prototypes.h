@@ -214,7 +214,7 @@ extern int rx_WriteProc32(struct rx_call *call, afs_int32 *value);
  */
 extern int rx_WritevAlloc(struct rx_call *call, struct iovec *iov, int *count, int most, int n);
 extern int rx_WritevProc(struct rx_call *call, struct iovec *iov, int count, int n);
-/* Send what was written so far. The request does not end. */
+/* Send what was written so far. At a client this ends the request. */
 extern void rx_FlushWrite(struct rx_call *call);
 
 /* -- Security ------------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #define RXWIRE_CLASSIC_TYPES_H
 
 #if !defined(AFS_PTHREAD_ENV)
-#error "librxwire-classic is for programs with POSIX threads: compile with -DAFS_PTHREAD_ENV. LWP is not supported."
+#	error "librxwire-classic is for programs with POSIX threads: compile with -DAFS_PTHREAD_ENV. LWP is not supported."
 #endif
 
 #include <stddef.h>
@@ -16,15 +16,15 @@
 #include <sys/types.h>
 
 #if defined(__has_include)
-#if __has_include(<afs/param.h>) && __has_include(<afs/stds.h>)
-#define RXWIRE_CLASSIC_WITH_OPENAFS 1
-#endif
+#	if __has_include(<afs/param.h>) && __has_include(<afs/stds.h>)
+#		define RXWIRE_CLASSIC_WITH_OPENAFS 1
+#	endif
 #endif
 
 #ifdef RXWIRE_CLASSIC_WITH_OPENAFS
 
-#include <afs/param.h>
-#include <afs/stds.h>
+#	include <afs/param.h>
+#	include <afs/stds.h>
 
 #else
 
@@ -55,16 +55,17 @@ struct afs_time64 {
 	afs_int64 ticks;
 };
 
-#define static_inline static inline
+#	define static_inline static inline
 
 #endif
 
 #ifdef __GNUC__
-#define RXWIRE_CLASSIC_FORMAT(format, first) __attribute__((__format__(__printf__, format, first)))
-#define RXWIRE_CLASSIC_NORETURN		     __attribute__((__noreturn__))
+#	define RXWIRE_CLASSIC_FORMAT(format, first) \
+		__attribute__((__format__(__printf__, format, first)))
+#	define RXWIRE_CLASSIC_NORETURN __attribute__((__noreturn__))
 #else
-#define RXWIRE_CLASSIC_FORMAT(format, first)
-#define RXWIRE_CLASSIC_NORETURN
+#	define RXWIRE_CLASSIC_FORMAT(format, first)
+#	define RXWIRE_CLASSIC_NORETURN
 #endif
 
 #endif

@@ -8,10 +8,10 @@
 
 struct ktc_encryptionKey;
 
-#define ktc_to_cblock(key)	   ((DES_cblock *)(struct ktc_encryptionKey *)(key))
-#define ktc_to_cblockptr(key)	   ((DES_cblock *)(struct ktc_encryptionKey *)(key))
-#define ktc_to_charptr(key)	   ((char *)(struct ktc_encryptionKey *)(key))
-#define charptr_to_cblock(bytes)   ((DES_cblock *)(char *)(bytes))
+#define ktc_to_cblock(key)	    ((DES_cblock *)(struct ktc_encryptionKey *)(key))
+#define ktc_to_cblockptr(key)	    ((DES_cblock *)(struct ktc_encryptionKey *)(key))
+#define ktc_to_charptr(key)	    ((char *)(struct ktc_encryptionKey *)(key))
+#define charptr_to_cblock(bytes)    ((DES_cblock *)(char *)(bytes))
 #define charptr_to_cblockptr(bytes) ((DES_cblock *)(char *)(bytes))
 
 #endif

@@ -4,6 +4,12 @@
 
 static const struct classic_security_ops ops = {.close = rxs_Release};
 
+/*
+ * There is one null class, which stays: programs often do not release theirs, since that of classic
+ * Rx need not be.
+ */
+static struct rx_securityClass null_class = {.ops = &ops};
+
 struct rx_securityClass *classic_security_create(rxw_security *security)
 {
 	struct rx_securityClass *klass = calloc(1, sizeof(*klass));
@@ -20,7 +26,7 @@ struct rx_securityClass *classic_security_create(rxw_security *security)
 
 rxw_security *classic_security(struct rx_securityClass *klass)
 {
-	return klass ? klass->security : rxw_security_null();
+	return klass && klass->security ? klass->security : rxw_security_null();
 }
 
 void classic_security_dots(struct rx_securityClass *klass, bool allow)
@@ -31,13 +37,14 @@ void classic_security_dots(struct rx_securityClass *klass, bool allow)
 
 struct rx_securityClass *rxs_Ref(struct rx_securityClass *klass)
 {
-	atomic_fetch_add(&klass->refs, 1);
+	if (klass != &null_class)
+		atomic_fetch_add(&klass->refs, 1);
 	return klass;
 }
 
 int rxs_Release(struct rx_securityClass *klass)
 {
-	if (!klass || atomic_fetch_sub(&klass->refs, 1) != 1)
+	if (!klass || klass == &null_class || atomic_fetch_sub(&klass->refs, 1) != 1)
 		return 0;
 	rxw_security_unref(klass->security);
 	free(klass);
@@ -46,14 +53,10 @@ int rxs_Release(struct rx_securityClass *klass)
 
 struct rx_securityClass *rxnull_NewServerSecurityObject(void)
 {
-	struct rx_securityClass *klass = classic_security_create(rxw_security_null());
-
-	if (!klass)
-		osi_Panic("rxnull_NewServerSecurityObject: no memory\n");
-	return klass;
+	return &null_class;
 }
 
 struct rx_securityClass *rxnull_NewClientSecurityObject(void)
 {
-	return rxnull_NewServerSecurityObject();
+	return &null_class;
 }

@@ -26,7 +26,8 @@ struct rx_securityClass {
 	const struct classic_security_ops *ops;
 	void *private_data; /* NULL */
 	atomic_int refs;
-	rxw_security *security; /* with a reference, which goes with the last of `refs` */
+	/* with a reference, which goes with the last of `refs`; NULL: the null class, which stays */
+	rxw_security *security;
 	void (*dots)(struct rx_securityClass *klass, bool allow); /* NULL: the class has no names */
 };
 

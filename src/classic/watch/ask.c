@@ -80,8 +80,8 @@ static ssize_t await(const struct watch_server *server, unsigned char type, uint
 	return 0;
 }
 
-int watch_ask(const struct watch_server *server, unsigned char type, const void *question,
-	      size_t size, void *answer, size_t room)
+int classic_ask(const struct watch_server *server, unsigned char type, const void *question,
+		size_t size, void *answer, size_t room)
 {
 	struct sockaddr_in to = {
 		.sin_family = AF_INET, .sin_port = server->port, .sin_addr.s_addr = server->host};

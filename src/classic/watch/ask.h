@@ -19,7 +19,7 @@ struct watch_server {
  * port that were asked; other packets are ignored. Copies at most `room` bytes of what follows its
  * header. Returns their number, or -1 with errno set: ETIMEDOUT, or the error of the socket.
  */
-int watch_ask(const struct watch_server *server, unsigned char type, const void *question,
-	      size_t size, void *answer, size_t room);
+int classic_ask(const struct watch_server *server, unsigned char type, const void *question,
+		size_t size, void *answer, size_t room);
 
 #endif

@@ -10,9 +10,6 @@
 
 #include "../classic.h"
 
-/* 1 while calls are counted; programs may assign it as well. */
-int rx_enable_stats;
-
 static _Atomic(int (*)(struct rx_call *)) user_ok;
 /* From the first use to the end of the process; NULL without memory. */
 static rxw_rpcstats *table_of_process;

@@ -36,7 +36,7 @@ static bool is_refusal(const void *answer, int size)
 
 /*
  * Ask a DEBUG question; *answer is filled up with zeros. Returns its size, at least `least` or that
- * of a refusal; or -1 with errno set: that of watch_ask(), or EBADMSG.
+ * of a refusal; or -1 with errno set: that of classic_ask(), or EBADMSG.
  */
 static int ask(const struct watch_server *server, afs_int32 type, afs_int32 index, void *answer,
 	       size_t least, size_t room)
@@ -46,7 +46,7 @@ static int ask(const struct watch_server *server, afs_int32 type, afs_int32 inde
 	int n;
 
 	memset(answer, 0, room);
-	n = watch_ask(server, RX_PACKET_TYPE_DEBUG, &question, sizeof(question), answer, room);
+	n = classic_ask(server, RX_PACKET_TYPE_DEBUG, &question, sizeof(question), answer, room);
 	if (n >= 0 && (size_t)n < least && !is_refusal(answer, n)) {
 		errno = EBADMSG;
 		return -1;
@@ -111,7 +111,7 @@ afs_int32 rx_GetServerVersion(osi_socket socket, afs_uint32 host, afs_uint16 por
 			      char *version)
 {
 	const struct watch_server server = {socket, host, port};
-	int n = watch_ask(&server, RX_PACKET_TYPE_VERSION, "", 1, version, size);
+	int n = classic_ask(&server, RX_PACKET_TYPE_VERSION, "", 1, version, size);
 
 	if (n >= 0 && size > 0)
 		version[(size_t)n < size ? (size_t)n : size - 1] = '\0';

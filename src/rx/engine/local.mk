@@ -13,7 +13,7 @@ rx_sources += \
 	src/rx/engine/trace/ring.c src/rx/engine/trace/ring.h src/rx/engine/trace/trace.h \
 	src/rx/engine/timer/wheel.c src/rx/engine/timer/timer.h \
 	src/rx/engine/sched/deferral.c \
-	src/rx/engine/sched/quick.c src/rx/engine/sched/stalled.c \
+	src/rx/engine/sched/quick.c src/rx/engine/sched/quick.h src/rx/engine/sched/stalled.c \
 	src/rx/engine/sched/workers.c src/rx/engine/sched/sched.h \
 	src/rx/engine/jobs/jobs.c src/rx/engine/jobs/jobs.h \
 	src/rx/engine/events/events.c src/rx/engine/events/events.h \

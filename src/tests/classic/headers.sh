@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # The headers of librxwire-classic: each compiles alone, as C and C++, and refuses programs for LWP; and the library
-# exports the functions and variables that they declare and nothing else.
+# exports the functions and variables that they declare and nothing else. Other global names of the static library
+# begin with classic_.
 
 top=${top_srcdir:-$(dirname "$0")/../../..}
 build=${top_builddir:-.}
@@ -83,6 +84,12 @@ sed -n 's/^[[:space:]]*\([a-zA-Z0-9_]*\);.*/\1/p' "$top/src/classic/librxwire-cl
 differ "$dir/declared" "$dir/map" "declared in a header, not in librxwire-classic.map"
 differ "$dir/map" "$dir/declared" "in librxwire-classic.map, not declared in any header"
 
+# The package's list of symbols is that of the map.
+sed -n 's/^ \([a-zA-Z0-9_]*\)@.*/\1/p' "$top/debian/librxwire-classic0.symbols" | grep -v '^RXWIRE_CLASSIC_' |
+	LC_ALL=C sort -u > "$dir/package"
+differ "$dir/map" "$dir/package" "in librxwire-classic.map, not in debian/librxwire-classic0.symbols"
+differ "$dir/package" "$dir/map" "in debian/librxwire-classic0.symbols, not in librxwire-classic.map"
+
 library=$build/src/classic/.libs/librxwire-classic.so
 if [ -e "$library" ]; then
 	$NM -D --defined-only "$library" | sed -n 's/.* [TBDRV] \([^@]*\).*/\1/p' | LC_ALL=C sort -u > "$dir/exported"
@@ -90,6 +97,15 @@ if [ -e "$library" ]; then
 	differ "$dir/exported" "$dir/declared" "exported, but not declared"
 else
 	echo "note: there is no shared library: its exports were not compared"
+fi
+
+archive=$build/src/classic/.libs/librxwire-classic.a
+if [ -f "$archive" ]; then
+	$NM -g --defined-only "$archive" 2> /dev/null |
+		awk 'NF == 3 && $3 !~ /^(classic_|__asan|__odr_asan|__tsan|__ubsan|DW\.ref|__x86\.get_pc_thunk)/ { print $3 }' |
+		LC_ALL=C sort -u > "$dir/global"
+	differ "$dir/global" "$dir/declared" "librxwire-classic.a defines a name that is neither public nor begins with classic_"
+	differ "$dir/declared" "$dir/global" "declared, but librxwire-classic.a does not define it"
 fi
 
 [ $status -ne 0 ] || echo "$(wc -l < "$dir/declared") names; each header compiles alone (C++: $cxx)"

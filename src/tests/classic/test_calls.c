@@ -20,6 +20,7 @@ enum {
 	CODE,	/* a word: the code */
 	LEND,	/* like ECHO, with rx_Readv and rx_Writev */
 	WAIT,	/* waits for the gate, then 7 */
+	WHOLE,	/* reads to the end of the request */
 	OFFER,	/* rx_WritevAlloc without rx_Writev */
 	FAMILY, /* values on the connection */
 	STATUS	/* sets the status byte to 3 */
@@ -101,6 +102,16 @@ static int procedure_wait(struct rx_call *call)
 	return n == 1 ? 0 : 7;
 }
 
+static int procedure_whole(struct rx_call *call)
+{
+	char byte;
+
+	while (rx_Read(call, &byte, 1) == 1)
+		;
+	sem_post(&bed.arrived);
+	return 0;
+}
+
 static int procedure_family(struct rx_call *call)
 {
 	struct rx_connection *c = rx_ConnectionOf(call);
@@ -131,6 +142,8 @@ static afs_int32 procedure(struct rx_call *call)
 		return argument;
 	case WAIT:
 		return procedure_wait(call);
+	case WHOLE:
+		return procedure_whole(call);
 	case OFFER:
 		return rx_WritevAlloc(call, iov, &count, 4, 100) > 0 ? 0 : EIO;
 	case FAMILY:
@@ -324,6 +337,24 @@ START_TEST(direction)
 }
 END_TEST
 
+/* The server sees the end of a request although the client does not read yet. */
+START_TEST(flush_ends_the_request)
+{
+	struct rx_call *call;
+
+	open_bed();
+	rx_StartServer(0);
+	call = ask(WHOLE, 0);
+	ck_assert_int_eq(rx_Write(call, "abcd", 4), 4);
+	rx_FlushWrite(call);
+	sem_wait(&bed.arrived);
+	ck_assert_int_eq(rx_Write(call, "abcd", 4), 0);
+	rx_FlushWrite(call);
+	ck_assert_int_eq(rx_EndCall(call, 0), 0);
+	close_bed();
+}
+END_TEST
+
 START_TEST(interrupt)
 {
 	struct rx_call *call;
@@ -467,5 +498,5 @@ START_TEST(cache)
 }
 END_TEST
 
-TEST_MAIN("classic calls", streams, codes, early, direction, interrupt, values, multi, references,
-	  cache)
+TEST_MAIN("classic calls", streams, codes, early, direction, flush_ends_the_request, interrupt,
+	  values, multi, references, cache)

@@ -199,6 +199,21 @@ START_TEST(anonymous_clients)
 }
 END_TEST
 
+/* Programs that do not release it leak nothing, and too many releases do no harm. */
+START_TEST(one_null_class)
+{
+	struct rx_securityClass *object = rxnull_NewClientSecurityObject();
+
+	ck_assert_ptr_eq(rxnull_NewClientSecurityObject(), object);
+	ck_assert_ptr_eq(rxnull_NewServerSecurityObject(), object);
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(rxs_Release(object), 0);
+	open_bed();
+	ck_assert_int_eq(call(SERVICE, object, RX_SECIDX_NULL), 0);
+	close_bed();
+}
+END_TEST
+
 START_TEST(refused_clients)
 {
 	afs_uint32 now = (afs_uint32)time(NULL);
@@ -277,13 +292,28 @@ struct foreign_class {
 	int count;
 };
 
-static void check_foreign(struct rx_securityClass *object)
+static void check_table(struct rx_securityClass *object)
 {
 	struct foreign_class *seen = (struct foreign_class *)object;
 
 	ck_assert_ptr_nonnull(object);
 	for (int i = 0; i < 14; i++)
 		ck_assert_ptr_null(seen->ops->others[i]);
+}
+
+/* The null class is never freed, so its count is not kept. */
+static void check_null(struct rx_securityClass *object)
+{
+	check_table(object);
+	ck_assert_int_eq(((struct foreign_class *)object)->ops->close(object), 0);
+	ck_assert_ptr_eq(rxnull_NewClientSecurityObject(), object);
+}
+
+static void check_foreign(struct rx_securityClass *object)
+{
+	struct foreign_class *seen = (struct foreign_class *)object;
+
+	check_table(object);
 	ck_assert_int_eq(seen->count, 1);
 	seen->count++;
 	ck_assert_int_eq(seen->ops->close(object), 0);
@@ -296,8 +326,8 @@ static void check_foreign(struct rx_securityClass *object)
 
 START_TEST(foreign_objects)
 {
-	check_foreign(rxnull_NewClientSecurityObject());
-	check_foreign(rxnull_NewServerSecurityObject());
+	check_null(rxnull_NewClientSecurityObject());
+	check_null(rxnull_NewServerSecurityObject());
 	check_foreign(client_as(rxkad_crypt, "afs", "", "", 0, END));
 	check_foreign(rxkad_NewKrb5ServerSecurityObject(rxkad_clear, &asked, get_key,
 							get_key_enctype, NULL));
@@ -450,6 +480,6 @@ START_TEST(messages)
 }
 END_TEST
 
-TEST_MAIN("classic/security", clients, anonymous_clients, refused_clients, names_with_dots,
-	  objects_that_cannot_be, foreign_objects, levels, tickets_that_cannot_be, session_keys,
-	  times, lifetimes, messages)
+TEST_MAIN("classic/security", clients, anonymous_clients, one_null_class, refused_clients,
+	  names_with_dots, objects_that_cannot_be, foreign_objects, levels, tickets_that_cannot_be,
+	  session_keys, times, lifetimes, messages)

@@ -8,6 +8,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
+#include "engine/sched/quick.h"
 
 void rxw_dispatch_held(struct rxw_shard *s)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long handlers run. Short ones are served where the request was received, since a worker would
- * have to be woken. Other packets wait for them, so a service whose handlers are slow there is given
- * to workers for a while.
+ * How long handlers run. Short ones run where the request was received, which saves the wake-up of a
+ * worker. Further packets wait for them, so workers run the handlers of a slow service for a while.
  */
 #include "engine/objects.h"
+#include "engine/sched/quick.h"
 
 #define WATCHED	    256u	   /* calls after a slow handler whose preemptions are checked */
 #define HANDED_OVER (100 * RXW_MS) /* how long workers run the handlers of a slow service */

@@ -11,7 +11,6 @@
 struct rxw_call;
 struct rxw_connection;
 struct rxw_endpoint;
-struct rxw_service;
 
 /* What a handler's thread is blocked on. */
 enum rxw_blocked_on {
@@ -182,24 +181,6 @@ void rxw_worker_end(struct rxw_worker *worker);
  */
 bool rxw_worker_blocked(const struct rxw_call *call, enum rxw_blocked_on what);
 void rxw_worker_unblocked(void);
-
-/* A handler that runs on a thread of which others wait that it receives (quick.c). */
-struct rxw_run {
-	uint64_t began; /* ns */
-	unsigned watched;
-	long preemptions;
-};
-void rxw_run_begin(struct rxw_run *run, struct rxw_service *service, uint64_t now);
-/* True: it was slow. */
-bool rxw_run_end(const struct rxw_run *run, struct rxw_service *service, uint64_t now);
-/* Such a thread should not run handlers of the service now. */
-bool rxw_run_was_slow(const struct rxw_service *service, uint64_t now);
-/* A handler took so long (ns), on any thread but an inline one. True: the service is quick. */
-bool rxw_run_note(struct rxw_service *service, uint64_t took);
-/* Its handlers return so soon that it does not pay to wake a worker. */
-bool rxw_is_quick(const struct rxw_service *service, uint64_t now);
-/* How long (ns) a listener serves calls before it receives again, and workers serve the rest. */
-uint64_t rxw_run_stay(const struct rxw_endpoint *ep);
 
 /*
  * To be called when workers.sample_at has passed: parks blocked workers and finds slow calls, at

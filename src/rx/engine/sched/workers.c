@@ -4,6 +4,7 @@
 
 #include "engine/objects.h"
 #include "engine/lock.h"
+#include "engine/sched/quick.h"
 #include "proto/event/event.h"
 
 /*

@@ -1,24 +1,42 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The binary interface: a program compiled against the older headers kept here (old.c) runs with this library, and
-# abidiff compares this library with the baseline librxwire-ARCH.abi, the interface of the last release. Until there
-# is a release, the baseline is of the day it was made. Added functions are permitted.
+# The binary interfaces: a program compiled against the older headers kept here (old.c) runs with this librxwire, and
+# abidiff compares librxwire and librxwire-classic with the baselines LIBRARY-ARCH.abi, the interfaces of the last
+# release. Until there is a release, a baseline is of the day it was made. Added functions are permitted.
 #
-#   check-abi.sh             compare
-#   check-abi.sh --renew     write a new baseline: at a release, or for a break that NEWS announces
+#   check-abi.sh                     compare
+#   check-abi.sh --renew LIBRARY     write a new baseline of librxwire or librxwire-classic, from a default build: at a
+#                                    release, or for a break that NEWS announces
 
 top=${top_srcdir:-$(dirname "$0")/../../../..}
 build=${top_builddir:-.}
 here=$top/src/tests/packaging/abi
-baseline=$here/librxwire-$(uname -m).abi
-library=$build/src/rx/.libs/librxwire.so
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
-# describe FILE: writes the interface of the built library.
+# choose LIBRARY: sets library, baseline, headers.
+choose() {
+	case $1 in
+	librxwire)
+		library=$build/src/rx/.libs/librxwire.so
+		headers=$top/src/rx/rxwire
+		;;
+	librxwire-classic)
+		library=$build/src/classic/.libs/librxwire-classic.so
+		headers=$top/src/classic/rx
+		;;
+	*)
+		echo "usage: check-abi.sh [--renew librxwire|librxwire-classic]"
+		exit 2
+		;;
+	esac
+	baseline=$here/$1-$(uname -m).abi
+}
+
+# describe FILE: writes the interface of the chosen library.
 describe() {
 	abidw --no-show-locs --no-corpus-path --no-comp-dir-path --type-id-style hash --drop-private-types \
-		--exported-interfaces-only --headers-dir "$top/src/rx/rxwire" --out-file "$1" "$library"
+		--exported-interfaces-only --headers-dir "$headers" --out-file "$1" "$library"
 }
 
 # layout FILE: a line for each member of a structure with its offset and type, and for each constant. Types are
@@ -68,33 +86,48 @@ layout() {
 }
 
 if [ "$1" = --renew ]; then
+	choose "$2"
 	describe "$dir/new" && sed -e "/<elf-needed>/,/<\/elf-needed>/d" "$dir/new" > "$baseline"
 	exit
 fi
 
+# compare STRUCTURE: the chosen library with its baseline; the structure is one that both have. abidiff's
+# report is in $dir/diff.
+compare() {
+	describe "$dir/now" || exit 1
+	grep -q "class-decl name=.$1." "$dir/now" ||
+		{ echo "no types in the library (built without -g): only names could be compared"; exit 77; }
+	abidiff --no-added-syms --suppressions "$here/suppressions" "$baseline" "$dir/now" > "$dir/diff" 2>&1 && return
+	cat "$dir/diff"
+	return 1
+}
+
+# different: ends the test.
+different() {
+	echo "FAIL: the binary interface differs from ${baseline##*/} (doc/soname.md says what may change and how)"
+	exit 1
+}
+
 "$build/src/tests/packaging/abi/old" || { echo "FAIL: the program built with older headers"; exit 1; }
 
+choose librxwire
 [ -f "$library" ] || { echo "this build has no shared library to compare with the baseline"; exit 0; }
 [ -f "$baseline" ] || { echo "no baseline for $(uname -m)"; exit 0; }
 case $SANITIZERS in no | '') ;; *) echo "an instrumented library is not compared"; exit 0 ;; esac
 command -v abidiff > /dev/null || { echo "SKIP: abidiff is not installed (Debian package: abigail-tools)"; exit 77; }
-describe "$dir/now" || exit 1
-grep -q 'class-decl name=.rxw_config.' "$dir/now" ||
-	{ echo "no types in the library (built without -g): only names could be compared"; exit 77; }
-abidiff --no-added-syms --suppressions "$here/suppressions" "$baseline" "$dir/now" > "$dir/diff" 2>&1
+compare rxw_config
 rc=$?
-if [ $rc -ne 0 ]; then
-	cat "$dir/diff"
-fi
 # Suppressions for growth also hide moved members, so compare offsets too.
 layout "$baseline" > "$dir/then"
 layout "$dir/now" > "$dir/today"
 LC_ALL=C comm -23 "$dir/then" "$dir/today" > "$dir/moved"
 [ -s "$dir/then" ] || { echo "no structure found in ${baseline##*/}"; exit 1; }
 sed 's/^/moved, changed or gone: /' "$dir/moved"
-if [ $rc -ne 0 ] || [ -s "$dir/moved" ]; then
-	echo "FAIL: the binary interface differs from ${baseline##*/} (doc/soname.md says what may change and how)"
-	exit 1
-fi
+if [ $rc -ne 0 ] || [ -s "$dir/moved" ]; then different; fi
 echo "the binary interface is that of ${baseline##*/}, or has grown in permitted ways" \
 	"($(wc -l < "$dir/then") members and constants in place)"
+
+# Structures of classic Rx have no size member, so none may change.
+choose librxwire-classic
+compare rx_statistics || different
+echo "the binary interface is that of ${baseline##*/}, or has additional functions"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The binary interface: src/tests/packaging/abi/check-abi.sh. headers/ are those of the library without the last members
+# The binary interfaces: src/tests/packaging/abi/check-abi.sh. headers/ are those of the library without the last members
 # of structures: until the first release they follow the library, then they never change.
 
 check_PROGRAMS += src/tests/packaging/abi/old
@@ -20,5 +20,6 @@ EXTRA_DIST += \
 	src/tests/packaging/abi/headers/rxwire/stats.h \
 	src/tests/packaging/abi/headers/rxwire/types.h \
 	src/tests/packaging/abi/headers/rxwire/xdr.h \
+	src/tests/packaging/abi/librxwire-classic-x86_64.abi \
 	src/tests/packaging/abi/librxwire-x86_64.abi \
 	src/tests/packaging/abi/suppressions

@@ -26,9 +26,11 @@ make_root() {
 		"$1.$$.part" ${PACKAGES_MIRROR:+"$PACKAGES_MIRROR"} && mv "$1.$$.part" "$1"
 }
 
-# make_tarball BUILD VERSION FOLDER: the upstream tarball, as `make dist` makes it.
+# make_tarball BUILD VERSION FOLDER: the upstream tarball, as `make dist` makes it, which succeeds even if tar leaves
+# out a file.
 make_tarball() {
-	mkdir -p "$3" && make -C "$1" dist-xz > "$3/dist.log" 2>&1 && mv "$1/rxwire-$2.tar.xz" "$3/" && return
+	mkdir -p "$3" && make -C "$1" dist-xz > "$3/dist.log" 2>&1 && ! grep '^tar: ' "$3/dist.log" &&
+		mv "$1/rxwire-$2.tar.xz" "$3/" && return
 	tail -n 5 "$3/dist.log"
 	return 1
 }

@@ -11,6 +11,9 @@ EXTRA_DIST += \
 	debian/clean \
 	debian/control \
 	debian/copyright \
+	debian/librxwire-classic-dev.install \
+	debian/librxwire-classic0.install \
+	debian/librxwire-classic0.symbols \
 	debian/librxwire-dev.install \
 	debian/librxwire0.install \
 	debian/librxwire0.symbols \
@@ -28,7 +31,10 @@ EXTRA_DIST += \
 	debian/tests/control \
 	debian/tests/build \
 	debian/tests/build-static \
-	debian/tests/fetch
+	debian/tests/classic \
+	debian/tests/classic-shout.c \
+	debian/tests/fetch \
+	debian/tests/python
 .PHONY: matrix-check package-check
 package-check:
 	bash $(srcdir)/src/tests/packaging/packages/run $(abs_top_builddir) $(STEPS)

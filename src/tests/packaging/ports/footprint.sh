@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The size of the library and of an idle server, and both ends on one processor: doc/ports.md has the figures. Limits
+# The size of the libraries and of an idle server, and both ends on one processor: doc/ports.md has the figures. Limits
 # on bytes, none on time.
 
 SANITIZERS=${SANITIZERS:-no}
 . "$top_srcdir/src/tests/tools/lib.sh"
 
 TEXT_MOST=520000     # bytes of code and constants of librxwire.so, at -O1 and -O2 for x86-64
+CLASSIC_MOST=90112   # the same for librxwire-classic.so, for any machine
 TEXT_MOST_32=560000  # the same for 32 bits, which have no addresses relative to the instruction
 IDLE_MOST=3072       # KiB private to an idle server of one listener (RssAnon)
 RESIDENT_MOST=12288  # KiB of it in memory, with shared libraries (VmRSS)
@@ -26,13 +27,18 @@ of_status() {
 	sed -n "s/^$1:[[:space:]]*\([0-9]*\) kB\$/\1/p" "/proc/$server/status"
 }
 
+# text_of LIBRARY: bytes of its code and constants.
+text_of() { size "$1" | awk 'NR == 2 { print $1 }'; }
+
 library=$top_builddir/src/rx/.libs/librxwire.so
 if [ ! -e "$library" ] || ! grep -q '^CFLAGS = .*-O[12s]' "$top_builddir/Makefile"; then
-	echo "size of the library: not checked, since the build is not optimised"
+	echo "size of the libraries: not checked, since the build is not optimised"
 elif command -v size > /dev/null; then
 	# Of the library, not of the machine that runs it: the class in its ELF header.
 	[ "$(od -An -tu1 -j4 -N1 "$library" | tr -d ' ')" -eq 2 ] || TEXT_MOST=$TEXT_MOST_32
-	at_most "text of librxwire.so" "$(size "$library" | awk 'NR == 2 { print $1 }')" $TEXT_MOST bytes
+	at_most "text of librxwire.so" "$(text_of "$library")" $TEXT_MOST bytes
+	at_most "text of librxwire-classic.so" \
+		"$(text_of "$top_builddir/src/classic/.libs/librxwire-classic.so")" $CLASSIC_MOST bytes
 fi
 
 one=

@@ -42,7 +42,7 @@ static struct {
 
 static bool listens(pthread_t thread)
 {
-	return pthread_equal(thread, bed.client->shard[0].listener);
+	return pthread_equal(thread, bed.client->shard[0].first);
 }
 
 /* Lock held. */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/wire.h"
+#include "common/clock.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "tests/main.h"
@@ -176,6 +177,37 @@ START_TEST(nobody_listens)
 }
 END_TEST
 
+/*
+ * Of sockets that share a port, one gets all reports of a peer: connections of the others hear of
+ * them, too, and their calls end long before the dead time.
+ */
+START_TEST(nobody_listens_to_any)
+{
+	enum { CONNECTIONS = 4, DEAD_MS = 40000 };
+	rxw_connection *connection[CONNECTIONS];
+	rxw_call *call[CONNECTIONS];
+	struct sockaddr_in address;
+	int fd = silent_port(&address);
+	uint64_t begun = monotonic_ns();
+	uint8_t byte;
+
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	h_open(&bed, &(struct h_options){ .client = "listeners=4 dead-ms=40000" });
+	for (int i = 0; i < CONNECTIONS; i++) {
+		connection[i] = connect_to(&address);
+		call[i] = h_begin(connection[i], &(struct h_ask){ .op = H_PING });
+	}
+	for (int i = 0; i < CONNECTIONS; i++) {
+		ck_assert_int_eq(rxw_call_read(call[i], &byte, 1), -RXW_ECALL);
+		ck_assert_int_eq(rxw_call_end(call[i], 0, NULL), RXW_CALL_DEAD);
+		rxw_connection_release(connection[i]);
+	}
+	ck_assert_uint_lt((monotonic_ns() - begun) / NS_PER_MS, DEAD_MS / 2);
+	h_close(&bed);
+	close(fd);
+}
+END_TEST
+
 /* The tick at which the test's own wheel checks a connection due in `ms`. */
 static uint64_t looked_at(struct rxw_shard *s, struct rxw_connection *c, uint64_t ms)
 {
@@ -228,4 +260,4 @@ START_TEST(looks_are_shared)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "timer", peer_never_answers, peer_stops_answering, client_goes_away,
-	  long_calls_live, nobody_listens, looks_are_shared)
+	  long_calls_live, nobody_listens, nobody_listens_to_any, looks_are_shared)

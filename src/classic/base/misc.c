@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory, numbers of threads, codes that differ between systems, and the log. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "core.h"
+#include <rx/rx.h>
+
+#include "../classic.h"
 
 char *osi_alloc(afs_int32 size)
 {
