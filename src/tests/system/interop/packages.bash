@@ -138,6 +138,10 @@ compile_served() {
 			-l:librxstat.a -l:libopr.a \
 			-Wl,-rpath,"$classic_paths",-rpath-link,"$classic_paths" -pthread || return
 	# shellcheck disable=SC2086
+	${CC:-cc} -I"$classic_include" "${flags[@]}" -w -o "$1/served_client_classic" "$here/served_client.c" refused.c \
+		rxafs.{xdr,cs,ss}.c ${root:+-L"$root/usr/lib"} "$classic_lib" -l:libopr.a \
+		-Wl,-rpath,"$classic_paths",-rpath-link,"$classic_paths" -pthread || return
+	# shellcheck disable=SC2086
 	${CC:-cc} "${flags[@]}" -Wall -Wextra -Werror -c "$here/served_client.c" -o client.o &&
 		${CC:-cc} "${flags[@]}" -w -o "$1/served_client" client.o refused.c rxafs.{xdr,cs,ss}.c \
 			${root:+-L"$root/usr/lib"} -l:libafsrpc.a "$3" "$4" \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A client of the file service on OpenAFS's library, for the group `served`: one transfer by
- * FetchData64 or StoreData64, while it serves callbacks on the same port.
+ * A client of the file service, for the group `served`, on OpenAFS's library or on
+ * librxwire-classic: one transfer by FetchData64 or StoreData64, while it serves callbacks on the
+ * same port.
  *
  *   served_client ADDRESS fetch VNODE LENGTH > FILE
  *   served_client ADDRESS store VNODE LENGTH < FILE
