@@ -28,6 +28,7 @@ dist_doc_DATA += \
 notesdir = $(docdir)/notes
 dist_notes_DATA = \
 	doc/notes/attacks.md \
+	doc/notes/classic.md \
 	doc/notes/decisions.md \
 	doc/notes/fcrypt.md \
 	doc/notes/mechanisms.md \
