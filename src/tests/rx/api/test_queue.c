@@ -268,12 +268,18 @@ static void answer_batch(rxw_connection **c)
 START_TEST(packets_of_a_batch_leave_together)
 {
 	uint64_t before = counter_of(bed.client, "syscalls.send"), sent;
+	struct rxw_effective effective = {.size = sizeof(effective)};
 	rxw_connection *c[ASKED / 4];
+	unsigned most = ASKED / 2;
 
+	ck_assert_int_eq(rxw_endpoint_effective(bed.client, &effective), 0);
+	if (!strcmp(effective.io, "msg"))
+		most = ASKED; /* a system call for each packet, but later */
 	ask_in_batch(c);
+	ck_assert_uint_eq(counter_of(bed.client, "syscalls.send"), before);
 	rxw_batch_end();
 	sent = counter_of(bed.client, "syscalls.send") - before;
-	ck_assert_msg(sent < ASKED / 2, "%u calls took %u system calls", ASKED, (unsigned)sent);
+	ck_assert_msg(sent <= most, "%u calls took %u system calls", ASKED, (unsigned)sent);
 	rxw_batch_end(); /* does nothing */
 	answer_batch(c);
 }
