@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The contents of large files. A content is a list of extents; each lies in an object, a plain
+ * file, at the same offset as in the content. What a version of a file refers to is never written
+ * again: new bytes go to a new object, or behind the last byte ever written to one.
+ */
+#ifndef STORE_DATA_H
+#define STORE_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "store/layer.h"
+
+#define STORE_EXTENTS_MAX 256 /* of one content; a writer that would exceed it is told to compact */
+
+/* Ascending, without overlap; gaps are holes, which read as zeros. */
+struct store_extent {
+	uint64_t start, end; /* start < end */
+	uint64_t object;
+};
+
+/* Owned by its user: store_content_free(). An empty one is all zeros. */
+struct store_content {
+	struct store_extent *extent;
+	uint32_t count;
+	/* Bytes may be added to this object from this offset on; 0, 0: to none. */
+	uint64_t tail_object, tail;
+};
+void store_content_free(struct store_content *content);
+int store_content_copy(const struct store_content *from, struct store_content *to);
+/*
+ * The content that results from writing `patch` over [start, end) of *content, which becomes
+ * `length` bytes long. 0, -ENOMEM, or -E2BIG: more than STORE_EXTENTS_MAX extents.
+ */
+int store_content_apply(struct store_content *content, const struct store_content *patch,
+			uint64_t start, uint64_t end, uint64_t length);
+/* Whether a content refers to an object. */
+bool store_content_has(const struct store_content *content, uint64_t object);
+
+/*
+ * All objects of a store. An object is named by its number, and by its group, vnode and unique for
+ * the eyes of people: "files/GROUP/BLOCK/VNODE.UNIQUE.OBJECT", in hexadecimal; BLOCK is vnode >> 10.
+ * It is made in "files/new" and gets that name after the commit that refers to it.
+ */
+struct store_data;
+struct store_owner {
+	uint32_t group, vnode, unique;
+};
+
+/* `files`: open files that are kept for the next use. 0 or -errno. */
+int store_data_open(struct store_layer *layer, unsigned files, struct store_data **data);
+void store_data_close(struct store_data *data);
+
+/*
+ * Flush the objects that were written since the last call, and the names of new ones. What was
+ * written before the call is on stable storage afterwards. Concurrent calls share the work.
+ */
+int store_data_sync(struct store_data *data);
+
+/* Give an object of "files/new" its name. Without effect if it has it. */
+int store_data_settle(struct store_data *data, const struct store_owner *owner, uint64_t object);
+/* Remove an object that no version refers to. Readers that have it open keep it. 0 if missing. */
+int store_data_remove(struct store_data *data, const struct store_owner *owner, uint64_t object);
+/* Whether an object is there, and how long it is: 0, -ENOENT, ... */
+int store_data_stat(struct store_data *data, const struct store_owner *owner, uint64_t object,
+		    uint64_t *length);
+/* Call `each` for every object in "files/new", and for every one with a name. */
+int store_data_list_new(struct store_data *data, int (*each)(void *arg, uint64_t object), void *arg);
+int store_data_list(struct store_data *data,
+		    int (*each)(void *arg, const struct store_owner *owner, uint64_t object),
+		    void *arg);
+int store_data_remove_new(struct store_data *data, uint64_t object);
+
+/* -- writing -- */
+
+/* A run of bytes that a writer adds. One thread at a time. */
+struct store_run;
+
+/*
+ * Begin to write at `offset`. The bytes go to `content`'s tail object if that ends at or before
+ * offset and no other run has it; else to a new object, whose number `number(arg)` gives (0: error).
+ */
+int store_run_begin(struct store_data *data, const struct store_owner *owner,
+		    const struct store_content *content, uint64_t offset,
+		    uint64_t (*number)(void *arg), void *arg, struct store_run **run);
+/* Gathered into writes of 256 KiB or more at aligned offsets, if the buffers allow it. */
+int store_run_write(struct store_run *run, const struct iovec *iov, int count);
+/*
+ * All bytes are handed to the operating system. *patch: what was written, to be freed. The run
+ * stays until store_run_end(), so that nobody else writes to its object.
+ */
+int store_run_finish(struct store_run *run, struct store_content *patch);
+/* `kept`: a commit refers to it; else a new object is removed. NULL is allowed. */
+void store_run_end(struct store_run *run, bool kept);
+
+/* -- reading -- */
+
+struct store_view;
+/*
+ * Open what a content of `length` bytes refers to within [offset, offset + length). The content is
+ * copied. -ENOENT: an object is gone, because the version is no longer the current one: look it up
+ * again.
+ */
+int store_view_open(struct store_data *data, const struct store_owner *owner,
+		    const struct store_content *content, uint64_t length, struct store_view **view);
+/* As store_ops.read. A file that is shorter than its extents say: -EIO. */
+ssize_t store_view_read(struct store_view *view, const struct iovec *iov, int count,
+			uint64_t offset, bool cached);
+void store_view_ahead(struct store_view *view, uint64_t offset, uint64_t length);
+void store_view_close(struct store_view *view);
+
+#endif

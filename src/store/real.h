@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The store: volumes in a directory of their own. Opening, volumes, clones, checks. */
+#ifndef STORE_REAL_H
+#define STORE_REAL_H
+
+#include "store/layer.h"
+#include "store/store.h"
+
+enum store_durability {
+	STORE_LAZY,  /* a killed process loses nothing, a dead machine at most the last second */
+	STORE_STRICT /* what was acknowledged is on stable storage */
+};
+
+struct store_options {
+	const char *path;	   /* the directory */
+	struct store_layer *layer; /* in place of `path`, which then is only a name; owned by the caller */
+	enum store_durability durability;
+	size_t memory;	/* bytes of all caches; 0: 64 MiB */
+	unsigned files; /* open files that are kept; 0: 256 */
+	/* level: as in syslog, 3 error, 4 warning, 6 information. May be NULL. */
+	void (*log)(void *arg, int level, const char *line);
+	void *arg;
+};
+
+/*
+ * Make an empty store. The directory may be missing or empty. 0, or -errno with one line in
+ * message[STORE_MESSAGE_MAX] that names the directory and the remedy.
+ */
+int store_make(const struct store_options *options, char *message);
+/*
+ * Open a store for this process alone. Never needs a repair first. -EBUSY: another process has it;
+ * -EPROTO: made by a newer version; -ENOENT, -EINVAL: there is none; -EBADMSG: damaged; with a
+ * message as above. To be closed by store->ops->close(), which flushes.
+ */
+int store_open(const struct store_options *options, struct store **store, char *message);
+
+/* Identifies the store; 16 bytes. */
+void store_uuid(struct store *store, uint8_t uuid[16]);
+
+/* -- volumes -- */
+
+struct store_new_volume {
+	const char *name;  /* without suffix; afs_volume_name_valid() */
+	uint32_t id;	   /* 0: the next free one, and two for its clones */
+	uint64_t quota_kib;
+	int32_t owner;	   /* of the root directory */
+	uint32_t mode;	   /* of the root directory; 0: 0755 */
+	const struct store_acl *acl; /* of the root directory; NULL: administrators only */
+};
+/* 0; -EEXIST (name), STORE_VVOLEXISTS (id), -EINVAL. */
+int store_volume_create(struct store *store, const struct store_new_volume *volume, uint32_t *id);
+/* The clones of a read-write volume must be gone: else -ENOTEMPTY. Its data go in the background. */
+int store_volume_remove(struct store *store, uint32_t id);
+/* -EEXIST. Clones are renamed with it. */
+int store_volume_rename(struct store *store, uint32_t id, const char *name);
+int store_volume_online(struct store *store, uint32_t id, bool online, const char *message);
+/*
+ * Make or replace the read-only or backup clone of a read-write volume, in one step and without a
+ * copy. *id: of the clone. The cost does not depend on the size of the volume.
+ */
+int store_volume_clone(struct store *store, uint32_t id, enum store_type type, uint32_t *clone);
+/*
+ * Call `each` for every vnode that was made, changed or removed in a read-write volume after a
+ * clone of it was taken; nonzero stops and is returned. The cost is that of the changes.
+ */
+int store_volume_changes(struct store *store, uint32_t clone,
+			 int (*each)(void *arg, uint32_t vnode, bool gone), void *arg);
+
+/* -- maintenance -- */
+
+/* Everything acknowledged is on stable storage afterwards. */
+int store_flush(struct store *store);
+
+/*
+ * Prove the store sound: structure of the database, records, directories, links, quotas, extents and
+ * objects. `fast`: the records of volumes and the structure of the database only. `each` is
+ * called with one line for each fault. Returns the number of faults, or -errno.
+ */
+int store_check(struct store *store, bool fast, void (*each)(void *arg, const char *line),
+		void *arg);
+
+/* Counters of one store; all values since it was opened unless stated. */
+struct store_stats {
+	uint64_t operations, commits, flushes; /* operations per commit: how well calls share one */
+	uint64_t status_hits, status_misses;   /* of the cache of vnodes */
+	uint64_t bytes_written, bytes_read;
+	uint64_t damaged; /* records that failed verification */
+	uint64_t pruning; /* versions that wait to be removed, now */
+	size_t memory;	  /* of caches, now */
+};
+void store_stats(struct store *store, struct store_stats *stats);
+
+#endif

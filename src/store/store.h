@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Volumes of files, directories and links: one interface, implemented by the store (real.h) and by
+ * an exported directory (export.h). Knows nothing of Rx.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/*
+ * Results: 0; a positive volume code of AFS, which is sent as it is (STORE_VNOVNODE ...); or
+ * -errno, which is translated for the client. -EIO after damage: the store has logged what is
+ * damaged, once for each place. Every function may be called from any thread.
+ */
+#define STORE_VSALVAGE	 101 /* the volume's own record is damaged */
+#define STORE_VNOVNODE	 102
+#define STORE_VNOVOL	 103
+#define STORE_VVOLEXISTS 104
+#define STORE_VOFFLINE	 106
+#define STORE_VDISKFULL	 108
+#define STORE_VOVERQUOTA 109
+#define STORE_VBUSY	 110
+
+#define STORE_MESSAGE_MAX 512 /* bytes of a message, its NUL included */
+#define STORE_NAME_MAX	  255 /* bytes of a name in a directory */
+#define STORE_TEXT_MAX	  1024 /* bytes of the text of a symbolic link */
+#define STORE_VOLNAME_MAX 64
+#define STORE_ACL_MAX	  20 /* entries of both signs */
+
+struct store;
+
+struct store_fid {
+	uint32_t volume, vnode, unique;
+};
+#define STORE_ROOT_VNODE  1
+#define STORE_ROOT_UNIQUE 1
+
+/* The same numbers as FileType on the wire. */
+enum store_kind {
+	STORE_FILE = 1,
+	STORE_DIR = 2,
+	STORE_SYMLINK = 3 /* mount points included */
+};
+
+/* -- rights (afs-fileserver 7.3) -- */
+
+#define STORE_READ   1u
+#define STORE_WRITE  2u
+#define STORE_INSERT 4u
+#define STORE_LOOKUP 8u
+#define STORE_DELETE 16u
+#define STORE_LOCK   32u
+#define STORE_ADMIN  64u
+#define STORE_ALL    127u
+
+#define STORE_ANONYMOUS	     32766
+#define STORE_ANYUSER	     (-101)
+#define STORE_AUTHUSER	     (-102)
+#define STORE_ADMINISTRATORS (-204)
+
+/* Positive entries first, each sign in ascending order of ids; an id once in each sign. */
+struct store_acl {
+	uint8_t positive, negative; /* numbers of entries */
+	struct store_ace {
+		int32_t id;
+		uint32_t rights;
+	} entry[STORE_ACL_MAX];
+};
+
+/* Who calls. Owned by the caller of a function, and constant while it runs. */
+struct store_caller {
+	int32_t id;	     /* STORE_ANONYMOUS without an identity */
+	const int32_t *ids;  /* all ids that entries of an ACL are compared with, ascending */
+	size_t id_count;
+	bool administrator;
+	const void *who; /* for the rules of an exported directory; may be NULL */
+};
+
+/* The rights that an ACL gives to a caller: positive entries less negative ones. */
+uint32_t store_acl_rights(const struct store_acl *acl, const struct store_caller *caller);
+/* Add rights to an entry, which is made if it is missing. 0 or -E2BIG. */
+int store_acl_add(struct store_acl *acl, bool negative, int32_t id, uint32_t rights);
+
+/* -- status -- */
+
+/* All members belong to one version. */
+struct store_status {
+	struct store_fid fid;
+	enum store_kind kind;
+	uint32_t links;
+	uint64_t length;  /* bytes; directory: of its image */
+	uint64_t version; /* data version */
+	int32_t author, owner;
+	uint32_t group, mode;	       /* mode: 12 bits */
+	uint32_t parent, parent_unique; /* of a directory: its own numbers, as on the wire */
+	uint32_t client_mtime, server_mtime; /* seconds since 1970 */
+	uint32_t rights;		     /* of the caller (afs-fileserver 1.4, words 7 and 8) */
+	uint32_t anonymous;		     /* of system:anyuser */
+};
+
+/* What a call sets; bits of `mask` as on the wire (afs-fileserver 1.5). */
+#define STORE_SET_MTIME 1u
+#define STORE_SET_OWNER 2u
+#define STORE_SET_GROUP 4u
+#define STORE_SET_MODE	8u
+#define STORE_SET_SYNC	1024u /* on stable storage before the call returns */
+struct store_set {
+	uint32_t mask, mtime;
+	int32_t owner;
+	uint32_t group, mode;
+};
+
+/* -- volumes -- */
+
+enum store_type {
+	STORE_RO = 0,
+	STORE_RW = 1,
+	STORE_BACKUP = 2
+};
+
+struct store_volume {
+	uint32_t id;
+	uint32_t rw, ro, backup; /* ids of the group; 0: there is none */
+	enum store_type type;
+	char name[STORE_VOLNAME_MAX + 16]; /* with ".readonly" or ".backup" */
+	bool online;
+	uint64_t quota_kib; /* 0: no limit */
+	uint64_t used_kib;
+	uint64_t files;				    /* vnodes in use, directories included */
+	uint32_t created, copied, updated, cloned; /* seconds since 1970 */
+	uint32_t sync; /* word 1 of AFSVolSync: changes only if the content is replaced as a whole */
+	char offline_message[128];
+};
+
+struct store_space {
+	uint64_t total_kib, available_kib;
+};
+
+/* -- changes, as the promises of clients need them -- */
+
+/*
+ * The objects that an operation changed, beyond what its reply tells the client that called. They
+ * are filled before the function returns 0. `for_all`: that client is told as well.
+ */
+struct store_changes {
+	unsigned count;
+	struct store_change {
+		struct store_fid fid; /* vnode 0: the whole volume */
+		bool for_all;
+		bool gone; /* deleted: promises are dropped without a message */
+	} change[6];
+};
+
+/* -- reading -- */
+
+/* One version of a file, directory or link: it stays readable whatever happens to the object. */
+struct store_reader;
+#define STORE_CACHED 1u /* only what needs no disk access; -EAGAIN: nothing */
+
+/* -- writing the data of a file -- */
+
+struct store_writer;
+
+/*
+ * What an implementation offers. An operation that it does not have is NULL: the function of the
+ * same name then returns -EROFS.
+ */
+struct store_ops {
+	void (*close)(struct store *store);
+
+	int (*volume)(struct store *store, uint32_t id, struct store_volume *volume);
+	int (*volume_by_name)(struct store *store, const char *name, struct store_volume *volume);
+	/* The volume with the smallest id greater than `id`: 0 or STORE_VNOVOL. */
+	int (*volume_next)(struct store *store, uint32_t id, struct store_volume *volume);
+	/* mask: 1 quota_kib, 2 offline_message. Administrators only. */
+	int (*volume_set)(struct store *store, const struct store_caller *caller, uint32_t id,
+			  unsigned mask, const struct store_volume *volume);
+	int (*space)(struct store *store, struct store_space *space);
+
+	int (*status)(struct store *store, const struct store_caller *caller,
+		      const struct store_fid *fid, struct store_status *status);
+	/* Of a file or link: that of its directory. Status as well. */
+	int (*acl)(struct store *store, const struct store_caller *caller,
+		   const struct store_fid *fid, struct store_acl *acl, struct store_status *status);
+
+	/* With the rights that FetchData needs. 0 and *reader, to be given to read_end(). */
+	int (*read_begin)(struct store *store, const struct store_caller *caller,
+			  const struct store_fid *fid, struct store_reader **reader,
+			  struct store_status *status);
+	/*
+	 * Fill the buffers with bytes from `offset` on. Returns bytes, fewer than wanted only at
+	 * the end or with STORE_CACHED; or -errno.
+	 */
+	ssize_t (*read)(struct store_reader *reader, const struct iovec *iov, int count,
+			uint64_t offset, unsigned flags);
+	void (*read_ahead)(struct store_reader *reader, uint64_t offset, uint64_t length);
+	/*
+	 * Returns 0, or -EIO if what was read may be of several versions, which only an exported
+	 * directory can have. `reader` is freed; NULL is allowed.
+	 */
+	int (*read_end)(struct store_reader *reader);
+
+	/*
+	 * The operations of the file service, with its order of checks (afs-volumes 10.3,
+	 * afs-fileserver 3.3 to 3.7). What they changed is durable as the store was opened for.
+	 */
+	int (*set_status)(struct store *store, const struct store_caller *caller,
+			  const struct store_fid *fid, const struct store_set *set,
+			  struct store_status *status, struct store_changes *changes);
+	int (*set_acl)(struct store *store, const struct store_caller *caller,
+		       const struct store_fid *dir, const struct store_acl *acl,
+		       struct store_status *status, struct store_changes *changes);
+	/* kind: STORE_FILE, STORE_DIR, or STORE_SYMLINK with its text, which else is NULL. */
+	int (*create)(struct store *store, const struct store_caller *caller,
+		      const struct store_fid *dir, const char *name, enum store_kind kind,
+		      const char *text, const struct store_set *set, struct store_status *status,
+		      struct store_status *dir_status, struct store_changes *changes);
+	int (*link)(struct store *store, const struct store_caller *caller,
+		    const struct store_fid *dir, const char *name, const struct store_fid *existing,
+		    struct store_status *status, struct store_status *dir_status,
+		    struct store_changes *changes);
+	/* kind: STORE_DIR for RemoveDir, STORE_FILE for RemoveFile. */
+	int (*remove)(struct store *store, const struct store_caller *caller,
+		      const struct store_fid *dir, const char *name, enum store_kind kind,
+		      struct store_status *dir_status, struct store_changes *changes);
+	int (*rename)(struct store *store, const struct store_caller *caller,
+		      const struct store_fid *old_dir, const char *old_name,
+		      const struct store_fid *new_dir, const char *new_name,
+		      struct store_status *old_status, struct store_status *new_status,
+		      struct store_changes *changes);
+
+	/*
+	 * StoreData: check rights, quota and space, take `length` bytes in order, then make them
+	 * visible in one step, or drop them. No lock is held between the calls. Concurrent writers
+	 * of one file: each commit applies to the version that it finds.
+	 */
+	int (*write_begin)(struct store *store, const struct store_caller *caller,
+			   const struct store_fid *fid, const struct store_set *set,
+			   uint64_t offset, uint64_t length, uint64_t file_length,
+			   struct store_writer **writer);
+	/* All bytes of the buffers, which may be reused afterwards. 0 or a result. */
+	int (*write)(struct store_writer *writer, const struct iovec *iov, int count);
+	/* Frees the writer, also if it fails. -EINVAL: fewer than `length` bytes were written. */
+	int (*write_commit)(struct store_writer *writer, struct store_status *status,
+			    struct store_changes *changes);
+	void (*write_abort)(struct store_writer *writer); /* NULL is allowed */
+};
+
+struct store {
+	const struct store_ops *ops;
+};
+
+#endif
