@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How far the write-ahead log is on stable storage, and what is cut after a restart of the machine. */
+#include "store/mark.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The log as SQLite defines it: a header, then frames of a header and a page. Big-endian. */
+#define LOG_HEADER   32
+#define FRAME_HEADER 24
+#define LOG_MAGIC    0x377f0682u /* the last bit: its checksums are of big-endian words */
+
+/* The file of the mark has two of these, SLOT bytes apart, written in turn. */
+#define SLOT  4096
+#define MAGIC 0x314b52414d575852ull
+
+enum state {
+	STATE_LAZY = 1,
+	STATE_STRICT,
+	STATE_CLOSED
+};
+
+struct record {
+	uint64_t magic, sequence;
+	uint64_t state;
+	uint64_t salt, end; /* of the log: its generation, and the bytes that are safe */
+	char boot[64];
+	uint64_t check;
+};
+
+struct store_mark {
+	struct store_layer *layer;
+	const char *path, *log;
+	int (*before_sync)(void *arg);
+	void *arg;
+	pthread_mutex_t moving; /* covers `record`; taken before `lock` */
+	struct record record;	/* the last one written or read */
+	pthread_mutex_t lock;	/* covers the rest */
+	uint64_t salt;	       /* generation of the log; 0: it is empty */
+	uint64_t end;	       /* of the last transaction in it; 0: it is empty */
+	uint64_t frame;	       /* bytes of a frame; 0: not known */
+	uint64_t commit_frame; /* offset of a last frame whose page is still to come; 0: none */
+};
+
+static uint32_t load32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static uint32_t load32_little(const uint8_t *p)
+{
+	return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
+}
+
+static uint64_t check_of(const struct record *record)
+{
+	const uint8_t *p = (const uint8_t *)record;
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < offsetof(struct record, check); i++)
+		h = (h ^ p[i]) * 0x100000001b3ull;
+	return h;
+}
+
+int store_mark_create(struct store_layer *layer, const char *path, const char *log,
+		      int (*before_sync)(void *arg), void *arg, struct store_mark **out)
+{
+	struct store_mark *mark = calloc(1, sizeof(*mark));
+
+	*out = mark;
+	if (!mark)
+		return -ENOMEM;
+	mark->layer = layer;
+	mark->path = path;
+	mark->log = log;
+	mark->before_sync = before_sync;
+	mark->arg = arg;
+	pthread_mutex_init(&mark->moving, NULL);
+	pthread_mutex_init(&mark->lock, NULL);
+	return 0;
+}
+
+void store_mark_destroy(struct store_mark *mark)
+{
+	pthread_mutex_destroy(&mark->moving);
+	pthread_mutex_destroy(&mark->lock);
+	free(mark);
+}
+
+/* -- following what SQLite writes -- */
+
+/* Lock held: a header of the log. */
+static void take_header(struct store_mark *mark, const uint8_t *header)
+{
+	mark->salt = (uint64_t)load32(header + 16) << 32 | load32(header + 20);
+	mark->frame = FRAME_HEADER + (uint64_t)load32(header + 8);
+	mark->end = LOG_HEADER;
+	mark->commit_frame = 0;
+}
+
+/* SQLite writes a frame's header and its page separately, and nothing else of those sizes. */
+void store_mark_wrote(struct store_mark *mark, const void *data, size_t size, uint64_t offset)
+{
+	const uint8_t *bytes = data;
+
+	pthread_mutex_lock(&mark->lock);
+	if (offset == 0 && size == LOG_HEADER) {
+		take_header(mark, bytes);
+	} else if (mark->frame && size == FRAME_HEADER) {
+		/* The header of a transaction's last frame has the size of the database. */
+		mark->commit_frame = load32(bytes + 4) ? offset : 0;
+	} else if (mark->commit_frame && offset == mark->commit_frame + FRAME_HEADER) {
+		mark->end = offset + size;
+		mark->commit_frame = 0;
+	}
+	pthread_mutex_unlock(&mark->lock);
+}
+
+void store_mark_truncated(struct store_mark *mark, uint64_t size)
+{
+	pthread_mutex_lock(&mark->lock);
+	if (size == 0)
+		mark->salt = mark->end = mark->frame = 0;
+	pthread_mutex_unlock(&mark->lock);
+}
+
+uint64_t store_mark_log_size(struct store_mark *mark)
+{
+	uint64_t end;
+
+	pthread_mutex_lock(&mark->lock);
+	end = mark->end;
+	pthread_mutex_unlock(&mark->lock);
+	return end;
+}
+
+/* -- reading a log -- */
+
+struct scan {
+	struct store_mark *mark;
+	struct store_file *file;
+	bool big; /* checksums of big-endian words */
+	uint32_t sum[2];
+};
+
+static int read_exactly(struct scan *scan, void *data, size_t size, uint64_t offset)
+{
+	const struct iovec iov = {data, size};
+	ssize_t n = scan->mark->layer->ops->preadv(scan->file, &iov, 1, offset, false);
+
+	return n < 0 ? (int)n : (size_t)n == size ? 0 : -ENODATA;
+}
+
+static void add_to_sum(struct scan *scan, const uint8_t *data, size_t size)
+{
+	for (size_t i = 0; i < size; i += 8) {
+		uint32_t a = scan->big ? load32(data + i) : load32_little(data + i);
+		uint32_t b = scan->big ? load32(data + i + 4) : load32_little(data + i + 4);
+
+		scan->sum[0] += a + scan->sum[1];
+		scan->sum[1] += b + scan->sum[0];
+	}
+}
+
+/* Follow the frames as far as they belong to this generation and are whole. Lock held. */
+static int scan_frames(struct scan *scan, uint8_t *frame)
+{
+	struct store_mark *mark = scan->mark;
+	uint64_t at = LOG_HEADER;
+	int rc;
+
+	for (;; at += mark->frame) {
+		rc = read_exactly(scan, frame, (size_t)mark->frame, at);
+		if (rc)
+			return rc == -ENODATA ? 0 : rc;
+		if (((uint64_t)load32(frame + 8) << 32 | load32(frame + 12)) != mark->salt)
+			return 0;
+		add_to_sum(scan, frame, 8);
+		add_to_sum(scan, frame + FRAME_HEADER, (size_t)mark->frame - FRAME_HEADER);
+		if (load32(frame + 16) != scan->sum[0] || load32(frame + 20) != scan->sum[1])
+			return 0;
+		if (load32(frame + 4))
+			mark->end = at + mark->frame;
+	}
+}
+
+static int scan_log(struct scan *scan)
+{
+	struct store_mark *mark = scan->mark;
+	uint8_t header[LOG_HEADER], *frame;
+	uint32_t page;
+	int rc = read_exactly(scan, header, sizeof(header), 0);
+
+	if (rc)
+		return rc == -ENODATA ? 0 : rc;
+	page = load32(header + 8);
+	if ((load32(header) & ~1u) != LOG_MAGIC || page < 512 || page > 65536 || (page & (page - 1)))
+		return 0;
+	scan->big = load32(header) & 1;
+	add_to_sum(scan, header, 24);
+	if (load32(header + 24) != scan->sum[0] || load32(header + 28) != scan->sum[1])
+		return 0;
+	take_header(mark, header);
+	frame = malloc((size_t)mark->frame);
+	rc = frame ? scan_frames(scan, frame) : -ENOMEM;
+	free(frame);
+	return rc;
+}
+
+/* Find the generation and the end of the log as it is. */
+static int look_at_log(struct store_mark *mark)
+{
+	struct scan scan = {.mark = mark};
+	int rc = mark->layer->ops->open(mark->layer, mark->log, 0, &scan.file);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	pthread_mutex_lock(&mark->lock);
+	rc = scan_log(&scan);
+	pthread_mutex_unlock(&mark->lock);
+	mark->layer->ops->close(scan.file);
+	return rc;
+}
+
+/* Cut the log to `size` bytes, durably. */
+static int cut_log(struct store_mark *mark, uint64_t size)
+{
+	const struct store_layer_ops *ops = mark->layer->ops;
+	struct store_file *file;
+	int rc = ops->open(mark->layer, mark->log, STORE_OPEN_WRITE, &file);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	if (size <= LOG_HEADER)
+		size = 0;
+	rc = ops->truncate(file, size);
+	if (!rc)
+		rc = ops->sync(file);
+	ops->close(file);
+	pthread_mutex_lock(&mark->lock);
+	mark->end = size;
+	if (size == 0)
+		mark->salt = mark->frame = 0;
+	pthread_mutex_unlock(&mark->lock);
+	return rc;
+}
+
+/* -- the file of the mark -- */
+
+/* Read the newest valid slot into mark->record; *found: there is one. */
+static int read_mark(struct store_mark *mark, bool *found)
+{
+	const struct store_layer_ops *ops = mark->layer->ops;
+	struct store_file *file;
+	struct record record;
+	int rc = ops->open(mark->layer, mark->path, 0, &file);
+
+	*found = false;
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct iovec iov = {&record, sizeof(record)};
+		ssize_t n = ops->preadv(file, &iov, 1, (uint64_t)i * SLOT, false);
+
+		if (n < 0)
+			rc = (int)n;
+		if (n != (ssize_t)sizeof(record) || record.magic != MAGIC ||
+		    record.check != check_of(&record))
+			continue;
+		if (*found && record.sequence < mark->record.sequence)
+			continue;
+		mark->record = record;
+		*found = true;
+	}
+	ops->close(file);
+	return *found ? 0 : rc;
+}
+
+/* Write mark->record to the slot that the newest one is not in. */
+static int write_mark(struct store_mark *mark, bool make)
+{
+	const struct store_layer_ops *ops = mark->layer->ops;
+	struct record *record = &mark->record;
+	const struct iovec iov = {record, sizeof(*record)};
+	struct store_file *file;
+	ssize_t n;
+	int rc = ops->open(mark->layer, mark->path, STORE_OPEN_WRITE | STORE_OPEN_CREATE, &file);
+
+	if (rc)
+		return rc;
+	record->magic = MAGIC;
+	record->sequence++;
+	record->check = check_of(record);
+	n = ops->pwritev(file, &iov, 1, record->sequence % 2 * SLOT);
+	rc = n < 0 ? (int)n : ops->sync(file);
+	ops->close(file);
+	if (!rc && make)
+		rc = ops->sync_dir(mark->layer, "meta");
+	return rc;
+}
+
+int store_mark_recover(struct store_mark *mark, enum store_past *past)
+{
+	char boot[64] = "";
+	bool found, restarted;
+	int rc = mark->layer->ops->boot(mark->layer, boot);
+
+	if (!rc)
+		rc = read_mark(mark, &found);
+	if (!rc)
+		rc = look_at_log(mark);
+	if (rc)
+		return rc;
+	*past = STORE_PAST_CLOSED;
+	if (!found || mark->record.state == STATE_CLOSED) {
+		/*
+		 * Without a mark there was no commit yet: it is made before the first one.
+		 */
+		mark->record.salt = mark->salt;
+		mark->record.end = mark->end;
+		return 0;
+	}
+	restarted = strncmp(boot, mark->record.boot, sizeof(boot)) != 0;
+	*past = restarted ? STORE_PAST_CRASHED : STORE_PAST_KILLED;
+	if (!restarted || mark->record.state == STATE_STRICT)
+		return 0;
+	if (mark->salt != mark->record.salt || mark->record.end == 0)
+		/* All of the marked generation went to the database before this one began. */
+		return cut_log(mark, 0);
+	return mark->end > mark->record.end ? cut_log(mark, mark->record.end) : 0;
+}
+
+int store_mark_begin(struct store_mark *mark, bool strict)
+{
+	int rc;
+
+	pthread_mutex_lock(&mark->moving);
+	memset(mark->record.boot, 0, sizeof(mark->record.boot));
+	rc = mark->layer->ops->boot(mark->layer, mark->record.boot);
+	mark->record.state = strict ? STATE_STRICT : STATE_LAZY;
+	if (!rc)
+		rc = write_mark(mark, true);
+	pthread_mutex_unlock(&mark->moving);
+	return rc;
+}
+
+int store_mark_flush(struct store_mark *mark, struct store_file *log)
+{
+	uint64_t salt, end;
+	int rc;
+
+	pthread_mutex_lock(&mark->moving);
+	pthread_mutex_lock(&mark->lock);
+	salt = mark->salt;
+	end = mark->end;
+	pthread_mutex_unlock(&mark->lock);
+	rc = mark->before_sync ? mark->before_sync(mark->arg) : 0;
+	if (!rc)
+		rc = mark->layer->ops->sync(log);
+	/* A new log has a name to be kept, too. */
+	if (!rc && salt != mark->record.salt)
+		rc = mark->layer->ops->sync_dir(mark->layer, "meta");
+	if (!rc && mark->record.state == STATE_LAZY &&
+	    (salt != mark->record.salt || end != mark->record.end)) {
+		mark->record.salt = salt;
+		mark->record.end = end;
+		rc = write_mark(mark, false);
+	}
+	pthread_mutex_unlock(&mark->moving);
+	return rc;
+}
+
+static bool has_grown(struct store_mark *mark)
+{
+	bool grown;
+
+	pthread_mutex_lock(&mark->moving);
+	pthread_mutex_lock(&mark->lock);
+	grown = mark->salt != mark->record.salt || mark->end != mark->record.end;
+	pthread_mutex_unlock(&mark->lock);
+	pthread_mutex_unlock(&mark->moving);
+	return grown;
+}
+
+int store_mark_move(struct store_mark *mark)
+{
+	const struct store_layer_ops *ops = mark->layer->ops;
+	struct store_file *file;
+	int rc;
+
+	if (!has_grown(mark))
+		return 0;
+	rc = ops->open(mark->layer, mark->log, STORE_OPEN_WRITE, &file);
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	rc = store_mark_flush(mark, file);
+	ops->close(file);
+	return rc;
+}
+
+int store_mark_end(struct store_mark *mark)
+{
+	int rc;
+
+	pthread_mutex_lock(&mark->moving);
+	mark->record.state = STATE_CLOSED;
+	rc = write_mark(mark, false);
+	pthread_mutex_unlock(&mark->moving);
+	return rc;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the VFS: how far the write-ahead log is on stable storage; see vfs.h. */
+#ifndef STORE_MARK_H
+#define STORE_MARK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/vfs.h"
+
+/* Any thread. */
+struct store_mark;
+
+/*
+ * `path`: of the mark, `log`: of the write-ahead log; constant strings. before_sync as in
+ * store_vfs_create(). 0 or -ENOMEM.
+ */
+int store_mark_create(struct store_layer *layer, const char *path, const char *log,
+		      int (*before_sync)(void *arg), void *arg, struct store_mark **mark);
+void store_mark_destroy(struct store_mark *mark);
+
+/* The log was written to or cut: follow the end of its last transaction. */
+void store_mark_wrote(struct store_mark *mark, const void *data, size_t size, uint64_t offset);
+void store_mark_truncated(struct store_mark *mark, uint64_t size);
+uint64_t store_mark_log_size(struct store_mark *mark);
+
+/*
+ * Flush the log, after what it refers to, and move the mark. A checkpoint needs both: it copies what
+ * the log has to the database, so the log must not be cut before that. 0 or -errno.
+ */
+int store_mark_flush(struct store_mark *mark, struct store_file *log);
+
+/* As the functions of vfs.h with similar names. */
+int store_mark_recover(struct store_mark *mark, enum store_past *past);
+int store_mark_begin(struct store_mark *mark, bool strict);
+int store_mark_move(struct store_mark *mark);
+int store_mark_end(struct store_mark *mark);
+
+#endif
