@@ -129,12 +129,12 @@ may_include src/tools/stat "$config|$common|$programs|base/(debugfmt|wire)[.]h|t
 # main.c and server.c may include all. A module's tests include private headers of no other module.
 server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callbacks/callbacks|io/io|service/service)[.]h'
 server_module() {
-	module=$1 ok="$config|$common|$programs|base/hash[.]h|(tools|afs)/.*|rxwire/.*|fileserver/$1/.*"
+	module=$1 ok="$config|$common|$programs|base/hash[.]h|(tools|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/$1/.*"
 	shift
 	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
 	may_include "src/fileserver/$module" "$ok"
 	may_include "src/tests/fileserver/$module" \
-		"$config|$common|(base|tools|afs|tests)/.*|rxwire/.*|fileserver/$module/.*|$server_headers"
+		"$config|$common|(base|tools|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/$module/.*|$server_headers"
 }
 server_module base
 server_module guard base
@@ -143,8 +143,8 @@ server_module volume base tree
 server_module callbacks base tree volume
 server_module io base tree
 server_module service base guard tree volume callbacks io
-may_include src/fileserver "$config|$common|$programs|(tools|afs)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
-may_include src/tests/fileserver "$config|$common|(base|tools|afs|tests)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
+may_include src/fileserver "$config|$common|$programs|(tools|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
+may_include src/tests/fileserver "$config|$common|(base|tools|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
 
 # Unit tests include headers of their own layer and of lower ones; fuzz targets those of the module that they put
 # bytes into; other tests public ones. What they read of the engine's objects is in src/tests/support.
