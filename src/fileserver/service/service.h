@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The services of the daemon: files (service 1), volume locations (52) and volumes (4). */
+/*
+ * The services of the daemon: files (service 1), volume locations (52), volumes (4) and protection
+ * (73).
+ */
 #ifndef FILESERVER_SERVICE_H
 #define FILESERVER_SERVICE_H
 
@@ -15,27 +18,13 @@
 #include "fileserver/guard/guard.h"
 #include "fileserver/io/io.h"
 #include "fileserver/tree/tree.h"
+#include "protection/protection.h"
 #include "store/store.h"
 
 #define FSD_ADDRS_MAX 15 /* IPv4 addresses of the server that clients are told */
 
 /* What the three services have in common. */
 struct fsd_service;
-
-/*
- * Users and groups, as a protection database knows them. Any thread. Without it callers with a
- * token are users without an id, and ACLs have the predefined names only.
- */
-struct fsd_people {
-	struct fsd_names names;
-	/*
-	 * The user of an authenticated principal: fills *id and at most `room` ids, ascending, that
-	 * entries of ACLs are compared with, and returns their number, which may be greater than
-	 * `room`. 0: an unknown user.
-	 */
-	size_t (*identify)(void *arg, const char *principal, int32_t *id, int32_t *ids, size_t room);
-	void *arg;
-};
 
 /* Everything must outlive the service, but for what is copied: uuid, cell and the addresses. */
 struct fsd_service_options {
@@ -47,13 +36,17 @@ struct fsd_service_options {
 	bool exported;
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
-	struct fsd_watch *watch;	 /* for its figures; may be NULL */
-	struct fsd_usage *usage;	 /* of an exported directory; may be NULL */
-	struct fsd_guard *guard;	 /* NULL: everybody may see everything */
-	const struct fsd_people *people; /* may be NULL */
-	struct fsd_audit *audit;	 /* may be NULL */
-	rxw_rpcstats *calls;		 /* NULL: GetXStats has no times of procedures */
-	struct rxw_uuid uuid;		 /* of the server */
+	struct fsd_watch *watch; /* for its figures; may be NULL */
+	struct fsd_usage *usage; /* of an exported directory; may be NULL */
+	struct fsd_guard *guard; /* NULL: everybody may see everything */
+	/*
+	 * Users and groups. NULL: callers with a token have no id of their own, and ACLs name only
+	 * the predefined ones.
+	 */
+	struct prot *prot;
+	struct fsd_audit *audit; /* may be NULL */
+	rxw_rpcstats *calls;	 /* NULL: GetXStats has no times of procedures */
+	struct rxw_uuid uuid;	 /* of the server */
 	const char *cell; /* NULL: no root.afs; an exported directory is served under that name */
 	/* ACLs that let anonymous callers write are refused. */
 	bool no_anonymous_writes;
@@ -76,6 +69,9 @@ void fsd_service_set_endpoint(struct fsd_service *service, rxw_endpoint *fs);
 int32_t fsd_fs_serve(rxw_call *call, void *service);
 int32_t fsd_vl_serve(rxw_call *call, void *service);
 int32_t fsd_vol_serve(rxw_call *call, void *service);
+
+/* The same for the protection service; the context is a struct prot. */
+int32_t fsd_pt_serve(rxw_call *call, void *prot);
 
 /*
  * An rxw_rpc_observer_fn whose argument is the struct fsd_service: count one call of the server,
