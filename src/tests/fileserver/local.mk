@@ -38,6 +38,12 @@ src_tests_fileserver_service_test_pt_service_SOURCES = \
 	src/tests/fileserver/service/test_pt_service.c $(fileserver_test_fixture)
 src_tests_fileserver_service_test_pt_service_LDADD = $(fileserver_test_libs)
 
+fileserver_shop = src/tests/fileserver/shop.c src/tests/fileserver/shop.h $(fileserver_test_fixture)
+check_tests += src/tests/fileserver/service/test_store_service
+src_tests_fileserver_service_test_store_service_SOURCES = \
+	src/tests/fileserver/service/test_store_service.c $(fileserver_shop)
+src_tests_fileserver_service_test_store_service_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/tree/test_layer
 src_tests_fileserver_tree_test_layer_SOURCES = \
 	src/tests/fileserver/tree/test_layer.c $(fileserver_test_fixture)
