@@ -16,13 +16,16 @@
 #include "tools/common/address.h"
 #include "tools/common/auth.h"
 #include "tools/common/renew.h"
+#include "tools/common/report.h"
 #include "tools/copy/progress.h"
 
 struct copy_settings {
 	const char *server;
 	bool recursive, long_list, json, quiet, stats, verbose, resume;
+	bool preserve, keep_going, force, negative, symbolic, shared;
+	const char *mode, *mount, *mix, *size;
 	struct tools_auth auth;
-	uint64_t clients, seconds_ms, range;
+	uint64_t clients, seconds_ms, range, jobs, files;
 	uint64_t timeout_ms, retry_ms;
 };
 
@@ -38,22 +41,28 @@ struct copy_source {
 	const char *volume, *path;
 };
 
-/* One run of afscp. */
-struct copy {
+/* One run of afscp: what its threads share. What has no comment is constant once they run. */
+struct run {
 	struct copy_settings set;
 	struct rxw_config config;
 	rxw_engine *engine;
 	struct tools_address vl;
 	uint16_t fs_port;
-	struct tools_renewal renewal; /* its token NULL: anonymous */
-	struct afs_client *client;    /* set under the lock */
-	struct copy_source *sources;  /* at least one; more only of get */
+	mode_t umask;
+
+	/* Arguments after the command: text as given, or volumes and paths, by command. */
+	char **arguments;
+	size_t argument_count;
+	struct copy_source *sources;
 	size_t source_count;
 	const char *destination;  /* of get; NULL = the current directory */
-	struct afs_volume volume; /* of the source at hand */
-	const char *path;
-	mode_t umask;
+
+	pthread_mutex_t token_lock; /* covers the renewal */
+	struct tools_renewal renewal; /* its token NULL: anonymous */
+
+	pthread_mutex_t progress_lock;
 	struct progress progress; /* on: stderr is a terminal, without --quiet */
+	atomic_uint_fast64_t total; /* bytes to copy, as far as they are known; 0 = unknown */
 
 	atomic_bool interrupted; /* by a signal */
 	atomic_int signal;	 /* its number, 0 = none */
@@ -62,22 +71,71 @@ struct copy {
 	 * interrupt it (a KDC, a pipe), and there is nothing to undo.
 	 */
 	atomic_bool at_once;
-	bool broken_pipe; /* the reader of standard output is gone */
-	pthread_mutex_t lock;
-	pthread_cond_t wake;		 /* `interrupted` has become true; under the lock */
-	void (*on_interrupt)(void *arg); /* called on an interrupt; under the lock */
+	atomic_bool broken_pipe; /* the reader of standard output is gone */
+	pthread_mutex_t lock;	 /* of what follows */
+	pthread_cond_t wake;	 /* `interrupted` has become true */
+	struct afs_client **clients; /* of all threads, for signals */
+	size_t client_count;
+	struct counters transport; /* of clients that are closed */
+	/* Called on an interrupt. True: the clients go on. */
+	bool (*on_interrupt)(void *arg, int number);
 	void *on_interrupt_arg;
 
-	uint64_t files, bytes; /* copied */
-	uint64_t skipped;      /* --continue: files that existed */
-	uint64_t failed;       /* objects that were not copied */
+	atomic_uint_fast64_t files, bytes; /* copied */
+	atomic_uint_fast64_t skipped;	   /* --continue: files that existed */
+	atomic_uint_fast64_t failed;	   /* objects that were not copied */
+	atomic_uint_fast64_t told_ns;	   /* last message about an outage; 0 = none */
+};
+
+/* One thread of a run, with its client. */
+struct copy {
+	struct run *run;
+	const struct copy_settings *set;
+	struct afs_client *client;
+	uint64_t tokens;	  /* number of renewals that the client knows */
+	struct afs_volume volume; /* of the source at hand */
+	const char *path;
 };
 
 /* Commands; 0 or the exit status, after one line on stderr. */
 int copy_get(struct copy *copy);
 int copy_list(struct copy *copy);
 int copy_stat(struct copy *copy);
+int copy_put(struct copy *copy);
+int copy_rm(struct copy *copy);
+int copy_mkdir(struct copy *copy);
+int copy_mv(struct copy *copy);
+int copy_ln(struct copy *copy);
+int copy_chmod(struct copy *copy);
+int copy_acl(struct copy *copy);
+int copy_lock(struct copy *copy);
 int copy_bench(struct copy *copy);
+/* The two kinds of bench: one file, or --mix. */
+int bench_read(struct copy *copy);
+int bench_mix(struct copy *copy);
+
+/* ---- threads ---- */
+
+/* Open the client of a thread. 0, or -1 after a message. */
+int copy_open(struct run *run, struct copy *copy);
+/* Close it, after it has returned its promises. */
+void copy_close(struct copy *copy);
+/* Return the promises of all clients, within `ms` milliseconds. The lock is held or not needed. */
+void run_give_up(struct run *run, unsigned ms);
+
+/* Counters of all clients of the run, also of those that are closed. */
+void run_counters(struct run *run, struct counters *sum);
+
+static inline bool copy_interrupted(const struct copy *copy)
+{
+	return atomic_load(&copy->run->interrupted);
+}
+
+/* --stats and --json of get and put: what was copied since `from`. */
+void copy_report(struct copy *copy, const struct tools_usage *from, const struct counters *before);
+
+/* Show the progress of all files. `label` names the one at hand. Any thread. */
+void copy_progress(struct copy *copy, const char *label);
 
 /* ---- retries ---- */
 
@@ -97,7 +155,10 @@ bool copy_retry(struct copy *copy, struct outage *outage, struct afs_error *erro
 int copy_locate(struct copy *copy, const struct copy_source *source);
 /* Walk to copy->path; -1 after a message. */
 int copy_walk(struct copy *copy, bool follow, struct afs_object *object);
-/* COPY_STOP if the error that copy_retry() returned concerns everything that follows. */
+/*
+ * COPY_STOP if the error that copy_retry() returned concerns everything that follows, COPY_FAILED
+ * with --keep-going.
+ */
 enum copy_result copy_judge(const struct copy *copy, const struct afs_error *error);
 
 /*
@@ -112,6 +173,7 @@ bool copy_again(struct copy *copy, const struct afs_error *error);
 
 /* ---- parts of get ---- */
 
+struct pool; /* pool.h */
 struct sink; /* sink.h */
 
 /*
@@ -124,9 +186,12 @@ enum copy_result get_file(struct copy *copy, struct afs_object *object, struct s
 enum copy_result write_failed(struct copy *copy, const char *label, const char *name);
 /* Whether an earlier run has left the file: same length and time. */
 bool get_is_there(const struct copy *copy, int dir, const char *name, const AFSFetchStatus *status);
+/* Mode of the copy of an object. */
+mode_t get_mode(const struct copy *copy, const AFSFetchStatus *status);
 
-/* Copy everything below a directory into the directory `dir`. */
-enum copy_result get_tree(struct copy *copy, const AFSFid *fid, int dir, const char *label);
+/* Copy everything below a directory into the directory `dir`; waits for all jobs. */
+enum copy_result get_tree(struct copy *copy, struct pool *pool, const AFSFid *fid, int dir,
+			  const char *label);
 
 /* ---- directories ---- */
 
