@@ -126,6 +126,7 @@ const char *decide_remedy(enum change_op op, const struct afs_error *error)
 	case EAGAIN:
 		return op == CHANGE_LOCK ? "somebody else has locked the file; try again later"
 					 : NULL;
+	case EMSGSIZE: /* OpenAFS's number for a loop */
 	case EINVAL:
 		return op == CHANGE_RENAME ? "both are one file, or the target is inside the source"
 		       : op == CHANGE_ACL  ? "the list has a name that the cell does not know"

@@ -241,6 +241,10 @@ static enum copy_result mv_one(struct copy *copy, const struct target *destinati
 		tools_error("%s and %s are the same file", from.label, to.label);
 		return COPY_FAILED;
 	}
+	if (to.dir.Vnode == from.object.fid.Vnode && to.dir.Unique == from.object.fid.Unique) {
+		tools_error("%s cannot be moved into itself", from.label);
+		return COPY_FAILED;
+	}
 	snprintf(label, sizeof(label), "%s: cannot rename it to %s", from.label, to.label);
 	c.label = label;
 	c.dir = from.dir;
