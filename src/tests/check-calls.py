@@ -40,10 +40,11 @@ LAYERS = [
     ["src/classic/xdr"],
     ["src/classic/watch"],
     ["src/afs"],
+    ["src/store"],
     ["src/tools/common"],
     ["src/tools", "src/fileserver"],
 ]
-ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/tools", "src/fileserver"]
+ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/store", "src/tools", "src/fileserver"]
 
 
 def layer_of(module):

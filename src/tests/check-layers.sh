@@ -119,6 +119,9 @@ may_include src/rxgen       "$config|rxgen/(ast|command|parse/.*|text/.*)[.]h"
 for folder in src/afs src/afs/client; do
 	may_include $folder "$config|$common|base/hash[.]h|afs/.*|rxwire/.*"
 done
+# The store knows nothing of Rx.
+may_include src/store "$config|$common|base/hash[.]h|(afs|store)/.*|$values"
+may_include src/tests/store "$config|$common|[a-z_]*[.]h|(afs|store|tests)/.*|$values"
 may_include src/tools/common "$config|$common|$programs|tools/common/.*|rxwire/.*"
 may_include src/tools/perf "$config|$common|$programs|tools/(common|perf)/.*|afs/.*|rxwire/.*"
 may_include src/tools/copy "$config|$common|$programs|tools/(common|copy)/.*|afs/.*|rxwire/.*"

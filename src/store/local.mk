@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The store of volumes: a convenience library for the file server and for tests.
+
+store_sources =
+store_sources += src/store/layer.h
+store_sources += src/store/pages.c
+store_sources += src/store/pages.h
+store_sources += src/store/store.h
+
+noinst_LTLIBRARIES += src/store/libstore.la
+src_store_libstore_la_SOURCES = $(store_sources)
+src_store_libstore_la_LIBADD = src/afs/librxafs.la $(PTHREAD_LIBS)
