@@ -28,7 +28,8 @@ fileserver_sources += \
 	src/fileserver/service/fs.h src/fileserver/service/fs_call.c src/fileserver/service/fs_fetch.c \
 	src/fileserver/service/fs_refuse.c src/fileserver/service/fs_service.c \
 	src/fileserver/service/fs_stats.c src/fileserver/service/fs_status.c \
-	src/fileserver/service/metrics.c src/fileserver/service/private.h src/fileserver/service/rootafs.c \
+	src/fileserver/service/metrics.c src/fileserver/service/private.h src/fileserver/service/pt_service.c \
+	src/fileserver/service/rootafs.c \
 	src/fileserver/service/running.c \
 	src/fileserver/service/service.c src/fileserver/service/service.h \
 	src/fileserver/service/vl_service.c src/fileserver/service/vol_service.c \
@@ -39,7 +40,7 @@ fileserver_sources += \
 noinst_LTLIBRARIES += src/fileserver/libfileserver.la
 src_fileserver_libfileserver_la_SOURCES = $(fileserver_sources)
 src_fileserver_libfileserver_la_LIBADD = src/tools/libtools.la src/afs/librxafs.la \
-	src/rx/librxwire.la $(PTHREAD_LIBS)
+	src/protection/libprotection.la src/rx/librxwire.la $(PTHREAD_LIBS)
 
 # A target that is made by its name alone does not wait for BUILT_SOURCES.
 $(src_fileserver_libfileserver_la_OBJECTS): $(afs_headers)

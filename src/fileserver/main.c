@@ -27,6 +27,7 @@ struct options {
 	bool debug;
 };
 
+#define PT_PORT		7002
 #define VL_PORT		7003
 #define VOL_PORT	7005
 #define PORT_UNSET	UINT64_MAX
@@ -79,6 +80,17 @@ static const struct tools_option table[] = {
 	 .max = 65535,
 	 .help = "UDP port of the volume service; default 7005, or a free port if --vl-port is "
 		 "not 7003"},
+	{.name = "protection",
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(protection),
+	 .argument = "DIR|FILE",
+	 .help = "users and groups, made with rxpt: serve them, too; default: no such service"},
+	{.name = "pt-port",
+	 .kind = TOOLS_UINT,
+	 .offset = SETTING(pt_port),
+	 .argument = "PORT",
+	 .max = 65535,
+	 .help = "UDP port of the protection service; default 7002, 0 = a free port"},
 	{.name = "state",
 	 .kind = TOOLS_STRING,
 	 .offset = SETTING(state),
@@ -384,6 +396,7 @@ int main(int argc, char **argv)
 				.port = 7000,
 				.vl_port = VL_PORT,
 				.vol_port = PORT_UNSET,
+				.pt_port = PT_PORT,
 				.readers = 16,
 				.read_ahead = 48 << 20,
 				.watches = 8192,

@@ -22,6 +22,7 @@
 #include "fileserver/io/io.h"
 #include "fileserver/service/service.h"
 #include "fileserver/volume/volume.h"
+#include "protection/protection.h"
 #include "tools/common/address.h"
 
 #define HOSTS_MAX 16384
@@ -48,7 +49,8 @@ struct fsd_server {
 	unsigned advertise_count;
 	struct fsd_service *service;
 	rxw_engine *engine;
-	rxw_endpoint *fs, *vl, *vol;
+	rxw_endpoint *fs, *vl, *vol, *pt; /* pt: NULL without `prot` */
+	struct prot *prot;		  /* NULL: users are not known */
 	struct tools_metrics *metrics;
 	struct tools_trace *trace;
 	struct rxw_rpc_observer observer; /* of the calls on all endpoints */
@@ -267,6 +269,30 @@ static int make_service(struct fsd_server *server, char *message)
 	return 0;
 }
 
+static void warn_protection(void *arg, const char *line)
+{
+	(void)arg;
+	fsd_log(RXW_LOG_ERROR, "--protection: %s", line);
+}
+
+static int open_protection(struct fsd_server *server, char *message)
+{
+	const struct prot_options options = {
+		.path = server->settings.protection,
+		.create = true,
+		.cell = server->settings.cell,
+		.realms = &server->settings.guard.realm,
+		.realm_count = server->settings.guard.realm != NULL,
+		.warn = warn_protection,
+	};
+	char why[PROT_MESSAGE_MAX];
+
+	if (!server->settings.protection || prot_open(&options, &server->prot, why) == 0)
+		return 0;
+	snprintf(message, FSD_MESSAGE_MAX, "--protection: %.490s", why);
+	return -1;
+}
+
 /* -- network -- */
 
 static int open_endpoint(struct fsd_server *server, const struct rxw_config *config, uint16_t port,
@@ -356,6 +382,29 @@ int fsd_server_reload(struct fsd_server *server)
 	return rc;
 }
 
+/* Read by anyone, like locations; what callers see depends on who they are. */
+static int open_pt(struct fsd_server *server, const struct rxw_config *config, char *message)
+{
+	struct rxw_service_options pt = {.size = sizeof(pt),
+					 .id = AFS_SERVICE_PT,
+					 .name = "pt",
+					 .handler = fsd_pt_serve,
+					 .context = server->prot};
+	int rc;
+
+	if (!server->prot)
+		return 0;
+	guard_service(server, FSD_VL, &pt);
+	if (open_endpoint(server, config, (uint16_t)server->settings.pt_port, "--pt-port",
+			  &server->pt, message))
+		return -1;
+	rc = offer(server, server->pt, &pt);
+	if (rc)
+		snprintf(message, FSD_MESSAGE_MAX, "cannot offer the protection service: %s",
+			 rxw_strerror(rc));
+	return rc ? -1 : 0;
+}
+
 static int open_network(struct fsd_server *server, const struct rxw_config *config, char *message)
 {
 	struct rxw_service_options fs = {
@@ -414,7 +463,7 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 	else
 		snprintf(message, FSD_MESSAGE_MAX, "cannot offer the services: %s",
 			 rxw_strerror(rc));
-	return rc ? -1 : 0;
+	return rc ? -1 : open_pt(server, &vl_config, message);
 }
 
 static void say(const char *line)
@@ -432,15 +481,16 @@ static char *figures(void *arg)
 /* Metrics and packet traces. */
 static int open_monitoring(struct fsd_server *server, char *message)
 {
-	rxw_endpoint *const endpoints[] = {server->fs, server->vl, server->vol};
+	rxw_endpoint *const endpoints[] = {server->fs, server->vl, server->vol, server->pt};
+	const size_t count = server->pt ? 4 : 3;
 
 	server->settings.trace.say = say;
 	server->settings.metrics.more = figures;
 	server->settings.metrics.arg = server;
-	if (tools_trace_open(&server->settings.trace, endpoints, 3, &server->trace, message,
+	if (tools_trace_open(&server->settings.trace, endpoints, count, &server->trace, message,
 			     FSD_MESSAGE_MAX))
 		return -1;
-	return tools_metrics_start(&server->settings.metrics, endpoints, 3, &server->metrics,
+	return tools_metrics_start(&server->settings.metrics, endpoints, count, &server->metrics,
 				   message, FSD_MESSAGE_MAX);
 }
 
@@ -482,11 +532,11 @@ static int check_volume_name(struct fsd_server *server, char *message)
 
 static int check_ports(struct fsd_server *server, char *message)
 {
-	static const char *const names[] = {"--port", "--vl-port", "--vol-port"};
+	static const char *const names[] = {"--port", "--vl-port", "--vol-port", "--pt-port"};
 	const uint64_t ports[] = {server->settings.port, server->settings.vl_port,
-				  server->settings.vol_port};
+				  server->settings.vol_port, server->settings.pt_port};
 
-	for (int i = 1; i < 3; i++)
+	for (int i = 1; i < (server->settings.protection ? 4 : 3); i++)
 		for (int k = 0; k < i; k++) {
 			if (!ports[i] || ports[i] != ports[k])
 				continue;
@@ -557,20 +607,19 @@ static char *endpoint_text(rxw_endpoint *endpoint, char *text, size_t size)
 }
 
 /* Log the effective settings. */
-static void log_endpoint(struct fsd_server *server, enum fsd_service_kind kind,
+static void log_endpoint(struct fsd_server *server, const char *name, enum fsd_service_kind kind,
 			 rxw_endpoint *endpoint)
 {
-	static const char *const names[] = {"fs", "vl", "vol"};
 	struct rxw_effective e = {.size = sizeof(e)};
 	char where[TOOLS_ADDRESS_TEXT];
 
-	if (rxw_endpoint_effective(endpoint, &e))
+	if (!endpoint || rxw_endpoint_effective(endpoint, &e))
 		return;
 	fsd_log(RXW_LOG_INFO,
 		"%s on %s: protection %s; %u listener%s, "
 		"back-end %s, GSO %s, GRO %s, window %u, packets of %u bytes, "
 		"buffers of %zu and %zu KiB",
-		names[kind], endpoint_text(endpoint, where, sizeof(where)),
+		name, endpoint_text(endpoint, where, sizeof(where)),
 		fsd_guard_level(server->guard, kind), e.listeners, e.listeners == 1 ? "" : "s",
 		e.io, e.gso ? "on" : "off", e.gro ? "on" : "off", e.window, e.mtu, e.rcvbuf / 1024,
 		e.sndbuf / 1024);
@@ -585,9 +634,10 @@ static void log_beginning(struct fsd_server *server)
 		(unsigned)fsd_volume_id(server->volume), settings->cell ? "cell " : "this server",
 		settings->cell ? settings->cell : "", settings->all_files ? ", all files" : "",
 		server->export);
-	log_endpoint(server, FSD_FS, server->fs);
-	log_endpoint(server, FSD_VL, server->vl);
-	log_endpoint(server, FSD_VOL, server->vol);
+	log_endpoint(server, "fs", FSD_FS, server->fs);
+	log_endpoint(server, "vl", FSD_VL, server->vl);
+	log_endpoint(server, "vol", FSD_VOL, server->vol);
+	log_endpoint(server, "pt", FSD_VL, server->pt);
 }
 
 int fsd_server_start(const struct fsd_settings *settings, const struct rxw_config *config,
@@ -599,6 +649,8 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 	if (!server)
 		return -1;
 	rc = check_settings(server, message);
+	if (!rc)
+		rc = open_protection(server, message);
 	if (!rc)
 		rc = open_volume(server, message);
 	if (!rc && (start_parts(server, message) || make_service(server, message) ||
@@ -658,6 +710,8 @@ int fsd_server_drain(struct fsd_server *server)
 		rxw_endpoint_stop(server->vl, 0);
 	if (server->vol)
 		rxw_endpoint_stop(server->vol, 0);
+	if (server->pt)
+		rxw_endpoint_stop(server->pt, 0);
 	return server->aborted;
 }
 
@@ -680,6 +734,8 @@ int fsd_server_stop(struct fsd_server *server)
 		rxw_endpoint_destroy(server->vl);
 	if (server->vol)
 		rxw_endpoint_destroy(server->vol);
+	if (server->pt)
+		rxw_endpoint_destroy(server->pt);
 	if (server->engine)
 		rxw_engine_destroy(server->engine);
 	destroy_service(server);
@@ -693,6 +749,7 @@ int fsd_server_stop(struct fsd_server *server)
 	fsd_clients_destroy(server->clients);
 	fsd_remember_close(server->remember);
 	fsd_guard_close(server->guard);
+	prot_close(server->prot);
 	fsd_store_close(server->store);
 	fsd_state_close(&server->state);
 	if (server->own_layer)
@@ -716,12 +773,15 @@ static uint16_t endpoint_port(rxw_endpoint *endpoint)
 
 void fsd_server_where(const struct fsd_server *server, char *text, size_t size)
 {
-	char fs[TOOLS_ADDRESS_TEXT], vl[TOOLS_ADDRESS_TEXT], vol[TOOLS_ADDRESS_TEXT];
+	char fs[TOOLS_ADDRESS_TEXT], vl[TOOLS_ADDRESS_TEXT], vol[TOOLS_ADDRESS_TEXT],
+		pt[TOOLS_ADDRESS_TEXT] = "";
 
-	snprintf(text, size, "listening fs %s vl %s vol %s",
+	if (server->pt)
+		endpoint_text(server->pt, pt, sizeof(pt));
+	snprintf(text, size, "listening fs %s vl %s vol %s%s%s",
 		 endpoint_text(server->fs, fs, sizeof(fs)),
 		 endpoint_text(server->vl, vl, sizeof(vl)),
-		 endpoint_text(server->vol, vol, sizeof(vol)));
+		 endpoint_text(server->vol, vol, sizeof(vol)), *pt ? " pt " : "", pt);
 }
 
 void fsd_server_title(const struct fsd_server *server, char *text, size_t size)

@@ -19,6 +19,9 @@ struct fsd_settings {
 	const char *cell;		  /* NULL: none, and no root.afs; clients bring their own */
 	const char *listen;		  /* address or host name */
 	uint64_t port, vl_port, vol_port; /* 0: any free one */
+	/* Users and groups: a file, or a directory with protection.db. NULL: no such service. */
+	const char *protection;
+	uint64_t pt_port; /* of the protection service; 0: any free one */
 	const char *state;		  /* NULL: the default place */
 	bool all_files;
 	const char *const *advertise; /* IPv4 addresses for the location service */
@@ -62,7 +65,7 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
  */
 int fsd_server_check(const struct fsd_settings *settings, char *message);
 
-/* "listening fs ADDR:PORT vl ADDR:PORT vol ADDR:PORT" */
+/* "listening fs ADDR:PORT vl ADDR:PORT vol ADDR:PORT", and " pt ADDR:PORT" with `protection`. */
 void fsd_server_where(const struct fsd_server *server, char *text, size_t size);
 uint16_t fsd_server_fs_port(const struct fsd_server *server);
 uint16_t fsd_server_vl_port(const struct fsd_server *server);

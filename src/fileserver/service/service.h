@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The services of the daemon: files (service 1), volume locations (52) and volumes (4). */
+/*
+ * The services of the daemon: files (service 1), volume locations (52), volumes (4) and protection
+ * (73).
+ */
 #ifndef FILESERVER_SERVICE_H
 #define FILESERVER_SERVICE_H
 
@@ -14,6 +17,7 @@
 #include "fileserver/io/io.h"
 #include "fileserver/tree/tree.h"
 #include "fileserver/volume/volume.h"
+#include "protection/protection.h"
 
 #define FSD_ADDRS_MAX 15 /* IPv4 addresses of the server that clients are told */
 
@@ -57,6 +61,9 @@ void fsd_service_set_endpoint(struct fsd_service *service, rxw_endpoint *fs);
 int32_t fsd_fs_serve(rxw_call *call, void *service);
 int32_t fsd_vl_serve(rxw_call *call, void *service);
 int32_t fsd_vol_serve(rxw_call *call, void *service);
+
+/* The same for the protection service; the context is a struct prot. */
+int32_t fsd_pt_serve(rxw_call *call, void *prot);
 
 /*
  * An rxw_rpc_observer_fn whose argument is the struct fsd_service: count one call of the server,
