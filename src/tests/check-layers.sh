@@ -126,7 +126,7 @@ may_include src/protection "$config|common/clock[.]h|protection/(protection|priv
 may_include src/tools/common "$config|$common|$programs|tools/common/.*|rxwire/.*"
 may_include src/tools/perf "$config|$common|$programs|tools/(common|perf)/.*|afs/.*|rxwire/.*"
 may_include src/tools/copy "$config|$common|$programs|tools/(common|copy)/.*|afs/.*|rxwire/.*"
-may_include src/tools/protection "$config|$common|$programs|tools/common/.*|protection/protection[.]h|rxwire/.*"
+may_include src/tools/protection "$config|$common|$programs|tools/(common|protection)/.*|protection/protection[.]h|rxwire/.*"
 may_include src/tools/stat "$config|$common|$programs|base/(debugfmt|wire)[.]h|tools/(common|stat)/.*|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # main.c and server.c may include all. A module's tests include private headers of no other module.

@@ -21,6 +21,11 @@ src_tests_fileserver_service_test_fs_service_SOURCES = \
 	src/tests/fileserver/service/test_fs_service.c $(fileserver_test_fixture) $(fileserver_answer)
 src_tests_fileserver_service_test_fs_service_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/service/test_pt_service
+src_tests_fileserver_service_test_pt_service_SOURCES = \
+	src/tests/fileserver/service/test_pt_service.c $(fileserver_test_fixture)
+src_tests_fileserver_service_test_pt_service_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/tree/test_layer
 src_tests_fileserver_tree_test_layer_SOURCES = \
 	src/tests/fileserver/tree/test_layer.c $(fileserver_test_fixture)
