@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <jansson.h>
 
@@ -16,8 +18,17 @@
 
 #define ADMIN_LINE_MAX 16384 /* bytes of a request as one line of text, its newline included */
 
-/* The socket in the directory of a store at which its server takes requests. */
+/*
+ * The socket in the directory of a store at which its server takes requests. A client sends one
+ * request as a line, with the descriptor of the directory if the command wants one, and gets each
+ * answer as a line.
+ */
 #define ADMIN_SOCKET "control"
+/*
+ * Its address, for bind() and connect(). Where the path is too long for an address, that leads
+ * through *descriptor, to be closed afterwards; else it is -1. 0, or -1 with errno.
+ */
+int admin_socket_address(const char *directory, struct sockaddr_un *address, int *descriptor);
 
 /* A store, and what a change of it has to be told to. Constant while requests are executed. */
 struct admin_options {
