@@ -12,36 +12,55 @@
 #include <rxwire/rpcstats.h>
 #include <rxwire/types.h>
 
+#include "fileserver/acl/acl.h"
+#include "fileserver/audit/audit.h"
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/guard/guard.h"
 #include "fileserver/io/io.h"
 #include "fileserver/tree/tree.h"
-#include "fileserver/volume/volume.h"
 #include "protection/protection.h"
+#include "store/store.h"
 
 #define FSD_ADDRS_MAX 15 /* IPv4 addresses of the server that clients are told */
 
 /* What the three services have in common. */
 struct fsd_service;
 
+/*
+ * Users and groups, as a protection database knows them. Any thread. Without it callers with a
+ * token are users without an id, and ACLs have the predefined names only.
+ */
+struct fsd_people {
+	struct fsd_names names;
+	/*
+	 * The user of an authenticated principal: fills *id and at most `room` ids, ascending, that
+	 * entries of ACLs are compared with, and returns their number, which may be greater than
+	 * `room`. 0: an unknown user.
+	 */
+	size_t (*identify)(void *arg, const char *principal, int32_t *id, int32_t *ids, size_t room);
+	void *arg;
+};
+
 /* Everything must outlive the service, but for what is copied: uuid, cell and the addresses. */
 struct fsd_service_options {
-	struct fsd_volume *volume;
+	struct store *store;
+	/*
+	 * The store is an exported directory: objects of its read-only volume change in place, and
+	 * the volume is also found under the names root.cell and root.afs.
+	 */
+	bool exported;
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
-	struct fsd_watch *watch;    /* may be NULL */
-	struct fsd_usage *usage;    /* NULL: sizes of volumes are reported as 0 */
-	struct fsd_guard *guard;    /* NULL: everybody may see everything */
-	rxw_rpcstats *calls; /* NULL: GetXStats has no times of procedures */
-	struct rxw_uuid uuid;	    /* of the server */
-	const char *cell;	    /* NULL: no root.afs; the volume is served under that name */
-	/*
-	 * Date reported to clients as the latest release of the volume; 0: the volume's creation.
-	 * It must change at each start, because the server cannot break promises that it gave
-	 * before its last stop. Linux then fetches the status of everything that it caches, and
-	 * keeps the data that has not changed.
-	 */
-	uint32_t released;
+	struct fsd_watch *watch;	 /* for its figures; may be NULL */
+	struct fsd_usage *usage;	 /* of an exported directory; may be NULL */
+	struct fsd_guard *guard;	 /* NULL: everybody may see everything */
+	const struct fsd_people *people; /* may be NULL */
+	struct fsd_audit *audit;	 /* may be NULL */
+	rxw_rpcstats *calls;		 /* NULL: GetXStats has no times of procedures */
+	struct rxw_uuid uuid;		 /* of the server */
+	const char *cell; /* NULL: no root.afs; an exported directory is served under that name */
+	/* ACLs that let anonymous callers write are refused. */
+	bool no_anonymous_writes;
 	const uint32_t *advertise; /* IPv4 addresses as numbers, besides the one that was asked */
 	unsigned advertise_count;  /* at most FSD_ADDRS_MAX */
 };
