@@ -283,3 +283,23 @@ void cache_charge(struct cache *cache, const struct cache_key *key, const struct
 	}
 	pthread_mutex_unlock(&shard->lock);
 }
+
+static void drop_group(struct shard *shard, uint32_t group)
+{
+	struct entry *entry = shard->list.newer, *newer;
+
+	for (; entry != &shard->list; entry = newer) {
+		newer = entry->newer;
+		if (entry->key.group == group && !entry->fillers)
+			remove_entry(shard, entry);
+	}
+}
+
+void cache_drop(struct cache *cache, uint32_t group)
+{
+	for (unsigned i = 0; i < SHARDS; i++) {
+		pthread_mutex_lock(&cache->shard[i].lock);
+		drop_group(&cache->shard[i], group);
+		pthread_mutex_unlock(&cache->shard[i].lock);
+	}
+}

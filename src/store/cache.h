@@ -39,6 +39,8 @@ bool cache_fill(struct cache *cache, const struct cache_key *key, uint64_t ticke
 		struct version *version);
 /* After a commit: the version is the newest one; NULL: the vnode is gone. */
 void cache_publish(struct cache *cache, const struct cache_key *key, struct version *version);
+/* Forget everything of a group, which is gone. */
+void cache_drop(struct cache *cache, uint32_t group);
 /* Something was attached to the version: charge it. */
 void cache_charge(struct cache *cache, const struct cache_key *key, const struct version *version);
 

@@ -38,6 +38,7 @@ struct core {
 	_Atomic uint64_t numbers;     /* the last number of an object or a small content */
 	_Atomic uint64_t promised;    /* KiB of the disk that running writers were promised */
 	_Atomic uint64_t bytes_read, bytes_written;
+	_Atomic bool sync_all; /* before the next flush: files of a killed process */
 };
 
 static inline struct core *core_of(struct store *store)

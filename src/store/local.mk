@@ -3,6 +3,7 @@
 
 store_sources =
 store_sources += src/store/layer.h
+store_sources += src/store/layer_posix.c
 store_sources += src/store/pages.c
 store_sources += src/store/pages.h
 store_sources += src/store/store.h

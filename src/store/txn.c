@@ -112,15 +112,17 @@ static void push(struct queue *queue, struct txn_op *op)
 	queue->count++;
 }
 
-/* Move up to `room` operations to the end of a batch. Returns how many. */
-static unsigned take(struct txn *txn, struct queue *batch, unsigned room)
+/* Move operations to the end of a batch. Returns how many. */
+static unsigned take(struct txn *txn, struct queue *batch)
 {
 	unsigned taken = 0;
 
 	pthread_mutex_lock(&txn->lock);
-	while (txn->queue.first && taken < room) {
+	while (txn->queue.first && batch->count < BATCH_MAX) {
 		struct txn_op *op = txn->queue.first;
 
+		if (batch->first && (op->alone || batch->first->alone))
+			break;
 		txn->queue.first = op->next;
 		if (!txn->queue.first)
 			txn->queue.last = &txn->queue.first;
@@ -143,6 +145,8 @@ static int finish(struct txn *txn)
 
 	if (!result && work->broken)
 		result = -ENOMEM;
+	if (!result && txn->options.strict && work->made.count)
+		result = txn->options.flush_objects(txn->options.flush_arg);
 	if (!result)
 		result = work_commit(work);
 	if (!result) {
@@ -184,8 +188,9 @@ static void gather(struct txn *txn, struct queue *batch)
 		if (txn->waiting) {
 			struct txn_op **from = batch->last;
 
-			if (take(txn, batch, BATCH_MAX - batch->count))
-				apply_all(txn, *from);
+			if (!take(txn, batch))
+				break;
+			apply_all(txn, *from);
 		} else {
 			sched_yield();
 		}
@@ -200,7 +205,7 @@ static void run_batch(struct txn *txn, struct queue *batch)
 	enter(txn, false);
 	work_begin(&txn->work);
 	apply_all(txn, batch->first);
-	if (txn->options.gather)
+	if (txn->options.strict && !batch->first->alone)
 		gather(txn, batch);
 	start = monotonic_ns();
 	result = finish(txn);
@@ -235,7 +240,7 @@ static void lead(struct txn *txn, struct txn_op *own)
 	for (unsigned i = 0; i < BATCHES_MAX; i++) {
 		struct queue batch = {.last = &batch.first};
 
-		if (!take(txn, &batch, BATCH_MAX))
+		if (!take(txn, &batch))
 			break;
 		run_batch(txn, &batch);
 		txn->expected = batch.count + txn->waiting;

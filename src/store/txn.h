@@ -19,6 +19,7 @@ struct txn_op {
 	 * called again: the changes before were dropped. Another thread may call it.
 	 */
 	int (*apply)(struct txn_op *op, struct work *work);
+	bool alone; /* in a transaction of its own, because it changes rows directly */
 	int result;
 	struct txn_op *next;
 	sem_t wake;
@@ -29,7 +30,10 @@ struct txn;
 
 struct txn_options {
 	struct work_base base;
-	bool gather; /* commits are slow: wait a little for operations that are about to come */
+	bool strict; /* commits are flushed: wait a little for operations that are about to come */
+	/* Strict: before a commit that refers to new objects. 0 or -errno. */
+	int (*flush_objects)(void *arg);
+	void *flush_arg;
 	/* After each commit, before its operations return: what it made and left unused. */
 	void (*committed)(void *arg, const struct object_list *made, const struct object_list *dead);
 	void *arg;

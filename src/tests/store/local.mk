@@ -5,3 +5,6 @@ store_test_libs = src/store/libstore.la src/afs/librxafs.la $(CHECK_LIBS) $(CRYP
 
 check_tests += src/tests/store/test_pages
 src_tests_store_test_pages_LDADD = $(store_test_libs)
+
+check_tests += src/tests/store/test_layer_posix
+src_tests_store_test_layer_posix_LDADD = $(store_test_libs)
