@@ -104,5 +104,6 @@ src_tools_rxvol_SOURCES = \
 src_tools_rxvol_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tools_rxvol_LDADD = src/tools/libtools.la src/admin/libadmin.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(PTHREAD_LIBS)
+dist_man_MANS += doc/man/rxvol.8
 
 dist_man_MANS += doc/man/rxperf.1 doc/man/afscp.1 doc/man/rxwire.conf.5
