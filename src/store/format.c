@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define VERSION	  1
+#define FORMAT_VERSION	  1
 #define TEXT_MAX  128
 #define NEW_NAME  "FORMAT.new"
 #define NAME	  "FORMAT"
@@ -33,7 +33,7 @@ int format_write(struct store_layer *layer)
 
 	if (result)
 		return result;
-	at = snprintf(text, sizeof(text), "rxwire store %d\n", VERSION);
+	at = snprintf(text, sizeof(text), "rxwire store %d\n", FORMAT_VERSION);
 	for (int i = 0; i < 16; i++)
 		at += snprintf(text + at, sizeof(text) - (size_t)at, "%02x", uuid[i]);
 	text[at++] = '\n';
@@ -56,7 +56,7 @@ static int parse(const char *text, uint8_t uuid[16])
 
 	if (sscanf(text, "rxwire store %9u\n%n", &version, &at) != 1 || !at)
 		return -EBADMSG;
-	if (version > VERSION)
+	if (version > FORMAT_VERSION)
 		return -EPROTO;
 	for (int i = 0; i < 16; i++, at += 2) {
 		if (sscanf(text + at, "%2x", &byte) != 1)

@@ -8,3 +8,10 @@ src_tests_store_test_pages_LDADD = $(store_test_libs)
 
 check_tests += src/tests/store/test_layer_posix
 src_tests_store_test_layer_posix_LDADD = $(store_test_libs)
+
+check_tests += src/tests/store/test_content
+src_tests_store_test_content_LDADD = $(store_test_libs)
+
+check_tests += src/tests/store/test_data
+src_tests_store_test_data_SOURCES = src/tests/store/test_data.c src/tests/store/spy.c src/tests/store/spy.h
+src_tests_store_test_data_LDADD = $(store_test_libs)
