@@ -6,7 +6,7 @@
 #include "tools/common/message.h"
 #include "tools/volumes/volumes.h"
 
-#define AT(field) .offset = offsetof(struct volumes, field)
+#define AT(field) .offset = offsetof(struct rxvol, field)
 static const struct tools_option options[] = {
 	{.name = "store",
 	 .letter = 'S',
@@ -92,7 +92,7 @@ static const struct tools_program program = {
 };
 
 /* An option that the command ignores would surprise: a message and true then. */
-static bool misplaced(const struct volumes *v)
+static bool misplaced(const struct rxvol *v)
 {
 	const struct {
 		bool given;
@@ -122,7 +122,7 @@ static bool misplaced(const struct volumes *v)
 	return false;
 }
 
-static int run(struct volumes *volumes, char **arguments, size_t count)
+static int run(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	int status;
 
@@ -130,32 +130,32 @@ static int run(struct volumes *volumes, char **arguments, size_t count)
 		tools_error("no command; see rxvol --help");
 		return TOOLS_EXIT_USAGE;
 	}
-	volumes->command = arguments[0];
-	status = volumes_request(volumes, arguments + 1, count - 1);
+	rxvol->command = arguments[0];
+	status = rxvol_request(rxvol, arguments + 1, count - 1);
 	if (status)
 		return status;
-	if (misplaced(volumes))
+	if (misplaced(rxvol))
 		return TOOLS_EXIT_USAGE;
-	if (!volumes->store) {
+	if (!rxvol->store) {
 		tools_error("-S DIR is required: the directory of the store");
 		return TOOLS_EXIT_USAGE;
 	}
-	if (!strcmp(volumes->command, "init"))
-		return volumes_init(volumes);
-	return volumes_session(volumes);
+	if (!strcmp(rxvol->command, "init"))
+		return rxvol_init(rxvol);
+	return rxvol_session(rxvol);
 }
 
 int main(int argc, char **argv)
 {
-	struct volumes volumes = {.directory = -1};
+	struct rxvol rxvol = {.directory = -1};
 	struct rxw_config config;
 	int first = 0, status;
 
 	tools_set_program("rxvol");
 	rxw_config_init(&config, sizeof(config));
-	switch (tools_options_parse(&program, &volumes, &config, argc, argv, &first)) {
+	switch (tools_options_parse(&program, &rxvol, &config, argc, argv, &first)) {
 	case TOOLS_RUN:
-		status = run(&volumes, argv + first, (size_t)(argc - first));
+		status = run(&rxvol, argv + first, (size_t)(argc - first));
 		break;
 	case TOOLS_DONE:
 		status = 0;
@@ -163,11 +163,11 @@ int main(int argc, char **argv)
 	default:
 		status = TOOLS_EXIT_USAGE;
 	}
-	json_decref(volumes.request);
-	json_decref(volumes.result);
-	json_decref(volumes.faults);
-	if (volumes.directory >= 0)
-		close(volumes.directory);
-	tools_list_free(&volumes.acl);
+	json_decref(rxvol.request);
+	json_decref(rxvol.result);
+	json_decref(rxvol.faults);
+	if (rxvol.directory >= 0)
+		close(rxvol.directory);
+	tools_list_free(&rxvol.acl);
 	return tools_finish(status);
 }

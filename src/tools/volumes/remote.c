@@ -69,24 +69,24 @@ static int send_line(int fd, const char *line, size_t length, int descriptor)
 }
 
 /* Each line of the answer is an object. */
-static void receive(struct volumes *volumes, FILE *file)
+static void receive(struct rxvol *rxvol, FILE *file)
 {
 	char *line = NULL;
 	size_t room = 0;
 
-	while (!volumes->result && !volumes->failed && getline(&line, &room, file) > 0) {
+	while (!rxvol->result && !rxvol->failed && getline(&line, &room, file) > 0) {
 		json_t *object = json_loads(line, 0, NULL);
 
 		if (object)
-			volumes_answer(volumes, object);
+			rxvol_answer(rxvol, object);
 		json_decref(object);
 	}
 	free(line);
 }
 
-int volumes_remote(struct volumes *volumes)
+int rxvol_remote(struct rxvol *rxvol)
 {
-	char *line = json_dumps(volumes->request, JSON_COMPACT), *ended = NULL;
+	char *line = json_dumps(rxvol->request, JSON_COMPACT), *ended = NULL;
 	int fd = -1, rc = -1;
 	FILE *file;
 
@@ -96,14 +96,14 @@ int volumes_remote(struct volumes *volumes)
 	if (!ended || strlen(ended) > ADMIN_LINE_MAX) {
 		tools_error(ended ? "the request is too long: give fewer entries or a shorter path"
 				  : "no memory");
-		volumes->failed = true;
-		volumes->status = TOOLS_EXIT_FAILURE;
+		rxvol->failed = true;
+		rxvol->status = TOOLS_EXIT_FAILURE;
 		free(ended);
 		return 0;
 	}
-	fd = connect_to(volumes->store);
+	fd = connect_to(rxvol->store);
 	if (fd >= 0)
-		rc = send_line(fd, ended, strlen(ended), volumes->directory);
+		rc = send_line(fd, ended, strlen(ended), rxvol->directory);
 	free(ended);
 	file = rc ? NULL : fdopen(fd, "r");
 	if (!file) {
@@ -111,7 +111,7 @@ int volumes_remote(struct volumes *volumes)
 			close(fd);
 		return -1;
 	}
-	receive(volumes, file);
+	receive(rxvol, file);
 	fclose(file);
 	return 0;
 }

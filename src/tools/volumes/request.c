@@ -11,27 +11,27 @@
 #define SEPARATORS " \t\n"
 
 /* Set a member; false after a message. Takes the reference. */
-static bool set(struct volumes *volumes, const char *name, json_t *value)
+static bool set(struct rxvol *rxvol, const char *name, json_t *value)
 {
-	if (value && json_object_set_new(volumes->request, name, value) == 0)
+	if (value && json_object_set_new(rxvol->request, name, value) == 0)
 		return true;
 	tools_error("no memory");
 	return false;
 }
 
 /* Text in a request is UTF-8. */
-static bool set_text(struct volumes *volumes, const char *name, const char *text)
+static bool set_text(struct rxvol *rxvol, const char *name, const char *text)
 {
 	json_t *value = json_string(text);
 
 	if (value)
-		return set(volumes, name, value);
+		return set(rxvol, name, value);
 	tools_error("%s: not text in UTF-8", text);
 	return false;
 }
 
 /* VOLUME or VOLUME:PATH; `path`: whether there may be a path. */
-static bool set_place(struct volumes *volumes, const char *text, bool path)
+static bool set_place(struct rxvol *rxvol, const char *text, bool path)
 {
 	size_t length = strcspn(text, ":");
 	char *volume, *encoded;
@@ -45,17 +45,17 @@ static bool set_place(struct volumes *volumes, const char *text, bool path)
 		return false;
 	}
 	volume = strndup(text, length);
-	good = volume && set_text(volumes, "volume", volume);
+	good = volume && set_text(rxvol, "volume", volume);
 	free(volume);
 	if (!good || !path || !text[length])
 		return good;
 	encoded = admin_text(text + length + 1);
-	good = encoded && set_text(volumes, "path", encoded);
+	good = encoded && set_text(rxvol, "path", encoded);
 	free(encoded);
 	return good;
 }
 
-static bool set_size(struct volumes *volumes, const char *text)
+static bool set_size(struct rxvol *rxvol, const char *text)
 {
 	uint64_t bytes = 0;
 
@@ -70,7 +70,7 @@ static bool set_size(struct volumes *volumes, const char *text)
 		tools_error("quota \"%s\": at most 1024T", text);
 		return false;
 	}
-	return set(volumes, "quota", json_integer((json_int_t)bytes));
+	return set(rxvol, "quota", json_integer((json_int_t)bytes));
 }
 
 /* -- access lists: NAME RIGHTS NAME RIGHTS ... -- */
@@ -90,7 +90,7 @@ static bool entry_failed(const char *name)
 }
 
 /* Entries as words of the command line. */
-static bool set_words(struct volumes *volumes, char **words, size_t count)
+static bool set_words(struct rxvol *rxvol, char **words, size_t count)
 {
 	json_t *list = json_array();
 
@@ -99,26 +99,26 @@ static bool set_words(struct volumes *volumes, char **words, size_t count)
 		return entry_failed(words[count - 1]);
 	}
 	for (size_t i = 0; i < count; i += 2)
-		if (!add_entry(list, words[i], words[i + 1], volumes->negative)) {
+		if (!add_entry(list, words[i], words[i + 1], rxvol->negative)) {
 			json_decref(list);
 			tools_error("access list: %s: not text in UTF-8", words[i]);
 			return false;
 		}
-	return set(volumes, "acl", list);
+	return set(rxvol, "acl", list);
 }
 
 /* Entries as one text of each --acl. */
-static bool set_texts(struct volumes *volumes)
+static bool set_texts(struct rxvol *rxvol)
 {
 	json_t *list = json_array();
 	bool good = list;
 
-	for (size_t i = 0; good && i < volumes->acl.count; i++) {
-		char *text = strdup(volumes->acl.items[i]), *rest = NULL, *name, *rights;
+	for (size_t i = 0; good && i < rxvol->acl.count; i++) {
+		char *text = strdup(rxvol->acl.items[i]), *rest = NULL, *name, *rights;
 
 		name = text ? strtok_r(text, SEPARATORS, &rest) : NULL;
 		if (!name)
-			good = entry_failed(volumes->acl.items[i]);
+			good = entry_failed(rxvol->acl.items[i]);
 		for (; good && name; name = strtok_r(NULL, SEPARATORS, &rest)) {
 			rights = strtok_r(NULL, SEPARATORS, &rest);
 			good = rights ? add_entry(list, name, rights, false) : entry_failed(name);
@@ -126,76 +126,74 @@ static bool set_texts(struct volumes *volumes)
 		free(text);
 	}
 	if (good)
-		return set(volumes, "acl", list);
+		return set(rxvol, "acl", list);
 	json_decref(list);
 	return false;
 }
 
 /* -- commands: false after a message -- */
 
-static bool no_arguments(struct volumes *volumes, char **arguments, size_t count)
+static bool no_arguments(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	(void)arguments;
 	(void)count;
-	return !volumes->fast || set(volumes, "fast", json_true());
+	return !rxvol->fast || set(rxvol, "fast", json_true());
 }
 
-static bool create(struct volumes *volumes, char **arguments, size_t count)
+static bool create(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	(void)count;
-	return set_text(volumes, "name", arguments[0]) &&
-	       (!volumes->acl.count || set_texts(volumes)) &&
-	       (!volumes->quota || set_size(volumes, volumes->quota)) &&
-	       (!volumes->id || set(volumes, "id", json_integer((json_int_t)volumes->id))) &&
-	       (!volumes->owner || set_text(volumes, "owner", volumes->owner));
+	return set_text(rxvol, "name", arguments[0]) && (!rxvol->acl.count || set_texts(rxvol)) &&
+	       (!rxvol->quota || set_size(rxvol, rxvol->quota)) &&
+	       (!rxvol->id || set(rxvol, "id", json_integer((json_int_t)rxvol->id))) &&
+	       (!rxvol->owner || set_text(rxvol, "owner", rxvol->owner));
 }
 
-static bool volume_only(struct volumes *volumes, char **arguments, size_t count)
+static bool volume_only(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	(void)count;
-	return set_place(volumes, arguments[0], false) &&
-	       (!volumes->backup || set(volumes, "backup", json_true())) &&
-	       (!volumes->message || set_text(volumes, "message", volumes->message));
+	return set_place(rxvol, arguments[0], false) &&
+	       (!rxvol->backup || set(rxvol, "backup", json_true())) &&
+	       (!rxvol->message || set_text(rxvol, "message", rxvol->message));
 }
 
-static bool rename_volume(struct volumes *volumes, char **arguments, size_t count)
+static bool rename_volume(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	(void)count;
-	return set_place(volumes, arguments[0], false) && set_text(volumes, "name", arguments[1]);
+	return set_place(rxvol, arguments[0], false) && set_text(rxvol, "name", arguments[1]);
 }
 
-static bool quota(struct volumes *volumes, char **arguments, size_t count)
+static bool quota(struct rxvol *rxvol, char **arguments, size_t count)
 {
-	return set_place(volumes, arguments[0], false) &&
-	       (count < 2 || set_size(volumes, arguments[1]));
+	return set_place(rxvol, arguments[0], false) &&
+	       (count < 2 || set_size(rxvol, arguments[1]));
 }
 
-static bool acl(struct volumes *volumes, char **arguments, size_t count)
+static bool acl(struct rxvol *rxvol, char **arguments, size_t count)
 {
-	return set_place(volumes, arguments[0], true) &&
-	       (count < 2 || set_words(volumes, arguments + 1, count - 1));
+	return set_place(rxvol, arguments[0], true) &&
+	       (count < 2 || set_words(rxvol, arguments + 1, count - 1));
 }
 
-static bool mount(struct volumes *volumes, char **arguments, size_t count)
-{
-	(void)count;
-	return set_place(volumes, arguments[0], true) &&
-	       set_text(volumes, "target", arguments[1]) &&
-	       (!volumes->rw || set(volumes, "rw", json_true()));
-}
-
-/* import and export; volumes_session() opens the directory. */
-static bool copy(struct volumes *volumes, char **arguments, size_t count)
+static bool mount(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	(void)count;
-	volumes->local = arguments[1];
-	return set_place(volumes, arguments[0], true) &&
-	       (!volumes->owner || set_text(volumes, "owner", volumes->owner));
+	return set_place(rxvol, arguments[0], true) && set_text(rxvol, "target", arguments[1]) &&
+	       (!rxvol->rw || set(rxvol, "rw", json_true()));
+}
+
+/* import and export; rxvol_session() opens the directory. */
+static bool copy(struct rxvol *rxvol, char **arguments, size_t count)
+{
+	(void)count;
+	rxvol->local = arguments[1];
+	return set_place(rxvol, arguments[0], true) &&
+	       (!rxvol->owner || set_text(rxvol, "owner", rxvol->owner));
 }
 
 static const struct command {
 	const char *name;
-	bool (*request)(struct volumes *volumes, char **arguments, size_t count);
+	bool (*request)(struct rxvol *rxvol, char **arguments, size_t count);
 	size_t least, most; /* arguments */
 	const char *arguments;
 } commands[] = {
@@ -216,25 +214,25 @@ static const struct command {
 	{"check", no_arguments, 0, 0, " [--fast]"},
 };
 
-int volumes_request(struct volumes *volumes, char **arguments, size_t count)
+int rxvol_request(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	const struct command *command = NULL;
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (!strcmp(commands[i].name, volumes->command))
+		if (!strcmp(commands[i].name, rxvol->command))
 			command = &commands[i];
 	if (!command) {
-		tools_error("%s: no such command; see rxvol --help", volumes->command);
+		tools_error("%s: no such command; see rxvol --help", rxvol->command);
 		return TOOLS_EXIT_USAGE;
 	}
 	if (count < command->least || count > command->most) {
 		tools_error("usage: rxvol -S DIR %s%s", command->name, command->arguments);
 		return TOOLS_EXIT_USAGE;
 	}
-	volumes->request = json_pack("{s:s}", "command", command->name);
-	if (!volumes->request) {
+	rxvol->request = json_pack("{s:s}", "command", command->name);
+	if (!rxvol->request) {
 		tools_error("no memory");
 		return TOOLS_EXIT_FAILURE;
 	}
-	return command->request(volumes, arguments, count) ? 0 : TOOLS_EXIT_USAGE;
+	return command->request(rxvol, arguments, count) ? 0 : TOOLS_EXIT_USAGE;
 }

@@ -50,30 +50,30 @@ static const char *state(const json_t *volume)
 	return json_is_true(json_object_get(volume, "online")) ? "online" : "offline";
 }
 
-static const json_t *volume_of(const struct volumes *volumes)
+static const json_t *volume_of(const struct rxvol *rxvol)
 {
-	return json_object_get(volumes->result, "volume");
+	return json_object_get(rxvol->result, "volume");
 }
 
 /* -- commands -- */
 
-static void show_nothing(const struct volumes *volumes)
+static void show_nothing(const struct rxvol *rxvol)
 {
-	(void)volumes;
+	(void)rxvol;
 }
 
-static void show_create(const struct volumes *volumes)
+static void show_create(const struct rxvol *rxvol)
 {
-	const json_t *volume = volume_of(volumes);
+	const json_t *volume = volume_of(rxvol);
 
-	if (volumes->made)
-		printf("made the store %s\n", volumes->store);
+	if (rxvol->made)
+		printf("made the store %s\n", rxvol->store);
 	printf("volume %s has the id %" PRIu64 "\n", text(volume, "name"), number(volume, "id"));
 }
 
-static void show_list(const struct volumes *volumes)
+static void show_list(const struct rxvol *rxvol)
 {
-	const json_t *list = json_object_get(volumes->result, "volumes"), *volume;
+	const json_t *list = json_object_get(rxvol->result, "volumes"), *volume;
 	char used[32], quota[32];
 	size_t i;
 
@@ -92,9 +92,9 @@ static void show_id(const json_t *volume, const char *name, const char *label)
 		printf("  %-9s %" PRIu64 "\n", label, number(volume, name));
 }
 
-static void show_examine(const struct volumes *volumes)
+static void show_examine(const struct rxvol *rxvol)
 {
-	const json_t *volume = volume_of(volumes);
+	const json_t *volume = volume_of(rxvol);
 	char buffer[32];
 
 	printf("volume %s\n", text(volume, "name"));
@@ -114,16 +114,16 @@ static void show_examine(const struct volumes *volumes)
 	printf("  %-9s %s\n", "cloned", when(buffer, volume, "cloned"));
 }
 
-static void show_clone(const struct volumes *volumes)
+static void show_clone(const struct rxvol *rxvol)
 {
-	const json_t *volume = volume_of(volumes);
+	const json_t *volume = volume_of(rxvol);
 
 	printf("volume %s has the id %" PRIu64 "\n", text(volume, "name"), number(volume, "id"));
 }
 
-static void show_quota(const struct volumes *volumes)
+static void show_quota(const struct rxvol *rxvol)
 {
-	const json_t *volume = volume_of(volumes);
+	const json_t *volume = volume_of(rxvol);
 	char used[32], quota[32];
 
 	printf("%s: %s used, quota %s\n", text(volume, "name"),
@@ -139,33 +139,33 @@ static void show_entries(const json_t *list, const char *label)
 		printf("  %s%s %s\n", label, text(entry, "name"), text(entry, "rights"));
 }
 
-static void show_acl(const struct volumes *volumes)
+static void show_acl(const struct rxvol *rxvol)
 {
-	const json_t *acl = json_object_get(volumes->result, "acl");
+	const json_t *acl = json_object_get(rxvol->result, "acl");
 
 	/* A change is silent. */
-	if (json_object_get(volumes->request, "acl"))
+	if (json_object_get(rxvol->request, "acl"))
 		return;
-	printf("%s\n", text(volumes->result, "path"));
+	printf("%s\n", text(rxvol->result, "path"));
 	show_entries(json_object_get(acl, "positive"), "");
 	show_entries(json_object_get(acl, "negative"), "not ");
 }
 
-static void show_copy(const struct volumes *volumes)
+static void show_copy(const struct rxvol *rxvol)
 {
 	char bytes[32];
 
-	printf("%s: %" PRIu64 " files, directories and links, %s", volumes->command,
-	       number(volumes->result, "objects"),
-	       tools_format_size(bytes, sizeof(bytes), number(volumes->result, "bytes")));
-	if (number(volumes->result, "skipped"))
-		printf("; %" PRIu64 " skipped", number(volumes->result, "skipped"));
+	printf("%s: %" PRIu64 " files, directories and links, %s", rxvol->command,
+	       number(rxvol->result, "objects"),
+	       tools_format_size(bytes, sizeof(bytes), number(rxvol->result, "bytes")));
+	if (number(rxvol->result, "skipped"))
+		printf("; %" PRIu64 " skipped", number(rxvol->result, "skipped"));
 	printf("\n");
 }
 
-static void show_check(const struct volumes *volumes)
+static void show_check(const struct rxvol *rxvol)
 {
-	uint64_t faults = number(volumes->result, "faults");
+	uint64_t faults = number(rxvol->result, "faults");
 
 	if (faults)
 		printf("%" PRIu64 " fault%s\n", faults, faults == 1 ? "" : "s");
@@ -173,37 +173,37 @@ static void show_check(const struct volumes *volumes)
 		printf("the store is sound\n");
 }
 
-static void show_text(const struct volumes *volumes)
+static void show_text(const struct rxvol *rxvol)
 {
 	static const struct {
 		const char *command;
-		void (*show)(const struct volumes *volumes);
+		void (*show)(const struct rxvol *rxvol);
 	} commands[] = {
 		{"create", show_create}, {"list", show_list},	{"examine", show_examine},
 		{"clone", show_clone},	 {"acl", show_acl},	{"import", show_copy},
 		{"export", show_copy},	 {"check", show_check},
 	};
-	void (*show)(const struct volumes *volumes) = show_nothing;
+	void (*show)(const struct rxvol *rxvol) = show_nothing;
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (!strcmp(commands[i].command, volumes->command))
+		if (!strcmp(commands[i].command, rxvol->command))
 			show = commands[i].show;
-	if (!strcmp(volumes->command, "quota") && !json_object_get(volumes->request, "quota"))
+	if (!strcmp(rxvol->command, "quota") && !json_object_get(rxvol->request, "quota"))
 		show = show_quota;
-	show(volumes);
+	show(rxvol);
 }
 
-int volumes_show(struct volumes *volumes)
+int rxvol_show(struct rxvol *rxvol)
 {
-	if (!volumes->json) {
-		show_text(volumes);
-		return volumes->status;
+	if (!rxvol->json) {
+		show_text(rxvol);
+		return rxvol->status;
 	}
-	if (!strcmp(volumes->command, "create"))
-		json_object_set_new(volumes->result, "made_store", json_boolean(volumes->made));
-	if (!strcmp(volumes->command, "check"))
-		json_object_set(volumes->result, "lines", volumes->faults);
-	if (tools_json_print(json_incref(volumes->result)))
+	if (!strcmp(rxvol->command, "create"))
+		json_object_set_new(rxvol->result, "made_store", json_boolean(rxvol->made));
+	if (!strcmp(rxvol->command, "check"))
+		json_object_set(rxvol->result, "lines", rxvol->faults);
+	if (tools_json_print(json_incref(rxvol->result)))
 		return TOOLS_EXIT_FAILURE;
-	return volumes->status;
+	return rxvol->status;
 }

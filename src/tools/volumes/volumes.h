@@ -12,10 +12,8 @@
 #include "tools/common/options.h"
 #include "tools/copy/progress.h"
 
-#define VOLUMES_NO_QUOTA UINT64_MAX
-
 /* One run of the program. */
-struct volumes {
+struct rxvol {
 	/* the command line; strings live as long as the process */
 	const char *store;
 	struct tools_list acl;
@@ -39,25 +37,25 @@ struct volumes {
 };
 
 /*
- * request.c: volumes->request of the arguments after the command. 0, or an exit status after a
+ * request.c: rxvol->request of the arguments after the command. 0, or an exit status after a
  * message.
  */
-int volumes_request(struct volumes *volumes, char **arguments, size_t count);
+int rxvol_request(struct rxvol *rxvol, char **arguments, size_t count);
 
 /* session.c: execute the request here, or let the server of the store do it: the exit status. */
-int volumes_session(struct volumes *volumes);
+int rxvol_session(struct rxvol *rxvol);
 /* Make a store. */
-int volumes_init(struct volumes *volumes);
+int rxvol_init(struct rxvol *rxvol);
 /* An answer to the request; for both. */
-void volumes_answer(void *arg, json_t *object);
+void rxvol_answer(void *arg, json_t *object);
 
 /*
  * remote.c: send the request to the server of the store. 0: answered; -1 with errno: no server takes
  * requests there.
  */
-int volumes_remote(struct volumes *volumes);
+int rxvol_remote(struct rxvol *rxvol);
 
 /* show.c: the result on stdout; the exit status. */
-int volumes_show(struct volumes *volumes);
+int rxvol_show(struct rxvol *rxvol);
 
 #endif
