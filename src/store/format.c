@@ -46,7 +46,7 @@ int format_write(struct store_layer *layer)
 	layer->ops->close(file);
 	if (!result)
 		result = layer->ops->rename(layer, NEW_NAME, NAME);
-	return result ? result : layer->ops->sync_dir(layer, "");
+	return result ? result : layer->ops->sync_dir(layer, ".");
 }
 
 static int parse(const char *text, uint8_t uuid[16])

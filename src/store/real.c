@@ -142,7 +142,7 @@ int store_make(const struct store_options *options, char *message)
 	if (result)
 		return result;
 	report_init(&report, options->log, options->arg);
-	result = layer->ops->list(layer, "", refuse_name, NULL);
+	result = layer->ops->list(layer, ".", refuse_name, NULL);
 	if (result == -ENOTEMPTY)
 		fail(message, result, "%s: is not empty; choose an empty directory", name_of(options));
 	else if (!result)
