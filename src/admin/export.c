@@ -55,11 +55,13 @@ static unsigned mode_of(const struct store_status *status)
 	return status->mode & (same ? 07777 : 01777);
 }
 
-static int set_times(int fd, const char *path, uint32_t mtime)
+/* Of the open file, or with `name` of a link in that directory. 0 or -errno. */
+static int set_times(int fd, const char *name, uint32_t mtime)
 {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (time_t)mtime}};
+	int rc = name ? utimensat(fd, name, times, AT_SYMLINK_NOFOLLOW) : futimens(fd, times);
 
-	return utimensat(fd, path, times, path ? AT_SYMLINK_NOFOLLOW : 0) < 0 ? -errno : 0;
+	return rc < 0 ? -errno : 0;
 }
 
 /* -- files -- */
