@@ -49,6 +49,7 @@ static const char *const text[STATEMENTS] = {
 		       " ORDER BY epoch DESC",
 	[VNODE_GROUP] = "SELECT vnode, epoch, record FROM vnode"
 			" WHERE grp=?1 AND (vnode, epoch)>=(?2, ?3) ORDER BY vnode, epoch",
+	[GROUP_NEXT] = "SELECT grp FROM vnode WHERE grp>?1 ORDER BY grp LIMIT 1",
 	[CHANGES] = "SELECT epoch, vnode FROM vnode INDEXED BY change"
 		    " WHERE grp=?1 AND (epoch, vnode)>(?2, ?3) AND epoch<=?4"
 		    " ORDER BY epoch, vnode LIMIT ?5",
@@ -79,6 +80,7 @@ static const char *const text[STATEMENTS] = {
 	[PRUNE_UPDATE] = "UPDATE prune SET done_epoch=?2, done_vnode=?3 WHERE id=?1",
 	[PRUNE_DELETE] = "DELETE FROM prune WHERE id=?1",
 	[PRUNE_COUNT] = "SELECT count(*) FROM prune",
+	[PRUNE_HAS] = "SELECT count(*) FROM prune WHERE grp=?1 AND epoch=0",
 };
 
 static void configure(void)

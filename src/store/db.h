@@ -78,6 +78,8 @@ int db_vnode_rows(struct db *db, uint32_t group, uint32_t vnode, unsigned *damag
  * version.
  */
 int db_group_rows(struct db *db, const struct vnode_key *from, db_row_fn each, void *arg);
+/* The group with the smallest number above *group, of those that have rows. -ENOENT. */
+int db_group_next(struct db *db, uint32_t *group);
 /*
  * Up to `room` rows with after < (epoch, vnode) and epoch <= until, in this order. *count: how
  * many.
@@ -141,6 +143,8 @@ int db_prune_first(struct db *db, struct db_prune *prune); /* -ENOENT */
 int db_prune_put(struct db *db, const struct db_prune *prune);
 int db_prune_delete(struct db *db, uint64_t id);
 int db_prune_count(struct db *db, uint64_t *count);
+/* Whether a whole group waits to be removed. */
+int db_prune_has(struct db *db, uint32_t group, bool *has);
 
 /* -- checking -- */
 

@@ -241,6 +241,24 @@ int db_group_rows(struct db *db, const struct vnode_key *from, db_row_fn each, v
 	return result;
 }
 
+int db_group_next(struct db *db, uint32_t *group)
+{
+	int result;
+	sqlite3_stmt *statement = with_id(db, GROUP_NEXT, *group, &result);
+
+	if (result)
+		return result;
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		*group = column(statement, 0);
+		result = 0;
+	} else if (!result) {
+		result = -ENOENT;
+	}
+	db_done(statement);
+	return result;
+}
+
 int db_changes(struct db *db, uint32_t group, const struct db_change *after, uint32_t until,
 	       struct db_change *change, unsigned room, unsigned *count)
 {
@@ -611,18 +629,36 @@ int db_prune_delete(struct db *db, uint64_t id)
 	return run_id(db, PRUNE_DELETE, id);
 }
 
-int db_prune_count(struct db *db, uint64_t *count)
+/* One row with one number. */
+static int read_count(struct db *db, sqlite3_stmt *statement, uint64_t *count)
 {
-	int result;
-	sqlite3_stmt *statement = db_statement(db, PRUNE_COUNT, &result);
+	int result = db_step(db, statement);
 
-	if (result)
-		return result;
-	result = db_step(db, statement);
+	*count = 0;
 	if (result == DB_ROW) {
 		*count = (uint64_t)sqlite3_column_int64(statement, 0);
 		result = 0;
 	}
 	db_done(statement);
+	return result;
+}
+
+int db_prune_count(struct db *db, uint64_t *count)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, PRUNE_COUNT, &result);
+
+	return result ? result : read_count(db, statement, count);
+}
+
+int db_prune_has(struct db *db, uint32_t group, bool *has)
+{
+	uint64_t count = 0;
+	int result;
+	sqlite3_stmt *statement = with_id(db, PRUNE_HAS, group, &result);
+
+	if (!result)
+		result = read_count(db, statement, &count);
+	*has = !result && count;
 	return result;
 }
