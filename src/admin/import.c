@@ -51,8 +51,9 @@ static bool is_fatal(int rc)
 int admin_import_refused(struct admin_import *import, const char *path, int rc)
 {
 	if (is_fatal(rc)) {
-		admin_fail_code(import->run, rc, "%s; %llu files and directories were imported",
-				path, (unsigned long long)import->objects);
+		admin_fail(import->run, 1,
+			   "%s: %s; %llu files, directories and links were imported", path,
+			   admin_code_text(rc), (unsigned long long)import->objects);
 		return 1;
 	}
 	admin_import_skip(import, path,

@@ -12,12 +12,12 @@
 static const struct admin_member no_members[1];
 static const struct admin_member volume_only[] = {{"volume", ADMIN_TEXT, true}};
 static const struct admin_member create_members[] = {
-	{"name", ADMIN_TEXT, true},   {"quota", ADMIN_NUMBER, false}, {"id", ADMIN_NUMBER, false},
-	{"owner", ADMIN_TEXT, false}, {"acl", ADMIN_LIST, false},
+	{"name", ADMIN_ANY_TEXT, true}, {"quota", ADMIN_NUMBER, false}, {"id", ADMIN_NUMBER, false},
+	{"owner", ADMIN_TEXT, false},	{"acl", ADMIN_LIST, false},
 };
 static const struct admin_member rename_members[] = {
 	{"volume", ADMIN_TEXT, true},
-	{"name", ADMIN_TEXT, true},
+	{"name", ADMIN_ANY_TEXT, true},
 };
 static const struct admin_member clone_members[] = {
 	{"volume", ADMIN_TEXT, true},

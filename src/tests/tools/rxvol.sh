@@ -88,10 +88,10 @@ describe() {
 # same_tree A B
 same_tree() {
 	diff -r --no-dereference "$1" "$2" > "$work/diff" || fail "$how: $1 and $2 differ: $(head -n 3 "$work/diff")"
-	describe "$1" > "$work/first"
-	describe "$2" > "$work/second"
-	cmp -s "$work/first" "$work/second" ||
-		fail "$how: status differs: $(diff "$work/first" "$work/second" | head -n 6)"
+	describe "$1" > "$work/status1"
+	describe "$2" > "$work/status2"
+	cmp -s "$work/status1" "$work/status2" ||
+		fail "$how: status differs: $(diff "$work/status1" "$work/status2" | head -n 6)"
 }
 
 tree=$work/tree
@@ -262,7 +262,7 @@ bad_input() {
 	no 2 'mend: no such command' mend
 	no 2 '--rw is an option of mount' list --rw
 	no 2 'message: at most 127 bytes' offline taken --message "$(head -c 128 /dev/zero | tr '\0' x)"
-	no 1 'the request is too long\|File name too long\|at most 4095' acl "taken:$(head -c 30000 /dev/zero | tr '\0' x)"
+	no 1 '4095 bytes\|too long' acl "taken:$(head -c 30000 /dev/zero | tr '\0' x)"
 	vol remove taken
 }
 
@@ -273,8 +273,8 @@ no 1 'store' list
 [ ! -e "$store" ] || fail 'list has made a store'
 vol init && says "made the store $store"
 no 1 "$store" init
-"$rxvol" -S "$work/second" create first > "$work/out" 2>&1 || fail "create without a store: $(cat "$work/out")"
-says "made the store $work/second
+"$rxvol" -S "$work/elsewhere" create first > "$work/out" 2>&1 || fail "create without a store: $(cat "$work/out")"
+says "made the store $work/elsewhere
 volume first has the id 536870912"
 everything one 1
 bad_input
@@ -306,14 +306,16 @@ vol remove small
 
 # -- a store that cannot be used --
 how=unusable
-cp -r "$work/second" "$work/newer" && cp -r "$work/second" "$work/damaged" && cp -r "$work/second" "$work/garbage"
+cp -r "$work/elsewhere" "$work/newer" && cp -r "$work/elsewhere" "$work/damaged" && cp -r "$work/elsewhere" "$work/garbage"
 sed -i '1s/1/999/' "$work/newer/FORMAT"
 refused 1 'newer version' "$rxvol" -S "$work/newer" list
 printf 'rxw' > "$work/damaged/FORMAT"
 refused 1 "$work/damaged" "$rxvol" -S "$work/damaged" list
 head -c 100 /dev/urandom > "$work/garbage/FORMAT"
 refused 1 "$work/garbage" "$rxvol" -S "$work/garbage" list
-mkdir "$work/plain"
+mkdir -m 755 "$work/plain"
+refused 1 'chmod 700' "$rxvol" -S "$work/plain" init
+chmod 700 "$work/plain"
 echo x > "$work/plain/file"
 refused 1 "$work/plain" "$rxvol" -S "$work/plain" list
 refused 1 "not empty" "$rxvol" -S "$work/plain" init

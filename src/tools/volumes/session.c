@@ -154,15 +154,28 @@ static struct store_options options_of(const struct rxvol *rxvol)
 	};
 }
 
+/* Say why the store cannot be used; -1. */
+static int refused(const struct rxvol *rxvol, int rc, const char *message)
+{
+	if (rc == -EPERM)
+		tools_error(
+			"%s: other users can use this directory, or it belongs to another user: "
+			"chmod 700 it, and run this as its owner",
+			rxvol->store);
+	else
+		tools_error("%s", message);
+	return -1;
+}
+
 static int make(struct rxvol *rxvol)
 {
 	struct store_options options = options_of(rxvol);
 	char message[STORE_MESSAGE_MAX];
 
-	if (store_make(&options, message)) {
-		tools_error("%s", message);
-		return -1;
-	}
+	int rc = store_make(&options, message);
+
+	if (rc)
+		return refused(rxvol, rc, message);
 	rxvol->made = true;
 	return 0;
 }
@@ -207,10 +220,8 @@ static int attempt(struct rxvol *rxvol)
 	}
 	if (rc == -EBUSY)
 		return rxvol_remote(rxvol) ? -EBUSY : 0;
-	if (rc) {
-		tools_error("%s", message);
-		return -1;
-	}
+	if (rc)
+		return refused(rxvol, rc, message);
 	execute(rxvol, store);
 	store->ops->close(store);
 	return 0;

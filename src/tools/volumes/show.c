@@ -79,7 +79,7 @@ static void show_list(const struct rxvol *rxvol)
 
 	json_array_foreach((json_t *)list, i, volume)
 	{
-		printf("%10" PRIu64 "  %-6s %-7s %12s of %-10s  %9" PRIu64 "  %s\n",
+		printf("%10" PRIu64 "  %-6s  %-7s  %10s of %-10s  %9" PRIu64 "  %s\n",
 		       number(volume, "id"), text(volume, "type"), state(volume),
 		       kib(used, number(volume, "used_kib")), quota_text(quota, volume),
 		       number(volume, "files"), text(volume, "name"));
