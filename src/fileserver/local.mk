@@ -41,8 +41,9 @@ fileserver_sources += \
 	src/fileserver/service/fs_stats.c src/fileserver/service/fs_status.c \
 	src/fileserver/service/fs_store.c \
 	src/fileserver/service/locks.c src/fileserver/service/locks.h \
-	src/fileserver/service/metrics.c src/fileserver/service/private.h \
-	src/fileserver/service/pt_service.c src/fileserver/service/rootafs.c \
+	src/fileserver/service/metrics.c src/fileserver/service/people.c \
+	src/fileserver/service/private.h src/fileserver/service/pt_service.c \
+	src/fileserver/service/rootafs.c \
 	src/fileserver/service/running.c \
 	src/fileserver/service/service.c src/fileserver/service/service.h \
 	src/fileserver/service/vl_service.c src/fileserver/service/vol_service.c \
@@ -61,7 +62,8 @@ src_fileserver_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 noinst_LTLIBRARIES += src/fileserver/libfileserver.la
 src_fileserver_libfileserver_la_SOURCES = $(fileserver_sources)
 src_fileserver_libfileserver_la_LIBADD = src/fileserver/libcontrol.la src/admin/libadmin.la \
-	src/tools/libtools.la src/afs/librxafs.la src/protection/libprotection.la src/rx/librxwire.la $(PTHREAD_LIBS)
+	src/tools/libtools.la src/afs/librxafs.la \
+	src/protection/libprotection.la src/store/libstore.la src/rx/librxwire.la $(PTHREAD_LIBS)
 
 # A target that is made by its name alone does not wait for BUILT_SOURCES.
 $(src_fileserver_libfileserver_la_OBJECTS): $(afs_headers)

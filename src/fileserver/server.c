@@ -17,8 +17,8 @@
 #include "afs/numbers.h"
 #include "afs/volname.h"
 #include "common/counters.h"
-#include "fileserver/base/base.h"
 #include "fileserver/audit/audit.h"
+#include "fileserver/base/base.h"
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/control/control.h"
 #include "fileserver/export/export.h"
@@ -339,6 +339,7 @@ static int make_service(struct fsd_server *server, char *message)
 		.watch = server->watch,
 		.usage = server->usage,
 		.guard = server->guard,
+		.prot = server->prot,
 		.audit = server->audit,
 		.calls = server->calls,
 		.no_anonymous_writes = !server->settings.anonymous_writes &&

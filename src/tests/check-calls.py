@@ -45,7 +45,8 @@ LAYERS = [
     ["src/tools/common"],
     ["src/tools", "src/fileserver"],
 ]
-ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/store", "src/protection", "src/admin", "src/tools", "src/fileserver"]
+ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/protection", "src/store", "src/admin",
+         "src/tools", "src/fileserver"]
 
 
 def layer_of(module):

@@ -174,7 +174,7 @@ for module in keys token rxkad rxgk; do
 done
 may_include src/tests/rx/rpcstats "$tests|rpcstats/.*"
 may_include src/tests/robustness/fuzz "$tests|(proto/conn/conn|keys/(file|secret)|rxkad/(conn|der|ticket)|rxgk/negotiate)[.]h|\
-(rxgen|tools)/.*|engine/objects[.]h"
+(rxgen|tools)/.*|engine/objects[.]h|fileserver/acl/acl[.]h"
 for folder in rx/rpc rx/security system/conformance system/copier system/interop system/trace \
 	robustness/attack robustness/faults robustness/races xg; do
 	may_include src/tests/$folder "$tests|(fileserver|rxgen|tools)/.*|(api/observer|short/all-types)[.]h"

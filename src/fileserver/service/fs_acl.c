@@ -7,15 +7,11 @@
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
 
-static const struct fsd_names *names_of(const struct fsd_service *service)
-{
-	return service->people ? &service->people->names : NULL;
-}
-
 int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *acl,
 		     AFSFetchStatus *st, AFSVolSync *sync)
 {
 	struct fs_call *call = context;
+	const struct fsd_names names = fsd_people_names(call->service->prot);
 	char text[FSD_ACL_TEXT_MAX];
 	struct store_status status;
 	struct store_acl its;
@@ -28,7 +24,7 @@ int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *
 		rc = place.store->ops->acl(place.store, &call->self, &place.fid, &its, &status);
 	if (rc)
 		return rc;
-	rc = fsd_acl_print(&its, names_of(call->service), text);
+	rc = fsd_acl_print(&its, &names, text);
 	if (rc < 0)
 		return rc;
 	acl->val = malloc((size_t)rc);
@@ -58,6 +54,7 @@ int32_t fs_store_acl(void *context, rxw_call *rx, const AFSFid *dir, const AFSOp
 		     AFSFetchStatus *st, AFSVolSync *sync)
 {
 	struct fs_call *call = context;
+	const struct fsd_names names = fsd_people_names(call->service->prot);
 	struct store_changes changes = {0};
 	struct store_status status;
 	struct store_acl its;
@@ -67,7 +64,7 @@ int32_t fs_store_acl(void *context, rxw_call *rx, const AFSFid *dir, const AFSOp
 	(void)rx;
 	fs_note(call, dir, NULL);
 	if (!rc)
-		rc = fsd_acl_parse(acl->val, acl->len, names_of(call->service), &its);
+		rc = fsd_acl_parse(acl->val, acl->len, &names, &its);
 	if (!rc)
 		rc = check_anonymous(call, dir, &its);
 	if (!rc)

@@ -33,23 +33,21 @@ static bool is_for_all(int32_t opcode)
 /* -- the identity -- */
 
 /* Of an authenticated caller: its id and those of its groups. False: an unknown user. */
-static bool identify(struct fs_call *call)
+static bool identify(struct fs_call *call, const rxw_call *rx)
 {
-	const struct fsd_people *people = call->service->people;
-	const char *name = call->viewer.who.name;
+	struct prot *prot = call->service->prot;
 	size_t room = FS_IDS, n;
 
-	if (!people || !name)
+	if (!prot)
 		return false;
 	call->self.ids = call->ids;
-	n = people->identify(people->arg, name, &call->self.id, call->ids, room);
+	n = fsd_people_identify(prot, rx, &call->self.id, call->ids, room);
 	if (n > room) {
 		call->more_ids = malloc(n * sizeof(*call->more_ids));
 		if (call->more_ids) {
 			room = n;
 			call->self.ids = call->more_ids;
-			n = people->identify(people->arg, name, &call->self.id, call->more_ids,
-					     room);
+			n = fsd_people_identify(prot, rx, &call->self.id, call->more_ids, room);
 		}
 	}
 	call->self.id_count = n < room ? n : room;
@@ -64,12 +62,12 @@ static bool has_id(const struct store_caller *self, int32_t id)
 	return false;
 }
 
-static void find_self(struct fs_call *call)
+static void find_self(struct fs_call *call, const rxw_call *rx)
 {
 	static const int32_t anonymous[] = {STORE_ANYUSER, STORE_ANONYMOUS};
 	struct fsd_who *who = &call->viewer.who;
 
-	if (!who->authenticated || !identify(call)) {
+	if (!who->authenticated || !identify(call, rx)) {
 		call->self.id = STORE_ANONYMOUS;
 		call->self.ids = anonymous;
 		call->self.id_count = 2;
@@ -98,7 +96,7 @@ int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
 	call->viewer.actor = call->caller.host;
 	if (fsd_guard_asks(service->guard))
 		fsd_guard_enter(service->guard, FSD_FS, rx, who);
-	find_self(call);
+	find_self(call, rx);
 	/* InlineBulkStatus reports the refusal for each object. */
 	if (who->refused && checked && opcode != RXAFS_OP_InlineBulkStatus)
 		return who->weak ? who->weak : -EACCES;

@@ -89,6 +89,17 @@ bool fsd_set_by_id(const struct fsd_service *service, uint32_t id, struct fsd_se
 /* Without a suffix. */
 bool fsd_set_by_name(const struct fsd_service *service, const char *name, struct fsd_set *set);
 
+/* -- people.c: users and groups, from the protection database -- */
+
+/*
+ * The user that makes a call: fills *id and at most `room` ids, ascending, that entries of ACLs are
+ * compared with, and returns their number, which may be greater than `room`. 0: not a known user.
+ */
+size_t fsd_people_identify(struct prot *prot, const rxw_call *rx, int32_t *id, int32_t *ids,
+			   size_t room);
+/* Their names. `prot` may be NULL. */
+struct fsd_names fsd_people_names(struct prot *prot);
+
 /* -- running.c: the calls of the file service whose handlers are running -- */
 
 /* On the stack of its handler; zeroed before it is added. */
@@ -149,8 +160,8 @@ struct fsd_service {
 	struct fsd_watch *watch; /* may be NULL */
 	struct fsd_usage *usage; /* may be NULL */
 	struct fsd_guard *guard; /* NULL: everybody may see everything */
-	const struct fsd_people *people; /* may be NULL */
-	struct fsd_audit *audit;	 /* may be NULL */
+	struct prot *prot;	 /* may be NULL */
+	struct fsd_audit *audit; /* may be NULL */
 	struct fsd_locks *locks;
 	bool no_anonymous_writes;
 	rxw_endpoint *fs;	 /* of the file service, for its counters; may be NULL */

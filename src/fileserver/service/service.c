@@ -60,7 +60,7 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	service->usage = options->usage;
 	service->guard = options->guard;
 	service->uuid = options->uuid;
-	service->people = options->people;
+	service->prot = options->prot;
 	service->audit = options->audit;
 	service->no_anonymous_writes = options->no_anonymous_writes;
 	service->advertise_count = options->advertise_count;

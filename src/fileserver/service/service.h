@@ -26,21 +26,6 @@
 /* What the three services have in common. */
 struct fsd_service;
 
-/*
- * Users and groups, as a protection database knows them. Any thread. Without it callers with a
- * token are users without an id, and ACLs have the predefined names only.
- */
-struct fsd_people {
-	struct fsd_names names;
-	/*
-	 * The user of an authenticated principal: fills *id and at most `room` ids, ascending, that
-	 * entries of ACLs are compared with, and returns their number, which may be greater than
-	 * `room`. 0: an unknown user.
-	 */
-	size_t (*identify)(void *arg, const char *principal, int32_t *id, int32_t *ids, size_t room);
-	void *arg;
-};
-
 /* Everything must outlive the service, but for what is copied: uuid, cell and the addresses. */
 struct fsd_service_options {
 	struct store *store;
@@ -51,13 +36,17 @@ struct fsd_service_options {
 	bool exported;
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
-	struct fsd_watch *watch;	 /* for its figures; may be NULL */
-	struct fsd_usage *usage;	 /* of an exported directory; may be NULL */
-	struct fsd_guard *guard;	 /* NULL: everybody may see everything */
-	const struct fsd_people *people; /* may be NULL */
-	struct fsd_audit *audit;	 /* may be NULL */
-	rxw_rpcstats *calls;		 /* NULL: GetXStats has no times of procedures */
-	struct rxw_uuid uuid;		 /* of the server */
+	struct fsd_watch *watch; /* for its figures; may be NULL */
+	struct fsd_usage *usage; /* of an exported directory; may be NULL */
+	struct fsd_guard *guard; /* NULL: everybody may see everything */
+	/*
+	 * Users and groups. NULL: callers with a token have no id of their own, and ACLs name only
+	 * the predefined ones.
+	 */
+	struct prot *prot;
+	struct fsd_audit *audit; /* may be NULL */
+	rxw_rpcstats *calls;	 /* NULL: GetXStats has no times of procedures */
+	struct rxw_uuid uuid;	 /* of the server */
 	const char *cell; /* NULL: no root.afs; an exported directory is served under that name */
 	/* ACLs that let anonymous callers write are refused. */
 	bool no_anonymous_writes;
