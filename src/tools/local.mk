@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# rxperf, afscp, rxwstat and rxpt, and libtools.la: options, config files and JSON for every program.
+# rxperf, afscp, rxwstat, rxpt and rxvol, and libtools.la: options, config files and JSON for every program.
 
 tools_common_sources = \
 	src/tools/common/address.c src/tools/common/address.h \
@@ -108,5 +108,19 @@ src_tools_rxpt_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tools_rxpt_LDADD = src/tools/libtools.la src/protection/libprotection.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(PTHREAD_LIBS)
 dist_man_MANS += doc/man/rxpt.8
+
+sbin_PROGRAMS += src/tools/rxvol
+src_tools_rxvol_SOURCES = \
+	src/tools/copy/progress.c src/tools/copy/progress.h \
+	src/tools/volumes/main.c \
+	src/tools/volumes/remote.c \
+	src/tools/volumes/request.c \
+	src/tools/volumes/session.c \
+	src/tools/volumes/show.c \
+	src/tools/volumes/volumes.h
+src_tools_rxvol_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tools_rxvol_LDADD = src/tools/libtools.la src/admin/libadmin.la src/rx/librxwire.la \
+	$(JANSSON_LIBS) $(PTHREAD_LIBS)
+dist_man_MANS += doc/man/rxvol.8
 
 dist_man_MANS += doc/man/rxperf.1 doc/man/afscp.1 doc/man/rxwire.conf.5
