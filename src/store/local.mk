@@ -14,6 +14,8 @@ store_sources += src/store/layer.h
 store_sources += src/store/layer_posix.c
 store_sources += src/store/pages.c
 store_sources += src/store/pages.h
+store_sources += src/store/pages_index.c
+store_sources += src/store/pages_index.h
 store_sources += src/store/store.h
 
 noinst_LTLIBRARIES += src/store/libstore.la

@@ -237,6 +237,13 @@ static void expect_model(const struct store_pages *pages, const struct model *mo
 		ck_assert_uint_eq(unique, model->unique[n]);
 	}
 	ck_assert_uint_eq(seen, model->count + 2);
+	for (uint32_t n = 0; n < NAMES; n++) {
+		make_name(n, made);
+		if (model->vnode[n])
+			expect_entry(pages, made, model->vnode[n], model->unique[n]);
+		else
+			expect_missing(pages, made);
+	}
 	expect_sound(pages);
 }
 
@@ -306,6 +313,7 @@ START_TEST(random_changes)
 		store_pages_unref(pages);
 		pages = fork;
 	}
+	ck_assert_uint_gt(store_pages_count(pages), 16); /* large enough for an index */
 	expect_model(pages, &model);
 	expect_model(old, &past); /* whatever happened later */
 	store_pages_unref(old);
