@@ -111,7 +111,8 @@ int store_run_sync(struct store_run *run);
 int store_run_check(const struct store_run *run);
 /*
  * `kept`: a commit refers to it; else a new object is removed, and bytes that were added to an old
- * one are cut off. NULL is allowed.
+ * one are cut off. Flushes if more objects wait for that than may be open: hold no lock that a
+ * flush needs. NULL is allowed.
  */
 void store_run_end(struct store_run *run, bool kept);
 
