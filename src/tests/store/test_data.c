@@ -250,7 +250,7 @@ START_TEST(versions)
 			random_truncate(&now);
 		else
 			random_write(&now, draw(4) && known->bytes ? known : &now);
-		if (draw(10) == 0)
+		if (draw(40) == 0)
 			ck_assert_int_eq(store_data_sync(data), 0);
 		if (now.content.count && draw(3) == 0)
 			ck_assert_int_eq(
@@ -1028,7 +1028,7 @@ static void *writer_thread(void *arg)
 	for (uint32_t i = 1; i <= ROUNDS; i++) {
 		state = state * 1664525u + 1013904223u;
 		write_block(own << 24 | i, state % 3 ? i % BLOCKS : (state >> 8) % BLOCKS);
-		if (i % 50 == 0)
+		if (i % 200 == 0)
 			ck_assert_int_eq(store_data_sync(data), 0);
 	}
 	return NULL;
