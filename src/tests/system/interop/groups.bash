@@ -110,7 +110,8 @@ needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes ]]; }
 seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
-	classic | rxkad | writes) echo 300 ;;
+	classic | rxkad) echo 300 ;;
+	writes) echo 500 ;;
 	*) echo 150 ;;
 	esac
 }
