@@ -134,7 +134,7 @@ int copy_locate(struct copy *copy, const struct copy_source *source)
 		if (!error.interrupted && error.remedy == AFS_REMEDY_WAIT &&
 		    error.origin == RXW_ORIGIN_PEER && next_round(copy, &o, &error))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return -1;
 	}
 	return 0;
@@ -150,7 +150,7 @@ int copy_walk(struct copy *copy, bool follow, struct afs_object *object)
 	       0) {
 		if (copy_retry(copy, &o, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return -1;
 	}
 	return 0;

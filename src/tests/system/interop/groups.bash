@@ -115,7 +115,8 @@ needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store ]]; 
 seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
-	classic | rxkad | writes | store) echo 300 ;;
+	classic | rxkad | store) echo 300 ;;
+	writes) echo 500 ;;
 	*) echo 150 ;;
 	esac
 }

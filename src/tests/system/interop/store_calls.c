@@ -676,7 +676,8 @@ static void do_acl(struct rx_connection *c)
 
 /*
  * setacl FID TEXT: "|" is the end of a line, "/" a tab, "$" the NUL at the end. many=N appends N
- * entries for numbered users to the text. new=1 takes the newer call.
+ * entries for numbered users to the text. new=1 takes the newer call. The reply of OpenAFS has the
+ * rights from before the change.
  */
 static void do_setacl(struct rx_connection *c)
 {
@@ -695,6 +696,7 @@ static void do_setacl(struct rx_connection *c)
 	acl.AFSOpaque_len = (unsigned)length;
 	if (well(option("new") ? RXAFS_StoreACL(c, &fid, &acl, &status, &volume_sync)
 			       : RXAFS_OldStoreACL(c, &fid, &acl, &status, &volume_sync))) {
+		status.CallerAccess = status.AnonymousAccess = 0;
 		print_status(&fid, &status);
 		print_sync(fid.Volume, &volume_sync);
 	}
