@@ -342,11 +342,15 @@ test_writes_bench() {
 # begin_put PLACE: starts a put of 150 MB, which takes seconds, and holds it in its second call of 64 MiB. A status would
 # wait for the end of the call, so this looks at the server's disk, where no other file is as long.
 begin_put() {
-	local p
+	local p i
 	p=$(need afscp) || exit 77
 	[ -z "$(long_files)" ] || fail "a long file is there: $(long_files)"
-	launch putter "$p" -s "$address" --window 2 put whole "$1"
-	wait_for held || fail "the put does not proceed: $(cat putter.err)"
+	launch putter "$p" -s "$address" --window 8 put whole "$1"
+	for ((i = 0; i < 600; i++)); do
+		held && break
+		sleep 0.1
+	done
+	[ $i -lt 600 ] || fail "the put does not proceed: $(cat putter.err)"
 	[ ! -f putter.status ] || fail 'the put has ended'
 }
 
