@@ -284,6 +284,9 @@ test_writes_refusals() {
 	[ $? -eq 1 ] || fail "a copy into a full volume ended with $?"
 	want_line err.txt 'larger quota'
 	want_line err.txt 'objects failed, the rest was not attempted$'
+	ours put -r -j 3 full small:full3
+	[ $? -eq 1 ] || fail "a copy with several jobs into a full volume ended with $?"
+	want_line err.txt 'objects failed, the rest was not attempted$'
 	ours put -r --keep-going full small:full
 	[ "$(grep -c 'larger quota' err.txt)" -gt 4 ] || fail "--keep-going did not go on: $(cat err.txt)"
 	rm -rf full
