@@ -9,10 +9,10 @@
 #include "common/clock.h"
 #include "store/prune.h"
 
-#define FLUSH_NS	(400 * (uint64_t)NS_PER_MS) /* between a commit and its flush, at most */
-#define RETRY_NS	(1000 * (uint64_t)NS_PER_MS) /* after a flush that failed */
-#define LOG_BYTES	(8u << 20) /* of the write-ahead log, before it goes to the database */
-#define PRUNE_BURST	20	   /* steps between two looks at other work */
+#define FLUSH_NS    (400 * (uint64_t)NS_PER_MS)	 /* between a commit and its flush, at most */
+#define RETRY_NS    (1000 * (uint64_t)NS_PER_MS) /* after a flush that failed */
+#define LOG_BYTES   (8u << 20) /* of the write-ahead log, before it goes to the database */
+#define PRUNE_BURST 20	       /* steps between two looks at other work */
 
 struct keeper {
 	struct core *core;
@@ -23,10 +23,10 @@ struct keeper {
 	pthread_mutex_t lock; /* covers the rest */
 	pthread_cond_t work, flushed;
 	bool stop, dirty, pruning;
-	uint64_t dirty_ns;    /* when the oldest commit that is not flushed was */
+	uint64_t dirty_ns;     /* when the oldest commit that is not flushed was */
 	uint64_t wanted, done; /* flushes: each caller wants one more than had begun */
-	int result;	      /* of the last flush */
-	bool failed;	      /* it has been logged */
+	int result;	       /* of the last flush */
+	bool failed;	       /* it has been logged */
 	struct object_list made, dead;
 
 	_Atomic uint64_t flushes;
@@ -120,9 +120,10 @@ static void settle(struct keeper *keeper, const struct object_list *made)
 		result = store_data_settle(core->data, &object->owner, object->id);
 		/* It may have been removed since. */
 		if (result && result != -ENOENT)
-			report_line(&core->report, REPORT_WARNING,
-				    "%s: a new file of volume %u keeps its name in files/new: error %d",
-				    core->name, object->owner.group, -result);
+			report_line(
+				&core->report, REPORT_WARNING,
+				"%s: a new file of volume %u keeps its name in files/new: error %d",
+				core->name, object->owner.group, -result);
 	}
 }
 
@@ -323,9 +324,12 @@ static int find_leftovers(struct keeper *keeper)
 
 int keeper_create(struct core *core, struct keeper **out)
 {
-	struct db_options options = {.path = "meta/db", .vfs = store_vfs_name(core->vfs),
-				     .full = core->durability == STORE_STRICT, .cache_kib = 512,
-				     .vfs_errno = store_vfs_errno, .report = &core->report};
+	struct db_options options = {.path = "meta/db",
+				     .vfs = store_vfs_name(core->vfs),
+				     .full = core->durability == STORE_STRICT,
+				     .cache_kib = 512,
+				     .vfs_errno = store_vfs_errno,
+				     .report = &core->report};
 	struct keeper *keeper = calloc(1, sizeof(*keeper));
 	int result;
 

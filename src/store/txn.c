@@ -10,9 +10,9 @@
 
 #include "common/clock.h"
 
-#define BATCH_MAX     256 /* operations in a transaction */
-#define BATCHES_MAX   8	  /* that one thread commits before it returns */
-#define GATHER_SHARE  8	  /* wait for others at most this part of the time of a commit */
+#define BATCH_MAX    256 /* operations in a transaction */
+#define BATCHES_MAX  8	 /* that one thread commits before it returns */
+#define GATHER_SHARE 8	 /* wait for others at most this part of the time of a commit */
 
 /* Operations in the order of their arrival. */
 struct queue {

@@ -35,7 +35,8 @@ struct txn_options {
 	int (*flush_objects)(void *arg);
 	void *flush_arg;
 	/* After each commit, before its operations return: what it made and left unused. */
-	void (*committed)(void *arg, const struct object_list *made, const struct object_list *dead);
+	void (*committed)(void *arg, const struct object_list *made,
+			  const struct object_list *dead);
 	void *arg;
 };
 

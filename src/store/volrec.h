@@ -15,7 +15,7 @@
  */
 struct volrec {
 	uint32_t id, group;
-	uint8_t type;  /* enum store_type */
+	uint8_t type; /* enum store_type */
 	uint8_t offline;
 	uint32_t epoch;
 	/* Read-write volumes: the ids that are kept for clones, and their epochs; 0: there is none. */

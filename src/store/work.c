@@ -11,9 +11,9 @@
 
 #include "store/workwrite.h"
 
-#define VNODE_TOP	   0x7ffffffeu /* the highest file; the highest directory is one below */
-#define RESTART_UNIQUES	   (1u << 20)  /* more than can have been used and forgotten */
-#define RESTART_VERSIONS   131072u
+#define VNODE_TOP	 0x7ffffffeu /* the highest file; the highest directory is one below */
+#define RESTART_UNIQUES	 (1u << 20)  /* more than can have been used and forgotten */
+#define RESTART_VERSIONS 131072u
 
 static uint64_t node_key(uint32_t group, uint32_t vnode)
 {
@@ -279,8 +279,8 @@ int work_edit(struct work *work, struct node *node)
 static int read_pages(struct work *work, const struct node *node, struct store_pages **pages)
 {
 	const struct version *now = node->now;
-	struct vnode_key key = {.group = node->vol->rec.group, .vnode = node->vnode,
-				.epoch = CACHE_HEAD};
+	struct vnode_key key = {
+		.group = node->vol->rec.group, .vnode = node->vnode, .epoch = CACHE_HEAD};
 	unsigned count = (unsigned)(now->v.length / STORE_PAGE);
 	uint8_t(*page)[STORE_PAGE];
 	int result;
@@ -297,9 +297,8 @@ static int read_pages(struct work *work, const struct node *node, struct store_p
 		result = store_pages_load(page, count, pages);
 	free(page);
 	if (result == -EBADMSG) {
-		report_damage(work->base.report,
-			      "directory %u of volume %u is damaged: restore it", node->vnode,
-			      node->vol->rec.id);
+		report_damage(work->base.report, "directory %u of volume %u is damaged: restore it",
+			      node->vnode, node->vol->rec.id);
 		result = -EIO;
 	}
 	return result;
@@ -341,8 +340,8 @@ int work_edit_pages(struct work *work, struct node *node, struct store_pages **p
 
 int work_blob(struct work *work, const struct node *node, struct blob **blob)
 {
-	struct db_small small = {.id = node->now->v.small, .group = node->vol->rec.group,
-				 .vnode = node->vnode};
+	struct db_small small = {
+		.id = node->now->v.small, .group = node->vol->rec.group, .vnode = node->vnode};
 	int result;
 
 	*blob = blob_ref(atomic_load(&node->now->blob));
@@ -469,8 +468,8 @@ int work_commit(struct work *work)
 void work_publish(struct work *work)
 {
 	for (const struct node *node = work->first; node; node = node->next) {
-		struct cache_key key = {.group = node->vol->rec.group, .epoch = CACHE_HEAD,
-					.vnode = node->vnode};
+		struct cache_key key = {
+			.group = node->vol->rec.group, .epoch = CACHE_HEAD, .vnode = node->vnode};
 
 		if (node->publish)
 			cache_publish(work->base.cache, &key, node->now);
