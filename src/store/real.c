@@ -276,6 +276,7 @@ static int open_parts(struct core *core, const struct store_options *options)
 	struct txn_options txn = {.strict = core->durability == STORE_STRICT,
 				  .flush_objects = flush_objects,
 				  .flush_arg = core,
+				  .admit = keeper_admit,
 				  .committed = keeper_committed};
 	int result = store_data_open(core->layer, options->files ? options->files : FILES_DEFAULT,
 				     &core->data);

@@ -202,6 +202,7 @@ static void run_batch(struct txn *txn, struct queue *batch)
 	uint64_t start;
 	int result;
 
+	txn->options.admit(txn->options.arg);
 	enter(txn, false);
 	work_begin(&txn->work);
 	apply_all(txn, batch->first);

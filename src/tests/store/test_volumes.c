@@ -38,9 +38,9 @@ START_TEST(clones)
 	ck_assert_uint_eq(about.rw, volume);
 	ck_assert_uint_eq(about.files, 4);
 	ck_assert_int_eq(try_write(&admin, &file, 0, "after", 5, 0), 0);
+	make(&root, "new", STORE_FILE);
 	ck_assert_int_eq(try_remove(&admin, &dir, "g", STORE_FILE), 0);
 	ck_assert_int_eq(try_rename(&admin, &dir, "f", &root, "f"), 0);
-	make(&root, "new", STORE_FILE);
 	old = file;
 	old.volume = ro;
 	fixture_same(&old, "before", 6);
