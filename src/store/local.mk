@@ -50,6 +50,7 @@ store_sources += src/store/pages.c
 store_sources += src/store/pages.h
 store_sources += src/store/pages_index.c
 store_sources += src/store/pages_index.h
+store_sources += src/store/piece.c
 store_sources += src/store/prune.c
 store_sources += src/store/prune.h
 store_sources += src/store/read.c
