@@ -173,7 +173,7 @@ static int check_format(const struct store_options *options, struct core *core, 
 	case 0:
 		return 0;
 	case -ENOENT:
-		return fail(message, -ENOENT, "%s: has no store; make one with: rxvol -S %s make",
+		return fail(message, -ENOENT, "%s: has no store; make one with: rxvol -S %s init",
 			    name_of(options), name_of(options));
 	case -EPROTO:
 		return fail(message, result,
