@@ -103,6 +103,7 @@ static void start(struct world *world, bool all_files, unsigned flags)
 					     .arg = world};
 	struct fsd_clients_options clients = {
 		.volume = 0x20000001, .hosts_max = 100, .promises_max = 1000};
+	struct fsd_export_options exported = {0};
 	struct fsd_service_options services = {0};
 	char path[4200], message[FSD_MESSAGE_MAX];
 
@@ -117,7 +118,12 @@ static void start(struct world *world, bool all_files, unsigned flags)
 	ck_assert(world->clients && world->readers);
 	world->usage = fsd_usage_start(world->layer);
 	ck_assert_ptr_nonnull(world->usage);
-	services.volume = world->volume;
+	exported.volume = world->volume;
+	exported.usage = world->usage;
+	world->served = fsd_export_open(&exported);
+	ck_assert_ptr_nonnull(world->served);
+	services.store = world->served;
+	services.exported = true;
 	services.clients = world->clients;
 	services.readers = world->readers;
 	services.usage = world->usage;
@@ -129,6 +135,7 @@ static void start(struct world *world, bool all_files, unsigned flags)
 static void stop(struct world *world)
 {
 	fsd_service_destroy(world->service);
+	world->served->ops->close(world->served);
 	fsd_readers_stop(world->readers);
 	fsd_usage_stop(world->usage);
 	fsd_volume_close(world->volume);
@@ -616,4 +623,41 @@ struct fsd_file *slow_layer_open(struct slow_layer *slow, struct fsd_stat *st)
 	ck_assert_int_eq(slow_open(&slow->base, "slow", &file), 0);
 	slow_stat_file(file, st);
 	return file;
+}
+
+/* -- files of a tree -- */
+
+struct file_source {
+	struct fsd_source base;
+	struct fsd_file *file;
+	const struct fsd_stat *expect;
+};
+
+static ssize_t file_read(struct fsd_source *source, const struct iovec *iov, int count,
+			 uint64_t offset, bool cached)
+{
+	struct fsd_file *file = ((struct file_source *)source)->file;
+
+	return file->layer->ops->preadv(file, iov, count, offset, cached ? FSD_READ_CACHED : 0);
+}
+
+static int file_check(struct fsd_source *source)
+{
+	struct file_source *s = (struct file_source *)source;
+	struct fsd_stat st;
+	int rc = s->file->layer->ops->stat_file(s->file, &st);
+
+	if (rc)
+		return rc;
+	return fsd_stat_same(&st, s->expect) && st.links > 0 ? 0 : -EIO;
+}
+
+static const struct fsd_source_ops file_ops = {.read = file_read, .check = file_check};
+
+int send_file(struct fsd_readers *readers, struct fsd_file *file, const struct fsd_stat *expect,
+	      uint64_t offset, uint64_t length, struct fsd_stream *stream)
+{
+	struct file_source source = {.base.ops = &file_ops, .file = file, .expect = expect};
+
+	return fsd_send(readers, &source.base, offset, length, stream);
 }

@@ -12,6 +12,7 @@
 #include <rxwire/rxwire.h>
 
 #include "common/clock.h"
+#include "fileserver/export/export.h"
 #include "fileserver/service/service.h"
 
 /* -- trees of files: `root` is a new folder that "other" may read -- */
@@ -39,6 +40,7 @@ struct world {
 	struct fsd_readers *readers;
 	struct fsd_usage *usage;
 	struct fsd_watch *watch; /* NULL, unless the test starts one */
+	struct store *served;	 /* the volume as a store */
 	struct fsd_service *service;
 	_Atomic unsigned changes; /* number of calls of on_change */
 };
@@ -133,5 +135,9 @@ struct slow_layer *slow_layer_make(uint64_t size, unsigned read_ms);
 struct fsd_file *slow_layer_open(struct slow_layer *slow, struct fsd_stat *st);
 /* The byte at an offset of its file. */
 uint8_t slow_layer_byte(uint64_t offset);
+
+/* fsd_send() of a file of a layer, which must stay equal to `expect`. */
+int send_file(struct fsd_readers *readers, struct fsd_file *file, const struct fsd_stat *expect,
+	      uint64_t offset, uint64_t length, struct fsd_stream *stream);
 
 #endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The store of volumes that the server serves with --store. */
+#include "fileserver/storage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fileserver/acl/acl.h"
+#include "fileserver/base/base.h"
+#include "store/real.h"
+
+_Static_assert(FSD_MESSAGE_MAX >= STORE_MESSAGE_MAX, "messages of the store fit");
+
+static void log_line(void *arg, int level, const char *line)
+{
+	(void)arg;
+	fsd_log((enum rxw_log_level)level, "%s", line);
+}
+
+int fsd_storage_check(const char *durability, char *message)
+{
+	if (!durability || strcmp(durability, "lazy") == 0 || strcmp(durability, "strict") == 0)
+		return 0;
+	snprintf(message, FSD_MESSAGE_MAX, "--durability %.100s: give strict or lazy", durability);
+	return -1;
+}
+
+int fsd_storage_open(const char *path, const char *durability, struct store **store, char *message)
+{
+	const struct store_options options = {
+		.path = path,
+		.durability =
+			durability && strcmp(durability, "strict") == 0 ? STORE_STRICT : STORE_LAZY,
+		.log = log_line,
+	};
+
+	return store_open(&options, store, message) ? -1 : 0;
+}
+
+size_t fsd_storage_volumes(void *arg, uint32_t after, uint32_t *ids, size_t max)
+{
+	struct store *store = arg;
+	struct store_volume volume;
+	size_t n = 0;
+
+	while (n < max && store->ops->volume_next(store, after, &volume) == 0)
+		after = ids[n++] = volume.id;
+	return n;
+}
+
+int fsd_storage_check_anonymous(struct store *store, char *message)
+{
+	static const int32_t ids[] = {STORE_ADMINISTRATORS};
+	const struct store_caller all = {
+		.id = STORE_ANONYMOUS, .ids = ids, .id_count = 1, .administrator = true};
+	struct store_volume volume = {0};
+
+	while (store->ops->volume_next(store, volume.id, &volume) == 0) {
+		const struct store_fid root = {volume.id, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
+		struct store_status status;
+		struct store_acl acl;
+
+		if (volume.type != STORE_RW || store->ops->acl(store, &all, &root, &acl, &status) ||
+		    !fsd_acl_lets_anyone_write(&acl))
+			continue;
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "volume %.80s lets anonymous callers write, and --listen lets other "
+			 "machines call: take the rights w, i, d, k and a of system:anyuser away "
+			 "(rxvol acl), or give --allow-anonymous-writes",
+			 volume.name);
+		return -1;
+	}
+	return 0;
+}
+
+static void put(FILE *f, const char *name, const char *type, const char *help,
+		unsigned long long value)
+{
+	fprintf(f, "# HELP rxfsd_store_%s %s\n# TYPE rxfsd_store_%s %s\nrxfsd_store_%s %llu\n",
+		name, help, name, type, name, value);
+}
+
+static void put_store(FILE *f, struct store *store)
+{
+	struct store_stats s = {0};
+
+	store_stats(store, &s);
+	put(f, "operations_total", "counter", "Operations that changed the store.", s.operations);
+	put(f, "commits_total", "counter", "Transactions; several operations share one.",
+	    s.commits);
+	put(f, "flushes_total", "counter", "Flushes to stable storage.", s.flushes);
+	put(f, "status_hits_total", "counter", "Objects found in the cache.", s.status_hits);
+	put(f, "status_misses_total", "counter", "Objects read from the database.",
+	    s.status_misses);
+	put(f, "written_bytes_total", "counter", "Bytes of files written.", s.bytes_written);
+	put(f, "read_bytes_total", "counter", "Bytes of files read.", s.bytes_read);
+	put(f, "damaged_total", "counter", "Records that failed verification.", s.damaged);
+	put(f, "pruning", "gauge", "Old versions that wait to be removed.", s.pruning);
+	put(f, "cache_bytes", "gauge", "Memory of caches.", s.memory);
+}
+
+char *fsd_storage_metrics(struct store *store, char *text)
+{
+	char *all = NULL;
+	size_t size;
+	FILE *f = text ? open_memstream(&all, &size) : NULL;
+	int bad;
+
+	if (!f) {
+		free(text);
+		return NULL;
+	}
+	fputs(text, f);
+	free(text);
+	put_store(f, store);
+	bad = ferror(f);
+	if (fclose(f) == 0 && !bad)
+		return all;
+	free(all);
+	return NULL;
+}
