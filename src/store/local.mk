@@ -91,7 +91,7 @@ store_sources += src/store/writer.h
 
 noinst_LTLIBRARIES += src/store/libstore.la
 src_store_libstore_la_SOURCES = $(store_sources)
-src_store_libstore_la_LIBADD = src/afs/librxafs.la $(SQLITE3_LIBS) \
+src_store_libstore_la_LIBADD = src/afs/librxafs.la $(SQLITE_LIBS) \
 	$(PTHREAD_LIBS)
 
 # A target that is made by its name alone does not wait for BUILT_SOURCES.

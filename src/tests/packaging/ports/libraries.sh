@@ -25,7 +25,7 @@ relative() {
 # debian_root ARCHITECTURE ROOT: unpacks only, runs no program of it. Without /tmp: an emulator opens folders of the
 # root instead of the machine's, but creates files in the machine's.
 debian_root() {
-	local packages=libc6-dev,linux-libc-dev,libjansson-dev,libinih-dev,libsqlite3-dev,libssl-dev,libkrb5-dev
+	local packages=libc6-dev,linux-libc-dev,libjansson-dev,libinih-dev,libssl-dev,libkrb5-dev
 	[ ! -d "$2/tmp" ] || rm -r "$2/tmp"
 	[ -f "$2/.complete" ] && return
 	rm -rf "$2" && mkdir -p "$2" || return 1
