@@ -91,6 +91,20 @@ tests_of_conformance() {
 }
 programs_of_conformance() { :; }
 
+# Not in all_groups: `kernel_writes` runs it. KERNEL_TESTS: names of some of its tests.
+tests_of_kernel_writes() {
+	if [ -n "${KERNEL_TESTS:-}" ]; then
+		echo "$KERNEL_TESTS"
+		return
+	fi
+	printf 'kernel-writes-%s\n' mount create small megabyte large offsets append holes truncate mapping fsync \
+		rename rename-directory link symlink directory unlink unlink-open attributes statfs special \
+		locks locks-two names many acl \
+		seen seen-open seen-directory seen-append seen-attributes count count-fcntl \
+		random random-two tree tree-two quota read-only no-right restart restart-busy end
+}
+programs_of_kernel_writes() { echo cell_ours rxfsd; }
+
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
 needs_root() { [[ $1 == *cell || $1 == admin ]]; }
 
@@ -99,6 +113,7 @@ seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
 	classic | rxkad) echo 300 ;;
+	kernel_writes) [ -n "${KERNEL_LONG:-}" ] && echo 7200 || echo 1500 ;;
 	*) echo 150 ;;
 	esac
 }
