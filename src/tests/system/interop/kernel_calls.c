@@ -19,7 +19,7 @@
  *   symlink TEXT PATH                 mkdir|rmdir|unlink|exists PATH
  *   chmod PATH MODE, lchmod           chown PATH USER GROUP, utime PATH SECONDS
  *   stat PATH                         prints kind:mode:size:links
- *   fifo PATH                         list PATH: number of names
+ *   fifo|chdir PATH                         list PATH: number of names
  *   flock SLOT sh|ex|un [wait]        lock SLOT read|write|none START LENGTH [wait]
  *   getlock SLOT read|write START LENGTH      prints who would be in the way
  *   setxattr PATH NAME TEXT           with \n and \t in TEXT
@@ -175,6 +175,7 @@ static int do_symlink(char **w) { return symlink(w[1], w[2]); }
 static int do_mkdir(char **w) { return mkdir(w[1], 0755); }
 static int do_rmdir(char **w) { return rmdir(w[1]); }
 static int do_unlink(char **w) { return unlink(w[1]); }
+static int do_chdir(char **w) { return chdir(w[1]); }
 static int do_exists(char **w) { return access(w[1], F_OK); }
 static int do_chmod(char **w) { return chmod(w[1], (mode_t)strtol(w[2], NULL, 8)); }
 static int do_fifo(char **w) { return mkfifo(w[1], 0644); }
@@ -311,7 +312,8 @@ static int do_setxattr(char **w)
 			*to++ = *p;
 	}
 	*to = 0;
-	return setxattr(w[1], w[2], text, (size_t)(to - text), 0);
+	/* The text of an ACL ends with a NUL. */
+	return setxattr(w[1], w[2], text, (size_t)(to - text) + 1, 0);
 }
 
 static int do_getxattr(char **w)
@@ -398,7 +400,7 @@ static const struct {
 	{"rmdir", 2, do_rmdir},	      {"unlink", 2, do_unlink},	    {"exists", 2, do_exists},
 	{"chmod", 3, do_chmod},	      {"lchmod", 3, do_lchmod},	    {"chown", 4, do_chown},
 	{"utime", 3, do_utime},	      {"stat", 2, do_stat},	    {"size", 2, do_size},
-	{"fifo", 2, do_fifo},	      {"list", 2, do_list},	    {"flock", 3, do_flock},
+	{"fifo", 2, do_fifo},	      {"chdir", 2, do_chdir},	      {"list", 2, do_list},	    {"flock", 3, do_flock},
 	{"lock", 5, do_lock},	      {"getlock", 5, do_getlock},   {"setxattr", 4, do_setxattr},
 	{"getxattr", 3, do_getxattr}, {"signal", 2, do_signal},	    {"await", 2, do_await},
 	{"drop", 1, do_drop},	      {"bytes", 2, do_bytes},

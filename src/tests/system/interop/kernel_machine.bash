@@ -82,7 +82,9 @@ while read n command; do
 	echo "BEGIN $n"
 	echo "$command" | base64 -d > /tmp/command
 	sh /tmp/command 2>&1
-	echo "END $n $?"
+	status=$?
+	echo
+	echo "END $n $status"
 done
 GUEST
 	chmod 755 guest-root/init
