@@ -36,7 +36,9 @@ dist_notes_DATA = \
 	doc/notes/overload.md \
 	doc/notes/performance.md \
 	doc/notes/ports.md \
-	doc/notes/scaling.md doc/notes/workers.md
+	doc/notes/scaling.md \
+	doc/notes/store-database.md \
+	doc/notes/workers.md
 
 # Specifications of the protocols, which comments and documents cite by section.
 specdir = $(docdir)/spec

@@ -7,11 +7,13 @@ enum afs_service_id {
 	AFS_SERVICE_FS = 1,
 	AFS_SERVICE_CB = 1,
 	AFS_SERVICE_VOL = 4,
-	AFS_SERVICE_VL = 52
+	AFS_SERVICE_VL = 52,
+	AFS_SERVICE_PT = 73
 };
 enum afs_port {
 	AFS_PORT_FS = 7000,
 	AFS_PORT_CB = 7001,
+	AFS_PORT_PT = 7002,
 	AFS_PORT_VL = 7003
 };
 
@@ -65,9 +67,21 @@ enum afs_vl_code {
 	AFS_VL_NOENT = 363524,
 	AFS_VL_BADNAME = 363527,
 	AFS_VL_BADVOLTYPE = 363529,
+	AFS_VL_SIZEEXCEEDED = 363537,
 	AFS_VL_PERM = 363546,
 	AFS_VL_INDEXERANGE = 363549,
 	AFS_VL_BADMASK = 363551,
+};
+
+/* Codes of the protection service: 267264 + n (afs-location 4). */
+enum afs_pt_code {
+	AFS_PT_NOENT = 267268,
+	AFS_PT_PERM = 267269,
+	AFS_PT_NOTGROUP = 267270,
+	AFS_PT_NOTUSER = 267271,
+	AFS_PT_BADARG = 267273,
+	AFS_PT_TOOMANY = 267279,
+	AFS_PT_NOMEM = 267280,
 };
 
 /* Codes of the volume service: 1492325120 + n (afs-location 5.3). */

@@ -2,7 +2,7 @@
 # The benchmark: built and run by `make bench` only.
 
 bench_programs = src/bench/classic src/bench/raw src/bench/rawcall src/bench/ping src/bench/queue src/bench/small src/bench/xdr \
-	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt
+	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt src/bench/store
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
@@ -94,3 +94,7 @@ bench: bench-programs
 ladder: bench-programs
 	PYTHON3='$(PYTHON3)'; top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
 		"$${PYTHON3:-python3}" $(srcdir)/src/bench/ladder $(LADDER_ARGS)
+
+# The store of volumes without a network.
+src_bench_store_SOURCES = src/bench/store.c
+src_bench_store_LDADD = src/store/libstore.la src/afs/librxafs.la $(PTHREAD_LIBS)

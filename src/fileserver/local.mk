@@ -17,29 +17,45 @@ fileserver_sources += \
 	src/fileserver/volume/version.c \
 	src/fileserver/volume/volume.c src/fileserver/volume/volume.h
 fileserver_sources += \
-	src/fileserver/callbacks/callbacks.c src/fileserver/callbacks/callbacks.h \
+	src/fileserver/callbacks/breaks.c src/fileserver/callbacks/callbacks.c src/fileserver/callbacks/callbacks.h \
 	src/fileserver/callbacks/clients.c src/fileserver/callbacks/private.h \
 	src/fileserver/callbacks/promises.c src/fileserver/callbacks/queue.c \
 	src/fileserver/callbacks/remember.c src/fileserver/callbacks/watch.c
 fileserver_sources += \
+	src/fileserver/export/export.c src/fileserver/export/export.h src/fileserver/export/private.h \
+	src/fileserver/export/reading.c
+fileserver_sources += \
+	src/fileserver/acl/acl.c src/fileserver/acl/acl.h
+fileserver_sources += \
+	src/fileserver/audit/audit.c src/fileserver/audit/audit.h src/fileserver/audit/line.c \
+	src/fileserver/audit/line.h
+fileserver_sources += \
 	src/fileserver/io/io.h src/fileserver/io/readers.c src/fileserver/io/stream.c \
 	src/fileserver/io/timeline.c
 fileserver_sources += \
-	src/fileserver/service/fs.h src/fileserver/service/fs_call.c src/fileserver/service/fs_fetch.c \
-	src/fileserver/service/fs_refuse.c src/fileserver/service/fs_service.c \
+	src/fileserver/service/catalogue.c src/fileserver/service/fs.h \
+	src/fileserver/service/fs_acl.c src/fileserver/service/fs_call.c \
+	src/fileserver/service/fs_caller.c src/fileserver/service/fs_change.c \
+	src/fileserver/service/fs_fetch.c src/fileserver/service/fs_locks.c \
+	src/fileserver/service/fs_obsolete.c src/fileserver/service/fs_service.c \
 	src/fileserver/service/fs_stats.c src/fileserver/service/fs_status.c \
-	src/fileserver/service/metrics.c src/fileserver/service/private.h src/fileserver/service/rootafs.c \
+	src/fileserver/service/fs_store.c \
+	src/fileserver/service/locks.c src/fileserver/service/locks.h \
+	src/fileserver/service/metrics.c src/fileserver/service/people.c \
+	src/fileserver/service/private.h src/fileserver/service/pt_service.c \
+	src/fileserver/service/rootafs.c \
 	src/fileserver/service/running.c \
 	src/fileserver/service/service.c src/fileserver/service/service.h \
 	src/fileserver/service/vl_service.c src/fileserver/service/vol_service.c \
 	src/fileserver/service/xstats.c
 fileserver_sources += \
-	src/fileserver/reload.c src/fileserver/reload.h src/fileserver/server.c src/fileserver/server.h
+	src/fileserver/reload.c src/fileserver/reload.h src/fileserver/server.c src/fileserver/server.h \
+	src/fileserver/storage.c src/fileserver/storage.h
 
 noinst_LTLIBRARIES += src/fileserver/libfileserver.la
 src_fileserver_libfileserver_la_SOURCES = $(fileserver_sources)
 src_fileserver_libfileserver_la_LIBADD = src/tools/libtools.la src/afs/librxafs.la \
-	src/rx/librxwire.la $(PTHREAD_LIBS)
+	src/protection/libprotection.la src/store/libstore.la src/rx/librxwire.la $(PTHREAD_LIBS)
 
 # A target that is made by its name alone does not wait for BUILT_SOURCES.
 $(src_fileserver_libfileserver_la_OBJECTS): $(afs_headers)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rxfsd: serves a directory tree as a read-only AFS volume, over Rx. */
+/* rxfsd: serves a directory tree as a read-only AFS volume, or a store of volumes, over Rx. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,6 +27,7 @@ struct options {
 	bool debug;
 };
 
+#define PT_PORT		7002
 #define VL_PORT		7003
 #define VOL_PORT	7005
 #define PORT_UNSET	UINT64_MAX
@@ -42,7 +43,35 @@ static const struct tools_option table[] = {
 	 .kind = TOOLS_STRING,
 	 .offset = SETTING(export),
 	 .argument = "DIR",
-	 .help = "the directory to serve; required"},
+	 .help = "serve this directory, read-only; it or --store is required"},
+	{.name = "store",
+	 .letter = 'S',
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(store),
+	 .argument = "DIR",
+	 .help = "serve the volumes of this store, which rxvol(8) makes"},
+	{.name = "durability",
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(durability),
+	 .argument = "lazy|strict",
+	 .help = "lazy: a dead machine loses at most the last second; strict: nothing; default "
+		 "lazy"},
+	{.name = "allow-anonymous-writes",
+	 .kind = TOOLS_FLAG,
+	 .offset = SETTING(anonymous_writes),
+	 .help = "let ACLs of the store give anonymous callers of other machines rights to write"},
+	{.name = "audit-log",
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(audit_log),
+	 .argument = "FILE",
+	 .help = "append a line of JSON for each call that changes something or is refused; "
+		 "reopened on SIGHUP"},
+	{.name = "audit",
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(audit),
+	 .argument = "lossy|strict",
+	 .help = "when the audit log cannot keep up: lossy counts what is lost, strict makes calls "
+		 "wait; default lossy"},
 	{.name = "volume",
 	 .kind = TOOLS_STRING,
 	 .offset = SETTING(volume),
@@ -79,6 +108,17 @@ static const struct tools_option table[] = {
 	 .max = 65535,
 	 .help = "UDP port of the volume service; default 7005, or a free port if --vl-port is "
 		 "not 7003"},
+	{.name = "protection",
+	 .kind = TOOLS_STRING,
+	 .offset = SETTING(protection),
+	 .argument = "DIR|FILE",
+	 .help = "users and groups, made with rxpt: serve them, too; default: no such service"},
+	{.name = "pt-port",
+	 .kind = TOOLS_UINT,
+	 .offset = SETTING(pt_port),
+	 .argument = "PORT",
+	 .max = 65535,
+	 .help = "UDP port of the protection service; default 7002, 0 = a free port"},
 	{.name = "state",
 	 .kind = TOOLS_STRING,
 	 .offset = SETTING(state),
@@ -297,9 +337,14 @@ static int serve(struct options *options, const struct rxw_config *config)
 /* Derive settings from the options; -1 with a message. */
 static int prepare(struct options *options, char *message)
 {
-	if (!options->settings.export) {
+	if (!options->settings.export && !options->settings.store) {
 		snprintf(message, FSD_MESSAGE_MAX,
-			 "--export DIR is required: the directory to serve");
+			 "--export DIR or --store DIR is required: what to serve");
+		return -1;
+	}
+	if (options->settings.export && options->settings.store) {
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--export and --store: give one of them; a second rxfsd can serve the other");
 		return -1;
 	}
 	/* With its own --vl-port, a second server on the machine needs no --vol-port. */
@@ -338,8 +383,9 @@ static int check(void *target, struct rxw_config *config)
 
 static const struct tools_program program = {
 	.name = "rxfsd",
-	.usage = "usage: rxfsd --export DIR [--volume NAME] [--listen ADDR] [OPTION...]\n",
-	.summary = "Serve a directory tree as a read-only AFS volume.",
+	.usage = "usage: rxfsd --export DIR [--volume NAME] [--listen ADDR] [OPTION...]\n"
+		 "       rxfsd --store DIR [--listen ADDR] [OPTION...]\n",
+	.summary = "Serve a directory tree as a read-only AFS volume, or a store of volumes.",
 	.options = table,
 	.option_count = sizeof(table) / sizeof(table[0]),
 	.check = check,
@@ -384,6 +430,7 @@ int main(int argc, char **argv)
 				.port = 7000,
 				.vl_port = VL_PORT,
 				.vol_port = PORT_UNSET,
+				.pt_port = PT_PORT,
 				.readers = 16,
 				.read_ahead = 48 << 20,
 				.watches = 8192,

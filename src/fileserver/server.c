@@ -17,19 +17,25 @@
 #include "afs/numbers.h"
 #include "afs/volname.h"
 #include "common/counters.h"
+#include "fileserver/audit/audit.h"
 #include "fileserver/base/base.h"
 #include "fileserver/callbacks/callbacks.h"
+#include "fileserver/export/export.h"
 #include "fileserver/io/io.h"
 #include "fileserver/service/service.h"
+#include "fileserver/storage.h"
 #include "fileserver/volume/volume.h"
+#include "protection/protection.h"
 #include "tools/common/address.h"
 
 #define HOSTS_MAX 16384
 
 struct fsd_server {
 	struct fsd_settings settings;
-	char export[PATH_MAX];
+	char export[PATH_MAX]; /* what is served: the directory, or that of the store */
 	struct fsd_state state;
+	struct store *served; /* the store, or the exported directory as one */
+	/* Only of an exported directory: layer, store, volume, watch, usage. */
 	struct fsd_layer *layer;
 	bool own_layer;
 	struct fsd_store *store;
@@ -43,12 +49,14 @@ struct fsd_server {
 	struct fsd_usage *usage;
 	struct fsd_guard *guard;
 	struct fsd_timeline *timeline;
+	struct fsd_audit *audit;
 	rxw_rpcstats *calls;
 	uint32_t advertise[FSD_ADDRS_MAX];
 	unsigned advertise_count;
 	struct fsd_service *service;
 	rxw_engine *engine;
-	rxw_endpoint *fs, *vl, *vol;
+	rxw_endpoint *fs, *vl, *vol, *pt; /* pt: NULL without `prot` */
+	struct prot *prot;		  /* NULL: users are not known */
 	struct tools_metrics *metrics;
 	struct tools_trace *trace;
 	struct rxw_rpc_observer observer; /* of the calls on all endpoints */
@@ -173,6 +181,21 @@ static int open_volume(struct fsd_server *server, char *message)
 	return 0;
 }
 
+/* Its state directory lies in it, and moves with it. */
+static int open_store(struct fsd_server *server, char *message)
+{
+	const struct fsd_settings *settings = &server->settings;
+	char place[PATH_MAX + sizeof(FSD_STORAGE_STATE) + 1];
+
+	if (fsd_storage_open(settings->store, settings->durability, &server->served, message))
+		return -1;
+	if (!settings->anonymous_writes && !fsd_guard_near(server->guard) &&
+	    fsd_storage_check_anonymous(server->served, message))
+		return -1;
+	snprintf(place, sizeof(place), "%s/" FSD_STORAGE_STATE, server->export);
+	return fsd_state_open(&server->state, place, NULL, message) ? -1 : 0;
+}
+
 static int add_advertise(struct fsd_server *server, const char *text, char *message)
 {
 	struct in_addr address;
@@ -200,11 +223,37 @@ static int add_advertise(struct fsd_server *server, const char *text, char *mess
 	return 0;
 }
 
+static size_t clients_volumes(void *arg, uint32_t after, uint32_t *ids, size_t max)
+{
+	return fsd_storage_volumes(((struct fsd_server *)arg)->served, after, ids, max);
+}
+
+/* What only an exported directory needs. False: no memory. */
+static bool start_export(struct fsd_server *server)
+{
+	struct fsd_export_options options = {
+		.volume = server->volume,
+		.guard = server->guard,
+		.released = fsd_remember_date(server->remember),
+	};
+
+	server->watch = fsd_watch_start(server->volume, server->clients,
+					(unsigned)server->settings.watches);
+	server->usage = fsd_usage_start(server->layer);
+	options.watch = server->watch;
+	options.usage = server->usage;
+	if (server->watch && server->usage)
+		server->served = fsd_export_open(&options);
+	return server->served != NULL;
+}
+
 /* The parts that the services use. */
 static int start_parts(struct fsd_server *server, char *message)
 {
 	struct fsd_clients_options options = {
-		.volume = fsd_volume_id(server->volume),
+		.volume = server->volume ? fsd_volume_id(server->volume) : 0,
+		.volumes = server->volume ? NULL : clients_volumes,
+		.strict = !server->volume,
 		.hosts_max = HOSTS_MAX,
 		.promises_max = server->settings.promises,
 		.wake = on_work,
@@ -232,11 +281,16 @@ static int start_parts(struct fsd_server *server, char *message)
 	}
 	server->readers = fsd_readers_start((unsigned)server->settings.readers,
 					    server->settings.read_ahead, server->timeline);
-	if (server->clients)
-		server->watch = fsd_watch_start(server->volume, server->clients,
-						(unsigned)server->settings.watches);
-	server->usage = fsd_usage_start(server->layer);
-	if (server->clients && server->readers && server->watch && server->usage && server->calls)
+	if (server->settings.audit_log) {
+		bool strict = server->settings.audit &&
+			      strcmp(server->settings.audit, "strict") == 0;
+
+		server->audit = fsd_audit_open(server->settings.audit_log, strict, message);
+		if (!server->audit)
+			return -1;
+	}
+	if (server->clients && server->readers && server->calls &&
+	    (!server->volume || start_export(server)))
 		return 0;
 	snprintf(message, FSD_MESSAGE_MAX,
 		 "no memory or threads to start with; lower --promises, or raise the limits");
@@ -246,16 +300,20 @@ static int start_parts(struct fsd_server *server, char *message)
 static int make_service(struct fsd_server *server, char *message)
 {
 	const struct fsd_service_options options = {
-		.volume = server->volume,
+		.store = server->served,
+		.exported = server->volume != NULL,
 		.clients = server->clients,
 		.readers = server->readers,
 		.watch = server->watch,
 		.usage = server->usage,
 		.guard = server->guard,
+		.prot = server->prot,
+		.audit = server->audit,
 		.calls = server->calls,
+		.no_anonymous_writes = !server->settings.anonymous_writes &&
+				       !fsd_guard_near(server->guard),
 		.uuid = server->state.uuid,
 		.cell = server->settings.cell,
-		.released = fsd_remember_date(server->remember),
 		.advertise = server->advertise,
 		.advertise_count = server->advertise_count,
 	};
@@ -265,6 +323,30 @@ static int make_service(struct fsd_server *server, char *message)
 		return -1;
 	server->observer = (struct rxw_rpc_observer){fsd_service_observe, server->service};
 	return 0;
+}
+
+static void warn_protection(void *arg, const char *line)
+{
+	(void)arg;
+	fsd_log(RXW_LOG_ERROR, "--protection: %s", line);
+}
+
+static int open_protection(struct fsd_server *server, char *message)
+{
+	const struct prot_options options = {
+		.path = server->settings.protection,
+		.create = true,
+		.cell = server->settings.cell,
+		.realms = &server->settings.guard.realm,
+		.realm_count = server->settings.guard.realm != NULL,
+		.warn = warn_protection,
+	};
+	char why[PROT_MESSAGE_MAX];
+
+	if (!server->settings.protection || prot_open(&options, &server->prot, why) == 0)
+		return 0;
+	snprintf(message, FSD_MESSAGE_MAX, "--protection: %.490s", why);
+	return -1;
 }
 
 /* -- network -- */
@@ -353,7 +435,31 @@ int fsd_server_reload(struct fsd_server *server)
 	int rc = fsd_guard_reload(server->guard);
 
 	count_key_load(server, rc == 0);
+	fsd_audit_reopen(server->audit);
 	return rc;
+}
+
+/* Read by anyone, like locations; what callers see depends on who they are. */
+static int open_pt(struct fsd_server *server, const struct rxw_config *config, char *message)
+{
+	struct rxw_service_options pt = {.size = sizeof(pt),
+					 .id = AFS_SERVICE_PT,
+					 .name = "pt",
+					 .handler = fsd_pt_serve,
+					 .context = server->prot};
+	int rc;
+
+	if (!server->prot)
+		return 0;
+	guard_service(server, FSD_VL, &pt);
+	if (open_endpoint(server, config, (uint16_t)server->settings.pt_port, "--pt-port",
+			  &server->pt, message))
+		return -1;
+	rc = offer(server, server->pt, &pt);
+	if (rc)
+		snprintf(message, FSD_MESSAGE_MAX, "cannot offer the protection service: %s",
+			 rxw_strerror(rc));
+	return rc ? -1 : 0;
 }
 
 static int open_network(struct fsd_server *server, const struct rxw_config *config, char *message)
@@ -381,6 +487,8 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 	struct fsd_callbacks *callbacks;
 	int rc;
 
+	if (!server->volume) /* a look-up in a store may wait for its database */
+		vl.flags = 0;
 	guard_service(server, FSD_FS, &fs);
 	guard_service(server, FSD_VL, &vl);
 	guard_service(server, FSD_VOL, &vol);
@@ -414,7 +522,7 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 	else
 		snprintf(message, FSD_MESSAGE_MAX, "cannot offer the services: %s",
 			 rxw_strerror(rc));
-	return rc ? -1 : 0;
+	return rc ? -1 : open_pt(server, &vl_config, message);
 }
 
 static void say(const char *line)
@@ -432,15 +540,16 @@ static char *figures(void *arg)
 /* Metrics and packet traces. */
 static int open_monitoring(struct fsd_server *server, char *message)
 {
-	rxw_endpoint *const endpoints[] = {server->fs, server->vl, server->vol};
+	rxw_endpoint *const endpoints[] = {server->fs, server->vl, server->vol, server->pt};
+	const size_t count = server->pt ? 4 : 3;
 
 	server->settings.trace.say = say;
 	server->settings.metrics.more = figures;
 	server->settings.metrics.arg = server;
-	if (tools_trace_open(&server->settings.trace, endpoints, 3, &server->trace, message,
+	if (tools_trace_open(&server->settings.trace, endpoints, count, &server->trace, message,
 			     FSD_MESSAGE_MAX))
 		return -1;
-	return tools_metrics_start(&server->settings.metrics, endpoints, 3, &server->metrics,
+	return tools_metrics_start(&server->settings.metrics, endpoints, count, &server->metrics,
 				   message, FSD_MESSAGE_MAX);
 }
 
@@ -482,11 +591,11 @@ static int check_volume_name(struct fsd_server *server, char *message)
 
 static int check_ports(struct fsd_server *server, char *message)
 {
-	static const char *const names[] = {"--port", "--vl-port", "--vol-port"};
+	static const char *const names[] = {"--port", "--vl-port", "--vol-port", "--pt-port"};
 	const uint64_t ports[] = {server->settings.port, server->settings.vl_port,
-				  server->settings.vol_port};
+				  server->settings.vol_port, server->settings.pt_port};
 
-	for (int i = 1; i < 3; i++)
+	for (int i = 1; i < (server->settings.protection ? 4 : 3); i++)
 		for (int k = 0; k < i; k++) {
 			if (!ports[i] || ports[i] != ports[k])
 				continue;
@@ -496,6 +605,33 @@ static int check_ports(struct fsd_server *server, char *message)
 			return -1;
 		}
 	return 0;
+}
+
+/* What is served, and where its state is. */
+static int check_served(struct fsd_server *server, char *message)
+{
+	const struct fsd_settings *settings = &server->settings;
+
+	if (settings->audit && strcmp(settings->audit, "strict") != 0 &&
+	    strcmp(settings->audit, "lossy") != 0) {
+		snprintf(message, FSD_MESSAGE_MAX, "--audit %.100s: give strict or lossy",
+			 settings->audit);
+		return -1;
+	}
+	if (!settings->store)
+		return open_export(server, message) ? -1 : check_volume_name(server, message);
+	if (settings->state) {
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--state: with --store the state is in the store's directory");
+		return -1;
+	}
+	if (!realpath(settings->store, server->export)) {
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--store %.300s: %s; make a store with rxvol -S DIR create NAME",
+			 settings->store, strerror(errno));
+		return -1;
+	}
+	return fsd_storage_check(settings->durability, message);
 }
 
 /* A failure of the name service may be temporary. */
@@ -520,7 +656,7 @@ static int check_settings(struct fsd_server *server, char *message)
 	if (rc)
 		return rc;
 	if (check_ports(server, message) || open_guard(server, message) ||
-	    open_export(server, message) || check_volume_name(server, message) ||
+	    check_served(server, message) ||
 	    tools_trace_check(&server->settings.trace, message, FSD_MESSAGE_MAX))
 		return FSD_WRONG_SETTINGS;
 	for (size_t i = 0; i < server->settings.advertise_count; i++)
@@ -557,20 +693,19 @@ static char *endpoint_text(rxw_endpoint *endpoint, char *text, size_t size)
 }
 
 /* Log the effective settings. */
-static void log_endpoint(struct fsd_server *server, enum fsd_service_kind kind,
+static void log_endpoint(struct fsd_server *server, const char *name, enum fsd_service_kind kind,
 			 rxw_endpoint *endpoint)
 {
-	static const char *const names[] = {"fs", "vl", "vol"};
 	struct rxw_effective e = {.size = sizeof(e)};
 	char where[TOOLS_ADDRESS_TEXT];
 
-	if (rxw_endpoint_effective(endpoint, &e))
+	if (!endpoint || rxw_endpoint_effective(endpoint, &e))
 		return;
 	fsd_log(RXW_LOG_INFO,
 		"%s on %s: protection %s; %u listener%s, "
 		"back-end %s, GSO %s, GRO %s, window %u, packets of %u bytes, "
 		"buffers of %zu and %zu KiB",
-		names[kind], endpoint_text(endpoint, where, sizeof(where)),
+		name, endpoint_text(endpoint, where, sizeof(where)),
 		fsd_guard_level(server->guard, kind), e.listeners, e.listeners == 1 ? "" : "s",
 		e.io, e.gso ? "on" : "off", e.gro ? "on" : "off", e.window, e.mtu, e.rcvbuf / 1024,
 		e.sndbuf / 1024);
@@ -581,13 +716,21 @@ static void log_beginning(struct fsd_server *server)
 	const struct fsd_settings *settings = &server->settings;
 
 	fsd_log(RXW_LOG_INFO, "version %s, library %s", PACKAGE_VERSION, rxw_version());
-	fsd_log(RXW_LOG_INFO, "volume %s (%u) of %s%s%s, from %s", fsd_volume_name(server->volume),
-		(unsigned)fsd_volume_id(server->volume), settings->cell ? "cell " : "this server",
-		settings->cell ? settings->cell : "", settings->all_files ? ", all files" : "",
-		server->export);
-	log_endpoint(server, FSD_FS, server->fs);
-	log_endpoint(server, FSD_VL, server->vl);
-	log_endpoint(server, FSD_VOL, server->vol);
+	if (server->volume)
+		fsd_log(RXW_LOG_INFO, "volume %s (%u) of %s%s%s, from %s",
+			fsd_volume_name(server->volume), (unsigned)fsd_volume_id(server->volume),
+			settings->cell ? "cell " : "this server",
+			settings->cell ? settings->cell : "",
+			settings->all_files ? ", all files" : "", server->export);
+	else
+		fsd_log(RXW_LOG_INFO, "volumes of %s%s, from the store %s, durability %s",
+			settings->cell ? "cell " : "this server",
+			settings->cell ? settings->cell : "", server->export,
+			settings->durability ? settings->durability : "lazy");
+	log_endpoint(server, "fs", FSD_FS, server->fs);
+	log_endpoint(server, "vl", FSD_VL, server->vl);
+	log_endpoint(server, "vol", FSD_VOL, server->vol);
+	log_endpoint(server, "pt", FSD_VL, server->pt);
 }
 
 int fsd_server_start(const struct fsd_settings *settings, const struct rxw_config *config,
@@ -600,7 +743,10 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 		return -1;
 	rc = check_settings(server, message);
 	if (!rc)
-		rc = open_volume(server, message);
+		rc = open_protection(server, message);
+	if (!rc)
+		rc = settings->store ? open_store(server, message)
+				     : open_volume(server, message);
 	if (!rc && (start_parts(server, message) || make_service(server, message) ||
 		    open_network(server, config, message) || open_monitoring(server, message)))
 		rc = -1;
@@ -658,6 +804,8 @@ int fsd_server_drain(struct fsd_server *server)
 		rxw_endpoint_stop(server->vl, 0);
 	if (server->vol)
 		rxw_endpoint_stop(server->vol, 0);
+	if (server->pt)
+		rxw_endpoint_stop(server->pt, 0);
 	return server->aborted;
 }
 
@@ -680,6 +828,8 @@ int fsd_server_stop(struct fsd_server *server)
 		rxw_endpoint_destroy(server->vl);
 	if (server->vol)
 		rxw_endpoint_destroy(server->vol);
+	if (server->pt)
+		rxw_endpoint_destroy(server->pt);
 	if (server->engine)
 		rxw_engine_destroy(server->engine);
 	destroy_service(server);
@@ -689,10 +839,14 @@ int fsd_server_stop(struct fsd_server *server)
 	if (fsd_timeline_close(server->timeline))
 		fsd_log(RXW_LOG_ERROR, "--timeline %s: %s; lines are missing",
 			server->settings.timeline, strerror(errno));
+	if (server->served)
+		server->served->ops->close(server->served);
+	fsd_audit_close(server->audit);
 	fsd_volume_close(server->volume);
 	fsd_clients_destroy(server->clients);
 	fsd_remember_close(server->remember);
 	fsd_guard_close(server->guard);
+	prot_close(server->prot);
 	fsd_store_close(server->store);
 	fsd_state_close(&server->state);
 	if (server->own_layer)
@@ -716,20 +870,27 @@ static uint16_t endpoint_port(rxw_endpoint *endpoint)
 
 void fsd_server_where(const struct fsd_server *server, char *text, size_t size)
 {
-	char fs[TOOLS_ADDRESS_TEXT], vl[TOOLS_ADDRESS_TEXT], vol[TOOLS_ADDRESS_TEXT];
+	char fs[TOOLS_ADDRESS_TEXT], vl[TOOLS_ADDRESS_TEXT], vol[TOOLS_ADDRESS_TEXT],
+		pt[TOOLS_ADDRESS_TEXT] = "";
 
-	snprintf(text, size, "listening fs %s vl %s vol %s",
+	if (server->pt)
+		endpoint_text(server->pt, pt, sizeof(pt));
+	snprintf(text, size, "listening fs %s vl %s vol %s%s%s",
 		 endpoint_text(server->fs, fs, sizeof(fs)),
 		 endpoint_text(server->vl, vl, sizeof(vl)),
-		 endpoint_text(server->vol, vol, sizeof(vol)));
+		 endpoint_text(server->vol, vol, sizeof(vol)), *pt ? " pt " : "", pt);
 }
 
 void fsd_server_title(const struct fsd_server *server, char *text, size_t size)
 {
 	char fs[TOOLS_ADDRESS_TEXT];
 
-	snprintf(text, size, "volume %s of %.200s on %s", fsd_volume_name(server->volume),
-		 server->export, endpoint_text(server->fs, fs, sizeof(fs)));
+	endpoint_text(server->fs, fs, sizeof(fs));
+	if (server->volume)
+		snprintf(text, size, "volume %s of %.200s on %s", fsd_volume_name(server->volume),
+			 server->export, fs);
+	else
+		snprintf(text, size, "store %.200s on %s", server->export, fs);
 }
 
 uint16_t fsd_server_fs_port(const struct fsd_server *server)
@@ -749,7 +910,9 @@ uint16_t fsd_server_vol_port(const struct fsd_server *server)
 
 uint32_t fsd_server_volume_id(const struct fsd_server *server)
 {
-	return fsd_volume_id(server->volume);
+	struct store_volume first;
+
+	return server->served->ops->volume_next(server->served, 0, &first) ? 0 : first.id;
 }
 
 /* Contended acquisitions of locks. */

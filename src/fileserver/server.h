@@ -14,12 +14,20 @@
 #include "tools/common/trace.h"
 
 struct fsd_settings {
-	const char *export;		  /* directory to serve */
+	const char *export;		  /* directory to serve; NULL: `store` */
+	const char *store;		  /* store to serve in place of a directory */
+	const char *durability;		  /* of the store: strict, lazy; NULL: lazy */
+	bool anonymous_writes;		  /* ACLs may let anonymous callers of other machines write */
+	const char *audit_log;		  /* file; NULL: none */
+	const char *audit;		  /* strict, lossy; NULL: lossy */
 	const char *volume;		  /* NULL: the last part of `export`, or "export" */
 	const char *cell;		  /* NULL: none, and no root.afs; clients bring their own */
 	const char *listen;		  /* address or host name */
 	uint64_t port, vl_port, vol_port; /* 0: any free one */
-	const char *state;		  /* NULL: the default place */
+	/* Users and groups: a file, or a directory with protection.db. NULL: no such service. */
+	const char *protection;
+	uint64_t pt_port; /* of the protection service; 0: any free one */
+	const char *state; /* NULL: the default place; must be NULL with `store` */
 	bool all_files;
 	const char *const *advertise; /* IPv4 addresses for the location service */
 	size_t advertise_count;
@@ -62,17 +70,21 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
  */
 int fsd_server_check(const struct fsd_settings *settings, char *message);
 
-/* "listening fs ADDR:PORT vl ADDR:PORT vol ADDR:PORT" */
+/* "listening fs ADDR:PORT vl ADDR:PORT vol ADDR:PORT", and " pt ADDR:PORT" with `protection`. */
 void fsd_server_where(const struct fsd_server *server, char *text, size_t size);
 uint16_t fsd_server_fs_port(const struct fsd_server *server);
 uint16_t fsd_server_vl_port(const struct fsd_server *server);
 uint16_t fsd_server_vol_port(const struct fsd_server *server);
+/* Of an exported directory; of a store: the smallest id, 0 if it has no volume. */
 uint32_t fsd_server_volume_id(const struct fsd_server *server);
 
-/* The volume, and where: "volume NAME of PATH on ADDR:PORT". */
+/* The volume, and where: "volume NAME of PATH on ADDR:PORT", or "store PATH on ADDR:PORT". */
 void fsd_server_title(const struct fsd_server *server, char *text, size_t size);
 
-/* Read the keys of the service again. 0, or -1 after a log line: the old ones stay. */
+/*
+ * Read the keys of the service again, and open the audit log anew. 0, or -1 after a log line: the
+ * old keys stay.
+ */
 int fsd_server_reload(struct fsd_server *server);
 
 /* Statistics as log lines, also between fsd_server_drain() and fsd_server_stop(). */

@@ -56,14 +56,18 @@ int store_data_open(struct store_layer *layer, unsigned files, struct store_data
 void store_data_close(struct store_data *data);
 
 /*
- * Flush the objects that were written since the last call, and the names of new ones. What was
- * written before the call is on stable storage afterwards. Concurrent calls share the work.
+ * Flush the objects of runs that finished since the last call, and the names of new ones: they are
+ * on stable storage afterwards. Concurrent calls share the work. The first error; all objects are
+ * flushed nevertheless. Bytes that could not be flushed are lost for good: reading them is -EIO.
  */
 int store_data_sync(struct store_data *data);
 
 /* Give an object of "files/new" its name. Without effect if it has it. */
 int store_data_settle(struct store_data *data, const struct store_owner *owner, uint64_t object);
-/* Remove an object that no version refers to. Readers that have it open keep it. 0 if missing. */
+/*
+ * Remove an object that no version refers to. Readers that have it open keep it. 0 if it is missing;
+ * -EBUSY: a run has it, and a commit may come to refer to it. Try again if none does.
+ */
 int store_data_remove(struct store_data *data, const struct store_owner *owner, uint64_t object);
 /* Whether an object is there, and how long it is: 0, -ENOENT, ... */
 int store_data_stat(struct store_data *data, const struct store_owner *owner, uint64_t object,
@@ -83,6 +87,7 @@ struct store_run;
 /*
  * Begin to write at `offset`. The bytes go to `content`'s tail object if that ends at or before
  * offset and no other run has it; else to a new object, whose number `number(arg)` gives (0: error).
+ * `content` may be outdated: the length of the object tells where the bytes of others end.
  */
 int store_run_begin(struct store_data *data, const struct store_owner *owner,
 		    const struct store_content *content, uint64_t offset,
@@ -94,15 +99,22 @@ int store_run_write(struct store_run *run, const struct iovec *iov, int count);
  * stays until store_run_end(), so that nobody else writes to its object.
  */
 int store_run_finish(struct store_run *run, struct store_content *patch);
-/* `kept`: a commit refers to it; else a new object is removed. NULL is allowed. */
+/*
+ * For a commit, before it refers to the run: 0, or the error of a flush that lost bytes of it. A
+ * flush that fails is reported once, so that a commit that is tried again has to ask here.
+ */
+int store_run_check(const struct store_run *run);
+/*
+ * `kept`: a commit refers to it; else a new object is removed, and bytes that were added to an old
+ * one are cut off. NULL is allowed.
+ */
 void store_run_end(struct store_run *run, bool kept);
 
 /* -- reading -- */
 
 struct store_view;
 /*
- * Open what a content of `length` bytes refers to within [offset, offset + length). The content is
- * copied. -ENOENT: an object is gone, because the version is no longer the current one: look it up
+ * Open what a content of `length` bytes refers to. The content is copied. -ENOENT: an object is gone, because the version is no longer the current one: look it up
  * again.
  */
 int store_view_open(struct store_data *data, const struct store_owner *owner,

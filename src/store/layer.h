@@ -31,7 +31,10 @@ struct store_layer_ops {
 	int (*open)(struct store_layer *layer, const char *path, unsigned flags,
 		    struct store_file **file);
 	void (*close)(struct store_file *file);
-	/* Fewer bytes than wanted only at the end of the file; or with `cached`: -EAGAIN. */
+	/*
+	 * Fewer bytes than wanted only at the end of the file; or, with `cached`, where the next
+	 * ones are not in memory. -EAGAIN: not even the first one is.
+	 */
 	ssize_t (*preadv)(struct store_file *file, const struct iovec *iov, int count,
 			  uint64_t offset, bool cached);
 	/* All bytes, or an error. */

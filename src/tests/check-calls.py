@@ -39,11 +39,12 @@ LAYERS = [
     ["src/classic/core"],
     ["src/classic/xdr"],
     ["src/classic/watch"],
-    ["src/afs"],
+    ["src/afs", "src/protection"],
+    ["src/store"],
     ["src/tools/common"],
     ["src/tools", "src/fileserver"],
 ]
-ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/tools", "src/fileserver"]
+ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/protection", "src/store", "src/tools", "src/fileserver"]
 
 
 def layer_of(module):

@@ -119,20 +119,26 @@ may_include src/rxgen       "$config|rxgen/(ast|command|parse/.*|text/.*)[.]h"
 for folder in src/afs src/afs/client; do
 	may_include $folder "$config|$common|base/hash[.]h|afs/.*|rxwire/.*"
 done
+# The store knows nothing of Rx.
+may_include src/store "$config|$common|base/hash[.]h|(afs|store)/.*|$values"
+may_include src/tests/store "$config|$common|[a-z_]*[.]h|(afs|store|tests)/.*|$values"
+may_include src/protection "$config|common/clock[.]h|protection/(protection|private)[.]h"
 may_include src/tools/common "$config|$common|$programs|tools/common/.*|rxwire/.*"
 may_include src/tools/perf "$config|$common|$programs|tools/(common|perf)/.*|afs/.*|rxwire/.*"
 may_include src/tools/copy "$config|$common|$programs|tools/(common|copy)/.*|afs/.*|rxwire/.*"
+may_include src/tools/protection "$config|$common|$programs|tools/(common|protection)/.*|protection/protection[.]h|rxwire/.*"
 may_include src/tools/stat "$config|$common|$programs|base/(debugfmt|wire)[.]h|tools/(common|stat)/.*|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # main.c and server.c may include all. A module's tests include private headers of no other module.
-server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callbacks/callbacks|io/io|service/service)[.]h'
+server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callbacks/callbacks|export/export|acl/acl|audit/audit|io/io|service/service)[.]h|store/store[.]h'
 server_module() {
-	module=$1 ok="$config|$common|$programs|base/hash[.]h|(tools|afs)/.*|rxwire/.*|fileserver/$1/.*"
+	module=$1 ok="$config|$common|$programs|base/hash[.]h|(tools|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/$1/.*"
 	shift
 	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
+	case $module in acl | export | service) ok="$ok|store/store[.]h" ;; esac
 	may_include "src/fileserver/$module" "$ok"
 	may_include "src/tests/fileserver/$module" \
-		"$config|$common|(base|tools|afs|tests)/.*|rxwire/.*|fileserver/$module/.*|$server_headers"
+		"$config|$common|(base|tools|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/$module/.*|$server_headers|store/real[.]h"
 }
 server_module base
 server_module guard base
@@ -140,9 +146,12 @@ server_module tree base
 server_module volume base tree
 server_module callbacks base tree volume
 server_module io base tree
-server_module service base guard tree volume callbacks io
-may_include src/fileserver "$config|$common|$programs|(tools|afs)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
-may_include src/tests/fileserver "$config|$common|(base|tools|afs|tests)/.*|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers"
+server_module acl base
+server_module audit base
+server_module export base guard tree volume callbacks
+server_module service base guard tree callbacks export acl audit io
+may_include src/fileserver "$config|$common|$programs|(tools|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|store/real[.]h"
+may_include src/tests/fileserver "$config|$common|(base|tools|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|store/real[.]h"
 
 # Unit tests include headers of their own layer and of lower ones; fuzz targets those of the module that they put
 # bytes into; other tests public ones. What they read of the engine's objects is in src/tests/support.
@@ -161,7 +170,7 @@ for module in keys token rxkad rxgk; do
 done
 may_include src/tests/rx/rpcstats "$tests|rpcstats/.*"
 may_include src/tests/robustness/fuzz "$tests|(proto/conn/conn|keys/(file|secret)|rxkad/(conn|der|ticket)|rxgk/negotiate)[.]h|\
-(rxgen|tools)/.*|engine/objects[.]h"
+(rxgen|tools)/.*|engine/objects[.]h|fileserver/acl/acl[.]h"
 for folder in rx/rpc rx/security system/conformance system/copier system/interop system/trace \
 	robustness/attack robustness/faults robustness/races xg; do
 	may_include src/tests/$folder "$tests|(fileserver|rxgen|tools)/.*|(api/observer|short/all-types)[.]h"

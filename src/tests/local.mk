@@ -34,6 +34,8 @@ include src/tests/rx/token/local.mk
 include src/tests/rx/security/local.mk
 include src/tests/classic/local.mk
 include src/tests/afs/local.mk
+include src/tests/store/local.mk
+include src/tests/protection/local.mk
 include src/tests/fileserver/local.mk
 include src/tests/tools/local.mk
 include src/tests/system/trace/local.mk

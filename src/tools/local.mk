@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# rxperf and afscp, and libtools.la: options, config files and JSON for every program.
+# rxperf, afscp, rxwstat and rxpt, and libtools.la: options, config files and JSON for every program.
 
 tools_common_sources = \
 	src/tools/common/address.c src/tools/common/address.h \
@@ -78,5 +78,18 @@ src_tools_rxwstat_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(NCURSES_CFLAGS)
 src_tools_rxwstat_LDADD = src/tools/libtools.la src/rx/librxwire.la $(JANSSON_LIBS) $(NCURSES_LIBS) \
 	$(PTHREAD_LIBS)
 dist_man_MANS += doc/man/rxwstat.1 doc/man/rxw_metrics.3
+
+sbin_PROGRAMS += src/tools/rxpt
+src_tools_rxpt_SOURCES = \
+	src/tools/protection/access.c \
+	src/tools/protection/change.c \
+	src/tools/protection/find.c \
+	src/tools/protection/main.c \
+	src/tools/protection/pt.h \
+	src/tools/protection/show.c
+src_tools_rxpt_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tools_rxpt_LDADD = src/tools/libtools.la src/protection/libprotection.la src/rx/librxwire.la \
+	$(JANSSON_LIBS) $(PTHREAD_LIBS)
+dist_man_MANS += doc/man/rxpt.8
 
 dist_man_MANS += doc/man/rxperf.1 doc/man/afscp.1 doc/man/rxwire.conf.5

@@ -15,6 +15,7 @@
 #include "fileserver/base/base.h"
 
 #define IN_FLIGHT_MAX 64
+#define URGENT_MAX    512 /* in flight, counting those that a call waits for */
 #define DEAD_MS	      4000
 #define DEADLINE_MS   8000
 #define CHECK_S	      60 /* between checks for idle clients */
@@ -43,6 +44,7 @@ struct fsd_callbacks {
 	bool kicked, stop;
 	unsigned flying_count; /* of the thread */
 	struct task *flying;
+	size_t swept; /* of the thread: cursor of fsd_promise_sweep() */
 };
 
 /* Runs on a thread of the library, and only hands the task to ours. */
@@ -181,22 +183,31 @@ static void finish(struct fsd_callbacks *callbacks, struct task *task)
 	free(task);
 }
 
-/* Begin as many calls as there is work for, up to IN_FLIGHT_MAX. */
+/* The next piece of work for which there is room. */
+static bool next_work(struct fsd_callbacks *callbacks, struct fsd_work *work)
+{
+	if (callbacks->flying_count < IN_FLIGHT_MAX)
+		return fsd_work_take(callbacks->clients, work);
+	return fsd_work_take_urgent(callbacks->clients, work);
+}
+
+/* Begin as many calls as there is work and room for. */
 static void take_work(struct fsd_callbacks *callbacks)
 {
 	const struct fsd_answer well = {0}, lost = {.code = RXW_CALL_DEAD};
 
-	while (callbacks->flying_count < IN_FLIGHT_MAX) {
+	while (callbacks->flying_count < URGENT_MAX) {
 		struct task *task = calloc(1, sizeof(*task));
 
 		if (!task)
 			return;
 		task->callbacks = callbacks;
-		if (!fsd_work_take(callbacks->clients, &task->work)) {
+		if (!next_work(callbacks, &task->work)) {
 			free(task);
 			return;
 		}
-		if (task->work.kind == FSD_WORK_BREAK && task->work.count == 0) {
+		if ((task->work.kind == FSD_WORK_BREAK || task->work.kind == FSD_WORK_FORGET) &&
+		    task->work.count == 0) {
 			fsd_work_done(callbacks->clients, &task->work, &well, fsd_now());
 			free(task);
 			continue;
@@ -219,6 +230,16 @@ static void take_work(struct fsd_callbacks *callbacks)
 static void sleep_until(struct fsd_callbacks *callbacks, uint64_t second)
 {
 	monotonic_wait(&callbacks->wake, &callbacks->lock, second * NS_PER_S);
+}
+
+/* Remove promises that have expired, at most this many objects at a time. */
+static void sweep(struct fsd_callbacks *callbacks)
+{
+	AFSFid fids[256];
+
+	for (int i = 0; i < 64; i++)
+		if (!fsd_promise_sweep(callbacks->clients, &callbacks->swept, fids, 256, fsd_now()))
+			break;
 }
 
 static void *callbacks_main(void *arg)
@@ -252,6 +273,7 @@ static void *callbacks_main(void *arg)
 			check = fsd_now() + CHECK_S;
 			pthread_mutex_unlock(&callbacks->lock);
 			fsd_clients_check(callbacks->clients, fsd_now());
+			sweep(callbacks);
 			pthread_mutex_lock(&callbacks->lock);
 		} else {
 			sleep_until(callbacks, check);

@@ -22,7 +22,17 @@
 struct fsd_clients;
 
 struct fsd_clients_options {
-	uint32_t volume;
+	uint32_t volume; /* the only one, unless there is `volumes` */
+	/*
+	 * Several volumes: fill ids[0..max) with those greater than `after`, ascending, and return
+	 * their number. Called without a lock. NULL: there is one.
+	 */
+	size_t (*volumes)(void *arg, uint32_t after, uint32_t *ids, size_t max);
+	/*
+	 * A client that may believe in promises that it does not have is told so before it is served
+	 * again: see fsd_clients_ready().
+	 */
+	bool strict;
 	size_t hosts_max; /* clients in the table; further ones get no promises */
 	size_t promises_max;
 	void (*wake)(void *arg); /* there is work for the callbacks; called without a lock */
@@ -52,8 +62,16 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 void fsd_clients_leave(struct fsd_clients *clients, struct fsd_caller *caller);
 
 /*
- * Give the caller a promise; returns its duration in seconds, 0 = no promise. `bulk`: for a bulk
- * call, which makes it shorter. Give the promise first and read the object afterwards, so that no
+ * With options.strict: whether the caller may be served. A client that failed to answer a break, or
+ * whose promises were taken from it, must have been told to forget them; if it was not, tell it, and
+ * wait for its answer for at most `wait_ms`. False: it did not answer, or too many calls wait.
+ */
+bool fsd_clients_ready(struct fsd_clients *clients, const struct fsd_caller *caller, uint64_t now,
+		       unsigned wait_ms);
+
+/*
+ * Give the caller a promise; returns its duration in seconds, 0 = no promise. Vnode 0: a promise on
+ * a whole volume that is replaced as a whole. `bulk`: for a bulk call, which makes it shorter. Give the promise first and read the object afterwards, so that no
  * change is missed.
  */
 uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
@@ -64,6 +82,21 @@ void fsd_promise_drop(struct fsd_clients *clients, const struct fsd_caller *call
 void fsd_promise_drop_all(struct fsd_clients *clients, const struct fsd_caller *caller);
 /* The object changed: break the promises of all holders but `except` (a host, or NULL). */
 void fsd_promise_break(struct fsd_clients *clients, const AFSFid *fid, const void *except);
+
+/* What one operation changed, as fsd_promise_break() and fsd_promise_break_all() have it. */
+struct fsd_break {
+	AFSFid fid;   /* vnode 0: everything in the volume */
+	bool for_all; /* also the client that made the change */
+	bool gone;    /* promises are dropped without a message */
+};
+/*
+ * Break the promises on all these objects, of all holders but `except`, and wait until each has
+ * answered, for at most `wait_ms`. Those that have not answered then lose all promises, and are told
+ * to forget them before they are served again. The same happens at once if too many calls wait.
+ * Returns the number of clients that were given up.
+ */
+unsigned fsd_promise_break_all(struct fsd_clients *clients, const struct fsd_break *breaks,
+			       size_t count, const void *except, unsigned wait_ms);
 /* Whether a client holds a promise on the object. */
 bool fsd_promise_held(struct fsd_clients *clients, const AFSFid *fid);
 /*
@@ -83,6 +116,10 @@ struct fsd_clients_stats {
 	uint64_t expired;
 	uint64_t reclaimed; /* clients whose promises were taken to make room */
 	uint64_t failed;    /* calls to clients that were up */
+	uint64_t waits;	    /* changes that waited for clients */
+	uint64_t given_up;  /* clients that did not answer in time for a change */
+	uint64_t held;	    /* calls that waited until the client was told to forget its promises */
+	uint64_t turned_away; /* of these, calls that were not served */
 };
 void fsd_clients_stats(struct fsd_clients *clients, struct fsd_clients_stats *stats);
 /* The number of clients that called within the last `seconds`. */

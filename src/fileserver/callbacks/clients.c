@@ -7,6 +7,7 @@
 
 #include "afs/uuid.h"
 #include "base/hash.h"
+#include "fileserver/base/base.h"
 #include "fileserver/callbacks/private.h"
 
 #define SILENT_S     300  /* pause before a client that did not answer is asked again */
@@ -55,7 +56,9 @@ struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options
 	clients->options = *options;
 	clients->work.last = &clients->work.first;
 	clients->quiet_work.last = &clients->quiet_work.first;
+	clients->urgent_work.last = &clients->urgent_work.first;
 	pthread_mutex_init(&clients->lock, NULL);
+	monotonic_cond_init(&clients->settled);
 	if (rxw_random(secret, sizeof(secret)) ||
 	    !htable_init(&clients->hosts, offsetof(struct fsd_host, chain), hash_host, secret,
 			 options->hosts_max / 2) ||
@@ -114,11 +117,19 @@ void fsd_clients_destroy(struct fsd_clients *clients)
 		return;
 	while (clients->oldest)
 		remove_host(clients, clients->oldest);
+	pthread_cond_destroy(&clients->settled);
 	pthread_mutex_destroy(&clients->lock);
 	htable_fini(&clients->hosts, NULL);
 	htable_fini(&clients->promises, NULL);
 	htable_fini(&clients->objects, NULL);
 	free(clients);
+}
+
+/* Whether it can be forgotten: nobody uses it, and it believes in no promise. */
+static bool is_unused(const struct fsd_clients *clients, const struct fsd_host *host, uint64_t now)
+{
+	return !host->refs && !host->busy && !host->queued && !host->promise_count &&
+	       (!clients->options.strict || host->believes_until <= now);
 }
 
 /*
@@ -129,7 +140,7 @@ static bool forget_one(struct fsd_clients *clients)
 	struct fsd_host *host = clients->oldest;
 
 	for (int i = 0; host && i < 64; i++, host = host->newer) {
-		if (!host->refs && !host->busy && !host->queued && !host->promise_count) {
+		if (is_unused(clients, host, fsd_now())) {
 			remove_host(clients, host);
 			return true;
 		}
@@ -174,8 +185,7 @@ static void forget_idle(struct fsd_clients *clients, uint64_t now)
 	for (int i = 0; i < 2; i++) {
 		struct fsd_host *host = clients->oldest;
 
-		if (!host || host->last_call + IDLE_S > now || host->refs || host->busy ||
-		    host->queued || host->promise_count)
+		if (!host || host->last_call + IDLE_S > now || !is_unused(clients, host, now))
 			return;
 		remove_host(clients, host);
 	}
@@ -246,55 +256,88 @@ void fsd_clients_leave(struct fsd_clients *clients, struct fsd_caller *caller)
 	caller->host = NULL;
 }
 
-static void fill_break(struct fsd_clients *clients, struct fsd_host *host, struct fsd_work *work)
+/* The oldest breaks that the host is owed. */
+static void fill_break(struct fsd_host *host, struct fsd_work *work)
 {
 	work->kind = FSD_WORK_BREAK;
 	if (host->owed_all) {
-		work->fids[0] = (AFSFid){clients->options.volume, 0, 0};
-		work->count = 1;
-		host->owed_all = false;
-		host->owed_count = 0;
-		return;
+		work->whole = true;
+		if (!host->whole_after) /* breaks that are queued later need another round */
+			host->taken_total = host->owed_total;
+	} else {
+		work->count = host->owed_count < AFSCBMAX ? host->owed_count : AFSCBMAX;
+		host->owed_count -= work->count;
+		memcpy(work->fids, host->owed, work->count * sizeof(*work->fids));
+		memmove(host->owed, host->owed + work->count,
+			host->owed_count * sizeof(*host->owed));
+		host->taken_total += work->count;
 	}
-	work->count = host->owed_count < AFSCBMAX ? host->owed_count : AFSCBMAX;
-	host->owed_count -= work->count;
-	memcpy(work->fids, host->owed + host->owed_count, work->count * sizeof(*work->fids));
+	work->until = host->taken_total;
 }
 
-bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work)
+/* The next volumes that the host is to forget. Without the lock. */
+static void fill_volumes(const struct fsd_clients_options *options, struct fsd_work *work)
+{
+	uint32_t ids[AFSCBMAX] = {options->volume};
+	size_t n = options->volumes ? options->volumes(options->arg, work->after, ids, AFSCBMAX)
+				    : options->volume > work->after;
+
+	work->count = (uint32_t)n;
+	for (size_t i = 0; i < n; i++)
+		work->fids[i] = (AFSFid){ids[i], 0, 0};
+}
+
+static void fill_work(struct fsd_host *host, struct fsd_work *work)
+{
+	memset(work, 0, sizeof(*work));
+	host->busy = true;
+	work->host = host;
+	work->peer = host->peer;
+	work->identified = host->identified;
+	work->uuid = host->uuid;
+	if (host->state == HOST_ASKED)
+		work->kind = host->asking;
+	else if (host->probe && !host->owed_count && !host->owed_all)
+		work->kind = FSD_WORK_PROBE;
+	else
+		fill_break(host, work);
+	if (work->kind == FSD_WORK_FORGET)
+		work->whole = true;
+	work->after = host->whole_after;
+	host->probe = false;
+}
+
+static bool take(struct fsd_clients *clients, bool urgent, struct fsd_work *work)
 {
 	struct fsd_host *host;
 
 	pthread_mutex_lock(&clients->lock);
-	host = fsd_host_dequeue(&clients->work);
-	if (!host && clients->background < BACKGROUND_MAX) {
+	host = fsd_host_dequeue(&clients->urgent_work);
+	if (!host && !urgent)
+		host = fsd_host_dequeue(&clients->work);
+	if (!host && !urgent && clients->background < BACKGROUND_MAX) {
 		host = fsd_host_dequeue(&clients->quiet_work);
 		if (host) {
 			host->background = true;
 			clients->background++;
 		}
 	}
-	if (host) {
-		host->busy = true;
-		memset(work, 0, sizeof(*work));
-		work->host = host;
-		work->peer = host->peer;
-		work->identified = host->identified;
-		work->uuid = host->uuid;
-		if (host->state == HOST_ASKED)
-			work->kind = host->asking;
-		else if (host->probe && !host->owed_count && !host->owed_all)
-			work->kind = FSD_WORK_PROBE;
-		else
-			fill_break(clients, host, work);
-		if (work->kind == FSD_WORK_FORGET) {
-			work->fids[0] = (AFSFid){clients->options.volume, 0, 0};
-			work->count = 1;
-		}
-		host->probe = false;
-	}
+	if (host)
+		fill_work(host, work);
 	pthread_mutex_unlock(&clients->lock);
+	if (host && work->whole)
+		fill_volumes(&clients->options, work);
 	return host != NULL;
+}
+
+bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work)
+{
+	return take(clients, false, work);
+}
+
+bool fsd_work_take_urgent(struct fsd_clients *clients, struct fsd_work *work)
+{
+	return take(clients, true, work);
 }
 
 static void set_up(struct fsd_clients *clients, struct fsd_host *host, bool up)
@@ -326,10 +369,19 @@ static bool introduced(struct fsd_host *host, enum fsd_work_kind kind,
 	return true;
 }
 
+/* The host has forgotten these volumes. Whether there may be more. */
+static bool more_volumes(struct fsd_host *host, const struct fsd_work *work)
+{
+	if (work->count)
+		host->whole_after = work->fids[work->count - 1].Volume;
+	return work->count == AFSCBMAX;
+}
+
 /* The next step after an answer; the lock is held. */
-static void step(struct fsd_clients *clients, struct fsd_host *host, enum fsd_work_kind kind,
+static void step(struct fsd_clients *clients, struct fsd_host *host, const struct fsd_work *work,
 		 const struct fsd_answer *answer, uint64_t now)
 {
+	enum fsd_work_kind kind = work->kind;
 	bool asked = kind == FSD_WORK_IDENTIFY || kind == FSD_WORK_WHO;
 	enum host_state next = HOST_UP;
 
@@ -347,13 +399,25 @@ static void step(struct fsd_clients *clients, struct fsd_host *host, enum fsd_wo
 		 * as soon as it gets a promise in it. After a break of the volume it does not.
 		 */
 		host->asking = FSD_WORK_FORGET;
+		host->whole_after = 0;
 		next = HOST_ASKED;
+	} else if (work->whole && !answer->code && more_volumes(host, work)) {
+		next = kind == FSD_WORK_FORGET ? HOST_ASKED : HOST_UP;
 	} else if (answer->code && !(kind == FSD_WORK_FORGET && answer->code == RXW_RPC_OPCODE)) {
 		host->ask_after = now + (asked ? SILENT_S : FAILED_S);
 		clients->stats.failed += !asked;
 		/* It will be told to forget what it holds before it gets new promises. */
 		fsd_host_forget_promises(clients, host);
+		fsd_host_failed(host, kind, now);
 		next = HOST_SILENT;
+	} else if (kind == FSD_WORK_BREAK) {
+		if (work->whole) {
+			host->owed_all = host->owed_total > work->until;
+			host->whole_after = 0;
+		}
+		fsd_host_told(host, work->until);
+	} else if (kind == FSD_WORK_FORGET) {
+		host->believes_until = 0;
 	}
 	set_up(clients, host, next == HOST_UP);
 	host->state = next;
@@ -383,7 +447,9 @@ void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
 	if (host->state == HOST_ASKED && aside)
 		fsd_host_queue(clients, host);
 	else
-		step(clients, host, work->kind, answer, now);
+		step(clients, host, work, answer, now);
+	if (host->awaited && host->state != HOST_ASKED)
+		pthread_cond_broadcast(&clients->settled);
 	up = !up && host->state == HOST_UP;
 	pthread_mutex_unlock(&clients->lock);
 	if (up && clients->options.up)
@@ -407,10 +473,10 @@ void fsd_clients_check(struct fsd_clients *clients, uint64_t now)
 		if (host->state != HOST_UP || !host->promise_count || host->queued || host->busy)
 			continue;
 		if (host->last_call + IDLE_S <= now) {
-			fsd_host_forget_promises(clients, host);
-			set_up(clients, host, false);
-			host->state = HOST_ASKED;
-			host->asking = FSD_WORK_INIT;
+			host->quiet = true;
+			fsd_host_reset(clients, host);
+			wake = true;
+			continue;
 		} else if (host->last_answer + probe <= now) {
 			host->probe = true;
 		} else {

@@ -26,6 +26,9 @@ struct fsd_work {
 	struct rxw_uuid uuid;
 	AFSFid fids[AFSCBMAX];
 	uint32_t count;
+	bool whole;	/* `fids` are volumes with ids greater than `after`; there may be more */
+	uint32_t after;
+	uint64_t until; /* the breaks that the host was owed before this one are done with it */
 };
 /* The result of a piece of work; all zeros: success. */
 struct fsd_answer {
@@ -35,6 +38,8 @@ struct fsd_answer {
 };
 /* Take a piece of work; false if there is none. Complete each with fsd_work_done(). */
 bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work);
+/* The same, only work that a call waits for. */
+bool fsd_work_take_urgent(struct fsd_clients *clients, struct fsd_work *work);
 void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
 		   const struct fsd_answer *answer, uint64_t now);
 /*
@@ -44,6 +49,24 @@ void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
 void fsd_clients_check(struct fsd_clients *clients, uint64_t now);
 
 #define OWED_MAX 512 /* FIDs queued for one client; beyond it the whole volume is broken */
+
+/*
+ * A change that waits for clients, on the stack of fsd_promise_break_all(). The lock of the clients
+ * covers it.
+ */
+struct ticket {
+	struct waiter *first;
+	pthread_cond_t told; /* `first` is NULL */
+};
+
+/* A host that a ticket waits for: in the list of the ticket, and in that of the host. */
+struct waiter {
+	struct ticket *ticket;
+	struct fsd_host *host;
+	uint64_t until; /* breaks that the host must have answered */
+	struct waiter *ticket_next, **ticket_link;
+	struct waiter *host_next;
+};
 
 enum host_state {
 	HOST_NEW,    /* not identified */
@@ -72,9 +95,21 @@ struct fsd_host {
 	uint64_t last_call, last_answer, ask_after;
 	struct promise *promises; /* by host_next */
 	size_t promise_count;
-	AFSFid *owed;
+	AFSFid *owed;	       /* in the order of the changes */
 	uint32_t owed_count, owed_capacity;
-	bool owed_all; /* (volume,0,0) instead */
+	bool owed_all;	       /* (volume,0,0) of every volume instead */
+	uint32_t whole_after;  /* volumes up to this id are done */
+	uint64_t owed_total;   /* breaks that were ever queued for it */
+	uint64_t taken_total;  /* of these, begun or dropped */
+	struct waiter *waiters, **last_waiter; /* by `until` */
+	/*
+	 * The end of the latest promise that the client may believe in; 0 after it was told to
+	 * forget all of them. Seconds.
+	 */
+	uint64_t believes_until;
+	uint64_t retry_after; /* it is not told again before, although a call waits */
+	unsigned awaited;     /* calls in fsd_clients_ready() */
+	uint64_t marked;      /* clients->marks when it was last marked */
 };
 
 /* One promise: in its object's list, its host's list, and the table by both. */
@@ -89,7 +124,7 @@ struct promise {
 
 /* An object that promises are held on. */
 struct object {
-	uint32_t vnode, unique;
+	uint32_t volume, vnode, unique; /* vnode 0: the volume as a whole */
 	size_t holders;
 	struct promise *first;
 	void *chain;
@@ -110,16 +145,43 @@ struct fsd_clients {
 	 */
 	struct htable hosts, promises, objects;
 	struct fsd_host *newest, *oldest;
-	struct work_list work, quiet_work;
+	struct work_list work, quiet_work, urgent_work;
+	pthread_cond_t settled; /* a host that calls wait for has another state */
+	unsigned waiting;	/* calls that wait for clients */
+	uint64_t marks;		/* walks over hosts so far */
 	unsigned background; /* pieces of work of quiet ones that are being done */
 	struct fsd_clients_stats stats;
 };
 
-/* With the lock held: queue.c, promises.c. */
+#define WAITING_MAX 64 /* calls that may wait for clients at the same time */
+
+/* With the lock held: queue.c, promises.c, breaks.c. */
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host);
+/* A call waits for it from now on: before the others. */
+void fsd_host_hurry(struct fsd_clients *clients, struct fsd_host *host);
 /* Remove and return the first host of a list; NULL: the list is empty. */
 struct fsd_host *fsd_host_dequeue(struct work_list *list);
 void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host);
+/* Forget its promises; it will be told. The host is up. */
+void fsd_host_reset(struct fsd_clients *clients, struct fsd_host *host);
+void fsd_promise_remove(struct fsd_clients *clients, struct promise *promise);
+/* A call to the host failed: when a call of it may wait for another try. */
+void fsd_host_failed(struct fsd_host *host, enum fsd_work_kind kind, uint64_t now);
+/* The host has answered breaks up to `until`: those that waited for them go on. */
+void fsd_host_told(struct fsd_host *host, uint64_t until);
+/* A promise was taken from the host: it will be told. `fid` has vnode 0: the whole volume. */
+void fsd_break_queue(struct fsd_clients *clients, struct fsd_host *host, const AFSFid *fid);
+/* The ticket waits for the break that is queued for the host next. NULL: nobody waits. */
+void fsd_break_wait(struct fsd_clients *clients, struct fsd_host *host, struct ticket *ticket);
+/*
+ * Take the promises on an object, or on everything in a volume, from their holders, but not from
+ * `except`. Each gets a break and, if there is a ticket, a waiter; with `gone` neither. Returns
+ * whether there was a holder.
+ */
+bool fsd_promise_take_volume(struct fsd_clients *clients, const struct fsd_break *what,
+			     const void *except, struct ticket *ticket);
+bool fsd_promise_take(struct fsd_clients *clients, const struct fsd_break *what, const void *except,
+		      struct ticket *ticket);
 /* Make the tables of promises and objects. False: no memory. */
 bool fsd_promises_init(struct fsd_clients *clients, const uint64_t secret[2]);
 

@@ -9,13 +9,20 @@
 #define ROUND_S	      128 /* promises end at multiples of this */
 #define KEEP_S	      180 /* an entry is kept this much longer than was promised */
 #define BULK_WEIGHT   22  /* holders added for a promise of a bulk call, which makes it shorter */
+#define VOLUME_S      7200 /* duration of a promise on a whole volume */
 #define RECLAIM_TRIES 8
+
+static uint64_t hash_numbers(uint32_t volume, uint32_t vnode, uint32_t unique,
+			     const uint64_t secret[2])
+{
+	return rxw_hash_words((uint64_t)volume << 32 | vnode, unique, secret);
+}
 
 static uint64_t hash_object(const void *item, const uint64_t secret[2])
 {
 	const struct object *object = item;
 
-	return rxw_hash_words(object->vnode, object->unique, secret);
+	return hash_numbers(object->volume, object->vnode, object->unique, secret);
 }
 
 static uint64_t hash_pair(const struct object *object, const struct fsd_host *host)
@@ -47,9 +54,11 @@ bool fsd_promises_init(struct fsd_clients *clients, const uint64_t secret[2])
 static struct object *find_object(const struct fsd_clients *clients, const AFSFid *fid)
 {
 	struct object *object = htable_first(
-		&clients->objects, rxw_hash_words(fid->Vnode, fid->Unique, clients->objects.key));
+		&clients->objects,
+		hash_numbers(fid->Volume, fid->Vnode, fid->Unique, clients->objects.key));
 
-	while (object && (object->vnode != fid->Vnode || object->unique != fid->Unique))
+	while (object && (object->volume != fid->Volume || object->vnode != fid->Vnode ||
+			  object->unique != fid->Unique))
 		object = object->chain;
 	return object;
 }
@@ -71,8 +80,8 @@ static void remove_object(struct fsd_clients *clients, struct object *object)
 	free(object);
 }
 
-/* Remove a promise, and its object if that was the last one. */
-static void remove_promise(struct fsd_clients *clients, struct promise *promise)
+/* And its object, if that was the last one. */
+void fsd_promise_remove(struct fsd_clients *clients, struct promise *promise)
 {
 	struct object *object = promise->object;
 
@@ -93,9 +102,22 @@ static void remove_promise(struct fsd_clients *clients, struct promise *promise)
 void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host)
 {
 	while (host->promises)
-		remove_promise(clients, host->promises);
+		fsd_promise_remove(clients, host->promises);
 	host->owed_count = 0;
 	host->owed_all = false;
+	host->taken_total = host->owed_total;
+	fsd_host_told(host, host->owed_total);
+}
+
+void fsd_host_reset(struct fsd_clients *clients, struct fsd_host *host)
+{
+	fsd_host_forget_promises(clients, host);
+	if (host->state == HOST_UP)
+		clients->stats.hosts_up--;
+	host->state = HOST_ASKED;
+	host->asking = FSD_WORK_INIT;
+	host->whole_after = 0;
+	fsd_host_queue(clients, host);
 }
 
 /*
@@ -109,13 +131,8 @@ static bool reclaim(struct fsd_clients *clients, const struct fsd_host *not_this
 		host = host->newer;
 	if (!host)
 		return false;
-	fsd_host_forget_promises(clients, host);
-	if (host->state == HOST_UP)
-		clients->stats.hosts_up--;
-	host->state = HOST_ASKED;
-	host->asking = FSD_WORK_INIT;
 	host->quiet = true;
-	fsd_host_queue(clients, host);
+	fsd_host_reset(clients, host);
 	clients->stats.reclaimed++;
 	return true;
 }
@@ -141,6 +158,7 @@ static struct object *add_object(struct fsd_clients *clients, const AFSFid *fid)
 
 	if (!object)
 		return NULL;
+	object->volume = fid->Volume;
 	object->vnode = fid->Vnode;
 	object->unique = fid->Unique;
 	htable_add(&clients->objects, object);
@@ -222,8 +240,12 @@ uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *
 	if (promise) {
 		size_t others = promise->object->holders - 1 + (bulk ? BULK_WEIGHT : 0);
 
-		expires = (now + duration(others) + ROUND_S - 1) / ROUND_S * ROUND_S;
+		uint64_t seconds = fid->Vnode ? duration(others) : VOLUME_S;
+
+		expires = (now + seconds + ROUND_S - 1) / ROUND_S * ROUND_S;
 		promise->expires = expires;
+		if (host->believes_until < expires)
+			host->believes_until = expires;
 		clients->stats.given++;
 	} else {
 		clients->stats.refused++;
@@ -246,7 +268,7 @@ void fsd_promise_drop(struct fsd_clients *clients, const struct fsd_caller *call
 	object = find_object(clients, fid);
 	promise = object ? find_promise(clients, object, caller->host) : NULL;
 	if (promise) {
-		remove_promise(clients, promise);
+		fsd_promise_remove(clients, promise);
 		clients->stats.dropped++;
 	}
 	pthread_mutex_unlock(&clients->lock);
@@ -258,59 +280,84 @@ void fsd_promise_drop_all(struct fsd_clients *clients, const struct fsd_caller *
 		return;
 	pthread_mutex_lock(&clients->lock);
 	fsd_host_forget_promises(clients, caller->host);
+	if (caller->host->state == HOST_UP)
+		caller->host->believes_until = 0;
 	clients->stats.dropped_all++;
 	pthread_mutex_unlock(&clients->lock);
 }
 
-/* Queue a break for the host; the lock is held. */
-static void queue_break(struct fsd_clients *clients, struct fsd_host *host, const AFSFid *fid)
+/* The first holder of a promise other than `except`; NULL: there is none. */
+static struct promise *holder(const struct object *object, const void *except)
 {
-	fsd_host_queue(clients, host);
-	if (host->owed_all)
-		return;
-	if (host->owed_count == host->owed_capacity) {
-		uint32_t capacity = host->owed_capacity ? host->owed_capacity * 2 : 16;
-		AFSFid *owed =
-			capacity > OWED_MAX ? NULL : realloc(host->owed, capacity * sizeof(*owed));
+	struct promise *promise = object ? object->first : NULL;
 
-		if (!owed) {
-			fsd_host_forget_promises(clients, host);
-			host->owed_all = true;
-			return;
-		}
-		host->owed = owed;
-		host->owed_capacity = capacity;
-	}
-	host->owed[host->owed_count++] = *fid;
+	while (promise && promise->host == except)
+		promise = promise->object_next;
+	return promise;
 }
 
-void fsd_promise_break(struct fsd_clients *clients, const AFSFid *fid, const void *except)
+bool fsd_promise_take(struct fsd_clients *clients, const struct fsd_break *what, const void *except,
+		      struct ticket *ticket)
 {
-	struct object *object;
-	bool wake = false;
+	const void *left_out = what->for_all || what->gone ? NULL : except;
+	bool found = false;
+	struct promise *promise;
 
-	pthread_mutex_lock(&clients->lock);
 	/* The object is looked up each time, because it is freed with its last promise. */
-	for (;;) {
-		struct promise *promise;
-
-		object = find_object(clients, fid);
-		promise = object ? object->first : NULL;
-		while (promise && promise->host == except)
-			promise = promise->object_next;
-		if (!promise)
-			break;
-
+	while ((promise = holder(find_object(clients, &what->fid), left_out))) {
 		struct fsd_host *host = promise->host;
 
-		remove_promise(clients, promise);
-		queue_break(clients, host, fid);
+		found = true;
+		fsd_promise_remove(clients, promise);
+		if (what->gone)
+			continue;
+		fsd_break_wait(clients, host, ticket);
+		fsd_break_queue(clients, host, &what->fid);
 		clients->stats.broken++;
-		wake = true;
 	}
-	pthread_mutex_unlock(&clients->lock);
-	if (wake && clients->options.wake)
-		clients->options.wake(clients->options.arg);
+	return found;
+}
+
+/* Remove the promises of one chain of objects that are in a volume, and mark their holders. */
+static void take_chain(struct fsd_clients *clients, size_t chain, uint32_t volume,
+		       const void *except)
+{
+	struct object *object = *htable_chain(&clients->objects, chain), *next;
+
+	for (; object; object = next) {
+		struct promise *promise = object->first, *following;
+
+		next = object->chain;
+		if (object->volume != volume)
+			continue;
+		for (; promise; promise = following) {
+			following = promise->object_next;
+			if (promise->host == except)
+				continue;
+			promise->host->marked = clients->marks;
+			fsd_promise_remove(clients, promise); /* may free the object */
+		}
+	}
+}
+
+bool fsd_promise_take_volume(struct fsd_clients *clients, const struct fsd_break *what,
+			     const void *except, struct ticket *ticket)
+{
+	const void *left_out = what->for_all ? NULL : except;
+	bool found = false;
+
+	clients->marks++;
+	for (size_t i = 0; i < clients->objects.size && clients->stats.promises; i++)
+		take_chain(clients, i, what->fid.Volume, left_out);
+	for (struct fsd_host *host = clients->newest; host; host = host->older) {
+		if (host->marked != clients->marks)
+			continue;
+		found = true;
+		fsd_break_wait(clients, host, ticket);
+		fsd_break_queue(clients, host, &(AFSFid){.Volume = what->fid.Volume});
+		clients->stats.broken++;
+	}
+	return found;
 }
 
 bool fsd_promise_held(struct fsd_clients *clients, const AFSFid *fid)
@@ -347,15 +394,14 @@ size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, AFSFid *fi
 			struct promise *promise = object->first, *following;
 
 			next = object->chain;
-			fids[n++] =
-				(AFSFid){clients->options.volume, object->vnode, object->unique};
+			fids[n++] = (AFSFid){object->volume, object->vnode, object->unique};
 			for (; promise; promise = following) {
 				bool last = promise->object_next == NULL;
 
 				following = promise->object_next;
 				if (promise->expires + KEEP_S < now) {
 					clients->stats.expired++;
-					remove_promise(clients, promise); /* may free the object */
+					fsd_promise_remove(clients, promise); /* may free the object */
 				}
 				if (last)
 					break;

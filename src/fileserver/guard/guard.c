@@ -386,6 +386,11 @@ void fsd_guard_enter(struct fsd_guard *guard, enum fsd_service_kind kind, const 
 	log_identity(guard, call, &identity, who->administrator);
 }
 
+bool fsd_guard_near(const struct fsd_guard *guard)
+{
+	return loopback(guard->options.listen);
+}
+
 bool fsd_guard_protects(const struct fsd_guard *guard, enum fsd_service_kind kind)
 {
 	return guard && guard->require[kind] > DEMAND_NONE;

@@ -64,6 +64,9 @@ bool fsd_guard_asks(const struct fsd_guard *guard);
 /* Whether a service refuses anonymous callers; false if guard is NULL. */
 bool fsd_guard_protects(const struct fsd_guard *guard, enum fsd_service_kind service);
 
+/* Whether only this machine can call: `listen` is a loopback address. */
+bool fsd_guard_near(const struct fsd_guard *guard);
+
 /* Read the keys again and log the result. 0, or -1: the old ones stay in use. */
 int fsd_guard_reload(struct fsd_guard *guard);
 

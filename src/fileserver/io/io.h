@@ -3,6 +3,7 @@
 #ifndef FILESERVER_IO_H
 #define FILESERVER_IO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -102,11 +103,36 @@ struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory,
 void fsd_readers_stop(struct fsd_readers *readers);
 void fsd_readers_stats(struct fsd_readers *readers, struct fsd_reader_stats *stats);
 
+/* -- sources: what is sent; a file of the tree, or a reader of a store -- */
+
+struct fsd_source;
+
+/* Several threads may read at a time. */
+struct fsd_source_ops {
+	/*
+	 * Returns bytes read, fewer at the end or if `cached`: then only what needs no disk access
+	 * is read, and -EAGAIN means nothing. Or -errno.
+	 */
+	ssize_t (*read)(struct fsd_source *source, const struct iovec *iov, int count,
+			uint64_t offset, bool cached);
+	/* Whether all that was read so far is of one version: 0, -EIO or -errno. NULL: it is. */
+	int (*check)(struct fsd_source *source);
+};
+struct fsd_source {
+	const struct fsd_source_ops *ops;
+};
+
 /*
- * Write `length` bytes of the file, starting at `offset`, to the stream. The file must stay equal
- * to `expect`; this is checked on the way and after the last byte. Returns 0; FSD_LOST; -EIO (the
- * file changed or is too short); or another -errno of a read. After a failure abort the call: the
- * stream has too few bytes, or bytes of different versions.
+ * Write `length` bytes of the source, starting at `offset`, to the stream. The source is checked on
+ * the way and after the last byte. Returns 0; FSD_LOST; -EIO (the check failed, or the source is too
+ * short); or another -errno of a read. After a failure abort the call: the stream has too few bytes,
+ * or bytes of different versions.
+ */
+int fsd_send(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
+	     uint64_t length, struct fsd_stream *stream);
+
+/*
+ * The same for a file of a tree, which must stay equal to `expect`.
  */
 int fsd_send_file(struct fsd_readers *readers, struct fsd_file *file, const struct fsd_stat *expect,
 		  uint64_t offset, uint64_t length, struct fsd_stream *stream);

@@ -55,7 +55,7 @@ struct chunk {
  * posts and takes; the lock of the pool covers `done` and `result`.
  */
 struct ahead {
-	struct fsd_file *file;
+	struct fsd_source *source;
 	uint64_t send; /* number of the send in the time line */
 	pthread_cond_t arrived;
 	struct chunk ring[DEPTH_MAX];
@@ -90,22 +90,22 @@ static uint64_t now_ns(const struct fsd_readers *readers)
 /* Without the lock. First what is in the page cache; the rest from the disk. */
 static void read_chunk(struct chunk *chunk)
 {
-	struct fsd_file *file = chunk->ahead->file;
-	unsigned flags = FSD_READ_CACHED;
+	struct fsd_source *source = chunk->ahead->source;
+	bool cached = true;
 	size_t got = 0;
 	ssize_t n;
 
 	for (;;) {
 		struct iovec iov = {chunk->data + got, chunk->want - got};
 
-		n = file->layer->ops->preadv(file, &iov, 1, chunk->offset + got, flags);
+		n = source->ops->read(source, &iov, 1, chunk->offset + got, cached);
 		if (n > 0)
 			got += (size_t)n;
-		if (got == chunk->want || (!flags && n <= 0))
+		if (got == chunk->want || (!cached && n <= 0))
 			break;
-		flags = 0;
+		cached = false;
 	}
-	chunk->cached = flags;
+	chunk->cached = cached;
 	chunk->result = n < 0 ? n : (ssize_t)got;
 }
 
@@ -338,8 +338,7 @@ static void ahead_stop(struct fsd_readers *readers, struct ahead *ahead)
 /* A send in progress. */
 struct send {
 	struct fsd_readers *readers;
-	struct fsd_file *file;
-	const struct fsd_stat *expect;
+	struct fsd_source *source;
 	struct fsd_stream *stream;
 	uint64_t offset, left;
 	uint64_t checked;	 /* offset at the last comparison */
@@ -379,13 +378,8 @@ static int write_next(struct send *send, const void *data, size_t bytes)
 
 static int still_same(struct send *send)
 {
-	struct fsd_stat st;
-	int rc = send->file->layer->ops->stat_file(send->file, &st);
-
 	send->checked = send->offset;
-	if (rc)
-		return rc;
-	return fsd_stat_same(&st, send->expect) && st.links > 0 ? 0 : -EIO;
+	return send->source->ops->check ? send->source->ops->check(send->source) : 0;
 }
 
 static int advance(struct send *send, size_t bytes)
@@ -411,8 +405,7 @@ static ssize_t cached_to_slots(struct send *send)
 	if (room <= 0)
 		return FSD_LOST;
 	begin = now_ns(send->readers);
-	n = send->file->layer->ops->preadv(send->file, iov, (int)count, send->offset,
-					   FSD_READ_CACHED);
+	n = send->source->ops->read(send->source, iov, (int)count, send->offset, true);
 	if (n > 0)
 		note(send, FSD_READ_CACHE, (size_t)n, begin);
 	begin = now_ns(send->readers);
@@ -442,7 +435,7 @@ static ssize_t cached_to_buffer(struct send *send)
 
 	if (send->left < iov.iov_len)
 		iov.iov_len = (size_t)send->left;
-	n = send->file->layer->ops->preadv(send->file, &iov, 1, send->offset, FSD_READ_CACHED);
+	n = send->source->ops->read(send->source, &iov, 1, send->offset, true);
 	if (n <= 0)
 		return n;
 	note(send, FSD_READ_CACHE, (size_t)n, begin);
@@ -481,8 +474,8 @@ static int send_direct(struct send *send)
 		return -ENOMEM;
 	while (got < want && !rc) {
 		struct iovec iov = {send->buffer + got, want - got};
-		ssize_t n =
-			send->file->layer->ops->preadv(send->file, &iov, 1, send->offset + got, 0);
+		ssize_t n = send->source->ops->read(send->source, &iov, 1, send->offset + got,
+						    false);
 
 		if (n > 0)
 			got += (size_t)n;
@@ -577,19 +570,18 @@ static bool wait_here(struct send *send)
 	return many;
 }
 
-int fsd_send_file(struct fsd_readers *readers, struct fsd_file *file, const struct fsd_stat *expect,
-		  uint64_t offset, uint64_t length, struct fsd_stream *stream)
+int fsd_send(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
+	     uint64_t length, struct fsd_stream *stream)
 {
 	struct send send = {
 		.readers = readers,
-		.file = file,
-		.expect = expect,
+		.source = source,
 		.stream = stream,
 		.offset = offset,
 		.left = length,
 		.checked = offset,
 		.waited = offset,
-		.ahead.file = file,
+		.ahead.source = source,
 		.ahead.send = readers->timeline ? fsd_timeline_send(readers->timeline) : 0,
 	};
 	int rc = 0;
@@ -610,4 +602,41 @@ int fsd_send_file(struct fsd_readers *readers, struct fsd_file *file, const stru
 	readers->stats.bytes_direct += send.direct;
 	pthread_mutex_unlock(&readers->lock);
 	return rc;
+}
+
+/* -- files of a tree -- */
+
+struct file_source {
+	struct fsd_source base;
+	struct fsd_file *file;
+	const struct fsd_stat *expect;
+};
+
+static ssize_t file_read(struct fsd_source *source, const struct iovec *iov, int count,
+			 uint64_t offset, bool cached)
+{
+	struct fsd_file *file = ((struct file_source *)source)->file;
+
+	return file->layer->ops->preadv(file, iov, count, offset, cached ? FSD_READ_CACHED : 0);
+}
+
+static int file_check(struct fsd_source *source)
+{
+	struct file_source *s = (struct file_source *)source;
+	struct fsd_stat st;
+	int rc = s->file->layer->ops->stat_file(s->file, &st);
+
+	if (rc)
+		return rc;
+	return fsd_stat_same(&st, s->expect) && st.links > 0 ? 0 : -EIO;
+}
+
+static const struct fsd_source_ops file_ops = {.read = file_read, .check = file_check};
+
+int fsd_send_file(struct fsd_readers *readers, struct fsd_file *file, const struct fsd_stat *expect,
+		  uint64_t offset, uint64_t length, struct fsd_stream *stream)
+{
+	struct file_source source = {.base.ops = &file_ops, .file = file, .expect = expect};
+
+	return fsd_send(readers, &source.base, offset, length, stream);
 }

@@ -1,134 +1,212 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file service: a call in progress; status, rights and promises of its objects. */
+/* The file service: volumes, status, promises and changes of the objects of a call. */
 #include <errno.h>
 #include <string.h>
 #include <rxwire/error.h>
 #include <rxwire/rpc.h>
 
+#include "afs/fetchstatus.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
 
-void fs_sync(const struct fs_call *call, AFSVolSync *sync)
+#define CONSTANT_S 7200 /* promise on what never changes while the server runs */
+/* How long a change waits for clients that hold promises: their dead time, and a little more. */
+#define BREAK_MS 5000
+
+/* -- volumes -- */
+
+/* What a place has of its volume; the store of root.afs is not the service's. */
+static int look_up(const struct fsd_service *service, uint32_t id, struct fs_place *place)
 {
-	const struct fsd_service *service = call->service;
+	struct store_volume volume;
+	int rc;
 
-	sync->spare1 = call->rootafs	   ? fsd_rootafs_date(service->rootafs)
-		       : service->released ? service->released
-					   : fsd_volume_creation(service->volume);
-}
-
-int fs_may(const struct fs_call *call, const char *path)
-{
-	return fsd_guard_may(call->service->guard, &call->who, path) ? 0 : -EACCES;
-}
-
-/* Those of the rights that the caller has under --allow. */
-static uint32_t rights_of(const struct fs_call *call, const struct fsd_who *who,
-			  const struct fsd_object *object, uint32_t rights)
-{
-	enum fsd_sight sight = fsd_guard_may(call->service->guard, who, object->path);
-
-	if (sight == FSD_SIGHT_NONE)
+	if (service->rootafs && id == FSD_ROOTAFS_ID) {
+		place->store = fsd_rootafs_store(service->rootafs);
+		place->constant = true;
+	} else {
+		place->store = service->store;
+	}
+	if (service->exported && id == service->volume.id) {
+		place->sync = service->volume.sync;
+		place->type = service->volume.type;
 		return 0;
-	/* These two rights of a directory apply to the files in it. */
-	if (sight == FSD_SIGHT_WAY && object->record.kind == FSD_DIR)
-		return rights & ~(uint32_t)(AFS_RIGHT_READ | AFS_RIGHT_LOCK);
-	return rights;
-}
-
-void fs_rights(const struct fs_call *call, struct fsd_object *object, uint32_t *authenticated)
-{
-	const struct fsd_who anonymous = {.refused =
-						  fsd_guard_protects(call->service->guard, FSD_FS)};
-	const struct fsd_who somebody = {.authenticated = true};
-	uint32_t rights = object->status.CallerAccess;
-
-	object->status.CallerAccess = rights_of(call, &call->who, object, rights);
-	object->status.AnonymousAccess = rights_of(call, &anonymous, object, rights);
-	if (authenticated)
-		*authenticated = rights_of(call, &somebody, object, rights);
-}
-
-/* root.afs never changes while the server runs, so its promises need no record. */
-#define ROOTAFS_PROMISE_S 7200
-
-bool fs_rootafs(struct fs_call *call, const AFSFid *fid, struct fsd_object *object,
-		const uint8_t **bytes, size_t *size, AFSCallBack *cb, int *rc)
-{
-	const struct fsd_service *service = call->service;
-	const AFSFetchStatus *status;
-	const uint8_t *its_bytes;
-	size_t its_size;
-
-	call->rootafs = service->rootafs && fid->Volume == FSD_ROOTAFS_ID && fid->Vnode;
-	if (!call->rootafs)
-		return false;
-	*rc = call->who.refused
-		      ? -EACCES
-		      : fsd_rootafs_get(service->rootafs, fid, &status, &its_bytes, &its_size);
-	if (*rc)
-		return true;
-	object->fid = *fid;
-	object->status = *status;
-	if (fsd_guard_protects(service->guard, FSD_FS))
-		object->status.AnonymousAccess = 0;
-	if (bytes)
-		*bytes = its_bytes;
-	if (size)
-		*size = its_size;
-	if (cb && call->caller.host)
-		*cb = (AFSCallBack){CALLBACK_VERSION, ROOTAFS_PROMISE_S, CB_SHARED};
-	return true;
-}
-
-int fs_promise(struct fs_call *call, const AFSFid *fid, bool bulk, struct fsd_object *object,
-	       AFSCallBack *cb)
-{
-	struct fsd_service *service = call->service;
-	uint32_t seconds;
-	int rc = fsd_volume_path(service->volume, fid, object->path, &object->record);
-
-	memset(cb, 0, sizeof(*cb));
-	if (!rc)
-		rc = fs_may(call, object->path);
+	}
+	rc = place->store->ops->volume(place->store, id, &volume);
 	if (rc)
 		return rc;
-	seconds = fsd_promise_give(service->clients, &call->caller, fid, bulk, fsd_now());
-	if (seconds) {
-		if (service->watch)
-			fsd_watch_add(service->watch, &object->record, object->path);
-		*cb = (AFSCallBack){CALLBACK_VERSION, seconds, CB_SHARED};
-	}
+	if (!volume.online)
+		return AFS_VOFFLINE;
+	place->sync = volume.sync;
+	place->type = volume.type;
+	place->whole = volume.type != STORE_RW && !place->constant;
 	return 0;
 }
 
-void fs_unpromise(struct fs_call *call, const AFSFid *fid)
+int fs_find(struct fs_call *call, const AFSFid *fid, struct fs_place *place)
 {
-	fsd_promise_drop(call->service->clients, &call->caller, fid);
+	if (fid->Volume == 0 || fid->Vnode == 0)
+		return -EINVAL;
+	if (!call->place.store || call->place.fid.volume != fid->Volume) {
+		struct fs_place found = {0};
+		int rc = look_up(call->service, fid->Volume, &found);
+
+		if (rc)
+			return rc;
+		call->place = found;
+	}
+	call->place.fid = (struct store_fid){fid->Volume, fid->Vnode, fid->Unique};
+	*place = call->place;
+	return 0;
 }
 
-int fs_status(struct fs_call *call, const AFSFid *fid, bool bulk, struct fsd_object *object,
+int fs_find_to_write(struct fs_call *call, const AFSFid *fid, struct fs_place *place)
+{
+	int rc = fs_find(call, fid, place);
+
+	if (rc || place->store->ops->create)
+		return rc;
+	fsd_count(&call->service->counters.refused_writes, 1);
+	return -EROFS;
+}
+
+int fs_volume(struct fs_call *call, uint32_t id, struct store_volume *volume)
+{
+	const struct fsd_service *service = call->service;
+	struct store *store = service->rootafs && id == FSD_ROOTAFS_ID
+				      ? fsd_rootafs_store(service->rootafs)
+				      : service->store;
+
+	return id ? store->ops->volume(store, id, volume) : -EINVAL;
+}
+
+void fs_sync(const struct fs_call *call, AFSVolSync *sync)
+{
+	sync->spare1 = call->place.store ? call->place.sync : call->service->volume.sync;
+}
+
+/* -- status -- */
+
+void fs_fill(const struct fs_call *call, const struct fs_place *place,
+	     const struct store_status *status, AFSFetchStatus *st)
+{
+	struct fsd_service *service = call->service;
+
+	*st = (AFSFetchStatus){
+		.InterfaceVersion = 1,
+		.FileType = status->kind,
+		.LinkCount = status->links,
+		.Author = (uint32_t)status->author,
+		.Owner = (uint32_t)status->owner,
+		.CallerAccess = status->rights,
+		.AnonymousAccess = status->anonymous,
+		.UnixModeBits = status->mode,
+		.ParentVnode = status->parent,
+		.ParentUnique = status->parent_unique,
+		.ResidencyMask = 1,
+		.ClientModTime = status->client_mtime,
+		.ServerModTime = status->server_mtime,
+		.Group = status->group,
+		.lockCount = (uint32_t)fsd_lock_count(service->locks, &status->fid,
+						      call->running.since),
+	};
+	afs_status_set_length(st, status->length);
+	afs_status_set_version(st, status->version);
+	if (place->constant && fsd_guard_protects(service->guard, FSD_FS))
+		st->AnonymousAccess = 0;
+}
+
+int fs_status(struct fs_call *call, const AFSFid *fid, bool bulk, AFSFetchStatus *st,
 	      AFSCallBack *cb)
 {
+	struct store_status status;
+	struct fs_place place;
 	int rc;
 
 	memset(cb, 0, sizeof(*cb));
-	if (call->who.refused)
+	if (call->viewer.who.refused)
 		return -EACCES;
-	if (fs_rootafs(call, fid, object, NULL, NULL, cb, &rc))
-		return rc;
-	rc = fs_promise(call, fid, bulk, object, cb);
+	rc = fs_find(call, fid, &place);
 	if (rc)
 		return rc;
-	rc = fsd_volume_get(call->service->volume, fid, call->caller.host, object);
-	if (!rc)
-		rc = fs_may(call, object->path); /* it may have moved since */
+	fs_promise(call, &place, bulk, cb);
+	rc = place.store->ops->status(place.store, &call->self, &place.fid, &status);
 	if (rc)
-		fs_unpromise(call, fid);
+		fs_unpromise(call, &place);
 	else
-		fs_rights(call, object, NULL);
+		fs_fill(call, &place, &status, st);
 	return rc;
 }
+
+int fs_peek(struct fs_call *call, const struct fs_place *place, struct store_acl *acl,
+	    struct store_status *status)
+{
+	struct store_caller all = call->self;
+
+	all.administrator = true;
+	return place->store->ops->acl(place->store, &all, &place->fid, acl, status);
+}
+
+/* -- promises -- */
+
+/* The object that a promise is about. */
+static AFSFid promise_fid(const struct fs_place *place)
+{
+	const struct store_fid *fid = &place->fid;
+
+	return place->whole ? (AFSFid){fid->volume, 0, 0}
+			    : (AFSFid){fid->volume, fid->vnode, fid->unique};
+}
+
+void fs_promise(struct fs_call *call, const struct fs_place *place, bool bulk, AFSCallBack *cb)
+{
+	AFSFid fid = promise_fid(place);
+	uint32_t seconds;
+
+	memset(cb, 0, sizeof(*cb));
+	if (place->constant)
+		seconds = call->caller.host ? CONSTANT_S : 0;
+	else
+		seconds = fsd_promise_give(call->service->clients, &call->caller, &fid, bulk,
+					   fsd_now());
+	call->viewer.promised = seconds > 0;
+	if (seconds)
+		*cb = (AFSCallBack){CALLBACK_VERSION, seconds, CB_SHARED};
+}
+
+void fs_unpromise(struct fs_call *call, const struct fs_place *place)
+{
+	AFSFid fid = promise_fid(place);
+
+	/* One on a whole volume is also about what the client read before. */
+	if (!place->constant && !place->whole)
+		fsd_promise_drop(call->service->clients, &call->caller, &fid);
+}
+
+/* -- changes -- */
+
+void fs_changed(struct fs_call *call, const struct store_changes *changes)
+{
+	struct fsd_service *service = call->service;
+	struct fsd_break breaks[sizeof(changes->change) / sizeof(changes->change[0])];
+
+	fsd_count(&service->counters.changes, 1);
+	for (unsigned i = 0; i < changes->count; i++) {
+		const struct store_change *change = &changes->change[i];
+		const struct store_fid *fid = &change->fid;
+
+		breaks[i] = (struct fsd_break){.fid = {fid->volume, fid->vnode, fid->unique},
+					       .for_all = change->for_all,
+					       .gone = change->gone};
+		if (change->gone)
+			fsd_lock_forget(service->locks, fid);
+	}
+	if (changes->count)
+		fsd_promise_break_all(service->clients, breaks, changes->count,
+				      call->caller.host, BREAK_MS);
+}
+
+/* -- codes -- */
 
 int32_t fs_code(const struct fs_call *call, int result)
 {

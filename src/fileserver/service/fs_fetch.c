@@ -9,17 +9,32 @@
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
 
-#define LENGTH_MAX 0x7fffffffull /* clients store the length of a reply in 31 bits */
+#define LENGTH_MAX  0x7fffffffull /* clients store the length of a reply in 31 bits */
+#define SMALL_PIECE 16384
 
-/* A fetch in progress. */
+/* A fetch in progress; the source of fsd_send(). */
 struct fetch {
+	struct fsd_source source;
 	struct fs_call *call;
 	const AFSFid *fid;
 	bool wide; /* FetchData64: the length is sent as a 64-bit number */
 	uint64_t offset, wanted;
 	struct fsd_stream stream;
-	struct fsd_object object;
+	struct fs_place place;
+	struct store_reader *reader;
+	struct store_status status;
 };
+
+static ssize_t read_source(struct fsd_source *source, const struct iovec *iov, int count,
+			   uint64_t offset, bool cached)
+{
+	const struct fetch *fetch = (struct fetch *)source;
+
+	return fetch->place.store->ops->read(fetch->reader, iov, count, offset,
+					     cached ? STORE_CACHED : 0);
+}
+
+static const struct fsd_source_ops source_ops = {.read = read_source};
 
 /* The number of bytes to send of an object of `size` bytes. */
 static uint64_t clip(const struct fetch *fetch, uint64_t size)
@@ -40,51 +55,10 @@ static int send_length(struct fetch *fetch, uint64_t length)
 			   : fsd_stream_write(&fetch->stream, head + 4, 4);
 }
 
-/* Send from memory: an image, or the text of a link. */
-static int send_bytes(struct fetch *fetch, const uint8_t *bytes, size_t size)
+/* Sequential readers request a file in parts: have the next ones read ahead. */
+static void look_ahead(struct fetch *fetch, uint64_t length)
 {
-	uint64_t length = clip(fetch, size);
-	int rc = send_length(fetch, length);
-
-	if (!rc && length)
-		rc = fsd_stream_write(&fetch->stream, bytes + fetch->offset, (size_t)length);
-	return rc;
-}
-
-static int fetch_directory(struct fetch *fetch)
-{
-	struct fsd_volume *volume = fetch->call->service->volume;
-	struct fsd_image *image = NULL;
-	int rc;
-
-	if (!fetch->object.may_read)
-		return -EACCES;
-	rc = fsd_volume_image(volume, &fetch->object, fetch->call->caller.host, &image);
-	if (!rc)
-		rc = send_bytes(fetch, image->bytes, image->length);
-	fsd_image_release(volume, image);
-	return rc;
-}
-
-static int fetch_link(struct fetch *fetch)
-{
-	struct fsd_layer *layer = fsd_volume_layer(fetch->call->service->volume);
-	struct fsd_stat st;
-	char text[FSD_PATH_MAX];
-	ssize_t n = layer->ops->readlink(layer, fetch->object.path, text, sizeof(text));
-	int rc;
-
-	if (n < 0)
-		return n == -ENOENT || n == -EINVAL ? AFS_VNOVNODE : (int)n;
-	rc = layer->ops->stat_path(layer, fetch->object.path, &st);
-	if (rc || !fsd_stat_same(&st, &fetch->object.st) || (uint64_t)n != st.size)
-		return -EIO; /* it was replaced meanwhile */
-	return send_bytes(fetch, (const uint8_t *)text, (size_t)n);
-}
-
-/* Sequential readers request a file in parts: let the kernel read the next ones ahead. */
-static void look_ahead(struct fetch *fetch, struct fsd_file *file, uint64_t length)
-{
+	const struct store_ops *ops = fetch->place.store->ops;
 	const uint64_t ahead = 4ull << 20;
 	uint64_t end = fetch->offset + length;
 
@@ -92,58 +66,66 @@ static void look_ahead(struct fetch *fetch, struct fsd_file *file, uint64_t leng
 	 * Once per 2 MiB, and not after the first part, which may be the only one.
 	 */
 	if (length < 65536 || length > ahead || fetch->offset == 0 ||
-	    end >= fetch->object.st.size || (fetch->offset >> 21) == (end >> 21) ||
-	    !file->layer->ops->advise)
+	    end >= fetch->status.length || (fetch->offset >> 21) == (end >> 21) ||
+	    !ops->read_ahead)
 		return;
-	file->layer->ops->advise(file, end, ahead);
+	ops->read_ahead(fetch->reader, end, ahead);
 }
 
-static int fetch_file(struct fetch *fetch)
+static void explain(const struct fetch *fetch, int rc)
 {
-	struct fsd_service *service = fetch->call->service;
-	struct fsd_file *file = NULL;
-	uint64_t length;
-	int rc = fsd_volume_open_file(service->volume, fetch->fid, fetch->call->caller.host,
-				      &fetch->object, &file);
+	const AFSFid *fid = fetch->fid;
 
-	if (rc)
-		return rc;
-	length = clip(fetch, fetch->object.st.size);
-	rc = fs_may(fetch->call, fetch->object.path); /* it may have been moved since the promise */
-	if (!rc)
-		rc = send_length(fetch, length);
-	if (!rc)
-		rc = fsd_send_file(service->readers, file, &fetch->object.st, fetch->offset, length,
-				   &fetch->stream);
-	if (rc && rc != FSD_LOST) {
-		fsd_count(&service->counters.fetch_aborts, 1);
-		fsd_log(RXW_LOG_INFO, "fetch of /%s aborted: %s", fetch->object.path,
-			rc == -EIO ? "the file changed while it was read, or could not be read"
-			: rc < 0   ? strerror(-rc)
-				   : rxw_code_text(rc));
+	if (!rc || rc == FSD_LOST)
+		return;
+	fsd_count(&fetch->call->service->counters.fetch_aborts, 1);
+	fsd_log(RXW_LOG_INFO, "fetch of %u.%u.%u aborted: %s", (unsigned)fid->Volume,
+		(unsigned)fid->Vnode, (unsigned)fid->Unique,
+		rc == -EIO ? "the file changed while it was read, or could not be read"
+		: rc < 0   ? strerror(-rc)
+			   : rxw_code_text(rc));
+}
+
+/* Of directories and links, which are in memory. */
+static int send_small(struct fetch *fetch, uint64_t length)
+{
+	uint8_t piece[SMALL_PIECE];
+	uint64_t at = fetch->offset, end = at + length;
+	int rc = 0;
+
+	while (!rc && at < end) {
+		struct iovec iov = {piece, end - at < sizeof(piece) ? (size_t)(end - at)
+								    : sizeof(piece)};
+		ssize_t n = fetch->place.store->ops->read(fetch->reader, &iov, 1, at, 0);
+
+		if (n <= 0)
+			return n ? (int)n : -EIO;
+		rc = fsd_stream_write(&fetch->stream, piece, (size_t)n);
+		at += (uint64_t)n;
 	}
-	if (!rc) {
-		fsd_count(&service->counters.fetched_bytes, length);
-		look_ahead(fetch, file, length);
-	}
-	file->layer->ops->close(file);
 	return rc;
 }
 
-static int fetch_any(struct fetch *fetch)
+static int send_data(struct fetch *fetch)
 {
-	struct fs_call *call = fetch->call;
-	struct fsd_volume *volume = call->service->volume;
-	int rc;
+	struct fsd_service *service = fetch->call->service;
+	uint64_t length = clip(fetch, fetch->status.length);
+	int rc = send_length(fetch, length), end;
 
-	if (fetch->object.record.kind == FSD_FILE)
-		return fetch_file(fetch);
-	rc = fsd_volume_get(volume, fetch->fid, call->caller.host, &fetch->object);
+	if (!rc && fetch->status.kind != STORE_FILE)
+		rc = send_small(fetch, length);
+	else if (!rc)
+		rc = fsd_send(service->readers, &fetch->source, fetch->offset, length,
+			      &fetch->stream);
+	if (!rc && fetch->status.kind == STORE_FILE)
+		look_ahead(fetch, length);
+	end = fetch->place.store->ops->read_end(fetch->reader);
 	if (!rc)
-		rc = fs_may(call, fetch->object.path);
-	if (rc)
-		return rc;
-	return fetch->object.record.kind == FSD_DIR ? fetch_directory(fetch) : fetch_link(fetch);
+		rc = end;
+	if (!rc)
+		fsd_count(&service->counters.fetched_bytes, length);
+	explain(fetch, rc);
+	return rc;
 }
 
 static bool fits(const struct fetch *fetch)
@@ -152,12 +134,11 @@ static bool fits(const struct fetch *fetch)
 	       fetch->offset + fetch->wanted <= INT64_MAX;
 }
 
-/* Fetch from root.afs; rc: result of the lookup. */
-static int fetch_rootafs(struct fetch *fetch, const uint8_t *bytes, size_t size, int rc)
+/* A promise that a failed call must not leave behind. */
+static void remember_promise(struct fetch *fetch, const AFSCallBack *cb)
 {
-	if (!rc && !fits(fetch))
-		rc = -EFBIG;
-	return rc ? rc : send_bytes(fetch, bytes, size);
+	if (cb->ExpirationTime && !fetch->place.whole && !fetch->place.constant)
+		fetch->call->promised = *fetch->fid;
 }
 
 /*
@@ -169,37 +150,42 @@ static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, 
 	struct fs_call *call = fetch->call;
 	struct fsd_counters *counters = &call->service->counters;
 	uint64_t begin = monotonic_ns();
-	const uint8_t *bytes = NULL;
-	size_t size = 0;
-	int rc;
+	struct store *store;
+	int rc = fs_find(call, fetch->fid, &fetch->place);
 
 	memset(cb, 0, sizeof(*cb));
-	if (fs_rootafs(call, fetch->fid, &fetch->object, &bytes, &size, cb, &rc)) {
-		rc = fetch_rootafs(fetch, bytes, size, rc);
+	fs_note(call, fetch->fid, NULL);
+	if (rc)
+		return rc;
+	/* Give the promise first, so that a change during the transfer breaks it. */
+	fs_promise(call, &fetch->place, false, cb);
+	remember_promise(fetch, cb);
+	store = fetch->place.store;
+	rc = store->ops->read_begin(store, &call->self, &fetch->place.fid, &fetch->reader,
+				    &fetch->status);
+	if (rc)
+		return rc;
+	if (fits(fetch)) {
+		rc = send_data(fetch);
 	} else {
-		/*
-		 * Give the promise first, so that a change during the transfer breaks it.
-		 */
-		rc = fs_promise(call, fetch->fid, false, &fetch->object, cb);
-		if (rc)
-			return rc;
-		call->promised = *fetch->fid;
-		rc = fits(fetch) ? fetch_any(fetch) : -EFBIG;
-		if (!rc)
-			fs_rights(call, &fetch->object, NULL);
+		store->ops->read_end(fetch->reader);
+		rc = -EFBIG;
 	}
 	fsd_count(&counters->fetches, 1);
 	fsd_count(&counters->fetch_ns, monotonic_ns() - begin);
-	*st = fetch->object.status;
+	if (rc)
+		return rc;
+	fs_fill(call, &fetch->place, &fetch->status, st);
 	fs_sync(call, sync);
-	return rc;
+	return 0;
 }
 
 int32_t fs_fetch_data(void *context, rxw_call *rx, const AFSFid *fid, int32_t pos, int32_t length,
 		      AFSFetchStatus *st, AFSCallBack *cb, AFSVolSync *sync)
 {
 	/* Signed in the protocol; the sign is kept. */
-	struct fetch fetch = {.call = context,
+	struct fetch fetch = {.source = {&source_ops},
+			      .call = context,
 			      .fid = fid,
 			      .offset = (uint64_t)(int64_t)pos,
 			      .wanted = (uint64_t)(int64_t)length};
@@ -211,7 +197,8 @@ int32_t fs_fetch_data(void *context, rxw_call *rx, const AFSFid *fid, int32_t po
 int32_t fs_fetch_data64(void *context, rxw_call *rx, const AFSFid *fid, int64_t pos, int64_t length,
 			AFSFetchStatus *st, AFSCallBack *cb, AFSVolSync *sync)
 {
-	struct fetch fetch = {.call = context,
+	struct fetch fetch = {.source = {&source_ops},
+			      .call = context,
 			      .fid = fid,
 			      .wide = true,
 			      .offset = (uint64_t)pos,

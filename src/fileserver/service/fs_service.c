@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: its procedures, and the steps before and after each call. */
-#include <errno.h>
-#include <rxwire/error.h>
-
-#include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
 
 /*
@@ -17,13 +13,13 @@ static const struct RXAFS_handlers handlers = {
 	.StoreData = fs_store_data,
 	.OldStoreACL = fs_store_acl,
 	.StoreStatus = fs_store_status,
-	.RemoveFile = fs_remove,
-	.CreateFile = fs_create,
+	.RemoveFile = fs_remove_file,
+	.CreateFile = fs_create_file,
 	.Rename = fs_rename,
 	.Symlink = fs_symlink,
 	.Link = fs_link,
-	.MakeDir = fs_create,
-	.RemoveDir = fs_remove,
+	.MakeDir = fs_make_dir,
+	.RemoveDir = fs_remove_dir,
 	.GetStatistics = fs_statistics,
 	.GiveUpCallBacks = fs_give_up,
 	.GetVolumeInfo = fs_volume_info,
@@ -33,8 +29,8 @@ static const struct RXAFS_handlers handlers = {
 	.NGetVolumeInfo = fs_nvolume_info,
 	.BulkStatus = fs_bulk_status,
 	.SetLock = fs_set_lock,
-	.ExtendLock = fs_keep_lock,
-	.ReleaseLock = fs_keep_lock,
+	.ExtendLock = fs_extend_lock,
+	.ReleaseLock = fs_release_lock,
 	.XStatsVersion = fs_xstats_version,
 	.GetXStats = fs_xstats,
 	.Lookup = fs_lookup,
@@ -51,45 +47,10 @@ static const struct RXAFS_handlers handlers = {
 	.StoreACL = fs_store_acl,
 };
 
-/* Calls that reveal nothing about files: every caller is served, as by OpenAFS. */
-static bool is_for_all(int32_t opcode)
-{
-	switch (opcode) {
-	case RXAFS_OP_GetTime:
-	case RXAFS_OP_GetCapabilities:
-	case RXAFS_OP_GetStatistics:
-	case RXAFS_OP_GetStatistics64:
-	case RXAFS_OP_XStatsVersion:
-	case RXAFS_OP_GetXStats:
-	case RXAFS_OP_GetVolumeStatus:
-	case RXAFS_OP_GiveUpCallBacks:
-	case RXAFS_OP_GiveUpAllCallBacks:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Before anything is decoded: identify the caller and check the protection of the call. */
+/* Before anything is decoded. */
 static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
 {
-	struct fs_call *call = context;
-	struct sockaddr_storage *peer = &call->running.peer;
-	socklen_t length = sizeof(*peer);
-
-	rxw_call_peer(rx, peer, &length);
-	call->running.procedure = function >= 0 ? RXAFS_function_names[function] : "unknown";
-	call->running.since = fsd_now();
-	fsd_running_add(&call->service->running, &call->running);
-	fsd_clients_enter(call->service->clients, peer, (uint32_t)opcode, call->running.since,
-			  &call->caller);
-	if (fsd_guard_asks(call->service->guard))
-		fsd_guard_enter(call->service->guard, FSD_FS, rx, &call->who);
-	/* InlineBulkStatus reports the refusal for each object. */
-	if (call->who.refused && function >= 0 && opcode != RXAFS_OP_InlineBulkStatus &&
-	    !is_for_all(opcode))
-		return call->who.weak ? call->who.weak : -EACCES;
-	return 0;
+	return fs_enter(context, rx, opcode, function);
 }
 
 int32_t fsd_fs_serve(rxw_call *rx, void *service)
@@ -101,9 +62,9 @@ int32_t fsd_fs_serve(rxw_call *rx, void *service)
 	int32_t code = fs_code(&call, RXAFS_ExecuteRequest(rx, &rxafs));
 
 	if (code && call.promised.Volume)
-		fs_unpromise(&call, &call.promised);
-	fsd_clients_leave(call.service->clients, &call.caller);
-	fsd_running_remove(&call.service->running, &call.running);
+		fsd_promise_drop(call.service->clients, &call.caller, &call.promised);
+	fs_audit(&call, code);
+	fs_leave(&call);
 	fsd_count(&counters->calls, 1);
 	if (code)
 		fsd_count(&counters->failed, 1);

@@ -21,6 +21,7 @@ struct figures {
 	uint32_t now, boot, start; /* dates */
 	uint64_t connections;
 	uint64_t fetches, fetch_datas, fetched_bytes, fetch_rate; /* bytes a second */
+	uint64_t stores, store_datas, stored_bytes, store_rate;
 	uint64_t calls;
 	uint64_t hosts, hosts_active;
 	uint64_t process_kib;
@@ -69,6 +70,7 @@ static void collect(struct fsd_service *service, struct figures *f)
 	const struct fsd_counters *c = &service->counters;
 	struct fsd_clients_stats clients;
 	uint64_t ms = fsd_counted(&c->fetch_ns) / 1000000;
+	uint64_t store_ms = fsd_counted(&c->store_ns) / 1000000;
 
 	fsd_clients_stats(service->clients, &clients);
 	*f = (struct figures){0};
@@ -82,10 +84,19 @@ static void collect(struct fsd_service *service, struct figures *f)
 	f->fetches = f->fetch_datas + fsd_counted(&c->statuses);
 	f->fetched_bytes = fsd_counted(&c->fetched_bytes);
 	f->fetch_rate = ms ? f->fetched_bytes * 1000 / ms : 0;
+	f->store_datas = fsd_counted(&c->stores);
+	f->stores = fsd_counted(&c->changes);
+	f->stored_bytes = fsd_counted(&c->stored_bytes);
+	f->store_rate = store_ms ? f->stored_bytes * 1000 / store_ms : 0;
 	f->calls = fsd_counted(&c->calls);
 	f->hosts = clients.hosts;
 	f->hosts_active = fsd_clients_active(service->clients, fsd_now(), ACTIVE_S);
 	f->process_kib = process_kib();
+}
+
+static int32_t clip(uint64_t value)
+{
+	return value > INT32_MAX ? INT32_MAX : (int32_t)value;
 }
 
 static void transport(const struct counters *rx, ViceStatistics *stats)
@@ -101,18 +112,18 @@ static void transport(const struct counters *rx, ViceStatistics *stats)
 /* One partition; the other entries are marked unused. */
 static void disks(struct fsd_service *service, ViceStatistics *stats)
 {
-	AFSFetchVolumeStatus space;
+	struct store_space space;
 
 	for (int i = 0; i < DISKS; i++)
 		stats->Disk[i].TotalBlocks = -1;
-	if (fsd_volume_space(service->volume, &space))
+	if (service->store->ops->space(service->store, &space))
 		return;
-	stats->Disk[0].BlocksAvailable = space.PartBlocksAvail;
-	stats->Disk[0].TotalBlocks = space.PartMaxBlocks;
+	stats->Disk[0].BlocksAvailable = clip(space.available_kib);
+	stats->Disk[0].TotalBlocks = clip(space.total_kib);
 	memcpy(stats->Disk[0].Name, "/vicepa", sizeof("/vicepa"));
 }
 
-/* Counters of stores, and most of those of the machine, stay 0. */
+/* Most counters of the machine stay 0. */
 int32_t fs_statistics(void *context, rxw_call *rx, ViceStatistics *stats)
 {
 	struct fs_call *call = context;
@@ -128,7 +139,11 @@ int32_t fs_statistics(void *context, rxw_call *rx, ViceStatistics *stats)
 	stats->TotalFetchs = (uint32_t)f.fetches;
 	stats->FetchDatas = (uint32_t)f.fetch_datas;
 	stats->FetchedBytes = (uint32_t)f.fetched_bytes;
-	stats->FetchDataRate = f.fetch_rate > INT32_MAX ? INT32_MAX : (int32_t)f.fetch_rate;
+	stats->FetchDataRate = clip(f.fetch_rate);
+	stats->TotalStores = (uint32_t)f.stores;
+	stats->StoreDatas = (uint32_t)f.store_datas;
+	stats->StoredBytes = (uint32_t)f.stored_bytes;
+	stats->StoreDataRate = clip(f.store_rate);
 	stats->ProcessSize = (int32_t)f.process_kib;
 	stats->WorkStations = (int32_t)f.hosts;
 	stats->ActiveWorkStations = (int32_t)f.hosts_active;
@@ -160,10 +175,10 @@ int32_t fs_statistics64(void *context, rxw_call *rx, int32_t version, ViceStatis
 		f.fetch_datas,
 		f.fetched_bytes,
 		f.fetch_rate,
-		0, /* four counters of stores */
-		0,
-		0,
-		0,
+		f.stores,
+		f.store_datas,
+		f.stored_bytes,
+		f.store_rate,
 		f.calls,
 		f.hosts,
 		f.hosts_active,

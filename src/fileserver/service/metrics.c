@@ -42,6 +42,25 @@ static void put_calls(FILE *f, const struct fsd_counters *c)
 	fprintf(f, "rxfsd_fetch_seconds_total %.6f\n", (double)get(&c->fetch_ns) / 1e9);
 }
 
+static void put_changes(FILE *f, const struct fsd_service *service)
+{
+	const struct fsd_counters *c = &service->counters;
+	struct fsd_audit_stats audit;
+
+	fsd_audit_stats(service->audit, &audit);
+	put(f, "changes_total", "counter", "Calls that changed something.", get(&c->changes));
+	put(f, "stores_total", "counter", "Data stores.", get(&c->stores));
+	put(f, "stored_bytes_total", "counter", "Bytes received by stores.", get(&c->stored_bytes));
+	put(f, "stores_aborted_total", "counter", "Incomplete stores.", get(&c->store_aborts));
+	head(f, "store_seconds_total", "counter", "Total duration of stores.");
+	fprintf(f, "rxfsd_store_seconds_total %.6f\n", (double)get(&c->store_ns) / 1e9);
+	put(f, "locks", "gauge", "Files with a lock.", fsd_locks_held(service->locks));
+	put(f, "locks_set_total", "counter", "Locks set.", get(&c->locks));
+	put(f, "audit_records_total", "counter", "Lines of the audit log.", audit.written);
+	put(f, "audit_lost_total", "counter", "Calls missing in the audit log.", audit.lost);
+	put(f, "audit_waits_total", "counter", "Calls that waited for the audit log.", audit.waits);
+}
+
 static void put_readers(FILE *f, struct fsd_readers *readers)
 {
 	struct fsd_reader_stats s = {0};
@@ -85,6 +104,14 @@ static void put_clients(FILE *f, struct fsd_clients *clients, uint64_t limit)
 	    "Callback promises returned individually by clients.", s.dropped);
 	put(f, "callbacks_failed_total", "counter",
 	    "Failed calls to clients that had answered before.", s.failed);
+	put(f, "change_waits_total", "counter", "Changes that waited for clients.", s.waits);
+	put(f, "clients_given_up_total", "counter",
+	    "Clients that did not answer in time when a change waited for them.", s.given_up);
+	put(f, "calls_held_total", "counter",
+	    "Calls that waited until their client was told to discard its cache.", s.held);
+	put(f, "calls_turned_away_total", "counter",
+	    "Calls not served because their client could not be told to discard its cache.",
+	    s.turned_away);
 }
 
 static void put_keys(FILE *f, const struct fsd_key_loads *keys)
@@ -109,6 +136,7 @@ char *fsd_service_metrics(const struct fsd_service *service, const struct fsd_ke
 	if (!f)
 		return NULL;
 	put_calls(f, &service->counters);
+	put_changes(f, service);
 	put_readers(f, service->readers);
 	put_clients(f, service->clients, promises_limit);
 	put(f, "watched_directories", "gauge", "Directories watched with inotify.",
@@ -131,6 +159,10 @@ void fsd_service_log(const struct fsd_service *service)
 		get(&c->calls), get(&c->failed), get(&c->refused_writes), get(&c->vl_calls));
 	fsd_log(RXW_LOG_INFO, "fetches %llu, bytes %llu, aborted %llu; statuses %llu",
 		get(&c->fetches), get(&c->fetched_bytes), get(&c->fetch_aborts), get(&c->statuses));
+	if (!service->exported)
+		fsd_log(RXW_LOG_INFO, "changes %llu; stores %llu, bytes %llu, aborted %llu",
+			get(&c->changes), get(&c->stores), get(&c->stored_bytes),
+			get(&c->store_aborts));
 	fsd_readers_stats(service->readers, &readers);
 	fsd_log(RXW_LOG_INFO,
 		"bytes from cache %llu, read ahead %llu in %llu reads by %u threads (%llu waits), "
@@ -145,5 +177,5 @@ void fsd_service_log(const struct fsd_service *service)
 		clients.hosts, clients.hosts_up, clients.promises,
 		(unsigned long long)clients.given, (unsigned long long)clients.broken,
 		(unsigned long long)clients.refused, (unsigned long long)clients.failed,
-		fsd_watch_count(service->watch));
+		service->watch ? fsd_watch_count(service->watch) : 0);
 }

@@ -8,20 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "afs/numbers.h"
 #include "afs/rxafs.h"
+#include "fileserver/service/locks.h"
 #include "fileserver/service/service.h"
-
-/* The id of the read-write volume from which the read-only one would have been released. */
-#define FSD_RW_ID(id) ((id)-1)
 
 /* -- xstats.c: the statistics that xstat_fs_test and afsmonitor show -- */
 
 #define FSD_XSTATS_SIZES 9
 
-/* Fetches, also by size. least_…: UINT64_MAX until the first one. */
+/* Fetches or stores, also by size. least_…: UINT64_MAX until the first one. */
 struct fsd_transfers {
 	uint64_t count, good;
-	uint64_t bytes, least_bytes, most_bytes; /* from here on of successful fetches */
+	uint64_t bytes, least_bytes, most_bytes; /* from here on of successful ones */
 	uint64_t ns, least_ns, most_ns;
 	double square; /* of the times, in square seconds */
 	uint32_t size[FSD_XSTATS_SIZES];
@@ -32,7 +31,7 @@ struct fsd_xstats {
 	rxw_rpcstats *calls; /* owned by the caller; NULL: no times of procedures */
 	_Atomic uint32_t asked;	    /* requests of collection 1 or 2 */
 	pthread_mutex_t lock;	    /* covers the rest */
-	struct fsd_transfers fetched;
+	struct fsd_transfers fetched, stored;
 };
 
 void fsd_xstats_init(struct fsd_xstats *xstats);
@@ -68,12 +67,38 @@ struct fsd_rootafs *fsd_rootafs_create(const char *cell, uint32_t date);
 void fsd_rootafs_destroy(struct fsd_rootafs *root);
 uint32_t fsd_rootafs_date(const struct fsd_rootafs *root);
 
+/* It as a store, which lives as long. The rights in a status are those of all users. */
+struct store *fsd_rootafs_store(struct fsd_rootafs *root);
+
+/* -- catalogue.c: the volumes of this server, grouped by name -- */
+
+/* A read-write volume and its clones, or what of them is there. By enum afs_vl_type. */
+struct fsd_set {
+	char name[STORE_VOLNAME_MAX + 16]; /* without suffix */
+	uint32_t id[3];			   /* an id may be assigned although there is no volume */
+	bool exists[3];
+};
+/* Iterate over all: set `service`, the rest zero. root.afs comes last. False: there are no more. */
+struct fsd_walk {
+	const struct fsd_service *service;
+	uint32_t after;
+	bool ended;
+};
+bool fsd_walk_next(struct fsd_walk *walk, struct fsd_set *set);
+bool fsd_set_by_id(const struct fsd_service *service, uint32_t id, struct fsd_set *set);
+/* Without a suffix. */
+bool fsd_set_by_name(const struct fsd_service *service, const char *name, struct fsd_set *set);
+
+/* -- people.c: users and groups, from the protection database -- */
+
 /*
- * Status and bytes of an object, owned by `root`: the image of the directory, or the text of a
- * mount point. The rights in the status are those of all users. 0 or 102.
+ * The user that makes a call: fills *id and at most `room` ids, ascending, that entries of ACLs are
+ * compared with, and returns their number, which may be greater than `room`. 0: not a known user.
  */
-int fsd_rootafs_get(const struct fsd_rootafs *root, const AFSFid *fid,
-		    const AFSFetchStatus **status, const uint8_t **bytes, size_t *size);
+size_t fsd_people_identify(struct prot *prot, const rxw_call *rx, int32_t *id, int32_t *ids,
+			   size_t room);
+/* Their names. `prot` may be NULL. */
+struct fsd_names fsd_people_names(struct prot *prot);
 
 /* -- running.c: the calls of the file service whose handlers are running -- */
 
@@ -81,6 +106,7 @@ int fsd_rootafs_get(const struct fsd_rootafs *root, const AFSFid *fid,
 struct fsd_running_call {
 	struct fsd_running_call *next, **link; /* lock; link NULL: not in the list */
 	const char *procedure;
+	int32_t opcode;
 	struct sockaddr_storage peer;
 	uint64_t since; /* fsd_now() */
 };
@@ -100,12 +126,33 @@ struct fsd_counters {
 	_Atomic uint64_t fetches, fetched_bytes, fetch_aborts;
 	_Atomic uint64_t fetch_ns; /* duration of all fetches */
 	_Atomic uint64_t statuses;
+	_Atomic uint64_t stores, stored_bytes, store_aborts;
+	_Atomic uint64_t store_ns; /* duration of all stores */
+	_Atomic uint64_t changes;  /* calls that changed something, stores of data included */
+	_Atomic uint64_t locks;	   /* that were set */
 	_Atomic uint64_t vl_calls;
 };
 
+/* Memory of stores that is used again: that of each call would cost page faults. */
+#define FSD_PIECE   ((size_t)256 << 10) /* bytes that are written to the store at a time */
+#define FSD_BUFFERS 32			 /* that are kept */
+struct fsd_buffers {
+	pthread_mutex_t lock;
+	uint8_t *kept[FSD_BUFFERS]; /* lock; each of FSD_PIECE bytes */
+	unsigned count;		    /* lock */
+};
+void fsd_buffers_init(struct fsd_buffers *buffers);
+void fsd_buffers_end(struct fsd_buffers *buffers);
+uint8_t *fsd_buffer_get(struct fsd_buffers *buffers); /* NULL: no memory */
+void fsd_buffer_put(struct fsd_buffers *buffers, uint8_t *buffer);
+
+#define FSD_STORES_MAX 96 /* calls that receive data at a time; further ones get VBUSY */
+
 /* Constant once the first call is received, but for the members that have locks of their own. */
 struct fsd_service {
-	struct fsd_volume *volume;
+	struct store *store;
+	bool exported;
+	struct store_volume volume; /* of an exported directory: what of it does not change */
 	struct fsd_rootafs
 		*rootafs; /* NULL: no cell was named, and root.afs is the volume itself */
 	struct fsd_clients *clients;
@@ -113,15 +160,20 @@ struct fsd_service {
 	struct fsd_watch *watch; /* may be NULL */
 	struct fsd_usage *usage; /* may be NULL */
 	struct fsd_guard *guard; /* NULL: everybody may see everything */
+	struct prot *prot;	 /* may be NULL */
+	struct fsd_audit *audit; /* may be NULL */
+	struct fsd_locks *locks;
+	bool no_anonymous_writes;
 	rxw_endpoint *fs;	 /* of the file service, for its counters; may be NULL */
 	struct rxw_uuid uuid;
 	uint32_t start_time; /* seconds since 1970 */
-	uint32_t released;   /* see struct fsd_service_options */
 	uint32_t advertise[FSD_ADDRS_MAX];
 	unsigned advertise_count;
 	struct fsd_counters counters;
 	struct fsd_xstats xstats;
 	struct fsd_running running;
+	struct fsd_buffers buffers;
+	_Atomic unsigned storing; /* calls that receive data now */
 };
 
 static inline void fsd_count(_Atomic uint64_t *counter, uint64_t n)

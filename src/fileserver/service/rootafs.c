@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "afs/dir.h"
-#include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 
 #define OBJECTS	     3
 #define MOUNT_MODE   0644 /* by which clients recognise a mount point */
-#define ANONYMOUS_ID 32766
+#define RIGHTS	     (STORE_READ | STORE_LOOKUP | STORE_LOCK)
+#define KIB	     4
 
 /*
  * They do not name the cell, so that they work whatever clients call it. The second would name the
@@ -24,10 +24,17 @@ static const AFSFid fids[OBJECTS] = {{FSD_ROOTAFS_ID, AFS_ROOT_VNODE, AFS_ROOT_U
 				     {FSD_ROOTAFS_ID, 4, 3}};
 
 struct fsd_rootafs {
+	struct store store; /* the first member */
 	uint32_t date;
 	uint8_t *image;
 	size_t image_length;
-	AFSFetchStatus status[OBJECTS];
+	struct store_status status[OBJECTS];
+};
+
+/* The image of the directory, or the text of a mount point; owned by the volume. */
+struct store_reader {
+	const uint8_t *bytes;
+	size_t length;
 };
 
 static uint8_t *make_image(const char *cell, size_t *length)
@@ -49,22 +56,132 @@ static uint8_t *make_image(const char *cell, size_t *length)
 
 static void fill(struct fsd_rootafs *root, int i)
 {
-	AFSFetchStatus *s = &root->status[i];
 	bool directory = i == 0;
 
-	s->InterfaceVersion = 1;
-	s->FileType = directory ? AFS_TYPE_DIR : AFS_TYPE_SYMLINK;
-	s->LinkCount = directory ? 2 : 1;
-	afs_status_set_length(s, directory ? root->image_length : strlen(texts[i]));
-	/* Another name of the cell needs another version. */
-	afs_status_set_version(s, root->date);
-	s->Author = s->Owner = ANONYMOUS_ID;
-	s->CallerAccess = s->AnonymousAccess = AFS_RIGHT_READ | AFS_RIGHT_LOOKUP | AFS_RIGHT_LOCK;
-	s->UnixModeBits = directory ? 0755 : MOUNT_MODE;
-	s->ParentVnode = fids[0].Vnode;
-	s->ParentUnique = fids[0].Unique;
-	s->ResidencyMask = 1;
-	s->ClientModTime = s->ServerModTime = root->date;
+	root->status[i] = (struct store_status){
+		.fid = {fids[i].Volume, fids[i].Vnode, fids[i].Unique},
+		.kind = directory ? STORE_DIR : STORE_SYMLINK,
+		.links = directory ? 2 : 1,
+		.length = directory ? root->image_length : strlen(texts[i]),
+		.version = root->date, /* another name of the cell needs another version */
+		.author = STORE_ANONYMOUS,
+		.owner = STORE_ANONYMOUS,
+		.rights = RIGHTS,
+		.anonymous = RIGHTS,
+		.mode = directory ? 0755 : MOUNT_MODE,
+		.parent = fids[0].Vnode,
+		.parent_unique = fids[0].Unique,
+		.client_mtime = root->date,
+		.server_mtime = root->date,
+	};
+}
+
+/* -- as a store -- */
+
+static int root_volume(struct store *store, uint32_t id, struct store_volume *volume)
+{
+	const struct fsd_rootafs *root = (struct fsd_rootafs *)store;
+
+	if (id != FSD_ROOTAFS_ID)
+		return STORE_VNOVOL;
+	*volume = (struct store_volume){
+		.id = FSD_ROOTAFS_ID,
+		.rw = FSD_ROOTAFS_ID - 1, /* as in any cell it has an id, although it is missing */
+		.ro = FSD_ROOTAFS_ID,
+		.type = STORE_RO,
+		.name = FSD_ROOTAFS_NAME ".readonly",
+		.online = true,
+		.used_kib = KIB,
+		.files = OBJECTS,
+		.created = root->date,
+		.copied = root->date,
+		.updated = root->date,
+		.cloned = root->date,
+		.sync = root->date,
+	};
+	return 0;
+}
+
+static int find(const struct store_fid *fid)
+{
+	for (int i = 0; i < OBJECTS; i++)
+		if (fid->vnode == fids[i].Vnode && fid->unique == fids[i].Unique)
+			return i;
+	return -1;
+}
+
+static int root_status(struct store *store, const struct store_caller *caller,
+		       const struct store_fid *fid, struct store_status *status)
+{
+	int i = find(fid);
+
+	(void)caller;
+	if (i < 0)
+		return STORE_VNOVNODE;
+	*status = ((struct fsd_rootafs *)store)->status[i];
+	return 0;
+}
+
+static int root_acl(struct store *store, const struct store_caller *caller,
+		    const struct store_fid *fid, struct store_acl *acl, struct store_status *status)
+{
+	*acl = (struct store_acl){.positive = 1, .entry = {{STORE_ANYUSER, RIGHTS}}};
+	return root_status(store, caller, fid, status);
+}
+
+static int root_read_begin(struct store *store, const struct store_caller *caller,
+			   const struct store_fid *fid, struct store_reader **reader,
+			   struct store_status *status)
+{
+	const struct fsd_rootafs *root = (struct fsd_rootafs *)store;
+	int rc = root_status(store, caller, fid, status), i = find(fid);
+
+	if (rc)
+		return rc;
+	*reader = malloc(sizeof(**reader));
+	if (!*reader)
+		return STORE_VBUSY;
+	(*reader)->bytes = i == 0 ? root->image : (const uint8_t *)texts[i];
+	(*reader)->length = status->length;
+	return 0;
+}
+
+static ssize_t root_read(struct store_reader *reader, const struct iovec *iov, int count,
+			 uint64_t offset, unsigned flags)
+{
+	size_t total = 0;
+
+	(void)flags;
+	for (int i = 0; i < count && offset < reader->length; i++) {
+		size_t n = reader->length - (size_t)offset;
+
+		if (n > iov[i].iov_len)
+			n = iov[i].iov_len;
+		memcpy(iov[i].iov_base, reader->bytes + offset, n);
+		offset += n;
+		total += n;
+	}
+	return (ssize_t)total;
+}
+
+static int root_read_end(struct store_reader *reader)
+{
+	free(reader);
+	return 0;
+}
+
+static const struct store_ops root_ops = {
+	.volume = root_volume,
+	.status = root_status,
+	.acl = root_acl,
+	.read_begin = root_read_begin,
+	.read = root_read,
+	.read_end = root_read_end,
+};
+
+struct store *fsd_rootafs_store(struct fsd_rootafs *root)
+{
+	return &root->store;
 }
 
 struct fsd_rootafs *fsd_rootafs_create(const char *cell, uint32_t date)
@@ -73,6 +190,7 @@ struct fsd_rootafs *fsd_rootafs_create(const char *cell, uint32_t date)
 
 	if (!root)
 		return NULL;
+	root->store.ops = &root_ops;
 	root->date = date;
 	root->image = make_image(cell, &root->image_length);
 	if (!root->image) {
@@ -94,18 +212,4 @@ void fsd_rootafs_destroy(struct fsd_rootafs *root)
 uint32_t fsd_rootafs_date(const struct fsd_rootafs *root)
 {
 	return root->date;
-}
-
-int fsd_rootafs_get(const struct fsd_rootafs *root, const AFSFid *fid,
-		    const AFSFetchStatus **status, const uint8_t **bytes, size_t *size)
-{
-	for (int i = 0; i < OBJECTS; i++) {
-		if (fid->Vnode != fids[i].Vnode || fid->Unique != fids[i].Unique)
-			continue;
-		*status = &root->status[i];
-		*bytes = i == 0 ? root->image : (const uint8_t *)texts[i];
-		*size = i == 0 ? root->image_length : strlen(texts[i]);
-		return 0;
-	}
-	return AFS_VNOVNODE;
 }

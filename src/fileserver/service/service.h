@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The services of the daemon: files (service 1), volume locations (52) and volumes (4). */
+/*
+ * The services of the daemon: files (service 1), volume locations (52), volumes (4) and protection
+ * (73).
+ */
 #ifndef FILESERVER_SERVICE_H
 #define FILESERVER_SERVICE_H
 
@@ -9,11 +12,14 @@
 #include <rxwire/rpcstats.h>
 #include <rxwire/types.h>
 
+#include "fileserver/acl/acl.h"
+#include "fileserver/audit/audit.h"
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/guard/guard.h"
 #include "fileserver/io/io.h"
 #include "fileserver/tree/tree.h"
-#include "fileserver/volume/volume.h"
+#include "protection/protection.h"
+#include "store/store.h"
 
 #define FSD_ADDRS_MAX 15 /* IPv4 addresses of the server that clients are told */
 
@@ -22,22 +28,28 @@ struct fsd_service;
 
 /* Everything must outlive the service, but for what is copied: uuid, cell and the addresses. */
 struct fsd_service_options {
-	struct fsd_volume *volume;
+	struct store *store;
+	/*
+	 * The store is an exported directory: objects of its read-only volume change in place, and
+	 * the volume is also found under the names root.cell and root.afs.
+	 */
+	bool exported;
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
-	struct fsd_watch *watch;    /* may be NULL */
-	struct fsd_usage *usage;    /* NULL: sizes of volumes are reported as 0 */
-	struct fsd_guard *guard;    /* NULL: everybody may see everything */
-	rxw_rpcstats *calls; /* NULL: GetXStats has no times of procedures */
-	struct rxw_uuid uuid;	    /* of the server */
-	const char *cell;	    /* NULL: no root.afs; the volume is served under that name */
+	struct fsd_watch *watch; /* for its figures; may be NULL */
+	struct fsd_usage *usage; /* of an exported directory; may be NULL */
+	struct fsd_guard *guard; /* NULL: everybody may see everything */
 	/*
-	 * Date reported to clients as the latest release of the volume; 0: the volume's creation.
-	 * It must change at each start, because the server cannot break promises that it gave
-	 * before its last stop. Linux then fetches the status of everything that it caches, and
-	 * keeps the data that has not changed.
+	 * Users and groups. NULL: callers with a token have no id of their own, and ACLs name only
+	 * the predefined ones.
 	 */
-	uint32_t released;
+	struct prot *prot;
+	struct fsd_audit *audit; /* may be NULL */
+	rxw_rpcstats *calls;	 /* NULL: GetXStats has no times of procedures */
+	struct rxw_uuid uuid;	 /* of the server */
+	const char *cell; /* NULL: no root.afs; an exported directory is served under that name */
+	/* ACLs that let anonymous callers write are refused. */
+	bool no_anonymous_writes;
 	const uint32_t *advertise; /* IPv4 addresses as numbers, besides the one that was asked */
 	unsigned advertise_count;  /* at most FSD_ADDRS_MAX */
 };
@@ -57,6 +69,9 @@ void fsd_service_set_endpoint(struct fsd_service *service, rxw_endpoint *fs);
 int32_t fsd_fs_serve(rxw_call *call, void *service);
 int32_t fsd_vl_serve(rxw_call *call, void *service);
 int32_t fsd_vol_serve(rxw_call *call, void *service);
+
+/* The same for the protection service; the context is a struct prot. */
+int32_t fsd_pt_serve(rxw_call *call, void *prot);
 
 /*
  * An rxw_rpc_observer_fn whose argument is the struct fsd_service: count one call of the server,

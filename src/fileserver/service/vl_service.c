@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The volume location service, for one server with one volume and root.afs. */
+/* The volume location service, for the volumes of one server. */
 #include <ctype.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@
 #define ADDRESS_BY_INDEX   0xff000000u /* GetAddrs: a server that has a UUID, base 0 */
 #define ADDRESS_GENERATION 1	       /* the list of a server is made once */
 #define SUFFIX_MAX	   9	       /* of ".readonly" */
-#define VOLUMES_MAX	   2	       /* the export and root.afs */
+#define PAGE_MAX	   512	       /* entries of a reply that can be continued */
+#define LIST_MAX	   8192	       /* of one that cannot */
 
 /* Mask of a VldbListByAttributes. */
 enum {
@@ -71,65 +72,35 @@ static bool is_ours(const struct fsd_service *service, rxw_call *rx, uint32_t ad
 
 /* -- the volumes, and their entries in three forms -- */
 
-/* A volume of this server. */
-struct known {
-	const char *name;
-	uint32_t id;
-};
-
-/* Volume number i in the order of lists; false after the last. */
-static bool volume_at(const struct fsd_service *service, int i, struct known *volume)
+/* One site for the read-write volume and its backup, one for the read-only volume. */
+static void add_site(const struct addresses *list, int32_t flag, nvldbentry *e)
 {
-	if (i == 0)
-		*volume = (struct known){fsd_volume_name(service->volume),
-					 fsd_volume_id(service->volume)};
-	else if (i == 1 && service->rootafs)
-		*volume = (struct known){FSD_ROOTAFS_NAME, FSD_ROOTAFS_ID};
-	else
-		return false;
-	return true;
-}
-
-static bool volume_by_id(const struct fsd_service *service, uint32_t id, struct known *volume)
-{
-	for (int i = 0; volume_at(service, i, volume); i++)
-		if (volume->id == id || FSD_RW_ID(volume->id) == id)
-			return true;
-	return false;
-}
-
-/* The volume of a name without a suffix. *volume keeps the name in the request. */
-static bool volume_by_name(const struct fsd_service *service, const char *name,
-			   struct known *volume)
-{
-	for (int i = 0; volume_at(service, i, volume); i++)
-		if (strcmp(volume->name, name) == 0)
-			return true;
-	if (strcmp(name, "root.cell") && strcmp(name, FSD_ROOTAFS_NAME))
-		return false;
-	volume_at(service, 0, volume);
-	volume->name = name;
-	return true;
+	e->serverNumber[e->nServers] = list->count ? (int32_t)list->address[0] : 0;
+	e->serverFlags[e->nServers++] = flag;
 }
 
 /*
- * Read-only volumes, so that clients refuse writes themselves. As in any cell the read-write volume
- * has an id although it does not exist: cache managers identify the set of volumes by it.
+ * As in any cell a read-only volume belongs to a read-write one, which has an id even if it does not
+ * exist: cache managers identify the set of volumes by it.
  */
-static void fill_entry(const struct fsd_service *service, rxw_call *rx, const struct known *volume,
+static void fill_entry(const struct fsd_service *service, rxw_call *rx, const struct fsd_set *set,
 		       nvldbentry *e)
 {
+	static const int32_t flags[] = {VLF_RWEXISTS, VLF_ROEXISTS, VLF_BACKEXISTS};
 	struct addresses list;
 
 	find_addresses(service, rx, &list);
 	memset(e, 0, sizeof(*e));
-	strncpy(e->name, volume->name, sizeof(e->name) - 1);
-	e->nServers = 1;
-	e->serverNumber[0] = list.count ? (int32_t)list.address[0] : 0;
-	e->serverFlags[0] = VLSF_ROVOL;
-	e->volumeId[AFS_VL_RW] = FSD_RW_ID(volume->id);
-	e->volumeId[AFS_VL_RO] = volume->id;
-	e->flags = VLF_ROEXISTS;
+	strncpy(e->name, set->name, sizeof(e->name) - 1);
+	for (int i = 0; i < 3; i++) {
+		e->volumeId[i] = set->id[i];
+		if (set->exists[i])
+			e->flags |= flags[i];
+	}
+	if (set->exists[AFS_VL_RW] || set->exists[AFS_VL_BACKUP])
+		add_site(&list, VLSF_RWVOL, e);
+	if (set->exists[AFS_VL_RO])
+		add_site(&list, VLSF_ROVOL, e);
 }
 
 static void old_form(const nvldbentry *e, vldbentry *old)
@@ -149,9 +120,11 @@ static void uuid_form(const struct fsd_service *service, const nvldbentry *e, uv
 	memset(u, 0, sizeof(*u));
 	memcpy(u->name, e->name, sizeof(u->name));
 	u->nServers = e->nServers;
-	u->serverNumber[0] = service->uuid;
-	u->serverUnique[0] = ADDRESS_GENERATION;
-	u->serverFlags[0] = e->serverFlags[0] | VLSF_UUID;
+	for (int i = 0; i < e->nServers; i++) {
+		u->serverNumber[i] = service->uuid;
+		u->serverUnique[i] = ADDRESS_GENERATION;
+		u->serverFlags[i] = e->serverFlags[i] | VLSF_UUID;
+	}
 	memcpy(u->volumeId, e->volumeId, sizeof(u->volumeId));
 	u->flags = e->flags;
 }
@@ -177,14 +150,14 @@ static int32_t by_name(const struct fsd_service *service, rxw_call *rx, const ch
 {
 	char name[VL_MAXNAMELEN + SUFFIX_MAX + 1];
 	size_t before = strlen(asked);
-	struct known volume;
+	struct fsd_set set;
 
 	if (all_digits(asked)) { /* "" is id 0, which no volume has */
 		unsigned long long id = strtoull(asked, NULL, 10);
 
-		if (id > UINT32_MAX || !volume_by_id(service, (uint32_t)id, &volume))
+		if (id > UINT32_MAX || !fsd_set_by_id(service, (uint32_t)id, &set))
 			return AFS_VL_NOENT;
-		fill_entry(service, rx, &volume, e);
+		fill_entry(service, rx, &set, e);
 		return 0;
 	}
 	if (before >= sizeof(name))
@@ -195,9 +168,9 @@ static int32_t by_name(const struct fsd_service *service, rxw_call *rx, const ch
 		strip(name, ".backup");
 	if (strlen(name) >= VL_MAXNAMELEN || (!all_digits(name) && !afs_volume_name_valid(name)))
 		return AFS_VL_BADNAME;
-	if (!volume_by_name(service, name, &volume))
+	if (!fsd_set_by_name(service, name, &set))
 		return AFS_VL_NOENT;
-	fill_entry(service, rx, &volume, e);
+	fill_entry(service, rx, &set, e);
 	return 0;
 }
 
@@ -229,15 +202,13 @@ static int32_t get_by_name_o(void *context, rxw_call *rx, const char *name, vldb
 static int32_t get_by_id_n(void *context, rxw_call *rx, uint32_t id, int32_t type, nvldbentry *e)
 {
 	const struct fsd_service *service = context;
-	struct known volume;
+	struct fsd_set set;
 
 	if (type < -1 || type > AFS_VL_BACKUP)
 		return AFS_VL_BADVOLTYPE;
-	if (!volume_by_id(service, id, &volume))
+	if (!fsd_set_by_id(service, id, &set) || (type >= 0 && id != set.id[type]))
 		return AFS_VL_NOENT;
-	if (type >= 0 && type != (id == volume.id ? AFS_VL_RO : AFS_VL_RW))
-		return AFS_VL_NOENT;
-	fill_entry(service, rx, &volume, e);
+	fill_entry(service, rx, &set, e);
 	return 0;
 }
 
@@ -309,17 +280,28 @@ static int32_t get_addrs(void *context, rxw_call *rx, int32_t handle, int32_t sp
 
 /* -- lists -- */
 
-/* Whether the entry of a volume matches. */
-static bool fits(const struct fsd_service *service, rxw_call *rx, const VldbListByAttributes *attr,
-		 const struct known *volume)
-{
-	uint32_t mask = attr->Mask;
+/* What a client wants listed. */
+struct wanted {
+	const struct fsd_service *service;
+	rxw_call *rx;
+	const VldbListByAttributes *attr;
+	const char *name; /* of `length` bytes; NULL: any */
+	size_t length;
+	bool here; /* the server, if one was named, is this one */
+};
 
-	return (!(mask & BY_SERVER) || is_ours(service, rx, (uint32_t)attr->server)) &&
-	       (!(mask & BY_PARTITION) || attr->partition == 0) &&
-	       (!(mask & BY_ID) || attr->volumeid == volume->id ||
-		attr->volumeid == FSD_RW_ID(volume->id)) &&
-	       (!(mask & BY_FLAG) || (attr->flag & VLF_ROEXISTS));
+static bool fits(const struct wanted *wanted, const struct fsd_set *set, const nvldbentry *e)
+{
+	const VldbListByAttributes *attr = wanted->attr;
+	uint32_t mask = attr->Mask, id = attr->volumeid;
+
+	if (wanted->name &&
+	    (strlen(set->name) != wanted->length || memcmp(set->name, wanted->name, wanted->length)))
+		return false;
+	return (!(mask & BY_PARTITION) || attr->partition == 0) &&
+	       (!(mask & BY_ID) ||
+		(id && (id == set->id[0] || id == set->id[1] || id == set->id[2]))) &&
+	       (!(mask & BY_FLAG) || (attr->flag & e->flags));
 }
 
 /* A name, or everything (*name NULL). Other expressions are only for administrators. */
@@ -342,122 +324,179 @@ static int32_t match_pattern(const char *pattern, const char **name, size_t *len
 	return 0;
 }
 
-/* The entries that match and, unless name is NULL, have that name. Returns their number. */
-static int find_entries(const struct fsd_service *service, rxw_call *rx,
-			const VldbListByAttributes *attr, const char *name, size_t length,
-			nvldbentry entries[VOLUMES_MAX])
-{
-	struct known volume;
-	int n = 0;
+/* Entries, in memory that the caller frees. */
+struct found {
+	nvldbentry *entries;
+	size_t count, room;
+};
 
-	for (int i = 0; volume_at(service, i, &volume); i++)
-		if (fits(service, rx, attr, &volume) &&
-		    (!name ||
-		     (strlen(volume.name) == length && !memcmp(volume.name, name, length))))
-			fill_entry(service, rx, &volume, &entries[n++]);
-	return n;
+static bool append(struct found *found, const nvldbentry *e)
+{
+	if (found->count == found->room) {
+		size_t room = found->room ? found->room * 2 : 8;
+		nvldbentry *more = realloc(found->entries, room * sizeof(*more));
+
+		if (!more)
+			return false;
+		found->entries = more;
+		found->room = room;
+	}
+	found->entries[found->count++] = *e;
+	return true;
 }
 
-static int32_t reply_entries(const nvldbentry *entries, int count, int32_t *n, nbulkentries *es)
+/*
+ * Find entries that fit, beginning with number `start` of all. At most `max`: then *next is the number
+ * of the first that was not looked at, else -1. 0 or a code.
+ */
+static int32_t find_entries(struct wanted *wanted, uint32_t start, size_t max, struct found *found,
+			    int32_t *next)
 {
-	*n = count;
-	if (count == 0)
-		return 0;
-	es->val = malloc((size_t)count * sizeof(*es->val));
-	if (!es->val)
-		return RXW_RPC_SS_MARSHAL;
-	memcpy(es->val, entries, (size_t)count * sizeof(*es->val));
-	es->len = (uint32_t)count;
+	struct fsd_walk walk = {.service = wanted->service};
+	struct fsd_set set;
+	nvldbentry e;
+
+	*next = -1;
+	wanted->here = !(wanted->attr->Mask & BY_SERVER) ||
+		       is_ours(wanted->service, wanted->rx, (uint32_t)wanted->attr->server);
+	for (uint32_t i = 0; wanted->here && fsd_walk_next(&walk, &set); i++) {
+		if (i < start)
+			continue;
+		if (found->count == max) {
+			*next = (int32_t)i;
+			break;
+		}
+		fill_entry(wanted->service, wanted->rx, &set, &e);
+		if (fits(wanted, &set, &e) && !append(found, &e)) {
+			free(found->entries);
+			found->entries = NULL;
+			return RXW_RPC_SS_MARSHAL;
+		}
+	}
 	return 0;
+}
+
+/* All of them, for replies that cannot be continued. */
+static int32_t find_all(const struct fsd_service *service, rxw_call *rx,
+			const VldbListByAttributes *attr, struct found *found, int32_t *n)
+{
+	struct wanted wanted = {.service = service, .rx = rx, .attr = attr};
+	int32_t next, code = find_entries(&wanted, 0, LIST_MAX, found, &next);
+
+	if (!code && next >= 0) {
+		free(found->entries);
+		found->entries = NULL;
+		code = AFS_VL_SIZEEXCEEDED;
+	}
+	*n = (int32_t)found->count;
+	return code;
 }
 
 static int32_t list_attributes_n2(void *context, rxw_call *rx, const VldbListByAttributes *attr,
 				  const char *pattern, int32_t start, int32_t *n, nbulkentries *es,
 				  int32_t *next)
 {
-	nvldbentry entries[VOLUMES_MAX];
-	const char *name;
-	size_t length = 0;
-	int32_t code = match_pattern(pattern, &name, &length);
-	int count = code || start ? 0 : find_entries(context, rx, attr, name, length, entries);
+	struct wanted wanted = {.service = context, .rx = rx, .attr = attr};
+	int32_t code = match_pattern(pattern, &wanted.name, &wanted.length);
+	struct found found = {0};
 
 	*next = -1;
-	return code ? code : reply_entries(entries, count, n, es);
+	if (!code && start >= 0)
+		code = find_entries(&wanted, (uint32_t)start, PAGE_MAX, &found, next);
+	*n = (int32_t)found.count;
+	es->val = found.entries;
+	es->len = (uint32_t)found.count;
+	return code;
 }
 
 static int32_t list_attributes_n(void *context, rxw_call *rx, const VldbListByAttributes *attr,
 				 int32_t *n, nbulkentries *es)
 {
-	nvldbentry entries[VOLUMES_MAX];
+	struct found found = {0};
+	int32_t code = find_all(context, rx, attr, &found, n);
 
-	return reply_entries(entries, find_entries(context, rx, attr, NULL, 0, entries), n, es);
+	if (!code) {
+		es->val = found.entries;
+		es->len = (uint32_t)found.count;
+	}
+	return code;
 }
 
 static int32_t list_attributes(void *context, rxw_call *rx, const VldbListByAttributes *attr,
 			       int32_t *n, bulkentries *es)
 {
-	nvldbentry entries[VOLUMES_MAX];
+	struct found found = {0};
+	int32_t code = find_all(context, rx, attr, &found, n);
 
-	*n = find_entries(context, rx, attr, NULL, 0, entries);
-	if (!*n)
-		return 0;
-	es->val = calloc((size_t)*n, sizeof(*es->val));
-	if (!es->val)
-		return RXW_RPC_SS_MARSHAL;
-	es->len = (uint32_t)*n;
-	for (int i = 0; i < *n; i++)
-		old_form(&entries[i], &es->val[i]);
-	return 0;
+	if (!code && found.count) {
+		es->val = calloc(found.count, sizeof(*es->val));
+		es->len = es->val ? (uint32_t)found.count : 0;
+		code = es->val ? 0 : RXW_RPC_SS_MARSHAL;
+	}
+	for (uint32_t i = 0; i < es->len; i++)
+		old_form(&found.entries[i], &es->val[i]);
+	free(found.entries);
+	return code;
 }
 
 static int32_t linked_list_n(void *context, rxw_call *rx, const VldbListByAttributes *attr,
 			     int32_t *n, nvldb_list *es)
 {
-	nvldbentry entries[VOLUMES_MAX];
+	struct found found = {0};
+	int32_t code = find_all(context, rx, attr, &found, n);
 
-	*n = find_entries(context, rx, attr, NULL, 0, entries);
-	for (int i = *n; i-- > 0;) {
+	for (int i = *n; !code && i-- > 0;) {
 		nvldblist node = calloc(1, sizeof(*node));
 
-		if (!node)
-			return RXW_RPC_SS_MARSHAL;
-		node->VldbEntry = entries[i];
+		if (!node) {
+			code = RXW_RPC_SS_MARSHAL;
+			break;
+		}
+		node->VldbEntry = found.entries[i];
 		node->next_vldb = es->node;
 		es->node = node;
 	}
-	return 0;
+	free(found.entries);
+	return code;
 }
 
 static int32_t linked_list(void *context, rxw_call *rx, const VldbListByAttributes *attr,
 			   int32_t *n, vldb_list *es)
 {
-	nvldbentry entries[VOLUMES_MAX];
+	struct found found = {0};
+	int32_t code = find_all(context, rx, attr, &found, n);
 
-	*n = find_entries(context, rx, attr, NULL, 0, entries);
-	for (int i = *n; i-- > 0;) {
+	for (int i = *n; !code && i-- > 0;) {
 		vldblist node = calloc(1, sizeof(*node));
 
-		if (!node)
-			return RXW_RPC_SS_MARSHAL;
-		old_form(&entries[i], &node->VldbEntry);
+		if (!node) {
+			code = RXW_RPC_SS_MARSHAL;
+			break;
+		}
+		old_form(&found.entries[i], &node->VldbEntry);
 		node->next_vldb = es->node;
 		es->node = node;
 	}
-	return 0;
+	free(found.entries);
+	return code;
 }
 
 /* The cursor is the number of preceding entries; after the last one an empty entry is returned. */
 static int32_t list_entry_n(void *context, rxw_call *rx, int32_t previous, int32_t *count,
 			    int32_t *next, nvldbentry *e)
 {
-	struct known volume, more;
+	struct fsd_walk walk = {.service = context};
+	struct fsd_set set, more;
 
 	*count = *next = 0;
-	if (previous < 0 || !volume_at(context, previous, &volume))
+	if (previous < 0)
 		return 0;
-	*count = volume_at(context, previous + 1, &more);
+	for (int32_t i = 0; i <= previous; i++)
+		if (!fsd_walk_next(&walk, &set))
+			return 0;
+	*count = fsd_walk_next(&walk, &more);
 	*next = previous + 1;
-	fill_entry(context, rx, &volume, e);
+	fill_entry(context, rx, &set, e);
 	return 0;
 }
 
@@ -482,11 +521,17 @@ static int32_t probe(void *context, rxw_call *rx)
 static int32_t get_stats(void *context, rxw_call *rx, vldstats *stats, vital_vlheader *header)
 {
 	const struct fsd_service *service = context;
+	struct fsd_walk walk = {.service = service};
+	struct fsd_set set;
 
 	(void)rx;
 	stats->start_time = service->start_time;
-	header->MaxVolumeId = fsd_volume_id(service->volume);
-	header->totalEntries[AFS_VL_RO] = service->rootafs ? 2 : 1;
+	while (fsd_walk_next(&walk, &set))
+		for (int i = 0; i < 3; i++) {
+			header->totalEntries[i] += set.exists[i];
+			if (set.exists[i] && set.id[i] > header->MaxVolumeId)
+				header->MaxVolumeId = set.id[i];
+		}
 	return 0;
 }
 

@@ -17,9 +17,9 @@
 #define NO_LOCK	       (-1)
 #define STATUS_OK      2
 #define DAY	       86400
-#define TYPE_READ_ONLY 1
+#define STATUS_OFFLINE 0
 #define COUNT_WAIT_MS  1000 /* how long a request for the size of a volume waits for a new count */
-#define VOLUMES_MAX    2
+#define LIST_MAX       16384 /* volumes of one reply */
 
 /* -- the partition -- */
 
@@ -44,20 +44,18 @@ static int32_t list_partitions(void *context, rxw_call *call, pIDs *ids)
 }
 
 /* The space of the partition that a client names. */
-static int32_t space_of(struct fsd_service *service, const char *name, struct fsd_space *space)
+static int32_t space_of(struct fsd_service *service, const char *name, struct store_space *space)
 {
-	struct fsd_layer *layer = fsd_volume_layer(service->volume);
-
 	if (strcmp(name, PARTITION_NAME) != 0)
 		return AFS_VOL_ILLEGAL_PARTITION;
-	return layer->ops->space(layer, space) ? EIO : 0;
+	return service->store->ops->space(service->store, space) ? EIO : 0;
 }
 
 /* The device is not revealed. */
 static int32_t partition_info64(void *context, rxw_call *call, const char *name,
 				diskPartition64 *info)
 {
-	struct fsd_space space;
+	struct store_space space;
 	int32_t code = space_of(context, name, &space);
 
 	(void)call;
@@ -93,16 +91,13 @@ static int32_t partition_info(void *context, rxw_call *call, const char *name, d
 
 /* -- the volume -- */
 
-/* The values of both forms of an entry. */
-struct entry {
-	uint32_t id;
-	const char *name;
-	int32_t created, updated;
-	int32_t used_kib, objects;
-	int32_t day_use;
-};
+/* The type as it is sent. */
+static int32_t type_of(const struct store_volume *volume)
+{
+	return volume->type == STORE_RW ? 0 : volume->type == STORE_RO ? 1 : 2;
+}
 
-/* Requests per day: the average since the start. */
+/* Requests per day: the average since the start. They are not counted by volume. */
 static int32_t day_use(const struct fsd_service *service)
 {
 	const struct fsd_counters *c = &service->counters;
@@ -113,120 +108,176 @@ static int32_t day_use(const struct fsd_service *service)
 	return clip(up <= DAY ? uses : uses * DAY / (uint64_t)up);
 }
 
-/* root.afs has a directory and two mount points. */
-static void look_rootafs(struct fsd_service *service, struct entry *entry)
+/* The requested volumes, in memory that the caller frees. */
+struct looked {
+	struct store_volume *volumes;
+	uint32_t count;
+};
+
+static bool add(struct looked *looked, const struct store_volume *volume)
 {
-	*entry = (struct entry){.id = FSD_ROOTAFS_ID,
-				.name = FSD_ROOTAFS_NAME,
-				.created = (int32_t)fsd_rootafs_date(service->rootafs),
-				.updated = (int32_t)fsd_rootafs_date(service->rootafs),
-				.used_kib = 4,
-				.objects = 3};
+	/* The size doubles at powers of two. */
+	if ((looked->count & (looked->count - 1)) == 0) {
+		size_t room = looked->count ? (size_t)looked->count * 2 : 1;
+		struct store_volume *more = realloc(looked->volumes, room * sizeof(*more));
+
+		if (!more)
+			return false;
+		looked->volumes = more;
+	}
+	looked->volumes[looked->count++] = *volume;
+	return true;
 }
 
-static void look_export(struct fsd_service *service, struct entry *entry)
+static void count_export(struct fsd_service *service)
 {
-	struct fsd_layer *layer = fsd_volume_layer(service->volume);
 	struct fsd_used used;
-	struct fsd_stat root;
 
-	entry->id = fsd_volume_id(service->volume);
-	entry->name = fsd_volume_name(service->volume);
-	entry->created = entry->updated = (int32_t)fsd_volume_creation(service->volume);
-	if (layer->ops->stat_path(layer, "", &root) == 0)
-		entry->updated = (int32_t)(root.mtime_ns / 1000000000);
+	/* A new count may begin; the volume then has what is known. */
 	fsd_usage_get(service->usage, COUNT_WAIT_MS, &used);
-	entry->used_kib = clip(used.kib);
-	entry->objects = clip(used.objects);
-	entry->day_use = day_use(service);
 }
 
-/* The requested volumes: one, or all (id 0). Returns their number. */
-static uint32_t look(struct fsd_service *service, uint32_t id, struct entry entries[VOLUMES_MAX])
+static bool look_all(struct fsd_service *service, struct looked *looked)
 {
-	uint32_t n = 0;
+	struct store *store = service->store;
+	struct store_volume volume;
+	uint32_t id = 0;
 
-	if (!id || id == fsd_volume_id(service->volume))
-		look_export(service, &entries[n++]);
-	if (service->rootafs && (!id || id == FSD_ROOTAFS_ID))
-		look_rootafs(service, &entries[n++]);
-	return n;
+	while (looked->count < LIST_MAX && store->ops->volume_next(store, id, &volume) == 0) {
+		id = volume.id;
+		if (service->exported) /* with its sizes */
+			store->ops->volume(store, id, &volume);
+		if (!add(looked, &volume))
+			return false;
+	}
+	if (!service->rootafs)
+		return true;
+	store = fsd_rootafs_store(service->rootafs);
+	return store->ops->volume(store, FSD_ROOTAFS_ID, &volume) == 0 && add(looked, &volume);
+}
+
+/* One volume, or all (id 0). 0 or a code. */
+static int32_t look(struct fsd_service *service, uint32_t id, struct looked *looked)
+{
+	struct store *store = service->store;
+	struct store_volume volume;
+	bool done;
+
+	*looked = (struct looked){0};
+	if (service->rootafs && id == FSD_ROOTAFS_ID)
+		store = fsd_rootafs_store(service->rootafs);
+	else
+		count_export(service);
+	if (id && store->ops->volume(store, id, &volume))
+		return ENODEV;
+	done = id ? add(looked, &volume) : look_all(service, looked);
+	if (done)
+		return 0;
+	free(looked->volumes);
+	return AFS_VOL_NO_MEMORY;
+}
+
+/* The suffix of a long name is kept. */
+static void put_name(const struct store_volume *v, char *name, size_t size)
+{
+	const char *dot = v->type == STORE_RW ? NULL : strrchr(v->name, '.');
+	size_t base = dot ? (size_t)(dot - v->name) : strlen(v->name);
+	size_t suffix = dot ? strlen(dot) : 0;
+
+	if (base + suffix >= size && suffix < size)
+		base = size - 1 - suffix;
+	snprintf(name, size, "%.*s%s", (int)base, v->name, dot ? dot : "");
 }
 
 /*
- * The volume was never copied, and accesses are not recorded: creation and last change are reported
- * for both.
+ * Accesses are not recorded: the last change is reported in their place. A volume that is not a clone
+ * of another one here has itself as its clone, as OpenAFS has it.
  */
-static void fill(const struct entry *entry, volintInfo *info)
+static void fill(const struct fsd_service *service, const struct store_volume *v, volintInfo *info)
 {
-	snprintf(info->name, sizeof(info->name), "%.*s.readonly",
-		 (int)(sizeof(info->name) - sizeof(".readonly")), entry->name);
-	info->volid = info->cloneID = entry->id;
-	info->parentID = FSD_RW_ID(entry->id);
-	info->type = TYPE_READ_ONLY;
-	info->status = STATUS_OK;
-	info->inUse = 1;
-	info->creationDate = info->copyDate = entry->created;
-	info->accessDate = info->updateDate = entry->updated;
-	info->dayUse = entry->day_use;
-	info->filecount = entry->objects;
-	info->size = entry->used_kib;
+	put_name(v, info->name, sizeof(info->name));
+	info->volid = v->id;
+	info->cloneID = v->type == STORE_RW ? v->ro : v->id;
+	info->backupID = v->backup;
+	info->parentID = v->rw;
+	info->type = type_of(v);
+	info->status = v->online ? STATUS_OK : STATUS_OFFLINE;
+	info->inUse = v->online;
+	info->creationDate = (int32_t)v->created;
+	info->copyDate = (int32_t)v->copied;
+	info->accessDate = info->updateDate = (int32_t)v->updated;
+	info->backupDate = v->backup ? (int32_t)v->cloned : 0;
+	info->dayUse = v->id == FSD_ROOTAFS_ID ? 0 : day_use(service);
+	info->filecount = clip(v->files);
+	info->maxquota = clip(v->quota_kib);
+	info->size = clip(v->used_kib);
 }
 
-static void fill_extended(const struct entry *entry, volintXInfo *info)
+static void fill_extended(const struct fsd_service *service, const struct store_volume *v,
+			  volintXInfo *x)
 {
-	snprintf(info->name, sizeof(info->name), "%.*s.readonly",
-		 (int)(sizeof(info->name) - sizeof(".readonly")), entry->name);
-	info->volid = info->cloneID = entry->id;
-	info->parentID = FSD_RW_ID(entry->id);
-	info->type = TYPE_READ_ONLY;
-	info->status = STATUS_OK;
-	info->inUse = 1;
-	info->creationDate = info->copyDate = entry->created;
-	info->accessDate = info->updateDate = entry->updated;
-	info->dayUse = entry->day_use;
-	info->filecount = entry->objects;
-	info->size = entry->used_kib;
+	volintInfo info = {0};
+
+	fill(service, v, &info);
+	memcpy(x->name, info.name, sizeof(x->name));
+	x->volid = info.volid;
+	x->cloneID = info.cloneID;
+	x->backupID = info.backupID;
+	x->parentID = info.parentID;
+	x->type = info.type;
+	x->status = info.status;
+	x->inUse = info.inUse;
+	x->creationDate = info.creationDate;
+	x->copyDate = info.copyDate;
+	x->accessDate = info.accessDate;
+	x->updateDate = info.updateDate;
+	x->backupDate = info.backupDate;
+	x->dayUse = info.dayUse;
+	x->filecount = info.filecount;
+	x->maxquota = info.maxquota;
+	x->size = info.size;
 	/* The network of readers is not recorded. */
-	info->stat_reads[0] = entry->day_use;
+	x->stat_reads[0] = info.dayUse;
 }
 
 /* `all`: every field; else only the id. */
 static int32_t list(struct fsd_service *service, uint32_t id, bool all, volEntries *entries)
 {
-	struct entry found[VOLUMES_MAX];
-	uint32_t n = look(service, id, found);
+	struct looked looked;
+	int32_t code = look(service, id, &looked);
 
-	entries->val = calloc(n, sizeof(entries->val[0]));
-	if (!entries->val)
-		return AFS_VOL_NO_MEMORY;
-	entries->len = n;
-	for (uint32_t i = 0; i < n; i++) {
+	if (code)
+		return code;
+	entries->val = calloc(looked.count ? looked.count : 1, sizeof(entries->val[0]));
+	entries->len = entries->val ? looked.count : 0;
+	for (uint32_t i = 0; i < entries->len; i++) {
 		if (all)
-			fill(&found[i], &entries->val[i]);
+			fill(service, &looked.volumes[i], &entries->val[i]);
 		else
-			entries->val[i].volid = found[i].id;
+			entries->val[i].volid = looked.volumes[i].id;
 	}
-	return 0;
+	free(looked.volumes);
+	return entries->val ? 0 : AFS_VOL_NO_MEMORY;
 }
 
 static int32_t list_extended(struct fsd_service *service, uint32_t id, bool all,
 			     volXEntries *entries)
 {
-	struct entry found[VOLUMES_MAX];
-	uint32_t n = look(service, id, found);
+	struct looked looked;
+	int32_t code = look(service, id, &looked);
 
-	entries->val = calloc(n, sizeof(entries->val[0]));
-	if (!entries->val)
-		return AFS_VOL_NO_MEMORY;
-	entries->len = n;
-	for (uint32_t i = 0; i < n; i++) {
+	if (code)
+		return code;
+	entries->val = calloc(looked.count ? looked.count : 1, sizeof(entries->val[0]));
+	entries->len = entries->val ? looked.count : 0;
+	for (uint32_t i = 0; i < entries->len; i++) {
 		if (all)
-			fill_extended(&found[i], &entries->val[i]);
+			fill_extended(service, &looked.volumes[i], &entries->val[i]);
 		else
-			entries->val[i].volid = found[i].id;
+			entries->val[i].volid = looked.volumes[i].id;
 	}
-	return 0;
+	free(looked.volumes);
+	return entries->val ? 0 : AFS_VOL_NO_MEMORY;
 }
 
 static int32_t list_volumes(void *context, rxw_call *call, int32_t part, int32_t flags,
@@ -245,32 +296,22 @@ static int32_t xlist_volumes(void *context, rxw_call *call, int32_t part, int32_
 				 : AFS_VOL_ILLEGAL_PARTITION;
 }
 
-/* 0 if the volume is on the partition, else a code. */
-static int32_t find(struct fsd_service *service, int32_t part, uint32_t id)
-{
-	if (part != PARTITION)
-		return AFS_VOL_ILLEGAL_PARTITION;
-	return id == fsd_volume_id(service->volume) || (service->rootafs && id == FSD_ROOTAFS_ID)
-		       ? 0
-		       : ENODEV;
-}
-
 static int32_t list_one_volume(void *context, rxw_call *call, int32_t part, uint32_t id,
 			       volEntries *entries)
 {
-	int32_t code = find(context, part, id);
-
 	(void)call;
-	return code ? code : list(context, id, true, entries);
+	if (part != PARTITION)
+		return AFS_VOL_ILLEGAL_PARTITION;
+	return id ? list(context, id, true, entries) : ENODEV;
 }
 
 static int32_t xlist_one_volume(void *context, rxw_call *call, int32_t part, uint32_t id,
 				volXEntries *entries)
 {
-	int32_t code = find(context, part, id);
-
 	(void)call;
-	return code ? code : list_extended(context, id, true, entries);
+	if (part != PARTITION)
+		return AFS_VOL_ILLEGAL_PARTITION;
+	return id ? list_extended(context, id, true, entries) : ENODEV;
 }
 
 /* -- transactions: there are none -- */

@@ -111,6 +111,8 @@ static const uint8_t procedures[PROCEDURES][2] = {
 
 /* Bytes of a reply besides the data: length, AFSFetchStatus, AFSCallBack, AFSVolSync. */
 #define FETCH_FRAME(length_bytes) ((length_bytes) + 84 + 12 + 24)
+/* Bytes of a request besides the data: opcode, AFSFid, AFSStoreStatus, three numbers. */
+#define STORE_FRAME(length_bytes) (4 + 12 + 24 + 3 * (length_bytes))
 
 /* Upper limits of the size classes; the last class has none. */
 static const uint32_t size_limits[FSD_XSTATS_SIZES - 1] = {
@@ -122,6 +124,7 @@ void fsd_xstats_init(struct fsd_xstats *xstats)
 	memset(xstats, 0, sizeof(*xstats));
 	pthread_mutex_init(&xstats->lock, NULL);
 	xstats->fetched.least_bytes = xstats->fetched.least_ns = UINT64_MAX;
+	xstats->stored = xstats->fetched;
 }
 
 void fsd_xstats_end(struct fsd_xstats *xstats)
@@ -141,42 +144,60 @@ static void most(uint64_t *to, uint64_t value)
 		*to = value;
 }
 
-static void count_fetch(struct fsd_transfers *fetched, const struct rxw_rpc_report *report,
-			unsigned frame)
+/* `moved`: bytes of the reply or the request, of which `frame` are no data. */
+static void count_transfer(struct fsd_transfers *t, const struct rxw_rpc_report *report,
+			   uint64_t moved, unsigned frame)
 {
 	double seconds = (double)report->run_ns / 1e9;
 	uint64_t bytes;
 	unsigned size = 0;
 
-	fetched->count++;
-	if (report->code || report->bytes_sent < frame)
+	t->count++;
+	if (report->code || moved < frame)
 		return;
-	bytes = report->bytes_sent - frame;
-	fetched->good++;
-	fetched->bytes += bytes;
-	least(&fetched->least_bytes, bytes);
-	most(&fetched->most_bytes, bytes);
-	fetched->ns += report->run_ns;
-	least(&fetched->least_ns, report->run_ns);
-	most(&fetched->most_ns, report->run_ns);
-	fetched->square += seconds * seconds;
+	bytes = moved - frame;
+	t->good++;
+	t->bytes += bytes;
+	least(&t->least_bytes, bytes);
+	most(&t->most_bytes, bytes);
+	t->ns += report->run_ns;
+	least(&t->least_ns, report->run_ns);
+	most(&t->most_ns, report->run_ns);
+	t->square += seconds * seconds;
 	while (size < FSD_XSTATS_SIZES - 1 && bytes > size_limits[size])
 		size++;
-	fetched->size[size]++;
+	t->size[size]++;
+}
+
+static void count_call(struct fsd_xstats *xstats, const struct rxw_rpc_report *report)
+{
+	unsigned word = 8;
+
+	switch (report->function) {
+	case RXAFS_FN_FetchData:
+		word = 4; /* fallthrough */
+	case RXAFS_FN_FetchData64:
+		pthread_mutex_lock(&xstats->lock);
+		count_transfer(&xstats->fetched, report, report->bytes_sent, FETCH_FRAME(word));
+		break;
+	case RXAFS_FN_StoreData:
+		word = 4; /* fallthrough */
+	case RXAFS_FN_StoreData64:
+		pthread_mutex_lock(&xstats->lock);
+		count_transfer(&xstats->stored, report, report->bytes_received, STORE_FRAME(word));
+		break;
+	default:
+		return;
+	}
+	pthread_mutex_unlock(&xstats->lock);
 }
 
 void fsd_xstats_report(void *arg, const struct rxw_rpc_report *report)
 {
 	struct fsd_xstats *xstats = arg;
 
-	if (report->interface == &RXAFS_interface && !report->client &&
-	    (report->function == RXAFS_FN_FetchData || report->function == RXAFS_FN_FetchData64)) {
-		unsigned frame = FETCH_FRAME(report->function == RXAFS_FN_FetchData ? 4u : 8u);
-
-		pthread_mutex_lock(&xstats->lock);
-		count_fetch(&xstats->fetched, report, frame);
-		pthread_mutex_unlock(&xstats->lock);
-	}
+	if (report->interface == &RXAFS_interface && !report->client)
+		count_call(xstats, report);
 	if (xstats->calls)
 		rxw_rpcstats_report(xstats->calls, report);
 }
@@ -298,9 +319,8 @@ static int32_t *put_transfers(int32_t *w, const struct fsd_transfers *t)
 
 static void put_details(struct fsd_service *service, int32_t *w)
 {
-	const struct fsd_transfers none = {.least_bytes = UINT64_MAX, .least_ns = UINT64_MAX};
 	struct fsd_xstats *xstats = &service->xstats;
-	struct fsd_transfers fetched;
+	struct fsd_transfers fetched, stored;
 
 	put_figures(service, w);
 	w = put_time(w + DETAIL_EPOCH, service->start_time, 0);
@@ -308,9 +328,10 @@ static void put_details(struct fsd_service *service, int32_t *w)
 		w = put_procedure(xstats, w, procedures[i]);
 	pthread_mutex_lock(&xstats->lock);
 	fetched = xstats->fetched;
+	stored = xstats->stored;
 	pthread_mutex_unlock(&xstats->lock);
 	w = put_transfers(w, &fetched);
-	put_transfers(w, &none); /* stores */
+	put_transfers(w, &stored);
 }
 
 static void put_callbacks(struct fsd_service *service, int32_t *w)

@@ -200,7 +200,7 @@ int fsd_state_open(struct fsd_state *state, const char *path, const char *export
 	state->lock_fd = -1;
 	if (resolve_existing(path, resolved) < 0)
 		return fail(message, "state directory", path, advice);
-	if (inside(resolved, export)) {
+	if (export && inside(resolved, export)) {
 		snprintf(message, FSD_MESSAGE_MAX,
 			 "state directory %.200s is inside the export %.200s: "
 			 "choose a directory outside with --state DIR",

@@ -35,7 +35,7 @@ struct fsd_state {
 int fsd_state_default(char *path, size_t size, char *message);
 
 /*
- * Create the directory if it is missing, check that it is outside `export` (a canonical path), lock
+ * Create the directory if it is missing, check that it is outside `export` (a canonical path, or NULL), lock
  * it against other servers, and read or create the UUID. Returns 0; FSD_STATE_INSIDE if it is
  * inside; or -1. In both cases there is one line in message[FSD_MESSAGE_MAX].
  */

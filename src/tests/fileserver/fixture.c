@@ -103,6 +103,7 @@ static void start(struct world *world, bool all_files, unsigned flags)
 					     .arg = world};
 	struct fsd_clients_options clients = {
 		.volume = 0x20000001, .hosts_max = 100, .promises_max = 1000};
+	struct fsd_export_options exported = {0};
 	struct fsd_service_options services = {0};
 	char path[4200], message[FSD_MESSAGE_MAX];
 
@@ -117,7 +118,12 @@ static void start(struct world *world, bool all_files, unsigned flags)
 	ck_assert(world->clients && world->readers);
 	world->usage = fsd_usage_start(world->layer);
 	ck_assert_ptr_nonnull(world->usage);
-	services.volume = world->volume;
+	exported.volume = world->volume;
+	exported.usage = world->usage;
+	world->served = fsd_export_open(&exported);
+	ck_assert_ptr_nonnull(world->served);
+	services.store = world->served;
+	services.exported = true;
 	services.clients = world->clients;
 	services.readers = world->readers;
 	services.usage = world->usage;
@@ -129,6 +135,7 @@ static void start(struct world *world, bool all_files, unsigned flags)
 static void stop(struct world *world)
 {
 	fsd_service_destroy(world->service);
+	world->served->ops->close(world->served);
 	fsd_readers_stop(world->readers);
 	fsd_usage_stop(world->usage);
 	fsd_volume_close(world->volume);

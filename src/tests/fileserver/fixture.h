@@ -12,6 +12,7 @@
 #include <rxwire/rxwire.h>
 
 #include "common/clock.h"
+#include "fileserver/export/export.h"
 #include "fileserver/service/service.h"
 
 /* -- trees of files: `root` is a new folder that "other" may read -- */
@@ -39,6 +40,7 @@ struct world {
 	struct fsd_readers *readers;
 	struct fsd_usage *usage;
 	struct fsd_watch *watch; /* NULL, unless the test starts one */
+	struct store *served;	 /* the volume as a store */
 	struct fsd_service *service;
 	_Atomic unsigned changes; /* number of calls of on_change */
 };

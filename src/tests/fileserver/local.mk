@@ -16,10 +16,33 @@ src_tests_fileserver_callbacks_test_clients_SOURCES = \
 	src/tests/fileserver/callbacks/test_clients.c $(fileserver_test_fixture)
 src_tests_fileserver_callbacks_test_clients_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/callbacks/test_breaks
+src_tests_fileserver_callbacks_test_breaks_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/acl/test_acl
+src_tests_fileserver_acl_test_acl_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/audit/test_audit
+src_tests_fileserver_audit_test_audit_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/service/test_locks
+src_tests_fileserver_service_test_locks_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/service/test_fs_service
 src_tests_fileserver_service_test_fs_service_SOURCES = \
 	src/tests/fileserver/service/test_fs_service.c $(fileserver_test_fixture) $(fileserver_answer)
 src_tests_fileserver_service_test_fs_service_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/service/test_pt_service
+src_tests_fileserver_service_test_pt_service_SOURCES = \
+	src/tests/fileserver/service/test_pt_service.c $(fileserver_test_fixture)
+src_tests_fileserver_service_test_pt_service_LDADD = $(fileserver_test_libs)
+
+fileserver_shop = src/tests/fileserver/shop.c src/tests/fileserver/shop.h $(fileserver_test_fixture)
+check_tests += src/tests/fileserver/service/test_store_service
+src_tests_fileserver_service_test_store_service_SOURCES = \
+	src/tests/fileserver/service/test_store_service.c $(fileserver_shop)
+src_tests_fileserver_service_test_store_service_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/tree/test_layer
 src_tests_fileserver_tree_test_layer_SOURCES = \
@@ -105,7 +128,7 @@ src_tests_fileserver_test_services_net_SOURCES = \
 src_tests_fileserver_test_services_net_LDADD = $(fileserver_test_libs)
 
 # When made by name, programs do not wait for BUILT_SOURCES.
-fileserver_tests = callbacks clients fs_service layer log manager protection readers rxfsd_net \
+fileserver_tests = breaks callbacks clients fs_service layer log manager protection readers rxfsd_net \
 	rotation services_net state store vl_service vol_service volume watch xstats
 $(fileserver_tests:%=src/tests/fileserver/test_%.$(OBJEXT)) \
 		src/tests/fileserver/fixture.$(OBJEXT): $(afs_headers)

@@ -81,5 +81,6 @@ check_scripts += src/tests/tools/badinput.sh
 check_scripts += src/tests/tools/man.sh
 check_scripts += src/tests/tools/metrics.sh
 check_scripts += src/tests/tools/rxperf.sh
+check_scripts += src/tests/tools/rxpt.sh
 check_scripts += src/tests/tools/rxwstat.sh
 EXTRA_DIST += src/tests/tools/lib.sh src/tests/tools/rules.test.yml

@@ -49,6 +49,7 @@ help client "$rxperf" client
 help afscp "$afscp"
 help rxfsd "$rxfsd"
 help rxwstat "$top_builddir/src/tools/rxwstat"
+help rxpt "$top_builddir/src/tools/rxpt"
 help rxwgen "$top_builddir/src/rxgen/rxwgen"
 # Options that are accepted without effect are in the last line there; two that are not accepted are only in the
 # manual.
@@ -58,6 +59,7 @@ check rxperf.1 "$work/server" "$work/client"
 check afscp.1 "$work/afscp"
 check rxfsd.8 "$work/rxfsd"
 check rxwstat.1 "$work/rxwstat"
+check rxpt.8 "$work/rxpt"
 check rxwgen.1 "$work/rxwgen" "$work/accepted"
 
 # NAME DEFAULT of each tunable, from afscp's help; a text may continue in lines that are indented further.

@@ -4,7 +4,7 @@
 
 # Packages for building and testing beyond build-essential, and for inspecting packages.
 build_packages=debhelper,pkg-config,libjansson-dev,libinih-dev,libssl-dev,libkrb5-dev,check,python3
-build_packages+=,libncurses-dev,cmark-gfm,mandoc,systemtap-sdt-dev,systemd,fakeroot,iproute2
+build_packages+=,libncurses-dev,libsqlite3-dev,cmark-gfm,mandoc,systemtap-sdt-dev,systemd,fakeroot,iproute2
 root_packages=$build_packages,lintian,autopkgtest,libseccomp2
 
 result() { printf '%s: %s\n' "$1" "$2"; }

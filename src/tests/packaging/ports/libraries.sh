@@ -29,7 +29,7 @@ debian_root() {
 	[ ! -d "$2/tmp" ] || rm -r "$2/tmp"
 	[ -f "$2/.complete" ] && return
 	rm -rf "$2" && mkdir -p "$2" || return 1
-	mmdebstrap --variant=extract --arch="$1" --include="$packages,libncurses-dev,check,libatomic1" --format=tar \
+	mmdebstrap --variant=extract --arch="$1" --include="$packages,libncurses-dev,libsqlite3-dev,check,libatomic1" --format=tar \
 		"${PACKAGES_SUITE:-$(sources suite | cut -d' ' -f 3)}" "$2.tar" "$(sources deb)" &&
 		tar -C "$2" --no-same-owner --exclude './dev/*' --exclude ./tmp -xf "$2.tar" && relative "$2" && rm "$2.tar" &&
 		touch "$2/.complete"

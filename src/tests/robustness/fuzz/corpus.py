@@ -320,8 +320,17 @@ def keytabs():
     put("keytab", "keyfile-short", bytes([0]) + word(1) + word(7) + b"\2" * 8)
 
 
+def acls():
+    """For fuzz_acl.c: texts of ACLs with their NUL."""
+    put("acl", "recorded", b"2\n0\nsystem:administrators\t127\nsystem:anyuser\t127\n\0")
+    put("acl", "empty", b"0\n0\n\0")
+    put("acl", "both", b"2\n2\nab\t9\n12 1\n-7\t-1\nab\t0\n\0")
+    put("acl", "twenty", b"10\n10\n" + b"".join(b"%d\t%d\n" % (i + 1, i * 7) for i in range(20)) + b"\0")
+    put("acl", "too-many", b"11\n10\n" + b"a\t1\n" * 21 + b"\0")
+
+
 if __name__ == "__main__":
-    for target in ("abort", "ack", "config", "conn", "debug", "dir", "endpoint", "header", "jumbo", "keytab", "live",
+    for target in ("abort", "ack", "acl", "config", "conn", "debug", "dir", "endpoint", "header", "jumbo", "keytab", "live",
                    "run", "rxgk", "rxkad", "xdr"):
         shutil.rmtree(os.path.join(HERE, "corpus", target), ignore_errors=True)
     from_packets()
@@ -331,6 +340,7 @@ if __name__ == "__main__":
     endpoints()
     plays()
     directories()
+    acls()
     configurations()
     from_requests()
     rxgk()

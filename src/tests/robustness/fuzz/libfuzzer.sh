@@ -44,7 +44,8 @@ compile() {
 	# shellcheck disable=SC2086 # flags are words
 	for f in $(find "$top"/src/rx/base "$top"/src/rx/proto "$top"/src/rx/engine "$top"/src/rx/io "$top"/src/rx/api \
 			"$top"/src/rx/rpc "$top"/src/rx/keys "$top"/src/rx/rxkad "$top"/src/rx/rxgk "$top"/src/rx/token -name '*.c') \
-		"$top/src/afs/dir.c" "$top"/src/tools/common/options.c \
+		"$top/src/afs/dir.c" "$top/src/fileserver/acl/acl.c" "$top/src/store/acl.c" \
+		"$top"/src/tools/common/options.c \
 		"$top"/src/tools/common/place.c \
 		"$top"/src/tools/common/number.c "$top"/src/tools/common/message.c \
 		"$top"/src/rxgen/read.c "$top"/src/rxgen/[a-z]*/*.c "$top/src/tests/robustness/fuzz/world.c" \
@@ -57,6 +58,7 @@ compile() {
 # objects NAME: of the files above those that the target needs.
 objects() {
 	case $1 in
+	acl) echo "$dir/obj/fileserver-acl-acl.o" "$dir/obj/store-acl.o" ;;
 	conn) echo "$dir"/obj/rx-base-*.o "$dir"/obj/rx-proto-*.o "$dir/obj/tests-support-host.o" ;;
 	config) echo "$dir"/obj/rx-*.o "$dir"/obj/tools-*.o "$inih" "$crypto" -pthread ;;
 	dir) echo "$dir/obj/afs-dir.o" "$dir/obj/rx-base-hash.o" ;;

@@ -8,6 +8,9 @@ fuzz_replay = src/tests/robustness/fuzz/replay.c src/tests/robustness/fuzz/fuzz.
 
 check_tests += src/tests/robustness/fuzz/fuzz_abort
 src_tests_robustness_fuzz_fuzz_abort_SOURCES = src/tests/robustness/fuzz/fuzz_abort.c $(fuzz_replay)
+check_tests += src/tests/robustness/fuzz/fuzz_acl
+src_tests_robustness_fuzz_fuzz_acl_SOURCES = src/tests/robustness/fuzz/fuzz_acl.c $(fuzz_replay)
+src_tests_robustness_fuzz_fuzz_acl_LDADD = src/fileserver/libfileserver.la $(LDADD)
 check_tests += src/tests/robustness/fuzz/fuzz_ack
 src_tests_robustness_fuzz_fuzz_ack_SOURCES = src/tests/robustness/fuzz/fuzz_ack.c $(fuzz_replay)
 check_tests += src/tests/robustness/fuzz/fuzz_config

@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell rxdebug rxfsd tools cell conformance'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell conformance'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -59,6 +59,12 @@ tests_of_localauth_cell() {
 	echo localauth-ptserver localauth-vlserver localauth-fileserver localauth-cell-wrong-key
 }
 programs_of_localauth_cell() { echo afscp cell_ours; }
+
+tests_of_protection() {
+	echo pts-examine pts-membership pts-listowned pts-listmax pts-listentries pts-refusals pts-changes \
+		pts-long-lists pts-end
+}
+programs_of_protection() { echo rxfsd rxpt cell_ours; }
 
 tests_of_rxdebug() {
 	echo rxdebug-version rxdebug-rxstats rxdebug-connections rxdebug-peers rxdebug-long

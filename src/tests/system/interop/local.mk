@@ -27,6 +27,7 @@ EXTRA_DIST += \
 	src/tests/system/interop/lossy_relay.c \
 	src/tests/system/interop/make_dump.c \
 	src/tests/system/interop/packages.bash \
+	src/tests/system/interop/protection.bash \
 	src/tests/system/interop/run \
 	src/tests/system/interop/rxdebug.bash \
 	src/tests/system/interop/rxkad.bash \
@@ -71,7 +72,7 @@ check_PROGRAMS += src/tests/system/interop/rxkad_ours
 src_tests_system_interop_rxkad_ours_SOURCES = src/tests/system/interop/rxkad_ours.c
 src_tests_system_interop_rxkad_ours_LDADD = src/rx/librxwire.la $(PTHREAD_LIBS)
 
-# Our side of the groups localauth_server and localauth_cell.
+# Our side of the groups localauth_server and localauth_cell, and the keys of protection.
 check_PROGRAMS += src/tests/system/interop/cell_ours
 src_tests_system_interop_cell_ours_SOURCES = src/tests/system/interop/cell_ours.c
 src_tests_system_interop_cell_ours_LDADD = src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The store alone, without a network: operations per second, clones, restarts, memory. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "store/real.h"
+
+static struct store *store;
+static uint32_t volume;
+static const int32_t ids[] = {STORE_ADMINISTRATORS, 1};
+static const struct store_caller caller = {.id = 1, .ids = ids, .id_count = 2,
+					   .administrator = true};
+static const struct store_set nothing;
+static size_t file_bytes = 4096;
+static double seconds = 3;
+
+static void must(int result, const char *what)
+{
+	if (!result)
+		return;
+	fprintf(stderr, "store: %s: result %d (%s)\n", what, result,
+		result < 0 ? strerror(-result) : "a code of AFS");
+	exit(EXIT_FAILURE);
+}
+
+static void log_line(void *arg, int level, const char *line)
+{
+	(void)arg;
+	fprintf(stderr, "store: %d: %s\n", level, line);
+}
+
+static void open_store(struct store_options *options)
+{
+	char message[STORE_MESSAGE_MAX] = "";
+
+	options->log = log_line;
+	if (store_open(options, &store, message)) {
+		fprintf(stderr, "store: %s\n", message);
+		exit(EXIT_FAILURE);
+	}
+}
+
+static struct store_fid make(const struct store_fid *dir, const char *name, enum store_kind kind)
+{
+	struct store_status status, dir_status;
+	struct store_changes changes;
+
+	must(store->ops->create(store, &caller, dir, name, kind, NULL, &nothing, &status, &dir_status,
+				&changes),
+	     "create");
+	return status.fid;
+}
+
+static void put(const struct store_fid *fid, size_t length)
+{
+	static const uint8_t bytes[1 << 20];
+	struct store_writer *writer;
+	struct store_status status;
+	struct store_changes changes;
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes};
+
+	must(store->ops->write_begin(store, &caller, fid, &nothing, 0, length, length, &writer),
+	     "write_begin");
+	for (size_t left = length; left; left -= iov.iov_len) {
+		iov.iov_len = left < sizeof(bytes) ? left : sizeof(bytes);
+		must(store->ops->write(writer, &iov, 1), "write");
+	}
+	must(store->ops->write_commit(writer, &status, &changes), "write_commit");
+}
+
+static void drop(const struct store_fid *dir, const char *name)
+{
+	struct store_status status;
+	struct store_changes changes;
+
+	must(store->ops->remove(store, &caller, dir, name, STORE_FILE, &status, &changes), "remove");
+}
+
+/* -- loads; each thread has a directory of its own, or all share one -- */
+
+struct thread {
+	pthread_t id;
+	unsigned number;
+	struct store_fid dir, file;
+	uint64_t done;
+};
+
+static _Atomic bool stop;
+
+static void triple(struct thread *thread)
+{
+	char name[32];
+	struct store_fid fid;
+
+	snprintf(name, sizeof(name), "t%u", thread->number);
+	fid = make(&thread->dir, name, STORE_FILE);
+	put(&fid, file_bytes);
+	drop(&thread->dir, name);
+}
+
+static void create_only(struct thread *thread)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "c%u.%llu", thread->number, (unsigned long long)thread->done);
+	make(&thread->dir, name, STORE_FILE);
+}
+
+static void overwrite(struct thread *thread)
+{
+	put(&thread->file, file_bytes);
+}
+
+static void get_status(struct thread *thread)
+{
+	struct store_status status;
+
+	must(store->ops->status(store, &caller, &thread->file, &status), "status");
+}
+
+static void read_file(struct thread *thread)
+{
+	static _Thread_local uint8_t buffer[1 << 20];
+	struct iovec iov = {.iov_base = buffer, .iov_len = sizeof(buffer)};
+	struct store_reader *reader;
+	struct store_status status;
+	ssize_t got;
+
+	must(store->ops->read_begin(store, &caller, &thread->file, &reader, &status), "read_begin");
+	for (uint64_t at = 0; at < status.length; at += (uint64_t)got) {
+		got = store->ops->read(reader, &iov, 1, at, 0);
+		if (got <= 0)
+			must(got ? (int)got : -EIO, "read");
+	}
+	must(store->ops->read_end(reader), "read_end");
+}
+
+static const struct load {
+	const char *name;
+	void (*once)(struct thread *thread);
+} loads[] = {{"triple", triple},
+	     {"create", create_only},
+	     {"write", overwrite},
+	     {"status", get_status},
+	     {"read", read_file}};
+
+struct start {
+	struct thread *thread;
+	const struct load *load;
+};
+
+static void *run_thread(void *arg)
+{
+	const struct start *start = arg;
+
+	while (!stop) {
+		start->load->once(start->thread);
+		start->thread->done++;
+	}
+	return NULL;
+}
+
+static void run_load(const struct load *load, unsigned threads, bool shared)
+{
+	struct store_fid root = {volume, 1, 1};
+	struct thread *thread = calloc(threads, sizeof(*thread));
+	struct start *start = calloc(threads, sizeof(*start));
+	struct store_stats before, after;
+	uint64_t done = 0, begun;
+	double elapsed;
+	static unsigned run;
+	char name[32];
+
+	run++;
+	for (unsigned i = 0; i < threads; i++) {
+		snprintf(name, sizeof(name), "d%u.%u", run, i);
+		thread[i].number = i;
+		thread[i].dir = i && shared ? thread[0].dir : make(&root, name, STORE_DIR);
+		snprintf(name, sizeof(name), "f%u", i);
+		thread[i].file = make(&thread[i].dir, name, STORE_FILE);
+		put(&thread[i].file, file_bytes);
+		start[i] = (struct start){&thread[i], load};
+	}
+	stop = false;
+	store_stats(store, &before);
+	begun = monotonic_ns();
+	for (unsigned i = 0; i < threads; i++)
+		must(-pthread_create(&thread[i].id, NULL, run_thread, &start[i]), "thread");
+	usleep((useconds_t)(seconds * 1e6));
+	stop = true;
+	for (unsigned i = 0; i < threads; i++) {
+		pthread_join(thread[i].id, NULL);
+		done += thread[i].done;
+	}
+	elapsed = (double)(monotonic_ns() - begun) / NS_PER_S;
+	store_stats(store, &after);
+	printf("%-7s %6zu bytes %3u threads %-8s %12.0f /s %9.2f us each  %6.1f operations per commit\n",
+	       load->name, file_bytes, threads, shared ? "shared" : "separate",
+	       (double)done / elapsed, elapsed * threads * 1e6 / (double)done,
+	       after.commits > before.commits ? (double)(after.operations - before.operations) /
+							(double)(after.commits - before.commits)
+					      : 0);
+	fflush(stdout);
+	free(thread);
+	free(start);
+}
+
+/* -- many vnodes -- */
+
+static uint64_t resident_kib(void)
+{
+	unsigned long pages = 0, all;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%lu %lu", &all, &pages) != 2)
+		pages = 0;
+	fclose(file);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+struct filler {
+	pthread_t id;
+	unsigned number, dirs, each;
+};
+
+static void *fill_thread(void *arg)
+{
+	const struct filler *filler = arg;
+	struct store_fid root = {volume, 1, 1};
+	char name[32];
+
+	for (unsigned i = 0; i < filler->dirs; i++) {
+		struct store_fid dir;
+
+		snprintf(name, sizeof(name), "m%u.%u", filler->number, i);
+		dir = make(&root, name, STORE_DIR);
+		for (unsigned k = 0; k < filler->each; k++) {
+			snprintf(name, sizeof(name), "file%u", k);
+			make(&dir, name, STORE_FILE);
+		}
+	}
+	return NULL;
+}
+
+#define FILLERS 16
+
+static void fill(unsigned long vnodes)
+{
+	struct filler filler[FILLERS];
+	uint64_t begun = monotonic_ns();
+	double elapsed;
+
+	for (unsigned i = 0; i < FILLERS; i++) {
+		filler[i] = (struct filler){.number = i, .each = 1000,
+					    .dirs = (unsigned)(vnodes / 1000 / FILLERS)};
+		must(-pthread_create(&filler[i].id, NULL, fill_thread, &filler[i]), "thread");
+	}
+	for (unsigned i = 0; i < FILLERS; i++)
+		pthread_join(filler[i].id, NULL);
+	elapsed = (double)(monotonic_ns() - begun) / NS_PER_S;
+	printf("filled with %lu vnodes in %.1f s, resident %llu MiB\n", vnodes, elapsed,
+	       (unsigned long long)resident_kib() / 1024);
+}
+
+static double milliseconds(uint64_t begun)
+{
+	return (double)(monotonic_ns() - begun) / NS_PER_MS;
+}
+
+static void clone_often(void)
+{
+	uint64_t begun;
+	uint32_t clone;
+	double best = 1e9, worst = 0;
+
+	for (int i = 0; i < 10; i++) {
+		double took;
+
+		begun = monotonic_ns();
+		must(store_volume_clone(store, volume, i & 1 ? STORE_RO : STORE_BACKUP, &clone),
+		     "clone");
+		took = milliseconds(begun);
+		best = took < best ? took : best;
+		worst = took > worst ? took : worst;
+	}
+	printf("clone: %.2f to %.2f ms\n", best, worst);
+}
+
+static void print_fault(void *arg, const char *line)
+{
+	(void)arg;
+	printf("FAULT: %s\n", line);
+}
+
+static void check(void)
+{
+	uint64_t begun = monotonic_ns();
+	int faults = store_check(store, true, print_fault, NULL);
+
+	printf("fast check: %d faults, %.0f ms\n", faults, milliseconds(begun));
+	begun = monotonic_ns();
+	faults = store_check(store, false, print_fault, NULL);
+	printf("full check: %d faults, %.0f ms\n", faults, milliseconds(begun));
+}
+
+/* A process that fills the store, and is killed; the next one opens it. */
+static void many(struct store_options *options, unsigned long vnodes)
+{
+	struct store_volume about;
+	struct store_status status;
+	struct store_fid root = {0, 1, 1};
+	uint64_t begun;
+	pid_t child;
+	int state;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		open_store(options);
+		must(store->ops->volume_next(store, 0, &about), "volume");
+		volume = about.id;
+		fill(vnodes);
+		clone_often();
+		run_load(&loads[0], 16, false);
+		printf("resident %llu MiB\n", (unsigned long long)resident_kib() / 1024);
+		fflush(stdout);
+		kill(getpid(), SIGKILL);
+	}
+	waitpid(child, &state, 0);
+	begun = monotonic_ns();
+	open_store(options);
+	must(store->ops->volume_next(store, 0, &about), "volume");
+	root.volume = volume = about.id;
+	must(store->ops->status(store, &caller, &root, &status), "status");
+	printf("first status after kill -9: %.1f ms\n", milliseconds(begun));
+	run_load(&loads[0], 16, false);
+	check();
+	printf("resident %llu MiB\n", (unsigned long long)resident_kib() / 1024);
+	store->ops->close(store);
+}
+
+int main(int argc, char **argv)
+{
+	struct store_options options = {0};
+	struct store_new_volume new = {.name = "bench", .owner = 1};
+	unsigned long vnodes = 0, threads = 0;
+	const char *only = NULL;
+	char message[STORE_MESSAGE_MAX];
+	int option;
+
+	while ((option = getopt(argc, argv, "sb:t:m:l:v:k:")) != -1)
+		switch (option) {
+		case 's':
+			options.durability = STORE_STRICT;
+			break;
+		case 'b':
+			file_bytes = strtoul(optarg, NULL, 10);
+			break;
+		case 't':
+			seconds = strtod(optarg, NULL);
+			break;
+		case 'm':
+			options.small = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case 'l':
+			only = optarg;
+			break;
+		case 'k':
+			threads = strtoul(optarg, NULL, 10);
+			break;
+		case 'v':
+			vnodes = strtoul(optarg, NULL, 10);
+			break;
+		default:
+			optind = argc;
+		}
+	if (optind != argc - 1) {
+		fprintf(stderr, "usage: store [-s] [-b BYTES] [-t SECONDS] [-m LIMIT OF SMALL FILES] "
+				"[-l LOAD] [-k THREADS] [-v VNODES] EMPTY-DIRECTORY\n");
+		return EXIT_FAILURE;
+	}
+	options.path = argv[optind];
+	if (store_make(&options, message)) {
+		fprintf(stderr, "store: %s\n", message);
+		return EXIT_FAILURE;
+	}
+	open_store(&options);
+	must(store_volume_create(store, &new, &volume), "volume");
+	if (vnodes) {
+		store->ops->close(store);
+		many(&options, vnodes);
+		return EXIT_SUCCESS;
+	}
+	printf("%s, small files up to %u bytes\n",
+	       options.durability == STORE_STRICT ? "strict" : "lazy",
+	       options.small ? options.small : 4096);
+	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+		if (only && strcmp(only, loads[i].name) != 0)
+			continue;
+		for (unsigned k = threads ? (unsigned)threads : 1; k <= (threads ? threads : 16); k *= 4)
+			run_load(&loads[i], k, false);
+		run_load(&loads[i], threads ? (unsigned)threads : 16, true);
+	}
+	store->ops->close(store);
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The audit log: one line of JSON for each call that changed something or was refused. */
+#ifndef FILESERVER_AUDIT_H
+#define FILESERVER_AUDIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define FSD_AUDIT_NAME 256 /* bytes of a name or text that are kept */
+#define FSD_AUDIT_WHO  128 /* of the name of a caller */
+
+struct fsd_audit;
+
+/* One call. Strings need not be UTF-8; longer ones are cut. */
+struct fsd_audit_record {
+	int64_t time_ns; /* since 1970 */
+	const struct sockaddr_storage *peer;
+	const char *who; /* authenticated name; NULL: anonymous */
+	int32_t id;	 /* of the user */
+	const char *operation;
+	uint32_t volume, vnode, unique;	    /* volume 0: none */
+	const char *name;		    /* in the directory, or NULL */
+	uint32_t to_volume, to_vnode, to_unique; /* Rename, Link: the other object; volume 0: none */
+	const char *to_name;			 /* new name, or NULL */
+	int32_t code;				 /* as it was sent; 0: success */
+};
+
+/*
+ * Open or create the file, to append to it, and start the thread that writes. `strict`: a call waits
+ * if there is no room for its record; else the record is counted and lost. NULL after one line in
+ * message[FSD_MESSAGE_MAX].
+ */
+struct fsd_audit *fsd_audit_open(const char *path, bool strict, char *message);
+/* Writes what is left. No other function may be running. NULL is allowed. */
+void fsd_audit_close(struct fsd_audit *audit);
+
+/*
+ * Copy a record into the ring of the calling thread. Takes no lock and makes no system call unless
+ * the writing thread sleeps. Any thread. NULL: does nothing.
+ */
+void fsd_audit_add(struct fsd_audit *audit, const struct fsd_audit_record *record);
+
+/* The file was renamed: open it anew under its name before the next line. NULL is allowed. */
+void fsd_audit_reopen(struct fsd_audit *audit);
+
+struct fsd_audit_stats {
+	uint64_t written; /* records */
+	uint64_t lost;	  /* their ring was full, or the file could not be written */
+	uint64_t waits;	  /* calls that waited for room, with `strict` */
+};
+void fsd_audit_stats(struct fsd_audit *audit, struct fsd_audit_stats *stats);
+
+#endif

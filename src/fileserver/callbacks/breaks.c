@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Breaking promises: what each client is owed, and the changes that wait until it was told. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "fileserver/base/base.h"
+#include "fileserver/callbacks/private.h"
+
+#define RETRY_S 2 /* pause before a client that did not answer is told again */
+
+void fsd_break_queue(struct fsd_clients *clients, struct fsd_host *host, const AFSFid *fid)
+{
+	host->owed_total++;
+	fsd_host_queue(clients, host);
+	if (host->owed_all)
+		return;
+	if (host->owed_count == host->owed_capacity) {
+		uint32_t capacity = host->owed_capacity ? host->owed_capacity * 2 : 16;
+		AFSFid *owed =
+			capacity > OWED_MAX ? NULL : realloc(host->owed, capacity * sizeof(*owed));
+
+		if (!owed) {
+			while (host->promises)
+				fsd_promise_remove(clients, host->promises);
+			host->owed_count = 0;
+			host->owed_all = true;
+			host->whole_after = 0;
+			return;
+		}
+		host->owed = owed;
+		host->owed_capacity = capacity;
+	}
+	host->owed[host->owed_count++] = *fid;
+}
+
+/* -- waiting for clients -- */
+
+/* Remove the oldest waiter of a host. */
+static void release(struct fsd_host *host)
+{
+	struct waiter *waiter = host->waiters;
+
+	host->waiters = waiter->host_next;
+	if (!host->waiters)
+		host->last_waiter = NULL;
+	*waiter->ticket_link = waiter->ticket_next;
+	if (waiter->ticket_next)
+		waiter->ticket_next->ticket_link = waiter->ticket_link;
+	if (!waiter->ticket->first)
+		pthread_cond_signal(&waiter->ticket->told);
+	free(waiter);
+}
+
+void fsd_host_told(struct fsd_host *host, uint64_t until)
+{
+	while (host->waiters && host->waiters->until <= until)
+		release(host);
+}
+
+void fsd_break_wait(struct fsd_clients *clients, struct fsd_host *host, struct ticket *ticket)
+{
+	struct waiter *waiter = ticket ? calloc(1, sizeof(*waiter)) : NULL;
+
+	if (ticket && !waiter) { /* it is told to forget everything, before it is served again */
+		fsd_host_reset(clients, host);
+		clients->stats.given_up++;
+	}
+	if (!waiter)
+		return;
+	waiter->ticket = ticket;
+	waiter->host = host;
+	waiter->until = host->owed_total + 1;
+	waiter->ticket_next = ticket->first;
+	waiter->ticket_link = &ticket->first;
+	if (ticket->first)
+		ticket->first->ticket_link = &waiter->ticket_next;
+	ticket->first = waiter;
+	*(host->last_waiter ? host->last_waiter : &host->waiters) = waiter;
+	host->last_waiter = &waiter->host_next;
+	fsd_host_hurry(clients, host);
+}
+
+static void wake(struct fsd_clients *clients)
+{
+	if (clients->options.wake)
+		clients->options.wake(clients->options.arg);
+}
+
+void fsd_promise_break(struct fsd_clients *clients, const AFSFid *fid, const void *except)
+{
+	const struct fsd_break what = {.fid = *fid};
+	bool found;
+
+	pthread_mutex_lock(&clients->lock);
+	found = fsd_promise_take(clients, &what, except, NULL);
+	pthread_mutex_unlock(&clients->lock);
+	if (found)
+		wake(clients);
+}
+
+/* Those that have not answered are told to forget everything. Returns their number. */
+static unsigned give_up(struct fsd_clients *clients, struct ticket *ticket)
+{
+	unsigned count = 0;
+
+	while (ticket->first) {
+		/* This releases its waiters. */
+		fsd_host_reset(clients, ticket->first->host);
+		count++;
+	}
+	clients->stats.given_up += count;
+	return count;
+}
+
+/* The lock is held, and released meanwhile. */
+static unsigned await(struct fsd_clients *clients, struct ticket *ticket, unsigned wait_ms)
+{
+	uint64_t until = monotonic_ns() + (uint64_t)wait_ms * NS_PER_MS;
+
+	clients->stats.waits++;
+	if (clients->waiting >= WAITING_MAX)
+		return give_up(clients, ticket);
+	clients->waiting++;
+	pthread_mutex_unlock(&clients->lock);
+	wake(clients);
+	pthread_mutex_lock(&clients->lock);
+	while (ticket->first && monotonic_ns() < until)
+		monotonic_wait(&ticket->told, &clients->lock, until);
+	clients->waiting--;
+	return give_up(clients, ticket);
+}
+
+unsigned fsd_promise_break_all(struct fsd_clients *clients, const struct fsd_break *breaks,
+			       size_t count, const void *except, unsigned wait_ms)
+{
+	struct ticket ticket = {0};
+	unsigned given_up = 0;
+
+	monotonic_cond_init(&ticket.told);
+	pthread_mutex_lock(&clients->lock);
+	for (size_t i = 0; i < count; i++) {
+		if (breaks[i].fid.Vnode)
+			fsd_promise_take(clients, &breaks[i], except, &ticket);
+		else
+			fsd_promise_take_volume(clients, &breaks[i], except, &ticket);
+	}
+	if (ticket.first)
+		given_up = await(clients, &ticket, wait_ms);
+	pthread_mutex_unlock(&clients->lock);
+	if (given_up)
+		wake(clients);
+	pthread_cond_destroy(&ticket.told);
+	return given_up;
+}
+
+/* -- clients that must be told before they are served -- */
+
+static bool believes(const struct fsd_host *host, uint64_t now)
+{
+	return host->state != HOST_UP && host->believes_until > now;
+}
+
+/* Tell it, unless that is being done or failed just now. True: work was queued. */
+static bool tell(struct fsd_clients *clients, struct fsd_host *host, uint64_t now)
+{
+	if (host->state == HOST_ASKED) {
+		fsd_host_hurry(clients, host);
+		return false;
+	}
+	if (now < host->retry_after)
+		return false;
+	fsd_host_reset(clients, host);
+	return true;
+}
+
+/* Wait for its answer. The lock is held, and released meanwhile. */
+static void hold(struct fsd_clients *clients, struct fsd_host *host, uint64_t now, unsigned wait_ms)
+{
+	uint64_t until = monotonic_ns() + (uint64_t)wait_ms * NS_PER_MS;
+	bool queued;
+
+	clients->stats.held++;
+	clients->waiting++;
+	host->awaited++;
+	queued = tell(clients, host, now);
+	if (queued) {
+		pthread_mutex_unlock(&clients->lock);
+		wake(clients);
+		pthread_mutex_lock(&clients->lock);
+	}
+	while (believes(host, now) && host->state == HOST_ASKED && monotonic_ns() < until)
+		monotonic_wait(&clients->settled, &clients->lock, until);
+	host->awaited--;
+	clients->waiting--;
+}
+
+bool fsd_clients_ready(struct fsd_clients *clients, const struct fsd_caller *caller, uint64_t now,
+		       unsigned wait_ms)
+{
+	struct fsd_host *host = caller->host;
+	bool ready;
+
+	if (!clients->options.strict || !host)
+		return true;
+	pthread_mutex_lock(&clients->lock);
+	/* Few calls of one client may wait, and not so many that none could wait for a change. */
+	if (believes(host, now) && host->awaited < 2 && clients->waiting < WAITING_MAX / 2)
+		hold(clients, host, now, wait_ms);
+	ready = !believes(host, now);
+	if (!ready)
+		clients->stats.turned_away++;
+	pthread_mutex_unlock(&clients->lock);
+	return ready;
+}
+
+void fsd_host_failed(struct fsd_host *host, enum fsd_work_kind kind, uint64_t now)
+{
+	/* After a break it is told at its next call; after that failed, not at once again. */
+	host->retry_after = kind == FSD_WORK_BREAK || kind == FSD_WORK_PROBE ? 0 : now + RETRY_S;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The volumes of this server, as the location service has them: grouped by name. */
+#include <string.h>
+
+#include "fileserver/service/private.h"
+
+static const char *const suffixes[] = {"", ".readonly", ".backup"};
+
+static bool is_volume(struct store *store, uint32_t id)
+{
+	struct store_volume volume;
+
+	return id && store->ops->volume(store, id, &volume) == 0;
+}
+
+/* A volume's name without the suffix of its type. */
+static void base_name(const struct store_volume *volume, char name[STORE_VOLNAME_MAX + 16])
+{
+	const char *suffix = suffixes[volume->type == STORE_RO	     ? 1
+				      : volume->type == STORE_BACKUP ? 2
+								     : 0];
+	size_t n = strlen(volume->name), s = strlen(suffix);
+
+	memcpy(name, volume->name, n + 1);
+	if (s && n > s && strcmp(name + n - s, suffix) == 0)
+		name[n - s] = '\0';
+}
+
+static void fill_set(struct store *store, const struct store_volume *volume, struct fsd_set *set)
+{
+	memset(set, 0, sizeof(*set));
+	base_name(volume, set->name);
+	set->id[AFS_VL_RW] = volume->rw;
+	set->id[AFS_VL_RO] = volume->ro;
+	set->id[AFS_VL_BACKUP] = volume->backup;
+	for (int i = 0; i < 3; i++)
+		set->exists[i] = set->id[i] == volume->id || is_volume(store, set->id[i]);
+}
+
+static void rootafs_set(const struct fsd_service *service, struct fsd_set *set)
+{
+	struct store *store = fsd_rootafs_store(service->rootafs);
+	struct store_volume volume;
+
+	store->ops->volume(store, FSD_ROOTAFS_ID, &volume);
+	fill_set(store, &volume, set);
+}
+
+bool fsd_walk_next(struct fsd_walk *walk, struct fsd_set *set)
+{
+	struct store *store = walk->service->store;
+	struct store_volume volume;
+
+	while (!walk->ended && store->ops->volume_next(store, walk->after, &volume) == 0) {
+		walk->after = volume.id;
+		/* Clones come with the volume that they were made of, if it exists. */
+		if (volume.type != STORE_RW && is_volume(store, volume.rw))
+			continue;
+		fill_set(store, &volume, set);
+		return true;
+	}
+	if (walk->ended || !walk->service->rootafs)
+		return false;
+	walk->ended = true;
+	rootafs_set(walk->service, set);
+	return true;
+}
+
+bool fsd_set_by_id(const struct fsd_service *service, uint32_t id, struct fsd_set *set)
+{
+	struct store *store = service->store;
+	struct store_volume volume;
+
+	if (service->rootafs && (id == FSD_ROOTAFS_ID || id == FSD_ROOTAFS_ID - 1)) {
+		rootafs_set(service, set);
+		return true;
+	}
+	if (service->exported && id == service->volume.rw)
+		id = service->volume.id;
+	if (service->exported && id == service->volume.id) /* counts nothing */
+		volume = service->volume;
+	else if (!id || store->ops->volume(store, id, &volume))
+		return false;
+	fill_set(store, &volume, set);
+	return true;
+}
+
+bool fsd_set_by_name(const struct fsd_service *service, const char *name, struct fsd_set *set)
+{
+	struct store *store = service->store;
+	char full[sizeof(set->name) + 16];
+	struct store_volume volume;
+
+	if (strlen(name) >= STORE_VOLNAME_MAX + 1)
+		return false;
+	for (int i = 0; i < 3; i++) {
+		strcpy(full, name);
+		strcat(full, suffixes[i]);
+		if (store->ops->volume_by_name(store, full, &volume) == 0) {
+			fill_set(store, &volume, set);
+			return true;
+		}
+	}
+	if (service->rootafs && strcmp(name, FSD_ROOTAFS_NAME) == 0) {
+		rootafs_set(service, set);
+		return true;
+	}
+	if (!service->exported || (strcmp(name, "root.cell") && strcmp(name, FSD_ROOTAFS_NAME)))
+		return false;
+	fill_set(store, &service->volume, set);
+	strcpy(set->name, name);
+	return true;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The file service: ACLs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fileserver/base/base.h"
+#include "fileserver/service/fs.h"
+
+int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *acl,
+		     AFSFetchStatus *st, AFSVolSync *sync)
+{
+	struct fs_call *call = context;
+	const struct fsd_names names = fsd_people_names(call->service->prot);
+	char text[FSD_ACL_TEXT_MAX];
+	struct store_status status;
+	struct store_acl its;
+	struct fs_place place;
+	int rc = fs_find(call, fid, &place);
+
+	(void)rx;
+	fs_note(call, fid, NULL);
+	if (!rc)
+		rc = place.store->ops->acl(place.store, &call->self, &place.fid, &its, &status);
+	if (rc)
+		return rc;
+	rc = fsd_acl_print(&its, &names, text);
+	if (rc < 0)
+		return rc;
+	acl->val = malloc((size_t)rc);
+	if (!acl->val)
+		return AFS_VBUSY;
+	memcpy(acl->val, text, (size_t)rc);
+	acl->len = (uint32_t)rc;
+	fs_fill(call, &place, &status, st);
+	fs_sync(call, sync);
+	return 0;
+}
+
+/* An ACL must not let callers without an identity write, unless the server was told so. */
+static int check_anonymous(const struct fs_call *call, const AFSFid *dir,
+			   const struct store_acl *acl)
+{
+	if (!call->service->no_anonymous_writes || !fsd_acl_lets_anyone_write(acl))
+		return 0;
+	fsd_log(RXW_LOG_WARNING,
+		"an ACL for %u.%u.%u that lets anonymous callers write was refused, because other "
+		"machines can call this server; --allow-anonymous-writes permits it",
+		(unsigned)dir->Volume, (unsigned)dir->Vnode, (unsigned)dir->Unique);
+	return -EACCES;
+}
+
+int32_t fs_store_acl(void *context, rxw_call *rx, const AFSFid *dir, const AFSOpaque *acl,
+		     AFSFetchStatus *st, AFSVolSync *sync)
+{
+	struct fs_call *call = context;
+	const struct fsd_names names = fsd_people_names(call->service->prot);
+	struct store_changes changes = {0};
+	struct store_status status;
+	struct store_acl its;
+	struct fs_place place;
+	int rc = fs_find_to_write(call, dir, &place);
+
+	(void)rx;
+	fs_note(call, dir, NULL);
+	if (!rc)
+		rc = fsd_acl_parse(acl->val, acl->len, &names, &its);
+	if (!rc)
+		rc = check_anonymous(call, dir, &its);
+	if (!rc)
+		rc = place.store->ops->set_acl(place.store, &call->self, &place.fid, &its, &status,
+					       &changes);
+	if (rc)
+		return rc;
+	fs_changed(call, &changes);
+	fs_fill(call, &place, &status, st);
+	fs_sync(call, sync);
+	return 0;
+}

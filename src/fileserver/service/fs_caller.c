@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The file service: who calls, and what of it is recorded. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rxwire/error.h>
+
+#include "fileserver/base/base.h"
+#include "fileserver/service/fs.h"
+
+/* A client that must be told to forget its promises before it is served: a little over one try. */
+#define READY_MS 4500
+
+/* Calls that reveal nothing about files: every caller is served, as by OpenAFS. */
+static bool is_for_all(int32_t opcode)
+{
+	switch (opcode) {
+	case RXAFS_OP_GetTime:
+	case RXAFS_OP_GetCapabilities:
+	case RXAFS_OP_GetStatistics:
+	case RXAFS_OP_GetStatistics64:
+	case RXAFS_OP_XStatsVersion:
+	case RXAFS_OP_GetXStats:
+	case RXAFS_OP_GetVolumeStatus:
+	case RXAFS_OP_GiveUpCallBacks:
+	case RXAFS_OP_GiveUpAllCallBacks:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* -- the identity -- */
+
+/* Of an authenticated caller: its id and those of its groups. False: an unknown user. */
+static bool identify(struct fs_call *call, const rxw_call *rx)
+{
+	struct prot *prot = call->service->prot;
+	size_t room = FS_IDS, n;
+
+	if (!prot)
+		return false;
+	call->self.ids = call->ids;
+	n = fsd_people_identify(prot, rx, &call->self.id, call->ids, room);
+	if (n > room) {
+		call->more_ids = malloc(n * sizeof(*call->more_ids));
+		if (call->more_ids) {
+			room = n;
+			call->self.ids = call->more_ids;
+			n = fsd_people_identify(prot, rx, &call->self.id, call->more_ids, room);
+		}
+	}
+	call->self.id_count = n < room ? n : room;
+	return n > 0;
+}
+
+static bool has_id(const struct store_caller *self, int32_t id)
+{
+	for (size_t i = 0; i < self->id_count && self->ids[i] <= id; i++)
+		if (self->ids[i] == id)
+			return true;
+	return false;
+}
+
+static void find_self(struct fs_call *call, const rxw_call *rx)
+{
+	static const int32_t anonymous[] = {STORE_ANYUSER, STORE_ANONYMOUS};
+	struct fsd_who *who = &call->viewer.who;
+
+	if (!who->authenticated || !identify(call, rx)) {
+		call->self.id = STORE_ANONYMOUS;
+		call->self.ids = anonymous;
+		call->self.id_count = 2;
+	}
+	if (has_id(&call->self, STORE_ADMINISTRATORS))
+		who->administrator = true;
+	call->self.administrator = who->administrator;
+	call->self.who = &call->viewer;
+}
+
+int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
+{
+	struct fsd_service *service = call->service;
+	struct sockaddr_storage *peer = &call->running.peer;
+	socklen_t length = sizeof(*peer);
+	struct fsd_who *who = &call->viewer.who;
+	bool checked = function >= 0 && !is_for_all(opcode);
+
+	rxw_call_peer(rx, peer, &length);
+	call->running.procedure = function >= 0 ? RXAFS_function_names[function] : "unknown";
+	call->running.opcode = opcode;
+	call->running.since = fsd_now();
+	fsd_running_add(&service->running, &call->running);
+	fsd_clients_enter(service->clients, peer, (uint32_t)opcode, call->running.since,
+			  &call->caller);
+	call->viewer.actor = call->caller.host;
+	if (fsd_guard_asks(service->guard))
+		fsd_guard_enter(service->guard, FSD_FS, rx, who);
+	find_self(call, rx);
+	/* InlineBulkStatus reports the refusal for each object. */
+	if (who->refused && checked && opcode != RXAFS_OP_InlineBulkStatus)
+		return who->weak ? who->weak : -EACCES;
+	if (checked &&
+	    !fsd_clients_ready(service->clients, &call->caller, call->running.since, READY_MS))
+		return AFS_VBUSY;
+	return 0;
+}
+
+void fs_leave(struct fs_call *call)
+{
+	fsd_clients_leave(call->service->clients, &call->caller);
+	fsd_running_remove(&call->service->running, &call->running);
+	free(call->more_ids);
+}
+
+/* -- the audit log -- */
+
+/* A name does not outlive its handler. */
+static bool keep(char kept[FSD_AUDIT_NAME], const char *name)
+{
+	size_t n = name ? strnlen(name, FSD_AUDIT_NAME - 1) : 0;
+
+	if (name)
+		memcpy(kept, name, n);
+	kept[n] = '\0';
+	return name != NULL;
+}
+
+void fs_note(struct fs_call *call, const AFSFid *fid, const char *name)
+{
+	if (!call->service->audit)
+		return;
+	call->noted.fid = *fid;
+	call->noted.has_name = keep(call->noted.name, name);
+}
+
+void fs_note_other(struct fs_call *call, const AFSFid *fid, const char *name)
+{
+	if (!call->service->audit)
+		return;
+	call->noted.to = *fid;
+	call->noted.has_to_name = keep(call->noted.to_name, name);
+}
+
+static bool changes_something(int32_t opcode)
+{
+	switch (opcode) {
+	case RXAFS_OP_StoreData:
+	case RXAFS_OP_StoreData64:
+	case RXAFS_OP_OldStoreACL:
+	case RXAFS_OP_StoreACL:
+	case RXAFS_OP_StoreStatus:
+	case RXAFS_OP_RemoveFile:
+	case RXAFS_OP_CreateFile:
+	case RXAFS_OP_Rename:
+	case RXAFS_OP_Symlink:
+	case RXAFS_OP_Link:
+	case RXAFS_OP_MakeDir:
+	case RXAFS_OP_RemoveDir:
+	case RXAFS_OP_SetVolumeStatus:
+	case RXAFS_OP_SetLock:
+	case RXAFS_OP_ReleaseLock:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_refusal(int32_t code)
+{
+	return code == EACCES || code == EPERM || code == rxw_code_from_errno(EACCES) ||
+	       code == rxw_code_from_errno(EPERM);
+}
+
+void fs_audit(struct fs_call *call, int32_t code)
+{
+	const struct fs_noted *noted = &call->noted;
+	struct fsd_audit_record record;
+
+	if (!call->service->audit || !call->running.procedure ||
+	    (!changes_something(call->running.opcode) && !is_refusal(code)))
+		return;
+	record = (struct fsd_audit_record){
+		.time_ns = wall_ns(),
+		.peer = &call->running.peer,
+		.who = call->viewer.who.authenticated
+			       ? call->viewer.who.name ? call->viewer.who.name : "(this service)"
+			       : NULL,
+		.id = call->self.id,
+		.operation = call->running.procedure,
+		.volume = noted->fid.Volume,
+		.vnode = noted->fid.Vnode,
+		.unique = noted->fid.Unique,
+		.name = noted->has_name ? noted->name : NULL,
+		.to_volume = noted->to.Volume,
+		.to_vnode = noted->to.Vnode,
+		.to_unique = noted->to.Unique,
+		.to_name = noted->has_to_name ? noted->to_name : NULL,
+		.code = code,
+	};
+	fsd_audit_add(call->service->audit, &record);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Advisory locks on files. */
+#include "fileserver/service/locks.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <rxwire/rxwire.h>
+
+#include "base/hash.h"
+#include "common/htable.h"
+
+struct lock {
+	struct store_fid fid;
+	int32_t count; /* -1: write lock */
+	uint64_t ends;
+	void *chain;
+};
+
+struct fsd_locks {
+	pthread_mutex_t lock; /* covers the table */
+	struct htable table;  /* clients choose what they lock */
+	size_t max;
+	_Atomic size_t count; /* that of the table, for those who do not hold the lock */
+	uint64_t swept;	      /* when ended locks were removed because the table was full */
+};
+
+static uint64_t hash_fid(const struct store_fid *fid, const uint64_t key[2])
+{
+	return rxw_hash_words((uint64_t)fid->volume << 32 | fid->vnode, fid->unique, key);
+}
+
+static uint64_t hash_lock(const void *item, const uint64_t key[2])
+{
+	return hash_fid(&((const struct lock *)item)->fid, key);
+}
+
+struct fsd_locks *fsd_locks_create(size_t max)
+{
+	struct fsd_locks *locks = calloc(1, sizeof(*locks));
+	uint64_t key[2];
+
+	if (!locks)
+		return NULL;
+	locks->max = max;
+	if (rxw_random(key, sizeof(key)) ||
+	    !htable_init(&locks->table, offsetof(struct lock, chain), hash_lock, key, 0)) {
+		free(locks);
+		return NULL;
+	}
+	pthread_mutex_init(&locks->lock, NULL);
+	return locks;
+}
+
+void fsd_locks_destroy(struct fsd_locks *locks)
+{
+	if (!locks)
+		return;
+	htable_fini(&locks->table, free);
+	pthread_mutex_destroy(&locks->lock);
+	free(locks);
+}
+
+static struct lock *find(const struct fsd_locks *locks, const struct store_fid *fid)
+{
+	struct lock *l = htable_first(&locks->table, hash_fid(fid, locks->table.key));
+
+	while (l && (l->fid.volume != fid->volume || l->fid.vnode != fid->vnode ||
+		     l->fid.unique != fid->unique))
+		l = l->chain;
+	return l;
+}
+
+static void drop(struct fsd_locks *locks, struct lock *l)
+{
+	htable_remove(&locks->table, l);
+	atomic_store(&locks->count, locks->table.count);
+	free(l);
+}
+
+/* Remove locks that have ended; at most once a second, because all are looked at. */
+static void sweep(struct fsd_locks *locks, uint64_t now)
+{
+	if (locks->swept == now)
+		return;
+	locks->swept = now;
+	for (size_t i = 0; i < locks->table.size; i++)
+		for (struct lock *l = *htable_chain(&locks->table, i), *next; l; l = next) {
+			next = l->chain;
+			if (l->ends <= now)
+				drop(locks, l);
+		}
+}
+
+static struct lock *add(struct fsd_locks *locks, const struct store_fid *fid, uint64_t now)
+{
+	struct lock *l;
+
+	if (locks->table.count >= locks->max)
+		sweep(locks, now);
+	l = locks->table.count < locks->max ? calloc(1, sizeof(*l)) : NULL;
+	if (l) {
+		l->fid = *fid;
+		htable_add(&locks->table, l);
+		atomic_store(&locks->count, locks->table.count);
+	}
+	return l;
+}
+
+int fsd_lock_set(struct fsd_locks *locks, const struct store_fid *fid, bool write, uint64_t now)
+{
+	struct lock *l;
+	int rc = 0;
+
+	pthread_mutex_lock(&locks->lock);
+	l = find(locks, fid);
+	if (l && l->ends <= now)
+		l->count = 0;
+	if (l && l->count && (write || l->count < 0 || l->count == INT32_MAX))
+		rc = -EAGAIN;
+	else if (!l && !(l = add(locks, fid, now)))
+		rc = -ENOLCK;
+	if (!rc) {
+		l->count = write ? -1 : l->count + 1;
+		l->ends = now + FSD_LOCK_S;
+	}
+	pthread_mutex_unlock(&locks->lock);
+	return rc;
+}
+
+int fsd_lock_extend(struct fsd_locks *locks, const struct store_fid *fid, uint64_t now)
+{
+	struct lock *l;
+
+	pthread_mutex_lock(&locks->lock);
+	l = find(locks, fid);
+	if (l)
+		l->ends = now + FSD_LOCK_S;
+	pthread_mutex_unlock(&locks->lock);
+	return l ? 0 : -EINVAL;
+}
+
+bool fsd_lock_release(struct fsd_locks *locks, const struct store_fid *fid, uint64_t now)
+{
+	bool last = false;
+	struct lock *l;
+
+	pthread_mutex_lock(&locks->lock);
+	l = find(locks, fid);
+	if (l && (l->ends <= now || l->count <= 1)) {
+		drop(locks, l);
+		last = true;
+	} else if (l) {
+		l->count--;
+	}
+	pthread_mutex_unlock(&locks->lock);
+	return last;
+}
+
+void fsd_lock_forget(struct fsd_locks *locks, const struct store_fid *fid)
+{
+	struct lock *l;
+
+	if (!atomic_load(&locks->count))
+		return;
+	pthread_mutex_lock(&locks->lock);
+	l = find(locks, fid);
+	if (l)
+		drop(locks, l);
+	pthread_mutex_unlock(&locks->lock);
+}
+
+int32_t fsd_lock_count(struct fsd_locks *locks, const struct store_fid *fid, uint64_t now)
+{
+	const struct lock *l;
+	int32_t count;
+
+	if (!atomic_load_explicit(&locks->count, memory_order_relaxed))
+		return 0;
+	pthread_mutex_lock(&locks->lock);
+	l = find(locks, fid);
+	count = l && l->ends > now ? l->count : 0;
+	pthread_mutex_unlock(&locks->lock);
+	return count;
+}
+
+size_t fsd_locks_held(struct fsd_locks *locks)
+{
+	return atomic_load(&locks->count);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The store of volumes that the server serves with --store. */
+#ifndef FILESERVER_STORAGE_H
+#define FILESERVER_STORAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/store.h"
+
+#define FSD_STORAGE_STATE "server" /* the state directory, in that of the store */
+
+/*
+ * Open the store in a directory. `durability`: "strict" or "lazy"; NULL: lazy. 0, or -1 with one line
+ * in message[FSD_MESSAGE_MAX].
+ */
+int fsd_storage_open(const char *path, const char *durability, struct store **store, char *message);
+/* Whether that is a durability: 0, or -1 with one line in `message`. */
+int fsd_storage_check(const char *durability, char *message);
+
+/* As `volumes` of struct fsd_clients_options; the argument is the store. */
+size_t fsd_storage_volumes(void *store, uint32_t after, uint32_t *ids, size_t max);
+
+/*
+ * Look at the ACLs of the root directories: -1 with one line in `message` if one lets anonymous
+ * callers write, else 0.
+ */
+int fsd_storage_check_anonymous(struct store *store, char *message);
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Changes, each a transaction or a part of one. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "protection/private.h"
+
+#define USER_QUOTA 20	/* as AFS gives new users */
+#define WIRE_END   (-1) /* AFS ends lists of entries with this number */
+
+/* ---- transactions ---- */
+
+/* A mistake of the caller: `code` and a line. */
+static int refuse(char *message, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static int refuse(char *message, int code, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(message, PROT_MESSAGE_MAX, format, list);
+	va_end(list);
+	return code;
+}
+
+/* The next views must have what this process has changed. */
+static void changed(struct prot *prot)
+{
+	pthread_mutex_lock(&prot->lock);
+	prot->stale = true;
+	pthread_mutex_unlock(&prot->lock);
+}
+
+int prot_begin(struct prot *prot, char *message)
+{
+	int rc;
+
+	if (pthread_mutex_lock(&prot->db_lock))
+		return refuse(message, PROT_ERROR, "this thread has begun a transaction already");
+	if (prot_run(prot, "BEGIN IMMEDIATE") == SQLITE_OK)
+		return 0;
+	rc = prot_database_error(prot, "be changed", message);
+	pthread_mutex_unlock(&prot->db_lock);
+	return rc;
+}
+
+void prot_rollback(struct prot *prot)
+{
+	prot_run(prot, "ROLLBACK");
+	pthread_mutex_unlock(&prot->db_lock);
+}
+
+int prot_commit(struct prot *prot, char *message)
+{
+	int rc;
+
+	if (prot_run(prot, "COMMIT") == SQLITE_OK) {
+		changed(prot);
+		pthread_mutex_unlock(&prot->db_lock);
+		return 0;
+	}
+	rc = prot_database_error(prot, "be changed", message);
+	prot_rollback(prot);
+	return rc;
+}
+
+/* Begin a change, inside the transaction of this thread if it has one (*inside). */
+static int begin(struct prot *prot, bool *inside, char *message)
+{
+	*inside = pthread_mutex_lock(&prot->db_lock) == EDEADLK;
+	if (!*inside) {
+		pthread_mutex_unlock(&prot->db_lock);
+		return prot_begin(prot, message);
+	}
+	if (prot_run(prot, "SAVEPOINT change") == SQLITE_OK)
+		return 0;
+	return prot_database_error(prot, "be changed", message);
+}
+
+/* End a change: keep it if rc is 0, otherwise undo it. Returns rc, or why it cannot be kept. */
+static int end(struct prot *prot, bool inside, int rc, char *message)
+{
+	if (!inside && rc == 0)
+		return prot_commit(prot, message);
+	if (!inside) {
+		prot_rollback(prot);
+		return rc;
+	}
+	if (rc)
+		prot_run(prot, "ROLLBACK TO change");
+	if (prot_run(prot, "RELEASE change") == SQLITE_OK || rc)
+		return rc;
+	return prot_database_error(prot, "be changed", message);
+}
+
+/* ---- parts of changes ---- */
+
+static int failed(struct prot *prot, char *message)
+{
+	return prot_database_error(prot, "be changed", message);
+}
+
+/* Run a statement without a result, with up to three integers as parameters. */
+static int change(struct prot *prot, const char *sql, int count, int64_t a, int64_t b,
+		  char *message)
+{
+	const int64_t parameters[] = {a, b};
+
+	return prot_query(prot, sql, parameters, count, NULL, NULL) ? failed(prot, message) : 0;
+}
+
+/* Whether there is an entry with this id; its kind follows from the sign. */
+static int need_entry(struct prot *prot, int32_t id, char *message)
+{
+	const int64_t parameter = id;
+	int64_t found = 0;
+
+	if (prot_query(prot, "SELECT id FROM entry WHERE id = ?", &parameter, 1, NULL, &found))
+		return failed(prot, message);
+	return found ? 0 : refuse(message, PROT_NO_ENTRY, "no user or group has the id %d", id);
+}
+
+static int need_free_name(struct prot *prot, const char *name, int32_t except, char *message)
+{
+	int64_t found = 0;
+
+	if (prot_query(prot, "SELECT id FROM entry WHERE name = ?", NULL, 0, name, &found))
+		return failed(prot, message);
+	if (!found || found == except)
+		return 0;
+	return refuse(message, PROT_EXISTS, "%s exists already, with the id %d", name, (int)found);
+}
+
+static int need_valid_name(const char *name, bool group, char *message)
+{
+	const char *why;
+
+	if (prot_name_valid(name, group, &why))
+		return 0;
+	return refuse(message, PROT_BAD_NAME, "\"%.80s\": %s", name, why);
+}
+
+static bool predefined(int32_t id)
+{
+	return id == PROT_ANONYMOUS || id == PROT_ANYUSER || id == PROT_AUTHUSER ||
+	       (id <= PROT_PTSVIEWERS && id >= PROT_BACKUP);
+}
+
+static int need_own(int32_t id, const char *what, char *message)
+{
+	if (!predefined(id))
+		return 0;
+	return refuse(message, PROT_PREDEFINED, "the predefined entry %d cannot be %s", id, what);
+}
+
+/* The next id that was never used. */
+static int next_id(struct prot *prot, bool group, int32_t *id, char *message)
+{
+	int64_t last = 0;
+
+	if (prot_query(prot, group ? "SELECT grp FROM last" : "SELECT user FROM last", NULL, 0,
+		       NULL, &last))
+		return failed(prot, message);
+	do
+		last += group ? -1 : 1;
+	while (last == PROT_ANONYMOUS);
+	if (last > INT32_MAX || last < -INT32_MAX)
+		return refuse(message, PROT_NO_IDS,
+			      "the highest possible id is in use: choose a free one with --id");
+	*id = (int32_t)last;
+	return 0;
+}
+
+/* The id that was asked for. */
+static int check_id(struct prot *prot, bool group, int32_t id, char *message)
+{
+	const int64_t parameter = id;
+	int64_t found = 0;
+
+	if (group ? id >= 0 || id == WIRE_END || id < -INT32_MAX : id <= 0)
+		return refuse(message, PROT_BAD_ID,
+			      group ? "%d cannot be the id of a group: they are less than -1"
+				    : "%d cannot be the id of a user: they are above 0",
+			      id);
+	if (prot_query(prot, "SELECT id FROM entry WHERE id = ?", &parameter, 1, NULL, &found))
+		return failed(prot, message);
+	return found ? refuse(message, PROT_ID_EXISTS, "the id %d is in use", id) : 0;
+}
+
+/* ---- changes ---- */
+
+static int insert(struct prot *prot, const char *name, int32_t id, int32_t owner, char *message)
+{
+	const int64_t parameters[] = {id, owner, PROT_ADMINISTRATORS,
+				      id < 0 ? PROT_ACCESS_GROUP : PROT_ACCESS_USER,
+				      id < 0 ? 0 : USER_QUOTA};
+
+	if (prot_query(prot,
+		       "INSERT INTO entry(id, owner, creator, access, quota, name) "
+		       "VALUES(?, ?, ?, ?, ?, ?)",
+		       parameters, 5, name, NULL))
+		return failed(prot, message);
+	return change(prot,
+		      id < 0 ? "UPDATE last SET grp = min(grp, ?)"
+			     : "UPDATE last SET user = max(user, ?)",
+		      1, id, 0, message);
+}
+
+static int add(struct prot *prot, const char *name, bool group, int32_t id, int32_t owner,
+	       int32_t *given, char *message)
+{
+	bool inside;
+	int rc = need_valid_name(name, group, message);
+
+	if (!rc)
+		rc = begin(prot, &inside, message);
+	if (rc)
+		return rc;
+	rc = need_free_name(prot, name, 0, message);
+	if (!rc)
+		rc = id ? check_id(prot, group, id, message) : next_id(prot, group, &id, message);
+	if (!rc)
+		rc = need_entry(prot, owner, message);
+	if (!rc)
+		rc = insert(prot, name, id, owner, message);
+	rc = end(prot, inside, rc, message);
+	if (!rc && given)
+		*given = id;
+	return rc;
+}
+
+int prot_add_user(struct prot *prot, const char *name, int32_t id, int32_t *given, char *message)
+{
+	return add(prot, name, false, id, PROT_ADMINISTRATORS, given, message);
+}
+
+int prot_add_group(struct prot *prot, const char *name, int32_t id, int32_t owner, int32_t *given,
+		   char *message)
+{
+	return add(prot, name, true, id, owner ? owner : PROT_ADMINISTRATORS, given, message);
+}
+
+int prot_rename(struct prot *prot, int32_t id, const char *name, char *message)
+{
+	const int64_t parameter = id;
+	bool inside;
+	int rc = need_own(id, "renamed", message);
+
+	if (!rc)
+		rc = need_valid_name(name, id < 0, message);
+	if (!rc)
+		rc = begin(prot, &inside, message);
+	if (rc)
+		return rc;
+	rc = need_entry(prot, id, message);
+	if (!rc)
+		rc = need_free_name(prot, name, id, message);
+	if (!rc &&
+	    prot_query(prot, "UPDATE entry SET name = ?2 WHERE id = ?1", &parameter, 1, name, NULL))
+		rc = failed(prot, message);
+	return end(prot, inside, rc, message);
+}
+
+int prot_remove(struct prot *prot, int32_t id, char *message)
+{
+	bool inside;
+	int rc = need_own(id, "removed", message);
+
+	if (!rc)
+		rc = begin(prot, &inside, message);
+	if (rc)
+		return rc;
+	rc = need_entry(prot, id, message);
+	if (!rc)
+		rc = change(prot, "UPDATE entry SET owner = ?2 WHERE owner = ?1", 2, id,
+			    PROT_ADMINISTRATORS, message);
+	if (!rc)
+		rc = change(prot, "DELETE FROM entry WHERE id = ?", 1, id, 0, message);
+	return end(prot, inside, rc, message);
+}
+
+static int need_group(struct prot *prot, int32_t id, char *message)
+{
+	if (id >= 0)
+		return refuse(message, PROT_NOT_GROUP, "%d is a user, not a group", id);
+	return need_entry(prot, id, message);
+}
+
+static int need_user(struct prot *prot, int32_t id, char *message)
+{
+	if (id <= 0)
+		return refuse(message, PROT_NOT_USER, "%d is a group, not a user", id);
+	return need_entry(prot, id, message);
+}
+
+int prot_chown(struct prot *prot, int32_t group, int32_t owner, char *message)
+{
+	bool inside;
+	int rc = need_own(group, "given to another owner", message);
+
+	if (!rc)
+		rc = begin(prot, &inside, message);
+	if (rc)
+		return rc;
+	rc = need_group(prot, group, message);
+	if (!rc)
+		rc = need_entry(prot, owner, message);
+	if (!rc)
+		rc = change(prot, "UPDATE entry SET owner = ?2 WHERE id = ?1", 2, group, owner,
+			    message);
+	return end(prot, inside, rc, message);
+}
+
+int prot_set_access(struct prot *prot, int32_t id, uint32_t access, char *message)
+{
+	bool inside;
+	int rc = begin(prot, &inside, message);
+
+	if (rc)
+		return rc;
+	rc = need_entry(prot, id, message);
+	if (!rc)
+		rc = change(prot, "UPDATE entry SET access = ?2 WHERE id = ?1", 2, id,
+			    access & PROT_ACCESS_ALL, message);
+	return end(prot, inside, rc, message);
+}
+
+/* Whether the group may have this member, and whether it has. */
+static int check_membership(struct prot *prot, int32_t group, int32_t user, bool *member,
+			    char *message)
+{
+	const int64_t parameters[] = {group, user};
+	int64_t found = 0;
+	int rc = need_group(prot, group, message);
+
+	if (!rc)
+		rc = need_user(prot, user, message);
+	if (rc)
+		return rc;
+	if (group == PROT_ANYUSER || group == PROT_AUTHUSER || user == PROT_ANONYMOUS)
+		return refuse(message, PROT_PREDEFINED,
+			      "%d has the members that its name says, and %d is in no group: "
+			      "neither changes",
+			      group == PROT_ANYUSER ? PROT_ANYUSER : PROT_AUTHUSER, PROT_ANONYMOUS);
+	if (prot_query(prot, "SELECT user FROM member WHERE grp = ? AND user = ?", parameters, 2,
+		       NULL, &found))
+		return failed(prot, message);
+	*member = found != 0;
+	return 0;
+}
+
+static int change_member(struct prot *prot, int32_t group, int32_t user, bool add, char *message)
+{
+	bool inside, member = false;
+	int rc = begin(prot, &inside, message);
+
+	if (rc)
+		return rc;
+	rc = check_membership(prot, group, user, &member, message);
+	if (!rc && member == add)
+		rc = refuse(message, PROT_MEMBERSHIP,
+			    add ? "user %d is a member of group %d already"
+				: "user %d is not a member of group %d",
+			    user, group);
+	if (!rc)
+		rc = change(prot,
+			    add ? "INSERT INTO member(grp, user) VALUES(?, ?)"
+				: "DELETE FROM member WHERE grp = ? AND user = ?",
+			    2, group, user, message);
+	return end(prot, inside, rc, message);
+}
+
+int prot_add_member(struct prot *prot, int32_t group, int32_t user, char *message)
+{
+	return change_member(prot, group, user, true, message);
+}
+
+int prot_remove_member(struct prot *prot, int32_t group, int32_t user, char *message)
+{
+	return change_member(prot, group, user, false, message);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The file: where it is, how it is made, what is refused. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "protection/private.h"
+
+#define APPLICATION 0x72787074 /* "rxpt", in the header of the file */
+#define FORMAT	    1
+#define BUSY_MS	    10000 /* how long to wait for a change by another process */
+
+/* The last ids are kept, so that the id of a removed entry, which ACLs may name, is not reused. */
+static const char schema[] =
+	"CREATE TABLE entry(id INTEGER PRIMARY KEY CHECK(id <> 0), name TEXT NOT NULL UNIQUE,"
+	" owner INTEGER NOT NULL, creator INTEGER NOT NULL, access INTEGER NOT NULL,"
+	" quota INTEGER NOT NULL) STRICT;"
+	"CREATE INDEX owned ON entry(owner);"
+	"CREATE TABLE member(grp INTEGER NOT NULL REFERENCES entry(id) ON DELETE CASCADE"
+	" CHECK(grp < 0), user INTEGER NOT NULL REFERENCES entry(id) ON DELETE CASCADE"
+	" CHECK(user > 0), PRIMARY KEY(grp, user)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX groups ON member(user, grp);"
+	"CREATE TABLE last(one INTEGER PRIMARY KEY CHECK(one = 1), user INTEGER NOT NULL,"
+	" grp INTEGER NOT NULL) STRICT;"
+	"INSERT INTO last VALUES(1, 0, -205);"
+	"INSERT INTO entry VALUES"
+	"(32766, 'anonymous', -204, -204, 128, 0),"
+	"(-101, 'system:anyuser', -204, -204, 144, 0),"
+	"(-102, 'system:authuser', -204, -204, 144, 0),"
+	"(-203, 'system:ptsviewers', -204, -204, 144, 0),"
+	"(-204, 'system:administrators', -204, -204, 144, 0),"
+	"(-205, 'system:backup', -204, -204, 144, 0);";
+
+int prot_damaged(const struct prot *prot, const char *what, char *message)
+{
+	snprintf(message, PROT_MESSAGE_MAX,
+		 "%.250s is damaged (%.100s): move it and its -wal file away and restore a backup",
+		 prot->path, what);
+	return PROT_UNUSABLE;
+}
+
+int prot_database_error(struct prot *prot, const char *doing, char *message)
+{
+	int rc = sqlite3_errcode(prot->db);
+
+	switch (rc & 0xff) {
+	case SQLITE_CORRUPT:
+	case SQLITE_ERROR: /* our statements are right: a table is missing or has other columns */
+	case SQLITE_CONSTRAINT:
+		return prot_damaged(prot, sqlite3_errmsg(prot->db), message);
+	case SQLITE_NOTADB:
+		snprintf(message, PROT_MESSAGE_MAX,
+			 "%.250s is not a protection database: name another file or directory",
+			 prot->path);
+		return PROT_UNUSABLE;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		snprintf(message, PROT_MESSAGE_MAX,
+			 "%.250s: another process has been changing it for %d s: try again",
+			 prot->path, BUSY_MS / 1000);
+		return PROT_ERROR;
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+	case SQLITE_CANTOPEN:
+		snprintf(message, PROT_MESSAGE_MAX,
+			 "%.250s: cannot %s: %.80s; this user must be able to write the file and "
+			 "its directory",
+			 prot->path, doing, sqlite3_errmsg(prot->db));
+		return PROT_ERROR;
+	default:
+		snprintf(message, PROT_MESSAGE_MAX, "%.250s: cannot %s: %.120s", prot->path, doing,
+			 sqlite3_errmsg(prot->db));
+		return PROT_ERROR;
+	}
+}
+
+int prot_run(struct prot *prot, const char *sql)
+{
+	return sqlite3_exec(prot->db, sql, NULL, NULL, NULL);
+}
+
+int prot_query(struct prot *prot, const char *sql, const int64_t *parameters, int count,
+	       const char *name, int64_t *value)
+{
+	sqlite3_stmt *statement;
+	int rc = sqlite3_prepare_v2(prot->db, sql, -1, &statement, NULL);
+
+	for (int i = 0; rc == SQLITE_OK && i < count; i++)
+		rc = sqlite3_bind_int64(statement, i + 1, parameters[i]);
+	if (rc == SQLITE_OK && name)
+		rc = sqlite3_bind_text(statement, count + 1, name, -1, SQLITE_STATIC);
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_step(statement);
+		if (rc == SQLITE_ROW && value)
+			*value = sqlite3_column_int64(statement, 0);
+		if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+			rc = SQLITE_OK;
+	}
+	/* The code of a failed step comes again; that of a failed prepare stays. */
+	if (statement && sqlite3_finalize(statement) != SQLITE_OK && rc == SQLITE_OK)
+		rc = sqlite3_errcode(prot->db);
+	return rc;
+}
+
+/* -- opening -- */
+
+/* options.path, or the file in that directory. */
+static int find_path(struct prot *prot, char *message)
+{
+	const char *path = prot->options.path;
+	struct stat st;
+	bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+
+	if (asprintf(&prot->path, folder ? "%s/" PROT_FILE : "%s", path) >= 0)
+		return 0;
+	prot->path = NULL;
+	snprintf(message, PROT_MESSAGE_MAX, "no memory");
+	return PROT_ERROR;
+}
+
+/* The directory of the file, to be freed; NULL without memory. */
+static char *folder_of(const char *path)
+{
+	char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
+
+	if (!folder || slash) {
+		if (slash)
+			slash[slash == folder] = 0;
+		return folder;
+	}
+	free(folder);
+	return strdup(".");
+}
+
+/* Put the schema into an empty file. */
+static int fill(struct prot *prot, const char *path, char *message)
+{
+	char pragmas[128];
+	int rc = sqlite3_open_v2(path, &prot->db, SQLITE_OPEN_READWRITE, NULL);
+
+	snprintf(pragmas, sizeof(pragmas), "PRAGMA application_id = %d; PRAGMA user_version = %d",
+		 APPLICATION, FORMAT);
+	if (rc == SQLITE_OK &&
+	    (prot_run(prot, "PRAGMA synchronous = FULL; BEGIN") || prot_run(prot, schema) ||
+	     prot_run(prot, pragmas) || prot_run(prot, "COMMIT; PRAGMA journal_mode = WAL")))
+		rc = SQLITE_ERROR;
+	if (rc != SQLITE_OK) {
+		snprintf(message, PROT_MESSAGE_MAX, "%.250s cannot be made: %.120s", prot->path,
+			 prot->db ? sqlite3_errmsg(prot->db) : "no memory");
+		rc = PROT_ERROR;
+	}
+	sqlite3_close(prot->db);
+	prot->db = NULL;
+	return rc;
+}
+
+/* Give the complete file its name, unless another process was faster. 0, or an error number. */
+static int name_file(const char *temporary, const char *path, const char *folder)
+{
+	int error = link(temporary, path) < 0 && errno != EEXIST ? errno : 0, fd;
+
+	if (error)
+		return error;
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fsync(fd) < 0)
+		error = errno;
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+/*
+ * Make the database under another name, so that no process sees half of it. It belongs to the owner
+ * of its directory.
+ */
+static int make_file(struct prot *prot, char *message)
+{
+	char *folder = folder_of(prot->path), *temporary = NULL;
+	struct stat st;
+	int fd = -1, error = 0, rc = 0;
+
+	if (!folder || asprintf(&temporary, "%s.XXXXXX", prot->path) < 0) {
+		free(folder);
+		snprintf(message, PROT_MESSAGE_MAX, "no memory");
+		return PROT_ERROR;
+	}
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0 || stat(folder, &st) < 0 ||
+	    (geteuid() == 0 && fchown(fd, st.st_uid, st.st_gid) < 0))
+		error = errno;
+	if (fd >= 0)
+		close(fd);
+	if (!error)
+		rc = fill(prot, temporary, message);
+	if (!error && !rc)
+		error = name_file(temporary, prot->path, folder);
+	if (fd >= 0)
+		unlink(temporary);
+	free(temporary);
+	free(folder);
+	if (!error)
+		return rc;
+	snprintf(
+		message, PROT_MESSAGE_MAX,
+		"cannot make %.250s: %s; give a directory that exists and that this user may write",
+		prot->path, strerror(error));
+	return PROT_ERROR;
+}
+
+static int check_file(struct prot *prot, char *message)
+{
+	struct stat st;
+
+	if (stat(prot->path, &st) == 0) {
+		if (S_ISREG(st.st_mode))
+			return 0;
+		snprintf(message, PROT_MESSAGE_MAX, "%.250s is not a file", prot->path);
+		return PROT_UNUSABLE;
+	}
+	if (errno == ENOENT && prot->options.create)
+		return make_file(prot, message);
+	if (errno == ENOENT)
+		snprintf(message, PROT_MESSAGE_MAX,
+			 "%.250s does not exist: the first \"rxpt adduser\" or \"rxpt addgroup\" "
+			 "makes it",
+			 prot->path);
+	else
+		snprintf(message, PROT_MESSAGE_MAX, "%.250s: %s", prot->path, strerror(errno));
+	return PROT_ERROR;
+}
+
+/* Whose file this is, and of which version. */
+static int check_header(struct prot *prot, char *message)
+{
+	int64_t application = 0, version = 0, pages = 0;
+
+	if (prot_query(prot, "PRAGMA page_count", NULL, 0, NULL, &pages) ||
+	    prot_query(prot, "PRAGMA application_id", NULL, 0, NULL, &application) ||
+	    prot_query(prot, "PRAGMA user_version", NULL, 0, NULL, &version))
+		return prot_database_error(prot, "be read", message);
+	if (pages == 0)
+		return prot_damaged(prot, "it is empty", message);
+	if (application != APPLICATION) {
+		snprintf(message, PROT_MESSAGE_MAX,
+			 "%.250s is a database of another program: name another file or directory",
+			 prot->path);
+		return PROT_UNUSABLE;
+	}
+	if (version > FORMAT) {
+		snprintf(message, PROT_MESSAGE_MAX,
+			 "%.250s has format %lld, this program knows only %d: install the version "
+			 "of rxwire that wrote it",
+			 prot->path, (long long)version, FORMAT);
+		return PROT_UNUSABLE;
+	}
+	return version == FORMAT ? 0 : prot_damaged(prot, "it has no format", message);
+}
+
+/* The structure of the file. What the tables contain is checked when they are loaded. */
+static int check_structure(struct prot *prot, char *message)
+{
+	sqlite3_stmt *statement = NULL;
+	char found[100] = "";
+	int rc = sqlite3_prepare_v2(prot->db, "PRAGMA quick_check(1)", -1, &statement, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(statement);
+	if (rc == SQLITE_ROW)
+		snprintf(found, sizeof(found), "%s",
+			 (const char *)sqlite3_column_text(statement, 0));
+	else
+		rc = prot_database_error(prot, "be checked", message);
+	sqlite3_finalize(statement);
+	if (rc != SQLITE_ROW)
+		return rc;
+	return strcmp(found, "ok") == 0 ? 0 : prot_damaged(prot, found, message);
+}
+
+int prot_database_open(struct prot *prot, char *message)
+{
+	int rc = find_path(prot, message);
+
+	if (!rc)
+		rc = check_file(prot, message);
+	if (rc)
+		return rc;
+	if (sqlite3_open_v2(prot->path, &prot->db,
+			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
+			    NULL) != SQLITE_OK) {
+		if (prot->db)
+			return prot_database_error(prot, "be opened", message);
+		snprintf(message, PROT_MESSAGE_MAX, "no memory");
+		return PROT_ERROR;
+	}
+	sqlite3_extended_result_codes(prot->db, 1);
+	sqlite3_busy_timeout(prot->db, BUSY_MS);
+	/* A damaged file must not make the library run what is in its schema. */
+	sqlite3_db_config(prot->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(prot->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	rc = check_header(prot, message);
+	if (rc)
+		return rc;
+	if (prot_run(prot, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
+			   "PRAGMA foreign_keys = ON") ||
+	    sqlite3_prepare_v2(prot->db, "PRAGMA data_version", -1, &prot->version, NULL))
+		return prot_database_error(prot, "be opened", message);
+	return check_structure(prot, message);
+}
+
+void prot_database_close(struct prot *prot)
+{
+	sqlite3_finalize(prot->version);
+	sqlite3_close(prot->db);
+	free(prot->path);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the protection library. */
+#ifndef PROTECTION_PRIVATE_H
+#define PROTECTION_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <sqlite3.h>
+
+#include "protection/protection.h"
+
+/*
+ * Lock order: `db_lock`, then `lock`. `db_lock` covers the connection and its statements, and is
+ * held during transactions; it tells a thread that has it already. `lock` covers what readers touch, and is held for a few instructions.
+ */
+struct prot {
+	struct prot_options options;
+	char *path; /* of the file */
+	pthread_mutex_t db_lock;
+	sqlite3 *db;	       /* db_lock */
+	sqlite3_stmt *version; /* db_lock: PRAGMA data_version */
+	int64_t seen;	       /* db_lock: its value when `view` was loaded */
+	bool failing;	       /* db_lock: the last look failed; reported once */
+	pthread_mutex_t lock;
+	const struct prot_view *view; /* lock */
+	uint64_t next_look;	      /* lock: monotonic time in ns */
+	bool stale;		      /* lock: this process has changed the database */
+};
+
+/* Constant but for `references`. */
+struct prot_view {
+	_Atomic unsigned references;
+	uint64_t generation;
+	struct prot_entry *entries; /* as prot_at() has them */
+	uint32_t *by_name;	    /* indices into entries */
+	size_t count;
+	int32_t *members; /* the lists of all entries */
+	int32_t max_user, max_group;
+};
+
+/* -- names.c -- */
+
+/* Whether a group or user may have this name; if not, *why says what is wrong. */
+bool prot_name_valid(const char *name, bool group, const char **why);
+
+/* -- database.c: the file -- */
+
+/* Open, make or refuse the file of prot->path. 0, or a code and a line. */
+int prot_database_open(struct prot *prot, char *message);
+void prot_database_close(struct prot *prot);
+/* The line for a failed call of SQLite, and the code for it. */
+int prot_database_error(struct prot *prot, const char *doing, char *message);
+int prot_damaged(const struct prot *prot, const char *what, char *message);
+/* Run SQL without results; an SQLITE_… result. */
+int prot_run(struct prot *prot, const char *sql);
+/*
+ * Run a statement. Its parameters are `count` integers, and after them `name` unless that is NULL.
+ * *value gets the first integer of its result and stays if there is none; may be NULL.
+ */
+int prot_query(struct prot *prot, const char *sql, const int64_t *parameters, int count,
+	       const char *name, int64_t *value);
+
+/* -- load.c -- */
+
+/* Read everything in one transaction; the caller holds db_lock. 0, or a code and a line. */
+int prot_load(struct prot *prot, struct prot_view **view, char *message);
+void prot_view_free(struct prot_view *view);
+
+#endif

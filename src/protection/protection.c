@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An open database, and the view that readers get. */
+#include "protection/protection.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "protection/private.h"
+
+#define LOOK_NS	    (100ull * NS_PER_MS) /* the least time between two looks at the file */
+#define LOOK_FACTOR 10u			 /* reading takes at most a tenth of the time */
+
+/* The number that SQLite changes when another connection has changed the database. Under db_lock. */
+static int data_version(struct prot *prot, int64_t *version)
+{
+	int rc = sqlite3_step(prot->version);
+
+	if (rc == SQLITE_ROW)
+		*version = sqlite3_column_int64(prot->version, 0);
+	sqlite3_reset(prot->version);
+	return rc == SQLITE_ROW ? 0 : rc;
+}
+
+/* Replace the view that readers get. */
+static void publish(struct prot *prot, struct prot_view *view)
+{
+	const struct prot_view *old;
+
+	pthread_mutex_lock(&prot->lock);
+	old = prot->view;
+	view->generation = old ? old->generation + 1 : 1;
+	prot->view = view;
+	pthread_mutex_unlock(&prot->lock);
+	if (old)
+		prot_view_put(old);
+}
+
+/* Load if the database has changed, or in any case. Under db_lock. 0, or a code and a line. */
+static int refresh(struct prot *prot, bool always, char *message)
+{
+	struct prot_view *view;
+	int64_t version = 0;
+	int rc;
+
+	if (data_version(prot, &version))
+		return prot_database_error(prot, "be read", message);
+	if (!always && version == prot->seen)
+		return 0;
+	rc = prot_load(prot, &view, message);
+	if (rc)
+		return rc;
+	/* A change between the two is loaded once more at the next look. */
+	prot->seen = version;
+	publish(prot, view);
+	return 0;
+}
+
+/* Look at the file; under db_lock. Failures are reported once, until it can be read again. */
+static void look(struct prot *prot, bool changed_here)
+{
+	char message[PROT_MESSAGE_MAX];
+	uint64_t begin = monotonic_ns(), took;
+	int rc = refresh(prot, changed_here, message);
+
+	took = (monotonic_ns() - begin) * LOOK_FACTOR;
+	if (rc && !prot->failing && prot->options.warn) {
+		char line[PROT_MESSAGE_MAX + 64];
+
+		snprintf(line, sizeof(line), "%s; what was read before stays in use", message);
+		prot->options.warn(prot->options.arg, line);
+	}
+	prot->failing = rc != 0;
+	pthread_mutex_lock(&prot->lock);
+	prot->next_look = monotonic_ns() + (took > LOOK_NS ? took : LOOK_NS);
+	/* Only now, so that no thread takes the old view meanwhile. */
+	prot->stale = prot->stale && rc;
+	pthread_mutex_unlock(&prot->lock);
+}
+
+const struct prot_view *prot_view_get(struct prot *prot)
+{
+	const struct prot_view *view;
+	bool due, stale;
+
+	pthread_mutex_lock(&prot->lock);
+	stale = prot->stale;
+	due = stale || monotonic_ns() >= prot->next_look;
+	pthread_mutex_unlock(&prot->lock);
+	/*
+	 * Other threads use what there is while one looks, unless this process made a change. A
+	 * thread in a transaction of its own does not look.
+	 */
+	if (due && (stale ? pthread_mutex_lock(&prot->db_lock)
+			  : pthread_mutex_trylock(&prot->db_lock)) == 0) {
+		pthread_mutex_lock(&prot->lock);
+		stale = prot->stale;
+		pthread_mutex_unlock(&prot->lock);
+		look(prot, stale);
+		pthread_mutex_unlock(&prot->db_lock);
+	}
+	pthread_mutex_lock(&prot->lock);
+	view = prot->view;
+	atomic_fetch_add_explicit(&((struct prot_view *)view)->references, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&prot->lock);
+	return view;
+}
+
+void prot_view_put(const struct prot_view *view)
+{
+	struct prot_view *ours = (struct prot_view *)view;
+
+	if (atomic_fetch_sub_explicit(&ours->references, 1, memory_order_acq_rel) == 1)
+		prot_view_free(ours);
+}
+
+int prot_open(const struct prot_options *options, struct prot **out, char *message)
+{
+	struct prot *prot = calloc(1, sizeof(*prot));
+	pthread_mutexattr_t attr;
+	int rc;
+
+	*out = NULL;
+	if (!prot) {
+		snprintf(message, PROT_MESSAGE_MAX, "no memory");
+		return PROT_ERROR;
+	}
+	prot->options = *options;
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+	pthread_mutex_init(&prot->db_lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	pthread_mutex_init(&prot->lock, NULL);
+	rc = prot_database_open(prot, message);
+	if (!rc)
+		rc = refresh(prot, true, message);
+	if (rc) {
+		prot_close(prot);
+		return rc;
+	}
+	*out = prot;
+	return 0;
+}
+
+void prot_close(struct prot *prot)
+{
+	if (!prot)
+		return;
+	if (prot->view)
+		prot_view_put(prot->view);
+	prot_database_close(prot);
+	pthread_mutex_destroy(&prot->lock);
+	pthread_mutex_destroy(&prot->db_lock);
+	free(prot);
+}

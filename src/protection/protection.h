@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Users, groups and memberships, in an SQLite database. Several processes may open one database and
+ * change it at the same time. This library knows nothing of Rx.
+ */
+#ifndef PROTECTION_PROTECTION_H
+#define PROTECTION_PROTECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Ids of users are positive, those of groups negative. These exist in every database. */
+enum prot_predefined {
+	PROT_ANONYMOUS = 32766,
+	PROT_ANYUSER = -101,
+	PROT_AUTHUSER = -102,
+	PROT_PTSVIEWERS = -203,
+	PROT_ADMINISTRATORS = -204,
+	PROT_BACKUP = -205
+};
+
+/*
+ * Names are 1 to 63 bytes of UTF-8 and are compared exactly. They contain neither blanks nor
+ * control characters, do not look like a number, and do not begin with '-'. Names of users have no
+ * ':', and at most one '@', before the cell of a foreign user. Names of groups have at most one ':'.
+ */
+#define PROT_NAME_MAX	 63
+
+#define PROT_FILE	 "protection.db" /* the file in a directory */
+#define PROT_MESSAGE_MAX 512
+
+/* Results other than 0 of functions that have a message: one line that says what to do. */
+enum prot_code {
+	PROT_EXISTS = -1,     /* the name is taken */
+	PROT_ID_EXISTS = -2,  /* the id is taken */
+	PROT_NO_IDS = -3,     /* no id is left */
+	PROT_NO_ENTRY = -4,   /* no such user or group */
+	PROT_PREDEFINED = -5, /* the entry cannot be changed in this way */
+	PROT_NOT_GROUP = -6,
+	PROT_NOT_USER = -7,
+	PROT_BAD_NAME = -8,
+	PROT_BAD_ID = -9,
+	PROT_MEMBERSHIP = -10, /* the user is a member already, or is none */
+	PROT_UNUSABLE = -11,   /* not a database of this library, damaged, or of a newer version */
+	PROT_ERROR = -12       /* the file cannot be read or written, or memory is short */
+};
+
+/* Who may see what of an entry, and change it: those bits that AFS sends. */
+enum prot_access {
+	PROT_STATUS_ANY = 0x80, /* anyone may see the entry itself */
+	PROT_STATUS_MEM = 0x40, /* members may */
+	PROT_OWNED_ANY = 0x20,	/* anyone may list what it owns */
+	PROT_MEMBER_ANY = 0x10, /* anyone may list its members, or groups */
+	PROT_MEMBER_MEM = 0x08, /* members may */
+	PROT_ADD_ANY = 0x04,	/* kept, not used here: anyone may add members */
+	PROT_ADD_MEM = 0x02,
+	PROT_REMOVE_MEM = 0x01
+};
+#define PROT_ACCESS_USER  PROT_STATUS_ANY /* of new entries */
+#define PROT_ACCESS_GROUP (PROT_STATUS_ANY | PROT_MEMBER_ANY)
+#define PROT_ACCESS_ALL	  0xffu
+
+struct prot_options {
+	const char *path; /* the file, or the directory that has or gets PROT_FILE */
+	bool create;	  /* make the database if it does not exist */
+	/*
+	 * Identities of this cell. NULL or 0: none. The cell's name in capitals is a local realm,
+	 * too. All strings must outlive the database.
+	 */
+	const char *cell;
+	const char *const *realms;
+	size_t realm_count;
+	/*
+	 * Accept "john.doe", which cannot be told from "john/doe" later. Then identities with an
+	 * instance are unknown.
+	 */
+	bool dots;
+	/* Gets a line if the file becomes unreadable while it is open; any thread. May be NULL. */
+	void (*warn)(void *arg, const char *line);
+	void *arg;
+};
+
+/* An open database. All functions may be called by any thread. */
+struct prot;
+
+/*
+ * Open, check and load a database. 0, or a code with a line in message[PROT_MESSAGE_MAX]. A new file
+ * belongs to the owner of its directory if root makes it, and only its owner may read it.
+ */
+int prot_open(const struct prot_options *options, struct prot **prot, char *message);
+/* All views must have been put back. NULL is allowed. */
+void prot_close(struct prot *prot);
+
+/* -- reading: a view is the state of the database at one time, in memory, and never changes -- */
+
+struct prot_view;
+
+struct prot_entry {
+	int32_t id;
+	int32_t owner, creator; /* ids */
+	uint32_t access;	/* enum prot_access */
+	int32_t quota;		/* groups that a user may make, as AFS shows it */
+	uint32_t count;		/* of `members` */
+	/* The users of a group or the groups of a user, ascending. */
+	const int32_t *members;
+	char name[PROT_NAME_MAX + 1];
+};
+
+/*
+ * The present state. A change by this process is in every later view. The database is looked at
+ * every 100 ms at most, or after ten times the time that reading it took, if that is longer: a
+ * change by another process is in the views taken after that time. Otherwise it costs a mutex.
+ * Never NULL: if the file cannot be read any more, the last state stays.
+ */
+const struct prot_view *prot_view_get(struct prot *prot);
+void prot_view_put(const struct prot_view *view);
+
+/* Different for views with different contents; it grows. For caches of what was found. */
+uint64_t prot_generation(const struct prot_view *view);
+
+/* Binary searches. Entries are valid as long as the view; NULL: there is none. */
+const struct prot_entry *prot_by_name(const struct prot_view *view, const char *name);
+const struct prot_entry *prot_by_id(const struct prot_view *view, int32_t id);
+
+/*
+ * Iteration: users ascending, then groups ascending, the order of ids as unsigned numbers.
+ * prot_from() is the index of the first entry that does not come before `id` in this order.
+ */
+size_t prot_count(const struct prot_view *view);
+const struct prot_entry *prot_at(const struct prot_view *view, size_t index);
+size_t prot_from(const struct prot_view *view, int32_t id);
+
+bool prot_is_member(const struct prot_view *view, int32_t user, int32_t group);
+
+/* The highest id that a user had and the lowest that a group had, also of removed ones. */
+void prot_max_ids(const struct prot_view *view, int32_t *user, int32_t *group);
+
+/*
+ * Each of these stores at most `room` ids, ascending, and returns how many there are.
+ * prot_owned(): the groups whose owner is `id`; looks at every group.
+ * prot_cps(): the ids whose rights a caller has: its own, those of its groups, PROT_ANYUSER, and
+ * unless it is anonymous PROT_AUTHUSER. 0: no such entry.
+ */
+size_t prot_owned(const struct prot_view *view, int32_t id, int32_t *list, size_t room);
+size_t prot_cps(const struct prot_view *view, int32_t id, int32_t *list, size_t room);
+
+/* -- identities -- */
+
+/*
+ * The user of an authenticated identity: that of rxkad (name, instance, cell; "" is absent) or a
+ * Kerberos principal ("user@REALM", "name/instance@REALM"). Local identities are the users "name" or
+ * "name.instance", foreign ones "name@cell" in lower case after the '@'. PROT_ANONYMOUS: no such
+ * user, or the identity could be mistaken for another one. Never a group.
+ */
+int32_t prot_user_of_parts(const struct prot *prot, const struct prot_view *view, const char *name,
+			   const char *instance, const char *cell);
+int32_t prot_user_of_principal(const struct prot *prot, const struct prot_view *view,
+			       const char *principal);
+
+/* -- changes: each is one durable transaction, or part of the one that prot_begin() begins -- */
+
+/*
+ * Until prot_commit() or prot_rollback() other changes, also of other processes, wait; the same
+ * thread must call all of them. prot_commit() rolls back if it fails.
+ */
+int prot_begin(struct prot *prot, char *message);
+int prot_commit(struct prot *prot, char *message);
+void prot_rollback(struct prot *prot);
+
+/*
+ * id 0: the next one that was never used. owner 0: PROT_ADMINISTRATORS. *given is the id. Each
+ * returns 0, or a code with a line in message[PROT_MESSAGE_MAX].
+ */
+int prot_add_user(struct prot *prot, const char *name, int32_t id, int32_t *given, char *message);
+int prot_add_group(struct prot *prot, const char *name, int32_t id, int32_t owner, int32_t *given,
+		   char *message);
+int prot_rename(struct prot *prot, int32_t id, const char *name, char *message);
+/* Also its memberships. What it owned belongs to PROT_ADMINISTRATORS then. */
+int prot_remove(struct prot *prot, int32_t id, char *message);
+int prot_chown(struct prot *prot, int32_t group, int32_t owner, char *message);
+int prot_set_access(struct prot *prot, int32_t id, uint32_t access, char *message);
+int prot_add_member(struct prot *prot, int32_t group, int32_t user, char *message);
+int prot_remove_member(struct prot *prot, int32_t group, int32_t user, char *message);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Access lists: rights of a caller, and changes. */
+#include "store/store.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool is_member(const struct store_caller *caller, int32_t id)
+{
+	size_t low = 0, high = caller->id_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (caller->ids[middle] < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < caller->id_count && caller->ids[low] == id;
+}
+
+static uint32_t matching(const struct store_ace *entry, unsigned count,
+			 const struct store_caller *caller)
+{
+	uint32_t rights = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		if (is_member(caller, entry[i].id))
+			rights |= entry[i].rights;
+	return rights;
+}
+
+uint32_t store_acl_rights(const struct store_acl *acl, const struct store_caller *caller)
+{
+	return matching(acl->entry, acl->positive, caller) &
+	       ~matching(acl->entry + acl->positive, acl->negative, caller);
+}
+
+int store_acl_add(struct store_acl *acl, bool negative, int32_t id, uint32_t rights)
+{
+	unsigned at = negative ? acl->positive : 0, total = acl->positive + acl->negative;
+	unsigned end = negative ? total : acl->positive;
+
+	while (at < end && acl->entry[at].id < id)
+		at++;
+	if (at < end && acl->entry[at].id == id) {
+		acl->entry[at].rights |= rights;
+		return 0;
+	}
+	if (total >= STORE_ACL_MAX)
+		return -E2BIG;
+	memmove(&acl->entry[at + 1], &acl->entry[at], (total - at) * sizeof(acl->entry[0]));
+	acl->entry[at] = (struct store_ace){.id = id, .rights = rights};
+	if (negative)
+		acl->negative++;
+	else
+		acl->positive++;
+	return 0;
+}

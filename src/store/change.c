@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What all changing operations have in common. */
+#include "store/change.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "store/lookup.h"
+
+int change_check(struct core *core, const struct store_fid *fid, bool directory)
+{
+	struct view view;
+	struct found found;
+	int result;
+
+	if (!fid->volume || !fid->vnode)
+		return -EINVAL;
+	result = volumes_view(&core->volumes, fid->volume, &view);
+	if (result || view.type == STORE_RW)
+		return result;
+	result = lookup(core, fid, &found);
+	if (!result && directory && found.version->v.kind != STORE_DIR)
+		result = -ENOTDIR;
+	lookup_end(&found);
+	return result ? result : -EROFS;
+}
+
+int change_run(struct core *core, const struct store_caller *caller, struct change_op *op,
+	       int (*apply)(struct txn_op *op, struct work *work))
+{
+	op->core = core;
+	op->caller = caller;
+	op->txn.apply = apply;
+	return txn_run(core->txn, &op->txn);
+}
+
+int change_find(struct work *work, const struct store_fid *fid, struct node **node)
+{
+	struct workvol *volume;
+	int result = work_volume(work, fid->volume, &volume);
+
+	if (!result && volume->rec.type != STORE_RW)
+		result = -EROFS;
+	return result ? result : work_live(work, volume, fid->vnode, fid->unique, node);
+}
+
+int change_find_dir(struct work *work, const struct store_fid *fid, struct node **node)
+{
+	int result = change_find(work, fid, node);
+
+	return !result && (*node)->now->v.kind != STORE_DIR ? -ENOTDIR : result;
+}
+
+int change_named(struct work *work, const struct node *dir, uint32_t vnode, uint32_t unique,
+		 struct node **node)
+{
+	int result = work_live(work, dir->vol, vnode, unique, node);
+
+	if (result != STORE_VNOVNODE)
+		return result;
+	report_damage(work->base.report,
+		      "directory %u of volume %u names vnode %u, which is missing: restore it",
+		      dir->vnode, dir->vol->rec.id, vnode);
+	return -EIO;
+}
+
+struct subject change_subject(const struct change_op *op, const struct node *node,
+			      const struct node *dir)
+{
+	return (struct subject){.caller = op->caller,
+				.acl = dir->now->acl,
+				.version = node->now,
+				.volume_owner = node->vol->rec.owner};
+}
+
+int change_dir_of(struct work *work, struct node *node, struct node **dir)
+{
+	int result;
+
+	*dir = node;
+	if (node->now->v.kind == STORE_DIR)
+		return 0;
+	result = work_live(work, node->vol, node->now->v.parent, node->now->v.parent_unique, dir);
+	if (!result && (*dir)->now->v.kind == STORE_DIR)
+		return 0;
+	if (result && result != STORE_VNOVNODE)
+		return result;
+	report_damage(work->base.report,
+		      "the directory of vnode %u of volume %u is missing: restore it", node->vnode,
+		      node->vol->rec.id);
+	return -EIO;
+}
+
+void change_status(const struct change_op *op, const struct node *node, const struct node *dir,
+		   struct store_status *status)
+{
+	struct subject subject = change_subject(op, node, dir);
+	struct store_fid fid = {node->vol->rec.id, node->vnode, node->now->v.unique};
+
+	rights_fill_status(&subject, &fid, status);
+}
+
+int change_name(const char *name, int dots)
+{
+	size_t length = strlen(name);
+
+	if (!length || strchr(name, '/') || (length >= 4 && !strcmp(name + length - 4, "@sys")))
+		return -EINVAL;
+	if (length > STORE_NAME_MAX)
+		return -ENAMETOOLONG;
+	return strcmp(name, ".") && strcmp(name, "..") ? 0 : dots;
+}
+
+void change_note(struct store_changes *changes, const struct node *node, bool for_all, bool gone)
+{
+	struct store_fid fid = {node->vol->rec.id, node->vnode, node->now->v.unique};
+
+	changes->change[changes->count++] =
+		(struct store_change){.fid = fid, .for_all = for_all, .gone = gone};
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What all changing operations have in common. */
+#ifndef STORE_CHANGE_H
+#define STORE_CHANGE_H
+
+#include "store/core.h"
+#include "store/rights.h"
+
+/* The first member of each operation. */
+struct change_op {
+	struct txn_op txn;
+	struct core *core;
+	const struct store_caller *caller;
+};
+
+/*
+ * Before the transaction: 0, or why there can be no change: -EINVAL, a volume code; for a clone
+ * what is wrong with the vnode, -ENOTDIR if `directory`, else -EROFS.
+ */
+int change_check(struct core *core, const struct store_fid *fid, bool directory);
+int change_run(struct core *core, const struct store_caller *caller, struct change_op *op,
+	       int (*apply)(struct txn_op *op, struct work *work));
+
+/* In the transaction: the volume and a vnode; and one that must be a directory. */
+int change_find(struct work *work, const struct store_fid *fid, struct node **node);
+int change_find_dir(struct work *work, const struct store_fid *fid, struct node **node);
+/* The object that a directory names; -EIO if it is not there. */
+int change_named(struct work *work, const struct node *dir, uint32_t vnode, uint32_t unique,
+		 struct node **node);
+/* What rights on a node depend on. `dir`: its directory, or itself. */
+struct subject change_subject(const struct change_op *op, const struct node *node,
+			      const struct node *dir);
+/* The directory of a file or link, or the node itself. */
+int change_dir_of(struct work *work, struct node *node, struct node **dir);
+void change_status(const struct change_op *op, const struct node *node, const struct node *dir,
+		   struct store_status *status);
+/* 0, -EINVAL, -ENAMETOOLONG; `dots` for "." and "..". */
+int change_name(const char *name, int dots);
+void change_note(struct store_changes *changes, const struct node *node, bool for_all, bool gone);
+
+#endif

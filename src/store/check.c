@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Proving a store sound: the database, and what it and the files say of each other. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "store/checking.h"
+
+void checking_fault(struct checking *checking, const char *format, ...)
+{
+	char line[STORE_MESSAGE_MAX];
+	va_list args;
+
+	checking->faults++;
+	if (!checking->each)
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	checking->each(checking->arg, line);
+}
+
+/* -- sets -- */
+
+int number_set_add(struct number_set *set, uint64_t number)
+{
+	if (set->count == set->room) {
+		size_t room = set->room ? 2 * set->room : 1024;
+		uint64_t *more = realloc(set->number, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		set->number = more;
+		set->room = room;
+	}
+	set->number[set->count++] = number;
+	set->sorted = false;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+bool number_set_has(struct number_set *set, uint64_t number)
+{
+	if (!set->sorted && set->count)
+		qsort(set->number, set->count, sizeof(*set->number), compare);
+	set->sorted = true;
+	return set->count &&
+	       bsearch(&number, set->number, set->count, sizeof(*set->number), compare);
+}
+
+/* -- all rows of all groups: their records, and what they refer to -- */
+
+static int note_row(void *arg, const struct vnode_key *key, const struct version *version)
+{
+	struct checking *checking = arg;
+	int result = 0;
+
+	if (!version) {
+		checking_fault(checking, "volume %u: the record of vnode %u (epoch %u) is damaged",
+			       key->group, key->vnode, key->epoch);
+		return 0;
+	}
+	if (version->v.small)
+		result = number_set_add(&checking->smalls, version->v.small);
+	for (uint32_t i = 0; i < version->content.count && !result; i++)
+		result = number_set_add(&checking->objects, version->content.extent[i].object);
+	if (!result && version->content.tail_object)
+		result = number_set_add(&checking->objects, version->content.tail_object);
+	return result;
+}
+
+struct group_search {
+	uint32_t group;
+	bool found;
+};
+
+static int match_group(void *arg, const struct volrec *volume, bool damaged)
+{
+	struct group_search *search = arg;
+
+	if (volume->id == search->group || (!damaged && volume->group == search->group))
+		search->found = true;
+	return 0;
+}
+
+static int check_group(struct checking *checking, uint32_t group)
+{
+	struct group_search search = {.group = group};
+	struct vnode_key from = {.group = group};
+	bool removed;
+	int result = db_group_rows(checking->db, &from, note_row, checking);
+
+	if (!result)
+		result = db_volumes(checking->db, match_group, &search);
+	if (!result)
+		result = db_prune_has(checking->db, group, &removed);
+	if (!result && !search.found && !removed)
+		checking_fault(checking, "group %u has vnodes but no volume", group);
+	return result;
+}
+
+static int check_groups(struct checking *checking)
+{
+	uint32_t group = 0;
+	int result;
+
+	while (!(result = db_group_next(checking->db, &group))) {
+		result = check_group(checking, group);
+		if (result)
+			return result;
+	}
+	return result == -ENOENT ? 0 : result;
+}
+
+/* -- contents that nothing refers to -- */
+
+static int check_small(void *arg, uint64_t id)
+{
+	struct checking *checking = arg;
+
+	if (!number_set_has(&checking->smalls, id))
+		checking_fault(checking, "the contents %llx belong to no vnode",
+			       (unsigned long long)id);
+	return 0;
+}
+
+static int check_object(void *arg, const struct db_object *object)
+{
+	struct checking *checking = arg;
+
+	if (!object->dead && !number_set_has(&checking->objects, object->id))
+		checking_fault(checking, "object %llx of vnode %u of volume %u belongs to no version",
+			       (unsigned long long)object->id, object->owner.vnode,
+			       object->owner.group);
+	return 0;
+}
+
+/* Without a row in the database of now, nobody will ever remove it. */
+static int check_file(void *arg, const struct store_owner *owner, uint64_t id)
+{
+	struct checking *checking = arg;
+	struct db_object object;
+	int result = db_object_get(checking->fresh, id, &object);
+
+	if (result == -ENOENT &&
+	    !store_data_stat(checking->core->data, owner, id, &(uint64_t){0}))
+		checking_fault(checking, "the file of object %llx of vnode %u of volume %u is unknown",
+			       (unsigned long long)id, owner->vnode, owner->group);
+	return result == -ENOENT ? 0 : result;
+}
+
+/* -- volumes -- */
+
+static int check_volume(void *arg, const struct volrec *volume, bool damaged)
+{
+	struct checking *checking = arg;
+
+	if (!damaged)
+		return checkview(checking, volume);
+	checking_fault(checking, "volume %u: its record is damaged", volume->id);
+	return 0;
+}
+
+static int note_volume(void *arg, const struct volrec *volume, bool damaged)
+{
+	if (damaged)
+		checking_fault(arg, "volume %u: its record is damaged", volume->id);
+	return 0;
+}
+
+static void note_line(void *arg, const char *line)
+{
+	checking_fault(arg, "the database: %s", line);
+}
+
+static int check_all(struct checking *checking, bool fast)
+{
+	int result = db_integrity(checking->db, fast, note_line, checking);
+
+	if (result || fast)
+		return result ? result : db_volumes(checking->db, note_volume, checking);
+	result = db_volumes(checking->db, check_volume, checking);
+	if (!result)
+		result = check_groups(checking);
+	if (!result)
+		result = db_smalls(checking->db, check_small, checking);
+	if (!result)
+		result = db_objects(checking->db, false, check_object, checking);
+	if (!result)
+		result = store_data_list(checking->core->data, check_file, checking);
+	return result;
+}
+
+static int check_connected(struct checking *checking, bool fast)
+{
+	int result = db_begin_read(checking->db);
+
+	if (result)
+		return result;
+	result = check_all(checking, fast);
+	db_end_read(checking->db);
+	/* Parts that SQLite cannot read are a finding. */
+	if (result == -EIO) {
+		checking_fault(checking, "the database cannot be read completely");
+		result = 0;
+	}
+	return result;
+}
+
+int store_check(struct store *store, bool fast, void (*each)(void *arg, const char *line),
+		void *arg)
+{
+	struct core *core = core_of(store);
+	struct checking checking = {.core = core, .each = each, .arg = arg};
+	int result = readers_get(core->readers, &checking.db);
+
+	if (result)
+		return result > 0 ? -ENOSPC : result;
+	result = readers_get(core->readers, &checking.fresh);
+	if (!result) {
+		result = check_connected(&checking, fast);
+		readers_put(core->readers, checking.fresh);
+	}
+	readers_put(core->readers, checking.db);
+	free(checking.smalls.number);
+	free(checking.objects.number);
+	return result ? (result > 0 ? -EIO : result) : checking.faults;
+}

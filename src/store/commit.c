@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The transaction of a StoreData: it applies to the version that it finds. */
+#include "store/writer.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "store/space.h"
+
+struct write_op {
+	struct change_op base;
+	struct store_writer *writer;
+	struct store_status *status;
+	struct store_changes *changes;
+	/* Lengths, for the version that was found. */
+	uint64_t kept, end, new_length;
+};
+
+/* What the new version will have in place of the old contents. */
+struct outcome {
+	uint64_t small;
+	struct blob *blob;
+	struct store_content content;
+	uint64_t made[3]; /* objects that it is the first to mention */
+};
+
+static void drop_outcome(struct outcome *outcome)
+{
+	blob_unref(outcome->blob);
+	store_content_free(&outcome->content);
+}
+
+/* -- a small file -- */
+
+static bool covers(const struct write_op *op)
+{
+	return !op->writer->offset && op->end >= op->kept;
+}
+
+static int compose_small(const struct write_op *op, struct work *work, const struct node *node,
+			 struct outcome *outcome)
+{
+	const struct store_writer *writer = op->writer;
+	struct blob *old = NULL;
+	int result;
+
+	if (!op->new_length)
+		return 0;
+	outcome->blob = blob_new(op->new_length);
+	if (!outcome->blob)
+		return -ENOMEM;
+	memset(outcome->blob->bytes, 0, op->new_length);
+	if (node->now->v.small && !covers(op)) {
+		result = work_blob(work, node, &old);
+		if (result)
+			return result;
+		memcpy(outcome->blob->bytes, old->bytes,
+		       old->length < op->kept ? old->length : op->kept);
+		blob_unref(old);
+	}
+	memcpy(outcome->blob->bytes + writer->offset, writer->buffer, writer->length);
+	outcome->small = work_number(work);
+	return 0;
+}
+
+/* -- extents -- */
+
+/* The old contents up to op->kept. */
+static int old_content(const struct write_op *op, const struct node *node, struct outcome *outcome)
+{
+	static const struct store_content nothing;
+	struct store_writer *writer = op->writer;
+	const struct version *now = node->now;
+	int result;
+
+	if (covers(op))
+		return 0;
+	if (now->v.small) {
+		if (writer->prefix_of != now->v.small)
+			return COMMIT_PREFIX;
+		writer->prefix_used = true;
+		outcome->made[1] = writer->prefix.made;
+		result = store_content_copy(&writer->prefix.patch, &outcome->content);
+	} else if (writer->compact_of && writer->compact_of == now->v.version) {
+		writer->compact_used = true;
+		outcome->made[2] = writer->compact_made;
+		result = store_content_copy(&writer->compact, &outcome->content);
+	} else {
+		result = store_content_copy(&now->content, &outcome->content);
+	}
+	if (!result && op->kept < now->v.length)
+		result = store_content_apply(&outcome->content, &nothing, op->kept, op->kept,
+					     op->kept);
+	return result;
+}
+
+static int compose_extents(const struct write_op *op, const struct node *node,
+			   struct outcome *outcome)
+{
+	struct store_writer *writer = op->writer;
+	int result = old_content(op, node, outcome);
+
+	if (!result)
+		result = store_content_apply(&outcome->content, &writer->main.patch, writer->offset,
+					     op->end, op->new_length);
+	outcome->made[0] = writer->main.made;
+	return result == -E2BIG ? COMMIT_COMPACT : result;
+}
+
+static int compose(const struct write_op *op, struct work *work, const struct node *node,
+		   struct outcome *outcome)
+{
+	if (!op->writer->buffer)
+		return compose_extents(op, node, outcome);
+	if (op->new_length > op->writer->core->small_max ||
+	    (node->now->content.count && !covers(op)))
+		return COMMIT_RUN;
+	return compose_small(op, work, node, outcome);
+}
+
+/* -- the transaction -- */
+
+static void install(const struct write_op *op, struct work *work, struct node *node,
+		    struct outcome *outcome)
+{
+	struct version *now = node->now;
+	struct volrec *volume = &node->vol->rec;
+	uint64_t before = space_blocks(&now->v);
+	struct subject subject;
+
+	store_content_free(&now->content);
+	now->content = outcome->content;
+	now->v.small = outcome->small;
+	blob_unref(atomic_exchange(&now->blob, outcome->blob));
+	now->v.length = op->new_length;
+	volume->used_kib += space_blocks(&now->v) - before;
+	work_new_version(work, now);
+	now->v.author = op->base.caller->id;
+	now->v.server_mtime = work->now;
+	now->v.client_mtime =
+		op->writer->set.mask & STORE_SET_MTIME ? op->writer->set.mtime : work->now;
+	if (!op->base.caller->administrator)
+		now->v.mode &= (uint16_t)~06000u;
+	subject = change_subject(&op->base, node, node);
+	rights_apply(&subject, &op->writer->set, &now->v);
+	for (int i = 0; i < 3; i++) {
+		struct db_object object = {.id = outcome->made[i], .owner = op->writer->owner};
+
+		if (object.id)
+			work_object_made(work, &object);
+	}
+	work_volume_changed(work, node->vol);
+}
+
+static int check_space(const struct write_op *op, const struct node *node)
+{
+	uint64_t before = space_blocks(&node->now->v), after = space_blocks_of(op->new_length);
+
+	if (after <= before)
+		return 0;
+	return space_check(op->base.core, &node->vol->rec, after - before, SPACE_SPARE,
+			   (uint64_t)op->writer->promised);
+}
+
+static int apply_write(struct txn_op *txn, struct work *work)
+{
+	struct write_op *op = (struct write_op *)txn;
+	struct store_writer *writer = op->writer;
+	struct outcome outcome = {0};
+	struct subject subject;
+	struct node *node, *dir;
+	int result = change_find(work, &writer->fid, &node);
+
+	writer->prefix_used = writer->compact_used = false;
+	if (!result && node->now->v.kind != STORE_FILE)
+		result = -EISDIR;
+	if (!result)
+		result = change_dir_of(work, node, &dir);
+	if (result)
+		return result;
+	subject = change_subject(&op->base, node, dir);
+	result = rights_set(&subject, &writer->set);
+	op->kept = node->now->v.length < writer->file_length ? node->now->v.length
+							     : writer->file_length;
+	op->end = writer->offset + writer->length;
+	op->new_length = op->kept > op->end ? op->kept : op->end;
+	if (!result)
+		result = check_space(op, node);
+	if (!result)
+		result = compose(op, work, node, &outcome);
+	if (!result)
+		result = work_edit(work, node);
+	if (result) {
+		drop_outcome(&outcome);
+		return result;
+	}
+	install(op, work, node, &outcome);
+	op->changes->count = 0;
+	change_note(op->changes, node, false, false);
+	change_status(&op->base, node, dir, op->status);
+	return 0;
+}
+
+int commit_run(struct store_writer *writer, struct store_status *status,
+	       struct store_changes *changes)
+{
+	struct write_op op = {.writer = writer, .status = status, .changes = changes};
+
+	return change_run(writer->core, &writer->caller, &op.base, apply_write);
+}

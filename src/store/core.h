@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the parts of the store share: an open store. */
+#ifndef STORE_CORE_H
+#define STORE_CORE_H
+
+#include "store/cache.h"
+#include "store/data.h"
+#include "store/readers.h"
+#include "store/real.h"
+#include "store/report.h"
+#include "store/txn.h"
+#include "store/vfs.h"
+#include "store/volumes.h"
+
+#define STORE_FILE_MAX INT64_MAX /* bytes of a file */
+
+struct keeper;
+
+/* Constant while the store is open, unless stated. */
+struct core {
+	struct store store; /* first member */
+	char name[256];	    /* of the store, for messages: its directory */
+	enum store_durability durability;
+	struct store_layer *layer;
+	bool own_layer;
+	struct store_vfs *vfs;
+	struct store_data *data;
+	struct db *writer;
+	struct readers *readers;
+	struct cache *cache;	 /* has locks of its own, as have those below */
+	struct volumes volumes;
+	struct txn *txn;
+	struct keeper *keeper;
+	struct report report;
+	uint8_t uuid[16];
+	uint32_t incarnation, opened; /* unclean restarts of the machine; openings */
+	uint32_t small_max;	      /* bytes of a small file */
+	_Atomic uint64_t numbers;     /* the last number of an object or a small content */
+	_Atomic uint64_t promised;    /* KiB of the disk that running writers were promised */
+	_Atomic uint64_t bytes_read, bytes_written;
+	_Atomic bool sync_all; /* before the next flush: files of a killed process */
+};
+
+static inline struct core *core_of(struct store *store)
+{
+	return (struct core *)store;
+}
+
+#endif

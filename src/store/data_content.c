@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lists of extents: what a write, a truncation or a hole makes of a content. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/data.h"
+
+void store_content_free(struct store_content *content)
+{
+	free(content->extent);
+	memset(content, 0, sizeof(*content));
+}
+
+int store_content_copy(const struct store_content *from, struct store_content *to)
+{
+	size_t size = from->count * sizeof(*from->extent);
+	struct store_extent *extent = size ? malloc(size) : NULL;
+
+	if (size && !extent)
+		return -ENOMEM;
+	if (size)
+		memcpy(extent, from->extent, size);
+	*to = *from;
+	to->extent = extent;
+	return 0;
+}
+
+bool store_content_has(const struct store_content *content, uint64_t object)
+{
+	for (uint32_t i = 0; i < content->count; i++)
+		if (content->extent[i].object == object)
+			return true;
+	return false;
+}
+
+/* Add the part of an extent that lies in [start, end). The array has room for it. */
+static void add_part(struct store_content *content, const struct store_extent *extent,
+		     uint64_t start, uint64_t end)
+{
+	struct store_extent part = *extent;
+	struct store_extent *last = content->count ? &content->extent[content->count - 1] : NULL;
+
+	if (part.start < start)
+		part.start = start;
+	if (part.end > end)
+		part.end = end;
+	if (part.start >= part.end)
+		return;
+	/* An extent has the same offset in its object as in the content: neighbours are one. */
+	if (last && last->end == part.start && last->object == part.object)
+		last->end = part.end;
+	else
+		content->extent[content->count++] = part;
+}
+
+static void add_range(struct store_content *content, const struct store_content *from,
+		      uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < from->count; i++)
+		add_part(content, &from->extent[i], start, end);
+}
+
+/*
+ * Bytes may be added where the last writer ended. A content that refers to nothing in an object
+ * does not keep it, and must not add to it.
+ */
+static void set_tail(struct store_content *result, const struct store_content *content,
+		     const struct store_content *patch)
+{
+	const struct store_content *from = patch->tail_object ? patch : content;
+
+	if (!from->tail_object || !store_content_has(result, from->tail_object))
+		return;
+	result->tail_object = from->tail_object;
+	result->tail = from->tail;
+	if (content->tail_object == result->tail_object && content->tail > result->tail)
+		result->tail = content->tail;
+}
+
+int store_content_apply(struct store_content *content, const struct store_content *patch,
+			uint64_t start, uint64_t end, uint64_t length)
+{
+	struct store_content result = {0};
+	size_t room = (size_t)content->count + patch->count + 1;
+
+	if (end > length)
+		end = length;
+	if (start > end)
+		start = end;
+	result.extent = malloc(room * sizeof(*result.extent));
+	if (!result.extent)
+		return -ENOMEM;
+	add_range(&result, content, 0, start);
+	add_range(&result, patch, start, end);
+	add_range(&result, content, end, length);
+	if (result.count > STORE_EXTENTS_MAX) {
+		free(result.extent);
+		return -E2BIG;
+	}
+	set_tail(&result, content, patch);
+	if (!result.count) {
+		free(result.extent);
+		result.extent = NULL;
+	}
+	free(content->extent);
+	*content = result;
+	return 0;
+}

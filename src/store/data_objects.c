@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Open objects: found by number, shared by runs and views, kept open for the next use. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/data_private.h"
+
+static uint64_t hash_number(uint64_t number)
+{
+	number *= 0x9e3779b97f4a7c15ull;
+	return number ^ number >> 32;
+}
+
+static uint64_t hash_object(const void *item, const uint64_t key[2])
+{
+	(void)key;
+	return hash_number(((const struct data_object *)item)->number);
+}
+
+/* -- with the lock held -- */
+
+static struct data_object *find(struct store_data *data, uint64_t number)
+{
+	struct data_object *object = htable_first(&data->objects, hash_number(number));
+
+	while (object && object->number != number)
+		object = object->link;
+	return object;
+}
+
+/* Wait until no other thread opens, renames or removes it. */
+static struct data_object *find_steady(struct store_data *data, uint64_t number)
+{
+	struct data_object *object;
+
+	while ((object = find(data, number)) != NULL && object->busy)
+		pthread_cond_wait(&data->changed, &data->lock);
+	return object;
+}
+
+static void forget(struct store_data *data, struct data_object *object)
+{
+	if (object->known)
+		htable_remove(&data->objects, object);
+	object->known = false;
+}
+
+static void leave_idle(struct store_data *data, struct data_object *object)
+{
+	*(object->newer ? &object->newer->older : &data->newest) = object->older;
+	*(object->older ? &object->older->newer : &data->oldest) = object->newer;
+	object->newer = object->older = NULL;
+	data->idle--;
+}
+
+static void enter_idle(struct store_data *data, struct data_object *object)
+{
+	object->older = data->newest;
+	*(data->newest ? &data->newest->newer : &data->oldest) = object;
+	data->newest = object;
+	data->idle++;
+}
+
+static bool lost(const struct data_object *object)
+{
+	return atomic_load(&object->failed) != 0;
+}
+
+/* Without references, and not idle. Returns its file. */
+static struct store_file *destroy(struct store_data *data, struct data_object *object)
+{
+	struct store_file *file = object->file;
+
+	object->file = NULL;
+	/* That bytes were lost is remembered as long as the object exists. */
+	if (object->known && lost(object))
+		return file;
+	forget(data, object);
+	free(object);
+	return file;
+}
+
+static struct store_file *drop_oldest(struct store_data *data)
+{
+	struct data_object *object = data->oldest;
+
+	leave_idle(data, object);
+	return destroy(data, object);
+}
+
+void data_hold(struct store_data *data, struct data_object *object)
+{
+	if (object->refs++ == 0 && object->file)
+		leave_idle(data, object);
+}
+
+struct store_file *data_put(struct store_data *data, struct data_object *object)
+{
+	if (--object->refs)
+		return NULL;
+	if (!object->known || !object->file || lost(object))
+		return destroy(data, object);
+	enter_idle(data, object);
+	return data->idle > data->files ? drop_oldest(data) : NULL;
+}
+
+static void steady(struct store_data *data, struct data_object *object)
+{
+	object->busy = false;
+	pthread_cond_broadcast(&data->changed);
+}
+
+/* A new one, busy, with one reference. NULL: no memory. */
+static struct data_object *make(struct store_data *data, const struct store_owner *owner,
+				uint64_t number)
+{
+	struct data_object *object = calloc(1, sizeof(*object));
+
+	if (!object)
+		return NULL;
+	object->number = number;
+	object->owner = *owner;
+	object->refs = 1;
+	object->busy = true;
+	object->known = true;
+	htable_add(&data->objects, object);
+	return object;
+}
+
+/* -- without the lock -- */
+
+static void close_file(struct store_data *data, struct store_file *file)
+{
+	if (file)
+		data->layer->ops->close(file);
+}
+
+void data_release(struct store_data *data, struct data_object *object)
+{
+	struct store_file *file;
+
+	pthread_mutex_lock(&data->lock);
+	file = data_put(data, object);
+	pthread_mutex_unlock(&data->lock);
+	close_file(data, file);
+}
+
+/* Close a file that nobody uses. False: there is none. */
+static bool close_oldest(struct store_data *data)
+{
+	struct store_file *file = NULL;
+
+	pthread_mutex_lock(&data->lock);
+	if (data->oldest)
+		file = drop_oldest(data);
+	pthread_mutex_unlock(&data->lock);
+	close_file(data, file);
+	return file != NULL;
+}
+
+static int open_file(struct store_data *data, const char *path, unsigned flags,
+		     struct store_file **file)
+{
+	int rc;
+
+	do
+		rc = data->layer->ops->open(data->layer, path, flags, file);
+	while ((rc == -EMFILE || rc == -ENFILE) && close_oldest(data));
+	return rc;
+}
+
+/* For writing if that is possible. */
+static int open_existing(struct store_data *data, struct data_object *object, const char *path)
+{
+	int rc = open_file(data, path, STORE_OPEN_WRITE, &object->file);
+
+	object->sealed = rc == -EACCES || rc == -EPERM || rc == -EROFS;
+	return object->sealed ? open_file(data, path, 0, &object->file) : rc;
+}
+
+static int open_object(struct store_data *data, struct data_object *object)
+{
+	char named[DATA_PATH], new[DATA_PATH];
+	int rc;
+
+	data_path_named(&object->owner, object->number, named);
+	data_path_new(object->number, new);
+	rc = open_existing(data, object, named);
+	object->settled = true;
+	if (rc != -ENOENT)
+		return rc;
+	rc = open_existing(data, object, new);
+	object->settled = rc != 0;
+	/* It may have got its name between the two. */
+	return rc == -ENOENT ? open_existing(data, object, named) : rc;
+}
+
+int data_acquire(struct store_data *data, const struct store_owner *owner, uint64_t number,
+		 struct data_object **object)
+{
+	struct data_object *found;
+	int rc = 0;
+
+	pthread_mutex_lock(&data->lock);
+	found = find_steady(data, number);
+	if (found && found->file) {
+		data_hold(data, found);
+		pthread_mutex_unlock(&data->lock);
+		*object = found;
+		return 0;
+	}
+	if (found) {
+		found->refs++;
+		found->busy = true;
+	} else {
+		found = make(data, owner, number);
+	}
+	pthread_mutex_unlock(&data->lock);
+	if (!found)
+		return -ENOMEM;
+	rc = open_object(data, found);
+	pthread_mutex_lock(&data->lock);
+	steady(data, found);
+	if (rc)
+		data_put(data, found); /* has no file */
+	pthread_mutex_unlock(&data->lock);
+	*object = found;
+	return rc;
+}
+
+int data_create(struct store_data *data, const struct store_owner *owner, uint64_t number,
+		struct data_object **object)
+{
+	struct data_object *made, *old;
+	struct store_file *stale = NULL;
+	char path[DATA_PATH];
+	int rc;
+
+	pthread_mutex_lock(&data->lock);
+	old = find_steady(data, number);
+	if (old) {
+		/* The number was in use before. */
+		data_hold(data, old);
+		forget(data, old);
+		stale = data_put(data, old);
+	}
+	made = make(data, owner, number);
+	pthread_mutex_unlock(&data->lock);
+	close_file(data, stale);
+	if (!made)
+		return -ENOMEM;
+
+	data_path_new(number, path);
+	rc = open_file(data, path, STORE_OPEN_WRITE | STORE_OPEN_CREATE | STORE_OPEN_EXCLUSIVE,
+		       &made->file);
+	pthread_mutex_lock(&data->lock);
+	steady(data, made);
+	made->name_dirty = true;
+	made->writing = true;
+	if (rc)
+		data_put(data, made);
+	pthread_mutex_unlock(&data->lock);
+	*object = made;
+	return rc;
+}
+
+void data_dirty(struct store_data *data, struct data_object *object, uint64_t end)
+{
+	pthread_mutex_lock(&data->lock);
+	if (end > object->end)
+		object->end = end;
+	if (!object->dirty && !object->removed) {
+		object->dirty = true;
+		data_hold(data, object);
+		object->next_dirty = data->dirty;
+		data->dirty = object;
+		data->dirty_count++;
+	}
+	pthread_mutex_unlock(&data->lock);
+}
+
+int data_lost(const struct data_object *object, uint64_t end)
+{
+	int failed = atomic_load(&object->failed);
+
+	return failed && end > atomic_load(&object->safe) ? failed : 0;
+}
+
+/* -- the interface -- */
+
+int store_data_settle(struct store_data *data, const struct store_owner *owner, uint64_t number)
+{
+	struct data_object *object;
+	struct store_file *file = NULL;
+	int rc;
+
+	pthread_mutex_lock(&data->lock);
+	object = find_steady(data, number);
+	if (object && object->settled) {
+		pthread_mutex_unlock(&data->lock);
+		return 0;
+	}
+	if (object) {
+		data_hold(data, object);
+		object->busy = true;
+	} else {
+		object = make(data, owner, number);
+	}
+	pthread_mutex_unlock(&data->lock);
+	if (!object)
+		return -ENOMEM;
+	rc = data_move(data->layer, owner, number);
+	pthread_mutex_lock(&data->lock);
+	object->settled = rc == 0;
+	steady(data, object);
+	file = data_put(data, object);
+	pthread_mutex_unlock(&data->lock);
+	close_file(data, file);
+	return rc;
+}
+
+int store_data_remove(struct store_data *data, const struct store_owner *owner, uint64_t number)
+{
+	struct data_object *object;
+	struct store_file *file;
+	int rc;
+
+	pthread_mutex_lock(&data->lock);
+	object = find_steady(data, number);
+	if (object && object->writing) {
+		pthread_mutex_unlock(&data->lock);
+		return -EBUSY;
+	}
+	if (object) {
+		data_hold(data, object);
+		object->busy = true;
+	} else {
+		object = make(data, owner, number);
+	}
+	pthread_mutex_unlock(&data->lock);
+	if (!object)
+		return -ENOMEM;
+	rc = data_unlink(data->layer, owner, number);
+	pthread_mutex_lock(&data->lock);
+	if (rc == 0) {
+		object->removed = true;
+		forget(data, object);
+	}
+	steady(data, object);
+	file = data_put(data, object);
+	pthread_mutex_unlock(&data->lock);
+	close_file(data, file);
+	return rc;
+}
+
+int store_data_remove_new(struct store_data *data, uint64_t number)
+{
+	/* No object with a name has this owner: volumes have numbers greater than 0. */
+	return store_data_remove(data, &(struct store_owner){0}, number);
+}
+
+int store_data_stat(struct store_data *data, const struct store_owner *owner, uint64_t number,
+		    uint64_t *length)
+{
+	struct data_object *object;
+	int rc = data_acquire(data, owner, number, &object);
+
+	if (rc)
+		return rc;
+	rc = data->layer->ops->size(object->file, length);
+	data_release(data, object);
+	return rc;
+}
+
+int store_data_open(struct store_layer *layer, unsigned files, struct store_data **out)
+{
+	struct store_data *data;
+	int rc = data_make_directory(layer, "files", ".");
+
+	if (rc == 0)
+		rc = data_make_directory(layer, "files/new", "files");
+	if (rc && rc != -EROFS)
+		return rc;
+	data = calloc(1, sizeof(*data));
+	if (!data)
+		return -ENOMEM;
+	data->layer = layer;
+	data->files = files ? files : 1;
+	if (!htable_init(&data->objects, offsetof(struct data_object, link), hash_object, NULL,
+			 data->files)) {
+		free(data);
+		return -ENOMEM;
+	}
+	pthread_mutex_init(&data->lock, NULL);
+	pthread_cond_init(&data->changed, NULL);
+	*out = data;
+	return 0;
+}
+
+static void drop(struct store_data *data, struct data_object *object)
+{
+	close_file(data, object->file);
+	free(object);
+}
+
+void store_data_close(struct store_data *data)
+{
+	if (!data)
+		return;
+	/* Runs and views have ended: what is left are idle, dirty and failed objects. */
+	for (struct data_object *object = data->dirty, *next; object; object = next) {
+		next = object->next_dirty;
+		if (!object->known)
+			drop(data, object);
+	}
+	for (size_t i = 0; i < data->objects.size; i++)
+		for (struct data_object *object = *htable_chain(&data->objects, i), *next; object;
+		     object = next) {
+			next = object->link;
+			drop(data, object);
+		}
+	htable_fini(&data->objects, NULL);
+	while (data->buffers)
+		free(data->buffer[--data->buffers]);
+	pthread_mutex_destroy(&data->lock);
+	pthread_cond_destroy(&data->changed);
+	free(data);
+}

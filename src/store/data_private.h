@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Between the files data_*.c: open objects, which runs and views share. */
+#ifndef STORE_DATA_PRIVATE_H
+#define STORE_DATA_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "common/htable.h"
+#include "store/data.h"
+
+#define DATA_PATH    96		  /* bytes of a path of an object, its NUL included */
+#define DATA_GATHER  (256u << 10) /* bytes of a write, if the buffers allow it */
+#define DATA_ALIGN   4096u	  /* writes end at multiples of it, except for the last one */
+#define DATA_BUFFER  (DATA_GATHER + DATA_ALIGN)
+#define DATA_BUFFERS 16 /* buffers that are kept for the next run */
+
+/*
+ * An object that is open, or waits to be used again. store_data.lock covers all members that are
+ * neither constant nor atomic. `file` is constant while the object is not busy and has references.
+ */
+struct data_object {
+	void *link; /* in store_data.objects, if `known` */
+	uint64_t number;
+	struct store_owner owner;
+	unsigned refs; /* the list of dirty objects has one */
+	struct store_file *file;
+	struct data_object *newer, *older; /* in the list of idle ones, if there is no reference */
+	bool known;			   /* it is found by its number */
+	bool busy;    /* a thread opens, renames or removes its file: wait for `changed` */
+	bool settled; /* it has its name; else it lies in "files/new" */
+	bool sealed;  /* nothing may be added: it is read-only, or a run was cut off */
+	bool writing; /* a run has it */
+	bool removed;
+
+	/* What is not on stable storage. */
+	bool dirty;	 /* in the list of dirty objects */
+	bool name_dirty; /* it was made, and its directory was not flushed since */
+	uint64_t end;	 /* of what finished runs wrote */
+	struct data_object *next_dirty;
+	/* Of the thread that flushes. */
+	struct data_object *next_flushed;
+	uint64_t flushed_end;
+	int flushed;
+	bool flushed_settled, flushed_name;
+
+	/* A flush failed: what lies behind `safe` may be lost, whatever later flushes say. */
+	atomic_int failed;
+	_Atomic uint64_t safe;
+};
+
+struct data_round;
+
+struct store_data {
+	struct store_layer *layer;
+	unsigned files;
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* an object is no longer busy, or a round of flushing has ended */
+	/* The lock covers everything below. */
+	struct htable objects;
+	struct data_object *newest, *oldest; /* idle */
+	unsigned idle;
+	struct data_object *dirty;
+	unsigned dirty_count;
+	struct data_round *next_round; /* begins when the current one ends */
+	bool flushing;
+	int unreported; /* error of a flush that nobody asked for */
+	void *buffer[DATA_BUFFERS];
+	unsigned buffers;
+};
+
+/* -- data_names.c: paths. -- */
+
+void data_path_new(uint64_t number, char path[DATA_PATH]);
+void data_path_named(const struct store_owner *owner, uint64_t number, char path[DATA_PATH]);
+/* The directory in which data_path_named() lies. */
+void data_path_block(const struct store_owner *owner, char path[DATA_PATH]);
+/* A directory, whose own name is on stable storage afterwards if it was missing. 0 or -errno. */
+int data_make_directory(struct store_layer *layer, const char *path, const char *parent);
+/* Move an object from "files/new" to its name. -ENOENT: it is at neither place. */
+int data_move(struct store_layer *layer, const struct store_owner *owner, uint64_t number);
+/* Remove an object wherever it is; 0 if it is missing. */
+int data_unlink(struct store_layer *layer, const struct store_owner *owner, uint64_t number);
+
+/* -- data_objects.c -- */
+
+/* Get an object that exists: -ENOENT, ... To be given to data_release(). */
+int data_acquire(struct store_data *data, const struct store_owner *owner, uint64_t number,
+		 struct data_object **object);
+/* Make an object in "files/new", for a run, which has it. */
+int data_create(struct store_data *data, const struct store_owner *owner, uint64_t number,
+		struct data_object **object);
+void data_release(struct store_data *data, struct data_object *object);
+/* The same with the lock held. Returns a file to close without the lock, or NULL. */
+struct store_file *data_put(struct store_data *data, struct data_object *object);
+/* With the lock held: one more reference. */
+void data_hold(struct store_data *data, struct data_object *object);
+/* A run wrote bytes that end at `end`: to be flushed. */
+void data_dirty(struct store_data *data, struct data_object *object, uint64_t end);
+/* 0, or the error of a flush by which bytes in front of `end` may have been lost. */
+int data_lost(const struct data_object *object, uint64_t end);
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writers: bytes of one call, gathered into few large writes to one object. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/data_private.h"
+
+#define PIECES 256 /* buffers of one write */
+
+/* One thread at a time. */
+struct store_run {
+	struct store_data *data;
+	struct data_object *object;
+	bool new;	 /* the object was made for this run */
+	uint64_t before; /* length of the object when the run began */
+	uint64_t start;	 /* the first byte of the run */
+	uint64_t at;	 /* what lies before it was handed to the layer */
+	uint8_t *buffer; /* bytes from `at` on; NULL: none yet */
+	size_t filled;
+	int error; /* the first one */
+};
+
+static uint8_t *take_buffer(struct store_data *data)
+{
+	void *buffer = NULL;
+
+	pthread_mutex_lock(&data->lock);
+	if (data->buffers)
+		buffer = data->buffer[--data->buffers];
+	pthread_mutex_unlock(&data->lock);
+	if (!buffer && posix_memalign(&buffer, DATA_ALIGN, DATA_BUFFER))
+		return NULL;
+	return buffer;
+}
+
+static void give_buffer(struct store_data *data, uint8_t *buffer)
+{
+	bool kept;
+
+	if (!buffer)
+		return;
+	pthread_mutex_lock(&data->lock);
+	kept = data->buffers < DATA_BUFFERS;
+	if (kept)
+		data->buffer[data->buffers++] = buffer;
+	pthread_mutex_unlock(&data->lock);
+	if (!kept)
+		free(buffer);
+}
+
+/* -- beginning -- */
+
+/* Take an object that others may have, too. False: another run has it, or it must not grow. */
+static bool claim(struct store_data *data, struct data_object *object)
+{
+	bool ours;
+
+	pthread_mutex_lock(&data->lock);
+	ours = !object->writing && !object->sealed && !object->removed &&
+	       !atomic_load(&object->failed);
+	if (ours)
+		object->writing = true;
+	pthread_mutex_unlock(&data->lock);
+	return ours;
+}
+
+static void unclaim(struct store_data *data, struct data_object *object, bool cut)
+{
+	pthread_mutex_lock(&data->lock);
+	object->writing = false;
+	object->sealed |= cut;
+	pthread_mutex_unlock(&data->lock);
+}
+
+/*
+ * Go on in an old object, if it ends in front of the first byte. What the object has behind `tail`
+ * may belong to a later version than the caller's.
+ */
+static bool begin_tail(struct store_run *run, const struct store_owner *owner,
+		       const struct store_content *content)
+{
+	struct store_data *data = run->data;
+	uint64_t size;
+
+	if (!content->tail_object || content->tail > run->start ||
+	    data_acquire(data, owner, content->tail_object, &run->object) < 0)
+		return false;
+	if (claim(data, run->object)) {
+		if (data->layer->ops->size(run->object->file, &size) == 0 && size <= run->start &&
+		    size >= content->tail) {
+			run->before = size;
+			return true;
+		}
+		unclaim(data, run->object, false);
+	}
+	data_release(data, run->object);
+	return false;
+}
+
+/* With a claim: all bytes that the object has now are not ours to lose, unless they are dirty. */
+static void note_safe(struct store_run *run)
+{
+	struct data_object *object = run->object;
+
+	pthread_mutex_lock(&run->data->lock);
+	if (object->end == 0 && run->before) {
+		object->end = run->before;
+		atomic_store(&object->safe, run->before);
+	}
+	pthread_mutex_unlock(&run->data->lock);
+}
+
+int store_run_begin(struct store_data *data, const struct store_owner *owner,
+		    const struct store_content *content, uint64_t offset,
+		    uint64_t (*number)(void *arg), void *arg, struct store_run **out)
+{
+	struct store_run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return -ENOMEM;
+	run->data = data;
+	run->start = run->at = offset;
+	if (begin_tail(run, owner, content)) {
+		note_safe(run);
+	} else {
+		uint64_t made = number(arg);
+		int rc = made ? data_create(data, owner, made, &run->object) : -EIO;
+
+		if (rc) {
+			free(run);
+			return rc;
+		}
+		run->new = true;
+	}
+	*out = run;
+	return 0;
+}
+
+/* -- writing -- */
+
+/* What is left of the buffers of a call. */
+struct input {
+	const struct iovec *iov;
+	int count;
+	size_t skip; /* bytes of iov[0] that are done */
+};
+
+static void skip_input(struct input *input, size_t bytes)
+{
+	bytes += input->skip;
+	while (input->count && bytes >= input->iov->iov_len) {
+		bytes -= input->iov->iov_len;
+		input->iov++;
+		input->count--;
+	}
+	input->skip = bytes;
+}
+
+/* The gathered bytes, then input. Returns how many buffers; *bytes: how many bytes of input. */
+static int collect(const struct store_run *run, const struct input *input,
+		   struct iovec part[PIECES + 1], size_t *bytes)
+{
+	int parts = 0;
+
+	*bytes = 0;
+	if (run->filled)
+		part[parts++] = (struct iovec){run->buffer, run->filled};
+	for (int i = 0; i < input->count && i < PIECES; i++) {
+		size_t skip = i == 0 ? input->skip : 0;
+
+		part[parts] = input->iov[i];
+		part[parts].iov_base = (char *)part[parts].iov_base + skip;
+		part[parts].iov_len -= skip;
+		*bytes += part[parts++].iov_len;
+	}
+	return parts;
+}
+
+static int put(struct store_run *run, const struct iovec *part, int parts, size_t bytes)
+{
+	ssize_t n = run->data->layer->ops->pwritev(run->object->file, part, parts, run->at);
+
+	if (n < 0)
+		return (int)n;
+	run->at += bytes;
+	run->filled = 0;
+	return 0;
+}
+
+/* Write the gathered bytes and `bytes` bytes of input, of which the last buffers may be cut. */
+static int write_through(struct store_run *run, struct input *input, struct iovec *part, int parts,
+			 size_t bytes)
+{
+	size_t total = run->filled + bytes, sum = 0;
+	int used = 0;
+
+	while (used < parts && sum < total)
+		sum += part[used++].iov_len;
+	part[used - 1].iov_len -= sum - total;
+	skip_input(input, bytes);
+	return put(run, part, used, total);
+}
+
+static int gather(struct store_run *run, struct input *input, const struct iovec *part, int parts,
+		  size_t bytes)
+{
+	if (!run->buffer)
+		run->buffer = take_buffer(run->data);
+	if (!run->buffer)
+		return -ENOMEM;
+	for (int i = run->filled ? 1 : 0; i < parts; i++) {
+		if (part[i].iov_len)
+			memcpy(run->buffer + run->filled, part[i].iov_base, part[i].iov_len);
+		run->filled += part[i].iov_len;
+	}
+	skip_input(input, bytes);
+	return 0;
+}
+
+/* One step: either a write that ends at an aligned offset, or a copy to the buffer. */
+static int write_some(struct store_run *run, struct input *input)
+{
+	struct iovec part[PIECES + 1];
+	size_t bytes;
+	int parts = collect(run, input, part, &bytes);
+	uint64_t end = (run->at + run->filled + bytes) & ~(uint64_t)(DATA_ALIGN - 1);
+
+	if (end >= run->at + DATA_GATHER)
+		return write_through(run, input, part, parts,
+				     (size_t)(end - run->at) - run->filled);
+	return gather(run, input, part, parts, bytes);
+}
+
+int store_run_write(struct store_run *run, const struct iovec *iov, int count)
+{
+	struct input input = {.iov = iov, .count = count};
+
+	skip_input(&input, 0);
+	while (input.count && !run->error)
+		run->error = write_some(run, &input);
+	return run->error;
+}
+
+/* -- ending -- */
+
+int store_run_finish(struct store_run *run, struct store_content *patch)
+{
+	if (run->filled && !run->error)
+		run->error = put(run, &(struct iovec){run->buffer, run->filled}, 1, run->filled);
+	give_buffer(run->data, run->buffer);
+	run->buffer = NULL;
+	memset(patch, 0, sizeof(*patch));
+	if (run->error || run->at == run->start)
+		return run->error;
+	data_dirty(run->data, run->object, run->at);
+	run->error = store_run_check(run);
+	if (run->error)
+		return run->error;
+	patch->extent = malloc(sizeof(*patch->extent));
+	if (!patch->extent)
+		return run->error = -ENOMEM;
+	patch->extent[0] = (struct store_extent){run->start, run->at, run->object->number};
+	patch->count = 1;
+	patch->tail_object = run->object->number;
+	patch->tail = run->at;
+	return 0;
+}
+
+int store_run_check(const struct store_run *run)
+{
+	return data_lost(run->object, run->at);
+}
+
+/* More files wait to be flushed than may be open. The error is for the next one who asks. */
+static void limit_dirty(struct store_data *data)
+{
+	bool many;
+	int rc;
+
+	pthread_mutex_lock(&data->lock);
+	many = data->dirty_count > data->files;
+	pthread_mutex_unlock(&data->lock);
+	if (!many)
+		return;
+	rc = store_data_sync(data);
+	pthread_mutex_lock(&data->lock);
+	if (rc && !data->unreported)
+		data->unreported = rc;
+	pthread_mutex_unlock(&data->lock);
+}
+
+void store_run_end(struct store_run *run, bool kept)
+{
+	if (!run)
+		return;
+
+	struct store_data *data = run->data;
+	struct data_object *object = run->object;
+	bool empty = run->at == run->start;
+
+	give_buffer(data, run->buffer);
+	bool cut = !kept && !run->new && !empty;
+
+	if (cut)
+		data->layer->ops->truncate(object->file, run->before);
+	unclaim(data, object, cut);
+	/* An object that nothing refers to is of no use. */
+	if (run->new && (!kept || empty))
+		store_data_remove(data, &object->owner, object->number);
+	data_release(data, object);
+	free(run);
+	limit_dirty(data);
+}

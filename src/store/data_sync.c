@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Flushing of objects. Rounds follow each other; each takes all that is dirty when it begins. A
+ * caller waits for a round that begins after its call, and shares it with all others that wait.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/data_private.h"
+
+#define PLACES 64 /* directories that a round remembers to have flushed */
+
+struct data_round {
+	unsigned callers;
+	bool ended;
+	int result;
+};
+
+/* Directories that a pass has flushed, with their results. */
+struct places {
+	unsigned count;
+	struct place {
+		char path[DATA_PATH];
+		int result;
+	} place[PLACES];
+};
+
+static void flush_data(struct store_data *data, struct data_object *list)
+{
+	for (struct data_object *object = list; object; object = object->next_flushed)
+		object->flushed = data->layer->ops->sync(object->file);
+}
+
+static int flush_place(struct store_data *data, struct places *places, const char *path)
+{
+	for (unsigned i = 0; i < places->count; i++)
+		if (strcmp(places->place[i].path, path) == 0)
+			return places->place[i].result;
+
+	int rc = data->layer->ops->sync_dir(data->layer, path);
+	struct place *place = &places->place[places->count < PLACES ? places->count++ : 0];
+
+	memcpy(place->path, path, sizeof(place->path));
+	place->result = rc;
+	return rc;
+}
+
+static void flush_name(struct store_data *data, struct places *places, struct data_object *object)
+{
+	char path[DATA_PATH] = "files/new";
+
+	if (object->flushed_settled)
+		data_path_block(&object->owner, path);
+	object->flushed = flush_place(data, places, path);
+}
+
+/* With the lock held: note where the names are that are to be flushed. */
+static bool plan_names(struct store_data *data, struct data_object *list)
+{
+	bool some = false;
+
+	for (struct data_object *object = list; object; object = object->next_flushed) {
+		while (object->busy)
+			pthread_cond_wait(&data->changed, &data->lock);
+		object->flushed_name =
+			object->name_dirty && !object->removed && object->flushed == 0;
+		object->flushed_settled = object->settled;
+		some |= object->flushed_name;
+	}
+	return some;
+}
+
+/* With the lock held: a name that stayed where it was is on stable storage now. */
+static void conclude_names(struct data_object *list)
+{
+	for (struct data_object *object = list; object; object = object->next_flushed)
+		if (object->flushed_name && object->flushed == 0 && !object->busy &&
+		    object->settled == object->flushed_settled)
+			object->name_dirty = false;
+}
+
+/* An object that gets its name meanwhile needs a second pass. */
+static void flush_names(struct store_data *data, struct data_object *list)
+{
+	pthread_mutex_lock(&data->lock);
+	while (plan_names(data, list)) {
+		struct places places;
+
+		places.count = 0;
+		pthread_mutex_unlock(&data->lock);
+		for (struct data_object *object = list; object; object = object->next_flushed)
+			if (object->flushed_name)
+				flush_name(data, &places, object);
+		pthread_mutex_lock(&data->lock);
+		conclude_names(list);
+	}
+	pthread_mutex_unlock(&data->lock);
+}
+
+/* With the lock held: all that is dirty. The list has the references. */
+static struct data_object *take_dirty(struct store_data *data)
+{
+	struct data_object *list = data->dirty;
+
+	for (struct data_object *object = list; object; object = object->next_flushed) {
+		object->next_flushed = object->next_dirty;
+		object->flushed_end = object->end;
+		object->flushed = 0;
+		object->dirty = false;
+	}
+	data->dirty = NULL;
+	data->dirty_count = 0;
+	return list;
+}
+
+/* With the lock held: what the flush of an object means for its readers and for the callers. */
+static int conclude(struct data_object *object)
+{
+	/* Of a removed object nothing matters any more, not even that its directory is gone. */
+	if (object->removed)
+		return 0;
+	if (object->flushed)
+		atomic_store(&object->failed, object->flushed);
+	else if (!atomic_load(&object->failed))
+		atomic_store(&object->safe, object->flushed_end);
+	return object->flushed;
+}
+
+static int flush(struct store_data *data, struct data_object *list)
+{
+	struct data_object *next;
+	int result = 0;
+
+	flush_data(data, list);
+	flush_names(data, list);
+	for (struct data_object *object = list; object; object = next) {
+		struct store_file *file;
+		int rc;
+
+		next = object->next_flushed;
+		pthread_mutex_lock(&data->lock);
+		rc = conclude(object);
+		file = data_put(data, object);
+		pthread_mutex_unlock(&data->lock);
+		if (file)
+			data->layer->ops->close(file);
+		if (!result)
+			result = rc;
+	}
+	return result;
+}
+
+/* With the lock held, which is given up meanwhile: the round that waits to begin. */
+static void run_round(struct store_data *data)
+{
+	struct data_round *round = data->next_round;
+	struct data_object *list = take_dirty(data);
+	int result = data->unreported;
+
+	data->next_round = NULL;
+	data->flushing = true;
+	data->unreported = 0;
+	pthread_mutex_unlock(&data->lock);
+
+	int rc = flush(data, list);
+
+	pthread_mutex_lock(&data->lock);
+	round->result = rc ? rc : result;
+	round->ended = true;
+	data->flushing = false;
+	pthread_cond_broadcast(&data->changed);
+}
+
+int store_data_sync(struct store_data *data)
+{
+	struct data_round *round;
+	int result;
+
+	pthread_mutex_lock(&data->lock);
+	if (!data->next_round)
+		data->next_round = calloc(1, sizeof(*data->next_round));
+	round = data->next_round;
+	if (!round) {
+		pthread_mutex_unlock(&data->lock);
+		return -ENOMEM;
+	}
+	round->callers++;
+	while (!round->ended) {
+		if (data->flushing)
+			pthread_cond_wait(&data->changed, &data->lock);
+		else
+			run_round(data);
+	}
+	result = round->result;
+	if (--round->callers == 0)
+		free(round);
+	pthread_mutex_unlock(&data->lock);
+	return result;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Readers: one version of a content, with the files that it refers to. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/data_private.h"
+
+#define PIECES 128 /* buffers of one read */
+
+/* Constant: any number of threads may read. */
+struct store_view {
+	struct store_data *data;
+	uint64_t length;
+	uint32_t count;
+	struct extent {
+		uint64_t start, end;
+		struct data_object *object;
+	} extent[];
+};
+
+void store_view_close(struct store_view *view)
+{
+	if (!view)
+		return;
+	for (uint32_t i = 0; i < view->count; i++)
+		data_release(view->data, view->extent[i].object);
+	free(view);
+}
+
+int store_view_open(struct store_data *data, const struct store_owner *owner,
+		    const struct store_content *content, uint64_t length, struct store_view **out)
+{
+	struct store_view *view =
+		calloc(1, sizeof(*view) + content->count * sizeof(view->extent[0]));
+
+	if (!view)
+		return -ENOMEM;
+	view->data = data;
+	view->length = length;
+	for (uint32_t i = 0; i < content->count && content->extent[i].start < length; i++) {
+		const struct store_extent *from = &content->extent[i];
+		struct extent *extent = &view->extent[i];
+		int rc = data_acquire(data, owner, from->object, &extent->object);
+
+		if (rc) {
+			store_view_close(view);
+			return rc;
+		}
+		extent->start = from->start;
+		extent->end = from->end < length ? from->end : length;
+		view->count++;
+	}
+	*out = view;
+	return 0;
+}
+
+/* The first extent that ends behind an offset. */
+static uint32_t find_extent(const struct store_view *view, uint64_t offset)
+{
+	uint32_t low = 0, high = view->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (view->extent[middle].end > offset)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* -- buffers -- */
+
+struct output {
+	const struct iovec *iov;
+	int count;
+	size_t skip; /* bytes of iov[0] that are done */
+};
+
+static void skip_output(struct output *output, size_t bytes)
+{
+	bytes += output->skip;
+	while (output->count && bytes >= output->iov->iov_len) {
+		bytes -= output->iov->iov_len;
+		output->iov++;
+		output->count--;
+	}
+	output->skip = bytes;
+}
+
+/* Buffers for at most `want` bytes. *bytes: how many they are, at least one. */
+static int slice(const struct output *output, uint64_t want, struct iovec part[PIECES],
+		 size_t *bytes)
+{
+	int parts = 0;
+
+	*bytes = 0;
+	for (int i = 0; i < output->count && parts < PIECES && *bytes < want; i++) {
+		size_t skip = i == 0 ? output->skip : 0, n = output->iov[i].iov_len - skip;
+
+		if (n > want - *bytes)
+			n = (size_t)(want - *bytes);
+		part[parts++] = (struct iovec){(char *)output->iov[i].iov_base + skip, n};
+		*bytes += n;
+	}
+	return parts;
+}
+
+static uint64_t total(const struct iovec *iov, int count)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < count; i++)
+		bytes += iov[i].iov_len;
+	return bytes;
+}
+
+/* -- reading -- */
+
+/* Bytes of an extent, as many as wanted; fewer, or -EAGAIN, only with `cached`. */
+static ssize_t read_extent(const struct store_view *view, const struct extent *extent,
+			   const struct iovec *part, int parts, size_t bytes, uint64_t offset,
+			   bool cached)
+{
+	const struct store_layer_ops *ops = view->data->layer->ops;
+	int rc = data_lost(extent->object, offset + bytes);
+
+	if (rc)
+		return -EIO;
+
+	ssize_t n = ops->preadv(extent->object->file, part, parts, offset, cached);
+
+	/* The end of the file is not that of the extent. */
+	return n == 0 || (n > 0 && (size_t)n < bytes && !cached) ? -EIO : n;
+}
+
+/* The next bytes: of one extent or one hole, up to `want`. */
+static ssize_t read_some(const struct store_view *view, uint32_t at, const struct output *output,
+			 uint64_t want, uint64_t offset, bool cached)
+{
+	const struct extent *extent = at < view->count ? &view->extent[at] : NULL;
+	struct iovec part[PIECES];
+	bool hole = !extent || offset < extent->start;
+	size_t bytes;
+
+	if (hole && extent && extent->start - offset < want)
+		want = extent->start - offset;
+	if (!hole && extent->end - offset < want)
+		want = extent->end - offset;
+
+	int parts = slice(output, want, part, &bytes);
+
+	if (!hole)
+		return read_extent(view, extent, part, parts, bytes, offset, cached);
+	for (int i = 0; i < parts; i++)
+		if (part[i].iov_len)
+			memset(part[i].iov_base, 0, part[i].iov_len);
+	return (ssize_t)bytes;
+}
+
+ssize_t store_view_read(struct store_view *view, const struct iovec *iov, int count,
+			uint64_t offset, bool cached)
+{
+	struct output output = {.iov = iov, .count = count};
+	uint64_t want = total(iov, count), done = 0;
+	uint32_t at = find_extent(view, offset);
+
+	if (offset >= view->length)
+		return 0;
+	if (want > view->length - offset)
+		want = view->length - offset;
+	skip_output(&output, 0);
+	while (done < want) {
+		ssize_t n = read_some(view, at, &output, want - done, offset + done, cached);
+
+		if (n == -EAGAIN && done)
+			break;
+		if (n < 0)
+			return n;
+		done += (uint64_t)n;
+		skip_output(&output, (size_t)n);
+		if (at < view->count && offset + done >= view->extent[at].end)
+			at++;
+	}
+	return (ssize_t)done;
+}
+
+void store_view_ahead(struct store_view *view, uint64_t offset, uint64_t length)
+{
+	const struct store_layer_ops *ops = view->data->layer->ops;
+	uint64_t end = length < view->length ? offset + length : view->length;
+
+	if (offset >= view->length)
+		return;
+	if (end > view->length)
+		end = view->length;
+	for (uint32_t i = find_extent(view, offset); i < view->count && view->extent[i].start < end;
+	     i++) {
+		const struct extent *extent = &view->extent[i];
+		uint64_t from = extent->start > offset ? extent->start : offset;
+		uint64_t to = extent->end < end ? extent->end : end;
+
+		ops->will_need(extent->object->file, from, to - from);
+	}
+}

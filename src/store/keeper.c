@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What happens in the background. */
+#include "store/keeper.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "store/prune.h"
+
+#define FLUSH_NS	(400 * (uint64_t)NS_PER_MS) /* between a commit and its flush, at most */
+#define RETRY_NS	(1000 * (uint64_t)NS_PER_MS) /* after a flush that failed */
+#define LOG_BYTES	(8u << 20) /* of the write-ahead log, before it goes to the database */
+#define PRUNE_BURST	20	   /* steps between two looks at other work */
+
+struct keeper {
+	struct core *core;
+	struct db *db; /* of the thread: reads and checkpoints */
+	pthread_t thread;
+	bool started;
+
+	pthread_mutex_t lock; /* covers the rest */
+	pthread_cond_t work, flushed;
+	bool stop, dirty, pruning;
+	uint64_t dirty_ns;    /* when the oldest commit that is not flushed was */
+	uint64_t wanted, done; /* flushes: each caller wants one more than had begun */
+	int result;	      /* of the last flush */
+	bool failed;	      /* it has been logged */
+	struct object_list made, dead;
+
+	_Atomic uint64_t flushes;
+};
+
+/* -- lists -- */
+
+static bool append(struct object_list *to, const struct db_object *item, size_t count)
+{
+	if (to->count + count > to->room) {
+		size_t room = 2 * (to->count + count);
+		struct db_object *more = realloc(to->item, room * sizeof(*more));
+
+		if (!more)
+			return false;
+		to->item = more;
+		to->room = room;
+	}
+	for (size_t i = 0; i < count; i++)
+		to->item[to->count++] = item[i];
+	return true;
+}
+
+void keeper_committed(void *arg, const struct object_list *made, const struct object_list *dead)
+{
+	struct keeper *keeper = arg;
+	bool kept;
+
+	pthread_mutex_lock(&keeper->lock);
+	/* What is not remembered is found when the store is opened. */
+	kept = append(&keeper->made, made->item, made->count);
+	kept = append(&keeper->dead, dead->item, dead->count) && kept;
+	if (!keeper->dirty) {
+		keeper->dirty = true;
+		keeper->dirty_ns = monotonic_ns();
+		pthread_cond_signal(&keeper->work);
+	}
+	pthread_mutex_unlock(&keeper->lock);
+	if (!kept)
+		report_line(&keeper->core->report, REPORT_WARNING,
+			    "%s: no memory: files are tidied up at the next start",
+			    keeper->core->name);
+}
+
+/* -- removing the rows of dead objects -- */
+
+struct forget_op {
+	struct txn_op txn;
+	const struct object_list *list;
+};
+
+static int apply_forget(struct txn_op *txn, struct work *work)
+{
+	const struct forget_op *op = (const struct forget_op *)txn;
+	struct db *db;
+	int result = work_db(work, &db);
+
+	for (size_t i = 0; i < op->list->count && !result; i++)
+		if (op->list->item[i].dead)
+			result = db_object_delete(db, op->list->item[i].id);
+	return result;
+}
+
+/* The files of dead objects go, then their rows. */
+static void remove_dead(struct keeper *keeper, struct object_list *dead)
+{
+	struct forget_op op = {.txn = {.apply = apply_forget, .alone = true}, .list = dead};
+	struct core *core = keeper->core;
+	bool any = false;
+
+	for (size_t i = 0; i < dead->count; i++) {
+		struct db_object *object = &dead->item[i];
+
+		object->dead = !store_data_remove(core->data, &object->owner, object->id);
+		any = any || object->dead;
+	}
+	if (any)
+		txn_run(core->txn, &op.txn);
+}
+
+static void settle(struct keeper *keeper, const struct object_list *made)
+{
+	struct core *core = keeper->core;
+
+	for (size_t i = 0; i < made->count; i++) {
+		const struct db_object *object = &made->item[i];
+		int result;
+
+		if (object->dead)
+			continue;
+		result = store_data_settle(core->data, &object->owner, object->id);
+		/* It may have been removed since. */
+		if (result && result != -ENOENT)
+			report_line(&core->report, REPORT_WARNING,
+				    "%s: a new file of volume %u keeps its name in files/new: error %d",
+				    core->name, object->owner.group, -result);
+	}
+}
+
+/* -- flush -- */
+
+static void note_result(struct keeper *keeper, int result)
+{
+	bool tell;
+
+	pthread_mutex_lock(&keeper->lock);
+	tell = result && !keeper->failed;
+	keeper->failed = result != 0;
+	keeper->result = result;
+	pthread_mutex_unlock(&keeper->lock);
+	if (tell)
+		report_line(&keeper->core->report, REPORT_ERROR,
+			    "%s: data cannot be flushed: error %d; look at the disk",
+			    keeper->core->name, -result);
+}
+
+static void checkpoint(struct keeper *keeper)
+{
+	struct core *core = keeper->core;
+	unsigned logged;
+
+	if (store_vfs_log_size(core->vfs) < LOG_BYTES)
+		return;
+	/* Most of it beside the commits, the rest between two of them: the log can start again. */
+	if (db_checkpoint(keeper->db, &logged))
+		return;
+	txn_pause(core->txn);
+	db_checkpoint(keeper->db, &logged);
+	txn_resume(core->txn);
+}
+
+static int flush(struct keeper *keeper)
+{
+	struct core *core = keeper->core;
+	struct object_list made, dead;
+	uint64_t target;
+	int result = 0;
+
+	pthread_mutex_lock(&keeper->lock);
+	target = keeper->wanted;
+	keeper->dirty = false;
+	made = keeper->made;
+	dead = keeper->dead;
+	keeper->made = keeper->dead = (struct object_list){0};
+	pthread_mutex_unlock(&keeper->lock);
+	if (core->durability == STORE_LAZY)
+		result = store_vfs_mark(core->vfs);
+	keeper->flushes++;
+	note_result(keeper, result);
+	pthread_mutex_lock(&keeper->lock);
+	keeper->done = target;
+	pthread_cond_broadcast(&keeper->flushed);
+	pthread_mutex_unlock(&keeper->lock);
+	if (!result) {
+		settle(keeper, &made);
+		remove_dead(keeper, &dead);
+	} else {
+		keeper_committed(keeper, &made, &dead);
+	}
+	free(made.item);
+	free(dead.item);
+	return result;
+}
+
+int keeper_flush(struct keeper *keeper)
+{
+	uint64_t wanted;
+	int result;
+
+	if (keeper->core->durability == STORE_STRICT)
+		return 0;
+	pthread_mutex_lock(&keeper->lock);
+	wanted = ++keeper->wanted;
+	pthread_cond_signal(&keeper->work);
+	while (keeper->done < wanted)
+		pthread_cond_wait(&keeper->flushed, &keeper->lock);
+	result = keeper->result;
+	pthread_mutex_unlock(&keeper->lock);
+	return result;
+}
+
+void keeper_wake(struct keeper *keeper)
+{
+	pthread_mutex_lock(&keeper->lock);
+	keeper->pruning = true;
+	pthread_cond_signal(&keeper->work);
+	pthread_mutex_unlock(&keeper->lock);
+}
+
+static void prune(struct keeper *keeper)
+{
+	bool more = true;
+
+	for (unsigned i = 0; i < PRUNE_BURST && more; i++)
+		if (prune_step(keeper->core, &more))
+			more = false;
+	if (more)
+		return;
+	pthread_mutex_lock(&keeper->lock);
+	keeper->pruning = false;
+	pthread_mutex_unlock(&keeper->lock);
+}
+
+/* -- the thread -- */
+
+enum task {
+	TASK_FLUSH,
+	TASK_PRUNE,
+	TASK_STOP
+};
+
+static enum task next_task(struct keeper *keeper)
+{
+	enum task task;
+
+	pthread_mutex_lock(&keeper->lock);
+	for (;;) {
+		uint64_t due = keeper->dirty_ns + (keeper->failed ? RETRY_NS : FLUSH_NS);
+
+		task = TASK_FLUSH;
+		if (keeper->wanted > keeper->done || (keeper->dirty && monotonic_ns() >= due))
+			break;
+		task = TASK_STOP;
+		if (keeper->stop)
+			break;
+		task = TASK_PRUNE;
+		if (keeper->pruning)
+			break;
+		if (keeper->dirty)
+			monotonic_wait(&keeper->work, &keeper->lock, due);
+		else
+			pthread_cond_wait(&keeper->work, &keeper->lock);
+	}
+	pthread_mutex_unlock(&keeper->lock);
+	return task;
+}
+
+static void *keep(void *arg)
+{
+	struct keeper *keeper = arg;
+
+	for (;;) {
+		switch (next_task(keeper)) {
+		case TASK_FLUSH:
+			if (!flush(keeper))
+				checkpoint(keeper);
+			break;
+		case TASK_PRUNE:
+			prune(keeper);
+			break;
+		case TASK_STOP:
+			return NULL;
+		}
+	}
+}
+
+/* -- what an earlier process left -- */
+
+static int old_new(void *arg, uint64_t id)
+{
+	struct keeper *keeper = arg;
+	struct db_object object;
+	int result;
+
+	result = db_object_get(keeper->db, id, &object);
+	if (result == -ENOENT)
+		store_data_remove_new(keeper->core->data, id);
+	else if (!result && !object.dead)
+		append(&keeper->made, &object, 1);
+	return 0;
+}
+
+static int old_dead(void *arg, const struct db_object *object)
+{
+	struct keeper *keeper = arg;
+
+	append(&keeper->dead, object, 1);
+	return 0;
+}
+
+static int find_leftovers(struct keeper *keeper)
+{
+	int result = store_data_list_new(keeper->core->data, old_new, keeper);
+
+	if (!result)
+		result = db_objects(keeper->db, true, old_dead, keeper);
+	if (keeper->made.count || keeper->dead.count) {
+		keeper->dirty = true;
+		keeper->dirty_ns = monotonic_ns();
+	}
+	keeper->pruning = true;
+	return result;
+}
+
+int keeper_create(struct core *core, struct keeper **out)
+{
+	struct db_options options = {.path = "meta/db", .vfs = store_vfs_name(core->vfs),
+				     .full = core->durability == STORE_STRICT, .cache_kib = 512,
+				     .vfs_errno = store_vfs_errno, .report = &core->report};
+	struct keeper *keeper = calloc(1, sizeof(*keeper));
+	int result;
+
+	if (!keeper)
+		return -ENOMEM;
+	keeper->core = core;
+	pthread_mutex_init(&keeper->lock, NULL);
+	monotonic_cond_init(&keeper->work);
+	pthread_cond_init(&keeper->flushed, NULL);
+	result = db_open(&options, &keeper->db);
+	if (result) {
+		keeper_destroy(keeper);
+		return result;
+	}
+	*out = keeper;
+	return 0;
+}
+
+int keeper_start(struct keeper *keeper)
+{
+	int result = find_leftovers(keeper);
+
+	if (!result)
+		result = -pthread_create(&keeper->thread, NULL, keep, keeper);
+	keeper->started = !result;
+	return result;
+}
+
+int keeper_stop(struct keeper *keeper)
+{
+	int result = 0;
+
+	if (!keeper || !keeper->started)
+		return 0;
+	pthread_mutex_lock(&keeper->lock);
+	keeper->wanted++;
+	keeper->stop = true;
+	pthread_cond_signal(&keeper->work);
+	pthread_mutex_unlock(&keeper->lock);
+	pthread_join(keeper->thread, NULL);
+	keeper->started = false;
+	/* The rows of dead objects were removed after the last flush. */
+	if (keeper->core->durability == STORE_LAZY)
+		result = store_vfs_mark(keeper->core->vfs);
+	return result ? result : keeper->result;
+}
+
+void keeper_destroy(struct keeper *keeper)
+{
+	if (!keeper)
+		return;
+	db_close(keeper->db);
+	free(keeper->made.item);
+	free(keeper->dead.item);
+	pthread_mutex_destroy(&keeper->lock);
+	pthread_cond_destroy(&keeper->work);
+	pthread_cond_destroy(&keeper->flushed);
+	free(keeper);
+}
+
+void keeper_counts(struct keeper *keeper, uint64_t *flushes, uint64_t *pruning)
+{
+	*flushes = keeper->flushes;
+	pthread_mutex_lock(&keeper->lock);
+	*pruning = keeper->pruning;
+	pthread_mutex_unlock(&keeper->lock);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finding versions for readers. */
+#include "store/lookup.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define TRIES 1000 /* against endless races, which only a fault could cause */
+
+static int read_version(struct core *core, const struct cache_key *key, struct version **version)
+{
+	struct vnode_key row = {.group = key->group, .vnode = key->vnode, .epoch = key->epoch};
+	struct db *db;
+	int result = readers_get(core->readers, &db);
+
+	if (result)
+		return result;
+	result = db_vnode_get(db, &row, version);
+	readers_put(core->readers, db);
+	if (result == -ENOENT || (!result && !(*version)->v.kind)) {
+		version_unref(*version);
+		*version = NULL;
+		result = STORE_VNOVNODE;
+	}
+	return result;
+}
+
+/* -EAGAIN: a newer one was published meanwhile. */
+static int load_version(struct core *core, const struct cache_key *key, struct version **version)
+{
+	uint64_t ticket;
+	int result = cache_reserve(core->cache, key, &ticket);
+
+	if (result)
+		return result;
+	*version = NULL;
+	result = read_version(core, key, version);
+	if (!cache_fill(core->cache, key, ticket, *version)) {
+		version_unref(*version);
+		result = -EAGAIN;
+	}
+	return result;
+}
+
+/* A clone may have been replaced while its rows were read, some of which are gone then. */
+static bool still_valid(struct core *core, const struct view *view)
+{
+	struct view now;
+
+	return view->epoch == CACHE_HEAD ||
+	       (!volumes_view(&core->volumes, view->volume, &now) && now.epoch == view->epoch);
+}
+
+int lookup_version(struct core *core, const struct view *view, uint32_t vnode,
+		   struct version **version)
+{
+	struct cache_key key = {.group = view->group, .epoch = view->epoch, .vnode = vnode};
+	int result = -EAGAIN;
+
+	for (unsigned i = 0; i < TRIES && result == -EAGAIN; i++) {
+		*version = cache_find(core->cache, &key);
+		if (*version)
+			return 0;
+		result = load_version(core, &key, version);
+	}
+	return result;
+}
+
+static int find_directory(struct core *core, struct found *found)
+{
+	const struct vnode *v = &found->version->v;
+	int result;
+
+	if (v->kind == STORE_DIR)
+		return 0;
+	result = lookup_version(core, &found->view, v->parent, &found->directory);
+	if (!result && (found->directory->v.kind != STORE_DIR ||
+			found->directory->v.unique != v->parent_unique))
+		result = STORE_VNOVNODE;
+	return result;
+}
+
+/* A file and its directory are two look-ups: it may be moved or removed between them. */
+static int look(struct core *core, struct found *found)
+{
+	const struct store_fid *fid = &found->fid;
+	struct version *again = NULL;
+	int result = volumes_view(&core->volumes, fid->volume, &found->view);
+
+	if (!result)
+		result = lookup_version(core, &found->view, fid->vnode, &found->version);
+	if (result)
+		return still_valid(core, &found->view) ? result : -EAGAIN;
+	if (found->version->v.unique != fid->unique)
+		return still_valid(core, &found->view) ? STORE_VNOVNODE : -EAGAIN;
+	result = find_directory(core, found);
+	if (!still_valid(core, &found->view))
+		return -EAGAIN;
+	if (result != STORE_VNOVNODE)
+		return result;
+	result = lookup_version(core, &found->view, fid->vnode, &again);
+	if (!result && again == found->version) {
+		report_damage(&core->report,
+			      "%s: the directory of vnode %u of volume %u is missing: restore it",
+			      core->name, fid->vnode, fid->volume);
+		result = -EIO;
+	} else {
+		result = -EAGAIN;
+	}
+	version_unref(again);
+	return result;
+}
+
+int lookup(struct core *core, const struct store_fid *fid, struct found *found)
+{
+	int result = -EAGAIN;
+
+	*found = (struct found){.fid = *fid};
+	if (!fid->volume || !fid->vnode)
+		return -EINVAL;
+	for (unsigned i = 0; i < TRIES && result == -EAGAIN; i++) {
+		lookup_end(found);
+		found->view.epoch = CACHE_HEAD;
+		result = look(core, found);
+	}
+	if (result)
+		lookup_end(found);
+	return result;
+}
+
+void lookup_end(struct found *found)
+{
+	version_unref(found->version);
+	version_unref(found->directory);
+	found->version = found->directory = NULL;
+}
+
+struct subject lookup_subject(const struct found *found, const struct store_caller *caller)
+{
+	return (struct subject){.caller = caller,
+				.acl = found->directory ? found->directory->acl
+							: found->version->acl,
+				.version = found->version,
+				.volume_owner = found->view.owner};
+}
+
+static struct cache_key key_of(const struct found *found)
+{
+	return (struct cache_key){.group = found->view.group, .epoch = found->view.epoch,
+				  .vnode = found->fid.vnode};
+}
+
+int lookup_blob(struct core *core, const struct found *found, struct blob **blob)
+{
+	struct db_small small = {.id = found->version->v.small, .group = found->view.group,
+				 .vnode = found->fid.vnode};
+	struct cache_key key = key_of(found);
+	struct db *db;
+	int result;
+
+	*blob = blob_ref(atomic_load(&found->version->blob));
+	if (*blob)
+		return 0;
+	result = readers_get(core->readers, &db);
+	if (result)
+		return result;
+	result = db_small_get(db, &small, blob);
+	readers_put(core->readers, db);
+	if (result)
+		return result == -ENOENT ? -EAGAIN : result;
+	if ((*blob)->length != found->version->v.length) {
+		blob_unref(*blob);
+		return -EIO;
+	}
+	*blob = blob_ref(version_attach_blob(found->version, *blob));
+	cache_charge(core->cache, &key, found->version);
+	return 0;
+}
+
+/* The pages, in one view of the database with the record. */
+static int read_pages(struct db *db, const struct found *found, uint8_t (*page)[STORE_PAGE],
+		      unsigned count)
+{
+	struct vnode_key key = {.group = found->view.group, .vnode = found->fid.vnode,
+				.epoch = found->view.epoch};
+	struct version *now = NULL;
+	int result = db_begin_read(db);
+
+	if (result)
+		return result;
+	result = db_vnode_get(db, &key, &now);
+	if (result == -ENOENT || (!result && (now->v.unique != found->fid.unique ||
+					      now->v.version != found->version->v.version)))
+		result = -EAGAIN;
+	if (!result)
+		result = db_pages_get(db, &key, count, page);
+	db_end_read(db);
+	version_unref(now);
+	return result;
+}
+
+static int load_pages(struct core *core, const struct found *found, struct store_pages **pages)
+{
+	unsigned count = (unsigned)(found->version->v.length / STORE_PAGE);
+	uint8_t(*page)[STORE_PAGE];
+	struct db *db;
+	int result;
+
+	if (!count || count > STORE_PAGES_MAX)
+		return -EIO;
+	page = malloc((size_t)count * STORE_PAGE);
+	if (!page)
+		return -ENOMEM;
+	result = readers_get(core->readers, &db);
+	if (!result) {
+		result = read_pages(db, found, page, count);
+		readers_put(core->readers, db);
+	}
+	if (!result)
+		result = store_pages_load(page, count, pages);
+	free(page);
+	if (result != -EBADMSG)
+		return result;
+	report_damage(&core->report, "%s: directory %u of volume %u is damaged: restore it",
+		      core->name, found->fid.vnode, found->fid.volume);
+	return -EIO;
+}
+
+int lookup_pages(struct core *core, const struct found *found, struct store_pages **pages)
+{
+	struct cache_key key = key_of(found);
+	int result;
+
+	*pages = atomic_load(&found->version->pages);
+	if (*pages) {
+		store_pages_ref(*pages);
+		return 0;
+	}
+	result = load_pages(core, found, pages);
+	if (result)
+		return result;
+	*pages = store_pages_ref(version_attach_pages(found->version, *pages));
+	cache_charge(core->cache, &key, found->version);
+	return 0;
+}

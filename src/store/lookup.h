@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finding versions for readers: in the cache, else in the database. */
+#ifndef STORE_LOOKUP_H
+#define STORE_LOOKUP_H
+
+#include "store/core.h"
+#include "store/rights.h"
+
+/*
+ * An object as a reader found it. All functions: 0; STORE_VNOVNODE, STORE_VNOVOL ...; -EINVAL
+ * (volume or vnode 0); -EIO (damage).
+ */
+struct found {
+	struct view view;
+	struct store_fid fid;
+	struct version *version;   /* a reference */
+	struct version *directory; /* that of a file or link; else NULL */
+};
+
+int lookup(struct core *core, const struct store_fid *fid, struct found *found);
+void lookup_end(struct found *found);
+/* What rights depend on. */
+struct subject lookup_subject(const struct found *found, const struct store_caller *caller);
+/* One version; a reference. */
+int lookup_version(struct core *core, const struct view *view, uint32_t vnode,
+		   struct version **version);
+/*
+ * The contents of a small file, and the entries of a directory. References. -EAGAIN: the version is
+ * not the newest one any more; look the object up again.
+ */
+int lookup_blob(struct core *core, const struct found *found, struct blob **blob);
+int lookup_pages(struct core *core, const struct found *found, struct store_pages **pages);
+
+#endif

@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Versions of directories that share pages. A version is an array of blocks, a block an array of
+ * pages; both are counted references. Whoever edits a version copies what another one refers to.
+ */
+#include "store/pages.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "afs/dir.h"
+
+#define SLOTS	    64 /* per page */
+#define SLOT	    32 /* bytes */
+#define TAG	    1234
+#define HEADER	    32 /* bytes of slot 0 */
+#define USED_MAP    5  /* offsets in a page */
+#define HEADER_ZERO 13
+#define ALLOC_MAP   32 /* offsets in page 0 */
+#define ALLOC_PAGES 128
+#define HASH_TABLE  160
+#define BUCKETS	    128
+#define FIRST_SLOT  13 /* of page 0 */
+#define NEXT	    2  /* offsets in an entry */
+#define VNODE	    4
+#define UNIQUE	    8
+#define NAME	    12
+#define LONGEST	    255 /* bytes of a name */
+#define RUN_MAX	    9	/* slots of the longest name */
+
+#define BLOCK	    32 /* pages */
+#define BLOCKS	    ((STORE_PAGES_MAX + BLOCK - 1) / BLOCK)
+
+/* Constant while more than one block refers to it. */
+struct page {
+	atomic_uint refs;
+	uint8_t data[STORE_PAGE];
+};
+
+/* Constant while more than one version refers to it. */
+struct block {
+	atomic_uint refs;
+	uint8_t run[BLOCK]; /* longest run of free slots of each page, at most RUN_MAX */
+	struct page *page[BLOCK];
+};
+
+/* Constant but for `refs`, unless its only user edits it. */
+struct store_pages {
+	atomic_uint refs;
+	unsigned count;
+	uint32_t entries;
+	uint64_t changed[(STORE_PAGES_MAX + 63) / 64];
+	struct block *block[BLOCKS];
+};
+
+static void put16(uint8_t *at, unsigned v)
+{
+	at[0] = (uint8_t)(v >> 8);
+	at[1] = (uint8_t)v;
+}
+
+static void put32(uint8_t *at, uint32_t v)
+{
+	put16(at, v >> 16);
+	put16(at + 2, v & 0xffff);
+}
+
+static unsigned get16(const uint8_t *at)
+{
+	return (unsigned)at[0] << 8 | at[1];
+}
+
+static uint32_t get32(const uint8_t *at)
+{
+	return (uint32_t)get16(at) << 16 | get16(at + 2);
+}
+
+static unsigned slots_for(size_t length)
+{
+	return 1 + (unsigned)((length + 1 + 15) >> 5);
+}
+
+static unsigned first_slot(unsigned page)
+{
+	return page == 0 ? FIRST_SLOT : 1;
+}
+
+/* The slots in use, slot 0 lowest. */
+static uint64_t get_used(const uint8_t *page)
+{
+	uint64_t map = 0;
+
+	for (int i = 7; i >= 0; i--)
+		map = map << 8 | page[USED_MAP + i];
+	return map;
+}
+
+static void put_used(uint8_t *page, uint64_t map)
+{
+	for (int i = 0; i < 8; i++)
+		page[USED_MAP + i] = (uint8_t)(map >> 8 * i);
+}
+
+static uint64_t slot_mask(unsigned first, unsigned count)
+{
+	return ((1ull << count) - 1) << first;
+}
+
+/* The slots at which a run of `want` free ones begins. */
+static uint64_t run_starts(uint64_t used, unsigned want)
+{
+	uint64_t starts = ~used;
+
+	for (unsigned i = 1; i < want; i++)
+		starts &= ~used >> i;
+	return starts;
+}
+
+static uint8_t longest_run(const uint8_t *page)
+{
+	uint64_t used = get_used(page), starts = ~used;
+	unsigned run = 0;
+
+	for (; starts && run < RUN_MAX; run++)
+		starts &= ~used >> (run + 1);
+	return (uint8_t)run;
+}
+
+/* -- references -- */
+
+static void page_unref(struct page *page)
+{
+	if (page && atomic_fetch_sub_explicit(&page->refs, 1, memory_order_acq_rel) == 1)
+		free(page);
+}
+
+static void block_unref(struct block *block)
+{
+	if (!block || atomic_fetch_sub_explicit(&block->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (unsigned i = 0; i < BLOCK; i++)
+		page_unref(block->page[i]);
+	free(block);
+}
+
+struct store_pages *store_pages_ref(struct store_pages *pages)
+{
+	atomic_fetch_add_explicit(&pages->refs, 1, memory_order_relaxed);
+	return pages;
+}
+
+void store_pages_unref(struct store_pages *pages)
+{
+	if (!pages || atomic_fetch_sub_explicit(&pages->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (unsigned b = 0; b < BLOCKS; b++)
+		block_unref(pages->block[b]);
+	free(pages);
+}
+
+struct store_pages *store_pages_fork(const struct store_pages *pages)
+{
+	struct store_pages *fork = calloc(1, sizeof(*fork));
+
+	if (!fork)
+		return NULL;
+	atomic_init(&fork->refs, 1);
+	fork->count = pages->count;
+	fork->entries = pages->entries;
+	for (unsigned b = 0; b < BLOCKS && pages->block[b]; b++) {
+		fork->block[b] = pages->block[b];
+		atomic_fetch_add_explicit(&fork->block[b]->refs, 1, memory_order_relaxed);
+	}
+	return fork;
+}
+
+static bool shared(atomic_uint *refs)
+{
+	return atomic_load_explicit(refs, memory_order_acquire) > 1;
+}
+
+/* The block of a page, made or copied if need be. NULL: no memory. */
+static struct block *own_block(struct store_pages *pages, unsigned page)
+{
+	struct block **at = &pages->block[page / BLOCK], *old = *at;
+
+	if (old && !shared(&old->refs))
+		return old;
+
+	struct block *block = calloc(1, sizeof(*block));
+
+	if (!block)
+		return NULL;
+	atomic_init(&block->refs, 1);
+	for (unsigned i = 0; old && i < BLOCK; i++) {
+		block->run[i] = old->run[i];
+		block->page[i] = old->page[i];
+		if (block->page[i])
+			atomic_fetch_add_explicit(&block->page[i]->refs, 1, memory_order_relaxed);
+	}
+	*at = block;
+	block_unref(old);
+	return block;
+}
+
+/* The bytes of a page, to be changed. NULL: no memory. */
+static uint8_t *own_page(struct store_pages *pages, unsigned page)
+{
+	struct block *block = own_block(pages, page);
+
+	if (!block)
+		return NULL;
+
+	struct page **at = &block->page[page % BLOCK], *old = *at;
+
+	if (shared(&old->refs)) {
+		struct page *copy = malloc(sizeof(*copy));
+
+		if (!copy)
+			return NULL;
+		atomic_init(&copy->refs, 1);
+		memcpy(copy->data, old->data, sizeof(copy->data));
+		*at = copy;
+		page_unref(old);
+	}
+	pages->changed[page / 64] |= 1ull << page % 64;
+	return (*at)->data;
+}
+
+/* A page of zeros behind the last one, which the caller counts. NULL: no memory. */
+static uint8_t *new_page(struct store_pages *pages, unsigned page)
+{
+	struct block *block = own_block(pages, page);
+	struct page *made = block ? calloc(1, sizeof(*made)) : NULL;
+
+	if (!made)
+		return NULL;
+	atomic_init(&made->refs, 1);
+	block->page[page % BLOCK] = made;
+	return made->data;
+}
+
+const uint8_t *store_pages_page(const struct store_pages *pages, unsigned page)
+{
+	return page < pages->count ? pages->block[page / BLOCK]->page[page % BLOCK]->data : NULL;
+}
+
+bool store_pages_changed(const struct store_pages *pages, unsigned page)
+{
+	return page < pages->count && pages->changed[page / 64] >> page % 64 & 1;
+}
+
+unsigned store_pages_count(const struct store_pages *pages)
+{
+	return pages->count;
+}
+
+uint32_t store_pages_entries(const struct store_pages *pages)
+{
+	return pages->entries;
+}
+
+size_t store_pages_memory(const struct store_pages *pages)
+{
+	size_t blocks = (pages->count + BLOCK - 1) / BLOCK;
+
+	return sizeof(*pages) + blocks * sizeof(struct block) + pages->count * sizeof(struct page);
+}
+
+static const uint8_t *get_slot(const struct store_pages *pages, unsigned number)
+{
+	return store_pages_page(pages, number / SLOTS) + number % SLOTS * SLOT;
+}
+
+/* -- looking up -- */
+
+static size_t bucket_of(const char *name, size_t length)
+{
+	return HASH_TABLE + 2 * afs_dir_hash(name, length);
+}
+
+/*
+ * The slot of a name, or 0. *before: the slot of the entry before it in its chain; 0: the chain
+ * begins with it.
+ */
+static unsigned find_slot(const struct store_pages *pages, const char *name, unsigned *before)
+{
+	size_t length = strlen(name);
+	unsigned number = get16(store_pages_page(pages, 0) + bucket_of(name, length));
+
+	*before = 0;
+	/* The chains of a version are sound: they end. */
+	while (number) {
+		const uint8_t *entry = get_slot(pages, number);
+
+		if (strcmp((const char *)entry + NAME, name) == 0)
+			return number;
+		*before = number;
+		number = get16(entry + NEXT);
+	}
+	return 0;
+}
+
+int store_pages_find(const struct store_pages *pages, const char *name, uint32_t *vnode,
+		     uint32_t *unique)
+{
+	unsigned before, number = find_slot(pages, name, &before);
+
+	if (!number)
+		return -ENOENT;
+
+	const uint8_t *entry = get_slot(pages, number);
+
+	*vnode = get32(entry + VNODE);
+	*unique = get32(entry + UNIQUE);
+	return 0;
+}
+
+int store_pages_next(const struct store_pages *pages, uint32_t *cursor, const char **name,
+		     uint32_t *vnode, uint32_t *unique)
+{
+	uint32_t number = *cursor < FIRST_SLOT ? FIRST_SLOT : *cursor, end = pages->count * SLOTS;
+
+	while (number < end) {
+		unsigned slot = number % SLOTS;
+		uint64_t left = get_used(store_pages_page(pages, number / SLOTS)) >> slot << slot;
+
+		left &= ~1ull;
+		if (!left) {
+			number += SLOTS - slot;
+			continue;
+		}
+		number = number - slot + (unsigned)__builtin_ctzll(left);
+
+		const uint8_t *entry = get_slot(pages, number);
+
+		*name = (const char *)entry + NAME;
+		*vnode = get32(entry + VNODE);
+		*unique = get32(entry + UNIQUE);
+		*cursor = number + slots_for(strlen(*name));
+		return 1;
+	}
+	*cursor = end;
+	return 0;
+}
+
+/* -- changing -- */
+
+/* The first page with a run of `want` free slots; that may be the one behind the last. */
+static unsigned find_page(const struct store_pages *pages, unsigned want)
+{
+	for (unsigned p = 0; p < pages->count; p++)
+		if (pages->block[p / BLOCK]->run[p % BLOCK] >= want)
+			return p;
+	return pages->count;
+}
+
+/* Mark slots as used or free. `head`: page 0. */
+static void mark(struct store_pages *pages, uint8_t *head, uint8_t *page, unsigned number,
+		 unsigned count, bool used)
+{
+	unsigned p = number / SLOTS;
+	uint64_t map = get_used(page), mask = slot_mask(number % SLOTS, count);
+
+	put_used(page, used ? map | mask : map & ~mask);
+	if (p < ALLOC_PAGES)
+		head[ALLOC_MAP + p] = (uint8_t)(SLOTS - __builtin_popcountll(get_used(page)));
+	pages->block[p / BLOCK]->run[p % BLOCK] = longest_run(page);
+}
+
+/* Count a page that new_page() made, and write its header. */
+static void begin_page(struct store_pages *pages, uint8_t *head, uint8_t *page)
+{
+	unsigned p = pages->count++, reserved = first_slot(p);
+
+	put16(page + 2, TAG);
+	page[4] = (uint8_t)(SLOTS - reserved);
+	if (p == 0)
+		memset(head + ALLOC_MAP, SLOTS, ALLOC_PAGES);
+	mark(pages, head, page, p * SLOTS, reserved, true);
+	put16(head, pages->count);
+	pages->changed[p / 64] |= 1ull << p % 64;
+}
+
+int store_pages_add(struct store_pages *pages, const char *name, uint32_t vnode, uint32_t unique)
+{
+	size_t length = strlen(name);
+	unsigned before, want = slots_for(length);
+
+	if (length == 0 || length > LONGEST || strchr(name, '/'))
+		return -EINVAL;
+	if (find_slot(pages, name, &before))
+		return -EEXIST;
+
+	unsigned p = find_page(pages, want);
+
+	if (p == STORE_PAGES_MAX)
+		return -EFBIG;
+
+	uint8_t *head = own_page(pages, 0), *page = NULL;
+
+	if (head)
+		page = p == pages->count ? new_page(pages, p) : own_page(pages, p);
+	if (!page)
+		return -ENOMEM;
+	if (p == pages->count)
+		begin_page(pages, head, page);
+
+	unsigned slot = (unsigned)__builtin_ctzll(run_starts(get_used(page), want));
+	uint8_t *bucket = head + bucket_of(name, length), *entry = page + slot * SLOT;
+
+	mark(pages, head, page, p * SLOTS + slot, want, true);
+	entry[0] = 1;
+	put16(entry + NEXT, get16(bucket));
+	put32(entry + VNODE, vnode);
+	put32(entry + UNIQUE, unique);
+	memcpy(entry + NAME, name, length);
+	put16(bucket, p * SLOTS + slot);
+	pages->entries++;
+	return 0;
+}
+
+int store_pages_remove(struct store_pages *pages, const char *name)
+{
+	unsigned before, number = find_slot(pages, name, &before);
+
+	if (!number || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return -ENOENT;
+
+	/* Page 0 has the beginning of the chain, and the number of free slots of the first pages. */
+	unsigned p = number / SLOTS, count = slots_for(strlen(name));
+	bool first = !before || p < ALLOC_PAGES;
+	uint8_t *head = first ? own_page(pages, 0) : NULL, *page = own_page(pages, p);
+	uint8_t *link = before ? own_page(pages, before / SLOTS) : head;
+
+	if (!page || !link || (first && !head))
+		return -ENOMEM;
+	link += before ? before % SLOTS * SLOT + NEXT : bucket_of(name, strlen(name));
+
+	uint8_t *entry = page + number % SLOTS * SLOT;
+
+	put16(link, get16(entry + NEXT));
+	memset(entry, 0, count * SLOT);
+	mark(pages, head, page, number, count, false);
+	pages->entries--;
+	return 0;
+}
+
+int store_pages_set(struct store_pages *pages, const char *name, uint32_t vnode, uint32_t unique)
+{
+	unsigned before, number = find_slot(pages, name, &before);
+
+	if (!number)
+		return -ENOENT;
+
+	uint8_t *page = own_page(pages, number / SLOTS);
+
+	if (!page)
+		return -ENOMEM;
+	put32(page + number % SLOTS * SLOT + VNODE, vnode);
+	put32(page + number % SLOTS * SLOT + UNIQUE, unique);
+	return 0;
+}
+
+struct store_pages *store_pages_new(uint32_t vnode, uint32_t unique, uint32_t parent,
+				    uint32_t parent_unique)
+{
+	struct store_pages *pages = calloc(1, sizeof(*pages));
+	uint8_t *page;
+
+	if (!pages)
+		return NULL;
+	atomic_init(&pages->refs, 1);
+	page = new_page(pages, 0);
+	if (page) {
+		begin_page(pages, page, page);
+		if (store_pages_add(pages, ".", vnode, unique) == 0 &&
+		    store_pages_add(pages, "..", parent, parent_unique) == 0)
+			return pages;
+	}
+	store_pages_unref(pages);
+	return NULL;
+}
+
+/* -- loading -- */
+
+/* What a check has seen so far. */
+struct check {
+	const struct store_pages *pages;
+	uint64_t *start; /* for each page: slots at which an entry begins */
+	uint64_t *name;	 /* hash of a name << 16 | slot number */
+	uint32_t names;
+};
+
+static bool zero(const uint8_t *at, size_t length)
+{
+	return length == 0 || (at[0] == 0 && memcmp(at, at + 1, length - 1) == 0);
+}
+
+static bool sound_header(const struct store_pages *pages, unsigned p)
+{
+	const uint8_t *page = store_pages_page(pages, p), *head = store_pages_page(pages, 0);
+	uint64_t used = get_used(page), reserved = slot_mask(0, first_slot(p));
+	unsigned vacant = SLOTS - (unsigned)__builtin_popcountll(used);
+
+	return get16(page) == (p == 0 ? pages->count : 0) && get16(page + 2) == TAG &&
+	       page[4] == SLOTS - first_slot(p) && (used & reserved) == reserved &&
+	       zero(page + HEADER_ZERO, HEADER - HEADER_ZERO) &&
+	       (p >= ALLOC_PAGES || head[ALLOC_MAP + p] == vacant);
+}
+
+/* The slots of the entry in a slot, or 0 if it is damaged. */
+static unsigned sound_entry(const uint8_t *page, unsigned slot)
+{
+	const uint8_t *entry = page + slot * SLOT;
+	size_t room = STORE_PAGE - slot * SLOT - NAME;
+	const char *name = (const char *)entry + NAME;
+	size_t length = strnlen(name, room);
+	unsigned count = slots_for(length);
+
+	if (entry[0] != 1 || entry[1] != 0 || length == 0 || length == room || length > LONGEST ||
+	    memchr(name, '/', length))
+		return 0;
+	if (slot + count > SLOTS || (~get_used(page) & slot_mask(slot, count)))
+		return 0;
+	return zero(entry + NAME + length, count * SLOT - NAME - length) ? count : 0;
+}
+
+/* FNV-1a: finds equal names, and has nothing to do with the chains. */
+static uint32_t name_hash(const char *name)
+{
+	uint32_t h = 2166136261u;
+
+	for (; *name; name++)
+		h = (h ^ (uint8_t)*name) * 16777619u;
+	return h;
+}
+
+static bool sound_slots(struct check *check, unsigned p)
+{
+	const uint8_t *page = store_pages_page(check->pages, p);
+	uint64_t used = get_used(page);
+	unsigned count = 1;
+
+	for (unsigned s = first_slot(p); s < SLOTS; s += count) {
+		count = 1;
+		if (!(used >> s & 1)) {
+			if (!zero(page + s * SLOT, SLOT))
+				return false;
+			continue;
+		}
+		count = sound_entry(page, s);
+		if (!count)
+			return false;
+		check->start[p] |= 1ull << s;
+		check->name[check->names++] =
+			(uint64_t)name_hash((const char *)page + s * SLOT + NAME) << 16 |
+			(p * SLOTS + s);
+	}
+	return true;
+}
+
+/* Every entry is in exactly one chain, that of its hash. */
+static bool sound_chains(struct check *check)
+{
+	const uint8_t *head = store_pages_page(check->pages, 0);
+	uint32_t seen = 0;
+
+	for (unsigned b = 0; b < BUCKETS; b++) {
+		unsigned number = get16(head + HASH_TABLE + 2 * b);
+
+		while (number) {
+			uint64_t bit = 1ull << number % SLOTS;
+
+			if (number / SLOTS >= check->pages->count ||
+			    !(check->start[number / SLOTS] & bit))
+				return false;
+			check->start[number / SLOTS] &= ~bit; /* a second visit fails */
+
+			const uint8_t *entry = get_slot(check->pages, number);
+			const char *name = (const char *)entry + NAME;
+
+			if (afs_dir_hash(name, strlen(name)) != b)
+				return false;
+			seen++;
+			number = get16(entry + NEXT);
+		}
+	}
+	return seen == check->names;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static const char *name_at(const struct store_pages *pages, uint64_t key)
+{
+	return (const char *)get_slot(pages, key & 0xffff) + NAME;
+}
+
+/* No name is there twice. */
+static bool sound_names(struct check *check)
+{
+	qsort(check->name, check->names, sizeof(check->name[0]), compare_names);
+	for (uint32_t i = 0; i < check->names; i++)
+		for (uint32_t j = i + 1;
+		     j < check->names && check->name[j] >> 16 == check->name[i] >> 16; j++)
+			if (strcmp(name_at(check->pages, check->name[i]),
+				   name_at(check->pages, check->name[j])) == 0)
+				return false;
+	return true;
+}
+
+static bool sound(struct check *check)
+{
+	const struct store_pages *pages = check->pages;
+	const uint8_t *head = store_pages_page(pages, 0);
+
+	for (unsigned p = 0; p < pages->count; p++)
+		if (!sound_header(pages, p) || !sound_slots(check, p))
+			return false;
+	for (unsigned p = pages->count; p < ALLOC_PAGES; p++)
+		if (head[ALLOC_MAP + p] != SLOTS)
+			return false;
+	return (check->start[0] >> FIRST_SLOT & 3) == 3 &&
+	       strcmp(name_at(pages, FIRST_SLOT), ".") == 0 &&
+	       strcmp(name_at(pages, FIRST_SLOT + 1), "..") == 0 && sound_chains(check) &&
+	       sound_names(check);
+}
+
+static struct store_pages *copy_pages(uint8_t (*page)[STORE_PAGE], unsigned count)
+{
+	struct store_pages *pages = calloc(1, sizeof(*pages));
+
+	if (!pages)
+		return NULL;
+	atomic_init(&pages->refs, 1);
+	for (unsigned p = 0; p < count; p++) {
+		uint8_t *copy = new_page(pages, p);
+
+		if (!copy) {
+			store_pages_unref(pages);
+			return NULL;
+		}
+		memcpy(copy, page[p], STORE_PAGE);
+		pages->block[p / BLOCK]->run[p % BLOCK] = longest_run(copy);
+	}
+	pages->count = count;
+	return pages;
+}
+
+int store_pages_load(uint8_t (*page)[STORE_PAGE], unsigned count, struct store_pages **pages)
+{
+	if (count == 0 || count > STORE_PAGES_MAX)
+		return -EBADMSG;
+
+	struct store_pages *copy = copy_pages(page, count);
+	uint64_t *memory = copy ? calloc(count, (1 + SLOTS) * sizeof(*memory)) : NULL;
+	struct check check = {.pages = copy, .start = memory, .name = memory + count};
+	int rc = -ENOMEM;
+
+	if (memory)
+		rc = sound(&check) ? 0 : -EBADMSG;
+	free(memory);
+	if (rc) {
+		store_pages_unref(copy);
+		return rc;
+	}
+	copy->entries = check.names;
+	*pages = copy;
+	return 0;
+}

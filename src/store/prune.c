@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Pruning. When a clone is gone, a row is of no use if the clone was the only one to show it: if the
+ * row is newer than the next older clone, and the next row of its vnode is not newer than the next
+ * newer clone. The list of changes by epoch has the candidates.
+ */
+#include "store/prune.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "store/workwrite.h"
+
+#define STEP 200 /* rows in a transaction */
+
+struct prune_op {
+	struct txn_op txn;
+	struct core *core;
+	bool more;
+};
+
+/* -- a clone -- */
+
+/* Epochs of the clones around the one that is gone. */
+struct around {
+	uint32_t older; /* 0: there is none */
+	uint32_t newer; /* that of the read-write volume, if there is none */
+};
+
+static int find_around(struct work *work, const struct db_prune *prune, struct around *around)
+{
+	struct workvol *volume;
+	int result = work_any_volume(work, prune->group, &volume);
+
+	*around = (struct around){.newer = UINT32_MAX};
+	if (result)
+		return result;
+	for (int i = 0; i < 2; i++) {
+		uint32_t epoch = volume->rec.clone_epoch[i];
+
+		if (epoch && epoch < prune->epoch && epoch > around->older)
+			around->older = epoch;
+		if (epoch > prune->epoch && epoch < around->newer)
+			around->newer = epoch;
+	}
+	return 0;
+}
+
+/* The rows of a vnode up to an epoch, the newest first. */
+struct rows {
+	uint32_t until;
+	struct version **version;
+	unsigned count, room;
+};
+
+static int add_row(void *arg, const struct vnode_key *key, const struct version *version)
+{
+	struct rows *rows = arg;
+
+	if (key->epoch > rows->until)
+		return 0;
+	if (rows->count == rows->room) {
+		unsigned room = rows->room ? 2 * rows->room : 8;
+		struct version **more = realloc(rows->version, room * sizeof(struct version *));
+
+		if (!more)
+			return -ENOMEM;
+		rows->version = more;
+		rows->room = room;
+	}
+	rows->version[rows->count] = version_copy(version);
+	if (!rows->version[rows->count])
+		return -ENOMEM;
+	rows->count++;
+	return 0;
+}
+
+static void free_rows(struct rows *rows)
+{
+	while (rows->count)
+		version_unref(rows->version[--rows->count]);
+	free(rows->version);
+}
+
+/* `next` is the row that hides the old one from newer views. */
+static int remove_row(struct work *work, struct db *db, const struct vnode_key *key,
+		      const struct version *old, const struct version *next, uint32_t older)
+{
+	bool same = next->v.kind == STORE_DIR && next->v.unique == old->v.unique;
+	int result = workwrite_release(work, key, old, NULL, true);
+
+	if (!result && old->v.kind == STORE_DIR)
+		result = db_pages_prune(db, key->group, key->vnode, older, next->epoch - 1,
+					same ? next->epoch : 0);
+	return result ? result : db_vnode_delete(db, key);
+}
+
+static int prune_vnode(struct work *work, struct db *db, const struct db_prune *prune,
+		       const struct db_change *change, const struct around *around)
+{
+	struct vnode_key key = {.group = prune->group, .vnode = change->vnode};
+	struct rows rows = {.until = change->epoch};
+	unsigned damaged, i = 1;
+	int result = db_vnode_rows(db, key.group, key.vnode, &damaged, add_row, &rows);
+
+	for (; !result && i < rows.count && rows.version[i]->epoch > around->older; i++) {
+		key.epoch = rows.version[i]->epoch;
+		result = remove_row(work, db, &key, rows.version[i], rows.version[0],
+				    around->older);
+	}
+	/* A tombstone that hides nothing. */
+	if (!result && !damaged && i == rows.count && rows.count && !rows.version[0]->v.kind) {
+		key.epoch = rows.version[0]->epoch;
+		result = db_vnode_delete(db, &key);
+	}
+	free_rows(&rows);
+	return result;
+}
+
+static int prune_clone(struct prune_op *op, struct work *work, struct db *db,
+		       struct db_prune *prune)
+{
+	struct db_change change[STEP];
+	struct around around;
+	unsigned count;
+	int result = find_around(work, prune, &around);
+
+	/* The group is removed as a whole, or must not be touched. */
+	if (result == STORE_VNOVOL || result == STORE_VSALVAGE) {
+		op->more = true;
+		return db_prune_delete(db, prune->id);
+	}
+	if (prune->done.epoch < prune->epoch)
+		prune->done = (struct db_change){.epoch = prune->epoch, .vnode = UINT32_MAX};
+	if (!result)
+		result = db_changes(db, prune->group, &prune->done, around.newer, change, STEP,
+				    &count);
+	for (unsigned i = 0; !result && i < count; i++)
+		result = prune_vnode(work, db, prune, &change[i], &around);
+	if (result)
+		return result;
+	op->more = true;
+	if (count < STEP)
+		return db_prune_delete(db, prune->id);
+	prune->done = change[count - 1];
+	return db_prune_put(db, prune);
+}
+
+/* -- a group -- */
+
+struct removal {
+	struct work *work;
+	struct db *db;
+	struct vnode_key key[STEP];
+	unsigned count;
+};
+
+static int note_row(void *arg, const struct vnode_key *key, const struct version *version)
+{
+	struct removal *removal = arg;
+
+	if (removal->count == STEP)
+		return 1;
+	removal->key[removal->count++] = *key;
+	return version ? workwrite_release(removal->work, key, version, NULL, false) : 0;
+}
+
+static int prune_group(struct prune_op *op, struct work *work, struct db *db,
+		       const struct db_prune *prune)
+{
+	struct removal *removal = calloc(1, sizeof(*removal));
+	struct vnode_key from = {.group = prune->group};
+	int result;
+
+	if (!removal)
+		return -ENOMEM;
+	removal->work = work;
+	removal->db = db;
+	result = db_group_rows(db, &from, note_row, removal);
+	if (result == 1)
+		result = 0;
+	for (unsigned i = 0; i < removal->count && !result; i++) {
+		struct vnode_key all = {.group = prune->group, .vnode = removal->key[i].vnode};
+
+		if (all.vnode & 1)
+			result = db_pages_delete(db, &all);
+		if (!result)
+			result = db_vnode_delete(db, &removal->key[i]);
+	}
+	op->more = true;
+	if (!result && removal->count < STEP) {
+		result = db_prune_delete(db, prune->id);
+		cache_drop(op->core->cache, prune->group);
+	}
+	free(removal);
+	return result;
+}
+
+static int apply_prune(struct txn_op *txn, struct work *work)
+{
+	struct prune_op *op = (struct prune_op *)txn;
+	struct db_prune prune;
+	struct db *db;
+	int result = work_db(work, &db);
+
+	op->more = false;
+	if (!result)
+		result = db_prune_first(db, &prune);
+	if (result)
+		return result == -ENOENT ? 0 : result;
+	result = prune.epoch ? prune_clone(op, work, db, &prune) : prune_group(op, work, db, &prune);
+	/* Some rows may have been removed: all or nothing. */
+	if (result)
+		work->broken = true;
+	return result;
+}
+
+int prune_step(struct core *core, bool *more)
+{
+	struct prune_op op = {.txn = {.apply = apply_prune, .alone = true}, .core = core};
+	int result = txn_run(core->txn, &op.txn);
+
+	*more = !result && op.more;
+	return result;
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Making, opening and closing a store. */
+#include "store/real.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "store/admin.h"
+#include "store/core.h"
+#include "store/format.h"
+#include "store/keeper.h"
+#include "store/names.h"
+#include "store/read.h"
+#include "store/status.h"
+#include "store/write.h"
+
+#define MEMORY_DEFAULT	  ((size_t)64 << 20)
+#define FILES_DEFAULT	  256
+#define SMALL_DEFAULT	  4096
+#define SMALL_TOP	  65536
+#define WRITER_KIB	  12288
+#define READER_KIB	  1536
+#define READERS		  8
+
+static const char *name_of(const struct store_options *options)
+{
+	return options->path ? options->path : "the store";
+}
+
+__attribute__((format(printf, 3, 4))) static int fail(char *message, int result,
+						      const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(message, STORE_MESSAGE_MAX, format, args);
+	va_end(args);
+	return result;
+}
+
+static int find_layer(const struct store_options *options, struct store_layer **layer, bool *own,
+		      char *message)
+{
+	int result;
+
+	*own = !options->layer;
+	*layer = options->layer;
+	if (options->layer)
+		return 0;
+	result = store_layer_posix(options->path, layer);
+	if (result)
+		fail(message, result, "%s: cannot be opened: %s; check the path and its permissions",
+		     options->path, strerror(-result));
+	return result;
+}
+
+static int take_lock(const struct store_options *options, struct store_layer *layer, char *message)
+{
+	int result = layer->ops->lock(layer, "lock");
+
+	if (result == -EBUSY)
+		return fail(message, result,
+			    "%s: another process uses this store; stop it first, or ask it",
+			    name_of(options));
+	if (result)
+		return fail(message, result, "%s: the file lock cannot be locked: %s",
+			    name_of(options), strerror(-result));
+	return 0;
+}
+
+/* -- making -- */
+
+static int refuse_name(void *arg, const char *name, bool directory)
+{
+	(void)arg;
+	return directory && !strcmp(name, "lost+found") ? 0 : -ENOTEMPTY;
+}
+
+static int make_database(struct store_layer *layer, struct report *report)
+{
+	struct store_vfs *vfs = NULL;
+	struct db_options options = {.path = "meta/db", .create = true, .full = true,
+				     .cache_kib = 1024, .vfs_errno = store_vfs_errno,
+				     .report = report};
+	enum store_past past;
+	struct db *db = NULL;
+	int result = store_vfs_create(layer, NULL, NULL, &vfs);
+
+	if (!result) {
+		options.vfs = store_vfs_name(vfs);
+		result = store_vfs_recover(vfs, &past);
+	}
+	if (!result)
+		result = store_vfs_begin(vfs, true);
+	if (!result)
+		result = db_open(&options, &db);
+	if (!result)
+		result = db_make(db);
+	if (!result)
+		result = db_checkpoint_all(db);
+	db_close(db);
+	if (!result)
+		result = store_vfs_end(vfs);
+	store_vfs_destroy(vfs);
+	return result;
+}
+
+static int make_all(struct store_layer *layer, struct report *report)
+{
+	static const char *const folder[] = {"meta", "files", "files/new"};
+	int result = 0;
+
+	for (size_t i = 0; i < sizeof(folder) / sizeof(folder[0]) && !result; i++)
+		result = layer->ops->mkdir(layer, folder[i]);
+	if (!result)
+		result = layer->ops->sync_dir(layer, "files");
+	if (!result)
+		result = make_database(layer, report);
+	if (!result)
+		result = layer->ops->sync_dir(layer, "meta");
+	if (!result)
+		result = format_write(layer);
+	return result > 0 ? -ENOSPC : result;
+}
+
+int store_make(const struct store_options *options, char *message)
+{
+	struct store_layer *layer;
+	struct report report;
+	bool own;
+	int result;
+
+	message[0] = '\0';
+	if (!options->layer && mkdir(options->path, 0700) && errno != EEXIST)
+		return fail(message, -errno, "%s: cannot be made: %s", options->path,
+			    strerror(errno));
+	result = find_layer(options, &layer, &own, message);
+	if (result)
+		return result;
+	report_init(&report, options->log, options->arg);
+	result = layer->ops->list(layer, ".", refuse_name, NULL);
+	if (result == -ENOTEMPTY)
+		fail(message, result, "%s: is not empty; choose an empty directory", name_of(options));
+	else if (!result)
+		result = take_lock(options, layer, message);
+	if (!result)
+		result = make_all(layer, &report);
+	if (result && !message[0])
+		fail(message, result, "%s: the store cannot be made: %s", name_of(options),
+		     strerror(-result));
+	report_fini(&report);
+	if (own)
+		layer->ops->destroy(layer);
+	return result;
+}
+
+/* -- opening -- */
+
+static int check_format(const struct store_options *options, struct core *core, char *message)
+{
+	int result = format_read(core->layer, core->uuid);
+
+	switch (result) {
+	case 0:
+		return 0;
+	case -ENOENT:
+		return fail(message, -ENOENT, "%s: has no store; make one with: rxvol -S %s make",
+			    name_of(options), name_of(options));
+	case -EPROTO:
+		return fail(message, result,
+			    "%s: was made by a newer version; use that version, or a newer one",
+			    name_of(options));
+	case -EBADMSG:
+		return fail(message, result,
+			    "%s/FORMAT: is damaged; restore it from a backup of the store",
+			    name_of(options));
+	default:
+		return fail(message, result, "%s/FORMAT: cannot be read: %s", name_of(options),
+			    strerror(-result));
+	}
+}
+
+static int flush_objects(void *arg)
+{
+	struct core *core = arg;
+
+	/* A process that was killed has left files that are not flushed. */
+	if (core->sync_all) {
+		int result = core->layer->ops->sync_all(core->layer);
+
+		if (result)
+			return result;
+		core->sync_all = false;
+	}
+	return store_data_sync(core->data);
+}
+
+static int add_volume(void *arg, const struct volrec *volume, bool damaged)
+{
+	return volumes_put(arg, volume, damaged);
+}
+
+/* The past of the store, and numbers that never come again. */
+static int begin_again(struct core *core, bool crashed)
+{
+	struct db *db = core->writer;
+	uint64_t opened = 0, incarnation = 1;
+	int result = db_number_get(db, "opened", &opened);
+
+	if (!result || result == -ENOENT)
+		result = db_number_get(db, "incarnation", &incarnation);
+	if (result && result != -ENOENT)
+		return result;
+	core->opened = (uint32_t)opened + 1;
+	core->incarnation = (uint32_t)incarnation + crashed;
+	core->numbers = (uint64_t)core->opened << 32;
+	result = db_begin(db);
+	if (!result)
+		result = db_number_put(db, "opened", core->opened);
+	if (!result)
+		result = db_number_put(db, "incarnation", core->incarnation);
+	if (!result)
+		result = db_commit(db);
+	else
+		db_rollback(db);
+	/* Before anybody sees a version of the new incarnation. */
+	if (!result && crashed && core->durability == STORE_LAZY)
+		result = store_vfs_mark(core->vfs);
+	return result;
+}
+
+static int open_database(struct core *core)
+{
+	struct db_options options = {.path = "meta/db", .full = core->durability == STORE_STRICT,
+				     .cache_kib = WRITER_KIB, .vfs_errno = store_vfs_errno,
+				     .report = &core->report};
+	enum store_past past;
+	int result = store_vfs_create(core->layer, flush_objects, core, &core->vfs);
+
+	if (result)
+		return result;
+	options.vfs = store_vfs_name(core->vfs);
+	result = store_vfs_recover(core->vfs, &past);
+	if (!result && past == STORE_PAST_KILLED) {
+		core->sync_all = true;
+		if (core->durability == STORE_STRICT)
+			result = flush_objects(core);
+	}
+	if (!result)
+		result = store_vfs_begin(core->vfs, core->durability == STORE_STRICT);
+	if (!result)
+		result = db_open(&options, &core->writer);
+	if (!result)
+		result = begin_again(core, past == STORE_PAST_CRASHED);
+	options.cache_kib = READER_KIB;
+	options.read_only = true;
+	if (!result)
+		result = readers_create(&options, READERS, &core->readers);
+	return result ? result : db_volumes(core->writer, add_volume, &core->volumes);
+}
+
+static int open_parts(struct core *core, const struct store_options *options)
+{
+	size_t memory = options->memory ? options->memory : MEMORY_DEFAULT;
+	struct txn_options txn = {.strict = core->durability == STORE_STRICT,
+				  .flush_objects = flush_objects,
+				  .flush_arg = core,
+				  .committed = keeper_committed};
+	int result = store_data_open(core->layer, options->files ? options->files : FILES_DEFAULT,
+				     &core->data);
+
+	if (!result)
+		result = open_database(core);
+	if (result)
+		return result;
+	core->cache = cache_create(memory);
+	if (!core->cache)
+		return -ENOMEM;
+	result = keeper_create(core, &core->keeper);
+	if (result)
+		return result;
+	txn.arg = core->keeper;
+	txn.base = (struct work_base){.db = core->writer, .cache = core->cache,
+				      .volumes = &core->volumes, .report = &core->report,
+				      .numbers = &core->numbers,
+				      .incarnation = core->incarnation};
+	result = txn_create(&txn, &core->txn);
+	return result ? result : keeper_start(core->keeper);
+}
+
+/* Everything but the layer and the lock of a caller's. */
+static void free_core(struct core *core)
+{
+	txn_destroy(core->txn);
+	keeper_destroy(core->keeper);
+	readers_destroy(core->readers);
+	db_close(core->writer);
+	if (core->vfs)
+		store_vfs_destroy(core->vfs);
+	cache_destroy(core->cache);
+	if (core->data)
+		store_data_close(core->data);
+	volumes_fini(&core->volumes);
+	report_fini(&core->report);
+	if (core->own_layer)
+		core->layer->ops->destroy(core->layer);
+	free(core);
+}
+
+static void close_store(struct store *store)
+{
+	struct core *core = core_of(store);
+	int result = keeper_stop(core->keeper);
+
+	if (!result)
+		result = db_checkpoint_all(core->writer);
+	if (!result)
+		result = flush_objects(core);
+	if (!result)
+		result = store_vfs_end(core->vfs);
+	if (result)
+		report_line(&core->report, REPORT_ERROR, "%s: could not be flushed: error %d",
+			    core->name, result);
+	free_core(core);
+}
+
+static const struct store_ops real_ops = {
+	.close = close_store,
+	.volume = admin_volume,
+	.volume_by_name = admin_by_name,
+	.volume_next = admin_next,
+	.volume_set = admin_set,
+	.space = admin_space,
+	.status = status_get,
+	.acl = status_acl,
+	.read_begin = read_begin,
+	.read = read_bytes,
+	.read_ahead = read_ahead,
+	.read_end = read_end,
+	.set_status = status_set,
+	.set_acl = status_set_acl,
+	.create = names_create,
+	.link = names_link,
+	.remove = names_remove,
+	.rename = names_rename,
+	.write_begin = write_begin,
+	.write = write_bytes,
+	.write_commit = write_commit,
+	.write_abort = write_abort,
+};
+
+static struct core *new_core(const struct store_options *options)
+{
+	struct core *core = calloc(1, sizeof(*core));
+
+	if (!core)
+		return NULL;
+	core->store.ops = &real_ops;
+	core->durability = options->durability;
+	core->small_max = options->small ? options->small : SMALL_DEFAULT;
+	if (core->small_max > SMALL_TOP)
+		core->small_max = SMALL_TOP;
+	snprintf(core->name, sizeof(core->name), "%s", name_of(options));
+	report_init(&core->report, options->log, options->arg);
+	if (volumes_init(&core->volumes)) {
+		report_fini(&core->report);
+		free(core);
+		return NULL;
+	}
+	return core;
+}
+
+int store_open(const struct store_options *options, struct store **store, char *message)
+{
+	struct store_layer *layer;
+	struct core *core;
+	bool own;
+	int result;
+
+	message[0] = '\0';
+	result = find_layer(options, &layer, &own, message);
+	if (result)
+		return result;
+	core = new_core(options);
+	if (!core) {
+		if (own)
+			layer->ops->destroy(layer);
+		return fail(message, -ENOMEM, "%s: no memory", name_of(options));
+	}
+	core->layer = layer;
+	core->own_layer = own;
+	result = check_format(options, core, message);
+	if (!result)
+		result = take_lock(options, layer, message);
+	if (!result)
+		result = open_parts(core, options);
+	if (result > 0)
+		result = -ENOSPC;
+	if (result && !message[0])
+		fail(message, result, "%s: the store cannot be opened: %s", core->name,
+		     strerror(-result));
+	if (result) {
+		keeper_stop(core->keeper);
+		free_core(core);
+		return result;
+	}
+	*store = &core->store;
+	return 0;
+}
+
+/* -- maintenance -- */
+
+void store_uuid(struct store *store, uint8_t uuid[16])
+{
+	memcpy(uuid, core_of(store)->uuid, 16);
+}
+
+int store_flush(struct store *store)
+{
+	return keeper_flush(core_of(store)->keeper);
+}
+
+void store_stats(struct store *store, struct store_stats *stats)
+{
+	struct core *core = core_of(store);
+
+	*stats = (struct store_stats){.bytes_written = core->bytes_written,
+				      .bytes_read = core->bytes_read,
+				      .damaged = core->report.damaged,
+				      .memory = cache_memory(core->cache)};
+	txn_counts(core->txn, &stats->operations, &stats->commits);
+	cache_counts(core->cache, &stats->status_hits, &stats->status_misses);
+	keeper_counts(core->keeper, &stats->flushes, &stats->pruning);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rename. */
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "store/entry.h"
+#include "store/names.h"
+
+#define DEPTH_MAX 65536 /* directories above a directory, against damage */
+
+struct rename_op {
+	struct change_op base;
+	const struct store_fid *old_dir, *new_dir;
+	const char *old_name, *new_name;
+	struct store_status *old_status, *new_status;
+	struct store_changes *changes;
+};
+
+/* What a rename is about, found in the transaction. */
+struct rename {
+	struct node *from, *to; /* directories, may be the same */
+	struct node *moved;
+	struct node *target; /* what had the new name, or NULL */
+	bool directory, across;
+};
+
+static int find_directories(const struct rename_op *op, struct work *work, struct rename *rename)
+{
+	const struct store_fid *first = op->old_dir, *second = op->new_dir;
+	struct node **one = &rename->from, **two = &rename->to;
+	int result;
+
+	/* The lower vnode first. */
+	if (second->vnode < first->vnode) {
+		first = op->new_dir;
+		second = op->old_dir;
+		one = &rename->to;
+		two = &rename->from;
+	}
+	result = change_find_dir(work, first, one);
+	if (!result)
+		result = change_find_dir(work, second, two);
+	if (!result)
+		result = entry_rights(&op->base, rename->from, STORE_DELETE);
+	if (!result)
+		result = entry_rights(&op->base, rename->to, STORE_INSERT);
+	rename->across = !result && rename->from != rename->to;
+	return result;
+}
+
+static int find_moved(const struct rename_op *op, struct work *work, struct rename *rename)
+{
+	uint32_t vnode, unique;
+	int result = entry_find(work, rename->from, op->old_name, &vnode, &unique);
+
+	if (result)
+		return result;
+	if (vnode == rename->from->vnode || vnode == rename->to->vnode)
+		return -EINVAL;
+	result = change_named(work, rename->from, vnode, unique, &rename->moved);
+	if (result)
+		return result;
+	rename->directory = rename->moved->now->v.kind == STORE_DIR;
+	if (!rename->directory && rename->across && rename->moved->now->v.links > 1)
+		return -EXDEV;
+	return 0;
+}
+
+/* The kinds must agree, and a directory must be empty. */
+static int check_target(struct work *work, const struct rename *rename)
+{
+	bool directory = rename->target->now->v.kind == STORE_DIR;
+	struct store_pages *pages;
+	int result;
+
+	if (directory != rename->directory)
+		return directory ? -EISDIR : -ENOTDIR;
+	if (!directory)
+		return 0;
+	result = work_pages(work, rename->target, &pages);
+	return !result && store_pages_entries(pages) > 2 ? -EEXIST : result;
+}
+
+static int find_target(const struct rename_op *op, struct work *work, struct rename *rename)
+{
+	uint32_t vnode, unique;
+	int result = entry_find(work, rename->to, op->new_name, &vnode, &unique);
+
+	if (result)
+		return result == -ENOENT ? 0 : result;
+	result = entry_rights(&op->base, rename->to, STORE_DELETE);
+	if (result)
+		return result;
+	if (vnode == rename->from->vnode || vnode == rename->to->vnode ||
+	    vnode == rename->moved->vnode)
+		return -EINVAL;
+	result = change_named(work, rename->to, vnode, unique, &rename->target);
+	return result ? result : check_target(work, rename);
+}
+
+/* A directory must not go below itself. */
+static int check_loop(struct work *work, const struct rename *rename)
+{
+	struct node *at = rename->to;
+
+	if (!rename->directory || !rename->across)
+		return 0;
+	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
+		int result;
+
+		if (at == rename->moved)
+			return -EINVAL;
+		if (at->vnode == STORE_ROOT_VNODE)
+			return 0;
+		result = change_named(work, at, at->now->v.parent, at->now->v.parent_unique, &at);
+		if (result)
+			return result;
+	}
+	return -EIO;
+}
+
+/* Everything becomes ready to be changed. */
+static int prepare(struct work *work, const struct rename *rename, struct store_pages **from,
+		   struct store_pages **to)
+{
+	struct store_pages *own;
+	int result = work_edit_pages(work, rename->from, from);
+
+	if (!result)
+		result = work_edit_pages(work, rename->to, to);
+	if (!result && rename->across)
+		result = rename->directory ? work_edit_pages(work, rename->moved, &own)
+					   : work_edit(work, rename->moved);
+	if (!result && rename->target)
+		result = entry_prepare_unlink(work, rename->target);
+	return result;
+}
+
+/* The names. What fails after the first step leaves the transaction broken. */
+static int change_names(const struct rename_op *op, struct work *work, const struct rename *rename,
+			struct store_pages *from, struct store_pages *to)
+{
+	const struct node *moved = rename->moved;
+	bool begun = false;
+	int result = 0;
+
+	if (rename->target) {
+		result = store_pages_remove(to, op->new_name);
+		begun = !result;
+	}
+	if (!result)
+		result = store_pages_add(to, op->new_name, moved->vnode, moved->now->v.unique);
+	if (!result) {
+		begun = true;
+		result = store_pages_remove(from, op->old_name);
+	}
+	if (!result && rename->across && rename->directory)
+		result = store_pages_set(atomic_load(&moved->now->pages), "..", rename->to->vnode,
+					 rename->to->now->v.unique);
+	if (result && begun)
+		work->broken = true;
+	return result;
+}
+
+static void change_records(const struct rename_op *op, struct work *work,
+			   const struct rename *rename, struct store_pages *from,
+			   struct store_pages *to)
+{
+	struct node *moved = rename->moved;
+
+	if (rename->directory) {
+		rename->from->now->v.links--;
+		rename->to->now->v.links += 1 - (rename->target != NULL);
+	}
+	if (rename->across) {
+		moved->now->v.parent = rename->to->vnode;
+		moved->now->v.parent_unique = rename->to->now->v.unique;
+		entry_touch(&op->base, work, rename->from, from);
+	}
+	if (rename->across && rename->directory) {
+		work_new_version(work, moved->now);
+		moved->now->v.server_mtime = work->now;
+	}
+	entry_touch(&op->base, work, rename->to, to);
+}
+
+static void note_changes(const struct rename_op *op, struct work *work,
+			 const struct rename *rename)
+{
+	op->changes->count = 0;
+	change_note(op->changes, rename->from, false, false);
+	if (rename->across)
+		change_note(op->changes, rename->to, false, false);
+	if (rename->across && rename->directory)
+		change_note(op->changes, rename->moved, true, false);
+	if (rename->target)
+		entry_unlink(work, rename->target, op->changes);
+}
+
+static int apply_rename(struct txn_op *txn, struct work *work)
+{
+	struct rename_op *op = (struct rename_op *)txn;
+	struct rename rename = {0};
+	struct store_pages *from, *to;
+	int result = find_directories(op, work, &rename);
+
+	if (!result)
+		result = find_moved(op, work, &rename);
+	if (!result)
+		result = find_target(op, work, &rename);
+	if (!result)
+		result = check_loop(work, &rename);
+	if (!result)
+		result = prepare(work, &rename, &from, &to);
+	if (!result)
+		result = change_names(op, work, &rename, from, to);
+	if (result)
+		return result;
+	change_records(op, work, &rename, from, to);
+	note_changes(op, work, &rename);
+	change_status(&op->base, rename.from, rename.from, op->old_status);
+	change_status(&op->base, rename.to, rename.to, op->new_status);
+	return 0;
+}
+
+int names_rename(struct store *store, const struct store_caller *caller,
+		 const struct store_fid *old_dir, const char *old_name,
+		 const struct store_fid *new_dir, const char *new_name,
+		 struct store_status *old_status, struct store_status *new_status,
+		 struct store_changes *changes)
+{
+	struct rename_op op = {.old_dir = old_dir, .new_dir = new_dir, .old_name = old_name,
+			       .new_name = new_name, .old_status = old_status,
+			       .new_status = new_status, .changes = changes};
+	int result;
+
+	if (!old_dir->volume || !old_dir->vnode || !new_dir->volume || !new_dir->vnode)
+		return -EINVAL;
+	result = change_name(new_name, -EINVAL);
+	if (!result)
+		result = change_name(old_name, -EINVAL);
+	if (!result && old_dir->volume != new_dir->volume)
+		result = -EXDEV;
+	if (!result)
+		result = change_check(core_of(store), old_dir, true);
+	return result ? result : change_run(core_of(store), caller, &op.base, apply_rename);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rights of callers, and statuses. */
+#include "store/rights.h"
+
+#include <errno.h>
+
+#define SET_ID 06000u
+
+uint32_t rights_on(const struct store_acl *acl, const struct store_caller *caller)
+{
+	uint32_t rights = store_acl_rights(acl, caller);
+
+	return caller->administrator ? rights | STORE_LOOKUP : rights;
+}
+
+static bool has(const struct subject *subject, uint32_t right)
+{
+	return rights_on(subject->acl, subject->caller) & right;
+}
+
+static bool is_owner(const struct subject *subject)
+{
+	return subject->version->v.owner == subject->caller->id;
+}
+
+static bool owns_volume(const struct subject *subject)
+{
+	return subject->volume_owner == subject->caller->id;
+}
+
+static int allow(bool allowed)
+{
+	return allowed ? 0 : -EACCES;
+}
+
+/* What lets a caller read a file. */
+static bool reads_file(const struct subject *subject)
+{
+	return has(subject, STORE_READ) ||
+	       (is_owner(subject) && has(subject, STORE_INSERT) &&
+		subject->caller->id != STORE_ANONYMOUS);
+}
+
+int rights_status(const struct subject *subject)
+{
+	bool administrator = subject->caller->administrator;
+
+	switch (subject->version->v.kind) {
+	case STORE_DIR:
+		return 0;
+	case STORE_SYMLINK:
+		return allow(administrator || has(subject, STORE_LOOKUP) || owns_volume(subject));
+	default:
+		return allow(administrator || reads_file(subject));
+	}
+}
+
+int rights_acl(const struct subject *subject)
+{
+	if (subject->version->v.kind != STORE_DIR)
+		return rights_status(subject);
+	return allow(subject->caller->administrator || has(subject, STORE_LOOKUP) ||
+		     owns_volume(subject));
+}
+
+int rights_read(const struct subject *subject)
+{
+	if (subject->version->v.kind != STORE_FILE)
+		return allow(has(subject, STORE_LOOKUP) || owns_volume(subject));
+	return allow(reads_file(subject) &&
+		     (is_owner(subject) || subject->caller->administrator ||
+		      subject->version->v.mode & 0500));
+}
+
+int rights_write(const struct subject *subject)
+{
+	return allow((is_owner(subject) && has(subject, STORE_INSERT)) ||
+		     (has(subject, STORE_WRITE) && (subject->caller->administrator ||
+						    subject->version->v.mode & 0200)));
+}
+
+int rights_set_status(const struct subject *subject)
+{
+	if (subject->caller->administrator)
+		return 0;
+	switch (subject->version->v.kind) {
+	case STORE_DIR:
+		return allow(has(subject, STORE_DELETE | STORE_INSERT));
+	case STORE_SYMLINK:
+		return allow(has(subject, STORE_WRITE));
+	default:
+		return allow((is_owner(subject) && has(subject, STORE_INSERT)) ||
+			     has(subject, STORE_WRITE));
+	}
+}
+
+int rights_set_acl(const struct subject *subject)
+{
+	return allow(subject->caller->administrator || has(subject, STORE_ADMIN) ||
+		     owns_volume(subject));
+}
+
+/* Its set-ID bits are dropped where others are refused. */
+static bool drops_bits(const struct subject *subject)
+{
+	return subject->version->v.kind == STORE_FILE && is_owner(subject) &&
+	       has(subject, STORE_INSERT);
+}
+
+int rights_set(const struct subject *subject, const struct store_set *set)
+{
+	const struct vnode *v = &subject->version->v;
+
+	if (set->mask & STORE_SET_MODE && v->kind == STORE_SYMLINK)
+		return -EINVAL;
+	if (subject->caller->administrator)
+		return 0;
+	if ((set->mask & STORE_SET_OWNER && set->owner != v->owner) ||
+	    (set->mask & STORE_SET_GROUP && set->group != v->group))
+		return -EPERM;
+	if (set->mask & STORE_SET_MODE && set->mode & SET_ID && !drops_bits(subject))
+		return -EACCES;
+	return 0;
+}
+
+void rights_apply(const struct subject *subject, const struct store_set *set, struct vnode *v)
+{
+	bool administrator = subject->caller->administrator;
+
+	if (set->mask & STORE_SET_OWNER) {
+		v->owner = set->owner;
+		if (!administrator)
+			v->mode &= (uint16_t)~SET_ID;
+	}
+	if (set->mask & STORE_SET_GROUP)
+		v->group = set->group;
+	if (set->mask & STORE_SET_MODE)
+		v->mode = (uint16_t)(set->mode & (administrator ? 07777u : 0777u));
+}
+
+void rights_fill_status(const struct subject *subject, const struct store_fid *fid,
+			struct store_status *status)
+{
+	static const int32_t anyuser[1] = {STORE_ANYUSER};
+	static const struct store_caller anonymous = {.id = STORE_ANONYMOUS, .ids = anyuser,
+						      .id_count = 1};
+	const struct vnode *v = &subject->version->v;
+
+	*status = (struct store_status){.fid = *fid,
+					.kind = (enum store_kind)v->kind,
+					.links = v->links,
+					.length = v->length,
+					.version = v->version,
+					.author = v->author,
+					.owner = v->owner,
+					.group = v->group,
+					.mode = v->mode,
+					.parent = v->parent,
+					.parent_unique = v->parent_unique,
+					.client_mtime = v->client_mtime,
+					.server_mtime = v->server_mtime,
+					.rights = rights_on(subject->acl, subject->caller),
+					.anonymous = store_acl_rights(subject->acl, &anonymous)};
+	if (v->kind == STORE_DIR) {
+		status->parent = fid->vnode;
+		status->parent_unique = fid->unique;
+		return;
+	}
+	status->rights &= ~STORE_ADMIN;
+	status->anonymous &= ~STORE_ADMIN;
+	if (is_owner(subject))
+		status->rights |= STORE_ADMIN;
+}

@@ -1,0 +1,664 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tables of the database. */
+#include "store/db_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "store/bytes.h"
+#include "store/crc.h"
+
+static sqlite3_stmt *with_key(struct db *db, enum statement which, const struct vnode_key *key,
+			      int *result)
+{
+	sqlite3_stmt *statement = db_statement(db, which, result);
+
+	if (*result)
+		return NULL;
+	sqlite3_bind_int64(statement, 1, key->group);
+	sqlite3_bind_int64(statement, 2, key->vnode);
+	sqlite3_bind_int64(statement, 3, key->epoch);
+	return statement;
+}
+
+static sqlite3_stmt *with_id(struct db *db, enum statement which, uint64_t id, int *result)
+{
+	sqlite3_stmt *statement = db_statement(db, which, result);
+
+	if (*result)
+		return NULL;
+	sqlite3_bind_int64(statement, 1, (sqlite3_int64)id);
+	return statement;
+}
+
+static uint32_t column(sqlite3_stmt *statement, int i)
+{
+	return (uint32_t)sqlite3_column_int64(statement, i);
+}
+
+static int run_id(struct db *db, enum statement which, uint64_t id)
+{
+	int result;
+	sqlite3_stmt *statement = with_id(db, which, id, &result);
+
+	return result ? result : db_run(db, statement);
+}
+
+/* -- volumes -- */
+
+static void read_volume(struct db *db, sqlite3_stmt *statement, struct volrec *volume,
+			bool *damaged)
+{
+	uint32_t id = column(statement, 0);
+	const char *name = (const char *)sqlite3_column_text(statement, 1);
+	const uint8_t *record = sqlite3_column_blob(statement, 2);
+	int length = sqlite3_column_bytes(statement, 2);
+
+	*damaged = !record || volrec_decode(record, (size_t)length, id, volume) != 0;
+	if (!*damaged)
+		return;
+	report_damage(db->options.report,
+		      "%s: the record of volume %u is damaged: it is not served; restore it",
+		      db->options.path, id);
+	memset(volume, 0, sizeof(*volume));
+	volume->id = id;
+	if (name)
+		strncpy(volume->name, name, sizeof(volume->name) - 1);
+}
+
+int db_volumes(struct db *db, db_volume_fn each, void *arg)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, VOLUME_EACH, &result);
+	struct volrec volume;
+	bool damaged;
+
+	while (!result) {
+		result = db_step(db, statement);
+		if (result != DB_ROW)
+			break;
+		read_volume(db, statement, &volume, &damaged);
+		result = each(arg, &volume, damaged);
+	}
+	if (statement)
+		db_done(statement);
+	return result;
+}
+
+int db_volume_put(struct db *db, const struct volrec *volume)
+{
+	uint8_t record[VOLREC_MAX];
+	size_t length = volrec_encode(volume, record);
+	int result;
+	sqlite3_stmt *statement = with_id(db, VOLUME_PUT, volume->id, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_text(statement, 2, volume->name, -1, SQLITE_STATIC);
+	sqlite3_bind_blob(statement, 3, record, (int)length, SQLITE_STATIC);
+	return db_run(db, statement);
+}
+
+int db_volume_update(struct db *db, const struct volrec *volume)
+{
+	uint8_t record[VOLREC_MAX];
+	size_t length = volrec_encode(volume, record);
+	int result;
+	sqlite3_stmt *statement = with_id(db, VOLUME_UPDATE, volume->id, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_blob(statement, 2, record, (int)length, SQLITE_STATIC);
+	return db_run(db, statement);
+}
+
+int db_volume_delete(struct db *db, uint32_t id)
+{
+	return run_id(db, VOLUME_DELETE, id);
+}
+
+/* -- vnodes -- */
+
+/* `at`: the column of the record. */
+static int read_vnode(struct db *db, sqlite3_stmt *statement, int at, const struct vnode_key *key,
+		      struct version **version)
+{
+	const uint8_t *record = sqlite3_column_blob(statement, at);
+	int length = sqlite3_column_bytes(statement, at), result = -EBADMSG;
+
+	if (record)
+		result = version_decode(record, (size_t)length, key, version);
+	if (result != -EBADMSG)
+		return result;
+	report_damage(db->options.report,
+		      "%s: the record of vnode %u of volume %u (epoch %u) is damaged: restore it",
+		      db->options.path, key->vnode, key->group, key->epoch);
+	return -EIO;
+}
+
+int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **version)
+{
+	int result;
+	sqlite3_stmt *statement = with_key(db, VNODE_GET, key, &result);
+	struct vnode_key found = *key;
+
+	*version = NULL;
+	if (result)
+		return result;
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		found.epoch = column(statement, 0);
+		result = read_vnode(db, statement, 1, &found, version);
+	} else if (!result) {
+		result = -ENOENT;
+	}
+	db_done(statement);
+	return result;
+}
+
+static int write_vnode(struct db *db, enum statement which, const struct vnode_key *key,
+		       const struct version *version)
+{
+	uint8_t record[RECORD_MAX];
+	size_t length = version_encode(version, key, record);
+	int result;
+	sqlite3_stmt *statement = with_key(db, which, key, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_blob(statement, 4, record, (int)length, SQLITE_STATIC);
+	return db_run(db, statement);
+}
+
+int db_vnode_insert(struct db *db, const struct vnode_key *key, const struct version *version)
+{
+	return write_vnode(db, VNODE_INSERT, key, version);
+}
+
+int db_vnode_update(struct db *db, const struct vnode_key *key, const struct version *version)
+{
+	return write_vnode(db, VNODE_UPDATE, key, version);
+}
+
+int db_vnode_delete(struct db *db, const struct vnode_key *key)
+{
+	int result;
+	sqlite3_stmt *statement = with_key(db, VNODE_DELETE, key, &result);
+
+	return result ? result : db_run(db, statement);
+}
+
+int db_vnode_rows(struct db *db, uint32_t group, uint32_t vnode, unsigned *damaged, db_row_fn each,
+		  void *arg)
+{
+	struct vnode_key key = {.group = group, .vnode = vnode};
+	int result;
+	sqlite3_stmt *statement = with_key(db, VNODE_ROWS, &key, &result);
+
+	*damaged = 0;
+	while (!result) {
+		struct version *version = NULL;
+
+		result = db_step(db, statement);
+		if (result != DB_ROW)
+			break;
+		key.epoch = column(statement, 1);
+		result = read_vnode(db, statement, 2, &key, &version);
+		if (result == -EIO) {
+			(*damaged)++;
+			result = 0;
+		} else if (!result) {
+			result = each(arg, &key, version);
+		}
+		version_unref(version);
+	}
+	if (statement)
+		db_done(statement);
+	return result;
+}
+
+int db_group_rows(struct db *db, const struct vnode_key *from, db_row_fn each, void *arg)
+{
+	struct vnode_key key = *from;
+	int result;
+	sqlite3_stmt *statement = with_key(db, VNODE_GROUP, from, &result);
+
+	while (!result) {
+		struct version *version = NULL;
+
+		result = db_step(db, statement);
+		if (result != DB_ROW)
+			break;
+		key.vnode = column(statement, 0);
+		key.epoch = column(statement, 1);
+		result = read_vnode(db, statement, 2, &key, &version);
+		if (!result || result == -EIO)
+			result = each(arg, &key, version);
+		version_unref(version);
+	}
+	if (statement)
+		db_done(statement);
+	return result;
+}
+
+int db_group_next(struct db *db, uint32_t *group)
+{
+	int result;
+	sqlite3_stmt *statement = with_id(db, GROUP_NEXT, *group, &result);
+
+	if (result)
+		return result;
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		*group = column(statement, 0);
+		result = 0;
+	} else if (!result) {
+		result = -ENOENT;
+	}
+	db_done(statement);
+	return result;
+}
+
+int db_changes(struct db *db, uint32_t group, const struct db_change *after, uint32_t until,
+	       struct db_change *change, unsigned room, unsigned *count)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, CHANGES, &result);
+
+	*count = 0;
+	if (result)
+		return result;
+	sqlite3_bind_int64(statement, 1, group);
+	sqlite3_bind_int64(statement, 2, after->epoch);
+	sqlite3_bind_int64(statement, 3, after->vnode);
+	sqlite3_bind_int64(statement, 4, until);
+	sqlite3_bind_int64(statement, 5, room);
+	while ((result = db_step(db, statement)) == DB_ROW && *count < room)
+		change[(*count)++] = (struct db_change){.epoch = column(statement, 0),
+							.vnode = column(statement, 1)};
+	db_done(statement);
+	return result == DB_ROW ? 0 : result;
+}
+
+/* -- pages -- */
+
+static uint32_t page_crc(const struct vnode_key *key, unsigned page, const uint8_t *bytes,
+			 size_t length)
+{
+	uint8_t prefix[16], *at = prefix;
+
+	put_bytes(&at, key->group, 4);
+	put_bytes(&at, key->vnode, 4);
+	put_bytes(&at, key->epoch, 4);
+	put_bytes(&at, page, 4);
+	return store_crc(store_crc(0, prefix, sizeof(prefix)), bytes, length);
+}
+
+static int read_page(struct db *db, sqlite3_stmt *statement, const struct vnode_key *key,
+		     unsigned page, uint8_t out[STORE_PAGE])
+{
+	struct vnode_key found = *key;
+	struct bytes from = {.at = sqlite3_column_blob(statement, 1),
+			     .left = (size_t)sqlite3_column_bytes(statement, 1)};
+	uint32_t crc;
+
+	found.epoch = column(statement, 0);
+	crc = from.at ? (uint32_t)get_bytes(&from, 4) : 0;
+	if (!from.at || from.bad || from.left > STORE_PAGE ||
+	    crc != page_crc(&found, page, from.at, from.left)) {
+		report_damage(db->options.report,
+			      "%s: page %u of directory %u of volume %u (epoch %u) is damaged: restore it",
+			      db->options.path, page, key->vnode, key->group, found.epoch);
+		return -EIO;
+	}
+	memcpy(out, from.at, from.left);
+	memset(out + from.left, 0, STORE_PAGE - from.left);
+	return 0;
+}
+
+int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
+		 uint8_t (*page)[STORE_PAGE])
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, PAGE_GET, &result);
+
+	for (unsigned i = 0; i < count && !result; i++) {
+		sqlite3_bind_int64(statement, 1, key->group);
+		sqlite3_bind_int64(statement, 2, key->vnode);
+		sqlite3_bind_int64(statement, 3, i);
+		sqlite3_bind_int64(statement, 4, key->epoch);
+		result = db_step(db, statement);
+		if (result == DB_ROW) {
+			result = read_page(db, statement, key, i, page[i]);
+		} else if (!result) {
+			report_damage(db->options.report,
+				      "%s: page %u of directory %u of volume %u is missing: restore it",
+				      db->options.path, i, key->vnode, key->group);
+			result = -EIO;
+		}
+		db_done(statement);
+	}
+	return result;
+}
+
+/* The row to replace: its id, 0 if there is none; its epoch becomes that of *key. */
+static int find_page(struct db *db, struct vnode_key *key, uint32_t shared, unsigned page,
+		     uint64_t *id)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, PAGE_FIND, &result);
+
+	*id = 0;
+	if (result)
+		return result;
+	sqlite3_bind_int64(statement, 1, key->group);
+	sqlite3_bind_int64(statement, 2, key->vnode);
+	sqlite3_bind_int64(statement, 3, page);
+	sqlite3_bind_int64(statement, 4, shared);
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		*id = (uint64_t)sqlite3_column_int64(statement, 0);
+		key->epoch = column(statement, 1);
+		result = 0;
+	}
+	db_done(statement);
+	return result;
+}
+
+static size_t without_zeros(const uint8_t *bytes, size_t length)
+{
+	while (length && !bytes[length - 1])
+		length--;
+	return length;
+}
+
+int db_page_put(struct db *db, const struct vnode_key *key, uint32_t shared, unsigned page,
+		const uint8_t bytes[STORE_PAGE])
+{
+	struct vnode_key row = *key;
+	uint8_t data[4 + STORE_PAGE], *at = data;
+	size_t length = without_zeros(bytes, STORE_PAGE);
+	uint64_t id;
+	int result = find_page(db, &row, shared, page, &id);
+	sqlite3_stmt *statement;
+
+	if (result)
+		return result;
+	put_bytes(&at, page_crc(&row, page, bytes, length), 4);
+	memcpy(at, bytes, length);
+	if (id) {
+		statement = with_id(db, PAGE_UPDATE, id, &result);
+		if (result)
+			return result;
+		sqlite3_bind_blob(statement, 2, data, (int)(4 + length), SQLITE_STATIC);
+		return db_run(db, statement);
+	}
+	statement = db_statement(db, PAGE_INSERT, &result);
+	if (result)
+		return result;
+	sqlite3_bind_int64(statement, 1, row.group);
+	sqlite3_bind_int64(statement, 2, row.vnode);
+	sqlite3_bind_int64(statement, 3, page);
+	sqlite3_bind_int64(statement, 4, row.epoch);
+	sqlite3_bind_blob(statement, 5, data, (int)(4 + length), SQLITE_STATIC);
+	return db_run(db, statement);
+}
+
+int db_pages_delete(struct db *db, const struct vnode_key *key)
+{
+	int result;
+	sqlite3_stmt *statement = with_key(db, PAGE_DELETE, key, &result);
+
+	return result ? result : db_run(db, statement);
+}
+
+int db_pages_prune(struct db *db, uint32_t group, uint32_t vnode, uint32_t from, uint32_t to,
+		   uint32_t next)
+{
+	struct vnode_key key = {.group = group, .vnode = vnode, .epoch = from};
+	int result;
+	sqlite3_stmt *statement = with_key(db, PAGE_PRUNE, &key, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_int64(statement, 4, to);
+	sqlite3_bind_int64(statement, 5, next);
+	return db_run(db, statement);
+}
+
+/* -- small contents -- */
+
+static uint32_t small_crc(const struct db_small *small, const void *bytes, size_t length)
+{
+	uint8_t prefix[16], *at = prefix;
+
+	put_bytes(&at, small->id, 8);
+	put_bytes(&at, small->group, 4);
+	put_bytes(&at, small->vnode, 4);
+	return store_crc(store_crc(0, prefix, sizeof(prefix)), bytes, length);
+}
+
+static int read_small(struct db *db, sqlite3_stmt *statement, const struct db_small *small,
+		      struct blob **blob)
+{
+	struct bytes from = {.at = sqlite3_column_blob(statement, 0),
+			     .left = (size_t)sqlite3_column_bytes(statement, 0)};
+	uint32_t crc = from.at ? (uint32_t)get_bytes(&from, 4) : 0;
+
+	if (!from.at || from.bad || crc != small_crc(small, from.at, from.left)) {
+		report_damage(db->options.report,
+			      "%s: the contents of vnode %u of volume %u are damaged: restore the file",
+			      db->options.path, small->vnode, small->group);
+		return -EIO;
+	}
+	*blob = blob_new(from.left);
+	if (!*blob)
+		return -ENOMEM;
+	memcpy((*blob)->bytes, from.at, from.left);
+	return 0;
+}
+
+int db_small_get(struct db *db, const struct db_small *small, struct blob **blob)
+{
+	int result;
+	sqlite3_stmt *statement = with_id(db, SMALL_GET, small->id, &result);
+
+	*blob = NULL;
+	if (result)
+		return result;
+	result = db_step(db, statement);
+	if (result == DB_ROW)
+		result = read_small(db, statement, small, blob);
+	else if (!result)
+		result = -ENOENT;
+	db_done(statement);
+	return result;
+}
+
+int db_small_put(struct db *db, const struct db_small *small, const struct blob *blob)
+{
+	size_t length = 4 + (size_t)blob->length;
+	uint8_t *data = sqlite3_malloc64(length), *at = data;
+	int result;
+	sqlite3_stmt *statement;
+
+	if (!data)
+		return -ENOMEM;
+	put_bytes(&at, small_crc(small, blob->bytes, blob->length), 4);
+	memcpy(at, blob->bytes, blob->length);
+	statement = with_id(db, SMALL_PUT, small->id, &result);
+	if (result) {
+		sqlite3_free(data);
+		return result;
+	}
+	sqlite3_bind_blob(statement, 2, data, (int)length, sqlite3_free);
+	return db_run(db, statement);
+}
+
+int db_small_delete(struct db *db, uint64_t id)
+{
+	return run_id(db, SMALL_DELETE, id);
+}
+
+int db_smalls(struct db *db, int (*each)(void *arg, uint64_t id), void *arg)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, SMALL_EACH, &result);
+
+	while (!result) {
+		result = db_step(db, statement);
+		if (result != DB_ROW)
+			break;
+		result = each(arg, (uint64_t)sqlite3_column_int64(statement, 0));
+	}
+	if (statement)
+		db_done(statement);
+	return result;
+}
+
+/* -- objects -- */
+
+static void read_object(sqlite3_stmt *statement, struct db_object *object)
+{
+	object->id = (uint64_t)sqlite3_column_int64(statement, 0);
+	object->owner.group = column(statement, 1);
+	object->owner.vnode = column(statement, 2);
+	object->owner.unique = column(statement, 3);
+	object->dead = column(statement, 4) != 0;
+}
+
+int db_object_get(struct db *db, uint64_t id, struct db_object *object)
+{
+	int result;
+	sqlite3_stmt *statement = with_id(db, OBJECT_GET, id, &result);
+
+	if (result)
+		return result;
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		read_object(statement, object);
+		result = 0;
+	} else if (!result) {
+		result = -ENOENT;
+	}
+	db_done(statement);
+	return result;
+}
+
+int db_object_put(struct db *db, const struct db_object *object)
+{
+	int result;
+	sqlite3_stmt *statement = with_id(db, OBJECT_PUT, object->id, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_int64(statement, 2, object->owner.group);
+	sqlite3_bind_int64(statement, 3, object->owner.vnode);
+	sqlite3_bind_int64(statement, 4, object->owner.unique);
+	sqlite3_bind_int64(statement, 5, object->dead);
+	return db_run(db, statement);
+}
+
+int db_object_delete(struct db *db, uint64_t id)
+{
+	return run_id(db, OBJECT_DELETE, id);
+}
+
+int db_objects(struct db *db, bool dead_only, db_object_fn each, void *arg)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, dead_only ? OBJECT_DEAD : OBJECT_EACH, &result);
+	struct db_object object;
+
+	while (!result) {
+		result = db_step(db, statement);
+		if (result != DB_ROW)
+			break;
+		read_object(statement, &object);
+		result = each(arg, &object);
+	}
+	if (statement)
+		db_done(statement);
+	return result;
+}
+
+/* -- prunes -- */
+
+int db_prune_first(struct db *db, struct db_prune *prune)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, PRUNE_FIRST, &result);
+
+	if (result)
+		return result;
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		prune->id = (uint64_t)sqlite3_column_int64(statement, 0);
+		prune->group = column(statement, 1);
+		prune->epoch = column(statement, 2);
+		prune->done.epoch = column(statement, 3);
+		prune->done.vnode = column(statement, 4);
+		result = 0;
+	} else if (!result) {
+		result = -ENOENT;
+	}
+	db_done(statement);
+	return result;
+}
+
+int db_prune_put(struct db *db, const struct db_prune *prune)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, prune->id ? PRUNE_UPDATE : PRUNE_INSERT, &result);
+
+	if (result)
+		return result;
+	if (prune->id) {
+		sqlite3_bind_int64(statement, 1, (sqlite3_int64)prune->id);
+	} else {
+		sqlite3_bind_int64(statement, 1, prune->group);
+		sqlite3_bind_int64(statement, 2, prune->epoch);
+	}
+	sqlite3_bind_int64(statement, prune->id ? 2 : 3, prune->done.epoch);
+	sqlite3_bind_int64(statement, prune->id ? 3 : 4, prune->done.vnode);
+	return db_run(db, statement);
+}
+
+int db_prune_delete(struct db *db, uint64_t id)
+{
+	return run_id(db, PRUNE_DELETE, id);
+}
+
+/* One row with one number. */
+static int read_count(struct db *db, sqlite3_stmt *statement, uint64_t *count)
+{
+	int result = db_step(db, statement);
+
+	*count = 0;
+	if (result == DB_ROW) {
+		*count = (uint64_t)sqlite3_column_int64(statement, 0);
+		result = 0;
+	}
+	db_done(statement);
+	return result;
+}
+
+int db_prune_count(struct db *db, uint64_t *count)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, PRUNE_COUNT, &result);
+
+	return result ? result : read_count(db, statement, count);
+}
+
+int db_prune_has(struct db *db, uint32_t group, bool *has)
+{
+	uint64_t count = 0;
+	int result;
+	sqlite3_stmt *statement = with_id(db, PRUNE_HAS, group, &result);
+
+	if (!result)
+		result = read_count(db, statement, &count);
+	*has = !result && count;
+	return result;
+}

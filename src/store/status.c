@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Statuses and access lists. */
+#include "store/status.h"
+
+#include <errno.h>
+
+#include "store/change.h"
+#include "store/keeper.h"
+#include "store/lookup.h"
+
+int status_get(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
+	       struct store_status *status)
+{
+	struct found found;
+	struct subject subject;
+	int result = lookup(core_of(store), fid, &found);
+
+	if (result)
+		return result;
+	subject = lookup_subject(&found, caller);
+	result = rights_status(&subject);
+	if (!result)
+		rights_fill_status(&subject, fid, status);
+	lookup_end(&found);
+	return result;
+}
+
+int status_acl(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
+	       struct store_acl *acl, struct store_status *status)
+{
+	struct found found;
+	struct subject subject;
+	int result = lookup(core_of(store), fid, &found);
+
+	if (result)
+		return result;
+	subject = lookup_subject(&found, caller);
+	result = rights_acl(&subject);
+	if (!result) {
+		*acl = *subject.acl;
+		rights_fill_status(&subject, fid, status);
+	}
+	lookup_end(&found);
+	return result;
+}
+
+/* -- set -- */
+
+struct set_op {
+	struct change_op base;
+	const struct store_fid *fid;
+	const struct store_set *set;
+	const struct store_acl *acl;
+	struct store_status *status;
+	struct store_changes *changes;
+};
+
+static void finish(const struct set_op *op, struct work *work, struct node *node,
+		   const struct node *dir)
+{
+	node->now->v.server_mtime = work->now;
+	work_volume_changed(work, node->vol);
+	op->changes->count = 0;
+	change_note(op->changes, node, false, false);
+	change_status(&op->base, node, dir, op->status);
+}
+
+static int apply_set(struct txn_op *txn, struct work *work)
+{
+	struct set_op *op = (struct set_op *)txn;
+	struct subject subject;
+	struct node *node, *dir;
+	int result = change_find(work, op->fid, &node);
+
+	if (!result)
+		result = change_dir_of(work, node, &dir);
+	if (result)
+		return result;
+	subject = change_subject(&op->base, node, dir);
+	result = rights_set_status(&subject);
+	if (!result)
+		result = rights_set(&subject, op->set);
+	if (!result)
+		result = work_edit(work, node);
+	if (result)
+		return result;
+	subject.version = node->now;
+	rights_apply(&subject, op->set, &node->now->v);
+	if (op->set->mask & STORE_SET_MTIME)
+		node->now->v.client_mtime = op->set->mtime;
+	if (op->set->mask & STORE_SET_OWNER && node->vnode == STORE_ROOT_VNODE)
+		node->vol->rec.owner = op->set->owner;
+	finish(op, work, node, dir);
+	return 0;
+}
+
+int status_set(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
+	       const struct store_set *set, struct store_status *status,
+	       struct store_changes *changes)
+{
+	struct core *core = core_of(store);
+	struct set_op op = {.fid = fid, .set = set, .status = status, .changes = changes};
+	int result = change_check(core, fid, false);
+
+	if (!result)
+		result = change_run(core, caller, &op.base, apply_set);
+	if (!result && set->mask & STORE_SET_SYNC && core->durability == STORE_LAZY)
+		result = keeper_flush(core->keeper);
+	return result;
+}
+
+static int check_acl(const struct store_acl *acl)
+{
+	return acl->positive + acl->negative > STORE_ACL_MAX ? -EINVAL : 0;
+}
+
+static int apply_acl(struct txn_op *txn, struct work *work)
+{
+	struct set_op *op = (struct set_op *)txn;
+	struct subject subject;
+	struct node *node;
+	int result = change_find_dir(work, op->fid, &node);
+
+	if (result)
+		return result;
+	subject = change_subject(&op->base, node, node);
+	result = rights_set_acl(&subject);
+	if (!result)
+		result = check_acl(op->acl);
+	if (!result)
+		result = work_edit(work, node);
+	if (result)
+		return result;
+	*node->now->acl = *op->acl;
+	finish(op, work, node, node);
+	return 0;
+}
+
+int status_set_acl(struct store *store, const struct store_caller *caller,
+		   const struct store_fid *dir, const struct store_acl *acl,
+		   struct store_status *status, struct store_changes *changes)
+{
+	struct set_op op = {.fid = dir, .acl = acl, .status = status, .changes = changes};
+	int result = change_check(core_of(store), dir, true);
+
+	return result ? result : change_run(core_of(store), caller, &op.base, apply_acl);
+}

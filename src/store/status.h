@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Statuses and access lists: reading and setting. */
+#ifndef STORE_STATUS_H
+#define STORE_STATUS_H
+
+#include "store/store.h"
+
+/* As in struct store_ops. */
+int status_get(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
+	       struct store_status *status);
+int status_acl(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
+	       struct store_acl *acl, struct store_status *status);
+int status_set(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
+	       const struct store_set *set, struct store_status *status,
+	       struct store_changes *changes);
+int status_set_acl(struct store *store, const struct store_caller *caller,
+		   const struct store_fid *dir, const struct store_acl *acl,
+		   struct store_status *status, struct store_changes *changes);
+
+#endif

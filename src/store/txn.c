@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Group commit. */
+#include "store/txn.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+
+#define BATCH_MAX     256 /* operations in a transaction */
+#define BATCHES_MAX   8	  /* that one thread commits before it returns */
+#define GATHER_SHARE  8	  /* wait for others at most this part of the time of a commit */
+
+/* Operations in the order of their arrival. */
+struct queue {
+	struct txn_op *first, **last;
+	unsigned count;
+};
+
+struct txn {
+	struct txn_options options;
+	struct work work; /* of the leader */
+
+	pthread_mutex_t lock; /* covers `queue`, `led` */
+	struct queue queue;
+	bool led;
+
+	pthread_mutex_t gate_lock; /* covers `busy`, `pausing` */
+	pthread_cond_t gate;
+	bool busy; /* a commit runs, or commits are kept away */
+	unsigned pausing;
+
+	/* Of the leader. */
+	uint64_t commit_ns; /* what commits take, smoothed */
+	unsigned expected;  /* operations that came in the last round */
+
+	_Atomic uint64_t operations, commits;
+	_Atomic unsigned waiting; /* in the queue */
+};
+
+int txn_create(const struct txn_options *options, struct txn **out)
+{
+	struct txn *txn = calloc(1, sizeof(*txn));
+
+	if (!txn)
+		return -ENOMEM;
+	txn->options = *options;
+	if (work_init(&txn->work, &options->base)) {
+		free(txn);
+		return -ENOMEM;
+	}
+	txn->queue.last = &txn->queue.first;
+	pthread_mutex_init(&txn->lock, NULL);
+	pthread_mutex_init(&txn->gate_lock, NULL);
+	pthread_cond_init(&txn->gate, NULL);
+	*out = txn;
+	return 0;
+}
+
+void txn_destroy(struct txn *txn)
+{
+	if (!txn)
+		return;
+	work_fini(&txn->work);
+	pthread_mutex_destroy(&txn->lock);
+	pthread_mutex_destroy(&txn->gate_lock);
+	pthread_cond_destroy(&txn->gate);
+	free(txn);
+}
+
+/* -- the gate between commits and pauses; pauses go first -- */
+
+static void enter(struct txn *txn, bool pause)
+{
+	pthread_mutex_lock(&txn->gate_lock);
+	txn->pausing += pause;
+	while (txn->busy || (!pause && txn->pausing))
+		pthread_cond_wait(&txn->gate, &txn->gate_lock);
+	txn->busy = true;
+	txn->pausing -= pause;
+	pthread_mutex_unlock(&txn->gate_lock);
+}
+
+static void leave(struct txn *txn)
+{
+	pthread_mutex_lock(&txn->gate_lock);
+	txn->busy = false;
+	pthread_cond_broadcast(&txn->gate);
+	pthread_mutex_unlock(&txn->gate_lock);
+}
+
+void txn_pause(struct txn *txn)
+{
+	enter(txn, true);
+}
+
+void txn_resume(struct txn *txn)
+{
+	leave(txn);
+}
+
+/* -- the queue -- */
+
+static void push(struct queue *queue, struct txn_op *op)
+{
+	op->next = NULL;
+	*queue->last = op;
+	queue->last = &op->next;
+	queue->count++;
+}
+
+/* Move operations to the end of a batch. Returns how many. */
+static unsigned take(struct txn *txn, struct queue *batch)
+{
+	unsigned taken = 0;
+
+	pthread_mutex_lock(&txn->lock);
+	while (txn->queue.first && batch->count < BATCH_MAX) {
+		struct txn_op *op = txn->queue.first;
+
+		if (batch->first && (op->alone || batch->first->alone))
+			break;
+		txn->queue.first = op->next;
+		if (!txn->queue.first)
+			txn->queue.last = &txn->queue.first;
+		txn->queue.count--;
+		push(batch, op);
+		taken++;
+	}
+	txn->waiting = txn->queue.count;
+	pthread_mutex_unlock(&txn->lock);
+	return taken;
+}
+
+/* -- a batch -- */
+
+static int finish(struct txn *txn)
+{
+	struct work *work = &txn->work;
+	int result = work->broken ? -ENOMEM : work_write(work);
+	bool written = work->begun;
+
+	if (!result && work->broken)
+		result = -ENOMEM;
+	if (!result && txn->options.strict && work->made.count)
+		result = txn->options.flush_objects(txn->options.flush_arg);
+	if (!result)
+		result = work_commit(work);
+	if (!result) {
+		work_publish(work);
+		txn->options.committed(txn->options.arg, &work->made, &work->dead);
+		txn->commits += written;
+	}
+	work_reset(work);
+	return result;
+}
+
+/* Operations of a batch that failed as a whole: one by one, so that only the bad ones fail. */
+static void run_alone(struct txn *txn, struct txn_op *op)
+{
+	int result;
+
+	work_begin(&txn->work);
+	op->result = op->apply(op, &txn->work);
+	result = finish(txn);
+	if (!op->result)
+		op->result = result;
+}
+
+static void apply_all(struct txn *txn, struct txn_op *op)
+{
+	for (; op; op = op->next)
+		op->result = op->apply(op, &txn->work);
+}
+
+/*
+ * While a commit is slow, those that the last one woke are about to come back: without them, they
+ * would wait for a whole commit more.
+ */
+static void gather(struct txn *txn, struct queue *batch)
+{
+	uint64_t until = monotonic_ns() + txn->commit_ns / GATHER_SHARE;
+
+	while (batch->count < txn->expected && batch->count < BATCH_MAX && monotonic_ns() < until) {
+		if (txn->waiting) {
+			struct txn_op **from = batch->last;
+
+			if (!take(txn, batch))
+				break;
+			apply_all(txn, *from);
+		} else {
+			sched_yield();
+		}
+	}
+}
+
+static void run_batch(struct txn *txn, struct queue *batch)
+{
+	uint64_t start;
+	int result;
+
+	enter(txn, false);
+	work_begin(&txn->work);
+	apply_all(txn, batch->first);
+	if (txn->options.strict && !batch->first->alone)
+		gather(txn, batch);
+	start = monotonic_ns();
+	result = finish(txn);
+	if (!result)
+		txn->commit_ns += (monotonic_ns() - start) / 8 - txn->commit_ns / 8;
+	else if (batch->count == 1)
+		batch->first->result = batch->first->result ? batch->first->result : result;
+	else
+		for (struct txn_op *op = batch->first; op; op = op->next)
+			run_alone(txn, op);
+	txn->operations += batch->count;
+	leave(txn);
+}
+
+/* `own` stays, because its thread is the caller. */
+static void wake_all(struct txn_op *op, const struct txn_op *own)
+{
+	struct txn_op *next;
+
+	for (; op; op = next) {
+		next = op->next;
+		op->done = true;
+		if (op != own)
+			sem_post(&op->wake);
+	}
+}
+
+static void lead(struct txn *txn, struct txn_op *own)
+{
+	struct txn_op *next = NULL;
+
+	for (unsigned i = 0; i < BATCHES_MAX; i++) {
+		struct queue batch = {.last = &batch.first};
+
+		if (!take(txn, &batch))
+			break;
+		run_batch(txn, &batch);
+		txn->expected = batch.count + txn->waiting;
+		wake_all(batch.first, own);
+	}
+	pthread_mutex_lock(&txn->lock);
+	next = txn->queue.first;
+	if (!next)
+		txn->led = false;
+	pthread_mutex_unlock(&txn->lock);
+	if (next)
+		sem_post(&next->wake);
+}
+
+int txn_run(struct txn *txn, struct txn_op *op)
+{
+	bool leads;
+
+	op->done = false;
+	sem_init(&op->wake, 0, 0);
+	pthread_mutex_lock(&txn->lock);
+	push(&txn->queue, op);
+	txn->waiting = txn->queue.count;
+	leads = !txn->led;
+	txn->led = true;
+	pthread_mutex_unlock(&txn->lock);
+	/* Woken when done, or to lead the next batches. */
+	if (!leads)
+		while (sem_wait(&op->wake) && errno == EINTR)
+			;
+	if (!op->done)
+		lead(txn, op);
+	sem_destroy(&op->wake);
+	return op->result;
+}
+
+void txn_counts(struct txn *txn, uint64_t *operations, uint64_t *commits)
+{
+	*operations = txn->operations;
+	*commits = txn->commits;
+}

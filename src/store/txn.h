@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Group commit: operations of all threads that arrive at the same time share a transaction. One of
+ * the threads, the leader, applies them.
+ */
+#ifndef STORE_TXN_H
+#define STORE_TXN_H
+
+#include <semaphore.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/work.h"
+
+/* A part of the operation's own structure, on the stack of the thread that waits for it. */
+struct txn_op {
+	/*
+	 * Check everything, then change versions. 0, or a result, by which nothing has changed. May be
+	 * called again: the changes before were dropped. Another thread may call it.
+	 */
+	int (*apply)(struct txn_op *op, struct work *work);
+	bool alone; /* in a transaction of its own, because it changes rows directly */
+	int result;
+	struct txn_op *next;
+	sem_t wake;
+	bool done;
+};
+
+struct txn;
+
+struct txn_options {
+	struct work_base base;
+	bool strict; /* commits are flushed: wait a little for operations that are about to come */
+	/* Strict: before a commit that refers to new objects. 0 or -errno. */
+	int (*flush_objects)(void *arg);
+	void *flush_arg;
+	/* After each commit, before its operations return: what it made and left unused. */
+	void (*committed)(void *arg, const struct object_list *made, const struct object_list *dead);
+	void *arg;
+};
+
+int txn_create(const struct txn_options *options, struct txn **txn); /* 0 or -ENOMEM */
+void txn_destroy(struct txn *txn);				     /* NULL is allowed */
+/* Returns op->result after the commit. */
+int txn_run(struct txn *txn, struct txn_op *op);
+/* Keep commits away until txn_resume(): waits for the one that is running. */
+void txn_pause(struct txn *txn);
+void txn_resume(struct txn *txn);
+/* Operations and commits since the start. */
+void txn_counts(struct txn *txn, uint64_t *operations, uint64_t *commits);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Versions of vnodes, in memory and as records. */
+#include "store/version.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/bytes.h"
+#include "store/crc.h"
+
+#define FORMAT 1
+
+struct blob *blob_new(size_t length)
+{
+	struct blob *blob = malloc(sizeof(*blob) + length);
+
+	if (!blob)
+		return NULL;
+	atomic_init(&blob->refs, 1);
+	blob->length = (uint32_t)length;
+	return blob;
+}
+
+struct blob *blob_ref(struct blob *blob)
+{
+	if (blob)
+		atomic_fetch_add_explicit(&blob->refs, 1, memory_order_relaxed);
+	return blob;
+}
+
+void blob_unref(struct blob *blob)
+{
+	if (blob && atomic_fetch_sub_explicit(&blob->refs, 1, memory_order_acq_rel) == 1)
+		free(blob);
+}
+
+struct version *version_new(void)
+{
+	struct version *version = calloc(1, sizeof(*version));
+
+	if (version)
+		atomic_init(&version->refs, 1);
+	return version;
+}
+
+/* What belongs to the version beside its record. 0 or -ENOMEM. */
+static int copy_parts(struct version *to, const struct version *from)
+{
+	struct store_pages *pages = atomic_load(&from->pages);
+	struct blob *blob = atomic_load(&from->blob);
+
+	if (from->acl) {
+		to->acl = malloc(sizeof(*to->acl));
+		if (!to->acl)
+			return -ENOMEM;
+		*to->acl = *from->acl;
+	}
+	if (from->text) {
+		to->text = strdup(from->text);
+		if (!to->text)
+			return -ENOMEM;
+	}
+	if (from->content.count && store_content_copy(&from->content, &to->content))
+		return -ENOMEM;
+	to->content.tail_object = from->content.tail_object;
+	to->content.tail = from->content.tail;
+	if (pages)
+		atomic_init(&to->pages, store_pages_ref(pages));
+	if (blob)
+		atomic_init(&to->blob, blob_ref(blob));
+	return 0;
+}
+
+struct version *version_copy(const struct version *from)
+{
+	struct version *to = version_new();
+
+	if (!to)
+		return NULL;
+	to->epoch = from->epoch;
+	to->v = from->v;
+	if (copy_parts(to, from)) {
+		version_unref(to);
+		return NULL;
+	}
+	return to;
+}
+
+struct version *version_ref(struct version *version)
+{
+	atomic_fetch_add_explicit(&version->refs, 1, memory_order_relaxed);
+	return version;
+}
+
+void version_unref(struct version *version)
+{
+	struct store_pages *pages;
+
+	if (!version ||
+	    atomic_fetch_sub_explicit(&version->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	pages = atomic_load(&version->pages);
+	if (pages)
+		store_pages_unref(pages);
+	blob_unref(atomic_load(&version->blob));
+	store_content_free(&version->content);
+	free(version->acl);
+	free(version->text);
+	free(version);
+}
+
+size_t version_memory(const struct version *version)
+{
+	struct store_pages *pages = atomic_load(&version->pages);
+	struct blob *blob = atomic_load(&version->blob);
+	size_t bytes = sizeof(*version);
+
+	if (version->acl)
+		bytes += sizeof(*version->acl);
+	if (version->text)
+		bytes += version->v.length + 1;
+	bytes += version->content.count * sizeof(struct store_extent);
+	if (pages)
+		bytes += store_pages_memory(pages);
+	if (blob)
+		bytes += sizeof(*blob) + blob->length;
+	return bytes;
+}
+
+struct store_pages *version_attach_pages(struct version *version, struct store_pages *pages)
+{
+	struct store_pages *there = NULL;
+
+	if (atomic_compare_exchange_strong(&version->pages, &there, pages))
+		return pages;
+	store_pages_unref(pages);
+	return there;
+}
+
+struct blob *version_attach_blob(struct version *version, struct blob *blob)
+{
+	struct blob *there = NULL;
+
+	if (atomic_compare_exchange_strong(&version->blob, &there, blob))
+		return blob;
+	blob_unref(blob);
+	return there;
+}
+
+/* -- records -- */
+
+static uint32_t record_crc(const struct vnode_key *key, const uint8_t *rest, size_t length)
+{
+	uint8_t bytes[12], *at = bytes;
+
+	put_bytes(&at, key->group, 4);
+	put_bytes(&at, key->vnode, 4);
+	put_bytes(&at, key->epoch, 4);
+	return store_crc(store_crc(0, bytes, sizeof(bytes)), rest, length);
+}
+
+static void put_acl(uint8_t **at, const struct store_acl *acl)
+{
+	put_bytes(at, acl->positive, 1);
+	put_bytes(at, acl->negative, 1);
+	for (unsigned i = 0; i < acl->positive + acl->negative; i++) {
+		put_bytes(at, (uint32_t)acl->entry[i].id, 4);
+		put_bytes(at, acl->entry[i].rights, 4);
+	}
+}
+
+static void put_content(uint8_t **at, const struct store_content *content)
+{
+	put_bytes(at, content->count, 2);
+	for (uint32_t i = 0; i < content->count; i++) {
+		put_bytes(at, content->extent[i].start, 8);
+		put_bytes(at, content->extent[i].end, 8);
+		put_bytes(at, content->extent[i].object, 8);
+	}
+	put_bytes(at, content->tail_object, 8);
+	put_bytes(at, content->tail, 8);
+}
+
+static void put_vnode(uint8_t **at, const struct vnode *v)
+{
+	put_bytes(at, v->mode, 2);
+	put_bytes(at, v->links, 4);
+	put_bytes(at, v->unique, 4);
+	put_bytes(at, v->length, 8);
+	put_bytes(at, v->version, 8);
+	put_bytes(at, (uint32_t)v->author, 4);
+	put_bytes(at, (uint32_t)v->owner, 4);
+	put_bytes(at, v->group, 4);
+	put_bytes(at, v->parent, 4);
+	put_bytes(at, v->parent_unique, 4);
+	put_bytes(at, v->client_mtime, 4);
+	put_bytes(at, v->server_mtime, 4);
+	put_bytes(at, v->incarnation, 4);
+	put_bytes(at, v->small, 8);
+}
+
+size_t version_encode(const struct version *version, const struct vnode_key *key, uint8_t *record)
+{
+	uint8_t *at = record + 4, *crc = record;
+
+	put_bytes(&at, FORMAT, 1);
+	put_bytes(&at, version->v.kind, 1);
+	put_bytes(&at, version->v.flags, 1);
+	if (version->v.kind)
+		put_vnode(&at, &version->v);
+	if (version->v.kind == STORE_DIR) {
+		put_acl(&at, version->acl);
+	} else if (version->v.kind == STORE_FILE) {
+		put_content(&at, &version->content);
+	} else if (version->v.kind == STORE_SYMLINK) {
+		memcpy(at, version->text, version->v.length);
+		at += version->v.length;
+	}
+	put_bytes(&crc, record_crc(key, record + 4, (size_t)(at - record) - 4), 4);
+	return (size_t)(at - record);
+}
+
+static void get_vnode(struct bytes *from, struct vnode *v)
+{
+	v->mode = (uint16_t)get_bytes(from, 2);
+	v->links = (uint32_t)get_bytes(from, 4);
+	v->unique = (uint32_t)get_bytes(from, 4);
+	v->length = get_bytes(from, 8);
+	v->version = get_bytes(from, 8);
+	v->author = (int32_t)get_bytes(from, 4);
+	v->owner = (int32_t)get_bytes(from, 4);
+	v->group = (uint32_t)get_bytes(from, 4);
+	v->parent = (uint32_t)get_bytes(from, 4);
+	v->parent_unique = (uint32_t)get_bytes(from, 4);
+	v->client_mtime = (uint32_t)get_bytes(from, 4);
+	v->server_mtime = (uint32_t)get_bytes(from, 4);
+	v->incarnation = (uint32_t)get_bytes(from, 4);
+	v->small = get_bytes(from, 8);
+}
+
+static int get_acl(struct bytes *from, struct version *version)
+{
+	struct store_acl *acl = calloc(1, sizeof(*acl));
+
+	if (!acl)
+		return -ENOMEM;
+	version->acl = acl;
+	acl->positive = (uint8_t)get_bytes(from, 1);
+	acl->negative = (uint8_t)get_bytes(from, 1);
+	if (acl->positive + acl->negative > STORE_ACL_MAX)
+		return -EBADMSG;
+	for (unsigned i = 0; i < acl->positive + acl->negative; i++) {
+		acl->entry[i].id = (int32_t)get_bytes(from, 4);
+		acl->entry[i].rights = (uint32_t)get_bytes(from, 4);
+	}
+	return 0;
+}
+
+static int get_content(struct bytes *from, struct version *version)
+{
+	struct store_content *content = &version->content;
+	uint32_t count = (uint32_t)get_bytes(from, 2);
+	uint64_t before = 0;
+
+	if (count > STORE_EXTENTS_MAX || from->left < 24 * (size_t)count)
+		return -EBADMSG;
+	if (count) {
+		content->extent = calloc(count, sizeof(*content->extent));
+		if (!content->extent)
+			return -ENOMEM;
+	}
+	content->count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		struct store_extent *extent = &content->extent[i];
+
+		extent->start = get_bytes(from, 8);
+		extent->end = get_bytes(from, 8);
+		extent->object = get_bytes(from, 8);
+		if (extent->start < before || extent->end <= extent->start || !extent->object)
+			return -EBADMSG;
+		before = extent->end;
+	}
+	content->tail_object = get_bytes(from, 8);
+	content->tail = get_bytes(from, 8);
+	return before > version->v.length ? -EBADMSG : 0;
+}
+
+static int get_text(struct bytes *from, struct version *version)
+{
+	if (version->v.length != from->left || from->left > STORE_TEXT_MAX)
+		return -EBADMSG;
+	version->text = strndup((const char *)from->at, from->left);
+	if (!version->text)
+		return -ENOMEM;
+	from->left = 0;
+	return 0;
+}
+
+static int decode_rest(struct bytes *from, struct version *version)
+{
+	int result = -EBADMSG;
+
+	if (!version->v.kind)
+		return from->left ? -EBADMSG : 0;
+	get_vnode(from, &version->v);
+	if (version->v.kind == STORE_DIR)
+		result = get_acl(from, version);
+	else if (version->v.kind == STORE_FILE)
+		result = get_content(from, version);
+	else if (version->v.kind == STORE_SYMLINK)
+		result = get_text(from, version);
+	if (!result && (from->bad || from->left))
+		result = -EBADMSG;
+	return result;
+}
+
+int version_decode(const uint8_t *record, size_t length, const struct vnode_key *key,
+		   struct version **version)
+{
+	struct bytes from = {.at = record, .left = length};
+	int result;
+
+	if (length < 7 || get_bytes(&from, 4) != record_crc(key, record + 4, length - 4) ||
+	    get_bytes(&from, 1) != FORMAT)
+		return -EBADMSG;
+	*version = version_new();
+	if (!*version)
+		return -ENOMEM;
+	(*version)->epoch = key->epoch;
+	(*version)->v.kind = (uint8_t)get_bytes(&from, 1);
+	(*version)->v.flags = (uint8_t)get_bytes(&from, 1);
+	result = decode_rest(&from, *version);
+	if (result) {
+		version_unref(*version);
+		*version = NULL;
+	}
+	return result;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The record of a volume, as it is stored. */
+#include "store/volrec.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "store/bytes.h"
+#include "store/crc.h"
+
+#define FORMAT 1
+
+static uint32_t record_crc(uint32_t id, const uint8_t *rest, size_t length)
+{
+	uint8_t bytes[4], *at = bytes;
+
+	put_bytes(&at, id, 4);
+	return store_crc(store_crc(0, bytes, sizeof(bytes)), rest, length);
+}
+
+static void put_text(uint8_t **at, const char *text)
+{
+	size_t length = strlen(text);
+
+	put_bytes(at, length, 1);
+	memcpy(*at, text, length);
+	*at += length;
+}
+
+static void get_text(struct bytes *from, char *text, size_t size)
+{
+	size_t length = (size_t)get_bytes(from, 1);
+
+	if (length >= size || length > from->left) {
+		from->bad = true;
+		return;
+	}
+	memcpy(text, from->at, length);
+	text[length] = '\0';
+	from->at += length;
+	from->left -= length;
+}
+
+size_t volrec_encode(const struct volrec *volume, uint8_t *record)
+{
+	uint8_t *at = record + 4, *crc = record;
+
+	put_bytes(&at, FORMAT, 1);
+	put_bytes(&at, volume->group, 4);
+	put_bytes(&at, volume->type, 1);
+	put_bytes(&at, volume->offline, 1);
+	put_bytes(&at, volume->epoch, 4);
+	for (int i = 0; i < 2; i++) {
+		put_bytes(&at, volume->clone_id[i], 4);
+		put_bytes(&at, volume->clone_epoch[i], 4);
+		put_bytes(&at, volume->cursor[i], 4);
+	}
+	put_bytes(&at, volume->quota_kib, 8);
+	put_bytes(&at, volume->used_kib, 8);
+	put_bytes(&at, volume->files, 8);
+	put_bytes(&at, volume->created, 4);
+	put_bytes(&at, volume->copied, 4);
+	put_bytes(&at, volume->updated, 4);
+	put_bytes(&at, volume->cloned, 4);
+	put_bytes(&at, (uint32_t)volume->owner, 4);
+	put_bytes(&at, volume->next_unique, 4);
+	put_bytes(&at, volume->incarnation, 4);
+	put_text(&at, volume->name);
+	put_text(&at, volume->message);
+	put_bytes(&crc, record_crc(volume->id, record + 4, (size_t)(at - record) - 4), 4);
+	return (size_t)(at - record);
+}
+
+static void get_numbers(struct bytes *from, struct volrec *volume)
+{
+	volume->group = (uint32_t)get_bytes(from, 4);
+	volume->type = (uint8_t)get_bytes(from, 1);
+	volume->offline = (uint8_t)get_bytes(from, 1);
+	volume->epoch = (uint32_t)get_bytes(from, 4);
+	for (int i = 0; i < 2; i++) {
+		volume->clone_id[i] = (uint32_t)get_bytes(from, 4);
+		volume->clone_epoch[i] = (uint32_t)get_bytes(from, 4);
+		volume->cursor[i] = (uint32_t)get_bytes(from, 4);
+	}
+	volume->quota_kib = get_bytes(from, 8);
+	volume->used_kib = get_bytes(from, 8);
+	volume->files = get_bytes(from, 8);
+	volume->created = (uint32_t)get_bytes(from, 4);
+	volume->copied = (uint32_t)get_bytes(from, 4);
+	volume->updated = (uint32_t)get_bytes(from, 4);
+	volume->cloned = (uint32_t)get_bytes(from, 4);
+	volume->owner = (int32_t)get_bytes(from, 4);
+	volume->next_unique = (uint32_t)get_bytes(from, 4);
+	volume->incarnation = (uint32_t)get_bytes(from, 4);
+}
+
+int volrec_decode(const uint8_t *record, size_t length, uint32_t id, struct volrec *volume)
+{
+	struct bytes from = {.at = record, .left = length};
+
+	memset(volume, 0, sizeof(*volume));
+	if (length < 5 || get_bytes(&from, 4) != record_crc(id, record + 4, length - 4) ||
+	    get_bytes(&from, 1) != FORMAT)
+		return -EBADMSG;
+	volume->id = id;
+	get_numbers(&from, volume);
+	get_text(&from, volume->name, sizeof(volume->name));
+	get_text(&from, volume->message, sizeof(volume->message));
+	if (from.bad || from.left || volume->type > STORE_BACKUP || !volume->group)
+		return -EBADMSG;
+	return 0;
+}

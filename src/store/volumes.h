@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of volumes in memory: what was committed. */
+#ifndef STORE_VOLUMES_H
+#define STORE_VOLUMES_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/htable.h"
+#include "store/volrec.h"
+
+/* `lock` covers everything. */
+struct volumes {
+	pthread_rwlock_t lock;
+	struct htable by_id, by_name;
+};
+
+/* Where the vnodes of a volume are found, and who owns it. */
+struct view {
+	uint32_t volume, group;
+	uint32_t epoch; /* CACHE_HEAD for a read-write volume */
+	uint8_t type;
+	int32_t owner;
+};
+
+int volumes_init(struct volumes *volumes); /* 0 or -ENOMEM */
+void volumes_fini(struct volumes *volumes);
+
+/* 0; STORE_VNOVOL, STORE_VSALVAGE. Off-line volumes as well. */
+int volumes_get(struct volumes *volumes, uint32_t id, struct volrec *volume);
+/* As above; STORE_VOFFLINE. */
+int volumes_view(struct volumes *volumes, uint32_t id, struct view *view);
+/* With the suffix of a clone. */
+int volumes_by_name(struct volumes *volumes, const char *name, struct volrec *volume);
+/* The volume with the smallest id above `id`. */
+int volumes_next(struct volumes *volumes, uint32_t id, struct volrec *volume);
+/* Whether an id, or a name, is in use, also by a damaged volume. */
+bool volumes_has(struct volumes *volumes, uint32_t id);
+bool volumes_has_name(struct volumes *volumes, const char *name);
+
+/* A new volume or a new record; one thread at a time. 0 or -ENOMEM. */
+int volumes_put(struct volumes *volumes, const struct volrec *volume, bool damaged);
+void volumes_drop(struct volumes *volumes, uint32_t id);
+/* KiB that running writers were promised in a volume, or fewer again. */
+void volumes_promise(struct volumes *volumes, uint32_t id, int64_t kib);
+uint64_t volumes_promised(struct volumes *volumes, uint32_t id);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writing the changes of a transaction to the database; a part of work.c. */
+#ifndef STORE_WORKWRITE_H
+#define STORE_WORKWRITE_H
+
+#include "store/work.h"
+
+/* 0 or a result. What is written is the base of later changes in the transaction. */
+int workwrite_node(struct work *work, struct node *node);
+int workwrite_volume(struct work *work, struct workvol *volume);
+/* The objects that were noted since the last call. */
+int workwrite_objects(struct work *work);
+
+/*
+ * Remove what a row referred to that neither `now` (NULL: nothing) nor another row of the vnode
+ * refers to: small contents at once; objects become dead. The row itself is gone, or replaced.
+ */
+int workwrite_release(struct work *work, const struct vnode_key *key, const struct version *old,
+		      const struct version *now, bool others);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Taking the bytes of a StoreData. */
+#include "store/write.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/keeper.h"
+#include "store/space.h"
+#include "store/writer.h"
+
+/* -- pieces -- */
+
+/* The number for a new object of the piece. */
+struct numbering {
+	struct core *core;
+	struct piece *piece;
+};
+
+static uint64_t new_number(void *arg)
+{
+	struct numbering *numbering = arg;
+
+	numbering->piece->made = ++numbering->core->numbers;
+	return numbering->piece->made;
+}
+
+int writer_run(struct store_writer *writer, struct piece *piece,
+	       const struct store_content *content, uint64_t offset)
+{
+	struct numbering numbering = {.core = writer->core, .piece = piece};
+
+	return store_run_begin(writer->core->data, &writer->owner, content, offset, new_number,
+			       &numbering, &piece->run);
+}
+
+int writer_put(struct store_run *run, const void *bytes, uint64_t length)
+{
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
+
+	return length ? store_run_write(run, &iov, 1) : 0;
+}
+
+void piece_end(struct piece *piece, bool kept)
+{
+	store_content_free(&piece->patch);
+	store_run_end(piece->run, kept);
+	*piece = (struct piece){0};
+}
+
+/* -- begin -- */
+
+static int copy_caller(struct store_caller *to, const struct store_caller *from)
+{
+	int32_t *ids = malloc(from->id_count * sizeof(*ids) + 1);
+
+	if (!ids)
+		return -ENOMEM;
+	memcpy(ids, from->ids, from->id_count * sizeof(*ids));
+	*to = *from;
+	to->ids = ids;
+	return 0;
+}
+
+static void free_writer(struct store_writer *writer)
+{
+	space_promise(writer->core, writer->fid.volume, -writer->promised);
+	free(writer->buffer);
+	free((void *)(uintptr_t)writer->caller.ids);
+	free(writer);
+}
+
+static int check_begin(const struct found *found, const struct store_writer *writer)
+{
+	struct subject subject = lookup_subject(found, &writer->caller);
+	int result;
+
+	if (found->version->v.kind != STORE_FILE)
+		return -EISDIR;
+	if (found->view.type != STORE_RW)
+		return -EROFS;
+	if (writer->offset > STORE_FILE_MAX || writer->length > STORE_FILE_MAX - writer->offset)
+		return -EFBIG;
+	result = rights_write(&subject);
+	return result ? result : rights_set(&subject, &writer->set);
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The space that the file will need beyond what it has. */
+static int reserve(struct store_writer *writer, const struct found *found, uint64_t new_length)
+{
+	uint64_t before = space_blocks(&found->version->v), after = space_blocks_of(new_length);
+	struct volrec volume;
+	int result;
+
+	if (after <= before)
+		return 0;
+	result = volumes_get(&writer->core->volumes, found->fid.volume, &volume);
+	if (!result)
+		result = space_check(writer->core, &volume, after - before, SPACE_SPARE, 0);
+	if (result)
+		return result;
+	writer->promised = (int64_t)(after - before);
+	space_promise(writer->core, found->fid.volume, writer->promised);
+	return 0;
+}
+
+/* Whether the file may be a small one afterwards. */
+static bool may_be_small(const struct store_writer *writer, const struct version *version,
+			 uint64_t new_length)
+{
+	uint64_t kept = smaller(version->v.length, writer->file_length);
+
+	return new_length <= writer->core->small_max &&
+	       (!version->content.count ||
+		(!writer->offset && writer->offset + writer->length >= kept));
+}
+
+static int prepare(struct store_writer *writer, const struct found *found)
+{
+	const struct version *version = found->version;
+	uint64_t kept = smaller(version->v.length, writer->file_length);
+	uint64_t end = writer->offset + writer->length;
+	uint64_t new_length = kept > end ? kept : end;
+	int result = check_begin(found, writer);
+
+	if (!result)
+		result = reserve(writer, found, new_length);
+	if (result)
+		return result;
+	if (may_be_small(writer, version, new_length)) {
+		writer->buffer = malloc(writer->length + 1);
+		return writer->buffer ? 0 : -ENOMEM;
+	}
+	return writer->length ? writer_run(writer, &writer->main, &version->content, writer->offset)
+			      : 0;
+}
+
+int write_begin(struct store *store, const struct store_caller *caller,
+		const struct store_fid *fid, const struct store_set *set, uint64_t offset,
+		uint64_t length, uint64_t file_length, struct store_writer **out)
+{
+	struct store_writer *writer;
+	struct found found;
+	int result = lookup(core_of(store), fid, &found);
+
+	if (result)
+		return result;
+	writer = calloc(1, sizeof(*writer));
+	if (!writer || copy_caller(&writer->caller, caller)) {
+		free(writer);
+		lookup_end(&found);
+		return -ENOMEM;
+	}
+	writer->core = core_of(store);
+	writer->fid = *fid;
+	writer->owner = (struct store_owner){found.view.group, fid->vnode, fid->unique};
+	writer->set = *set;
+	writer->offset = offset;
+	writer->length = length;
+	writer->file_length = file_length;
+	result = prepare(writer, &found);
+	lookup_end(&found);
+	if (result)
+		write_abort(writer);
+	else
+		*out = writer;
+	return result;
+}
+
+/* -- bytes -- */
+
+static size_t iov_total(const struct iovec *iov, int count)
+{
+	size_t total = 0;
+
+	for (int i = 0; i < count; i++)
+		total += iov[i].iov_len;
+	return total;
+}
+
+int write_bytes(struct store_writer *writer, const struct iovec *iov, int count)
+{
+	size_t total = iov_total(iov, count);
+	int result = 0;
+
+	if (total > writer->length - writer->taken)
+		return -EINVAL;
+	if (writer->buffer) {
+		for (int i = 0; i < count; i++) {
+			memcpy(writer->buffer + writer->taken, iov[i].iov_base, iov[i].iov_len);
+			writer->taken += iov[i].iov_len;
+		}
+	} else if (total) {
+		result = store_run_write(writer->main.run, iov, count);
+		writer->taken += total;
+	}
+	writer->core->bytes_written += total;
+	return result == -ENOSPC || result == -EDQUOT ? STORE_VDISKFULL : result;
+}
+
+/* -- commit -- */
+
+/* What was taken for a small file becomes an object. */
+static int buffer_to_run(struct store_writer *writer)
+{
+	static const struct store_content empty;
+	int result = writer->length ? writer_run(writer, &writer->main, &empty, writer->offset) : 0;
+
+	if (!result && writer->length)
+		result = writer_put(writer->main.run, writer->buffer, writer->length);
+	free(writer->buffer);
+	writer->buffer = NULL;
+	return result;
+}
+
+static int write_prefix(struct store_writer *writer, const struct blob *blob)
+{
+	static const struct store_content empty;
+	int result = writer_run(writer, &writer->prefix, &empty, 0);
+
+	if (!result)
+		result = writer_put(writer->prefix.run, blob->bytes, blob->length);
+	return result ? result : store_run_finish(writer->prefix.run, &writer->prefix.patch);
+}
+
+/* The bytes of the small file go to an object. */
+static int small_to_run(struct store_writer *writer)
+{
+	struct found found;
+	struct blob *blob;
+	int result = lookup(writer->core, &writer->fid, &found);
+
+	if (result)
+		return result;
+	piece_end(&writer->prefix, false);
+	writer->prefix_of = found.version->v.small;
+	if (writer->prefix_of) {
+		result = lookup_blob(writer->core, &found, &blob);
+		if (!result) {
+			writer->prefix_length = blob->length;
+			result = write_prefix(writer, blob);
+			blob_unref(blob);
+		} else if (result == -EAGAIN) {
+			writer->prefix_of = 0;
+			result = 0;
+		}
+	}
+	lookup_end(&found);
+	return result;
+}
+
+static int commit_once(struct store_writer *writer, struct store_status *status,
+		       struct store_changes *changes)
+{
+	int result = 0;
+
+	if (!writer->buffer && !writer->finished) {
+		if (writer->main.run)
+			result = store_run_finish(writer->main.run, &writer->main.patch);
+		writer->finished = true;
+	}
+	return result ? result : commit_run(writer, status, changes);
+}
+
+static int commit_all(struct store_writer *writer, struct store_status *status,
+		      struct store_changes *changes)
+{
+	for (;;) {
+		int result = commit_once(writer, status, changes);
+
+		if (result == COMMIT_RUN)
+			result = buffer_to_run(writer);
+		else if (result == COMMIT_PREFIX)
+			result = small_to_run(writer);
+		else if (result == COMMIT_COMPACT)
+			result = compact_content(writer);
+		else
+			return result;
+		if (result)
+			return result;
+	}
+}
+
+static void end_writer(struct store_writer *writer, bool kept)
+{
+	piece_end(&writer->main, kept);
+	piece_end(&writer->prefix, kept && writer->prefix_used);
+	if (!kept || !writer->compact_used)
+		compact_drop(writer);
+	store_content_free(&writer->compact);
+	free_writer(writer);
+}
+
+int write_commit(struct store_writer *writer, struct store_status *status,
+		 struct store_changes *changes)
+{
+	struct core *core = writer->core;
+	bool sync = writer->set.mask & STORE_SET_SYNC && core->durability == STORE_LAZY;
+	int result = writer->taken == writer->length ? commit_all(writer, status, changes) : -EINVAL;
+
+	end_writer(writer, !result);
+	if (!result && sync)
+		result = keeper_flush(core->keeper);
+	return result == -ENOSPC || result == -EDQUOT ? STORE_VDISKFULL : result;
+}
+
+void write_abort(struct store_writer *writer)
+{
+	if (writer)
+		end_writer(writer, false);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A writer: shared by write.c (the calls), commit.c (the transaction), compact.c. */
+#ifndef STORE_WRITER_H
+#define STORE_WRITER_H
+
+#include "store/change.h"
+#include "store/lookup.h"
+
+/* A run of bytes that waits for its commit. */
+struct piece {
+	struct store_run *run; /* NULL: there is none */
+	uint64_t made;	       /* the object that was made for it; 0: none */
+	struct store_content patch;
+};
+
+/* One thread at a time. */
+struct store_writer {
+	struct core *core;
+	struct store_caller caller; /* a copy, with `ids` of its own */
+	struct store_fid fid;
+	struct store_owner owner;
+	struct store_set set;
+	uint64_t offset, length, file_length, taken;
+	int64_t promised; /* KiB */
+	uint8_t *buffer;  /* of `length` bytes, if they may become a small file; else NULL */
+	struct piece main;
+	bool finished; /* main.patch is complete */
+	/* The bytes of a small file that becomes a large one, for the version with `prefix_of`. */
+	struct piece prefix;
+	uint64_t prefix_of, prefix_length;
+	/* A copy of all old contents in one object, for the version `compact_of`. */
+	struct store_content compact;
+	uint64_t compact_of, compact_made;
+	bool prefix_used, compact_used; /* by the transaction */
+};
+
+/* A new object for a piece. */
+int writer_run(struct store_writer *writer, struct piece *piece,
+	       const struct store_content *content, uint64_t offset);
+int writer_put(struct store_run *run, const void *bytes, uint64_t length);
+/* `kept`: the commit refers to it. */
+void piece_end(struct piece *piece, bool kept);
+
+/* commit.c: what the transaction found. */
+#define COMMIT_RUN     1001 /* the bytes must be in an object */
+#define COMMIT_PREFIX  1002 /* so must be those of the small file */
+#define COMMIT_COMPACT 1003 /* the content has too many extents */
+int commit_run(struct store_writer *writer, struct store_status *status,
+	       struct store_changes *changes);
+
+/* compact.c: copy the contents of the newest version. 0 or a result. */
+int compact_content(struct store_writer *writer);
+void compact_drop(struct store_writer *writer);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of the audit log: lines, escapes, many threads, a full ring, a renamed file. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fileserver/audit/audit.h"
+#include "fileserver/audit/line.h"
+#include "fileserver/base/base.h"
+#include "tests/main.h"
+#include "tests/tools/testing.h"
+
+static char *folder;
+static char path[4200];
+static char message[FSD_MESSAGE_MAX];
+
+static void setup(void)
+{
+	folder = test_folder();
+	snprintf(path, sizeof(path), "%s/audit", folder);
+}
+
+static void teardown(void)
+{
+	char other[4300];
+
+	unlink(path);
+	snprintf(other, sizeof(other), "%s.1", path);
+	unlink(other);
+	rmdir(folder);
+	free(folder);
+}
+
+static struct sockaddr_storage peer_of(const char *text, uint16_t port)
+{
+	struct sockaddr_storage sa = {0};
+	struct sockaddr_in *in = (struct sockaddr_in *)&sa;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&sa;
+
+	if (strchr(text, ':')) {
+		in6->sin6_family = AF_INET6;
+		in6->sin6_port = htons(port);
+		inet_pton(AF_INET6, text, &in6->sin6_addr);
+	} else {
+		in->sin_family = AF_INET;
+		in->sin_port = htons(port);
+		inet_pton(AF_INET, text, &in->sin_addr);
+	}
+	return sa;
+}
+
+static const char *line_of(const struct fsd_audit_record *record)
+{
+	static char line[AUDIT_LINE_MAX + 1];
+	struct audit_entry entry;
+	size_t n;
+
+	audit_entry_fill(&entry, record);
+	n = audit_line(&entry, line);
+	ck_assert_uint_le(n, AUDIT_LINE_MAX);
+	line[n] = 0;
+	return line;
+}
+
+START_TEST(lines)
+{
+	struct sockaddr_storage four = peer_of("192.0.2.1", 7001), six = peer_of("2001:db8::1", 7);
+	struct fsd_audit_record record = {.time_ns = 1700000000123456789,
+					  .peer = &four,
+					  .id = 32766,
+					  .operation = "CreateFile",
+					  .volume = 536870912,
+					  .vnode = 1,
+					  .unique = 1,
+					  .name = "a \"b\"\\\n\xc3\xa9\xff\x1f"};
+
+	ck_assert_str_eq(line_of(&record),
+			 "{\"time\":\"2023-11-14T22:13:20.123456Z\",\"address\":\"192.0.2.1\","
+			 "\"port\":7001,\"id\":32766,\"operation\":\"CreateFile\","
+			 "\"fid\":\"536870912.1.1\",\"name\":\"a \\\"b\\\"\\\\\\u000a\xc3\xa9"
+			 "\\u00ff\\u001f\",\"code\":0}\n");
+	record = (struct fsd_audit_record){.peer = &six,
+					   .who = "alice@EXAMPLE.ORG",
+					   .id = 7,
+					   .operation = "Rename",
+					   .volume = 9,
+					   .vnode = 1,
+					   .unique = 1,
+					   .name = "",
+					   .to_volume = 9,
+					   .to_vnode = 3,
+					   .to_unique = 4,
+					   .to_name = "b",
+					   .code = -5};
+	ck_assert_str_eq(line_of(&record),
+			 "{\"time\":\"1970-01-01T00:00:00.000000Z\",\"address\":\"2001:db8::1\","
+			 "\"port\":7,\"who\":\"alice@EXAMPLE.ORG\",\"id\":7,"
+			 "\"operation\":\"Rename\",\"fid\":\"9.1.1\",\"name\":\"\","
+			 "\"to_fid\":\"9.3.4\",\"to_name\":\"b\",\"code\":-5}\n");
+}
+END_TEST
+
+/* The longest texts, all of bytes that become six. */
+START_TEST(longest_line)
+{
+	struct sockaddr_storage peer = peer_of("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", 65535);
+	char text[1000];
+	struct fsd_audit_record record = {.time_ns = INT64_MAX,
+					  .peer = &peer,
+					  .who = text,
+					  .id = INT32_MIN,
+					  .operation = "GetVolumeStatusOfSomething",
+					  .volume = UINT32_MAX,
+					  .vnode = UINT32_MAX,
+					  .unique = UINT32_MAX,
+					  .name = text,
+					  .to_volume = UINT32_MAX,
+					  .to_vnode = UINT32_MAX,
+					  .to_unique = UINT32_MAX,
+					  .to_name = text,
+					  .code = INT32_MIN};
+
+	memset(text, 1, sizeof(text) - 1);
+	text[sizeof(text) - 1] = 0;
+	ck_assert_uint_gt(strlen(line_of(&record)), 6 * (127 + 255 + 255));
+}
+END_TEST
+
+static unsigned lines_in(const char *name)
+{
+	FILE *file = fopen(name, "r");
+	unsigned n = 0;
+	char line[AUDIT_LINE_MAX + 2];
+
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		ck_assert(line[0] == '{' && strcmp(line + strlen(line) - 2, "}\n") == 0);
+		n++;
+	}
+	fclose(file);
+	return n;
+}
+
+#define THREADS 8
+#define EACH	2000
+
+static struct fsd_audit *audit;
+
+static void *add_many(void *arg)
+{
+	struct sockaddr_storage peer = peer_of("127.0.0.1", 1);
+	const struct fsd_audit_record record = {.peer = &peer, .operation = "x", .name = "name"};
+
+	(void)arg;
+	for (int i = 0; i < EACH; i++)
+		fsd_audit_add(audit, &record);
+	return NULL;
+}
+
+static void run_threads(void)
+{
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, add_many, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+START_TEST(strict_loses_nothing)
+{
+	setup();
+	audit = fsd_audit_open(path, true, message);
+	ck_assert_ptr_nonnull(audit);
+	run_threads();
+	run_threads(); /* the rings of the first threads are used again */
+	fsd_audit_close(audit);
+	ck_assert_uint_eq(lines_in(path), 2 * THREADS * EACH);
+	teardown();
+}
+END_TEST
+
+START_TEST(lost_lines_are_counted)
+{
+	struct fsd_audit_stats stats;
+
+	setup();
+	audit = fsd_audit_open(path, false, message);
+	ck_assert_ptr_nonnull(audit);
+	run_threads();
+	do {
+		fsd_audit_stats(audit, &stats);
+		usleep(1000);
+	} while (stats.written + stats.lost < THREADS * EACH);
+	ck_assert_uint_eq(stats.written + stats.lost, THREADS * EACH);
+	ck_assert_uint_eq(lines_in(path), stats.written);
+	fsd_audit_close(audit);
+	teardown();
+}
+END_TEST
+
+/* The file was renamed: lines go to the old one until the server is told, then to a new one. */
+START_TEST(rotation)
+{
+	struct fsd_audit_record record = {.operation = "x"};
+	struct fsd_audit_stats stats;
+	char other[4300];
+
+	setup();
+	snprintf(other, sizeof(other), "%s.1", path);
+	audit = fsd_audit_open(path, true, message);
+	ck_assert_ptr_nonnull(audit);
+	fsd_audit_add(audit, &record);
+	ck_assert_int_eq(rename(path, other), 0);
+	fsd_audit_add(audit, &record);
+	do
+		fsd_audit_stats(audit, &stats);
+	while (stats.written < 2);
+	ck_assert_uint_eq(lines_in(other), 2);
+	fsd_audit_reopen(audit);
+	while (access(path, F_OK))
+		usleep(1000);
+	fsd_audit_add(audit, &record);
+	fsd_audit_close(audit);
+	ck_assert_uint_eq(lines_in(other), 2);
+	ck_assert_uint_eq(lines_in(path), 1);
+	teardown();
+}
+END_TEST
+
+START_TEST(unusable_file)
+{
+	setup();
+	ck_assert_ptr_null(fsd_audit_open(folder, false, message));
+	ck_assert_ptr_nonnull(strstr(message, "--audit-log"));
+	fsd_audit_add(NULL, NULL);
+	fsd_audit_reopen(NULL);
+	fsd_audit_close(NULL);
+	teardown();
+}
+END_TEST
+
+TEST_MAIN("audit", lines, longest_line, strict_loses_nothing, lost_lines_are_counted, rotation,
+	  unusable_file)

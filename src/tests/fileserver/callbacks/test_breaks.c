@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of breaks.c: changes that wait for clients, clients that do not answer, several volumes. */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <rxwire/error.h>
+
+#include "common/clock.h"
+#include "fileserver/base/base.h"
+#include "fileserver/callbacks/private.h"
+#include "tests/main.h"
+#include "tests/tools/testing.h"
+
+#define VOLUMES 120
+
+static struct fsd_clients *clients;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
+static unsigned wakes; /* lock */
+
+static void wake(void *arg)
+{
+	(void)arg;
+	pthread_mutex_lock(&lock);
+	wakes++;
+	pthread_cond_broadcast(&work);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Volumes 1, 2, … */
+static size_t volumes(void *arg, uint32_t after, uint32_t *ids, size_t max)
+{
+	size_t n = 0;
+
+	(void)arg;
+	while (n < max && after < VOLUMES)
+		ids[n++] = ++after;
+	return n;
+}
+
+static void setup(void)
+{
+	const struct fsd_clients_options options = {.volumes = volumes,
+						    .strict = true,
+						    .hosts_max = 1000,
+						    .promises_max = 100000,
+						    .wake = wake};
+
+	clients = fsd_clients_create(&options);
+	ck_assert_ptr_nonnull(clients);
+}
+
+static struct sockaddr_storage peer(unsigned n)
+{
+	struct sockaddr_storage sa = {0};
+	struct sockaddr_in *in = (struct sockaddr_in *)&sa;
+
+	in->sin_family = AF_INET;
+	in->sin_addr.s_addr = htonl(0x7f000000u + n);
+	in->sin_port = htons(7001);
+	return sa;
+}
+
+static struct fsd_caller enter(unsigned n)
+{
+	struct sockaddr_storage sa = peer(n);
+	struct fsd_caller caller;
+
+	fsd_clients_enter(clients, &sa, 132, fsd_now(), &caller);
+	return caller;
+}
+
+static void finish(const struct fsd_work *w, int32_t code)
+{
+	const struct fsd_answer answer = {.code = code};
+
+	fsd_work_done(clients, w, &answer, fsd_now());
+}
+
+static void answer_all(void)
+{
+	struct fsd_work w;
+
+	while (fsd_work_take(clients, &w))
+		finish(&w, 0);
+}
+
+static void bring_up(unsigned n)
+{
+	struct fsd_caller caller = enter(n);
+
+	fsd_clients_leave(clients, &caller);
+	answer_all();
+}
+
+static uint32_t give(unsigned n, AFSFid fid)
+{
+	struct fsd_caller caller = enter(n);
+	uint32_t seconds = fsd_promise_give(clients, &caller, &fid, false, fsd_now());
+
+	fsd_clients_leave(clients, &caller);
+	return seconds;
+}
+
+/* Waits for work of this kind. */
+static struct fsd_work take(enum fsd_work_kind kind)
+{
+	struct fsd_work w;
+
+	pthread_mutex_lock(&lock);
+	for (;;) {
+		unsigned seen = wakes;
+
+		pthread_mutex_unlock(&lock);
+		if (fsd_work_take(clients, &w))
+			break;
+		pthread_mutex_lock(&lock);
+		while (wakes == seen)
+			pthread_cond_wait(&work, &lock);
+	}
+	ck_assert_int_eq(w.kind, kind);
+	return w;
+}
+
+/* A change on a thread of its own. */
+struct change {
+	struct fsd_break what;
+	unsigned wait_ms, except; /* except: number of a client, or 0 */
+	pthread_t thread;
+	_Atomic bool ended;
+	unsigned given_up;
+};
+
+static void *change_main(void *arg)
+{
+	struct change *c = arg;
+	struct fsd_caller caller = {0};
+
+	if (c->except)
+		caller = enter(c->except);
+	c->given_up = fsd_promise_break_all(clients, &c->what, 1, caller.host, c->wait_ms);
+	c->ended = true;
+	fsd_clients_leave(clients, &caller);
+	return NULL;
+}
+
+static void begin(struct change *c)
+{
+	ck_assert_int_eq(pthread_create(&c->thread, NULL, change_main, c), 0);
+}
+
+static unsigned end(struct change *c)
+{
+	pthread_join(c->thread, NULL);
+	return c->given_up;
+}
+
+static const AFSFid f = {1, 2, 3}, g = {1, 4, 5}, elsewhere = {2, 2, 3};
+
+START_TEST(change_waits_for_holders)
+{
+	struct change c = {.what.fid = f, .wait_ms = 60000, .except = 1};
+	struct fsd_work first, second;
+
+	setup();
+	for (unsigned n = 1; n <= 4; n++)
+		bring_up(n);
+	for (unsigned n = 1; n <= 3; n++)
+		ck_assert_uint_gt(give(n, f), 0);
+	ck_assert_uint_gt(give(4, elsewhere), 0);
+	begin(&c);
+	first = take(FSD_WORK_BREAK);
+	second = take(FSD_WORK_BREAK);
+	ck_assert(first.fids[0].Volume == 1 && first.fids[0].Vnode == 2);
+	finish(&first, 0);
+	ck_assert(!c.ended);
+	finish(&second, 0);
+	ck_assert_uint_eq(end(&c), 0);
+	/* the client that made the change keeps its promise, and so do those of another object */
+	ck_assert(fsd_promise_held(clients, &f));
+	ck_assert(fsd_promise_held(clients, &elsewhere));
+	/* nobody else holds one: nothing to wait for */
+	begin(&c);
+	ck_assert_uint_eq(end(&c), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(gone_objects_need_no_message)
+{
+	const struct fsd_break what[] = {{.fid = f, .gone = true}, {.fid = g, .for_all = true}};
+	struct change c = {.what = what[1], .wait_ms = 60000, .except = 1};
+	struct fsd_work w;
+
+	setup();
+	bring_up(1);
+	ck_assert_uint_gt(give(1, f), 0);
+	ck_assert_uint_gt(give(1, g), 0);
+	ck_assert_uint_eq(fsd_promise_break_all(clients, what, 1, NULL, 60000), 0);
+	ck_assert(!fsd_promise_held(clients, &f));
+	ck_assert(!fsd_work_take(clients, &w));
+	/* including the client that made the change */
+	begin(&c);
+	w = take(FSD_WORK_BREAK);
+	ck_assert(w.count == 1 && w.fids[0].Vnode == 4);
+	finish(&w, 0);
+	ck_assert_uint_eq(end(&c), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/* It is told to forget everything before it is served again. */
+START_TEST(silent_client_is_given_up)
+{
+	struct change c = {.what.fid = f, .wait_ms = 50};
+	struct fsd_clients_stats stats;
+	struct fsd_caller caller;
+	struct fsd_work w;
+
+	setup();
+	bring_up(1);
+	ck_assert_uint_gt(give(1, f), 0);
+	ck_assert_uint_gt(give(1, g), 0);
+	begin(&c);
+	w = take(FSD_WORK_BREAK);
+	ck_assert_uint_eq(end(&c), 1);
+	ck_assert(!fsd_promise_held(clients, &g));
+	caller = enter(1);
+	ck_assert_uint_eq(fsd_promise_give(clients, &caller, &f, false, fsd_now()), 0);
+	ck_assert(!fsd_clients_ready(clients, &caller, fsd_now(), 20));
+	/* a late answer to the break does not help, because of its other promise */
+	finish(&w, 0);
+	ck_assert(!fsd_clients_ready(clients, &caller, fsd_now(), 20));
+	answer_all();
+	ck_assert(fsd_clients_ready(clients, &caller, fsd_now(), 20));
+	ck_assert_uint_gt(fsd_promise_give(clients, &caller, &f, false, fsd_now()), 0);
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.given_up, 1);
+	ck_assert_uint_eq(stats.turned_away, 2);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+static void *call_main(void *arg)
+{
+	struct fsd_caller caller = enter(1);
+
+	*(bool *)arg = fsd_clients_ready(clients, &caller, fsd_now(), 60000);
+	fsd_clients_leave(clients, &caller);
+	return NULL;
+}
+
+/* A client whose break failed: its next call waits until it was told, in the order of the steps. */
+START_TEST(next_call_waits_until_told)
+{
+	struct change c = {.what.fid = f, .wait_ms = 60000};
+	pthread_t thread;
+	struct fsd_work w;
+	unsigned told = 0;
+	bool ready = false;
+
+	setup();
+	bring_up(1);
+	ck_assert_uint_gt(give(1, f), 0);
+	begin(&c);
+	w = take(FSD_WORK_BREAK);
+	finish(&w, RXW_CALL_DEAD);
+	ck_assert_uint_eq(end(&c), 0); /* it has failed, which is known */
+	ck_assert_int_eq(pthread_create(&thread, NULL, call_main, &ready), 0);
+	w = take(FSD_WORK_INIT);
+	finish(&w, 0);
+	while (told < VOLUMES) {
+		w = take(FSD_WORK_FORGET);
+		ck_assert_uint_eq(w.fids[0].Volume, told + 1);
+		ck_assert_uint_eq(w.fids[0].Vnode, 0);
+		told += w.count;
+		finish(&w, 0);
+	}
+	pthread_join(thread, NULL);
+	ck_assert(ready);
+	ck_assert_uint_eq(told, VOLUMES);
+	ck_assert(!fsd_work_take(clients, &w));
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/* It cannot be told: it is turned away, without a try at each call. */
+START_TEST(unreachable_client_is_turned_away)
+{
+	struct change c = {.what.fid = f, .wait_ms = 60000};
+	pthread_t thread;
+	struct fsd_caller caller;
+	struct fsd_work w;
+	bool ready = true;
+
+	setup();
+	bring_up(1);
+	ck_assert_uint_gt(give(1, f), 0);
+	begin(&c);
+	w = take(FSD_WORK_BREAK);
+	finish(&w, RXW_CALL_DEAD);
+	end(&c);
+	ck_assert_int_eq(pthread_create(&thread, NULL, call_main, &ready), 0);
+	w = take(FSD_WORK_INIT);
+	finish(&w, RXW_CALL_DEAD);
+	pthread_join(thread, NULL);
+	ck_assert(!ready);
+	caller = enter(1);
+	ck_assert(!fsd_clients_ready(clients, &caller, fsd_now(), 60000));
+	ck_assert(!fsd_work_take(clients, &w));
+	/* once its promises would have ended it is served, without new ones */
+	ck_assert(fsd_clients_ready(clients, &caller, fsd_now() + 5 * 3600, 60000));
+	/* the same if it says that it forgets them */
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+START_TEST(one_promise_for_a_volume)
+{
+	const AFSFid whole = {7, 0, 0}, inside = {7, 2, 3};
+	struct change c = {.what.fid = whole, .wait_ms = 60000};
+	struct fsd_work w;
+
+	setup();
+	bring_up(1);
+	bring_up(2);
+	ck_assert_uint_ge(give(1, whole), 7200 - 128);
+	ck_assert_uint_le(give(1, whole), 7200 + 128);
+	ck_assert_uint_gt(give(2, inside), 0);
+	ck_assert_uint_gt(give(2, f), 0);
+	begin(&c);
+	for (int i = 0; i < 2; i++) {
+		w = take(FSD_WORK_BREAK);
+		ck_assert_uint_eq(w.count, 1);
+		ck_assert(w.fids[0].Volume == 7 && w.fids[0].Vnode == 0 && w.fids[0].Unique == 0);
+		finish(&w, 0);
+	}
+	ck_assert_uint_eq(end(&c), 0);
+	ck_assert(!fsd_promise_held(clients, &whole) && !fsd_promise_held(clients, &inside));
+	ck_assert(fsd_promise_held(clients, &f));
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/* Breaks in excess become those of all volumes; changes wait for them all the same. */
+START_TEST(excess_breaks_are_awaited)
+{
+	struct change c = {.what.fid = {3, 9, 9}, .wait_ms = 60000};
+	struct fsd_work w;
+	unsigned told = 0;
+
+	setup();
+	bring_up(1);
+	for (uint32_t v = 2; v < 1002; v++)
+		ck_assert_uint_gt(give(1, (AFSFid){3, v, 1}), 0);
+	ck_assert_uint_gt(give(1, c.what.fid), 0);
+	for (uint32_t v = 2; v < 502; v++)
+		fsd_promise_break(clients, &(AFSFid){3, v, 1}, NULL);
+	begin(&c);
+	while (fsd_promise_held(clients, &c.what.fid))
+		usleep(1000);
+	for (uint32_t v = 502; v < 1002; v++)
+		fsd_promise_break(clients, &(AFSFid){3, v, 1}, NULL);
+	while (told < VOLUMES) {
+		ck_assert(!c.ended);
+		w = take(FSD_WORK_BREAK);
+		ck_assert(w.fids[0].Volume == told + 1 && w.fids[0].Vnode == 0);
+		told += w.count;
+		finish(&w, 0);
+	}
+	ck_assert_uint_eq(end(&c), 0);
+	ck_assert(!fsd_work_take(clients, &w));
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/*
+ * Many changes wait for a client that does not answer. Not more than WAITING_MAX threads do; for the
+ * others it is given up at once.
+ */
+START_TEST(few_threads_wait)
+{
+	static struct change changes[WAITING_MAX + 1];
+	uint64_t begun;
+
+	setup();
+	bring_up(1);
+	for (uint32_t i = 0; i <= WAITING_MAX; i++) {
+		changes[i] = (struct change){.what.fid = {1, 2 + 2 * i, 1}, .wait_ms = 600000};
+		ck_assert_uint_gt(give(1, changes[i].what.fid), 0);
+	}
+	begun = monotonic_ns();
+	for (uint32_t i = 0; i <= WAITING_MAX; i++)
+		begin(&changes[i]);
+	/* The last of them gives up for all. */
+	for (uint32_t i = 0; i <= WAITING_MAX; i++)
+		end(&changes[i]);
+	ck_assert_uint_lt(monotonic_ns() - begun, 60 * (uint64_t)NS_PER_S);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+TEST_MAIN("breaks", change_waits_for_holders, gone_objects_need_no_message,
+	  silent_client_is_given_up, next_call_waits_until_told,
+	  unreachable_client_is_turned_away, one_promise_for_a_volume, excess_breaks_are_awaited,
+	  few_threads_wait)

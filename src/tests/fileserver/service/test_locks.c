@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of locks.c: readers, writers, expiry, a full table. */
+#include <errno.h>
+
+#include "fileserver/service/locks.h"
+#include "tests/main.h"
+#include "tests/tools/testing.h"
+
+static const struct store_fid a = {1, 2, 3}, b = {1, 4, 5}, other = {2, 2, 3};
+
+START_TEST(readers_and_writers)
+{
+	struct fsd_locks *locks = fsd_locks_create(10);
+
+	ck_assert_ptr_nonnull(locks);
+	ck_assert_int_eq(fsd_lock_count(locks, &a, 100), 0);
+	ck_assert_int_eq(fsd_lock_set(locks, &a, false, 100), 0);
+	ck_assert_int_eq(fsd_lock_set(locks, &a, false, 100), 0);
+	ck_assert_int_eq(fsd_lock_count(locks, &a, 100), 2);
+	ck_assert_int_eq(fsd_lock_set(locks, &a, true, 100), -EAGAIN);
+	ck_assert_int_eq(fsd_lock_set(locks, &other, true, 100), 0);
+	ck_assert_int_eq(fsd_lock_count(locks, &other, 100), -1);
+	ck_assert(!fsd_lock_release(locks, &a, 100));
+	ck_assert(fsd_lock_release(locks, &a, 100));
+	ck_assert(!fsd_lock_release(locks, &a, 100)); /* nothing is locked */
+	ck_assert_int_eq(fsd_lock_set(locks, &a, true, 100), 0);
+	ck_assert_int_eq(fsd_lock_set(locks, &a, true, 100), -EAGAIN);
+	ck_assert_int_eq(fsd_lock_set(locks, &a, false, 100), -EAGAIN);
+	ck_assert(fsd_lock_release(locks, &a, 100));
+	fsd_lock_forget(locks, &other);
+	ck_assert_uint_eq(fsd_locks_held(locks), 0);
+	fsd_locks_destroy(locks);
+}
+END_TEST
+
+START_TEST(expiry)
+{
+	struct fsd_locks *locks = fsd_locks_create(10);
+
+	ck_assert_int_eq(fsd_lock_extend(locks, &a, 100), -EINVAL);
+	ck_assert_int_eq(fsd_lock_set(locks, &a, true, 100), 0);
+	ck_assert_int_eq(fsd_lock_count(locks, &a, 399), -1);
+	ck_assert_int_eq(fsd_lock_extend(locks, &a, 399), 0);
+	ck_assert_int_eq(fsd_lock_count(locks, &a, 698), -1);
+	ck_assert_int_eq(fsd_lock_count(locks, &a, 699), 0);
+	/* it may be extended as long as nobody else has set one */
+	ck_assert_int_eq(fsd_lock_extend(locks, &a, 1000), 0);
+	ck_assert_int_eq(fsd_lock_count(locks, &a, 1001), -1);
+	ck_assert_int_eq(fsd_lock_set(locks, &a, false, 1300), 0);
+	ck_assert_int_eq(fsd_lock_count(locks, &a, 1300), 1);
+	fsd_locks_destroy(locks);
+}
+END_TEST
+
+START_TEST(full_table)
+{
+	struct fsd_locks *locks = fsd_locks_create(2);
+	const struct store_fid third = {1, 6, 7};
+
+	ck_assert_int_eq(fsd_lock_set(locks, &a, false, 100), 0);
+	ck_assert_int_eq(fsd_lock_set(locks, &b, false, 200), 0);
+	ck_assert_int_eq(fsd_lock_set(locks, &third, false, 300), -ENOLCK);
+	ck_assert_int_eq(fsd_lock_set(locks, &a, false, 300), 0);
+	/* one that has ended makes room */
+	ck_assert_int_eq(fsd_lock_set(locks, &third, true, 500), 0);
+	ck_assert_int_eq(fsd_lock_count(locks, &a, 500), 2);
+	ck_assert_int_eq(fsd_lock_extend(locks, &b, 500), -EINVAL);
+	fsd_locks_destroy(locks);
+}
+END_TEST
+
+TEST_MAIN("locks", readers_and_writers, expiry, full_table)

@@ -1,0 +1,866 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of the calls that write, and of callbacks and locks, with a store in a folder over loopback. */
+#include "tests/fileserver/shop.h"
+
+#include <time.h>
+#include <unistd.h>
+#include <rxwire/error.h>
+
+#include "afs/afsvol.h"
+#include "afs/dir.h"
+#include "afs/fetchstatus.h"
+#include "afs/numbers.h"
+#include "afs/vl.h"
+#include "fileserver/service/private.h"
+#include "tests/main.h"
+
+#define UAE(e) rxw_code_from_errno(e)
+
+static struct shop shop;
+static struct shop_client *a, *b;
+static AFSFid root;
+static AFSFetchStatus st, dir_st, new_st;
+static AFSCallBack cb;
+static AFSVolSync sync_;
+static AFSFid fid;
+static const AFSStoreStatus nothing = {0};
+
+static void setup(void)
+{
+	shop_make(&shop);
+	shop_serve(&shop);
+	a = shop_client(&shop, 0);
+	b = shop_client(&shop, 1);
+	root = shop_root(&shop);
+}
+
+static void teardown(void)
+{
+	shop_close(&shop);
+}
+
+static int32_t status_of(struct shop_client *client, const AFSFid *f)
+{
+	return RXAFS_FetchStatus(client->fs, f, &st, &cb, &sync_);
+}
+
+static int32_t create(struct shop_client *client, const char *name)
+{
+	return RXAFS_CreateFile(client->fs, &root, name, &nothing, &fid, &st, &dir_st, &cb, &sync_);
+}
+
+/* FetchData of a directory, and the look-up of a name. */
+static bool lookup(const AFSFid *dir, const char *name, AFSFid *found)
+{
+	static uint8_t image[1 << 21];
+	int64_t n = shop_get(a, dir, 0, sizeof(image), image, NULL, NULL);
+
+	ck_assert_int_gt(n, 0);
+	ck_assert_int_eq(afs_dir_check(image, (size_t)n), 0);
+	found->Volume = dir->Volume;
+	return afs_dir_lookup(image, (size_t)n, name, &found->Vnode, &found->Unique) == 1;
+}
+
+/* The bytes of a reply; the arguments have been written. */
+static size_t reply_bytes(rxw_call *call)
+{
+	uint8_t bytes[4096];
+	size_t total = 0;
+	ssize_t n;
+
+	while ((n = rxw_call_read(call, bytes, sizeof(bytes))) > 0)
+		total += (size_t)n;
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	return total;
+}
+
+static rxw_call *begin(void)
+{
+	rxw_call *call;
+
+	ck_assert_int_eq(rxw_call_begin(a->fs, NULL, &call), 0);
+	return call;
+}
+
+START_TEST(words_of_replies)
+{
+	AFSFid file, dir;
+	rxw_call *call;
+
+	setup();
+	call = begin();
+	ck_assert_int_eq(StartRXAFS_CreateFile(call, &root, "file", &nothing), 0);
+	ck_assert_uint_eq(reply_bytes(call), 54 * 4);
+	call = begin();
+	ck_assert_int_eq(StartRXAFS_MakeDir(call, &root, "dir", &nothing), 0);
+	ck_assert_uint_eq(reply_bytes(call), 54 * 4);
+	call = begin();
+	ck_assert_int_eq(StartRXAFS_Symlink(call, &root, "link", "text", &nothing), 0);
+	ck_assert_uint_eq(reply_bytes(call), 51 * 4);
+	ck_assert(lookup(&root, "file", &file) && lookup(&root, "dir", &dir));
+	call = begin();
+	ck_assert_int_eq(StartRXAFS_Link(call, &root, "second", &file), 0);
+	ck_assert_uint_eq(reply_bytes(call), 48 * 4);
+	call = begin();
+	ck_assert_int_eq(StartRXAFS_Rename(call, &root, "second", &root, "third"), 0);
+	ck_assert_uint_eq(reply_bytes(call), 48 * 4);
+	call = begin();
+	ck_assert_int_eq(StartRXAFS_StoreStatus(call, &file, &nothing), 0);
+	ck_assert_uint_eq(reply_bytes(call), 27 * 4);
+	call = begin();
+	ck_assert_int_eq(StartRXAFS_StoreData64(call, &file, &nothing, 0, 5, 5), 0);
+	ck_assert_int_eq(rxw_call_write(call, "abcde", 5), 5);
+	ck_assert_uint_eq(reply_bytes(call), 27 * 4);
+	call = begin();
+	ck_assert_int_eq(StartRXAFS_StoreData(call, &file, &nothing, 0, 5, 5), 0);
+	ck_assert_int_eq(rxw_call_write(call, "abcde", 5), 5);
+	ck_assert_uint_eq(reply_bytes(call), 27 * 4);
+	call = begin();
+	ck_assert_int_eq(StartRXAFS_SetLock(call, &file, 0), 0);
+	ck_assert_uint_eq(reply_bytes(call), 6 * 4);
+	call = begin();
+	ck_assert_int_eq(StartRXAFS_ExtendLock(call, &file), 0);
+	ck_assert_uint_eq(reply_bytes(call), 6 * 4);
+	call = begin();
+	ck_assert_int_eq(StartRXAFS_ReleaseLock(call, &file), 0);
+	ck_assert_uint_eq(reply_bytes(call), 6 * 4);
+	call = begin();
+	ck_assert_int_eq(StartRXAFS_RemoveFile(call, &root, "third"), 0);
+	ck_assert_uint_eq(reply_bytes(call), 27 * 4);
+	call = begin();
+	ck_assert_int_eq(StartRXAFS_RemoveDir(call, &root, "dir"), 0);
+	ck_assert_uint_eq(reply_bytes(call), 27 * 4);
+	teardown();
+}
+END_TEST
+
+START_TEST(create_and_status)
+{
+	const AFSStoreStatus set = {.Mask = AFS_SETMODTIME | AFS_SETMODE,
+				    .ClientModTime = 1000000000,
+				    .UnixModeBits = 0644};
+	AFSFid file, found;
+	uint64_t version;
+
+	setup();
+	ck_assert_int_eq(status_of(a, &root), 0);
+	ck_assert(afs_status_usable(&st) && st.FileType == AFS_TYPE_DIR && st.LinkCount == 2);
+	ck_assert_uint_eq(st.CallerAccess, 127);
+	ck_assert_uint_eq(st.AnonymousAccess, 127);
+	ck_assert(st.ParentVnode == 1 && st.ParentUnique == 1);
+	version = afs_status_version(&st);
+	ck_assert_int_eq(RXAFS_CreateFile(a->fs, &root, "vec365", &set, &file, &st, &dir_st, &cb,
+					  &sync_),
+			 0);
+	ck_assert(file.Volume == shop.volume && file.Vnode % 2 == 0 && file.Unique > 1);
+	ck_assert(st.FileType == AFS_TYPE_FILE && st.LinkCount == 1);
+	ck_assert_uint_eq(afs_status_length(&st), 0);
+	ck_assert_uint_eq(afs_status_version(&st), 0);
+	ck_assert_uint_eq(st.UnixModeBits, 0644);
+	ck_assert_uint_eq(st.ClientModTime, 1000000000);
+	ck_assert(st.Owner == 32766 && st.Author == 32766);
+	ck_assert(st.ParentVnode == 1 && st.ParentUnique == 1);
+	ck_assert_uint_eq(afs_status_version(&dir_st), version + 1);
+	ck_assert(cb.CallBackVersion == 1 && cb.ExpirationTime >= 60 && cb.CallBackType == 2);
+	ck_assert(fsd_promise_held(shop.clients, &file));
+	ck_assert(lookup(&root, "vec365", &found));
+	ck_assert_mem_eq(&found, &file, sizeof(found));
+	/* the promise of its maker is not broken by the creation itself */
+	ck_assert_uint_eq(shop_broken(a, &file), 0);
+	ck_assert_uint_eq(shop_broken(a, &root), 0);
+	ck_assert_int_eq(create(a, "vec365"), UAE(EEXIST));
+
+	ck_assert_int_eq(RXAFS_MakeDir(a->fs, &root, "sub", &set, &fid, &st, &dir_st, &cb, &sync_),
+			 0);
+	ck_assert(fid.Vnode % 2 == 1 && st.FileType == AFS_TYPE_DIR && st.LinkCount == 2);
+	ck_assert_uint_eq(afs_status_length(&st), 2048);
+	ck_assert(st.ParentVnode == fid.Vnode && st.ParentUnique == fid.Unique);
+	ck_assert_uint_eq(dir_st.LinkCount, 3);
+	ck_assert_uint_eq(afs_status_version(&dir_st), version + 2);
+	ck_assert_uint_ge(cb.ExpirationTime, 60);
+	ck_assert_int_eq(RXAFS_Symlink(a->fs, &root, "link", "sub/x", &nothing, &fid, &st, &dir_st,
+				       &sync_),
+			 0);
+	ck_assert(st.FileType == AFS_TYPE_SYMLINK && afs_status_length(&st) == 5);
+	ck_assert_int_eq(RXAFS_StoreStatus(a->fs, &file,
+					   &(AFSStoreStatus){.Mask = AFS_SETMODE,
+							     .UnixModeBits = 0600},
+					   &st, &sync_),
+			 0);
+	ck_assert_uint_eq(st.UnixModeBits, 0600);
+	ck_assert_uint_eq(afs_status_version(&st), 0);
+	ck_assert_int_eq(RXAFS_StoreStatus(a->fs, &file,
+					   &(AFSStoreStatus){.Mask = AFS_SETOWNER, .Owner = 7},
+					   &st, &sync_),
+			 UAE(EPERM));
+	ck_assert_uint_gt(sync_.spare1, 0);
+	teardown();
+}
+END_TEST
+
+START_TEST(names_and_errors)
+{
+	static const struct {
+		const char *name;
+		int error;
+	} names[] = {{"", EINVAL},     {"a/b", EINVAL},	 {"x@sys", EINVAL},
+		     {"@sys", EINVAL}, {".", EEXIST},	 {"..", EEXIST},
+		     {"\xff\x80", 0},  {"a\nb", 0},	 {"sys@", 0}};
+	char longest[258];
+	AFSFid file, other = {9, 1, 1};
+
+	setup();
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		ck_assert_msg(create(a, names[i].name) ==
+				      (names[i].error ? UAE(names[i].error) : 0),
+			      "%zu", i);
+	memset(longest, 'n', sizeof(longest));
+	longest[255] = 0;
+	ck_assert_int_eq(create(a, longest), 0);
+	longest[255] = 'n', longest[256] = 0;
+	ck_assert_int_eq(create(a, longest), UAE(ENAMETOOLONG));
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &root, ".", &st, &sync_), UAE(EINVAL));
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &root, "none", &st, &sync_), UAE(ENOENT));
+	ck_assert_int_eq(RXAFS_RemoveDir(a->fs, &root, "file", &st, &sync_), UAE(ENOTDIR));
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &file, "x", &st, &sync_), UAE(ENOTDIR));
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &other, "x", &st, &sync_), AFS_VNOVOL);
+	other = (AFSFid){0, 1, 1};
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &other, "x", &st, &sync_), UAE(EINVAL));
+	other = (AFSFid){shop.volume, 0, 1};
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &other, "x", &st, &sync_), UAE(EINVAL));
+	other = (AFSFid){shop.volume, 4444, 1};
+	ck_assert_int_eq(status_of(a, &other), AFS_VNOVNODE);
+	ck_assert_int_eq(RXAFS_Symlink(a->fs, &root, "l", "", &nothing, &fid, &st, &dir_st, &sync_),
+			 UAE(EINVAL));
+	ck_assert_int_eq(RXAFS_Link(a->fs, &root, "l", &root, &st, &dir_st, &sync_), UAE(EISDIR));
+	other = (AFSFid){FSD_ROOTAFS_ID, 1, 1};
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &other, "test.cell", &st, &sync_), UAE(EROFS));
+	ck_assert_int_eq(RXAFS_Link(a->fs, &root, "l", &other, &st, &dir_st, &sync_), UAE(EXDEV));
+	ck_assert_int_eq(RXAFS_Rename(a->fs, &root, "file", &other, "x", &st, &dir_st, &sync_),
+			 UAE(EXDEV));
+	other = (AFSFid){shop.volume, 0, 0};
+	ck_assert_int_eq(RXAFS_Rename(a->fs, &root, "file", &other, "x", &st, &dir_st, &sync_),
+			 UAE(EINVAL));
+	teardown();
+}
+END_TEST
+
+START_TEST(links_and_renames)
+{
+	AFSFid file, dir, found;
+	uint64_t version;
+
+	setup();
+	file = shop_file(&shop, &root, "one");
+	ck_assert_int_eq(RXAFS_Link(a->fs, &root, "two", &file, &st, &dir_st, &sync_), 0);
+	ck_assert_uint_eq(st.LinkCount, 2);
+	version = afs_status_version(&dir_st);
+	/* promises of the caller on a file that keeps a name are broken, too */
+	ck_assert_int_eq(status_of(a, &file), 0);
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &root, "one", &dir_st, &sync_), 0);
+	ck_assert_uint_eq(shop_broken(a, &file), 1);
+	ck_assert_uint_eq(afs_status_version(&dir_st), version + 1);
+	ck_assert_int_eq(status_of(a, &file), 0);
+	ck_assert_uint_eq(st.LinkCount, 1);
+
+	ck_assert_int_eq(RXAFS_MakeDir(a->fs, &root, "dir", &nothing, &dir, &st, &dir_st, &cb,
+				       &sync_),
+			 0);
+	ck_assert_int_eq(RXAFS_Rename(a->fs, &root, "two", &dir, "three", &st, &dir_st, &sync_), 0);
+	ck_assert(!lookup(&root, "two", &found) && lookup(&dir, "three", &found));
+	ck_assert_mem_eq(&found, &file, sizeof(file));
+	ck_assert_int_eq(RXAFS_RemoveDir(a->fs, &root, "dir", &st, &sync_), UAE(EEXIST));
+	ck_assert_int_eq(RXAFS_Rename(a->fs, &root, "dir", &dir, "x", &st, &dir_st, &sync_),
+			 UAE(EINVAL));
+	shop_file(&shop, &dir, "four");
+	ck_assert_int_eq(RXAFS_Rename(a->fs, &dir, "three", &dir, "four", &st, &dir_st, &sync_), 0);
+	ck_assert_mem_eq(&st, &dir_st, sizeof(st));
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &dir, "four", &st, &sync_), 0);
+	ck_assert_int_eq(status_of(a, &file), AFS_VNOVNODE);
+	ck_assert_int_eq(RXAFS_RemoveDir(a->fs, &root, "dir", &st, &sync_), 0);
+	ck_assert_uint_eq(st.LinkCount, 2);
+	teardown();
+}
+END_TEST
+
+START_TEST(stores_and_fetches)
+{
+	const size_t large = 3000001;
+	uint8_t *data = malloc(large), *back = malloc(large + 100);
+	uint64_t version = 0;
+	AFSFid file;
+
+	setup();
+	for (size_t i = 0; i < large; i++)
+		data[i] = (uint8_t)(i * 2654435761u >> 13);
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(shop_put(a, &file, 0, 5, 5, "hello", 5, &st), 0);
+	ck_assert_uint_eq(afs_status_version(&st), ++version);
+	ck_assert_uint_eq(afs_status_length(&st), 5);
+	ck_assert_uint_eq(st.ClientModTime, 1000000001);
+	ck_assert_int_eq(shop_get(b, &file, 0, 100, back, &st, &cb), 5);
+	ck_assert_mem_eq(back, "hello", 5);
+	ck_assert_uint_ge(cb.ExpirationTime, 60);
+	/* a hole, then an overwrite of a part */
+	ck_assert_int_eq(shop_put(a, &file, 10, 3, 13, "abc", 3, &st), 0);
+	ck_assert_int_eq(shop_put(a, &file, 1, 2, 13, "EL", 2, &st), 0);
+	ck_assert_int_eq(shop_get(b, &file, 0, 100, back, &st, NULL), 13);
+	ck_assert_mem_eq(back, "hELlo\0\0\0\0\0abc", 13);
+	version += 2;
+	ck_assert_uint_eq(afs_status_version(&st), version);
+	/* large, in one call, and pieces of it */
+	ck_assert_int_eq(shop_put(a, &file, 0, large, large, data, large, &st), 0);
+	ck_assert_uint_eq(afs_status_version(&st), ++version);
+	ck_assert_int_eq(shop_get(b, &file, 0, large + 100, back, &st, NULL), (int64_t)large);
+	ck_assert_mem_eq(back, data, large);
+	ck_assert_int_eq(shop_get(b, &file, 2999999, 100, back, &st, NULL), 2);
+	ck_assert_int_eq(shop_get(b, &file, large, 100, back, &st, NULL), 0);
+	ck_assert_int_eq(shop_put(a, &file, 1000001, 300000, large, data, 300000, &st), 0);
+	memcpy(data + 1000001, data, 300000);
+	ck_assert_int_eq(shop_get(a, &file, 0, large, back, &st, NULL), (int64_t)large);
+	ck_assert_mem_eq(back, data, large);
+	/* truncation, and its limits */
+	ck_assert_int_eq(shop_put(a, &file, 7, 0, 7, NULL, 0, &st), 0);
+	ck_assert_uint_eq(afs_status_length(&st), 7);
+	ck_assert_int_eq(shop_put(a, &file, 1000, 0, 1000, NULL, 0, &st), 0);
+	ck_assert_uint_eq(afs_status_length(&st), 1000);
+	ck_assert_int_eq(shop_put(a, &file, INT64_MAX, 1, 1, "x", 1, &st), UAE(EFBIG));
+	ck_assert_int_eq(shop_put(a, &file, 1, UINT64_MAX, 1, "x", 1, &st), UAE(EFBIG));
+	ck_assert_int_eq(shop_put(a, &file, 0, 1, UINT64_MAX, "x", 1, &st), UAE(EFBIG));
+	ck_assert_int_eq(shop_put(a, &root, 0, 1, 1, "x", 1, &st), UAE(EISDIR));
+	/* fewer data than announced: nothing has changed */
+	ck_assert_int_eq(status_of(a, &file), 0);
+	version = afs_status_version(&st);
+	ck_assert_int_eq(shop_put(a, &file, 0, 1000000, 1000000, data, 500000, &st), UAE(EIO));
+	ck_assert_int_eq(shop_put(a, &file, 0, 10, 10, data, 9, &st), UAE(EIO));
+	ck_assert_int_eq(status_of(a, &file), 0);
+	ck_assert_uint_eq(afs_status_version(&st), version);
+	ck_assert_uint_eq(afs_status_length(&st), 1000);
+	/* surplus is ignored */
+	ck_assert_int_eq(shop_put(a, &file, 0, 3, 3, "abcdef", 6, &st), 0);
+	ck_assert_uint_eq(afs_status_length(&st), 3);
+	teardown();
+	free(data);
+	free(back);
+}
+END_TEST
+
+/* The 32-bit form: signed numbers, of which negative ones are too large. */
+START_TEST(stores_of_32_bits)
+{
+	static const uint32_t bad[][3] = {
+		{0x80000000u, 1, 1}, {0, 0x80000000u, 1}, {0, 1, 0x80000000u}};
+	AFSFid file;
+	rxw_call *call;
+
+	setup();
+	file = shop_file(&shop, &root, "file");
+	for (int i = 0; i < 4; i++) {
+		int32_t code;
+
+		call = begin();
+		code = i < 3 ? StartRXAFS_StoreData(call, &file, &nothing, bad[i][0], bad[i][1],
+						    bad[i][2])
+			     : StartRXAFS_StoreData(call, &file, &nothing, 0, 1, 1);
+		ck_assert_int_eq(code, 0);
+		ck_assert_int_eq(rxw_call_write(call, "x", 1), 1);
+		code = EndRXAFS_StoreData(call, &st, &sync_);
+		ck_assert_int_eq(rxw_call_end(call, code, NULL), i < 3 ? UAE(EFBIG) : 0);
+	}
+	teardown();
+}
+END_TEST
+
+/* Another client is told of each change before the client that made it gets its reply. */
+START_TEST(callbacks_before_replies)
+{
+	AFSFid file;
+
+	setup();
+	file = shop_file(&shop, &root, "file");
+#define BROKEN_BY(what, object)                                                         \
+	do {                                                                            \
+		ck_assert_int_eq(status_of(b, object), 0);                              \
+		unsigned before_ = shop_broken(b, object);                              \
+		ck_assert_int_eq(what, 0);                                              \
+		ck_assert_uint_eq(shop_broken(b, object), before_ + 1);                 \
+	} while (0)
+	BROKEN_BY(shop_put(a, &file, 0, 3, 3, "abc", 3, &st), &file);
+	BROKEN_BY(RXAFS_StoreStatus(a->fs, &file,
+				    &(AFSStoreStatus){.Mask = AFS_SETMODE, .UnixModeBits = 0600},
+				    &st, &sync_),
+		  &file);
+	BROKEN_BY(create(a, "x"), &root);
+	BROKEN_BY(RXAFS_Link(a->fs, &root, "y", &file, &st, &dir_st, &sync_), &file);
+	BROKEN_BY(RXAFS_Link(a->fs, &root, "z", &file, &st, &dir_st, &sync_), &root);
+	BROKEN_BY(RXAFS_RemoveFile(a->fs, &root, "y", &st, &sync_), &file);
+	BROKEN_BY(RXAFS_RemoveFile(a->fs, &root, "z", &st, &sync_), &root);
+	BROKEN_BY(RXAFS_Rename(a->fs, &root, "x", &root, "w", &st, &dir_st, &sync_), &root);
+	BROKEN_BY(RXAFS_MakeDir(a->fs, &root, "d", &nothing, &fid, &st, &dir_st, &cb, &sync_),
+		  &root);
+	BROKEN_BY(RXAFS_Symlink(a->fs, &root, "s", "t", &nothing, &fid, &st, &dir_st, &sync_),
+		  &root);
+	BROKEN_BY(RXAFS_RemoveDir(a->fs, &root, "d", &st, &sync_), &root);
+	/* a file that is gone: its promises are dropped without a message */
+	ck_assert_int_eq(status_of(b, &file), 0);
+	unsigned before = shop_broken(b, &file);
+
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &root, "file", &st, &sync_), 0);
+	ck_assert_uint_eq(shop_broken(b, &file), before);
+	ck_assert(!fsd_promise_held(shop.clients, &file));
+	/* nobody told the client that made the changes, but for the file that kept a name */
+	ck_assert_uint_eq(shop_broken(a, &root), 0);
+	teardown();
+}
+END_TEST
+
+static void *stat_main(void *arg)
+{
+	*(int32_t *)arg = status_of(b, &root);
+	return NULL;
+}
+
+/*
+ * A client that does not answer: the writer goes on within seconds, others are served meanwhile, and
+ * that client is told to forget everything before its next call is served.
+ */
+START_TEST(stuck_client)
+{
+	struct shop_client *c;
+	AFSFid file;
+	unsigned inits;
+	uint64_t begun;
+	pthread_t thread;
+	int32_t code = -1;
+
+	setup();
+	c = shop_client(&shop, 2);
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(status_of(b, &file), 0);
+	shop_stick(b, true);
+	inits = b->inits;
+	begun = monotonic_ns();
+	ck_assert_int_eq(shop_put(a, &file, 0, 3, 3, "abc", 3, &st), 0);
+	ck_assert_uint_lt(monotonic_ns() - begun, 20 * (uint64_t)NS_PER_S);
+	begun = monotonic_ns();
+	ck_assert_int_eq(shop_put(a, &file, 0, 3, 3, "abc", 3, &st), 0);
+	ck_assert_int_eq(status_of(c, &file), 0);
+	ck_assert_uint_lt(monotonic_ns() - begun, 2 * (uint64_t)NS_PER_S);
+	ck_assert_int_eq(pthread_create(&thread, NULL, stat_main, &code), 0);
+	shop_stick(b, false);
+	pthread_join(thread, NULL);
+	/* It was told, or is to come again. */
+	while (code == AFS_VBUSY)
+		code = status_of(b, &root);
+	ck_assert_int_eq(code, 0);
+	ck_assert_uint_gt(b->inits, inits);
+	teardown();
+}
+END_TEST
+
+START_TEST(locks)
+{
+	AFSFid file;
+
+	setup();
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(RXAFS_ExtendLock(a->fs, &file, &sync_), UAE(EINVAL));
+	ck_assert_int_eq(RXAFS_ReleaseLock(a->fs, &file, &sync_), 0);
+	ck_assert_int_eq(RXAFS_SetLock(a->fs, &file, 2, &sync_), UAE(EINVAL));
+	ck_assert_int_eq(RXAFS_SetLock(a->fs, &file, 0, &sync_), 0);
+	ck_assert_int_eq(RXAFS_SetLock(b->fs, &file, 0, &sync_), 0);
+	ck_assert_int_eq(status_of(b, &file), 0);
+	ck_assert_uint_eq(st.lockCount, 2);
+	ck_assert_int_eq(RXAFS_SetLock(b->fs, &file, 1, &sync_), UAE(EAGAIN));
+	ck_assert_int_eq(RXAFS_ExtendLock(b->fs, &file, &sync_), 0);
+	ck_assert_int_eq(RXAFS_ReleaseLock(b->fs, &file, &sync_), 0);
+	ck_assert_uint_eq(shop_broken(b, &file), 0);
+	ck_assert_int_eq(RXAFS_ReleaseLock(a->fs, &file, &sync_), 0);
+	shop_reaches(&shop, &b->breaks, 1); /* so that it tries again */
+	ck_assert_uint_eq(shop_broken(b, &file), 1);
+	ck_assert_int_eq(RXAFS_SetLock(b->fs, &file, 1, &sync_), 0);
+	ck_assert_int_eq(status_of(a, &file), 0);
+	ck_assert_uint_eq(st.lockCount, UINT32_MAX);
+	ck_assert_int_eq(RXAFS_SetLock(a->fs, &file, 0, &sync_), UAE(EAGAIN));
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &root, "file", &st, &sync_), 0);
+	ck_assert_int_eq(RXAFS_ReleaseLock(b->fs, &file, &sync_), AFS_VNOVNODE);
+	teardown();
+}
+END_TEST
+
+static int32_t set_acl(const AFSFid *dir, const char *text, bool old)
+{
+	AFSOpaque acl = {(uint32_t)strlen(text) + 1, (char *)(uintptr_t)text};
+
+	return old ? RXAFS_OldStoreACL(a->fs, dir, &acl, &st, &sync_)
+		   : RXAFS_StoreACL(a->fs, dir, &acl, &st, &sync_);
+}
+
+START_TEST(acls_and_rights)
+{
+	AFSFid file, dir, inside;
+	AFSOpaque acl = {0};
+
+	setup();
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(RXAFS_FetchACL(a->fs, &file, &acl, &st, &sync_), 0);
+	ck_assert_str_eq(acl.val, "1\n0\nsystem:anyuser\t127\n");
+	ck_assert_uint_eq(acl.len, strlen(acl.val) + 1);
+	xdrfree_AFSOpaque(&acl);
+	ck_assert_int_eq(RXAFS_MakeDir(a->fs, &root, "dir", &nothing, &dir, &st, &dir_st, &cb,
+				       &sync_),
+			 0);
+	inside = shop_file(&shop, &dir, "inside");
+	ck_assert_int_eq(shop_put(a, &inside, 0, 1, 1, "x", 1, NULL), 0);
+	ck_assert_int_eq(set_acl(&file, "0\n0\n", false), UAE(ENOTDIR));
+	ck_assert_int_eq(set_acl(&dir, "1\n0\nnobody\t1\n", false), UAE(EINVAL));
+	ck_assert_int_eq(set_acl(&dir, "1\n0\nsystem:anyuser\t1", true), 0);
+	/* read only, without look-up */
+	ck_assert_int_eq(status_of(a, &inside), 0);
+	ck_assert_uint_eq(st.CallerAccess & 127, 1);
+	ck_assert_int_eq(status_of(a, &dir), 0);
+	ck_assert_int_eq(-shop_get(a, &dir, 0, 4096, &(char[4096]){0}, NULL, NULL), UAE(EACCES));
+	ck_assert_int_eq(shop_get(a, &inside, 0, 10, &(char[10]){0}, NULL, NULL), 1);
+	ck_assert_int_eq(shop_put(a, &inside, 0, 1, 1, "x", 1, NULL), UAE(EACCES));
+	ck_assert_int_eq(RXAFS_SetLock(a->fs, &inside, 0, &sync_), UAE(EACCES));
+	ck_assert_int_eq(RXAFS_FetchACL(a->fs, &dir, &acl, &st, &sync_), UAE(EACCES));
+	ck_assert_int_eq(set_acl(&dir, "1\n0\nsystem:anyuser\t127\n", false), UAE(EACCES));
+	ck_assert_int_eq(RXAFS_CreateFile(a->fs, &dir, "x", &nothing, &fid, &st, &dir_st, &cb,
+					  &sync_),
+			 UAE(EACCES));
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &dir, "inside", &st, &sync_), UAE(EACCES));
+	ck_assert_int_eq(RXAFS_Rename(a->fs, &root, "file", &dir, "x", &st, &dir_st, &sync_),
+			 UAE(EACCES));
+	ck_assert_int_eq(RXAFS_SetVolumeStatus(a->fs, (int32_t)shop.volume,
+					       &(AFSStoreVolumeStatus){.Mask = 2, .MaxQuota = 1},
+					       "", "", ""),
+			 UAE(EACCES));
+	ck_assert_int_eq(RXAFS_FlushCPS(a->fs, &(ViceIds){0}, &(IPAddrs){0}, 0, &(int32_t){0},
+					&(int32_t){0}),
+			 UAE(EPERM));
+	teardown();
+}
+END_TEST
+
+START_TEST(anonymous_writes_are_refused)
+{
+	shop_make(&shop);
+	shop.no_anonymous_writes = true;
+	shop_serve(&shop);
+	a = shop_client(&shop, 0);
+	root = shop_root(&shop);
+	ck_assert_int_eq(set_acl(&root, "1\n0\nsystem:anyuser\t127\n", false), UAE(EACCES));
+	ck_assert_int_eq(set_acl(&root, "1\n0\nsystem:anyuser\t13\n", false), UAE(EACCES));
+	ck_assert_int_eq(set_acl(&root, "1\n0\nsystem:anyuser\t9\n", false), 0);
+	shop_close(&shop);
+}
+END_TEST
+
+static const struct store_caller all = {.id = 1, .administrator = true};
+
+START_TEST(quotas)
+{
+	const size_t size = 3 << 20;
+	struct store_volume set = {.quota_kib = 2048};
+	AFSFetchVolumeStatus vs;
+	char *name, *message, *motd;
+	void *data = calloc(1, size);
+	AFSFid file;
+
+	setup();
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(shop.store->ops->volume_set(shop.store, &all, shop.volume, 1, &set), 0);
+	ck_assert_int_eq(RXAFS_GetVolumeStatus(a->fs, (int32_t)shop.volume, &vs, &name, &message,
+					       &motd),
+			 0);
+	ck_assert(vs.Vid == (int32_t)shop.volume && vs.ParentId == vs.Vid && vs.Type == 1);
+	ck_assert_int_eq(vs.MaxQuota, 2048);
+	ck_assert(vs.BlocksInUse > 0 && vs.BlocksInUse < 100);
+	ck_assert(vs.PartMaxBlocks >= vs.PartBlocksAvail && vs.PartBlocksAvail > 0);
+	ck_assert_str_eq(name, "data");
+	free(name), free(message), free(motd);
+	ck_assert_int_eq(shop_put(a, &file, 0, 4 * size, 4 * size, data, 0, NULL), 109);
+	ck_assert_int_eq(shop_put(a, &file, 0, 1 << 20, 1 << 20, data, 1 << 20, NULL), 0);
+	ck_assert_int_eq(status_of(a, &file), 0);
+	ck_assert_uint_eq(afs_status_length(&st), 1 << 20);
+	free(data);
+	teardown();
+}
+END_TEST
+
+/* A read-only volume: one promise for all of it, no writes, read locks without state. */
+START_TEST(clones)
+{
+	const AFSFid whole = {0};
+	AFSFid file, copy, dir;
+	AFSCBFids fids = {2, (AFSFid[2]){{0}}};
+	AFSBulkStats stats = {0};
+	AFSCBs cbs = {0};
+	char bytes[10];
+	uint32_t clone, backup;
+
+	setup();
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(shop_put(a, &file, 0, 3, 3, "old", 3, NULL), 0);
+	ck_assert_int_eq(store_volume_clone(shop.store, shop.volume, STORE_RO, &clone), 0);
+	ck_assert_int_eq(store_volume_clone(shop.store, shop.volume, STORE_BACKUP, &backup), 0);
+	ck_assert_int_eq(shop_put(a, &file, 0, 5, 5, "newer", 5, NULL), 0);
+	copy = (AFSFid){clone, file.Vnode, file.Unique};
+	dir = (AFSFid){clone, 1, 1};
+	ck_assert_int_eq(shop_get(b, &copy, 0, 10, bytes, &st, &cb), 3);
+	ck_assert_mem_eq(bytes, "old", 3);
+	ck_assert(cb.ExpirationTime > 7000 && cb.ExpirationTime < 7400);
+	ck_assert(!fsd_promise_held(shop.clients, &copy));
+	ck_assert(fsd_promise_held(shop.clients, &(AFSFid){clone, 0, 0}));
+	ck_assert_int_eq(shop_put(b, &copy, 0, 1, 1, "x", 1, NULL), UAE(EROFS));
+	ck_assert_int_eq(RXAFS_CreateFile(b->fs, &dir, "x", &nothing, &fid, &st, &dir_st, &cb,
+					  &sync_),
+			 UAE(EROFS));
+	ck_assert_int_eq(RXAFS_SetLock(b->fs, &copy, 0, &sync_), 0);
+	ck_assert_int_eq(RXAFS_SetLock(b->fs, &copy, 1, &sync_), UAE(EROFS));
+	ck_assert_int_eq(RXAFS_ExtendLock(b->fs, &copy, &sync_), 0);
+	ck_assert_int_eq(RXAFS_ReleaseLock(b->fs, &copy, &sync_), 0);
+	ck_assert_int_eq(RXAFS_SetVolumeStatus(b->fs, (int32_t)clone, &(AFSStoreVolumeStatus){0}, "",
+					       "", ""),
+			 UAE(EROFS));
+	/* returning the promise on one of its files does not drop that on the others */
+	fids.val[0] = copy;
+	fids.len = 1;
+	ck_assert_int_eq(RXAFS_GiveUpCallBacks(b->fs, &fids, &cbs), 0);
+	ck_assert(fsd_promise_held(shop.clients, &(AFSFid){clone, 0, 0}));
+	/* objects of several volumes in one call */
+	fids.val[1] = file;
+	fids.len = 2;
+	ck_assert_int_eq(RXAFS_InlineBulkStatus(b->fs, &fids, &stats, &cbs, &sync_), 0);
+	ck_assert(stats.len == 2 && cbs.len == 2);
+	ck_assert_uint_eq(afs_status_length(&stats.val[0]), 3);
+	ck_assert_uint_eq(afs_status_length(&stats.val[1]), 5);
+	ck_assert_uint_gt(cbs.val[1].ExpirationTime, 0);
+	xdrfree_AFSBulkStats(&stats);
+	xdrfree_AFSCBs(&cbs);
+	(void)whole;
+	teardown();
+}
+END_TEST
+
+START_TEST(locations_and_volumes)
+{
+	struct store_new_volume second = {.name = "root.cell"};
+	rxw_connection *vl, *vol;
+	uint32_t clone, backup, id;
+	volEntries list = {0};
+	nvldbentry e;
+	uvldbentry u;
+
+	setup();
+	ck_assert_int_eq(store_volume_create(shop.store, &second, &id), 0);
+	ck_assert_int_eq(store_volume_clone(shop.store, shop.volume, STORE_RO, &clone), 0);
+	ck_assert_int_eq(store_volume_clone(shop.store, shop.volume, STORE_BACKUP, &backup), 0);
+	vl = shop_connect(&shop, 0, AFS_SERVICE_VL);
+	vol = shop_connect(&shop, 0, AFS_SERVICE_VOL);
+	for (int i = 0; i < 4; i++) {
+		static const char *const names[] = {"data", "data.readonly", "data.backup", NULL};
+		char number[16];
+
+		snprintf(number, sizeof(number), "%u", clone);
+		ck_assert_int_eq(VL_GetEntryByNameN(vl, names[i] ? names[i] : number, &e), 0);
+		ck_assert_str_eq(e.name, "data");
+		ck_assert_uint_eq(e.volumeId[0], shop.volume);
+		ck_assert_uint_eq(e.volumeId[1], clone);
+		ck_assert_uint_eq(e.volumeId[2], backup);
+		ck_assert_int_eq(e.flags, VLF_RWEXISTS | VLF_ROEXISTS | VLF_BACKEXISTS);
+		ck_assert_int_eq(e.nServers, 2);
+		ck_assert(e.serverFlags[0] == VLSF_RWVOL && e.serverFlags[1] == VLSF_ROVOL);
+	}
+	ck_assert_int_eq(VL_GetEntryByNameU(vl, "root.cell", &u), 0);
+	ck_assert(u.nServers == 1 && u.serverFlags[0] == (VLSF_RWVOL | VLSF_UUID));
+	ck_assert_uint_eq(u.volumeId[0], id);
+	ck_assert_int_eq(VL_GetEntryByIDN(vl, clone, AFS_VL_RO, &e), 0);
+	ck_assert_int_eq(VL_GetEntryByIDN(vl, clone, AFS_VL_RW, &e), AFS_VL_NOENT);
+	ck_assert_int_eq(VL_GetEntryByNameN(vl, "root.afs", &e), 0);
+	ck_assert_uint_eq(e.volumeId[1], FSD_ROOTAFS_ID);
+	ck_assert_int_eq(VL_GetEntryByNameN(vl, "other", &e), AFS_VL_NOENT);
+
+	nbulkentries es = {0};
+	int32_t n, next;
+
+	ck_assert_int_eq(VL_ListAttributesN2(vl, &(VldbListByAttributes){0}, "", 0, &n, &es, &next),
+			 0);
+	ck_assert(n == 3 && es.len == 3 && next == -1);
+	xdrfree_nbulkentries(&es);
+
+	ck_assert_int_eq(AFSVolListVolumes(vol, 0, 1, &list), 0);
+	ck_assert_uint_eq(list.len, 5); /* three of data, root.cell, root.afs */
+	for (uint32_t i = 0; i < list.len; i++) {
+		const volintInfo *v = &list.val[i];
+
+		if (v->volid == shop.volume) {
+			ck_assert_str_eq(v->name, "data");
+			ck_assert_int_eq(v->type, 0);
+			ck_assert(v->parentID == v->volid && v->cloneID == clone);
+			ck_assert_uint_eq(v->backupID, backup);
+		} else if (v->volid == clone) {
+			ck_assert_str_eq(v->name, "data.readonly");
+			ck_assert_int_eq(v->type, 1);
+			ck_assert_uint_eq(v->parentID, shop.volume);
+		} else if (v->volid == backup) {
+			ck_assert_str_eq(v->name, "data.backup");
+			ck_assert_int_eq(v->type, 2);
+		}
+		ck_assert(v->status == 2 && v->inUse == 1);
+	}
+	xdrfree_volEntries(&list);
+	ck_assert_int_eq(AFSVolListOneVolume(vol, 0, clone, &list), 0);
+	ck_assert(list.len == 1 && list.val[0].volid == clone);
+	xdrfree_volEntries(&list);
+	rxw_connection_release(vl);
+	rxw_connection_release(vol);
+	teardown();
+}
+END_TEST
+
+START_TEST(offline_volumes)
+{
+	setup();
+	ck_assert_int_eq(store_volume_online(shop.store, shop.volume, false, "moved"), 0);
+	ck_assert_int_eq(status_of(a, &root), AFS_VOFFLINE);
+	ck_assert_int_eq(create(a, "x"), AFS_VOFFLINE);
+	ck_assert_int_eq(store_volume_online(shop.store, shop.volume, true, ""), 0);
+	ck_assert_int_eq(status_of(a, &root), 0);
+	teardown();
+}
+END_TEST
+
+START_TEST(statistics_of_stores)
+{
+	ViceStatistics64 stats = {0};
+	AFSFid file;
+
+	setup();
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(shop_put(a, &file, 0, 5, 5, "hello", 5, NULL), 0);
+	ck_assert_int_eq(shop_put(a, &file, 0, 7, 7, "hello, ", 7, NULL), 0);
+	ck_assert_int_eq(RXAFS_GetStatistics64(a->fs, 16, &stats), 0);
+	ck_assert_uint_eq(stats.val[8], 3);
+	ck_assert_uint_eq(stats.val[9], 2);
+	ck_assert_uint_eq(stats.val[10], 12);
+	xdrfree_ViceStatistics64(&stats);
+	teardown();
+}
+END_TEST
+
+/* -- many at a time -- */
+
+#define WRITERS 8
+#define ROUNDS	30
+
+static void *writer_main(void *arg)
+{
+	unsigned number = (unsigned)(uintptr_t)arg;
+	struct shop_client *client = number & 1 ? b : a;
+	char name[32], data[9000], back[9000];
+
+	memset(data, (int)number, sizeof(data));
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		size_t size = 1 + (size_t)(number * 1237 + i * 7919) % sizeof(data);
+		AFSFetchStatus s, d;
+		AFSCallBack c;
+		AFSVolSync v;
+		AFSFid f;
+
+		snprintf(name, sizeof(name), "w%u.%u", number, i);
+		ck_assert_int_eq(RXAFS_CreateFile(client->fs, &root, name, &nothing, &f, &s, &d, &c,
+						  &v),
+				 0);
+		ck_assert_int_eq(shop_put(client, &f, 0, size, size, data, size, &s), 0);
+		ck_assert_uint_eq(afs_status_version(&s), 1);
+		ck_assert_int_eq(shop_get(client, &f, 0, sizeof(back), back, &s, NULL),
+				 (int64_t)size);
+		ck_assert_mem_eq(back, data, size);
+		if (i % 3)
+			ck_assert_int_eq(RXAFS_RemoveFile(client->fs, &root, name, &s, &v), 0);
+	}
+	return NULL;
+}
+
+START_TEST(concurrent_writers)
+{
+	pthread_t threads[WRITERS];
+	unsigned kept = 0;
+	AFSFid found;
+	char name[32];
+
+	setup();
+	ck_assert_int_eq(status_of(a, &root), 0);
+	uint64_t version = afs_status_version(&st);
+
+	for (uintptr_t i = 0; i < WRITERS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, writer_main, (void *)i), 0);
+	for (int i = 0; i < WRITERS; i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned w = 0; w < WRITERS; w++)
+		for (unsigned i = 0; i < ROUNDS; i++) {
+			snprintf(name, sizeof(name), "w%u.%u", w, i);
+			ck_assert(lookup(&root, name, &found) == (i % 3 == 0));
+			kept += i % 3 == 0;
+		}
+	ck_assert_int_eq(status_of(a, &root), 0);
+	ck_assert_uint_eq(afs_status_version(&st) - version, 2 * WRITERS * ROUNDS - kept);
+	teardown();
+}
+END_TEST
+
+/* Random words after every opcode: answered or refused, and the store stays sound. */
+START_TEST(random_arguments)
+{
+	static const uint32_t opcodes[] = {130, 131, 132, 133, 134, 135,   136,	  137,	 138,
+					   139, 140, 141, 142, 147, 149,   150,	  155,	 156,
+					   157, 158, 162, 164, 220, 65536, 65537, 65538, 65539};
+	uint64_t state = 0x2545f4914f6cdd1dull;
+
+	setup();
+	for (int i = 0; i < 3000; i++) {
+		uint8_t request[4 * 48];
+		struct rxw_xdr x;
+		rxw_call *call;
+		unsigned words;
+		uint8_t reply[512];
+
+		state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+		words = (unsigned)(state >> 20) % 40;
+		rxw_xdr_writer(&x, request, sizeof(request));
+		rxw_xdr_put_u32(&x, opcodes[(state >> 8) % (sizeof(opcodes) / sizeof(opcodes[0]))]);
+		for (unsigned j = 0; j < words; j++) {
+			state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+			rxw_xdr_put_u32(&x, j == 0	  ? shop.volume
+					    : j < 3	  ? 1
+					    : state & 3	  ? (uint32_t)(state >> 40) % 20
+					    : state & 4	  ? 0x61626364
+							  : (uint32_t)state);
+		}
+		call = begin();
+		ck_assert_int_gt(rxw_call_write(call, request, rxw_xdr_used(&x)), 0);
+		rxw_call_send_end(call);
+		while (rxw_call_read(call, reply, sizeof(reply)) > 0)
+			;
+		rxw_call_end(call, 0, NULL);
+	}
+	(void)new_st;
+	teardown();
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {
+		words_of_replies,     create_and_status,     names_and_errors,
+		links_and_renames,    stores_and_fetches,    stores_of_32_bits,
+		callbacks_before_replies, stuck_client,	     locks,
+		acls_and_rights,      anonymous_writes_are_refused, quotas,
+		clones,		      locations_and_volumes, offline_volumes,
+		statistics_of_stores, concurrent_writers,    random_arguments,
+	};
+
+	return test_main("store service", 120, tests, sizeof(tests) / sizeof(tests[0]));
+}

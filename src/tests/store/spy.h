@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A layer in a folder of its own that counts what passes, and fails on demand. */
+#ifndef TESTS_STORE_SPY_H
+#define TESTS_STORE_SPY_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/layer.h"
+
+#define SPY_WRITES 4096
+
+struct spy {
+	struct store_layer layer;
+	struct store_layer *below;
+	char *folder;
+	pthread_mutex_t lock; /* covers what follows */
+	pthread_cond_t changed;
+	unsigned open, most; /* files, now and at most at the same time */
+	unsigned opens, syncs, dir_syncs, unlinks;
+	unsigned writes;
+	struct spy_write {
+		uint64_t offset, length;
+	} write[SPY_WRITES];
+	char synced_dir[64][96]; /* the first 64 */
+	unsigned open_limit;	 /* more files are -EMFILE; 0: no limit */
+	int fail_sync;		 /* result of flushes of files from now on; 0: they happen */
+	int fail_sync_dir;
+	bool hold_sync; /* flushes of files wait until it is false */
+	unsigned held;	/* flushes that wait */
+};
+
+/* Asserts that it works. */
+struct spy *spy_new(void);
+/* Removes the folder. */
+void spy_free(struct spy *spy);
+/* Forget what was counted. */
+void spy_reset(struct spy *spy);
+/* Let flushes wait, or go on. */
+void spy_hold(struct spy *spy, bool hold);
+/* Wait until a flush waits. */
+void spy_await_held(struct spy *spy);
+/* Set the length of a file of the folder; asserts that it is there. */
+void spy_truncate(struct spy *spy, const char *path, uint64_t length);
+bool spy_exists(struct spy *spy, const char *path);
+
+#endif

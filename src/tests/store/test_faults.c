@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tests of a store whose disk fails: each call that changes the disk fails once, or from then on for a
+ * while, with each kind of error. An operation that reports success is done, one that reports a failure
+ * is not, the store goes on, and the checker finds no fault. And a database with inverted bits: what is
+ * returned is right, or is an error.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/main.h"
+#include "tests/store/crashdisk.h"
+#include "tests/store/state.h"
+
+#define LARGE 20000
+
+static uint32_t volume;
+static char message[STORE_MESSAGE_MAX];
+static unsigned lines; /* of the log, since the store was opened */
+
+static void count_line(void *arg, int level, const char *line)
+{
+	(void)arg, (void)level, (void)line;
+	lines++;
+}
+
+static struct store *open_store(struct crashdisk *disk, enum store_durability durability,
+				struct store_layer **layer)
+{
+	struct store_options options = {
+		.path = "disk", .durability = durability, .log = count_line};
+	struct store *store = NULL;
+
+	lines = 0;
+	options.layer = *layer = crashdisk_layer(disk);
+	return store_open(&options, &store, message) == 0 ? store : NULL;
+}
+
+static void close_store(struct store *store, struct store_layer *layer)
+{
+	if (store)
+		store->ops->close(store);
+	layer->ops->destroy(layer);
+}
+
+static struct crashdisk *make_disk(void)
+{
+	struct crashdisk *disk = crashdisk_new();
+	struct store_layer *layer = crashdisk_layer(disk);
+	struct store_options options = {.path = "disk", .layer = layer};
+	const struct store_new_volume new = {.name = "v"};
+	struct store *store;
+
+	ck_assert_msg(store_make(&options, message) == 0, "%s", message);
+	layer->ops->destroy(layer);
+	store = open_store(disk, STORE_LAZY, &layer);
+	ck_assert_msg(store != NULL, "%s", message);
+	ck_assert_int_eq(store_volume_create(store, &new, &volume), 0);
+	ck_assert_int_eq(state_create(store, volume, "a", STORE_FILE, NULL), 0);
+	ck_assert_int_eq(state_write(store, volume, "a", 0, LARGE, LARGE, 9), 0);
+	ck_assert_int_eq(state_create(store, volume, "d", STORE_DIR, NULL), 0);
+	for (unsigned i = 0; i < 40; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "d/file-%u", i);
+		ck_assert_int_eq(state_create(store, volume, path, STORE_FILE, NULL), 0);
+		ck_assert_int_eq(state_write(store, volume, path, 0, i * 100, i * 100, i), 0);
+	}
+	close_store(store, layer);
+	return disk;
+}
+
+/* -- operations -- */
+
+static int op_create(struct store *s)
+{
+	return state_create(s, volume, "b", STORE_FILE, NULL);
+}
+
+static int op_small(struct store *s)
+{
+	return state_write(s, volume, "d/file-1", 50, 100, 150, 1);
+}
+
+static int op_large(struct store *s)
+{
+	return state_write(s, volume, "d/file-2", 0, LARGE, LARGE, 2);
+}
+
+static int op_middle(struct store *s)
+{
+	return state_write(s, volume, "a", 5000, 3000, LARGE, 3);
+}
+
+static int op_append(struct store *s)
+{
+	return state_write(s, volume, "a", LARGE, 300000, LARGE + 300000, 4);
+}
+
+static int op_replace(struct store *s)
+{
+	return state_rename(s, volume, "d/file-3", "a");
+}
+
+static int op_remove(struct store *s)
+{
+	return state_remove(s, volume, "a", STORE_FILE);
+}
+
+static int op_mkdir(struct store *s)
+{
+	return state_create(s, volume, "d/e", STORE_DIR, NULL);
+}
+
+static int op_clone(struct store *s)
+{
+	uint32_t clone;
+
+	return store_volume_clone(s, volume, STORE_RO, &clone);
+}
+
+static int (*const ops[])(struct store *) = {op_create, op_small,   op_large,  op_middle, op_append,
+					     op_replace, op_remove, op_mkdir, op_clone};
+#define OPS (sizeof(ops) / sizeof(ops[0]))
+
+static void fault(void *arg, const char *line)
+{
+	fprintf(stderr, "%s: %s\n", (const char *)arg, line);
+}
+
+static char *dump(struct store *store, const char *what)
+{
+	char *text = state_dump(store, message);
+
+	ck_assert_msg(text != NULL, "%s: %s", what, message);
+	return text;
+}
+
+/* What an operation may report if the disk reported `err`. */
+static bool fits(int rc, int err)
+{
+	if (rc == -EIO || rc == -err)
+		return true;
+	return rc == STORE_VDISKFULL && err == ENOSPC;
+}
+
+/*
+ * Fail call number `call` of an operation and `more` following ones. Returns false if it has fewer
+ * calls.
+ */
+static bool fail_in(const struct crashdisk *base, enum store_durability durability, unsigned op,
+		    uint64_t call, uint64_t more, int err)
+{
+	struct crashdisk *disk = crashdisk_copy(base);
+	struct store_layer *layer;
+	struct store *store = open_store(disk, durability, &layer);
+	char what[120], *before, *after;
+	uint64_t begin;
+	int rc;
+
+	snprintf(what, sizeof(what), "operation %u, call %llu and %llu more: %s", op,
+		 (unsigned long long)call, (unsigned long long)more, strerror(err));
+	ck_assert_msg(store != NULL, "%s", message);
+	before = dump(store, what);
+	begin = crashdisk_calls(disk);
+	crashdisk_fail_at(disk, begin + call, more, err);
+	rc = ops[op](store);
+	crashdisk_fail_at(disk, UINT64_MAX, 0, 0);
+	ck_assert_msg(rc == 0 || fits(rc, err), "%s: result %d", what, rc);
+	after = dump(store, what);
+	if (rc)
+		ck_assert_msg(strcmp(before, after) == 0, "%s: failed (%d), but\n%s\nbecame\n%s",
+			      what, rc, before, after);
+	else
+		ck_assert_msg(strcmp(before, after) != 0, "%s: succeeded, but did nothing", what);
+	/* The disk works again, and so does the store. */
+	ck_assert_msg(rc == 0 || ops[op](store) == 0, "%s: not afterwards", what);
+	ck_assert_msg(store_check(store, false, fault, what) == 0, "%s", what);
+	free(before);
+	free(after);
+	before = dump(store, what);
+	close_store(store, layer);
+	store = open_store(disk, durability, &layer);
+	ck_assert_msg(store != NULL, "%s: %s", what, message);
+	after = dump(store, what);
+	ck_assert_msg(strcmp(before, after) == 0, "%s: after closing,\n%s\nbecame\n%s", what,
+		      before, after);
+	free(before);
+	free(after);
+	begin = crashdisk_calls(disk) - begin;
+	close_store(store, layer);
+	crashdisk_free(disk);
+	return call < begin && call < 60;
+}
+
+static void fail_all(enum store_durability durability, uint64_t more)
+{
+	static const int errs[] = {EIO, ENOSPC, EROFS, EMFILE, ENOMEM};
+	struct crashdisk *base = make_disk();
+
+	for (unsigned op = 0; op < OPS; op++)
+		for (uint64_t call = 0; fail_in(base, durability, op, call, more, EIO); call++)
+			fail_in(base, durability, op, call, more, errs[(op + call) % 5]);
+	crashdisk_free(base);
+}
+
+START_TEST(once_lazy)
+{
+	fail_all(STORE_LAZY, 0);
+}
+END_TEST
+
+START_TEST(once_strict)
+{
+	fail_all(STORE_STRICT, 0);
+}
+END_TEST
+
+START_TEST(for_a_while)
+{
+	fail_all(STORE_LAZY, UINT32_MAX);
+}
+END_TEST
+
+/* Fill the disk: writers are refused, readers and removals go on, then there is room again. */
+START_TEST(full_disk)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = open_store(disk, STORE_LAZY, &layer);
+	unsigned made = 0;
+	char path[32];
+	int rc = 0;
+
+	ck_assert_ptr_nonnull(store);
+	crashdisk_limit(disk, 3 << 20);
+	for (; rc == 0 && made < 1000; made++) {
+		snprintf(path, sizeof(path), "d/more-%u", made);
+		rc = state_create(store, volume, path, STORE_FILE, NULL);
+		if (!rc)
+			rc = state_write(store, volume, path, 0, 50000, 50000, made);
+	}
+	ck_assert_int_eq(rc, STORE_VDISKFULL);
+	ck_assert_uint_gt(made, 5);
+	free(dump(store, "full disk"));
+	crashdisk_limit(disk, 64 << 20);
+	for (unsigned i = 0; i + 1 < made; i++) {
+		snprintf(path, sizeof(path), "d/more-%u", i);
+		ck_assert_int_eq(state_remove(store, volume, path, STORE_FILE), 0);
+	}
+	ck_assert_int_eq(op_large(store), 0);
+	ck_assert_int_eq(store_check(store, false, fault, "full disk"), 0);
+	close_store(store, layer);
+	crashdisk_free(disk);
+}
+END_TEST
+
+/* -- damage -- */
+
+struct file {
+	char path[160];
+	uint64_t length;
+};
+
+static void find_database(void *arg, const char *path, uint64_t length)
+{
+	struct file *file = arg;
+
+	if (strcmp(path, "meta/db") == 0) {
+		snprintf(file->path, sizeof(file->path), "%s", path);
+		file->length = length;
+	}
+}
+
+/* Read the files of "d": right, or an error. Returns how many could not be read. */
+static unsigned read_files(struct store *store, uint64_t bit)
+{
+	static uint8_t want[4000], got[4000];
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < 40; i++) {
+		struct iovec iov = {got, sizeof(got)};
+		struct store_reader *reader;
+		struct store_status status;
+		struct store_fid fid;
+		char path[32];
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "d/file-%u", i);
+		if (state_walk(store, volume, path, &fid) ||
+		    store->ops->read_begin(store, &state_admin, &fid, &reader, &status)) {
+			failed++;
+			continue;
+		}
+		n = store->ops->read(reader, &iov, 1, 0, 0);
+		store->ops->read_end(reader);
+		state_bytes(want, 0, i * 100, i);
+		if (n < 0)
+			failed++;
+		else
+			ck_assert_msg(n == (ssize_t)(i * 100) && memcmp(want, got, (size_t)n) == 0,
+				      "bit %llu: wrong data of %s", (unsigned long long)bit, path);
+	}
+	return failed;
+}
+
+static void ignore(void *arg, const char *line)
+{
+	(void)arg, (void)line;
+}
+
+START_TEST(inverted_bits)
+{
+	struct crashdisk *base = make_disk();
+	struct file file = {.length = 0};
+	unsigned noticed = 0, refused = 0;
+	uint64_t random = 5;
+
+	crashdisk_list(base, find_database, &file);
+	ck_assert_uint_gt(file.length, 0);
+	for (unsigned i = 0; i < 300; i++) {
+		struct crashdisk *disk = crashdisk_copy(base);
+		uint64_t bit = crashdisk_random(&random) % (file.length * 8);
+		struct store_layer *layer;
+		struct store *store;
+		unsigned failed;
+		int faults;
+
+		ck_assert(crashdisk_flip(disk, file.path, bit));
+		store = open_store(disk, STORE_LAZY, &layer);
+		if (!store) {
+			ck_assert_msg(strchr(message, '\n') == NULL && *message, "%s", message);
+			refused++;
+		} else {
+			failed = read_files(store, bit);
+			state_create(store, volume, "x", STORE_FILE, NULL);
+			state_write(store, volume, "d/file-5", 0, 100, 100, 1);
+			faults = store_check(store, false, ignore, NULL);
+			ck_assert_msg(!failed || faults != 0, "bit %llu: the checker sees nothing",
+				      (unsigned long long)bit);
+			/* One line for each place, not for each call. */
+			ck_assert_uint_lt(lines, 20);
+			noticed += faults != 0;
+		}
+		close_store(store, layer);
+		crashdisk_free(disk);
+	}
+	printf("300 inverted bits: %u noticed, %u not opened\n", noticed, refused);
+	crashdisk_free(base);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(600, "faults", once_lazy, once_strict, for_a_while, full_disk, inverted_bits)
