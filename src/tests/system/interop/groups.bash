@@ -106,10 +106,10 @@ tests_of_kernel_writes() {
 	printf 'kernel-writes-%s\n' mount create small megabyte large offsets append holes truncate mapping fsync \
 		rename rename-directory link symlink directory unlink unlink-open attributes statfs special \
 		locks locks-two names many acl \
-		seen seen-open seen-directory seen-append seen-attributes count count-fcntl \
-		random random-two tree tree-two quota read-only no-right restart restart-busy end
+		seen seen-open seen-directory seen-append seen-attributes count \
+		random random-two tree tree-two quota read-only no-right restart restart-busy crash end
 }
-programs_of_kernel_writes() { echo cell_ours rxfsd; }
+programs_of_kernel_writes() { if [ "${KERNEL_SERVER:-}" = openafs ]; then echo cell_ours; else echo rxfsd rxvol; fi; }
 
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
 needs_root() { [[ $1 == *cell || $1 == admin ]]; }
