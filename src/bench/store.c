@@ -175,11 +175,11 @@ static void run_load(const struct load *load, unsigned threads, bool shared)
 	uint64_t done = 0, begun;
 	double elapsed;
 	static unsigned run;
-	char name[32];
+	char name[64];
 
 	run++;
 	for (unsigned i = 0; i < threads; i++) {
-		snprintf(name, sizeof(name), "d%u.%u", run, i);
+		snprintf(name, sizeof(name), "d%ld.%u.%u", (long)getpid(), run, i);
 		thread[i].number = i;
 		thread[i].dir = i && shared ? thread[0].dir : make(&root, name, STORE_DIR);
 		snprintf(name, sizeof(name), "f%u", i);

@@ -28,11 +28,11 @@ static const char schema[] =
 	" grp INTEGER NOT NULL) STRICT;"
 	"INSERT INTO last VALUES(1, 0, -205);"
 	"INSERT INTO entry VALUES"
-	"(32766, 'anonymous', -204, -204, 128, 0),"
+	"(32766, 'anonymous', -204, -204, 128, 20),"
 	"(-101, 'system:anyuser', -204, -204, 144, 0),"
 	"(-102, 'system:authuser', -204, -204, 144, 0),"
 	"(-203, 'system:ptsviewers', -204, -204, 144, 0),"
-	"(-204, 'system:administrators', -204, -204, 144, 0),"
+	"(-204, 'system:administrators', -204, -204, 144, 20),"
 	"(-205, 'system:backup', -204, -204, 144, 0);";
 
 int prot_damaged(const struct prot *prot, const char *what, char *message)

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "protection/private.h"
 
+#define NEVER	    (-1)		 /* no version of SQLite, whose versions are unsigned */
 #define LOOK_NS	    (100ull * NS_PER_MS) /* the least time between two looks at the file */
 #define LOOK_FACTOR 10u			 /* reading takes at most a tenth of the time */
 
@@ -70,11 +71,14 @@ static void look(struct prot *prot, bool changed_here)
 		snprintf(line, sizeof(line), "%s; what was read before stays in use", message);
 		prot->options.warn(prot->options.arg, line);
 	}
+	/* Whatever the version is, it was not loaded. */
+	if (rc)
+		prot->seen = NEVER;
 	prot->failing = rc != 0;
 	pthread_mutex_lock(&prot->lock);
 	prot->next_look = monotonic_ns() + (took > LOOK_NS ? took : LOOK_NS);
 	/* Only now, so that no thread takes the old view meanwhile. */
-	prot->stale = prot->stale && rc;
+	prot->stale = false;
 	pthread_mutex_unlock(&prot->lock);
 }
 

@@ -372,6 +372,11 @@ static int posix_sync_dir(struct store_layer *layer, const char *path)
 	return rc;
 }
 
+static int posix_sync_all(struct store_layer *layer)
+{
+	return syncfs(posix_of(layer)->dir) < 0 ? -errno : 0;
+}
+
 /* -- the whole -- */
 
 static int posix_space(struct store_layer *layer, uint64_t *available, uint64_t *total)
@@ -443,6 +448,7 @@ static const struct store_layer_ops posix_ops = {
 	.rmdir = posix_rmdir,
 	.list = posix_list,
 	.sync_dir = posix_sync_dir,
+	.sync_all = posix_sync_all,
 	.space = posix_space,
 	.boot = posix_boot,
 	.lock = posix_lock,

@@ -474,8 +474,8 @@ static int send_direct(struct send *send)
 		return -ENOMEM;
 	while (got < want && !rc) {
 		struct iovec iov = {send->buffer + got, want - got};
-		ssize_t n = send->source->ops->read(send->source, &iov, 1, send->offset + got,
-						    false);
+		ssize_t n =
+			send->source->ops->read(send->source, &iov, 1, send->offset + got, false);
 
 		if (n > 0)
 			got += (size_t)n;
@@ -602,41 +602,4 @@ int fsd_send(struct fsd_readers *readers, struct fsd_source *source, uint64_t of
 	readers->stats.bytes_direct += send.direct;
 	pthread_mutex_unlock(&readers->lock);
 	return rc;
-}
-
-/* -- files of a tree -- */
-
-struct file_source {
-	struct fsd_source base;
-	struct fsd_file *file;
-	const struct fsd_stat *expect;
-};
-
-static ssize_t file_read(struct fsd_source *source, const struct iovec *iov, int count,
-			 uint64_t offset, bool cached)
-{
-	struct fsd_file *file = ((struct file_source *)source)->file;
-
-	return file->layer->ops->preadv(file, iov, count, offset, cached ? FSD_READ_CACHED : 0);
-}
-
-static int file_check(struct fsd_source *source)
-{
-	struct file_source *s = (struct file_source *)source;
-	struct fsd_stat st;
-	int rc = s->file->layer->ops->stat_file(s->file, &st);
-
-	if (rc)
-		return rc;
-	return fsd_stat_same(&st, s->expect) && st.links > 0 ? 0 : -EIO;
-}
-
-static const struct fsd_source_ops file_ops = {.read = file_read, .check = file_check};
-
-int fsd_send_file(struct fsd_readers *readers, struct fsd_file *file, const struct fsd_stat *expect,
-		  uint64_t offset, uint64_t length, struct fsd_stream *stream)
-{
-	struct file_source source = {.base.ops = &file_ops, .file = file, .expect = expect};
-
-	return fsd_send(readers, &source.base, offset, length, stream);
 }

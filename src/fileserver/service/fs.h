@@ -35,8 +35,8 @@ struct fs_noted {
 struct fs_call {
 	struct fsd_service *service;
 	struct fsd_caller caller;
-	struct fsd_viewer viewer; /* who: anonymous if callers are not identified */
-	struct store_caller self; /* who: the viewer */
+	struct fsd_viewer viewer;	/* who: anonymous if callers are not identified */
+	struct store_caller self;	/* who: the viewer */
 	int32_t ids[FS_IDS], *more_ids; /* of `self`; more_ids: to be freed */
 	struct fs_place place;		/* of the last object that was looked up */
 	/*

@@ -10,8 +10,6 @@
 #include "fileserver/service/fs.h"
 
 #define CONSTANT_S 7200 /* promise on what never changes while the server runs */
-/* How long a change waits for clients that hold promises: their dead time, and a little more. */
-#define BREAK_MS 5000
 
 /* -- volumes -- */
 
@@ -107,8 +105,8 @@ void fs_fill(const struct fs_call *call, const struct fs_place *place,
 		.ClientModTime = status->client_mtime,
 		.ServerModTime = status->server_mtime,
 		.Group = status->group,
-		.lockCount = (uint32_t)fsd_lock_count(service->locks, &status->fid,
-						      call->running.since),
+		.lockCount =
+			(uint32_t)fsd_lock_count(service->locks, &status->fid, call->running.since),
 	};
 	afs_status_set_length(st, status->length);
 	afs_status_set_version(st, status->version);
@@ -202,8 +200,8 @@ void fs_changed(struct fs_call *call, const struct store_changes *changes)
 			fsd_lock_forget(service->locks, fid);
 	}
 	if (changes->count)
-		fsd_promise_break_all(service->clients, breaks, changes->count,
-				      call->caller.host, BREAK_MS);
+		fsd_promise_break_all(service->clients, breaks, changes->count, call->caller.host,
+				      FSD_BREAK_MS);
 }
 
 /* -- codes -- */

@@ -71,8 +71,9 @@ static bool may(const struct asked *asked, const struct prot_entry *entry, uint3
 {
 	if (asked->administrator || entry->access & any)
 		return true;
+	/* There is nothing to hide about anonymous and everyone. */
 	if (asked->caller == PROT_ANONYMOUS)
-		return false;
+		return entry->id == PROT_ANONYMOUS || entry->id == PROT_ANYUSER;
 	return entry->id == asked->caller || entry->owner == asked->caller ||
 	       prot_is_member(asked->view, asked->caller, entry->owner) ||
 	       (entry->access & mem && prot_is_member(asked->view, asked->caller, entry->id));
@@ -87,21 +88,9 @@ static bool may_see_members(const struct asked *asked, const struct prot_entry *
 
 static int32_t id_of_name(const struct prot_view *view, const prname *name)
 {
-	const struct prot_entry *entry;
-	char text[PR_MAXNAMELEN];
+	const struct prot_entry *entry =
+		memchr(*name, 0, sizeof(*name)) ? prot_by_name(view, *name) : NULL;
 
-	if (!memchr(*name, 0, sizeof(*name)))
-		return PROT_ANONYMOUS;
-	entry = prot_by_name(view, *name);
-	if (entry)
-		return entry->id;
-	/* Other servers have only lower case. */
-	for (size_t i = 0; i < sizeof(text); i++) {
-		char c = (*name)[i];
-
-		text[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-	}
-	entry = prot_by_name(view, text);
 	return entry ? entry->id : PROT_ANONYMOUS;
 }
 
@@ -198,12 +187,12 @@ static int32_t is_a_member_of(void *context, rxw_call *call, int32_t user, int32
 	if (!member || !entry)
 		return AFS_PT_NOENT;
 	if (group > 0)
-		return AFS_PT_NOTGROUP;
+		return AFS_PT_BADARG;
 	if (group != PROT_ANYUSER && group != PROT_AUTHUSER && !may_see_members(asked, member) &&
 	    !may_see_members(asked, entry))
 		return AFS_PT_PERM;
-	*flag = group == PROT_ANYUSER ||
-		(group == PROT_AUTHUSER && user > 0 && user != PROT_ANONYMOUS) ||
+	*flag = group == PROT_ANYUSER || (group == PROT_AUTHUSER && user != PROT_ANONYMOUS) ||
+		(group == PROT_ADMINISTRATORS && user == PROT_ADMINISTRATORS) ||
 		prot_is_member(asked->view, user, group);
 	return 0;
 }
@@ -278,6 +267,7 @@ static void fill_entry(const struct prot_entry *from, prcheckentry *entry)
 		.owner = from->owner,
 		.creator = from->creator,
 		.ngroups = from->quota,
+		.nusers = from->quota,
 		.count = (int32_t)from->count,
 	};
 	memcpy(entry->name, from->name, strlen(from->name));

@@ -9,10 +9,10 @@
 #include "afs/dir.h"
 #include "afs/numbers.h"
 
-#define OBJECTS	     3
-#define MOUNT_MODE   0644 /* by which clients recognise a mount point */
-#define RIGHTS	     (STORE_READ | STORE_LOOKUP | STORE_LOCK)
-#define KIB	     4
+#define OBJECTS	   3
+#define MOUNT_MODE 0644 /* by which clients recognise a mount point */
+#define RIGHTS	   (STORE_READ | STORE_LOOKUP | STORE_LOCK)
+#define KIB	   4
 
 /*
  * They do not name the cell, so that they work whatever clients call it. The second would name the

@@ -22,7 +22,7 @@ static const struct order {
 	struct run run[12]; /* up to the first that has no count */
 } orders[] = {
 	{6, {{204, 15}, {65536, 3}}}, /* callback */
-	{8, {{500, 23}}},	      /* protection */
+	{8, {{500, 22}, {530, 1}}},   /* protection */
 	{15,			      /* volume location */
 	 {{514, 1},
 	  {504, 1},

@@ -154,6 +154,7 @@ START_TEST(numbering)
 		{&AFSVol_interface, AFSVol_FN_SplitVolume, 16, 34, 33},
 		{&PR_interface, PR_FN_NameToID, 8, 23, 4},
 		{&PR_interface, PR_FN_GetHostCPS, 8, 23, 19},
+		{&PR_interface, PR_FN_ListSuperGroups, 8, 23, 22},
 		{&RXSTATS_interface, RXSTATS_FN_ClearPeerRPCStats, 9, 11, 10},
 	};
 

@@ -34,7 +34,6 @@ void shop_make(struct shop *shop)
 	pthread_cond_init(&shop->changed, NULL);
 }
 
-#pragma weak store_check
 static void fault(void *arg, const char *line)
 {
 	(void)arg;
@@ -152,8 +151,7 @@ void shop_close(struct shop *shop)
 	fsd_service_destroy(shop->service);
 	fsd_readers_stop(shop->readers);
 	fsd_clients_destroy(shop->clients);
-	if (store_check)
-		ck_assert_int_eq(store_check(shop->store, false, fault, NULL), 0);
+	ck_assert_int_eq(store_check(shop->store, false, fault, NULL), 0);
 	shop->store->ops->close(shop->store);
 	tree_remove(shop->folder);
 	pthread_cond_destroy(&shop->changed);

@@ -540,8 +540,11 @@ static int layer_list(struct store_layer *layer, const char *path, store_list_fn
 {
 	struct crashdisk *disk = enter(layer);
 	struct names found = {0};
-	int rc = disk->stopped ? -EIO : *path && !look(&disk->now, path) ? -ENOENT : 0;
+	int rc;
 
+	if (strcmp(path, ".") == 0)
+		path = "";
+	rc = disk->stopped ? -EIO : *path && !look(&disk->now, path) ? -ENOENT : 0;
 	for (unsigned i = 0; !rc && i < disk->now.count; i++)
 		if (lies_in(disk->now.name[i].path, path))
 			set_name(&found, disk->now.name[i].path, disk->now.name[i].node);

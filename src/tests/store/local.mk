@@ -15,3 +15,32 @@ src_tests_store_test_content_LDADD = $(store_test_libs)
 check_tests += src/tests/store/test_data
 src_tests_store_test_data_SOURCES = src/tests/store/test_data.c src/tests/store/spy.c src/tests/store/spy.h
 src_tests_store_test_data_LDADD = $(store_test_libs)
+
+store_test_disk = src/tests/store/crashdisk.c src/tests/store/crashdisk.h \
+	src/tests/store/state.c src/tests/store/state.h
+
+check_tests += src/tests/store/test_vfs
+src_tests_store_test_vfs_SOURCES = src/tests/store/test_vfs.c $(store_test_disk)
+src_tests_store_test_vfs_LDADD = $(store_test_libs) $(SQLITE3_LIBS)
+
+check_tests += src/tests/store/test_store
+src_tests_store_test_store_SOURCES = src/tests/store/test_store.c \
+	src/tests/store/store_fixture.c src/tests/store/store_fixture.h $(store_test_disk)
+src_tests_store_test_store_LDADD = $(store_test_libs) $(SQLITE3_LIBS)
+
+check_tests += src/tests/store/test_volumes
+src_tests_store_test_volumes_SOURCES = src/tests/store/test_volumes.c \
+	src/tests/store/store_fixture.c src/tests/store/store_fixture.h $(store_test_disk)
+src_tests_store_test_volumes_LDADD = $(store_test_libs) $(SQLITE3_LIBS)
+
+check_tests += src/tests/store/test_crash
+src_tests_store_test_crash_SOURCES = src/tests/store/test_crash.c $(store_test_disk)
+src_tests_store_test_crash_LDADD = $(store_test_libs)
+
+check_tests += src/tests/store/test_kill
+src_tests_store_test_kill_SOURCES = src/tests/store/test_kill.c $(store_test_disk)
+src_tests_store_test_kill_LDADD = $(store_test_libs)
+
+check_tests += src/tests/store/test_faults
+src_tests_store_test_faults_SOURCES = src/tests/store/test_faults.c $(store_test_disk)
+src_tests_store_test_faults_LDADD = $(store_test_libs)

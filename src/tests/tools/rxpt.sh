@@ -58,7 +58,7 @@ user anonymous
   owner    system:administrators (-204)
   creator  system:administrators (-204)
   access   S----
-  quota    0
+  quota    20
   groups   -'
 pt list && [ "$(wc -l < "$work/out")" -eq 13 ] || fail "list: $(cat "$work/out")"
 pt list --users && says 'ID          NAME                            OWNER

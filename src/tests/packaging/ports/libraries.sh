@@ -80,6 +80,9 @@ one_library() {
 		describe "$root" check 0.15 ;;
 	openssl) ./Configure linux-x86_64 --prefix="$root" --libdir=lib no-shared no-tests no-engine no-dso -O1 &&
 		make -s -j"$(nproc)" build_libs && make -s install_dev ;;
+	# Its one source file is made with tclsh.
+	sqlite3) ./configure -q --disable-tcl --disable-readline && make -s sqlite3.c sqlite3.h &&
+		archive "$root" sqlite3 sqlite3.h sqlite3.c && describe "$root" sqlite3 3.40 ;;
 	krb5) cd src && CPPFLAGS=-I$root/include LDFLAGS=-L$root/lib krb5_cv_attr_constructor_destructor=yes,yes \
 		ac_cv_func_regcomp=yes ac_cv_printf_positional=yes ./configure -q $host --enable-static \
 		--prefix="$root" --without-system-verto --without-libedit --without-keyutils --disable-rpath \
@@ -98,7 +101,7 @@ musl_libraries() {
 	ln -sfn /usr/include/linux "$root/kernel/linux"
 	ln -sfn /usr/include/asm-generic "$root/kernel/asm-generic"
 	ln -sfn "/usr/include/$(gcc -print-multiarch)/asm" "$root/kernel/asm"
-	for name in libinih jansson check openssl krb5; do
+	for name in libinih jansson check openssl krb5 sqlite3; do
 		[ -f "$root/.$name" ] && continue
 		fetch_source "$sources" "$name" || fetch_source "$sources" "$name" stable || return 1
 		(export CC="musl-gcc -idirafter $root/kernel" CFLAGS='-O1 -fPIC' PKG_CONFIG_LIBDIR="$root/lib/pkgconfig"

@@ -61,7 +61,7 @@ src_tests_robustness_faults_test_faults_files_SOURCES = \
 	$(fileserver_test_fixture)
 src_tests_robustness_faults_test_faults_files_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 src_tests_robustness_faults_test_faults_files_LDADD = src/fileserver/.libs/libfileserver.a $(faults_libs) \
-	$(JANSSON_LIBS) $(INIH_LIBS)
+	$(JANSSON_LIBS) $(INIH_LIBS) $(SQLITE_LIBS)
 src_tests_robustness_faults_test_faults_files_LDFLAGS = $(faults_ldflags)
 src_tests_robustness_faults_test_faults_files_DEPENDENCIES = src/fileserver/libfileserver.la \
 	src/tests/robustness/faults/libfaults.la src/rx/librxwire_core.la

@@ -84,6 +84,13 @@ src_tests_system_interop_cell_ours_SOURCES = src/tests/system/interop/cell_ours.
 src_tests_system_interop_cell_ours_LDADD = src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_tests_system_interop_cell_ours_OBJECTS): $(afs_headers)
 
+# Our client of the group protection.
+check_PROGRAMS += src/tests/system/interop/pt_ours
+src_tests_system_interop_pt_ours_SOURCES = src/tests/system/interop/pt_ours.c
+src_tests_system_interop_pt_ours_LDADD = src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+$(src_tests_system_interop_pt_ours_OBJECTS): $(afs_headers)
+
 .PHONY: interop
-interop: all src/tests/system/interop/stubs_ours src/tests/system/interop/rxkad_ours src/tests/system/interop/cell_ours
+interop: all src/tests/system/interop/stubs_ours src/tests/system/interop/rxkad_ours src/tests/system/interop/cell_ours \
+		src/tests/system/interop/pt_ours
 	bash $(srcdir)/src/tests/system/interop/run $(abs_top_builddir)
