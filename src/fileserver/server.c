@@ -14,8 +14,10 @@
 #include <time.h>
 #include <rxwire/rxwire.h>
 
+#include "afs/afs-common.h"
 #include "afs/numbers.h"
 #include "afs/volname.h"
+#include "common/clock.h"
 #include "common/counters.h"
 #include "fileserver/audit/audit.h"
 #include "fileserver/base/base.h"
@@ -29,6 +31,8 @@
 #include "tools/common/address.h"
 
 #define HOSTS_MAX 16384
+#define BREAKS_LIMIT 3000u /* ms of a stop for breaking promises */
+#define BREAK_LIMIT  500u  /* ms that a client may take for some of them */
 
 struct fsd_server {
 	struct fsd_settings settings;
@@ -794,6 +798,27 @@ static void destroy_service(struct fsd_server *server)
 	fsd_service_destroy(service);
 }
 
+/*
+ * Tell clients that the promises of this server end. They are told again when it has started, but Linux 6.8 and later
+ * then trusts what it has of a read-write volume as soon as one object in it is valid: it forgets a promise only if that
+ * is broken by itself.
+ */
+static void break_promises(struct fsd_server *server)
+{
+	uint64_t until = monotonic_ns() + BREAKS_LIMIT * NS_PER_MS;
+	struct fsd_break breaks[AFSCBMAX];
+	AFSFid fids[AFSCBMAX];
+	size_t cursor = 0, count = AFSCBMAX;
+
+	rxw_endpoint_refuse(server->fs, -100);
+	while (count && monotonic_ns() < until) {
+		count = fsd_promise_sweep(server->clients, &cursor, fids, AFSCBMAX, fsd_now());
+		for (size_t i = 0; i < count; i++)
+			breaks[i] = (struct fsd_break){.fid = fids[i], .for_all = true};
+		fsd_promise_break_all(server->clients, breaks, count, NULL, BREAK_LIMIT);
+	}
+}
+
 int fsd_server_drain(struct fsd_server *server)
 {
 	if (server->drained)
@@ -803,6 +828,8 @@ int fsd_server_drain(struct fsd_server *server)
 		server->limit =
 			fsd_limit_start(server->settings.drain_ms + server->settings.stop_ms,
 					explain_limit, server);
+	if (server->callbacks && !server->volume)
+		break_promises(server);
 	if (server->fs)
 		server->aborted =
 			rxw_endpoint_stop(server->fs, (unsigned)server->settings.drain_ms) ==
