@@ -22,6 +22,7 @@
 #include "fileserver/audit/audit.h"
 #include "fileserver/base/base.h"
 #include "fileserver/callbacks/callbacks.h"
+#include "fileserver/control/control.h"
 #include "fileserver/export/export.h"
 #include "fileserver/io/io.h"
 #include "fileserver/service/service.h"
@@ -31,8 +32,9 @@
 #include "tools/common/address.h"
 
 #define HOSTS_MAX 16384
-#define BREAKS_LIMIT 3000u /* ms of a stop for breaking promises */
-#define BREAK_LIMIT  500u  /* ms that a client may take for some of them */
+#define BREAK_MS  5000 /* for clients to answer before an administrator's change is complete */
+#define STOP_BREAKS_MS 3000u /* of a stop, for breaking promises */
+#define STOP_BREAK_MS  500u  /* for clients to answer some of these breaks */
 
 struct fsd_server {
 	struct fsd_settings settings;
@@ -65,6 +67,7 @@ struct fsd_server {
 	struct tools_trace *trace;
 	struct rxw_rpc_observer observer; /* of the calls on all endpoints */
 	struct fsd_key_loads key_loads;
+	struct fsd_control *control;
 	struct fsd_limit *limit; /* on stopping; NULL: there is none */
 	bool drained, aborted;
 };
@@ -198,6 +201,35 @@ static int open_store(struct fsd_server *server, char *message)
 		return -1;
 	snprintf(place, sizeof(place), "%s/" FSD_STORAGE_STATE, server->export);
 	return fsd_state_open(&server->state, place, NULL, message) ? -1 : 0;
+}
+
+/* An administrator has changed something: no client is told by a reply. */
+static void on_control(void *arg, const struct store_changes *changes)
+{
+	struct fsd_server *server = arg;
+	struct fsd_break breaks[sizeof(changes->change) / sizeof(changes->change[0])];
+
+	for (unsigned i = 0; i < changes->count; i++) {
+		const struct store_fid *fid = &changes->change[i].fid;
+
+		breaks[i] = (struct fsd_break){.fid = {fid->volume, fid->vnode, fid->unique},
+					       .for_all = true,
+					       .gone = changes->change[i].gone};
+	}
+	fsd_promise_break_all(server->clients, breaks, changes->count, NULL, BREAK_MS);
+}
+
+/* rxvol's requests, if a store is served. */
+static int open_control(struct fsd_server *server, char *message)
+{
+	const struct fsd_control_options options = {
+		.store = server->served,
+		.directory = server->export,
+		.changed = on_control,
+		.arg = server,
+	};
+
+	return server->settings.store ? fsd_control_start(&options, &server->control, message) : 0;
 }
 
 static int add_advertise(struct fsd_server *server, const char *text, char *message)
@@ -759,7 +791,8 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 	if (!rc)
 		rc = settings->store ? open_store(server, message) : open_volume(server, message);
 	if (!rc && (start_parts(server, message) || make_service(server, message) ||
-		    open_network(server, config, message) || open_monitoring(server, message)))
+		    open_network(server, config, message) || open_monitoring(server, message) ||
+		    open_control(server, message)))
 		rc = -1;
 	if (rc) {
 		server->settings.drain_ms = 0;
@@ -805,7 +838,7 @@ static void destroy_service(struct fsd_server *server)
  */
 static void break_promises(struct fsd_server *server)
 {
-	uint64_t until = monotonic_ns() + BREAKS_LIMIT * NS_PER_MS;
+	uint64_t until = monotonic_ns() + STOP_BREAKS_MS * NS_PER_MS;
 	struct fsd_break breaks[AFSCBMAX];
 	AFSFid fids[AFSCBMAX];
 	size_t cursor = 0, count = AFSCBMAX;
@@ -815,7 +848,7 @@ static void break_promises(struct fsd_server *server)
 		count = fsd_promise_sweep(server->clients, &cursor, fids, AFSCBMAX, fsd_now());
 		for (size_t i = 0; i < count; i++)
 			breaks[i] = (struct fsd_break){.fid = fids[i], .for_all = true};
-		fsd_promise_break_all(server->clients, breaks, count, NULL, BREAK_LIMIT);
+		fsd_promise_break_all(server->clients, breaks, count, NULL, STOP_BREAK_MS);
 	}
 }
 
@@ -828,6 +861,8 @@ int fsd_server_drain(struct fsd_server *server)
 		server->limit =
 			fsd_limit_start(server->settings.drain_ms + server->settings.stop_ms,
 					explain_limit, server);
+	fsd_control_stop(server->control);
+	server->control = NULL;
 	if (server->callbacks && !server->volume)
 		break_promises(server);
 	if (server->fs)

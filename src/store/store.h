@@ -78,6 +78,7 @@ struct store_caller {
 	const int32_t *ids;  /* all ids that entries of an ACL are compared with, ascending */
 	size_t id_count;
 	bool administrator;
+	bool unrestricted; /* has all rights: whoever administers the store itself */
 	const void *who; /* for the rules of an exported directory; may be NULL */
 };
 

@@ -153,7 +153,8 @@ struct fsd_clients {
 	struct fsd_clients_stats stats;
 };
 
-#define WAITING_MAX 64 /* calls that may wait for clients at the same time */
+#define WAITING_MAX 64	/* calls that may wait for clients as long as they want */
+#define WAITING_MS  250 /* how long further ones wait */
 
 /* With the lock held: queue.c, promises.c, breaks.c. */
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host);
@@ -165,6 +166,11 @@ void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host
 /* Forget its promises; it will be told. The host is up. */
 void fsd_host_reset(struct fsd_clients *clients, struct fsd_host *host);
 void fsd_promise_remove(struct fsd_clients *clients, struct promise *promise);
+/* It may believe in promises that it does not have. */
+static inline bool fsd_host_believes(const struct fsd_host *host, uint64_t now)
+{
+	return host->state != HOST_UP && host->believes_until > now;
+}
 /* A call to the host failed: when a call of it may wait for another try. */
 void fsd_host_failed(struct fsd_host *host, enum fsd_work_kind kind, uint64_t now);
 /* The host has answered breaks up to `until`: those that waited for them go on. */

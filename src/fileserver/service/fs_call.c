@@ -85,8 +85,7 @@ void fs_sync(const struct fs_call *call, AFSVolSync *sync)
 
 /* -- status -- */
 
-void fs_fill(const struct fs_call *call, const struct fs_place *place,
-	     const struct store_status *status, AFSFetchStatus *st)
+void fs_fill(const struct fs_call *call, const struct store_status *status, AFSFetchStatus *st)
 {
 	struct fsd_service *service = call->service;
 
@@ -110,7 +109,7 @@ void fs_fill(const struct fs_call *call, const struct fs_place *place,
 	};
 	afs_status_set_length(st, status->length);
 	afs_status_set_version(st, status->version);
-	if (place->constant && fsd_guard_protects(service->guard, FSD_FS))
+	if (fsd_guard_protects(service->guard, FSD_FS)) /* they are refused whatever the ACL says */
 		st->AnonymousAccess = 0;
 }
 
@@ -132,7 +131,7 @@ int fs_status(struct fs_call *call, const AFSFid *fid, bool bulk, AFSFetchStatus
 	if (rc)
 		fs_unpromise(call, &place);
 	else
-		fs_fill(call, &place, &status, st);
+		fs_fill(call, &status, st);
 	return rc;
 }
 

@@ -174,7 +174,7 @@ static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, 
 	fsd_count(&counters->fetch_ns, monotonic_ns() - begin);
 	if (rc)
 		return rc;
-	fs_fill(call, &fetch->place, &fetch->status, st);
+	fs_fill(call, &fetch->status, st);
 	fs_sync(call, sync);
 	return 0;
 }

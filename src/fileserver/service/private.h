@@ -62,8 +62,11 @@ int32_t fsd_xstats(struct fsd_service *service, int32_t collection, AFS_CollData
 /* Constant; any thread. */
 struct fsd_rootafs;
 
-/* `date`: its creation, seconds since 1970. NULL without memory, or if the name is too long. */
-struct fsd_rootafs *fsd_rootafs_create(const char *cell, uint32_t date);
+/*
+ * `writable`: .CELL leads to the read-write volume. `date`: its creation, seconds since 1970. NULL
+ * without memory, or if the name is too long.
+ */
+struct fsd_rootafs *fsd_rootafs_create(const char *cell, bool writable, uint32_t date);
 void fsd_rootafs_destroy(struct fsd_rootafs *root);
 uint32_t fsd_rootafs_date(const struct fsd_rootafs *root);
 

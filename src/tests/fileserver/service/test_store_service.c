@@ -730,6 +730,15 @@ START_TEST(locations_and_volumes)
 	ck_assert_int_eq(VL_GetEntryByIDN(vl, clone, AFS_VL_RW, &e), AFS_VL_NOENT);
 	ck_assert_int_eq(VL_GetEntryByNameN(vl, "root.afs", &e), 0);
 	ck_assert_uint_eq(e.volumeId[1], FSD_ROOTAFS_ID);
+	for (int i = 0; i < 2; i++) {
+		const AFSFid top = {FSD_ROOTAFS_ID, 1, 1};
+		char text[32];
+		AFSFid mount;
+
+		ck_assert(lookup(&top, i ? ".test.cell" : "test.cell", &mount));
+		ck_assert_int_eq(shop_get(a, &mount, 0, sizeof(text), text, NULL, NULL), 11);
+		ck_assert_mem_eq(text, i ? "%root.cell." : "#root.cell.", 11);
+	}
 	ck_assert_int_eq(VL_GetEntryByNameN(vl, "other", &e), AFS_VL_NOENT);
 
 	nbulkentries es = {0};

@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell conformance'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes conformance'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -92,6 +92,12 @@ tests_of_cell() {
 }
 programs_of_cell() { echo cell_ours; }
 
+tests_of_writes() {
+	echo writes-acl writes-sizes writes-huge writes-stdin writes-rxkad writes-tree writes-continue writes-names \
+		writes-refusals writes-locks writes-bench writes-interrupted writes-restart
+}
+programs_of_writes() { echo afscp cell_ours; }
+
 tests_of_conformance() {
 	echo conformance-server conformance-client conformance-slow-handler
 }
@@ -112,13 +118,13 @@ tests_of_kernel_writes() {
 programs_of_kernel_writes() { if [ "${KERNEL_SERVER:-}" = openafs ]; then echo cell_ours; else echo rxfsd rxvol; fi; }
 
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
-needs_root() { [[ $1 == *cell || $1 == admin ]]; }
+needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes ]]; }
 
 # Upper limits, far above the time that a group takes on a slow machine.
 seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
-	classic | rxkad) echo 300 ;;
+	classic | rxkad | writes) echo 300 ;;
 	kernel_writes) [ -n "${KERNEL_LONG:-}" ] && echo 7200 || echo 1500 ;;
 	*) echo 150 ;;
 	esac
