@@ -98,3 +98,9 @@ ladder: bench-programs
 # The store of volumes without a network.
 src_bench_store_SOURCES = src/bench/store.c
 src_bench_store_LDADD = src/store/libstore.la src/afs/librxafs.la $(PTHREAD_LIBS)
+
+# The writable file server, beside OpenAFS's.
+src_bench_fileserver_load_SOURCES = src/bench/fileserver_load.c
+src_bench_fileserver_load_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+$(src_bench_fileserver_load_OBJECTS): $(afs_headers)
+EXTRA_DIST += src/bench/fileserver src/bench/fsbed.py src/bench/fssteps.py

@@ -103,14 +103,19 @@ tests_of_conformance() {
 }
 programs_of_conformance() { :; }
 
+# Not a test, and therefore none of all_groups: src/bench/fileserver starts it.
+tests_of_bench() { echo bench-fileserver; }
+programs_of_bench() { echo afscp cell_ours rxfsd; }
+
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
-needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes ]]; }
+needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == bench ]]; }
 
 # Upper limits, far above the time that a group takes on a slow machine.
 seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
 	classic | rxkad | writes) echo 300 ;;
+	bench) echo "${RXW_BENCH_SECONDS:-1800}" ;;
 	*) echo 150 ;;
 	esac
 }
