@@ -657,6 +657,12 @@ static int check_served(struct fsd_server *server, char *message)
 			 "--state: with --store the state is in the store's directory");
 		return -1;
 	}
+	if (settings->guard.allow_count || settings->volume || settings->all_files) {
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--allow, --volume and --all-files are for --export: rights in a store are "
+			 "those of its ACLs (rxvol acl)");
+		return -1;
+	}
 	if (!realpath(settings->store, server->export)) {
 		snprintf(message, FSD_MESSAGE_MAX,
 			 "--store %.300s: %s; make a store with rxvol -S DIR create NAME",

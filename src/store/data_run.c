@@ -267,6 +267,29 @@ int store_run_finish(struct store_run *run, struct store_content *patch)
 	return 0;
 }
 
+int store_run_sync(struct store_run *run)
+{
+	struct store_data *data = run->data;
+	struct data_object *object = run->object;
+	int rc = store_run_check(run);
+
+	if (rc || run->at == run->start)
+		return rc;
+	rc = data->layer->ops->sync(object->file);
+	pthread_mutex_lock(&data->lock);
+	if (rc) {
+		atomic_store(&object->failed, rc);
+		/* Earlier runs may have written to the object as well. */
+		data->unreported = rc;
+	} else if (!atomic_load(&object->failed)) {
+		/* No other run has it: nothing was added meanwhile. */
+		object->unflushed = false;
+		atomic_store(&object->safe, run->at);
+	}
+	pthread_mutex_unlock(&data->lock);
+	return rc;
+}
+
 int store_run_check(const struct store_run *run)
 {
 	return data_lost(run->object, run->at);

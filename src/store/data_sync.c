@@ -29,7 +29,8 @@ struct places {
 static void flush_data(struct store_data *data, struct data_object *list)
 {
 	for (struct data_object *object = list; object; object = object->next_flushed)
-		object->flushed = data->layer->ops->sync(object->file);
+		if (object->flushed_data)
+			object->flushed = data->layer->ops->sync(object->file);
 }
 
 static int flush_place(struct store_data *data, struct places *places, const char *path)
@@ -106,7 +107,9 @@ static struct data_object *take_dirty(struct store_data *data)
 	for (struct data_object *object = list; object; object = object->next_flushed) {
 		object->next_flushed = object->next_dirty;
 		object->flushed_end = object->end;
+		object->flushed_data = object->unflushed;
 		object->flushed = 0;
+		object->unflushed = false;
 		object->dirty = false;
 	}
 	data->dirty = NULL;

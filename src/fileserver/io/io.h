@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <rxwire/types.h>
 
-#include "fileserver/tree/tree.h"
+#include "fileserver/base/base.h"
 
 /* -- streams: the destination of bulk data; the reply of a call, or memory of a test -- */
 
@@ -54,7 +54,7 @@ struct fsd_timeline;
 
 /* One part of one send; times are monotonic_ns(). */
 struct fsd_moment {
-	uint64_t send;		/* number of the fsd_send_file() that it belongs to, from 1 */
+	uint64_t send;		/* number of the fsd_send() that it belongs to, from 1 */
 	const char *what;	/* one of those above */
 	uint64_t offset, bytes; /* in the file */
 	uint64_t posted_ns;	/* when a read ahead was queued; else 0 */
@@ -103,7 +103,7 @@ struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory,
 void fsd_readers_stop(struct fsd_readers *readers);
 void fsd_readers_stats(struct fsd_readers *readers, struct fsd_reader_stats *stats);
 
-/* -- sources: what is sent; a file of the tree, or a reader of a store -- */
+/* -- sources: what is sent, a reader of a store or memory of a test -- */
 
 struct fsd_source;
 
@@ -130,11 +130,5 @@ struct fsd_source {
  */
 int fsd_send(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
 	     uint64_t length, struct fsd_stream *stream);
-
-/*
- * The same for a file of a tree, which must stay equal to `expect`.
- */
-int fsd_send_file(struct fsd_readers *readers, struct fsd_file *file, const struct fsd_stat *expect,
-		  uint64_t offset, uint64_t length, struct fsd_stream *stream);
 
 #endif

@@ -10,8 +10,6 @@
 #include "fileserver/service/fs.h"
 
 #define CONSTANT_S 7200 /* promise on what never changes while the server runs */
-/* How long a change waits for clients that hold promises: their dead time, and a little more. */
-#define BREAK_MS 5000
 
 /* -- volumes -- */
 
@@ -203,7 +201,7 @@ void fs_changed(struct fs_call *call, const struct store_changes *changes)
 	}
 	if (changes->count)
 		fsd_promise_break_all(service->clients, breaks, changes->count,
-				      call->caller.host, BREAK_MS);
+				      call->caller.host, FSD_BREAK_MS);
 }
 
 /* -- codes -- */

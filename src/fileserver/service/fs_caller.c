@@ -172,6 +172,15 @@ static bool is_refusal(int32_t code)
 	       code == rxw_code_from_errno(EPERM);
 }
 
+/* Without the name of the interface. */
+static const char *short_name(const char *procedure)
+{
+	static const char prefix[] = "RXAFS_";
+	const size_t length = sizeof(prefix) - 1;
+
+	return strncmp(procedure, prefix, length) == 0 ? procedure + length : procedure;
+}
+
 void fs_audit(struct fs_call *call, int32_t code)
 {
 	const struct fs_noted *noted = &call->noted;
@@ -187,7 +196,7 @@ void fs_audit(struct fs_call *call, int32_t code)
 			       ? call->viewer.who.name ? call->viewer.who.name : "(this service)"
 			       : NULL,
 		.id = call->self.id,
-		.operation = call->running.procedure,
+		.operation = short_name(call->running.procedure),
 		.volume = noted->fid.Volume,
 		.vnode = noted->fid.Vnode,
 		.unique = noted->fid.Unique,

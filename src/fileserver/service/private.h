@@ -146,6 +146,9 @@ void fsd_buffers_end(struct fsd_buffers *buffers);
 uint8_t *fsd_buffer_get(struct fsd_buffers *buffers); /* NULL: no memory */
 void fsd_buffer_put(struct fsd_buffers *buffers, uint8_t *buffer);
 
+/* How long a change waits for clients that hold promises: their dead time, and a little more. */
+#define FSD_BREAK_MS 5000
+
 #define FSD_STORES_MAX 96 /* calls that receive data at a time; further ones get VBUSY */
 
 /* Constant once the first call is received, but for the members that have locks of their own. */

@@ -113,3 +113,10 @@ void fsd_service_observe(void *arg, const struct rxw_rpc_report *report)
 
 	fsd_xstats_report(&service->xstats, report);
 }
+
+void fsd_service_volume_changed(struct fsd_service *service, uint32_t volume)
+{
+	const struct fsd_break all = {.fid.Volume = volume};
+
+	fsd_promise_break_all(service->clients, &all, 1, NULL, FSD_BREAK_MS);
+}

@@ -79,6 +79,12 @@ int32_t fsd_pt_serve(rxw_call *call, void *prot);
  */
 void fsd_service_observe(void *service, const struct rxw_rpc_report *report);
 
+/*
+ * A volume was replaced as a whole, taken off-line or removed: break all promises in it, and wait for
+ * the clients a few seconds. Not on a thread of the library. Any other thread.
+ */
+void fsd_service_volume_changed(struct fsd_service *service, uint32_t volume);
+
 /* Log one line for each call of the file service whose handler has not returned. Any thread. */
 void fsd_service_log_running(struct fsd_service *service);
 

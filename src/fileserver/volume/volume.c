@@ -329,28 +329,6 @@ void fsd_volume_check(struct fsd_volume *volume, const AFSFid *fid)
 	free(object);
 }
 
-static int32_t clip(uint64_t kib)
-{
-	return kib > INT32_MAX ? INT32_MAX : (int32_t)kib;
-}
-
-int fsd_volume_space(struct fsd_volume *volume, AFSFetchVolumeStatus *status)
-{
-	struct fsd_space space;
-	int rc = volume->layer->ops->space(volume->layer, &space);
-
-	if (rc)
-		return rc;
-	memset(status, 0, sizeof(*status));
-	status->Vid = (int32_t)volume->id;
-	status->ParentId = (int32_t)volume->id;
-	status->Online = status->InService = status->Blessed = 1;
-	status->BlocksInUse = clip(space.used_kib);
-	status->PartBlocksAvail = clip(space.available_kib);
-	status->PartMaxBlocks = clip(space.total_kib);
-	return 0;
-}
-
 /* A new store, or another tree under the same name: all FIDs are new. */
 static int start_anew(struct fsd_volume *volume, const struct fsd_volume_options *options,
 		      const struct fsd_stat *st, struct fsd_meta *meta)

@@ -168,7 +168,4 @@ void fsd_volume_forget_access(struct fsd_volume *volume);
 int fsd_volume_path(struct fsd_volume *volume, const AFSFid *fid, char path[FSD_PATH_MAX],
 		    struct fsd_record *record);
 
-/* The result of GetVolumeStatus without the strings. 0 or -errno. */
-int fsd_volume_space(struct fsd_volume *volume, AFSFetchVolumeStatus *status);
-
 #endif

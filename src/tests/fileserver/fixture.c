@@ -624,3 +624,40 @@ struct fsd_file *slow_layer_open(struct slow_layer *slow, struct fsd_stat *st)
 	slow_stat_file(file, st);
 	return file;
 }
+
+/* -- files of a tree -- */
+
+struct file_source {
+	struct fsd_source base;
+	struct fsd_file *file;
+	const struct fsd_stat *expect;
+};
+
+static ssize_t file_read(struct fsd_source *source, const struct iovec *iov, int count,
+			 uint64_t offset, bool cached)
+{
+	struct fsd_file *file = ((struct file_source *)source)->file;
+
+	return file->layer->ops->preadv(file, iov, count, offset, cached ? FSD_READ_CACHED : 0);
+}
+
+static int file_check(struct fsd_source *source)
+{
+	struct file_source *s = (struct file_source *)source;
+	struct fsd_stat st;
+	int rc = s->file->layer->ops->stat_file(s->file, &st);
+
+	if (rc)
+		return rc;
+	return fsd_stat_same(&st, s->expect) && st.links > 0 ? 0 : -EIO;
+}
+
+static const struct fsd_source_ops file_ops = {.read = file_read, .check = file_check};
+
+int send_file(struct fsd_readers *readers, struct fsd_file *file, const struct fsd_stat *expect,
+		  uint64_t offset, uint64_t length, struct fsd_stream *stream)
+{
+	struct file_source source = {.base.ops = &file_ops, .file = file, .expect = expect};
+
+	return fsd_send(readers, &source.base, offset, length, stream);
+}

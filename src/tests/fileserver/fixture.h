@@ -136,4 +136,8 @@ struct fsd_file *slow_layer_open(struct slow_layer *slow, struct fsd_stat *st);
 /* The byte at an offset of its file. */
 uint8_t slow_layer_byte(uint64_t offset);
 
+/* fsd_send() of a file of a layer, which must stay equal to `expect`. */
+int send_file(struct fsd_readers *readers, struct fsd_file *file, const struct fsd_stat *expect,
+	      uint64_t offset, uint64_t length, struct fsd_stream *stream);
+
 #endif

@@ -262,7 +262,7 @@ bad_input() {
 	no 2 'mend: no such command' mend
 	no 2 '--rw is an option of mount' list --rw
 	no 2 'message: at most 127 bytes' offline taken --message "$(head -c 128 /dev/zero | tr '\0' x)"
-	no 1 '4095 bytes\|too long' acl "taken:$(head -c 30000 /dev/zero | tr '\0' x)"
+	no 2 'longer than 4095 bytes' acl "taken:$(head -c 30000 /dev/zero | tr '\0' x)"
 	vol remove taken
 }
 

@@ -9,6 +9,7 @@
 #include "tools/volumes/volumes.h"
 
 #define SEPARATORS " \t\n"
+#define PATH_BYTES 4096 /* with the colon before it */
 
 /* Set a member; false after a message. Takes the reference. */
 static bool set(struct rxvol *rxvol, const char *name, json_t *value)
@@ -49,6 +50,10 @@ static bool set_place(struct rxvol *rxvol, const char *text, bool path)
 	free(volume);
 	if (!good || !path || !text[length])
 		return good;
+	if (strlen(text + length) > PATH_BYTES) {
+		tools_error("the path is longer than %d bytes", PATH_BYTES - 1);
+		return false;
+	}
 	encoded = admin_text(text + length + 1);
 	good = encoded && set_text(rxvol, "path", encoded);
 	free(encoded);

@@ -51,7 +51,7 @@ START_TEST(bytes_from_disk)
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
 		m.reply_length = 0;
 		ck_assert_int_eq(
-			fsd_send_file(readers, file, &st, ranges[i][0], ranges[i][1], &m.stream),
+			send_file(readers, file, &st, ranges[i][0], ranges[i][1], &m.stream),
 			0);
 		check_bytes(ranges[i][0], ranges[i][1]);
 	}
@@ -65,7 +65,7 @@ START_TEST(bytes_from_cache)
 
 	setup(20 * MIB, 0, 4, 8 * MIB);
 	slow->cached_below = 20 * MIB;
-	ck_assert_int_eq(fsd_send_file(readers, file, &st, 11, 20 * MIB - 11, &m.stream), 0);
+	ck_assert_int_eq(send_file(readers, file, &st, 11, 20 * MIB - 11, &m.stream), 0);
 	check_bytes(11, 20 * MIB - 11);
 	ck_assert_uint_eq(slow->reads, 0);
 	fsd_readers_stats(readers, &stats);
@@ -79,7 +79,7 @@ START_TEST(cached_beginning)
 {
 	setup(20 * MIB, 0, 4, 8 * MIB);
 	slow->cached_below = 3 * MIB + 12345;
-	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 20 * MIB, &m.stream), 0);
+	ck_assert_int_eq(send_file(readers, file, &st, 0, 20 * MIB, &m.stream), 0);
 	check_bytes(0, 20 * MIB);
 	ck_assert_uint_gt(slow->reads, 0);
 	for (unsigned i = 0; i < slow->reads; i++)
@@ -145,7 +145,7 @@ START_TEST(reads_start_ahead_of_the_wire)
 	m.arg = &wire;
 	m.discard = true;
 	begin = monotonic_ns();
-	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, SLOW_CHUNKS * MIB, &m.stream), 0);
+	ck_assert_int_eq(send_file(readers, file, &st, 0, SLOW_CHUNKS * MIB, &m.stream), 0);
 	wall = monotonic_ns() - begin;
 	ck_assert_uint_eq(m.reply_length, SLOW_CHUNKS * MIB);
 	ck_assert_uint_eq(wire.writes, SLOW_CHUNKS);
@@ -180,7 +180,7 @@ START_TEST(memory_limit)
 	setup(64 * MIB, 1, 16, 4 * MIB);
 	m.on_write = count_at_first;
 	m.arg = &seen;
-	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 64 * MIB, &m.stream), 0);
+	ck_assert_int_eq(send_file(readers, file, &st, 0, 64 * MIB, &m.stream), 0);
 	/* 4 MiB in reads of one: four buffers */
 	ck_assert_uint_eq(seen, 4);
 	ck_assert_uint_le(slow->most_running, 4);
@@ -200,7 +200,7 @@ static void *send_main(void *arg)
 	struct sender *s = arg;
 
 	memory_stream_init(&s->m);
-	s->rc = fsd_send_file(readers, file, &st, 0, 8 * MIB, &s->m.stream);
+	s->rc = send_file(readers, file, &st, 0, 8 * MIB, &s->m.stream);
 	return NULL;
 }
 
@@ -253,7 +253,7 @@ START_TEST(change_is_noticed)
 			m.on_write = touch_at;
 			m.arg = &at;
 			at = j == 0 ? 0 : j == 1 ? size / 2 : size - 1;
-			ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, size, &m.stream),
+			ck_assert_int_eq(send_file(readers, file, &st, 0, size, &m.stream),
 					 -EIO);
 			teardown();
 		}
@@ -267,7 +267,7 @@ START_TEST(shrunk_file_is_never_padded)
 		setup(20 * MIB, 0, 4, 8 * MIB);
 		slow->real_size = 13 * MIB + 77;
 		slow->cached_below = i ? 20 * MIB : 0;
-		ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 20 * MIB, &m.stream), -EIO);
+		ck_assert_int_eq(send_file(readers, file, &st, 0, 20 * MIB, &m.stream), -EIO);
 		ck_assert_uint_le(m.reply_length, 13 * MIB + 77);
 		for (uint64_t j = 0; j < m.reply_length; j += 101)
 			ck_assert_uint_eq(m.reply[j], slow_layer_byte(j));
@@ -281,12 +281,12 @@ START_TEST(disk_error_is_passed_on)
 	setup(20 * MIB, 1, 4, 8 * MIB);
 	slow->fail = ENXIO;
 	slow->fail_from = 10 * MIB;
-	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 20 * MIB, &m.stream), -ENXIO);
+	ck_assert_int_eq(send_file(readers, file, &st, 0, 20 * MIB, &m.stream), -ENXIO);
 	ck_assert_uint_le(m.reply_length, 10 * MIB);
 	teardown();
 	setup(100000, 1, 4, 8 * MIB);
 	slow->fail = EIO;
-	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 100000, &m.stream), -EIO);
+	ck_assert_int_eq(send_file(readers, file, &st, 0, 100000, &m.stream), -EIO);
 	ck_assert_uint_eq(m.reply_length, 0);
 	teardown();
 }
@@ -298,7 +298,7 @@ START_TEST(dead_call_ends_at_once)
 		setup(64 * MIB, 5, 4, 8 * MIB);
 		slow->cached_below = i ? 64 * MIB : 0;
 		m.fail_at = 3 * MIB;
-		ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, 64 * MIB, &m.stream),
+		ck_assert_int_eq(send_file(readers, file, &st, 0, 64 * MIB, &m.stream),
 				 FSD_LOST);
 		ck_assert_uint_lt(slow->reads, 20);
 		teardown();
@@ -362,7 +362,7 @@ static size_t drawn(uint64_t size, uint64_t cached_below, size_t memory, struct 
 	ck_assert_ptr_nonnull(timeline);
 	setup(size, 1, 16, memory);
 	slow->cached_below = cached_below;
-	ck_assert_int_eq(fsd_send_file(readers, file, &st, 0, size, &m.stream), 0);
+	ck_assert_int_eq(send_file(readers, file, &st, 0, size, &m.stream), 0);
 	check_bytes(0, size);
 	teardown();
 	ck_assert_int_eq(fsd_timeline_close(timeline), 0);

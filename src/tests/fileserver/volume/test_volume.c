@@ -999,21 +999,6 @@ START_TEST(versions_grow_under_concurrency)
 }
 END_TEST
 
-START_TEST(volume_status)
-{
-	AFSFetchVolumeStatus s;
-
-	setup();
-	ck_assert_int_eq(fsd_volume_space(world.volume, &s), 0);
-	ck_assert_str_eq(fsd_volume_name(world.volume), "data");
-	ck_assert_int_eq(s.Type, 0);
-	ck_assert_int_eq(s.Online, 1);
-	ck_assert_int_gt(s.PartMaxBlocks, 0);
-	ck_assert_int_le(s.PartBlocksAvail, s.PartMaxBlocks);
-	world_close(&world);
-}
-END_TEST
-
 TEST_MAIN_WITHIN(120, "volume", status_of_each_kind, unknown_fids, everything_survives_a_restart,
 		 changed_while_down, lost_state_repeats_no_fid, old_state_repeats_no_fid,
 		 another_tree_is_another_content, changes_raise_the_version, replaced_by_rename,
@@ -1024,4 +1009,4 @@ TEST_MAIN_WITHIN(120, "volume", status_of_each_kind, unknown_fids, everything_su
 		 five_thousand_names, odd_names, only_files_readable_by_other,
 		 permission_taken_away, unlisted_changes_count,
 		 chmod_of_a_directory_keeps_its_version, open_file_has_one_version,
-		 writes_through_a_mapping, versions_grow_under_concurrency, volume_status)
+		 writes_through_a_mapping, versions_grow_under_concurrency)

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The complete server with a store, keys and users: identities, administrators, the audit log. */
+#include "tests/fileserver/fixture.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <unistd.h>
+#include <rxwire/error.h>
+#include <rxwire/rxkad.h>
+
+#include "afs/fetchstatus.h"
+#include "afs/numbers.h"
+#include "afs/rxafs.h"
+#include "fileserver/server.h"
+#include "protection/protection.h"
+#include "store/real.h"
+#include "tests/main.h"
+
+#define UAE(e) rxw_code_from_errno(e)
+
+static char *folder;
+static char store_path[4200], audit_path[4200], key_path[4200];
+static char message[FSD_MESSAGE_MAX];
+static struct fsd_server *server;
+static rxw_keys *keys;
+static rxw_engine *engine;
+static rxw_endpoint *endpoint;
+static rxw_connection *open_connections[8];
+static unsigned open_count;
+static uint32_t volume;
+static int32_t alice_id;
+
+/* A store with one volume, whose root has this ACL. */
+static void make_store(const struct store_acl *acl)
+{
+	const struct store_options options = {.path = store_path};
+	const struct store_new_volume new = {.name = "data", .owner = 900, .acl = acl};
+	char why[STORE_MESSAGE_MAX];
+	struct store *store;
+
+	folder = test_folder();
+	snprintf(store_path, sizeof(store_path), "%s/store", folder);
+	snprintf(audit_path, sizeof(audit_path), "%s/audit", folder);
+	snprintf(key_path, sizeof(key_path), "%s/keys", folder);
+	ck_assert_msg(store_make(&options, why) == 0, "%s", why);
+	ck_assert_msg(store_open(&options, &store, why) == 0, "%s", why);
+	ck_assert_int_eq(store_volume_create(store, &new, &volume), 0);
+	store->ops->close(store);
+	ck_assert_int_eq(rxw_keys_create(&keys), 0);
+	ck_assert_int_eq(rxw_keys_generate(keys, RXW_KEY_KRB5, 3, 18), 0);
+	ck_assert_int_eq(rxw_keys_write(keys, key_path, 0, why, sizeof(why)), 0);
+}
+
+static void make_users(void)
+{
+	const struct prot_options options = {.path = folder, .create = true};
+	char why[PROT_MESSAGE_MAX];
+	struct prot *prot;
+	int32_t root_id, group;
+
+	ck_assert_msg(prot_open(&options, &prot, why) == 0, "%s", why);
+	ck_assert_int_eq(prot_add_user(prot, "alice", 0, &alice_id, why), 0);
+	ck_assert_int_eq(prot_add_user(prot, "boss", 0, &root_id, why), 0);
+	ck_assert_int_eq(prot_add_group(prot, "alice:friends", 0, alice_id, &group, why), 0);
+	ck_assert_int_eq(prot_add_member(prot, PROT_ADMINISTRATORS, root_id, why), 0);
+	prot_close(prot);
+}
+
+static const char *const require_none = "none";
+
+static int start(const char *listen, bool anonymous_writes)
+{
+	const struct fsd_settings settings = {
+		.store = store_path,
+		.anonymous_writes = anonymous_writes,
+		.audit_log = audit_path,
+		.audit = "strict",
+		.protection = folder,
+		.cell = "test.example",
+		.listen = listen,
+		.readers = 2,
+		.read_ahead = 8 << 20,
+		.promises = 1000,
+		.drain_ms = 60000,
+		.guard = {.keytab = key_path, .require = &require_none, .require_count = 1},
+	};
+	struct rxw_config config;
+
+	rxw_config_init(&config, sizeof(config));
+	return fsd_server_start(&settings, &config, &server, message);
+}
+
+static void open_client(void)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rxw_endpoint_options options = {
+		.size = sizeof(options), .address = (void *)&sa, .address_len = sizeof(sa)};
+
+	ck_assert_int_eq(rxw_engine_create(NULL, &engine), 0);
+	ck_assert_int_eq(rxw_endpoint_create(engine, &options, &endpoint), 0);
+}
+
+static void close_client(void)
+{
+	while (open_count)
+		rxw_connection_release(open_connections[--open_count]);
+	ck_assert_int_eq(rxw_endpoint_destroy(endpoint), 0);
+	ck_assert_int_eq(rxw_engine_destroy(engine), 0);
+}
+
+static void clean(void)
+{
+	rxw_keys_unref(keys);
+	tree_remove(folder);
+}
+
+/* A connection of a user ("alice@TEST.EXAMPLE"), or of nobody (NULL). */
+static rxw_connection *as(const char *name)
+{
+	const struct rxw_rxkad_print_options options = {
+		.size = sizeof(options), .name = name, .lifetime_s = 3600};
+	struct sockaddr_in sa = {.sin_family = AF_INET,
+				 .sin_port = htons(fsd_server_fs_port(server)),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rxw_rxkad_token token = {.size = sizeof(token)};
+	rxw_security *security = NULL;
+	rxw_connection *connection;
+
+	if (name) {
+		ck_assert_int_eq(rxw_rxkad_print_token(keys, &options, &token), 0);
+		ck_assert_int_eq(rxw_rxkad_client(&token, RXW_LEVEL_CRYPT, &security), 0);
+		rxw_rxkad_token_free(&token);
+	}
+	ck_assert_int_eq(rxw_connection_create(endpoint, (struct sockaddr *)&sa, sizeof(sa),
+					       AFS_SERVICE_FS, security, &connection),
+			 0);
+	if (security)
+		rxw_security_unref(security);
+	open_connections[open_count++] = connection;
+	return connection;
+}
+
+static int32_t set_acl(rxw_connection *connection, const AFSFid *dir, const char *text)
+{
+	AFSOpaque acl = {(uint32_t)strlen(text) + 1, (char *)(uintptr_t)text};
+	AFSFetchStatus st;
+	AFSVolSync sync;
+
+	return RXAFS_StoreACL(connection, dir, &acl, &st, &sync);
+}
+
+static int32_t create(rxw_connection *connection, const char *name, AFSFetchStatus *st)
+{
+	const AFSFid root = {volume, 1, 1};
+	const AFSStoreStatus nothing = {0};
+	AFSFetchStatus dir_st;
+	AFSCallBack cb;
+	AFSVolSync sync;
+	AFSFid fid;
+
+	return RXAFS_CreateFile(connection, &root, name, &nothing, &fid, st, &dir_st, &cb, &sync);
+}
+
+/* Whether a line of the audit log has all of these texts. */
+static bool audited(const char *first, const char *second, const char *third)
+{
+	FILE *file = fopen(audit_path, "r");
+	bool found = false;
+	char line[8192];
+
+	ck_assert_ptr_nonnull(file);
+	while (!found && fgets(line, sizeof(line), file))
+		found = strstr(line, first) && strstr(line, second) && strstr(line, third);
+	fclose(file);
+	return found;
+}
+
+START_TEST(users_and_administrators)
+{
+	const AFSFid root = {0};
+	AFSFid dir;
+	rxw_connection *nobody, *alice, *boss, *stranger;
+	AFSStoreVolumeStatus quota = {.Mask = 2, .MaxQuota = 5000};
+	AFSFetchVolumeStatus vs;
+	char *name, *offline, *motd;
+	AFSFetchStatus st;
+	AFSOpaque acl = {0};
+	AFSVolSync sync;
+	int32_t spare;
+
+	make_store(NULL);
+	make_users();
+	ck_assert_msg(start("127.0.0.1", false) == 0, "%s", message);
+	open_client();
+	nobody = as(NULL);
+	alice = as("alice@TEST.EXAMPLE");
+	boss = as("boss@TEST.EXAMPLE");
+	stranger = as("mallory@TEST.EXAMPLE");
+	dir = (AFSFid){volume, 1, 1};
+	(void)root;
+	/* at first the volume belongs to administrators only */
+	ck_assert_int_eq(create(nobody, "x", &st), EACCES);
+	ck_assert_int_eq(create(alice, "x", &st), EACCES);
+	ck_assert_int_eq(set_acl(alice, &dir, "1\n0\nalice\t127\n"), EACCES);
+	ck_assert_int_eq(set_acl(boss, &dir, "1\n0\nsomebody\t127\n"), EINVAL);
+	ck_assert_int_eq(set_acl(boss, &dir,
+				 "3\n0\nalice\t15\nalice:friends\t9\nsystem:authuser\t8\n"),
+			 0);
+	ck_assert_int_eq(RXAFS_FetchACL(alice, &dir, &acl, &st, &sync), 0);
+	ck_assert_str_eq(acl.val, "3\n0\nalice:friends\t9\nsystem:authuser\t8\nalice\t15\n");
+	xdrfree_AFSOpaque(&acl);
+	ck_assert_uint_eq(st.CallerAccess, 15);
+	ck_assert_uint_eq(st.AnonymousAccess, 0);
+	ck_assert_int_eq(create(alice, "hers", &st), 0);
+	ck_assert_int_eq((int32_t)st.Owner, alice_id);
+	ck_assert_int_eq((int32_t)st.Author, alice_id);
+	ck_assert_int_eq(create(nobody, "x", &st), EACCES);
+	/* a user that the database does not know is anonymous */
+	ck_assert_int_eq(create(stranger, "x", &st), EACCES);
+	ck_assert_int_eq(RXAFS_FetchACL(stranger, &dir, &acl, &st, &sync), EACCES);
+
+	ck_assert_int_eq(RXAFS_SetVolumeStatus(alice, (int32_t)volume, &quota, "", "", ""), EACCES);
+	ck_assert_int_eq(RXAFS_SetVolumeStatus(boss, (int32_t)volume, &quota, "", "", ""), 0);
+	quota.MaxQuota = -1;
+	ck_assert_int_eq(RXAFS_SetVolumeStatus(boss, (int32_t)volume, &quota, "", "", ""), EINVAL);
+	ck_assert_int_eq(RXAFS_GetVolumeStatus(nobody, (int32_t)volume, &vs, &name, &offline, &motd),
+			 0);
+	ck_assert_int_eq(vs.MaxQuota, 5000);
+	free(name), free(offline), free(motd);
+	ck_assert_int_eq(RXAFS_FlushCPS(boss, &(ViceIds){0}, &(IPAddrs){0}, 0, &spare, &spare), 0);
+	ck_assert_int_eq(RXAFS_FlushCPS(alice, &(ViceIds){0}, &(IPAddrs){0}, 0, &spare, &spare),
+			 EPERM);
+	close_client();
+	ck_assert_int_eq(fsd_server_stop(server), 0);
+	ck_assert(audited("\"who\":\"alice@TEST.EXAMPLE\"", "CreateFile", "\"name\":\"hers\""));
+	ck_assert(audited("\"operation\":\"CreateFile\"", "\"name\":\"x\"", "\"code\":13"));
+	ck_assert(audited("\"who\":\"boss@TEST.EXAMPLE\"", "StoreACL", "\"code\":0"));
+	ck_assert(audited("FetchACL", "mallory", "\"code\":13"));
+	ck_assert(!audited("GetVolumeStatus", "", ""));
+	clean();
+}
+END_TEST
+
+/* The identity of the server, its volumes and files survive a restart. */
+START_TEST(restart)
+{
+	struct store_acl acl = {.positive = 1, .entry = {{STORE_ANYUSER, STORE_ALL}}};
+	AFSFetchStatus st;
+	char path[4400], uuid[2][64] = {"", ""};
+
+	make_store(&acl);
+	snprintf(path, sizeof(path), "%s/server/uuid", store_path);
+	for (int i = 0; i < 2; i++) {
+		FILE *file;
+
+		ck_assert_msg(start("127.0.0.1", false) == 0, "%s", message);
+		ck_assert_uint_eq(fsd_server_volume_id(server), volume);
+		open_client();
+		ck_assert_int_eq(create(as(NULL), "x", &st), i ? EEXIST : 0);
+		close_client();
+		ck_assert_int_eq(fsd_server_stop(server), 0);
+		file = fopen(path, "r");
+		ck_assert_ptr_nonnull(file);
+		ck_assert_ptr_nonnull(fgets(uuid[i], sizeof(uuid[i]), file));
+		fclose(file);
+	}
+	ck_assert_str_eq(uuid[0], uuid[1]);
+	clean();
+}
+END_TEST
+
+START_TEST(anonymous_writes_beyond_loopback)
+{
+	struct store_acl acl = {.positive = 1, .entry = {{STORE_ANYUSER, STORE_ALL}}};
+	const AFSFid root = {0};
+	AFSFid dir;
+
+	make_store(&acl);
+	make_users();
+	ck_assert_int_ne(start("0.0.0.0", false), 0);
+	ck_assert_ptr_nonnull(strstr(message, "data"));
+	ck_assert_ptr_nonnull(strstr(message, "--allow-anonymous-writes"));
+	ck_assert_msg(start("0.0.0.0", true) == 0, "%s", message);
+	open_client();
+	dir = (AFSFid){volume, 1, 1};
+	(void)root;
+	ck_assert_int_eq(set_acl(as(NULL), &dir, "1\n0\nsystem:anyuser\t127\n"), 0);
+	ck_assert_int_eq(set_acl(as(NULL), &dir, "1\n0\nsystem:anyuser\t9\n"), 0);
+	close_client();
+	ck_assert_int_eq(fsd_server_stop(server), 0);
+	ck_assert_msg(start("0.0.0.0", false) == 0, "%s", message);
+	open_client();
+	ck_assert_int_eq(set_acl(as("boss@TEST.EXAMPLE"), &dir, "1\n0\nsystem:anyuser\t127\n"),
+			 EACCES);
+	ck_assert_int_eq(set_acl(as("boss@TEST.EXAMPLE"), &dir, "1\n0\nsystem:authuser\t127\n"), 0);
+	close_client();
+	ck_assert_int_eq(fsd_server_stop(server), 0);
+	clean();
+}
+END_TEST
+
+START_TEST(wrong_settings)
+{
+	struct fsd_settings settings = {.listen = "127.0.0.1", .store = "/nonexistent/store"};
+	const char *rule = "anonymous *";
+
+	ck_assert_int_eq(fsd_server_check(&settings, message), FSD_WRONG_SETTINGS);
+	ck_assert_ptr_nonnull(strstr(message, "rxvol"));
+	settings.state = "/tmp";
+	ck_assert_int_eq(fsd_server_check(&settings, message), FSD_WRONG_SETTINGS);
+	ck_assert_ptr_nonnull(strstr(message, "--state"));
+	settings.state = NULL;
+	settings.store = "/";
+	settings.durability = "perhaps";
+	ck_assert_int_eq(fsd_server_check(&settings, message), FSD_WRONG_SETTINGS);
+	ck_assert_ptr_nonnull(strstr(message, "strict or lazy"));
+	settings.durability = NULL;
+	settings.audit = "maybe";
+	ck_assert_int_eq(fsd_server_check(&settings, message), FSD_WRONG_SETTINGS);
+	ck_assert_ptr_nonnull(strstr(message, "--audit"));
+	settings.audit = NULL;
+	settings.guard.allow = &rule;
+	settings.guard.allow_count = 1;
+	ck_assert_int_eq(fsd_server_check(&settings, message), FSD_WRONG_SETTINGS);
+	ck_assert_ptr_nonnull(strstr(message, "ACLs"));
+}
+END_TEST
+
+TEST_MAIN_WITHIN(60, "store server", users_and_administrators, restart,
+		 anonymous_writes_beyond_loopback, wrong_settings)

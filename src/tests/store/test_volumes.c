@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The store by its interface: clones, volumes, restarts, damage, threads. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/main.h"
+#include "tests/store/crashdisk.h"
+#include "tests/store/store_fixture.h"
+
+/* -- volumes -- */
+
+static int count_change(void *arg, uint32_t vnode, bool gone)
+{
+	unsigned *seen = arg;
+
+	ck_assert_uint_lt(vnode, 16);
+	seen[vnode] += gone ? 100 : 1;
+	return 0;
+}
+
+START_TEST(clones)
+{
+	struct store_fid dir, file, gone, old;
+	uint32_t ro, again, backup, seen[16] = {0};
+
+	fixture_open(STORE_LAZY);
+	dir = make(&root, "d", STORE_DIR);
+	file = make(&dir, "f", STORE_FILE);
+	gone = make(&dir, "g", STORE_FILE);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "before", 6, 0), 0);
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &ro), 0);
+	fixture_volume(ro);
+	ck_assert_str_eq(about.name, "v.readonly");
+	ck_assert_int_eq(about.type, STORE_RO);
+	ck_assert_uint_eq(about.rw, volume);
+	ck_assert_uint_eq(about.files, 4);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "after", 5, 0), 0);
+	ck_assert_int_eq(try_remove(&admin, &dir, "g", STORE_FILE), 0);
+	ck_assert_int_eq(try_rename(&admin, &dir, "f", &root, "f"), 0);
+	make(&root, "new", STORE_FILE);
+	old = file;
+	old.volume = ro;
+	fixture_same(&old, "before", 6);
+	fixture_same(&file, "after", 5);
+	ck_assert_int_eq(try_status(&admin, &old), 0);
+	ck_assert_uint_eq(status.parent, dir.vnode);
+	old = gone;
+	old.volume = ro;
+	ck_assert_int_eq(try_status(&admin, &old), 0);
+	ck_assert_int_eq(try_status(&admin, &gone), STORE_VNOVNODE);
+
+	ck_assert_int_eq(store_volume_changes(store, ro, count_change, seen), 0);
+	ck_assert_uint_eq(seen[1], 1);
+	ck_assert_uint_eq(seen[dir.vnode], 1);
+	ck_assert_uint_eq(seen[file.vnode], 1);
+	ck_assert_uint_eq(seen[gone.vnode], 100);
+	ck_assert_int_eq(store_volume_changes(store, volume, count_change, seen), -EINVAL);
+	ck_assert_int_eq(fixture_check(), 0);
+
+	/* A new one in its place, with the same id and another date. */
+	fixture_volume(ro);
+	again = about.sync;
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_BACKUP, &backup), 0);
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &old.volume), 0);
+	ck_assert_uint_eq(old.volume, ro);
+	fixture_volume(ro);
+	ck_assert_uint_ne(about.sync, again);
+	ck_assert_int_eq(try_status(&admin, &old), STORE_VNOVNODE);
+	old = file;
+	old.volume = ro;
+	fixture_same(&old, "after", 5);
+	fixture_pruned();
+	fixture_volume(volume);
+	ck_assert_uint_eq(about.ro, ro);
+	ck_assert_uint_eq(about.backup, backup);
+	ck_assert_int_eq(store_volume_remove(store, volume), -ENOTEMPTY);
+	ck_assert_int_eq(store_volume_clone(store, ro, STORE_BACKUP, &again), -EINVAL);
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RW, &again), -EINVAL);
+
+	ck_assert_int_eq(store_volume_rename(store, volume, "other"), 0);
+	ck_assert_int_eq(store->ops->volume_by_name(store, "other.readonly", &about), 0);
+	ck_assert_uint_eq(about.id, ro);
+	ck_assert_int_eq(store->ops->volume_by_name(store, "v.backup", &about), STORE_VNOVOL);
+	fixture_reopen();
+	ck_assert_int_eq(store->ops->volume_by_name(store, "other.backup", &about), 0);
+	ck_assert_int_eq(store_volume_remove(store, backup), 0);
+	ck_assert_int_eq(store_volume_remove(store, ro), 0);
+	ck_assert_int_eq(try_status(&admin, &old), STORE_VNOVOL);
+	fixture_pruned();
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM vnode WHERE epoch IN"
+				      " (SELECT epoch FROM vnode GROUP BY vnode HAVING count(*)>1)"),
+			 0);
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM vnode"), 4);
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM small"), 1);
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM page"), 2);
+}
+END_TEST
+
+START_TEST(volumes)
+{
+	struct store_new_volume new = {.name = "w", .quota_kib = 50, .owner = 3, .mode = 0700};
+	struct store_fid top = {0, 1, 1};
+	uint32_t id, third;
+	static uint8_t large[100000];
+	struct store_fid file;
+
+	fixture_open(STORE_LAZY);
+	ck_assert_int_eq(store_volume_create(store, &new, &id), 0);
+	ck_assert_uint_eq(id, volume + 3);
+	ck_assert_int_eq(store_volume_create(store, &new, &third), -EEXIST);
+	new.name = "not/valid";
+	ck_assert_int_eq(store_volume_create(store, &new, &third), -EINVAL);
+	new.name = "x";
+	new.id = volume;
+	ck_assert_int_eq(store_volume_create(store, &new, &third), STORE_VVOLEXISTS);
+	new.id = volume + 1; /* kept for a clone */
+	ck_assert_int_eq(store_volume_create(store, &new, &third), STORE_VVOLEXISTS);
+	new.id = 5;
+	ck_assert_int_eq(store_volume_create(store, &new, &third), 0);
+	ck_assert_uint_eq(third, 5);
+	ck_assert_int_eq(store_volume_rename(store, 5, "w"), -EEXIST);
+	ck_assert_int_eq(store->ops->volume_next(store, 0, &about), 0);
+	ck_assert_uint_eq(about.id, 5);
+	ck_assert_uint_eq(about.quota_kib, 50);
+	ck_assert_int_eq(store->ops->volume_next(store, 5, &about), 0);
+	ck_assert_uint_eq(about.id, volume);
+	ck_assert_int_eq(store->ops->volume_next(store, id, &about), STORE_VNOVOL);
+	top.volume = id;
+	ck_assert_int_eq(try_status(&admin, &top), 0);
+	ck_assert_uint_eq(status.mode, 0700);
+	ck_assert_int_eq(status.owner, 3);
+	file = make(&root, "f", STORE_FILE);
+	ck_assert_int_eq(try_write(&admin, &file, 0, large, sizeof(large), 0), 0);
+	for (int i = 0; i < 700; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "n%d", i);
+		make(&root, name, i % 10 ? STORE_FILE : STORE_DIR);
+	}
+	ck_assert_int_eq(store_volume_remove(store, volume), 0);
+	ck_assert_int_eq(try_status(&admin, &root), STORE_VNOVOL);
+	fixture_pruned();
+	ck_assert_int_eq(store_volume_remove(store, 5), 0);
+	fixture_pruned();
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM vnode"), 1);
+	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM page"), 1);
+	/* The id may be used again, and nothing of the old volume is left. */
+	fixture_reopen();
+	new.name = "v";
+	new.id = volume;
+	ck_assert_int_eq(store_volume_create(store, &new, &third), 0);
+	ck_assert_int_eq(try_status(&admin, &file), STORE_VNOVNODE);
+	ck_assert_int_eq(try_status(&admin, &root), 0);
+	ck_assert_uint_eq(status.length, 2048);
+}
+END_TEST
+
+/* -- restarts -- */
+
+static struct store *open_disk(struct crashdisk *disk, struct store_layer **layer, bool make_it)
+{
+	struct store_options options = {0};
+	struct store *opened;
+
+	*layer = crashdisk_layer(disk);
+	options.layer = *layer;
+	if (make_it) {
+		ck_assert_msg(store_make(&options, message) == 0, "%s", message);
+		(*layer)->ops->destroy(*layer);
+		options.layer = *layer = crashdisk_layer(disk);
+	}
+	ck_assert_msg(store_open(&options, &opened, message) == 0, "%s", message);
+	return opened;
+}
+
+/* What clients may have seen of forgotten changes is not used again. */
+START_TEST(restarted_machine)
+{
+	struct store_new_volume new = {.name = "v"};
+	struct crashdisk *disk = crashdisk_new();
+	struct store_fid file, next;
+	struct store_layer *layer;
+	uint64_t version;
+
+	store = open_disk(disk, &layer, true);
+	ck_assert_int_eq(store_volume_create(store, &new, &volume), 0);
+	root = (struct store_fid){volume, 1, 1};
+	file = make(&root, "f", STORE_FILE);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "x", 1, 0), 0);
+	ck_assert_int_eq(store_flush(store), 0);
+	version = status.version;
+	crashdisk_stop_at(disk, crashdisk_calls(disk), 1);
+	store->ops->close(store);
+	layer->ops->destroy(layer);
+	crashdisk_crashed(disk, 0, false, 1);
+
+	crashdisk_stop_at(disk, UINT64_MAX, 1);
+	store = open_disk(disk, &layer, false);
+	ck_assert_int_eq(try_status(&admin, &file), 0);
+	ck_assert_uint_eq(status.version, version);
+	ck_assert_int_eq(try_set(&admin, &file, STORE_SET_MODE, 0600), 0);
+	ck_assert_uint_eq(status.version, version);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "y", 1, 0), 0);
+	ck_assert_uint_eq(status.version, version + 131072);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "z", 1, 0), 0);
+	ck_assert_uint_eq(status.version, version + 131073);
+	next = make(&root, "g", STORE_FILE);
+	ck_assert_uint_ge(next.unique, file.unique + (1 << 20));
+	ck_assert_int_eq(fixture_check(), 0);
+	store->ops->close(store);
+	layer->ops->destroy(layer);
+	/* A clean end changes nothing. */
+	store = open_disk(disk, &layer, false);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "z", 1, 0), 0);
+	ck_assert_uint_eq(status.version, version + 131074);
+	store->ops->close(store);
+	layer->ops->destroy(layer);
+	crashdisk_free(disk);
+	store = NULL;
+}
+END_TEST
+
+/* -- damage -- */
+
+START_TEST(damaged_records)
+{
+	struct store_fid bad, good, small, dir, below;
+	static uint8_t bytes[3000];
+
+	fixture_open(STORE_LAZY);
+	bad = make(&root, "bad", STORE_FILE);
+	good = make(&root, "good", STORE_FILE);
+	small = make(&root, "small", STORE_FILE);
+	dir = make(&root, "dir", STORE_DIR);
+	below = make(&dir, "below", STORE_FILE);
+	memset(bytes, 5, sizeof(bytes));
+	ck_assert_int_eq(try_write(&admin, &small, 0, bytes, sizeof(bytes), 0), 0);
+	ck_assert_int_eq(try_write(&admin, &good, 0, "good", 4, 0), 0);
+	fixture_sql("UPDATE vnode SET record=zeroblob(80) WHERE vnode=2");
+	fixture_sql("UPDATE small SET data=CAST(substr(data,1,2990)||'0123456789' AS BLOB)"
+		    " WHERE length(data)>2000");
+	fixture_sql("UPDATE page SET data=CAST(substr(data,1,300)||'x'||substr(data,302) AS BLOB)"
+		    " WHERE vnode=3");
+	lines = 0;
+	ck_assert_int_eq(try_status(&admin, &bad), -EIO);
+	ck_assert_int_eq(try_status(&admin, &bad), -EIO);
+	ck_assert_int_eq(lines, 1);
+	ck_assert_int_eq(try_write(&admin, &bad, 0, "x", 1, 0), -EIO);
+	ck_assert_int_eq(try_read(&admin, &small), -EIO);
+	ck_assert_int_eq(try_status(&admin, &small), 0);
+	ck_assert_int_eq(lines, 2);
+	ck_assert_int_eq(try_read(&admin, &dir), -EIO);
+	ck_assert_int_eq(try_create(&admin, &dir, "x", STORE_FILE), -EIO);
+	/* Everything else goes on. */
+	fixture_same(&good, "good", 4);
+	ck_assert_int_eq(try_status(&admin, &below), 0);
+	ck_assert_int_eq(try_write(&admin, &small, 0, "again", 5, 0), 0);
+	fixture_same(&small, "again", 5);
+	ck_assert_int_eq(try_create(&admin, &root, "new", STORE_FILE), 0);
+	faults_expected = true;
+	ck_assert_int_gt(fixture_check(), 0);
+	store_stats(store, &stats);
+	ck_assert_uint_ge(stats.damaged, 3);
+}
+END_TEST
+
+START_TEST(damaged_volume)
+{
+	struct store_new_volume new = {.name = "w"};
+	uint32_t id;
+	struct store_fid top = {0, 1, 1};
+
+	fixture_open(STORE_LAZY);
+	ck_assert_int_eq(store_volume_create(store, &new, &id), 0);
+	fixture_sql("UPDATE volume SET record=zeroblob(120) WHERE name='v'");
+	ck_assert_int_eq(try_status(&admin, &root), STORE_VSALVAGE);
+	ck_assert_int_eq(try_create(&admin, &root, "x", STORE_FILE), STORE_VSALVAGE);
+	ck_assert_int_eq(store->ops->volume_next(store, 0, &about), 0);
+	ck_assert_str_eq(about.name, "v");
+	ck_assert(!about.online);
+	top.volume = id;
+	ck_assert_int_eq(try_create(&admin, &top, "x", STORE_FILE), 0);
+	ck_assert_int_eq(store_check(store, true, NULL, NULL), 1);
+	faults_expected = true;
+}
+END_TEST
+
+START_TEST(missing_object)
+{
+	struct store_fid file, other;
+	static uint8_t bytes[100000];
+	char command[600];
+
+	fixture_open(STORE_LAZY);
+	file = make(&root, "f", STORE_FILE);
+	other = make(&root, "o", STORE_FILE);
+	ck_assert_int_eq(try_write(&admin, &file, 0, bytes, sizeof(bytes), 0), 0);
+	ck_assert_int_eq(try_write(&admin, &other, 0, "here", 4, 0), 0);
+	fixture_close();
+	snprintf(command, sizeof(command), "find '%s/files' -type f -delete", fixture_path());
+	ck_assert_int_eq(system(command), 0);
+	fixture_open_again();
+	ck_assert_int_eq(try_read(&admin, &file), -EIO);
+	ck_assert_int_eq(try_status(&admin, &file), 0);
+	fixture_same(&other, "here", 4);
+	faults_expected = true;
+	ck_assert_int_eq(fixture_check(), 1);
+	faults_expected = false;
+	ck_assert_int_eq(try_write(&admin, &file, 0, bytes, 50000, 0), 0);
+	fixture_same(&file, bytes, 50000);
+	ck_assert_int_eq(fixture_check(), 0);
+}
+END_TEST
+
+/* -- threads -- */
+
+#define THREADS 8
+#define ROUNDS	150
+
+struct thread {
+	pthread_t id;
+	unsigned number;
+	struct store_fid shared, own;
+};
+
+/* In a directory of its own, and in one of all threads. */
+static void *churn(void *arg)
+{
+	const struct thread *thread = arg;
+	const struct store_fid *dirs[2] = {&thread->shared, &thread->own};
+	struct store_status st, ds, ds2;
+	struct store_changes ch;
+	struct store_writer *writer;
+	uint8_t bytes[9000];
+	char name[32], to[32];
+
+	memset(bytes, (int)thread->number, sizeof(bytes));
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct store_fid *dir = dirs[i & 1];
+		size_t length = i % 3 ? 100 + i : sizeof(bytes);
+		struct iovec iov = {.iov_base = bytes, .iov_len = length};
+
+		snprintf(name, sizeof(name), "t%u.%u", thread->number, i);
+		snprintf(to, sizeof(to), "m%u.%u", thread->number, i);
+		ck_assert_int_eq(store->ops->create(store, &admin, dir, name, STORE_FILE, NULL,
+						    &nothing, &st, &ds, &ch),
+				 0);
+		ck_assert_int_eq(store->ops->write_begin(store, &admin, &st.fid, &nothing, 0, length,
+							 0, &writer),
+				 0);
+		ck_assert_int_eq(store->ops->write(writer, &iov, 1), 0);
+		ck_assert_int_eq(store->ops->write_commit(writer, &st, &ch), 0);
+		ck_assert_uint_eq(st.version, 1);
+		if (i % 4 == 0)
+			ck_assert_int_eq(store->ops->rename(store, &admin, dir, name, dirs[!(i & 1)],
+							    to, &ds, &ds2, &ch),
+					 0);
+		else if (i % 4 != 3)
+			ck_assert_int_eq(store->ops->remove(store, &admin, dir, name, STORE_FILE, &ds,
+							    &ch),
+					 0);
+	}
+	return NULL;
+}
+
+START_TEST(many_threads)
+{
+	struct thread thread[THREADS];
+	struct store_fid shared;
+	uint32_t clone;
+	char name[8];
+
+	fixture_open(_i ? STORE_STRICT : STORE_LAZY);
+	shared = make(&root, "shared", STORE_DIR);
+	for (unsigned i = 0; i < THREADS; i++) {
+		snprintf(name, sizeof(name), "d%u", i);
+		thread[i] = (struct thread){.number = i, .shared = shared};
+		thread[i].own = make(&root, name, STORE_DIR);
+		ck_assert_int_eq(pthread_create(&thread[i].id, NULL, churn, &thread[i]), 0);
+	}
+	/* Meanwhile. */
+	for (unsigned i = 0; i < 20; i++) {
+		ck_assert_int_eq(store_volume_clone(store, volume, i & 1 ? STORE_RO : STORE_BACKUP,
+						    &clone),
+				 0);
+		ck_assert_int_eq(fixture_check(), 0);
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(thread[i].id, NULL);
+	store_stats(store, &stats);
+	ck_assert_uint_lt(stats.commits, stats.operations);
+	fixture_volume(volume);
+	/* Of four files, one was moved and one stays. */
+	ck_assert_uint_eq(about.files, 2 + THREADS + THREADS * (ROUNDS / 4 + 1 + ROUNDS / 4));
+	fixture_pruned();
+	fixture_reopen();
+}
+END_TEST
+
+static _Atomic bool stop_reading;
+
+/* Each version has its number in all of its bytes. */
+static void *read_versions(void *arg)
+{
+	const struct store_fid *fid = arg;
+	uint64_t *bytes = malloc(20000);
+	struct iovec iov = {.iov_base = bytes, .iov_len = 20000};
+	uint64_t last = 0;
+
+	while (!stop_reading) {
+		struct store_reader *reader;
+		struct store_status st;
+		ssize_t got;
+
+		ck_assert_int_eq(store->ops->read_begin(store, &admin, fid, &reader, &st), 0);
+		got = store->ops->read(reader, &iov, 1, 0, 0);
+		ck_assert_uint_eq((uint64_t)got, st.length);
+		for (size_t i = 0; i < st.length / 8; i++)
+			if (bytes[i] != st.version)
+				ck_abort_msg("version %llu has bytes of %llu",
+					     (unsigned long long)st.version,
+					     (unsigned long long)bytes[i]);
+		ck_assert_uint_ge(st.version, last);
+		last = st.version;
+		store->ops->read_end(reader);
+	}
+	free(bytes);
+	return NULL;
+}
+
+START_TEST(readers_and_a_writer)
+{
+	static uint64_t bytes[2500];
+	struct store_fid file;
+	pthread_t reader[4];
+
+	fixture_memory(64 << 10); /* so that versions are read from the database, too */
+	fixture_open(STORE_LAZY);
+	file = make(&root, "f", STORE_FILE);
+	stop_reading = false;
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&reader[i], NULL, read_versions, &file), 0);
+	for (uint64_t version = 1; version <= 600; version++) {
+		size_t length = version % 2 ? 8 * (version % 400) : sizeof(bytes);
+
+		for (size_t i = 0; i < length / 8; i++)
+			bytes[i] = version;
+		ck_assert_int_eq(try_write(&admin, &file, 0, bytes, length, 0), 0);
+	}
+	stop_reading = true;
+	for (int i = 0; i < 4; i++)
+		pthread_join(reader[i], NULL);
+}
+END_TEST
+
+/* A bounded cache, whatever is used. */
+START_TEST(memory)
+{
+	struct store_fid file;
+	char name[16];
+
+	fixture_memory(256 << 10);
+	fixture_open(STORE_LAZY);
+	for (int i = 0; i < 5000; i++) {
+		snprintf(name, sizeof(name), "f%d", i);
+		file = make(&root, name, STORE_FILE);
+		ck_assert_int_eq(try_write(&admin, &file, 0, name, strlen(name), 0), 0);
+	}
+	store_stats(store, &stats);
+	/* The directory itself is kept although it is larger than a shard. */
+	ck_assert_uint_lt(stats.memory, (256 << 10) + (400 << 10));
+	fixture_same(&file, name, strlen(name));
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {
+		clones, volumes, restarted_machine, damaged_records, damaged_volume,
+		missing_object, readers_and_a_writer, memory};
+	Suite *suite = suite_create("volumes");
+	TCase *tcase = tcase_create("volumes");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, 240);
+	tcase_add_checked_fixture(tcase, fixture_start, fixture_end);
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		tcase_add_test(tcase, tests[i]);
+	tcase_add_loop_test(tcase, many_threads, 0, 2);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
