@@ -235,10 +235,10 @@ static void bulk(struct worker *w, const AFSCBFids *fids)
 
 	if (code == 0)
 		code = EndRXAFS_InlineBulkStatus(call, &stats, &callbacks, &sync);
-	if (code == 0 && stats.AFSBulkStats_len != fids->AFSCBFids_len)
+	if (code == 0 && stats.len != fids->len)
 		die("InlineBulkStatus", "the answer has another length");
-	for (uint32_t i = 0; code == 0 && i < stats.AFSBulkStats_len; i++)
-		if (stats.AFSBulkStats_val[i].errorCode)
+	for (uint32_t i = 0; code == 0 && i < stats.len; i++)
+		if (stats.val[i].errorCode)
 			die("InlineBulkStatus", "an object has an error");
 	xdrfree_AFSBulkStats(&stats);
 	xdrfree_AFSCBs(&callbacks);
@@ -279,11 +279,11 @@ static void own_files(struct worker *w)
 	char name[32];
 
 	own_dir(w);
-	w->bulk.AFSCBFids_val = calloc(set.batch, sizeof(AFSFid));
-	w->bulk.AFSCBFids_len = set.batch;
+	w->bulk.val = calloc(set.batch, sizeof(AFSFid));
+	w->bulk.len = set.batch;
 	for (unsigned i = 0; i < set.batch; i++) {
 		snprintf(name, sizeof(name), "f%u", i);
-		w->bulk.AFSCBFids_val[i] = create(w, &w->dir, name);
+		w->bulk.val[i] = create(w, &w->dir, name);
 	}
 }
 
@@ -375,7 +375,7 @@ static void lookup_place(struct worker *w, unsigned i)
 static void bulk_place(struct worker *w, unsigned i)
 {
 	AFSFid fids[AFSCBMAX];
-	const AFSCBFids some = {.AFSCBFids_len = set.batch, .AFSCBFids_val = fids};
+	const AFSCBFids some = {.len = set.batch, .val = fids};
 	size_t first = (size_t)(any_place(w) - place);
 
 	(void)i;

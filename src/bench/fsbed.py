@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Servers of the benchmark of file servers, loads on them, and what a flush costs."""
-import ctypes
+import contextlib
 import json
 import os
 import re
@@ -14,7 +14,6 @@ from measure import Failed, Server, free_port, json_object, run_program
 
 VOLUME = "bench"
 OPEN_ACL = "system:anyuser rlidwk"
-LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Target:
@@ -95,15 +94,31 @@ class Bed:
         target.server.stop()
         self.servers.remove(target.server)
 
-    def load(self, target, load, clients=1, calls=100, **options):
-        """The load's figures; `options` are other letters of fileserver_load."""
-        words = ["-s", target.address, "-v", str(target.vl_port), "-f", str(target.fs_port), "-V", target.volume,
-                 "-P", str(target.pid), "-c", str(clients), "-n", str(calls)]
+    def words(self, target, load, clients=1, calls=100, **options):
+        """The command of a load; `options` are other letters of fileserver_load."""
+        words = [self.place.program("src/bench/fileserver_load"), "-s", target.address, "-v", str(target.vl_port),
+                 "-f", str(target.fs_port), "-V", target.volume, "-P", str(target.pid), "-c", str(clients),
+                 "-n", str(calls)]
         for letter, value in options.items():
             words += ["-" + letter, str(value)]
-        program = self.place.program("src/bench/fileserver_load")
-        text, _, _ = run_program([program, *words, load])
-        r = json_object(program, text)
+        return [*words, load]
+
+    @contextlib.contextmanager
+    def background(self, target, load, **options):
+        """A load that is killed at the end of the block."""
+        process = subprocess.Popen(self.words(target, load, **options), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield
+        finally:
+            process.kill()
+            process.wait()
+
+    def load(self, target, load, **options):
+        """The figures of a load."""
+        words = self.words(target, load, **options)
+        text, _, _ = run_program(words)
+        r = json_object(words[0], text)
         self.put("sample", target=target.name, options=options, **r)
         return r
 

@@ -2,7 +2,8 @@
 # The benchmark: built and run by `make bench` only.
 
 bench_programs = src/bench/classic src/bench/raw src/bench/rawcall src/bench/ping src/bench/queue src/bench/small src/bench/xdr \
-	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt src/bench/store
+	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt src/bench/store \
+	src/bench/fileserver_load
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
