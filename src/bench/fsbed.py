@@ -75,7 +75,7 @@ class Bed:
 
     def serve(self, store, durability="lazy"):
         """rxfsd on a store."""
-        return self.rxfsd(durability, ["--store", store, "--durability", durability,
+        return self.rxfsd(durability, ["--store", store, "--durability", durability, "--require", "none",
                                        "--allow-anonymous-writes"], VOLUME, store)
 
     def new_store(self, folder=None, durability="lazy"):
@@ -87,7 +87,8 @@ class Bed:
     def export(self, folder):
         """rxfsd on a directory."""
         state = self.fresh("state")
-        return self.rxfsd("export", ["--export", folder, "--volume", "export", "--state", state], "export",
+        return self.rxfsd("export", ["--export", folder, "--volume", "export", "--state", state,
+                                     "--require", "none"], "export",
                           folder)
 
     def stop(self, target):
