@@ -115,7 +115,7 @@ def small(bed):
             "OpenAFS", "<=", 1 / 5)
 
 
-OPERATIONS = [("FetchStatus", "status-places", 2000, {}), ("Lookup", "lookup-places", 2000, {}),
+OPERATIONS = [("FetchStatus", "status-places", 2000, {}), ("FetchData of at most 4 KiB", "read-places", 2000, {}),
               ("InlineBulkStatus of 50", "bulk-places", 200, {}),
               ("store 4 KiB", "write-places", 500, {"b": 4096}),
               ("create + store 4 KiB + remove", "triple-places", 300, {"b": 4096})]

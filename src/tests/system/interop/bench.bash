@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The cell in which src/bench/fileserver measures OpenAFS's file server beside ours; run by that script only.
 #
-# RXW_BENCH has the script's options. Both servers keep their volumes on the disk of the working folder.
+# RXW_BENCH has the script's options, RXW_BENCH_PATH more folders with programs, such as mkfs.xfs. Both servers keep their volumes on the disk of the working folder.
 
 . "$here/cell.bash"
 
@@ -24,6 +24,7 @@ before_bench() {
 }
 
 test_bench_fileserver() {
+	PATH=$PATH${RXW_BENCH_PATH:+:$RXW_BENCH_PATH}
 	# shellcheck disable=SC2086 # options are words
 	python3 -B "$here/../../../bench/fileserver" $RXW_BENCH --openafs "$address:$(cat fileserver.pid)" ||
 		fail "src/bench/fileserver ended with $?"
