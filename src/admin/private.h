@@ -20,7 +20,7 @@ struct admin_run {
 /* The administrator, who needs no rights. */
 extern const struct store_caller admin_caller;
 
-/* -- request.c: members, which admin_execute() has checked -- */
+/* -- members.c: of the request; admin_execute() has checked them -- */
 
 enum admin_kind {
 	ADMIN_TEXT,	/* 1 to 4095 bytes */

@@ -401,7 +401,7 @@ int main(int argc, char **argv)
 	}
 	printf("%s, small files up to %u bytes\n",
 	       options.durability == STORE_STRICT ? "strict" : "lazy",
-	       options.small ? options.small : 4096);
+	       options.small ? options.small : 8192);
 	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
 		if (only && strcmp(only, loads[i].name) != 0)
 			continue;

@@ -343,8 +343,9 @@ static int prepare(struct options *options, char *message)
 		return -1;
 	}
 	if (options->settings.export && options->settings.store) {
-		snprintf(message, FSD_MESSAGE_MAX,
-			 "--export and --store: give one of them; a second rxfsd can serve the other");
+		snprintf(
+			message, FSD_MESSAGE_MAX,
+			"--export and --store: give one of them; a second rxfsd can serve the other");
 		return -1;
 	}
 	/* With its own --vl-port, a second server on the machine needs no --vol-port. */
@@ -373,8 +374,7 @@ static int check(void *target, struct rxw_config *config)
 	char message[FSD_MESSAGE_MAX];
 
 	(void)config; /* checked already */
-	if (prepare(options, message) == 0 &&
-	    fsd_server_check(&options->settings, message) == 0)
+	if (prepare(options, message) == 0 && fsd_server_check(&options->settings, message) == 0)
 		return 0;
 	tools_place_message(message, sizeof(message));
 	tools_error("%s", message);

@@ -314,8 +314,8 @@ static int start_parts(struct fsd_server *server, char *message)
 	server->readers = fsd_readers_start((unsigned)server->settings.readers,
 					    server->settings.read_ahead, server->timeline);
 	if (server->settings.audit_log) {
-		bool strict = server->settings.audit &&
-			      strcmp(server->settings.audit, "strict") == 0;
+		bool strict =
+			server->settings.audit && strcmp(server->settings.audit, "strict") == 0;
 
 		server->audit = fsd_audit_open(server->settings.audit_log, strict, message);
 		if (!server->audit)
@@ -342,8 +342,8 @@ static int make_service(struct fsd_server *server, char *message)
 		.prot = server->prot,
 		.audit = server->audit,
 		.calls = server->calls,
-		.no_anonymous_writes = !server->settings.anonymous_writes &&
-				       !fsd_guard_near(server->guard),
+		.no_anonymous_writes =
+			!server->settings.anonymous_writes && !fsd_guard_near(server->guard),
 		.uuid = server->state.uuid,
 		.cell = server->settings.cell,
 		.advertise = server->advertise,
@@ -565,8 +565,10 @@ static void say(const char *line)
 static char *figures(void *arg)
 {
 	struct fsd_server *server = arg;
+	char *text =
+		fsd_service_metrics(server->service, &server->key_loads, server->settings.promises);
 
-	return fsd_service_metrics(server->service, &server->key_loads, server->settings.promises);
+	return server->volume ? text : fsd_storage_metrics(server->served, text);
 }
 
 /* Metrics and packet traces. */
@@ -612,12 +614,11 @@ static int check_volume_name(struct fsd_server *server, char *message)
 
 	if (afs_volume_name_valid(name))
 		return 0;
-	snprintf(
-		message, FSD_MESSAGE_MAX,
-		"--volume %.100s: not a volume name; use up to 64 letters, digits, "
-		"'.', '_' and '-', not only digits, "
-		"without \".readonly\" or \".backup\" at the end",
-		name);
+	snprintf(message, FSD_MESSAGE_MAX,
+		 "--volume %.100s: not a volume name; use up to 64 letters, digits, "
+		 "'.', '_' and '-', not only digits, "
+		 "without \".readonly\" or \".backup\" at the end",
+		 name);
 	return -1;
 }
 
@@ -658,9 +659,10 @@ static int check_served(struct fsd_server *server, char *message)
 		return -1;
 	}
 	if (settings->guard.allow_count || settings->volume || settings->all_files) {
-		snprintf(message, FSD_MESSAGE_MAX,
-			 "--allow, --volume and --all-files are for --export: rights in a store are "
-			 "those of its ACLs (rxvol acl)");
+		snprintf(
+			message, FSD_MESSAGE_MAX,
+			"--allow, --volume and --all-files are for --export: rights in a store are "
+			"those of its ACLs (rxvol acl)");
 		return -1;
 	}
 	if (!realpath(settings->store, server->export)) {
@@ -783,8 +785,7 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 	if (!rc)
 		rc = open_protection(server, message);
 	if (!rc)
-		rc = settings->store ? open_store(server, message)
-				     : open_volume(server, message);
+		rc = settings->store ? open_store(server, message) : open_volume(server, message);
 	if (!rc && (start_parts(server, message) || make_service(server, message) ||
 		    open_network(server, config, message) || open_monitoring(server, message) ||
 		    open_control(server, message)))

@@ -14,19 +14,19 @@
 #include "tools/common/trace.h"
 
 struct fsd_settings {
-	const char *export;		  /* directory to serve; NULL: `store` */
-	const char *store;		  /* store to serve in place of a directory */
-	const char *durability;		  /* of the store: strict, lazy; NULL: lazy */
-	bool anonymous_writes;		  /* ACLs may let anonymous callers of other machines write */
-	const char *audit_log;		  /* file; NULL: none */
-	const char *audit;		  /* strict, lossy; NULL: lossy */
-	const char *volume;		  /* NULL: the last part of `export`, or "export" */
-	const char *cell;		  /* NULL: none, and no root.afs; clients bring their own */
-	const char *listen;		  /* address or host name */
+	const char *export;	/* directory to serve; NULL: `store` */
+	const char *store;	/* store to serve in place of a directory */
+	const char *durability; /* of the store: strict, lazy; NULL: lazy */
+	bool anonymous_writes;	/* ACLs may let anonymous callers of other machines write */
+	const char *audit_log;	/* file; NULL: none */
+	const char *audit;	/* strict, lossy; NULL: lossy */
+	const char *volume;	/* NULL: the last part of `export`, or "export" */
+	const char *cell;	/* NULL: none, and no root.afs; clients bring their own */
+	const char *listen;	/* address or host name */
 	uint64_t port, vl_port, vol_port; /* 0: any free one */
 	/* Users and groups: a file, or a directory with protection.db. NULL: no such service. */
 	const char *protection;
-	uint64_t pt_port; /* of the protection service; 0: any free one */
+	uint64_t pt_port;  /* of the protection service; 0: any free one */
 	const char *state; /* NULL: the default place; must be NULL with `store` */
 	bool all_files;
 	const char *const *advertise; /* IPv4 addresses for the location service */

@@ -3,6 +3,7 @@
 #include "fileserver/storage.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fileserver/acl/acl.h"
@@ -29,8 +30,8 @@ int fsd_storage_open(const char *path, const char *durability, struct store **st
 {
 	const struct store_options options = {
 		.path = path,
-		.durability = durability && strcmp(durability, "strict") == 0 ? STORE_STRICT
-									      : STORE_LAZY,
+		.durability =
+			durability && strcmp(durability, "strict") == 0 ? STORE_STRICT : STORE_LAZY,
 		.log = log_line,
 	};
 
@@ -51,10 +52,8 @@ size_t fsd_storage_volumes(void *arg, uint32_t after, uint32_t *ids, size_t max)
 int fsd_storage_check_anonymous(struct store *store, char *message)
 {
 	static const int32_t ids[] = {STORE_ADMINISTRATORS};
-	const struct store_caller all = {.id = STORE_ANONYMOUS,
-					 .ids = ids,
-					 .id_count = 1,
-					 .administrator = true};
+	const struct store_caller all = {
+		.id = STORE_ANONYMOUS, .ids = ids, .id_count = 1, .administrator = true};
 	struct store_volume volume = {0};
 
 	while (store->ops->volume_next(store, volume.id, &volume) == 0) {
@@ -62,8 +61,7 @@ int fsd_storage_check_anonymous(struct store *store, char *message)
 		struct store_status status;
 		struct store_acl acl;
 
-		if (volume.type != STORE_RW ||
-		    store->ops->acl(store, &all, &root, &acl, &status) ||
+		if (volume.type != STORE_RW || store->ops->acl(store, &all, &root, &acl, &status) ||
 		    !fsd_acl_lets_anyone_write(&acl))
 			continue;
 		snprintf(message, FSD_MESSAGE_MAX,
@@ -74,4 +72,51 @@ int fsd_storage_check_anonymous(struct store *store, char *message)
 		return -1;
 	}
 	return 0;
+}
+
+static void put(FILE *f, const char *name, const char *type, const char *help,
+		unsigned long long value)
+{
+	fprintf(f, "# HELP rxfsd_store_%s %s\n# TYPE rxfsd_store_%s %s\nrxfsd_store_%s %llu\n",
+		name, help, name, type, name, value);
+}
+
+static void put_store(FILE *f, struct store *store)
+{
+	struct store_stats s = {0};
+
+	store_stats(store, &s);
+	put(f, "operations_total", "counter", "Operations that changed the store.", s.operations);
+	put(f, "commits_total", "counter", "Transactions; several operations share one.",
+	    s.commits);
+	put(f, "flushes_total", "counter", "Flushes to stable storage.", s.flushes);
+	put(f, "status_hits_total", "counter", "Objects found in the cache.", s.status_hits);
+	put(f, "status_misses_total", "counter", "Objects read from the database.",
+	    s.status_misses);
+	put(f, "written_bytes_total", "counter", "Bytes of files written.", s.bytes_written);
+	put(f, "read_bytes_total", "counter", "Bytes of files read.", s.bytes_read);
+	put(f, "damaged_total", "counter", "Records that failed verification.", s.damaged);
+	put(f, "pruning", "gauge", "Old versions that wait to be removed.", s.pruning);
+	put(f, "cache_bytes", "gauge", "Memory of caches.", s.memory);
+}
+
+char *fsd_storage_metrics(struct store *store, char *text)
+{
+	char *all = NULL;
+	size_t size;
+	FILE *f = text ? open_memstream(&all, &size) : NULL;
+	int bad;
+
+	if (!f) {
+		free(text);
+		return NULL;
+	}
+	fputs(text, f);
+	free(text);
+	put_store(f, store);
+	bad = ferror(f);
+	if (fclose(f) == 0 && !bad)
+		return all;
+	free(all);
+	return NULL;
 }

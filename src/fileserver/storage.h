@@ -27,4 +27,10 @@ size_t fsd_storage_volumes(void *store, uint32_t after, uint32_t *ids, size_t ma
  */
 int fsd_storage_check_anonymous(struct store *store, char *message);
 
+/*
+ * Figures of the store in the text format of Prometheus, added to `text`, which is freed; both may be
+ * NULL: no memory. To be freed.
+ */
+char *fsd_storage_metrics(struct store *store, char *text);
+
 #endif

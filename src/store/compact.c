@@ -28,7 +28,7 @@ static int copy_extent(struct store_writer *writer, struct store_view *view,
 		at += got > 0 ? (uint64_t)got : 0;
 	}
 	if (!result)
-		result = store_run_finish(piece.run, &piece.patch);
+		result = writer_finish(writer, &piece);
 	if (piece.made)
 		writer->compact_made = piece.made;
 	if (!result && writer->compact_made && !writer->compact.tail_object)

@@ -101,7 +101,8 @@ int store_run_write(struct store_run *run, const struct iovec *iov, int count);
 int store_run_finish(struct store_run *run, struct store_content *patch);
 /*
  * After store_run_finish(): flush the run's bytes in this thread, so that the next
- * store_data_sync(), for which others may wait, has less to do. 0, or the error: they are lost.
+ * store_data_sync(), for which others may wait, has less to do. 0, or the error: they are lost. It
+ * is reported by store_data_sync() too if bytes of earlier runs were not flushed yet.
  */
 int store_run_sync(struct store_run *run);
 /*

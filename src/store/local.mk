@@ -3,6 +3,7 @@
 
 store_sources =
 store_sources += src/store/acl.c
+store_sources += src/store/acl.h
 store_sources += src/store/admin.c
 store_sources += src/store/admin.h
 store_sources += src/store/adminop.h
@@ -70,6 +71,7 @@ store_sources += src/store/status.h
 store_sources += src/store/store.h
 store_sources += src/store/txn.c
 store_sources += src/store/txn.h
+store_sources += src/store/values.h
 store_sources += src/store/version.c
 store_sources += src/store/version.h
 store_sources += src/store/vfs.c

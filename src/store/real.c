@@ -20,7 +20,7 @@
 
 #define MEMORY_DEFAULT	  ((size_t)64 << 20)
 #define FILES_DEFAULT	  256
-#define SMALL_DEFAULT	  4096
+#define SMALL_DEFAULT	  8192
 #define SMALL_TOP	  65536
 #define WRITER_KIB	  12288
 #define READER_KIB	  1536

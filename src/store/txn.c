@@ -145,7 +145,8 @@ static int finish(struct txn *txn)
 
 	if (!result && work->broken)
 		result = -ENOMEM;
-	if (!result && txn->options.strict && work->made.count)
+	/* The log may reach the disk as soon as it is written. */
+	if (!result && txn->options.strict && work->refers)
 		result = txn->options.flush_objects(txn->options.flush_arg);
 	if (!result)
 		result = work_commit(work);

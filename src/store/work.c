@@ -508,5 +508,5 @@ void work_reset(struct work *work)
 	work->last = &work->first;
 	work->volumes = NULL;
 	work->made.count = work->dead.count = work->made_written = 0;
-	work->begun = work->written = work->broken = false;
+	work->begun = work->written = work->broken = work->refers = false;
 }

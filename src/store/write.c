@@ -43,6 +43,16 @@ int writer_put(struct store_run *run, const void *bytes, uint64_t length)
 	return length ? store_run_write(run, &iov, 1) : 0;
 }
 
+int writer_finish(struct store_writer *writer, struct piece *piece)
+{
+	int result = store_run_finish(piece->run, &piece->patch);
+
+	/* Here, beside other writers, rather than in the transaction, for which all wait. */
+	if (!result && writer->core->durability == STORE_STRICT)
+		result = store_run_sync(piece->run);
+	return result;
+}
+
 void piece_end(struct piece *piece, bool kept)
 {
 	store_content_free(&piece->patch);
@@ -227,7 +237,7 @@ static int write_prefix(struct store_writer *writer, const struct blob *blob)
 
 	if (!result)
 		result = writer_put(writer->prefix.run, blob->bytes, blob->length);
-	return result ? result : store_run_finish(writer->prefix.run, &writer->prefix.patch);
+	return result ? result : writer_finish(writer, &writer->prefix);
 }
 
 /* The bytes of the small file go to an object. */
@@ -263,7 +273,7 @@ static int commit_once(struct store_writer *writer, struct store_status *status,
 
 	if (!writer->buffer && !writer->finished) {
 		if (writer->main.run)
-			result = store_run_finish(writer->main.run, &writer->main.patch);
+			result = writer_finish(writer, &writer->main);
 		writer->finished = true;
 	}
 	return result ? result : commit_run(writer, status, changes);

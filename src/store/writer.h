@@ -38,6 +38,8 @@ struct store_writer {
 int writer_run(struct store_writer *writer, struct piece *piece,
 	       const struct store_content *content, uint64_t offset);
 int writer_put(struct store_run *run, const void *bytes, uint64_t length);
+/* All bytes of the piece are written; strict: on stable storage. */
+int writer_finish(struct store_writer *writer, struct piece *piece);
 /* `kept`: the commit refers to it. */
 void piece_end(struct piece *piece, bool kept);
 

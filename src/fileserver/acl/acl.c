@@ -85,8 +85,7 @@ static bool get_id(const struct parser *parser, const char *name, int32_t *id)
 			return true;
 		}
 	return parser->names && parser->names->id_of &&
-	       parser->names->id_of(parser->names->arg, name, id) && *id &&
-	       *id != STORE_ANONYMOUS;
+	       parser->names->id_of(parser->names->arg, name, id) && *id && *id != STORE_ANONYMOUS;
 }
 
 static bool get_entry(struct parser *parser, bool negative, struct store_acl *acl)

@@ -165,8 +165,9 @@ static bool write_batch(struct fsd_audit *audit)
 	size_t done = 0;
 
 	while (done < audit->used) {
-		ssize_t n = audit->fd < 0 ? -1
-					  : write(audit->fd, audit->batch + done, audit->used - done);
+		ssize_t n = audit->fd < 0
+				    ? -1
+				    : write(audit->fd, audit->batch + done, audit->used - done);
 
 		if (n >= 0) {
 			done += (size_t)n;
@@ -217,8 +218,8 @@ static uint64_t drain(struct fsd_audit *audit)
 				flush(audit, lines);
 				lines = 0;
 			}
-			audit->used += audit_line(&ring->entries[tail % RING],
-						  audit->batch + audit->used);
+			audit->used +=
+				audit_line(&ring->entries[tail % RING], audit->batch + audit->used);
 			atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
 		}
 	}

@@ -19,11 +19,12 @@ struct fsd_audit_record {
 	const char *who; /* authenticated name; NULL: anonymous */
 	int32_t id;	 /* of the user */
 	const char *operation;
-	uint32_t volume, vnode, unique;	    /* volume 0: none */
-	const char *name;		    /* in the directory, or NULL */
-	uint32_t to_volume, to_vnode, to_unique; /* Rename, Link: the other object; volume 0: none */
-	const char *to_name;			 /* new name, or NULL */
-	int32_t code;				 /* as it was sent; 0: success */
+	uint32_t volume, vnode, unique; /* volume 0: none */
+	const char *name;		/* in the directory, or NULL */
+	uint32_t to_volume, to_vnode,
+		to_unique;   /* Rename, Link: the other object; volume 0: none */
+	const char *to_name; /* new name, or NULL */
+	int32_t code;	     /* as it was sent; 0: success */
 };
 
 /*

@@ -119,8 +119,8 @@ static unsigned await(struct fsd_clients *clients, struct ticket *ticket, unsign
 	uint64_t until = monotonic_ns() + (uint64_t)wait_ms * NS_PER_MS;
 
 	clients->stats.waits++;
-	if (clients->waiting >= WAITING_MAX)
-		return give_up(clients, ticket);
+	if (clients->waiting >= WAITING_MAX && wait_ms > WAITING_MS)
+		until -= (uint64_t)(wait_ms - WAITING_MS) * NS_PER_MS;
 	clients->waiting++;
 	pthread_mutex_unlock(&clients->lock);
 	wake(clients);
@@ -156,11 +156,6 @@ unsigned fsd_promise_break_all(struct fsd_clients *clients, const struct fsd_bre
 
 /* -- clients that must be told before they are served -- */
 
-static bool believes(const struct fsd_host *host, uint64_t now)
-{
-	return host->state != HOST_UP && host->believes_until > now;
-}
-
 /* Tell it, unless that is being done or failed just now. True: work was queued. */
 static bool tell(struct fsd_clients *clients, struct fsd_host *host, uint64_t now)
 {
@@ -189,7 +184,7 @@ static void hold(struct fsd_clients *clients, struct fsd_host *host, uint64_t no
 		wake(clients);
 		pthread_mutex_lock(&clients->lock);
 	}
-	while (believes(host, now) && host->state == HOST_ASKED && monotonic_ns() < until)
+	while (fsd_host_believes(host, now) && host->state == HOST_ASKED && monotonic_ns() < until)
 		monotonic_wait(&clients->settled, &clients->lock, until);
 	host->awaited--;
 	clients->waiting--;
@@ -201,13 +196,13 @@ bool fsd_clients_ready(struct fsd_clients *clients, const struct fsd_caller *cal
 	struct fsd_host *host = caller->host;
 	bool ready;
 
-	if (!clients->options.strict || !host)
+	if (!caller->untold)
 		return true;
 	pthread_mutex_lock(&clients->lock);
 	/* Few calls of one client may wait, and not so many that none could wait for a change. */
-	if (believes(host, now) && host->awaited < 2 && clients->waiting < WAITING_MAX / 2)
+	if (fsd_host_believes(host, now) && host->awaited < 2 && clients->waiting < WAITING_MAX / 2)
 		hold(clients, host, now, wait_ms);
-	ready = !believes(host, now);
+	ready = !fsd_host_believes(host, now);
 	if (!ready)
 		clients->stats.turned_away++;
 	pthread_mutex_unlock(&clients->lock);

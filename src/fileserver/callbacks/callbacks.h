@@ -56,6 +56,7 @@ struct fsd_host;
 struct fsd_caller {
 	struct fsd_host *host; /* NULL: the table is full */
 	bool uae;	       /* expects portable error numbers */
+	bool untold;	       /* may believe in promises that it does not have, with `strict` */
 };
 void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storage *peer,
 		       uint32_t opcode, uint64_t now, struct fsd_caller *caller);
@@ -91,8 +92,8 @@ struct fsd_break {
 };
 /*
  * Break the promises on all these objects, of all holders but `except`, and wait until each has
- * answered, for at most `wait_ms`. Those that have not answered then lose all promises, and are told
- * to forget them before they are served again. The same happens at once if too many calls wait.
+ * answered, for at most `wait_ms`, or much less if many calls wait. Those that have not answered then
+ * lose all promises, and are told to forget them before they are served again.
  * Returns the number of clients that were given up.
  */
 unsigned fsd_promise_break_all(struct fsd_clients *clients, const struct fsd_break *breaks,

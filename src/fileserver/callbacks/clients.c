@@ -129,7 +129,7 @@ void fsd_clients_destroy(struct fsd_clients *clients)
 static bool is_unused(const struct fsd_clients *clients, const struct fsd_host *host, uint64_t now)
 {
 	return !host->refs && !host->busy && !host->queued && !host->promise_count &&
-	       (!clients->options.strict || host->believes_until <= now);
+	       !(clients->options.strict && fsd_host_believes(host, now));
 }
 
 /*
@@ -200,6 +200,7 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 
 	caller->host = NULL;
 	caller->uae = modern;
+	caller->untold = false;
 	if (peer->ss_family != AF_INET && peer->ss_family != AF_INET6)
 		return;
 	pthread_mutex_lock(&clients->lock);
@@ -220,6 +221,7 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 			wake = true;
 		}
 		caller->host = host;
+		caller->untold = clients->options.strict && fsd_host_believes(host, now);
 		caller->uae =
 			host->caps_known ? host->caps & CLIENT_CAPABILITY_ERRORTRANS : host->modern;
 	}

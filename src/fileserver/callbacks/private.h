@@ -26,7 +26,7 @@ struct fsd_work {
 	struct rxw_uuid uuid;
 	AFSFid fids[AFSCBMAX];
 	uint32_t count;
-	bool whole;	/* `fids` are volumes with ids greater than `after`; there may be more */
+	bool whole; /* `fids` are volumes with ids greater than `after`; there may be more */
 	uint32_t after;
 	uint64_t until; /* the breaks that the host was owed before this one are done with it */
 };
@@ -95,12 +95,12 @@ struct fsd_host {
 	uint64_t last_call, last_answer, ask_after;
 	struct promise *promises; /* by host_next */
 	size_t promise_count;
-	AFSFid *owed;	       /* in the order of the changes */
+	AFSFid *owed; /* in the order of the changes */
 	uint32_t owed_count, owed_capacity;
-	bool owed_all;	       /* (volume,0,0) of every volume instead */
-	uint32_t whole_after;  /* volumes up to this id are done */
-	uint64_t owed_total;   /* breaks that were ever queued for it */
-	uint64_t taken_total;  /* of these, begun or dropped */
+	bool owed_all;			       /* (volume,0,0) of every volume instead */
+	uint32_t whole_after;		       /* volumes up to this id are done */
+	uint64_t owed_total;		       /* breaks that were ever queued for it */
+	uint64_t taken_total;		       /* of these, begun or dropped */
 	struct waiter *waiters, **last_waiter; /* by `until` */
 	/*
 	 * The end of the latest promise that the client may believe in; 0 after it was told to
@@ -149,11 +149,12 @@ struct fsd_clients {
 	pthread_cond_t settled; /* a host that calls wait for has another state */
 	unsigned waiting;	/* calls that wait for clients */
 	uint64_t marks;		/* walks over hosts so far */
-	unsigned background; /* pieces of work of quiet ones that are being done */
+	unsigned background;	/* pieces of work of quiet ones that are being done */
 	struct fsd_clients_stats stats;
 };
 
-#define WAITING_MAX 64 /* calls that may wait for clients at the same time */
+#define WAITING_MAX 64	/* calls that may wait for clients as long as they want */
+#define WAITING_MS  250 /* how long further ones wait */
 
 /* With the lock held: queue.c, promises.c, breaks.c. */
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host);
@@ -165,6 +166,11 @@ void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host
 /* Forget its promises; it will be told. The host is up. */
 void fsd_host_reset(struct fsd_clients *clients, struct fsd_host *host);
 void fsd_promise_remove(struct fsd_clients *clients, struct promise *promise);
+/* It may believe in promises that it does not have. */
+static inline bool fsd_host_believes(const struct fsd_host *host, uint64_t now)
+{
+	return host->state != HOST_UP && host->believes_until > now;
+}
 /* A call to the host failed: when a call of it may wait for another try. */
 void fsd_host_failed(struct fsd_host *host, enum fsd_work_kind kind, uint64_t now);
 /* The host has answered breaks up to `until`: those that waited for them go on. */

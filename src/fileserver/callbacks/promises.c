@@ -6,9 +6,9 @@
 #include "base/hash.h"
 #include "fileserver/callbacks/private.h"
 
-#define ROUND_S	      128 /* promises end at multiples of this */
-#define KEEP_S	      180 /* an entry is kept this much longer than was promised */
-#define BULK_WEIGHT   22  /* holders added for a promise of a bulk call, which makes it shorter */
+#define ROUND_S	      128  /* promises end at multiples of this */
+#define KEEP_S	      180  /* an entry is kept this much longer than was promised */
+#define BULK_WEIGHT   22   /* holders added for a promise of a bulk call, which makes it shorter */
 #define VOLUME_S      7200 /* duration of a promise on a whole volume */
 #define RECLAIM_TRIES 8
 
@@ -53,9 +53,9 @@ bool fsd_promises_init(struct fsd_clients *clients, const uint64_t secret[2])
 
 static struct object *find_object(const struct fsd_clients *clients, const AFSFid *fid)
 {
-	struct object *object = htable_first(
-		&clients->objects,
-		hash_numbers(fid->Volume, fid->Vnode, fid->Unique, clients->objects.key));
+	struct object *object =
+		htable_first(&clients->objects, hash_numbers(fid->Volume, fid->Vnode, fid->Unique,
+							     clients->objects.key));
 
 	while (object && (object->volume != fid->Volume || object->vnode != fid->Vnode ||
 			  object->unique != fid->Unique))
@@ -401,7 +401,8 @@ size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, AFSFid *fi
 				following = promise->object_next;
 				if (promise->expires + KEEP_S < now) {
 					clients->stats.expired++;
-					fsd_promise_remove(clients, promise); /* may free the object */
+					fsd_promise_remove(clients,
+							   promise); /* may free the object */
 				}
 				if (last)
 					break;

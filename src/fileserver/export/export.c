@@ -203,8 +203,7 @@ static int export_acl(struct store *store, const struct store_caller *caller,
 	authenticated = rights_of(export, &somebody, &object, object.status.CallerAccess);
 	*acl = (struct store_acl){0};
 	if (status->anonymous != authenticated)
-		acl->entry[acl->positive++] =
-			(struct store_ace){STORE_AUTHUSER, authenticated};
+		acl->entry[acl->positive++] = (struct store_ace){STORE_AUTHUSER, authenticated};
 	acl->entry[acl->positive++] = (struct store_ace){STORE_ANYUSER, status->anonymous};
 	return 0;
 }

@@ -6,7 +6,8 @@
 #include "fileserver/export/export.h"
 
 /* Constant. */
-struct export {
+struct export
+{
 	struct store base;
 	struct fsd_export_options options;
 };

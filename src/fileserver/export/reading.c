@@ -12,13 +12,13 @@
 /* Constant, but for `read`. */
 struct store_reader {
 	struct fsd_volume *volume;
-	struct fsd_file *file;	  /* of a file */
-	struct fsd_stat st;	  /* that it must keep */
-	struct fsd_image *image;  /* of a directory */
-	const uint8_t *bytes;	  /* of a directory or a link; NULL: a file */
+	struct fsd_file *file;	 /* of a file */
+	struct fsd_stat st;	 /* that it must keep */
+	struct fsd_image *image; /* of a directory */
+	const uint8_t *bytes;	 /* of a directory or a link; NULL: a file */
 	size_t length;
 	_Atomic uint64_t read; /* bytes of the file */
-	bool link; /* there is room for its text */
+	bool link;	       /* there is room for its text */
 	uint8_t text[];
 };
 

@@ -101,11 +101,10 @@ static int parse_rule(struct rule *rule, const char *text, char *message)
 		rule->patterns[rule->count++] = word + strspn(word, "/");
 	if (rule->count == 0 || (!strchr(rule->who, '@') && strcmp(rule->who, "anonymous") != 0 &&
 				 strcmp(rule->who, "any-authenticated") != 0)) {
-		snprintf(
-			message, FSD_MESSAGE_MAX,
-			"--allow '%.100s': give user@REALM, anonymous or any-authenticated, "
-			"then patterns of paths",
-			text);
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--allow '%.100s': give user@REALM, anonymous or any-authenticated, "
+			 "then patterns of paths",
+			 text);
 		return -1;
 	}
 	return 0;

@@ -474,8 +474,8 @@ static int send_direct(struct send *send)
 		return -ENOMEM;
 	while (got < want && !rc) {
 		struct iovec iov = {send->buffer + got, want - got};
-		ssize_t n = send->source->ops->read(send->source, &iov, 1, send->offset + got,
-						    false);
+		ssize_t n =
+			send->source->ops->read(send->source, &iov, 1, send->offset + got, false);
 
 		if (n > 0)
 			got += (size_t)n;

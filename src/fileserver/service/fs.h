@@ -35,8 +35,8 @@ struct fs_noted {
 struct fs_call {
 	struct fsd_service *service;
 	struct fsd_caller caller;
-	struct fsd_viewer viewer; /* who: anonymous if callers are not identified */
-	struct store_caller self; /* who: the viewer */
+	struct fsd_viewer viewer;	/* who: anonymous if callers are not identified */
+	struct store_caller self;	/* who: the viewer */
 	int32_t ids[FS_IDS], *more_ids; /* of `self`; more_ids: to be freed */
 	struct fs_place place;		/* of the last object that was looked up */
 	/*
@@ -62,8 +62,7 @@ int fs_volume(struct fs_call *call, uint32_t id, struct store_volume *volume);
 /* The date of the volume of the last object, which every reply has. */
 void fs_sync(const struct fs_call *call, AFSVolSync *sync);
 /* A status as it is sent. */
-void fs_fill(const struct fs_call *call, const struct fs_place *place,
-	     const struct store_status *status, AFSFetchStatus *st);
+void fs_fill(const struct fs_call *call, const struct store_status *status, AFSFetchStatus *st);
 
 /*
  * Give a promise on an object before it is read, so that no change is missed. *cb is zero if there

@@ -32,7 +32,7 @@ int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *
 		return AFS_VBUSY;
 	memcpy(acl->val, text, (size_t)rc);
 	acl->len = (uint32_t)rc;
-	fs_fill(call, &place, &status, st);
+	fs_fill(call, &status, st);
 	fs_sync(call, sync);
 	return 0;
 }
@@ -73,7 +73,7 @@ int32_t fs_store_acl(void *context, rxw_call *rx, const AFSFid *dir, const AFSOp
 	if (rc)
 		return rc;
 	fs_changed(call, &changes);
-	fs_fill(call, &place, &status, st);
+	fs_fill(call, &status, st);
 	fs_sync(call, sync);
 	return 0;
 }

@@ -85,8 +85,7 @@ void fs_sync(const struct fs_call *call, AFSVolSync *sync)
 
 /* -- status -- */
 
-void fs_fill(const struct fs_call *call, const struct fs_place *place,
-	     const struct store_status *status, AFSFetchStatus *st)
+void fs_fill(const struct fs_call *call, const struct store_status *status, AFSFetchStatus *st)
 {
 	struct fsd_service *service = call->service;
 
@@ -105,12 +104,12 @@ void fs_fill(const struct fs_call *call, const struct fs_place *place,
 		.ClientModTime = status->client_mtime,
 		.ServerModTime = status->server_mtime,
 		.Group = status->group,
-		.lockCount = (uint32_t)fsd_lock_count(service->locks, &status->fid,
-						      call->running.since),
+		.lockCount =
+			(uint32_t)fsd_lock_count(service->locks, &status->fid, call->running.since),
 	};
 	afs_status_set_length(st, status->length);
 	afs_status_set_version(st, status->version);
-	if (place->constant && fsd_guard_protects(service->guard, FSD_FS))
+	if (fsd_guard_protects(service->guard, FSD_FS)) /* they are refused whatever the ACL says */
 		st->AnonymousAccess = 0;
 }
 
@@ -132,7 +131,7 @@ int fs_status(struct fs_call *call, const AFSFid *fid, bool bulk, AFSFetchStatus
 	if (rc)
 		fs_unpromise(call, &place);
 	else
-		fs_fill(call, &place, &status, st);
+		fs_fill(call, &status, st);
 	return rc;
 }
 
@@ -200,8 +199,8 @@ void fs_changed(struct fs_call *call, const struct store_changes *changes)
 			fsd_lock_forget(service->locks, fid);
 	}
 	if (changes->count)
-		fsd_promise_break_all(service->clients, breaks, changes->count,
-				      call->caller.host, FSD_BREAK_MS);
+		fsd_promise_break_all(service->clients, breaks, changes->count, call->caller.host,
+				      FSD_BREAK_MS);
 }
 
 /* -- codes -- */

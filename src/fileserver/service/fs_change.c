@@ -38,7 +38,7 @@ int32_t fs_store_status(void *context, rxw_call *rx, const AFSFid *fid, const AF
 	if (rc)
 		return rc;
 	fs_changed(call, &changes);
-	fs_fill(call, &place, &status, st);
+	fs_fill(call, &status, st);
 	fs_sync(call, sync);
 	return 0;
 }
@@ -109,8 +109,8 @@ static int32_t make_object(void *context, const AFSFid *dir, const char *name, e
 		return rc;
 	promise_new(call, &making, cb);
 	*fid = fid_of(&making.status.fid);
-	fs_fill(call, &making.place, &making.status, st);
-	fs_fill(call, &making.place, &making.dir_status, dir_st);
+	fs_fill(call, &making.status, st);
+	fs_fill(call, &making.dir_status, dir_st);
 	fs_sync(call, sync);
 	return 0;
 }
@@ -144,8 +144,8 @@ int32_t fs_symlink(void *context, rxw_call *rx, const AFSFid *dir, const char *n
 	if (rc)
 		return rc;
 	*fid = fid_of(&making.status.fid);
-	fs_fill(call, &making.place, &making.status, st);
-	fs_fill(call, &making.place, &making.dir_status, dir_st);
+	fs_fill(call, &making.status, st);
+	fs_fill(call, &making.dir_status, dir_st);
 	fs_sync(call, sync);
 	return 0;
 }
@@ -172,8 +172,8 @@ int32_t fs_link(void *context, rxw_call *rx, const AFSFid *dir, const char *name
 	if (rc)
 		return rc;
 	fs_changed(call, &changes);
-	fs_fill(call, &place, &status, st);
-	fs_fill(call, &place, &dir_status, dir_st);
+	fs_fill(call, &status, st);
+	fs_fill(call, &dir_status, dir_st);
 	fs_sync(call, sync);
 	return 0;
 }
@@ -196,7 +196,7 @@ static int32_t remove_name(void *context, const AFSFid *dir, const char *name, e
 	if (rc)
 		return rc;
 	fs_changed(call, &changes);
-	fs_fill(call, &place, &status, dir_st);
+	fs_fill(call, &status, dir_st);
 	fs_sync(call, sync);
 	return 0;
 }
@@ -237,8 +237,8 @@ int32_t fs_rename(void *context, rxw_call *rx, const AFSFid *old_dir, const char
 	if (rc)
 		return rc;
 	fs_changed(call, &changes);
-	fs_fill(call, &place, &old_status, old_dir_st);
-	fs_fill(call, &place, &new_status, new_dir_st);
+	fs_fill(call, &old_status, old_dir_st);
+	fs_fill(call, &new_status, new_dir_st);
 	fs_sync(call, sync);
 	return 0;
 }

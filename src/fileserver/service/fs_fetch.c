@@ -65,9 +65,8 @@ static void look_ahead(struct fetch *fetch, uint64_t length)
 	/*
 	 * Once per 2 MiB, and not after the first part, which may be the only one.
 	 */
-	if (length < 65536 || length > ahead || fetch->offset == 0 ||
-	    end >= fetch->status.length || (fetch->offset >> 21) == (end >> 21) ||
-	    !ops->read_ahead)
+	if (length < 65536 || length > ahead || fetch->offset == 0 || end >= fetch->status.length ||
+	    (fetch->offset >> 21) == (end >> 21) || !ops->read_ahead)
 		return;
 	ops->read_ahead(fetch->reader, end, ahead);
 }
@@ -94,8 +93,8 @@ static int send_small(struct fetch *fetch, uint64_t length)
 	int rc = 0;
 
 	while (!rc && at < end) {
-		struct iovec iov = {piece, end - at < sizeof(piece) ? (size_t)(end - at)
-								    : sizeof(piece)};
+		struct iovec iov = {piece,
+				    end - at < sizeof(piece) ? (size_t)(end - at) : sizeof(piece)};
 		ssize_t n = fetch->place.store->ops->read(fetch->reader, &iov, 1, at, 0);
 
 		if (n <= 0)
@@ -175,7 +174,7 @@ static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, 
 	fsd_count(&counters->fetch_ns, monotonic_ns() - begin);
 	if (rc)
 		return rc;
-	fs_fill(call, &fetch->place, &fetch->status, st);
+	fs_fill(call, &fetch->status, st);
 	fs_sync(call, sync);
 	return 0;
 }

@@ -15,8 +15,7 @@ static bool may_lock(const struct fs_call *call, bool write, const struct store_
 {
 	uint32_t rights = store_acl_rights(acl, &call->self);
 
-	if ((rights & STORE_WRITE) ||
-	    ((rights & STORE_INSERT) && status->owner == call->self.id))
+	if ((rights & STORE_WRITE) || ((rights & STORE_INSERT) && status->owner == call->self.id))
 		return true;
 	return !write && (rights & STORE_LOCK);
 }

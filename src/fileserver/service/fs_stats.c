@@ -167,22 +167,10 @@ int32_t fs_statistics64(void *context, rxw_call *rx, int32_t version, ViceStatis
 	collect(call->service, &f);
 
 	const uint64_t values[STATS64_VERSION] = {
-		f.now,
-		f.boot,
-		f.start,
-		f.connections,
-		f.fetches,
-		f.fetch_datas,
-		f.fetched_bytes,
-		f.fetch_rate,
-		f.stores,
-		f.store_datas,
-		f.stored_bytes,
-		f.store_rate,
-		f.calls,
-		f.hosts,
-		f.hosts_active,
-		f.process_kib,
+		f.now,	   f.boot,	  f.start,	   f.connections,
+		f.fetches, f.fetch_datas, f.fetched_bytes, f.fetch_rate,
+		f.stores,  f.store_datas, f.stored_bytes,  f.store_rate,
+		f.calls,   f.hosts,	  f.hosts_active,  f.process_kib,
 	};
 
 	stats->val = malloc(sizeof(values));

@@ -113,7 +113,7 @@ static int store_data(struct storing *storing, const AFSFid *fid, const AFSStore
 		return rc;
 	fsd_count(&counters->stored_bytes, storing->length);
 	fs_changed(call, &changes);
-	fs_fill(call, &storing->place, &status, st);
+	fs_fill(call, &status, st);
 	fs_sync(call, sync);
 	return 0;
 }

@@ -28,9 +28,9 @@ struct fsd_transfers {
 
 /* `calls` is constant. */
 struct fsd_xstats {
-	rxw_rpcstats *calls; /* owned by the caller; NULL: no times of procedures */
-	_Atomic uint32_t asked;	    /* requests of collection 1 or 2 */
-	pthread_mutex_t lock;	    /* covers the rest */
+	rxw_rpcstats *calls;	/* owned by the caller; NULL: no times of procedures */
+	_Atomic uint32_t asked; /* requests of collection 1 or 2 */
+	pthread_mutex_t lock;	/* covers the rest */
 	struct fsd_transfers fetched, stored;
 };
 
@@ -62,8 +62,11 @@ int32_t fsd_xstats(struct fsd_service *service, int32_t collection, AFS_CollData
 /* Constant; any thread. */
 struct fsd_rootafs;
 
-/* `date`: its creation, seconds since 1970. NULL without memory, or if the name is too long. */
-struct fsd_rootafs *fsd_rootafs_create(const char *cell, uint32_t date);
+/*
+ * `writable`: .CELL leads to the read-write volume. `date`: its creation, seconds since 1970. NULL
+ * without memory, or if the name is too long.
+ */
+struct fsd_rootafs *fsd_rootafs_create(const char *cell, bool writable, uint32_t date);
 void fsd_rootafs_destroy(struct fsd_rootafs *root);
 uint32_t fsd_rootafs_date(const struct fsd_rootafs *root);
 
@@ -135,7 +138,7 @@ struct fsd_counters {
 
 /* Memory of stores that is used again: that of each call would cost page faults. */
 #define FSD_PIECE   ((size_t)256 << 10) /* bytes that are written to the store at a time */
-#define FSD_BUFFERS 32			 /* that are kept */
+#define FSD_BUFFERS 32			/* that are kept */
 struct fsd_buffers {
 	pthread_mutex_t lock;
 	uint8_t *kept[FSD_BUFFERS]; /* lock; each of FSD_PIECE bytes */
@@ -147,7 +150,7 @@ uint8_t *fsd_buffer_get(struct fsd_buffers *buffers); /* NULL: no memory */
 void fsd_buffer_put(struct fsd_buffers *buffers, uint8_t *buffer);
 
 /* How long a change waits for clients that hold promises: their dead time, and a little more. */
-#define FSD_BREAK_MS 5000
+#define FSD_BREAK_MS   5000
 
 #define FSD_STORES_MAX 96 /* calls that receive data at a time; further ones get VBUSY */
 
@@ -167,7 +170,7 @@ struct fsd_service {
 	struct fsd_audit *audit; /* may be NULL */
 	struct fsd_locks *locks;
 	bool no_anonymous_writes;
-	rxw_endpoint *fs;	 /* of the file service, for its counters; may be NULL */
+	rxw_endpoint *fs; /* of the file service, for its counters; may be NULL */
 	struct rxw_uuid uuid;
 	uint32_t start_time; /* seconds since 1970 */
 	uint32_t advertise[FSD_ADDRS_MAX];

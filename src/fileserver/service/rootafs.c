@@ -9,22 +9,24 @@
 #include "afs/dir.h"
 #include "afs/numbers.h"
 
-#define OBJECTS	     3
-#define MOUNT_MODE   0644 /* by which clients recognise a mount point */
-#define RIGHTS	     (STORE_READ | STORE_LOOKUP | STORE_LOCK)
-#define KIB	     4
+#define OBJECTS	   3
+#define MOUNT_MODE 0644 /* by which clients recognise a mount point */
+#define RIGHTS	   (STORE_READ | STORE_LOOKUP | STORE_LOCK)
+#define KIB	   4
 
 /*
- * They do not name the cell, so that they work whatever clients call it. The second would name the
- * read-write volume ("%") if there were one.
+ * They do not name the cell, so that they work whatever clients call it. The second names the
+ * read-write volume, if there is one. Both texts are equally long.
  */
 static const char *const texts[OBJECTS] = {NULL, "#root.cell.", "#root.cell."};
+#define WRITABLE_TEXT "%root.cell."
 static const AFSFid fids[OBJECTS] = {{FSD_ROOTAFS_ID, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE},
 				     {FSD_ROOTAFS_ID, 2, 2},
 				     {FSD_ROOTAFS_ID, 4, 3}};
 
 struct fsd_rootafs {
 	struct store store; /* the first member */
+	bool writable;	    /* root.cell is a read-write volume */
 	uint32_t date;
 	uint8_t *image;
 	size_t image_length;
@@ -129,6 +131,11 @@ static int root_acl(struct store *store, const struct store_caller *caller,
 	return root_status(store, caller, fid, status);
 }
 
+static const char *text_of(const struct fsd_rootafs *root, int i)
+{
+	return i == 2 && root->writable ? WRITABLE_TEXT : texts[i];
+}
+
 static int root_read_begin(struct store *store, const struct store_caller *caller,
 			   const struct store_fid *fid, struct store_reader **reader,
 			   struct store_status *status)
@@ -141,7 +148,7 @@ static int root_read_begin(struct store *store, const struct store_caller *calle
 	*reader = malloc(sizeof(**reader));
 	if (!*reader)
 		return STORE_VBUSY;
-	(*reader)->bytes = i == 0 ? root->image : (const uint8_t *)texts[i];
+	(*reader)->bytes = i == 0 ? root->image : (const uint8_t *)text_of(root, i);
 	(*reader)->length = status->length;
 	return 0;
 }
@@ -184,13 +191,14 @@ struct store *fsd_rootafs_store(struct fsd_rootafs *root)
 	return &root->store;
 }
 
-struct fsd_rootafs *fsd_rootafs_create(const char *cell, uint32_t date)
+struct fsd_rootafs *fsd_rootafs_create(const char *cell, bool writable, uint32_t date)
 {
 	struct fsd_rootafs *root = calloc(1, sizeof(*root));
 
 	if (!root)
 		return NULL;
 	root->store.ops = &root_ops;
+	root->writable = writable;
 	root->date = date;
 	root->image = make_image(cell, &root->image_length);
 	if (!root->image) {

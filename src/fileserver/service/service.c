@@ -82,7 +82,8 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 		service->store->ops->volume_next(service->store, 0, &service->volume);
 	if (!options->cell)
 		return service;
-	service->rootafs = fsd_rootafs_create(options->cell, service->start_time);
+	service->rootafs =
+		fsd_rootafs_create(options->cell, !options->exported, service->start_time);
 	if (service->rootafs)
 		return service;
 	snprintf(message, FSD_MESSAGE_MAX, "--cell %.100s: no name of a cell", options->cell);

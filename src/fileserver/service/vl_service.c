@@ -295,8 +295,8 @@ static bool fits(const struct wanted *wanted, const struct fsd_set *set, const n
 	const VldbListByAttributes *attr = wanted->attr;
 	uint32_t mask = attr->Mask, id = attr->volumeid;
 
-	if (wanted->name &&
-	    (strlen(set->name) != wanted->length || memcmp(set->name, wanted->name, wanted->length)))
+	if (wanted->name && (strlen(set->name) != wanted->length ||
+			     memcmp(set->name, wanted->name, wanted->length)))
 		return false;
 	return (!(mask & BY_PARTITION) || attr->partition == 0) &&
 	       (!(mask & BY_ID) ||

@@ -18,7 +18,7 @@
 #define STATUS_OK      2
 #define DAY	       86400
 #define STATUS_OFFLINE 0
-#define COUNT_WAIT_MS  1000 /* how long a request for the size of a volume waits for a new count */
+#define COUNT_WAIT_MS  1000  /* how long a request for the size of a volume waits for a new count */
 #define LIST_MAX       16384 /* volumes of one reply */
 
 /* -- the partition -- */

@@ -655,7 +655,7 @@ static int file_check(struct fsd_source *source)
 static const struct fsd_source_ops file_ops = {.read = file_read, .check = file_check};
 
 int send_file(struct fsd_readers *readers, struct fsd_file *file, const struct fsd_stat *expect,
-		  uint64_t offset, uint64_t length, struct fsd_stream *stream)
+	      uint64_t offset, uint64_t length, struct fsd_stream *stream)
 {
 	struct file_source source = {.base.ops = &file_ops, .file = file, .expect = expect};
 

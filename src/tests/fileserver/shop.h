@@ -20,7 +20,8 @@ struct shop_client {
 	struct rxw_uuid uuid;
 	bool stuck; /* callbacks wait until it is cleared */
 	unsigned inits, breaks;
-	AFSFid broken[256]; /* of the latest breaks; those of whole volumes are not kept before `up` */
+	AFSFid broken
+		[256]; /* of the latest breaks; those of whole volumes are not kept before `up` */
 	bool up;
 };
 

@@ -203,9 +203,8 @@ START_TEST(users_and_administrators)
 	ck_assert_int_eq(create(alice, "x", &st), EACCES);
 	ck_assert_int_eq(set_acl(alice, &dir, "1\n0\nalice\t127\n"), EACCES);
 	ck_assert_int_eq(set_acl(boss, &dir, "1\n0\nsomebody\t127\n"), EINVAL);
-	ck_assert_int_eq(set_acl(boss, &dir,
-				 "3\n0\nalice\t15\nalice:friends\t9\nsystem:authuser\t8\n"),
-			 0);
+	ck_assert_int_eq(
+		set_acl(boss, &dir, "3\n0\nalice\t15\nalice:friends\t9\nsystem:authuser\t8\n"), 0);
 	ck_assert_int_eq(RXAFS_FetchACL(alice, &dir, &acl, &st, &sync), 0);
 	ck_assert_str_eq(acl.val, "3\n0\nalice:friends\t9\nsystem:authuser\t8\nalice\t15\n");
 	xdrfree_AFSOpaque(&acl);
@@ -223,8 +222,8 @@ START_TEST(users_and_administrators)
 	ck_assert_int_eq(RXAFS_SetVolumeStatus(boss, (int32_t)volume, &quota, "", "", ""), 0);
 	quota.MaxQuota = -1;
 	ck_assert_int_eq(RXAFS_SetVolumeStatus(boss, (int32_t)volume, &quota, "", "", ""), EINVAL);
-	ck_assert_int_eq(RXAFS_GetVolumeStatus(nobody, (int32_t)volume, &vs, &name, &offline, &motd),
-			 0);
+	ck_assert_int_eq(
+		RXAFS_GetVolumeStatus(nobody, (int32_t)volume, &vs, &name, &offline, &motd), 0);
 	ck_assert_int_eq(vs.MaxQuota, 5000);
 	free(name), free(offline), free(motd);
 	ck_assert_int_eq(RXAFS_FlushCPS(boss, &(ViceIds){0}, &(IPAddrs){0}, 0, &spare, &spare), 0);

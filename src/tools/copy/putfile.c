@@ -17,8 +17,8 @@
 #include "tools/copy/put.h"
 
 #define PART	   (64u << 20) /* bytes of a call */
-#define STREAM	   (8u << 20)  /* bytes of a call that come from a pipe, and are kept until it ends */
-#define HOLE_LEAST (1u << 20)  /* holes that are worth another call */
+#define STREAM	   (8u << 20) /* bytes of a call that come from a pipe, and are kept until it ends */
+#define HOLE_LEAST (1u << 20) /* holes that are worth another call */
 
 /* A file that is being stored. */
 struct storing {
@@ -105,11 +105,11 @@ static enum copy_result fetch_status(struct storing *s)
 	struct afs_error error;
 
 	copy_fresh(s->copy);
-	while (afs_client_status(s->copy->client, &s->object.fid, s->file->label,
-				 &s->object.status, &error) < 0) {
+	while (afs_client_status(s->copy->client, &s->object.fid, s->file->label, &s->object.status,
+				 &error) < 0) {
 		if (change_retry(s->copy, &s->outage, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(s->copy, &error);
 		return copy_judge(s->copy, &error);
 	}
 	return COPY_GOOD;
@@ -131,7 +131,7 @@ static enum copy_result create(struct storing *s, bool *taken)
 	if (rc == COPY_GOOD)
 		s->object = c.made;
 	else if (!*taken)
-		change_complain(c.op, &error);
+		change_complain(s->copy, c.op, &error);
 	s->created = rc == COPY_GOOD;
 	s->set_mode = !(s->mode & 0200);
 	return rc;
@@ -228,7 +228,7 @@ static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t l
 		return cannot_read(s);
 	if (change_retry(s->copy, &s->outage, &error, NULL))
 		return look_again(s);
-	change_complain(CHANGE_STORE, &error);
+	change_complain(s->copy, CHANGE_STORE, &error);
 	return copy_judge(s->copy, &error);
 }
 
@@ -280,11 +280,11 @@ static enum copy_result store_file(struct storing *s)
 		complete = s->succeeded && s->at >= s->size;
 	}
 	if (s->size && afs_status_length(&s->object.status) != s->size) {
-		tools_error("%s: it has %llu bytes instead of %llu: somebody else writes to it; try "
-			    "again",
-			    s->file->label,
-			    (unsigned long long)afs_status_length(&s->object.status),
-			    (unsigned long long)s->size);
+		tools_error(
+			"%s: it has %llu bytes instead of %llu: somebody else writes to it; try "
+			"again",
+			s->file->label, (unsigned long long)afs_status_length(&s->object.status),
+			(unsigned long long)s->size);
 		return COPY_FAILED;
 	}
 	if (unchanged(s->file))

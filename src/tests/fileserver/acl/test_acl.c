@@ -68,9 +68,10 @@ START_TEST(names_and_numbers)
 	char out[FSD_ACL_TEXT_MAX];
 	struct store_acl acl;
 
-	ck_assert_int_eq(parse("3\n2\nalice\t9\n12345\t1\nalice:friends\t8\n7 2\nsystem:authuser\t-1\n",
-			       &acl),
-			 0);
+	ck_assert_int_eq(
+		parse("3\n2\nalice\t9\n12345\t1\nalice:friends\t8\n7 2\nsystem:authuser\t-1\n",
+		      &acl),
+		0);
 	ck_assert_uint_eq(acl.positive, 3);
 	ck_assert_uint_eq(acl.negative, 2);
 	fsd_acl_print(&acl, &names, out);

@@ -406,6 +406,5 @@ START_TEST(few_threads_wait)
 END_TEST
 
 TEST_MAIN("breaks", change_waits_for_holders, gone_objects_need_no_message,
-	  silent_client_is_given_up, next_call_waits_until_told,
-	  unreachable_client_is_turned_away, one_promise_for_a_volume, excess_breaks_are_awaited,
-	  few_threads_wait)
+	  silent_client_is_given_up, next_call_waits_until_told, unreachable_client_is_turned_away,
+	  one_promise_for_a_volume, excess_breaks_are_awaited, few_threads_wait)

@@ -51,8 +51,7 @@ START_TEST(bytes_from_disk)
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
 		m.reply_length = 0;
 		ck_assert_int_eq(
-			send_file(readers, file, &st, ranges[i][0], ranges[i][1], &m.stream),
-			0);
+			send_file(readers, file, &st, ranges[i][0], ranges[i][1], &m.stream), 0);
 		check_bytes(ranges[i][0], ranges[i][1]);
 	}
 	teardown();
@@ -253,8 +252,7 @@ START_TEST(change_is_noticed)
 			m.on_write = touch_at;
 			m.arg = &at;
 			at = j == 0 ? 0 : j == 1 ? size / 2 : size - 1;
-			ck_assert_int_eq(send_file(readers, file, &st, 0, size, &m.stream),
-					 -EIO);
+			ck_assert_int_eq(send_file(readers, file, &st, 0, size, &m.stream), -EIO);
 			teardown();
 		}
 	}
@@ -298,8 +296,7 @@ START_TEST(dead_call_ends_at_once)
 		setup(64 * MIB, 5, 4, 8 * MIB);
 		slow->cached_below = i ? 64 * MIB : 0;
 		m.fail_at = 3 * MIB;
-		ck_assert_int_eq(send_file(readers, file, &st, 0, 64 * MIB, &m.stream),
-				 FSD_LOST);
+		ck_assert_int_eq(send_file(readers, file, &st, 0, 64 * MIB, &m.stream), FSD_LOST);
 		ck_assert_uint_lt(slow->reads, 20);
 		teardown();
 	}

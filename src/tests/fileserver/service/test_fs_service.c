@@ -699,7 +699,7 @@ START_TEST(mount_points)
 
 	setup();
 	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid), serve()), AFS_VNOVOL);
-	world.service->rootafs = fsd_rootafs_create("test.cell", 1700000000);
+	world.service->rootafs = fsd_rootafs_create("test.cell", false, 1700000000);
 	ck_assert_ptr_nonnull(world.service->rootafs);
 	ck_assert_int_eq((xdr_put_AFSFid(begin(RXAFS_OP_FetchStatus), &fid), serve()), 0);
 	ck_assert(xdr_get_AFSFetchStatus(&rp, &s) && afs_status_usable(&s));

@@ -149,9 +149,9 @@ START_TEST(create_and_status)
 	ck_assert_uint_eq(st.AnonymousAccess, 127);
 	ck_assert(st.ParentVnode == 1 && st.ParentUnique == 1);
 	version = afs_status_version(&st);
-	ck_assert_int_eq(RXAFS_CreateFile(a->fs, &root, "vec365", &set, &file, &st, &dir_st, &cb,
-					  &sync_),
-			 0);
+	ck_assert_int_eq(
+		RXAFS_CreateFile(a->fs, &root, "vec365", &set, &file, &st, &dir_st, &cb, &sync_),
+		0);
 	ck_assert(file.Volume == shop.volume && file.Vnode % 2 == 0 && file.Unique > 1);
 	ck_assert(st.FileType == AFS_TYPE_FILE && st.LinkCount == 1);
 	ck_assert_uint_eq(afs_status_length(&st), 0);
@@ -178,20 +178,20 @@ START_TEST(create_and_status)
 	ck_assert_uint_eq(dir_st.LinkCount, 3);
 	ck_assert_uint_eq(afs_status_version(&dir_st), version + 2);
 	ck_assert_uint_ge(cb.ExpirationTime, 60);
-	ck_assert_int_eq(RXAFS_Symlink(a->fs, &root, "link", "sub/x", &nothing, &fid, &st, &dir_st,
-				       &sync_),
-			 0);
+	ck_assert_int_eq(
+		RXAFS_Symlink(a->fs, &root, "link", "sub/x", &nothing, &fid, &st, &dir_st, &sync_),
+		0);
 	ck_assert(st.FileType == AFS_TYPE_SYMLINK && afs_status_length(&st) == 5);
-	ck_assert_int_eq(RXAFS_StoreStatus(a->fs, &file,
-					   &(AFSStoreStatus){.Mask = AFS_SETMODE,
-							     .UnixModeBits = 0600},
-					   &st, &sync_),
-			 0);
+	ck_assert_int_eq(
+		RXAFS_StoreStatus(a->fs, &file,
+				  &(AFSStoreStatus){.Mask = AFS_SETMODE, .UnixModeBits = 0600}, &st,
+				  &sync_),
+		0);
 	ck_assert_uint_eq(st.UnixModeBits, 0600);
 	ck_assert_uint_eq(afs_status_version(&st), 0);
 	ck_assert_int_eq(RXAFS_StoreStatus(a->fs, &file,
-					   &(AFSStoreStatus){.Mask = AFS_SETOWNER, .Owner = 7},
-					   &st, &sync_),
+					   &(AFSStoreStatus){.Mask = AFS_SETOWNER, .Owner = 7}, &st,
+					   &sync_),
 			 UAE(EPERM));
 	ck_assert_int_eq(status_of(a, &file), 0);
 	ck_assert_uint_gt(sync_.spare1, 1600000000);
@@ -204,9 +204,9 @@ START_TEST(names_and_errors)
 	static const struct {
 		const char *name;
 		int error;
-	} names[] = {{"", EINVAL},     {"a/b", EINVAL},	 {"x@sys", EINVAL},
-		     {"@sys", EINVAL}, {".", EEXIST},	 {"..", EEXIST},
-		     {"\xff\x80", 0},  {"a\nb", 0},	 {"sys@", 0}};
+	} names[] = {{"", EINVAL},     {"a/b", EINVAL}, {"x@sys", EINVAL},
+		     {"@sys", EINVAL}, {".", EEXIST},	{"..", EEXIST},
+		     {"\xff\x80", 0},  {"a\nb", 0},	{"sys@", 0}};
 	char longest[258];
 	AFSFid file, other = {9, 1, 1};
 
@@ -265,9 +265,8 @@ START_TEST(links_and_renames)
 	ck_assert_int_eq(status_of(a, &file), 0);
 	ck_assert_uint_eq(st.LinkCount, 1);
 
-	ck_assert_int_eq(RXAFS_MakeDir(a->fs, &root, "dir", &nothing, &dir, &st, &dir_st, &cb,
-				       &sync_),
-			 0);
+	ck_assert_int_eq(
+		RXAFS_MakeDir(a->fs, &root, "dir", &nothing, &dir, &st, &dir_st, &cb, &sync_), 0);
 	ck_assert_int_eq(RXAFS_Rename(a->fs, &root, "two", &dir, "three", &st, &dir_st, &sync_), 0);
 	ck_assert(!lookup(&root, "two", &found) && lookup(&dir, "three", &found));
 	ck_assert_mem_eq(&found, &file, sizeof(file));
@@ -380,12 +379,12 @@ START_TEST(callbacks_before_replies)
 
 	setup();
 	file = shop_file(&shop, &root, "file");
-#define BROKEN_BY(what, object)                                                         \
-	do {                                                                            \
-		ck_assert_int_eq(status_of(b, object), 0);                              \
-		unsigned before_ = shop_broken(b, object);                              \
-		ck_assert_int_eq(what, 0);                                              \
-		ck_assert_uint_eq(shop_broken(b, object), before_ + 1);                 \
+#define BROKEN_BY(what, object)                                         \
+	do {                                                            \
+		ck_assert_int_eq(status_of(b, object), 0);              \
+		unsigned before_ = shop_broken(b, object);              \
+		ck_assert_int_eq(what, 0);                              \
+		ck_assert_uint_eq(shop_broken(b, object), before_ + 1); \
 	} while (0)
 	BROKEN_BY(shop_put(a, &file, 0, 3, 3, "abc", 3, &st), &file);
 	BROKEN_BY(RXAFS_StoreStatus(a->fs, &file,
@@ -460,6 +459,58 @@ START_TEST(stuck_client)
 }
 END_TEST
 
+#define BLOCKED 16
+
+static AFSFid blocked_file[BLOCKED];
+
+static void *blocked_main(void *arg)
+{
+	const AFSFid *file = arg;
+
+	ck_assert_int_eq(shop_put(a, file, 0, 3, 3, "abc", 3, &(AFSFetchStatus){0}), 0);
+	return NULL;
+}
+
+/* Writers that wait for a client which does not answer hold up no other call. */
+START_TEST(blocked_writers)
+{
+	struct shop_client *c;
+	struct fsd_clients_stats stats;
+	pthread_t threads[BLOCKED];
+	uint64_t begun;
+	char name[16];
+	AFSFid other;
+
+	setup();
+	c = shop_client(&shop, 2);
+	other = shop_file(&shop, &root, "other");
+	for (int i = 0; i < BLOCKED; i++) {
+		snprintf(name, sizeof(name), "f%d", i);
+		blocked_file[i] = shop_file(&shop, &root, name);
+		ck_assert_int_eq(status_of(b, &blocked_file[i]), 0);
+	}
+	shop_stick(b, true);
+	begun = monotonic_ns();
+	for (int i = 0; i < BLOCKED; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, blocked_main, &blocked_file[i]),
+				 0);
+	do
+		fsd_clients_stats(shop.clients, &stats);
+	while (stats.waits < 4); /* those of one connection */
+	for (int i = 0; i < 100; i++) {
+		ck_assert_int_eq(status_of(c, &other), 0);
+		ck_assert_int_eq(shop_put(c, &other, 0, 3, 3, "abc", 3, &st), 0);
+	}
+	fsd_clients_stats(shop.clients, &stats);
+	ck_assert_uint_eq(stats.given_up, 0); /* they still wait */
+	for (int i = 0; i < BLOCKED; i++)
+		pthread_join(threads[i], NULL);
+	/* together, not one after the other */
+	ck_assert_uint_lt(monotonic_ns() - begun, 20 * (uint64_t)NS_PER_S);
+	teardown();
+}
+END_TEST
+
 START_TEST(locks)
 {
 	AFSFid file;
@@ -509,9 +560,8 @@ START_TEST(acls_and_rights)
 	ck_assert_str_eq(acl.val, "1\n0\nsystem:anyuser\t127\n");
 	ck_assert_uint_eq(acl.len, strlen(acl.val) + 1);
 	xdrfree_AFSOpaque(&acl);
-	ck_assert_int_eq(RXAFS_MakeDir(a->fs, &root, "dir", &nothing, &dir, &st, &dir_st, &cb,
-				       &sync_),
-			 0);
+	ck_assert_int_eq(
+		RXAFS_MakeDir(a->fs, &root, "dir", &nothing, &dir, &st, &dir_st, &cb, &sync_), 0);
 	inside = shop_file(&shop, &dir, "inside");
 	ck_assert_int_eq(shop_put(a, &inside, 0, 1, 1, "x", 1, NULL), 0);
 	ck_assert_int_eq(set_acl(&file, "0\n0\n", false), UAE(ENOTDIR));
@@ -527,9 +577,9 @@ START_TEST(acls_and_rights)
 	ck_assert_int_eq(RXAFS_SetLock(a->fs, &inside, 0, &sync_), UAE(EACCES));
 	ck_assert_int_eq(RXAFS_FetchACL(a->fs, &dir, &acl, &st, &sync_), UAE(EACCES));
 	ck_assert_int_eq(set_acl(&dir, "1\n0\nsystem:anyuser\t127\n", false), UAE(EACCES));
-	ck_assert_int_eq(RXAFS_CreateFile(a->fs, &dir, "x", &nothing, &fid, &st, &dir_st, &cb,
-					  &sync_),
-			 UAE(EACCES));
+	ck_assert_int_eq(
+		RXAFS_CreateFile(a->fs, &dir, "x", &nothing, &fid, &st, &dir_st, &cb, &sync_),
+		UAE(EACCES));
 	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &dir, "inside", &st, &sync_), UAE(EACCES));
 	ck_assert_int_eq(RXAFS_Rename(a->fs, &root, "file", &dir, "x", &st, &dir_st, &sync_),
 			 UAE(EACCES));
@@ -572,9 +622,8 @@ START_TEST(quotas)
 	setup();
 	file = shop_file(&shop, &root, "file");
 	ck_assert_int_eq(shop.store->ops->volume_set(shop.store, &all, shop.volume, 1, &set), 0);
-	ck_assert_int_eq(RXAFS_GetVolumeStatus(a->fs, (int32_t)shop.volume, &vs, &name, &message,
-					       &motd),
-			 0);
+	ck_assert_int_eq(
+		RXAFS_GetVolumeStatus(a->fs, (int32_t)shop.volume, &vs, &name, &message, &motd), 0);
 	ck_assert(vs.Vid == (int32_t)shop.volume && vs.ParentId == vs.Vid && vs.Type == 1);
 	ck_assert_int_eq(vs.MaxQuota, 2048);
 	ck_assert(vs.BlocksInUse > 0 && vs.BlocksInUse < 100);
@@ -615,15 +664,15 @@ START_TEST(clones)
 	ck_assert(!fsd_promise_held(shop.clients, &copy));
 	ck_assert(fsd_promise_held(shop.clients, &(AFSFid){clone, 0, 0}));
 	ck_assert_int_eq(shop_put(b, &copy, 0, 1, 1, "x", 1, NULL), UAE(EROFS));
-	ck_assert_int_eq(RXAFS_CreateFile(b->fs, &dir, "x", &nothing, &fid, &st, &dir_st, &cb,
-					  &sync_),
-			 UAE(EROFS));
+	ck_assert_int_eq(
+		RXAFS_CreateFile(b->fs, &dir, "x", &nothing, &fid, &st, &dir_st, &cb, &sync_),
+		UAE(EROFS));
 	ck_assert_int_eq(RXAFS_SetLock(b->fs, &copy, 0, &sync_), 0);
 	ck_assert_int_eq(RXAFS_SetLock(b->fs, &copy, 1, &sync_), UAE(EROFS));
 	ck_assert_int_eq(RXAFS_ExtendLock(b->fs, &copy, &sync_), 0);
 	ck_assert_int_eq(RXAFS_ReleaseLock(b->fs, &copy, &sync_), 0);
-	ck_assert_int_eq(RXAFS_SetVolumeStatus(b->fs, (int32_t)clone, &(AFSStoreVolumeStatus){0}, "",
-					       "", ""),
+	ck_assert_int_eq(RXAFS_SetVolumeStatus(b->fs, (int32_t)clone, &(AFSStoreVolumeStatus){0},
+					       "", "", ""),
 			 UAE(EROFS));
 	/* returning the promise on one of its files does not drop that on the others */
 	fids.val[0] = copy;
@@ -681,6 +730,15 @@ START_TEST(locations_and_volumes)
 	ck_assert_int_eq(VL_GetEntryByIDN(vl, clone, AFS_VL_RW, &e), AFS_VL_NOENT);
 	ck_assert_int_eq(VL_GetEntryByNameN(vl, "root.afs", &e), 0);
 	ck_assert_uint_eq(e.volumeId[1], FSD_ROOTAFS_ID);
+	for (int i = 0; i < 2; i++) {
+		const AFSFid top = {FSD_ROOTAFS_ID, 1, 1};
+		char text[32];
+		AFSFid mount;
+
+		ck_assert(lookup(&top, i ? ".test.cell" : "test.cell", &mount));
+		ck_assert_int_eq(shop_get(a, &mount, 0, sizeof(text), text, NULL, NULL), 11);
+		ck_assert_mem_eq(text, i ? "%root.cell." : "#root.cell.", 11);
+	}
 	ck_assert_int_eq(VL_GetEntryByNameN(vl, "other", &e), AFS_VL_NOENT);
 
 	nbulkentries es = {0};
@@ -771,9 +829,8 @@ static void *writer_main(void *arg)
 		AFSFid f;
 
 		snprintf(name, sizeof(name), "w%u.%u", number, i);
-		ck_assert_int_eq(RXAFS_CreateFile(client->fs, &root, name, &nothing, &f, &s, &d, &c,
-						  &v),
-				 0);
+		ck_assert_int_eq(
+			RXAFS_CreateFile(client->fs, &root, name, &nothing, &f, &s, &d, &c, &v), 0);
 		ck_assert_int_eq(shop_put(client, &f, 0, size, size, data, size, &s), 0);
 		ck_assert_uint_eq(afs_status_version(&s), 1);
 		ck_assert_int_eq(shop_get(client, &f, 0, sizeof(back), back, &s, NULL),
@@ -834,11 +891,11 @@ START_TEST(random_arguments)
 		rxw_xdr_put_u32(&x, opcodes[(state >> 8) % (sizeof(opcodes) / sizeof(opcodes[0]))]);
 		for (unsigned j = 0; j < words; j++) {
 			state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-			rxw_xdr_put_u32(&x, j == 0	  ? shop.volume
-					    : j < 3	  ? 1
-					    : state & 3	  ? (uint32_t)(state >> 40) % 20
-					    : state & 4	  ? 0x61626364
-							  : (uint32_t)state);
+			rxw_xdr_put_u32(&x, j == 0	? shop.volume
+					    : j < 3	? 1
+					    : state & 3 ? (uint32_t)(state >> 40) % 20
+					    : state & 4 ? 0x61626364
+							: (uint32_t)state);
 		}
 		call = begin();
 		ck_assert_int_gt(rxw_call_write(call, request, rxw_xdr_used(&x)), 0);
@@ -855,12 +912,25 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		words_of_replies,     create_and_status,     names_and_errors,
-		links_and_renames,    stores_and_fetches,    stores_of_32_bits,
-		callbacks_before_replies, stuck_client,	     locks,
-		acls_and_rights,      anonymous_writes_are_refused, quotas,
-		clones,		      locations_and_volumes, offline_volumes,
-		statistics_of_stores, concurrent_writers,    random_arguments,
+		words_of_replies,
+		create_and_status,
+		names_and_errors,
+		links_and_renames,
+		stores_and_fetches,
+		stores_of_32_bits,
+		callbacks_before_replies,
+		stuck_client,
+		blocked_writers,
+		locks,
+		acls_and_rights,
+		anonymous_writes_are_refused,
+		quotas,
+		clones,
+		locations_and_volumes,
+		offline_volumes,
+		statistics_of_stores,
+		concurrent_writers,
+		random_arguments,
 	};
 
 	return test_main("store service", 120, tests, sizeof(tests) / sizeof(tests[0]));

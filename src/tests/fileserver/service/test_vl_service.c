@@ -314,7 +314,7 @@ START_TEST(two_volumes)
 	setup();
 	ck_assert_int_eq(by_name(VL_OP_GetEntryByNameN, "root.afs"), 0);
 	ck_assert(xdr_get_nvldbentry(&rp, &entry) && entry.volumeId[1] == id);
-	world.service->rootafs = fsd_rootafs_create("test.cell", 1700000000);
+	world.service->rootafs = fsd_rootafs_create("test.cell", false, 1700000000);
 	ck_assert_ptr_nonnull(world.service->rootafs);
 	ck_assert_int_eq(by_name(VL_OP_GetEntryByNameN, "root.afs.readonly"), 0);
 	ck_assert(xdr_get_nvldbentry(&rp, &entry) && entry.volumeId[1] == FSD_ROOTAFS_ID);

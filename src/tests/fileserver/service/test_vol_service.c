@@ -215,7 +215,7 @@ START_TEST(both_volumes)
 	volXEntries extended = {0};
 
 	setup();
-	world.service->rootafs = fsd_rootafs_create("test.cell", 1700000000);
+	world.service->rootafs = fsd_rootafs_create("test.cell", false, 1700000000);
 	ck_assert_ptr_nonnull(world.service->rootafs);
 	ck_assert_int_eq(AFSVolListVolumes(connection, 0, 1, &list), 0);
 	ck_assert_uint_eq(list.len, 2);

@@ -114,7 +114,8 @@ needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == bench ]]; 
 seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
-	classic | rxkad | writes) echo 300 ;;
+	classic | rxkad) echo 300 ;;
+	writes) echo 500 ;;
 	bench) echo "${RXW_BENCH_SECONDS:-1800}" ;;
 	*) echo 150 ;;
 	esac
