@@ -2,7 +2,8 @@
 # The benchmark: built and run by `make bench` only.
 
 bench_programs = src/bench/classic src/bench/raw src/bench/rawcall src/bench/ping src/bench/queue src/bench/small src/bench/xdr \
-	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt src/bench/store
+	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt src/bench/store \
+	src/bench/fileserver_load
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
@@ -98,3 +99,9 @@ ladder: bench-programs
 # The store of volumes without a network.
 src_bench_store_SOURCES = src/bench/store.c
 src_bench_store_LDADD = src/store/libstore.la src/afs/librxafs.la $(PTHREAD_LIBS)
+
+# The writable file server, beside OpenAFS's.
+src_bench_fileserver_load_SOURCES = src/bench/fileserver_load.c
+src_bench_fileserver_load_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+$(src_bench_fileserver_load_OBJECTS): $(afs_headers)
+EXTRA_DIST += src/bench/fileserver src/bench/fsbed.py src/bench/fssteps.py

@@ -5,6 +5,7 @@
 # The volume comes from a generated dump, since only a cache manager could create files and set the root directory's
 # rights.
 tree=$work/tree
+fileserver_options=(-d 1)
 
 make_tree() {
 	local i
@@ -43,7 +44,7 @@ start_cell() {
 	# Scenarios leave calls that wait, each with a thread.
 	launch ptserver "$servers/ptserver" -p 16
 	wait_port 7003 vlserver && wait_port 7002 ptserver && wait_for databases_ready || return
-	launch fileserver "$servers/fileserver" -d 1
+	launch fileserver "$servers/fileserver" "${fileserver_options[@]}"
 	launch volserver "$servers/volserver"
 	wait_port 7000 fileserver && wait_port 7005 volserver && wait_for volserver_ready
 }

@@ -122,8 +122,12 @@ tests_of_kernel_writes() {
 }
 programs_of_kernel_writes() { if [ "${KERNEL_SERVER:-}" = openafs ]; then echo cell_ours; else echo rxfsd rxvol; fi; }
 
+# Not a test, and therefore none of all_groups: src/bench/fileserver starts it.
+tests_of_bench() { echo bench-fileserver; }
+programs_of_bench() { echo afscp cell_ours rxfsd; }
+
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
-needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store ]]; }
+needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store || $1 == bench ]]; }
 
 # Upper limits, far above the time that a group takes on a slow machine.
 seconds_of() {
@@ -132,6 +136,7 @@ seconds_of() {
 	classic | rxkad | store) echo 300 ;;
 	writes) echo 500 ;;
 	kernel_writes) [ -n "${KERNEL_LONG:-}" ] && echo 7200 || echo 1500 ;;
+	bench) echo "${RXW_BENCH_SECONDS:-1800}" ;;
 	*) echo 150 ;;
 	esac
 }
