@@ -33,10 +33,12 @@ static int check_create(const struct create_op *op, struct work *work, struct no
 {
 	uint64_t length = op->kind == STORE_DIR ? STORE_PAGE : op->text ? strlen(op->text) : 0;
 	uint32_t vnode, unique;
-	int result = change_name(op->name, -EEXIST);
+	int result = change_spelling(op->name);
 
 	if (!result)
 		result = entry_rights(&op->base, dir, STORE_INSERT);
+	if (!result)
+		result = change_name(op->name, -EEXIST);
 	if (!result && is_mount_point(op) && !op->base.caller->administrator)
 		result = entry_rights(&op->base, dir, STORE_ADMIN);
 	if (!result && op->kind == STORE_SYMLINK && (!length || length > STORE_TEXT_MAX))
@@ -172,6 +174,8 @@ static int check_link(const struct link_op *op, struct work *work, struct node *
 	uint32_t vnode, unique;
 	int result = entry_rights(&op->base, dir, STORE_INSERT);
 
+	if (!result)
+		result = change_name(op->name, -EEXIST);
 	if (result)
 		return result;
 	if (node->now->v.kind != STORE_FILE)
@@ -231,7 +235,7 @@ int names_link(struct store *store, const struct store_caller *caller, const str
 		return -EINVAL;
 	if (dir->volume != existing->volume)
 		return -EXDEV;
-	result = change_name(name, -EEXIST);
+	result = change_spelling(name);
 	if (!result)
 		result = change_check(core_of(store), dir, true);
 	return result ? result : change_run(core_of(store), caller, &op.base, apply_link);
@@ -265,10 +269,10 @@ static int find_named(const struct remove_op *op, struct work *work, struct node
 		      struct node **node)
 {
 	uint32_t vnode, unique;
-	int result = change_name(op->name, -EINVAL);
+	int result = entry_rights(&op->base, dir, STORE_DELETE);
 
 	if (!result)
-		result = entry_rights(&op->base, dir, STORE_DELETE);
+		result = change_old_name(op->name);
 	if (!result)
 		result = entry_find(work, dir, op->name, &vnode, &unique);
 	return result ? result : change_named(work, dir, vnode, unique, node);

@@ -241,7 +241,7 @@ int names_rename(struct store *store, const struct store_caller *caller,
 		return -EINVAL;
 	result = change_name(new_name, -EINVAL);
 	if (!result)
-		result = change_name(old_name, -EINVAL);
+		result = *old_name ? change_old_name(old_name) : -EINVAL;
 	if (!result && old_dir->volume != new_dir->volume)
 		result = -EXDEV;
 	if (!result)

@@ -101,8 +101,8 @@ START_TEST(names)
 	static const struct {
 		const char *name;
 		int create, remove;
-	} table[] = {{"", -EINVAL, -EINVAL},	  {"a/b", -EINVAL, -EINVAL},
-		     {"x@sys", -EINVAL, -EINVAL}, {".", -EEXIST, -EINVAL},
+	} table[] = {{"", -EINVAL, -ENOENT},	  {"a/b", -EINVAL, -ENOENT},
+		     {"x@sys", -EINVAL, -ENOENT}, {".", -EEXIST, -EINVAL},
 		     {"..", -EEXIST, -EINVAL},	  {"there", -EEXIST, 0}};
 
 	fixture_open(STORE_LAZY);

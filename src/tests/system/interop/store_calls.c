@@ -702,12 +702,22 @@ static void do_setacl(struct rx_connection *c)
 	}
 }
 
+/* OpenAFS leaves it empty for volumes that are only read. */
+static void print_lock_sync(const AFSFid *fid)
+{
+	AFSFid root = {fid->Volume, 1, 1};
+	const struct label *volume = label_of(&root);
+
+	if (!volume || !strchr(volume->name, '.'))
+		print_sync(fid->Volume, &volume_sync);
+}
+
 static void do_lock(struct rx_connection *c)
 {
 	AFSFid fid = fid_of(word());
 
 	if (well(RXAFS_SetLock(c, &fid, atoi(word()), &volume_sync)))
-		print_sync(fid.Volume, &volume_sync);
+		print_lock_sync(&fid);
 }
 
 static void do_extend(struct rx_connection *c)
@@ -715,7 +725,7 @@ static void do_extend(struct rx_connection *c)
 	AFSFid fid = fid_of(word());
 
 	if (well(RXAFS_ExtendLock(c, &fid, &volume_sync)))
-		print_sync(fid.Volume, &volume_sync);
+		print_lock_sync(&fid);
 }
 
 static void do_release(struct rx_connection *c)
@@ -723,7 +733,7 @@ static void do_release(struct rx_connection *c)
 	AFSFid fid = fid_of(word());
 
 	if (well(RXAFS_ReleaseLock(c, &fid, &volume_sync)))
-		print_sync(fid.Volume, &volume_sync);
+		print_lock_sync(&fid);
 }
 
 static void do_volume(struct rx_connection *c)
@@ -877,6 +887,7 @@ static void watch(FILE *in, FILE *out)
 {
 	struct rx_connection *connection;
 	char line[80];
+	bool known = false; /* by the server, which may have told it to forget all */
 	AFSFid fid;
 
 	start_rx(2, 1);
@@ -884,6 +895,9 @@ static void watch(FILE *in, FILE *out)
 	while (fgets(line, sizeof(line), in)) {
 		if (sscanf(line, "w %u %u %u", &fid.Volume, &fid.Vnode, &fid.Unique) == 3) {
 			fprintf(out, "%d\n", (int)want_promise(connection, &fid));
+			if (!known)
+				broken_count = 0;
+			known = true;
 		} else {
 			pthread_mutex_lock(&lock);
 			for (unsigned i = 0; i < broken_count; i++)
@@ -945,18 +959,28 @@ static int by_fid(const void *a, const void *b)
 	return memcmp(a, b, sizeof(AFSFid));
 }
 
-static void do_broken(struct rx_connection *c)
+static size_t read_broken(AFSFid *list)
 {
 	char line[80];
-	AFSFid list[BROKEN_MAX];
 	size_t n = 0;
 
-	(void)c;
 	fprintf(to_watcher, "b\n");
 	fflush(to_watcher);
-	while (fgets(line, sizeof(line), from_watcher) && n < BROKEN_MAX &&
+	while (n < BROKEN_MAX && fgets(line, sizeof(line), from_watcher) &&
 	       sscanf(line, "%u %u %u", &list[n].Volume, &list[n].Vnode, &list[n].Unique) == 3)
 		n++;
+	return n;
+}
+
+/* broken [LEAST]: what the other client was told since the last time; waits for LEAST. */
+static void do_broken(struct rx_connection *c)
+{
+	AFSFid list[BROKEN_MAX];
+	size_t n, least = next < word_count ? (size_t)atoi(word()) : 0;
+
+	(void)c;
+	for (int i = 0; (n = read_broken(list)) < least && i < WAIT_MS / 20; i++)
+		usleep(20000);
 	qsort(list, n, sizeof(list[0]), by_fid);
 	printf("\n  broken");
 	for (size_t i = 0; i < n; i++) {
@@ -1036,9 +1060,10 @@ int main(int argc, char **argv)
 		*equals = 0;
 		set_label(argv[i], (AFSFid){(afs_uint32)atoll(equals + 1), 1, 1});
 	}
-	/* Until the server knows what this client can do. */
+	/* Until the server knows what this client can do, and has made it forget what it had. */
 	if (want_promise(caller("anyone"), &labels[0].fid))
 		errx(1, "the server makes no promise");
+	broken_count = 0;
 	while (fgets(line, sizeof(line), stdin))
 		run_line(line);
 	RXAFS_GiveUpAllCallBacks(caller("anyone"));
