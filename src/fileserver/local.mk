@@ -52,9 +52,17 @@ fileserver_sources += \
 	src/fileserver/reload.c src/fileserver/reload.h src/fileserver/server.c src/fileserver/server.h \
 	src/fileserver/storage.c src/fileserver/storage.h
 
+# The control socket is the only part that needs jansson.
+noinst_LTLIBRARIES += src/fileserver/libcontrol.la
+src_fileserver_libcontrol_la_SOURCES = \
+	src/fileserver/control/control.c src/fileserver/control/control.h \
+	src/fileserver/control/private.h src/fileserver/control/request.c
+src_fileserver_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+
 noinst_LTLIBRARIES += src/fileserver/libfileserver.la
 src_fileserver_libfileserver_la_SOURCES = $(fileserver_sources)
-src_fileserver_libfileserver_la_LIBADD = src/tools/libtools.la src/afs/librxafs.la \
+src_fileserver_libfileserver_la_LIBADD = src/fileserver/libcontrol.la src/admin/libadmin.la \
+	src/tools/libtools.la src/afs/librxafs.la \
 	src/protection/libprotection.la src/store/libstore.la src/rx/librxwire.la $(PTHREAD_LIBS)
 
 # A target that is made by its name alone does not wait for BUILT_SOURCES.

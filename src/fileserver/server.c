@@ -20,6 +20,7 @@
 #include "fileserver/audit/audit.h"
 #include "fileserver/base/base.h"
 #include "fileserver/callbacks/callbacks.h"
+#include "fileserver/control/control.h"
 #include "fileserver/export/export.h"
 #include "fileserver/io/io.h"
 #include "fileserver/service/service.h"
@@ -29,6 +30,7 @@
 #include "tools/common/address.h"
 
 #define HOSTS_MAX 16384
+#define BREAK_MS  5000 /* for clients to answer before an administrator's change is complete */
 
 struct fsd_server {
 	struct fsd_settings settings;
@@ -61,6 +63,7 @@ struct fsd_server {
 	struct tools_trace *trace;
 	struct rxw_rpc_observer observer; /* of the calls on all endpoints */
 	struct fsd_key_loads key_loads;
+	struct fsd_control *control;
 	struct fsd_limit *limit; /* on stopping; NULL: there is none */
 	bool drained, aborted;
 };
@@ -194,6 +197,35 @@ static int open_store(struct fsd_server *server, char *message)
 		return -1;
 	snprintf(place, sizeof(place), "%s/" FSD_STORAGE_STATE, server->export);
 	return fsd_state_open(&server->state, place, NULL, message) ? -1 : 0;
+}
+
+/* An administrator has changed something: no client is told by a reply. */
+static void on_control(void *arg, const struct store_changes *changes)
+{
+	struct fsd_server *server = arg;
+	struct fsd_break breaks[sizeof(changes->change) / sizeof(changes->change[0])];
+
+	for (unsigned i = 0; i < changes->count; i++) {
+		const struct store_fid *fid = &changes->change[i].fid;
+
+		breaks[i] = (struct fsd_break){.fid = {fid->volume, fid->vnode, fid->unique},
+					       .for_all = true,
+					       .gone = changes->change[i].gone};
+	}
+	fsd_promise_break_all(server->clients, breaks, changes->count, NULL, BREAK_MS);
+}
+
+/* rxvol's requests, if a store is served. */
+static int open_control(struct fsd_server *server, char *message)
+{
+	const struct fsd_control_options options = {
+		.store = server->served,
+		.directory = server->export,
+		.changed = on_control,
+		.arg = server,
+	};
+
+	return server->settings.store ? fsd_control_start(&options, &server->control, message) : 0;
 }
 
 static int add_advertise(struct fsd_server *server, const char *text, char *message)
@@ -755,7 +787,8 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 	if (!rc)
 		rc = settings->store ? open_store(server, message) : open_volume(server, message);
 	if (!rc && (start_parts(server, message) || make_service(server, message) ||
-		    open_network(server, config, message) || open_monitoring(server, message)))
+		    open_network(server, config, message) || open_monitoring(server, message) ||
+		    open_control(server, message)))
 		rc = -1;
 	if (rc) {
 		server->settings.drain_ms = 0;
@@ -803,6 +836,8 @@ int fsd_server_drain(struct fsd_server *server)
 		server->limit =
 			fsd_limit_start(server->settings.drain_ms + server->settings.stop_ms,
 					explain_limit, server);
+	fsd_control_stop(server->control);
+	server->control = NULL;
 	if (server->fs)
 		server->aborted =
 			rxw_endpoint_stop(server->fs, (unsigned)server->settings.drain_ms) ==

@@ -101,6 +101,10 @@ static int compose_extents(const struct write_op *op, const struct node *node,
 	struct store_writer *writer = op->writer;
 	int result = old_content(op, node, outcome);
 
+	if (!result && writer->main.run)
+		result = store_run_check(writer->main.run);
+	if (!result && writer->prefix_used)
+		result = store_run_check(writer->prefix.run);
 	if (!result)
 		result = store_content_apply(&outcome->content, &writer->main.patch, writer->offset,
 					     op->end, op->new_length);
@@ -150,6 +154,7 @@ static void install(const struct write_op *op, struct work *work, struct node *n
 		if (object.id)
 			work_object_made(work, &object);
 	}
+	work->refers |= now->content.count > 0;
 	work_volume_changed(work, node->vol);
 }
 

@@ -28,7 +28,7 @@ static int copy_extent(struct store_writer *writer, struct store_view *view,
 		at += got > 0 ? (uint64_t)got : 0;
 	}
 	if (!result)
-		result = store_run_finish(piece.run, &piece.patch);
+		result = writer_finish(writer, &piece);
 	if (piece.made)
 		writer->compact_made = piece.made;
 	if (!result && writer->compact_made && !writer->compact.tail_object)
@@ -53,10 +53,10 @@ static int copy_all(struct store_writer *writer, const struct found *found, stru
 	if (!writer->compact.extent)
 		return -ENOMEM;
 	writer->compact.count = 1;
-	writer->compact.extent[0] = (struct store_extent){
-		.start = content->extent[0].start,
-		.end = content->extent[content->count - 1].end,
-		.object = writer->compact_made};
+	writer->compact.extent[0] =
+		(struct store_extent){.start = content->extent[0].start,
+				      .end = content->extent[content->count - 1].end,
+				      .object = writer->compact_made};
 	return 0;
 }
 
@@ -79,8 +79,8 @@ int compact_content(struct store_writer *writer)
 	if (result)
 		return result;
 	if (found.version->content.count > 1) {
-		result = store_view_open(writer->core->data, &writer->owner, &found.version->content,
-					 found.version->v.length, &view);
+		result = store_view_open(writer->core->data, &writer->owner,
+					 &found.version->content, found.version->v.length, &view);
 		if (!result) {
 			writer->compact_of = found.version->v.version;
 			result = copy_all(writer, &found, view);

@@ -100,13 +100,20 @@ int store_run_write(struct store_run *run, const struct iovec *iov, int count);
  */
 int store_run_finish(struct store_run *run, struct store_content *patch);
 /*
+ * After store_run_finish(): flush the run's bytes in this thread, so that the next
+ * store_data_sync(), for which others may wait, has less to do. 0, or the error: they are lost. It
+ * is reported by store_data_sync() too if bytes of earlier runs were not flushed yet.
+ */
+int store_run_sync(struct store_run *run);
+/*
  * For a commit, before it refers to the run: 0, or the error of a flush that lost bytes of it. A
  * flush that fails is reported once, so that a commit that is tried again has to ask here.
  */
 int store_run_check(const struct store_run *run);
 /*
  * `kept`: a commit refers to it; else a new object is removed, and bytes that were added to an old
- * one are cut off. NULL is allowed.
+ * one are cut off. Flushes if more objects wait for that than may be open: hold no lock that a
+ * flush needs. NULL is allowed.
  */
 void store_run_end(struct store_run *run, bool kept);
 

@@ -270,6 +270,7 @@ void data_dirty(struct store_data *data, struct data_object *object, uint64_t en
 	pthread_mutex_lock(&data->lock);
 	if (end > object->end)
 		object->end = end;
+	object->unflushed = true;
 	if (!object->dirty && !object->removed) {
 		object->dirty = true;
 		data_hold(data, object);

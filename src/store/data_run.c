@@ -13,6 +13,7 @@ struct store_run {
 	struct store_data *data;
 	struct data_object *object;
 	bool new;	 /* the object was made for this run */
+	bool alone;	 /* all that was in the object before is flushed, or is being flushed */
 	uint64_t before; /* length of the object when the run began */
 	uint64_t start;	 /* the first byte of the run */
 	uint64_t at;	 /* what lies before it was handed to the layer */
@@ -123,6 +124,9 @@ int store_run_begin(struct store_data *data, const struct store_owner *owner,
 	run->start = run->at = offset;
 	if (begin_tail(run, owner, content)) {
 		note_safe(run);
+		pthread_mutex_lock(&data->lock);
+		run->alone = !run->object->unflushed;
+		pthread_mutex_unlock(&data->lock);
 	} else {
 		uint64_t made = number(arg);
 		int rc = made ? data_create(data, owner, made, &run->object) : -EIO;
@@ -131,7 +135,7 @@ int store_run_begin(struct store_data *data, const struct store_owner *owner,
 			free(run);
 			return rc;
 		}
-		run->new = true;
+		run->new = run->alone = true;
 	}
 	*out = run;
 	return 0;
@@ -265,6 +269,29 @@ int store_run_finish(struct store_run *run, struct store_content *patch)
 	patch->tail_object = run->object->number;
 	patch->tail = run->at;
 	return 0;
+}
+
+int store_run_sync(struct store_run *run)
+{
+	struct store_data *data = run->data;
+	struct data_object *object = run->object;
+	int rc = store_run_check(run);
+
+	if (rc || run->at == run->start)
+		return rc;
+	rc = data->layer->ops->sync(object->file);
+	pthread_mutex_lock(&data->lock);
+	if (rc) {
+		atomic_store(&object->failed, rc);
+		if (!run->alone)
+			data->unreported = rc;
+	} else if (!atomic_load(&object->failed)) {
+		/* No other run has it: nothing was added meanwhile. */
+		object->unflushed = false;
+		atomic_store(&object->safe, run->at);
+	}
+	pthread_mutex_unlock(&data->lock);
+	return rc;
 }
 
 int store_run_check(const struct store_run *run)

@@ -10,6 +10,7 @@
 #include "store/data_private.h"
 
 #define PLACES 64 /* directories that a round remembers to have flushed */
+#define SINGLY 16 /* objects; more are flushed together with everything else of the disk */
 
 struct data_round {
 	unsigned callers;
@@ -26,10 +27,28 @@ struct places {
 	} place[PLACES];
 };
 
+/*
+ * The flush of a file costs a write to the journal of the file system. For many files, one flush of
+ * the whole file system is cheaper, whatever else it has to write.
+ */
+static bool are_many(const struct data_object *list)
+{
+	unsigned count = 0;
+
+	for (; list && count <= SINGLY; list = list->next_flushed)
+		count += list->flushed_data;
+	return count > SINGLY;
+}
+
 static void flush_data(struct store_data *data, struct data_object *list)
 {
+	bool together = are_many(list);
+	int result = together ? data->layer->ops->sync_all(data->layer) : 0;
+
 	for (struct data_object *object = list; object; object = object->next_flushed)
-		object->flushed = data->layer->ops->sync(object->file);
+		if (object->flushed_data)
+			object->flushed = together ? result
+						   : data->layer->ops->sync(object->file);
 }
 
 static int flush_place(struct store_data *data, struct places *places, const char *path)
@@ -106,7 +125,9 @@ static struct data_object *take_dirty(struct store_data *data)
 	for (struct data_object *object = list; object; object = object->next_flushed) {
 		object->next_flushed = object->next_dirty;
 		object->flushed_end = object->end;
+		object->flushed_data = object->unflushed;
 		object->flushed = 0;
+		object->unflushed = false;
 		object->dirty = false;
 	}
 	data->dirty = NULL;

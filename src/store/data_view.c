@@ -48,7 +48,7 @@ int store_view_open(struct store_data *data, const struct store_owner *owner,
 			return rc;
 		}
 		extent->start = from->start;
-		extent->end = from->end < length ? from->end : length;
+		extent->end = from->end;
 		view->count++;
 	}
 	*out = view;
@@ -119,7 +119,7 @@ static uint64_t total(const struct iovec *iov, int count)
 
 /* -- reading -- */
 
-/* Bytes of an extent, as many as wanted; fewer, or -EAGAIN, only with `cached`. */
+/* Bytes of an extent, perhaps fewer than wanted, or -EAGAIN with `cached`. */
 static ssize_t read_extent(const struct store_view *view, const struct extent *extent,
 			   const struct iovec *part, int parts, size_t bytes, uint64_t offset,
 			   bool cached)
@@ -133,7 +133,7 @@ static ssize_t read_extent(const struct store_view *view, const struct extent *e
 	ssize_t n = ops->preadv(extent->object->file, part, parts, offset, cached);
 
 	/* The end of the file is not that of the extent. */
-	return n == 0 || (n > 0 && (size_t)n < bytes && !cached) ? -EIO : n;
+	return n == 0 ? -EIO : n;
 }
 
 /* The next bytes: of one extent or one hole, up to `want`. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "afs/dir.h"
+#include "store/pages_index.h"
 
 #define SLOTS	    64 /* per page */
 #define SLOT	    32 /* bytes */
@@ -21,7 +22,7 @@
 #define ALLOC_MAP   32 /* offsets in page 0 */
 #define ALLOC_PAGES 128
 #define HASH_TABLE  160
-#define BUCKETS	    128
+#define BUCKETS	    PAGES_CHAINS
 #define FIRST_SLOT  13 /* of page 0 */
 #define NEXT	    2  /* offsets in an entry */
 #define VNODE	    4
@@ -29,6 +30,7 @@
 #define NAME	    12
 #define LONGEST	    255 /* bytes of a name */
 #define RUN_MAX	    9	/* slots of the longest name */
+#define INDEX_PAGES 8	/* directories with as many have an index */
 
 #define BLOCK	    32 /* pages */
 #define BLOCKS	    ((STORE_PAGES_MAX + BLOCK - 1) / BLOCK)
@@ -52,6 +54,7 @@ struct store_pages {
 	unsigned count;
 	uint32_t entries;
 	uint64_t changed[(STORE_PAGES_MAX + 63) / 64];
+	struct pages_index *index; /* NULL: the directory is small, or there was no memory */
 	struct block *block[BLOCKS];
 };
 
@@ -157,6 +160,7 @@ void store_pages_unref(struct store_pages *pages)
 		return;
 	for (unsigned b = 0; b < BLOCKS; b++)
 		block_unref(pages->block[b]);
+	pages_index_unref(pages->index);
 	free(pages);
 }
 
@@ -169,6 +173,8 @@ struct store_pages *store_pages_fork(const struct store_pages *pages)
 	atomic_init(&fork->refs, 1);
 	fork->count = pages->count;
 	fork->entries = pages->entries;
+	if (pages->index)
+		fork->index = pages_index_ref(pages->index);
 	for (unsigned b = 0; b < BLOCKS && pages->block[b]; b++) {
 		fork->block[b] = pages->block[b];
 		atomic_fetch_add_explicit(&fork->block[b]->refs, 1, memory_order_relaxed);
@@ -266,7 +272,10 @@ size_t store_pages_memory(const struct store_pages *pages)
 {
 	size_t blocks = (pages->count + BLOCK - 1) / BLOCK;
 
-	return sizeof(*pages) + blocks * sizeof(struct block) + pages->count * sizeof(struct page);
+	size_t index = pages->index ? pages->entries * sizeof(struct pages_link) : 0;
+
+	return sizeof(*pages) + blocks * sizeof(struct block) + pages->count * sizeof(struct page) +
+	       index;
 }
 
 static const uint8_t *get_slot(const struct store_pages *pages, unsigned number)
@@ -276,37 +285,86 @@ static const uint8_t *get_slot(const struct store_pages *pages, unsigned number)
 
 /* -- looking up -- */
 
-static size_t bucket_of(const char *name, size_t length)
+/* FNV-1a: tells names apart, and has nothing to do with the chains. */
+static uint32_t name_hash(const char *name)
 {
-	return HASH_TABLE + 2 * afs_dir_hash(name, length);
+	uint32_t h = 2166136261u;
+
+	for (; *name; name++)
+		h = (h ^ (uint8_t)*name) * 16777619u;
+	return h;
 }
 
-/*
- * The slot of a name, or 0. *before: the slot of the entry before it in its chain; 0: the chain
- * begins with it.
- */
-static unsigned find_slot(const struct store_pages *pages, const char *name, unsigned *before)
+static uint16_t name_tag(const char *name)
 {
-	size_t length = strlen(name);
-	unsigned number = get16(store_pages_page(pages, 0) + bucket_of(name, length));
+	uint32_t h = name_hash(name);
 
-	*before = 0;
-	/* The chains of a version are sound: they end. */
-	while (number) {
-		const uint8_t *entry = get_slot(pages, number);
+	return (uint16_t)(h ^ h >> 16);
+}
 
-		if (strcmp((const char *)entry + NAME, name) == 0)
-			return number;
-		*before = number;
-		number = get16(entry + NEXT);
+static const char *name_at(const struct store_pages *pages, unsigned number)
+{
+	return (const char *)get_slot(pages, number) + NAME;
+}
+
+static unsigned chain_of(const char *name)
+{
+	return afs_dir_hash(name, strlen(name));
+}
+
+static size_t head_of(unsigned chain)
+{
+	return HASH_TABLE + 2 * chain;
+}
+
+/* Where the entry of a name is. */
+struct place {
+	unsigned chain;
+	unsigned number;   /* its slot; 0: there is none */
+	unsigned before;   /* slot of the entry before it in the chain; 0: it is the first one */
+	uint32_t position; /* in the index, if there is one */
+};
+
+static void find_indexed(const struct store_pages *pages, const char *name, struct place *place)
+{
+	const struct pages_chain *chain = pages_index_chain(pages->index, place->chain);
+	uint16_t tag = name_tag(name);
+
+	for (uint32_t i = chain ? chain->count : 0; i--;) {
+		if (chain->link[i].tag != tag ||
+		    strcmp(name_at(pages, chain->link[i].slot), name) != 0)
+			continue;
+		place->number = chain->link[i].slot;
+		place->before = i + 1 < chain->count ? chain->link[i + 1].slot : 0;
+		place->position = i;
+		return;
 	}
-	return 0;
+}
+
+static struct place find(const struct store_pages *pages, const char *name)
+{
+	struct place place = {.chain = chain_of(name)};
+	unsigned before = 0, number;
+
+	if (pages->index) {
+		find_indexed(pages, name, &place);
+		return place;
+	}
+	/* The chains of a version are sound: they end. */
+	number = get16(store_pages_page(pages, 0) + head_of(place.chain));
+	while (number && strcmp(name_at(pages, number), name) != 0) {
+		before = number;
+		number = get16(get_slot(pages, number) + NEXT);
+	}
+	place.number = number;
+	place.before = before;
+	return place;
 }
 
 int store_pages_find(const struct store_pages *pages, const char *name, uint32_t *vnode,
 		     uint32_t *unique)
 {
-	unsigned before, number = find_slot(pages, name, &before);
+	unsigned number = find(pages, name).number;
 
 	if (!number)
 		return -ENOENT;
@@ -384,20 +442,63 @@ static void begin_page(struct store_pages *pages, uint8_t *head, uint8_t *page)
 	pages->changed[p / 64] |= 1ull << p % 64;
 }
 
+/* Mirror a chain, from its end to its head. */
+static bool index_chain(struct pages_index **index, const struct store_pages *pages, unsigned chain)
+{
+	unsigned number = get16(store_pages_page(pages, 0) + head_of(chain));
+	uint32_t count = 0;
+
+	for (; number; number = get16(get_slot(pages, number) + NEXT)) {
+		if (!pages_index_prepare(index, chain))
+			return false;
+		pages_index_push(*index, chain, name_tag(name_at(pages, number)), (uint16_t)number);
+		count++;
+	}
+	if (count)
+		pages_index_reverse(*index, chain);
+	return true;
+}
+
+/* Short chains need no index. Without memory the walks are long, but everything works. */
+static void index_large(struct store_pages *pages)
+{
+	if (pages->index || pages->count < INDEX_PAGES)
+		return;
+
+	struct pages_index *index = pages_index_new();
+
+	for (unsigned c = 0; index && c < BUCKETS; c++)
+		if (!index_chain(&index, pages, c)) {
+			pages_index_unref(index);
+			return;
+		}
+	pages->index = index;
+}
+
+static void write_entry(uint8_t *entry, unsigned next, const char *name, uint32_t vnode,
+			uint32_t unique)
+{
+	entry[0] = 1;
+	put16(entry + NEXT, next);
+	put32(entry + VNODE, vnode);
+	put32(entry + UNIQUE, unique);
+	memcpy(entry + NAME, name, strlen(name));
+}
+
 int store_pages_add(struct store_pages *pages, const char *name, uint32_t vnode, uint32_t unique)
 {
 	size_t length = strlen(name);
-	unsigned before, want = slots_for(length);
+	unsigned want = slots_for(length), p = find_page(pages, want);
+	struct place place = find(pages, name);
 
 	if (length == 0 || length > LONGEST || strchr(name, '/'))
 		return -EINVAL;
-	if (find_slot(pages, name, &before))
+	if (place.number)
 		return -EEXIST;
-
-	unsigned p = find_page(pages, want);
-
 	if (p == STORE_PAGES_MAX)
 		return -EFBIG;
+	if (pages->index && !pages_index_prepare(&pages->index, place.chain))
+		return -ENOMEM;
 
 	uint8_t *head = own_page(pages, 0), *page = NULL;
 
@@ -409,25 +510,28 @@ int store_pages_add(struct store_pages *pages, const char *name, uint32_t vnode,
 		begin_page(pages, head, page);
 
 	unsigned slot = (unsigned)__builtin_ctzll(run_starts(get_used(page), want));
-	uint8_t *bucket = head + bucket_of(name, length), *entry = page + slot * SLOT;
+	unsigned number = p * SLOTS + slot;
+	uint8_t *first = head + head_of(place.chain);
 
-	mark(pages, head, page, p * SLOTS + slot, want, true);
-	entry[0] = 1;
-	put16(entry + NEXT, get16(bucket));
-	put32(entry + VNODE, vnode);
-	put32(entry + UNIQUE, unique);
-	memcpy(entry + NAME, name, length);
-	put16(bucket, p * SLOTS + slot);
+	mark(pages, head, page, number, want, true);
+	write_entry(page + slot * SLOT, get16(first), name, vnode, unique);
+	put16(first, number);
 	pages->entries++;
+	if (pages->index)
+		pages_index_push(pages->index, place.chain, name_tag(name), (uint16_t)number);
+	index_large(pages);
 	return 0;
 }
 
 int store_pages_remove(struct store_pages *pages, const char *name)
 {
-	unsigned before, number = find_slot(pages, name, &before);
+	struct place place = find(pages, name);
+	unsigned number = place.number, before = place.before;
 
 	if (!number || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return -ENOENT;
+	if (pages->index && !pages_index_prepare(&pages->index, place.chain))
+		return -ENOMEM;
 
 	/* Page 0 has the beginning of the chain, and the number of free slots of the first pages. */
 	unsigned p = number / SLOTS, count = slots_for(strlen(name));
@@ -437,7 +541,7 @@ int store_pages_remove(struct store_pages *pages, const char *name)
 
 	if (!page || !link || (first && !head))
 		return -ENOMEM;
-	link += before ? before % SLOTS * SLOT + NEXT : bucket_of(name, strlen(name));
+	link += before ? before % SLOTS * SLOT + NEXT : head_of(place.chain);
 
 	uint8_t *entry = page + number % SLOTS * SLOT;
 
@@ -445,12 +549,14 @@ int store_pages_remove(struct store_pages *pages, const char *name)
 	memset(entry, 0, count * SLOT);
 	mark(pages, head, page, number, count, false);
 	pages->entries--;
+	if (pages->index)
+		pages_index_cut(pages->index, place.chain, place.position);
 	return 0;
 }
 
 int store_pages_set(struct store_pages *pages, const char *name, uint32_t vnode, uint32_t unique)
 {
-	unsigned before, number = find_slot(pages, name, &before);
+	unsigned number = find(pages, name).number;
 
 	if (!number)
 		return -ENOENT;
@@ -528,16 +634,6 @@ static unsigned sound_entry(const uint8_t *page, unsigned slot)
 	return zero(entry + NAME + length, count * SLOT - NAME - length) ? count : 0;
 }
 
-/* FNV-1a: finds equal names, and has nothing to do with the chains. */
-static uint32_t name_hash(const char *name)
-{
-	uint32_t h = 2166136261u;
-
-	for (; *name; name++)
-		h = (h ^ (uint8_t)*name) * 16777619u;
-	return h;
-}
-
 static bool sound_slots(struct check *check, unsigned p)
 {
 	const uint8_t *page = store_pages_page(check->pages, p);
@@ -598,11 +694,6 @@ static int compare_names(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static const char *name_at(const struct store_pages *pages, uint64_t key)
-{
-	return (const char *)get_slot(pages, key & 0xffff) + NAME;
-}
-
 /* No name is there twice. */
 static bool sound_names(struct check *check)
 {
@@ -610,8 +701,8 @@ static bool sound_names(struct check *check)
 	for (uint32_t i = 0; i < check->names; i++)
 		for (uint32_t j = i + 1;
 		     j < check->names && check->name[j] >> 16 == check->name[i] >> 16; j++)
-			if (strcmp(name_at(check->pages, check->name[i]),
-				   name_at(check->pages, check->name[j])) == 0)
+			if (strcmp(name_at(check->pages, check->name[i] & 0xffff),
+				   name_at(check->pages, check->name[j] & 0xffff)) == 0)
 				return false;
 	return true;
 }
@@ -661,17 +752,20 @@ int store_pages_load(uint8_t (*page)[STORE_PAGE], unsigned count, struct store_p
 
 	struct store_pages *copy = copy_pages(page, count);
 	uint64_t *memory = copy ? calloc(count, (1 + SLOTS) * sizeof(*memory)) : NULL;
-	struct check check = {.pages = copy, .start = memory, .name = memory + count};
+	struct check check = {.pages = copy, .start = memory};
 	int rc = -ENOMEM;
 
-	if (memory)
+	if (memory) {
+		check.name = memory + count;
 		rc = sound(&check) ? 0 : -EBADMSG;
+	}
 	free(memory);
 	if (rc) {
 		store_pages_unref(copy);
 		return rc;
 	}
 	copy->entries = check.names;
+	index_large(copy);
 	*pages = copy;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A writer: shared by write.c (the calls), commit.c (the transaction), compact.c. */
+/* A writer: shared by piece.c, commit.c (the transaction), compact.c and write.c (the calls). */
 #ifndef STORE_WRITER_H
 #define STORE_WRITER_H
 
@@ -38,6 +38,8 @@ struct store_writer {
 int writer_run(struct store_writer *writer, struct piece *piece,
 	       const struct store_content *content, uint64_t offset);
 int writer_put(struct store_run *run, const void *bytes, uint64_t length);
+/* All bytes of the piece are written; strict: on stable storage. */
+int writer_finish(struct store_writer *writer, struct piece *piece);
 /* `kept`: the commit refers to it. */
 void piece_end(struct piece *piece, bool kept);
 

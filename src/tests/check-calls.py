@@ -41,10 +41,12 @@ LAYERS = [
     ["src/classic/watch"],
     ["src/afs", "src/protection"],
     ["src/store"],
+    ["src/admin"],
     ["src/tools/common"],
     ["src/tools", "src/fileserver"],
 ]
-ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/protection", "src/store", "src/tools", "src/fileserver"]
+ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/protection", "src/store", "src/admin",
+         "src/tools", "src/fileserver"]
 
 
 def layer_of(module):

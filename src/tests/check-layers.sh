@@ -123,19 +123,22 @@ done
 may_include src/store "$config|$common|base/hash[.]h|(afs|store)/.*|$values"
 may_include src/tests/store "$config|$common|[a-z_]*[.]h|(afs|store|tests)/.*|$values"
 may_include src/protection "$config|common/clock[.]h|protection/(protection|private)[.]h"
+may_include src/admin "$config|common/clock[.]h|admin/[a-z]*[.]h|store/(real|store)[.]h|protection/protection[.]h|afs/.*"
+may_include src/tests/admin "$config|$common|[a-z_]*[.]h|(admin|store|protection|tests)/.*"
 may_include src/tools/common "$config|$common|$programs|tools/common/.*|rxwire/.*"
 may_include src/tools/perf "$config|$common|$programs|tools/(common|perf)/.*|afs/.*|rxwire/.*"
 may_include src/tools/copy "$config|$common|$programs|tools/(common|copy)/.*|afs/.*|rxwire/.*"
 may_include src/tools/protection "$config|$common|$programs|tools/(common|protection)/.*|protection/protection[.]h|rxwire/.*"
 may_include src/tools/stat "$config|$common|$programs|base/(debugfmt|wire)[.]h|tools/(common|stat)/.*|rxwire/.*"
+may_include src/tools/volumes "$config|$common|$programs|tools/(common|volumes)/.*|tools/copy/progress[.]h|admin/admin[.]h|store/real[.]h|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # main.c and server.c may include all. A module's tests include private headers of no other module.
-server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callbacks/callbacks|export/export|acl/acl|audit/audit|io/io|service/service)[.]h|store/store[.]h'
+server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callbacks/callbacks|export/export|acl/acl|audit/audit|control/control|io/io|service/service)[.]h|store/store[.]h'
 server_module() {
 	module=$1 ok="$config|$common|$programs|base/hash[.]h|(tools|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/$1/.*"
 	shift
 	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
-	case $module in acl | export | service) ok="$ok|store/store[.]h" ;; esac
+	case $module in acl | export | service) ok="$ok|store/store[.]h" ;; control) ok="$ok|(admin/admin|store/store)[.]h" ;; esac
 	may_include "src/fileserver/$module" "$ok"
 	may_include "src/tests/fileserver/$module" \
 		"$config|$common|(base|tools|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/$module/.*|$server_headers|store/real[.]h"
@@ -148,6 +151,7 @@ server_module callbacks base tree volume
 server_module io base tree
 server_module acl base
 server_module audit base
+server_module control base
 server_module export base guard tree volume callbacks
 server_module service base guard tree callbacks export acl audit io
 may_include src/fileserver "$config|$common|$programs|(tools|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|store/real[.]h"

@@ -36,6 +36,7 @@ include src/tests/classic/local.mk
 include src/tests/afs/local.mk
 include src/tests/store/local.mk
 include src/tests/protection/local.mk
+include src/tests/admin/local.mk
 include src/tests/fileserver/local.mk
 include src/tests/tools/local.mk
 include src/tests/system/trace/local.mk

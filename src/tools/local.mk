@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# rxperf, afscp, rxwstat and rxpt, and libtools.la: options, config files and JSON for every program.
+# rxperf, afscp, rxwstat, rxpt and rxvol, and libtools.la: options, config files and JSON for every program.
 
 tools_common_sources = \
 	src/tools/common/address.c src/tools/common/address.h \
@@ -46,16 +46,33 @@ $(src_tools_rxperf_OBJECTS): $(afs_headers)
 
 bin_PROGRAMS += src/tools/afscp
 src_tools_afscp_SOURCES = \
+	src/tools/copy/acl.c \
+	src/tools/copy/arguments.c src/tools/copy/arguments.h \
 	src/tools/copy/bench.c \
+	src/tools/copy/change.c src/tools/copy/change.h \
+	src/tools/copy/chmod.c \
 	src/tools/copy/copy.h \
+	src/tools/copy/decide.c src/tools/copy/decide.h \
 	src/tools/copy/entries.c \
 	src/tools/copy/file.c \
 	src/tools/copy/get.c \
 	src/tools/copy/list.c \
+	src/tools/copy/lock.c \
 	src/tools/copy/main.c \
+	src/tools/copy/mix.c \
+	src/tools/copy/mixspec.c src/tools/copy/mixspec.h \
+	src/tools/copy/mode.c src/tools/copy/mode.h \
+	src/tools/copy/names.c \
+	src/tools/copy/pool.c src/tools/copy/pool.h \
 	src/tools/copy/progress.c src/tools/copy/progress.h \
+	src/tools/copy/put.c src/tools/copy/put.h \
+	src/tools/copy/putfile.c \
+	src/tools/copy/puttree.c \
+	src/tools/copy/remove.c src/tools/copy/remove.h \
 	src/tools/copy/retry.c \
+	src/tools/copy/run.c src/tools/copy/run.h \
 	src/tools/copy/sink.c src/tools/copy/sink.h \
+	src/tools/copy/target.c \
 	src/tools/copy/tree.c
 src_tools_afscp_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tools_afscp_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la \
@@ -91,5 +108,19 @@ src_tools_rxpt_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tools_rxpt_LDADD = src/tools/libtools.la src/protection/libprotection.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(PTHREAD_LIBS)
 dist_man_MANS += doc/man/rxpt.8
+
+sbin_PROGRAMS += src/tools/rxvol
+src_tools_rxvol_SOURCES = \
+	src/tools/copy/progress.c src/tools/copy/progress.h \
+	src/tools/volumes/main.c \
+	src/tools/volumes/remote.c \
+	src/tools/volumes/request.c \
+	src/tools/volumes/session.c \
+	src/tools/volumes/show.c \
+	src/tools/volumes/volumes.h
+src_tools_rxvol_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tools_rxvol_LDADD = src/tools/libtools.la src/admin/libadmin.la src/rx/librxwire.la \
+	$(JANSSON_LIBS) $(PTHREAD_LIBS)
+dist_man_MANS += doc/man/rxvol.8
 
 dist_man_MANS += doc/man/rxperf.1 doc/man/afscp.1 doc/man/rxwire.conf.5

@@ -12,6 +12,7 @@
 #include "afs/uuid.h"
 
 #define LIMIT_MS    60000 /* by default */
+#define ERRNO_END   134	  /* above the errno values that servers translate */
 #define SURPLUS_MAX 4096  /* extra bytes after an answer that are discarded */
 
 void afs_error_text(struct afs_error *error, const char *format, ...)
@@ -48,21 +49,28 @@ static enum afs_remedy remedy_of(int32_t code, enum rxw_origin origin)
 	}
 }
 
-void afs_error_code(struct afs_error *error, const char *what, int32_t code, enum rxw_origin origin)
+/* The errno value that a server's code stands for; 0 for codes of AFS and of Rx. */
+static int errno_of(int32_t code, enum rxw_origin origin)
 {
 	int number = rxw_code_to_errno(code);
-	const char *why = origin == RXW_ORIGIN_PEER && number > 0 && number < 134 &&
-					  code != number && strerror(number)
-				  ? strerror(number)
-				  : rxw_code_text_from(code, origin);
+
+	if (origin != RXW_ORIGIN_PEER || number <= 0 || number >= ERRNO_END)
+		return 0;
+	/* Numbers from 100 on that were not translated are codes of volumes. */
+	return number == code && number >= 100 ? 0 : number;
+}
+
+void afs_error_code(struct afs_error *error, const char *what, int32_t code, enum rxw_origin origin)
+{
+	int number = errno_of(code, origin);
+	const char *why = number ? strerror(number) : rxw_code_text_from(code, origin);
 
 	if (origin != RXW_ORIGIN_PEER && code == RXW_CALL_DEAD)
 		why = "no answer; check that a server is running there";
-	else if (origin == RXW_ORIGIN_PEER && code > 0 && code < 100)
-		why = strerror(code);
 	afs_error_text(error, "%s: %s (code %d)", what, why, code);
 	error->code = code;
 	error->origin = origin;
+	error->number = errno_of(code, origin);
 	error->remedy = remedy_of(code, origin);
 }
 

@@ -131,6 +131,13 @@ struct afs_object {
 int afs_client_walk(struct afs_client *client, const struct afs_volume *volume, const char *path,
 		    bool follow, struct afs_object *object, struct afs_error *error);
 
+/*
+ * Look up one name in a directory. 1 and *fid; 0: there is no such name; -1 and *error. `what`
+ * names the directory in errors.
+ */
+int afs_client_lookup(struct afs_client *client, const AFSFid *dir, const char *name,
+		      const char *what, AFSFid *fid, struct afs_error *error);
+
 /* The text of a symbolic link, with a terminating NUL. */
 int afs_client_readlink(struct afs_client *client, const AFSFid *fid, const char *what,
 			char text[AFSPATHMAX + 1], struct afs_error *error);

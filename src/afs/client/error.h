@@ -25,6 +25,7 @@ struct afs_error {
 	int32_t code;           /* of the call; 0 if it never came to one */
 	enum rxw_origin origin;
 	int result;             /* negative result of the library that led to it; 0 = none */
+	int number;             /* errno value that describes it; 0 = there is none */
 	enum afs_remedy remedy;
 	bool interrupted;       /* by afs_client_cancel() */
 	char text[480];

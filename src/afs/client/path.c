@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Status and contents of objects, and walking paths. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,9 +170,10 @@ struct walk {
 	char rest[2 * (AFSPATHMAX + 1)]; /* the rest of the path */
 };
 
-static int walk_error(struct walk *w, const char *name, const char *why)
+static int walk_error(struct walk *w, const char *name, int number, const char *why)
 {
 	afs_error_text(w->error, "%s:%.100s: \"%.80s\": %s", w->volume->name, w->path, name, why);
+	w->error->number = number;
 	return -1;
 }
 
@@ -204,45 +206,55 @@ static int expand_link(struct walk *w, const struct afs_object *link, const char
 
 	snprintf(what, sizeof(what), "%s:%.60s: link %.60s", w->volume->name, w->path, name);
 	if (++w->links > LINKS_MAX)
-		return walk_error(w, name, "too many symbolic links");
+		return walk_error(w, name, ELOOP, "too many symbolic links");
 	if (afs_client_readlink(w->client, &link->fid, what, text, w->error) < 0)
 		return -1;
 	if (afs_is_mount_point(link->status.UnixModeBits, text)) {
 		return mount_point(w, name, text);
 	}
 	if (text[0] == '/')
-		return walk_error(w, name, "a symbolic link that leads out of the volume");
+		return walk_error(w, name, EXDEV, "a symbolic link that leads out of the volume");
 	/* Do not add a slash at the end, because it would require a directory. */
 	n = snprintf(rest, sizeof(rest), "%s%s%s", text, *w->rest ? "/" : "", w->rest);
 	if (n < 0 || (size_t)n >= sizeof(rest))
-		return walk_error(w, name, "the path is too long");
+		return walk_error(w, name, ENAMETOOLONG, "the path is too long");
 	memcpy(w->rest, rest, (size_t)n + 1);
 	return 0;
 }
 
-/* Look up `name` in the current directory. */
-static int look_up(struct walk *w, const char *name, AFSFid *fid)
+int afs_client_lookup(struct afs_client *client, const AFSFid *dir, const char *name,
+		      const char *what, AFSFid *fid, struct afs_error *error)
 {
-	const AFSFid *dir = &w->stack[w->depth - 1];
 	uint8_t *image;
 	size_t length;
-	char what[AFSNAMEMAX + 128];
 	int found;
 
-	snprintf(what, sizeof(what), "%s:%.120s", w->volume->name, w->path);
-	if (afs_client_contents(w->client, dir, what, (size_t)AFS_DIR_PAGES_MAX * AFS_DIR_PAGE,
-				&image, &length, w->error) < 0)
+	if (afs_client_contents(client, dir, what, (size_t)AFS_DIR_PAGES_MAX * AFS_DIR_PAGE, &image,
+				&length, error) < 0)
 		return -1;
 	fid->Volume = dir->Volume;
 	found = afs_dir_check(image, length);
 	if (found == 0)
 		found = afs_dir_lookup(image, length, name, &fid->Vnode, &fid->Unique);
 	free(image);
-	if (found < 0)
-		return walk_error(w, name, "its directory is malformed");
+	if (found < 0) {
+		afs_error_text(error, "%s: \"%.80s\": its directory is malformed", what, name);
+		error->number = EIO;
+	}
+	return found;
+}
+
+/* Look up `name` in the current directory. */
+static int look_up(struct walk *w, const char *name, AFSFid *fid)
+{
+	char what[AFSNAMEMAX + 128];
+	int found;
+
+	snprintf(what, sizeof(what), "%s:%.120s", w->volume->name, w->path);
+	found = afs_client_lookup(w->client, &w->stack[w->depth - 1], name, what, fid, w->error);
 	if (found == 0)
-		return walk_error(w, name, "no such file or directory");
-	return 0;
+		return walk_error(w, name, ENOENT, "no such file or directory");
+	return found < 0 ? -1 : 0;
 }
 
 /* Take the next component off w->rest. 1, 0 at the end, -1 if it is too long. */
@@ -254,7 +266,7 @@ static int next_name(struct walk *w, char name[AFSNAMEMAX + 1])
 	if (length == 0)
 		return 0;
 	if (length > AFSNAMEMAX)
-		return walk_error(w, p, "the name is too long");
+		return walk_error(w, p, ENAMETOOLONG, "the name is too long");
 	memcpy(name, p, length);
 	name[length] = 0;
 	memmove(w->rest, p + length, strlen(p + length) + 1);
@@ -271,7 +283,7 @@ static int step(struct walk *w, const char *name, bool follow, struct afs_object
 		return 0;
 	if (strcmp(name, "..") == 0) {
 		if (w->depth == 1)
-			return walk_error(w, name, "leads out of the volume");
+			return walk_error(w, name, EXDEV, "leads out of the volume");
 		w->depth--;
 		return 0;
 	}
@@ -284,12 +296,12 @@ static int step(struct walk *w, const char *name, bool follow, struct afs_object
 		return expand_link(w, object, name);
 	if (object->status.FileType == AFS_TYPE_DIR) {
 		if (w->depth == DEPTH_MAX)
-			return walk_error(w, name, "the path is too deep");
+			return walk_error(w, name, ENAMETOOLONG, "the path is too deep");
 		w->stack[w->depth++] = object->fid;
 		return 0;
 	}
 	if (!last || *w->rest)
-		return walk_error(w, name, "is not a directory");
+		return walk_error(w, name, ENOTDIR, "is not a directory");
 	return 1; /* a file, or a link that is not followed: the end */
 }
 

@@ -6,6 +6,9 @@ afs_test_libs = src/afs/librxafs.la src/rx/librxwire.la $(CHECK_LIBS) $(PTHREAD_
 check_tests += src/tests/afs/test_dir
 src_tests_afs_test_dir_LDADD = $(afs_test_libs)
 
+check_tests += src/tests/afs/test_acl
+src_tests_afs_test_acl_LDADD = $(afs_test_libs)
+
 check_tests += src/tests/afs/test_client
 src_tests_afs_test_client_LDADD = $(afs_test_libs)
 

@@ -106,6 +106,16 @@ static int spy_size(struct store_file *file, uint64_t *length)
 	return ops_below(file)->size(file_below(file), length);
 }
 
+/* With the lock held. */
+static void wait_held(struct spy *spy, unsigned kind)
+{
+	spy->held++;
+	pthread_cond_broadcast(&spy->changed);
+	while (spy->hold & kind)
+		pthread_cond_wait(&spy->changed, &spy->lock);
+	spy->held--;
+}
+
 static int spy_sync(struct store_file *file)
 {
 	struct spy *spy = spy_of(file->layer);
@@ -113,11 +123,7 @@ static int spy_sync(struct store_file *file)
 
 	pthread_mutex_lock(&spy->lock);
 	spy->syncs++;
-	spy->held++;
-	pthread_cond_broadcast(&spy->changed);
-	while (spy->hold_sync)
-		pthread_cond_wait(&spy->changed, &spy->lock);
-	spy->held--;
+	wait_held(spy, SPY_FILES);
 	rc = spy->fail_sync;
 	pthread_mutex_unlock(&spy->lock);
 	return rc ? rc : ops_below(file)->sync(file_below(file));
@@ -168,6 +174,7 @@ static int spy_sync_dir(struct store_layer *layer, const char *path)
 	if (spy->dir_syncs < 64)
 		snprintf(spy->synced_dir[spy->dir_syncs], sizeof(spy->synced_dir[0]), "%s", path);
 	spy->dir_syncs++;
+	wait_held(spy, SPY_DIRS);
 	rc = spy->fail_sync_dir;
 	pthread_mutex_unlock(&spy->lock);
 	return rc ? rc : below(layer)->ops->sync_dir(below(layer), path);
@@ -227,10 +234,10 @@ void spy_reset(struct spy *spy)
 	pthread_mutex_unlock(&spy->lock);
 }
 
-void spy_hold(struct spy *spy, bool hold)
+void spy_hold(struct spy *spy, unsigned hold)
 {
 	pthread_mutex_lock(&spy->lock);
-	spy->hold_sync = hold;
+	spy->hold = hold;
 	pthread_cond_broadcast(&spy->changed);
 	pthread_mutex_unlock(&spy->lock);
 }

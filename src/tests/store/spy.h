@@ -10,6 +10,8 @@
 #include "store/layer.h"
 
 #define SPY_WRITES 4096
+#define SPY_FILES  1u
+#define SPY_DIRS   2u
 
 struct spy {
 	struct store_layer layer;
@@ -27,8 +29,8 @@ struct spy {
 	unsigned open_limit;	 /* more files are -EMFILE; 0: no limit */
 	int fail_sync;		 /* result of flushes of files from now on; 0: they happen */
 	int fail_sync_dir;
-	bool hold_sync; /* flushes of files wait until it is false */
-	unsigned held;	/* flushes that wait */
+	unsigned hold; /* flushes of these wait: SPY_FILES, SPY_DIRS */
+	unsigned held; /* flushes that wait */
 };
 
 /* Asserts that it works. */
@@ -37,8 +39,8 @@ struct spy *spy_new(void);
 void spy_free(struct spy *spy);
 /* Forget what was counted. */
 void spy_reset(struct spy *spy);
-/* Let flushes wait, or go on. */
-void spy_hold(struct spy *spy, bool hold);
+/* Let flushes of files or directories wait; 0: all go on. */
+void spy_hold(struct spy *spy, unsigned hold);
 /* Wait until a flush waits. */
 void spy_await_held(struct spy *spy);
 /* Set the length of a file of the folder; asserts that it is there. */

@@ -250,7 +250,7 @@ START_TEST(versions)
 			random_truncate(&now);
 		else
 			random_write(&now, draw(4) && known->bytes ? known : &now);
-		if (draw(10) == 0)
+		if (draw(40) == 0)
 			ck_assert_int_eq(store_data_sync(data), 0);
 		if (now.content.count && draw(3) == 0)
 			ck_assert_int_eq(
@@ -307,13 +307,20 @@ START_TEST(appending)
 
 	ck_assert_int_eq(store_data_stat(data, &owner, 2, &length), 0);
 	ck_assert_uint_eq(length, 14);
+	/*
+	 * A flush may have begun when the object was longer, so that nothing is added to it while it
+	 * is open.
+	 */
+	write_text(&content, 14, "four");
+	expect_text(&content, "one two THREE four");
+	ck_assert_uint_eq(content.tail_object, 3);
 	/* A writer without bytes leaves nothing. */
 	run = begin(&(struct store_content){0}, 5);
 	ck_assert_int_eq(store_run_finish(run, &patch), 0);
 	ck_assert_uint_eq(patch.count, 0);
 	ck_assert_uint_eq(patch.tail_object, 0);
 	store_run_end(run, true);
-	ck_assert(!spy_exists(spy, new_name(3)));
+	ck_assert(spy_exists(spy, new_name(3)) && !spy_exists(spy, new_name(4)));
 	store_content_free(&content);
 	teardown();
 }
@@ -520,6 +527,42 @@ START_TEST(flushing)
 }
 END_TEST
 
+/* A writer flushes its own bytes; what others wait for is the new name alone. */
+START_TEST(own_flush)
+{
+	struct store_content content = {0}, patch;
+
+	setup(8);
+	struct store_run *run = begin(&content, 0);
+
+	put(run, "text", 4);
+	ck_assert_int_eq(store_run_finish(run, &patch), 0);
+	ck_assert_int_eq(store_run_sync(run), 0);
+	ck_assert_uint_eq(spy->syncs, 1);
+	ck_assert_int_eq(store_data_sync(data), 0);
+	ck_assert_uint_eq(spy->syncs, 1);
+	ck_assert_uint_eq(spy->dir_syncs, 1);
+	ck_assert_int_eq(store_content_apply(&content, &patch, 0, 4, 4), 0);
+	store_content_free(&patch);
+	store_run_end(run, true);
+	/* It fails: told to the writer alone, because no other bytes are lost. */
+	run = begin(&content, 4);
+	put(run, " more", 5);
+	ck_assert_int_eq(store_run_finish(run, &patch), 0);
+	store_content_free(&patch);
+	spy->fail_sync = -EIO;
+	ck_assert_int_eq(store_run_sync(run), -EIO);
+	spy->fail_sync = 0;
+	ck_assert_int_eq(store_run_sync(run), -EIO);
+	ck_assert_int_eq(store_run_check(run), -EIO);
+	store_run_end(run, false);
+	ck_assert_int_eq(store_data_sync(data), 0);
+	expect_text(&content, "text");
+	store_content_free(&content);
+	teardown();
+}
+END_TEST
+
 static void *sync_thread(void *arg)
 {
 	*(int *)arg = store_data_sync(data);
@@ -538,14 +581,14 @@ START_TEST(shared_flush)
 
 	setup(8);
 	write_text(&a, 0, "a");
-	spy_hold(spy, true);
+	spy_hold(spy, SPY_FILES);
 	ck_assert_int_eq(pthread_create(&thread[0], NULL, sync_thread, &result[0]), 0);
 	spy_await_held(spy);
 	/* These bytes are not part of the flush that goes on. */
 	write_text(&b, 0, "b");
 	for (int i = 1; i < 9; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, sync_thread, &result[i]), 0);
-	spy_hold(spy, false);
+	spy_hold(spy, 0);
 	for (int i = 0; i < 9; i++) {
 		ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
 		ck_assert_int_eq(result[i], 0);
@@ -553,6 +596,58 @@ START_TEST(shared_flush)
 	ck_assert_uint_eq(spy->syncs, 2);
 	store_content_free(&a);
 	store_content_free(&b);
+	teardown();
+}
+END_TEST
+
+/* An object that gets its name while the old one is flushed: both directories are. */
+START_TEST(moved_meanwhile)
+{
+	struct store_content content = {0};
+	pthread_t thread;
+	int result;
+
+	setup(8);
+	write_text(&content, 0, "text");
+	/* The directories exist already. */
+	ck_assert_int_eq(spy->layer.ops->mkdir(&spy->layer, "files/20000001"), 0);
+	ck_assert_int_eq(spy->layer.ops->mkdir(&spy->layer, "files/20000001/4"), 0);
+	spy_hold(spy, SPY_DIRS);
+	ck_assert_int_eq(pthread_create(&thread, NULL, sync_thread, &result), 0);
+	spy_await_held(spy);
+	ck_assert_int_eq(store_data_settle(data, &owner, 1), 0);
+	spy_hold(spy, 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(result, 0);
+	ck_assert_uint_eq(spy->dir_syncs, 2);
+	ck_assert(synced_dir("files/20000001/4"));
+	ck_assert_int_eq(store_data_sync(data), 0);
+	ck_assert_uint_eq(spy->dir_syncs, 2);
+	store_content_free(&content);
+	teardown();
+}
+END_TEST
+
+/* An object that is removed while its directory is flushed, which goes as well. */
+START_TEST(removed_meanwhile)
+{
+	struct store_content content = {0};
+	pthread_t thread;
+	int result;
+
+	setup(8);
+	write_text(&content, 0, "text");
+	ck_assert_int_eq(store_data_settle(data, &owner, 1), 0);
+	spy_hold(spy, SPY_DIRS);
+	ck_assert_int_eq(pthread_create(&thread, NULL, sync_thread, &result), 0);
+	spy_await_held(spy);
+	ck_assert_int_eq(store_data_remove(data, &owner, 1), 0);
+	spy->fail_sync_dir = -ENOENT;
+	spy_hold(spy, 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(result, 0);
+	ck_assert_uint_eq(spy->open, 0);
+	store_content_free(&content);
 	teardown();
 }
 END_TEST
@@ -932,7 +1027,7 @@ static void *writer_thread(void *arg)
 	for (uint32_t i = 1; i <= ROUNDS; i++) {
 		state = state * 1664525u + 1013904223u;
 		write_block(own << 24 | i, state % 3 ? i % BLOCKS : (state >> 8) % BLOCKS);
-		if (i % 50 == 0)
+		if (i % 200 == 0)
 			ck_assert_int_eq(store_data_sync(data), 0);
 	}
 	return NULL;
@@ -959,5 +1054,5 @@ START_TEST(threads)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "data", versions, appending, no_object, gathering, open_files, flushing,
-		 shared_flush, failed_flush, failed_name, unasked_flush, listing, removal, reopened,
-		 short_object, threads)
+		 own_flush, shared_flush, moved_meanwhile, removed_meanwhile, failed_flush,
+		 failed_name, unasked_flush, listing, removal, reopened, short_object, threads)

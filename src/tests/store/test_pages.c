@@ -3,6 +3,7 @@
 #include "tests/main.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,6 +238,13 @@ static void expect_model(const struct store_pages *pages, const struct model *mo
 		ck_assert_uint_eq(unique, model->unique[n]);
 	}
 	ck_assert_uint_eq(seen, model->count + 2);
+	for (uint32_t n = 0; n < NAMES; n++) {
+		make_name(n, made);
+		if (model->vnode[n])
+			expect_entry(pages, made, model->vnode[n], model->unique[n]);
+		else
+			expect_missing(pages, made);
+	}
 	expect_sound(pages);
 }
 
@@ -306,6 +314,7 @@ START_TEST(random_changes)
 		store_pages_unref(pages);
 		pages = fork;
 	}
+	ck_assert_uint_gt(store_pages_count(pages), 16); /* large enough for an index */
 	expect_model(pages, &model);
 	expect_model(old, &past); /* whatever happened later */
 	store_pages_unref(old);
@@ -579,6 +588,66 @@ START_TEST(sharing)
 }
 END_TEST
 
+/* -- threads -- */
+
+static struct {
+	pthread_mutex_t lock;
+	struct store_pages *pages; /* the version that was published last */
+	bool done;
+} current = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void *reader_thread(void *arg)
+{
+	bool done = false;
+
+	(void)arg;
+	while (!done) {
+		uint32_t cursor = 0, vnode, unique, seen = 0;
+		struct store_pages *pages;
+		const char *name;
+
+		pthread_mutex_lock(&current.lock);
+		pages = store_pages_ref(current.pages);
+		done = current.done;
+		pthread_mutex_unlock(&current.lock);
+		while (store_pages_next(pages, &cursor, &name, &vnode, &unique) == 1) {
+			if (seen++ % 16 == 0)
+				expect_entry(pages, name, vnode, unique);
+		}
+		ck_assert_uint_eq(seen, store_pages_entries(pages));
+		store_pages_unref(pages);
+	}
+	return NULL;
+}
+
+/* Readers of a version notice nothing of those that follow. */
+START_TEST(readers)
+{
+	static struct model model;
+	pthread_t reader[3];
+
+	current.pages = store_pages_new(1, 1, 1, 1);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(pthread_create(&reader[i], NULL, reader_thread, NULL), 0);
+	for (int version = 0; version < 3000; version++) {
+		struct store_pages *fork = store_pages_fork(current.pages), *old;
+
+		for (int i = 0; i < 3; i++)
+			change_model(fork, &model);
+		pthread_mutex_lock(&current.lock);
+		old = current.pages;
+		current.pages = fork;
+		current.done = version == 2999;
+		pthread_mutex_unlock(&current.lock);
+		store_pages_unref(old);
+	}
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(pthread_join(reader[i], NULL), 0);
+	expect_model(current.pages, &model);
+	store_pages_unref(current.pages);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(120, "pages", worked_example, same_as_builder, freed_slots, names_refused,
 		 random_changes, flipped_bits, random_damage, crafted_pages, many_names, full,
-		 sharing)
+		 sharing, readers)

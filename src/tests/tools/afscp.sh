@@ -181,6 +181,46 @@ for signal in HUP TERM KILL; do
 done
 rm -f "$tree/huge" empty-place/huge
 
+# Several files at the same time: a tree, and several sources.
+mkdir parallel
+cp_well get -r -j 4 demo: parallel/tree
+diff -r --no-dereference "$tree" parallel/tree > diff.txt || fail "the tree copied with -j differs: $(head -n 3 diff.txt)"
+cp_well get -j 3 demo:hello.txt demo:sub/one-byte demo:empty demo:large parallel && same "$tree/large" parallel/large &&
+	same "$tree/hello.txt" parallel/hello.txt
+cp_well get -r -j 4 demo:many parallel
+cp_well get -r -j 4 --continue --json demo:many parallel && [ "$(number out files)" = 0 ] &&
+	[ "$(number out skipped)" = 200 ] || fail "--continue with -j: $(cat out)"
+[ "$(stat -c %Y parallel/many)" = "$(stat -c %Y "$tree/many")" ] || fail "time of a directory that was copied with -j"
+umask_before=$(umask)
+umask 077
+cp_well get -rp demo:sub parallel/kept && cp_well get -r demo:sub parallel/less
+umask "$umask_before"
+[ "$(stat -c %a parallel/kept/one-byte parallel/less/one-byte | tr '\n' ' ')" = '755 700 ' ] ||
+	fail "modes with and without -p: $(stat -c %a parallel/kept/one-byte parallel/less/one-byte)"
+
+# The volume is read-only: each change is refused, with the remedy, and command lines are checked.
+readonly_='name the read-write volume'
+refused 1 "$readonly_" cp_ put "$tree/hello.txt" demo:
+refused 1 "$readonly_" cp_ rm demo:hello.txt
+refused 1 "$readonly_" cp_ mkdir demo:new
+refused 1 "$readonly_" cp_ mv demo:hello.txt demo:other
+refused 1 "$readonly_" cp_ ln demo:hello.txt demo:other
+refused 1 "$readonly_" cp_ ln -s text demo:other
+refused 1 "$readonly_" cp_ ln --mount user demo:other
+refused 1 "$readonly_" cp_ chmod 600 demo:hello.txt
+refused 1 "$readonly_" cp_ lock demo:hello.txt true
+refused 1 "$readonly_" cp_ acl demo: someone read
+refused 1 "$readonly_" cp_ bench demo: --mix read=1
+cp_well acl demo: && grep -q '^ rl' out || fail "acl: $(cat out)"
+cp_well lock -s demo:hello.txt echo -s there && [ "$(cat out)" = '-s there' ] || fail "lock: $(cat out)"
+refused 2 'has no rights' cp_ acl demo: someone
+refused 2 'rlidwka' cp_ acl demo: someone +r
+refused 2 'not a mode' cp_ chmod 9 demo:hello.txt
+refused 2 'read=70' cp_ bench demo: --mix walk=1
+refused 2 'range' cp_ bench demo: --mix read=1 --size 9-8
+refused 2 'SOURCE... and VOLUME:PATH' cp_ put demo:
+refused 2 'is not VOLUME:PATH' cp_ rm demo
+
 # Every promise was given up, also by copies that failed or were stopped, except the one that was killed.
 promises() {
 	lines=$(grep -c 'promises allowed' "$work/rxfsd.err")

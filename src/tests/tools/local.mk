@@ -42,6 +42,37 @@ check_tests += src/tests/tools/common/test_options
 src_tests_tools_common_test_options_SOURCES = src/tests/tools/common/test_options.c src/tests/tools/testing.h
 src_tests_tools_common_test_options_LDADD = $(tools_test_libs)
 
+check_tests += src/tests/tools/copy/test_arguments
+src_tests_tools_copy_test_arguments_SOURCES = \
+	src/tests/tools/copy/test_arguments.c src/tests/tools/testing.h src/tools/copy/arguments.c
+src_tests_tools_copy_test_arguments_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_tools_copy_test_arguments_LDADD = $(tools_test_libs)
+$(src_tests_tools_copy_test_arguments_OBJECTS): $(afs_headers)
+
+check_tests += src/tests/tools/copy/test_change
+src_tests_tools_copy_test_change_SOURCES = \
+	src/tests/tools/copy/test_change.c src/tests/tools/testing.h src/tools/copy/change.c \
+	src/tools/copy/decide.c src/tools/copy/progress.c src/tools/copy/retry.c src/tools/copy/run.c
+src_tests_tools_copy_test_change_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+src_tests_tools_copy_test_change_LDADD = src/afs/librxafs.la $(tools_test_libs)
+$(src_tests_tools_copy_test_change_OBJECTS): $(afs_headers)
+
+check_tests += src/tests/tools/copy/test_decide
+src_tests_tools_copy_test_decide_SOURCES = \
+	src/tests/tools/copy/test_decide.c src/tests/tools/testing.h src/tools/copy/decide.c
+src_tests_tools_copy_test_decide_LDADD = src/afs/librxafs.la $(tools_test_libs)
+$(src_tests_tools_copy_test_decide_OBJECTS): $(afs_headers)
+
+check_tests += src/tests/tools/copy/test_mixspec
+src_tests_tools_copy_test_mixspec_SOURCES = \
+	src/tests/tools/copy/test_mixspec.c src/tests/tools/testing.h src/tools/copy/mixspec.c
+src_tests_tools_copy_test_mixspec_LDADD = $(tools_test_libs)
+
+check_tests += src/tests/tools/copy/test_mode
+src_tests_tools_copy_test_mode_SOURCES = \
+	src/tests/tools/copy/test_mode.c src/tests/tools/testing.h src/tools/copy/mode.c
+src_tests_tools_copy_test_mode_LDADD = $(tools_test_libs)
+
 check_tests += src/tests/tools/copy/test_progress
 src_tests_tools_copy_test_progress_SOURCES = \
 	src/tests/tools/copy/test_progress.c src/tests/tools/testing.h src/tools/copy/progress.c
@@ -82,5 +113,6 @@ check_scripts += src/tests/tools/man.sh
 check_scripts += src/tests/tools/metrics.sh
 check_scripts += src/tests/tools/rxperf.sh
 check_scripts += src/tests/tools/rxpt.sh
+check_scripts += src/tests/tools/rxvol.sh
 check_scripts += src/tests/tools/rxwstat.sh
 EXTRA_DIST += src/tests/tools/lib.sh src/tests/tools/rules.test.yml

@@ -50,6 +50,7 @@ help afscp "$afscp"
 help rxfsd "$rxfsd"
 help rxwstat "$top_builddir/src/tools/rxwstat"
 help rxpt "$top_builddir/src/tools/rxpt"
+help rxvol "$top_builddir/src/tools/rxvol"
 help rxwgen "$top_builddir/src/rxgen/rxwgen"
 # Options that are accepted without effect are in the last line there; two that are not accepted are only in the
 # manual.
@@ -60,6 +61,7 @@ check afscp.1 "$work/afscp"
 check rxfsd.8 "$work/rxfsd"
 check rxwstat.1 "$work/rxwstat"
 check rxpt.8 "$work/rxpt"
+check rxvol.8 "$work/rxvol"
 check rxwgen.1 "$work/rxwgen" "$work/accepted"
 
 # NAME DEFAULT of each tunable, from afscp's help; a text may continue in lines that are indented further.

@@ -414,7 +414,8 @@ static char *next_line(char *text, int size, void *arg)
 
 static int is_other_program(const char *section)
 {
-	static const char *const programs[] = {"rxperf", "afscp", "rxfsd", "rxwstat", "rxpt"};
+	static const char *const programs[] = {"rxperf",	 "afscp", "rxfsd",
+						"rxwstat", "rxpt",  "rxvol"};
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 		if (strcmp(section, programs[i]) == 0)

@@ -15,11 +15,10 @@
 #include "tools/common/report.h"
 #include "tools/copy/copy.h"
 
-#define DRAIN_MS   250	       /* for running calls after the end of the run */
-#define GIVE_UP_MS 2000	       /* for telling the file server that its promises are not needed */
-#define PAUSE_NS   200000000u  /* before a retry; doubled each time */
-#define PAUSE_MAX  2000000000u /* longest pause */
-#define SLICES	   64
+#define DRAIN_MS  250	      /* for running calls after the end of the run */
+#define PAUSE_NS  200000000u  /* before a retry; doubled each time */
+#define PAUSE_MAX 2000000000u /* longest pause */
+#define SLICES	  64
 
 /* One client: one call at a time, driven by the thread that the library calls back on. */
 struct reader {
@@ -87,12 +86,12 @@ static int await_token(struct reader *r)
 	struct bench *b = r->bench;
 	bool vain;
 
-	if (tools_renewal_answered(&b->copy->renewal, r->tokens, &r->question, &vain)) {
+	if (tools_renewal_answered(&b->copy->run->renewal, r->tokens, &r->question, &vain)) {
 		r->question = 0;
 		r->cut = false;
 		return 0;
 	}
-	if (vain && tools_renewal_over(&b->copy->renewal))
+	if (vain && tools_renewal_over(&b->copy->run->renewal))
 		fail(b, "the token has expired and cannot be renewed: %s", r->why.text);
 	else if (vain)
 		fail(b, "%s", r->why.text);
@@ -105,7 +104,7 @@ static bool may_retry(struct reader *r)
 	struct bench *b = r->bench;
 	uint64_t now = monotonic_ns();
 
-	if (r->why.remedy != AFS_REMEDY_WAIT || !b->copy->set.retry_ms)
+	if (r->why.remedy != AFS_REMEDY_WAIT || !b->copy->set->retry_ms)
 		return false;
 	if (!r->failing_ns) {
 		r->failing_ns = now;
@@ -114,7 +113,7 @@ static bool may_retry(struct reader *r)
 		r->pause_ns = 2 * r->pause_ns < PAUSE_MAX ? 2 * r->pause_ns : PAUSE_MAX;
 	}
 	r->again_ns = now + r->pause_ns;
-	return now - r->failing_ns < b->copy->set.retry_ms * 1000000;
+	return now - r->failing_ns < b->copy->set->retry_ms * 1000000;
 }
 
 /* 0: the next call may begin. 1: not yet. -1: never. */
@@ -153,7 +152,7 @@ static int begin(struct reader *r)
 		rc = reconnect(r);
 	if (rc != 0)
 		return rc;
-	r->tokens = atomic_load(&b->copy->renewal.count);
+	r->tokens = atomic_load(&b->copy->run->renewal.count);
 	pthread_mutex_lock(&r->lock);
 	rc = afs_client_call(r->client, &co, &call, &error);
 	if (rc == 0)
@@ -163,7 +162,7 @@ static int begin(struct reader *r)
 		if (error.result == -RXW_EAGAIN)
 			return 1;
 		r->why = error;
-		if (tools_renewal_refused(&b->copy->renewal, error.result)) {
+		if (tools_renewal_refused(&b->copy->run->renewal, error.result)) {
 			/* The reason may have been reported to another call on the connection. */
 			r->cut = true;
 			return 1;
@@ -306,7 +305,7 @@ static void unpark(struct bench *b)
 /* Run for the given time, then wait for the end of all calls. */
 static void supervise(struct bench *b)
 {
-	uint64_t deadline = monotonic_ns() + b->copy->set.seconds_ms * 1000000, kill_ns = 0;
+	uint64_t deadline = monotonic_ns() + b->copy->set->seconds_ms * 1000000, kill_ns = 0;
 
 	pthread_mutex_lock(&b->lock);
 	while (b->active > 0) {
@@ -339,14 +338,16 @@ static void supervise(struct bench *b)
 	pthread_mutex_unlock(&b->lock);
 }
 
-static void on_interrupt(void *arg)
+static bool on_interrupt(void *arg, int number)
 {
 	struct bench *b = arg;
 
+	(void)number;
 	pthread_mutex_lock(&b->lock);
 	b->stop_asked = true;
 	pthread_cond_signal(&b->wake);
 	pthread_mutex_unlock(&b->lock);
+	return false;
 }
 
 /* Use a new token for all clients. False: one failed. */
@@ -382,19 +383,19 @@ static int open_readers(struct bench *b)
 	}
 	pthread_mutexattr_destroy(&recursive);
 	for (size_t i = 0; i < b->count; i++) {
-		struct afs_client_options o = {.vl = &copy->vl.sa,
-					       .vl_len = copy->vl.len,
-					       .fs_port = copy->fs_port,
-					       .config = &copy->config};
+		struct afs_client_options o = {.vl = &copy->run->vl.sa,
+					       .vl_len = copy->run->vl.len,
+					       .fs_port = copy->run->fs_port,
+					       .config = &copy->run->config};
 		struct reader *r = &b->readers[i];
 		struct afs_error error;
 
-		o.limit_ms = (unsigned)copy->set.timeout_ms;
-		o.security = tools_renewal_security(&copy->renewal);
+		o.limit_ms = (unsigned)copy->set->timeout_ms;
+		o.security = tools_renewal_security(&copy->run->renewal);
 		tools_histogram_init(&r->latency);
 		/* Start at different offsets, so that not all clients read the same bytes. */
 		r->next = size / b->count * i / b->range * b->range;
-		if (afs_client_open(copy->engine, &o, &r->client, &error) < 0 ||
+		if (afs_client_open(copy->run->engine, &o, &r->client, &error) < 0 ||
 		    afs_client_use(r->client, &copy->volume, &error) < 0) {
 			tools_error("client %zu: %s", i + 1, error.text);
 			return -1;
@@ -442,7 +443,7 @@ static json_t *make_report(struct bench *b, const struct tools_usage *usage)
 	json_object_set_new(o, "clients", json_integer((json_int_t)b->count));
 	json_object_set_new(o, "range", json_integer((json_int_t)b->range));
 	json_object_set_new(o, "renewals",
-			    json_integer((json_int_t)atomic_load(&b->copy->renewal.count)));
+			    json_integer((json_int_t)atomic_load(&b->copy->run->renewal.count)));
 	tools_report_fill(o, bytes, calls, usage, &stats, latency);
 	json_object_set_new(o, "fairness_min_mean",
 			    bytes ? json_real((double)least * (double)b->count / (double)bytes)
@@ -450,7 +451,7 @@ static json_t *make_report(struct bench *b, const struct tools_usage *usage)
 	json_object_set_new(o, "bytes_least", json_integer((json_int_t)least));
 	json_object_set_new(o, "bytes_most", json_integer((json_int_t)most));
 	json_object_set_new(o, "bytes_by_client", clients);
-	json_object_set_new(o, "config", tools_config_json(&b->copy->config));
+	json_object_set_new(o, "config", tools_config_json(&b->copy->run->config));
 	json_object_set_new(o, "effective",
 			    tools_effective_json(afs_client_endpoint(b->readers[0].client)));
 	json_object_set_new(o, "transport", tools_stats_json(&stats));
@@ -463,7 +464,7 @@ static json_t *make_report(struct bench *b, const struct tools_usage *usage)
 /* Run all readers; *usage is what that took. 0, or an errno value. */
 static int read_all(struct bench *b, struct tools_usage *usage)
 {
-	struct tools_renewal *renewal = &b->copy->renewal;
+	struct tools_renewal *renewal = &b->copy->run->renewal;
 	struct tools_usage from, to;
 	int rc;
 
@@ -498,7 +499,7 @@ static int run(struct bench *b)
 		return TOOLS_EXIT_FAILURE;
 	}
 	report = make_report(b, &to);
-	if (b->copy->set.json)
+	if (b->copy->set->json)
 		return tools_json_print(report) < 0 ? TOOLS_EXIT_FAILURE : 0;
 	if (!report) {
 		tools_error("no memory");
@@ -513,9 +514,9 @@ static int run(struct bench *b)
 		       size[1], sizeof(size[1]),
 		       (uint64_t)json_integer_value(json_object_get(report, "bytes_most"))),
 	       json_number_value(json_object_get(report, "fairness_min_mean")));
-	if (atomic_load(&b->copy->renewal.count))
+	if (atomic_load(&b->copy->run->renewal.count))
 		printf("  tokens    %llu after the first\n",
-		       (unsigned long long)atomic_load(&b->copy->renewal.count));
+		       (unsigned long long)atomic_load(&b->copy->run->renewal.count));
 	json_decref(report);
 	return 0;
 }
@@ -533,7 +534,7 @@ static int prepare(struct bench *b)
 			    copy->path);
 		return -1;
 	}
-	b->range = copy->set.range && copy->set.range < size ? copy->set.range : size;
+	b->range = copy->set->range && copy->set->range < size ? copy->set->range : size;
 	if (b->range > AFS_FETCH_MAX)
 		b->range = AFS_FETCH_MAX;
 	return open_readers(b);
@@ -552,9 +553,9 @@ static void give_up(struct bench *b)
 	free(clients);
 }
 
-int copy_bench(struct copy *copy)
+int bench_read(struct copy *copy)
 {
-	struct bench b = {.copy = copy, .count = (size_t)copy->set.clients};
+	struct bench b = {.copy = copy, .count = (size_t)copy->set->clients};
 	int status = TOOLS_EXIT_FAILURE;
 
 	b.readers = calloc(b.count, sizeof(*b.readers));
@@ -565,16 +566,16 @@ int copy_bench(struct copy *copy)
 	pthread_mutex_init(&b.lock, NULL);
 	monotonic_cond_init(&b.wake);
 	if (prepare(&b) == 0) {
-		pthread_mutex_lock(&copy->lock);
-		copy->on_interrupt_arg = &b;
-		copy->on_interrupt = on_interrupt;
-		pthread_mutex_unlock(&copy->lock);
+		pthread_mutex_lock(&copy->run->lock);
+		copy->run->on_interrupt_arg = &b;
+		copy->run->on_interrupt = on_interrupt;
+		pthread_mutex_unlock(&copy->run->lock);
 		status = run(&b);
-		pthread_mutex_lock(&copy->lock);
-		copy->on_interrupt = NULL;
-		pthread_mutex_unlock(&copy->lock);
+		pthread_mutex_lock(&copy->run->lock);
+		copy->run->on_interrupt = NULL;
+		pthread_mutex_unlock(&copy->run->lock);
 	}
-	tools_renewal_stop(&copy->renewal);
+	tools_renewal_stop(&copy->run->renewal);
 	give_up(&b);
 	for (size_t i = 0; i < b.count; i++)
 		afs_client_close(b.readers[i].client);

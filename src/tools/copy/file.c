@@ -32,10 +32,10 @@ enum copy_result write_failed(struct copy *copy, const char *label, const char *
 		tools_error(
 			"%s: no space left for \"%s\"; free space or choose another destination",
 			label, name);
-		return COPY_STOP;
+		return copy->set->keep_going ? COPY_FAILED : COPY_STOP;
 	case EPIPE:
 		/* The reader has exited: not an error. */
-		copy->broken_pipe = true;
+		atomic_store(&copy->run->broken_pipe, true);
 		return COPY_STOP;
 	default:
 		tools_error("%s: cannot write \"%s\": %s", label, name, strerror(errno));
@@ -48,16 +48,16 @@ static int take(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
 	struct file *f = arg;
 	struct copy *copy = f->copy;
 
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		bytes += iov[i].iov_len;
 	if (sink_write(f->sink, iov, count, offset) < 0) {
 		f->error = errno;
 		return -1;
 	}
-	if (copy->progress.many)
-		progress_update(&copy->progress, f->label, copy->bytes + f->fetch.received, 0,
-				copy->files);
-	else
-		progress_update(&copy->progress, f->label, f->fetch.offset + f->fetch.received,
-				afs_status_length(&f->object->status), copy->files);
+	atomic_fetch_add(&copy->run->bytes, bytes);
+	copy_progress(copy, f->label);
 	return 0;
 }
 
@@ -72,7 +72,7 @@ static enum copy_result look_again(struct file *f)
 	while (afs_client_status(f->copy->client, &f->object->fid, f->label, &status, &error) < 0) {
 		if (copy_retry(f->copy, &f->outage, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(f->copy, &error);
 		return copy_judge(f->copy, &error);
 	}
 	if (afs_status_version(&status) == afs_status_version(&f->object->status) &&
@@ -83,7 +83,7 @@ static enum copy_result look_again(struct file *f)
 		return COPY_FAILED;
 	}
 	f->object->status = status;
-	f->copy->bytes -= f->at;
+	atomic_fetch_sub(&f->copy->run->bytes, f->at);
 	f->at = 0;
 	return COPY_GOOD;
 }
@@ -97,7 +97,7 @@ static enum copy_result fetch_failed(struct file *f, struct afs_error *error)
 		f->outage = (struct outage){0};
 	if (copy_retry(f->copy, &f->outage, error, &moved))
 		return moved ? look_again(f) : COPY_GOOD;
-	tools_error("%s", error->text);
+	copy_complain(f->copy, error);
 	return copy_judge(f->copy, error);
 }
 
@@ -139,7 +139,6 @@ static enum copy_result get_part(struct file *f)
 		return write_failed(f->copy, f->label, f->sink->name);
 	}
 	f->at += f->fetch.received;
-	f->copy->bytes += f->fetch.received;
 	if (rc < 0)
 		return fetch_failed(f, &error);
 	f->outage = (struct outage){0};
@@ -154,7 +153,8 @@ enum copy_result get_file(struct copy *copy, struct afs_object *object, struct s
 
 	while (rc == COPY_GOOD && file.at < afs_status_length(&object->status))
 		rc = get_part(&file);
-	copy->files += rc == COPY_GOOD;
+	if (rc == COPY_GOOD)
+		atomic_fetch_add(&copy->run->files, 1);
 	return rc;
 }
 
@@ -162,7 +162,14 @@ bool get_is_there(const struct copy *copy, int dir, const char *name, const AFSF
 {
 	struct stat st;
 
-	return copy->set.resume && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	return copy->set->resume && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       S_ISREG(st.st_mode) && (uint64_t)st.st_size == afs_status_length(status) &&
 	       st.st_mtime == (time_t)status->ClientModTime;
+}
+
+mode_t get_mode(const struct copy *copy, const AFSFetchStatus *status)
+{
+	mode_t mode = status->UnixModeBits & 0777;
+
+	return copy->set->preserve ? mode : mode & ~copy->run->umask;
 }

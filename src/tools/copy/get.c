@@ -11,21 +11,22 @@
 #include "tools/common/message.h"
 #include "tools/common/report.h"
 #include "tools/copy/copy.h"
+#include "tools/copy/pool.h"
 #include "tools/copy/sink.h"
 
 /* The last component of the path, or the name of the volume for its root; free(). */
-static char *default_name(const struct copy *copy)
+static char *default_name(const char *volume, const char *path)
 {
-	const char *end = copy->path + strlen(copy->path), *start;
+	const char *end = path + strlen(path), *start;
 
-	while (end > copy->path && end[-1] == '/')
+	while (end > path && end[-1] == '/')
 		end--;
 	start = end;
-	while (start > copy->path && start[-1] != '/')
+	while (start > path && start[-1] != '/')
 		start--;
 	if (end == start || (end - start == 1 && *start == '.') ||
 	    (end - start == 2 && start[0] == '.' && start[1] == '.'))
-		return strdup(copy->volume.name);
+		return strdup(volume);
 	return strndup(start, (size_t)(end - start));
 }
 
@@ -33,17 +34,17 @@ static char *default_name(const struct copy *copy)
  * DEST, or DEST/NAME if DEST is a directory; symbolic links are resolved. free(). NULL after a
  * message.
  */
-static char *final_name(const struct copy *copy, const char *destination)
+static char *final_name(const char *volume, const char *from, const char *destination)
 {
 	struct stat st;
 	char *name, *path;
 
 	if (!destination) {
-		path = default_name(copy);
+		path = default_name(volume, from);
 	} else if (stat(destination, &st) < 0 || !S_ISDIR(st.st_mode)) {
 		path = strdup(destination);
 	} else {
-		name = default_name(copy);
+		name = default_name(volume, from);
 		if (!name || asprintf(&path, "%s/%s", destination, name) < 0)
 			path = NULL;
 		free(name);
@@ -64,11 +65,6 @@ static char *final_name(const struct copy *copy, const char *destination)
 	return path;
 }
 
-static mode_t mode_of(const struct copy *copy, const AFSFetchStatus *status)
-{
-	return status->UnixModeBits & 0777 & ~copy->umask;
-}
-
 static enum copy_result cannot_create(const char *name)
 {
 	size_t length = strlen(name);
@@ -80,51 +76,95 @@ static enum copy_result cannot_create(const char *name)
 	return COPY_FAILED;
 }
 
-static enum copy_result get_one(struct copy *copy, struct afs_object *object,
-				const char *destination, const char *label)
+/* One file to copy, as a job. */
+struct one {
+	struct afs_object object;
+	char *name; /* of the copy; NULL: standard output */
+	char *label;
+};
+
+static void drop_one(void *arg)
 {
-	enum copy_result rc = COPY_FAILED;
+	struct one *one = arg;
+
+	free(one->name);
+	free(one->label);
+	free(one);
+}
+
+static enum copy_result to_file(struct copy *copy, struct one *one)
+{
+	enum copy_result rc;
 	struct sink sink;
 	struct stat st;
-	char *name = NULL;
 
-	if (destination && strcmp(destination, "-") == 0) {
-		sink_stdout(&sink);
-		atomic_store(&copy->at_once, true);
-		return get_file(copy, object, &sink, label);
-	}
-	name = final_name(copy, destination);
-	if (!name)
-		return COPY_FAILED;
-	if (get_is_there(copy, AT_FDCWD, name, &object->status)) {
-		copy->skipped++;
-		free(name);
+	if (get_is_there(copy, AT_FDCWD, one->name, &one->object.status)) {
+		atomic_fetch_add(&copy->run->skipped, 1);
 		return COPY_GOOD;
 	}
 	/* Opening a pipe blocks until it has a reader. */
-	if (stat(name, &st) == 0 && !S_ISREG(st.st_mode))
-		atomic_store(&copy->at_once, true);
-	if (sink_open(&sink, AT_FDCWD, name, false) < 0) {
-		rc = cannot_create(name);
+	if (stat(one->name, &st) == 0 && !S_ISREG(st.st_mode))
+		atomic_store(&copy->run->at_once, true);
+	if (sink_open(&sink, AT_FDCWD, one->name, false) < 0) {
+		rc = cannot_create(one->name);
 	} else {
-		rc = get_file(copy, object, &sink, label);
-		if (rc == COPY_GOOD && sink_commit(&sink, mode_of(copy, &object->status),
-						   object->status.ClientModTime) < 0)
-			rc = write_failed(copy, label, name);
+		rc = get_file(copy, &one->object, &sink, one->label);
+		if (rc == COPY_GOOD && sink_commit(&sink, get_mode(copy, &one->object.status),
+						   one->object.status.ClientModTime) < 0)
+			rc = write_failed(copy, one->label, one->name);
 		sink_abandon(&sink);
 	}
-	atomic_store(&copy->at_once, false);
-	free(name);
+	atomic_store(&copy->run->at_once, false);
 	return rc;
 }
 
+static enum copy_result get_one(struct copy *copy, void *arg)
+{
+	struct one *one = arg;
+	enum copy_result rc;
+	struct sink sink;
+
+	if (one->name) {
+		rc = to_file(copy, one);
+	} else {
+		sink_stdout(&sink);
+		atomic_store(&copy->run->at_once, true);
+		rc = get_file(copy, &one->object, &sink, one->label);
+	}
+	drop_one(one);
+	return rc;
+}
+
+static enum copy_result add_one(struct copy *copy, struct pool *pool,
+				const struct afs_object *object, bool to_stdout, const char *label)
+{
+	struct one *one = calloc(1, sizeof(*one));
+
+	if (one) {
+		one->object = *object;
+		one->label = strdup(label);
+		if (!to_stdout)
+			one->name =
+				final_name(copy->volume.name, copy->path, copy->run->destination);
+	}
+	if (!one || !one->label) {
+		tools_error("no memory");
+	} else if (one->name || to_stdout) {
+		return pool_add(pool, get_one, drop_one, one);
+	}
+	if (one)
+		drop_one(one);
+	atomic_fetch_add(&copy->run->failed, 1);
+	return COPY_FAILED;
+}
+
 /* Complete files are kept, even if others fail. */
-static enum copy_result get_directory(struct copy *copy, const struct afs_object *object,
-				      const char *destination, const char *label)
+static enum copy_result get_directory(struct copy *copy, struct pool *pool,
+				      const struct afs_object *object, const char *label)
 {
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
 				    {.tv_sec = (time_t)object->status.ClientModTime}};
-	char *name = final_name(copy, destination);
+	char *name = final_name(copy->volume.name, copy->path, copy->run->destination);
 	enum copy_result rc = COPY_FAILED;
 	bool is_new;
 	int dir = -1;
@@ -136,9 +176,9 @@ static enum copy_result get_directory(struct copy *copy, const struct afs_object
 	    (dir = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
 		tools_error("cannot create directory \"%s\": %s", name, strerror(errno));
 	} else {
-		rc = get_tree(copy, &object->fid, dir, label);
+		rc = get_tree(copy, pool, &object->fid, dir, label);
 		if (is_new &&
-		    (fchmod(dir, mode_of(copy, &object->status) | 0700) < 0 ||
+		    (fchmod(dir, get_mode(copy, &object->status) | 0700) < 0 ||
 		     futimens(dir, times) < 0) &&
 		    rc == COPY_GOOD)
 			rc = write_failed(copy, label, name);
@@ -149,59 +189,46 @@ static enum copy_result get_directory(struct copy *copy, const struct afs_object
 	return rc;
 }
 
-static void print_stats(struct copy *copy, const struct tools_usage *from,
-			const struct counters *before)
+/* A tree, with a message about its parts that failed. */
+static enum copy_result get_tree_of(struct copy *copy, struct pool *pool,
+				    const struct afs_object *object, const char *label)
 {
-	rxw_endpoint *endpoint = afs_client_endpoint(copy->client);
-	struct counters stats;
-	struct tools_usage usage;
-	json_t *report = json_object();
+	struct run *run = copy->run;
+	uint64_t files, failed;
+	enum copy_result rc = pool_wait(pool);
 
-	tools_usage_now(&usage);
-	usage = tools_usage_between(from, &usage);
-	counters_read(&stats, endpoint);
-	stats = tools_stats_between(before, &stats);
-	tools_report_fill(report, copy->bytes, counters_get(&stats, "calls_started"), &usage,
-			  &stats, NULL);
-	json_object_set_new(report, "files", json_integer((json_int_t)copy->files));
-	json_object_set_new(report, "skipped", json_integer((json_int_t)copy->skipped));
-	json_object_set_new(report, "failed", json_integer((json_int_t)copy->failed));
-	json_object_set_new(report, "effective", tools_effective_json(endpoint));
-	json_object_set_new(report, "transport", tools_stats_json(&stats));
-	json_object_set_new(report, "machine", tools_facts_json());
-	if (copy->set.json) {
-		tools_json_print(report);
-		return;
-	}
-	tools_report_print("copied", report);
-	json_decref(report);
+	if (rc == COPY_STOP)
+		return rc;
+	files = atomic_load(&run->files);
+	failed = atomic_load(&run->failed);
+	rc = get_directory(copy, pool, object, label);
+	files = atomic_load(&run->files) - files;
+	failed = atomic_load(&run->failed) - failed;
+	if (rc != COPY_GOOD || failed)
+		tools_error("%s: %llu files copied, %llu objects failed%s", label,
+			    (unsigned long long)files, (unsigned long long)failed,
+			    rc == COPY_STOP ? ", the rest was not attempted" : "");
+	return rc == COPY_GOOD && failed ? COPY_FAILED : rc;
 }
 
-static enum copy_result get_object(struct copy *copy, struct afs_object *object,
-				   const char *destination, const char *label)
+static enum copy_result get_object(struct copy *copy, struct pool *pool,
+				   const struct afs_object *object, const char *label)
 {
+	const char *destination = copy->run->destination;
 	bool is_dir = object->status.FileType == AFS_TYPE_DIR;
 	bool to_stdout = destination && strcmp(destination, "-") == 0;
-	uint64_t bytes = copy->bytes, files = copy->files, failed = copy->failed;
-	enum copy_result rc;
 
-	if (is_dir && (!copy->set.recursive || to_stdout)) {
+	if (is_dir && (!copy->set->recursive || to_stdout)) {
 		tools_error("%s is a directory%s", label,
 			    to_stdout ? "; it cannot be written to standard output"
 				      : "; copy it with -r");
 		return COPY_FAILED;
 	}
-	progress_start(&copy->progress, copy->progress.on, is_dir);
-	rc = is_dir ? get_directory(copy, object, destination, label)
-		    : get_one(copy, object, destination, label);
-	progress_end(&copy->progress, label, copy->bytes - bytes,
-		     rc == COPY_GOOD && copy->bytes > bytes, copy->files);
-	failed = copy->failed - failed;
-	if (is_dir && (rc != COPY_GOOD || failed))
-		tools_error("%s: %llu files copied, %llu objects failed%s", label,
-			    (unsigned long long)(copy->files - files), (unsigned long long)failed,
-			    rc == COPY_STOP ? ", the rest was not attempted" : "");
-	return rc == COPY_GOOD && failed ? COPY_FAILED : rc;
+	if (is_dir)
+		return get_tree_of(copy, pool, object, label);
+	if (copy->run->source_count == 1)
+		atomic_store(&copy->run->total, afs_status_length(&object->status));
+	return add_one(copy, pool, object, to_stdout, label);
 }
 
 /* With several sources the destination must be an existing directory. */
@@ -209,41 +236,62 @@ static int check_destination(const struct copy *copy)
 {
 	struct stat st;
 
-	if (copy->source_count < 2)
+	if (copy->run->source_count < 2)
 		return 0;
-	if (stat(copy->destination, &st) == 0 && S_ISDIR(st.st_mode))
+	if (stat(copy->run->destination, &st) == 0 && S_ISDIR(st.st_mode))
 		return 0;
-	tools_error("\"%s\" is not a directory, as several sources require", copy->destination);
+	tools_error("\"%s\" is not a directory, as several sources require",
+		    copy->run->destination);
 	return -1;
 }
 
-static enum copy_result get_source(struct copy *copy, const struct copy_source *source)
+static enum copy_result get_source(struct copy *copy, struct pool *pool,
+				   const struct copy_source *source)
 {
 	struct afs_object object;
 	char label[320];
 
 	if (copy_locate(copy, source) < 0 || copy_walk(copy, true, &object) < 0)
-		return atomic_load(&copy->interrupted) ? COPY_STOP : COPY_FAILED;
+		return copy_interrupted(copy) ? COPY_STOP : COPY_FAILED;
 	snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, copy->path);
-	return get_object(copy, &object, copy->destination, label);
+	return get_object(copy, pool, &object, label);
+}
+
+/* All sources. False: something failed, after a message. */
+static bool get_all(struct copy *copy, struct pool *pool)
+{
+	struct run *run = copy->run;
+	enum copy_result rc = COPY_GOOD;
+	bool all = true;
+
+	progress_start(&run->progress, run->progress.on,
+		       copy->set->recursive || run->source_count > 1);
+	for (size_t i = 0; i < run->source_count && rc != COPY_STOP; i++) {
+		rc = get_source(copy, pool, &run->sources[i]);
+		all &= rc == COPY_GOOD;
+	}
+	all &= pool_wait(pool) == COPY_GOOD && atomic_load(&run->failed) == 0;
+	progress_end(&run->progress, run->source_count > 1 ? "total" : run->sources[0].path,
+		     atomic_load(&run->bytes), all && atomic_load(&run->bytes),
+		     atomic_load(&run->files));
+	return all;
 }
 
 int copy_get(struct copy *copy)
 {
-	bool to_stdout = copy->destination && strcmp(copy->destination, "-") == 0, all = true;
+	const char *destination = copy->run->destination;
+	bool to_stdout = destination && strcmp(destination, "-") == 0, all;
 	struct counters before;
-	enum copy_result rc = COPY_GOOD;
 	struct tools_usage start;
+	struct pool *pool;
 
-	if (check_destination(copy) < 0)
+	if (check_destination(copy) < 0 || pool_open(copy, &pool) < 0)
 		return TOOLS_EXIT_FAILURE;
 	tools_usage_now(&start);
-	counters_read(&before, afs_client_endpoint(copy->client));
-	for (size_t i = 0; i < copy->source_count && rc != COPY_STOP; i++) {
-		rc = get_source(copy, &copy->sources[i]);
-		all &= rc == COPY_GOOD;
-	}
-	if ((all || copy->files) && (copy->set.stats || copy->set.json) && !to_stdout)
-		print_stats(copy, &start, &before);
+	run_counters(copy->run, &before);
+	all = get_all(copy, pool);
+	if ((all || copy->run->files) && (copy->set->stats || copy->set->json) && !to_stdout)
+		copy_report(copy, &start, &before);
+	pool_close(pool);
 	return all ? 0 : TOOLS_EXIT_FAILURE;
 }

@@ -59,7 +59,7 @@ static int read_link(struct copy *copy, const AFSFid *fid, const char *label,
 	while (afs_client_readlink(copy->client, fid, label, link, &error) < 0) {
 		if (copy_retry(copy, &outage, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return -1;
 	}
 	return 0;
@@ -74,7 +74,7 @@ static int print_long(struct copy *copy, const char *name, const AFSFid *fid,
 
 	if (status->errorCode != 0) {
 		afs_error_code(&error, name, (int32_t)status->errorCode, RXW_ORIGIN_PEER);
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return -1;
 	}
 	printf("%s %3u %8u %14llu %s ", mode_text(mode, status), status->LinkCount, status->Owner,
@@ -120,19 +120,19 @@ static enum copy_result list_batch(struct copy *copy, const struct entries *entr
 				   uint32_t count, const char *label, json_t *list)
 {
 	AFSFetchStatus statuses[AFSCBMAX];
-	bool wanted = copy->set.long_list || list;
+	bool wanted = copy->set->long_list || list;
 	enum copy_result rc =
 		wanted ? entries_status(copy, entries, at, count, label, statuses) : COPY_GOOD;
 	int bad = 0;
 
 	if (rc != COPY_GOOD)
 		return rc;
-	for (uint32_t i = 0; i < count && !atomic_load(&copy->interrupted); i++) {
+	for (uint32_t i = 0; i < count && !copy_interrupted(copy); i++) {
 		const struct entry *e = &entries->list[at + i];
 
 		if (list) {
 			json_array_append_new(list, entry_json(e->name, &e->fid, &statuses[i]));
-		} else if (copy->set.long_list) {
+		} else if (copy->set->long_list) {
 			/* After an entry that failed, continue with the others. */
 			bad |= print_long(copy, e->name, &e->fid, &statuses[i]);
 		} else {
@@ -140,7 +140,7 @@ static enum copy_result list_batch(struct copy *copy, const struct entries *entr
 			putchar('\n');
 		}
 	}
-	if (atomic_load(&copy->interrupted))
+	if (copy_interrupted(copy))
 		return COPY_STOP;
 	return bad ? COPY_FAILED : COPY_GOOD;
 }
@@ -169,7 +169,7 @@ static int list_directory(struct copy *copy, const struct afs_object *object, co
 
 int copy_list(struct copy *copy)
 {
-	json_t *list = copy->set.json ? json_array() : NULL;
+	json_t *list = copy->set->json ? json_array() : NULL;
 	struct afs_object object;
 	char label[320];
 	int rc = 0;
@@ -183,7 +183,7 @@ int copy_list(struct copy *copy)
 		rc = list_directory(copy, &object, label, list);
 	} else if (list) {
 		json_array_append_new(list, entry_json(copy->path, &object.fid, &object.status));
-	} else if (copy->set.long_list) {
+	} else if (copy->set->long_list) {
 		rc = print_long(copy, copy->path, &object.fid, &object.status);
 	} else {
 		put_name(copy->path);
@@ -257,7 +257,7 @@ int copy_stat(struct copy *copy)
 	is_link = object.status.FileType == AFS_TYPE_SYMLINK;
 	if (is_link && read_link(copy, &object.fid, label, link) < 0)
 		return TOOLS_EXIT_FAILURE;
-	if (copy->set.json)
+	if (copy->set->json)
 		return tools_json_print(status_json(copy, &object, is_link ? link : NULL)) < 0
 			       ? TOOLS_EXIT_FAILURE
 			       : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* afscp: copies files out of AFS volumes, lists them, and loads file servers. */
+/* afscp: copies files between AFS volumes and local folders, changes volumes, loads file servers. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/signals.h"
+#include "tools/copy/arguments.h"
 #include "tools/copy/copy.h"
 
 #define AT(field) .offset = offsetof(struct copy_settings, field)
@@ -22,13 +23,36 @@ static const struct tools_option options[] = {
 	  .help = "volume location server, its port, and the port of the file servers "
 		  "(127.0.0.1:7003:7000)" },
 	{ .name = "recursive", .letter = 'r', .kind = TOOLS_FLAG, AT(recursive),
-	  .help = "get: copy directories recursively" },
+	  .help = "get, put, rm, chmod: directories with everything in them" },
+	{ .name = "preserve", .letter = 'p', .kind = TOOLS_FLAG, AT(preserve),
+	  .help = "get, put: keep modes as they are, and times of directories; mkdir: see --parents" },
+	{ .name = "parents", .kind = TOOLS_FLAG, AT(preserve),
+	  .help = "mkdir: also make missing parents, and accept existing directories (-p)" },
+	{ .name = "continue", .letter = 'C', .kind = TOOLS_FLAG, AT(resume),
+	  .help = "get, put: skip files that exist already with the same length and modification "
+		  "time; put: continue files that an earlier run has begun" },
+	{ .name = "jobs", .letter = 'j', .kind = TOOLS_UINT, AT(jobs), .argument = "N",
+	  .help = "get, put: number of files that are copied at the same time (1)", .min = 1,
+	  .max = 256 },
+	{ .name = "keep-going", .kind = TOOLS_FLAG, AT(keep_going),
+	  .help = "try the other objects even after an error that concerns them, too" },
+	{ .name = "force", .letter = 'f', .kind = TOOLS_FLAG, AT(force),
+	  .help = "rm: accept objects that do not exist; ln -s, --mount: replace a file or link" },
+	{ .name = "mode", .letter = 'm', .kind = TOOLS_STRING, AT(mode), .argument = "MODE",
+	  .help = "mkdir: mode of the directory (777 less the umask)" },
+	{ .name = "symbolic", .kind = TOOLS_FLAG, AT(symbolic),
+	  .help = "ln: make a symbolic link (-s after ln)" },
+	{ .name = "mount", .kind = TOOLS_STRING, AT(mount), .argument = "VOLUME",
+	  .help = "ln: make a mount point of this volume, [CELL:]NAME; %NAME: of the read-write "
+		  "volume" },
+	{ .name = "negative", .letter = 'n', .kind = TOOLS_FLAG, AT(negative),
+	  .help = "acl: set negative entries, which take rights away" },
+	{ .name = "shared", .kind = TOOLS_FLAG, AT(shared),
+	  .help = "lock: take a lock that others may share (-s after lock)" },
 	{ .name = "long", .letter = 'l', .kind = TOOLS_FLAG, AT(long_list),
 	  .help = "ls: show the mode, link count, owner, length and time of each entry" },
 	{ .name = "quiet", .letter = 'q', .kind = TOOLS_FLAG, AT(quiet),
 	  .help = "show neither progress nor messages about retries" },
-	{ .name = "continue", .letter = 'C', .kind = TOOLS_FLAG, AT(resume),
-	  .help = "get: skip files that exist already with the same length and modification time" },
 	{ .name = "timeout", .kind = TOOLS_DURATION, AT(timeout_ms), .argument = "S",
 	  .help = "time limit without progress, and for finding a server (60)", .min = 1000,
 	  .max = 86400000 },
@@ -37,13 +61,20 @@ static const struct tools_option options[] = {
 		  "0: do not retry",
 	  .max = 86400000 },
 	{ .name = "stats", .kind = TOOLS_FLAG, AT(stats),
-	  .help = "get: report the speed and the cost" },
+	  .help = "get, put: report the speed and the cost" },
 	{ .name = "clients", .kind = TOOLS_UINT, AT(clients), .argument = "N",
 	  .help = "bench: number of clients, each with its own socket (1)", .min = 1, .max = 4096 },
 	{ .name = "seconds", .kind = TOOLS_DURATION, AT(seconds_ms), .argument = "S",
 	  .help = "bench: duration (10)", .min = 1, .max = 31536000000 },
 	{ .name = "range", .kind = TOOLS_SIZE, AT(range), .argument = "BYTES",
 	  .help = "bench: bytes per call (the whole file)", .min = 1 },
+	{ .name = "mix", .kind = TOOLS_STRING, AT(mix), .argument = "OPERATION=SHARE,...",
+	  .help = "bench: operations below a directory, and their shares: read, write, stat, create, "
+		  "remove" },
+	{ .name = "size", .kind = TOOLS_STRING, AT(size), .argument = "BYTES[-BYTES]",
+	  .help = "bench --mix: length of the files (4K)" },
+	{ .name = "files", .kind = TOOLS_UINT, AT(files), .argument = "N",
+	  .help = "bench --mix: files of each client at the start (16)", .min = 1, .max = 10000 },
 	{ .name = "verbose", .letter = 'v', .kind = TOOLS_FLAG, AT(verbose),
 	  .help = "report the identity that the file server sees, and the protection of calls" },
 	{ .name = "class", .letter = 'x', .kind = TOOLS_CHOICE, AT(auth.class),
@@ -64,32 +95,53 @@ static const struct tools_option options[] = {
 static const struct tools_program program = {
 	.name = "afscp",
 	.usage =
-		"usage: afscp [-s SERVER] get [-r] VOLUME:PATH... [DEST|-]\n"
+		"usage: afscp [-s SERVER] get [-rpC] VOLUME:PATH... [DEST|-]\n"
+		"       afscp [-s SERVER] put [-rpC] SOURCE|-... VOLUME:PATH\n"
 		"       afscp [-s SERVER] ls [-l] VOLUME:PATH\n"
 		"       afscp [-s SERVER] stat VOLUME:PATH\n"
+		"       afscp [-s SERVER] rm [-rf] VOLUME:PATH...\n"
+		"       afscp [-s SERVER] mkdir [-p] [-m MODE] VOLUME:PATH...\n"
+		"       afscp [-s SERVER] mv VOLUME:PATH... VOLUME:PATH\n"
+		"       afscp [-s SERVER] ln VOLUME:PATH VOLUME:PATH\n"
+		"       afscp [-s SERVER] ln -s TARGET VOLUME:PATH\n"
+		"       afscp [-s SERVER] ln --mount VOLUME VOLUME:PATH\n"
+		"       afscp [-s SERVER] chmod [-r] MODE VOLUME:PATH...\n"
+		"       afscp [-s SERVER] acl [-n] VOLUME:PATH [NAME RIGHTS]...\n"
+		"       afscp [-s SERVER] lock [-s] VOLUME:PATH COMMAND...\n"
 		"       afscp [-s SERVER] bench VOLUME:PATH --clients N [--seconds S] "
-		"[--range BYTES]\n",
-	.summary = "Copy and list files of AFS volumes, or benchmark file servers.",
+		"[--range BYTES]\n"
+		"       afscp [-s SERVER] bench VOLUME:PATH --mix read=70,write=30 [--size BYTES]\n",
+	.summary = "Copy files between AFS volumes and local folders, change volumes, or benchmark "
+		   "file servers.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
 };
 
-#define GIVE_UP_MS 2000 /* limit for returning promises to the file servers */
-#define HASTE_MS   500	/* the same after an interrupt */
+#define HASTE_MS 500 /* limit for returning promises after an interrupt */
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
-enum command {
-	GET,
-	LS,
-	STAT,
-	BENCH
-};
-static const struct {
+static const struct command {
 	const char *name;
-	bool many; /* takes several sources, and a destination after them */
-} commands[] = {{"get", true}, {"ls", false}, {"stat", false}, {"bench", false}};
+	enum arguments_shape shape;
+	int (*run)(struct copy *copy);
+	bool locates; /* the volume of the first source is looked up before */
+} commands[] = {
+	{"get", ARGUMENTS_TO_LOCAL, copy_get, false},
+	{"put", ARGUMENTS_TO_PLACE, copy_put, true},
+	{"ls", ARGUMENTS_PLACE, copy_list, true},
+	{"stat", ARGUMENTS_PLACE, copy_stat, true},
+	{"rm", ARGUMENTS_PLACES, copy_rm, false},
+	{"mkdir", ARGUMENTS_PLACES, copy_mkdir, false},
+	{"mv", ARGUMENTS_TWO_PLACES, copy_mv, true},
+	{"ln", ARGUMENTS_TWO_PLACES, copy_ln, true},
+	{"chmod", ARGUMENTS_TEXT_PLACES, copy_chmod, false},
+	{"acl", ARGUMENTS_PLACE_TEXTS, copy_acl, true},
+	{"lock", ARGUMENTS_PLACE_COMMAND, copy_lock, true},
+	{"bench", ARGUMENTS_PLACE, copy_bench, true},
+};
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static void log_line(void *arg, enum rxw_log_level level, const char *line)
 {
@@ -111,40 +163,44 @@ static void die_of(int number)
 	_exit(128 + number);
 }
 
-static void give_up_promises(struct copy *copy, unsigned ms)
+/* Whether the command goes on after a signal. */
+static bool goes_on(struct run *run, int number)
 {
-	if (copy->client)
-		afs_client_give_up(&copy->client, 1, ms);
+	bool on;
+
+	pthread_mutex_lock(&run->lock);
+	on = run->on_interrupt && run->on_interrupt(run->on_interrupt_arg, number);
+	pthread_mutex_unlock(&run->lock);
+	return on;
 }
 
 static void on_signal(int number, void *arg)
 {
-	struct copy *copy = arg;
-	bool second = atomic_exchange(&copy->interrupted, true);
+	struct run *run = arg;
 
-	atomic_store(&copy->signal, number);
-	if (second)
+	if (goes_on(run, number))
+		return;
+	atomic_store(&run->signal, number);
+	if (atomic_exchange(&run->interrupted, true))
 		die_of(number);
-	pthread_mutex_lock(&copy->lock);
-	pthread_cond_broadcast(&copy->wake);
-	if (atomic_load(&copy->at_once)) {
+	pthread_mutex_lock(&run->lock);
+	pthread_cond_broadcast(&run->wake);
+	if (atomic_load(&run->at_once)) {
 		tools_error("interrupted");
-		give_up_promises(copy, HASTE_MS);
+		run_give_up(run, HASTE_MS);
 		die_of(number);
 	}
-	if (copy->client)
-		afs_client_cancel(copy->client);
-	if (copy->on_interrupt)
-		copy->on_interrupt(copy->on_interrupt_arg);
-	pthread_mutex_unlock(&copy->lock);
+	for (size_t i = 0; i < run->client_count; i++)
+		afs_client_cancel(run->clients[i]);
+	pthread_mutex_unlock(&run->lock);
 }
 
 /* 0, or an exit status after a message. */
-static int parse_server(struct copy *copy)
+static int parse_server(struct run *run)
 {
 	uint16_t ports[2] = {AFS_PORT_VL, AFS_PORT_FS};
 	char host[256], message[320];
-	const char *text = copy->set.server ? copy->set.server : "127.0.0.1";
+	const char *text = run->set.server ? run->set.server : "127.0.0.1";
 
 	if (tools_split_host(text, host, sizeof(host), ports, 2) < 0) {
 		tools_error(
@@ -152,18 +208,18 @@ static int parse_server(struct copy *copy)
 			text);
 		return TOOLS_EXIT_USAGE;
 	}
-	if (tools_resolve(host, ports[0], 0, &copy->vl, message, sizeof(message)) < 0) {
+	if (tools_resolve(host, ports[0], 0, &run->vl, message, sizeof(message)) < 0) {
 		tools_error("-s: %s", message);
 		return TOOLS_EXIT_FAILURE;
 	}
-	copy->fs_port = ports[1];
+	run->fs_port = ports[1];
 	return 0;
 }
 
 /* Authentication according to command line and environment. */
-static struct tools_auth auth_of(const struct copy *copy)
+static struct tools_auth auth_of(const struct run *run)
 {
-	struct tools_auth auth = copy->set.auth;
+	struct tools_auth auth = run->set.auth;
 
 	if (!auth.cell)
 		auth.cell = getenv("AFSCELL");
@@ -172,29 +228,28 @@ static struct tools_auth auth_of(const struct copy *copy)
 	return auth;
 }
 
-/* Use a new token for the calls of get, ls and stat. */
+/* Every thread gives its client the new token before the next call. */
 static bool use_token(void *arg, rxw_token *token)
 {
-	struct copy *copy = arg;
-	struct afs_error error;
-
-	return afs_client_renew(copy->client, rxw_token_security(token), &error) == 0;
+	(void)arg;
+	(void)token;
+	return true;
 }
 
 /*
  * Get the token. If none was requested explicitly, continue without one, after a message. 0, or -1
  * after a message.
  */
-static int get_token(struct copy *copy)
+static int get_token(struct run *run)
 {
-	const struct tools_auth *set = &copy->set.auth, auth = auth_of(copy);
+	const struct tools_auth *set = &run->set.auth, auth = auth_of(run);
 	char message[TOOLS_AUTH_MESSAGE];
 	bool asked =
 		set->class >= 0 || set->level >= 0 || set->key_file || set->keytab || set->cell;
 
 	if (!asked && !auth.cell)
 		return 0;
-	if (tools_renewal_open(&copy->renewal, &auth, &copy->vl, use_token, copy, message,
+	if (tools_renewal_open(&run->renewal, &auth, &run->vl, use_token, NULL, message,
 			       sizeof(message)) == 0)
 		return 0;
 	if (asked) {
@@ -216,66 +271,36 @@ static void print_identity(const struct copy *copy)
 			    tools_identity_text(&identity, text, sizeof(text)));
 }
 
-/* The engine and the client. */
-static int open_client(struct copy *copy)
+/* The engine and the client of the main thread. 0, or -1 after a message. */
+static int open_client(struct run *run, struct copy *copy)
 {
-	struct afs_client_options o = {.vl = &copy->vl.sa,
-				       .vl_len = copy->vl.len,
-				       .fs_port = copy->fs_port,
-				       .limit_ms = (unsigned)copy->set.timeout_ms,
-				       .security = tools_renewal_security(&copy->renewal)};
-	struct afs_client *client;
-	struct afs_error error;
-	int rc = rxw_engine_create(&copy->config, &copy->engine);
+	int rc = rxw_engine_create(&run->config, &run->engine);
 
 	if (rc < 0) {
 		tools_error("cannot start: %s",
 			    rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
 		return -1;
 	}
-	if (afs_client_open(copy->engine, &o, &client, &error) < 0) {
-		tools_error("%s", error.text);
-		return -1;
-	}
-	pthread_mutex_lock(&copy->lock);
-	copy->client = client;
-	if (atomic_load(&copy->interrupted))
-		afs_client_cancel(client);
-	pthread_mutex_unlock(&copy->lock);
-	return 0;
+	return copy_open(run, copy);
 }
 
-static int run_command(struct copy *copy, enum command command)
+static int run_command(struct copy *copy, const struct command *command)
 {
-	if (command == GET)
-		return copy_get(copy);
-	if (copy_locate(copy, &copy->sources[0]) < 0)
+	if (command->locates && copy_locate(copy, &copy->run->sources[0]) < 0)
 		return TOOLS_EXIT_FAILURE;
-	switch (command) {
-	case LS:
-		return copy_list(copy);
-	case STAT:
-		return copy_stat(copy);
-	default:
-		return copy_bench(copy);
-	}
+	return command->run(copy);
 }
 
 /* Return promises and free everything. */
-static void close_client(struct copy *copy)
+static void close_client(struct run *run, struct copy *copy)
 {
-	struct afs_client *client = copy->client;
-
-	if (copy->set.verbose)
+	if (run->set.verbose)
 		print_identity(copy);
-	give_up_promises(copy, atomic_load(&copy->interrupted) ? HASTE_MS : GIVE_UP_MS);
-	pthread_mutex_lock(&copy->lock);
-	copy->client = NULL;
-	pthread_mutex_unlock(&copy->lock);
-	afs_client_close(client);
-	if (copy->engine)
-		rxw_engine_destroy(copy->engine);
-	tools_renewal_close(&copy->renewal);
+	copy_close(copy);
+	if (run->engine)
+		rxw_engine_destroy(run->engine);
+	tools_renewal_close(&run->renewal);
+	free(run->clients);
 }
 
 /* Signals that are ignored at the start stay ignored: nohup(1), background jobs of a script. */
@@ -290,127 +315,116 @@ static size_t signals_to_take(int taken[SIGNAL_COUNT])
 	return count;
 }
 
-static int run(struct copy *copy, enum command command)
+static int start(struct run *run, const struct command *command)
 {
+	struct copy copy = {.run = run};
 	struct tools_signals *thread = NULL;
 	int status = TOOLS_EXIT_FAILURE, taken[SIGNAL_COUNT];
 
 	/* Before any other thread, so that all have the mask. A KDC may be slow. */
-	atomic_store(&copy->at_once, true);
-	if (tools_signals_start(taken, signals_to_take(taken), on_signal, copy, &thread) < 0) {
+	atomic_store(&run->at_once, true);
+	if (tools_signals_start(taken, signals_to_take(taken), on_signal, run, &thread) < 0) {
 		tools_error("signals: %s", strerror(errno));
 		return TOOLS_EXIT_FAILURE;
 	}
-	if (get_token(copy) == 0 && open_client(copy) == 0) {
-		atomic_store(&copy->at_once, false);
-		status = run_command(copy, command);
+	if (get_token(run) == 0 && open_client(run, &copy) == 0) {
+		atomic_store(&run->at_once, false);
+		status = run_command(&copy, command);
 	}
-	close_client(copy);
+	close_client(run, &copy);
 	tools_signals_stop(thread);
 	return status;
 }
 
-/* "VOLUME:PATH"; the volume's name ends at the first colon. 0, or -1 after a message. */
-static int parse_source(char *text, struct copy_source *source)
+/* What ln takes depends on its options. */
+static enum arguments_shape shape_of(const struct run *run, const struct command *command)
 {
-	char *colon = strchr(text, ':');
-
-	if (!colon || colon == text) {
-		tools_error("\"%s\" is not VOLUME:PATH; the root of a volume is VOLUME:/", text);
-		return -1;
-	}
-	*colon = 0;
-	*source = (struct copy_source){.volume = text, .path = colon + 1};
-	return 0;
+	if (command->run == copy_ln && run->set.mount)
+		return ARGUMENTS_PLACE;
+	if (command->run == copy_ln && run->set.symbolic)
+		return ARGUMENTS_TEXT_PLACE;
+	return command->shape;
 }
 
-/* "get VOLUME:PATH... [DEST]": the last of several is the destination. 0, or -1 after a message. */
-static int parse_sources(struct copy *copy, int count, char **args)
+static int choose(struct run *run, int count, char **args)
 {
-	if (count > 1) {
-		copy->destination = args[--count];
-		if (count > 1 && strcmp(copy->destination, "-") == 0) {
-			tools_error("several sources cannot be written to standard output");
-			return -1;
-		}
-	}
-	copy->sources = calloc((size_t)count, sizeof(*copy->sources));
-	if (!copy->sources) {
-		tools_error("no memory");
-		return -1;
-	}
-	copy->source_count = (size_t)count;
-	for (int i = 0; i < count; i++)
-		if (parse_source(args[i], &copy->sources[i]) < 0)
-			return -1;
-	return 0;
-}
-
-static int start(struct copy *copy, int count, char **args)
-{
-	size_t command = 0, known = sizeof(commands) / sizeof(commands[0]);
+	size_t at = 0;
 	int status;
 
-	while (count > 0 && command < known && strcmp(args[0], commands[command].name) != 0)
-		command++;
-	if (count == 0 || command == known) {
-		tools_error("%s%s%s: use get, ls, stat or bench; see afscp --help",
+	while (count > 0 && at < COMMAND_COUNT && strcmp(args[0], commands[at].name) != 0)
+		at++;
+	if (count == 0 || at == COMMAND_COUNT) {
+		tools_error("%s%s%s: use get, put, ls, stat, rm, mkdir, mv, ln, chmod, acl, lock or "
+			    "bench; see afscp --help",
 			    count ? "\"" : "no command", count ? args[0] : "",
 			    count ? "\" is unknown" : "");
 		return TOOLS_EXIT_USAGE;
 	}
-	if (count < 2 || (count > 2 && !commands[command].many)) {
-		tools_error("%s takes VOLUME:PATH%s; see afscp --help", args[0],
-			    command == GET ? " and a destination" : "");
+	if (arguments_take(run, shape_of(run, &commands[at]), args[0], count - 1, args + 1) < 0)
 		return TOOLS_EXIT_USAGE;
-	}
-	if (parse_sources(copy, count - 1, args + 1) < 0)
-		return TOOLS_EXIT_USAGE;
-	status = parse_server(copy);
-	if (command == BENCH)
-		tools_allow_endpoints(&copy->config, copy->set.clients + 1);
-	return status == 0 ? run(copy, (enum command)command) : status;
+	status = parse_server(run);
+	tools_allow_endpoints(&run->config, commands[at].run == copy_bench ? run->set.clients + 1
+									   : run->set.jobs + 1);
+	return status == 0 ? start(run, &commands[at]) : status;
 }
 
-static void init_locks(struct copy *copy)
+static void init_locks(struct run *run)
 {
-	pthread_mutex_init(&copy->lock, NULL);
-	monotonic_cond_init(&copy->wake);
+	pthread_mutex_init(&run->lock, NULL);
+	pthread_mutex_init(&run->token_lock, NULL);
+	pthread_mutex_init(&run->progress_lock, NULL);
+	monotonic_cond_init(&run->wake);
+}
+
+static void end_run(struct run *run)
+{
+	free(run->sources);
+	pthread_cond_destroy(&run->wake);
+	pthread_mutex_destroy(&run->progress_lock);
+	pthread_mutex_destroy(&run->token_lock);
+	pthread_mutex_destroy(&run->lock);
 }
 
 int main(int argc, char **argv)
 {
-	struct copy copy = {.set = {.clients = 1,
-				    .seconds_ms = 10000,
-				    .timeout_ms = 60000,
-				    .retry_ms = 60000,
-				    .auth = {.class = -1, .level = -1}}};
+	struct run run = {.set = {.clients = 1,
+				  .jobs = 1,
+				  .files = 16,
+				  .seconds_ms = 10000,
+				  .timeout_ms = 60000,
+				  .retry_ms = 60000,
+				  .auth = {.class = -1, .level = -1}}};
 	enum tools_parsed parsed;
 	int first, status = TOOLS_EXIT_USAGE;
+	char **prepared;
 
 	tools_set_program("afscp");
-	rxw_config_init(&copy.config, sizeof(copy.config));
-	copy.config.log = log_line;
-	init_locks(&copy);
-	copy.umask = umask(0);
-	umask(copy.umask);
-	parsed = tools_options_parse(&program, &copy.set, &copy.config, argc, argv, &first);
+	rxw_config_init(&run.config, sizeof(run.config));
+	run.config.log = log_line;
+	init_locks(&run);
+	run.umask = umask(0);
+	umask(run.umask);
+	prepared = arguments_prepare(options, sizeof(options) / sizeof(options[0]), &argc, argv);
+	if (!prepared) {
+		tools_error("no memory");
+		return TOOLS_EXIT_FAILURE;
+	}
+	parsed = tools_options_parse(&program, &run.set, &run.config, argc, prepared, &first);
 	if (parsed == TOOLS_RUN) {
-		copy.progress.on = !copy.set.quiet && isatty(STDERR_FILENO);
-		status = start(&copy, argc - first, argv + first);
+		run.progress.on = !run.set.quiet && isatty(STDERR_FILENO);
+		status = choose(&run, argc - first, prepared + first);
 	} else if (parsed == TOOLS_DONE) {
 		status = 0;
 	}
-	free(copy.sources);
-	pthread_cond_destroy(&copy.wake);
-	pthread_mutex_destroy(&copy.lock);
+	end_run(&run);
+	free(prepared);
 	/* Flush first: termination by a signal would lose buffered output. */
-	if (atomic_load(&copy.signal)) {
+	if (atomic_load(&run.signal)) {
 		fflush(stdout);
-		die_of(atomic_load(&copy.signal));
+		die_of(atomic_load(&run.signal));
 	}
 	/* The reader of standard output may have exited: "afscp ls ... | head". */
-	if (copy.broken_pipe || (fflush(stdout) != 0 && errno == EPIPE))
+	if (atomic_load(&run.broken_pipe) || (fflush(stdout) != 0 && errno == EPIPE))
 		die_of(SIGPIPE);
 	return tools_finish(status);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Retries: servers that restart or do not answer, volumes that are busy or move, expired tokens. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,17 +11,41 @@
 
 #define PAUSE_MS     200 /* before the second round; doubled each time */
 #define PAUSE_MAX_MS 5000
+#define TELL_NS	     5000000000u
+
+/* Give the client of this thread the newest token. False: it has it. The token lock is held. */
+static bool adopt(struct copy *copy)
+{
+	struct tools_renewal *renewal = &copy->run->renewal;
+	uint64_t count = atomic_load(&renewal->count);
+	struct afs_error error;
+
+	if (count == copy->tokens ||
+	    afs_client_renew(copy->client, tools_renewal_security(renewal), &error) < 0)
+		return false;
+	copy->tokens = count;
+	return true;
+}
 
 void copy_fresh(struct copy *copy)
 {
-	tools_renewal_fresh(&copy->renewal);
+	pthread_mutex_lock(&copy->run->token_lock);
+	tools_renewal_fresh(&copy->run->renewal);
+	adopt(copy);
+	pthread_mutex_unlock(&copy->run->token_lock);
 }
 
 bool copy_again(struct copy *copy, const struct afs_error *error)
 {
-	return (tools_renewal_expired(error->code, error->origin) ||
-		tools_renewal_refused(&copy->renewal, error->result)) &&
-	       tools_renewal_again(&copy->renewal);
+	struct tools_renewal *renewal = &copy->run->renewal;
+	bool again = false;
+
+	pthread_mutex_lock(&copy->run->token_lock);
+	if (tools_renewal_expired(error->code, error->origin) ||
+	    tools_renewal_refused(renewal, error->result))
+		again = adopt(copy) || (tools_renewal_again(renewal) && adopt(copy));
+	pthread_mutex_unlock(&copy->run->token_lock);
+	return again;
 }
 
 /* Wait. False: interrupted by a signal. */
@@ -28,11 +53,20 @@ static bool pause_ms(struct copy *copy, unsigned ms)
 {
 	uint64_t until = monotonic_ns() + (uint64_t)ms * 1000000;
 
-	pthread_mutex_lock(&copy->lock);
-	while (!atomic_load(&copy->interrupted) && monotonic_ns() < until)
-		monotonic_wait(&copy->wake, &copy->lock, until);
-	pthread_mutex_unlock(&copy->lock);
-	return !atomic_load(&copy->interrupted);
+	pthread_mutex_lock(&copy->run->lock);
+	while (!copy_interrupted(copy) && monotonic_ns() < until)
+		monotonic_wait(&copy->run->wake, &copy->run->lock, until);
+	pthread_mutex_unlock(&copy->run->lock);
+	return !copy_interrupted(copy);
+}
+
+/* Whether no other thread has reported an outage within the last seconds. */
+static bool first_to_tell(struct run *run, uint64_t now)
+{
+	uint64_t last = atomic_load(&run->told_ns);
+
+	return (last == 0 || now - last > TELL_NS) &&
+	       atomic_compare_exchange_strong(&run->told_ns, &last, now);
 }
 
 /* Whether there is time for another round; waits before each one except the first. */
@@ -43,13 +77,13 @@ static bool next_round(struct copy *copy, struct outage *o, const struct afs_err
 	if (!o->since_ns) {
 		o->since_ns = now;
 		o->pause_ms = PAUSE_MS;
-		if (copy->set.retry_ms == 0)
+		if (copy->set->retry_ms == 0)
 			return false;
-		if (!copy->set.quiet)
+		if (!copy->set->quiet && first_to_tell(copy->run, now))
 			tools_error("%s; retrying for %llu s", error->text,
-				    (unsigned long long)(copy->set.retry_ms + 999) / 1000);
+				    (unsigned long long)(copy->set->retry_ms + 999) / 1000);
 	}
-	if (now - o->since_ns >= copy->set.retry_ms * 1000000)
+	if (now - o->since_ns >= copy->set->retry_ms * 1000000)
 		return false;
 	if (o->tries++ == 0)
 		return true;
@@ -77,7 +111,7 @@ bool copy_retry(struct copy *copy, struct outage *o, struct afs_error *error, bo
 		}
 		*error = now;
 	}
-	if (atomic_load(&copy->interrupted) && !error->interrupted) {
+	if (copy_interrupted(copy) && !error->interrupted) {
 		afs_error_text(error, "interrupted");
 		error->interrupted = true;
 	}
@@ -100,7 +134,7 @@ int copy_locate(struct copy *copy, const struct copy_source *source)
 		if (!error.interrupted && error.remedy == AFS_REMEDY_WAIT &&
 		    error.origin == RXW_ORIGIN_PEER && next_round(copy, &o, &error))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return -1;
 	}
 	return 0;
@@ -116,7 +150,7 @@ int copy_walk(struct copy *copy, bool follow, struct afs_object *object)
 	       0) {
 		if (copy_retry(copy, &o, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return -1;
 	}
 	return 0;
@@ -124,8 +158,15 @@ int copy_walk(struct copy *copy, bool follow, struct afs_object *object)
 
 enum copy_result copy_judge(const struct copy *copy, const struct afs_error *error)
 {
-	if (atomic_load(&copy->interrupted) || error->result != 0 ||
-	    error->remedy != AFS_REMEDY_NONE || tools_renewal_expired(error->code, error->origin))
+	if (copy_interrupted(copy))
+		return COPY_STOP;
+	if (copy->set->keep_going)
+		return COPY_FAILED;
+	if (error->result != 0 || error->remedy != AFS_REMEDY_NONE ||
+	    tools_renewal_expired(error->code, error->origin))
+		return COPY_STOP;
+	/* A volume that is full or read-only is so for the others. */
+	if (error->number == ENOSPC || error->number == EDQUOT || error->number == EROFS)
 		return COPY_STOP;
 	/* An answer, even an invalid one, concerns this object; no answer concerns them all. */
 	if (error->origin == RXW_ORIGIN_PEER)

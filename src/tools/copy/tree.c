@@ -14,14 +14,16 @@
 
 #include "tools/common/message.h"
 #include "tools/copy/copy.h"
+#include "tools/copy/pool.h"
 #include "tools/copy/sink.h"
 
 #define DEPTH_MAX 128	  /* each level keeps a directory open */
 #define NAMES_MAX 1000000 /* in memory at a time, on all levels */
 
-/* One copy of a tree. */
+/* One copy of a tree, whose directories are read by one thread. */
 struct tree {
 	struct copy *copy;
+	struct pool *pool;
 	size_t names; /* in memory, on all levels */
 	unsigned depth;
 	uint64_t *met; /* directories entered, by vnode and uniquifier: open addressing, 0 = free */
@@ -77,15 +79,55 @@ static int meet(struct tree *t, const AFSFid *fid)
 	return 0;
 }
 
-static mode_t mode_of(const struct copy *copy, const AFSFetchStatus *status)
-{
-	return status->UnixModeBits & 0777 & ~copy->umask;
-}
-
 static void times_of(const AFSFetchStatus *status, struct timespec times[2])
 {
 	times[0] = (struct timespec){.tv_nsec = UTIME_OMIT};
 	times[1] = (struct timespec){.tv_sec = (time_t)status->ClientModTime};
+}
+
+/* A directory that is being filled. The last of its users sets its mode and times. */
+struct level {
+	atomic_uint users; /* the thread that reads it, and jobs for its files */
+	struct copy *copy; /* of that thread; jobs use only its run */
+	int dir;
+	bool lent; /* `dir`, and mode and times are somebody else's */
+	mode_t mode;
+	struct timespec times[2];
+	char *label;
+};
+
+static void leave(struct level *level)
+{
+	if (atomic_fetch_sub(&level->users, 1) != 1)
+		return;
+	if (!level->lent) {
+		if (fchmod(level->dir, level->mode | 0700) < 0 ||
+		    futimens(level->dir, level->times) < 0) {
+			write_failed(level->copy, level->label, level->label);
+			atomic_fetch_add(&level->copy->run->failed, 1);
+		}
+		close(level->dir);
+	}
+	free(level->label);
+	free(level);
+}
+
+/* NULL after a message. Takes `dir` unless it is lent. */
+static struct level *new_level(struct copy *copy, int dir, const char *label)
+{
+	struct level *level = calloc(1, sizeof(*level));
+
+	if (level)
+		level->label = strdup(label);
+	if (!level || !level->label) {
+		tools_error("no memory");
+		free(level);
+		return NULL;
+	}
+	atomic_init(&level->users, 1);
+	level->copy = copy;
+	level->dir = dir;
+	return level;
 }
 
 static enum copy_result get_link(struct copy *copy, const struct entry *e,
@@ -100,7 +142,7 @@ static enum copy_result get_link(struct copy *copy, const struct entry *e,
 	while (afs_client_readlink(copy->client, &e->fid, label, text, &error) < 0) {
 		if (copy_retry(copy, &outage, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return copy_judge(copy, &error);
 	}
 	if (afs_is_mount_point(status->UnixModeBits, text)) {
@@ -118,59 +160,108 @@ static enum copy_result get_link(struct copy *copy, const struct entry *e,
 	return COPY_FAILED;
 }
 
-static enum copy_result get_plain(struct copy *copy, const struct entry *e,
-				  const AFSFetchStatus *status, int dir, const char *label)
+/* A file of a directory, as a job. */
+struct plain {
+	struct level *level;
+	struct afs_object object;
+	char *name, *label;
+};
+
+static void drop_plain(void *arg)
 {
-	struct afs_object object = {.fid = e->fid, .status = *status};
-	enum copy_result rc;
+	struct plain *plain = arg;
+
+	leave(plain->level);
+	free(plain->name);
+	free(plain->label);
+	free(plain);
+}
+
+static enum copy_result get_plain(struct copy *copy, void *arg)
+{
+	struct plain *plain = arg;
+	enum copy_result rc = COPY_GOOD;
+	int dir = plain->level->dir;
 	struct sink sink;
 
-	if (get_is_there(copy, dir, e->name, status)) {
-		copy->skipped++;
-		return COPY_GOOD;
+	if (get_is_there(copy, dir, plain->name, &plain->object.status)) {
+		atomic_fetch_add(&copy->run->skipped, 1);
+	} else if (sink_open(&sink, dir, plain->name, true) < 0) {
+		rc = write_failed(copy, plain->label, plain->name);
+	} else {
+		rc = get_file(copy, &plain->object, &sink, plain->label);
+		if (rc == COPY_GOOD && sink_commit(&sink, get_mode(copy, &plain->object.status),
+						   plain->object.status.ClientModTime) < 0)
+			rc = write_failed(copy, plain->label, plain->name);
+		sink_abandon(&sink);
 	}
-	if (sink_open(&sink, dir, e->name, true) < 0)
-		return write_failed(copy, label, e->name);
-	rc = get_file(copy, &object, &sink, label);
-	if (rc == COPY_GOOD &&
-	    sink_commit(&sink, mode_of(copy, &object.status), object.status.ClientModTime) < 0)
-		rc = write_failed(copy, label, e->name);
-	sink_abandon(&sink);
+	drop_plain(plain);
 	return rc;
 }
 
-static enum copy_result get_level(struct tree *t, const AFSFid *fid, int dir, const char *label);
+static enum copy_result add_plain(struct tree *t, const struct entry *e,
+				  const AFSFetchStatus *status, struct level *level,
+				  const char *label)
+{
+	struct plain *plain = calloc(1, sizeof(*plain));
+
+	if (plain) {
+		plain->name = strdup(e->name);
+		plain->label = strdup(label);
+	}
+	if (!plain || !plain->name || !plain->label) {
+		tools_error("no memory");
+		if (plain) {
+			free(plain->name);
+			free(plain->label);
+		}
+		free(plain);
+		return COPY_STOP;
+	}
+	plain->object = (struct afs_object){.fid = e->fid, .status = *status};
+	plain->level = level;
+	atomic_fetch_add(&level->users, 1);
+	return pool_add(t->pool, get_plain, drop_plain, plain);
+}
+
+static enum copy_result get_level(struct tree *t, const AFSFid *fid, struct level *level);
 
 static enum copy_result get_subdirectory(struct tree *t, const struct entry *e,
-					 const AFSFetchStatus *status, int dir, const char *label)
+					 const AFSFetchStatus *status, struct level *parent,
+					 const char *label)
 {
+	struct level *level;
 	enum copy_result rc;
-	struct timespec times[2];
-	int below;
+	int dir;
 
-	if ((mkdirat(dir, e->name, 0700) < 0 && errno != EEXIST) ||
-	    (below = openat(dir, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0) {
+	if ((mkdirat(parent->dir, e->name, 0700) < 0 && errno != EEXIST) ||
+	    (dir = openat(parent->dir, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) <
+		    0) {
 		tools_error("%s: cannot create the directory: %s", label, strerror(errno));
 		return errno == ENOSPC || errno == EDQUOT || errno == EROFS ? COPY_STOP
 									    : COPY_FAILED;
 	}
-	rc = get_level(t, &e->fid, below, label);
-	times_of(status, times);
-	if ((fchmod(below, mode_of(t->copy, status) | 0700) < 0 || futimens(below, times) < 0) &&
-	    rc == COPY_GOOD)
-		rc = write_failed(t->copy, label, e->name);
-	close(below);
+	level = new_level(t->copy, dir, label);
+	if (!level) {
+		close(dir);
+		return COPY_STOP;
+	}
+	level->mode = get_mode(t->copy, status);
+	times_of(status, level->times);
+	rc = get_level(t, &e->fid, level);
+	leave(level);
 	return rc;
 }
 
 static enum copy_result get_entry(struct tree *t, const struct entry *e,
-				  const AFSFetchStatus *status, int dir, const char *label)
+				  const AFSFetchStatus *status, struct level *level,
+				  const char *label)
 {
 	struct afs_error error;
 
 	if (status->errorCode != 0) {
 		afs_error_code(&error, label, (int32_t)status->errorCode, RXW_ORIGIN_PEER);
-		tools_error("%s", error.text);
+		copy_complain(t->copy, &error);
 		return COPY_FAILED;
 	}
 	if (!afs_status_usable(status)) {
@@ -179,18 +270,19 @@ static enum copy_result get_entry(struct tree *t, const struct entry *e,
 	}
 	switch (status->FileType) {
 	case AFS_TYPE_DIR:
-		return get_subdirectory(t, e, status, dir, label);
+		return get_subdirectory(t, e, status, level, label);
 	case AFS_TYPE_SYMLINK:
-		return get_link(t->copy, e, status, dir, label);
+		return get_link(t->copy, e, status, level->dir, label);
 	default:
-		return get_plain(t->copy, e, status, dir, label);
+		return add_plain(t, e, status, level, label);
 	}
 }
 
 /* A part of a directory, whose status is one call. */
 static enum copy_result get_batch(struct tree *t, const struct entries *entries, size_t at,
-				  uint32_t count, int dir, const char *label)
+				  uint32_t count, struct level *level)
 {
+	const char *label = level->label;
 	AFSFetchStatus statuses[AFSCBMAX];
 	enum copy_result rc = entries_status(t->copy, entries, at, count, label, statuses);
 	size_t length = strlen(label);
@@ -199,47 +291,47 @@ static enum copy_result get_batch(struct tree *t, const struct entries *entries,
 		const struct entry *e = &entries->list[at + i];
 		char *path = NULL;
 
-		if (atomic_load(&t->copy->interrupted))
+		if (copy_interrupted(t->copy))
 			return COPY_STOP;
 		if (asprintf(&path, "%s%s%s", label, length && label[length - 1] == '/' ? "" : "/",
 			     e->name) < 0) {
 			tools_error("no memory");
 			return COPY_STOP;
 		}
-		rc = get_entry(t, e, &statuses[i], dir, path);
+		rc = get_entry(t, e, &statuses[i], level, path);
 		free(path);
 		/* After an object that failed, continue with the others. */
 		if (rc == COPY_FAILED) {
-			t->copy->failed++;
+			atomic_fetch_add(&t->copy->run->failed, 1);
 			rc = COPY_GOOD;
 		}
 	}
 	return rc;
 }
 
-static enum copy_result get_entries(struct tree *t, const struct entries *entries, int dir,
-				    const char *label)
+static enum copy_result get_entries(struct tree *t, const struct entries *entries,
+				    struct level *level)
 {
 	enum copy_result rc = COPY_GOOD;
 
 	t->names += entries->count;
 	if (t->names > NAMES_MAX) {
-		tools_error("%s: more than %d names in it and its parent directories", label,
+		tools_error("%s: more than %d names in it and its parent directories", level->label,
 			    NAMES_MAX);
 		rc = COPY_FAILED;
 	}
 	for (size_t at = 0; rc == COPY_GOOD && at < entries->count; at += AFSCBMAX) {
 		size_t left = entries->count - at;
 
-		rc = get_batch(t, entries, at, left < AFSCBMAX ? (uint32_t)left : AFSCBMAX, dir,
-			       label);
+		rc = get_batch(t, entries, at, left < AFSCBMAX ? (uint32_t)left : AFSCBMAX, level);
 	}
 	t->names -= entries->count;
 	return rc;
 }
 
-static enum copy_result get_level(struct tree *t, const AFSFid *fid, int dir, const char *label)
+static enum copy_result get_level(struct tree *t, const AFSFid *fid, struct level *level)
 {
+	const char *label = level->label;
 	struct entries entries;
 	enum copy_result rc;
 	int met = meet(t, fid);
@@ -259,18 +351,28 @@ static enum copy_result get_level(struct tree *t, const AFSFid *fid, int dir, co
 	if (rc != COPY_GOOD)
 		return rc;
 	t->depth++;
-	rc = get_entries(t, &entries, dir, label);
+	rc = get_entries(t, &entries, level);
 	t->depth--;
 	entries_free(&entries);
 	return rc;
 }
 
-enum copy_result get_tree(struct copy *copy, const AFSFid *fid, int dir, const char *label)
+enum copy_result get_tree(struct copy *copy, struct pool *pool, const AFSFid *fid, int dir,
+			  const char *label)
 {
-	struct tree tree = {.copy = copy};
-	enum copy_result rc = get_level(&tree, fid, dir, label);
+	struct tree tree = {.copy = copy, .pool = pool};
+	struct level *level = new_level(copy, dir, label);
+	enum copy_result rc = COPY_STOP;
 
-	copy->failed += rc == COPY_FAILED;
+	if (!level)
+		return COPY_STOP;
+	level->lent = true;
+	rc = get_level(&tree, fid, level);
+	if (rc == COPY_FAILED)
+		atomic_fetch_add(&copy->run->failed, 1);
+	if (pool_wait(pool) == COPY_STOP)
+		rc = COPY_STOP;
+	leave(level);
 	free(tree.met);
 	return rc;
 }

@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell conformance'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes conformance'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -92,19 +92,26 @@ tests_of_cell() {
 }
 programs_of_cell() { echo cell_ours; }
 
+tests_of_writes() {
+	echo writes-acl writes-sizes writes-huge writes-stdin writes-rxkad writes-tree writes-continue writes-names \
+		writes-refusals writes-locks writes-bench writes-interrupted writes-restart
+}
+programs_of_writes() { echo afscp cell_ours; }
+
 tests_of_conformance() {
 	echo conformance-server conformance-client conformance-slow-handler
 }
 programs_of_conformance() { :; }
 
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
-needs_root() { [[ $1 == *cell || $1 == admin ]]; }
+needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes ]]; }
 
 # Upper limits, far above the time that a group takes on a slow machine.
 seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
 	classic | rxkad) echo 300 ;;
+	writes) echo 500 ;;
 	*) echo 150 ;;
 	esac
 }

@@ -38,6 +38,7 @@ EXTRA_DIST += \
 	src/tests/system/interop/served.c \
 	src/tests/system/interop/served_client.c \
 	src/tests/system/interop/unvalidated.py \
+	src/tests/system/interop/writes.bash \
 	src/tests/system/interop/tools.bash \
 	src/tests/system/interop/interop.xg \
 	src/tests/system/interop/stubs.bash \

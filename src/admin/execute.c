@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The commands, and how a request becomes one. */
+#include <string.h>
+
+#include "admin/private.h"
+
+static const struct admin_member no_members[1];
+static const struct admin_member volume_only[] = {{"volume", ADMIN_TEXT, true}};
+static const struct admin_member create_members[] = {
+	{"name", ADMIN_ANY_TEXT, true}, {"quota", ADMIN_NUMBER, false}, {"id", ADMIN_NUMBER, false},
+	{"owner", ADMIN_TEXT, false},	{"acl", ADMIN_LIST, false},
+};
+static const struct admin_member rename_members[] = {
+	{"volume", ADMIN_TEXT, true},
+	{"name", ADMIN_ANY_TEXT, true},
+};
+static const struct admin_member clone_members[] = {
+	{"volume", ADMIN_TEXT, true},
+	{"backup", ADMIN_FLAG, false},
+};
+static const struct admin_member quota_members[] = {
+	{"volume", ADMIN_TEXT, true},
+	{"quota", ADMIN_NUMBER, false},
+};
+static const struct admin_member offline_members[] = {
+	{"volume", ADMIN_TEXT, true},
+	{"message", ADMIN_ANY_TEXT, false},
+};
+static const struct admin_member check_members[] = {{"fast", ADMIN_FLAG, false}};
+static const struct admin_member acl_members[] = {
+	{"volume", ADMIN_TEXT, true},
+	{"path", ADMIN_ANY_TEXT, false},
+	{"acl", ADMIN_LIST, false},
+};
+static const struct admin_member mount_members[] = {
+	{"volume", ADMIN_TEXT, true},
+	{"path", ADMIN_ANY_TEXT, false},
+	{"target", ADMIN_TEXT, true},
+	{"rw", ADMIN_FLAG, false},
+};
+static const struct admin_member import_members[] = {
+	{"volume", ADMIN_TEXT, true},
+	{"path", ADMIN_ANY_TEXT, false},
+	{"owner", ADMIN_TEXT, false},
+	{"progress", ADMIN_FLAG, false},
+};
+static const struct admin_member export_members[] = {
+	{"volume", ADMIN_TEXT, true},
+	{"path", ADMIN_ANY_TEXT, false},
+	{"progress", ADMIN_FLAG, false},
+};
+
+#define MEMBERS(array) array, sizeof(array) / sizeof((array)[0])
+static const struct command {
+	const char *name;
+	int (*execute)(struct admin_run *run);
+	const struct admin_member *members;
+	size_t count;
+	bool changes, directory;
+} commands[] = {
+	{"create", admin_create, MEMBERS(create_members), true, false},
+	{"list", admin_list, no_members, 0, false, false},
+	{"examine", admin_examine, MEMBERS(volume_only), false, false},
+	{"remove", admin_remove, MEMBERS(volume_only), true, false},
+	{"rename", admin_rename, MEMBERS(rename_members), true, false},
+	{"clone", admin_clone, MEMBERS(clone_members), true, false},
+	{"quota", admin_quota, MEMBERS(quota_members), true, false},
+	{"online", admin_online, MEMBERS(volume_only), true, false},
+	{"offline", admin_offline, MEMBERS(offline_members), true, false},
+	{"check", admin_check, MEMBERS(check_members), false, false},
+	{"acl", admin_acl, MEMBERS(acl_members), true, false},
+	{"mount", admin_mount, MEMBERS(mount_members), true, false},
+	{"import", admin_import, MEMBERS(import_members), true, true},
+	{"export", admin_export, MEMBERS(export_members), false, true},
+};
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; name && i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+bool admin_wants_directory(const char *command)
+{
+	const struct command *found = find_command(command);
+
+	return found && found->directory;
+}
+
+bool admin_changes(const char *command)
+{
+	const struct command *found = find_command(command);
+
+	return found && found->changes;
+}
+
+/* The request without its command, checked. 0, or 2 after an error. */
+static int check_request(struct admin_run *run, const struct command **command)
+{
+	const json_t *name = json_object_get(run->request, "command");
+	char message[STORE_MESSAGE_MAX];
+	json_t *rest;
+	int rc;
+
+	if (!json_is_object(run->request) || !json_is_string(name))
+		return admin_fail(run, 2,
+				  "request: it must be an object with a member \"command\"");
+	*command = find_command(json_string_value(name));
+	if (!*command)
+		return admin_fail(run, 2, "request: unknown command \"%.40s\"",
+				  json_string_value(name));
+	rest = json_copy((json_t *)run->request);
+	if (!rest)
+		return admin_fail(run, 1, "no memory");
+	json_object_del(rest, "command");
+	rc = admin_members_check(rest, (*command)->members, (*command)->count, message);
+	json_decref(rest);
+	if (rc)
+		return admin_fail(run, 2, "%s", message);
+	if ((*command)->directory && run->output->directory < 0)
+		return admin_fail(run, 2, "request: %s needs the descriptor of a directory",
+				  (*command)->name);
+	return 0;
+}
+
+int admin_execute(const struct admin_options *options, const json_t *request,
+		  const struct admin_output *output)
+{
+	struct admin_run run = {
+		.options = options,
+		.output = output,
+		.request = request,
+		.store = options->store,
+	};
+	const struct command *command;
+	int rc = check_request(&run, &command);
+
+	return rc ? rc : command->execute(&run);
+}

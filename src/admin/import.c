@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* import: a tree of this machine into a volume. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "admin/import.h"
+
+/* A directory whose names are still to be imported. */
+struct pending {
+	struct pending *next;
+	char *path;
+	struct store_fid fid;
+	bool existed; /* in the volume */
+};
+
+void admin_import_skip(struct admin_import *import, const char *path, const char *reason)
+{
+	import->skipped++;
+	admin_skipped(import->run, *path ? path : ".", reason);
+}
+
+/* Results that concern the whole import rather than one object. */
+static bool is_fatal(int rc)
+{
+	switch (rc) {
+	case STORE_VSALVAGE:
+	case STORE_VNOVNODE:
+	case STORE_VNOVOL:
+	case STORE_VOFFLINE:
+	case STORE_VDISKFULL:
+	case STORE_VOVERQUOTA:
+	case STORE_VBUSY:
+	case -EIO:
+	case -ENOMEM:
+	case -EROFS:
+	case -EMFILE:
+	case -ENFILE:
+		return true;
+	default:
+		return rc > 0;
+	}
+}
+
+int admin_import_refused(struct admin_import *import, const char *path, int rc)
+{
+	if (is_fatal(rc)) {
+		admin_fail(import->run, 1,
+			   "%s: %s; %llu files, directories and links were imported", path,
+			   admin_code_text(rc), (unsigned long long)import->objects);
+		return 1;
+	}
+	admin_import_skip(import, path,
+			  rc == -EEXIST ? "exists in the volume already; remove it there first"
+					: admin_code_text(rc));
+	return 0;
+}
+
+static struct store_set set_of(const struct admin_import *import, const struct stat *st)
+{
+	uint32_t mtime = st->st_mtime < 0		     ? 0
+			 : st->st_mtime > (time_t)UINT32_MAX ? UINT32_MAX
+							     : (uint32_t)st->st_mtime;
+
+	return (struct store_set){
+		.mask = STORE_SET_MTIME | STORE_SET_OWNER | STORE_SET_MODE,
+		.mtime = mtime,
+		.owner = import->owner,
+		.mode = st->st_mode & 07777,
+	};
+}
+
+/* Mode, time and owner of an object. 0, or 1 after an error. */
+static int set_status(struct admin_import *import, const char *path, const struct store_fid *fid,
+		      const struct store_set *set)
+{
+	struct store *store = import->run->store;
+	struct store_status status;
+	struct store_changes changes = {0};
+	int rc = store->ops->set_status(store, &admin_caller, fid, set, &status, &changes);
+
+	if (rc)
+		return admin_import_refused(import, path, rc);
+	admin_changed(import->run, &changes);
+	return 0;
+}
+
+/*
+ * Make an object. 0 and *status; 1: it was refused, and that was reported; -1: the import ends.
+ */
+static int create(struct admin_import *import, const struct store_fid *dir, const char *path,
+		  const char *name, enum store_kind kind, const char *text,
+		  const struct store_set *set, struct store_status *status)
+{
+	struct store *store = import->run->store;
+	struct store_status dir_status;
+	struct store_changes changes = {0};
+	int rc = store->ops->create(store, &admin_caller, dir, name, kind, text, set, status,
+				    &dir_status, &changes);
+
+	if (rc == -EFBIG || rc == -ENOSPC) {
+		import->full = true;
+		admin_import_skip(import, path, "the directory has no room for more names");
+		return 1;
+	}
+	if (rc)
+		return admin_import_refused(import, path, rc) ? -1 : 1;
+	admin_changed(import->run, &changes);
+	import->objects++;
+	return 0;
+}
+
+/* -- hard links within one directory -- */
+
+struct linked {
+	dev_t device;
+	ino_t inode;
+	struct store_fid fid;
+};
+
+static int compare_linked(const void *a, const void *b)
+{
+	const struct linked *x = a, *y = b;
+
+	if (x->device != y->device)
+		return x->device < y->device ? -1 : 1;
+	return x->inode < y->inode ? -1 : x->inode > y->inode;
+}
+
+/* The object that has the first name of this file in this directory, if it has more names. */
+static struct linked *find_linked(struct admin_import *import, const struct stat *st)
+{
+	struct linked key = {.device = st->st_dev, .inode = st->st_ino};
+	struct linked **found =
+		st->st_nlink > 1 ? tfind(&key, &import->linked, compare_linked) : NULL;
+
+	return found ? *found : NULL;
+}
+
+static void note_linked(struct admin_import *import, const struct stat *st,
+			const struct store_fid *fid)
+{
+	struct linked *entry = st->st_nlink > 1 ? malloc(sizeof(*entry)) : NULL;
+
+	if (!entry)
+		return;
+	*entry = (struct linked){st->st_dev, st->st_ino, *fid};
+	if (!tsearch(entry, &import->linked, compare_linked))
+		free(entry);
+}
+
+/* Another name. 0, or -1: the import ends. */
+static int import_link(struct admin_import *import, const struct store_fid *dir, const char *path,
+		       const char *name, const struct store_fid *fid)
+{
+	struct store *store = import->run->store;
+	struct store_status status, dir_status;
+	struct store_changes changes = {0};
+	int rc = store->ops->link(store, &admin_caller, dir, name, fid, &status, &dir_status,
+				  &changes);
+
+	if (rc)
+		return admin_import_refused(import, path, rc) ? -1 : 0;
+	admin_changed(import->run, &changes);
+	import->objects++;
+	return 0;
+}
+
+/* -- objects of each kind: 0, or -1 if the import ends -- */
+
+/* What is incomplete does not stay. */
+static void take_back(struct admin_import *import, const struct store_fid *dir, const char *name)
+{
+	struct store *store = import->run->store;
+	struct store_status status;
+	struct store_changes changes = {0};
+
+	if (store->ops->remove(store, &admin_caller, dir, name, STORE_FILE, &status, &changes) == 0)
+		admin_changed(import->run, &changes);
+	import->objects--;
+}
+
+static int import_file(struct admin_import *import, const struct store_fid *dir, const char *path,
+		       const char *name, int dir_fd)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	struct store_status status;
+	struct store_set set;
+	struct linked *first;
+	struct stat st;
+	int rc;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		admin_import_skip(import, path, fd < 0 ? strerror(errno) : "no longer a file");
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	first = find_linked(import, &st);
+	if (first) {
+		close(fd);
+		return import_link(import, dir, path, name, &first->fid);
+	}
+	set = set_of(import, &st);
+	rc = create(import, dir, path, name, STORE_FILE, NULL, &set, &status);
+	if (rc == 0) {
+		rc = admin_import_data(import, path, fd, (uint64_t)st.st_size, &status.fid, &set);
+		if (rc)
+			take_back(import, dir, name);
+		else
+			note_linked(import, &st, &status.fid);
+		/* A mode that needs more than the right to create. */
+		if (!rc && (status.mode != set.mode || status.client_mtime != set.mtime))
+			rc = set_status(import, path, &status.fid, &set) ? -1 : 0;
+	}
+	close(fd);
+	return rc < 0 ? -1 : 0;
+}
+
+static int import_symlink(struct admin_import *import, const struct store_fid *dir,
+			  const char *path, const char *name, int dir_fd, const struct stat *st)
+{
+	struct store_set set = set_of(import, st);
+	struct store_status status;
+	char text[STORE_TEXT_MAX + 2];
+	ssize_t n = readlinkat(dir_fd, name, text, sizeof(text) - 1);
+
+	if (n < 0 || n > STORE_TEXT_MAX) {
+		admin_import_skip(import, path,
+				  n < 0 ? strerror(errno)
+					: "the text of the link has more than 1024 bytes");
+		return 0;
+	}
+	text[n] = 0;
+	return create(import, dir, path, name, STORE_SYMLINK, text, &set, &status) < 0 ? -1 : 0;
+}
+
+static int push(struct admin_import *import, const char *path, const struct store_fid *fid,
+		bool existed)
+{
+	struct pending *pending = malloc(sizeof(*pending));
+
+	if (pending)
+		*pending = (struct pending){import->pending, strdup(path), *fid, existed};
+	if (!pending || !pending->path) {
+		free(pending);
+		admin_fail(import->run, 1, "no memory");
+		return -1;
+	}
+	import->pending = pending;
+	return 0;
+}
+
+static int import_directory(struct admin_import *import, const struct store_fid *dir, bool existed,
+			    const char *path, const char *name)
+{
+	struct store_set set = {.mask = STORE_SET_MODE, .mode = 0755};
+	struct store_fid fid;
+	struct store_status status;
+	int rc = -ENOENT;
+
+	/* One that is there gets the names in addition. */
+	if (existed && admin_lookup(import->run->store, dir, name, &fid) == 0)
+		rc = import->run->store->ops->status(import->run->store, &admin_caller, &fid,
+						     &status);
+	if (rc == 0 && status.kind == STORE_DIR)
+		return push(import, path, &fid, true);
+	rc = create(import, dir, path, name, STORE_DIR, NULL, &set, &status);
+	return rc ? rc > 0 ? 0 : -1 : push(import, path, &status.fid, false);
+}
+
+/* Why a name or kind cannot be imported; NULL: it can. */
+static const char *unfit(const char *name, mode_t mode)
+{
+	size_t length = strlen(name);
+
+	if (length > STORE_NAME_MAX)
+		return "the name has more than 255 bytes";
+	if (length >= 4 && !strcmp(name + length - 4, "@sys"))
+		return "clients replace \"@sys\" at the end of a name; rename it";
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+	case S_IFDIR:
+	case S_IFLNK:
+		return NULL;
+	case S_IFIFO:
+		return "a FIFO";
+	case S_IFSOCK:
+		return "a socket";
+	case S_IFBLK:
+	case S_IFCHR:
+		return "a device";
+	default:
+		return "neither a file, nor a directory, nor a link";
+	}
+}
+
+static int import_name(struct admin_import *import, const struct pending *dir, int dir_fd,
+		       const char *name)
+{
+	char *path = admin_join(dir->path, name);
+	const char *reason;
+	struct stat st;
+	int rc = 0;
+
+	if (!path) {
+		admin_import_skip(import, dir->path, "has names whose paths exceed 4095 bytes");
+		return 0;
+	}
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		admin_import_skip(import, path, strerror(errno));
+	else if ((reason = unfit(name, st.st_mode)))
+		admin_import_skip(import, path, reason);
+	else if (S_ISDIR(st.st_mode))
+		rc = import_directory(import, &dir->fid, dir->existed, path, name);
+	else if (S_ISLNK(st.st_mode))
+		rc = import_symlink(import, &dir->fid, path, name, dir_fd, &st);
+	else
+		rc = import_file(import, &dir->fid, path, name, dir_fd);
+	admin_progress(import->run, path, import->bytes, import->total, import->objects);
+	free(path);
+	return rc;
+}
+
+/* All names of a directory; the rest is left out once the directory in the volume is full. */
+static int import_names(struct admin_import *import, const struct pending *dir, int dir_fd,
+			struct dirent **names, int count)
+{
+	int rc = 0, i = 0;
+
+	import->full = false;
+	for (; !rc && i < count && !import->full; i++) {
+		if (admin_stopped(import->run)) {
+			admin_fail(import->run, 1, "interrupted");
+			return -1;
+		}
+		rc = import_name(import, dir, dir_fd, names[i]->d_name);
+	}
+	if (import->full && i < count) {
+		char reason[96];
+
+		import->skipped += (uint64_t)(count - i) - 1;
+		snprintf(reason, sizeof(reason), "%d more names do not fit into the directory",
+			 count - i);
+		admin_import_skip(import, dir->path, reason);
+	}
+	tdestroy(import->linked, free);
+	import->linked = NULL;
+	return rc;
+}
+
+static int no_dots(const struct dirent *entry)
+{
+	return strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* A directory that exists in the volume: its names, then its own status. */
+static int import_pending(struct admin_import *import, const struct pending *dir)
+{
+	int fd = admin_open_beneath(import->run->output->directory, dir->path,
+				    O_RDONLY | O_DIRECTORY, 0);
+	struct dirent **names;
+	struct store_set set;
+	struct stat st;
+	int count, rc;
+
+	count = fd < 0 ? -1 : scandirat(fd, ".", &names, no_dots, by_bytes);
+	if (count < 0 || fstat(fd, &st) < 0) {
+		admin_import_skip(import, dir->path, strerror(fd < 0 ? -fd : errno));
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	rc = import_names(import, dir, fd, names, count);
+	while (count)
+		free(names[--count]);
+	free(names);
+	close(fd);
+	set = set_of(import, &st);
+	return rc ? -1 : set_status(import, dir->path, &dir->fid, &set) ? -1 : 0;
+}
+
+static void free_pending(struct pending *pending)
+{
+	free(pending->path);
+	free(pending);
+}
+
+/* All that is pending; what is found on the way is added. */
+static int import_all(struct admin_import *import)
+{
+	int rc = 0;
+
+	while (import->pending) {
+		struct pending *dir = import->pending;
+
+		import->pending = dir->next;
+		if (!rc)
+			rc = import_pending(import, dir);
+		free_pending(dir);
+	}
+	return rc;
+}
+
+/* The directory in the volume, which is made if only its last name is missing. */
+static int find_destination(struct admin_import *import, struct store_fid *fid, bool *existed)
+{
+	struct store_set set = {.mask = STORE_SET_MODE, .mode = 0755};
+	struct admin_place place;
+	struct store_status status;
+	const char *last;
+	int rc = admin_find_parent(import->run, &place, &last);
+
+	if (rc)
+		return rc;
+	*existed = true;
+	*fid = place.fid;
+	rc = *last ? admin_lookup(import->run->store, &place.fid, last, fid) : 0;
+	if (rc == -ENOENT) {
+		struct store_changes changes = {0};
+		struct store_status dir;
+
+		*existed = false;
+		rc = import->run->store->ops->create(import->run->store, &admin_caller, &place.fid,
+						     last, STORE_DIR, NULL, &set, &status, &dir,
+						     &changes);
+		*fid = status.fid;
+		if (!rc)
+			admin_changed(import->run, &changes);
+	} else if (!rc)
+		rc = import->run->store->ops->status(import->run->store, &admin_caller, fid,
+						     &status);
+	free(place.path);
+	if (!rc && status.kind != STORE_DIR)
+		rc = -ENOTDIR;
+	return rc ? admin_fail_code(import->run, rc, "%s", place.name) : 0;
+}
+
+int admin_import(struct admin_run *run)
+{
+	struct admin_import import = {.run = run};
+	struct store_fid fid;
+	bool existed;
+	int rc = admin_owner(run, 0, &import.owner);
+
+	if (rc || (rc = find_destination(&import, &fid, &existed)))
+		return rc;
+	if (admin_get_flag(run, "progress"))
+		import.total = admin_tree_bytes(run);
+	import.buffer = malloc(ADMIN_BUFFER);
+	if (!import.buffer)
+		return admin_fail(run, 1, "no memory");
+	rc = push(&import, "", &fid, existed) ? -1 : import_all(&import);
+	free(import.buffer);
+	if (rc)
+		return 1;
+	return admin_done(run,
+			  json_pack("{s:I, s:I, s:I}", "objects", (json_int_t)import.objects,
+				    "bytes", (json_int_t)import.bytes, "skipped",
+				    (json_int_t)import.skipped),
+			  true, import.skipped != 0);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* import: the contents of files, with their holes. */
+#include <errno.h>
+#include <fts.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "admin/import.h"
+
+#define PIECES_MAX 128 /* of one file: each is stored on its own */
+
+struct piece {
+	uint64_t start, end;
+};
+
+/*
+ * Where a file has data. Holes shorter than `gap` count as data. Returns the number of pieces, or
+ * PIECES_MAX + 1 if there are more.
+ */
+static unsigned find_pieces(int fd, uint64_t size, uint64_t gap, struct piece *piece)
+{
+	unsigned count = 0;
+	off_t at = 0;
+
+	while ((uint64_t)at < size) {
+		off_t start = lseek(fd, at, SEEK_DATA), end;
+
+		if (start < 0 && errno == ENXIO)
+			break;
+		end = start < 0 ? -1 : lseek(fd, start, SEEK_HOLE);
+		/* A file system that cannot tell. */
+		if (end < 0 || end <= start) {
+			piece[0] = (struct piece){0, size};
+			return 1;
+		}
+		at = end;
+		if ((uint64_t)start >= size)
+			break;
+		if ((uint64_t)end > size)
+			end = (off_t)size;
+		if (count && (uint64_t)start - piece[count - 1].end < gap) {
+			piece[count - 1].end = (uint64_t)end;
+			continue;
+		}
+		if (count == PIECES_MAX)
+			return PIECES_MAX + 1;
+		piece[count++] = (struct piece){(uint64_t)start, (uint64_t)end};
+	}
+	return count;
+}
+
+/* Few enough pieces: short holes of a file with very many are filled. */
+static unsigned choose_pieces(int fd, uint64_t size, struct piece *piece)
+{
+	unsigned count = PIECES_MAX + 1;
+
+	for (uint64_t gap = 1; count > PIECES_MAX; gap = gap < 65536 ? 65536 : gap * 4)
+		count = find_pieces(fd, size, gap, piece);
+	return count;
+}
+
+/* The bytes of a piece go to a writer. 0, a result of the store, or 1000 + errno of the file. */
+#define SOURCE_ERROR 1000
+static int copy_piece(struct admin_import *import, const char *path, int fd,
+		      const struct piece *piece, struct store_writer *writer)
+{
+	uint64_t at = piece->start;
+
+	while (at < piece->end) {
+		size_t want =
+			piece->end - at < ADMIN_BUFFER ? (size_t)(piece->end - at) : ADMIN_BUFFER;
+		ssize_t n = pread(fd, import->buffer, want, (off_t)at);
+		struct iovec iov = {import->buffer, (size_t)n};
+		int rc;
+
+		if (n <= 0)
+			return SOURCE_ERROR + (n < 0 ? errno : 0);
+		rc = import->run->store->ops->write(writer, &iov, 1);
+		if (rc)
+			return rc;
+		at += (uint64_t)n;
+		import->bytes += (uint64_t)n;
+		admin_progress(import->run, path, import->bytes, import->total, import->objects);
+		if (admin_stopped(import->run))
+			return SOURCE_ERROR + EINTR;
+	}
+	return 0;
+}
+
+static int store_piece(struct admin_import *import, const char *path, int fd, uint64_t size,
+		       const struct piece *piece, const struct store_fid *fid,
+		       const struct store_set *set)
+{
+	struct store *store = import->run->store;
+	struct store_writer *writer;
+	struct store_status status;
+	struct store_changes changes = {0};
+	int rc = store->ops->write_begin(store, &admin_caller, fid, set, piece->start,
+					 piece->end - piece->start, size, &writer);
+
+	if (rc)
+		return rc;
+	rc = copy_piece(import, path, fd, piece, writer);
+	if (rc) {
+		store->ops->write_abort(writer);
+		return rc;
+	}
+	rc = store->ops->write_commit(writer, &status, &changes);
+	if (!rc)
+		admin_changed(import->run, &changes);
+	return rc;
+}
+
+int admin_import_data(struct admin_import *import, const char *path, int fd, uint64_t size,
+		      const struct store_fid *fid, const struct store_set *set)
+{
+	struct piece piece[PIECES_MAX];
+	unsigned count = choose_pieces(fd, size, piece);
+	int rc = 0;
+
+	for (unsigned i = 0; !rc && i < count; i++)
+		rc = store_piece(import, path, fd, size, &piece[i], fid, set);
+	/* A hole at the end. */
+	if (!rc && size && (!count || piece[count - 1].end < size))
+		rc = store_piece(import, path, fd, size, &(struct piece){size, size}, fid, set);
+	if (rc == SOURCE_ERROR + EINTR && admin_stopped(import->run)) {
+		admin_fail(import->run, 1, "interrupted");
+		return -1;
+	}
+	if (rc >= SOURCE_ERROR) {
+		admin_import_skip(import, path,
+				  rc == SOURCE_ERROR ? "became shorter while it was read"
+						     : strerror(rc - SOURCE_ERROR));
+		return 1;
+	}
+	return rc ? admin_import_refused(import, path, rc) ? -1 : 1 : 0;
+}
+
+uint64_t admin_tree_bytes(struct admin_run *run)
+{
+	char path[64];
+	char *const paths[] = {path, NULL};
+	uint64_t bytes = 0;
+	FTSENT *entry;
+	FTS *fts;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/.", run->output->directory);
+	fts = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	if (!fts)
+		return 0;
+	while ((entry = fts_read(fts)) && !admin_stopped(run))
+		if (entry->fts_info == FTS_F && S_ISREG(entry->fts_statp->st_mode) &&
+		    entry->fts_statp->st_size > 0)
+			bytes += (uint64_t)entry->fts_statp->st_size;
+	fts_close(fts);
+	return bytes;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Users and groups by name, rights, and access lists. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "admin/private.h"
+#include "protection/protection.h"
+
+/* Without a database these exist nevertheless. */
+static const struct {
+	const char *name;
+	int32_t id;
+} predefined[] = {
+	{"anonymous", PROT_ANONYMOUS},
+	{"system:anyuser", PROT_ANYUSER},
+	{"system:authuser", PROT_AUTHUSER},
+	{"system:administrators", PROT_ADMINISTRATORS},
+};
+#define PREDEFINED (sizeof(predefined) / sizeof(predefined[0]))
+
+int admin_names_open(struct admin_run *run, struct admin_names *names)
+{
+	struct prot_options options = {.create = false};
+	char path[PATH_MAX], message[PROT_MESSAGE_MAX];
+
+	*names = (struct admin_names){NULL, NULL};
+	if (!run->options->directory)
+		return 0;
+	if ((size_t)snprintf(path, sizeof(path), "%s/" PROT_FILE, run->options->directory) >=
+	    sizeof(path))
+		return admin_fail(run, 1, "%.100s...: the path is too long", path);
+	if (access(path, F_OK) && errno == ENOENT)
+		return 0;
+	options.path = path;
+	if (prot_open(&options, &names->prot, message))
+		return admin_fail(run, 1, "%s", message);
+	names->view = prot_view_get(names->prot);
+	return 0;
+}
+
+void admin_names_close(struct admin_names *names)
+{
+	if (names->view)
+		prot_view_put(names->view);
+	prot_close(names->prot);
+	*names = (struct admin_names){NULL, NULL};
+}
+
+static int parse_id(const char *text, int32_t *id)
+{
+	char *end;
+	long n;
+
+	if (!(*text >= '0' && *text <= '9') && *text != '-')
+		return -1;
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (errno || *end || end == text || n > INT32_MAX || n < INT32_MIN)
+		return -1;
+	*id = (int32_t)n;
+	return 0;
+}
+
+int admin_id(const struct admin_names *names, const char *text, int32_t *id)
+{
+	const struct prot_entry *entry;
+
+	if (parse_id(text, id) == 0)
+		return 0;
+	entry = names->view ? prot_by_name(names->view, text) : NULL;
+	if (entry) {
+		*id = entry->id;
+		return 0;
+	}
+	for (size_t i = 0; i < PREDEFINED; i++)
+		if (!strcmp(predefined[i].name, text)) {
+			*id = predefined[i].id;
+			return 0;
+		}
+	return -1;
+}
+
+const char *admin_name(const struct admin_names *names, int32_t id, char text[64])
+{
+	const struct prot_entry *entry = names->view ? prot_by_id(names->view, id) : NULL;
+
+	snprintf(text, 64, "%d", id);
+	if (entry)
+		snprintf(text, 64, "%s", entry->name);
+	else
+		for (size_t i = 0; i < PREDEFINED; i++)
+			if (predefined[i].id == id)
+				snprintf(text, 64, "%s", predefined[i].name);
+	return text;
+}
+
+/* -- rights -- */
+
+static const struct {
+	char letter;
+	uint32_t bit;
+} letters[] = {
+	{'r', STORE_READ},  {'l', STORE_LOOKUP}, {'i', STORE_INSERT}, {'d', STORE_DELETE},
+	{'w', STORE_WRITE}, {'k', STORE_LOCK},	 {'a', STORE_ADMIN},
+};
+#define LETTERS (sizeof(letters) / sizeof(letters[0]))
+
+int admin_rights_parse(const char *text, uint32_t *rights)
+{
+	static const struct {
+		const char *word;
+		uint32_t rights;
+	} words[] = {
+		{"none", 0},
+		{"read", STORE_READ | STORE_LOOKUP},
+		{"write", STORE_ALL & ~STORE_ADMIN},
+		{"all", STORE_ALL},
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(words[i].word, text)) {
+			*rights = words[i].rights;
+			return 0;
+		}
+	*rights = 0;
+	for (const char *at = text; *at; at++) {
+		size_t i = 0;
+
+		while (i < LETTERS && letters[i].letter != *at)
+			i++;
+		if (i == LETTERS)
+			return -1;
+		*rights |= letters[i].bit;
+	}
+	return *text ? 0 : -1;
+}
+
+const char *admin_rights_text(uint32_t rights, char text[8])
+{
+	char *to = text;
+
+	for (size_t i = 0; i < LETTERS; i++)
+		if (rights & letters[i].bit)
+			*to++ = letters[i].letter;
+	*to = 0;
+	return text;
+}
+
+/* -- access lists -- */
+
+/* The entry for `id` becomes `rights`; 0 removes it. 0 or -E2BIG. */
+static int set_entry(struct store_acl *acl, bool negative, int32_t id, uint32_t rights)
+{
+	unsigned from = negative ? acl->positive : 0u, total = acl->positive + acl->negative;
+	unsigned to = negative ? total : acl->positive;
+
+	for (unsigned i = from; i < to; i++) {
+		if (acl->entry[i].id != id)
+			continue;
+		memmove(&acl->entry[i], &acl->entry[i + 1],
+			(total - i - 1) * sizeof(acl->entry[0]));
+		if (negative)
+			acl->negative--;
+		else
+			acl->positive--;
+		break;
+	}
+	return rights ? store_acl_add(acl, negative, id, rights) : 0;
+}
+
+static const struct admin_member entry_members[] = {
+	{"name", ADMIN_TEXT, true},
+	{"rights", ADMIN_TEXT, true},
+	{"negative", ADMIN_FLAG, false},
+};
+
+static int change_entry(struct admin_run *run, const struct admin_names *names,
+			const json_t *object, struct store_acl *acl)
+{
+	char message[STORE_MESSAGE_MAX];
+	const char *name, *text;
+	uint32_t rights;
+	int32_t id;
+
+	if (!json_is_object(object))
+		return admin_fail(run, 2, "request: an entry of an access list must be an object");
+	if (admin_members_check(object, entry_members, 3, message))
+		return admin_fail(run, 2, "%s", message);
+	name = json_string_value(json_object_get(object, "name"));
+	text = json_string_value(json_object_get(object, "rights"));
+	if (admin_rights_parse(text, &rights))
+		return admin_fail(
+			run, 2,
+			"rights \"%.100s\": use letters of rlidwka, or one of read, write, "
+			"all, none",
+			text);
+	if (admin_id(names, name, &id))
+		return admin_fail(run, 2,
+				  "%.100s: no such user or group; add it with rxpt, or give its "
+				  "number",
+				  name);
+	if (set_entry(acl, json_is_true(json_object_get(object, "negative")), id, rights))
+		return admin_fail(run, 1,
+				  "%.100s: an access list has room for %d entries; remove one "
+				  "with the rights \"none\"",
+				  name, STORE_ACL_MAX);
+	return 0;
+}
+
+int admin_acl_change(struct admin_run *run, const char *member, struct store_acl *acl)
+{
+	const json_t *list = json_object_get(run->request, member);
+	struct admin_names names;
+	int rc = admin_names_open(run, &names);
+
+	for (size_t i = 0; !rc && i < json_array_size(list); i++)
+		rc = change_entry(run, &names, json_array_get(list, i), acl);
+	admin_names_close(&names);
+	return rc;
+}
+
+static json_t *entries_json(const struct admin_names *names, const struct store_ace *entry,
+			    unsigned count)
+{
+	json_t *list = json_array();
+	char name[64], rights[8];
+
+	for (unsigned i = 0; i < count; i++)
+		json_array_append_new(list,
+				      json_pack("{s:o, s:i, s:s}", "name",
+						admin_show(admin_name(names, entry[i].id, name)),
+						"id", (int)entry[i].id, "rights",
+						admin_rights_text(entry[i].rights, rights)));
+	return list;
+}
+
+json_t *admin_acl_json(const struct admin_names *names, const struct store_acl *acl)
+{
+	return json_pack("{s:o, s:o}", "positive", entries_json(names, acl->entry, acl->positive),
+			 "negative",
+			 entries_json(names, acl->entry + acl->positive, acl->negative));
+}
+
+int admin_owner(struct admin_run *run, int32_t missing, int32_t *owner)
+{
+	const char *text = admin_get_text(run, "owner");
+	struct admin_names names;
+	int rc;
+
+	*owner = missing;
+	if (!text)
+		return 0;
+	rc = admin_names_open(run, &names);
+	if (!rc && admin_id(&names, text, owner))
+		rc = admin_fail(
+			run, 2,
+			"%.100s: no such user or group; add it with rxpt, or give its number",
+			text);
+	admin_names_close(&names);
+	return rc;
+}

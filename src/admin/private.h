@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the administration of a store. */
+#ifndef ADMIN_PRIVATE_H
+#define ADMIN_PRIVATE_H
+
+#include "admin/admin.h"
+#include "store/real.h"
+
+#define ADMIN_PATH_MAX 4096 /* bytes of a path in a volume, its NUL included */
+
+/* One request that is executed. One thread. */
+struct admin_run {
+	const struct admin_options *options;
+	const struct admin_output *output;
+	const json_t *request;
+	struct store *store;
+	uint64_t shown_ns; /* when progress was reported */
+};
+
+/* The administrator, who needs no rights. */
+extern const struct store_caller admin_caller;
+
+/* -- members.c: of the request; admin_execute() has checked them -- */
+
+enum admin_kind {
+	ADMIN_TEXT,	/* 1 to 4095 bytes */
+	ADMIN_ANY_TEXT, /* 0 to 4095 bytes */
+	ADMIN_NUMBER,	/* 0 to 2^53 */
+	ADMIN_FLAG,
+	ADMIN_LIST /* up to 64 objects */
+};
+struct admin_member {
+	const char *name;
+	enum admin_kind kind;
+	bool required;
+};
+
+/* Whether an object has all it needs and nothing else. 0, or -1 with a line. */
+int admin_members_check(const json_t *object, const struct admin_member *members, size_t count,
+			char message[STORE_MESSAGE_MAX]);
+const char *admin_get_text(const struct admin_run *run, const char *name); /* or NULL */
+bool admin_get_flag(const struct admin_run *run, const char *name);
+/* Or `missing`. */
+uint64_t admin_get_number(const struct admin_run *run, const char *name, uint64_t missing);
+
+/* -- answer.c -- */
+
+/* The error that ends a request; returns `status`. */
+int admin_fail(struct admin_run *run, int status, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The same after a result of the store that is not 0; `what` names the object. Returns 1. */
+int admin_fail_code(struct admin_run *run, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* What a result of the store means. */
+const char *admin_code_text(int code);
+/* The result that ends a request; takes the reference. Flushes the store if that was changed. */
+int admin_done(struct admin_run *run, json_t *result, bool changed, int status);
+void admin_skipped(struct admin_run *run, const char *path, const char *reason);
+void admin_fault(struct admin_run *run, const char *line);
+/* About five times a second. */
+void admin_progress(struct admin_run *run, const char *path, uint64_t bytes, uint64_t total,
+		    uint64_t files);
+bool admin_stopped(const struct admin_run *run);
+void admin_changed(const struct admin_run *run, const struct store_changes *changes);
+/* All of a volume. */
+void admin_changed_volume(const struct admin_run *run, uint32_t id);
+/* Text for people as JSON: what is not UTF-8 and control characters become \xNN. */
+json_t *admin_show(const char *bytes);
+
+/* -- walk.c: volumes and paths -- */
+
+/* The volume of member "volume", a name or a number. 0, or 1 after an error. */
+int admin_find_volume(struct admin_run *run, struct store_volume *volume);
+/* An object that a path of a volume leads to. */
+struct admin_place {
+	struct store_volume volume;
+	struct store_fid fid;
+	struct store_status status;
+	char name[ADMIN_PATH_MAX + 96]; /* "VOLUME:PATH" for messages */
+	char *path;			/* without slashes at both ends; to be freed */
+};
+/* Members "volume" and "path". 0, or the status after an error; place->path is NULL then. */
+int admin_find_place(struct admin_run *run, struct admin_place *place);
+/* The directory of the path's last name, which *last points to. The object may be missing. */
+int admin_find_parent(struct admin_run *run, struct admin_place *place, const char **last);
+
+/* A directory or link as bytes: to be freed; *length may be NULL. The bytes end with a NUL. */
+int admin_contents(struct store *store, const struct store_fid *fid, char **bytes, size_t *length,
+		   struct store_status *status);
+/* A name in a directory: 0, -ENOENT, or another result of the store. */
+int admin_lookup(struct store *store, const struct store_fid *dir, const char *name,
+		 struct store_fid *fid);
+
+/* -- names.c: users, groups and rights -- */
+
+struct prot;
+struct prot_view;
+struct admin_names {
+	struct prot *prot; /* NULL: the store has no protection database */
+	const struct prot_view *view;
+};
+/* 0, or 1 after an error. */
+int admin_names_open(struct admin_run *run, struct admin_names *names);
+void admin_names_close(struct admin_names *names);
+/* A name or number. -1: there is none. */
+int admin_id(const struct admin_names *names, const char *text, int32_t *id);
+/* Returns `text`. */
+const char *admin_name(const struct admin_names *names, int32_t id, char text[64]);
+
+/* "rl", "read", "none": 0 or -1. */
+int admin_rights_parse(const char *text, uint32_t *rights);
+const char *admin_rights_text(uint32_t rights, char text[8]);
+/* Replace entries of *acl by those of a list in the request. 0, or the status after an error. */
+int admin_acl_change(struct admin_run *run, const char *member, struct store_acl *acl);
+json_t *admin_acl_json(const struct admin_names *names, const struct store_acl *acl);
+/* Member "owner", or `missing`. 0, or the status after an error. */
+int admin_owner(struct admin_run *run, int32_t missing, int32_t *owner);
+
+/* -- local.c: the directory that import reads and export writes -- */
+
+/* Open a path below a directory without following any symbolic link. A descriptor, or -errno. */
+int admin_open_beneath(int directory, const char *path, int flags, unsigned mode);
+/* "a/b", or "b" if `dir` is "". NULL: no memory, or longer than ADMIN_PATH_MAX (errno). */
+char *admin_join(const char *dir, const char *name);
+
+/* -- the commands: the exit status -- */
+
+int admin_create(struct admin_run *run);
+int admin_list(struct admin_run *run);
+int admin_examine(struct admin_run *run);
+int admin_remove(struct admin_run *run);
+int admin_rename(struct admin_run *run);
+int admin_clone(struct admin_run *run);
+int admin_quota(struct admin_run *run);
+int admin_online(struct admin_run *run);
+int admin_offline(struct admin_run *run);
+int admin_check(struct admin_run *run);
+int admin_acl(struct admin_run *run);
+int admin_mount(struct admin_run *run);
+int admin_import(struct admin_run *run);
+int admin_export(struct admin_run *run);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Commands for whole volumes. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "admin/private.h"
+#include "afs/volname.h"
+
+#define QUOTA_MAX ((uint64_t)1 << 50) /* bytes */
+
+static const char *const types[] = {"ro", "rw", "backup"};
+
+static json_t *volume_json(const struct store_volume *v)
+{
+	return json_pack(
+		"{s:I, s:o, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "id",
+		(json_int_t)v->id, "name", admin_show(v->name), "type", types[v->type], "online",
+		v->online, "rw", (json_int_t)v->rw, "ro", (json_int_t)v->ro, "backup",
+		(json_int_t)v->backup, "quota_kib", (json_int_t)v->quota_kib, "used_kib",
+		(json_int_t)v->used_kib, "files", (json_int_t)v->files, "created",
+		(json_int_t)v->created, "copied", (json_int_t)v->copied, "updated",
+		(json_int_t)v->updated, "cloned", (json_int_t)v->cloned, "offline_message",
+		admin_show(v->offline_message));
+}
+
+/* The result that shows a volume as it is now. */
+static int done_volume(struct admin_run *run, uint32_t id)
+{
+	struct store_volume volume;
+	int rc = run->store->ops->volume(run->store, id, &volume);
+
+	if (rc)
+		return admin_fail_code(run, rc, "%u", id);
+	return admin_done(run, json_pack("{s:o}", "volume", volume_json(&volume)), true, 0);
+}
+
+/* Quotas are given in bytes; 0: none. 0, or 2 after an error. */
+static int get_quota(struct admin_run *run, uint64_t *kib)
+{
+	uint64_t bytes = admin_get_number(run, "quota", 0);
+
+	*kib = bytes / 1024 + (bytes % 1024 != 0);
+	if (bytes > QUOTA_MAX)
+		return admin_fail(run, 2, "quota: at most 1024T");
+	return 0;
+}
+
+static int check_name(struct admin_run *run, const char *name)
+{
+	if (afs_volume_name_valid(name))
+		return 0;
+	return admin_fail(run, 2,
+			  "%.100s: not a volume name; use up to %d letters, digits, '.', '_' and "
+			  "'-', not only digits, without \".readonly\" or \".backup\" at the end",
+			  name, STORE_VOLNAME_MAX - 1);
+}
+
+static int name_taken(struct admin_run *run, const char *name)
+{
+	return admin_fail(run, 1, "%s: a volume with this name exists already; choose another name",
+			  name);
+}
+
+int admin_create(struct admin_run *run)
+{
+	struct store_acl acl = {0};
+	struct store_new_volume volume = {.name = admin_get_text(run, "name"), .acl = &acl};
+	uint64_t id = admin_get_number(run, "id", 0);
+	uint32_t made;
+	int rc = check_name(run, volume.name);
+
+	if (rc)
+		return rc;
+	/* Numbers are signed in some clients. */
+	if (id > INT32_MAX)
+		return admin_fail(run, 2, "id %" PRIu64 ": at most %d", id, INT32_MAX);
+	volume.id = (uint32_t)id;
+	store_acl_add(&acl, false, STORE_ADMINISTRATORS, STORE_ALL);
+	if ((rc = get_quota(run, &volume.quota_kib)) || (rc = admin_owner(run, 0, &volume.owner)) ||
+	    (rc = admin_acl_change(run, "acl", &acl)))
+		return rc;
+	rc = store_volume_create(run->store, &volume, &made);
+	if (rc == -EEXIST)
+		return name_taken(run, volume.name);
+	if (rc)
+		return admin_fail_code(run, rc, "%s", volume.name);
+	admin_changed_volume(run, made);
+	return done_volume(run, made);
+}
+
+int admin_list(struct admin_run *run)
+{
+	struct store_volume volume;
+	struct store_space space;
+	json_t *list = json_array();
+	uint32_t id = 0;
+	int rc;
+
+	while ((rc = run->store->ops->volume_next(run->store, id, &volume)) == 0) {
+		json_array_append_new(list, volume_json(&volume));
+		id = volume.id;
+	}
+	if (rc == STORE_VNOVOL)
+		rc = run->store->ops->space(run->store, &space);
+	if (rc) {
+		json_decref(list);
+		return admin_fail_code(run, rc, "the list of volumes");
+	}
+	return admin_done(run,
+			  json_pack("{s:o, s:I, s:I}", "volumes", list, "total_kib",
+				    (json_int_t)space.total_kib, "available_kib",
+				    (json_int_t)space.available_kib),
+			  false, 0);
+}
+
+int admin_examine(struct admin_run *run)
+{
+	struct store_volume volume;
+
+	if (admin_find_volume(run, &volume))
+		return 1;
+	return admin_done(run, json_pack("{s:o}", "volume", volume_json(&volume)), false, 0);
+}
+
+int admin_remove(struct admin_run *run)
+{
+	struct store_volume volume;
+	int rc;
+
+	if (admin_find_volume(run, &volume))
+		return 1;
+	rc = store_volume_remove(run->store, volume.id);
+	if (rc == -ENOTEMPTY)
+		return admin_fail(run, 1, "%s: the volume has clones; remove %s%s%s first",
+				  volume.name, volume.ro ? ".readonly" : "",
+				  volume.ro && volume.backup ? " and " : "",
+				  volume.backup ? ".backup" : "");
+	if (rc)
+		return admin_fail_code(run, rc, "%s", volume.name);
+	admin_changed_volume(run, volume.id);
+	return admin_done(
+		run, json_pack("{s:s, s:I}", "removed", volume.name, "id", (json_int_t)volume.id),
+		true, 0);
+}
+
+int admin_rename(struct admin_run *run)
+{
+	const char *name = admin_get_text(run, "name");
+	struct store_volume volume;
+	int rc;
+
+	if (admin_find_volume(run, &volume))
+		return 1;
+	rc = check_name(run, name);
+	if (rc)
+		return rc;
+	if (volume.type != STORE_RW)
+		return admin_fail(run, 1, "%s: a clone is renamed with its read-write volume",
+				  volume.name);
+	rc = store_volume_rename(run->store, volume.id, name);
+	if (rc == -EEXIST)
+		return name_taken(run, name);
+	if (rc)
+		return admin_fail_code(run, rc, "%s", volume.name);
+	return done_volume(run, volume.id);
+}
+
+int admin_clone(struct admin_run *run)
+{
+	enum store_type type = admin_get_flag(run, "backup") ? STORE_BACKUP : STORE_RO;
+	struct store_volume volume;
+	uint32_t clone;
+	int rc;
+
+	if (admin_find_volume(run, &volume))
+		return 1;
+	if (volume.type != STORE_RW)
+		return admin_fail(run, 1, "%s: only a read-write volume can be cloned",
+				  volume.name);
+	rc = store_volume_clone(run->store, volume.id, type, &clone);
+	if (rc)
+		return admin_fail_code(run, rc, "%s", volume.name);
+	admin_changed_volume(run, clone);
+	return done_volume(run, clone);
+}
+
+int admin_quota(struct admin_run *run)
+{
+	struct store_volume volume;
+	int rc;
+
+	if (admin_find_volume(run, &volume))
+		return 1;
+	if (!json_object_get(run->request, "quota"))
+		return admin_done(run, json_pack("{s:o}", "volume", volume_json(&volume)), false,
+				  0);
+	rc = get_quota(run, &volume.quota_kib);
+	if (rc)
+		return rc;
+	rc = run->store->ops->volume_set(run->store, &admin_caller, volume.id, 1, &volume);
+	return rc ? admin_fail_code(run, rc, "%s", volume.name) : done_volume(run, volume.id);
+}
+
+static int set_online(struct admin_run *run, bool online, const char *message)
+{
+	struct store_volume volume;
+	int rc;
+
+	if (admin_find_volume(run, &volume))
+		return 1;
+	rc = store_volume_online(run->store, volume.id, online, message);
+	if (rc)
+		return admin_fail_code(run, rc, "%s", volume.name);
+	admin_changed_volume(run, volume.id);
+	return done_volume(run, volume.id);
+}
+
+int admin_online(struct admin_run *run)
+{
+	return set_online(run, true, "");
+}
+
+int admin_offline(struct admin_run *run)
+{
+	const char *message = admin_get_text(run, "message");
+
+	if (message && strlen(message) >= sizeof(((struct store_volume *)0)->offline_message))
+		return admin_fail(run, 2, "message: at most %zu bytes",
+				  sizeof(((struct store_volume *)0)->offline_message) - 1);
+	return set_online(run, false, message ? message : "");
+}
+
+static void each_fault(void *arg, const char *line)
+{
+	admin_fault(arg, line);
+}
+
+int admin_check(struct admin_run *run)
+{
+	bool fast = admin_get_flag(run, "fast");
+	int faults = store_check(run->store, fast, each_fault, run);
+
+	if (faults < 0)
+		return admin_fail_code(run, faults, "the check could not be completed");
+	return admin_done(run, json_pack("{s:i, s:b}", "faults", faults, "fast", fast), false,
+			  faults != 0);
+}

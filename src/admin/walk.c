@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Volumes by name or number, and objects by their paths. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/private.h"
+#include "afs/dir.h"
+
+#define CONTENTS_MAX ((uint64_t)AFS_DIR_PAGE * AFS_DIR_PAGES_MAX)
+
+static bool is_number(const char *text, uint32_t *number)
+{
+	uint64_t n = 0;
+
+	if (!*text)
+		return false;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9' || n > UINT32_MAX)
+			return false;
+		n = n * 10 + (uint64_t)(*text - '0');
+	}
+	*number = (uint32_t)n;
+	return n <= UINT32_MAX;
+}
+
+int admin_find_volume(struct admin_run *run, struct store_volume *volume)
+{
+	const char *name = admin_get_text(run, "volume");
+	uint32_t id;
+	int rc = is_number(name, &id) ? run->store->ops->volume(run->store, id, volume)
+				      : run->store->ops->volume_by_name(run->store, name, volume);
+
+	return rc ? admin_fail_code(run, rc, "%.200s", name) : 0;
+}
+
+/* All bytes from a reader, which give up to `length`. 0 or a result. */
+static int read_all(struct store *store, struct store_reader *reader, char *bytes, size_t length)
+{
+	size_t done = 0;
+
+	while (done < length) {
+		struct iovec iov = {bytes + done, length - done};
+		ssize_t n = store->ops->read(reader, &iov, 1, done, 0);
+
+		if (n <= 0)
+			return n < 0 ? (int)n : -EIO;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+int admin_contents(struct store *store, const struct store_fid *fid, char **bytes, size_t *length,
+		   struct store_status *status)
+{
+	struct store_reader *reader;
+	int rc = store->ops->read_begin(store, &admin_caller, fid, &reader, status), end;
+
+	*bytes = NULL;
+	if (rc)
+		return rc;
+	if (status->length > CONTENTS_MAX)
+		rc = -EFBIG;
+	else
+		*bytes = calloc(1, (size_t)status->length + 1);
+	if (!rc)
+		rc = *bytes ? read_all(store, reader, *bytes, (size_t)status->length) : -ENOMEM;
+	end = store->ops->read_end(reader);
+	rc = rc ? rc : end;
+	if (rc) {
+		free(*bytes);
+		*bytes = NULL;
+	} else if (length)
+		*length = (size_t)status->length;
+	return rc;
+}
+
+int admin_lookup(struct store *store, const struct store_fid *dir, const char *name,
+		 struct store_fid *fid)
+{
+	struct store_status status;
+	char *image;
+	size_t length;
+	int rc = admin_contents(store, dir, &image, &length, &status);
+
+	if (rc)
+		return rc;
+	if (status.kind != STORE_DIR)
+		rc = -ENOTDIR;
+	else
+		rc = afs_dir_lookup((const uint8_t *)image, length, name, &fid->vnode,
+				    &fid->unique);
+	fid->volume = dir->volume;
+	free(image);
+	return rc == 1 ? 0 : rc == 0 ? -ENOENT : rc == -ENOTDIR ? rc : -EIO;
+}
+
+/* Remove empty names and those that are ".", in place. -1: there is a "..". */
+static int clean_path(char *path)
+{
+	char *from = path, *to = path;
+
+	while (*from) {
+		size_t n = strcspn(from, "/");
+
+		if (n == 2 && !memcmp(from, "..", 2))
+			return -1;
+		if (n && !(n == 1 && *from == '.')) {
+			if (to != path)
+				*to++ = '/';
+			memmove(to, from, n);
+			to += n;
+		}
+		from += n + (from[n] == '/');
+	}
+	*to = 0;
+	return 0;
+}
+
+/* From the root to the object that the first `length` bytes of the path name. 0 or a result. */
+static int walk(struct admin_run *run, struct admin_place *place, size_t length)
+{
+	size_t at = 0;
+
+	place->fid = (struct store_fid){place->volume.id, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
+	while (at < length) {
+		char name[STORE_NAME_MAX + 1];
+		size_t n = strcspn(place->path + at, "/");
+		struct store_fid next;
+		int rc;
+
+		if (n > STORE_NAME_MAX)
+			return -ENAMETOOLONG;
+		memcpy(name, place->path + at, n);
+		name[n] = 0;
+		rc = admin_lookup(run->store, &place->fid, name, &next);
+		if (rc)
+			return rc;
+		place->fid = next;
+		at += n + 1;
+	}
+	return run->store->ops->status(run->store, &admin_caller, &place->fid, &place->status);
+}
+
+/* Volume and cleaned path. 0, or the status after an error. */
+static int begin_place(struct admin_run *run, struct admin_place *place)
+{
+	const char *text = admin_get_text(run, "path");
+
+	place->path = NULL;
+	if (admin_find_volume(run, &place->volume))
+		return 1;
+	place->path = admin_bytes(text ? text : "");
+	if (!place->path)
+		return admin_fail(run, 2, "%s:%s: not a path; write a backslash as \\x5c",
+				  place->volume.name, text ? text : "");
+	snprintf(place->name, sizeof(place->name), "%s:/%s", place->volume.name, place->path);
+	if (clean_path(place->path) == 0) {
+		snprintf(place->name, sizeof(place->name), "%s:/%s", place->volume.name,
+			 place->path);
+		return 0;
+	}
+	free(place->path);
+	place->path = NULL;
+	return admin_fail(run, 2, "%s: \"..\" cannot be in a path", place->name);
+}
+
+static int end_place(struct admin_run *run, struct admin_place *place, size_t length)
+{
+	int rc = walk(run, place, length);
+
+	if (!rc)
+		return 0;
+	free(place->path);
+	place->path = NULL;
+	return admin_fail_code(run, rc, "%s", place->name);
+}
+
+int admin_find_place(struct admin_run *run, struct admin_place *place)
+{
+	int rc = begin_place(run, place);
+
+	return rc ? rc : end_place(run, place, strlen(place->path));
+}
+
+int admin_find_parent(struct admin_run *run, struct admin_place *place, const char **last)
+{
+	int rc = begin_place(run, place);
+	char *slash;
+
+	if (rc)
+		return rc;
+	slash = strrchr(place->path, '/');
+	*last = slash ? slash + 1 : place->path;
+	return end_place(run, place, slash ? (size_t)(slash - place->path) : 0);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls that change objects of a volume: names, status, access lists, locks. */
+#ifndef AFS_CLIENT_CHANGE_H
+#define AFS_CLIENT_CHANGE_H
+
+#include "afs/client/client.h"
+
+/*
+ * Each function is one blocking call to the file server, within the client's time limit. `what`
+ * names the object in errors. 0, or -1 and *error. None of them repeats a call; after an error that
+ * afs_error_unknown() accepts the server may have made the change.
+ *
+ * Names have 1 to AFSNAMEMAX bytes and no '/'. `how` has the mode and the time of a new object.
+ */
+
+/* Whether the server may have carried out a call that failed so: its answer is missing. */
+bool afs_error_unknown(const struct afs_error *error);
+
+/* CreateFile: an empty file; -1 with EEXIST if the name exists. */
+int afs_client_create(struct afs_client *client, const AFSFid *dir, const char *name,
+		      const AFSStoreStatus *how, const char *what, struct afs_object *made,
+		      struct afs_error *error);
+/* MakeDir: an empty directory, with the access list of its parent. */
+int afs_client_mkdir(struct afs_client *client, const AFSFid *dir, const char *name,
+		     const AFSStoreStatus *how, const char *what, struct afs_object *made,
+		     struct afs_error *error);
+/* Symlink: `text` has 1 to AFSPATHMAX bytes. A mode without x bits makes it a mount point. */
+int afs_client_symlink(struct afs_client *client, const AFSFid *dir, const char *name,
+		       const char *text, const AFSStoreStatus *how, const char *what,
+		       struct afs_object *made, struct afs_error *error);
+/* Link: another name of a file, in the same directory. */
+int afs_client_link(struct afs_client *client, const AFSFid *dir, const char *name,
+		    const AFSFid *existing, const char *what, struct afs_error *error);
+/* RemoveDir of an empty directory, or RemoveFile of a file or a symbolic link. */
+int afs_client_remove(struct afs_client *client, const AFSFid *dir, const char *name,
+		      bool directory, const char *what, struct afs_error *error);
+/* Rename within a volume; replaces an existing object of the same kind. */
+int afs_client_rename(struct afs_client *client, const AFSFid *old_dir, const char *old_name,
+		      const AFSFid *new_dir, const char *new_name, const char *what,
+		      struct afs_error *error);
+/* StoreStatus: the members of `how` that its Mask selects. */
+int afs_client_set_status(struct afs_client *client, const AFSFid *fid, const AFSStoreStatus *how,
+			  const char *what, AFSFetchStatus *status, struct afs_error *error);
+
+/* FetchACL: the text with its NUL. Of a file: that of its directory. */
+int afs_client_get_acl(struct afs_client *client, const AFSFid *fid, const char *what,
+		       char text[AFSOPAQUEMAX + 1], struct afs_error *error);
+/* StoreACL of a directory; `text` has less than AFSOPAQUEMAX bytes. */
+int afs_client_set_acl(struct afs_client *client, const AFSFid *fid, const char *what,
+		       const char *text, struct afs_error *error);
+
+/*
+ * Locks of the file server are advisory, concern a whole file, and end 300 s after they were set or
+ * extended. It does not note who holds them.
+ */
+enum afs_lock {
+	AFS_LOCK_READ = 0,
+	AFS_LOCK_WRITE = 1,
+	AFS_LOCK_EXTEND = 2, /* -1 with EINVAL: there is no lock */
+	AFS_LOCK_RELEASE = 3
+};
+/* SetLock, ExtendLock or ReleaseLock. -1 with EAGAIN: another lock is in the way. */
+int afs_client_lock(struct afs_client *client, const AFSFid *fid, enum afs_lock kind,
+		    const char *what, struct afs_error *error);
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The control socket: one thread accepts connections and reads requests. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "fileserver/base/base.h"
+#include "fileserver/control/private.h"
+
+#define BACKLOG	  16
+#define READ_NS	  (10 * (uint64_t)NS_PER_S) /* until a request must be complete */
+#define REST_NS	  ((uint64_t)NS_PER_S)	    /* after a connection could not be accepted */
+#define SEND_S	  10			    /* how long a client may leave answers unread */
+#define FDS_EXTRA 2			    /* listener and wake */
+
+/* -- connections -- */
+
+static void end_connection(struct control_connection *connection)
+{
+	close(connection->fd);
+	if (connection->directory >= 0)
+		close(connection->directory);
+	connection->state = CONTROL_FREE;
+}
+
+/* Only the user of this process and root: whoever could stop the server and use the store. */
+static bool may_use(int fd, struct ucred *peer)
+{
+	socklen_t length = sizeof(*peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &length) < 0)
+		return false;
+	if (peer->uid == geteuid() || peer->uid == 0)
+		return true;
+	fsd_log(RXW_LOG_WARNING, "control: refused user %u, process %d", (unsigned)peer->uid,
+		(int)peer->pid);
+	return false;
+}
+
+static struct control_connection *free_connection(struct fsd_control *control)
+{
+	for (int i = 0; i < CONTROL_CONNECTIONS; i++)
+		if (control->connection[i].state == CONTROL_FREE)
+			return &control->connection[i];
+	return NULL;
+}
+
+static void accept_connection(struct fsd_control *control, uint64_t now)
+{
+	struct control_connection *connection = free_connection(control);
+	int fd = accept4(control->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct ucred peer;
+
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+			fsd_log(RXW_LOG_WARNING, "control: no connection can be accepted: %s",
+				strerror(errno));
+			control->rest = now + REST_NS;
+		}
+		return;
+	}
+	if (!may_use(fd, &peer)) {
+		close(fd);
+		return;
+	}
+	connection->control = control;
+	connection->state = CONTROL_READING;
+	connection->fd = fd;
+	connection->directory = -1;
+	connection->uid = peer.uid;
+	connection->pid = peer.pid;
+	connection->deadline = now + READ_NS;
+	connection->length = 0;
+	atomic_store(&connection->gone, false);
+	atomic_store(&connection->done, false);
+}
+
+/* Keep the first descriptor that came. */
+static void take_descriptors(struct control_connection *connection, struct msghdr *message)
+{
+	for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header;
+	     header = CMSG_NXTHDR(message, header)) {
+		size_t count;
+
+		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+			continue;
+		count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+			if (connection->directory < 0)
+				connection->directory = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+/* Start the thread of a complete request. */
+static void begin_request(struct control_connection *connection)
+{
+	const struct timeval limit = {.tv_sec = SEND_S};
+	int rc, flags;
+
+	if (setsockopt(connection->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0)
+		fsd_log(RXW_LOG_WARNING, "control: a socket takes no limit of time: %s",
+			strerror(errno));
+	/* The requests' thread may wait: its descriptor is blocking from now on. */
+	flags = fcntl(connection->fd, F_GETFL);
+	rc = flags < 0 || fcntl(connection->fd, F_SETFL, flags & ~O_NONBLOCK) < 0;
+	if (!rc)
+		rc = pthread_create(&connection->thread, NULL, control_execute, connection);
+	if (rc) {
+		control_refuse(connection, "the server has no thread for this; try again");
+		end_connection(connection);
+		return;
+	}
+	connection->state = CONTROL_RUNNING;
+}
+
+/* More bytes of a request. */
+static void read_request(struct control_connection *connection)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {connection->line + connection->length,
+			    sizeof(connection->line) - connection->length};
+	struct msghdr message = {.msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes)};
+	ssize_t n = recvmsg(connection->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	char *end;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		end_connection(connection);
+		return;
+	}
+	take_descriptors(connection, &message);
+	end = memchr(iov.iov_base, '\n', (size_t)n);
+	connection->length += (size_t)n;
+	if (end) {
+		connection->length = (size_t)(end - connection->line);
+		begin_request(connection);
+	} else if (connection->length == sizeof(connection->line)) {
+		control_refuse(connection, "request: longer than 16384 bytes");
+		end_connection(connection);
+	}
+}
+
+/* -- the thread -- */
+
+static void look_at(struct control_connection *connection, short events, uint64_t now)
+{
+	if (connection->state == CONTROL_RUNNING) {
+		if (events)
+			atomic_store(&connection->gone, true);
+		if (!atomic_load(&connection->done))
+			return;
+		pthread_join(connection->thread, NULL);
+		end_connection(connection);
+	} else if (connection->state == CONTROL_READING) {
+		if (events)
+			read_request(connection);
+		else if (now >= connection->deadline)
+			end_connection(connection);
+	}
+}
+
+/* What to wait for; returns the limit in ms, -1: none. */
+static int fill_poll(const struct fsd_control *control, struct pollfd *poll_fds, uint64_t now)
+{
+	bool room = false;
+	uint64_t until = UINT64_MAX;
+
+	for (int i = 0; i < CONTROL_CONNECTIONS; i++) {
+		const struct control_connection *connection = &control->connection[i];
+		struct pollfd *fd = &poll_fds[i];
+		bool reading = connection->state == CONTROL_READING;
+
+		/* While a request runs, POLLHUP tells that its client is gone: once. */
+		*fd = (struct pollfd){.fd = connection->fd, .events = reading ? POLLIN : 0};
+		if (connection->state == CONTROL_FREE ||
+		    (!reading && atomic_load(&connection->gone)))
+			fd->fd = -1;
+		if (reading && connection->deadline < until)
+			until = connection->deadline;
+		room = room || connection->state == CONTROL_FREE;
+	}
+	poll_fds[CONTROL_CONNECTIONS] = (struct pollfd){
+		.fd = room && now >= control->rest ? control->listener : -1, .events = POLLIN};
+	poll_fds[CONTROL_CONNECTIONS + 1] = (struct pollfd){.fd = control->wake, .events = POLLIN};
+	if (now < control->rest && control->rest < until)
+		until = control->rest;
+	return until == UINT64_MAX ? -1 : until <= now ? 0 : (int)((until - now) / 1000000) + 1;
+}
+
+static void *serve(void *arg)
+{
+	struct fsd_control *control = arg;
+	struct pollfd poll_fds[CONTROL_CONNECTIONS + FDS_EXTRA];
+	uint64_t now = monotonic_ns(), count;
+
+	while (!atomic_load(&control->stopping)) {
+		int limit = fill_poll(control, poll_fds, now);
+
+		if (poll(poll_fds, CONTROL_CONNECTIONS + FDS_EXTRA, limit) < 0)
+			continue; /* EINTR */
+		now = monotonic_ns();
+		if (poll_fds[CONTROL_CONNECTIONS + 1].revents &&
+		    read(control->wake, &count, sizeof(count)) < 0)
+			continue;
+		for (int i = 0; i < CONTROL_CONNECTIONS; i++)
+			look_at(&control->connection[i], poll_fds[i].revents, now);
+		if (poll_fds[CONTROL_CONNECTIONS].revents)
+			accept_connection(control, now);
+	}
+	return NULL;
+}
+
+/* -- start and stop -- */
+
+/* Unlink a socket that is left; -1 if there is something else, or with errno. */
+static int remove_socket(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : -1;
+	if (!S_ISSOCK(st.st_mode)) {
+		errno = EEXIST;
+		return -1;
+	}
+	return unlink(path);
+}
+
+/* The listening socket: 0, or -1 with errno. */
+static int open_listener(struct fsd_control *control)
+{
+	struct sockaddr_un address = {0};
+	int descriptor, rc = -1, saved;
+
+	if (admin_socket_address(control->directory, &address, &descriptor))
+		return -1;
+	control->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	/* The mode of the descriptor becomes that of the file, whatever the umask. */
+	if (control->listener >= 0 && fchmod(control->listener, 0600) == 0 &&
+	    remove_socket(address.sun_path) == 0 &&
+	    bind(control->listener, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+	    listen(control->listener, BACKLOG) == 0)
+		rc = 0;
+	saved = errno;
+	if (descriptor >= 0)
+		close(descriptor);
+	errno = saved;
+	return rc;
+}
+
+static void destroy(struct fsd_control *control)
+{
+	if (control->listener >= 0)
+		close(control->listener);
+	if (control->wake >= 0)
+		close(control->wake);
+	free(control->directory);
+	free(control);
+}
+
+static struct fsd_control *create(const struct fsd_control_options *options)
+{
+	struct fsd_control *control = calloc(1, sizeof(*control));
+
+	if (!control)
+		return NULL;
+	control->listener = -1;
+	control->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	control->directory = strdup(options->directory);
+	control->admin = (struct admin_options){
+		.store = options->store,
+		.directory = control->directory,
+		.changed = options->changed,
+		.arg = options->arg,
+	};
+	if (control->wake >= 0 && control->directory)
+		return control;
+	destroy(control);
+	return NULL;
+}
+
+int fsd_control_start(const struct fsd_control_options *options, struct fsd_control **out,
+		      char *message)
+{
+	struct fsd_control *control = create(options);
+	int rc = control ? 0 : ENOMEM;
+
+	if (control && open_listener(control))
+		rc = errno;
+	if (!rc)
+		rc = pthread_create(&control->thread, NULL, serve, control);
+	if (!rc) {
+		*out = control;
+		return 0;
+	}
+	if (control)
+		destroy(control);
+	snprintf(message, FSD_MESSAGE_MAX, "%.300s/" ADMIN_SOCKET ", the control socket: %s%s",
+		 options->directory, strerror(rc),
+		 rc == EEXIST ? "; it is not a socket: move it away" : "");
+	return -1;
+}
+
+void fsd_control_stop(struct fsd_control *control)
+{
+	struct sockaddr_un address = {0};
+	uint64_t one = 1;
+	int descriptor;
+
+	if (!control)
+		return;
+	atomic_store(&control->stopping, true);
+	if (write(control->wake, &one, sizeof(one)) < 0)
+		fsd_log(RXW_LOG_WARNING, "control: cannot wake the thread: %s", strerror(errno));
+	pthread_join(control->thread, NULL);
+	for (int i = 0; i < CONTROL_CONNECTIONS; i++) {
+		struct control_connection *connection = &control->connection[i];
+
+		if (connection->state == CONTROL_FREE)
+			continue;
+		if (connection->state == CONTROL_RUNNING)
+			pthread_join(connection->thread, NULL);
+		end_connection(connection);
+	}
+	if (admin_socket_address(control->directory, &address, &descriptor) == 0)
+		unlink(address.sun_path);
+	if (descriptor >= 0)
+		close(descriptor);
+	destroy(control);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* import and export: limits, interruptions, trees that others change, names of any bytes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/admin/fixture.h"
+
+#define IMPORT "{\"command\": \"import\", \"volume\": \"v\"}"
+#define EXPORT "{\"command\": \"export\", \"volume\": \"v\"}"
+
+static void begin(struct fixture *f)
+{
+	fixture_open(f);
+	fixture_do(f, "{\"command\": \"create\", \"name\": \"v\", \"id\": 77}");
+}
+
+static void end(struct fixture *f)
+{
+	fixture_do(f, "{\"command\": \"check\"}");
+	fixture_close(f);
+}
+
+static uint64_t count(const json_t *result, const char *name)
+{
+	return (uint64_t)json_integer_value(json_object_get(result, name));
+}
+
+START_TEST(interrupted)
+{
+	struct fixture f;
+	const char *tree;
+
+	begin(&f);
+	tree = fixture_directory(&f, "tree");
+	fixture_shell("cd '%s' && seq 500 | xargs touch && head -c 5000000 /dev/zero > 000", tree);
+	/* Within the first file, which does not stay, and between files. */
+	for (unsigned i = 2; i < 300; i += 99) {
+		f.stop_after = i;
+		ck_assert_int_eq(fixture_ask(&f, IMPORT), 1);
+		ck_assert_str_eq(json_string_value(json_object_get(f.last, "error")),
+				 "interrupted");
+		f.stop_after = 0;
+		fixture_do(&f, "{\"command\": \"check\"}");
+	}
+	f.stop_after = 10;
+	fixture_directory(&f, "back");
+	fixture_refuses(&f, 1, "interrupted", EXPORT);
+	f.stop_after = 0;
+	end(&f);
+}
+END_TEST
+
+START_TEST(progress)
+{
+	struct fixture f;
+	const char *tree;
+
+	begin(&f);
+	tree = fixture_directory(&f, "tree");
+	fixture_shell("cd '%s' && head -c 3000000 /dev/zero > a", tree);
+	fixture_do(&f, IMPORT);
+	ck_assert_uint_eq(f.progress, 0);
+	fixture_do(
+		&f,
+		"{\"command\": \"import\", \"volume\": \"v\", \"path\": \"again\", \"progress\": true}");
+	ck_assert_uint_ge(f.progress, 1);
+	end(&f);
+}
+END_TEST
+
+/* A file with some bytes after each of `count` holes. */
+static void make_holes(int dir, const char *name, int count, off_t distance, off_t length)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+	for (int i = 1; i <= count; i++)
+		ck_assert_int_eq(pwrite(fd, name, 3, i * distance), 3);
+	ck_assert_int_eq(ftruncate(fd, length), 0);
+	close(fd);
+}
+
+/* Holes beyond the number that one file may have are filled, and the content is the same. */
+START_TEST(many_holes)
+{
+	struct fixture f;
+	struct stat st;
+	char path[160];
+
+	begin(&f);
+	fixture_directory(&f, "tree");
+	make_holes(f.directory, "holes", 1000, 20000, 30000000);
+	make_holes(f.directory, "one", 1, 9000000, 10000000);
+	ck_assert_uint_eq(count(fixture_do(&f, IMPORT), "objects"), 2);
+	fixture_directory(&f, "back");
+	fixture_do(&f, EXPORT);
+	fixture_shell("cd '%s' && cmp tree/holes back/holes && cmp tree/one back/one", f.folder);
+	snprintf(path, sizeof(path), "%s/back/one", f.folder);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_lt(st.st_blocks, 1000);
+	end(&f);
+}
+END_TEST
+
+/* A directory of a volume takes about 7,000 names of 240 bytes: the rest is counted, and the import goes on. */
+START_TEST(too_many_names)
+{
+	struct fixture f;
+	const json_t *result;
+
+	begin(&f);
+	fixture_shell(
+		"cd '%s' && mkdir big z && echo x > z/file && cd big && seq -f %%0240.0f 10000 | xargs touch",
+		fixture_directory(&f, "tree"));
+	ck_assert_int_eq(fixture_ask(&f, IMPORT), 1);
+	result = json_object_get(f.last, "result");
+	ck_assert_uint_gt(count(result, "objects"), 6000);
+	ck_assert_uint_eq(count(result, "objects") + count(result, "skipped"), 10003);
+	ck_assert_uint_eq(f.skipped, 2);
+	ck_assert(strstr(f.reason, "more names do not fit") != NULL);
+	fixture_directory(&f, "back");
+	fixture_do(&f, EXPORT);
+	fixture_shell("cmp '%s/tree/z/file' '%s/back/z/file'", f.folder, f.folder);
+	end(&f);
+}
+END_TEST
+
+/* Links that lead out of the directory are not followed, neither in the tree nor at the place of export. */
+START_TEST(outside)
+{
+	struct fixture f;
+	struct stat st;
+	char path[160];
+
+	begin(&f);
+	fixture_shell(
+		"cd '%s' && mkdir ../outside && ln -s ../outside out && mkdir in && echo x > in/file",
+		fixture_directory(&f, "tree"));
+	fixture_do(&f, IMPORT);
+	fixture_shell("cd '%s' && ln -s ../outside in", fixture_directory(&f, "back"));
+	ck_assert_int_eq(fixture_ask(&f, EXPORT), 1);
+	snprintf(path, sizeof(path), "%s/outside/file", f.folder);
+	ck_assert(lstat(path, &st) < 0 && errno == ENOENT);
+	end(&f);
+}
+END_TEST
+
+/* A path in a request can have any bytes, and answers are text nevertheless. */
+START_TEST(any_bytes)
+{
+	struct fixture f;
+
+	begin(&f);
+	fixture_shell(
+		"cd '%s' && mkdir \"$(printf 'a\\377\\n\\\\b')\" && mkfifo \"$(printf 'f\\376')\"",
+		fixture_directory(&f, "tree"));
+	ck_assert_int_eq(fixture_ask(&f, IMPORT), 1);
+	ck_assert_uint_eq(f.skipped, 1);
+	fixture_do(
+		&f,
+		"{\"command\": \"acl\", \"volume\": \"v\", \"path\": \"a\\\\xff\\\\x0a\\\\x5cb\"}");
+	fixture_refuses(&f, 1, "v:/a\\xfe",
+			"{\"command\": \"acl\", \"volume\": \"v\", \"path\": \"a\\\\xfe\"}");
+	end(&f);
+}
+END_TEST
+
+static void make_deep(int dir, int depth)
+{
+	int at = dup(dir);
+
+	for (int i = 0; i < depth; i++) {
+		int next;
+
+		ck_assert_int_eq(mkdirat(at, "ddd", 0700), 0);
+		next = openat(at, "ddd", O_RDONLY | O_DIRECTORY);
+		ck_assert_int_ge(next, 0);
+		close(at);
+		at = next;
+	}
+	close(at);
+}
+
+START_TEST(deep)
+{
+	struct fixture f;
+
+	begin(&f);
+	fixture_directory(&f, "tree");
+	make_deep(f.directory, 1100);
+	/* 4095 bytes of path are 1,024 directories. */
+	ck_assert_int_eq(fixture_ask(&f, IMPORT), 1);
+	ck_assert_uint_eq(f.skipped, 1);
+	ck_assert_uint_eq(count(json_object_get(f.last, "result"), "objects"), 1024);
+	fixture_directory(&f, "back");
+	fixture_do(&f, EXPORT);
+	end(&f);
+}
+END_TEST
+
+START_TEST(full)
+{
+	struct fixture f;
+
+	begin(&f);
+	fixture_do(&f, "{\"command\": \"quota\", \"volume\": \"v\", \"quota\": 100000}");
+	fixture_shell("cd '%s' && echo x > a && head -c 3000000 /dev/zero > b",
+		      fixture_directory(&f, "tree"));
+	fixture_refuses(&f, 1, "b: the volume's quota is used up", IMPORT);
+	/* What could not be stored is not there. */
+	fixture_refuses(&f, 1, "v:/b: No such file",
+			"{\"command\": \"acl\", \"volume\": \"v\", \"path\": \"b\"}");
+	end(&f);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(300, "administration of a store: trees", interrupted, progress, many_holes,
+		 too_many_names, outside, any_bytes, deep, full)

@@ -1,0 +1,418 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# rxvol: every command, offline and at a running rxfsd; what it refuses; trees that go in and come out the same.
+
+. "$top_srcdir/src/tests/tools/lib.sh"
+rxvol=$top_builddir/src/tools/rxvol
+rxpt=$top_builddir/src/tools/rxpt
+[ -x "$rxvol" ] && [ -x "$rxfsd" ] || { echo "SKIP: rxvol or rxfsd is not built"; exit 77; }
+umask 022
+export TZ=UTC
+store=$work/store
+
+# vol ARGUMENTS...: succeeds without a message; output in out.
+vol() {
+	"$rxvol" -S "$store" "$@" > "$work/out" 2> "$work/err" < /dev/null || {
+		fail "$how: rxvol $* ended with $?: $(head -n 3 "$work/err")"
+		return 1
+	}
+	[ ! -s "$work/err" ] || fail "$how: rxvol $* printed: $(head -n 3 "$work/err")"
+}
+# says TEXT: the last output is exactly this.
+says() {
+	[ "$(cat "$work/out")" = "$1" ] || fail "$how: not \"$1\" but: $(cat "$work/out")"
+}
+# shows PATTERN: a line of the last output matches.
+shows() {
+	grep -q -- "$1" "$work/out" || fail "$how: no \"$1\" in: $(cat "$work/out")"
+}
+no() {
+	status=$1
+	pattern=$2
+	shift 2
+	refused "$status" "$pattern" "$rxvol" -S "$store" "$@"
+}
+# partly PATTERN ARGUMENTS...: status 1, a line on standard error matches; the result is shown.
+partly() {
+	pattern=$1
+	shift
+	"$rxvol" -S "$store" "$@" > "$work/out" 2> "$work/err" < /dev/null
+	rc=$?
+	[ $rc -eq 1 ] || fail "$how: rxvol $* ended with $rc, not 1"
+	grep -q -- "$pattern" "$work/err" || fail "$how: no \"$pattern\" in: $(cat "$work/err")"
+}
+
+# -- trees --
+
+# A tree with everything that a volume can hold.
+make_tree() {
+	mkdir -p "$1/dir/deep" "$1/empty" "$1/closed" "$1/many" || exit 99
+	echo 'hello, world' > "$1/hello"
+	: > "$1/nothing"
+	seq 1 300000 > "$1/large"
+	head -c 4097 /dev/zero > "$1/zeros"
+	truncate -s 3000000 "$1/holes"
+	printf 'end' | dd of="$1/holes" bs=1 seek=2500000 conv=notrunc 2> "$work/dd.log"
+	truncate -s 5000000 "$1/hole-only"
+	echo deep > "$1/dir/deep/file"
+	ln -s hello "$1/link"
+	ln -s /no/where "$1/dangling"
+	ln -s "$(head -c 1023 /dev/zero | tr '\0' x)" "$1/long-link"
+	ln "$1/hello" "$1/hello-again"
+	ln "$1/hello" "$1/hello-too"
+	echo x > "$1/a name with blanks"
+	echo x > "$1/$(printf 'umlaut-\303\274')"
+	echo x > "$1/$(printf 'latin-\374')"
+	echo x > "$1/$(printf 'new\nline\\and backslash')"
+	echo x > "$1/$(head -c 255 /dev/zero | tr '\0' n)"
+	echo secret > "$1/closed/file"
+	i=0
+	while [ $i -lt 300 ]; do
+		echo $i > "$1/many/file-with-a-name-of-two-slots-$i"
+		i=$((i + 1))
+	done
+	chmod 4755 "$1/nothing"
+	chmod 1777 "$1/empty"
+	chmod 400 "$1/zeros"
+	chmod 600 "$1/closed/file"
+	find "$1" -exec touch -h -d '2001-02-03 04:05:06' {} +
+	touch -h -d '1999-12-31 23:59:59' "$1/dir/deep" "$1/link"
+	touch -d '2105-01-01 00:00:00' "$1/hello"
+	chmod 500 "$1/closed"
+}
+
+# Kinds, modes, link counts, lengths, times and names below a directory, sorted.
+describe() {
+	(cd "$1" && find . -printf '%y %m %n %s %T@ %p %l\n' | sed -E '/^d/s/^(d [0-9]+) [0-9]+ [0-9]+/\1/' | sort)
+}
+
+# same_tree A B
+same_tree() {
+	diff -r --no-dereference "$1" "$2" > "$work/diff" || fail "$how: $1 and $2 differ: $(head -n 3 "$work/diff")"
+	describe "$1" > "$work/status1"
+	describe "$2" > "$work/status2"
+	cmp -s "$work/status1" "$work/status2" ||
+		fail "$how: status differs: $(diff "$work/status1" "$work/status2" | head -n 6)"
+}
+
+tree=$work/tree
+make_tree "$tree"
+odd=$work/odd
+mkdir -p "$odd/a" "$odd/b"
+echo x > "$odd/a/file"
+ln "$odd/a/file" "$odd/b/file"
+echo x > "$odd/bin@sys"
+ln -s "$(head -c 1025 /dev/zero | tr '\0' x)" "$odd/too-long"
+mkfifo "$odd/fifo"
+special=1
+if command -v python3 > /dev/null; then
+	python3 -c 'import socket, os, sys; os.chdir(sys.argv[1]); socket.socket(socket.AF_UNIX).bind("socket")' "$odd"
+	special=2
+fi
+device=
+mknod "$odd/device" c 1 3 2> "$work/mknod.log" && device=yes
+
+# -- every command --
+
+# everything PREFIX: on volumes whose names begin with PREFIX.
+everything() {
+	v=$1
+	vol create "$v" --acl 'system:anyuser rl' --acl 'system:authuser write 17 none' --quota 100M --owner 7
+	shows "^volume $v has the id [0-9]*\$"
+	id=$(sed -n 's/.* id //p' "$work/out")
+	vol examine "$v"
+	shows "^  id *$id\$"
+	shows '^  quota *100.0 MiB$'
+	shows '^  state *online$'
+	shows '^  files *1$'
+	vol examine "$id" && shows "^volume $v\$"
+	vol acl "$v" && says "$v:/
+  system:administrators rlidwka
+  system:authuser rlidwk
+  system:anyuser rl"
+	vol create "$v.other" --id 1000$2 && says "volume $v.other has the id 1000$2"
+
+	vol acl "$v:/" system:anyuser none 42 rli && says ''
+	vol acl -n "$v" system:authuser da && says ''
+	vol acl "$v:" && says "$v:/
+  system:administrators rlidwka
+  system:authuser rlidwk
+  42 rli
+  not system:authuser da"
+	vol acl "$v" --json && shows '"rights": "rlidwk"' && shows '"id": -204'
+	vol acl "$v" -n system:authuser none
+
+	vol quota "$v" && says "$v: 2.0 KiB used, quota 100.0 MiB"
+	vol quota "$v:" 1G && says ''
+	vol quota "$v" && says "$v: 2.0 KiB used, quota 1.0 GiB"
+	vol quota "$v" none
+	vol quota "$v" && says "$v: 2.0 KiB used, quota no limit"
+
+	vol import "$v" "$tree"
+	count=$(find "$tree" -mindepth 1 -printf x | wc -c)
+	shows "^import: $count files, directories and links, "
+	rm -rf "$work/back"
+	vol export "$v" "$work/back"
+	shows "^export: $count files, directories and links, "
+	same_tree "$tree" "$work/back"
+	[ "$(stat -c %b "$work/back/hole-only")" -lt 128 ] || fail "$how: the export has no holes"
+	mkdir "$work/part.$v"
+	vol export "$v:dir//./deep/" "$work/part.$v"
+	same_tree "$tree/dir/deep" "$work/part.$v"
+	vol import "$v:/dir/new" "$tree/dir" --owner 33 --json && want "$work/out" skipped 0
+	vol export "$v:/dir/new" "$work/new.$v" && same_tree "$tree/dir" "$work/new.$v"
+	vol list --json && shows "\"name\": \"$v\""
+	vol examine "$v" --json && want "$work/out" files $((count + 1 - 2 + 3))
+	# 300,000 lines and the holes' ends, but not the holes.
+	used=$(number "$work/out" used_kib)
+	[ "$used" -gt 2000 ] || fail "$how: used_kib is $used"
+
+	partly 'fifo: skipped: a FIFO' import "$v:odd" "$odd"
+	grep -q 'bin@sys: skipped: ' "$work/err" || fail "$how: a name that ends in @sys was taken: $(cat "$work/err")"
+	grep -q 'too-long: skipped: ' "$work/err" || fail "$how: a long link was taken"
+	[ $special -eq 1 ] || grep -q 'socket: skipped: a socket' "$work/err" || fail "$how: a socket was taken"
+	[ -z "$device" ] || grep -q 'device: skipped: a device' "$work/err" || fail "$how: a device was taken"
+	shows '^import: 4 files, directories and links, '
+	vol export "$v:odd" "$work/odd.$v"
+	[ "$(cat "$work/odd.$v/b/file")" = x ] && [ "$(stat -c %h "$work/odd.$v/a/file")" = 1 ] ||
+		fail "$how: a link across directories did not become a copy"
+	# Names that exist are kept; directories are added to.
+	mkdir -p "$work/more/a"
+	echo new > "$work/more/a/file"
+	echo new > "$work/more/a/second"
+	partly 'a/file: skipped: exists' import "$v:odd" "$work/more"
+	shows '^import: 1 files, directories and links, 4 bytes; 1 skipped$'
+	partly 'exists already' export "$v:odd" "$work/odd.$v"
+
+	vol mount "$v:mnt" root.cell && says ''
+	vol mount "$v:/dir/rw" example.org:root.cell.readonly --rw --json && shows '"text": "%example.org:root.cell.readonly."'
+	rm -rf "$work/mounts"
+	vol export "$v:/dir" "$work/mounts"
+	[ "$(readlink "$work/mounts/rw")" = '%example.org:root.cell.readonly.' ] || fail "$how: a mount point was not exported"
+
+	vol clone "$v" && shows "^volume $v.readonly has the id [0-9]*\$"
+	ro=$(sed -n 's/.* id //p' "$work/out")
+	vol clone "$v" --backup && shows "^volume $v.backup has the id [0-9]*\$"
+	vol import "$v:later" "$work/more"
+	vol clone "$v" --backup
+	vol export "$v.readonly" "$work/ro.$v" && [ ! -e "$work/ro.$v/later" ] || fail "$how: a clone has later changes"
+	vol export "$v.backup" "$work/backup.$v" && [ -e "$work/backup.$v/later/a/second" ] || fail "$how: the new clone is old"
+	vol examine "$v" && shows "^  ro id *$ro\$"
+	no 1 'a clone cannot be changed' acl "$v.readonly" system:anyuser all
+	no 1 'a clone cannot be changed' import "$v.readonly:x" "$work/more"
+	no 1 'only a read-write volume' clone "$v.backup"
+	no 1 "remove .readonly and .backup first" remove "$v"
+	vol rename "$v" "$v-new"
+	vol examine "$v-new.readonly"
+	no 1 'renamed with its read-write' rename "$v-new.readonly" "$v-x"
+	vol rename "$v-new" "$v"
+	vol remove "$v.readonly" && says ''
+	no 1 "$v.readonly: no such volume" examine "$v.readonly"
+	vol remove "$v.backup"
+
+	vol offline "$v" --message 'new disk'
+	vol examine "$v" && shows '^  state *offline: new disk$'
+	no 1 'the volume is offline; ' acl "$v"
+	vol online "$v"
+	vol acl "$v:closed" > "$work/acl"
+
+	vol check && says 'the store is sound'
+	vol check --fast --json && want "$work/out" faults 0
+	vol remove "$v.other" --json && shows '"removed"'
+	vol remove "$v"
+	no 1 'no such volume; ' remove "$v"
+	vol check && says 'the store is sound'
+	vol list && says ''
+}
+
+# -- what is refused, in the same way here and there --
+bad_input() {
+	vol create taken
+	no 1 'taken: a volume with this name exists' create taken
+	no 1 'number exists already; choose another' create other --id "$("$rxvol" -S "$store" examine taken --json | sed -n 's/^ *"id": \([0-9]*\),/\1/p')"
+	no 1 'nowhere: no such volume; ' examine nowhere
+	no 1 '4711: no such volume' quota 4711
+	no 2 'quota "abc": give a number of bytes' quota taken abc
+	no 2 'quota "-1"' quota taken -- -1
+	no 2 'quota "2000T": at most' quota taken 2000T
+	no 2 'quota "1X"' create other --quota 1X
+	no 2 '12: not a volume name' create 12
+	no 2 'a.readonly: not a volume name' create a.readonly
+	no 2 'a/b: not a volume name' create a/b
+	no 2 'not a volume name' rename taken ''
+	no 2 'has no rights after it' create other --acl 'system:anyuser'
+	no 2 'has no rights after it' create other --acl ' '
+	no 2 'rights "rx": use letters of rlidwka' create other --acl 'system:anyuser rx'
+	no 2 'nobody: no such user or group; ' create other --acl 'nobody rl'
+	no 2 'nobody: no such user or group; ' create other --owner nobody
+	no 2 'rights "rwx"' acl taken system:anyuser rwx
+	no 2 'has no rights after it' acl taken system:anyuser
+	no 1 'room for 20 entries' acl taken 1 r 2 r 3 r 4 r 5 r 6 r 7 r 8 r 9 r 10 r 11 r 12 r 13 r 14 r 15 r 16 r 17 r 18 r 19 r 20 r
+	no 1 'taken:/no/such: No such file' acl taken:no/such
+	no 2 '".." cannot be in a path' acl taken:a/../b
+	no 1 'nowhere/: No such file or directory; give a directory' import taken "$work/nowhere/"
+	no 1 'Not a directory; give a directory' import taken "$tree/hello"
+	no 1 'taken:/no/such: No such file' import taken:no/such "$tree/dir"
+	no 1 'taken:/no: No such file' export taken:no "$work/never"
+	no 1 'cannot be made' export taken "$work/no/such"
+	no 1 'exists already; choose another name' mount taken: root.cell
+	no 2 'a b: not the name or number of a volume' mount taken:m 'a b'
+	no 2 'only a volume can be given' examine taken:path
+	no 2 'the name of a volume is missing' examine :path
+	no 2 'usage: rxvol -S DIR rename VOLUME NEWNAME' rename taken
+	no 2 'mend: no such command' mend
+	no 2 '--rw is an option of mount' list --rw
+	no 2 'message: at most 127 bytes' offline taken --message "$(head -c 128 /dev/zero | tr '\0' x)"
+	no 2 'longer than 4095 bytes' acl "taken:$(head -c 30000 /dev/zero | tr '\0' x)"
+	vol remove taken
+}
+
+how=offline
+refused 2 '-S DIR is required' "$rxvol" list
+refused 2 'no command' "$rxvol" -S "$store"
+no 1 'store' list
+[ ! -e "$store" ] || fail 'list has made a store'
+vol init && says "made the store $store"
+no 1 "$store" init
+"$rxvol" -S "$work/elsewhere" create first > "$work/out" 2>&1 || fail "create without a store: $(cat "$work/out")"
+says "made the store $work/elsewhere
+volume first has the id 536870912"
+everything one 1
+bad_input
+
+# Names of users come from the store's database.
+"$rxpt" -S "$store" adduser alice > "$work/pt" 2>&1 && "$rxpt" -S "$store" addgroup staff >> "$work/pt" 2>&1 ||
+	fail "rxpt: $(cat "$work/pt")"
+vol create names --owner alice --acl 'staff read'
+vol acl names && shows '^  staff rl$'
+vol remove names
+rm "$store/protection.db"
+
+# A tree that is read while it changes, and what may not be read, are not fatal.
+if [ "$(id -u)" -ne 0 ]; then
+	mkdir "$work/locked"
+	echo x > "$work/locked/file"
+	chmod 000 "$work/locked/file"
+	vol create locked
+	partly 'file: skipped: Permission denied' import locked "$work/locked"
+	vol remove locked
+fi
+
+# The quota ends an import, with what there is.
+vol create small --quota 64K
+"$rxvol" -S "$store" import small "$tree" > "$work/out" 2> "$work/err"
+[ $? -eq 1 ] && grep -q "the volume's quota is used up; .*were imported" "$work/err" || fail "a full volume: $(cat "$work/err")"
+vol check && says 'the store is sound'
+vol remove small
+
+# -- a store that cannot be used --
+how=unusable
+cp -r "$work/elsewhere" "$work/newer" && cp -r "$work/elsewhere" "$work/damaged" && cp -r "$work/elsewhere" "$work/garbage"
+sed -i '1s/1/999/' "$work/newer/FORMAT"
+refused 1 'newer version' "$rxvol" -S "$work/newer" list
+printf 'rxw' > "$work/damaged/FORMAT"
+refused 1 "$work/damaged" "$rxvol" -S "$work/damaged" list
+head -c 100 /dev/urandom > "$work/garbage/FORMAT"
+refused 1 "$work/garbage" "$rxvol" -S "$work/garbage" list
+mkdir -m 755 "$work/plain"
+refused 1 'chmod 700' "$rxvol" -S "$work/plain" init
+chmod 700 "$work/plain"
+echo x > "$work/plain/file"
+refused 1 "$work/plain" "$rxvol" -S "$work/plain" list
+refused 1 "not empty" "$rxvol" -S "$work/plain" init
+refused 1 "$work/plain/file" "$rxvol" -S "$work/plain/file" list
+
+# Another process has it, and takes no requests. The lock is that of rxvol itself, which waits in the FIFO.
+how=locked
+if command -v python3 > /dev/null; then
+	mkfifo "$work/hold"
+	python3 -c 'import fcntl, sys
+f = open(sys.argv[1] + "/lock", "r+")
+fcntl.lockf(f, fcntl.LOCK_EX)
+fcntl.flock(f, fcntl.LOCK_EX)
+print("locked", flush=True)
+open(sys.argv[2]).read()' "$store" "$work/hold" > "$work/holder" &
+	holder=$!
+	servers="$servers $holder"
+	wait_for "$work/holder" locked $holder || fail 'the lock was not taken'
+	refused 1 'takes no requests at .*/control' "$rxvol" -S "$store" list
+	# A socket that a killed server left is no server.
+	python3 -c 'import socket, sys, os; os.chdir(sys.argv[1]); socket.socket(socket.AF_UNIX).bind("control")' "$store"
+	refused 1 'takes no requests at .*/control' "$rxvol" -S "$store" list
+	: > "$work/hold"
+	wait $holder
+	servers=$(echo " $servers " | sed "s/ $holder / /")
+	vol list && says ''
+	[ -S "$store/control" ] || fail 'the stale socket is gone'
+fi
+
+# -- at a server --
+how=server
+start_rxfsd() {
+	: > "$work/rxfsd.out"
+	"$rxfsd" --store "$store" --port 0 --vl-port 0 "$@" > "$work/rxfsd.out" 2> "$work/rxfsd.err" &
+	server=$!
+	servers="$servers $server"
+	wait_for "$work/rxfsd.out" 'fs .* vl ' $server || {
+		cat "$work/rxfsd.out" "$work/rxfsd.err"
+		echo "rxfsd did not start"
+		exit 1
+	}
+	where=$(sed -n 's/.*fs 127\.0\.0\.1:\([0-9]*\) vl 127\.0\.0\.1:\([0-9]*\).*/127.0.0.1:\2:\1/p' "$work/rxfsd.out")
+}
+start_rxfsd
+[ "$(stat -c %a "$store/control")" = 600 ] || fail "the socket has the mode $(stat -c %a "$store/control")"
+everything two 2
+bad_input
+grep -q 'control: user .*"command":"create"' "$work/rxfsd.err" || fail 'the log names no requests'
+
+# What an administrator changes is seen by clients at once.
+vol create seen --acl 'system:anyuser rl'
+vol import seen "$tree/dir"
+"$afscp" -s "$where" get seen:deep/file "$work/fetched" > "$work/out" 2>&1 || fail "afscp: $(cat "$work/out")"
+cmp -s "$tree/dir/deep/file" "$work/fetched" || fail 'the fetched file differs'
+vol offline seen
+"$afscp" -s "$where" --retry 0 get seen:deep/file "$work/fetched" > "$work/out" 2>&1 && fail 'an offline volume was read'
+vol online seen
+vol remove seen
+"$afscp" -s "$where" --retry 0 ls seen: > "$work/out" 2>&1 && fail 'a removed volume was listed'
+
+# Two requests at a time: one that runs long does not hold up the other.
+vol create long
+mkdir "$work/big"
+truncate -s 64M "$work/big/sparse"
+head -c 200000000 /dev/zero | tr '\0' x > "$work/big/file"
+"$rxvol" -S "$store" import long "$work/big" > "$work/long.out" 2>&1 &
+import=$!
+vol list && shows ' long$'
+wait $import || fail "the long import: $(cat "$work/long.out")"
+vol quota long && shows '^long: 190\.[0-9] MiB used\|^long: 254'
+vol remove long
+
+stop_server "$server" TERM || fail "rxfsd ended with $?"
+[ ! -e "$store/control" ] || fail 'the socket is left after a stop'
+
+# A killed server leaves its socket; rxvol and the next server go on.
+how='after a kill'
+start_rxfsd
+vol create kept
+kill -KILL "$server"
+wait "$server" 2> /dev/null
+servers=$(echo " $servers " | sed "s/ $server / /")
+vol examine kept
+start_rxfsd
+vol list && shows ' kept$'
+stop_server "$server" TERM || fail "rxfsd ended with $?"
+vol check && says 'the store is sound'
+
+# A path that is too long for the address of a socket.
+how='a long path'
+deep=$work/$(head -c 120 /dev/zero | tr '\0' d)
+mkdir "$deep"
+store=$deep/store
+vol init
+start_rxfsd
+vol create far
+vol list && shows ' far$'
+stop_server "$server" TERM || fail "rxfsd ended with $?"
+
+result

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Changes of a volume with retries, and the places that they concern. */
+#ifndef COPY_CHANGE_H
+#define COPY_CHANGE_H
+
+#include "afs/client/change.h"
+#include "tools/copy/copy.h"
+#include "tools/copy/decide.h"
+
+/* One change. What it needs depends on `op`; the rest is zero. */
+struct change {
+	enum change_op op;
+	const char *label; /* names the object in messages */
+	AFSFid dir;	   /* and name: of the object, or the old ones */
+	const char *name;
+	AFSFid new_dir; /* rename */
+	const char *new_name;
+	AFSFid fid;	  /* link: the existing file; rename: the object; status, ACL, lock */
+	const char *text; /* symlink, ACL */
+	AFSStoreStatus how;
+	enum afs_lock lock;
+
+	struct afs_object made; /* result of create, mkdir, symlink; status */
+	bool unknown;		/* an earlier try may have made the change */
+};
+
+/*
+ * Make the change. Repeats the call for the time of --retry if that may help, and finds out whether
+ * an earlier try has succeeded. COPY_GOOD, or another result with *error, without a message.
+ */
+enum copy_result change_try(struct copy *copy, struct change *change, struct afs_error *error);
+/* The same, with a message. */
+enum copy_result change_make(struct copy *copy, struct change *change);
+/* Print an error of a change with its remedy. */
+void change_complain(struct copy *copy, enum change_op op, const struct afs_error *error);
+
+/* As copy_retry(), for calls that write: no other server has the volume. */
+bool change_retry(struct copy *copy, struct outage *outage, struct afs_error *error, bool *moved);
+
+/* Where a path leads: the directory and the name of its last part, and what is there. */
+struct target {
+	AFSFid dir;
+	char name[AFSNAMEMAX + 1]; /* empty: the root of the volume, or a path that ends in "." */
+	bool exists;
+	struct afs_object object; /* if it exists */
+	char label[320];	  /* "VOLUME:PATH" */
+};
+
+/*
+ * Find the place of copy->path. A symbolic link at its end is not followed. COPY_GOOD also if
+ * only the last part does not exist; other results after a message.
+ */
+enum copy_result target_find(struct copy *copy, struct target *target);
+/* Look up `name` in a directory and get its status. Other results than COPY_GOOD after a message. */
+enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *name,
+			     struct target *target);
+/* Last part of a path without slashes at its end; its length in *length, 0 for a root. */
+const char *target_base(const char *path, size_t *length);
+
+/* Status to set: the time, and the mode unless `mode` is (mode_t)-1. */
+AFSStoreStatus change_status(uint32_t mtime, mode_t mode);
+
+#endif

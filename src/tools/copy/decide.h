@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What to do about failed changes: whether an earlier try has made them, and what users can do. */
+#ifndef COPY_DECIDE_H
+#define COPY_DECIDE_H
+
+#include <stdbool.h>
+
+#include "afs/client/error.h"
+#include "afs/rxafs.h"
+
+enum change_op {
+	CHANGE_CREATE,
+	CHANGE_MKDIR,
+	CHANGE_SYMLINK,
+	CHANGE_MOUNT, /* a symbolic link, too */
+	CHANGE_LINK,
+	CHANGE_REMOVE,
+	CHANGE_RMDIR,
+	CHANGE_RENAME,
+	CHANGE_STATUS,
+	CHANGE_STORE,
+	CHANGE_ACL,
+	CHANGE_LOCK
+};
+
+/*
+ * A call was repeated because an answer was lost, and now it fails. `unknown`: the server may have
+ * carried out an earlier try.
+ */
+enum decision {
+	DECIDE_FAIL, /* the error is the result */
+	DECIDE_DONE, /* an earlier try has done it */
+	DECIDE_LOOK  /* look at the object to find out whether an earlier try has done it */
+};
+enum decision decide(enum change_op op, bool unknown, const struct afs_error *error);
+
+/*
+ * Whether an object that exists under the name is the one that CreateFile or MakeDir with the status
+ * `how` would have made, and nobody has changed since.
+ */
+bool decide_ours(enum change_op op, const AFSStoreStatus *how, const AFSFetchStatus *found);
+
+/* Whether a write may be repeated although the error has no remedy for reads. */
+bool decide_repeat(const struct afs_error *error);
+
+/* What a user can do about the error, a text without a full stop; NULL: nothing is known. */
+const char *decide_remedy(enum change_op op, const struct afs_error *error);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Parts of afscp put. */
+#ifndef COPY_PUT_H
+#define COPY_PUT_H
+
+#include <sys/stat.h>
+
+#include "tools/copy/change.h"
+#include "tools/copy/pool.h"
+
+/* One file to store. */
+struct put_file {
+	int fd;		/* owned; a regular file, or anything else that can be read once */
+	struct stat st; /* of fd */
+	AFSFid dir;	/* and name: where it goes */
+	char *name;	/* owned */
+	char *label;	/* "VOLUME:PATH", owned */
+	bool exists;	/* there is an object with that name: */
+	AFSFid existing;
+	struct put_level *level; /* told when the file is done; NULL: nobody */
+};
+
+/* NULL after a message; takes fd, also then. `level` (may be NULL) waits for the file. */
+struct put_file *put_file_new(int fd, const AFSFid *dir, const char *name, const char *label,
+			      struct put_level *level);
+/* Jobs: see pool_add(). */
+enum copy_result put_file_work(struct copy *copy, void *arg);
+void put_file_drop(void *arg);
+
+/* Mode of a new object: that of `mode`, less the umask without --preserve. */
+mode_t put_mode(const struct copy *copy, mode_t mode);
+
+/*
+ * Store the folder `fd` (taken) as the directory that `target` names: it exists, or is made. Waits
+ * for all jobs.
+ */
+enum copy_result put_tree(struct copy *copy, struct pool *pool, int fd,
+			  const struct target *target);
+/*
+ * A user of the level is done. The last one sets mode and time of the directory, if `copy` is not
+ * NULL.
+ */
+void put_level_leave(struct copy *copy, struct put_level *level);
+
+/* Bytes of all files in a folder, for the progress. */
+uint64_t put_bytes_below(int fd);
+/* Sorted names in a folder without "." and ".."; free() each and the list. -1 with errno. */
+ssize_t put_names(int fd, char ***names);
+void put_names_free(char **names, size_t count);
+
+#endif

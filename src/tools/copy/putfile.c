@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * afscp put: one file. It is written in place, in calls of a bounded length and in the order of its
+ * bytes. Every call sets the final time of modification, so that a file of that time that is shorter
+ * shows an interrupted put.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "afs/client/store.h"
+#include "tools/common/message.h"
+#include "tools/copy/put.h"
+
+#define PART	   (64u << 20) /* bytes of a call */
+#define STREAM	   (8u << 20) /* bytes of a call that come from a pipe, and are kept until it ends */
+#define HOLE_LEAST (1u << 20) /* holes that are worth another call */
+
+/* A file that is being stored. */
+struct storing {
+	struct copy *copy;
+	struct put_file *file;
+	struct afs_object object;
+	uint64_t at, size; /* stored so far; of the local file */
+	uint32_t mtime;
+	bool created;	/* for this copy */
+	bool set_mode;	/* with the last call */
+	bool succeeded; /* the latest call */
+	mode_t mode;
+	struct outage outage;
+	uint64_t counted; /* bytes of the call in progress that the run has counted */
+};
+
+struct put_file *put_file_new(int fd, const AFSFid *dir, const char *name, const char *label,
+			      struct put_level *level)
+{
+	struct put_file *f = calloc(1, sizeof(*f));
+
+	if (f) {
+		f->fd = fd;
+		f->dir = *dir;
+		f->name = strdup(name);
+		f->label = strdup(label);
+	}
+	if (!f || !f->name || !f->label || fstat(fd, &f->st) < 0) {
+		tools_error("%s: no memory", label);
+		if (f)
+			put_file_drop(f);
+		else
+			close(fd);
+		return NULL;
+	}
+	f->level = level;
+	return f;
+}
+
+void put_file_drop(void *arg)
+{
+	struct put_file *f = arg;
+
+	/* Without a thread's client: the directory is not completed. */
+	if (f->level)
+		put_level_leave(NULL, f->level);
+	close(f->fd);
+	free(f->name);
+	free(f->label);
+	free(f);
+}
+
+mode_t put_mode(const struct copy *copy, mode_t mode)
+{
+	return copy->set->preserve ? mode & 0777 : mode & 0777 & ~copy->run->umask;
+}
+
+static void on_sent(void *arg, uint64_t bytes)
+{
+	struct storing *s = arg;
+
+	atomic_fetch_add(&s->copy->run->bytes, bytes - s->counted);
+	s->counted = bytes;
+	copy_progress(s->copy, s->file->label);
+}
+
+/* ---- the object ---- */
+
+/* Remove a symbolic link that has the name: within a tree no link is followed. */
+static enum copy_result remove_link(struct storing *s)
+{
+	struct change c = {.op = CHANGE_REMOVE,
+			   .label = s->file->label,
+			   .dir = s->file->dir,
+			   .name = s->file->name};
+
+	s->file->exists = false;
+	return change_make(s->copy, &c);
+}
+
+/* Status of the object that has the name. */
+static enum copy_result fetch_status(struct storing *s)
+{
+	struct afs_error error;
+
+	copy_fresh(s->copy);
+	while (afs_client_status(s->copy->client, &s->object.fid, s->file->label, &s->object.status,
+				 &error) < 0) {
+		if (change_retry(s->copy, &s->outage, &error, NULL))
+			continue;
+		copy_complain(s->copy, &error);
+		return copy_judge(s->copy, &error);
+	}
+	return COPY_GOOD;
+}
+
+/* Make the file; *taken: somebody else has made something of that name meanwhile. */
+static enum copy_result create(struct storing *s, bool *taken)
+{
+	struct change c = {.op = CHANGE_CREATE,
+			   .label = s->file->label,
+			   .dir = s->file->dir,
+			   .name = s->file->name,
+			   /* It must be writable until it is complete. */
+			   .how = change_status(s->mtime, s->mode | 0200)};
+	struct afs_error error;
+	enum copy_result rc = change_try(s->copy, &c, &error);
+
+	*taken = rc != COPY_GOOD && error.number == EEXIST;
+	if (rc == COPY_GOOD)
+		s->object = c.made;
+	else if (!*taken)
+		change_complain(s->copy, c.op, &error);
+	s->created = rc == COPY_GOOD;
+	s->set_mode = !(s->mode & 0200);
+	return rc;
+}
+
+/* Find the object to store into, or make it. */
+static enum copy_result open_object(struct storing *s)
+{
+	struct target t;
+	enum copy_result rc;
+	bool taken = false;
+
+	s->object.fid = s->file->existing;
+	if (s->file->exists) {
+		rc = fetch_status(s);
+		if (rc == COPY_GOOD && s->object.status.FileType == AFS_TYPE_SYMLINK)
+			rc = remove_link(s);
+		if (rc != COPY_GOOD)
+			return rc;
+	}
+	if (!s->file->exists) {
+		rc = create(s, &taken);
+		if (!taken)
+			return rc;
+		snprintf(t.label, sizeof(t.label), "%s", s->file->label);
+		rc = target_look(s->copy, &s->file->dir, s->file->name, &t);
+		if (rc != COPY_GOOD)
+			return rc;
+		s->object = t.object;
+	}
+	s->set_mode = s->copy->set->preserve;
+	if (s->object.status.FileType == AFS_TYPE_FILE)
+		return COPY_GOOD;
+	tools_error("%s: a %s has this name; remove it first", s->file->label,
+		    s->object.status.FileType == AFS_TYPE_DIR ? "directory" : "symbolic link");
+	return COPY_FAILED;
+}
+
+/* ---- data ---- */
+
+/* After an outage: data that the server has lost are sent again. */
+static enum copy_result look_again(struct storing *s)
+{
+	enum copy_result rc = fetch_status(s);
+	uint64_t length = afs_status_length(&s->object.status);
+
+	if (rc != COPY_GOOD)
+		return rc;
+	if (length < s->at) {
+		atomic_fetch_sub(&s->copy->run->bytes, s->at - length);
+		s->at = length;
+	}
+	return COPY_GOOD;
+}
+
+static enum copy_result cannot_read(const struct storing *s)
+{
+	if (errno)
+		tools_error("%s: cannot read the source: %s", s->file->label, strerror(errno));
+	else
+		tools_error("%s: the source became shorter during the copy; try again",
+			    s->file->label);
+	return COPY_FAILED;
+}
+
+/* One StoreData64 at s->at, with retries. */
+static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t length, bool last)
+{
+	mode_t mode = last && s->set_mode ? s->mode : (mode_t)-1;
+	struct afs_store store = {.fid = s->object.fid,
+				  .how = change_status(s->mtime, mode),
+				  .offset = s->at,
+				  .length = length,
+				  .data = data,
+				  .fd = s->file->fd,
+				  .sent = on_sent,
+				  .arg = s};
+	struct afs_error error;
+	int rc;
+
+	s->counted = 0;
+	s->succeeded = false;
+	copy_fresh(s->copy);
+	rc = afs_client_store(s->copy->client, &store, s->file->label, &error);
+	if (rc == 0) {
+		s->outage = (struct outage){0};
+		s->succeeded = true;
+		s->at += length;
+		s->object.status = store.status;
+		return COPY_GOOD;
+	}
+	atomic_fetch_sub(&s->copy->run->bytes, s->counted);
+	if (rc > 0)
+		return cannot_read(s);
+	if (change_retry(s->copy, &s->outage, &error, NULL))
+		return look_again(s);
+	change_complain(s->copy, CHANGE_STORE, &error);
+	return copy_judge(s->copy, &error);
+}
+
+/* Skip a hole at s->at, and return how many bytes of data follow, at most PART. */
+static uint64_t next_part(struct storing *s)
+{
+	uint64_t left = s->size - s->at;
+	off_t data = lseek(s->file->fd, (off_t)s->at, SEEK_DATA), hole;
+
+	if (data < 0 && errno == ENXIO) {
+		/* The rest is a hole, which the length of the last call makes. */
+		s->at = s->size;
+		return 0;
+	}
+	if (data >= 0 && (uint64_t)data - s->at >= HOLE_LEAST && (uint64_t)data < s->size) {
+		s->at = (uint64_t)data;
+		left = s->size - s->at;
+	}
+	left = left < PART ? left : PART;
+	hole = data < 0 ? -1 : lseek(s->file->fd, (off_t)s->at, SEEK_HOLE);
+	if (hole > 0 && (uint64_t)hole - s->at >= HOLE_LEAST && (uint64_t)hole - s->at < left)
+		left = (uint64_t)hole - s->at;
+	return left;
+}
+
+/* Whether the file is as it was at the start. */
+static bool unchanged(const struct put_file *f)
+{
+	struct stat now;
+
+	return fstat(f->fd, &now) == 0 && now.st_size == f->st.st_size &&
+	       now.st_mtim.tv_sec == f->st.st_mtim.tv_sec &&
+	       now.st_mtim.tv_nsec == f->st.st_mtim.tv_nsec;
+}
+
+/* A regular file, from s->at on. */
+static enum copy_result store_file(struct storing *s)
+{
+	bool complete = s->created && s->size == 0 && !s->set_mode;
+
+	while (!complete) {
+		uint64_t before = s->at, length = next_part(s);
+		enum copy_result rc;
+
+		atomic_fetch_add(&s->copy->run->bytes, s->at - before);
+		rc = store(s, NULL, length, s->at + length >= s->size);
+		if (rc != COPY_GOOD)
+			return rc;
+		complete = s->succeeded && s->at >= s->size;
+	}
+	if (s->size && afs_status_length(&s->object.status) != s->size) {
+		tools_error(
+			"%s: it has %llu bytes instead of %llu: somebody else writes to it; try "
+			"again",
+			s->file->label, (unsigned long long)afs_status_length(&s->object.status),
+			(unsigned long long)s->size);
+		return COPY_FAILED;
+	}
+	if (unchanged(s->file))
+		return COPY_GOOD;
+	tools_error("%s: the source changed during the copy; try again", s->file->label);
+	return COPY_FAILED;
+}
+
+/* Fill the buffer from a pipe. The number of bytes, less at its end; -1 with errno. */
+static ssize_t fill(int fd, uint8_t *buffer, size_t size)
+{
+	size_t used = 0;
+
+	while (used < size) {
+		ssize_t n = read(fd, buffer + used, size - used);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		used += (size_t)n;
+	}
+	return (ssize_t)used;
+}
+
+/* Anything but a regular file: its length is unknown, and it can be read only once. */
+static enum copy_result store_stream(struct storing *s)
+{
+	uint8_t *buffer = malloc(STREAM);
+	enum copy_result rc = COPY_GOOD;
+	ssize_t n = STREAM;
+
+	if (!buffer) {
+		tools_error("no memory");
+		return COPY_STOP;
+	}
+	while (rc == COPY_GOOD && n == STREAM) {
+		uint64_t from = s->at;
+
+		/* A signal cannot interrupt this. */
+		atomic_store(&s->copy->run->at_once, true);
+		n = fill(s->file->fd, buffer, STREAM);
+		atomic_store(&s->copy->run->at_once, false);
+		if (n < 0) {
+			rc = cannot_read(s);
+			break;
+		}
+		do {
+			s->succeeded = false;
+			/* What the server has lost of earlier calls is gone. */
+			if (s->at < from) {
+				tools_error("%s: the server has lost data; try again",
+					    s->file->label);
+				rc = COPY_FAILED;
+				break;
+			}
+			rc = store(s, buffer, (uint64_t)n, n < STREAM);
+		} while (rc == COPY_GOOD && !s->succeeded);
+	}
+	free(buffer);
+	return rc;
+}
+
+/* ---- one file ---- */
+
+/* --continue: COPY_GOOD and *done if there is nothing to do; else s->at is set. */
+static void resume(struct storing *s, bool *done)
+{
+	const AFSFetchStatus *status = &s->object.status;
+	struct run *run = s->copy->run;
+	uint64_t length = afs_status_length(status);
+
+	*done = false;
+	if (!s->copy->set->resume || status->ClientModTime != s->mtime || length > s->size)
+		return;
+	if (length == s->size && s->file->exists) {
+		*done = true;
+		atomic_fetch_add(&run->skipped, 1);
+	}
+	s->at = length;
+	/* They do not count as copied. */
+	if (atomic_load(&run->total) > length)
+		atomic_fetch_sub(&run->total, length);
+}
+
+static enum copy_result put_file(struct copy *copy, struct put_file *f)
+{
+	bool regular = S_ISREG(f->st.st_mode), done = false;
+	struct storing s = {.copy = copy,
+			    .file = f,
+			    .size = regular ? (uint64_t)f->st.st_size : 0,
+			    .mtime = (uint32_t)(regular ? f->st.st_mtime : time(NULL)),
+			    .mode = put_mode(copy, regular ? f->st.st_mode : 0666)};
+	enum copy_result rc = open_object(&s);
+
+	if (rc != COPY_GOOD)
+		return rc;
+	if (regular)
+		resume(&s, &done);
+	if (!done)
+		rc = regular ? store_file(&s) : store_stream(&s);
+	if (rc == COPY_GOOD && !done)
+		atomic_fetch_add(&copy->run->files, 1);
+	return rc;
+}
+
+enum copy_result put_file_work(struct copy *copy, void *arg)
+{
+	struct put_file *f = arg;
+	enum copy_result rc = put_file(copy, f);
+
+	if (f->level)
+		put_level_leave(copy, f->level);
+	f->level = NULL;
+	put_file_drop(f);
+	return rc;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The threads of a run: their clients, and what they report together. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/message.h"
+#include "tools/copy/copy.h"
+
+#define HASTE_MS 500 /* the same after an interrupt */
+
+/* Signals cancel the client from now on. 0, or -1 without memory. */
+static int enlist(struct run *run, struct afs_client *client)
+{
+	struct afs_client **more;
+
+	pthread_mutex_lock(&run->lock);
+	more = realloc(run->clients, (run->client_count + 1) * sizeof(struct afs_client *));
+	if (more) {
+		run->clients = more;
+		more[run->client_count++] = client;
+		if (atomic_load(&run->interrupted))
+			afs_client_cancel(client);
+	}
+	pthread_mutex_unlock(&run->lock);
+	return more ? 0 : -1;
+}
+
+/* Signals do not reach the client any more; its counters stay. */
+static void strike(struct run *run, struct afs_client *client)
+{
+	struct counters one;
+
+	pthread_mutex_lock(&run->lock);
+	if (counters_read(&one, afs_client_endpoint(client)) == 0)
+		tools_stats_add(&run->transport, &one);
+	for (size_t i = 0; i < run->client_count; i++)
+		if (run->clients[i] == client) {
+			run->clients[i] = run->clients[--run->client_count];
+			break;
+		}
+	pthread_mutex_unlock(&run->lock);
+}
+
+int copy_open(struct run *run, struct copy *copy)
+{
+	struct afs_client_options o = {.vl = &run->vl.sa,
+				       .vl_len = run->vl.len,
+				       .fs_port = run->fs_port,
+				       .limit_ms = (unsigned)run->set.timeout_ms};
+	struct afs_error error;
+	int rc;
+
+	memset(copy, 0, sizeof(*copy));
+	copy->run = run;
+	copy->set = &run->set;
+	pthread_mutex_lock(&run->token_lock);
+	o.security = tools_renewal_security(&run->renewal);
+	copy->tokens = atomic_load(&run->renewal.count);
+	rc = afs_client_open(run->engine, &o, &copy->client, &error);
+	pthread_mutex_unlock(&run->token_lock);
+	if (rc < 0) {
+		copy_complain(copy, &error);
+		copy->client = NULL;
+		return -1;
+	}
+	if (enlist(run, copy->client) == 0)
+		return 0;
+	tools_error("no memory");
+	afs_client_close(copy->client);
+	copy->client = NULL;
+	return -1;
+}
+
+void copy_close(struct copy *copy)
+{
+	if (!copy->client)
+		return;
+	afs_client_give_up(&copy->client, 1, copy_interrupted(copy) ? HASTE_MS : GIVE_UP_MS);
+	strike(copy->run, copy->client);
+	afs_client_close(copy->client);
+	copy->client = NULL;
+}
+
+void copy_complain(struct copy *copy, const struct afs_error *error)
+{
+	if (!error->interrupted || !atomic_exchange(&copy->run->told, true))
+		tools_error("%s", error->text);
+}
+
+void run_give_up(struct run *run, unsigned ms)
+{
+	afs_client_give_up(run->clients, run->client_count, ms);
+}
+
+void copy_progress(struct copy *copy, const char *label)
+{
+	struct run *run = copy->run;
+
+	/* Another thread shows it. */
+	if (pthread_mutex_trylock(&run->progress_lock) != 0)
+		return;
+	progress_update(&run->progress, label, atomic_load(&run->bytes), atomic_load(&run->total),
+			atomic_load(&run->files));
+	pthread_mutex_unlock(&run->progress_lock);
+}
+
+void run_counters(struct run *run, struct counters *sum)
+{
+	struct counters one;
+
+	pthread_mutex_lock(&run->lock);
+	*sum = run->transport;
+	for (size_t i = 0; i < run->client_count; i++)
+		if (counters_read(&one, afs_client_endpoint(run->clients[i])) == 0)
+			tools_stats_add(sum, &one);
+	pthread_mutex_unlock(&run->lock);
+}
+
+void copy_report(struct copy *copy, const struct tools_usage *from, const struct counters *before)
+{
+	rxw_endpoint *endpoint = afs_client_endpoint(copy->client);
+	struct counters stats;
+	struct tools_usage usage;
+	json_t *report = json_object();
+
+	tools_usage_now(&usage);
+	usage = tools_usage_between(from, &usage);
+	run_counters(copy->run, &stats);
+	stats = tools_stats_between(before, &stats);
+	tools_report_fill(report, copy->run->bytes, counters_get(&stats, "calls_started"), &usage,
+			  &stats, NULL);
+	json_object_set_new(report, "files", json_integer((json_int_t)copy->run->files));
+	json_object_set_new(report, "skipped", json_integer((json_int_t)copy->run->skipped));
+	json_object_set_new(report, "failed", json_integer((json_int_t)copy->run->failed));
+	json_object_set_new(report, "effective", tools_effective_json(endpoint));
+	json_object_set_new(report, "transport", tools_stats_json(&stats));
+	json_object_set_new(report, "machine", tools_facts_json());
+	if (copy->set->json) {
+		tools_json_print(report);
+		return;
+	}
+	tools_report_print("copied", report);
+	json_decref(report);
+}

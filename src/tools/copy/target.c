@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Places in a volume that may not exist yet. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/message.h"
+#include "tools/copy/change.h"
+
+const char *target_base(const char *path, size_t *length)
+{
+	const char *end = path + strlen(path), *start;
+
+	while (end > path && end[-1] == '/')
+		end--;
+	start = end;
+	while (start > path && start[-1] != '/')
+		start--;
+	*length = (size_t)(end - start);
+	return start;
+}
+
+enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *name,
+			     struct target *t)
+{
+	struct outage outage = {0};
+	struct afs_error error;
+	int rc;
+
+	t->dir = *dir;
+	/* The name may be in the structure already. */
+	memmove(t->name, name, strlen(name) + 1);
+	copy_fresh(copy);
+	while ((rc = afs_client_lookup(copy->client, dir, name, t->label, &t->object.fid, &error)) <
+		       0 ||
+	       (rc > 0 && afs_client_status(copy->client, &t->object.fid, t->label,
+					    &t->object.status, &error) < 0)) {
+		if (copy_retry(copy, &outage, &error, NULL))
+			continue;
+		copy_complain(copy, &error);
+		return copy_judge(copy, &error);
+	}
+	t->exists = rc > 0;
+	return COPY_GOOD;
+}
+
+/* Walk to the directory that contains the last part. */
+static enum copy_result find_parent(struct copy *copy, const char *base, struct target *t)
+{
+	const char *path = copy->path;
+	char *parent = strndup(path, (size_t)(base - path));
+	struct afs_object object;
+	int rc = -1;
+
+	if (!parent) {
+		tools_error("no memory");
+		return COPY_STOP;
+	}
+	copy->path = parent;
+	rc = copy_walk(copy, true, &object);
+	copy->path = path;
+	free(parent);
+	if (rc < 0)
+		return copy_interrupted(copy) ? COPY_STOP : COPY_FAILED;
+	t->dir = object.fid;
+	if (object.status.FileType == AFS_TYPE_DIR)
+		return COPY_GOOD;
+	tools_error("%s: not a directory: %.*s", t->label, (int)(base - path), path);
+	return COPY_FAILED;
+}
+
+enum copy_result target_find(struct copy *copy, struct target *t)
+{
+	size_t length;
+	const char *base = target_base(copy->path, &length);
+	bool dots = (length == 1 && base[0] == '.') ||
+		    (length == 2 && base[0] == '.' && base[1] == '.');
+	enum copy_result rc;
+
+	memset(t, 0, sizeof(*t));
+	snprintf(t->label, sizeof(t->label), "%s:%.250s", copy->volume.name, copy->path);
+	if (length > 255) {
+		tools_error("%s: the name is too long; it may have 255 bytes", t->label);
+		return COPY_FAILED;
+	}
+	if (length == 0 || dots) {
+		t->exists = true;
+		return copy_walk(copy, true, &t->object) == 0 ? COPY_GOOD
+		       : copy_interrupted(copy)		      ? COPY_STOP
+							      : COPY_FAILED;
+	}
+	rc = find_parent(copy, base, t);
+	if (rc != COPY_GOOD)
+		return rc;
+	memcpy(t->name, base, length);
+	return target_look(copy, &t->dir, t->name, t);
+}

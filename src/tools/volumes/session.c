@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Execute a request on a store that no server has open, or let its server do it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "admin/admin.h"
+#include "common/clock.h"
+#include "store/real.h"
+#include "tools/common/message.h"
+#include "tools/common/report.h"
+#include "tools/volumes/volumes.h"
+
+#define PATIENCE_NS (2 * (uint64_t)NS_PER_S) /* for a process that has the store for a moment */
+#define PAUSE_MS    20
+
+/* -- answers -- */
+
+static const char *text_of(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "";
+}
+
+static uint64_t number_of(const json_t *object, const char *name)
+{
+	return (uint64_t)json_integer_value(json_object_get(object, name));
+}
+
+static void take_result(struct rxvol *rxvol, const json_t *object)
+{
+	if (rxvol->progress.on)
+		progress_end(&rxvol->progress, rxvol->command,
+			     number_of(json_object_get(object, "result"), "bytes"),
+			     json_object_get(object, "result"),
+			     number_of(json_object_get(object, "result"), "objects"));
+	rxvol->progress.on = false;
+	rxvol->status = (int)number_of(object, "status");
+	rxvol->failed = json_object_get(object, "error");
+	if (rxvol->failed)
+		tools_error("%s", text_of(object, "error"));
+	else
+		rxvol->result = json_incref(json_object_get(object, "result"));
+}
+
+void rxvol_answer(void *arg, json_t *object)
+{
+	struct rxvol *rxvol = arg;
+	const json_t *progress = json_object_get(object, "progress");
+	json_t *fault = json_object_get(object, "fault");
+
+	if (progress) {
+		progress_update(&rxvol->progress, text_of(progress, "path"),
+				number_of(progress, "bytes"), number_of(progress, "total"),
+				number_of(progress, "files"));
+	} else if (json_object_get(object, "skipped")) {
+		rxvol->skipped++;
+		tools_error("%s: skipped: %s", text_of(object, "skipped"),
+			    text_of(object, "reason"));
+	} else if (fault && rxvol->json) {
+		json_array_append(rxvol->faults, fault);
+	} else if (fault) {
+		printf("%s\n", json_string_value(fault));
+	} else {
+		take_result(rxvol, object);
+	}
+}
+
+/* -- directories -- */
+
+/*
+ * Files of a store belong to one user. When root works on the store of another user, become that
+ * user, so that the server can use what is made. 0, or -1 after a message.
+ */
+static int become_owner(const struct rxvol *rxvol, const struct stat *st)
+{
+	if (geteuid() || !st->st_uid)
+		return 0;
+	if (setgroups(0, NULL) == 0 && setgid(st->st_gid) == 0 && setuid(st->st_uid) == 0)
+		return 0;
+	tools_error("%s: cannot become its owner, the user %u: %s", rxvol->store,
+		    (unsigned)st->st_uid, strerror(errno));
+	return -1;
+}
+
+/* Open the directory of import or export, which export makes. 0, or -1 after a message. */
+static int open_directory(struct rxvol *rxvol, const struct stat *store)
+{
+	bool export = !strcmp(rxvol->command, "export"), made;
+
+	made = export && mkdir(rxvol->local, 0777) == 0;
+	if (export && !made && errno != EEXIST) {
+		tools_error("%s: cannot be made: %s", rxvol->local, strerror(errno));
+		return -1;
+	}
+	rxvol->directory = open(rxvol->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (rxvol->directory < 0) {
+		tools_error("%s: %s%s", rxvol->local, strerror(errno),
+			    errno == ENOENT || errno == ENOTDIR ? "; give a directory" : "");
+		return -1;
+	}
+	if (made && !geteuid() && store->st_uid &&
+	    fchown(rxvol->directory, store->st_uid, store->st_gid)) {
+		tools_error("%s: cannot be given to the user of the store: %s", rxvol->local,
+			    strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+/* Before a store is touched. 0, or -1 after a message. */
+static int prepare(struct rxvol *rxvol)
+{
+	struct stat st = {0};
+
+	if (stat(rxvol->store, &st) && errno != ENOENT) {
+		tools_error("%s: %s", rxvol->store, strerror(errno));
+		return -1;
+	}
+	if (rxvol->local && open_directory(rxvol, &st))
+		return -1;
+	if (become_owner(rxvol, &st))
+		return -1;
+	if (rxvol->local && !rxvol->quiet && !rxvol->json && isatty(STDERR_FILENO)) {
+		json_object_set_new(rxvol->request, "progress", json_true());
+		progress_start(&rxvol->progress, true, true);
+	}
+	if (rxvol->json)
+		rxvol->faults = json_array();
+	return 0;
+}
+
+/* -- the store -- */
+
+static void log_line(void *arg, int level, const char *line)
+{
+	(void)arg;
+	if (level <= 4)
+		tools_error("%s", line);
+}
+
+static struct store_options options_of(const struct rxvol *rxvol)
+{
+	return (struct store_options){
+		.path = rxvol->store,
+		.durability = STORE_LAZY, /* each request ends with a flush */
+		.log = log_line,
+	};
+}
+
+/* Say why the store cannot be used; -1. */
+static int refused(const struct rxvol *rxvol, int rc, const char *message)
+{
+	if (rc == -EPERM)
+		tools_error(
+			"%s: other users can use this directory, or it belongs to another user: "
+			"chmod 700 it, and run this as its owner",
+			rxvol->store);
+	else
+		tools_error("%s", message);
+	return -1;
+}
+
+static int make(struct rxvol *rxvol)
+{
+	struct store_options options = options_of(rxvol);
+	char message[STORE_MESSAGE_MAX];
+
+	int rc = store_make(&options, message);
+
+	if (rc)
+		return refused(rxvol, rc, message);
+	rxvol->made = true;
+	return 0;
+}
+
+int rxvol_init(struct rxvol *rxvol)
+{
+	if (prepare(rxvol) || make(rxvol))
+		return TOOLS_EXIT_FAILURE;
+	if (rxvol->json)
+		return tools_json_print(json_pack("{s:s}", "store", rxvol->store)) ? 1 : 0;
+	printf("made the store %s\n", rxvol->store);
+	return 0;
+}
+
+static void execute(struct rxvol *rxvol, struct store *store)
+{
+	struct admin_options options = {.store = store, .directory = rxvol->store};
+	struct admin_output output = {
+		.answer = rxvol_answer,
+		.arg = rxvol,
+		.directory = rxvol->directory,
+	};
+
+	rxvol->status = admin_execute(&options, rxvol->request, &output);
+}
+
+/*
+ * Execute the request here if the store can be had, else at its server. 0; -EBUSY: neither; -1:
+ * after a message.
+ */
+static int attempt(struct rxvol *rxvol)
+{
+	struct store_options options = options_of(rxvol);
+	char message[STORE_MESSAGE_MAX];
+	struct store *store;
+	int rc = store_open(&options, &store, message);
+
+	if (rc == -ENOENT && !strcmp(rxvol->command, "create")) {
+		if (make(rxvol))
+			return -1;
+		rc = store_open(&options, &store, message);
+	}
+	if (rc == -EBUSY)
+		return rxvol_remote(rxvol) ? -EBUSY : 0;
+	if (rc)
+		return refused(rxvol, rc, message);
+	execute(rxvol, store);
+	store->ops->close(store);
+	return 0;
+}
+
+int rxvol_session(struct rxvol *rxvol)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
+	uint64_t start = monotonic_ns();
+	int rc;
+
+	if (prepare(rxvol))
+		return TOOLS_EXIT_FAILURE;
+	/* Another rxvol has it for a moment; a server that starts or stops takes no requests. */
+	while ((rc = attempt(rxvol)) == -EBUSY && monotonic_ns() - start < PATIENCE_NS)
+		nanosleep(&pause, NULL);
+	if (rc == -EBUSY)
+		tools_error("%s: another process has the store open, and takes no requests at "
+			    "%s/" ADMIN_SOCKET ": wait until it ends, or stop it",
+			    rxvol->store, rxvol->store);
+	if (rc)
+		return TOOLS_EXIT_FAILURE;
+	if (!rxvol->result && !rxvol->failed) {
+		tools_error(
+			"no result: the server of %s ended or closed the connection; see its log",
+			rxvol->store);
+		return TOOLS_EXIT_FAILURE;
+	}
+	return rxvol->result ? rxvol_show(rxvol) : rxvol->status;
+}
