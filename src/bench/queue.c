@@ -17,7 +17,7 @@
 #include <rxwire/rxwire.h>
 
 #define SERVICE 500
-#define ROOM	64
+#define ROOM	256
 
 static void check(int result, const char *what)
 {
@@ -145,24 +145,33 @@ static void finish_event(const struct rxw_queue_event *event)
 	finish(event->call, event->arg);
 }
 
-/* The first calls begin here; each one that ends begins another on its connection. */
+/*
+ * The first calls begin here; each one that ends begins another on its connection. The release of the
+ * connections tells the server that their replies arrived.
+ */
 static void load(rxw_endpoint *endpoint, unsigned port, long concurrent)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 				 .sin_port = htons((uint16_t)port)};
-	rxw_connection *c = NULL;
+	long many = (concurrent + 3) / 4;
+	rxw_connection **c = calloc((size_t)many, sizeof(*c));
 
+	if (!c)
+		exit(1);
 	for (long i = 0; i < concurrent; i++) {
 		if (i % 4 == 0)
 			check(rxw_connection_create(endpoint, (struct sockaddr *)&to, sizeof(to),
-						    SERVICE, NULL, &c),
+						    SERVICE, NULL, &c[i / 4]),
 			      "connection");
-		begin(c);
+		begin(c[i / 4]);
 	}
 	while (clients && atomic_load(&to_end))
 		rxw_queue_run(clients, finish_event, ROOM, -1);
 	sem_wait(&done);
+	for (long i = 0; i < many; i++)
+		rxw_connection_release(c[i]);
+	free(c);
 }
 
 int main(int argc, char **argv)
@@ -179,6 +188,10 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	concurrent = atol(argv[5]);
+	if (concurrent < 1 || concurrent > atol(argv[4])) {
+		fprintf(stderr, "queue: at least one call, and no more at a time than in all\n");
+		return 2;
+	}
 	sem_init(&done, 0, 0);
 	to_end = atol(argv[4]);
 	to_begin = to_end - concurrent;
@@ -187,5 +200,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[2], "queue"))
 		check(rxw_queue_create(engine, NULL, &clients), "queue");
 	load(endpoint, (unsigned)atoi(argv[3]), concurrent);
-	return 0; /* connections and the endpoint end with the process */
+	check(rxw_endpoint_destroy(endpoint), "destroy");
+	check(rxw_queue_destroy(clients), "destroy");
+	return rxw_engine_destroy(engine) != 0;
 }

@@ -154,6 +154,7 @@ static void install(const struct write_op *op, struct work *work, struct node *n
 		if (object.id)
 			work_object_made(work, &object);
 	}
+	work->refers |= now->content.count > 0;
 	work_volume_changed(work, node->vol);
 }
 

@@ -12,6 +12,9 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "store/acl.h"
+#include "store/values.h"
+
 /*
  * Results: 0; a positive volume code of AFS, which is sent as it is (STORE_VNOVNODE ...); or
  * -errno, which is translated for the client. -EIO after damage: the store has logged what is
@@ -27,120 +30,8 @@
 #define STORE_VBUSY	 110
 
 #define STORE_MESSAGE_MAX 512 /* bytes of a message, its NUL included */
-#define STORE_NAME_MAX	  255 /* bytes of a name in a directory */
-#define STORE_TEXT_MAX	  1024 /* bytes of the text of a symbolic link */
-#define STORE_VOLNAME_MAX 64
-#define STORE_ACL_MAX	  20 /* entries of both signs */
 
 struct store;
-
-struct store_fid {
-	uint32_t volume, vnode, unique;
-};
-#define STORE_ROOT_VNODE  1
-#define STORE_ROOT_UNIQUE 1
-
-/* The same numbers as FileType on the wire. */
-enum store_kind {
-	STORE_FILE = 1,
-	STORE_DIR = 2,
-	STORE_SYMLINK = 3 /* mount points included */
-};
-
-/* -- rights (afs-fileserver 7.3) -- */
-
-#define STORE_READ   1u
-#define STORE_WRITE  2u
-#define STORE_INSERT 4u
-#define STORE_LOOKUP 8u
-#define STORE_DELETE 16u
-#define STORE_LOCK   32u
-#define STORE_ADMIN  64u
-#define STORE_ALL    127u
-
-#define STORE_ANONYMOUS	     32766
-#define STORE_ANYUSER	     (-101)
-#define STORE_AUTHUSER	     (-102)
-#define STORE_ADMINISTRATORS (-204)
-
-/* Positive entries first, each sign in ascending order of ids; an id once in each sign. */
-struct store_acl {
-	uint8_t positive, negative; /* numbers of entries */
-	struct store_ace {
-		int32_t id;
-		uint32_t rights;
-	} entry[STORE_ACL_MAX];
-};
-
-/* Who calls. Owned by the caller of a function, and constant while it runs. */
-struct store_caller {
-	int32_t id;	     /* STORE_ANONYMOUS without an identity */
-	const int32_t *ids;  /* all ids that entries of an ACL are compared with, ascending */
-	size_t id_count;
-	bool administrator;
-	bool unrestricted; /* has all rights: whoever administers the store itself */
-	const void *who; /* for the rules of an exported directory; may be NULL */
-};
-
-/* The rights that an ACL gives to a caller: positive entries less negative ones. */
-uint32_t store_acl_rights(const struct store_acl *acl, const struct store_caller *caller);
-/* Add rights to an entry, which is made if it is missing. 0 or -E2BIG. */
-int store_acl_add(struct store_acl *acl, bool negative, int32_t id, uint32_t rights);
-
-/* -- status -- */
-
-/* All members belong to one version. */
-struct store_status {
-	struct store_fid fid;
-	enum store_kind kind;
-	uint32_t links;
-	uint64_t length;  /* bytes; directory: of its image */
-	uint64_t version; /* data version */
-	int32_t author, owner;
-	uint32_t group, mode;	       /* mode: 12 bits */
-	uint32_t parent, parent_unique; /* of a directory: its own numbers, as on the wire */
-	uint32_t client_mtime, server_mtime; /* seconds since 1970 */
-	uint32_t rights;		     /* of the caller (afs-fileserver 1.4, words 7 and 8) */
-	uint32_t anonymous;		     /* of system:anyuser */
-};
-
-/* What a call sets; bits of `mask` as on the wire (afs-fileserver 1.5). */
-#define STORE_SET_MTIME 1u
-#define STORE_SET_OWNER 2u
-#define STORE_SET_GROUP 4u
-#define STORE_SET_MODE	8u
-#define STORE_SET_SYNC	1024u /* on stable storage before the call returns */
-struct store_set {
-	uint32_t mask, mtime;
-	int32_t owner;
-	uint32_t group, mode;
-};
-
-/* -- volumes -- */
-
-enum store_type {
-	STORE_RO = 0,
-	STORE_RW = 1,
-	STORE_BACKUP = 2
-};
-
-struct store_volume {
-	uint32_t id;
-	uint32_t rw, ro, backup; /* ids of the group; 0: there is none */
-	enum store_type type;
-	char name[STORE_VOLNAME_MAX + 16]; /* with ".readonly" or ".backup" */
-	bool online;
-	uint64_t quota_kib; /* 0: no limit */
-	uint64_t used_kib;
-	uint64_t files;				    /* vnodes in use, directories included */
-	uint32_t created, copied, updated, cloned; /* seconds since 1970 */
-	uint32_t sync; /* word 1 of AFSVolSync: changes only if the content is replaced as a whole */
-	char offline_message[128];
-};
-
-struct store_space {
-	uint64_t total_kib, available_kib;
-};
 
 /* -- changes, as the promises of clients need them -- */
 

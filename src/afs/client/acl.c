@@ -14,11 +14,11 @@ static const struct {
 	char letter;
 	uint32_t bit;
 } rights_by_letter[LETTERS_MAX] = {
-	{'r', AFS_RIGHT_READ},	    {'l', AFS_RIGHT_LOOKUP},	 {'i', AFS_RIGHT_INSERT},
-	{'d', AFS_RIGHT_DELETE},    {'w', AFS_RIGHT_WRITE},	 {'k', AFS_RIGHT_LOCK},
-	{'a', AFS_RIGHT_ADMINISTER}, {'A', FIRST_OF_SITE},	 {'B', FIRST_OF_SITE << 1},
-	{'C', FIRST_OF_SITE << 2},  {'D', FIRST_OF_SITE << 3}, {'E', FIRST_OF_SITE << 4},
-	{'F', FIRST_OF_SITE << 5},  {'G', FIRST_OF_SITE << 6}, {'H', FIRST_OF_SITE << 7},
+	{'r', AFS_RIGHT_READ},	     {'l', AFS_RIGHT_LOOKUP},	{'i', AFS_RIGHT_INSERT},
+	{'d', AFS_RIGHT_DELETE},     {'w', AFS_RIGHT_WRITE},	{'k', AFS_RIGHT_LOCK},
+	{'a', AFS_RIGHT_ADMINISTER}, {'A', FIRST_OF_SITE},	{'B', FIRST_OF_SITE << 1},
+	{'C', FIRST_OF_SITE << 2},   {'D', FIRST_OF_SITE << 3}, {'E', FIRST_OF_SITE << 4},
+	{'F', FIRST_OF_SITE << 5},   {'G', FIRST_OF_SITE << 6}, {'H', FIRST_OF_SITE << 7},
 };
 
 int afs_rights_parse(const char *text, uint32_t *rights)

@@ -194,6 +194,8 @@ static void quiesce(struct rxw_endpoint *ep)
 		return;
 	ep->quiesced = true;
 	atomic_store(&ep->quit, true);
+	if (ep->shard_count)
+		rxw_queue_forget(ep);
 	for (unsigned i = 0; i < ep->shard_count; i++)
 		if (ep->shard[i].ep)
 			rxw_shard_stop(&ep->shard[i]);

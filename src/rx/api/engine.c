@@ -97,14 +97,14 @@ fail:
 
 int rxw_engine_destroy(rxw_engine *engine)
 {
-	unsigned left;
+	bool left;
 
 	if (!engine)
 		return 0;
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	pthread_mutex_lock(&engine->lock);
-	left = engine->endpoints + atomic_load(&engine->queues);
+	left = engine->endpoints || engine->queues;
 	pthread_mutex_unlock(&engine->lock);
 	if (left)
 		return -RXW_ESTATE;

@@ -9,8 +9,26 @@
 #include "common/sized.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/objects.h"
+#include "engine/stream/stream.h"
 
-#define RUN_MAX 64 /* entries whose packets are sent together */
+#define RUN_MAX 64 /* entries that are taken out at once */
+
+/* Engine's lock held in both. */
+static void add_to_engine(struct rxw_queue *q)
+{
+	q->next = q->engine->queues;
+	q->link = &q->engine->queues;
+	if (q->next)
+		q->next->link = &q->next;
+	q->engine->queues = q;
+}
+
+static void remove_from_engine(struct rxw_queue *q)
+{
+	*q->link = q->next;
+	if (q->next)
+		q->next->link = q->link;
+}
 
 int rxw_queue_create(rxw_engine *engine, const struct rxw_queue_options *options, rxw_queue **queue)
 {
@@ -31,7 +49,9 @@ int rxw_queue_create(rxw_engine *engine, const struct rxw_queue_options *options
 	q->engine = engine;
 	q->last = &q->first;
 	q->fd = -1;
-	atomic_fetch_add(&engine->queues, 1);
+	pthread_mutex_lock(&engine->lock);
+	add_to_engine(q);
+	pthread_mutex_unlock(&engine->lock);
 	*queue = q;
 	return 0;
 }
@@ -49,7 +69,7 @@ int rxw_queue_destroy(rxw_queue *queue)
 	/* A thread that has queued the last entry may be about to signal it. */
 	do {
 		pthread_mutex_lock(&q->lock);
-		waited_on = q->waiting > 0;
+		waited_on = q->waiting || q->receiving;
 		owed = q->owed;
 		pthread_mutex_unlock(&q->lock);
 		if (waited_on)
@@ -57,11 +77,13 @@ int rxw_queue_destroy(rxw_queue *queue)
 		if (owed)
 			sched_yield();
 	} while (owed);
+	pthread_mutex_lock(&q->engine->lock);
+	remove_from_engine(q);
+	pthread_mutex_unlock(&q->engine->lock);
 	if (q->fd >= 0)
 		close(q->fd);
 	pthread_cond_destroy(&q->cond);
 	pthread_mutex_destroy(&q->lock);
-	atomic_fetch_sub(&q->engine->queues, 1);
 	free(q);
 	return 0;
 }
@@ -94,29 +116,46 @@ int rxw_queue_next(rxw_queue *queue, struct rxw_queue_event *events, unsigned ma
 		rxw_tx_collect_end();
 		end = timeout_ms < 0 ? UINT64_MAX : rxw_now() + (unsigned)timeout_ms * RXW_MS;
 	}
-	return (int)rxw_queue_take(queue, events, max > INT_MAX ? INT_MAX : max, end);
+	return (int)rxw_wait_queue(queue, events, max > INT_MAX ? INT_MAX : max, end);
+}
+
+/* Calls fn() for each of the entries, with a time that is known to be current. */
+static void run_each(const struct rxw_queue_event *v, int n, rxw_queue_fn fn)
+{
+	rxw_callback_enter();
+	for (int i = 0; i < n; i++) {
+		rxw_clock_cache_set(rxw_now());
+		fn(&v[i]);
+	}
+	rxw_clock_cache_set(0);
+	rxw_callback_leave();
 }
 
 int rxw_queue_run(rxw_queue *queue, rxw_queue_fn fn, unsigned max, int timeout_ms)
 {
 	struct rxw_queue_event v[RUN_MAX];
+	unsigned done = 0, wanted;
 	int n;
 
 	if (!fn)
 		return -RXW_EINVAL;
 	if (rxw_must_not_wait())
 		return -RXW_EDEADLK;
+	if (max > INT_MAX)
+		max = INT_MAX;
 	rxw_tx_collect_end();
-	n = rxw_queue_next(queue, v, max < RUN_MAX ? max : RUN_MAX, timeout_ms);
-	if (n <= 0)
-		return n;
-	rxw_callback_enter();
-	rxw_tx_collect_begin();
-	for (int i = 0; i < n; i++)
-		fn(&v[i]);
-	rxw_callback_leave();
+	do {
+		wanted = max - done < RUN_MAX ? max - done : RUN_MAX;
+		n = rxw_queue_next(queue, v, wanted, done ? 0 : timeout_ms);
+		if (n <= 0)
+			break;
+		if (!done)
+			rxw_tx_collect_begin();
+		run_each(v, n, fn);
+		done += (unsigned)n;
+	} while ((unsigned)n == wanted && done < max);
 	rxw_tx_collect_end();
-	return n;
+	return done ? (int)done : n;
 }
 
 /* Callbacks, and functions of rxw_queue_run(), are in a batch of their caller. */

@@ -57,12 +57,20 @@ int rxw_queue_fd(rxw_queue *queue);
  * is done. As with edge-triggered epoll, read and write until -RXW_EAGAIN. With several threads,
  * a second one may therefore be given the call while the first still handles it. Errors:
  * -RXW_EINVAL; -RXW_EDEADLK (would wait in a callback or short handler). Any thread.
+ *
+ * A thread of the application that waits receives packets itself, which saves the wake-up for each
+ * event, if all calls that use the queue are those of one client endpoint with one socket, as
+ * clients have by default. Then callbacks of other calls of the endpoint may run in this function:
+ * hold no lock that they take. While the thread handles what it took, packets and timers of the
+ * endpoint wait for a millisecond, at most three, until the library's thread receives. A thread that
+ * is repeatedly away for longer than a millisecond leaves receiving to that one. In all other cases,
+ * and for programs that watch rxw_queue_fd() and do not wait here, the library's threads receive.
  */
 int rxw_queue_next(rxw_queue *queue, struct rxw_queue_event *events, unsigned max, int timeout_ms);
 
 /*
- * Take out at most `max` entries (64 at once), as rxw_queue_next(), and call fn() for each. The
- * packets that fn() causes are sent together afterwards, which costs much less than one by one.
+ * Take out at most `max` entries, as rxw_queue_next(), and call fn() for each. The packets that fn()
+ * causes are sent together after the last one, which costs much less than one by one.
  * fn() must not block: functions that would have to wait return -RXW_EDEADLK, as in a callback. It
  * may use all non-blocking functions, begin calls and end them. Returns the number of entries, 0
  * if none came in time. Errors as rxw_queue_next(). Any thread.

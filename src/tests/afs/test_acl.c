@@ -12,7 +12,8 @@ static char text[1024];
 
 START_TEST(parse)
 {
-	static const char example[] = "2\n1\nsystem:administrators\t127\nsystem:anyuser\t9\nalice\t-1\n";
+	static const char example[] =
+		"2\n1\nsystem:administrators\t127\nsystem:anyuser\t9\nalice\t-1\n";
 
 	ck_assert_int_eq(afs_acl_parse(example, &acl), 0);
 	ck_assert_uint_eq(acl.count, 3);
@@ -33,11 +34,28 @@ END_TEST
 START_TEST(hostile)
 {
 	static const char *const bad[] = {
-		"",	       "1",	      "1\n",	     "1\n0",	      "1\n0\n",
-		"-1\n0\n",     "0\n-1\n",     "1\n-1\na\t1\n", "21\n0\n",     "11\n10\n",
-		"20\n1\n",     "2\n0\na\t1\n", "1\n0\na 1\n",  "1\n0\na\t\n", "1\n0\n\t1\n",
-		"1\n0\na\tx\n", "1\n0\na\t1",	"1\n0\na\n\t1\n", "+1\n0\na\t1\n", " 1\n0\na\t1\n",
-		"1\n0\na\t4294967296\n", "1\n0\na\t99999999999999999999\n",
+		"",
+		"1",
+		"1\n",
+		"1\n0",
+		"1\n0\n",
+		"-1\n0\n",
+		"0\n-1\n",
+		"1\n-1\na\t1\n",
+		"21\n0\n",
+		"11\n10\n",
+		"20\n1\n",
+		"2\n0\na\t1\n",
+		"1\n0\na 1\n",
+		"1\n0\na\t\n",
+		"1\n0\n\t1\n",
+		"1\n0\na\tx\n",
+		"1\n0\na\t1",
+		"1\n0\na\n\t1\n",
+		"+1\n0\na\t1\n",
+		" 1\n0\na\t1\n",
+		"1\n0\na\t4294967296\n",
+		"1\n0\na\t99999999999999999999\n",
 		"999999999999999999999\n0\n",
 	};
 	char name[300];
@@ -97,9 +115,15 @@ START_TEST(rights)
 		uint32_t rights;
 		const char *canonical;
 	} known[] = {
-		{"read", 9, "rl"},	       {"write", 63, "rlidwk"}, {"all", 127, "rlidwka"},
-		{"none", 0, "none"},	       {"r", 1, "r"},		{"akwdilr", 127, "rlidwka"},
-		{"rr", 1, "r"},		       {"A", 0x01000000u, "A"}, {"HlA", 0x81000008u, "lAH"},
+		{"read", 9, "rl"},
+		{"write", 63, "rlidwk"},
+		{"all", 127, "rlidwka"},
+		{"none", 0, "none"},
+		{"r", 1, "r"},
+		{"akwdilr", 127, "rlidwka"},
+		{"rr", 1, "r"},
+		{"A", 0x01000000u, "A"},
+		{"HlA", 0x81000008u, "lAH"},
 		{"rlidwkaABCDEFGH", 0xff00007fu, "rlidwkaABCDEFGH"},
 	};
 	char letters[AFS_ACL_RIGHTS];

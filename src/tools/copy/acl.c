@@ -19,7 +19,7 @@ static int fetch(struct copy *copy, const AFSFid *fid, const char *label, struct
 	while (afs_client_get_acl(copy->client, fid, label, text, &error) < 0) {
 		if (copy_retry(copy, &outage, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return -1;
 	}
 	if (afs_acl_parse(text, acl) == 0)
@@ -45,19 +45,18 @@ static json_t *list_json(const struct afs_acl *acl, bool negative)
 
 	for (unsigned i = 0; i < acl->count; i++)
 		if (acl->entry[i].negative == negative)
-			json_object_set_new(list, acl->entry[i].name,
-					    json_string(afs_rights_text(acl->entry[i].rights,
-									text)));
+			json_object_set_new(
+				list, acl->entry[i].name,
+				json_string(afs_rights_text(acl->entry[i].rights, text)));
 	return list;
 }
 
 static int show(const struct copy *copy, const struct afs_acl *acl)
 {
 	if (copy->set->json)
-		return tools_json_print(json_pack("{s:s, s:s, s:o, s:o}", "volume",
-						  copy->volume.name, "path", copy->path,
-						  "positive", list_json(acl, false), "negative",
-						  list_json(acl, true)));
+		return tools_json_print(json_pack(
+			"{s:s, s:s, s:o, s:o}", "volume", copy->volume.name, "path", copy->path,
+			"positive", list_json(acl, false), "negative", list_json(acl, true)));
 	print_list(acl, false);
 	print_list(acl, true);
 	return 0;
@@ -94,9 +93,10 @@ static int change(struct copy *copy, const AFSFid *fid, const char *label, struc
 	for (size_t i = 0; i < run->argument_count; i += 2) {
 		afs_rights_parse(run->arguments[i + 1], &rights);
 		if (afs_acl_set(acl, run->arguments[i], copy->set->negative, rights) < 0) {
-			tools_error("%s: \"%.128s\" cannot be added: a list has at most %d entries, "
-				    "and names have no blanks",
-				    label, run->arguments[i], AFS_ACL_ENTRIES);
+			tools_error(
+				"%s: \"%.128s\" cannot be added: a list has at most %d entries, "
+				"and names have no blanks",
+				label, run->arguments[i], AFS_ACL_ENTRIES);
 			return -1;
 		}
 	}

@@ -122,7 +122,8 @@ static bool wants_next(const struct tools_option *options, size_t count, const c
 }
 
 /* Index of the next argument that is no option, from `at` on; `argc` if there is none. */
-static int next_word(const struct tools_option *options, size_t count, int argc, char **argv, int at)
+static int next_word(const struct tools_option *options, size_t count, int argc, char **argv,
+		     int at)
 {
 	for (; at < argc; at++) {
 		if (strcmp(argv[at], "--") == 0)

@@ -15,11 +15,10 @@
 #include "tools/common/report.h"
 #include "tools/copy/copy.h"
 
-#define DRAIN_MS   250	       /* for running calls after the end of the run */
-#define GIVE_UP_MS 2000	       /* for telling the file server that its promises are not needed */
-#define PAUSE_NS   200000000u  /* before a retry; doubled each time */
-#define PAUSE_MAX  2000000000u /* longest pause */
-#define SLICES	   64
+#define DRAIN_MS  250	      /* for running calls after the end of the run */
+#define PAUSE_NS  200000000u  /* before a retry; doubled each time */
+#define PAUSE_MAX 2000000000u /* longest pause */
+#define SLICES	  64
 
 /* One client: one call at a time, driven by the thread that the library calls back on. */
 struct reader {

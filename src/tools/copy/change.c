@@ -17,11 +17,14 @@ AFSStoreStatus change_status(uint32_t mtime, mode_t mode)
 	return how;
 }
 
-void change_complain(enum change_op op, const struct afs_error *error)
+void change_complain(struct copy *copy, enum change_op op, const struct afs_error *error)
 {
 	const char *remedy = decide_remedy(op, error);
 
-	tools_error("%s%s%s", error->text, remedy ? ": " : "", remedy ? remedy : "");
+	if (remedy)
+		tools_error("%s: %s", error->text, remedy);
+	else
+		copy_complain(copy, error);
 }
 
 bool change_retry(struct copy *copy, struct outage *outage, struct afs_error *error, bool *moved)
@@ -102,6 +105,12 @@ static bool was_made(struct copy *copy, struct change *c, struct outage *outage)
 	return rc > 0;
 }
 
+/* A second release may end the lock of somebody else. */
+static bool may_repeat(const struct change *c)
+{
+	return !c->unknown || c->op != CHANGE_LOCK || c->lock != AFS_LOCK_RELEASE;
+}
+
 enum copy_result change_try(struct copy *copy, struct change *c, struct afs_error *error)
 {
 	struct outage outage = {0};
@@ -115,6 +124,8 @@ enum copy_result change_try(struct copy *copy, struct change *c, struct afs_erro
 			return was_made(copy, c, &outage) ? COPY_GOOD : copy_judge(copy, error);
 		default:
 			c->unknown |= afs_error_unknown(error);
+			if (!may_repeat(c))
+				return copy_judge(copy, error);
 			if (!change_retry(copy, &outage, error, NULL))
 				return copy_judge(copy, error);
 		}
@@ -128,6 +139,6 @@ enum copy_result change_make(struct copy *copy, struct change *c)
 	enum copy_result rc = change_try(copy, c, &error);
 
 	if (rc != COPY_GOOD)
-		change_complain(c->op, &error);
+		change_complain(copy, c->op, &error);
 	return rc;
 }

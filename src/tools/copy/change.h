@@ -32,7 +32,7 @@ enum copy_result change_try(struct copy *copy, struct change *change, struct afs
 /* The same, with a message. */
 enum copy_result change_make(struct copy *copy, struct change *change);
 /* Print an error of a change with its remedy. */
-void change_complain(enum change_op op, const struct afs_error *error);
+void change_complain(struct copy *copy, enum change_op op, const struct afs_error *error);
 
 /* As copy_retry(), for calls that write: no other server has the volume. */
 bool change_retry(struct copy *copy, struct outage *outage, struct afs_error *error, bool *moved);

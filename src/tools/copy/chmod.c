@@ -39,7 +39,7 @@ static enum copy_result entry(struct copy *copy, const struct entry *e,
 
 	if (status->errorCode != 0) {
 		afs_error_code(&error, label, (int32_t)status->errorCode, RXW_ORIGIN_PEER);
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return COPY_FAILED;
 	}
 	if (status->FileType == AFS_TYPE_SYMLINK)

@@ -79,15 +79,15 @@ enum copy_result entries_read(struct copy *copy, const AFSFid *fid, const char *
 				   &error) < 0) {
 		if (copy_retry(copy, &outage, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return copy_judge(copy, &error);
 	}
 	rc = parse(image, length, fid->Volume, entries);
 	free(image);
 	if (rc != 0) {
 		tools_error("%s: %s", label,
-			    rc < 0 ? "memory is exhausted by the directory" :
-				     "the server sent a malformed directory");
+			    rc < 0 ? "memory is exhausted by the directory"
+				   : "the server sent a malformed directory");
 		entries_free(entries);
 		return rc < 0 ? COPY_STOP : COPY_FAILED;
 	}
@@ -110,7 +110,7 @@ enum copy_result entries_status(struct copy *copy, const struct entries *entries
 	while (afs_client_bulk(copy->client, fids, count, label, statuses, &error) < 0) {
 		if (copy_retry(copy, &outage, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return copy_judge(copy, &error);
 	}
 	return COPY_GOOD;

@@ -72,7 +72,7 @@ static enum copy_result look_again(struct file *f)
 	while (afs_client_status(f->copy->client, &f->object->fid, f->label, &status, &error) < 0) {
 		if (copy_retry(f->copy, &f->outage, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(f->copy, &error);
 		return copy_judge(f->copy, &error);
 	}
 	if (afs_status_version(&status) == afs_status_version(&f->object->status) &&
@@ -97,7 +97,7 @@ static enum copy_result fetch_failed(struct file *f, struct afs_error *error)
 		f->outage = (struct outage){0};
 	if (copy_retry(f->copy, &f->outage, error, &moved))
 		return moved ? look_again(f) : COPY_GOOD;
-	tools_error("%s", error->text);
+	copy_complain(f->copy, error);
 	return copy_judge(f->copy, error);
 }
 

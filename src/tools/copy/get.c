@@ -144,8 +144,8 @@ static enum copy_result add_one(struct copy *copy, struct pool *pool,
 		one->object = *object;
 		one->label = strdup(label);
 		if (!to_stdout)
-			one->name = final_name(copy->volume.name, copy->path,
-					       copy->run->destination);
+			one->name =
+				final_name(copy->volume.name, copy->path, copy->run->destination);
 	}
 	if (!one || !one->label) {
 		tools_error("no memory");
@@ -240,7 +240,8 @@ static int check_destination(const struct copy *copy)
 		return 0;
 	if (stat(copy->run->destination, &st) == 0 && S_ISDIR(st.st_mode))
 		return 0;
-	tools_error("\"%s\" is not a directory, as several sources require", copy->run->destination);
+	tools_error("\"%s\" is not a directory, as several sources require",
+		    copy->run->destination);
 	return -1;
 }
 

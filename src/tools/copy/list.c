@@ -59,7 +59,7 @@ static int read_link(struct copy *copy, const AFSFid *fid, const char *label,
 	while (afs_client_readlink(copy->client, fid, label, link, &error) < 0) {
 		if (copy_retry(copy, &outage, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return -1;
 	}
 	return 0;
@@ -74,7 +74,7 @@ static int print_long(struct copy *copy, const char *name, const AFSFid *fid,
 
 	if (status->errorCode != 0) {
 		afs_error_code(&error, name, (int32_t)status->errorCode, RXW_ORIGIN_PEER);
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return -1;
 	}
 	printf("%s %3u %8u %14llu %s ", mode_text(mode, status), status->LinkCount, status->Owner,

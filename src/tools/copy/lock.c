@@ -12,8 +12,8 @@
 #include "tools/common/message.h"
 #include "tools/copy/change.h"
 
-#define EXTEND_NS 120000000000u /* the server forgets a lock after 300 s */
-#define AGAIN_NS  10000000000u	/* after a failed extension */
+#define EXTEND_NS	120000000000u /* the server forgets a lock after 300 s */
+#define AGAIN_NS	10000000000u  /* after a failed extension */
 
 #define EXIT_CANNOT_RUN 126
 #define EXIT_NOT_FOUND	127
@@ -88,8 +88,7 @@ static enum afs_lock kind_of(const struct locked *l)
 
 static int take_lock(struct locked *l)
 {
-	struct change c = {
-		.op = CHANGE_LOCK, .label = l->label, .fid = l->fid, .lock = kind_of(l)};
+	struct change c = {.op = CHANGE_LOCK, .label = l->label, .fid = l->fid, .lock = kind_of(l)};
 	struct afs_error error;
 
 	if (change_try(l->copy, &c, &error) == COPY_GOOD) {
@@ -101,7 +100,7 @@ static int take_lock(struct locked *l)
 			    "got no answer; try again in 5 minutes",
 			    l->label, strerror(error.number));
 	else
-		change_complain(c.op, &error);
+		change_complain(l->copy, c.op, &error);
 	return -1;
 }
 

@@ -80,7 +80,7 @@ static int repeat(struct worker *w, struct outage *outage, struct afs_error *err
 {
 	if (change_retry(&w->copy, outage, error, NULL))
 		return 1;
-	change_complain(op, error);
+	change_complain(&w->copy, op, error);
 	return -1;
 }
 
@@ -365,8 +365,8 @@ static json_t *make_report(const struct mix *m, const struct tools_usage *usage,
 	}
 	tools_histogram_init(&all[0]);
 	for (int op = 0; op < MIX_OPS; op++) {
-		json_t *one = operation_json(m, (enum mix_op)op, (double)usage->wall_ns / 1e9,
-					     &all[1]);
+		json_t *one =
+			operation_json(m, (enum mix_op)op, (double)usage->wall_ns / 1e9, &all[1]);
 
 		tools_histogram_merge(&all[0], &all[1]);
 		calls += all[1].count;
@@ -395,15 +395,15 @@ static void print_operations(json_t *operations)
 	const char *name;
 	json_t *one;
 
-	json_object_foreach(operations, name, one) {
+	json_object_foreach(operations, name, one)
+	{
 		static const char *const keys[] = {"p50_us", "p99_us", "p999_us", "max_us"};
 		char times[4][32];
 
 		for (int i = 0; i < 4; i++)
-			tools_format_time(times[i], sizeof(times[i]),
-					  (uint64_t)(json_number_value(
-							     json_object_get(one, keys[i])) *
-						     1e3));
+			tools_format_time(
+				times[i], sizeof(times[i]),
+				(uint64_t)(json_number_value(json_object_get(one, keys[i])) * 1e3));
 		printf("  %-9s %lld calls, %.0f calls/s, %.1f MB/s; p50 %s, p99 %s, p99.9 %s, "
 		       "max %s\n",
 		       name, (long long)json_integer_value(json_object_get(one, "calls")),
@@ -498,6 +498,7 @@ static int run_in_base(struct mix *m)
 	run_all(m, started, &usage, &before);
 	if (!atomic_load(&m->failed))
 		status = report(m, &usage, &before);
+	run_give_up(m->copy->run, GIVE_UP_MS);
 	for (size_t i = 0; i < m->count; i++) {
 		copy_close(&m->workers[i].copy);
 		free(m->workers[i].files);

@@ -86,7 +86,7 @@ static enum copy_result make_directory(struct copy *copy, const struct target *t
 	if (rc != COPY_GOOD && copy->set->preserve && error.number == EEXIST)
 		return COPY_GOOD;
 	if (rc != COPY_GOOD)
-		change_complain(c.op, &error);
+		change_complain(copy, c.op, &error);
 	return rc;
 }
 
@@ -94,7 +94,8 @@ static enum copy_result make_directory(struct copy *copy, const struct target *t
 static enum copy_result mode_of_directory(struct copy *copy, mode_t *mode)
 {
 	*mode = 0777 & ~copy->run->umask;
-	if (!copy->set->mode || mode_parse(copy->set->mode, 0777, true, copy->run->umask, mode) == 0)
+	if (!copy->set->mode ||
+	    mode_parse(copy->set->mode, 0777, true, copy->run->umask, mode) == 0)
 		return COPY_GOOD;
 	tools_error("option --mode: invalid value \"%s\"; use an octal number or u=rwx,go=rx",
 		    copy->set->mode);
@@ -207,8 +208,7 @@ static enum copy_result destination_of(struct copy *copy, struct target *t)
 	    afs_client_walk(copy->client, &copy->volume, copy->path, true, &object, &error) == 0 &&
 	    object.status.FileType == AFS_TYPE_DIR)
 		t->object = object;
-	if (run->source_count > 2 &&
-	    (!t->exists || t->object.status.FileType != AFS_TYPE_DIR)) {
+	if (run->source_count > 2 && (!t->exists || t->object.status.FileType != AFS_TYPE_DIR)) {
 		tools_error("%s is not a directory, as several sources require", t->label);
 		return COPY_FAILED;
 	}
@@ -299,10 +299,10 @@ static enum copy_result make_symlink(struct copy *copy, const char *text, enum c
 {
 	struct target t;
 	enum copy_result rc = target_find(copy, &t);
-	struct change c = {.op = op,
-			   .text = text,
-			   .how = change_status((uint32_t)time(NULL),
-						op == CHANGE_MOUNT ? 0644 : 0777)};
+	struct change c = {
+		.op = op,
+		.text = text,
+		.how = change_status((uint32_t)time(NULL), op == CHANGE_MOUNT ? 0644 : 0777)};
 
 	if (rc != COPY_GOOD)
 		return rc;

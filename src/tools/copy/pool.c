@@ -193,10 +193,13 @@ void pool_close(struct pool *p)
 	p->ending = true;
 	pthread_cond_broadcast(&p->more);
 	pthread_mutex_unlock(&p->lock);
-	for (size_t i = 0; i < p->running; i++) {
+	for (size_t i = 0; i < p->running; i++)
 		pthread_join(p->thread[i], NULL);
+	/* All at once, since a server may not answer. */
+	if (p->running && !copy_interrupted(p->copy))
+		run_give_up(p->copy->run, GIVE_UP_MS);
+	for (size_t i = 0; i < p->running; i++)
 		copy_close(&p->copies[i]);
-	}
 	pthread_cond_destroy(&p->less);
 	pthread_cond_destroy(&p->more);
 	pthread_mutex_destroy(&p->lock);

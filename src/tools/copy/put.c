@@ -15,14 +15,24 @@ static bool is_stdin(const char *source)
 	return strcmp(source, "-") == 0;
 }
 
-/* Follow a symbolic link at the destination. */
-static enum copy_result follow(struct copy *copy, struct target *to)
+/* Follow a symbolic link at a destination, the path of the command line or `name` in it. */
+static enum copy_result follow(struct copy *copy, const char *name, struct target *to)
 {
+	const char *path = copy->run->sources[0].path;
+	char *whole;
+	int rc;
+
 	if (!to->exists || to->object.status.FileType != AFS_TYPE_SYMLINK)
 		return COPY_GOOD;
-	if (copy_walk(copy, true, &to->object) < 0)
-		return copy_interrupted(copy) ? COPY_STOP : COPY_FAILED;
-	return COPY_GOOD;
+	if (asprintf(&whole, "%s%s%s", path, name ? "/" : "", name ? name : "") < 0) {
+		tools_error("no memory");
+		return COPY_STOP;
+	}
+	copy->path = whole;
+	rc = copy_walk(copy, true, &to->object);
+	copy->path = path;
+	free(whole);
+	return rc == 0 ? COPY_GOOD : copy_interrupted(copy) ? COPY_STOP : COPY_FAILED;
 }
 
 /* The destination, and whether sources go into it. */
@@ -36,7 +46,7 @@ static enum copy_result find_destination(struct copy *copy, struct target *to, b
 	copy->path = path;
 	rc = target_find(copy, to);
 	if (rc == COPY_GOOD)
-		rc = follow(copy, to);
+		rc = follow(copy, NULL, to);
 	if (rc != COPY_GOOD)
 		return rc;
 	*into = to->exists && to->object.status.FileType == AFS_TYPE_DIR;
@@ -62,6 +72,7 @@ static enum copy_result place_of(struct copy *copy, const struct target *destina
 	bool dots = base_length == 0 || (base_length == 1 && base[0] == '.') ||
 		    (base_length == 2 && base[0] == '.' && base[1] == '.');
 	char name[AFSNAMEMAX + 1];
+	enum copy_result rc;
 
 	*to = *destination;
 	/* "put -r . VOLUME:DIR": what is in the folder goes into the directory. */
@@ -76,11 +87,12 @@ static enum copy_result place_of(struct copy *copy, const struct target *destina
 	if (length < sizeof(to->label))
 		snprintf(to->label + length, sizeof(to->label) - length, "%s%s", slash ? "" : "/",
 			 name);
-	return target_look(copy, &destination->object.fid, name, to);
+	rc = target_look(copy, &destination->object.fid, name, to);
+	return rc == COPY_GOOD ? follow(copy, name, to) : rc;
 }
 
-static enum copy_result put_folder(struct copy *copy, struct pool *pool, int fd,
-				   const char *source, const struct target *to)
+static enum copy_result put_folder(struct copy *copy, struct pool *pool, int fd, const char *source,
+				   const struct target *to)
 {
 	struct run *run = copy->run;
 	uint64_t files, failed;
@@ -156,8 +168,6 @@ static enum copy_result put_source(struct copy *copy, struct pool *pool, const c
 	if (fd < 0)
 		return COPY_FAILED;
 	rc = place_of(copy, destination, into && !is_stdin(source), source, &to);
-	if (rc == COPY_GOOD)
-		rc = follow(copy, &to);
 	if (rc == COPY_GOOD && fstat(fd, &st) < 0) {
 		tools_error("cannot read \"%s\": %s", source, strerror(errno));
 		rc = COPY_FAILED;

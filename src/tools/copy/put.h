@@ -10,12 +10,12 @@
 
 /* One file to store. */
 struct put_file {
-	int fd;		 /* owned; a regular file, or anything else that can be read once */
-	struct stat st;	 /* of fd */
-	AFSFid dir;	 /* and name: where it goes */
-	char *name;	 /* owned */
-	char *label;	 /* "VOLUME:PATH", owned */
-	bool exists;	 /* there is an object with that name: */
+	int fd;		/* owned; a regular file, or anything else that can be read once */
+	struct stat st; /* of fd */
+	AFSFid dir;	/* and name: where it goes */
+	char *name;	/* owned */
+	char *label;	/* "VOLUME:PATH", owned */
+	bool exists;	/* there is an object with that name: */
 	AFSFid existing;
 	struct put_level *level; /* told when the file is done; NULL: nobody */
 };
@@ -34,7 +34,8 @@ mode_t put_mode(const struct copy *copy, mode_t mode);
  * Store the folder `fd` (taken) as the directory that `target` names: it exists, or is made. Waits
  * for all jobs.
  */
-enum copy_result put_tree(struct copy *copy, struct pool *pool, int fd, const struct target *target);
+enum copy_result put_tree(struct copy *copy, struct pool *pool, int fd,
+			  const struct target *target);
 /*
  * A user of the level is done. The last one sets mode and time of the directory, if `copy` is not
  * NULL.

@@ -17,8 +17,8 @@
 #include "tools/copy/put.h"
 
 #define PART	   (64u << 20) /* bytes of a call */
-#define STREAM	   (8u << 20)  /* bytes of a call that come from a pipe, and are kept until it ends */
-#define HOLE_LEAST (1u << 20)  /* holes that are worth another call */
+#define STREAM	   (8u << 20) /* bytes of a call that come from a pipe, and are kept until it ends */
+#define HOLE_LEAST (1u << 20) /* holes that are worth another call */
 
 /* A file that is being stored. */
 struct storing {
@@ -105,11 +105,11 @@ static enum copy_result fetch_status(struct storing *s)
 	struct afs_error error;
 
 	copy_fresh(s->copy);
-	while (afs_client_status(s->copy->client, &s->object.fid, s->file->label,
-				 &s->object.status, &error) < 0) {
+	while (afs_client_status(s->copy->client, &s->object.fid, s->file->label, &s->object.status,
+				 &error) < 0) {
 		if (change_retry(s->copy, &s->outage, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(s->copy, &error);
 		return copy_judge(s->copy, &error);
 	}
 	return COPY_GOOD;
@@ -131,7 +131,7 @@ static enum copy_result create(struct storing *s, bool *taken)
 	if (rc == COPY_GOOD)
 		s->object = c.made;
 	else if (!*taken)
-		change_complain(c.op, &error);
+		change_complain(s->copy, c.op, &error);
 	s->created = rc == COPY_GOOD;
 	s->set_mode = !(s->mode & 0200);
 	return rc;
@@ -228,22 +228,29 @@ static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t l
 		return cannot_read(s);
 	if (change_retry(s->copy, &s->outage, &error, NULL))
 		return look_again(s);
-	change_complain(CHANGE_STORE, &error);
+	change_complain(s->copy, CHANGE_STORE, &error);
 	return copy_judge(s->copy, &error);
 }
 
-/* Skip a hole at s->at, and return how many bytes of data follow, at most PART. */
+/*
+ * Bytes of the next call, at most PART, after a hole at s->at was skipped. 0: the call only sets the
+ * length to s->at. That comes before a hole where the file has older data, which would show there.
+ */
 static uint64_t next_part(struct storing *s)
 {
+	bool clear = afs_status_length(&s->object.status) <= s->at;
 	uint64_t left = s->size - s->at;
 	off_t data = lseek(s->file->fd, (off_t)s->at, SEEK_DATA), hole;
 
 	if (data < 0 && errno == ENXIO) {
-		/* The rest is a hole, which the length of the last call makes. */
-		s->at = s->size;
+		/* The rest is a hole, which the length makes. */
+		if (clear)
+			s->at = s->size;
 		return 0;
 	}
 	if (data >= 0 && (uint64_t)data - s->at >= HOLE_LEAST && (uint64_t)data < s->size) {
+		if (!clear)
+			return 0;
 		s->at = (uint64_t)data;
 		left = s->size - s->at;
 	}
@@ -280,11 +287,11 @@ static enum copy_result store_file(struct storing *s)
 		complete = s->succeeded && s->at >= s->size;
 	}
 	if (s->size && afs_status_length(&s->object.status) != s->size) {
-		tools_error("%s: it has %llu bytes instead of %llu: somebody else writes to it; try "
-			    "again",
-			    s->file->label,
-			    (unsigned long long)afs_status_length(&s->object.status),
-			    (unsigned long long)s->size);
+		tools_error(
+			"%s: it has %llu bytes instead of %llu: somebody else writes to it; try "
+			"again",
+			s->file->label, (unsigned long long)afs_status_length(&s->object.status),
+			(unsigned long long)s->size);
 		return COPY_FAILED;
 	}
 	if (unchanged(s->file))

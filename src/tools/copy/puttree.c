@@ -329,8 +329,8 @@ static enum copy_result put_level(struct tree *t, int fd, struct put_level *leve
 		return cannot_open(level->label, ".");
 	t->depth++;
 	for (ssize_t i = 0; i < count && rc != COPY_STOP; i++) {
-		bool slash = length && (level->label[length - 1] == '/' ||
-					level->label[length - 1] == ':');
+		bool slash = length &&
+			     (level->label[length - 1] == '/' || level->label[length - 1] == ':');
 		char *label;
 
 		if (asprintf(&label, "%s%s%s", level->label, slash ? "" : "/", names[i]) < 0) {

@@ -24,7 +24,7 @@ enum copy_result remove_one(struct copy *copy, const AFSFid *dir, const char *na
 	if (rc != COPY_GOOD && copy->set->force && error.number == ENOENT)
 		return COPY_GOOD;
 	if (rc != COPY_GOOD)
-		change_complain(c.op, &error);
+		change_complain(copy, c.op, &error);
 	return rc;
 }
 

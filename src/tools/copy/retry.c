@@ -134,7 +134,7 @@ int copy_locate(struct copy *copy, const struct copy_source *source)
 		if (!error.interrupted && error.remedy == AFS_REMEDY_WAIT &&
 		    error.origin == RXW_ORIGIN_PEER && next_round(copy, &o, &error))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return -1;
 	}
 	return 0;
@@ -150,7 +150,7 @@ int copy_walk(struct copy *copy, bool follow, struct afs_object *object)
 	       0) {
 		if (copy_retry(copy, &o, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return -1;
 	}
 	return 0;
@@ -165,8 +165,8 @@ enum copy_result copy_judge(const struct copy *copy, const struct afs_error *err
 	if (error->result != 0 || error->remedy != AFS_REMEDY_NONE ||
 	    tools_renewal_expired(error->code, error->origin))
 		return COPY_STOP;
-	/* No space for this object is no space for the others. */
-	if (error->number == ENOSPC || error->number == EDQUOT)
+	/* A volume that is full or read-only is so for the others. */
+	if (error->number == ENOSPC || error->number == EDQUOT || error->number == EROFS)
 		return COPY_STOP;
 	/* An answer, even an invalid one, concerns this object; no answer concerns them all. */
 	if (error->origin == RXW_ORIGIN_PEER)

@@ -6,8 +6,7 @@
 #include "tools/common/message.h"
 #include "tools/copy/copy.h"
 
-#define GIVE_UP_MS 2000 /* limit for returning promises to the file servers */
-#define HASTE_MS   500	/* the same after an interrupt */
+#define HASTE_MS 500 /* the same after an interrupt */
 
 /* Signals cancel the client from now on. 0, or -1 without memory. */
 static int enlist(struct run *run, struct afs_client *client)
@@ -60,7 +59,7 @@ int copy_open(struct run *run, struct copy *copy)
 	rc = afs_client_open(run->engine, &o, &copy->client, &error);
 	pthread_mutex_unlock(&run->token_lock);
 	if (rc < 0) {
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		copy->client = NULL;
 		return -1;
 	}
@@ -80,6 +79,12 @@ void copy_close(struct copy *copy)
 	strike(copy->run, copy->client);
 	afs_client_close(copy->client);
 	copy->client = NULL;
+}
+
+void copy_complain(struct copy *copy, const struct afs_error *error)
+{
+	if (!error->interrupted || !atomic_exchange(&copy->run->told, true))
+		tools_error("%s", error->text);
 }
 
 void run_give_up(struct run *run, unsigned ms)

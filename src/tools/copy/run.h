@@ -48,13 +48,13 @@ struct run {
 	size_t argument_count;
 	struct copy_source *sources;
 	size_t source_count;
-	const char *destination;  /* of get; NULL = the current directory */
+	const char *destination; /* of get; NULL = the current directory */
 
-	pthread_mutex_t token_lock; /* covers the renewal */
+	pthread_mutex_t token_lock;   /* covers the renewal */
 	struct tools_renewal renewal; /* its token NULL: anonymous */
 
 	pthread_mutex_t progress_lock;
-	struct progress progress; /* on: stderr is a terminal, without --quiet */
+	struct progress progress;   /* on: stderr is a terminal, without --quiet */
 	atomic_uint_fast64_t total; /* bytes to copy, as far as they are known; 0 = unknown */
 
 	atomic_bool interrupted; /* by a signal */
@@ -64,9 +64,9 @@ struct run {
 	 * interrupt it (a KDC, a pipe), and there is nothing to undo.
 	 */
 	atomic_bool at_once;
-	atomic_bool broken_pipe; /* the reader of standard output is gone */
-	pthread_mutex_t lock;	 /* of what follows */
-	pthread_cond_t wake;	 /* `interrupted` has become true */
+	atomic_bool broken_pipe;     /* the reader of standard output is gone */
+	pthread_mutex_t lock;	     /* of what follows */
+	pthread_cond_t wake;	     /* `interrupted` has become true */
 	struct afs_client **clients; /* of all threads, for signals */
 	size_t client_count;
 	struct counters transport; /* of clients that are closed */
@@ -77,6 +77,7 @@ struct run {
 	atomic_uint_fast64_t files, bytes; /* copied */
 	atomic_uint_fast64_t skipped;	   /* --continue: files that existed */
 	atomic_uint_fast64_t failed;	   /* objects that were not copied */
+	atomic_bool told;		   /* that it was interrupted */
 	atomic_uint_fast64_t told_ns;	   /* last message about an outage; 0 = none */
 };
 
@@ -94,11 +95,16 @@ struct copy {
 int copy_open(struct run *run, struct copy *copy);
 /* Close it, after it has returned its promises. */
 void copy_close(struct copy *copy);
+#define GIVE_UP_MS 2000 /* limit for returning promises to the file servers */
+
 /* Return the promises of all clients, within `ms` milliseconds. The lock is held or not needed. */
 void run_give_up(struct run *run, unsigned ms);
 
 /* Counters of all clients of the run, also of those that are closed. */
 void run_counters(struct run *run, struct counters *sum);
+
+/* Print an error; of an interrupt only the first one, as it ends the calls of all threads. */
+void copy_complain(struct copy *copy, const struct afs_error *error);
 
 static inline bool copy_interrupted(const struct copy *copy)
 {

@@ -38,7 +38,7 @@ enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *n
 					    &t->object.status, &error) < 0)) {
 		if (copy_retry(copy, &outage, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return copy_judge(copy, &error);
 	}
 	t->exists = rc > 0;

@@ -142,7 +142,7 @@ static enum copy_result get_link(struct copy *copy, const struct entry *e,
 	while (afs_client_readlink(copy->client, &e->fid, label, text, &error) < 0) {
 		if (copy_retry(copy, &outage, &error, NULL))
 			continue;
-		tools_error("%s", error.text);
+		copy_complain(copy, &error);
 		return copy_judge(copy, &error);
 	}
 	if (afs_is_mount_point(status->UnixModeBits, text)) {
@@ -235,8 +235,8 @@ static enum copy_result get_subdirectory(struct tree *t, const struct entry *e,
 	int dir;
 
 	if ((mkdirat(parent->dir, e->name, 0700) < 0 && errno != EEXIST) ||
-	    (dir = openat(parent->dir, e->name,
-			  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0) {
+	    (dir = openat(parent->dir, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) <
+		    0) {
 		tools_error("%s: cannot create the directory: %s", label, strerror(errno));
 		return errno == ENOSPC || errno == EDQUOT || errno == EROFS ? COPY_STOP
 									    : COPY_FAILED;
@@ -261,7 +261,7 @@ static enum copy_result get_entry(struct tree *t, const struct entry *e,
 
 	if (status->errorCode != 0) {
 		afs_error_code(&error, label, (int32_t)status->errorCode, RXW_ORIGIN_PEER);
-		tools_error("%s", error.text);
+		copy_complain(t->copy, &error);
 		return COPY_FAILED;
 	}
 	if (!afs_status_usable(status)) {
@@ -316,8 +316,8 @@ static enum copy_result get_entries(struct tree *t, const struct entries *entrie
 
 	t->names += entries->count;
 	if (t->names > NAMES_MAX) {
-		tools_error("%s: more than %d names in it and its parent directories",
-			    level->label, NAMES_MAX);
+		tools_error("%s: more than %d names in it and its parent directories", level->label,
+			    NAMES_MAX);
 		rc = COPY_FAILED;
 	}
 	for (size_t at = 0; rc == COPY_GOOD && at < entries->count; at += AFSCBMAX) {

@@ -17,9 +17,9 @@ struct rxw_engine {
 	_Atomic(unsigned) log_level; /* enum rxw_log_level; relaxed */
 	struct rxw_budget memory;
 	struct rxw_pool *pool; /* receive buffers, send chunks, small buffers */
-	pthread_mutex_t lock;  /* endpoints, config */
+	pthread_mutex_t lock;  /* endpoints, queues, config */
 	unsigned endpoints;
-	_Atomic(unsigned) queues;
+	struct rxw_queue *queues; /* lock */
 	uint64_t key[2]; /* keyed hashes */
 	/*
 	 * Identifiers of client connections (rx-protocol 1.6, 1.7): the epoch of new connections,

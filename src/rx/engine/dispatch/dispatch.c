@@ -214,7 +214,5 @@ void rxw_dispatch(struct rxw_effects *a)
 		unspill(a);
 		run(a);
 	}
-	if (a->signal)
-		rxw_queue_signal(a->signal);
-	a->signal = NULL;
+	rxw_effects_signal(a, NULL);
 }

@@ -39,8 +39,8 @@ bool rxw_effects_full(const struct rxw_effects *a)
 
 void rxw_effects_signal(struct rxw_effects *a, struct rxw_queue *q)
 {
-	if (a->signal && a->signal != q)
-		rxw_queue_signal(a->signal);
+	if (a->signal && a->signal != q && rxw_queue_signal(a->signal) == a->shard && a->receiver)
+		a->shard->role.woke_caller = true;
 	a->signal = q;
 }
 

@@ -94,7 +94,7 @@ bool rxw_effects_full(const struct rxw_effects *a);
 void rxw_effects_collect(struct rxw_effects *a, bool drained);
 /* Wake the reader of a call that was left asleep while more packets were coming. */
 void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call);
-/* The queue has to be signalled; the record signals one queue once. */
+/* The queue has to be signalled; the record signals one queue once. NULL: signal it now. */
 void rxw_effects_signal(struct rxw_effects *a, struct rxw_queue *q);
 /* Takes over the caller's reference of the call. */
 void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo);

@@ -11,7 +11,10 @@
 #include "engine/objects.h"
 #include "engine/queue/queue.h"
 
-#define AT_ONCE 32 /* entries taken with one acquisition of the lock */
+#define AT_ONCE	 32	       /* entries taken with one acquisition of the lock */
+#define ABSENT	 RXW_MS	       /* a thread that is absent for so long leaves packets unread */
+#define ABSENCES 3	       /* so many in a row are no coincidence */
+#define STAY_OUT (20 * RXW_MS) /* the queue then leaves receiving to the listener for a while */
 
 static struct rxw_call *call_of(struct rxw_queue_entry *entry)
 {
@@ -29,6 +32,22 @@ static void unlink_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
 	entry->link = NULL;
 }
 
+/* Queue's lock held: has a thread to be woken or interrupted? */
+static bool needs_thread(const struct rxw_queue *q)
+{
+	return q->receiving ? !atomic_load_explicit(&q->interrupted, memory_order_relaxed)
+			    : q->waiting > q->woken;
+}
+
+/*
+ * Queue's lock held: this thread receives for the queue and takes the entries itself. Or another one
+ * does, which has left the role to this thread while it verifies: it takes them afterwards.
+ */
+static bool receives_here(const struct rxw_queue *q)
+{
+	return q->receiving && q->receiving == rxw_receiving();
+}
+
 bool rxw_queue_append(struct rxw_queue *q, struct rxw_queue_entry *entry)
 {
 	bool signal = false;
@@ -39,7 +58,8 @@ bool rxw_queue_append(struct rxw_queue *q, struct rxw_queue_entry *entry)
 		entry->link = q->last;
 		*q->last = entry;
 		q->last = &entry->next;
-		signal = !q->owed && ((q->fd >= 0 && !q->fd_set) || q->waiting > q->woken);
+		signal = !q->owed && !receives_here(q) &&
+			 ((q->fd >= 0 && !q->fd_set) || needs_thread(q));
 		q->owed |= signal;
 	}
 	pthread_mutex_unlock(&q->lock);
@@ -65,26 +85,88 @@ static void update_fd(struct rxw_queue *q)
 		q->fd_set = !q->fd_set;
 }
 
-/* Queue's lock held: one more thread is needed. It wakes the next one if entries are left. */
-static void wake_thread(struct rxw_queue *q)
+/* Queue's lock held. True: fewer threads sleep than were counted as sleepers. */
+static bool uncount(struct rxw_queue *q)
 {
-	if (!q->first || q->waiting <= q->woken)
-		return;
-	q->woken++;
-	pthread_cond_signal(&q->cond);
+	struct rxw_endpoint *ep = atomic_load_explicit(&q->source, memory_order_relaxed);
+	unsigned asleep = q->waiting > q->woken ? q->waiting - q->woken : 0;
+
+	if (q->counted <= asleep)
+		return false;
+	atomic_fetch_sub(&ep->shard->role.sleepers, q->counted - asleep);
+	q->counted = asleep;
+	return true;
 }
 
-void rxw_queue_signal(struct rxw_queue *q)
+/*
+ * Queue's lock held: the receiving thread stops waiting. wait_interruptibly() in rx/receive.c is the
+ * other side.
+ */
+static void interrupt(struct rxw_queue *q)
 {
+	if (atomic_exchange(&q->interrupted, true))
+		return;
+	if (atomic_load(&q->receiving->role.in_wait))
+		rxw_io_wake(q->receiving->sock);
+}
+
+/*
+ * Queue's lock held: one more thread is needed. It wakes the next one if entries are left. Returns
+ * the shard whose role it is going to take, or NULL.
+ */
+static struct rxw_shard *wake_thread(struct rxw_queue *q)
+{
+	if (!q->first)
+		return NULL;
+	if (q->receiving) {
+		interrupt(q);
+		return NULL;
+	}
+	if (q->waiting <= q->woken)
+		return NULL;
+	q->woken++;
+	pthread_cond_signal(&q->cond);
+	if (!uncount(q))
+		return NULL;
+	q->away_at = rxw_clock_cached();
+	return atomic_load_explicit(&q->source, memory_order_relaxed)->shard;
+}
+
+struct rxw_shard *rxw_queue_signal(struct rxw_queue *q)
+{
+	struct rxw_shard *s;
+
 	pthread_mutex_lock(&q->lock);
 	q->owed = false;
 	update_fd(q);
-	wake_thread(q);
+	s = wake_thread(q);
+	pthread_mutex_unlock(&q->lock);
+	return s;
+}
+
+/*
+ * A thread can wait for packets of one socket only. At a server other calls would wait for what it
+ * does with an event.
+ */
+static void note_source(struct rxw_queue *q, struct rxw_endpoint *ep)
+{
+	struct rxw_endpoint *source = atomic_load_explicit(&q->source, memory_order_relaxed);
+
+	if (source == ep || atomic_load_explicit(&q->elsewhere, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&q->lock);
+	source = atomic_load_explicit(&q->source, memory_order_relaxed);
+	if (ep->server || ep->shard_count != 1 || ep->engine != q->engine ||
+	    (source && source != ep))
+		atomic_store(&q->elsewhere, true);
+	else if (!atomic_load(&ep->quit))
+		atomic_store(&q->source, ep);
 	pthread_mutex_unlock(&q->lock);
 }
 
 void rxw_queue_join(struct rxw_call *call, struct rxw_queue *q, void *arg)
 {
+	note_source(q, call->conn->ep);
 	call->events.queue = q;
 	call->events.arg = arg;
 	call->events.entry.kind = RXW_ENTRY_CALL;
@@ -212,36 +294,140 @@ static unsigned unlink_some(struct rxw_queue *q, struct rxw_queue_entry **v, uns
 	return n;
 }
 
-/* Queue's lock held, and released while the thread sleeps. False: it is too late. */
-static bool wait_entry(struct rxw_queue *q, uint64_t end)
+/* Queue's lock held. A single absence may be due to other threads that need the processor. */
+static void note_absence(struct rxw_queue *q, uint64_t now)
 {
-	if (!end || (end != UINT64_MAX && rxw_now() >= end))
-		return false;
-	q->waiting++;
-	rxw_cond_wait_until(&q->cond, &q->lock, end);
-	q->waiting--;
-	if (q->woken)
-		q->woken--;
-	return true;
+	bool absent = q->away_at && now > q->away_at + ABSENT;
+
+	q->away_at = 0;
+	if (!absent) {
+		q->absences = 0;
+	} else if (++q->absences == ABSENCES) {
+		q->absences--;
+		q->stay_out = now + STAY_OUT;
+	}
 }
 
-unsigned rxw_queue_take(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max,
-			uint64_t end)
+struct rxw_shard *rxw_queue_enter(struct rxw_queue *q)
+{
+	struct rxw_shard *s = NULL;
+	struct rxw_endpoint *ep;
+	uint64_t now;
+
+	pthread_mutex_lock(&q->lock);
+	ep = atomic_load_explicit(&q->source, memory_order_relaxed);
+	if (ep && !atomic_load_explicit(&q->elsewhere, memory_order_relaxed)) {
+		now = rxw_now();
+		note_absence(q, now);
+		if (now >= q->stay_out)
+			s = ep->shard;
+	}
+	if (s)
+		atomic_fetch_add(&s->role.guests, 1);
+	pthread_mutex_unlock(&q->lock);
+	return s;
+}
+
+void rxw_queue_exit(struct rxw_queue *q, struct rxw_shard *s, bool role)
+{
+	pthread_mutex_lock(&q->lock);
+	if (role)
+		q->away_at = rxw_now();
+	atomic_fetch_sub(&s->role.guests, 1);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void rxw_queue_sleep(struct rxw_queue *q, struct rxw_shard *s, uint64_t end)
+{
+	bool sleeps;
+
+	pthread_mutex_lock(&q->lock);
+	sleeps = !q->first && !(s && atomic_load(&s->ep->quit));
+	q->waiting += sleeps;
+	if (s && sleeps) {
+		q->counted++;
+		atomic_fetch_add(&s->role.sleepers, 1);
+		/* The role was left before its owner could see the sleeper. */
+		if (atomic_load(&s->role.unowned)) {
+			q->waiting--;
+			sleeps = false;
+			uncount(q);
+		}
+	}
+	if (sleeps) {
+		rxw_cond_wait_until(&q->cond, &q->lock, end);
+		q->waiting--;
+		if (q->woken)
+			q->woken--;
+		uncount(q);
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
+bool rxw_queue_receives(struct rxw_queue *q, struct rxw_shard *s)
+{
+	bool receives;
+
+	pthread_mutex_lock(&q->lock);
+	receives = !q->first && !atomic_load(&s->ep->quit);
+	q->receiving = receives ? s : NULL;
+	q->receiver = pthread_self();
+	atomic_store_explicit(&q->interrupted, false, memory_order_relaxed);
+	pthread_mutex_unlock(&q->lock);
+	return receives;
+}
+
+void rxw_queue_received(struct rxw_queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	if (q->receiving && pthread_equal(q->receiver, pthread_self()))
+		q->receiving = NULL;
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* Queue's lock held. */
+static void forget_source(struct rxw_queue *q, struct rxw_endpoint *ep)
+{
+	/* The endpoint may have been the other one; those that are left are noted again. */
+	atomic_store(&q->elsewhere, false);
+	if (atomic_load_explicit(&q->source, memory_order_relaxed) != ep)
+		return;
+	atomic_fetch_sub(&ep->shard->role.sleepers, q->counted);
+	q->counted = 0;
+	atomic_store(&q->source, NULL);
+	if (q->receiving)
+		interrupt(q);
+	pthread_cond_broadcast(&q->cond);
+}
+
+void rxw_queue_forget(struct rxw_endpoint *ep)
+{
+	struct rxw_engine *e = ep->engine;
+
+	pthread_mutex_lock(&e->lock);
+	for (struct rxw_queue *q = e->queues; q; q = q->next) {
+		pthread_mutex_lock(&q->lock);
+		forget_source(q, ep);
+		pthread_mutex_unlock(&q->lock);
+	}
+	pthread_mutex_unlock(&e->lock);
+	while (atomic_load(&ep->shard->role.guests))
+		rxw_sleep_us(100);
+}
+
+unsigned rxw_queue_take(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max)
 {
 	struct rxw_queue_entry *v[AT_ONCE];
 	unsigned done = 0, n;
 
-	for (;;) {
+	do {
 		pthread_mutex_lock(&q->lock);
-		do
-			n = unlink_some(q, v, max - done < AT_ONCE ? max - done : AT_ONCE);
-		while (!n && !done && wait_entry(q, end));
+		n = unlink_some(q, v, max - done < AT_ONCE ? max - done : AT_ONCE);
 		pthread_mutex_unlock(&q->lock);
 		for (unsigned i = 0; i < n; i++)
 			done += report(q, v[i], &events[done]);
-		if (!n || done == max)
-			return done;
-	}
+	} while (n && done < max);
+	return done;
 }
 
 /*

@@ -11,11 +11,20 @@
 #include "engine/events/events.h"
 
 struct rxw_connection;
+struct rxw_endpoint;
 struct rxw_service;
+struct rxw_shard;
 
-/* `lock` covers all fields but the atomic. It may be taken under a connection's lock. */
+/*
+ * `lock` covers all fields but `users` and those of the engine's list. It may be taken under a
+ * connection's lock. The other atomics are stored under it.
+ *
+ * A waiting thread may have the receive role of the client endpoint `source`. It then takes what it
+ * queues itself, without a wake-up. Entries of other threads interrupt it.
+ */
 struct rxw_queue {
 	struct rxw_engine *engine; /* fixed */
+	struct rxw_queue *next, **link; /* in engine->queues; engine->lock */
 	pthread_mutex_t lock;
 	pthread_cond_t cond; /* an entry came, or a signal that was owed was given */
 	struct rxw_queue_entry *first, **last;
@@ -25,6 +34,25 @@ struct rxw_queue {
 	int fd;	   /* eventfd, -1: none */
 	bool fd_set;
 	_Atomic(uint32_t) users; /* calls, services and callers that want a channel */
+
+	/* a client endpoint with one shard whose calls use the queue, or NULL */
+	_Atomic(struct rxw_endpoint *) source;
+	_Atomic(bool) elsewhere; /* so do other endpoints: the listeners receive */
+	/*
+	 * A waiting thread has the role of this shard, or verifies what it received. It looks for
+	 * entries before it sleeps or returns.
+	 */
+	struct rxw_shard *receiving;
+	pthread_t receiver;	   /* valid while receiving */
+	_Atomic(bool) interrupted; /* it is to look now */
+	/* sleeping threads that are counted in role.sleepers of the source's shard */
+	unsigned counted;
+	/*
+	 * ns: when a thread left the role, or was woken to take it; 0: none is away. Absences that
+	 * were too long, in a row. Until stay_out (ns) the listener receives because of them.
+	 */
+	uint64_t away_at, stay_out;
+	unsigned absences;
 };
 
 /* An entry of rxw_queue_post(). */
@@ -39,15 +67,33 @@ struct rxw_queue_post {
 bool rxw_queue_append(struct rxw_queue *q, struct rxw_queue_entry *entry);
 /* Connection's lock held: the same for a call that uses a queue. */
 bool rxw_queue_put(struct rxw_call *call);
-void rxw_queue_signal(struct rxw_queue *q);
+/* Returns the shard whose role the woken thread is going to take, or NULL. */
+struct rxw_shard *rxw_queue_signal(struct rxw_queue *q);
 /* Connection's lock held: the call uses the queue, or none any more. */
 void rxw_queue_join(struct rxw_call *call, struct rxw_queue *q, void *arg);
 void rxw_queue_leave(struct rxw_call *call);
+/* Take entries out. Returns how many; does not wait. */
+unsigned rxw_queue_take(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max);
 /*
- * Take entries out, and wait for them until `end` (ns; 0: not at all). Returns how many.
+ * This thread begins to wait: the shard whose receive role it may take, which exists until
+ * rxw_queue_exit(); NULL: none. `role`: the thread had the role in the end.
  */
-unsigned rxw_queue_take(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max,
-			uint64_t end);
+struct rxw_shard *rxw_queue_enter(struct rxw_queue *q);
+void rxw_queue_exit(struct rxw_queue *q, struct rxw_shard *s, bool role);
+/*
+ * Sleep until there is an entry, but not beyond `end` (ns). May return early. `s`: from
+ * rxw_queue_enter(); if its role is unowned the thread does not sleep.
+ */
+void rxw_queue_sleep(struct rxw_queue *q, struct rxw_shard *s, uint64_t end);
+/*
+ * This thread has the role of `s` and is about to receive. False: it must not, since there are
+ * entries or the endpoint ends.
+ */
+bool rxw_queue_receives(struct rxw_queue *q, struct rxw_shard *s);
+/* It does not receive any more. It looks for entries once again. */
+void rxw_queue_received(struct rxw_queue *q);
+/* The endpoint ends (`quit` is set). No waiting thread uses its role afterwards. */
+void rxw_queue_forget(struct rxw_endpoint *ep);
 /* The endpoint stops, or the service is removed: end those of its calls that are still queued. */
 void rxw_queue_refuse(struct rxw_queue *q, const struct rxw_service *service);
 /* Free the entries that belong to no call. */

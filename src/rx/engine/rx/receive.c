@@ -15,6 +15,8 @@
 
 #define ACTIVE_SLEEP_US 10000u /* interval at which a shard with calls checks its timers */
 #define QUIET_POLLS	2 /* receive calls without packets before the interruptible wait is used */
+#define MISSED_MAX	4 /* receive calls in a row that come too early: then the wait comes first */
+#define MISSED_RETRY	16 /* and every so often it does not */
 #define IDLE_WAIT	(60 * RXW_SEC)
 #define SPIN_BYTES	49152u /* bytes: after a larger batch polling does not pay */
 #define POLLS_PER_CLOCK 4      /* receive calls between two readings of the clock */
@@ -337,6 +339,12 @@ static bool too_many_pollers(const struct rxw_engine *e)
 	       !rxw_on_library_thread(NULL);
 }
 
+/* A queue for which this thread receives has an entry of another thread. */
+static bool interrupted(const struct rxw_shard *s)
+{
+	return s->rx.limit && atomic_load(s->rx.limit->interrupted);
+}
+
 /*
  * Polls before sleeping, as long as that succeeds often enough: one try in three, otherwise every
  * 16th wait tries again. Not beyond `until`, when a timer is due, and not after a bulk batch: the
@@ -368,7 +376,7 @@ static bool busy_poll(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t
 				return false;
 			}
 		}
-	} while (rxw_now() < end && !too_many_pollers(s->ep->engine));
+	} while (rxw_now() < end && !too_many_pollers(s->ep->engine) && !interrupted(s));
 	return true;
 }
 
@@ -463,6 +471,39 @@ static uint64_t sample_at(const struct rxw_endpoint *ep)
 	return atomic_load_explicit(&ep->workers.sample_at, memory_order_relaxed);
 }
 
+/*
+ * Sleep until the socket is readable or another thread needs this one, at the latest until `next`.
+ * Each store of another thread precedes its look at in_wait.
+ */
+static int wait_interruptibly(struct rxw_shard *s, uint64_t now, uint64_t next)
+{
+	int n;
+
+	atomic_store(&s->role.wait_until, next);
+	atomic_store(&s->role.in_wait, true);
+	n = atomic_load(&s->wheel.inbox) || atomic_load(&s->tx.left) || atomic_load(&s->ep->quit) ||
+			    interrupted(s)
+		    ? 0
+		    : rxw_io_wait(s->sock, (next - now) / 1000 + 1);
+	atomic_store(&s->role.in_wait, false);
+	return n;
+}
+
+/*
+ * The wait of a receiver that others may need is a system call of its own. It is not needed if
+ * packets came meanwhile, which is tried as long as that is often so.
+ */
+static int receive_before_wait(struct rxw_shard *s, unsigned room)
+{
+	int n;
+
+	if (!s->rx.limit || (s->rx.missed >= MISSED_MAX && ++s->rx.missed % MISSED_RETRY))
+		return 0;
+	n = rxw_io_recv(s->sock, s->rx.entry, room, 0);
+	s->rx.missed = n ? 0 : s->rx.missed + 1;
+	return n;
+}
+
 /* Wait for a batch, no longer than the timers allow. May replace the buffers. */
 static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve, bool quiet)
 {
@@ -479,6 +520,8 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 		return rxw_io_recv(s->sock, s->rx.entry, room, 0);
 	now = rxw_now();
 	next = rxw_timer_next(s, now, quiet ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
+	if (s->rx.limit && next > s->rx.limit->until)
+		next = s->rx.limit->until;
 	if (next <= now)
 		return rxw_io_recv(s->sock, s->rx.entry, room, 0);
 	empty = !quiet && busy_poll(s, room, now, next, &n);
@@ -492,9 +535,13 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 			return n;
 		empty = true;
 	}
+	n = empty || quiet ? 0 : receive_before_wait(s, room);
+	if (n)
+		return n;
 	if (empty)
 		now = rxw_now();
-	if (!quiet && next != UINT64_MAX && next >= now + ACTIVE_SLEEP_US * 1000ull &&
+	if (!quiet && !s->rx.limit && next != UINT64_MAX &&
+	    next >= now + ACTIVE_SLEEP_US * 1000ull &&
 	    !atomic_load_explicit(&s->ep->callbacks_left, memory_order_relaxed))
 		return rxw_io_recv(s->sock, s->rx.entry, room, ACTIVE_SLEEP_US);
 	/* Idle for a while, or a timer is close: wait where other threads can interrupt. */
@@ -510,12 +557,7 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 		next = sample_at(s->ep) > now ? sample_at(s->ep) : now + 1;
 	if (quiet)
 		release_buffers(s, reserve);
-	atomic_store(&s->role.wait_until, next);
-	atomic_store(&s->role.in_wait, true);
-	n = atomic_load(&s->wheel.inbox) || atomic_load(&s->tx.left) || atomic_load(&s->ep->quit)
-		    ? 0
-		    : rxw_io_wait(s->sock, (next - now) / 1000 + 1);
-	atomic_store(&s->role.in_wait, false);
+	n = wait_interruptibly(s, now, next);
 	if (quiet && n > 0)
 		room = *supplied = supply_buffers(s, reserve);
 	return n > 0 ? rxw_io_recv(s->sock, s->rx.entry, room, 0) : 0;

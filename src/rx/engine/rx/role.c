@@ -11,6 +11,7 @@
 
 #define CALLER_GRACE RXW_MS	  /* how long a role left by a caller stays unowned */
 #define CALLER_CHECK (2 * RXW_MS) /* how often the listener checks while a caller receives */
+#define QUEUE_IDLE   (20 * RXW_MS) /* how long a thread at a queue receives without an event */
 #define DEPUTY_GRACE RXW_MS	  /* how long a handler may keep the listener from receiving */
 
 /* The shard whose role this listener has lent to its deputy; NULL: none, or the deputy knows. */
@@ -28,6 +29,7 @@ int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 	s->tx.tail = &s->tx.head;
 	s->wheel.tick = rxw_now() / RXW_MS;
 	s->role.grace = CALLER_GRACE;
+	s->role.idle = QUEUE_IDLE;
 	s->rx.entry = calloc(ep->constants.batch, sizeof(*s->rx.entry));
 	s->effects.ctl = calloc(RXW_CTL_ROOM, sizeof(*s->effects.ctl));
 	s->effects.item = calloc(RXW_EFFECTS_ROOM, sizeof(*s->effects.item));

@@ -40,10 +40,12 @@ struct rxw_role {
 	_Atomic(bool) unowned;
 	/* the role was reclaimed since the listener began its batch: it does not park */
 	_Atomic(bool) reclaimed;
-	_Atomic(unsigned) sleepers; /* calls whose threads sleep for packets */
+	_Atomic(unsigned) sleepers; /* calls, and threads at queues, that sleep for packets */
 	uint64_t left_at;	    /* ns */
 	uint64_t grace;		    /* ns: how long a role left by a caller stays unowned */
+	uint64_t idle; /* ns: how long a thread at a queue may have it without an event; fixed */
 	_Atomic(unsigned) waiters;  /* callers that wait in blocking functions */
+	_Atomic(unsigned) guests;   /* threads at queues that may use the role, asleep or not */
 	_Atomic(bool) in_wait;	    /* the holder sleeps in rxw_io_wait() until wait_until */
 	_Atomic(uint64_t) wait_until;
 	bool woke_caller; /* holder: this batch woke a caller that may take the role */
@@ -56,8 +58,15 @@ struct rxw_role {
 	bool watched; /* the deputy looks every DEPUTY_GRACE (role.c); otherwise it has to be signalled */
 };
 
+/* The wait of a receiver that others may need: it ends at a time, and once the flag is set. */
+struct rxw_rx_limit {
+	uint64_t until; /* ns */
+	const _Atomic(bool) *interrupted;
+};
+
 /* Of a shard; all fields belong to the holder of the receive role. */
 struct rxw_shard_rx {
+	const struct rxw_rx_limit *limit; /* NULL: none */
 	struct rxw_io_rx *entry; /* config.batch of them */
 	unsigned depth;		 /* buffers supplied to the next receive call, 4 to config.batch */
 	/*
@@ -68,6 +77,7 @@ struct rxw_shard_rx {
 	struct rxw_budget reserve_budget;
 	struct rxw_batch *batch; /* scratch (batch.h) */
 	unsigned quiet;		 /* receive calls in a row without a result */
+	unsigned missed;	 /* receive calls before a wait, in a row without a result */
 	uint64_t reaped_at;	 /* ns */
 	uint64_t spin_hits, spin_tries, spin_skip;
 	uint32_t last_bytes; /* of the latest batch */

@@ -11,6 +11,8 @@
 #include "proto/conn/conn.h"
 
 struct rxw_call;
+struct rxw_queue;
+struct rxw_queue_event;
 
 #define RXW_READ_PIECES 16
 
@@ -56,6 +58,12 @@ struct rxw_call_writer {
  * endpoint a lone waiter takes the receive role. The caller has dispatched its effects.
  */
 void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call));
+/*
+ * Take events out of a queue, and wait for them until `end` (ns; 0: not at all). Returns how many.
+ * A lone waiter takes the receive role of the endpoint whose calls use the queue.
+ */
+unsigned rxw_wait_queue(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max,
+			uint64_t end);
 /*
  * Connection's lock held: a server's call without a thread may be idle for long. Until it is
  * written to, it takes no share of memory and of the sockets' buffers from others, unless it still

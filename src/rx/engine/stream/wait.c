@@ -62,13 +62,45 @@ static bool sleep_or_take(struct rxw_call *call, struct rxw_shard *s, bool may_r
 	return role;
 }
 
+/*
+ * Receive role: one batch. The packets that it left to this thread are verified without the role.
+ * `self`: the mark of this thread. `as_listener`: it waits as a listener does; with `limit` (NULL:
+ * none) so that others can end the wait. False: this thread has left the role.
+ */
+static bool receive_once(struct rxw_shard *s, const struct rxw_endpoint *self, bool as_listener,
+			 const struct rxw_rx_limit *limit)
+{
+	struct rxw_verify_job *jobs;
+	bool role = true;
+
+	if (as_listener)
+		rxw_set_library_thread((const struct rxw_endpoint *)(const void *)&no_endpoint);
+	s->rx.limit = limit;
+	rxw_receive_batch(s);
+	s->rx.limit = NULL;
+	if (as_listener)
+		rxw_set_library_thread(self);
+	jobs = rxw_verify_take_own(s);
+	if (jobs) {
+		/* Other threads may take the role meanwhile. */
+		rxw_role_leave(s);
+		rxw_verify_run(jobs);
+		role = rxw_role_try(s);
+		rxw_verify_deliver(s, jobs, role, !role || as_listener);
+	}
+	if (role && rxw_role_wanted(s)) {
+		rxw_role_leave(s);
+		role = false;
+	}
+	return role;
+}
+
 void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_shard *s = rxw_home(c);
 	bool may_receive = !c->ep->server && !rxw_receiving() && !rxw_on_library_thread(NULL);
 	bool role = false, server = c->ep->server, worker;
-	struct rxw_verify_job *jobs;
 
 	if (rxw_tx_collecting()) {
 		rxw_conn_unlock(c);
@@ -95,24 +127,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 			continue;
 		call->sleep.receiving = s;
 		rxw_conn_unlock(c);
-		if (server)
-			rxw_set_library_thread(
-				(const struct rxw_endpoint *)(const void *)&no_endpoint);
-		rxw_receive_batch(s);
-		if (server)
-			rxw_set_library_thread(c->ep);
-		jobs = rxw_verify_take_own(s);
-		if (jobs) {
-			/* Verify without the role; other threads may take it meanwhile. */
-			rxw_role_leave(s);
-			rxw_verify_run(jobs);
-			role = rxw_role_try(s);
-			rxw_verify_deliver(s, jobs, role, !role || server);
-		}
-		if (role && rxw_role_wanted(s)) {
-			rxw_role_leave(s);
-			role = false;
-		}
+		role = receive_once(s, c->ep, server, NULL);
 		rxw_conn_lock(c);
 		call->sleep.receiving = NULL;
 	}
@@ -131,4 +146,70 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 	 */
 	if (server && may_receive)
 		call->sleep.received_at = rxw_now();
+}
+
+/*
+ * Receive role, which is left: receive until the queue has an entry, another thread is to receive,
+ * or it is too late. True: the role may be unowned.
+ */
+static bool receive_for_queue(struct rxw_queue *q, struct rxw_shard *s, uint64_t until)
+{
+	const struct rxw_rx_limit limit = {.until = until, .interrupted = &q->interrupted};
+	bool role = true, late = false;
+
+	while (role && !late && rxw_queue_receives(q, s)) {
+		role = receive_once(s, NULL, true, &limit);
+		late = rxw_now() >= until;
+	}
+	rxw_queue_received(q);
+	if (!role)
+		return false;
+	rxw_role_leave(s);
+	if (late)
+		rxw_role_reclaim(s);
+	return !late;
+}
+
+static void stop_receiving(struct rxw_queue *q, struct rxw_shard *s, bool left)
+{
+	rxw_role_waiter_end(s);
+	rxw_queue_exit(q, s, left);
+}
+
+/*
+ * A thread that has had no event for a while goes on waiting like one that may not receive: the
+ * listener sleeps longer, and blocking callers need not take turns with this thread.
+ */
+unsigned rxw_wait_queue(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max,
+			uint64_t end)
+{
+	unsigned n = rxw_queue_take(q, events, max);
+	struct rxw_shard *s = NULL;
+	uint64_t until = end;
+	bool left = false;
+
+	if (n || !end)
+		return n;
+	rxw_role_blocks();
+	if (!rxw_on_library_thread(NULL))
+		s = rxw_queue_enter(q);
+	if (s) {
+		rxw_role_waiter_begin(s);
+		until = rxw_now() + s->role.idle;
+		until = until < end ? until : end;
+	}
+	do {
+		left = s && rxw_role_try(s) && receive_for_queue(q, s, until);
+		if (!left)
+			rxw_queue_sleep(q, s, until);
+		n = rxw_queue_take(q, events, max);
+		if (!n && s && (atomic_load(&s->ep->quit) || rxw_now() >= until)) {
+			stop_receiving(q, s, false);
+			s = NULL;
+			until = end;
+		}
+	} while (!n && (end == UINT64_MAX || rxw_now() < end));
+	if (s)
+		stop_receiving(q, s, left);
+	return n;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Completion queues: events of clients and servers, channels, posts, threads, the end. */
+#include <limits.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -237,6 +238,28 @@ START_TEST(events_for_a_function)
 	}
 	ck_assert_uint_eq(run_served, 104);
 	rxw_connection_release(run_connection);
+}
+END_TEST
+
+static unsigned many_run;
+
+static void count_post(const struct rxw_queue_event *event)
+{
+	ck_assert_uint_eq(event->events, RXW_EVENT_POST);
+	many_run++;
+}
+
+/* The function is called for as many entries as are wanted, however many are taken out at once. */
+START_TEST(as_many_as_wanted)
+{
+	for (unsigned i = 0; i < 300; i++)
+		ck_assert_int_eq(rxw_queue_post(clients, NULL), 0);
+	ck_assert_int_eq(rxw_queue_run(clients, count_post, 0, 0), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_queue_run(clients, count_post, 200, 0), 200);
+	ck_assert_int_eq(rxw_queue_run(clients, count_post, 1, -1), 1);
+	ck_assert_int_eq(rxw_queue_run(clients, count_post, UINT_MAX, -1), 99);
+	ck_assert_int_eq(rxw_queue_run(clients, count_post, 1, 0), 0);
+	ck_assert_uint_eq(many_run, 300);
 }
 END_TEST
 
@@ -816,6 +839,7 @@ int main(void)
 	const TTest *const each[] = {a_call_from_end_to_end,
 				     many_calls,
 				     events_for_a_function,
+				     as_many_as_wanted,
 				     packets_of_a_batch_leave_together,
 				     a_wait_ends_a_batch,
 				     a_function_is_in_a_batch_already,

@@ -31,7 +31,7 @@ static struct {
 	AFSFetchStatus status[64]; /* by vnode */
 	char text[64];		   /* of the last symbolic link */
 	uint32_t next;
-	AFSStoreStatus how;	  /* of the last StoreData64 */
+	AFSStoreStatus how; /* of the last StoreData64 */
 	uint64_t offset, length, end;
 	uint64_t sum;
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -491,7 +491,9 @@ static void on_sent(void *arg, uint64_t bytes)
 
 START_TEST(stores)
 {
-	enum { SIZE = 1000003 };
+	enum {
+		SIZE = 1000003
+	};
 	uint8_t *data = malloc(SIZE);
 	struct afs_store s = {.fid = {VOLUME, 4, 1},
 			      .how = change_status(99, 0600),

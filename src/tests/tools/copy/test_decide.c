@@ -22,11 +22,16 @@ START_TEST(unknown)
 		enum rxw_origin origin;
 		bool unknown;
 	} known[] = {
-		{RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, true},    {RXW_CALL_TIMEOUT, RXW_ORIGIN_LOCAL, true},
-		{RXW_NETWORK_RESET, RXW_ORIGIN_LOCAL, true}, {RXW_CALL_TIMEOUT, RXW_ORIGIN_PEER, true},
-		{RXW_RESTARTING, RXW_ORIGIN_PEER, false},   {110, RXW_ORIGIN_PEER, false},
-		{106, RXW_ORIGIN_PEER, false},		    {UAE + 16, RXW_ORIGIN_PEER, false},
-		{RXW_RPC_OPCODE, RXW_ORIGIN_PEER, false},   {17, RXW_ORIGIN_PEER, false},
+		{RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, true},
+		{RXW_CALL_TIMEOUT, RXW_ORIGIN_LOCAL, true},
+		{RXW_NETWORK_RESET, RXW_ORIGIN_LOCAL, true},
+		{RXW_CALL_TIMEOUT, RXW_ORIGIN_PEER, true},
+		{RXW_RESTARTING, RXW_ORIGIN_PEER, false},
+		{110, RXW_ORIGIN_PEER, false},
+		{106, RXW_ORIGIN_PEER, false},
+		{UAE + 16, RXW_ORIGIN_PEER, false},
+		{RXW_RPC_OPCODE, RXW_ORIGIN_PEER, false},
+		{17, RXW_ORIGIN_PEER, false},
 	};
 	struct afs_error error;
 
@@ -63,13 +68,13 @@ START_TEST(decisions)
 		int number;
 		enum decision decision;
 	} known[] = {
-		{CHANGE_CREATE, EEXIST, DECIDE_LOOK},  {CHANGE_MKDIR, EEXIST, DECIDE_LOOK},
-		{CHANGE_SYMLINK, EEXIST, DECIDE_LOOK}, {CHANGE_MOUNT, EEXIST, DECIDE_LOOK},
-		{CHANGE_LINK, EEXIST, DECIDE_LOOK},    {CHANGE_REMOVE, ENOENT, DECIDE_DONE},
-		{CHANGE_RMDIR, ENOENT, DECIDE_DONE},   {CHANGE_RENAME, ENOENT, DECIDE_LOOK},
-		{CHANGE_CREATE, EACCES, DECIDE_FAIL},  {CHANGE_CREATE, ENOENT, DECIDE_FAIL},
-		{CHANGE_REMOVE, EEXIST, DECIDE_FAIL},  {CHANGE_RENAME, EEXIST, DECIDE_FAIL},
-		{CHANGE_LOCK, EAGAIN, DECIDE_FAIL},    {CHANGE_STORE, EEXIST, DECIDE_FAIL},
+		{CHANGE_CREATE, EEXIST, DECIDE_LOOK},	{CHANGE_MKDIR, EEXIST, DECIDE_LOOK},
+		{CHANGE_SYMLINK, EEXIST, DECIDE_LOOK},	{CHANGE_MOUNT, EEXIST, DECIDE_LOOK},
+		{CHANGE_LINK, EEXIST, DECIDE_LOOK},	{CHANGE_REMOVE, ENOENT, DECIDE_DONE},
+		{CHANGE_RMDIR, ENOENT, DECIDE_DONE},	{CHANGE_RENAME, ENOENT, DECIDE_LOOK},
+		{CHANGE_CREATE, EACCES, DECIDE_FAIL},	{CHANGE_CREATE, ENOENT, DECIDE_FAIL},
+		{CHANGE_REMOVE, EEXIST, DECIDE_FAIL},	{CHANGE_RENAME, EEXIST, DECIDE_FAIL},
+		{CHANGE_LOCK, EAGAIN, DECIDE_FAIL},	{CHANGE_STORE, EEXIST, DECIDE_FAIL},
 		{CHANGE_RMDIR, ENOTEMPTY, DECIDE_FAIL},
 	};
 	struct afs_error error = {.origin = RXW_ORIGIN_PEER};
@@ -85,11 +90,10 @@ END_TEST
 
 START_TEST(ours)
 {
-	const AFSStoreStatus how = {.Mask = AFS_SETMODTIME | AFS_SETMODE,
-				    .ClientModTime = 1000,
-				    .UnixModeBits = 04644};
-	AFSFetchStatus found = {.FileType = 1, .LinkCount = 1, .ClientModTime = 1000,
-				.UnixModeBits = 0644};
+	const AFSStoreStatus how = {
+		.Mask = AFS_SETMODTIME | AFS_SETMODE, .ClientModTime = 1000, .UnixModeBits = 04644};
+	AFSFetchStatus found = {
+		.FileType = 1, .LinkCount = 1, .ClientModTime = 1000, .UnixModeBits = 0644};
 
 	ck_assert(decide_ours(CHANGE_CREATE, &how, &found));
 	found.ClientModTime++;
@@ -148,6 +152,8 @@ START_TEST(remedies)
 	ck_assert_ptr_nonnull(strstr(decide_remedy(CHANGE_RENAME, &error), "get and put"));
 	error.number = 0;
 	ck_assert_ptr_null(decide_remedy(CHANGE_CREATE, &error));
+	error = of(102, RXW_ORIGIN_PEER);
+	ck_assert_ptr_nonnull(strstr(decide_remedy(CHANGE_STORE, &error), "removed"));
 }
 END_TEST
 

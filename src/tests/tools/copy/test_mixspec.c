@@ -6,10 +6,10 @@
 START_TEST(shares)
 {
 	static const char *const bad[] = {
-		"",	      "read",	      "read=",	  "read=x",	      "=5",	  "jump=5",
-		"read=5,",    ",read=5",      "read=0",	  "read=5,,stat=1", "read=-1", "rea=5",
-		"reads=5",    "read=1000001", "read=1 ",
-		"read=11111111111111111111111",
+		"",	   "read",	     "read=",	"read=x",
+		"=5",	   "jump=5",	     "read=5,", ",read=5",
+		"read=0",  "read=5,,stat=1", "read=-1", "rea=5",
+		"reads=5", "read=1000001",   "read=1 ", "read=11111111111111111111111",
 	};
 	struct mix_spec spec;
 
@@ -26,8 +26,16 @@ END_TEST
 
 START_TEST(sizes)
 {
-	static const char *const bad[] = {"",	 "-",	"4K-",	    "-4K",   "8K-4K",
-					  "1G",	 "x",	"1-2-3",    "0-257M", "4K-1M ",
+	static const char *const bad[] = {"",
+					  "-",
+					  "4K-",
+					  "-4K",
+					  "8K-4K",
+					  "1G",
+					  "x",
+					  "1-2-3",
+					  "0-257M",
+					  "4K-1M ",
 					  "111111111111111111111111111-2"};
 	struct mix_spec spec;
 

@@ -28,16 +28,16 @@ START_TEST(changes)
 		bool directory;
 		mode_t expected;
 	} known[] = {
-		{"u+x", 0644, false, 0744},	{"go-r", 0644, false, 0600},
-		{"a=r", 0755, false, 0444},	{"u=rwx,go=rx", 0, false, 0755},
-		{"+x", 0644, false, 0755},	{"+w", 0444, false, 0644},
-		{"-w", 0666, false, 0466},	{"a+X", 0644, false, 0644},
-		{"a+X", 0744, false, 0755},	{"a+X", 0644, true, 0755},
-		{"o=", 0777, false, 0770},	{"u+rw-x", 0100, false, 0600},
-		{"u+s", 0755, false, 04755},	{"g+s,o+t", 0755, false, 03755},
-		{"u+x,", 0, false, 010000},	{"", 0644, false, 010000},
-		{"u", 0644, false, 010000},	{"u+y", 0644, false, 010000},
-		{"z+x", 0644, false, 010000},	{"u+x;o-r", 0644, false, 010000},
+		{"u+x", 0644, false, 0744},   {"go-r", 0644, false, 0600},
+		{"a=r", 0755, false, 0444},   {"u=rwx,go=rx", 0, false, 0755},
+		{"+x", 0644, false, 0755},    {"+w", 0444, false, 0644},
+		{"-w", 0666, false, 0466},    {"a+X", 0644, false, 0644},
+		{"a+X", 0744, false, 0755},   {"a+X", 0644, true, 0755},
+		{"o=", 0777, false, 0770},    {"u+rw-x", 0100, false, 0600},
+		{"u+s", 0755, false, 04755},  {"g+s,o+t", 0755, false, 03755},
+		{"u+x,", 0, false, 010000},   {"", 0644, false, 010000},
+		{"u", 0644, false, 010000},   {"u+y", 0644, false, 010000},
+		{"z+x", 0644, false, 010000}, {"u+x;o-r", 0644, false, 010000},
 		{"+", 0644, false, 0644},
 	};
 

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rights, access control lists and callers (afs-fileserver 7.3). */
+#ifndef STORE_ACL_H
+#define STORE_ACL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define STORE_ACL_MAX 20 /* entries of both signs */
+
+#define STORE_READ   1u
+#define STORE_WRITE  2u
+#define STORE_INSERT 4u
+#define STORE_LOOKUP 8u
+#define STORE_DELETE 16u
+#define STORE_LOCK   32u
+#define STORE_ADMIN  64u
+#define STORE_ALL    127u
+
+#define STORE_ANONYMOUS	     32766
+#define STORE_ANYUSER	     (-101)
+#define STORE_AUTHUSER	     (-102)
+#define STORE_ADMINISTRATORS (-204)
+
+/* Positive entries first, each sign in ascending order of ids; an id once in each sign. */
+struct store_acl {
+	uint8_t positive, negative; /* numbers of entries */
+	struct store_ace {
+		int32_t id;
+		uint32_t rights;
+	} entry[STORE_ACL_MAX];
+};
+
+/* Who calls. Owned by the caller of a function, and constant while it runs. */
+struct store_caller {
+	int32_t id;	     /* STORE_ANONYMOUS without an identity */
+	const int32_t *ids;  /* all ids that entries of an ACL are compared with, ascending */
+	size_t id_count;
+	bool administrator;
+	bool unrestricted; /* has all rights: whoever administers the store itself */
+	const void *who; /* for the rules of an exported directory; may be NULL */
+};
+
+/* The rights that an ACL gives to a caller: positive entries less negative ones. */
+uint32_t store_acl_rights(const struct store_acl *acl, const struct store_caller *caller);
+/* Add rights to an entry, which is made if it is missing. 0 or -E2BIG. */
+int store_acl_add(struct store_acl *acl, bool negative, int32_t id, uint32_t rights);
+
+#endif
