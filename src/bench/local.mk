@@ -85,13 +85,23 @@ BENCH_ARGS =
 # The same for make ladder LADDER_ARGS=--quick
 LADDER_ARGS =
 
-.PHONY: bench ladder bench-programs
+# The same for the file server: make bench-fileserver FILESERVER_ARGS=--quick
+FILESERVER_ARGS =
+
+.PHONY: bench bench-fileserver ladder bench-programs
 # Behind all else: what both need would otherwise be made twice at a time.
 bench-programs: all
-	$(MAKE) $(AM_MAKEFLAGS) $(bench_programs)
+	$(MAKE) $(AM_MAKEFLAGS) $(bench_programs) src/tests/system/interop/cell_ours
+# Both, even if the first one fails.
 bench: bench-programs
-	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
-		python3 $(srcdir)/src/bench/run $(BENCH_ARGS)
+	top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; export top_srcdir top_builddir; result=0; \
+	python3 $(srcdir)/src/bench/run $(BENCH_ARGS) || result=$$?; \
+	python3 $(srcdir)/src/bench/fileserver --page $(srcdir)/doc/notes/store-performance.md $(FILESERVER_ARGS) || \
+		result=$$?; \
+	exit $$result
+bench-fileserver: bench-programs
+	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' python3 $(srcdir)/src/bench/fileserver \
+		--page $(srcdir)/doc/notes/store-performance.md $(FILESERVER_ARGS)
 ladder: bench-programs
 	PYTHON3='$(PYTHON3)'; top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
 		"$${PYTHON3:-python3}" $(srcdir)/src/bench/ladder $(LADDER_ARGS)
