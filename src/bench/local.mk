@@ -2,7 +2,8 @@
 # The benchmark: built and run by `make bench` only.
 
 bench_programs = src/bench/classic src/bench/raw src/bench/rawcall src/bench/ping src/bench/queue src/bench/small src/bench/xdr \
-	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt src/bench/store
+	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt src/bench/store \
+	src/bench/fileserver_load
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
@@ -84,13 +85,23 @@ BENCH_ARGS =
 # The same for make ladder LADDER_ARGS=--quick
 LADDER_ARGS =
 
-.PHONY: bench ladder bench-programs
+# The same for the file server: make bench-fileserver FILESERVER_ARGS=--quick
+FILESERVER_ARGS =
+
+.PHONY: bench bench-fileserver ladder bench-programs
 # Behind all else: what both need would otherwise be made twice at a time.
 bench-programs: all
-	$(MAKE) $(AM_MAKEFLAGS) $(bench_programs)
+	$(MAKE) $(AM_MAKEFLAGS) $(bench_programs) src/tests/system/interop/cell_ours
+# Both, even if the first one fails.
 bench: bench-programs
-	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
-		python3 $(srcdir)/src/bench/run $(BENCH_ARGS)
+	top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; export top_srcdir top_builddir; result=0; \
+	python3 $(srcdir)/src/bench/run $(BENCH_ARGS) || result=$$?; \
+	python3 $(srcdir)/src/bench/fileserver --page $(srcdir)/doc/notes/store-performance.md $(FILESERVER_ARGS) || \
+		result=$$?; \
+	exit $$result
+bench-fileserver: bench-programs
+	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' python3 $(srcdir)/src/bench/fileserver \
+		--page $(srcdir)/doc/notes/store-performance.md $(FILESERVER_ARGS)
 ladder: bench-programs
 	PYTHON3='$(PYTHON3)'; top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
 		"$${PYTHON3:-python3}" $(srcdir)/src/bench/ladder $(LADDER_ARGS)
@@ -98,3 +109,9 @@ ladder: bench-programs
 # The store of volumes without a network.
 src_bench_store_SOURCES = src/bench/store.c
 src_bench_store_LDADD = src/store/libstore.la src/afs/librxafs.la $(PTHREAD_LIBS)
+
+# The writable file server, beside OpenAFS's.
+src_bench_fileserver_load_SOURCES = src/bench/fileserver_load.c
+src_bench_fileserver_load_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+$(src_bench_fileserver_load_OBJECTS): $(afs_headers)
+EXTRA_DIST += src/bench/fileserver src/bench/fsbed.py src/bench/fssteps.py

@@ -51,8 +51,8 @@ static int check_create(const struct create_op *op, struct work *work, struct no
 	return space_check(op->base.core, &dir->vol->rec, space_blocks_of(length), 0, 0);
 }
 
-static void fill_record(const struct create_op *op, const struct work *work,
-			const struct node *dir, struct vnode *v)
+static void fill_record(const struct create_op *op, const struct work *work, const struct node *dir,
+			struct vnode *v)
 {
 	v->kind = (uint8_t)op->kind;
 	v->mode = (uint16_t)(op->set->mask & STORE_SET_MODE ? op->set->mode & 0777 : 0777);
@@ -145,9 +145,14 @@ int names_create(struct store *store, const struct store_caller *caller,
 		 const char *text, const struct store_set *set, struct store_status *status,
 		 struct store_status *dir_status, struct store_changes *changes)
 {
-	struct create_op op = {.dir = dir, .name = name, .kind = kind,
-			       .text = kind == STORE_SYMLINK ? text : NULL, .set = set,
-			       .status = status, .dir_status = dir_status, .changes = changes};
+	struct create_op op = {.dir = dir,
+			       .name = name,
+			       .kind = kind,
+			       .text = kind == STORE_SYMLINK ? text : NULL,
+			       .set = set,
+			       .status = status,
+			       .dir_status = dir_status,
+			       .changes = changes};
 	int result = change_check(core_of(store), dir, true);
 
 	return result ? result : change_run(core_of(store), caller, &op.base, apply_create);
@@ -218,8 +223,12 @@ int names_link(struct store *store, const struct store_caller *caller, const str
 	       const char *name, const struct store_fid *existing, struct store_status *status,
 	       struct store_status *dir_status, struct store_changes *changes)
 {
-	struct link_op op = {.dir = dir, .existing = existing, .name = name, .status = status,
-			     .dir_status = dir_status, .changes = changes};
+	struct link_op op = {.dir = dir,
+			     .existing = existing,
+			     .name = name,
+			     .status = status,
+			     .dir_status = dir_status,
+			     .changes = changes};
 	int result = 0;
 
 	if (!dir->volume || !dir->vnode || !existing->volume || !existing->vnode)
@@ -301,7 +310,10 @@ int names_remove(struct store *store, const struct store_caller *caller,
 		 const struct store_fid *dir, const char *name, enum store_kind kind,
 		 struct store_status *dir_status, struct store_changes *changes)
 {
-	struct remove_op op = {.dir = dir, .name = name, .kind = kind, .dir_status = dir_status,
+	struct remove_op op = {.dir = dir,
+			       .name = name,
+			       .kind = kind,
+			       .dir_status = dir_status,
 			       .changes = changes};
 	int result = change_check(core_of(store), dir, true);
 

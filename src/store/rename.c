@@ -184,8 +184,7 @@ static void change_records(const struct rename_op *op, struct work *work,
 	entry_touch(&op->base, work, rename->to, to);
 }
 
-static void note_changes(const struct rename_op *op, struct work *work,
-			 const struct rename *rename)
+static void note_changes(const struct rename_op *op, struct work *work, const struct rename *rename)
 {
 	op->changes->count = 0;
 	change_note(op->changes, rename->from, false, false);
@@ -229,9 +228,13 @@ int names_rename(struct store *store, const struct store_caller *caller,
 		 struct store_status *old_status, struct store_status *new_status,
 		 struct store_changes *changes)
 {
-	struct rename_op op = {.old_dir = old_dir, .new_dir = new_dir, .old_name = old_name,
-			       .new_name = new_name, .old_status = old_status,
-			       .new_status = new_status, .changes = changes};
+	struct rename_op op = {.old_dir = old_dir,
+			       .new_dir = new_dir,
+			       .old_name = old_name,
+			       .new_name = new_name,
+			       .old_status = old_status,
+			       .new_status = new_status,
+			       .changes = changes};
 	int result;
 
 	if (!old_dir->volume || !old_dir->vnode || !new_dir->volume || !new_dir->vnode)

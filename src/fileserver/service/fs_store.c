@@ -8,6 +8,9 @@
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
 
+#define SLICES	  256		    /* of packets that are lent at a time */
+#define LENT_MOST ((size_t)1 << 20) /* bytes of them */
+
 /* A store in progress. */
 struct storing {
 	struct fs_call *call;
@@ -17,39 +20,34 @@ struct storing {
 };
 
 /*
- * Take the data from the packets and give them to the store, in pieces that are aligned in the file.
- * The library bounds the time without progress. 0, FSD_LOST, -EIO: fewer data came than announced;
- * or a result of the store.
+ * Give the data to the store straight from the packets; the store gathers them into large writes. The
+ * library bounds the time without progress. 0, FSD_LOST, -EIO: fewer data came than announced; or a
+ * result of the store.
  */
-static int receive(struct storing *storing, uint8_t *buffer, struct store_writer *writer)
+static int receive(struct storing *storing, struct store_writer *writer)
 {
 	const struct store_ops *ops = storing->place.store->ops;
-	uint64_t at = storing->offset, left = storing->length;
 
-	while (left) {
-		size_t want = FSD_PIECE - (size_t)(at % FSD_PIECE);
-		struct iovec iov = {.iov_base = buffer};
-		ssize_t n;
+	for (uint64_t left = storing->length; left;) {
+		struct iovec iov[SLICES];
+		unsigned count = SLICES;
+		size_t want = left < LENT_MOST ? (size_t)left : LENT_MOST;
+		ssize_t n = rxw_call_readv(storing->rx, want, iov, &count);
 		int rc;
 
-		if (want > left)
-			want = (size_t)left;
-		n = rxw_call_read(storing->rx, buffer, want);
 		if (n < 0)
 			return FSD_LOST;
-		if ((size_t)n < want)
+		if (n == 0)
 			return -EIO;
-		iov.iov_len = want;
-		rc = ops->write(writer, &iov, 1);
+		rc = ops->write(writer, iov, (int)count);
 		if (rc)
 			return rc;
-		at += want;
-		left -= want;
+		left -= (uint64_t)n;
 	}
 	return 0;
 }
 
-static int store_with(struct storing *storing, const struct store_set *set, uint8_t *buffer,
+static int store_with(struct storing *storing, const struct store_set *set,
 		      struct store_status *status, struct store_changes *changes)
 {
 	struct store *store = storing->place.store;
@@ -60,7 +58,7 @@ static int store_with(struct storing *storing, const struct store_set *set, uint
 
 	if (rc)
 		return rc;
-	rc = receive(storing, buffer, writer);
+	rc = receive(storing, writer);
 	if (!rc)
 		return store->ops->write_commit(writer, status, changes);
 	store->ops->write_abort(writer);
@@ -68,19 +66,15 @@ static int store_with(struct storing *storing, const struct store_set *set, uint
 	return rc;
 }
 
-/* With memory, and if not too many calls receive data already: each occupies a thread. */
+/* If not too many calls receive data already: each occupies a thread, and memory of the store. */
 static int store_bounded(struct storing *storing, const struct store_set *set,
 			 struct store_status *status, struct store_changes *changes)
 {
 	struct fsd_service *service = storing->call->service;
-	uint8_t *buffer = NULL;
 	int rc = AFS_VBUSY;
 
 	if (atomic_fetch_add(&service->storing, 1) < FSD_STORES_MAX)
-		buffer = fsd_buffer_get(&service->buffers);
-	if (buffer)
-		rc = store_with(storing, set, buffer, status, changes);
-	fsd_buffer_put(&service->buffers, buffer);
+		rc = store_with(storing, set, status, changes);
 	atomic_fetch_sub(&service->storing, 1);
 	return rc;
 }

@@ -136,19 +136,6 @@ struct fsd_counters {
 	_Atomic uint64_t vl_calls;
 };
 
-/* Memory of stores that is used again: that of each call would cost page faults. */
-#define FSD_PIECE   ((size_t)256 << 10) /* bytes that are written to the store at a time */
-#define FSD_BUFFERS 32			/* that are kept */
-struct fsd_buffers {
-	pthread_mutex_t lock;
-	uint8_t *kept[FSD_BUFFERS]; /* lock; each of FSD_PIECE bytes */
-	unsigned count;		    /* lock */
-};
-void fsd_buffers_init(struct fsd_buffers *buffers);
-void fsd_buffers_end(struct fsd_buffers *buffers);
-uint8_t *fsd_buffer_get(struct fsd_buffers *buffers); /* NULL: no memory */
-void fsd_buffer_put(struct fsd_buffers *buffers, uint8_t *buffer);
-
 /* How long a change waits for clients that hold promises: their dead time, and a little more. */
 #define FSD_BREAK_MS   5000
 
@@ -178,7 +165,6 @@ struct fsd_service {
 	struct fsd_counters counters;
 	struct fsd_xstats xstats;
 	struct fsd_running running;
-	struct fsd_buffers buffers;
 	_Atomic unsigned storing; /* calls that receive data now */
 };
 

@@ -10,40 +10,6 @@
 
 #define LOCKS_MAX 65536
 
-void fsd_buffers_init(struct fsd_buffers *buffers)
-{
-	pthread_mutex_init(&buffers->lock, NULL);
-}
-
-void fsd_buffers_end(struct fsd_buffers *buffers)
-{
-	while (buffers->count)
-		free(buffers->kept[--buffers->count]);
-	pthread_mutex_destroy(&buffers->lock);
-}
-
-uint8_t *fsd_buffer_get(struct fsd_buffers *buffers)
-{
-	uint8_t *buffer = NULL;
-
-	pthread_mutex_lock(&buffers->lock);
-	if (buffers->count)
-		buffer = buffers->kept[--buffers->count];
-	pthread_mutex_unlock(&buffers->lock);
-	return buffer ? buffer : malloc(FSD_PIECE);
-}
-
-void fsd_buffer_put(struct fsd_buffers *buffers, uint8_t *buffer)
-{
-	pthread_mutex_lock(&buffers->lock);
-	if (buffer && buffers->count < FSD_BUFFERS) {
-		buffers->kept[buffers->count++] = buffer;
-		buffer = NULL;
-	}
-	pthread_mutex_unlock(&buffers->lock);
-	free(buffer);
-}
-
 struct fsd_service *fsd_service_create(const struct fsd_service_options *options, char *message)
 {
 	struct fsd_service *service = calloc(1, sizeof(*service));
@@ -71,7 +37,6 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	pthread_mutex_init(&service->running.lock, NULL);
 	fsd_xstats_init(&service->xstats);
 	service->xstats.calls = options->calls;
-	fsd_buffers_init(&service->buffers);
 	service->locks = fsd_locks_create(LOCKS_MAX);
 	if (!service->locks) {
 		snprintf(message, FSD_MESSAGE_MAX, "no memory");
@@ -97,7 +62,6 @@ void fsd_service_destroy(struct fsd_service *service)
 		return;
 	fsd_rootafs_destroy(service->rootafs);
 	fsd_locks_destroy(service->locks);
-	fsd_buffers_end(&service->buffers);
 	fsd_xstats_end(&service->xstats);
 	pthread_mutex_destroy(&service->running.lock);
 	free(service);

@@ -388,52 +388,6 @@ wait $import || fail "the long import: $(cat "$work/long.out")"
 vol quota long && shows '^long: 190\.[0-9] MiB used\|^long: 254'
 vol remove long
 
-# A client that ends takes its request with it, and one that sends nothing or rubbish holds nobody up.
-if command -v python3 > /dev/null; then
-	python3 - "$store/control" > "$work/out" 2>&1 << 'END' || fail "the socket: $(cat "$work/out")"
-import json, os, socket, sys
-
-def connect():
-    s = socket.socket(socket.AF_UNIX)
-    s.settimeout(30)
-    s.connect(sys.argv[1])
-    return s
-
-def ask(data):
-    s = connect()
-    s.sendall(data)
-    text = b""
-    while True:
-        more = s.recv(65536)
-        if not more:
-            return [json.loads(line) for line in text.decode().splitlines()]
-        text += more
-
-idle = [connect() for _ in range(8)]
-for bad in (b"\n", b"{\n", b"null\n", b"[]\n", b"\xff\xfe\n", b"{}\n", b'{"command": 1}\n', b'{"command": "nothing"}\n',
-            b'{"command": "list", "command": "list"}\n', b'{"command": "list", "x": 1}\n', b"[" * 16000 + b"\n",
-            b'{"command": "examine", "volume": "a\\u0000b"}\n', b'{"command": "import", "volume": "x"}\n'):
-    answer = ask(bad)
-    assert len(answer) == 1 and "error" in answer[0] and answer[0]["status"] in (1, 2), (bad[:40], answer)
-assert "longer than" in ask(b"x" * 16384)[0]["error"]
-assert "result" in ask(b'{"command": "list"}\n')[0]
-half = connect()
-half.sendall(b'{"command": ')
-half.close()
-# A descriptor that is no directory, and more descriptors than one.
-s = connect()
-f = open("/dev/null")
-socket.send_fds(s, [b'{"command": "export", "volume": "x"}\n'], [f.fileno(), f.fileno(), f.fileno()])
-assert "descriptor of a directory" in json.loads(s.recv(65536))["error"]
-# More connections than the server keeps: they wait until others end.
-idle += [connect() for _ in range(8)]
-waiting = connect()
-waiting.sendall(b'{"command": "list"}\n')
-for s in idle:
-    s.close()
-assert b"result" in waiting.recv(65536)
-END
-fi
 stop_server "$server" TERM || fail "rxfsd ended with $?"
 [ ! -e "$store/control" ] || fail 'the socket is left after a stop'
 

@@ -106,6 +106,8 @@ static const char *about_name(enum change_op op, int number)
 
 const char *decide_remedy(enum change_op op, const struct afs_error *error)
 {
+	if (error->origin == RXW_ORIGIN_PEER && error->code == AFS_VNOVNODE)
+		return "another client has removed it meanwhile";
 	switch (error->number) {
 	case EACCES:
 		return missing_right(op);

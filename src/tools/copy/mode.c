@@ -78,9 +78,9 @@ static int take_bits(const char **text, mode_t old, bool directory, mode_t *bits
 		}
 }
 
-static mode_t apply(mode_t mode, mode_t who, char operator, mode_t bits)
+static mode_t apply(mode_t mode, mode_t who, char sign, mode_t bits)
 {
-	switch (operator) {
+	switch (sign) {
 	case '+':
 		return mode | (bits & who);
 	case '-':
@@ -103,12 +103,11 @@ int mode_parse(const char *text, mode_t old, bool directory, mode_t umask, mode_
 		if (*text == 0 || !strchr("+-=", *text))
 			return -1;
 		while (*text && strchr("+-=", *text)) {
-			char operator= * text++;
+			char sign = *text++;
 
 			if (take_bits(&text, now, directory, &bits) < 0)
 				return -1;
-			now = apply(now, named ? who : 07777, operator,
-				    named ? bits : bits & ~umask);
+			now = apply(now, named ? who : 07777, sign, named ? bits : bits & ~umask);
 		}
 	} while (*text++ == ',');
 	*mode = now;

@@ -165,8 +165,8 @@ enum copy_result copy_judge(const struct copy *copy, const struct afs_error *err
 	if (error->result != 0 || error->remedy != AFS_REMEDY_NONE ||
 	    tools_renewal_expired(error->code, error->origin))
 		return COPY_STOP;
-	/* No space for this object is no space for the others. */
-	if (error->number == ENOSPC || error->number == EDQUOT)
+	/* A volume that is full or read-only is so for the others. */
+	if (error->number == ENOSPC || error->number == EDQUOT || error->number == EROFS)
 		return COPY_STOP;
 	/* An answer, even an invalid one, concerns this object; no answer concerns them all. */
 	if (error->origin == RXW_ORIGIN_PEER)

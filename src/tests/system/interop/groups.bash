@@ -111,8 +111,26 @@ tests_of_conformance() {
 }
 programs_of_conformance() { :; }
 
+# Not in all_groups: `kernel_writes` runs it. KERNEL_TESTS: names of some of its tests.
+tests_of_kernel_writes() {
+	if [ -n "${KERNEL_TESTS:-}" ]; then
+		echo "$KERNEL_TESTS"
+		return
+	fi
+	printf 'kernel-writes-%s\n' mount create small megabyte large offsets append holes truncate mapping fsync \
+		rename rename-directory link symlink directory unlink unlink-open attributes statfs special \
+		locks locks-two names many acl \
+		seen seen-open seen-directory seen-append seen-attributes count \
+		random random-two tree tree-two quota read-only no-right restart restart-stale restart-busy crash end
+}
+programs_of_kernel_writes() { if [ "${KERNEL_SERVER:-}" = openafs ]; then echo cell_ours; else echo rxfsd rxvol; fi; }
+
+# Not a test, and therefore none of all_groups: src/bench/fileserver starts it.
+tests_of_bench() { echo bench-fileserver; }
+programs_of_bench() { echo afscp cell_ours rxfsd; }
+
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
-needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store ]]; }
+needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store || $1 == bench ]]; }
 
 # Upper limits, far above the time that a group takes on a slow machine.
 seconds_of() {
@@ -120,6 +138,8 @@ seconds_of() {
 	library | rxdebug) echo 90 ;;
 	classic | rxkad | store) echo 300 ;;
 	writes) echo 500 ;;
+	kernel_writes) [ -n "${KERNEL_LONG:-}" ] && echo 7200 || echo 1500 ;;
+	bench) echo "${RXW_BENCH_SECONDS:-1800}" ;;
 	*) echo 150 ;;
 	esac
 }

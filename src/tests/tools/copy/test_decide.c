@@ -152,6 +152,8 @@ START_TEST(remedies)
 	ck_assert_ptr_nonnull(strstr(decide_remedy(CHANGE_RENAME, &error), "get and put"));
 	error.number = 0;
 	ck_assert_ptr_null(decide_remedy(CHANGE_CREATE, &error));
+	error = of(102, RXW_ORIGIN_PEER);
+	ck_assert_ptr_nonnull(strstr(decide_remedy(CHANGE_STORE, &error), "removed"));
 }
 END_TEST
 
