@@ -45,6 +45,18 @@ make_calls() {
 		{ echo "store_calls $2 ended with $?: $(tail -n 1 "$1.err") after $(tail -n 1 "$1")"; return 1; }
 }
 
+# What afsio leaves of a longer file, as theirs.afsio.
+their_afsio() {
+	their vos create "$address" a root.cell || return
+	printf 'boss setacl work 1|0|system:anyuser/127|$\nboss create work file file mode=0644\n' |
+		limited 20 store_calls "$address" $key 5 $realm plain work="$(their_id root.cell)" > made.txt 2>&1 || return
+	printf longer > text
+	limited 20 afsio write -file file -cell "$cell_name" -force < text > made.txt 2>&1 || return
+	printf x > text
+	limited 20 afsio write -file file -cell "$cell_name" -force < text > made.txt 2>&1 || return
+	limited 20 afsio read -file file -cell "$cell_name" > theirs.afsio 2> made.txt
+}
+
 # -- our server --
 
 our() {
@@ -97,6 +109,7 @@ before_store() {
 	for codes in uae plain; do
 		make_calls theirs.$codes $codes their_id || return
 	done
+	their_afsio || return
 	stop fileserver QUIT
 	stop volserver
 	stop vlserver
@@ -193,6 +206,7 @@ overwritten() {
 # Over a file that exists: Debian's afsio crashes when it creates one, also with OpenAFS.
 test_store_afsio_write() {
 	local size
+	[ "$(cat theirs.afsio)" = xonger ] || fail "OpenAFS's file has: $(cat theirs.afsio)"
 	cp plain whole
 	for size in 70000 5 0 9000002; do
 		head -c $size /dev/urandom > plain
