@@ -141,8 +141,12 @@ START_TEST(order_of_checks)
 	fid = (struct store_fid){volume, 0, 2};
 	ck_assert_int_eq(try_create(&user, &fid, "", STORE_FILE), -EINVAL);
 	ck_assert_int_eq(try_create(&user, &file, "", STORE_FILE), -ENOTDIR);
-	ck_assert_int_eq(try_create(&user, &root, "", STORE_FILE), -EINVAL);
+	ck_assert_int_eq(try_create(&user, &root, "a/b", STORE_FILE), -EINVAL);
+	ck_assert_int_eq(try_create(&user, &root, "x@sys", STORE_FILE), -EINVAL);
+	ck_assert_int_eq(try_create(&user, &root, "", STORE_FILE), -EACCES);
+	ck_assert_int_eq(try_create(&user, &root, "..", STORE_FILE), -EACCES);
 	ck_assert_int_eq(try_create(&user, &root, "f", STORE_FILE), -EACCES);
+	ck_assert_int_eq(try_remove(&user, &root, "..", STORE_FILE), -EACCES);
 	ck_assert_int_eq(try_remove(&user, &root, "x", STORE_FILE), -EACCES);
 
 	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &clone.volume), 0);
@@ -548,6 +552,7 @@ START_TEST(quotas)
 	ck_assert_uint_eq(about.used_kib, 1123);
 	ck_assert_int_eq(try_create(&admin, &root, "g", STORE_FILE), STORE_VOVERQUOTA);
 	ck_assert_int_eq(try_begin(&admin, &file, 0, 2200 << 10, 0, &one), STORE_VOVERQUOTA);
+	ck_assert_int_eq(try_begin(&admin, &file, 0, 1130 << 10, 0, &one), STORE_VOVERQUOTA);
 	ck_assert_int_eq(try_write(&admin, &file, 0, bytes, 1000, 0), 0);
 	fixture_volume(volume);
 	ck_assert_uint_eq(about.used_kib, 3);

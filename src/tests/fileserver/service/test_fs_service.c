@@ -448,8 +448,10 @@ START_TEST(writes_are_refused)
 			for (const char *s = calls[i].shape; *s; s++) {
 				if (*s == 'n')
 					rxw_xdr_put_string(&rq, "name", UINT32_MAX);
+				else if (*s == 'f')
+					xdr_put_AFSFid(&rq, known ? &fid : &other);
 				else
-					for (int j = 0; j < (*s == 'q' ? 6 : 3); j++)
+					for (int j = 0; j < 6; j++)
 						rxw_xdr_put_u32(&rq, 1);
 			}
 			ck_assert_int_eq(serve(), known ? 49733405 : 103);

@@ -44,6 +44,9 @@ EXTRA_DIST += \
 	src/tests/system/interop/served.bash \
 	src/tests/system/interop/served.c \
 	src/tests/system/interop/served_client.c \
+	src/tests/system/interop/store.bash \
+	src/tests/system/interop/store_calls.c \
+	src/tests/system/interop/store_calls.txt \
 	src/tests/system/interop/unvalidated.py \
 	src/tests/system/interop/writes.bash \
 	src/tests/system/interop/tools.bash \

@@ -397,7 +397,8 @@ static void print_status(const AFSFid *fid, const AFSFetchStatus *s)
 	}
 	printf("  ");
 	print_fid(fid);
-	printf(": %s links=%u length=%u", s->FileType < 4 ? types[s->FileType] : "?", s->LinkCount, s->Length);
+	printf(": %s links=%u length=%u", s->FileType < 4 ? types[s->FileType] : "?", s->LinkCount,
+	       s->Length);
 	print_version(label_of(fid), s->DataVersion);
 	printf(" author=%u owner=%u group=%u mode=%o rights=%x any=%x parent=", s->Author, s->Owner,
 	       s->Group, s->UnixModeBits, s->CallerAccess, s->AnonymousAccess);
@@ -430,7 +431,8 @@ static void print_sync(afs_uint32 volume, const AFSVolSync *sync)
 
 static void print_promise(const AFSCallBack *callback)
 {
-	if (callback->CallBackVersion == 1 && callback->CallBackType == 2 && callback->ExpirationTime >= 60)
+	if (callback->CallBackVersion == 1 && callback->CallBackType == 2 &&
+	    callback->ExpirationTime >= 60)
 		printf("  promise\n");
 	else
 		printf("  callback %u,%u,%s\n", callback->CallBackVersion, callback->CallBackType,
@@ -467,10 +469,12 @@ static void do_create(struct rx_connection *c, bool directory)
 	char *name = name_of(word());
 	const char *label = word();
 	AFSStoreStatus change = store_status();
+	afs_int32 code = directory ? RXAFS_MakeDir(c, &parent, name, &change, &fid, &status, &other,
+						   &callback, &volume_sync)
+				   : RXAFS_CreateFile(c, &parent, name, &change, &fid, &status,
+						      &other, &callback, &volume_sync);
 
-	if (!well(directory ? RXAFS_MakeDir(c, &parent, name, &change, &fid, &status, &other, &callback, &volume_sync)
-			    : RXAFS_CreateFile(c, &parent, name, &change, &fid, &status, &other, &callback,
-					       &volume_sync)))
+	if (!well(code))
 		return;
 	set_label(label, fid);
 	if (fid.Volume != parent.Volume || fid.Vnode % 2 != directory)
@@ -566,7 +570,9 @@ static void do_setstatus(struct rx_connection *c)
 	}
 }
 
-/* `send` bytes of the letter of with=. A server that refuses may end the call before all are sent. */
+/*
+ * `send` bytes of the letter of with=. A server that refuses may end the call before all are sent.
+ */
 static void send_data(struct rx_call *call, afs_int64 send)
 {
 	static char data[65536];
@@ -591,8 +597,8 @@ static void do_store(struct rx_connection *c)
 	AFSStoreStatus change = store_status();
 	bool old = option("bits") != NULL;
 	struct rx_call *call = rx_NewCall(c);
-	afs_int32 code = old ? StartRXAFS_StoreData(call, &fid, &change, (afs_uint32)at, (afs_uint32)length,
-						    (afs_uint32)total)
+	afs_int32 code = old ? StartRXAFS_StoreData(call, &fid, &change, (afs_uint32)at,
+						    (afs_uint32)length, (afs_uint32)total)
 			     : StartRXAFS_StoreData64(call, &fid, &change, at, length, total);
 
 	if (!code) {
@@ -748,9 +754,10 @@ static void do_volume(struct rx_connection *c)
 	fid.Volume = (afs_uint32)v.ParentId;
 	fid.Vnode = fid.Unique = 1;
 	print_fid(&fid);
-	printf(" online %d service %d blessed %d salvage %d type %d quota %d..%d blocks %d offline \"%s\" motd \"%s\"\n",
+	printf(" online %d service %d blessed %d salvage %d type %d quota %d..%d blocks %d",
 	       v.Online, v.InService, v.Blessed, v.NeedsSalvage, v.Type, v.MinQuota, v.MaxQuota,
-	       v.BlocksInUse, offline, motd);
+	       v.BlocksInUse);
+	printf(" offline \"%s\" motd \"%s\"\n", offline, motd);
 }
 
 /* setvolume VOLUME [minimum=N] [maximum=N] [message=TEXT] */
