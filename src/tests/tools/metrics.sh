@@ -31,6 +31,17 @@ grep -q "^rxwire_calls_started_total{endpoint=\"$fs\"} [1-9]" "$text" || fail "n
 grep -q '^process_cpu_seconds_total [0-9]' "$text" || fail "no metrics of the process"
 [ "$(grep -c '^rxwire_endpoint_info' "$text")" -eq 3 ] || fail "not three endpoints"
 
+# A server of a store has some of its own.
+"$top_builddir/src/tools/rxvol" -S "$work/store" create w > "$work/rxvol.out" 2>&1 || fail "rxvol: $(cat "$work/rxvol.out")"
+"$rxfsd" --store "$work/store" --listen 127.0.0.1 --port 0 --vl-port 0 --vol-port 0 --pt-port 0 \
+	--metrics-file "$work/store.prom" > "$work/store.out" 2> "$work/store.err" &
+store_pid=$!
+servers="$servers $store_pid"
+wait_for "$work/store.out" '^listening' "$store_pid" || { cat "$work/store.err"; echo "rxfsd --store did not start"; exit 1; }
+wait_for "$work/store.prom" '^rxfsd_store_' "$store_pid" || fail "no metrics of the store"
+grep '^rxfsd_store_' "$work/store.prom" > "$work/store.metrics"
+stop_server "$store_pid" TERM || fail "rxfsd --store ended with $?"
+
 # Every name in the dashboard is exported.
 sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$text" > "$work/names"
 sed 's/^\(.*duration_seconds\)$/\1\n\1_bucket\n\1_sum\n\1_count/' "$work/names" | sort -u > "$work/series"
@@ -157,7 +168,7 @@ awk '
 		if (match($1, /[{][a-z]*/))
 			label = " " substr($1, RSTART + 1, RLENGTH - 1)
 		print name label
-	}' "$text" | sort -u > "$work/served"
+	}' "$text" "$work/store.metrics" | sort -u > "$work/served"
 diff "$work/manual" "$work/served" > "$work/differ" ||
 	fail "rxfsd.8 (<) and the exported metrics (>) differ: $(cat "$work/differ")"
 [ "$(wc -l < "$work/served")" -ge 25 ] || fail "too few metrics of rxfsd are served"
