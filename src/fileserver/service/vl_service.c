@@ -91,7 +91,7 @@ static void fill_entry(const struct fsd_service *service, rxw_call *rx, const st
 
 	find_addresses(service, rx, &list);
 	memset(e, 0, sizeof(*e));
-	strncpy(e->name, set->name, sizeof(e->name) - 1);
+	memcpy(e->name, set->name, strnlen(set->name, sizeof(e->name) - 1));
 	for (int i = 0; i < 3; i++) {
 		e->volumeId[i] = set->id[i];
 		if (set->exists[i])
