@@ -14,8 +14,8 @@
 static struct store *store;
 static uint32_t volume;
 static const int32_t ids[] = {STORE_ADMINISTRATORS, 1};
-static const struct store_caller caller = {.id = 1, .ids = ids, .id_count = 2,
-					   .administrator = true};
+static const struct store_caller caller = {
+	.id = 1, .ids = ids, .id_count = 2, .administrator = true};
 static const struct store_set nothing;
 static size_t file_bytes = 4096;
 static double seconds = 3;
@@ -51,8 +51,8 @@ static struct store_fid make(const struct store_fid *dir, const char *name, enum
 	struct store_status status, dir_status;
 	struct store_changes changes;
 
-	must(store->ops->create(store, &caller, dir, name, kind, NULL, &nothing, &status, &dir_status,
-				&changes),
+	must(store->ops->create(store, &caller, dir, name, kind, NULL, &nothing, &status,
+				&dir_status, &changes),
 	     "create");
 	return status.fid;
 }
@@ -79,7 +79,8 @@ static void drop(const struct store_fid *dir, const char *name)
 	struct store_status status;
 	struct store_changes changes;
 
-	must(store->ops->remove(store, &caller, dir, name, STORE_FILE, &status, &changes), "remove");
+	must(store->ops->remove(store, &caller, dir, name, STORE_FILE, &status, &changes),
+	     "remove");
 }
 
 /* -- loads; each thread has a directory of its own, or all share one -- */
@@ -259,8 +260,8 @@ static void fill(unsigned long vnodes)
 	double elapsed;
 
 	for (unsigned i = 0; i < FILLERS; i++) {
-		filler[i] = (struct filler){.number = i, .each = 1000,
-					    .dirs = (unsigned)(vnodes / 1000 / FILLERS)};
+		filler[i] = (struct filler){
+			.number = i, .each = 1000, .dirs = (unsigned)(vnodes / 1000 / FILLERS)};
 		must(-pthread_create(&filler[i].id, NULL, fill_thread, &filler[i]), "thread");
 	}
 	for (unsigned i = 0; i < FILLERS; i++)
@@ -383,8 +384,9 @@ int main(int argc, char **argv)
 			optind = argc;
 		}
 	if (optind != argc - 1) {
-		fprintf(stderr, "usage: store [-s] [-b BYTES] [-t SECONDS] [-m LIMIT OF SMALL FILES] "
-				"[-l LOAD] [-k THREADS] [-v VNODES] EMPTY-DIRECTORY\n");
+		fprintf(stderr,
+			"usage: store [-s] [-b BYTES] [-t SECONDS] [-m LIMIT OF SMALL FILES] "
+			"[-l LOAD] [-k THREADS] [-v VNODES] EMPTY-DIRECTORY\n");
 		return EXIT_FAILURE;
 	}
 	options.path = argv[optind];
@@ -405,7 +407,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
 		if (only && strcmp(only, loads[i].name) != 0)
 			continue;
-		for (unsigned k = threads ? (unsigned)threads : 1; k <= (threads ? threads : 16); k *= 4)
+		for (unsigned k = threads ? (unsigned)threads : 1; k <= (threads ? threads : 16);
+		     k *= 4)
 			run_load(&loads[i], k, false);
 		run_load(&loads[i], threads ? (unsigned)threads : 16, true);
 	}

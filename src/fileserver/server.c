@@ -14,8 +14,10 @@
 #include <time.h>
 #include <rxwire/rxwire.h>
 
+#include "afs/afs-common.h"
 #include "afs/numbers.h"
 #include "afs/volname.h"
+#include "common/clock.h"
 #include "common/counters.h"
 #include "fileserver/audit/audit.h"
 #include "fileserver/base/base.h"
@@ -31,6 +33,8 @@
 
 #define HOSTS_MAX 16384
 #define BREAK_MS  5000 /* for clients to answer before an administrator's change is complete */
+#define STOP_BREAKS_MS 3000u /* of a stop, for breaking promises */
+#define STOP_BREAK_MS  500u  /* for clients to answer some of these breaks */
 
 struct fsd_server {
 	struct fsd_settings settings;
@@ -827,6 +831,27 @@ static void destroy_service(struct fsd_server *server)
 	fsd_service_destroy(service);
 }
 
+/*
+ * Tell clients that the promises of this server end. They are told again when it has started, but Linux 6.8 and later
+ * then trusts what it has of a read-write volume as soon as one object in it is valid: it forgets a promise only if that
+ * is broken by itself.
+ */
+static void break_promises(struct fsd_server *server)
+{
+	uint64_t until = monotonic_ns() + STOP_BREAKS_MS * NS_PER_MS;
+	struct fsd_break breaks[AFSCBMAX];
+	AFSFid fids[AFSCBMAX];
+	size_t cursor = 0, count = AFSCBMAX;
+
+	rxw_endpoint_refuse(server->fs, -100);
+	while (count && monotonic_ns() < until) {
+		count = fsd_promise_sweep(server->clients, &cursor, fids, AFSCBMAX, fsd_now());
+		for (size_t i = 0; i < count; i++)
+			breaks[i] = (struct fsd_break){.fid = fids[i], .for_all = true};
+		fsd_promise_break_all(server->clients, breaks, count, NULL, STOP_BREAK_MS);
+	}
+}
+
 int fsd_server_drain(struct fsd_server *server)
 {
 	if (server->drained)
@@ -838,6 +863,8 @@ int fsd_server_drain(struct fsd_server *server)
 					explain_limit, server);
 	fsd_control_stop(server->control);
 	server->control = NULL;
+	if (server->callbacks && !server->volume)
+		break_promises(server);
 	if (server->fs)
 		server->aborted =
 			rxw_endpoint_stop(server->fs, (unsigned)server->settings.drain_ms) ==

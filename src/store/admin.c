@@ -22,12 +22,18 @@ static void describe(struct core *core, const struct volrec *rec, bool damaged,
 {
 	struct volrec rw = *rec;
 
-	*volume = (struct store_volume){.id = rec->id, .rw = rec->group, .type = rec->type,
+	*volume = (struct store_volume){.id = rec->id,
+					.rw = rec->group,
+					.type = rec->type,
 					.online = !rec->offline && !damaged,
-					.quota_kib = rec->quota_kib, .used_kib = rec->used_kib,
-					.files = rec->files, .created = rec->created,
-					.copied = rec->copied, .updated = rec->updated,
-					.cloned = rec->cloned, .sync = rec->created};
+					.quota_kib = rec->quota_kib,
+					.used_kib = rec->used_kib,
+					.files = rec->files,
+					.created = rec->created,
+					.copied = rec->copied,
+					.updated = rec->updated,
+					.cloned = rec->cloned,
+					.sync = rec->created};
 	snprintf(volume->name, sizeof(volume->name), "%s", rec->name);
 	snprintf(volume->offline_message, sizeof(volume->offline_message), "%s",
 		 damaged ? "the record of the volume is damaged" : rec->message);
@@ -242,10 +248,17 @@ static int make_root(const struct admin_op *op, struct work *work, struct workvo
 		store_acl_add(root->acl, false, STORE_ADMINISTRATORS, STORE_ALL);
 	root->v = (struct vnode){.kind = STORE_DIR,
 				 .mode = (uint16_t)(op->new->mode ? op->new->mode & 07777 : 0755),
-				 .links = 2, .unique = STORE_ROOT_UNIQUE, .length = STORE_PAGE,
-				 .version = 1, .author = op->new->owner, .owner = op->new->owner,
-				 .parent = 1, .parent_unique = 1, .client_mtime = work->now,
-				 .server_mtime = work->now, .incarnation = work->base.incarnation};
+				 .links = 2,
+				 .unique = STORE_ROOT_UNIQUE,
+				 .length = STORE_PAGE,
+				 .version = 1,
+				 .author = op->new->owner,
+				 .owner = op->new->owner,
+				 .parent = 1,
+				 .parent_unique = 1,
+				 .client_mtime = work->now,
+				 .server_mtime = work->now,
+				 .incarnation = work->base.incarnation};
 	work_create(work, node, root);
 	return 0;
 }
@@ -253,10 +266,17 @@ static int make_root(const struct admin_op *op, struct work *work, struct workvo
 static int apply_create(struct txn_op *txn, struct work *work)
 {
 	struct admin_op *op = (struct admin_op *)txn;
-	struct volrec rec = {.type = STORE_RW, .epoch = 1, .quota_kib = op->new->quota_kib,
-			     .used_kib = 2, .files = 1, .created = work->now,
-			     .copied = work->now, .updated = work->now, .owner = op->new->owner,
-			     .next_unique = 2, .incarnation = work->base.incarnation};
+	struct volrec rec = {.type = STORE_RW,
+			     .epoch = 1,
+			     .quota_kib = op->new->quota_kib,
+			     .used_kib = 2,
+			     .files = 1,
+			     .created = work->now,
+			     .copied = work->now,
+			     .updated = work->now,
+			     .owner = op->new->owner,
+			     .next_unique = 2,
+			     .incarnation = work->base.incarnation};
 	struct workvol *volume;
 	struct db *db;
 	int result = work_db(work, &db);

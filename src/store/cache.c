@@ -61,7 +61,8 @@ struct cache *cache_create(size_t bytes)
 		*shard = (struct shard){.limit = bytes / SHARDS};
 		pthread_mutex_init(&shard->lock, NULL);
 		shard->list.newer = shard->list.older = &shard->list;
-		if (!htable_init(&shard->entries, offsetof(struct entry, chain), entry_hash, NULL, 0)) {
+		if (!htable_init(&shard->entries, offsetof(struct entry, chain), entry_hash, NULL,
+				 0)) {
 			while (i--)
 				htable_fini(&cache->shard[i].entries, NULL);
 			free(cache);

@@ -100,15 +100,27 @@ void change_status(const struct change_op *op, const struct node *node, const st
 	rights_fill_status(&subject, &fid, status);
 }
 
-int change_name(const char *name, int dots)
+int change_spelling(const char *name)
 {
 	size_t length = strlen(name);
 
-	if (!length || strchr(name, '/') || (length >= 4 && !strcmp(name + length - 4, "@sys")))
+	if (strchr(name, '/') || (length >= 4 && !strcmp(name + length - 4, "@sys")))
 		return -EINVAL;
-	if (length > STORE_NAME_MAX)
-		return -ENAMETOOLONG;
-	return strcmp(name, ".") && strcmp(name, "..") ? 0 : dots;
+	return length > STORE_NAME_MAX ? -ENAMETOOLONG : 0;
+}
+
+int change_name(const char *name, int dots)
+{
+	if (!*name)
+		return -EINVAL;
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return dots;
+	return change_spelling(name);
+}
+
+int change_old_name(const char *name)
+{
+	return strcmp(name, ".") && strcmp(name, "..") ? 0 : -EINVAL;
 }
 
 void change_note(struct store_changes *changes, const struct node *node, bool for_all, bool gone)

@@ -34,8 +34,14 @@ struct subject change_subject(const struct change_op *op, const struct node *nod
 int change_dir_of(struct work *work, struct node *node, struct node **dir);
 void change_status(const struct change_op *op, const struct node *node, const struct node *dir,
 		   struct store_status *status);
-/* 0, -EINVAL, -ENAMETOOLONG; `dots` for "." and "..". */
+/*
+ * 0, -EINVAL, -ENAMETOOLONG; `dots` for "." and "..". What is wrong with the spelling of a name that
+ * is to be made is wrong before the rights, the rest after them.
+ */
+int change_spelling(const char *name);
 int change_name(const char *name, int dots);
+/* Of a name that is to go: -EINVAL for "." and "..". Others that cannot be are just not there. */
+int change_old_name(const char *name);
 void change_note(struct store_changes *changes, const struct node *node, bool for_all, bool gone);
 
 #endif

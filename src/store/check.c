@@ -136,9 +136,9 @@ static int check_object(void *arg, const struct db_object *object)
 	struct checking *checking = arg;
 
 	if (!object->dead && !number_set_has(&checking->objects, object->id))
-		checking_fault(checking, "object %llx of vnode %u of volume %u belongs to no version",
-			       (unsigned long long)object->id, object->owner.vnode,
-			       object->owner.group);
+		checking_fault(
+			checking, "object %llx of vnode %u of volume %u belongs to no version",
+			(unsigned long long)object->id, object->owner.vnode, object->owner.group);
 	return 0;
 }
 
@@ -149,9 +149,9 @@ static int check_file(void *arg, const struct store_owner *owner, uint64_t id)
 	struct db_object object;
 	int result = db_object_get(checking->fresh, id, &object);
 
-	if (result == -ENOENT &&
-	    !store_data_stat(checking->core->data, owner, id, &(uint64_t){0}))
-		checking_fault(checking, "the file of object %llx of vnode %u of volume %u is unknown",
+	if (result == -ENOENT && !store_data_stat(checking->core->data, owner, id, &(uint64_t){0}))
+		checking_fault(checking,
+			       "the file of object %llx of vnode %u of volume %u is unknown",
 			       (unsigned long long)id, owner->vnode, owner->group);
 	return result == -ENOENT ? 0 : result;
 }

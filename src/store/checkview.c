@@ -73,9 +73,12 @@ static void check_extent(struct tree *tree, const struct vnode_key *key,
 
 	if (result || object.dead || object.owner.group != owner.group ||
 	    object.owner.vnode != owner.vnode || object.owner.unique != owner.unique) {
-		checking_fault(tree->checking, "volume %u: vnode %u refers to object %llx, which is %s",
+		checking_fault(tree->checking,
+			       "volume %u: vnode %u refers to object %llx, which is %s",
 			       tree->volume->id, key->vnode, (unsigned long long)extent->object,
-			       result ? "unknown" : object.dead ? "dead" : "another vnode's");
+			       result	     ? "unknown"
+			       : object.dead ? "dead"
+					     : "another vnode's");
 		return;
 	}
 	result = store_data_stat(tree->checking->core->data, &owner, extent->object, &length);
@@ -181,7 +184,8 @@ static void check_name(struct tree *tree, struct entry *dir, const char *name, u
 	struct entry *entry = find(tree, vnode);
 
 	if (!entry || entry->unique != unique) {
-		checking_fault(tree->checking, "volume %u: \"%s\" in directory %u names vnode %u, %s",
+		checking_fault(tree->checking,
+			       "volume %u: \"%s\" in directory %u names vnode %u, %s",
 			       tree->volume->id, name, dir->vnode, vnode,
 			       entry ? "which is another one" : "which is missing");
 		return;
@@ -202,7 +206,8 @@ static void check_dots(struct tree *tree, const struct entry *dir, const struct 
 	store_pages_find(pages, "..", &up, &up_unique);
 	if (own != dir->vnode || own_unique != dir->unique || up != dir->parent ||
 	    up_unique != dir->parent_unique)
-		checking_fault(tree->checking, "volume %u: \".\" or \"..\" of directory %u is wrong",
+		checking_fault(tree->checking,
+			       "volume %u: \".\" or \"..\" of directory %u is wrong",
 			       tree->volume->id, dir->vnode);
 }
 
@@ -220,8 +225,8 @@ static void check_names(struct tree *tree, struct entry *dir, const struct store
 static int load(struct tree *tree, const struct entry *dir, uint8_t (*page)[STORE_PAGE],
 		struct store_pages **pages)
 {
-	struct vnode_key key = {.group = tree->volume->group, .vnode = dir->vnode,
-				.epoch = tree->epoch};
+	struct vnode_key key = {
+		.group = tree->volume->group, .vnode = dir->vnode, .epoch = tree->epoch};
 	struct version *version;
 	unsigned count;
 	int result = db_vnode_get(tree->checking->db, &key, &version);
@@ -243,8 +248,8 @@ static int check_directory(struct tree *tree, struct entry *dir, uint8_t (*page)
 	int result = load(tree, dir, page, &pages);
 
 	if (result == -EIO || result == -EBADMSG) {
-		checking_fault(tree->checking, "volume %u: directory %u is damaged", tree->volume->id,
-			       dir->vnode);
+		checking_fault(tree->checking, "volume %u: directory %u is damaged",
+			       tree->volume->id, dir->vnode);
 		return 0;
 	}
 	if (result)
@@ -292,17 +297,18 @@ static void check_sums(struct tree *tree)
 	if (!root || root->unique != STORE_ROOT_UNIQUE)
 		checking_fault(tree->checking, "volume %u has no root directory", volume->id);
 	if (tree->count != volume->files)
-		checking_fault(tree->checking, "volume %u has %zu vnodes in place of %llu", volume->id,
-			       tree->count, (unsigned long long)volume->files);
+		checking_fault(tree->checking, "volume %u has %zu vnodes in place of %llu",
+			       volume->id, tree->count, (unsigned long long)volume->files);
 	if (tree->used_kib != volume->used_kib)
-		checking_fault(tree->checking, "volume %u uses %llu KiB in place of %llu", volume->id,
-			       (unsigned long long)tree->used_kib,
+		checking_fault(tree->checking, "volume %u uses %llu KiB in place of %llu",
+			       volume->id, (unsigned long long)tree->used_kib,
 			       (unsigned long long)volume->used_kib);
 }
 
 int checkview(struct checking *checking, const struct volrec *volume)
 {
-	struct tree tree = {.checking = checking, .volume = volume,
+	struct tree tree = {.checking = checking,
+			    .volume = volume,
 			    .epoch = volume->type == STORE_RW ? UINT32_MAX : volume->epoch};
 	int result = collect(&tree);
 

@@ -53,10 +53,10 @@ static int copy_all(struct store_writer *writer, const struct found *found, stru
 	if (!writer->compact.extent)
 		return -ENOMEM;
 	writer->compact.count = 1;
-	writer->compact.extent[0] = (struct store_extent){
-		.start = content->extent[0].start,
-		.end = content->extent[content->count - 1].end,
-		.object = writer->compact_made};
+	writer->compact.extent[0] =
+		(struct store_extent){.start = content->extent[0].start,
+				      .end = content->extent[content->count - 1].end,
+				      .object = writer->compact_made};
 	return 0;
 }
 
@@ -79,8 +79,8 @@ int compact_content(struct store_writer *writer)
 	if (result)
 		return result;
 	if (found.version->content.count > 1) {
-		result = store_view_open(writer->core->data, &writer->owner, &found.version->content,
-					 found.version->v.length, &view);
+		result = store_view_open(writer->core->data, &writer->owner,
+					 &found.version->content, found.version->v.length, &view);
 		if (!result) {
 			writer->compact_of = found.version->v.version;
 			result = copy_all(writer, &found, view);

@@ -27,7 +27,7 @@ struct core {
 	struct store_data *data;
 	struct db *writer;
 	struct readers *readers;
-	struct cache *cache;	 /* has locks of its own, as have those below */
+	struct cache *cache; /* has locks of its own, as have those below */
 	struct volumes volumes;
 	struct txn *txn;
 	struct keeper *keeper;

@@ -57,7 +57,8 @@ static const char *const text[STATEMENTS] = {
 		     " AND epoch<=?4 ORDER BY epoch DESC LIMIT 1",
 	[PAGE_FIND] = "SELECT id, epoch FROM page WHERE grp=?1 AND vnode=?2 AND page=?3"
 		      " AND epoch>?4 ORDER BY epoch DESC LIMIT 1",
-	[PAGE_INSERT] = "INSERT INTO page(grp, vnode, page, epoch, data) VALUES(?1, ?2, ?3, ?4, ?5)",
+	[PAGE_INSERT] =
+		"INSERT INTO page(grp, vnode, page, epoch, data) VALUES(?1, ?2, ?3, ?4, ?5)",
 	[PAGE_UPDATE] = "UPDATE page SET data=?2 WHERE id=?1",
 	[PAGE_DELETE] = "DELETE FROM page WHERE grp=?1 AND vnode=?2 AND epoch>?3",
 	[PAGE_PRUNE] = "DELETE FROM page WHERE grp=?1 AND vnode=?2 AND epoch>?3 AND epoch<=?4"
@@ -74,7 +75,8 @@ static const char *const text[STATEMENTS] = {
 	[OBJECT_DELETE] = "DELETE FROM object WHERE id=?1",
 	[OBJECT_EACH] = "SELECT id, grp, vnode, uniq, dead FROM object",
 	[OBJECT_DEAD] = "SELECT id, grp, vnode, uniq, dead FROM object WHERE dead",
-	[PRUNE_FIRST] = "SELECT id, grp, epoch, done_epoch, done_vnode FROM prune ORDER BY id LIMIT 1",
+	[PRUNE_FIRST] =
+		"SELECT id, grp, epoch, done_epoch, done_vnode FROM prune ORDER BY id LIMIT 1",
 	[PRUNE_INSERT] = "INSERT INTO prune(grp, epoch, done_epoch, done_vnode)"
 			 " VALUES(?1, ?2, ?3, ?4)",
 	[PRUNE_UPDATE] = "UPDATE prune SET done_epoch=?2, done_vnode=?3 WHERE id=?1",
@@ -142,7 +144,8 @@ static int set_up(struct db *db)
 		 "PRAGMA trusted_schema=OFF;PRAGMA cell_size_check=ON;PRAGMA mmap_size=0;"
 		 "PRAGMA temp_store=MEMORY;PRAGMA cache_size=-%u;PRAGMA wal_autocheckpoint=0;"
 		 "PRAGMA synchronous=%s;PRAGMA query_only=%d",
-		 db->options.cache_kib, db->options.full ? "FULL" : "NORMAL", db->options.read_only);
+		 db->options.cache_kib, db->options.full ? "FULL" : "NORMAL",
+		 db->options.read_only);
 	return run_text(db, sql);
 }
 
@@ -260,7 +263,8 @@ void db_rollback(struct db *db)
 int db_checkpoint(struct db *db, unsigned *logged)
 {
 	int frames = 0, moved = 0;
-	int rc = sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames, &moved);
+	int rc = sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames,
+					   &moved);
 
 	*logged = frames > 0 ? (unsigned)frames : 0;
 	return rc == SQLITE_BUSY ? 0 : db_result(db, rc);

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define FORMAT_VERSION	  1
-#define TEXT_MAX  128
-#define NEW_NAME  "FORMAT.new"
-#define NAME	  "FORMAT"
+#define FORMAT_VERSION 1
+#define TEXT_MAX       128
+#define NEW_NAME       "FORMAT.new"
+#define NAME	       "FORMAT"
 
 static int new_uuid(uint8_t uuid[16])
 {

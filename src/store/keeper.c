@@ -9,10 +9,11 @@
 #include "common/clock.h"
 #include "store/prune.h"
 
-#define FLUSH_NS	(400 * (uint64_t)NS_PER_MS) /* between a commit and its flush, at most */
-#define RETRY_NS	(1000 * (uint64_t)NS_PER_MS) /* after a flush that failed */
-#define LOG_BYTES	(8u << 20) /* of the write-ahead log, before it goes to the database */
-#define PRUNE_BURST	20	   /* steps between two looks at other work */
+#define FLUSH_NS    (400 * (uint64_t)NS_PER_MS)	 /* between a commit and its flush, at most */
+#define RETRY_NS    (1000 * (uint64_t)NS_PER_MS) /* after a flush that failed */
+#define LOG_MOST    (64u << 20)			 /* commits wait until it is shorter */
+#define LOG_BYTES   (8u << 20) /* of the write-ahead log, before it goes to the database */
+#define PRUNE_BURST 20	       /* steps between two looks at other work */
 
 struct keeper {
 	struct core *core;
@@ -21,12 +22,13 @@ struct keeper {
 	bool started;
 
 	pthread_mutex_t lock; /* covers the rest */
-	pthread_cond_t work, flushed;
+	pthread_cond_t work, flushed, shorter;
 	bool stop, dirty, pruning;
-	uint64_t dirty_ns;    /* when the oldest commit that is not flushed was */
+	bool checkpointing;    /* the log will be shorter soon */
+	uint64_t dirty_ns;     /* when the oldest commit that is not flushed was */
 	uint64_t wanted, done; /* flushes: each caller wants one more than had begun */
-	int result;	      /* of the last flush */
-	bool failed;	      /* it has been logged */
+	int result;	       /* of the last flush */
+	bool failed;	       /* it has been logged */
 	struct object_list made, dead;
 
 	_Atomic uint64_t flushes;
@@ -71,6 +73,20 @@ void keeper_committed(void *arg, const struct object_list *made, const struct ob
 			    keeper->core->name);
 }
 
+/* What is left for the next time. */
+static void put_back(struct keeper *keeper, const struct db_object *made, size_t made_count,
+		     const struct db_object *dead, size_t dead_count)
+{
+	if (!made_count && !dead_count)
+		return;
+	pthread_mutex_lock(&keeper->lock);
+	append(&keeper->made, made, made_count);
+	append(&keeper->dead, dead, dead_count);
+	keeper->dirty = true;
+	keeper->dirty_ns = monotonic_ns();
+	pthread_mutex_unlock(&keeper->lock);
+}
+
 /* -- removing the rows of dead objects -- */
 
 struct forget_op {
@@ -90,40 +106,55 @@ static int apply_forget(struct txn_op *txn, struct work *work)
 	return result;
 }
 
-/* The files of dead objects go, then their rows. */
-static void remove_dead(struct keeper *keeper, struct object_list *dead)
+/* The files of dead objects go, then their rows. What is left at `until` waits for the next time. */
+static void remove_dead(struct keeper *keeper, const struct object_list *dead, uint64_t until)
 {
-	struct forget_op op = {.txn = {.apply = apply_forget, .alone = true}, .list = dead};
 	struct core *core = keeper->core;
+	struct object_list gone = {.item = dead->item};
+	struct forget_op op = {.txn = {.apply = apply_forget, .alone = true}, .list = &gone};
 	bool any = false;
 
-	for (size_t i = 0; i < dead->count; i++) {
-		struct db_object *object = &dead->item[i];
+	while (gone.count < dead->count && monotonic_ns() < until) {
+		struct db_object *object = &gone.item[gone.count++];
 
 		object->dead = !store_data_remove(core->data, &object->owner, object->id);
 		any = any || object->dead;
 	}
 	if (any)
 		txn_run(core->txn, &op.txn);
+	put_back(keeper, NULL, 0, dead->item + gone.count, dead->count - gone.count);
 }
 
-static void settle(struct keeper *keeper, const struct object_list *made)
+static int by_id(const void *a, const void *b)
+{
+	const struct db_object *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* New objects get their names, unless they are dead already. `dead` is sorted. */
+static void settle(struct keeper *keeper, const struct object_list *made,
+		   const struct object_list *dead, uint64_t until)
 {
 	struct core *core = keeper->core;
+	size_t done = 0;
 
-	for (size_t i = 0; i < made->count; i++) {
-		const struct db_object *object = &made->item[i];
+	for (; done < made->count && monotonic_ns() < until; done++) {
+		const struct db_object *object = &made->item[done];
 		int result;
 
-		if (object->dead)
+		if (object->dead || (dead->count && bsearch(object, dead->item, dead->count,
+							    sizeof(*object), by_id)))
 			continue;
 		result = store_data_settle(core->data, &object->owner, object->id);
 		/* It may have been removed since. */
 		if (result && result != -ENOENT)
-			report_line(&core->report, REPORT_WARNING,
-				    "%s: a new file of volume %u keeps its name in files/new: error %d",
-				    core->name, object->owner.group, -result);
+			report_line(
+				&core->report, REPORT_WARNING,
+				"%s: a new file of volume %u keeps its name in files/new: error %d",
+				core->name, object->owner.group, -result);
 	}
+	put_back(keeper, made->item + done, made->count - done, NULL, 0);
 }
 
 /* -- flush -- */
@@ -143,6 +174,14 @@ static void note_result(struct keeper *keeper, int result)
 			    keeper->core->name, -result);
 }
 
+static void set_checkpointing(struct keeper *keeper, bool on)
+{
+	pthread_mutex_lock(&keeper->lock);
+	keeper->checkpointing = on;
+	pthread_cond_broadcast(&keeper->shorter);
+	pthread_mutex_unlock(&keeper->lock);
+}
+
 static void checkpoint(struct keeper *keeper)
 {
 	struct core *core = keeper->core;
@@ -151,11 +190,36 @@ static void checkpoint(struct keeper *keeper)
 	if (store_vfs_log_size(core->vfs) < LOG_BYTES)
 		return;
 	/* Most of it beside the commits, the rest between two of them: the log can start again. */
-	if (db_checkpoint(keeper->db, &logged))
+	set_checkpointing(keeper, true);
+	if (!db_checkpoint(keeper->db, &logged)) {
+		txn_pause(core->txn);
+		db_checkpoint(keeper->db, &logged);
+		txn_resume(core->txn);
+	}
+	set_checkpointing(keeper, false);
+}
+
+void keeper_admit(void *arg)
+{
+	struct keeper *keeper = arg;
+
+	if (store_vfs_log_size(keeper->core->vfs) < LOG_MOST)
 		return;
-	txn_pause(core->txn);
-	db_checkpoint(keeper->db, &logged);
-	txn_resume(core->txn);
+	pthread_mutex_lock(&keeper->lock);
+	while (keeper->checkpointing)
+		pthread_cond_wait(&keeper->shorter, &keeper->lock);
+	pthread_mutex_unlock(&keeper->lock);
+}
+
+/* Half of the time until the next flush, at most. */
+static void tidy(struct keeper *keeper, const struct object_list *made, struct object_list *dead)
+{
+	uint64_t begun = monotonic_ns();
+
+	if (dead->count)
+		qsort(dead->item, dead->count, sizeof(*dead->item), by_id);
+	settle(keeper, made, dead, begun + FLUSH_NS / 4);
+	remove_dead(keeper, dead, begun + FLUSH_NS / 2);
 }
 
 static int flush(struct keeper *keeper)
@@ -180,12 +244,10 @@ static int flush(struct keeper *keeper)
 	keeper->done = target;
 	pthread_cond_broadcast(&keeper->flushed);
 	pthread_mutex_unlock(&keeper->lock);
-	if (!result) {
-		settle(keeper, &made);
-		remove_dead(keeper, &dead);
-	} else {
-		keeper_committed(keeper, &made, &dead);
-	}
+	if (!result)
+		tidy(keeper, &made, &dead);
+	else
+		put_back(keeper, made.item, made.count, dead.item, dead.count);
 	free(made.item);
 	free(dead.item);
 	return result;
@@ -323,9 +385,12 @@ static int find_leftovers(struct keeper *keeper)
 
 int keeper_create(struct core *core, struct keeper **out)
 {
-	struct db_options options = {.path = "meta/db", .vfs = store_vfs_name(core->vfs),
-				     .full = core->durability == STORE_STRICT, .cache_kib = 512,
-				     .vfs_errno = store_vfs_errno, .report = &core->report};
+	struct db_options options = {.path = "meta/db",
+				     .vfs = store_vfs_name(core->vfs),
+				     .full = core->durability == STORE_STRICT,
+				     .cache_kib = 512,
+				     .vfs_errno = store_vfs_errno,
+				     .report = &core->report};
 	struct keeper *keeper = calloc(1, sizeof(*keeper));
 	int result;
 
@@ -335,6 +400,7 @@ int keeper_create(struct core *core, struct keeper **out)
 	pthread_mutex_init(&keeper->lock, NULL);
 	monotonic_cond_init(&keeper->work);
 	pthread_cond_init(&keeper->flushed, NULL);
+	pthread_cond_init(&keeper->shorter, NULL);
 	result = db_open(&options, &keeper->db);
 	if (result) {
 		keeper_destroy(keeper);
@@ -383,6 +449,7 @@ void keeper_destroy(struct keeper *keeper)
 	pthread_mutex_destroy(&keeper->lock);
 	pthread_cond_destroy(&keeper->work);
 	pthread_cond_destroy(&keeper->flushed);
+	pthread_cond_destroy(&keeper->shorter);
 	free(keeper);
 }
 

@@ -50,6 +50,7 @@ store_sources += src/store/pages.c
 store_sources += src/store/pages.h
 store_sources += src/store/pages_index.c
 store_sources += src/store/pages_index.h
+store_sources += src/store/piece.c
 store_sources += src/store/prune.c
 store_sources += src/store/prune.h
 store_sources += src/store/read.c
@@ -90,7 +91,7 @@ store_sources += src/store/writer.h
 
 noinst_LTLIBRARIES += src/store/libstore.la
 src_store_libstore_la_SOURCES = $(store_sources)
-src_store_libstore_la_LIBADD = src/afs/librxafs.la $(SQLITE3_LIBS) \
+src_store_libstore_la_LIBADD = src/afs/librxafs.la $(SQLITE_LIBS) \
 	$(PTHREAD_LIBS)
 
 # A target that is made by its name alone does not wait for BUILT_SOURCES.

@@ -147,13 +147,14 @@ struct subject lookup_subject(const struct found *found, const struct store_call
 
 static struct cache_key key_of(const struct found *found)
 {
-	return (struct cache_key){.group = found->view.group, .epoch = found->view.epoch,
-				  .vnode = found->fid.vnode};
+	return (struct cache_key){
+		.group = found->view.group, .epoch = found->view.epoch, .vnode = found->fid.vnode};
 }
 
 int lookup_blob(struct core *core, const struct found *found, struct blob **blob)
 {
-	struct db_small small = {.id = found->version->v.small, .group = found->view.group,
+	struct db_small small = {.id = found->version->v.small,
+				 .group = found->view.group,
 				 .vnode = found->fid.vnode};
 	struct cache_key key = key_of(found);
 	struct db *db;
@@ -182,8 +183,8 @@ int lookup_blob(struct core *core, const struct found *found, struct blob **blob
 static int read_pages(struct db *db, const struct found *found, uint8_t (*page)[STORE_PAGE],
 		      unsigned count)
 {
-	struct vnode_key key = {.group = found->view.group, .vnode = found->fid.vnode,
-				.epoch = found->view.epoch};
+	struct vnode_key key = {
+		.group = found->view.group, .vnode = found->fid.vnode, .epoch = found->view.epoch};
 	struct version *now = NULL;
 	int result = db_begin_read(db);
 

@@ -33,10 +33,12 @@ static int check_create(const struct create_op *op, struct work *work, struct no
 {
 	uint64_t length = op->kind == STORE_DIR ? STORE_PAGE : op->text ? strlen(op->text) : 0;
 	uint32_t vnode, unique;
-	int result = change_name(op->name, -EEXIST);
+	int result = change_spelling(op->name);
 
 	if (!result)
 		result = entry_rights(&op->base, dir, STORE_INSERT);
+	if (!result)
+		result = change_name(op->name, -EEXIST);
 	if (!result && is_mount_point(op) && !op->base.caller->administrator)
 		result = entry_rights(&op->base, dir, STORE_ADMIN);
 	if (!result && op->kind == STORE_SYMLINK && (!length || length > STORE_TEXT_MAX))
@@ -49,8 +51,8 @@ static int check_create(const struct create_op *op, struct work *work, struct no
 	return space_check(op->base.core, &dir->vol->rec, space_blocks_of(length), 0, 0);
 }
 
-static void fill_record(const struct create_op *op, const struct work *work,
-			const struct node *dir, struct vnode *v)
+static void fill_record(const struct create_op *op, const struct work *work, const struct node *dir,
+			struct vnode *v)
 {
 	v->kind = (uint8_t)op->kind;
 	v->mode = (uint16_t)(op->set->mask & STORE_SET_MODE ? op->set->mode & 0777 : 0777);
@@ -143,9 +145,14 @@ int names_create(struct store *store, const struct store_caller *caller,
 		 const char *text, const struct store_set *set, struct store_status *status,
 		 struct store_status *dir_status, struct store_changes *changes)
 {
-	struct create_op op = {.dir = dir, .name = name, .kind = kind,
-			       .text = kind == STORE_SYMLINK ? text : NULL, .set = set,
-			       .status = status, .dir_status = dir_status, .changes = changes};
+	struct create_op op = {.dir = dir,
+			       .name = name,
+			       .kind = kind,
+			       .text = kind == STORE_SYMLINK ? text : NULL,
+			       .set = set,
+			       .status = status,
+			       .dir_status = dir_status,
+			       .changes = changes};
 	int result = change_check(core_of(store), dir, true);
 
 	return result ? result : change_run(core_of(store), caller, &op.base, apply_create);
@@ -167,6 +174,8 @@ static int check_link(const struct link_op *op, struct work *work, struct node *
 	uint32_t vnode, unique;
 	int result = entry_rights(&op->base, dir, STORE_INSERT);
 
+	if (!result)
+		result = change_name(op->name, -EEXIST);
 	if (result)
 		return result;
 	if (node->now->v.kind != STORE_FILE)
@@ -214,15 +223,19 @@ int names_link(struct store *store, const struct store_caller *caller, const str
 	       const char *name, const struct store_fid *existing, struct store_status *status,
 	       struct store_status *dir_status, struct store_changes *changes)
 {
-	struct link_op op = {.dir = dir, .existing = existing, .name = name, .status = status,
-			     .dir_status = dir_status, .changes = changes};
+	struct link_op op = {.dir = dir,
+			     .existing = existing,
+			     .name = name,
+			     .status = status,
+			     .dir_status = dir_status,
+			     .changes = changes};
 	int result = 0;
 
 	if (!dir->volume || !dir->vnode || !existing->volume || !existing->vnode)
 		return -EINVAL;
 	if (dir->volume != existing->volume)
 		return -EXDEV;
-	result = change_name(name, -EEXIST);
+	result = change_spelling(name);
 	if (!result)
 		result = change_check(core_of(store), dir, true);
 	return result ? result : change_run(core_of(store), caller, &op.base, apply_link);
@@ -256,10 +269,10 @@ static int find_named(const struct remove_op *op, struct work *work, struct node
 		      struct node **node)
 {
 	uint32_t vnode, unique;
-	int result = change_name(op->name, -EINVAL);
+	int result = entry_rights(&op->base, dir, STORE_DELETE);
 
 	if (!result)
-		result = entry_rights(&op->base, dir, STORE_DELETE);
+		result = change_old_name(op->name);
 	if (!result)
 		result = entry_find(work, dir, op->name, &vnode, &unique);
 	return result ? result : change_named(work, dir, vnode, unique, node);
@@ -297,7 +310,10 @@ int names_remove(struct store *store, const struct store_caller *caller,
 		 const struct store_fid *dir, const char *name, enum store_kind kind,
 		 struct store_status *dir_status, struct store_changes *changes)
 {
-	struct remove_op op = {.dir = dir, .name = name, .kind = kind, .dir_status = dir_status,
+	struct remove_op op = {.dir = dir,
+			       .name = name,
+			       .kind = kind,
+			       .dir_status = dir_status,
 			       .changes = changes};
 	int result = change_check(core_of(store), dir, true);
 

@@ -105,8 +105,8 @@ static int prune_vnode(struct work *work, struct db *db, const struct db_prune *
 
 	for (; !result && i < rows.count && rows.version[i]->epoch > around->older; i++) {
 		key.epoch = rows.version[i]->epoch;
-		result = remove_row(work, db, &key, rows.version[i], rows.version[0],
-				    around->older);
+		result =
+			remove_row(work, db, &key, rows.version[i], rows.version[0], around->older);
 	}
 	/* A tombstone that hides nothing. */
 	if (!result && !damaged && i == rows.count && rows.count && !rows.version[0]->v.kind) {
@@ -208,7 +208,8 @@ static int apply_prune(struct txn_op *txn, struct work *work)
 		result = db_prune_first(db, &prune);
 	if (result)
 		return result == -ENOENT ? 0 : result;
-	result = prune.epoch ? prune_clone(op, work, db, &prune) : prune_group(op, work, db, &prune);
+	result =
+		prune.epoch ? prune_clone(op, work, db, &prune) : prune_group(op, work, db, &prune);
 	/* Some rows may have been removed: all or nothing. */
 	if (result)
 		work->broken = true;

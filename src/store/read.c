@@ -120,8 +120,8 @@ static size_t scatter_pages(const struct iovec *iov, int count, const struct sto
 
 	for (int i = 0; i < count; i++)
 		for (size_t filled = 0; filled < iov[i].iov_len && offset < reader->length;) {
-			const uint8_t *page = store_pages_page(reader->pages,
-							       (unsigned)(offset / STORE_PAGE));
+			const uint8_t *page =
+				store_pages_page(reader->pages, (unsigned)(offset / STORE_PAGE));
 			size_t at = offset % STORE_PAGE, part = STORE_PAGE - at;
 
 			if (part > iov[i].iov_len - filled)
@@ -134,8 +134,8 @@ static size_t scatter_pages(const struct iovec *iov, int count, const struct sto
 	return done;
 }
 
-ssize_t read_bytes(struct store_reader *reader, const struct iovec *iov, int count,
-		   uint64_t offset, unsigned flags)
+ssize_t read_bytes(struct store_reader *reader, const struct iovec *iov, int count, uint64_t offset,
+		   unsigned flags)
 {
 	ssize_t done = 0;
 

@@ -18,21 +18,21 @@
 #include "store/status.h"
 #include "store/write.h"
 
-#define MEMORY_DEFAULT	  ((size_t)64 << 20)
-#define FILES_DEFAULT	  256
-#define SMALL_DEFAULT	  8192
-#define SMALL_TOP	  65536
-#define WRITER_KIB	  12288
-#define READER_KIB	  1536
-#define READERS		  8
+#define MEMORY_DEFAULT ((size_t)64 << 20)
+#define FILES_DEFAULT  256
+#define SMALL_DEFAULT  8192
+#define SMALL_TOP      65536
+#define WRITER_KIB     12288
+#define READER_KIB     1536
+#define READERS	       8
 
 static const char *name_of(const struct store_options *options)
 {
 	return options->path ? options->path : "the store";
 }
 
-__attribute__((format(printf, 3, 4))) static int fail(char *message, int result,
-						      const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int fail(char *message, int result, const char *format,
+						      ...)
 {
 	va_list args;
 
@@ -53,8 +53,9 @@ static int find_layer(const struct store_options *options, struct store_layer **
 		return 0;
 	result = store_layer_posix(options->path, layer);
 	if (result)
-		fail(message, result, "%s: cannot be opened: %s; check the path and its permissions",
-		     options->path, strerror(-result));
+		fail(message, result,
+		     "%s: cannot be opened: %s; check the path and its permissions", options->path,
+		     strerror(-result));
 	return result;
 }
 
@@ -83,8 +84,11 @@ static int refuse_name(void *arg, const char *name, bool directory)
 static int make_database(struct store_layer *layer, struct report *report)
 {
 	struct store_vfs *vfs = NULL;
-	struct db_options options = {.path = "meta/db", .create = true, .full = true,
-				     .cache_kib = 1024, .vfs_errno = store_vfs_errno,
+	struct db_options options = {.path = "meta/db",
+				     .create = true,
+				     .full = true,
+				     .cache_kib = 1024,
+				     .vfs_errno = store_vfs_errno,
 				     .report = report};
 	enum store_past past;
 	struct db *db = NULL;
@@ -144,7 +148,8 @@ int store_make(const struct store_options *options, char *message)
 	report_init(&report, options->log, options->arg);
 	result = layer->ops->list(layer, ".", refuse_name, NULL);
 	if (result == -ENOTEMPTY)
-		fail(message, result, "%s: is not empty; choose an empty directory", name_of(options));
+		fail(message, result, "%s: is not empty; choose an empty directory",
+		     name_of(options));
 	else if (!result)
 		result = take_lock(options, layer, message);
 	if (!result)
@@ -168,7 +173,7 @@ static int check_format(const struct store_options *options, struct core *core, 
 	case 0:
 		return 0;
 	case -ENOENT:
-		return fail(message, -ENOENT, "%s: has no store; make one with: rxvol -S %s make",
+		return fail(message, -ENOENT, "%s: has no store; make one with: rxvol -S %s init",
 			    name_of(options), name_of(options));
 	case -EPROTO:
 		return fail(message, result,
@@ -235,8 +240,10 @@ static int begin_again(struct core *core, bool crashed)
 
 static int open_database(struct core *core)
 {
-	struct db_options options = {.path = "meta/db", .full = core->durability == STORE_STRICT,
-				     .cache_kib = WRITER_KIB, .vfs_errno = store_vfs_errno,
+	struct db_options options = {.path = "meta/db",
+				     .full = core->durability == STORE_STRICT,
+				     .cache_kib = WRITER_KIB,
+				     .vfs_errno = store_vfs_errno,
 				     .report = &core->report};
 	enum store_past past;
 	int result = store_vfs_create(core->layer, flush_objects, core, &core->vfs);
@@ -269,6 +276,7 @@ static int open_parts(struct core *core, const struct store_options *options)
 	struct txn_options txn = {.strict = core->durability == STORE_STRICT,
 				  .flush_objects = flush_objects,
 				  .flush_arg = core,
+				  .admit = keeper_admit,
 				  .committed = keeper_committed};
 	int result = store_data_open(core->layer, options->files ? options->files : FILES_DEFAULT,
 				     &core->data);
@@ -284,8 +292,10 @@ static int open_parts(struct core *core, const struct store_options *options)
 	if (result)
 		return result;
 	txn.arg = core->keeper;
-	txn.base = (struct work_base){.db = core->writer, .cache = core->cache,
-				      .volumes = &core->volumes, .report = &core->report,
+	txn.base = (struct work_base){.db = core->writer,
+				      .cache = core->cache,
+				      .volumes = &core->volumes,
+				      .report = &core->report,
 				      .numbers = &core->numbers,
 				      .incarnation = core->incarnation};
 	result = txn_create(&txn, &core->txn);

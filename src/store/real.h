@@ -12,8 +12,9 @@ enum store_durability {
 };
 
 struct store_options {
-	const char *path;	   /* the directory */
-	struct store_layer *layer; /* in place of `path`, which then is only a name; owned by the caller */
+	const char *path; /* the directory */
+	struct store_layer
+		*layer; /* in place of `path`, which then is only a name; owned by the caller */
 	enum store_durability durability;
 	size_t memory;	/* bytes of all caches; 0: 64 MiB */
 	unsigned files; /* open files that are kept; 0: 256 */
@@ -41,11 +42,11 @@ void store_uuid(struct store *store, uint8_t uuid[16]);
 /* -- volumes -- */
 
 struct store_new_volume {
-	const char *name;  /* without suffix; afs_volume_name_valid() */
-	uint32_t id;	   /* 0: the next free one, and two for its clones */
+	const char *name; /* without suffix; afs_volume_name_valid() */
+	uint32_t id;	  /* 0: the next free one, and two for its clones */
 	uint64_t quota_kib;
-	int32_t owner;	   /* of the root directory */
-	uint32_t mode;	   /* of the root directory; 0: 0755 */
+	int32_t owner;		     /* of the root directory */
+	uint32_t mode;		     /* of the root directory; 0: 0755 */
 	const struct store_acl *acl; /* of the root directory; NULL: administrators only */
 };
 /* 0; -EEXIST (name), STORE_VVOLEXISTS (id), -EINVAL. */

@@ -184,8 +184,7 @@ static void change_records(const struct rename_op *op, struct work *work,
 	entry_touch(&op->base, work, rename->to, to);
 }
 
-static void note_changes(const struct rename_op *op, struct work *work,
-			 const struct rename *rename)
+static void note_changes(const struct rename_op *op, struct work *work, const struct rename *rename)
 {
 	op->changes->count = 0;
 	change_note(op->changes, rename->from, false, false);
@@ -229,16 +228,20 @@ int names_rename(struct store *store, const struct store_caller *caller,
 		 struct store_status *old_status, struct store_status *new_status,
 		 struct store_changes *changes)
 {
-	struct rename_op op = {.old_dir = old_dir, .new_dir = new_dir, .old_name = old_name,
-			       .new_name = new_name, .old_status = old_status,
-			       .new_status = new_status, .changes = changes};
+	struct rename_op op = {.old_dir = old_dir,
+			       .new_dir = new_dir,
+			       .old_name = old_name,
+			       .new_name = new_name,
+			       .old_status = old_status,
+			       .new_status = new_status,
+			       .changes = changes};
 	int result;
 
 	if (!old_dir->volume || !old_dir->vnode || !new_dir->volume || !new_dir->vnode)
 		return -EINVAL;
 	result = change_name(new_name, -EINVAL);
 	if (!result)
-		result = change_name(old_name, -EINVAL);
+		result = *old_name ? change_old_name(old_name) : -EINVAL;
 	if (!result && old_dir->volume != new_dir->volume)
 		result = -EXDEV;
 	if (!result)

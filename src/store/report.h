@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#define REPORT_PLACES 1024 /* damaged places that are remembered */
+#define REPORT_PLACES  1024 /* damaged places that are remembered */
 
 #define REPORT_ERROR   3
 #define REPORT_WARNING 4

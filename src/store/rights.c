@@ -36,9 +36,8 @@ static int allow(bool allowed)
 /* What lets a caller read a file. */
 static bool reads_file(const struct subject *subject)
 {
-	return has(subject, STORE_READ) ||
-	       (is_owner(subject) && has(subject, STORE_INSERT) &&
-		subject->caller->id != STORE_ANONYMOUS);
+	return has(subject, STORE_READ) || (is_owner(subject) && has(subject, STORE_INSERT) &&
+					    subject->caller->id != STORE_ANONYMOUS);
 }
 
 int rights_status(const struct subject *subject)
@@ -67,16 +66,15 @@ int rights_read(const struct subject *subject)
 {
 	if (subject->version->v.kind != STORE_FILE)
 		return allow(has(subject, STORE_LOOKUP) || owns_volume(subject));
-	return allow(reads_file(subject) &&
-		     (is_owner(subject) || subject->caller->administrator ||
-		      subject->version->v.mode & 0500));
+	return allow(reads_file(subject) && (is_owner(subject) || subject->caller->administrator ||
+					     subject->version->v.mode & 0500));
 }
 
 int rights_write(const struct subject *subject)
 {
 	return allow((is_owner(subject) && has(subject, STORE_INSERT)) ||
-		     (has(subject, STORE_WRITE) && (subject->caller->administrator ||
-						    subject->version->v.mode & 0200)));
+		     (has(subject, STORE_WRITE) &&
+		      (subject->caller->administrator || subject->version->v.mode & 0200)));
 }
 
 int rights_set_status(const struct subject *subject)
@@ -142,8 +140,8 @@ void rights_fill_status(const struct subject *subject, const struct store_fid *f
 			struct store_status *status)
 {
 	static const int32_t anyuser[1] = {STORE_ANYUSER};
-	static const struct store_caller anonymous = {.id = STORE_ANONYMOUS, .ids = anyuser,
-						      .id_count = 1};
+	static const struct store_caller anonymous = {
+		.id = STORE_ANONYMOUS, .ids = anyuser, .id_count = 1};
 	const struct vnode *v = &subject->version->v;
 
 	*status = (struct store_status){.fid = *fid,

@@ -306,9 +306,10 @@ static int read_page(struct db *db, sqlite3_stmt *statement, const struct vnode_
 	crc = from.at ? (uint32_t)get_bytes(&from, 4) : 0;
 	if (!from.at || from.bad || from.left > STORE_PAGE ||
 	    crc != page_crc(&found, page, from.at, from.left)) {
-		report_damage(db->options.report,
-			      "%s: page %u of directory %u of volume %u (epoch %u) is damaged: restore it",
-			      db->options.path, page, key->vnode, key->group, found.epoch);
+		report_damage(
+			db->options.report,
+			"%s: page %u of directory %u of volume %u (epoch %u) is damaged: restore it",
+			db->options.path, page, key->vnode, key->group, found.epoch);
 		return -EIO;
 	}
 	memcpy(out, from.at, from.left);
@@ -331,9 +332,10 @@ int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
 		if (result == DB_ROW) {
 			result = read_page(db, statement, key, i, page[i]);
 		} else if (!result) {
-			report_damage(db->options.report,
-				      "%s: page %u of directory %u of volume %u is missing: restore it",
-				      db->options.path, i, key->vnode, key->group);
+			report_damage(
+				db->options.report,
+				"%s: page %u of directory %u of volume %u is missing: restore it",
+				db->options.path, i, key->vnode, key->group);
 			result = -EIO;
 		}
 		db_done(statement);
@@ -446,9 +448,10 @@ static int read_small(struct db *db, sqlite3_stmt *statement, const struct db_sm
 	uint32_t crc = from.at ? (uint32_t)get_bytes(&from, 4) : 0;
 
 	if (!from.at || from.bad || crc != small_crc(small, from.at, from.left)) {
-		report_damage(db->options.report,
-			      "%s: the contents of vnode %u of volume %u are damaged: restore the file",
-			      db->options.path, small->vnode, small->group);
+		report_damage(
+			db->options.report,
+			"%s: the contents of vnode %u of volume %u are damaged: restore the file",
+			db->options.path, small->vnode, small->group);
 		return -EIO;
 	}
 	*blob = blob_new(from.left);
@@ -609,7 +612,8 @@ int db_prune_first(struct db *db, struct db_prune *prune)
 int db_prune_put(struct db *db, const struct db_prune *prune)
 {
 	int result;
-	sqlite3_stmt *statement = db_statement(db, prune->id ? PRUNE_UPDATE : PRUNE_INSERT, &result);
+	sqlite3_stmt *statement =
+		db_statement(db, prune->id ? PRUNE_UPDATE : PRUNE_INSERT, &result);
 
 	if (result)
 		return result;

@@ -30,19 +30,17 @@ int space_disk(struct core *core, struct store_space *space)
 int space_check(struct core *core, const struct volrec *volume, uint64_t growth, uint64_t spare,
 		uint64_t promised)
 {
-	uint64_t others = volumes_promised(&core->volumes, volume->id);
+	uint64_t used = volume->used_kib + volumes_promised(&core->volumes, volume->id) + growth;
 	struct store_space space;
 	int result = space_disk(core, &space);
 
-	if (result)
+	if (result || !growth)
 		return result;
-	growth -= spare < growth ? spare : growth;
-	if (!growth)
-		return 0;
-	others -= promised < others ? promised : others;
-	if (space.available_kib + promised < growth)
+	used -= promised < used ? promised : used;
+	if (space.available_kib + promised + spare < growth)
 		return STORE_VDISKFULL;
-	if (volume->quota_kib && volume->used_kib + others + growth > volume->quota_kib)
+	/* A full volume does not grow, not even by less than `spare`. */
+	if (volume->quota_kib && used > volume->quota_kib + spare)
 		return STORE_VOVERQUOTA;
 	return 0;
 }

@@ -10,9 +10,9 @@
 
 #include "common/clock.h"
 
-#define BATCH_MAX     256 /* operations in a transaction */
-#define BATCHES_MAX   8	  /* that one thread commits before it returns */
-#define GATHER_SHARE  8	  /* wait for others at most this part of the time of a commit */
+#define BATCH_MAX    256 /* operations in a transaction */
+#define BATCHES_MAX  8	 /* that one thread commits before it returns */
+#define GATHER_SHARE 8	 /* wait for others at most this part of the time of a commit */
 
 /* Operations in the order of their arrival. */
 struct queue {
@@ -203,6 +203,7 @@ static void run_batch(struct txn *txn, struct queue *batch)
 	uint64_t start;
 	int result;
 
+	txn->options.admit(txn->options.arg);
 	enter(txn, false);
 	work_begin(&txn->work);
 	apply_all(txn, batch->first);

@@ -34,8 +34,11 @@ struct txn_options {
 	/* Strict: before a commit that refers to new objects. 0 or -errno. */
 	int (*flush_objects)(void *arg);
 	void *flush_arg;
+	/* Before each batch: waits while the store must not take more. */
+	void (*admit)(void *arg);
 	/* After each commit, before its operations return: what it made and left unused. */
-	void (*committed)(void *arg, const struct object_list *made, const struct object_list *dead);
+	void (*committed)(void *arg, const struct object_list *made,
+			  const struct object_list *dead);
 	void *arg;
 };
 

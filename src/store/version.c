@@ -98,8 +98,7 @@ void version_unref(struct version *version)
 {
 	struct store_pages *pages;
 
-	if (!version ||
-	    atomic_fetch_sub_explicit(&version->refs, 1, memory_order_acq_rel) != 1)
+	if (!version || atomic_fetch_sub_explicit(&version->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	pages = atomic_load(&version->pages);
 	if (pages)

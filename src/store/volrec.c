@@ -54,6 +54,7 @@ size_t volrec_encode(const struct volrec *volume, uint8_t *record)
 		put_bytes(&at, volume->clone_id[i], 4);
 		put_bytes(&at, volume->clone_epoch[i], 4);
 		put_bytes(&at, volume->cursor[i], 4);
+		put_bytes(&at, volume->fresh[i], 4);
 	}
 	put_bytes(&at, volume->quota_kib, 8);
 	put_bytes(&at, volume->used_kib, 8);
@@ -81,6 +82,7 @@ static void get_numbers(struct bytes *from, struct volrec *volume)
 		volume->clone_id[i] = (uint32_t)get_bytes(from, 4);
 		volume->clone_epoch[i] = (uint32_t)get_bytes(from, 4);
 		volume->cursor[i] = (uint32_t)get_bytes(from, 4);
+		volume->fresh[i] = (uint32_t)get_bytes(from, 4);
 	}
 	volume->quota_kib = get_bytes(from, 8);
 	volume->used_kib = get_bytes(from, 8);

@@ -15,7 +15,7 @@
  */
 struct volrec {
 	uint32_t id, group;
-	uint8_t type;  /* enum store_type */
+	uint8_t type; /* enum store_type */
 	uint8_t offline;
 	uint32_t epoch;
 	/* Read-write volumes: the ids that are kept for clones, and their epochs; 0: there is none. */
@@ -24,7 +24,8 @@ struct volrec {
 	uint32_t created, copied, updated, cloned;
 	int32_t owner;
 	uint32_t next_unique, incarnation;
-	uint32_t cursor[2]; /* where the search for a free vnode starts: files, directories */
+	/* Of files, of directories: where the search for a free vnode goes on; the first never used. */
+	uint32_t cursor[2], fresh[2];
 	char name[STORE_VOLNAME_MAX + 16];
 	char message[128];
 };

@@ -42,7 +42,8 @@ int volumes_init(struct volumes *volumes)
 {
 	if (!htable_init(&volumes->by_id, offsetof(struct volume, id_chain), by_id, NULL, 0))
 		return -ENOMEM;
-	if (!htable_init(&volumes->by_name, offsetof(struct volume, name_chain), by_name, NULL, 0)) {
+	if (!htable_init(&volumes->by_name, offsetof(struct volume, name_chain), by_name, NULL,
+			 0)) {
 		htable_fini(&volumes->by_id, NULL);
 		return -ENOMEM;
 	}
@@ -111,12 +112,13 @@ int volumes_view(struct volumes *volumes, uint32_t id, struct view *view)
 	else if (volume->record.offline)
 		result = STORE_VOFFLINE;
 	else
-		*view = (struct view){
-			.volume = id,
-			.group = volume->record.group,
-			.epoch = volume->record.type == STORE_RW ? CACHE_HEAD : volume->record.epoch,
-			.type = volume->record.type,
-			.owner = volume->record.owner};
+		*view = (struct view){.volume = id,
+				      .group = volume->record.group,
+				      .epoch = volume->record.type == STORE_RW
+						       ? CACHE_HEAD
+						       : volume->record.epoch,
+				      .type = volume->record.type,
+				      .owner = volume->record.owner};
 	pthread_rwlock_unlock(&volumes->lock);
 	return result;
 }

@@ -11,9 +11,12 @@
 
 #include "store/workwrite.h"
 
-#define VNODE_TOP	   0x7ffffffeu /* the highest file; the highest directory is one below */
-#define RESTART_UNIQUES	   (1u << 20)  /* more than can have been used and forgotten */
-#define RESTART_VERSIONS   131072u
+#define VNODE_TOP	 0x7ffffffeu
+#define FIRST_FILE	 2
+#define FIRST_DIRECTORY	 3
+#define TRIES_FULL	 4096 /* to find a free vnode when no number is left that was never used */
+#define RESTART_UNIQUES	 (1u << 20) /* more than can have been used and forgotten */
+#define RESTART_VERSIONS 131072u
 
 static uint64_t node_key(uint32_t group, uint32_t vnode)
 {
@@ -202,28 +205,33 @@ struct node *work_find(struct work *work, uint32_t group, uint32_t vnode)
 	return node;
 }
 
-int work_node(struct work *work, struct workvol *volume, uint32_t vnode, struct node **out)
+/* `fresh`: the vnode was never used. */
+static int add_node(struct work *work, struct workvol *volume, uint32_t vnode, bool fresh,
+		    struct node **out)
 {
-	struct node *node = work_find(work, volume->rec.group, vnode);
+	struct node *node = calloc(1, sizeof(*node));
 	int result;
 
-	if (!node) {
-		node = calloc(1, sizeof(*node));
-		if (!node)
-			return -ENOMEM;
-		node->vol = volume;
-		node->vnode = vnode;
-		result = load(work, node);
-		if (result) {
-			free(node);
-			return result;
-		}
-		htable_add(&work->nodes, node);
-		*work->last = node;
-		work->last = &node->next;
+	if (!node)
+		return -ENOMEM;
+	node->vol = volume;
+	node->vnode = vnode;
+	result = fresh ? 0 : load(work, node);
+	if (result) {
+		free(node);
+		return result;
 	}
+	htable_add(&work->nodes, node);
+	*work->last = node;
+	work->last = &node->next;
 	*out = node;
 	return 0;
+}
+
+int work_node(struct work *work, struct workvol *volume, uint32_t vnode, struct node **node)
+{
+	*node = work_find(work, volume->rec.group, vnode);
+	return *node ? 0 : add_node(work, volume, vnode, false, node);
 }
 
 int work_live(struct work *work, struct workvol *volume, uint32_t vnode, uint32_t unique,
@@ -236,29 +244,51 @@ int work_live(struct work *work, struct workvol *volume, uint32_t vnode, uint32_
 	return result;
 }
 
+/* The next number that was used before. *node: NULL if it is in use again. */
+static int look_for_free(struct work *work, struct workvol *volume, bool directory,
+			 struct node **node)
+{
+	struct volrec *rec = &volume->rec;
+	uint32_t at = rec->cursor[directory];
+	int result;
+
+	if (at < (directory ? FIRST_DIRECTORY : FIRST_FILE) || at >= rec->fresh[directory])
+		at = directory ? FIRST_DIRECTORY : FIRST_FILE;
+	*node = NULL;
+	rec->cursor[directory] = at + 2;
+	if (at >= rec->fresh[directory])
+		return 0;
+	result = work_node(work, volume, at, node);
+	if (result == -EIO || (!result && (*node)->now)) {
+		*node = NULL;
+		result = 0;
+	}
+	return result;
+}
+
+/*
+ * Numbers are used again, but each operation looks at one only: so none takes long, and all are
+ * looked at in turn.
+ */
 int work_free(struct work *work, struct workvol *volume, bool directory, struct node **node)
 {
 	struct volrec *rec = &volume->rec;
-	uint32_t first = directory ? 3 : 2, top = directory ? VNODE_TOP - 1 : VNODE_TOP;
-	uint64_t wrap = 2 * rec->files + 65536;
-	uint32_t at = rec->cursor[directory];
+	unsigned tries = rec->fresh[directory] > VNODE_TOP ? TRIES_FULL : 1;
+	int result = 0;
 
-	for (uint64_t tries = 0; tries <= rec->files + 1; tries++) {
-		int result;
-
-		if (at < first || at > top || (at > wrap && tries == 0))
-			at = first;
-		result = work_node(work, volume, at, node);
-		if (result && result != -EIO)
-			return result;
-		if (!result && !(*node)->now) {
-			rec->cursor[directory] = at + 2;
-			volume->changed = true;
-			return 0;
-		}
-		at += 2;
-	}
-	return -ENOSPC;
+	volume->changed = true;
+	if (rec->fresh[directory] < FIRST_FILE)
+		rec->fresh[directory] = directory ? FIRST_DIRECTORY : FIRST_FILE;
+	for (*node = NULL; tries-- && !*node && !result;)
+		result = look_for_free(work, volume, directory, node);
+	if (result || *node)
+		return result;
+	if (rec->fresh[directory] > VNODE_TOP)
+		return -ENOSPC;
+	result = add_node(work, volume, rec->fresh[directory], true, node);
+	if (!result)
+		rec->fresh[directory] += 2;
+	return result;
 }
 
 int work_edit(struct work *work, struct node *node)
@@ -279,8 +309,8 @@ int work_edit(struct work *work, struct node *node)
 static int read_pages(struct work *work, const struct node *node, struct store_pages **pages)
 {
 	const struct version *now = node->now;
-	struct vnode_key key = {.group = node->vol->rec.group, .vnode = node->vnode,
-				.epoch = CACHE_HEAD};
+	struct vnode_key key = {
+		.group = node->vol->rec.group, .vnode = node->vnode, .epoch = CACHE_HEAD};
 	unsigned count = (unsigned)(now->v.length / STORE_PAGE);
 	uint8_t(*page)[STORE_PAGE];
 	int result;
@@ -297,9 +327,8 @@ static int read_pages(struct work *work, const struct node *node, struct store_p
 		result = store_pages_load(page, count, pages);
 	free(page);
 	if (result == -EBADMSG) {
-		report_damage(work->base.report,
-			      "directory %u of volume %u is damaged: restore it", node->vnode,
-			      node->vol->rec.id);
+		report_damage(work->base.report, "directory %u of volume %u is damaged: restore it",
+			      node->vnode, node->vol->rec.id);
 		result = -EIO;
 	}
 	return result;
@@ -341,8 +370,8 @@ int work_edit_pages(struct work *work, struct node *node, struct store_pages **p
 
 int work_blob(struct work *work, const struct node *node, struct blob **blob)
 {
-	struct db_small small = {.id = node->now->v.small, .group = node->vol->rec.group,
-				 .vnode = node->vnode};
+	struct db_small small = {
+		.id = node->now->v.small, .group = node->vol->rec.group, .vnode = node->vnode};
 	int result;
 
 	*blob = blob_ref(atomic_load(&node->now->blob));
@@ -469,8 +498,8 @@ int work_commit(struct work *work)
 void work_publish(struct work *work)
 {
 	for (const struct node *node = work->first; node; node = node->next) {
-		struct cache_key key = {.group = node->vol->rec.group, .epoch = CACHE_HEAD,
-					.vnode = node->vnode};
+		struct cache_key key = {
+			.group = node->vol->rec.group, .epoch = CACHE_HEAD, .vnode = node->vnode};
 
 		if (node->publish)
 			cache_publish(work->base.cache, &key, node->now);

@@ -61,11 +61,11 @@ struct work {
 	struct workvol *volumes;
 	struct object_list made, dead;
 	size_t made_written; /* of `made`, those that are in the database */
+	uint32_t now;	     /* seconds since 1970 */
+	bool begun;	     /* a transaction of the database has begun */
+	bool written;	     /* and something was written directly */
 	bool refers;	     /* a new version refers to bytes in objects that may not be flushed */
-	uint32_t now;	/* seconds since 1970 */
-	bool begun;	/* a transaction of the database has begun */
-	bool written;	/* and something was written directly */
-	bool broken;	/* an operation failed half done: the transaction must be undone */
+	bool broken;	     /* an operation failed half done: the transaction must be undone */
 };
 
 int work_init(struct work *work, const struct work_base *base); /* 0 or -ENOMEM */

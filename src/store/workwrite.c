@@ -12,8 +12,8 @@
 
 struct mentions {
 	const struct version *old;
-	uint32_t epoch;	      /* of the row that is not counted */
-	uint64_t small;	      /* 0: somebody else refers to it */
+	uint32_t epoch; /* of the row that is not counted */
+	uint64_t small; /* 0: somebody else refers to it */
 	uint64_t object[STORE_EXTENTS_MAX + 1];
 	uint32_t objects;
 };
@@ -92,8 +92,8 @@ int workwrite_release(struct work *work, const struct vnode_key *key, const stru
 	if (!mentions.small && !mentions.objects)
 		return 0;
 	if (others)
-		result = db_vnode_rows(work->base.db, key->group, key->vnode, &damaged, subtract_row,
-				       &mentions);
+		result = db_vnode_rows(work->base.db, key->group, key->vnode, &damaged,
+				       subtract_row, &mentions);
 	/* What a damaged row refers to is not known. */
 	if (result || damaged)
 		return result;
@@ -202,7 +202,8 @@ static int write_version(struct work *work, struct node *node)
 {
 	struct version *base = node->base, *now = node->now;
 	bool own = base && base->epoch > volrec_shared(&node->vol->rec);
-	struct vnode_key key = {.group = node->vol->rec.group, .vnode = node->vnode,
+	struct vnode_key key = {.group = node->vol->rec.group,
+				.vnode = node->vnode,
 				.epoch = own ? base->epoch : node->vol->rec.epoch};
 	int result;
 

@@ -11,55 +11,6 @@
 #include "store/space.h"
 #include "store/writer.h"
 
-/* -- pieces -- */
-
-/* The number for a new object of the piece. */
-struct numbering {
-	struct core *core;
-	struct piece *piece;
-};
-
-static uint64_t new_number(void *arg)
-{
-	struct numbering *numbering = arg;
-
-	numbering->piece->made = ++numbering->core->numbers;
-	return numbering->piece->made;
-}
-
-int writer_run(struct store_writer *writer, struct piece *piece,
-	       const struct store_content *content, uint64_t offset)
-{
-	struct numbering numbering = {.core = writer->core, .piece = piece};
-
-	return store_run_begin(writer->core->data, &writer->owner, content, offset, new_number,
-			       &numbering, &piece->run);
-}
-
-int writer_put(struct store_run *run, const void *bytes, uint64_t length)
-{
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
-
-	return length ? store_run_write(run, &iov, 1) : 0;
-}
-
-int writer_finish(struct store_writer *writer, struct piece *piece)
-{
-	int result = store_run_finish(piece->run, &piece->patch);
-
-	/* Here, beside other writers, rather than in the transaction, for which all wait. */
-	if (!result && writer->core->durability == STORE_STRICT)
-		result = store_run_sync(piece->run);
-	return result;
-}
-
-void piece_end(struct piece *piece, bool kept)
-{
-	store_content_free(&piece->patch);
-	store_run_end(piece->run, kept);
-	*piece = (struct piece){0};
-}
-
 /* -- begin -- */
 
 static int copy_caller(struct store_caller *to, const struct store_caller *from)
@@ -152,9 +103,9 @@ static int prepare(struct store_writer *writer, const struct found *found)
 			      : 0;
 }
 
-int write_begin(struct store *store, const struct store_caller *caller,
-		const struct store_fid *fid, const struct store_set *set, uint64_t offset,
-		uint64_t length, uint64_t file_length, struct store_writer **out)
+int write_begin(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
+		const struct store_set *set, uint64_t offset, uint64_t length, uint64_t file_length,
+		struct store_writer **out)
 {
 	struct store_writer *writer;
 	struct found found;
@@ -313,7 +264,8 @@ int write_commit(struct store_writer *writer, struct store_status *status,
 {
 	struct core *core = writer->core;
 	bool sync = writer->set.mask & STORE_SET_SYNC && core->durability == STORE_LAZY;
-	int result = writer->taken == writer->length ? commit_all(writer, status, changes) : -EINVAL;
+	int result =
+		writer->taken == writer->length ? commit_all(writer, status, changes) : -EINVAL;
 
 	end_writer(writer, !result);
 	if (!result && sync)

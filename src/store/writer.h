@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A writer: shared by write.c (the calls), commit.c (the transaction), compact.c. */
+/* A writer: shared by piece.c, commit.c (the transaction), compact.c and write.c (the calls). */
 #ifndef STORE_WRITER_H
 #define STORE_WRITER_H
 

@@ -91,11 +91,11 @@ static bool get_id(const struct parser *parser, const char *name, int32_t *id)
 static bool get_entry(struct parser *parser, bool negative, struct store_acl *acl)
 {
 	size_t length = strcspn(parser->at, " \t\n");
-	char name[FSD_NAME_MAX + 1];
+	char name[FSD_PERSON_MAX + 1];
 	int64_t rights;
 	int32_t id;
 
-	if (length == 0 || length > FSD_NAME_MAX)
+	if (length == 0 || length > FSD_PERSON_MAX)
 		return false;
 	memcpy(name, parser->at, length);
 	name[length] = '\0';
@@ -126,15 +126,15 @@ int fsd_acl_parse(const char *text, size_t length, const struct fsd_names *names
 
 /* -- writing -- */
 
-static void name_of(const struct fsd_names *names, int32_t id, char name[FSD_NAME_MAX + 1])
+static void name_of(const struct fsd_names *names, int32_t id, char name[FSD_PERSON_MAX + 1])
 {
 	for (size_t i = 0; i < PREDEFINED; i++)
 		if (predefined[i].id == id) {
-			snprintf(name, FSD_NAME_MAX + 1, "%s", predefined[i].name);
+			snprintf(name, FSD_PERSON_MAX + 1, "%s", predefined[i].name);
 			return;
 		}
 	if (!names || !names->name_of || !names->name_of(names->arg, id, name))
-		snprintf(name, FSD_NAME_MAX + 1, "%d", (int)id);
+		snprintf(name, FSD_PERSON_MAX + 1, "%d", (int)id);
 }
 
 int fsd_acl_print(const struct store_acl *acl, const struct fsd_names *names,
@@ -144,7 +144,7 @@ int fsd_acl_print(const struct store_acl *acl, const struct fsd_names *names,
 	int n = snprintf(text, size, "%u\n%u\n", acl->positive, acl->negative);
 
 	for (unsigned i = 0; i < (unsigned)acl->positive + acl->negative; i++) {
-		char name[FSD_NAME_MAX + 1];
+		char name[FSD_PERSON_MAX + 1];
 
 		name_of(names, acl->entry[i].id, name);
 		n += snprintf(text + n, size - (size_t)n, "%s\t%d\n", name,

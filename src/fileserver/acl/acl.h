@@ -10,12 +10,12 @@
 #include "store/store.h"
 
 #define FSD_ACL_TEXT_MAX 1024 /* bytes of a text, its NUL included */
-#define FSD_NAME_MAX	 63   /* bytes of the name of a user or group */
+#define FSD_PERSON_MAX	 63   /* bytes of the name of a user or group */
 
 /* Names of users and groups. Both functions may be NULL: then only the predefined ones are known. */
 struct fsd_names {
 	bool (*id_of)(void *arg, const char *name, int32_t *id);
-	bool (*name_of)(void *arg, int32_t id, char name[FSD_NAME_MAX + 1]);
+	bool (*name_of)(void *arg, int32_t id, char name[FSD_PERSON_MAX + 1]);
 	void *arg;
 };
 

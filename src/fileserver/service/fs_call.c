@@ -62,7 +62,8 @@ int fs_find_to_write(struct fs_call *call, const AFSFid *fid, struct fs_place *p
 {
 	int rc = fs_find(call, fid, place);
 
-	if (rc || place->store->ops->create)
+	/* OpenAFS says so before it looks at the object. */
+	if (rc || (place->store->ops->create && place->type == STORE_RW))
 		return rc;
 	fsd_count(&call->service->counters.refused_writes, 1);
 	return -EROFS;

@@ -150,6 +150,12 @@ int32_t fs_symlink(void *context, rxw_call *rx, const AFSFid *dir, const char *n
 	return 0;
 }
 
+/* Before anything else about two objects. */
+static bool same_volume(const AFSFid *a, const AFSFid *b)
+{
+	return a->Volume == b->Volume;
+}
+
 int32_t fs_link(void *context, rxw_call *rx, const AFSFid *dir, const char *name,
 		const AFSFid *existing, AFSFetchStatus *st, AFSFetchStatus *dir_st,
 		AFSVolSync *sync)
@@ -159,7 +165,7 @@ int32_t fs_link(void *context, rxw_call *rx, const AFSFid *dir, const char *name
 	struct store_status status, dir_status;
 	struct store_changes changes = {0};
 	struct fs_place place;
-	int rc = fs_find_to_write(call, dir, &place);
+	int rc = same_volume(dir, existing) ? fs_find_to_write(call, dir, &place) : -EXDEV;
 
 	(void)rx;
 	fs_note(call, dir, name);
@@ -224,7 +230,7 @@ int32_t fs_rename(void *context, rxw_call *rx, const AFSFid *old_dir, const char
 	struct store_status old_status, new_status;
 	struct store_changes changes = {0};
 	struct fs_place place;
-	int rc = fs_find_to_write(call, old_dir, &place);
+	int rc = same_volume(old_dir, new_dir) ? fs_find_to_write(call, old_dir, &place) : -EXDEV;
 
 	(void)rx;
 	fs_note(call, old_dir, old_name);

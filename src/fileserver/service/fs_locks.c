@@ -31,7 +31,7 @@ int32_t fs_set_lock(void *context, rxw_call *rx, const AFSFid *fid, ViceLockType
 	struct store_status status;
 	struct store_acl acl;
 	struct fs_place place;
-	int rc = fs_find(call, fid, &place);
+	int rc = type == LOCK_READ || type == LOCK_WRITE ? fs_find(call, fid, &place) : -EINVAL;
 
 	(void)rx;
 	fs_note(call, fid, NULL);
@@ -39,17 +39,13 @@ int32_t fs_set_lock(void *context, rxw_call *rx, const AFSFid *fid, ViceLockType
 		rc = fs_peek(call, &place, &acl, &status);
 	if (rc)
 		return rc;
-	if (type != LOCK_READ && type != LOCK_WRITE)
-		return -EINVAL;
 	if (place.type != STORE_RW && type == LOCK_WRITE)
 		return -EROFS;
 	fs_sync(call, sync);
-	if (!place.store->ops->create)
+	if (!place.store->ops->create || place.type != STORE_RW)
 		return 0;
 	if (!may_lock(call, type == LOCK_WRITE, &acl, &status))
 		return -EACCES;
-	if (place.type != STORE_RW)
-		return 0;
 	rc = fsd_lock_set(call->service->locks, &place.fid, type == LOCK_WRITE, fsd_now());
 	if (!rc)
 		fsd_count(&call->service->counters.locks, 1);

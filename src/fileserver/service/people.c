@@ -43,13 +43,13 @@ static bool id_of(void *arg, const char *name, int32_t *id)
 	return entry != NULL;
 }
 
-static bool name_of(void *arg, int32_t id, char name[FSD_NAME_MAX + 1])
+static bool name_of(void *arg, int32_t id, char name[FSD_PERSON_MAX + 1])
 {
 	const struct prot_view *view = prot_view_get(arg);
 	const struct prot_entry *entry = prot_by_id(view, id);
 
 	if (entry)
-		snprintf(name, FSD_NAME_MAX + 1, "%s", entry->name);
+		snprintf(name, FSD_PERSON_MAX + 1, "%s", entry->name);
 	prot_view_put(view);
 	return entry != NULL;
 }

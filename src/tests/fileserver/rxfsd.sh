@@ -64,6 +64,13 @@ head -c 3000000 /dev/urandom >"$dir/export/data"
 chmod 644 "$dir/export"/*
 
 refused 2 export
+refused 2 "one of them" --export "$dir/export" --store "$dir/state"
+refused 2 rxvol --store "$dir/none"
+refused 2 "strict or lazy" --store "$dir/state" --durability often
+refused 2 --state --store "$dir/state" --state "$dir/state"
+refused 2 "strict or lossy" --export "$dir/export" --state "$dir/state" --audit often
+refused 1 "$dir/none/audit" --export "$dir/export" --state "$dir/state" --audit-log "$dir/none/audit"
+refused 1 "$dir/state" --store "$dir/state"
 refused 2 frobnicate --frobnicate
 refused 2 workers-max --export "$dir/export" --workers-max 0
 refused 2 port --export "$dir/export" --port 70000

@@ -21,17 +21,17 @@ store_test_disk = src/tests/store/crashdisk.c src/tests/store/crashdisk.h \
 
 check_tests += src/tests/store/test_vfs
 src_tests_store_test_vfs_SOURCES = src/tests/store/test_vfs.c $(store_test_disk)
-src_tests_store_test_vfs_LDADD = $(store_test_libs) $(SQLITE3_LIBS)
+src_tests_store_test_vfs_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 
 check_tests += src/tests/store/test_store
 src_tests_store_test_store_SOURCES = src/tests/store/test_store.c \
 	src/tests/store/store_fixture.c src/tests/store/store_fixture.h $(store_test_disk)
-src_tests_store_test_store_LDADD = $(store_test_libs) $(SQLITE3_LIBS)
+src_tests_store_test_store_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 
 check_tests += src/tests/store/test_volumes
 src_tests_store_test_volumes_SOURCES = src/tests/store/test_volumes.c \
 	src/tests/store/store_fixture.c src/tests/store/store_fixture.h $(store_test_disk)
-src_tests_store_test_volumes_LDADD = $(store_test_libs) $(SQLITE3_LIBS)
+src_tests_store_test_volumes_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 
 check_tests += src/tests/store/test_crash
 src_tests_store_test_crash_SOURCES = src/tests/store/test_crash.c $(store_test_disk)

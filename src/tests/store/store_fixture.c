@@ -26,8 +26,7 @@ bool faults_expected;
 static const int32_t admin_ids[] = {STORE_ADMINISTRATORS, STORE_AUTHUSER, STORE_ANYUSER, 1};
 static const int32_t user_ids[] = {STORE_AUTHUSER, STORE_ANYUSER, 10};
 static const int32_t anonymous_ids[] = {STORE_ANYUSER, STORE_ANONYMOUS};
-const struct store_caller admin = {.id = 1, .ids = admin_ids, .id_count = 4,
-				   .administrator = true};
+const struct store_caller admin = {.id = 1, .ids = admin_ids, .id_count = 4, .administrator = true};
 const struct store_caller user = {.id = 10, .ids = user_ids, .id_count = 3};
 const struct store_caller anonymous = {.id = STORE_ANONYMOUS, .ids = anonymous_ids, .id_count = 2};
 const struct store_set nothing;
@@ -185,9 +184,9 @@ void fixture_same(const struct store_fid *fid, const void *bytes, size_t length)
 {
 	struct store_reader *reader;
 	uint8_t *got = malloc(length + 100);
-	struct iovec iov[2] = {{.iov_base = got, .iov_len = length / 3},
-			       {.iov_base = got + length / 3,
-				.iov_len = length + 100 - length / 3}};
+	struct iovec iov[2] = {
+		{.iov_base = got, .iov_len = length / 3},
+		{.iov_base = got + length / 3, .iov_len = length + 100 - length / 3}};
 
 	ck_assert_int_eq(store->ops->read_begin(store, &admin, fid, &reader, &status), 0);
 	ck_assert_uint_eq(status.length, length);

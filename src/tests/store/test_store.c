@@ -48,11 +48,12 @@ END_TEST
 START_TEST(new_objects)
 {
 	struct store_status dir, file, link;
-	struct store_set set = {.mask = STORE_SET_MODE | STORE_SET_MTIME, .mode = 06640, .mtime = 77};
+	struct store_set set = {
+		.mask = STORE_SET_MODE | STORE_SET_MTIME, .mode = 06640, .mtime = 77};
 
 	fixture_open(STORE_LAZY);
-	ck_assert_int_eq(store->ops->create(store, &admin, &root, "f", STORE_FILE, NULL, &set, &file,
-					    &dir, &changes),
+	ck_assert_int_eq(store->ops->create(store, &admin, &root, "f", STORE_FILE, NULL, &set,
+					    &file, &dir, &changes),
 			 0);
 	ck_assert_uint_eq(file.fid.vnode, 2);
 	ck_assert_uint_eq(file.fid.unique, 2);
@@ -100,8 +101,8 @@ START_TEST(names)
 	static const struct {
 		const char *name;
 		int create, remove;
-	} table[] = {{"", -EINVAL, -EINVAL},	  {"a/b", -EINVAL, -EINVAL},
-		     {"x@sys", -EINVAL, -EINVAL}, {".", -EEXIST, -EINVAL},
+	} table[] = {{"", -EINVAL, -ENOENT},	  {"a/b", -EINVAL, -ENOENT},
+		     {"x@sys", -EINVAL, -ENOENT}, {".", -EEXIST, -EINVAL},
 		     {"..", -EEXIST, -EINVAL},	  {"there", -EEXIST, 0}};
 
 	fixture_open(STORE_LAZY);
@@ -156,7 +157,8 @@ START_TEST(order_of_checks)
 	ck_assert_int_eq(try_write(&admin, &file, 0, "x", 1, 1), -EROFS);
 	ck_assert_int_eq(try_write(&admin, &clone, 0, "x", 1, 1), -EISDIR);
 	ck_assert_int_eq(try_set(&admin, &file, STORE_SET_MODE, 0600), -EROFS);
-	ck_assert_int_eq(store->ops->set_acl(store, &admin, &clone, &acl, &status, &changes), -EROFS);
+	ck_assert_int_eq(store->ops->set_acl(store, &admin, &clone, &acl, &status, &changes),
+			 -EROFS);
 	ck_assert_int_eq(try_rename(&admin, &clone, "f", &clone, "g"), -EROFS);
 	ck_assert_int_eq(try_link(&admin, &clone, "g", &file), -EROFS);
 
@@ -248,14 +250,15 @@ START_TEST(rights_of_writers)
 				 insert && remove ? 0 : -EACCES);
 		if (insert && remove)
 			ck_assert_int_eq(try_rename(&user, &dir, "f2", &dir, "f"), 0);
-		ck_assert_int_eq(try_remove(&user, &dir, "new", STORE_FILE),
-				 !remove ? -EACCES : insert ? 0 : -ENOENT);
+		ck_assert_int_eq(try_remove(&user, &dir, "new", STORE_FILE), !remove  ? -EACCES
+									     : insert ? 0
+										      : -ENOENT);
 		if (!remove && insert)
 			ck_assert_int_eq(try_remove(&admin, &dir, "new", STORE_FILE), 0);
-		ck_assert_int_eq(store->ops->create(store, &user, &dir, "m", STORE_SYMLINK, "#v.",
-						    &(struct store_set){.mask = STORE_SET_MODE,
-									.mode = 0644},
-						    &status, &dir_status, &changes),
+		ck_assert_int_eq(store->ops->create(
+					 store, &user, &dir, "m", STORE_SYMLINK, "#v.",
+					 &(struct store_set){.mask = STORE_SET_MODE, .mode = 0644},
+					 &status, &dir_status, &changes),
 				 insert && rights & STORE_ADMIN ? 0 : -EACCES);
 		if (insert && rights & STORE_ADMIN)
 			ck_assert_int_eq(try_remove(&admin, &dir, "m", STORE_FILE), 0);
@@ -328,12 +331,14 @@ START_TEST(setting_status)
 	ck_assert_int_eq(try_set(&user, &link, STORE_SET_MODE, 0600), -EINVAL);
 	ck_assert_int_eq(try_set(&user, &root, STORE_SET_MODE, 04755), -EACCES);
 	/* The group would change, then only the same owner is set, which clears the bits. */
-	ck_assert_int_eq(store->ops->set_status(store, &user, &file, &set, &status, &changes), -EPERM);
+	ck_assert_int_eq(store->ops->set_status(store, &user, &file, &set, &status, &changes),
+			 -EPERM);
 	set.mask = STORE_SET_OWNER;
 	ck_assert_int_eq(store->ops->set_status(store, &user, &file, &set, &status, &changes), 0);
 	ck_assert_uint_eq(status.mode, 0751);
 	set.owner = 11;
-	ck_assert_int_eq(store->ops->set_status(store, &user, &file, &set, &status, &changes), -EPERM);
+	ck_assert_int_eq(store->ops->set_status(store, &user, &file, &set, &status, &changes),
+			 -EPERM);
 	ck_assert_int_eq(store->ops->set_status(store, &admin, &file, &set, &status, &changes), 0);
 	ck_assert_int_eq(status.owner, 11);
 	/* Bits of others go when the file is written. */
@@ -425,8 +430,8 @@ START_TEST(random_clones)
 	fixture_open(STORE_LAZY);
 	model.fid = make(&root, "f", STORE_FILE);
 	for (int round = 0; round < 60; round++) {
-		ck_assert_int_eq(store_volume_clone(store, volume, round & 1 ? STORE_RO : STORE_BACKUP,
-						    &clone),
+		ck_assert_int_eq(store_volume_clone(store, volume,
+						    round & 1 ? STORE_RO : STORE_BACKUP, &clone),
 				 0);
 		memcpy(old.bytes, model.bytes, MODEL_MAX);
 		old.length = model.length;
@@ -459,16 +464,16 @@ START_TEST(many_extents)
 	ck_assert_int_eq(try_write(&admin, &file, 0, bytes, sizeof(bytes), 0), 0);
 	for (unsigned i = 600; i--;) {
 		memset(spot, (int)(i & 255), sizeof(spot));
-		ck_assert_int_eq(try_write(&admin, &file, i * 3000, spot, sizeof(spot),
-					   sizeof(bytes)),
-				 0);
+		ck_assert_int_eq(
+			try_write(&admin, &file, i * 3000, spot, sizeof(spot), sizeof(bytes)), 0);
 		memcpy(bytes + i * 3000, spot, sizeof(spot));
 	}
 	fixture_same(&file, bytes, sizeof(bytes));
 	/* Islands in a sea of nothing: the file is far longer than the disk may be. */
 	file = make(&root, "sparse", STORE_FILE);
 	for (uint64_t i = 0; i < 300; i++)
-		ck_assert_int_eq(try_write(&admin, &file, (i * 7 % 300) << 20, "x", 1, UINT64_MAX), 0);
+		ck_assert_int_eq(try_write(&admin, &file, (i * 7 % 300) << 20, "x", 1, UINT64_MAX),
+				 0);
 	ck_assert_uint_eq(status.length, (299ull << 20) + 1);
 	for (uint64_t i = 0; i < 300; i++)
 		ck_assert_int_eq(byte_at(&file, i << 20), 'x');
@@ -580,7 +585,8 @@ START_TEST(links)
 	ck_assert_int_eq(try_link(&user, &root, "g", &file), -EACCES);
 	ck_assert_int_eq(try_link(&admin, &root, "g", &(struct store_fid){volume, 2, 99}),
 			 STORE_VNOVNODE);
-	ck_assert_int_eq(try_link(&admin, &root, "g", &(struct store_fid){volume + 1, 2, 2}), -EXDEV);
+	ck_assert_int_eq(try_link(&admin, &root, "g", &(struct store_fid){volume + 1, 2, 2}),
+			 -EXDEV);
 	ck_assert_int_eq(try_link(&admin, &root, "g", &file), 0);
 	ck_assert_uint_eq(status.links, 2);
 	ck_assert_uint_eq(status.version, 0);
@@ -708,9 +714,10 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		refusals, one_process, new_objects, names, order_of_checks, rights_of_readers,
-		rights_of_writers, access_lists, setting_status, random_clones, many_extents,
-		writers, quotas, links, renames, large_directory};
+		refusals,	   one_process,	      new_objects,  names,	    order_of_checks,
+		rights_of_readers, rights_of_writers, access_lists, setting_status, random_clones,
+		many_extents,	   writers,	      quotas,	    links,	    renames,
+		large_directory};
 	Suite *suite = suite_create("store");
 	TCase *tcase = tcase_create("store");
 	SRunner *runner;

@@ -38,9 +38,9 @@ START_TEST(clones)
 	ck_assert_uint_eq(about.rw, volume);
 	ck_assert_uint_eq(about.files, 4);
 	ck_assert_int_eq(try_write(&admin, &file, 0, "after", 5, 0), 0);
+	make(&root, "new", STORE_FILE);
 	ck_assert_int_eq(try_remove(&admin, &dir, "g", STORE_FILE), 0);
 	ck_assert_int_eq(try_rename(&admin, &dir, "f", &root, "f"), 0);
-	make(&root, "new", STORE_FILE);
 	old = file;
 	old.volume = ro;
 	fixture_same(&old, "before", 6);
@@ -90,9 +90,10 @@ START_TEST(clones)
 	ck_assert_int_eq(store_volume_remove(store, ro), 0);
 	ck_assert_int_eq(try_status(&admin, &old), STORE_VNOVOL);
 	fixture_pruned();
-	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM vnode WHERE epoch IN"
-				      " (SELECT epoch FROM vnode GROUP BY vnode HAVING count(*)>1)"),
-			 0);
+	ck_assert_int_eq(
+		fixture_rows("SELECT count(*) FROM vnode WHERE epoch IN"
+			     " (SELECT epoch FROM vnode GROUP BY vnode HAVING count(*)>1)"),
+		0);
 	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM vnode"), 4);
 	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM small"), 1);
 	ck_assert_int_eq(fixture_rows("SELECT count(*) FROM page"), 2);
@@ -348,20 +349,20 @@ static void *churn(void *arg)
 		ck_assert_int_eq(store->ops->create(store, &admin, dir, name, STORE_FILE, NULL,
 						    &nothing, &st, &ds, &ch),
 				 0);
-		ck_assert_int_eq(store->ops->write_begin(store, &admin, &st.fid, &nothing, 0, length,
-							 0, &writer),
+		ck_assert_int_eq(store->ops->write_begin(store, &admin, &st.fid, &nothing, 0,
+							 length, 0, &writer),
 				 0);
 		ck_assert_int_eq(store->ops->write(writer, &iov, 1), 0);
 		ck_assert_int_eq(store->ops->write_commit(writer, &st, &ch), 0);
 		ck_assert_uint_eq(st.version, 1);
 		if (i % 4 == 0)
-			ck_assert_int_eq(store->ops->rename(store, &admin, dir, name, dirs[!(i & 1)],
-							    to, &ds, &ds2, &ch),
+			ck_assert_int_eq(store->ops->rename(store, &admin, dir, name,
+							    dirs[!(i & 1)], to, &ds, &ds2, &ch),
 					 0);
 		else if (i % 4 != 3)
-			ck_assert_int_eq(store->ops->remove(store, &admin, dir, name, STORE_FILE, &ds,
-							    &ch),
-					 0);
+			ck_assert_int_eq(
+				store->ops->remove(store, &admin, dir, name, STORE_FILE, &ds, &ch),
+				0);
 	}
 	return NULL;
 }
@@ -383,9 +384,9 @@ START_TEST(many_threads)
 	}
 	/* Meanwhile. */
 	for (unsigned i = 0; i < 20; i++) {
-		ck_assert_int_eq(store_volume_clone(store, volume, i & 1 ? STORE_RO : STORE_BACKUP,
-						    &clone),
-				 0);
+		ck_assert_int_eq(
+			store_volume_clone(store, volume, i & 1 ? STORE_RO : STORE_BACKUP, &clone),
+			0);
 		ck_assert_int_eq(fixture_check(), 0);
 	}
 	for (unsigned i = 0; i < THREADS; i++)
@@ -479,8 +480,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		clones, volumes, restarted_machine, damaged_records, damaged_volume,
-		missing_object, readers_and_a_writer, memory};
+		clones,		volumes,	restarted_machine,    damaged_records,
+		damaged_volume, missing_object, readers_and_a_writer, memory};
 	Suite *suite = suite_create("volumes");
 	TCase *tcase = tcase_create("volumes");
 	SRunner *runner;

@@ -232,18 +232,25 @@ static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t l
 	return copy_judge(s->copy, &error);
 }
 
-/* Skip a hole at s->at, and return how many bytes of data follow, at most PART. */
+/*
+ * Bytes of the next call, at most PART, after a hole at s->at was skipped. 0: the call only sets the
+ * length to s->at. That comes before a hole where the file has older data, which would show there.
+ */
 static uint64_t next_part(struct storing *s)
 {
+	bool clear = afs_status_length(&s->object.status) <= s->at;
 	uint64_t left = s->size - s->at;
 	off_t data = lseek(s->file->fd, (off_t)s->at, SEEK_DATA), hole;
 
 	if (data < 0 && errno == ENXIO) {
-		/* The rest is a hole, which the length of the last call makes. */
-		s->at = s->size;
+		/* The rest is a hole, which the length makes. */
+		if (clear)
+			s->at = s->size;
 		return 0;
 	}
 	if (data >= 0 && (uint64_t)data - s->at >= HOLE_LEAST && (uint64_t)data < s->size) {
+		if (!clear)
+			return 0;
 		s->at = (uint64_t)data;
 		left = s->size - s->at;
 	}

@@ -24,7 +24,7 @@ static bool id_of(void *arg, const char *name, int32_t *id)
 	return true;
 }
 
-static bool name_of(void *arg, int32_t id, char name[FSD_NAME_MAX + 1])
+static bool name_of(void *arg, int32_t id, char name[FSD_PERSON_MAX + 1])
 {
 	(void)arg;
 	if (id == 7)
@@ -149,11 +149,11 @@ START_TEST(limits)
 }
 END_TEST
 
-static bool long_name(void *arg, int32_t id, char name[FSD_NAME_MAX + 1])
+static bool long_name(void *arg, int32_t id, char name[FSD_PERSON_MAX + 1])
 {
 	(void)arg, (void)id;
-	memset(name, 'n', FSD_NAME_MAX);
-	name[FSD_NAME_MAX] = 0;
+	memset(name, 'n', FSD_PERSON_MAX);
+	name[FSD_PERSON_MAX] = 0;
 	return true;
 }
 

@@ -779,6 +779,71 @@ START_TEST(locations_and_volumes)
 }
 END_TEST
 
+#define MANY 515 /* volumes: more than one page of a list */
+
+/* Lists are continued; a new client is told to forget each volume. */
+START_TEST(many_volumes)
+{
+	const VldbListByAttributes any = {0};
+	struct shop_client *c;
+	rxw_connection *vl;
+	nbulkentries es = {0};
+	int32_t n, next;
+	uint32_t id;
+	char name[32];
+
+	setup();
+	for (int i = 1; i < MANY; i++) {
+		struct store_new_volume volume = {.name = name};
+
+		snprintf(name, sizeof(name), "v%d", i);
+		ck_assert_int_eq(store_volume_create(shop.store, &volume, &id), 0);
+	}
+	vl = shop_connect(&shop, 0, AFS_SERVICE_VL);
+	ck_assert_int_eq(VL_ListAttributesN2(vl, &any, "", 0, &n, &es, &next), 0);
+	ck_assert(n == 512 && es.len == 512 && next == 512);
+	xdrfree_nbulkentries(&es);
+	ck_assert_int_eq(VL_ListAttributesN2(vl, &any, "", next, &n, &es, &next), 0);
+	ck_assert(n == MANY + 1 - 512 && next == -1); /* and root.afs */
+	ck_assert_str_eq(es.val[n - 1].name, "root.afs");
+	xdrfree_nbulkentries(&es);
+	ck_assert_int_eq(VL_ListAttributesN2(vl, &any, "v514", 0, &n, &es, &next), 0);
+	ck_assert(n == 1 && next == -1 && es.val[0].volumeId[0] == id);
+	xdrfree_nbulkentries(&es);
+	ck_assert_int_eq(VL_ListAttributesN(vl, &any, &n, &es), 0);
+	ck_assert_int_eq(n, MANY + 1);
+	xdrfree_nbulkentries(&es);
+	rxw_connection_release(vl);
+	c = shop_client(&shop, 2);
+	ck_assert_int_eq(status_of(c, &root), 0);
+	ck_assert_uint_gt(cb.ExpirationTime, 0);
+	teardown();
+}
+END_TEST
+
+/* A volume is replaced: each client that holds a promise in it is told once. */
+START_TEST(volume_changed)
+{
+	AFSFid whole, dir;
+	uint32_t clone;
+
+	setup();
+	ck_assert_int_eq(store_volume_clone(shop.store, shop.volume, STORE_RO, &clone), 0);
+	whole = (AFSFid){clone, 0, 0};
+	dir = (AFSFid){clone, 1, 1};
+	ck_assert_int_eq(status_of(a, &root), 0);
+	ck_assert_int_eq(status_of(b, &dir), 0);
+	create(b, "new");
+	ck_assert_int_eq(store_volume_clone(shop.store, shop.volume, STORE_RO, &clone), 0);
+	fsd_service_volume_changed(shop.service, clone);
+	ck_assert_uint_eq(shop_broken(b, &whole), 1);
+	ck_assert_uint_eq(shop_broken(a, &whole), 0);
+	ck_assert_int_eq(status_of(b, &dir), 0);
+	ck_assert_uint_gt(cb.ExpirationTime, 7000);
+	teardown();
+}
+END_TEST
+
 START_TEST(offline_volumes)
 {
 	setup();
@@ -927,6 +992,8 @@ int main(void)
 		quotas,
 		clones,
 		locations_and_volumes,
+		many_volumes,
+		volume_changed,
 		offline_volumes,
 		statistics_of_stores,
 		concurrent_writers,

@@ -38,15 +38,20 @@ volserver_ready() {
 	limited 10 vos listpart "$address" -noauth 2> /dev/null | grep -q vicepa
 }
 
-# With the key added and the tree: servers, then volumes.
-make_cell() {
+# With the key added: the servers.
+start_cell() {
 	launch vlserver "$servers/vlserver"
 	# Scenarios leave calls that wait, each with a thread.
 	launch ptserver "$servers/ptserver" -p 16
 	wait_port 7003 vlserver && wait_port 7002 ptserver && wait_for databases_ready || return
 	launch fileserver "$servers/fileserver" "${fileserver_options[@]}"
 	launch volserver "$servers/volserver"
-	wait_port 7000 fileserver && wait_port 7005 volserver && wait_for volserver_ready || return
+	wait_port 7000 fileserver && wait_port 7005 volserver && wait_for volserver_ready
+}
+
+# With the key added and the tree: servers, then volumes.
+make_cell() {
+	start_cell || return
 	make_dump test 536870999 "$tree" > dump || return
 	# afsio starts in root.cell; afscp fetches from both.
 	limited 60 vos restore "$address" a test -file dump -localauth &&

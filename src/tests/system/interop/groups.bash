@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes conformance'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store conformance'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -98,24 +98,47 @@ tests_of_writes() {
 }
 programs_of_writes() { echo afscp cell_ours; }
 
+tests_of_store() {
+	echo store-calls-uae store-calls-plain store-differences store-check store-afsio-read store-afsio-write \
+		store-afsio-append store-afsio-fid store-mounts store-afsio-refused store-vos-listvldb \
+		store-vos-examine store-vos-listvol store-vos-server store-xstat store-afsmonitor store-scout \
+		store-cmdebug store-pts store-rxdebug store-end
+}
+programs_of_store() { echo rxfsd rxpt rxvol afscp cell_ours; }
+
 tests_of_conformance() {
 	echo conformance-server conformance-client conformance-slow-handler
 }
 programs_of_conformance() { :; }
+
+# Not in all_groups: `kernel_writes` runs it. KERNEL_TESTS: names of some of its tests.
+tests_of_kernel_writes() {
+	if [ -n "${KERNEL_TESTS:-}" ]; then
+		echo "$KERNEL_TESTS"
+		return
+	fi
+	printf 'kernel-writes-%s\n' mount create small megabyte large offsets append holes truncate mapping fsync \
+		rename rename-directory link symlink directory unlink unlink-open attributes statfs special \
+		locks locks-two names many acl \
+		seen seen-open seen-directory seen-append seen-attributes count \
+		random random-two tree tree-two quota read-only no-right restart restart-stale restart-busy crash end
+}
+programs_of_kernel_writes() { if [ "${KERNEL_SERVER:-}" = openafs ]; then echo cell_ours; else echo rxfsd rxvol; fi; }
 
 # Not a test, and therefore none of all_groups: src/bench/fileserver starts it.
 tests_of_bench() { echo bench-fileserver; }
 programs_of_bench() { echo afscp cell_ours rxfsd; }
 
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
-needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == bench ]]; }
+needs_root() { [[ $1 == *cell || $1 == admin || $1 == writes || $1 == store || $1 == bench ]]; }
 
 # Upper limits, far above the time that a group takes on a slow machine.
 seconds_of() {
 	case $1 in
 	library | rxdebug) echo 90 ;;
-	classic | rxkad) echo 300 ;;
+	classic | rxkad | store) echo 300 ;;
 	writes) echo 500 ;;
+	kernel_writes) [ -n "${KERNEL_LONG:-}" ] && echo 7200 || echo 1500 ;;
 	bench) echo "${RXW_BENCH_SECONDS:-1800}" ;;
 	*) echo 150 ;;
 	esac

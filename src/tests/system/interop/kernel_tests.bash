@@ -3,11 +3,10 @@
 
 export_dir=$work/export
 servers=' '
-qemu=''
 
 finish() {
 	local p
-	for p in $servers $qemu; do
+	for p in $servers $(cat guest.pid 2> /dev/null); do
 		kill -KILL "$p" 2> /dev/null
 	done
 	wait
@@ -76,51 +75,10 @@ serve() {
 
 # ---- the guest ----
 
-n=0 out='' status='' dead=''
-
-log() { tr -d '\r' < guest.log; }
-
-# await PATTERN SECONDS: waits for a line of the guest that matches. If the guest stays silent, all tests end.
-await() {
-	local end=$((SECONDS + $2))
-	until log | grep -aq "$1"; do
-		if ! kill -0 $qemu 2> /dev/null; then
-			dead='the guest has stopped'
-		elif [ $SECONDS -gt $end ]; then
-			dead="the guest does not answer after $2 s"
-		elif log | grep -aqE 'Kernel panic|kernel BUG|BUG: kernel'; then
-			sleep 1
-			dead="the guest's kernel: $(log | grep -aE 'Kernel panic|kernel BUG|BUG: kernel' | head -n 1)"
-		fi
-		[ -z "$dead" ] || return 1
-		sleep 0.1
-	done
-}
-
-boot() {
-	: > guest.log
-	(cd root && find . | cpio -o -H newc 2> /dev/null | gzip -1) > initrd
-	mkfifo to-guest
-	exec 3<> to-guest
-	# The kernel's timer check counts interrupts for 10 ms, and panics if the emulator got no CPU time then.
-	qemu-system-x86_64 -accel tcg -m 768 -smp 1 -display none -monitor none -serial stdio -no-reboot \
-		-kernel "$kernel"/x/boot/vmlinuz-* -initrd initrd \
-		-append "console=ttyS0 panic=1 quiet no_timer_check rdinit=/init" \
-		-netdev user,id=n0 -device e1000,netdev=n0 < to-guest > guest.log 2> qemu.log &
-	qemu=$!
-	await '^READY' 200
-}
+out='' status='' dead=''
 
 # guest COMMAND [SECONDS]: runs it in the guest. Sets out and status.
-guest() {
-	out='' status=''
-	[ -z "$dead" ] || return 1
-	n=$((n + 1))
-	printf '%s %s\n' $n "$(printf '%s\n' "$1" | base64 -w 0)" >&3
-	await "^END $n " "${2:-90}" || return 1
-	out=$(log | sed -n "/^BEGIN $n\$/,/^END $n /p" | sed '1d;$d')
-	status=$(log | sed -n "s/^END $n //p")
-}
+guest() { at guest "$1" "${2:-90}" || { dead=$(cat guest.dead); return 1; }; }
 
 # same TEST WANTED COMMAND [SECONDS]: compares the output of a command of the guest.
 same() {
@@ -368,10 +326,10 @@ test_flood() {
 make_export
 key=0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20
 "$cell_ours" key keys 5 18 $key && "$cell_ours" key other-keys 9 18 "${key//0/7}" || exit 1
-"$cell_ours" token keys alice@TEST.CELL 86400 0 > root/keys/alice &&
-	"$cell_ours" token keys bob@TEST.CELL 86400 0 > root/keys/bob &&
-	"$cell_ours" token keys alice@TEST.CELL 3600 86400 > root/keys/ended &&
-	"$cell_ours" token other-keys alice@TEST.CELL 86400 0 > root/keys/unknown || exit 1
+"$cell_ours" token keys alice@TEST.CELL 86400 0 > guest-root/keys/alice &&
+	"$cell_ours" token keys bob@TEST.CELL 86400 0 > guest-root/keys/bob &&
+	"$cell_ours" token keys alice@TEST.CELL 3600 86400 > guest-root/keys/ended &&
+	"$cell_ours" token other-keys alice@TEST.CELL 86400 0 > guest-root/keys/unknown || exit 1
 serve none 10.77.0.1 --require none --metrics-file "$work/metrics"
 serve crypt 10.77.0.2 --require crypt --keytab keys
 serve auth 10.77.0.3 --require fs:auth --keytab keys
@@ -380,7 +338,9 @@ if [ -n "$flood" ]; then
 	python3 -B "$here/unvalidated.py" 7000 12000 250 > unvalidated.log 2>&1 &
 	servers="$servers$! "
 fi
-boot && test_mounts
+start_guest guest
+guest_ready guest || dead=$(cat guest.dead)
+test_mounts
 test_listing
 test_attributes
 test_reading
@@ -400,7 +360,7 @@ fi
 guest 'echo; (sleep 1; poweroff -f) &'
 if [ "$failed" -gt 0 ]; then
 	for s in none crypt auth rules; do tail -n 6 $s.log | sed "s/^/  rxfsd $s: /"; done
-	log | grep -avE '^(BEGIN|END) ' | tail -n 30 | sed 's/^/  guest: /'
+	guest_said guest | sed 's/^/  guest: /'
 fi
 echo "in $SECONDS s"
 summary

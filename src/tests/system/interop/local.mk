@@ -20,8 +20,14 @@ EXTRA_DIST += \
 	src/tests/system/interop/groups.bash \
 	src/tests/system/interop/inside \
 	src/tests/system/interop/kernel \
+	src/tests/system/interop/kernel_calls.c \
 	src/tests/system/interop/kernel_guest.c \
+	src/tests/system/interop/kernel_load.c \
+	src/tests/system/interop/kernel_machine.bash \
+	src/tests/system/interop/kernel_pattern.h \
 	src/tests/system/interop/kernel_tests.bash \
+	src/tests/system/interop/kernel_writes \
+	src/tests/system/interop/kernel_writes.bash \
 	src/tests/system/interop/library.bash \
 	src/tests/system/interop/localauth_cell.bash \
 	src/tests/system/interop/localauth_server.bash \

@@ -3,8 +3,9 @@
  * Writes a directory tree as an AFS volume dump for `vos restore`. With it the tests put files,
  * with a root directory that anyone may read, into a real OpenAFS server without a cache manager.
  *
- * usage: make_dump NAME VOLUME_ID DIRECTORY > DUMP
+ * usage: make_dump NAME VOLUME_ID DIRECTORY [RIGHTS] > DUMP
  *
+ * RIGHTS is what anyone may do in all directories, 9 (read and list) by default.
  * Directories are odd vnodes, files and symlinks even ones; the root is vnode 1, unique 1. Other
  * kinds of files are an error. All names are held in memory, file data are not.
  */
@@ -245,10 +246,12 @@ static void scan(uint32_t self)
 	free(list);
 }
 
-/* Administrators have all rights, anyone may read and list. */
+static uint32_t anyone = 9;
+
+/* Administrators have all rights. */
 static void out_acl(void)
 {
-	static const uint32_t words[] = { 36, 1, 2, 2, 0, (uint32_t)-204, 127, (uint32_t)-101, 9 };
+	const uint32_t words[] = { 36, 1, 2, 2, 0, (uint32_t)-204, 127, (uint32_t)-101, anyone };
 	unsigned char acl[ACL_BYTES] = { 0 };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -373,10 +376,12 @@ int main(int argc, char **argv)
 	uint64_t bytes = 0;
 	uint32_t id;
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: make_dump NAME VOLUME_ID DIRECTORY > DUMP\n");
+	if (argc != 4 && argc != 5) {
+		fprintf(stderr, "usage: make_dump NAME VOLUME_ID DIRECTORY [RIGHTS] > DUMP\n");
 		return 2;
 	}
+	if (argc == 5)
+		anyone = (uint32_t)strtoul(argv[4], NULL, 0);
 	id = (uint32_t)strtoul(argv[2], NULL, 0);
 	node_add(0, argv[3], "");
 	if (!S_ISDIR(nodes[0].st.st_mode))

@@ -148,6 +148,28 @@ compile_served() {
 			-Wl,--disable-new-dtags,-rpath,"${3%/*}:${4%/*}" -pthread
 }
 
+# compile_store OUT ROOT CRYPTO ROKEN: the client of the group store, with stubs for the file service and the callback
+# service in one file, since they share types. Callbacks without a handler are refused with RXGEN_OPCODE.
+compile_store() {
+	local out=$1/store root=$2 xg=$here/../../../afs kind flags
+	mkdir -p "$out" && : > "$out/afsconfig.h" && cp "$1/stubs/roken.h" "$xg/afs-common.xg" "$out" && cd "$out" || return
+	{ cat "$xg/rxafs.xg"; sed '/afs-common/d' "$xg/rxafscb.xg"; } > rxafs.xg
+	for kind in h:h c:xdr.c C:cs.c S:ss.c; do
+		"$root/usr/bin/rxgen" -A -x "-${kind%%:*}" -o "rxafs.${kind#*:}" rxafs.xg || return
+	done
+	{
+		echo '#define REFUSE(name) int __attribute__((weak)) name(void) { return -455; }'
+		sed -n 's/^extern afs_int32 \(S[A-Za-z]*_\{0,1\}[A-Za-z0-9]*\)(.*/REFUSE(\1)/p' rxafs.h
+	} > refused.c
+	flags=(-std=gnu17 -D_GNU_SOURCE -DAFS_PTHREAD_ENV -O2 -g -I. ${root:+-isystem "$root/usr/include"})
+	# Their generated code is not ours: no warnings about it.
+	# shellcheck disable=SC2086 # CC may carry options
+	${CC:-cc} "${flags[@]}" -Wall -Wextra -Werror -c "$here/store_calls.c" -o calls.o &&
+		${CC:-cc} "${flags[@]}" -w -o "$1/store_calls" calls.o refused.c rxafs.{xdr,cs,ss}.c \
+			${root:+-L"$root/usr/lib"} -l:libafsrpc.a "$3" "$4" \
+			-Wl,--disable-new-dtags,-rpath,"${3%/*}:${4%/*}" -pthread
+}
+
 # compile_admin OUT ROOT CRYPTO ROKEN: admin_afs on OpenAFS's administration libraries, as Debian compiled them, once with
 # its library and once with librxwire-classic. An included header that Debian lacks has only numbers.
 compile_admin() {
@@ -169,9 +191,14 @@ compile_admin() {
 		-Wl,-rpath,"${3%/*}:${4%/*}:$classic_paths",-rpath-link,"$classic_paths"
 }
 
+# chosen GROUP: it will be run.
+chosen() {
+	[ -z "$programs_only" ] && [[ " $groups " == *" $1 "* ]]
+}
+
 # wanted GROUP: it will be run, and librxwire-classic is built.
 wanted() {
-	[ -n "$classic_lib" ] && [ -z "$programs_only" ] && [[ " $groups " == *" $1 "* ]]
+	[ -n "$classic_lib" ] && chosen "$1"
 }
 
 # compile_programs FOLDER: compiles our programs on OpenAFS's library (linked in, so that they run without its
@@ -203,6 +230,7 @@ compile_programs() {
 		find_classic
 		[ -z "$classic_lib" ] || compile_classic "$out" "$root" || openafs_lacks=1
 		! wanted served || (compile_served "$out" "$root" "$crypto" "$roken") || openafs_lacks=1
+		! chosen store || (compile_store "$out" "$root" "$crypto" "$roken") || openafs_lacks=1
 		! wanted admin || compile_admin "$out" "$root" "$crypto" "$roken" || openafs_lacks=1
 		for p in make_dump lossy_relay; do
 			# shellcheck disable=SC2086

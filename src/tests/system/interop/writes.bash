@@ -109,6 +109,13 @@ test_writes_sizes() {
 	read_back plain-1 "$source_tree/sub/deep/70000"
 	ours_well put "$source_tree/zero" root.cell:plain-1
 	read_back plain-1 "$source_tree/zero"
+	# Holes over older data read as zeros.
+	rm -f plain
+	truncate -s 15000000 plain
+	printf middle | dd of=plain bs=1M seek=5 conv=notrunc status=none
+	ours_well put plain root.cell:plain-20000001
+	read_back plain-20000001 plain
+	rm plain
 	ours_well put "$source_tree/$long_name" root.cell:
 	read_back "$long_name" "$source_tree/$long_name"
 }
