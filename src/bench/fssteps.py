@@ -81,8 +81,8 @@ def calls(bed):
     writes = sum(found.get(name, 0) for name in WRITES)
     bed.put("calls", calls=found, blocks=blocks)
     top = sorted(found.items(), key=lambda c: -c[1])[:8]
-    bed.put("table", title="System calls of the server for each 256 KiB of StoreData (strace)",
-            head=["call", "for each 256 KiB"], rows=[[n, f"{c / blocks:.2f}"] for n, c in top])
+    bed.put("table", title="System calls of the server for each 256 KiB of StoreData (`strace`)",
+            head=["call", "for each 256 KiB"], rows=[[f"`{n}`", f"{c / blocks:.2f}"] for n, c in top])
     bed.aim("writing system calls for each 256 KiB of StoreData, database included", writes / blocks, "<=", 1)
 
 
