@@ -107,7 +107,7 @@ def small(bed):
     # Each run beside the flushes before and after it: they vary with what else writes to the disk.
     share = [3 * r["per_s"] * (flush[i] + flush[i + 1]) / 2e6 / CLIENTS for i, r in enumerate(runs)]
     rows(bed, f"Create + store 4 KiB + remove, 16 clients, {count} each", got, SMALL)
-    bed.put("note", text=f"A flush (fdatasync() after one page was overwritten) took {statistics.median(flush):,.0f} µs: "
+    bed.put("note", text=f"A flush (`fdatasync()` after one page was overwritten) took {statistics.median(flush):,.0f} µs: "
             f"{min(flush):,.0f} to {max(flush):,.0f} in {len(flush)} turns of 200. The runs in strict mode came to "
             f"{', '.join(f'{x:.2f}' for x in share)} of the calls in flight ÷ that time.")
     bed.aim("calls of create + store + remove, strict, 16 clients: /s ÷ (16 ÷ time of a flush)",
