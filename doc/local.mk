@@ -38,8 +38,8 @@ dist_notes_DATA = \
 	doc/notes/ports.md \
 	doc/notes/scaling.md \
 	doc/notes/store-database.md \
-	doc/notes/store.md \
 	doc/notes/store-performance.md \
+	doc/notes/store.md \
 	doc/notes/workers.md
 
 # Specifications of the protocols, which comments and documents cite by section.

@@ -75,6 +75,7 @@ static const struct place *place;
 static size_t place_count;
 static uint8_t *data;
 static pthread_barrier_t ready, begun, ended;
+static atomic_uint busy; /* answers that the volume is busy */
 
 static void die(const char *what, const char *why)
 {
@@ -95,16 +96,23 @@ static rxw_call *begin(struct worker *w)
 	return call;
 }
 
-static void end(rxw_call *call, int32_t code, const char *what)
+/* True: the server was busy, and the call is to be made again. */
+static bool end(rxw_call *call, int32_t code, const char *what)
 {
 	enum rxw_origin origin;
 	char why[160];
 
 	code = rxw_call_end(call, code, &origin);
 	if (code == 0)
-		return;
+		return false;
+	if (code == AFS_VBUSY && origin == RXW_ORIGIN_PEER) {
+		atomic_fetch_add(&busy, 1);
+		usleep(10000);
+		return true;
+	}
 	snprintf(why, sizeof(why), "%s (code %d)", rxw_code_text_from(code, origin), code);
 	die(what, why);
+	return false;
 }
 
 static AFSFid create(struct worker *w, const AFSFid *dir, const char *name)
@@ -119,7 +127,8 @@ static AFSFid create(struct worker *w, const AFSFid *dir, const char *name)
 
 	if (code == 0)
 		code = EndRXAFS_CreateFile(call, &fid, &status, &dir_status, &callback, &sync);
-	end(call, code, "CreateFile");
+	if (end(call, code, "CreateFile"))
+		die("CreateFile", "busy");
 	return fid;
 }
 
@@ -135,7 +144,8 @@ static AFSFid make_dir(struct worker *w, const AFSFid *dir, const char *name)
 
 	if (code == 0)
 		code = EndRXAFS_MakeDir(call, &fid, &status, &dir_status, &callback, &sync);
-	end(call, code, "MakeDir");
+	if (end(call, code, "MakeDir"))
+		die("MakeDir", "busy");
 	return fid;
 }
 
@@ -148,12 +158,13 @@ static void drop(struct worker *w, const AFSFid *dir, const char *name)
 
 	if (code == 0)
 		code = EndRXAFS_RemoveFile(call, &status, &sync);
-	end(call, code, "RemoveFile");
+	if (end(call, code, "RemoveFile"))
+		die("RemoveFile", "busy");
 }
 
-/* `file_length`: of the file after it. */
-static void store(struct worker *w, const AFSFid *fid, uint64_t at, uint64_t length,
-		  uint64_t file_length)
+/* `file_length`: of the file after it. True: to be made again. */
+static bool store_once_more(struct worker *w, const AFSFid *fid, uint64_t at, uint64_t length,
+			    uint64_t file_length)
 {
 	const AFSStoreStatus how = {0};
 	rxw_call *call = begin(w);
@@ -170,7 +181,14 @@ static void store(struct worker *w, const AFSFid *fid, uint64_t at, uint64_t len
 	}
 	if (code == 0)
 		code = EndRXAFS_StoreData64(call, &status, &sync);
-	end(call, code, "StoreData64");
+	return end(call, code, "StoreData64");
+}
+
+static void store(struct worker *w, const AFSFid *fid, uint64_t at, uint64_t length,
+		  uint64_t file_length)
+{
+	while (store_once_more(w, fid, at, length, file_length))
+		;
 	w->bytes += length;
 }
 
@@ -207,7 +225,8 @@ static void get_status(struct worker *w, const AFSFid *fid)
 
 	if (code == 0)
 		code = EndRXAFS_FetchStatus(call, &status, &callback, &sync);
-	end(call, code, "FetchStatus");
+	if (end(call, code, "FetchStatus"))
+		die("FetchStatus", "busy");
 }
 
 static void bulk(struct worker *w, const AFSCBFids *fids)
@@ -227,7 +246,8 @@ static void bulk(struct worker *w, const AFSCBFids *fids)
 			die("InlineBulkStatus", "an object has an error");
 	xdrfree_AFSBulkStats(&stats);
 	xdrfree_AFSCBs(&callbacks);
-	end(call, code, "InlineBulkStatus");
+	if (end(call, code, "InlineBulkStatus"))
+		die("InlineBulkStatus", "busy");
 }
 
 /* ---- loads ---- */
@@ -519,11 +539,12 @@ static void report(uint64_t elapsed, uint64_t server, uint64_t mine)
 	       ", \"seconds\": %.6f, "
 	       "\"per_s\": %.3f, \"bytes\": %" PRIu64
 	       ", \"MBps\": %.3f, \"p50_us\": %.1f, \"p99_us\": %.1f, "
-	       "\"max_us\": %.1f, \"server_cpu_us\": %.3f, \"client_cpu_us\": %.3f}\n",
+	       "\"max_us\": %.1f, \"busy\": %u, \"server_cpu_us\": %.3f, \"client_cpu_us\": %.3f}\n",
 	       load->name, set.clients, all.count, seconds, (double)all.count / seconds, bytes,
 	       (double)bytes / seconds / 1e6, (double)tools_histogram_quantile(&all, 0.5) / 1e3,
 	       (double)tools_histogram_quantile(&all, 0.99) / 1e3, (double)all.max / 1e3,
-	       (double)server / 1e3 / (double)all.count, (double)mine / 1e3 / (double)all.count);
+	       atomic_load(&busy), (double)server / 1e3 / (double)all.count,
+	       (double)mine / 1e3 / (double)all.count);
 }
 
 static void run(void)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The steps of the benchmark of file servers, and the page of their results."""
 import os
+import statistics
 import time
 
 from contest import Missing
@@ -80,8 +81,8 @@ def calls(bed):
     writes = sum(found.get(name, 0) for name in WRITES)
     bed.put("calls", calls=found, blocks=blocks)
     top = sorted(found.items(), key=lambda c: -c[1])[:8]
-    bed.put("table", title="System calls of the server for each 256 KiB of StoreData (strace)",
-            head=["call", "for each 256 KiB"], rows=[[n, f"{c / blocks:.2f}"] for n, c in top])
+    bed.put("table", title="System calls of the server for each 256 KiB of StoreData (`strace`)",
+            head=["call", "for each 256 KiB"], rows=[[f"`{n}`", f"{c / blocks:.2f}"] for n, c in top])
     bed.aim("writing system calls for each 256 KiB of StoreData, database included", writes / blocks, "<=", 1)
 
 
@@ -103,12 +104,14 @@ def small(bed):
         runs.append(bed.load(strict, "triple", clients=CLIENTS, calls=count, b=4096, l="t"))
         flush.append(bed.flush_us(bed.place.work))
     got["strict"] = sorted(runs, key=lambda r: r["per_s"])[len(runs) // 2]
-    middle = sorted(flush)[len(flush) // 2]
+    # Each run beside the flushes before and after it: they vary with what else writes to the disk.
+    share = [3 * r["per_s"] * (flush[i] + flush[i + 1]) / 2e6 / CLIENTS for i, r in enumerate(runs)]
     rows(bed, f"Create + store 4 KiB + remove, 16 clients, {count} each", got, SMALL)
-    bed.put("note", text=f"A flush (fdatasync() after one page was overwritten) took {middle:,.0f} µs: "
-            f"{min(flush):,.0f} to {max(flush):,.0f} in {len(flush)} turns of 200.")
+    bed.put("note", text=f"A flush (`fdatasync()` after one page was overwritten) took {statistics.median(flush):,.0f} µs: "
+            f"{min(flush):,.0f} to {max(flush):,.0f} in {len(flush)} turns of 200. The runs in strict mode came to "
+            f"{', '.join(f'{x:.2f}' for x in share)} of the calls in flight ÷ that time.")
     bed.aim("calls of create + store + remove, strict, 16 clients: /s ÷ (16 ÷ time of a flush)",
-            3 * got["strict"]["per_s"] / (CLIENTS / (middle / 1e6)), ">=", 0.80)
+            statistics.median(share), ">=", 0.80)
     rows(bed, f"InlineBulkStatus of 50, 16 clients, {count} each", bulk, SMALL)
     compare(bed, "InlineBulkStatus of 50, /s ÷ OpenAFS's", "per_s", bulk, "lazy", "OpenAFS", ">=", 5)
     compare(bed, "InlineBulkStatus of 50, CPU time of the server ÷ OpenAFS's", "server_cpu_us", bulk, "lazy",
@@ -257,8 +260,10 @@ def number(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def page(records, about, revision):
+def page(records):
     """The records as Markdown."""
+    found = [r for r in records if r["type"] == "machine"]
+    about, revision = (found[0]["about"], found[0]["revision"]) if found else (["unknown"], "unknown")
     loads = [r["load_average"] for r in records if "load_average" in r]
     lines = [f"Revision {revision}. Machine: {'; '.join(about)}; load average {min(loads or [0]):.1f} to "
              f"{max(loads or [0]):.1f}.", "", "| what | measured | aim | met |", "| --- | --- | --- | --- |"]
