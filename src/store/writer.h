@@ -28,9 +28,10 @@ struct store_writer {
 	/* The bytes of a small file that becomes a large one, for the version with `prefix_of`. */
 	struct piece prefix;
 	uint64_t prefix_of, prefix_length;
-	/* A copy of all old contents in one object, for the version `compact_of`. */
+	/* The old contents with fewer extents, for the version `compact_of`. */
 	struct store_content compact;
 	uint64_t compact_of, compact_made;
+	uint64_t missing_of; /* the version with an object that could not be found */
 	bool prefix_used, compact_used; /* by the transaction */
 };
 
@@ -50,7 +51,7 @@ void piece_end(struct piece *piece, bool kept);
 int commit_run(struct store_writer *writer, struct store_status *status,
 	       struct store_changes *changes);
 
-/* compact.c: copy the contents of the newest version. 0 or a result. */
+/* compact.c: the newest version with fewer extents. 0 or a result. */
 int compact_content(struct store_writer *writer);
 void compact_drop(struct store_writer *writer);
 

@@ -44,3 +44,7 @@ src_tests_store_test_kill_LDADD = $(store_test_libs)
 check_tests += src/tests/store/test_faults
 src_tests_store_test_faults_SOURCES = src/tests/store/test_faults.c $(store_test_disk)
 src_tests_store_test_faults_LDADD = $(store_test_libs)
+
+check_tests += src/tests/store/test_small_writes
+src_tests_store_test_small_writes_SOURCES = src/tests/store/test_small_writes.c $(store_test_disk)
+src_tests_store_test_small_writes_LDADD = $(store_test_libs)
