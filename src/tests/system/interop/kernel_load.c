@@ -438,6 +438,13 @@ static void tree_read(void)
 	tree_verify(o);
 }
 
+static void gone(const struct own *o)
+{
+	if (access(path_of(o), F_OK) == 0)
+		wrong("%s is still there", path_of(o));
+	must(errno == ENOENT, "a name that is gone");
+}
+
 /* To a new name; at times over another name of the same kind. */
 static void tree_rename(void)
 {
@@ -465,7 +472,7 @@ static void tree_rename(void)
 	}
 	o->folder = to.folder;
 	o->number = to.number;
-	must(access(path_of(&was), F_OK) < 0 && errno == ENOENT, "the old name after a rename");
+	gone(&was);
 }
 
 static void tree_link(void)
@@ -491,7 +498,7 @@ static void tree_remove(void)
 		return;
 	note("remove %s", path_of(o));
 	must((o->is_dir ? rmdir(path_of(o)) : unlink(path_of(o))) == 0, "remove");
-	must(access(path_of(o), F_OK) < 0 && errno == ENOENT, "a removed name");
+	gone(o);
 	if (o->content && --o->content->links == 0)
 		free(o->content);
 	o->used = 0;
