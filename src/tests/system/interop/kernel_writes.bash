@@ -78,9 +78,20 @@ before_kernel_writes() {
 	done
 	"start_$KERNEL_SERVER" && guest_ready a && guest_ready b || return
 	for g in a b; do
-		at $g "guest mount '%$cell_name:open.' /open && guest mount '%$cell_name:quota.' /quota &&
-			guest mount '#$cell_name:fixed.readonly' /fixed" && [ "$status" = 0 ] || { echo "$out"; return 1; }
+		mounts $g || { echo "$g cannot mount: $out"; return 1; }
 	done
+}
+
+# mounts GUEST: mounts the volumes. On a busy machine the client may give up the first time.
+mounts() {
+	at "$1" "for v in %open %quota '#fixed.readonly'; do
+			folder=\${v#?}; folder=/\${folder%.*}
+			for i in \$(seq 10); do
+				guest mount \"\${v%\"\${v#?}\"}$cell_name:\${v#?}.\" \$folder && continue 2
+				sleep 1
+			done
+			exit 1
+		done" 300 && [ "$status" = 0 ]
 }
 
 # ---- checks; a test ends with `verdict`, after all of its checks ----
