@@ -449,7 +449,6 @@ static void gone(const struct own *o)
 static void tree_rename(void)
 {
 	struct own *o = pick(1), *over = draw(3) ? NULL : pick(1), to, was;
-	int done;
 
 	if (!o || (over && (over == o || over->is_dir != o->is_dir)))
 		return;
@@ -458,12 +457,14 @@ static void tree_rename(void)
 		return;
 	was = *o;
 	to = over ? *over : (struct own){.folder = (int)draw(FOLDERS), .number = tree.next++};
-	note("rename %s %s", path_of(o), path_of(&to));
-	done = rename(path_of(o), path_of(&to)) == 0;
 	/* A file with several links stays in its directory. */
-	if (!done && o->content && o->content->links > 1 && to.folder != o->folder)
-		return;
-	must(done, "rename");
+	if (o->content && o->content->links > 1) {
+		if (over && over->folder != o->folder)
+			return;
+		to.folder = o->folder;
+	}
+	note("rename %s %s", path_of(o), path_of(&to));
+	must(rename(path_of(o), path_of(&to)) == 0, "rename");
 	if (over && over->content && --over->content->links == 0)
 		free(over->content);
 	if (over) {
