@@ -3,9 +3,9 @@
  * Random work on files against a model in memory, in the guest of `kernel_writes`; linked
  * statically. Prints "ok ..." or what differs, with the latest operations.
  *
- *   load file PATH SEED OPERATIONS [BYTES]
+ *   load file PATH SEED OPERATIONS [BYTES [unmapped]]
  *       one file of at most BYTES (262144): reads, writes, mappings, truncations, holes, fsync,
- *       closing, dropped caches
+ *       closing, dropped caches. Unmapped: no mapping is written to
  *   load tree DIR SEED SECONDS FIRST PROCESSES
  *       processes FIRST, FIRST + 1, ... share the directories below DIR. Each owns the names that
  *       begin with its number, and knows their contents; "shared" names belong to all of them.
@@ -99,7 +99,7 @@ static struct {
 	const char *path;
 	char *model, *bytes; /* each of `most` bytes; model is zero behind the length */
 	long most, length;
-	int fd, holes;
+	int fd, holes, unmapped;
 } file;
 
 /* A stretch of the file of up to 64 KiB that begins before limit. */
@@ -255,7 +255,7 @@ static void file_step(void)
 	else if (kind < 640)
 		file_map(0);
 	else if (kind < 780)
-		file_map(1);
+		file_map(!file.unmapped);
 	else if (kind < 860)
 		file_truncate();
 	else if (kind < 900)
@@ -280,6 +280,7 @@ static int run_file(char **argv)
 	file.model = calloc(1, (size_t)file.most + 65536);
 	file.bytes = malloc((size_t)file.most + 65536);
 	file.holes = 1;
+	file.unmapped = argv[5] && argv[6];
 	file.fd = open(file.path, O_RDWR | O_CREAT | O_TRUNC, 0644);
 	must(file.model && file.bytes && file.fd >= 0, "open");
 	for (; operation < operations; operation++)
@@ -643,7 +644,7 @@ static int run_count(char **argv)
 
 int main(int argc, char **argv)
 {
-	if ((argc == 5 || argc == 6) && !strcmp(argv[1], "file"))
+	if (argc >= 5 && argc <= 7 && !strcmp(argv[1], "file"))
 		return run_file(argv);
 	if (argc == 7 && !strcmp(argv[1], "tree"))
 		return run_tree(argv);
