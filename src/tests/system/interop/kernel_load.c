@@ -3,9 +3,9 @@
  * Random work on files against a model in memory, in the guest of `kernel_writes`; linked
  * statically. Prints "ok ..." or what differs, with the latest operations.
  *
- *   load file PATH SEED OPERATIONS [BYTES]
+ *   load file PATH SEED OPERATIONS [BYTES [unmapped]]
  *       one file of at most BYTES (262144): reads, writes, mappings, truncations, holes, fsync,
- *       closing, dropped caches
+ *       closing, dropped caches. Unmapped: no mapping is written to
  *   load tree DIR SEED SECONDS FIRST PROCESSES
  *       processes FIRST, FIRST + 1, ... share the directories below DIR. Each owns the names that
  *       begin with its number, and knows their contents; "shared" names belong to all of them.
@@ -99,7 +99,7 @@ static struct {
 	const char *path;
 	char *model, *bytes; /* each of `most` bytes; model is zero behind the length */
 	long most, length;
-	int fd, holes;
+	int fd, holes, unmapped;
 } file;
 
 /* A stretch of the file of up to 64 KiB that begins before limit. */
@@ -255,7 +255,7 @@ static void file_step(void)
 	else if (kind < 640)
 		file_map(0);
 	else if (kind < 780)
-		file_map(1);
+		file_map(!file.unmapped);
 	else if (kind < 860)
 		file_truncate();
 	else if (kind < 900)
@@ -280,6 +280,7 @@ static int run_file(char **argv)
 	file.model = calloc(1, (size_t)file.most + 65536);
 	file.bytes = malloc((size_t)file.most + 65536);
 	file.holes = 1;
+	file.unmapped = argv[5] && argv[6];
 	file.fd = open(file.path, O_RDWR | O_CREAT | O_TRUNC, 0644);
 	must(file.model && file.bytes && file.fd >= 0, "open");
 	for (; operation < operations; operation++)
@@ -438,11 +439,17 @@ static void tree_read(void)
 	tree_verify(o);
 }
 
+static void gone(const struct own *o)
+{
+	if (access(path_of(o), F_OK) == 0)
+		wrong("%s is still there", path_of(o));
+	must(errno == ENOENT, "a name that is gone");
+}
+
 /* To a new name; at times over another name of the same kind. */
 static void tree_rename(void)
 {
 	struct own *o = pick(1), *over = draw(3) ? NULL : pick(1), to, was;
-	int done;
 
 	if (!o || (over && (over == o || over->is_dir != o->is_dir)))
 		return;
@@ -451,12 +458,14 @@ static void tree_rename(void)
 		return;
 	was = *o;
 	to = over ? *over : (struct own){.folder = (int)draw(FOLDERS), .number = tree.next++};
-	note("rename %s %s", path_of(o), path_of(&to));
-	done = rename(path_of(o), path_of(&to)) == 0;
 	/* A file with several links stays in its directory. */
-	if (!done && o->content && o->content->links > 1 && to.folder != o->folder)
-		return;
-	must(done, "rename");
+	if (o->content && o->content->links > 1) {
+		if (over && over->folder != o->folder)
+			return;
+		to.folder = o->folder;
+	}
+	note("rename %s %s", path_of(o), path_of(&to));
+	must(rename(path_of(o), path_of(&to)) == 0, "rename");
 	if (over && over->content && --over->content->links == 0)
 		free(over->content);
 	if (over) {
@@ -465,7 +474,7 @@ static void tree_rename(void)
 	}
 	o->folder = to.folder;
 	o->number = to.number;
-	must(access(path_of(&was), F_OK) < 0 && errno == ENOENT, "the old name after a rename");
+	gone(&was);
 }
 
 static void tree_link(void)
@@ -491,7 +500,7 @@ static void tree_remove(void)
 		return;
 	note("remove %s", path_of(o));
 	must((o->is_dir ? rmdir(path_of(o)) : unlink(path_of(o))) == 0, "remove");
-	must(access(path_of(o), F_OK) < 0 && errno == ENOENT, "a removed name");
+	gone(o);
 	if (o->content && --o->content->links == 0)
 		free(o->content);
 	o->used = 0;
@@ -635,7 +644,7 @@ static int run_count(char **argv)
 
 int main(int argc, char **argv)
 {
-	if ((argc == 5 || argc == 6) && !strcmp(argv[1], "file"))
+	if (argc >= 5 && argc <= 7 && !strcmp(argv[1], "file"))
 		return run_file(argv);
 	if (argc == 7 && !strcmp(argv[1], "tree"))
 		return run_tree(argv);
