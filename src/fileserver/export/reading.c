@@ -59,10 +59,13 @@ static int open_file(const struct export *export, const struct fsd_viewer *viewe
 		     struct store_reader *reader)
 {
 	const AFSFid its = {fid->volume, fid->vnode, fid->unique};
-	int rc = fsd_volume_open_file(reader->volume, &its, viewer->actor, object, &reader->file);
+	struct fsd_file *file;
+	int rc = fsd_volume_open_file(reader->volume, &its, viewer->actor, object, &file);
 
+	/* After a failure `file` may name one that is closed. */
 	if (rc)
 		return rc;
+	reader->file = file;
 	reader->st = object->st;
 	/* It may have been moved since it was found. */
 	return fsd_guard_may(export->options.guard, &viewer->who, object->path) ? 0 : -EACCES;
