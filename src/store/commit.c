@@ -95,12 +95,35 @@ static int old_content(const struct write_op *op, const struct node *node, struc
 	return result;
 }
 
-static int compose_extents(const struct write_op *op, const struct node *node,
+/*
+ * The run may add to an object that its writer found in an older version. If nothing refers to that
+ * object any more, it is about to be removed.
+ */
+static int check_object(const struct write_op *op, struct work *work)
+{
+	const struct piece *main = &op->writer->main;
+	struct db_object object;
+	struct db *db;
+	int result;
+
+	if (!main->run || main->made || !main->patch.count)
+		return 0;
+	result = work_db(work, &db);
+	if (!result)
+		result = db_object_get(db, main->patch.extent[0].object, &object);
+	if (!result)
+		return object.dead ? COMMIT_MOVE : 0;
+	return result == -ENOENT ? COMMIT_MOVE : result;
+}
+
+static int compose_extents(const struct write_op *op, struct work *work, const struct node *node,
 			   struct outcome *outcome)
 {
 	struct store_writer *writer = op->writer;
-	int result = old_content(op, node, outcome);
+	int result = check_object(op, work);
 
+	if (!result)
+		result = old_content(op, node, outcome);
 	if (!result && writer->main.run)
 		result = store_run_check(writer->main.run);
 	if (!result && writer->prefix_used)
@@ -116,7 +139,7 @@ static int compose(const struct write_op *op, struct work *work, const struct no
 		   struct outcome *outcome)
 {
 	if (!op->writer->buffer)
-		return compose_extents(op, node, outcome);
+		return compose_extents(op, work, node, outcome);
 	if (op->new_length > op->writer->core->small_max ||
 	    (node->now->content.count && !covers(op)))
 		return COMMIT_RUN;

@@ -6,38 +6,25 @@
 #include "store/writer.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
-#define COPY_BYTES (1u << 20)
-#define MERGED	   3 /* extents that become one: more than a write adds */
+#define MERGED 3 /* extents that become one: more than a write adds */
 
 /* Copy one extent to the object that the copy has so far; the bytes between two stay a hole. */
 static int copy_extent(struct store_writer *writer, struct store_view *view,
-		       const struct store_extent *extent, uint8_t *buffer)
+		       const struct store_extent *extent)
 {
 	struct piece piece = {0};
-	uint64_t at = extent->start;
-	int result = writer_run(writer, &piece, &writer->compact, at);
+	int result = writer_run(writer, &piece, &writer->compact, extent->start);
 
-	while (!result && at < extent->end) {
-		uint64_t left = extent->end - at;
-		struct iovec iov = {.iov_base = buffer,
-				    .iov_len = left < COPY_BYTES ? left : COPY_BYTES};
-		ssize_t got = store_view_read(view, &iov, 1, at, false);
-
-		if (got <= 0)
-			result = got ? (int)got : -EIO;
-		else
-			result = writer_put(piece.run, buffer, (uint64_t)got);
-		at += got > 0 ? (uint64_t)got : 0;
-	}
+	if (!result)
+		result = writer_copy(view, extent, piece.run);
 	if (!result)
 		result = writer_finish(writer, &piece);
 	if (piece.made)
 		writer->compact_made = piece.made;
-	if (!result && writer->compact_made && !writer->compact.tail_object)
+	if (!result)
 		writer->compact.tail_object = writer->compact_made;
-	writer->compact.tail = at;
+	writer->compact.tail = extent->end;
 	piece_end(&piece, !result);
 	return result;
 }
@@ -89,17 +76,15 @@ static int copy_window(struct store_writer *writer, const struct found *found)
 	const struct store_content *content = &found->version->content;
 	struct store_content window = {.extent = content->extent + cheapest(content),
 				       .count = MERGED};
-	struct store_view *view = NULL;
-	uint8_t *buffer = malloc(COPY_BYTES);
-	int result = buffer ? store_view_open(writer->core->data, &writer->owner, &window,
-					      found->version->v.length, &view)
-			    : -ENOMEM;
+	struct store_view *view;
+	int result = store_view_open(writer->core->data, &writer->owner, &window,
+				     found->version->v.length, &view);
 
+	if (result)
+		return result;
 	for (uint32_t i = 0; i < window.count && !result; i++)
-		result = copy_extent(writer, view, &window.extent[i], buffer);
-	if (view)
-		store_view_close(view);
-	free(buffer);
+		result = copy_extent(writer, view, &window.extent[i]);
+	store_view_close(view);
 	return result ? result : replace(writer, content, &window);
 }
 

@@ -106,7 +106,10 @@ static int apply_forget(struct txn_op *txn, struct work *work)
 	return result;
 }
 
-/* The files of dead objects go, then their rows. What is left at `until` waits for the next time. */
+/*
+ * The files of dead objects go, then their rows. What is left at `until`, and what a run still has,
+ * waits for the next time: once dead, an object stays so.
+ */
 static void remove_dead(struct keeper *keeper, const struct object_list *dead, uint64_t until)
 {
 	struct core *core = keeper->core;
@@ -117,7 +120,11 @@ static void remove_dead(struct keeper *keeper, const struct object_list *dead, u
 	while (gone.count < dead->count && monotonic_ns() < until) {
 		struct db_object *object = &gone.item[gone.count++];
 
-		object->dead = !store_data_remove(core->data, &object->owner, object->id);
+		int result = store_data_remove(core->data, &object->owner, object->id);
+
+		if (result == -EBUSY)
+			put_back(keeper, NULL, 0, object, 1);
+		object->dead = !result;
 		any = any || object->dead;
 	}
 	if (any)

@@ -2,6 +2,11 @@
 /* Runs of bytes that wait for the commit of their writer. */
 #include "store/writer.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
+#define COPY_BYTES (1u << 20)
+
 /* The number for a new object of the piece. */
 struct numbering {
 	struct core *core;
@@ -39,6 +44,28 @@ int writer_finish(struct store_writer *writer, struct piece *piece)
 	/* Here, beside other writers, rather than in the transaction, for which all wait. */
 	if (!result && writer->core->durability == STORE_STRICT)
 		result = store_run_sync(piece->run);
+	return result;
+}
+
+int writer_copy(struct store_view *view, const struct store_extent *extent, struct store_run *run)
+{
+	uint8_t *buffer = malloc(COPY_BYTES);
+	uint64_t at = extent->start;
+	int result = buffer ? 0 : -ENOMEM;
+
+	while (!result && at < extent->end) {
+		uint64_t left = extent->end - at;
+		struct iovec iov = {.iov_base = buffer,
+				    .iov_len = left < COPY_BYTES ? left : COPY_BYTES};
+		ssize_t got = store_view_read(view, &iov, 1, at, false);
+
+		if (got <= 0)
+			result = got ? (int)got : -EIO;
+		else
+			result = writer_put(run, buffer, (uint64_t)got);
+		at += got > 0 ? (uint64_t)got : 0;
+	}
+	free(buffer);
 	return result;
 }
 

@@ -217,6 +217,27 @@ static int small_to_run(struct store_writer *writer)
 	return result;
 }
 
+/* What the run added to an object goes to a new one. The old one stays until its run ends. */
+static int run_to_new(struct store_writer *writer)
+{
+	static const struct store_content empty;
+	struct piece old = writer->main;
+	struct store_view *view;
+	int result = store_view_open(writer->core->data, &writer->owner, &old.patch,
+				     old.patch.extent[0].end, &view);
+
+	writer->main = (struct piece){0};
+	writer->finished = false;
+	if (!result) {
+		result = writer_run(writer, &writer->main, &empty, writer->offset);
+		if (!result)
+			result = writer_copy(view, &old.patch.extent[0], writer->main.run);
+		store_view_close(view);
+	}
+	piece_end(&old, false);
+	return result == -ENOENT ? -EIO : result;
+}
+
 static int commit_once(struct store_writer *writer, struct store_status *status,
 		       struct store_changes *changes)
 {
@@ -242,6 +263,8 @@ static int commit_all(struct store_writer *writer, struct store_status *status,
 			result = small_to_run(writer);
 		else if (result == COMMIT_COMPACT)
 			result = compact_content(writer);
+		else if (result == COMMIT_MOVE)
+			result = run_to_new(writer);
 		else
 			return result;
 		if (result)

@@ -41,6 +41,8 @@ int writer_run(struct store_writer *writer, struct piece *piece,
 int writer_put(struct store_run *run, const void *bytes, uint64_t length);
 /* All bytes of the piece are written; strict: on stable storage. */
 int writer_finish(struct store_writer *writer, struct piece *piece);
+/* Add the bytes of an extent to a run, at which it has arrived. 0 or -errno. */
+int writer_copy(struct store_view *view, const struct store_extent *extent, struct store_run *run);
 /* `kept`: the commit refers to it. */
 void piece_end(struct piece *piece, bool kept);
 
@@ -48,6 +50,7 @@ void piece_end(struct piece *piece, bool kept);
 #define COMMIT_RUN     1001 /* the bytes must be in an object */
 #define COMMIT_PREFIX  1002 /* so must be those of the small file */
 #define COMMIT_COMPACT 1003 /* the content has too many extents */
+#define COMMIT_MOVE    1004 /* the object that the run adds to is dead, which is final */
 int commit_run(struct store_writer *writer, struct store_status *status,
 	       struct store_changes *changes);
 

@@ -45,6 +45,6 @@ check_tests += src/tests/store/test_faults
 src_tests_store_test_faults_SOURCES = src/tests/store/test_faults.c $(store_test_disk)
 src_tests_store_test_faults_LDADD = $(store_test_libs)
 
-check_tests += src/tests/store/test_small_writes
-src_tests_store_test_small_writes_SOURCES = src/tests/store/test_small_writes.c $(store_test_disk)
-src_tests_store_test_small_writes_LDADD = $(store_test_libs)
+check_tests += src/tests/store/test_writers
+src_tests_store_test_writers_SOURCES = src/tests/store/test_writers.c $(store_test_disk)
+src_tests_store_test_writers_LDADD = $(store_test_libs)
