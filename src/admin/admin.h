@@ -54,7 +54,7 @@ struct admin_output {
 	 *   {"error": TEXT, "status": 1 or 2}
 	 */
 	void (*answer)(void *arg, json_t *object);
-	/* Whether nobody waits for the result any more. May be NULL. */
+	/* True once the requester has gone. May be NULL. */
 	bool (*stopped)(void *arg);
 	void *arg;
 	int directory; /* descriptor of the directory that import reads and export writes; or -1 */
@@ -62,7 +62,7 @@ struct admin_output {
 
 /*
  * Execute a request, {"command": NAME, ...}. Everything in it is checked, so that it may come from
- * anywhere. What it changed is on stable storage afterwards. Returns the exit status of a program:
+ * anywhere. Its changes are on stable storage afterwards. Returns the exit status of a program:
  * 0; 1 for a failure, also of a part; 2 for a request that is wrong in itself. Any thread.
  */
 int admin_execute(const struct admin_options *options, const json_t *request,

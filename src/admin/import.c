@@ -174,7 +174,7 @@ static int import_link(struct admin_import *import, const struct store_fid *dir,
 
 /* -- objects of each kind: 0, or -1 if the import ends -- */
 
-/* What is incomplete does not stay. */
+/* An incomplete file is removed. */
 static void take_back(struct admin_import *import, const struct store_fid *dir, const char *name)
 {
 	struct store *store = import->run->store;
@@ -265,7 +265,7 @@ static int import_directory(struct admin_import *import, const struct store_fid 
 	struct store_status status;
 	int rc = -ENOENT;
 
-	/* One that is there gets the names in addition. */
+	/* An existing directory gets the names in addition. */
 	if (existed && admin_lookup(import->run->store, dir, name, &fid) == 0)
 		rc = import->run->store->ops->status(import->run->store, &admin_caller, &fid,
 						     &status);

@@ -9,7 +9,7 @@
 #define LIST_MAX   64
 #define NUMBER_MAX ((json_int_t)1 << 53)
 
-/* What a member must be; NULL: it is. */
+/* The type that is required of a member; NULL: it has that type. */
 static const char *wrong_kind(const json_t *value, enum admin_kind kind)
 {
 	switch (kind) {

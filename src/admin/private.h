@@ -17,7 +17,7 @@ struct admin_run {
 	uint64_t shown_ns; /* when progress was reported */
 };
 
-/* The administrator, who needs no rights. */
+/* The administrator, to whom rights do not apply. */
 extern const struct store_caller admin_caller;
 
 /* -- members.c: of the request; admin_execute() has checked them -- */
@@ -51,7 +51,7 @@ int admin_fail(struct admin_run *run, int status, const char *format, ...)
 /* The same after a result of the store that is not 0; `what` names the object. Returns 1. */
 int admin_fail_code(struct admin_run *run, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* What a result of the store means. */
+/* The text for a result of the store. */
 const char *admin_code_text(int code);
 /* The result that ends a request; takes the reference. Flushes the store if that was changed. */
 int admin_done(struct admin_run *run, json_t *result, bool changed, int status);

@@ -6,42 +6,9 @@
 #include <string.h>
 #include <rxwire/error.h>
 
-#define SLOTS	       64 /* per page */
-#define TAG	       1234
-#define ALLOC_MAP      32 /* offsets in page 0 */
-#define ALLOC_PAGES    128
-#define HASH_TABLE     160
-#define HASH_BUCKETS   128
-#define FIRST_SLOT     13 /* of page 0: header, allocation map, hash table before it */
-#define NAME_OFFSET    12
+#include "afs/dirformat.h"
+
 #define IMAGE_NAME_MAX 256
-
-static void put16(uint8_t *at, unsigned v)
-{
-	at[0] = (uint8_t)(v >> 8);
-	at[1] = (uint8_t)v;
-}
-
-static void put32(uint8_t *at, uint32_t v)
-{
-	put16(at, v >> 16);
-	put16(at + 2, v & 0xffff);
-}
-
-static unsigned get16(const uint8_t *at)
-{
-	return (unsigned)at[0] << 8 | at[1];
-}
-
-static uint32_t get32(const uint8_t *at)
-{
-	return (uint32_t)get16(at) << 16 | get16(at + 2);
-}
-
-static unsigned slots_for(size_t length)
-{
-	return 1 + (unsigned)((length + 1 + 15) >> 5);
-}
 
 unsigned afs_dir_hash(const char *name, size_t length)
 {
@@ -49,20 +16,20 @@ unsigned afs_dir_hash(const char *name, size_t length)
 
 	for (size_t i = 0; i < length; i++)
 		h = h * 173 + (uint8_t)name[i];
-	unsigned t = h & (HASH_BUCKETS - 1);
+	unsigned t = h & (BUCKETS - 1);
 
-	return t == 0 || h < 0x80000000u ? t : HASH_BUCKETS - t;
+	return t == 0 || h < 0x80000000u ? t : BUCKETS - t;
 }
 
 static bool slot_used(const uint8_t *page, unsigned slot)
 {
-	return page[5 + (slot >> 3)] >> (slot & 7) & 1;
+	return page[USED_MAP + (slot >> 3)] >> (slot & 7) & 1;
 }
 
 static void mark_slots(uint8_t *page, unsigned first, unsigned count)
 {
 	for (unsigned s = first; s < first + count; s++)
-		page[5 + (s >> 3)] |= (uint8_t)(1u << (s & 7));
+		page[USED_MAP + (s >> 3)] |= (uint8_t)(1u << (s & 7));
 }
 
 static int append_page(struct afs_dir *dir)
@@ -157,7 +124,7 @@ int afs_dir_add(struct afs_dir *dir, const char *name, size_t length, uint32_t v
 	put16(entry + 2, get16(bucket));
 	put32(entry + 4, vnode);
 	put32(entry + 8, unique);
-	memcpy(entry + NAME_OFFSET, name, length);
+	memcpy(entry + NAME, name, length);
 	put16(bucket, p * SLOTS + slot);
 	dir->entries++;
 	return 0;
@@ -216,8 +183,8 @@ static int read_entry(const uint8_t *image, size_t length, uint32_t number,
 		return -RXW_EDECODE;
 
 	const uint8_t *at = image + page * AFS_DIR_PAGE + slot * AFS_DIR_SLOT;
-	size_t room = AFS_DIR_PAGE - slot * AFS_DIR_SLOT - NAME_OFFSET;
-	const char *name = (const char *)at + NAME_OFFSET;
+	size_t room = AFS_DIR_PAGE - slot * AFS_DIR_SLOT - NAME;
+	const char *name = (const char *)at + NAME;
 	size_t n = strnlen(name, room);
 
 	if (at[0] != 1 || n == 0 || n == room || n > IMAGE_NAME_MAX || memchr(name, '/', n))

@@ -35,7 +35,7 @@ BUILT_SOURCES += $(afs_headers)
 # -- librxafs ---------------------------------------------------------------------------------------
 
 afs_sources = \
-	src/afs/dir.c src/afs/dir.h \
+	src/afs/dir.c src/afs/dir.h src/afs/dirformat.h \
 	src/afs/fetchstatus.c src/afs/fetchstatus.h \
 	src/afs/numbers.h \
 	src/afs/uuid.c src/afs/uuid.h \

@@ -264,7 +264,7 @@ static size_t clients_volumes(void *arg, uint32_t after, uint32_t *ids, size_t m
 	return fsd_storage_volumes(((struct fsd_server *)arg)->served, after, ids, max);
 }
 
-/* What only an exported directory needs. False: no memory. */
+/* The parts that only an exported directory needs. False: no memory. */
 static bool start_export(struct fsd_server *server)
 {
 	struct fsd_export_options options = {
@@ -644,7 +644,7 @@ static int check_ports(struct fsd_server *server, char *message)
 	return 0;
 }
 
-/* What is served, and where its state is. */
+/* The volumes that are served, and the place of the server's state. */
 static int check_served(struct fsd_server *server, char *message)
 {
 	const struct fsd_settings *settings = &server->settings;

@@ -260,7 +260,7 @@ static int check_header(struct prot *prot, char *message)
 	return version == FORMAT ? 0 : prot_damaged(prot, "it has no format", message);
 }
 
-/* The structure of the file. What the tables contain is checked when they are loaded. */
+/* The structure of the file. The contents of the tables are checked when they are loaded. */
 static int check_structure(struct prot *prot, char *message)
 {
 	sqlite3_stmt *statement = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What names of users and groups may be. */
+/* The rules for names of users and groups. */
 #include <string.h>
 
 #include "protection/private.h"

@@ -46,7 +46,7 @@ enum prot_code {
 	PROT_ERROR = -12       /* the file cannot be read or written, or memory is short */
 };
 
-/* Who may see what of an entry, and change it: those bits that AFS sends. */
+/* Access flags of an entry, as AFS sends them: they say which callers may see or change its parts. */
 enum prot_access {
 	PROT_STATUS_ANY = 0x80, /* anyone may see the entry itself */
 	PROT_STATUS_MEM = 0x40, /* members may */
@@ -176,7 +176,7 @@ int prot_add_user(struct prot *prot, const char *name, int32_t id, int32_t *give
 int prot_add_group(struct prot *prot, const char *name, int32_t id, int32_t owner, int32_t *given,
 		   char *message);
 int prot_rename(struct prot *prot, int32_t id, const char *name, char *message);
-/* Also its memberships. What it owned belongs to PROT_ADMINISTRATORS then. */
+/* Also its memberships. Its groups belong to PROT_ADMINISTRATORS then. */
 int prot_remove(struct prot *prot, int32_t id, char *message);
 int prot_chown(struct prot *prot, int32_t group, int32_t owner, char *message);
 int prot_set_access(struct prot *prot, int32_t id, uint32_t access, char *message);

@@ -32,7 +32,7 @@ struct store_acl {
 	} entry[STORE_ACL_MAX];
 };
 
-/* Who calls. Owned by the caller of a function, and constant while it runs. */
+/* The identity of a caller. Owned by the caller of a function, and constant while it runs. */
 struct store_caller {
 	int32_t id;	     /* STORE_ANONYMOUS without an identity */
 	const int32_t *ids;  /* all ids that entries of an ACL are compared with, ascending */

@@ -213,7 +213,7 @@ static int choose_ids(const struct admin_op *op, struct db *db, struct volrec *r
 	return result;
 }
 
-/* What is left of a removed volume with this id would become part of the new one. */
+/* The remains of a removed volume with this id would become part of the new one. */
 static int check_unused(struct db *db, uint32_t group)
 {
 	struct db_change first = {0}, change;

@@ -14,7 +14,7 @@ static inline void put_bytes(uint8_t **at, uint64_t value, unsigned bytes)
 		*(*at)++ = (uint8_t)value;
 }
 
-/* What is left of a record. Reading beyond the end gives zeros and sets `bad`. */
+/* The rest of a record. Reading beyond the end gives zeros and sets `bad`. */
 struct bytes {
 	const uint8_t *at;
 	size_t left;

@@ -32,7 +32,7 @@ struct version *cache_find(struct cache *cache, const struct cache_key *key);
  */
 int cache_reserve(struct cache *cache, const struct cache_key *key, uint64_t *ticket);
 /*
- * What was read; NULL: nothing was found, or reading failed. True: it was not replaced meanwhile.
+ * The version read; NULL: nothing was found, or reading failed. True: it was not replaced meanwhile.
  * False: it may be out of date, look again. The caller keeps its reference.
  */
 bool cache_fill(struct cache *cache, const struct cache_key *key, uint64_t ticket,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all changing operations have in common. */
+/* The common part of all operations that change something. */
 #include "store/change.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all changing operations have in common. */
+/* The common part of all operations that change something. */
 #ifndef STORE_CHANGE_H
 #define STORE_CHANGE_H
 
@@ -27,7 +27,7 @@ int change_find_dir(struct work *work, const struct store_fid *fid, struct node 
 /* The object that a directory names; -EIO if it is not there. */
 int change_named(struct work *work, const struct node *dir, uint32_t vnode, uint32_t unique,
 		 struct node **node);
-/* What rights on a node depend on. `dir`: its directory, or itself. */
+/* The subject of rights on a node. `dir`: its directory, or itself. */
 struct subject change_subject(const struct change_op *op, const struct node *node,
 			      const struct node *dir);
 /* The directory of a file or link, or the node itself. */
@@ -35,8 +35,8 @@ int change_dir_of(struct work *work, struct node *node, struct node **dir);
 void change_status(const struct change_op *op, const struct node *node, const struct node *dir,
 		   struct store_status *status);
 /*
- * 0, -EINVAL, -ENAMETOOLONG; `dots` for "." and "..". What is wrong with the spelling of a name that
- * is to be made is wrong before the rights, the rest after them.
+ * 0, -EINVAL, -ENAMETOOLONG; `dots` for "." and "..". The spelling of a new name is checked before the
+ * rights, all else after them.
  */
 int change_spelling(const char *name);
 int change_name(const char *name, int dots);

@@ -142,7 +142,7 @@ static int check_object(void *arg, const struct db_object *object)
 	return 0;
 }
 
-/* Without a row in the database of now, nobody will ever remove it. */
+/* Without a row in the present database it would never be removed. */
 static int check_file(void *arg, const struct store_owner *owner, uint64_t id)
 {
 	struct checking *checking = arg;

@@ -17,7 +17,7 @@ struct write_op {
 	uint64_t kept, end, new_length;
 };
 
-/* What the new version will have in place of the old contents. */
+/* The contents of the new version. */
 struct outcome {
 	uint64_t small;
 	struct blob *blob;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the parts of the store share: an open store. */
+/* An open store, which its parts share. */
 #ifndef STORE_CORE_H
 #define STORE_CORE_H
 

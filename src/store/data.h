@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The contents of large files. A content is a list of extents; each lies in an object, a plain
- * file, at the same offset as in the content. What a version of a file refers to is never written
+ * file, at the same offset as in the content. Bytes that a version of a file refers to are never written
  * again: new bytes go to a new object, or behind the last byte ever written to one.
  */
 #ifndef STORE_DATA_H
@@ -69,7 +69,7 @@ int store_data_settle(struct store_data *data, const struct store_owner *owner, 
  * -EBUSY: a run has it, and a commit may come to refer to it. Try again if none does.
  */
 int store_data_remove(struct store_data *data, const struct store_owner *owner, uint64_t object);
-/* Whether an object is there, and how long it is: 0, -ENOENT, ... */
+/* The length of an object: 0, -ENOENT if it is missing, or another error. */
 int store_data_stat(struct store_data *data, const struct store_owner *owner, uint64_t object,
 		    uint64_t *length);
 /* Call `each` for every object in "files/new", and for every one with a name. */
@@ -96,7 +96,7 @@ int store_run_begin(struct store_data *data, const struct store_owner *owner,
 int store_run_write(struct store_run *run, const struct iovec *iov, int count);
 /*
  * All bytes are handed to the operating system. *patch: what was written, to be freed. The run
- * stays until store_run_end(), so that nobody else writes to its object.
+ * stays until store_run_end(), so that no other run writes to its object.
  */
 int store_run_finish(struct store_run *run, struct store_content *patch);
 /*
@@ -121,8 +121,8 @@ void store_run_end(struct store_run *run, bool kept);
 
 struct store_view;
 /*
- * Open what a content of `length` bytes refers to. The content is copied. -ENOENT: an object is gone, because the version is no longer the current one: look it up
- * again.
+ * Open the objects of a content of `length` bytes. The content is copied. -ENOENT: an object is gone,
+ * because the version is no longer the current one: look it up again.
  */
 int store_view_open(struct store_data *data, const struct store_owner *owner,
 		    const struct store_content *content, uint64_t length, struct store_view **view);

@@ -146,7 +146,7 @@ void data_release(struct store_data *data, struct data_object *object)
 	close_file(data, file);
 }
 
-/* Close a file that nobody uses. False: there is none. */
+/* Close a file that is not in use. False: there is none. */
 static bool close_oldest(struct store_data *data)
 {
 	struct store_file *file = NULL;

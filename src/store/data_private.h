@@ -33,7 +33,7 @@ struct data_object {
 	bool writing; /* a run has it */
 	bool removed;
 
-	/* What is not on stable storage. */
+	/* Not on stable storage. */
 	bool dirty;	 /* in the list of dirty objects */
 	bool unflushed;	 /* bytes up to `end` */
 	bool name_dirty; /* it was made, and its directory was not flushed since */
@@ -66,7 +66,7 @@ struct store_data {
 	unsigned dirty_count;
 	struct data_round *next_round; /* begins when the current one ends */
 	bool flushing;
-	int unreported; /* error of a flush that nobody asked for */
+	int unreported; /* error of a flush that no caller asked for */
 	void *buffer[DATA_BUFFERS];
 	unsigned buffers;
 };

@@ -143,7 +143,7 @@ int store_run_begin(struct store_data *data, const struct store_owner *owner,
 
 /* -- writing -- */
 
-/* What is left of the buffers of a call. */
+/* The unused buffers of a call. */
 struct input {
 	const struct iovec *iov;
 	int count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happens in the background. */
+/* Work in the background: flushes, checkpoints, removals. */
 #include "store/keeper.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ void keeper_committed(void *arg, const struct object_list *made, const struct ob
 	bool kept;
 
 	pthread_mutex_lock(&keeper->lock);
-	/* What is not remembered is found when the store is opened. */
+	/* Without memory they are found when the store is opened. */
 	kept = append(&keeper->made, made->item, made->count);
 	kept = append(&keeper->dead, dead->item, dead->count) && kept;
 	if (!keeper->dirty) {
@@ -73,7 +73,7 @@ void keeper_committed(void *arg, const struct object_list *made, const struct ob
 			    keeper->core->name);
 }
 
-/* What is left for the next time. */
+/* The rest waits for the next time. */
 static void put_back(struct keeper *keeper, const struct db_object *made, size_t made_count,
 		     const struct db_object *dead, size_t dead_count)
 {
@@ -107,8 +107,8 @@ static int apply_forget(struct txn_op *txn, struct work *work)
 }
 
 /*
- * The files of dead objects go, then their rows. What is left at `until`, and what a run still has,
- * waits for the next time: once dead, an object stays so.
+ * The files of dead objects go, then their rows. Those left at `until`, and those of a run,
+ * wait for the next time: once dead, an object stays so.
  */
 static void remove_dead(struct keeper *keeper, const struct object_list *dead, uint64_t until)
 {

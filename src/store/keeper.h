@@ -5,7 +5,7 @@
 
 #include "store/core.h"
 
-/* 0 or -errno. What an earlier process left to do is begun. */
+/* 0 or -errno. Begins the work that an earlier process left. */
 int keeper_create(struct core *core, struct keeper **keeper);
 /* Starts the thread. */
 int keeper_start(struct keeper *keeper);

@@ -71,7 +71,7 @@ struct store_layer {
 	const struct store_layer_ops *ops;
 };
 
-/* The directory `path`, which must exist, is not a link, and may be used by nobody else. */
+/* The directory `path`, which must exist, is not a link, and is closed to other users. */
 int store_layer_posix(const char *path, struct store_layer **layer);
 
 #endif

@@ -19,7 +19,7 @@ struct found {
 
 int lookup(struct core *core, const struct store_fid *fid, struct found *found);
 void lookup_end(struct found *found);
-/* What rights depend on. */
+/* The values on which rights depend. */
 struct subject lookup_subject(const struct found *found, const struct store_caller *caller);
 /* One version; a reference. */
 int lookup_version(struct core *core, const struct view *view, uint32_t vnode,

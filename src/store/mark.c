@@ -6,6 +6,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <rxwire/xdr.h>
+
+#include "store/crc.h"
 
 /* The log as SQLite defines it: a header, then frames of a header and a page. Big-endian. */
 #define LOG_HEADER   32
@@ -44,11 +47,6 @@ struct store_mark {
 	uint64_t commit_frame; /* offset of a last frame whose page is still to come; 0: none */
 };
 
-static uint32_t load32(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 static uint32_t load32_little(const uint8_t *p)
 {
 	return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
@@ -56,12 +54,7 @@ static uint32_t load32_little(const uint8_t *p)
 
 static uint64_t check_of(const struct record *record)
 {
-	const uint8_t *p = (const uint8_t *)record;
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < offsetof(struct record, check); i++)
-		h = (h ^ p[i]) * 0x100000001b3ull;
-	return h;
+	return store_crc(0, record, offsetof(struct record, check));
 }
 
 int store_mark_create(struct store_layer *layer, const char *path, const char *log,
@@ -94,8 +87,8 @@ void store_mark_destroy(struct store_mark *mark)
 /* Lock held: a header of the log. */
 static void take_header(struct store_mark *mark, const uint8_t *header)
 {
-	mark->salt = (uint64_t)load32(header + 16) << 32 | load32(header + 20);
-	mark->frame = FRAME_HEADER + (uint64_t)load32(header + 8);
+	mark->salt = rxw_xdr_load64(header + 16);
+	mark->frame = FRAME_HEADER + (uint64_t)rxw_xdr_load32(header + 8);
 	mark->end = LOG_HEADER;
 	mark->commit_frame = 0;
 }
@@ -110,7 +103,7 @@ void store_mark_wrote(struct store_mark *mark, const void *data, size_t size, ui
 		take_header(mark, bytes);
 	} else if (mark->frame && size == FRAME_HEADER) {
 		/* The header of a transaction's last frame has the size of the database. */
-		mark->commit_frame = load32(bytes + 4) ? offset : 0;
+		mark->commit_frame = rxw_xdr_load32(bytes + 4) ? offset : 0;
 	} else if (mark->commit_frame && offset == mark->commit_frame + FRAME_HEADER) {
 		mark->end = offset + size;
 		mark->commit_frame = 0;
@@ -156,8 +149,8 @@ static int read_exactly(struct scan *scan, void *data, size_t size, uint64_t off
 static void add_to_sum(struct scan *scan, const uint8_t *data, size_t size)
 {
 	for (size_t i = 0; i < size; i += 8) {
-		uint32_t a = scan->big ? load32(data + i) : load32_little(data + i);
-		uint32_t b = scan->big ? load32(data + i + 4) : load32_little(data + i + 4);
+		uint32_t a = scan->big ? rxw_xdr_load32(data + i) : load32_little(data + i);
+		uint32_t b = scan->big ? rxw_xdr_load32(data + i + 4) : load32_little(data + i + 4);
 
 		scan->sum[0] += a + scan->sum[1];
 		scan->sum[1] += b + scan->sum[0];
@@ -175,13 +168,13 @@ static int scan_frames(struct scan *scan, uint8_t *frame)
 		rc = read_exactly(scan, frame, (size_t)mark->frame, at);
 		if (rc)
 			return rc == -ENODATA ? 0 : rc;
-		if (((uint64_t)load32(frame + 8) << 32 | load32(frame + 12)) != mark->salt)
+		if (rxw_xdr_load64(frame + 8) != mark->salt)
 			return 0;
 		add_to_sum(scan, frame, 8);
 		add_to_sum(scan, frame + FRAME_HEADER, (size_t)mark->frame - FRAME_HEADER);
-		if (load32(frame + 16) != scan->sum[0] || load32(frame + 20) != scan->sum[1])
+		if (rxw_xdr_load32(frame + 16) != scan->sum[0] || rxw_xdr_load32(frame + 20) != scan->sum[1])
 			return 0;
-		if (load32(frame + 4))
+		if (rxw_xdr_load32(frame + 4))
 			mark->end = at + mark->frame;
 	}
 }
@@ -195,12 +188,12 @@ static int scan_log(struct scan *scan)
 
 	if (rc)
 		return rc == -ENODATA ? 0 : rc;
-	page = load32(header + 8);
-	if ((load32(header) & ~1u) != LOG_MAGIC || page < 512 || page > 65536 || (page & (page - 1)))
+	page = rxw_xdr_load32(header + 8);
+	if ((rxw_xdr_load32(header) & ~1u) != LOG_MAGIC || page < 512 || page > 65536 || (page & (page - 1)))
 		return 0;
-	scan->big = load32(header) & 1;
+	scan->big = rxw_xdr_load32(header) & 1;
 	add_to_sum(scan, header, 24);
-	if (load32(header + 24) != scan->sum[0] || load32(header + 28) != scan->sum[1])
+	if (rxw_xdr_load32(header + 24) != scan->sum[0] || rxw_xdr_load32(header + 28) != scan->sum[1])
 		return 0;
 	take_header(mark, header);
 	frame = malloc((size_t)mark->frame);

@@ -66,7 +66,7 @@ static void fill_record(const struct create_op *op, const struct work *work, con
 	v->incarnation = work->base.incarnation;
 }
 
-/* What belongs to a new object beside its record. 0 or -ENOMEM. */
+/* The parts of a new object beside its record. 0 or -ENOMEM. */
 static int fill_parts(const struct create_op *op, const struct node *node, const struct node *dir,
 		      struct version *version)
 {

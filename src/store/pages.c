@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Versions of directories that share pages. A version is an array of blocks, a block an array of
- * pages; both are counted references. Whoever edits a version copies what another one refers to.
+ * pages; both are counted references. An edit copies the blocks and pages that another version refers to.
  */
 #include "store/pages.h"
 
@@ -11,26 +11,15 @@
 #include <string.h>
 
 #include "afs/dir.h"
+#include "afs/dirformat.h"
 #include "store/pages_index.h"
 
-#define SLOTS	    64 /* per page */
-#define SLOT	    32 /* bytes */
-#define TAG	    1234
+#define SLOT	    AFS_DIR_SLOT
 #define HEADER	    32 /* bytes of slot 0 */
-#define USED_MAP    5  /* offsets in a page */
-#define HEADER_ZERO 13
-#define ALLOC_MAP   32 /* offsets in page 0 */
-#define ALLOC_PAGES 128
-#define HASH_TABLE  160
-#define BUCKETS	    PAGES_CHAINS
-#define FIRST_SLOT  13 /* of page 0 */
-#define NEXT	    2  /* offsets in an entry */
-#define VNODE	    4
-#define UNIQUE	    8
-#define NAME	    12
-#define LONGEST	    255 /* bytes of a name */
-#define RUN_MAX	    9	/* slots of the longest name */
-#define INDEX_PAGES 8	/* directories with as many have an index */
+#define HEADER_ZERO 13 /* from here on it has zeros */
+#define LONGEST	    AFS_DIR_NAME_MAX
+#define RUN_MAX	    9 /* slots of the longest name */
+#define INDEX_PAGES 8 /* directories with as many have an index */
 
 #define BLOCK	    32 /* pages */
 #define BLOCKS	    ((STORE_PAGES_MAX + BLOCK - 1) / BLOCK)
@@ -57,33 +46,6 @@ struct store_pages {
 	struct pages_index *index; /* NULL: the directory is small, or there was no memory */
 	struct block *block[BLOCKS];
 };
-
-static void put16(uint8_t *at, unsigned v)
-{
-	at[0] = (uint8_t)(v >> 8);
-	at[1] = (uint8_t)v;
-}
-
-static void put32(uint8_t *at, uint32_t v)
-{
-	put16(at, v >> 16);
-	put16(at + 2, v & 0xffff);
-}
-
-static unsigned get16(const uint8_t *at)
-{
-	return (unsigned)at[0] << 8 | at[1];
-}
-
-static uint32_t get32(const uint8_t *at)
-{
-	return (uint32_t)get16(at) << 16 | get16(at + 2);
-}
-
-static unsigned slots_for(size_t length)
-{
-	return 1 + (unsigned)((length + 1 + 15) >> 5);
-}
 
 static unsigned first_slot(unsigned page)
 {
@@ -592,7 +554,7 @@ struct store_pages *store_pages_new(uint32_t vnode, uint32_t unique, uint32_t pa
 
 /* -- loading -- */
 
-/* What a check has seen so far. */
+/* The state of a check. */
 struct check {
 	const struct store_pages *pages;
 	uint64_t *start; /* for each page: slots at which an entry begins */

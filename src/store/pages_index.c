@@ -47,7 +47,7 @@ const struct pages_chain *pages_index_chain(const struct pages_index *index, uns
 	return index->chain[chain];
 }
 
-/* An index that nobody else refers to. */
+/* An index with a single reference. */
 static bool own_index(struct pages_index **index)
 {
 	struct pages_index *old = *index;

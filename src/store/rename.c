@@ -16,7 +16,7 @@ struct rename_op {
 	struct store_changes *changes;
 };
 
-/* What a rename is about, found in the transaction. */
+/* The objects of a rename, found in the transaction. */
 struct rename {
 	struct node *from, *to; /* directories, may be the same */
 	struct node *moved;
@@ -136,7 +136,7 @@ static int prepare(struct work *work, const struct rename *rename, struct store_
 	return result;
 }
 
-/* The names. What fails after the first step leaves the transaction broken. */
+/* The names. A failure after the first step leaves the transaction broken. */
 static int change_names(const struct rename_op *op, struct work *work, const struct rename *rename,
 			struct store_pages *from, struct store_pages *to)
 {

@@ -14,7 +14,7 @@
 
 /* `lock` covers the places. */
 struct report {
-	void (*log)(void *arg, int level, const char *line); /* NULL: nobody listens */
+	void (*log)(void *arg, int level, const char *line); /* may be NULL */
 	void *arg;
 	pthread_mutex_t lock;
 	unsigned places;

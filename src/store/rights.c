@@ -33,7 +33,7 @@ static int allow(bool allowed)
 	return allowed ? 0 : -EACCES;
 }
 
-/* What lets a caller read a file. */
+/* The rights with which a caller may read a file. */
 static bool reads_file(const struct subject *subject)
 {
 	return has(subject, STORE_READ) || (is_owner(subject) && has(subject, STORE_INSERT) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who may do what (afs-fileserver 7.3), and the status of a version. */
+/* Checks of rights (afs-fileserver 7.3), and the status of a version. */
 #ifndef STORE_RIGHTS_H
 #define STORE_RIGHTS_H
 

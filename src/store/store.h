@@ -59,7 +59,7 @@ struct store_reader;
 struct store_writer;
 
 /*
- * What an implementation offers. An operation that it does not have is NULL: the function of the
+ * The operations of an implementation. An operation that it does not have is NULL: the function of the
  * same name then returns -EROFS.
  */
 struct store_ops {
@@ -99,7 +99,7 @@ struct store_ops {
 
 	/*
 	 * The operations of the file service, with its order of checks (afs-volumes 10.3,
-	 * afs-fileserver 3.3 to 3.7). What they changed is durable as the store was opened for.
+	 * afs-fileserver 3.3 to 3.7). Their changes are as durable as the store was opened for.
 	 */
 	int (*set_status)(struct store *store, const struct store_caller *caller,
 			  const struct store_fid *fid, const struct store_set *set,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a store tells and is told: names of objects, their status, volumes. */
+/* Values of the interface of a store: names of objects, their status, volumes. */
 #ifndef STORE_VALUES_H
 #define STORE_VALUES_H
 
@@ -40,7 +40,7 @@ struct store_status {
 	uint32_t anonymous;		     /* of system:anyuser */
 };
 
-/* What a call sets; bits of `mask` as on the wire (afs-fileserver 1.5). */
+/* Members that a call sets; bits of `mask` as on the wire (afs-fileserver 1.5). */
 #define STORE_SET_MTIME 1u
 #define STORE_SET_OWNER 2u
 #define STORE_SET_GROUP 4u

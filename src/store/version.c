@@ -45,7 +45,7 @@ struct version *version_new(void)
 	return version;
 }
 
-/* What belongs to the version beside its record. 0 or -ENOMEM. */
+/* The parts of the version beside its record. 0 or -ENOMEM. */
 static int copy_parts(struct version *to, const struct version *from)
 {
 	struct store_pages *pages = atomic_load(&from->pages);

@@ -43,7 +43,7 @@ struct object_list {
 	size_t count, room;
 };
 
-/* What a transaction needs of the store. Constant, but for `numbers`. */
+/* The parts of the store that a transaction uses. Constant, but for `numbers`. */
 struct work_base {
 	struct db *db;
 	struct cache *cache;
@@ -96,7 +96,7 @@ int work_blob(struct work *work, const struct node *node, struct blob **blob);
 int work_edit(struct work *work, struct node *node);
 /* node->now and its pages may be changed after this. */
 int work_edit_pages(struct work *work, struct node *node, struct store_pages **pages);
-/* The database for direct use, within the transaction. What came before is written. */
+/* The database for direct use, within the transaction. Earlier changes are written. */
 int work_db(struct work *work, struct db **db);
 
 /* -- changes that cannot fail -- */

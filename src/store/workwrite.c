@@ -94,7 +94,7 @@ int workwrite_release(struct work *work, const struct vnode_key *key, const stru
 	if (others)
 		result = db_vnode_rows(work->base.db, key->group, key->vnode, &damaged,
 				       subtract_row, &mentions);
-	/* What a damaged row refers to is not known. */
+	/* The references of a damaged row are not known. */
 	if (result || damaged)
 		return result;
 	if (mentions.small)

@@ -5,7 +5,7 @@
 
 #include "store/work.h"
 
-/* 0 or a result. What is written is the base of later changes in the transaction. */
+/* 0 or a result. The written version is the base of later changes in the transaction. */
 int workwrite_node(struct work *work, struct node *node);
 int workwrite_volume(struct work *work, struct workvol *volume);
 /* The objects that were noted since the last call. */

@@ -168,7 +168,7 @@ int write_bytes(struct store_writer *writer, const struct iovec *iov, int count)
 
 /* -- commit -- */
 
-/* What was taken for a small file becomes an object. */
+/* Bytes that were taken for a small file go to an object. */
 static int buffer_to_run(struct store_writer *writer)
 {
 	static const struct store_content empty;
@@ -217,7 +217,7 @@ static int small_to_run(struct store_writer *writer)
 	return result;
 }
 
-/* What the run added to an object goes to a new one. The old one stays until its run ends. */
+/* Bytes that the run added to an object go to a new one. The old one stays until its run ends. */
 static int run_to_new(struct store_writer *writer)
 {
 	static const struct store_content empty;

@@ -20,7 +20,7 @@ static const struct predefined {
 };
 #define PREDEFINED (sizeof(predefined) / sizeof(predefined[0]))
 
-/* What is left of the text. It ends with a NUL. */
+/* The rest of the text, which ends with a NUL. */
 struct parser {
 	const char *at;
 	const struct fsd_names *names;

@@ -21,7 +21,7 @@ struct fsd_names {
 
 /*
  * Parse "P\nN\n" and P + N lines "NAME TAB RIGHTS\n", the last byte of `length` being a NUL. A name
- * may also be an id. What follows the last counted line is ignored. Entries with one id are joined.
+ * may also be an id. Text behind the last counted line is ignored. Entries with one id are joined.
  * 0 or -EINVAL: syntax, more than STORE_ACL_MAX lines, a name that is unknown or "anonymous".
  */
 int fsd_acl_parse(const char *text, size_t length, const struct fsd_names *names,

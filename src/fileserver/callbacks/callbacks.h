@@ -72,8 +72,8 @@ bool fsd_clients_ready(struct fsd_clients *clients, const struct fsd_caller *cal
 
 /*
  * Give the caller a promise; returns its duration in seconds, 0 = no promise. Vnode 0: a promise on
- * a whole volume that is replaced as a whole. `bulk`: for a bulk call, which makes it shorter. Give the promise first and read the object afterwards, so that no
- * change is missed.
+ * all of a volume, which is only ever replaced as a whole. `bulk`: for a bulk call, whose promises are
+ * shorter. Give the promise first and read the object afterwards, so that no change is missed.
  */
 uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
 			  const AFSFid *fid, bool bulk, uint64_t now);
@@ -84,7 +84,7 @@ void fsd_promise_drop_all(struct fsd_clients *clients, const struct fsd_caller *
 /* The object changed: break the promises of all holders but `except` (a host, or NULL). */
 void fsd_promise_break(struct fsd_clients *clients, const AFSFid *fid, const void *except);
 
-/* What one operation changed, as fsd_promise_break() and fsd_promise_break_all() have it. */
+/* The changes of one operation, for fsd_promise_break() and fsd_promise_break_all(). */
 struct fsd_break {
 	AFSFid fid;   /* vnode 0: everything in the volume */
 	bool for_all; /* also the client that made the change */

@@ -125,7 +125,7 @@ void fsd_clients_destroy(struct fsd_clients *clients)
 	free(clients);
 }
 
-/* Whether it can be forgotten: nobody uses it, and it believes in no promise. */
+/* Whether it can be forgotten: no call uses it, and it may rely on no promise. */
 static bool is_unused(const struct fsd_clients *clients, const struct fsd_host *host, uint64_t now)
 {
 	return !host->refs && !host->busy && !host->queued && !host->promise_count &&

@@ -177,7 +177,7 @@ void fsd_host_failed(struct fsd_host *host, enum fsd_work_kind kind, uint64_t no
 void fsd_host_told(struct fsd_host *host, uint64_t until);
 /* A promise was taken from the host: it will be told. `fid` has vnode 0: the whole volume. */
 void fsd_break_queue(struct fsd_clients *clients, struct fsd_host *host, const AFSFid *fid);
-/* The ticket waits for the break that is queued for the host next. NULL: nobody waits. */
+/* The ticket waits for the break that is queued for the host next. NULL: no call waits. */
 void fsd_break_wait(struct fsd_clients *clients, struct fsd_host *host, struct ticket *ticket);
 /*
  * Take the promises on an object, or on everything in a volume, from their holders, but not from

@@ -180,7 +180,7 @@ static void look_at(struct control_connection *connection, short events, uint64_
 	}
 }
 
-/* What to wait for; returns the limit in ms, -1: none. */
+/* The descriptors to wait for; returns the limit in ms, -1: none. */
 static int fill_poll(const struct fsd_control *control, struct pollfd *poll_fds, uint64_t now)
 {
 	bool room = false;

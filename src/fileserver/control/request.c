@@ -52,7 +52,7 @@ void control_refuse(struct control_connection *connection, const char *text)
 	json_decref(object);
 }
 
-/* Who changes the store, and how. */
+/* The line of the log: the requester and the change. */
 static void log_request(const struct control_connection *connection, const json_t *request)
 {
 	const char *command = json_string_value(json_object_get(request, "command"));

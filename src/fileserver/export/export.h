@@ -13,7 +13,7 @@
 #include "store/store.h"
 
 /*
- * What `who` of a struct store_caller points to. Without it the caller sees everything.
+ * The target of `who` in a struct store_caller. Without it the caller sees everything.
  */
 struct fsd_viewer {
 	struct fsd_who who;

@@ -20,7 +20,7 @@ struct fs_place {
 	bool whole;    /* only changes as a whole: there is one promise for the volume */
 };
 
-/* What the audit log has of the objects of a call. */
+/* The objects of a call, for the audit log. */
 struct fs_noted {
 	AFSFid fid, to; /* volume 0: none */
 	bool has_name, has_to_name;
@@ -88,10 +88,10 @@ int32_t fs_code(const struct fs_call *call, int result);
 
 /* -- fs_caller.c -- */
 
-/* Who calls, and whether it may call at all: 0 or a result. Then fs_leave(). */
+/* Identify the caller, and check that it may call at all: 0 or a result. Then fs_leave(). */
 int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function);
 void fs_leave(struct fs_call *call);
-/* What the audit log has of a call: an object and a name in it, which may be NULL; another one. */
+/* For the audit log: an object and a name in it, which may be NULL; another one. */
 void fs_note(struct fs_call *call, const AFSFid *fid, const char *name);
 void fs_note_other(struct fs_call *call, const AFSFid *fid, const char *name);
 /* Add the call to the audit log if it would change something, or was refused. */

@@ -13,7 +13,7 @@
 
 /* -- volumes -- */
 
-/* What a place has of its volume; the store of root.afs is not the service's. */
+/* The volume of a place; the store of root.afs is not the service's. */
 static int look_up(const struct fsd_service *service, uint32_t id, struct fs_place *place)
 {
 	struct store_volume volume;

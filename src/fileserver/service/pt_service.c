@@ -27,7 +27,7 @@ enum {
 struct asked {
 	struct prot *prot;
 	const struct prot_view *view; /* NULL before */
-	int32_t caller;		      /* PROT_ANONYMOUS: nobody in particular */
+	int32_t caller;		      /* PROT_ANONYMOUS: without an identity */
 	bool administrator;	      /* sees everything, or may look at everything */
 };
 
@@ -346,7 +346,7 @@ static const struct PR_handlers handlers = {
 	.WhereIsIt = where_is_it,
 };
 
-/* Calls that change the database are known, and nobody may make them. */
+/* Calls that change the database are known, and refused to every caller. */
 static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function)
 {
 	(void)context, (void)call;

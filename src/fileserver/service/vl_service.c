@@ -280,7 +280,7 @@ static int32_t get_addrs(void *context, rxw_call *rx, int32_t handle, int32_t sp
 
 /* -- lists -- */
 
-/* What a client wants listed. */
+/* The selection that a client wants listed. */
 struct wanted {
 	const struct fsd_service *service;
 	rxw_call *rx;

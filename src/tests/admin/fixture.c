@@ -58,7 +58,7 @@ static void answer(void *arg, json_t *object)
 	const char *reason = json_string_value(json_object_get(object, "reason"));
 	char *line = json_dumps(object, JSON_COMPACT);
 
-	/* What is sent on a line must be one. */
+	/* A request must be a single line. */
 	ck_assert(line != NULL && !strchr(line, '\n'));
 	free(line);
 	f->progress += json_object_get(object, "progress") != NULL;

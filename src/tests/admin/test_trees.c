@@ -210,7 +210,7 @@ START_TEST(full)
 	fixture_shell("cd '%s' && echo x > a && head -c 3000000 /dev/zero > b",
 		      fixture_directory(&f, "tree"));
 	fixture_refuses(&f, 1, "b: the volume's quota is used up", IMPORT);
-	/* What could not be stored is not there. */
+	/* A file that could not be stored is missing. */
 	fixture_refuses(&f, 1, "v:/b: No such file",
 			"{\"command\": \"acl\", \"volume\": \"v\", \"path\": \"b\"}");
 	end(&f);

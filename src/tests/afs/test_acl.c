@@ -25,7 +25,7 @@ START_TEST(parse)
 	ck_assert_str_eq(text, example);
 	ck_assert_int_eq(afs_acl_parse("0\n0\n", &acl), 0);
 	ck_assert_uint_eq(acl.count, 0);
-	/* What follows the last counted line is ignored. */
+	/* Text behind the last counted line is ignored. */
 	ck_assert_int_eq(afs_acl_parse("1\n0\na\t1\nb\t2\n", &acl), 0);
 	ck_assert_uint_eq(acl.count, 1);
 }

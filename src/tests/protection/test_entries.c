@@ -207,7 +207,7 @@ START_TEST(owners)
 	refused(prot_chown(d.prot, 1, -206, d.message), PROT_NOT_GROUP);
 	refused(prot_chown(d.prot, -208, 55, d.message), PROT_NO_ENTRY);
 	refused(prot_chown(d.prot, -555, 1, d.message), PROT_NO_ENTRY);
-	/* What a removed user owned belongs to the administrators. */
+	/* The groups of a removed user belong to the administrators. */
 	well(prot_remove(d.prot, 1, d.message));
 	ck_assert_str_eq(database_owned(&d, -204), "-207 -206 -205 -204 -203 -102 -101");
 	database_close(&d);

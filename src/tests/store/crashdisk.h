@@ -16,7 +16,7 @@ struct crashdisk;
 /* Ends the test if there is no memory, as all functions here do. */
 struct crashdisk *crashdisk_new(void);
 void crashdisk_free(struct crashdisk *disk);
-/* What a process sees of the disk until it ends. layer->ops->destroy() ends it. */
+/* The disk as one process uses it. layer->ops->destroy() ends that process. */
 struct store_layer *crashdisk_layer(struct crashdisk *disk);
 
 /* Calls that change the disk or flush it, since the disk was made. */
@@ -56,7 +56,7 @@ void crashdisk_list(const struct crashdisk *disk,
 
 /* A sequence of pseudo-random numbers. */
 uint64_t crashdisk_random(uint64_t *state);
-/* What to keep in a crash: few items, about half, nearly all, or all but one. */
+/* The items to keep in a crash: few, about half, nearly all, or all but one. */
 uint64_t crashdisk_random_keep(uint64_t *state);
 
 #endif

@@ -17,6 +17,7 @@ src_tests_store_test_data_SOURCES = src/tests/store/test_data.c src/tests/store/
 src_tests_store_test_data_LDADD = $(store_test_libs)
 
 store_test_disk = src/tests/store/crashdisk.c src/tests/store/crashdisk.h \
+	src/tests/store/diskstore.c src/tests/store/diskstore.h \
 	src/tests/store/state.c src/tests/store/state.h
 
 check_tests += src/tests/store/test_vfs

@@ -33,7 +33,7 @@ int state_rename(struct store *store, uint32_t volume, const char *from, const c
 int state_link(struct store *store, uint32_t volume, const char *name, const char *existing);
 int state_chmod(struct store *store, uint32_t volume, const char *path, uint32_t mode);
 int state_acl(struct store *store, uint32_t volume, const char *path, int32_t id, uint32_t rights);
-/* What state_write() writes. */
+/* The bytes that state_write() writes. */
 void state_bytes(uint8_t *data, uint64_t offset, uint64_t length, uint32_t seed);
 
 #endif

@@ -148,7 +148,7 @@ START_TEST(tails)
 	apply(&content, 100, 150, 1, 150, 0);
 	ck_assert_uint_eq(content.count, 1);
 	ck_assert_uint_eq(content.tail, 150);
-	/* What was cut off is not written again: an older version may refer to it. */
+	/* Bytes that were cut off are not written again: an older version may refer to them. */
 	apply(&content, 60, 60, 0, 60, 0);
 	ck_assert_uint_eq(content.tail_object, 1);
 	ck_assert_uint_eq(content.tail, 150);

@@ -2,7 +2,7 @@
 /*
  * Crash tests of the store: sequences of up to three operations, stopped at each call that changes the
  * disk. A killed process loses nothing that was acknowledged. A machine that restarts loses nothing in
- * strict mode, and in lazy mode nothing that was flushed. What is left is always the state after one
+ * strict mode, and in lazy mode nothing that was flushed. The result is always the state after one
  * of the operations, and the checker finds no fault in it.
  *
  * $STORE_CRASH: "all" tries every sequence; else a part of them, always the same one.
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "tests/main.h"
-#include "tests/store/crashdisk.h"
+#include "tests/store/diskstore.h"
 #include "tests/store/state.h"
 
 #define LENGTH_MAX 3
@@ -111,53 +111,17 @@ static int (*const ops[])(struct store *) = {
 };
 #define OPS ((int)(sizeof(ops) / sizeof(ops[0])))
 
-/* -- a store on a disk in memory -- */
-
-static char message[STORE_MESSAGE_MAX];
-
-static struct store *open_store(struct crashdisk *disk, enum store_durability durability,
-				struct store_layer **layer)
-{
-	struct store_options options = {.path = "disk", .durability = durability};
-	struct store *store = NULL;
-
-	options.layer = *layer = crashdisk_layer(disk);
-	return store_open(&options, &store, message) == 0 ? store : NULL;
-}
-
-static void close_store(struct store *store, struct store_layer *layer)
-{
-	if (store)
-		store->ops->close(store);
-	layer->ops->destroy(layer);
-}
-
-static char *dump(struct store *store)
-{
-	char *text = state_dump(store, message);
-
-	ck_assert_msg(text != NULL, "%s", message);
-	return text;
-}
-
 /* The disk that every run begins with. */
 static struct crashdisk *make_disk(void)
 {
 	struct crashdisk *disk = crashdisk_new();
-	struct store_layer *layer = crashdisk_layer(disk);
-	struct store_options options = {.path = "disk", .layer = layer};
-	const struct store_new_volume new = {.name = "v"};
-	struct store *store;
+	struct store_layer *layer;
+	struct store *store = diskstore_make(disk, &layer, &volume);
 
-	ck_assert_msg(store_make(&options, message) == 0, "%s", message);
-	layer->ops->destroy(layer);
-	store = open_store(disk, STORE_LAZY, &layer);
-	ck_assert_msg(store != NULL, "%s", message);
-	ck_assert_int_eq(store_volume_create(store, &new, &volume), 0);
 	ck_assert_int_eq(state_create(store, volume, "a", STORE_FILE, NULL), 0);
 	ck_assert_int_eq(state_write(store, volume, "a", 0, LARGE, LARGE, 9), 0);
 	ck_assert_int_eq(state_create(store, volume, "d", STORE_DIR, NULL), 0);
-	close_store(store, layer);
+	diskstore_close(store, layer);
 	return disk;
 }
 
@@ -175,19 +139,19 @@ static bool rehearse(struct sequence *q)
 {
 	struct crashdisk *disk = crashdisk_copy(q->base);
 	struct store_layer *layer;
-	struct store *store = open_store(disk, STORE_LAZY, &layer);
+	struct store *store = diskstore_open(disk, STORE_LAZY, &layer);
 	bool applies = true;
 	int i;
 
-	ck_assert_msg(store != NULL, "%s", message);
-	q->dump[0] = dump(store);
+	ck_assert_msg(store != NULL, "%s", diskstore_message);
+	q->dump[0] = diskstore_dump(store, "at first");
 	for (i = 0; i < q->length && applies; i++) {
 		applies = ops[q->op[i]](store) == 0;
-		q->dump[i + 1] = applies ? dump(store) : NULL;
+		q->dump[i + 1] = applies ? diskstore_dump(store, "rehearsal") : NULL;
 	}
 	for (; i < LENGTH_MAX; i++)
 		q->dump[i + 1] = NULL;
-	close_store(store, layer);
+	diskstore_close(store, layer);
 	crashdisk_free(disk);
 	return applies;
 }
@@ -196,11 +160,6 @@ static void forget(struct sequence *q)
 {
 	for (int i = 0; i <= LENGTH_MAX; i++)
 		free(q->dump[i]);
-}
-
-static void fault(void *arg, const char *line)
-{
-	fprintf(stderr, "%s: %s\n", (const char *)arg, line);
 }
 
 static void describe(const struct sequence *q, const char *how, uint64_t call, uint64_t keep,
@@ -219,22 +178,21 @@ static void verify(struct sequence *q, struct crashdisk *disk, enum store_durabi
 		   int least, int most, const char *what)
 {
 	struct store_layer *layer;
-	struct store *store = open_store(disk, durability, &layer);
+	struct store *store = diskstore_open(disk, durability, &layer);
 	bool found = false;
 	char *now;
 
-	ck_assert_msg(store != NULL, "%s: %s", what, message);
-	now = state_dump(store, message);
-	ck_assert_msg(now != NULL, "%s: %s", what, message);
+	ck_assert_msg(store != NULL, "%s: %s", what, diskstore_message);
+	now = diskstore_dump(store, what);
 	for (int i = least; i <= most; i++)
 		found |= strcmp(now, q->dump[i]) == 0;
 	ck_assert_msg(found, "%s: neither of the states %d to %d:\n%s\nbut\n%s", what, least, most,
 		      q->dump[most], now);
-	ck_assert_msg(store_check(store, false, fault, (void *)what) == 0, "%s", what);
+	ck_assert_msg(diskstore_faults(store, what) == 0, "%s", what);
 	ck_assert_msg(state_create(store, volume, "new", STORE_FILE, NULL) == 0, "%s", what);
 	ck_assert_msg(state_write(store, volume, "new", 0, 6000, 6000, 1) == 0, "%s", what);
 	free(now);
-	close_store(store, layer);
+	diskstore_close(store, layer);
 	q->points++;
 }
 
@@ -320,10 +278,10 @@ static bool stop(struct sequence *q, enum end end, uint64_t call, uint64_t *rand
 	enum store_durability durability = end == CRASH_STRICT ? STORE_STRICT : STORE_LAZY;
 	struct crashdisk *disk = crashdisk_copy(q->base);
 	struct store_layer *layer;
-	struct store *store = open_store(disk, durability, &layer);
+	struct store *store = diskstore_open(disk, durability, &layer);
 	bool done, stopped;
 
-	ck_assert_msg(store != NULL, "%s", message);
+	ck_assert_msg(store != NULL, "%s", diskstore_message);
 	for (int i = 0; i < q->length - 1; i++)
 		ck_assert_int_eq(ops[q->op[i]](store), 0);
 	if (end == CRASH_FLUSHED)
@@ -331,9 +289,9 @@ static bool stop(struct sequence *q, enum end end, uint64_t call, uint64_t *rand
 	crashdisk_stop_at(disk, crashdisk_calls(disk) + call, crashdisk_random(random));
 	done = ops[q->op[q->length - 1]](store) == 0;
 	stopped = crashdisk_stopped(disk);
-	/* What background threads and the close do comes after the stop. */
+	/* Background threads and the close come after the stop. */
 	crashdisk_stop_at(disk, 0, 0);
-	close_store(store, layer);
+	diskstore_close(store, layer);
 	end_run(q, disk, end, call, done, random);
 	crashdisk_free(disk);
 	return stopped;

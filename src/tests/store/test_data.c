@@ -234,7 +234,7 @@ static void random_truncate(struct version *now)
 	now->length = length;
 }
 
-/* What an older version refers to stays as it is, also if writers know only older versions. */
+/* Bytes of an older version stay as they are, also if writers know only older versions. */
 START_TEST(versions)
 {
 	struct version now = {.bytes = calloc(1, MOST)}, past[PAST] = {0};
@@ -293,7 +293,7 @@ START_TEST(appending)
 	commit(second, &content, 14);
 	expect_text(&content, "one two THREE ");
 	ck_assert_uint_eq(atomic_load(&numbers), 2);
-	/* What an aborted writer added is cut off. */
+	/* Bytes of an aborted writer are cut off. */
 	struct store_run *run = begin(&content, 14);
 
 	put(run, "lost", 4);
@@ -684,7 +684,7 @@ START_TEST(failed_flush)
 	ck_assert_int_eq(store_data_sync(data), 0);
 	expect_text(&other, "other");
 	ck_assert_int_eq(view_bytes(&content, 8, &byte, 1, 7), -EIO);
-	/* What was flushed before can still be read. */
+	/* Bytes that were flushed before can still be read. */
 	expect_text(&older, "safe");
 	/* Nothing is added to that object any more. */
 	write_text(&content, 8, "new");

@@ -11,53 +11,18 @@
 #include <string.h>
 
 #include "tests/main.h"
-#include "tests/store/crashdisk.h"
+#include "tests/store/diskstore.h"
 #include "tests/store/state.h"
 
 #define LARGE 20000
 
 static uint32_t volume;
-static char message[STORE_MESSAGE_MAX];
-static unsigned lines; /* of the log, since the store was opened */
-
-static void count_line(void *arg, int level, const char *line)
-{
-	(void)arg, (void)level, (void)line;
-	lines++;
-}
-
-static struct store *open_store(struct crashdisk *disk, enum store_durability durability,
-				struct store_layer **layer)
-{
-	struct store_options options = {
-		.path = "disk", .durability = durability, .log = count_line};
-	struct store *store = NULL;
-
-	lines = 0;
-	options.layer = *layer = crashdisk_layer(disk);
-	return store_open(&options, &store, message) == 0 ? store : NULL;
-}
-
-static void close_store(struct store *store, struct store_layer *layer)
-{
-	if (store)
-		store->ops->close(store);
-	layer->ops->destroy(layer);
-}
-
 static struct crashdisk *make_disk(void)
 {
 	struct crashdisk *disk = crashdisk_new();
-	struct store_layer *layer = crashdisk_layer(disk);
-	struct store_options options = {.path = "disk", .layer = layer};
-	const struct store_new_volume new = {.name = "v"};
-	struct store *store;
+	struct store_layer *layer;
+	struct store *store = diskstore_make(disk, &layer, &volume);
 
-	ck_assert_msg(store_make(&options, message) == 0, "%s", message);
-	layer->ops->destroy(layer);
-	store = open_store(disk, STORE_LAZY, &layer);
-	ck_assert_msg(store != NULL, "%s", message);
-	ck_assert_int_eq(store_volume_create(store, &new, &volume), 0);
 	ck_assert_int_eq(state_create(store, volume, "a", STORE_FILE, NULL), 0);
 	ck_assert_int_eq(state_write(store, volume, "a", 0, LARGE, LARGE, 9), 0);
 	ck_assert_int_eq(state_create(store, volume, "d", STORE_DIR, NULL), 0);
@@ -68,7 +33,7 @@ static struct crashdisk *make_disk(void)
 		ck_assert_int_eq(state_create(store, volume, path, STORE_FILE, NULL), 0);
 		ck_assert_int_eq(state_write(store, volume, path, 0, i * 100, i * 100, i), 0);
 	}
-	close_store(store, layer);
+	diskstore_close(store, layer);
 	return disk;
 }
 
@@ -125,20 +90,7 @@ static int (*const ops[])(struct store *) = {op_create, op_small,   op_large,  o
 					     op_replace, op_remove, op_mkdir, op_clone};
 #define OPS (sizeof(ops) / sizeof(ops[0]))
 
-static void fault(void *arg, const char *line)
-{
-	fprintf(stderr, "%s: %s\n", (const char *)arg, line);
-}
-
-static char *dump(struct store *store, const char *what)
-{
-	char *text = state_dump(store, message);
-
-	ck_assert_msg(text != NULL, "%s: %s", what, message);
-	return text;
-}
-
-/* What an operation may report if the disk reported `err`. */
+/* Whether an operation may report `rc` if the disk reported `err`. */
 static bool fits(int rc, int err)
 {
 	if (rc == -EIO || rc == -err)
@@ -155,21 +107,21 @@ static bool fail_in(const struct crashdisk *base, enum store_durability durabili
 {
 	struct crashdisk *disk = crashdisk_copy(base);
 	struct store_layer *layer;
-	struct store *store = open_store(disk, durability, &layer);
+	struct store *store = diskstore_open(disk, durability, &layer);
 	char what[120], *before, *after;
 	uint64_t begin;
 	int rc;
 
 	snprintf(what, sizeof(what), "operation %u, call %llu and %llu more: %s", op,
 		 (unsigned long long)call, (unsigned long long)more, strerror(err));
-	ck_assert_msg(store != NULL, "%s", message);
-	before = dump(store, what);
+	ck_assert_msg(store != NULL, "%s", diskstore_message);
+	before = diskstore_dump(store, what);
 	begin = crashdisk_calls(disk);
 	crashdisk_fail_at(disk, begin + call, more, err);
 	rc = ops[op](store);
 	crashdisk_fail_at(disk, UINT64_MAX, 0, 0);
 	ck_assert_msg(rc == 0 || fits(rc, err), "%s: result %d", what, rc);
-	after = dump(store, what);
+	after = diskstore_dump(store, what);
 	if (rc)
 		ck_assert_msg(strcmp(before, after) == 0, "%s: failed (%d), but\n%s\nbecame\n%s",
 			      what, rc, before, after);
@@ -177,20 +129,20 @@ static bool fail_in(const struct crashdisk *base, enum store_durability durabili
 		ck_assert_msg(strcmp(before, after) != 0, "%s: succeeded, but did nothing", what);
 	/* The disk works again, and so does the store. */
 	ck_assert_msg(rc == 0 || ops[op](store) == 0, "%s: not afterwards", what);
-	ck_assert_msg(store_check(store, false, fault, what) == 0, "%s", what);
+	ck_assert_msg(diskstore_faults(store, what) == 0, "%s", what);
 	free(before);
 	free(after);
-	before = dump(store, what);
-	close_store(store, layer);
-	store = open_store(disk, durability, &layer);
-	ck_assert_msg(store != NULL, "%s: %s", what, message);
-	after = dump(store, what);
+	before = diskstore_dump(store, what);
+	diskstore_close(store, layer);
+	store = diskstore_open(disk, durability, &layer);
+	ck_assert_msg(store != NULL, "%s: %s", what, diskstore_message);
+	after = diskstore_dump(store, what);
 	ck_assert_msg(strcmp(before, after) == 0, "%s: after closing,\n%s\nbecame\n%s", what,
 		      before, after);
 	free(before);
 	free(after);
 	begin = crashdisk_calls(disk) - begin;
-	close_store(store, layer);
+	diskstore_close(store, layer);
 	crashdisk_free(disk);
 	return call < begin && call < 60;
 }
@@ -229,7 +181,7 @@ START_TEST(full_disk)
 {
 	struct crashdisk *disk = make_disk();
 	struct store_layer *layer;
-	struct store *store = open_store(disk, STORE_LAZY, &layer);
+	struct store *store = diskstore_open(disk, STORE_LAZY, &layer);
 	unsigned made = 0;
 	char path[32];
 	int rc = 0;
@@ -244,15 +196,15 @@ START_TEST(full_disk)
 	}
 	ck_assert_int_eq(rc, STORE_VDISKFULL);
 	ck_assert_uint_gt(made, 5);
-	free(dump(store, "full disk"));
+	free(diskstore_dump(store, "full disk"));
 	crashdisk_limit(disk, 64 << 20);
 	for (unsigned i = 0; i + 1 < made; i++) {
 		snprintf(path, sizeof(path), "d/more-%u", i);
 		ck_assert_int_eq(state_remove(store, volume, path, STORE_FILE), 0);
 	}
 	ck_assert_int_eq(op_large(store), 0);
-	ck_assert_int_eq(store_check(store, false, fault, "full disk"), 0);
-	close_store(store, layer);
+	ck_assert_int_eq(diskstore_faults(store, "full disk"), 0);
+	diskstore_close(store, layer);
 	crashdisk_free(disk);
 }
 END_TEST
@@ -329,9 +281,9 @@ START_TEST(inverted_bits)
 		int faults;
 
 		ck_assert(crashdisk_flip(disk, file.path, bit));
-		store = open_store(disk, STORE_LAZY, &layer);
+		store = diskstore_open(disk, STORE_LAZY, &layer);
 		if (!store) {
-			ck_assert_msg(strchr(message, '\n') == NULL && *message, "%s", message);
+			ck_assert_msg(strchr(diskstore_message, '\n') == NULL && *diskstore_message, "%s", diskstore_message);
 			refused++;
 		} else {
 			failed = read_files(store, bit);
@@ -341,10 +293,10 @@ START_TEST(inverted_bits)
 			ck_assert_msg(!failed || faults != 0, "bit %llu: the checker sees nothing",
 				      (unsigned long long)bit);
 			/* One line for each place, not for each call. */
-			ck_assert_uint_lt(lines, 20);
+			ck_assert_uint_lt(diskstore_lines, 20);
 			noticed += faults != 0;
 		}
-		close_store(store, layer);
+		diskstore_close(store, layer);
 		crashdisk_free(disk);
 	}
 	printf("300 inverted bits: %u noticed, %u not opened\n", noticed, refused);

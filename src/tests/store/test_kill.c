@@ -24,7 +24,7 @@
 #define WRITERS 8
 #define NAMES	4
 
-static char folder[] = "/tmp/store-kill-XXXXXX";
+static char folder[200];
 static char message[STORE_MESSAGE_MAX];
 static uint32_t volume;
 
@@ -271,7 +271,6 @@ START_TEST(killed)
 	uint64_t random = 1;
 	struct store *store;
 
-	ck_assert_ptr_nonnull(mkdtemp(folder));
 	options.path = folder;
 	ck_assert_msg(store_make(&options, message) == 0, "%s", message);
 	store = open_store();
@@ -294,18 +293,25 @@ END_TEST
 
 static void remove_folder(void)
 {
-	char command[80];
+	char command[300];
 
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	if (strchr(folder, 'X') == NULL && system(command) != 0)
+	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	if (system(command) != 0)
 		perror(folder);
 }
 
 int main(void)
 {
 	const TTest *const tests[] = {killed};
-	int rc = test_main("kill", 600, tests, 1);
+	const char *tmp = getenv("TMPDIR");
+	int rc;
 
+	snprintf(folder, sizeof(folder), "%s/store-kill-XXXXXX", tmp ? tmp : "/tmp");
+	if (!mkdtemp(folder)) {
+		perror(folder);
+		return 1;
+	}
+	rc = test_main("kill", 600, tests, 1);
 	remove_folder();
 	return rc;
 }

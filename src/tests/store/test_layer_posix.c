@@ -274,7 +274,7 @@ START_TEST(outside)
 }
 END_TEST
 
-/* What another process gets that locks the same directory. */
+/* The result of another process that locks the same directory. */
 static int lock_elsewhere(void)
 {
 	int status;

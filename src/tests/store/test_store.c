@@ -556,7 +556,7 @@ START_TEST(quotas)
 	ck_assert_int_eq(try_write(&admin, &file, 0, bytes, 1000, 0), 0);
 	fixture_volume(volume);
 	ck_assert_uint_eq(about.used_kib, 3);
-	/* What one writer was promised, another one does not get. */
+	/* Space that was promised to one writer is not given to another. */
 	dir = make(&root, "d", STORE_DIR);
 	ck_assert_int_eq(try_begin(&admin, &file, 0, 1100 << 10, 0, &one), 0);
 	ck_assert_int_eq(try_begin(&admin, &file, 0, 1100 << 10, 0, &two), STORE_VOVERQUOTA);

@@ -198,7 +198,7 @@ static void work(struct run *run, uint64_t *random)
 		;
 }
 
-/* What is there is a prefix that reaches `least`, with the files of its rows. */
+/* The rows are a prefix that reaches `least`, and their files are whole. */
 static void verify(struct run *run, int least, const char *what, uint64_t call)
 {
 	int last = number(run, "SELECT last FROM n");
@@ -235,7 +235,7 @@ static void one(bool strict, bool crash, uint64_t seed)
 			crashdisk_killed(run.disk);
 		ck_assert(start(&run, &past));
 		verify(&run, crash ? run.flushed : run.committed, crash ? "crash" : "kill", call);
-		/* What a killed process left is flushed before the mark moves again. */
+		/* Files of a killed process are flushed before the mark moves again. */
 		ck_assert_int_eq(run.layer->ops->sync_all(run.layer), 0);
 		run.committed = number(&run, "SELECT last FROM n");
 		run.next = run.unflushed = run.committed + 1;

@@ -177,7 +177,7 @@ static struct store *open_disk(struct crashdisk *disk, struct store_layer **laye
 	return opened;
 }
 
-/* What clients may have seen of forgotten changes is not used again. */
+/* Numbers that clients may have seen in forgotten changes are not used again. */
 START_TEST(restarted_machine)
 {
 	struct store_new_volume new = {.name = "v"};

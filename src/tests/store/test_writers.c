@@ -8,14 +8,13 @@
 #include <string.h>
 
 #include "tests/main.h"
-#include "tests/store/crashdisk.h"
+#include "tests/store/diskstore.h"
 #include "tests/store/state.h"
 
 #define LENGTH (256u << 10)
 #define SMALL  100u
 #define WRITES 800
 
-static char message[STORE_MESSAGE_MAX];
 static uint8_t want[LENGTH], got[LENGTH];
 
 static void same(struct store *store, uint32_t volume, const uint8_t *bytes)
@@ -33,44 +32,16 @@ static void same(struct store *store, uint32_t volume, const uint8_t *bytes)
 	ck_assert(memcmp(bytes, got, LENGTH) == 0);
 }
 
-static void fault(void *arg, const char *line)
-{
-	(void)arg;
-	fprintf(stderr, "%s\n", line);
-}
-
 static struct store_layer *layer;
-
-static struct store *open_store(struct crashdisk *disk)
-{
-	struct store_options options = {.path = "disk"};
-	struct store *store = NULL;
-
-	options.layer = layer = crashdisk_layer(disk);
-	ck_assert_msg(store_open(&options, &store, message) == 0, "%s", message);
-	return store;
-}
 
 /* A store on a disk in memory, with a volume that has the file "f" of `length` bytes. */
 static struct store *make_store(struct crashdisk *disk, uint64_t length, uint32_t *volume)
 {
-	struct store_options options = {.path = "disk", .layer = crashdisk_layer(disk)};
-	const struct store_new_volume new = {.name = "v"};
-	struct store *store;
+	struct store *store = diskstore_make(disk, &layer, volume);
 
-	ck_assert_msg(store_make(&options, message) == 0, "%s", message);
-	options.layer->ops->destroy(options.layer);
-	store = open_store(disk);
-	ck_assert_int_eq(store_volume_create(store, &new, volume), 0);
 	ck_assert_int_eq(state_create(store, *volume, "f", STORE_FILE, NULL), 0);
 	ck_assert_int_eq(state_write(store, *volume, "f", 0, length, length, 0), 0);
 	return store;
-}
-
-static void close_store(struct store *store)
-{
-	store->ops->close(store);
-	layer->ops->destroy(layer);
 }
 
 /* Contents of a clone and of the file. */
@@ -95,8 +66,8 @@ START_TEST(small_writes)
 	}
 	same(store, volume, want);
 	same(store, clone, old);
-	ck_assert_int_eq(store_check(store, false, fault, NULL), 0);
-	close_store(store);
+	ck_assert_int_eq(diskstore_faults(store, "writers"), 0);
+	diskstore_close(store, layer);
 	crashdisk_free(disk);
 }
 END_TEST
@@ -128,13 +99,14 @@ START_TEST(add_while_replaced)
 	ck_assert_int_eq(store_flush(store), 0);
 	ck_assert_int_eq(store->ops->write_commit(writer, &status, &changes), 0);
 	same(store, volume, want);
-	ck_assert_int_eq(store_check(store, false, fault, NULL), 0);
-	/* What is of no use is removed at the latest when the store is opened. */
-	close_store(store);
-	store = open_store(disk);
+	ck_assert_int_eq(diskstore_faults(store, "writers"), 0);
+	/* Objects of no use are removed at the latest when the store is opened. */
+	diskstore_close(store, layer);
+	store = diskstore_open(disk, STORE_LAZY, &layer);
+	ck_assert_msg(store != NULL, "%s", diskstore_message);
 	same(store, volume, want);
-	ck_assert_int_eq(store_check(store, false, fault, NULL), 0);
-	close_store(store);
+	ck_assert_int_eq(diskstore_faults(store, "writers"), 0);
+	diskstore_close(store, layer);
 	crashdisk_free(disk);
 }
 END_TEST

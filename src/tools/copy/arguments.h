@@ -9,7 +9,7 @@
 
 struct run;
 
-/* What a command takes. PLACE is VOLUME:PATH. */
+/* The arguments of a command. PLACE is VOLUME:PATH. */
 enum arguments_shape {
 	ARGUMENTS_PLACE,	/* PLACE */
 	ARGUMENTS_PLACES,	/* PLACE... */

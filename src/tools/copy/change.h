@@ -7,7 +7,7 @@
 #include "tools/copy/copy.h"
 #include "tools/copy/decide.h"
 
-/* One change. What it needs depends on `op`; the rest is zero. */
+/* One change. The members that it needs depend on `op`; the rest is zero. */
 struct change {
 	enum change_op op;
 	const char *label; /* names the object in messages */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What to do about failed changes: whether an earlier try has made them, and what users can do. */
+/* Failed changes: whether an earlier try has made them, and remedies. */
 #ifndef COPY_DECIDE_H
 #define COPY_DECIDE_H
 
@@ -36,14 +36,14 @@ enum decision decide(enum change_op op, bool unknown, const struct afs_error *er
 
 /*
  * Whether an object that exists under the name is the one that CreateFile or MakeDir with the status
- * `how` would have made, and nobody has changed since.
+ * `how` would have made, without a change since.
  */
 bool decide_ours(enum change_op op, const AFSStoreStatus *how, const AFSFetchStatus *found);
 
 /* Whether a write may be repeated although the error has no remedy for reads. */
 bool decide_repeat(const struct afs_error *error);
 
-/* What a user can do about the error, a text without a full stop; NULL: nothing is known. */
+/* The remedy for the error, a text without a full stop; NULL: none is known. */
 const char *decide_remedy(enum change_op op, const struct afs_error *error);
 
 #endif

@@ -336,7 +336,7 @@ static int start(struct run *run, const struct command *command)
 	return status;
 }
 
-/* What ln takes depends on its options. */
+/* The arguments of ln depend on its options. */
 static enum arguments_shape shape_of(const struct run *run, const struct command *command)
 {
 	if (command->run == copy_ln && run->set.mount)

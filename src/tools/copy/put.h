@@ -17,7 +17,7 @@ struct put_file {
 	char *label;	/* "VOLUME:PATH", owned */
 	bool exists;	/* there is an object with that name: */
 	AFSFid existing;
-	struct put_level *level; /* told when the file is done; NULL: nobody */
+	struct put_level *level; /* told when the file is done; may be NULL */
 };
 
 /* NULL after a message; takes fd, also then. `level` (may be NULL) waits for the file. */

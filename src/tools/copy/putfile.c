@@ -343,7 +343,7 @@ static enum copy_result store_stream(struct storing *s)
 		}
 		do {
 			s->succeeded = false;
-			/* What the server has lost of earlier calls is gone. */
+			/* Data that the server lost of earlier calls are gone. */
 			if (s->at < from) {
 				tools_error("%s: the server has lost data; try again",
 					    s->file->label);

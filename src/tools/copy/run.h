@@ -34,7 +34,7 @@ struct copy_source {
 	const char *volume, *path;
 };
 
-/* One run of afscp: what its threads share. What has no comment is constant once they run. */
+/* One run of afscp: what its threads share. Members without a comment are constant once they run. */
 struct run {
 	struct copy_settings set;
 	struct rxw_config config;

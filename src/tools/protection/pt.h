@@ -13,7 +13,7 @@ struct pt {
 	const char *store, *id, *owner; /* options; NULL: not given */
 	bool json, users, groups;
 	struct prot *prot; /* NULL until it is open */
-	/* What the command does with each entry that it names. */
+	/* The action of the command for each entry that it names. */
 	int32_t other;	  /* the group of members, the owner of groups */
 	const char *text; /* the new name */
 	uint32_t access;

@@ -317,7 +317,7 @@ START_TEST(start_and_stop)
 	ck_assert_int_eq(fsd_control_start(&options, &second, message), -1);
 	ck_assert_msg(strstr(message, "not a socket") != NULL, "%s", message);
 	unlink(path);
-	/* What a killed process left is replaced. */
+	/* The file of a killed process is replaced. */
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	ck_assert((size_t)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path) <

@@ -351,7 +351,7 @@ START_TEST(who_sees_what)
 	ck_assert_int_eq(PR_ListEntry(nobody, 1, &entry), 0);
 	ck_assert_int_eq(entry.ngroups, 20);
 	ck_assert_int_eq(PR_ListEntry(nobody, 99, &entry), AFS_PT_NOENT);
-	/* What alice owns: she, and administrators. */
+	/* Entries that alice owns: she, and administrators. */
 	ck_assert_str_eq(owned(alice, 1), "-208 -206");
 	ck_assert_str_eq(owned(admin, 1), "code 267269");
 	ck_assert_str_eq(owned(nobody, 1), "code 267269");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fuzz target: the text of an ACL from a client. What is accepted can be printed and read again. */
+/* Fuzz target: the text of an ACL from a client. An accepted text can be printed and read again. */
 
 #include "fuzz.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A thread that waits at a queue has the receive role. What has to end its wait does. */
+/* A thread that waits at a queue has the receive role. Each event that must end its wait does. */
 #include <semaphore.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
  *
  *   admin_afs ADDRESS VOLUME DUMP     VOLUME is on partition a; its dump goes to the file DUMP
  *
- * Everything that it makes it deletes again. What differs between two runs is not printed: numbers of
+ * Everything that it makes it deletes again. Values that differ between two runs are not printed: numbers of
  * new volumes, dates.
  */
 #include <afs/param.h>

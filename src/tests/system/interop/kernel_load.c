@@ -560,7 +560,7 @@ static void tree_step(void)
 		tree_common();
 }
 
-/* What a process tells its parent, in one write. */
+/* The report of a process to its parent, in one write. */
 struct result {
 	int names;
 	unsigned long operations;

@@ -732,8 +732,8 @@ restart() {
 	"start_again_$KERNEL_SERVER" || fail "the server does not start again: $(tail -n 3 fileserver.err)"
 }
 
-# contact GUEST...: they call the server until it answers, which may tell them then that it has started again. What they
-# have cached is of no use for that.
+# contact GUEST...: they call the server until it answers, which may tell them then that it has started again. Their
+# caches are of no use for that.
 contact() {
 	local g
 	for g; do

@@ -55,7 +55,7 @@ static afsUUID uuid = {0x12345678, 0x9abc, 0x4def, (char)0x80, 1, {2, 3, 4, 5, 6
 static struct rx_securityClass *null_class;
 static int client_key;
 
-/* What is printed at the end. */
+/* The counts that are printed at the end. */
 static struct {
 	atomic_uint clients_made, clients_destroyed, probes, breaks, connections_made,
 		connections_destroyed, before, after, after_failed, interrupts, interrupted_writes,

@@ -870,7 +870,7 @@ static void do_raw(struct rx_connection *c)
 	well(rx_EndCall(call, 0));
 }
 
-/* What the caller itself was told since the last time. */
+/* The breaks that the caller itself was sent since the last time. */
 static void do_told(struct rx_connection *c)
 {
 	(void)c;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# afscp changes a read-write volume of OpenAFS's fileserver. What it wrote is read back with afscp get and with afsio.
+# afscp changes a read-write volume of OpenAFS's fileserver. Its files are read back with afscp get and with afsio.
 
 . "$here/cell.bash"
 

@@ -412,7 +412,7 @@ START_TEST(lost_answers)
 }
 END_TEST
 
-/* What somebody else has made under the name is not taken for ours. */
+/* An object that another client has made under the name is not taken for ours. */
 START_TEST(others)
 {
 	static const enum change_op ops[] = {CHANGE_CREATE, CHANGE_MKDIR, CHANGE_SYMLINK};
