@@ -31,7 +31,7 @@ struct txn;
 struct txn_options {
 	struct work_base base;
 	bool strict; /* commits are flushed: wait a little for operations that are about to come */
-	/* Strict: before a commit that refers to new objects. 0 or -errno. */
+	/* Strict: before a commit that refers to bytes of objects. 0 or -errno. */
 	int (*flush_objects)(void *arg);
 	void *flush_arg;
 	/* Before each batch: waits while the store must not take more. */

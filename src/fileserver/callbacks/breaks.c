@@ -184,7 +184,7 @@ static void hold(struct fsd_clients *clients, struct fsd_host *host, uint64_t no
 		wake(clients);
 		pthread_mutex_lock(&clients->lock);
 	}
-	while (fsd_host_believes(host, now) && host->state == HOST_ASKED && monotonic_ns() < until)
+	while (fsd_host_may_cache(host, now) && host->state == HOST_ASKED && monotonic_ns() < until)
 		monotonic_wait(&clients->settled, &clients->lock, until);
 	host->awaited--;
 	clients->waiting--;
@@ -200,9 +200,9 @@ bool fsd_clients_ready(struct fsd_clients *clients, const struct fsd_caller *cal
 		return true;
 	pthread_mutex_lock(&clients->lock);
 	/* Few calls of one client may wait, and not so many that none could wait for a change. */
-	if (fsd_host_believes(host, now) && host->awaited < 2 && clients->waiting < WAITING_MAX / 2)
+	if (fsd_host_may_cache(host, now) && host->awaited < 2 && clients->waiting < WAITING_MAX / 2)
 		hold(clients, host, now, wait_ms);
-	ready = !fsd_host_believes(host, now);
+	ready = !fsd_host_may_cache(host, now);
 	if (!ready)
 		clients->stats.turned_away++;
 	pthread_mutex_unlock(&clients->lock);

@@ -29,7 +29,7 @@ struct fsd_clients_options {
 	 */
 	size_t (*volumes)(void *arg, uint32_t after, uint32_t *ids, size_t max);
 	/*
-	 * A client that may believe in promises that it does not have is told so before it is served
+	 * A client that may rely on promises that were dropped is told so before it is served
 	 * again: see fsd_clients_ready().
 	 */
 	bool strict;
@@ -56,7 +56,7 @@ struct fsd_host;
 struct fsd_caller {
 	struct fsd_host *host; /* NULL: the table is full */
 	bool uae;	       /* expects portable error numbers */
-	bool untold;	       /* may believe in promises that it does not have, with `strict` */
+	bool untold;	       /* may rely on promises that were dropped, with `strict` */
 };
 void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storage *peer,
 		       uint32_t opcode, uint64_t now, struct fsd_caller *caller);

@@ -129,7 +129,7 @@ void fsd_clients_destroy(struct fsd_clients *clients)
 static bool is_unused(const struct fsd_clients *clients, const struct fsd_host *host, uint64_t now)
 {
 	return !host->refs && !host->busy && !host->queued && !host->promise_count &&
-	       !(clients->options.strict && fsd_host_believes(host, now));
+	       !(clients->options.strict && fsd_host_may_cache(host, now));
 }
 
 /*
@@ -221,7 +221,7 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 			wake = true;
 		}
 		caller->host = host;
-		caller->untold = clients->options.strict && fsd_host_believes(host, now);
+		caller->untold = clients->options.strict && fsd_host_may_cache(host, now);
 		caller->uae =
 			host->caps_known ? host->caps & CLIENT_CAPABILITY_ERRORTRANS : host->modern;
 	}
@@ -398,7 +398,9 @@ static void step(struct fsd_clients *clients, struct fsd_host *host, const struc
 	} else if (kind == FSD_WORK_INIT && !answer->code) {
 		/*
 		 * After FSD_WORK_INIT, Linux 6.8 and later trusts its whole cache of a volume again
-		 * as soon as it gets a promise in it. After a break of the volume it does not.
+		 * as soon as it gets a promise in it. After a break of a read-only volume it does
+		 * not. Of a read-write volume Linux 6.12 still does: only a break of each object
+		 * helps there, for which the server has to know the promises.
 		 */
 		host->asking = FSD_WORK_FORGET;
 		host->whole_after = 0;
@@ -419,7 +421,7 @@ static void step(struct fsd_clients *clients, struct fsd_host *host, const struc
 		}
 		fsd_host_told(host, work->until);
 	} else if (kind == FSD_WORK_FORGET) {
-		host->believes_until = 0;
+		host->promised_until = 0;
 	}
 	set_up(clients, host, next == HOST_UP);
 	host->state = next;

@@ -103,10 +103,10 @@ struct fsd_host {
 	uint64_t taken_total;		       /* of these, begun or dropped */
 	struct waiter *waiters, **last_waiter; /* by `until` */
 	/*
-	 * The end of the latest promise that the client may believe in; 0 after it was told to
+	 * The end of the latest promise that the client may rely on; 0 after it was told to
 	 * forget all of them. Seconds.
 	 */
-	uint64_t believes_until;
+	uint64_t promised_until;
 	uint64_t retry_after; /* it is not told again before, although a call waits */
 	unsigned awaited;     /* calls in fsd_clients_ready() */
 	uint64_t marked;      /* clients->marks when it was last marked */
@@ -166,10 +166,10 @@ void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host
 /* Forget its promises; it will be told. The host is up. */
 void fsd_host_reset(struct fsd_clients *clients, struct fsd_host *host);
 void fsd_promise_remove(struct fsd_clients *clients, struct promise *promise);
-/* It may believe in promises that it does not have. */
-static inline bool fsd_host_believes(const struct fsd_host *host, uint64_t now)
+/* It may rely on promises that were dropped. */
+static inline bool fsd_host_may_cache(const struct fsd_host *host, uint64_t now)
 {
-	return host->state != HOST_UP && host->believes_until > now;
+	return host->state != HOST_UP && host->promised_until > now;
 }
 /* A call to the host failed: when a call of it may wait for another try. */
 void fsd_host_failed(struct fsd_host *host, enum fsd_work_kind kind, uint64_t now);

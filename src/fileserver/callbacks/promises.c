@@ -244,8 +244,8 @@ uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *
 
 		expires = (now + seconds + ROUND_S - 1) / ROUND_S * ROUND_S;
 		promise->expires = expires;
-		if (host->believes_until < expires)
-			host->believes_until = expires;
+		if (host->promised_until < expires)
+			host->promised_until = expires;
 		clients->stats.given++;
 	} else {
 		clients->stats.refused++;
@@ -281,7 +281,7 @@ void fsd_promise_drop_all(struct fsd_clients *clients, const struct fsd_caller *
 	pthread_mutex_lock(&clients->lock);
 	fsd_host_forget_promises(clients, caller->host);
 	if (caller->host->state == HOST_UP)
-		caller->host->believes_until = 0;
+		caller->host->promised_until = 0;
 	clients->stats.dropped_all++;
 	pthread_mutex_unlock(&clients->lock);
 }

@@ -83,6 +83,16 @@ int fs_peek(struct fs_call *call, const struct fs_place *place, struct store_acl
  */
 void fs_changed(struct fs_call *call, const struct store_changes *changes);
 
+/* The members of a status that a call sets, for the store. */
+static inline struct store_set fs_set(const AFSStoreStatus *ss)
+{
+	return (struct store_set){.mask = ss->Mask,
+				  .mtime = ss->ClientModTime,
+				  .owner = (int32_t)ss->Owner,
+				  .group = ss->Group,
+				  .mode = ss->UnixModeBits};
+}
+
 /* The code that is sent for a result. */
 int32_t fs_code(const struct fs_call *call, int result);
 

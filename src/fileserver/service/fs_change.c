@@ -6,15 +6,6 @@
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
 
-static struct store_set set_of(const AFSStoreStatus *ss)
-{
-	return (struct store_set){.mask = ss->Mask,
-				  .mtime = ss->ClientModTime,
-				  .owner = (int32_t)ss->Owner,
-				  .group = ss->Group,
-				  .mode = ss->UnixModeBits};
-}
-
 static AFSFid fid_of(const struct store_fid *fid)
 {
 	return (AFSFid){fid->volume, fid->vnode, fid->unique};
@@ -25,7 +16,7 @@ int32_t fs_store_status(void *context, rxw_call *rx, const AFSFid *fid, const AF
 {
 	struct fs_call *call = context;
 	struct store_changes changes = {0};
-	struct store_set set = set_of(ss);
+	struct store_set set = fs_set(ss);
 	struct store_status status;
 	struct fs_place place;
 	int rc = fs_find_to_write(call, fid, &place);
@@ -55,7 +46,7 @@ static int make(struct fs_call *call, const AFSFid *dir, const char *name, enum 
 		const char *text, const AFSStoreStatus *ss, struct making *making)
 {
 	struct store_changes changes = {0};
-	struct store_set set = set_of(ss);
+	struct store_set set = fs_set(ss);
 	struct fs_place *place = &making->place;
 	int rc = fs_find_to_write(call, dir, place);
 

@@ -84,11 +84,7 @@ static int store_data(struct storing *storing, const AFSFid *fid, const AFSStore
 {
 	struct fs_call *call = storing->call;
 	struct fsd_counters *counters = &call->service->counters;
-	const struct store_set set = {.mask = ss->Mask,
-				      .mtime = ss->ClientModTime,
-				      .owner = (int32_t)ss->Owner,
-				      .group = ss->Group,
-				      .mode = ss->UnixModeBits};
+	const struct store_set set = fs_set(ss);
 	uint64_t begin = monotonic_ns();
 	struct store_changes changes = {0};
 	struct store_status status;
