@@ -78,7 +78,10 @@ static int take_lock(const struct store_options *options, struct store_layer *la
 static int refuse_name(void *arg, const char *name, bool directory)
 {
 	(void)arg;
-	return directory && !strcmp(name, "lost+found") ? 0 : -ENOTEMPTY;
+	if (directory)
+		return strcmp(name, "lost+found") ? -ENOTEMPTY : 0;
+	/* The users and groups may be there before the volumes. */
+	return strncmp(name, "protection.db", strlen("protection.db")) ? -ENOTEMPTY : 0;
 }
 
 static int make_database(struct store_layer *layer, struct report *report)

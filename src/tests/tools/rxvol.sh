@@ -280,6 +280,13 @@ everything one 1
 bad_input
 
 # Names of users come from the store's database.
+# The users may be there before the volumes.
+mkdir -m 700 "$work/people"
+"$rxpt" -S "$work/people" adduser alice > "$work/pt" 2>&1 &&
+	"$rxvol" -S "$work/people" create home --acl 'alice write' >> "$work/pt" 2>&1 &&
+	"$rxvol" -S "$work/people" acl home > "$work/pt" 2>&1 && grep -q '^ *alice rlidwk$' "$work/pt" ||
+	fail "a store beside users: $(cat "$work/pt")"
+
 "$rxpt" -S "$store" adduser alice > "$work/pt" 2>&1 && "$rxpt" -S "$store" addgroup staff >> "$work/pt" 2>&1 ||
 	fail "rxpt: $(cat "$work/pt")"
 vol create names --owner alice --acl 'staff read'
