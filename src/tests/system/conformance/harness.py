@@ -4,6 +4,7 @@
 import json
 import os
 import queue
+import random
 import struct
 import subprocess
 import tempfile
@@ -275,6 +276,9 @@ class Context:
     def __init__(self, under, server, service, foreign):
         self.under, self.shared, self.service, self.foreign = under, server, service, foreign
         self.sockets, self.programs = [], []
+        # Scripted clients have an address that no other test uses, nor a listener. Otherwise a server that still
+        # repeats its reply to a client that is gone could reach the next socket with the same port.
+        self.home = '127.%d.%d.%d' % tuple(random.SystemRandom().randint(1, 254) for _ in range(3))
 
     @property
     def ours(self):
@@ -329,7 +333,10 @@ class Context:
         raise Failed('the service is not offered')
 
     def socket(self, **where):
-        self.sockets.append(Socket(self.shared.address[0] if self.shared else '127.0.0.1', **where))
+        host = self.shared.address[0] if self.shared else '127.0.0.1'
+        if host.startswith('127.'):
+            where.setdefault('bind', self.home)
+        self.sockets.append(Socket(host, **where))
         return self.sockets[-1]
 
     def conn(self, server=None, sock=None, service=None, **fields):
@@ -405,7 +412,7 @@ class Context:
 
     def listen(self):
         """A port of the scripted server."""
-        return Listener(self.socket())
+        return Listener(self.socket(bind='127.0.0.1'))
 
     def client(self, listener, **options):
         c = self.under.start_client(listener.sock.port, options)
