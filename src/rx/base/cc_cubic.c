@@ -113,7 +113,8 @@ static void avoidance(struct rxw_cc *cc, uint32_t acked, uint64_t srtt, uint64_t
 {
 	struct cubic *c = of(cc);
 	struct plan *plan = &c->plan;
-	uint64_t window = window_of(cc), time, target, step;
+	uint64_t window = window_of(cc), most = window + ((uint64_t)acked << FINE), time, target,
+		 step;
 	bool caught_up;
 
 	if (!plan->began)
@@ -138,6 +139,12 @@ static void avoidance(struct rxw_cc *cc, uint32_t acked, uint64_t srtt, uint64_t
 			window += step < target - window ? step : target - window;
 		}
 	}
+	/*
+	 * The window may lag behind W_cubic after a long gap between ACKs, and W_est may pass both:
+	 * the step to W_est is then not faster than slow start.
+	 */
+	if (window > most)
+		window = most;
 	if (window > (uint64_t)WINDOW_MAX << FINE)
 		window = (uint64_t)WINDOW_MAX << FINE;
 	if (window >> FINE >= cc->max)

@@ -277,11 +277,8 @@ static uint64_t any(uint64_t *state)
 	return rxw_prng(state) >> test_below(state, 64);
 }
 
-/* Any times, windows and counts, in any order: the window stays between 1 and its maximum. */
-START_TEST(extremes)
+static void any_order(uint64_t state)
 {
-	uint64_t state = test_seed();
-
 	for (int i = 0; i < 2000; i++) {
 		uint32_t max = (uint32_t)any(&state);
 		uint64_t now = any(&state);
@@ -316,6 +313,19 @@ START_TEST(extremes)
 		}
 	}
 }
+
+/* Any times, windows and counts, in any order: the window stays between 1 and its maximum. */
+START_TEST(extremes)
+{
+	any_order(test_seed());
+}
+END_TEST
+
+/* With this seed W_est passes a window that lags behind W_cubic. */
+START_TEST(late_estimate)
+{
+	any_order(4782167690589715417u);
+}
 END_TEST
 
 /* A stage of a day and a window of the largest size: it grows, and stops at the bound. */
@@ -340,4 +350,4 @@ START_TEST(long_stage)
 END_TEST
 
 TEST_MAIN("cc_cubic", curve, reno_friendly, fast_convergence, after_timeout, undo, pauses,
-	  mean_window, extremes, long_stage)
+	  mean_window, extremes, late_estimate, long_stage)
