@@ -78,8 +78,8 @@ struct field {
 	  RXW_IO_AUTO, "I/O back-end: several messages per system call, or one")                   \
 	X("poll-us", "N", "microseconds", "endpoint", 0, UINT, poll_us, 0, 1000, ZERO_NO, NULL, 0, \
 	  "polling time of a listener; uses a processor; 0 = none")                                \
-	X("window", "N", "packets", "endpoint", 0, UINT, window, 1, 255, ZERO_NO, NULL, 255,       \
-	  "maximum packets of a call in flight, 1 to 255")                                         \
+	X("window", "N", "packets", "endpoint", 0, UINT, window, 1, 65535, ZERO_NO, NULL, 255,     \
+	  "maximum packets of a call in flight, 1 to 65535; above 255 with peers that allow it")                                         \
 	X("sndbuf", "SIZE|auto", "bytes", "endpoint", 0, SIZE, sndbuf, 4 * KIB, GIB, ZERO_AUTO,    \
 	  NULL, 0, "send buffer of each socket")                                                   \
 	X("affinity", "CPUS", "", "engine", 0, CPUS, affinity, 0, 0, ZERO_NO, NULL, 0,             \

@@ -14,6 +14,13 @@ static const struct rxw_cc_ops *const controllers[] = {
 	[RXW_CONGESTION_CUBIC] = &rxw_cc_cubic,
 };
 
+#define PINNED 4096u /* bytes that a packet pins, at most */
+
+static size_t max_size(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
 static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c,
 		       struct rxw_params *p)
 {
@@ -29,7 +36,9 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
 	p->hard = c->hard_ms * RXW_MS;
 	p->ack_delay = 50 * RXW_MS;
 	p->call_memory = ep->constants.call_memory;
-	p->conn_memory = 4 * ep->constants.call_memory;
+	if (c->window > RXW_MAX_ACKS)
+		p->call_memory = max_size(p->call_memory, (size_t)c->window * PINNED);
+	p->conn_memory = 4 * p->call_memory;
 	p->peer_memory = c->peer_memory;
 	p->sendq_high = ep->constants.sendq_packets;
 	/* A window in flight and one ready when the writer is woken keep the network busy. */

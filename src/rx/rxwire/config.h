@@ -68,7 +68,11 @@ struct rxw_config {
 	char affinity[256];  /* processors of the library's threads, "0-3,8"; "" = all */
 
 	/* calls, per endpoint */
-	unsigned window; /* packets, both directions, 1..255; default 255 */
+	/*
+	 * Packets, both directions, 1..65535, default 255. Above 255 it offers wide windows
+	 * (rx-wide-windows), which peers that do not know them ignore.
+	 */
+	unsigned window;
 	enum rxw_congestion congestion; /* congestion control algorithm */
 	enum rxw_switch path_mtu;	/* probe the path for larger packets; auto = off */
 	enum rxw_switch jumbo;		/* advertise jumbograms to peers; auto = off */

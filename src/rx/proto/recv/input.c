@@ -39,4 +39,5 @@ void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t e
 		}
 		part.first += part.count;
 	}
+	rxw_recvq_measure(p, out->now);
 }

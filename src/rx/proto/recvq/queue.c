@@ -19,7 +19,8 @@ void rxw_recvq_init(struct rxw_pcall *p, uint64_t now)
 	const struct rxw_pconn *c = p->conn;
 
 	rxw_slab_init(&q->ents, q->own, sizeof(q->own[0]), sizeof(q->own) / sizeof(q->own[0]));
-	q->ready_head = q->ready_tail = q->ready_take = q->later_head = RXW_NO_NODE;
+	q->ready_head = q->ready_tail = q->ready_take = q->later_head = q->later_tail =
+		RXW_NO_NODE;
 	q->consumed = q->taken = q->next = q->hard = 1;
 	q->verified_to = UINT32_MAX;
 	q->window = rxw_max32(rxw_min32(c->params->initial_window, c->params->window), 1);
@@ -89,7 +90,7 @@ void rxw_recvq_clear(struct rxw_pcall *p)
 		next = at(q, i)->next;
 		drop_entry(p, i);
 	}
-	q->ready_head = q->ready_tail = q->ready_take = q->later_head = RXW_NO_NODE;
+	q->ready_head = q->ready_tail = q->ready_take = q->later_head = q->later_tail = RXW_NO_NODE;
 }
 
 void rxw_recvq_discard(struct rxw_pcall *p)
@@ -114,6 +115,8 @@ static void grow_window(struct rxw_pcall *p)
 
 	if (q->window_limit != 0)
 		limit = rxw_min32(limit, rxw_max32(q->window_limit, 1));
+	/* Wide windows grow by measurement. */
+	limit = rxw_min32(limit, RXW_MAX_ACKS);
 	if (q->window >= limit || q->consumed <= 1)
 		return;
 	if (q->window < WINDOW_SECOND) {
@@ -130,6 +133,49 @@ static void grow_window(struct rxw_pcall *p)
 	q->grown_at = q->next;
 }
 
+void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
+{
+	struct rxw_recvq *q = &p->rx;
+
+	if (edge <= q->edge)
+		return;
+	if (q->tuning.at == 0 && q->window >= RXW_MAX_ACKS &&
+	    p->conn->params->window > RXW_MAX_ACKS) {
+		q->tuning.at = now ? now : 1;
+		q->tuning.edge = q->edge;
+		q->tuning.next = q->next;
+	}
+	q->edge = edge;
+}
+
+/*
+ * The time is the round trip if the window limits the sender, else it is longer: the shortest one
+ * is kept. A window of twice what arrives within it never limits the sender, and leaves room to
+ * find out that the path carries more.
+ */
+void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
+{
+	const struct rxw_params *params = p->conn->params;
+	struct rxw_recvq *q = &p->rx;
+	struct rxw_tuning *t = &q->tuning;
+	uint64_t time, arrived;
+	uint32_t limit = params->window;
+
+	if (t->at == 0 || q->highest < t->edge)
+		return;
+	time = now > t->at ? now - t->at : 1;
+	t->at = 0;
+	if (t->least == 0 || time < t->least)
+		t->least = time;
+	arrived = (q->next - t->next) * t->least / time;
+	if (q->window_limit != 0 && q->window_limit < RXW_MAX_ACKS)
+		limit = q->window;
+	if (2 * arrived <= q->window || q->pinned > (int64_t)params->call_memory / 2 ||
+	    q->next - q->consumed > rxw_max32(params->unread_packets, q->window / 2))
+		return;
+	q->window = rxw_max32(q->window, rxw_min32((uint32_t)(2 * arrived), limit));
+}
+
 void rxw_recvq_advance(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
@@ -143,7 +189,7 @@ void rxw_recvq_advance(struct rxw_pcall *p)
 	 * must stop its sender.
 	 */
 	if (q->consumed > 1 && q->pinned <= (int64_t)params->call_memory / 2)
-		hard += params->unread_packets;
+		hard += rxw_max32(params->unread_packets, q->window / 2);
 	hard = rxw_min32(hard, to);
 	if (hard > q->hard)
 		q->hard = hard;
@@ -181,18 +227,66 @@ unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upt
 	return n;
 }
 
+bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks, unsigned tables)
+{
+	uint32_t end = rxw_max32(rxw_max32(q->highest, q->shown) + 1, q->next), seq = q->next;
+	uint32_t first = ack->first, described = 0, room;
+
+	if (end - first <= RXW_MAX_ACKS)
+		return false;
+	/* Nothing needs to be described behind the last gap. */
+	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
+		const struct rxw_rxent *e = at(q, i);
+
+		if (e->first > seq)
+			described = e->first - first;
+		seq = e->first + e->count;
+	}
+	if (seq < end)
+		described = end - first;
+	if (described >= RXW_MAX_ACKS) {
+		ack->tables = (uint8_t)rxw_min32((described - 1) / RXW_TABLE_PACKETS, tables - 1);
+		room = (1u + ack->tables) * RXW_TABLE_PACKETS;
+		if (described > room)
+			end = first + room;
+		described = rxw_min32(end - first, room);
+	}
+	ack->count = described;
+	ack->tail = end - first - described;
+	ack->previous = end - 1;
+	ack->acks = acks;
+	ack->more = acks + RXW_ACK_TABLE;
+	memset(acks, 0, (1u + ack->tables) * (size_t)RXW_ACK_TABLE);
+	rxw_ack_mark(acks, 0, rxw_min32(q->next - first, described));
+	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
+		const struct rxw_rxent *e = at(q, i);
+
+		if (e->first - first >= described)
+			break;
+		rxw_ack_mark(acks, e->first - first,
+			     rxw_min32(e->first + e->count - first, described));
+	}
+	return true;
+}
+
 /* Drop the highest run behind a gap, to make space for packets in order. */
 static bool drop_out_of_order(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
-	uint16_t *link = &q->later_head, *last = NULL;
+	uint16_t i = q->later_head, before = RXW_NO_NODE;
 
-	for (; *link != RXW_NO_NODE; link = &at(q, *link)->next)
-		last = link;
-	if (last == NULL)
+	if (i == RXW_NO_NODE)
 		return false;
-	drop_entry(p, *last);
-	*last = RXW_NO_NODE;
+	while (at(q, i)->next != RXW_NO_NODE) {
+		before = i;
+		i = at(q, i)->next;
+	}
+	drop_entry(p, i);
+	q->later_tail = before;
+	if (before == RXW_NO_NODE)
+		q->later_head = RXW_NO_NODE;
+	else
+		at(q, before)->next = RXW_NO_NODE;
 	return true;
 }
 
@@ -305,10 +399,15 @@ static void insert_later(struct rxw_recvq *q, uint16_t index)
 	struct rxw_rxent *e = at(q, index);
 	uint16_t *link = &q->later_head;
 
+	/* Most packets arrive behind all others. */
+	if (q->later_tail != RXW_NO_NODE && at(q, q->later_tail)->first < e->first)
+		link = &at(q, q->later_tail)->next;
 	while (*link != RXW_NO_NODE && at(q, *link)->first < e->first)
 		link = &at(q, *link)->next;
 	e->next = *link;
 	*link = index;
+	if (e->next == RXW_NO_NODE)
+		q->later_tail = index;
 	q->highest = rxw_max32(q->highest, e->first + e->count - 1);
 }
 
@@ -334,6 +433,8 @@ uint32_t rxw_recvq_absorb(struct rxw_pcall *p)
 		q->later_head = at(q, index)->next;
 		append_entry(q, index);
 	}
+	if (q->later_head == RXW_NO_NODE)
+		q->later_tail = RXW_NO_NODE;
 	return q->next - before;
 }
 
@@ -341,6 +442,11 @@ uint32_t rxw_recvq_missing(const struct rxw_recvq *q, uint32_t *from, uint32_t e
 {
 	uint32_t seq = rxw_max32(*from, q->next), stop = end;
 
+	if (q->later_tail != RXW_NO_NODE &&
+	    seq >= at(q, q->later_tail)->first + at(q, q->later_tail)->count) {
+		*from = seq;
+		return seq < end ? end - seq : 0;
+	}
 	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
 		const struct rxw_rxent *e = at(q, i);
 
@@ -364,6 +470,8 @@ static void begin_taking(struct rxw_pcall *p)
 	if (q->ready_head != RXW_NO_NODE) {
 		at(q, q->ready_tail)->next = q->later_head;
 		q->later_head = q->ready_head;
+		if (q->later_tail == RXW_NO_NODE)
+			q->later_tail = q->ready_tail;
 	}
 	q->ready_head = q->ready_tail = q->ready_take = RXW_NO_NODE;
 	q->next = q->taken;
@@ -392,6 +500,8 @@ bool rxw_recvq_take_unverified(struct rxw_pcall *p, struct rxw_rxrun *run)
 	}
 	e = at(q, index);
 	q->later_head = e->next;
+	if (q->later_head == RXW_NO_NODE)
+		q->later_tail = RXW_NO_NODE;
 	*run = (struct rxw_rxrun){
 		.buf = e->buf,
 		.data = e->data - RXW_HEADER_SIZE,

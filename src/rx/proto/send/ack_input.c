@@ -69,8 +69,10 @@ static void take_sample(struct rxw_pcall *p, const struct ack_result *r)
 		return;
 	if (ack->reason == RXW_ACK_IDLE || ack->reason == RXW_ACK_DELAY) {
 		/* The ACK may have been delayed, unless it is about the newest packet. */
-		for (unsigned i = ack->count; i > 0; i--)
-			if (ack->acks[i - 1] & 1) {
+		if (ack->tail > 0)
+			highest = ack->first + ack->count + ack->tail - 1;
+		for (uint32_t i = ack->tail > 0 ? 0 : ack->count; i > 0; i--)
+			if (rxw_ack_has(ack, i - 1)) {
 				highest = ack->first + i - 1;
 				break;
 			}
@@ -198,16 +200,19 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint16_t i = q->seg_head;
-	uint32_t count = rxw_min32(r->ack->count, q->nxt - r->ack->first), from, to;
+	uint32_t first = r->ack->first, count = rxw_min32(r->ack->count, q->nxt - first), from, to;
+	bool received;
 
+	/* Packets that were never sent: the tables are not to be trusted. */
+	if (r->ack->tail > q->nxt - first || count + r->ack->tail > q->nxt - first)
+		return;
 	for (from = 0; from < count; from = to) {
-		bool received = r->ack->acks[from] & 1;
-
-		for (to = from + 1; to < count && (r->ack->acks[to] & 1) == received; to++)
-			;
-		soft_range(p, &i, r->ack->first + from, r->ack->first + to, received, r);
+		to = rxw_ack_run(r->ack, from, count, &received);
+		soft_range(p, &i, first + from, first + to, received, r);
 	}
-	if (count > 0)
+	if (r->ack->tail > 0)
+		soft_range(p, &i, first + count, first + count + r->ack->tail, true, r);
+	if (count > 0 || r->ack->tail > 0)
 		rxw_sendq_join(q);
 }
 
@@ -219,7 +224,8 @@ static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack)
 		atomic_store_explicit(&p->conn->peer->peer_max_mtu, ack->max_mtu,
 				      memory_order_relaxed);
 	if (ack->trailer_words >= 3) {
-		uint32_t window = rxw_max32(rxw_min32(ack->rwind, RXW_MAX_ACKS), 1);
+		uint32_t window = rxw_min32(ack->rwind, rxw_max32(p->conn->params->window,
+								  RXW_MAX_ACKS));
 
 		if (ack->trailer_words >= 4 || window < q->window)
 			q->window = window;
@@ -307,10 +313,10 @@ static bool taken_back(const struct rxw_ack *ack)
 {
 	if (ack->first != 1)
 		return false;
-	for (unsigned i = 0; i < ack->count; i++)
-		if (ack->acks[i] & 1)
+	for (uint32_t i = 0; i < ack->count; i++)
+		if (rxw_ack_has(ack, i))
 			return false;
-	return true;
+	return ack->tail == 0;
 }
 
 /* The server took the call, and the sender may move on. */

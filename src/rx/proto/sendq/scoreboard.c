@@ -121,9 +121,14 @@ void rxw_sendq_lose_from(struct rxw_sendq *q, uint16_t i)
 			rxw_sendq_set(q, rxw_sendq_seg(q, i), RXW_TX_LOST);
 }
 
-/* The second segment continues the first: same transmission, same state. */
+/*
+ * The second segment continues the first: same state, and same transmission, which no longer matters
+ * once the packets are acknowledged.
+ */
 static bool continues(const struct rxw_txseg *s, const struct rxw_txseg *t)
 {
+	if (s->state == RXW_TX_ACKED && t->state == RXW_TX_ACKED && s->token == 0 && t->token == 0)
+		return true;
 	if (t->state != s->state || t->order != s->order + s->count ||
 	    t->serial != s->serial + s->count || t->sent_at != s->sent_at || t->token != s->token ||
 	    t->never_left != s->never_left)

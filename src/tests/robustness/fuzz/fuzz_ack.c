@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned received = 0;
 	size_t n;
 
-	if (!rxw_ack_get(data, size, &a))
+	if (!rxw_ack_get(data, size, 0, &a))
 		return 0;
 	FUZZ_CHECK(a.first != 0);
 	FUZZ_CHECK(a.reason >= RXW_ACK_REQUESTED && a.reason <= RXW_ACK_IDLE);
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(n == 18u + a.count + 19u);
 	if (a.trailer_words < 4)
 		return 0;
-	FUZZ_CHECK(rxw_ack_get(out, n, &back));
+	FUZZ_CHECK(rxw_ack_get(out, n, 0, &back));
 	FUZZ_CHECK(back.first == a.first && back.previous == a.previous && back.serial == a.serial);
 	FUZZ_CHECK(back.reason == a.reason && back.count == a.count && back.trailer_words == 4);
 	FUZZ_CHECK(!a.count || !memcmp(back.acks, a.acks, a.count));

@@ -133,7 +133,7 @@ START_TEST(ack_round_trip)
 		ck_assert_uint_eq(rxw_get32(out), 0);
 		ck_assert_uint_eq(out[18 + in.count] | out[19 + in.count] | out[20 + in.count], 0);
 		p = exact(out, size);
-		ck_assert(rxw_ack_get(p, size, &back));
+		ck_assert(rxw_ack_get(p, size, 0, &back));
 		ck_assert_uint_eq(back.first, in.first);
 		ck_assert_uint_eq(back.previous, in.previous);
 		ck_assert_uint_eq(back.serial, in.serial);
@@ -178,7 +178,7 @@ START_TEST(ack_trailer_forms)
 			size_t size, n = after < 3 ? 0 : (after - 3) / 4;
 			uint8_t *p = ack_body((uint8_t)count, after, &size);
 
-			ck_assert(rxw_ack_get(p, size, &ack));
+			ck_assert(rxw_ack_get(p, size, 0, &ack));
 			ck_assert_uint_eq(ack.trailer_words, words[n > 4 ? 4 : n]);
 			ck_assert_uint_eq(ack.max_mtu, n >= 2 ? 1000 : 0);
 			ck_assert_uint_eq(ack.if_mtu, n >= 2 ? 1001 : 0);
@@ -216,7 +216,7 @@ START_TEST(ack_clamps)
 
 		for (unsigned w = 0; w < 4; w++)
 			rxw_put32(p + 21 + 4 * w, cases[i].in);
-		ck_assert(rxw_ack_get(p, size, &ack));
+		ck_assert(rxw_ack_get(p, size, 0, &ack));
 		ck_assert_uint_eq(ack.max_mtu, cases[i].mtu);
 		ck_assert_uint_eq(ack.if_mtu, cases[i].mtu);
 		ck_assert_uint_eq(ack.rwind, cases[i].window);
@@ -236,7 +236,7 @@ START_TEST(ack_malformed)
 	for (size_t size = 0; size < 18; size++) {
 		uint8_t *p = exact(body, size);
 
-		ck_assert(!rxw_ack_get(p, size, &ack));
+		ck_assert(!rxw_ack_get(p, size, 0, &ack));
 		free(p);
 	}
 	/* nAcks beyond the bytes, by one to all */
@@ -245,18 +245,18 @@ START_TEST(ack_malformed)
 
 		body[17] = (uint8_t)(there + 1);
 		p = exact(body, 18 + there);
-		ck_assert(!rxw_ack_get(p, 18 + there, &ack));
+		ck_assert(!rxw_ack_get(p, 18 + there, 0, &ack));
 		p[17] = (uint8_t)there;
-		ck_assert(rxw_ack_get(p, 18 + there, &ack));
+		ck_assert(rxw_ack_get(p, 18 + there, 0, &ack));
 		p[17] = 255;
-		ck_assert(!rxw_ack_get(p, 18 + there, &ack));
+		ck_assert(!rxw_ack_get(p, 18 + there, 0, &ack));
 		free(p);
 	}
 	body[17] = 0;
 	rxw_put32(body + 4, 0);
-	ck_assert(!rxw_ack_get(body, 18, &ack));
+	ck_assert(!rxw_ack_get(body, 18, 0, &ack));
 	rxw_put32(body + 4, 0xffffffffu);
-	ck_assert(rxw_ack_get(body, 18, &ack));
+	ck_assert(rxw_ack_get(body, 18, 0, &ack));
 }
 END_TEST
 
@@ -268,7 +268,7 @@ START_TEST(ack_reasons)
 		uint8_t *p = ack_body(0, 0, &size);
 
 		p[16] = (uint8_t)reason;
-		ck_assert(rxw_ack_get(p, size, &ack));
+		ck_assert(rxw_ack_get(p, size, 0, &ack));
 		ck_assert_uint_eq(ack.reason, reason >= 1 && reason <= 9 ? reason : RXW_ACK_DELAY);
 		free(p);
 	}
