@@ -23,27 +23,28 @@ struct profile {
 	double seconds, from;	   /* goodput is measured from there to the end */
 	double least;		   /* share of the line at the 5th percentile */
 	unsigned window;	   /* packets */
+	const struct rxw_cc_ops *cc;
 };
 
 static const struct profile profiles[] = {
-	{"gigabit-50", 1000, 50, 1, 0, 0, 0, 10, 0, 0.80, 16384},
-	{"gigabit-100", 1000, 100, 1, 0, 0, 0, 20, 4, 0.80, 32768},
-	{"gigabit-200", 1000, 200, 1, 0, 0, 0, 30, 0, 0.80, 65535},
-	{"gigabit-100-loss", 1000, 100, 1, 0.001, 0, 0, 20, 0, 0, 32768},
-	{"reorder-40", 100, 40, 1, 0.01, 0.1, 5, 20, 0, 0, 16384},
-	{"ten-gigabit-50", 10000, 50, 1, 0, 0, 0, 5, 0, 0, 65535},
-	{"quarter-queue", 1000, 100, 0.25, 0, 0, 0, 20, 0, 0, 32768},
+	{"gigabit-50", 1000, 50, 1, 0, 0, 0, 10, 0, 0.80, 16384, &rxw_cc_rate},
+	{"gigabit-100", 1000, 100, 1, 0, 0, 0, 20, 4, 0.80, 32768, &rxw_cc_rate},
+	{"gigabit-200", 1000, 200, 1, 0, 0, 0, 30, 0, 0.80, 65535, &rxw_cc_rate},
+	{"gigabit-100-loss", 1000, 100, 1, 0.001, 0, 0, 20, 0, 0, 32768, &rxw_cc_rate},
+	{"reorder-40", 100, 40, 1, 0.01, 0.1, 5, 20, 0, 0, 16384, &rxw_cc_rate},
+	{"ten-gigabit-50", 10000, 50, 1, 0, 0, 0, 5, 0, 0, 65535, &rxw_cc_rate},
+	{"quarter-queue", 1000, 100, 0.25, 0, 0, 0, 20, 0, 0, 32768, &rxw_cc_rate},
 };
 
 static struct sim sim;
 static bool tracing;
 
-static void set_window(struct rxw_params *p, unsigned window)
+static void set_window(struct rxw_params *p, const struct profile *f)
 {
-	p->window = (uint16_t)window;
-	p->call_memory = (uint64_t)window * 4096;
+	p->window = (uint16_t)f->window;
+	p->call_memory = (uint64_t)f->window * 4096;
 	p->conn_memory = p->peer_memory = 4 * p->call_memory;
-	p->cc = &rxw_cc_cubic;
+	p->cc = f->cc;
 }
 
 /* The share of the line, -1 = the run failed. */
@@ -54,8 +55,8 @@ static double run(const struct profile *f, uint64_t seed)
 	struct sim_setup setup;
 
 	sim_default(&setup);
-	set_window(&setup.client, f->window);
-	set_window(&setup.server, f->window);
+	set_window(&setup.client, f);
+	set_window(&setup.server, f);
 	setup.up.delay = setup.down.delay = (uint64_t)(f->rtt_ms / 2 * MSEC);
 	setup.up.jitter = setup.down.jitter = (uint64_t)(f->jitter_ms * MSEC);
 	setup.down.reorder = f->reorder;

@@ -189,7 +189,9 @@ void rxw_recvq_advance(struct rxw_pcall *p)
 	 * must stop its sender.
 	 */
 	if (q->consumed > 1 && q->pinned <= (int64_t)params->call_memory / 2)
-		hard += rxw_max32(params->unread_packets, q->window / 2);
+		hard += q->window > RXW_MAX_ACKS
+				? rxw_max32(params->unread_packets, q->window / 2)
+				: params->unread_packets;
 	hard = rxw_min32(hard, to);
 	if (hard > q->hard)
 		q->hard = hard;

@@ -23,6 +23,11 @@ struct ack_result {
 	bool spurious;	 /* something counted as lost was not */
 	uint32_t distance;
 	uint32_t highest; /* order acknowledged before this ACK */
+	uint64_t rtt;	  /* sample taken, ns; 0 = none */
+	/* of the newest transmission acknowledged */
+	struct rxw_txseg newest; /* count 0: none */
+	uint32_t lost;		 /* q->rate.lost before */
+	bool round;		 /* a round trip has ended */
 };
 
 static void find_named(const struct rxw_sendq *q, struct ack_result *r)
@@ -60,7 +65,7 @@ static void sample(struct rxw_pcall *p, uint64_t rtt, uint64_t now)
 	atomic_store_explicit(&peer->rtt_at, now, memory_order_relaxed);
 }
 
-static void take_sample(struct rxw_pcall *p, const struct ack_result *r)
+static void take_sample(struct rxw_pcall *p, struct ack_result *r)
 {
 	const struct rxw_ack *ack = r->ack;
 	uint32_t highest = ack->first - 1;
@@ -80,7 +85,8 @@ static void take_sample(struct rxw_pcall *p, const struct ack_result *r)
 			return;
 	}
 	p->tx.sampled_serial = ack->serial;
-	sample(p, r->now - r->named_at, r->now);
+	r->rtt = r->now - r->named_at;
+	sample(p, r->rtt, r->now);
 }
 
 static void ping_answered(struct rxw_pcall *p, struct ack_result *r)
@@ -110,6 +116,8 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 	bool early;
 
 	r->newly += n;
+	if (!s->never_left && (r->newest.count == 0 || (int32_t)(s->order - r->newest.order) > 0))
+		r->newest = *s;
 	if (s->state == RXW_TX_LOST) {
 		if (s->never_left)
 			return;
@@ -257,7 +265,48 @@ static void beyond_window(struct rxw_pcall *p)
 		rxw_sendq_lose_from(q, rxw_sendq_split(p, q->edge));
 }
 
-static void congestion(struct rxw_pcall *p, const struct ack_result *r, uint32_t flight,
+/* The rate at which packets were delivered between two that were sent; 0 = unknown. */
+static uint64_t rate_of(const struct rxw_pcall *p, const struct ack_result *r)
+{
+	const struct rxw_sendq *q = &p->tx;
+	const struct rxw_txseg *s = &r->newest;
+	uint32_t packets = q->rate.delivered - s->delivered;
+	uint64_t sending = s->sent_at - s->began_at, acking = r->now - s->delivered_at;
+	uint64_t time = sending > acking ? sending : acking;
+
+	/* Shorter than a round trip: the packet was sent twice, and this is the ACK of the first. */
+	if (s->count == 0 || time == 0 || time < q->rtt.min || s->delivered_at == 0)
+		return 0;
+	return (uint64_t)packets * (RXW_SEC << 10) / time;
+}
+
+/* Tell a controller that has a model of the path. */
+static void tell_model(struct rxw_pcall *p, struct ack_result *r)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_cc_sample s;
+
+	q->rate.delivered += r->newly;
+	if (q->rate.limited_to != 0 && (int32_t)(q->rate.delivered - q->rate.limited_to) > 0)
+		q->rate.limited_to = 0;
+	s = (struct rxw_cc_sample){
+		.now = r->now,
+		.rate = rate_of(p, r),
+		.rtt = r->rtt,
+		.newly = r->newly,
+		.lost = q->rate.lost - r->lost,
+		.flight = q->flight,
+		.flight_then = r->newest.flight,
+		.limited = r->newest.limited,
+		.round = r->round,
+	};
+	q->rate.delivered_at = r->now;
+	if (r->newest.count != 0)
+		q->rate.began_at = r->newest.sent_at;
+	rxw_cc_sample(&q->cc, &s);
+}
+
+static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t flight,
 		       struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -283,6 +332,7 @@ static void congestion(struct rxw_pcall *p, const struct ack_result *r, uint32_t
 			q->last_peak = q->peak;
 			q->peak = q->flight;
 			q->round_order = q->order + 1;
+			r->round = true;
 		}
 	}
 	if (undo)
@@ -296,6 +346,8 @@ static void congestion(struct rxw_pcall *p, const struct ack_result *r, uint32_t
 		rxw_send_find_losses(p, flight, out);
 	else
 		q->loss_at = RXW_NEVER;
+	if (r->newly > 0 && q->cc.ops->sample != NULL)
+		tell_model(p, r);
 }
 
 static uint32_t lowest_missing(const struct rxw_sendq *q)
@@ -395,7 +447,7 @@ unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t s
 		      struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
-	struct ack_result r = {.ack = ack, .now = out->now};
+	struct ack_result r = {.ack = ack, .now = out->now, .lost = p->tx.rate.lost};
 	uint32_t flight = q->flight, cwnd = q->cc.cwnd, window = q->window, lowest;
 
 	r.newer = is_newer(q, ack, serial, out->now);

@@ -44,6 +44,7 @@ void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *
 			s = rxw_sendq_seg(q, i);
 		}
 		rxw_sendq_set(q, s, RXW_TX_LOST);
+		q->rate.lost += s->count;
 		if (rxw_recovery_enter(&p->tx.recovery, s->order + s->count - 1, q->order, flight))
 			react = true;
 	}

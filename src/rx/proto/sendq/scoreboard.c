@@ -52,6 +52,18 @@ uint16_t rxw_sendq_split(struct rxw_pcall *p, uint32_t seq)
 	return fresh;
 }
 
+void rxw_sendq_stamp(struct rxw_sendq *q, struct rxw_txseg *s, uint64_t now)
+{
+	if (q->flight == 0)
+		q->rate.began_at = q->rate.delivered_at = now;
+	s->sent_at = now;
+	s->delivered_at = q->rate.delivered_at;
+	s->began_at = q->rate.began_at;
+	s->delivered = q->rate.delivered;
+	s->flight = q->flight + s->count;
+	s->limited = q->rate.limited_to != 0;
+}
+
 bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint64_t now)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -62,7 +74,6 @@ bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint64_
 		return false;
 	s = rxw_sendq_seg(q, i);
 	*s = (struct rxw_txseg){
-		.sent_at = now,
 		.first = q->nxt,
 		.count = count,
 		.order = q->order + 1,
@@ -71,6 +82,7 @@ bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint64_
 		.next = RXW_NO_NODE,
 		.state = RXW_TX_FLIGHT,
 	};
+	rxw_sendq_stamp(q, s, now);
 	if (q->seg_tail == RXW_NO_NODE)
 		q->seg_head = i;
 	else
