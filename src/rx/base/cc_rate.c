@@ -7,6 +7,8 @@
  */
 
 #include "base/cc.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/rtt.h"
 
@@ -311,6 +313,8 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (m->least_rtt != 0 && (m->phase == SHRINK || s->now >= m->rtt_at + RTT_VALID) &&
 	    m->full)
 		shrink(cc, s);
+	if (s->round && getenv("RDBG"))
+		fprintf(stderr, "%.3f ph %d rate %.0f pkt/s rtt %.2f ms bdp %u cwnd %u flight %u high %u lost %u del %u lim %d\n", s->now/1e9, m->phase, rate_of(m)/1024.0, m->least_rtt/1e6, held(m,256), cc->cwnd, s->flight, m->high, m->lost, m->delivered, s->limited);
 	if (s->round) {
 		if (m->phase == CRUISE_AT_RATE && too_many_lost(m))
 			m->high = (uint32_t)larger(held(m, GAIN(1.0)), LEAST);

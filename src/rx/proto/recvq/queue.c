@@ -143,15 +143,15 @@ void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
 	    p->conn->params->window > RXW_MAX_ACKS) {
 		q->tuning.at = now ? now : 1;
 		q->tuning.edge = q->edge;
-		q->tuning.next = q->next;
+		q->tuning.fresh = q->fresh;
 	}
 	q->edge = edge;
 }
 
 /*
  * The time is the round trip if the window limits the sender, else it is longer: the shortest one
- * is kept. A window of twice what arrives within it never limits the sender, and leaves room to
- * find out that the path carries more.
+ * is kept. While a lost packet is sent again, another two round trips of packets wait behind it, and
+ * the window must leave room to find out that the path carries more.
  */
 void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 {
@@ -167,13 +167,14 @@ void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	t->at = 0;
 	if (t->least == 0 || time < t->least)
 		t->least = time;
-	arrived = (q->next - t->next) * t->least / time;
+	arrived = (q->fresh - t->fresh) * t->least / time;
 	if (q->window_limit != 0 && q->window_limit < RXW_MAX_ACKS)
 		limit = q->window;
-	if (2 * arrived <= q->window || q->pinned > (int64_t)params->call_memory / 2 ||
+	arrived *= q->later_head != RXW_NO_NODE ? 4 : 2;
+	if (arrived <= q->window || q->pinned > (int64_t)params->call_memory / 2 ||
 	    q->next - q->consumed > rxw_max32(params->unread_packets, q->window / 2))
 		return;
-	q->window = rxw_max32(q->window, rxw_min32((uint32_t)(2 * arrived), limit));
+	q->window = rxw_max32(q->window, (uint32_t)rxw_min64(arrived, limit));
 }
 
 void rxw_recvq_advance(struct rxw_pcall *p)

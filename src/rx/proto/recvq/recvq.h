@@ -32,7 +32,7 @@ struct rxw_tuning {
 	uint64_t at;   /* ns, when the ACK was written; 0 = no measurement */
 	uint64_t least; /* ns, the shortest measurement; 0 = none */
 	uint32_t edge; /* the right edge before */
-	uint32_t next; /* recvq.next then */
+	uint32_t fresh; /* recvq.fresh then */
 };
 
 /*
@@ -54,6 +54,7 @@ struct rxw_recvq {
 	uint32_t window;       /* advertised now */
 	uint32_t window_limit; /* the engine's limit below params->window, 0 = none */
 	uint32_t grown_at;     /* `next` when the window last grew */
+	uint32_t fresh;	       /* packets queued, modulo 2^32 */
 	struct rxw_tuning tuning;
 	uint32_t edge;	       /* highest right edge advertised */
 	int64_t pinned;

@@ -163,13 +163,15 @@ bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run)
 
 /*
  * The writer stops above this number of packets, and resumes below the low-water mark. With a wide
- * window, one is in flight, and half of one is ready when an ACK opens the next.
+ * window, half of one is ready beyond what was sent, of which most may be acknowledged softly.
  */
 static uint32_t high_water(const struct rxw_pcall *p)
 {
-	uint32_t limit = p->tx.high_limit, flight = rxw_min32(p->tx.cc.cwnd, p->tx.window);
-	uint32_t high = rxw_max32(p->conn->params->sendq_high, flight + flight / 2);
+	const struct rxw_sendq *q = &p->tx;
+	uint32_t limit = q->high_limit, high = p->conn->params->sendq_high;
 
+	if (q->window > RXW_MAX_ACKS)
+		high = rxw_max32(high, q->nxt - q->una + rxw_min32(q->cc.cwnd, q->window) / 2);
 	return limit && limit < high ? limit : high;
 }
 
