@@ -7,6 +7,7 @@
 
 #define ACK_FIXED    18u /* bytes before the table of an ACK */
 #define ACK_PADDING  3u
+#define BASE_WORDS   6u /* the last of so many trailer words is the number of a table */
 #define VERSION_TEXT 65u
 
 bool rxw_header_get(const uint8_t *data, size_t size, struct rxw_header *h)
@@ -75,7 +76,7 @@ static void trailer_get(struct rxw_ack *ack, const uint8_t *p, size_t size)
  */
 static void tables_get(struct rxw_ack *ack, const uint8_t *p, size_t size)
 {
-	uint32_t all = ack->previous - ack->first + 1, room = RXW_TABLE_PACKETS;
+	uint32_t all = ack->previous - ack->first + 1, room = RXW_TABLE_PACKETS, begin = 1;
 	size_t trailer = 4u * p[1];
 
 	if (ack->previous < ack->first || all <= RXW_MAX_ACKS)
@@ -87,9 +88,22 @@ static void tables_get(struct rxw_ack *ack, const uint8_t *p, size_t size)
 		return;
 	}
 	ack->more = p + ACK_PADDING + trailer;
+	if (ack->count < RXW_MAX_ACKS) {
+		ack->tail = all - ack->count;
+		return;
+	}
+	if (p[1] >= BASE_WORDS)
+		begin = rxw_get32(p + ACK_PADDING + 4 * (BASE_WORDS - 1));
+	if (begin > 1 && begin <= RXW_ACK_TABLES_MOST) {
+		ack->base = (uint8_t)begin;
+		ack->count = all < RXW_TABLE_PACKETS ? all : RXW_TABLE_PACKETS;
+		begin *= RXW_TABLE_PACKETS;
+		room = ack->tables * RXW_TABLE_PACKETS;
+		ack->part = all <= begin ? 0 : all - begin < room ? all - begin : room;
+		return;
+	}
 	room += ack->tables * RXW_TABLE_PACKETS;
-	if (ack->count == RXW_MAX_ACKS)
-		ack->count = all < room ? all : room;
+	ack->count = all < room ? all : room;
 	ack->tail = all - ack->count;
 }
 
@@ -98,6 +112,7 @@ bool rxw_ack_get(const uint8_t *body, size_t size, uint8_t flags, struct rxw_ack
 	size_t after;
 
 	memset(ack, 0, sizeof(*ack));
+	ack->base = 1;
 	if (size < ACK_FIXED)
 		return false;
 	ack->first = rxw_get32(body + 4);
@@ -138,7 +153,7 @@ size_t rxw_ack_put(uint8_t *out, const struct rxw_ack *ack)
 	if (ack->extended) {
 		if (ack->count > RXW_MAX_ACKS)
 			p[0] = ack->acks[RXW_MAX_ACKS];
-		p[1] = 4;
+		p[1] = ack->base > 1 ? BASE_WORDS : 4;
 		p[2] = ack->tables;
 	}
 	p += ACK_PADDING;
@@ -147,6 +162,11 @@ size_t rxw_ack_put(uint8_t *out, const struct rxw_ack *ack)
 	rxw_put32(p + 8, ack->rwind);
 	rxw_put32(p + 12, ack->jumbo_max);
 	p += 16;
+	if (ack->extended && ack->base > 1) {
+		rxw_put32(p, 0);
+		rxw_put32(p + 4, ack->base);
+		p += 8;
+	}
 	if (ack->tables) {
 		memcpy(p, ack->more, (size_t)ack->tables * RXW_ACK_TABLE);
 		p += (size_t)ack->tables * RXW_ACK_TABLE;
@@ -162,10 +182,7 @@ uint32_t rxw_ack_run(const struct rxw_ack *ack, uint32_t from, uint32_t to, bool
 	uint32_t i = from + 1;
 
 	while (i < to) {
-		const uint8_t *table = i < RXW_TABLE_PACKETS
-					       ? ack->acks
-					       : ack->more + (i / RXW_TABLE_PACKETS - 1) *
-								     RXW_ACK_TABLE;
+		const uint8_t *table = rxw_ack_table(ack, i);
 		uint32_t at = i % RXW_ACK_TABLE, k = i / RXW_ACK_TABLE % 8;
 		uint64_t word;
 

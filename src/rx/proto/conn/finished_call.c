@@ -56,6 +56,7 @@ static bool write_ack(struct rxw_pconn *c, unsigned channel, unsigned reason, ui
 			      .previous = e->highest,
 			      .rwind = e->rwind,
 			      .extended = c->params->window > RXW_MAX_ACKS,
+			      .base = 1,
 			      .acks = table};
 	struct rxw_ctl *ctl;
 

@@ -13,7 +13,8 @@
 /* Bytes of an ACK behind its header. */
 static inline uint32_t rxw_ack_size(const struct rxw_ack *ack)
 {
-	return RXW_ACK_FRAME + rxw_min32(ack->count, RXW_MAX_ACKS) + ack->tables * RXW_ACK_TABLE;
+	return RXW_ACK_FRAME + (ack->base > 1 ? 8 : 0) + rxw_min32(ack->count, RXW_MAX_ACKS) +
+	       ack->tables * RXW_ACK_TABLE;
 }
 
 /* A control packet, complete. */

@@ -104,7 +104,7 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	bool wide = p->conn->params->window > RXW_MAX_ACKS;
 	uint8_t table[(1 + RXW_ACK_TABLES) * RXW_ACK_TABLE];
 	struct rxw_ack ack = {
-		.serial = serial, .reason = (uint8_t)reason, .acks = table, .extended = wide};
+		.serial = serial, .reason = (uint8_t)reason, .acks = table, .base = 1, .extended = wide};
 	struct rxw_ctl *ctl;
 	uint32_t edge, size;
 

@@ -230,10 +230,47 @@ unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upt
 	return n;
 }
 
+/* Mark what was received of packets [from, to), counted from `first`, in tables that begin there. */
+static void mark(const struct rxw_recvq *q, uint32_t first, uint32_t from, uint32_t to, uint8_t *acks)
+{
+	if (q->next - first > from)
+		rxw_ack_mark(acks, 0, rxw_min32(q->next - first, to) - from);
+	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
+		const struct rxw_rxent *e = at(q, i);
+		uint32_t begin = rxw_max32(e->first - first, from);
+		uint32_t end = rxw_min32(e->first + e->count - first, to);
+
+		if (e->first - first >= to)
+			break;
+		if (begin < end)
+			rxw_ack_mark(acks, begin - from, end - from);
+	}
+}
+
+/*
+ * The tables do not suffice. The newest packets are described in two of three ACKs, for they are not
+ * known yet. The others describe the rest in turn, since some ACKs are lost.
+ */
+static void describe_part(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks,
+			  uint32_t all, unsigned tables)
+{
+	uint32_t number = (all + RXW_TABLE_PACKETS - 1) / RXW_TABLE_PACKETS;
+	uint32_t newest = number - (tables - 1), turn = ack->serial / 3;
+	uint32_t begin = ack->serial % 3 ? newest : 1 + turn * (tables - 1) % newest;
+
+	ack->base = (uint8_t)begin;
+	ack->tables = (uint8_t)(tables - 1);
+	ack->count = RXW_TABLE_PACKETS;
+	mark(q, ack->first, 0, RXW_TABLE_PACKETS, acks);
+	begin *= RXW_TABLE_PACKETS;
+	ack->part = rxw_min32(all - begin, (tables - 1) * RXW_TABLE_PACKETS);
+	mark(q, ack->first, begin, begin + ack->part, acks + RXW_ACK_TABLE);
+}
+
 bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks, unsigned tables)
 {
 	uint32_t end = rxw_max32(rxw_max32(q->highest, q->shown) + 1, q->next), seq = q->next;
-	uint32_t first = ack->first, described = 0, room;
+	uint32_t first = ack->first, described = 0;
 
 	if (end - first <= RXW_MAX_ACKS)
 		return false;
@@ -247,28 +284,21 @@ bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *ack
 	}
 	if (seq < end)
 		described = end - first;
-	if (described >= RXW_MAX_ACKS) {
-		ack->tables = (uint8_t)rxw_min32((described - 1) / RXW_TABLE_PACKETS, tables - 1);
-		room = (1u + ack->tables) * RXW_TABLE_PACKETS;
-		if (described > room)
-			end = first + room;
-		described = rxw_min32(end - first, room);
-	}
-	ack->count = described;
-	ack->tail = end - first - described;
 	ack->previous = end - 1;
 	ack->acks = acks;
 	ack->more = acks + RXW_ACK_TABLE;
-	memset(acks, 0, (1u + ack->tables) * (size_t)RXW_ACK_TABLE);
-	rxw_ack_mark(acks, 0, rxw_min32(q->next - first, described));
-	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
-		const struct rxw_rxent *e = at(q, i);
-
-		if (e->first - first >= described)
-			break;
-		rxw_ack_mark(acks, e->first - first,
-			     rxw_min32(e->first + e->count - first, described));
+	memset(acks, 0, tables * (size_t)RXW_ACK_TABLE);
+	if (described > tables * RXW_TABLE_PACKETS) {
+		describe_part(q, ack, acks, end - first, tables);
+		return true;
 	}
+	if (described >= RXW_MAX_ACKS) {
+		ack->tables = (uint8_t)((described - 1) / RXW_TABLE_PACKETS);
+		described = rxw_min32(end - first, (1u + ack->tables) * RXW_TABLE_PACKETS);
+	}
+	ack->count = described;
+	ack->tail = end - first - described;
+	mark(q, first, 0, described, acks);
 	return true;
 }
 

@@ -26,7 +26,6 @@ struct ack_result {
 	uint64_t rtt;	  /* sample taken, ns; 0 = none */
 	/* of the newest transmission acknowledged */
 	struct rxw_txseg newest; /* count 0: none */
-	uint32_t lost;		 /* q->rate.lost before */
 	bool round;		 /* a round trip has ended */
 };
 
@@ -74,9 +73,9 @@ static void take_sample(struct rxw_pcall *p, struct ack_result *r)
 		return;
 	if (ack->reason == RXW_ACK_IDLE || ack->reason == RXW_ACK_DELAY) {
 		/* The ACK may have been delayed, unless it is about the newest packet. */
-		if (ack->tail > 0)
-			highest = ack->first + ack->count + ack->tail - 1;
-		for (uint32_t i = ack->tail > 0 ? 0 : ack->count; i > 0; i--)
+		if (ack->tail > 0 || ack->part > 0)
+			highest = ack->previous;
+		for (uint32_t i = highest == ack->previous ? 0 : ack->count; i > 0; i--)
 			if (rxw_ack_has(ack, i - 1)) {
 				highest = ack->first + i - 1;
 				break;
@@ -208,19 +207,26 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint16_t i = q->seg_head;
-	uint32_t first = r->ack->first, count = rxw_min32(r->ack->count, q->nxt - first), from, to;
+	const struct rxw_ack *ack = r->ack;
+	uint32_t first = ack->first, count = rxw_min32(ack->count, q->nxt - first), from, to;
+	uint32_t begin = ack->base * RXW_TABLE_PACKETS;
 	bool received;
 
 	/* Packets that were never sent: the tables are not to be trusted. */
-	if (r->ack->tail > q->nxt - first || count + r->ack->tail > q->nxt - first)
+	if (ack->tail > q->nxt - first || count + ack->tail > q->nxt - first ||
+	    (ack->part > 0 && begin + ack->part > q->nxt - first))
 		return;
 	for (from = 0; from < count; from = to) {
-		to = rxw_ack_run(r->ack, from, count, &received);
+		to = rxw_ack_run(ack, from, count, &received);
 		soft_range(p, &i, first + from, first + to, received, r);
 	}
-	if (r->ack->tail > 0)
-		soft_range(p, &i, first + count, first + count + r->ack->tail, true, r);
-	if (count > 0 || r->ack->tail > 0)
+	for (from = begin; from < begin + ack->part; from = to) {
+		to = rxw_ack_run(ack, from, begin + ack->part, &received);
+		soft_range(p, &i, first + from, first + to, received, r);
+	}
+	if (ack->tail > 0)
+		soft_range(p, &i, first + count, first + count + ack->tail, true, r);
+	if (count > 0 || ack->tail > 0)
 		rxw_sendq_join(q);
 }
 
@@ -294,12 +300,13 @@ static void tell_model(struct rxw_pcall *p, struct ack_result *r)
 		.rate = rate_of(p, r),
 		.rtt = r->rtt,
 		.newly = r->newly,
-		.lost = q->rate.lost - r->lost,
+		.lost = q->rate.lost,
 		.flight = q->flight,
 		.flight_then = r->newest.flight,
 		.limited = r->newest.limited,
 		.round = r->round,
 	};
+	q->rate.lost = 0;
 	q->rate.delivered_at = r->now;
 	if (r->newest.count != 0)
 		q->rate.began_at = r->newest.sent_at;
@@ -368,7 +375,7 @@ static bool taken_back(const struct rxw_ack *ack)
 	for (uint32_t i = 0; i < ack->count; i++)
 		if (rxw_ack_has(ack, i))
 			return false;
-	return ack->tail == 0;
+	return ack->tail == 0 && ack->part == 0;
 }
 
 /* The server took the call, and the sender may move on. */
@@ -447,7 +454,7 @@ unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t s
 		      struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
-	struct ack_result r = {.ack = ack, .now = out->now, .lost = p->tx.rate.lost};
+	struct ack_result r = {.ack = ack, .now = out->now};
 	uint32_t flight = q->flight, cwnd = q->cc.cwnd, window = q->window, lowest;
 
 	r.newer = is_newer(q, ack, serial, out->now);

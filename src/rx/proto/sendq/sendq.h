@@ -53,7 +53,7 @@ struct rxw_delivery {
 	uint64_t delivered_at; /* latest ACK with progress, or first transmission after idleness */
 	uint64_t began_at;     /* when the newest packet acknowledged was sent */
 	uint32_t delivered;    /* packets acknowledged, modulo 2^32 */
-	uint32_t lost;	       /* packets declared lost, modulo 2^32 */
+	uint32_t lost;	       /* packets declared lost, and not yet told to the controller */
 	uint32_t limited_to;   /* packets up to this count were sent without enough data; 0 = none */
 };
 
