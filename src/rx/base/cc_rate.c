@@ -7,8 +7,6 @@
  */
 
 #include "base/cc.h"
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/rtt.h"
 
@@ -186,7 +184,7 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 		}
 	}
 	if (too_many_lost(m))
-		m->high = (uint32_t)larger(held(m, GAIN(1.0)), s->flight / 2);
+		m->high = (uint32_t)larger(held(m, GAIN(1.0)), s->flight_then / 20 * 17);
 	if (m->flat < FULL_ROUNDS && !delay_grew(m) && !too_many_lost(m))
 		return;
 	m->full = true;
@@ -313,11 +311,9 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (m->least_rtt != 0 && (m->phase == SHRINK || s->now >= m->rtt_at + RTT_VALID) &&
 	    m->full)
 		shrink(cc, s);
-	if (s->round && getenv("RDBG"))
-		fprintf(stderr, "%.3f ph %d rate %.0f pkt/s rtt %.2f ms bdp %u cwnd %u flight %u high %u lost %u del %u lim %d\n", s->now/1e9, m->phase, rate_of(m)/1024.0, m->least_rtt/1e6, held(m,256), cc->cwnd, s->flight, m->high, m->lost, m->delivered, s->limited);
 	if (s->round) {
 		if (m->phase == CRUISE_AT_RATE && too_many_lost(m))
-			m->high = (uint32_t)larger(held(m, GAIN(1.0)), LEAST);
+			m->high = (uint32_t)larger(held(m, GAIN(0.9)), LEAST);
 		m->last_round_rtt = m->round_rtt != 0 ? m->round_rtt : m->last_round_rtt;
 		m->round_rtt = 0;
 		m->samples = m->lost = m->delivered = 0;

@@ -94,7 +94,7 @@ static void tables_get(struct rxw_ack *ack, const uint8_t *p, size_t size)
 	}
 	if (p[1] >= BASE_WORDS)
 		begin = rxw_get32(p + ACK_PADDING + 4 * (BASE_WORDS - 1));
-	if (begin > 1 && begin <= RXW_ACK_TABLES_MOST) {
+	if (p[1] >= BASE_WORDS && begin >= 1 && begin <= RXW_ACK_TABLES_MOST) {
 		ack->base = (uint8_t)begin;
 		ack->count = all < RXW_TABLE_PACKETS ? all : RXW_TABLE_PACKETS;
 		begin *= RXW_TABLE_PACKETS;
@@ -153,7 +153,7 @@ size_t rxw_ack_put(uint8_t *out, const struct rxw_ack *ack)
 	if (ack->extended) {
 		if (ack->count > RXW_MAX_ACKS)
 			p[0] = ack->acks[RXW_MAX_ACKS];
-		p[1] = ack->base > 1 ? BASE_WORDS : 4;
+		p[1] = ack->part ? BASE_WORDS : 4;
 		p[2] = ack->tables;
 	}
 	p += ACK_PADDING;
@@ -162,7 +162,7 @@ size_t rxw_ack_put(uint8_t *out, const struct rxw_ack *ack)
 	rxw_put32(p + 8, ack->rwind);
 	rxw_put32(p + 12, ack->jumbo_max);
 	p += 16;
-	if (ack->extended && ack->base > 1) {
+	if (ack->extended && ack->part) {
 		rxw_put32(p, 0);
 		rxw_put32(p + 4, ack->base);
 		p += 8;

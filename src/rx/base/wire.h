@@ -125,8 +125,8 @@ void rxw_header_set_serial(uint8_t *data, uint32_t serial);
 
 /*
  * A decoded ACK; the tables point into the packet. It describes the packets [first, first + count),
- * see rxw_ack_has(), and says that the next `tail` packets were received as well. With base > 1 it
- * describes `part` packets from table `base` on, too, and nothing between. Trailer words are
+ * see rxw_ack_has(), and says that the next `tail` packets were received as well. If `part` is
+ * not 0, it describes as many packets from table `base` on, too, and says nothing of others. Trailer words are
  * clamped (3.2): sizes to RXW_MTU_MIN..RXW_MTU_MAX, rwind to 1..RXW_MAX_ACKS, or of an extended ACK
  * to 1..RXW_WINDOW_MAX, jumbo_max to 1..RXW_JUMBO_MAX; absent ones are 0.
  */
@@ -140,7 +140,7 @@ struct rxw_ack {
 	uint8_t base;	       /* the number of the first of these, 1 = they follow the first table */
 	uint8_t trailer_words; /* number present: 0, 2, 3 or 4 */
 	uint32_t count, tail;
-	uint32_t part;	     /* base > 1: packets that the further tables describe */
+	uint32_t part;	     /* packets that the further tables describe; 0 = `count` includes them */
 	const uint8_t *acks; /* RXW_ACK_TABLE bytes if count exceeds 255, else count */
 	const uint8_t *more; /* further tables */
 	uint32_t max_mtu, if_mtu, rwind, jumbo_max; /* valid by trailer_words */

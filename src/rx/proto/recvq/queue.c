@@ -5,6 +5,7 @@
 #include "proto/state.h"
 
 #define WINDOW_SECOND	    32u /* the window once the first packet was consumed */
+#define WINDOW_SECOND_WIDE  RXW_MAX_ACKS /* the same if wide windows are offered */
 #define UNVALIDATED_PACKETS RXW_FIRST_FLIGHT
 #define CROWDED_PACKETS	    2u
 
@@ -111,7 +112,7 @@ static void grow_window(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
 	const struct rxw_params *params = p->conn->params;
-	uint32_t limit = params->window, unread = q->next - q->consumed;
+	uint32_t limit = params->window, unread = q->next - q->consumed, second;
 
 	if (q->window_limit != 0)
 		limit = rxw_min32(limit, rxw_max32(q->window_limit, 1));
@@ -119,8 +120,9 @@ static void grow_window(struct rxw_pcall *p)
 	limit = rxw_min32(limit, RXW_MAX_ACKS);
 	if (q->window >= limit || q->consumed <= 1)
 		return;
-	if (q->window < WINDOW_SECOND) {
-		q->window = rxw_min32(WINDOW_SECOND, limit);
+	second = params->window > RXW_MAX_ACKS ? WINDOW_SECOND_WIDE : WINDOW_SECOND;
+	if (q->window < second) {
+		q->window = rxw_min32(second, limit);
 		q->grown_at = q->next;
 		return;
 	}
@@ -150,8 +152,9 @@ void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
 
 /*
  * The time is the round trip if the window limits the sender, else it is longer: the shortest one
- * is kept. While a lost packet is sent again, another two round trips of packets wait behind it, and
- * the window must leave room to find out that the path carries more.
+ * is kept. The window is four times what arrives within it. While a lost packet is sent again, two
+ * more round trips of packets wait behind it, and slow start doubles the flight in the time after
+ * which the sender learns of a larger window.
  */
 void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 {
@@ -170,7 +173,7 @@ void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	arrived = (q->fresh - t->fresh) * t->least / time;
 	if (q->window_limit != 0 && q->window_limit < RXW_MAX_ACKS)
 		limit = q->window;
-	arrived *= q->later_head != RXW_NO_NODE ? 4 : 2;
+	arrived *= 4;
 	if (arrived <= q->window || q->pinned > (int64_t)params->call_memory / 2 ||
 	    q->next - q->consumed > rxw_max32(params->unread_packets, q->window / 2))
 		return;

@@ -212,6 +212,7 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 	uint32_t begin = ack->base * RXW_TABLE_PACKETS;
 	bool received;
 
+	memset(q->untold, 0, sizeof(q->untold));
 	/* Packets that were never sent: the tables are not to be trusted. */
 	if (ack->tail > q->nxt - first || count + ack->tail > q->nxt - first ||
 	    (ack->part > 0 && begin + ack->part > q->nxt - first))
@@ -219,6 +220,12 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 	for (from = 0; from < count; from = to) {
 		to = rxw_ack_run(ack, from, count, &received);
 		soft_range(p, &i, first + from, first + to, received, r);
+	}
+	if (ack->part > 0) {
+		q->untold[0].from = first + count;
+		q->untold[0].to = first + begin;
+		q->untold[1].from = first + begin + ack->part;
+		q->untold[1].to = ack->previous + 1;
 	}
 	for (from = begin; from < begin + ack->part; from = to) {
 		to = rxw_ack_run(ack, from, begin + ack->part, &received);

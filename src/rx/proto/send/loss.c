@@ -23,6 +23,14 @@ static uint32_t lost_of(const struct rxw_pcall *p, const struct rxw_txseg *s, ui
 	return high;
 }
 
+static bool is_untold(const struct rxw_sendq *q, const struct rxw_txseg *s)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (s->first < q->untold[i].to && s->first + s->count > q->untold[i].from)
+			return true;
+	return false;
+}
+
 void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -33,7 +41,8 @@ void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *
 		struct rxw_txseg *s = rxw_sendq_seg(q, i);
 		uint32_t lost;
 
-		if (s->state != RXW_TX_FLIGHT || s->order >= p->tx.recovery.highest_order)
+		if (s->state != RXW_TX_FLIGHT || s->order >= p->tx.recovery.highest_order ||
+		    is_untold(q, s))
 			continue;
 		lost = lost_of(p, s, out->now, &at);
 		if (lost == 0)

@@ -177,9 +177,12 @@ static uint32_t high_water(const struct rxw_pcall *p)
 
 static uint32_t low_water(const struct rxw_pcall *p)
 {
-	uint32_t high = high_water(p);
+	const struct rxw_sendq *q = &p->tx;
+	uint32_t high = high_water(p), usual = p->conn->params->sendq_high;
 
-	return high == p->conn->params->sendq_high ? p->conn->params->sendq_low : high * 2 / 3 + 1;
+	if (high == usual)
+		return p->conn->params->sendq_low;
+	return high < usual ? high * 2 / 3 + 1 : high - rxw_min32(q->cc.cwnd, q->window) / 4;
 }
 
 void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out)

@@ -109,6 +109,13 @@ struct rxw_sendq {
 	struct rxw_recovery recovery;
 	struct rxw_mtu mtu;
 	struct rxw_delivery rate;
+	/*
+	 * Sequence numbers of which the latest ACK says nothing, though newer ones have arrived: from,
+	 * to. Packets there are not declared lost.
+	 */
+	struct {
+		uint32_t from, to;
+	} untold[2];
 	uint64_t proof_since; /* bytes wait for address validation since then, 0 = none */
 	uint64_t mtu_at;      /* an MTU probe counts as lost then; RXW_NEVER = none is out */
 	struct rxw_txent ent_own[3];
