@@ -12,6 +12,7 @@ static const struct rxw_cc_ops *const controllers[] = {
 	[RXW_CONGESTION_AUTO] = &rxw_cc_reno,
 	[RXW_CONGESTION_RENO] = &rxw_cc_reno,
 	[RXW_CONGESTION_CUBIC] = &rxw_cc_cubic,
+	[RXW_CONGESTION_RATE] = &rxw_cc_rate,
 };
 
 #define PINNED 4096u /* bytes that a packet pins, at most */
@@ -46,6 +47,8 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
 	p->wake_packets = 64;
 	p->unread_packets = 256;
 	p->cc = controllers[c->congestion];
+	if (c->congestion == RXW_CONGESTION_AUTO && c->window > RXW_MAX_ACKS)
+		p->cc = &rxw_cc_rate;
 	memcpy(p->secret, ep->engine->key, sizeof(p->secret));
 }
 
