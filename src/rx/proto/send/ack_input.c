@@ -73,9 +73,11 @@ static void take_sample(struct rxw_pcall *p, struct ack_result *r)
 		return;
 	if (ack->reason == RXW_ACK_IDLE || ack->reason == RXW_ACK_DELAY) {
 		/* The ACK may have been delayed, unless it is about the newest packet. */
-		if (ack->tail > 0 || ack->part > 0)
+		bool whole = ack->tail > 0 || ack->part > 0;
+
+		if (whole)
 			highest = ack->previous;
-		for (uint32_t i = highest == ack->previous ? 0 : ack->count; i > 0; i--)
+		for (uint32_t i = whole ? 0 : ack->count; i > 0; i--)
 			if (rxw_ack_has(ack, i - 1)) {
 				highest = ack->first + i - 1;
 				break;
