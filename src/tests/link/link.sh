@@ -40,7 +40,7 @@ rxperf=$1
 $RXW_FAR "$rxperf" server --listen "$RXW_FAR4" -p 7009 --verify > "$RXW_LINK/server" 2>&1 &
 server=$!
 tries=0
-until grep -q ready "$RXW_LINK/server"; do
+until grep -qs ready "$RXW_LINK/server"; do
 	tries=$((tries + 1))
 	[ $tries -lt 2000 ] || { cat "$RXW_LINK/server"; exit 1; }
 	sleep 0.01
