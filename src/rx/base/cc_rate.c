@@ -123,7 +123,7 @@ static void enter(struct rate *m, enum phase phase, uint64_t now)
 
 static void begin_down(struct rate *m, uint64_t now)
 {
-	m->noise = m->noise * 1664525u + 1013904223u;
+	m->noise = m->noise * 1664525u + 1013904223u + (uint32_t)now;
 	m->cruise = CRUISE + m->noise % CRUISE_MORE;
 	/* Rates of the cycle before the last one are forgotten. */
 	m->best[1] = m->best[0];
@@ -136,7 +136,6 @@ static void rate_init(struct rxw_cc *cc)
 	struct rate *m = of(cc);
 
 	m->high = NO_LIMIT;
-	m->noise = (uint32_t)(uintptr_t)cc;
 	/* Neither slow start nor proportional rate reduction of the other controllers applies. */
 	cc->ssthresh = UINT32_MAX;
 }

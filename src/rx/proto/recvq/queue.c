@@ -154,7 +154,8 @@ void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
  * The time is the round trip if the window limits the sender, else it is longer: the shortest one
  * is kept. The window is four times what arrives within it. While a lost packet is sent again, two
  * more round trips of packets wait behind it, and slow start doubles the flight in the time after
- * which the sender learns of a larger window.
+ * which the sender learns of a larger window. A reader that stops must not make the window exceed
+ * the memory.
  */
 void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 {
@@ -162,7 +163,8 @@ void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	struct rxw_recvq *q = &p->rx;
 	struct rxw_tuning *t = &q->tuning;
 	uint64_t time, arrived;
-	uint32_t limit = params->window;
+	uint64_t memory = rxw_min64(params->call_memory, params->peer_memory) / 4 * 3;
+	uint32_t limit = (uint32_t)rxw_min64(params->window, memory / params->mtu);
 
 	if (t->at == 0 || q->highest < t->edge)
 		return;

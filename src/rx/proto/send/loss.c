@@ -65,9 +65,16 @@ void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *
 		flight = rxw_max32(flight,
 				   rxw_min32(p->tx.cc.cwnd, rxw_max32(q->peak, q->last_peak)));
 		rxw_cc_lost(&p->tx.cc, flight, out->now);
+		rxw_send_note_ssthresh(p);
+	}
+}
+
+void rxw_send_note_ssthresh(const struct rxw_pcall *p)
+{
+	/* A model of the path has no threshold. */
+	if (p->tx.cc.ops->sample == NULL)
 		atomic_store_explicit(&p->conn->peer->ssthresh, p->tx.cc.ssthresh,
 				      memory_order_relaxed);
-	}
 }
 
 void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *out)
