@@ -15,5 +15,5 @@ rx_sources += \
 	src/rx/base/recovery.c src/rx/base/recovery.h \
 	src/rx/base/names.c src/rx/base/names.h \
 	src/rx/base/rtt.c src/rx/base/rtt.h \
-	src/rx/base/wire.c src/rx/base/wire.h \
+	src/rx/base/wire.c src/rx/base/wire.h src/rx/base/wire_ack.h \
 	src/rx/base/xdr.c
