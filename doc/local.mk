@@ -31,6 +31,7 @@ dist_notes_DATA = \
 	doc/notes/classic.md \
 	doc/notes/decisions.md \
 	doc/notes/fcrypt.md \
+	doc/notes/long-paths.md \
 	doc/notes/mechanisms.md \
 	doc/notes/networks.md \
 	doc/notes/overload.md \

@@ -3,7 +3,7 @@
 
 bench_programs = src/bench/classic src/bench/raw src/bench/rawcall src/bench/ping src/bench/queue src/bench/small src/bench/xdr \
 	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt src/bench/store \
-	src/bench/fileserver_load
+	src/bench/fileserver_load src/bench/long_tcp
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
@@ -91,7 +91,7 @@ FILESERVER_ARGS =
 .PHONY: bench bench-fileserver ladder bench-programs
 # Behind all else: what both need would otherwise be made twice at a time.
 bench-programs: all
-	$(MAKE) $(AM_MAKEFLAGS) $(bench_programs) src/tests/system/interop/cell_ours
+	$(MAKE) $(AM_MAKEFLAGS) $(bench_programs) src/tests/system/interop/cell_ours src/tests/link/link
 # Both, even if the first one fails.
 bench: bench-programs
 	top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; export top_srcdir top_builddir; result=0; \
@@ -115,3 +115,14 @@ src_bench_fileserver_load_SOURCES = src/bench/fileserver_load.c
 src_bench_fileserver_load_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_bench_fileserver_load_OBJECTS): $(afs_headers)
 EXTRA_DIST += src/bench/fileserver src/bench/fsbed.py src/bench/fssteps.py
+
+# Long paths: emulated links (src/tests/link), with the kernel's TCP beside rxwire.
+src_bench_long_tcp_SOURCES = src/bench/long_tcp.c
+src_bench_long_tcp_LDADD = $(PTHREAD_LIBS)
+EXTRA_DIST += src/bench/long src/bench/longpath.py
+# Options: make bench-long LONG_ARGS='--profile gigabit-100 --rounds 1'
+LONG_ARGS =
+.PHONY: bench-long
+bench-long: bench-programs
+	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' python3 $(srcdir)/src/bench/long \
+		--page $(srcdir)/doc/notes/long-paths.md $(LONG_ARGS)

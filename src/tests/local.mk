@@ -20,6 +20,7 @@ include src/tests/robustness/races/local.mk
 include src/tests/robustness/faults/local.mk
 include src/tests/sim/local.mk
 include src/tests/common/local.mk
+include src/tests/link/local.mk
 include src/tests/rx/base/local.mk
 include src/tests/rx/proto/local.mk
 include src/tests/rx/io/local.mk

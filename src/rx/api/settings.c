@@ -12,7 +12,15 @@ static const struct rxw_cc_ops *const controllers[] = {
 	[RXW_CONGESTION_AUTO] = &rxw_cc_reno,
 	[RXW_CONGESTION_RENO] = &rxw_cc_reno,
 	[RXW_CONGESTION_CUBIC] = &rxw_cc_cubic,
+	[RXW_CONGESTION_RATE] = &rxw_cc_rate,
 };
+
+#define PINNED 4096u /* bytes that a packet pins, at most */
+
+static size_t max_size(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
 
 static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c,
 		       struct rxw_params *p)
@@ -29,7 +37,9 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
 	p->hard = c->hard_ms * RXW_MS;
 	p->ack_delay = 50 * RXW_MS;
 	p->call_memory = ep->constants.call_memory;
-	p->conn_memory = 4 * ep->constants.call_memory;
+	if (c->window > RXW_MAX_ACKS)
+		p->call_memory = max_size(p->call_memory, (size_t)c->window * PINNED);
+	p->conn_memory = 4 * p->call_memory;
 	p->peer_memory = c->peer_memory;
 	p->sendq_high = ep->constants.sendq_packets;
 	/* A window in flight and one ready when the writer is woken keep the network busy. */
@@ -37,6 +47,8 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
 	p->wake_packets = 64;
 	p->unread_packets = 256;
 	p->cc = controllers[c->congestion];
+	if (c->congestion == RXW_CONGESTION_AUTO && c->window > RXW_MAX_ACKS)
+		p->cc = &rxw_cc_rate;
 	memcpy(p->secret, ep->engine->key, sizeof(p->secret));
 }
 

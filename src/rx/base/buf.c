@@ -517,11 +517,16 @@ struct rxw_buf *rxw_buf_get(struct rxw_pool *pool)
 	return take(pool, RXW_BUF_SIZE);
 }
 
-struct rxw_buf *rxw_buf_get_small(struct rxw_pool *pool, size_t size)
+struct rxw_buf *rxw_buf_get_array(struct rxw_pool *pool, size_t size)
 {
-	if (!size || size > RXW_BUF_SIZE)
+	if (!size || size > RXW_BUF_LARGEST)
 		return NULL;
 	return take(pool, (uint32_t)((size + ALIGN - 1) / ALIGN * ALIGN));
+}
+
+struct rxw_buf *rxw_buf_get_small(struct rxw_pool *pool, size_t size)
+{
+	return size > RXW_BUF_SIZE ? NULL : rxw_buf_get_array(pool, size);
 }
 
 void rxw_buf_ref(struct rxw_buf *b)

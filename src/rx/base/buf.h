@@ -10,6 +10,7 @@
 
 /* One buffer holds the largest message that the kernel accepts. */
 #define RXW_BUF_SIZE 65536u
+#define RXW_BUF_LARGEST (8u << 20) /* of rxw_buf_get_array() */
 
 /* A limit in bytes. Charged atomically; `peak` is the highest use seen. Any thread. */
 struct rxw_budget {
@@ -86,6 +87,8 @@ struct rxw_buf *rxw_buf_get(struct rxw_pool *pool);
  * A buffer of exactly `size` bytes (rounded up to 64), 1..RXW_BUF_SIZE, charged to the same budget.
  */
 struct rxw_buf *rxw_buf_get_small(struct rxw_pool *pool, size_t size);
+/* The same for 1..RXW_BUF_LARGEST bytes. Sizes above 2 KiB are not kept for reuse. */
+struct rxw_buf *rxw_buf_get_array(struct rxw_pool *pool, size_t size);
 void rxw_buf_ref(struct rxw_buf *b);
 void rxw_buf_unref(struct rxw_buf *b); /* NULL is allowed */
 

@@ -45,6 +45,14 @@ void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt
 	bound(cc);
 }
 
+void rxw_cc_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
+{
+	if (!cc->ops->sample)
+		return;
+	cc->ops->sample(cc, s);
+	bound(cc);
+}
+
 void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 {
 	keep_for_undo(cc);
@@ -83,7 +91,8 @@ void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto)
 
 	if (periods && cc->ops->idle)
 		cc->ops->idle(cc);
-	if (!periods || cc->cwnd <= IDLE_MIN)
+	/* Pacing by a model needs no evidence that the window is still good. */
+	if (!periods || cc->cwnd <= IDLE_MIN || cc->ops->sample)
 		return;
 	while (periods-- && cc->cwnd > IDLE_MIN)
 		cc->cwnd = cc->cwnd / 2 > IDLE_MIN ? cc->cwnd / 2 : IDLE_MIN;

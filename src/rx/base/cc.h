@@ -8,6 +8,18 @@
 
 struct rxw_cc;
 
+/* What an ACK tells about the path. Times in ns. */
+struct rxw_cc_sample {
+	uint64_t now;
+	uint64_t rate;	      /* of delivery, packets per second, 10 fractional bits; 0 = none */
+	uint64_t rtt;	      /* 0 = none */
+	uint32_t newly, lost; /* packets newly acknowledged, newly declared lost */
+	uint32_t flight;      /* packets in flight now */
+	uint32_t flight_then; /* when the newest of those acknowledged was sent */
+	bool limited;	      /* then there was not enough data for the window */
+	bool round;	      /* a round trip has ended */
+};
+
 struct rxw_cc_ops {
 	const char *name;
 	void (*init)(struct rxw_cc *cc); /* may be NULL */
@@ -22,6 +34,8 @@ struct rxw_cc_ops {
 	/* Save the state before a reaction; undo the reaction. Both may be NULL. */
 	void (*keep)(struct rxw_cc *cc);
 	void (*undo)(struct rxw_cc *cc);
+	/* After the functions above. May be NULL: the controller has no model of the path. */
+	void (*sample)(struct rxw_cc *cc, const struct rxw_cc_sample *s);
 	/* Nothing was sent for a while, so that time must not count. May be NULL. */
 	void (*idle)(struct rxw_cc *cc);
 	/* See rxw_cc_interval(). NULL: no pacing. */
@@ -33,12 +47,14 @@ struct rxw_cc {
 	uint32_t cwnd, ssthresh, max;      /* packets; cwnd >= 1 */
 	uint32_t acc;                      /* fraction of a packet, for the controller */
 	uint32_t undo_cwnd, undo_ssthresh; /* before the last reaction; 0 = none to undo */
-	uint64_t state[8];                 /* for the controller (CUBIC) */
+	uint64_t state[18];                /* for the controller */
 };
 
 extern const struct rxw_cc_ops rxw_cc_reno;
 /* RFC 9438 in integers; windows grow to 2^20 packets. */
 extern const struct rxw_cc_ops rxw_cc_cubic;
+/* By a model of the path, of the kind of BBR; tolerates losses of 2 %. */
+extern const struct rxw_cc_ops rxw_cc_rate;
 
 /*
  * `max`: largest window that the peer may ever grant; `initial`: 4, or 10 for a known peer without
@@ -48,6 +64,7 @@ void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initi
 		 uint32_t ssthresh, uint32_t max);
 /* Not for packets acknowledged in recovery, where proportional rate reduction applies. */
 void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now);
+void rxw_cc_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s);
 void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now);
 void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now);
 /*

@@ -7,6 +7,7 @@
 
 #define ACK_FIXED    18u /* bytes before the table of an ACK */
 #define ACK_PADDING  3u
+#define BASE_WORDS   6u /* the last of so many trailer words is the number of a table */
 #define VERSION_TEXT 65u
 
 bool rxw_header_get(const uint8_t *data, size_t size, struct rxw_header *h)
@@ -63,16 +64,55 @@ static void trailer_get(struct rxw_ack *ack, const uint8_t *p, size_t size)
 	ack->max_mtu = clamp(rxw_get32(p), RXW_MTU_MIN, RXW_MTU_MAX);
 	ack->if_mtu = clamp(rxw_get32(p + 4), RXW_MTU_MIN, RXW_MTU_MAX);
 	if (words >= 3)
-		ack->rwind = clamp(rxw_get32(p + 8), 1, RXW_MAX_ACKS);
+		ack->rwind = clamp(rxw_get32(p + 8), 1,
+				   ack->extended && words >= 4 ? RXW_WINDOW_MAX : RXW_MAX_ACKS);
 	if (words >= 4)
 		ack->jumbo_max = clamp(rxw_get32(p + 12), 1, RXW_JUMBO_MAX);
 }
 
-bool rxw_ack_get(const uint8_t *body, size_t size, struct rxw_ack *ack)
+/*
+ * Of an extended ACK, previousPacket tells how many packets are meant. With more than 255, the
+ * tables describe the first of them. The sender leaves out a tail without a gap.
+ */
+static void tables_get(struct rxw_ack *ack, const uint8_t *p, size_t size)
+{
+	uint32_t all = ack->previous - ack->first + 1, room = RXW_TABLE_PACKETS, begin = 1;
+	size_t trailer = 4u * p[1];
+
+	if (ack->previous < ack->first || all <= RXW_MAX_ACKS)
+		return;
+	ack->tables = p[2];
+	if (all > RXW_WINDOW_MAX || ack->tables > RXW_ACK_TABLES_MOST ||
+	    size < ACK_PADDING + trailer + (size_t)ack->tables * RXW_ACK_TABLE) {
+		ack->count = ack->tables = 0;
+		return;
+	}
+	ack->more = p + ACK_PADDING + trailer;
+	if (ack->count < RXW_MAX_ACKS) {
+		ack->tail = all - ack->count;
+		return;
+	}
+	if (p[1] >= BASE_WORDS)
+		begin = rxw_get32(p + ACK_PADDING + 4 * (BASE_WORDS - 1));
+	if (p[1] >= BASE_WORDS && begin >= 1 && begin <= RXW_ACK_TABLES_MOST) {
+		ack->base = (uint8_t)begin;
+		ack->count = all < RXW_TABLE_PACKETS ? all : RXW_TABLE_PACKETS;
+		begin *= RXW_TABLE_PACKETS;
+		room = ack->tables * RXW_TABLE_PACKETS;
+		ack->part = all <= begin ? 0 : all - begin < room ? all - begin : room;
+		return;
+	}
+	room += ack->tables * RXW_TABLE_PACKETS;
+	ack->count = all < room ? all : room;
+	ack->tail = all - ack->count;
+}
+
+bool rxw_ack_get(const uint8_t *body, size_t size, uint8_t flags, struct rxw_ack *ack)
 {
 	size_t after;
 
 	memset(ack, 0, sizeof(*ack));
+	ack->base = 1;
 	if (size < ACK_FIXED)
 		return false;
 	ack->first = rxw_get32(body + 4);
@@ -86,13 +126,18 @@ bool rxw_ack_get(const uint8_t *body, size_t size, struct rxw_ack *ack)
 	if (ack->reason < RXW_ACK_REQUESTED || ack->reason > RXW_ACK_IDLE)
 		ack->reason = RXW_ACK_DELAY;
 	after = ACK_FIXED + ack->count;
-	if (size - after >= ACK_PADDING)
-		trailer_get(ack, body + after + ACK_PADDING, size - after - ACK_PADDING);
+	if (size - after < ACK_PADDING)
+		return true;
+	ack->extended = (flags & RXW_EXTENDED_ACK) && body[after + 1] >= 4;
+	trailer_get(ack, body + after + ACK_PADDING, size - after - ACK_PADDING);
+	if (ack->extended)
+		tables_get(ack, body + after, size - after);
 	return true;
 }
 
 size_t rxw_ack_put(uint8_t *out, const struct rxw_ack *ack)
 {
+	uint32_t n = ack->count < RXW_MAX_ACKS ? ack->count : RXW_MAX_ACKS;
 	uint8_t *p = out + ACK_FIXED;
 
 	rxw_put32(out, 0); /* bufferSpace, maxSkew */
@@ -100,17 +145,76 @@ size_t rxw_ack_put(uint8_t *out, const struct rxw_ack *ack)
 	rxw_put32(out + 8, ack->previous);
 	rxw_put32(out + 12, ack->serial);
 	out[16] = ack->reason;
-	out[17] = ack->count;
-	if (ack->count)
-		memcpy(p, ack->acks, ack->count);
-	p += ack->count;
+	out[17] = (uint8_t)n;
+	if (n)
+		memcpy(p, ack->acks, n);
+	p += n;
 	memset(p, 0, ACK_PADDING);
+	if (ack->extended) {
+		if (ack->count > RXW_MAX_ACKS)
+			p[0] = ack->acks[RXW_MAX_ACKS];
+		p[1] = ack->part ? BASE_WORDS : 4;
+		p[2] = ack->tables;
+	}
 	p += ACK_PADDING;
 	rxw_put32(p, ack->max_mtu);
 	rxw_put32(p + 4, ack->if_mtu);
 	rxw_put32(p + 8, ack->rwind);
 	rxw_put32(p + 12, ack->jumbo_max);
-	return (size_t)(p + 16 - out);
+	p += 16;
+	if (ack->extended && ack->part) {
+		rxw_put32(p, 0);
+		rxw_put32(p + 4, ack->base);
+		p += 8;
+	}
+	if (ack->tables) {
+		memcpy(p, ack->more, (size_t)ack->tables * RXW_ACK_TABLE);
+		p += (size_t)ack->tables * RXW_ACK_TABLE;
+	}
+	return (size_t)(p - out);
+}
+
+#define LOW_BITS 0x0101010101010101u /* bit 0 of eight bytes */
+
+uint32_t rxw_ack_run(const struct rxw_ack *ack, uint32_t from, uint32_t to, bool *received)
+{
+	bool state = rxw_ack_has(ack, from);
+	uint32_t i = from + 1;
+
+	while (i < to) {
+		const uint8_t *table = rxw_ack_table(ack, i);
+		uint32_t at = i % RXW_ACK_TABLE, k = i / RXW_ACK_TABLE % 8;
+		uint64_t word;
+
+		/* Eight packets at a time, where all of them have this state. */
+		if (at + 8 <= RXW_ACK_TABLE && i + 8 <= to) {
+			memcpy(&word, table + at, sizeof(word));
+			if ((word >> k & LOW_BITS) == (state ? LOW_BITS : 0)) {
+				i += 8;
+				continue;
+			}
+		}
+		if ((table[at] >> k & 1) != state)
+			break;
+		i++;
+	}
+	*received = state;
+	return i;
+}
+
+void rxw_ack_mark(uint8_t *tables, uint32_t from, uint32_t to)
+{
+	while (from < to) {
+		uint8_t *table = tables + from / RXW_TABLE_PACKETS * RXW_ACK_TABLE;
+		uint32_t at = from % RXW_ACK_TABLE, n = RXW_ACK_TABLE - at;
+		uint8_t bit = (uint8_t)(1u << from / RXW_ACK_TABLE % 8);
+
+		if (n > to - from)
+			n = to - from;
+		for (uint32_t i = 0; i < n; i++)
+			table[at + i] |= bit;
+		from += n;
+	}
 }
 
 bool rxw_abort_get(const uint8_t *body, size_t size, int32_t *code)

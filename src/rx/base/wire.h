@@ -16,9 +16,8 @@
 /* Upper limit for a peer's announcement: the largest datagram that Rx peers receive. */
 #define RXW_MTU_MAX   16384u
 #define RXW_JUMBO_MAX 46u /* members that fit 64 KiB */
-#define RXW_MAX_ACKS  255u
-/* Header, 18 fixed bytes, table, padding, trailer. */
-#define RXW_ACK_MAX_SIZE (RXW_HEADER_SIZE + 18u + RXW_MAX_ACKS + 3u + 16u)
+/* Packets that the table of a plain ACK describes, and so the largest window without wide ones. */
+#define RXW_MAX_ACKS 255u
 
 enum rxw_packet_type {
 	RXW_DATA = 1,
@@ -38,6 +37,7 @@ enum rxw_packet_flag {
 	RXW_REQUEST_ACK = 0x02,
 	RXW_LAST_PACKET = 0x04,
 	RXW_MORE_PACKETS = 0x08,
+	RXW_EXTENDED_ACK = 0x08, /* on an ACK: the sender of it understands wide windows */
 	RXW_JUMBO_PACKET = 0x20,
 	RXW_SLOW_START_OK = 0x20
 };
@@ -108,33 +108,6 @@ bool rxw_header_get(const uint8_t *data, size_t size, struct rxw_header *h);
 void rxw_header_put(uint8_t *data, const struct rxw_header *h);
 void rxw_header_set_serial(uint8_t *data, uint32_t serial);
 
-/*
- * A decoded ACK. `acks` points into the packet (count entries; bit 0 counts). Trailer words are
- * clamped (3.2): sizes to RXW_MTU_MIN..RXW_MTU_MAX, rwind to 1..RXW_MAX_ACKS, jumbo_max to
- * 1..RXW_JUMBO_MAX; absent ones are 0.
- */
-struct rxw_ack {
-	uint32_t first; /* firstPacket */
-	uint32_t previous;
-	uint32_t serial;       /* of the packet that caused it */
-	uint8_t reason;        /* unknown ones read as DELAY */
-	uint8_t count;         /* nAcks */
-	uint8_t trailer_words; /* number present: 0, 2, 3 or 4 */
-	const uint8_t *acks;
-	uint32_t max_mtu, if_mtu, rwind, jumbo_max; /* valid by trailer_words */
-};
-
-/*
- * `body` follows the header. False: malformed, ignore it (too short, nAcks exceeds the bytes,
- * firstPacket 0).
- */
-bool rxw_ack_get(const uint8_t *body, size_t size, struct rxw_ack *ack);
-/*
- * Body of an ACK: 18 + count + 3 + 16 bytes, padding zero; always four trailer words. Returns its
- * size. out has room for RXW_ACK_MAX_SIZE - RXW_HEADER_SIZE. `ack->acks` has count bytes of 0 or 1.
- */
-size_t rxw_ack_put(uint8_t *out, const struct rxw_ack *ack);
-
 /* Code of an ABORT body: false if shorter than 4 bytes; 0 reads as -5. */
 bool rxw_abort_get(const uint8_t *body, size_t size, int32_t *code);
 
@@ -166,5 +139,7 @@ size_t rxw_version_put(uint8_t *out, const struct rxw_header *request, const cha
 /* Names for logs and tests: "DATA", "REQUESTED". Never NULL. */
 const char *rxw_packet_type_name(unsigned type);
 const char *rxw_ack_reason_name(unsigned reason);
+
+#include "base/wire_ack.h"
 
 #endif

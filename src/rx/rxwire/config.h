@@ -20,9 +20,10 @@ enum rxw_io_kind {
 	RXW_IO_MSG = 2	 /* one message per system call */
 };
 enum rxw_congestion {
-	RXW_CONGESTION_AUTO = 0, /* reno */
-	RXW_CONGESTION_RENO = 1, /* RFC 5681 */
-	RXW_CONGESTION_CUBIC = 2 /* RFC 9438 */
+	RXW_CONGESTION_AUTO = 0,  /* reno, or rate with a window above 255 */
+	RXW_CONGESTION_RENO = 1,  /* RFC 5681 */
+	RXW_CONGESTION_CUBIC = 2, /* RFC 9438 */
+	RXW_CONGESTION_RATE = 3	  /* by a model of the path, like BBR */
 };
 enum rxw_debug_access {
 	RXW_DEBUG_LOCAL = 0, /* this host */
@@ -68,7 +69,11 @@ struct rxw_config {
 	char affinity[256];  /* processors of the library's threads, "0-3,8"; "" = all */
 
 	/* calls, per endpoint */
-	unsigned window; /* packets, both directions, 1..255; default 255 */
+	/*
+	 * Packets, both directions, 1..65535, default 255. Above 255 it offers wide windows
+	 * (rx-wide-windows), which peers that do not know them ignore.
+	 */
+	unsigned window;
 	enum rxw_congestion congestion; /* congestion control algorithm */
 	enum rxw_switch path_mtu;	/* probe the path for larger packets; auto = off */
 	enum rxw_switch jumbo;		/* advertise jumbograms to peers; auto = off */

@@ -4,5 +4,5 @@
 check_scripts += src/tests/bench/ladder.sh src/tests/bench/charts.sh
 EXTRA_DIST += src/tests/bench/figures.py src/tests/bench/samples.jsonl src/tests/bench/page.md
 
-check_PROGRAMS += src/bench/raw src/bench/rawcall
-check_scripts += src/tests/bench/raw.sh src/tests/bench/rawcall.sh
+check_PROGRAMS += src/bench/raw src/bench/rawcall src/bench/long_tcp
+check_scripts += src/tests/bench/raw.sh src/tests/bench/rawcall.sh src/tests/bench/long.sh

@@ -15,6 +15,11 @@ check_tests += src/tests/sim/test_windows
 src_tests_sim_test_windows_SOURCES = src/tests/sim/test_windows.c $(sim_common)
 src_tests_sim_test_windows_LDADD = $(LDADD) -lm
 
+# RXW_SIM_LONG_SEEDS: how many seeds (1) of each path.
+check_tests += src/tests/sim/test_long
+src_tests_sim_test_long_SOURCES = src/tests/sim/test_long.c $(sim_common)
+src_tests_sim_test_long_LDADD = $(LDADD) -lm
+
 check_tests += src/tests/sim/test_limits
 src_tests_sim_test_limits_SOURCES = src/tests/sim/test_limits.c $(sim_common)
 src_tests_sim_test_limits_LDADD = $(LDADD) -lm

@@ -111,7 +111,7 @@ static void trace(const struct sim *sim, const struct sim_node *from, const uint
 	printf("%12.6f %s %s cid %08x call %u seq %u serial %u flags %02x len %u",
 	       (double)sim->now / 1e9, from->client ? "->" : "<-", rxw_packet_type_name(h.type),
 	       h.cid, h.call, h.seq, h.serial, h.flags, length);
-	if (h.type == RXW_ACK && rxw_ack_get(bytes + 28, length - 28, &a))
+	if (h.type == RXW_ACK && rxw_ack_get(bytes + 28, length - 28, 0, &a))
 		printf(" %s first %u n %u prev %u serial %u rwind %u",
 		       rxw_ack_reason_name(a.reason), a.first, a.count, a.previous, a.serial,
 		       a.rwind);

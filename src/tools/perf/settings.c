@@ -199,7 +199,7 @@ static const struct tools_option options[] = {
 	 .letter = 'W',
 	 .kind = TOOLS_TUNABLE,
 	 .argument = "PACKETS",
-	 .help = "same as --window of the library, 1 to 255"},
+	 .help = "same as --window of the library, 1 to 65535"},
 	{.name = "form",
 	 .kind = TOOLS_CHOICE,
 	 AT(form),

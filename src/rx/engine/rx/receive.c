@@ -347,15 +347,15 @@ static bool interrupted(const struct rxw_shard *s)
 
 /*
  * Polls before sleeping, as long as that succeeds often enough: one try in three, otherwise every
- * 16th wait tries again. Not beyond `until`, when a timer is due, and not after a bulk batch: the
- * next one takes longer. True: the socket was found empty.
+ * 16th wait tries again. Not beyond `until`, when a timer is due, and not for bulk: polling helps
+ * callers that wait for a short reply. True: the socket was found empty.
  */
 static bool busy_poll(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t until, int *got)
 {
 	uint64_t end = now + busy_poll_us(s) * 1000ull;
 
 	*got = 0;
-	if (end == now || s->rx.last_bytes > SPIN_BYTES || too_many_pollers(s->ep->engine) ||
+	if (end == now || s->rx.last_bytes > SPIN_BYTES || s->rx.bulk || too_many_pollers(s->ep->engine) ||
 	    (s->deferred.count && rxw_on_library_thread(NULL)))
 		return false;
 	if (s->rx.spin_tries >= 8 && s->rx.spin_hits * 3 < s->rx.spin_tries) {
@@ -389,7 +389,7 @@ static bool delay_receive(struct rxw_shard *s, uint64_t now, uint64_t until)
 {
 	unsigned us = s->ep->constants.coalesce_us;
 
-	if (!us || s->rx.last_bytes <= SPIN_BYTES || rxw_on_library_thread(NULL) ||
+	if (!us || (s->rx.last_bytes <= SPIN_BYTES && !s->rx.bulk) || rxw_on_library_thread(NULL) ||
 	    until < now + us * 1000ull)
 		return false;
 	rxw_sleep_us(us);

@@ -9,6 +9,7 @@
 
 #define ABSENT	 RXW_MS	       /* a writer that was absent for so long leaves packets unread */
 #define STAY_OUT (20 * RXW_MS) /* it then does not receive for itself for a while */
+#define BULK	 64	       /* packets: a reader that has received more waits for a long stream */
 
 /* Marks a library thread of no endpoint, so that no handler of another call runs on it. */
 static const char no_endpoint;
@@ -78,6 +79,7 @@ static bool receive_once(struct rxw_shard *s, const struct rxw_endpoint *self, b
 	s->rx.limit = limit;
 	rxw_receive_batch(s);
 	s->rx.limit = NULL;
+	s->rx.bulk = false;
 	if (as_listener)
 		rxw_set_library_thread(self);
 	jobs = rxw_verify_take_own(s);
@@ -126,6 +128,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		if (!role)
 			continue;
 		call->sleep.receiving = s;
+		s->rx.bulk = call->p.count.packets_received > BULK;
 		rxw_conn_unlock(c);
 		role = receive_once(s, c->ep, server, NULL);
 		rxw_conn_lock(c);

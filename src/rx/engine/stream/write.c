@@ -66,7 +66,7 @@ static void limit_sendq(struct rxw_call *call, uint32_t stride)
 		share = least;
 	if (share > QUEUE_UNVALIDATED && !call->p.client && needs_short_queue(call->conn->p.peer))
 		share = QUEUE_UNVALIDATED;
-	rxw_pcall_limit_queue(&call->p, share > UINT16_MAX ? UINT16_MAX : (uint32_t)share);
+	rxw_pcall_limit_queue(&call->p, share > UINT32_MAX ? UINT32_MAX : (uint32_t)share);
 }
 
 /*

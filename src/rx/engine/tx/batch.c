@@ -221,7 +221,7 @@ static void update_bulk(struct rxw_shard *s, uint32_t bytes)
 {
 	const struct rxw_endpoint *ep = s->ep;
 	uint64_t windows = (uint64_t)atomic_load_explicit(&ep->live, memory_order_relaxed) *
-			   rxw_window_of(ep) * rxw_mtu_of(ep);
+			   rxw_min32(rxw_window_of(ep), RXW_MAX_ACKS) * rxw_mtu_of(ep);
 	bool bulk;
 
 	/* The average decays slowly: a few small batches do not end the state. */

@@ -222,7 +222,7 @@ static enum rxw_input_result input_ack(struct rxw_pcall *p, const struct rxw_rxr
 	unsigned acked;
 	bool waited;
 
-	if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE, &ack)) {
+	if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE, run->head.flags, &ack)) {
 		rxw_drop(out->stats, RXW_DROP_BAD_ACK, 1);
 		return RXW_INPUT_DONE;
 	}

@@ -55,6 +55,8 @@ static bool write_ack(struct rxw_pconn *c, unsigned channel, unsigned reason, ui
 			      .first = e->next,
 			      .previous = e->highest,
 			      .rwind = e->rwind,
+			      .extended = c->params->window > RXW_MAX_ACKS,
+			      .base = 1,
 			      .acks = table};
 	struct rxw_ctl *ctl;
 
@@ -62,12 +64,13 @@ static bool write_ack(struct rxw_pconn *c, unsigned channel, unsigned reason, ui
 		return false;
 	/* Nothing was kept of what arrived behind a gap. */
 	if (e->highest >= e->next) {
-		ack.count = (uint8_t)rxw_min32(e->highest - e->next + 1, RXW_MAX_ACKS);
+		ack.count = rxw_min32(e->highest - e->next + 1, RXW_MAX_ACKS);
+		ack.previous = e->next + ack.count - 1;
 		memset(table, 0, ack.count);
 	}
 	rxw_ack_trailer(c, e->mtu, &ack);
-	ctl = rxw_ctl_add(c, out, RXW_ACK, RXW_SLOW_START_OK, channel, c->number[channel],
-			  e->local_status, RXW_ACK_FRAME + ack.count);
+	ctl = rxw_ctl_add(c, out, RXW_ACK, rxw_ack_flags(c), channel, c->number[channel],
+			  e->local_status, rxw_ack_size(&ack));
 	if (ctl == NULL)
 		return true;
 	ctl->length = (uint16_t)(RXW_HEADER_SIZE + rxw_ack_put(ctl->bytes + RXW_HEADER_SIZE, &ack));
@@ -125,7 +128,7 @@ static void input_ack(struct rxw_pconn *c, unsigned channel, const struct rxw_rx
 	struct rxw_ack ack;
 	bool asks;
 
-	if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE, &ack)) {
+	if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE, run->head.flags, &ack)) {
 		rxw_drop(out->stats, RXW_DROP_BAD_ACK, 1);
 		return;
 	}

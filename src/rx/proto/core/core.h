@@ -40,7 +40,7 @@ static inline uint32_t rxw_max32(uint32_t a, uint32_t b)
  * windows in packets.
  */
 struct rxw_params {
-	uint16_t window; /* in both directions, 1..255 */
+	uint16_t window; /* in both directions; above 255: wide windows are offered */
 	uint16_t
 		initial_window; /* advertised until the first packet is consumed: min(16, window) */
 	uint32_t mtu;		/* datagram size of our plain packets */

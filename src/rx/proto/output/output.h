@@ -9,7 +9,13 @@
 #include "proto/core/core.h"
 #include "proto/event/event.h"
 
-#define RXW_ACK_FRAME 37u /* an ACK without its header and table */
+#define RXW_ACK_FRAME 37u /* an ACK without its header and tables */
+/* Bytes of an ACK behind its header. */
+static inline uint32_t rxw_ack_size(const struct rxw_ack *ack)
+{
+	return RXW_ACK_FRAME + (ack->part > 0 ? 8 : 0) + rxw_min32(ack->count, RXW_MAX_ACKS) +
+	       ack->tables * RXW_ACK_TABLE;
+}
 
 /* A control packet, complete. */
 struct rxw_ctl {

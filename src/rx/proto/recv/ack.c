@@ -19,6 +19,13 @@
 #define DOUBLED_ENOUGH 2
 #define MERGED_MIN     8u
 #define UPDATE_PACKETS 8u
+/*
+ * With a window above WIDE_WINDOW packets, an ACK waits for WIDE_PACKETS of them, or OWED_LIMIT. Gaps
+ * are not reported at once, either, if WIDE_FLIGHT packets or more wait behind them.
+ */
+#define WIDE_WINDOW  2048u
+#define WIDE_PACKETS 64u
+#define WIDE_FLIGHT  512u
 #define JUMBO_MAX_MTU  5692u
 /*
  * Useless packets (duplicates, packets outside the window) are answered at once as often as useful
@@ -84,13 +91,20 @@ void rxw_ack_trailer(const struct rxw_pconn *c, uint32_t size, struct rxw_ack *a
 	}
 }
 
+unsigned rxw_ack_flags(const struct rxw_pconn *c)
+{
+	return RXW_SLOW_START_OK | (c->params->window > RXW_MAX_ACKS ? RXW_EXTENDED_ACK : 0);
+}
+
 /* Write the packet; does not change what is owed. False: it is to be tried again. */
 static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint32_t serial,
 		      uint32_t upto, uint32_t padded, struct rxw_out *out)
 {
 	struct rxw_recvq *q = &p->rx;
-	uint8_t table[RXW_MAX_ACKS];
-	struct rxw_ack ack = {.serial = serial, .reason = (uint8_t)reason, .acks = table};
+	bool wide = p->conn->params->window > RXW_MAX_ACKS;
+	uint8_t table[(1 + RXW_ACK_TABLES) * RXW_ACK_TABLE];
+	struct rxw_ack ack = {
+		.serial = serial, .reason = (uint8_t)reason, .acks = table, .base = 1, .extended = wide};
 	struct rxw_ctl *ctl;
 	uint32_t edge, size;
 
@@ -99,29 +113,29 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	rxw_recvq_advance(p);
 	ack.first = rxw_min32(q->hard, upto);
 	ack.previous = q->highest;
-	ack.count = (uint8_t)rxw_recvq_table(q, ack.first, upto, table, RXW_MAX_ACKS);
+	if (!wide || !rxw_recvq_wide(q, &ack, table, 1 + RXW_ACK_TABLES))
+		ack.count = rxw_recvq_table(q, ack.first, upto, table, RXW_MAX_ACKS);
 	edge = rxw_max32(q->edge, q->hard + q->window);
-	ack.rwind = rxw_min32(edge - ack.first, RXW_MAX_ACKS);
+	ack.rwind = rxw_min32(edge - ack.first, wide ? RXW_WINDOW_MAX : RXW_MAX_ACKS);
 	rxw_ack_trailer(p->conn, p->tx.mtu.confirmed, &ack);
 	/*
 	 * The sending limit of an address that is not validated covers ACKs and PINGs. An ACK that
 	 * is not sent is triggered again by the peer's next packet; a PING is tried again by its
 	 * timer.
 	 */
-	size = rxw_max32(RXW_ACK_FRAME + ack.count, padded - rxw_min32(padded, RXW_HEADER_SIZE));
+	size = rxw_max32(rxw_ack_size(&ack), padded - rxw_min32(padded, RXW_HEADER_SIZE));
 	if (rxw_auth_needs_allowance(p->conn, size, out->now)) {
 		rxw_drop(out->stats, RXW_DROP_RATE, 1);
 		return !(flags & RXW_REQUEST_ACK);
 	}
-	ctl = rxw_ctl_add(p->conn, out, RXW_ACK, flags | RXW_SLOW_START_OK, p->channel, p->number,
-			  p->local_status, size);
+	ctl = rxw_ctl_add(p->conn, out, RXW_ACK, flags | rxw_ack_flags(p->conn), p->channel,
+			  p->number, p->local_status, size);
 	if (ctl == NULL)
 		return !(flags & RXW_REQUEST_ACK);
 	ctl->length = (uint16_t)(RXW_HEADER_SIZE + rxw_ack_put(ctl->bytes + RXW_HEADER_SIZE, &ack));
 	if (padded > ctl->length)
 		ctl->padding = (uint16_t)(padded - ctl->length);
-	if (edge > q->edge)
-		q->edge = edge;
+	rxw_recvq_advertised(p, edge, out->now);
 	RXW_PROBE(ack_sent, p, ack.first, ack.count, ack.reason, ack.rwind, ack.serial);
 	p->count.acks_sent++;
 	p->time.last_sent = out->now;
@@ -339,11 +353,23 @@ void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint3
 		rxw_ack_owe(p, RXW_ACK_IDLE, a->newest_serial, false);
 }
 
+/* The sender has a wide window, and the large ACKs of one must be few. */
+static bool wide_flight(const struct rxw_recvq *q)
+{
+	return q->highest - q->hard >= WIDE_FLIGHT && q->highest > q->hard;
+}
+
 void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t serial,
 			     struct rxw_out *out)
 {
 	struct rxw_ackstate *a = &p->ack;
 
+	if (wide_flight(&p->rx)) {
+		earn_answers(a, count);
+		a->unacked += count;
+		rxw_ack_owe(p, RXW_ACK_OUT_OF_SEQUENCE, serial + count - 1, false);
+		return;
+	}
 	if (!merged_ok(p))
 		a->quick = QUICK_PACKETS;
 	earn_answers(a, count);
@@ -393,6 +419,11 @@ void rxw_ack_batch_end(struct rxw_pcall *p, bool drained, struct rxw_out *out)
 	if (a->reason == 0 || p->error != 0)
 		return;
 	half = rxw_max32(p->rx.window / 2, 1);
+	if (p->rx.window > WIDE_WINDOW && a->unacked < WIDE_PACKETS &&
+	    (!a->now || wide_flight(&p->rx))) {
+		p->ack.due = rxw_min64(p->ack.due, out->now + OWED_LIMIT);
+		return;
+	}
 	if (!a->now && a->unacked < half && (a->unacked < 2 || !drained)) {
 		p->ack.due = rxw_min64(p->ack.due, out->now + may_wait(p));
 		return;
@@ -419,7 +450,7 @@ void rxw_ack_consumed(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_recvq *q = &p->rx;
 	struct rxw_ackstate *a = &p->ack;
-	uint32_t freed;
+	uint32_t freed, update;
 
 	rxw_recvq_advance(p);
 	if (!rxw_pcall_live(p) || rxw_recvq_ended(q))
@@ -430,7 +461,8 @@ void rxw_ack_consumed(struct rxw_pcall *p, struct rxw_out *out)
 	 */
 	freed = rxw_min32(q->hard, a->sent_next);
 	freed = freed > a->sent_first ? freed - a->sent_first : 0;
-	if (freed >= rxw_max32(rxw_min32(UPDATE_PACKETS, q->window / 2), 1) ||
+	update = q->window > WIDE_WINDOW ? WIDE_PACKETS : UPDATE_PACKETS;
+	if (freed >= rxw_max32(rxw_min32(update, q->window / 2), 1) ||
 	    (q->edge <= q->next && q->hard + q->window > q->edge))
 		write_owed(p, RXW_ACK_DELAY, 0, q->next, out);
 	else if (freed > 0)

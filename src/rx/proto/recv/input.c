@@ -30,6 +30,7 @@ void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t e
 			return;
 		}
 		queued->fresh += part.count;
+		q->fresh += part.count;
 		p->count.bytes_received += payload_of(run, &part);
 		if (in_order) {
 			queued->in_order += part.count + rxw_recvq_absorb(p);
@@ -39,4 +40,5 @@ void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t e
 		}
 		part.first += part.count;
 	}
+	rxw_recvq_measure(p, out->now);
 }

@@ -63,6 +63,8 @@ void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t e
 void rxw_ack_init(struct rxw_pcall *p);
 /* The trailer of every ACK: our limits. `size`: datagram size confirmed for the path. */
 void rxw_ack_trailer(const struct rxw_pconn *c, uint32_t size, struct rxw_ack *ack);
+/* The flags of every ACK. */
+unsigned rxw_ack_flags(const struct rxw_pconn *c);
 /* Write a PING, padded to `size`. False: no space, or the address may not be sent one. */
 bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out);
 /* The PING with this serial was answered: forget it. False: there is none. */

@@ -5,6 +5,7 @@
 #include "proto/state.h"
 
 #define WINDOW_SECOND	    32u /* the window once the first packet was consumed */
+#define WINDOW_SECOND_WIDE  RXW_MAX_ACKS /* the same if wide windows are offered */
 #define UNVALIDATED_PACKETS RXW_FIRST_FLIGHT
 #define CROWDED_PACKETS	    2u
 
@@ -19,7 +20,8 @@ void rxw_recvq_init(struct rxw_pcall *p, uint64_t now)
 	const struct rxw_pconn *c = p->conn;
 
 	rxw_slab_init(&q->ents, q->own, sizeof(q->own[0]), sizeof(q->own) / sizeof(q->own[0]));
-	q->ready_head = q->ready_tail = q->ready_take = q->later_head = RXW_NO_NODE;
+	q->ready_head = q->ready_tail = q->ready_take = q->later_head = q->later_tail =
+		RXW_NO_NODE;
 	q->consumed = q->taken = q->next = q->hard = 1;
 	q->verified_to = UINT32_MAX;
 	q->window = rxw_max32(rxw_min32(c->params->initial_window, c->params->window), 1);
@@ -89,7 +91,7 @@ void rxw_recvq_clear(struct rxw_pcall *p)
 		next = at(q, i)->next;
 		drop_entry(p, i);
 	}
-	q->ready_head = q->ready_tail = q->ready_take = q->later_head = RXW_NO_NODE;
+	q->ready_head = q->ready_tail = q->ready_take = q->later_head = q->later_tail = RXW_NO_NODE;
 }
 
 void rxw_recvq_discard(struct rxw_pcall *p)
@@ -110,14 +112,17 @@ static void grow_window(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
 	const struct rxw_params *params = p->conn->params;
-	uint32_t limit = params->window, unread = q->next - q->consumed;
+	uint32_t limit = params->window, unread = q->next - q->consumed, second;
 
 	if (q->window_limit != 0)
 		limit = rxw_min32(limit, rxw_max32(q->window_limit, 1));
+	/* Wide windows grow by measurement. */
+	limit = rxw_min32(limit, RXW_MAX_ACKS);
 	if (q->window >= limit || q->consumed <= 1)
 		return;
-	if (q->window < WINDOW_SECOND) {
-		q->window = rxw_min32(WINDOW_SECOND, limit);
+	second = params->window > RXW_MAX_ACKS ? WINDOW_SECOND_WIDE : WINDOW_SECOND;
+	if (q->window < second) {
+		q->window = rxw_min32(second, limit);
 		q->grown_at = q->next;
 		return;
 	}
@@ -128,6 +133,53 @@ static void grow_window(struct rxw_pcall *p)
 		return;
 	q->window = rxw_min32(q->window * 2, limit);
 	q->grown_at = q->next;
+}
+
+void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
+{
+	struct rxw_recvq *q = &p->rx;
+
+	if (edge <= q->edge)
+		return;
+	if (q->tuning.at == 0 && q->window >= RXW_MAX_ACKS &&
+	    p->conn->params->window > RXW_MAX_ACKS) {
+		q->tuning.at = now ? now : 1;
+		q->tuning.edge = q->edge;
+		q->tuning.fresh = q->fresh;
+	}
+	q->edge = edge;
+}
+
+/*
+ * The time is the round trip if the window limits the sender, else it is longer: the shortest one
+ * is kept. The window is four times what arrives within it. While a lost packet is sent again, two
+ * more round trips of packets wait behind it, and slow start doubles the flight in the time after
+ * which the sender learns of a larger window. A reader that stops must not make the window exceed
+ * the memory.
+ */
+void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
+{
+	const struct rxw_params *params = p->conn->params;
+	struct rxw_recvq *q = &p->rx;
+	struct rxw_tuning *t = &q->tuning;
+	uint64_t time, arrived;
+	uint64_t memory = rxw_min64(params->call_memory, params->peer_memory) / 4 * 3;
+	uint32_t limit = (uint32_t)rxw_min64(params->window, memory / params->mtu);
+
+	if (t->at == 0 || q->highest < t->edge)
+		return;
+	time = now > t->at ? now - t->at : 1;
+	t->at = 0;
+	if (t->least == 0 || time < t->least)
+		t->least = time;
+	arrived = (q->fresh - t->fresh) * t->least / time;
+	if (q->window_limit != 0 && q->window_limit < RXW_MAX_ACKS)
+		limit = q->window;
+	arrived *= 4;
+	if (arrived <= q->window || q->pinned > (int64_t)params->call_memory / 2 ||
+	    q->next - q->consumed > rxw_max32(params->unread_packets, q->window / 2))
+		return;
+	q->window = rxw_max32(q->window, (uint32_t)rxw_min64(arrived, limit));
 }
 
 void rxw_recvq_advance(struct rxw_pcall *p)
@@ -143,7 +195,9 @@ void rxw_recvq_advance(struct rxw_pcall *p)
 	 * must stop its sender.
 	 */
 	if (q->consumed > 1 && q->pinned <= (int64_t)params->call_memory / 2)
-		hard += params->unread_packets;
+		hard += q->window > RXW_MAX_ACKS
+				? rxw_max32(params->unread_packets, q->window / 2)
+				: params->unread_packets;
 	hard = rxw_min32(hard, to);
 	if (hard > q->hard)
 		q->hard = hard;
@@ -181,18 +235,96 @@ unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upt
 	return n;
 }
 
+/* Mark what was received of packets [from, to), counted from `first`, in tables that begin there. */
+static void mark(const struct rxw_recvq *q, uint32_t first, uint32_t from, uint32_t to, uint8_t *acks)
+{
+	if (q->next - first > from)
+		rxw_ack_mark(acks, 0, rxw_min32(q->next - first, to) - from);
+	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
+		const struct rxw_rxent *e = at(q, i);
+		uint32_t begin = rxw_max32(e->first - first, from);
+		uint32_t end = rxw_min32(e->first + e->count - first, to);
+
+		if (e->first - first >= to)
+			break;
+		if (begin < end)
+			rxw_ack_mark(acks, begin - from, end - from);
+	}
+}
+
+/*
+ * The tables do not suffice. The newest packets are described in two of three ACKs, for they are not
+ * known yet. The others describe the rest in turn, since some ACKs are lost.
+ */
+static void describe_part(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks,
+			  uint32_t all, unsigned tables)
+{
+	uint32_t number = (all + RXW_TABLE_PACKETS - 1) / RXW_TABLE_PACKETS;
+	uint32_t newest = number - (tables - 1), turn = ack->serial / 3;
+	uint32_t begin = ack->serial % 3 ? newest : 1 + turn * (tables - 1) % newest;
+
+	ack->base = (uint8_t)begin;
+	ack->tables = (uint8_t)(tables - 1);
+	ack->count = RXW_TABLE_PACKETS;
+	mark(q, ack->first, 0, RXW_TABLE_PACKETS, acks);
+	begin *= RXW_TABLE_PACKETS;
+	ack->part = rxw_min32(all - begin, (tables - 1) * RXW_TABLE_PACKETS);
+	mark(q, ack->first, begin, begin + ack->part, acks + RXW_ACK_TABLE);
+}
+
+bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks, unsigned tables)
+{
+	uint32_t end = rxw_max32(rxw_max32(q->highest, q->shown) + 1, q->next), seq = q->next;
+	uint32_t first = ack->first, described = 0;
+
+	if (end - first <= RXW_MAX_ACKS)
+		return false;
+	/* Nothing needs to be described behind the last gap. */
+	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
+		const struct rxw_rxent *e = at(q, i);
+
+		if (e->first > seq)
+			described = e->first - first;
+		seq = e->first + e->count;
+	}
+	if (seq < end)
+		described = end - first;
+	ack->previous = end - 1;
+	ack->acks = acks;
+	ack->more = acks + RXW_ACK_TABLE;
+	memset(acks, 0, tables * (size_t)RXW_ACK_TABLE);
+	if (described > tables * RXW_TABLE_PACKETS) {
+		describe_part(q, ack, acks, end - first, tables);
+		return true;
+	}
+	if (described >= RXW_MAX_ACKS) {
+		ack->tables = (uint8_t)((described - 1) / RXW_TABLE_PACKETS);
+		described = rxw_min32(end - first, (1u + ack->tables) * RXW_TABLE_PACKETS);
+	}
+	ack->count = described;
+	ack->tail = end - first - described;
+	mark(q, first, 0, described, acks);
+	return true;
+}
+
 /* Drop the highest run behind a gap, to make space for packets in order. */
 static bool drop_out_of_order(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
-	uint16_t *link = &q->later_head, *last = NULL;
+	uint16_t i = q->later_head, before = RXW_NO_NODE;
 
-	for (; *link != RXW_NO_NODE; link = &at(q, *link)->next)
-		last = link;
-	if (last == NULL)
+	if (i == RXW_NO_NODE)
 		return false;
-	drop_entry(p, *last);
-	*last = RXW_NO_NODE;
+	while (at(q, i)->next != RXW_NO_NODE) {
+		before = i;
+		i = at(q, i)->next;
+	}
+	drop_entry(p, i);
+	q->later_tail = before;
+	if (before == RXW_NO_NODE)
+		q->later_head = RXW_NO_NODE;
+	else
+		at(q, before)->next = RXW_NO_NODE;
 	return true;
 }
 
@@ -305,10 +437,15 @@ static void insert_later(struct rxw_recvq *q, uint16_t index)
 	struct rxw_rxent *e = at(q, index);
 	uint16_t *link = &q->later_head;
 
+	/* Most packets arrive behind all others. */
+	if (q->later_tail != RXW_NO_NODE && at(q, q->later_tail)->first < e->first)
+		link = &at(q, q->later_tail)->next;
 	while (*link != RXW_NO_NODE && at(q, *link)->first < e->first)
 		link = &at(q, *link)->next;
 	e->next = *link;
 	*link = index;
+	if (e->next == RXW_NO_NODE)
+		q->later_tail = index;
 	q->highest = rxw_max32(q->highest, e->first + e->count - 1);
 }
 
@@ -334,6 +471,8 @@ uint32_t rxw_recvq_absorb(struct rxw_pcall *p)
 		q->later_head = at(q, index)->next;
 		append_entry(q, index);
 	}
+	if (q->later_head == RXW_NO_NODE)
+		q->later_tail = RXW_NO_NODE;
 	return q->next - before;
 }
 
@@ -341,6 +480,11 @@ uint32_t rxw_recvq_missing(const struct rxw_recvq *q, uint32_t *from, uint32_t e
 {
 	uint32_t seq = rxw_max32(*from, q->next), stop = end;
 
+	if (q->later_tail != RXW_NO_NODE &&
+	    seq >= at(q, q->later_tail)->first + at(q, q->later_tail)->count) {
+		*from = seq;
+		return seq < end ? end - seq : 0;
+	}
 	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
 		const struct rxw_rxent *e = at(q, i);
 
@@ -364,6 +508,8 @@ static void begin_taking(struct rxw_pcall *p)
 	if (q->ready_head != RXW_NO_NODE) {
 		at(q, q->ready_tail)->next = q->later_head;
 		q->later_head = q->ready_head;
+		if (q->later_tail == RXW_NO_NODE)
+			q->later_tail = q->ready_tail;
 	}
 	q->ready_head = q->ready_tail = q->ready_take = RXW_NO_NODE;
 	q->next = q->taken;
@@ -392,6 +538,8 @@ bool rxw_recvq_take_unverified(struct rxw_pcall *p, struct rxw_rxrun *run)
 	}
 	e = at(q, index);
 	q->later_head = e->next;
+	if (q->later_head == RXW_NO_NODE)
+		q->later_tail = RXW_NO_NODE;
 	*run = (struct rxw_rxrun){
 		.buf = e->buf,
 		.data = e->data - RXW_HEADER_SIZE,

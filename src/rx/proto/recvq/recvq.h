@@ -25,6 +25,17 @@ struct rxw_rxent {
 };
 
 /*
+ * Growth of a wide window, by a measurement that begins with an ACK which moves the right edge, and
+ * ends with the first packet that it permitted.
+ */
+struct rxw_tuning {
+	uint64_t at;   /* ns, when the ACK was written; 0 = no measurement */
+	uint64_t least; /* ns, the shortest measurement; 0 = none */
+	uint32_t edge; /* the right edge before */
+	uint32_t fresh; /* recvq.fresh then */
+};
+
+/*
  * The receive queue of a call. Invariants: consumed <= taken <= next; hard <= next; the entries of
  * `ready` cover [consumed.., next) without a gap (the first may be partly consumed); those of
  * `later` are above next, sorted, and do not overlap; `pinned` is the sum of all charges.
@@ -32,7 +43,7 @@ struct rxw_rxent {
 struct rxw_recvq {
 	struct rxw_slab ents;
 	uint16_t ready_head, ready_tail, ready_take; /* ready_take: first entry not taken */
-	uint16_t later_head;
+	uint16_t later_head, later_tail;
 	/* sequence numbers: next to be consumed, taken, received in order */
 	uint32_t consumed, taken, next;
 	uint32_t hard;	       /* firstPacket of our ACKs */
@@ -43,6 +54,8 @@ struct rxw_recvq {
 	uint32_t window;       /* advertised now */
 	uint32_t window_limit; /* the engine's limit below params->window, 0 = none */
 	uint32_t grown_at;     /* `next` when the window last grew */
+	uint32_t fresh;	       /* packets queued, modulo 2^32 */
+	struct rxw_tuning tuning;
 	uint32_t edge;	       /* highest right edge advertised */
 	int64_t pinned;
 	uint32_t failed;       /* packets that failed verification since the last good one */
@@ -61,9 +74,20 @@ void rxw_recvq_discard(struct rxw_pcall *p);
 bool rxw_recvq_ended(const struct rxw_recvq *q);
 /* Update firstPacket and the window to advertise. */
 void rxw_recvq_advance(struct rxw_pcall *p);
-/* Fill the ACK table: packets first..highest, at most `room`. Returns the number of entries. */
+/*
+ * Fill the table of a plain ACK: packets first..highest, at most `room`. Returns the number of
+ * entries.
+ */
 unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upto, uint8_t *acks,
 			 unsigned room);
+/*
+ * The same for an extended ACK, which has `first`: all that was received, within `tables` tables.
+ * Sets `previous` and the description; `acks` must point to the tables. False: a plain one will do.
+ */
+bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks, unsigned tables);
+/* An ACK that moves the right edge to `edge` is written; packets were received. */
+void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now);
+void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now);
 /* First sequence number that is not accepted. */
 uint32_t rxw_recvq_limit(const struct rxw_pcall *p, uint64_t now);
 /* The next gap of [*at, end); sets *at to its beginning and returns its length, 0 = no gap. */

@@ -23,6 +23,10 @@ struct ack_result {
 	bool spurious;	 /* something counted as lost was not */
 	uint32_t distance;
 	uint32_t highest; /* order acknowledged before this ACK */
+	uint64_t rtt;	  /* sample taken, ns; 0 = none */
+	/* of the newest transmission acknowledged */
+	struct rxw_txseg newest; /* count 0: none */
+	bool round;		 /* a round trip has ended */
 };
 
 static void find_named(const struct rxw_sendq *q, struct ack_result *r)
@@ -60,7 +64,7 @@ static void sample(struct rxw_pcall *p, uint64_t rtt, uint64_t now)
 	atomic_store_explicit(&peer->rtt_at, now, memory_order_relaxed);
 }
 
-static void take_sample(struct rxw_pcall *p, const struct ack_result *r)
+static void take_sample(struct rxw_pcall *p, struct ack_result *r)
 {
 	const struct rxw_ack *ack = r->ack;
 	uint32_t highest = ack->first - 1;
@@ -69,8 +73,12 @@ static void take_sample(struct rxw_pcall *p, const struct ack_result *r)
 		return;
 	if (ack->reason == RXW_ACK_IDLE || ack->reason == RXW_ACK_DELAY) {
 		/* The ACK may have been delayed, unless it is about the newest packet. */
-		for (unsigned i = ack->count; i > 0; i--)
-			if (ack->acks[i - 1] & 1) {
+		bool whole = ack->tail > 0 || ack->part > 0;
+
+		if (whole)
+			highest = ack->previous;
+		for (uint32_t i = whole ? 0 : ack->count; i > 0; i--)
+			if (rxw_ack_has(ack, i - 1)) {
 				highest = ack->first + i - 1;
 				break;
 			}
@@ -78,7 +86,8 @@ static void take_sample(struct rxw_pcall *p, const struct ack_result *r)
 			return;
 	}
 	p->tx.sampled_serial = ack->serial;
-	sample(p, r->now - r->named_at, r->now);
+	r->rtt = r->now - r->named_at;
+	sample(p, r->rtt, r->now);
 }
 
 static void ping_answered(struct rxw_pcall *p, struct ack_result *r)
@@ -108,6 +117,8 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 	bool early;
 
 	r->newly += n;
+	if (!s->never_left && (r->newest.count == 0 || (int32_t)(s->order - r->newest.order) > 0))
+		r->newest = *s;
 	if (s->state == RXW_TX_LOST) {
 		if (s->never_left)
 			return;
@@ -198,16 +209,33 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint16_t i = q->seg_head;
-	uint32_t count = rxw_min32(r->ack->count, q->nxt - r->ack->first), from, to;
+	const struct rxw_ack *ack = r->ack;
+	uint32_t first = ack->first, count = rxw_min32(ack->count, q->nxt - first), from, to;
+	uint32_t begin = ack->base * RXW_TABLE_PACKETS;
+	bool received;
 
+	memset(q->untold, 0, sizeof(q->untold));
+	/* Packets that were never sent: the tables are not to be trusted. */
+	if (ack->tail > q->nxt - first || count + ack->tail > q->nxt - first ||
+	    (ack->part > 0 && begin + ack->part > q->nxt - first))
+		return;
 	for (from = 0; from < count; from = to) {
-		bool received = r->ack->acks[from] & 1;
-
-		for (to = from + 1; to < count && (r->ack->acks[to] & 1) == received; to++)
-			;
-		soft_range(p, &i, r->ack->first + from, r->ack->first + to, received, r);
+		to = rxw_ack_run(ack, from, count, &received);
+		soft_range(p, &i, first + from, first + to, received, r);
 	}
-	if (count > 0)
+	if (ack->part > 0) {
+		q->untold[0].from = first + count;
+		q->untold[0].to = first + begin;
+		q->untold[1].from = first + begin + ack->part;
+		q->untold[1].to = ack->previous + 1;
+	}
+	for (from = begin; from < begin + ack->part; from = to) {
+		to = rxw_ack_run(ack, from, begin + ack->part, &received);
+		soft_range(p, &i, first + from, first + to, received, r);
+	}
+	if (ack->tail > 0)
+		soft_range(p, &i, first + count, first + count + ack->tail, true, r);
+	if (count > 0 || ack->tail > 0)
 		rxw_sendq_join(q);
 }
 
@@ -219,7 +247,8 @@ static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack)
 		atomic_store_explicit(&p->conn->peer->peer_max_mtu, ack->max_mtu,
 				      memory_order_relaxed);
 	if (ack->trailer_words >= 3) {
-		uint32_t window = rxw_max32(rxw_min32(ack->rwind, RXW_MAX_ACKS), 1);
+		uint32_t window = rxw_min32(ack->rwind, rxw_max32(p->conn->params->window,
+								  RXW_MAX_ACKS));
 
 		if (ack->trailer_words >= 4 || window < q->window)
 			q->window = window;
@@ -251,7 +280,49 @@ static void beyond_window(struct rxw_pcall *p)
 		rxw_sendq_lose_from(q, rxw_sendq_split(p, q->edge));
 }
 
-static void congestion(struct rxw_pcall *p, const struct ack_result *r, uint32_t flight,
+/* The rate at which packets were delivered between two that were sent; 0 = unknown. */
+static uint64_t rate_of(const struct rxw_pcall *p, const struct ack_result *r)
+{
+	const struct rxw_sendq *q = &p->tx;
+	const struct rxw_txseg *s = &r->newest;
+	uint32_t packets = q->rate.delivered - s->delivered;
+	uint64_t sending = s->sent_at - s->began_at, acking = r->now - s->delivered_at;
+	uint64_t time = sending > acking ? sending : acking;
+
+	/* Shorter than a round trip: the packet was sent twice, and this is the ACK of the first. */
+	if (s->count == 0 || time == 0 || time < q->rtt.min || s->delivered_at == 0)
+		return 0;
+	return (uint64_t)packets * (RXW_SEC << 10) / time;
+}
+
+/* Tell a controller that has a model of the path. */
+static void tell_model(struct rxw_pcall *p, struct ack_result *r)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_cc_sample s;
+
+	q->rate.delivered += r->newly;
+	if (q->rate.limited_to != 0 && (int32_t)(q->rate.delivered - q->rate.limited_to) > 0)
+		q->rate.limited_to = 0;
+	s = (struct rxw_cc_sample){
+		.now = r->now,
+		.rate = rate_of(p, r),
+		.rtt = r->rtt,
+		.newly = r->newly,
+		.lost = q->rate.lost,
+		.flight = q->flight,
+		.flight_then = r->newest.flight,
+		.limited = r->newest.limited,
+		.round = r->round,
+	};
+	q->rate.lost = 0;
+	q->rate.delivered_at = r->now;
+	if (r->newest.count != 0)
+		q->rate.began_at = r->newest.sent_at;
+	rxw_cc_sample(&q->cc, &s);
+}
+
+static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t flight,
 		       struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -277,6 +348,7 @@ static void congestion(struct rxw_pcall *p, const struct ack_result *r, uint32_t
 			q->last_peak = q->peak;
 			q->peak = q->flight;
 			q->round_order = q->order + 1;
+			r->round = true;
 		}
 	}
 	if (undo)
@@ -290,6 +362,8 @@ static void congestion(struct rxw_pcall *p, const struct ack_result *r, uint32_t
 		rxw_send_find_losses(p, flight, out);
 	else
 		q->loss_at = RXW_NEVER;
+	if (r->newly > 0 && q->cc.ops->sample != NULL)
+		tell_model(p, r);
 }
 
 static uint32_t lowest_missing(const struct rxw_sendq *q)
@@ -307,10 +381,10 @@ static bool taken_back(const struct rxw_ack *ack)
 {
 	if (ack->first != 1)
 		return false;
-	for (unsigned i = 0; i < ack->count; i++)
-		if (ack->acks[i] & 1)
+	for (uint32_t i = 0; i < ack->count; i++)
+		if (rxw_ack_has(ack, i))
 			return false;
-	return true;
+	return ack->tail == 0 && ack->part == 0;
 }
 
 /* The server took the call, and the sender may move on. */

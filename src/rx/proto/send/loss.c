@@ -23,6 +23,14 @@ static uint32_t lost_of(const struct rxw_pcall *p, const struct rxw_txseg *s, ui
 	return high;
 }
 
+static bool is_untold(const struct rxw_sendq *q, const struct rxw_txseg *s)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (s->first < q->untold[i].to && s->first + s->count > q->untold[i].from)
+			return true;
+	return false;
+}
+
 void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -33,7 +41,8 @@ void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *
 		struct rxw_txseg *s = rxw_sendq_seg(q, i);
 		uint32_t lost;
 
-		if (s->state != RXW_TX_FLIGHT || s->order >= p->tx.recovery.highest_order)
+		if (s->state != RXW_TX_FLIGHT || s->order >= p->tx.recovery.highest_order ||
+		    is_untold(q, s))
 			continue;
 		lost = lost_of(p, s, out->now, &at);
 		if (lost == 0)
@@ -44,6 +53,7 @@ void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *
 			s = rxw_sendq_seg(q, i);
 		}
 		rxw_sendq_set(q, s, RXW_TX_LOST);
+		q->rate.lost += s->count;
 		if (rxw_recovery_enter(&p->tx.recovery, s->order + s->count - 1, q->order, flight))
 			react = true;
 	}
@@ -55,9 +65,16 @@ void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *
 		flight = rxw_max32(flight,
 				   rxw_min32(p->tx.cc.cwnd, rxw_max32(q->peak, q->last_peak)));
 		rxw_cc_lost(&p->tx.cc, flight, out->now);
+		rxw_send_note_ssthresh(p);
+	}
+}
+
+void rxw_send_note_ssthresh(const struct rxw_pcall *p)
+{
+	/* A model of the path has no threshold. */
+	if (p->tx.cc.ops->sample == NULL)
 		atomic_store_explicit(&p->conn->peer->ssthresh, p->tx.cc.ssthresh,
 				      memory_order_relaxed);
-	}
 }
 
 void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *out)

@@ -116,7 +116,7 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 		 */
 		rxw_cc_timeout(&q->cc, q->flight, out->now);
 		rxw_send_window_event(p, out, cwnd, q->window);
-		atomic_store_explicit(&peer->ssthresh, q->cc.ssthresh, memory_order_relaxed);
+		rxw_send_note_ssthresh(p);
 		q->frto_order = q->order;
 		q->losses = true;
 	}

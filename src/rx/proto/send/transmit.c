@@ -357,7 +357,7 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 	}
 	s->order = q->order + 1;
 	s->serial = serial;
-	s->sent_at = out->now;
+	rxw_sendq_stamp(q, s, out->now);
 	s->never_left = false;
 	new_token(q);
 	s->token = q->token;
@@ -486,6 +486,16 @@ static bool fit(struct rxw_pcall *p)
 	return rxw_sendq_repack(p, size) == 0;
 }
 
+/* The writer or the peer's window limits the flight: rates measured now say little of the path. */
+static void note_limited(struct rxw_pcall *p)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint32_t to = q->rate.delivered + q->flight;
+
+	if (q->lost == 0 && rxw_send_cwnd_room(p) > 0)
+		q->rate.limited_to = to != 0 ? to : 1;
+}
+
 enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 				     struct rxw_burst *burst, uint64_t *not_before,
 				     struct rxw_out *out)
@@ -541,6 +551,8 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 		result = send_new(p, room, max_packets, burst, out);
 	}
 done:
+	if (q->nxt == q->end || q->nxt >= q->edge)
+		note_limited(p);
 	if (result != RXW_BURST_READY && q->hold_at == RXW_NEVER && new_room(p) > 0)
 		q->hold_at = now + RXW_MS;
 	return result;

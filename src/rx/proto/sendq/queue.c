@@ -8,6 +8,7 @@
 #define FIRST_CWND_GOOD 10u
 #define GOOD_RTT	(100 * RXW_MS)
 #define RECENT		(60 * RXW_SEC)
+#define ENTRIES_MOST	16384u /* runs in the queue; writers of a few bytes each wait then */
 
 /* What is known of the path, from the peer's last calls. */
 static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
@@ -160,19 +161,28 @@ bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run)
 	return true;
 }
 
-/* The writer stops above this number of packets, and resumes below the low-water mark. */
+/*
+ * The writer stops above this number of packets, and resumes below the low-water mark. With a wide
+ * window, half of one is ready beyond what was sent, of which most may be acknowledged softly.
+ */
 static uint32_t high_water(const struct rxw_pcall *p)
 {
-	uint32_t limit = p->tx.high_limit, high = p->conn->params->sendq_high;
+	const struct rxw_sendq *q = &p->tx;
+	uint32_t limit = q->high_limit, high = p->conn->params->sendq_high;
 
+	if (q->window > RXW_MAX_ACKS)
+		high = rxw_max32(high, q->nxt - q->una + rxw_min32(q->cc.cwnd, q->window) / 2);
 	return limit && limit < high ? limit : high;
 }
 
 static uint32_t low_water(const struct rxw_pcall *p)
 {
-	uint32_t high = high_water(p);
+	const struct rxw_sendq *q = &p->tx;
+	uint32_t high = high_water(p), usual = p->conn->params->sendq_high;
 
-	return high < p->conn->params->sendq_high ? high * 2 / 3 + 1 : p->conn->params->sendq_low;
+	if (high == usual)
+		return p->conn->params->sendq_low;
+	return high < usual ? high * 2 / 3 + 1 : high - rxw_min32(q->cc.cwnd, q->window) / 4;
 }
 
 void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out)
@@ -217,7 +227,7 @@ bool rxw_pcall_writable(const struct rxw_pcall *p)
 
 	if (p->error != 0 || q->stopped)
 		return true; /* the writer has to see the error */
-	if (q->ents.used >= RXW_BUF_SIZE / sizeof(struct rxw_txent) / 2)
+	if (q->ents.used >= ENTRIES_MOST)
 		return false;
 	return queued < (q->above_high ? low_water(p) : high_water(p));
 }

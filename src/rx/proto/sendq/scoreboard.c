@@ -52,6 +52,18 @@ uint16_t rxw_sendq_split(struct rxw_pcall *p, uint32_t seq)
 	return fresh;
 }
 
+void rxw_sendq_stamp(struct rxw_sendq *q, struct rxw_txseg *s, uint64_t now)
+{
+	if (q->flight == 0)
+		q->rate.began_at = q->rate.delivered_at = now;
+	s->sent_at = now;
+	s->delivered_at = q->rate.delivered_at;
+	s->began_at = q->rate.began_at;
+	s->delivered = q->rate.delivered;
+	s->flight = q->flight + s->count;
+	s->limited = q->rate.limited_to != 0;
+}
+
 bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint64_t now)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -62,7 +74,6 @@ bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint64_
 		return false;
 	s = rxw_sendq_seg(q, i);
 	*s = (struct rxw_txseg){
-		.sent_at = now,
 		.first = q->nxt,
 		.count = count,
 		.order = q->order + 1,
@@ -71,6 +82,7 @@ bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint64_
 		.next = RXW_NO_NODE,
 		.state = RXW_TX_FLIGHT,
 	};
+	rxw_sendq_stamp(q, s, now);
 	if (q->seg_tail == RXW_NO_NODE)
 		q->seg_head = i;
 	else
@@ -121,9 +133,14 @@ void rxw_sendq_lose_from(struct rxw_sendq *q, uint16_t i)
 			rxw_sendq_set(q, rxw_sendq_seg(q, i), RXW_TX_LOST);
 }
 
-/* The second segment continues the first: same transmission, same state. */
+/*
+ * The second segment continues the first: same state, and same transmission, which no longer matters
+ * once the packets are acknowledged.
+ */
 static bool continues(const struct rxw_txseg *s, const struct rxw_txseg *t)
 {
+	if (s->state == RXW_TX_ACKED && t->state == RXW_TX_ACKED && s->token == 0 && t->token == 0)
+		return true;
 	if (t->state != s->state || t->order != s->order + s->count ||
 	    t->serial != s->serial + s->count || t->sent_at != s->sent_at || t->token != s->token ||
 	    t->never_left != s->never_left)

@@ -39,6 +39,22 @@ struct rxw_txseg {
 	uint16_t next;
 	uint8_t state;
 	bool never_left; /* LOST, but our own system refused it: sending it is no retransmission */
+	/* for the rate of delivery: rxw_sendq.rate when it was sent, and the flight with it */
+	uint64_t delivered_at, began_at;
+	uint32_t delivered, flight;
+	bool limited; /* there was not enough data for the window then */
+};
+
+/*
+ * What a call has delivered, for samples of the rate. A sample compares two packets: the newest one
+ * acknowledged, and the last one acknowledged before it was sent.
+ */
+struct rxw_delivery {
+	uint64_t delivered_at; /* latest ACK with progress, or first transmission after idleness */
+	uint64_t began_at;     /* when the newest packet acknowledged was sent */
+	uint32_t delivered;    /* packets acknowledged, modulo 2^32 */
+	uint32_t lost;	       /* packets declared lost, and not yet told to the controller */
+	uint32_t limited_to;   /* packets up to this count were sent without enough data; 0 = none */
 };
 
 /*
@@ -92,6 +108,14 @@ struct rxw_sendq {
 	struct rxw_cc cc;
 	struct rxw_recovery recovery;
 	struct rxw_mtu mtu;
+	struct rxw_delivery rate;
+	/*
+	 * Sequence numbers of which the latest ACK says nothing, though newer ones have arrived: from,
+	 * to. Packets there are not declared lost.
+	 */
+	struct {
+		uint32_t from, to;
+	} untold[2];
 	uint64_t proof_since; /* bytes wait for address validation since then, 0 = none */
 	uint64_t mtu_at;      /* an MTU probe counts as lost then; RXW_NEVER = none is out */
 	struct rxw_txent ent_own[3];
@@ -154,6 +178,8 @@ void rxw_sendq_set(struct rxw_sendq *q, struct rxw_txseg *s, enum rxw_txstate st
 void rxw_sendq_lose_from(struct rxw_sendq *q, uint16_t i);
 /* Join neighbours of the same transmission and state. */
 void rxw_sendq_join(struct rxw_sendq *q);
+/* The segment is sent now: note what a sample of the rate needs. */
+void rxw_sendq_stamp(struct rxw_sendq *q, struct rxw_txseg *s, uint64_t now);
 /* Packets sent for the first time, from nxt on. False: out of memory. */
 bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint64_t now);
 /* Packets below `first` are acknowledged: release them. */

@@ -25,8 +25,8 @@ void rxw_slab_init(struct rxw_slab *s, void *own, size_t node, unsigned count)
 
 static bool grow(struct rxw_slab *s, struct rxw_pool *pool)
 {
-	size_t most = RXW_BUF_SIZE / s->node;
-	size_t cap = (size_t)s->cap * 4;
+	size_t most = RXW_BUF_LARGEST / s->node;
+	size_t cap = (size_t)s->cap * (s->cap < 1024 ? 4 : 2);
 	struct rxw_buf *buf;
 	unsigned old = s->cap;
 
@@ -38,7 +38,7 @@ static bool grow(struct rxw_slab *s, struct rxw_pool *pool)
 		cap = most;
 	if (cap <= s->cap || pool == NULL)
 		return false;
-	buf = rxw_buf_get_small(pool, cap * s->node);
+	buf = rxw_buf_get_array(pool, cap * s->node);
 	if (buf == NULL)
 		return false;
 	memcpy(buf->data, s->base, old * s->node);

@@ -24,6 +24,30 @@ static void check_trailer(const struct rxw_ack *a)
 	FUZZ_CHECK(a->trailer_words <= 4 && a->trailer_words != 1);
 }
 
+/* All that is described lies within the packet. */
+static void check_extended(const uint8_t *data, size_t size)
+{
+	uint32_t begin, received = 0, end;
+	struct rxw_ack a;
+	bool state;
+
+	if (!rxw_ack_get(data, size, RXW_EXTENDED_ACK, &a))
+		return;
+	FUZZ_CHECK((uint64_t)a.count + a.tail <= RXW_WINDOW_MAX && a.base >= 1);
+	FUZZ_CHECK(a.part == 0 || a.tail == 0);
+	FUZZ_CHECK(a.rwind <= (a.extended ? RXW_WINDOW_MAX : RXW_MAX_ACKS));
+	for (uint32_t i = 0; i < a.count; i = end) {
+		end = rxw_ack_run(&a, i, a.count, &state);
+		FUZZ_CHECK(end > i && end <= a.count);
+		received += state ? end - i : 0;
+	}
+	begin = a.base * RXW_TABLE_PACKETS;
+	for (uint32_t i = begin; i < begin + a.part; i++)
+		received += rxw_ack_has(&a, i);
+	FUZZ_CHECK(received <= a.count + a.part);
+	FUZZ_CHECK(a.count + a.part + a.tail <= RXW_MAX_ACKS || a.previous - a.first < RXW_WINDOW_MAX);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t out[RXW_ACK_MAX_SIZE];
@@ -31,7 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned received = 0;
 	size_t n;
 
-	if (!rxw_ack_get(data, size, &a))
+	check_extended(data, size);
+	if (!rxw_ack_get(data, size, 0, &a))
 		return 0;
 	FUZZ_CHECK(a.first != 0);
 	FUZZ_CHECK(a.reason >= RXW_ACK_REQUESTED && a.reason <= RXW_ACK_IDLE);
@@ -44,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(n == 18u + a.count + 19u);
 	if (a.trailer_words < 4)
 		return 0;
-	FUZZ_CHECK(rxw_ack_get(out, n, &back));
+	FUZZ_CHECK(rxw_ack_get(out, n, 0, &back));
 	FUZZ_CHECK(back.first == a.first && back.previous == a.previous && back.serial == a.serial);
 	FUZZ_CHECK(back.reason == a.reason && back.count == a.count && back.trailer_words == 4);
 	FUZZ_CHECK(!a.count || !memcmp(back.acks, a.acks, a.count));

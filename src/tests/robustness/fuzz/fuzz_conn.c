@@ -63,7 +63,7 @@ static void check_control(struct world *w, const struct rxw_ctl *ctl)
 	check_header(w, ctl->bytes, ctl->length, &h);
 	FUZZ_CHECK(h.type != RXW_DATA);
 	if (h.type == RXW_ACK) {
-		FUZZ_CHECK(rxw_ack_get(body, ctl->length - RXW_HEADER_SIZE, &ack));
+		FUZZ_CHECK(rxw_ack_get(body, ctl->length - RXW_HEADER_SIZE, 0, &ack));
 		FUZZ_CHECK(ack.trailer_words == 4);
 		FUZZ_CHECK(ack.reason != RXW_ACK_PING || (h.flags & RXW_REQUEST_ACK));
 	}

@@ -430,7 +430,7 @@ void world_check_packet(const uint8_t *bytes, size_t length)
 		FUZZ_CHECK(h.seq && h.call && h.serial);
 		break;
 	case RXW_ACK:
-		FUZZ_CHECK(rxw_ack_get(body, length, &ack) && ack.trailer_words == 4);
+		FUZZ_CHECK(rxw_ack_get(body, length, 0, &ack) && ack.trailer_words == 4);
 		FUZZ_CHECK(ack.reason != RXW_ACK_PING || (h.flags & RXW_REQUEST_ACK));
 		break;
 	case RXW_ABORT:

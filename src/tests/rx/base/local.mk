@@ -8,6 +8,7 @@ check_tests += src/tests/rx/base/test_ascii
 check_tests += src/tests/rx/base/test_buf
 check_tests += src/tests/rx/base/test_cc
 check_tests += src/tests/rx/base/test_cc_cubic
+check_tests += src/tests/rx/base/test_cc_rate
 check_tests += src/tests/rx/base/test_cc_reno
 check_tests += src/tests/rx/base/test_debugfmt
 check_tests += src/tests/rx/base/test_error

@@ -92,7 +92,7 @@ static void check_ack(const uint8_t *body, size_t size, const json_t *want, cons
 	size_t count, put;
 	struct rxw_ack ack;
 
-	ck_assert_msg(rxw_ack_get(body, size, &ack), "%s: does not decode", id);
+	ck_assert_msg(rxw_ack_get(body, size, 0, &ack), "%s: does not decode", id);
 	ck_assert_msg(ack.first == number(want, "firstPacket"), "%s: first %u", id, ack.first);
 	ck_assert_msg(ack.previous == number(want, "previousPacket"), "%s: previous %u", id,
 		      ack.previous);
@@ -296,7 +296,7 @@ START_TEST(scenarios)
 			ck_assert_int_eq(h.security, summary(line, "sec", 10));
 			ck_assert_int_eq(h.spare, summary(line, "ck", 16));
 			ck_assert_int_eq(h.service, summary(line, "svc", 10));
-			if (h.type == RXW_ACK && rxw_ack_get(p + 28, size - 28, &ack)) {
+			if (h.type == RXW_ACK && rxw_ack_get(p + 28, size - 28, 0, &ack)) {
 				acks++;
 				ck_assert_int_eq(ack.first, summary(line, "first", 10));
 				ck_assert_int_eq(ack.previous, summary(line, "prev", 10));

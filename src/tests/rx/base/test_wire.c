@@ -104,6 +104,171 @@ START_TEST(header_round_trip)
 }
 END_TEST
 
+/* Packets 0 to all - 1 in runs of received and missing ones; the last was received. */
+static uint32_t any_pattern(uint64_t *state, uint8_t *got, uint32_t all)
+{
+	uint32_t gap = 0; /* end of the last one */
+
+	for (uint32_t i = 0; i < all;) {
+		uint32_t run = 1 + (uint32_t)(rxw_prng(state) >> (54 + test_below(state, 9)));
+		bool received = rxw_prng(state) & 1;
+
+		for (; run > 0 && i < all; run--)
+			got[i++] = received;
+	}
+	got[all - 1] = 1;
+	for (uint32_t i = 0; i < all; i++)
+		if (!got[i])
+			gap = i + 1;
+	return gap;
+}
+
+static void mark_all(uint8_t *tables, const uint8_t *got, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from, end; i < to; i = end) {
+		for (end = i + 1; end < to && got[end] == got[i]; end++)
+			;
+		if (got[i])
+			rxw_ack_mark(tables, i - from, end - from);
+	}
+}
+
+static void same_runs(const struct rxw_ack *ack, const uint8_t *got, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from, end; i < to; i = end) {
+		bool received;
+
+		end = rxw_ack_run(ack, i, to, &received);
+		ck_assert_uint_gt(end, i);
+		ck_assert_uint_le(end, to);
+		ck_assert(end == to || got[end] != got[i]);
+		for (uint32_t k = i; k < end; k++) {
+			ck_assert_uint_eq(got[k], received);
+			ck_assert_uint_eq(rxw_ack_has(ack, k), received);
+		}
+	}
+}
+
+/* Extended ACKs: what follows from tables, tail and part is what was put into them. */
+START_TEST(wide_round_trip)
+{
+	static uint8_t got[RXW_WINDOW_MAX], tables[5 * RXW_ACK_TABLE];
+	uint64_t state = test_seed();
+
+	for (int i = 0; i < 400; i++) {
+		uint32_t all = RXW_MAX_ACKS + 1 +
+			       (uint32_t)test_below(&state, i % 2 ? 2000
+								  : RXW_WINDOW_MAX - RXW_MAX_ACKS);
+		uint32_t gap = any_pattern(&state, got, all), begin;
+		uint8_t out[RXW_ACK_MAX_SIZE - RXW_HEADER_SIZE], *p;
+		struct rxw_ack in = {.first = 1 + (uint32_t)test_below(&state, 1u << 30),
+				     .serial = 7,
+				     .reason = RXW_ACK_IDLE,
+				     .extended = true,
+				     .base = 1,
+				     .rwind = 1 + (uint32_t)test_below(&state, RXW_WINDOW_MAX),
+				     .acks = tables,
+				     .more = tables + RXW_ACK_TABLE};
+		struct rxw_ack back;
+		size_t size;
+
+		memset(tables, 0, sizeof(tables));
+		in.previous = in.first + all - 1;
+		if (gap <= 5 * RXW_TABLE_PACKETS) {
+			in.tables = (uint8_t)(gap ? (gap - 1) / RXW_TABLE_PACKETS : 0);
+			in.count = gap < RXW_MAX_ACKS ? gap : (in.tables + 1u) * RXW_TABLE_PACKETS;
+			in.count = in.count < all ? in.count : all;
+			in.tail = all - in.count;
+			mark_all(tables, got, 0, in.count);
+		} else {
+			in.tables = 4;
+			in.base = (uint8_t)(1 + test_below(&state, all / RXW_TABLE_PACKETS));
+			begin = in.base * RXW_TABLE_PACKETS;
+			in.count = RXW_TABLE_PACKETS;
+			in.part = all - begin < 4 * RXW_TABLE_PACKETS ? all - begin
+								      : 4 * RXW_TABLE_PACKETS;
+			if (in.part == 0)
+				continue;
+			mark_all(tables, got, 0, in.count);
+			mark_all(tables + RXW_ACK_TABLE, got, begin, begin + in.part);
+		}
+		size = rxw_ack_put(out, &in);
+		p = exact(out, size);
+		ck_assert(rxw_ack_get(p, size, RXW_EXTENDED_ACK, &back));
+		ck_assert_uint_eq(back.first, in.first);
+		ck_assert_uint_eq(back.previous, in.previous);
+		ck_assert_uint_eq(back.count, in.count);
+		ck_assert_uint_eq(back.tail, in.tail);
+		ck_assert_uint_eq(back.part, in.part);
+		ck_assert_uint_eq(back.base, in.base);
+		ck_assert_uint_eq(back.rwind, in.rwind);
+		same_runs(&back, got, 0, in.count);
+		if (in.part > 0)
+			same_runs(&back, got, in.base * RXW_TABLE_PACKETS,
+				  in.base * RXW_TABLE_PACKETS + in.part);
+		/* Tables that are cut off say nothing; firstPacket and the window still count. */
+		if (in.tables > 0) {
+			uint8_t *cut = exact(out, size - 1);
+
+			ck_assert(rxw_ack_get(cut, size - 1, RXW_EXTENDED_ACK, &back));
+			ck_assert_uint_eq(back.count + back.tail + back.part + back.tables, 0);
+			ck_assert_uint_eq(back.first, in.first);
+			free(cut);
+		}
+		/* Without the flag it is a plain ACK, with a plain window. */
+		ck_assert(rxw_ack_get(p, size, 0, &back));
+		ck_assert_uint_eq(back.count, in.count < RXW_MAX_ACKS ? in.count : RXW_MAX_ACKS);
+		ck_assert_uint_eq(back.tail + back.part, 0);
+		ck_assert_uint_le(back.rwind, RXW_MAX_ACKS);
+		free(p);
+	}
+}
+END_TEST
+
+START_TEST(wide_malformed)
+{
+	uint8_t tables[2 * RXW_ACK_TABLE] = {0}, out[RXW_ACK_MAX_SIZE] = {0};
+	struct rxw_ack in = {.first = 1,
+			     .previous = 4000,
+			     .reason = RXW_ACK_IDLE,
+			     .extended = true,
+			     .base = 1,
+			     .tables = 1,
+			     .count = 4000,
+			     .rwind = 1000,
+			     .acks = tables,
+			     .more = tables + RXW_ACK_TABLE};
+	struct rxw_ack back;
+	size_t size = rxw_ack_put(out, &in), octet = 18 + RXW_MAX_ACKS + 1;
+
+	ck_assert(rxw_ack_get(out, size, RXW_EXTENDED_ACK, &back));
+	ck_assert_uint_eq(back.count, 4000);
+	/* More tables than can be. */
+	out[octet + 1] = RXW_ACK_TABLES_MOST + 1;
+	ck_assert(rxw_ack_get(out, sizeof(out), RXW_EXTENDED_ACK, &back));
+	ck_assert_uint_eq(back.count + back.tail + back.tables, 0);
+	out[octet + 1] = 1;
+	/* A trailer beyond the packet. */
+	out[octet] = 255;
+	ck_assert(rxw_ack_get(out, size, RXW_EXTENDED_ACK, &back));
+	ck_assert_uint_eq(back.count + back.tail + back.tables, 0);
+	/* A trailer of three words: not an extended ACK. */
+	out[octet] = 3;
+	ck_assert(rxw_ack_get(out, size, RXW_EXTENDED_ACK, &back));
+	ck_assert(!back.extended);
+	ck_assert_uint_eq(back.rwind, RXW_MAX_ACKS);
+	out[octet] = 4;
+	/* previousPacket below firstPacket, or too far above. */
+	rxw_put32(out + 8, 0);
+	ck_assert(rxw_ack_get(out, size, RXW_EXTENDED_ACK, &back));
+	ck_assert_uint_eq(back.count, RXW_MAX_ACKS);
+	ck_assert_uint_eq(back.tail, 0);
+	rxw_put32(out + 8, RXW_WINDOW_MAX + 1);
+	ck_assert(rxw_ack_get(out, size, RXW_EXTENDED_ACK, &back));
+	ck_assert_uint_eq(back.count + back.tail, 0);
+}
+END_TEST
+
 START_TEST(ack_round_trip)
 {
 	uint64_t state = test_seed();
@@ -133,7 +298,7 @@ START_TEST(ack_round_trip)
 		ck_assert_uint_eq(rxw_get32(out), 0);
 		ck_assert_uint_eq(out[18 + in.count] | out[19 + in.count] | out[20 + in.count], 0);
 		p = exact(out, size);
-		ck_assert(rxw_ack_get(p, size, &back));
+		ck_assert(rxw_ack_get(p, size, 0, &back));
 		ck_assert_uint_eq(back.first, in.first);
 		ck_assert_uint_eq(back.previous, in.previous);
 		ck_assert_uint_eq(back.serial, in.serial);
@@ -178,7 +343,7 @@ START_TEST(ack_trailer_forms)
 			size_t size, n = after < 3 ? 0 : (after - 3) / 4;
 			uint8_t *p = ack_body((uint8_t)count, after, &size);
 
-			ck_assert(rxw_ack_get(p, size, &ack));
+			ck_assert(rxw_ack_get(p, size, 0, &ack));
 			ck_assert_uint_eq(ack.trailer_words, words[n > 4 ? 4 : n]);
 			ck_assert_uint_eq(ack.max_mtu, n >= 2 ? 1000 : 0);
 			ck_assert_uint_eq(ack.if_mtu, n >= 2 ? 1001 : 0);
@@ -216,7 +381,7 @@ START_TEST(ack_clamps)
 
 		for (unsigned w = 0; w < 4; w++)
 			rxw_put32(p + 21 + 4 * w, cases[i].in);
-		ck_assert(rxw_ack_get(p, size, &ack));
+		ck_assert(rxw_ack_get(p, size, 0, &ack));
 		ck_assert_uint_eq(ack.max_mtu, cases[i].mtu);
 		ck_assert_uint_eq(ack.if_mtu, cases[i].mtu);
 		ck_assert_uint_eq(ack.rwind, cases[i].window);
@@ -236,7 +401,7 @@ START_TEST(ack_malformed)
 	for (size_t size = 0; size < 18; size++) {
 		uint8_t *p = exact(body, size);
 
-		ck_assert(!rxw_ack_get(p, size, &ack));
+		ck_assert(!rxw_ack_get(p, size, 0, &ack));
 		free(p);
 	}
 	/* nAcks beyond the bytes, by one to all */
@@ -245,18 +410,18 @@ START_TEST(ack_malformed)
 
 		body[17] = (uint8_t)(there + 1);
 		p = exact(body, 18 + there);
-		ck_assert(!rxw_ack_get(p, 18 + there, &ack));
+		ck_assert(!rxw_ack_get(p, 18 + there, 0, &ack));
 		p[17] = (uint8_t)there;
-		ck_assert(rxw_ack_get(p, 18 + there, &ack));
+		ck_assert(rxw_ack_get(p, 18 + there, 0, &ack));
 		p[17] = 255;
-		ck_assert(!rxw_ack_get(p, 18 + there, &ack));
+		ck_assert(!rxw_ack_get(p, 18 + there, 0, &ack));
 		free(p);
 	}
 	body[17] = 0;
 	rxw_put32(body + 4, 0);
-	ck_assert(!rxw_ack_get(body, 18, &ack));
+	ck_assert(!rxw_ack_get(body, 18, 0, &ack));
 	rxw_put32(body + 4, 0xffffffffu);
-	ck_assert(rxw_ack_get(body, 18, &ack));
+	ck_assert(rxw_ack_get(body, 18, 0, &ack));
 }
 END_TEST
 
@@ -268,7 +433,7 @@ START_TEST(ack_reasons)
 		uint8_t *p = ack_body(0, 0, &size);
 
 		p[16] = (uint8_t)reason;
-		ck_assert(rxw_ack_get(p, size, &ack));
+		ck_assert(rxw_ack_get(p, size, 0, &ack));
 		ck_assert_uint_eq(ack.reason, reason >= 1 && reason <= 9 ? reason : RXW_ACK_DELAY);
 		free(p);
 	}
@@ -519,7 +684,7 @@ START_TEST(names)
 }
 END_TEST
 
-TEST_MAIN("wire", header_example, header_short, header_round_trip, ack_round_trip,
+TEST_MAIN("wire", header_example, header_short, header_round_trip, ack_round_trip, wide_round_trip, wide_malformed,
 	  ack_trailer_forms, ack_clamps, ack_malformed, ack_reasons, abort_codes, jumbo_members,
 	  jumbo_truncated, jumbo_keeps_direction, jumbo_only_data, stateless_abort, version_answer,
 	  names)

@@ -222,7 +222,7 @@ START_TEST(duplicate_request)
 	do {
 		n = h_raw_receive(fd, RXW_ACK, packet);
 		ck_assert_int_gt(n, RXW_HEADER_SIZE);
-		ck_assert(rxw_ack_get(packet + RXW_HEADER_SIZE, (size_t)n - RXW_HEADER_SIZE, &ack));
+		ck_assert(rxw_ack_get(packet + RXW_HEADER_SIZE, (size_t)n - RXW_HEADER_SIZE, 0, &ack));
 	} while (ack.reason != RXW_ACK_DUPLICATE);
 	ck_assert_uint_eq(ack.first, 2);
 	ck_assert_uint_eq(counter_of(bed.server, "calls_started"), 1);

@@ -181,7 +181,7 @@ static void no_holes(const uint8_t *ack_packet, ssize_t size)
 	struct rxw_ack ack;
 	bool hole = false;
 
-	ck_assert(rxw_ack_get(ack_packet + RXW_HEADER_SIZE, (size_t)size - RXW_HEADER_SIZE, &ack));
+	ck_assert(rxw_ack_get(ack_packet + RXW_HEADER_SIZE, (size_t)size - RXW_HEADER_SIZE, 0, &ack));
 	ck_assert_uint_ne(ack.reason, RXW_ACK_OUT_OF_SEQUENCE);
 	for (unsigned i = 0; i < ack.count; i++) {
 		ck_assert(!hole || !ack.acks[i]);
@@ -211,7 +211,7 @@ static void received(void)
 			n = h_raw_receive(fd, RXW_ACK, answer);
 			ck_assert_int_ge(n, RXW_HEADER_SIZE + 18);
 			no_holes(answer, n);
-			ck_assert(rxw_ack_get(answer + RXW_HEADER_SIZE, (size_t)n - RXW_HEADER_SIZE,
+			ck_assert(rxw_ack_get(answer + RXW_HEADER_SIZE, (size_t)n - RXW_HEADER_SIZE, 0,
 					      &ack));
 		} while (ack.reason != RXW_ACK_PING_RESPONSE || ack.serial != raw.serial);
 	}

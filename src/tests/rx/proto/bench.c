@@ -107,7 +107,8 @@ static void catch (struct bench *b, const struct rxw_path *path, const uint8_t *
 	ck_assert(rxw_header_get(k->bytes, length, &k->h));
 	if (k->h.type == RXW_ACK)
 		ck_assert(
-			rxw_ack_get(k->bytes + RXW_HEADER_SIZE, length - RXW_HEADER_SIZE, &k->ack));
+			rxw_ack_get(k->bytes + RXW_HEADER_SIZE, length - RXW_HEADER_SIZE, k->h.flags,
+				    &k->ack));
 	if (k->h.type == RXW_ABORT)
 		ck_assert(rxw_abort_get(k->bytes + RXW_HEADER_SIZE, length - RXW_HEADER_SIZE,
 					&k->code));

@@ -2,13 +2,9 @@
 # Tests on a bad network, in namespaces: not part of `make check`, since they need root or user
 # namespaces. `make net` here, or a stage of `./quickstart check --all`.
 
-net_programs = src/tests/system/net/link src/tests/system/net/net_io
+net_programs = src/tests/system/net/net_io
 EXTRA_PROGRAMS += $(net_programs)
 CLEANFILES += $(net_programs)
-
-# A link between two namespaces that delays, drops, reorders, duplicates and corrupts, from a seed.
-src_tests_system_net_link_SOURCES = src/tests/system/net/link.c src/tests/system/net/spoil.c src/tests/system/net/spoil.h
-src_tests_system_net_link_LDADD =
 
 # The I/O layer alone on such a link.
 src_tests_system_net_net_io_SOURCES = src/tests/system/net/net_io.c
@@ -17,6 +13,6 @@ src_tests_system_net_net_io_LDADD = src/rx/librxwire_core.la $(PTHREAD_LIBS)
 EXTRA_DIST += src/tests/system/net/run
 
 .PHONY: net net-programs
-net-programs: $(net_programs)
+net-programs: $(net_programs) src/tests/link/link
 net: all net-programs
 	bash $(srcdir)/src/tests/system/net/run $(abs_top_builddir)

@@ -126,7 +126,7 @@ START_TEST(packet)
 	struct rxw_ack ack;
 
 	ck_assert(rxw_header_get(bytes, size, &h));
-	ck_assert(rxw_ack_get(bytes + RXW_HEADER_SIZE, size - RXW_HEADER_SIZE, &ack));
+	ck_assert(rxw_ack_get(bytes + RXW_HEADER_SIZE, size - RXW_HEADER_SIZE, 0, &ack));
 	/* IP and UDP included, at most three times the smallest packet that begins a call. */
 	ck_assert_uint_le(size + 28, 3 * (RXW_HEADER_SIZE + 28));
 	ck_assert_uint_eq(h.epoch, call.epoch);

@@ -66,6 +66,26 @@ static void past_the_beginning(void)
 	b.next = b.count;
 }
 
+/* With wide windows, ACKs differ in the flag and one octet from those of today. */
+START_TEST(offer)
+{
+	struct bench_packet *k;
+
+	setup();
+	b.params.window = 1000;
+	bench_get_data(&b, c, 1, 1, RXW_REQUEST_ACK, 10);
+	k = bench_expect(&b, RXW_ACK);
+	ck_assert_uint_eq(k->h.flags, RXW_SLOW_START_OK | RXW_EXTENDED_ACK);
+	ck_assert_uint_eq(k->ack.count, 1);
+	ck_assert_uint_eq(k->bytes[28 + 18 + 1], 0);
+	ck_assert_uint_eq(k->bytes[28 + 18 + 1 + 1], 4);
+	ck_assert_uint_eq(k->bytes[28 + 18 + 1 + 2], 0);
+	ck_assert_uint_eq(k->length, 28 + 18 + 1 + 3 + 16);
+	ck_assert_uint_eq(k->ack.rwind, 16);
+	teardown();
+}
+END_TEST
+
 START_TEST(single_packet_waits)
 {
 	setup();
@@ -511,6 +531,7 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 0);
+	tcase_add_test(tcase, offer);
 	tcase_add_test(tcase, single_packet_waits);
 	tcase_add_test(tcase, every_second_at_first);
 	tcase_add_test(tcase, merged_later);

@@ -75,6 +75,76 @@ START_TEST(random_order)
 }
 END_TEST
 
+/* Packets behind gaps, and their ACKs as the sender reads them: nothing wrong, and what is new. */
+static void wide_pattern(uint64_t seed, uint32_t most)
+{
+	static uint8_t tables[(1 + RXW_ACK_TABLES) * RXW_ACK_TABLE], got[RXW_WINDOW_MAX + 2],
+		told[RXW_WINDOW_MAX + 2];
+	uint64_t state = seed;
+	const struct rxw_recvq *q;
+	uint32_t seq = 2;
+
+	setup();
+	b.params.window = RXW_WINDOW_MAX;
+	b.params.call_memory = b.params.conn_memory = 64 << 20;
+	rxw_budget_init(&c->p.rx.memory, 64 << 20);
+	rxw_budget_init(&c->p.peer->memory, 64 << 20);
+	memset(got, 0, sizeof(got));
+	memset(told, 0, sizeof(told));
+	burst(1, 1, 1);
+	got[1] = 1;
+	while (seq < most) {
+		uint32_t n = 1 + (uint32_t)(rxw_prng(&state) % 60);
+
+		seq += 1 + (uint32_t)(rxw_prng(&state) % (seq % 3 ? 3 : 700));
+		if (seq + n > most)
+			break;
+		burst(seq, n, 1);
+		memset(got + seq, 1, n);
+		seq += n;
+	}
+	q = &call()->p.rx;
+	ck_assert_uint_eq(q->next, 2);
+	for (uint32_t serial = 1; serial <= 3 * 32; serial++) {
+		struct rxw_ack ack = {.first = 1, .serial = serial, .base = 1, .extended = true};
+		uint8_t out[RXW_ACK_MAX_SIZE];
+		struct rxw_ack back;
+		size_t size;
+
+		ck_assert(rxw_recvq_wide(q, &ack, tables, 1 + RXW_ACK_TABLES));
+		size = rxw_ack_put(out, &ack);
+		ck_assert_uint_le(RXW_HEADER_SIZE + size, RXW_MTU_DEFAULT);
+		ck_assert(rxw_ack_get(out, size, RXW_EXTENDED_ACK, &back));
+		ck_assert_uint_eq(back.previous, q->highest);
+		for (uint32_t i = 0; i <= q->highest - 1; i++) {
+			uint32_t begin = back.base * RXW_TABLE_PACKETS;
+			bool described = i < back.count ||
+					 (i >= begin && i - begin < back.part);
+
+			if (described) {
+				ck_assert_uint_eq(rxw_ack_has(&back, i), got[1 + i]);
+				told[1 + i] = 1;
+			} else if (i - back.count < back.tail) {
+				ck_assert_uint_eq(got[1 + i], 1);
+				told[1 + i] = 1;
+			}
+		}
+	}
+	/* All of the window within so many ACKs. */
+	for (uint32_t i = 1; i <= q->highest; i++)
+		ck_assert_uint_eq(told[i], 1);
+	bench_free(&b);
+}
+
+START_TEST(wide_tables)
+{
+	static const uint32_t windows[] = {400, 2000, 2100, 5000, 10200, 10300, 12300, 30000, 65000};
+
+	for (unsigned i = 0; i < sizeof(windows) / sizeof(windows[0]); i++)
+		wide_pattern(11 + i, windows[i]);
+}
+END_TEST
+
 START_TEST(small_ones_are_copied)
 {
 	setup();
@@ -220,6 +290,7 @@ int main(void)
 	tcase_add_test(tcase, limits);
 	tcase_add_test(tcase, holes_give_way);
 	tcase_add_test(tcase, ack_table);
+	tcase_add_test(tcase, wide_tables);
 	tcase_add_test(tcase, end_of_stream);
 	return bench_main(suite);
 }

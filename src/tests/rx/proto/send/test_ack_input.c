@@ -64,6 +64,55 @@ START_TEST(never_sent)
 }
 END_TEST
 
+/* More than 255 packets only while the peer's ACKs are extended ones (rx-wide-windows, rules 2, 3). */
+START_TEST(licence)
+{
+	uint8_t packet[RXW_ACK_MAX_SIZE];
+	uint32_t size;
+
+	setup(4);
+	b.params.window = 5000;
+	ack(2, 0, RXW_ACK_DELAY, "");
+	size = bench_ack(&b, packet, 1, 2, 0, RXW_ACK_DELAY, 0, "", 3000);
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_eq(call->p.tx.window, 255);
+	size = bench_ack(&b, packet, 1, 2, 0, RXW_ACK_DELAY, RXW_EXTENDED_ACK, "", 3000);
+	bench_input(&b, c, packet, size, size); /* the octet is 0 */
+	ck_assert_uint_eq(call->p.tx.window, 255);
+	size = bench_ack(&b, packet, 1, 2, 0, RXW_ACK_DELAY, RXW_EXTENDED_ACK, "", 3000);
+	packet[28 + 18 + 1] = 4;
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_eq(call->p.tx.window, 3000);
+	ck_assert_uint_eq(call->p.tx.edge, 3002);
+	size = bench_ack(&b, packet, 1, 2, 0, RXW_ACK_DELAY, RXW_EXTENDED_ACK, "", 9000);
+	packet[28 + 18 + 1] = 4;
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_eq(call->p.tx.window, 5000); /* our own limit */
+	ack(2, 0, RXW_ACK_DELAY, "");
+	ck_assert_uint_eq(call->p.tx.window, 255);
+	bench_free(&b);
+}
+END_TEST
+
+/* Tables that describe packets never sent are ignored; the hard acknowledgement counts. */
+START_TEST(wide_never_sent)
+{
+	uint8_t packet[RXW_ACK_MAX_SIZE];
+	uint32_t size;
+
+	setup(8);
+	size = bench_ack(&b, packet, 1, 3, 0, RXW_ACK_DELAY, RXW_EXTENDED_ACK, "", 255);
+	packet[28 + 18 + 1] = 4;
+	rxw_put32(packet + 28 + 8, 3 + 5000); /* previousPacket: all of them, without a gap */
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_eq(call->p.tx.una, 3);
+	ck_assert_uint_eq(call->p.tx.acked, 0);
+	ck_assert_uint_eq(call->p.tx.flight, 6);
+	ck_assert_int_eq(call->p.error, 0);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(stale)
 {
 	uint8_t old[400];
@@ -489,6 +538,8 @@ int main(void)
 	tcase_add_test(tcase, malformed);
 	tcase_add_test(tcase, never_sent);
 	tcase_add_test(tcase, stale);
+	tcase_add_test(tcase, licence);
+	tcase_add_test(tcase, wide_never_sent);
 	tcase_add_test(tcase, withdrawn);
 	tcase_add_test(tcase, damaged_serial);
 	tcase_add_test(tcase, withdrawn_and_busy);

@@ -3,8 +3,8 @@
  * Changed bits in flight: UDP datagrams with a wrong checksum, or with a matching one that hides
  * it.
  */
-#ifndef NET_SPOIL_H
-#define NET_SPOIL_H
+#ifndef RXW_TESTS_LINK_SPOIL_H
+#define RXW_TESTS_LINK_SPOIL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Congestion control by a model of the path: the largest rate at which packets were delivered, and
+ * the shortest round trip. Their product is what the path holds. Packets are paced at the rate,
+ * which is probed from time to time, and losses count only from two per cent on. The method is
+ * known as BBR; this is a small form of its third version.
+ */
+
+#include "base/cc.h"
+
+#include "base/rtt.h"
+
+#define GAIN(x)	    ((uint32_t)((x) * 256)) /* a factor, with 8 fractional bits */
+#define RATE_SHIFT  10			    /* fractional bits of packets per second */
+#define RATE_MOST   (1ull << 36)
+#define NO_LIMIT    UINT32_MAX
+#define LEAST	    4u /* packets in flight at least */
+#define FULL_ROUNDS 3u /* rounds without a quarter more: the pipe is full */
+/* A round in which one packet of 50 is lost, and LOST_LEAST of them, shows congestion. */
+#define LOSS_PART  50u
+#define LOST_LEAST 6u
+/* The round trip has grown by an eighth, within these limits: slow start has filled the path. */
+#define DELAY_LEAST (4 * RXW_MS)
+#define DELAY_MOST  (16 * RXW_MS)
+#define DELAY_MIN_SAMPLES 8u
+/* Without a confirmation for so long, the shortest round trip is measured again, with a half-empty
+ * path. */
+#define RTT_VALID (5 * RXW_SEC)
+#define RTT_PROBE (200 * RXW_MS)
+/* Cruising time before the rate is probed again, and what random bits add to it. */
+#define CRUISE	    (2 * RXW_SEC)
+#define CRUISE_MORE (1u << 30)
+#define CRUISE_ROUNDS 63u /* the same in rounds, for coexistence with windows that grow by one */
+
+enum phase {
+	STARTUP, /* doubles the rate each round trip */
+	DRAIN,	 /* empties the queue that this has filled */
+	DOWN,	 /* below the rate, so that other flows see an empty queue */
+	CRUISE_AT_RATE,
+	REFILL, /* one round at the rate, before the probe */
+	UP,	/* above the rate */
+	SHRINK	/* few packets in flight, to see the round trip of the empty path */
+};
+
+/* Pacing and window of each phase, by the model. */
+static const struct {
+	uint32_t pace, window;
+} gains[] = {
+	[STARTUP] = {GAIN(2.77), GAIN(2.0)},	   [DRAIN] = {GAIN(0.5), GAIN(2.0)},
+	[DOWN] = {GAIN(0.9), GAIN(2.0)},	   [CRUISE_AT_RATE] = {GAIN(1.0), GAIN(2.0)},
+	[REFILL] = {GAIN(1.0), GAIN(2.0)},	   [UP] = {GAIN(1.25), GAIN(2.25)},
+	[SHRINK] = {GAIN(1.0), GAIN(0.5)},
+};
+
+struct rate {
+	uint64_t best[2];    /* largest rate of this probing cycle and of the one before */
+	uint64_t full_at;    /* startup: the rate that has to grow by a quarter */
+	uint64_t least_rtt;  /* ns, 0 = none yet */
+	uint64_t rtt_at;     /* when it was last confirmed */
+	uint64_t phase_at;   /* begin of the phase; of SHRINK: when the flight was small, or 0 */
+	uint64_t cruise;     /* ns, length of this cruise */
+	uint64_t round_rtt, last_round_rtt; /* least of this round and of the last one */
+	uint32_t high;	     /* flight above which losses began; NO_LIMIT = unknown */
+	uint32_t saved;	     /* window before SHRINK or a timeout, 0 = none */
+	uint32_t samples;    /* of round trips in this round */
+	uint32_t lost, delivered; /* in this round */
+	uint32_t rounds;     /* in this phase */
+	uint32_t step;	     /* UP: packets by which `high` grows with the next round */
+	uint32_t noise;	     /* state of a small random generator */
+	uint8_t phase, flat; /* flat: startup rounds without growth */
+	bool full;	     /* startup has ended */
+};
+
+_Static_assert(sizeof(struct rate) <= sizeof(((struct rxw_cc *)0)->state), "state of the model");
+
+static struct rate *of(struct rxw_cc *cc)
+{
+	return (struct rate *)cc->state;
+}
+
+static const struct rate *of_const(const struct rxw_cc *cc)
+{
+	return (const struct rate *)cc->state;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t rate_of(const struct rate *m)
+{
+	return larger(m->best[0], m->best[1]);
+}
+
+/* Packets that the path holds, times a gain. */
+static uint32_t held(const struct rate *m, uint32_t gain)
+{
+	uint64_t rtt = smaller(m->least_rtt, 100 * RXW_SEC) / 1000; /* us */
+
+	/* 2^36 * 10^8 needs 63 bits. */
+	return (uint32_t)smaller((rate_of(m) * rtt / 1000000 >> RATE_SHIFT) * gain / 256,
+				 UINT32_MAX);
+}
+
+/* Receivers merge ACKs of up to a millisecond or 64 packets, and senders send trains as long. */
+static uint32_t slack(const struct rate *m)
+{
+	return 64 + (uint32_t)smaller((rate_of(m) >> RATE_SHIFT) / 250, 1u << 20);
+}
+
+static void enter(struct rate *m, enum phase phase, uint64_t now)
+{
+	m->phase = (uint8_t)phase;
+	m->phase_at = now;
+	m->rounds = 0;
+}
+
+static void begin_down(struct rate *m, uint64_t now)
+{
+	m->noise = m->noise * 1664525u + 1013904223u + (uint32_t)now;
+	m->cruise = CRUISE + m->noise % CRUISE_MORE;
+	/* Rates of the cycle before the last one are forgotten. */
+	m->best[1] = m->best[0];
+	m->best[0] = 0;
+	enter(m, DOWN, now);
+}
+
+static void rate_init(struct rxw_cc *cc)
+{
+	struct rate *m = of(cc);
+
+	m->high = NO_LIMIT;
+	/* Neither slow start nor proportional rate reduction of the other controllers applies. */
+	cc->ssthresh = UINT32_MAX;
+}
+
+static bool too_many_lost(const struct rate *m)
+{
+	return m->lost >= LOST_LEAST &&
+	       (uint64_t)m->lost * LOSS_PART > (uint64_t)m->lost + m->delivered;
+}
+
+static void take_rtt(struct rate *m, const struct rxw_cc_sample *s)
+{
+	if (s->rtt == 0)
+		return;
+	if (m->least_rtt == 0 || s->rtt < m->least_rtt) {
+		m->least_rtt = s->rtt;
+		m->rtt_at = s->now;
+	} else if (s->rtt <= m->least_rtt + m->least_rtt / 32) {
+		m->rtt_at = s->now;
+	}
+	if (m->round_rtt == 0 || s->rtt < m->round_rtt)
+		m->round_rtt = s->rtt;
+	m->samples++;
+}
+
+/* The queue grows, before anything is lost (as RFC 9406 does it). */
+static bool delay_grew(const struct rate *m)
+{
+	uint64_t more = larger(DELAY_LEAST, smaller(DELAY_MOST, m->last_round_rtt / 8));
+
+	return m->samples >= DELAY_MIN_SAMPLES && m->last_round_rtt != 0 &&
+	       m->round_rtt >= m->last_round_rtt + more;
+}
+
+static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
+{
+	struct rate *m = of(cc);
+
+	if (s->round && !s->limited) {
+		if (rate_of(m) >= m->full_at + m->full_at / 4) {
+			m->full_at = rate_of(m);
+			m->flat = 0;
+		} else {
+			m->flat++;
+		}
+	}
+	if (too_many_lost(m))
+		m->high = (uint32_t)larger(held(m, GAIN(1.0)), s->flight_then / 20 * 17);
+	if (m->flat < FULL_ROUNDS && !delay_grew(m) && !too_many_lost(m))
+		return;
+	m->full = true;
+	enter(m, DRAIN, s->now);
+}
+
+/* The flight at which losses begin was found. */
+static void found_limit(struct rate *m, const struct rxw_cc_sample *s)
+{
+	uint32_t then = (uint32_t)larger(s->flight_then, held(m, GAIN(0.7)));
+
+	m->high = (uint32_t)larger(then, LEAST);
+	m->lost = m->delivered = 0;
+	begin_down(m, s->now);
+}
+
+static void probe(struct rate *m, const struct rxw_cc_sample *s)
+{
+	uint32_t bdp = held(m, GAIN(1.0));
+
+	switch (m->phase) {
+	case DOWN:
+		if (s->flight <= smaller(bdp, m->high == NO_LIMIT ? NO_LIMIT : m->high / 20 * 17))
+			enter(m, CRUISE_AT_RATE, s->now);
+		break;
+	case CRUISE_AT_RATE:
+		if (s->now - m->phase_at >= m->cruise ||
+		    m->rounds >= smaller(bdp, CRUISE_ROUNDS))
+			enter(m, REFILL, s->now);
+		break;
+	case REFILL:
+		if (m->rounds >= 2) {
+			enter(m, UP, s->now);
+			m->step = 1;
+		}
+		break;
+	case UP:
+		if (s->round && m->high != NO_LIMIT && s->flight + slack(m) >= m->high) {
+			m->high += m->step;
+			m->step = m->step < 1u << 16 ? m->step * 2 : m->step;
+		}
+		if (too_many_lost(m))
+			found_limit(m, s);
+		else if (m->rounds >= 2 && s->flight >= held(m, GAIN(1.25)))
+			begin_down(m, s->now);
+		else if (m->rounds >= 4 && s->limited)
+			begin_down(m, s->now);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Measure the round trip of the empty path. */
+static void shrink(struct rxw_cc *cc, const struct rxw_cc_sample *s)
+{
+	struct rate *m = of(cc);
+
+	if (m->phase != SHRINK) {
+		m->saved = (uint32_t)larger(m->saved, cc->cwnd);
+		enter(m, SHRINK, 0);
+		m->least_rtt = s->rtt != 0 ? s->rtt : m->least_rtt;
+		return;
+	}
+	if (m->phase_at == 0) {
+		if (s->flight <= larger(held(m, gains[SHRINK].window), LEAST)) {
+			m->phase_at = s->now;
+			m->rounds = 0;
+		}
+		return;
+	}
+	if (m->rounds < 1 || s->now < m->phase_at + RTT_PROBE)
+		return;
+	m->rtt_at = s->now;
+	cc->cwnd = (uint32_t)larger(cc->cwnd, m->saved);
+	m->saved = 0;
+	if (m->full)
+		begin_down(m, s->now);
+	else
+		enter(m, STARTUP, s->now);
+}
+
+static void set_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
+{
+	struct rate *m = of(cc);
+	uint32_t target = held(m, gains[m->phase].window);
+
+	if (m->phase != SHRINK)
+		target += slack(m);
+	if (m->high != NO_LIMIT && m->phase != STARTUP && m->phase != SHRINK) {
+		uint32_t high = m->phase == UP ? m->high + slack(m) : m->high / 20 * 17 + slack(m);
+
+		target = (uint32_t)smaller(target, high);
+	}
+	target = (uint32_t)larger(target, LEAST);
+	if (m->full || m->phase == SHRINK) {
+		if (cc->cwnd < target)
+			cc->cwnd = (uint32_t)smaller((uint64_t)cc->cwnd + s->newly, target);
+		else
+			cc->cwnd = target;
+	} else if (cc->cwnd < target || rate_of(m) == 0) {
+		cc->cwnd = (uint32_t)smaller((uint64_t)cc->cwnd + s->newly, UINT32_MAX);
+	}
+}
+
+static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
+{
+	struct rate *m = of(cc);
+
+	m->lost += s->lost;
+	m->delivered += s->newly;
+	take_rtt(m, s);
+	/* A rate that the application limited is only a lower bound. */
+	if (s->rate > 0 && (!s->limited || s->rate > rate_of(m)))
+		m->best[0] = larger(m->best[0], smaller(s->rate, RATE_MOST));
+	if (m->phase == STARTUP) {
+		startup(cc, s);
+	} else if (m->phase == DRAIN) {
+		if (s->flight <= held(m, GAIN(1.0)))
+			begin_down(m, s->now);
+	} else {
+		probe(m, s);
+	}
+	if (m->least_rtt != 0 && (m->phase == SHRINK || s->now >= m->rtt_at + RTT_VALID) &&
+	    m->full)
+		shrink(cc, s);
+	if (s->round) {
+		if (m->phase == CRUISE_AT_RATE && too_many_lost(m))
+			m->high = (uint32_t)larger(held(m, GAIN(0.9)), LEAST);
+		m->last_round_rtt = m->round_rtt != 0 ? m->round_rtt : m->last_round_rtt;
+		m->round_rtt = 0;
+		m->samples = m->lost = m->delivered = 0;
+		m->rounds++;
+	}
+	set_window(cc, s);
+}
+
+static void rate_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now)
+{
+	(void)cc;
+	(void)acked;
+	(void)limited;
+	(void)srtt;
+	(void)now;
+}
+
+static void rate_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+{
+	(void)cc;
+	(void)flight;
+	(void)now;
+}
+
+static void rate_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+{
+	(void)flight;
+	(void)now;
+	cc->cwnd = 1;
+}
+
+static uint64_t rate_interval(const struct rxw_cc *cc, uint32_t window, uint64_t srtt)
+{
+	const struct rate *m = of_const(cc);
+	uint64_t rate = rate_of(m), pace;
+
+	if (rate == 0) /* as slow start does */
+		return window > RXW_CC_PACED_ABOVE && srtt >= RXW_MS ? srtt / 2 / window : 0;
+	pace = rate * gains[m->phase].pace / 256;
+	return (RXW_SEC << RATE_SHIFT) / larger(pace, 1);
+}
+
+const struct rxw_cc_ops rxw_cc_rate = {
+	.name = "rate",
+	.init = rate_init,
+	.acked = rate_acked,
+	.lost = rate_lost,
+	.timeout = rate_timeout,
+	.sample = rate_sample,
+	.interval = rate_interval,
+};

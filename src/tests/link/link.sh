@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The program `link` between two network namespaces: delay, rate, losses, queue, MTU, NAT, TCP and rxperf.
+
+here=$top_srcdir/src/tests/link
+python=${PYTHON3:-python3}
+command -v "$python" > /dev/null || { echo "SKIP: python3 is not installed"; exit 77; }
+
+why=$(bash "$here/lab" "$top_builddir" none true)
+case $? in
+0) ;;
+77) echo "$why"; exit 77 ;;
+*) echo "lab does not run a command: $why"; exit 1 ;;
+esac
+failed=0
+
+# check NAME SETTINGS: one check of probe.py
+check() {
+	# The counters are exact where the kernel sends nothing of its own.
+	RXW_LAB_IPV4=1
+	[ "$1" != tcp ] || RXW_LAB_IPV4=
+	export RXW_LAB_IPV4
+	bash "$here/lab" "$top_builddir" "$2" "$python" -B "$here/probe.py" "$1" && return
+	echo "FAIL: $1 with $2"
+	failed=1
+}
+
+check delay none,delay=20ms
+check rate none,rate=10Mbit,queue=300packets
+check loss none,loss=50%
+check disorder none,delay=5ms,reorder=10%,duplicate=5%
+check queue none,rate=2Mbit,queue=10packets
+check mtu none,mtu=1280
+check hole none,mtu=1280,icmp=no
+check nat none,nat=10.93.1.101\ 10.93.1.102
+check tcp none,rate=10Mbit,delay=5ms,queue=200ms,discipline=step,step=2ms,loss=0.5%
+
+# Every byte of transfers by rxperf, over a long way whose packets are lost and overtaken.
+cat > lab-rxperf.$$ << 'END'
+rxperf=$1
+$RXW_FAR "$rxperf" server --listen "$RXW_FAR4" -p 7009 --verify > "$RXW_LINK/server" 2>&1 &
+server=$!
+tries=0
+until grep -qs ready "$RXW_LINK/server"; do
+	tries=$((tries + 1))
+	[ $tries -lt 2000 ] || { cat "$RXW_LINK/server"; exit 1; }
+	sleep 0.01
+done
+for way in send recv; do
+	"$rxperf" client -c $way -s "$RXW_FAR4" -p 7009 -b 200K -t 2 --verify > "$RXW_LINK/client" 2>&1 ||
+		{ cat "$RXW_LINK/client"; exit 1; }
+done
+kill -INT $server && wait $server
+END
+RXW_LAB_IPV4='' bash "$here/lab" "$top_builddir" reorder-40 sh "$PWD/lab-rxperf.$$" "$top_builddir/src/tools/rxperf" ||
+	{ echo "FAIL: rxperf"; failed=1; }
+rm -f "lab-rxperf.$$"
+
+# Mistakes.
+link=$top_builddir/src/tests/link/link
+for words in '--rate 5 --describe' '--profile nothing --describe' '--profile' '--rate 1Gbit' 'describe'; do
+	# shellcheck disable=SC2086 # words
+	"$link" $words > /dev/null 2>&1
+	[ $? = 2 ] || { echo "FAIL: link $words: not status 2"; failed=1; }
+done
+"$link" --a /nowhere --b /nowhere 2>&1 | grep -q '/nowhere: No such file' || { echo "FAIL: no reason"; failed=1; }
+"$link" --profile codel --describe | grep -q '"up_queue_bytes": 25000000' || { echo "FAIL: --describe"; failed=1; }
+exit $failed

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The controller with a model of the path: start, cruise, losses, hostile samples. */
+
+#include "testing.h"
+
+#include "base/cc.h"
+#include "base/hash.h"
+#include "base/rtt.h"
+
+#define RATE_ONE 1024u /* one packet per second */
+
+/* A path: packets per second, round trip (ns), packets that queue, share of packets lost (1/1000). */
+struct path {
+	uint64_t rate, rtt;
+	uint32_t queue, loss;
+	uint64_t now;
+};
+
+/* One round trip, in `parts` ACKs: the flight is what window and pace allow. Returns packets moved. */
+static uint64_t round_trip(struct rxw_cc *cc, struct path *p, unsigned parts)
+{
+	uint64_t interval = rxw_cc_interval(cc, cc->cwnd, p->rtt), bdp = p->rate * p->rtt / RXW_SEC;
+	uint64_t paced = interval ? p->rtt / interval : cc->cwnd, moved = 0;
+	uint32_t flight = (uint32_t)(paced < cc->cwnd ? paced : cc->cwnd);
+	uint64_t queued = flight > bdp ? flight - bdp : 0;
+	uint64_t over = queued > p->queue ? queued - p->queue : 0, rtt;
+
+	queued -= over;
+	rtt = p->rtt + queued * RXW_SEC / p->rate;
+	flight -= (uint32_t)over;
+	for (unsigned i = 0; i < parts; i++) {
+		uint32_t newly = flight * (i + 1) / parts - flight * i / parts, lost = newly * p->loss / 1000;
+		struct rxw_cc_sample s;
+
+		p->now += rtt / parts;
+		s = (struct rxw_cc_sample){
+			.now = p->now,
+			.rate = (uint64_t)flight * RATE_ONE * RXW_SEC / rtt,
+			.rtt = rtt,
+			.newly = newly - lost,
+			.lost = lost + (i == 0 ? (uint32_t)over : 0),
+			.flight = flight,
+			.flight_then = flight,
+			.round = i + 1 == parts,
+		};
+		rxw_cc_sample(cc, &s);
+		moved += s.newly;
+	}
+	return moved;
+}
+
+/* The share of what the path can carry, in `rounds` round trips. */
+static double share(struct rxw_cc *cc, struct path *p, unsigned rounds)
+{
+	uint64_t began = p->now, moved = 0;
+
+	for (unsigned i = 0; i < rounds; i++)
+		moved += round_trip(cc, p, 16);
+	return (double)moved / ((double)p->rate * (double)(p->now - began) / 1e9);
+}
+
+static void begin(struct rxw_cc *cc, struct path *p, uint32_t loss)
+{
+	*p = (struct path){.rate = 80000, .rtt = 100 * RXW_MS, .queue = 8000, .loss = loss,
+			   .now = RXW_SEC};
+	rxw_cc_init(cc, &rxw_cc_rate, 4, 0, 65535);
+}
+
+START_TEST(fills_the_path)
+{
+	struct rxw_cc cc;
+	struct path p;
+
+	begin(&cc, &p, 0);
+	share(&cc, &p, 15);
+	ck_assert_double_ge(share(&cc, &p, 100), 0.95);
+	/* No more than the path and its queue hold. */
+	ck_assert_uint_le(cc.cwnd, 2 * 8000 + 2048);
+}
+END_TEST
+
+START_TEST(bears_losses)
+{
+	struct rxw_cc cc;
+	struct path p;
+
+	begin(&cc, &p, 10);
+	share(&cc, &p, 20);
+	ck_assert_double_ge(share(&cc, &p, 200), 0.90);
+}
+END_TEST
+
+/* The path falls to a quarter: so does the rate, within seconds. */
+START_TEST(follows_the_path)
+{
+	struct rxw_cc cc;
+	struct path p;
+	uint64_t interval;
+
+	begin(&cc, &p, 0);
+	share(&cc, &p, 60);
+	p.rate = 20000;
+	share(&cc, &p, 150);
+	interval = rxw_cc_interval(&cc, cc.cwnd, p.rtt);
+	ck_assert_uint_ge(interval, RXW_SEC / 20000 / 2);
+	ck_assert_uint_le(cc.cwnd, 3 * 2000 + 2048);
+}
+END_TEST
+
+START_TEST(timeout)
+{
+	struct rxw_cc cc;
+	struct path p;
+
+	begin(&cc, &p, 0);
+	share(&cc, &p, 30);
+	rxw_cc_timeout(&cc, 1000, p.now);
+	ck_assert_uint_eq(cc.cwnd, 1);
+	/* The model is still good: the window returns. */
+	share(&cc, &p, 30);
+	ck_assert_uint_ge(cc.cwnd, 6000);
+}
+END_TEST
+
+static uint64_t any(uint64_t *state)
+{
+	return rxw_prng(state) >> test_below(state, 64);
+}
+
+/* Any samples in any order: the window stays between 1 and its maximum. */
+START_TEST(extremes)
+{
+	uint64_t state = test_seed();
+
+	for (int i = 0; i < 2000; i++) {
+		uint32_t max = (uint32_t)any(&state);
+		uint64_t now = any(&state);
+		struct rxw_cc cc;
+
+		rxw_cc_init(&cc, &rxw_cc_rate, (uint32_t)any(&state), (uint32_t)any(&state), max);
+		for (int k = 0; k < 200; k++) {
+			struct rxw_cc_sample s;
+
+			now += any(&state) >> 8;
+			s = (struct rxw_cc_sample){
+				.now = now,
+				.rate = any(&state),
+				.rtt = any(&state),
+				.newly = (uint32_t)any(&state),
+				.lost = (uint32_t)any(&state),
+				.flight = (uint32_t)any(&state),
+				.flight_then = (uint32_t)any(&state),
+				.limited = rxw_prng(&state) & 1,
+				.round = rxw_prng(&state) & 1,
+			};
+			switch (test_below(&state, 8)) {
+			case 0:
+				rxw_cc_timeout(&cc, s.flight, now);
+				break;
+			case 1:
+				rxw_cc_undo(&cc);
+				break;
+			case 2:
+				rxw_cc_idle(&cc, any(&state), any(&state));
+				break;
+			default:
+				rxw_cc_sample(&cc, &s);
+			}
+			rxw_cc_interval(&cc, cc.cwnd, any(&state));
+			ck_assert_uint_ge(cc.cwnd, 1);
+			ck_assert_uint_le(cc.cwnd, max ? max : 1);
+		}
+	}
+}
+END_TEST
+
+TEST_MAIN("cc_rate", fills_the_path, bears_losses, follows_the_path, timeout, extremes)

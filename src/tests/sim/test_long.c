@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Long paths with wide windows (rx-wide-windows): goodput of one bulk reply as a share of the line,
+ * over many seeds. RXW_SIM_LONG_SEEDS (1) sets their number. A failure names the seed to replay.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+#define SEEDS	1u
+#define ENDLESS ((uint64_t)1 << 44)
+#define MSEC	1000000u
+
+struct profile {
+	const char *name;
+	double mbit, rtt_ms;
+	double queue;		   /* bandwidth-delay products */
+	double loss;		   /* probability */
+	double reorder, jitter_ms; /* probability; a reordered datagram is up to that late */
+	double seconds, from;	   /* goodput is measured from there to the end */
+	double least;		   /* share of the line at the 5th percentile */
+	unsigned window;	   /* packets */
+	const struct rxw_cc_ops *cc;
+};
+
+static const struct profile profiles[] = {
+	{"gigabit-50", 1000, 50, 1, 0, 0, 0, 8, 2, 0.93, 16384, &rxw_cc_rate},
+	{"gigabit-100", 1000, 100, 1, 0, 0, 0, 10, 3, 0.93, 32768, &rxw_cc_rate},
+	{"gigabit-200", 1000, 200, 1, 0, 0, 0, 14, 5, 0.90, 65535, &rxw_cc_rate},
+	{"gigabit-100-cubic", 1000, 100, 1, 0, 0, 0, 10, 3, 0.90, 32768, &rxw_cc_cubic},
+	{"gigabit-100-loss", 1000, 100, 1, 0.001, 0, 0, 12, 3, 0.88, 32768, &rxw_cc_rate},
+	{"reorder-40", 100, 40, 1, 0.01, 0.1, 5, 20, 2, 0.80, 16384, &rxw_cc_rate},
+	{"quarter-queue", 1000, 100, 0.25, 0, 0, 0, 12, 4, 0.85, 32768, &rxw_cc_rate},
+};
+
+static struct sim sim;
+static bool tracing;
+
+static void set_window(struct rxw_params *p, const struct profile *f)
+{
+	p->window = (uint16_t)f->window;
+	p->call_memory = (uint64_t)f->window * 4096;
+	p->conn_memory = p->peer_memory = 4 * p->call_memory;
+	p->cc = f->cc;
+}
+
+/* The share of the line, -1 = the run failed. */
+static double run(const struct profile *f, uint64_t seed)
+{
+	double rate = f->mbit * 1e6 / 8, share = -1;
+	const struct rxw_pstats *c = &sim.client.stats, *s = &sim.server.stats;
+	struct sim_setup setup;
+
+	sim_default(&setup);
+	set_window(&setup.client, f);
+	set_window(&setup.server, f);
+	setup.up.delay = setup.down.delay = (uint64_t)(f->rtt_ms / 2 * MSEC);
+	setup.up.jitter = setup.down.jitter = (uint64_t)(f->jitter_ms * MSEC);
+	setup.down.reorder = f->reorder;
+	setup.down.loss = f->loss;
+	setup.down.rate = (uint64_t)rate;
+	setup.down.queue = (uint64_t)(rate * f->rtt_ms / 1000 * f->queue);
+	setup.reply = ENDLESS;
+	setup.stop_at = (uint64_t)(f->seconds * 1e9);
+	setup.trace = tracing;
+	sim_plan(&setup, f->from * 1000, SIM_MARK, 0, 0);
+	sim_run(&sim, &setup, seed);
+	if (sim.failure[0] != '\0')
+		printf("%s, seed %llu: %s\n", f->name, (unsigned long long)seed, sim.failure);
+	else
+		share = (double)(sim.call_bytes[0] - sim.call_marks[0]) / (f->seconds - f->from) /
+			rate;
+	printf("  %s, seed %llu: share %.3f; %llu packets, again %llu, spurious %llu, lost by the "
+	       "path %llu (queue %llu), loss events %llu, timeouts %llu, ACKs %llu, dropped for "
+	       "memory %llu, for the window %llu\n",
+	       f->name, (unsigned long long)seed, share,
+	       (unsigned long long)s->packets_sent[RXW_DATA], (unsigned long long)s->retransmitted,
+	       (unsigned long long)s->spurious_losses, (unsigned long long)sim.setup.down.dropped,
+	       (unsigned long long)sim.setup.down.overflowed, (unsigned long long)s->loss_events,
+	       (unsigned long long)s->rto_events, (unsigned long long)c->packets_sent[RXW_ACK],
+	       (unsigned long long)c->drops[RXW_DROP_MEMORY],
+	       (unsigned long long)c->drops[RXW_DROP_WINDOW]);
+	fflush(stdout);
+	sim_free(&sim);
+	return share;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool check(const struct profile *f, unsigned first, unsigned count)
+{
+	double *share = calloc(count, sizeof(*share));
+	bool good;
+
+	if (share == NULL)
+		abort();
+	for (unsigned i = 0; i < count; i++)
+		share[i] = run(f, first + i);
+	qsort(share, count, sizeof(*share), ascending);
+	good = share[count / 20] >= f->least && share[0] >= 0;
+	printf("%s: %s, %g Mbit/s, %g ms: share of the line >= %.2f; %u seeds: %.3f %.3f %.3f\n",
+	       good ? "ok" : "FAILED", f->name, f->mbit, f->rtt_ms, f->least, count, share[0],
+	       share[count / 20], share[count / 2]);
+	free(share);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"seed", required_argument, NULL, 's'}, {"count", required_argument, NULL, 'c'},
+		{"only", required_argument, NULL, 'o'}, {"trace", no_argument, NULL, 't'},
+		{NULL, 0, NULL, 0},
+	};
+	const char *environment = getenv("RXW_SIM_LONG_SEEDS"), *only = NULL;
+	unsigned first = 1, count = environment != NULL ? (unsigned)atoi(environment) : SEEDS;
+	unsigned failed = 0;
+	int o;
+
+	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
+		switch (o) {
+		case 's':
+			first = (unsigned)atoi(optarg);
+			count = 1;
+			break;
+		case 'c':
+			count = (unsigned)atoi(optarg);
+			break;
+		case 'o':
+			only = optarg;
+			break;
+		case 't':
+			tracing = true;
+			break;
+		default:
+			return 2;
+		}
+	if (count == 0)
+		count = 1;
+	for (unsigned i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++)
+		if (only == NULL || strcmp(only, profiles[i].name) == 0)
+			failed += !check(&profiles[i], first, count);
+	return failed == 0 ? 0 : 1;
+}
