@@ -44,6 +44,10 @@ struct fs_call {
 	 * even after its handler has returned. Volume 0: none.
 	 */
 	AFSFid promised;
+	struct fsd_change change; /* what the call has changed, until all clients know of it */
+	AFSFid touched[3];	  /* objects that a call which changes something looks at */
+	unsigned touched_count;
+	uint64_t patience;	  /* when it stops to wait for changes of others; 0: it did not wait */
 	struct fs_noted noted;
 	struct fsd_running_call running;
 };
@@ -70,6 +74,8 @@ void fs_fill(const struct fs_call *call, const struct store_status *status, AFSF
  */
 void fs_promise(struct fs_call *call, const struct fs_place *place, bool bulk, AFSCallBack *cb);
 void fs_unpromise(struct fs_call *call, const struct fs_place *place);
+/* The client returns a promise. */
+void fs_return_promise(struct fs_call *call, const struct fs_place *place);
 /* Promise and status of an object. */
 int fs_status(struct fs_call *call, const AFSFid *fid, bool bulk, AFSFetchStatus *st,
 	      AFSCallBack *cb);
@@ -78,10 +84,20 @@ int fs_peek(struct fs_call *call, const struct fs_place *place, struct store_acl
 	    struct store_status *status);
 
 /*
- * An operation succeeded: count it, break the promises on what it changed, and wait for the clients
- * that held them.
+ * An operation has ended. If it succeeded: count it, break the promises on what it changed, and wait for
+ * the clients that held them. In any case wait as fs_settled() for the objects that it looked at.
+ * Returns `result`, or VBUSY in place of a failure that other clients might not understand yet.
  */
-void fs_changed(struct fs_call *call, const struct store_changes *changes);
+int fs_finish(struct fs_call *call, int result, const struct store_changes *changes);
+/* As struct store_caller wants it; the argument is the call. */
+void fs_announce(void *call, const struct store_changes *changes);
+/* An object that an operation will look at, besides that of fs_find_to_write(). */
+void fs_touch(struct fs_call *call, const AFSFid *fid);
+/*
+ * What was seen of an object may be sent: wait until its changes are known to all clients that hold
+ * promises on it. False: they did not answer in time.
+ */
+bool fs_settled(struct fs_call *call, const AFSFid *fid);
 
 /* The members of a status that a call sets, for the store. */
 static inline struct store_set fs_set(const AFSStoreStatus *ss)

@@ -162,6 +162,10 @@ static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, 
 	store = fetch->place.store;
 	rc = store->ops->read_begin(store, &call->self, &fetch->place.fid, &fetch->reader,
 				    &fetch->status);
+	if (!fs_settled(call, fetch->fid) && !rc) {
+		store->ops->read_end(fetch->reader);
+		rc = AFS_VBUSY;
+	}
 	if (rc)
 		return rc;
 	if (fits(fetch)) {

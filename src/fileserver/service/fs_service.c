@@ -62,7 +62,7 @@ int32_t fsd_fs_serve(rxw_call *rx, void *service)
 	int32_t code = fs_code(&call, RXAFS_ExecuteRequest(rx, &rxafs));
 
 	if (code && call.promised.Volume)
-		fsd_promise_drop(call.service->clients, &call.caller, &call.promised);
+		fsd_promise_undo(call.service->clients, &call.caller, &call.promised);
 	fs_audit(&call, code);
 	fs_leave(&call);
 	fsd_count(&counters->calls, 1);

@@ -122,7 +122,7 @@ int32_t fs_give_up(void *context, rxw_call *rx, const AFSCBFids *fids, const AFS
 		return -EINVAL;
 	for (uint32_t i = 0; i < fids->len; i++)
 		if (fs_find(call, &fids->val[i], &place) == 0)
-			fs_unpromise(call, &place);
+			fs_return_promise(call, &place);
 	return 0;
 }
 

@@ -99,10 +99,10 @@ static int store_data(struct storing *storing, const AFSFid *fid, const AFSStore
 	rc = store_bounded(storing, &set, &status, &changes);
 	fsd_count(&counters->stores, 1);
 	fsd_count(&counters->store_ns, monotonic_ns() - begin);
+	rc = fs_finish(call, rc, &changes);
 	if (rc)
 		return rc;
 	fsd_count(&counters->stored_bytes, storing->length);
-	fs_changed(call, &changes);
 	fs_fill(call, &status, st);
 	fs_sync(call, sync);
 	return 0;
