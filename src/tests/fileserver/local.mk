@@ -76,6 +76,10 @@ src_tests_fileserver_test_manager_SOURCES = \
 	src/tests/fileserver/test_manager.c $(fileserver_test_fixture)
 src_tests_fileserver_test_manager_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/test_killed
+src_tests_fileserver_test_killed_SOURCES = src/tests/fileserver/test_killed.c $(fileserver_test_fixture)
+src_tests_fileserver_test_killed_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/test_stop
 src_tests_fileserver_test_stop_SOURCES = \
 	src/tests/fileserver/test_stop.c $(fileserver_test_fixture)
