@@ -51,16 +51,13 @@ struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options
 void fsd_clients_destroy(struct fsd_clients *clients);
 
 /*
- * Add a client that may hold promises from before a restart, and whose address is kept as `record`. It
- * will be asked to identify itself and told to forget them, after the clients that call. Does nothing
- * if the table is full.
+ * Add a client that may hold promises from before a restart, whose address is kept as `record`. After
+ * the clients that call, it is asked to identify itself and told to forget them. Nothing if the table
+ * is full.
  */
 void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_storage *peer,
 			int record, uint64_t now);
-/*
- * Clients in the table may rely on promises that are not known. As long as such a promise may be in
- * force, they get none, so that they trust nothing in their caches. `all`: others as well.
- */
+/* Clients in the table (`all`: any) may rely on unknown promises: none as long as one may be in force. */
 void fsd_clients_doubt(struct fsd_clients *clients, bool all, uint64_t now);
 
 /* The client of a call. Valid from fsd_clients_enter() to fsd_clients_leave(). */
@@ -89,9 +86,7 @@ bool fsd_clients_ready(struct fsd_clients *clients, const struct fsd_caller *cal
  */
 uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
 			  const AFSFid *fid, bool bulk, uint64_t now);
-/*
- * The call that gave the promise has failed: it is void, unless an earlier or another call gave it, too.
- */
+/* The call that gave the promise has failed: it is void, unless other calls gave it, too. */
 void fsd_promise_undo(struct fsd_clients *clients, const struct fsd_caller *caller,
 		      const AFSFid *fid);
 /* The caller returns its promise, or all of them. */
@@ -115,11 +110,10 @@ struct fsd_break {
  */
 unsigned fsd_promise_break_all(struct fsd_clients *clients, const struct fsd_break *breaks,
 			       size_t count, const void *except, unsigned wait_ms);
-
 /*
  * A change, from before others can see it until the clients that held promises have answered. On the
- * stack of the call that makes it; zeroed before. Calls that may have seen it wait for its end before
- * they reply, so that no client learns of a change while another one still trusts its cache.
+ * stack of its call; zeroed before. Calls that may have seen it wait for its end before they reply, so
+ * that no client learns of a change while another one still trusts its cache.
  */
 #define FSD_CHANGED_MAX 6 /* objects */
 struct fsd_change {
@@ -145,10 +139,7 @@ bool fsd_change_settled(struct fsd_clients *clients, const AFSFid *fids, size_t 
 
 /* Whether a client holds a promise on the object. */
 bool fsd_promise_held(struct fsd_clients *clients, const AFSFid *fid);
-/*
- * Iterate over the objects that promises are held on: fills fids[0..max) and returns their number.
- * *cursor starts at 0. Expired promises are removed on the way.
- */
+/* Iterate over the objects in the table, *cursor from 0 on. Expired promises are removed on the way. */
 size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, AFSFid *fids, size_t max,
 			 uint64_t now);
 
@@ -166,6 +157,7 @@ struct fsd_clients_stats {
 	uint64_t given_up;  /* clients that did not answer in time for a change */
 	uint64_t held;	    /* calls that waited until the client was told to forget its promises */
 	uint64_t turned_away; /* of these, calls that were not served */
+	size_t settling;      /* calls that wait for changes of others, now */
 };
 void fsd_clients_stats(struct fsd_clients *clients, struct fsd_clients_stats *stats);
 /* The number of clients that called within the last `seconds`. */
@@ -176,8 +168,8 @@ size_t fsd_clients_active(struct fsd_clients *clients, uint64_t now, uint64_t se
 struct fsd_callbacks;
 
 /*
- * Start the thread that makes the calls. They come from `endpoint`, because clients identify the
- * server by address and port. `uuid` is copied. Returns NULL without memory or thread.
+ * Start the thread that makes the calls, from `endpoint`, because clients identify the server by
+ * address and port. `uuid` is copied. Returns NULL without memory or thread.
  */
 struct fsd_callbacks *fsd_callbacks_start(rxw_endpoint *endpoint, struct fsd_clients *clients,
 					  const struct rxw_uuid *uuid);
@@ -199,10 +191,7 @@ struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients 
 				  unsigned max);
 void fsd_watch_stop(struct fsd_watch *watch);
 
-/*
- * Watch the directory of this object, or the object itself if it is a directory, because a promise
- * is about to be given. Cheap if it is watched already. Any thread.
- */
+/* Watch the directory of this object, or itself: a promise is about to be given. Any thread. */
 void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, const char *path);
 
 /* The number of directories that are watched. */

@@ -565,6 +565,7 @@ void fsd_clients_stats(struct fsd_clients *clients, struct fsd_clients_stats *st
 {
 	pthread_mutex_lock(&clients->lock);
 	*stats = clients->stats;
+	stats->settling = clients->settling;
 	pthread_mutex_unlock(&clients->lock);
 }
 

@@ -449,13 +449,11 @@ static void *settle_main(void *arg)
 /* Calls that wait for changes of others. */
 static void await_settling(unsigned count)
 {
-	unsigned now;
+	struct fsd_clients_stats stats;
 
 	do {
-		pthread_mutex_lock(&clients->lock);
-		now = clients->settling;
-		pthread_mutex_unlock(&clients->lock);
-	} while (now != count && usleep(1000) == 0);
+		fsd_clients_stats(clients, &stats);
+	} while (stats.settling != count && usleep(1000) == 0);
 }
 
 /* Who may have seen a change waits for its end, not for those that begin later. */

@@ -11,7 +11,6 @@
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 #include "afs/vl.h"
-#include "fileserver/callbacks/private.h"
 #include "fileserver/service/private.h"
 #include "tests/main.h"
 
@@ -490,13 +489,11 @@ static void other_begins(struct other *o)
 /* So many calls wait for the change of another one. */
 static void await_settling(unsigned count)
 {
-	unsigned now;
+	struct fsd_clients_stats stats;
 
 	do {
-		pthread_mutex_lock(&shop.clients->lock);
-		now = shop.clients->settling;
-		pthread_mutex_unlock(&shop.clients->lock);
-	} while (now != count && usleep(1000) == 0);
+		fsd_clients_stats(shop.clients, &stats);
+	} while (stats.settling != count && usleep(1000) == 0);
 }
 
 /*
