@@ -6,6 +6,7 @@
 
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *acl,
 		     AFSFetchStatus *st, AFSVolSync *sync)

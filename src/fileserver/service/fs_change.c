@@ -5,6 +5,7 @@
 
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 static AFSFid fid_of(const struct store_fid *fid)
 {

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 #define LENGTH_MAX  0x7fffffffull /* clients store the length of a reply in 31 bits */
 #define SMALL_PIECE 16384

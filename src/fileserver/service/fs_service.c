@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: its procedures, and the steps before and after each call. */
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 /*
  * OldSetLock, OldExtendLock, OldReleaseLock, GetRootVolume and CheckToken are missing: the few

@@ -7,6 +7,7 @@
 #include "afs/fetchstatus.h"
 #include "common/clock.h"
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 static void count_status(struct fs_call *call, unsigned n)
 {

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 #define SLICES	  256		    /* of packets that are lent at a time */
 #define LENT_MOST ((size_t)1 << 20) /* bytes of them */
