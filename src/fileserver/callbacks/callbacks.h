@@ -57,7 +57,7 @@ void fsd_clients_destroy(struct fsd_clients *clients);
  */
 void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_storage *peer,
 			int record, uint64_t now);
-/* Clients in the table (`all`: any) may rely on unknown promises: none as long as one may be in force. */
+/* Clients in the table (`all`: any) may hold unknown promises: they get none while these last. */
 void fsd_clients_doubt(struct fsd_clients *clients, bool all, uint64_t now);
 
 /* The client of a call. Valid from fsd_clients_enter() to fsd_clients_leave(). */
@@ -139,7 +139,7 @@ bool fsd_change_settled(struct fsd_clients *clients, const AFSFid *fids, size_t 
 
 /* Whether a client holds a promise on the object. */
 bool fsd_promise_held(struct fsd_clients *clients, const AFSFid *fid);
-/* Iterate over the objects in the table, *cursor from 0 on. Expired promises are removed on the way. */
+/* Iterate over the objects, *cursor from 0 on. Expired promises are removed on the way. */
 size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, AFSFid *fids, size_t max,
 			 uint64_t now);
 
