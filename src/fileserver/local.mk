@@ -17,7 +17,9 @@ fileserver_sources += \
 	src/fileserver/volume/version.c \
 	src/fileserver/volume/volume.c src/fileserver/volume/volume.h
 fileserver_sources += \
-	src/fileserver/callbacks/breaks.c src/fileserver/callbacks/callbacks.c src/fileserver/callbacks/callbacks.h \
+	src/fileserver/callbacks/breaks.c src/fileserver/callbacks/changing.c \
+	src/fileserver/callbacks/callbacks.c src/fileserver/callbacks/callbacks.h \
+	src/fileserver/callbacks/ledger.c src/fileserver/callbacks/memory.h src/fileserver/callbacks/work.h \
 	src/fileserver/callbacks/clients.c src/fileserver/callbacks/private.h \
 	src/fileserver/callbacks/promises.c src/fileserver/callbacks/queue.c \
 	src/fileserver/callbacks/remember.c src/fileserver/callbacks/watch.c
@@ -33,7 +35,7 @@ fileserver_sources += \
 	src/fileserver/io/io.h src/fileserver/io/readers.c src/fileserver/io/stream.c \
 	src/fileserver/io/timeline.c
 fileserver_sources += \
-	src/fileserver/service/catalogue.c src/fileserver/service/fs.h \
+	src/fileserver/service/catalogue.c src/fileserver/service/fs.h src/fileserver/service/fs_handlers.h \
 	src/fileserver/service/fs_acl.c src/fileserver/service/fs_call.c \
 	src/fileserver/service/fs_caller.c src/fileserver/service/fs_change.c \
 	src/fileserver/service/fs_fetch.c src/fileserver/service/fs_locks.c \

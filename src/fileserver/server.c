@@ -22,6 +22,7 @@
 #include "fileserver/audit/audit.h"
 #include "fileserver/base/base.h"
 #include "fileserver/callbacks/callbacks.h"
+#include "fileserver/callbacks/memory.h"
 #include "fileserver/control/control.h"
 #include "fileserver/export/export.h"
 #include "fileserver/io/io.h"
@@ -80,26 +81,64 @@ static void on_change(void *arg, const AFSFid *fid, const void *actor)
 		fsd_promise_break(server->clients, fid, actor);
 }
 
-/* Called before the client gets promises. */
-static void on_up(void *arg, const struct sockaddr_storage *peer)
+/* A store's clients may write: their addresses are on the disk before they hold promises. */
+static int on_keep(void *arg, const struct sockaddr_storage *peer)
 {
-	fsd_remember_add(((struct fsd_server *)arg)->remember, peer);
+	struct fsd_server *server = arg;
+
+	return fsd_remember_add(server->remember, peer, !server->volume);
 }
 
-static void recall(void *arg, const struct sockaddr_storage *peer)
+static void on_drop(void *arg, int record)
 {
-	fsd_clients_recall(((struct fsd_server *)arg)->clients, peer, fsd_now());
+	fsd_remember_drop(((struct fsd_server *)arg)->remember, record);
 }
 
-/* Without this file clients detect a restart by their own probes, within minutes. */
-static void open_remember(struct fsd_server *server)
+static void recall(void *arg, const struct sockaddr_storage *peer, int record)
 {
-	char path[sizeof(server->state.path) + 16], message[FSD_MESSAGE_MAX];
+	fsd_clients_recall(((struct fsd_server *)arg)->clients, peer, record, fsd_now());
+}
+
+/* The promises of a store, as the last server left them. `damaged`: not all clients are known. */
+static int open_ledger(struct fsd_server *server, bool damaged, char *message)
+{
+	char path[sizeof(server->state.path) + 16];
+	bool complete = false;
+	size_t restored = 0;
+
+	snprintf(path, sizeof(path), "%s/promises", server->state.path);
+	if (fsd_ledger_open(server->clients, path, server->settings.promises, fsd_now(), &complete,
+			    &restored, message))
+		return -1;
+	if (!complete)
+		fsd_clients_doubt(server->clients, damaged, fsd_now());
+	if (restored)
+		fsd_log(RXW_LOG_INFO,
+			"clients will be told that %zu promises from before the start are void",
+			restored);
+	return 0;
+}
+
+/*
+ * What is known of the clients of earlier servers. Without the file of an exported directory clients
+ * detect a restart by their own probes, within minutes.
+ */
+static int open_memory(struct fsd_server *server, char *message)
+{
+	char path[sizeof(server->state.path) + 16];
+	bool damaged = false;
 
 	snprintf(path, sizeof(path), "%s/clients", server->state.path);
-	server->remember = fsd_remember_open(path, HOSTS_MAX, recall, server, message);
+	server->remember =
+		fsd_remember_open(path, HOSTS_MAX, recall, server, &damaged, message);
+	if (damaged)
+		fsd_log(RXW_LOG_WARNING,
+			"%s is damaged: not all clients of the last server are known", path);
+	if (!server->remember && !server->volume)
+		return -1;
 	if (!server->remember)
 		fsd_log(RXW_LOG_WARNING, "%s", message);
+	return server->volume ? 0 : open_ledger(server, damaged, message);
 }
 
 static void on_work(void *arg)
@@ -293,7 +332,8 @@ static int start_parts(struct fsd_server *server, char *message)
 		.hosts_max = HOSTS_MAX,
 		.promises_max = server->settings.promises,
 		.wake = on_work,
-		.up = on_up,
+		.keep = on_keep,
+		.drop = on_drop,
 		.arg = server,
 	};
 	/* The process is always counted: GetXStats reports the times of procedures. */
@@ -305,8 +345,8 @@ static int start_parts(struct fsd_server *server, char *message)
 	if (rxw_rpcstats_create(&counted, &server->calls))
 		server->calls = NULL;
 	server->clients = fsd_clients_create(&options);
-	if (server->clients)
-		open_remember(server);
+	if (server->clients && open_memory(server, message))
+		return -1;
 	if (server->settings.timeline) {
 		server->timeline = fsd_timeline_open(server->settings.timeline);
 		if (!server->timeline) {
@@ -832,19 +872,22 @@ static void destroy_service(struct fsd_server *server)
 }
 
 /*
- * Tell clients that the promises of this server end. They are told again when it has started, but Linux 6.8 and later
- * then trusts what it has of a read-write volume as soon as one object in it is valid: it forgets a promise only if that
- * is broken by itself.
+ * Tell clients that the promises of this server end. Linux 6.8 and later forgets a promise in a read-write volume only
+ * if that is broken by itself. What cannot be told now stays in the ledger for the next start.
  */
 static void break_promises(struct fsd_server *server)
 {
 	uint64_t until = monotonic_ns() + STOP_BREAKS_MS * NS_PER_MS;
 	struct fsd_break breaks[AFSCBMAX];
+	struct fsd_clients_stats stats;
 	AFSFid fids[AFSCBMAX];
-	size_t cursor = 0, count = AFSCBMAX;
+	size_t cursor = 0, count;
 
 	rxw_endpoint_refuse(server->fs, -100);
-	while (count && monotonic_ns() < until) {
+	for (;;) {
+		fsd_clients_stats(server->clients, &stats);
+		if (!stats.promises || monotonic_ns() >= until)
+			return;
 		count = fsd_promise_sweep(server->clients, &cursor, fids, AFSCBMAX, fsd_now());
 		for (size_t i = 0; i < count; i++)
 			breaks[i] = (struct fsd_break){.fid = fids[i], .for_all = true};

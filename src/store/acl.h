@@ -32,6 +32,8 @@ struct store_acl {
 	} entry[STORE_ACL_MAX];
 };
 
+struct store_changes;
+
 /* The identity of a caller. Owned by the caller of a function, and constant while it runs. */
 struct store_caller {
 	int32_t id;	     /* STORE_ANONYMOUS without an identity */
@@ -40,6 +42,13 @@ struct store_caller {
 	bool administrator;
 	bool unrestricted; /* has all rights: whoever administers the store itself */
 	const void *who; /* for the rules of an exported directory; may be NULL */
+	/*
+	 * An operation of this caller is committed, and others will see what it changed once this
+	 * returns. Called by any thread while that of the operation waits; must not take long. NULL:
+	 * nobody wants to know. The arguments are those that the operation will return.
+	 */
+	void (*changed)(void *arg, const struct store_changes *changes);
+	void *changed_arg;
 };
 
 /* The rights that an ACL gives to a caller: positive entries less negative ones. */

@@ -25,12 +25,20 @@ int change_check(struct core *core, const struct store_fid *fid, bool directory)
 	return result ? result : -EROFS;
 }
 
+static void announce(struct txn_op *txn)
+{
+	const struct change_op *op = (const struct change_op *)txn;
+
+	op->caller->changed(op->caller->changed_arg, op->changes);
+}
+
 int change_run(struct core *core, const struct store_caller *caller, struct change_op *op,
 	       int (*apply)(struct txn_op *op, struct work *work))
 {
 	op->core = core;
 	op->caller = caller;
 	op->txn.apply = apply;
+	op->txn.announce = caller->changed ? announce : NULL;
 	return txn_run(core->txn, &op->txn);
 }
 

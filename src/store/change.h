@@ -11,6 +11,7 @@ struct change_op {
 	struct txn_op txn;
 	struct core *core;
 	const struct store_caller *caller;
+	struct store_changes *changes;
 };
 
 /*

@@ -12,7 +12,6 @@ struct write_op {
 	struct change_op base;
 	struct store_writer *writer;
 	struct store_status *status;
-	struct store_changes *changes;
 	/* Lengths, for the version that was found. */
 	uint64_t kept, end, new_length;
 };
@@ -224,8 +223,8 @@ static int apply_write(struct txn_op *txn, struct work *work)
 		return result;
 	}
 	install(op, work, node, &outcome);
-	op->changes->count = 0;
-	change_note(op->changes, node, false, false);
+	op->base.changes->count = 0;
+	change_note(op->base.changes, node, false, false);
 	change_status(&op->base, node, dir, op->status);
 	return 0;
 }
@@ -233,7 +232,7 @@ static int apply_write(struct txn_op *txn, struct work *work)
 int commit_run(struct store_writer *writer, struct store_status *status,
 	       struct store_changes *changes)
 {
-	struct write_op op = {.writer = writer, .status = status, .changes = changes};
+	struct write_op op = {.writer = writer, .status = status, .base.changes = changes};
 
 	return change_run(writer->core, &writer->caller, &op.base, apply_write);
 }

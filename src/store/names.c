@@ -20,7 +20,6 @@ struct create_op {
 	const char *text;
 	const struct store_set *set;
 	struct store_status *status, *dir_status;
-	struct store_changes *changes;
 };
 
 static bool is_mount_point(const struct create_op *op)
@@ -133,8 +132,8 @@ static int apply_create(struct txn_op *txn, struct work *work)
 	dir->vol->rec.used_kib += space_blocks(&version->v);
 	dir->now->v.links += op->kind == STORE_DIR;
 	entry_touch(&op->base, work, dir, pages);
-	op->changes->count = 0;
-	change_note(op->changes, dir, false, false);
+	op->base.changes->count = 0;
+	change_note(op->base.changes, dir, false, false);
 	change_status(&op->base, node, op->kind == STORE_DIR ? node : dir, op->status);
 	change_status(&op->base, dir, dir, op->dir_status);
 	return 0;
@@ -152,7 +151,7 @@ int names_create(struct store *store, const struct store_caller *caller,
 			       .set = set,
 			       .status = status,
 			       .dir_status = dir_status,
-			       .changes = changes};
+			       .base.changes = changes};
 	int result = change_check(core_of(store), dir, true);
 
 	return result ? result : change_run(core_of(store), caller, &op.base, apply_create);
@@ -165,7 +164,6 @@ struct link_op {
 	const struct store_fid *dir, *existing;
 	const char *name;
 	struct store_status *status, *dir_status;
-	struct store_changes *changes;
 };
 
 static int check_link(const struct link_op *op, struct work *work, struct node *dir,
@@ -211,9 +209,9 @@ static int apply_link(struct txn_op *txn, struct work *work)
 	node->now->v.author = op->base.caller->id;
 	node->now->v.server_mtime = work->now;
 	entry_touch(&op->base, work, dir, pages);
-	op->changes->count = 0;
-	change_note(op->changes, dir, false, false);
-	change_note(op->changes, node, false, false);
+	op->base.changes->count = 0;
+	change_note(op->base.changes, dir, false, false);
+	change_note(op->base.changes, node, false, false);
 	change_status(&op->base, node, dir, op->status);
 	change_status(&op->base, dir, dir, op->dir_status);
 	return 0;
@@ -228,7 +226,7 @@ int names_link(struct store *store, const struct store_caller *caller, const str
 			     .name = name,
 			     .status = status,
 			     .dir_status = dir_status,
-			     .changes = changes};
+			     .base.changes = changes};
 	int result = 0;
 
 	if (!dir->volume || !dir->vnode || !existing->volume || !existing->vnode)
@@ -249,7 +247,6 @@ struct remove_op {
 	const char *name;
 	enum store_kind kind;
 	struct store_status *dir_status;
-	struct store_changes *changes;
 };
 
 static int check_kind(const struct remove_op *op, struct work *work, struct node *node)
@@ -299,9 +296,9 @@ static int apply_remove(struct txn_op *txn, struct work *work)
 		return result;
 	dir->now->v.links -= op->kind == STORE_DIR;
 	entry_touch(&op->base, work, dir, pages);
-	op->changes->count = 0;
-	change_note(op->changes, dir, false, false);
-	entry_unlink(work, node, op->changes);
+	op->base.changes->count = 0;
+	change_note(op->base.changes, dir, false, false);
+	entry_unlink(work, node, op->base.changes);
 	change_status(&op->base, dir, dir, op->dir_status);
 	return 0;
 }
@@ -314,7 +311,7 @@ int names_remove(struct store *store, const struct store_caller *caller,
 			       .name = name,
 			       .kind = kind,
 			       .dir_status = dir_status,
-			       .changes = changes};
+			       .base.changes = changes};
 	int result = change_check(core_of(store), dir, true);
 
 	return result ? result : change_run(core_of(store), caller, &op.base, apply_remove);

@@ -13,7 +13,6 @@ struct rename_op {
 	const struct store_fid *old_dir, *new_dir;
 	const char *old_name, *new_name;
 	struct store_status *old_status, *new_status;
-	struct store_changes *changes;
 };
 
 /* The objects of a rename, found in the transaction. */
@@ -186,14 +185,14 @@ static void change_records(const struct rename_op *op, struct work *work,
 
 static void note_changes(const struct rename_op *op, struct work *work, const struct rename *rename)
 {
-	op->changes->count = 0;
-	change_note(op->changes, rename->from, false, false);
+	op->base.changes->count = 0;
+	change_note(op->base.changes, rename->from, false, false);
 	if (rename->across)
-		change_note(op->changes, rename->to, false, false);
+		change_note(op->base.changes, rename->to, false, false);
 	if (rename->across && rename->directory)
-		change_note(op->changes, rename->moved, true, false);
+		change_note(op->base.changes, rename->moved, true, false);
 	if (rename->target)
-		entry_unlink(work, rename->target, op->changes);
+		entry_unlink(work, rename->target, op->base.changes);
 }
 
 static int apply_rename(struct txn_op *txn, struct work *work)
@@ -234,7 +233,7 @@ int names_rename(struct store *store, const struct store_caller *caller,
 			       .new_name = new_name,
 			       .old_status = old_status,
 			       .new_status = new_status,
-			       .changes = changes};
+			       .base.changes = changes};
 	int result;
 
 	if (!old_dir->volume || !old_dir->vnode || !new_dir->volume || !new_dir->vnode)

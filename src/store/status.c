@@ -52,7 +52,6 @@ struct set_op {
 	const struct store_set *set;
 	const struct store_acl *acl;
 	struct store_status *status;
-	struct store_changes *changes;
 };
 
 static void finish(const struct set_op *op, struct work *work, struct node *node,
@@ -60,8 +59,8 @@ static void finish(const struct set_op *op, struct work *work, struct node *node
 {
 	node->now->v.server_mtime = work->now;
 	work_volume_changed(work, node->vol);
-	op->changes->count = 0;
-	change_note(op->changes, node, false, false);
+	op->base.changes->count = 0;
+	change_note(op->base.changes, node, false, false);
 	change_status(&op->base, node, dir, op->status);
 }
 
@@ -99,7 +98,7 @@ int status_set(struct store *store, const struct store_caller *caller, const str
 	       struct store_changes *changes)
 {
 	struct core *core = core_of(store);
-	struct set_op op = {.fid = fid, .set = set, .status = status, .changes = changes};
+	struct set_op op = {.fid = fid, .set = set, .status = status, .base.changes = changes};
 	int result = change_check(core, fid, false);
 
 	if (!result)
@@ -140,7 +139,7 @@ int status_set_acl(struct store *store, const struct store_caller *caller,
 		   const struct store_fid *dir, const struct store_acl *acl,
 		   struct store_status *status, struct store_changes *changes)
 {
-	struct set_op op = {.fid = dir, .acl = acl, .status = status, .changes = changes};
+	struct set_op op = {.fid = dir, .acl = acl, .status = status, .base.changes = changes};
 	int result = change_check(core_of(store), dir, true);
 
 	return result ? result : change_run(core_of(store), caller, &op.base, apply_acl);

@@ -137,7 +137,18 @@ static unsigned take(struct txn *txn, struct queue *batch)
 
 /* -- a batch -- */
 
-static int finish(struct txn *txn)
+/* `last`: the end of a list, or the operation itself. */
+static void announce(struct txn_op *op, const struct txn_op *last)
+{
+	for (;; op = op->next) {
+		if (!op->result && op->announce)
+			op->announce(op);
+		if (op == last || !op->next)
+			return;
+	}
+}
+
+static int finish(struct txn *txn, struct txn_op *first, const struct txn_op *last)
 {
 	struct work *work = &txn->work;
 	int result = work->broken ? -ENOMEM : work_write(work);
@@ -151,6 +162,7 @@ static int finish(struct txn *txn)
 	if (!result)
 		result = work_commit(work);
 	if (!result) {
+		announce(first, last);
 		work_publish(work);
 		txn->options.committed(txn->options.arg, &work->made, &work->dead);
 		txn->commits += written;
@@ -166,7 +178,7 @@ static void run_alone(struct txn *txn, struct txn_op *op)
 
 	work_begin(&txn->work);
 	op->result = op->apply(op, &txn->work);
-	result = finish(txn);
+	result = finish(txn, op, op);
 	if (!op->result)
 		op->result = result;
 }
@@ -210,7 +222,7 @@ static void run_batch(struct txn *txn, struct queue *batch)
 	if (txn->options.strict && !batch->first->alone)
 		gather(txn, batch);
 	start = monotonic_ns();
-	result = finish(txn);
+	result = finish(txn, batch->first, NULL);
 	if (!result)
 		txn->commit_ns += (monotonic_ns() - start) / 8 - txn->commit_ns / 8;
 	else if (batch->count == 1)

@@ -19,6 +19,8 @@ struct txn_op {
 	 * called again: the changes before were dropped. Another thread may call it.
 	 */
 	int (*apply)(struct txn_op *op, struct work *work);
+	/* After the commit, before others can see what it changed, unless the operation failed. Or NULL. */
+	void (*announce)(struct txn_op *op);
 	bool alone; /* in a transaction of its own, because it changes rows directly */
 	int result;
 	struct txn_op *next;

@@ -9,41 +9,14 @@
 
 #define RETRY_S 2 /* pause before a client that did not answer is told again */
 
-void fsd_break_queue(struct fsd_clients *clients, struct fsd_host *host, const AFSFid *fid)
-{
-	host->owed_total++;
-	fsd_host_queue(clients, host);
-	if (host->owed_all)
-		return;
-	if (host->owed_count == host->owed_capacity) {
-		uint32_t capacity = host->owed_capacity ? host->owed_capacity * 2 : 16;
-		AFSFid *owed =
-			capacity > OWED_MAX ? NULL : realloc(host->owed, capacity * sizeof(*owed));
-
-		if (!owed) {
-			while (host->promises)
-				fsd_promise_remove(clients, host->promises);
-			host->owed_count = 0;
-			host->owed_all = true;
-			host->whole_after = 0;
-			return;
-		}
-		host->owed = owed;
-		host->owed_capacity = capacity;
-	}
-	host->owed[host->owed_count++] = *fid;
-}
-
-/* -- waiting for clients -- */
-
 /* Remove the oldest waiter of a host. */
 static void release(struct fsd_host *host)
 {
-	struct waiter *waiter = host->waiters;
+	struct waiter *waiter = host->first_waiter;
 
-	host->waiters = waiter->host_next;
-	if (!host->waiters)
-		host->last_waiter = NULL;
+	host->first_waiter = waiter->host_next;
+	if (!host->first_waiter)
+		host->newest_waiter = NULL;
 	*waiter->ticket_link = waiter->ticket_next;
 	if (waiter->ticket_next)
 		waiter->ticket_next->ticket_link = waiter->ticket_link;
@@ -54,30 +27,40 @@ static void release(struct fsd_host *host)
 
 void fsd_host_told(struct fsd_host *host, uint64_t until)
 {
-	while (host->waiters && host->waiters->until <= until)
+	while (host->first_waiter && host->first_waiter->until <= until)
 		release(host);
+}
+
+static void add_waiter(struct ticket *ticket, struct fsd_host *host, struct waiter *waiter)
+{
+	*waiter = (struct waiter){.ticket = ticket,
+				  .host = host,
+				  .ticket_next = ticket->first,
+				  .ticket_link = &ticket->first};
+	if (ticket->first)
+		ticket->first->ticket_link = &waiter->ticket_next;
+	ticket->first = waiter;
+	*(host->newest_waiter ? &host->newest_waiter->host_next : &host->first_waiter) = waiter;
+	host->newest_waiter = waiter;
 }
 
 void fsd_break_wait(struct fsd_clients *clients, struct fsd_host *host, struct ticket *ticket)
 {
-	struct waiter *waiter = ticket ? calloc(1, sizeof(*waiter)) : NULL;
-
-	if (ticket && !waiter) { /* it is told to forget everything, before it is served again */
-		fsd_host_reset(clients, host);
-		clients->stats.given_up++;
-	}
-	if (!waiter)
+	if (!ticket)
 		return;
-	waiter->ticket = ticket;
-	waiter->host = host;
-	waiter->until = host->owed_total + 1;
-	waiter->ticket_next = ticket->first;
-	waiter->ticket_link = &ticket->first;
-	if (ticket->first)
-		ticket->first->ticket_link = &waiter->ticket_next;
-	ticket->first = waiter;
-	*(host->last_waiter ? host->last_waiter : &host->waiters) = waiter;
-	host->last_waiter = &waiter->host_next;
+	if (!host->newest_waiter || host->newest_waiter->ticket != ticket) {
+		struct waiter *waiter = malloc(sizeof(*waiter));
+
+		if (waiter) {
+			add_waiter(ticket, host, waiter);
+		} else { /* it is told to forget everything, before it is served again */
+			if (host->state == HOST_UP && clients->options.strict)
+				fsd_host_reset(clients, host);
+			clients->stats.given_up++;
+			return;
+		}
+	}
+	host->newest_waiter->until = host->owed_total;
 	fsd_host_hurry(clients, host);
 }
 
@@ -99,14 +82,21 @@ void fsd_promise_break(struct fsd_clients *clients, const AFSFid *fid, const voi
 		wake(clients);
 }
 
-/* Those that have not answered are told to forget everything. Returns their number. */
+/*
+ * Those that have not answered are told everything before they are served again. Nobody waits for them
+ * meanwhile. Returns their number.
+ */
 static unsigned give_up(struct fsd_clients *clients, struct ticket *ticket)
 {
 	unsigned count = 0;
 
 	while (ticket->first) {
-		/* This releases its waiters. */
-		fsd_host_reset(clients, ticket->first->host);
+		struct fsd_host *host = ticket->first->host;
+
+		if (host->state == HOST_UP)
+			fsd_host_reset(clients, host);
+		host->given_up = true;
+		fsd_host_told(host, host->owed_total);
 		count++;
 	}
 	clients->stats.given_up += count;

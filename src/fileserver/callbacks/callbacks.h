@@ -36,8 +36,14 @@ struct fsd_clients_options {
 	size_t hosts_max; /* clients in the table; further ones get no promises */
 	size_t promises_max;
 	void (*wake)(void *arg); /* there is work for the callbacks; called without a lock */
-	/* a client may hold promises from now on; called without a lock; may be NULL */
-	void (*up)(void *arg, const struct sockaddr_storage *peer);
+	/*
+	 * A client is about to get its first promise: keep its address for the next start. Returns a
+	 * number for it, or -1: it gets none. Called without a lock, by the thread of the call. NULL:
+	 * addresses are not kept.
+	 */
+	int (*keep)(void *arg, const struct sockaddr_storage *peer);
+	/* It holds none any more, and is forgotten. Called with a lock: must not call back. */
+	void (*drop)(void *arg, int record);
 	void *arg;
 };
 
@@ -45,11 +51,14 @@ struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options
 void fsd_clients_destroy(struct fsd_clients *clients);
 
 /*
- * Add a client that may hold promises from before a restart. It will be asked to identify itself
- * and told to forget them, after the clients that call. Does nothing if the table is full.
+ * Add a client that may hold promises from before a restart, whose address is kept as `record`. After
+ * the clients that call, it is asked to identify itself and told to forget them. Nothing if the table
+ * is full.
  */
 void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_storage *peer,
-			uint64_t now);
+			int record, uint64_t now);
+/* Clients in the table (`all`: any) may hold unknown promises: they get none while these last. */
+void fsd_clients_doubt(struct fsd_clients *clients, bool all, uint64_t now);
 
 /* The client of a call. Valid from fsd_clients_enter() to fsd_clients_leave(). */
 struct fsd_host;
@@ -77,6 +86,9 @@ bool fsd_clients_ready(struct fsd_clients *clients, const struct fsd_caller *cal
  */
 uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
 			  const AFSFid *fid, bool bulk, uint64_t now);
+/* The call that gave the promise has failed: it is void, unless other calls gave it, too. */
+void fsd_promise_undo(struct fsd_clients *clients, const struct fsd_caller *caller,
+		      const AFSFid *fid);
 /* The caller returns its promise, or all of them. */
 void fsd_promise_drop(struct fsd_clients *clients, const struct fsd_caller *caller,
 		      const AFSFid *fid);
@@ -98,12 +110,36 @@ struct fsd_break {
  */
 unsigned fsd_promise_break_all(struct fsd_clients *clients, const struct fsd_break *breaks,
 			       size_t count, const void *except, unsigned wait_ms);
+/*
+ * A change, from before others can see it until the clients that held promises have answered. On the
+ * stack of its call; zeroed before. Calls that may have seen it wait for its end before they reply, so
+ * that no client learns of a change while another one still trusts its cache.
+ */
+#define FSD_CHANGED_MAX 6 /* objects */
+struct fsd_change {
+	unsigned count; /* 0: not begun */
+	struct fsd_changing {
+		AFSFid fid;
+		uint64_t number; /* of the change */
+		void *chain;
+	} object[FSD_CHANGED_MAX];
+};
+/* Any thread. Volumes as a whole are left out. */
+void fsd_change_begin(struct fsd_clients *clients, struct fsd_change *change,
+		      const struct fsd_break *breaks, size_t count);
+/* One that has not begun may end. */
+void fsd_change_end(struct fsd_clients *clients, struct fsd_change *change);
+/*
+ * Wait until the changes of these objects that have begun have ended, for at most `wait_ms`, or much
+ * less if many calls wait. *until: 0 at first, then when the waits of this call end. False: the
+ * changes have not ended.
+ */
+bool fsd_change_settled(struct fsd_clients *clients, const AFSFid *fids, size_t count,
+			unsigned wait_ms, uint64_t *until);
+
 /* Whether a client holds a promise on the object. */
 bool fsd_promise_held(struct fsd_clients *clients, const AFSFid *fid);
-/*
- * Iterate over the objects that promises are held on: fills fids[0..max) and returns their number.
- * *cursor starts at 0. Expired promises are removed on the way.
- */
+/* Iterate over the objects, *cursor from 0 on. Expired promises are removed on the way. */
 size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, AFSFid *fids, size_t max,
 			 uint64_t now);
 
@@ -121,6 +157,7 @@ struct fsd_clients_stats {
 	uint64_t given_up;  /* clients that did not answer in time for a change */
 	uint64_t held;	    /* calls that waited until the client was told to forget its promises */
 	uint64_t turned_away; /* of these, calls that were not served */
+	size_t settling;      /* calls that wait for changes of others, now */
 };
 void fsd_clients_stats(struct fsd_clients *clients, struct fsd_clients_stats *stats);
 /* The number of clients that called within the last `seconds`. */
@@ -131,8 +168,8 @@ size_t fsd_clients_active(struct fsd_clients *clients, uint64_t now, uint64_t se
 struct fsd_callbacks;
 
 /*
- * Start the thread that makes the calls. They come from `endpoint`, because clients identify the
- * server by address and port. `uuid` is copied. Returns NULL without memory or thread.
+ * Start the thread that makes the calls, from `endpoint`, because clients identify the server by
+ * address and port. `uuid` is copied. Returns NULL without memory or thread.
  */
 struct fsd_callbacks *fsd_callbacks_start(rxw_endpoint *endpoint, struct fsd_clients *clients,
 					  const struct rxw_uuid *uuid);
@@ -154,38 +191,10 @@ struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients 
 				  unsigned max);
 void fsd_watch_stop(struct fsd_watch *watch);
 
-/*
- * Watch the directory of this object, or the object itself if it is a directory, because a promise
- * is about to be given. Cheap if it is watched already. Any thread.
- */
+/* Watch the directory of this object, or itself: a promise is about to be given. Any thread. */
 void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, const char *path);
 
 /* The number of directories that are watched. */
 size_t fsd_watch_count(struct fsd_watch *watch);
-
-/* -- addresses of clients that may hold promises, kept in a file for the next start -- */
-
-struct fsd_remember;
-
-/*
- * Open or create the file, and call `each` for every address in it: at most `max`, without
- * duplicates. NULL after a line in message[FSD_MESSAGE_MAX].
- */
-struct fsd_remember *fsd_remember_open(const char *path, size_t max,
-				       void (*each)(void *arg, const struct sockaddr_storage *peer),
-				       void *arg, char *message);
-void fsd_remember_close(struct fsd_remember *remember);
-
-/*
- * The date of this start in seconds: later than that of every earlier start. NULL: now.
- */
-uint32_t fsd_remember_date(const struct fsd_remember *remember);
-
-/*
- * Add a client that may hold promises from now on. Any thread; remember may be NULL. The file is
- * not flushed to the disk: it serves restarts of the program. After a crash of the machine clients
- * detect the restart by their own probes. An address that cannot be stored is left out.
- */
-void fsd_remember_add(struct fsd_remember *remember, const struct sockaddr_storage *peer);
 
 #endif

@@ -8,6 +8,7 @@
 #include "afs/uuid.h"
 #include "base/hash.h"
 #include "fileserver/base/base.h"
+#include "fileserver/callbacks/memory.h"
 #include "fileserver/callbacks/private.h"
 
 #define SILENT_S     300  /* pause before a client that did not answer is asked again */
@@ -59,10 +60,11 @@ struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options
 	clients->urgent_work.last = &clients->urgent_work.first;
 	pthread_mutex_init(&clients->lock, NULL);
 	monotonic_cond_init(&clients->settled);
+	monotonic_cond_init(&clients->opened);
 	if (rxw_random(secret, sizeof(secret)) ||
 	    !htable_init(&clients->hosts, offsetof(struct fsd_host, chain), hash_host, secret,
 			 options->hosts_max / 2) ||
-	    !fsd_promises_init(clients, secret)) {
+	    !fsd_promises_init(clients, secret) || !fsd_changing_init(clients, secret)) {
 		fsd_clients_destroy(clients);
 		return NULL;
 	}
@@ -107,7 +109,8 @@ static void remove_host(struct fsd_clients *clients, struct fsd_host *host)
 	unlink_age(clients, host);
 	fsd_host_forget_promises(clients, host);
 	clients->stats.hosts--;
-	free(host->owed);
+	if (host->kept && clients->options.drop)
+		clients->options.drop(clients->options.arg, host->record);
 	free(host);
 }
 
@@ -115,13 +118,19 @@ void fsd_clients_destroy(struct fsd_clients *clients)
 {
 	if (!clients)
 		return;
+	/* Addresses and promises stay in their files. */
+	fsd_ledger_close(clients->ledger);
+	clients->ledger = NULL;
+	clients->options.drop = NULL;
 	while (clients->oldest)
 		remove_host(clients, clients->oldest);
+	pthread_cond_destroy(&clients->opened);
 	pthread_cond_destroy(&clients->settled);
 	pthread_mutex_destroy(&clients->lock);
 	htable_fini(&clients->hosts, NULL);
 	htable_fini(&clients->promises, NULL);
 	htable_fini(&clients->objects, NULL);
+	htable_fini(&clients->changing, NULL);
 	free(clients);
 }
 
@@ -129,7 +138,8 @@ void fsd_clients_destroy(struct fsd_clients *clients)
 static bool is_unused(const struct fsd_clients *clients, const struct fsd_host *host, uint64_t now)
 {
 	return !host->refs && !host->busy && !host->queued && !host->promise_count &&
-	       !(clients->options.strict && fsd_host_may_cache(host, now));
+	       !(clients->options.strict &&
+		 (fsd_host_may_cache(host, now) || host->unlisted_until > now));
 }
 
 /*
@@ -148,7 +158,7 @@ static bool forget_one(struct fsd_clients *clients)
 	return false;
 }
 
-static struct fsd_host *find_host(struct fsd_clients *clients, const struct sockaddr_storage *peer)
+struct fsd_host *fsd_host_find(struct fsd_clients *clients, const struct sockaddr_storage *peer)
 {
 	struct fsd_host *host =
 		htable_first(&clients->hosts, hash_address(peer, clients->hosts.key));
@@ -163,6 +173,8 @@ static struct fsd_host *find_host(struct fsd_clients *clients, const struct sock
 	if (!host)
 		return NULL;
 	host->peer = *peer;
+	host->last_owed = &host->owed;
+	host->promised_until = host->unlisted_until = clients->doubt_until;
 	htable_add(&clients->hosts, host);
 	link_newest(clients, host);
 	clients->stats.hosts++;
@@ -204,7 +216,7 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 	if (peer->ss_family != AF_INET && peer->ss_family != AF_INET6)
 		return;
 	pthread_mutex_lock(&clients->lock);
-	host = find_host(clients, peer);
+	host = fsd_host_find(clients, peer);
 	if (host) {
 		host->refs++;
 		host->last_call = now;
@@ -231,20 +243,42 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 		clients->options.wake(clients->options.arg);
 }
 
+void fsd_host_recall(struct fsd_clients *clients, struct fsd_host *host, uint64_t now)
+{
+	if (host->state != HOST_NEW)
+		return;
+	host->last_call = now;
+	host->quiet = true;
+	host->state = HOST_ASKED;
+	host->asking = FSD_WORK_IDENTIFY;
+	fsd_host_queue(clients, host);
+}
+
 void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_storage *peer,
-			uint64_t now)
+			int record, uint64_t now)
 {
 	struct fsd_host *host;
 
 	pthread_mutex_lock(&clients->lock);
-	host = clients->stats.hosts < clients->options.hosts_max ? find_host(clients, peer) : NULL;
-	if (host && host->state == HOST_NEW) {
-		host->last_call = now;
-		host->quiet = true;
-		host->state = HOST_ASKED;
-		host->asking = FSD_WORK_IDENTIFY;
-		fsd_host_queue(clients, host);
+	host = clients->stats.hosts < clients->options.hosts_max ? fsd_host_find(clients, peer)
+								 : NULL;
+	if (host) {
+		host->kept = true;
+		host->record = record;
+		fsd_host_recall(clients, host, now);
 	}
+	pthread_mutex_unlock(&clients->lock);
+}
+
+void fsd_clients_doubt(struct fsd_clients *clients, bool all, uint64_t now)
+{
+	uint64_t until = now + FSD_PROMISE_S;
+
+	pthread_mutex_lock(&clients->lock);
+	for (struct fsd_host *host = clients->newest; host; host = host->older)
+		host->promised_until = host->unlisted_until = until;
+	if (all)
+		clients->doubt_until = until;
 	pthread_mutex_unlock(&clients->lock);
 }
 
@@ -258,23 +292,25 @@ void fsd_clients_leave(struct fsd_clients *clients, struct fsd_caller *caller)
 	caller->host = NULL;
 }
 
-/* The oldest breaks that the host is owed. */
+/* The oldest promises of which the host is to be told. */
 static void fill_break(struct fsd_host *host, struct fsd_work *work)
 {
+	struct promise **end = &host->sent, *promise;
+
 	work->kind = FSD_WORK_BREAK;
-	if (host->owed_all) {
-		work->whole = true;
-		if (!host->whole_after) /* breaks that are queued later need another round */
-			host->taken_total = host->owed_total;
-	} else {
-		work->count = host->owed_count < AFSCBMAX ? host->owed_count : AFSCBMAX;
-		host->owed_count -= work->count;
-		memcpy(work->fids, host->owed, work->count * sizeof(*work->fids));
-		memmove(host->owed, host->owed + work->count,
-			host->owed_count * sizeof(*host->owed));
-		host->taken_total += work->count;
+	while ((promise = host->owed) && work->count < AFSCBMAX) {
+		host->owed = promise->host_next;
+		promise->host_next = NULL;
+		promise->host_link = end;
+		*end = promise;
+		end = &promise->host_next;
+		work->fids[work->count++] = promise->object->fid;
+		work->until = promise->number;
 	}
-	work->until = host->taken_total;
+	if (host->owed)
+		host->owed->host_link = &host->owed;
+	else
+		host->last_owed = &host->owed;
 }
 
 /* The next volumes that the host is to forget. Without the lock. */
@@ -297,14 +333,13 @@ static void fill_work(struct fsd_host *host, struct fsd_work *work)
 	work->peer = host->peer;
 	work->identified = host->identified;
 	work->uuid = host->uuid;
-	if (host->state == HOST_ASKED)
+	if (host->state == HOST_ASKED && host->asking != FSD_WORK_BREAK)
 		work->kind = host->asking;
-	else if (host->probe && !host->owed_count && !host->owed_all)
+	else if (host->state == HOST_UP && host->probe && !host->owed)
 		work->kind = FSD_WORK_PROBE;
 	else
 		fill_break(host, work);
-	if (work->kind == FSD_WORK_FORGET)
-		work->whole = true;
+	work->whole = work->kind == FSD_WORK_FORGET;
 	work->after = host->whole_after;
 	host->probe = false;
 }
@@ -379,6 +414,33 @@ static bool more_volumes(struct fsd_host *host, const struct fsd_work *work)
 	return work->count == AFSCBMAX;
 }
 
+/* The host does not answer. It will be told what it holds before it is served, or gets new promises. */
+static void lose(struct fsd_clients *clients, struct fsd_host *host, enum fsd_work_kind kind,
+		 uint64_t now)
+{
+	bool asked = kind == FSD_WORK_IDENTIFY || kind == FSD_WORK_WHO;
+
+	host->ask_after = now + (asked ? SILENT_S : FAILED_S);
+	clients->stats.failed += !asked;
+	if (clients->options.strict)
+		fsd_host_owe_all(clients, host);
+	else
+		fsd_host_forget_promises(clients, host);
+	host->given_up = true;
+	fsd_host_told(host, host->owed_total);
+	fsd_host_failed(host, kind, now);
+}
+
+/* The host was told to forget everything in general: now of each promise. Its next state. */
+static enum host_state tell_each(struct fsd_host *host)
+{
+	host->asking = FSD_WORK_BREAK;
+	if (host->owed)
+		return HOST_ASKED;
+	host->promised_until = 0;
+	return HOST_UP;
+}
+
 /* The next step after an answer; the lock is held. */
 static void step(struct fsd_clients *clients, struct fsd_host *host, const struct fsd_work *work,
 		 const struct fsd_answer *answer, uint64_t now)
@@ -400,44 +462,48 @@ static void step(struct fsd_clients *clients, struct fsd_host *host, const struc
 		 * After FSD_WORK_INIT, Linux 6.8 and later trusts its whole cache of a volume again
 		 * as soon as it gets a promise in it. After a break of a read-only volume it does
 		 * not. Of a read-write volume Linux 6.12 still does: only a break of each object
-		 * helps there, for which the server has to know the promises.
+		 * helps there. It follows.
 		 */
 		host->asking = FSD_WORK_FORGET;
 		host->whole_after = 0;
 		next = HOST_ASKED;
 	} else if (work->whole && !answer->code && more_volumes(host, work)) {
-		next = kind == FSD_WORK_FORGET ? HOST_ASKED : HOST_UP;
+		next = HOST_ASKED;
 	} else if (answer->code && !(kind == FSD_WORK_FORGET && answer->code == RXW_RPC_OPCODE)) {
-		host->ask_after = now + (asked ? SILENT_S : FAILED_S);
-		clients->stats.failed += !asked;
-		/* It will be told to forget what it holds before it gets new promises. */
-		fsd_host_forget_promises(clients, host);
-		fsd_host_failed(host, kind, now);
+		lose(clients, host, kind, now);
 		next = HOST_SILENT;
-	} else if (kind == FSD_WORK_BREAK) {
-		if (work->whole) {
-			host->owed_all = host->owed_total > work->until;
-			host->whole_after = 0;
-		}
-		fsd_host_told(host, work->until);
-	} else if (kind == FSD_WORK_FORGET) {
-		host->promised_until = 0;
+	} else if (kind == FSD_WORK_FORGET ||
+		   (kind == FSD_WORK_BREAK && host->state == HOST_ASKED)) {
+		next = tell_each(host);
 	}
 	set_up(clients, host, next == HOST_UP);
+	host->given_up &= next != HOST_UP;
 	host->state = next;
-	if (next == HOST_ASKED || (next == HOST_UP && (host->owed_count || host->owed_all)))
+	if (next == HOST_ASKED || (next == HOST_UP && host->owed))
 		fsd_host_queue(clients, host);
+}
+
+/* The promises of a call that told the host of them. */
+static void end_sent(struct fsd_clients *clients, const struct fsd_work *work, bool told)
+{
+	struct fsd_host *host = work->host;
+
+	if (!told) {
+		fsd_host_owe_again(host);
+		return;
+	}
+	while (host->sent)
+		fsd_promise_remove(clients, host->sent);
+	fsd_host_told(host, work->until);
 }
 
 void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
 		   const struct fsd_answer *answer, uint64_t now)
 {
 	struct fsd_host *host = work->host;
-	bool aside = work->kind == FSD_WORK_BREAK || work->kind == FSD_WORK_PROBE;
-	bool up;
+	bool breaks = work->kind == FSD_WORK_BREAK;
 
 	pthread_mutex_lock(&clients->lock);
-	up = host->state == HOST_UP;
 	host->busy = false;
 	if (host->background) {
 		host->background = false;
@@ -445,19 +511,19 @@ void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
 	}
 	if (answer->code == 0)
 		host->last_answer = now;
+	if (breaks)
+		end_sent(clients, work, answer->code == 0);
 	/*
 	 * Its promises may have been reclaimed meanwhile. Then it must be told so first.
 	 */
-	if (host->state == HOST_ASKED && aside)
+	if (host->state == HOST_ASKED && ((breaks && host->asking != FSD_WORK_BREAK) ||
+					  work->kind == FSD_WORK_PROBE))
 		fsd_host_queue(clients, host);
 	else
 		step(clients, host, work, answer, now);
 	if (host->awaited && host->state != HOST_ASKED)
 		pthread_cond_broadcast(&clients->settled);
-	up = !up && host->state == HOST_UP;
 	pthread_mutex_unlock(&clients->lock);
-	if (up && clients->options.up)
-		clients->options.up(clients->options.arg, &work->peer);
 	if (clients->options.wake)
 		clients->options.wake(clients->options.arg);
 }
@@ -499,6 +565,7 @@ void fsd_clients_stats(struct fsd_clients *clients, struct fsd_clients_stats *st
 {
 	pthread_mutex_lock(&clients->lock);
 	*stats = clients->stats;
+	stats->settling = clients->settling;
 	pthread_mutex_unlock(&clients->lock);
 }
 

@@ -1,54 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the callbacks: the table of clients, its promises, and the work that callbacks.c does. */
+/* Inside the callbacks: the table of clients, and its promises. */
 #ifndef FILESERVER_CALLBACKS_PRIVATE_H
 #define FILESERVER_CALLBACKS_PRIVATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "afs/afs-common.h"
+#include "base/hash.h"
 #include "common/htable.h"
 #include "fileserver/callbacks/callbacks.h"
-
-/* The next call to a client. */
-enum fsd_work_kind {
-	FSD_WORK_IDENTIFY, /* TellMeAboutYourself */
-	FSD_WORK_WHO,	   /* WhoAreYou, for clients without TellMeAboutYourself */
-	FSD_WORK_INIT,	   /* InitCallBackState: forget all promises */
-	FSD_WORK_FORGET,   /* the same, as a break of the volume `fids` */
-	FSD_WORK_PROBE,	   /* ProbeUuid, or Probe for clients without a UUID */
-	FSD_WORK_BREAK	   /* `fids` have changed; count 0: no call is needed */
-};
-struct fsd_work {
-	enum fsd_work_kind kind;
-	struct fsd_host *host;
-	struct sockaddr_storage peer;
-	bool identified; /* `uuid` is valid */
-	struct rxw_uuid uuid;
-	AFSFid fids[AFSCBMAX];
-	uint32_t count;
-	bool whole; /* `fids` are volumes with ids greater than `after`; there may be more */
-	uint32_t after;
-	uint64_t until; /* the breaks that the host was owed before this one are done with it */
-};
-/* The result of a piece of work; all zeros: success. */
-struct fsd_answer {
-	int32_t code;	      /* of the call */
-	uint32_t caps;	      /* IDENTIFY: the first capability word */
-	struct rxw_uuid uuid; /* IDENTIFY, WHO; all zeros: none */
-};
-/* Take a piece of work; false if there is none. Complete each with fsd_work_done(). */
-bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work);
-/* The same, only work that a call waits for. */
-bool fsd_work_take_urgent(struct fsd_clients *clients, struct fsd_work *work);
-void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
-		   const struct fsd_answer *answer, uint64_t now);
-/*
- * Called periodically: queue work for idle clients with promises. After 15 minutes without a call
- * they are probed; after two hours they are told to forget their promises.
- */
-void fsd_clients_check(struct fsd_clients *clients, uint64_t now);
-
-#define OWED_MAX 512 /* FIDs queued for one client; beyond it the whole volume is broken */
+#include "fileserver/callbacks/work.h"
 
 /*
  * A change that waits for clients, on the stack of fsd_promise_break_all(). The lock of the clients
@@ -63,7 +25,7 @@ struct ticket {
 struct waiter {
 	struct ticket *ticket;
 	struct fsd_host *host;
-	uint64_t until; /* breaks that the host must have answered */
+	uint64_t until; /* number of the last promise for which the host must have answered */
 	struct waiter *ticket_next, **ticket_link;
 	struct waiter *host_next;
 };
@@ -91,41 +53,52 @@ struct fsd_host {
 	bool identified; /* by `uuid` */
 	struct rxw_uuid uuid;
 	bool probe;    /* is to be probed */
+	bool given_up; /* did not answer: until it is up again, no change waits for it */
 	unsigned refs; /* calls in progress */
 	uint64_t last_call, last_answer, ask_after;
-	struct promise *promises; /* by host_next */
-	size_t promise_count;
-	AFSFid *owed; /* in the order of the changes */
-	uint32_t owed_count, owed_capacity;
-	bool owed_all;			       /* (volume,0,0) of every volume instead */
-	uint32_t whole_after;		       /* volumes up to this id are done */
-	uint64_t owed_total;		       /* breaks that were ever queued for it */
-	uint64_t taken_total;		       /* of these, begun or dropped */
-	struct waiter *waiters, **last_waiter; /* by `until` */
+	/*
+	 * Promises, by host_next: in force; taken, in the order of the changes, which the host is to be
+	 * told; of these, in the call that is being made. Owed ones stay until the host has answered.
+	 */
+	struct promise *promises, *owed, *sent;
+	struct promise **last_owed;
+	size_t promise_count;	      /* in the three lists */
+	uint64_t owed_total;	      /* promises that were ever taken */
+	uint32_t whole_after;	      /* FORGET: volumes up to this id are done */
+	struct waiter *first_waiter, *newest_waiter; /* by `until` */
 	/*
 	 * The end of the latest promise that the client may rely on; 0 after it was told to
 	 * forget all of them. Seconds.
 	 */
 	uint64_t promised_until;
+	/*
+	 * Until then the client may rely on promises that are not in the lists, and of which it cannot
+	 * be told one by one: it gets no promise, so that it trusts nothing in its cache.
+	 */
+	uint64_t unlisted_until;
+	_Atomic bool kept; /* its address is in the file, `record` its number there */
+	int record;
 	uint64_t retry_after; /* it is not told again before, although a call waits */
 	unsigned awaited;     /* calls in fsd_clients_ready() */
-	uint64_t marked;      /* clients->marks when it was last marked */
 };
 
-/* One promise: in its object's list, its host's list, and the table by both. */
+/* One promise: in its object's list, a list of its host, and while in force in the table by both. */
 struct promise {
 	struct object *object;
 	struct fsd_host *host;
 	uint64_t expires;
+	uint64_t number; /* of those taken from the host; 0: in force */
+	uint32_t given;	 /* calls that gave it, up to 2 */
+	uint32_t slot;	 /* in the ledger */
 	struct promise *object_next, **object_link;
 	struct promise *host_next, **host_link;
 	void *chain;
 };
 
-/* An object that promises are held on. */
+/* An object that promises are held on, or that hosts are to be told about. */
 struct object {
-	uint32_t volume, vnode, unique; /* vnode 0: the volume as a whole */
-	size_t holders;
+	AFSFid fid;	/* vnode 0: the volume as a whole */
+	size_t holders; /* promises in the list */
 	struct promise *first;
 	void *chain;
 };
@@ -140,21 +113,30 @@ struct fsd_clients {
 	pthread_mutex_t lock;
 	struct fsd_clients_options options;
 	/*
-	 * By address, by host and object, by FID. Clients choose their addresses, and which objects
-	 * to hold.
+	 * By address, by host and object, by FID, by FID. Clients choose their addresses, and which
+	 * objects to hold or to change.
 	 */
-	struct htable hosts, promises, objects;
+	struct htable hosts, promises, objects, changing;
 	struct fsd_host *newest, *oldest;
 	struct work_list work, quiet_work, urgent_work;
 	pthread_cond_t settled; /* a host that calls wait for has another state */
 	unsigned waiting;	/* calls that wait for clients */
-	uint64_t marks;		/* walks over hosts so far */
+	unsigned settling;	/* calls that wait for changes of others */
+	pthread_cond_t opened;	/* one of `changing` is gone */
+	uint64_t changes;	/* that ever began */
+	_Atomic size_t open_changes; /* objects in `changing` */
+	struct fsd_ledger *ledger;   /* may be NULL */
+	size_t owed;		     /* promises that hosts are to be told about */
+	uint64_t doubt_until;	     /* `unlisted_until` of hosts that are new */
 	unsigned background;	/* pieces of work of quiet ones that are being done */
 	struct fsd_clients_stats stats;
 };
 
-#define WAITING_MAX 64	/* calls that may wait for clients as long as they want */
-#define WAITING_MS  250 /* how long further ones wait */
+#define KEEP_S 180 /* an entry is kept this much longer than was promised */
+
+#define WAITING_MAX  64	 /* calls that may wait for clients as long as they want */
+#define SETTLING_MAX 32	 /* the same, for changes of others */
+#define WAITING_MS   250 /* how long further ones wait */
 
 /* With the lock held: queue.c, promises.c, breaks.c. */
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host);
@@ -166,29 +148,50 @@ void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host
 /* Forget its promises; it will be told. The host is up. */
 void fsd_host_reset(struct fsd_clients *clients, struct fsd_host *host);
 void fsd_promise_remove(struct fsd_clients *clients, struct promise *promise);
+/*
+ * The promise is void: its host will be told. It counts as held until the host has answered, or it
+ * expires.
+ */
+void fsd_promise_owe(struct fsd_clients *clients, struct promise *promise);
+/* All promises of the host, which did not answer or is about to be told to forget them. */
+void fsd_host_owe_all(struct fsd_clients *clients, struct fsd_host *host);
+/* The call with the promises in `sent` has failed: they are owed as before. */
+void fsd_host_owe_again(struct fsd_host *host);
 /* It may rely on promises that were dropped. */
 static inline bool fsd_host_may_cache(const struct fsd_host *host, uint64_t now)
 {
 	return host->state != HOST_UP && host->promised_until > now;
 }
+/* Its place in the table of hosts, made if there is room. */
+struct fsd_host *fsd_host_find(struct fsd_clients *clients, const struct sockaddr_storage *peer);
+/* It may hold promises of an earlier server: it is called, after the others. */
+void fsd_host_recall(struct fsd_clients *clients, struct fsd_host *host, uint64_t now);
+static inline uint64_t fsd_hash_fid(const AFSFid *fid, const uint64_t secret[2])
+{
+	return rxw_hash_words((uint64_t)fid->Volume << 32 | fid->Vnode, fid->Unique, secret);
+}
+static inline bool fsd_same_fid(const AFSFid *a, const AFSFid *b)
+{
+	return a->Volume == b->Volume && a->Vnode == b->Vnode && a->Unique == b->Unique;
+}
 /* A call to the host failed: when a call of it may wait for another try. */
 void fsd_host_failed(struct fsd_host *host, enum fsd_work_kind kind, uint64_t now);
-/* The host has answered breaks up to `until`: those that waited for them go on. */
+/* The host has answered for its promises up to this number: those that waited for that go on. */
 void fsd_host_told(struct fsd_host *host, uint64_t until);
-/* A promise was taken from the host: it will be told. `fid` has vnode 0: the whole volume. */
-void fsd_break_queue(struct fsd_clients *clients, struct fsd_host *host, const AFSFid *fid);
-/* The ticket waits for the break that is queued for the host next. NULL: no call waits. */
+/* The ticket waits until the host was told of all promises that were taken. NULL: no call waits. */
 void fsd_break_wait(struct fsd_clients *clients, struct fsd_host *host, struct ticket *ticket);
 /*
  * Take the promises on an object, or on everything in a volume, from their holders, but not from
- * `except`. Each gets a break and, if there is a ticket, a waiter; with `gone` neither. Returns
- * whether there was a holder.
+ * `except`. Each will be told and, if there is a ticket, gets a waiter; with `gone` neither. There is
+ * also a waiter for hosts that are to be told about it already. Returns whether there is anything to
+ * tell.
  */
 bool fsd_promise_take_volume(struct fsd_clients *clients, const struct fsd_break *what,
 			     const void *except, struct ticket *ticket);
 bool fsd_promise_take(struct fsd_clients *clients, const struct fsd_break *what, const void *except,
 		      struct ticket *ticket);
-/* Make the tables of promises and objects. False: no memory. */
+/* Make the tables of promises and objects, or of changes. False: no memory. */
 bool fsd_promises_init(struct fsd_clients *clients, const uint64_t secret[2]);
+bool fsd_changing_init(struct fsd_clients *clients, const uint64_t secret[2]);
 
 #endif

@@ -4,25 +4,17 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "fileserver/callbacks/memory.h"
 #include "fileserver/callbacks/private.h"
 
 #define ROUND_S	      128  /* promises end at multiples of this */
-#define KEEP_S	      180  /* an entry is kept this much longer than was promised */
 #define BULK_WEIGHT   22   /* holders added for a promise of a bulk call, which makes it shorter */
 #define VOLUME_S      7200 /* duration of a promise on a whole volume */
 #define RECLAIM_TRIES 8
 
-static uint64_t hash_numbers(uint32_t volume, uint32_t vnode, uint32_t unique,
-			     const uint64_t secret[2])
-{
-	return rxw_hash_words((uint64_t)volume << 32 | vnode, unique, secret);
-}
-
 static uint64_t hash_object(const void *item, const uint64_t secret[2])
 {
-	const struct object *object = item;
-
-	return hash_numbers(object->volume, object->vnode, object->unique, secret);
+	return fsd_hash_fid(&((const struct object *)item)->fid, secret);
 }
 
 static uint64_t hash_pair(const struct object *object, const struct fsd_host *host)
@@ -54,11 +46,9 @@ bool fsd_promises_init(struct fsd_clients *clients, const uint64_t secret[2])
 static struct object *find_object(const struct fsd_clients *clients, const AFSFid *fid)
 {
 	struct object *object =
-		htable_first(&clients->objects, hash_numbers(fid->Volume, fid->Vnode, fid->Unique,
-							     clients->objects.key));
+		htable_first(&clients->objects, fsd_hash_fid(fid, clients->objects.key));
 
-	while (object && (object->volume != fid->Volume || object->vnode != fid->Vnode ||
-			  object->unique != fid->Unique))
+	while (object && !fsd_same_fid(&object->fid, fid))
 		object = object->chain;
 	return object;
 }
@@ -80,38 +70,100 @@ static void remove_object(struct fsd_clients *clients, struct object *object)
 	free(object);
 }
 
+/* From the list of its host that it is in. */
+static void unlink_host(struct promise *promise)
+{
+	struct fsd_host *host = promise->host;
+
+	*promise->host_link = promise->host_next;
+	if (promise->host_next)
+		promise->host_next->host_link = promise->host_link;
+	else if (host->last_owed == &promise->host_next)
+		host->last_owed = promise->host_link;
+}
+
+/* No longer in force. */
+static void end_force(struct fsd_clients *clients, struct promise *promise)
+{
+	htable_remove(&clients->promises, promise);
+	clients->stats.promises--;
+}
+
 /* And its object, if that was the last one. */
 void fsd_promise_remove(struct fsd_clients *clients, struct promise *promise)
 {
 	struct object *object = promise->object;
 
-	htable_remove(&clients->promises, promise);
+	if (promise->number)
+		clients->owed--;
+	else
+		end_force(clients, promise);
 	*promise->object_link = promise->object_next;
 	if (promise->object_next)
 		promise->object_next->object_link = promise->object_link;
-	*promise->host_link = promise->host_next;
-	if (promise->host_next)
-		promise->host_next->host_link = promise->host_link;
+	unlink_host(promise);
 	promise->host->promise_count--;
-	clients->stats.promises--;
+	fsd_ledger_free(clients->ledger, promise->slot);
 	free(promise);
 	if (--object->holders == 0)
 		remove_object(clients, object);
+}
+
+void fsd_promise_owe(struct fsd_clients *clients, struct promise *promise)
+{
+	struct fsd_host *host = promise->host;
+
+	end_force(clients, promise);
+	clients->owed++;
+	unlink_host(promise);
+	promise->number = ++host->owed_total;
+	promise->host_next = NULL;
+	promise->host_link = host->last_owed;
+	*host->last_owed = promise;
+	host->last_owed = &promise->host_next;
+}
+
+void fsd_host_owe_all(struct fsd_clients *clients, struct fsd_host *host)
+{
+	while (host->promises)
+		fsd_promise_owe(clients, host->promises);
+}
+
+void fsd_host_owe_again(struct fsd_host *host)
+{
+	struct promise *first = host->sent, *last = first;
+
+	if (!first)
+		return;
+	while (last->host_next)
+		last = last->host_next;
+	last->host_next = host->owed;
+	if (host->owed)
+		host->owed->host_link = &last->host_next;
+	else
+		host->last_owed = &last->host_next;
+	host->owed = first;
+	first->host_link = &host->owed;
+	host->sent = NULL;
 }
 
 void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host)
 {
 	while (host->promises)
 		fsd_promise_remove(clients, host->promises);
-	host->owed_count = 0;
-	host->owed_all = false;
-	host->taken_total = host->owed_total;
+	while (host->owed)
+		fsd_promise_remove(clients, host->owed);
+	while (host->sent)
+		fsd_promise_remove(clients, host->sent);
 	fsd_host_told(host, host->owed_total);
 }
 
 void fsd_host_reset(struct fsd_clients *clients, struct fsd_host *host)
 {
-	fsd_host_forget_promises(clients, host);
+	if (clients->options.strict)
+		fsd_host_owe_all(clients, host);
+	else
+		fsd_host_forget_promises(clients, host);
 	if (host->state == HOST_UP)
 		clients->stats.hosts_up--;
 	host->state = HOST_ASKED;
@@ -121,7 +173,8 @@ void fsd_host_reset(struct fsd_clients *clients, struct fsd_host *host)
 }
 
 /*
- * The table is full: the client with the oldest call loses its promises and is told to forget them.
+ * The table is full: the client with the oldest call loses its promises and is told to forget them. It
+ * gets none as long as one of these could be in force, because it cannot be told of each of them.
  */
 static bool reclaim(struct fsd_clients *clients, const struct fsd_host *not_this)
 {
@@ -131,8 +184,13 @@ static bool reclaim(struct fsd_clients *clients, const struct fsd_host *not_this
 		host = host->newer;
 	if (!host)
 		return false;
-	host->quiet = true;
-	fsd_host_reset(clients, host);
+	if (clients->options.strict && host->unlisted_until < host->promised_until)
+		host->unlisted_until = host->promised_until;
+	fsd_host_forget_promises(clients, host);
+	if (host->state == HOST_UP) {
+		host->quiet = true;
+		fsd_host_reset(clients, host);
+	}
 	clients->stats.reclaimed++;
 	return true;
 }
@@ -158,9 +216,7 @@ static struct object *add_object(struct fsd_clients *clients, const AFSFid *fid)
 
 	if (!object)
 		return NULL;
-	object->volume = fid->Volume;
-	object->vnode = fid->Vnode;
-	object->unique = fid->Unique;
+	object->fid = *fid;
 	htable_add(&clients->objects, object);
 	clients->stats.objects++;
 	return object;
@@ -175,6 +231,7 @@ static struct promise *add_promise(struct fsd_clients *clients, struct object *o
 		return NULL;
 	promise->object = object;
 	promise->host = host;
+	promise->slot = FSD_NO_SLOT;
 	htable_add(&clients->promises, promise);
 	promise->object_next = object->first;
 	promise->object_link = &object->first;
@@ -189,6 +246,32 @@ static struct promise *add_promise(struct fsd_clients *clients, struct object *o
 	object->holders++;
 	host->promise_count++;
 	clients->stats.promises++;
+	return promise;
+}
+
+/* Without those that hosts are to be told about. */
+static size_t holders_of(const struct object *object)
+{
+	size_t n = 0;
+
+	for (const struct promise *p = object->first; p; p = p->object_next)
+		n += p->number == 0;
+	return n;
+}
+
+static struct promise *make_promise(struct fsd_clients *clients, struct fsd_host *host,
+				    const AFSFid *fid)
+{
+	struct object *object = find_object(clients, fid);
+	struct promise *promise;
+
+	if (!object)
+		object = add_object(clients, fid);
+	if (!object)
+		return NULL;
+	promise = add_promise(clients, object, host);
+	if (!promise && object->holders == 0)
+		remove_object(clients, object);
 	return promise;
 }
 
@@ -207,21 +290,54 @@ static struct promise *obtain(struct fsd_clients *clients, struct fsd_host *host
 	/* One client gets at most half of the table, unless the table is small. */
 	if (max > 64 && host->promise_count >= max / 2)
 		return NULL;
-	for (int i = 0; clients->stats.promises >= max; i++) {
+	for (int i = 0; clients->stats.promises + clients->owed >= max; i++) {
 		if (i == RECLAIM_TRIES || !reclaim(clients, host))
 			return NULL;
 		*wake = true;
 	}
 	/* Making room may have removed the object. */
-	object = find_object(clients, fid);
-	if (!object)
-		object = add_object(clients, fid);
-	if (!object)
-		return NULL;
-	promise = add_promise(clients, object, host);
-	if (!promise && object->holders == 0)
-		remove_object(clients, object);
-	return promise;
+	return make_promise(clients, host, fid);
+}
+
+/* The promise lasts at least until then. */
+static void extend(struct fsd_clients *clients, struct promise *promise, uint64_t expires)
+{
+	struct fsd_host *host = promise->host;
+
+	if (promise->expires < expires) {
+		promise->expires = expires;
+		if (promise->slot == FSD_NO_SLOT)
+			promise->slot = fsd_ledger_put(clients->ledger, promise);
+		else
+			fsd_ledger_renew(clients->ledger, promise->slot, expires);
+	}
+	if (host->promised_until < expires)
+		host->promised_until = expires;
+}
+
+/*
+ * Its address has to be kept before it has a promise. Without the lock: this may wait for the disk.
+ */
+static bool is_kept(struct fsd_clients *clients, struct fsd_host *host)
+{
+	const struct fsd_clients_options *options = &clients->options;
+	int record;
+
+	if (!options->keep || host->kept)
+		return true;
+	record = options->keep(options->arg, &host->peer);
+	if (record < 0)
+		return !options->strict;
+	pthread_mutex_lock(&clients->lock);
+	if (!host->kept) {
+		host->record = record;
+		host->kept = true;
+		record = -1;
+	}
+	pthread_mutex_unlock(&clients->lock);
+	if (record >= 0 && options->drop) /* another call was faster */
+		options->drop(options->arg, record);
+	return true;
 }
 
 uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
@@ -235,17 +351,22 @@ uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *
 	if (!host)
 		return 0;
 	pthread_mutex_lock(&clients->lock);
-	if (host->state == HOST_UP)
+	if (!host->kept && host->state == HOST_UP && now >= host->unlisted_until) {
+		pthread_mutex_unlock(&clients->lock);
+		if (!is_kept(clients, host))
+			host = NULL;
+		pthread_mutex_lock(&clients->lock);
+	}
+	if (host && host->state == HOST_UP && now >= host->unlisted_until)
 		promise = obtain(clients, host, fid, &wake);
 	if (promise) {
-		size_t others = promise->object->holders - 1 + (bulk ? BULK_WEIGHT : 0);
+		size_t others = holders_of(promise->object) - 1 + (bulk ? BULK_WEIGHT : 0);
 
 		uint64_t seconds = fid->Vnode ? duration(others) : VOLUME_S;
 
 		expires = (now + seconds + ROUND_S - 1) / ROUND_S * ROUND_S;
-		promise->expires = expires;
-		if (host->promised_until < expires)
-			host->promised_until = expires;
+		extend(clients, promise, expires);
+		promise->given += promise->given < 2;
 		clients->stats.given++;
 	} else {
 		clients->stats.refused++;
@@ -256,21 +377,42 @@ uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *
 	return expires ? (uint32_t)(expires - now) : 0;
 }
 
+/* The promise of the caller on an object that is in force; NULL: there is none. The lock is held. */
+static struct promise *own_promise(const struct fsd_clients *clients,
+				   const struct fsd_caller *caller, const AFSFid *fid)
+{
+	struct object *object = find_object(clients, fid);
+
+	return object ? find_promise(clients, object, caller->host) : NULL;
+}
+
 void fsd_promise_drop(struct fsd_clients *clients, const struct fsd_caller *caller,
 		      const AFSFid *fid)
 {
-	struct object *object;
 	struct promise *promise;
 
 	if (!caller->host)
 		return;
 	pthread_mutex_lock(&clients->lock);
-	object = find_object(clients, fid);
-	promise = object ? find_promise(clients, object, caller->host) : NULL;
+	promise = own_promise(clients, caller, fid);
 	if (promise) {
 		fsd_promise_remove(clients, promise);
 		clients->stats.dropped++;
 	}
+	pthread_mutex_unlock(&clients->lock);
+}
+
+void fsd_promise_undo(struct fsd_clients *clients, const struct fsd_caller *caller,
+		      const AFSFid *fid)
+{
+	struct promise *promise;
+
+	if (!caller->host)
+		return;
+	pthread_mutex_lock(&clients->lock);
+	promise = own_promise(clients, caller, fid);
+	if (promise && promise->given == 1)
+		fsd_promise_remove(clients, promise);
 	pthread_mutex_unlock(&clients->lock);
 }
 
@@ -286,58 +428,74 @@ void fsd_promise_drop_all(struct fsd_clients *clients, const struct fsd_caller *
 	pthread_mutex_unlock(&clients->lock);
 }
 
-/* The first holder of a promise other than `except`; NULL: there is none. */
-static struct promise *holder(const struct object *object, const void *except)
+bool fsd_promise_restore(struct fsd_clients *clients, const struct sockaddr_storage *peer,
+			 const AFSFid *fid, uint64_t expires, uint64_t now)
 {
-	struct promise *promise = object ? object->first : NULL;
+	struct promise *promise = NULL;
+	struct fsd_host *host;
 
-	while (promise && promise->host == except)
-		promise = promise->object_next;
-	return promise;
+	pthread_mutex_lock(&clients->lock);
+	host = fsd_host_find(clients, peer);
+	if (host && clients->stats.promises + clients->owed < clients->options.promises_max)
+		promise = make_promise(clients, host, fid);
+	if (promise) {
+		extend(clients, promise, expires);
+		fsd_promise_owe(clients, promise);
+		fsd_host_recall(clients, host, now);
+	}
+	pthread_mutex_unlock(&clients->lock);
+	return promise != NULL;
+}
+
+/* -- breaks -- */
+
+/*
+ * A promise on something that has changed. True: its host is to be told. One that did not answer and
+ * was given up is told before it is served again: nobody waits for it.
+ */
+static bool take_promise(struct fsd_clients *clients, struct promise *promise, struct ticket *ticket)
+{
+	struct fsd_host *host = promise->host;
+
+	if (promise->number && host->given_up)
+		return false;
+	if (!promise->number) {
+		fsd_promise_owe(clients, promise);
+		clients->stats.broken++;
+	}
+	fsd_break_wait(clients, host, ticket);
+	fsd_host_queue(clients, host);
+	return true;
+}
+
+/* Those of one object, but not of `except`. */
+static bool take_object(struct fsd_clients *clients, struct object *object, const void *except,
+			bool gone, struct ticket *ticket)
+{
+	struct promise *promise = object ? object->first : NULL, *next;
+	bool found = false;
+
+	for (; promise; promise = next) {
+		bool last = promise->object_next == NULL; /* the object goes with its last promise */
+
+		next = promise->object_next;
+		if (gone && !promise->number) {
+			fsd_promise_remove(clients, promise);
+			found = true;
+		} else if (!gone && promise->host != except) {
+			found |= take_promise(clients, promise, ticket);
+		}
+		if (last)
+			break;
+	}
+	return found;
 }
 
 bool fsd_promise_take(struct fsd_clients *clients, const struct fsd_break *what, const void *except,
 		      struct ticket *ticket)
 {
-	const void *left_out = what->for_all || what->gone ? NULL : except;
-	bool found = false;
-	struct promise *promise;
-
-	/* The object is looked up each time, because it is freed with its last promise. */
-	while ((promise = holder(find_object(clients, &what->fid), left_out))) {
-		struct fsd_host *host = promise->host;
-
-		found = true;
-		fsd_promise_remove(clients, promise);
-		if (what->gone)
-			continue;
-		fsd_break_wait(clients, host, ticket);
-		fsd_break_queue(clients, host, &what->fid);
-		clients->stats.broken++;
-	}
-	return found;
-}
-
-/* Remove the promises of one chain of objects that are in a volume, and mark their holders. */
-static void take_chain(struct fsd_clients *clients, size_t chain, uint32_t volume,
-		       const void *except)
-{
-	struct object *object = *htable_chain(&clients->objects, chain), *next;
-
-	for (; object; object = next) {
-		struct promise *promise = object->first, *following;
-
-		next = object->chain;
-		if (object->volume != volume)
-			continue;
-		for (; promise; promise = following) {
-			following = promise->object_next;
-			if (promise->host == except)
-				continue;
-			promise->host->marked = clients->marks;
-			fsd_promise_remove(clients, promise); /* may free the object */
-		}
-	}
+	return take_object(clients, find_object(clients, &what->fid), what->for_all ? NULL : except,
+			   what->gone, ticket);
 }
 
 bool fsd_promise_take_volume(struct fsd_clients *clients, const struct fsd_break *what,
@@ -346,24 +504,26 @@ bool fsd_promise_take_volume(struct fsd_clients *clients, const struct fsd_break
 	const void *left_out = what->for_all ? NULL : except;
 	bool found = false;
 
-	clients->marks++;
-	for (size_t i = 0; i < clients->objects.size && clients->stats.promises; i++)
-		take_chain(clients, i, what->fid.Volume, left_out);
-	for (struct fsd_host *host = clients->newest; host; host = host->older) {
-		if (host->marked != clients->marks)
-			continue;
-		found = true;
-		fsd_break_wait(clients, host, ticket);
-		fsd_break_queue(clients, host, &(AFSFid){.Volume = what->fid.Volume});
-		clients->stats.broken++;
+	for (size_t i = 0; i < clients->objects.size; i++) {
+		struct object *object = *htable_chain(&clients->objects, i), *next;
+
+		for (; object; object = next) {
+			next = object->chain;
+			if (object->fid.Volume == what->fid.Volume)
+				found |= take_object(clients, object, left_out, false, ticket);
+		}
 	}
 	return found;
 }
 
 bool fsd_promise_held(struct fsd_clients *clients, const AFSFid *fid)
 {
+	const struct object *object;
+	bool held;
+
 	pthread_mutex_lock(&clients->lock);
-	bool held = find_object(clients, fid) != NULL;
+	object = find_object(clients, fid);
+	held = object && holders_of(object);
 	pthread_mutex_unlock(&clients->lock);
 	return held;
 }
@@ -377,13 +537,20 @@ static size_t chain_length(const struct object *object)
 	return n;
 }
 
+/* A change may wait until its host was told: unless that has been given up. */
+static bool has_ended(const struct promise *promise, uint64_t now)
+{
+	return promise->expires + KEEP_S < now &&
+	       (!promise->number || promise->host->given_up);
+}
+
 size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, AFSFid *fids, size_t max,
 			 uint64_t now)
 {
 	size_t n = 0, steps = 0;
 
 	pthread_mutex_lock(&clients->lock);
-	while (n < max && steps < clients->objects.size && clients->stats.promises) {
+	while (n < max && steps < clients->objects.size && clients->objects.count) {
 		size_t chain = *cursor & (clients->objects.size - 1);
 		struct object *object = *htable_chain(&clients->objects, chain), *next;
 
@@ -394,12 +561,12 @@ size_t fsd_promise_sweep(struct fsd_clients *clients, size_t *cursor, AFSFid *fi
 			struct promise *promise = object->first, *following;
 
 			next = object->chain;
-			fids[n++] = (AFSFid){object->volume, object->vnode, object->unique};
+			fids[n++] = object->fid;
 			for (; promise; promise = following) {
 				bool last = promise->object_next == NULL;
 
 				following = promise->object_next;
-				if (promise->expires + KEEP_S < now) {
+				if (has_ended(promise, now)) {
 					clients->stats.expired++;
 					fsd_promise_remove(clients,
 							   promise); /* may free the object */

@@ -4,7 +4,7 @@
 
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host)
 {
-	struct work_list *list = host->waiters || host->awaited ? &clients->urgent_work
+	struct work_list *list = host->first_waiter || host->awaited ? &clients->urgent_work
 				 : host->quiet			? &clients->quiet_work
 								: &clients->work;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file of addresses of clients that may hold promises. */
-#include "fileserver/callbacks/callbacks.h"
+#include "fileserver/callbacks/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fileserver/volume/volume.h"
+#include "fileserver/base/base.h"
 
 /*
  * A record of the file. The first holds the date of the latest start in `address`, most significant
- * byte first. The others are a ring buffer of client addresses.
+ * byte first. The others are addresses of clients; those that are all zeros are free.
  */
 #define FAMILY_DATE 1
 
@@ -33,8 +33,12 @@ struct fsd_remember {
 	int fd;
 	size_t max;
 	uint32_t date;
-	pthread_mutex_t lock; /* covers next */
-	size_t next;
+	pthread_mutex_t lock; /* covers the rest */
+	bool *used;	      /* of each record */
+	size_t next;	      /* where the search for a free one begins */
+	uint64_t written, flushed; /* additions so far, and those of them that are on the disk */
+	bool flushing;
+	pthread_cond_t turn; /* a flush has ended */
 };
 
 static bool to_record(const struct sockaddr_storage *peer, struct record *record)
@@ -100,47 +104,113 @@ static void put_date(struct record *record, uint32_t date)
 		record->address[i] = (uint8_t)(date >> (24 - 8 * i));
 }
 
-/* Read the addresses from the file and remove duplicates; returns their number. */
-static size_t load(int fd, struct record *records, size_t max)
+/*
+ * Read the addresses from the file and remove duplicates; returns their number. *damaged: some may be
+ * missing.
+ */
+static size_t load(int fd, struct record *records, size_t max, bool *damaged)
 {
+	static const struct record none;
+	struct sockaddr_storage peer;
+	struct record head = {0};
+	ssize_t had = pread(fd, &head, sizeof(head), 0);
 	ssize_t n = pread(fd, records, max * sizeof(*records), sizeof(*records));
 	size_t count = n < 0 ? 0 : (size_t)n / sizeof(*records), kept = 0;
-	struct sockaddr_storage peer;
 
+	*damaged = had < 0 || n < 0 ||
+		   (had && (had != sizeof(head) || head.family != FAMILY_DATE)) ||
+		   (size_t)n % sizeof(*records);
 	qsort(records, count, sizeof(*records), compare);
-	for (size_t i = 0; i < count; i++)
-		if (from_record(&records[i], &peer) &&
-		    (!kept || compare(&records[kept - 1], &records[i])))
+	for (size_t i = 0; i < count; i++) {
+		bool valid = from_record(&records[i], &peer);
+
+		*damaged |= !valid && compare(&records[i], &none);
+		if (valid && (!kept || compare(&records[kept - 1], &records[i])))
 			records[kept++] = records[i];
+	}
+	memset(records + kept, 0, (max - kept) * sizeof(*records));
 	return kept;
 }
 
-static int start(struct fsd_remember *remember,
-		 void (*each)(void *arg, const struct sockaddr_storage *peer), void *arg)
+/* What a folder has under its names is on the disk. */
+static int flush_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[4096 + 64];
+	int fd, rc;
+
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 1,
+		 slash ? path : ".");
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	rc = fsync(fd);
+	close(fd);
+	return rc;
+}
+
+/* The new file takes the place of the old one in one step. Its size is final. */
+static int replace(struct fsd_remember *remember, const char *path, const struct record *records)
+{
+	const size_t size = (1 + remember->max) * sizeof(*records);
+	char new_path[4096 + 64];
+	int fd, rc;
+
+	snprintf(new_path, sizeof(new_path), "%s.new", path);
+	fd = open(new_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -1;
+	rc = pwrite(fd, records, size, 0) == (ssize_t)size && fsync(fd) == 0 ? 0 : -1;
+	if (!rc)
+		rc = rename(new_path, path) || flush_folder(path) ? -1 : 0;
+	if (rc) {
+		close(fd);
+		unlink(new_path);
+		return -1;
+	}
+	close(remember->fd);
+	remember->fd = fd;
+	return 0;
+}
+
+static int start(struct fsd_remember *remember, const char *path,
+		 void (*each)(void *arg, const struct sockaddr_storage *peer, int record),
+		 void *arg, bool *damaged)
 {
 	struct record *head = calloc(1 + remember->max, sizeof(*head)), *records = head + 1;
 	struct sockaddr_storage peer;
+	bool bad = false;
 	size_t count;
 
-	if (!head)
+	remember->used = calloc(remember->max, sizeof(*remember->used));
+	if (!head || !remember->used) {
+		free(head);
+		errno = ENOMEM;
 		return -1;
+	}
 	remember->date = new_date(remember->fd);
+	count = load(remember->fd, records, remember->max, &bad);
+	if (damaged)
+		*damaged = bad;
 	put_date(head, remember->date);
-	count = load(remember->fd, records, remember->max);
-	for (size_t i = 0; i < count; i++)
+	if (replace(remember, path, head)) {
+		free(head);
+		return -1;
+	}
+	for (size_t i = 0; i < count; i++) {
+		remember->used[i] = true;
 		if (from_record(&records[i], &peer))
-			each(arg, &peer);
-	if (ftruncate(remember->fd, 0) < 0 ||
-	    pwrite(remember->fd, head, (1 + count) * sizeof(*head), 0) < 0)
-		count = 0; /* the rest will be overwritten */
+			each(arg, &peer, (int)i);
+	}
 	remember->next = count % remember->max;
 	free(head);
 	return 0;
 }
 
 struct fsd_remember *fsd_remember_open(const char *path, size_t max,
-				       void (*each)(void *arg, const struct sockaddr_storage *peer),
-				       void *arg, char *message)
+				       void (*each)(void *arg, const struct sockaddr_storage *peer,
+						    int record),
+				       void *arg, bool *damaged, char *message)
 {
 	struct fsd_remember *remember = calloc(1, sizeof(*remember));
 
@@ -149,17 +219,16 @@ struct fsd_remember *fsd_remember_open(const char *path, size_t max,
 		return NULL;
 	}
 	remember->max = max;
+	pthread_mutex_init(&remember->lock, NULL);
+	pthread_cond_init(&remember->turn, NULL);
 	remember->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (remember->fd < 0 || start(remember, each, arg) < 0) {
+	if (remember->fd < 0 || start(remember, path, each, arg, damaged) < 0) {
 		snprintf(message, FSD_MESSAGE_MAX,
 			 "addresses of clients are not kept for the next start: %.300s: %s", path,
 			 strerror(errno));
-		if (remember->fd >= 0)
-			close(remember->fd);
-		free(remember);
+		fsd_remember_close(remember);
 		return NULL;
 	}
-	pthread_mutex_init(&remember->lock, NULL);
 	return remember;
 }
 
@@ -167,8 +236,11 @@ void fsd_remember_close(struct fsd_remember *remember)
 {
 	if (!remember)
 		return;
-	close(remember->fd);
+	if (remember->fd >= 0)
+		close(remember->fd);
+	pthread_cond_destroy(&remember->turn);
 	pthread_mutex_destroy(&remember->lock);
+	free(remember->used);
 	free(remember);
 }
 
@@ -177,17 +249,72 @@ uint32_t fsd_remember_date(const struct fsd_remember *remember)
 	return remember ? remember->date : (uint32_t)time(NULL);
 }
 
-void fsd_remember_add(struct fsd_remember *remember, const struct sockaddr_storage *peer)
+static int write_record(struct fsd_remember *remember, size_t at, const struct record *record)
+{
+	off_t offset = (off_t)((1 + at) * sizeof(*record));
+
+	return pwrite(remember->fd, record, sizeof(*record), offset) == sizeof(*record) ? 0 : -1;
+}
+
+/* Flush what was written so far, together with other calls. The lock is held. */
+static int flush(struct fsd_remember *remember)
+{
+	const uint64_t mine = remember->written;
+	int rc = 0;
+
+	while (!rc && remember->flushed < mine) {
+		uint64_t upto = remember->written;
+
+		if (remember->flushing) {
+			pthread_cond_wait(&remember->turn, &remember->lock);
+			continue;
+		}
+		remember->flushing = true;
+		pthread_mutex_unlock(&remember->lock);
+		rc = fdatasync(remember->fd);
+		pthread_mutex_lock(&remember->lock);
+		remember->flushing = false;
+		if (!rc)
+			remember->flushed = upto;
+		pthread_cond_broadcast(&remember->turn);
+	}
+	return rc;
+}
+
+int fsd_remember_add(struct fsd_remember *remember, const struct sockaddr_storage *peer,
+		     bool durable)
 {
 	struct record record;
 	size_t at;
+	int rc;
 
 	if (!remember || !to_record(peer, &record))
-		return;
+		return -1;
 	pthread_mutex_lock(&remember->lock);
+	for (size_t i = 0; i < remember->max && remember->used[remember->next]; i++)
+		remember->next = (remember->next + 1) % remember->max;
 	at = remember->next;
 	remember->next = (at + 1) % remember->max;
+	remember->used[at] = true;
+	rc = write_record(remember, at, &record);
+	remember->written++;
+	if (!rc && durable)
+		rc = flush(remember);
+	if (rc)
+		remember->used[at] = false;
 	pthread_mutex_unlock(&remember->lock);
-	if (pwrite(remember->fd, &record, sizeof(record), (off_t)((1 + at) * sizeof(record))) < 0)
-		return; /* see the header */
+	return rc ? -1 : (int)at;
+}
+
+void fsd_remember_drop(struct fsd_remember *remember, int number)
+{
+	static const struct record none;
+
+	if (!remember || number < 0)
+		return;
+	pthread_mutex_lock(&remember->lock);
+	/* One that stays in the file costs a call at the next start. */
+	if (write_record(remember, (size_t)number, &none) == 0)
+		remember->used[number] = false;
+	pthread_mutex_unlock(&remember->lock);
 }

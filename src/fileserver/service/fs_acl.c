@@ -6,6 +6,7 @@
 
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *acl,
 		     AFSFetchStatus *st, AFSVolSync *sync)
@@ -22,6 +23,8 @@ int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *
 	fs_note(call, fid, NULL);
 	if (!rc)
 		rc = place.store->ops->acl(place.store, &call->self, &place.fid, &its, &status);
+	if (!fs_settled(call, fid))
+		rc = AFS_VBUSY;
 	if (rc)
 		return rc;
 	rc = fsd_acl_print(&its, &names, text);
@@ -70,9 +73,9 @@ int32_t fs_store_acl(void *context, rxw_call *rx, const AFSFid *dir, const AFSOp
 	if (!rc)
 		rc = place.store->ops->set_acl(place.store, &call->self, &place.fid, &its, &status,
 					       &changes);
+	rc = fs_finish(call, rc, &changes);
 	if (rc)
 		return rc;
-	fs_changed(call, &changes);
 	fs_fill(call, &status, st);
 	fs_sync(call, sync);
 	return 0;

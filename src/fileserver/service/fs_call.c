@@ -62,6 +62,8 @@ int fs_find_to_write(struct fs_call *call, const AFSFid *fid, struct fs_place *p
 {
 	int rc = fs_find(call, fid, place);
 
+	if (!rc)
+		fs_touch(call, fid);
 	/* OpenAFS says so before it looks at the object. */
 	if (rc || (place->store->ops->create && place->type == STORE_RW))
 		return rc;
@@ -129,6 +131,8 @@ int fs_status(struct fs_call *call, const AFSFid *fid, bool bulk, AFSFetchStatus
 		return rc;
 	fs_promise(call, &place, bulk, cb);
 	rc = place.store->ops->status(place.store, &call->self, &place.fid, &status);
+	if (!fs_settled(call, fid))
+		rc = AFS_VBUSY;
 	if (rc)
 		fs_unpromise(call, &place);
 	else
@@ -178,17 +182,27 @@ void fs_unpromise(struct fs_call *call, const struct fs_place *place)
 
 	/* One on a whole volume is also about what the client read before. */
 	if (!place->constant && !place->whole)
+		fsd_promise_undo(call->service->clients, &call->caller, &fid);
+}
+
+void fs_return_promise(struct fs_call *call, const struct fs_place *place)
+{
+	AFSFid fid = promise_fid(place);
+
+	if (!place->constant && !place->whole)
 		fsd_promise_drop(call->service->clients, &call->caller, &fid);
 }
 
 /* -- changes -- */
 
-void fs_changed(struct fs_call *call, const struct store_changes *changes)
+void fs_touch(struct fs_call *call, const AFSFid *fid)
 {
-	struct fsd_service *service = call->service;
-	struct fsd_break breaks[sizeof(changes->change) / sizeof(changes->change[0])];
+	if (call->touched_count < sizeof(call->touched) / sizeof(call->touched[0]))
+		call->touched[call->touched_count++] = *fid;
+}
 
-	fsd_count(&service->counters.changes, 1);
+static unsigned to_breaks(const struct store_changes *changes, struct fsd_break *breaks)
+{
 	for (unsigned i = 0; i < changes->count; i++) {
 		const struct store_change *change = &changes->change[i];
 		const struct store_fid *fid = &change->fid;
@@ -196,12 +210,48 @@ void fs_changed(struct fs_call *call, const struct store_changes *changes)
 		breaks[i] = (struct fsd_break){.fid = {fid->volume, fid->vnode, fid->unique},
 					       .for_all = change->for_all,
 					       .gone = change->gone};
-		if (change->gone)
-			fsd_lock_forget(service->locks, fid);
 	}
+	return changes->count;
+}
+
+void fs_announce(void *arg, const struct store_changes *changes)
+{
+	struct fsd_break breaks[sizeof(changes->change) / sizeof(changes->change[0])];
+	struct fs_call *call = arg;
+
+	fsd_change_begin(call->service->clients, &call->change, breaks,
+			 to_breaks(changes, breaks));
+}
+
+static void tell_others(struct fs_call *call, const struct store_changes *changes)
+{
+	struct fsd_service *service = call->service;
+	struct fsd_break breaks[sizeof(changes->change) / sizeof(changes->change[0])];
+
+	fsd_count(&service->counters.changes, 1);
+	for (unsigned i = 0; i < changes->count; i++)
+		if (changes->change[i].gone)
+			fsd_lock_forget(service->locks, &changes->change[i].fid);
 	if (changes->count)
-		fsd_promise_break_all(service->clients, breaks, changes->count, call->caller.host,
-				      FSD_BREAK_MS);
+		fsd_promise_break_all(service->clients, breaks, to_breaks(changes, breaks),
+				      call->caller.host, FSD_BREAK_MS);
+	fsd_change_end(service->clients, &call->change);
+}
+
+bool fs_settled(struct fs_call *call, const AFSFid *fid)
+{
+	return fsd_change_settled(call->service->clients, fid, 1, FSD_BREAK_MS, &call->patience);
+}
+
+int fs_finish(struct fs_call *call, int result, const struct store_changes *changes)
+{
+	bool known;
+
+	if (!result)
+		tell_others(call, changes);
+	known = fsd_change_settled(call->service->clients, call->touched, call->touched_count,
+				   FSD_BREAK_MS, &call->patience);
+	return known || !result ? result : AFS_VBUSY;
 }
 
 /* -- codes -- */

@@ -76,6 +76,8 @@ static void find_self(struct fs_call *call, const rxw_call *rx)
 		who->administrator = true;
 	call->self.administrator = who->administrator;
 	call->self.who = &call->viewer;
+	call->self.changed = fs_announce;
+	call->self.changed_arg = call;
 }
 
 int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
@@ -108,6 +110,7 @@ int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
 
 void fs_leave(struct fs_call *call)
 {
+	fsd_change_end(call->service->clients, &call->change);
 	fsd_clients_leave(call->service->clients, &call->caller);
 	fsd_running_remove(&call->service->running, &call->running);
 	free(call->more_ids);

@@ -5,6 +5,7 @@
 
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 static AFSFid fid_of(const struct store_fid *fid)
 {
@@ -26,9 +27,9 @@ int32_t fs_store_status(void *context, rxw_call *rx, const AFSFid *fid, const AF
 	if (!rc)
 		rc = place.store->ops->set_status(place.store, &call->self, &place.fid, &set,
 						  &status, &changes);
+	rc = fs_finish(call, rc, &changes);
 	if (rc)
 		return rc;
-	fs_changed(call, &changes);
 	fs_fill(call, &status, st);
 	fs_sync(call, sync);
 	return 0;
@@ -55,15 +56,12 @@ static int make(struct fs_call *call, const AFSFid *dir, const char *name, enum 
 		rc = place->store->ops->create(place->store, &call->self, &place->fid, name, kind,
 					       text, &set, &making->status, &making->dir_status,
 					       &changes);
-	if (rc)
-		return rc;
-	if (call->service->audit) {
+	if (!rc && call->service->audit) {
 		AFSFid made = fid_of(&making->status.fid);
 
 		fs_note_other(call, &made, NULL);
 	}
-	fs_changed(call, &changes);
-	return 0;
+	return fs_finish(call, rc, &changes);
 }
 
 /*
@@ -74,18 +72,21 @@ static void promise_new(struct fs_call *call, struct making *making, AFSCallBack
 {
 	struct fs_place place = making->place;
 	struct store_status status;
+	AFSFid promised;
 
 	place.fid = making->status.fid;
+	promised = fid_of(&place.fid);
 	fs_promise(call, &place, false, cb);
 	if (!cb->ExpirationTime)
 		return;
-	if (place.store->ops->status(place.store, &call->self, &place.fid, &status)) {
+	if (place.store->ops->status(place.store, &call->self, &place.fid, &status) ||
+	    !fs_settled(call, &promised)) {
 		fs_unpromise(call, &place);
 		memset(cb, 0, sizeof(*cb));
 		return;
 	}
 	making->status = status;
-	call->promised = fid_of(&place.fid);
+	call->promised = promised;
 }
 
 static int32_t make_object(void *context, const AFSFid *dir, const char *name, enum store_kind kind,
@@ -161,14 +162,15 @@ int32_t fs_link(void *context, rxw_call *rx, const AFSFid *dir, const char *name
 	(void)rx;
 	fs_note(call, dir, name);
 	fs_note_other(call, existing, NULL);
+	fs_touch(call, existing);
 	if (!rc && (existing->Volume == 0 || existing->Vnode == 0))
 		rc = -EINVAL;
 	if (!rc)
 		rc = place.store->ops->link(place.store, &call->self, &place.fid, name, &object,
 					    &status, &dir_status, &changes);
+	rc = fs_finish(call, rc, &changes);
 	if (rc)
 		return rc;
-	fs_changed(call, &changes);
 	fs_fill(call, &status, st);
 	fs_fill(call, &dir_status, dir_st);
 	fs_sync(call, sync);
@@ -190,9 +192,9 @@ static int32_t remove_name(void *context, const AFSFid *dir, const char *name, e
 	if (!rc)
 		rc = place.store->ops->remove(place.store, &call->self, &place.fid, name, kind,
 					      &status, &changes);
+	rc = fs_finish(call, rc, &changes);
 	if (rc)
 		return rc;
-	fs_changed(call, &changes);
 	fs_fill(call, &status, dir_st);
 	fs_sync(call, sync);
 	return 0;
@@ -226,14 +228,15 @@ int32_t fs_rename(void *context, rxw_call *rx, const AFSFid *old_dir, const char
 	(void)rx;
 	fs_note(call, old_dir, old_name);
 	fs_note_other(call, new_dir, new_name);
+	fs_touch(call, new_dir);
 	if (!rc && (new_dir->Volume == 0 || new_dir->Vnode == 0))
 		rc = -EINVAL;
 	if (!rc)
 		rc = place.store->ops->rename(place.store, &call->self, &place.fid, old_name, &to,
 					      new_name, &old_status, &new_status, &changes);
+	rc = fs_finish(call, rc, &changes);
 	if (rc)
 		return rc;
-	fs_changed(call, &changes);
 	fs_fill(call, &old_status, old_dir_st);
 	fs_fill(call, &new_status, new_dir_st);
 	fs_sync(call, sync);

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 #define LENGTH_MAX  0x7fffffffull /* clients store the length of a reply in 31 bits */
 #define SMALL_PIECE 16384
@@ -162,6 +163,10 @@ static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, 
 	store = fetch->place.store;
 	rc = store->ops->read_begin(store, &call->self, &fetch->place.fid, &fetch->reader,
 				    &fetch->status);
+	if (!fs_settled(call, fetch->fid) && !rc) {
+		store->ops->read_end(fetch->reader);
+		rc = AFS_VBUSY;
+	}
 	if (rc)
 		return rc;
 	if (fits(fetch)) {

@@ -4,6 +4,7 @@
 
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 enum {
 	LOCK_READ = 0,

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 /* File servers have not looked up volumes by name for decades. */
 int32_t fs_volume_info(void *context, rxw_call *rx, const char *name, VolumeInfo *info)

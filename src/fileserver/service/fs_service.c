@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: its procedures, and the steps before and after each call. */
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 /*
  * OldSetLock, OldExtendLock, OldReleaseLock, GetRootVolume and CheckToken are missing: the few
@@ -62,7 +63,7 @@ int32_t fsd_fs_serve(rxw_call *rx, void *service)
 	int32_t code = fs_code(&call, RXAFS_ExecuteRequest(rx, &rxafs));
 
 	if (code && call.promised.Volume)
-		fsd_promise_drop(call.service->clients, &call.caller, &call.promised);
+		fsd_promise_undo(call.service->clients, &call.caller, &call.promised);
 	fs_audit(&call, code);
 	fs_leave(&call);
 	fsd_count(&counters->calls, 1);

@@ -11,6 +11,7 @@
 #include "common/counters.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 #define XSTATS_VERSION 2
 #define ACTIVE_S       900 /* a client is active for this time after a call */

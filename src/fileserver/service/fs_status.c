@@ -7,6 +7,7 @@
 #include "afs/fetchstatus.h"
 #include "common/clock.h"
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 static void count_status(struct fs_call *call, unsigned n)
 {
@@ -122,7 +123,7 @@ int32_t fs_give_up(void *context, rxw_call *rx, const AFSCBFids *fids, const AFS
 		return -EINVAL;
 	for (uint32_t i = 0; i < fids->len; i++)
 		if (fs_find(call, &fids->val[i], &place) == 0)
-			fs_unpromise(call, &place);
+			fs_return_promise(call, &place);
 	return 0;
 }
 

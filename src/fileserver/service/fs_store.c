@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
+#include "fileserver/service/fs_handlers.h"
 
 #define SLICES	  256		    /* of packets that are lent at a time */
 #define LENT_MOST ((size_t)1 << 20) /* bytes of them */
@@ -99,10 +100,10 @@ static int store_data(struct storing *storing, const AFSFid *fid, const AFSStore
 	rc = store_bounded(storing, &set, &status, &changes);
 	fsd_count(&counters->stores, 1);
 	fsd_count(&counters->store_ns, monotonic_ns() - begin);
+	rc = fs_finish(call, rc, &changes);
 	if (rc)
 		return rc;
 	fsd_count(&counters->stored_bytes, storing->length);
-	fs_changed(call, &changes);
 	fs_fill(call, &status, st);
 	fs_sync(call, sync);
 	return 0;

@@ -16,6 +16,11 @@ src_tests_fileserver_callbacks_test_clients_SOURCES = \
 	src/tests/fileserver/callbacks/test_clients.c $(fileserver_test_fixture)
 src_tests_fileserver_callbacks_test_clients_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/callbacks/test_ledger
+src_tests_fileserver_callbacks_test_ledger_SOURCES = \
+	src/tests/fileserver/callbacks/test_ledger.c $(fileserver_test_fixture)
+src_tests_fileserver_callbacks_test_ledger_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/callbacks/test_breaks
 src_tests_fileserver_callbacks_test_breaks_LDADD = $(fileserver_test_libs)
 
@@ -70,6 +75,10 @@ check_tests += src/tests/fileserver/test_manager
 src_tests_fileserver_test_manager_SOURCES = \
 	src/tests/fileserver/test_manager.c $(fileserver_test_fixture)
 src_tests_fileserver_test_manager_LDADD = $(fileserver_test_libs)
+
+check_tests += src/tests/fileserver/test_killed
+src_tests_fileserver_test_killed_SOURCES = src/tests/fileserver/test_killed.c $(fileserver_test_fixture)
+src_tests_fileserver_test_killed_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/test_stop
 src_tests_fileserver_test_stop_SOURCES = \

@@ -125,6 +125,22 @@ static struct fsd_work take(enum fsd_work_kind kind)
 	return w;
 }
 
+/* The host is told to forget each volume. */
+static void forget_volumes(void)
+{
+	unsigned told = 0;
+
+	while (told < VOLUMES) {
+		struct fsd_work w = take(FSD_WORK_FORGET);
+
+		ck_assert_uint_eq(w.fids[0].Volume, told + 1);
+		ck_assert_uint_eq(w.fids[0].Vnode, 0);
+		told += w.count;
+		finish(&w, 0);
+	}
+	ck_assert_uint_eq(told, VOLUMES);
+}
+
 /* A change on a thread of its own. */
 struct change {
 	struct fsd_break what;
@@ -212,7 +228,7 @@ START_TEST(gone_objects_need_no_message)
 }
 END_TEST
 
-/* It is told to forget everything before it is served again. */
+/* It is told of each promise before it is served again. */
 START_TEST(silent_client_is_given_up)
 {
 	struct change c = {.what.fid = f, .wait_ms = 50};
@@ -234,13 +250,19 @@ START_TEST(silent_client_is_given_up)
 	/* a late answer to the break does not help, because of its other promise */
 	finish(&w, 0);
 	ck_assert(!fsd_clients_ready(clients, &caller, fsd_now(), 20));
-	answer_all();
+	w = take(FSD_WORK_INIT);
+	finish(&w, 0);
+	forget_volumes();
+	ck_assert(!fsd_clients_ready(clients, &caller, fsd_now(), 20));
+	w = take(FSD_WORK_BREAK);
+	ck_assert(w.count == 1 && w.fids[0].Vnode == g.Vnode);
+	finish(&w, 0);
 	ck_assert(fsd_clients_ready(clients, &caller, fsd_now(), 20));
 	ck_assert_uint_gt(fsd_promise_give(clients, &caller, &f, false, fsd_now()), 0);
 	fsd_clients_leave(clients, &caller);
 	fsd_clients_stats(clients, &stats);
 	ck_assert_uint_eq(stats.given_up, 1);
-	ck_assert_uint_eq(stats.turned_away, 2);
+	ck_assert_uint_eq(stats.turned_away, 3);
 	fsd_clients_destroy(clients);
 }
 END_TEST
@@ -260,12 +282,12 @@ START_TEST(next_call_waits_until_told)
 	struct change c = {.what.fid = f, .wait_ms = 60000};
 	pthread_t thread;
 	struct fsd_work w;
-	unsigned told = 0;
 	bool ready = false;
 
 	setup();
 	bring_up(1);
 	ck_assert_uint_gt(give(1, f), 0);
+	ck_assert_uint_gt(give(1, g), 0);
 	begin(&c);
 	w = take(FSD_WORK_BREAK);
 	finish(&w, RXW_CALL_DEAD);
@@ -273,16 +295,14 @@ START_TEST(next_call_waits_until_told)
 	ck_assert_int_eq(pthread_create(&thread, NULL, call_main, &ready), 0);
 	w = take(FSD_WORK_INIT);
 	finish(&w, 0);
-	while (told < VOLUMES) {
-		w = take(FSD_WORK_FORGET);
-		ck_assert_uint_eq(w.fids[0].Volume, told + 1);
-		ck_assert_uint_eq(w.fids[0].Vnode, 0);
-		told += w.count;
-		finish(&w, 0);
-	}
+	forget_volumes();
+	/* the break that failed, and the promise that was left */
+	w = take(FSD_WORK_BREAK);
+	ck_assert_uint_eq(w.count, 2);
+	ck_assert(w.fids[0].Vnode == f.Vnode && w.fids[1].Vnode == g.Vnode);
+	finish(&w, 0);
 	pthread_join(thread, NULL);
 	ck_assert(ready);
-	ck_assert_uint_eq(told, VOLUMES);
 	ck_assert(!fsd_work_take(clients, &w));
 	fsd_clients_destroy(clients);
 }
@@ -335,9 +355,12 @@ START_TEST(one_promise_for_a_volume)
 	ck_assert_uint_gt(give(2, f), 0);
 	begin(&c);
 	for (int i = 0; i < 2; i++) {
+		struct sockaddr_storage first = peer(1);
+
 		w = take(FSD_WORK_BREAK);
 		ck_assert_uint_eq(w.count, 1);
-		ck_assert(w.fids[0].Volume == 7 && w.fids[0].Vnode == 0 && w.fids[0].Unique == 0);
+		ck_assert(fsd_same_fid(&w.fids[0],
+				       memcmp(&w.peer, &first, sizeof(first)) ? &inside : &whole));
 		finish(&w, 0);
 	}
 	ck_assert_uint_eq(end(&c), 0);
@@ -347,10 +370,10 @@ START_TEST(one_promise_for_a_volume)
 }
 END_TEST
 
-/* Breaks in excess become those of all volumes; changes wait for them all the same. */
-START_TEST(excess_breaks_are_awaited)
+/* Very many breaks: a change waits for its own, and is told by itself. */
+START_TEST(break_behind_many_is_awaited)
 {
-	struct change c = {.what.fid = {3, 9, 9}, .wait_ms = 60000};
+	struct change c = {.what.fid = {3, 9999, 9}, .wait_ms = 60000};
 	struct fsd_work w;
 	unsigned told = 0;
 
@@ -359,21 +382,24 @@ START_TEST(excess_breaks_are_awaited)
 	for (uint32_t v = 2; v < 1002; v++)
 		ck_assert_uint_gt(give(1, (AFSFid){3, v, 1}), 0);
 	ck_assert_uint_gt(give(1, c.what.fid), 0);
-	for (uint32_t v = 2; v < 502; v++)
+	for (uint32_t v = 2; v < 702; v++)
 		fsd_promise_break(clients, &(AFSFid){3, v, 1}, NULL);
 	begin(&c);
 	while (fsd_promise_held(clients, &c.what.fid))
 		usleep(1000);
-	for (uint32_t v = 502; v < 1002; v++)
+	for (uint32_t v = 702; v < 1002; v++)
 		fsd_promise_break(clients, &(AFSFid){3, v, 1}, NULL);
-	while (told < VOLUMES) {
-		ck_assert(!c.ended);
+	while (told < 1001) {
+		ck_assert(told > 700 || !c.ended);
 		w = take(FSD_WORK_BREAK);
-		ck_assert(w.fids[0].Volume == told + 1 && w.fids[0].Vnode == 0);
-		told += w.count;
+		for (uint32_t i = 0; i < w.count; i++, told++)
+			ck_assert_uint_eq(w.fids[i].Vnode, told < 700	 ? told + 2
+							   : told == 700 ? 9999
+									 : told + 1);
 		finish(&w, 0);
+		if (told > 700 && told <= 750)
+			ck_assert_uint_eq(end(&c), 0);
 	}
-	ck_assert_uint_eq(end(&c), 0);
 	ck_assert(!fsd_work_take(clients, &w));
 	fsd_clients_destroy(clients);
 }
@@ -405,6 +431,143 @@ START_TEST(few_threads_wait)
 }
 END_TEST
 
+struct settling {
+	AFSFid fids[2];
+	_Atomic int settled; /* -1: it waits */
+	pthread_t thread;
+};
+
+static void *settle_main(void *arg)
+{
+	struct settling *s = arg;
+	uint64_t until = 0;
+
+	s->settled = fsd_change_settled(clients, s->fids, 2, 60000, &until);
+	return NULL;
+}
+
+/* Calls that wait for changes of others. */
+static void await_settling(unsigned count)
+{
+	struct fsd_clients_stats stats;
+
+	do {
+		fsd_clients_stats(clients, &stats);
+	} while (stats.settling != count && usleep(1000) == 0);
+}
+
+/* Who may have seen a change waits for its end, not for those that begin later. */
+START_TEST(calls_wait_for_changes)
+{
+	const struct fsd_break what[] = {{.fid = f}, {.fid = {9, 0, 0}}, {.fid = g, .gone = true}};
+	struct settling s = {.fids = {{5, 5, 5}, g}, .settled = -1};
+	struct fsd_change first = {0}, second = {0};
+	uint64_t until = 0;
+
+	setup();
+	ck_assert(fsd_change_settled(clients, s.fids, 2, 0, &until));
+	fsd_change_begin(clients, &first, what, 3);
+	ck_assert_uint_eq(first.count, 2);
+	ck_assert(fsd_change_settled(clients, &elsewhere, 1, 0, &until));
+	ck_assert(fsd_change_settled(clients, &what[1].fid, 1, 0, &until));
+	ck_assert(!fsd_change_settled(clients, &f, 1, 10, &until));
+	ck_assert_uint_gt(until, 0);
+	ck_assert(!fsd_change_settled(clients, &f, 1, 60000, &until)); /* it waits no more */
+	ck_assert_int_eq(pthread_create(&s.thread, NULL, settle_main, &s), 0);
+	await_settling(1);
+	fsd_change_begin(clients, &second, what, 3);
+	ck_assert_int_eq(s.settled, -1);
+	fsd_change_end(clients, &first);
+	pthread_join(s.thread, NULL);
+	ck_assert_int_eq(s.settled, 1);
+	fsd_change_end(clients, &first);
+	until = 0;
+	ck_assert(!fsd_change_settled(clients, &g, 1, 10, &until));
+	fsd_change_end(clients, &second);
+	ck_assert(fsd_change_settled(clients, &g, 1, 10, &until));
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/* Few threads wait for changes of others as long as they want. */
+START_TEST(few_threads_wait_for_changes)
+{
+	static struct settling s[SETTLING_MAX];
+	const struct fsd_break what = {.fid = f};
+	struct fsd_change change = {0};
+	uint64_t until = 0, begun;
+
+	setup();
+	fsd_change_begin(clients, &change, &what, 1);
+	for (unsigned i = 0; i < SETTLING_MAX; i++) {
+		s[i] = (struct settling){.fids = {f, g}, .settled = -1};
+		ck_assert_int_eq(pthread_create(&s[i].thread, NULL, settle_main, &s[i]), 0);
+	}
+	await_settling(SETTLING_MAX);
+	begun = monotonic_ns();
+	ck_assert(!fsd_change_settled(clients, &f, 1, 600000, &until));
+	ck_assert_uint_lt(monotonic_ns() - begun, 60 * (uint64_t)NS_PER_S);
+	fsd_change_end(clients, &change);
+	for (unsigned i = 0; i < SETTLING_MAX; i++) {
+		pthread_join(s[i].thread, NULL);
+		ck_assert_int_eq(s[i].settled, 1);
+	}
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/* A second change waits for the client that is being told of the first one. */
+START_TEST(second_change_waits_for_the_first)
+{
+	struct change one = {.what.fid = f, .wait_ms = 60000, .except = 2},
+		      two = {.what.fid = f, .wait_ms = 60000, .except = 3};
+	struct fsd_work w;
+
+	setup();
+	for (unsigned n = 1; n <= 3; n++)
+		bring_up(n);
+	ck_assert_uint_gt(give(1, f), 0);
+	begin(&one);
+	w = take(FSD_WORK_BREAK);
+	begin(&two);
+	do {
+		pthread_mutex_lock(&clients->lock);
+		two.given_up = clients->waiting;
+		pthread_mutex_unlock(&clients->lock);
+	} while (two.given_up < 2 && usleep(1000) == 0);
+	ck_assert(!one.ended && !two.ended);
+	finish(&w, 0);
+	ck_assert_uint_eq(end(&one), 0);
+	ck_assert_uint_eq(end(&two), 0);
+	ck_assert(!fsd_work_take(clients, &w));
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/* A call that fails takes back its promise, but not one that the client has from elsewhere. */
+START_TEST(failed_call_keeps_other_promises)
+{
+	struct fsd_caller caller;
+
+	setup();
+	bring_up(1);
+	ck_assert_uint_gt(give(1, f), 0);
+	caller = enter(1);
+	fsd_promise_undo(clients, &caller, &f);
+	ck_assert(!fsd_promise_held(clients, &f));
+	ck_assert_uint_gt(give(1, f), 0);
+	ck_assert_uint_gt(give(1, f), 0);
+	fsd_promise_undo(clients, &caller, &f);
+	ck_assert(fsd_promise_held(clients, &f));
+	fsd_promise_drop(clients, &caller, &f);
+	ck_assert(!fsd_promise_held(clients, &f));
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
 TEST_MAIN("breaks", change_waits_for_holders, gone_objects_need_no_message,
 	  silent_client_is_given_up, next_call_waits_until_told, unreachable_client_is_turned_away,
-	  one_promise_for_a_volume, excess_breaks_are_awaited, few_threads_wait)
+	  one_promise_for_a_volume, break_behind_many_is_awaited, few_threads_wait,
+	  calls_wait_for_changes, few_threads_wait_for_changes, second_change_waits_for_the_first,
+	  failed_call_keeps_other_promises)

@@ -7,8 +7,8 @@
 #include <rxwire/error.h>
 
 #include "afs/uuid.h"
+#include "fileserver/callbacks/memory.h"
 #include "fileserver/callbacks/private.h"
-#include "fileserver/callbacks/callbacks.h"
 #include "fileserver/volume/volume.h"
 
 #define VOLUME 0x20000001u
@@ -267,10 +267,12 @@ START_TEST(one_call_for_many_breaks)
 }
 END_TEST
 
-START_TEST(excess_breaks_become_reset)
+/* However many: each is told by itself, and nothing else. */
+START_TEST(very_many_breaks)
 {
 	struct fsd_work work;
 	struct fsd_clients_stats stats;
+	unsigned total = 0;
 
 	setup(10, 10000);
 	bring_up(1, 1000);
@@ -281,12 +283,15 @@ START_TEST(excess_breaks_become_reset)
 
 		fsd_promise_break(clients, &f, NULL);
 	}
-	ck_assert(fsd_work_take(clients, &work));
-	ck_assert_uint_eq(work.count, 1);
-	ck_assert_uint_eq(work.fids[0].Volume, VOLUME);
-	ck_assert_uint_eq(work.fids[0].Vnode, 0);
 	fsd_clients_stats(clients, &stats);
-	ck_assert_uint_eq(stats.promises, 0);
+	ck_assert_uint_eq(stats.promises, 1000);
+	while (fsd_work_take(clients, &work)) {
+		for (uint32_t i = 0; i < work.count; i++)
+			ck_assert_uint_eq(work.fids[i].Vnode, 2 + total++);
+		done(&work, 0, 0, 1000);
+	}
+	ck_assert_uint_eq(total, 1000);
+	ck_assert_uint_eq(clients->owed, 0);
 	fsd_clients_destroy(clients);
 }
 END_TEST
@@ -707,16 +712,17 @@ END_TEST
 
 static unsigned raised;
 
-static void note_up(void *arg, const struct sockaddr_storage *sa)
+static int note_up(void *arg, const struct sockaddr_storage *sa)
 {
 	(void)arg;
 	raised = ntohl(((const struct sockaddr_in *)sa)->sin_addr.s_addr);
+	return 0;
 }
 
-static void recall(void *arg, const struct sockaddr_storage *sa)
+static void recall(void *arg, const struct sockaddr_storage *sa, int record)
 {
 	(void)arg;
-	fsd_clients_recall(clients, sa, 1000);
+	fsd_clients_recall(clients, sa, record, 1000);
 }
 
 /*
@@ -728,21 +734,24 @@ START_TEST(active_clients_survive_restart)
 	struct fsd_remember *remember;
 	struct sockaddr_storage sa;
 	uint32_t date = 0;
+	bool damaged;
 
 	snprintf(path, sizeof(path), "%s/clients", folder);
 	setup(10, 100);
-	clients->options.up = note_up;
+	clients->options.keep = note_up;
 	bring_up(7, 1000);
+	ck_assert_uint_eq(raised, 0);
+	ck_assert_uint_gt(give(7, 2, 1000), 0);
 	ck_assert_uint_eq(raised, 0x7f000007);
-	remember = fsd_remember_open(path, 4, recall, NULL, message);
+	remember = fsd_remember_open(path, 4, recall, NULL, &damaged, message);
 	ck_assert_ptr_nonnull(remember);
 	for (unsigned n = 1; n <= 5; n++) { /* the fifth replaces the first */
 		sa = peer(n);
-		fsd_remember_add(remember, &sa);
+		ck_assert_int_eq(fsd_remember_add(remember, &sa, n == 5), (n - 1) % 4);
 	}
 	date = fsd_remember_date(remember);
-	fsd_remember_add(remember, &sa); /* in place of the second */
-	fsd_remember_add(NULL, &sa);
+	ck_assert_int_eq(fsd_remember_add(remember, &sa, true), 1); /* in place of the second */
+	ck_assert_int_eq(fsd_remember_add(NULL, &sa, true), -1);
 	fsd_remember_close(remember);
 	ck_assert_uint_eq(answer_all(1, 1000), 0);
 	for (int i = 0; i < 2; i++) {
@@ -750,7 +759,7 @@ START_TEST(active_clients_survive_restart)
 
 		fsd_clients_destroy(clients);
 		setup(10, 100);
-		remember = fsd_remember_open(path, 4, recall, NULL, message);
+		remember = fsd_remember_open(path, 4, recall, NULL, &damaged, message);
 		ck_assert_ptr_nonnull(remember);
 		for (int n = 0; n < 3; n++) {
 			struct fsd_work work = take(FSD_WORK_IDENTIFY);
@@ -760,6 +769,7 @@ START_TEST(active_clients_survive_restart)
 		}
 		ck_assert_uint_eq(answer_all(0, 1000), 2 * 3);
 		ck_assert(!fsd_work_take(clients, &(struct fsd_work){0}));
+		ck_assert(!damaged);
 		ck_assert_uint_eq(seen, 1u << 3 | 1u << 4 | 1u << 5);
 		/* they get promises at once */
 		ck_assert_uint_gt(give(3, 2, 1001), 0);
@@ -770,11 +780,17 @@ START_TEST(active_clients_survive_restart)
 	/* Garbage in the file yields no addresses. */
 	tree_file(folder, "clients", "\1\2\3 this is no file of addresses, and it ends oddly", 50,
 		  0600);
-	remember = fsd_remember_open(path, 4, recall, NULL, message);
+	remember = fsd_remember_open(path, 4, recall, NULL, &damaged, message);
 	ck_assert_ptr_nonnull(remember);
-	fsd_remember_close(remember);
+	ck_assert(damaged);
 	ck_assert(!fsd_work_take(clients, &(struct fsd_work){0}));
-	ck_assert_ptr_null(fsd_remember_open("/proc/none/clients", 4, recall, NULL, message));
+	/* A place that is free again is taken first. */
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(fsd_remember_add(remember, &sa, false), i);
+	fsd_remember_drop(remember, 2);
+	ck_assert_int_eq(fsd_remember_add(remember, &sa, false), 2);
+	fsd_remember_close(remember);
+	ck_assert_ptr_null(fsd_remember_open("/proc/none/clients", 4, recall, NULL, NULL, message));
 	ck_assert_ptr_nonnull(strstr(message, "/proc/none/clients"));
 	fsd_clients_destroy(clients);
 	tree_remove(folder);
@@ -844,7 +860,7 @@ END_TEST
 
 TEST_MAIN("clients", identity_call_before_promises, silent_clients_not_called_again_soon,
 	  error_numbers_by_client, durations, breaks_reach_holders, one_call_for_many_breaks,
-	  excess_breaks_become_reset, failed_break_drops_all_promises, promises_given_up,
+	  very_many_breaks, failed_break_drops_all_promises, promises_given_up,
 	  full_table_evicts_idle_clients, host_table_bounded, sweep_sees_all_and_expires,
 	  random_use, older_clients_get_older_calls, idle_clients_probed, idle_for_hours_is_reset,
 	  dead_clients_delay_no_others, promise_shortage_probes_idle_clients,

@@ -415,6 +415,163 @@ START_TEST(callbacks_before_replies)
 }
 END_TEST
 
+/* A call on a thread of its own. */
+struct other {
+	struct shop_client *client;
+	enum {
+		OTHER_CREATE,
+		OTHER_REMOVE,
+		OTHER_STATUS,
+		OTHER_BULK,
+		OTHER_FETCH,
+		OTHER_ACL,
+		OTHER_KINDS
+	} kind;
+	int32_t code;
+	bool ended; /* lock of the shop */
+	pthread_t thread;
+};
+
+static int32_t other_call(struct other *o)
+{
+	AFSCBFids fids = {1, &root};
+	AFSBulkStats sts = {0};
+	AFSOpaque acl = {0};
+	AFSCBs cbs = {0};
+	AFSFetchStatus its, dir_its;
+	AFSCallBack promise;
+	AFSVolSync sync;
+	AFSFid made;
+	char page[4096];
+	int32_t code;
+
+	switch (o->kind) {
+	case OTHER_CREATE:
+		return RXAFS_CreateFile(o->client->fs, &root, "same", &nothing, &made, &its,
+					&dir_its, &promise, &sync);
+	case OTHER_REMOVE:
+		return RXAFS_RemoveFile(o->client->fs, &root, "none", &its, &sync);
+	case OTHER_BULK:
+		code = RXAFS_InlineBulkStatus(o->client->fs, &fids, &sts, &cbs, &sync);
+		xdrfree_AFSBulkStats(&sts);
+		xdrfree_AFSCBs(&cbs);
+		return code;
+	case OTHER_FETCH:
+		return shop_get(o->client, &root, 0, sizeof(page), page, &its, &promise) > 0 ? 0
+											      : -1;
+	case OTHER_ACL:
+		code = RXAFS_FetchACL(o->client->fs, &root, &acl, &its, &sync);
+		xdrfree_AFSOpaque(&acl);
+		return code;
+	default:
+		return RXAFS_FetchStatus(o->client->fs, &root, &its, &promise, &sync);
+	}
+}
+
+static void *other_main(void *arg)
+{
+	struct other *o = arg;
+	int32_t code = other_call(o);
+
+	pthread_mutex_lock(&shop.lock);
+	o->code = code;
+	o->ended = true;
+	pthread_cond_broadcast(&shop.changed);
+	pthread_mutex_unlock(&shop.lock);
+	return NULL;
+}
+
+static void other_begins(struct other *o)
+{
+	ck_assert_int_eq(pthread_create(&o->thread, NULL, other_main, o), 0);
+}
+
+/* So many calls wait for the change of another one. */
+static void await_settling(unsigned count)
+{
+	struct fsd_clients_stats stats;
+
+	do {
+		fsd_clients_stats(shop.clients, &stats);
+	} while (stats.settling != count && usleep(1000) == 0);
+}
+
+/*
+ * While a client that holds a promise on a directory has not answered its break, nobody learns of the
+ * new contents: neither that client, whose cache would not fit the answer, nor others.
+ */
+START_TEST(replies_wait_for_breaks)
+{
+	struct other maker = {.kind = OTHER_CREATE}, others[OTHER_KINDS + 1];
+	struct shop_client *readers[2]; /* a connection takes four calls */
+	unsigned before;
+
+	setup();
+	readers[0] = shop_client(&shop, 2);
+	readers[1] = shop_client(&shop, 3);
+	maker.client = a;
+	ck_assert_int_eq(status_of(b, &root), 0);
+	before = shop_broken(b, &root);
+	shop_stick(b, true);
+	other_begins(&maker);
+	while (fsd_promise_held(shop.clients, &root))
+		usleep(1000);
+	for (unsigned i = 0; i <= OTHER_KINDS; i++) {
+		others[i] = (struct other){.client = i == OTHER_KINDS ? b : readers[i % 2],
+					   .kind = i % OTHER_KINDS};
+		other_begins(&others[i]);
+	}
+	await_settling(OTHER_KINDS + 1);
+	pthread_mutex_lock(&shop.lock);
+	ck_assert(!maker.ended);
+	for (unsigned i = 0; i <= OTHER_KINDS; i++)
+		ck_assert(!others[i].ended);
+	ck_assert_uint_eq(b->breaks, before);
+	pthread_mutex_unlock(&shop.lock);
+	shop_stick(b, false);
+	pthread_join(maker.thread, NULL);
+	ck_assert_int_eq(maker.code, 0);
+	ck_assert_uint_eq(shop_broken(b, &root), before + 1);
+	for (unsigned i = 0; i <= OTHER_KINDS; i++) {
+		pthread_join(others[i].thread, NULL);
+		ck_assert_int_eq(others[i].code, others[i].kind == OTHER_CREATE	? UAE(EEXIST)
+						: others[i].kind == OTHER_REMOVE ? UAE(ENOENT)
+										 : 0);
+	}
+	teardown();
+}
+END_TEST
+
+/*
+ * The client never answers: a call of another one waits no longer than the change. One that would tell
+ * of the change meanwhile is to come again.
+ */
+START_TEST(replies_do_not_wait_for_ever)
+{
+	struct other maker = {.kind = OTHER_CREATE}, other = {.kind = OTHER_STATUS};
+	uint64_t begun;
+
+	setup();
+	maker.client = a;
+	other.client = shop_client(&shop, 2);
+	ck_assert_int_eq(status_of(b, &root), 0);
+	shop_stick(b, true);
+	begun = monotonic_ns();
+	other_begins(&maker);
+	while (fsd_promise_held(shop.clients, &root))
+		usleep(1000);
+	other_begins(&other);
+	pthread_join(other.thread, NULL);
+	pthread_join(maker.thread, NULL);
+	ck_assert_uint_lt(monotonic_ns() - begun, 30 * (uint64_t)NS_PER_S);
+	ck_assert_int_eq(maker.code, 0);
+	ck_assert(other.code == 0 || other.code == AFS_VBUSY);
+	ck_assert_int_eq(status_of(other.client, &root), 0);
+	shop_stick(b, false);
+	teardown();
+}
+END_TEST
+
 static void *stat_main(void *arg)
 {
 	*(int32_t *)arg = status_of(b, &root);
@@ -984,6 +1141,8 @@ int main(void)
 		stores_and_fetches,
 		stores_of_32_bits,
 		callbacks_before_replies,
+		replies_wait_for_breaks,
+		replies_do_not_wait_for_ever,
 		stuck_client,
 		blocked_writers,
 		locks,

@@ -121,7 +121,7 @@ tests_of_kernel_writes() {
 		rename rename-directory link symlink directory unlink unlink-open attributes statfs special \
 		locks locks-two names many acl \
 		seen seen-open seen-directory seen-append seen-attributes count \
-		random random-two tree tree-two quota read-only no-right restart restart-stale restart-busy crash end
+		random random-two tree tree-two quota read-only no-right restart restart-stale restart-busy crash crash-stale end
 }
 programs_of_kernel_writes() { if [ "${KERNEL_SERVER:-}" = openafs ]; then echo cell_ours; else echo rxfsd rxvol; fi; }
 

@@ -757,18 +757,22 @@ test_kernel_writes_restart() {
 	verdict
 }
 
-# Promises of the server before the restart are void: a client sees what another one has changed since.
-test_kernel_writes_restart_stale() {
-	local d=/open/restart-stale
+# Promises of the server before the restart are void: a client sees what another one has changed since. Also if it has
+# called in between, and has a new promise on something else.
+# restart_stale DIR [SIGNAL]
+restart_stale() {
+	local d=$1
 	[ "$KERNEL_SERVER" != openafs ] || skip "Linux 6.12 goes on to trust the promises of an OpenAFS server that was restarted"
 	says a 'ok ok ok ok ok' "mkdir $d" "mkdir $d/sub" "open 1 bc $d/f" 'write 1 0 10000 1' 'close 1'
 	says b 'ok ok ok' "open 1 r $d/f" 'check 1 0 10000 1' "exists $d/sub"
-	restart
+	restart "${2:-}"
 	contact a
+	prints b dir 'for i in $(seq 120); do calls "stat /open" | grep -o "^dir" && break; sleep 0.5; done'
 	says a 'ok ok ok ok ok' "open 1 b $d/f" 'write 1 0 10000 2' 'close 1' "rename $d/f $d/g" "mkdir $d/sub/h"
 	says b 'ok ok ENOENT dir:755:2048:2' "open 1 r $d/g" 'check 1 0 10000 2' "exists $d/f" "stat $d/sub/h"
 	verdict
 }
+test_kernel_writes_restart_stale() { restart_stale /open/restart-stale; }
 
 # restart_busy DIR [SIGNAL]: while both write small files. A call whose answer was lost is repeated by the client, and may
 # find its own work done; so the writer tries again.
@@ -805,6 +809,9 @@ test_kernel_writes_crash() {
 	says b 'ok ok ok ok' "open 1 b $d/f" 'check 1 0 3000000 1' 'write 1 0 100 2' 'close 1'
 	verdict
 }
+
+# The promises of a killed server are in its file.
+test_kernel_writes_crash_stale() { restart_stale /open/crash-stale KILL; }
 
 test_kernel_writes_end() {
 	local g
