@@ -49,3 +49,9 @@ src_tests_store_test_faults_LDADD = $(store_test_libs)
 check_tests += src/tests/store/test_writers
 src_tests_store_test_writers_SOURCES = src/tests/store/test_writers.c $(store_test_disk)
 src_tests_store_test_writers_LDADD = $(store_test_libs)
+
+check_tests += src/tests/store/test_memory
+src_tests_store_test_memory_SOURCES = src/tests/store/test_memory.c $(store_test_disk)
+src_tests_store_test_memory_LDADD = $(store_test_libs) $(SQLITE_LIBS)
+src_tests_store_test_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free \
+	-Wl,--wrap=strdup,--wrap=strndup,--wrap=posix_memalign,--wrap=aligned_alloc
