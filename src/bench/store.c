@@ -57,7 +57,7 @@ static struct store_fid make(const struct store_fid *dir, const char *name, enum
 	return status.fid;
 }
 
-static void put(const struct store_fid *fid, size_t length)
+static void put_at(const struct store_fid *fid, uint64_t offset, size_t length, uint64_t file_length)
 {
 	static const uint8_t bytes[1 << 20];
 	struct store_writer *writer;
@@ -65,13 +65,19 @@ static void put(const struct store_fid *fid, size_t length)
 	struct store_changes changes;
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes};
 
-	must(store->ops->write_begin(store, &caller, fid, &nothing, 0, length, length, &writer),
+	must(store->ops->write_begin(store, &caller, fid, &nothing, offset, length, file_length,
+				     &writer),
 	     "write_begin");
 	for (size_t left = length; left; left -= iov.iov_len) {
 		iov.iov_len = left < sizeof(bytes) ? left : sizeof(bytes);
 		must(store->ops->write(writer, &iov, 1), "write");
 	}
 	must(store->ops->write_commit(writer, &status, &changes), "write_commit");
+}
+
+static void put(const struct store_fid *fid, size_t length)
+{
+	put_at(fid, 0, length, length);
 }
 
 static void drop(const struct store_fid *dir, const char *name)
@@ -348,16 +354,70 @@ static void many(struct store_options *options, unsigned long vnodes)
 	store->ops->close(store);
 }
 
+/* -- pages of a large file -- */
+
+#define PAGE   4096u
+#define STORES 1000u
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Pages anywhere in the file, one at a time. */
+static void store_pages(const struct store_fid *fid, uint64_t length, const char *what)
+{
+	static uint64_t took[STORES];
+	uint64_t random = 1;
+	struct store_stats before, after;
+
+	store_stats(store, &before);
+	for (unsigned i = 0; i < STORES; i++) {
+		uint64_t begun;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		begun = monotonic_ns();
+		put_at(fid, (random >> 20) % (length / PAGE) * PAGE, PAGE, length);
+		took[i] = monotonic_ns() - begun;
+	}
+	store_stats(store, &after);
+	qsort(took, STORES, sizeof(took[0]), by_value);
+	printf("%u pages to a file of %llu MiB, %s: median %.0f us, 99 %% %.0f us, longest %.0f us; "
+	       "%.0f KiB copied for each\n",
+	       STORES, (unsigned long long)(length >> 20), what, (double)took[STORES / 2] / 1e3,
+	       (double)took[STORES * 99 / 100] / 1e3, (double)took[STORES - 1] / 1e3,
+	       (double)(after.bytes_copied - before.bytes_copied) / 1024 / STORES);
+	fflush(stdout);
+}
+
+static void pages(uint64_t length)
+{
+	struct store_fid root = {volume, 1, 1}, fid;
+	uint32_t clone;
+
+	fid = make(&root, "alone", STORE_FILE);
+	put(&fid, length);
+	must(store_flush(store), "flush");
+	store_pages(&fid, length, "alone");
+	fid = make(&root, "shared", STORE_FILE);
+	put(&fid, length);
+	must(store_flush(store), "flush");
+	must(store_volume_clone(store, volume, STORE_BACKUP, &clone), "clone");
+	store_pages(&fid, length, "shared with a clone");
+}
+
 int main(int argc, char **argv)
 {
 	struct store_options options = {0};
 	struct store_new_volume new = {.name = "bench", .owner = 1};
-	unsigned long vnodes = 0, threads = 0;
+	unsigned long vnodes = 0, threads = 0, mib = 0;
 	const char *only = NULL;
 	char message[STORE_MESSAGE_MAX];
 	int option;
 
-	while ((option = getopt(argc, argv, "sb:t:m:l:v:k:")) != -1)
+	while ((option = getopt(argc, argv, "sb:t:m:l:v:k:p:")) != -1)
 		switch (option) {
 		case 's':
 			options.durability = STORE_STRICT;
@@ -377,6 +437,9 @@ int main(int argc, char **argv)
 		case 'k':
 			threads = strtoul(optarg, NULL, 10);
 			break;
+		case 'p':
+			mib = strtoul(optarg, NULL, 10);
+			break;
 		case 'v':
 			vnodes = strtoul(optarg, NULL, 10);
 			break;
@@ -386,7 +449,8 @@ int main(int argc, char **argv)
 	if (optind != argc - 1) {
 		fprintf(stderr,
 			"usage: store [-s] [-b BYTES] [-t SECONDS] [-m LIMIT OF SMALL FILES] "
-			"[-l LOAD] [-k THREADS] [-v VNODES] EMPTY-DIRECTORY\n");
+			"[-l LOAD] [-k THREADS] [-v VNODES] "
+			"[-p MIB OF A FILE] EMPTY-DIRECTORY\n");
 		return EXIT_FAILURE;
 	}
 	options.path = argv[optind];
@@ -399,6 +463,11 @@ int main(int argc, char **argv)
 	if (vnodes) {
 		store->ops->close(store);
 		many(&options, vnodes);
+		return EXIT_SUCCESS;
+	}
+	if (mib) {
+		pages((uint64_t)mib << 20);
+		store->ops->close(store);
 		return EXIT_SUCCESS;
 	}
 	printf("%s, small files up to %u bytes\n",

@@ -41,18 +41,21 @@ static struct entry *find(struct tree *tree, uint32_t vnode)
 
 /* -- contents -- */
 
-static void check_small(struct tree *tree, const struct vnode_key *key,
-			const struct version *version)
+static int check_small(struct tree *tree, const struct vnode_key *key,
+		       const struct version *version)
 {
 	struct db_small small = {.id = version->v.small, .group = key->group, .vnode = key->vnode};
 	struct blob *blob = NULL;
 	int result = db_small_get(tree->checking->db, &small, &blob);
 
+	if (result == -ENOMEM)
+		return result;
 	if (result || blob->length != version->v.length)
 		checking_fault(tree->checking, "volume %u: the contents of vnode %u are %s",
 			       tree->volume->id, key->vnode,
 			       result == -ENOENT ? "missing" : "damaged");
 	blob_unref(blob);
+	return 0;
 }
 
 /* Whether the object is still in use: else it may be gone by now. */
@@ -63,14 +66,16 @@ static bool in_use(struct tree *tree, uint64_t id)
 	return !db_object_get(tree->checking->fresh, id, &object) && !object.dead;
 }
 
-static void check_extent(struct tree *tree, const struct vnode_key *key,
-			 const struct version *version, const struct store_extent *extent)
+static int check_extent(struct tree *tree, const struct vnode_key *key,
+			const struct version *version, const struct store_extent *extent)
 {
 	struct store_owner owner = {key->group, key->vnode, version->v.unique};
 	struct db_object object;
 	uint64_t length;
 	int result = db_object_get(tree->checking->db, extent->object, &object);
 
+	if (result == -ENOMEM)
+		return result;
 	if (result || object.dead || object.owner.group != owner.group ||
 	    object.owner.vnode != owner.vnode || object.owner.unique != owner.unique) {
 		checking_fault(tree->checking,
@@ -79,25 +84,31 @@ static void check_extent(struct tree *tree, const struct vnode_key *key,
 			       result	     ? "unknown"
 			       : object.dead ? "dead"
 					     : "another vnode's");
-		return;
+		return 0;
 	}
 	result = store_data_stat(tree->checking->core->data, &owner, extent->object, &length);
+	if (result == -ENOMEM)
+		return result;
 	if ((result || length < extent->end) && in_use(tree, extent->object))
 		checking_fault(tree->checking, "volume %u: object %llx of vnode %u is %s",
 			       tree->volume->id, (unsigned long long)extent->object, key->vnode,
 			       result ? "missing" : "too short");
+	return 0;
 }
 
-static void check_contents(struct tree *tree, const struct vnode_key *key,
-			   const struct version *version)
+static int check_contents(struct tree *tree, const struct vnode_key *key,
+			  const struct version *version)
 {
+	int result = 0;
+
 	if (version->v.small && version->content.count)
 		checking_fault(tree->checking, "volume %u: vnode %u has contents of two kinds",
 			       tree->volume->id, key->vnode);
 	if (version->v.small)
-		check_small(tree, key, version);
-	for (uint32_t i = 0; i < version->content.count; i++)
-		check_extent(tree, key, version, &version->content.extent[i]);
+		result = check_small(tree, key, version);
+	for (uint32_t i = 0; i < version->content.count && !result; i++)
+		result = check_extent(tree, key, version, &version->content.extent[i]);
+	return result;
 }
 
 /* -- collecting -- */
@@ -141,8 +152,9 @@ static int take_last(struct last_row *last)
 			checking_fault(tree->checking, "volume %u: vnode %u has the wrong kind",
 				       tree->volume->id, last->key.vnode);
 		tree->used_kib += space_blocks(v);
-		check_contents(tree, &last->key, last->version);
-		result = add_entry(tree, &last->key, last->version);
+		result = check_contents(tree, &last->key, last->version);
+		if (!result)
+			result = add_entry(tree, &last->key, last->version);
 	}
 	version_unref(last->version);
 	last->version = NULL;

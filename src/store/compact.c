@@ -18,6 +18,7 @@ static int copy_extent(struct store_writer *writer, struct store_view *view,
 
 	if (!result)
 		result = writer_copy(view, extent, piece.run);
+	writer->core->bytes_copied += extent->end - extent->start;
 	if (!result)
 		result = writer_finish(writer, &piece);
 	if (piece.made)

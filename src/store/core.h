@@ -37,7 +37,7 @@ struct core {
 	uint32_t small_max;	      /* bytes of a small file */
 	_Atomic uint64_t numbers;     /* the last number of an object or a small content */
 	_Atomic uint64_t promised;    /* KiB of the disk that running writers were promised */
-	_Atomic uint64_t bytes_read, bytes_written;
+	_Atomic uint64_t bytes_read, bytes_written, bytes_copied;
 	_Atomic bool sync_all; /* before the next flush: files of a killed process */
 };
 

@@ -92,7 +92,7 @@ static void configure(void)
 	sqlite3_initialize();
 }
 
-int db_result(struct db *db, int rc)
+static int translate(struct db *db, int rc)
 {
 	int error = db->options.vfs_errno ? db->options.vfs_errno() : sqlite3_system_errno(db->sql);
 
@@ -127,6 +127,16 @@ int db_result(struct db *db, int rc)
 			    sqlite3_errmsg(db->sql));
 		return -EIO;
 	}
+}
+
+int db_result(struct db *db, int rc)
+{
+	int result = translate(db, rc);
+
+	/* What follows must not be a transaction of its own. */
+	if (result && db->begun && !db->lost && sqlite3_get_autocommit(db->sql))
+		db->lost = result;
+	return result;
 }
 
 static int run_text(struct db *db, const char *sql)
@@ -165,6 +175,9 @@ int db_open(const struct db_options *options, struct db **out)
 	result = db_result(db, sqlite3_open_v2(options->path, &db->sql, flags, options->vfs));
 	if (!result)
 		result = set_up(db);
+	/* Without memory, a transaction must end nevertheless. */
+	if (!result)
+		db_statement(db, DB_ROLLBACK, &result);
 	if (result) {
 		db_close(db);
 		return result;
@@ -192,8 +205,8 @@ sqlite3_stmt *db_statement(struct db *db, enum statement which, int *result)
 {
 	sqlite3_stmt **statement = &db->statement[which];
 
-	*result = 0;
-	if (!*statement) {
+	*result = db->lost;
+	if (!*result && !*statement) {
 		int rc = sqlite3_prepare_v3(db->sql, text[which], -1, SQLITE_PREPARE_PERSISTENT,
 					    statement, NULL);
 
@@ -201,7 +214,7 @@ sqlite3_stmt *db_statement(struct db *db, enum statement which, int *result)
 		if (!*result && !*statement)
 			*result = -EIO;
 	}
-	return *statement;
+	return *result ? NULL : *statement;
 }
 
 int db_step(struct db *db, sqlite3_stmt *statement)
@@ -235,12 +248,18 @@ static int run_plain(struct db *db, enum statement which)
 
 int db_begin(struct db *db)
 {
-	return run_plain(db, DB_BEGIN);
+	int result = run_plain(db, DB_BEGIN);
+
+	db->begun = !result;
+	return result;
 }
 
 int db_begin_read(struct db *db)
 {
-	return run_plain(db, DB_BEGIN_READ);
+	int result = run_plain(db, DB_BEGIN_READ);
+
+	db->begun = !result;
+	return result;
 }
 
 void db_end_read(struct db *db)
@@ -250,11 +269,17 @@ void db_end_read(struct db *db)
 
 int db_commit(struct db *db)
 {
-	return run_plain(db, DB_COMMIT);
+	int result = run_plain(db, DB_COMMIT);
+
+	if (!result)
+		db->begun = false;
+	return result;
 }
 
 void db_rollback(struct db *db)
 {
+	db->begun = false;
+	db->lost = 0;
 	/* Some errors have ended the transaction already. */
 	if (!sqlite3_get_autocommit(db->sql))
 		run_plain(db, DB_ROLLBACK);

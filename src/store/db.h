@@ -32,7 +32,10 @@ void db_close(struct db *db); /* NULL is allowed */
 /* Make the tables. */
 int db_make(struct db *db);
 
-/* -- transactions -- */
+/*
+ * -- transactions. SQLite undoes one by itself after some errors: then all functions fail until
+ * db_rollback(), so that nothing is committed on its own. --
+ */
 
 int db_begin(struct db *db);	  /* for writing: takes the lock of writers */
 int db_begin_read(struct db *db); /* a view that does not change until db_end_read() */

@@ -54,6 +54,8 @@ struct db {
 	sqlite3 *sql;
 	struct db_options options;
 	sqlite3_stmt *statement[STATEMENTS]; /* prepared when first used */
+	bool begun; /* a transaction has */
+	int lost;   /* SQLite has undone it, because of this error; 0: it has not */
 };
 
 #define DB_ROW 1000 /* of db_step(): a row; 0: the end */

@@ -443,6 +443,7 @@ void store_stats(struct store *store, struct store_stats *stats)
 
 	*stats = (struct store_stats){.bytes_written = core->bytes_written,
 				      .bytes_read = core->bytes_read,
+				      .bytes_copied = core->bytes_copied,
 				      .damaged = core->report.damaged,
 				      .memory = cache_memory(core->cache)};
 	txn_counts(core->txn, &stats->operations, &stats->commits);

@@ -86,6 +86,7 @@ struct store_stats {
 	uint64_t operations, commits, flushes; /* operations per commit: how well calls share one */
 	uint64_t status_hits, status_misses;   /* of the cache of vnodes */
 	uint64_t bytes_written, bytes_read;
+	uint64_t bytes_copied; /* within the store, to have fewer extents */
 	uint64_t damaged; /* records that failed verification */
 	uint64_t pruning; /* versions that wait to be removed, now */
 	size_t memory;	  /* of caches, now */

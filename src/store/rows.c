@@ -36,6 +36,18 @@ static uint32_t column(sqlite3_stmt *statement, int i)
 	return (uint32_t)sqlite3_column_int64(statement, i);
 }
 
+/* The bytes of a column: 0, -EBADMSG: none, or -ENOMEM, with which SQLite has none either. */
+static int column_bytes(struct db *db, sqlite3_stmt *statement, int i, struct bytes *bytes)
+{
+	*bytes = (struct bytes){0};
+	bytes->at = sqlite3_column_blob(statement, i);
+	if (bytes->at) {
+		bytes->left = (size_t)sqlite3_column_bytes(statement, i);
+		return 0;
+	}
+	return sqlite3_errcode(db->sql) == SQLITE_NOMEM ? -ENOMEM : -EBADMSG;
+}
+
 static int run_id(struct db *db, enum statement which, uint64_t id)
 {
 	int result;
@@ -46,17 +58,18 @@ static int run_id(struct db *db, enum statement which, uint64_t id)
 
 /* -- volumes -- */
 
-static void read_volume(struct db *db, sqlite3_stmt *statement, struct volrec *volume,
-			bool *damaged)
+static int read_volume(struct db *db, sqlite3_stmt *statement, struct volrec *volume, bool *damaged)
 {
 	uint32_t id = column(statement, 0);
 	const char *name = (const char *)sqlite3_column_text(statement, 1);
-	const uint8_t *record = sqlite3_column_blob(statement, 2);
-	int length = sqlite3_column_bytes(statement, 2);
+	struct bytes record;
+	int result = column_bytes(db, statement, 2, &record);
 
-	*damaged = !record || volrec_decode(record, (size_t)length, id, volume) != 0;
+	if (result == -ENOMEM)
+		return result;
+	*damaged = result || volrec_decode(record.at, record.left, id, volume) != 0;
 	if (!*damaged)
-		return;
+		return 0;
 	report_damage(db->options.report,
 		      "%s: the record of volume %u is damaged: it is not served; restore it",
 		      db->options.path, id);
@@ -64,6 +77,7 @@ static void read_volume(struct db *db, sqlite3_stmt *statement, struct volrec *v
 	volume->id = id;
 	if (name)
 		strncpy(volume->name, name, sizeof(volume->name) - 1);
+	return 0;
 }
 
 int db_volumes(struct db *db, db_volume_fn each, void *arg)
@@ -77,8 +91,9 @@ int db_volumes(struct db *db, db_volume_fn each, void *arg)
 		result = db_step(db, statement);
 		if (result != DB_ROW)
 			break;
-		read_volume(db, statement, &volume, &damaged);
-		result = each(arg, &volume, damaged);
+		result = read_volume(db, statement, &volume, &damaged);
+		if (!result)
+			result = each(arg, &volume, damaged);
 	}
 	if (statement)
 		db_done(statement);
@@ -123,11 +138,11 @@ int db_volume_delete(struct db *db, uint32_t id)
 static int read_vnode(struct db *db, sqlite3_stmt *statement, int at, const struct vnode_key *key,
 		      struct version **version)
 {
-	const uint8_t *record = sqlite3_column_blob(statement, at);
-	int length = sqlite3_column_bytes(statement, at), result = -EBADMSG;
+	struct bytes record;
+	int result = column_bytes(db, statement, at, &record);
 
-	if (record)
-		result = version_decode(record, (size_t)length, key, version);
+	if (!result)
+		result = version_decode(record.at, record.left, key, version);
 	if (result != -EBADMSG)
 		return result;
 	report_damage(db->options.report,
@@ -298,10 +313,12 @@ static int read_page(struct db *db, sqlite3_stmt *statement, const struct vnode_
 		     unsigned page, uint8_t out[STORE_PAGE])
 {
 	struct vnode_key found = *key;
-	struct bytes from = {.at = sqlite3_column_blob(statement, 1),
-			     .left = (size_t)sqlite3_column_bytes(statement, 1)};
+	struct bytes from;
+	int result = column_bytes(db, statement, 1, &from);
 	uint32_t crc;
 
+	if (result == -ENOMEM)
+		return result;
 	found.epoch = column(statement, 0);
 	crc = from.at ? (uint32_t)get_bytes(&from, 4) : 0;
 	if (!from.at || from.bad || from.left > STORE_PAGE ||
@@ -443,10 +460,13 @@ static uint32_t small_crc(const struct db_small *small, const void *bytes, size_
 static int read_small(struct db *db, sqlite3_stmt *statement, const struct db_small *small,
 		      struct blob **blob)
 {
-	struct bytes from = {.at = sqlite3_column_blob(statement, 0),
-			     .left = (size_t)sqlite3_column_bytes(statement, 0)};
-	uint32_t crc = from.at ? (uint32_t)get_bytes(&from, 4) : 0;
+	struct bytes from;
+	int result = column_bytes(db, statement, 0, &from);
+	uint32_t crc;
 
+	if (result == -ENOMEM)
+		return result;
+	crc = from.at ? (uint32_t)get_bytes(&from, 4) : 0;
 	if (!from.at || from.bad || crc != small_crc(small, from.at, from.left)) {
 		report_damage(
 			db->options.report,

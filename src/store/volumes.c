@@ -14,6 +14,7 @@ struct volume {
 	struct volrec record;
 	bool damaged;
 	_Atomic int64_t promised;
+	struct volume *next_spare;
 };
 
 static uint64_t id_hash(uint32_t id)
@@ -53,6 +54,10 @@ int volumes_init(struct volumes *volumes)
 
 void volumes_fini(struct volumes *volumes)
 {
+	for (struct volume *spare = volumes->spare, *next; spare; spare = next) {
+		next = spare->next_spare;
+		free(spare);
+	}
 	htable_fini(&volumes->by_name, NULL);
 	htable_fini(&volumes->by_id, free);
 	pthread_rwlock_destroy(&volumes->lock);
@@ -169,16 +174,42 @@ bool volumes_has_name(struct volumes *volumes, const char *name)
 	return found;
 }
 
+static bool add_spare(struct volumes *volumes)
+{
+	struct volume *spare = calloc(1, sizeof(*spare));
+
+	if (!spare)
+		return false;
+	spare->next_spare = volumes->spare;
+	volumes->spare = spare;
+	volumes->spares++;
+	return true;
+}
+
 static struct volume *add(struct volumes *volumes, const struct volrec *record)
 {
-	struct volume *volume = calloc(1, sizeof(*volume));
+	struct volume *volume;
 
-	if (!volume)
+	if (!volumes->spares && !add_spare(volumes))
 		return NULL;
+	volume = volumes->spare;
+	volumes->spare = volume->next_spare;
+	volumes->spares--;
 	volume->record = *record;
 	htable_add(&volumes->by_id, volume);
 	htable_add(&volumes->by_name, volume);
 	return volume;
+}
+
+int volumes_reserve(struct volumes *volumes, unsigned count)
+{
+	bool enough = true;
+
+	pthread_rwlock_wrlock(&volumes->lock);
+	while (enough && volumes->spares < count)
+		enough = add_spare(volumes);
+	pthread_rwlock_unlock(&volumes->lock);
+	return enough ? 0 : -ENOMEM;
 }
 
 int volumes_put(struct volumes *volumes, const struct volrec *record, bool damaged)

@@ -10,10 +10,14 @@
 #include "common/htable.h"
 #include "store/volrec.h"
 
+struct volume;
+
 /* `lock` covers everything. */
 struct volumes {
 	pthread_rwlock_t lock;
 	struct htable by_id, by_name;
+	struct volume *spare; /* memory for new ones */
+	unsigned spares;
 };
 
 /* Where the vnodes of a volume are found, and who owns it. */
@@ -39,6 +43,8 @@ int volumes_next(struct volumes *volumes, uint32_t id, struct volrec *volume);
 bool volumes_has(struct volumes *volumes, uint32_t id);
 bool volumes_has_name(struct volumes *volumes, const char *name);
 
+/* Memory for that many new volumes, so that volumes_put() does not fail: 0 or -ENOMEM. */
+int volumes_reserve(struct volumes *volumes, unsigned count);
 /* A new volume or a new record; one thread at a time. 0 or -ENOMEM. */
 int volumes_put(struct volumes *volumes, const struct volrec *volume, bool damaged);
 void volumes_drop(struct volumes *volumes, uint32_t id);

@@ -105,12 +105,24 @@ static bool name_taken(struct work *work, const char *name)
 	return true;
 }
 
+/* After the commit there must be room for the new volumes of the transaction. */
+static int reserve_volumes(struct work *work)
+{
+	unsigned count = 1;
+
+	for (const struct workvol *volume = work->volumes; volume; volume = volume->next)
+		count++;
+	return volumes_reserve(work->base.volumes, count);
+}
+
 int work_volume_add(struct work *work, const struct volrec *record)
 {
 	struct workvol *volume = work->volumes;
 
 	if (name_taken(work, record->name))
 		return -EEXIST;
+	if (reserve_volumes(work))
+		return -ENOMEM;
 	while (volume && volume->rec.id != record->id)
 		volume = volume->next;
 	if (volume ? !volume->gone : volumes_has(work->base.volumes, record->id))

@@ -52,6 +52,7 @@ struct crashdisk {
 	struct names now, safe;
 	struct move *first, **last;
 	uint64_t calls, stop, stop_seed, fail, fail_more, limit;
+	uint64_t reads; /* that succeed before one that fails; UINT64_MAX: none does */
 	int fail_errno;
 	bool stopped, locked;
 	unsigned boots, layers;
@@ -68,11 +69,24 @@ struct open_file {
 	struct node *node;
 };
 
-static void *need(void *memory)
+_Thread_local volatile bool crashdisk_allocates;
+
+/* More room for `old`, or new room if that is NULL. */
+static void *grow(void *old, size_t size)
 {
+	void *memory;
+
+	crashdisk_allocates = true;
+	memory = realloc(old, size ? size : 1);
+	crashdisk_allocates = false;
 	if (!memory)
 		abort();
 	return memory;
+}
+
+static void *zeroed(size_t size)
+{
+	return memset(grow(NULL, size), 0, size);
 }
 
 uint64_t crashdisk_random(uint64_t *state)
@@ -107,7 +121,7 @@ static void set_length(struct bytes *bytes, uint64_t length)
 {
 	if (length > bytes->room) {
 		bytes->room = length + length / 2 + 4096;
-		bytes->data = need(realloc(bytes->data, bytes->room));
+		bytes->data = grow(bytes->data, bytes->room);
 	}
 	if (length > bytes->length)
 		memset(bytes->data + bytes->length, 0, length - bytes->length);
@@ -145,12 +159,12 @@ static void drop_changes(struct node *node)
 
 static void add_change(struct node *node, const uint8_t *data, uint64_t size, uint64_t offset)
 {
-	struct change *c = need(calloc(1, sizeof(*c)));
+	struct change *c = zeroed(sizeof(*c));
 
 	c->offset = offset;
 	c->size = size;
 	if (data) {
-		c->data = need(malloc(size ? size : 1));
+		c->data = grow(NULL, size);
 		memcpy(c->data, data, size);
 	}
 	*node->last = c;
@@ -180,8 +194,7 @@ static void set_name(struct names *names, const char *path, struct node *node)
 	if (!name) {
 		if (names->count == names->room) {
 			names->room = names->room * 2 + 16;
-			names->name = need(realloc(names->name,
-						   names->room * sizeof(*names->name)));
+			names->name = grow(names->name, names->room * sizeof(*names->name));
 		}
 		name = &names->name[names->count++];
 		snprintf(name->path, sizeof(name->path), "%s", path);
@@ -207,7 +220,7 @@ static void apply_move(struct names *names, const struct move *move)
 
 static void add_move(struct crashdisk *disk, const char *from, const char *to, struct node *node)
 {
-	struct move *move = need(calloc(1, sizeof(*move)));
+	struct move *move = zeroed(sizeof(*move));
 
 	snprintf(move->from, sizeof(move->from), "%s", from);
 	snprintf(move->to, sizeof(move->to), "%s", to);
@@ -255,7 +268,7 @@ static void flush_names(struct crashdisk *disk, const char *directory)
 
 static struct node *new_node(struct crashdisk *disk, bool directory)
 {
-	struct node *node = need(calloc(1, sizeof(*node)));
+	struct node *node = zeroed(sizeof(*node));
 
 	node->directory = directory;
 	node->last = &node->first;
@@ -359,7 +372,7 @@ static int layer_open(struct store_layer *layer, const char *path, unsigned flag
 		if (rc)
 			return leave(disk, rc);
 	}
-	file = need(calloc(1, sizeof(*file)));
+	file = zeroed(sizeof(*file));
 	file->base.layer = layer;
 	file->node = node;
 	*out = &file->base;
@@ -379,7 +392,7 @@ static ssize_t layer_preadv(struct store_file *base, const struct iovec *iov, in
 	ssize_t total = 0;
 
 	(void)cached;
-	if (disk->stopped)
+	if (disk->stopped || (disk->reads != UINT64_MAX && disk->reads-- == 0))
 		return leave(disk, -EIO);
 	for (int i = 0; i < count_of && offset < file->node->now.length; i++) {
 		uint64_t n = file->node->now.length - offset;
@@ -419,7 +432,7 @@ static ssize_t layer_pwritev(struct store_file *base, const struct iovec *iov, i
 		rc = -ENOSPC;
 	if (rc < 0)
 		return leave(disk, rc);
-	data = need(malloc(size ? size : 1));
+	data = grow(NULL, size);
 	for (int i = 0; i < count_of; i++) {
 		memcpy(data + at, iov[i].iov_base, iov[i].iov_len);
 		at += iov[i].iov_len;
@@ -644,7 +657,7 @@ static const struct store_layer_ops layer_ops = {
 
 struct store_layer *crashdisk_layer(struct crashdisk *disk)
 {
-	struct layer *layer = need(calloc(1, sizeof(*layer)));
+	struct layer *layer = zeroed(sizeof(*layer));
 
 	layer->base.ops = &layer_ops;
 	layer->disk = disk;
@@ -658,11 +671,11 @@ struct store_layer *crashdisk_layer(struct crashdisk *disk)
 
 struct crashdisk *crashdisk_new(void)
 {
-	struct crashdisk *disk = need(calloc(1, sizeof(*disk)));
+	struct crashdisk *disk = zeroed(sizeof(*disk));
 
 	pthread_mutex_init(&disk->lock, NULL);
 	disk->last = &disk->first;
-	disk->stop = disk->fail = disk->limit = UINT64_MAX;
+	disk->stop = disk->fail = disk->limit = disk->reads = UINT64_MAX;
 	return disk;
 }
 
@@ -684,9 +697,14 @@ void crashdisk_free(struct crashdisk *disk)
 	free(disk);
 }
 
-uint64_t crashdisk_calls(const struct crashdisk *disk)
+uint64_t crashdisk_calls(struct crashdisk *disk)
 {
-	return disk->calls;
+	uint64_t calls;
+
+	pthread_mutex_lock(&disk->lock);
+	calls = disk->calls;
+	pthread_mutex_unlock(&disk->lock);
+	return calls;
 }
 
 void crashdisk_stop_at(struct crashdisk *disk, uint64_t call, uint64_t seed)
@@ -697,9 +715,14 @@ void crashdisk_stop_at(struct crashdisk *disk, uint64_t call, uint64_t seed)
 	pthread_mutex_unlock(&disk->lock);
 }
 
-bool crashdisk_stopped(const struct crashdisk *disk)
+bool crashdisk_stopped(struct crashdisk *disk)
 {
-	return disk->stopped;
+	bool stopped;
+
+	pthread_mutex_lock(&disk->lock);
+	stopped = disk->stopped;
+	pthread_mutex_unlock(&disk->lock);
+	return stopped;
 }
 
 void crashdisk_fail_at(struct crashdisk *disk, uint64_t call, uint64_t more, int err)
@@ -709,6 +732,17 @@ void crashdisk_fail_at(struct crashdisk *disk, uint64_t call, uint64_t more, int
 	disk->fail_more = more;
 	disk->fail_errno = err;
 	pthread_mutex_unlock(&disk->lock);
+}
+
+bool crashdisk_fail_read(struct crashdisk *disk, uint64_t after)
+{
+	bool waits;
+
+	pthread_mutex_lock(&disk->lock);
+	waits = disk->reads != UINT64_MAX;
+	disk->reads = after;
+	pthread_mutex_unlock(&disk->lock);
+	return waits;
 }
 
 void crashdisk_limit(struct crashdisk *disk, uint64_t bytes)

@@ -20,15 +20,20 @@ void crashdisk_free(struct crashdisk *disk);
 struct store_layer *crashdisk_layer(struct crashdisk *disk);
 
 /* Calls that change the disk or flush it, since the disk was made. */
-uint64_t crashdisk_calls(const struct crashdisk *disk);
+uint64_t crashdisk_calls(struct crashdisk *disk);
 /*
  * The process dies in that call, counted as above: of a write a part is done, of other calls all or
  * nothing, as `seed` says. From then on every call fails with -EIO. UINT64_MAX: never.
  */
 void crashdisk_stop_at(struct crashdisk *disk, uint64_t call, uint64_t seed);
-bool crashdisk_stopped(const struct crashdisk *disk);
+bool crashdisk_stopped(struct crashdisk *disk);
 /* That call and the `more` following ones fail with `err`, a positive errno, and do nothing. */
 void crashdisk_fail_at(struct crashdisk *disk, uint64_t call, uint64_t more, int err);
+/*
+ * After that many reads, one fails with -EIO; UINT64_MAX: none does. Returns whether one that was asked
+ * for before has not failed yet.
+ */
+bool crashdisk_fail_read(struct crashdisk *disk, uint64_t after);
 /* Writes that would make all files together longer than this fail with -ENOSPC. */
 void crashdisk_limit(struct crashdisk *disk, uint64_t bytes);
 
@@ -53,6 +58,9 @@ uint64_t crashdisk_length(const struct crashdisk *disk, const char *path);
 /* Call for every file. */
 void crashdisk_list(const struct crashdisk *disk,
 		    void (*each)(void *arg, const char *path, uint64_t length), void *arg);
+
+/* Set while this thread allocates for the disk, whose memory must not run out. */
+extern _Thread_local volatile bool crashdisk_allocates;
 
 /* A sequence of pseudo-random numbers. */
 uint64_t crashdisk_random(uint64_t *state);

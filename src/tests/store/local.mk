@@ -39,7 +39,8 @@ src_tests_store_test_crash_SOURCES = src/tests/store/test_crash.c $(store_test_d
 src_tests_store_test_crash_LDADD = $(store_test_libs)
 
 check_tests += src/tests/store/test_kill
-src_tests_store_test_kill_SOURCES = src/tests/store/test_kill.c $(store_test_disk)
+src_tests_store_test_kill_SOURCES = src/tests/store/test_kill.c \
+	src/tests/store/model.c src/tests/store/model.h $(store_test_disk)
 src_tests_store_test_kill_LDADD = $(store_test_libs)
 
 check_tests += src/tests/store/test_faults
@@ -49,3 +50,12 @@ src_tests_store_test_faults_LDADD = $(store_test_libs)
 check_tests += src/tests/store/test_writers
 src_tests_store_test_writers_SOURCES = src/tests/store/test_writers.c $(store_test_disk)
 src_tests_store_test_writers_LDADD = $(store_test_libs)
+
+# A stage of src/tests/all.
+EXTRA_DIST += src/tests/store/replay src/tests/store/replay.py src/tests/store/replay_writers.c
+
+check_tests += src/tests/store/test_memory
+src_tests_store_test_memory_SOURCES = src/tests/store/test_memory.c $(store_test_disk)
+src_tests_store_test_memory_LDADD = $(store_test_libs) $(SQLITE_LIBS)
+src_tests_store_test_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free \
+	-Wl,--wrap=strdup,--wrap=strndup,--wrap=posix_memalign,--wrap=aligned_alloc

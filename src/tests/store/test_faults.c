@@ -176,6 +176,57 @@ START_TEST(for_a_while)
 }
 END_TEST
 
+/*
+ * A read fails within the transaction. SQLite then undoes what the transaction has written so far, and
+ * the rest must not be committed without it.
+ */
+static bool fail_read(const struct crashdisk *base, unsigned op, uint64_t reads)
+{
+	struct crashdisk *disk = crashdisk_copy(base);
+	struct store_layer *layer;
+	struct store *store = diskstore_open(disk, STORE_LAZY, &layer);
+	char what[80], *before, *after;
+	bool waits;
+	int rc;
+
+	snprintf(what, sizeof(what), "operation %u, read %llu", op, (unsigned long long)reads);
+	ck_assert_msg(store != NULL, "%s", diskstore_message);
+	crashdisk_fail_read(disk, reads);
+	rc = ops[op](store);
+	waits = crashdisk_fail_read(disk, UINT64_MAX);
+	ck_assert_msg(rc == 0 || (!waits && rc == -EIO), "%s: result %d", what, rc);
+	diskstore_close(store, layer);
+	store = diskstore_open(disk, STORE_LAZY, &layer);
+	ck_assert_msg(store != NULL, "%s: %s", what, diskstore_message);
+	after = diskstore_dump(store, what);
+	ck_assert_msg(diskstore_faults(store, what) == 0, "%s", what);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	disk = crashdisk_copy(base);
+	store = diskstore_open(disk, STORE_LAZY, &layer);
+	before = diskstore_dump(store, what);
+	ck_assert_msg((strcmp(before, after) == 0) == (rc != 0), "%s: result %d, but it is%s done",
+		      what, rc, rc ? "" : " not");
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free(before);
+	free(after);
+	return !waits;
+}
+
+START_TEST(reads)
+{
+	struct crashdisk *base = make_disk();
+	unsigned points = 0;
+
+	for (unsigned op = 0; op < OPS; op++)
+		for (uint64_t n = 0; fail_read(base, op, n); n++)
+			points++;
+	ck_assert_uint_gt(points, 50);
+	crashdisk_free(base);
+}
+END_TEST
+
 /* Fill the disk: writers are refused, readers and removals go on, then there is room again. */
 START_TEST(full_disk)
 {
@@ -304,4 +355,4 @@ START_TEST(inverted_bits)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(600, "faults", once_lazy, once_strict, for_a_while, full_disk, inverted_bits)
+TEST_MAIN_WITHIN(600, "faults", once_lazy, once_strict, for_a_while, reads, full_disk, inverted_bits)

@@ -19,102 +19,14 @@
 
 #include "tests/main.h"
 #include "tests/store/crashdisk.h"
+#include "tests/store/model.h"
 #include "tests/store/state.h"
 
 #define WRITERS 8
-#define NAMES	4
 
 static char folder[200];
 static char message[STORE_MESSAGE_MAX];
 static uint32_t volume;
-
-/* -- what a writer does: its operation number n follows from its number and n alone -- */
-
-/* A file of the model: as the bytes of state_bytes() with `seed`; length UINT64_MAX: it is missing. */
-struct model {
-	uint64_t length[NAMES];
-	uint32_t seed[NAMES];
-};
-
-struct step {
-	enum { CREATE, WRITE, RENAME, REMOVE } what;
-	unsigned name, to;
-	uint64_t length;
-};
-
-static void begin_model(struct model *model)
-{
-	for (int i = 0; i < NAMES; i++)
-		model->length[i] = UINT64_MAX;
-}
-
-/* The next step in a state of the model; it always succeeds. */
-static struct step choose(const struct model *model, unsigned writer, uint32_t n)
-{
-	uint64_t random = (uint64_t)writer << 32 | n;
-	struct step step = {.name = (unsigned)(crashdisk_random(&random) % NAMES)};
-
-	step.to = (step.name + 1 + (unsigned)(crashdisk_random(&random) % (NAMES - 1))) % NAMES;
-	step.length = crashdisk_random(&random) % (crashdisk_random(&random) % 4 ? 3000 : 300000);
-	if (model->length[step.name] == UINT64_MAX) {
-		step.what = CREATE;
-		return step;
-	}
-	switch (crashdisk_random(&random) % 8) {
-	case 0:
-		step.what = RENAME;
-		break;
-	case 1:
-		step.what = REMOVE;
-		break;
-	default:
-		step.what = WRITE;
-	}
-	return step;
-}
-
-static void apply(struct model *model, const struct step *step, uint32_t n)
-{
-	switch (step->what) {
-	case CREATE:
-		model->length[step->name] = 0;
-		break;
-	case WRITE:
-		model->length[step->name] = step->length;
-		model->seed[step->name] = n;
-		break;
-	case RENAME:
-		model->length[step->to] = model->length[step->name];
-		model->seed[step->to] = model->seed[step->name];
-		model->length[step->name] = UINT64_MAX;
-		break;
-	default:
-		model->length[step->name] = UINT64_MAX;
-	}
-}
-
-static const char *path_of(char path[32], unsigned writer, unsigned name)
-{
-	snprintf(path, 32, "w%u/f%u", writer, name);
-	return path;
-}
-
-static int perform(struct store *store, const struct step *step, unsigned writer, uint32_t n)
-{
-	char path[32], to[32];
-
-	path_of(path, writer, step->name);
-	switch (step->what) {
-	case CREATE:
-		return state_create(store, volume, path, STORE_FILE, NULL);
-	case WRITE:
-		return state_write(store, volume, path, 0, step->length, step->length, n);
-	case RENAME:
-		return state_rename(store, volume, path, path_of(to, writer, step->to));
-	default:
-		return state_remove(store, volume, path, STORE_FILE);
-	}
-}
 
 /* -- the process that is killed -- */
 
@@ -136,12 +48,10 @@ static void *run_writer(void *arg)
 	struct writer *w = arg;
 
 	for (;; w->next++) {
-		struct step step = choose(&w->model, w->number, w->next);
 		struct acknowledged ack = {w->number, w->next};
 
-		if (perform(w->store, &step, w->number, w->next))
+		if (model_perform(w->store, volume, &w->model, w->number, w->next))
 			_exit(3);
-		apply(&w->model, &step, w->next);
 		/* Records of this size are whole, or not in the pipe at all. */
 		if (write(w->pipe, &ack, sizeof(ack)) != (ssize_t)sizeof(ack))
 			_exit(4);
@@ -173,54 +83,6 @@ static void child(struct writer *writers, int pipe)
 }
 
 /* -- this process -- */
-
-/* Whether a directory is as the model says. */
-static bool matches(struct store *store, unsigned writer, const struct model *model)
-{
-	static uint8_t want[300000], got[300000];
-	struct store_reader *reader;
-	struct store_status status;
-	struct store_fid fid;
-	char path[32];
-
-	for (unsigned i = 0; i < NAMES; i++) {
-		struct iovec iov = {got, sizeof(got)};
-		bool same;
-
-		if (state_walk(store, volume, path_of(path, writer, i), &fid)) {
-			if (model->length[i] != UINT64_MAX)
-				return false;
-			continue;
-		}
-		if (model->length[i] == UINT64_MAX ||
-		    store->ops->read_begin(store, &state_admin, &fid, &reader, &status))
-			return false;
-		state_bytes(want, 0, model->length[i], model->seed[i]);
-		same = status.length == model->length[i] &&
-		       store->ops->read(reader, &iov, 1, 0, 0) == (ssize_t)status.length &&
-		       memcmp(want, got, status.length) == 0;
-		store->ops->read_end(reader);
-		if (!same)
-			return false;
-	}
-	return true;
-}
-
-/* Bring the model of a writer to what it acknowledged, or did at last. False: neither matches. */
-static bool follow(struct store *store, struct writer *w, uint32_t acknowledged)
-{
-	struct step step;
-
-	for (; w->next < acknowledged; w->next++) {
-		step = choose(&w->model, w->number, w->next);
-		apply(&w->model, &step, w->next);
-	}
-	if (matches(store, w->number, &w->model))
-		return true;
-	step = choose(&w->model, w->number, w->next);
-	apply(&w->model, &step, w->next++);
-	return matches(store, w->number, &w->model);
-}
 
 static void fault(void *arg, const char *line)
 {
@@ -256,7 +118,8 @@ static void kill_once(struct writer *writers, uint64_t *random)
 	store = open_store();
 	ck_assert_msg(store != NULL, "%s", message);
 	for (unsigned i = 0; i < WRITERS; i++)
-		ck_assert_msg(follow(store, &writers[i], acknowledged[i]),
+		ck_assert_msg(model_follow(store, volume, &writers[i].model, i, &writers[i].next,
+					   acknowledged[i]),
 			      "writer %u after %u operations", i, acknowledged[i]);
 	ck_assert_int_eq(store_check(store, false, fault, NULL), 0);
 	store->ops->close(store);
@@ -283,7 +146,7 @@ START_TEST(killed)
 		snprintf(path, sizeof(path), "w%u", i);
 		ck_assert_int_eq(state_create(store, volume, path, STORE_DIR, NULL), 0);
 		writers[i].number = i;
-		begin_model(&writers[i].model);
+		model_begin(&writers[i].model);
 	}
 	store->ops->close(store);
 	for (int i = times ? atoi(times) : 25; i > 0; i--)
