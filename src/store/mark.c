@@ -38,8 +38,9 @@ struct store_mark {
 	const char *path, *log;
 	int (*before_sync)(void *arg);
 	void *arg;
-	pthread_mutex_t moving; /* covers `record`; taken before `lock` */
+	pthread_mutex_t moving; /* covers `record`, `named`; taken before `lock` */
 	struct record record;	/* the last one written or read */
+	uint64_t named;		/* generation of the log whose name is on stable storage; 0: none */
 	pthread_mutex_t lock;	/* covers the rest */
 	uint64_t salt;	       /* generation of the log; 0: it is empty */
 	uint64_t end;	       /* of the last transaction in it; 0: it is empty */
@@ -353,8 +354,10 @@ int store_mark_flush(struct store_mark *mark, struct store_file *log)
 	if (!rc)
 		rc = mark->layer->ops->sync(log);
 	/* A new log has a name to be kept, too. */
-	if (!rc && salt != mark->record.salt)
+	if (!rc && salt != mark->named) {
 		rc = mark->layer->ops->sync_dir(mark->layer, "meta");
+		mark->named = rc ? 0 : salt;
+	}
 	if (!rc && mark->record.state == STATE_LAZY &&
 	    (salt != mark->record.salt || end != mark->record.end)) {
 		mark->record.salt = salt;

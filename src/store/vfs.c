@@ -16,6 +16,8 @@
 #define DATABASE "meta/db"
 #define LOG	 "meta/db-wal"
 #define REGION	 32768 /* bytes of a part of the index, as SQLite asks for it */
+#define ZEROS	 65536
+#define AHEAD	 (16 * ZEROS) /* bytes by which the log is lengthened in strict mode */
 
 /* Covered by the lock of the VFS. */
 struct locks {
@@ -39,6 +41,8 @@ struct store_vfs {
 	pthread_mutex_t lock;
 	struct locks locks;
 	struct index index;
+	bool ahead;	/* covered by `lock`: the log is lengthened ahead of what is written */
+	uint64_t length; /* covered by `lock`: of the log, or less; 0: not known */
 	struct store_mark *mark; /* has a lock of its own */
 };
 
@@ -98,12 +102,53 @@ static int file_read(sqlite3_file *base, void *data, int size, sqlite3_int64 off
 	return SQLITE_IOERR_SHORT_READ;
 }
 
+/*
+ * A flush after a write that makes a file longer has to commit to the journal of the file system as well, with whatever
+ * other programs have in it. So zeros are written ahead of the log, which SQLite takes for its end. If that fails, the
+ * write itself will tell.
+ */
+static void lengthen_log(struct file *f, uint64_t end)
+{
+	static const uint8_t zeros[ZEROS];
+	const struct store_layer_ops *ops = f->vfs->layer->ops;
+	struct iovec iov[AHEAD / ZEROS];
+	uint64_t length = 0;
+	bool enough;
+
+	pthread_mutex_lock(&f->vfs->lock);
+	enough = !f->vfs->ahead || end <= f->vfs->length;
+	pthread_mutex_unlock(&f->vfs->lock);
+	if (enough || ops->size(f->file, &length))
+		return;
+	for (size_t i = 0; i < AHEAD / ZEROS; i++)
+		iov[i] = (struct iovec){(void *)zeros, sizeof(zeros)};
+	while (length < end) {
+		if (ops->pwritev(f->file, iov, AHEAD / ZEROS, length) != AHEAD)
+			return;
+		length += AHEAD;
+	}
+	pthread_mutex_lock(&f->vfs->lock);
+	f->vfs->length = length;
+	pthread_mutex_unlock(&f->vfs->lock);
+}
+
+/* The log got shorter. */
+static void forget_length(struct store_vfs *vfs)
+{
+	pthread_mutex_lock(&vfs->lock);
+	vfs->length = 0;
+	pthread_mutex_unlock(&vfs->lock);
+}
+
 static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_int64 offset)
 {
 	struct file *f = (struct file *)base;
 	const struct iovec iov = {(void *)data, (size_t)size};
-	ssize_t n = f->vfs->layer->ops->pwritev(f->file, &iov, 1, (uint64_t)offset);
+	ssize_t n;
 
+	if (f->log)
+		lengthen_log(f, (uint64_t)offset + (uint64_t)size);
+	n = f->vfs->layer->ops->pwritev(f->file, &iov, 1, (uint64_t)offset);
 	if (n != size)
 		return failed(n < 0 ? (int)n : -EIO, SQLITE_IOERR_WRITE);
 	if (f->log)
@@ -118,8 +163,10 @@ static int file_truncate(sqlite3_file *base, sqlite3_int64 size)
 
 	if (rc)
 		return failed(rc, SQLITE_IOERR_TRUNCATE);
-	if (f->log)
+	if (f->log) {
+		forget_length(f->vfs);
 		store_mark_truncated(f->vfs->mark, (uint64_t)size);
+	}
 	return SQLITE_OK;
 }
 
@@ -419,8 +466,10 @@ static int vfs_delete(sqlite3_vfs *base, const char *path, int sync)
 
 	if (rc == -ENOENT)
 		return SQLITE_IOERR_DELETE_NOENT;
-	if (!rc && strcmp(path, LOG) == 0)
+	if (!rc && strcmp(path, LOG) == 0) {
+		forget_length(vfs);
 		store_mark_truncated(vfs->mark, 0);
+	}
 	if (!rc && sync)
 		rc = vfs->layer->ops->sync_dir(vfs->layer, "meta");
 	return rc ? failed(rc, SQLITE_IOERR_DELETE) : SQLITE_OK;
@@ -559,6 +608,9 @@ int store_vfs_recover(struct store_vfs *vfs, enum store_past *past)
 
 int store_vfs_begin(struct store_vfs *vfs, bool strict)
 {
+	pthread_mutex_lock(&vfs->lock);
+	vfs->ahead = strict;
+	pthread_mutex_unlock(&vfs->lock);
 	return store_mark_begin(vfs->mark, strict);
 }
 

@@ -21,7 +21,8 @@ store_test_disk = src/tests/store/crashdisk.c src/tests/store/crashdisk.h \
 	src/tests/store/state.c src/tests/store/state.h
 
 check_tests += src/tests/store/test_vfs
-src_tests_store_test_vfs_SOURCES = src/tests/store/test_vfs.c $(store_test_disk)
+src_tests_store_test_vfs_SOURCES = src/tests/store/test_vfs.c src/tests/store/spy.c src/tests/store/spy.h \
+	$(store_test_disk)
 src_tests_store_test_vfs_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 
 check_tests += src/tests/store/test_store

@@ -180,6 +180,11 @@ static int spy_sync_dir(struct store_layer *layer, const char *path)
 	return rc ? rc : below(layer)->ops->sync_dir(below(layer), path);
 }
 
+static int spy_boot(struct store_layer *layer, char id[64])
+{
+	return below(layer)->ops->boot(below(layer), id);
+}
+
 static const struct store_layer_ops spy_ops = {
 	.open = spy_open,
 	.close = spy_close,
@@ -196,6 +201,7 @@ static const struct store_layer_ops spy_ops = {
 	.rmdir = spy_rmdir,
 	.list = spy_list,
 	.sync_dir = spy_sync_dir,
+	.boot = spy_boot,
 };
 
 struct spy *spy_new(void)

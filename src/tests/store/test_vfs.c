@@ -11,6 +11,7 @@
 #include "store/vfs.h"
 #include "tests/main.h"
 #include "tests/store/crashdisk.h"
+#include "tests/store/spy.h"
 
 #define ROWS 60
 
@@ -74,9 +75,8 @@ static int number(struct run *run, const char *sql)
 }
 
 /* Connect; true, or false if the disk stopped meanwhile. */
-static bool start(struct run *run, enum store_past *past)
+static bool start_on(struct run *run, enum store_past *past)
 {
-	run->layer = crashdisk_layer(run->disk);
 	run->db = NULL;
 	ck_assert_int_eq(store_vfs_create(run->layer, sync_files, run, &run->vfs), 0);
 	if (store_vfs_recover(run->vfs, past) ||
@@ -87,6 +87,12 @@ static bool start(struct run *run, enum store_past *past)
 			 "PRAGMA cache_size=-16; PRAGMA temp_store=MEMORY"))
 		return false;
 	return store_vfs_begin(run->vfs, run->strict) == 0;
+}
+
+static bool start(struct run *run, enum store_past *past)
+{
+	run->layer = crashdisk_layer(run->disk);
+	return start_on(run, past);
 }
 
 static void end(struct run *run)
@@ -297,4 +303,40 @@ START_TEST(closed)
 }
 END_TEST
 
-TEST_MAIN("vfs", lazy_killed, lazy_crashed, strict_killed, strict_crashed, closed)
+static uint64_t log_length(struct spy *spy)
+{
+	struct store_file *file;
+	uint64_t length;
+
+	ck_assert_int_eq(spy->layer.ops->open(&spy->layer, "meta/db-wal", 0, &file), 0);
+	ck_assert_int_eq(spy->layer.ops->size(file, &length), 0);
+	spy->layer.ops->close(file);
+	return length;
+}
+
+/* A strict commit is one flush of a log whose length stays. */
+START_TEST(strict_cost)
+{
+	struct spy *spy = spy_new();
+	struct run run = {.strict = true, .layer = &spy->layer};
+	uint64_t length;
+
+	ck_assert_int_eq(run.layer->ops->mkdir(run.layer, "meta"), 0);
+	ck_assert_int_eq(run.layer->ops->mkdir(run.layer, "f"), 0);
+	ck_assert(start_on(&run, &(enum store_past){0}));
+	ck_assert_int_eq(execute(&run, "CREATE TABLE t (n INTEGER PRIMARY KEY)"), SQLITE_OK);
+	length = log_length(spy);
+	spy_reset(spy);
+	for (int i = 0; i < ROWS; i++)
+		ck_assert_int_eq(execute(&run, "INSERT INTO t DEFAULT VALUES"), SQLITE_OK);
+	ck_assert_uint_eq(spy->syncs, ROWS);
+	for (unsigned i = 0; i < spy->dir_syncs; i++) /* sync_files() flushes "f" */
+		ck_assert_str_ne(spy->synced_dir[i], "meta");
+	ck_assert_uint_eq(log_length(spy), length);
+	ck_assert_int_eq(sqlite3_close(run.db), SQLITE_OK);
+	store_vfs_destroy(run.vfs);
+	spy_free(spy);
+}
+END_TEST
+
+TEST_MAIN("vfs", lazy_killed, lazy_crashed, strict_killed, strict_crashed, strict_cost, closed)
