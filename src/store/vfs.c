@@ -11,13 +11,12 @@
 #include <time.h>
 #include <sqlite3.h>
 
+#include "store/logfile.h"
 #include "store/mark.h"
 
 #define DATABASE "meta/db"
 #define LOG	 "meta/db-wal"
 #define REGION	 32768 /* bytes of a part of the index, as SQLite asks for it */
-#define ZEROS	 65536
-#define AHEAD	 (16 * ZEROS) /* bytes by which the log is lengthened in strict mode */
 
 /* Covered by the lock of the VFS. */
 struct locks {
@@ -41,9 +40,8 @@ struct store_vfs {
 	pthread_mutex_t lock;
 	struct locks locks;
 	struct index index;
-	bool ahead;	/* covered by `lock`: the log is lengthened ahead of what is written */
-	uint64_t length; /* covered by `lock`: of the log, or less; 0: not known */
-	struct store_mark *mark; /* has a lock of its own */
+	struct store_mark *mark; /* these have locks of their own */
+	struct store_logfile *logfile;
 };
 
 /* An open file of one connection: SQLite uses it in one thread at a time. */
@@ -88,11 +86,18 @@ static int file_close(sqlite3_file *base)
 	return SQLITE_OK;
 }
 
+/* Bytes of the log that SQLite wrote, but that are not in the file yet. */
+static int settle(struct file *f, uint64_t offset, size_t size)
+{
+	return f->log ? store_logfile_settle(f->vfs->logfile, f->file, offset, size) : 0;
+}
+
 static int file_read(sqlite3_file *base, void *data, int size, sqlite3_int64 offset)
 {
 	struct file *f = (struct file *)base;
 	const struct iovec iov = {data, (size_t)size};
-	ssize_t n = f->vfs->layer->ops->preadv(f->file, &iov, 1, (uint64_t)offset, false);
+	int rc = settle(f, (uint64_t)offset, (size_t)size);
+	ssize_t n = rc ? rc : f->vfs->layer->ops->preadv(f->file, &iov, 1, (uint64_t)offset, false);
 
 	if (n < 0)
 		return failed((int)n, SQLITE_IOERR_READ);
@@ -102,58 +107,19 @@ static int file_read(sqlite3_file *base, void *data, int size, sqlite3_int64 off
 	return SQLITE_IOERR_SHORT_READ;
 }
 
-/*
- * A flush after a write that makes a file longer has to commit to the journal of the file system as well, with whatever
- * other programs have in it. So zeros are written ahead of the log, which SQLite takes for its end. If that fails, the
- * write itself will tell.
- */
-static void lengthen_log(struct file *f, uint64_t end)
-{
-	static const uint8_t zeros[ZEROS];
-	const struct store_layer_ops *ops = f->vfs->layer->ops;
-	struct iovec iov[AHEAD / ZEROS];
-	uint64_t length = 0;
-	bool enough;
-
-	pthread_mutex_lock(&f->vfs->lock);
-	enough = !f->vfs->ahead || end <= f->vfs->length;
-	pthread_mutex_unlock(&f->vfs->lock);
-	if (enough || ops->size(f->file, &length))
-		return;
-	for (size_t i = 0; i < AHEAD / ZEROS; i++)
-		iov[i] = (struct iovec){(void *)zeros, sizeof(zeros)};
-	while (length < end) {
-		if (ops->pwritev(f->file, iov, AHEAD / ZEROS, length) != AHEAD)
-			return;
-		length += AHEAD;
-	}
-	pthread_mutex_lock(&f->vfs->lock);
-	f->vfs->length = length;
-	pthread_mutex_unlock(&f->vfs->lock);
-}
-
-/* The log got shorter. */
-static void forget_length(struct store_vfs *vfs)
-{
-	pthread_mutex_lock(&vfs->lock);
-	vfs->length = 0;
-	pthread_mutex_unlock(&vfs->lock);
-}
-
 static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_int64 offset)
 {
 	struct file *f = (struct file *)base;
 	const struct iovec iov = {(void *)data, (size_t)size};
 	ssize_t n;
 
-	if (f->log)
-		lengthen_log(f, (uint64_t)offset + (uint64_t)size);
+	if (f->log) {
+		int rc = store_logfile_write(f->vfs->logfile, f->file, data, (size_t)size, (uint64_t)offset);
+
+		return rc ? failed(rc, SQLITE_IOERR_WRITE) : SQLITE_OK;
+	}
 	n = f->vfs->layer->ops->pwritev(f->file, &iov, 1, (uint64_t)offset);
-	if (n != size)
-		return failed(n < 0 ? (int)n : -EIO, SQLITE_IOERR_WRITE);
-	if (f->log)
-		store_mark_wrote(f->vfs->mark, data, (size_t)size, (uint64_t)offset);
-	return SQLITE_OK;
+	return n == size ? SQLITE_OK : failed(n < 0 ? (int)n : -EIO, SQLITE_IOERR_WRITE);
 }
 
 static int file_truncate(sqlite3_file *base, sqlite3_int64 size)
@@ -164,7 +130,7 @@ static int file_truncate(sqlite3_file *base, sqlite3_int64 size)
 	if (rc)
 		return failed(rc, SQLITE_IOERR_TRUNCATE);
 	if (f->log) {
-		forget_length(f->vfs);
+		store_logfile_cut(f->vfs->logfile);
 		store_mark_truncated(f->vfs->mark, (uint64_t)size);
 	}
 	return SQLITE_OK;
@@ -174,9 +140,11 @@ static int file_sync(sqlite3_file *base, int flags)
 {
 	struct file *f = (struct file *)base;
 	const struct store_layer_ops *ops = f->vfs->layer->ops;
-	int rc = f->log ? store_mark_flush(f->vfs->mark, f->file) : ops->sync(f->file);
+	int rc = settle(f, 0, SIZE_MAX);
 
 	(void)flags;
+	if (!rc)
+		rc = f->log ? store_mark_flush(f->vfs->mark, f->file) : ops->sync(f->file);
 	if (!rc && f->created) {
 		rc = ops->sync_dir(f->vfs->layer, "meta");
 		f->created = rc != 0;
@@ -188,8 +156,10 @@ static int file_size(sqlite3_file *base, sqlite3_int64 *size)
 {
 	struct file *f = (struct file *)base;
 	uint64_t length = 0;
-	int rc = f->vfs->layer->ops->size(f->file, &length);
+	int rc = settle(f, 0, SIZE_MAX);
 
+	if (!rc)
+		rc = f->vfs->layer->ops->size(f->file, &length);
 	*size = (sqlite3_int64)length;
 	return rc ? failed(rc, SQLITE_IOERR_FSTAT) : SQLITE_OK;
 }
@@ -467,7 +437,7 @@ static int vfs_delete(sqlite3_vfs *base, const char *path, int sync)
 	if (rc == -ENOENT)
 		return SQLITE_IOERR_DELETE_NOENT;
 	if (!rc && strcmp(path, LOG) == 0) {
-		forget_length(vfs);
+		store_logfile_cut(vfs->logfile);
 		store_mark_truncated(vfs->mark, 0);
 	}
 	if (!rc && sync)
@@ -550,11 +520,9 @@ int store_vfs_create(struct store_layer *layer, int (*before_log_sync)(void *arg
 		     struct store_vfs **out)
 {
 	struct store_vfs *vfs = calloc(1, sizeof(*vfs));
-	int rc = -ENOMEM;
-
 	*out = NULL;
 	if (!vfs)
-		return rc;
+		return -ENOMEM;
 	vfs->layer = layer;
 	pthread_mutex_init(&vfs->lock, NULL);
 	snprintf(vfs->name, sizeof(vfs->name), "store-%p", (void *)vfs);
@@ -574,16 +542,17 @@ int store_vfs_create(struct store_layer *layer, int (*before_log_sync)(void *arg
 		.xCurrentTimeInt64 = vfs_time,
 	};
 	if (store_mark_create(layer, "meta/mark", LOG, before_log_sync, arg, &vfs->mark) == 0) {
-		rc = sqlite3_vfs_register(&vfs->base, 0) == SQLITE_OK ? 0 : -ENOMEM;
-		if (!rc) {
+		vfs->logfile = store_logfile_create(vfs->mark);
+		if (vfs->logfile && sqlite3_vfs_register(&vfs->base, 0) == SQLITE_OK) {
 			*out = vfs;
 			return 0;
 		}
+		store_logfile_destroy(vfs->logfile);
 		store_mark_destroy(vfs->mark);
 	}
 	pthread_mutex_destroy(&vfs->lock);
 	free(vfs);
-	return rc;
+	return -ENOMEM;
 }
 
 void store_vfs_destroy(struct store_vfs *vfs)
@@ -591,6 +560,7 @@ void store_vfs_destroy(struct store_vfs *vfs)
 	if (!vfs)
 		return;
 	sqlite3_vfs_unregister(&vfs->base);
+	store_logfile_destroy(vfs->logfile);
 	store_mark_destroy(vfs->mark);
 	pthread_mutex_destroy(&vfs->lock);
 	free(vfs);
@@ -608,9 +578,7 @@ int store_vfs_recover(struct store_vfs *vfs, enum store_past *past)
 
 int store_vfs_begin(struct store_vfs *vfs, bool strict)
 {
-	pthread_mutex_lock(&vfs->lock);
-	vfs->ahead = strict;
-	pthread_mutex_unlock(&vfs->lock);
+	store_logfile_ahead(vfs->logfile, strict);
 	return store_mark_begin(vfs->mark, strict);
 }
 

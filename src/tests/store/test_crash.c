@@ -18,6 +18,7 @@
 
 #define LENGTH_MAX 3
 #define LARGE	   20000
+#define PARTS	   4 /* of a write, in which a process dies */
 
 static uint32_t volume;
 
@@ -297,10 +298,16 @@ static bool stop(struct sequence *q, enum end end, uint64_t call, uint64_t *rand
 	return stopped;
 }
 
+/* All frames of a transaction are one write, which is done up to another byte each time. */
 static void crash_sequence(struct sequence *q, enum end end, uint64_t *random)
 {
-	for (uint64_t call = 0; stop(q, end, call, random); call++)
+	bool more = true;
+
+	for (uint64_t call = 0; more; call++) {
 		ck_assert_uint_lt(call, 500);
+		for (unsigned i = 0; i < PARTS && more; i++)
+			more = stop(q, end, call, random);
+	}
 }
 
 /* All sequences of `length`, or one of `each`, that do not fail. */
