@@ -8,10 +8,12 @@
 #include <string.h>
 #include <rxwire/xdr.h>
 
-#define FRAME_HEADER 24 /* as SQLite defines it: bytes 4 to 7 are not 0 in the last frame of a transaction */
-#define GATHERED     131072
-#define ZEROS	     65536
-#define AHEAD	     (16 * ZEROS) /* bytes by which the file is made longer */
+#define FRAME_HEADER \
+	24 /* as SQLite defines it: bytes 4 to 7 are not 0 in the last frame of a transaction */
+#define GATHERED 131072
+#define ZEROS	 65536
+#define AHEAD \
+	(16 * ZEROS) /* bytes by which the file is made longer at most; a short one is doubled */
 
 struct store_logfile {
 	struct store_mark *mark;
@@ -19,7 +21,7 @@ struct store_logfile {
 	bool ahead;
 	uint64_t length; /* of the file, or less; 0: not known */
 	uint64_t top;	 /* the end of what was ever written in this generation of the log */
-	bool last;	 /* the header of a transaction's last frame was gathered, its page was not */
+	bool last; /* the header of a transaction's last frame was gathered, its page was not */
 	uint64_t offset; /* of the bytes that were gathered */
 	size_t used;
 	uint8_t bytes[GATHERED];
@@ -66,11 +68,18 @@ static void lengthen(struct store_logfile *log, struct store_file *file, uint64_
 		return;
 	for (size_t i = 0; i < AHEAD / ZEROS; i++)
 		iov[i] = (struct iovec){(void *)zeros, sizeof(zeros)};
-	while (log->length < end && ops->pwritev(file, iov, AHEAD / ZEROS, log->length) == AHEAD)
-		log->length += AHEAD;
+	while (log->length < end) {
+		uint64_t most = log->length < AHEAD ? log->length / ZEROS + 1 : AHEAD / ZEROS;
+		ssize_t n = ops->pwritev(file, iov, (int)most, log->length);
+
+		if (n != (ssize_t)(most * ZEROS))
+			break;
+		log->length += (uint64_t)n;
+	}
 }
 
-static int put(struct store_logfile *log, struct store_file *file, const void *data, size_t size, uint64_t offset)
+static int put(struct store_logfile *log, struct store_file *file, const void *data, size_t size,
+	       uint64_t offset)
 {
 	const struct iovec iov = {(void *)data, size};
 	ssize_t n;
@@ -108,7 +117,8 @@ static bool gathers(const struct store_logfile *log, size_t size, uint64_t offse
 }
 
 /* The page of a transaction's last frame: all of it must be in the file before SQLite says so. */
-static int gather(struct store_logfile *log, struct store_file *file, const void *data, size_t size, uint64_t offset)
+static int gather(struct store_logfile *log, struct store_file *file, const void *data, size_t size,
+		  uint64_t offset)
 {
 	bool complete = log->last && size != FRAME_HEADER;
 
@@ -120,8 +130,8 @@ static int gather(struct store_logfile *log, struct store_file *file, const void
 	return complete ? put_gathered(log, file) : 0;
 }
 
-int store_logfile_write(struct store_logfile *log, struct store_file *file, const void *data, size_t size,
-			uint64_t offset)
+int store_logfile_write(struct store_logfile *log, struct store_file *file, const void *data,
+			size_t size, uint64_t offset)
 {
 	int rc;
 
@@ -145,7 +155,8 @@ int store_logfile_write(struct store_logfile *log, struct store_file *file, cons
 	return rc;
 }
 
-int store_logfile_settle(struct store_logfile *log, struct store_file *file, uint64_t offset, size_t size)
+int store_logfile_settle(struct store_logfile *log, struct store_file *file, uint64_t offset,
+			 size_t size)
 {
 	int rc = 0;
 
