@@ -31,11 +31,14 @@ void rxw_recvq_init(struct rxw_pcall *p, uint64_t now)
 	q->grown_at = 1;
 }
 
-/* The limit of a client whose address is not validated is lower. */
+/*
+ * The limit of a client whose address is not validated is lower. A wide window has to be advertised
+ * before it counts, since packets in any order cost time in proportion to their number.
+ */
 uint32_t rxw_recvq_limit(const struct rxw_pcall *p, uint64_t now)
 {
 	const struct rxw_pconn *c = p->conn;
-	uint32_t window = c->params->window, first = RXW_FIRST_FLIGHT;
+	uint32_t window = rxw_min32(c->params->window, RXW_MAX_ACKS), first = RXW_FIRST_FLIGHT;
 
 	if (!c->client && !c->peer->local && !rxw_peer_validated(c->peer, now)) {
 		first = c->crowded ? CROWDED_PACKETS : UNVALIDATED_PACKETS;

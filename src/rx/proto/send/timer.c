@@ -122,8 +122,12 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 	}
 	q->recovery.recovery_end = 0;
 	if (q->ent_head != RXW_NO_NODE &&
-	    rxw_mtu_timeout(&q->mtu, rxw_sendq_ent(q, q->ent_head)->stride))
+	    rxw_mtu_timeout(&q->mtu, rxw_sendq_ent(q, q->ent_head)->stride)) {
 		atomic_store_explicit(&peer->mtu, q->mtu.confirmed, memory_order_relaxed);
+		/* The packets were too large: no congestion was seen. */
+		rxw_cc_undo(&q->cc);
+		q->frto_order = 0;
+	}
 	if (mark_lowest(p))
 		q->force = 1;
 	if (q->backoff < 16)
