@@ -353,9 +353,9 @@ class PythonTest(unittest.TestCase):
 
     def test_config(self):
         with self.assertRaises(rxwire.RxError) as caught:
-            rxwire.Engine({"window": 256})
+            rxwire.Engine({"window": 65536})
         self.assertEqual(caught.exception.result, rxwire.RXW_EVALUE)
-        self.assertIn("256", str(caught.exception))
+        self.assertIn("65536", str(caught.exception))
         with rxwire.Engine({"window": 32, "gso": False, "dead-ms": 1000}) as engine:
             with rxwire.Endpoint(engine, config={"mtu": 1300}) as endpoint:
                 self.assertGreater(endpoint.address[1], 0)

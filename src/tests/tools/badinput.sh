@@ -34,7 +34,7 @@ refused 2 '"nan"' client -c rpc --slow nan -s 127.0.0.1
 refused 2 '"rpc"' client -c rpc --mix rpc -s 127.0.0.1
 refused 2 'read-size' client -c recv -r 0 -s 127.0.0.1
 refused 2 'write-size' client -c recv -w 1M -s 127.0.0.1
-refused 2 'window' client -c recv -W 256 -s 127.0.0.1
+refused 2 'window' client -c recv -W 65536 -s 127.0.0.1
 refused 2 '"more"' client -c recv -s 127.0.0.1 more
 refused 2 '/no/such/file' client --config /no/such/file
 refused 1 'no-such-host.invalid' client -c recv -s no-such-host.invalid
@@ -72,11 +72,11 @@ fi
 
 # A configuration file for all programs, checked by each.
 printf '[rxwire]\nwindow = 64\n[rxperf]\njson = yes\n[afscp]\nclients = 3\n' > "$work/good.conf"
-printf '[rxwire]\nwindow = 640\n' > "$work/bad.conf"
+printf '[rxwire]\nwindow = 64000000\n' > "$work/bad.conf"
 for program in client server "$afscp"; do
 	"$program" --check-config --config "$work/good.conf" > "$work/out" 2>&1 ||
 		fail "$program refuses the file: $(cat "$work/out")"
-	refused 2 'bad.conf:2:.*window.*640' "$program" --check-config --config "$work/bad.conf"
+	refused 2 'bad.conf:2:.*window.*64000000' "$program" --check-config --config "$work/bad.conf"
 done
 
 # An error that is found only at start names its line.

@@ -97,7 +97,7 @@ END_TEST
 static const struct {
 	const char *name, *value, *back;
 } good[] = {
-	{ "window", "1", "1" }, { "window", "255", "255" }, { "poll-us", "1000", "1000" },
+	{ "window", "1", "1" }, { "window", "65535", "65535" }, { "poll-us", "1000", "1000" },
 	{ "listeners", "64", "64" }, { "listeners", "auto", "auto" },
 	{ "listeners", "0", "auto" }, { "mtu", "548", "548" }, { "mtu", "9000", "9000" },
 	{ "rcvbuf", "4M", "4194304" }, { "rcvbuf", "64k", "65536" },
@@ -126,7 +126,7 @@ END_TEST
 static const struct {
 	const char *name, *value;
 } bad[] = {
-	{ "window", "0" }, { "window", "256" }, { "window", "" }, { "window", "-1" },
+	{ "window", "0" }, { "window", "65536" }, { "window", "" }, { "window", "-1" },
 	{ "window", "1 " }, { "window", " 1" }, { "window", "0x10" }, { "window", "1K" },
 	{ "window", "auto" }, { "window", "99999999999999999999999" }, { "poll-us", "1001" },
 	{ "listeners", "65" }, { "mtu", "547" }, { "mtu", "9001" },
@@ -161,8 +161,8 @@ START_TEST(messages)
 {
 	char tiny[8];
 
-	set("window", "300");
-	ck_assert_str_eq(message, "window: \"300\" is not a whole number from 1 to 255 (packets)");
+	set("window", "70000");
+	ck_assert_str_eq(message, "window: \"70000\" is not a whole number from 1 to 65535 (packets)");
 	set("rcvbuf", "1");
 	ck_assert_str_eq(message, "rcvbuf: \"1\" is not a number of bytes from 4K to 1G, or auto");
 	set("gso", "x");
@@ -253,7 +253,7 @@ START_TEST(adoption_checks_every_field)
 	} while (0)
 	REFUSED(size, 0);
 	REFUSED(window, 0);
-	REFUSED(window, 256);
+	REFUSED(window, 65536);
 	REFUSED(poll_us, 1001);
 	REFUSED(mtu, 100);
 	REFUSED(dead_ms, 0);

@@ -36,7 +36,7 @@ START_TEST(bad_arguments)
 
 	ck_assert_int_eq(rxw_engine_create(NULL, NULL), -RXW_EINVAL);
 	rxw_config_init(&config, sizeof(config));
-	config.window = 1000;
+	config.window = 65536;
 	ck_assert_int_eq(rxw_engine_create(&config, &engine), -RXW_EINVAL);
 	ck_assert_int_eq(rxw_endpoint_create(NULL, NULL, &endpoint), -RXW_EINVAL);
 	ck_assert_int_eq(rxw_endpoint_create(bed.client_engine, &none, &endpoint), -RXW_EINVAL);

@@ -196,8 +196,8 @@ START_TEST(mistakes)
 		{{"--choice", ""}, {"--choice", "one|two|three"}},
 		{{"--choice", "one|two"}, {"--choice", "one|two|three"}},
 		{{"--call", "much-too-long"}, {"--call", "much-too-long", "8 letters"}},
-		{{"--window", "300"}, {"window", "300", "255"}},
-		{{"-W", "0"}, {"window", "0", "255"}},
+		{{"--window", "70000"}, {"window", "70000", "65535"}},
+		{{"-W", "0"}, {"window", "0", "65535"}},
 		{{"--gso", "perhaps"}, {"gso", "perhaps", "auto"}},
 		{{"--config", "/nonexistent/rxwire.conf"}, {"/nonexistent/rxwire.conf", "No such"}},
 	};
@@ -378,7 +378,7 @@ START_TEST(bad_files)
 		const char *text;
 		const char *names[3];
 	} bad[] = {
-		{"window = 300\n", {":1:", "window", "255"}},
+		{"window = 70000\n", {":1:", "window", "65535"}},
 		{"\n\n[rxperf]\nnumber = 99\n", {":4:", "number", "1 to 10"}},
 		{"[rxperf]\nnothing = 1\n", {":2:", "nothing", "--help"}},
 		{"[rxwire]\nnumber = 1\n", {":2:", "number"}},
