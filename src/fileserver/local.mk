@@ -38,7 +38,9 @@ fileserver_sources += \
 	src/fileserver/service/catalogue.c src/fileserver/service/fs.h src/fileserver/service/fs_handlers.h \
 	src/fileserver/service/fs_acl.c src/fileserver/service/fs_call.c \
 	src/fileserver/service/fs_caller.c src/fileserver/service/fs_change.c \
-	src/fileserver/service/fs_fetch.c src/fileserver/service/fs_locks.c \
+	src/fileserver/service/fs_fetch.c src/fileserver/service/fs_later.c \
+	src/fileserver/service/later.h \
+	src/fileserver/service/fs_locks.c \
 	src/fileserver/service/fs_obsolete.c src/fileserver/service/fs_service.c \
 	src/fileserver/service/fs_stats.c src/fileserver/service/fs_status.c \
 	src/fileserver/service/fs_store.c \

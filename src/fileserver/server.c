@@ -546,6 +546,7 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 		.name = "fs",
 		.handler = fsd_fs_serve,
 		.context = server->service,
+		.deferred_max = FSD_DEFERRED_MAX,
 		/* clients are called back: only at addresses that answer */
 		.flags = RXW_SERVICE_REACH};
 	struct rxw_service_options vl = {.size = sizeof(vl),
@@ -934,6 +935,8 @@ int fsd_server_stop(struct fsd_server *server)
 	fsd_callbacks_stop(callbacks);
 	tools_metrics_stop(server->metrics);
 	tools_trace_close(server->trace);
+	if (server->service)
+		fsd_service_settle(server->service);
 	if (server->fs)
 		rxw_endpoint_destroy(server->fs);
 	if (server->vl)

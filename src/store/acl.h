@@ -33,6 +33,7 @@ struct store_acl {
 };
 
 struct store_changes;
+struct store_later;
 
 /* The identity of a caller. Owned by the caller of a function, and constant while it runs. */
 struct store_caller {
@@ -44,11 +45,14 @@ struct store_caller {
 	const void *who; /* for the rules of an exported directory; may be NULL */
 	/*
 	 * An operation of this caller is committed, and others will see what it changed once this
-	 * returns. Called by any thread while that of the operation waits; must not take long. NULL:
-	 * nobody wants to know. The arguments are those that the operation will return.
+	 * returns. Called by any thread, while that of the operation waits or after it got STORE_LATER;
+	 * must not take long. NULL: nobody wants to know. The arguments are those that the operation
+	 * will return.
 	 */
 	void (*changed)(void *arg, const struct store_changes *changes);
 	void *changed_arg;
+	/* Operations may leave it to others to wait for their commit (store.h). NULL: they wait. */
+	struct store_later *later;
 };
 
 /* The rights that an ACL gives to a caller: positive entries less negative ones. */

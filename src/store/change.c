@@ -3,6 +3,7 @@
 #include "store/change.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/lookup.h"
@@ -32,14 +33,45 @@ static void announce(struct txn_op *txn)
 	op->caller->changed(op->caller->changed_arg, op->changes);
 }
 
-int change_run(struct core *core, const struct store_caller *caller, struct change_op *op,
-	       int (*apply)(struct txn_op *op, struct work *work))
+static void prepare(struct core *core, const struct store_caller *caller, struct change_op *op,
+		    int (*apply)(struct txn_op *op, struct work *work))
 {
 	op->core = core;
 	op->caller = caller;
 	op->txn.apply = apply;
 	op->txn.announce = caller->changed ? announce : NULL;
+}
+
+int change_run(struct core *core, const struct store_caller *caller, struct change_op *op,
+	       int (*apply)(struct txn_op *op, struct work *work))
+{
+	prepare(core, caller, op, apply);
 	return txn_run(core->txn, &op->txn);
+}
+
+static void end_copy(struct txn_op *op)
+{
+	op->later->result = op->result;
+	free(op);
+}
+
+int change_run_later(struct core *core, const struct store_caller *caller, struct change_op *op,
+		     size_t size, int (*apply)(struct txn_op *op, struct work *work),
+		     void (*end)(struct txn_op *op))
+{
+	struct store_later *later = caller->later;
+	struct change_op *copy = later && txn_may_submit(core->txn) ? malloc(size) : NULL;
+
+	if (!copy || !later->leave(later)) {
+		free(copy);
+		return change_run(core, caller, op, apply);
+	}
+	memcpy(copy, op, size);
+	prepare(core, caller, copy, apply);
+	copy->txn.later = later;
+	copy->txn.end = end ? end : end_copy;
+	txn_submit(core->txn, &copy->txn);
+	return STORE_LATER;
 }
 
 int change_find(struct work *work, const struct store_fid *fid, struct node **node)

@@ -21,6 +21,13 @@ struct change_op {
 int change_check(struct core *core, const struct store_fid *fid, bool directory);
 int change_run(struct core *core, const struct store_caller *caller, struct change_op *op,
 	       int (*apply)(struct txn_op *op, struct work *work));
+/*
+ * The same, or STORE_LATER if the caller lets others wait: then a copy of the operation, which has `size` bytes, is
+ * submitted. `end`: as in struct txn_op; NULL: the result is that of the transaction.
+ */
+int change_run_later(struct core *core, const struct store_caller *caller, struct change_op *op,
+		     size_t size, int (*apply)(struct txn_op *op, struct work *work),
+		     void (*end)(struct txn_op *op));
 
 /* In the transaction: the volume and a vnode; and one that must be a directory. */
 int change_find(struct work *work, const struct store_fid *fid, struct node **node);

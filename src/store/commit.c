@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/space.h"
@@ -14,6 +15,7 @@ struct write_op {
 	struct store_status *status;
 	/* Lengths, for the version that was found. */
 	uint64_t kept, end, new_length;
+	int (*ended)(struct store_writer *writer, int result);
 };
 
 /* The contents of the new version. */
@@ -235,4 +237,22 @@ int commit_run(struct store_writer *writer, struct store_status *status,
 	struct write_op op = {.writer = writer, .status = status, .base.changes = changes};
 
 	return change_run(writer->core, &writer->caller, &op.base, apply_write);
+}
+
+static void end_later(struct txn_op *txn)
+{
+	struct write_op *op = (struct write_op *)txn;
+
+	txn->later->result = op->ended(op->writer, txn->result);
+	free(op);
+}
+
+int commit_later(struct store_writer *writer, struct store_status *status,
+		 struct store_changes *changes, int (*end)(struct store_writer *writer, int result))
+{
+	struct write_op op = {
+		.writer = writer, .status = status, .base.changes = changes, .ended = end};
+
+	return change_run_later(writer->core, &writer->caller, &op.base, sizeof(op), apply_write,
+				end_later);
 }

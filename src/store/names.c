@@ -154,7 +154,9 @@ int names_create(struct store *store, const struct store_caller *caller,
 			       .base.changes = changes};
 	int result = change_check(core_of(store), dir, true);
 
-	return result ? result : change_run(core_of(store), caller, &op.base, apply_create);
+	return result ? result
+		      : change_run_later(core_of(store), caller, &op.base, sizeof(op), apply_create,
+					 NULL);
 }
 
 /* -- link -- */
@@ -314,5 +316,7 @@ int names_remove(struct store *store, const struct store_caller *caller,
 			       .base.changes = changes};
 	int result = change_check(core_of(store), dir, true);
 
-	return result ? result : change_run(core_of(store), caller, &op.base, apply_remove);
+	return result ? result
+		      : change_run_later(core_of(store), caller, &op.base, sizeof(op), apply_remove,
+					 NULL);
 }

@@ -48,6 +48,31 @@ struct store_changes {
 	} change[6];
 };
 
+/* -- operations whose caller does not wait for the commit -- */
+
+/*
+ * If the caller of create(), remove() or write_commit() has one of these, and the operation gets as far as the
+ * transaction, the function may return STORE_LATER at once. Its arguments and those of the caller must then stay until
+ * done(), and the results are filled by then. Before that, leave() is asked. If it returns false, the function waits
+ * as without. Both members are set by the caller, and are called without a lock.
+ */
+#define STORE_LATER 2001
+/*
+ * The result of an operation that could not be done without waiting. Nothing has changed: it must be called again, on a
+ * thread that may wait, without `later`.
+ */
+#define STORE_AGAIN 2002
+struct store_later {
+	bool (*leave)(struct store_later *later);
+	/*
+	 * The operations of a list, linked by `next`, have ended together. On a thread that other operations wait for:
+	 * must not call one of these functions, nor wait.
+	 */
+	void (*done)(struct store_later *list);
+	struct store_later *next;
+	int result;
+};
+
 /* -- reading -- */
 
 /* One version of a file, directory or link: it stays readable whatever happens to the object. */

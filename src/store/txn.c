@@ -24,9 +24,12 @@ struct txn {
 	struct txn_options options;
 	struct work work; /* of the leader */
 
-	pthread_mutex_t lock; /* covers `queue`, `led` */
+	pthread_mutex_t lock; /* covers `queue`, `led`, `started`, `stop` */
 	struct queue queue;
 	bool led;
+	bool started, stop; /* the committer: leads when a submitted operation comes first */
+	pthread_t committer;
+	sem_t due; /* the committer is to lead, or to stop */
 
 	pthread_mutex_t gate_lock; /* covers `busy`, `pausing` */
 	pthread_cond_t gate;
@@ -53,6 +56,7 @@ int txn_create(const struct txn_options *options, struct txn **out)
 		return -ENOMEM;
 	}
 	txn->queue.last = &txn->queue.first;
+	sem_init(&txn->due, 0, 0);
 	pthread_mutex_init(&txn->lock, NULL);
 	pthread_mutex_init(&txn->gate_lock, NULL);
 	pthread_cond_init(&txn->gate, NULL);
@@ -64,6 +68,12 @@ void txn_destroy(struct txn *txn)
 {
 	if (!txn)
 		return;
+	if (txn->started) {
+		txn->stop = true;
+		sem_post(&txn->due);
+		pthread_join(txn->committer, NULL);
+	}
+	sem_destroy(&txn->due);
 	work_fini(&txn->work);
 	pthread_mutex_destroy(&txn->lock);
 	pthread_mutex_destroy(&txn->gate_lock);
@@ -234,17 +244,46 @@ static void run_batch(struct txn *txn, struct queue *batch)
 	leave(txn);
 }
 
-/* `own` stays, because its thread is the caller. */
-static void wake_all(struct txn_op *op, const struct txn_op *own)
+/* Report those that ended together; a list for each `done`. */
+static void report_later(struct store_later *first)
 {
+	while (first) {
+		struct store_later *list = first, *last = first;
+
+		while (last->next && last->next->done == list->done)
+			last = last->next;
+		first = last->next;
+		last->next = NULL;
+		list->done(list);
+	}
+}
+
+/* `own` stays, because its thread is the caller. */
+static void end_all(struct txn_op *op, const struct txn_op *own)
+{
+	struct store_later *list = NULL, **last = &list;
 	struct txn_op *next;
 
 	for (; op; op = next) {
 		next = op->next;
+		if (op->later) {
+			*last = op->later;
+			last = &op->later->next;
+			op->end(op);
+			continue;
+		}
 		op->done = true;
 		if (op != own)
 			sem_post(&op->wake);
 	}
+	*last = NULL;
+	report_later(list);
+}
+
+/* The thread that leads next. */
+static void call_leader(struct txn *txn, struct txn_op *first)
+{
+	sem_post(first->later ? &txn->due : &first->wake);
 }
 
 static void lead(struct txn *txn, struct txn_op *own)
@@ -258,7 +297,7 @@ static void lead(struct txn *txn, struct txn_op *own)
 			break;
 		run_batch(txn, &batch);
 		txn->expected = batch.count + txn->waiting;
-		wake_all(batch.first, own);
+		end_all(batch.first, own);
 	}
 	pthread_mutex_lock(&txn->lock);
 	next = txn->queue.first;
@@ -266,7 +305,53 @@ static void lead(struct txn *txn, struct txn_op *own)
 		txn->led = false;
 	pthread_mutex_unlock(&txn->lock);
 	if (next)
-		sem_post(&next->wake);
+		call_leader(txn, next);
+}
+
+/* Whether no thread leads: the caller is to see to it. */
+static bool enqueue(struct txn *txn, struct txn_op *op)
+{
+	bool leads;
+
+	pthread_mutex_lock(&txn->lock);
+	push(&txn->queue, op);
+	txn->waiting = txn->queue.count;
+	leads = !txn->led;
+	txn->led = true;
+	pthread_mutex_unlock(&txn->lock);
+	return leads;
+}
+
+static void *commit_loop(void *arg)
+{
+	struct txn *txn = arg;
+
+	pthread_setname_np(pthread_self(), "store-commit");
+	for (;;) {
+		while (sem_wait(&txn->due) && errno == EINTR)
+			;
+		if (txn->stop)
+			return NULL;
+		lead(txn, NULL);
+	}
+}
+
+bool txn_may_submit(struct txn *txn)
+{
+	bool started;
+
+	pthread_mutex_lock(&txn->lock);
+	if (!txn->started)
+		txn->started = !pthread_create(&txn->committer, NULL, commit_loop, txn);
+	started = txn->started;
+	pthread_mutex_unlock(&txn->lock);
+	return started;
+}
+
+void txn_submit(struct txn *txn, struct txn_op *op)
+{
+	if (enqueue(txn, op))
+		sem_post(&txn->due);
 }
 
 int txn_run(struct txn *txn, struct txn_op *op)
@@ -274,13 +359,9 @@ int txn_run(struct txn *txn, struct txn_op *op)
 	bool leads;
 
 	op->done = false;
+	op->later = NULL;
 	sem_init(&op->wake, 0, 0);
-	pthread_mutex_lock(&txn->lock);
-	push(&txn->queue, op);
-	txn->waiting = txn->queue.count;
-	leads = !txn->led;
-	txn->led = true;
-	pthread_mutex_unlock(&txn->lock);
+	leads = enqueue(txn, op);
 	/* Woken when done, or to lead the next batches. */
 	if (!leads)
 		while (sem_wait(&op->wake) && errno == EINTR)

@@ -10,9 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/store.h"
 #include "store/work.h"
 
-/* A part of the operation's own structure, on the stack of the thread that waits for it. */
+/*
+ * A part of the operation's own structure, on the stack of the thread that waits for it, or in memory that
+ * `end` frees.
+ */
 struct txn_op {
 	/*
 	 * Check everything, then change versions. 0, or a result, by which nothing has changed. May be
@@ -26,6 +30,9 @@ struct txn_op {
 	struct txn_op *next;
 	sem_t wake;
 	bool done;
+	/* For txn_submit(): `end` sets later->result and frees the operation; then later->done() is called. */
+	struct store_later *later;
+	void (*end)(struct txn_op *op);
 };
 
 struct txn;
@@ -48,6 +55,10 @@ int txn_create(const struct txn_options *options, struct txn **txn); /* 0 or -EN
 void txn_destroy(struct txn *txn);				     /* NULL is allowed */
 /* Returns op->result after the commit. */
 int txn_run(struct txn *txn, struct txn_op *op);
+/* Whether operations can be submitted: there is a thread for them. */
+bool txn_may_submit(struct txn *txn);
+/* The operation is done by another thread. */
+void txn_submit(struct txn *txn, struct txn_op *op);
 /* Keep commits away until txn_resume(): waits for the one that is running. */
 void txn_pause(struct txn *txn);
 void txn_resume(struct txn *txn);

@@ -251,12 +251,10 @@ static int commit_once(struct store_writer *writer, struct store_status *status,
 	return result ? result : commit_run(writer, status, changes);
 }
 
-static int commit_all(struct store_writer *writer, struct store_status *status,
+static int commit_all(struct store_writer *writer, int result, struct store_status *status,
 		      struct store_changes *changes)
 {
-	for (;;) {
-		int result = commit_once(writer, status, changes);
-
+	for (;; result = commit_once(writer, status, changes)) {
 		if (result == COMMIT_RUN)
 			result = buffer_to_run(writer);
 		else if (result == COMMIT_PREFIX)
@@ -282,18 +280,48 @@ static void end_writer(struct store_writer *writer, bool kept)
 	free_writer(writer);
 }
 
+static int of_space(int result)
+{
+	return result == -ENOSPC || result == -EDQUOT ? STORE_VDISKFULL : result;
+}
+
+static bool is_unfinished(int result)
+{
+	return result == COMMIT_RUN || result == COMMIT_PREFIX || result == COMMIT_COMPACT ||
+	       result == COMMIT_MOVE;
+}
+
+/* What is left to do to an unfinished one takes a thread that may wait. */
+static int end_submitted(struct store_writer *writer, int result)
+{
+	if (is_unfinished(result)) {
+		writer->caller.later = NULL;
+		return STORE_AGAIN;
+	}
+	end_writer(writer, !result);
+	return of_space(result);
+}
+
 int write_commit(struct store_writer *writer, struct store_status *status,
 		 struct store_changes *changes)
 {
 	struct core *core = writer->core;
 	bool sync = writer->set.mask & STORE_SET_SYNC && core->durability == STORE_LAZY;
-	int result =
-		writer->taken == writer->length ? commit_all(writer, status, changes) : -EINVAL;
+	int result = -EINVAL;
 
+	if (writer->taken == writer->length) {
+		if (writer->buffer && !sync)
+			result = commit_later(writer, status, changes, end_submitted);
+		else
+			result = commit_once(writer, status, changes);
+		if (result == STORE_LATER)
+			return result;
+		result = commit_all(writer, result, status, changes);
+	}
 	end_writer(writer, !result);
 	if (!result && sync)
 		result = keeper_flush(core->keeper);
-	return result == -ENOSPC || result == -EDQUOT ? STORE_VDISKFULL : result;
+	return of_space(result);
 }
 
 void write_abort(struct store_writer *writer)

@@ -53,6 +53,10 @@ void piece_end(struct piece *piece, bool kept);
 #define COMMIT_MOVE    1004 /* the object that the run adds to is dead, which is final */
 int commit_run(struct store_writer *writer, struct store_status *status,
 	       struct store_changes *changes);
+/* The same, or STORE_LATER; then end(writer, result) returns what is reported. */
+int commit_later(struct store_writer *writer, struct store_status *status,
+		 struct store_changes *changes,
+		 int (*end)(struct store_writer *writer, int result));
 
 /* compact.c: the newest version with fewer extents. 0 or a result. */
 int compact_content(struct store_writer *writer);

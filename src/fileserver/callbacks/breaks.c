@@ -103,10 +103,11 @@ static unsigned give_up(struct fsd_clients *clients, struct ticket *ticket)
 	return count;
 }
 
-/* The lock is held, and released meanwhile. */
-static unsigned await(struct fsd_clients *clients, struct ticket *ticket, unsigned wait_ms)
+/* Wait from `since` on. The lock is held, and released meanwhile. */
+static unsigned await(struct fsd_clients *clients, struct ticket *ticket, uint64_t since,
+		      unsigned wait_ms)
 {
-	uint64_t until = monotonic_ns() + (uint64_t)wait_ms * NS_PER_MS;
+	uint64_t until = since + (uint64_t)wait_ms * NS_PER_MS;
 
 	clients->stats.waits++;
 	if (clients->waiting >= WAITING_MAX && wait_ms > WAITING_MS)
@@ -121,6 +122,18 @@ static unsigned await(struct fsd_clients *clients, struct ticket *ticket, unsign
 	return give_up(clients, ticket);
 }
 
+/* With the lock held. */
+static void take_all(struct fsd_clients *clients, const struct fsd_break *breaks, size_t count,
+		     const void *except, struct ticket *ticket)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (breaks[i].fid.Vnode)
+			fsd_promise_take(clients, &breaks[i], except, ticket);
+		else
+			fsd_promise_take_volume(clients, &breaks[i], except, ticket);
+	}
+}
+
 unsigned fsd_promise_break_all(struct fsd_clients *clients, const struct fsd_break *breaks,
 			       size_t count, const void *except, unsigned wait_ms)
 {
@@ -129,18 +142,60 @@ unsigned fsd_promise_break_all(struct fsd_clients *clients, const struct fsd_bre
 
 	monotonic_cond_init(&ticket.told);
 	pthread_mutex_lock(&clients->lock);
-	for (size_t i = 0; i < count; i++) {
-		if (breaks[i].fid.Vnode)
-			fsd_promise_take(clients, &breaks[i], except, &ticket);
-		else
-			fsd_promise_take_volume(clients, &breaks[i], except, &ticket);
-	}
+	take_all(clients, breaks, count, except, &ticket);
 	if (ticket.first)
-		given_up = await(clients, &ticket, wait_ms);
+		given_up = await(clients, &ticket, monotonic_ns(), wait_ms);
 	pthread_mutex_unlock(&clients->lock);
 	if (given_up)
 		wake(clients);
 	pthread_cond_destroy(&ticket.told);
+	return given_up;
+}
+
+struct fsd_breaking {
+	struct ticket ticket;
+	uint64_t since;
+};
+
+struct fsd_breaking *fsd_promise_break_begin(struct fsd_clients *clients,
+					     const struct fsd_break *breaks, size_t count,
+					     const void *except)
+{
+	struct fsd_breaking *breaking = calloc(1, sizeof(*breaking));
+	bool waits;
+
+	if (!breaking) { /* holders are told to forget everything */
+		fsd_promise_break_all(clients, breaks, count, except, 0);
+		return NULL;
+	}
+	monotonic_cond_init(&breaking->ticket.told);
+	pthread_mutex_lock(&clients->lock);
+	take_all(clients, breaks, count, except, &breaking->ticket);
+	waits = breaking->ticket.first != NULL;
+	breaking->since = monotonic_ns();
+	pthread_mutex_unlock(&clients->lock);
+	if (waits) {
+		wake(clients);
+		return breaking;
+	}
+	pthread_cond_destroy(&breaking->ticket.told);
+	free(breaking);
+	return NULL;
+}
+
+unsigned fsd_promise_break_end(struct fsd_clients *clients, struct fsd_breaking *breaking,
+			       unsigned wait_ms)
+{
+	unsigned given_up = 0;
+
+	pthread_mutex_lock(&clients->lock);
+	if (breaking->ticket.first)
+		given_up = await(clients, &breaking->ticket, breaking->since, wait_ms);
+	pthread_mutex_unlock(&clients->lock);
+	if (given_up)
+		wake(clients);
+	pthread_cond_destroy(&breaking->ticket.told);
+	free(breaking);
 	return given_up;
 }
 

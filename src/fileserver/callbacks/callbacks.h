@@ -50,16 +50,6 @@ struct fsd_clients_options {
 struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options);
 void fsd_clients_destroy(struct fsd_clients *clients);
 
-/*
- * Add a client that may hold promises from before a restart, whose address is kept as `record`. After
- * the clients that call, it is asked to identify itself and told to forget them. Nothing if the table
- * is full.
- */
-void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_storage *peer,
-			int record, uint64_t now);
-/* Clients in the table (`all`: any) may hold unknown promises: they get none while these last. */
-void fsd_clients_doubt(struct fsd_clients *clients, bool all, uint64_t now);
-
 /* The client of a call. Valid from fsd_clients_enter() to fsd_clients_leave(). */
 struct fsd_host;
 struct fsd_caller {
@@ -86,6 +76,8 @@ bool fsd_clients_ready(struct fsd_clients *clients, const struct fsd_caller *cal
  */
 uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
 			  const AFSFid *fid, bool bulk, uint64_t now);
+/* Whether that may wait for the disk: it would be the first promise of the caller. */
+bool fsd_promise_waits(struct fsd_clients *clients, const struct fsd_caller *caller);
 /* The call that gave the promise has failed: it is void, unless other calls gave it, too. */
 void fsd_promise_undo(struct fsd_clients *clients, const struct fsd_caller *caller,
 		      const AFSFid *fid);
@@ -110,9 +102,17 @@ struct fsd_break {
  */
 unsigned fsd_promise_break_all(struct fsd_clients *clients, const struct fsd_break *breaks,
 			       size_t count, const void *except, unsigned wait_ms);
+/* The same in two steps. The first one does not wait; NULL: no client has to answer. */
+struct fsd_breaking;
+struct fsd_breaking *fsd_promise_break_begin(struct fsd_clients *clients,
+					     const struct fsd_break *breaks, size_t count,
+					     const void *except);
+/* The other one; `wait_ms` counts from the first one on. */
+unsigned fsd_promise_break_end(struct fsd_clients *clients, struct fsd_breaking *breaking,
+			       unsigned wait_ms);
 /*
- * A change, from before others can see it until the clients that held promises have answered. On the
- * stack of its call; zeroed before. Calls that may have seen it wait for its end before they reply, so
+ * A change, from before others can see it until the clients that held promises have answered. A part
+ * of its call; zeroed before. Calls that may have seen it wait for its end before they reply, so
  * that no client learns of a change while another one still trusts its cache.
  */
 #define FSD_CHANGED_MAX 6 /* objects */
@@ -136,7 +136,8 @@ void fsd_change_end(struct fsd_clients *clients, struct fsd_change *change);
  */
 bool fsd_change_settled(struct fsd_clients *clients, const AFSFid *fids, size_t count,
 			unsigned wait_ms, uint64_t *until);
-
+/* Whether one of these objects is changing. Does not wait. */
+bool fsd_change_open(struct fsd_clients *clients, const AFSFid *fids, size_t count);
 /* Whether a client holds a promise on the object. */
 bool fsd_promise_held(struct fsd_clients *clients, const AFSFid *fid);
 /* Iterate over the objects, *cursor from 0 on. Expired promises are removed on the way. */
@@ -190,7 +191,6 @@ struct fsd_watch;
 struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients *clients,
 				  unsigned max);
 void fsd_watch_stop(struct fsd_watch *watch);
-
 /* Watch the directory of this object, or itself: a promise is about to be given. Any thread. */
 void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, const char *path);
 

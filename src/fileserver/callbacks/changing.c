@@ -67,6 +67,18 @@ static bool any_changing(const struct fsd_clients *clients, const AFSFid *fids, 
 	return i < count;
 }
 
+bool fsd_change_open(struct fsd_clients *clients, const AFSFid *fids, size_t count)
+{
+	bool open;
+
+	if (!atomic_load(&clients->open_changes))
+		return false;
+	pthread_mutex_lock(&clients->lock);
+	open = any_changing(clients, fids, count, clients->changes);
+	pthread_mutex_unlock(&clients->lock);
+	return open;
+}
+
 bool fsd_change_settled(struct fsd_clients *clients, const AFSFid *fids, size_t count,
 			unsigned wait_ms, uint64_t *until)
 {

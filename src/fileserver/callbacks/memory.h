@@ -39,6 +39,18 @@ int fsd_remember_add(struct fsd_remember *remember, const struct sockaddr_storag
 /* The client holds none any more. Not flushed. */
 void fsd_remember_drop(struct fsd_remember *remember, int record);
 
+/* -- clients of an earlier server -- */
+
+/*
+ * Add a client that may hold promises from before a restart, whose address is kept as `record`. After
+ * the clients that call, it is asked to identify itself and told to forget them. Nothing if the table
+ * is full.
+ */
+void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_storage *peer,
+			int record, uint64_t now);
+/* Clients in the table (`all`: any) may hold unknown promises: they get none while these last. */
+void fsd_clients_doubt(struct fsd_clients *clients, bool all, uint64_t now);
+
 /* -- the ledger of promises -- */
 
 /*

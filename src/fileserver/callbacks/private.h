@@ -12,10 +12,7 @@
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/callbacks/work.h"
 
-/*
- * A change that waits for clients, on the stack of fsd_promise_break_all(). The lock of the clients
- * covers it.
- */
+/* A change that waits for clients. The lock of the clients covers it. */
 struct ticket {
 	struct waiter *first;
 	pthread_cond_t told; /* `first` is NULL */

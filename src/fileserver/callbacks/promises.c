@@ -340,6 +340,19 @@ static bool is_kept(struct fsd_clients *clients, struct fsd_host *host)
 	return true;
 }
 
+bool fsd_promise_waits(struct fsd_clients *clients, const struct fsd_caller *caller)
+{
+	struct fsd_host *host = caller->host;
+	bool waits;
+
+	if (!host || !clients->options.keep || host->kept)
+		return false;
+	pthread_mutex_lock(&clients->lock);
+	waits = host->state == HOST_UP;
+	pthread_mutex_unlock(&clients->lock);
+	return waits;
+}
+
 uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
 			  const AFSFid *fid, bool bulk, uint64_t now)
 {

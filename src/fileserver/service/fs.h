@@ -20,6 +20,18 @@ struct fs_place {
 	bool whole;    /* only changes as a whole: there is one promise for the volume */
 };
 
+/* A change that is answered after its commit, by another thread than the handler's. */
+struct fs_change {
+	struct fs_place place;
+	struct store_set set;
+	char name[STORE_NAME_MAX + 2]; /* longer ones are cut, and refused all the same */
+	struct store_status status, dir_status;
+	struct store_changes changes;
+	/* StoreData: */
+	struct store_writer *writer;
+	uint64_t length, begin;
+};
+
 /* The objects of a call, for the audit log. */
 struct fs_noted {
 	AFSFid fid, to; /* volume 0: none */
@@ -28,12 +40,24 @@ struct fs_noted {
 };
 
 /*
- * A call, on the stack of fsd_fs_serve(); the `context` of its handler. A handler returns 0 or a
- * result as in store.h, a code of the RPC layer (-455 ...), or FSD_LOST; fsd_fs_serve() translates
- * it for the client.
+ * A call; the `context` of its handler. A handler returns 0 or a result as in store.h, a code of the RPC
+ * layer (-455 ...), or FSD_LOST; fsd_fs_serve() translates it for the client. Or it returns
+ * RXW_RPC_DEFERRED, and must not use the call any more: fs_later.c.
  */
 struct fs_call {
 	struct fsd_service *service;
+	rxw_call *rx;
+	/* For fs_later.c: */
+	struct store_later later;
+	bool *left; /* set when others may use the call */
+	/* After the commit, when clients were told: send the reply, and fs_end(). */
+	void (*reply)(struct fs_call *call, int result);
+	struct fs_change change;
+	struct fsd_breaking *breaking; /* clients have to answer */
+	bool told;		       /* nothing but fs_settle() is left before the reply */
+	bool hasty;		       /* its thread must not wait */
+	struct fs_call *next;	       /* waits for a thread that may wait */
+
 	struct fsd_caller caller;
 	struct fsd_viewer viewer;	/* who: anonymous if callers are not identified */
 	struct store_caller self;	/* who: the viewer */
@@ -44,10 +68,10 @@ struct fs_call {
 	 * even after its handler has returned. Volume 0: none.
 	 */
 	AFSFid promised;
-	struct fsd_change change; /* what the call has changed, until all clients know of it */
-	AFSFid touched[3];	  /* objects that a call which changes something looks at */
+	struct fsd_change announced; /* what it has changed, until all clients know of it */
+	AFSFid touched[3];	     /* objects that a call which changes something looks at */
 	unsigned touched_count;
-	uint64_t patience;	  /* when it stops to wait for changes of others; 0: it did not wait */
+	uint64_t patience; /* when it stops to wait for changes of others; 0: it did not wait */
 	struct fs_noted noted;
 	struct fsd_running_call running;
 };
@@ -95,9 +119,18 @@ void fs_announce(void *call, const struct store_changes *changes);
 void fs_touch(struct fs_call *call, const AFSFid *fid);
 /*
  * What was seen of an object may be sent: wait until its changes are known to all clients that hold
- * promises on it. False: they did not answer in time.
+ * promises on it. False: they did not answer in time, or `hasty`.
  */
 bool fs_settled(struct fs_call *call, const AFSFid *fid);
+/*
+ * fs_finish() in steps, for call->change. fs_tell(): after a success; does not wait. True: no client
+ * has to answer. Otherwise fs_await_told(). Then, in any case, fs_settle(), which waits unless
+ * fs_all_settled().
+ */
+bool fs_tell(struct fs_call *call);
+void fs_await_told(struct fs_call *call);
+bool fs_all_settled(struct fs_call *call);
+int fs_settle(struct fs_call *call, int result);
 
 /* The members of a status that a call sets, for the store. */
 static inline struct store_set fs_set(const AFSStoreStatus *ss)
@@ -117,10 +150,19 @@ int32_t fs_code(const struct fs_call *call, int result);
 /* Identify the caller, and check that it may call at all: 0 or a result. Then fs_leave(). */
 int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function);
 void fs_leave(struct fs_call *call);
+void fs_count(struct fs_call *call, int32_t code);
 /* For the audit log: an object and a name in it, which may be NULL; another one. */
 void fs_note(struct fs_call *call, const AFSFid *fid, const char *name);
 void fs_note_other(struct fs_call *call, const AFSFid *fid, const char *name);
 /* Add the call to the audit log if it would change something, or was refused. */
 void fs_audit(struct fs_call *call, int32_t code);
+
+/* -- fs_later.c: changes that another thread answers after their commit -- */
+
+/* The caller of an operation of the store that may return STORE_LATER; then `reply` is called. */
+const struct store_caller *fs_self_later(struct fs_call *call,
+					 void (*reply)(struct fs_call *call, int result));
+/* After a reply: the call ends. `code`: what the client got. */
+void fs_end(struct fs_call *call, int32_t code);
 
 #endif

@@ -201,7 +201,9 @@ void fs_touch(struct fs_call *call, const AFSFid *fid)
 		call->touched[call->touched_count++] = *fid;
 }
 
-static unsigned to_breaks(const struct store_changes *changes, struct fsd_break *breaks)
+#define BREAKS_MAX (sizeof(((struct store_changes *)0)->change) / sizeof(struct store_change))
+
+static unsigned to_breaks(const struct store_changes *changes, struct fsd_break breaks[BREAKS_MAX])
 {
 	for (unsigned i = 0; i < changes->count; i++) {
 		const struct store_change *change = &changes->change[i];
@@ -216,42 +218,81 @@ static unsigned to_breaks(const struct store_changes *changes, struct fsd_break 
 
 void fs_announce(void *arg, const struct store_changes *changes)
 {
-	struct fsd_break breaks[sizeof(changes->change) / sizeof(changes->change[0])];
+	struct fsd_break breaks[BREAKS_MAX];
 	struct fs_call *call = arg;
 
-	fsd_change_begin(call->service->clients, &call->change, breaks,
+	fsd_change_begin(call->service->clients, &call->announced, breaks,
 			 to_breaks(changes, breaks));
+}
+
+/* The steps that no client is involved in. Returns the number of breaks. */
+static unsigned note_changes(struct fs_call *call, const struct store_changes *changes,
+			     struct fsd_break breaks[BREAKS_MAX])
+{
+	fsd_count(&call->service->counters.changes, 1);
+	for (unsigned i = 0; i < changes->count; i++)
+		if (changes->change[i].gone)
+			fsd_lock_forget(call->service->locks, &changes->change[i].fid);
+	return to_breaks(changes, breaks);
 }
 
 static void tell_others(struct fs_call *call, const struct store_changes *changes)
 {
-	struct fsd_service *service = call->service;
-	struct fsd_break breaks[sizeof(changes->change) / sizeof(changes->change[0])];
+	struct fsd_clients *clients = call->service->clients;
+	struct fsd_break breaks[BREAKS_MAX];
+	unsigned count = note_changes(call, changes, breaks);
 
-	fsd_count(&service->counters.changes, 1);
-	for (unsigned i = 0; i < changes->count; i++)
-		if (changes->change[i].gone)
-			fsd_lock_forget(service->locks, &changes->change[i].fid);
-	if (changes->count)
-		fsd_promise_break_all(service->clients, breaks, to_breaks(changes, breaks),
-				      call->caller.host, FSD_BREAK_MS);
-	fsd_change_end(service->clients, &call->change);
+	if (count)
+		fsd_promise_break_all(clients, breaks, count, call->caller.host, FSD_BREAK_MS);
+	fsd_change_end(clients, &call->announced);
+}
+
+bool fs_tell(struct fs_call *call)
+{
+	struct fsd_clients *clients = call->service->clients;
+	struct fsd_break breaks[BREAKS_MAX];
+	unsigned count = note_changes(call, &call->change.changes, breaks);
+
+	if (count)
+		call->breaking = fsd_promise_break_begin(clients, breaks, count, call->caller.host);
+	if (!call->breaking)
+		fsd_change_end(clients, &call->announced);
+	return !call->breaking;
+}
+
+void fs_await_told(struct fs_call *call)
+{
+	if (call->breaking)
+		fsd_promise_break_end(call->service->clients, call->breaking, FSD_BREAK_MS);
+	call->breaking = NULL;
+	fsd_change_end(call->service->clients, &call->announced);
 }
 
 bool fs_settled(struct fs_call *call, const AFSFid *fid)
 {
+	if (call->hasty)
+		return !fsd_change_open(call->service->clients, fid, 1);
 	return fsd_change_settled(call->service->clients, fid, 1, FSD_BREAK_MS, &call->patience);
+}
+
+bool fs_all_settled(struct fs_call *call)
+{
+	return !fsd_change_open(call->service->clients, call->touched, call->touched_count);
+}
+
+int fs_settle(struct fs_call *call, int result)
+{
+	bool known = fsd_change_settled(call->service->clients, call->touched, call->touched_count,
+					FSD_BREAK_MS, &call->patience);
+
+	return known || !result ? result : AFS_VBUSY;
 }
 
 int fs_finish(struct fs_call *call, int result, const struct store_changes *changes)
 {
-	bool known;
-
 	if (!result)
 		tell_others(call, changes);
-	known = fsd_change_settled(call->service->clients, call->touched, call->touched_count,
-				   FSD_BREAK_MS, &call->patience);
-	return known || !result ? result : AFS_VBUSY;
+	return fs_settle(call, result);
 }
 
 /* -- codes -- */

@@ -110,7 +110,7 @@ int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
 
 void fs_leave(struct fs_call *call)
 {
-	fsd_change_end(call->service->clients, &call->change);
+	fsd_change_end(call->service->clients, &call->announced);
 	fsd_clients_leave(call->service->clients, &call->caller);
 	fsd_running_remove(&call->service->running, &call->running);
 	free(call->more_ids);

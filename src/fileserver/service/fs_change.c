@@ -2,6 +2,7 @@
 /* The file service: calls that change names, status and volumes. */
 #include <errno.h>
 #include <string.h>
+#include <rxwire/rpc.h>
 
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
@@ -37,44 +38,54 @@ int32_t fs_store_status(void *context, rxw_call *rx, const AFSFid *fid, const AF
 
 /* -- new names -- */
 
-/* A name to be made, and what the store says of it. */
-struct making {
-	struct fs_place place; /* of the directory */
-	struct store_status status, dir_status;
-};
-
-static int make(struct fs_call *call, const AFSFid *dir, const char *name, enum store_kind kind,
-		const char *text, const AFSStoreStatus *ss, struct making *making)
+/* A name, and the directory that it is or will be in. What is copied outlives the handler. */
+static int begin_change(struct fs_call *call, const AFSFid *dir, const char *name)
 {
-	struct store_changes changes = {0};
-	struct store_set set = fs_set(ss);
-	struct fs_place *place = &making->place;
-	int rc = fs_find_to_write(call, dir, place);
+	struct fs_change *change = &call->change;
+	size_t length = strnlen(name, sizeof(change->name) - 1);
+	int rc = fs_find_to_write(call, dir, &change->place);
 
 	fs_note(call, dir, name);
-	if (!rc)
-		rc = place->store->ops->create(place->store, &call->self, &place->fid, name, kind,
-					       text, &set, &making->status, &making->dir_status,
-					       &changes);
-	if (!rc && call->service->audit) {
-		AFSFid made = fid_of(&making->status.fid);
+	memcpy(change->name, name, length);
+	return rc;
+}
 
+static int make(struct fs_call *call, const struct store_caller *self, const AFSFid *dir,
+		const char *name, enum store_kind kind, const char *text, const AFSStoreStatus *ss)
+{
+	struct fs_change *change = &call->change;
+	struct store *store;
+	int rc = begin_change(call, dir, name);
+
+	if (rc)
+		return rc;
+	store = change->place.store;
+	change->set = fs_set(ss);
+	return store->ops->create(store, self, &change->place.fid, change->name, kind, text,
+				  &change->set, &change->status, &change->dir_status,
+				  &change->changes);
+}
+
+static void note_made(struct fs_call *call)
+{
+	AFSFid made = fid_of(&call->change.status.fid);
+
+	if (call->service->audit)
 		fs_note_other(call, &made, NULL);
-	}
-	return fs_finish(call, rc, &changes);
 }
 
 /*
  * The promise on a new object. Others may have changed it since it was made, so the status is read
  * again, after the promise was given. Without a right to that there is no promise.
  */
-static void promise_new(struct fs_call *call, struct making *making, AFSCallBack *cb)
+static void promise_new(struct fs_call *call, AFSCallBack *cb)
 {
-	struct fs_place place = making->place;
+	struct fs_change *change = &call->change;
+	struct fs_place place = change->place;
 	struct store_status status;
 	AFSFid promised;
 
-	place.fid = making->status.fid;
+	place.fid = change->status.fid;
 	promised = fid_of(&place.fid);
 	fs_promise(call, &place, false, cb);
 	if (!cb->ExpirationTime)
@@ -85,42 +96,102 @@ static void promise_new(struct fs_call *call, struct making *making, AFSCallBack
 		memset(cb, 0, sizeof(*cb));
 		return;
 	}
-	making->status = status;
+	change->status = status;
 	call->promised = promised;
 }
 
-static int32_t make_object(void *context, const AFSFid *dir, const char *name, enum store_kind kind,
-			   const AFSStoreStatus *ss, AFSFid *fid, AFSFetchStatus *st,
-			   AFSFetchStatus *dir_st, AFSCallBack *cb, AFSVolSync *sync)
-{
-	struct fs_call *call = context;
-	struct making making;
-	int rc = make(call, dir, name, kind, NULL, ss, &making);
+/* The results of CreateFile and MakeDir. */
+struct made {
+	AFSFid fid;
+	AFSFetchStatus st, dir_st;
+	AFSCallBack cb;
+	AFSVolSync sync;
+};
 
-	if (rc)
-		return rc;
-	promise_new(call, &making, cb);
-	*fid = fid_of(&making.status.fid);
-	fs_fill(call, &making.status, st);
-	fs_fill(call, &making.dir_status, dir_st);
-	fs_sync(call, sync);
-	return 0;
+static void fill_made(struct fs_call *call, struct made *made)
+{
+	promise_new(call, &made->cb);
+	made->fid = fid_of(&call->change.status.fid);
+	fs_fill(call, &call->change.status, &made->st);
+	fs_fill(call, &call->change.dir_status, &made->dir_st);
+	fs_sync(call, &made->sync);
+}
+
+/* The handler has returned. What audits is done before the call is freed, with which its names go. */
+static void reply_made(struct fs_call *call, int result,
+		       int32_t (*reply)(rxw_call *rx, int32_t code, const AFSFid *fid,
+					const AFSFetchStatus *st, const AFSFetchStatus *dir_st,
+					const AFSCallBack *cb, const AFSVolSync *sync))
+{
+	int32_t code = fs_code(call, result);
+	struct made made = {0};
+
+	if (!result) {
+		note_made(call);
+		fill_made(call, &made);
+	}
+	fs_audit(call, code);
+	fs_end(call,
+	       reply(call->rx, code, &made.fid, &made.st, &made.dir_st, &made.cb, &made.sync));
+}
+
+static void reply_file(struct fs_call *call, int result)
+{
+	reply_made(call, result, RXAFS_CreateFile_reply);
+}
+
+static void reply_dir(struct fs_call *call, int result)
+{
+	reply_made(call, result, RXAFS_MakeDir_reply);
+}
+
+static int32_t make_object(struct fs_call *call, const AFSFid *dir, const char *name,
+			   enum store_kind kind, const AFSStoreStatus *ss, struct made *made)
+{
+	const struct store_caller *self =
+		fs_self_later(call, kind == STORE_DIR ? reply_dir : reply_file);
+	int rc = make(call, self, dir, name, kind, NULL, ss);
+
+	if (rc == STORE_LATER)
+		return RXW_RPC_DEFERRED;
+	if (!rc)
+		note_made(call);
+	rc = fs_finish(call, rc, &call->change.changes);
+	if (!rc)
+		fill_made(call, made);
+	return rc;
 }
 
 int32_t fs_create_file(void *context, rxw_call *rx, const AFSFid *dir, const char *name,
 		       const AFSStoreStatus *ss, AFSFid *fid, AFSFetchStatus *st,
 		       AFSFetchStatus *dir_st, AFSCallBack *cb, AFSVolSync *sync)
 {
+	struct made made = {0};
+	int32_t code = make_object(context, dir, name, STORE_FILE, ss, &made);
+
 	(void)rx;
-	return make_object(context, dir, name, STORE_FILE, ss, fid, st, dir_st, cb, sync);
+	*fid = made.fid;
+	*st = made.st;
+	*dir_st = made.dir_st;
+	*cb = made.cb;
+	*sync = made.sync;
+	return code;
 }
 
 int32_t fs_make_dir(void *context, rxw_call *rx, const AFSFid *dir, const char *name,
 		    const AFSStoreStatus *ss, AFSFid *fid, AFSFetchStatus *st,
 		    AFSFetchStatus *dir_st, AFSCallBack *cb, AFSVolSync *sync)
 {
+	struct made made = {0};
+	int32_t code = make_object(context, dir, name, STORE_DIR, ss, &made);
+
 	(void)rx;
-	return make_object(context, dir, name, STORE_DIR, ss, fid, st, dir_st, cb, sync);
+	*fid = made.fid;
+	*st = made.st;
+	*dir_st = made.dir_st;
+	*cb = made.cb;
+	*sync = made.sync;
+	return code;
 }
 
 /* The reply has no promise. */
@@ -129,15 +200,17 @@ int32_t fs_symlink(void *context, rxw_call *rx, const AFSFid *dir, const char *n
 		   AFSFetchStatus *dir_st, AFSVolSync *sync)
 {
 	struct fs_call *call = context;
-	struct making making;
-	int rc = make(call, dir, name, STORE_SYMLINK, text, ss, &making);
+	int rc = make(call, &call->self, dir, name, STORE_SYMLINK, text, ss);
 
 	(void)rx;
+	if (!rc)
+		note_made(call);
+	rc = fs_finish(call, rc, &call->change.changes);
 	if (rc)
 		return rc;
-	*fid = fid_of(&making.status.fid);
-	fs_fill(call, &making.status, st);
-	fs_fill(call, &making.dir_status, dir_st);
+	*fid = fid_of(&call->change.status.fid);
+	fs_fill(call, &call->change.status, st);
+	fs_fill(call, &call->change.dir_status, dir_st);
 	fs_sync(call, sync);
 	return 0;
 }
@@ -179,23 +252,50 @@ int32_t fs_link(void *context, rxw_call *rx, const AFSFid *dir, const char *name
 
 /* -- old names -- */
 
-static int32_t remove_name(void *context, const AFSFid *dir, const char *name, enum store_kind kind,
-			   AFSFetchStatus *dir_st, AFSVolSync *sync)
+static void reply_removed(struct fs_call *call, int result,
+			  int32_t (*reply)(rxw_call *rx, int32_t code, const AFSFetchStatus *dir_st,
+					   const AFSVolSync *sync))
 {
-	struct fs_call *call = context;
-	struct store_changes changes = {0};
-	struct store_status status;
-	struct fs_place place;
-	int rc = fs_find_to_write(call, dir, &place);
+	int32_t code = fs_code(call, result);
+	AFSFetchStatus dir_st = {0};
+	AFSVolSync sync = {0};
 
-	fs_note(call, dir, name);
+	if (!result) {
+		fs_fill(call, &call->change.dir_status, &dir_st);
+		fs_sync(call, &sync);
+	}
+	fs_audit(call, code);
+	fs_end(call, reply(call->rx, code, &dir_st, &sync));
+}
+
+static void reply_file_removed(struct fs_call *call, int result)
+{
+	reply_removed(call, result, RXAFS_RemoveFile_reply);
+}
+
+static void reply_dir_removed(struct fs_call *call, int result)
+{
+	reply_removed(call, result, RXAFS_RemoveDir_reply);
+}
+
+static int32_t remove_name(struct fs_call *call, const AFSFid *dir, const char *name,
+			   enum store_kind kind, AFSFetchStatus *dir_st, AFSVolSync *sync)
+{
+	struct fs_change *change = &call->change;
+	const struct store_caller *self =
+		fs_self_later(call, kind == STORE_DIR ? reply_dir_removed : reply_file_removed);
+	int rc = begin_change(call, dir, name);
+
 	if (!rc)
-		rc = place.store->ops->remove(place.store, &call->self, &place.fid, name, kind,
-					      &status, &changes);
-	rc = fs_finish(call, rc, &changes);
+		rc = change->place.store->ops->remove(change->place.store, self, &change->place.fid,
+						      change->name, kind, &change->dir_status,
+						      &change->changes);
+	if (rc == STORE_LATER)
+		return RXW_RPC_DEFERRED;
+	rc = fs_finish(call, rc, &change->changes);
 	if (rc)
 		return rc;
-	fs_fill(call, &status, dir_st);
+	fs_fill(call, &change->dir_status, dir_st);
 	fs_sync(call, sync);
 	return 0;
 }

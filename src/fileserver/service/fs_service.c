@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: its procedures, and the steps before and after each call. */
+#include <stdlib.h>
+
 #include "fileserver/service/fs.h"
 #include "fileserver/service/fs_handlers.h"
 
@@ -54,20 +56,35 @@ static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
 	return fs_enter(context, rx, opcode, function);
 }
 
+void fs_count(struct fs_call *call, int32_t code)
+{
+	fsd_count(&call->service->counters.calls, 1);
+	if (code)
+		fsd_count(&call->service->counters.failed, 1);
+}
+
 int32_t fsd_fs_serve(rxw_call *rx, void *service)
 {
-	struct fs_call call = {.service = service};
-	struct RXAFS_service rxafs = {.base = {.context = &call, .enter = enter},
+	struct fs_call *call = calloc(1, sizeof(*call));
+	struct RXAFS_service rxafs = {.base = {.context = call, .enter = enter},
 				      .handlers = &handlers};
-	struct fsd_counters *counters = &call.service->counters;
-	int32_t code = fs_code(&call, RXAFS_ExecuteRequest(rx, &rxafs));
+	bool left = false;
+	int32_t code;
 
-	if (code && call.promised.Volume)
-		fsd_promise_undo(call.service->clients, &call.caller, &call.promised);
-	fs_audit(&call, code);
-	fs_leave(&call);
-	fsd_count(&counters->calls, 1);
-	if (code)
-		fsd_count(&counters->failed, 1);
+	if (!call)
+		return AFS_VBUSY;
+	call->service = service;
+	call->rx = rx;
+	call->left = &left;
+	code = RXAFS_ExecuteRequest(rx, &rxafs);
+	if (left)
+		return 0;
+	code = fs_code(call, code);
+	if (code && call->promised.Volume)
+		fsd_promise_undo(call->service->clients, &call->caller, &call->promised);
+	fs_audit(call, code);
+	fs_leave(call);
+	fs_count(call, code);
+	free(call);
 	return code;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <rxwire/call.h>
+#include <rxwire/rpc.h>
 
 #include "common/clock.h"
 #include "fileserver/base/base.h"
@@ -12,11 +13,10 @@
 #define SLICES	  256		    /* of packets that are lent at a time */
 #define LENT_MOST ((size_t)1 << 20) /* bytes of them */
 
-/* A store in progress. */
+/* A store whose data is received. */
 struct storing {
 	struct fs_call *call;
 	rxw_call *rx;
-	struct fs_place place;
 	uint64_t offset, length, file_length;
 };
 
@@ -27,7 +27,7 @@ struct storing {
  */
 static int receive(struct storing *storing, struct store_writer *writer)
 {
-	const struct store_ops *ops = storing->place.store->ops;
+	const struct store_ops *ops = storing->call->change.place.store->ops;
 
 	for (uint64_t left = storing->length; left;) {
 		struct iovec iov[SLICES];
@@ -48,65 +48,104 @@ static int receive(struct storing *storing, struct store_writer *writer)
 	return 0;
 }
 
-static int store_with(struct storing *storing, const struct store_set *set,
-		      struct store_status *status, struct store_changes *changes)
+static int store_with(struct storing *storing, const struct store_caller *self)
 {
-	struct store *store = storing->place.store;
-	struct store_writer *writer = NULL;
-	int rc = store->ops->write_begin(store, &storing->call->self, &storing->place.fid, set,
+	struct fs_change *change = &storing->call->change;
+	struct store *store = change->place.store;
+	int rc = store->ops->write_begin(store, self, &change->place.fid, &change->set,
 					 storing->offset, storing->length, storing->file_length,
-					 &writer);
+					 &change->writer);
 
 	if (rc)
 		return rc;
-	rc = receive(storing, writer);
+	rc = receive(storing, change->writer);
 	if (!rc)
-		return store->ops->write_commit(writer, status, changes);
-	store->ops->write_abort(writer);
+		return store->ops->write_commit(change->writer, &change->status, &change->changes);
+	store->ops->write_abort(change->writer);
 	fsd_count(&storing->call->service->counters.store_aborts, 1);
 	return rc;
 }
 
 /* If not too many calls receive data already: each occupies a thread, and memory of the store. */
-static int store_bounded(struct storing *storing, const struct store_set *set,
-			 struct store_status *status, struct store_changes *changes)
+static int store_bounded(struct storing *storing, const struct store_caller *self)
 {
 	struct fsd_service *service = storing->call->service;
 	int rc = AFS_VBUSY;
 
 	if (atomic_fetch_add(&service->storing, 1) < FSD_STORES_MAX)
-		rc = store_with(storing, set, status, changes);
+		rc = store_with(storing, self);
 	atomic_fetch_sub(&service->storing, 1);
 	return rc;
 }
 
+static void count_store(struct fs_call *call, int result)
+{
+	struct fsd_counters *counters = &call->service->counters;
+
+	fsd_count(&counters->stores, 1);
+	fsd_count(&counters->store_ns, monotonic_ns() - call->change.begin);
+	if (!result)
+		fsd_count(&counters->stored_bytes, call->change.length);
+}
+
+static void fill(struct fs_call *call, AFSFetchStatus *st, AFSVolSync *sync)
+{
+	fs_fill(call, &call->change.status, st);
+	fs_sync(call, sync);
+}
+
+/* The handler has returned. */
+static void reply_stored(struct fs_call *call, int result,
+			 int32_t (*reply)(rxw_call *rx, int32_t code, const AFSFetchStatus *st,
+					  const AFSVolSync *sync))
+{
+	int32_t code = fs_code(call, result);
+	AFSFetchStatus st = {0};
+	AFSVolSync sync = {0};
+
+	count_store(call, result);
+	if (!result)
+		fill(call, &st, &sync);
+	fs_audit(call, code);
+	fs_end(call, reply(call->rx, code, &st, &sync));
+}
+
+static void reply_32(struct fs_call *call, int result)
+{
+	reply_stored(call, result, RXAFS_StoreData_reply);
+}
+
+static void reply_64(struct fs_call *call, int result)
+{
+	reply_stored(call, result, RXAFS_StoreData64_reply);
+}
+
 static int store_data(struct storing *storing, const AFSFid *fid, const AFSStoreStatus *ss,
-		      AFSFetchStatus *st, AFSVolSync *sync)
+		      void (*reply)(struct fs_call *call, int result), AFSFetchStatus *st,
+		      AFSVolSync *sync)
 {
 	struct fs_call *call = storing->call;
-	struct fsd_counters *counters = &call->service->counters;
-	const struct store_set set = fs_set(ss);
-	uint64_t begin = monotonic_ns();
-	struct store_changes changes = {0};
-	struct store_status status;
-	int rc = fs_find_to_write(call, fid, &storing->place);
+	struct fs_change *change = &call->change;
+	const struct store_caller *self = fs_self_later(call, reply);
+	int rc = fs_find_to_write(call, fid, &change->place);
 
 	fs_note(call, fid, NULL);
 	if (rc)
 		return rc;
+	change->set = fs_set(ss);
+	change->length = storing->length;
+	change->begin = monotonic_ns();
 	if (storing->offset > INT64_MAX || storing->length > INT64_MAX ||
 	    storing->file_length > INT64_MAX || storing->offset + storing->length > INT64_MAX)
 		return -EFBIG;
-	rc = store_bounded(storing, &set, &status, &changes);
-	fsd_count(&counters->stores, 1);
-	fsd_count(&counters->store_ns, monotonic_ns() - begin);
-	rc = fs_finish(call, rc, &changes);
-	if (rc)
-		return rc;
-	fsd_count(&counters->stored_bytes, storing->length);
-	fs_fill(call, &status, st);
-	fs_sync(call, sync);
-	return 0;
+	rc = store_bounded(storing, self);
+	if (rc == STORE_LATER)
+		return RXW_RPC_DEFERRED;
+	count_store(call, rc);
+	rc = fs_finish(call, rc, &change->changes);
+	if (!rc)
+		fill(call, st, sync);
+	return rc;
 }
 
 /* Signed in the protocol. */
@@ -125,7 +164,7 @@ int32_t fs_store_data(void *context, rxw_call *rx, const AFSFid *fid, const AFSS
 				  .length = widen(length),
 				  .file_length = widen(file_length)};
 
-	return store_data(&storing, fid, ss, st, sync);
+	return store_data(&storing, fid, ss, reply_32, st, sync);
 }
 
 int32_t fs_store_data64(void *context, rxw_call *rx, const AFSFid *fid, const AFSStoreStatus *ss,
@@ -138,5 +177,5 @@ int32_t fs_store_data64(void *context, rxw_call *rx, const AFSFid *fid, const AF
 				  .length = length,
 				  .file_length = file_length};
 
-	return store_data(&storing, fid, ss, st, sync);
+	return store_data(&storing, fid, ss, reply_64, st, sync);
 }

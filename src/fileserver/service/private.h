@@ -10,6 +10,7 @@
 
 #include "afs/numbers.h"
 #include "afs/rxafs.h"
+#include "fileserver/service/later.h"
 #include "fileserver/service/locks.h"
 #include "fileserver/service/service.h"
 
@@ -165,6 +166,7 @@ struct fsd_service {
 	struct fsd_counters counters;
 	struct fsd_xstats xstats;
 	struct fsd_running running;
+	struct fsd_later later;
 	_Atomic unsigned storing; /* calls that receive data now */
 };
 

@@ -36,6 +36,7 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	service->start_time = (uint32_t)time(NULL);
 	pthread_mutex_init(&service->running.lock, NULL);
 	fsd_xstats_init(&service->xstats);
+	fsd_later_init(&service->later);
 	service->xstats.calls = options->calls;
 	service->locks = fsd_locks_create(LOCKS_MAX);
 	if (!service->locks) {
@@ -60,11 +61,17 @@ void fsd_service_destroy(struct fsd_service *service)
 {
 	if (!service)
 		return;
+	fsd_later_end(&service->later);
 	fsd_rootafs_destroy(service->rootafs);
 	fsd_locks_destroy(service->locks);
 	fsd_xstats_end(&service->xstats);
 	pthread_mutex_destroy(&service->running.lock);
 	free(service);
+}
+
+void fsd_service_settle(struct fsd_service *service)
+{
+	fsd_later_settle(&service->later);
 }
 
 void fsd_service_set_endpoint(struct fsd_service *service, rxw_endpoint *fs)

@@ -59,6 +59,15 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 /* NULL is allowed. No call may be running. */
 void fsd_service_destroy(struct fsd_service *service);
 
+/*
+ * After rxw_endpoint_stop(), before the endpoint is destroyed: wait for the answers to calls whose handlers have
+ * returned.
+ */
+void fsd_service_settle(struct fsd_service *service);
+
+/* Calls of the file service that may be deferred at the same time, for rxw_service_add(). */
+#define FSD_DEFERRED_MAX 1024
+
 /* Report the counters of this endpoint in GetStatistics and GetXStats. Before it receives calls. */
 void fsd_service_set_endpoint(struct fsd_service *service, rxw_endpoint *fs);
 

@@ -53,6 +53,11 @@ src_tests_fileserver_service_test_store_service_SOURCES = \
 	src/tests/fileserver/service/test_store_service.c $(fileserver_shop)
 src_tests_fileserver_service_test_store_service_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/service/test_waiting
+src_tests_fileserver_service_test_waiting_SOURCES = \
+	src/tests/fileserver/service/test_waiting.c $(fileserver_shop)
+src_tests_fileserver_service_test_waiting_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/test_store_server
 src_tests_fileserver_test_store_server_SOURCES = \
 	src/tests/fileserver/test_store_server.c $(fileserver_test_fixture)

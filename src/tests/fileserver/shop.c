@@ -140,6 +140,7 @@ void shop_close(struct shop *shop)
 		rxw_connection_release(shop->client[i].fs);
 	}
 	rxw_endpoint_stop(shop->server, 0);
+	fsd_service_settle(shop->service);
 	fsd_callbacks_stop(callbacks);
 	for (unsigned i = 0; i < SHOP_CLIENTS; i++)
 		if (shop->client[i].endpoint)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The store by its interface: operations, checks, rights, data, quotas. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -532,6 +533,171 @@ START_TEST(writers)
 }
 END_TEST
 
+/* -- operations whose caller does not wait -- */
+
+#define LATER 40
+
+static struct pending {
+	struct store_later later; /* first member */
+	struct store_caller caller;
+	struct store_status status, dir_status;
+	struct store_changes changes;
+	char name[16];
+	bool waits; /* leave() refuses */
+	bool announced, ended;
+} pending[LATER];
+
+static pthread_mutex_t later_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t later_ended = PTHREAD_COND_INITIALIZER;
+static int ended; /* later_lock */
+
+static bool leave(struct store_later *later)
+{
+	return !((struct pending *)later)->waits;
+}
+
+/* On the thread that commits: the version of the folder that others see is not the new one yet. */
+static void announced(void *arg, const struct store_changes *told)
+{
+	struct pending *p = arg;
+	struct store_status seen;
+
+	ck_assert(!p->announced && !p->ended);
+	ck_assert_ptr_eq(told, &p->changes);
+	ck_assert_uint_ge(told->count, 1);
+	ck_assert_int_eq(store->ops->status(store, &admin, &told->change[0].fid, &seen), 0);
+	ck_assert_uint_lt(seen.version, told->change[0].fid.vnode == root.vnode
+						? p->dir_status.version
+						: p->status.version);
+	p->announced = true;
+}
+
+/* Exactly what succeeded was announced. */
+static void done(struct store_later *list)
+{
+	pthread_mutex_lock(&later_lock);
+	for (; list; list = list->next) {
+		struct pending *p = (struct pending *)list;
+
+		ck_assert_int_eq(p->announced, !list->result);
+		p->ended = true;
+		ended++;
+	}
+	pthread_cond_signal(&later_ended);
+	pthread_mutex_unlock(&later_lock);
+}
+
+static void await_ended(int count)
+{
+	pthread_mutex_lock(&later_lock);
+	while (ended < count)
+		pthread_cond_wait(&later_ended, &later_lock);
+	pthread_mutex_unlock(&later_lock);
+}
+
+static int create_later(struct pending *p, int number)
+{
+	p->later = (struct store_later){.leave = leave, .done = done};
+	p->caller = admin;
+	p->caller.later = &p->later;
+	p->caller.changed = announced;
+	p->caller.changed_arg = p;
+	p->announced = p->ended = false;
+	snprintf(p->name, sizeof(p->name), "n%d", number);
+	return store->ops->create(store, &p->caller, &root, p->name, STORE_FILE, NULL, &nothing,
+				  &p->status, &p->dir_status, &p->changes);
+}
+
+static int remove_later(struct pending *p)
+{
+	p->announced = p->ended = false;
+	return store->ops->remove(store, &p->caller, &root, p->name, STORE_FILE, &p->dir_status,
+				  &p->changes);
+}
+
+static void created_later(void)
+{
+	for (int i = 0; i < LATER; i++)
+		ck_assert_int_eq(create_later(&pending[i], i), STORE_LATER);
+	await_ended(LATER);
+	for (int i = 0; i < LATER; i++) {
+		ck_assert_int_eq(pending[i].later.result, 0);
+		ck_assert_uint_eq(pending[i].changes.count, 1);
+		ck_assert_int_eq(try_status(&admin, &pending[i].status.fid), 0);
+	}
+	/* Refused by the transaction; and by leave(). */
+	ck_assert_int_eq(create_later(&pending[0], 1), STORE_LATER);
+	await_ended(LATER + 1);
+	ck_assert_int_eq(pending[0].later.result, -EEXIST);
+	pending[0].waits = true;
+	ck_assert_int_eq(create_later(&pending[0], LATER), 0);
+	ck_assert_int_eq(remove_later(&pending[0]), 0);
+	pending[0].waits = false;
+}
+
+static struct store_writer *begin_later(struct pending *p, const struct store_fid *file,
+					uint64_t length)
+{
+	struct iovec iov = {.iov_base = "0123456789", .iov_len = 10};
+	struct store_writer *writer;
+
+	ck_assert_int_eq(
+		store->ops->write_begin(store, &p->caller, file, &nothing, 0, 10, length, &writer),
+		0);
+	ck_assert_int_eq(store->ops->write(writer, &iov, 1), 0);
+	return writer;
+}
+
+static int commit_pending(struct pending *p, struct store_writer *writer)
+{
+	p->announced = p->ended = false;
+	return store->ops->write_commit(writer, &p->status, &p->changes);
+}
+
+static void later(enum store_durability durability)
+{
+	static uint8_t large[10000];
+	struct pending *p = &pending[0];
+	struct store_writer *writer;
+	struct store_fid file;
+
+	ended = 0;
+	fixture_open(durability);
+	created_later();
+	file = make(&root, "f", STORE_FILE);
+	ck_assert_int_eq(commit_pending(p, begin_later(p, &file, 10)), STORE_LATER);
+	await_ended(LATER + 2);
+	ck_assert_int_eq(p->later.result, 0);
+	fixture_same(&file, "0123456789", 10);
+	/* The file has become large meanwhile: the rest of the work takes a thread that may wait. */
+	writer = begin_later(p, &file, sizeof(large));
+	memset(large, 'x', sizeof(large));
+	ck_assert_int_eq(try_write(&admin, &file, 0, large, sizeof(large), sizeof(large)), 0);
+	ck_assert_int_eq(commit_pending(p, writer), STORE_LATER);
+	await_ended(LATER + 3);
+	ck_assert_int_eq(p->later.result, STORE_AGAIN);
+	ck_assert_int_eq(commit_pending(p, writer), 0);
+	memcpy(large, "0123456789", 10);
+	fixture_same(&file, large, sizeof(large));
+	for (int i = 1; i < LATER; i++)
+		ck_assert_int_eq(remove_later(&pending[i]), STORE_LATER);
+	await_ended(2 * LATER + 2);
+	for (int i = 1; i < LATER; i++)
+		ck_assert_int_eq(try_status(&admin, &pending[i].status.fid), STORE_VNOVNODE);
+}
+
+START_TEST(later_lazy)
+{
+	later(STORE_LAZY);
+}
+END_TEST
+
+START_TEST(later_strict)
+{
+	later(STORE_STRICT);
+}
+END_TEST
+
 START_TEST(quotas)
 {
 	struct store_fid file, dir;
@@ -722,7 +888,7 @@ int main(void)
 		refusals,	   one_process,	      new_objects,  names,	    order_of_checks,
 		rights_of_readers, rights_of_writers, access_lists, setting_status, random_clones,
 		many_extents,	   writers,	      quotas,	    links,	    renames,
-		large_directory};
+		large_directory,   later_lazy,	      later_strict};
 	Suite *suite = suite_create("store");
 	TCase *tcase = tcase_create("store");
 	SRunner *runner;

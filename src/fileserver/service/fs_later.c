@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Changes that are answered after their commit. The handler has returned by then: the thread that
+ * commits replies to all calls of a transaction. A call that has to wait, for clients that hold promises
+ * or for changes of others, goes to another thread.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <rxwire/call.h>
+#include <rxwire/queue.h>
+#include <rxwire/rpc.h>
+
+#include "fileserver/base/base.h"
+#include "fileserver/service/fs.h"
+
+static struct fs_call *fs_of_later(struct store_later *later)
+{
+	return (struct fs_call *)(void *)((char *)later - offsetof(struct fs_call, later));
+}
+
+/* -- threads that may wait -- */
+
+static void push(struct fsd_calls *calls, struct fs_call *call)
+{
+	call->next = NULL;
+	*calls->last = call;
+	calls->last = &call->next;
+}
+
+static struct fs_call *pop(struct fsd_calls *calls)
+{
+	struct fs_call *call = calls->first;
+
+	calls->first = call->next;
+	if (!calls->first)
+		calls->last = &calls->first;
+	return call;
+}
+
+static void *finish_loop(void *later);
+
+/* With the lock held: one more thread. False: there is none at all. */
+static bool add_thread(struct fsd_later *later)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (later->threads < FSD_FINISHERS_MAX && pthread_attr_init(&attr) == 0) {
+		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+		later->threads += !pthread_create(&thread, &attr, finish_loop, later);
+		pthread_attr_destroy(&attr);
+	}
+	return later->threads > 0;
+}
+
+static void hand_over(struct fs_call *call)
+{
+	struct fsd_later *later = &call->service->later;
+
+	pthread_mutex_lock(&later->lock);
+	push(call->told ? &later->told : &later->telling, call);
+	if (++later->waiting > later->idle)
+		add_thread(later); /* if it fails, another one will do it */
+	pthread_cond_signal(&later->work);
+	pthread_mutex_unlock(&later->lock);
+}
+
+/* What the first try could not do. */
+static int commit_again(struct fs_call *call)
+{
+	struct fs_change *change = &call->change;
+	int result;
+
+	call->self.later = NULL;
+	result = change->place.store->ops->write_commit(change->writer, &change->status,
+							&change->changes);
+	if (!result)
+		fs_tell(call);
+	return result;
+}
+
+/* A thread waits for changes of others only when each of these has ended, or has a thread. */
+static void finish(struct fs_call *call)
+{
+	if (call->told) {
+		call->reply(call, fs_settle(call, call->later.result));
+		return;
+	}
+	if (call->later.result == STORE_AGAIN)
+		call->later.result = commit_again(call);
+	fs_await_told(call);
+	call->told = true;
+	if (fs_all_settled(call))
+		call->reply(call, call->later.result);
+	else
+		hand_over(call);
+}
+
+/* With the lock held: the next call, or NULL to end. */
+static struct fs_call *next_call(struct fsd_later *later)
+{
+	later->idle++;
+	while (!later->waiting && !later->stop)
+		pthread_cond_wait(&later->work, &later->lock);
+	later->idle--;
+	if (!later->waiting)
+		return NULL;
+	later->waiting--;
+	return pop(later->telling.first ? &later->telling : &later->told);
+}
+
+static void *finish_loop(void *arg)
+{
+	struct fsd_later *later = arg;
+	struct fs_call *call;
+
+	pthread_mutex_lock(&later->lock);
+	while ((call = next_call(later)) != NULL) {
+		pthread_mutex_unlock(&later->lock);
+		finish(call);
+		pthread_mutex_lock(&later->lock);
+	}
+	if (!--later->threads)
+		pthread_cond_broadcast(&later->gone);
+	pthread_mutex_unlock(&later->lock);
+	return NULL;
+}
+
+void fsd_later_init(struct fsd_later *later)
+{
+	pthread_mutex_init(&later->lock, NULL);
+	pthread_cond_init(&later->work, NULL);
+	pthread_cond_init(&later->gone, NULL);
+	later->telling.last = &later->telling.first;
+	later->told.last = &later->told.first;
+}
+
+void fsd_later_settle(struct fsd_later *later)
+{
+	pthread_mutex_lock(&later->lock);
+	later->settled = true;
+	while (later->calls)
+		pthread_cond_wait(&later->gone, &later->lock);
+	pthread_mutex_unlock(&later->lock);
+}
+
+void fsd_later_end(struct fsd_later *later)
+{
+	pthread_mutex_lock(&later->lock);
+	later->stop = true;
+	pthread_cond_broadcast(&later->work);
+	while (later->threads)
+		pthread_cond_wait(&later->gone, &later->lock);
+	pthread_mutex_unlock(&later->lock);
+	pthread_cond_destroy(&later->work);
+	pthread_cond_destroy(&later->gone);
+	pthread_mutex_destroy(&later->lock);
+}
+
+/* -- calls -- */
+
+/* False: there is no thread, or the server stops. */
+static bool hold(struct fsd_later *later)
+{
+	bool possible;
+
+	pthread_mutex_lock(&later->lock);
+	possible = !later->settled && (later->threads || add_thread(later));
+	later->calls += possible;
+	pthread_mutex_unlock(&later->lock);
+	return possible;
+}
+
+static void release(struct fsd_later *later)
+{
+	pthread_mutex_lock(&later->lock);
+	if (!--later->calls)
+		pthread_cond_broadcast(&later->gone);
+	pthread_mutex_unlock(&later->lock);
+}
+
+/* Before the operation is queued: from then on others may use the call. */
+static bool leave(struct store_later *of)
+{
+	struct fs_call *call = fs_of_later(of);
+	struct fsd_later *later = &call->service->later;
+
+	if (!hold(later))
+		return false;
+	if (rxw_call_defer(call->rx) == 0) {
+		*call->left = true;
+		return true;
+	}
+	release(later);
+	return false;
+}
+
+/* Calls that have to wait for clients go to other threads. Returns the rest. */
+static struct store_later *tell_all(struct store_later *list)
+{
+	struct store_later *rest = NULL, **last = &rest, *next;
+
+	for (; list; list = next) {
+		struct fs_call *call = fs_of_later(list);
+
+		next = list->next;
+		if (list->result == STORE_AGAIN || (!list->result && !fs_tell(call))) {
+			hand_over(call);
+		} else {
+			*last = list;
+			last = &list->next;
+		}
+	}
+	*last = NULL;
+	return rest;
+}
+
+static void answer(struct fs_call *call)
+{
+	call->told = true;
+	if (fs_all_settled(call) && !fsd_promise_waits(call->service->clients, &call->caller)) {
+		call->hasty = true;
+		call->reply(call, call->later.result);
+	} else {
+		hand_over(call);
+	}
+}
+
+/*
+ * The replies leave together. First all clients are told, so that the calls of a transaction do not wait
+ * for each other if no client has to answer.
+ */
+static void done(struct store_later *list)
+{
+	struct fsd_later *later = &fs_of_later(list)->service->later;
+	struct store_later *next;
+
+	/* The endpoint must exist until the replies have left. */
+	pthread_mutex_lock(&later->lock);
+	later->calls++;
+	pthread_mutex_unlock(&later->lock);
+	rxw_batch_begin();
+	for (list = tell_all(list); list; list = next) {
+		next = list->next;
+		answer(fs_of_later(list));
+	}
+	rxw_batch_end();
+	release(later);
+}
+
+const struct store_caller *fs_self_later(struct fs_call *call,
+					 void (*reply)(struct fs_call *call, int result))
+{
+	call->reply = reply;
+	call->later = (struct store_later){.leave = leave, .done = done};
+	call->self.later = &call->later;
+	return &call->self;
+}
+
+void fs_end(struct fs_call *call, int32_t code)
+{
+	struct fsd_later *later = &call->service->later;
+
+	if (code && call->promised.Volume)
+		fsd_promise_undo(call->service->clients, &call->caller, &call->promised);
+	fs_leave(call);
+	fs_count(call, code);
+	free(call);
+	release(later);
+}
