@@ -23,10 +23,11 @@ void store_logfile_destroy(struct store_logfile *log); /* NULL is allowed */
 /* From now on the log is made longer ahead of what is written, so that flushes find it as long as before. */
 void store_logfile_ahead(struct store_logfile *log, bool ahead);
 /* Each connection has a file of its own. 0 or -errno. */
-int store_logfile_write(struct store_logfile *log, struct store_file *file, const void *data, size_t size,
-			uint64_t offset);
+int store_logfile_write(struct store_logfile *log, struct store_file *file, const void *data,
+			size_t size, uint64_t offset);
 /* Before the file is read from `offset` on, flushed, or asked for its length: write what was gathered. 0 or -errno. */
-int store_logfile_settle(struct store_logfile *log, struct store_file *file, uint64_t offset, size_t size);
+int store_logfile_settle(struct store_logfile *log, struct store_file *file, uint64_t offset,
+			 size_t size);
 /* The file was cut or removed: what was gathered is dropped. */
 void store_logfile_cut(struct store_logfile *log);
 

@@ -114,7 +114,8 @@ static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_in
 	ssize_t n;
 
 	if (f->log) {
-		int rc = store_logfile_write(f->vfs->logfile, f->file, data, (size_t)size, (uint64_t)offset);
+		int rc = store_logfile_write(f->vfs->logfile, f->file, data, (size_t)size,
+					     (uint64_t)offset);
 
 		return rc ? failed(rc, SQLITE_IOERR_WRITE) : SQLITE_OK;
 	}
