@@ -353,7 +353,9 @@ START_TEST(no_promises_in_doubt)
 		/* told to forget all, which is not enough for some */
 		ck_assert_uint_eq(status_of(&client[1], &file[3]), 0);
 		ck_assert_uint_eq(status_of(&client[1], &file[3]), 0);
+		pthread_mutex_lock(&lock);
 		ck_assert_uint_ge(client[1].inits, 1);
+		pthread_mutex_unlock(&lock);
 		end_server(SIGKILL);
 	}
 	start_server();
