@@ -30,6 +30,15 @@ static bool is_for_all(int32_t opcode)
 	}
 }
 
+/*
+ * Whether the client may first have to forget its promises. A lock that it cannot release would stay for
+ * minutes, and the reply to that tells nothing of a file.
+ */
+static bool must_be_told(int32_t opcode)
+{
+	return opcode != RXAFS_OP_ReleaseLock;
+}
+
 /* -- the identity -- */
 
 /* Of an authenticated caller: its id and those of its groups. False: an unknown user. */
@@ -102,7 +111,7 @@ int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
 	/* InlineBulkStatus reports the refusal for each object. */
 	if (who->refused && checked && opcode != RXAFS_OP_InlineBulkStatus)
 		return who->weak ? who->weak : -EACCES;
-	if (checked &&
+	if (checked && must_be_told(opcode) &&
 	    !fsd_clients_ready(service->clients, &call->caller, call->running.since, READY_MS))
 		return AFS_VBUSY;
 	return 0;

@@ -310,6 +310,32 @@ START_TEST(stuck_client)
 }
 END_TEST
 
+/* A client that was given up releases its lock, although it cannot be told to forget its promises. */
+START_TEST(lock_of_stuck_client)
+{
+	struct fsd_clients_stats stats;
+	uint64_t turned_away;
+	AFSFid file;
+
+	setup();
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(RXAFS_SetLock(b->fs, &file, 1, &sync_), 0);
+	ck_assert_int_eq(status_of(b, &file), 0);
+	shop_stick(b, true);
+	ck_assert_int_eq(shop_put(a, &file, 0, 3, 3, "abc", 3, &st), 0);
+	fsd_clients_stats(shop.clients, &stats);
+	ck_assert_uint_eq(stats.given_up, 1);
+	turned_away = stats.turned_away;
+	ck_assert_int_eq(RXAFS_ReleaseLock(b->fs, &file, &sync_), 0);
+	ck_assert_int_eq(RXAFS_SetLock(a->fs, &file, 1, &sync_), 0);
+	ck_assert_int_eq(status_of(b, &file), AFS_VBUSY);
+	fsd_clients_stats(shop.clients, &stats);
+	ck_assert_uint_eq(stats.turned_away, turned_away + 1);
+	shop_stick(b, false);
+	teardown();
+}
+END_TEST
+
 #define BLOCKED 16
 
 static AFSFid blocked_file[BLOCKED];
@@ -375,4 +401,4 @@ END_TEST
 
 TEST_MAIN_WITHIN(120, "calls that wait", replies_wait_for_breaks, deferred_replies_wait_for_breaks,
 		 deferred_changes_end, replies_do_not_wait_for_ever, stuck_client,
-		 blocked_writers)
+		 lock_of_stuck_client, blocked_writers)
