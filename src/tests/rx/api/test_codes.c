@@ -51,6 +51,8 @@ START_TEST(any_code)
 }
 END_TEST
 
+static sem_t returned; /* posted when a handler has ended its call */
+
 /* The same from a handler that has written a reply already, and from one that has deferred it. */
 static rxw_code defer(rxw_call *call, void *context)
 {
@@ -62,6 +64,7 @@ static rxw_code defer(rxw_call *call, void *context)
 		return 7;
 	memcpy(&code, word, sizeof(code));
 	rxw_call_end(call, code, NULL);
+	sem_post(&returned);
 	return 0;
 }
 
@@ -70,6 +73,7 @@ START_TEST(any_code_in_other_ways)
 	struct rxw_service_options o = {.size = sizeof(o), .id = 300, .handler = defer};
 	rxw_connection *c, *deferred;
 
+	sem_init(&returned, 0, 0);
 	h_open(&bed, NULL);
 	h_offer(&bed, o);
 	c = h_connect(&bed, H_SERVICE);
@@ -82,12 +86,15 @@ START_TEST(any_code_in_other_ways)
 		ck_assert_int_eq(rxw_call_begin(deferred, NULL, &call), 0);
 		ck_assert_int_eq(rxw_call_write(call, &codes[i], sizeof(codes[i])), 4);
 		ck_assert_int_eq(rxw_call_end(call, 0, NULL), codes[i]);
+		/* The client knows the code before the handler's rxw_call_end() has returned. */
+		ck_assert_int_eq(sem_wait(&returned), 0);
 	}
 	ck_assert_int_eq(rxw_connection_error(c, NULL), 0);
 	ck_assert_int_eq(rxw_connection_error(deferred, NULL), 0);
 	rxw_connection_release(c);
 	rxw_connection_release(deferred);
 	h_close(&bed);
+	sem_destroy(&returned);
 }
 END_TEST
 
