@@ -22,7 +22,7 @@
 #define CHUNK (256u << 10)
 #define FLOWS 64u
 
-/* What a client sends, in the byte order of the machine: both ends are on one. */
+/* A client's request. Both ends run on one machine, so it has the byte order of that. */
 struct request {
 	char congestion[16];
 	uint64_t bytes; /* 0: until the client closes the connection */

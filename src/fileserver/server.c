@@ -120,7 +120,7 @@ static int open_ledger(struct fsd_server *server, bool damaged, char *message)
 }
 
 /*
- * What is known of the clients of earlier servers. Without the file of an exported directory clients
+ * Open the files about the clients of earlier servers. An exported directory can do without: its clients
  * detect a restart by their own probes, within minutes.
  */
 static int open_memory(struct fsd_server *server, char *message)
@@ -874,7 +874,7 @@ static void destroy_service(struct fsd_server *server)
 
 /*
  * Tell clients that the promises of this server end. Linux 6.8 and later forgets a promise in a read-write volume only
- * if that is broken by itself. What cannot be told now stays in the ledger for the next start.
+ * if that is broken by itself. Promises that are left stay in the ledger for the next start.
  */
 static void break_promises(struct fsd_server *server)
 {

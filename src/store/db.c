@@ -133,7 +133,7 @@ int db_result(struct db *db, int rc)
 {
 	int result = translate(db, rc);
 
-	/* What follows must not be a transaction of its own. */
+	/* SQLite has ended the transaction: later statements would be committed one by one. */
 	if (result && db->begun && !db->lost && sqlite3_get_autocommit(db->sql))
 		db->lost = result;
 	return result;

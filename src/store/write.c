@@ -291,7 +291,7 @@ static bool is_unfinished(int result)
 	       result == COMMIT_MOVE;
 }
 
-/* What is left to do to an unfinished one takes a thread that may wait. */
+/* An unfinished commit goes on, on a thread that may wait. */
 static int end_submitted(struct store_writer *writer, int result)
 {
 	if (is_unfinished(result)) {

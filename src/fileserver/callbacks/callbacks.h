@@ -71,8 +71,8 @@ bool fsd_clients_ready(struct fsd_clients *clients, const struct fsd_caller *cal
 
 /*
  * Give the caller a promise; returns its duration in seconds, 0 = no promise. Vnode 0: a promise on
- * all of a volume, which is only ever replaced as a whole. `bulk`: for a bulk call, whose promises are
- * shorter. Give the promise first and read the object afterwards, so that no change is missed.
+ * a volume whose objects change only together, as in a read-only one. `bulk`: for a bulk call, whose
+ * promises are shorter. Give the promise first and read the object afterwards, so that no change is missed.
  */
 uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
 			  const AFSFid *fid, bool bulk, uint64_t now);
@@ -124,7 +124,7 @@ struct fsd_change {
 		void *chain;
 	} object[FSD_CHANGED_MAX];
 };
-/* Any thread. Volumes as a whole are left out. */
+/* Any thread. Breaks of whole volumes (vnode 0) are ignored. */
 void fsd_change_begin(struct fsd_clients *clients, struct fsd_change *change,
 		      const struct fsd_break *breaks, size_t count);
 /* One that has not begun may end. */

@@ -85,7 +85,7 @@ bool fsd_change_settled(struct fsd_clients *clients, const AFSFid *fids, size_t 
 	uint64_t upto;
 	bool open;
 
-	/* What the caller has seen was announced before it became visible. */
+	/* A change is announced before it becomes visible, so one that the caller has seen is listed. */
 	if (!atomic_load(&clients->open_changes))
 		return true;
 	pthread_mutex_lock(&clients->lock);

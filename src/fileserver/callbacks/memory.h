@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What outlives the server: the addresses of clients that may hold promises, and the promises. */
+/* The state that outlives the server: promises, and the addresses of clients that may hold some. */
 #ifndef FILESERVER_CALLBACKS_MEMORY_H
 #define FILESERVER_CALLBACKS_MEMORY_H
 

@@ -94,7 +94,7 @@ struct promise {
 
 /* An object that promises are held on, or that hosts are to be told about. */
 struct object {
-	AFSFid fid;	/* vnode 0: the volume as a whole */
+	AFSFid fid;	/* vnode 0: a whole volume */
 	size_t holders; /* promises in the list */
 	struct promise *first;
 	void *chain;

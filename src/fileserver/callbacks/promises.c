@@ -463,8 +463,8 @@ bool fsd_promise_restore(struct fsd_clients *clients, const struct sockaddr_stor
 /* -- breaks -- */
 
 /*
- * A promise on something that has changed. True: its host is to be told. One that did not answer and
- * was given up is told before it is served again: nobody waits for it.
+ * A promise on an object that has changed. True: wait for its host's answer. A host that was given up
+ * is not waited for: it is told before its next call is served.
  */
 static bool take_promise(struct fsd_clients *clients, struct promise *promise, struct ticket *ticket)
 {

@@ -132,7 +132,7 @@ static size_t load(int fd, struct record *records, size_t max, bool *damaged)
 	return kept;
 }
 
-/* What a folder has under its names is on the disk. */
+/* Flush a folder: its names are on the disk then. */
 static int flush_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -118,8 +118,8 @@ void fs_announce(void *call, const struct store_changes *changes);
 /* An object that an operation will look at, besides that of fs_find_to_write(). */
 void fs_touch(struct fs_call *call, const AFSFid *fid);
 /*
- * What was seen of an object may be sent: wait until its changes are known to all clients that hold
- * promises on it. False: they did not answer in time, or `hasty`.
+ * Before a reply that shows the object's state: wait until all clients with promises on it know of its
+ * changes. False: they did not answer in time, or it is changing and the call is `hasty`.
  */
 bool fs_settled(struct fs_call *call, const AFSFid *fid);
 /*

@@ -236,28 +236,22 @@ static unsigned note_changes(struct fs_call *call, const struct store_changes *c
 	return to_breaks(changes, breaks);
 }
 
-static void tell_others(struct fs_call *call, const struct store_changes *changes)
+static bool tell(struct fs_call *call, const struct store_changes *changes)
 {
 	struct fsd_clients *clients = call->service->clients;
 	struct fsd_break breaks[BREAKS_MAX];
 	unsigned count = note_changes(call, changes, breaks);
 
 	if (count)
-		fsd_promise_break_all(clients, breaks, count, call->caller.host, FSD_BREAK_MS);
-	fsd_change_end(clients, &call->announced);
-}
-
-bool fs_tell(struct fs_call *call)
-{
-	struct fsd_clients *clients = call->service->clients;
-	struct fsd_break breaks[BREAKS_MAX];
-	unsigned count = note_changes(call, &call->change.changes, breaks);
-
-	if (count)
 		call->breaking = fsd_promise_break_begin(clients, breaks, count, call->caller.host);
 	if (!call->breaking)
 		fsd_change_end(clients, &call->announced);
 	return !call->breaking;
+}
+
+bool fs_tell(struct fs_call *call)
+{
+	return tell(call, &call->change.changes);
 }
 
 void fs_await_told(struct fs_call *call)
@@ -290,8 +284,8 @@ int fs_settle(struct fs_call *call, int result)
 
 int fs_finish(struct fs_call *call, int result, const struct store_changes *changes)
 {
-	if (!result)
-		tell_others(call, changes);
+	if (!result && !tell(call, changes))
+		fs_await_told(call);
 	return fs_settle(call, result);
 }
 

@@ -65,7 +65,7 @@ static void hand_over(struct fs_call *call)
 	pthread_mutex_unlock(&later->lock);
 }
 
-/* What the first try could not do. */
+/* Commit again, on a thread that may wait, after STORE_AGAIN. */
 static int commit_again(struct fs_call *call)
 {
 	struct fs_change *change = &call->change;

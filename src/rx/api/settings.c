@@ -9,7 +9,6 @@
 #include "engine/objects.h"
 
 static const struct rxw_cc_ops *const controllers[] = {
-	[RXW_CONGESTION_AUTO] = &rxw_cc_reno,
 	[RXW_CONGESTION_RENO] = &rxw_cc_reno,
 	[RXW_CONGESTION_CUBIC] = &rxw_cc_cubic,
 	[RXW_CONGESTION_RATE] = &rxw_cc_rate,
@@ -17,9 +16,11 @@ static const struct rxw_cc_ops *const controllers[] = {
 
 #define PINNED 4096u /* bytes that a packet pins, at most */
 
-static size_t max_size(size_t a, size_t b)
+static const struct rxw_cc_ops *controller_of(const struct rxw_config *c)
 {
-	return a > b ? a : b;
+	if (c->congestion != RXW_CONGESTION_AUTO)
+		return controllers[c->congestion];
+	return c->window > RXW_MAX_ACKS ? &rxw_cc_rate : &rxw_cc_reno;
 }
 
 static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c,
@@ -37,8 +38,8 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
 	p->hard = c->hard_ms * RXW_MS;
 	p->ack_delay = 50 * RXW_MS;
 	p->call_memory = ep->constants.call_memory;
-	if (c->window > RXW_MAX_ACKS)
-		p->call_memory = max_size(p->call_memory, (size_t)c->window * PINNED);
+	if (p->call_memory < (uint64_t)c->window * PINNED)
+		p->call_memory = (uint64_t)c->window * PINNED;
 	p->conn_memory = 4 * p->call_memory;
 	p->peer_memory = c->peer_memory;
 	p->sendq_high = ep->constants.sendq_packets;
@@ -46,9 +47,7 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
 	p->sendq_low = p->sendq_high * 2 / 3;
 	p->wake_packets = 64;
 	p->unread_packets = 256;
-	p->cc = controllers[c->congestion];
-	if (c->congestion == RXW_CONGESTION_AUTO && c->window > RXW_MAX_ACKS)
-		p->cc = &rxw_cc_rate;
+	p->cc = controller_of(c);
 	memcpy(p->secret, ep->engine->key, sizeof(p->secret));
 }
 

@@ -39,7 +39,7 @@ void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initi
 
 void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now)
 {
-	if (!acked)
+	if (!acked || !cc->ops->acked)
 		return;
 	cc->ops->acked(cc, acked, limited, srtt, now);
 	bound(cc);
@@ -47,14 +47,14 @@ void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt
 
 void rxw_cc_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
-	if (!cc->ops->sample)
-		return;
 	cc->ops->sample(cc, s);
 	bound(cc);
 }
 
 void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 {
+	if (!cc->ops->lost)
+		return;
 	keep_for_undo(cc);
 	cc->ops->lost(cc, flight, now);
 	bound(cc);

@@ -8,7 +8,7 @@
 
 struct rxw_cc;
 
-/* What an ACK tells about the path. Times in ns. */
+/* A measurement of the path, from one ACK. Times in ns. */
 struct rxw_cc_sample {
 	uint64_t now;
 	uint64_t rate;	      /* of delivery, packets per second, 10 fractional bits; 0 = none */
@@ -23,7 +23,10 @@ struct rxw_cc_sample {
 struct rxw_cc_ops {
 	const char *name;
 	void (*init)(struct rxw_cc *cc); /* may be NULL */
-	/* `acked` packets were newly acknowledged; `limited`: the window had been full before. */
+	/*
+	 * `acked` packets were newly acknowledged; `limited`: the window had been full before. This
+	 * and lost() may be NULL if sample() is not.
+	 */
 	void (*acked)(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now);
 	/*
 	 * Loss detected; recovery calls this at most once per round trip. `flight`: packets in
@@ -64,6 +67,7 @@ void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initi
 		 uint32_t ssthresh, uint32_t max);
 /* Not for packets acknowledged in recovery, where proportional rate reduction applies. */
 void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now);
+/* Only of a controller with sample(). */
 void rxw_cc_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s);
 void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now);
 void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now);

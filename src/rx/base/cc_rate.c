@@ -28,7 +28,7 @@
 #define RTT_VALID (5 * RXW_SEC)
 #define RTT_PROBE (200 * RXW_MS)
 /* Cruising time before the rate is probed again, and what random bits add to it. */
-#define CRUISE	    (2 * RXW_SEC)
+#define CRUISE_TIME (2 * RXW_SEC)
 #define CRUISE_MORE (1u << 30)
 #define CRUISE_ROUNDS 63u /* the same in rounds, for coexistence with windows that grow by one */
 
@@ -36,7 +36,7 @@ enum phase {
 	STARTUP, /* doubles the rate each round trip */
 	DRAIN,	 /* empties the queue that this has filled */
 	DOWN,	 /* below the rate, so that other flows see an empty queue */
-	CRUISE_AT_RATE,
+	CRUISE,
 	REFILL, /* one round at the rate, before the probe */
 	UP,	/* above the rate */
 	SHRINK	/* few packets in flight, to see the round trip of the empty path */
@@ -47,7 +47,7 @@ static const struct {
 	uint32_t pace, window;
 } gains[] = {
 	[STARTUP] = {GAIN(2.77), GAIN(2.0)},	   [DRAIN] = {GAIN(0.5), GAIN(2.0)},
-	[DOWN] = {GAIN(0.9), GAIN(2.0)},	   [CRUISE_AT_RATE] = {GAIN(1.0), GAIN(2.0)},
+	[DOWN] = {GAIN(0.9), GAIN(2.0)},	   [CRUISE] = {GAIN(1.0), GAIN(2.0)},
 	[REFILL] = {GAIN(1.0), GAIN(2.0)},	   [UP] = {GAIN(1.25), GAIN(2.25)},
 	[SHRINK] = {GAIN(1.0), GAIN(0.5)},
 };
@@ -61,14 +61,13 @@ struct rate {
 	uint64_t cruise;     /* ns, length of this cruise */
 	uint64_t round_rtt, last_round_rtt; /* least of this round and of the last one */
 	uint32_t high;	     /* flight above which losses began; NO_LIMIT = unknown */
-	uint32_t saved;	     /* window before SHRINK or a timeout, 0 = none */
+	uint32_t saved;	     /* window before SHRINK, 0 = none */
 	uint32_t samples;    /* of round trips in this round */
 	uint32_t lost, delivered; /* in this round */
-	uint32_t rounds;     /* in this phase */
+	uint32_t rounds;     /* ended in this phase; the first of them began before it */
 	uint32_t step;	     /* UP: packets by which `high` grows with the next round */
 	uint32_t noise;	     /* state of a small random generator */
 	uint8_t phase, flat; /* flat: startup rounds without growth */
-	bool full;	     /* startup has ended */
 };
 
 _Static_assert(sizeof(struct rate) <= sizeof(((struct rxw_cc *)0)->state), "state of the model");
@@ -124,7 +123,7 @@ static void enter(struct rate *m, enum phase phase, uint64_t now)
 static void begin_down(struct rate *m, uint64_t now)
 {
 	m->noise = m->noise * 1664525u + 1013904223u + (uint32_t)now;
-	m->cruise = CRUISE + m->noise % CRUISE_MORE;
+	m->cruise = CRUISE_TIME + m->noise % CRUISE_MORE;
 	/* Rates of the cycle before the last one are forgotten. */
 	m->best[1] = m->best[0];
 	m->best[0] = 0;
@@ -186,7 +185,6 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 		m->high = (uint32_t)larger(held(m, GAIN(1.0)), s->flight_then / 20 * 17);
 	if (m->flat < FULL_ROUNDS && !delay_grew(m) && !too_many_lost(m))
 		return;
-	m->full = true;
 	enter(m, DRAIN, s->now);
 }
 
@@ -207,9 +205,9 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 	switch (m->phase) {
 	case DOWN:
 		if (s->flight <= smaller(bdp, m->high == NO_LIMIT ? NO_LIMIT : m->high / 20 * 17))
-			enter(m, CRUISE_AT_RATE, s->now);
+			enter(m, CRUISE, s->now);
 		break;
-	case CRUISE_AT_RATE:
+	case CRUISE:
 		if (s->now - m->phase_at >= m->cruise ||
 		    m->rounds >= smaller(bdp, CRUISE_ROUNDS))
 			enter(m, REFILL, s->now);
@@ -260,10 +258,7 @@ static void shrink(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	m->rtt_at = s->now;
 	cc->cwnd = (uint32_t)larger(cc->cwnd, m->saved);
 	m->saved = 0;
-	if (m->full)
-		begin_down(m, s->now);
-	else
-		enter(m, STARTUP, s->now);
+	begin_down(m, s->now);
 }
 
 static void set_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
@@ -279,7 +274,7 @@ static void set_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 		target = (uint32_t)smaller(target, high);
 	}
 	target = (uint32_t)larger(target, LEAST);
-	if (m->full || m->phase == SHRINK) {
+	if (m->phase != STARTUP) {
 		if (cc->cwnd < target)
 			cc->cwnd = (uint32_t)smaller((uint64_t)cc->cwnd + s->newly, target);
 		else
@@ -307,11 +302,11 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	} else {
 		probe(m, s);
 	}
-	if (m->least_rtt != 0 && (m->phase == SHRINK || s->now >= m->rtt_at + RTT_VALID) &&
-	    m->full)
+	if (m->least_rtt != 0 && m->phase != STARTUP &&
+	    (m->phase == SHRINK || s->now >= m->rtt_at + RTT_VALID))
 		shrink(cc, s);
 	if (s->round) {
-		if (m->phase == CRUISE_AT_RATE && too_many_lost(m))
+		if (m->phase == CRUISE && too_many_lost(m))
 			m->high = (uint32_t)larger(held(m, GAIN(0.9)), LEAST);
 		m->last_round_rtt = m->round_rtt != 0 ? m->round_rtt : m->last_round_rtt;
 		m->round_rtt = 0;
@@ -319,22 +314,6 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 		m->rounds++;
 	}
 	set_window(cc, s);
-}
-
-static void rate_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now)
-{
-	(void)cc;
-	(void)acked;
-	(void)limited;
-	(void)srtt;
-	(void)now;
-}
-
-static void rate_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
-{
-	(void)cc;
-	(void)flight;
-	(void)now;
 }
 
 static void rate_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
@@ -349,7 +328,7 @@ static uint64_t rate_interval(const struct rxw_cc *cc, uint32_t window, uint64_t
 	const struct rate *m = of_const(cc);
 	uint64_t rate = rate_of(m), pace;
 
-	if (rate == 0) /* as slow start does */
+	if (rate == 0) /* before the first sample */
 		return window > RXW_CC_PACED_ABOVE && srtt >= RXW_MS ? srtt / 2 / window : 0;
 	pace = rate * gains[m->phase].pace / 256;
 	return (RXW_SEC << RATE_SHIFT) / larger(pace, 1);
@@ -358,8 +337,6 @@ static uint64_t rate_interval(const struct rxw_cc *cc, uint32_t window, uint64_t
 const struct rxw_cc_ops rxw_cc_rate = {
 	.name = "rate",
 	.init = rate_init,
-	.acked = rate_acked,
-	.lost = rate_lost,
 	.timeout = rate_timeout,
 	.sample = rate_sample,
 	.interval = rate_interval,

@@ -236,7 +236,7 @@ static bool commands(struct wire *w, uint64_t now)
 	return true;
 }
 
-/* What the profile plans; returns the time of the next such event. */
+/* Carry out the plan of the profile; returns the time of its next event. */
 static uint64_t planned(struct wire *w, uint64_t began, uint64_t now)
 {
 	static uint64_t rebind_at;

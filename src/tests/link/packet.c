@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a router or a network card does to packets. */
+/* Packets as routers and network cards treat them: ICMP errors, fragments, checksums, segments. */
 #include <netinet/in.h>
 #include <string.h>
 

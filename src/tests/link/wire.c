@@ -15,7 +15,7 @@
 
 #define TURN 64 /* packets of a device that are read before others get their turn */
 
-/* What was read: one packet, or many in one. Belongs to the packets of it in the link. */
+/* One read from the device: a packet, or several in one. Its packets in the link own it. */
 struct frame {
 	uint32_t refs;
 	struct packet_view view;

@@ -273,16 +273,16 @@ void sim_ref_start(struct sim *sim, unsigned count);
 void sim_ref_event(struct sim *sim, const struct sim_event *event);
 void sim_ref_free(struct sim *sim);
 
-/* The seeds that a program runs. Zero: not given; class: its name or NULL. */
+/* The seeds that a program runs. Zero: not given; class, only: a name or NULL. */
 struct sim_args {
-	const char *class;
+	const char *class, *only;
 	uint64_t seed; /* this seed only */
 	uint64_t first, count;
 	bool trace, verbose, changes;
 };
 /*
  * `taken` holds the letters of the program's options: s(eed) f(irst) c(ount) t(race) v(erbose), k
- * for --class, w for --changes. The environment variable gives the count, otherwise `count`
+ * for --class, w for --changes, o(nly). The environment variable gives the count, otherwise `count`
  * applies. False: the command line is invalid and getopt has reported it, or the program has no
  * such option.
  */

@@ -13,7 +13,8 @@ bool sim_args_parse(struct sim_args *args, int argc, char **argv, const char *ta
 		{"class", required_argument, NULL, 'k'}, {"seed", required_argument, NULL, 's'},
 		{"first", required_argument, NULL, 'f'}, {"count", required_argument, NULL, 'c'},
 		{"trace", no_argument, NULL, 't'},	 {"verbose", no_argument, NULL, 'v'},
-		{"changes", no_argument, NULL, 'w'},	 {NULL, 0, NULL, 0},
+		{"changes", no_argument, NULL, 'w'},	 {"only", required_argument, NULL, 'o'},
+		{NULL, 0, NULL, 0},
 	};
 	const char *asked = getenv(environment);
 	int o;
@@ -44,6 +45,9 @@ bool sim_args_parse(struct sim_args *args, int argc, char **argv, const char *ta
 			break;
 		case 'w':
 			args->changes = true;
+			break;
+		case 'o':
+			args->only = optarg;
 			break;
 		}
 	}

@@ -3,7 +3,6 @@
  * Long paths with wide windows (rx-wide-windows): goodput of one bulk reply as a share of the line,
  * over many seeds. RXW_SIM_LONG_SEEDS (1) sets their number. A failure names the seed to replay.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,38 +114,20 @@ static bool check(const struct profile *f, unsigned first, unsigned count)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"seed", required_argument, NULL, 's'}, {"count", required_argument, NULL, 'c'},
-		{"only", required_argument, NULL, 'o'}, {"trace", no_argument, NULL, 't'},
-		{NULL, 0, NULL, 0},
-	};
-	const char *environment = getenv("RXW_SIM_LONG_SEEDS"), *only = NULL;
-	unsigned first = 1, count = environment != NULL ? (unsigned)atoi(environment) : SEEDS;
+	struct sim_args args;
 	unsigned failed = 0;
-	int o;
 
-	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
-		switch (o) {
-		case 's':
-			first = (unsigned)atoi(optarg);
-			count = 1;
-			break;
-		case 'c':
-			count = (unsigned)atoi(optarg);
-			break;
-		case 'o':
-			only = optarg;
-			break;
-		case 't':
-			tracing = true;
-			break;
-		default:
-			return 2;
-		}
-	if (count == 0)
-		count = 1;
+	if (!sim_args_parse(&args, argc, argv, "sfcto", "RXW_SIM_LONG_SEEDS", SEEDS))
+		return 2;
+	tracing = args.trace;
+	if (args.seed != 0) {
+		args.first = args.seed;
+		args.count = 1;
+	}
+	if (args.count == 0)
+		args.count = 1;
 	for (unsigned i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++)
-		if (only == NULL || strcmp(only, profiles[i].name) == 0)
-			failed += !check(&profiles[i], first, count);
+		if (args.only == NULL || strcmp(args.only, profiles[i].name) == 0)
+			failed += !check(&profiles[i], (unsigned)args.first, (unsigned)args.count);
 	return failed == 0 ? 0 : 1;
 }

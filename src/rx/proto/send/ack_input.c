@@ -24,8 +24,7 @@ struct ack_result {
 	uint32_t distance;
 	uint32_t highest; /* order acknowledged before this ACK */
 	uint64_t rtt;	  /* sample taken, ns; 0 = none */
-	/* of the newest transmission acknowledged */
-	struct rxw_txseg newest; /* count 0: none */
+	struct rxw_txseg newest; /* transmission acknowledged, for a model; count 0: none */
 	bool round;		 /* a round trip has ended */
 };
 
@@ -64,6 +63,12 @@ static void sample(struct rxw_pcall *p, uint64_t rtt, uint64_t now)
 	atomic_store_explicit(&peer->rtt_at, now, memory_order_relaxed);
 }
 
+/* It describes more than 255 packets, the last of which is previousPacket. */
+static bool is_wide(const struct rxw_ack *ack)
+{
+	return ack->count > RXW_MAX_ACKS || ack->tail > 0 || ack->part > 0;
+}
+
 static void take_sample(struct rxw_pcall *p, struct ack_result *r)
 {
 	const struct rxw_ack *ack = r->ack;
@@ -73,11 +78,9 @@ static void take_sample(struct rxw_pcall *p, struct ack_result *r)
 		return;
 	if (ack->reason == RXW_ACK_IDLE || ack->reason == RXW_ACK_DELAY) {
 		/* The ACK may have been delayed, unless it is about the newest packet. */
-		bool whole = ack->tail > 0 || ack->part > 0;
-
-		if (whole)
+		if (is_wide(ack))
 			highest = ack->previous;
-		for (uint32_t i = whole ? 0 : ack->count; i > 0; i--)
+		for (uint32_t i = is_wide(ack) ? 0 : ack->count; i > 0; i--)
 			if (rxw_ack_has(ack, i - 1)) {
 				highest = ack->first + i - 1;
 				break;
@@ -117,7 +120,8 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 	bool early;
 
 	r->newly += n;
-	if (!s->never_left && (r->newest.count == 0 || (int32_t)(s->order - r->newest.order) > 0))
+	if (q->cc.ops->sample != NULL && !s->never_left &&
+	    (r->newest.count == 0 || (int32_t)(s->order - r->newest.order) > 0))
 		r->newest = *s;
 	if (s->state == RXW_TX_LOST) {
 		if (s->never_left)
@@ -216,8 +220,7 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 
 	memset(q->untold, 0, sizeof(q->untold));
 	/* Packets that were never sent: the tables are not to be trusted. */
-	if (ack->tail > q->nxt - first || count + ack->tail > q->nxt - first ||
-	    (ack->part > 0 && begin + ack->part > q->nxt - first))
+	if (is_wide(ack) && ack->previous >= q->nxt)
 		return;
 	for (from = 0; from < count; from = to) {
 		to = rxw_ack_run(ack, from, count, &received);

@@ -46,8 +46,8 @@ struct rxw_txseg {
 };
 
 /*
- * What a call has delivered, for samples of the rate. A sample compares two packets: the newest one
- * acknowledged, and the last one acknowledged before it was sent.
+ * Packets delivered, for samples of the rate. A sample compares two packets: the newest one acknowledged,
+ * and the last one acknowledged before that was sent.
  */
 struct rxw_delivery {
 	uint64_t delivered_at; /* latest ACK with progress, or first transmission after idleness */

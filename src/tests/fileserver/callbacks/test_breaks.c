@@ -456,7 +456,7 @@ static void await_settling(unsigned count)
 	} while (stats.settling != count && usleep(1000) == 0);
 }
 
-/* Who may have seen a change waits for its end, not for those that begin later. */
+/* A call that may have seen a change waits for its end, but not for changes that begin later. */
 START_TEST(calls_wait_for_changes)
 {
 	const struct fsd_break what[] = {{.fid = f}, {.fid = {9, 0, 0}}, {.fid = g, .gone = true}};

@@ -63,7 +63,7 @@ static void teardown(void)
 	tree_remove(folder);
 }
 
-/* What a killed server leaves: the file as it is, and nothing else. */
+/* A killed server leaves the file as it is, and nothing else. */
 static void kill_server(void)
 {
 	struct fsd_ledger *ledger = clients->ledger;
