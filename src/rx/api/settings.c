@@ -38,7 +38,7 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
 	p->hard = c->hard_ms * RXW_MS;
 	p->ack_delay = 50 * RXW_MS;
 	p->call_memory = ep->constants.call_memory;
-	if (p->call_memory < (uint64_t)c->window * PINNED)
+	if (c->window > RXW_MAX_ACKS && p->call_memory < (uint64_t)c->window * PINNED)
 		p->call_memory = (uint64_t)c->window * PINNED;
 	p->conn_memory = 4 * p->call_memory;
 	p->peer_memory = c->peer_memory;
