@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Engines: the memory and the connection ids that endpoints share. */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,6 +44,17 @@ static unsigned cpus(void)
 	return n > 0 ? (unsigned)n : 1;
 }
 
+/* Those that the threads of this program may use. */
+static unsigned allowed_cpus(void)
+{
+	cpu_set_t set;
+
+	/* Fails if the machine has more CPUs than the set: then no affinity is worth looking at. */
+	if (sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) < 1)
+		return cpus();
+	return (unsigned)CPU_COUNT(&set);
+}
+
 /* Half of the CPUs: each polling caller may keep one from the threads that it waits for. */
 static unsigned pollers_max(void)
 {
@@ -80,6 +92,7 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 	atomic_init(&e->log_level, (unsigned)e->config.log_level);
 	pthread_mutex_init(&e->lock, NULL);
 	e->pollers_max = pollers_max();
+	e->cpus = allowed_cpus();
 	rxw_budget_init(&e->memory, (int64_t)e->config.memory);
 	r = -RXW_ESYS;
 	if (rxw_random(e->key, sizeof(e->key)) || draw_epoch(e))

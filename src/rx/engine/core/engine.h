@@ -33,6 +33,7 @@ struct rxw_engine {
 	 */
 	_Atomic(unsigned) pollers;
 	unsigned pollers_max;
+	unsigned cpus; /* that its threads may use */
 	/*
 	 * Features that the kernel lacks are logged once for all endpoints: rxw_io_options.warned.
 	 */

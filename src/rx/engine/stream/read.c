@@ -203,22 +203,40 @@ void rxw_stream_defer(struct rxw_call *call)
 	rxw_conn_unlock(call->conn);
 }
 
-static int begin_read(struct rxw_call *call)
+/*
+ * Before a client reads, its request ends. The thread may leave it to other callers once it waits
+ * for the reply. *noted: rxw_tx_collect_end() must follow.
+ */
+static int begin_read(struct rxw_call *call, bool *noted)
 {
-	int r = rxw_stream_half_close(call);
+	int r;
 
+	*noted = call->p.client && !(call->flags & RXW_CALL_NONBLOCK) && !rxw_tx_collecting() &&
+		 rxw_round_open(rxw_home(call->conn));
+	if (*noted)
+		rxw_tx_collect_begin();
+	r = rxw_stream_half_close(call);
 	reclaim_lent(call);
 	/* A reply that began before the request was complete is delivered all the same. */
 	return r == -RXW_ECALL || r == -RXW_ESTATE ? 0 : r;
 }
 
+static void end_read(bool noted)
+{
+	if (noted)
+		rxw_tx_collect_end();
+}
+
 static ssize_t read_bytes(struct rxw_call *call, uint8_t *data, size_t length, bool all)
 {
 	size_t done = 0;
-	int r = begin_read(call);
+	bool noted;
+	int r = begin_read(call, &noted);
 
-	if (r)
+	if (r) {
+		end_read(noted);
 		return r;
+	}
 	while (done < length) {
 		size_t n;
 		const uint8_t *from;
@@ -234,6 +252,7 @@ static ssize_t read_bytes(struct rxw_call *call, uint8_t *data, size_t length, b
 		done += n;
 		advance(call, n);
 	}
+	end_read(noted);
 	call->r.bytes += done;
 	report(call, true);
 	if (r == -RXW_EAGAIN && done)
@@ -262,11 +281,12 @@ ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigne
 {
 	size_t lent = 0;
 	unsigned n = 0;
+	bool noted;
 	int r;
 
 	if (!call || !iov || !count || !*count || !length)
 		return -RXW_EINVAL;
-	r = begin_read(call);
+	r = begin_read(call, &noted);
 	if (!r)
 		r = refill(call, true);
 	/* Empty packets have no data to lend. */
@@ -279,6 +299,7 @@ ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigne
 		advance(call, 0);
 		r = refill(call, true);
 	}
+	end_read(noted);
 	if (r <= 0) {
 		*count = 0;
 		return r;
