@@ -34,6 +34,16 @@ unsigned internals_channel_waiters(rxw_connection *connection)
 	return n;
 }
 
+unsigned internals_queue_waiters(rxw_queue *queue)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&queue->lock);
+	n = queue->waiting;
+	pthread_mutex_unlock(&queue->lock);
+	return n;
+}
+
 uint64_t internals_hard_limit(const rxw_call *call)
 {
 	return call->p.timer.hard;

@@ -24,6 +24,8 @@ struct internals_header internals_header(rxw_connection *connection);
 
 /* Callers that wait for a channel. */
 unsigned internals_channel_waiters(rxw_connection *connection);
+/* Threads that wait at a queue. */
+unsigned internals_queue_waiters(rxw_queue *queue);
 /* Most nanoseconds that a call may last; 0: no limit. */
 uint64_t internals_hard_limit(const rxw_call *call);
 /* Does it accept no new calls any more? */

@@ -9,6 +9,7 @@
 
 #include "harness.h"
 #include "tests/support/counters.h"
+#include "tests/support/internals.h"
 
 #define SERVICE 120 /* calls go to the server's queue */
 #define FEW	121 /* at most 4 calls at the same time */
@@ -679,6 +680,12 @@ static void *take_posts(void *unused)
 	return unused;
 }
 
+static bool all_wait(void *unused)
+{
+	(void)unused;
+	return internals_queue_waiters(clients) == THREADS;
+}
+
 /* As many threads wake as entries come, and each entry goes to one of them. */
 START_TEST(several_threads_wait)
 {
@@ -694,6 +701,7 @@ START_TEST(several_threads_wait)
 		sem_wait(&taken);
 		sem_wait(&taken);
 	}
+	h_wait_for(all_wait, NULL, "all threads are back");
 	ck_assert_int_eq(rxw_queue_destroy(clients), -RXW_ESTATE);
 	for (unsigned i = 0; i < THREADS; i++)
 		ck_assert_int_eq(rxw_queue_post(clients, NULL), 0);
