@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A load for a file server: clients, each a thread with a socket of its own and one call at a time,
- * make a fixed number of operations. Prints one line of JSON: rates, latencies, and the CPU time of
+ * A load for a file server: clients, each a thread with a socket of its own (with -t, all with one
+ * socket) and one call at a time, make a fixed number of operations. Prints one line of JSON: rates, latencies, and the CPU time of
  * the server and of the clients from the first operation to the last.
  */
 #include <errno.h>
@@ -42,6 +42,7 @@ static struct {
 	uint64_t size;		 /* bytes of a file */
 	unsigned files;		 /* of a directory of a fill */
 	unsigned batch;		 /* objects of a bulk status */
+	bool together;		 /* the clients are threads of one client */
 	pid_t pid;		 /* of the server; 0 = not to be measured */
 	const char *label;	 /* in names; "x" by default */
 } set = {.server = "127.0.0.1",
@@ -59,6 +60,7 @@ struct worker {
 	pthread_t thread;
 	unsigned number;
 	struct afs_client *client;
+	rxw_connection *connection; /* of a client that others share; NULL: the client's own */
 	AFSFid dir, file;
 	AFSCBFids bulk;
 	struct place *made; /* by a fill */
@@ -90,9 +92,12 @@ static rxw_call *begin(struct worker *w)
 	struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = 300000};
 	struct afs_error error;
 	rxw_call *call;
+	int rc;
 
-	if (afs_client_call(w->client, &co, &call, &error) < 0)
+	if (!w->connection && afs_client_call(w->client, &co, &call, &error) < 0)
 		die("call", error.text);
+	if (w->connection && (rc = rxw_call_begin(w->connection, &co, &call)) < 0)
+		die("call", rxw_strerror(rc));
 	return call;
 }
 
@@ -217,16 +222,19 @@ static void fetch(struct worker *w, const AFSFid *fid, uint64_t length, bool all
 
 static void get_status(struct worker *w, const AFSFid *fid)
 {
-	rxw_call *call = begin(w);
 	AFSFetchStatus status;
 	AFSCallBack callback;
 	AFSVolSync sync;
-	int32_t code = StartRXAFS_FetchStatus(call, fid);
+	rxw_call *call;
+	int32_t code;
 
-	if (code == 0)
-		code = EndRXAFS_FetchStatus(call, &status, &callback, &sync);
-	if (end(call, code, "FetchStatus"))
-		die("FetchStatus", "busy");
+	/* OpenAFS's server is busy for new connections of one client that come at the same time. */
+	do {
+		call = begin(w);
+		code = StartRXAFS_FetchStatus(call, fid);
+		if (code == 0)
+			code = EndRXAFS_FetchStatus(call, &status, &callback, &sync);
+	} while (end(call, code, "FetchStatus"));
 }
 
 static void bulk(struct worker *w, const AFSCBFids *fids)
@@ -498,6 +506,18 @@ static void open_client(struct worker *w)
 	root.Volume = volume.id;
 }
 
+/* The first worker's client, by another connection. */
+static void share_client(struct worker *w)
+{
+	rxw_endpoint *endpoint = afs_client_endpoint(workers[0].client);
+	int rc = rxw_connection_create(endpoint, (struct sockaddr *)&volume.server,
+				       volume.server_len, AFS_SERVICE_FS, NULL, &w->connection);
+
+	if (rc < 0)
+		die("connection", rxw_strerror(rc));
+	w->client = workers[0].client;
+}
+
 static void open_places(void)
 {
 	struct stat st;
@@ -574,12 +594,15 @@ static void run(void)
 static void finish(void)
 {
 	struct afs_client **all = calloc(set.clients, sizeof(struct afs_client *));
+	unsigned clients = set.together ? 1 : set.clients;
 
-	for (unsigned i = 0; all && i < set.clients; i++)
+	for (unsigned i = 0; all && i < clients; i++)
 		all[i] = workers[i].client;
 	if (all)
-		afs_client_give_up(all, set.clients, 2000);
-	for (unsigned i = 0; i < set.clients; i++)
+		afs_client_give_up(all, clients, 2000);
+	for (unsigned i = clients; i < set.clients; i++)
+		rxw_connection_release(workers[i].connection);
+	for (unsigned i = 0; i < clients; i++)
 		afs_client_close(workers[i].client);
 	free(all);
 }
@@ -603,7 +626,10 @@ static void start(void)
 		workers[i].number = i;
 		workers[i].random = 0x9e3779b97f4a7c15u * (i + 1);
 		tools_histogram_init(&workers[i].latency);
-		open_client(&workers[i]);
+		if (i && set.together)
+			share_client(&workers[i]);
+		else
+			open_client(&workers[i]);
 	}
 }
 
@@ -612,7 +638,7 @@ static void usage(void)
 	fprintf(stderr,
 		"usage: fileserver_load [-s ADDRESS] [-v VL-PORT] [-f FS-PORT] [-V VOLUME] [-c CLIENTS] "
 		"[-n OPERATIONS OF EACH]\n       [-b BYTES] [-k FILES OF A DIRECTORY] [-p FILE OF PLACES] "
-		"[-P PID OF THE SERVER] [-l NAME] LOAD\nloads:");
+		"[-P PID OF THE SERVER] [-l NAME] [-t] LOAD\nloads:");
 	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++)
 		fprintf(stderr, " %s", loads[i].name);
 	fprintf(stderr, "\n");
@@ -623,7 +649,7 @@ static void parse(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "s:v:f:V:c:n:b:k:p:P:l:")) != -1)
+	while ((option = getopt(argc, argv, "s:v:f:V:c:n:b:k:p:P:l:t")) != -1)
 		switch (option) {
 		case 's':
 			set.server = optarg;
@@ -657,6 +683,9 @@ static void parse(int argc, char **argv)
 			break;
 		case 'l':
 			set.label = optarg;
+			break;
+		case 't':
+			set.together = true;
 			break;
 		default:
 			usage();
