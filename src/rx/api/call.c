@@ -45,6 +45,7 @@ static int wait_channel(struct rxw_connection *c, bool nonblock, uint64_t end, u
 		rxw_cond_wait_until(&c->channel_free, &c->lock,
 				    end < *now + CHECK_INTERVAL ? end : *now + CHECK_INTERVAL);
 		c->channel_waiters--;
+		c->channel_woken = false;
 		if (c->aborts != aborts) {
 			*code = c->abort_code;
 			return -RXW_ECALL;
@@ -52,6 +53,16 @@ static int wait_channel(struct rxw_connection *c, bool nonblock, uint64_t end, u
 	}
 	*code = c->p.error;
 	return 0;
+}
+
+/*
+ * Connection's lock held. One waiting caller is awake at a time. It wakes the next one if a channel
+ * is left when it has taken one or has given up, or if no channel will be free any more.
+ */
+static void wake_next(struct rxw_connection *c, uint64_t now)
+{
+	if ((c->p.error || rxw_pconn_has_free_channel(&c->p, now)) && rxw_channel_wake(c))
+		pthread_cond_signal(&c->channel_free);
 }
 
 /*
@@ -141,6 +152,7 @@ static int begin(struct rxw_connection *c, const struct rxw_call_options *given,
 		rxw_queue_join(made, options.queue, options.arg);
 	else if (r == -RXW_EAGAIN && options.queue && !only_now)
 		r = want_channel(c, &options);
+	wake_next(c, now);
 	rxw_conn_unlock(c);
 	if (r) {
 		rxw_call_unref(made);
@@ -262,7 +274,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	rxw_timer_update(call);
 	wait_callback(call);
 	rxw_queue_leave(call);
-	waited_for = c->channel_waiters > 0;
+	waited_for = rxw_channel_wake(c);
 	wanted = atomic_load(&c->channel_wanted);
 	last = c->released && !c->held;
 	if (last)
@@ -270,7 +282,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 	rxw_conn_unlock(c);
 	rxw_dispatch(&a);
 	if (waited_for)
-		pthread_cond_broadcast(&c->channel_free);
+		pthread_cond_signal(&c->channel_free);
 	if (wanted)
 		rxw_channel_announce(c);
 	rxw_call_unref(call);

@@ -169,6 +169,7 @@ struct rxw_connection {
 	struct rxw_service *service;
 	pthread_cond_t channel_free; /* client: callers wait for a channel */
 	unsigned channel_waiters;    /* lock */
+	bool channel_woken;	     /* one of them was signalled and has not run since; lock */
 	unsigned aborts;	     /* count of rxw_connection_abort() ... */
 	int32_t abort_code;	     /* ... and its latest code; lock */
 	bool deferred;		     /* in a shard's deferred list; lock */

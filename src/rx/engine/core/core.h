@@ -74,5 +74,10 @@ struct rxw_call_sleep {
 void rxw_sleeper_add(struct rxw_call *call, struct rxw_shard *s);
 /* Connection's lock held: the call's threads were woken, or no longer sleep. */
 void rxw_sleeper_remove(struct rxw_call *call);
+/*
+ * Connection's lock held: a channel may be free. True: signal c->channel_free, with or without the
+ * lock. False: no caller waits, or one is awake already and will wake the next one.
+ */
+bool rxw_channel_wake(struct rxw_connection *c);
 
 #endif

@@ -124,9 +124,8 @@ static void wake(struct rxw_effects *a, const struct rxw_effect *item)
 		a->shard->role.woke_caller = true;
 }
 
-static void wake_channel(struct rxw_connection *c)
+static void announce_channel(struct rxw_connection *c)
 {
-	pthread_cond_broadcast(&c->channel_free);
 	if (atomic_load_explicit(&c->channel_wanted, memory_order_relaxed))
 		rxw_channel_announce(c);
 }
@@ -202,7 +201,9 @@ static void run(struct rxw_effects *a)
 		if (a->item[i].todo & RXW_DO_INTERRUPT)
 			rxw_io_wake(a->item[i].interrupt->sock);
 		if (a->item[i].todo & RXW_DO_WAKE_CHANNEL)
-			wake_channel(call->conn);
+			pthread_cond_signal(&call->conn->channel_free);
+		if (a->item[i].todo & RXW_DO_ANNOUNCE)
+			announce_channel(call->conn);
 		if (a->item[i].todo & RXW_DO_SIGNAL_FD) {
 			uint64_t one = 1;
 

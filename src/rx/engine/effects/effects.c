@@ -91,7 +91,9 @@ static unsigned effects_of(struct rxw_effects *a, struct rxw_call *call, unsigne
 	if ((events & RXW_OUT_DONE) && !call->p.client)
 		rxw_workers_withdraw(call);
 	if (events & RXW_OUT_DONE)
-		todo |= RXW_DO_WAKE | (call->p.client ? RXW_DO_WAKE_CHANNEL : 0);
+		todo |= RXW_DO_WAKE;
+	if ((events & RXW_OUT_DONE) && call->p.client)
+		todo |= RXW_DO_ANNOUNCE | (rxw_channel_wake(call->conn) ? RXW_DO_WAKE_CHANNEL : 0);
 	/*
 	 * The call may be waiting in another shard's receive call: it ran a timer, or steering
 	 * missed.

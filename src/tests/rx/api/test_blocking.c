@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -357,6 +358,12 @@ static bool two_wait(void *arg)
 	return waiters() == 2;
 }
 
+static bool some_wait(void *arg)
+{
+	(void)arg;
+	return waiters() >= 4;
+}
+
 START_TEST(deadline_covers_wait_for_channel)
 {
 	struct rxw_call_options options = { .size = sizeof(options), .deadline_ms = 50 };
@@ -429,6 +436,51 @@ static void start_waiters(pthread_t threads[2], int results[2])
 	pthread_create(&threads[1], NULL, begin_stub, &results[1]);
 	h_wait_for(two_wait, NULL, "two callers wait for a channel");
 }
+
+#define CROWD 12
+
+static atomic_uint served, gave_up;
+
+/* Half of the callers are impatient. */
+static void *call_often(void *arg)
+{
+	struct rxw_call_options options = { .size = sizeof(options),
+					    .deadline_ms = arg ? 0 : 1 };
+
+	for (unsigned i = 0; i < 100; i++) {
+		rxw_call *call;
+		int rc = rxw_call_begin(full, &options, &call);
+
+		ck_assert_msg(!rc || (!arg && rc == -RXW_ETIMEDOUT), "%s", rxw_strerror(rc));
+		atomic_fetch_add(rc ? &gave_up : &served, 1);
+		if (!rc)
+			rxw_call_end(call, RXW_USER_ABORT, NULL);
+	}
+	return NULL;
+}
+
+/* One caller at a time is woken for a channel. None is forgotten, also if others give up. */
+START_TEST(crowd_waits_for_channels)
+{
+	pthread_t thread[CROWD];
+
+	h_open(&bed, NULL);
+	fill_connection();
+	for (unsigned i = 0; i < CROWD; i++)
+		pthread_create(&thread[i], NULL, call_often, i % 2 ? &bed : NULL);
+	h_wait_for(some_wait, NULL, "callers wait for a channel");
+	h_gate_open(&bed);
+	for (int i = 0; i < 4; i++)
+		rxw_call_end(calls[i], RXW_USER_ABORT, NULL);
+	for (unsigned i = 0; i < CROWD; i++)
+		pthread_join(thread[i], NULL);
+	ck_assert_uint_eq(atomic_load(&served) + atomic_load(&gave_up), CROWD * 100);
+	ck_assert_uint_ge(atomic_load(&served), CROWD / 2 * 100);
+	ck_assert_uint_eq(waiters(), 0);
+	rxw_connection_release(full);
+	h_close(&bed);
+}
+END_TEST
 
 /* ---- aborts and stops ---- */
 
@@ -568,6 +620,6 @@ END_TEST
 TEST_MAIN_WITHIN(60, "blocking", blocking_refused_in_callback,
 		 blocking_refused_in_callback_on_caller, blocking_refused_in_inline_handler,
 		 inline_reply_exceeds_send_queue, set_callback_does_not_wait,
-		 deadline_covers_wait_for_channel, deadlines_count_from_the_beginning,
-		 abort_a_connection, stop_a_client, stop_waits_for_a_client,
-		 stop_with_stuck_handler)
+		 crowd_waits_for_channels, deadline_covers_wait_for_channel,
+		 deadlines_count_from_the_beginning, abort_a_connection, stop_a_client,
+		 stop_waits_for_a_client, stop_with_stuck_handler)
