@@ -169,11 +169,11 @@ struct rxw_connection {
 	struct rxw_service *service;
 	pthread_cond_t channel_free; /* client: callers wait for a channel */
 	unsigned channel_waiters;    /* lock */
-	bool channel_woken;	     /* one of them was signalled and has not run since; lock */
 	unsigned aborts;	     /* count of rxw_connection_abort() ... */
 	int32_t abort_code;	     /* ... and its latest code; lock */
 	bool deferred;		     /* in a shard's deferred list; lock */
 	bool released;		     /* client: the application released it; lock */
+	bool channel_woken;	     /* client: a waiter was signalled and has not run since; lock */
 	unsigned held;		     /* client: calls that the application has not ended; lock */
 	_Atomic(bool) channel_wanted; /* client: the next free channel is to be announced */
 	struct rxw_conn_channels *channels; /* client; NULL until it is needed; lock */

@@ -34,7 +34,11 @@ static uint64_t call_deadline(const struct rxw_call *call)
 	return call->tx.pace_at && call->tx.pace_at < at ? call->tx.pace_at : at;
 }
 
-/* Connection's lock held: make the deadline `at`, unless it is earlier already. */
+/*
+ * Connection's lock held: make the deadline `at`, unless it is earlier already. A receiver that is
+ * asleep beyond it is woken, also if the connection is in the inbox: an earlier post may have been
+ * for a time after the end of that sleep.
+ */
 static void post(struct rxw_connection *c, uint64_t at)
 {
 	struct rxw_shard *s;
@@ -42,11 +46,13 @@ static void post(struct rxw_connection *c, uint64_t at)
 	if (at >= atomic_load_explicit(&c->timer.deadline, memory_order_relaxed))
 		return;
 	atomic_store(&c->timer.deadline, at);
-	if (at >= atomic_load(&c->timer.armed) || atomic_exchange(&c->timer.posted, true))
+	if (at >= atomic_load(&c->timer.armed))
 		return;
 	s = &c->ep->shard[c->table];
-	rxw_conn_ref(c);
-	inbox_push(s, c);
+	if (!atomic_exchange(&c->timer.posted, true)) {
+		rxw_conn_ref(c);
+		inbox_push(s, c);
+	}
 	if (atomic_load(&s->role.in_wait) && at < atomic_load(&s->role.wait_until))
 		rxw_io_wake(s->sock);
 }

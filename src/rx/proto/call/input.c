@@ -119,6 +119,17 @@ static void count_useless(struct rxw_pcall *p, const struct rxw_rxrun *run, uint
 	}
 }
 
+/*
+ * Client: an answer to a call of ours names its epoch and connection, which are drawn at random. So
+ * the address has received our packets. Servers that call their clients need not be asked with a
+ * PING, whose loss would delay the reply.
+ */
+static void prove_server(struct rxw_pcall *p, uint64_t now)
+{
+	if (p->client && !rxw_peer_freshly_validated(p->conn->peer, now))
+		rxw_peer_set_validated(p->conn->peer, now);
+}
+
 /* Verified packets, or packets that need no verification, show that the peer is alive. */
 static void heard(struct rxw_pcall *p, const struct rxw_rxrun *run, bool fresh, struct rxw_out *out)
 {
@@ -127,6 +138,7 @@ static void heard(struct rxw_pcall *p, const struct rxw_rxrun *run, bool fresh, 
 	p->peer_status = run->head.user_status;
 	if (!p->client || !fresh)
 		return;
+	prove_server(p, out->now);
 	rxw_send_heard(p);
 	/* Reply DATA acknowledges the request. */
 	if (!rxw_pcall_send_complete(p) && !p->tx.stopped)
@@ -242,6 +254,7 @@ static enum rxw_input_result input_ack(struct rxw_pcall *p, const struct rxw_rxr
 		return RXW_INPUT_DONE;
 	acked = rxw_send_ack(p, &ack, run->head.serial, out);
 	p->time.last_heard = p->conn->last_heard = out->now;
+	prove_server(p, out->now);
 	if (acked & RXW_ACKED_NEW)
 		p->time.last_moved = out->now;
 	waited = (acked & RXW_ACKED_PROOF) && !p->client && validate(p, out->now);

@@ -437,12 +437,34 @@ void rxw_ack_batch_end(struct rxw_pcall *p, bool drained, struct rxw_out *out)
 	write_owed(p, a->reason, a->serial, p->rx.next, out);
 }
 
+/*
+ * An ACK to an address that is not validated, after which the limit of 6.7 would leave no room for
+ * a PING, is a PING, which acknowledges as well. Otherwise a reply beyond the limit would wait until
+ * the client's keepalive. False: no need, or it was not sent.
+ */
+static bool acknowledge_by_ping(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_ackstate *a = &p->ack;
+	struct rxw_pconn *c = p->conn;
+	uint64_t each = RXW_HEADER_SIZE + RXW_ACK_FRAME + rxw_peer_overhead(c->peer);
+
+	if (c->client || p->rx.stopped || rxw_peer_allowance(c->peer, out->now) > 2 * each ||
+	    !rxw_ack_ping(p, 0, out))
+		return false;
+	a->sent_first = p->rx.hard;
+	a->sent_next = p->rx.next;
+	rxw_ack_clear(p);
+	return true;
+}
+
 void rxw_ack_timer(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_ackstate *a = &p->ack;
 	bool late = a->reason == 0 || a->reason == RXW_ACK_DELAY || p->ack.final ||
 		    (a->reason == RXW_ACK_IDLE && a->unacked < 2);
 
+	if (late && a->reason != 0 && acknowledge_by_ping(p, out))
+		return;
 	write_owed(p, late ? RXW_ACK_DELAY : a->reason, late ? 0 : a->serial, p->rx.next, out);
 }
 

@@ -258,5 +258,49 @@ START_TEST(looks_are_shared)
 }
 END_TEST
 
+/* The listener sleeps, and will for longer than any retransmission takes. */
+static bool sleeps_for_long(void *arg)
+{
+	const struct rxw_role *role = &bed.client->shard[0].role;
+
+	(void)arg;
+	return atomic_load(&role->in_wait) &&
+	       atomic_load(&role->wait_until) > rxw_now() + 30 * RXW_SEC;
+}
+
+/*
+ * The first timer of a call is its deadline, after the end of that sleep. The next one, of the
+ * retransmission, has to end the sleep.
+ */
+START_TEST(earlier_timers_end_a_long_sleep)
+{
+	struct timeval patience = { .tv_sec = 20 };
+	struct sockaddr_in address;
+	int fd = silent_port(&address);
+	rxw_connection *connection;
+	uint8_t packet[2048];
+	rxw_call *call;
+
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+	h_open(&bed, &(struct h_options){ .client = "listeners=1" });
+	connection = connect_to(&address);
+	h_wait_for(sleeps_for_long, NULL, "the listener sleeps");
+	ck_assert_int_eq(rxw_call_begin(connection,
+					&(struct rxw_call_options){ .size = sizeof(struct rxw_call_options),
+								    .deadline_ms = 300000 },
+					&call), 0);
+	h_write_ask(call, &(struct h_ask){ .op = H_PING });
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	for (unsigned copy = 0; copy < 2; copy++)
+		ck_assert_int_ge(recv(fd, packet, sizeof(packet), 0), RXW_HEADER_SIZE);
+	ck_assert_uint_ge(counter_of(bed.client, "retransmitted"), 1);
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	rxw_connection_release(connection);
+	h_close(&bed);
+	close(fd);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(60, "timer", peer_never_answers, peer_stops_answering, client_goes_away,
-	  long_calls_live, nobody_listens, nobody_listens_to_any, looks_are_shared)
+	  long_calls_live, nobody_listens, nobody_listens_to_any, looks_are_shared,
+	  earlier_timers_end_a_long_sleep)

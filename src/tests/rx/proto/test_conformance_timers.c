@@ -193,14 +193,18 @@ START_TEST(a_working_server_is_alive)
 }
 END_TEST
 
-/* An unvalidated peer gets two unsolicited packets, and expires silently after 12 s. */
+/*
+ * An unvalidated peer gets an ACK and two unsolicited packets, and expires silently after 12 s. If its
+ * packet is so small that only one may be sent, that is a PING.
+ */
 START_TEST(strangers_get_little)
 {
+	bool tiny = _i < 3;
 	struct bench_packet *k;
 	unsigned acks = 0, pings = 0;
 
-	b.auto_attach = _i == 1;
-	bench_get_data(&b, c, 1, 1, _i == 2 ? RXW_LAST_PACKET : 0, 0);
+	b.auto_attach = _i % 3 == 1;
+	bench_get_data(&b, c, 1, 1, _i % 3 == 2 ? RXW_LAST_PACKET : 0, tiny ? 0 : 40);
 	bench_pass(&b, 60 * RXW_SEC);
 	while ((k = bench_next(&b)) != NULL) {
 		ck_assert_uint_eq(k->h.type, RXW_ACK);
@@ -209,8 +213,9 @@ START_TEST(strangers_get_little)
 		else
 			acks++;
 	}
-	ck_assert_uint_eq(acks, 1);
-	ck_assert_uint_le(pings, 2);
+	ck_assert_uint_eq(acks, tiny ? 0 : 1);
+	ck_assert_uint_ge(pings, 1);
+	ck_assert_uint_le(pings, tiny ? 1 : 2);
 	ck_assert_int_eq(bench_channel(c, 0)->error, RXW_CALL_DEAD);
 	ck_assert(rxw_pconn_idle(&c->p));
 }
@@ -231,6 +236,21 @@ START_TEST(a_silent_client_is_asked)
 	ck_assert_int_eq(bench_channel(c, 0)->error, 0);
 	bench_pass(&b, 2 * RXW_SEC);
 	ck_assert_int_eq(bench_channel(c, 0)->error, RXW_CALL_DEAD);
+}
+END_TEST
+
+/* Answers to our own call prove the server's address, so that its calls to us need no PING. */
+START_TEST(a_server_that_answers_is_proven)
+{
+	begin(1, true);
+	ck_assert(!rxw_peer_validated(c->p.peer, b.out.now));
+	bench_get_ack(&b, c, 2, 1, 1, RXW_ACK_DELAY, "1", 32); /* of another call */
+	ck_assert(!rxw_peer_validated(c->p.peer, b.out.now));
+	if (_i == 0)
+		bench_get_ack(&b, c, 1, 1, 1, RXW_ACK_DELAY, "1", 32);
+	else
+		bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 10);
+	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
 }
 END_TEST
 
@@ -488,6 +508,36 @@ START_TEST(acknowledgements_count)
 }
 END_TEST
 
+/*
+ * A handler that takes longer than the delay of the request's ACK replies with more than the limit:
+ * what acknowledged the request has asked for the proof, since nothing else could any more.
+ */
+START_TEST(a_late_reply_needs_no_keepalive)
+{
+	struct bench_packet *k;
+	uint32_t ping;
+
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 4);
+	call = (struct bench_call *)bench_channel(c, 0);
+	bench_read(call);
+	bench_pass(&b, 100 * RXW_MS);
+	k = bench_expect(&b, RXW_ACK);
+	ck_assert(is_ping(k));
+	ck_assert_uint_eq(k->ack.first, 2); /* the whole request */
+	ping = k->h.serial;
+	bench_pass(&b, RXW_SEC);
+	bench_write(call, 1, 3 * 60, true);
+	rxw_pcall_flush(&call->p, &b.out);
+	bench_settle(&b);
+	bench_nothing(&b);
+	ck_assert_uint_le(bytes_sent(), 3 * 60);
+	bench_get_ack(&b, c, 1, 1, ping, RXW_ACK_PING_RESPONSE, "", 32);
+	bench_expect(&b, RXW_DATA);
+	bench_nothing(&b);
+	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
+}
+END_TEST
+
 /* Bytes spent on BUSY are not available for a reply. */
 START_TEST(refusals_count)
 {
@@ -545,15 +595,17 @@ int main(void)
 	tcase_add_test(server, reach_check_unanswered);
 	tcase_add_test(server, three_times_in_all);
 	tcase_add_test(server, acknowledgements_count);
+	tcase_add_test(server, a_late_reply_needs_no_keepalive);
 	tcase_add_test(server, refusals_count);
 	tcase_add_test(server, jumbograms_count_as_sent);
-	tcase_add_loop_test(server, strangers_get_little, 0, 3);
+	tcase_add_loop_test(server, strangers_get_little, 0, 6);
 	suite_add_tcase(suite, server);
 	tcase_add_checked_fixture(client, client_up, down);
 	tcase_add_test(client, retransmission_backs_off);
 	tcase_add_test(client, never_sooner_than_200_ms);
 	tcase_add_test(client, a_packet_that_never_arrives);
 	tcase_add_test(client, keepalive);
+	tcase_add_loop_test(client, a_server_that_answers_is_proven, 0, 2);
 	tcase_add_test(client, finished_calls_are_quiet);
 	tcase_add_test(client, hard_time);
 	tcase_add_loop_test(client, unreachable_is_a_hint, 0, 2);
