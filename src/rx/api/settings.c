@@ -16,11 +16,11 @@ static const struct rxw_cc_ops *const controllers[] = {
 
 #define PINNED 4096u /* bytes that a packet pins, at most */
 
-static const struct rxw_cc_ops *controller_of(const struct rxw_config *c)
+static const struct rxw_cc_ops *controller_of(const struct rxw_config *c, bool wide)
 {
 	if (c->congestion != RXW_CONGESTION_AUTO)
 		return controllers[c->congestion];
-	return c->window > RXW_MAX_ACKS ? &rxw_cc_rate : &rxw_cc_reno;
+	return wide ? &rxw_cc_rate : &rxw_cc_reno;
 }
 
 static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c,
@@ -47,7 +47,8 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
 	p->sendq_low = p->sendq_high * 2 / 3;
 	p->wake_packets = 64;
 	p->unread_packets = 256;
-	p->cc = controller_of(c);
+	p->cc = controller_of(c, false);
+	p->cc_wide = controller_of(c, true);
 	memcpy(p->secret, ep->engine->key, sizeof(p->secret));
 }
 

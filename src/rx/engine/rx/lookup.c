@@ -159,7 +159,7 @@ static struct rxw_connection *new_of_service(struct rxw_shard *s, const struct r
 		return drop(s, RXW_DROP_CALL_NUMBER);
 	if (!h->seq)
 		return drop(s, RXW_DROP_SEQ_ZERO);
-	if (h->seq > rxw_window_of(ep) && h->seq > RXW_FIRST_FLIGHT)
+	if (h->seq > rxw_min32(rxw_window_of(ep), RXW_MAX_ACKS) && h->seq > RXW_FIRST_FLIGHT)
 		return drop(s, RXW_DROP_WINDOW);
 	if (atomic_load(&ep->leaving))
 		return drop(s, RXW_DROP_STATE);

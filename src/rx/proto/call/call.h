@@ -119,4 +119,10 @@ enum rxw_input_result rxw_pcall_input(struct rxw_pcall *p, const struct rxw_rxru
 enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw_rxrun *run,
 					   struct rxw_out *out);
 
+/* The most packets in flight: 255, or as many as the peer allows beyond that. */
+static inline uint32_t rxw_pcall_most(const struct rxw_pcall *p)
+{
+	return rxw_min32(p->conn->params->window, rxw_max32(p->tx.window, RXW_MAX_ACKS));
+}
+
 #endif

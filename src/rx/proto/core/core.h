@@ -52,7 +52,8 @@ struct rxw_params {
 	uint32_t sendq_high, sendq_low; /* packets queued: the writer stops above, resumes below */
 	uint16_t wake_packets;		/* wake a reader per this many packets (64) */
 	uint16_t unread_packets; /* so many unread packets are acknowledged on receipt (256) */
-	const struct rxw_cc_ops *cc;
+	/* Until the peer offers wide windows (rx-wide-windows), and then; NULL: the same. */
+	const struct rxw_cc_ops *cc, *cc_wide;
 	uint64_t secret[2]; /* random, for serials that others cannot guess */
 };
 

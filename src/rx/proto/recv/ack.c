@@ -231,6 +231,7 @@ bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 
 	if (!write_ack(p, RXW_ACK_PING, RXW_REQUEST_ACK, 0, p->rx.next, size, out))
 		return false;
+	c->rx.wide_asked = out->now ? out->now : 1;
 	ping->serial = c->serial;
 	ping->size = size;
 	ping->sent_at = out->now;
@@ -246,12 +247,27 @@ bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 	return true;
 }
 
+void rxw_ack_heard_wide(struct rxw_pcall *p, bool offered)
+{
+	p->conn->rx.wide_heard = offered && p->conn->params->window > RXW_MAX_ACKS;
+}
+
+void rxw_ack_tell_wide(struct rxw_pcall *p, uint64_t rto, struct rxw_out *out)
+{
+	const struct rxw_recvshare *s = &p->conn->rx;
+
+	if (s->wide_heard && !s->wide_told &&
+	    (s->wide_asked == 0 || out->now >= s->wide_asked + rto))
+		rxw_ack_ping(p, 0, out);
+}
+
 bool rxw_ack_take_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_ping *ping)
 {
 	for (unsigned i = 0; serial != 0 && i < RXW_PINGS; i++)
 		if (p->ack.ping[i].serial == serial) {
 			*ping = p->ack.ping[i];
 			p->ack.ping[i].serial = 0;
+			p->conn->rx.wide_told = true;
 			return true;
 		}
 	return false;

@@ -5,7 +5,8 @@
 #include "proto/state.h"
 
 #define WINDOW_SECOND	    32u /* the window once the first packet was consumed */
-#define WINDOW_SECOND_WIDE  RXW_MAX_ACKS /* the same if wide windows are offered */
+#define WINDOW_SECOND_WIDE  RXW_MAX_ACKS /* the same if the peer offers wide windows */
+#define SHORT_PATH	    RXW_MS /* 255 packets suffice for shorter round trips */
 #define UNVALIDATED_PACKETS RXW_FIRST_FLIGHT
 #define CROWDED_PACKETS	    2u
 
@@ -123,7 +124,7 @@ static void grow_window(struct rxw_pcall *p)
 	limit = rxw_min32(limit, RXW_MAX_ACKS);
 	if (q->window >= limit || q->consumed <= 1)
 		return;
-	second = params->window > RXW_MAX_ACKS ? WINDOW_SECOND_WIDE : WINDOW_SECOND;
+	second = p->conn->rx.wide_heard ? WINDOW_SECOND_WIDE : WINDOW_SECOND;
 	if (q->window < second) {
 		q->window = rxw_min32(second, limit);
 		q->grown_at = q->next;
@@ -144,8 +145,7 @@ void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
 
 	if (edge <= q->edge)
 		return;
-	if (q->tuning.at == 0 && q->window >= RXW_MAX_ACKS &&
-	    p->conn->params->window > RXW_MAX_ACKS) {
+	if (q->tuning.at == 0 && q->window >= RXW_MAX_ACKS && p->conn->rx.wide_heard) {
 		q->tuning.at = now ? now : 1;
 		q->tuning.edge = q->edge;
 		q->tuning.fresh = q->fresh;
@@ -157,7 +157,8 @@ void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
  * The time is the round trip if the window limits the sender, else it is longer: the shortest one
  * is kept. The window is four times what arrives within it. While a lost packet is sent again, two
  * more round trips of packets wait behind it, and slow start doubles the flight in the time after
- * which the sender learns of a larger window. A reader that stops must not make the window exceed
+ * which the sender learns of a larger window. Senders that have not offered wide windows get none,
+ * so that old ones see the same ACKs as ever. A reader that stops must not make the window exceed
  * the memory.
  */
 void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
@@ -175,6 +176,8 @@ void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	t->at = 0;
 	if (t->least == 0 || time < t->least)
 		t->least = time;
+	if (t->least < SHORT_PATH)
+		return;
 	arrived = (q->fresh - t->fresh) * t->least / time;
 	if (q->window_limit != 0 && q->window_limit < RXW_MAX_ACKS)
 		limit = q->window;
