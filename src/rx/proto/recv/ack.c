@@ -249,7 +249,9 @@ bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 
 void rxw_ack_heard_wide(struct rxw_pcall *p, bool offered)
 {
-	p->conn->rx.wide_heard = offered && p->conn->params->window > RXW_MAX_ACKS;
+	const struct rxw_pconn *c = p->conn;
+
+	p->conn->rx.wide_heard = offered && c->params->window > RXW_MAX_ACKS && !c->peer->local;
 }
 
 void rxw_ack_tell_wide(struct rxw_pcall *p, uint64_t rto, struct rxw_out *out)

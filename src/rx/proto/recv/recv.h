@@ -70,7 +70,7 @@ void rxw_ack_trailer(const struct rxw_pconn *c, uint32_t size, struct rxw_ack *a
 unsigned rxw_ack_flags(const struct rxw_pconn *c);
 /* Write a PING, padded to `size`. False: no space, or the address may not be sent one. */
 bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out);
-/* The peer's latest ACK offers wide windows, or does not. */
+/* The peer's latest ACK offers wide windows, or does not. This host needs none. */
 void rxw_ack_heard_wide(struct rxw_pcall *p, bool offered);
 /*
  * The peer offers wide windows, and we send much. It advertises one once it has heard that we know

@@ -8,7 +8,7 @@
 #define FIRST_CWND_GOOD 10u
 #define GOOD_RTT	(100 * RXW_MS)
 #define RECENT		(60 * RXW_SEC)
-#define LONG_RTT	RXW_MS /* the controller for wide windows pays from here on */
+#define LONG_RTT	RXW_MS /* shorter paths are filled by 255 packets */
 #define ENTRIES_MOST	16384u /* runs in the queue; writers of a few bytes each wait then */
 
 void rxw_sendq_widen(struct rxw_pcall *p)
@@ -17,11 +17,14 @@ void rxw_sendq_widen(struct rxw_pcall *p)
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_cc *cc = &q->cc;
 	bool open = cc->ssthresh >= cc->max;
+	uint64_t least = atomic_load_explicit(&p->conn->peer->least_rtt, memory_order_relaxed);
 	uint64_t rtt = q->rtt.min;
 
-	if (rtt == 0)
-		rtt = atomic_load_explicit(&p->conn->peer->least_rtt, memory_order_relaxed);
-	if (params->cc_wide != NULL && cc->ops != params->cc_wide && rtt >= LONG_RTT) {
+	if (rtt == 0 || (least != 0 && least < rtt))
+		rtt = least;
+	if (rtt < LONG_RTT || cc->max >= params->window)
+		return;
+	if (params->cc_wide != NULL && cc->ops != params->cc_wide) {
 		rxw_cc_init(cc, params->cc_wide, cc->cwnd, open ? 0 : cc->ssthresh, params->window);
 		return;
 	}

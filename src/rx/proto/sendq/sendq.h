@@ -126,7 +126,7 @@ struct rxw_sendq {
 
 /* `now`: ns. Seeds RTT, window, reordering and MTU with what is known of the peer. */
 void rxw_sendq_init(struct rxw_pcall *p, uint64_t now);
-/* The peer offers wide windows: the congestion window may exceed 255 packets. */
+/* The peer offers wide windows: over a long path the congestion window may exceed 255 packets. */
 void rxw_sendq_widen(struct rxw_pcall *p);
 /* Release everything: the call is over, or the peer has it all. */
 void rxw_sendq_clear(struct rxw_pcall *p);
