@@ -38,9 +38,8 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
 	p->hard = c->hard_ms * RXW_MS;
 	p->ack_delay = 50 * RXW_MS;
 	p->call_memory = ep->constants.call_memory;
-	if (c->window > RXW_MAX_ACKS && p->call_memory < (uint64_t)c->window * PINNED)
-		p->call_memory = (uint64_t)c->window * PINNED;
-	p->conn_memory = 4 * p->call_memory;
+	p->wide_memory = c->window > RXW_MAX_ACKS ? (uint64_t)c->window * PINNED : 0;
+	p->conn_memory = 4 * rxw_max64(p->call_memory, p->wide_memory);
 	p->peer_memory = c->peer_memory;
 	p->sendq_high = ep->constants.sendq_packets;
 	/* A window in flight and one ready when the writer is woken keep the network busy. */

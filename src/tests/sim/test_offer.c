@@ -87,6 +87,7 @@ static bool run(const struct exchange *e, unsigned ours, unsigned theirs, uint64
 	mine = our_client ? &setup.client : &setup.server;
 	other = our_client ? &setup.server : &setup.client;
 	mine->window = (uint16_t)ours;
+	mine->wide_memory = ours > RXW_MAX_ACKS ? ours * 4096u : 0;
 	mine->cc_wide = ours > RXW_MAX_ACKS ? &rxw_cc_rate : NULL;
 	other->window = (uint16_t)theirs;
 	setup.request = e->request;

@@ -57,11 +57,20 @@ static void uncharge(struct rxw_pcall *p, int64_t bytes)
 	rxw_budget_give(&p->conn->peer->memory, bytes);
 }
 
+/* Received bytes that the call may pin. */
+static uint64_t memory_of(const struct rxw_pcall *p)
+{
+	const struct rxw_params *params = p->conn->params;
+	bool wide = p->conn->rx.wide_heard;
+
+	return wide ? rxw_max64(params->call_memory, params->wide_memory) : params->call_memory;
+}
+
 static bool charge(struct rxw_pcall *p, int64_t bytes)
 {
 	struct rxw_pconn *c = p->conn;
 
-	if (p->rx.pinned + bytes > (int64_t)c->params->call_memory)
+	if (p->rx.pinned + bytes > (int64_t)memory_of(p))
 		return false;
 	if (!rxw_budget_take(&c->rx.memory, bytes))
 		return false;
@@ -133,7 +142,7 @@ static void grow_window(struct rxw_pcall *p)
 	/* At most once per window of packets, and so at most once per round trip. */
 	if (q->next - q->grown_at < q->window ||
 	    unread > rxw_max32(params->unread_packets, q->window / 2) ||
-	    q->pinned > (int64_t)params->call_memory / 2)
+	    q->pinned > (int64_t)memory_of(p) / 2)
 		return;
 	q->window = rxw_min32(q->window * 2, limit);
 	q->grown_at = q->next;
@@ -167,7 +176,7 @@ void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	struct rxw_recvq *q = &p->rx;
 	struct rxw_tuning *t = &q->tuning;
 	uint64_t time, arrived;
-	uint64_t memory = rxw_min64(params->call_memory, params->peer_memory) / 4 * 3;
+	uint64_t memory = rxw_min64(memory_of(p), params->peer_memory) / 4 * 3;
 	uint32_t limit = (uint32_t)rxw_min64(params->window, memory / params->mtu);
 
 	if (t->at == 0 || q->highest < t->edge)
@@ -182,7 +191,7 @@ void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	if (q->window_limit != 0 && q->window_limit < RXW_MAX_ACKS)
 		limit = q->window;
 	arrived *= 4;
-	if (arrived <= q->window || q->pinned > (int64_t)params->call_memory / 2 ||
+	if (arrived <= q->window || q->pinned > (int64_t)memory_of(p) / 2 ||
 	    q->next - q->consumed > rxw_max32(params->unread_packets, q->window / 2))
 		return;
 	q->window = rxw_max32(q->window, (uint32_t)rxw_min64(arrived, limit));
@@ -200,7 +209,7 @@ void rxw_recvq_advance(struct rxw_pcall *p)
 	 * that are in order are never dropped. Not before, and only up to a limit: a slow reader
 	 * must stop its sender.
 	 */
-	if (q->consumed > 1 && q->pinned <= (int64_t)params->call_memory / 2)
+	if (q->consumed > 1 && q->pinned <= (int64_t)memory_of(p) / 2)
 		hard += q->window > RXW_MAX_ACKS
 				? rxw_max32(params->unread_packets, q->window / 2)
 				: params->unread_packets;
