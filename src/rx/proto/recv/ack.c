@@ -247,6 +247,35 @@ bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 	return true;
 }
 
+uint32_t rxw_ack_put_probe(const struct rxw_pcall *p, struct rxw_ctl *ctl, uint64_t now)
+{
+	const struct rxw_pconn *c = p->conn;
+	const struct rxw_recvq *q = &p->rx;
+	struct rxw_header h = {
+		.epoch = c->epoch,
+		.cid = c->cid | p->channel,
+		.call = p->number,
+		.serial = secret_serial(p, now),
+		.type = RXW_ACK,
+		.flags = (uint8_t)(RXW_REQUEST_ACK | rxw_ack_flags(c)),
+		.security = c->security_index,
+		.service = c->service,
+	};
+	struct rxw_ack ack = {
+		.first = q->hard,
+		.previous = q->highest,
+		.reason = RXW_ACK_PING,
+		.base = 1,
+		.extended = h.flags & RXW_EXTENDED_ACK,
+		.rwind = rxw_min32(rxw_max32(q->edge, q->hard + q->window) - q->hard, RXW_MAX_ACKS),
+	};
+
+	rxw_ack_trailer(c, c->params->mtu, &ack);
+	rxw_header_put(ctl->bytes, &h);
+	ctl->length = (uint16_t)(RXW_HEADER_SIZE + rxw_ack_put(ctl->bytes + RXW_HEADER_SIZE, &ack));
+	return h.serial;
+}
+
 void rxw_ack_heard_wide(struct rxw_pcall *p, bool offered)
 {
 	const struct rxw_pconn *c = p->conn;

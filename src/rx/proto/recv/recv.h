@@ -77,6 +77,11 @@ void rxw_ack_heard_wide(struct rxw_pcall *p, bool offered);
  * them: send a PING, unless one was answered, or sent within `rto` ns.
  */
 void rxw_ack_tell_wide(struct rxw_pcall *p, uint64_t rto, struct rxw_out *out);
+/*
+ * Server: write a PING to another address than the connection's, without a table. Returns its
+ * serial, which others cannot guess.
+ */
+uint32_t rxw_ack_put_probe(const struct rxw_pcall *p, struct rxw_ctl *ctl, uint64_t now);
 /* The PING with this serial was answered: forget it. False: there is none. */
 bool rxw_ack_take_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_ping *ping);
 /* May one more PING of the connection be answered? Counts it. */

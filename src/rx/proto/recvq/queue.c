@@ -54,7 +54,7 @@ static void uncharge(struct rxw_pcall *p, int64_t bytes)
 		return;
 	p->rx.pinned -= bytes;
 	rxw_budget_give(&p->conn->rx.memory, bytes);
-	rxw_budget_give(&p->conn->peer->memory, bytes);
+	rxw_budget_give(&p->conn->account->memory, bytes);
 }
 
 /* Received bytes that the call may pin. */
@@ -74,7 +74,7 @@ static bool charge(struct rxw_pcall *p, int64_t bytes)
 		return false;
 	if (!rxw_budget_take(&c->rx.memory, bytes))
 		return false;
-	if (!rxw_budget_take(&c->peer->memory, bytes)) {
+	if (!rxw_budget_take(&c->account->memory, bytes)) {
 		rxw_budget_give(&c->rx.memory, bytes);
 		return false;
 	}

@@ -33,6 +33,18 @@ void rxw_sendq_widen(struct rxw_pcall *p)
 		cc->ssthresh = cc->max;
 }
 
+void rxw_sendq_moved(struct rxw_pcall *p, bool same_host, uint64_t now)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	q->backoff = 0;
+	q->base_at = now;
+	if (same_host)
+		return;
+	rxw_rtt_init(&q->rtt);
+	rxw_cc_init(&q->cc, q->cc.ops, FIRST_CWND, 0, q->cc.max);
+}
+
 /* What is known of the path, from the peer's last calls. */
 static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 {
