@@ -497,18 +497,29 @@ static int copy_address(const struct rxw_addr *from, struct sockaddr_storage *ad
 	return 0;
 }
 
+/* It changes if a client moves; what is pointed to stays. */
+static const struct rxw_path *path_of(const rxw_call *call)
+{
+	const struct rxw_path *path;
+
+	rxw_conn_lock(call->conn);
+	path = call->conn->p.path;
+	rxw_conn_unlock(call->conn);
+	return path;
+}
+
 int rxw_call_peer(const rxw_call *call, struct sockaddr_storage *address, socklen_t *address_len)
 {
 	if (!call || !address || !address_len)
 		return -RXW_EINVAL;
-	return copy_address(&call->conn->p.path.peer, address, address_len);
+	return copy_address(&path_of(call)->peer, address, address_len);
 }
 
 int rxw_call_local(const rxw_call *call, struct sockaddr_storage *address, socklen_t *address_len)
 {
 	if (!call || !address || !address_len)
 		return -RXW_EINVAL;
-	return copy_address(&call->conn->p.path.local, address, address_len);
+	return copy_address(&path_of(call)->local, address, address_len);
 }
 
 uint16_t rxw_call_service_id(const rxw_call *call)

@@ -78,7 +78,7 @@ struct field {
 	  RXW_IO_AUTO, "I/O back-end: several messages per system call, or one")                   \
 	X("poll-us", "N", "microseconds", "endpoint", 0, UINT, poll_us, 0, 1000, ZERO_NO, NULL, 0, \
 	  "polling time of a listener; uses a processor; 0 = none")                                \
-	X("window", "N", "packets", "endpoint", 0, UINT, window, 1, 65535, ZERO_NO, NULL, 255,     \
+	X("window", "N", "packets", "endpoint", 0, UINT, window, 1, 65535, ZERO_NO, NULL, 8192,    \
 	  "maximum packets of a call in flight, 1 to 65535; above 255 if the peer allows it")      \
 	X("sndbuf", "SIZE|auto", "bytes", "endpoint", 0, SIZE, sndbuf, 4 * KIB, GIB, ZERO_AUTO,    \
 	  NULL, 0, "send buffer of each socket")                                                   \
@@ -86,7 +86,7 @@ struct field {
 	  "processors for the library's threads, for example 0-3,8; empty = all")                  \
 	X("congestion", "auto|reno|cubic|rate", "", "endpoint", 0, CHOICE, congestion, 0, 3,       \
 	  ZERO_NO, "auto|reno|cubic|rate", RXW_CONGESTION_AUTO,                                    \
-	  "congestion control; auto = reno, or rate with a window above 255")                      \
+	  "congestion control; auto = reno, or rate for wide windows")                             \
 	X("path-mtu", "on|off|auto", "", "endpoint", 0, CHOICE, path_mtu, 0, 2, ZERO_NO,           \
 	  "auto|on|off", RXW_AUTO, "probe the path for larger packets; auto = off")                \
 	X("jumbo", "on|off|auto", "", "endpoint", 0, CHOICE, jumbo, 0, 2, ZERO_NO, "auto|on|off",  \

@@ -174,11 +174,18 @@ int rxw_connection_id(const rxw_connection *connection, uint32_t *epoch, uint32_
 int rxw_connection_peer(const rxw_connection *connection, struct sockaddr_storage *address,
 			socklen_t *address_len)
 {
+	const struct rxw_path *path;
+	rxw_connection *c;
+
 	if (!connection || !address || !address_len)
 		return -RXW_EINVAL;
+	c = (rxw_connection *)connection;
 	memset(address, 0, sizeof(*address));
-	memcpy(address, &connection->p.path.peer.u, connection->p.path.peer.len);
-	*address_len = connection->p.path.peer.len;
+	rxw_conn_lock(c);
+	path = c->p.path;
+	rxw_conn_unlock(c);
+	memcpy(address, &path->peer.u, path->peer.len);
+	*address_len = path->peer.len;
 	return 0;
 }
 

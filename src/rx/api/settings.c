@@ -16,11 +16,11 @@ static const struct rxw_cc_ops *const controllers[] = {
 
 #define PINNED 4096u /* bytes that a packet pins, at most */
 
-static const struct rxw_cc_ops *controller_of(const struct rxw_config *c)
+static const struct rxw_cc_ops *controller_of(const struct rxw_config *c, bool wide)
 {
 	if (c->congestion != RXW_CONGESTION_AUTO)
 		return controllers[c->congestion];
-	return c->window > RXW_MAX_ACKS ? &rxw_cc_rate : &rxw_cc_reno;
+	return wide ? &rxw_cc_rate : &rxw_cc_reno;
 }
 
 static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c,
@@ -38,16 +38,16 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
 	p->hard = c->hard_ms * RXW_MS;
 	p->ack_delay = 50 * RXW_MS;
 	p->call_memory = ep->constants.call_memory;
-	if (c->window > RXW_MAX_ACKS && p->call_memory < (uint64_t)c->window * PINNED)
-		p->call_memory = (uint64_t)c->window * PINNED;
-	p->conn_memory = 4 * p->call_memory;
+	p->wide_memory = c->window > RXW_MAX_ACKS ? (uint64_t)c->window * PINNED : 0;
+	p->conn_memory = 4 * rxw_max64(p->call_memory, p->wide_memory);
 	p->peer_memory = c->peer_memory;
 	p->sendq_high = ep->constants.sendq_packets;
 	/* A window in flight and one ready when the writer is woken keep the network busy. */
 	p->sendq_low = p->sendq_high * 2 / 3;
 	p->wake_packets = 64;
 	p->unread_packets = 256;
-	p->cc = controller_of(c);
+	p->cc = controller_of(c, false);
+	p->cc_wide = controller_of(c, true);
 	memcpy(p->secret, ep->engine->key, sizeof(p->secret));
 }
 

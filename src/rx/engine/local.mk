@@ -39,6 +39,7 @@ rx_sources += \
 	src/rx/engine/rx/expire.c \
 	src/rx/engine/rx/icmp.c \
 	src/rx/engine/rx/lookup.c \
+	src/rx/engine/rx/move.c \
 	src/rx/engine/rx/receive.c \
 	src/rx/engine/rx/role.c \
 	src/rx/engine/stream/read.c src/rx/engine/stream/stream.h \

@@ -7,7 +7,7 @@ rx_sources += \
 	src/rx/proto/call/call.h src/rx/proto/call/call.c src/rx/proto/call/deadline.c \
 	src/rx/proto/call/input.c src/rx/proto/call/timer.c \
 	src/rx/proto/conn/conn.h src/rx/proto/conn/conn.c src/rx/proto/conn/exchange.c \
-	src/rx/proto/conn/finished_call.c src/rx/proto/conn/input.c src/rx/proto/conn/table.c \
+	src/rx/proto/conn/finished_call.c src/rx/proto/conn/input.c src/rx/proto/conn/move.c src/rx/proto/conn/table.c \
 	src/rx/proto/conn/verified.c \
 	src/rx/proto/core/core.h src/rx/proto/core/run.c \
 	src/rx/proto/event/event.h src/rx/proto/event/event.c \

@@ -128,6 +128,19 @@ struct rxw_tablelinks {
 	struct rxw_pconn *peer_next, *peer_prev, *peer_chain;
 };
 
+/* A path to which the client moved. */
+struct rxw_moved {
+	struct rxw_moved *before;
+	struct rxw_path path;
+};
+
+/* Server: the latest PING to another address of the client, for proof. */
+struct rxw_asked {
+	uint64_t at;	 /* ns; 0 = none */
+	uint64_t address; /* its hash */
+	uint32_t serial; /* only the owner of the address learns it */
+};
+
 struct rxw_conncounts {
 	uint64_t packets_received, packets_sent, bytes_received, bytes_sent;
 };
@@ -140,14 +153,22 @@ struct rxw_pconn {
 	/* fixed at creation */
 	const struct rxw_params *params;
 	const struct rxw_proto_ops *ops;
-	struct rxw_peer *peer; /* one reference */
-	struct rxw_path path;  /* destination of our packets, and their source address */
+	struct rxw_peer *account;   /* whose memory and threads are used; one reference */
+	struct rxw_path first_path; /* the destination at first */
 	uint32_t epoch, cid;   /* channel bits 0 */
 	uint16_t service;
 	uint8_t security_index;
 	bool client;
 	_Atomic(uint32_t) *live; /* its live calls are counted here, too; NULL: nowhere */
 	struct rxw_tablelinks links;
+	/*
+	 * What is known of the destination, one reference; the destination of our packets and their
+	 * source address. Both change when a client moves, under the locks of connection and table.
+	 * What `path` points to never changes while the connection exists.
+	 */
+	struct rxw_peer *peer;
+	const struct rxw_path *path;
+	struct rxw_moved *moved; /* other paths, latest first */
 	/* everything below is covered by the connection's lock */
 	uint64_t dead, idle, hard; /* limits of new calls, ns; 0 = none */
 	uint32_t serial;	   /* the last one used */
@@ -166,6 +187,7 @@ struct rxw_pconn {
 	bool crowded;		/* queue at most 2 packets until the address is validated */
 	bool evicted;		/* not in its table: a packet makes a new connection */
 	uint64_t last_heard, last_sent;
+	struct rxw_asked asked;
 	struct rxw_auth auth;	 /* of auth */
 	struct rxw_recvshare rx; /* of recvq and recv */
 	struct rxw_conncounts count;

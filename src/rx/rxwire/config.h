@@ -20,7 +20,7 @@ enum rxw_io_kind {
 	RXW_IO_MSG = 2	 /* one message per system call */
 };
 enum rxw_congestion {
-	RXW_CONGESTION_AUTO = 0,  /* reno, or rate with a window above 255 */
+	RXW_CONGESTION_AUTO = 0,  /* reno, or rate for wide windows */
 	RXW_CONGESTION_RENO = 1,  /* RFC 5681 */
 	RXW_CONGESTION_CUBIC = 2, /* RFC 9438 */
 	RXW_CONGESTION_RATE = 3	  /* by a model of the path, like BBR */
@@ -70,7 +70,7 @@ struct rxw_config {
 
 	/* calls, per endpoint */
 	/*
-	 * Packets, both directions, 1..65535, default 255. Above 255 it offers wide windows
+	 * Packets, both directions, 1..65535, default 8192. Above 255 it offers wide windows
 	 * (rx-wide-windows), which peers that do not know them ignore.
 	 */
 	unsigned window;

@@ -20,6 +20,11 @@ check_tests += src/tests/sim/test_long
 src_tests_sim_test_long_SOURCES = src/tests/sim/test_long.c $(sim_common)
 src_tests_sim_test_long_LDADD = $(LDADD) -lm
 
+# Old peers see nothing of wide windows but the offer.
+check_tests += src/tests/sim/test_offer
+src_tests_sim_test_offer_SOURCES = src/tests/sim/test_offer.c $(sim_common)
+src_tests_sim_test_offer_LDADD = $(LDADD) -lm
+
 check_tests += src/tests/sim/test_limits
 src_tests_sim_test_limits_SOURCES = src/tests/sim/test_limits.c $(sim_common)
 src_tests_sim_test_limits_LDADD = $(LDADD) -lm

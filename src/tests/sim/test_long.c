@@ -41,9 +41,10 @@ static bool tracing;
 static void set_window(struct rxw_params *p, const struct profile *f)
 {
 	p->window = (uint16_t)f->window;
-	p->call_memory = (uint64_t)f->window * 4096;
-	p->conn_memory = p->peer_memory = 4 * p->call_memory;
-	p->cc = f->cc;
+	p->wide_memory = (uint64_t)f->window * 4096;
+	p->conn_memory = p->peer_memory = 4 * p->wide_memory;
+	p->cc = f->cc == &rxw_cc_rate ? &rxw_cc_reno : f->cc;
+	p->cc_wide = f->cc;
 }
 
 /* The share of the line, -1 = the run failed. */

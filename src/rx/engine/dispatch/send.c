@@ -95,7 +95,7 @@ static bool should_stop(const struct rxw_shard *sent, unsigned batches)
 	if (!writing)
 		return long_enough;
 	rxw_conn_lock(writing->conn);
-	low = rxw_pcall_ready(&writing->p) < writing->conn->p.params->window / 2;
+	low = rxw_pcall_ready(&writing->p) < rxw_pcall_most(&writing->p) / 2;
 	rxw_conn_unlock(writing->conn);
 	return low;
 }

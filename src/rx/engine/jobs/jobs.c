@@ -55,7 +55,7 @@ static bool charge(struct rxw_verify_job *job)
 
 	if (!rxw_budget_take(&p->rx.memory, bytes))
 		return false;
-	if (!rxw_budget_take(&p->peer->memory, bytes)) {
+	if (!rxw_budget_take(&p->account->memory, bytes)) {
 		rxw_budget_give(&p->rx.memory, bytes);
 		return false;
 	}
@@ -68,7 +68,7 @@ void rxw_verify_uncharge(struct rxw_verify_job *job)
 	if (!job->charge)
 		return;
 	rxw_budget_give(&job->conn->p.rx.memory, job->charge);
-	rxw_budget_give(&job->conn->p.peer->memory, job->charge);
+	rxw_budget_give(&job->conn->p.account->memory, job->charge);
 	job->charge = 0;
 }
 

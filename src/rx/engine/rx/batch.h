@@ -62,6 +62,13 @@ static inline unsigned rxw_batch_chain(uint32_t cid)
 struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
 					   struct rxw_effects *a);
 /*
+ * move.c: the run is for a call of `c`, whose address is another one. True: the connection has
+ * followed its client, and the run can be processed. False: it is to be dropped; perhaps a PING in
+ * *a asks for proof.
+ */
+bool rxw_conn_follow(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
+		     struct rxw_effects *a);
+/*
  * lookup.c: remove connections that were idle for long. Scans such a share of the table that each
  * connection is seen every 15 s. Sets rx.reaped_at: to be called again a second after that.
  */

@@ -71,7 +71,7 @@ static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection 
 	rxw_table_lock(t);
 	/* Another shard may have created the same connection from the packet before this one. */
 	existing =
-		rxw_conntable_find(&t->table, false, c->p.epoch, c->p.cid, &c->p.path.peer, NULL);
+		rxw_conntable_find(&t->table, false, c->p.epoch, c->p.cid, &c->p.path->peer, NULL);
 	if (existing) {
 		rxw_conn_ref(rxw_conn_of(existing));
 	} else if (!rxw_conntable_insert(&t->table, &c->p)) {
@@ -159,7 +159,7 @@ static struct rxw_connection *new_of_service(struct rxw_shard *s, const struct r
 		return drop(s, RXW_DROP_CALL_NUMBER);
 	if (!h->seq)
 		return drop(s, RXW_DROP_SEQ_ZERO);
-	if (h->seq > rxw_window_of(ep) && h->seq > RXW_FIRST_FLIGHT)
+	if (h->seq > rxw_min32(rxw_window_of(ep), RXW_MAX_ACKS) && h->seq > RXW_FIRST_FLIGHT)
 		return drop(s, RXW_DROP_WINDOW);
 	if (atomic_load(&ep->leaving))
 		return drop(s, RXW_DROP_STATE);
@@ -192,27 +192,31 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 
 /*
  * A known epoch and cid from another address: a call in progress must not run twice because a NAT
- * changed the port (rx-protocol 2.3).
+ * changed the port (rx-protocol 2.3). Returns the connection of the call, with a reference.
  */
-static bool moved_address(struct rxw_pconn *other, const struct rxw_header *h)
+static struct rxw_connection *of_other_address(struct rxw_pconn *other, const struct rxw_header *h)
 {
-	bool drop_it = false;
+	bool known = false;
 
 	if (!(h->epoch & 0x80000000u))
-		return false;
+		return NULL;
 	/*
 	 * The port may have changed several times: the call may belong to any of these connections.
 	 */
-	for (; other && !drop_it; other = other->links.hash_next) {
+	for (; other; other = other->links.hash_next) {
 		struct rxw_connection *c = rxw_conn_of(other);
 
 		if (other->cid != (h->cid & ~3u) || other->epoch != h->epoch || other->client)
 			continue;
 		rxw_conn_lock(c);
-		drop_it = h->call <= other->number[h->cid & 3];
+		known = h->call <= other->number[h->cid & 3];
 		rxw_conn_unlock(c);
+		if (!known)
+			continue;
+		rxw_conn_ref(c);
+		return c;
 	}
-	return drop_it;
+	return NULL;
 }
 
 struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
@@ -222,8 +226,7 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 	bool server_half = h->flags & RXW_CLIENT_INITIATED;
 	struct rxw_shard *t = &s->ep->shard[(h->cid >> 2) % s->ep->shard_count];
 	struct rxw_pconn *other = NULL, *p;
-	struct rxw_connection *c;
-	bool moved = false;
+	struct rxw_connection *c, *moved = NULL;
 
 	rxw_table_lock(t);
 	p = rxw_conntable_find(&t->table, !server_half, h->epoch, h->cid & ~3u, &run->path->peer,
@@ -231,10 +234,14 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 	if (p)
 		rxw_conn_ref(rxw_conn_of(p));
 	else if (server_half && other)
-		moved = moved_address(other, h);
+		moved = of_other_address(other, h);
 	rxw_table_unlock(t);
-	if (moved)
+	if (moved && rxw_conn_follow(s, moved, run, a))
+		return moved;
+	if (moved) {
+		rxw_conn_unref(moved);
 		return drop(s, RXW_DROP_ADDRESS);
+	}
 	if (!p)
 		return server_half ? new_connection(s, run, a) : drop(s, RXW_DROP_NO_CONNECTION);
 	c = rxw_conn_of(p);

@@ -11,7 +11,7 @@ bool rxw_deferral_reserve(struct rxw_connection *c)
 {
 	uint64_t most = c->service->deferred_max;
 	uint64_t all = atomic_fetch_add(&c->service->deferred, 1);
-	uint64_t mine = atomic_fetch_add(&c->p.peer->deferred, 1);
+	uint64_t mine = atomic_fetch_add(&c->p.account->deferred, 1);
 
 	if (all < most && mine < SHARE_OF_FREE * (most - all))
 		return true;
@@ -22,7 +22,7 @@ bool rxw_deferral_reserve(struct rxw_connection *c)
 void rxw_deferral_release(struct rxw_connection *c)
 {
 	atomic_fetch_sub(&c->service->deferred, 1);
-	atomic_fetch_sub(&c->p.peer->deferred, 1);
+	atomic_fetch_sub(&c->p.account->deferred, 1);
 }
 
 bool rxw_deferral_scarce(const struct rxw_connection *c)

@@ -130,7 +130,7 @@ static void sample(struct rxw_workers *w, struct rxw_worker *k, uint64_t now, un
 /* Workers' lock held: was the call observed for long enough? */
 static bool is_measurable(const struct rxw_worker *k, uint64_t now)
 {
-	return k->since && now >= k->since + (k->call->conn->p.peer->served ? ESTABLISHED : YOUNG);
+	return k->since && now >= k->since + (k->call->conn->p.account->served ? ESTABLISHED : YOUNG);
 }
 
 /*
@@ -149,7 +149,7 @@ static struct rxw_worker *find_oldest_slow(struct rxw_workers *w, uint64_t now)
 		    atomic_load_explicit(&k->blocked, memory_order_relaxed) != RXW_BLOCKED_ON_PEER)
 			continue;
 		if ((!found || k->order < found->order) &&
-		    too_slow(call_rate(packets, now - k->since, k->call->conn->p.peer->workers)))
+		    too_slow(call_rate(packets, now - k->since, k->call->conn->p.account->workers)))
 			found = k;
 	}
 	return found;
@@ -170,7 +170,7 @@ static unsigned choose_slow(struct rxw_workers *w, struct rxw_slow_call *v, unsi
 		v[n] = (struct rxw_slow_call){.call = k->call,
 					      .since = k->since,
 					      .moved_before = k->moved_before,
-					      .share = k->call->conn->p.peer->workers};
+					      .share = k->call->conn->p.account->workers};
 		rxw_call_ref(k->call);
 	}
 	return n;

@@ -52,7 +52,7 @@ static unsigned free_workers(const struct rxw_workers *w)
 static bool may_run(const struct rxw_workers *w, const struct rxw_call *call, unsigned busy)
 {
 	const struct rxw_service *s = call->conn->service;
-	unsigned unavailable = call->conn->p.peer->workers ? w->reserved_peers : 0;
+	unsigned unavailable = call->conn->p.account->workers ? w->reserved_peers : 0;
 
 	if (s->held || (s->workers_max && s->workers >= s->workers_max))
 		return false;
@@ -105,10 +105,10 @@ static void count_taken(struct rxw_workers *w, struct rxw_peer *peer)
 static struct rxw_call *take(struct rxw_workers *w, struct rxw_call *call)
 {
 	unlink_call(w, call);
-	count_taken(w, call->conn->p.peer);
+	count_taken(w, call->conn->p.account);
 	rxw_workers_release_call(call);
 	call->conn->service->workers++;
-	call->conn->p.peer->workers++;
+	call->conn->p.account->workers++;
 	return call;
 }
 
@@ -192,7 +192,7 @@ static void end_call(struct rxw_workers *w, struct rxw_worker *worker, const str
 		     bool succeeded)
 {
 	struct rxw_service *service = call->conn->service;
-	struct rxw_peer *peer = call->conn->p.peer;
+	struct rxw_peer *peer = call->conn->p.account;
 
 	rxw_worker_end_call(w, worker);
 	service->workers--;
@@ -501,7 +501,7 @@ bool rxw_workers_reserve(struct rxw_connection *c)
 	} full __attribute__((tls_model("initial-exec")));
 	struct rxw_endpoint *ep = c->ep;
 	struct rxw_workers *w = &ep->workers;
-	struct rxw_peer *peer = c->p.peer;
+	struct rxw_peer *peer = c->p.account;
 	uint64_t now = rxw_clock_cached();
 	bool room, reserved;
 
@@ -551,7 +551,7 @@ uint64_t rxw_workers_wait(struct rxw_endpoint *ep)
 void rxw_workers_release(struct rxw_connection *c)
 {
 	struct rxw_endpoint *ep = c->ep;
-	struct rxw_peer *peer = c->p.peer;
+	struct rxw_peer *peer = c->p.account;
 
 	atomic_fetch_sub(&ep->workers.reservations, 1);
 	atomic_fetch_sub(&c->service->places, 1);

@@ -359,7 +359,7 @@ static void check_next_room(struct rxw_call *call)
 {
 	uint32_t stride = rxw_pcall_datagram_size(&call->p);
 
-	call->w.window_queued = rxw_pcall_queued(&call->p) >= call->conn->p.params->window;
+	call->w.window_queued = rxw_pcall_queued(&call->p) >= rxw_pcall_most(&call->p);
 	limit_sendq(call, stride);
 	if (may_fill(call) || is_unlimited(call))
 		call->w.next_stride = stride;
@@ -455,7 +455,7 @@ static int leave_write(struct rxw_call *call)
 	if (!call->w.full || call->w.window_queued)
 		return 0;
 	rxw_conn_lock(c);
-	underfull = rxw_pcall_queued(&call->p) < c->p.params->window;
+	underfull = rxw_pcall_queued(&call->p) < rxw_pcall_most(&call->p);
 	rxw_conn_unlock(c);
 	return underfull ? push(call, 0) : 0;
 }

@@ -9,7 +9,7 @@ void rxw_event_begin(const struct rxw_pcall *p, const struct rxw_pstats *stats)
 	const struct rxw_pconn *c = p->conn;
 
 	RXW_PROBE(call_begin, p, c->cid | p->channel, p->number, c->service, (int)p->client,
-		  &c->path.peer.u.sa);
+		  &c->path->peer.u.sa);
 	rxw_event(p, stats,
 		  (struct rxw_trace_event){.kind = RXW_TRACE_CALL_BEGIN,
 					   .now = p->time.began,
@@ -162,6 +162,18 @@ void rxw_pcall_validated(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_send_validated(p, out);
 	rxw_pcall_try_attach(p, out);
 	rxw_pcall_arm(p, out);
+}
+
+void rxw_pcall_moving(struct rxw_pcall *p)
+{
+	p->timer.unreachable = 0;
+}
+
+void rxw_pcall_moved(struct rxw_pcall *p, bool same_host, struct rxw_out *out)
+{
+	rxw_pcall_moving(p);
+	rxw_sendq_moved(p, same_host, out->now);
+	rxw_pcall_validated(p, out);
 }
 
 void rxw_pcall_attach(struct rxw_pcall *p, struct rxw_out *out)

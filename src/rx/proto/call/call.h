@@ -94,6 +94,10 @@ void rxw_pcall_all_acked(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_pcall_try_attach(struct rxw_pcall *p, struct rxw_out *out);
 /* The address is validated: release what waits for that. */
 void rxw_pcall_validated(struct rxw_pcall *p, struct rxw_out *out);
+/* The client seems to be at another address: that the old one is unreachable means nothing. */
+void rxw_pcall_moving(struct rxw_pcall *p);
+/* It is there; perhaps at another host. */
+void rxw_pcall_moved(struct rxw_pcall *p, bool same_host, struct rxw_out *out);
 /* The limit that the call has exceeded. */
 enum rxw_limit {
 	RXW_LIMIT_NONE,
@@ -118,5 +122,11 @@ enum rxw_input_result rxw_pcall_input(struct rxw_pcall *p, const struct rxw_rxru
 /* A run of DATA for this call. */
 enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw_rxrun *run,
 					   struct rxw_out *out);
+
+/* The most packets in flight: 255, or as many as the peer allows beyond that. */
+static inline uint32_t rxw_pcall_most(const struct rxw_pcall *p)
+{
+	return rxw_min32(p->conn->params->window, rxw_max32(p->tx.window, RXW_MAX_ACKS));
+}
 
 #endif

@@ -13,8 +13,10 @@ int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params,
 {
 	c->params = params;
 	c->ops = ops;
-	c->peer = peer;
-	c->path = *path;
+	c->peer = c->account = peer;
+	rxw_peer_ref(peer);
+	c->first_path = *path;
+	c->path = &c->first_path;
 	c->epoch = epoch;
 	c->cid = cid & ~3u;
 	c->service = service;
@@ -34,15 +36,24 @@ void rxw_pconn_end(struct rxw_pconn *c, uint64_t now)
 		if (c->channel[i] != NULL)
 			rxw_pcall_detach(c->channel[i], NULL);
 	rxw_auth_end(c);
-	if (c->peer != NULL)
+	if (c->peer != NULL) {
 		rxw_peer_unref(c->peer, now);
-	c->peer = NULL;
+		rxw_peer_unref(c->account, now);
+	}
+	c->peer = c->account = NULL;
 }
 
 void rxw_pconn_fini(struct rxw_pconn *c, uint64_t now)
 {
+	struct rxw_moved *m;
+
 	rxw_pconn_end(c, now);
 	rxw_auth_fini(c);
+	c->path = &c->first_path;
+	while ((m = c->moved) != NULL) {
+		c->moved = m->before;
+		rxw_mem_give(NULL, m, sizeof(*m));
+	}
 }
 
 void rxw_pcall_detach(struct rxw_pcall *p, struct rxw_out *out)
@@ -150,6 +161,8 @@ void rxw_pconn_icmp(struct rxw_pconn *c, int error, uint32_t mtu, struct rxw_out
 			continue;
 		if (error == EMSGSIZE)
 			rxw_mtu_hint(&p->tx.mtu, mtu);
+		else if (c->asked.at != 0 && out->now < c->asked.at + c->dead)
+			continue; /* the client may be elsewhere */
 		else if (p->timer.unreachable == 0 || p->time.last_heard > p->timer.unreachable)
 			p->timer.unreachable = out->now ? out->now : 1;
 		rxw_pcall_arm(p, out);

@@ -59,6 +59,25 @@ void rxw_pconn_input_verified(struct rxw_pconn *c, const struct rxw_rxrun *run,
  * not be released before all were taken.
  */
 bool rxw_pconn_take_unverified(struct rxw_pconn *c, struct rxw_rxrun *run);
+/* --- a client at another address: move.c --- */
+
+/*
+ * Server: a packet came from another address than the connection's. If it is for a live call, ask
+ * the sender for proof by a PING; at most one within two round trips and a tenth of a second.
+ */
+void rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out);
+/*
+ * The packet answers that PING, from the address that was asked, and nothing has arrived meanwhile
+ * from where the client was.
+ */
+bool rxw_pconn_proves(const struct rxw_pconn *c, const struct rxw_rxrun *run);
+/*
+ * The client is at `path`, of `peer`, which it has proved. The connection must not be in its table.
+ * False: out of memory, or it has moved too often.
+ */
+bool rxw_pconn_move(struct rxw_pconn *c, struct rxw_peer *peer, const struct rxw_path *path,
+		    struct rxw_out *out);
+
 /* An ICMP report about the peer: a hint (6.2). */
 void rxw_pconn_icmp(struct rxw_pconn *c, int error, uint32_t mtu, struct rxw_out *out);
 

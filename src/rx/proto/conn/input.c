@@ -97,7 +97,7 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 		return drop(run, RXW_DROP_CALL_NUMBER, out);
 	if (h->seq == 0)
 		return drop(run, RXW_DROP_SEQ_ZERO, out);
-	if (h->seq > rxw_max32(c->params->window, RXW_FIRST_FLIGHT))
+	if (h->seq > rxw_max32(rxw_min32(c->params->window, RXW_MAX_ACKS), RXW_FIRST_FLIGHT))
 		return drop(run, RXW_DROP_WINDOW, out);
 	/* A forged packet must not end the channel's call. */
 	if (rxw_auth_must_verify(&c->auth, run))

@@ -24,6 +24,10 @@ static inline uint64_t rxw_min64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
+static inline uint64_t rxw_max64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
 
 static inline uint32_t rxw_min32(uint32_t a, uint32_t b)
 {
@@ -49,10 +53,12 @@ struct rxw_params {
 	uint64_t dead, client_idle, server_idle, hard; /* 0 = no limit, except for `dead` */
 	uint64_t ack_delay;			       /* of one packet: 50 ms */
 	uint64_t call_memory, conn_memory, peer_memory;
+	uint64_t wide_memory; /* as call_memory, if the peer offers wide windows and it is more */
 	uint32_t sendq_high, sendq_low; /* packets queued: the writer stops above, resumes below */
 	uint16_t wake_packets;		/* wake a reader per this many packets (64) */
 	uint16_t unread_packets; /* so many unread packets are acknowledged on receipt (256) */
-	const struct rxw_cc_ops *cc;
+	/* Until the peer offers wide windows (rx-wide-windows), and then; NULL: the same. */
+	const struct rxw_cc_ops *cc, *cc_wide;
 	uint64_t secret[2]; /* random, for serials that others cannot guess */
 };
 

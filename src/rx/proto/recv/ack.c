@@ -231,6 +231,7 @@ bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 
 	if (!write_ack(p, RXW_ACK_PING, RXW_REQUEST_ACK, 0, p->rx.next, size, out))
 		return false;
+	c->rx.wide_asked = out->now ? out->now : 1;
 	ping->serial = c->serial;
 	ping->size = size;
 	ping->sent_at = out->now;
@@ -246,12 +247,58 @@ bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 	return true;
 }
 
+uint32_t rxw_ack_put_probe(const struct rxw_pcall *p, struct rxw_ctl *ctl, uint64_t now)
+{
+	const struct rxw_pconn *c = p->conn;
+	const struct rxw_recvq *q = &p->rx;
+	struct rxw_header h = {
+		.epoch = c->epoch,
+		.cid = c->cid | p->channel,
+		.call = p->number,
+		.serial = secret_serial(p, now),
+		.type = RXW_ACK,
+		.flags = (uint8_t)(RXW_REQUEST_ACK | rxw_ack_flags(c)),
+		.security = c->security_index,
+		.service = c->service,
+	};
+	struct rxw_ack ack = {
+		.first = q->hard,
+		.previous = q->highest,
+		.reason = RXW_ACK_PING,
+		.base = 1,
+		.extended = h.flags & RXW_EXTENDED_ACK,
+		.rwind = rxw_min32(rxw_max32(q->edge, q->hard + q->window) - q->hard, RXW_MAX_ACKS),
+	};
+
+	rxw_ack_trailer(c, c->params->mtu, &ack);
+	rxw_header_put(ctl->bytes, &h);
+	ctl->length = (uint16_t)(RXW_HEADER_SIZE + rxw_ack_put(ctl->bytes + RXW_HEADER_SIZE, &ack));
+	return h.serial;
+}
+
+void rxw_ack_heard_wide(struct rxw_pcall *p, bool offered)
+{
+	const struct rxw_pconn *c = p->conn;
+
+	p->conn->rx.wide_heard = offered && c->params->window > RXW_MAX_ACKS && !c->peer->local;
+}
+
+void rxw_ack_tell_wide(struct rxw_pcall *p, uint64_t rto, struct rxw_out *out)
+{
+	const struct rxw_recvshare *s = &p->conn->rx;
+
+	if (s->wide_heard && !s->wide_told &&
+	    (s->wide_asked == 0 || out->now >= s->wide_asked + rto))
+		rxw_ack_ping(p, 0, out);
+}
+
 bool rxw_ack_take_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_ping *ping)
 {
 	for (unsigned i = 0; serial != 0 && i < RXW_PINGS; i++)
 		if (p->ack.ping[i].serial == serial) {
 			*ping = p->ack.ping[i];
 			p->ack.ping[i].serial = 0;
+			p->conn->rx.wide_told = true;
 			return true;
 		}
 	return false;

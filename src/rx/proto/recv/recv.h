@@ -46,6 +46,9 @@ struct rxw_recvshare {
 	uint64_t pong_at;
 	uint32_t proof_serial; /* server: of the latest PING with a secret serial, 0 = none */
 	uint64_t proof_asked;  /* ns, when it was sent */
+	/* Wide windows: the peer's latest ACK offers them; the peer has answered an ACK of ours. */
+	bool wide_heard, wide_told;
+	uint64_t wide_asked; /* ns, the latest PING; 0 = none */
 };
 
 /* What became of the packets of a run. */
@@ -67,6 +70,18 @@ void rxw_ack_trailer(const struct rxw_pconn *c, uint32_t size, struct rxw_ack *a
 unsigned rxw_ack_flags(const struct rxw_pconn *c);
 /* Write a PING, padded to `size`. False: no space, or the address may not be sent one. */
 bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out);
+/* The peer's latest ACK offers wide windows, or does not. This host needs none. */
+void rxw_ack_heard_wide(struct rxw_pcall *p, bool offered);
+/*
+ * The peer offers wide windows, and we send much. It advertises one once it has heard that we know
+ * them: send a PING, unless one was answered, or sent within `rto` ns.
+ */
+void rxw_ack_tell_wide(struct rxw_pcall *p, uint64_t rto, struct rxw_out *out);
+/*
+ * Server: write a PING to another address than the connection's, without a table. Returns its
+ * serial, which others cannot guess.
+ */
+uint32_t rxw_ack_put_probe(const struct rxw_pcall *p, struct rxw_ctl *ctl, uint64_t now);
 /* The PING with this serial was answered: forget it. False: there is none. */
 bool rxw_ack_take_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_ping *ping);
 /* May one more PING of the connection be answered? Counts it. */

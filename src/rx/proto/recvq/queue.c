@@ -5,7 +5,8 @@
 #include "proto/state.h"
 
 #define WINDOW_SECOND	    32u /* the window once the first packet was consumed */
-#define WINDOW_SECOND_WIDE  RXW_MAX_ACKS /* the same if wide windows are offered */
+#define WINDOW_SECOND_WIDE  RXW_MAX_ACKS /* the same if the peer offers wide windows */
+#define SHORT_PATH	    RXW_MS /* 255 packets suffice for shorter round trips */
 #define UNVALIDATED_PACKETS RXW_FIRST_FLIGHT
 #define CROWDED_PACKETS	    2u
 
@@ -53,18 +54,27 @@ static void uncharge(struct rxw_pcall *p, int64_t bytes)
 		return;
 	p->rx.pinned -= bytes;
 	rxw_budget_give(&p->conn->rx.memory, bytes);
-	rxw_budget_give(&p->conn->peer->memory, bytes);
+	rxw_budget_give(&p->conn->account->memory, bytes);
+}
+
+/* Received bytes that the call may pin. */
+static uint64_t memory_of(const struct rxw_pcall *p)
+{
+	const struct rxw_params *params = p->conn->params;
+	bool wide = p->conn->rx.wide_heard;
+
+	return wide ? rxw_max64(params->call_memory, params->wide_memory) : params->call_memory;
 }
 
 static bool charge(struct rxw_pcall *p, int64_t bytes)
 {
 	struct rxw_pconn *c = p->conn;
 
-	if (p->rx.pinned + bytes > (int64_t)c->params->call_memory)
+	if (p->rx.pinned + bytes > (int64_t)memory_of(p))
 		return false;
 	if (!rxw_budget_take(&c->rx.memory, bytes))
 		return false;
-	if (!rxw_budget_take(&c->peer->memory, bytes)) {
+	if (!rxw_budget_take(&c->account->memory, bytes)) {
 		rxw_budget_give(&c->rx.memory, bytes);
 		return false;
 	}
@@ -123,7 +133,7 @@ static void grow_window(struct rxw_pcall *p)
 	limit = rxw_min32(limit, RXW_MAX_ACKS);
 	if (q->window >= limit || q->consumed <= 1)
 		return;
-	second = params->window > RXW_MAX_ACKS ? WINDOW_SECOND_WIDE : WINDOW_SECOND;
+	second = p->conn->rx.wide_heard ? WINDOW_SECOND_WIDE : WINDOW_SECOND;
 	if (q->window < second) {
 		q->window = rxw_min32(second, limit);
 		q->grown_at = q->next;
@@ -132,7 +142,7 @@ static void grow_window(struct rxw_pcall *p)
 	/* At most once per window of packets, and so at most once per round trip. */
 	if (q->next - q->grown_at < q->window ||
 	    unread > rxw_max32(params->unread_packets, q->window / 2) ||
-	    q->pinned > (int64_t)params->call_memory / 2)
+	    q->pinned > (int64_t)memory_of(p) / 2)
 		return;
 	q->window = rxw_min32(q->window * 2, limit);
 	q->grown_at = q->next;
@@ -144,8 +154,7 @@ void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
 
 	if (edge <= q->edge)
 		return;
-	if (q->tuning.at == 0 && q->window >= RXW_MAX_ACKS &&
-	    p->conn->params->window > RXW_MAX_ACKS) {
+	if (q->tuning.at == 0 && q->window >= RXW_MAX_ACKS && p->conn->rx.wide_heard) {
 		q->tuning.at = now ? now : 1;
 		q->tuning.edge = q->edge;
 		q->tuning.fresh = q->fresh;
@@ -157,7 +166,8 @@ void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
  * The time is the round trip if the window limits the sender, else it is longer: the shortest one
  * is kept. The window is four times what arrives within it. While a lost packet is sent again, two
  * more round trips of packets wait behind it, and slow start doubles the flight in the time after
- * which the sender learns of a larger window. A reader that stops must not make the window exceed
+ * which the sender learns of a larger window. Senders that have not offered wide windows get none,
+ * so that old ones see the same ACKs as ever. A reader that stops must not make the window exceed
  * the memory.
  */
 void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
@@ -166,7 +176,7 @@ void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	struct rxw_recvq *q = &p->rx;
 	struct rxw_tuning *t = &q->tuning;
 	uint64_t time, arrived;
-	uint64_t memory = rxw_min64(params->call_memory, params->peer_memory) / 4 * 3;
+	uint64_t memory = rxw_min64(memory_of(p), params->peer_memory) / 4 * 3;
 	uint32_t limit = (uint32_t)rxw_min64(params->window, memory / params->mtu);
 
 	if (t->at == 0 || q->highest < t->edge)
@@ -175,11 +185,13 @@ void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	t->at = 0;
 	if (t->least == 0 || time < t->least)
 		t->least = time;
+	if (t->least < SHORT_PATH)
+		return;
 	arrived = (q->fresh - t->fresh) * t->least / time;
 	if (q->window_limit != 0 && q->window_limit < RXW_MAX_ACKS)
 		limit = q->window;
 	arrived *= 4;
-	if (arrived <= q->window || q->pinned > (int64_t)params->call_memory / 2 ||
+	if (arrived <= q->window || q->pinned > (int64_t)memory_of(p) / 2 ||
 	    q->next - q->consumed > rxw_max32(params->unread_packets, q->window / 2))
 		return;
 	q->window = rxw_max32(q->window, (uint32_t)rxw_min64(arrived, limit));
@@ -197,7 +209,7 @@ void rxw_recvq_advance(struct rxw_pcall *p)
 	 * that are in order are never dropped. Not before, and only up to a limit: a slow reader
 	 * must stop its sender.
 	 */
-	if (q->consumed > 1 && q->pinned <= (int64_t)params->call_memory / 2)
+	if (q->consumed > 1 && q->pinned <= (int64_t)memory_of(p) / 2)
 		hard += q->window > RXW_MAX_ACKS
 				? rxw_max32(params->unread_packets, q->window / 2)
 				: params->unread_packets;

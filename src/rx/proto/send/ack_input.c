@@ -5,6 +5,7 @@
 #include "proto/state.h"
 
 #define MTU_PROBE_AFTER 64u	/* packets: short calls do not search for a larger MTU */
+#define TELL_AFTER	16u	/* packets: the window of short calls does not grow */
 #define ASK_APART	RXW_SEC /* between two PINGs triggered by ACKs of data */
 #define OVERTAKEN_FOR	RXW_SEC /* ACKs that arrive out of order are not older than that */
 
@@ -258,6 +259,9 @@ static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack)
 		p->conn->peer_window = q->window;
 	}
 	q->edge = ack->first + q->window;
+	rxw_ack_heard_wide(p, ack->extended);
+	if (p->conn->rx.wide_heard)
+		rxw_sendq_widen(p);
 }
 
 /* A DUPLICATE that names a retransmission: the original had arrived. */
@@ -491,6 +495,8 @@ unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t s
 		ask_for_proof(p, r.now, out);
 	if (r.newly > 0)
 		progress(p, &r, lowest, out);
+	if (q->nxt > TELL_AFTER)
+		rxw_ack_tell_wide(p, rxw_rtt_rto(&q->rtt, 0, 0), out);
 	return (r.newly > 0 ? RXW_ACKED_NEW : 0) | (r.proof ? RXW_ACKED_PROOF : 0);
 }
 

@@ -8,7 +8,42 @@
 #define FIRST_CWND_GOOD 10u
 #define GOOD_RTT	(100 * RXW_MS)
 #define RECENT		(60 * RXW_SEC)
+#define LONG_RTT	RXW_MS /* shorter paths are filled by 255 packets */
 #define ENTRIES_MOST	16384u /* runs in the queue; writers of a few bytes each wait then */
+
+void rxw_sendq_widen(struct rxw_pcall *p)
+{
+	const struct rxw_params *params = p->conn->params;
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_cc *cc = &q->cc;
+	bool open = cc->ssthresh >= cc->max;
+	uint64_t least = atomic_load_explicit(&p->conn->peer->least_rtt, memory_order_relaxed);
+	uint64_t rtt = q->rtt.min;
+
+	if (rtt == 0 || (least != 0 && least < rtt))
+		rtt = least;
+	if (rtt < LONG_RTT || cc->max >= params->window)
+		return;
+	if (params->cc_wide != NULL && cc->ops != params->cc_wide) {
+		rxw_cc_init(cc, params->cc_wide, cc->cwnd, open ? 0 : cc->ssthresh, params->window);
+		return;
+	}
+	cc->max = params->window;
+	if (open)
+		cc->ssthresh = cc->max;
+}
+
+void rxw_sendq_moved(struct rxw_pcall *p, bool same_host, uint64_t now)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	q->backoff = 0;
+	q->base_at = now;
+	if (same_host)
+		return;
+	rxw_rtt_init(&q->rtt);
+	rxw_cc_init(&q->cc, q->cc.ops, FIRST_CWND, 0, q->cc.max);
+}
 
 /* What is known of the path, from the peer's last calls. */
 static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
@@ -26,7 +61,9 @@ static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 	rxw_rtt_init(&q->rtt);
 	rxw_rtt_seed(&q->rtt, srtt, atomic_load_explicit(&peer->rttvar, memory_order_relaxed));
 	rxw_cc_init(&q->cc, params->cc, good ? FIRST_CWND_GOOD : FIRST_CWND, ssthresh,
-		    params->window);
+		    rxw_min32(params->window, RXW_MAX_ACKS));
+	if (p->conn->rx.wide_heard)
+		rxw_sendq_widen(p);
 	rxw_recovery_init(&q->recovery);
 	rxw_recovery_seed(&q->recovery, reordering, now, srtt);
 	rxw_mtu_init(&q->mtu, params->mtu, params->mtu_ceiling, params->mtu_ceiling > params->mtu);

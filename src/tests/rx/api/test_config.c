@@ -36,7 +36,7 @@ START_TEST(defaults)
 {
 	ck_assert_uint_eq(config.size, sizeof(config));
 	ck_assert_uint_eq(config.listeners, 0);
-	ck_assert_uint_eq(config.window, 255);
+	ck_assert_uint_eq(config.window, 8192);
 	ck_assert_uint_eq(config.mtu, 1444);
 	ck_assert_uint_eq(config.dead_ms, 12000);
 	ck_assert_uint_eq(config.idle_ms, 0);

@@ -15,6 +15,10 @@ check_tests += src/tests/rx/security/test_exchange
 src_tests_rx_security_test_exchange_SOURCES = src/tests/rx/security/test_exchange.c $(security_suite)
 src_tests_rx_security_test_exchange_CPPFLAGS = $(security_suite_cppflags)
 
+check_tests += src/tests/rx/security/test_moved
+src_tests_rx_security_test_moved_SOURCES = src/tests/rx/security/test_moved.c $(security_suite)
+src_tests_rx_security_test_moved_CPPFLAGS = $(security_suite_cppflags)
+
 # The loopback suites, each under one class; `make check-classes`: under each class and level, which
 # takes minutes, most of them asleep.
 check_scripts += src/tests/rx/security/suites.sh

@@ -37,6 +37,18 @@ void relay_pass(struct relay *r, bool to_server, const uint8_t *data, size_t siz
 	(void)!sendto(r->front, data, size, 0, (struct sockaddr *)&client, sizeof(client));
 }
 
+void relay_rebind(struct relay *r)
+{
+	struct sockaddr_in server, unused;
+	socklen_t length = sizeof(server);
+	int fd = open_socket(&unused);
+
+	ck_assert_int_eq(getpeername(r->back, (struct sockaddr *)&server, &length), 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&server, length), 0);
+	ck_assert_int_eq(dup2(fd, r->back), r->back);
+	close(fd);
+}
+
 static void take(struct relay *r, bool to_server)
 {
 	static uint8_t data[RELAY_ROOM]; /* of the one running relay */

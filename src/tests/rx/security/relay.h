@@ -46,6 +46,12 @@ void relay_close(struct relay *r);
 /* Sends a datagram as if it came from the other side. Any thread. */
 void relay_pass(struct relay *r, bool to_server, const uint8_t *data, size_t size);
 
+/*
+ * The server sees packets from another port from now on, and what it sends to the old one is lost.
+ * On the relay's thread.
+ */
+void relay_rebind(struct relay *r);
+
 static inline unsigned type_of(const uint8_t *data)
 {
 	return data[AT_TYPE];

@@ -2,7 +2,7 @@
 # The groups of tests: names, the rxwire programs that each needs, and its time limit.
 # A test NAME is the function test_NAME (dashes as underscores) of the group's file GROUP.bash.
 
-all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store conformance'
+all_groups='library stubs classic served admin rxperf_server rxperf_client rxkad localauth_server localauth_cell protection rxdebug rxfsd tools cell writes store conformance offer'
 
 tests_of_library() {
 	echo openafs-itself-bulk openafs-itself-rpc openafs-itself-parallel openafs-itself-rxdebug
@@ -106,6 +106,12 @@ tests_of_store() {
 }
 programs_of_store() { echo rxfsd rxpt rxvol afscp cell_ours; }
 
+tests_of_offer() {
+	echo offer-server-recv offer-server-send offer-server-rpc offer-server-lost-recv offer-server-lost-send \
+		offer-client-recv offer-client-send offer-client-rpc offer-client-lost-recv offer-client-lost-send
+}
+programs_of_offer() { echo rxperf; }
+
 tests_of_conformance() {
 	echo conformance-server conformance-client conformance-slow-handler
 }
@@ -121,7 +127,7 @@ tests_of_kernel_writes() {
 		rename rename-directory link symlink directory unlink unlink-open attributes statfs special \
 		locks locks-two names many acl \
 		seen seen-open seen-directory seen-append seen-attributes count \
-		random random-two tree tree-two quota read-only no-right restart restart-stale restart-busy crash crash-stale end
+		random random-two tree tree-two quota read-only no-right offer restart restart-stale restart-busy crash crash-stale end
 }
 programs_of_kernel_writes() { if [ "${KERNEL_SERVER:-}" = openafs ]; then echo cell_ours; else echo rxfsd rxvol; fi; }
 

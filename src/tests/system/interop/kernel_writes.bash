@@ -57,7 +57,7 @@ start_rxfsd() {
 
 start_again_rxfsd() {
 	launch fileserver "$(need rxfsd)" --store store --listen "$address" --cell "$cell_name" --require none \
-		--allow-anonymous-writes
+		--allow-anonymous-writes "$@"
 	wait_for listening && alive fileserver
 }
 
@@ -754,6 +754,44 @@ test_kernel_writes_restart() {
 	# With names that nobody has in a cache.
 	says b 'ok ok ok ok' "mkdir $d-b" "open 1 bc $d-b/f" 'write 1 0 20000 3' 'close 1'
 	says a 'ok ok' drop "exists $d"
+	verdict
+}
+
+# offer_session WINDOW: guest a writes, reads and lists, while a relay records its packets and loses some; offer.pcap.1.
+offer_session() {
+	local d=/open/offer-$1
+	stop fileserver
+	start_again_rxfsd --window "$1" || fail "the server does not start again: $(tail -n 3 fileserver.err)"
+	launch relay python3 "$here/offer_relay.py" "$address:7000,7003" "$address" offer.pcap 41 10.78.0.99 \
+		"/proc/$(cat net-a.pid)/ns/net"
+	wait_for grep -q ready relay.out || fail "the relay did not start: $(head -n 1 relay.err)"
+	contact a
+	tell relay USR1
+	run a "mkdir $d && i=0 && while [ \$((i = i + 1)) -le 10 ]; do echo \$i > $d/\$i; done; ls $d | wc -l
+		dd if=/dev/zero of=$d/f bs=64k count=48 2> /dev/null && sync && echo 3 > /proc/sys/vm/drop_caches
+		sleep 3; cat $d/f | wc -c; echo 3 > /proc/sys/vm/drop_caches; cat $d/f $d/7 | md5sum" 240
+	stop relay || fail "the relay ended with $?"
+	said=$out
+}
+
+# Wide windows are invisible for the kernel, but for a flag and an octet of the server's ACKs.
+test_kernel_writes_offer() {
+	[ "$KERNEL_SERVER" = rxfsd ] || skip 'the windows of an OpenAFS server are not ours'
+	local said narrow
+	ip addr add 10.78.0.99/32 dev lo
+	# The relay has the server's address in the guest's network.
+	nsenter -t "$(cat net-a.pid)" -n ip addr add "$address/32" dev lo || fail 'no address for the relay'
+	offer_session 255
+	narrow=$said
+	mv offer.pcap.1 narrow.pcap
+	offer_session 8192
+	mv offer.pcap.1 wide.pcap
+	nsenter -t "$(cat net-a.pid)" -n ip addr del "$address/32" dev lo
+	restart
+	contact a
+	[ "$said" = "$narrow" ] || wrong "the guest printed $narrow, then $said"
+	python3 "$here/offer.py" server narrow.pcap wide.pcap --loose > offer.txt || wrong "$(grep -m 1 . offer.txt)"
+	tail -n 1 offer.txt
 	verdict
 }
 

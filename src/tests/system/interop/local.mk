@@ -33,6 +33,9 @@ EXTRA_DIST += \
 	src/tests/system/interop/localauth_server.bash \
 	src/tests/system/interop/lossy_relay.c \
 	src/tests/system/interop/make_dump.c \
+	src/tests/system/interop/offer.bash \
+	src/tests/system/interop/offer.py \
+	src/tests/system/interop/offer_relay.py \
 	src/tests/system/interop/packages.bash \
 	src/tests/system/interop/protection.bash \
 	src/tests/system/interop/run \

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A client that has another address or port: its connection follows it (rx-protocol 2.3). */
+#include "base/hash.h"
+#include "proto/conn/conn.h"
+
+#define ASK_APART  (100 * RXW_MS)
+#define MOVES_MOST 32u /* addresses that a connection remembers; it does not follow to more */
+
+/* The packet is for a live call. */
+static bool movable(const struct rxw_pconn *c, const struct rxw_header *h)
+{
+	const struct rxw_pcall *p = c->channel[h->cid & 3];
+
+	return !c->client && c->error == 0 && !c->evicted && h->security == c->security_index &&
+	       h->service == c->service && p != NULL && p->number == h->call && rxw_pcall_live(p);
+}
+
+static uint64_t address_of(const struct rxw_pconn *c, const struct rxw_rxrun *run)
+{
+	return rxw_addr_hash(&run->path->peer, c->params->secret, true);
+}
+
+/* The PING has less than three times the bytes of any packet. */
+void rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
+{
+	uint64_t srtt = atomic_load_explicit(&c->peer->srtt, memory_order_relaxed);
+	struct rxw_ctl *ctl;
+
+	if (!movable(c, &run->head) || out->ctl_count >= out->ctl_room ||
+	    (c->asked.at != 0 && out->now < c->asked.at + rxw_max64(ASK_APART, 2 * srtt)))
+		return;
+	ctl = &out->ctl[out->ctl_count++];
+	ctl->path = *run->path;
+	ctl->padding = 0;
+	ctl->client = false;
+	c->asked.serial = rxw_ack_put_probe(c->channel[run->head.cid & 3], ctl, out->now);
+	c->asked.address = address_of(c, run);
+	c->asked.at = out->now;
+	for (unsigned i = 0; i < 4; i++)
+		if (c->channel[i] != NULL)
+			rxw_pcall_moving(c->channel[i]);
+	rxw_tally(out->stats, &out->stats->probes, 1);
+	rxw_tally(out->stats, &out->stats->packets_sent[RXW_ACK], 1);
+}
+
+bool rxw_pconn_proves(const struct rxw_pconn *c, const struct rxw_rxrun *run)
+{
+	struct rxw_ack ack;
+
+	return run->head.type == RXW_ACK && c->asked.at != 0 && movable(c, &run->head) &&
+	       c->last_heard <= c->asked.at && c->asked.address == address_of(c, run) &&
+	       rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
+			   run->head.flags, &ack) &&
+	       ack.serial == c->asked.serial;
+}
+
+static bool equal(const struct rxw_path *a, const struct rxw_path *b)
+{
+	return rxw_addr_equal(&a->peer, &b->peer) && rxw_addr_equal(&a->local, &b->local) &&
+	       a->ifindex == b->ifindex;
+}
+
+/* The connection's own copy of a path; NULL: out of memory, or too many. */
+static const struct rxw_path *keep(struct rxw_pconn *c, const struct rxw_path *path)
+{
+	struct rxw_moved *m;
+	unsigned n = 0;
+
+	if (equal(&c->first_path, path))
+		return &c->first_path;
+	for (m = c->moved; m != NULL; m = m->before, n++)
+		if (equal(&m->path, path))
+			return &m->path;
+	if (n >= MOVES_MOST)
+		return NULL;
+	m = rxw_mem_get(NULL, sizeof(*m));
+	if (m == NULL)
+		return NULL;
+	m->path = *path;
+	m->before = c->moved;
+	c->moved = m;
+	return &m->path;
+}
+
+bool rxw_pconn_move(struct rxw_pconn *c, struct rxw_peer *peer, const struct rxw_path *path,
+		    struct rxw_out *out)
+{
+	const struct rxw_path *kept = keep(c, path);
+	bool same_host;
+
+	if (kept == NULL)
+		return false;
+	same_host = rxw_addr_same_host(&c->path->peer, &kept->peer);
+	rxw_peer_unref(c->peer, out->now);
+	rxw_peer_ref(peer);
+	c->peer = peer;
+	c->path = kept;
+	/* An answer to a PING to the old address proves nothing any more. */
+	c->rx.proof_serial = 0;
+	c->rx.proof_asked = 0;
+	c->asked.at = 0;
+	for (unsigned i = 0; i < 4; i++)
+		if (c->channel[i] != NULL && rxw_pcall_live(c->channel[i]))
+			rxw_pcall_moved(c->channel[i], same_host, out);
+	rxw_pconn_challenge_wanted(c, out);
+	return true;
+}

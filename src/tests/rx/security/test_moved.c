@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Clients behind a NAT that gives them another port in the middle of a call, and others that only
+ * pretend to be such a client.
+ */
+#include "world.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/support/counters.h"
+
+#define SIZE  (600u << 10)
+#define AFTER 150u /* DATA packets of one direction */
+
+/* What the relay does; set before the first packet, and the rest is that of its thread. */
+static struct {
+	bool at_request, at_reply; /* another port within the request, the reply */
+	bool spoof;		   /* copies of packets from another address */
+	unsigned seen[2];	   /* DATA to the client, to the server */
+	int stranger;
+	_Atomic(unsigned) pings; /* to the stranger */
+} plan;
+
+static void pretend(const uint8_t *data, size_t size)
+{
+	uint8_t reply[2048];
+	ssize_t n;
+
+	(void)!send(plan.stranger, data, size, 0);
+	while ((n = recv(plan.stranger, reply, sizeof(reply), MSG_DONTWAIT)) > 0)
+		plan.pings++;
+}
+
+static void filter(struct relay *r, bool to_server, uint8_t *data, size_t size)
+{
+	unsigned n = plan.seen[to_server] += type_of(data) == TYPE_DATA;
+
+	if (n == AFTER && type_of(data) == TYPE_DATA && (to_server ? plan.at_request : plan.at_reply))
+		relay_rebind(r);
+	relay_pass(r, to_server, data, size);
+	if (plan.spoof && to_server && n > AFTER)
+		pretend(data, size);
+}
+
+static void make_null(rxw_security **server, rxw_security **client)
+{
+	*server = rxw_security_ref(rxw_security_null());
+	*client = rxw_security_ref(rxw_security_null());
+}
+
+static const struct kind null_kind = {.name = "null", .make = make_null};
+
+static void open_all(struct world *w, int kind)
+{
+	memset(&plan, 0, sizeof(plan));
+	world_open(w, kind < kind_count ? &kinds[kind] : &null_kind);
+	plan.stranger = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_ge(plan.stranger, 0);
+	ck_assert_int_eq(connect(plan.stranger, (struct sockaddr *)&w->address, sizeof(w->address)),
+			 0);
+	w->relay.filter = filter;
+}
+
+static void close_all(struct world *w)
+{
+	world_close(w);
+	close(plan.stranger);
+}
+
+static void one_call(struct world *w)
+{
+	rxw_connection *connection = world_connect(w);
+
+	world_good(w, connection, SIZE);
+	ck_assert_uint_eq(w->served, 1);
+	/* It is a good connection for further calls. */
+	world_good(w, connection, 100);
+	rxw_connection_release(connection);
+}
+
+START_TEST(in_request)
+{
+	struct world w;
+
+	open_all(&w, _i);
+	plan.at_request = true;
+	one_call(&w);
+	ck_assert_uint_gt(counter_of(w.server, "drops.address"), 0);
+	close_all(&w);
+}
+END_TEST
+
+START_TEST(in_reply)
+{
+	struct world w;
+
+	open_all(&w, _i);
+	plan.at_reply = true;
+	one_call(&w);
+	ck_assert_uint_gt(counter_of(w.server, "drops.address"), 0);
+	close_all(&w);
+}
+END_TEST
+
+START_TEST(in_both)
+{
+	struct world w;
+
+	open_all(&w, _i);
+	plan.at_request = plan.at_reply = true;
+	one_call(&w);
+	ck_assert_uint_gt(counter_of(w.server, "drops.address"), 1);
+	close_all(&w);
+}
+END_TEST
+
+/* The sender of copies does not answer: nothing moves, and it gets a few PINGs at most. */
+START_TEST(forged_source)
+{
+	struct world w;
+
+	open_all(&w, _i);
+	plan.spoof = true;
+	one_call(&w);
+	ck_assert_uint_gt(plan.pings, 0);
+	ck_assert_uint_ge(counter_of(w.server, "drops.address"), SIZE / 1444 - AFTER);
+	close_all(&w);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("security: clients that move");
+	TCase *tc = tcase_create("moved");
+	SRunner *r = srunner_create(s);
+	int failed;
+
+	tcase_set_timeout(tc, 250);
+	tcase_add_loop_test(tc, in_request, 0, kind_count + 1);
+	tcase_add_loop_test(tc, in_reply, 0, kind_count + 1);
+	tcase_add_loop_test(tc, in_both, 0, kind_count + 1);
+	tcase_add_loop_test(tc, forged_source, 0, kind_count + 1);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_ENV);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed != 0;
+}
