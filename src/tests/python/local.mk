@@ -17,7 +17,7 @@ EXTRA_DIST += \
 	src/tests/python/names.py \
 	src/tests/python/renamed.xg \
 	src/tests/python/programs.py \
-	src/tests/python/types.py
+	src/tests/python/coders.py
 
 check_PROGRAMS += src/tests/python/peer
 src_tests_python_peer_SOURCES = src/tests/python/peer.c

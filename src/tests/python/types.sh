@@ -5,5 +5,5 @@
 . "$(dirname "$0")/lib.sh"
 for file in "$top_srcdir"/src/afs/*.xg "$top_srcdir/src/tests/xg/all-types.xg"; do
 	module "$file"
-	python3 "$here/types.py" "$file" "$work" 200 ${RXW_TEST_SEED:+"$RXW_TEST_SEED"} || exit 1
+	python3 "$here/coders.py" "$file" "$work" 200 ${RXW_TEST_SEED:+"$RXW_TEST_SEED"} || exit 1
 done

@@ -6,6 +6,7 @@ SANITIZERS=${SANITIZERS:-no}
 . "$top_srcdir/src/tests/tools/lib.sh"
 
 TEXT_MOST=540000     # bytes of code and constants of librxwire.so, at -O1 and -O2 for x86-64
+TEXT_HARDENED=560000 # the same with checks of the stack and of buffers, as distributions compile it
 CLASSIC_MOST=90112   # the same for librxwire-classic.so, for any machine
 TEXT_MOST_32=560000  # the same for 32 bits, which have no addresses relative to the instruction
 IDLE_MOST=3072       # KiB private to an idle server of one listener (RssAnon)
@@ -35,6 +36,7 @@ if [ ! -e "$library" ] || ! grep -q '^CFLAGS = .*-O[12s]' "$top_builddir/Makefil
 	echo "size of the libraries: not checked, since the build is not optimised"
 elif command -v size > /dev/null; then
 	# Of the library, not of the machine that runs it: the class in its ELF header.
+	! grep -q '^CFLAGS = .*-fstack-protector' "$top_builddir/Makefile" || TEXT_MOST=$TEXT_HARDENED
 	[ "$(od -An -tu1 -j4 -N1 "$library" | tr -d ' ')" -eq 2 ] || TEXT_MOST=$TEXT_MOST_32
 	at_most "text of librxwire.so" "$(text_of "$library")" $TEXT_MOST bytes
 	at_most "text of librxwire-classic.so" \

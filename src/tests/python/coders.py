@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Random values of every type of an interface: the generated Python module against an independent XDR.
 
-types.py FILE.xg FOLDER-OF-THE-MODULE [VALUES] [SEED]
+coders.py FILE.xg FOLDER-OF-THE-MODULE [VALUES] [SEED]
 """
 import importlib
 import os
