@@ -503,7 +503,7 @@ static const struct rxw_path *path_of(const rxw_call *call)
 	const struct rxw_path *path;
 
 	rxw_conn_lock(call->conn);
-	path = call->conn->p.path;
+	path = rxw_pconn_path(&call->conn->p);
 	rxw_conn_unlock(call->conn);
 	return path;
 }

@@ -182,7 +182,7 @@ int rxw_connection_peer(const rxw_connection *connection, struct sockaddr_storag
 	c = (rxw_connection *)connection;
 	memset(address, 0, sizeof(*address));
 	rxw_conn_lock(c);
-	path = c->p.path;
+	path = rxw_pconn_path(&c->p);
 	rxw_conn_unlock(c);
 	memcpy(address, &path->peer.u, path->peer.len);
 	*address_len = path->peer.len;

@@ -174,10 +174,10 @@ struct rxw_connection {
 	bool deferred;		     /* in a shard's deferred list; lock */
 	bool released;		     /* client: the application released it; lock */
 	bool channel_woken;	     /* client: a waiter was signalled and has not run since; lock */
-	unsigned held;		     /* client: calls that the application has not ended; lock */
 	_Atomic(bool) channel_wanted; /* client: the next free channel is to be announced */
-	struct rxw_conn_channels *channels; /* client; NULL until it is needed; lock */
 	bool in_table;		     /* lock of the table's shard */
+	unsigned held;		     /* client: calls that the application has not ended; lock */
+	struct rxw_conn_channels *channels; /* client; NULL until it is needed; lock */
 	struct rxw_conn_admit admit;
 	struct rxw_conn_timer timer;
 	struct rxw_conn_jobs jobs;

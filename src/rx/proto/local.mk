@@ -20,4 +20,4 @@ rx_sources += \
 	src/rx/proto/send/proof.c src/rx/proto/send/timer.c src/rx/proto/send/transmit.c \
 	src/rx/proto/sendq/sendq.h src/rx/proto/sendq/queue.c src/rx/proto/sendq/scoreboard.c \
 	src/rx/proto/slab/slab.h src/rx/proto/slab/slab.c \
-	src/rx/proto/state.h
+	src/rx/proto/state.h src/rx/proto/state_roam.h

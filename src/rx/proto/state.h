@@ -18,6 +18,7 @@
 #include "proto/recvq/recvq.h"
 #include "proto/send/send.h"
 #include "proto/sendq/sendq.h"
+#include "proto/state_roam.h"
 
 enum rxw_call_state {
 	RXW_CS_NOTINIT,
@@ -128,19 +129,6 @@ struct rxw_tablelinks {
 	struct rxw_pconn *peer_next, *peer_prev, *peer_chain;
 };
 
-/* A path to which the client moved. */
-struct rxw_moved {
-	struct rxw_moved *before;
-	struct rxw_path path;
-};
-
-/* Server: the latest PING to another address of the client, for proof. */
-struct rxw_asked {
-	uint64_t at;	 /* ns; 0 = none */
-	uint64_t address; /* its hash */
-	uint32_t serial; /* only the owner of the address learns it */
-};
-
 struct rxw_conncounts {
 	uint64_t packets_received, packets_sent, bytes_received, bytes_sent;
 };
@@ -154,7 +142,8 @@ struct rxw_pconn {
 	const struct rxw_params *params;
 	const struct rxw_proto_ops *ops;
 	struct rxw_peer *account;   /* whose memory and threads are used; one reference */
-	struct rxw_path first_path; /* the destination at first */
+	/* destination of our packets at first, and their source address; see rxw_pconn_path() */
+	struct rxw_path path;
 	uint32_t epoch, cid;   /* channel bits 0 */
 	uint16_t service;
 	uint8_t security_index;
@@ -162,35 +151,39 @@ struct rxw_pconn {
 	_Atomic(uint32_t) *live; /* its live calls are counted here, too; NULL: nowhere */
 	struct rxw_tablelinks links;
 	/*
-	 * What is known of the destination, one reference; the destination of our packets and their
-	 * source address. Both change when a client moves, under the locks of connection and table.
-	 * What `path` points to never changes while the connection exists.
+	 * What is known of the destination, one reference; and what is needed once a client moves,
+	 * or NULL. Both change under the locks of connection and table. Paths stay while the
+	 * connection exists.
 	 */
 	struct rxw_peer *peer;
-	const struct rxw_path *path;
-	struct rxw_moved *moved; /* other paths, latest first */
+	struct rxw_roam *roam;
 	/* everything below is covered by the connection's lock */
 	uint64_t dead, idle, hard; /* limits of new calls, ns; 0 = none */
 	uint32_t serial;	   /* the last one used */
 	int32_t error;
 	enum rxw_origin error_origin;
+	uint32_t peer_window;	/* receive window last advertised by the peer, for new calls */
 	uint64_t error_sent_at;	      /* latest ABORT of the connection */
 	uint64_t abort_at;	      /* delayed ABORT of the connection, 0 = none */
 	struct rxw_pcall *channel[4]; /* one reference each; NULL: none, or over (`finished`) */
 	struct rxw_finished_call finished[4];
 	uint8_t finished_owes;	/* bit of each channel whose `finished` owes an ACK */
-	uint32_t number[4];	/* highest call number */
-	uint64_t busy_until[4]; /* client: the channel received BUSY */
-	uint64_t busy_sent_at;	/* server: the latest BUSY to a wasteful client */
-	uint32_t peer_window;	/* receive window last advertised by the peer, for new calls */
 	bool validate_first;	/* no handler before the address is validated */
 	bool crowded;		/* queue at most 2 packets until the address is validated */
 	bool evicted;		/* not in its table: a packet makes a new connection */
+	uint32_t number[4];	/* highest call number */
+	uint64_t busy_until[4]; /* client: the channel received BUSY */
+	uint64_t busy_sent_at;	/* server: the latest BUSY to a wasteful client */
 	uint64_t last_heard, last_sent;
-	struct rxw_asked asked;
 	struct rxw_auth auth;	 /* of auth */
 	struct rxw_recvshare rx; /* of recvq and recv */
 	struct rxw_conncounts count;
 };
+
+/* The destination of our packets; locks of connection or table held. */
+static inline const struct rxw_path *rxw_pconn_path(const struct rxw_pconn *c)
+{
+	return c->roam != NULL ? c->roam->path : &c->path;
+}
 
 #endif

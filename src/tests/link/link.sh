@@ -55,6 +55,31 @@ RXW_LAB_IPV4='' bash "$here/lab" "$top_builddir" reorder-40 sh "$PWD/lab-rxperf.
 	{ echo "FAIL: rxperf"; failed=1; }
 rm -f "lab-rxperf.$$"
 
+# Calls behind a NAT that gives the client another address and port in the middle, with each class.
+cat > lab-moved.$$ << 'END'
+rxperf=$1 keys=$2
+$RXW_FAR "$rxperf" server --listen "$RXW_FAR4" -p 7009 --verify --key-file "$keys" > "$RXW_LINK/server" 2>&1 &
+server=$!
+tries=0
+until grep -qs ready "$RXW_LINK/server"; do
+	tries=$((tries + 1))
+	[ $tries -lt 2000 ] || { cat "$RXW_LINK/server"; exit 1; }
+	sleep 0.01
+done
+for way in send recv; do
+	for class in null 'rxkad --level crypt' 'rxgk --level crypt'; do
+		# shellcheck disable=SC2086 # words
+		"$rxperf" client -c $way -s "$RXW_FAR4" -p 7009 -b 3M --verify --key-file "$keys" -x $class \
+			> "$RXW_LINK/client" 2>&1 || { echo "$way, $class"; cat "$RXW_LINK/client"; exit 1; }
+	done
+done
+kill -INT $server && wait $server
+END
+RXW_LAB_IPV4=1 bash "$here/lab" "$top_builddir" \
+	'none,rate=20Mbit,delay=10ms,queue=200ms,nat=10.93.1.101 10.93.1.102,rebind=1s' \
+	sh "$PWD/lab-moved.$$" "$top_builddir/src/tools/rxperf" "$PWD/lab-keys.$$" || { echo "FAIL: moved"; failed=1; }
+rm -f "lab-moved.$$" "lab-keys.$$"
+
 # Mistakes.
 link=$top_builddir/src/tests/link/link
 for words in '--rate 5 --describe' '--profile nothing --describe' '--profile' '--rate 1Gbit' 'describe'; do

@@ -337,7 +337,7 @@ static void auth_done(struct sim_conn *c, struct rxw_auth_job *job)
 	rxw_auth_do(&c->p, job);
 	reply = rxw_pconn_auth_done(&c->p, job, &size, sim_out(node));
 	while (c->p.auth.authenticated && rxw_pconn_take_unverified(&c->p, &run))
-		verify_at(c, &run, c->p.path,
+		verify_at(c, &run, &c->p.path,
 			  sim->now + sim_draw(sim, sim->setup.verdict_wait + 1));
 	arm_conn(c);
 	sim_settle(node);

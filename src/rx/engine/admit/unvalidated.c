@@ -49,12 +49,12 @@ bool rxw_unvalidated_needs_cookie(struct rxw_connection *c, const struct rxw_rxr
 {
 	const struct rxw_header *h = &run->head;
 
-	if (rxw_path_is_local(c->p.path) || rxw_peer_validated(c->p.peer, now))
+	if (rxw_path_is_local(rxw_pconn_path(&c->p)) || rxw_peer_validated(c->p.peer, now))
 		return false;
 	if (h->type == RXW_DATA)
 		return h->call > 1 && h->call > c->p.number[h->cid & 3] &&
 		       rxw_peer_allowance(c->p.peer, now) >= COOKIE_SIZE;
-	if (h->type == RXW_ACK && rxw_cookie_matches(c->ep, &c->p.path->peer, run, now)) {
+	if (h->type == RXW_ACK && rxw_cookie_matches(c->ep, &rxw_pconn_path(&c->p)->peer, run, now)) {
 		rxw_count(&rxw_home(c)->stats.cookies_returned, 1);
 		rxw_peer_set_validated(c->p.peer, now);
 	}

@@ -171,7 +171,7 @@ static struct rxw_pcall *new_queued_call(struct rxw_connection *c)
 		return NULL;
 	}
 	atomic_store(&call->deferral.counted, true);
-	if (!c->p.validate_first && !rxw_path_is_local(c->p.path) &&
+	if (!c->p.validate_first && !rxw_path_is_local(rxw_pconn_path(&c->p)) &&
 	    !rxw_peer_validated(c->p.peer, rxw_clock_cached()) && rxw_deferral_scarce(c))
 		c->p.validate_first = true;
 	return &call->p;
@@ -201,7 +201,7 @@ static struct rxw_pcall *op_call_new(struct rxw_pconn *p, int32_t *code)
 	call->is_inline = is_inline;
 	atomic_store(&call->sched.reserved, !is_inline);
 	/* Validate addresses when workers are scarce: a spoofed request must not occupy one. */
-	if (!is_inline && !p->validate_first && !rxw_path_is_local(p->path) &&
+	if (!is_inline && !p->validate_first && !rxw_path_is_local(rxw_pconn_path(p)) &&
 	    !rxw_peer_validated(p->peer, rxw_clock_cached()) && rxw_workers_scarce(c->ep))
 		p->validate_first = true;
 	return &call->p;

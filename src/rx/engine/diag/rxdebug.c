@@ -221,8 +221,8 @@ static void fill_conn(struct rxw_debug_conn *v, const struct rxw_connection *c, 
 {
 	const struct rxw_pconn *p = &c->p;
 
-	fill_host(v->host, &p->path->peer);
-	v->port = rxw_addr_port(&p->path->peer);
+	fill_host(v->host, &rxw_pconn_path(p)->peer);
+	v->port = rxw_addr_port(&rxw_pconn_path(p)->peer);
 	v->cid = ids ? p->cid : 0;
 	v->epoch = ids ? p->epoch : 0;
 	v->serial = p->serial;

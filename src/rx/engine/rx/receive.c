@@ -210,7 +210,7 @@ static bool same_connection(const struct rxw_connection *c, const struct rxw_rxr
 {
 	return c->p.cid == (run->head.cid & ~3u) && c->p.epoch == run->head.epoch &&
 	       c->p.client == !(run->head.flags & RXW_CLIENT_INITIATED) &&
-	       rxw_addr_equal(&c->p.path->peer, &run->path->peer);
+	       rxw_addr_equal(&rxw_pconn_path(&c->p)->peer, &run->path->peer);
 }
 
 /* Add the run in b->run[b->runs] to the group of its connection. */

@@ -90,7 +90,7 @@ static void requeue(struct tx_batch *b, struct rxw_call *call)
 /* May a packet of `c` share the message `m`? */
 static bool may_share(const struct rxw_io_tx *m, const struct rxw_connection *c)
 {
-	const struct rxw_path *path = c->p.path;
+	const struct rxw_path *path = rxw_pconn_path(&c->p);
 
 	if (m->path == path)
 		return true;
@@ -121,7 +121,7 @@ static void add_message(struct tx_batch *b, struct rxw_connection *c)
 	} else {
 		m = &b->tx[b->messages++];
 		b->place[i] = 0;
-		*m = (struct rxw_io_tx){.path = c->p.path,
+		*m = (struct rxw_io_tx){.path = rxw_pconn_path(&c->p),
 					.iov = &b->iov[i],
 					.iov_count = 1,
 					.length = t->length,

@@ -15,7 +15,7 @@
 static void send_response(struct rxw_connection *c, struct rxw_buf *reply, uint32_t size)
 {
 	struct iovec iov = {.iov_base = reply->data, .iov_len = size};
-	struct rxw_io_tx tx = {.path = c->p.path,
+	struct rxw_io_tx tx = {.path = rxw_pconn_path(&c->p),
 			       .iov = &iov,
 			       .iov_count = 1,
 			       .length = size,
@@ -37,7 +37,7 @@ static struct rxw_verify_job *take_unverified(struct rxw_connection *c)
 	struct rxw_rxrun run, part;
 
 	while (rxw_pconn_take_unverified(&c->p, &run)) {
-		run.path = c->p.path;
+		run.path = rxw_pconn_path(&c->p);
 		for (uint16_t at = 0; at < run.count; at = (uint16_t)(at + part.count)) {
 			uint16_t n = (uint16_t)(run.count - at);
 

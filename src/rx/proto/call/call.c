@@ -9,7 +9,7 @@ void rxw_event_begin(const struct rxw_pcall *p, const struct rxw_pstats *stats)
 	const struct rxw_pconn *c = p->conn;
 
 	RXW_PROBE(call_begin, p, c->cid | p->channel, p->number, c->service, (int)p->client,
-		  &c->path->peer.u.sa);
+		  &rxw_pconn_path(c)->peer.u.sa);
 	rxw_event(p, stats,
 		  (struct rxw_trace_event){.kind = RXW_TRACE_CALL_BEGIN,
 					   .now = p->time.began,
@@ -173,6 +173,7 @@ void rxw_pcall_moved(struct rxw_pcall *p, bool same_host, struct rxw_out *out)
 {
 	rxw_pcall_moving(p);
 	rxw_sendq_moved(p, same_host, out->now);
+	rxw_send_schedule(p, out);
 	rxw_pcall_validated(p, out);
 }
 

@@ -15,8 +15,7 @@ int rxw_pconn_init(struct rxw_pconn *c, const struct rxw_params *params,
 	c->ops = ops;
 	c->peer = c->account = peer;
 	rxw_peer_ref(peer);
-	c->first_path = *path;
-	c->path = &c->first_path;
+	c->path = *path;
 	c->epoch = epoch;
 	c->cid = cid & ~3u;
 	c->service = service;
@@ -45,15 +44,9 @@ void rxw_pconn_end(struct rxw_pconn *c, uint64_t now)
 
 void rxw_pconn_fini(struct rxw_pconn *c, uint64_t now)
 {
-	struct rxw_moved *m;
-
 	rxw_pconn_end(c, now);
 	rxw_auth_fini(c);
-	c->path = &c->first_path;
-	while ((m = c->moved) != NULL) {
-		c->moved = m->before;
-		rxw_mem_give(NULL, m, sizeof(*m));
-	}
+	rxw_pconn_forget_moves(c);
 }
 
 void rxw_pcall_detach(struct rxw_pcall *p, struct rxw_out *out)
@@ -161,7 +154,7 @@ void rxw_pconn_icmp(struct rxw_pconn *c, int error, uint32_t mtu, struct rxw_out
 			continue;
 		if (error == EMSGSIZE)
 			rxw_mtu_hint(&p->tx.mtu, mtu);
-		else if (c->asked.at != 0 && out->now < c->asked.at + c->dead)
+		else if (rxw_pconn_moving(c, out->now))
 			continue; /* the client may be elsewhere */
 		else if (p->timer.unreachable == 0 || p->time.last_heard > p->timer.unreachable)
 			p->timer.unreachable = out->now ? out->now : 1;

@@ -120,6 +120,10 @@ void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out);
 
 /* --- within the module --- */
 
+void rxw_pconn_forget_moves(struct rxw_pconn *c);
+/* A PING to another address of the client was sent lately. */
+bool rxw_pconn_moving(const struct rxw_pconn *c, uint64_t now);
+
 /* The channel takes another call: end this one, and drop the channel's reference. */
 void rxw_pcall_detach(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,

@@ -4,7 +4,7 @@
 #include "proto/conn/conn.h"
 
 #define ASK_APART  (100 * RXW_MS)
-#define MOVES_MOST 32u /* addresses that a connection remembers; it does not follow to more */
+#define MOVES_MOST 64u /* addresses that a connection remembers; it does not follow to more */
 
 /* The packet is for a live call. */
 static bool movable(const struct rxw_pconn *c, const struct rxw_header *h)
@@ -20,22 +20,55 @@ static uint64_t address_of(const struct rxw_pconn *c, const struct rxw_rxrun *ru
 	return rxw_addr_hash(&run->path->peer, c->params->secret, true);
 }
 
+static bool have_roam(struct rxw_pconn *c)
+{
+	if (c->roam != NULL)
+		return true;
+	c->roam = rxw_mem_get(NULL, sizeof(*c->roam));
+	if (c->roam != NULL)
+		c->roam->path = &c->path;
+	return c->roam != NULL;
+}
+
+void rxw_pconn_forget_moves(struct rxw_pconn *c)
+{
+	struct rxw_moved *m;
+
+	if (c->roam == NULL)
+		return;
+	while ((m = c->roam->moved) != NULL) {
+		c->roam->moved = m->before;
+		rxw_mem_give(NULL, m, sizeof(*m));
+	}
+	rxw_mem_give(NULL, c->roam, sizeof(*c->roam));
+	c->roam = NULL;
+}
+
+bool rxw_pconn_moving(const struct rxw_pconn *c, uint64_t now)
+{
+	return c->roam != NULL && c->roam->asked.at != 0 && now < c->roam->asked.at + c->dead;
+}
+
 /* The PING has less than three times the bytes of any packet. */
 void rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
 {
 	uint64_t srtt = atomic_load_explicit(&c->peer->srtt, memory_order_relaxed);
+	struct rxw_asked *asked;
 	struct rxw_ctl *ctl;
 
 	if (!movable(c, &run->head) || out->ctl_count >= out->ctl_room ||
-	    (c->asked.at != 0 && out->now < c->asked.at + rxw_max64(ASK_APART, 2 * srtt)))
+	    !have_roam(c))
+		return;
+	asked = &c->roam->asked;
+	if (asked->at != 0 && out->now < asked->at + rxw_max64(ASK_APART, 2 * srtt))
 		return;
 	ctl = &out->ctl[out->ctl_count++];
 	ctl->path = *run->path;
 	ctl->padding = 0;
 	ctl->client = false;
-	c->asked.serial = rxw_ack_put_probe(c->channel[run->head.cid & 3], ctl, out->now);
-	c->asked.address = address_of(c, run);
-	c->asked.at = out->now;
+	asked->serial = rxw_ack_put_probe(c->channel[run->head.cid & 3], ctl, out->now);
+	asked->address = address_of(c, run);
+	asked->at = out->now;
 	for (unsigned i = 0; i < 4; i++)
 		if (c->channel[i] != NULL)
 			rxw_pcall_moving(c->channel[i]);
@@ -45,13 +78,17 @@ void rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_
 
 bool rxw_pconn_proves(const struct rxw_pconn *c, const struct rxw_rxrun *run)
 {
+	const struct rxw_asked *asked;
 	struct rxw_ack ack;
 
-	return run->head.type == RXW_ACK && c->asked.at != 0 && movable(c, &run->head) &&
-	       c->last_heard <= c->asked.at && c->asked.address == address_of(c, run) &&
+	if (c->roam == NULL)
+		return false;
+	asked = &c->roam->asked;
+	return run->head.type == RXW_ACK && asked->at != 0 && movable(c, &run->head) &&
+	       c->last_heard <= asked->at && asked->address == address_of(c, run) &&
 	       rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
 			   run->head.flags, &ack) &&
-	       ack.serial == c->asked.serial;
+	       ack.serial == asked->serial;
 }
 
 static bool equal(const struct rxw_path *a, const struct rxw_path *b)
@@ -66,9 +103,9 @@ static const struct rxw_path *keep(struct rxw_pconn *c, const struct rxw_path *p
 	struct rxw_moved *m;
 	unsigned n = 0;
 
-	if (equal(&c->first_path, path))
-		return &c->first_path;
-	for (m = c->moved; m != NULL; m = m->before, n++)
+	if (equal(&c->path, path))
+		return &c->path;
+	for (m = c->roam->moved; m != NULL; m = m->before, n++)
 		if (equal(&m->path, path))
 			return &m->path;
 	if (n >= MOVES_MOST)
@@ -77,8 +114,8 @@ static const struct rxw_path *keep(struct rxw_pconn *c, const struct rxw_path *p
 	if (m == NULL)
 		return NULL;
 	m->path = *path;
-	m->before = c->moved;
-	c->moved = m;
+	m->before = c->roam->moved;
+	c->roam->moved = m;
 	return &m->path;
 }
 
@@ -90,15 +127,15 @@ bool rxw_pconn_move(struct rxw_pconn *c, struct rxw_peer *peer, const struct rxw
 
 	if (kept == NULL)
 		return false;
-	same_host = rxw_addr_same_host(&c->path->peer, &kept->peer);
+	same_host = rxw_addr_same_host(&c->roam->path->peer, &kept->peer);
 	rxw_peer_unref(c->peer, out->now);
 	rxw_peer_ref(peer);
 	c->peer = peer;
-	c->path = kept;
+	c->roam->path = kept;
 	/* An answer to a PING to the old address proves nothing any more. */
 	c->rx.proof_serial = 0;
 	c->rx.proof_asked = 0;
-	c->asked.at = 0;
+	c->roam->asked.at = 0;
 	for (unsigned i = 0; i < 4; i++)
 		if (c->channel[i] != NULL && rxw_pcall_live(c->channel[i]))
 			rxw_pcall_moved(c->channel[i], same_host, out);

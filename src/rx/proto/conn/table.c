@@ -130,7 +130,7 @@ static void move_slot(struct rxw_conntable *t)
 	t->old_slot[i] = NULL;
 	t->old_mark[i] = 0;
 	for (c = t->old_peer_slot[i]; c != NULL; c = next) {
-		struct rxw_pconn **to = by_peer(t, &c->path->peer);
+		struct rxw_pconn **to = by_peer(t, &rxw_pconn_path(c)->peer);
 
 		next = c->links.peer_chain;
 		c->links.peer_chain = *to;
@@ -168,9 +168,9 @@ static void grow(struct rxw_conntable *t)
 
 static void join_peer(struct rxw_conntable *t, struct rxw_pconn *c)
 {
-	struct rxw_pconn **at = by_peer(t, &c->path->peer), *first = *at;
+	struct rxw_pconn **at = by_peer(t, &rxw_pconn_path(c)->peer), *first = *at;
 
-	while (first != NULL && !rxw_addr_equal(&first->path->peer, &c->path->peer))
+	while (first != NULL && !rxw_addr_equal(&rxw_pconn_path(first)->peer, &rxw_pconn_path(c)->peer))
 		first = first->links.peer_chain;
 	c->links.peer_prev = first;
 	if (first == NULL) {
@@ -195,7 +195,7 @@ static void leave_peer(struct rxw_conntable *t, struct rxw_pconn *c)
 		c->links.peer_prev->links.peer_next = c->links.peer_next;
 	} else {
 		/* It was the first: the next one of the address replaces it in the chain. */
-		for (at = by_peer(t, &c->path->peer); *at != c; at = &(*at)->links.peer_chain)
+		for (at = by_peer(t, &rxw_pconn_path(c)->peer); *at != c; at = &(*at)->links.peer_chain)
 			;
 		*at = c->links.peer_chain;
 		if (c->links.peer_next != NULL) {
@@ -248,7 +248,7 @@ struct rxw_pconn *rxw_conntable_of_peer(const struct rxw_conntable *t, const str
 {
 	struct rxw_pconn *c = *by_peer(t, peer);
 
-	while (c != NULL && !rxw_addr_equal(&c->path->peer, peer))
+	while (c != NULL && !rxw_addr_equal(&rxw_pconn_path(c)->peer, peer))
 		c = c->links.peer_chain;
 	return c;
 }
@@ -263,8 +263,8 @@ struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client,
 	for (struct rxw_pconn *c = first_of_cid(t, cid); c != NULL; c = c->links.hash_next) {
 		if (c->cid != cid || c->epoch != epoch || c->client != client)
 			continue;
-		if (client ? rxw_addr_port(&c->path->peer) == rxw_addr_port(from)
-			   : rxw_addr_equal(&c->path->peer, from))
+		if (client ? rxw_addr_port(&rxw_pconn_path(c)->peer) == rxw_addr_port(from)
+			   : rxw_addr_equal(&rxw_pconn_path(c)->peer, from))
 			return c;
 		if (other != NULL && *other == NULL)
 			*other = c;

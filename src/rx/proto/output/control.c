@@ -38,7 +38,7 @@ struct rxw_ctl *rxw_ctl_add(struct rxw_pconn *c, struct rxw_out *out, unsigned t
 	}
 	ctl = &out->ctl[out->ctl_count++];
 	h.serial = ++c->serial;
-	ctl->path = *c->path;
+	ctl->path = *rxw_pconn_path(c);
 	ctl->client = c->client;
 	ctl->padding = 0;
 	ctl->length = (uint16_t)(RXW_HEADER_SIZE + body);

@@ -231,7 +231,7 @@ bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 
 	if (!write_ack(p, RXW_ACK_PING, RXW_REQUEST_ACK, 0, p->rx.next, size, out))
 		return false;
-	c->rx.wide_asked = out->now ? out->now : 1;
+	c->rx.wide_asked = rxw_max32((uint32_t)(out->now / RXW_MS), 1);
 	ping->serial = c->serial;
 	ping->size = size;
 	ping->sent_at = out->now;
@@ -288,7 +288,8 @@ void rxw_ack_tell_wide(struct rxw_pcall *p, uint64_t rto, struct rxw_out *out)
 	const struct rxw_recvshare *s = &p->conn->rx;
 
 	if (s->wide_heard && !s->wide_told &&
-	    (s->wide_asked == 0 || out->now >= s->wide_asked + rto))
+	    (s->wide_asked == 0 ||
+	     (uint32_t)(out->now / RXW_MS) - s->wide_asked > rto / RXW_MS + 1))
 		rxw_ack_ping(p, 0, out);
 }
 

@@ -43,12 +43,12 @@ struct rxw_ackstate {
 struct rxw_recvshare {
 	struct rxw_budget memory; /* received bytes pinned by its calls */
 	uint8_t pongs;		  /* PINGs answered since pong_at */
-	uint64_t pong_at;
-	uint32_t proof_serial; /* server: of the latest PING with a secret serial, 0 = none */
-	uint64_t proof_asked;  /* ns, when it was sent */
 	/* Wide windows: the peer's latest ACK offers them; the peer has answered an ACK of ours. */
 	bool wide_heard, wide_told;
-	uint64_t wide_asked; /* ns, the latest PING; 0 = none */
+	uint64_t pong_at;
+	uint32_t proof_serial; /* server: of the latest PING with a secret serial, 0 = none */
+	uint32_t wide_asked;   /* ms, modulo 2^32, when the latest PING was sent; 0 = never */
+	uint64_t proof_asked;  /* ns, when the secret one was sent */
 };
 
 /* What became of the packets of a run. */

@@ -86,7 +86,7 @@ void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *o
 	atomic_store_explicit(&p->conn->peer->reordering, rxw_recovery_learned(&p->tx.recovery),
 			      memory_order_relaxed);
 	rxw_tally(out->stats, &out->stats->spurious_losses, 1);
-	RXW_PROBE(spurious, p, distance, &p->conn->path->peer.u.sa);
+	RXW_PROBE(spurious, p, distance, &rxw_pconn_path(p->conn)->peer.u.sa);
 	rxw_event(p, out->stats,
 		  (struct rxw_trace_event){
 			  .kind = RXW_TRACE_SPURIOUS, .now = out->now, .a = distance});

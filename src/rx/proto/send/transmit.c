@@ -243,7 +243,7 @@ static void count_sent(struct rxw_pcall *p, const struct rxw_burst *burst, struc
 	rxw_sendq_probe(p, &p->tx);
 	if (!burst->retransmission)
 		return;
-	RXW_PROBE(retransmit, p, burst->first_seq, n, &c->path->peer.u.sa);
+	RXW_PROBE(retransmit, p, burst->first_seq, n, &rxw_pconn_path(c)->peer.u.sa);
 	rxw_event(p, out->stats,
 		  (struct rxw_trace_event){.kind = RXW_TRACE_RETRANSMIT,
 					   .now = out->now,

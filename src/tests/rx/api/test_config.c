@@ -181,10 +181,10 @@ END_TEST
 
 START_TEST(get_checks_its_arguments)
 {
-	char text[4];
+	char text[5];
 
-	ck_assert_int_eq(rxw_config_get(&config, "window", text, 3), -RXW_EINVAL);
-	ck_assert_int_eq(rxw_config_get(&config, "window", text, 4), 3);
+	ck_assert_int_eq(rxw_config_get(&config, "window", text, 4), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_config_get(&config, "window", text, 5), 4);
 	ck_assert_int_eq(rxw_config_get(&config, "none", text, 4), -RXW_ENAME);
 	ck_assert_int_eq(rxw_config_get(&config, "window", NULL, 4), -RXW_EINVAL);
 	config.gso = (enum rxw_switch)17;

@@ -76,7 +76,7 @@ static bool watched(struct rxw_connection *c, const struct h_raw *raw, struct rx
 {
 	bool asks;
 
-	*run = (struct rxw_rxrun){.data = packet, .count = 1, .path = c->p.path};
+	*run = (struct rxw_rxrun){.data = packet, .count = 1, .path = &c->p.path};
 	run->size = run->stride = run->last_size = (uint16_t)h_raw_encode(packet, raw);
 	ck_assert(rxw_header_get(packet, run->size, &run->head));
 	rxw_conn_lock(c);

@@ -201,12 +201,12 @@ static void bench_auth(struct bench *b)
 	rxw_auth_do(c, job);
 	reply = rxw_pconn_auth_done(c, job, &size, &b->out);
 	if (reply != NULL)
-		catch (b, c->path, reply->data, size, 0, false);
+		catch (b, &c->path, reply->data, size, 0, false);
 	rxw_buf_unref(reply);
 	while (c->auth.authenticated && rxw_pconn_take_unverified(c, &kept[n]))
 		ck_assert_uint_lt(++n, 64);
 	for (unsigned i = 0; i < n; i++) {
-		kept[i].path = c->path;
+		kept[i].path = &c->path;
 		ck_assert_uint_le(kept[i].count, RXW_VERIFY_MOST);
 		rxw_run_verify(c, &kept[i], packet);
 		rxw_pconn_input_verified(c, &kept[i], packet, &b->out);
@@ -225,7 +225,7 @@ void bench_feed(struct bench *b, struct bench_conn *c, const void *bytes, uint32
 
 	ck_assert_ptr_nonnull(buf);
 	memcpy(buf->data, bytes, length);
-	while (rxw_run_next(buf, c->p.path, length, segment, &at, &jumbo, &run, &b->stats) == 1)
+	while (rxw_run_next(buf, &c->p.path, length, segment, &at, &jumbo, &run, &b->stats) == 1)
 		if (rxw_pconn_input(&c->p, &run, &b->out) == RXW_INPUT_VERIFY) {
 			ck_assert_uint_le(run.count, RXW_VERIFY_MOST);
 			rxw_run_verify(&c->p, &run, packet);

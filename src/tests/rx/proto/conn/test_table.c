@@ -21,8 +21,7 @@ static void make(struct rxw_pconn *c, bool client, uint32_t epoch, uint32_t cid,
 	c->client = client;
 	c->epoch = epoch;
 	c->cid = cid;
-	c->path = &c->first_path;
-	address(&c->first_path.peer, host, port);
+	address(&c->path.peer, host, port);
 }
 
 START_TEST(finds)
@@ -153,19 +152,19 @@ static void check_whole(const struct rxw_conntable *t)
 	check_marks(t->old_slot, t->old_mark, t->old_size);
 	for (unsigned i = 0; i < rxw_conntable_chains(t); i++)
 		for (struct rxw_pconn *c = rxw_conntable_chain(t, i); c; c = c->links.hash_next) {
-			struct rxw_pconn *first = rxw_conntable_of_peer(t, &c->path->peer);
+			struct rxw_pconn *first = rxw_conntable_of_peer(t, &c->path.peer);
 
 			n++;
 			ck_assert_ptr_nonnull(first);
 			ck_assert_ptr_null(first->links.peer_prev);
 			for (struct rxw_pconn *p = first; first == c && p; p = p->links.peer_next) {
-				ck_assert(rxw_addr_equal(&p->path->peer, &c->path->peer));
+				ck_assert(rxw_addr_equal(&p->path.peer, &c->path.peer));
 				ck_assert(!p->links.peer_next ||
 					  p->links.peer_next->links.peer_prev == p);
 				of_peers++;
 			}
 			ck_assert_ptr_eq(
-				rxw_conntable_find(t, false, 7, c->cid, &c->path->peer, NULL), c);
+				rxw_conntable_find(t, false, 7, c->cid, &c->path.peer, NULL), c);
 		}
 	ck_assert_uint_eq(n, t->count);
 	ck_assert_uint_eq(of_peers, t->count);

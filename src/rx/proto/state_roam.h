@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a connection knows of a client that moves (rx-protocol 2.3). Included by state.h. */
+#ifndef RXW_PROTO_STATE_ROAM_H
+#define RXW_PROTO_STATE_ROAM_H
+
+#include "proto/core/core.h"
+
+/* Server: the latest PING to another address of the client, for proof. */
+struct rxw_asked {
+	uint64_t at;	 /* ns; 0 = none */
+	uint64_t address; /* its hash */
+	uint32_t serial; /* only the owner of the address learns it */
+};
+
+/* A path to which the client moved. */
+struct rxw_moved {
+	struct rxw_moved *before;
+	struct rxw_path path;
+};
+
+/* Server: a client that seems to have moved, or has. */
+struct rxw_roam {
+	struct rxw_asked asked;
+	const struct rxw_path *path; /* the present one */
+	struct rxw_moved *moved;     /* other paths than the first, latest first */
+};
+
+#endif
