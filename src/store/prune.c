@@ -82,7 +82,10 @@ static void free_rows(struct rows *rows)
 	free(rows->version);
 }
 
-/* `next` is the row that hides the old one from newer views. */
+/*
+ * `next` is the row that hides the old one from newer views. Pages above the old row are not its own:
+ * `next` may show them, if it is of another directory that has had the vnode since.
+ */
 static int remove_row(struct work *work, struct db *db, const struct vnode_key *key,
 		      const struct version *old, const struct version *next, uint32_t older)
 {
@@ -90,7 +93,7 @@ static int remove_row(struct work *work, struct db *db, const struct vnode_key *
 	int result = workwrite_release(work, key, old, NULL, true);
 
 	if (!result && old->v.kind == STORE_DIR)
-		result = db_pages_prune(db, key->group, key->vnode, older, next->epoch - 1,
+		result = db_pages_prune(db, key->group, key->vnode, older, old->epoch,
 					same ? next->epoch : 0);
 	return result ? result : db_vnode_delete(db, key);
 }
