@@ -356,8 +356,9 @@ static void many(struct store_options *options, unsigned long vnodes)
 
 /* -- pages of a large file -- */
 
-#define PAGE   4096u
-#define STORES 1000u
+#define PAGE 4096u
+
+static unsigned long stores = 1000;
 
 static int by_value(const void *a, const void *b)
 {
@@ -369,12 +370,12 @@ static int by_value(const void *a, const void *b)
 /* Pages anywhere in the file, one at a time. */
 static void store_pages(const struct store_fid *fid, uint64_t length, const char *what)
 {
-	static uint64_t took[STORES];
-	uint64_t random = 1;
+	uint64_t *took = calloc(stores, sizeof(*took)), random = 1;
 	struct store_stats before, after;
 
+	must(took ? 0 : -ENOMEM, "memory");
 	store_stats(store, &before);
-	for (unsigned i = 0; i < STORES; i++) {
+	for (unsigned long i = 0; i < stores; i++) {
 		uint64_t begun;
 
 		random = random * 6364136223846793005u + 1442695040888963407u;
@@ -383,13 +384,14 @@ static void store_pages(const struct store_fid *fid, uint64_t length, const char
 		took[i] = monotonic_ns() - begun;
 	}
 	store_stats(store, &after);
-	qsort(took, STORES, sizeof(took[0]), by_value);
-	printf("%u pages to a file of %llu MiB, %s: median %.0f us, 99 %% %.0f us, longest %.0f us; "
+	qsort(took, stores, sizeof(took[0]), by_value);
+	printf("%lu pages to a file of %llu MiB, %s: median %.0f us, 99 %% %.0f us, longest %.0f us; "
 	       "%.0f KiB copied for each\n",
-	       STORES, (unsigned long long)(length >> 20), what, (double)took[STORES / 2] / 1e3,
-	       (double)took[STORES * 99 / 100] / 1e3, (double)took[STORES - 1] / 1e3,
-	       (double)(after.bytes_copied - before.bytes_copied) / 1024 / STORES);
+	       stores, (unsigned long long)(length >> 20), what, (double)took[stores / 2] / 1e3,
+	       (double)took[stores * 99 / 100] / 1e3, (double)took[stores - 1] / 1e3,
+	       (double)(after.bytes_copied - before.bytes_copied) / 1024 / (double)stores);
 	fflush(stdout);
+	free(took);
 }
 
 static void pages(uint64_t length)
@@ -417,7 +419,7 @@ int main(int argc, char **argv)
 	char message[STORE_MESSAGE_MAX];
 	int option;
 
-	while ((option = getopt(argc, argv, "sb:t:m:l:v:k:p:")) != -1)
+	while ((option = getopt(argc, argv, "sb:t:m:l:v:k:p:n:")) != -1)
 		switch (option) {
 		case 's':
 			options.durability = STORE_STRICT;
@@ -440,6 +442,10 @@ int main(int argc, char **argv)
 		case 'p':
 			mib = strtoul(optarg, NULL, 10);
 			break;
+		case 'n':
+			stores = strtoul(optarg, NULL, 10);
+			stores += stores == 0;
+			break;
 		case 'v':
 			vnodes = strtoul(optarg, NULL, 10);
 			break;
@@ -450,7 +456,7 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"usage: store [-s] [-b BYTES] [-t SECONDS] [-m LIMIT OF SMALL FILES] "
 			"[-l LOAD] [-k THREADS] [-v VNODES] "
-			"[-p MIB OF A FILE] EMPTY-DIRECTORY\n");
+			"[-p MIB OF A FILE [-n PAGES]] EMPTY-DIRECTORY\n");
 		return EXIT_FAILURE;
 	}
 	options.path = argv[optind];

@@ -142,6 +142,13 @@ static int check_object(void *arg, const struct db_object *object)
 	return 0;
 }
 
+static int check_lost(void *arg, uint32_t group, uint32_t vnode)
+{
+	checking_fault(arg, "volume %u: the list of extents of vnode %u belongs to no version",
+		       group, vnode);
+	return 0;
+}
+
 /* Without a row in the present database it would never be removed. */
 static int check_file(void *arg, const struct store_owner *owner, uint64_t id)
 {
@@ -193,6 +200,8 @@ static int check_all(struct checking *checking, bool fast)
 		result = db_smalls(checking->db, check_small, checking);
 	if (!result)
 		result = db_objects(checking->db, false, check_object, checking);
+	if (!result)
+		result = db_pages_lost(checking->db, check_lost, checking);
 	if (!result)
 		result = store_data_list(checking->core->data, check_file, checking);
 	return result;

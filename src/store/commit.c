@@ -15,6 +15,7 @@ struct write_op {
 	struct store_status *status;
 	/* Lengths, for the version that was found. */
 	uint64_t kept, end, new_length;
+	uint32_t limit; /* extents that the new version may have */
 	int (*ended)(struct store_writer *writer, int result);
 };
 
@@ -85,14 +86,14 @@ static int old_content(const struct write_op *op, const struct node *node, struc
 		result = store_content_copy(&writer->prefix.patch, &outcome->content);
 	} else if (writer->compact_of && writer->compact_of == now->v.version) {
 		writer->compact_used = true;
-		outcome->made[2] = writer->compact_made;
-		result = store_content_copy(&writer->compact, &outcome->content);
+		outcome->made[2] = writer->compact.made;
+		result = store_content_copy(&writer->list, &outcome->content);
 	} else {
 		result = store_content_copy(&now->content, &outcome->content);
 	}
 	if (!result && op->kept < now->v.length)
 		result = store_content_apply(&outcome->content, &nothing, op->kept, op->kept,
-					     op->kept);
+					     op->kept, op->limit);
 	return result;
 }
 
@@ -129,9 +130,11 @@ static int compose_extents(const struct write_op *op, struct work *work, const s
 		result = store_run_check(writer->main.run);
 	if (!result && writer->prefix_used)
 		result = store_run_check(writer->prefix.run);
+	if (!result && writer->compact_used)
+		result = store_run_check(writer->compact.run);
 	if (!result)
 		result = store_content_apply(&outcome->content, &writer->main.patch, writer->offset,
-					     op->end, op->new_length);
+					     op->end, op->new_length, op->limit);
 	outcome->made[0] = writer->main.made;
 	return result == -E2BIG ? COMMIT_COMPACT : result;
 }
@@ -192,6 +195,16 @@ static int check_space(const struct write_op *op, const struct node *node)
 			   (uint64_t)op->writer->promised);
 }
 
+/* A list that is too long, because the file was cut, need not become shorter. */
+static uint32_t limit_of(const struct write_op *op, const struct node *node)
+{
+	uint32_t now = node->now->content.count, limit = store_extents_limit(op->new_length);
+
+	if (op->base.core->old_format)
+		limit = STORE_EXTENTS_LEAST;
+	return now > limit ? now : limit;
+}
+
 static int apply_write(struct txn_op *txn, struct work *work)
 {
 	struct write_op *op = (struct write_op *)txn;
@@ -214,6 +227,7 @@ static int apply_write(struct txn_op *txn, struct work *work)
 							     : writer->file_length;
 	op->end = writer->offset + writer->length;
 	op->new_length = op->kept > op->end ? op->kept : op->end;
+	op->limit = limit_of(op, node);
 	if (!result)
 		result = check_space(op, node);
 	if (!result)

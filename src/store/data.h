@@ -15,7 +15,20 @@
 
 #include "store/layer.h"
 
-#define STORE_EXTENTS_MAX 256 /* of one content; a writer that would exceed it is told to compact */
+/*
+ * Extents of one content: one for each 64 KiB of its length, within these limits. So the three
+ * neighbours with the fewest bytes have at most about 192 KiB, up to a length of 4 GiB.
+ */
+#define STORE_EXTENTS_LEAST 256
+#define STORE_EXTENTS_MOST  65536
+static inline uint32_t store_extents_limit(uint64_t length)
+{
+	uint64_t limit = length >> 16;
+
+	if (limit < STORE_EXTENTS_LEAST)
+		return STORE_EXTENTS_LEAST;
+	return limit < STORE_EXTENTS_MOST ? (uint32_t)limit : STORE_EXTENTS_MOST;
+}
 
 /* Ascending, without overlap; gaps are holes, which read as zeros. */
 struct store_extent {
@@ -34,10 +47,10 @@ void store_content_free(struct store_content *content);
 int store_content_copy(const struct store_content *from, struct store_content *to);
 /*
  * The content that results from writing `patch` over [start, end) of *content, which becomes
- * `length` bytes long. 0, -ENOMEM, or -E2BIG: more than STORE_EXTENTS_MAX extents.
+ * `length` bytes long. 0, -ENOMEM, or -E2BIG: more than `limit` extents.
  */
 int store_content_apply(struct store_content *content, const struct store_content *patch,
-			uint64_t start, uint64_t end, uint64_t length);
+			uint64_t start, uint64_t end, uint64_t length, uint32_t limit);
 /* Whether a content refers to an object. */
 bool store_content_has(const struct store_content *content, uint64_t object);
 
@@ -85,9 +98,10 @@ int store_data_remove_new(struct store_data *data, uint64_t object);
 struct store_run;
 
 /*
- * Begin to write at `offset`. The bytes go to `content`'s tail object if that ends at or before
- * offset and no other run has it; else to a new object, whose number `number(arg)` gives (0: error).
- * `content` may be outdated: the length of the object tells where the bytes of others end.
+ * Begin to write at `offset`. The bytes go to an object of `content` that ends at or before offset,
+ * as close as possible, and that no other run has; else to a new object, whose number `number(arg)`
+ * gives (0: error). `content` may be outdated: the length of the object tells where the bytes of
+ * others end.
  */
 int store_run_begin(struct store_data *data, const struct store_owner *owner,
 		    const struct store_content *content, uint64_t offset,
@@ -119,9 +133,25 @@ void store_run_end(struct store_run *run, bool kept);
 
 /* -- reading -- */
 
-struct store_view;
 /*
- * Open the objects of a content of `length` bytes. The content is copied. -ENOENT: an object is gone,
+ * Objects that die while a reader has a pin are not removed. A reader takes it before it looks for
+ * the version that it is to read, if a view of that does not open all objects.
+ */
+struct store_pin {
+	uint64_t since;
+	struct store_pin *older, *newer;
+};
+void store_data_pin(struct store_data *data, struct store_pin *pin);
+void store_data_unpin(struct store_data *data, struct store_pin *pin);
+/* The time of a death, which is after all pins so far; and whether one of those is still there. */
+uint64_t store_data_time(struct store_data *data);
+bool store_data_pinned(struct store_data *data, uint64_t time);
+
+struct store_view;
+#define STORE_VIEW_OPEN 64 /* extents of a view that opens all of its objects at once */
+/*
+ * Open the objects of a content of `length` bytes, or each when it is read if there are many: then
+ * they must be pinned. The content must stay until the view is closed. -ENOENT: an object is gone,
  * because the version is no longer the current one: look it up again.
  */
 int store_view_open(struct store_data *data, const struct store_owner *owner,

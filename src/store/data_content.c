@@ -79,7 +79,7 @@ static void set_tail(struct store_content *result, const struct store_content *c
 }
 
 int store_content_apply(struct store_content *content, const struct store_content *patch,
-			uint64_t start, uint64_t end, uint64_t length)
+			uint64_t start, uint64_t end, uint64_t length, uint32_t limit)
 {
 	struct store_content result = {0};
 	size_t room = (size_t)content->count + patch->count + 1;
@@ -94,7 +94,7 @@ int store_content_apply(struct store_content *content, const struct store_conten
 	add_range(&result, content, 0, start);
 	add_range(&result, patch, start, end);
 	add_range(&result, content, end, length);
-	if (result.count > STORE_EXTENTS_MAX) {
+	if (result.count > limit) {
 		free(result.extent);
 		return -E2BIG;
 	}

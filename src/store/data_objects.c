@@ -288,6 +288,47 @@ int data_lost(const struct data_object *object, uint64_t end)
 	return failed && end > atomic_load(&object->safe) ? failed : 0;
 }
 
+/* -- pins -- */
+
+void store_data_pin(struct store_data *data, struct store_pin *pin)
+{
+	pthread_mutex_lock(&data->lock);
+	pin->since = ++data->time;
+	pin->older = data->newest_pin;
+	pin->newer = NULL;
+	*(pin->older ? &pin->older->newer : &data->oldest_pin) = pin;
+	data->newest_pin = pin;
+	pthread_mutex_unlock(&data->lock);
+}
+
+void store_data_unpin(struct store_data *data, struct store_pin *pin)
+{
+	pthread_mutex_lock(&data->lock);
+	*(pin->older ? &pin->older->newer : &data->oldest_pin) = pin->newer;
+	*(pin->newer ? &pin->newer->older : &data->newest_pin) = pin->older;
+	pthread_mutex_unlock(&data->lock);
+}
+
+uint64_t store_data_time(struct store_data *data)
+{
+	uint64_t time;
+
+	pthread_mutex_lock(&data->lock);
+	time = ++data->time;
+	pthread_mutex_unlock(&data->lock);
+	return time;
+}
+
+bool store_data_pinned(struct store_data *data, uint64_t time)
+{
+	bool pinned;
+
+	pthread_mutex_lock(&data->lock);
+	pinned = data->oldest_pin && data->oldest_pin->since < time;
+	pthread_mutex_unlock(&data->lock);
+	return pinned;
+}
+
 /* -- the interface -- */
 
 int store_data_settle(struct store_data *data, const struct store_owner *owner, uint64_t number)

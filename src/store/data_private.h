@@ -69,6 +69,8 @@ struct store_data {
 	int unreported; /* error of a flush that no caller asked for */
 	void *buffer[DATA_BUFFERS];
 	unsigned buffers;
+	uint64_t time; /* grows with each pin and each death */
+	struct store_pin *oldest_pin, *newest_pin;
 };
 
 /* -- data_names.c: paths. -- */

@@ -6,7 +6,10 @@
 
 #include "store/data_private.h"
 
-#define PIECES 256 /* buffers of one write */
+#define PIECES	   256	/* buffers of one write */
+#define CANDIDATES 16	/* objects that a run tries to go on in */
+#define LOOKS	   256	/* extents among which they are searched */
+#define SEEN_BITS  4096
 
 /* One thread at a time. */
 struct store_run {
@@ -74,22 +77,26 @@ static void unclaim(struct store_data *data, struct data_object *object, bool cu
 	pthread_mutex_unlock(&data->lock);
 }
 
+/* An object that may take more bytes, and where those of the caller's version end. */
+struct candidate {
+	uint64_t object, end;
+};
+
 /*
- * Go on in an old object, if it ends in front of the first byte. What the object has behind `tail`
- * may belong to a later version than the caller's.
+ * Go on in an old object, if it ends in front of the first byte. What the object has behind its end
+ * in the caller's version may belong to a later one.
  */
-static bool begin_tail(struct store_run *run, const struct store_owner *owner,
-		       const struct store_content *content)
+static bool begin_old(struct store_run *run, const struct store_owner *owner,
+		      const struct candidate *candidate)
 {
 	struct store_data *data = run->data;
 	uint64_t size;
 
-	if (!content->tail_object || content->tail > run->start ||
-	    data_acquire(data, owner, content->tail_object, &run->object) < 0)
+	if (data_acquire(data, owner, candidate->object, &run->object) < 0)
 		return false;
 	if (claim(data, run->object)) {
 		if (data->layer->ops->size(run->object->file, &size) == 0 && size <= run->start &&
-		    size >= content->tail) {
+		    size >= candidate->end) {
 			run->before = size;
 			return true;
 		}
@@ -97,6 +104,66 @@ static bool begin_tail(struct store_run *run, const struct store_owner *owner,
 	}
 	data_release(data, run->object);
 	return false;
+}
+
+/* A set of objects, which may seem to have some more. */
+struct seen {
+	uint64_t bits[SEEN_BITS / 64];
+};
+
+static uint64_t *seen_word(struct seen *seen, uint64_t object, uint64_t *bit)
+{
+	uint64_t hash = object * 0x9e3779b97f4a7c15ull >> 32;
+
+	*bit = 1ull << hash % 64;
+	return &seen->bits[hash / 64 % (SEEN_BITS / 64)];
+}
+
+/*
+ * The objects whose last bytes are closest to `offset`, but not behind it, the closest one first.
+ * So n pages that are written in any order need about 2 * sqrt(n) objects.
+ */
+static unsigned find_candidates(const struct store_content *content, uint64_t offset,
+				struct candidate candidate[CANDIDATES])
+{
+	struct seen seen = {{0}};
+	uint32_t i = content->count, looks = 0;
+	unsigned count = 0;
+	uint64_t bit, *word;
+
+	for (; i && content->extent[i - 1].end > offset; i--) {
+		word = seen_word(&seen, content->extent[i - 1].object, &bit);
+		*word |= bit;
+	}
+	for (; i && count < CANDIDATES && looks < LOOKS; i--, looks++) {
+		const struct store_extent *extent = &content->extent[i - 1];
+
+		word = seen_word(&seen, extent->object, &bit);
+		if (!(*word & bit))
+			candidate[count++] = (struct candidate){extent->object, extent->end};
+		*word |= bit;
+	}
+	return count;
+}
+
+static bool begin_any(struct store_run *run, const struct store_owner *owner,
+		      const struct store_content *content)
+{
+	struct candidate tail = {content->tail_object, content->tail}, candidate[CANDIDATES];
+	bool tried = !tail.object || tail.end > run->start;
+	unsigned count = find_candidates(content, run->start, candidate);
+
+	for (unsigned i = 0; i < count; i++) {
+		if (!tried && tail.end >= candidate[i].end) {
+			tried = true;
+			if (begin_old(run, owner, &tail))
+				return true;
+		}
+		if ((!tail.object || candidate[i].object != tail.object) &&
+		    begin_old(run, owner, &candidate[i]))
+			return true;
+	}
+	return !tried && begin_old(run, owner, &tail);
 }
 
 /* With a claim: all bytes that the object has now are not ours to lose, unless they are dirty. */
@@ -122,7 +189,7 @@ int store_run_begin(struct store_data *data, const struct store_owner *owner,
 		return -ENOMEM;
 	run->data = data;
 	run->start = run->at = offset;
-	if (begin_tail(run, owner, content)) {
+	if (begin_any(run, owner, content)) {
 		note_safe(run);
 		pthread_mutex_lock(&data->lock);
 		run->alone = !run->object->unflushed;

@@ -11,48 +11,68 @@
 /* Constant: any number of threads may read. */
 struct store_view {
 	struct store_data *data;
+	struct store_owner owner;
 	uint64_t length;
+	const struct store_extent *extent;
 	uint32_t count;
-	struct extent {
-		uint64_t start, end;
-		struct data_object *object;
-	} extent[];
+	uint32_t objects;	      /* that are open; 0: each is opened when it is read */
+	struct data_object *object[]; /* of the extents */
 };
 
 void store_view_close(struct store_view *view)
 {
 	if (!view)
 		return;
-	for (uint32_t i = 0; i < view->count; i++)
-		data_release(view->data, view->extent[i].object);
+	for (uint32_t i = 0; i < view->objects; i++)
+		data_release(view->data, view->object[i]);
 	free(view);
 }
 
 int store_view_open(struct store_data *data, const struct store_owner *owner,
 		    const struct store_content *content, uint64_t length, struct store_view **out)
 {
-	struct store_view *view =
-		calloc(1, sizeof(*view) + content->count * sizeof(view->extent[0]));
+	uint32_t open = content->count <= STORE_VIEW_OPEN ? content->count : 0;
+	struct store_view *view = calloc(1, sizeof(*view) + open * sizeof(view->object[0]));
 
 	if (!view)
 		return -ENOMEM;
 	view->data = data;
+	view->owner = *owner;
 	view->length = length;
-	for (uint32_t i = 0; i < content->count && content->extent[i].start < length; i++) {
-		const struct store_extent *from = &content->extent[i];
-		struct extent *extent = &view->extent[i];
-		int rc = data_acquire(data, owner, from->object, &extent->object);
+	view->extent = content->extent;
+	view->count = content->count;
+	while (view->count && view->extent[view->count - 1].start >= length)
+		view->count--;
+	for (; open && view->objects < view->count; view->objects++) {
+		int rc = data_acquire(data, owner, view->extent[view->objects].object,
+				      &view->object[view->objects]);
 
 		if (rc) {
 			store_view_close(view);
 			return rc;
 		}
-		extent->start = from->start;
-		extent->end = from->end;
-		view->count++;
 	}
 	*out = view;
 	return 0;
+}
+
+/* The object of an extent, to be given to let_go(). An object that is pinned is never missing. */
+static int get_object(const struct store_view *view, uint32_t at, struct data_object **object)
+{
+	int rc;
+
+	if (view->objects) {
+		*object = view->object[at];
+		return 0;
+	}
+	rc = data_acquire(view->data, &view->owner, view->extent[at].object, object);
+	return rc == -ENOENT ? -EIO : rc;
+}
+
+static void let_go(const struct store_view *view, struct data_object *object)
+{
+	if (!view->objects)
+		data_release(view->data, object);
 }
 
 /* The first extent that ends behind an offset. */
@@ -120,18 +140,19 @@ static uint64_t total(const struct iovec *iov, int count)
 /* -- reading -- */
 
 /* Bytes of an extent, perhaps fewer than wanted, or -EAGAIN with `cached`. */
-static ssize_t read_extent(const struct store_view *view, const struct extent *extent,
-			   const struct iovec *part, int parts, size_t bytes, uint64_t offset,
-			   bool cached)
+static ssize_t read_extent(const struct store_view *view, uint32_t at, const struct iovec *part,
+			   int parts, size_t bytes, uint64_t offset, bool cached)
 {
-	const struct store_layer_ops *ops = view->data->layer->ops;
-	int rc = data_lost(extent->object, offset + bytes);
+	struct data_object *object;
+	ssize_t n = get_object(view, at, &object);
 
-	if (rc)
-		return -EIO;
-
-	ssize_t n = ops->preadv(extent->object->file, part, parts, offset, cached);
-
+	if (n)
+		return n;
+	if (data_lost(object, offset + bytes))
+		n = -EIO;
+	else
+		n = view->data->layer->ops->preadv(object->file, part, parts, offset, cached);
+	let_go(view, object);
 	/* The end of the file is not that of the extent. */
 	return n == 0 ? -EIO : n;
 }
@@ -140,7 +161,7 @@ static ssize_t read_extent(const struct store_view *view, const struct extent *e
 static ssize_t read_some(const struct store_view *view, uint32_t at, const struct output *output,
 			 uint64_t want, uint64_t offset, bool cached)
 {
-	const struct extent *extent = at < view->count ? &view->extent[at] : NULL;
+	const struct store_extent *extent = at < view->count ? &view->extent[at] : NULL;
 	struct iovec part[PIECES];
 	bool hole = !extent || offset < extent->start;
 	size_t bytes;
@@ -153,7 +174,7 @@ static ssize_t read_some(const struct store_view *view, uint32_t at, const struc
 	int parts = slice(output, want, part, &bytes);
 
 	if (!hole)
-		return read_extent(view, extent, part, parts, bytes, offset, cached);
+		return read_extent(view, at, part, parts, bytes, offset, cached);
 	for (int i = 0; i < parts; i++)
 		if (part[i].iov_len)
 			memset(part[i].iov_base, 0, part[i].iov_len);
@@ -198,10 +219,14 @@ void store_view_ahead(struct store_view *view, uint64_t offset, uint64_t length)
 		end = view->length;
 	for (uint32_t i = find_extent(view, offset); i < view->count && view->extent[i].start < end;
 	     i++) {
-		const struct extent *extent = &view->extent[i];
+		const struct store_extent *extent = &view->extent[i];
 		uint64_t from = extent->start > offset ? extent->start : offset;
 		uint64_t to = extent->end < end ? extent->end : end;
+		struct data_object *object;
 
-		ops->will_need(extent->object->file, from, to - from);
+		if (get_object(view, i, &object))
+			continue;
+		ops->will_need(object->file, from, to - from);
+		let_go(view, object);
 	}
 }

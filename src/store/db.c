@@ -62,9 +62,12 @@ static const char *const text[STATEMENTS] = {
 	[PAGE_UPDATE] = "UPDATE page SET data=?2 WHERE id=?1",
 	[PAGE_DELETE] = "DELETE FROM page WHERE grp=?1 AND vnode=?2 AND epoch>?3",
 	[PAGE_PRUNE] = "DELETE FROM page WHERE grp=?1 AND vnode=?2 AND epoch>?3 AND epoch<=?4"
-		       " AND (?5=0 OR EXISTS(SELECT 1 FROM page AS next WHERE next.grp=?1"
+		       " AND (?5=0 OR page>=?6 OR"
+		       " EXISTS(SELECT 1 FROM page AS next WHERE next.grp=?1"
 		       " AND next.vnode=?2 AND next.page=page.page AND next.epoch>page.epoch"
 		       " AND next.epoch<=?5))",
+	[PAGE_LOST] = "SELECT DISTINCT grp, vnode FROM page WHERE vnode%2=0 AND NOT EXISTS("
+		      "SELECT 1 FROM vnode WHERE vnode.grp=page.grp AND vnode.vnode=page.vnode)",
 	[SMALL_GET] = "SELECT data FROM small WHERE id=?1",
 	[SMALL_PUT] = "INSERT INTO small(id, data) VALUES(?1, ?2)",
 	[SMALL_DELETE] = "DELETE FROM small WHERE id=?1",

@@ -66,7 +66,7 @@ int db_volume_delete(struct db *db, uint32_t id);
 
 /*
  * The row with the greatest epoch up to `key->epoch`. 0 and *version, which may be a tombstone
- * (v.kind 0); -ENOENT: no row; -EIO: damaged.
+ * (v.kind 0), and has its list of extents; -ENOENT: no row; -EIO: damaged.
  */
 int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **version);
 int db_vnode_insert(struct db *db, const struct vnode_key *key, const struct version *version);
@@ -93,7 +93,10 @@ struct db_change {
 int db_changes(struct db *db, uint32_t group, const struct db_change *after, uint32_t until,
 	       struct db_change *change, unsigned room, unsigned *count);
 
-/* -- pages of directories: for each page the row with the greatest epoch up to that asked for -- */
+/*
+ * -- pages of directories, and parts of lists of extents (parts.h): for each page the row with the
+ * greatest epoch up to that asked for --
+ */
 
 /* The first `count` pages. -EIO: one is missing or damaged. */
 int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
@@ -104,11 +107,15 @@ int db_page_put(struct db *db, const struct vnode_key *key, uint32_t shared, uns
 /* Those with epochs above key->epoch. */
 int db_pages_delete(struct db *db, const struct vnode_key *key);
 /*
- * Those with epochs in (from, to] that a row with an epoch up to `next` hides from all newer views;
- * next = 0: all of them.
+ * Those with epochs in (from, to] that a row with an epoch up to `next` hides from all newer
+ * views, and those from page number `count` on; next = 0: all of them.
  */
-int db_pages_prune(struct db *db, uint32_t group, uint32_t vnode, uint32_t from, uint32_t to,
-		   uint32_t next);
+struct db_hidden {
+	uint32_t from, to, next, count;
+};
+int db_pages_prune(struct db *db, uint32_t group, uint32_t vnode, const struct db_hidden *hidden);
+/* Vnodes that are no directories, have pages, and have no row. */
+int db_pages_lost(struct db *db, int (*each)(void *arg, uint32_t group, uint32_t vnode), void *arg);
 
 /* -- contents of small files -- */
 
@@ -126,7 +133,8 @@ int db_smalls(struct db *db, int (*each)(void *arg, uint64_t id), void *arg);
 struct db_object {
 	uint64_t id;
 	struct store_owner owner;
-	bool dead; /* no row refers to it; its file may be there */
+	bool dead;	/* no row refers to it; its file may be there */
+	uint64_t since; /* in memory: store_data_time() of its death; 0: it was dead at the start */
 };
 int db_object_get(struct db *db, uint64_t id, struct db_object *object); /* -ENOENT */
 int db_object_put(struct db *db, const struct db_object *object);

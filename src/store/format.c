@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define FORMAT_VERSION 1
+/* 1: lists of extents are in the records of vnodes; 2: long ones may have rows of their own. */
+#define FORMAT_VERSION 2
 #define TEXT_MAX       128
 #define NEW_NAME       "FORMAT.new"
 #define NAME	       "FORMAT"
@@ -22,18 +23,14 @@ static int new_uuid(uint8_t uuid[16])
 	return 0;
 }
 
-int format_write(struct store_layer *layer)
+int format_update(struct store_layer *layer, const uint8_t uuid[16])
 {
 	char text[TEXT_MAX];
-	uint8_t uuid[16];
 	struct store_file *file;
 	struct iovec iov = {.iov_base = text};
-	int result = new_uuid(uuid), at;
+	int result, at = snprintf(text, sizeof(text), "rxwire store %d\n", FORMAT_VERSION);
 	ssize_t done;
 
-	if (result)
-		return result;
-	at = snprintf(text, sizeof(text), "rxwire store %d\n", FORMAT_VERSION);
 	for (int i = 0; i < 16; i++)
 		at += snprintf(text + at, sizeof(text) - (size_t)at, "%02x", uuid[i]);
 	text[at++] = '\n';
@@ -49,7 +46,15 @@ int format_write(struct store_layer *layer)
 	return result ? result : layer->ops->sync_dir(layer, ".");
 }
 
-static int parse(const char *text, uint8_t uuid[16])
+int format_write(struct store_layer *layer)
+{
+	uint8_t uuid[16];
+	int result = new_uuid(uuid);
+
+	return result ? result : format_update(layer, uuid);
+}
+
+static int parse(const char *text, uint8_t uuid[16], bool *old)
 {
 	unsigned version, byte;
 	int at = 0;
@@ -58,6 +63,7 @@ static int parse(const char *text, uint8_t uuid[16])
 		return -EBADMSG;
 	if (version > FORMAT_VERSION)
 		return -EPROTO;
+	*old = version < FORMAT_VERSION;
 	for (int i = 0; i < 16; i++, at += 2) {
 		if (sscanf(text + at, "%2x", &byte) != 1)
 			return -EBADMSG;
@@ -66,7 +72,7 @@ static int parse(const char *text, uint8_t uuid[16])
 	return 0;
 }
 
-int format_read(struct store_layer *layer, uint8_t uuid[16])
+int format_read(struct store_layer *layer, uint8_t uuid[16], bool *old)
 {
 	char text[TEXT_MAX] = "";
 	struct iovec iov = {.iov_base = text, .iov_len = sizeof(text) - 1};
@@ -78,5 +84,5 @@ int format_read(struct store_layer *layer, uint8_t uuid[16])
 		return result;
 	done = layer->ops->preadv(file, &iov, 1, 0, false);
 	layer->ops->close(file);
-	return done < 0 ? (int)done : parse(text, uuid);
+	return done < 0 ? (int)done : parse(text, uuid, old);
 }

@@ -55,8 +55,11 @@ static bool append(struct object_list *to, const struct db_object *item, size_t 
 void keeper_committed(void *arg, const struct object_list *made, const struct object_list *dead)
 {
 	struct keeper *keeper = arg;
+	uint64_t now = dead->count ? store_data_time(keeper->core->data) : 0;
 	bool kept;
 
+	for (size_t i = 0; i < dead->count; i++)
+		dead->item[i].since = now;
 	pthread_mutex_lock(&keeper->lock);
 	/* Without memory they are found when the store is opened. */
 	kept = append(&keeper->made, made->item, made->count);
@@ -107,8 +110,8 @@ static int apply_forget(struct txn_op *txn, struct work *work)
 }
 
 /*
- * The files of dead objects go, then their rows. Those left at `until`, and those of a run,
- * wait for the next time: once dead, an object stays so.
+ * The files of dead objects go, then their rows. Those left at `until`, and those of a run or of a
+ * reader, wait for the next time: once dead, an object stays so.
  */
 static void remove_dead(struct keeper *keeper, const struct object_list *dead, uint64_t until)
 {
@@ -119,8 +122,10 @@ static void remove_dead(struct keeper *keeper, const struct object_list *dead, u
 
 	while (gone.count < dead->count && monotonic_ns() < until) {
 		struct db_object *object = &gone.item[gone.count++];
+		int result = -EBUSY;
 
-		int result = store_data_remove(core->data, &object->owner, object->id);
+		if (!store_data_pinned(core->data, object->since))
+			result = store_data_remove(core->data, &object->owner, object->id);
 
 		if (result == -EBUSY)
 			put_back(keeper, NULL, 0, object, 1);

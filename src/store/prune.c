@@ -82,17 +82,33 @@ static void free_rows(struct rows *rows)
 	free(rows->version);
 }
 
-/* `next` is the row that hides the old one from newer views. */
+/*
+ * `next` is the row that hides the old one from newer views; `older`: the epoch of the clone
+ * before, or for a list of extents that of the row before, which needs all of its own parts. Pages
+ * above the old row are not its own: `next` may show them, if it is another object that had the
+ * vnode since.
+ */
 static int remove_row(struct work *work, struct db *db, const struct vnode_key *key,
 		      const struct version *old, const struct version *next, uint32_t older)
 {
-	bool same = next->v.kind == STORE_DIR && next->v.unique == old->v.unique;
+	bool same = next->v.kind == old->v.kind && next->v.unique == old->v.unique;
+	struct db_hidden hidden = {.from = older,
+				   .to = old->epoch,
+				   .next = same ? next->epoch : 0,
+				   .count = old->parts.count ? next->parts.count : UINT32_MAX};
 	int result = workwrite_release(work, key, old, NULL, true);
 
-	if (!result && old->v.kind == STORE_DIR)
-		result = db_pages_prune(db, key->group, key->vnode, older, next->epoch - 1,
-					same ? next->epoch : 0);
+	if (!result && (old->v.kind == STORE_DIR || old->parts.count))
+		result = db_pages_prune(db, key->group, key->vnode, &hidden);
 	return result ? result : db_vnode_delete(db, key);
+}
+
+/* The epoch up to which pages stay when row number `at` goes. */
+static uint32_t kept_epoch(const struct rows *rows, unsigned at, const struct around *around)
+{
+	if (!rows->version[at]->parts.count)
+		return around->older;
+	return at + 1 < rows->count ? rows->version[at + 1]->epoch : 0;
 }
 
 static int prune_vnode(struct work *work, struct db *db, const struct db_prune *prune,
@@ -105,8 +121,8 @@ static int prune_vnode(struct work *work, struct db *db, const struct db_prune *
 
 	for (; !result && i < rows.count && rows.version[i]->epoch > around->older; i++) {
 		key.epoch = rows.version[i]->epoch;
-		result =
-			remove_row(work, db, &key, rows.version[i], rows.version[0], around->older);
+		result = remove_row(work, db, &key, rows.version[i], rows.version[0],
+				    kept_epoch(&rows, i, around));
 	}
 	/* A tombstone that hides nothing. */
 	if (!result && !damaged && i == rows.count && rows.count && !rows.version[0]->v.kind) {
@@ -152,6 +168,7 @@ struct removal {
 	struct work *work;
 	struct db *db;
 	struct vnode_key key[STEP];
+	bool paged[STEP]; /* the vnode may have pages */
 	unsigned count;
 };
 
@@ -161,8 +178,32 @@ static int note_row(void *arg, const struct vnode_key *key, const struct version
 
 	if (removal->count == STEP)
 		return 1;
+	/* The first one may be a vnode with which the step before has begun. */
+	removal->paged[removal->count] =
+		key->vnode & 1 || !version || version->parts.count || !removal->count;
 	removal->key[removal->count++] = *key;
 	return version ? workwrite_release(removal->work, key, version, NULL, false) : 0;
+}
+
+/*
+ * Of a vnode, of which row number `at` is gone. Rows that are left for the next step need theirs.
+ */
+static int delete_pages(struct removal *removal, const struct vnode_key *vnode, unsigned at)
+{
+	struct vnode_key newest = {vnode->group, vnode->vnode, UINT32_MAX};
+	bool last = vnode->vnode == removal->key[removal->count - 1].vnode;
+	struct version *left = NULL;
+	int result;
+
+	if (vnode->vnode & 1 || removal->count < STEP || !last)
+		return db_pages_delete(removal->db, vnode);
+	if (at != STEP - 1)
+		return 0;
+	result = db_vnode_get(removal->db, &newest, &left);
+	version_unref(left);
+	if (result == -ENOENT)
+		return db_pages_delete(removal->db, vnode);
+	return result == -EIO ? 0 : result;
 }
 
 static int prune_group(struct prune_op *op, struct work *work, struct db *db,
@@ -182,10 +223,9 @@ static int prune_group(struct prune_op *op, struct work *work, struct db *db,
 	for (unsigned i = 0; i < removal->count && !result; i++) {
 		struct vnode_key all = {.group = prune->group, .vnode = removal->key[i].vnode};
 
-		if (all.vnode & 1)
-			result = db_pages_delete(db, &all);
-		if (!result)
-			result = db_vnode_delete(db, &removal->key[i]);
+		result = db_vnode_delete(db, &removal->key[i]);
+		if (!result && removal->paged[i])
+			result = delete_pages(removal, &all, i);
 	}
 	op->more = true;
 	if (!result && removal->count < STEP) {

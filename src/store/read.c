@@ -14,10 +14,12 @@
 struct store_reader {
 	struct core *core;
 	uint64_t length;
-	struct version *version;   /* a link: its text */
+	struct version *version;   /* a link: its text; a large file: its extents */
 	struct blob *blob;	   /* a small file */
 	struct store_pages *pages; /* a directory */
 	struct store_view *view;   /* a large file, or holes only */
+	bool pinned;
+	struct store_pin pin; /* if the view opens objects later */
 };
 
 static int open_contents(struct core *core, const struct found *found, struct store_reader *reader)
@@ -37,8 +39,16 @@ static int open_contents(struct core *core, const struct found *found, struct st
 			return lookup_blob(core, found, &reader->blob);
 		if (!version->v.length)
 			return 0;
+		if (version->content.count > STORE_VIEW_OPEN && !reader->pinned) {
+			/* The version that is current from now on keeps its objects. */
+			reader->pinned = true;
+			store_data_pin(core->data, &reader->pin);
+			return -EAGAIN;
+		}
 		result = store_view_open(core->data, &owner, &version->content, version->v.length,
 					 &reader->view);
+		if (!result)
+			reader->version = version_ref(found->version);
 		return result == -ENOENT ? -EAGAIN : result;
 	}
 }
@@ -165,6 +175,8 @@ int read_end(struct store_reader *reader)
 		return 0;
 	if (reader->view)
 		store_view_close(reader->view);
+	if (reader->pinned)
+		store_data_unpin(reader->core->data, &reader->pin);
 	if (reader->pages)
 		store_pages_unref(reader->pages);
 	blob_unref(reader->blob);

@@ -170,7 +170,7 @@ int store_make(const struct store_options *options, char *message)
 
 static int check_format(const struct store_options *options, struct core *core, char *message)
 {
-	int result = format_read(core->layer, core->uuid);
+	int result = format_read(core->layer, core->uuid, &core->old_format);
 
 	switch (result) {
 	case 0:
@@ -190,6 +190,18 @@ static int check_format(const struct store_options *options, struct core *core, 
 		return fail(message, result, "%s/FORMAT: cannot be read: %s", name_of(options),
 			    strerror(-result));
 	}
+}
+
+/* Without space, the store goes on as before. */
+static void update_format(struct core *core)
+{
+	int result = core->old_format ? format_update(core->layer, core->uuid) : 0;
+
+	core->old_format = result != 0;
+	if (result)
+		report_line(&core->report, REPORT_WARNING,
+			    "%s: stays in the format of version 1: FORMAT cannot be written: %s",
+			    core->name, strerror(-result));
 }
 
 static int flush_objects(void *arg)
@@ -300,6 +312,9 @@ static int open_parts(struct core *core, const struct store_options *options)
 				      .volumes = &core->volumes,
 				      .report = &core->report,
 				      .numbers = &core->numbers,
+				      .extents = options->extents && options->extents < PARTS_INLINE
+							 ? options->extents
+							 : PARTS_INLINE,
 				      .incarnation = core->incarnation};
 	result = txn_create(&txn, &core->txn);
 	return result ? result : keeper_start(core->keeper);
@@ -409,8 +424,10 @@ int store_open(const struct store_options *options, struct store **store, char *
 	result = check_format(options, core, message);
 	if (!result)
 		result = take_lock(options, layer, message);
-	if (!result)
+	if (!result) {
+		update_format(core);
 		result = open_parts(core, options);
+	}
 	if (result > 0)
 		result = -ENOSPC;
 	if (result && !message[0])

@@ -19,6 +19,7 @@ struct store_options {
 	size_t memory;	/* bytes of all caches; 0: 64 MiB */
 	unsigned files; /* open files that are kept; 0: 256 */
 	unsigned small; /* bytes of a file that is kept in the database, at most 64 KiB; 0: 8192 */
+	unsigned extents; /* of a list in the record of its vnode; 0: 256, which is the most */
 	/* level: as in syslog, 3 error, 4 warning, 6 information. May be NULL. */
 	void (*log)(void *arg, int level, const char *line);
 	void *arg;

@@ -3,6 +3,7 @@
 #include "store/db_private.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/bytes.h"
@@ -134,7 +135,24 @@ int db_volume_delete(struct db *db, uint32_t id)
 
 /* -- vnodes -- */
 
-/* `at`: the column of the record. */
+/*
+ * The list of extents. The statement that gave the record is not done: nothing changes meanwhile.
+ */
+static int read_parts(struct db *db, const struct vnode_key *key, struct version *version)
+{
+	uint8_t(*row)[STORE_PAGE] = malloc((size_t)version->parts.count * STORE_PAGE);
+	int result;
+
+	if (!row)
+		return -ENOMEM;
+	result = db_pages_get(db, key, version->parts.count, row);
+	if (!result)
+		result = version_add_parts(version, row);
+	free(row);
+	return result;
+}
+
+/* `at`: the column of the record. *version is NULL before. */
 static int read_vnode(struct db *db, sqlite3_stmt *statement, int at, const struct vnode_key *key,
 		      struct version **version)
 {
@@ -143,6 +161,12 @@ static int read_vnode(struct db *db, sqlite3_stmt *statement, int at, const stru
 
 	if (!result)
 		result = version_decode(record.at, record.left, key, version);
+	if (!result && (*version)->parts.count)
+		result = read_parts(db, key, *version);
+	if (!result)
+		return 0;
+	version_unref(*version);
+	*version = NULL;
 	if (result != -EBADMSG)
 		return result;
 	report_damage(db->options.report,
@@ -309,6 +333,11 @@ static uint32_t page_crc(const struct vnode_key *key, unsigned page, const uint8
 	return store_crc(store_crc(0, prefix, sizeof(prefix)), bytes, length);
 }
 
+static const char *page_owner(const struct vnode_key *key)
+{
+	return key->vnode & 1 ? "directory" : "the extents of file";
+}
+
 static int read_page(struct db *db, sqlite3_stmt *statement, const struct vnode_key *key,
 		     unsigned page, uint8_t out[STORE_PAGE])
 {
@@ -325,8 +354,9 @@ static int read_page(struct db *db, sqlite3_stmt *statement, const struct vnode_
 	    crc != page_crc(&found, page, from.at, from.left)) {
 		report_damage(
 			db->options.report,
-			"%s: page %u of directory %u of volume %u (epoch %u) is damaged: restore it",
-			db->options.path, page, key->vnode, key->group, found.epoch);
+			"%s: page %u of %s %u of volume %u (epoch %u) is damaged: restore it",
+			db->options.path, page, page_owner(key), key->vnode, key->group,
+			found.epoch);
 		return -EIO;
 	}
 	memcpy(out, from.at, from.left);
@@ -351,8 +381,8 @@ int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
 		} else if (!result) {
 			report_damage(
 				db->options.report,
-				"%s: page %u of directory %u of volume %u is missing: restore it",
-				db->options.path, i, key->vnode, key->group);
+				"%s: page %u of %s %u of volume %u is missing: restore it",
+				db->options.path, i, page_owner(key), key->vnode, key->group);
 			result = -EIO;
 		}
 		db_done(statement);
@@ -431,18 +461,34 @@ int db_pages_delete(struct db *db, const struct vnode_key *key)
 	return result ? result : db_run(db, statement);
 }
 
-int db_pages_prune(struct db *db, uint32_t group, uint32_t vnode, uint32_t from, uint32_t to,
-		   uint32_t next)
+int db_pages_prune(struct db *db, uint32_t group, uint32_t vnode, const struct db_hidden *hidden)
 {
-	struct vnode_key key = {.group = group, .vnode = vnode, .epoch = from};
+	struct vnode_key key = {.group = group, .vnode = vnode, .epoch = hidden->from};
 	int result;
 	sqlite3_stmt *statement = with_key(db, PAGE_PRUNE, &key, &result);
 
 	if (result)
 		return result;
-	sqlite3_bind_int64(statement, 4, to);
-	sqlite3_bind_int64(statement, 5, next);
+	sqlite3_bind_int64(statement, 4, hidden->to);
+	sqlite3_bind_int64(statement, 5, hidden->next);
+	sqlite3_bind_int64(statement, 6, hidden->count);
 	return db_run(db, statement);
+}
+
+int db_pages_lost(struct db *db, int (*each)(void *arg, uint32_t group, uint32_t vnode), void *arg)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, PAGE_LOST, &result);
+
+	while (!result) {
+		result = db_step(db, statement);
+		if (result != DB_ROW)
+			break;
+		result = each(arg, column(statement, 0), column(statement, 1));
+	}
+	if (statement)
+		db_done(statement);
+	return result;
 }
 
 /* -- small contents -- */
@@ -548,6 +594,7 @@ static void read_object(sqlite3_stmt *statement, struct db_object *object)
 	object->owner.vnode = column(statement, 2);
 	object->owner.unique = column(statement, 3);
 	object->dead = column(statement, 4) != 0;
+	object->since = 0;
 }
 
 int db_object_get(struct db *db, uint64_t id, struct db_object *object)

@@ -10,7 +10,8 @@
 #include "store/bytes.h"
 #include "store/crc.h"
 
-#define FORMAT 1
+#define FORMAT	     1
+#define FORMAT_PARTS 2 /* the list of extents has rows of its own */
 
 struct blob *blob_new(size_t length)
 {
@@ -64,6 +65,8 @@ static int copy_parts(struct version *to, const struct version *from)
 	}
 	if (from->content.count && store_content_copy(&from->content, &to->content))
 		return -ENOMEM;
+	if (parts_copy(&from->parts, &to->parts))
+		return -ENOMEM;
 	to->content.tail_object = from->content.tail_object;
 	to->content.tail = from->content.tail;
 	if (pages)
@@ -105,6 +108,7 @@ void version_unref(struct version *version)
 		store_pages_unref(pages);
 	blob_unref(atomic_load(&version->blob));
 	store_content_free(&version->content);
+	parts_free(&version->parts);
 	free(version->acl);
 	free(version->text);
 	free(version);
@@ -121,6 +125,7 @@ size_t version_memory(const struct version *version)
 	if (version->text)
 		bytes += version->v.length + 1;
 	bytes += version->content.count * sizeof(struct store_extent);
+	bytes += version->parts.count * sizeof(struct part);
 	if (pages)
 		bytes += store_pages_memory(pages);
 	if (blob)
@@ -170,13 +175,20 @@ static void put_acl(uint8_t **at, const struct store_acl *acl)
 	}
 }
 
-static void put_content(uint8_t **at, const struct store_content *content)
+static void put_content(uint8_t **at, const struct version *version)
 {
-	put_bytes(at, content->count, 2);
-	for (uint32_t i = 0; i < content->count; i++) {
-		put_bytes(at, content->extent[i].start, 8);
-		put_bytes(at, content->extent[i].end, 8);
-		put_bytes(at, content->extent[i].object, 8);
+	const struct store_content *content = &version->content;
+
+	if (version->parts.count) {
+		put_bytes(at, version->parts.count, 4);
+		put_bytes(at, content->count, 4);
+	} else {
+		put_bytes(at, content->count, 2);
+		for (uint32_t i = 0; i < content->count; i++) {
+			put_bytes(at, content->extent[i].start, 8);
+			put_bytes(at, content->extent[i].end, 8);
+			put_bytes(at, content->extent[i].object, 8);
+		}
 	}
 	put_bytes(at, content->tail_object, 8);
 	put_bytes(at, content->tail, 8);
@@ -204,7 +216,7 @@ size_t version_encode(const struct version *version, const struct vnode_key *key
 {
 	uint8_t *at = record + 4, *crc = record;
 
-	put_bytes(&at, FORMAT, 1);
+	put_bytes(&at, version->parts.count ? FORMAT_PARTS : FORMAT, 1);
 	put_bytes(&at, version->v.kind, 1);
 	put_bytes(&at, version->v.flags, 1);
 	if (version->v.kind)
@@ -212,7 +224,7 @@ size_t version_encode(const struct version *version, const struct vnode_key *key
 	if (version->v.kind == STORE_DIR) {
 		put_acl(&at, version->acl);
 	} else if (version->v.kind == STORE_FILE) {
-		put_content(&at, &version->content);
+		put_content(&at, version);
 	} else if (version->v.kind == STORE_SYMLINK) {
 		memcpy(at, version->text, version->v.length);
 		at += version->v.length;
@@ -257,13 +269,14 @@ static int get_acl(struct bytes *from, struct version *version)
 	return 0;
 }
 
-static int get_content(struct bytes *from, struct version *version)
+/* The list of a record. */
+static int get_extents(struct bytes *from, struct version *version)
 {
 	struct store_content *content = &version->content;
 	uint32_t count = (uint32_t)get_bytes(from, 2);
 	uint64_t before = 0;
 
-	if (count > STORE_EXTENTS_MAX || from->left < 24 * (size_t)count)
+	if (count > PARTS_INLINE || from->left < 24 * (size_t)count)
 		return -EBADMSG;
 	if (count) {
 		content->extent = calloc(count, sizeof(*content->extent));
@@ -281,9 +294,34 @@ static int get_content(struct bytes *from, struct version *version)
 			return -EBADMSG;
 		before = extent->end;
 	}
-	content->tail_object = get_bytes(from, 8);
-	content->tail = get_bytes(from, 8);
 	return before > version->v.length ? -EBADMSG : 0;
+}
+
+static int get_parts(struct bytes *from, struct version *version)
+{
+	version->parts.count = (uint32_t)get_bytes(from, 4);
+	version->parts.extents = (uint32_t)get_bytes(from, 4);
+	return version->parts.count && version->parts.count <= PARTS_MAX ? 0 : -EBADMSG;
+}
+
+static int get_content(struct bytes *from, struct version *version, unsigned format)
+{
+	int result = format == FORMAT_PARTS ? get_parts(from, version) : get_extents(from, version);
+
+	version->content.tail_object = get_bytes(from, 8);
+	version->content.tail = get_bytes(from, 8);
+	return result;
+}
+
+int version_add_parts(struct version *version, uint8_t (*row)[STORE_PAGE])
+{
+	struct store_content *content = &version->content;
+	int result = parts_decode(row, &version->parts, content);
+
+	if (!result && content->count &&
+	    content->extent[content->count - 1].end > version->v.length)
+		result = -EBADMSG;
+	return result;
 }
 
 static int get_text(struct bytes *from, struct version *version)
@@ -297,7 +335,7 @@ static int get_text(struct bytes *from, struct version *version)
 	return 0;
 }
 
-static int decode_rest(struct bytes *from, struct version *version)
+static int decode_rest(struct bytes *from, struct version *version, unsigned format)
 {
 	int result = -EBADMSG;
 
@@ -307,7 +345,7 @@ static int decode_rest(struct bytes *from, struct version *version)
 	if (version->v.kind == STORE_DIR)
 		result = get_acl(from, version);
 	else if (version->v.kind == STORE_FILE)
-		result = get_content(from, version);
+		result = get_content(from, version, format);
 	else if (version->v.kind == STORE_SYMLINK)
 		result = get_text(from, version);
 	if (!result && (from->bad || from->left))
@@ -319,10 +357,13 @@ int version_decode(const uint8_t *record, size_t length, const struct vnode_key 
 		   struct version **version)
 {
 	struct bytes from = {.at = record, .left = length};
+	unsigned format;
 	int result;
 
-	if (length < 7 || get_bytes(&from, 4) != record_crc(key, record + 4, length - 4) ||
-	    get_bytes(&from, 1) != FORMAT)
+	if (length < 7 || get_bytes(&from, 4) != record_crc(key, record + 4, length - 4))
+		return -EBADMSG;
+	format = (unsigned)get_bytes(&from, 1);
+	if (format != FORMAT && format != FORMAT_PARTS)
 		return -EBADMSG;
 	*version = version_new();
 	if (!*version)
@@ -330,7 +371,7 @@ int version_decode(const uint8_t *record, size_t length, const struct vnode_key 
 	(*version)->epoch = key->epoch;
 	(*version)->v.kind = (uint8_t)get_bytes(&from, 1);
 	(*version)->v.flags = (uint8_t)get_bytes(&from, 1);
-	result = decode_rest(&from, *version);
+	result = decode_rest(&from, *version, format);
 	if (result) {
 		version_unref(*version);
 		*version = NULL;

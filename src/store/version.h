@@ -9,6 +9,7 @@
 
 #include "store/data.h"
 #include "store/pages.h"
+#include "store/parts.h"
 #include "store/store.h"
 
 /* Bytes of a small file. Never change; counted. */
@@ -49,6 +50,7 @@ struct version {
 	struct store_acl *acl;	      /* directories */
 	char *text;		      /* symbolic links */
 	struct store_content content; /* files that are not small */
+	struct parts parts;	      /* how the list of the content is divided in rows */
 	struct store_pages *_Atomic pages;
 	struct blob *_Atomic blob;
 };
@@ -71,13 +73,17 @@ struct vnode_key {
 	uint32_t group, vnode, epoch;
 };
 
-/* Bytes of the longest record: a content of STORE_EXTENTS_MAX extents. */
-#define RECORD_MAX (128 + 24 * (STORE_EXTENTS_MAX + 1))
+/* Bytes of the longest record: a content of PARTS_INLINE extents. */
+#define RECORD_MAX (128 + 24 * (PARTS_INLINE + 1))
 
 /* Returns the length; `record` has RECORD_MAX bytes. */
 size_t version_encode(const struct version *version, const struct vnode_key *key, uint8_t *record);
-/* 0; -EBADMSG: damaged; -ENOMEM. version->epoch is that of the key. */
+/*
+ * 0; -EBADMSG: damaged; -ENOMEM. version->epoch is that of the key. A version with parts is
+ * complete after version_add_parts(), with the rows of all of them in the order of their slots.
+ */
 int version_decode(const uint8_t *record, size_t length, const struct vnode_key *key,
 		   struct version **version);
+int version_add_parts(struct version *version, uint8_t (*row)[STORE_PAGE]); /* the same results */
 
 #endif

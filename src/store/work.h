@@ -51,6 +51,7 @@ struct work_base {
 	struct report *report;
 	_Atomic uint64_t *numbers; /* the last number of an object or a small content */
 	uint32_t incarnation;
+	uint32_t extents; /* of a list that the record of a vnode has, at most */
 };
 
 /* One thread at a time: the one that commits. */

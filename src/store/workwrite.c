@@ -7,34 +7,71 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* -- what rows refer to -- */
 
+/* What an old version refers to, and the new one does not. */
 struct mentions {
-	const struct version *old;
 	uint32_t epoch; /* of the row that is not counted */
 	uint64_t small; /* 0: somebody else refers to it */
-	uint64_t object[STORE_EXTENTS_MAX + 1];
-	uint32_t objects;
+	struct mention {
+		uint64_t object;
+		bool used; /* by another version */
+	} *item; /* ascending */
+	uint32_t count;
 };
 
-static void add_object(struct mentions *mentions, uint64_t object)
+static int by_object(const void *a, const void *b)
 {
-	for (uint32_t i = mentions->objects; i--;)
-		if (mentions->object[i] == object)
-			return;
-	mentions->object[mentions->objects++] = object;
+	uint64_t x = ((const struct mention *)a)->object, y = ((const struct mention *)b)->object;
+
+	return x < y ? -1 : x > y;
 }
 
-static void list_mentions(struct mentions *mentions, const struct version *old)
+static void sort_mentions(struct mentions *mentions)
 {
+	uint32_t kept = 0;
+
+	if (!mentions->count)
+		return;
+	qsort(mentions->item, mentions->count, sizeof(*mentions->item), by_object);
+	for (uint32_t i = 1; i < mentions->count; i++)
+		if (mentions->item[i].object != mentions->item[kept].object)
+			mentions->item[++kept] = mentions->item[i];
+	mentions->count = kept + 1;
+}
+
+/*
+ * Extents that both versions have at the beginning and at the end need no look. `now` may be NULL.
+ */
+static int list_mentions(struct mentions *mentions, const struct version *old,
+			 const struct version *now)
+{
+	static const struct store_content nothing;
+	const struct store_content *a = &old->content, *b = now ? &now->content : &nothing;
+	uint32_t head = 0, end = a->count, other = b->count;
+
+	while (head < end && head < other &&
+	       !memcmp(&a->extent[head], &b->extent[head], sizeof(*a->extent)))
+		head++;
+	while (end > head && other > head &&
+	       !memcmp(&a->extent[end - 1], &b->extent[other - 1], sizeof(*a->extent))) {
+		end--;
+		other--;
+	}
 	mentions->small = old->v.small;
-	mentions->objects = 0;
-	for (uint32_t i = 0; i < old->content.count; i++)
-		add_object(mentions, old->content.extent[i].object);
+	mentions->item = calloc((size_t)(end - head) + 1, sizeof(*mentions->item));
+	if (!mentions->item)
+		return -ENOMEM;
+	for (; head < end; head++)
+		mentions->item[mentions->count++].object = a->extent[head].object;
 	/* A truncated file may go on in an object of which it shows nothing any more. */
-	if (old->content.tail_object)
-		add_object(mentions, old->content.tail_object);
+	if (a->tail_object)
+		mentions->item[mentions->count++].object = a->tail_object;
+	sort_mentions(mentions);
+	return 0;
 }
 
 static bool refers(const struct version *version, uint64_t object)
@@ -43,16 +80,35 @@ static bool refers(const struct version *version, uint64_t object)
 	       store_content_has(&version->content, object);
 }
 
+static void note_use(struct mentions *mentions, uint64_t object)
+{
+	uint32_t low = 0, high = mentions->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (mentions->item[middle].object < object)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < mentions->count && mentions->item[low].object == object)
+		mentions->item[low].used = true;
+}
+
 static void subtract(struct mentions *mentions, const struct version *other)
 {
 	uint32_t left = 0;
 
 	if (other->v.small == mentions->small)
 		mentions->small = 0;
-	for (uint32_t i = 0; i < mentions->objects; i++)
-		if (!refers(other, mentions->object[i]))
-			mentions->object[left++] = mentions->object[i];
-	mentions->objects = left;
+	note_use(mentions, other->content.tail_object);
+	for (uint32_t i = 0; i < other->content.count; i++)
+		note_use(mentions, other->content.extent[i].object);
+	for (uint32_t i = 0; i < mentions->count; i++)
+		if (!mentions->item[i].used)
+			mentions->item[left++] = mentions->item[i];
+	mentions->count = left;
 }
 
 static int subtract_row(void *arg, const struct vnode_key *key, const struct version *version)
@@ -79,53 +135,79 @@ static int kill_object(struct work *work, uint64_t id)
 	return db_object_put(work->base.db, &object);
 }
 
+static int kill_mentions(struct work *work, const struct mentions *mentions)
+{
+	int result = mentions->small ? db_small_delete(work->base.db, mentions->small) : 0;
+
+	for (uint32_t i = 0; i < mentions->count && !result; i++)
+		result = kill_object(work, mentions->item[i].object);
+	return result;
+}
+
 int workwrite_release(struct work *work, const struct vnode_key *key, const struct version *old,
 		      const struct version *now, bool others)
 {
-	struct mentions mentions = {.old = old, .epoch = key->epoch};
+	struct mentions mentions = {.epoch = key->epoch};
 	unsigned damaged = 0;
-	int result = 0;
+	int result = list_mentions(&mentions, old, now);
 
-	list_mentions(&mentions, old);
-	if (now)
+	if (!result && now)
 		subtract(&mentions, now);
-	if (!mentions.small && !mentions.objects)
-		return 0;
-	if (others)
+	if (!result && others && (mentions.small || mentions.count))
 		result = db_vnode_rows(work->base.db, key->group, key->vnode, &damaged,
 				       subtract_row, &mentions);
 	/* The references of a damaged row are not known. */
-	if (result || damaged)
-		return result;
-	if (mentions.small)
-		result = db_small_delete(work->base.db, mentions.small);
-	for (uint32_t i = 0; i < mentions.objects && !result; i++)
-		result = kill_object(work, mentions.object[i]);
+	if (!result && !damaged)
+		result = kill_mentions(work, &mentions);
+	free(mentions.item);
 	return result;
 }
 
 /* -- vnodes -- */
 
-static int count_row(void *arg, const struct vnode_key *key, const struct version *version)
+/* The rows of a vnode beside the one with `epoch`. */
+struct others {
+	uint32_t epoch, before; /* the greatest epoch below that; 0: there is none */
+	unsigned rows;
+};
+
+static int note_other(void *arg, const struct vnode_key *key, const struct version *version)
 {
-	(void)key;
+	struct others *others = arg;
+
 	(void)version;
-	++*(unsigned *)arg;
+	if (key->epoch < others->epoch && key->epoch > others->before)
+		others->before = key->epoch;
+	others->rows++;
 	return 0;
 }
 
-/* Whether the vnode has rows beside one. */
+/* Whether the vnode has rows beside one. *before: the epoch of the one before it, or 0. */
 static int has_older(struct work *work, const struct vnode_key *key, const struct version *row,
-		     bool *older)
+		     bool *older, uint32_t *before)
 {
-	unsigned rows = 0, damaged = 0;
+	struct others others = {.epoch = key->epoch};
+	unsigned damaged = 0;
 	int result = 0;
 
 	if (row->v.flags & VNODE_OLDER)
-		result = db_vnode_rows(work->base.db, key->group, key->vnode, &damaged, count_row,
-				       &rows);
-	*older = rows + damaged > 1;
+		result = db_vnode_rows(work->base.db, key->group, key->vnode, &damaged, note_other,
+				       &others);
+	*older = others.rows + damaged > 1;
+	/* A damaged row may be the one before it. */
+	*before = *older && damaged ? key->epoch : others.before;
 	return result;
+}
+
+/*
+ * The parts of the list of a row that goes, or gets another list. Those up to `before` may be
+ * shared.
+ */
+static int delete_parts(struct work *work, const struct vnode_key *key, uint32_t before)
+{
+	struct vnode_key above = {key->group, key->vnode, before};
+
+	return db_pages_delete(work->base.db, &above);
 }
 
 /* `tomb` is of the caller; what it becomes is the new base. */
@@ -142,6 +224,7 @@ static int write_removal(struct work *work, struct node *node, struct version **
 {
 	uint32_t shared = volrec_shared(&node->vol->rec);
 	struct vnode_key key = {.group = node->vol->rec.group, .vnode = node->vnode};
+	uint32_t before = 0;
 	bool own, older = true;
 	int result = 0;
 
@@ -150,9 +233,11 @@ static int write_removal(struct work *work, struct node *node, struct version **
 	own = node->base->epoch > shared;
 	key.epoch = own ? node->base->epoch : node->vol->rec.epoch;
 	if (own)
-		result = has_older(work, &key, node->base, &older);
+		result = has_older(work, &key, node->base, &older, &before);
 	if (!result && own)
 		result = workwrite_release(work, &key, node->base, NULL, older);
+	if (!result && own && node->base->parts.count)
+		result = delete_parts(work, &key, before);
 	if (!result && node->base->v.kind == STORE_DIR) {
 		struct vnode_key above = {key.group, key.vnode, shared};
 
@@ -175,6 +260,63 @@ static int write_pages(struct work *work, const struct node *node, const struct 
 		if (store_pages_changed(pages, i))
 			result = db_page_put(work->base.db, key, volrec_shared(&node->vol->rec), i,
 					     store_pages_page(pages, i));
+	return result;
+}
+
+/* The base has the list from which that of a new version goes on. */
+static bool continues(const struct node *node)
+{
+	return node->base && node->base->parts.count && node->base->v.unique == node->now->v.unique;
+}
+
+static int divide_list(struct work *work, struct node *node)
+{
+	static const struct parts no_parts;
+	static const struct store_content no_content;
+	bool goes_on = continues(node);
+	struct parts parts;
+	int result = parts_divide(goes_on ? &node->base->parts : &no_parts,
+				  goes_on ? &node->base->content : &no_content, &node->now->content,
+				  work->base.extents, &parts);
+
+	if (result)
+		return result;
+	parts_free(&node->now->parts);
+	node->now->parts = parts;
+	return 0;
+}
+
+/* Before the row of the base is replaced: its list goes, unless the new one goes on from it. */
+static int drop_list(struct work *work, const struct node *node, const struct vnode_key *key)
+{
+	const struct version *base = node->base;
+	uint32_t before;
+	bool older;
+	int result;
+
+	if (!base->parts.count ||
+	    (continues(node) && node->now->parts.count >= base->parts.count))
+		return 0;
+	result = has_older(work, key, base, &older, &before);
+	return result ? result : delete_parts(work, key, before);
+}
+
+/*
+ * A row replaces the one of its own epoch only: older ones belong to older rows of the vnode,
+ * perhaps to some that wait to be pruned.
+ */
+static int write_list(struct work *work, const struct node *node, const struct vnode_key *key)
+{
+	const struct version *now = node->now;
+	uint8_t row[STORE_PAGE];
+	int result = 0;
+
+	for (uint32_t i = 0; i < now->parts.count && !result; i++)
+		if (now->parts.part[i].changed) {
+			part_encode(&now->parts, i, &now->content, row);
+			result = db_page_put(work->base.db, key, key->epoch - 1,
+					     now->parts.part[i].slot, row);
+		}
 	return result;
 }
 
@@ -205,14 +347,20 @@ static int write_version(struct work *work, struct node *node)
 	struct vnode_key key = {.group = node->vol->rec.group,
 				.vnode = node->vnode,
 				.epoch = own ? base->epoch : node->vol->rec.epoch};
-	int result;
+	int result = divide_list(work, node);
 
+	if (!result && own)
+		result = drop_list(work, node, &key);
+	if (result)
+		return result;
 	now->epoch = key.epoch;
 	now->v.flags = (uint8_t)(own ? base->v.flags : base ? VNODE_OLDER : 0);
 	result = own ? db_vnode_update(work->base.db, &key, now)
 		     : db_vnode_insert(work->base.db, &key, now);
 	if (!result)
 		result = write_parts(work, node, &key);
+	if (!result)
+		result = write_list(work, node, &key);
 	if (!result && own && base->v.kind)
 		result = workwrite_release(work, &key, base, now, base->v.flags & VNODE_OLDER);
 	return result;

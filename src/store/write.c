@@ -274,9 +274,8 @@ static void end_writer(struct store_writer *writer, bool kept)
 {
 	piece_end(&writer->main, kept);
 	piece_end(&writer->prefix, kept && writer->prefix_used);
-	if (!kept || !writer->compact_used)
-		compact_drop(writer);
-	store_content_free(&writer->compact);
+	piece_end(&writer->compact, kept && writer->compact_used);
+	store_content_free(&writer->list);
 	free_writer(writer);
 }
 

@@ -28,9 +28,10 @@ struct store_writer {
 	/* The bytes of a small file that becomes a large one, for the version with `prefix_of`. */
 	struct piece prefix;
 	uint64_t prefix_of, prefix_length;
-	/* The old contents with fewer extents, for the version `compact_of`. */
-	struct store_content compact;
-	uint64_t compact_of, compact_made;
+	/* The old contents with fewer extents, one of them copied, for the version `compact_of`. */
+	struct piece compact;
+	struct store_content list;
+	uint64_t compact_of;
 	uint64_t missing_of; /* the version with an object that could not be found */
 	bool prefix_used, compact_used; /* by the transaction */
 };

@@ -8,7 +8,7 @@
 #include "tests/store/state.h"
 
 char diskstore_message[STORE_MESSAGE_MAX];
-unsigned diskstore_lines;
+unsigned diskstore_lines, diskstore_extents;
 
 static void count_line(void *arg, int level, const char *line)
 {
@@ -20,7 +20,8 @@ struct store *diskstore_open(struct crashdisk *disk, enum store_durability durab
 			     struct store_layer **layer)
 {
 	struct store_options options = {
-		.path = "disk", .durability = durability, .log = count_line};
+		.path = "disk", .durability = durability, .extents = diskstore_extents,
+		.log = count_line};
 	struct store *store = NULL;
 
 	diskstore_lines = 0;

@@ -11,6 +11,9 @@ extern char diskstore_message[STORE_MESSAGE_MAX];
 /* Lines of the log since a store was opened. */
 extern unsigned diskstore_lines;
 
+/* Extents of a list in the record of its vnode; 0: as many as usual. */
+extern unsigned diskstore_extents;
+
 /* Make a store, and open it with the volume "v"; a failure ends the test. */
 struct store *diskstore_make(struct crashdisk *disk, struct store_layer **layer, uint32_t *volume);
 /* NULL: diskstore_message says why. The layer is to be closed in any case. */

@@ -35,6 +35,11 @@ src_tests_store_test_volumes_SOURCES = src/tests/store/test_volumes.c \
 	src/tests/store/store_fixture.c src/tests/store/store_fixture.h $(store_test_disk)
 src_tests_store_test_volumes_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 
+check_tests += src/tests/store/test_extents
+src_tests_store_test_extents_SOURCES = src/tests/store/test_extents.c src/tests/store/spy.c src/tests/store/spy.h \
+	src/tests/store/store_fixture.c src/tests/store/store_fixture.h $(store_test_disk)
+src_tests_store_test_extents_LDADD = $(store_test_libs) $(SQLITE_LIBS)
+
 check_tests += src/tests/store/test_crash
 src_tests_store_test_crash_SOURCES = src/tests/store/test_crash.c $(store_test_disk)
 src_tests_store_test_crash_LDADD = $(store_test_libs)

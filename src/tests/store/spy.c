@@ -6,6 +6,7 @@
 struct spy_file {
 	struct store_file file;
 	struct store_file *below;
+	bool data; /* an object */
 };
 
 static struct spy *spy_of(struct store_layer *layer)
@@ -56,6 +57,7 @@ static int spy_open(struct store_layer *layer, const char *path, unsigned flags,
 	ck_assert_ptr_nonnull(made);
 	made->file.layer = layer;
 	made->below = inner;
+	made->data = strncmp(path, "files/", 6) == 0;
 	*file = &made->file;
 	return 0;
 }
@@ -74,7 +76,14 @@ static void spy_close(struct store_file *file)
 static ssize_t spy_preadv(struct store_file *file, const struct iovec *iov, int count,
 			  uint64_t offset, bool cached)
 {
-	return ops_below(file)->preadv(file_below(file), iov, count, offset, cached);
+	struct spy *spy = spy_of(file->layer);
+	ssize_t n = ops_below(file)->preadv(file_below(file), iov, count, offset, cached);
+
+	pthread_mutex_lock(&spy->lock);
+	if (n > 0 && ((struct spy_file *)(void *)file)->data)
+		spy->data_read += (uint64_t)n;
+	pthread_mutex_unlock(&spy->lock);
+	return n;
 }
 
 static ssize_t spy_pwritev(struct store_file *file, const struct iovec *iov, int count,
@@ -87,6 +96,8 @@ static ssize_t spy_pwritev(struct store_file *file, const struct iovec *iov, int
 	if (spy->writes < SPY_WRITES)
 		spy->write[spy->writes] = (struct spy_write){offset, n > 0 ? (uint64_t)n : 0};
 	spy->writes++;
+	if (n > 0 && ((struct spy_file *)(void *)file)->data)
+		spy->data_written += (uint64_t)n;
 	pthread_mutex_unlock(&spy->lock);
 	return n;
 }
@@ -180,6 +191,21 @@ static int spy_sync_dir(struct store_layer *layer, const char *path)
 	return rc ? rc : below(layer)->ops->sync_dir(below(layer), path);
 }
 
+static int spy_sync_all(struct store_layer *layer)
+{
+	return below(layer)->ops->sync_all(below(layer));
+}
+
+static int spy_space(struct store_layer *layer, uint64_t *available, uint64_t *total)
+{
+	return below(layer)->ops->space(below(layer), available, total);
+}
+
+static int spy_lock(struct store_layer *layer, const char *path)
+{
+	return below(layer)->ops->lock(below(layer), path);
+}
+
 static int spy_boot(struct store_layer *layer, char id[64])
 {
 	return below(layer)->ops->boot(below(layer), id);
@@ -201,19 +227,30 @@ static const struct store_layer_ops spy_ops = {
 	.rmdir = spy_rmdir,
 	.list = spy_list,
 	.sync_dir = spy_sync_dir,
+	.sync_all = spy_sync_all,
+	.space = spy_space,
 	.boot = spy_boot,
+	.lock = spy_lock,
 };
 
-struct spy *spy_new(void)
+struct spy *spy_on(const char *folder)
 {
 	struct spy *spy = calloc(1, sizeof(*spy));
 
 	ck_assert_ptr_nonnull(spy);
 	spy->layer.ops = &spy_ops;
-	spy->folder = test_folder();
-	ck_assert_int_eq(store_layer_posix(spy->folder, &spy->below), 0);
+	ck_assert_int_eq(store_layer_posix(folder, &spy->below), 0);
 	pthread_mutex_init(&spy->lock, NULL);
 	pthread_cond_init(&spy->changed, NULL);
+	return spy;
+}
+
+struct spy *spy_new(void)
+{
+	char *folder = test_folder();
+	struct spy *spy = spy_on(folder);
+
+	spy->folder = folder;
 	return spy;
 }
 
@@ -223,9 +260,11 @@ void spy_free(struct spy *spy)
 
 	ck_assert_uint_eq(spy->open, 0);
 	spy->below->ops->destroy(spy->below);
-	ck_assert_int_gt(asprintf(&command, "rm -rf '%s'", spy->folder), 0);
-	ck_assert_int_eq(system(command), 0);
-	free(command);
+	if (spy->folder) {
+		ck_assert_int_gt(asprintf(&command, "rm -rf '%s'", spy->folder), 0);
+		ck_assert_int_eq(system(command), 0);
+		free(command);
+	}
 	free(spy->folder);
 	pthread_mutex_destroy(&spy->lock);
 	pthread_cond_destroy(&spy->changed);
@@ -236,6 +275,7 @@ void spy_reset(struct spy *spy)
 {
 	pthread_mutex_lock(&spy->lock);
 	spy->opens = spy->syncs = spy->dir_syncs = spy->unlinks = spy->writes = 0;
+	spy->data_read = spy->data_written = 0;
 	spy->most = spy->open;
 	pthread_mutex_unlock(&spy->lock);
 }

@@ -16,7 +16,7 @@
 struct spy {
 	struct store_layer layer;
 	struct store_layer *below;
-	char *folder;
+	char *folder; /* to be removed */
 	pthread_mutex_t lock; /* covers what follows */
 	pthread_cond_t changed;
 	unsigned open, most; /* files, now and at most at the same time */
@@ -25,7 +25,8 @@ struct spy {
 	struct spy_write {
 		uint64_t offset, length;
 	} write[SPY_WRITES];
-	char synced_dir[64][96]; /* the first 64 */
+	uint64_t data_read, data_written; /* bytes of objects */
+	char synced_dir[64][96];	  /* the first 64 */
 	unsigned open_limit;	 /* more files are -EMFILE; 0: no limit */
 	int fail_sync;		 /* result of flushes of files from now on; 0: they happen */
 	int fail_sync_dir;
@@ -35,7 +36,9 @@ struct spy {
 
 /* Asserts that it works. */
 struct spy *spy_new(void);
-/* Removes the folder. */
+/* The same with a folder that is there and stays. */
+struct spy *spy_on(const char *folder);
+/* Removes the folder of spy_new(). */
 void spy_free(struct spy *spy);
 /* Forget what was counted. */
 void spy_reset(struct spy *spy);

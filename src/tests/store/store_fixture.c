@@ -87,6 +87,30 @@ void fixture_memory(size_t bytes)
 	options.memory = bytes;
 }
 
+void fixture_extents(unsigned most)
+{
+	options.extents = most;
+}
+
+void fixture_layer(struct store_layer *layer)
+{
+	options.layer = layer;
+}
+
+void fixture_expect(const char *name, const char *text)
+{
+	char file_path[300], got[200] = "";
+	FILE *file;
+
+	snprintf(file_path, sizeof(file_path), "%s/%s", path, name);
+	file = fopen(file_path, "r");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_uint_gt(fread(got, 1, sizeof(got) - 1, file), 0);
+	ck_assert_int_eq(fclose(file), 0);
+	got[strlen(text)] = '\0';
+	ck_assert_str_eq(got, text);
+}
+
 void fixture_open(enum store_durability durability)
 {
 	struct store_new_volume new = {.name = "v", .owner = 1};

@@ -29,6 +29,12 @@ const char *fixture_path(void);
 /* Write a file into the folder, which is made. */
 void fixture_file(const char *name, const char *text);
 void fixture_memory(size_t bytes); /* of the caches, before it is opened */
+/* Extents of a list in the record of its vnode, before it is opened. */
+void fixture_extents(unsigned most);
+/* In place of the folder, before it is opened. To be closed by the test. */
+void fixture_layer(struct store_layer *layer);
+/* A file of the folder begins with a text. */
+void fixture_expect(const char *name, const char *text);
 /* Make and open a store with a volume. */
 void fixture_open(enum store_durability durability);
 void fixture_close(void);

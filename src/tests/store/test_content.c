@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "store/data.h"
+#include "store/parts.h"
 
 #define BYTES 600 /* of the model */
 
@@ -27,7 +28,7 @@ static void expect_valid(const struct store_content *content)
 {
 	bool tail = content->tail_object == 0;
 
-	ck_assert_uint_le(content->count, STORE_EXTENTS_MAX);
+	ck_assert_uint_le(content->count, STORE_EXTENTS_LEAST);
 	for (uint32_t i = 0; i < content->count; i++) {
 		const struct store_extent *e = &content->extent[i];
 
@@ -111,7 +112,8 @@ START_TEST(against_model)
 		if (draw(3))
 			end = start + (end - start) / 20;
 		struct store_content patch = make_patch(start, end, &objects);
-		int rc = store_content_apply(&content, &patch, start, end, length);
+		int rc = store_content_apply(&content, &patch, start, end, length,
+					     STORE_EXTENTS_LEAST);
 
 		if (rc == 0)
 			apply_to_model(&model, &patch, start, end, length);
@@ -133,7 +135,7 @@ static void apply(struct store_content *content, uint64_t start, uint64_t end, u
 	struct store_content patch = {&extent, 1, object, end};
 
 	ck_assert_int_eq(store_content_apply(content, object ? &patch : &(struct store_content){0},
-					     start, end, length),
+					     start, end, length, STORE_EXTENTS_LEAST),
 			 want);
 }
 
@@ -156,7 +158,7 @@ START_TEST(tails)
 	struct store_extent extent = {0, 10, 1};
 	struct store_content late = {&extent, 1, 1, 10};
 
-	ck_assert_int_eq(store_content_apply(&content, &late, 0, 10, 60), 0);
+	ck_assert_int_eq(store_content_apply(&content, &late, 0, 10, 60, 100), 0);
 	ck_assert_uint_eq(content.tail, 150);
 	/* Another object: the last one that was written. */
 	apply(&content, 20, 30, 2, 60, 0);
@@ -183,7 +185,7 @@ START_TEST(too_many)
 {
 	struct store_content content = {0}, copy;
 
-	for (uint64_t i = 0; i < STORE_EXTENTS_MAX; i++)
+	for (uint64_t i = 0; i < STORE_EXTENTS_LEAST; i++)
 		apply(&content, 10 * i, 10 * i + 5, i + 1, 1 << 20, 0);
 	ck_assert_int_eq(store_content_copy(&content, &copy), 0);
 	apply(&content, 100000, 100001, 999, 1 << 20, -E2BIG);
@@ -194,7 +196,7 @@ START_TEST(too_many)
 	ck_assert_uint_eq(content.tail, copy.tail);
 	/* Not if it replaces others. */
 	apply(&content, 0, 25, 999, 1 << 20, 0);
-	ck_assert_uint_eq(content.count, STORE_EXTENTS_MAX - 2);
+	ck_assert_uint_eq(content.count, STORE_EXTENTS_LEAST - 2);
 	store_content_free(&content);
 	store_content_free(&copy);
 	ck_assert_int_eq(store_content_copy(&content, &copy), 0);
@@ -202,4 +204,133 @@ START_TEST(too_many)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "content", against_model, tails, too_many)
+/* -- parts -- */
+
+#define ROWS 4096
+
+/* What the rows of a list say. */
+static uint8_t row[ROWS][STORE_PAGE];
+
+static void expect_parts(const struct parts *parts, const struct store_content *content,
+			 uint32_t full)
+{
+	struct parts got = {.count = parts->count, .extents = parts->extents};
+	struct store_content list = {0};
+
+	ck_assert_uint_eq(parts->extents, content->count);
+	ck_assert_int_eq(parts_decode(row, &got, &list), 0);
+	ck_assert_uint_eq(list.count, content->count);
+	ck_assert_mem_eq(list.extent, content->extent, list.count * sizeof(*list.extent));
+	for (uint32_t i = 0; i < parts->count; i++) {
+		uint32_t count = row[i][8] + 256u * row[i][9];
+
+		ck_assert_uint_le(count, full);
+		ck_assert_uint_eq(got.part[i].start, parts->part[i].start);
+		if (parts->part[i].start != PART_UNUSED)
+			ck_assert_uint_eq(got.part[i].slot, parts->part[i].slot);
+	}
+	parts_free(&got);
+	store_content_free(&list);
+}
+
+/* Rows that did not change are those of the version before. Returns how many were written. */
+static uint32_t write_parts(const struct parts *parts, const struct store_content *content)
+{
+	uint32_t written = 0;
+
+	ck_assert_uint_lt(parts->count, ROWS);
+	for (uint32_t i = 0; i < parts->count; i++)
+		if (parts->part[i].changed) {
+			part_encode(parts, i, content, row[parts->part[i].slot]);
+			written++;
+		}
+	return written;
+}
+
+/* Each change of a list rewrites some of its rows, and all rows together are the new list. */
+static void change_parts(uint32_t most)
+{
+	struct store_content content = {0}, before;
+	struct parts parts = {0}, next;
+	uint32_t full = most / 3 < PART_EXTENTS ? most / 3 : PART_EXTENTS;
+	uint64_t objects = 1, single = 0, written = 0;
+
+	for (int i = 0; i < 5000; i++) {
+		bool large = draw(200) == 0;
+		uint64_t start = 10 * draw(50000), end = start + 1 + draw(large ? 200000 : 12);
+		uint64_t length = draw(1000) ? 600000 : draw(500000);
+		struct store_content patch = {0};
+		struct store_extent extent = {start, end, draw(4) ? ++objects : objects};
+
+		if (draw(10)) {
+			patch.extent = &extent;
+			patch.count = 1;
+		}
+		ck_assert_int_eq(store_content_copy(&content, &before), 0);
+		ck_assert_int_eq(store_content_apply(&content, &patch, start, end, length,
+						     UINT32_MAX),
+				 0);
+		ck_assert_int_eq(parts_divide(&parts, &before, &content, most, &next), 0);
+		if (next.count) {
+			uint32_t rows = write_parts(&next, &content);
+
+			expect_parts(&next, &content, full);
+			if (parts.count && !large && length == 600000) {
+				single++;
+				written += rows;
+			}
+			if (next.count < parts.count)
+				ck_assert_uint_eq(rows, next.count);
+		} else {
+			ck_assert_uint_le(content.count, most);
+		}
+		parts_free(&parts);
+		parts = next;
+		store_content_free(&before);
+	}
+	/* A small change of a long list concerns few parts. */
+	ck_assert_uint_gt(single, 1000);
+	ck_assert_uint_lt(written, 3 * single);
+	parts_free(&parts);
+	store_content_free(&content);
+}
+
+START_TEST(parts_of_versions)
+{
+	static const uint32_t most[] = {6, 12, 60, 256};
+
+	for (int i = 0; i < 4; i++)
+		change_parts(most[i]);
+}
+END_TEST
+
+/* Rows that cannot be are refused, whatever they contain. */
+START_TEST(damaged_parts)
+{
+	struct store_content content = {0}, list = {0};
+	struct parts parts, got;
+
+	for (uint64_t i = 0; i < 300; i++)
+		apply(&content, 10 * i, 10 * i + 5, i + 1, 1 << 20, i < 256 ? 0 : -E2BIG);
+	ck_assert_int_eq(parts_divide(&(struct parts){0}, &list, &content, 60, &parts), 0);
+	ck_assert_uint_gt(parts.count, 5);
+	for (int i = 0; i < 20000; i++) {
+		write_parts(&parts, &content);
+		for (uint32_t k = draw(4); k--;)
+			row[draw(parts.count)][draw(draw(2) ? 10 : 200)] ^=
+				(uint8_t)(1 + draw(255));
+		got = (struct parts){.count = parts.count, .extents = parts.extents};
+		int rc = parts_decode(row, &got, &list);
+
+		ck_assert(rc == 0 || rc == -EBADMSG);
+		for (uint32_t k = 1; rc == 0 && k < list.count; k++)
+			ck_assert_uint_ge(list.extent[k].start, list.extent[k - 1].end);
+		parts_free(&got);
+		store_content_free(&list);
+	}
+	parts_free(&parts);
+	store_content_free(&content);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(60, "content", against_model, tails, too_many, parts_of_versions, damaged_parts)

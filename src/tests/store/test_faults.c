@@ -17,6 +17,7 @@
 #define LARGE 20000
 
 static uint32_t volume;
+
 static struct crashdisk *make_disk(void)
 {
 	struct crashdisk *disk = crashdisk_new();
@@ -25,6 +26,11 @@ static struct crashdisk *make_disk(void)
 
 	ck_assert_int_eq(state_create(store, volume, "a", STORE_FILE, NULL), 0);
 	ck_assert_int_eq(state_write(store, volume, "a", 0, LARGE, LARGE, 9), 0);
+	/* With lists in rows: a list of some. */
+	for (uint64_t i = 0; diskstore_extents && i < 7; i++)
+		ck_assert_int_eq(state_write(store, volume, "a", 2500 * (i * 3 % 7) + 700, 300,
+					     LARGE, (uint32_t)i),
+				 0);
 	ck_assert_int_eq(state_create(store, volume, "d", STORE_DIR, NULL), 0);
 	for (unsigned i = 0; i < 40; i++) {
 		char path[32];
@@ -164,6 +170,14 @@ START_TEST(once_lazy)
 }
 END_TEST
 
+/* The extents of "a" have rows of their own. */
+START_TEST(once_listed)
+{
+	diskstore_extents = 6;
+	fail_all(STORE_LAZY, 0);
+}
+END_TEST
+
 START_TEST(once_strict)
 {
 	fail_all(STORE_STRICT, 0);
@@ -214,7 +228,7 @@ static bool fail_read(const struct crashdisk *base, unsigned op, uint64_t reads)
 	return !waits;
 }
 
-START_TEST(reads)
+static void fail_reads(void)
 {
 	struct crashdisk *base = make_disk();
 	unsigned points = 0;
@@ -224,6 +238,13 @@ START_TEST(reads)
 			points++;
 	ck_assert_uint_gt(points, 50);
 	crashdisk_free(base);
+}
+
+START_TEST(reads)
+{
+	fail_reads();
+	diskstore_extents = 6;
+	fail_reads();
 }
 END_TEST
 
@@ -355,4 +376,5 @@ START_TEST(inverted_bits)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(600, "faults", once_lazy, once_strict, for_a_while, reads, full_disk, inverted_bits)
+TEST_MAIN_WITHIN(600, "faults", once_lazy, once_listed, once_strict, for_a_while, reads, full_disk,
+		 inverted_bits)

@@ -171,6 +171,11 @@ static struct crashdisk *make_disk(void)
 
 	ck_assert_int_eq(state_create(store, volume, "a", STORE_FILE, NULL), 0);
 	ck_assert_int_eq(state_write(store, volume, "a", 0, LARGE, LARGE, 9), 0);
+	/* With lists in rows: the same bytes, in more extents than a view opens. */
+	for (uint64_t i = 0; diskstore_extents && i < 40; i++)
+		ck_assert_int_eq(state_write(store, volume, "a", 500 * (i * 7 % 40) + 100, 100,
+					     LARGE, 9),
+				 0);
 	ck_assert_int_eq(state_create(store, volume, "d", STORE_DIR, NULL), 0);
 	ck_assert_int_eq(state_create(store, volume, "s", STORE_FILE, NULL), 0);
 	ck_assert_int_eq(state_write(store, volume, "s", 0, 100, 100, 2), 0);
@@ -374,6 +379,14 @@ START_TEST(once)
 }
 END_TEST
 
+/* The extents of "a" have rows of their own. */
+START_TEST(once_listed)
+{
+	diskstore_extents = 6;
+	starve_all(STORE_LAZY, 1);
+}
+END_TEST
+
 START_TEST(from_then_on)
 {
 	starve_all(STORE_STRICT, MANY);
@@ -446,7 +459,7 @@ static int read_one(struct store *store, const char *path)
 	return rc;
 }
 
-START_TEST(reading)
+static void read_all(void)
 {
 	struct crashdisk *base = make_disk();
 	unsigned points = 0;
@@ -475,6 +488,13 @@ START_TEST(reading)
 	}
 	ck_assert_uint_gt(points, 20);
 	crashdisk_free(base);
+}
+
+START_TEST(reading)
+{
+	read_all();
+	diskstore_extents = 6;
+	read_all();
 }
 END_TEST
 
@@ -512,8 +532,11 @@ static int (*const changes[])(struct store *) = {op_clone, op_middle, op_grow, o
  */
 START_TEST(background)
 {
-	struct crashdisk *base = make_disk();
+	struct crashdisk *base;
 	bool more = true;
+
+	diskstore_extents = _i > 1 ? 6 : 0;
+	base = make_disk();
 
 	for (long n = 0; more; n++) {
 		struct crashdisk *disk = crashdisk_copy(base);
@@ -523,7 +546,7 @@ START_TEST(background)
 
 		snprintf(what, sizeof(what), "in the background, allocation %ld", n);
 		ck_assert_ptr_nonnull(store);
-		arm(OTHERS, n, _i ? MANY : 1);
+		arm(OTHERS, n, _i & 1 ? MANY : 1);
 		for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 			int rc = changes[i](store);
 
@@ -558,11 +581,12 @@ int main(void)
 	wrap_sqlite();
 	tcase_set_timeout(tcase, 600);
 	tcase_add_test(tcase, once);
+	tcase_add_test(tcase, once_listed);
 	tcase_add_test(tcase, from_then_on);
 	tcase_add_test(tcase, opening);
 	tcase_add_test(tcase, reading);
 	tcase_add_test(tcase, checking);
-	tcase_add_loop_test(tcase, background, 0, 2);
+	tcase_add_loop_test(tcase, background, 0, 4);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

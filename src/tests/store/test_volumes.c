@@ -100,6 +100,44 @@ START_TEST(clones)
 }
 END_TEST
 
+/*
+ * A directory has the vnode of one that a clone still shows. When that clone is gone, the pages that the
+ * new one has in common with its own former versions stay.
+ */
+START_TEST(reused_directory)
+{
+	struct store_fid old, dir;
+	uint32_t ro, backup;
+	char name[100];
+
+	fixture_open(STORE_LAZY);
+	old = make(&root, "old", STORE_DIR);
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &ro), 0);
+	ck_assert_int_eq(try_remove(&admin, &root, "old", STORE_DIR), 0);
+	for (int i = 0;; i++) {
+		snprintf(name, sizeof(name), "new%d", i);
+		dir = make(&root, name, STORE_DIR);
+		if (dir.vnode == old.vnode)
+			break;
+		ck_assert_int_lt(i, 1000);
+	}
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "a name that is long enough to fill pages soon %d", i);
+		make(&dir, name, STORE_FILE);
+	}
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_BACKUP, &backup), 0);
+	make(&dir, "another", STORE_FILE);
+	ck_assert_int_eq(store_volume_remove(store, backup), 0);
+	fixture_pruned();
+	ck_assert_int_eq(store_volume_remove(store, ro), 0);
+	fixture_pruned();
+	fixture_reopen();
+	ck_assert_int_eq(try_read(&admin, &dir), 0);
+	ck_assert_int_eq(try_remove(&admin, &dir, name, STORE_FILE), 0);
+	ck_assert_int_eq(lines, 0);
+}
+END_TEST
+
 START_TEST(volumes)
 {
 	struct store_new_volume new = {.name = "w", .quota_kib = 50, .owner = 3, .mode = 0700};
@@ -481,7 +519,8 @@ int main(void)
 {
 	const TTest *const tests[] = {
 		clones,		volumes,	restarted_machine,    damaged_records,
-		damaged_volume, missing_object, readers_and_a_writer, memory};
+		damaged_volume, missing_object, readers_and_a_writer, memory,
+		reused_directory};
 	Suite *suite = suite_create("volumes");
 	TCase *tcase = tcase_create("volumes");
 	SRunner *runner;

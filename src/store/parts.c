@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lists of extents as rows: which parts a change concerns, and what the rows contain. */
+#include "store/parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/bytes.h"
+
+#define PARTS_SPARE 16 /* parts that may be there beyond what the list needs */
+
+void parts_free(struct parts *parts)
+{
+	free(parts->part);
+	memset(parts, 0, sizeof(*parts));
+}
+
+int parts_copy(const struct parts *from, struct parts *to)
+{
+	size_t size = from->part ? from->count * sizeof(*from->part) : 0;
+	struct part *part = size ? malloc(size) : NULL;
+
+	if (size && !part)
+		return -ENOMEM;
+	if (size)
+		memcpy(part, from->part, size);
+	*to = *from;
+	to->part = part;
+	return 0;
+}
+
+/* -- where a list has changed -- */
+
+struct range {
+	uint64_t start, end; /* start == end: nowhere */
+};
+
+static bool same(const struct store_extent *a, const struct store_extent *b)
+{
+	return a->start == b->start && a->end == b->end && a->object == b->object;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t most_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Where two extents, the first ones that differ, begin to differ. NULL: there is none. */
+static uint64_t begin_of(const struct store_extent *a, const struct store_extent *b)
+{
+	if (!a || !b)
+		return a ? a->start : b->start;
+	if (a->object == b->object && a->start == b->start)
+		return least(a->end, b->end);
+	return least(a->start, b->start);
+}
+
+/* The same for the last ones. */
+static uint64_t end_of(const struct store_extent *a, const struct store_extent *b)
+{
+	if (!a || !b)
+		return a ? a->end : b->end;
+	if (a->object == b->object && a->end == b->end)
+		return most_of(a->start, b->start);
+	return most_of(a->end, b->end);
+}
+
+/* Outside of the range, both lists say the same. */
+static struct range changed_range(const struct store_content *before,
+				  const struct store_content *now)
+{
+	const struct store_extent *a = before->extent, *b = now->extent;
+	uint32_t as = before->count, bs = now->count, head = 0;
+
+	while (head < as && head < bs && same(&a[head], &b[head]))
+		head++;
+	while (as > head && bs > head && same(&a[as - 1], &b[bs - 1])) {
+		as--;
+		bs--;
+	}
+	if (as == head && bs == head)
+		return (struct range){0, 0};
+	return (struct range){
+		begin_of(as > head ? &a[head] : NULL, bs > head ? &b[head] : NULL),
+		end_of(as > head ? &a[as - 1] : NULL, bs > head ? &b[bs - 1] : NULL)};
+}
+
+/* -- dividing -- */
+
+/* The first extent that ends behind an offset. */
+static uint32_t first_behind(const struct store_content *content, uint64_t offset)
+{
+	uint32_t low = 0, high = content->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (content->extent[middle].end > offset)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Extents with bytes in a range. *first: the index of the first one. */
+static uint32_t count_in(const struct store_content *content, uint64_t start, uint64_t end,
+			 uint32_t *first)
+{
+	uint32_t last;
+
+	*first = first_behind(content, start);
+	last = end ? first_behind(content, end - 1) : 0;
+	/* An extent that ends at or behind the end of the range may begin in it. */
+	if (last < content->count && content->extent[last].start < end)
+		last++;
+	return last > *first ? last - *first : 0;
+}
+
+struct division {
+	const struct store_content *content;
+	uint32_t full, fill; /* extents that a part may have, and that a new one gets */
+	struct part *part;
+	uint32_t used;
+	uint32_t *spare; /* slots without use */
+	uint32_t spares, slots;
+};
+
+static void add(struct division *d, uint64_t start, uint32_t slot, bool changed)
+{
+	d->part[d->used++] = (struct part){.start = start, .slot = slot, .changed = changed};
+}
+
+/* A range that has changed: joined to the part before it, or one part, or several. */
+static void add_changed(struct division *d, uint64_t start, uint64_t end, uint32_t slot)
+{
+	struct part *before = d->used ? &d->part[d->used - 1] : NULL;
+	uint32_t first, count, pieces;
+
+	if (before && count_in(d->content, before->start, end, &first) <= d->fill) {
+		before->changed = true;
+		d->spare[d->spares++] = slot;
+		return;
+	}
+	count = count_in(d->content, start, end, &first);
+	pieces = count > d->full ? (count + d->fill - 1) / d->fill : 1;
+	add(d, start, slot, true);
+	for (uint32_t i = 1; i < pieces; i++) {
+		uint32_t at = first + (uint32_t)((uint64_t)count * i / pieces);
+
+		add(d, d->content->extent[at].start,
+		    d->spares ? d->spare[--d->spares] : d->slots++, true);
+	}
+}
+
+static uint32_t count_used(const struct parts *parts)
+{
+	uint32_t used = parts->count;
+
+	while (used && parts->part[used - 1].start == PART_UNUSED)
+		used--;
+	return used;
+}
+
+/* So many slots are of no use that all parts are made anew. */
+static bool is_loose(const struct division *d, const struct parts *old, uint32_t used)
+{
+	return used > PARTS_SPARE + 3 * (d->content->count / d->fill) ||
+	       old->count - used > used + PARTS_SPARE;
+}
+
+static void divide_again(struct division *d, const struct parts *old, uint32_t used,
+			 const struct range *range)
+{
+	d->slots = old->count;
+	for (uint32_t i = used; i < old->count; i++)
+		d->spare[d->spares++] = old->part[i].slot;
+	for (uint32_t i = 0; i < used; i++) {
+		uint64_t start = old->part[i].start;
+		uint64_t end = i + 1 < used ? old->part[i + 1].start : PART_UNUSED;
+
+		if (start < range->end && end > range->start)
+			add_changed(d, start, end, old->part[i].slot);
+		else
+			add(d, start, old->part[i].slot, false);
+	}
+}
+
+static bool was_spare(const struct parts *old, uint32_t used, uint32_t slot)
+{
+	for (uint32_t i = used; i < old->count; i++)
+		if (old->part[i].slot == slot)
+			return true;
+	return false;
+}
+
+int parts_divide(const struct parts *old, const struct store_content *before,
+		 const struct store_content *now, uint32_t most, struct parts *parts)
+{
+	uint32_t used = count_used(old);
+	uint32_t full = (uint32_t)least(most_of(most / 3, 2), PART_EXTENTS);
+	struct division d = {.content = now, .full = full, .fill = 2 * full / 3};
+	size_t room = 2 * (size_t)old->count + now->count / d.fill + 2;
+	struct range range;
+
+	memset(parts, 0, sizeof(*parts));
+	/* A list does not go back to the record as soon as it can. */
+	if (now->count <= (old->count ? most / 2 : most))
+		return 0;
+	d.part = malloc(room * sizeof(*d.part));
+	d.spare = malloc(room * sizeof(*d.spare));
+	if (!d.part || !d.spare) {
+		free(d.part);
+		free(d.spare);
+		return -ENOMEM;
+	}
+	if (!used || is_loose(&d, old, used)) {
+		used = 0;
+		d.slots = 1;
+		add_changed(&d, 0, PART_UNUSED, 0);
+	} else {
+		range = changed_range(before, now);
+		divide_again(&d, old, used, &range);
+	}
+	parts->count = d.used + d.spares;
+	parts->extents = now->count;
+	while (d.spares) {
+		uint32_t slot = d.spare[--d.spares];
+
+		add(&d, PART_UNUSED, slot, !used || !was_spare(old, used, slot));
+	}
+	parts->part = d.part;
+	free(d.spare);
+	return 0;
+}
+
+/* -- rows: the start, how many extents, and the extents -- */
+
+void part_encode(const struct parts *parts, uint32_t at, const struct store_content *content,
+		 uint8_t row[STORE_PAGE])
+{
+	const struct part *part = &parts->part[at];
+	uint64_t end = at + 1 < parts->count ? part[1].start : PART_UNUSED;
+	uint32_t first = 0, count = 0;
+	uint8_t *to = row;
+
+	memset(row, 0, STORE_PAGE);
+	if (part->start != PART_UNUSED)
+		count = count_in(content, part->start, end, &first);
+	put_bytes(&to, part->start, 8);
+	put_bytes(&to, count, 2);
+	for (uint32_t i = first; i < first + count; i++) {
+		put_bytes(&to, most_of(content->extent[i].start, part->start), 8);
+		put_bytes(&to, least(content->extent[i].end, end), 8);
+		put_bytes(&to, content->extent[i].object, 8);
+	}
+}
+
+static int by_start(const void *a, const void *b)
+{
+	uint64_t x = ((const struct part *)a)->start, y = ((const struct part *)b)->start;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The parts in their order. *extents: of all of them. */
+static int order_parts(uint8_t (*row)[STORE_PAGE], struct parts *parts, size_t *extents)
+{
+	*extents = 0;
+	for (uint32_t i = 0; i < parts->count; i++) {
+		struct bytes from = {.at = row[i], .left = STORE_PAGE};
+		uint64_t start = get_bytes(&from, 8), count = get_bytes(&from, 2);
+
+		if (count > PART_EXTENTS || (start == PART_UNUSED && count))
+			return -EBADMSG;
+		*extents += count;
+		parts->part[i] = (struct part){.start = start, .slot = i};
+	}
+	qsort(parts->part, parts->count, sizeof(*parts->part), by_start);
+	if (parts->part[0].start)
+		return -EBADMSG;
+	for (uint32_t i = 1; i < parts->count; i++)
+		if (parts->part[i].start == parts->part[i - 1].start &&
+		    parts->part[i].start != PART_UNUSED)
+			return -EBADMSG;
+	return 0;
+}
+
+/* Add the extents of a row, of the range up to `end`. Those that were cut are joined again. */
+static int add_row(const uint8_t row[STORE_PAGE], uint64_t end, struct store_content *content)
+{
+	struct bytes from = {.at = row, .left = STORE_PAGE};
+	uint64_t at = get_bytes(&from, 8), count = get_bytes(&from, 2);
+
+	for (uint64_t i = 0; i < count; i++) {
+		struct store_extent extent, *last;
+
+		extent.start = get_bytes(&from, 8);
+		extent.end = get_bytes(&from, 8);
+		extent.object = get_bytes(&from, 8);
+		if (extent.start < at || extent.end <= extent.start || extent.end > end ||
+		    !extent.object)
+			return -EBADMSG;
+		at = extent.end;
+		last = content->count ? &content->extent[content->count - 1] : NULL;
+		if (last && last->end == extent.start && last->object == extent.object)
+			last->end = extent.end;
+		else
+			content->extent[content->count++] = extent;
+	}
+	return 0;
+}
+
+int parts_decode(uint8_t (*row)[STORE_PAGE], struct parts *parts, struct store_content *content)
+{
+	size_t extents;
+	int result;
+
+	parts->part = calloc(parts->count, sizeof(*parts->part));
+	if (!parts->part)
+		return -ENOMEM;
+	result = order_parts(row, parts, &extents);
+	if (result)
+		return result;
+	content->count = 0;
+	content->extent = malloc((extents + 1) * sizeof(*content->extent));
+	if (!content->extent)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < parts->count && !result; i++)
+		result = add_row(row[parts->part[i].slot],
+				 i + 1 < parts->count ? parts->part[i + 1].start : PART_UNUSED,
+				 content);
+	return !result && content->count != parts->extents ? -EBADMSG : result;
+}
