@@ -69,18 +69,31 @@ void fsd_clients_leave(struct fsd_clients *clients, struct fsd_caller *caller);
 bool fsd_clients_ready(struct fsd_clients *clients, const struct fsd_caller *caller, uint64_t now,
 		       unsigned wait_ms);
 
+/* A promise that a call was given. */
+struct fsd_given {
+	AFSFid fid;	  /* vnode 0: a whole volume; volume 0: no promise was asked for */
+	uint32_t seconds; /* its duration; 0: none was given */
+	uint32_t serial;  /* a later promise on the object has another one */
+};
+
 /*
- * Give the caller a promise; returns its duration in seconds, 0 = no promise. Vnode 0: a promise on
- * a volume whose objects change only together, as in a read-only one. `bulk`: for a bulk call, whose
- * promises are shorter. Give the promise first and read the object afterwards, so that no change is missed.
+ * Give the caller a promise on the object of each of these, with one lock. Vnode 0: a promise on a volume
+ * whose objects change only together, as in a read-only one. `bulk`: for a bulk call, whose promises are
+ * shorter. Give the promise first and read the object afterwards, so that no change is missed.
  */
+void fsd_promise_give_all(struct fsd_clients *clients, const struct fsd_caller *caller,
+			  struct fsd_given *given, size_t count, bool bulk, uint64_t now);
+/* A single one; returns its duration. */
 uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
 			  const AFSFid *fid, bool bulk, uint64_t now);
 /* Whether that may wait for the disk: it would be the first promise of the caller. */
 bool fsd_promise_waits(struct fsd_clients *clients, const struct fsd_caller *caller);
-/* The call that gave the promise has failed: it is void, unless other calls gave it, too. */
+/*
+ * The call that was given the promise has failed: it is void, unless other calls were given it, too. Does
+ * nothing if it was broken, whatever promise the client has been given on the object since.
+ */
 void fsd_promise_undo(struct fsd_clients *clients, const struct fsd_caller *caller,
-		      const AFSFid *fid);
+		      const struct fsd_given *given);
 /* The caller returns its promise, or all of them. */
 void fsd_promise_drop(struct fsd_clients *clients, const struct fsd_caller *caller,
 		      const AFSFid *fid);
