@@ -69,18 +69,22 @@ void fsd_clients_leave(struct fsd_clients *clients, struct fsd_caller *caller);
 bool fsd_clients_ready(struct fsd_clients *clients, const struct fsd_caller *caller, uint64_t now,
 		       unsigned wait_ms);
 
-/*
- * Give the caller a promise; returns its duration in seconds, 0 = no promise. Vnode 0: a promise on
- * a volume whose objects change only together, as in a read-only one. `bulk`: for a bulk call, whose
- * promises are shorter. Give the promise first and read the object afterwards, so that no change is missed.
- */
+/* A promise that a call was given. Vnode 0: on a whole volume. Volume 0: none is asked for. */
+struct fsd_given {
+	AFSFid fid;
+	uint32_t seconds; /* its duration; 0: none was given */
+	uint32_t serial;  /* a later promise on the object has another one */
+};
+/* With one lock, or one alone, whose duration is returned. `bulk`: shorter. Read the object later. */
+void fsd_promise_give_all(struct fsd_clients *clients, const struct fsd_caller *caller,
+			  struct fsd_given *given, size_t count, bool bulk, uint64_t now);
 uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
 			  const AFSFid *fid, bool bulk, uint64_t now);
-/* Whether that may wait for the disk: it would be the first promise of the caller. */
+/* May that wait for the disk? It would be the first promise of the caller. */
 bool fsd_promise_waits(struct fsd_clients *clients, const struct fsd_caller *caller);
-/* The call that gave the promise has failed: it is void, unless other calls gave it, too. */
+/* The call has failed: this promise is void, unless other calls were given it, too. */
 void fsd_promise_undo(struct fsd_clients *clients, const struct fsd_caller *caller,
-		      const AFSFid *fid);
+		      const struct fsd_given *given);
 /* The caller returns its promise, or all of them. */
 void fsd_promise_drop(struct fsd_clients *clients, const struct fsd_caller *caller,
 		      const AFSFid *fid);
@@ -180,20 +184,16 @@ void fsd_callbacks_wake(struct fsd_callbacks *callbacks);
 void fsd_callbacks_stop(struct fsd_callbacks *callbacks);
 
 /* -- watching the tree: inotify where it works, and a slow sweep -- */
-
 struct fsd_watch;
-
 /*
- * Start the thread. At most `max` directories are watched. Changes in other directories, and in
- * file systems without notification, are noticed by the sweep (256 objects per second) or when the
- * object is requested. Returns NULL without memory or thread.
+ * Start the thread. At most `max` directories are watched. The sweep (256 objects per second) notices
+ * changes in others, or a request for the object. Returns NULL without memory or thread.
  */
 struct fsd_watch *fsd_watch_start(struct fsd_volume *volume, struct fsd_clients *clients,
 				  unsigned max);
 void fsd_watch_stop(struct fsd_watch *watch);
 /* Watch the directory of this object, or itself: a promise is about to be given. Any thread. */
 void fsd_watch_add(struct fsd_watch *watch, const struct fsd_record *record, const char *path);
-
 /* The number of directories that are watched. */
 size_t fsd_watch_count(struct fsd_watch *watch);
 

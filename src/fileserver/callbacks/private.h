@@ -85,8 +85,9 @@ struct promise {
 	struct fsd_host *host;
 	uint64_t expires;
 	uint64_t number; /* of those taken from the host; 0: in force */
-	uint32_t given;	 /* calls that gave it, up to 2 */
+	uint32_t given;	 /* calls that were given it and have not failed */
 	uint32_t slot;	 /* in the ledger */
+	uint32_t serial; /* of those that were ever made */
 	struct promise *object_next, **object_link;
 	struct promise *host_next, **host_link;
 	void *chain;
@@ -124,6 +125,7 @@ struct fsd_clients {
 	_Atomic size_t open_changes; /* objects in `changing` */
 	struct fsd_ledger *ledger;   /* may be NULL */
 	size_t owed;		     /* promises that hosts are to be told about */
+	uint32_t made;		     /* promises that were ever made */
 	uint64_t doubt_until;	     /* `unlisted_until` of hosts that are new */
 	unsigned background;	/* pieces of work of quiet ones that are being done */
 	struct fsd_clients_stats stats;

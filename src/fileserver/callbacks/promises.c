@@ -11,6 +11,7 @@
 #define BULK_WEIGHT   22   /* holders added for a promise of a bulk call, which makes it shorter */
 #define VOLUME_S      7200 /* duration of a promise on a whole volume */
 #define RECLAIM_TRIES 8
+#define FEW_HOLDERS   4
 
 static uint64_t hash_object(const void *item, const uint64_t secret[2])
 {
@@ -53,11 +54,18 @@ static struct object *find_object(const struct fsd_clients *clients, const AFSFi
 	return object;
 }
 
+/* One that is in force. Most objects have few promises: their list is shorter than the table is far. */
 static struct promise *find_promise(const struct fsd_clients *clients, const struct object *object,
 				    const struct fsd_host *host)
 {
-	struct promise *promise = htable_first(&clients->promises, hash_pair(object, host));
+	struct promise *promise = object->first;
 
+	if (object->holders <= FEW_HOLDERS) {
+		while (promise && (promise->host != host || promise->number))
+			promise = promise->object_next;
+		return promise;
+	}
+	promise = htable_first(&clients->promises, hash_pair(object, host));
 	while (promise && (promise->object != object || promise->host != host))
 		promise = promise->chain;
 	return promise;
@@ -232,6 +240,7 @@ static struct promise *add_promise(struct fsd_clients *clients, struct object *o
 	promise->object = object;
 	promise->host = host;
 	promise->slot = FSD_NO_SLOT;
+	promise->serial = ++clients->made;
 	htable_add(&clients->promises, promise);
 	promise->object_next = object->first;
 	promise->object_link = &object->first;
@@ -353,41 +362,66 @@ bool fsd_promise_waits(struct fsd_clients *clients, const struct fsd_caller *cal
 	return waits;
 }
 
-uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
-			  const AFSFid *fid, bool bulk, uint64_t now)
+/* The lock is held. */
+static void give(struct fsd_clients *clients, struct fsd_host *host, struct fsd_given *given,
+		 bool bulk, uint64_t now, bool *wake)
+{
+	struct promise *promise = NULL;
+	uint64_t seconds, expires;
+	size_t others;
+
+	if (host->state == HOST_UP && now >= host->unlisted_until)
+		promise = obtain(clients, host, &given->fid, wake);
+	if (!promise) {
+		clients->stats.refused++;
+		return;
+	}
+	others = holders_of(promise->object) - 1 + (bulk ? BULK_WEIGHT : 0);
+	seconds = given->fid.Vnode ? duration(others) : VOLUME_S;
+	expires = (now + seconds + ROUND_S - 1) / ROUND_S * ROUND_S;
+	extend(clients, promise, expires);
+	promise->given += promise->given < UINT32_MAX;
+	clients->stats.given++;
+	given->seconds = (uint32_t)(expires - now);
+	given->serial = promise->serial;
+}
+
+void fsd_promise_give_all(struct fsd_clients *clients, const struct fsd_caller *caller,
+			  struct fsd_given *given, size_t count, bool bulk, uint64_t now)
 {
 	struct fsd_host *host = caller->host;
-	struct promise *promise = NULL;
-	uint64_t expires = 0;
-	bool wake = false;
+	bool wake = false, kept = true;
 
+	for (size_t i = 0; i < count; i++)
+		given[i].seconds = 0;
 	if (!host)
-		return 0;
+		return;
 	pthread_mutex_lock(&clients->lock);
 	if (!host->kept && host->state == HOST_UP && now >= host->unlisted_until) {
 		pthread_mutex_unlock(&clients->lock);
-		if (!is_kept(clients, host))
-			host = NULL;
+		kept = is_kept(clients, host);
 		pthread_mutex_lock(&clients->lock);
 	}
-	if (host && host->state == HOST_UP && now >= host->unlisted_until)
-		promise = obtain(clients, host, fid, &wake);
-	if (promise) {
-		size_t others = holders_of(promise->object) - 1 + (bulk ? BULK_WEIGHT : 0);
-
-		uint64_t seconds = fid->Vnode ? duration(others) : VOLUME_S;
-
-		expires = (now + seconds + ROUND_S - 1) / ROUND_S * ROUND_S;
-		extend(clients, promise, expires);
-		promise->given += promise->given < 2;
-		clients->stats.given++;
-	} else {
-		clients->stats.refused++;
+	for (size_t i = 0; i < count; i++) {
+		if (!given[i].fid.Volume)
+			continue;
+		if (kept)
+			give(clients, host, &given[i], bulk, now, &wake);
+		else
+			clients->stats.refused++;
 	}
 	pthread_mutex_unlock(&clients->lock);
 	if (wake && clients->options.wake)
 		clients->options.wake(clients->options.arg);
-	return expires ? (uint32_t)(expires - now) : 0;
+}
+
+uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *caller,
+			  const AFSFid *fid, bool bulk, uint64_t now)
+{
+	struct fsd_given given = {.fid = *fid};
+
+	fsd_promise_give_all(clients, caller, &given, 1, bulk, now);
+	return given.seconds;
 }
 
 /* The promise of the caller on an object that is in force; NULL: there is none. The lock is held. */
@@ -416,15 +450,15 @@ void fsd_promise_drop(struct fsd_clients *clients, const struct fsd_caller *call
 }
 
 void fsd_promise_undo(struct fsd_clients *clients, const struct fsd_caller *caller,
-		      const AFSFid *fid)
+		      const struct fsd_given *given)
 {
 	struct promise *promise;
 
-	if (!caller->host)
+	if (!given->seconds)
 		return;
 	pthread_mutex_lock(&clients->lock);
-	promise = own_promise(clients, caller, fid);
-	if (promise && promise->given == 1)
+	promise = own_promise(clients, caller, &given->fid);
+	if (promise && promise->serial == given->serial && --promise->given == 0)
 		fsd_promise_remove(clients, promise);
 	pthread_mutex_unlock(&clients->lock);
 }

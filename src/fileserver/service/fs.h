@@ -63,11 +63,8 @@ struct fs_call {
 	struct store_caller self;	/* who: the viewer */
 	int32_t ids[FS_IDS], *more_ids; /* of `self`; more_ids: to be freed */
 	struct fs_place place;		/* of the last object that was looked up */
-	/*
-	 * The object of the promise that this call gave. The promise is dropped if the call fails,
-	 * even after its handler has returned. Volume 0: none.
-	 */
-	AFSFid promised;
+	/* By fs_promise(). The promise is void if the call fails, even after its handler has returned. */
+	struct fsd_given promised;
 	struct fsd_change announced; /* what it has changed, until all clients know of it */
 	AFSFid touched[3];	     /* objects that a call which changes something looks at */
 	unsigned touched_count;
@@ -94,15 +91,16 @@ void fs_fill(const struct fs_call *call, const struct store_status *status, AFSF
 
 /*
  * Give a promise on an object before it is read, so that no change is missed. *cb is zero if there
- * is none. fs_unpromise(): the object could not be read.
+ * is none. fs_unpromise(): the object could not be read, and the call does not fail. One for a call.
  */
-void fs_promise(struct fs_call *call, const struct fs_place *place, bool bulk, AFSCallBack *cb);
-void fs_unpromise(struct fs_call *call, const struct fs_place *place);
+void fs_promise(struct fs_call *call, const struct fs_place *place, AFSCallBack *cb);
+void fs_unpromise(struct fs_call *call);
 /* The client returns a promise. */
 void fs_return_promise(struct fs_call *call, const struct fs_place *place);
-/* Promise and status of an object. */
-int fs_status(struct fs_call *call, const AFSFid *fid, bool bulk, AFSFetchStatus *st,
-	      AFSCallBack *cb);
+/* Promise and status of an object, or of each of at most AFSCBMAX objects, all of which get a result. */
+int fs_status(struct fs_call *call, const AFSFid *fid, AFSFetchStatus *st, AFSCallBack *cb);
+void fs_status_of_all(struct fs_call *call, const AFSFid *fids, uint32_t count, AFSFetchStatus *sts,
+		      AFSCallBack *cbs, int *results);
 /* Status and ACL without a promise, as if the caller were an administrator. */
 int fs_peek(struct fs_call *call, const struct fs_place *place, struct store_acl *acl,
 	    struct store_status *status);

@@ -86,6 +86,63 @@ void fs_sync(const struct fs_call *call, AFSVolSync *sync)
 	sync->spare1 = call->place.store ? call->place.sync : call->service->volume.sync;
 }
 
+/* -- promises -- */
+
+/* The object that a promise is about. */
+static AFSFid promise_fid(const struct fs_place *place)
+{
+	const struct store_fid *fid = &place->fid;
+
+	return place->whole ? (AFSFid){fid->volume, 0, 0}
+			    : (AFSFid){fid->volume, fid->vnode, fid->unique};
+}
+
+/* What the call is about to be given, and after that what it tells the client. */
+static struct fsd_given ask(const struct fs_place *place)
+{
+	struct fsd_given given = {0};
+
+	if (place->store && !place->constant)
+		given.fid = promise_fid(place);
+	return given;
+}
+
+static AFSCallBack tell_promise(const struct fs_call *call, const struct fs_place *place,
+				struct fsd_given *given)
+{
+	uint32_t seconds = given->seconds;
+
+	if (place->constant)
+		seconds = call->caller.host ? CONSTANT_S : 0;
+	/* One on a whole volume is also about what the client read before: it stays. */
+	if (place->whole)
+		given->seconds = 0;
+	return seconds ? (AFSCallBack){CALLBACK_VERSION, seconds, CB_SHARED} : (AFSCallBack){0};
+}
+
+void fs_promise(struct fs_call *call, const struct fs_place *place, AFSCallBack *cb)
+{
+	call->promised = ask(place);
+	fsd_promise_give_all(call->service->clients, &call->caller, &call->promised, 1, false,
+			     fsd_now());
+	*cb = tell_promise(call, place, &call->promised);
+	call->viewer.promised = cb->ExpirationTime > 0;
+}
+
+void fs_unpromise(struct fs_call *call)
+{
+	fsd_promise_undo(call->service->clients, &call->caller, &call->promised);
+	call->promised.seconds = 0;
+}
+
+void fs_return_promise(struct fs_call *call, const struct fs_place *place)
+{
+	AFSFid fid = promise_fid(place);
+
+	if (!place->constant && !place->whole)
+		fsd_promise_drop(call->service->clients, &call->caller, &fid);
+}
+
 /* -- status -- */
 
 void fs_fill(const struct fs_call *call, const struct store_status *status, AFSFetchStatus *st)
@@ -116,10 +173,22 @@ void fs_fill(const struct fs_call *call, const struct store_status *status, AFSF
 		st->AnonymousAccess = 0;
 }
 
-int fs_status(struct fs_call *call, const AFSFid *fid, bool bulk, AFSFetchStatus *st,
-	      AFSCallBack *cb)
+/* Of an object on which the caller has a promise, if the viewer says so. */
+static int read_status(struct fs_call *call, const struct fs_place *place, const AFSFid *fid,
+		       AFSFetchStatus *st)
 {
 	struct store_status status;
+	int rc = place->store->ops->status(place->store, &call->self, &place->fid, &status);
+
+	if (!fs_settled(call, fid))
+		rc = AFS_VBUSY;
+	if (!rc)
+		fs_fill(call, &status, st);
+	return rc;
+}
+
+int fs_status(struct fs_call *call, const AFSFid *fid, AFSFetchStatus *st, AFSCallBack *cb)
+{
 	struct fs_place place;
 	int rc;
 
@@ -129,15 +198,32 @@ int fs_status(struct fs_call *call, const AFSFid *fid, bool bulk, AFSFetchStatus
 	rc = fs_find(call, fid, &place);
 	if (rc)
 		return rc;
-	fs_promise(call, &place, bulk, cb);
-	rc = place.store->ops->status(place.store, &call->self, &place.fid, &status);
-	if (!fs_settled(call, fid))
-		rc = AFS_VBUSY;
-	if (rc)
-		fs_unpromise(call, &place);
-	else
-		fs_fill(call, &status, st);
-	return rc;
+	fs_promise(call, &place, cb);
+	return read_status(call, &place, fid, st);
+}
+
+void fs_status_of_all(struct fs_call *call, const AFSFid *fids, uint32_t count, AFSFetchStatus *sts,
+		      AFSCallBack *cbs, int *results)
+{
+	struct fs_place places[AFSCBMAX];
+	struct fsd_given given[AFSCBMAX];
+
+	for (uint32_t i = 0; i < count; i++) {
+		places[i] = (struct fs_place){0};
+		results[i] = call->viewer.who.refused ? -EACCES
+						      : fs_find(call, &fids[i], &places[i]);
+		given[i] = ask(&places[i]);
+	}
+	fsd_promise_give_all(call->service->clients, &call->caller, given, count, true, fsd_now());
+	for (uint32_t i = 0; i < count; i++) {
+		if (results[i])
+			continue;
+		cbs[i] = tell_promise(call, &places[i], &given[i]);
+		call->viewer.promised = cbs[i].ExpirationTime > 0;
+		results[i] = read_status(call, &places[i], &fids[i], &sts[i]);
+		if (results[i])
+			fsd_promise_undo(call->service->clients, &call->caller, &given[i]);
+	}
 }
 
 int fs_peek(struct fs_call *call, const struct fs_place *place, struct store_acl *acl,
@@ -147,50 +233,6 @@ int fs_peek(struct fs_call *call, const struct fs_place *place, struct store_acl
 
 	all.administrator = true;
 	return place->store->ops->acl(place->store, &all, &place->fid, acl, status);
-}
-
-/* -- promises -- */
-
-/* The object that a promise is about. */
-static AFSFid promise_fid(const struct fs_place *place)
-{
-	const struct store_fid *fid = &place->fid;
-
-	return place->whole ? (AFSFid){fid->volume, 0, 0}
-			    : (AFSFid){fid->volume, fid->vnode, fid->unique};
-}
-
-void fs_promise(struct fs_call *call, const struct fs_place *place, bool bulk, AFSCallBack *cb)
-{
-	AFSFid fid = promise_fid(place);
-	uint32_t seconds;
-
-	memset(cb, 0, sizeof(*cb));
-	if (place->constant)
-		seconds = call->caller.host ? CONSTANT_S : 0;
-	else
-		seconds = fsd_promise_give(call->service->clients, &call->caller, &fid, bulk,
-					   fsd_now());
-	call->viewer.promised = seconds > 0;
-	if (seconds)
-		*cb = (AFSCallBack){CALLBACK_VERSION, seconds, CB_SHARED};
-}
-
-void fs_unpromise(struct fs_call *call, const struct fs_place *place)
-{
-	AFSFid fid = promise_fid(place);
-
-	/* One on a whole volume is also about what the client read before. */
-	if (!place->constant && !place->whole)
-		fsd_promise_undo(call->service->clients, &call->caller, &fid);
-}
-
-void fs_return_promise(struct fs_call *call, const struct fs_place *place)
-{
-	AFSFid fid = promise_fid(place);
-
-	if (!place->constant && !place->whole)
-		fsd_promise_drop(call->service->clients, &call->caller, &fid);
 }
 
 /* -- changes -- */

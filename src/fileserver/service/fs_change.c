@@ -83,21 +83,20 @@ static void promise_new(struct fs_call *call, AFSCallBack *cb)
 	struct fs_change *change = &call->change;
 	struct fs_place place = change->place;
 	struct store_status status;
-	AFSFid promised;
+	AFSFid made;
 
 	place.fid = change->status.fid;
-	promised = fid_of(&place.fid);
-	fs_promise(call, &place, false, cb);
+	made = fid_of(&place.fid);
+	fs_promise(call, &place, cb);
 	if (!cb->ExpirationTime)
 		return;
 	if (place.store->ops->status(place.store, &call->self, &place.fid, &status) ||
-	    !fs_settled(call, &promised)) {
-		fs_unpromise(call, &place);
+	    !fs_settled(call, &made)) {
+		fs_unpromise(call);
 		memset(cb, 0, sizeof(*cb));
 		return;
 	}
 	change->status = status;
-	call->promised = promised;
 }
 
 /* The results of CreateFile and MakeDir. */

@@ -134,13 +134,6 @@ static bool fits(const struct fetch *fetch)
 	       fetch->offset + fetch->wanted <= INT64_MAX;
 }
 
-/* A promise that a failed call must not leave behind. */
-static void remember_promise(struct fetch *fetch, const AFSCallBack *cb)
-{
-	if (cb->ExpirationTime && !fetch->place.whole && !fetch->place.constant)
-		fetch->call->promised = *fetch->fid;
-}
-
 /*
  * Length and data are sent from here, as they are read. If nothing failed, the stub sends the
  * results after them; else the call is aborted, and the client discards the data.
@@ -158,8 +151,7 @@ static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, 
 	if (rc)
 		return rc;
 	/* Give the promise first, so that a change during the transfer breaks it. */
-	fs_promise(call, &fetch->place, false, cb);
-	remember_promise(fetch, cb);
+	fs_promise(call, &fetch->place, cb);
 	store = fetch->place.store;
 	rc = store->ops->read_begin(store, &call->self, &fetch->place.fid, &fetch->reader,
 				    &fetch->status);

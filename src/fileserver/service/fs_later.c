@@ -261,7 +261,7 @@ void fs_end(struct fs_call *call, int32_t code)
 {
 	struct fsd_later *later = &call->service->later;
 
-	if (code && call->promised.Volume)
+	if (code)
 		fsd_promise_undo(call->service->clients, &call->caller, &call->promised);
 	fs_leave(call);
 	fs_count(call, code);

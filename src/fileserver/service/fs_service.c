@@ -80,7 +80,7 @@ int32_t fsd_fs_serve(rxw_call *rx, void *service)
 	if (left)
 		return 0;
 	code = fs_code(call, code);
-	if (code && call->promised.Volume)
+	if (code)
 		fsd_promise_undo(call->service->clients, &call->caller, &call->promised);
 	fs_audit(call, code);
 	fs_leave(call);

@@ -18,7 +18,7 @@ int32_t fs_fetch_status(void *context, rxw_call *rx, const AFSFid *fid, AFSFetch
 			AFSCallBack *cb, AFSVolSync *sync)
 {
 	struct fs_call *call = context;
-	int rc = fs_status(call, fid, false, st, cb);
+	int rc = fs_status(call, fid, st, cb);
 
 	(void)rx;
 	fs_note(call, fid, NULL);
@@ -33,6 +33,8 @@ int32_t fs_fetch_status(void *context, rxw_call *rx, const AFSFid *fid, AFSFetch
 static int bulk_status(struct fs_call *call, bool in_line, const AFSCBFids *fids, AFSBulkStats *sts,
 		       AFSCBs *cbs)
 {
+	int results[AFSCBMAX];
+
 	if (fids->len == 0)
 		return -EINVAL;
 	sts->val = calloc(fids->len, sizeof(*sts->val));
@@ -40,13 +42,12 @@ static int bulk_status(struct fs_call *call, bool in_line, const AFSCBFids *fids
 	if (!sts->val || !cbs->val)
 		return AFS_VBUSY;
 	sts->len = cbs->len = fids->len;
+	fs_status_of_all(call, fids->val, fids->len, sts->val, cbs->val, results);
 	for (uint32_t i = 0; i < fids->len; i++) {
-		int rc = fs_status(call, &fids->val[i], true, &sts->val[i], &cbs->val[i]);
-
-		if (rc && !in_line)
-			return rc;
-		if (rc) {
-			afs_status_refuse(&sts->val[i], fs_code(call, rc));
+		if (results[i] && !in_line)
+			return results[i];
+		if (results[i]) {
+			afs_status_refuse(&sts->val[i], fs_code(call, results[i]));
 			memset(&cbs->val[i], 0, sizeof(cbs->val[i]));
 		}
 	}

@@ -27,6 +27,13 @@ void rxw_call_unlimit(rxw_call *call)
 	call->w.unlimited = rxw_call_is_deferred(call);
 }
 
+ssize_t rxw_call_write_part(rxw_call *call, const void *data, size_t length, bool more)
+{
+	if (call && (more || !call->p.client))
+		return rxw_stream_write_more(call, data, length);
+	return rxw_call_write(call, data, length);
+}
+
 bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed)
 {
 	struct rxw_endpoint *ep = call->conn->ep;

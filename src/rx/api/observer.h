@@ -40,6 +40,11 @@ void rxw_call_note_served(rxw_call *call, uint64_t now);
  * results are in memory already. For the thread that writes the call.
  */
 void rxw_call_unlimit(rxw_call *call);
+/*
+ * Like rxw_call_write(). If the stub writes `more` at once, or ends a reply, full packets are held back
+ * until the next write or flush or the end of the stream: they leave together.
+ */
+ssize_t rxw_call_write_part(rxw_call *call, const void *data, size_t length, bool more);
 
 /* Is this thread in a callback or a short handler, and must not block? */
 bool rxw_must_not_wait(void);

@@ -32,10 +32,10 @@ static bool answered(rxw_call *call, ssize_t written)
 }
 
 /* Write the window. Only calls that must not wait write less than all of it. */
-static bool write_out(struct rxw_rpc_stream *s)
+static bool write_out(struct rxw_rpc_stream *s, bool more)
 {
 	size_t length = (size_t)(s->xdr.at - s->xdr.start);
-	ssize_t n = length ? rxw_call_write(s->call, s->xdr.start, length) : 0;
+	ssize_t n = length ? rxw_call_write_part(s->call, s->xdr.start, length, more) : 0;
 
 	if (n != (ssize_t)length && !answered(s->call, n))
 		return rxw_xdr_fail(&s->xdr);
@@ -46,7 +46,7 @@ static bool write_out(struct rxw_rpc_stream *s)
 static bool more_to_write(struct rxw_xdr *x, size_t size)
 {
 	(void)size; /* at most RXW_XDR_BLOCK, which fits an empty window */
-	return write_out(stream_of(x));
+	return write_out(stream_of(x), true);
 }
 
 /* Without a call all operations fail. */
@@ -66,7 +66,7 @@ void rxw_rpc_writer(struct rxw_rpc_stream *s, rxw_call *call)
 
 bool rxw_rpc_flush(struct rxw_rpc_stream *s)
 {
-	return s && !s->xdr.failed && write_out(s);
+	return s && !s->xdr.failed && write_out(s, false);
 }
 
 /* Bytes that an exact reader may request: `need`, or more if they belong to the item anyway. */

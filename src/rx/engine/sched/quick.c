@@ -10,6 +10,7 @@
 #define HANDED_OVER (100 * RXW_MS) /* how long workers run the handlers of a slow service */
 #define QUICK_PART  25u /* of the limit of an inline handler: the mean run time in a quick service */
 #define STAY_PART   5u	/* of the same limit: how long a listener serves calls */
+#define PREEMPTED   2u	/* a preempted handler counts as so many times the mean of a quick service */
 #define MEAN_OF	    32u /* weight of the latest run time in the mean: 1 / MEAN_OF */
 
 /* The run time of an inline handler (ns); 0: no limit. */
@@ -49,10 +50,21 @@ bool rxw_run_was_slow(const struct rxw_service *service, uint64_t now)
 	return now < atomic_load_explicit(&service->slow_until, memory_order_relaxed);
 }
 
+/* Was this thread preempted since the last call of this function on it? */
+static bool was_preempted(void)
+{
+	static _Thread_local long seen __attribute__((tls_model("initial-exec")));
+	long before = seen;
+
+	seen = rxw_preemptions();
+	return seen != before;
+}
+
 /*
  * A run time that is long enough ends the quickness of a service alone, however quick the others
  * were, and none weighs more. Threads may overwrite each other's results: the mean is then one of
- * fewer run times.
+ * fewer run times. Of a handler that was preempted, little more is counted than would make the service
+ * slow if all were: on a busy machine, some of its handlers always are.
  */
 bool rxw_run_note(struct rxw_service *service, uint64_t took)
 {
@@ -61,6 +73,8 @@ bool rxw_run_note(struct rxw_service *service, uint64_t took)
 
 	if (mean > most)
 		mean = most;
+	if (took > PREEMPTED * quick && was_preempted())
+		took = PREEMPTED * quick;
 	mean += (took < most ? took : most) / MEAN_OF;
 	mean -= mean / MEAN_OF;
 	atomic_store_explicit(&service->run_time, mean, memory_order_relaxed);

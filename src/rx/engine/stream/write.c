@@ -179,13 +179,14 @@ static bool in_error(struct rxw_call *call)
 }
 
 /*
- * Provides slots to fill. The first packet of a stream gets a buffer of its own size, so that a
- * thousand small calls do not hold a thousand large ones.
+ * Provides slots to fill, for at least `length` bytes. A stream that may be one packet gets a buffer of
+ * that size, so that a thousand small calls do not hold a thousand large ones.
  */
-static int open_slots(struct rxw_call *call, bool force)
+static int open_slots(struct rxw_call *call, size_t length, bool force)
 {
 	const struct rxw_security_room *room = &call->conn->p.auth.room;
 	uint32_t stride = call->w.next_stride, capacity;
+	bool small;
 
 	call->w.next_stride = 0;
 	if (!stride) {
@@ -202,7 +203,8 @@ static int open_slots(struct rxw_call *call, bool force)
 	 * not used.
 	 */
 	stride = RXW_HEADER_SIZE + rxw_sealed_size(room, capacity);
-	call->w.buf = get_buffer(call, call->w.seq == 1 ? stride : 0);
+	small = call->w.seq == 1 && length <= capacity;
+	call->w.buf = get_buffer(call, small ? stride : 0);
 	if (!call->w.buf && in_error(call))
 		return -RXW_ECALL;
 	if (!call->w.buf && !(call->flags & RXW_CALL_NONBLOCK))
@@ -215,7 +217,7 @@ static int open_slots(struct rxw_call *call, bool force)
 	}
 	call->w.base = call->w.buf->data;
 	call->w.stride = (uint16_t)stride;
-	call->w.room = call->w.seq == 1 ? 1 : (uint16_t)(RXW_BUF_SIZE / stride);
+	call->w.room = small ? 1 : (uint16_t)(RXW_BUF_SIZE / stride);
 	call->w.head = room->head;
 	call->w.capacity = (uint16_t)capacity;
 	call->w.full = call->w.fill = 0;
@@ -491,7 +493,8 @@ static size_t fill(struct rxw_call *call, const uint8_t *data, size_t length)
 	return done;
 }
 
-ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
+/* `more`: full packets stay until the next write or the end of the stream. */
+static ssize_t write_bytes(rxw_call *call, const void *data, size_t length, bool more)
 {
 	struct rxw_call *before;
 	size_t done = 0;
@@ -506,23 +509,33 @@ ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 	call->w.window_queued = false;
 	while (done < length && !r) {
 		if (!call->w.buf)
-			r = open_slots(call, false);
+			r = open_slots(call, length - done, false);
 		if (r)
 			break;
 		done += fill(call, (const uint8_t *)data + done, length - done);
 		if (call->w.full == call->w.room)
 			r = push(call, 0);
 	}
-	if (!r)
-		r = leave_write(call);
-	else
+	if (r)
 		leave_write(call);
+	else if (!more)
+		r = leave_write(call);
 	rxw_tx_writing(before);
 	if (r == -RXW_EAGAIN && done)
 		r = 0;
 	if (r && done)
 		return fail_write(call, r);
 	return r ? r : (ssize_t)done;
+}
+
+ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
+{
+	return write_bytes(call, data, length, false);
+}
+
+ssize_t rxw_stream_write_more(struct rxw_call *call, const void *data, size_t length)
+{
+	return write_bytes(call, data, length, true);
 }
 
 ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsigned *count)
@@ -544,7 +557,7 @@ ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsig
 		if (call->w.buf)
 			r = push(call, 0);
 		if (!r)
-			r = open_slots(call, false);
+			r = open_slots(call, length, false);
 		leave_write(call);
 		rxw_tx_writing(before);
 	}
@@ -658,7 +671,7 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 	if (last && !call->w.buf)
 		r = push_kept(call);
 	if (last && !call->w.buf && !call->w.kept.buf && !r)
-		r = open_slots(call, true);
+		r = open_slots(call, 0, true);
 	if (!r)
 		r = push(call, PUSH_PARTIAL | PUSH_FLUSH | (last ? PUSH_LAST : 0));
 	if (!r)

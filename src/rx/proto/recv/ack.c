@@ -368,37 +368,43 @@ void rxw_ack_set_due(struct rxw_pcall *p, uint64_t at, bool final)
 	p->ack.final = final;
 }
 
-void rxw_ack_in_order(struct rxw_pcall *p, uint32_t first, uint32_t count, uint32_t serial,
-		      bool requested, bool filled, struct rxw_out *out)
+/* A client has acknowledged nothing of the reply. */
+static bool is_new_reply(const struct rxw_pcall *p)
 {
+	return p->client && p->ack.sent_next == 1;
+}
+
+void rxw_ack_in_order(struct rxw_pcall *p, const struct rxw_arrival *in, struct rxw_out *out)
+{
+	uint32_t newest = in->serial + in->count - 1;
 	struct rxw_ackstate *a = &p->ack;
 
-	a->newest_serial = serial + count - 1;
-	earn_answers(a, count);
-	if (filled) {
-		a->unacked += count;
-		rxw_ack_owe(p, RXW_ACK_IDLE, a->newest_serial, true);
-	} else if (a->quick > 0) {
-		for (uint32_t i = 0; i < count; i++) {
+	a->newest_serial = newest;
+	earn_answers(a, in->count);
+	if (in->filled) {
+		a->unacked += in->count;
+		rxw_ack_owe(p, RXW_ACK_IDLE, newest, true);
+	} else if (a->quick > 0 && !(in->last && is_new_reply(p))) {
+		for (uint32_t i = 0; i < in->count; i++) {
 			/* The number of packets after which an ACK is written at once. */
 			uint32_t most = a->quick > 0 ? 2 : UINT32_MAX;
 
 			a->quick -= a->quick > 0;
-			if (++a->unacked < most || (requested && i + 1 == count))
+			if (++a->unacked < most || (in->requested && i + 1 == in->count))
 				continue;
 			/* The last entries of the output record are for urgent packets. */
 			if (out->ctl_count + QUICK_SPARE >= out->ctl_room)
 				continue;
-			if (write_owed(p, RXW_ACK_IDLE, serial + i, first + i + 1, out))
+			if (write_owed(p, RXW_ACK_IDLE, in->serial + i, in->first + i + 1, out))
 				a->unacked = 0;
 		}
 	} else {
-		a->unacked += count;
+		a->unacked += in->count;
 	}
-	if (requested)
-		rxw_ack_owe(p, RXW_ACK_REQUESTED, a->newest_serial, true);
+	if (in->requested)
+		rxw_ack_owe(p, RXW_ACK_REQUESTED, newest, true);
 	else if (a->unacked > 0)
-		rxw_ack_owe(p, RXW_ACK_IDLE, a->newest_serial, false);
+		rxw_ack_owe(p, RXW_ACK_IDLE, newest, false);
 }
 
 /* The sender has a wide window, and the large ACKs of one must be few. */
@@ -448,10 +454,16 @@ static void watch_merging(struct rxw_pcall *p)
 	a->merged = a->unacked;
 }
 
+/* A whole reply: the next call acknowledges it, or an ACK at the end of this one (2.7). */
+static bool came_at_once(const struct rxw_pcall *p)
+{
+	return is_new_reply(p) && rxw_recvq_ended(&p->rx);
+}
+
 /* How long the ACK may wait for more packets, or for a reply that acknowledges them. */
 static uint64_t may_wait(const struct rxw_pcall *p)
 {
-	if (p->ack.unacked >= 2)
+	if (p->ack.unacked >= 2 && !came_at_once(p))
 		return OWED_LIMIT;
 	return !p->client && rxw_recvq_ended(&p->rx) ? WHOLE_REQUEST : p->conn->params->ack_delay;
 }
@@ -472,7 +484,8 @@ void rxw_ack_batch_end(struct rxw_pcall *p, bool drained, struct rxw_out *out)
 		p->ack.due = rxw_min64(p->ack.due, out->now + OWED_LIMIT);
 		return;
 	}
-	if (!a->now && a->unacked < half && (a->unacked < 2 || !drained)) {
+	if (!a->now && a->unacked < half &&
+	    (a->unacked < 2 || !drained || came_at_once(p))) {
 		p->ack.due = rxw_min64(p->ack.due, out->now + may_wait(p));
 		return;
 	}
@@ -509,7 +522,7 @@ void rxw_ack_timer(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_ackstate *a = &p->ack;
 	bool late = a->reason == 0 || a->reason == RXW_ACK_DELAY || p->ack.final ||
-		    (a->reason == RXW_ACK_IDLE && a->unacked < 2);
+		    (a->reason == RXW_ACK_IDLE && (a->unacked < 2 || came_at_once(p)));
 
 	if (late && a->reason != 0 && acknowledge_by_ping(p, out))
 		return;

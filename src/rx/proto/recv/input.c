@@ -14,7 +14,6 @@ void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t e
 {
 	struct rxw_recvq *q = &p->rx;
 	struct rxw_rxpart part = {.first = run->head.seq};
-	bool requested = run->or_flags & RXW_REQUEST_ACK;
 
 	while ((part.count = rxw_recvq_missing(q, &part.first, end)) > 0) {
 		bool in_order = part.first == q->next, gaps = q->later_head != RXW_NO_NODE;
@@ -33,8 +32,18 @@ void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t e
 		q->fresh += part.count;
 		p->count.bytes_received += payload_of(run, &part);
 		if (in_order) {
+			const struct rxw_arrival arrival = {
+				.first = part.first,
+				.count = part.count,
+				.serial = serial,
+				.requested = run->or_flags & RXW_REQUEST_ACK,
+				.filled = gaps,
+				.last = run->last_flags & RXW_LAST_PACKET &&
+					part.skip + part.count == run->count,
+			};
+
 			queued->in_order += part.count + rxw_recvq_absorb(p);
-			rxw_ack_in_order(p, part.first, part.count, serial, requested, gaps, out);
+			rxw_ack_in_order(p, &arrival, out);
 		} else {
 			rxw_ack_out_of_sequence(p, part.count, serial, out);
 		}

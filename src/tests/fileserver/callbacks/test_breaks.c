@@ -544,23 +544,84 @@ START_TEST(second_change_waits_for_the_first)
 }
 END_TEST
 
+/* Another call of the same client on the same object. */
+static struct fsd_given give_call(const struct fsd_caller *caller, AFSFid fid)
+{
+	struct fsd_given given = {.fid = fid};
+
+	fsd_promise_give_all(clients, caller, &given, 1, false, fsd_now());
+	ck_assert_uint_gt(given.seconds, 0);
+	return given;
+}
+
 /* A call that fails takes back its promise, but not one that the client has from elsewhere. */
 START_TEST(failed_call_keeps_other_promises)
 {
+	struct fsd_given first, second;
 	struct fsd_caller caller;
 
 	setup();
 	bring_up(1);
-	ck_assert_uint_gt(give(1, f), 0);
 	caller = enter(1);
-	fsd_promise_undo(clients, &caller, &f);
+	first = give_call(&caller, f);
+	fsd_promise_undo(clients, &caller, &first);
 	ck_assert(!fsd_promise_held(clients, &f));
-	ck_assert_uint_gt(give(1, f), 0);
-	ck_assert_uint_gt(give(1, f), 0);
-	fsd_promise_undo(clients, &caller, &f);
+	first = give_call(&caller, f);
+	second = give_call(&caller, f);
+	fsd_promise_undo(clients, &caller, &second);
 	ck_assert(fsd_promise_held(clients, &f));
-	fsd_promise_drop(clients, &caller, &f);
+	second = give_call(&caller, f);
+	fsd_promise_undo(clients, &caller, &second);
+	ck_assert(fsd_promise_held(clients, &f));
+	fsd_promise_undo(clients, &caller, &first);
 	ck_assert(!fsd_promise_held(clients, &f));
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/* The promise of a long call is broken, and a shorter call is given the next one, before the long one fails. */
+START_TEST(failed_call_keeps_a_later_promise)
+{
+	struct change c = {.what.fid = f, .wait_ms = 60000};
+	struct fsd_given broken, later;
+	struct fsd_caller caller;
+	struct fsd_work w;
+
+	setup();
+	bring_up(1);
+	caller = enter(1);
+	broken = give_call(&caller, f);
+	begin(&c);
+	w = take(FSD_WORK_BREAK);
+	finish(&w, 0);
+	ck_assert_uint_eq(end(&c), 0);
+	later = give_call(&caller, f);
+	fsd_promise_undo(clients, &caller, &broken);
+	ck_assert(fsd_promise_held(clients, &f));
+	fsd_promise_undo(clients, &caller, &later);
+	ck_assert(!fsd_promise_held(clients, &f));
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/* What a bulk call asks for: each object has its own promise, and one that it skips has none. */
+START_TEST(many_promises_at_once)
+{
+	struct fsd_given given[3] = {{.fid = f}, {.seconds = 7}, {.fid = g}};
+	struct fsd_caller caller;
+
+	setup();
+	bring_up(1);
+	caller = enter(1);
+	fsd_promise_give_all(clients, &caller, given, 3, true, fsd_now());
+	ck_assert_uint_gt(given[0].seconds, 0);
+	ck_assert_uint_eq(given[1].seconds, 0);
+	ck_assert_uint_eq(given[0].seconds, given[2].seconds);
+	ck_assert(fsd_promise_held(clients, &f) && fsd_promise_held(clients, &g));
+	fsd_promise_undo(clients, &caller, &given[0]);
+	ck_assert(!fsd_promise_held(clients, &f) && fsd_promise_held(clients, &g));
 	fsd_clients_leave(clients, &caller);
 	fsd_clients_destroy(clients);
 }
@@ -570,4 +631,5 @@ TEST_MAIN("breaks", change_waits_for_holders, gone_objects_need_no_message,
 	  silent_client_is_given_up, next_call_waits_until_told, unreachable_client_is_turned_away,
 	  one_promise_for_a_volume, break_behind_many_is_awaited, few_threads_wait,
 	  calls_wait_for_changes, few_threads_wait_for_changes, second_change_waits_for_the_first,
-	  failed_call_keeps_other_promises)
+	  failed_call_keeps_other_promises, failed_call_keeps_a_later_promise,
+	  many_promises_at_once)

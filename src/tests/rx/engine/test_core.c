@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection identifiers, and the clock. */
+/* Connection identifiers, the clock, and run times of handlers. */
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
-#include "engine/core/engine.h"
-#include "engine/core/sys.h"
+#include "engine/objects.h"
+#include "engine/sched/quick.h"
 #include "tests/main.h"
 
 static int by_name(const void *a, const void *b)
@@ -66,4 +67,40 @@ START_TEST(times_are_monotonic)
 }
 END_TEST
 
-TEST_MAIN("core of the engine", no_name_comes_twice, times_are_monotonic)
+static long preemptions; /* of this thread, for the library */
+
+/* NOLINTNEXTLINE: it replaces that of the C library */
+int getrusage(__rusage_who_t who, struct rusage *u)
+{
+	(void)who;
+	*u = (struct rusage){.ru_nivcsw = preemptions};
+	return 0;
+}
+
+/* A preempted handler makes no service slow; one that took as long by itself does, and so do many. */
+START_TEST(preempted_handlers)
+{
+	enum { QUICK = 5000, LONG = 3000000 };
+	static struct rxw_endpoint ep;
+	static struct rxw_service service;
+
+	ep.constants.inline_us = 500;
+	service.ep = &ep;
+	ck_assert(rxw_run_note(&service, QUICK));
+	for (int i = 0; i < 200; i++) {
+		preemptions += i % 8 == 0;
+		ck_assert(rxw_run_note(&service, i % 8 == 0 ? LONG : QUICK));
+	}
+	ck_assert(!rxw_run_note(&service, LONG));
+	for (int i = 0; i < 200; i++)
+		rxw_run_note(&service, QUICK);
+	ck_assert(rxw_run_note(&service, QUICK));
+	for (int i = 0; i < 200; i++) {
+		preemptions++;
+		rxw_run_note(&service, LONG);
+	}
+	ck_assert(!rxw_run_note(&service, QUICK));
+}
+END_TEST
+
+TEST_MAIN("core of the engine", no_name_comes_twice, times_are_monotonic, preempted_handlers)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* XDR on calls: packets of small calls, read-ahead, limits, hostile counts. */
+#include <semaphore.h>
 #include <stdio.h>
 
 #include "stubs.h"
@@ -53,6 +54,55 @@ START_TEST(small_call_is_one_packet_each_way)
 	ck_assert_uint_eq(st.packets_sent, 1);
 	ck_assert_uint_eq(st.packets_received, 1);
 	ck_assert_int_eq(rxw_rpc_end(call, 0, &T_interface, T_FN_ECHO), 0);
+	rxw_connection_release(c);
+}
+END_TEST
+
+#define LARGE 6000u /* bytes of a reply, more than a window */
+
+static _Atomic(uint64_t) sent_by_stub;
+static sem_t has_read;
+
+/* Replies as a stub does, and looks at what has left before it returns. */
+static int32_t answer_large(rxw_call *call, void *context)
+{
+	struct rxw_call_statistics st = {.size = sizeof(st)};
+	static const uint32_t words[LARGE / 4];
+	struct rxw_rpc_stream s;
+
+	rxw_rpc_writer(&s, call);
+	if (!rxw_xdr_put_words(&s.xdr, words, LARGE / 4) || !rxw_rpc_flush(&s))
+		return RXW_RPC_SS_MARSHAL;
+	ck_assert_int_eq(rxw_call_stats(call, &st), 0);
+	sent_by_stub = st.packets_sent;
+	if (*(const bool *)context) {
+		ck_assert_int_eq(rxw_call_flush(call), 0);
+		sem_wait(&has_read);
+	}
+	return 0;
+}
+
+/* The packets of a reply leave together when its handler returns, or when it flushes the call. */
+START_TEST(reply_leaves_at_once)
+{
+	static bool flush;
+	struct rxw_service_options options = {
+		.size = sizeof(options), .id = 203, .handler = answer_large, .context = &flush};
+	static uint8_t back[LARGE];
+	rxw_connection *c;
+
+	flush = _i;
+	sem_init(&has_read, 0, 0);
+	h_offer(&bed, options);
+	c = h_connect(&bed, 203);
+	for (int i = 0; i < 3; i++) {
+		rxw_call *call = ask_raw(c, "word", 4);
+
+		ck_assert_int_eq(rxw_call_read(call, back, sizeof(back)), LARGE);
+		sem_post(&has_read);
+		ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+		ck_assert_uint_eq(sent_by_stub, 0);
+	}
 	rxw_connection_release(c);
 }
 END_TEST
@@ -407,6 +457,7 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, t_set_up, t_tear_down);
 	tcase_add_test(tc, small_call_is_one_packet_each_way);
+	tcase_add_loop_test(tc, reply_leaves_at_once, 0, 2);
 	tcase_add_test(tc, all_sizes);
 	tcase_add_test(tc, lists);
 	tcase_add_test(tc, exact_reading_leaves_the_rest);

@@ -46,7 +46,8 @@ static struct bench_packet *expect_ack(unsigned reason, uint32_t first, unsigned
 	ck_assert_uint_eq(k->ack.count, count);
 	ck_assert_uint_eq(k->ack.serial, serial);
 	ck_assert_uint_eq(k->h.flags,
-			  RXW_SLOW_START_OK | (reason == RXW_ACK_PING ? RXW_REQUEST_ACK : 0));
+			  RXW_SLOW_START_OK | (reason == RXW_ACK_PING ? RXW_REQUEST_ACK : 0) |
+				  (c->p.client ? RXW_CLIENT_INITIATED : 0));
 	ck_assert_uint_eq(k->h.seq, 0);
 	ck_assert_uint_eq(k->h.spare, 0);
 	ck_assert_uint_eq(k->ack.trailer_words, 4);
@@ -109,6 +110,67 @@ START_TEST(every_second_at_first)
 	bench_nothing(&b);
 	bench_get_data(&b, c, 1, 6, RXW_REQUEST_ACK, 10);
 	ck_assert_uint_eq(expect_ack(RXW_ACK_REQUESTED, 1, 6, 6)->ack.previous, 6);
+	bench_nothing(&b);
+	teardown();
+}
+END_TEST
+
+/* `count` packets of a reply as one burst in one batch; the last one ends it. */
+static void reply(uint32_t seq, unsigned count, bool ends)
+{
+	uint8_t bytes[64 * 128];
+	uint32_t length = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		length += bench_data(&b, bytes + length, 1, seq + i,
+				     ends && i + 1 == count ? RXW_LAST_PACKET : 0, 100);
+	bench_feed(&b, c, bytes, length, 128);
+	bench_end(&b, c, true);
+}
+
+static void ask(void)
+{
+	bench_init(&b, true);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	bench_write(bench_begin(&b, c), 1, 100, true);
+	b.next = b.count;
+}
+
+/* The next call would acknowledge a reply that came at once, as one of a single packet. */
+START_TEST(whole_reply_waits)
+{
+	ask();
+	reply(1, 4, true);
+	bench_nothing(&b);
+	bench_pass(&b, 49 * RXW_MS);
+	bench_nothing(&b);
+	bench_pass(&b, 2 * RXW_MS);
+	expect_ack(RXW_ACK_DELAY, 1, 4, 0);
+	teardown();
+	ask();
+	reply(1, 4, true);
+	bench_read(call());
+	rxw_pcall_finish(&call()->p, &b.out);
+	bench_settle(&b);
+	bench_nothing(&b);
+	bench_pass(&b, 3 * RXW_MS);
+	expect_ack(RXW_ACK_DELAY, 5, 0, 0);
+	bench_pass(&b, 100 * RXW_MS);
+	bench_nothing(&b);
+	teardown();
+}
+END_TEST
+
+/* The server waits for ACKs of a longer reply. */
+START_TEST(parts_of_a_reply_are_acknowledged)
+{
+	ask();
+	reply(1, 3, false);
+	expect_ack(RXW_ACK_IDLE, 1, 2, 2);
+	bench_nothing(&b);
+	reply(4, 3, true);
+	expect_ack(RXW_ACK_IDLE, 1, 4, 4);
+	expect_ack(RXW_ACK_IDLE, 1, 6, 6);
 	bench_nothing(&b);
 	teardown();
 }
@@ -534,6 +596,8 @@ int main(void)
 	tcase_add_test(tcase, offer);
 	tcase_add_test(tcase, single_packet_waits);
 	tcase_add_test(tcase, every_second_at_first);
+	tcase_add_test(tcase, whole_reply_waits);
+	tcase_add_test(tcase, parts_of_a_reply_are_acknowledged);
 	tcase_add_test(tcase, merged_later);
 	tcase_add_test(tcase, peer_that_needs_no_beginning);
 	tcase_add_test(tcase, doubling_is_noticed);
