@@ -183,7 +183,7 @@ END_TEST
 
 /* -- Bytes and strings ---------------------------------------------------------------------------- */
 
-START_TEST(opaque)
+START_TEST(opaque_bytes)
 {
 	char bytes[7] = "abcdef";
 
@@ -666,7 +666,7 @@ START_TEST(damaged)
 END_TEST
 
 TEST_MAIN("classic/xdr", numbers, numbers_that_do_not_fit, uuid, positions_in_memory,
-	  counted_lengths, opaque, bytes_that_are_allocated, bytes_in_memory_of_the_program,
+	  counted_lengths, opaque_bytes, bytes_that_are_allocated, bytes_in_memory_of_the_program,
 	  bytes_to_encode, strings, long_strings, arrays, arrays_in_memory_of_the_program, vectors,
 	  announced_elements, pointers, deep_chains, unions, memory_for_programs, truncated,
 	  damaged)
