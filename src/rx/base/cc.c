@@ -5,7 +5,10 @@
 
 #include <string.h>
 
+#include "base/rtt.h"
+
 #define SHORT_RTT  1000000u /* ns; below it pacing would cost more than bursts do */
+#define RTT_MOST   100000000u /* us; products with a rate fit into 64 bits */
 #define IDLE_MIN 4u /* idleness does not shrink the window below the initial one */
 
 static void keep_for_undo(struct rxw_cc *cc)
@@ -37,12 +40,80 @@ void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initi
 		ops->init(cc);
 }
 
+void rxw_cc_resume(struct rxw_cc *cc, const struct rxw_cc_path *known)
+{
+	cc->known = *known;
+	cc->alone = false;
+	cc->resume = RXW_CC_EXPECTING;
+}
+
+void rxw_cc_confirm(struct rxw_cc *cc, uint64_t rtt, uint32_t flows)
+{
+	uint64_t us = cc->known.rtt / 1000, jump;
+
+	if (cc->resume != RXW_CC_EXPECTING)
+		return;
+	cc->resume = RXW_CC_NORMAL;
+	/* It is another path, or a crowded one. */
+	if (rtt < cc->known.rtt / 2 || rtt / 2 > cc->known.rtt)
+		return;
+	jump = (cc->known.rate >> RXW_CC_RATE_SHIFT) * (us < RTT_MOST ? us : RTT_MOST) / 1000000;
+	jump = jump / 2 / (flows && !cc->alone ? flows : 1);
+	if (jump > cc->max)
+		jump = cc->max;
+	if (jump <= cc->cwnd)
+		return;
+	cc->cwnd = cc->jump = (uint32_t)jump;
+	cc->proven = 0;
+	cc->resume = RXW_CC_UNPROVEN;
+}
+
+void rxw_cc_prove(struct rxw_cc *cc, uint32_t acked)
+{
+	if (cc->resume != RXW_CC_UNPROVEN)
+		return;
+	cc->proven += acked;
+	if (cc->proven >= cc->jump)
+		cc->resume = RXW_CC_NORMAL;
+}
+
+/* The larger window was too large: half of what the path has proven is left. */
+static void retreat(struct rxw_cc *cc)
+{
+	if (cc->resume != RXW_CC_UNPROVEN)
+		return;
+	cc->resume = RXW_CC_RETREATED;
+	if (cc->ops->sample)
+		return;
+	cc->ssthresh = cc->proven / 2 > IDLE_MIN ? cc->proven / 2 : IDLE_MIN;
+	if (cc->cwnd > cc->ssthresh)
+		cc->cwnd = cc->ssthresh;
+}
+
+bool rxw_cc_learnt(const struct rxw_cc *cc, uint64_t rtt_min, uint64_t srtt,
+		   struct rxw_cc_path *path)
+{
+	if (cc->ops->learnt)
+		return cc->ops->learnt(cc, path);
+	if (rtt_min == 0 || srtt == 0)
+		return false;
+	path->rtt = rtt_min;
+	path->rate = ((uint64_t)cc->cwnd * RXW_SEC << RXW_CC_RATE_SHIFT) / srtt;
+	return true;
+}
+
 void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now)
 {
 	if (!acked || !cc->ops->acked)
 		return;
 	cc->ops->acked(cc, acked, limited, srtt, now);
 	bound(cc);
+}
+
+void rxw_cc_rtt(struct rxw_cc *cc, uint64_t rtt, bool round)
+{
+	if (cc->ops->rtt)
+		cc->ops->rtt(cc, rtt, round);
 }
 
 void rxw_cc_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
@@ -57,6 +128,7 @@ void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 		return;
 	keep_for_undo(cc);
 	cc->ops->lost(cc, flight, now);
+	retreat(cc);
 	bound(cc);
 }
 
@@ -66,6 +138,7 @@ void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 	if (cc->cwnd > 1 || !cc->undo_cwnd)
 		keep_for_undo(cc);
 	cc->ops->timeout(cc, flight, now);
+	retreat(cc);
 	bound(cc);
 }
 
@@ -91,7 +164,6 @@ void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto)
 
 	if (periods && cc->ops->idle)
 		cc->ops->idle(cc);
-	/* Pacing by a model needs no evidence that the window is still good. */
 	if (!periods || cc->cwnd <= IDLE_MIN || cc->ops->sample)
 		return;
 	while (periods-- && cc->cwnd > IDLE_MIN)

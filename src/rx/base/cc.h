@@ -13,11 +13,29 @@ struct rxw_cc_sample {
 	uint64_t now;
 	uint64_t rate;	      /* of delivery, packets per second, 10 fractional bits; 0 = none */
 	uint64_t rtt;	      /* 0 = none */
+	uint64_t fair;	      /* mean rate of the flows that share the path; 0 = no other */
 	uint32_t newly, lost; /* packets newly acknowledged, newly declared lost */
 	uint32_t flight;      /* packets in flight now */
 	uint32_t flight_then; /* when the newest of those acknowledged was sent */
 	bool limited;	      /* then there was not enough data for the window */
 	bool round;	      /* a round trip has ended */
+};
+
+/* What a flow has measured of the path: rate as above, of all flows; shortest round trip, ns. */
+struct rxw_cc_path {
+	uint64_t rate, rtt;
+};
+
+/*
+ * Careful resume: a flow uses what an earlier one has measured. It sends its initial window first.
+ * If the round trip is like the earlier one, it sends half of what the path carried, spread over a
+ * round trip, and goes on from there unless packets are lost.
+ */
+enum rxw_cc_resume {
+	RXW_CC_NORMAL,	 /* nothing is known, or the flow has its own measurements */
+	RXW_CC_EXPECTING, /* the first round trip is to confirm `known` */
+	RXW_CC_UNPROVEN, /* packets of the larger window are not all acknowledged yet */
+	RXW_CC_RETREATED /* some were lost: what was known is to be forgotten */
 };
 
 struct rxw_cc_ops {
@@ -41,6 +59,10 @@ struct rxw_cc_ops {
 	void (*sample)(struct rxw_cc *cc, const struct rxw_cc_sample *s);
 	/* Nothing was sent for a while, so that time must not count. May be NULL. */
 	void (*idle)(struct rxw_cc *cc);
+	/* For slow start that ends by the delay: see rxw_cc_rtt(). May be NULL. */
+	void (*rtt)(struct rxw_cc *cc, uint64_t rtt, bool round);
+	/* What was measured of the path; false: nothing yet. NULL: a window per round trip. */
+	bool (*learnt)(const struct rxw_cc *cc, struct rxw_cc_path *path);
 	/* See rxw_cc_interval(). NULL: no pacing. */
 	uint64_t (*interval)(const struct rxw_cc *cc, uint32_t window, uint64_t srtt);
 };
@@ -50,6 +72,10 @@ struct rxw_cc {
 	uint32_t cwnd, ssthresh, max;      /* packets; cwnd >= 1 */
 	uint32_t acc;                      /* fraction of a packet, for the controller */
 	uint32_t undo_cwnd, undo_ssthresh; /* before the last reaction; 0 = none to undo */
+	enum rxw_cc_resume resume;
+	uint32_t jump, proven; /* RXW_CC_UNPROVEN: the larger window; packets acknowledged since */
+	struct rxw_cc_path known;
+	bool alone; /* `known` is what this flow had, not all flows together */
 	uint64_t state[18];                /* for the controller */
 };
 
@@ -65,6 +91,15 @@ extern const struct rxw_cc_ops rxw_cc_rate;
  */
 void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initial,
 		 uint32_t ssthresh, uint32_t max);
+/* An earlier flow has measured the path. */
+void rxw_cc_resume(struct rxw_cc *cc, const struct rxw_cc_path *known);
+/* The first round trip was measured; `flows` share the path, this one included. */
+void rxw_cc_confirm(struct rxw_cc *cc, uint64_t rtt, uint32_t flows);
+/* `acked` packets are acknowledged: those of the larger window may be proven now. */
+void rxw_cc_prove(struct rxw_cc *cc, uint32_t acked);
+/* What this flow has measured. False: nothing. */
+bool rxw_cc_learnt(const struct rxw_cc *cc, uint64_t rtt_min, uint64_t srtt,
+		   struct rxw_cc_path *path);
 /* Not for packets acknowledged in recovery, where proportional rate reduction applies. */
 void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt, uint64_t now);
 /* Only of a controller with sample(). */
@@ -75,7 +110,12 @@ void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now);
  * Undo the last reaction because the loss was spurious. Undoes all of several successive timeouts.
  */
 void rxw_cc_undo(struct rxw_cc *cc);
-/* After `idle` ns without sending: halve per RTO, not below 4. */
+/* A round trip was measured, 0 = none; `round`: one has ended. */
+void rxw_cc_rtt(struct rxw_cc *cc, uint64_t rtt, bool round);
+/*
+ * After `idle` ns without sending: halve per RTO, not below 4. With a model of the path: begin
+ * again after one RTO, as a flow that knows what it has measured.
+ */
 void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto);
 /*
  * Pacing: ns between packets if the peer's window is `window`; 0 = no pacing. A burst may hold
@@ -84,6 +124,8 @@ void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto);
 uint64_t rxw_cc_interval(const struct rxw_cc *cc, uint32_t window, uint64_t srtt);
 #define RXW_CC_BURST	   8u
 #define RXW_CC_PACED_ABOVE 16u /* packets; smaller windows are not paced */
+#define RXW_CC_RESTART	   10u /* packets: the window after a pause, with a model */
+#define RXW_CC_RATE_SHIFT  10  /* fractional bits of rates */
 /* For controllers: the smaller window over four fifths of a round trip of 1 ms or more. */
 uint64_t rxw_cc_spread(const struct rxw_cc *cc, uint32_t window, uint64_t srtt);
 /*

@@ -3,6 +3,8 @@
 
 #include "base/cc.h"
 
+#include "base/rtt.h"
+
 /*
  * Fixed-point numbers: times in 1/1024 s, so that the third power has 30 fractional bits; windows
  * with 20 fractional bits while they grow ("fine"), 10 where they are only stored ("coarse").
@@ -30,10 +32,28 @@ struct plan {
 	uint32_t k;	  /* from `began` to the plateau, 1/1024 s; valid with `began` */
 };
 
+/*
+ * HyStart++ (RFC 9406): slow start becomes conservative when the shortest round trip of a round has
+ * grown by an eighth, and ends after CSS_ROUNDS rounds of that, unless the delay falls again.
+ */
+#define DELAY_LEAST  (4 * RXW_MS)
+#define DELAY_MOST   (16 * RXW_MS)
+#define SAMPLES	     8u
+#define CSS_DIVISOR  4u
+#define CSS_ROUNDS   5u
+struct hystart {
+	uint64_t least, last;	/* ns, of this round and of the one before; 0 = none */
+	uint64_t baseline;	/* conservative: `least` when that began; 0 = it is not */
+	uint32_t samples, part; /* in this round; packets acknowledged that did not count yet */
+	uint32_t rounds;	/* conservative ones that have ended */
+	bool over;		/* only the first slow start ends by the delay */
+};
+
 struct cubic {
 	struct plan plan, kept;
 	uint32_t prior, kept_prior; /* cwnd_prior, coarse */
 	uint64_t seen;		    /* latest ACK */
+	struct hystart start;
 };
 
 _Static_assert(sizeof(struct cubic) <= sizeof(((struct rxw_cc *)0)->state), "state of CUBIC");
@@ -152,6 +172,50 @@ static void avoidance(struct rxw_cc *cc, uint32_t acked, uint64_t srtt, uint64_t
 	set_window(cc, window);
 }
 
+static void cubic_rtt(struct rxw_cc *cc, uint64_t rtt, bool round)
+{
+	struct hystart *h = &of(cc)->start;
+	uint64_t more = h->last / 8;
+
+	if (h->over || cc->cwnd >= cc->ssthresh)
+		return;
+	if (rtt != 0) {
+		h->least = h->least == 0 || rtt < h->least ? rtt : h->least;
+		h->samples++;
+	}
+	more = more < DELAY_LEAST ? DELAY_LEAST : more < DELAY_MOST ? more : DELAY_MOST;
+	if (h->samples >= SAMPLES) {
+		if (h->baseline == 0 && h->last != 0 && h->least >= h->last + more) {
+			h->baseline = h->least;
+			h->rounds = 0;
+		} else if (h->baseline != 0 && h->least < h->baseline) {
+			h->baseline = 0;
+		}
+	}
+	if (!round)
+		return;
+	if (h->baseline != 0 && ++h->rounds >= CSS_ROUNDS) {
+		cc->ssthresh = cc->cwnd;
+		h->over = true;
+	}
+	h->last = h->least != 0 ? h->least : h->last;
+	h->least = 0;
+	h->samples = 0;
+}
+
+/* Packets by which slow start grows for `acked` ones. */
+static uint32_t conservative(struct hystart *h, uint32_t acked)
+{
+	uint32_t counted;
+
+	if (h->baseline == 0 || h->over)
+		return acked;
+	h->part += acked % (1u << 16);
+	counted = h->part / CSS_DIVISOR;
+	h->part %= CSS_DIVISOR;
+	return counted;
+}
+
 static void cubic_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt,
 			uint64_t now)
 {
@@ -168,8 +232,10 @@ static void cubic_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_
 			c->plan.began += gap;
 		return;
 	}
-	if (cc->cwnd < cc->ssthresh)
+	if (cc->cwnd < cc->ssthresh) {
 		cc->acc = 0;
+		acked = conservative(&c->start, acked);
+	}
 	acked = rxw_cc_slow_start(cc, acked);
 	if (acked && cc->cwnd < cc->max && cc->cwnd < WINDOW_MAX)
 		avoidance(cc, acked < WINDOW_MAX ? acked : WINDOW_MAX, srtt, now);
@@ -183,6 +249,7 @@ static void reduce(struct rxw_cc *cc, uint32_t flight)
 
 	c->prior = (uint32_t)(window_of(cc) >> (FINE - COARSE));
 	c->plan.began = 0;
+	c->start.over = true;
 	cc->ssthresh = left > 2 ? (uint32_t)left : 2;
 	cc->acc = 0;
 }
@@ -239,6 +306,7 @@ static void cubic_idle(struct rxw_cc *cc)
 const struct rxw_cc_ops rxw_cc_cubic = {
 	.name = "cubic",
 	.acked = cubic_acked,
+	.rtt = cubic_rtt,
 	.lost = cubic_lost,
 	.timeout = cubic_timeout,
 	.keep = cubic_keep,

@@ -8,10 +8,12 @@
 
 #include "base/cc.h"
 
+#include <string.h>
+
 #include "base/rtt.h"
 
 #define GAIN(x)	    ((uint32_t)((x) * 256)) /* a factor, with 8 fractional bits */
-#define RATE_SHIFT  10			    /* fractional bits of packets per second */
+#define RATE_SHIFT  RXW_CC_RATE_SHIFT	    /* fractional bits of packets per second */
 #define RATE_MOST   (1ull << 36)
 #define NO_LIMIT    UINT32_MAX
 #define LEAST	    4u /* packets in flight at least */
@@ -19,17 +21,30 @@
 /* A round in which one packet of 50 is lost, and LOST_LEAST of them, shows congestion. */
 #define LOSS_PART  50u
 #define LOST_LEAST 6u
+#define MANY_PART  5u /* one packet of so many is lost: the path carries less than before */
 /* The round trip has grown by an eighth, within these limits: slow start has filled the path. */
 #define DELAY_LEAST (4 * RXW_MS)
 #define DELAY_MOST  (16 * RXW_MS)
 #define DELAY_MIN_SAMPLES 8u
+/*
+ * Early in slow start the flight triples in each round trip instead of doubling, up to this size,
+ * as long as no round trip exceeds the shortest one by a sixteenth. k*k*ln(k)/(k-1) is the pacing
+ * gain that multiplies the rate by k.
+ */
+#define QUICK_BELOW 8192u
+#define QUICK_DELAY 16u
+#define QUICK_PACE  GAIN(4.94)
+#define QUICK_WINDOW GAIN(3.0)
 /* Without a confirmation for so long, the shortest round trip is measured again, with a half-empty
  * path. */
 #define RTT_VALID (5 * RXW_SEC)
 #define RTT_PROBE (200 * RXW_MS)
+/* The window is for a round trip of at most so many empty ones. */
+#define QUEUE_MOST GAIN(16)
 /* Cruising time before the rate is probed again, and what random bits add to it. */
 #define CRUISE_TIME (2 * RXW_SEC)
 #define CRUISE_MORE (1u << 30)
+#define GROWN_MOST 3u /* probes in succession that found room: as in slow start */
 #define CRUISE_ROUNDS 63u /* the same in rounds, for coexistence with windows that grow by one */
 
 enum phase {
@@ -59,6 +74,8 @@ struct rate {
 	uint64_t rtt_at;     /* when it was last confirmed */
 	uint64_t phase_at;   /* begin of the phase; of SHRINK: when the flight was small, or 0 */
 	uint64_t cruise;     /* ns, length of this cruise */
+	uint64_t fair;	     /* pace at least so fast, to reach the mean of all flows; 0 = no need */
+	uint64_t round_rate; /* largest of this round */
 	uint64_t round_rtt, last_round_rtt; /* least of this round and of the last one */
 	uint32_t high;	     /* flight above which losses began; NO_LIMIT = unknown */
 	uint32_t saved;	     /* window before SHRINK, 0 = none */
@@ -68,6 +85,9 @@ struct rate {
 	uint32_t step;	     /* UP: packets by which `high` grows with the next round */
 	uint32_t noise;	     /* state of a small random generator */
 	uint8_t phase, flat; /* flat: startup rounds without growth */
+	uint8_t early;	     /* startup has just ended: 2 = probe the rate at once, 1 = it was probed */
+	uint8_t grown;	     /* probes in succession that found an empty path */
+	bool slow;	     /* startup: the flight does not triple any more */
 };
 
 _Static_assert(sizeof(struct rate) <= sizeof(((struct rxw_cc *)0)->state), "state of the model");
@@ -173,6 +193,9 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	struct rate *m = of(cc);
 
+	/* The rate of the larger window is not known yet. */
+	if (cc->resume == RXW_CC_UNPROVEN && !too_many_lost(m))
+		return;
 	if (s->round && !s->limited) {
 		if (rate_of(m) >= m->full_at + m->full_at / 4) {
 			m->full_at = rate_of(m);
@@ -181,11 +204,51 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 			m->flat++;
 		}
 	}
-	if (too_many_lost(m))
+	if (s->rtt > m->least_rtt + m->least_rtt / QUICK_DELAY || cc->cwnd > QUICK_BELOW)
+		m->slow = true;
+	if (too_many_lost(m)) {
 		m->high = (uint32_t)larger(held(m, GAIN(1.0)), s->flight_then / 20 * 17);
-	if (m->flat < FULL_ROUNDS && !delay_grew(m) && !too_many_lost(m))
+		if (cc->resume == RXW_CC_UNPROVEN) {
+			cc->resume = RXW_CC_RETREATED;
+			m->high = (uint32_t)larger(cc->proven / 2, LEAST);
+		}
+	}
+	if (m->flat < FULL_ROUNDS && !delay_grew(m) && !too_many_lost(m) &&
+	    (s->fair == 0 || rate_of(m) < s->fair))
 		return;
 	enter(m, DRAIN, s->now);
+	m->early = 2;
+	m->full_at = 0;
+}
+
+/*
+ * The rate grew with the last probe, and no queue did. What a probe has brought is seen a round
+ * trip later. Calls with the same peer yield to a probe, which proves nothing then.
+ */
+static bool path_is_empty(const struct rate *m, const struct rxw_cc_sample *s)
+{
+	bool seen = m->phase == UP || (m->rounds == 0 && m->full_at != 0);
+
+	return s->round && seen && s->fair == 0 && rate_of(m) >= m->full_at + m->full_at / 8 &&
+	       m->round_rtt != 0 &&
+	       m->round_rtt <= m->least_rtt + larger(m->least_rtt / 64, RXW_MS);
+}
+
+/*
+ * The path has more room: probe again. If that was so three times, or in the first probe, slow
+ * start ended too early, as when a busy processor delays ACKs, or the path has changed.
+ */
+static void probe_on(struct rate *m, uint64_t now)
+{
+	if (m->early != 0 || ++m->grown >= GROWN_MOST) {
+		enter(m, STARTUP, now);
+		m->flat = 0;
+		m->slow = false;
+		m->high = NO_LIMIT;
+	} else {
+		enter(m, UP, now);
+	}
+	m->full_at = rate_of(m);
 }
 
 /* The flight at which losses begin was found. */
@@ -202,20 +265,30 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 {
 	uint32_t bdp = held(m, GAIN(1.0));
 
+	if (path_is_empty(m, s)) {
+		probe_on(m, s->now);
+		return;
+	}
 	switch (m->phase) {
 	case DOWN:
 		if (s->flight <= smaller(bdp, m->high == NO_LIMIT ? NO_LIMIT : m->high / 20 * 17))
 			enter(m, CRUISE, s->now);
 		break;
 	case CRUISE:
-		if (s->now - m->phase_at >= m->cruise ||
-		    m->rounds >= smaller(bdp, CRUISE_ROUNDS))
-			enter(m, REFILL, s->now);
+		if (m->early == 1 && m->rounds > 0)
+			m->early = 0;
+		if (m->early != 2 && s->now - m->phase_at < m->cruise &&
+		    m->rounds < smaller(bdp, CRUISE_ROUNDS))
+			break;
+		m->early -= m->early != 0;
+		enter(m, REFILL, s->now);
 		break;
 	case REFILL:
 		if (m->rounds >= 2) {
 			enter(m, UP, s->now);
 			m->step = 1;
+			m->grown = 0;
+			m->full_at = rate_of(m);
 		}
 		break;
 	case UP:
@@ -261,14 +334,47 @@ static void shrink(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	begin_down(m, s->now);
 }
 
+/*
+ * Flows of one path get equal rates: what a flow has above the mean decays by a quarter in each
+ * round trip, and one that is below paces at the mean, but not more than a quarter faster.
+ */
+static void share_path(struct rate *m, const struct rxw_cc_sample *s)
+{
+	uint64_t rate = rate_of(m);
+
+	m->fair = 0;
+	if (s->fair == 0 || m->least_rtt == 0 || m->phase == STARTUP)
+		return;
+	if (rate > s->fair + s->fair / 16) {
+		if (s->round)
+			m->best[0] = m->best[1] = rate - (rate - s->fair) / 4;
+	} else if (rate < s->fair - s->fair / 16) {
+		m->fair = smaller(s->fair, rate + rate / 4);
+	}
+}
+
+/*
+ * Others keep a queue, so that a round trip is long: a window by the empty path's round trip would
+ * leave a flow with a short path only a small share.
+ */
+static uint64_t behind_queue(const struct rate *m)
+{
+	uint64_t times = m->last_round_rtt * 256 / larger(m->least_rtt, 1);
+
+	return (uint64_t)held(m, GAIN(1.25)) * smaller(times, QUEUE_MOST) / 256;
+}
+
 static void set_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	struct rate *m = of(cc);
-	uint32_t target = held(m, gains[m->phase].window);
+	bool quick = m->phase == STARTUP && !m->slow;
+	uint32_t target = held(m, quick ? QUICK_WINDOW : gains[m->phase].window);
 
+	if (m->phase == CRUISE || m->phase == REFILL || m->phase == UP)
+		target = (uint32_t)larger(target, behind_queue(m));
 	if (m->phase != SHRINK)
 		target += slack(m);
-	if (m->high != NO_LIMIT && m->phase != STARTUP && m->phase != SHRINK) {
+	if (m->high != NO_LIMIT && m->phase != STARTUP && m->phase != SHRINK && m->fair == 0) {
 		uint32_t high = m->phase == UP ? m->high + slack(m) : m->high / 20 * 17 + slack(m);
 
 		target = (uint32_t)smaller(target, high);
@@ -280,8 +386,22 @@ static void set_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 		else
 			cc->cwnd = target;
 	} else if (cc->cwnd < target || rate_of(m) == 0) {
-		cc->cwnd = (uint32_t)smaller((uint64_t)cc->cwnd + s->newly, UINT32_MAX);
+		cc->cwnd = (uint32_t)smaller((uint64_t)cc->cwnd + s->newly * (quick ? 2ull : 1ull),
+					     UINT32_MAX);
 	}
+}
+
+/*
+ * Losses at a rate that the path carried before. With many of them, it carries less now: the model
+ * does not wait until that rate is forgotten.
+ */
+static void overloaded(struct rate *m)
+{
+	uint64_t rate = rate_of(m);
+
+	if ((uint64_t)m->lost * MANY_PART > (uint64_t)m->lost + m->delivered)
+		m->best[0] = m->best[1] = smaller(rate, larger(m->round_rate, rate * 7 / 10));
+	m->high = (uint32_t)larger(held(m, GAIN(0.9)), LEAST);
 }
 
 static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
@@ -291,6 +411,7 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	m->lost += s->lost;
 	m->delivered += s->newly;
 	take_rtt(m, s);
+	m->round_rate = larger(m->round_rate, s->rate);
 	/* A rate that the application limited is only a lower bound. */
 	if (s->rate > 0 && (!s->limited || s->rate > rate_of(m)))
 		m->best[0] = larger(m->best[0], smaller(s->rate, RATE_MOST));
@@ -307,12 +428,14 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 		shrink(cc, s);
 	if (s->round) {
 		if (m->phase == CRUISE && too_many_lost(m))
-			m->high = (uint32_t)larger(held(m, GAIN(0.9)), LEAST);
+			overloaded(m);
 		m->last_round_rtt = m->round_rtt != 0 ? m->round_rtt : m->last_round_rtt;
 		m->round_rtt = 0;
 		m->samples = m->lost = m->delivered = 0;
+		m->round_rate = 0;
 		m->rounds++;
 	}
+	share_path(m, s);
 	set_window(cc, s);
 }
 
@@ -323,14 +446,48 @@ static void rate_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 	cc->cwnd = 1;
 }
 
+static bool rate_learnt(const struct rxw_cc *cc, struct rxw_cc_path *path)
+{
+	const struct rate *m = of_const(cc);
+
+	path->rate = rate_of(m);
+	path->rtt = m->least_rtt;
+	return path->rate != 0 && path->rtt != 0 && m->phase != STARTUP;
+}
+
+/*
+ * What was measured before the pause may not hold any more. The flow begins again, as one that
+ * knows it from an earlier flow.
+ */
+static void rate_idle(struct rxw_cc *cc)
+{
+	struct rxw_cc_path path;
+	uint32_t noise = of(cc)->noise;
+
+	if (cc->cwnd > RXW_CC_RESTART)
+		cc->cwnd = RXW_CC_RESTART;
+	if (!rate_learnt(cc, &path))
+		return;
+	memset(cc->state, 0, sizeof(cc->state));
+	rate_init(cc);
+	of(cc)->noise = noise;
+	rxw_cc_resume(cc, &path);
+	cc->alone = true;
+}
+
 static uint64_t rate_interval(const struct rxw_cc *cc, uint32_t window, uint64_t srtt)
 {
 	const struct rate *m = of_const(cc);
+	bool quick = m->phase == STARTUP && !m->slow;
 	uint64_t rate = rate_of(m), pace;
 
-	if (rate == 0) /* before the first sample */
+	if (rate == 0 && cc->resume != RXW_CC_UNPROVEN) /* before the first sample */
 		return window > RXW_CC_PACED_ABOVE && srtt >= RXW_MS ? srtt / 2 / window : 0;
-	pace = rate * gains[m->phase].pace / 256;
+	pace = rate * (quick ? QUICK_PACE : gains[m->phase].pace) / 256;
+	if (m->phase >= DOWN)
+		pace = larger(pace, m->fair);
+	if (cc->resume == RXW_CC_UNPROVEN)
+		pace = larger(pace, ((uint64_t)cc->jump * RXW_SEC << RATE_SHIFT) / cc->known.rtt);
 	return (RXW_SEC << RATE_SHIFT) / larger(pace, 1);
 }
 
@@ -339,5 +496,7 @@ const struct rxw_cc_ops rxw_cc_rate = {
 	.init = rate_init,
 	.timeout = rate_timeout,
 	.sample = rate_sample,
+	.learnt = rate_learnt,
+	.idle = rate_idle,
 	.interval = rate_interval,
 };

@@ -25,6 +25,11 @@ check_tests += src/tests/sim/test_offer
 src_tests_sim_test_offer_SOURCES = src/tests/sim/test_offer.c $(sim_common)
 src_tests_sim_test_offer_LDADD = $(LDADD) -lm
 
+# RXW_SIM_PATH_SEEDS: how many seeds (1) of each case.
+check_tests += src/tests/sim/test_path
+src_tests_sim_test_path_SOURCES = src/tests/sim/test_path.c $(sim_common)
+src_tests_sim_test_path_LDADD = $(LDADD) -lm
+
 check_tests += src/tests/sim/test_limits
 src_tests_sim_test_limits_SOURCES = src/tests/sim/test_limits.c $(sim_common)
 src_tests_sim_test_limits_LDADD = $(LDADD) -lm

@@ -65,6 +65,8 @@ struct sim_change {
 	int64_t value;
 };
 #define SIM_CHANGES 16
+#define SIM_APART   8
+#define SIM_CID	    0x1000u /* of the first connection; the next ones follow */
 
 enum sim_event_kind {
 	SIM_ARRIVAL,
@@ -94,6 +96,7 @@ struct sim_event {
 struct sim_datagram {
 	struct sim_node *from, *to;
 	uint32_t length;
+	uint16_t port; /* added to that of the sender */
 	uint8_t bytes[];
 };
 
@@ -130,6 +133,9 @@ struct sim_setup {
 	/* 0 = never; then the run succeeds with calls still active, see call_bytes */
 	uint64_t stop_at;
 	uint64_t stagger; /* interval between the starts of connections */
+	/* Each connection has a client's address of its own, and so much more delay each way. */
+	bool apart;
+	uint64_t further[SIM_APART];
 	/* idealised TCP flows of unlimited data from server to client; they need stop_at */
 	unsigned references;
 	uint64_t receive_bytes; /* socket buffer; 0 = no limit */
@@ -245,7 +251,8 @@ void sim_node_clock_stepped(struct sim_node *node);
 struct rxw_out *sim_out(struct sim_node *node);
 /* Handles the output record until it is empty. */
 void sim_settle(struct sim_node *node);
-struct sim_conn *sim_conn_new(struct sim_node *node, uint32_t cid);
+/* `peer`: its address, NULL = that of the other node. */
+struct sim_conn *sim_conn_new(struct sim_node *node, uint32_t cid, const struct rxw_addr *peer);
 void sim_node_event(struct sim *sim, const struct sim_event *event);
 void sim_send(struct sim_call *call);
 

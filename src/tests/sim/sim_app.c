@@ -323,7 +323,7 @@ bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed)
 	    !sim_node_init(sim, &sim->server, false, &setup->server))
 		abort();
 	for (unsigned i = 0; i < setup->connections; i++) {
-		struct sim_conn *conn = sim_conn_new(&sim->client, 0x1000 + 4 * i);
+		struct sim_conn *conn = sim_conn_new(&sim->client, SIM_CID + 4 * i, NULL);
 
 		conn->calls_left = setup->channels * setup->calls;
 		for (unsigned k = 0; k < setup->channels; k++)

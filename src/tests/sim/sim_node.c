@@ -91,11 +91,11 @@ struct rxw_out *sim_out(struct sim_node *node)
 	return &node->out;
 }
 
-struct sim_conn *sim_conn_new(struct sim_node *node, uint32_t cid)
+struct sim_conn *sim_conn_new(struct sim_node *node, uint32_t cid, const struct rxw_addr *peer)
 {
 	struct sim_conn *c = calloc(1, sizeof(*c));
 	struct sim_node *other = node->client ? &node->sim->server : &node->sim->client;
-	struct rxw_path path = {.peer = other->addr};
+	struct rxw_path path = {.peer = peer != NULL ? *peer : other->addr};
 	struct rxw_security *security = node->sim->setup.security;
 
 	if (c == NULL)
@@ -352,15 +352,17 @@ static void one_burst(struct sim_node *node)
 	struct rxw_buf *buf = rxw_buf_get(node->pool);
 	struct sim_datagram *d = node->queue[node->queue_head];
 	uint32_t length = 0, segment = d->length, at = 0, n = 0;
+	uint16_t port = d->port;
 	struct rxw_path path = {.peer = d->from->addr};
 	struct rxw_jumbo jumbo = {0};
 	struct rxw_rxrun run;
 
 	if (buf == NULL)
 		abort();
+	path.peer.u.in.sin_port = htons(ntohs(path.peer.u.in.sin_port) + port);
 	while (node->queue_head != node->queue_tail && n < 64) {
 		d = node->queue[node->queue_head];
-		if (n > 0 && (!node->sim->setup.gro || d->length > segment ||
+		if (n > 0 && (!node->sim->setup.gro || d->length > segment || d->port != port ||
 			      length + d->length > BUFFER_SIZE))
 			break;
 		memcpy(buf->data + length, d->bytes, d->length);
@@ -379,7 +381,7 @@ static void one_burst(struct sim_node *node)
 							 run.head.cid, &path.peer, NULL);
 
 		if (c == NULL && !client && run.head.type == RXW_DATA)
-			c = &sim_conn_new(node, run.head.cid)->p;
+			c = &sim_conn_new(node, run.head.cid, &path.peer)->p;
 		if (c != NULL)
 			input(node, of_conn(c), &run);
 	}

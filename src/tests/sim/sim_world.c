@@ -97,7 +97,14 @@ static void deliver(struct sim *sim, struct sim_node *from, const uint8_t *bytes
 	d->from = from;
 	d->to = from->client ? &sim->server : &sim->client;
 	d->length = length;
+	d->port = 0;
 	memcpy(d->bytes, bytes, length);
+	if (sim->setup.apart && length >= RXW_HEADER_SIZE) {
+		uint32_t i = (rxw_get32(bytes + 4) - SIM_CID) / 4 % SIM_APART;
+
+		d->port = from->client ? (uint16_t)i : 0;
+		at += sim->setup.further[i];
+	}
 	sim_at(sim, at, SIM_ARRIVAL, d->to, d);
 }
 

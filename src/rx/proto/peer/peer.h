@@ -9,7 +9,22 @@
 
 #include "base/addr.h"
 #include "base/buf.h"
+#include "base/cc.h"
 #include "base/wire.h"
+
+/*
+ * What calls with wide windows have learnt of the path; path.c. Each pair is stored in one word, so
+ * that it is consistent.
+ */
+struct rxw_learnt {
+	_Atomic(uint64_t) rate_rtt; /* packets per second of all calls << 32 | RTT in us; 0 = none */
+	_Atomic(uint64_t) rate_at;  /* ns */
+	_Atomic(uint64_t) window_at; /* receive window << 48 | time in us; 0 = none */
+	_Atomic(uint32_t) senders;  /* calls that have more to send than an initial window */
+	/* Of those that the path limits: their rates together, as above, and their number. */
+	_Atomic(uint64_t) rates;
+	_Atomic(uint32_t) sharing;
+};
 
 /*
  * One peer: an address and port. Connections of different locks share it, so its fields are
@@ -22,6 +37,7 @@ struct rxw_peer {
 	_Atomic(uint64_t) srtt, rttvar, rtt_at; /* latest estimate, ns; time of it */
 	_Atomic(uint64_t) least_rtt;		/* shortest RTT of all calls, ns; 0 = unknown */
 	_Atomic(uint32_t) ssthresh;		/* 0 = unknown */
+	struct rxw_learnt learnt;
 	_Atomic(uint32_t) mtu;			/* confirmed datagram size, 0 = default */
 	_Atomic(uint32_t) peer_max_mtu;		/* limit in the peer's ACKs, 0 = unknown */
 	_Atomic(uint32_t) reordering;		/* rxw_recovery_learned(), 0 = nothing */
@@ -97,6 +113,24 @@ void rxw_listing_begin(struct rxw_listing *l, unsigned index, unsigned size, uns
 struct rxw_peer *rxw_peer_nth(struct rxw_peer_table *t, struct rxw_listing *l, unsigned index,
 			      unsigned *steps);
 struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* for tests; may be NULL */
+
+/* --- what the path carries: see path.c --- */
+
+/*
+ * The rate of a call that the path limits is `rate` now, and was `before`; 0 = it is none. With the
+ * fractional bits of rates.
+ */
+void rxw_peer_share(struct rxw_peer *p, uint64_t before, uint64_t rate);
+/* The mean rate of such calls; 0 = less than two. */
+uint64_t rxw_peer_fair(const struct rxw_peer *p);
+/* A call has measured the path. Ignored unless the owner of the address is known. */
+void rxw_peer_learn(struct rxw_peer *p, bool client, const struct rxw_cc_path *path, uint64_t now);
+/* False: nothing is known, or not lately. */
+bool rxw_peer_recall(const struct rxw_peer *p, struct rxw_cc_path *path, uint64_t now);
+void rxw_peer_forget(struct rxw_peer *p);
+/* The receive window that a stream needed; the latest one, 0 = unknown. */
+void rxw_peer_learn_window(struct rxw_peer *p, bool client, uint32_t window, uint64_t now);
+uint32_t rxw_peer_recall_window(const struct rxw_peer *p, uint64_t now);
 
 /* --- address validation --- */
 

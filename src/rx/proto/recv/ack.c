@@ -110,7 +110,7 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 
 	if (out->ctl_count >= out->ctl_room)
 		return false;
-	rxw_recvq_advance(p);
+	rxw_recvq_advance(p, out->now);
 	ack.first = rxw_min32(q->hard, upto);
 	ack.previous = q->highest;
 	if (!wide || !rxw_recvq_wide(q, &ack, table, 1 + RXW_ACK_TABLES))
@@ -535,7 +535,7 @@ void rxw_ack_consumed(struct rxw_pcall *p, struct rxw_out *out)
 	struct rxw_ackstate *a = &p->ack;
 	uint32_t freed, update;
 
-	rxw_recvq_advance(p);
+	rxw_recvq_advance(p, out->now);
 	if (!rxw_pcall_live(p) || rxw_recvq_ended(q))
 		return; /* the end of the stream needs no window; an owed ACK keeps its timer */
 	/*

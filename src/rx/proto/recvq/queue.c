@@ -7,6 +7,7 @@
 #define WINDOW_SECOND	    32u /* the window once the first packet was consumed */
 #define WINDOW_SECOND_WIDE  RXW_MAX_ACKS /* the same if the peer offers wide windows */
 #define SHORT_PATH	    RXW_MS /* 255 packets suffice for shorter round trips */
+#define STARTING	    4096u /* smaller windows grow faster */
 #define UNVALIDATED_PACKETS RXW_FIRST_FLIGHT
 #define CROWDED_PACKETS	    2u
 
@@ -121,11 +122,33 @@ bool rxw_recvq_ended(const struct rxw_recvq *q)
 	return q->last != 0 && q->next > q->last;
 }
 
-static void grow_window(struct rxw_pcall *p)
+/* A wide window must not exceed the memory, if the reader stops. */
+static uint32_t wide_limit(const struct rxw_pcall *p)
+{
+	const struct rxw_params *params = p->conn->params;
+	uint64_t memory = rxw_min64(memory_of(p), params->peer_memory) / 4 * 3;
+
+	return (uint32_t)rxw_min64(params->window, memory / params->mtu);
+}
+
+/* The window after the first packet. With wide windows, what earlier streams of the peer needed. */
+static uint32_t second_window(const struct rxw_pcall *p, uint32_t limit, uint64_t now)
+{
+	uint32_t learnt;
+
+	if (!p->conn->rx.wide_heard)
+		return rxw_min32(WINDOW_SECOND, limit);
+	if (limit < RXW_MAX_ACKS)
+		return limit;
+	learnt = rxw_peer_recall_window(p->conn->peer, now);
+	return rxw_max32(WINDOW_SECOND_WIDE, rxw_min32(learnt, wide_limit(p)));
+}
+
+static void grow_window(struct rxw_pcall *p, uint64_t now)
 {
 	struct rxw_recvq *q = &p->rx;
 	const struct rxw_params *params = p->conn->params;
-	uint32_t limit = params->window, unread = q->next - q->consumed, second;
+	uint32_t limit = params->window, unread = q->next - q->consumed;
 
 	if (q->window_limit != 0)
 		limit = rxw_min32(limit, rxw_max32(q->window_limit, 1));
@@ -133,9 +156,8 @@ static void grow_window(struct rxw_pcall *p)
 	limit = rxw_min32(limit, RXW_MAX_ACKS);
 	if (q->window >= limit || q->consumed <= 1)
 		return;
-	second = p->conn->rx.wide_heard ? WINDOW_SECOND_WIDE : WINDOW_SECOND;
-	if (q->window < second) {
-		q->window = rxw_min32(second, limit);
+	if (q->window < rxw_min32(WINDOW_SECOND, limit) || p->conn->rx.wide_heard) {
+		q->window = second_window(p, limit, now);
 		q->grown_at = q->next;
 		return;
 	}
@@ -166,9 +188,10 @@ void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
  * The time is the round trip if the window limits the sender, else it is longer: the shortest one
  * is kept. The window is four times what arrives within it. While a lost packet is sent again, two
  * more round trips of packets wait behind it, and slow start doubles the flight in the time after
- * which the sender learns of a larger window. Senders that have not offered wide windows get none,
- * so that old ones see the same ACKs as ever. A reader that stops must not make the window exceed
- * the memory.
+ * which the sender learns of a larger window. At first it may triple it, and the measurement is old
+ * by a round trip, so that small windows are 16 times what arrives. Senders that have not offered
+ * wide windows get none, so that old ones see the same ACKs as ever. A reader that stops must not
+ * make the window exceed the memory.
  */
 void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 {
@@ -176,8 +199,7 @@ void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	struct rxw_recvq *q = &p->rx;
 	struct rxw_tuning *t = &q->tuning;
 	uint64_t time, arrived;
-	uint64_t memory = rxw_min64(memory_of(p), params->peer_memory) / 4 * 3;
-	uint32_t limit = (uint32_t)rxw_min64(params->window, memory / params->mtu);
+	uint32_t limit = wide_limit(p);
 
 	if (t->at == 0 || q->highest < t->edge)
 		return;
@@ -190,20 +212,21 @@ void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	arrived = (q->fresh - t->fresh) * t->least / time;
 	if (q->window_limit != 0 && q->window_limit < RXW_MAX_ACKS)
 		limit = q->window;
-	arrived *= 4;
+	arrived *= q->window < STARTING ? 16 : 4;
 	if (arrived <= q->window || q->pinned > (int64_t)memory_of(p) / 2 ||
 	    q->next - q->consumed > rxw_max32(params->unread_packets, q->window / 2))
 		return;
 	q->window = rxw_max32(q->window, (uint32_t)rxw_min64(arrived, limit));
+	rxw_peer_learn_window(p->conn->peer, p->conn->client, q->window, now);
 }
 
-void rxw_recvq_advance(struct rxw_pcall *p)
+void rxw_recvq_advance(struct rxw_pcall *p, uint64_t now)
 {
 	struct rxw_recvq *q = &p->rx;
 	const struct rxw_params *params = p->conn->params;
 	uint32_t hard = q->consumed, to = rxw_min32(q->next, q->verified_to);
 
-	grow_window(p);
+	grow_window(p, now);
 	/*
 	 * Once the application reads, packets are acknowledged for good on receipt, since packets
 	 * that are in order are never dropped. Not before, and only up to a limit: a slow reader
@@ -631,7 +654,7 @@ void rxw_pcall_consumed(struct rxw_pcall *p, uint32_t packets, struct rxw_out *o
 		drop_entry(p, index);
 	}
 	if (!q->stopped)
-		rxw_recvq_advance(p);
+		rxw_recvq_advance(p, out->now);
 }
 
 void rxw_recvq_set_last(struct rxw_recvq *q, uint32_t seq)

@@ -73,7 +73,7 @@ void rxw_recvq_discard(struct rxw_pcall *p);
 /* The whole stream has arrived. */
 bool rxw_recvq_ended(const struct rxw_recvq *q);
 /* Update firstPacket and the window to advertise. */
-void rxw_recvq_advance(struct rxw_pcall *p);
+void rxw_recvq_advance(struct rxw_pcall *p, uint64_t now);
 /*
  * Fill the table of a plain ACK: packets first..highest, at most `room`. Returns the number of
  * entries.

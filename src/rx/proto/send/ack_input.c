@@ -243,7 +243,7 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 		rxw_sendq_join(q);
 }
 
-static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack)
+static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack, uint64_t now)
 {
 	struct rxw_sendq *q = &p->tx;
 
@@ -261,7 +261,7 @@ static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack)
 	q->edge = ack->first + q->window;
 	rxw_ack_heard_wide(p, ack->extended);
 	if (p->conn->rx.wide_heard)
-		rxw_sendq_widen(p);
+		rxw_sendq_widen(p, now);
 }
 
 /* A DUPLICATE that names a retransmission: the original had arrived. */
@@ -315,6 +315,7 @@ static void tell_model(struct rxw_pcall *p, struct ack_result *r)
 		.now = r->now,
 		.rate = rate_of(p, r),
 		.rtt = r->rtt,
+		.fair = rxw_peer_fair(p->conn->account),
 		.newly = r->newly,
 		.lost = q->rate.lost,
 		.flight = q->flight,
@@ -327,6 +328,33 @@ static void tell_model(struct rxw_pcall *p, struct ack_result *r)
 	if (r->newest.count != 0)
 		q->rate.began_at = r->newest.sent_at;
 	rxw_cc_sample(&q->cc, &s);
+}
+
+/* What this call has learnt of the path, and what it makes of the knowledge of earlier ones. */
+static void learn(struct rxw_pcall *p, const struct ack_result *r)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_peer *peer = p->conn->peer;
+	struct rxw_cc_path path;
+
+	if (r->rtt != 0 && q->cc.resume == RXW_CC_EXPECTING)
+		rxw_cc_confirm(&q->cc, r->rtt,
+			       atomic_load_explicit(&p->conn->account->learnt.senders,
+						    memory_order_relaxed));
+	else
+		rxw_cc_prove(&q->cc, r->newly);
+	if (q->cc.resume == RXW_CC_RETREATED) {
+		q->cc.resume = RXW_CC_NORMAL;
+		rxw_peer_forget(peer);
+	} else if (r->round && q->sender && q->cc.resume == RXW_CC_NORMAL &&
+		   rxw_cc_learnt(&q->cc, q->rtt.min, q->rtt.srtt, &path)) {
+		rxw_sendq_share(p, r->newest.limited ? 0 : path.rate);
+		rxw_peer_learn(peer, p->conn->client, &path, r->now);
+	}
+	if (q->flight == 0 && q->lost == 0 && q->nxt == q->end) {
+		rxw_sendq_count_sender(p, false);
+		rxw_sendq_share(p, 0);
+	}
 }
 
 static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t flight,
@@ -357,6 +385,7 @@ static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t fligh
 			q->round_order = q->order + 1;
 			r->round = true;
 		}
+		rxw_cc_rtt(&q->cc, r->rtt, r->round);
 	}
 	if (undo)
 		rxw_send_spurious(p, r->distance, out);
@@ -371,6 +400,8 @@ static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t fligh
 		q->loss_at = RXW_NEVER;
 	if (r->newly > 0 && q->cc.ops->sample != NULL)
 		tell_model(p, r);
+	if (r->newly > 0 && q->cc.max > RXW_MAX_ACKS)
+		learn(p, r);
 }
 
 static uint32_t lowest_missing(const struct rxw_sendq *q)
@@ -482,7 +513,7 @@ unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t s
 	hard_acks(p, &r);
 	soft_acks(p, &r);
 	if (r.newer)
-		trailer(p, ack);
+		trailer(p, ack, r.now);
 	if (ack->reason == RXW_ACK_EXCEEDS_WINDOW && r.newer)
 		beyond_window(p);
 	if (ack->reason == RXW_ACK_DUPLICATE)

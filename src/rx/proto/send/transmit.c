@@ -8,6 +8,7 @@
 #define BURST_PACKETS 45u
 #define BURST_BYTES   65507u
 #define SMALL_CWND    2u
+#define FEW	      10u /* packets of calls that do not count as sharing the path */
 #define REFUSED_WAIT  RXW_MS
 
 uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p)
@@ -417,6 +418,8 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 		return RXW_BURST_NONE;
 	if (!reseal(p, e, first, n))
 		return RXW_BURST_FAILED;
+	if (!q->sender && q->end - q->una > FEW && q->cc.max > RXW_MAX_ACKS)
+		rxw_sendq_count_sender(p, true);
 	all = p->tx.cc.cwnd <= SMALL_CWND;
 	request = all || wants_ack(p, n, out->now);
 	new_token(q);
@@ -551,6 +554,9 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 		result = send_new(p, room, max_packets, burst, out);
 	}
 done:
+	/* A wide window may open by more than the writer has queued. */
+	if (result == RXW_BURST_READY && q->window > RXW_MAX_ACKS)
+		rxw_sendq_tell_writer(p, out);
 	if (q->nxt == q->end || q->nxt >= q->edge)
 		note_limited(p);
 	if (result != RXW_BURST_READY && q->hold_at == RXW_NEVER && new_room(p) > 0)

@@ -11,7 +11,7 @@
 #define LONG_RTT	RXW_MS /* shorter paths are filled by 255 packets */
 #define ENTRIES_MOST	16384u /* runs in the queue; writers of a few bytes each wait then */
 
-void rxw_sendq_widen(struct rxw_pcall *p)
+void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now)
 {
 	const struct rxw_params *params = p->conn->params;
 	struct rxw_sendq *q = &p->tx;
@@ -19,6 +19,7 @@ void rxw_sendq_widen(struct rxw_pcall *p)
 	bool open = cc->ssthresh >= cc->max;
 	uint64_t least = atomic_load_explicit(&p->conn->peer->least_rtt, memory_order_relaxed);
 	uint64_t rtt = q->rtt.min;
+	struct rxw_cc_path known;
 
 	if (rtt == 0 || (least != 0 && least < rtt))
 		rtt = least;
@@ -26,11 +27,17 @@ void rxw_sendq_widen(struct rxw_pcall *p)
 		return;
 	if (params->cc_wide != NULL && cc->ops != params->cc_wide) {
 		rxw_cc_init(cc, params->cc_wide, cc->cwnd, open ? 0 : cc->ssthresh, params->window);
-		return;
+	} else {
+		cc->max = params->window;
+		if (open)
+			cc->ssthresh = cc->max;
 	}
-	cc->max = params->window;
-	if (open)
-		cc->ssthresh = cc->max;
+	if (q->nxt > 1)
+		return;
+	/* RFC 6928 begins with 10 packets on any path. */
+	cc->cwnd = rxw_max32(cc->cwnd, FIRST_CWND_GOOD);
+	if (rxw_peer_recall(p->conn->peer, &known, now))
+		rxw_cc_resume(cc, &known);
 }
 
 void rxw_sendq_moved(struct rxw_pcall *p, bool same_host, uint64_t now)
@@ -66,7 +73,7 @@ static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 	rxw_cc_init(&q->cc, params->cc, good ? FIRST_CWND_GOOD : FIRST_CWND, ssthresh,
 		    rxw_min32(params->window, RXW_MAX_ACKS));
 	if (p->conn->rx.wide_heard)
-		rxw_sendq_widen(p);
+		rxw_sendq_widen(p, now);
 	rxw_recovery_init(&q->recovery);
 	rxw_recovery_seed(&q->recovery, reordering, now, srtt);
 	rxw_mtu_init(&q->mtu, params->mtu, params->mtu_ceiling, params->mtu_ceiling > params->mtu);
@@ -99,10 +106,32 @@ static void drop_ent(struct rxw_sendq *q, uint16_t index)
 	rxw_slab_put(&q->ents, index);
 }
 
+void rxw_sendq_count_sender(struct rxw_pcall *p, bool sender)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	if (sender == q->sender)
+		return;
+	q->sender = sender;
+	if (sender)
+		atomic_fetch_add_explicit(&p->conn->account->learnt.senders, 1, memory_order_relaxed);
+	else
+		atomic_fetch_sub_explicit(&p->conn->account->learnt.senders, 1, memory_order_relaxed);
+}
+
+void rxw_sendq_share(struct rxw_pcall *p, uint64_t rate)
+{
+	if (p->tx.shared != rate)
+		rxw_peer_share(p->conn->account, p->tx.shared, rate);
+	p->tx.shared = rate;
+}
+
 void rxw_sendq_clear(struct rxw_pcall *p)
 {
 	struct rxw_sendq *q = &p->tx;
 
+	rxw_sendq_count_sender(p, false);
+	rxw_sendq_share(p, 0);
 	for (uint16_t i = q->ent_head, next; i != RXW_NO_NODE; i = next) {
 		next = rxw_sendq_ent(q, i)->next;
 		drop_ent(q, i);

@@ -99,6 +99,8 @@ struct rxw_sendq {
 	bool above_high;     /* the writer was told to stop */
 	bool requested_last; /* the newest packet in flight carried REQUEST_ACK */
 	bool losses;	     /* the call has lost packets */
+	bool sender;	     /* counted in learnt.senders of the peer */
+	uint64_t shared;     /* its rate, counted in learnt.rates of the peer; 0 = none */
 	/* latest retransmissions; a DUPLICATE that names one shows that the loss was spurious */
 	struct {
 		uint32_t serial, count, distance;
@@ -123,13 +125,12 @@ struct rxw_sendq {
 };
 
 /* --- queue --- */
-
 /* `now`: ns. Seeds RTT, window, reordering and MTU with what is known of the peer. */
 void rxw_sendq_init(struct rxw_pcall *p, uint64_t now);
 /* What is in flight is lost: the client moved, to another host perhaps. */
 void rxw_sendq_moved(struct rxw_pcall *p, bool same_host, uint64_t now);
 /* The peer offers wide windows: over a long path the congestion window may exceed 255 packets. */
-void rxw_sendq_widen(struct rxw_pcall *p);
+void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now);
 /* Release everything: the call is over, or the peer has it all. */
 void rxw_sendq_clear(struct rxw_pcall *p);
 /* The same, of a call that failed: no MTU probe is expected any more. */
@@ -137,6 +138,9 @@ void rxw_sendq_stop(struct rxw_pcall *p);
 /* The peer has all that was sent: release it, and wake a writer that waits or may write no more. */
 void rxw_sendq_all_acked(struct rxw_pcall *p, struct rxw_out *out);
 struct rxw_txent *rxw_sendq_entry(const struct rxw_sendq *q, uint32_t seq);
+/* Count the call as one that shares the path; its rate if the path limits it, else 0. */
+void rxw_sendq_count_sender(struct rxw_pcall *p, bool sender);
+void rxw_sendq_share(struct rxw_pcall *p, uint64_t rate);
 /* Append a run; takes over its reference if true. False: out of memory. */
 bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run);
 /*
@@ -146,10 +150,8 @@ bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run);
 int rxw_sendq_repack(struct rxw_pcall *p, uint32_t size);
 /* Note that a writer which now has to wait is to be told when it may resume. */
 void rxw_sendq_note_high(struct rxw_pcall *p);
-
 /* Wake a writer that was told to wait, if it may resume. */
 void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out);
-
 /* Packets queued and not acknowledged; of those, packets never sent. */
 uint32_t rxw_pcall_queued(const struct rxw_pcall *p);
 uint32_t rxw_pcall_ready(const struct rxw_pcall *p);
@@ -161,9 +163,7 @@ void rxw_pcall_limit_queue(struct rxw_pcall *p, uint32_t packets);
 bool rxw_pcall_send_complete(const struct rxw_pcall *p);
 /* Sequence number of the next packet pushed. */
 uint32_t rxw_pcall_next_seq(const struct rxw_pcall *p);
-
 /* --- scoreboard; nodes by index --- */
-
 static inline struct rxw_txent *rxw_sendq_ent(const struct rxw_sendq *q, uint16_t index)
 {
 	return (struct rxw_txent *)rxw_slab_at(&q->ents, index);

@@ -165,5 +165,69 @@ START_TEST(pacing)
 }
 END_TEST
 
+/* A later flow: half of what the path carried, if its round trip is like the one before. */
+START_TEST(resumes)
+{
+	static const struct rxw_cc_ops *const all[] = {&rxw_cc_cubic, &rxw_cc_rate};
+	static const struct {
+		uint64_t rtt;
+		uint32_t flows, max, want;
+	} cases[] = {
+		{100 * RXW_MS, 1, 65535, 4000},	 {100 * RXW_MS, 0, 65535, 4000},
+		{50 * RXW_MS, 1, 65535, 4000},	 {201 * RXW_MS, 1, 65535, 10},
+		{49 * RXW_MS, 1, 65535, 10},	 {100 * RXW_MS, 8, 65535, 500},
+		{100 * RXW_MS, 1000, 65535, 10}, {100 * RXW_MS, 1, 255, 255},
+	};
+	static const struct rxw_cc_path known = {80000ull << RXW_CC_RATE_SHIFT, 100 * RXW_MS};
+
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rxw_cc cc;
+		uint64_t interval;
+
+		rxw_cc_init(&cc, all[i % 2], 10, 0, cases[i / 2].max);
+		rxw_cc_confirm(&cc, 100 * RXW_MS, 1); /* nothing is known */
+		ck_assert_uint_eq(cc.cwnd, 10);
+		rxw_cc_resume(&cc, &known);
+		ck_assert_uint_eq(cc.cwnd, 10);
+		rxw_cc_confirm(&cc, cases[i / 2].rtt, cases[i / 2].flows);
+		ck_assert_uint_eq(cc.cwnd, cases[i / 2].want);
+		rxw_cc_confirm(&cc, 100 * RXW_MS, 1); /* once only */
+		ck_assert_uint_eq(cc.cwnd, cases[i / 2].want);
+		if (cc.cwnd <= 16)
+			continue;
+		/* Spread over a round trip, or most of one. */
+		interval = rxw_cc_interval(&cc, 65535, 100 * RXW_MS);
+		ck_assert_uint_ge(interval * cc.cwnd, 75 * RXW_MS);
+		ck_assert_uint_le(interval * cc.cwnd, 101 * RXW_MS);
+	}
+}
+END_TEST
+
+/* Of the larger window, 1,000 packets arrive and others are lost: half of those are left. */
+START_TEST(retreats)
+{
+	static const struct rxw_cc_path known = {80000ull << RXW_CC_RATE_SHIFT, 100 * RXW_MS};
+	struct rxw_cc cc;
+
+	rxw_cc_init(&cc, &rxw_cc_cubic, 10, 0, 65535);
+	rxw_cc_resume(&cc, &known);
+	rxw_cc_confirm(&cc, 100 * RXW_MS, 1);
+	rxw_cc_prove(&cc, 1000);
+	ck_assert_int_eq(cc.resume, RXW_CC_UNPROVEN);
+	rxw_cc_lost(&cc, 4000, 0);
+	ck_assert_int_eq(cc.resume, RXW_CC_RETREATED);
+	ck_assert_uint_eq(cc.cwnd, 500);
+	ck_assert_uint_eq(cc.ssthresh, 500);
+
+	rxw_cc_init(&cc, &rxw_cc_cubic, 10, 0, 65535);
+	rxw_cc_resume(&cc, &known);
+	rxw_cc_confirm(&cc, 100 * RXW_MS, 1);
+	rxw_cc_prove(&cc, 4000);
+	ck_assert_int_eq(cc.resume, RXW_CC_NORMAL);
+	rxw_cc_lost(&cc, 4000, 0);
+	ck_assert_uint_eq(cc.cwnd, 2800);
+}
+END_TEST
+
 TEST_MAIN("cc", initial_values, undo_of_loss, undo_keeps_growth, undo_of_timeouts, idleness, bounds,
-	  pacing)
+	  pacing, resumes, retreats)

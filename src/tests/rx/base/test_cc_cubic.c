@@ -349,5 +349,48 @@ START_TEST(long_stage)
 }
 END_TEST
 
+/* A round of `acks` ACKs for the window; round trips of `rtt`, in slow start. */
+static void slow_round(struct rxw_cc *cc, uint64_t rtt, unsigned acks, uint64_t *now)
+{
+	uint32_t window = cc->cwnd;
+
+	for (unsigned i = 0; i < acks; i++) {
+		*now += rtt / acks;
+		rxw_cc_acked(cc, window / acks, true, rtt, *now);
+		rxw_cc_rtt(cc, rtt, i + 1 == acks);
+	}
+}
+
+/* RFC 9406: a growing delay makes slow start conservative, and ends it if it does not fall again. */
+START_TEST(delay_ends_slow_start)
+{
+	uint64_t now = RXW_SEC;
+	struct rxw_cc cc;
+	uint32_t before;
+
+	rxw_cc_init(&cc, &rxw_cc_cubic, 16, 0, 65535);
+	for (unsigned i = 0; i < 4; i++)
+		slow_round(&cc, 100 * RXW_MS, 16, &now);
+	ck_assert_uint_eq(cc.cwnd, 256);
+	/* Less than an eighth: no sign. */
+	slow_round(&cc, 112 * RXW_MS, 16, &now);
+	ck_assert_uint_eq(cc.cwnd, 512);
+	slow_round(&cc, 130 * RXW_MS, 16, &now);
+	before = cc.cwnd;
+	ck_assert_uint_lt(before, 1024);
+	slow_round(&cc, 130 * RXW_MS, 16, &now);
+	ck_assert_uint_le(cc.cwnd, before + before / 4 + 1);
+	/* A false alarm: it falls. */
+	slow_round(&cc, 100 * RXW_MS, 16, &now);
+	before = cc.cwnd;
+	slow_round(&cc, 100 * RXW_MS, 16, &now);
+	ck_assert_uint_ge(cc.cwnd, 2 * before - 16);
+	for (unsigned i = 0; i < 6; i++)
+		slow_round(&cc, 150 * RXW_MS, 16, &now);
+	ck_assert_uint_ge(cc.cwnd, cc.ssthresh);
+	ck_assert_uint_lt(cc.ssthresh, 65535);
+}
+END_TEST
+
 TEST_MAIN("cc_cubic", curve, reno_friendly, fast_convergence, after_timeout, undo, pauses,
-	  mean_window, extremes, late_estimate, long_stage)
+	  mean_window, extremes, late_estimate, long_stage, delay_ends_slow_start)

@@ -13,7 +13,7 @@
 struct path {
 	uint64_t rate, rtt;
 	uint32_t queue, loss;
-	uint64_t now;
+	uint64_t now, fair;
 };
 
 /* One round trip, in `parts` ACKs: the flight is what window and pace allow. Returns packets moved. */
@@ -37,6 +37,7 @@ static uint64_t round_trip(struct rxw_cc *cc, struct path *p, unsigned parts)
 			.now = p->now,
 			.rate = (uint64_t)flight * RATE_ONE * RXW_SEC / rtt,
 			.rtt = rtt,
+			.fair = p->fair,
 			.newly = newly - lost,
 			.lost = lost + (i == 0 ? (uint32_t)over : 0),
 			.flight = flight,
@@ -122,6 +123,99 @@ START_TEST(timeout)
 }
 END_TEST
 
+/*
+ * In slow start all ACKs of a round trip are late, as on a busy machine, so that it ends early. The
+ * path is empty, and the next probe shows it.
+ */
+START_TEST(early_end)
+{
+	struct rxw_cc cc;
+	struct path p;
+
+	begin(&cc, &p, 0);
+	share(&cc, &p, 4);
+	p.rtt = 150 * RXW_MS;
+	share(&cc, &p, 2);
+	p.rtt = 100 * RXW_MS;
+	share(&cc, &p, 25);
+	ck_assert_double_ge(share(&cc, &p, 10), 0.9);
+}
+END_TEST
+
+/* A pause: the flow begins with a few packets again, and half of its rate follows. */
+START_TEST(pause)
+{
+	struct rxw_cc cc;
+	struct path p;
+
+	begin(&cc, &p, 0);
+	share(&cc, &p, 40);
+	rxw_cc_idle(&cc, 200 * RXW_MS, 300 * RXW_MS);
+	ck_assert_uint_ge(cc.cwnd, 8000);
+	rxw_cc_idle(&cc, RXW_SEC, 300 * RXW_MS);
+	ck_assert_uint_eq(cc.cwnd, 10);
+	p.now += RXW_SEC;
+	rxw_cc_confirm(&cc, p.rtt, 8); /* that is what this flow had alone */
+	ck_assert_uint_ge(cc.cwnd, 3500);
+	ck_assert_uint_le(cc.cwnd, 4500);
+	rxw_cc_prove(&cc, cc.cwnd);
+	share(&cc, &p, 6);
+	ck_assert_double_ge(share(&cc, &p, 20), 0.9);
+}
+END_TEST
+
+/* The larger window of a later flow was too much: no more than half of what has arrived is left. */
+START_TEST(retreat)
+{
+	static const struct rxw_cc_path known = {80000ull << RXW_CC_RATE_SHIFT, 100 * RXW_MS};
+	struct rxw_cc_sample s = {.now = RXW_SEC, .rtt = 100 * RXW_MS, .newly = 10, .round = true};
+	struct rxw_cc cc;
+
+	rxw_cc_init(&cc, &rxw_cc_rate, 10, 0, 65535);
+	rxw_cc_resume(&cc, &known);
+	rxw_cc_sample(&cc, &s);
+	rxw_cc_confirm(&cc, s.rtt, 1);
+	ck_assert_uint_eq(cc.cwnd, 4000);
+	for (unsigned i = 0; i < 10; i++) {
+		s = (struct rxw_cc_sample){.now = s.now + 10 * RXW_MS, .rate = 8000 * RATE_ONE,
+					   .rtt = 110 * RXW_MS, .newly = 40, .lost = 360,
+					   .flight = 3000, .flight_then = 4000, .round = i == 9};
+		rxw_cc_sample(&cc, &s);
+		rxw_cc_prove(&cc, s.newly);
+	}
+	ck_assert_int_eq(cc.resume, RXW_CC_RETREATED);
+	ck_assert_uint_le(cc.cwnd, 800 + 64 + 8000 / 250);
+}
+END_TEST
+
+/* Two flows of one path with a tenth and nine tenths of it: soon they have the same rate. */
+START_TEST(equal_shares)
+{
+	struct rxw_cc_path got[2];
+	struct rxw_cc cc[2];
+	struct path p[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		begin(&cc[i], &p[i], 0);
+		p[i].rate = i ? 72000 : 8000;
+		share(&cc[i], &p[i], 40);
+		ck_assert(rxw_cc_learnt(&cc[i], 0, 0, &got[i]));
+	}
+	for (unsigned k = 0; k < 40; k++) {
+		for (unsigned i = 0; i < 2; i++) {
+			/* Each gets what it sends, as the sum does not exceed the path. */
+			p[i].rate = RXW_SEC / rxw_cc_interval(&cc[i], cc[i].cwnd, p[i].rtt);
+			p[i].fair = (got[0].rate + got[1].rate) / 2;
+			round_trip(&cc[i], &p[i], 16);
+		}
+		for (unsigned i = 0; i < 2; i++)
+			ck_assert(rxw_cc_learnt(&cc[i], 0, 0, &got[i]));
+	}
+	ck_assert_uint_le(got[1].rate, got[0].rate + got[0].rate / 4);
+	ck_assert_uint_le(got[0].rate, got[1].rate + got[1].rate / 4);
+}
+END_TEST
+
 static uint64_t any(uint64_t *state)
 {
 	return rxw_prng(state) >> test_below(state, 64);
@@ -146,6 +240,7 @@ START_TEST(extremes)
 				.now = now,
 				.rate = any(&state),
 				.rtt = any(&state),
+				.fair = rxw_prng(&state) & 1 ? any(&state) : 0,
 				.newly = (uint32_t)any(&state),
 				.lost = (uint32_t)any(&state),
 				.flight = (uint32_t)any(&state),
@@ -153,7 +248,7 @@ START_TEST(extremes)
 				.limited = rxw_prng(&state) & 1,
 				.round = rxw_prng(&state) & 1,
 			};
-			switch (test_below(&state, 8)) {
+			switch (test_below(&state, 16)) {
 			case 0:
 				rxw_cc_timeout(&cc, s.flight, now);
 				break;
@@ -162,6 +257,15 @@ START_TEST(extremes)
 				break;
 			case 2:
 				rxw_cc_idle(&cc, any(&state), any(&state));
+				break;
+			case 3:
+				rxw_cc_resume(&cc, &(struct rxw_cc_path){any(&state), any(&state)});
+				break;
+			case 4:
+				rxw_cc_confirm(&cc, any(&state), (uint32_t)any(&state));
+				break;
+			case 5:
+				rxw_cc_prove(&cc, (uint32_t)any(&state));
 				break;
 			default:
 				rxw_cc_sample(&cc, &s);
@@ -174,4 +278,5 @@ START_TEST(extremes)
 }
 END_TEST
 
-TEST_MAIN("cc_rate", fills_the_path, bears_losses, follows_the_path, timeout, extremes)
+TEST_MAIN("cc_rate", fills_the_path, bears_losses, follows_the_path, timeout, early_end,
+	  pause, retreat, equal_shares, extremes)

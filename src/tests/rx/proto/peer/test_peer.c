@@ -188,6 +188,72 @@ START_TEST(local)
 }
 END_TEST
 
+/* What paths carry: kept for five minutes, and only for addresses that are known to be right. */
+START_TEST(learnt)
+{
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_cc_path path = {5000ull << RXW_CC_RATE_SHIFT, 20 * RXW_MS}, got;
+	uint64_t now = RXW_SEC;
+	struct rxw_addr a;
+	struct rxw_peer *p;
+
+	address(&a, 0x0a000001, 7000);
+	p = rxw_peer_get(t, &a, now);
+	rxw_peer_learn(p, false, &path, now);
+	rxw_peer_learn_window(p, false, 4000, now);
+	ck_assert(!rxw_peer_recall(p, &got, now));
+	ck_assert_uint_eq(rxw_peer_recall_window(p, now), 0);
+	rxw_peer_set_validated(p, now);
+	rxw_peer_learn(p, false, &path, now);
+	rxw_peer_learn_window(p, false, 65535, now);
+	ck_assert(rxw_peer_recall(p, &got, now + 299 * RXW_SEC));
+	ck_assert_uint_eq(got.rate, path.rate);
+	ck_assert_uint_eq(got.rtt, path.rtt);
+	ck_assert_uint_eq(rxw_peer_recall_window(p, now + 299 * RXW_SEC), 65535);
+	ck_assert(!rxw_peer_recall(p, &got, now + 301 * RXW_SEC));
+	ck_assert_uint_eq(rxw_peer_recall_window(p, now + 301 * RXW_SEC), 0);
+	rxw_peer_forget(p);
+	ck_assert(!rxw_peer_recall(p, &got, now));
+	/* A client has chosen its server. */
+	rxw_peer_learn(p, true, &path, now + 1000 * RXW_SEC);
+	ck_assert(rxw_peer_recall(p, &got, now + 1000 * RXW_SEC));
+	rxw_peer_unref(p, now);
+	rxw_peer_table_destroy(t);
+}
+END_TEST
+
+/* Calls that share a path: their mean, while there are two; and the path's rate is that of all. */
+START_TEST(shared)
+{
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_cc_path path = {2000ull << RXW_CC_RATE_SHIFT, 20 * RXW_MS}, got;
+	const uint64_t one = 1ull << RXW_CC_RATE_SHIFT;
+	struct rxw_addr a;
+	struct rxw_peer *p;
+
+	address(&a, 0x0a000001, 7000);
+	p = rxw_peer_get(t, &a, RXW_SEC);
+	ck_assert_uint_eq(rxw_peer_fair(p), 0);
+	rxw_peer_share(p, 0, 1000 * one);
+	ck_assert_uint_eq(rxw_peer_fair(p), 0);
+	rxw_peer_share(p, 0, 3000 * one);
+	ck_assert_uint_eq(rxw_peer_fair(p), 2000 * one);
+	rxw_peer_learn(p, true, &path, RXW_SEC);
+	ck_assert(rxw_peer_recall(p, &got, RXW_SEC));
+	ck_assert_uint_eq(got.rate, 4000 * one);
+	rxw_peer_share(p, 3000 * one, 1000 * one);
+	ck_assert_uint_eq(rxw_peer_fair(p), 1000 * one);
+	rxw_peer_share(p, 1000 * one, 0);
+	rxw_peer_share(p, 1000 * one, 0);
+	ck_assert_uint_eq(rxw_peer_fair(p), 0);
+	rxw_peer_learn(p, true, &path, RXW_SEC);
+	ck_assert(rxw_peer_recall(p, &got, RXW_SEC));
+	ck_assert_uint_eq(got.rate, path.rate);
+	rxw_peer_unref(p, RXW_SEC);
+	rxw_peer_table_destroy(t);
+}
+END_TEST
+
 START_TEST(three_times)
 {
 	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
@@ -279,6 +345,8 @@ int main(void)
 	tcase_add_test(tcase, many_proven_addresses);
 	tcase_add_test(tcase, marks_of_the_proven);
 	tcase_add_test(tcase, local);
+	tcase_add_test(tcase, learnt);
+	tcase_add_test(tcase, shared);
 	tcase_add_test(tcase, three_times);
 	tcase_add_test(tcase, rate);
 	tcase_add_test(tcase, waste);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Peers: what their paths carry, for later calls. Atomics only; each value is a hint. */
+#include "base/rtt.h"
+#include "proto/peer/peer.h"
+
+#define LEARNT_LIFE (300 * RXW_SEC)
+#define TIME_BITS   48
+#define TIME_MASK   ((1ull << TIME_BITS) - 1)
+
+/* A server learns nothing from an address that somebody may have forged. */
+static bool known(const struct rxw_peer *p, bool client, uint64_t now)
+{
+	return client || rxw_peer_validated(p, now);
+}
+
+static uint64_t within(uint64_t value, uint64_t most)
+{
+	return value < most ? value : most;
+}
+
+static uint64_t whole(uint64_t rate)
+{
+	return within(rate >> RXW_CC_RATE_SHIFT, UINT32_MAX);
+}
+
+void rxw_peer_share(struct rxw_peer *p, uint64_t before, uint64_t rate)
+{
+	if ((before == 0) != (rate == 0))
+		atomic_fetch_add_explicit(&p->learnt.sharing, rate != 0 ? 1 : UINT32_MAX,
+					  memory_order_relaxed);
+	atomic_fetch_add_explicit(&p->learnt.rates, whole(rate) - whole(before),
+				  memory_order_relaxed);
+}
+
+uint64_t rxw_peer_fair(const struct rxw_peer *p)
+{
+	uint32_t n = atomic_load_explicit(&p->learnt.sharing, memory_order_relaxed);
+	uint64_t rates = atomic_load_explicit(&p->learnt.rates, memory_order_relaxed);
+
+	/* The two values need not belong together. */
+	return n < 2 ? 0 : within(rates / n, UINT32_MAX) << RXW_CC_RATE_SHIFT;
+}
+
+void rxw_peer_learn(struct rxw_peer *p, bool client, const struct rxw_cc_path *path, uint64_t now)
+{
+	uint64_t rate = atomic_load_explicit(&p->learnt.rates, memory_order_relaxed);
+	uint64_t us = within(path->rtt / 1000, UINT32_MAX);
+
+	if (!known(p, client, now))
+		return;
+	rate = within(rate > whole(path->rate) ? rate : whole(path->rate), UINT32_MAX);
+	atomic_store_explicit(&p->learnt.rate_rtt, rate << 32 | us, memory_order_relaxed);
+	atomic_store_explicit(&p->learnt.rate_at, now, memory_order_relaxed);
+}
+
+bool rxw_peer_recall(const struct rxw_peer *p, struct rxw_cc_path *path, uint64_t now)
+{
+	uint64_t pair = atomic_load_explicit(&p->learnt.rate_rtt, memory_order_relaxed);
+	uint64_t at = atomic_load_explicit(&p->learnt.rate_at, memory_order_relaxed);
+
+	path->rate = pair >> 32 << RXW_CC_RATE_SHIFT;
+	path->rtt = (pair & UINT32_MAX) * 1000;
+	return path->rate != 0 && path->rtt != 0 && now < at + LEARNT_LIFE;
+}
+
+void rxw_peer_forget(struct rxw_peer *p)
+{
+	atomic_store_explicit(&p->learnt.rate_rtt, 0, memory_order_relaxed);
+}
+
+void rxw_peer_learn_window(struct rxw_peer *p, bool client, uint32_t window, uint64_t now)
+{
+	if (known(p, client, now))
+		atomic_store_explicit(&p->learnt.window_at,
+				      (uint64_t)window << TIME_BITS | (now / 1000 & TIME_MASK),
+				      memory_order_relaxed);
+}
+
+uint32_t rxw_peer_recall_window(const struct rxw_peer *p, uint64_t now)
+{
+	uint64_t pair = atomic_load_explicit(&p->learnt.window_at, memory_order_relaxed);
+	uint64_t age = (now / 1000 - (pair & TIME_MASK)) & TIME_MASK;
+
+	return age < LEARNT_LIFE / 1000 ? (uint32_t)(pair >> TIME_BITS) : 0;
+}
