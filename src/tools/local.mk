@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# rxperf, afscp, rxwstat, rxpt and rxvol, and libtools.la: options, config files and JSON for every program.
+# rxperf, afscp, rxwstat, rxwplot, rxpt and rxvol, and libtools.la: options, config files and JSON for every program.
 
 tools_common_sources = \
 	src/tools/common/address.c src/tools/common/address.h \
@@ -122,5 +122,14 @@ src_tools_rxvol_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tools_rxvol_LDADD = src/tools/libtools.la src/admin/libadmin.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(PTHREAD_LIBS)
 dist_man_MANS += doc/man/rxvol.8
+
+# Python 3, with its standard library alone.
+EXTRA_DIST += src/tools/plot/rxwplot.py
+bin_SCRIPTS += src/tools/rxwplot
+CLEANFILES += src/tools/rxwplot
+src/tools/rxwplot: src/tools/plot/rxwplot.py $(top_builddir)/config.status
+	$(AM_V_GEN)$(MKDIR_P) src/tools && sed 's/[@]VERSION[@]/$(VERSION)/' '$(srcdir)/src/tools/plot/rxwplot.py' > $@.tmp && \
+		chmod 755 $@.tmp && mv $@.tmp $@
+dist_man_MANS += doc/man/rxwplot.1
 
 dist_man_MANS += doc/man/rxperf.1 doc/man/afscp.1 doc/man/rxwire.conf.5

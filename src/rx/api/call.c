@@ -457,6 +457,25 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 	return 0;
 }
 
+/* The connection is locked. */
+static void sender_stats(const struct rxw_pcall *p, struct rxw_call_statistics *s)
+{
+	uint64_t interval = rxw_send_interval(p);
+	size_t payload = rxw_sealed_capacity(&p->conn->auth.room,
+					     rxw_pcall_datagram_size(p) - RXW_HEADER_SIZE);
+
+	s->pacing_rate = interval ? payload * RXW_SEC / interval : 0;
+	s->rtt_min_ns = p->tx.rtt.min;
+	s->lost = p->count.lost;
+	s->loss_events = p->count.loss_events;
+	s->spurious = p->count.spurious;
+	s->timeouts = p->count.timeouts;
+	s->in_flight = p->tx.flight;
+	s->ssthresh = p->tx.cc.ssthresh;
+	s->controller = p->tx.cc.ops->name;
+	s->phase = rxw_send_phase(p);
+}
+
 int rxw_call_stats(rxw_call *call, struct rxw_call_statistics *stats)
 {
 	struct rxw_call_statistics s = {.size = sizeof(s)};
@@ -483,6 +502,7 @@ int rxw_call_stats(rxw_call *call, struct rxw_call_statistics *stats)
 	s.ended_ns = call->finished;
 	s.security = call->conn->p.security_index;
 	s.level = call->conn->p.auth.level;
+	sender_stats(p, &s);
 	rxw_conn_unlock(call->conn);
 	sized_write(stats, &s, sizeof(s));
 	return 0;

@@ -181,6 +181,13 @@ uint64_t rxw_cc_interval(const struct rxw_cc *cc, uint32_t window, uint64_t srtt
 	return cc->ops->interval ? cc->ops->interval(cc, window, srtt) : 0;
 }
 
+const char *rxw_cc_phase(const struct rxw_cc *cc)
+{
+	if (cc->ops->phase)
+		return cc->ops->phase(cc);
+	return cc->cwnd < cc->ssthresh ? "slow-start" : "avoidance";
+}
+
 uint64_t rxw_cc_spread(const struct rxw_cc *cc, uint32_t window, uint64_t srtt)
 {
 	if (window > cc->cwnd)

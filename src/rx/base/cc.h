@@ -65,6 +65,8 @@ struct rxw_cc_ops {
 	bool (*learnt)(const struct rxw_cc *cc, struct rxw_cc_path *path);
 	/* See rxw_cc_interval(). NULL: no pacing. */
 	uint64_t (*interval)(const struct rxw_cc *cc, uint32_t window, uint64_t srtt);
+	/* See rxw_cc_phase(). NULL: that of a window with a threshold. */
+	const char *(*phase)(const struct rxw_cc *cc);
 };
 
 struct rxw_cc {
@@ -126,6 +128,8 @@ uint64_t rxw_cc_interval(const struct rxw_cc *cc, uint32_t window, uint64_t srtt
 #define RXW_CC_PACED_ABOVE 16u /* packets; smaller windows are not paced */
 #define RXW_CC_RESTART	   10u /* packets: the window after a pause, with a model */
 #define RXW_CC_RATE_SHIFT  10  /* fractional bits of rates */
+/* What the controller does, for observers: "slow-start", "avoidance" or a phase of its own. Static. */
+const char *rxw_cc_phase(const struct rxw_cc *cc);
 /* For controllers: the smaller window over four fifths of a round trip of 1 ms or more. */
 uint64_t rxw_cc_spread(const struct rxw_cc *cc, uint32_t window, uint64_t srtt);
 /*

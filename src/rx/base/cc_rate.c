@@ -491,6 +491,16 @@ static uint64_t rate_interval(const struct rxw_cc *cc, uint32_t window, uint64_t
 	return (RXW_SEC << RATE_SHIFT) / larger(pace, 1);
 }
 
+static const char *rate_phase(const struct rxw_cc *cc)
+{
+	static const char *const names[] = {
+		[STARTUP] = "startup", [DRAIN] = "drain", [DOWN] = "down",     [CRUISE] = "cruise",
+		[REFILL] = "refill",   [UP] = "up",	  [SHRINK] = "shrink",
+	};
+
+	return names[of_const(cc)->phase];
+}
+
 const struct rxw_cc_ops rxw_cc_rate = {
 	.name = "rate",
 	.init = rate_init,
@@ -499,4 +509,5 @@ const struct rxw_cc_ops rxw_cc_rate = {
 	.learnt = rate_learnt,
 	.idle = rate_idle,
 	.interval = rate_interval,
+	.phase = rate_phase,
 };

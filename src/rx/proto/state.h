@@ -39,6 +39,8 @@ struct rxw_callcounts {
 	uint64_t bytes_sent, bytes_received, packets_sent, packets_received, retransmitted,
 		duplicates;
 	uint64_t acks_sent, acks_received;
+	/* packets declared lost; loss events; losses that were none; retransmission timeouts */
+	uint32_t lost, loss_events, spurious, timeouts;
 };
 
 /*

@@ -134,6 +134,14 @@ struct rxw_call_statistics {
 	uint32_t cwnd, peer_window;    /* packets */
 	uint64_t started_ns, ended_ns; /* monotonic clock */
 	uint8_t security, level;       /* security index; enum rxw_level */
+	/* of the sender; packets, unless stated */
+	uint64_t pacing_rate;	     /* bytes of payload per second; 0 = not paced */
+	uint64_t rtt_min_ns;	     /* 0 = no sample */
+	uint64_t lost, loss_events;  /* declared lost; events that congestion control saw */
+	uint64_t spurious, timeouts; /* losses that were none; retransmission timeouts */
+	uint32_t in_flight, ssthresh;
+	/* Static: "cubic", "rate"; "slow-start", "recovery" and so on, see rxw_stats(3). */
+	const char *controller, *phase;
 };
 /* -RXW_EINVAL: an argument is NULL, or `size` is not set. Any thread. */
 int rxw_call_stats(rxw_call *call, struct rxw_call_statistics *stats);

@@ -115,4 +115,5 @@ check_scripts += src/tests/tools/rxperf.sh
 check_scripts += src/tests/tools/rxpt.sh
 check_scripts += src/tests/tools/rxvol.sh
 check_scripts += src/tests/tools/rxwstat.sh
-EXTRA_DIST += src/tests/tools/lib.sh src/tests/tools/rules.test.yml
+check_scripts += src/tests/tools/plot/rxwplot.sh
+EXTRA_DIST += src/tests/tools/plot/plot.py src/tests/tools/lib.sh src/tests/tools/rules.test.yml

@@ -52,7 +52,7 @@ enum {
 #define IP4_HEADERS	 28u
 #define IP6_HEADERS	 48u
 #define NOTES		 32u /* comments of one packet; further ones are counted */
-#define NOTE_ROOM	 160u
+#define NOTE_ROOM	 288u
 #define BUFFER		 65536u
 #define BLOCK_ROOM	 (IP6_HEADERS + 65536u + NOTES * (NOTE_ROOM + 64u) + 512u)
 #define ENDS		 64u /* entries: the local address that a peer uses */
@@ -438,6 +438,20 @@ static void end_text(const struct rxw_trace_event *e, char *text, size_t size)
 			 rxw_code_text(code), e->c == RXW_ORIGIN_PEER ? " (from the peer)" : "");
 }
 
+/* Old fields keep their places: programs read them. */
+static void window_text(const struct rxw_trace_event *e, char *text, size_t size)
+{
+	int n = snprintf(text, size,
+			 "congestion window %u, ssthresh %u, the peer's window %u, in flight %u",
+			 (unsigned)e->a, (unsigned)e->b, (unsigned)e->c, (unsigned)e->d);
+
+	if (e->controller && e->phase && n > 0 && (size_t)n < size)
+		snprintf(text + n, size - (size_t)n,
+			 ", RTT %llu us, least %llu us, paced %llu packets/s, %s: %s",
+			 (unsigned long long)e->srtt / 1000, (unsigned long long)e->least_rtt / 1000,
+			 e->interval ? 1000000000ull / e->interval : 0, e->controller, e->phase);
+}
+
 static void event_text(const struct rxw_trace_event *e, char *text, size_t size)
 {
 	char took[32];
@@ -466,9 +480,7 @@ static void event_text(const struct rxw_trace_event *e, char *text, size_t size)
 		snprintf(text, size, "false loss: a packet was late by %u packets", (unsigned)e->a);
 		break;
 	case RXW_TRACE_WINDOW:
-		snprintf(text, size,
-			 "congestion window %u, ssthresh %u, the peer's window %u, in flight %u",
-			 (unsigned)e->a, (unsigned)e->b, (unsigned)e->c, (unsigned)e->d);
+		window_text(e, text, size);
 		break;
 	case RXW_TRACE_DROP:
 		break;

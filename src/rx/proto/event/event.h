@@ -34,6 +34,9 @@ struct rxw_trace_event {
 	uint32_t epoch, cid /* with the channel */, call;
 	uint64_t now; /* ns, monotonic; 0: unknown */
 	uint64_t a, b, c, d;
+	/* RXW_TRACE_WINDOW only: ns between packets, RTTs in ns, 0 = none or unknown; static names */
+	uint64_t interval, srtt, least_rtt;
+	const char *controller, *phase;
 };
 
 /*

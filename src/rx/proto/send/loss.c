@@ -54,12 +54,14 @@ void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *
 		}
 		rxw_sendq_set(q, s, RXW_TX_LOST);
 		q->rate.lost += s->count;
+		p->count.lost += s->count;
 		if (rxw_recovery_enter(&p->tx.recovery, s->order + s->count - 1, q->order, flight))
 			react = true;
 	}
 	q->loss_at = at != 0 ? at : RXW_NEVER;
 	if (react) {
 		rxw_tally(out->stats, &out->stats->loss_events, 1);
+		p->count.loss_events++;
 		q->losses = true;
 		/* Thresholds may hold packets back: count the flight of a full window. */
 		flight = rxw_max32(flight,
@@ -86,10 +88,21 @@ void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *o
 	atomic_store_explicit(&p->conn->peer->reordering, rxw_recovery_learned(&p->tx.recovery),
 			      memory_order_relaxed);
 	rxw_tally(out->stats, &out->stats->spurious_losses, 1);
+	p->count.spurious++;
 	RXW_PROBE(spurious, p, distance, &rxw_pconn_path(p->conn)->peer.u.sa);
 	rxw_event(p, out->stats,
 		  (struct rxw_trace_event){
 			  .kind = RXW_TRACE_SPURIOUS, .now = out->now, .a = distance});
+}
+
+const char *rxw_send_phase(const struct rxw_pcall *p)
+{
+	if (p->tx.backoff > 0)
+		return "timeout";
+	/* A model of the path knows no recovery. */
+	if (p->tx.cc.ops->phase == NULL && rxw_recovery_active(&p->tx.recovery))
+		return "recovery";
+	return rxw_cc_phase(&p->tx.cc);
 }
 
 void rxw_send_window_event(const struct rxw_pcall *p, const struct rxw_out *out, uint32_t cwnd,
@@ -106,5 +119,10 @@ void rxw_send_window_event(const struct rxw_pcall *p, const struct rxw_out *out,
 					   .a = q->cc.cwnd,
 					   .b = q->cc.ssthresh,
 					   .c = q->window,
-					   .d = q->flight});
+					   .d = q->flight,
+					   .interval = rxw_send_interval(p),
+					   .srtt = q->rtt.valid ? q->rtt.srtt : 0,
+					   .least_rtt = q->rtt.min,
+					   .controller = q->cc.ops->name,
+					   .phase = rxw_send_phase(p)});
 }

@@ -58,6 +58,13 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 void rxw_send_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, unsigned sent,
 			 int error, uint64_t now);
 
+/* --- what observers see of a sender --- */
+
+/* ns between two packets in the mean; 0: not paced. */
+uint64_t rxw_send_interval(const struct rxw_pcall *p);
+/* "timeout", "recovery", or that of rxw_cc_phase(). Static. */
+const char *rxw_send_phase(const struct rxw_pcall *p);
+
 /* --- address validation: see proof.c --- */
 
 void rxw_proof_init(struct rxw_pcall *p);

@@ -104,6 +104,7 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 	struct rxw_peer *peer = p->conn->peer;
 
 	rxw_tally(out->stats, &out->stats->rto_events, 1);
+	p->count.timeouts++;
 	RXW_PROBE(timeout, p, (unsigned)q->backoff, &rxw_pconn_path(p->conn)->peer.u.sa);
 	rxw_event(p, out->stats,
 		  (struct rxw_trace_event){

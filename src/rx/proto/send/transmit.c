@@ -187,6 +187,11 @@ static uint64_t pacing_interval(const struct rxw_pcall *p)
 	return rxw_cc_interval(&p->tx.cc, rxw_max32(p->tx.window, 1), p->tx.rtt.srtt);
 }
 
+uint64_t rxw_send_interval(const struct rxw_pcall *p)
+{
+	return pacing_interval(p);
+}
+
 /* Headers of packets [first, first + n) of an entry. */
 static void write_headers(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first,
 			  uint32_t n, uint32_t serial, bool request, bool request_all, bool resent)

@@ -317,6 +317,14 @@ START_TEST(statistics_of_a_call)
 	ck_assert_uint_gt(s.acks_received, 0);
 	ck_assert_uint_gt(s.started_ns, 0);
 	ck_assert_uint_gt(s.peer_window, 0);
+	/* The request is acknowledged by the reply. */
+	ck_assert_uint_eq(s.in_flight, 0);
+	ck_assert_uint_gt(s.rtt_min_ns, 0);
+	ck_assert_uint_gt(s.ssthresh, 0);
+	ck_assert_uint_ge(s.lost, s.loss_events);
+	ck_assert_str_eq(s.controller, "reno");
+	ck_assert(!strcmp(s.phase, "slow-start") || !strcmp(s.phase, "avoidance") ||
+		  !strcmp(s.phase, "recovery"));
 	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
 }
 END_TEST

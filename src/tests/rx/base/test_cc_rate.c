@@ -73,7 +73,9 @@ START_TEST(fills_the_path)
 	struct path p;
 
 	begin(&cc, &p, 0);
+	ck_assert_str_eq(rxw_cc_phase(&cc), "startup");
 	share(&cc, &p, 15);
+	ck_assert_str_ne(rxw_cc_phase(&cc), "startup");
 	ck_assert_double_ge(share(&cc, &p, 100), 0.95);
 	/* No more than the path and its queue hold. */
 	ck_assert_uint_le(cc.cwnd, 2 * 8000 + 2048);

@@ -271,6 +271,7 @@ START_TEST(lost_by_count)
 	setup(40);
 	ack(11, 10, RXW_ACK_REQUESTED, "");
 	before = call->p.tx.cc.cwnd;
+	ck_assert_str_eq(rxw_send_phase(&call->p), "slow-start");
 	ack(11, 12, RXW_ACK_OUT_OF_SEQUENCE, "01");
 	ack(11, 13, RXW_ACK_OUT_OF_SEQUENCE, "011");
 	bench_nothing(&b);
@@ -284,6 +285,9 @@ START_TEST(lost_by_count)
 	ck_assert_uint_eq(b.stats.retransmitted, 1);
 	ck_assert_uint_lt(call->p.tx.cc.cwnd, before);
 	ck_assert_uint_eq(call->p.tx.cc.cwnd, call->p.tx.cc.ssthresh);
+	ck_assert_str_eq(rxw_send_phase(&call->p), "recovery");
+	ck_assert_uint_eq(call->p.count.lost, 1);
+	ck_assert_uint_eq(call->p.count.loss_events, 1);
 	/* More losses of the same event: neither a second reduction nor a second retransmission. */
 	before = call->p.tx.cc.cwnd;
 	ack(11, 15, RXW_ACK_OUT_OF_SEQUENCE, "01111");
@@ -327,6 +331,7 @@ START_TEST(reordering_is_undone)
 	ack(19, 11, RXW_ACK_IDLE, "");
 	ck_assert_uint_eq(b.stats.spurious_losses, 1);
 	ck_assert_uint_ge(call->p.tx.cc.cwnd, before);
+	ck_assert_uint_eq(call->p.count.spurious, 1);
 	ck_assert_uint_gt(call->p.tx.recovery.threshold, 3);
 	bench_free(&b);
 }
