@@ -42,6 +42,12 @@ ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 	return (ssize_t)length;
 }
 
+ssize_t rxw_call_write_part(rxw_call *call, const void *data, size_t length, bool more)
+{
+	(void)more;
+	return rxw_call_write(call, data, length);
+}
+
 int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *options,
 		   rxw_call **call)
 {

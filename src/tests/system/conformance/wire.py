@@ -11,6 +11,7 @@ TYPES = {1: 'DATA', 2: 'ACK', 3: 'BUSY', 4: 'ABORT', 5: 'ACKALL', 6: 'CHALLENGE'
 
 CLIENT, REQUEST, LAST, MORE, OLD, JUMBO = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20
 SLOW_START_OK = 0x20
+EXTENDED = 0x08          # of an ACK: wide windows are offered (rx-wide-windows, rule 1)
 
 REQUESTED, DUPLICATE, OUT_OF_SEQUENCE, EXCEEDS_WINDOW, NOSPACE = 1, 2, 3, 4, 5
 PING, PING_RESPONSE, DELAY, IDLE = 6, 7, 8, 9
@@ -159,6 +160,11 @@ def pattern(at, length):
     return bytes((i * 167 + (i >> 8) * 13) & 0xff for i in range(at, at + length))
 
 
+def padding(ack):
+    """The three bytes between the entries and the trailer. An offer has a version there."""
+    return b'\0\4\0' if ack.flags & EXTENDED else bytes(3)
+
+
 def fault(packet, client):
     """The error in a packet's bytes alone (C-002, C-004, C-026, C-061), or None. `client`: it comes
     from the client."""
@@ -168,7 +174,7 @@ def fault(packet, client):
         return None     # stateless: the answer to a packet for an unknown service
     if bool(packet.flags & CLIENT) != client:
         return 'CLIENT_INITIATED is wrong (C-004)'
-    known = {DATA: CLIENT | REQUEST | LAST | MORE | JUMBO, ACK: CLIENT | REQUEST | SLOW_START_OK}
+    known = {DATA: CLIENT | REQUEST | LAST | MORE | JUMBO, ACK: CLIENT | REQUEST | SLOW_START_OK | EXTENDED}
     if packet.flags & ~known.get(packet.type, CLIENT):
         return 'unknown flags are set (C-002)'
     if packet.type == DATA and packet.seq == 0:
@@ -189,7 +195,7 @@ def fault(packet, client):
             return 'an ACK that is too short (C-026)'
         if len(a.trailer) != 4:
             return 'a trailer of %d words (C-026)' % len(a.trailer)
-        if any(a.padding) or any(a.tail) or a.space:
+        if a.padding != padding(packet) or any(a.tail) or a.space:
             return 'padding of an ACK is not zero (C-026, C-061)'
         if not packet.flags & SLOW_START_OK:
             return 'SLOW_START_OK is missing'
