@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A load for a file server: clients, each a thread with a socket of its own (with -t, all with one
- * socket) and one call at a time, make a fixed number of operations. Prints one line of JSON: rates, latencies, and the CPU time of
- * the server and of the clients from the first operation to the last.
+ * socket) and one call at a time, make a fixed number of operations. Prints one line of JSON: rates,
+ * latencies, and the CPU time of the server and of the clients from the first operation to the last.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 
 /* -- what rows refer to -- */
 
-/* What an old version refers to, and the new one does not. */
+/* References of an old version that the new one does not have. */
 struct mentions {
 	uint32_t epoch; /* of the row that is not counted */
 	uint64_t small; /* 0: somebody else refers to it */

@@ -97,7 +97,7 @@ static AFSFid promise_fid(const struct fs_place *place)
 			    : (AFSFid){fid->volume, fid->vnode, fid->unique};
 }
 
-/* What the call is about to be given, and after that what it tells the client. */
+/* Promise and status that the call is about to be given, and that it then tells the client. */
 static struct fsd_given ask(const struct fs_place *place)
 {
 	struct fsd_given given = {0};

@@ -21,7 +21,7 @@ struct rxw_cc_sample {
 	bool round;	      /* a round trip has ended */
 };
 
-/* What a flow has measured of the path: rate as above, of all flows; shortest round trip, ns. */
+/* A flow's measurements of the path: rate as above, of all flows; shortest round trip, ns. */
 struct rxw_cc_path {
 	uint64_t rate, rtt;
 };
@@ -61,7 +61,7 @@ struct rxw_cc_ops {
 	void (*idle)(struct rxw_cc *cc);
 	/* For slow start that ends by the delay: see rxw_cc_rtt(). May be NULL. */
 	void (*rtt)(struct rxw_cc *cc, uint64_t rtt, bool round);
-	/* What was measured of the path; false: nothing yet. NULL: a window per round trip. */
+	/* The measurements of the path; false: none yet. NULL: a window per round trip. */
 	bool (*learnt)(const struct rxw_cc *cc, struct rxw_cc_path *path);
 	/* See rxw_cc_interval(). NULL: no pacing. */
 	uint64_t (*interval)(const struct rxw_cc *cc, uint32_t window, uint64_t srtt);
@@ -99,7 +99,7 @@ void rxw_cc_resume(struct rxw_cc *cc, const struct rxw_cc_path *known);
 void rxw_cc_confirm(struct rxw_cc *cc, uint64_t rtt, uint32_t flows);
 /* `acked` packets are acknowledged: those of the larger window may be proven now. */
 void rxw_cc_prove(struct rxw_cc *cc, uint32_t acked);
-/* What this flow has measured. False: nothing. */
+/* The flow's measurements. False: none. */
 bool rxw_cc_learnt(const struct rxw_cc *cc, uint64_t rtt_min, uint64_t srtt,
 		   struct rxw_cc_path *path);
 /* Not for packets acknowledged in recovery, where proportional rate reduction applies. */
@@ -128,7 +128,7 @@ uint64_t rxw_cc_interval(const struct rxw_cc *cc, uint32_t window, uint64_t srtt
 #define RXW_CC_PACED_ABOVE 16u /* packets; smaller windows are not paced */
 #define RXW_CC_RESTART	   10u /* packets: the window after a pause, with a model */
 #define RXW_CC_RATE_SHIFT  10  /* fractional bits of rates */
-/* What the controller does, for observers: "slow-start", "avoidance" or a phase of its own. Static. */
+/* For observers: "slow-start", "avoidance" or a phase of the controller's own. Static. */
 const char *rxw_cc_phase(const struct rxw_cc *cc);
 /* For controllers: the smaller window over four fifths of a round trip of 1 ms or more. */
 uint64_t rxw_cc_spread(const struct rxw_cc *cc, uint32_t window, uint64_t srtt);

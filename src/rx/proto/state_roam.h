@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a connection knows of a client that moves (rx-protocol 2.3). Included by state.h. */
+/* A client that moves, as its connection knows it (rx-protocol 2.3). Included by state.h. */
 #ifndef RXW_PROTO_STATE_ROAM_H
 #define RXW_PROTO_STATE_ROAM_H
 

@@ -330,7 +330,7 @@ static void tell_model(struct rxw_pcall *p, struct ack_result *r)
 	rxw_cc_sample(&q->cc, &s);
 }
 
-/* What this call has learnt of the path, and what it makes of the knowledge of earlier ones. */
+/* The peer learns from this call, and the call from earlier ones. */
 static void learn(struct rxw_pcall *p, const struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;

@@ -127,7 +127,7 @@ struct rxw_sendq {
 /* --- queue --- */
 /* `now`: ns. Seeds RTT, window, reordering and MTU with what is known of the peer. */
 void rxw_sendq_init(struct rxw_pcall *p, uint64_t now);
-/* What is in flight is lost: the client moved, to another host perhaps. */
+/* All packets in flight are lost: the client moved, to another host perhaps. */
 void rxw_sendq_moved(struct rxw_pcall *p, bool same_host, uint64_t now);
 /* The peer offers wide windows: over a long path the congestion window may exceed 255 packets. */
 void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now);

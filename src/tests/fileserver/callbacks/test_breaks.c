@@ -606,7 +606,7 @@ START_TEST(failed_call_keeps_a_later_promise)
 }
 END_TEST
 
-/* What a bulk call asks for: each object has its own promise, and one that it skips has none. */
+/* Each object of a bulk call has its own promise, and one that the call skips has none. */
 START_TEST(many_promises_at_once)
 {
 	struct fsd_given given[3] = {{.fid = f}, {.seconds = 7}, {.fid = g}};
