@@ -325,7 +325,7 @@ vol remove small
 # -- a store that cannot be used --
 how=unusable
 cp -r "$work/elsewhere" "$work/newer" && cp -r "$work/elsewhere" "$work/damaged" && cp -r "$work/elsewhere" "$work/garbage"
-sed -i '1s/1/999/' "$work/newer/FORMAT"
+sed -i '1s/[0-9][0-9]*/999/' "$work/newer/FORMAT"
 refused 1 'newer version' "$rxvol" -S "$work/newer" list
 printf 'rxw' > "$work/damaged/FORMAT"
 refused 1 "$work/damaged" "$rxvol" -S "$work/damaged" list
