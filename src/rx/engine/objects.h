@@ -161,7 +161,6 @@ struct rxw_connection {
 	/* of the application: rxw_connection_set_data(); lock */
 	void *data;
 	void (*data_end)(void *data);
-	bool settled; /* it has no data any more, and gets none; lock */
 	/* the shard at which its packets arrive and whose socket sends for it */
 	_Atomic(unsigned) home;
 	unsigned table;		     /* shard whose table and wheel have it; fixed */
@@ -176,6 +175,7 @@ struct rxw_connection {
 	bool channel_woken;	     /* client: a waiter was signalled and has not run since; lock */
 	_Atomic(bool) channel_wanted; /* client: the next free channel is to be announced */
 	bool in_table;		     /* lock of the table's shard */
+	bool settled; /* it has no data any more, and gets none; lock */
 	unsigned held;		     /* client: calls that the application has not ended; lock */
 	struct rxw_conn_channels *channels; /* client; NULL until it is needed; lock */
 	struct rxw_conn_admit admit;

@@ -77,10 +77,10 @@ struct rxw_call_jobs {
 
 /* The connection's lock. */
 struct rxw_conn_jobs {
-	/* runs that receivers verify themselves, and the latest list with any */
+	/* runs that receivers verify themselves, and the latest list with any: round and shard */
 	unsigned here;
-	const struct rxw_shard *shard;
 	uint32_t round;
+	const struct rxw_shard *shard;
 	/*
 	 * Early runs: their calls did not exist yet when they arrived; and the runs behind them. A
 	 * bit for each channel: it has some; a thread was signalled; a thread has taken some, and
