@@ -15,10 +15,10 @@
 #define SIZE  (600u << 10)
 #define AFTER 150u /* DATA packets of one direction */
 
-/* What the relay does; set before the first packet, and the rest is that of its thread. */
+/* For the relay: set before the first packet; the rest is that of its thread. */
 static struct {
-	bool at_request, at_reply; /* another port within the request, the reply */
-	bool spoof;		   /* copies of packets from another address */
+	_Atomic(bool) at_request, at_reply; /* another port within the request, the reply */
+	_Atomic(bool) spoof;	   /* copies of packets from another address */
 	unsigned seen[2];	   /* DATA to the client, to the server */
 	int stranger;
 	_Atomic(unsigned) pings; /* to the stranger */
