@@ -46,7 +46,7 @@ struct store_caller {
 	/*
 	 * An operation of this caller is committed, and others will see what it changed once this
 	 * returns. Called by any thread, while that of the operation waits or after it got STORE_LATER;
-	 * must not take long. NULL: nobody wants to know. The arguments are those that the operation
+	 * must not take long. NULL: no function is called. The arguments are those that the operation
 	 * will return.
 	 */
 	void (*changed)(void *arg, const struct store_changes *changes);

@@ -83,8 +83,8 @@ struct candidate {
 };
 
 /*
- * Go on in an old object, if it ends in front of the first byte. What the object has behind its end
- * in the caller's version may belong to a later one.
+ * Go on in an old object, if it ends in front of the first byte. Bytes of the object behind its end in
+ * the caller's version may belong to a later version.
  */
 static bool begin_old(struct store_run *run, const struct store_owner *owner,
 		      const struct candidate *candidate)

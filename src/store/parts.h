@@ -22,7 +22,7 @@ struct part {
 	bool changed; /* its row is to be written */
 };
 
-/* Ascending, the first one at 0, the unused ones last. Every slot below `count` is there. */
+/* Ascending, the first one at 0, the unused ones last. Each slot below `count` occurs once. */
 struct parts {
 	struct part *part;
 	uint32_t count;	  /* 0: the list is in the record of the vnode */

@@ -38,7 +38,7 @@ int32_t fs_store_status(void *context, rxw_call *rx, const AFSFid *fid, const AF
 
 /* -- new names -- */
 
-/* A name, and the directory that it is or will be in. What is copied outlives the handler. */
+/* A name, and the directory that it is or will be in. The copies outlive the handler. */
 static int begin_change(struct fs_call *call, const AFSFid *dir, const char *name)
 {
 	struct fs_change *change = &call->change;
@@ -116,7 +116,7 @@ static void fill_made(struct fs_call *call, struct made *made)
 	fs_sync(call, &made->sync);
 }
 
-/* The handler has returned. What audits is done before the call is freed, with which its names go. */
+/* The handler has returned. The audit record is written before the call and its names are freed. */
 static void reply_made(struct fs_call *call, int result,
 		       int32_t (*reply)(rxw_call *rx, int32_t code, const AFSFid *fid,
 					const AFSFetchStatus *st, const AFSFetchStatus *dir_st,

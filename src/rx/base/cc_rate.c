@@ -222,7 +222,7 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 }
 
 /*
- * The rate grew with the last probe, and no queue did. What a probe has brought is seen a round
+ * The rate grew with the last probe, and no queue did. The effect of a probe is seen a round
  * trip later. Calls with the same peer yield to a probe, which proves nothing then.
  */
 static bool path_is_empty(const struct rate *m, const struct rxw_cc_sample *s)
@@ -456,7 +456,7 @@ static bool rate_learnt(const struct rxw_cc *cc, struct rxw_cc_path *path)
 }
 
 /*
- * What was measured before the pause may not hold any more. The flow begins again, as one that
+ * The measurements before the pause may not hold any more. The flow begins again, as one that
  * knows it from an earlier flow.
  */
 static void rate_idle(struct rxw_cc *cc)

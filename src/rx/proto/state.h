@@ -153,12 +153,12 @@ struct rxw_pconn {
 	_Atomic(uint32_t) *live; /* its live calls are counted here, too; NULL: nowhere */
 	struct rxw_tablelinks links;
 	/*
-	 * What is known of the destination, one reference; and what is needed once a client moves,
-	 * or NULL. Both change under the locks of connection and table. Paths stay while the
-	 * connection exists.
+	 * The peer at the destination, one reference, which changes under the locks of connection
+	 * and table; and the state of a client that moves, or NULL, which is complete when it is
+	 * stored and stays. Paths stay while the connection exists.
 	 */
 	struct rxw_peer *peer;
-	struct rxw_roam *roam;
+	_Atomic(struct rxw_roam *) roam;
 	/* everything below is covered by the connection's lock */
 	uint64_t dead, idle, hard; /* limits of new calls, ns; 0 = none */
 	uint32_t serial;	   /* the last one used */
@@ -182,10 +182,12 @@ struct rxw_pconn {
 	struct rxw_conncounts count;
 };
 
-/* The destination of our packets; locks of connection or table held. */
+/* The destination of our packets. Without the lock of connection or table, it may change at once. */
 static inline const struct rxw_path *rxw_pconn_path(const struct rxw_pconn *c)
 {
-	return c->roam != NULL ? c->roam->path : &c->path;
+	const struct rxw_roam *roam = atomic_load_explicit(&c->roam, memory_order_acquire);
+
+	return roam != NULL ? atomic_load_explicit(&roam->path, memory_order_acquire) : &c->path;
 }
 
 #endif

@@ -21,7 +21,8 @@ struct rxw_moved {
 /* Server: a client that seems to have moved, or has. */
 struct rxw_roam {
 	struct rxw_asked asked;
-	const struct rxw_path *path; /* the present one */
+	/* the present one; changes under the locks of connection and table, read under neither */
+	_Atomic(const struct rxw_path *) path;
 	struct rxw_moved *moved;     /* other paths than the first, latest first */
 };
 

@@ -54,7 +54,8 @@ bool rxw_unvalidated_needs_cookie(struct rxw_connection *c, const struct rxw_rxr
 	if (h->type == RXW_DATA)
 		return h->call > 1 && h->call > c->p.number[h->cid & 3] &&
 		       rxw_peer_allowance(c->p.peer, now) >= COOKIE_SIZE;
-	if (h->type == RXW_ACK && rxw_cookie_matches(c->ep, &rxw_pconn_path(&c->p)->peer, run, now)) {
+	if (h->type == RXW_ACK &&
+	    rxw_cookie_matches(c->ep, &rxw_pconn_path(&c->p)->peer, run, now)) {
 		rxw_count(&rxw_home(c)->stats.cookies_returned, 1);
 		rxw_peer_set_validated(c->p.peer, now);
 	}

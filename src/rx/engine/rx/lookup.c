@@ -70,8 +70,7 @@ static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection 
 
 	rxw_table_lock(t);
 	/* Another shard may have created the same connection from the packet before this one. */
-	existing =
-		rxw_conntable_find(&t->table, false, c->p.epoch, c->p.cid, &rxw_pconn_path(&c->p)->peer, NULL);
+	existing = rxw_conntable_find(&t->table, false, c->p.epoch, c->p.cid, &c->p.path.peer, NULL);
 	if (existing) {
 		rxw_conn_ref(rxw_conn_of(existing));
 	} else if (!rxw_conntable_insert(&t->table, &c->p)) {

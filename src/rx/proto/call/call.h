@@ -96,7 +96,7 @@ void rxw_pcall_try_attach(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_pcall_validated(struct rxw_pcall *p, struct rxw_out *out);
 /* The client seems to be at another address: that the old one is unreachable means nothing. */
 void rxw_pcall_moving(struct rxw_pcall *p);
-/* It is there; perhaps at another host. */
+/* The client has moved, to another address of the same host or to another host. */
 void rxw_pcall_moved(struct rxw_pcall *p, bool same_host, struct rxw_out *out);
 /* The limit that the call has exceeded. */
 enum rxw_limit {

@@ -20,14 +20,19 @@ static uint64_t address_of(const struct rxw_pconn *c, const struct rxw_rxrun *ru
 	return rxw_addr_hash(&run->path->peer, c->params->secret, true);
 }
 
+/* Only the connection's lock is held: others, who look for connections, may read the path meanwhile. */
 static bool have_roam(struct rxw_pconn *c)
 {
-	if (c->roam != NULL)
+	struct rxw_roam *roam = c->roam;
+
+	if (roam != NULL)
 		return true;
-	c->roam = rxw_mem_get(NULL, sizeof(*c->roam));
-	if (c->roam != NULL)
-		c->roam->path = &c->path;
-	return c->roam != NULL;
+	roam = rxw_mem_get(NULL, sizeof(*roam));
+	if (roam == NULL)
+		return false;
+	atomic_init(&roam->path, &c->path);
+	atomic_store_explicit(&c->roam, roam, memory_order_release);
+	return true;
 }
 
 void rxw_pconn_forget_moves(struct rxw_pconn *c)
@@ -127,7 +132,7 @@ bool rxw_pconn_move(struct rxw_pconn *c, struct rxw_peer *peer, const struct rxw
 
 	if (kept == NULL)
 		return false;
-	same_host = rxw_addr_same_host(&c->roam->path->peer, &kept->peer);
+	same_host = rxw_addr_same_host(&rxw_pconn_path(c)->peer, &kept->peer);
 	rxw_peer_unref(c->peer, out->now);
 	rxw_peer_ref(peer);
 	c->peer = peer;

@@ -13,8 +13,8 @@
 #include "base/wire.h"
 
 /*
- * What calls with wide windows have learnt of the path; path.c. Each pair is stored in one word, so
- * that it is consistent.
+ * Measurements of the path by calls with wide windows (path.c). Each pair is stored in one word, so that
+ * it is consistent.
  */
 struct rxw_learnt {
 	_Atomic(uint64_t) rate_rtt; /* packets per second of all calls << 32 | RTT in us; 0 = none */

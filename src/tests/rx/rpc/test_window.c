@@ -63,7 +63,7 @@ END_TEST
 static _Atomic(uint64_t) sent_by_stub;
 static sem_t has_read;
 
-/* Replies as a stub does, and looks at what has left before it returns. */
+/* Replies as a stub does, and counts the packets that have left before it returns. */
 static int32_t answer_large(rxw_call *call, void *context)
 {
 	struct rxw_call_statistics st = {.size = sizeof(st)};
