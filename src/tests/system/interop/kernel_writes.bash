@@ -594,16 +594,44 @@ test_kernel_writes_seen_attributes() {
 	verdict
 }
 
+# counts FILE ROUNDS [fcntl]: the command for `load count` in a guest. If the program waits for a lock that it holds
+# itself, a fault of Linux 6.12 (README.md), the command prints "deadlock", and the other guest's "waits".
+counts() {
+	echo "load count $1 $2 ${3:-} > /tmp/counted 2>&1 &
+		p=\$! held=0 tries=0
+		while kill -0 \$p 2> /dev/null && [ \$held -lt 5 ] && [ \$tries -lt 240 ]; do
+			sleep 1
+			tries=\$((tries + 1))
+			case \$(cat /proc/\$p/stack 2> /dev/null) in
+			*afs_writepages*filemap_invalidate_inode*afs_validate*) held=\$((held + 1)) ;;
+			*) held=0 ;;
+			esac
+		done
+		if [ \$held -ge 5 ]; then
+			echo deadlock
+		elif kill \$p 2> /dev/null; then
+			echo waits
+		else
+			cat /tmp/counted
+		fi"
+}
+
+# held GUEST: it was left in that state.
+held() { grep -qs 'a lock that it holds' "$1.dead"; }
+
 # Both add to one number, under a lock: nothing is lost.
 counted() {
-	local d=/open/count$1 rounds=$2
+	local d=/open/count$1 rounds=$2 why="a guest with Linux $KERNEL_VERSION waits for a lock that it holds"
+	! held a && ! held b || skip "$why"
 	prints a '' "mkdir $d; echo 00000000 > $d/n"
-	ask a "load count $d/n $rounds $1"
-	ask b "load count $d/n $rounds $1"
-	answer a 300 || fail "a: $(cat a.dead)"
-	[ "$out" = ok ] || wrong "a: $out"
-	answer b 300 || fail "b: $(cat b.dead)"
-	[ "$out" = ok ] || wrong "b: $out"
+	both "$(counts $d/n "$rounds" "$1")" "$(counts $d/n "$rounds" "$1")" 300
+	if [ "$KERNEL_VERSION" != 6.1 ] && [[ "$out_a $out_b" == *deadlock* ]]; then
+		[ "$out_a" != deadlock ] || echo "$why" > a.dead
+		[ "$out_b" != deadlock ] || echo "$why" > b.dead
+		skip "$why, which happens with either server"
+	fi
+	[ "$out_a" = ok ] || wrong "a: $out_a"
+	[ "$out_b" = ok ] || wrong "b: $out_b"
 	prints a "$(printf '%08d' $((2 * rounds)))" "cat $d/n"
 	prints b "$(printf '%08d' $((2 * rounds)))" "cat $d/n"
 	verdict
@@ -854,6 +882,7 @@ test_kernel_writes_crash_stale() { restart_stale /open/crash-stale KILL; }
 test_kernel_writes_end() {
 	local g
 	for g in a b; do
+		! held $g || continue
 		prints $g 0 'cd /; umount /open && umount /quota && umount /fixed; echo $?'
 		prints $g '' "dmesg | grep -iE 'BUG:|Oops|kernel BUG|WARNING:|kAFS: .*(bad|mismatch|not match)' | grep -v netfs_page_mkwrite"
 	done
