@@ -36,7 +36,7 @@ static bool is_for_all(int32_t opcode)
  */
 static bool must_be_told(int32_t opcode)
 {
-	return opcode != RXAFS_OP_ReleaseLock;
+	return opcode != RXAFS_OP_ReleaseLock && opcode != RXAFS_OP_OldReleaseLock;
 }
 
 /* -- the identity -- */
@@ -196,6 +196,8 @@ static bool changes_something(int32_t opcode)
 	case RXAFS_OP_SetVolumeStatus:
 	case RXAFS_OP_SetLock:
 	case RXAFS_OP_ReleaseLock:
+	case RXAFS_OP_OldSetLock:
+	case RXAFS_OP_OldReleaseLock:
 		return true;
 	default:
 		return false;

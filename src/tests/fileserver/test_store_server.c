@@ -180,7 +180,7 @@ START_TEST(users_and_administrators)
 	const AFSFid root = {0};
 	AFSFid dir;
 	rxw_connection *nobody, *alice, *boss, *stranger;
-	AFSStoreVolumeStatus quota = {.Mask = 2, .MaxQuota = 5000};
+	AFSStoreVolumeStatus quota = {.Mask = 3, .MinQuota = 7, .MaxQuota = 5000};
 	AFSFetchVolumeStatus vs;
 	char *name, *offline, *motd;
 	AFSFetchStatus st;
@@ -225,6 +225,7 @@ START_TEST(users_and_administrators)
 	ck_assert_int_eq(
 		RXAFS_GetVolumeStatus(nobody, (int32_t)volume, &vs, &name, &offline, &motd), 0);
 	ck_assert_int_eq(vs.MaxQuota, 5000);
+	ck_assert_int_eq(vs.MinQuota, 7);
 	free(name), free(offline), free(motd);
 	ck_assert_int_eq(RXAFS_FlushCPS(boss, &(ViceIds){0}, &(IPAddrs){0}, 0, &spare, &spare), 0);
 	ck_assert_int_eq(RXAFS_FlushCPS(alice, &(ViceIds){0}, &(IPAddrs){0}, 0, &spare, &spare),

@@ -736,6 +736,15 @@ START_TEST(quotas)
 	fixture_volume(volume);
 	ck_assert_uint_eq(about.quota_kib, 100);
 	ck_assert_str_eq(about.offline_message, "soon");
+	values.minimum = -7;
+	ck_assert_int_eq(store->ops->volume_set(store, &admin, volume, 4, &values), 0);
+	fixture_reopen();
+	fixture_volume(volume);
+	ck_assert_int_eq(about.minimum, -7);
+	ck_assert_uint_eq(about.quota_kib, 100);
+	ck_assert_str_eq(about.offline_message, "soon");
+	values.minimum = 0;
+	ck_assert_int_eq(store->ops->volume_set(store, &admin, volume, 4, &values), 0);
 	file = make(&root, "f", STORE_FILE);
 	/* StoreData may exceed the quota by a MiB, once. */
 	ck_assert_int_eq(try_write(&admin, &file, 0, bytes, 1121 << 10, 0), 0);
