@@ -183,7 +183,7 @@ static int change_entry(struct admin_run *run, const struct admin_names *names,
 {
 	char message[STORE_MESSAGE_MAX];
 	const char *name, *text;
-	uint32_t rights;
+	uint32_t rights, address;
 	int32_t id;
 
 	if (!json_is_object(object))
@@ -198,6 +198,12 @@ static int change_entry(struct admin_run *run, const struct admin_names *names,
 			"rights \"%.100s\": use letters of rlidwka, or one of read, write, "
 			"all, none",
 			text);
+	/* It is compared with the groups of machines only. */
+	if (rights && prot_name_is_machine(name, &address))
+		return admin_fail(run, 2,
+				  "%.100s: an access list cannot name a machine; add it to a group "
+				  "with rxpt, and name the group",
+				  name);
 	if (admin_id(names, name, &id))
 		return admin_fail(run, 2,
 				  "%.100s: no such user or group; add it with rxpt, or give its "

@@ -841,6 +841,8 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 		return rc;
 	}
 	log_beginning(server);
+	if (server->served && server->prot)
+		fsd_storage_report_machines(server->served, server->prot);
 	*out = server;
 	return 0;
 }

@@ -49,20 +49,31 @@ size_t fsd_storage_volumes(void *arg, uint32_t after, uint32_t *ids, size_t max)
 	return n;
 }
 
-int fsd_storage_check_anonymous(struct store *store, char *message)
+/* The next read-write volume after *volume, with the ACL of its root. False: there are no more. */
+static bool next_root_acl(struct store *store, struct store_volume *volume, struct store_acl *acl)
 {
 	static const int32_t ids[] = {STORE_ADMINISTRATORS};
 	const struct store_caller all = {
 		.id = STORE_ANONYMOUS, .ids = ids, .id_count = 1, .administrator = true};
-	struct store_volume volume = {0};
 
-	while (store->ops->volume_next(store, volume.id, &volume) == 0) {
-		const struct store_fid root = {volume.id, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
+	while (store->ops->volume_next(store, volume->id, volume) == 0) {
+		const struct store_fid root = {volume->id, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
 		struct store_status status;
-		struct store_acl acl;
 
-		if (volume.type != STORE_RW || store->ops->acl(store, &all, &root, &acl, &status) ||
-		    !fsd_acl_lets_anyone_write(&acl))
+		if (volume->type == STORE_RW &&
+		    store->ops->acl(store, &all, &root, acl, &status) == 0)
+			return true;
+	}
+	return false;
+}
+
+int fsd_storage_check_anonymous(struct store *store, char *message)
+{
+	struct store_volume volume = {0};
+	struct store_acl acl;
+
+	while (next_root_acl(store, &volume, &acl)) {
+		if (!fsd_acl_lets_anyone_write(&acl))
 			continue;
 		snprintf(message, FSD_MESSAGE_MAX,
 			 "volume %.80s lets anonymous callers write, and --listen lets other "
@@ -72,6 +83,44 @@ int fsd_storage_check_anonymous(struct store *store, char *message)
 		return -1;
 	}
 	return 0;
+}
+
+/* A machine in a group; NULL: there is none. */
+static const struct prot_entry *machine_in(const struct prot_view *view,
+					   const struct prot_entry *group)
+{
+	uint32_t address;
+
+	for (uint32_t i = 0; group && group->id < 0 && i < group->count; i++) {
+		const struct prot_entry *member = prot_by_id(view, group->members[i]);
+
+		if (member && prot_name_is_machine(member->name, &address))
+			return member;
+	}
+	return NULL;
+}
+
+void fsd_storage_report_machines(struct store *store, struct prot *prot)
+{
+	const struct prot_view *view = prot_view_get(prot);
+	struct store_volume volume = {0};
+	struct store_acl acl;
+
+	while (next_root_acl(store, &volume, &acl)) {
+		const struct prot_entry *machine = NULL;
+		unsigned i;
+
+		for (i = 0; i < acl.positive && !machine; i++)
+			if (fsd_acl_is_writing(acl.entry[i].rights))
+				machine = machine_in(view, prot_by_id(view, acl.entry[i].id));
+		if (machine)
+			fsd_log(RXW_LOG_WARNING,
+				"volume %s: callers on the machine %s may write without a token, "
+				"because it is in the group %s",
+				volume.name, machine->name,
+				prot_by_id(view, acl.entry[i - 1].id)->name);
+	}
+	prot_view_put(view);
 }
 
 static void put(FILE *f, const char *name, const char *type, const char *help,

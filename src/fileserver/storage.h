@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "protection/protection.h"
 #include "store/store.h"
 
 #define FSD_STORAGE_STATE "server" /* the state directory, in that of the store */
@@ -26,6 +27,11 @@ size_t fsd_storage_volumes(void *store, uint32_t after, uint32_t *ids, size_t ma
  * callers write, else 0.
  */
 int fsd_storage_check_anonymous(struct store *store, char *message);
+/*
+ * Log a line for each root directory whose ACL lets callers on some machine write without a token,
+ * because the machine is in a group (afs-fileserver 7.3).
+ */
+void fsd_storage_report_machines(struct store *store, struct prot *prot);
 
 /*
  * Figures of the store in the text format of Prometheus, added to `text`, which is freed; both may be

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "protection/private.h"
 
@@ -29,6 +30,7 @@ static void changed(struct prot *prot)
 {
 	pthread_mutex_lock(&prot->lock);
 	prot->stale = true;
+	atomic_store(&prot->next_look, 0);
 	pthread_mutex_unlock(&prot->lock);
 }
 
@@ -132,11 +134,25 @@ static int need_free_name(struct prot *prot, const char *name, int32_t except, c
 	return refuse(message, PROT_EXISTS, "%s exists already, with the id %d", name, (int)found);
 }
 
+/* Machines have rules of their own, and what looks like one must be one. */
+static bool is_valid_address(const char *name, const char **why)
+{
+	uint32_t address;
+
+	*why = "a name of digits and dots is the IPv4 address of a machine, for example 10.1.0.0";
+	if (strspn(name, "0123456789.") < strlen(name) || !strchr(name, '.'))
+		return true;
+	if (!prot_name_is_machine(name, &address))
+		return false;
+	*why = "this would be every machine: give the rights to system:anyuser";
+	return address != 0;
+}
+
 static int need_valid_name(const char *name, bool group, char *message)
 {
 	const char *why;
 
-	if (prot_name_valid(name, group, &why))
+	if (prot_name_valid(name, group, &why) && is_valid_address(name, &why))
 		return 0;
 	return refuse(message, PROT_BAD_NAME, "\"%.80s\": %s", name, why);
 }
@@ -241,6 +257,47 @@ int prot_add_group(struct prot *prot, const char *name, int32_t id, int32_t owne
 	return add(prot, name, true, id, owner ? owner : PROT_ADMINISTRATORS, given, message);
 }
 
+static bool is_machine(const char *name)
+{
+	uint32_t address;
+
+	return prot_name_is_machine(name, &address);
+}
+
+/* *is: whether the entry is a machine. It exists. */
+static int ask_machine(struct prot *prot, int32_t id, bool *is, char *message)
+{
+	const int64_t parameter = id;
+	sqlite3_stmt *row = NULL;
+	int rc = sqlite3_prepare_v2(prot->db, "SELECT name FROM entry WHERE id = ?", -1, &row, NULL);
+
+	*is = false;
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_int64(row, 1, parameter);
+	if (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(row, 0);
+
+		*is = id > 0 && name && is_machine(name);
+		rc = SQLITE_DONE;
+	}
+	sqlite3_finalize(row);
+	return rc == SQLITE_DONE ? 0 : failed(prot, message);
+}
+
+/* A user's groups and rights are not meant for everybody on a machine. */
+static int need_same_kind(struct prot *prot, int32_t id, const char *name, char *message)
+{
+	bool machine;
+	int rc = ask_machine(prot, id, &machine, message);
+
+	if (rc || id < 0 || machine == is_machine(name))
+		return rc;
+	return refuse(message, PROT_BAD_NAME,
+		      "\"%.80s\": a user cannot become a machine, nor a machine a user: add another "
+		      "entry",
+		      name);
+}
+
 int prot_rename(struct prot *prot, int32_t id, const char *name, char *message)
 {
 	const int64_t parameter = id;
@@ -256,6 +313,8 @@ int prot_rename(struct prot *prot, int32_t id, const char *name, char *message)
 	rc = need_entry(prot, id, message);
 	if (!rc)
 		rc = need_free_name(prot, name, id, message);
+	if (!rc)
+		rc = need_same_kind(prot, id, name, message);
 	if (!rc &&
 	    prot_query(prot, "UPDATE entry SET name = ?2 WHERE id = ?1", &parameter, 1, name, NULL))
 		rc = failed(prot, message);
@@ -350,6 +409,18 @@ static int check_membership(struct prot *prot, int32_t group, int32_t user, bool
 	return 0;
 }
 
+/* All callers on the machine, also without a token, would be administrators. */
+static int refuse_machine(struct prot *prot, int32_t user, char *message)
+{
+	bool machine;
+	int rc = ask_machine(prot, user, &machine, message);
+
+	if (rc || !machine)
+		return rc;
+	return refuse(message, PROT_PREDEFINED,
+		      "a machine cannot be an administrator: everybody there would be one");
+}
+
 static int change_member(struct prot *prot, int32_t group, int32_t user, bool add, char *message)
 {
 	bool inside, member = false;
@@ -358,6 +429,8 @@ static int change_member(struct prot *prot, int32_t group, int32_t user, bool ad
 	if (rc)
 		return rc;
 	rc = check_membership(prot, group, user, &member, message);
+	if (!rc && add && group == PROT_ADMINISTRATORS)
+		rc = refuse_machine(prot, user, message);
 	if (!rc && member == add)
 		rc = refuse(message, PROT_MEMBERSHIP,
 			    add ? "user %d is a member of group %d already"

@@ -61,6 +61,7 @@ static int32_t user_of(const struct prot *prot, const struct prot_view *view, co
 {
 	char text[PROT_NAME_MAX + 1], *at;
 	const struct prot_entry *entry;
+	uint32_t address;
 	int length;
 
 	if (!plain(&prot->options, name, instance))
@@ -71,6 +72,8 @@ static int32_t user_of(const struct prot *prot, const struct prot_view *view, co
 		return PROT_ANONYMOUS;
 	for (at = strchr(text, '@'); at && *at; at++)
 		*at = lower(*at);
+	if (prot_name_is_machine(text, &address))
+		return PROT_ANONYMOUS;
 	entry = prot_by_name(view, text);
 	return entry && entry->id > 0 ? entry->id : PROT_ANONYMOUS;
 }

@@ -218,6 +218,8 @@ int prot_load(struct prot *prot, struct prot_view **out, char *message)
 		rc = link_members(prot, view, &pairs, message);
 	if (!rc)
 		rc = index_names(view, message);
+	if (!rc && !prot_index_machines(view))
+		rc = no_memory(message);
 	if (!rc)
 		rc = check_predefined(prot, view, message);
 	free(pairs.pair);
@@ -232,6 +234,7 @@ void prot_view_free(struct prot_view *view)
 {
 	free(view->entries);
 	free(view->by_name);
+	free(view->machines);
 	free(view->members);
 	free(view);
 }

@@ -12,7 +12,8 @@
 
 /*
  * Lock order: `db_lock`, then `lock`. `db_lock` covers the connection and its statements, and is
- * held during transactions; it tells a thread that has it already. `lock` covers what readers touch, and is held for a few instructions.
+ * held during transactions; it tells a thread that has it already. `lock` covers what readers touch, and is held for a
+ * few instructions. Atomic members are written under it, and read without.
  */
 struct prot {
 	struct prot_options options;
@@ -24,7 +25,8 @@ struct prot {
 	bool failing;	       /* db_lock: the last look failed; reported once */
 	pthread_mutex_t lock;
 	const struct prot_view *view; /* lock */
-	uint64_t next_look;	      /* lock: monotonic time in ns */
+	_Atomic uint64_t next_look;   /* monotonic time in ns */
+	atomic_bool machines;	      /* `view` has some */
 	bool stale;		      /* lock: this process has changed the database */
 };
 
@@ -35,6 +37,11 @@ struct prot_view {
 	struct prot_entry *entries; /* as prot_at() has them */
 	uint32_t *by_name;	    /* indices into entries */
 	size_t count;
+	struct prot_machine {
+		uint32_t address;
+		uint32_t index; /* into entries */
+	} *machines;		/* those in groups, by address */
+	size_t machine_count;
 	int32_t *members; /* the lists of all entries */
 	int32_t max_user, max_group;
 };
@@ -66,5 +73,10 @@ int prot_query(struct prot *prot, const char *sql, const int64_t *parameters, in
 /* Read everything in one transaction; the caller holds db_lock. 0, or a code and a line. */
 int prot_load(struct prot *prot, struct prot_view **view, char *message);
 void prot_view_free(struct prot_view *view);
+
+/* -- hosts.c -- */
+
+/* Make view->machines. False: no memory. */
+bool prot_index_machines(struct prot_view *view);
 
 #endif

@@ -32,6 +32,7 @@ static void publish(struct prot *prot, struct prot_view *view)
 	old = prot->view;
 	view->generation = old ? old->generation + 1 : 1;
 	prot->view = view;
+	atomic_store(&prot->machines, view->machine_count > 0);
 	pthread_mutex_unlock(&prot->lock);
 	if (old)
 		prot_view_put(old);
@@ -108,6 +109,13 @@ const struct prot_view *prot_view_get(struct prot *prot)
 	atomic_fetch_add_explicit(&((struct prot_view *)view)->references, 1, memory_order_relaxed);
 	pthread_mutex_unlock(&prot->lock);
 	return view;
+}
+
+bool prot_has_machines(struct prot *prot)
+{
+	if (monotonic_ns() >= atomic_load(&prot->next_look))
+		prot_view_put(prot_view_get(prot));
+	return atomic_load(&prot->machines);
 }
 
 void prot_view_put(const struct prot_view *view)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Users, groups and memberships, in an SQLite database. Several processes may open one database and
+ * Users, machines, groups and memberships, in an SQLite database. Several processes may open one database and
  * change it at the same time. This library knows nothing of Rx.
  */
 #ifndef PROTECTION_PROTECTION_H
@@ -24,8 +24,11 @@ enum prot_predefined {
  * Names are 1 to 63 bytes of UTF-8 and are compared exactly. They contain neither blanks nor
  * control characters, do not look like a number, and do not begin with '-'. Names of users have no
  * ':', and at most one '@', before the cell of a foreign user. Names of groups have at most one ':'.
+ * A user whose name is an IPv4 address, without leading zeros, is a machine (afs-fileserver 7.3).
  */
 #define PROT_NAME_MAX	 63
+/* *address: in the order of bytes of this machine. */
+bool prot_name_is_machine(const char *name, uint32_t *address);
 
 #define PROT_FILE	 "protection.db" /* the file in a directory */
 #define PROT_MESSAGE_MAX 512
@@ -144,6 +147,13 @@ void prot_max_ids(const struct prot_view *view, int32_t *user, int32_t *group);
  */
 size_t prot_owned(const struct prot_view *view, int32_t id, int32_t *list, size_t room);
 size_t prot_cps(const struct prot_view *view, int32_t id, int32_t *list, size_t room);
+/*
+ * The same: the groups of the machine with this address and of those whose name is the address with
+ * the last one, two or three octets 0. Never PROT_ADMINISTRATORS, and not the machines themselves.
+ */
+size_t prot_host_cps(const struct prot_view *view, uint32_t address, int32_t *list, size_t room);
+/* Whether prot_host_cps() can find anything. Looks at the file as prot_view_get(), but takes no lock. */
+bool prot_has_machines(struct prot *prot);
 
 /* -- identities -- */
 
@@ -151,7 +161,7 @@ size_t prot_cps(const struct prot_view *view, int32_t id, int32_t *list, size_t 
  * The user of an authenticated identity: that of rxkad (name, instance, cell; "" is absent) or a
  * Kerberos principal ("user@REALM", "name/instance@REALM"). Local identities are the users "name" or
  * "name.instance", foreign ones "name@cell" in lower case after the '@'. PROT_ANONYMOUS: no such
- * user, or the identity could be mistaken for another one. Never a group.
+ * user, or the identity could be mistaken for another one. Never a group or a machine.
  */
 int32_t prot_user_of_parts(const struct prot *prot, const struct prot_view *view, const char *name,
 			   const char *instance, const char *cell);

@@ -5,38 +5,62 @@
 #include <errno.h>
 #include <string.h>
 
-static bool is_member(const struct store_caller *caller, int32_t id)
+/* Ids that entries are compared with. */
+struct ids {
+	const int32_t *id;
+	size_t count;
+};
+
+static bool is_member(struct ids ids, int32_t id)
 {
-	size_t low = 0, high = caller->id_count;
+	size_t low = 0, high = ids.count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (caller->ids[middle] < id)
+		if (ids.id[middle] < id)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < caller->id_count && caller->ids[low] == id;
+	return low < ids.count && ids.id[low] == id;
 }
 
-static uint32_t matching(const struct store_ace *entry, unsigned count,
-			 const struct store_caller *caller)
+static uint32_t matching(const struct store_ace *entry, unsigned count, struct ids ids)
 {
 	uint32_t rights = 0;
 
 	for (unsigned i = 0; i < count; i++)
-		if (is_member(caller, entry[i].id))
+		if (is_member(ids, entry[i].id))
 			rights |= entry[i].rights;
 	return rights;
+}
+
+static uint32_t given(const struct store_acl *acl, struct ids ids)
+{
+	return matching(acl->entry, acl->positive, ids) &
+	       ~matching(acl->entry + acl->positive, acl->negative, ids);
+}
+
+static uint32_t of_host(const struct store_acl *acl, const struct store_caller *caller)
+{
+	if (!caller->host_id_count)
+		return 0;
+	return given(acl, (struct ids){caller->host_ids, caller->host_id_count});
 }
 
 uint32_t store_acl_rights(const struct store_acl *acl, const struct store_caller *caller)
 {
 	if (caller->unrestricted)
 		return STORE_ALL;
-	return matching(acl->entry, acl->positive, caller) &
-	       ~matching(acl->entry + acl->positive, acl->negative, caller);
+	return given(acl, (struct ids){caller->ids, caller->id_count}) | of_host(acl, caller);
+}
+
+uint32_t store_acl_anonymous(const struct store_acl *acl, const struct store_caller *caller)
+{
+	static const int32_t anyuser[] = {STORE_ANYUSER};
+
+	return given(acl, (struct ids){anyuser, 1}) | of_host(acl, caller);
 }
 
 int store_acl_add(struct store_acl *acl, bool negative, int32_t id, uint32_t rights)

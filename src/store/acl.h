@@ -40,6 +40,12 @@ struct store_caller {
 	int32_t id;	     /* STORE_ANONYMOUS without an identity */
 	const int32_t *ids;  /* all ids that entries of an ACL are compared with, ascending */
 	size_t id_count;
+	/*
+	 * The same of the machine that it calls from. What the list gives to these ids is added; a negative
+	 * entry takes from the caller or from the machine, as each has its id.
+	 */
+	const int32_t *host_ids;
+	size_t host_id_count;
 	bool administrator;
 	bool unrestricted; /* has all rights: whoever administers the store itself */
 	const void *who; /* for the rules of an exported directory; may be NULL */
@@ -57,6 +63,8 @@ struct store_caller {
 
 /* The rights that an ACL gives to a caller: positive entries less negative ones. */
 uint32_t store_acl_rights(const struct store_acl *acl, const struct store_caller *caller);
+/* Those that everybody has who calls from the caller's machine. */
+uint32_t store_acl_anonymous(const struct store_acl *acl, const struct store_caller *caller);
 /* Add rights to an entry, which is made if it is missing. 0 or -E2BIG. */
 int store_acl_add(struct store_acl *acl, bool negative, int32_t id, uint32_t rights);
 

@@ -27,6 +27,7 @@ static void describe(struct core *core, const struct volrec *rec, bool damaged,
 					.type = rec->type,
 					.online = !rec->offline && !damaged,
 					.quota_kib = rec->quota_kib,
+					.minimum = rec->minimum,
 					.used_kib = rec->used_kib,
 					.files = rec->files,
 					.created = rec->created,
@@ -114,6 +115,8 @@ static int apply_set(struct txn_op *txn, struct work *work)
 	if (op->mask & 2)
 		snprintf(volume->rec.message, sizeof(volume->rec.message), "%s",
 			 op->values->offline_message);
+	if (op->mask & 4)
+		volume->rec.minimum = op->values->minimum;
 	volume->changed = true;
 	return 0;
 }

@@ -139,9 +139,6 @@ void rights_apply(const struct subject *subject, const struct store_set *set, st
 void rights_fill_status(const struct subject *subject, const struct store_fid *fid,
 			struct store_status *status)
 {
-	static const int32_t anyuser[1] = {STORE_ANYUSER};
-	static const struct store_caller anonymous = {
-		.id = STORE_ANONYMOUS, .ids = anyuser, .id_count = 1};
 	const struct vnode *v = &subject->version->v;
 
 	*status = (struct store_status){.fid = *fid,
@@ -158,7 +155,7 @@ void rights_fill_status(const struct subject *subject, const struct store_fid *f
 					.client_mtime = v->client_mtime,
 					.server_mtime = v->server_mtime,
 					.rights = rights_on(subject->acl, subject->caller),
-					.anonymous = store_acl_rights(subject->acl, &anonymous)};
+					.anonymous = store_acl_anonymous(subject->acl, subject->caller)};
 	if (v->kind == STORE_DIR) {
 		status->parent = fid->vnode;
 		status->parent_unique = fid->unique;

@@ -94,7 +94,7 @@ struct store_ops {
 	int (*volume_by_name)(struct store *store, const char *name, struct store_volume *volume);
 	/* The volume with the smallest id greater than `id`: 0 or STORE_VNOVOL. */
 	int (*volume_next)(struct store *store, uint32_t id, struct store_volume *volume);
-	/* mask: 1 quota_kib, 2 offline_message. Administrators only. */
+	/* mask: 1 quota_kib, 2 offline_message, 4 minimum. Administrators only. */
 	int (*volume_set)(struct store *store, const struct store_caller *caller, uint32_t id,
 			  unsigned mask, const struct store_volume *volume);
 	int (*space)(struct store *store, struct store_space *space);

@@ -67,6 +67,7 @@ struct store_volume {
 	char name[STORE_VOLNAME_MAX + 16]; /* with ".readonly" or ".backup" */
 	bool online;
 	uint64_t quota_kib; /* 0: no limit */
+	int32_t minimum;    /* KiB, as clients set it; nothing is reserved */
 	uint64_t used_kib;
 	uint64_t files;				    /* vnodes in use, directories included */
 	uint32_t created, copied, updated, cloned; /* seconds since 1970 */

@@ -8,7 +8,8 @@
 #include "store/bytes.h"
 #include "store/crc.h"
 
-#define FORMAT 1
+#define FORMAT	       1
+#define FORMAT_MINIMUM 2 /* has the minimum, which is 0 in others */
 
 static uint32_t record_crc(uint32_t id, const uint8_t *rest, size_t length)
 {
@@ -45,7 +46,7 @@ size_t volrec_encode(const struct volrec *volume, uint8_t *record)
 {
 	uint8_t *at = record + 4, *crc = record;
 
-	put_bytes(&at, FORMAT, 1);
+	put_bytes(&at, volume->minimum ? FORMAT_MINIMUM : FORMAT, 1);
 	put_bytes(&at, volume->group, 4);
 	put_bytes(&at, volume->type, 1);
 	put_bytes(&at, volume->offline, 1);
@@ -66,6 +67,8 @@ size_t volrec_encode(const struct volrec *volume, uint8_t *record)
 	put_bytes(&at, (uint32_t)volume->owner, 4);
 	put_bytes(&at, volume->next_unique, 4);
 	put_bytes(&at, volume->incarnation, 4);
+	if (volume->minimum)
+		put_bytes(&at, (uint32_t)volume->minimum, 4);
 	put_text(&at, volume->name);
 	put_text(&at, volume->message);
 	put_bytes(&crc, record_crc(volume->id, record + 4, (size_t)(at - record) - 4), 4);
@@ -99,13 +102,18 @@ static void get_numbers(struct bytes *from, struct volrec *volume)
 int volrec_decode(const uint8_t *record, size_t length, uint32_t id, struct volrec *volume)
 {
 	struct bytes from = {.at = record, .left = length};
+	uint8_t format;
 
 	memset(volume, 0, sizeof(*volume));
-	if (length < 5 || get_bytes(&from, 4) != record_crc(id, record + 4, length - 4) ||
-	    get_bytes(&from, 1) != FORMAT)
+	if (length < 5 || get_bytes(&from, 4) != record_crc(id, record + 4, length - 4))
+		return -EBADMSG;
+	format = (uint8_t)get_bytes(&from, 1);
+	if (format != FORMAT && format != FORMAT_MINIMUM)
 		return -EBADMSG;
 	volume->id = id;
 	get_numbers(&from, volume);
+	if (format == FORMAT_MINIMUM)
+		volume->minimum = (int32_t)get_bytes(&from, 4);
 	get_text(&from, volume->name, sizeof(volume->name));
 	get_text(&from, volume->message, sizeof(volume->message));
 	if (from.bad || from.left || volume->type > STORE_BACKUP || !volume->group)

@@ -21,6 +21,7 @@ struct volrec {
 	/* Read-write volumes: the ids that are kept for clones, and their epochs; 0: there is none. */
 	uint32_t clone_id[2], clone_epoch[2]; /* [0]: read-only, [1]: backup */
 	uint64_t quota_kib, used_kib, files;
+	int32_t minimum;
 	uint32_t created, copied, updated, cloned;
 	int32_t owner;
 	uint32_t next_unique, incarnation;

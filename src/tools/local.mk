@@ -52,6 +52,7 @@ src_tools_afscp_SOURCES = \
 	src/tools/copy/change.c src/tools/copy/change.h \
 	src/tools/copy/chmod.c \
 	src/tools/copy/copy.h \
+	src/tools/copy/count.c src/tools/copy/count.h \
 	src/tools/copy/decide.c src/tools/copy/decide.h \
 	src/tools/copy/entries.c \
 	src/tools/copy/file.c \
@@ -59,6 +60,7 @@ src_tools_afscp_SOURCES = \
 	src/tools/copy/list.c \
 	src/tools/copy/lock.c \
 	src/tools/copy/main.c \
+	src/tools/copy/met.c src/tools/copy/met.h \
 	src/tools/copy/mix.c \
 	src/tools/copy/mixspec.c src/tools/copy/mixspec.h \
 	src/tools/copy/mode.c src/tools/copy/mode.h \

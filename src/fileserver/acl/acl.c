@@ -155,11 +155,16 @@ int fsd_acl_print(const struct store_acl *acl, const struct fsd_names *names,
 	return n + 1;
 }
 
+bool fsd_acl_is_writing(uint32_t rights)
+{
+	return rights & WRITING;
+}
+
 bool fsd_acl_lets_anyone_write(const struct store_acl *acl)
 {
 	static const int32_t ids[] = {STORE_ANYUSER, STORE_ANONYMOUS};
 	static const struct store_caller anonymous = {
 		.id = STORE_ANONYMOUS, .ids = ids, .id_count = 2};
 
-	return store_acl_rights(acl, &anonymous) & WRITING;
+	return fsd_acl_is_writing(store_acl_rights(acl, &anonymous));
 }

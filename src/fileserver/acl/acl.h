@@ -34,7 +34,9 @@ int fsd_acl_parse(const char *text, size_t length, const struct fsd_names *names
 int fsd_acl_print(const struct store_acl *acl, const struct fsd_names *names,
 		  char text[FSD_ACL_TEXT_MAX]);
 
-/* Whether it lets callers without an identity change something. */
+/* Whether these rights allow to change something. */
+bool fsd_acl_is_writing(uint32_t rights);
+/* Whether it lets callers without an identity change something, wherever they are. */
 bool fsd_acl_lets_anyone_write(const struct store_acl *acl);
 
 #endif

@@ -8,7 +8,8 @@
 #include "fileserver/export/export.h"
 #include "fileserver/service/private.h"
 
-#define FS_IDS 32 /* ids of a caller that need no memory of their own */
+#define FS_IDS	    32 /* ids of a caller that need no memory of their own */
+#define FS_HOST_IDS 8  /* those of its machine */
 
 /* The volume of an object. */
 struct fs_place {
@@ -61,7 +62,8 @@ struct fs_call {
 	struct fsd_caller caller;
 	struct fsd_viewer viewer;	/* who: anonymous if callers are not identified */
 	struct store_caller self;	/* who: the viewer */
-	int32_t ids[FS_IDS], *more_ids; /* of `self`; more_ids: to be freed */
+	int32_t ids[FS_IDS], host_ids[FS_HOST_IDS]; /* of `self` */
+	int32_t *more_ids, *more_host_ids;	    /* in their place; to be freed */
 	struct fs_place place;		/* of the last object that was looked up */
 	/* By fs_promise(). The promise is void if the call fails, even after its handler has returned. */
 	struct fsd_given promised;

@@ -36,7 +36,7 @@ static bool is_for_all(int32_t opcode)
  */
 static bool must_be_told(int32_t opcode)
 {
-	return opcode != RXAFS_OP_ReleaseLock;
+	return opcode != RXAFS_OP_ReleaseLock && opcode != RXAFS_OP_OldReleaseLock;
 }
 
 /* -- the identity -- */
@@ -61,6 +61,28 @@ static bool identify(struct fs_call *call, const rxw_call *rx)
 	}
 	call->self.id_count = n < room ? n : room;
 	return n > 0;
+}
+
+/* The groups of the machine that calls. Its address has answered (RXW_SERVICE_REACH). */
+static void find_host(struct fs_call *call)
+{
+	const struct sockaddr_storage *peer = &call->running.peer;
+	struct prot *prot = call->service->prot;
+	size_t room = FS_HOST_IDS, n;
+
+	if (!prot)
+		return;
+	call->self.host_ids = call->host_ids;
+	n = fsd_people_host(prot, peer, call->host_ids, room);
+	if (n > room) {
+		call->more_host_ids = malloc(n * sizeof(*call->more_host_ids));
+		if (call->more_host_ids) {
+			room = n;
+			call->self.host_ids = call->more_host_ids;
+			n = fsd_people_host(prot, peer, call->more_host_ids, room);
+		}
+	}
+	call->self.host_id_count = n < room ? n : room;
 }
 
 static bool has_id(const struct store_caller *self, int32_t id)
@@ -108,6 +130,7 @@ int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
 	if (fsd_guard_asks(service->guard))
 		fsd_guard_enter(service->guard, FSD_FS, rx, who);
 	find_self(call, rx);
+	find_host(call);
 	/* InlineBulkStatus reports the refusal for each object. */
 	if (who->refused && checked && opcode != RXAFS_OP_InlineBulkStatus)
 		return who->weak ? who->weak : -EACCES;
@@ -123,6 +146,7 @@ void fs_leave(struct fs_call *call)
 	fsd_clients_leave(call->service->clients, &call->caller);
 	fsd_running_remove(&call->service->running, &call->running);
 	free(call->more_ids);
+	free(call->more_host_ids);
 }
 
 /* -- the audit log -- */
@@ -172,6 +196,8 @@ static bool changes_something(int32_t opcode)
 	case RXAFS_OP_SetVolumeStatus:
 	case RXAFS_OP_SetLock:
 	case RXAFS_OP_ReleaseLock:
+	case RXAFS_OP_OldSetLock:
+	case RXAFS_OP_OldReleaseLock:
 		return true;
 	default:
 		return false;

@@ -344,10 +344,12 @@ int32_t fs_rename(void *context, rxw_call *rx, const AFSFid *old_dir, const char
 
 /* -- volumes -- */
 
-#define SET_MAX_QUOTA 2 /* bit 1, MinQuota, is for partitions of another kind */
+#define SET_MIN_QUOTA 1
+#define SET_MAX_QUOTA 2
 /* Bits of volume_set() */
 #define VOLUME_QUOTA   1u
 #define VOLUME_MESSAGE 2u
+#define VOLUME_MINIMUM 4u
 
 int32_t fs_set_volume_status(void *context, rxw_call *rx, int32_t volume,
 			     const AFSStoreVolumeStatus *vst, const char *name,
@@ -375,6 +377,10 @@ int32_t fs_set_volume_status(void *context, rxw_call *rx, int32_t volume,
 	if (vst->Mask & SET_MAX_QUOTA) {
 		mask |= VOLUME_QUOTA;
 		set.quota_kib = (uint64_t)vst->MaxQuota;
+	}
+	if (vst->Mask & SET_MIN_QUOTA) {
+		mask |= VOLUME_MINIMUM;
+		set.minimum = vst->MinQuota;
 	}
 	if (*offline_msg) {
 		mask |= VOLUME_MESSAGE;

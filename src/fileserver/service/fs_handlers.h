@@ -32,6 +32,10 @@ int32_t fs_set_lock(void *context, rxw_call *rx, const AFSFid *fid, ViceLockType
 		    AFSVolSync *sync);
 int32_t fs_extend_lock(void *context, rxw_call *rx, const AFSFid *fid, AFSVolSync *sync);
 int32_t fs_release_lock(void *context, rxw_call *rx, const AFSFid *fid, AFSVolSync *sync);
+int32_t fs_old_set_lock(void *context, rxw_call *rx, const AFSFid *fid, ViceLockType type,
+			const AFSVolSync *sync);
+int32_t fs_old_extend_lock(void *context, rxw_call *rx, const AFSFid *fid, const AFSVolSync *sync);
+int32_t fs_old_release_lock(void *context, rxw_call *rx, const AFSFid *fid, const AFSVolSync *sync);
 
 /* fs_acl.c */
 int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *acl,

@@ -94,3 +94,30 @@ int32_t fs_release_lock(void *context, rxw_call *rx, const AFSFid *fid, AFSVolSy
 		fsd_promise_break(call->service->clients, fid, call->caller.host);
 	return 0;
 }
+
+/* -- the same calls before their replies had a date: 143, 144, 145 -- */
+
+int32_t fs_old_set_lock(void *context, rxw_call *rx, const AFSFid *fid, ViceLockType type,
+			const AFSVolSync *sync)
+{
+	AFSVolSync unused = {0};
+
+	(void)sync;
+	return fs_set_lock(context, rx, fid, type, &unused);
+}
+
+int32_t fs_old_extend_lock(void *context, rxw_call *rx, const AFSFid *fid, const AFSVolSync *sync)
+{
+	AFSVolSync unused = {0};
+
+	(void)sync;
+	return fs_extend_lock(context, rx, fid, &unused);
+}
+
+int32_t fs_old_release_lock(void *context, rxw_call *rx, const AFSFid *fid, const AFSVolSync *sync)
+{
+	AFSVolSync unused = {0};
+
+	(void)sync;
+	return fs_release_lock(context, rx, fid, &unused);
+}

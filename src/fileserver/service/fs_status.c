@@ -103,6 +103,7 @@ int32_t fs_volume_status(void *context, rxw_call *rx, int32_t id, AFSFetchVolume
 		.InService = 1,
 		.Blessed = 1,
 		.Type = volume.type == STORE_RW,
+		.MinQuota = volume.minimum,
 		.MaxQuota = clip(volume.quota_kib),
 		.BlocksInUse = clip(volume.used_kib),
 		.PartBlocksAvail = clip(space.available_kib),

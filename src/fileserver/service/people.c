@@ -2,6 +2,10 @@
 /* Users and groups, from the protection database. */
 #include <stdio.h>
 #include <string.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <rxwire/rxkad.h>
 #include <rxwire/security.h>
 
@@ -28,6 +32,37 @@ size_t fsd_people_identify(struct prot *prot, const rxw_call *rx, int32_t *id, i
 	*id = user_of(prot, view, rx);
 	if (*id != PROT_ANONYMOUS)
 		n = prot_cps(view, *id, ids, room);
+	prot_view_put(view);
+	return n;
+}
+
+/* An address of IPv4, also in the form that sockets of both families have it in. */
+static bool ipv4_of(const struct sockaddr_storage *peer, uint32_t *address)
+{
+	const struct sockaddr_in6 *in6 = (const void *)peer;
+
+	if (peer->ss_family == AF_INET) {
+		*address = ntohl(((const struct sockaddr_in *)peer)->sin_addr.s_addr);
+		return true;
+	}
+	if (peer->ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		return false;
+	memcpy(address, in6->sin6_addr.s6_addr + 12, sizeof(*address));
+	*address = ntohl(*address);
+	return true;
+}
+
+size_t fsd_people_host(struct prot *prot, const struct sockaddr_storage *peer, int32_t *ids,
+		       size_t room)
+{
+	const struct prot_view *view;
+	uint32_t address;
+	size_t n;
+
+	if (!prot_has_machines(prot) || !ipv4_of(peer, &address))
+		return 0;
+	view = prot_view_get(prot);
+	n = prot_host_cps(view, address, ids, room);
 	prot_view_put(view);
 	return n;
 }

@@ -101,6 +101,9 @@ bool fsd_set_by_name(const struct fsd_service *service, const char *name, struct
  */
 size_t fsd_people_identify(struct prot *prot, const rxw_call *rx, int32_t *id, int32_t *ids,
 			   size_t room);
+/* As many and the same for the groups of the machine with this address. 0: it is in none. */
+size_t fsd_people_host(struct prot *prot, const struct sockaddr_storage *peer, int32_t *ids,
+		       size_t room);
 /* Their names. `prot` may be NULL. */
 struct fsd_names fsd_people_names(struct prot *prot);
 

@@ -161,20 +161,56 @@ static int32_t get_cps(void *context, rxw_call *call, int32_t id, prlist *cps, i
 	return end_list(cps, prot_cps(asked->view, id, cps->val, LIST_MAX), over);
 }
 
-/* Hosts are in no group. */
 static int32_t get_host_cps(void *context, rxw_call *call, int32_t host, prlist *cps, int32_t *over)
 {
-	(void)context, (void)call, (void)host, (void)cps;
-	*over = 0;
-	return 0;
+	const struct asked *asked = look(context, call);
+
+	if (make_list(cps))
+		return AFS_PT_NOMEM;
+	return end_list(cps, prot_host_cps(asked->view, (uint32_t)host, cps->val, LIST_MAX), over);
 }
 
-/* With the groups of the host. */
+static int compare_ids(const void *a, const void *b)
+{
+	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Ascending ids, each once; returns how many are left. */
+static size_t sort_ids(int32_t *ids, size_t count)
+{
+	size_t kept = 0;
+
+	qsort(ids, count, sizeof(*ids), compare_ids);
+	for (size_t i = 0; i < count; i++)
+		if (kept == 0 || ids[kept - 1] != ids[i])
+			ids[kept++] = ids[i];
+	return kept;
+}
+
+/* GetCPS, with the groups of a machine. */
 static int32_t get_cps2(void *context, rxw_call *call, int32_t id, int32_t host, prlist *cps,
 			int32_t *over)
 {
-	(void)host;
-	return get_cps(context, call, id, cps, over);
+	const struct asked *asked = context;
+	int32_t code = get_cps(context, call, id, cps, over), *all;
+	size_t more = code ? 0 : prot_host_cps(asked->view, (uint32_t)host, NULL, 0), count;
+	bool incomplete = *over;
+
+	if (more == 0)
+		return code;
+	all = calloc(cps->len + more, sizeof(*all));
+	if (!all)
+		return AFS_PT_NOMEM;
+	memcpy(all, cps->val, cps->len * sizeof(*all));
+	prot_host_cps(asked->view, (uint32_t)host, all + cps->len, more);
+	count = sort_ids(all, cps->len + more);
+	free(cps->val);
+	cps->val = all;
+	code = end_list(cps, count, over);
+	*over |= incomplete;
+	return code;
 }
 
 static int32_t is_a_member_of(void *context, rxw_call *call, int32_t user, int32_t group,

@@ -210,6 +210,7 @@ static void fill(const struct fsd_service *service, const struct store_volume *v
 	info->dayUse = v->id == FSD_ROOTAFS_ID ? 0 : day_use(service);
 	info->filecount = clip(v->files);
 	info->maxquota = clip(v->quota_kib);
+	info->spare0 = v->minimum;
 	info->size = clip(v->used_kib);
 }
 

@@ -180,7 +180,7 @@ START_TEST(users_and_administrators)
 	const AFSFid root = {0};
 	AFSFid dir;
 	rxw_connection *nobody, *alice, *boss, *stranger;
-	AFSStoreVolumeStatus quota = {.Mask = 2, .MaxQuota = 5000};
+	AFSStoreVolumeStatus quota = {.Mask = 3, .MinQuota = 7, .MaxQuota = 5000};
 	AFSFetchVolumeStatus vs;
 	char *name, *offline, *motd;
 	AFSFetchStatus st;
@@ -225,6 +225,7 @@ START_TEST(users_and_administrators)
 	ck_assert_int_eq(
 		RXAFS_GetVolumeStatus(nobody, (int32_t)volume, &vs, &name, &offline, &motd), 0);
 	ck_assert_int_eq(vs.MaxQuota, 5000);
+	ck_assert_int_eq(vs.MinQuota, 7);
 	free(name), free(offline), free(motd);
 	ck_assert_int_eq(RXAFS_FlushCPS(boss, &(ViceIds){0}, &(IPAddrs){0}, 0, &spare, &spare), 0);
 	ck_assert_int_eq(RXAFS_FlushCPS(alice, &(ViceIds){0}, &(IPAddrs){0}, 0, &spare, &spare),
@@ -298,6 +299,114 @@ START_TEST(anonymous_writes_beyond_loopback)
 }
 END_TEST
 
+/* Another endpoint, at an address of its own. */
+static rxw_endpoint *open_at(uint32_t address)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
+	struct rxw_endpoint_options options = {
+		.size = sizeof(options), .address = (void *)&sa, .address_len = sizeof(sa)};
+	rxw_endpoint *made;
+
+	ck_assert_int_eq(rxw_endpoint_create(engine, &options, &made), 0);
+	return made;
+}
+
+static rxw_connection *as_from(rxw_endpoint *from, const char *name)
+{
+	rxw_endpoint *usual = endpoint;
+	rxw_connection *connection;
+
+	endpoint = from;
+	connection = as(name);
+	endpoint = usual;
+	return connection;
+}
+
+static uint32_t rights_of(rxw_connection *connection, uint32_t *anonymous)
+{
+	AFSFid root = {volume, 1, 1};
+	AFSFetchStatus st;
+	AFSCallBack cb;
+	AFSVolSync sync;
+
+	ck_assert_int_eq(RXAFS_FetchStatus(connection, &root, &st, &cb, &sync), 0);
+	*anonymous = st.AnonymousAccess;
+	return st.CallerAccess;
+}
+
+/* Groups of machines: the address that calls decides, a change counts, and no ACL names a machine. */
+START_TEST(machines)
+{
+	struct prot_options options = {0};
+	char why[PROT_MESSAGE_MAX];
+	rxw_connection *near, *far, *alice_near, *boss;
+	uint32_t anonymous;
+	rxw_endpoint *second;
+	int32_t one, net, lab;
+	struct prot *prot;
+	AFSFetchStatus st;
+	AFSFid dir;
+
+	make_store(NULL);
+	make_users();
+	options.path = folder;
+	ck_assert_msg(prot_open(&options, &prot, why) == 0, "%s", why);
+	ck_assert_int_eq(prot_add_user(prot, "127.0.0.2", 0, &one, why), 0);
+	ck_assert_int_eq(prot_add_user(prot, "127.0.0.0", 0, &net, why), 0);
+	ck_assert_int_eq(prot_add_group(prot, "lab", 0, 0, &lab, why), 0);
+	ck_assert_msg(start("0.0.0.0", false) == 0, "%s", message);
+	open_client();
+	second = open_at(INADDR_LOOPBACK + 1);
+	dir = (AFSFid){volume, 1, 1};
+	far = as(NULL);
+	near = as_from(second, NULL);
+	alice_near = as_from(second, "alice@TEST.EXAMPLE");
+	boss = as("boss@TEST.EXAMPLE");
+	/* rxfsd takes such an ACL: a group is not everyone. A machine in it has no effect. */
+	ck_assert_int_eq(set_acl(boss, &dir, "2\n1\nlab\t7\n127.0.0.2\t127\nalice\t4\n"), 0);
+	ck_assert_uint_eq(rights_of(near, &anonymous), 0);
+	ck_assert_int_eq(create(near, "x", &st), EACCES);
+	ck_assert_int_eq(prot_add_member(prot, lab, one, why), 0);
+	for (unsigned i = 0; rights_of(near, &anonymous) == 0; i++) {
+		ck_assert_uint_lt(i, 2000);
+		usleep(10000);
+	}
+	ck_assert_uint_eq(rights_of(near, &anonymous), 7);
+	ck_assert_uint_eq(anonymous, 7);
+	ck_assert_uint_eq(rights_of(far, &anonymous), 0);
+	ck_assert_uint_eq(anonymous, 0);
+	ck_assert_int_eq(create(near, "near", &st), 0);
+	ck_assert_int_eq((int32_t)st.Owner, PROT_ANONYMOUS);
+	ck_assert_int_eq(create(far, "far", &st), EACCES);
+	/* The machine's rights are not taken away by an entry against the user. */
+	ck_assert_uint_eq(rights_of(alice_near, &anonymous), 7);
+	ck_assert_int_eq(create(alice_near, "alice", &st), 0);
+	ck_assert_int_eq((int32_t)st.Owner, alice_id);
+	/* A network, in place of the machine. */
+	ck_assert_int_eq(prot_add_member(prot, lab, net, why), 0);
+	ck_assert_int_eq(prot_remove_member(prot, lab, one, why), 0);
+	for (unsigned i = 0; rights_of(far, &anonymous) == 0; i++) {
+		ck_assert_uint_lt(i, 2000);
+		usleep(10000);
+	}
+	ck_assert_int_eq(create(far, "far", &st), 0);
+	ck_assert_uint_eq(rights_of(near, &anonymous), 7);
+	ck_assert_int_eq(prot_remove(prot, lab, why), 0);
+	for (unsigned i = 0; rights_of(far, &anonymous) != 0; i++) {
+		ck_assert_uint_lt(i, 2000);
+		usleep(10000);
+	}
+	ck_assert_int_eq(create(near, "y", &st), EACCES);
+	while (open_count)
+		rxw_connection_release(open_connections[--open_count]);
+	ck_assert_int_eq(rxw_endpoint_destroy(second), 0);
+	close_client();
+	ck_assert_int_eq(fsd_server_stop(server), 0);
+	prot_close(prot);
+	clean();
+}
+END_TEST
+
 START_TEST(wrong_settings)
 {
 	struct fsd_settings settings = {.listen = "127.0.0.1", .store = "/nonexistent/store"};
@@ -326,4 +435,4 @@ START_TEST(wrong_settings)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "store server", users_and_administrators, restart,
-		 anonymous_writes_beyond_loopback, wrong_settings)
+		 anonymous_writes_beyond_loopback, machines, wrong_settings)

@@ -82,6 +82,17 @@ const char *database_cps(struct database *d, int32_t id)
 	return text_of(list, count);
 }
 
+const char *database_host_cps(struct database *d, uint32_t address)
+{
+	const struct prot_view *view = prot_view_get(d->prot);
+	int32_t list[64];
+	size_t count = prot_host_cps(view, address, list, 64);
+
+	prot_view_put(view);
+	ck_assert_uint_le(count, 64);
+	return text_of(list, count);
+}
+
 const char *database_owned(struct database *d, int32_t id)
 {
 	const struct prot_view *view = prot_view_get(d->prot);

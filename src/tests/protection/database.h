@@ -25,8 +25,9 @@ void database_close(struct database *d);
 int32_t database_user(struct database *d, const char *name, int32_t id);
 int32_t database_group(struct database *d, const char *name, int32_t id, int32_t owner);
 
-/* The ids that prot_cps(), prot_owned() or the members of an entry give, as "1 2 3". Static. */
+/* The ids that prot_cps(), prot_host_cps(), prot_owned() or the members of an entry give, as "1 2 3". Static. */
 const char *database_cps(struct database *d, int32_t id);
+const char *database_host_cps(struct database *d, uint32_t address);
 const char *database_owned(struct database *d, int32_t id);
 const char *database_members(struct database *d, int32_t id);
 

@@ -277,6 +277,30 @@ START_TEST(rights_of_writers)
 }
 END_TEST
 
+/* What the groups of a machine have is added; an entry against a user does not take it away. */
+static void rights_of_machines(void)
+{
+	const int32_t groups[] = {-400, -300};
+	struct store_caller caller = user;
+	struct store_acl acl = {0};
+
+	store_acl_add(&acl, false, -300, STORE_INSERT | STORE_WRITE | STORE_READ);
+	store_acl_add(&acl, false, user.id, STORE_LOOKUP | STORE_READ);
+	store_acl_add(&acl, true, user.id, STORE_WRITE | STORE_LOOKUP);
+	ck_assert_uint_eq(store_acl_rights(&acl, &caller), STORE_READ);
+	ck_assert_uint_eq(store_acl_anonymous(&acl, &caller), 0);
+	caller.host_ids = groups;
+	caller.host_id_count = 1;
+	ck_assert_uint_eq(store_acl_rights(&acl, &caller), STORE_READ);
+	caller.host_id_count = 2;
+	ck_assert_uint_eq(store_acl_rights(&acl, &caller), STORE_READ | STORE_WRITE | STORE_INSERT);
+	ck_assert_uint_eq(store_acl_anonymous(&acl, &caller),
+			  STORE_READ | STORE_WRITE | STORE_INSERT);
+	store_acl_add(&acl, true, -400, STORE_READ | STORE_INSERT);
+	ck_assert_uint_eq(store_acl_rights(&acl, &caller), STORE_READ | STORE_WRITE);
+	ck_assert_uint_eq(store_acl_anonymous(&acl, &caller), STORE_WRITE);
+}
+
 START_TEST(access_lists)
 {
 	struct store_acl acl = {0}, back;
@@ -308,6 +332,7 @@ START_TEST(access_lists)
 	store_acl_add(&acl, true, user.id, STORE_READ);
 	ck_assert_uint_eq(store_acl_rights(&acl, &user), STORE_LOOKUP);
 	ck_assert_uint_eq(store_acl_rights(&acl, &anonymous), STORE_READ | STORE_LOOKUP);
+	rights_of_machines();
 	ck_assert_int_eq(store->ops->set_acl(store, &admin, &dir, &acl, &status, &changes), 0);
 	ck_assert_uint_eq(status.anonymous, STORE_READ | STORE_LOOKUP);
 	ck_assert_uint_eq(status.rights, STORE_READ | STORE_LOOKUP);
@@ -711,6 +736,15 @@ START_TEST(quotas)
 	fixture_volume(volume);
 	ck_assert_uint_eq(about.quota_kib, 100);
 	ck_assert_str_eq(about.offline_message, "soon");
+	values.minimum = -7;
+	ck_assert_int_eq(store->ops->volume_set(store, &admin, volume, 4, &values), 0);
+	fixture_reopen();
+	fixture_volume(volume);
+	ck_assert_int_eq(about.minimum, -7);
+	ck_assert_uint_eq(about.quota_kib, 100);
+	ck_assert_str_eq(about.offline_message, "soon");
+	values.minimum = 0;
+	ck_assert_int_eq(store->ops->volume_set(store, &admin, volume, 4, &values), 0);
 	file = make(&root, "f", STORE_FILE);
 	/* StoreData may exceed the quota by a MiB, once. */
 	ck_assert_int_eq(try_write(&admin, &file, 0, bytes, 1121 << 10, 0), 0);

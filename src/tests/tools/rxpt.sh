@@ -94,6 +94,21 @@ pt adduser frank --json && what=adduser && want "$work/out" id 1004
 pt members --json -- -300 && what=members && want "$work/out" id 1002
 pt list --json --users && [ "$(grep -c '"kind": "user"' "$work/out")" -eq 5 ] || fail "list --json"
 
+# Machines are users whose name is an address.
+pt adduser 10.1.2.3 10.1.0.0 && says 'machine 10.1.2.3 has the id 1005
+machine 10.1.0.0 has the id 1006'
+pt member add staff 10.1.2.3 && pt members staff && says 10.1.2.3
+pt examine 10.1.2.3 && grep -q '^machine 10.1.2.3$' "$work/out" && grep -q '^  groups   staff$' "$work/out" || fail 'examine'
+pt examine 10.1.2.3 --json && grep -q '"kind": "machine"' "$work/out" || fail 'the kind of a machine'
+pt rename 10.1.2.3 10.1.2.4 && pt members staff && says 10.1.2.4
+no 1 'cannot be an administrator' member add system:administrators 10.1.0.0
+no 1 'IPv4 address' adduser 10.1.2
+no 1 'IPv4 address' adduser 10.1.2.256
+no 1 'every machine' adduser 0.0.0.0
+no 1 'cannot become a machine' rename alice 10.1.2.5
+no 1 'cannot become a machine' rename 10.1.0.0 heidi
+pt remove 10.1.2.4 10.1.0.0 && pt members staff && says ''
+
 # What is refused, without any change.
 pt list && mv "$work/out" "$work/before"
 no 1 'exists already' adduser alice

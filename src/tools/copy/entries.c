@@ -85,9 +85,10 @@ enum copy_result entries_read(struct copy *copy, const AFSFid *fid, const char *
 	rc = parse(image, length, fid->Volume, entries);
 	free(image);
 	if (rc != 0) {
-		tools_error("%s: %s", label,
-			    rc < 0 ? "memory is exhausted by the directory"
-				   : "the server sent a malformed directory");
+		if (!copy->silent)
+			tools_error("%s: %s", label,
+				    rc < 0 ? "memory is exhausted by the directory"
+					   : "the server sent a malformed directory");
 		entries_free(entries);
 		return rc < 0 ? COPY_STOP : COPY_FAILED;
 	}

@@ -11,6 +11,7 @@
 #include "tools/common/message.h"
 #include "tools/common/report.h"
 #include "tools/copy/copy.h"
+#include "tools/copy/count.h"
 #include "tools/copy/pool.h"
 #include "tools/copy/sink.h"
 
@@ -99,7 +100,7 @@ static enum copy_result to_file(struct copy *copy, struct one *one)
 	struct stat st;
 
 	if (get_is_there(copy, AT_FDCWD, one->name, &one->object.status)) {
-		atomic_fetch_add(&copy->run->skipped, 1);
+		copy_skip(copy->run, afs_status_length(&one->object.status));
 		return COPY_GOOD;
 	}
 	/* Opening a pipe blocks until it has a reader. */
@@ -262,15 +263,19 @@ static bool get_all(struct copy *copy, struct pool *pool)
 {
 	struct run *run = copy->run;
 	enum copy_result rc = COPY_GOOD;
+	struct counting *counting = NULL;
 	bool all = true;
 
 	progress_start(&run->progress, run->progress.on,
 		       copy->set->recursive || run->source_count > 1);
+	if (run->progress.on && copy->set->recursive)
+		counting = count_start(run);
 	for (size_t i = 0; i < run->source_count && rc != COPY_STOP; i++) {
 		rc = get_source(copy, pool, &run->sources[i]);
 		all &= rc == COPY_GOOD;
 	}
 	all &= pool_wait(pool) == COPY_GOOD && atomic_load(&run->failed) == 0;
+	count_end(counting);
 	progress_end(&run->progress, run->source_count > 1 ? "total" : run->sources[0].path,
 		     atomic_load(&run->bytes), all && atomic_load(&run->bytes),
 		     atomic_load(&run->files));

@@ -364,7 +364,7 @@ static int choose(struct run *run, int count, char **args)
 		return TOOLS_EXIT_USAGE;
 	status = parse_server(run);
 	tools_allow_endpoints(&run->config, commands[at].run == copy_bench ? run->set.clients + 1
-									   : run->set.jobs + 1);
+									   : run->set.jobs + 2);
 	return status == 0 ? start(run, &commands[at]) : status;
 }
 

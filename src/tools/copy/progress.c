@@ -70,15 +70,25 @@ static void make_harmless(char *text)
 			*c = '?';
 }
 
-/* Show the number of files and the current one, or only the latter. */
+char *progress_count(char *text, size_t size, uint64_t files, uint64_t all)
+{
+	if (all)
+		snprintf(text, size, "%llu of %llu files  ", (unsigned long long)files,
+			 (unsigned long long)(all > files ? all : files));
+	else
+		snprintf(text, size, "%llu files  ", (unsigned long long)files);
+	return text;
+}
+
+/* Show the numbers of files and the current one, or only the latter. */
 static void show(const struct progress *p, const char *label, uint64_t done, uint64_t total,
-		 double rate, uint64_t files)
+		 double rate, uint64_t files, uint64_t all_files)
 {
 	size_t width = width_of_terminal(), used;
-	char line[256], count[32] = "";
+	char line[256], count[64] = "";
 
 	if (p->many)
-		snprintf(count, sizeof(count), "%llu files  ", (unsigned long long)files);
+		progress_count(count, sizeof(count), files, all_files);
 	used = (size_t)snprintf(line, sizeof(line), "%s", count);
 	progress_line(line + used, sizeof(line) - used, label, done, total, rate);
 	/* On a narrow terminal shorten the name, not the numbers. */
@@ -96,7 +106,7 @@ static void show(const struct progress *p, const char *label, uint64_t done, uin
 }
 
 void progress_update(struct progress *p, const char *label, uint64_t done, uint64_t total,
-		     uint64_t files)
+		     uint64_t files, uint64_t all_files)
 {
 	uint64_t now;
 	double seconds, rate;
@@ -111,7 +121,7 @@ void progress_update(struct progress *p, const char *label, uint64_t done, uint6
 	p->rate = p->rate > 0 ? 0.8 * p->rate + 0.2 * rate : rate;
 	p->shown_ns = now;
 	p->shown_bytes = done;
-	show(p, label, done, total, p->rate, files);
+	show(p, label, done, total, p->rate, files, all_files);
 }
 
 void progress_end(struct progress *p, const char *label, uint64_t done, bool complete,
@@ -120,7 +130,7 @@ void progress_end(struct progress *p, const char *label, uint64_t done, bool com
 	uint64_t ns = monotonic_ns() - p->start_ns;
 
 	if (p->on && complete)
-		show(p, label, done, done, ns ? (double)done * 1e9 / (double)ns : 0, files);
+		show(p, label, done, done, ns ? (double)done * 1e9 / (double)ns : 0, files, 0);
 	if (p->on)
 		tools_progress(NULL);
 }

@@ -180,10 +180,11 @@ static enum copy_result put_source(struct copy *copy, struct pool *pool, const c
 				   : put_one(pool, fd, source, &to);
 }
 
-/* Bytes of all sources, if they are all regular files and folders; else 0. */
-static uint64_t bytes_of_all(const struct run *run)
+/* Files and bytes of all sources, if they are all regular files and folders; else 0. */
+static struct put_sum sum_of_all(const struct run *run)
 {
-	uint64_t sum = 0;
+	const struct put_sum unknown = {0};
+	struct put_sum sum = {0};
 	struct stat st;
 
 	for (size_t i = 0; i < run->argument_count; i++) {
@@ -191,17 +192,18 @@ static uint64_t bytes_of_all(const struct run *run)
 		int fd;
 
 		if (is_stdin(source) || stat(source, &st) < 0)
-			return 0;
+			return unknown;
 		if (S_ISREG(st.st_mode)) {
-			sum += (uint64_t)st.st_size;
+			sum.files++;
+			sum.bytes += (uint64_t)st.st_size;
 		} else if (S_ISDIR(st.st_mode)) {
 			fd = open(source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 			if (fd < 0)
-				return 0;
-			sum += put_bytes_below(fd);
+				return unknown;
+			put_sum_below(fd, &sum);
 			close(fd);
 		} else {
-			return 0;
+			return unknown;
 		}
 	}
 	return sum;
@@ -219,8 +221,12 @@ static bool put_all(struct copy *copy, struct pool *pool)
 		return false;
 	progress_start(&run->progress, run->progress.on,
 		       copy->set->recursive || run->argument_count > 1);
-	if (run->progress.on)
-		atomic_store(&run->total, bytes_of_all(run));
+	if (run->progress.on) {
+		const struct put_sum sum = sum_of_all(run);
+
+		atomic_store(&run->total_files, sum.files);
+		atomic_store(&run->total, sum.bytes);
+	}
 	for (size_t i = 0; i < run->argument_count && rc != COPY_STOP; i++) {
 		rc = put_source(copy, pool, run->arguments[i], &destination, into);
 		all &= rc == COPY_GOOD;

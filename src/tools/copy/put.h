@@ -42,8 +42,11 @@ enum copy_result put_tree(struct copy *copy, struct pool *pool, int fd,
  */
 void put_level_leave(struct copy *copy, struct put_level *level);
 
-/* Bytes of all files in a folder, for the progress. */
-uint64_t put_bytes_below(int fd);
+/* Add all files in a folder, for the progress. */
+struct put_sum {
+	uint64_t files, bytes;
+};
+void put_sum_below(int fd, struct put_sum *sum);
 /* Sorted names in a folder without "." and ".."; free() each and the list. -1 with errno. */
 ssize_t put_names(int fd, char ***names);
 void put_names_free(char **names, size_t count);

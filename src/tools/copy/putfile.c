@@ -371,12 +371,12 @@ static void resume(struct storing *s, bool *done)
 		return;
 	if (length == s->size && s->file->exists) {
 		*done = true;
-		atomic_fetch_add(&run->skipped, 1);
+		copy_skip(run, length);
+	} else {
+		/* They do not count as copied. */
+		atomic_fetch_add(&run->left_out, length);
 	}
 	s->at = length;
-	/* They do not count as copied. */
-	if (atomic_load(&run->total) > length)
-		atomic_fetch_sub(&run->total, length);
 }
 
 static enum copy_result put_file(struct copy *copy, struct put_file *f)

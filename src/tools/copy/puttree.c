@@ -113,9 +113,8 @@ ssize_t put_names(int fd, char ***names)
 	return (ssize_t)count;
 }
 
-static uint64_t bytes_below(int fd, unsigned depth)
+static void sum_below(int fd, struct put_sum *sum, unsigned depth)
 {
-	uint64_t sum = 0;
 	struct stat st;
 	char **names;
 	ssize_t count = put_names(fd, &names);
@@ -125,24 +124,25 @@ static uint64_t bytes_below(int fd, unsigned depth)
 
 		if (fstatat(fd, names[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		if (S_ISREG(st.st_mode))
-			sum += (uint64_t)st.st_size;
+		if (S_ISREG(st.st_mode)) {
+			sum->files++;
+			sum->bytes += (uint64_t)st.st_size;
+		}
 		if (!S_ISDIR(st.st_mode) || depth == DEPTH_MAX)
 			continue;
 		below = openat(fd, names[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (below < 0)
 			continue;
-		sum += bytes_below(below, depth + 1);
+		sum_below(below, sum, depth + 1);
 		close(below);
 	}
 	if (count >= 0)
 		put_names_free(names, (size_t)count);
-	return sum;
 }
 
-uint64_t put_bytes_below(int fd)
+void put_sum_below(int fd, struct put_sum *sum)
 {
-	return bytes_below(fd, 0);
+	sum_below(fd, sum, 0);
 }
 
 /* ---- their counterparts ---- */

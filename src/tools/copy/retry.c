@@ -74,6 +74,8 @@ static bool next_round(struct copy *copy, struct outage *o, const struct afs_err
 {
 	uint64_t now = monotonic_ns();
 
+	if (copy->silent)
+		return false;
 	if (!o->since_ns) {
 		o->since_ns = now;
 		o->pause_ms = PAUSE_MS;

@@ -83,6 +83,8 @@ void copy_close(struct copy *copy)
 
 void copy_complain(struct copy *copy, const struct afs_error *error)
 {
+	if (copy->silent)
+		return;
 	if (!error->interrupted || !atomic_exchange(&copy->run->told, true))
 		tools_error("%s", error->text);
 }
@@ -92,6 +94,18 @@ void run_give_up(struct run *run, unsigned ms)
 	afs_client_give_up(run->clients, run->client_count, ms);
 }
 
+void copy_skip(struct run *run, uint64_t bytes)
+{
+	atomic_fetch_add(&run->left_out, bytes);
+	atomic_fetch_add(&run->skipped, 1);
+}
+
+/* `all` less a part of it, at least 1 so that it stays known; 0: unknown. */
+static uint64_t less(uint64_t all, uint64_t part)
+{
+	return all == 0 || all > part ? all - (all ? part : 0) : 1;
+}
+
 void copy_progress(struct copy *copy, const char *label)
 {
 	struct run *run = copy->run;
@@ -99,8 +113,10 @@ void copy_progress(struct copy *copy, const char *label)
 	/* Another thread shows it. */
 	if (pthread_mutex_trylock(&run->progress_lock) != 0)
 		return;
-	progress_update(&run->progress, label, atomic_load(&run->bytes), atomic_load(&run->total),
-			atomic_load(&run->files));
+	progress_update(&run->progress, label, atomic_load(&run->bytes),
+			less(atomic_load(&run->total), atomic_load(&run->left_out)),
+			atomic_load(&run->files),
+			less(atomic_load(&run->total_files), atomic_load(&run->skipped)));
 	pthread_mutex_unlock(&run->progress_lock);
 }
 

@@ -55,7 +55,9 @@ struct run {
 
 	pthread_mutex_t progress_lock;
 	struct progress progress;   /* on: stderr is a terminal, without --quiet */
-	atomic_uint_fast64_t total; /* bytes to copy, as far as they are known; 0 = unknown */
+	/* Bytes and files to copy, with those that will be skipped; 0 = unknown. */
+	atomic_uint_fast64_t total, total_files;
+	atomic_uint_fast64_t left_out; /* bytes that are not copied, of files that existed */
 
 	atomic_bool interrupted; /* by a signal */
 	atomic_int signal;	 /* its number, 0 = none */
@@ -89,6 +91,7 @@ struct copy {
 	uint64_t tokens;	  /* number of renewals that the client knows */
 	struct afs_volume volume; /* of the source at hand */
 	const char *path;
+	bool silent; /* failed calls are neither reported nor repeated */
 };
 
 /* Open the client of a thread. 0, or -1 after a message. */
@@ -113,6 +116,9 @@ static inline bool copy_interrupted(const struct copy *copy)
 
 /* --stats and --json of get and put: what was copied since `from`. */
 void copy_report(struct copy *copy, const struct tools_usage *from, const struct counters *before);
+
+/* A file existed, with --continue. Any thread. */
+void copy_skip(struct run *run, uint64_t bytes);
 
 /* Show the progress of all files. `label` names the one at hand. Any thread. */
 void copy_progress(struct copy *copy, const char *label);

@@ -14,6 +14,7 @@
 
 #include "tools/common/message.h"
 #include "tools/copy/copy.h"
+#include "tools/copy/met.h"
 #include "tools/copy/pool.h"
 #include "tools/copy/sink.h"
 
@@ -26,58 +27,8 @@ struct tree {
 	struct pool *pool;
 	size_t names; /* in memory, on all levels */
 	unsigned depth;
-	uint64_t *met; /* directories entered, by vnode and uniquifier: open addressing, 0 = free */
-	size_t room, count;
+	struct met met;
 };
-
-static uint64_t number_of(const AFSFid *fid)
-{
-	return (uint64_t)fid->Vnode << 32 | fid->Unique;
-}
-
-/*
- * The slot of the number, or a free one. A server that chooses bad numbers only slows its own copy.
- */
-static size_t slot_of(const uint64_t *met, size_t room, uint64_t number)
-{
-	size_t at = (size_t)(number * 0x9e3779b97f4a7c15u >> 20) & (room - 1);
-
-	while (met[at] && met[at] != number)
-		at = (at + 1) & (room - 1);
-	return at;
-}
-
-static int grow(struct tree *t)
-{
-	size_t room = t->room ? 2 * t->room : 256;
-	uint64_t *met = calloc(room, sizeof(*met));
-
-	if (!met)
-		return -1;
-	for (size_t i = 0; i < t->room; i++)
-		if (t->met[i])
-			met[slot_of(met, room, t->met[i])] = t->met[i];
-	free(t->met);
-	t->met = met;
-	t->room = room;
-	return 0;
-}
-
-/* 0: the directory is new. 1: it was entered before. -1: no memory. */
-static int meet(struct tree *t, const AFSFid *fid)
-{
-	uint64_t number = number_of(fid);
-	size_t at;
-
-	if (2 * t->count >= t->room && grow(t) < 0)
-		return -1;
-	at = slot_of(t->met, t->room, number);
-	if (t->met[at])
-		return 1;
-	t->met[at] = number;
-	t->count++;
-	return 0;
-}
 
 static void times_of(const AFSFetchStatus *status, struct timespec times[2])
 {
@@ -185,7 +136,7 @@ static enum copy_result get_plain(struct copy *copy, void *arg)
 	struct sink sink;
 
 	if (get_is_there(copy, dir, plain->name, &plain->object.status)) {
-		atomic_fetch_add(&copy->run->skipped, 1);
+		copy_skip(copy->run, afs_status_length(&plain->object.status));
 	} else if (sink_open(&sink, dir, plain->name, true) < 0) {
 		rc = write_failed(copy, plain->label, plain->name);
 	} else {
@@ -334,7 +285,7 @@ static enum copy_result get_level(struct tree *t, const AFSFid *fid, struct leve
 	const char *label = level->label;
 	struct entries entries;
 	enum copy_result rc;
-	int met = meet(t, fid);
+	int met = meet(&t->met, fid);
 
 	if (met != 0) {
 		tools_error(met < 0 ? "%s: memory is exhausted"
@@ -373,6 +324,6 @@ enum copy_result get_tree(struct copy *copy, struct pool *pool, const AFSFid *fi
 	if (pool_wait(pool) == COPY_STOP)
 		rc = COPY_STOP;
 	leave(level);
-	free(tree.met);
+	met_free(&tree.met);
 	return rc;
 }

@@ -20,9 +20,13 @@ static const char *name_of(const struct prot_view *view, int32_t id, char text[1
 	return text;
 }
 
-static const char *kind_of(int32_t id)
+static const char *kind_of(const struct prot_entry *entry)
 {
-	return id < 0 ? "group" : "user";
+	uint32_t address;
+
+	if (entry->id < 0)
+		return "group";
+	return prot_name_is_machine(entry->name, &address) ? "machine" : "user";
 }
 
 /* -- JSON; functions return new references, NULL without memory -- */
@@ -49,7 +53,7 @@ static json_t *entry_json(const struct prot_view *view, const struct prot_entry 
 	char access[PT_ACCESS_TEXT];
 	json_t *object = json_pack(
 		"{s:s, s:i, s:s, s:o, s:o, s:s, s:i}", "name", entry->name, "id", (int)entry->id,
-		"kind", kind_of(entry->id), "owner", reference_json(view, entry->owner), "creator",
+		"kind", kind_of(entry), "owner", reference_json(view, entry->owner), "creator",
 		reference_json(view, entry->creator), "access",
 		pt_access_text(entry->access, access), "quota", (int)entry->quota);
 
@@ -76,7 +80,7 @@ static void print_entry(const struct prot_view *view, const struct prot_entry *e
 {
 	char text[16], access[PT_ACCESS_TEXT];
 
-	printf("%s %s\n", kind_of(entry->id), entry->name);
+	printf("%s %s\n", kind_of(entry), entry->name);
 	printf("  id       %d\n", (int)entry->id);
 	printf("  owner    %s (%d)\n", name_of(view, entry->owner, text), (int)entry->owner);
 	printf("  creator  %s (%d)\n", name_of(view, entry->creator, text), (int)entry->creator);
@@ -103,7 +107,7 @@ int pt_show_added(struct pt *pt, const int32_t *ids, size_t count)
 		if (pt->json)
 			json_array_append_new(list, entry_json(view, entry, false));
 		else
-			printf("%s %s has the id %d\n", kind_of(entry->id), entry->name,
+			printf("%s %s has the id %d\n", kind_of(entry), entry->name,
 			       (int)entry->id);
 	}
 	if (pt->json)

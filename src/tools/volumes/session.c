@@ -58,7 +58,7 @@ void rxvol_answer(void *arg, json_t *object)
 	if (progress) {
 		progress_update(&rxvol->progress, text_of(progress, "path"),
 				number_of(progress, "bytes"), number_of(progress, "total"),
-				number_of(progress, "files"));
+				number_of(progress, "files"), 0);
 	} else if (json_object_get(object, "skipped")) {
 		rxvol->skipped++;
 		tools_error("%s: skipped: %s", text_of(object, "skipped"),

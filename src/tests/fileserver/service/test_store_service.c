@@ -439,6 +439,15 @@ START_TEST(locks)
 	ck_assert_int_eq(status_of(a, &file), 0);
 	ck_assert_uint_eq(st.lockCount, UINT32_MAX);
 	ck_assert_int_eq(RXAFS_SetLock(a->fs, &file, 0, &sync_), UAE(EAGAIN));
+	/* The old calls are about the same locks. */
+	ck_assert_int_eq(RXAFS_OldSetLock(a->fs, &file, 0, &sync_), UAE(EAGAIN));
+	ck_assert_int_eq(RXAFS_OldExtendLock(b->fs, &file, &sync_), 0);
+	ck_assert_int_eq(RXAFS_OldReleaseLock(b->fs, &file, &sync_), 0);
+	ck_assert_int_eq(RXAFS_OldSetLock(a->fs, &file, 2, &sync_), UAE(EINVAL));
+	ck_assert_int_eq(RXAFS_OldSetLock(a->fs, &file, 1, &sync_), 0);
+	ck_assert_int_eq(status_of(a, &file), 0);
+	ck_assert_uint_eq(st.lockCount, UINT32_MAX);
+	ck_assert_int_eq(RXAFS_SetLock(b->fs, &file, 0, &sync_), UAE(EAGAIN));
 	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &root, "file", &st, &sync_), 0);
 	ck_assert_int_eq(RXAFS_ReleaseLock(b->fs, &file, &sync_), AFS_VNOVNODE);
 	teardown();

@@ -62,7 +62,7 @@ programs_of_localauth_cell() { echo afscp cell_ours; }
 
 tests_of_protection() {
 	echo pts-examine pts-membership pts-listowned pts-listmax pts-listentries pts-refusals pts-changes \
-		pts-long-lists pts-calls pts-end
+		pts-long-lists pts-calls pts-machines pts-end
 }
 programs_of_protection() { echo rxfsd rxpt cell_ours pt_ours; }
 

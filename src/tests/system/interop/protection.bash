@@ -29,7 +29,12 @@ make_theirs() {
 		theirs adduser bob staff && theirs adduser carol alice:friends && theirs adduser dave gone &&
 		theirs adduser carol system:administrators && theirs setfields closed -access s-m-- &&
 		theirs setfields bob -access SOM-- && theirs setfields team -access SOMar &&
-		theirs rename dave daniel && theirs delete gone
+		theirs rename dave daniel && theirs delete gone &&
+		theirs createuser 10.91.7.1 -id 2001 && theirs createuser 10.91.7.0 && theirs createuser 10.91.0.0 &&
+		theirs createuser 10.0.0.0 && theirs createuser 10.91.8.9 && theirs createuser 127.0.0.1 &&
+		theirs creategroup near && theirs creategroup far && theirs creategroup both &&
+		theirs adduser 10.91.7.1 near && theirs adduser 10.91.7.0 both && theirs adduser 10.91.7.1 both &&
+		theirs adduser 10.0.0.0 far && theirs adduser 10.91.0.0 far && theirs adduser 10.91.8.9 near
 }
 
 ours() {
@@ -43,7 +48,10 @@ make_ours() {
 		ours addgroup closed --owner staff && ours member add staff alice bob &&
 		ours member add alice:friends carol && ours member add gone dave &&
 		ours member add system:administrators carol && ours access closed s-m-- &&
-		ours access bob SOM-- && ours access team SOMar && ours rename dave daniel && ours remove gone
+		ours access bob SOM-- && ours access team SOMar && ours rename dave daniel && ours remove gone &&
+		ours adduser 10.91.7.1 --id 2001 && ours adduser 10.91.7.0 10.91.0.0 10.0.0.0 10.91.8.9 127.0.0.1 &&
+		ours addgroup near far both && ours member add near 10.91.7.1 10.91.8.9 &&
+		ours member add both 10.91.7.0 10.91.7.1 && ours member add far 10.0.0.0 10.91.0.0
 }
 
 # ask FOLDER NAME ARGUMENTS...: the answer of pts to a question, as FOLDER/NAME.
@@ -55,8 +63,10 @@ ask() {
 	{ echo "pts $*"; cat answer.txt; echo "status $status"; } > "$folder/$name"
 }
 
-entries='alice ALICE bob carol daniel dave staff alice:friends team closed gone anonymous system:anyuser system:authuser
+entries='alice ALICE 10.91.7.1 10.0.0.0 far bob carol daniel dave staff alice:friends team closed gone anonymous system:anyuser system:authuser
 	system:administrators system:backup system:ptsviewers nobody 1 -206 -204 -101 9999 -9999 0'
+
+hosts='10.91.7.1 10.91.7.2 10.91.8.9 10.91.9.9 10.92.1.1 11.0.0.1 127.0.0.1 127.0.0.2 10.91.7.0 10.0.0.0 0.0.0.0 1.7.91.10'
 
 # ask_all FOLDER: all questions, as the service itself and as nobody.
 ask_all() {
@@ -66,6 +76,9 @@ ask_all() {
 	limited 60 "$pt_ours" "$address" 7002 right $entries > "$1/calls.localauth" || return
 	# shellcheck disable=SC2086
 	limited 60 "$pt_ours" "$address" 7002 - $entries > "$1/calls.noauth" || return
+	limited 60 "$pt_ours" "$address" 7002 right hosts 1 $hosts > "$1/hosts.localauth" || return
+	limited 60 "$pt_ours" "$address" 7002 - hosts 32766 $hosts > "$1/hosts.noauth" || return
+	limited 60 "$pt_ours" "$address" 7002 - hosts 1 $hosts > "$1/hosts.noauth-alice" || return
 	for auth in localauth noauth; do
 		for n in $entries; do
 			ask "$1" "examine.$n.$auth" examine "$n" -$auth
@@ -140,7 +153,7 @@ test_pts_listowned() {
 
 test_pts_listmax() {
 	same 'listmax*'
-	want_line ours/listmax.noauth '^Max user id is 1002 and max group id is -302\.$'
+	want_line ours/listmax.noauth '^Max user id is 2006 and max group id is -305\.$'
 }
 
 # Theirs are in the order of the database.
@@ -184,7 +197,7 @@ test_pts_refusals() {
 test_pts_changes() {
 	ours adduser late || fail "$(cat made.txt)"
 	seen() {
-		limited 20 pts examine late -noauth > out.txt 2>&1 && grep -q '^Name: late, id: 1003,' out.txt
+		limited 20 pts examine late -noauth > out.txt 2>&1 && grep -q '^Name: late, id: 2007,' out.txt
 	}
 	wait_for seen || fail "not seen: $(head -n 1 out.txt)"
 	ours member add staff late
@@ -213,19 +226,33 @@ test_pts_long_lists() {
 	wait_for complete || fail "$(grep -c '^u[0-9]' out.txt) users of 2500"
 	[ "$(sort out.txt | uniq -d | wc -l)" -eq 0 ] || fail "users are listed twice"
 	limited 20 pts listentries -users -groups -localauth > out.txt 2>&1
-	[ "$(wc -l < out.txt)" -eq $((1 + 2500 + 5 + 10)) ] || fail "$(wc -l < out.txt) lines for all entries"
+	[ "$(wc -l < out.txt)" -eq $((1 + 2500 + 11 + 13)) ] || fail "$(wc -l < out.txt) lines for all entries"
 	limited 20 pts membership everyone -noauth > out.txt 2>&1
 	[ "$(grep -c '^  u[0-9]' out.txt)" -eq 2500 ] || fail "$(grep -c '^  u[0-9]' out.txt) members of 2500"
 }
 
-# Each call, with all its results. Only theirs adds the members of a group to what GetCPS returns for the group.
+# Each call, with all its results. Only theirs adds the members of a group to what GetCPS returns for the group, and
+# repeats groups in what GetCPS2 returns for a machine.
 test_pts_calls() {
 	local f
 	for f in theirs ours; do
-		sed -i '/^GetCPS2\{0,1\} -/s/:.*/:/' "$f"/calls.*
+		sed -i '/^GetCPS2\{0,1\} -/s/:.*/:/; /^GetCPS2 200/s/:.*/:/' "$f"/calls.*
 	done
 	same 'calls*'
 	want_line ours/calls.localauth '^GetCPS 1: code 0 over 0: -206 -102 -101 1$'
+}
+
+# The groups of a machine are those of its address and of the networks that it is in.
+test_pts_machines() {
+	same 'hosts*'
+	want_line ours/hosts.noauth '^10.91.7.1: GetHostCPS 0: code 0 over 0: -305 -304 -303$'
+	want_line ours/hosts.noauth '^10.91.9.9: GetHostCPS 0: code 0 over 0: -304$'
+	want_line ours/hosts.localauth '^10.91.7.2: GetCPS2 1: code 0 over 0: -305 -304 -206 -102 -101 1$'
+	want_line ours/examine.10.91.7.1.noauth '^Name: 10.91.7.1, id: 2001,'
+	ask ours machines membership 10.91.7.1 -localauth
+	want_line ours/machines '^  near$'
+	ask ours machines membership near -noauth
+	want_line ours/machines '^  10.91.8.9$'
 }
 
 # Our server has answered all that without a complaint.

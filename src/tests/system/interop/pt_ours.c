@@ -3,6 +3,7 @@
  * Asks a protection server everything that can be asked, call by call, and prints the answers.
  *
  *   pt_ours HOST PORT KEYFILE|- NAME|ID...
+ *   pt_ours HOST PORT KEYFILE|- hosts ID ADDRESS...
  *
  * With the keys of the cell's servers it asks as the service itself, with "-" as nobody.
  */
@@ -120,6 +121,23 @@ static void ask(rxw_connection *c, char **texts, int count)
 	free(ids);
 }
 
+/* The groups of machines, alone and beside those of a user. */
+static void ask_hosts(rxw_connection *c, int32_t id, char **addresses, int count)
+{
+	for (int i = 0; i < count; i++) {
+		int32_t host = (int32_t)ntohl(inet_addr(addresses[i])), over = 0, code;
+		prlist list = {0};
+
+		printf("%s: ", addresses[i]);
+		code = PR_GetHostCPS(c, host, &list, &over);
+		print_list("GetHostCPS", 0, code, &list, over);
+		printf("%s: ", addresses[i]);
+		over = 0;
+		code = PR_GetCPS2(c, id, host, &list, &over);
+		print_list("GetCPS2", id, code, &list, over);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET};
@@ -152,7 +170,10 @@ int main(int argc, char **argv)
 					    AFS_SERVICE_PT,
 					    token ? rxw_token_security(token) : NULL, &c)))
 		die("cannot start the client", result, NULL);
-	ask(c, argv + 4, argc - 4);
+	if (strcmp(argv[4], "hosts") == 0 && argc > 6)
+		ask_hosts(c, atoi(argv[5]), argv + 6, argc - 6);
+	else
+		ask(c, argv + 4, argc - 4);
 	rxw_connection_release(c);
 	rxw_endpoint_destroy(endpoint);
 	rxw_token_unref(token);

@@ -30,6 +30,10 @@ make_theirs() {
 	wait_port 7003 vlserver && wait_port 7002 ptserver && wait_for databases_ready || return
 	their pts createuser alice -id 1 && their pts createuser bob -id 2 && their pts createuser boss -id 3 &&
 		their pts adduser boss system:administrators || return
+	# Before the file server sees the client: it keeps the groups of a machine.
+	their pts createuser "$address" && their pts createuser "${address%.*}.0" && their pts creategroup near &&
+		their pts creategroup net && their pts creategroup other && their pts adduser "$address" near &&
+		their pts adduser "${address%.*}.0" net && their pts adduser bob near || return
 	# Aborts at once, also to a client with many.
 	launch fileserver "$servers/fileserver" -abortthreshold 0
 	launch volserver "$servers/volserver"
@@ -88,6 +92,8 @@ make_ours() {
 	for user in alice:1 bob:2 boss:3; do
 		our "$rxpt" -S store adduser "${user%:*}" --id "${user#*:}" || return
 	done
+	our "$rxpt" -S store adduser "$address" "${address%.*}.0" && our "$rxpt" -S store addgroup near net other &&
+		our "$rxpt" -S store member add near "$address" bob && our "$rxpt" -S store member add net "${address%.*}.0" || return
 	our "$rxpt" -S store member add system:administrators boss && our "$rxpt" -S store addgroup staff &&
 		our "$rxpt" -S store member add staff alice &&
 		our "$rxvol" -S store create private --acl 'staff all' --acl 'system:anyuser rl' --owner alice &&

@@ -39,6 +39,18 @@ START_TEST(line)
 }
 END_TEST
 
+START_TEST(count)
+{
+	char t[64];
+
+	ck_assert_str_eq(progress_count(t, sizeof(t), 0, 0), "0 files  ");
+	ck_assert_str_eq(progress_count(t, sizeof(t), 3, 7), "3 of 7 files  ");
+	/* Files that came after they were counted. */
+	ck_assert_str_eq(progress_count(t, sizeof(t), 9, 7), "9 of 9 files  ");
+	ck_assert_uint_lt(strlen(progress_count(t, sizeof(t), UINT64_MAX, UINT64_MAX)), 60);
+}
+END_TEST
+
 /* Off: nothing is written. */
 START_TEST(quiet)
 {
@@ -48,7 +60,7 @@ START_TEST(quiet)
 
 	test_capture(&c, STDERR_FILENO);
 	progress_start(&p, false, false);
-	progress_update(&p, "a", 1, 2, 0);
+	progress_update(&p, "a", 1, 2, 0, 0);
 	progress_end(&p, "a", 2, true, 1);
 	text = test_captured(&c);
 	ck_assert_str_eq(text, "");
@@ -56,4 +68,4 @@ START_TEST(quiet)
 }
 END_TEST
 
-TEST_MAIN("progress", line, quiet)
+TEST_MAIN("progress", line, count, quiet)
