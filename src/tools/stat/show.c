@@ -235,6 +235,13 @@ static void print_samples(const struct stat_samples *s)
 	       stat_sum(s, "rxwire_loss_events_total", ""),
 	       stat_sum(s, "rxwire_spurious_losses_total", ""),
 	       stat_sum(s, "rxwire_rto_events_total", ""));
+	if (stat_sum(s, "rxwire_move_pings_total", "") > 0)
+		printf("  moves     %.0f clients followed to another address, %.0f not; %.0f did not "
+		       "prove it; %.0f PINGs\n",
+		       stat_sum(s, "rxwire_moves_total", "outcome=\"done\""),
+		       stat_sum(s, "rxwire_moves_total", "outcome=\"refused\""),
+		       stat_sum(s, "rxwire_moves_total", "outcome=\"expired\""),
+		       stat_sum(s, "rxwire_move_pings_total", ""));
 	printf("  drops    ");
 	for (size_t i = 0; i < s->count; i++) {
 		char cause[64];
