@@ -87,6 +87,7 @@ src_tools_rxwstat_SOURCES = \
 	src/rx/base/debugfmt.c \
 	src/rx/base/wire.c \
 	src/tools/stat/ask.c \
+	src/tools/stat/calls.c \
 	src/tools/stat/live.c \
 	src/tools/stat/look.c \
 	src/tools/stat/main.c \

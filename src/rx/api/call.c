@@ -11,6 +11,7 @@
 #include "engine/dispatch/dispatch.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
+#include "api/flows.h"
 #include "api/observer.h"
 #include "proto/event/event.h"
 
@@ -457,52 +458,14 @@ int rxw_call_set_callback(rxw_call *call, rxw_call_fn callback, void *arg)
 	return 0;
 }
 
-/* The connection is locked. */
-static void sender_stats(const struct rxw_pcall *p, struct rxw_call_statistics *s)
-{
-	uint64_t interval = rxw_send_interval(p);
-	size_t payload = rxw_sealed_capacity(&p->conn->auth.room,
-					     rxw_pcall_datagram_size(p) - RXW_HEADER_SIZE);
-
-	s->pacing_rate = interval ? payload * RXW_SEC / interval : 0;
-	s->rtt_min_ns = p->tx.rtt.min;
-	s->lost = p->count.lost;
-	s->loss_events = p->count.loss_events;
-	s->spurious = p->count.spurious;
-	s->timeouts = p->count.timeouts;
-	s->in_flight = p->tx.flight;
-	s->ssthresh = p->tx.cc.ssthresh;
-	s->controller = p->tx.cc.ops->name;
-	s->phase = rxw_send_phase(p);
-}
-
 int rxw_call_stats(rxw_call *call, struct rxw_call_statistics *stats)
 {
 	struct rxw_call_statistics s = {.size = sizeof(s)};
-	const struct rxw_pcall *p;
 
 	if (!call || !sized_valid(stats))
 		return -RXW_EINVAL;
-	p = &call->p;
 	rxw_conn_lock(call->conn);
-	s.bytes_sent = p->count.bytes_sent;
-	s.bytes_received = p->count.bytes_received;
-	s.packets_sent = p->count.packets_sent;
-	s.packets_received = p->count.packets_received;
-	s.retransmitted = p->count.retransmitted;
-	s.duplicates = p->count.duplicates;
-	s.acks_sent = p->count.acks_sent;
-	s.acks_received = p->count.acks_received;
-	s.windows_by_writer = atomic_load(&call->tx.windows_by_writer);
-	s.windows_by_receiver = atomic_load(&call->tx.windows_by_receiver);
-	s.rtt_ns = p->tx.rtt.valid ? p->tx.rtt.srtt : 0;
-	s.cwnd = p->tx.cc.cwnd;
-	s.peer_window = call->conn->p.peer_window;
-	s.started_ns = call->started;
-	s.ended_ns = call->finished;
-	s.security = call->conn->p.security_index;
-	s.level = call->conn->p.auth.level;
-	sender_stats(p, &s);
+	rxw_flow_read(call, &s);
 	rxw_conn_unlock(call->conn);
 	sized_write(stats, &s, sizeof(s));
 	return 0;

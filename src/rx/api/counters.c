@@ -29,6 +29,8 @@
 static const char *const ways[RXW_WAYS] = {[RXW_RECEIVED] = "received", [RXW_SENT] = "sent"};
 static const char *const operations[] = {"send", "receive", "other"};
 static const char *const senders[] = {"writer", "receiver"};
+static const char *const outcomes[RXW_MOVE_OUTCOMES] = {
+	[RXW_MOVE_DONE] = "done", [RXW_MOVE_REFUSED] = "refused", [RXW_MOVE_EXPIRED] = "expired"};
 static const char *const threads[] = {"receiver", "worker"};
 
 /* Names never change: programs and dashboards use them. */
@@ -85,6 +87,9 @@ const struct rxw_family rxw_families[] = {
 	TOTAL(cookies_sent,
 	      "Clients asked to validate their address because no room was left."),
 	TOTAL(cookies_returned, "Clients that validated their address when asked."),
+	TOTAL(move_pings, "PINGs that asked another address of a client for proof."),
+	BY(moves, "Clients that were asked for proof of another address, by outcome.", "outcome",
+	   outcomes),
 };
 const size_t rxw_family_count = LENGTH(rxw_families);
 

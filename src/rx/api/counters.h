@@ -12,6 +12,7 @@
 #include <rxwire/stats.h>
 
 #include "base/names.h"
+#include "proto/event/event.h"
 
 enum {
 	RXW_RECEIVED,
@@ -37,6 +38,7 @@ struct rxw_sums {
 	uint64_t lock_contended[RXW_LOCK_COUNT];
 	uint64_t unvalidated_connections, connections_evicted;
 	uint64_t cookies_sent, cookies_returned;
+	uint64_t move_pings, moves[RXW_MOVE_OUTCOMES];
 	/* current values */
 	uint64_t connections_client, connections_server, calls_active, calls_waiting, peers;
 	uint64_t workers, workers_idle, workers_parked;

@@ -16,6 +16,7 @@
 #include "api/settings.h"
 #include "engine/core/constants.h"
 
+#define MOVES_LOGGED 5u /* lines of clients that moved, per second */
 #define LOCAL_ANSWERS \
 	10000 /* a second: programs that list all connections send a request for each */
 #define MAX_AUTO_LISTENERS 8
@@ -111,6 +112,7 @@ static int start(struct rxw_endpoint *ep)
 	rxw_rate_init(&ep->abort_rate, ep->constants.abort_rate, now);
 	rxw_rate_init(&ep->answer_rate, ep->constants.answer_rate, now);
 	rxw_rate_init(&ep->local_rate, LOCAL_ANSWERS, now);
+	rxw_rate_init(&ep->move_rate, MOVES_LOGGED, now);
 	ep->shard_count = ep->io.count;
 	ep->senders = senders_of(&ep->constants);
 	r = rxw_workers_start(ep);

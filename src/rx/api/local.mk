@@ -8,6 +8,7 @@ rx_sources += \
 	src/rx/api/counters.c src/rx/api/counters.h \
 	src/rx/api/endpoint.c \
 	src/rx/api/engine.c \
+	src/rx/api/flows.c src/rx/api/flows.h \
 	src/rx/api/metrics.c \
 	src/rx/api/observer.c src/rx/api/observer.h \
 	src/rx/api/connpool.c \
@@ -16,6 +17,7 @@ rx_sources += \
 	src/rx/api/service.c \
 	src/rx/api/settings.c src/rx/api/settings.h \
 	src/rx/api/stats.c \
+	src/rx/api/text.c src/rx/api/text.h \
 	src/rx/api/trace.c
 
 rx_public_headers += \

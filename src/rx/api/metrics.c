@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Metrics of endpoints in the text format of Prometheus. */
-#include <arpa/inet.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +8,27 @@
 #include <rxwire/rxwire.h>
 
 #include "api/counters.h"
+#include "api/flows.h"
+#include "api/text.h"
 #include "engine/objects.h"
 
-#define FIRST_ROOM 16384u
+#define PHASES_MOST 7
 
-/* A growing text. */
-struct text {
-	char *at;
-	size_t used, room;
-	bool failed; /* no memory: the text is incomplete */
+/* The controllers, and the phases that rxw_send_phase() knows of each. */
+static const struct {
+	const char *controller, *phase[PHASES_MOST + 1];
+} controllers[] = {
+	{"reno", {"slow-start", "avoidance", "recovery"}},
+	{"cubic", {"slow-start", "avoidance", "recovery"}},
+	{"rate", {"startup", "drain", "down", "cruise", "refill", "up", "shrink"}},
+};
+#define CONTROLLERS (sizeof(controllers) / sizeof(controllers[0]))
+
+/* The calls that have something to send. */
+struct senders {
+	uint64_t in_phase[CONTROLLERS][PHASES_MOST + 1]; /* the last one: after a timeout */
+	uint64_t cwnd, in_flight, pacing_rate;
+	uint64_t rtt_ns, count; /* sum, of so many calls */
 };
 
 /* An endpoint and its statistics. */
@@ -28,42 +38,16 @@ struct subject {
 	struct rxw_sums sums;
 	struct rxw_effective effective;
 	struct rxw_latency latency[2]; /* served, made */
+	struct senders senders;
 };
 
-static void put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(struct text *t, const char *format, ...)
+static void head(struct rxw_text *t, const char *name, const char *type, const char *help)
 {
-	va_list args;
-	int n;
-
-	for (;;) {
-		size_t left = t->room - t->used;
-		char *more;
-
-		va_start(args, format);
-		n = t->at ? vsnprintf(t->at + t->used, left, format, args) : 0;
-		va_end(args);
-		if (t->at && n >= 0 && (size_t)n < left) {
-			t->used += (size_t)n;
-			return;
-		}
-		more = t->failed ? NULL : realloc(t->at, t->room ? 2 * t->room : FIRST_ROOM);
-		if (!more) {
-			t->failed = true;
-			return;
-		}
-		t->room = t->room ? 2 * t->room : FIRST_ROOM;
-		t->at = more;
-	}
-}
-
-static void head(struct text *t, const char *name, const char *type, const char *help)
-{
-	put(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+	rxw_put(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
 /* The counters of one row of the table, of every endpoint. */
-static void put_family(struct text *t, const struct rxw_family *f, const struct subject *s,
+static void put_family(struct rxw_text *t, const struct rxw_family *f, const struct subject *s,
 		       size_t count)
 {
 	bool total = f->kind == RXW_COUNTER_TOTAL;
@@ -73,24 +57,17 @@ static void put_family(struct text *t, const struct rxw_family *f, const struct 
 	head(t, name, total ? "counter" : "gauge", f->help);
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < rxw_family_size(f); k++) {
-			put(t, "%s{endpoint=\"%s\"", name, s[i].name);
+			rxw_put(t, "%s{endpoint=\"%s\"", name, s[i].name);
 			for (unsigned l = 0; l < 2 && f->label[l].count; l++)
-				put(t, ",%s=\"%s\"", f->label[l].name, rxw_family_label(f, l, k));
-			put(t, "} %llu\n",
-			    (unsigned long long)rxw_family_value(f, &s[i].sums, k));
+				rxw_put(t, ",%s=\"%s\"", f->label[l].name,
+					rxw_family_label(f, l, k));
+			rxw_put(t, "} %llu\n",
+				(unsigned long long)rxw_family_value(f, &s[i].sums, k));
 		}
 }
 
-/* Nanoseconds as exact seconds, with a point in every locale. */
-static const char *seconds(uint64_t ns, char text[32])
-{
-	snprintf(text, 32, "%llu.%09llu", (unsigned long long)(ns / 1000000000u),
-		 (unsigned long long)(ns % 1000000000u));
-	return text;
-}
-
 /* Successful calls, by duration. */
-static void put_latency(struct text *t, const struct subject *s, size_t count)
+static void put_latency(struct rxw_text *t, const struct subject *s, size_t count)
 {
 	static const char name[] = "rxwire_call_duration_seconds";
 	static const char *const role[] = {"server", "client"};
@@ -107,71 +84,120 @@ static void put_latency(struct text *t, const struct subject *s, size_t count)
 
 			for (unsigned b = 0; b + 1 < RXW_LATENCY_SLOTS; b++) {
 				sum += l->slot[b];
-				put(t, "%s_bucket{endpoint=\"%s\",role=\"%s\",le=\"%s\"} %llu\n",
-				    name, s[i].name, role[k], seconds(rxw_latency_bound(b), text),
-				    sum);
+				rxw_put(t,
+					"%s_bucket{endpoint=\"%s\",role=\"%s\",le=\"%s\"} %llu\n",
+					name, s[i].name, role[k],
+					rxw_seconds(rxw_latency_bound(b), text), sum);
 			}
 			sum += l->slot[RXW_LATENCY_SLOTS - 1];
-			put(t, "%s_bucket{endpoint=\"%s\",role=\"%s\",le=\"+Inf\"} %llu\n", name,
-			    s[i].name, role[k], sum);
-			put(t, "%s_sum{endpoint=\"%s\",role=\"%s\"} %s\n", name, s[i].name, role[k],
-			    seconds(l->sum, text));
-			put(t, "%s_count{endpoint=\"%s\",role=\"%s\"} %llu\n", name, s[i].name,
-			    role[k], sum);
+			rxw_put(t, "%s_bucket{endpoint=\"%s\",role=\"%s\",le=\"+Inf\"} %llu\n",
+				name, s[i].name, role[k], sum);
+			rxw_put(t, "%s_sum{endpoint=\"%s\",role=\"%s\"} %s\n", name, s[i].name,
+				role[k], rxw_seconds(l->sum, text));
+			rxw_put(t, "%s_count{endpoint=\"%s\",role=\"%s\"} %llu\n", name,
+				s[i].name, role[k], sum);
 		}
 }
 
+static void put_senders(struct rxw_text *t, const struct subject *s, size_t count)
+{
+	char text[32];
+
+	head(t, "rxwire_senders", "gauge",
+	     "Calls with data to send, by congestion controller and its phase.");
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < CONTROLLERS; k++)
+			for (unsigned n = 0; n <= PHASES_MOST; n++) {
+				const char *phase = n < PHASES_MOST ? controllers[k].phase[n] :
+								      "timeout";
+
+				if (phase)
+					rxw_put(t,
+						"rxwire_senders{endpoint=\"%s\",controller=\"%s\","
+						"phase=\"%s\"} %llu\n",
+						s[i].name, controllers[k].controller, phase,
+						(unsigned long long)s[i].senders.in_phase[k][n]);
+			}
+	head(t, "rxwire_senders_cwnd_packets", "gauge", "Sum of their congestion windows.");
+	for (size_t i = 0; i < count; i++)
+		rxw_put(t, "rxwire_senders_cwnd_packets{endpoint=\"%s\"} %llu\n", s[i].name,
+			(unsigned long long)s[i].senders.cwnd);
+	head(t, "rxwire_senders_in_flight_packets", "gauge", "Sum of their packets in flight.");
+	for (size_t i = 0; i < count; i++)
+		rxw_put(t, "rxwire_senders_in_flight_packets{endpoint=\"%s\"} %llu\n",
+			s[i].name, (unsigned long long)s[i].senders.in_flight);
+	head(t, "rxwire_senders_pacing_bytes_per_second", "gauge",
+	     "Sum of the rates at which they are paced.");
+	for (size_t i = 0; i < count; i++)
+		rxw_put(t, "rxwire_senders_pacing_bytes_per_second{endpoint=\"%s\"} %llu\n",
+			s[i].name, (unsigned long long)s[i].senders.pacing_rate);
+	head(t, "rxwire_senders_rtt_seconds", "gauge", "Mean of their smoothed round-trip times.");
+	for (size_t i = 0; i < count; i++) {
+		const struct senders *all = &s[i].senders;
+
+		rxw_put(t, "rxwire_senders_rtt_seconds{endpoint=\"%s\"} %s\n", s[i].name,
+			rxw_seconds(all->count ? all->rtt_ns / all->count : 0, text));
+	}
+}
+
 /* Everything but counters: the effective configuration, and memory. */
-static void put_info(struct text *t, const struct subject *s, size_t count)
+static void put_info(struct rxw_text *t, const struct subject *s, size_t count)
 {
 	head(t, "rxwire_build_info", "gauge", "1, with the version as a label.");
-	put(t, "rxwire_build_info{version=\"%s\"} 1\n", rxw_version());
+	rxw_put(t, "rxwire_build_info{version=\"%s\"} 1\n", rxw_version());
 	head(t, "rxwire_endpoint_info", "gauge", "1, with what is in effect as labels.");
 	for (size_t i = 0; i < count; i++)
-		put(t,
-		    "rxwire_endpoint_info{endpoint=\"%s\",io=\"%s\",listeners=\"%u\",window=\"%u\","
-		    "mtu=\"%u\",gso=\"%d\",gro=\"%d\"} 1\n",
-		    s[i].name, s[i].effective.io, s[i].effective.listeners, s[i].effective.window,
-		    s[i].effective.mtu, s[i].effective.gso, s[i].effective.gro);
+		rxw_put(t,
+			"rxwire_endpoint_info{endpoint=\"%s\",io=\"%s\",listeners=\"%u\","
+			"window=\"%u\",mtu=\"%u\",gso=\"%d\",gro=\"%d\"} 1\n",
+			s[i].name, s[i].effective.io, s[i].effective.listeners,
+			s[i].effective.window, s[i].effective.mtu, s[i].effective.gso,
+			s[i].effective.gro);
 	head(t, "rxwire_socket_buffer_bytes", "gauge", "Socket buffer granted by the kernel.");
 	for (size_t i = 0; i < count; i++) {
-		put(t, "rxwire_socket_buffer_bytes{endpoint=\"%s\",direction=\"received\"} %zu\n",
-		    s[i].name, s[i].effective.rcvbuf);
-		put(t, "rxwire_socket_buffer_bytes{endpoint=\"%s\",direction=\"sent\"} %zu\n",
-		    s[i].name, s[i].effective.sndbuf);
+		rxw_put(t,
+			"rxwire_socket_buffer_bytes{endpoint=\"%s\",direction=\"received\"} %zu\n",
+			s[i].name, s[i].effective.rcvbuf);
+		rxw_put(t, "rxwire_socket_buffer_bytes{endpoint=\"%s\",direction=\"sent\"} %zu\n",
+			s[i].name, s[i].effective.sndbuf);
 	}
 	head(t, "rxwire_memory_bytes", "gauge",
 	     "Packet memory in use by the engine of the "
 	     "endpoint.");
 	for (size_t i = 0; i < count; i++)
-		put(t, "rxwire_memory_bytes{endpoint=\"%s\"} %lld\n", s[i].name,
-		    (long long)atomic_load(&s[i].endpoint->engine->memory.used));
+		rxw_put(t, "rxwire_memory_bytes{endpoint=\"%s\"} %lld\n", s[i].name,
+			(long long)atomic_load(&s[i].endpoint->engine->memory.used));
 	head(t, "rxwire_memory_limit_bytes", "gauge",
 	     "Limit of the packet memory of that "
 	     "engine.");
 	for (size_t i = 0; i < count; i++)
-		put(t, "rxwire_memory_limit_bytes{endpoint=\"%s\"} %lld\n", s[i].name,
-		    (long long)s[i].endpoint->engine->memory.limit);
+		rxw_put(t, "rxwire_memory_limit_bytes{endpoint=\"%s\"} %lld\n", s[i].name,
+			(long long)s[i].endpoint->engine->memory.limit);
 }
 
-static void name_endpoint(struct subject *s)
+static void note_sender(void *arg, const struct rxw_flow *flow)
 {
-	struct sockaddr_storage sa;
-	socklen_t size = sizeof(sa);
-	char host[INET6_ADDRSTRLEN] = "?";
-	bool six;
+	const struct rxw_call_statistics *s = &flow->s;
+	struct senders *all = arg;
+	size_t k = 0;
+	unsigned n = 0;
 
-	snprintf(s->name, sizeof(s->name), "?");
-	if (rxw_endpoint_address(s->endpoint, &sa, &size) < 0)
+	if (!flow->queued)
 		return;
-	six = sa.ss_family == AF_INET6;
-	if (six)
-		inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&sa)->sin6_addr, host, sizeof(host));
-	else
-		inet_ntop(AF_INET, &((struct sockaddr_in *)&sa)->sin_addr, host, sizeof(host));
-	snprintf(s->name, sizeof(s->name), six ? "[%s]:%u" : "%s:%u", host,
-		 ntohs(six ? ((struct sockaddr_in6 *)&sa)->sin6_port
-			   : ((struct sockaddr_in *)&sa)->sin_port));
+	all->cwnd += s->cwnd;
+	all->in_flight += s->in_flight;
+	all->pacing_rate += s->pacing_rate;
+	all->count += s->rtt_ns != 0;
+	all->rtt_ns += s->rtt_ns;
+	while (k < CONTROLLERS && strcmp(controllers[k].controller, s->controller) != 0)
+		k++;
+	if (k == CONTROLLERS)
+		return;
+	while (n < PHASES_MOST &&
+	       (!controllers[k].phase[n] || strcmp(controllers[k].phase[n], s->phase) != 0))
+		n++;
+	if (n < PHASES_MOST || strcmp(s->phase, "timeout") == 0)
+		all->in_phase[k][n]++;
 }
 
 static void read_stats(struct subject *s)
@@ -184,12 +210,13 @@ static void read_stats(struct subject *s)
 	for (unsigned i = 0; i < ep->shard_count; i++)
 		for (unsigned k = 0; k < 2; k++)
 			rxw_latency_fold(&s->latency[k], &ep->shard[i].stats.latency[k]);
-	name_endpoint(s);
+	rxw_flows_visit(s->endpoint, note_sender, &s->senders);
+	rxw_addr_text(&ep->io.bound, s->name, sizeof(s->name));
 }
 
 int rxw_metrics_text(rxw_endpoint *const *endpoints, size_t count, char **text)
 {
-	struct text t = {0};
+	struct rxw_text t = {0};
 	struct subject *s;
 
 	if (!text || (count && !endpoints))
@@ -209,6 +236,7 @@ int rxw_metrics_text(rxw_endpoint *const *endpoints, size_t count, char **text)
 	for (size_t i = 0; i < rxw_family_count; i++)
 		put_family(&t, &rxw_families[i], s, count);
 	put_latency(&t, s, count);
+	put_senders(&t, s, count);
 	free(s);
 	if (t.failed) {
 		free(t.at);

@@ -22,7 +22,7 @@ static uint64_t get(const _Atomic(uint64_t) *counter)
 	X(calls_timed_out) X(calls_refused) X(loss_events) X(spurious_losses) X(rto_events)      \
 	X(probes) X(stateless_aborts) X(version_answers) X(debug_answers)                        \
 	X(unvalidated_connections) X(calls_given_up)                                             \
-	X(connections_evicted) X(cookies_sent) X(cookies_returned)
+	X(connections_evicted) X(cookies_sent) X(cookies_returned) X(move_pings)
 #define IO_COUNTERS(X)                                                                           \
 	X(gso_messages) X(gro_messages) X(gso_fallbacks) X(gro_fallbacks) X(send_errors)         \
 	X(send_retries) X(kernel_drops)
@@ -39,6 +39,8 @@ static void add_proto(struct rxw_sums *to, const struct rxw_pstats *proto)
 	}
 	for (unsigned i = 0; i < RXW_DROP_COUNT; i++)
 		to->drops[i] += get(&proto->drops[i]);
+	for (unsigned i = 0; i < RXW_MOVE_OUTCOMES; i++)
+		to->moves[i] += get(&proto->moves[i]);
 }
 
 static void add_io(struct rxw_sums *to, const struct rxw_io_stats *io)

@@ -26,4 +26,7 @@ struct rxw_roam {
 	struct rxw_moved *moved;     /* other paths than the first, latest first */
 };
 
+/* Frees it, with the connection. */
+void rxw_pconn_forget_moves(struct rxw_pconn *c);
+
 #endif

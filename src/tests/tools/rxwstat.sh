@@ -36,6 +36,33 @@ grep -q 'rxwire_windows_total{sent_by=\\"writer\\"}' "$work/out" || fail "no win
 "$rxwstat" --socket "$work/socket" > "$work/out" 2> "$work/err" || fail "--socket ended with $?: $(cat "$work/err")"
 [ "$(grep -c '^  drops ' "$work/out")" -eq 3 ] || fail "no drops"
 
+# A call in progress: it is in the list, with its flow. The file for Prometheus names no peer.
+start_rxperf performer --metrics-socket "$work/perf.socket" --metrics-file "$work/perf.prom" --metrics-interval 0.1
+performer=$pid
+"$rxperf" client -s 127.0.0.1 -p "$port" -c recv -b 2000M -D 600 > "$work/client.out" 2>&1 &
+client=$!
+servers="$client $servers"
+tries=0
+until "$rxwstat" --json --socket "$work/perf.socket" > "$work/out" 2> "$work/err" &&
+	grep -q '"direction": "sending"' "$work/out" && grep -q '"bytes_sent": [1-9][0-9]\{5\}' "$work/out"; do
+	tries=$((tries + 1))
+	[ "$tries" -lt 300 ] && kill -0 "$client" || { fail "the call is not listed: $(cat "$work/out" "$work/err")"; break; }
+	sleep 0.1
+done
+what="the list of calls"
+for member in cwnd peer_window rtt_s rtt_min_s packets_sent rate; do
+	want_more "$work/out" $member 0
+done
+grep -q '"controller": "[a-z]*"' "$work/out" || fail "no controller"
+grep -q '"calls_left_out": 0' "$work/out" || fail "no count of further calls"
+"$rxwstat" --socket "$work/perf.socket" > "$work/out" 2> "$work/err" || fail "rxperf: ended with $?: $(cat "$work/err")"
+grep -q '^  CALL .* CWND/WINDOW' "$work/out" || fail "no table of calls: $(cat "$work/out")"
+grep -q '^  127.0.0.1:[0-9]* *out  *[0-9.]* *[0-9]*/[0-9]* ' "$work/out" || fail "no call in the table: $(cat "$work/out")"
+wait_for "$work/perf.prom" '^rxwire_senders{.*} [1-9]' "$performer" || fail "no sender in the metrics"
+grep -q "peer=" "$work/perf.prom" && fail "the metrics name peers"
+kill "$client" && wait "$client" 2> /dev/null
+servers=${servers#* }
+
 # On a terminal, if script(1) provides one.
 "$rxwstat" --live "$fs" > "$work/out" 2> "$work/err" < /dev/null
 [ $? -ne 0 ] || fail "--live without a terminal succeeded"

@@ -35,6 +35,7 @@
 #define REQUEST_MAX 4096	/* bytes of a request */
 #define TIME_LIMIT  5000000000u /* ns for a request and its answer */
 #define FRESH	    200000000u /* ns for which a text is reused for further requests */
+#define CALLS	    1000       /* of GET /calls */
 #define INTERVAL    15000      /* ms */
 #define PAUSE	    1000000000u /* ns without accepting after accept() has failed */
 
@@ -63,6 +64,9 @@ struct tools_metrics {
 	char *text;	/* the latest text */
 	size_t text_length;
 	uint64_t text_at; /* when it was made, 0 = never */
+	char *calls;	  /* the same for the list of calls */
+	size_t calls_length;
+	uint64_t calls_at;
 };
 
 /* Resident memory in bytes; 0: not known. */
@@ -199,6 +203,24 @@ static bool refresh(struct tools_metrics *m, uint64_t now)
 	return true;
 }
 
+/* The same for the calls in progress. */
+static bool refresh_calls(struct tools_metrics *m, uint64_t now)
+{
+	char *text;
+	int length;
+
+	if (m->calls && now - m->calls_at < FRESH)
+		return true;
+	length = rxw_metrics_calls(m->endpoints, m->count, CALLS, &text);
+	if (length < 0)
+		return false;
+	free(m->calls);
+	m->calls = text;
+	m->calls_length = (size_t)length;
+	m->calls_at = now;
+	return true;
+}
+
 /* ---- the file ---- */
 
 static bool write_all(int fd, const char *text, size_t length)
@@ -322,14 +344,17 @@ static struct client *accept_client(struct tools_metrics *m, uint64_t now)
 	return c;
 }
 
+#define TEXT "text/plain; version=0.0.4; charset=utf-8"
+
 /* Store the answer, to be sent in parts. */
-static bool answer(struct client *c, const char *status, const char *body, size_t length)
+static bool answer(struct client *c, const char *status, const char *type, const char *body,
+		   size_t length)
 {
 	char head[256];
 	int n = snprintf(head, sizeof(head),
-			 "HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+			 "HTTP/1.1 %s\r\nContent-Type: %s\r\n"
 			 "Content-Length: %zu\r\nConnection: close\r\n\r\n",
-			 status, length);
+			 status, type, length);
 
 	c->answer = malloc((size_t)n + length);
 	if (!c->answer)
@@ -345,7 +370,7 @@ static bool plain(struct client *c, const char *status)
 	char body[64];
 	int n = snprintf(body, sizeof(body), "%s\n", status);
 
-	return answer(c, status, body, (size_t)n);
+	return answer(c, status, TEXT, body, (size_t)n);
 }
 
 /* Whether the request is complete: it ends with an empty line. */
@@ -367,11 +392,12 @@ static bool answer_request(struct tools_metrics *m, struct client *c, uint64_t n
 {
 	if (c->got < 4 || memcmp(c->request, "GET ", 4) != 0)
 		return plain(c, "405 Method Not Allowed");
+	if (asks_for(c, "/calls"))
+		return refresh_calls(m, now) &&
+		       answer(c, "200 OK", "application/json", m->calls, m->calls_length);
 	if (!asks_for(c, "/metrics"))
 		return plain(c, "404 Not Found");
-	if (!refresh(m, now))
-		return false;
-	return answer(c, "200 OK", m->text, m->text_length);
+	return refresh(m, now) && answer(c, "200 OK", TEXT, m->text, m->text_length);
 }
 
 /* Read the available bytes of the request. False: close the connection. */
@@ -542,6 +568,7 @@ static void release(struct tools_metrics *m)
 	free(m->file);
 	free(m->temporary);
 	free(m->text);
+	free(m->calls);
 	free(m->endpoints);
 	free(m);
 }

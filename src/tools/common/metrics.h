@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Metrics of a running program for Prometheus: in a file that is replaced periodically, and on a
- * Unix socket.
+ * Unix socket, which also lists the calls in progress. These show addresses, so they are not in the
+ * file, which everyone may read.
  */
 #ifndef TOOLS_METRICS_H
 #define TOOLS_METRICS_H
@@ -15,7 +16,7 @@ struct tools_metrics;
 
 struct tools_metrics_options {
 	const char *file;     /* for node_exporter's textfile collector; NULL: none */
-	const char *socket;   /* path of a Unix socket that answers GET /metrics; NULL: none */
+	const char *socket;   /* Unix socket that answers GET /metrics and /calls; NULL: none */
 	uint64_t interval_ms; /* between writes of the file; 0 = 15 s */
 	/*
 	 * NULL, or a function that returns metrics of the program itself: a text in the format of
@@ -46,7 +47,7 @@ struct tools_metrics_options {
 	 .kind = TOOLS_STRING,                                                                  \
 	 .offset = AT(OPTIONS.socket),                                                          \
 	 .argument = "PATH",                                                                    \
-	 .help = "answer GET /metrics on this Unix socket"}
+	 .help = "answer GET /metrics and GET /calls on this Unix socket"}
 
 /*
  * Start a thread that provides the metrics of these endpoints and of this process; the list is

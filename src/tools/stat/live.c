@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The live view on a terminal: rates between two queries, connections and peers. */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -102,6 +103,41 @@ static void show_metrics(const struct snapshots *l, const struct stat_view *v)
 		     rate(l, v, "rxwire_kernel_drops_total", ""));
 }
 
+/* A call of the table, with its rate since the look before. */
+struct row {
+	const json_t *call;
+	double rate;
+};
+
+static int by_rate(const void *a, const void *b)
+{
+	double first = ((const struct row *)a)->rate, second = ((const struct row *)b)->rate;
+
+	return (first < second) - (first > second);
+}
+
+static void show_calls(const struct snapshots *l, const struct stat_view *v)
+{
+	size_t count = json_array_size(v->calls);
+	struct row *rows = count ? calloc(count, sizeof(*rows)) : NULL;
+	char text[256];
+
+	if (!rows)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		rows[i].call = json_array_get(v->calls, i);
+		rows[i].rate = stat_call_rate(rows[i].call, before_of(l, v));
+	}
+	qsort(rows, count, sizeof(*rows), by_rate);
+	stat_call_line(NULL, 0, text, sizeof(text));
+	line("  %s", text);
+	for (size_t i = 0; i < count; i++) {
+		stat_call_line(rows[i].call, rows[i].rate, text, sizeof(text));
+		line("  %s", text);
+	}
+	free(rows);
+}
+
 static void show_endpoint(const struct snapshots *l, const struct stat_view *v)
 {
 	char text[TOOLS_ADDRESS_TEXT];
@@ -116,6 +152,7 @@ static void show_endpoint(const struct snapshots *l, const struct stat_view *v)
 		     "calls waiting %u",
 		     word_rate(l, v, 24), word_rate(l, v, 45), word_rate(l, v, 46),
 		     word_rate(l, v, 25), word_rate(l, v, 41), v->basic.waiting);
+	show_calls(l, v);
 	if (v->peer_count)
 		line("  %-24s %9s %7s %6s %12s %9s %14s %14s", "PEER", "RTT ms", "WINDOW", "MTU",
 		     "SENT", "AGAIN", "BYTES OUT", "BYTES IN");

@@ -16,6 +16,7 @@ void stat_forget(struct stat_view *views, size_t count)
 		free(views[i].samples.at);
 		free(views[i].conns);
 		free(views[i].peers);
+		json_decref(views[i].calls);
 	}
 	free(views);
 }
@@ -72,7 +73,8 @@ static bool asked_at(struct stat_view *v)
 static bool look_at_socket(const struct stat_source *source, const char *path,
 			   struct stat_view **views, size_t *count, char *message, size_t size)
 {
-	char *text = stat_fetch(path, source->timeout_ms, message, size);
+	char *text = stat_fetch(path, "/metrics", source->timeout_ms, message, size);
+	char *calls, ignored[256];
 	struct stat_samples all;
 	bool good = true;
 
@@ -83,6 +85,8 @@ static bool look_at_socket(const struct stat_source *source, const char *path,
 		free(text);
 		return false;
 	}
+	/* Programs with an older library list no calls. */
+	calls = stat_fetch(path, "/calls", source->timeout_ms, ignored, sizeof(ignored));
 	for (size_t i = 0; i < all.count && good; i++) {
 		struct stat_view *v;
 
@@ -91,12 +95,15 @@ static bool look_at_socket(const struct stat_source *source, const char *path,
 		v = add_view(views, count);
 		good = v && stat_label(all.at[i].labels, "endpoint", v->name, sizeof(v->name)) &&
 		       take_samples(v, &all);
+		if (good && calls)
+			stat_take_calls(v, calls);
 		if (good && asked_at(v))
 			stat_ask(v, source->timeout_ms, source->most, source->all);
 	}
 	if (!good)
 		snprintf(message, size, "no memory");
 	free(all.at);
+	free(calls);
 	free(text);
 	return good;
 }

@@ -71,13 +71,14 @@ static char *read_all(int fd, uint64_t timeout_ms)
 	return NULL;
 }
 
-char *stat_fetch(const char *path, uint64_t timeout_ms, char *message, size_t size)
+char *stat_fetch(const char *path, const char *page, uint64_t timeout_ms, char *message,
+		 size_t size)
 {
-	static const char request[] = "GET /metrics HTTP/1.0\r\n\r\n";
-	char *text = NULL, *body;
+	char request[64], *text = NULL, *body;
+	int length = snprintf(request, sizeof(request), "GET %s HTTP/1.0\r\n\r\n", page);
 	int fd = dial(path);
 
-	if (fd >= 0 && send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) > 0)
+	if (fd >= 0 && send(fd, request, (size_t)length, MSG_NOSIGNAL) > 0)
 		text = read_all(fd, timeout_ms);
 	if (!text)
 		snprintf(message, size, "%s: %s", path, strerror(errno));

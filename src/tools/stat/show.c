@@ -203,6 +203,10 @@ json_t *stat_json(const struct stat_view *v)
 		json_object_set_new(object, "rx", rx_json(&v->rx));
 	if (v->samples.count)
 		json_object_set_new(object, "metrics", samples_json(&v->samples));
+	if (v->calls) {
+		json_object_set(object, "calls", v->calls);
+		put_int(object, "calls_left_out", v->calls_left_out);
+	}
 	return object;
 }
 
@@ -231,6 +235,13 @@ static void print_samples(const struct stat_samples *s)
 	       stat_sum(s, "rxwire_loss_events_total", ""),
 	       stat_sum(s, "rxwire_spurious_losses_total", ""),
 	       stat_sum(s, "rxwire_rto_events_total", ""));
+	if (stat_sum(s, "rxwire_move_pings_total", "") > 0)
+		printf("  moves     %.0f clients followed to another address, %.0f not; %.0f did not "
+		       "prove it; %.0f PINGs\n",
+		       stat_sum(s, "rxwire_moves_total", "outcome=\"done\""),
+		       stat_sum(s, "rxwire_moves_total", "outcome=\"refused\""),
+		       stat_sum(s, "rxwire_moves_total", "outcome=\"expired\""),
+		       stat_sum(s, "rxwire_move_pings_total", ""));
 	printf("  drops    ");
 	for (size_t i = 0; i < s->count; i++) {
 		char cause[64];
@@ -272,6 +283,25 @@ static void print_conn(const struct rxw_debug_conn *c)
 			       c->call_other[i] & 2 ? ", something to send" : "");
 }
 
+static void print_calls(const struct stat_view *v)
+{
+	char line[256];
+	json_t *call;
+	size_t i;
+
+	if (json_array_size(v->calls) > 0) {
+		stat_call_line(NULL, 0, line, sizeof(line));
+		printf("  %s\n", line);
+	}
+	json_array_foreach(v->calls, i, call) {
+		stat_call_line(call, stat_call_rate(call, NULL), line, sizeof(line));
+		printf("  %s\n", line);
+	}
+	if (v->calls_left_out)
+		printf("  %llu slower calls of the program are not shown\n",
+		       (unsigned long long)v->calls_left_out);
+}
+
 void stat_print(const struct stat_view *v)
 {
 	char text[TOOLS_ADDRESS_TEXT];
@@ -279,6 +309,7 @@ void stat_print(const struct stat_view *v)
 	printf("%s: %s\n", v->name, *v->version ? v->version : "no answer");
 	if (v->samples.count)
 		print_samples(&v->samples);
+	print_calls(v);
 	if (!v->answered) {
 		if (*v->version)
 			printf("  does not answer DEBUG packets from this host\n");

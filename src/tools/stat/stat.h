@@ -44,13 +44,20 @@ struct stat_view {
 	 * from the metrics socket of its program: samples with this endpoint's label; may be empty
 	 */
 	struct stat_samples samples;
+	/* from the same socket: its calls in progress, of the highest rate first; or NULL */
+	json_t *calls;
+	uint64_t calls_left_out; /* further calls of its program */
 };
 
 /* ask.c: query everything that an endpoint answers. False: no answer. */
 bool stat_ask(struct stat_view *view, uint64_t timeout_ms, uint64_t most, bool all);
 
-/* scrape.c: read the text of a metrics socket, to be freed; NULL with a line in message. */
-char *stat_fetch(const char *path, uint64_t timeout_ms, char *message, size_t size);
+/*
+ * scrape.c: read "/metrics" or "/calls" from a metrics socket, to be freed; NULL with a line in
+ * message.
+ */
+char *stat_fetch(const char *path, const char *page, uint64_t timeout_ms, char *message,
+		 size_t size);
 /* Parse it. The samples point into the text, which is modified and must live as long. */
 bool stat_parse(char *text, struct stat_samples *samples);
 /* Value of a label, copied; false if there is none. */
@@ -58,6 +65,15 @@ bool stat_label(const char *labels, const char *name, char *value, size_t size);
 /* Sum of the samples of that name with these labels (all of them if ""), 0 if there are none. */
 double stat_sum(const struct stat_samples *samples, const char *name, const char *labels);
 bool stat_has(const struct stat_samples *samples, const char *name);
+
+/* calls.c: a number of a call; 0 if it lacks it. */
+double stat_call_number(const json_t *call, const char *member);
+/* Bytes per second of a call: since `before`, or with NULL or a call not in it, since its begin. */
+double stat_call_rate(const json_t *call, const struct stat_view *before);
+/* The calls of the endpoint in the answer of its program; none if that is malformed. */
+void stat_take_calls(struct stat_view *view, const char *text);
+/* A line of the table of calls; with NULL, its head. */
+void stat_call_line(const json_t *call, double rate, char *line, size_t size);
 
 /* show.c */
 extern const char *const stat_states[6], *const stat_modes[5];

@@ -78,6 +78,7 @@ void rxw_conn_free(struct rxw_connection *c)
 		atomic_fetch_sub_explicit(&ep->unvalidated, 1, memory_order_relaxed);
 	rxw_uncount_validated(c); /* the table may hold another one in its place */
 	rxw_verify_forget_early(c);
+	rxw_pconn_ask_end(&c->p, &rxw_home(c)->stats);
 	rxw_pconn_end(&c->p, rxw_now());
 	rxw_settings_unref(c->settings);
 	settle(c, true);

@@ -137,11 +137,7 @@ static uint8_t mode_of(const struct rxw_pcall *p)
 		return MODE_ERROR;
 	if (p->state == RXW_CS_DALLY || p->state == RXW_CS_HOLD)
 		return MODE_EOF;
-	/* A client sends until its request is complete; a server receives until it replies. */
-	if (p->client)
-		return p->count.packets_received || rxw_pcall_send_complete(p) ? MODE_RECEIVING
-									       : MODE_SENDING;
-	return rxw_pcall_next_seq(p) > 1 ? MODE_SENDING : MODE_RECEIVING;
+	return rxw_pcall_sends(p) ? MODE_SENDING : MODE_RECEIVING;
 }
 
 static void fill_call(struct rxw_debug_conn *v, unsigned i, const struct rxw_call *call)

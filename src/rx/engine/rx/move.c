@@ -5,6 +5,8 @@
  * address has answered a PING with a serial that only its owner can know, and the old one is
  * silent. Until then, a few words of the connection are all that others can change.
  */
+#include <stdio.h>
+
 #include "engine/conn/conn.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
@@ -31,10 +33,41 @@ static bool move(struct rxw_shard *t, struct rxw_connection *c, struct rxw_peer 
 	return moved;
 }
 
+/*
+ * One line for each move, some in a second at most; the next line counts those without one. No lock
+ * held.
+ */
+static void report(struct rxw_endpoint *ep, const struct rxw_connection *c,
+		   const struct rxw_path *from, const struct rxw_path *to, uint64_t now)
+{
+	char old[64], new[64], more[64] = "";
+	unsigned left_out = 0;
+	bool allowed;
+
+	rxw_unvalidated_lock(ep);
+	allowed = rxw_rate_take(&ep->move_rate, now);
+	if (allowed) {
+		left_out = ep->moves_unlogged;
+		ep->moves_unlogged = 0;
+	} else {
+		ep->moves_unlogged++;
+	}
+	rxw_unvalidated_unlock(ep);
+	if (!allowed)
+		return;
+	if (left_out)
+		snprintf(more, sizeof(more), " (%u other moves were not logged)", left_out);
+	rxw_log(ep->engine, RXW_LOG_INFO,
+		"the client of connection %08x/%08x of service %u moved from %s to %s%s",
+		c->p.epoch, c->p.cid, c->p.service, rxw_addr_text(&from->peer, old, sizeof(old)),
+		rxw_addr_text(&to->peer, new, sizeof(new)), more);
+}
+
 bool rxw_conn_follow(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
 		     struct rxw_effects *a)
 {
 	struct rxw_shard *t = &s->ep->shard[c->table];
+	const struct rxw_path *from;
 	struct rxw_peer *peer = NULL;
 	bool proved, moved = false;
 
@@ -50,14 +83,20 @@ bool rxw_conn_follow(struct rxw_shard *s, struct rxw_connection *c, const struct
 	rxw_peers_lock(s->ep);
 	peer = rxw_peer_get(s->ep->peers, &run->path->peer, a->out.now);
 	rxw_peers_unlock(s->ep);
-	if (!peer)
+	if (!peer) {
+		rxw_count(&s->stats.moves[RXW_MOVE_REFUSED], 1);
 		return false;
+	}
 	rxw_table_lock(t);
 	rxw_conn_lock(c);
+	from = rxw_pconn_path(&c->p);
 	moved = move(t, c, peer, run, a);
 	rxw_effects_collect(a, false);
 	rxw_conn_unlock(c);
 	rxw_table_unlock(t);
 	rxw_peer_unref(peer, a->out.now);
+	rxw_count(&s->stats.moves[moved ? RXW_MOVE_DONE : RXW_MOVE_REFUSED], 1);
+	if (moved)
+		report(s->ep, c, from, run->path, a->out.now);
 	return moved;
 }

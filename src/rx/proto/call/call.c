@@ -91,6 +91,12 @@ bool rxw_pcall_awaits_attach(const struct rxw_pcall *p)
 	return p->state == RXW_CS_PRECALL && !p->timer.attach_posted;
 }
 
+bool rxw_pcall_sends(const struct rxw_pcall *p)
+{
+	return p->client ? !p->count.packets_received && !rxw_pcall_send_complete(p)
+			 : rxw_pcall_next_seq(p) > 1;
+}
+
 uint64_t rxw_pcall_progress(const struct rxw_pcall *p)
 {
 	return p->tx.una + p->rx.consumed;

@@ -62,6 +62,8 @@ void rxw_pcall_timer(struct rxw_pcall *p, struct rxw_out *out);
 bool rxw_pcall_done(const struct rxw_pcall *p);
 /* Server: the call waits for events before it can be given a handler. */
 bool rxw_pcall_awaits_attach(const struct rxw_pcall *p);
+/* A client sends until its request is complete; a server receives until it replies. */
+bool rxw_pcall_sends(const struct rxw_pcall *p);
 /*
  * Packets that the peer acknowledged, plus packets consumed: grows while the call makes progress.
  */

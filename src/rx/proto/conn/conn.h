@@ -60,12 +60,13 @@ void rxw_pconn_input_verified(struct rxw_pconn *c, const struct rxw_rxrun *run,
  */
 bool rxw_pconn_take_unverified(struct rxw_pconn *c, struct rxw_rxrun *run);
 /* --- a client at another address: move.c --- */
-
 /*
  * Server: a packet came from another address than the connection's. If it is for a live call, ask
  * the sender for proof by a PING; at most one within two round trips and a tenth of a second.
  */
 void rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out);
+/* That no proof has come is counted: the connection ends, or another address is asked. */
+void rxw_pconn_ask_end(struct rxw_pconn *c, struct rxw_pstats *stats);
 /*
  * The packet answers that PING, from the address that was asked, and nothing has arrived meanwhile
  * from where the client was.
@@ -120,7 +121,6 @@ void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out);
 
 /* --- within the module --- */
 
-void rxw_pconn_forget_moves(struct rxw_pconn *c);
 /* A PING to another address of the client was sent lately. */
 bool rxw_pconn_moving(const struct rxw_pconn *c, uint64_t now);
 

@@ -35,6 +35,18 @@ static bool have_roam(struct rxw_pconn *c)
 	return true;
 }
 
+/* An ACK that names the PING, from the address that was asked. */
+static bool answered(const struct rxw_pconn *c, const struct rxw_rxrun *run)
+{
+	const struct rxw_asked *asked = &c->roam->asked;
+	struct rxw_ack ack;
+
+	return run->head.type == RXW_ACK && asked->at != 0 && asked->address == address_of(c, run) &&
+	       rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
+			   run->head.flags, &ack) &&
+	       ack.serial == asked->serial;
+}
+
 void rxw_pconn_forget_moves(struct rxw_pconn *c)
 {
 	struct rxw_moved *m;
@@ -54,6 +66,14 @@ bool rxw_pconn_moving(const struct rxw_pconn *c, uint64_t now)
 	return c->roam != NULL && c->roam->asked.at != 0 && now < c->roam->asked.at + c->dead;
 }
 
+void rxw_pconn_ask_end(struct rxw_pconn *c, struct rxw_pstats *stats)
+{
+	if (c->roam == NULL || c->roam->asked.at == 0)
+		return;
+	rxw_tally(stats, &stats->moves[RXW_MOVE_EXPIRED], 1);
+	c->roam->asked.at = 0;
+}
+
 /* The PING has less than three times the bytes of any packet. */
 void rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
 {
@@ -65,8 +85,12 @@ void rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_
 	    !have_roam(c))
 		return;
 	asked = &c->roam->asked;
+	if (answered(c, run)) /* but not in silence */
+		rxw_tally(out->stats, &out->stats->moves[RXW_MOVE_REFUSED], 1);
 	if (asked->at != 0 && out->now < asked->at + rxw_max64(ASK_APART, 2 * srtt))
 		return;
+	if (asked->address != address_of(c, run))
+		rxw_pconn_ask_end(c, out->stats);
 	ctl = &out->ctl[out->ctl_count++];
 	ctl->path = *run->path;
 	ctl->padding = 0;
@@ -77,23 +101,14 @@ void rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_
 	for (unsigned i = 0; i < 4; i++)
 		if (c->channel[i] != NULL)
 			rxw_pcall_moving(c->channel[i]);
-	rxw_tally(out->stats, &out->stats->probes, 1);
+	rxw_tally(out->stats, &out->stats->move_pings, 1);
 	rxw_tally(out->stats, &out->stats->packets_sent[RXW_ACK], 1);
 }
 
 bool rxw_pconn_proves(const struct rxw_pconn *c, const struct rxw_rxrun *run)
 {
-	const struct rxw_asked *asked;
-	struct rxw_ack ack;
-
-	if (c->roam == NULL)
-		return false;
-	asked = &c->roam->asked;
-	return run->head.type == RXW_ACK && asked->at != 0 && movable(c, &run->head) &&
-	       c->last_heard <= asked->at && asked->address == address_of(c, run) &&
-	       rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
-			   run->head.flags, &ack) &&
-	       ack.serial == asked->serial;
+	return c->roam != NULL && movable(c, &run->head) && answered(c, run) &&
+	       c->last_heard <= c->roam->asked.at;
 }
 
 static bool equal(const struct rxw_path *a, const struct rxw_path *b)

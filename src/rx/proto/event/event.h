@@ -49,6 +49,14 @@ struct rxw_tracer {
 
 /* --- counters --- */
 
+/* Clients at another address (rx-protocol 2.3): what became of those that were asked for proof. */
+enum rxw_move_outcome {
+	RXW_MOVE_DONE,	  /* the connection follows */
+	RXW_MOVE_REFUSED, /* proved, but the old address was not silent, or there was no room */
+	RXW_MOVE_EXPIRED, /* no proof came */
+	RXW_MOVE_OUTCOMES
+};
+
 /*
  * Counters of the protocol core, handed in with the output record. They are relaxed atomics because
  * any thread may read them, and they are added to once per run, never once per packet. Several
@@ -67,6 +75,7 @@ struct rxw_pstats {
 	_Atomic(uint64_t) unvalidated_connections, calls_given_up,
 		connections_evicted;
 	_Atomic(uint64_t) cookies_sent, cookies_returned;
+	_Atomic(uint64_t) move_pings, moves[RXW_MOVE_OUTCOMES];
 	struct rxw_latencies latency[2];     /* durations of calls served, of calls made */
 	_Atomic(struct rxw_tracer *) tracer; /* NULL: the endpoint is not traced */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Prometheus text: unique names, values after calls, arguments. */
+/* Prometheus text: unique names, values after calls; the list of calls; arguments. */
 #include <arpa/inet.h>
 #include <locale.h>
 #include <stdio.h>
@@ -195,6 +195,130 @@ START_TEST(families_are_contiguous)
 }
 END_TEST
 
+/* A number of the call that begins at `call`. */
+static double member(const char *call, const char *name)
+{
+	char key[64];
+	const char *at;
+
+	snprintf(key, sizeof(key), "\"%s\":", name);
+	at = strstr(call, key);
+	ck_assert_msg(at != NULL, "no %s in %s", name, call);
+	return strtod(at + strlen(key), NULL);
+}
+
+static char *calls_of(rxw_endpoint *endpoint, size_t most)
+{
+	char *text = NULL;
+	int n = rxw_metrics_calls(&endpoint, 1, most, &text);
+
+	ck_assert_int_gt(n, 0);
+	ck_assert_uint_eq((size_t)n, strlen(text));
+	return text;
+}
+
+static unsigned count_of(const char *text, const char *part)
+{
+	unsigned n = 0;
+
+	for (; (text = strstr(text, part)); text += strlen(part))
+		n++;
+	return n;
+}
+
+enum { LISTED = 5 };
+
+/* One call has written all that it may to a handler that does not read; the others are small. */
+static bool window_full(void *arg)
+{
+	char *text = calls_of(arg, LISTED);
+	bool full = strstr(text, "\"direction\":\"sending\"") && member(text, "queued") > 0 &&
+		    member(text, "peer_window") > 0 && member(text, "bytes_sent") > 20000 &&
+		    member(text, "rtt_s") > 0;
+
+	free(text);
+	return full;
+}
+
+START_TEST(calls_are_listed)
+{
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)&bed.address;
+	struct rxw_call_options big = {
+		.size = sizeof(big), .flags = RXW_CALL_NONBLOCK, .deadline_ms = 0};
+	rxw_connection *connection[LISTED];
+	rxw_call *call[LISTED];
+	uint8_t bytes[65536] = {0};
+	struct h_ask ask = {.op = H_WAIT};
+	char peer[64], *text;
+	double senders = 0;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=2", .both = "congestion=cubic"});
+	for (int i = 0; i < LISTED; i++) {
+		connection[i] = h_connect(&bed, H_SERVICE);
+		if (i) {
+			call[i] = h_begin(connection[i], &ask);
+			ck_assert_int_eq(rxw_call_flush(call[i]), 0);
+			continue;
+		}
+		ck_assert_int_eq(rxw_call_begin(connection[i], &big, &call[i]), 0);
+		h_write_ask(call[i], &ask);
+		while (rxw_call_write(call[i], bytes, sizeof(bytes)) > 0)
+			;
+	}
+	h_gate_arrived(&bed, LISTED);
+	h_wait_for(window_full, bed.client, "the large call is listed first, with its figures");
+	text = calls_of(bed.client, LISTED);
+	snprintf(peer, sizeof(peer), "\"peer\":\"127.0.0.1:%u\"", ntohs(sin->sin_port));
+	ck_assert_uint_eq(count_of(text, peer), LISTED);
+	ck_assert_uint_eq(count_of(text, "\"role\":\"client\""), LISTED);
+	ck_assert_uint_eq(count_of(text, "\"controller\":\"cubic\""), LISTED);
+	ck_assert(member(text, "number") == 1);
+	ck_assert(member(text, "service") == H_SERVICE);
+	ck_assert(member(text, "cwnd") > 0);
+	ck_assert(member(text, "rtt_s") >= member(text, "rtt_min_s"));
+	ck_assert(member(text, "age_s") > 0);
+	ck_assert(member(text, "left_out") == 0);
+	free(text);
+	/* With less room, the call of the highest rate, and the others are counted. */
+	text = calls_of(bed.client, 1);
+	ck_assert_uint_eq(count_of(text, peer), 1);
+	ck_assert(member(text, "bytes_sent") > 20000);
+	ck_assert(member(text, "left_out") == LISTED - 1);
+	free(text);
+	text = calls_of(bed.client, 0);
+	ck_assert_uint_eq(count_of(text, peer), 0);
+	ck_assert(member(text, "left_out") == LISTED);
+	free(text);
+	text = calls_of(bed.server, 100);
+	ck_assert_uint_eq(count_of(text, "\"role\":\"server\""), LISTED);
+	ck_assert_uint_eq(count_of(text, "\"direction\":\"receiving\""), LISTED);
+	ck_assert(member(text, "bytes_received") > 20000);
+	ck_assert(member(text, "receive_window") > 0);
+	free(text);
+	/* The metrics have sums of the same, without a label for each call. */
+	text = text_of(&bed.client, 1);
+	for (const char *at = text; (at = strstr(at, "\nrxwire_senders{")); at++) {
+		ck_assert_ptr_nonnull(strstr(at, "controller=\""));
+		if (strstr(at, "controller=\"cubic\"") == strstr(at, "controller=\""))
+			senders += strtod(strstr(at, "} ") + 2, NULL);
+	}
+	ck_assert(senders >= 1);
+	ck_assert_ptr_null(strstr(text, "rxwire_senders_cwnd_packets 0\n"));
+	free(text);
+	for (int i = 0; i < LISTED; i++)
+		rxw_call_abort(call[i], 77);
+	h_gate_open(&bed);
+	for (int i = 0; i < LISTED; i++) {
+		rxw_call_end(call[i], 0, NULL);
+		rxw_connection_release(connection[i]);
+	}
+	text = calls_of(bed.client, LISTED);
+	ck_assert_str_eq(text, "{\"calls\":[],\"left_out\":0}\n");
+	free(text);
+	h_close(&bed);
+}
+END_TEST
+
 START_TEST(arguments)
 {
 	rxw_endpoint *none = NULL;
@@ -208,8 +332,16 @@ START_TEST(arguments)
 	ck_assert(strstr(text, "rxwire_build_info{version=\"") != NULL);
 	ck_assert_ptr_null(strstr(text, "endpoint="));
 	free(text);
+	ck_assert_int_eq(rxw_metrics_calls(NULL, 1, 1, &text), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_metrics_calls(&none, 1, 1, &text), -RXW_EINVAL);
+	ck_assert_ptr_null(text);
+	ck_assert_int_eq(rxw_metrics_calls(NULL, 0, 1, NULL), -RXW_EINVAL);
+	ck_assert_int_gt(rxw_metrics_calls(NULL, 0, 1, &text), 0);
+	ck_assert_str_eq(text, "{\"calls\":[],\"left_out\":0}\n");
+	free(text);
 }
 END_TEST
 
 TEST_MAIN_WITHIN(60, "metrics", figures_follow_calls, duration_of_inline_calls,
-	  decimal_points_in_any_locale, families_are_contiguous, arguments)
+	  decimal_points_in_any_locale, families_are_contiguous, calls_are_listed,
+	  arguments)

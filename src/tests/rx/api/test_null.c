@@ -235,6 +235,9 @@ START_TEST(endpoints)
 	REFUSES(rxw_metrics_text(NULL, 1, &metrics));
 	REFUSES(rxw_metrics_text(one, 1, &metrics));
 	REFUSES(rxw_metrics_text(one, 0, NULL));
+	REFUSES(rxw_metrics_calls(NULL, 1, 1, &metrics));
+	REFUSES(rxw_metrics_calls(one, 1, 1, &metrics));
+	REFUSES(rxw_metrics_calls(one, 0, 1, NULL));
 	REFUSES(rxw_service_add(NULL, &o, NULL));
 	REFUSES(rxw_service_add(bed.server, NULL, NULL));
 	REFUSES(rxw_service_add(bed.server, &o, NULL)); /* its handler is NULL */

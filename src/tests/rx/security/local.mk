@@ -4,6 +4,7 @@
 security_suite = src/tests/rx/security/kinds.c src/tests/rx/security/kinds.h \
 	src/tests/rx/security/relay.c src/tests/rx/security/relay.h \
 	src/tests/rx/security/world.c src/tests/rx/security/world.h $(support_internals) \
+	$(support_constants) \
 	examples/psk/psk.c examples/psk/psk.h
 security_suite_cppflags = $(AM_CPPFLAGS) -I$(srcdir)
 

@@ -51,10 +51,9 @@ void relay_rebind(struct relay *r)
 
 static void take(struct relay *r, bool to_server)
 {
-	static uint8_t data[RELAY_ROOM]; /* of the one running relay */
 	struct sockaddr_in from;
 	socklen_t length = sizeof(from);
-	ssize_t n = recvfrom(to_server ? r->front : r->back, data, sizeof(data), MSG_DONTWAIT,
+	ssize_t n = recvfrom(to_server ? r->front : r->back, r->data, sizeof(r->data), MSG_DONTWAIT,
 			     (struct sockaddr *)&from, &length);
 	relay_fn filter = r->filter;
 
@@ -66,9 +65,9 @@ static void take(struct relay *r, bool to_server)
 		pthread_mutex_unlock(&r->lock);
 	}
 	if (filter && n >= HEADER)
-		filter(r, to_server, data, (size_t)n);
+		filter(r, to_server, r->data, (size_t)n);
 	else
-		relay_pass(r, to_server, data, (size_t)n);
+		relay_pass(r, to_server, r->data, (size_t)n);
 }
 
 static void *run(void *arg)

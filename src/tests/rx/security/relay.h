@@ -38,6 +38,7 @@ struct relay {
 	pthread_mutex_t lock;
 	pthread_t thread;
 	_Atomic(relay_fn) filter; /* NULL: all datagrams are passed on */
+	uint8_t data[RELAY_ROOM]; /* of its thread */
 };
 
 /* A relay to `server`, on its own port. */

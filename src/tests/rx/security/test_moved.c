@@ -6,9 +6,12 @@
 #include "world.h"
 
 #include <arpa/inet.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <rxwire/metrics.h>
 
 #include "tests/support/counters.h"
 
@@ -43,6 +46,54 @@ static void filter(struct relay *r, bool to_server, uint8_t *data, size_t size)
 	relay_pass(r, to_server, data, size);
 	if (plan.spoof && to_server && n > AFTER)
 		pretend(data, size);
+}
+
+/* ---- many clients ---- */
+
+enum { ROAMERS = 6, ROUNDS = 3 };
+
+/* A client with a NAT of its own. */
+struct roamer {
+	struct relay relay; /* first */
+	struct world *w;
+	pthread_t thread;
+	unsigned seen[2]; /* DATA of this call; of the relay's thread */
+	_Atomic(bool) fresh; /* a call begins */
+};
+
+/* Another port within the request, and again within the reply. */
+static void move_twice(struct relay *r, bool to_server, uint8_t *data, size_t size)
+{
+	struct roamer *m = (struct roamer *)r;
+
+	if (atomic_exchange(&m->fresh, false))
+		m->seen[0] = m->seen[1] = 0;
+	if (type_of(data) == TYPE_DATA && ++m->seen[to_server] == AFTER)
+		relay_rebind(r);
+	relay_pass(r, to_server, data, size);
+}
+
+static void watch(struct world *w)
+{
+	char *text;
+
+	ck_assert_int_gt(rxw_metrics_calls(&w->server, 1, 100, &text), 0);
+	free(text);
+}
+
+static void *roam(void *arg)
+{
+	struct roamer *m = arg;
+	rxw_connection *connection = world_connect_by(m->w, &m->relay);
+
+	for (int i = 0; i < ROUNDS; i++) {
+		m->fresh = true;
+		world_good(m->w, connection, SIZE);
+		/* Meanwhile others look at the calls, and at where their clients are. */
+		watch(m->w);
+	}
+	rxw_connection_release(connection);
+	return NULL;
 }
 
 static void make_null(rxw_security **server, rxw_security **client)
@@ -91,6 +142,10 @@ static void moved_call(int kind, bool at_request, bool at_reply)
 	plan.at_reply = at_reply;
 	one_call(&w);
 	ck_assert_uint_gt(counter_of(w.server, "drops.address"), at_request && at_reply);
+	/* A relay that is slow may let the old port speak once more, and the proof is for nothing. */
+	ck_assert_uint_eq(counter_of(w.server, "moves.done"), at_request + at_reply);
+	ck_assert_uint_ge(counter_of(w.server, "move_pings"), at_request + at_reply);
+	ck_assert_uint_eq(w.moves_logged, at_request + at_reply);
 	close_all(&w);
 }
 
@@ -121,8 +176,44 @@ START_TEST(forged_source)
 	plan.spoof = true;
 	one_call(&w);
 	ck_assert_uint_gt(plan.pings, 0);
+	ck_assert_uint_gt(counter_of(w.server, "move_pings"), 0);
+	ck_assert_uint_eq(counter_of(w.server, "moves.done"), 0);
+	ck_assert_uint_eq(w.moves_logged, 0);
 	ck_assert_uint_ge(counter_of(w.server, "drops.address"), SIZE / 1444 - AFTER);
 	close_all(&w);
+}
+END_TEST
+
+/*
+ * Clients move at the same time, to ports whose packets reach other listeners: by their connection
+ * ids, by addresses, or never that of the connection.
+ */
+START_TEST(several_listeners)
+{
+	static const int which[] = {-1, 3, 5}; /* null, and two classes with an exchange */
+	struct roamer *m = calloc(ROAMERS, sizeof(*m));
+	int kind = which[_i / 3];
+	struct world w;
+
+	ck_assert_ptr_nonnull(m);
+	memset(&plan, 0, sizeof(plan));
+	world_open_with(&w, kind < 0 || kind >= kind_count ? &null_kind : &kinds[kind], 4, _i % 3);
+	for (int i = 0; i < ROAMERS; i++) {
+		m[i].w = &w;
+		relay_open(&m[i].relay, &w.address);
+		m[i].relay.filter = move_twice;
+	}
+	for (int i = 0; i < ROAMERS; i++)
+		ck_assert_int_eq(pthread_create(&m[i].thread, NULL, roam, &m[i]), 0);
+	for (int i = 0; i < ROAMERS; i++)
+		pthread_join(m[i].thread, NULL);
+	ck_assert_uint_eq(w.served, ROAMERS * ROUNDS);
+	ck_assert_uint_eq(counter_of(w.server, "moves.done"), 2 * ROAMERS * ROUNDS);
+	ck_assert_uint_ge(w.moves_logged, 5);
+	for (int i = 0; i < ROAMERS; i++)
+		relay_close(&m[i].relay);
+	world_close(&w);
+	free(m);
 }
 END_TEST
 
@@ -138,6 +229,7 @@ int main(void)
 	tcase_add_loop_test(tc, in_reply, 0, kind_count + 1);
 	tcase_add_loop_test(tc, in_both, 0, kind_count + 1);
 	tcase_add_loop_test(tc, forged_source, 0, kind_count + 1);
+	tcase_add_loop_test(tc, several_listeners, 0, 9);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);

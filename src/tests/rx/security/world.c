@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/constants.h"
 #include "tests/support/counters.h"
 
 #define MOST (1u << 20)
@@ -46,27 +47,47 @@ static void serve(struct world *w)
 					.context = w,
 					.security = &w->server_class,
 					.security_count = 1};
+	struct test_constants constants;
 	struct sockaddr_storage at;
 	socklen_t length = sizeof(at);
 	rxw_service *service;
 
-	ck_assert_int_eq(rxw_endpoint_create(w->engine, &o, &w->server), 0);
+	test_constants_init(&constants);
+	constants.set.steer = w->steer;
+	ck_assert_int_eq(rxw_endpoint_create_with(w->engine, &o, &constants.set, &w->server), 0);
 	ck_assert_int_eq(rxw_service_add(w->server, &s, &service), 0);
 	ck_assert_int_eq(rxw_endpoint_address(w->server, &at, &length), 0);
 	memcpy(&w->address, &at, sizeof(w->address));
 	ck_assert_int_eq(rxw_endpoint_start(w->server), 0);
 }
 
+static void note_line(void *arg, enum rxw_log_level level, const char *line)
+{
+	struct world *w = arg;
+
+	if (level == RXW_LOG_INFO && strstr(line, " moved from 127.0.0.1:") &&
+	    strstr(line, " to 127.0.0.1:"))
+		w->moves_logged++;
+}
+
 void world_open(struct world *w, const struct kind *kind)
+{
+	world_open_with(w, kind, 1, 0);
+}
+
+void world_open_with(struct world *w, const struct kind *kind, unsigned listeners, int steer)
 {
 	struct rxw_config config;
 
 	memset(w, 0, sizeof(*w));
 	w->kind = kind;
+	w->steer = steer;
 	kind->make(&w->server_class, &w->client_class);
 	rxw_config_init(&config, sizeof(config));
-	config.listeners = 1;
+	config.listeners = listeners;
 	config.dead_ms = 60000; /* a busy machine is not a dead peer */
+	config.log = note_line;
+	config.log_arg = w;
 	ck_assert_int_eq(rxw_engine_create(&config, &w->engine), 0);
 	w->address = (struct sockaddr_in){.sin_family = AF_INET,
 					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -93,10 +114,15 @@ void world_restart(struct world *w)
 
 rxw_connection *world_connect(struct world *w)
 {
+	return world_connect_by(w, &w->relay);
+}
+
+rxw_connection *world_connect_by(struct world *w, const struct relay *relay)
+{
 	rxw_connection *connection;
 
-	ck_assert_int_eq(rxw_connection_create(w->client, (struct sockaddr *)&w->relay.address,
-					       sizeof(w->relay.address), SERVICE, w->client_class,
+	ck_assert_int_eq(rxw_connection_create(w->client, (const struct sockaddr *)&relay->address,
+					       sizeof(relay->address), SERVICE, w->client_class,
 					       &connection),
 			 0);
 	return connection;

@@ -19,13 +19,19 @@ struct world {
 	struct sockaddr_in address; /* the server's */
 	struct relay relay;
 	_Atomic(unsigned) served; /* calls that reached a handler */
+	_Atomic(unsigned) moves_logged;
+	int steer;
 };
 
 void world_open(struct world *w, const struct kind *kind);
+/* The same with several listeners at the server, and a constant (see steer in constants.h). */
+void world_open_with(struct world *w, const struct kind *kind, unsigned listeners, int steer);
 void world_close(struct world *w);
 /* Closes the server's endpoint and opens another at the same port, without its state. */
 void world_restart(struct world *w);
 rxw_connection *world_connect(struct world *w);
+/* The same through a relay of the caller's. */
+rxw_connection *world_connect_by(struct world *w, const struct relay *relay);
 /*
  * A call that sends `size` bytes and expects them back. Returns its code; *same: all came back as
  * sent.

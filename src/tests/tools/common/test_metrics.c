@@ -132,12 +132,19 @@ START_TEST(socket_answers)
 {
 	struct tools_metrics *m = start(NULL, path);
 	struct stat st;
+	char *text;
 
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 0777, 0660);
 	served();
 	served();
 	answers("GET /metrics?x=1 HTTP/1.0\n\n", "200 OK");
+	answers("GET /calls HTTP/1.0\r\n\r\n", "200 OK");
+	answers("GET /callsandmore HTTP/1.0\r\n\r\n", "404 Not Found");
+	text = ask("GET /calls HTTP/1.1\r\nHost: x\r\n\r\n");
+	ck_assert_ptr_nonnull(strstr(text, "Content-Type: application/json\r\n"));
+	ck_assert_str_eq(strstr(text, "\r\n\r\n") + 4, "{\"calls\":[],\"left_out\":0}\n");
+	free(text);
 	answers("GET /metricsandmore HTTP/1.0\r\n\r\n", "404 Not Found");
 	answers("GET / HTTP/1.0\r\n\r\n", "404 Not Found");
 	answers("POST /metrics HTTP/1.0\r\n\r\n", "405 Method Not Allowed");
