@@ -22,6 +22,7 @@ struct rxw_io_rx {
 	struct rxw_buf *buf;
 	uint32_t length;
 	uint32_t segment;
+	uint8_t ecn;           /* the ECN bits of its IP header (base/ecn.h), of all of them */
 	bool truncated;        /* by the kernel: drop it and count it */
 	struct rxw_path path;  /* peer: the sender (len 0: unusable, drop it); local: our
 	                        * address that it was sent to (len 0: unknown) */
@@ -40,6 +41,7 @@ struct rxw_io_tx {
 	uint16_t segment;
 	bool fragment;         /* no DF; costs two more system calls */
 	bool reply;            /* send from path->local */
+	bool ect;              /* mark with ECT(0) */
 	/*
 	 * Result: 0 if all was sent, else a positive errno. `sent_segments`: how many datagrams the
 	 * kernel took before the error. If GSO is refused, this layer falls back to single sends;

@@ -107,6 +107,7 @@ static void set_family_options(struct rxw_io_sock *s)
 		if (!s->local.len)
 			option(s, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
 		option(s, IPPROTO_IP, IP_RECVERR, 1, "IP_RECVERR");
+		option(s, IPPROTO_IP, IP_RECVTOS, 1, "IP_RECVTOS");
 		if (refused)
 			option(s, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER");
 	}
@@ -114,6 +115,7 @@ static void set_family_options(struct rxw_io_sock *s)
 		if (!s->local.len)
 			option(s, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO");
 		option(s, IPPROTO_IPV6, IPV6_RECVERR, 1, "IPV6_RECVERR");
+		option(s, IPPROTO_IPV6, IPV6_RECVTCLASS, 1, "IPV6_RECVTCLASS");
 		option(s, IPPROTO_IPV6, IPV6_DONTFRAG, 1, "IPV6_DONTFRAG");
 		if (refused)
 			option(s, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO,

@@ -12,7 +12,7 @@
 
 #define RXW_IO_BATCH        64u    /* maximum messages per system call */
 #define RXW_IO_SEGMENTS     64u    /* maximum datagrams per message (UDP_MAX_SEGMENTS) */
-#define RXW_IO_CONTROL      160u   /* bytes of control messages; the largest set takes 136 */
+#define RXW_IO_CONTROL      192u   /* bytes of control messages; the largest set takes 160 */
 #define RXW_IO_IOVECS       512u   /* iovecs for entries that are split into several messages */
 #define RXW_IO_REFUSED      32u    /* destinations without GSO that are remembered */
 #define RXW_IO_REFUSED_MS   60000u /* how long each is remembered */

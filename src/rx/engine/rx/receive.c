@@ -303,6 +303,7 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dra
 			if (!rxw_run_next(rx->buf, &rx->path, rx->length, rx->segment, &at, &jumbo,
 					  run, &s->stats))
 				break;
+			run->ecn = rx->ecn;
 			RXW_PROBE(packet_in, run->head.cid, run->head.call, run->head.type,
 				  run->head.seq, run->count, run->size);
 			if (run->head.type == RXW_VERSION || run->head.type == RXW_DEBUG)

@@ -25,6 +25,13 @@ enum rxw_txstate {
 	RXW_TX_LOST
 };
 
+/* ECN. Retransmissions are not marked. */
+enum rxw_txmark {
+	RXW_TX_UNMARKED, /* or acknowledged */
+	RXW_TX_MARKED,	 /* the only transmission was */
+	RXW_TX_REMARKED	 /* the first one was, not the latest */
+};
+
 /*
  * A segment of the scoreboard: consecutive packets that were sent together (order and serial
  * increase by one from packet to packet) and are all in flight, all softly acknowledged, or all
@@ -43,6 +50,7 @@ struct rxw_txseg {
 	uint64_t delivered_at, began_at;
 	uint32_t delivered, flight;
 	bool limited; /* there was not enough data for the window then */
+	uint8_t marked; /* enum rxw_txmark */
 };
 
 /*
@@ -111,6 +119,7 @@ struct rxw_sendq {
 	struct rxw_recovery recovery;
 	struct rxw_mtu mtu;
 	struct rxw_delivery rate;
+	struct rxw_ecn ecn;
 	/*
 	 * Sequence numbers of which the latest ACK says nothing, though newer ones have arrived: from,
 	 * to. Packets there are not declared lost.
@@ -185,7 +194,8 @@ void rxw_sendq_join(struct rxw_sendq *q);
 /* The segment is sent now: note what a sample of the rate needs. */
 void rxw_sendq_stamp(struct rxw_sendq *q, struct rxw_txseg *s, uint64_t now);
 /* Packets sent for the first time, from nxt on. False: out of memory. */
-bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint64_t now);
+bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, bool marked,
+		   uint64_t now);
 /* Packets below `first` are acknowledged: release them. */
 void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first);
 void rxw_sendq_free_segs(struct rxw_sendq *q, uint32_t first); /* their segments only */
