@@ -85,8 +85,9 @@ uint32_t rxw_ecn_report(struct rxw_ecn *e, struct rxw_ecn_counts counts)
 	if (e->state == RXW_ECN_OFF || rxw_ecn_failed(e))
 		return 0;
 	e->told = counts;
+	e->total += more;
 	/* A count that fell is a large increase, modulo 2^16. */
-	if (more > e->since + e->open) {
+	if (more > e->since + e->open || (int32_t)(e->total - e->sent) > 0) {
 		e->state = RXW_ECN_MANGLED;
 		return 0;
 	}

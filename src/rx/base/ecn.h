@@ -62,7 +62,8 @@ struct rxw_ecn {
 	uint32_t open;	     /* packets that were sent marked, and are not acknowledged */
 	uint32_t since;	     /* such packets acknowledged since the latest report */
 	uint32_t acked;	     /* packets acknowledged that were sent only once, and marked */
-	uint32_t counted;    /* packets with CE or ECT(0), by the reports */
+	uint32_t total;	     /* packets with CE or ECT(0), by the reports */
+	uint32_t counted;    /* the same, less those that were sent again: a lower bound */
 	uint32_t sent, ce;   /* packets sent marked; those of them that congestion marked */
 	uint32_t cut_order;  /* latest transmission before the latest reaction; 0 = none */
 };

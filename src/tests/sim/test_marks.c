@@ -82,7 +82,7 @@ static bool run(const struct path *f, uint64_t seed, bool tracing)
 	double rate = f->mbit * 1e6 / 8, share = 0;
 	const struct rxw_pstats *server = &sim.server.stats, *client = &sim.client.stats;
 	const struct sim_link *down = &sim.setup.down;
-	bool clean = f->ecn == SIM_ECN_PASSES && f->loss == 0, good;
+	bool clean = f->ecn == SIM_ECN_PASSES && f->loss == 0 && !f->off, good;
 	struct sim_setup setup;
 	uint64_t marks;
 
@@ -120,9 +120,10 @@ static bool run(const struct path *f, uint64_t seed, bool tracing)
 	good &= marked_by[1] == 0 && marked_by[0] == marks;
 	if (clean)
 		good &= down->dropped == 0 && server->retransmitted == 0 && server->ecn_failures == 0;
-	if (clean && (f->codel_ms > 0 || f->step_ms > 0) && !f->off)
-		good &= down->marked > 0 && client->marks_received == down->marked &&
-			server->mark_events > 0;
+	if (clean && (f->codel_ms > 0 || f->step_ms > 0))
+		/* The last ones may be on their way. */
+		good &= down->marked > 0 && client->marks_received <= down->marked &&
+			client->marks_received * 10 >= down->marked * 8 && server->mark_events > 0;
 	good &= (marks > 0) == (!f->off && f->ecn != SIM_ECN_CE_ALL);
 	good &= server->ecn_failures == (f->state >= RXW_ECN_BLEACHED);
 	printf("%s: %s, seed %llu: share %.3f, %s; %llu packets, %llu marked, CE %llu of %llu, "
