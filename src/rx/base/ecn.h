@@ -42,6 +42,13 @@ enum rxw_ecn_state {
 	RXW_ECN_SILENT	  /* no report for 65,535 packets: the counts could be ambiguous */
 };
 
+/* A packet of the sender. */
+enum rxw_ecn_packet {
+	RXW_ECN_UNMARKED, /* or acknowledged */
+	RXW_ECN_MARKED,	  /* its only transmission was marked */
+	RXW_ECN_RESENT	  /* the first one was, not the latest */
+};
+
 #define RXW_ECN_TEST 10u /* packets of a test */
 
 /*

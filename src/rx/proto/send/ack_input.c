@@ -122,8 +122,8 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 	bool early;
 
 	r->newly += n;
-	if (s->marked != RXW_TX_UNMARKED)
-		rxw_ecn_acked(&q->ecn, n, s->marked == RXW_TX_MARKED);
+	if (s->marked != RXW_ECN_UNMARKED)
+		rxw_ecn_acked(&q->ecn, n, s->marked == RXW_ECN_MARKED);
 	if (q->cc.ops->sample != NULL && !s->never_left &&
 	    (r->newest.count == 0 || (int32_t)(s->order - r->newest.order) > 0))
 		r->newest = *s;
@@ -204,7 +204,7 @@ static void soft_range(struct rxw_pcall *p, uint16_t *i, uint32_t from, uint32_t
 		}
 		if (received) {
 			acked(p, s, 0, s->count, r);
-			s->marked = RXW_TX_UNMARKED;
+			s->marked = RXW_ECN_UNMARKED;
 			rxw_sendq_set(q, s, RXW_TX_ACKED);
 		} else {
 			/* The receiver dropped it again: no sign of congestion. */

@@ -55,7 +55,7 @@ void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *
 		rxw_sendq_set(q, s, RXW_TX_LOST);
 		q->rate.lost += s->count;
 		p->count.lost += s->count;
-		if (s->marked == RXW_TX_MARKED)
+		if (s->marked == RXW_ECN_MARKED)
 			rxw_ecn_lost(&q->ecn, s->order, s->count);
 		if (rxw_recovery_enter(&p->tx.recovery, s->order + s->count - 1, q->order, flight))
 			react = true;

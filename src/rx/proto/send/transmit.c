@@ -365,8 +365,8 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 	s->serial = serial;
 	rxw_sendq_stamp(q, s, out->now);
 	s->never_left = false;
-	if (s->marked == RXW_TX_MARKED)
-		s->marked = RXW_TX_REMARKED;
+	if (s->marked == RXW_ECN_MARKED)
+		s->marked = RXW_ECN_RESENT;
 	new_token(q);
 	s->token = q->token;
 	rxw_sendq_set(q, s, RXW_TX_FLIGHT);

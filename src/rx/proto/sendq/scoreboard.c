@@ -82,7 +82,7 @@ bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, bool ma
 		.token = q->token,
 		.next = RXW_NO_NODE,
 		.state = RXW_TX_FLIGHT,
-		.marked = marked ? RXW_TX_MARKED : RXW_TX_UNMARKED,
+		.marked = marked ? RXW_ECN_MARKED : RXW_ECN_UNMARKED,
 	};
 	rxw_sendq_stamp(q, s, now);
 	if (q->seg_tail == RXW_NO_NODE)

@@ -25,13 +25,6 @@ enum rxw_txstate {
 	RXW_TX_LOST
 };
 
-/* ECN. Retransmissions are not marked. */
-enum rxw_txmark {
-	RXW_TX_UNMARKED, /* or acknowledged */
-	RXW_TX_MARKED,	 /* the only transmission was */
-	RXW_TX_REMARKED	 /* the first one was, not the latest */
-};
-
 /*
  * A segment of the scoreboard: consecutive packets that were sent together (order and serial
  * increase by one from packet to packet) and are all in flight, all softly acknowledged, or all
@@ -50,7 +43,7 @@ struct rxw_txseg {
 	uint64_t delivered_at, began_at;
 	uint32_t delivered, flight;
 	bool limited; /* there was not enough data for the window then */
-	uint8_t marked; /* enum rxw_txmark */
+	uint8_t marked; /* enum rxw_ecn_packet */
 };
 
 /*
@@ -120,10 +113,7 @@ struct rxw_sendq {
 	struct rxw_mtu mtu;
 	struct rxw_delivery rate;
 	struct rxw_ecn ecn;
-	/*
-	 * Sequence numbers of which the latest ACK says nothing, though newer ones have arrived: from,
-	 * to. Packets there are not declared lost.
-	 */
+	/* Of these numbers the latest ACK says nothing: packets there are not declared lost. */
 	struct {
 		uint32_t from, to;
 	} untold[2];
