@@ -22,7 +22,8 @@ struct rxw_io_rx {
 	struct rxw_buf *buf;
 	uint32_t length;
 	uint32_t segment;
-	uint8_t ecn;           /* the ECN bits of its IP header (base/ecn.h), of all of them */
+	uint8_t ecn;           /* the ECN bits of its IP header (base/ecn.h), or 0 before
+	                        * rxw_io_read_ecn() */
 	bool truncated;        /* by the kernel: drop it and count it */
 	struct rxw_path path;  /* peer: the sender (len 0: unusable, drop it); local: our
 	                        * address that it was sent to (len 0: unknown) */
@@ -110,6 +111,7 @@ struct rxw_io_group {
 	bool dual;                  /* IPv6 sockets that take IPv4 as well */
 	bool steered;               /* the kernel accepted the steering program */
 	const char *backend;        /* "mmsg"; "msg" if requested or without sendmmsg */
+	_Atomic(bool) reads_ecn;    /* rxw_io_read_ecn() was called */
 };
 
 /*
@@ -123,6 +125,8 @@ struct rxw_io_group {
  */
 int rxw_io_open(struct rxw_io_group *g, const struct rxw_io_options *options);
 void rxw_io_close(struct rxw_io_group *g);
+/* From now on the ECN bits of messages are read, which costs time for each. May be repeated. Any thread. */
+void rxw_io_read_ecn(struct rxw_io_group *g);
 
 /*
  * Receive up to `count` messages, at most options.batch at a time, waiting at most `timeout_us` for

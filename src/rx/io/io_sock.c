@@ -107,7 +107,6 @@ static void set_family_options(struct rxw_io_sock *s)
 		if (!s->local.len)
 			option(s, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
 		option(s, IPPROTO_IP, IP_RECVERR, 1, "IP_RECVERR");
-		option(s, IPPROTO_IP, IP_RECVTOS, 1, "IP_RECVTOS");
 		if (refused)
 			option(s, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER");
 	}
@@ -115,12 +114,19 @@ static void set_family_options(struct rxw_io_sock *s)
 		if (!s->local.len)
 			option(s, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO");
 		option(s, IPPROTO_IPV6, IPV6_RECVERR, 1, "IPV6_RECVERR");
-		option(s, IPPROTO_IPV6, IPV6_RECVTCLASS, 1, "IPV6_RECVTCLASS");
 		option(s, IPPROTO_IPV6, IPV6_DONTFRAG, 1, "IPV6_DONTFRAG");
 		if (refused)
 			option(s, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO,
 			       "IPV6_MTU_DISCOVER");
 	}
+}
+
+void rxw_io_sock_read_ecn(struct rxw_io_sock *s)
+{
+	if (s->family == AF_INET || s->dual)
+		option(s, IPPROTO_IP, IP_RECVTOS, 1, "IP_RECVTOS");
+	if (s->family == AF_INET6)
+		option(s, IPPROTO_IPV6, IPV6_RECVTCLASS, 1, "IPV6_RECVTCLASS");
 }
 
 /*

@@ -166,6 +166,8 @@ int rxw_io_sock_address(int fd, struct rxw_addr *bound);
 /* A socket bound to the IPv6 wildcard address that takes IPv4 as well. */
 bool rxw_io_sock_dual(int fd, const struct rxw_addr *bound);
 void rxw_io_sock_close(struct rxw_io_sock *s);
+/* Ask the kernel for the ECN bits of each message. */
+void rxw_io_sock_read_ecn(struct rxw_io_sock *s);
 /* Let more sockets bind the port of a bound socket. 0 or a negative errno. */
 int rxw_io_sock_share(struct rxw_io_sock *s);
 /* io_steer.c: install the program by which the kernel selects a socket. 0 or a negative errno. */

@@ -144,6 +144,8 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 		else
 			b->run[i].run.count = 0; /* done */
 	}
+	if (rxw_ack_reports_marks(&c->p))
+		rxw_io_read_ecn(&s->ep->io); /* before the first report leaves */
 	rxw_pconn_batch_end(&c->p, drained, &a->out);
 	if (verify)
 		queue_verification(s, g, verify, a);

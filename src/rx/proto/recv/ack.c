@@ -105,7 +105,7 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	uint8_t table[(1 + RXW_ACK_TABLES) * RXW_ACK_TABLE];
 	struct rxw_ack ack = {
 		.serial = serial, .reason = (uint8_t)reason, .acks = table, .base = 1, .extended = wide,
-		.ecn = wide && p->conn->params->ecn && p->conn->rx.wide_heard, .marks = p->ack.marks};
+		.ecn = rxw_ack_reports_marks(p->conn), .marks = p->ack.marks};
 	struct rxw_ctl *ctl;
 	uint32_t edge, size;
 
@@ -285,11 +285,16 @@ void rxw_ack_heard_wide(struct rxw_pcall *p, bool offered)
 	p->conn->rx.marks_heard &= p->conn->rx.wide_heard;
 }
 
+bool rxw_ack_reports_marks(const struct rxw_pconn *c)
+{
+	return c->rx.wide_heard && c->params->ecn;
+}
+
 bool rxw_ack_heard_marks(struct rxw_pcall *p)
 {
 	struct rxw_pconn *c = p->conn;
 
-	c->rx.marks_heard = c->rx.wide_heard && c->params->ecn;
+	c->rx.marks_heard = rxw_ack_reports_marks(c);
 	return c->rx.marks_heard;
 }
 

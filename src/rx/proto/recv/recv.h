@@ -74,6 +74,8 @@ unsigned rxw_ack_flags(const struct rxw_pconn *c);
 bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out);
 /* The peer's latest ACK offers wide windows, or does not. This host needs none. */
 void rxw_ack_heard_wide(struct rxw_pcall *p, bool offered);
+/* The ACKs of the connection report marks. */
+bool rxw_ack_reports_marks(const struct rxw_pconn *c);
 /* The peer's latest ACK reports marks. False: that is of no use here. */
 bool rxw_ack_heard_marks(struct rxw_pcall *p);
 /*

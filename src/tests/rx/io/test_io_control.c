@@ -153,6 +153,8 @@ static void marks_pass(const char *from, const char *to, const char *name)
 	o.bind = address(from, 0);
 	o.dual = false;
 	open_group(&client, &o);
+	rxw_io_read_ecn(&server);
+	rxw_io_read_ecn(&server);
 	sink_init(&sink);
 	asked = address(name, rxw_addr_port(&server.bound));
 	for (unsigned i = 0; i < 3; i++) {
