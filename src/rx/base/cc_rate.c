@@ -406,7 +406,8 @@ static void overloaded(struct rate *m)
 
 /*
  * A queue has stayed too long (ECN). It drains, and nothing was lost, so the flight is not bounded to
- * less than the path holds. In startup that is not known yet: a burst may have filled the queue.
+ * less than the path holds, and rates stay. In startup that is not known yet: a burst may have filled
+ * the queue.
  */
 static void marked(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
@@ -423,7 +424,7 @@ static void marked(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 		m->full_at = 0;
 	} else {
 		m->high = (uint32_t)larger(larger(s->flight_then, held(m, GAIN(1.2))), LEAST);
-		begin_down(m, s->now);
+		enter(m, DOWN, s->now);
 	}
 }
 

@@ -25,12 +25,12 @@ static const struct path {
 	unsigned state;		    /* of ECN at the end */
 	bool off;		    /* at the client */
 } paths[] = {
-	{"rate, CoDel", &rxw_cc_rate, 100, 50, 2, 5, 0, 0, 0, 0, 0, 12, 2, 0.93, RXW_ECN_CAPABLE, 0},
+	{"rate, CoDel", &rxw_cc_rate, 100, 50, 2, 5, 0, 0, 0, 0, 0, 12, 2, 0.95, RXW_ECN_CAPABLE, 0},
 	{"cubic, CoDel", &rxw_cc_cubic, 100, 50, 8, 5, 0, 0, 0, 0, 0, 12, 2, 0.90, RXW_ECN_CAPABLE, 0},
 	{"reno, CoDel", &rxw_cc_reno, 20, 20, 20, 5, 0, 0, 0, 0, 0, 12, 2, 0.90, RXW_ECN_CAPABLE, 0},
-	{"rate, step", &rxw_cc_rate, 100, 50, 2, 0, 20, 0, 0, 0, 0, 12, 2, 0.93, RXW_ECN_CAPABLE, 0},
+	{"rate, step", &rxw_cc_rate, 100, 50, 2, 0, 20, 0, 0, 0, 0, 12, 2, 0.95, RXW_ECN_CAPABLE, 0},
 	{"cubic, step", &rxw_cc_cubic, 100, 50, 2, 0, 20, 0, 0, 0, 0, 12, 2, 0.90, RXW_ECN_CAPABLE, 0},
-	{"gigabit, CoDel", &rxw_cc_rate, 1000, 100, 1, 5, 0, 0, 0, 0, 0, 10, 3, 0.90, RXW_ECN_CAPABLE, 0},
+	{"gigabit, CoDel", &rxw_cc_rate, 1000, 100, 1, 5, 0, 0, 0, 0, 0, 10, 3, 0.95, RXW_ECN_CAPABLE, 0},
 	{"no queue", &rxw_cc_rate, 0, 20, 0, 0, 0, 0, 0, 0, 8 << 20, 0, 0, 0, RXW_ECN_CAPABLE, 0},
 	{"losses", &rxw_cc_rate, 100, 20, 2, 0, 0, 0.02, 0, 0, 16 << 20, 0, 0, 0, RXW_ECN_CAPABLE, 0},
 	{"bleached", &rxw_cc_rate, 100, 20, 2, 5, 0, 0, SIM_ECN_BLEACHED, 0, 8 << 20, 0, 0, 0,
