@@ -112,6 +112,7 @@ class rxw_config(C.Structure):
         ("log", C.c_void_p),
         ("log_arg", C.c_void_p),
         ("log_level", C.c_uint),
+        ("ecn", C.c_uint),
     ]
 
 

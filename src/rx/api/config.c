@@ -91,6 +91,8 @@ struct field {
 	  "auto|on|off", RXW_AUTO, "probe the path for larger packets; auto = off")                \
 	X("jumbo", "on|off|auto", "", "endpoint", 0, CHOICE, jumbo, 0, 2, ZERO_NO, "auto|on|off",  \
 	  RXW_AUTO, "tell peers that they may send jumbograms; auto = off")                        \
+	X("ecn", "on|off|auto", "", "endpoint", 0, CHOICE, ecn, 0, 2, ZERO_NO, "auto|on|off",      \
+	  RXW_AUTO, "see congestion by marks, with wide windows; auto = on")                       \
 	X("server-idle-ms", "N|off", "ms", "call", 0, UINT, server_idle_ms, 1, 24 * HOUR,          \
 	  ZERO_OFF, NULL, 60000, "time after which a server call without data ends")               \
 	X("peer-memory", "SIZE", "bytes", "endpoint", 0, SIZE, peer_memory, 16 * KIB, 64 * GIB,    \

@@ -35,6 +35,7 @@ struct rxw_sums {
 	uint64_t drops[RXW_DROP_COUNT], kernel_drops;
 	uint64_t stateless_aborts, version_answers, debug_answers;
 	uint64_t loss_events, spurious_losses, rto_events, probes;
+	uint64_t marks_sent, marks_received, mark_events, ecn_failures;
 	uint64_t lock_contended[RXW_LOCK_COUNT];
 	uint64_t unvalidated_connections, connections_evicted;
 	uint64_t cookies_sent, cookies_returned;

@@ -30,6 +30,11 @@ static void read_sender(const struct rxw_pcall *p, struct rxw_call_statistics *s
 	s->ssthresh = p->tx.cc.ssthresh;
 	s->controller = p->tx.cc.ops->name;
 	s->phase = rxw_send_phase(p);
+	s->marks_sent = p->tx.ecn.sent;
+	s->marks_seen = p->tx.ecn.ce;
+	s->mark_events = p->count.mark_events;
+	s->marks_received = p->count.marks_received;
+	s->ecn = rxw_ecn_name(p->tx.ecn.state);
 }
 
 void rxw_flow_read(const struct rxw_call *call, struct rxw_call_statistics *s)

@@ -32,6 +32,7 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
 	p->mtu = c->mtu;
 	p->mtu_ceiling = c->path_mtu == RXW_ON && c->mtu < 8972 ? 8972 : c->mtu;
 	p->jumbo = c->jumbo == RXW_ON;
+	p->ecn = c->ecn != RXW_OFF;
 	p->dead = c->dead_ms * RXW_MS;
 	p->client_idle = c->idle_ms * RXW_MS;
 	p->server_idle = c->server_idle_ms * RXW_MS;

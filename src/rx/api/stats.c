@@ -22,7 +22,8 @@ static uint64_t get(const _Atomic(uint64_t) *counter)
 	X(calls_timed_out) X(calls_refused) X(loss_events) X(spurious_losses) X(rto_events)      \
 	X(probes) X(stateless_aborts) X(version_answers) X(debug_answers)                        \
 	X(unvalidated_connections) X(calls_given_up)                                             \
-	X(connections_evicted) X(cookies_sent) X(cookies_returned) X(move_pings)
+	X(connections_evicted) X(cookies_sent) X(cookies_returned) X(move_pings)                 \
+	X(marks_sent) X(marks_received) X(mark_events) X(ecn_failures)
 #define IO_COUNTERS(X)                                                                           \
 	X(gso_messages) X(gro_messages) X(gso_fallbacks) X(gro_fallbacks) X(send_errors)         \
 	X(send_retries) X(kernel_drops)

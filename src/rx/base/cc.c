@@ -132,6 +132,17 @@ void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 	bound(cc);
 }
 
+void rxw_cc_marked(struct rxw_cc *cc, uint32_t flight)
+{
+	/* The undo of an earlier reaction would undo this one. */
+	cc->undo_cwnd = 0;
+	cc->undo_ssthresh = 0;
+	if (cc->ops->marked)
+		cc->ops->marked(cc, flight);
+	retreat(cc);
+	bound(cc);
+}
+
 void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 {
 	/* Of several successive timeouts, only the first saw the original window. */

@@ -19,6 +19,7 @@ struct rxw_cc_sample {
 	uint32_t flight_then; /* when the newest of those acknowledged was sent */
 	bool limited;	      /* then there was not enough data for the window */
 	bool round;	      /* a round trip has ended */
+	bool congested;	      /* packets were marked (ECN); at most once in a round trip */
 };
 
 /* A flow's measurements of the path: rate as above, of all flows; shortest round trip, ns. */
@@ -52,6 +53,8 @@ struct rxw_cc_ops {
 	 */
 	void (*lost)(struct rxw_cc *cc, uint32_t flight, uint64_t now);
 	void (*timeout)(struct rxw_cc *cc, uint32_t flight, uint64_t now);
+	/* Packets were marked (RFC 8511), as lost(). May be NULL if sample() is not. */
+	void (*marked)(struct rxw_cc *cc, uint32_t flight);
 	/* Save the state before a reaction; undo the reaction. Both may be NULL. */
 	void (*keep)(struct rxw_cc *cc);
 	void (*undo)(struct rxw_cc *cc);
@@ -107,6 +110,8 @@ void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt
 /* Only of a controller with sample(). */
 void rxw_cc_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s);
 void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now);
+/* Packets were marked with CE; at most once per round trip. Not undone. */
+void rxw_cc_marked(struct rxw_cc *cc, uint32_t flight);
 void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now);
 /*
  * Undo the last reaction because the loss was spurious. Undoes all of several successive timeouts.

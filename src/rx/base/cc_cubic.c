@@ -21,6 +21,9 @@
 #define C_DEN	  5u
 #define BETA_NUM  7u
 #define BETA_DEN  10u
+/* Of marked packets, in congestion avoidance (RFC 8511). */
+#define ECN_NUM	  17u
+#define ECN_DEN	  20u
 #define ALPHA_NUM 9u
 #define ALPHA_DEN 17u
 
@@ -241,11 +244,11 @@ static void cubic_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_
 		avoidance(cc, acked < WINDOW_MAX ? acked : WINDOW_MAX, srtt, now);
 }
 
-/* Common part of all reactions: store the window, set the new threshold. */
-static void reduce(struct rxw_cc *cc, uint32_t flight)
+/* Common part of all reactions: store the window, set the new threshold, num/den of the flight. */
+static void reduce(struct rxw_cc *cc, uint32_t flight, uint32_t num, uint32_t den)
 {
 	struct cubic *c = of(cc);
-	uint64_t left = (uint64_t)flight * BETA_NUM / BETA_DEN;
+	uint64_t left = (uint64_t)flight * num / den;
 
 	c->prior = (uint32_t)(window_of(cc) >> (FINE - COARSE));
 	c->plan.began = 0;
@@ -254,12 +257,12 @@ static void reduce(struct rxw_cc *cc, uint32_t flight)
 	cc->acc = 0;
 }
 
-static void cubic_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+/* Congestion: set the plateau. */
+static void set_plateau(struct rxw_cc *cc)
 {
 	struct plan *plan = &of(cc)->plan;
 	uint32_t window = (uint32_t)(window_of(cc) >> (FINE - COARSE));
 
-	(void)now;
 	/*
 	 * A loss below the last plateau means new competing flows: yield bandwidth (fast
 	 * convergence).
@@ -269,15 +272,34 @@ static void cubic_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 					   (2 * BETA_DEN));
 	else
 		plan->plateau = window;
-	reduce(cc, flight);
+}
+
+static void cubic_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
+{
+	(void)now;
+	set_plateau(cc);
+	reduce(cc, flight, BETA_NUM, BETA_DEN);
 	cc->cwnd = cc->ssthresh;
+}
+
+/* The overshoot of slow start is larger: it counts as a loss. */
+static void cubic_marked(struct rxw_cc *cc, uint32_t flight)
+{
+	uint32_t cwnd = cc->cwnd;
+
+	set_plateau(cc);
+	if (cc->cwnd < cc->ssthresh)
+		reduce(cc, flight, BETA_NUM, BETA_DEN);
+	else
+		reduce(cc, flight, ECN_NUM, ECN_DEN);
+	cc->cwnd = cwnd < cc->ssthresh ? cwnd : cc->ssthresh;
 }
 
 static void cubic_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 {
 	(void)now;
 	of(cc)->plan.plateau = 0;
-	reduce(cc, flight);
+	reduce(cc, flight, BETA_NUM, BETA_DEN);
 	cc->cwnd = 1;
 }
 
@@ -308,6 +330,7 @@ const struct rxw_cc_ops rxw_cc_cubic = {
 	.acked = cubic_acked,
 	.rtt = cubic_rtt,
 	.lost = cubic_lost,
+	.marked = cubic_marked,
 	.timeout = cubic_timeout,
 	.keep = cubic_keep,
 	.undo = cubic_undo,

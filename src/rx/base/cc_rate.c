@@ -404,6 +404,30 @@ static void overloaded(struct rate *m)
 	m->high = (uint32_t)larger(held(m, GAIN(0.9)), LEAST);
 }
 
+/*
+ * A queue has stayed too long (ECN). It drains, and nothing was lost, so the flight is not bounded to
+ * less than the path holds, and rates stay. In startup that is not known yet: a burst may have filled
+ * the queue.
+ */
+static void marked(struct rxw_cc *cc, const struct rxw_cc_sample *s)
+{
+	struct rate *m = of(cc);
+
+	if (rate_of(m) == 0 || m->phase == SHRINK || m->phase == DRAIN)
+		return;
+	m->grown = 0;
+	if (m->phase == STARTUP) {
+		if (cc->resume == RXW_CC_UNPROVEN)
+			cc->resume = RXW_CC_RETREATED;
+		enter(m, DRAIN, s->now);
+		m->early = 2;
+		m->full_at = 0;
+	} else {
+		m->high = (uint32_t)larger(larger(s->flight_then, held(m, GAIN(1.2))), LEAST);
+		enter(m, DOWN, s->now);
+	}
+}
+
 static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	struct rate *m = of(cc);
@@ -423,6 +447,8 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	} else {
 		probe(m, s);
 	}
+	if (s->congested)
+		marked(cc, s);
 	if (m->least_rtt != 0 && m->phase != STARTUP &&
 	    (m->phase == SHRINK || s->now >= m->rtt_at + RTT_VALID))
 		shrink(cc, s);

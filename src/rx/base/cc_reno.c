@@ -32,6 +32,16 @@ static void reno_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 	cc->cwnd = cc->ssthresh;
 }
 
+/* Eight tenths are left in congestion avoidance (RFC 8511); the overshoot of slow start is larger. */
+static void reno_marked(struct rxw_cc *cc, uint32_t flight)
+{
+	uint32_t left = cc->cwnd < cc->ssthresh ? flight / 2 : flight / 5 * 4 + flight % 5 * 4 / 5;
+
+	cc->ssthresh = left > 2 ? left : 2;
+	cc->cwnd = cc->cwnd < cc->ssthresh ? cc->cwnd : cc->ssthresh;
+	cc->acc = 0;
+}
+
 static void reno_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 {
 	(void)now;
@@ -44,5 +54,6 @@ const struct rxw_cc_ops rxw_cc_reno = {
 	.acked = reno_acked,
 	.lost = reno_lost,
 	.timeout = reno_timeout,
+	.marked = reno_marked,
 	.interval = rxw_cc_spread,
 };

@@ -7,6 +7,7 @@ rx_sources += \
 	src/rx/base/buf.c src/rx/base/buf.h \
 	src/rx/base/cc.c src/rx/base/cc.h src/rx/base/cc_cubic.c src/rx/base/cc_rate.c src/rx/base/cc_reno.c \
 	src/rx/base/debugfmt.c src/rx/base/debugfmt.h \
+	src/rx/base/ecn.c src/rx/base/ecn.h \
 	src/rx/base/error.c src/rx/base/error_uae.h \
 	src/rx/base/hash.c src/rx/base/hash.h \
 	src/rx/base/latency.h \

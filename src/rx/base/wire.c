@@ -7,6 +7,7 @@
 
 #define ACK_FIXED    18u /* bytes before the table of an ACK */
 #define ACK_PADDING  3u
+#define ECN_WORDS    5u /* the fifth one has counts of marks */
 #define BASE_WORDS   6u /* the last of so many trailer words is the number of a table */
 #define VERSION_TEXT 65u
 
@@ -70,6 +71,16 @@ static void trailer_get(struct rxw_ack *ack, const uint8_t *p, size_t size)
 		ack->jumbo_max = clamp(rxw_get32(p + 12), 1, RXW_JUMBO_MAX);
 }
 
+static void marks_get(struct rxw_ack *ack, const uint8_t *p, size_t size)
+{
+	ack->ecn = p[1] >= ECN_WORDS && size >= ACK_PADDING + 4 * ECN_WORDS;
+	if (!ack->ecn)
+		return;
+	p += ACK_PADDING + 4 * (ECN_WORDS - 1);
+	ack->marks.ce = rxw_get16(p);
+	ack->marks.ect0 = rxw_get16(p + 2);
+}
+
 /*
  * Of an extended ACK, previousPacket tells how many packets are meant. With more than 255, the
  * tables describe the first of them. The sender leaves out a tail without a gap.
@@ -130,8 +141,10 @@ bool rxw_ack_get(const uint8_t *body, size_t size, uint8_t flags, struct rxw_ack
 		return true;
 	ack->extended = (flags & RXW_EXTENDED_ACK) && body[after + 1] >= 4;
 	trailer_get(ack, body + after + ACK_PADDING, size - after - ACK_PADDING);
-	if (ack->extended)
-		tables_get(ack, body + after, size - after);
+	if (!ack->extended)
+		return true;
+	marks_get(ack, body + after, size - after);
+	tables_get(ack, body + after, size - after);
 	return true;
 }
 
@@ -153,7 +166,7 @@ size_t rxw_ack_put(uint8_t *out, const struct rxw_ack *ack)
 	if (ack->extended) {
 		if (ack->count > RXW_MAX_ACKS)
 			p[0] = ack->acks[RXW_MAX_ACKS];
-		p[1] = ack->part ? BASE_WORDS : 4;
+		p[1] = ack->part ? BASE_WORDS : ack->ecn ? ECN_WORDS : 4;
 		p[2] = ack->tables;
 	}
 	p += ACK_PADDING;
@@ -162,10 +175,14 @@ size_t rxw_ack_put(uint8_t *out, const struct rxw_ack *ack)
 	rxw_put32(p + 8, ack->rwind);
 	rxw_put32(p + 12, ack->jumbo_max);
 	p += 16;
+	if (ack->extended && (ack->part || ack->ecn)) {
+		rxw_put16(p, ack->ecn ? ack->marks.ce : 0);
+		rxw_put16(p + 2, ack->ecn ? ack->marks.ect0 : 0);
+		p += 4;
+	}
 	if (ack->extended && ack->part) {
-		rxw_put32(p, 0);
-		rxw_put32(p + 4, ack->base);
-		p += 8;
+		rxw_put32(p, ack->base);
+		p += 4;
 	}
 	if (ack->tables) {
 		memcpy(p, ack->more, (size_t)ack->tables * RXW_ACK_TABLE);

@@ -3,6 +3,7 @@
 #ifndef RXW_BASE_WIRE_ACK_H
 #define RXW_BASE_WIRE_ACK_H
 
+#include "base/ecn.h"
 #include "base/wire.h"
 
 /*
@@ -10,7 +11,8 @@
  * octet of padding, and describes 2,048 packets. We send up to four tables behind the trailer, so
  * that the largest ACK fits into RXW_MTU_DEFAULT, and accept up to 31. If these do not suffice, they
  * describe a part of the window that begins with another table than the second one, and a sixth word
- * of the trailer tells which.
+ * of the trailer tells which. The fifth word has two counts of 16 bits: packets of the call that
+ * arrived with CE, and with ECT(0) (base/ecn.h).
  */
 #define RXW_WINDOW_MAX	    65535u
 #define RXW_ACK_TABLE	    256u
@@ -42,6 +44,8 @@ struct rxw_ack {
 	const uint8_t *acks; /* RXW_ACK_TABLE bytes if count exceeds 255, else count */
 	const uint8_t *more; /* further tables */
 	uint32_t max_mtu, if_mtu, rwind, jumbo_max; /* valid by trailer_words */
+	bool ecn; /* of an extended ACK: it has the fifth word */
+	struct rxw_ecn_counts marks;
 };
 
 /*
@@ -51,8 +55,8 @@ struct rxw_ack {
  */
 bool rxw_ack_get(const uint8_t *body, size_t size, uint8_t flags, struct rxw_ack *ack);
 /*
- * Body of an ACK: 18 + count + 3 + 16 bytes; always four trailer words. Returns its size. out has
- * room for RXW_ACK_MAX_SIZE - RXW_HEADER_SIZE. `ack->acks` has count bytes of 0 or 1. Of an
+ * Body of an ACK: 18 + count + 3 + 16 bytes, with four trailer words; `ecn` needs a fifth one,
+ * `part` a sixth. Returns its size. out has room for RXW_ACK_MAX_SIZE - RXW_HEADER_SIZE. `ack->acks` has count bytes of 0 or 1. Of an
  * extended ACK, 255 packets or more are described by RXW_ACK_TABLE bytes at `acks` and `tables`
  * times as many at `more`.
  */

@@ -157,6 +157,15 @@ int rxw_io_open(struct rxw_io_group *g, const struct rxw_io_options *options)
 	return 0;
 }
 
+void rxw_io_read_ecn(struct rxw_io_group *g)
+{
+	if (atomic_load_explicit(&g->reads_ecn, memory_order_relaxed))
+		return;
+	for (unsigned i = 0; i < g->count; i++)
+		rxw_io_sock_read_ecn(g->sock[i]);
+	atomic_store_explicit(&g->reads_ecn, true, memory_order_relaxed);
+}
+
 void rxw_io_close(struct rxw_io_group *g)
 {
 	int saved = errno;

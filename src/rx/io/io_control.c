@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Control messages: local address, GSO segment size, count of drops. */
+/* Control messages: local address, GSO segment size, ECN, count of drops. */
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <string.h>
 
 #include "io/io_sock.h"
 #include "io/io_linux.h"
+
+#include "base/ecn.h"
 
 /* The header is written by memcpy: the buffer is aligned, but compilers cannot know the padding. */
 static size_t add(union rxw_io_control *c, size_t at, int level, int type, const void *data,
@@ -47,6 +49,14 @@ size_t rxw_io_control_build(union rxw_io_control *c, const struct rxw_io_sock *s
 		int off = 0;
 
 		n = add(c, n, IPPROTO_IPV6, IPV6_DONTFRAG, &off, sizeof(off));
+	}
+	if (tx->ect) {
+		int bits = RXW_ECN_ECT0;
+
+		if (tx->path->peer.u.sa.sa_family == AF_INET6)
+			n = add(c, n, IPPROTO_IPV6, IPV6_TCLASS, &bits, sizeof(bits));
+		else
+			n = add(c, n, IPPROTO_IP, IP_TOS, &bits, sizeof(bits));
 	}
 	if (segment)
 		n = add(c, n, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment));
@@ -90,6 +100,7 @@ void rxw_io_control_parse(struct rxw_io_sock *s, const struct msghdr *m, uint32_
 
 	rx->length = length;
 	rx->segment = length;
+	rx->ecn = RXW_ECN_NOT;
 	rx->truncated = (m->msg_flags & MSG_TRUNC) != 0;
 	rx->path.local = s->local;
 	rx->path.ifindex = s->family == AF_INET6 ? (int)s->local.u.in6.sin6_scope_id : 0;
@@ -123,6 +134,14 @@ void rxw_io_control_parse(struct rxw_io_sock *s, const struct msghdr *m, uint32_
 
 			memcpy(&info, data, sizeof(info));
 			set_local6(&rx->path, &info);
+		} else if (h->cmsg_level == IPPROTO_IP && h->cmsg_type == IP_TOS && size >= 1) {
+			rx->ecn = data[0] & 3;
+		} else if (h->cmsg_level == IPPROTO_IPV6 && h->cmsg_type == IPV6_TCLASS &&
+			   size >= sizeof(int)) {
+			int class;
+
+			memcpy(&class, data, sizeof(class));
+			rx->ecn = (uint8_t)(class & 3);
 		}
 	}
 }

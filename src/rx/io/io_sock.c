@@ -121,6 +121,14 @@ static void set_family_options(struct rxw_io_sock *s)
 	}
 }
 
+void rxw_io_sock_read_ecn(struct rxw_io_sock *s)
+{
+	if (s->family == AF_INET || s->dual)
+		option(s, IPPROTO_IP, IP_RECVTOS, 1, "IP_RECVTOS");
+	if (s->family == AF_INET6)
+		option(s, IPPROTO_IPV6, IPV6_RECVTCLASS, 1, "IPV6_RECVTCLASS");
+}
+
 /*
  * Check, with empty batches, that the kernel has sendmmsg and recvmmsg and no filter denies them.
  * Otherwise use the simplest back-end, which has no GSO or GRO.

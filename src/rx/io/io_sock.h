@@ -12,7 +12,7 @@
 
 #define RXW_IO_BATCH        64u    /* maximum messages per system call */
 #define RXW_IO_SEGMENTS     64u    /* maximum datagrams per message (UDP_MAX_SEGMENTS) */
-#define RXW_IO_CONTROL      160u   /* bytes of control messages; the largest set takes 136 */
+#define RXW_IO_CONTROL      192u   /* bytes of control messages; the largest set takes 160 */
 #define RXW_IO_IOVECS       512u   /* iovecs for entries that are split into several messages */
 #define RXW_IO_REFUSED      32u    /* destinations without GSO that are remembered */
 #define RXW_IO_REFUSED_MS   60000u /* how long each is remembered */
@@ -166,6 +166,8 @@ int rxw_io_sock_address(int fd, struct rxw_addr *bound);
 /* A socket bound to the IPv6 wildcard address that takes IPv4 as well. */
 bool rxw_io_sock_dual(int fd, const struct rxw_addr *bound);
 void rxw_io_sock_close(struct rxw_io_sock *s);
+/* Ask the kernel for the ECN bits of each message. */
+void rxw_io_sock_read_ecn(struct rxw_io_sock *s);
 /* Let more sockets bind the port of a bound socket. 0 or a negative errno. */
 int rxw_io_sock_share(struct rxw_io_sock *s);
 /* io_steer.c: install the program by which the kernel selects a socket. 0 or a negative errno. */

@@ -41,6 +41,8 @@ struct rxw_callcounts {
 	uint64_t acks_sent, acks_received;
 	/* packets declared lost; loss events; losses that were none; retransmission timeouts */
 	uint32_t lost, loss_events, spurious, timeouts;
+	/* packets received with CE; reactions to CE that the peer reported */
+	uint32_t marks_received, mark_events;
 };
 
 /*

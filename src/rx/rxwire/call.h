@@ -142,6 +142,9 @@ struct rxw_call_statistics {
 	uint32_t in_flight, ssthresh;
 	/* Static: "cubic", "rate"; "slow-start", "recovery" and so on, see rxw_stats(3). */
 	const char *controller, *phase;
+	/* ECN: packets sent marked; those that congestion marked; reactions; received with CE */
+	uint64_t marks_sent, marks_seen, mark_events, marks_received;
+	const char *ecn; /* static: "off", "testing", "capable" and so on, see rxw_stats(3) */
 };
 /* -RXW_EINVAL: an argument is NULL, or `size` is not set. Any thread. */
 int rxw_call_stats(rxw_call *call, struct rxw_call_statistics *stats);

@@ -104,6 +104,9 @@ struct rxw_config {
 	rxw_log_fn log;
 	void *log_arg;
 	enum rxw_log_level log_level; /* lines of less importance are omitted; default debug */
+
+	/* calls, per endpoint: mark packets with ECN to peers that report marks; auto = on */
+	enum rxw_switch ecn;
 };
 
 /* Fill *config with the defaults. `size` is sizeof(struct rxw_config). Any thread. */

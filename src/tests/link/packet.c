@@ -95,14 +95,19 @@ struct packet_view packet_view(const uint8_t *packet, uint32_t length)
 	return v;
 }
 
-void packet_mark(uint8_t *packet, const struct packet_view *v)
+void packet_set_ecn(uint8_t *packet, const struct packet_view *v, unsigned bits)
 {
 	if (v->version == 4) {
-		packet[1] |= 3;
+		packet[1] = (uint8_t)((packet[1] & ~3u) | bits);
 		set_ip_sum(packet, v->header);
 	} else if (v->version == 6) {
-		packet[1] |= 0x30;
+		packet[1] = (uint8_t)((packet[1] & ~0x30u) | bits << 4);
 	}
+}
+
+void packet_mark(uint8_t *packet, const struct packet_view *v)
+{
+	packet_set_ecn(packet, v, 3);
 }
 
 void packet_set_length(uint8_t *packet, const struct packet_view *v, uint32_t length)

@@ -31,6 +31,8 @@ uint16_t packet_fold(uint64_t sum);
 
 /* Sets the codepoint "congestion experienced". */
 void packet_mark(uint8_t *packet, const struct packet_view *v);
+/* Sets the ECN bits, 0 to 3. */
+void packet_set_ecn(uint8_t *packet, const struct packet_view *v, unsigned bits);
 
 /*
  * Sets the lengths in the headers of IP and UDP to those of a packet of `length` bytes, and the checksum of

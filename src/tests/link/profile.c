@@ -18,6 +18,7 @@ enum unit {
 	SWITCH, /* yes, no */
 	DISCIPLINE,
 	SHAPE,
+	ECN_BITS,
 	QUEUE,
 	TEXT,
 	ADDRESSES,
@@ -65,6 +66,7 @@ static const struct setting settings[] = {
 	WAY("mtu", COUNT, mtu),
 	WAY("icmp", SWITCH, icmp),
 	WAY("mute", SWITCH, mute),
+	WAY("ecn-bits", ECN_BITS, ecn_bits),
 	WHOLE("about", TEXT, about),
 	WHOLE("device-mtu", COUNT, device_mtu),
 	WHOLE("offload", SWITCH, offload),
@@ -248,6 +250,7 @@ static bool store(struct link_profile *p, struct link_direction *d, const struct
 	static const char *const switches[] = {"no", "yes", NULL};
 	static const char *const disciplines[] = {"drop-tail", "codel", "step", NULL};
 	static const char *const shapes[] = {"uniform", "walk", NULL};
+	static const char *const bits[] = {"kept", "cleared", "ce", "ect1", "lost", NULL};
 	void *to = s->directed ? (char *)d + s->at : (char *)p + s->at;
 
 	switch (s->unit) {
@@ -267,6 +270,8 @@ static bool store(struct link_profile *p, struct link_direction *d, const struct
 		return word(text, disciplines, to);
 	case SHAPE:
 		return word(text, shapes, to);
+	case ECN_BITS:
+		return word(text, bits, to);
 	case QUEUE:
 		return put_queue(d, text);
 	case TEXT:

@@ -21,6 +21,15 @@ struct link_change {
 	char name[32], value[32];
 };
 
+/* What becomes of the ECN bits of a packet that enters. */
+enum link_ecn {
+	LINK_ECN_KEPT,
+	LINK_ECN_CLEARED,
+	LINK_ECN_CE,   /* ECN-capable packets are marked */
+	LINK_ECN_ECT1, /* ECT(0) becomes ECT(1) */
+	LINK_ECN_LOST  /* ECN-capable packets are lost */
+};
+
 struct link_direction {
 	struct link_options way;
 	double queue_bdp;    /* the queue as a multiple of rate and round trip; 0: as given */
@@ -32,6 +41,7 @@ struct link_direction {
 	uint64_t mtu;
 	uint64_t icmp; /* ... and reported to the sender */
 	uint64_t mute; /* drops ICMP errors that pass */
+	uint64_t ecn_bits; /* enum link_ecn */
 };
 
 struct link_profile {

@@ -132,6 +132,11 @@ START_TEST(test_marking)
 		ck_assert(v.ecn == 2);
 		packet_mark(packet, &v);
 		ck_assert(packet_view(packet, length).ecn == 3 && sums_right(packet, length));
+		for (unsigned bits = 0; bits < 4; bits++) {
+			packet_set_ecn(packet, &v, bits);
+			ck_assert(packet_view(packet, length).ecn == bits &&
+				  sums_right(packet, length));
+		}
 	}
 }
 END_TEST

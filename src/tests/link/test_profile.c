@@ -31,6 +31,8 @@ START_TEST(test_units)
 	ck_assert(set("loss", "0.25") && p.way[0].way.loss == 0.25);
 	ck_assert(set("discipline", "codel") && p.way[0].way.discipline == LINK_CODEL);
 	ck_assert(set("icmp", "no") && !p.way[0].icmp && !p.way[1].icmp);
+	ck_assert(set("down-ecn-bits", "ect1") && p.way[1].ecn_bits == LINK_ECN_ECT1 &&
+		  p.way[0].ecn_bits == LINK_ECN_KEPT);
 	ck_assert(set("device-mtu", "9000") && p.device_mtu == 9000);
 	ck_assert(set("nat", "10.0.0.1, fd00::1") && p.nat_count == 2 &&
 		  !strcmp(p.nat[1], "fd00::1"));
@@ -56,6 +58,7 @@ START_TEST(test_refused)
 		{"queue", "5 apples"},
 		{"discipline", "red"},
 		{"icmp", "maybe"},
+		{"ecn-bits", "gone"},
 		{"bandwidth", "1Gbit"},
 		{"up-", "1"},
 		{"up-seed", "1"},

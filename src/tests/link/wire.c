@@ -195,6 +195,26 @@ static struct frame *frame_of(const struct raw *raw, uint32_t length)
 	return f;
 }
 
+/* Changes the ECN bits. False: the frame is lost because of them. */
+static bool change_ecn(struct frame *f, uint64_t how)
+{
+	unsigned bits = f->view.ecn;
+
+	if (bits == 0 || how == LINK_ECN_KEPT)
+		return true;
+	if (how == LINK_ECN_LOST)
+		return false;
+	if (how == LINK_ECN_CLEARED)
+		bits = 0;
+	else if (how == LINK_ECN_CE)
+		bits = 3;
+	else if (bits == 2)
+		bits = 1;
+	packet_set_ecn(f->bytes, &f->view, bits);
+	f->view.ecn = (uint8_t)bits;
+	return true;
+}
+
 static void take(struct wire *w, unsigned side, const struct raw *raw, uint32_t length,
 		 uint64_t now)
 {
@@ -209,6 +229,9 @@ static void take(struct wire *w, unsigned side, const struct raw *raw, uint32_t 
 	f = frame_of(raw, length);
 	if (f == NULL) {
 		w->n.refused++;
+	} else if (!change_ecn(f, d->ecn_bits)) {
+		w->n.ecn_lost += f->parts;
+		free(f);
 	} else if (d->mtu != 0 && packet_part_length(&f->large, 0) > d->mtu) {
 		too_long(w, direction, f, now);
 	} else if (w->nat != NULL && direction == LINK_UP &&
@@ -369,10 +392,10 @@ void wire_print_json(const struct wire *w, FILE *to)
 			c->mappings, c->rebindings, c->refused);
 	}
 	fprintf(to,
-		"\"muted\": %" PRIu64 ", \"reported\": %" PRIu64 ", \"too_long\": %" PRIu64
+		"\"muted\": %" PRIu64 ", \"ecn_lost\": %" PRIu64 ", \"reported\": %" PRIu64 ", \"too_long\": %" PRIu64
 		", \"cut\": %" PRIu64 ", \"refused\": %" PRIu64 ", \"read\": %" PRIu64
 		", \"written\": %" PRIu64 "}\n",
-		w->n.muted, w->n.reported, w->n.too_long, w->n.cut, w->n.refused, w->n.read,
+		w->n.muted, w->n.ecn_lost, w->n.reported, w->n.too_long, w->n.cut, w->n.refused, w->n.read,
 		w->n.written);
 }
 

@@ -16,7 +16,7 @@ struct wire {
 	struct link_way *way[2]; /* LINK_UP: from a to b */
 	struct link_nat *nat;	 /* NULL: none */
 	struct {
-		uint64_t muted, reported, too_long, cut, refused;
+		uint64_t muted, ecn_lost, reported, too_long, cut, refused;
 		uint64_t read, written; /* system calls */
 	} n;
 };

@@ -4,7 +4,7 @@
 
 sim_common = src/tests/sim/sim.h src/tests/sim/sim_app.c src/tests/sim/sim_args.c \
 	src/tests/sim/sim_class.c src/tests/sim/sim_node.c src/tests/sim/sim_ref.c \
-	src/tests/sim/sim_world.c $(support_host)
+	src/tests/sim/sim_world.c src/tests/link/codel.c src/tests/link/codel.h $(support_host)
 
 check_tests += src/tests/sim/test_seeds
 src_tests_sim_test_seeds_SOURCES = src/tests/sim/test_seeds.c $(sim_common)
@@ -24,6 +24,11 @@ src_tests_sim_test_long_LDADD = $(LDADD) -lm
 check_tests += src/tests/sim/test_offer
 src_tests_sim_test_offer_SOURCES = src/tests/sim/test_offer.c $(sim_common)
 src_tests_sim_test_offer_LDADD = $(LDADD) -lm
+
+# ECN: queues that mark, and paths that change marks.
+check_tests += src/tests/sim/test_marks
+src_tests_sim_test_marks_SOURCES = src/tests/sim/test_marks.c $(sim_common)
+src_tests_sim_test_marks_LDADD = $(LDADD) -lm
 
 # RXW_SIM_PATH_SEEDS: how many seeds (1) of each case.
 check_tests += src/tests/sim/test_path

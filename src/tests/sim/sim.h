@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/ecn.h"
 #include "base/hash.h"
+#include "tests/link/codel.h"
 #include "tests/support/host.h"
 
 struct sim;
@@ -17,6 +19,16 @@ struct sim_node;
 struct sim_conn;
 struct sim_call;
 struct sim_ref;
+
+/* Damage to the ECN bits. */
+enum sim_ecn {
+	SIM_ECN_PASSES,
+	SIM_ECN_BLEACHED, /* none is left */
+	SIM_ECN_CE,	  /* all that are ECN-capable are marked */
+	SIM_ECN_CE_ALL,	  /* all are marked */
+	SIM_ECN_ECT1,	  /* ECT(0) becomes ECT(1) */
+	SIM_ECN_LOST	  /* all that are ECN-capable are lost */
+};
 
 /* One direction of the path between the two nodes. */
 struct sim_link {
@@ -34,6 +46,14 @@ struct sim_link {
 	double to_bad, to_good, bad_loss;
 	double corrupt; /* probability of bit errors: the UDP checksum drops the datagram */
 	bool hole;	/* all datagrams are lost */
+	/*
+	 * CoDel (RFC 8289) with this target, ns, and twenty times that as interval: marks those that
+	 * are ECN-capable and drops others. 0 = drop tail. `step`: all that wait for longer.
+	 */
+	uint64_t codel, step;
+	struct codel codel_state;
+	enum sim_ecn ecn;
+	uint64_t marked; /* state */
 	/* state */
 	bool bad;
 	uint64_t busy_until, last_arrival;
@@ -48,6 +68,7 @@ enum sim_what {
 	SIM_SET_RATE,  /* of links, bytes per second */
 	SIM_SET_MTU,   /* of links */
 	SIM_SET_LOSS,  /* of links, in millionths */
+	SIM_SET_ECN,   /* of links: enum sim_ecn */
 	SIM_SET_HOLE,  /* of links: 1 = all datagrams are lost, 0 = back to normal */
 	SIM_MARK,      /* no change: call_marks records the bytes read by each call */
 	SIM_ABORT,     /* of clients: their calls are aborted with this code */
@@ -97,6 +118,7 @@ struct sim_datagram {
 	struct sim_node *from, *to;
 	uint32_t length;
 	uint16_t port; /* added to that of the sender */
+	uint8_t ecn;
 	uint8_t bytes[];
 };
 
@@ -144,6 +166,8 @@ struct sim_setup {
 	/* Called for each datagram that a node sends. Returns true to drop it. */
 	bool (*tap)(struct sim *sim, const struct sim_node *from, const uint8_t *bytes,
 		    uint32_t length);
+	/* Called for each that is sent marked; may be NULL. */
+	void (*marked)(struct sim *sim, const struct sim_node *from);
 	bool trace;
 };
 
@@ -230,13 +254,13 @@ bool sim_chance(struct sim *sim, double probability);
 void sim_at(struct sim *sim, uint64_t at, enum sim_event_kind kind, void *subject, void *more);
 void sim_fail(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length,
-		  bool fragment);
+		  bool fragment, unsigned ecn);
 /*
  * A datagram enters a link. Returns the number of copies that arrive, 0 to 2, and their times.
- * `fragment`: it may exceed the MTU.
+ * `fragment`: it may exceed the MTU. *ecn: its ECN bits, which the link may change.
  */
 unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, bool fragment,
-		       uint64_t arrivals[2]);
+		       unsigned *ecn, uint64_t arrivals[2]);
 void sim_change(struct sim *sim, const struct sim_change *change);
 bool sim_next_event(struct sim *sim, struct sim_event *event);
 

@@ -161,7 +161,8 @@ static void on_control(struct host *h, const struct rxw_ctl *ctl)
 
 	memcpy(padded, ctl->bytes, ctl->length);
 	memset(padded + ctl->length, 0, ctl->padding);
-	sim_transmit(node->sim, node, padded, ctl->length + ctl->padding, false);
+	sim_transmit(node->sim, node, padded, ctl->length + ctl->padding, false,
+		     RXW_ECN_NOT);
 }
 
 static void on_events(struct host *h, struct host_call *host_call, uint32_t events)
@@ -206,7 +207,7 @@ static void burst_over(struct sim_call *call, struct pending *t)
 		uint32_t left = (uint32_t)(t->burst.data + t->burst.length - d);
 
 		sim_transmit(node->sim, node, d, left < t->burst.segment ? left : t->burst.segment,
-			     t->burst.fragment);
+			     t->burst.fragment, t->burst.ect ? RXW_ECN_ECT0 : RXW_ECN_NOT);
 	}
 	rxw_pcall_burst_done(&call->p, &t->burst, t->sent, t->error, sim_out(node));
 	free(t);
@@ -343,7 +344,7 @@ static void auth_done(struct sim_conn *c, struct rxw_auth_job *job)
 	sim_settle(node);
 	if (reply == NULL)
 		return;
-	sim_transmit(sim, node, reply->data, size, size > node->params.mtu);
+	sim_transmit(sim, node, reply->data, size, size > node->params.mtu, RXW_ECN_NOT);
 	rxw_buf_unref(reply);
 }
 
@@ -353,6 +354,7 @@ static void one_burst(struct sim_node *node)
 	struct sim_datagram *d = node->queue[node->queue_head];
 	uint32_t length = 0, segment = d->length, at = 0, n = 0;
 	uint16_t port = d->port;
+	uint8_t ecn = d->ecn;
 	struct rxw_path path = {.peer = d->from->addr};
 	struct rxw_jumbo jumbo = {0};
 	struct rxw_rxrun run;
@@ -363,6 +365,7 @@ static void one_burst(struct sim_node *node)
 	while (node->queue_head != node->queue_tail && n < 64) {
 		d = node->queue[node->queue_head];
 		if (n > 0 && (!node->sim->setup.gro || d->length > segment || d->port != port ||
+			      d->ecn != ecn ||
 			      length + d->length > BUFFER_SIZE))
 			break;
 		memcpy(buf->data + length, d->bytes, d->length);
@@ -380,6 +383,7 @@ static void one_burst(struct sim_node *node)
 		struct rxw_pconn *c = rxw_conntable_find(&node->table, client, run.head.epoch,
 							 run.head.cid, &path.peer, NULL);
 
+		run.ecn = ecn;
 		if (c == NULL && !client && run.head.type == RXW_DATA)
 			c = &sim_conn_new(node, run.head.cid, &path.peer)->p;
 		if (c != NULL)

@@ -124,7 +124,8 @@ static void put(struct sim *sim, struct sim_ref *r, uint64_t index)
 {
 	struct segment *s = &r->segment[index];
 	uint64_t arrivals[2];
-	unsigned copies = sim_link_pass(sim, &sim->setup.down, DATAGRAM, false, arrivals);
+	unsigned ecn = RXW_ECN_NOT;
+	unsigned copies = sim_link_pass(sim, &sim->setup.down, DATAGRAM, false, &ecn, arrivals);
 
 	s->sent_at = sim->now;
 	s->order = ++r->order;
@@ -290,7 +291,7 @@ static void data(struct sim *sim, struct sim_ref *r, const struct on_wire *w)
 {
 	struct segment *s = &r->segment[w->segment];
 	uint64_t arrivals[2];
-	unsigned copies;
+	unsigned copies, ecn = RXW_ECN_NOT;
 
 	if (!s->arrived) {
 		s->arrived = true;
@@ -299,7 +300,7 @@ static void data(struct sim *sim, struct sim_ref *r, const struct on_wire *w)
 		while (r->in_order < r->nxt && r->segment[r->in_order].arrived)
 			r->in_order++;
 	}
-	copies = sim_link_pass(sim, &sim->setup.up, ACK_SIZE, false, arrivals);
+	copies = sim_link_pass(sim, &sim->setup.up, ACK_SIZE, false, &ecn, arrivals);
 	for (unsigned i = 0; i < copies; i++) {
 		struct on_wire *a = malloc(sizeof(*a));
 

@@ -88,7 +88,7 @@ bool sim_next_event(struct sim *sim, struct sim_event *event)
 }
 
 static void deliver(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length,
-		    uint64_t at)
+		    unsigned ecn, uint64_t at)
 {
 	struct sim_datagram *d = malloc(sizeof(*d) + length);
 
@@ -98,6 +98,7 @@ static void deliver(struct sim *sim, struct sim_node *from, const uint8_t *bytes
 	d->to = from->client ? &sim->server : &sim->client;
 	d->length = length;
 	d->port = 0;
+	d->ecn = (uint8_t)ecn;
 	memcpy(d->bytes, bytes, length);
 	if (sim->setup.apart && length >= RXW_HEADER_SIZE) {
 		uint32_t i = (rxw_get32(bytes + 4) - SIM_CID) / 4 % SIM_APART;
@@ -148,13 +149,55 @@ static bool lost(struct sim *sim, struct sim_link *link)
 	return false;
 }
 
+/* The queue marks a datagram, or drops it (false). `start`: when it leaves the queue. */
+static bool through_queue(struct sim_link *link, uint64_t start, uint64_t waited, unsigned *ecn)
+{
+	uint64_t left = waited * (link->rate / 1000) / 1000000;
+	bool hit = link->step != 0 && waited > link->step && *ecn != RXW_ECN_NOT;
+
+	if (link->codel != 0)
+		hit |= codel_hits(&link->codel_state, link->codel, 20 * link->codel, start, waited,
+				  left);
+	if (!hit)
+		return true;
+	if (*ecn == RXW_ECN_NOT)
+		return false;
+	*ecn = RXW_ECN_CE;
+	link->marked++;
+	return true;
+}
+
+/* False: it is lost because it is ECN-capable. */
+static bool spoil_ecn(const struct sim_link *link, unsigned *ecn)
+{
+	switch (link->ecn) {
+	case SIM_ECN_PASSES:
+		break;
+	case SIM_ECN_BLEACHED:
+		*ecn = RXW_ECN_NOT;
+		break;
+	case SIM_ECN_CE:
+		*ecn = *ecn != RXW_ECN_NOT ? RXW_ECN_CE : RXW_ECN_NOT;
+		break;
+	case SIM_ECN_CE_ALL:
+		*ecn = RXW_ECN_CE;
+		break;
+	case SIM_ECN_ECT1:
+		*ecn = *ecn == RXW_ECN_ECT0 ? RXW_ECN_ECT1 : *ecn;
+		break;
+	case SIM_ECN_LOST:
+		return *ecn == RXW_ECN_NOT;
+	}
+	return true;
+}
+
 unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, bool fragment,
-		       uint64_t arrivals[2])
+		       unsigned *ecn, uint64_t arrivals[2])
 {
 	uint64_t at = sim->now;
 
 	link->sent++;
-	if ((length > link->mtu && !fragment) || lost(sim, link)) {
+	if ((length > link->mtu && !fragment) || lost(sim, link) || !spoil_ecn(link, ecn)) {
 		link->dropped++;
 		return 0;
 	}
@@ -164,6 +207,10 @@ unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, 
 		if ((start - at) * (link->rate / 1000) / 1000000 > link->queue) {
 			link->dropped++;
 			link->overflowed++;
+			return 0;
+		}
+		if (!through_queue(link, start, start - at, ecn)) {
+			link->dropped++;
 			return 0;
 		}
 		link->busy_until = start + (uint64_t)(length + 28) * 1000000000ull / link->rate;
@@ -205,7 +252,7 @@ static void note_fate(struct sim *sim, const uint8_t *bytes, uint32_t length, bo
 }
 
 void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length,
-		  bool fragment)
+		  bool fragment, unsigned ecn)
 {
 	struct sim_link *link = from->client ? &sim->setup.up : &sim->setup.down;
 	uint64_t arrivals[2];
@@ -218,11 +265,13 @@ void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, 
 		link->dropped++;
 		return;
 	}
-	copies = sim_link_pass(sim, link, length, fragment, arrivals);
+	if (sim->setup.marked != NULL && ecn != RXW_ECN_NOT)
+		sim->setup.marked(sim, from);
+	copies = sim_link_pass(sim, link, length, fragment, &ecn, arrivals);
 	if (from->client)
 		note_fate(sim, bytes, length, fragment || length <= link->mtu, copies > 0);
 	for (unsigned i = 0; i < copies; i++)
-		deliver(sim, from, bytes, length, arrivals[i]);
+		deliver(sim, from, bytes, length, ecn, arrivals[i]);
 }
 
 void sim_plan(struct sim_setup *setup, double ms, enum sim_what what, unsigned of, int64_t value)
@@ -248,6 +297,9 @@ static void change_link(struct sim_link *link, const struct sim_change *c)
 		break;
 	case SIM_SET_LOSS:
 		link->loss = (double)c->value / 1e6;
+		break;
+	case SIM_SET_ECN:
+		link->ecn = (enum sim_ecn)c->value;
 		break;
 	default:
 		link->hole = c->value != 0;

@@ -68,6 +68,13 @@ static bool record(struct sim *s, const struct sim_node *from, const uint8_t *by
 	return lost_each != 0 && ++sent_by[from->client] % lost_each == 0;
 }
 
+/* Packets marked for ECN are for those that count them. */
+static void on_marked(struct sim *s, const struct sim_node *from)
+{
+	(void)from;
+	sim_fail(s, "a packet is marked");
+}
+
 static void drop_trace(struct trace *t)
 {
 	for (size_t i = 0; i < t->count; i++)
@@ -89,7 +96,9 @@ static bool run(const struct exchange *e, unsigned ours, unsigned theirs, uint64
 	mine->window = (uint16_t)ours;
 	mine->wide_memory = ours > RXW_MAX_ACKS ? ours * 4096u : 0;
 	mine->cc_wide = ours > RXW_MAX_ACKS ? &rxw_cc_rate : NULL;
+	mine->ecn = ours > RXW_MAX_ACKS;
 	other->window = (uint16_t)theirs;
+	setup.marked = on_marked;
 	setup.request = e->request;
 	setup.reply = e->reply;
 	setup.calls = e->calls;

@@ -48,7 +48,7 @@ static void repeat(struct sim *s, unsigned which)
 	if (meddler.size[which] == 0)
 		return;
 	meddler.again = true;
-	sim_transmit(s, from, meddler.last[which], meddler.size[which], true);
+	sim_transmit(s, from, meddler.last[which], meddler.size[which], true, RXW_ECN_NOT);
 	meddler.again = false;
 }
 

@@ -144,6 +144,8 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 		else
 			b->run[i].run.count = 0; /* done */
 	}
+	if (rxw_ack_reports_marks(&c->p))
+		rxw_io_read_ecn(&s->ep->io); /* before the first report leaves */
 	rxw_pconn_batch_end(&c->p, drained, &a->out);
 	if (verify)
 		queue_verification(s, g, verify, a);
@@ -303,6 +305,7 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dra
 			if (!rxw_run_next(rx->buf, &rx->path, rx->length, rx->segment, &at, &jumbo,
 					  run, &s->stats))
 				break;
+			run->ecn = rx->ecn;
 			RXW_PROBE(packet_in, run->head.cid, run->head.call, run->head.type,
 				  run->head.seq, run->count, run->size);
 			if (run->head.type == RXW_VERSION || run->head.type == RXW_DEBUG)

@@ -115,7 +115,7 @@ static void add_message(struct tx_batch *b, struct rxw_connection *c)
 	b->iov[i] = (struct iovec){.iov_base = t->data, .iov_len = t->length};
 	if (m && t->count == 1 && m->iov_count < b->joined && !t->fragment && !m->fragment &&
 	    m->length == m->iov_count * m->segment && t->length <= m->segment &&
-	    m->length + t->length <= JOINED_MOST && may_share(m, c)) {
+	    m->length + t->length <= JOINED_MOST && m->ect == t->ect && may_share(m, c)) {
 		b->place[i] = (uint8_t)m->iov_count++;
 		m->length += t->length;
 	} else {
@@ -127,6 +127,7 @@ static void add_message(struct tx_batch *b, struct rxw_connection *c)
 					.length = t->length,
 					.segment = t->segment,
 					.fragment = t->fragment,
+					.ect = t->ect,
 					.reply = !c->p.client};
 	}
 	b->message[i] = (uint8_t)(m - b->tx);

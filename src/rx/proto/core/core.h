@@ -50,6 +50,7 @@ struct rxw_params {
 	uint32_t mtu;		/* datagram size of our plain packets */
 	uint32_t mtu_ceiling;	/* the path MTU search ends here; == mtu: no search */
 	bool jumbo;		/* advertise jumbograms */
+	bool ecn; /* report marks to peers with wide windows, and mark if they do (base/ecn.h) */
 	uint64_t dead, client_idle, server_idle, hard; /* 0 = no limit, except for `dead` */
 	uint64_t ack_delay;			       /* of one packet: 50 ms */
 	uint64_t call_memory, conn_memory, peer_memory;
@@ -82,6 +83,7 @@ struct rxw_rxrun {
 	bool jumbo;
 	bool verified; /* passed the class's verify() (null class: not needed) */
 	bool kept; /* was queued before the connection was authenticated, and is taken out again */
+	uint8_t ecn;	 /* enum rxw_ecn_bits, of all packets */
 	uint8_t sec_head;	      /* verified: bytes before the data in each packet */
 	uint16_t length, last_length; /* verified: data of each packet but the last, of the last */
 	const struct rxw_path *path;
@@ -135,6 +137,7 @@ struct rxw_burst {
 	uint32_t first_seq;
 	bool retransmission;
 	bool fragment;	/* larger than the path MTU: the system may fragment it */
+	bool ect;	/* to be marked with ECT(0) */
 	uint32_t token; /* identifies the burst to the send module */
 };
 

@@ -21,6 +21,7 @@ static void fill(struct rxw_rxrun *run, struct rxw_buf *buf, const struct rxw_pa
 	run->size = size;
 	run->or_flags = run->last_flags = run->head.flags;
 	run->jumbo = run->verified = run->kept = false;
+	run->ecn = RXW_ECN_NOT;
 	run->path = path;
 }
 

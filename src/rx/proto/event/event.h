@@ -71,6 +71,8 @@ struct rxw_pstats {
 	_Atomic(uint64_t) drops[RXW_DROP_COUNT];
 	_Atomic(uint64_t) calls_started, calls_ended, calls_aborted, calls_timed_out, calls_refused;
 	_Atomic(uint64_t) loss_events, spurious_losses, rto_events, probes;
+	/* ECN: packets sent marked, received with CE; reactions to CE; validations that failed */
+	_Atomic(uint64_t) marks_sent, marks_received, mark_events, ecn_failures;
 	_Atomic(uint64_t) stateless_aborts, version_answers, debug_answers;
 	_Atomic(uint64_t) unvalidated_connections, calls_given_up,
 		connections_evicted;

@@ -13,7 +13,7 @@
 /* Bytes of an ACK behind its header. */
 static inline uint32_t rxw_ack_size(const struct rxw_ack *ack)
 {
-	return RXW_ACK_FRAME + (ack->part > 0 ? 8 : 0) + rxw_min32(ack->count, RXW_MAX_ACKS) +
+	return RXW_ACK_FRAME + (ack->part > 0 ? 8 : ack->extended && ack->ecn ? 4 : 0) + rxw_min32(ack->count, RXW_MAX_ACKS) +
 	       ack->tables * RXW_ACK_TABLE;
 }
 

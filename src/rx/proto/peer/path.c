@@ -68,18 +68,40 @@ void rxw_peer_forget(struct rxw_peer *p)
 	atomic_store_explicit(&p->learnt.rate_rtt, 0, memory_order_relaxed);
 }
 
+/* A small value with the time in us. */
+static void learn_small(_Atomic(uint64_t) *at, uint32_t value, uint64_t now)
+{
+	atomic_store_explicit(at, (uint64_t)value << TIME_BITS | (now / 1000 & TIME_MASK),
+			      memory_order_relaxed);
+}
+
+/* 0 = unknown, or not lately. */
+static uint32_t recall_small(const _Atomic(uint64_t) *at, uint64_t now)
+{
+	uint64_t pair = atomic_load_explicit(at, memory_order_relaxed);
+	uint64_t age = (now / 1000 - (pair & TIME_MASK)) & TIME_MASK;
+
+	return age < LEARNT_LIFE / 1000 ? (uint32_t)(pair >> TIME_BITS) : 0;
+}
+
 void rxw_peer_learn_window(struct rxw_peer *p, bool client, uint32_t window, uint64_t now)
 {
 	if (known(p, client, now))
-		atomic_store_explicit(&p->learnt.window_at,
-				      (uint64_t)window << TIME_BITS | (now / 1000 & TIME_MASK),
-				      memory_order_relaxed);
+		learn_small(&p->learnt.window_at, window, now);
 }
 
 uint32_t rxw_peer_recall_window(const struct rxw_peer *p, uint64_t now)
 {
-	uint64_t pair = atomic_load_explicit(&p->learnt.window_at, memory_order_relaxed);
-	uint64_t age = (now / 1000 - (pair & TIME_MASK)) & TIME_MASK;
+	return recall_small(&p->learnt.window_at, now);
+}
 
-	return age < LEARNT_LIFE / 1000 ? (uint32_t)(pair >> TIME_BITS) : 0;
+void rxw_peer_learn_ecn(struct rxw_peer *p, bool client, enum rxw_ecn_state state, uint64_t now)
+{
+	if (known(p, client, now))
+		learn_small(&p->learnt.ecn_at, state, now);
+}
+
+enum rxw_ecn_state rxw_peer_recall_ecn(const struct rxw_peer *p, uint64_t now)
+{
+	return (enum rxw_ecn_state)recall_small(&p->learnt.ecn_at, now);
 }

@@ -10,6 +10,7 @@
 #include "base/addr.h"
 #include "base/buf.h"
 #include "base/cc.h"
+#include "base/ecn.h"
 #include "base/wire.h"
 
 /*
@@ -20,6 +21,7 @@ struct rxw_learnt {
 	_Atomic(uint64_t) rate_rtt; /* packets per second of all calls << 32 | RTT in us; 0 = none */
 	_Atomic(uint64_t) rate_at;  /* ns */
 	_Atomic(uint64_t) window_at; /* receive window << 48 | time in us; 0 = none */
+	_Atomic(uint64_t) ecn_at; /* enum rxw_ecn_state << 48 | time in us; 0 = none */
 	_Atomic(uint32_t) senders;  /* calls that have more to send than an initial window */
 	/* Of those that the path limits: their rates together, as above, and their number. */
 	_Atomic(uint64_t) rates;
@@ -131,6 +133,11 @@ void rxw_peer_forget(struct rxw_peer *p);
 /* The receive window that a stream needed; the latest one, 0 = unknown. */
 void rxw_peer_learn_window(struct rxw_peer *p, bool client, uint32_t window, uint64_t now);
 uint32_t rxw_peer_recall_window(const struct rxw_peer *p, uint64_t now);
+
+/* Whether marks pass, which a call has found: CAPABLE or a failure. */
+void rxw_peer_learn_ecn(struct rxw_peer *p, bool client, enum rxw_ecn_state state, uint64_t now);
+/* OFF = unknown. */
+enum rxw_ecn_state rxw_peer_recall_ecn(const struct rxw_peer *p, uint64_t now);
 
 /* --- address validation --- */
 

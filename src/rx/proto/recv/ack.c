@@ -104,7 +104,8 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	bool wide = p->conn->params->window > RXW_MAX_ACKS;
 	uint8_t table[(1 + RXW_ACK_TABLES) * RXW_ACK_TABLE];
 	struct rxw_ack ack = {
-		.serial = serial, .reason = (uint8_t)reason, .acks = table, .base = 1, .extended = wide};
+		.serial = serial, .reason = (uint8_t)reason, .acks = table, .base = 1, .extended = wide,
+		.ecn = rxw_ack_reports_marks(p->conn), .marks = p->ack.marks};
 	struct rxw_ctl *ctl;
 	uint32_t edge, size;
 
@@ -281,6 +282,20 @@ void rxw_ack_heard_wide(struct rxw_pcall *p, bool offered)
 	const struct rxw_pconn *c = p->conn;
 
 	p->conn->rx.wide_heard = offered && c->params->window > RXW_MAX_ACKS && !c->peer->local;
+	p->conn->rx.marks_heard &= p->conn->rx.wide_heard;
+}
+
+bool rxw_ack_reports_marks(const struct rxw_pconn *c)
+{
+	return c->rx.wide_heard && c->params->ecn;
+}
+
+bool rxw_ack_heard_marks(struct rxw_pcall *p)
+{
+	struct rxw_pconn *c = p->conn;
+
+	c->rx.marks_heard = rxw_ack_reports_marks(c);
+	return c->rx.marks_heard;
 }
 
 void rxw_ack_tell_wide(struct rxw_pcall *p, uint64_t rto, struct rxw_out *out)

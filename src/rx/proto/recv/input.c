@@ -9,6 +9,18 @@ static uint64_t payload_of(const struct rxw_rxrun *run, const struct rxw_rxpart 
 	return (uint64_t)(part->count - 1) * rxw_run_data(run, false) + rxw_run_data(run, tail);
 }
 
+static void count_marks(struct rxw_pcall *p, unsigned bits, uint32_t packets,
+			const struct rxw_out *out)
+{
+	if (bits == RXW_ECN_NOT)
+		return;
+	rxw_ecn_count(&p->ack.marks, bits, packets);
+	if (bits != RXW_ECN_CE)
+		return;
+	p->count.marks_received += packets;
+	rxw_tally(out->stats, &out->stats->marks_received, packets);
+}
+
 void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t end,
 		    struct rxw_queued *queued, struct rxw_out *out)
 {
@@ -30,6 +42,7 @@ void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t e
 		}
 		queued->fresh += part.count;
 		q->fresh += part.count;
+		count_marks(p, run->ecn, part.count, out);
 		p->count.bytes_received += payload_of(run, &part);
 		if (in_order) {
 			const struct rxw_arrival arrival = {

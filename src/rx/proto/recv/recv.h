@@ -36,6 +36,7 @@ struct rxw_ackstate {
 	uint32_t ping_answered;		/* serial */
 	struct rxw_ping ping[RXW_PINGS];
 	uint8_t ping_next;
+	struct rxw_ecn_counts marks; /* of new packets */
 	uint64_t due; /* delayed, owed or final ACK; RXW_NEVER = none */
 };
 
@@ -45,6 +46,7 @@ struct rxw_recvshare {
 	uint8_t pongs;		  /* PINGs answered since pong_at */
 	/* Wide windows: the peer's latest ACK offers them; the peer has answered an ACK of ours. */
 	bool wide_heard, wide_told;
+	bool marks_heard; /* it reports marks */
 	uint64_t pong_at;
 	uint32_t proof_serial; /* server: of the latest PING with a secret serial, 0 = none */
 	uint32_t wide_asked;   /* ms, modulo 2^32, when the latest PING was sent; 0 = never */
@@ -72,6 +74,10 @@ unsigned rxw_ack_flags(const struct rxw_pconn *c);
 bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out);
 /* The peer's latest ACK offers wide windows, or does not. This host needs none. */
 void rxw_ack_heard_wide(struct rxw_pcall *p, bool offered);
+/* The ACKs of the connection report marks. */
+bool rxw_ack_reports_marks(const struct rxw_pconn *c);
+/* The peer's latest ACK reports marks. False: that is of no use here. */
+bool rxw_ack_heard_marks(struct rxw_pcall *p);
 /*
  * The peer offers wide windows, and we send much. It advertises one once it has heard that we know
  * them: send a PING, unless one was answered, or sent within `rto` ns.

@@ -27,6 +27,7 @@ struct ack_result {
 	uint64_t rtt;	  /* sample taken, ns; 0 = none */
 	struct rxw_txseg newest; /* transmission acknowledged, for a model; count 0: none */
 	bool round;		 /* a round trip has ended */
+	bool congested;		 /* marks were reported that call for a reaction */
 };
 
 static void find_named(const struct rxw_sendq *q, struct ack_result *r)
@@ -121,6 +122,8 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 	bool early;
 
 	r->newly += n;
+	if (s->marked != RXW_ECN_UNMARKED)
+		rxw_ecn_acked(&q->ecn, n, s->marked == RXW_ECN_MARKED);
 	if (q->cc.ops->sample != NULL && !s->never_left &&
 	    (r->newest.count == 0 || (int32_t)(s->order - r->newest.order) > 0))
 		r->newest = *s;
@@ -201,6 +204,7 @@ static void soft_range(struct rxw_pcall *p, uint16_t *i, uint32_t from, uint32_t
 		}
 		if (received) {
 			acked(p, s, 0, s->count, r);
+			s->marked = RXW_ECN_UNMARKED;
 			rxw_sendq_set(q, s, RXW_TX_ACKED);
 		} else {
 			/* The receiver dropped it again: no sign of congestion. */
@@ -262,6 +266,35 @@ static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack, uint64_t now
 	rxw_ack_heard_wide(p, ack->extended);
 	if (p->conn->rx.wide_heard)
 		rxw_sendq_widen(p, now);
+	if (!p->conn->rx.wide_heard && q->ecn.state != RXW_ECN_OFF)
+		memset(&q->ecn, 0, sizeof(q->ecn));
+}
+
+/* The marks that the peer has seen. A sixth word alone is no report: it needs a fifth one. */
+static void marks(struct rxw_pcall *p, const struct rxw_ack *ack, struct ack_result *r)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	if (!ack->ecn || (ack->part > 0 && !p->conn->rx.marks_heard) || !rxw_ack_heard_marks(p))
+		return;
+	rxw_ecn_begin(&q->ecn, rxw_peer_recall_ecn(p->conn->peer, r->now));
+	if (rxw_ecn_report(&q->ecn, ack->marks) == 0)
+		return;
+	r->congested = rxw_ecn_react(&q->ecn, q->recovery.highest_order, q->order);
+}
+
+/* Congestion was marked. Recovery has reacted already to what was sent before it. */
+static void react_to_marks(struct rxw_pcall *p, struct ack_result *r, uint32_t flight,
+			   struct rxw_out *out)
+{
+	if (rxw_recovery_active(&p->tx.recovery)) {
+		r->congested = false;
+		return;
+	}
+	rxw_tally(out->stats, &out->stats->mark_events, 1);
+	p->count.mark_events++;
+	rxw_cc_marked(&p->tx.cc, flight);
+	rxw_send_note_ssthresh(p);
 }
 
 /* A DUPLICATE that names a retransmission: the original had arrived. */
@@ -322,6 +355,7 @@ static void tell_model(struct rxw_pcall *p, struct ack_result *r)
 		.flight_then = r->newest.flight,
 		.limited = r->newest.limited,
 		.round = r->round,
+		.congested = r->congested,
 	};
 	q->rate.lost = 0;
 	q->rate.delivered_at = r->now;
@@ -398,6 +432,8 @@ static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t fligh
 		rxw_send_find_losses(p, flight, out);
 	else
 		q->loss_at = RXW_NEVER;
+	if (r->congested)
+		react_to_marks(p, r, flight, out);
 	if (r->newly > 0 && q->cc.ops->sample != NULL)
 		tell_model(p, r);
 	if (r->newly > 0 && q->cc.max > RXW_MAX_ACKS)
@@ -512,13 +548,16 @@ unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t s
 	r.highest = q->recovery.highest_order;
 	hard_acks(p, &r);
 	soft_acks(p, &r);
-	if (r.newer)
+	if (r.newer) {
 		trailer(p, ack, r.now);
+		marks(p, ack, &r);
+	}
 	if (ack->reason == RXW_ACK_EXCEEDS_WINDOW && r.newer)
 		beyond_window(p);
 	if (ack->reason == RXW_ACK_DUPLICATE)
 		duplicate(p, &r);
 	congestion(p, &r, flight, out);
+	rxw_send_note_ecn(p, out);
 	rxw_send_window_event(p, out, cwnd, window);
 	rxw_sendq_probe(p, q);
 	heard(q, &r);

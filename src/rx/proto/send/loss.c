@@ -55,6 +55,8 @@ void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *
 		rxw_sendq_set(q, s, RXW_TX_LOST);
 		q->rate.lost += s->count;
 		p->count.lost += s->count;
+		if (s->marked == RXW_ECN_MARKED)
+			rxw_ecn_lost(&q->ecn, s->order, s->count);
 		if (rxw_recovery_enter(&p->tx.recovery, s->order + s->count - 1, q->order, flight))
 			react = true;
 	}
@@ -93,6 +95,20 @@ void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *o
 	rxw_event(p, out->stats,
 		  (struct rxw_trace_event){
 			  .kind = RXW_TRACE_SPURIOUS, .now = out->now, .a = distance});
+}
+
+void rxw_send_note_ecn(struct rxw_pcall *p, const struct rxw_out *out)
+{
+	enum rxw_ecn_state state = p->tx.ecn.state;
+
+	if (state == p->tx.ecn.noted)
+		return;
+	p->tx.ecn.noted = state;
+	if (rxw_ecn_failed(&p->tx.ecn))
+		rxw_tally(out->stats, &out->stats->ecn_failures, 1);
+	else if (state != RXW_ECN_CAPABLE)
+		return;
+	rxw_peer_learn_ecn(p->conn->peer, p->conn->client, state, out->now);
 }
 
 const char *rxw_send_phase(const struct rxw_pcall *p)

@@ -116,6 +116,8 @@ bool rxw_send_busy(struct rxw_pcall *p, uint64_t now);
 /* Trace event and probe, if congestion control or the peer has set another window than these. */
 void rxw_send_window_event(const struct rxw_pcall *p, const struct rxw_out *out, uint32_t cwnd,
 			   uint32_t window);
+/* If the state of ECN has changed: keep a verdict for later calls, and count a failure. */
+void rxw_send_note_ecn(struct rxw_pcall *p, const struct rxw_out *out);
 /* Keep the threshold of slow start for later calls of the peer. */
 void rxw_send_note_ssthresh(const struct rxw_pcall *p);
 /* Packets counted as lost had arrived, `distance` packets late. */

@@ -182,8 +182,10 @@ void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out)
 		q->base_at = now;
 		q->force = q->lost > 0;
 	}
-	if (now >= q->loss_at)
+	if (now >= q->loss_at) {
 		rxw_send_find_losses(p, q->flight, out);
+		rxw_send_note_ecn(p, out);
+	}
 	if ((q->flight > 0 || q->lost > 0) && now >= rto_at(p, &probe)) {
 		if (probe) {
 			q->probe = q->probed = true;

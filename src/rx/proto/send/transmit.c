@@ -365,6 +365,8 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 	s->serial = serial;
 	rxw_sendq_stamp(q, s, out->now);
 	s->never_left = false;
+	if (s->marked == RXW_ECN_MARKED)
+		s->marked = RXW_ECN_RESENT;
 	new_token(q);
 	s->token = q->token;
 	rxw_sendq_set(q, s, RXW_TX_FLIGHT);
@@ -407,7 +409,7 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 	uint64_t interval = pacing_interval(p);
 	uint32_t first = q->nxt, serial = p->conn->serial + 1,
 		 n = rxw_min32(rxw_min32(room, most), BURST_PACKETS);
-	bool request, all;
+	bool request, all, marked = rxw_ecn_marks(&q->ecn);
 
 	if (e == NULL)
 		return RXW_BURST_NONE;
@@ -418,7 +420,7 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 			      (uint32_t)rxw_min64(RXW_MS / interval, BURST_PACKETS) > RXW_CC_BURST
 				      ? (uint32_t)(RXW_MS / interval)
 				      : RXW_CC_BURST);
-	n = rxw_proof_limit(p, e, first, n, out);
+	n = rxw_ecn_most(&q->ecn, rxw_proof_limit(p, e, first, n, out));
 	if (n == 0 || !rxw_slab_reserve(&q->segs, p->conn->ops->pool(p->conn), 1))
 		return RXW_BURST_NONE;
 	if (!reseal(p, e, first, n))
@@ -428,7 +430,9 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 	all = p->tx.cc.cwnd <= SMALL_CWND;
 	request = all || wants_ack(p, n, out->now);
 	new_token(q);
-	rxw_sendq_add(p, n, serial, out->now);
+	rxw_sendq_add(p, n, serial, marked, out->now);
+	if (marked)
+		rxw_ecn_sent(&q->ecn, q->order - n + 1, n);
 	p->conn->serial += n;
 	write_headers(p, e, first, n, serial, request, all, false);
 	q->requested_last = request && !(e->last && !p->conn->client && q->nxt == q->end);
@@ -440,6 +444,9 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 		q->pace_at = (q->pace_at > credit ? q->pace_at : credit) + n * interval;
 	}
 	record_tx(p, e, first, n, false, true, burst, out);
+	burst->ect = marked;
+	if (marked)
+		rxw_tally(out->stats, &out->stats->marks_sent, n);
 	return RXW_BURST_READY;
 }
 

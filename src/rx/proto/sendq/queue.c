@@ -49,6 +49,7 @@ void rxw_sendq_moved(struct rxw_pcall *p, bool same_host, uint64_t now)
 	q->base_at = now;
 	q->probe = false;
 	q->loss_at = RXW_NEVER;
+	rxw_ecn_again(&q->ecn);
 	if (same_host)
 		return;
 	rxw_rtt_init(&q->rtt);
@@ -74,6 +75,8 @@ static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 		    rxw_min32(params->window, RXW_MAX_ACKS));
 	if (p->conn->rx.wide_heard)
 		rxw_sendq_widen(p, now);
+	if (p->conn->rx.marks_heard)
+		rxw_ecn_begin(&q->ecn, rxw_peer_recall_ecn(peer, now));
 	rxw_recovery_init(&q->recovery);
 	rxw_recovery_seed(&q->recovery, reordering, now, srtt);
 	rxw_mtu_init(&q->mtu, params->mtu, params->mtu_ceiling, params->mtu_ceiling > params->mtu);

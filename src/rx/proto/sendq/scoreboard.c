@@ -64,7 +64,8 @@ void rxw_sendq_stamp(struct rxw_sendq *q, struct rxw_txseg *s, uint64_t now)
 	s->limited = q->rate.limited_to != 0;
 }
 
-bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint64_t now)
+bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, bool marked,
+		   uint64_t now)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint16_t i = rxw_slab_get(&q->segs, p->conn->ops->pool(p->conn));
@@ -81,6 +82,7 @@ bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint64_
 		.token = q->token,
 		.next = RXW_NO_NODE,
 		.state = RXW_TX_FLIGHT,
+		.marked = marked ? RXW_ECN_MARKED : RXW_ECN_UNMARKED,
 	};
 	rxw_sendq_stamp(q, s, now);
 	if (q->seg_tail == RXW_NO_NODE)
@@ -143,7 +145,7 @@ static bool continues(const struct rxw_txseg *s, const struct rxw_txseg *t)
 		return true;
 	if (t->state != s->state || t->order != s->order + s->count ||
 	    t->serial != s->serial + s->count || t->sent_at != s->sent_at || t->token != s->token ||
-	    t->never_left != s->never_left)
+	    t->never_left != s->never_left || t->marked != s->marked)
 		return false;
 	if ((t->prev_serial != 0) != (s->prev_serial != 0))
 		return false;

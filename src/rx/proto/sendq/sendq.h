@@ -43,6 +43,7 @@ struct rxw_txseg {
 	uint64_t delivered_at, began_at;
 	uint32_t delivered, flight;
 	bool limited; /* there was not enough data for the window then */
+	uint8_t marked; /* enum rxw_ecn_packet */
 };
 
 /*
@@ -111,10 +112,8 @@ struct rxw_sendq {
 	struct rxw_recovery recovery;
 	struct rxw_mtu mtu;
 	struct rxw_delivery rate;
-	/*
-	 * Sequence numbers of which the latest ACK says nothing, though newer ones have arrived: from,
-	 * to. Packets there are not declared lost.
-	 */
+	struct rxw_ecn ecn;
+	/* Of these numbers the latest ACK says nothing: packets there are not declared lost. */
 	struct {
 		uint32_t from, to;
 	} untold[2];
@@ -185,7 +184,8 @@ void rxw_sendq_join(struct rxw_sendq *q);
 /* The segment is sent now: note what a sample of the rate needs. */
 void rxw_sendq_stamp(struct rxw_sendq *q, struct rxw_txseg *s, uint64_t now);
 /* Packets sent for the first time, from nxt on. False: out of memory. */
-bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, uint64_t now);
+bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, bool marked,
+		   uint64_t now);
 /* Packets below `first` are acknowledged: release them. */
 void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first);
 void rxw_sendq_free_segs(struct rxw_sendq *q, uint32_t first); /* their segments only */

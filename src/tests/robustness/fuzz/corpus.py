@@ -107,6 +107,8 @@ def made():
     for words in (0, 2, 3):
         put("ack", f"trailer-{words}", fixed + bytes([9, 2, 1, 1, 0, 0, 0]) + word(1444) * words)
     put("ack", "full-table", fixed + bytes([3, 255]) + b"\x00\x01\x01" * 85 + bytes(3) + word(1444) * 4)
+    put("ack", "marks", fixed + bytes([9, 2, 1, 1, 0, 5, 0]) + word(1444) * 4 + word(3 << 16 | 0xfffe))
+    put("ack", "marks-cut-off", fixed + bytes([9, 2, 1, 1, 0, 5, 0]) + word(1444) * 4 + bytes(3))
     put("ack", "absurd-trailer", fixed + bytes([1, 0, 0, 0, 0]) + b"\xff" * 16)
     for code in (0, -1, -455, 103, 19270409, 49733377, 1233242886, -2**31):
         put("abort", f"code-{code}", word(code))

@@ -24,6 +24,23 @@ static void check_trailer(const struct rxw_ack *a)
 	FUZZ_CHECK(a->trailer_words <= 4 && a->trailer_words != 1);
 }
 
+/* What an ACK with the fifth word says is said again by one that we write from it. */
+static void check_marks(const struct rxw_ack *a)
+{
+	uint8_t out[RXW_ACK_MAX_SIZE];
+	struct rxw_ack again = *a, back;
+	size_t n;
+
+	FUZZ_CHECK(a->ecn ? a->extended : a->marks.ce == 0 && a->marks.ect0 == 0);
+	if (!a->ecn || a->tail > 0 || a->tables > RXW_ACK_TABLES)
+		return;
+	n = rxw_ack_put(out, &again);
+	FUZZ_CHECK(n <= sizeof(out) - RXW_HEADER_SIZE);
+	FUZZ_CHECK(rxw_ack_get(out, n, RXW_EXTENDED_ACK, &back) && back.ecn);
+	FUZZ_CHECK(back.marks.ce == a->marks.ce && back.marks.ect0 == a->marks.ect0);
+	FUZZ_CHECK(back.part == a->part && back.count == a->count);
+}
+
 /* All that is described lies within the packet. */
 static void check_extended(const uint8_t *data, size_t size)
 {
@@ -41,6 +58,7 @@ static void check_extended(const uint8_t *data, size_t size)
 		FUZZ_CHECK(end > i && end <= a.count);
 		received += state ? end - i : 0;
 	}
+	check_marks(&a);
 	begin = a.base * RXW_TABLE_PACKETS;
 	for (uint32_t i = begin; i < begin + a.part; i++)
 		received += rxw_ack_has(&a, i);

@@ -140,6 +140,7 @@ static void receive(struct world *w, uint8_t *bytes, uint32_t length, uint32_t s
 	while (rxw_run_next(buf, &w->path, length, segment, &at, &jumbo, &run, &w->stats) == 1) {
 		bool from_client = run.head.flags & RXW_CLIENT_INITIATED;
 
+		run.ecn = (uint8_t)(run.head.serial >> 2 & 3); /* a path that marks as it likes */
 		if (from_client != w->conn.p.client && run.head.type != RXW_DEBUG &&
 		    run.head.type != RXW_VERSION)
 			FUZZ_CHECK(rxw_pconn_input(&w->conn.p, &run, &w->out) == RXW_INPUT_DONE);
@@ -340,7 +341,10 @@ static void set_up(struct world *w, uint8_t how)
 
 	in.sin_addr.s_addr = htonl(how & 2 ? 0x7f000001 : 0x0a000001);
 	rxw_addr_set(&w->path.peer, (struct sockaddr *)&in, sizeof(in));
-	params.window = how & 4 ? 255 : 32;
+	params.window = how & 32 ? 1024 : how & 4 ? 255 : 32;
+	params.ecn = how & 32;
+	params.wide_memory = how & 32 ? 1 << 20 : 0;
+	params.cc_wide = how & 64 ? &rxw_cc_rate : NULL;
 	params.mtu_ceiling = how & 8 ? 8972 : 1444;
 	params.call_memory = how & 16 ? 1 << 20 : 32768;
 	params.conn_memory = 1 << 21;

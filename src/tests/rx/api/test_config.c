@@ -58,7 +58,7 @@ START_TEST(round_trip)
 	const struct rxw_option *options = rxw_config_options(&count);
 
 	/* New tunables must be justified: doc/notes/mechanisms.md. */
-	ck_assert_uint_le(count, 24);
+	ck_assert_uint_le(count, 25);
 	ck_assert_ptr_nonnull(rxw_config_options(NULL));
 	for (size_t i = 0; i < count; i++) {
 		struct rxw_config before = config;
@@ -83,7 +83,7 @@ START_TEST(every_field_has_an_option)
 		"workers_max", "queue", "debug_clients",
 		"gso", "gro", "io", "poll_us", "window", "sndbuf", "affinity", "congestion",
 		"path_mtu", "jumbo", "server_idle_ms", "peer_memory",
-		"connections_max", "log_level"
+		"connections_max", "log_level", "ecn"
 	};
 	size_t count;
 
@@ -109,7 +109,7 @@ static const struct {
 	{ "debug-clients", "any", "any" }, { "debug_clients", "off", "off" },
 	{ "debug-clients", "10.1.0.0/16", "10.1.0.0/16" },
 	{ "debug-clients", "fe80::/10", "fe80::/10" }, { "debug-clients", "local", "local" },
-	{ "queue", "0", "0" },
+	{ "queue", "0", "0" }, { "ecn", "off", "off" }, { "ecn", "auto", "auto" },
 	{ "congestion", "cubic", "cubic" },
 	{ "congestion", "reno", "reno" }, { "congestion", "auto", "auto" },
 	{ "connections-max", "off", "off" }, { "connections-max", "16", "16" },

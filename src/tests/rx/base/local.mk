@@ -11,6 +11,7 @@ check_tests += src/tests/rx/base/test_cc_cubic
 check_tests += src/tests/rx/base/test_cc_rate
 check_tests += src/tests/rx/base/test_cc_reno
 check_tests += src/tests/rx/base/test_debugfmt
+check_tests += src/tests/rx/base/test_ecn
 check_tests += src/tests/rx/base/test_error
 check_tests += src/tests/rx/base/test_hash
 check_tests += src/tests/rx/base/test_mtu

@@ -229,5 +229,41 @@ START_TEST(retreats)
 }
 END_TEST
 
+/* RFC 8511: less is given up than for a loss, but not in slow start; it is not undone. */
+START_TEST(marks)
+{
+	static const struct {
+		const struct rxw_cc_ops *ops;
+		uint32_t left, slow;
+	} c[] = {{&rxw_cc_reno, 800, 500}, {&rxw_cc_cubic, 850, 700}};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct rxw_cc cc;
+
+		rxw_cc_init(&cc, c[i].ops, 1000, 100, 4000);
+		rxw_cc_marked(&cc, 1000);
+		ck_assert_uint_eq(cc.cwnd, c[i].left);
+		ck_assert_uint_eq(cc.ssthresh, c[i].left);
+		rxw_cc_undo(&cc);
+		ck_assert_uint_eq(cc.cwnd, c[i].left);
+		/* A loss before it is not undone, either. */
+		rxw_cc_lost(&cc, cc.cwnd, RXW_SEC);
+		rxw_cc_marked(&cc, cc.cwnd);
+		rxw_cc_undo(&cc);
+		ck_assert_uint_lt(cc.cwnd, c[i].left);
+		/* A flight below the window leaves less, above it no more than there was. */
+		rxw_cc_init(&cc, c[i].ops, 1000, 4000, 4000);
+		rxw_cc_marked(&cc, 1000);
+		ck_assert_uint_eq(cc.cwnd, c[i].slow);
+		rxw_cc_init(&cc, c[i].ops, 10, 5, 4000);
+		rxw_cc_marked(&cc, 1000);
+		ck_assert_uint_eq(cc.cwnd, 10);
+		for (unsigned k = 0; k < 20; k++)
+			rxw_cc_marked(&cc, cc.cwnd);
+		ck_assert_uint_eq(cc.cwnd, 2);
+	}
+}
+END_TEST
+
 TEST_MAIN("cc", initial_values, undo_of_loss, undo_keeps_growth, undo_of_timeouts, idleness, bounds,
-	  pacing, resumes, retreats)
+	  pacing, resumes, retreats, marks)

@@ -225,6 +225,52 @@ START_TEST(wide_round_trip)
 }
 END_TEST
 
+START_TEST(marks)
+{
+	uint8_t tables[2 * RXW_ACK_TABLE] = {0}, out[RXW_ACK_MAX_SIZE] = {0};
+	struct rxw_ack in = {.first = 1,
+			     .previous = 40000,
+			     .reason = RXW_ACK_IDLE,
+			     .extended = true,
+			     .ecn = true,
+			     .marks = {.ce = 0x1234, .ect0 = 0xfedc},
+			     .base = 1,
+			     .acks = tables,
+			     .rwind = 1000,
+			     .more = tables + RXW_ACK_TABLE};
+	struct rxw_ack back;
+	size_t size, plain;
+
+	/* Without a table, with further ones, and with a part of the window: five and six words. */
+	for (unsigned kind = 0; kind < 3; kind++) {
+		in.count = kind == 0 ? 0 : kind == 1 ? 4000 : 2048;
+		in.previous = kind == 0 ? 0 : kind == 1 ? 4000 : 40000;
+		in.tables = kind > 0;
+		in.base = kind == 2 ? 3 : 1;
+		in.part = kind == 2 ? 2048 : 0;
+		size = rxw_ack_put(out, &in);
+		ck_assert(rxw_ack_get(out, size, RXW_EXTENDED_ACK, &back));
+		ck_assert(back.ecn && back.marks.ce == 0x1234 && back.marks.ect0 == 0xfedc);
+		ck_assert(back.count == in.count && back.part == in.part && back.base == in.base);
+		ck_assert_uint_eq(back.trailer_words, 4);
+		/* Cut off, or without the flag. */
+		if (kind == 0) {
+			ck_assert(rxw_ack_get(out, size - 1, RXW_EXTENDED_ACK, &back));
+			ck_assert(back.extended && !back.ecn && back.marks.ce == 0);
+			ck_assert_uint_eq(rxw_get32(out + size - 4), 0x1234fedc);
+		}
+		ck_assert(rxw_ack_get(out, size, 0, &back));
+		ck_assert(!back.ecn && back.trailer_words == 4);
+		in.ecn = false;
+		plain = rxw_ack_put(out, &in);
+		ck_assert_uint_eq(plain, kind == 2 ? size : size - 4);
+		ck_assert(rxw_ack_get(out, plain, RXW_EXTENDED_ACK, &back));
+		ck_assert(back.ecn == (kind == 2) && back.marks.ce == 0 && back.marks.ect0 == 0);
+		in.ecn = true;
+	}
+}
+END_TEST
+
 START_TEST(wide_malformed)
 {
 	uint8_t tables[2 * RXW_ACK_TABLE] = {0}, out[RXW_ACK_MAX_SIZE] = {0};
@@ -684,7 +730,7 @@ START_TEST(names)
 }
 END_TEST
 
-TEST_MAIN("wire", header_example, header_short, header_round_trip, ack_round_trip, wide_round_trip, wide_malformed,
-	  ack_trailer_forms, ack_clamps, ack_malformed, ack_reasons, abort_codes, jumbo_members,
+TEST_MAIN("wire", header_example, header_short, header_round_trip, ack_round_trip, wide_round_trip,
+	  marks, wide_malformed, ack_trailer_forms, ack_clamps, ack_malformed, ack_reasons, abort_codes, jumbo_members,
 	  jumbo_truncated, jumbo_keeps_direction, jumbo_only_data, stateless_abort, version_answer,
 	  names)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Control messages: the destination address of a request, answers from it, drops. */
+#include "base/ecn.h"
 #include "io_test.h"
 
 START_TEST(answers_leave_from_requested_address)
@@ -123,7 +124,7 @@ START_TEST(the_largest_set_fits)
 	struct rxw_io_sock s = { .family = AF_INET6 };
 	struct rxw_path path = { .peer = address("fe80::2", 7000), .local = address("fe80::1", 0),
 				 .ifindex = 1 };
-	struct rxw_io_tx tx = { .path = &path, .reply = true, .fragment = true };
+	struct rxw_io_tx tx = { .path = &path, .reply = true, .fragment = true, .ect = true };
 	union rxw_io_control c;
 	struct msghdr m = { .msg_control = c.bytes };
 	unsigned count = 0;
@@ -131,8 +132,66 @@ START_TEST(the_largest_set_fits)
 	m.msg_controllen = rxw_io_control_build(&c, &s, &tx, 1440);
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(&m); h; h = CMSG_NXTHDR(&m, h))
 		count++;
-	ck_assert_uint_eq(count, 3);
+	ck_assert_uint_eq(count, 4);
 	ck_assert_uint_le(m.msg_controllen, sizeof(c.bytes));
+}
+END_TEST
+
+/* Marks of single datagrams and trains; those of different marks are not joined. */
+static void marks_pass(const char *from, const char *to, const char *name)
+{
+	struct rxw_io_options o = options_for(to, NULL);
+	struct rxw_io_group server, client;
+	struct rxw_addr asked;
+	unsigned arrived = 0, marked = 0;
+	struct burst t[3];
+	struct rxw_io_tx tx[3];
+	struct sink sink;
+
+	o.dual = true;
+	open_group(&server, &o);
+	o.bind = address(from, 0);
+	o.dual = false;
+	open_group(&client, &o);
+	rxw_io_read_ecn(&server);
+	rxw_io_read_ecn(&server);
+	sink_init(&sink);
+	asked = address(name, rxw_addr_port(&server.bound));
+	for (unsigned i = 0; i < 3; i++) {
+		tx[i] = burst_make(&t[i], &asked, 100 * i, i == 1 ? 1 : 10, 500, 500, 1);
+		tx[i].ect = i != 0;
+	}
+	ck_assert_uint_eq(rxw_io_send(client.sock[0], tx, 3, false), 3);
+	while (arrived < 21) {
+		int n = sink_take(&sink, server.sock[0], NULL, LOST_US);
+
+		ck_assert_int_gt(n, 0);
+		for (int i = 0; i < n; i++) {
+			const struct rxw_io_rx *rx = &sink.rx[i];
+			unsigned count = rx->length / 500;
+
+			ck_assert_uint_eq(rx->ecn, arrived < 10 ? RXW_ECN_NOT : RXW_ECN_ECT0);
+			arrived += count;
+			marked += rx->ecn == RXW_ECN_ECT0 ? count : 0;
+		}
+	}
+	ck_assert_uint_eq(marked, 11);
+	for (unsigned i = 0; i < 3; i++)
+		free(t[i].bytes);
+	sink_free(&sink);
+	rxw_io_close(&client);
+	rxw_io_close(&server);
+}
+
+START_TEST(marks_are_sent_and_seen)
+{
+	marks_pass("127.0.0.1", "0.0.0.0", "127.0.0.1");
+	marks_pass("127.0.0.1", "127.0.0.1", "127.0.0.1");
+	if (!have_ipv6())
+		return;
+	marks_pass("::1", "::1", "::1");
+	marks_pass("127.0.0.1", "::", "127.0.0.1");
+	marks_pass("::", "::1", "::1");
 }
 END_TEST
 
@@ -181,4 +240,4 @@ START_TEST(drops_are_counted)
 END_TEST
 
 RUN("io_control", answers_leave_from_requested_address, answers_leave_from_requested_ipv6_address,
-    one_address_is_known, the_largest_set_fits, drops_are_counted)
+    one_address_is_known, the_largest_set_fits, marks_are_sent_and_seen, drops_are_counted)

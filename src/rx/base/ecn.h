@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Explicit congestion notification: counts of a receiver, and the sender's validation of them
+ * (RFC 9000, 13.4.2; rx-wide-windows, rule 8).
+ */
+#ifndef RXW_BASE_ECN_H
+#define RXW_BASE_ECN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The two bits in the headers of IPv4 and IPv6. */
+enum rxw_ecn_bits {
+	RXW_ECN_NOT = 0,
+	RXW_ECN_ECT1 = 1,
+	RXW_ECN_ECT0 = 2,
+	RXW_ECN_CE = 3
+};
+
+/* New packets of a call that arrived with these marks, modulo 2^16. */
+struct rxw_ecn_counts {
+	uint16_t ce, ect0;
+};
+
+static inline void rxw_ecn_count(struct rxw_ecn_counts *c, unsigned bits, uint32_t packets)
+{
+	if (bits == RXW_ECN_CE)
+		c->ce = (uint16_t)(c->ce + packets);
+	else if (bits == RXW_ECN_ECT0)
+		c->ect0 = (uint16_t)(c->ect0 + packets);
+}
+
+/* From RXW_ECN_BLEACHED on, validation has failed, and no packet is marked any more. */
+enum rxw_ecn_state {
+	RXW_ECN_OFF,	  /* the peer does not report marks */
+	RXW_ECN_TESTING,  /* a few packets are marked */
+	RXW_ECN_UNKNOWN,  /* they were sent; no packet is marked until a report about them */
+	RXW_ECN_CAPABLE,  /* all first transmissions are marked */
+	RXW_ECN_BLEACHED, /* packets arrived without a mark, or with ECT(1) */
+	RXW_ECN_MANGLED,  /* more marks than packets, counts that fell, nothing but CE */
+	RXW_ECN_LOST,	  /* marked packets are lost, others arrive */
+	RXW_ECN_SILENT	  /* no report for 65,535 packets: the counts could be ambiguous */
+};
+
+/* A packet of the sender. */
+enum rxw_ecn_packet {
+	RXW_ECN_UNMARKED, /* or acknowledged */
+	RXW_ECN_MARKED,	  /* its only transmission was marked */
+	RXW_ECN_RESENT	  /* the first one was, not the latest */
+};
+
+#define RXW_ECN_TEST 10u /* packets of a test */
+
+/*
+ * The sender's state of one call; zeroed: off. Retransmissions are never marked, and the receiver
+ * counts a packet once, so that of each packet at most one mark is counted.
+ */
+struct rxw_ecn {
+	uint8_t state;	   /* enum rxw_ecn_state */
+	uint8_t noted;	   /* the state that the owner has last noted */
+	uint8_t tests;	   /* tests that lost all packets */
+	uint8_t ce_rounds; /* reactions in a row without a packet that kept ECT(0) */
+	bool kept;	   /* such packets since the latest reaction */
+	bool proven;	   /* such packets ever */
+	struct rxw_ecn_counts told; /* by the latest report */
+	uint32_t tested;     /* packets marked in this test */
+	uint32_t test_order; /* of the first of them */
+	uint32_t lost;	     /* marked packets lost since one was acknowledged */
+	uint32_t open;	     /* packets that were sent marked, and are not acknowledged */
+	uint32_t since;	     /* such packets acknowledged since the latest report */
+	uint32_t acked;	     /* packets acknowledged that were sent only once, and marked */
+	uint32_t total;	     /* packets with CE or ECT(0), by the reports */
+	uint32_t counted;    /* the same, less those that were sent again: a lower bound */
+	uint32_t sent, ce;   /* packets sent marked; those of them that congestion marked */
+	uint32_t cut_order;  /* latest transmission before the latest reaction; 0 = none */
+};
+
+static inline bool rxw_ecn_failed(const struct rxw_ecn *e)
+{
+	return e->state >= RXW_ECN_BLEACHED;
+}
+/* The next first transmissions are to be marked. */
+static inline bool rxw_ecn_marks(const struct rxw_ecn *e)
+{
+	return e->state == RXW_ECN_TESTING || e->state == RXW_ECN_CAPABLE;
+}
+/* The peer reports marks. `known`: the state that an earlier call found; OFF = none did. */
+void rxw_ecn_begin(struct rxw_ecn *e, enum rxw_ecn_state known);
+/* Test again: the path has changed. */
+void rxw_ecn_again(struct rxw_ecn *e);
+/* How many of `n` packets may be marked together. */
+uint32_t rxw_ecn_most(const struct rxw_ecn *e, uint32_t n);
+/* `n` packets are sent, marked; `order` is that of the first. */
+void rxw_ecn_sent(struct rxw_ecn *e, uint32_t order, uint32_t n);
+/* Packets that were sent marked are acknowledged; `once`: they were not sent again. */
+void rxw_ecn_acked(struct rxw_ecn *e, uint32_t n, bool once);
+/* They are declared lost, not having been sent again. */
+void rxw_ecn_lost(struct rxw_ecn *e, uint32_t order, uint32_t n);
+/*
+ * The counts of an ACK that none has overtaken, after what it acknowledges. Returns the packets
+ * newly reported with CE; 0 if the report is not valid.
+ */
+uint32_t rxw_ecn_report(struct rxw_ecn *e, struct rxw_ecn_counts counts);
+/*
+ * CE was reported, and `acked` is the latest transmission acknowledged, `sent` the latest one sent.
+ * True: react to congestion, which happens at most once in a round trip.
+ */
+bool rxw_ecn_react(struct rxw_ecn *e, uint32_t acked, uint32_t sent);
+/* "off", "testing", "unknown", "capable", "bleached", "mangled", "lost", "silent". Static. */
+const char *rxw_ecn_name(enum rxw_ecn_state state);
+
+#endif
