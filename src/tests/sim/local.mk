@@ -30,6 +30,11 @@ check_tests += src/tests/sim/test_path
 src_tests_sim_test_path_SOURCES = src/tests/sim/test_path.c $(sim_common)
 src_tests_sim_test_path_LDADD = $(LDADD) -lm
 
+# RXW_SIM_MTU_SEEDS: how many seeds (1) of each case.
+check_tests += src/tests/sim/test_mtu
+src_tests_sim_test_mtu_SOURCES = src/tests/sim/test_mtu.c $(sim_common)
+src_tests_sim_test_mtu_LDADD = $(LDADD) -lm
+
 check_tests += src/tests/sim/test_limits
 src_tests_sim_test_limits_SOURCES = src/tests/sim/test_limits.c $(sim_common)
 src_tests_sim_test_limits_LDADD = $(LDADD) -lm

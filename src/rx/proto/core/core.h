@@ -49,6 +49,8 @@ struct rxw_params {
 		initial_window; /* advertised until the first packet is consumed: min(16, window) */
 	uint32_t mtu;		/* datagram size of our plain packets */
 	uint32_t mtu_ceiling;	/* the path MTU search ends here; == mtu: no search */
+	/* No search towards this host; more is offered only to peers that offer wide windows. */
+	bool mtu_auto;
 	bool jumbo;		/* advertise jumbograms */
 	uint64_t dead, client_idle, server_idle, hard; /* 0 = no limit, except for `dead` */
 	uint64_t ack_delay;			       /* of one packet: 50 ms */

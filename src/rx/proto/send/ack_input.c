@@ -4,7 +4,6 @@
 
 #include "proto/state.h"
 
-#define MTU_PROBE_AFTER 64u	/* packets: short calls do not search for a larger MTU */
 #define TELL_AFTER	16u	/* packets: the window of short calls does not grow */
 #define ASK_APART	RXW_SEC /* between two PINGs triggered by ACKs of data */
 #define OVERTAKEN_FOR	RXW_SEC /* ACKs that arrive out of order are not older than that */
@@ -14,6 +13,8 @@ struct ack_result {
 	const struct rxw_ack *ack;
 	uint64_t now;
 	uint32_t newly; /* packets newly acknowledged */
+	uint32_t old;	/* of those, packets of the size before the path MTU changed */
+	uint32_t credit; /* all of them, as packets of the size now */
 	bool newer;	/* no later ACK overtook it */
 	bool named;	/* ack.serial names a transmission of ours, or a PING */
 	bool original;	/* and it was sent again since, or is a PING */
@@ -103,12 +104,7 @@ static void ping_answered(struct rxw_pcall *p, struct ack_result *r)
 	r->named = r->original = true; /* but no DATA */
 	r->proof = ping.secret;
 	sample(p, r->now - ping.sent_at, r->now);
-	if (ping.size > 0) {
-		rxw_mtu_confirmed(&p->tx.mtu, ping.size, r->now);
-		p->tx.mtu_at = RXW_NEVER;
-		atomic_store_explicit(&p->conn->peer->mtu, p->tx.mtu.confirmed,
-				      memory_order_relaxed);
-	}
+	rxw_send_probe_answered(p, &ping, r->now);
 }
 
 /* `n` packets of a segment, from offset `off` on, are acknowledged. */
@@ -121,6 +117,8 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 	bool early;
 
 	r->newly += n;
+	if (s->first < q->units.from)
+		r->old += n;
 	if (q->cc.ops->sample != NULL && !s->never_left &&
 	    (r->newest.count == 0 || (int32_t)(s->order - r->newest.order) > 0))
 		r->newest = *s;
@@ -299,6 +297,9 @@ static uint64_t rate_of(const struct rxw_pcall *p, const struct ack_result *r)
 	/* Shorter than a round trip: the packet was sent twice, and this is the ACK of the first. */
 	if (s->count == 0 || time == 0 || time < q->rtt.min || s->delivered_at == 0)
 		return 0;
+	/* It was sent when `delivered` counted packets of another size. */
+	if (s->first < q->units.from)
+		return 0;
 	return (uint64_t)packets * (RXW_SEC << 10) / time;
 }
 
@@ -308,17 +309,17 @@ static void tell_model(struct rxw_pcall *p, struct ack_result *r)
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_cc_sample s;
 
-	q->rate.delivered += r->newly;
+	q->rate.delivered += r->credit;
 	if (q->rate.limited_to != 0 && (int32_t)(q->rate.delivered - q->rate.limited_to) > 0)
 		q->rate.limited_to = 0;
 	s = (struct rxw_cc_sample){
 		.now = r->now,
 		.rate = rate_of(p, r),
 		.rtt = r->rtt,
-		.fair = rxw_peer_fair(p->conn->account),
-		.newly = r->newly,
+		.fair = rxw_send_rate_from(p, rxw_peer_fair(p->conn->account)),
+		.newly = r->credit,
 		.lost = q->rate.lost,
-		.flight = q->flight,
+		.flight = rxw_send_flight(q),
 		.flight_then = r->newest.flight,
 		.limited = r->newest.limited,
 		.round = r->round,
@@ -342,12 +343,13 @@ static void learn(struct rxw_pcall *p, const struct ack_result *r)
 			       atomic_load_explicit(&p->conn->account->learnt.senders,
 						    memory_order_relaxed));
 	else
-		rxw_cc_prove(&q->cc, r->newly);
+		rxw_cc_prove(&q->cc, r->credit);
 	if (q->cc.resume == RXW_CC_RETREATED) {
 		q->cc.resume = RXW_CC_NORMAL;
 		rxw_peer_forget(peer);
 	} else if (r->round && q->sender && q->cc.resume == RXW_CC_NORMAL &&
 		   rxw_cc_learnt(&q->cc, q->rtt.min, q->rtt.srtt, &path)) {
+		path.rate = rxw_send_rate_to(p, path.rate);
 		rxw_sendq_share(p, r->newest.limited ? 0 : path.rate);
 		rxw_peer_learn(peer, p->conn->client, &path, r->now);
 	}
@@ -370,18 +372,19 @@ static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t fligh
 	bool limited = slow ? peak >= p->tx.cc.cwnd / 2 : peak + 1 >= p->tx.cc.cwnd;
 	bool undo = r->spurious;
 
+	r->credit = rxw_send_credit(q, r->newly, r->old);
 	if (r->newly > 0) {
 		if (rxw_recovery_active(&p->tx.recovery) && !slow)
-			rxw_recovery_delivered(&p->tx.recovery, r->newly);
+			rxw_recovery_delivered(&p->tx.recovery, r->credit);
 		else
-			rxw_cc_acked(&p->tx.cc, r->newly, limited, p->tx.rtt.srtt, r->now);
+			rxw_cc_acked(&p->tx.cc, r->credit, limited, p->tx.rtt.srtt, r->now);
 		if (q->frto_order != 0) {
 			undo |= r->before_rto;
 			q->frto_order = 0;
 		}
 		if ((int32_t)(p->tx.recovery.highest_order - q->round_order) >= 0) {
 			q->last_peak = q->peak;
-			q->peak = q->flight;
+			q->peak = rxw_send_flight(q);
 			q->round_order = q->order + 1;
 			r->round = true;
 		}
@@ -461,12 +464,8 @@ static void progress(struct rxw_pcall *p, const struct ack_result *r, uint32_t l
 		q->stuck_since = 0;
 	if (q->flight == 0 && q->lost == 0)
 		q->idle_since = r->now;
-	if (q->nxt > MTU_PROBE_AFTER && q->rtt.valid) {
-		uint32_t size = rxw_mtu_probe(&q->mtu, r->now, q->rtt.srtt);
-
-		if (size != 0 && rxw_ack_ping(p, size, out))
-			q->mtu_at = r->now + rxw_rtt_rto(&q->rtt, 0, 0);
-	}
+	rxw_send_check_progress(p, r->now);
+	rxw_send_search(p, out);
 }
 
 /*

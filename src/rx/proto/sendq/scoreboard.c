@@ -7,8 +7,18 @@ static uint32_t *tally(struct rxw_sendq *q, unsigned state)
 	return state == RXW_TX_FLIGHT ? &q->flight : state == RXW_TX_ACKED ? &q->acked : &q->lost;
 }
 
+/* Packets of a segment leave the flight, or are in it again. */
+static void weigh(struct rxw_sendq *q, const struct rxw_txseg *s, unsigned state, uint32_t n,
+		  bool more)
+{
+	if (state == RXW_TX_FLIGHT && s->first < q->units.from)
+		q->units.old += more ? n : -n;
+}
+
 void rxw_sendq_set(struct rxw_sendq *q, struct rxw_txseg *s, enum rxw_txstate state)
 {
+	weigh(q, s, s->state, s->count, false);
+	weigh(q, s, state, s->count, true);
 	*tally(q, s->state) -= s->count;
 	*tally(q, state) += s->count;
 	s->state = (uint8_t)state;
@@ -54,8 +64,11 @@ uint16_t rxw_sendq_split(struct rxw_pcall *p, uint32_t seq)
 
 void rxw_sendq_stamp(struct rxw_sendq *q, struct rxw_txseg *s, uint64_t now)
 {
-	if (q->flight == 0)
+	if (q->flight == 0) {
 		q->rate.began_at = q->rate.delivered_at = now;
+		q->check.progress_at = now;
+		q->check.asked = false;
+	}
 	s->sent_at = now;
 	s->delivered_at = q->rate.delivered_at;
 	s->began_at = q->rate.began_at;
@@ -108,6 +121,7 @@ void rxw_sendq_free_segs(struct rxw_sendq *q, uint32_t first)
 			break;
 		n = rxw_min32(s->count, first - s->first);
 		*tally(q, s->state) -= n;
+		weigh(q, s, s->state, n, false);
 		if (n < s->count) {
 			s->first += n;
 			s->count -= n;
@@ -137,8 +151,11 @@ void rxw_sendq_lose_from(struct rxw_sendq *q, uint16_t i)
  * The second segment continues the first: same state, and same transmission, which no longer matters
  * once the packets are acknowledged.
  */
-static bool continues(const struct rxw_txseg *s, const struct rxw_txseg *t)
+static bool continues(const struct rxw_sendq *q, const struct rxw_txseg *s,
+		      const struct rxw_txseg *t)
 {
+	if (s->first < q->units.from && t->first >= q->units.from)
+		return false;
 	if (s->state == RXW_TX_ACKED && t->state == RXW_TX_ACKED && s->token == 0 && t->token == 0)
 		return true;
 	if (t->state != s->state || t->order != s->order + s->count ||
@@ -161,7 +178,7 @@ void rxw_sendq_join(struct rxw_sendq *q)
 
 		if (next == RXW_NO_NODE)
 			return;
-		if (!continues(s, rxw_sendq_seg(q, next))) {
+		if (!continues(q, s, rxw_sendq_seg(q, next))) {
 			i = next;
 			continue;
 		}
