@@ -142,7 +142,8 @@ bool rxw_send_check_path(struct rxw_pcall *p, struct rxw_out *out)
 	uint32_t size = q->mtu.confirmed;
 	const struct rxw_txent *e;
 
-	if (!q->mtu.enabled || q->ent_head == RXW_NO_NODE || !rxw_pcall_may_send(p))
+	/* A server that has heard nothing of the call answers no PING. */
+	if (!q->mtu.enabled || !q->heard || q->ent_head == RXW_NO_NODE || !rxw_pcall_may_send(p))
 		return false;
 	e = rxw_sendq_ent(q, q->ent_head);
 	if (size <= LEAST || (e->count > 1 ? e->stride : e->last_size) < size)
