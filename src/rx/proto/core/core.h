@@ -137,7 +137,8 @@ struct rxw_burst {
 	uint32_t first_seq;
 	bool retransmission;
 	bool fragment;	/* larger than the path MTU: the system may fragment it */
-	uint32_t token; /* identifies the burst to the send module */
+	uint32_t token;	  /* identifies the burst to the send module, */
+	uint16_t segment_at; /* which finds its first packet there */
 };
 
 /*

@@ -24,6 +24,7 @@ void rxw_recvq_init(struct rxw_pcall *p, uint64_t now)
 	rxw_slab_init(&q->ents, q->own, sizeof(q->own[0]), sizeof(q->own) / sizeof(q->own[0]));
 	q->ready_head = q->ready_tail = q->ready_take = q->later_head = q->later_tail =
 		RXW_NO_NODE;
+	q->later_at = RXW_NO_NODE;
 	q->consumed = q->taken = q->next = q->hard = 1;
 	q->verified_to = UINT32_MAX;
 	q->window = rxw_max32(rxw_min32(c->params->initial_window, c->params->window), 1);
@@ -106,6 +107,7 @@ void rxw_recvq_clear(struct rxw_pcall *p)
 		drop_entry(p, i);
 	}
 	q->ready_head = q->ready_tail = q->ready_take = q->later_head = q->later_tail = RXW_NO_NODE;
+	q->later_at = RXW_NO_NODE;
 }
 
 void rxw_recvq_discard(struct rxw_pcall *p)
@@ -273,29 +275,35 @@ unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upt
 	return n;
 }
 
-/* Mark what was received of packets [from, to), counted from `first`, in tables that begin there. */
-static void mark(const struct rxw_recvq *q, uint32_t first, uint32_t from, uint32_t to, uint8_t *acks)
+/*
+ * What was received of [first, end), as bits. Returns where the last gap ends, counted from `first`:
+ * nothing needs to be described behind it. 0 = there is none.
+ */
+static uint32_t collect(const struct rxw_recvq *q, uint32_t first, uint32_t end, uint64_t *bits)
 {
-	if (q->next - first > from)
-		rxw_ack_mark(acks, 0, rxw_min32(q->next - first, to) - from);
-	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
-		const struct rxw_rxent *e = at(q, i);
-		uint32_t begin = rxw_max32(e->first - first, from);
-		uint32_t end = rxw_min32(e->first + e->count - first, to);
+	uint32_t begin = first, seq = q->next, described = 0;
 
-		if (e->first - first >= to)
-			break;
-		if (begin < end)
-			rxw_ack_mark(acks, begin - from, end - from);
+	memset(bits, 0, ((size_t)(end - first) + 63) / 64 * sizeof(*bits));
+	for (uint16_t i = q->later_head; i != RXW_NO_NODE && at(q, i)->first < end; i = at(q, i)->next) {
+		const struct rxw_rxent *e = at(q, i);
+
+		if (e->first > seq) {
+			described = e->first - first;
+			rxw_bits_set(bits, begin - first, seq - first);
+			begin = e->first;
+		}
+		seq = e->first + e->count;
 	}
+	rxw_bits_set(bits, begin - first, rxw_min32(seq, end) - first);
+	return seq < end ? end - first : described;
 }
 
 /*
  * The tables do not suffice. The newest packets are described in two of three ACKs, for they are not
  * known yet. The others describe the rest in turn, since some ACKs are lost.
  */
-static void describe_part(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks,
-			  uint32_t all, unsigned tables)
+static void describe_part(struct rxw_ack *ack, uint8_t *acks, const uint64_t *bits, uint32_t all,
+			  unsigned tables)
 {
 	uint32_t number = (all + RXW_TABLE_PACKETS - 1) / RXW_TABLE_PACKETS;
 	uint32_t newest = number - (tables - 1), turn = ack->serial / 3;
@@ -304,35 +312,29 @@ static void describe_part(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_
 	ack->base = (uint8_t)begin;
 	ack->tables = (uint8_t)(tables - 1);
 	ack->count = RXW_TABLE_PACKETS;
-	mark(q, ack->first, 0, RXW_TABLE_PACKETS, acks);
+	rxw_ack_spread(acks, bits, RXW_TABLE_PACKETS);
 	begin *= RXW_TABLE_PACKETS;
 	ack->part = rxw_min32(all - begin, (tables - 1) * RXW_TABLE_PACKETS);
-	mark(q, ack->first, begin, begin + ack->part, acks + RXW_ACK_TABLE);
+	rxw_ack_spread(acks + RXW_ACK_TABLE, bits + begin / 64, ack->part);
 }
 
 bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks, unsigned tables)
 {
-	uint32_t end = rxw_max32(rxw_max32(q->highest, q->shown) + 1, q->next), seq = q->next;
-	uint32_t first = ack->first, described = 0;
+	uint32_t end = rxw_max32(rxw_max32(q->highest, q->shown) + 1, q->next);
+	uint32_t first = ack->first, described;
+	uint64_t bits[RXW_ACK_WORDS];
 
 	if (end - first <= RXW_MAX_ACKS)
 		return false;
-	/* Nothing needs to be described behind the last gap. */
-	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
-		const struct rxw_rxent *e = at(q, i);
-
-		if (e->first > seq)
-			described = e->first - first;
-		seq = e->first + e->count;
-	}
-	if (seq < end)
-		described = end - first;
+	/* More was never permitted. */
+	end = rxw_min32(end, first + RXW_WINDOW_MAX);
 	ack->previous = end - 1;
 	ack->acks = acks;
 	ack->more = acks + RXW_ACK_TABLE;
 	memset(acks, 0, tables * (size_t)RXW_ACK_TABLE);
+	described = collect(q, first, end, bits);
 	if (described > tables * RXW_TABLE_PACKETS) {
-		describe_part(q, ack, acks, end - first, tables);
+		describe_part(ack, acks, bits, end - first, tables);
 		return true;
 	}
 	if (described >= RXW_MAX_ACKS) {
@@ -341,7 +343,9 @@ bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *ack
 	}
 	ack->count = described;
 	ack->tail = end - first - described;
-	mark(q, first, 0, described, acks);
+	if (described % 64 != 0)
+		bits[described / 64] &= (1ull << described % 64) - 1;
+	rxw_ack_spread(acks, bits, described);
 	return true;
 }
 
@@ -357,6 +361,7 @@ static bool drop_out_of_order(struct rxw_pcall *p)
 		before = i;
 		i = at(q, i)->next;
 	}
+	q->later_at = RXW_NO_NODE;
 	drop_entry(p, i);
 	q->later_tail = before;
 	if (before == RXW_NO_NODE)
@@ -475,15 +480,19 @@ static void insert_later(struct rxw_recvq *q, uint16_t index)
 	struct rxw_rxent *e = at(q, index);
 	uint16_t *link = &q->later_head;
 
-	/* Most packets arrive behind all others. */
+	/* Most packets arrive behind all others, and those that are sent again in order. */
 	if (q->later_tail != RXW_NO_NODE && at(q, q->later_tail)->first < e->first)
 		link = &at(q, q->later_tail)->next;
+	else if (q->later_at != RXW_NO_NODE && at(q, q->later_at)->first < e->first)
+		link = &at(q, q->later_at)->next;
 	while (*link != RXW_NO_NODE && at(q, *link)->first < e->first)
 		link = &at(q, *link)->next;
 	e->next = *link;
 	*link = index;
 	if (e->next == RXW_NO_NODE)
 		q->later_tail = index;
+	else
+		q->later_at = index;
 	q->highest = rxw_max32(q->highest, e->first + e->count - 1);
 }
 
@@ -507,6 +516,8 @@ uint32_t rxw_recvq_absorb(struct rxw_pcall *p)
 		uint16_t index = q->later_head;
 
 		q->later_head = at(q, index)->next;
+		if (index == q->later_at)
+			q->later_at = RXW_NO_NODE;
 		append_entry(q, index);
 	}
 	if (q->later_head == RXW_NO_NODE)
@@ -517,13 +528,16 @@ uint32_t rxw_recvq_absorb(struct rxw_pcall *p)
 uint32_t rxw_recvq_missing(const struct rxw_recvq *q, uint32_t *from, uint32_t end)
 {
 	uint32_t seq = rxw_max32(*from, q->next), stop = end;
+	uint16_t begin = q->later_head;
 
 	if (q->later_tail != RXW_NO_NODE &&
 	    seq >= at(q, q->later_tail)->first + at(q, q->later_tail)->count) {
 		*from = seq;
 		return seq < end ? end - seq : 0;
 	}
-	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
+	if (q->later_at != RXW_NO_NODE && at(q, q->later_at)->first <= seq)
+		begin = q->later_at;
+	for (uint16_t i = begin; i != RXW_NO_NODE; i = at(q, i)->next) {
 		const struct rxw_rxent *e = at(q, i);
 
 		if (e->first > seq) {
@@ -549,7 +563,7 @@ static void begin_taking(struct rxw_pcall *p)
 		if (q->later_tail == RXW_NO_NODE)
 			q->later_tail = q->ready_tail;
 	}
-	q->ready_head = q->ready_tail = q->ready_take = RXW_NO_NODE;
+	q->ready_head = q->ready_tail = q->ready_take = q->later_at = RXW_NO_NODE;
 	q->next = q->taken;
 	q->last = 0;
 	/* Packets that fail verification must be reported missing. */
@@ -576,6 +590,7 @@ bool rxw_recvq_take_unverified(struct rxw_pcall *p, struct rxw_rxrun *run)
 	}
 	e = at(q, index);
 	q->later_head = e->next;
+	q->later_at = RXW_NO_NODE;
 	if (q->later_head == RXW_NO_NODE)
 		q->later_tail = RXW_NO_NODE;
 	*run = (struct rxw_rxrun){

@@ -44,6 +44,7 @@ struct rxw_recvq {
 	struct rxw_slab ents;
 	uint16_t ready_head, ready_tail, ready_take; /* ready_take: first entry not taken */
 	uint16_t later_head, later_tail;
+	uint16_t later_at; /* an entry of `later`, where the latest packet was filled in; or none */
 	/* sequence numbers: next to be consumed, taken, received in order */
 	uint32_t consumed, taken, next;
 	uint32_t hard;	       /* firstPacket of our ACKs */

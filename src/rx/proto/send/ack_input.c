@@ -187,13 +187,13 @@ static void soft_range(struct rxw_pcall *p, uint16_t *i, uint32_t from, uint32_t
 			continue;
 		}
 		if (s->first < from) {
-			*i = rxw_sendq_split(p, from);
+			*i = rxw_sendq_split_at(p, *i, from);
 			if (*i == RXW_NO_NODE)
 				return;
 			continue;
 		}
 		if (end > to) {
-			if (rxw_sendq_split(p, to) == RXW_NO_NODE)
+			if (rxw_sendq_split_at(p, *i, to) == RXW_NO_NODE)
 				return;
 			s = rxw_sendq_seg(q, *i);
 		}
@@ -205,6 +205,21 @@ static void soft_range(struct rxw_pcall *p, uint16_t *i, uint32_t from, uint32_t
 			rxw_sendq_set(q, s, RXW_TX_LOST);
 		}
 		*i = s->next;
+	}
+}
+
+/* The tables of an extended ACK that describe `count` packets, from `begin` on. */
+static void soft_tables(struct rxw_pcall *p, uint16_t *i, uint32_t begin, uint32_t count,
+			struct ack_result *r)
+{
+	uint32_t first = r->ack->first + begin, to;
+	uint64_t bits[RXW_ACK_WORDS];
+	bool received;
+
+	rxw_ack_gather(r->ack, begin, count, bits);
+	for (uint32_t from = 0; from < count; from = to) {
+		to = rxw_bits_run(bits, from, count, &received);
+		soft_range(p, i, first + from, first + to, received, r);
 	}
 }
 
@@ -221,7 +236,9 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 	/* Packets that were never sent: the tables are not to be trusted. */
 	if (is_wide(ack) && ack->previous >= q->nxt)
 		return;
-	for (from = 0; from < count; from = to) {
+	if (count > RXW_MAX_ACKS)
+		soft_tables(p, &i, 0, count, r);
+	for (from = 0; from < count && count <= RXW_MAX_ACKS; from = to) {
 		to = rxw_ack_run(ack, from, count, &received);
 		soft_range(p, &i, first + from, first + to, received, r);
 	}
@@ -231,10 +248,8 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 		q->untold[1].from = first + begin + ack->part;
 		q->untold[1].to = ack->previous + 1;
 	}
-	for (from = begin; from < begin + ack->part; from = to) {
-		to = rxw_ack_run(ack, from, begin + ack->part, &received);
-		soft_range(p, &i, first + from, first + to, received, r);
-	}
+	if (ack->part > 0)
+		soft_tables(p, &i, begin, ack->part, r);
 	if (ack->tail > 0)
 		soft_range(p, &i, first + count, first + count + ack->tail, true, r);
 	if (count > 0 || ack->tail > 0)

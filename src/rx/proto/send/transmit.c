@@ -77,7 +77,7 @@ static uint16_t first_lost(const struct rxw_sendq *q)
 {
 	if (q->lost == 0)
 		return RXW_NO_NODE;
-	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
+	for (uint16_t i = q->lost_at != RXW_NO_NODE ? q->lost_at : q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
 		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
 
 		if (s->first >= q->edge)
@@ -348,7 +348,7 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 	if (n == 0)
 		return RXW_BURST_NONE;
 	if (n < s->count) {
-		if (rxw_sendq_split(p, s->first + n) == RXW_NO_NODE)
+		if (rxw_sendq_split_at(p, index, s->first + n) == RXW_NO_NODE)
 			return RXW_BURST_NONE;
 		s = rxw_sendq_seg(q, index);
 	}
@@ -377,6 +377,7 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 	q->force = q->force > n ? (uint8_t)(q->force - n) : 0;
 	write_headers(p, e, s->first, n, serial, true, false, resent);
 	record_tx(p, e, s->first, n, resent, q->flight == n, burst, out);
+	burst->segment_at = index;
 	return RXW_BURST_READY;
 }
 
@@ -451,6 +452,7 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 		q->requested_at = out->now;
 	pace(q, interval, n, out->now);
 	record_tx(p, e, first, n, false, true, burst, out);
+	burst->segment_at = q->seg_tail;
 	return RXW_BURST_READY;
 }
 
@@ -562,6 +564,8 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 		goto done;
 	}
 	lost = first_lost(q);
+	if (lost != RXW_NO_NODE)
+		q->lost_at = lost;
 	q->paced = q->paced && lost != RXW_NO_NODE;
 	if (lost != RXW_NO_NODE) {
 		room = rxw_send_cwnd_room(p);
@@ -636,6 +640,18 @@ static bool refused(struct rxw_pcall *p, uint16_t *i, uint32_t gone)
 	return true;
 }
 
+/* Where to look for the segments of a burst. A free segment has no token. */
+static uint16_t first_of(const struct rxw_sendq *q, const struct rxw_burst *burst)
+{
+	const struct rxw_txseg *s;
+
+	if (burst->segment_at >= q->segs.cap)
+		return q->seg_head;
+	s = rxw_sendq_seg(q, burst->segment_at);
+	return s->token == burst->token && s->first == burst->first_seq ? burst->segment_at
+								       : q->seg_head;
+}
+
 void rxw_send_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, unsigned sent,
 			 int error, uint64_t now)
 {
@@ -644,7 +660,7 @@ void rxw_send_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, uns
 
 	if (error == EMSGSIZE && q->mtu.confirmed >= burst->segment && burst->segment > RXW_MTU_MIN)
 		mtu_refused(p);
-	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
+	for (uint16_t i = first_of(q, burst); i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
 		struct rxw_txseg *s = rxw_sendq_seg(q, i);
 
 		if (s->first >= burst->first_seq + burst->count)

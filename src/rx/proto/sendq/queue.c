@@ -116,6 +116,7 @@ void rxw_sendq_init(struct rxw_pcall *p, uint64_t now)
 	rxw_slab_init(&q->segs, q->seg_own, sizeof(q->seg_own[0]),
 		      sizeof(q->seg_own) / sizeof(q->seg_own[0]));
 	q->ent_head = q->ent_tail = q->ent_send = q->seg_head = q->seg_tail = RXW_NO_NODE;
+	q->lost_at = RXW_NO_NODE;
 	q->una = q->nxt = q->end = q->flush_to = 1;
 	q->window = p->conn->peer_window != 0 ? p->conn->peer_window : RXW_FIRST_FLIGHT;
 	q->edge = 1 + q->window;
@@ -161,8 +162,10 @@ void rxw_sendq_clear(struct rxw_pcall *p)
 	}
 	for (uint16_t i = q->seg_head, next; i != RXW_NO_NODE; i = next) {
 		next = rxw_sendq_seg(q, i)->next;
+		rxw_sendq_seg(q, i)->token = 0;
 		rxw_slab_put(&q->segs, i);
 	}
+	q->lost_at = RXW_NO_NODE;
 	q->ent_head = q->ent_tail = q->ent_send = q->seg_head = q->seg_tail = RXW_NO_NODE;
 	q->una = q->end = q->nxt;
 	q->flight = q->acked = q->lost = 0;

@@ -7,6 +7,15 @@ static uint32_t *tally(struct rxw_sendq *q, unsigned state)
 	return state == RXW_TX_FLIGHT ? &q->flight : state == RXW_TX_ACKED ? &q->acked : &q->lost;
 }
 
+/* Bursts and first_lost() may still name it: they look at `token` and `lost_at`. */
+static void drop_segment(struct rxw_sendq *q, uint16_t i)
+{
+	rxw_sendq_seg(q, i)->token = 0;
+	if (q->lost_at == i)
+		q->lost_at = RXW_NO_NODE;
+	rxw_slab_put(&q->segs, i);
+}
+
 /* Packets of a segment leave the flight, or are in it again. */
 static void weigh(struct rxw_sendq *q, const struct rxw_txseg *s, unsigned state, uint32_t n,
 		  bool more)
@@ -19,6 +28,9 @@ void rxw_sendq_set(struct rxw_sendq *q, struct rxw_txseg *s, enum rxw_txstate st
 {
 	weigh(q, s, s->state, s->count, false);
 	weigh(q, s, state, s->count, true);
+	if (state == RXW_TX_LOST && q->lost_at != RXW_NO_NODE &&
+	    s->first < rxw_sendq_seg(q, q->lost_at)->first)
+		q->lost_at = RXW_NO_NODE;
 	*tally(q, s->state) -= s->count;
 	*tally(q, state) += s->count;
 	s->state = (uint8_t)state;
@@ -26,12 +38,17 @@ void rxw_sendq_set(struct rxw_sendq *q, struct rxw_txseg *s, enum rxw_txstate st
 
 uint16_t rxw_sendq_split(struct rxw_pcall *p, uint32_t seq)
 {
+	return rxw_sendq_split_at(p, p->tx.seg_head, seq);
+}
+
+uint16_t rxw_sendq_split_at(struct rxw_pcall *p, uint16_t i, uint32_t seq)
+{
 	struct rxw_sendq *q = &p->tx;
-	uint16_t i, fresh;
+	uint16_t fresh;
 	struct rxw_txseg *a, *b;
 	uint32_t k;
 
-	for (i = q->seg_head; i != RXW_NO_NODE; i = a->next) {
+	for (; i != RXW_NO_NODE; i = a->next) {
 		a = rxw_sendq_seg(q, i);
 		if (seq == a->first)
 			return i;
@@ -136,7 +153,7 @@ void rxw_sendq_free_segs(struct rxw_sendq *q, uint32_t first)
 		q->seg_head = s->next;
 		if (q->seg_head == RXW_NO_NODE)
 			q->seg_tail = RXW_NO_NODE;
-		rxw_slab_put(&q->segs, i);
+		drop_segment(q, i);
 	}
 }
 
@@ -186,6 +203,6 @@ void rxw_sendq_join(struct rxw_sendq *q)
 		s->next = rxw_sendq_seg(q, next)->next;
 		if (q->seg_tail == next)
 			q->seg_tail = i;
-		rxw_slab_put(&q->segs, next);
+		drop_segment(q, next);
 	}
 }

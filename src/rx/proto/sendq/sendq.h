@@ -66,6 +66,7 @@ struct rxw_sendq {
 	struct rxw_slab ents, segs;
 	uint16_t ent_head, ent_tail, ent_send;
 	uint16_t seg_head, seg_tail;
+	uint16_t lost_at; /* no segment before this one is lost; RXW_NO_NODE = unknown */
 	uint32_t una, nxt, end; /* lowest not acknowledged; next to be sent; next to be queued */
 	uint32_t flight, acked, lost;
 	uint32_t window, edge; /* the peer's rwind; firstPacket + rwind */
@@ -174,6 +175,8 @@ static inline struct rxw_txseg *rxw_sendq_seg(const struct rxw_sendq *q, uint16_
 }
 /* Split so that a segment begins at `seq`. Its index; RXW_NO_NODE: no memory, or no such packet. */
 uint16_t rxw_sendq_split(struct rxw_pcall *p, uint32_t seq);
+/* The same; segment `i` is not behind it. */
+uint16_t rxw_sendq_split_at(struct rxw_pcall *p, uint16_t i, uint32_t seq);
 void rxw_sendq_set(struct rxw_sendq *q, struct rxw_txseg *s, enum rxw_txstate state);
 /* Every packet in flight counts as lost, from segment `i` on. */
 void rxw_sendq_lose_from(struct rxw_sendq *q, uint16_t i);
