@@ -21,7 +21,7 @@ trap 'rm -rf "$work"' EXIT
 instructions() {
 	valgrind --tool=callgrind --callgrind-out-file="$work/out" "$program" "$@" > "$work/log" 2>&1 ||
 		{ cat "$work/log" >&2; return 1; }
-	callgrind_annotate --threshold=100 "$work/out" |
+	callgrind_annotate --auto=no --threshold=100 "$work/out" |
 		awk -v mb="$3" '/^ *[0-9,]+ \(.*src\/rx\// { gsub(",", "", $1); sum += $1 }
 			END { printf "%d\n", sum / mb }'
 }
