@@ -36,6 +36,10 @@ src_tests_sim_gaps_SOURCES = src/tests/sim/gaps.c $(sim_common)
 src_tests_sim_gaps_LDADD = $(LDADD) -lm
 check_scripts += src/tests/sim/gaps.sh
 
+check_tests += src/tests/sim/test_room
+src_tests_sim_test_room_SOURCES = src/tests/sim/test_room.c $(sim_common)
+src_tests_sim_test_room_LDADD = $(LDADD) -lm
+
 # RXW_SIM_MTU_SEEDS: how many seeds (1) of each case.
 check_tests += src/tests/sim/test_mtu
 src_tests_sim_test_mtu_SOURCES = src/tests/sim/test_mtu.c $(sim_common)

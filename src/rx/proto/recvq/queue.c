@@ -8,6 +8,9 @@
 #define WINDOW_SECOND_WIDE  RXW_MAX_ACKS /* the same if the peer offers wide windows */
 #define SHORT_PATH	    RXW_MS /* 255 packets suffice for shorter round trips */
 #define STARTING	    4096u /* smaller windows grow faster */
+#define UNUSED_ROUNDS	    8u	  /* of a window that is not used up for so long, */
+#define UNUSED_TIME	    (200 * RXW_MS) /* and at least this, a part is not needed */
+#define SHRINK_APART	    (10 * RXW_MS) /* and a round trip, while memory is short */
 #define UNVALIDATED_PACKETS RXW_FIRST_FLIGHT
 #define CROWDED_PACKETS	    2u
 
@@ -130,7 +133,8 @@ static uint32_t wide_limit(const struct rxw_pcall *p)
 	const struct rxw_params *params = p->conn->params;
 	uint64_t memory = rxw_min64(memory_of(p), params->peer_memory) / 4 * 3;
 
-	return (uint32_t)rxw_min64(params->window, memory / params->mtu);
+	return (uint32_t)rxw_min64(params->window,
+				   memory / rxw_max32(params->mtu, p->rx.largest));
 }
 
 /* The window after the first packet. With wide windows, what earlier streams of the peer needed. */
@@ -186,6 +190,57 @@ void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
 	q->edge = edge;
 }
 
+static void shrink(struct rxw_recvq *q, uint32_t to)
+{
+	if (q->window > RXW_MAX_ACKS)
+		q->window = rxw_min32(q->window, rxw_max32(to, RXW_MAX_ACKS));
+}
+
+static bool is_short(const struct rxw_pcall *p)
+{
+	const struct rxw_proto_ops *ops = p->conn->ops;
+
+	return p->rx.pinned > (int64_t)(memory_of(p) / 4 * 3) ||
+	       (ops->memory_short != NULL && ops->memory_short(p->conn));
+}
+
+/* Packets that arrive in the shortest round trip, from what arrived since the measurement began. */
+static uint64_t arrivals(const struct rxw_recvq *q, uint64_t time)
+{
+	return (uint64_t)(q->fresh - q->tuning.fresh) * q->tuning.least / time;
+}
+
+/*
+ * Packets arrived, but after some round trips none of those that the ACK permitted: the stream uses
+ * a part of its window. A 32nd or less halves it, and the measurement begins again. What is left suffices
+ * for a sender that finds more room: in a smaller one it would believe that the path has none.
+ */
+static void unused(struct rxw_recvq *q, uint64_t now)
+{
+	struct rxw_tuning *t = &q->tuning;
+	uint64_t time = now - t->at;
+
+	if (t->least == 0 || time < UNUSED_ROUNDS * t->least || time < UNUSED_TIME)
+		return;
+	if (arrivals(q, time) * 16 < q->window / 2)
+		shrink(q, q->window / 2);
+	t->at = now;
+	t->fresh = q->fresh;
+}
+
+/* Packets became larger, or memory is short, of this call or of all. */
+static void fit_memory(struct rxw_pcall *p, uint64_t now)
+{
+	struct rxw_recvq *q = &p->rx;
+
+	if (q->window > wide_limit(p))
+		shrink(q, wide_limit(p));
+	if (now < q->tuning.shrunk_at + q->tuning.least + SHRINK_APART || !is_short(p))
+		return;
+	q->tuning.shrunk_at = now;
+	shrink(q, q->window / 2);
+}
+
 /*
  * The time is the round trip if the window limits the sender, else it is longer: the shortest one
  * is kept. The window is four times what arrives within it. While a lost packet is sent again, two
@@ -193,7 +248,8 @@ void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
  * which the sender learns of a larger window. At first it may triple it, and the measurement is old
  * by a round trip, so that small windows are 16 times what arrives. Senders that have not offered
  * wide windows get none, so that old ones see the same ACKs as ever. A reader that stops must not
- * make the window exceed the memory.
+ * make the window exceed the memory. What was permitted once stays so: when the window becomes smaller,
+ * the right edge rests until it is reached.
  */
 void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 {
@@ -203,19 +259,23 @@ void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	uint64_t time, arrived;
 	uint32_t limit = wide_limit(p);
 
-	if (t->at == 0 || q->highest < t->edge)
+	if (t->at == 0)
 		return;
+	if (q->highest < t->edge) {
+		unused(q, now);
+		return;
+	}
 	time = now > t->at ? now - t->at : 1;
 	t->at = 0;
 	if (t->least == 0 || time < t->least)
 		t->least = time;
 	if (t->least < SHORT_PATH)
 		return;
-	arrived = (q->fresh - t->fresh) * t->least / time;
+	arrived = arrivals(q, time);
 	if (q->window_limit != 0 && q->window_limit < RXW_MAX_ACKS)
 		limit = q->window;
 	arrived *= q->window < STARTING ? 16 : 4;
-	if (arrived <= q->window || q->pinned > (int64_t)memory_of(p) / 2 ||
+	if (arrived <= q->window || is_short(p) || q->pinned > (int64_t)memory_of(p) / 2 ||
 	    q->next - q->consumed > rxw_max32(params->unread_packets, q->window / 2))
 		return;
 	q->window = rxw_max32(q->window, (uint32_t)rxw_min64(arrived, limit));
@@ -229,6 +289,8 @@ void rxw_recvq_advance(struct rxw_pcall *p, uint64_t now)
 	uint32_t hard = q->consumed, to = rxw_min32(q->next, q->verified_to);
 
 	grow_window(p, now);
+	if (q->window > RXW_MAX_ACKS)
+		fit_memory(p, now);
 	/*
 	 * Once the application reads, packets are acknowledged for good on receipt, since packets
 	 * that are in order are never dropped. Not before, and only up to a limit: a slow reader
@@ -442,6 +504,7 @@ static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run,
 		e.buf = run->buf;
 	}
 	e.charge = cap;
+	q->largest = rxw_max32(q->largest, run->count > 1 ? run->stride : run->last_size);
 	*at(q, index) = e;
 	if (e.unverified)
 		q->verified_to = rxw_min32(q->verified_to, e.first);
