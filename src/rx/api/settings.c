@@ -14,6 +14,7 @@ static const struct rxw_cc_ops *const controllers[] = {
 	[RXW_CONGESTION_RATE] = &rxw_cc_rate,
 };
 
+#define MTU_MOST 8972u /* of a search: a packet of 9,000 bytes */
 #define PINNED 4096u /* bytes that a packet pins, at most */
 
 static const struct rxw_cc_ops *controller_of(const struct rxw_config *c, bool wide)
@@ -26,11 +27,15 @@ static const struct rxw_cc_ops *controller_of(const struct rxw_config *c, bool w
 static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c,
 		       struct rxw_params *p)
 {
+	bool search;
 
 	p->window = (uint16_t)c->window;
 	p->initial_window = c->window < 16 ? (uint16_t)c->window : 16;
 	p->mtu = c->mtu;
-	p->mtu_ceiling = c->path_mtu == RXW_ON && c->mtu < 8972 ? 8972 : c->mtu;
+	p->mtu_auto = c->path_mtu == RXW_AUTO;
+	/* A size that somebody has set is not exceeded automatically. */
+	search = p->mtu_auto ? c->mtu == RXW_MTU_DEFAULT : c->path_mtu == RXW_ON;
+	p->mtu_ceiling = search ? rxw_max32(c->mtu, MTU_MOST) : c->mtu;
 	p->jumbo = c->jumbo == RXW_ON;
 	p->ecn = c->ecn != RXW_OFF;
 	p->dead = c->dead_ms * RXW_MS;

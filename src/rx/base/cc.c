@@ -168,6 +168,30 @@ void rxw_cc_undo(struct rxw_cc *cc)
 	bound(cc);
 }
 
+static uint32_t resized(const struct rxw_cc *cc, uint32_t packets, uint32_t before, uint32_t now)
+{
+	uint64_t size = (uint64_t)packets * before / now;
+
+	if (packets >= cc->max || packets == 0) /* unlimited; none */
+		return packets;
+	return size > cc->max ? cc->max : size > 1 ? (uint32_t)size : 1;
+}
+
+void rxw_cc_resize(struct rxw_cc *cc, uint32_t before, uint32_t now)
+{
+	cc->cwnd = cc->cwnd >= cc->max ? (uint32_t)((uint64_t)cc->cwnd * before / now)
+				       : resized(cc, cc->cwnd, before, now);
+	cc->ssthresh = resized(cc, cc->ssthresh, before, now);
+	cc->undo_cwnd = resized(cc, cc->undo_cwnd, before, now);
+	cc->undo_ssthresh = resized(cc, cc->undo_ssthresh, before, now);
+	cc->jump = resized(cc, cc->jump, before, now);
+	cc->proven = (uint32_t)((uint64_t)cc->proven * before / now);
+	cc->known.rate = cc->known.rate * before / now;
+	if (cc->ops->resize)
+		cc->ops->resize(cc, before, now);
+	bound(cc);
+}
+
 void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto)
 {
 	uint64_t periods = rto ? idle / rto : 0;

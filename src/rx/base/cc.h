@@ -66,6 +66,8 @@ struct rxw_cc_ops {
 	void (*rtt)(struct rxw_cc *cc, uint64_t rtt, bool round);
 	/* The measurements of the path; false: none yet. NULL: a window per round trip. */
 	bool (*learnt)(const struct rxw_cc *cc, struct rxw_cc_path *path);
+	/* `from` packets are as large as `to` packets are from now on. May be NULL. */
+	void (*resize)(struct rxw_cc *cc, uint32_t from, uint32_t to);
 	/* See rxw_cc_interval(). NULL: no pacing. */
 	uint64_t (*interval)(const struct rxw_cc *cc, uint32_t window, uint64_t srtt);
 	/* See rxw_cc_phase(). NULL: that of a window with a threshold. */
@@ -117,6 +119,8 @@ void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now);
  * Undo the last reaction because the loss was spurious. Undoes all of several successive timeouts.
  */
 void rxw_cc_undo(struct rxw_cc *cc);
+/* Packets had `before` bytes, and have `now` bytes: the same window in bytes. */
+void rxw_cc_resize(struct rxw_cc *cc, uint32_t before, uint32_t now);
 /* A round trip was measured, 0 = none; `round`: one has ended. */
 void rxw_cc_rtt(struct rxw_cc *cc, uint64_t rtt, bool round);
 /*

@@ -325,6 +325,17 @@ static void cubic_idle(struct rxw_cc *cc)
 	of(cc)->plan.began = 0;
 }
 
+static void cubic_resize(struct rxw_cc *cc, uint32_t before, uint32_t now)
+{
+	struct cubic *c = of(cc);
+	uint32_t *const windows[] = {&c->plan.plateau, &c->kept.plateau, &c->prior, &c->kept_prior};
+
+	for (unsigned i = 0; i < sizeof(windows) / sizeof(windows[0]); i++)
+		*windows[i] = (uint32_t)((uint64_t)*windows[i] * before / now);
+	c->plan.began = c->kept.began = 0;
+	cc->acc = 0;
+}
+
 const struct rxw_cc_ops rxw_cc_cubic = {
 	.name = "cubic",
 	.acked = cubic_acked,
@@ -335,5 +346,6 @@ const struct rxw_cc_ops rxw_cc_cubic = {
 	.keep = cubic_keep,
 	.undo = cubic_undo,
 	.idle = cubic_idle,
+	.resize = cubic_resize,
 	.interval = rxw_cc_spread,
 };

@@ -472,6 +472,19 @@ static void rate_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 	cc->cwnd = 1;
 }
 
+static void rate_resize(struct rxw_cc *cc, uint32_t before, uint32_t now)
+{
+	struct rate *m = of(cc);
+	uint64_t *const rates[] = {&m->best[0], &m->best[1], &m->full_at, &m->fair, &m->round_rate};
+
+	for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
+		*rates[i] = *rates[i] * before / now;
+	if (m->high != NO_LIMIT)
+		m->high = (uint32_t)larger((uint64_t)m->high * before / now, LEAST);
+	m->saved = (uint32_t)((uint64_t)m->saved * before / now);
+	m->lost = m->delivered = 0;
+}
+
 static bool rate_learnt(const struct rxw_cc *cc, struct rxw_cc_path *path)
 {
 	const struct rate *m = of_const(cc);
@@ -534,6 +547,7 @@ const struct rxw_cc_ops rxw_cc_rate = {
 	.sample = rate_sample,
 	.learnt = rate_learnt,
 	.idle = rate_idle,
+	.resize = rate_resize,
 	.interval = rate_interval,
 	.phase = rate_phase,
 };

@@ -12,6 +12,11 @@
 #define GRANULARITY 16u /* bytes; a smaller gain does not justify a probe */
 #define CONFIRM_S   600u
 #define REST_S      1u
+#define LEAST	    548u   /* fits into every IPv4 packet that need not be cut */
+#define ETHERNET    1500u  /* most paths, */
+#define BEYOND	    1536u  /* and if this does not arrive, the path is one of them */
+#define IPV6_LEAST  1280u  /* tunnels */
+#define HEADERS	    28u
 
 void rxw_mtu_init(struct rxw_mtu *m, uint32_t base, uint32_t ceiling, bool enabled)
 {
@@ -25,6 +30,8 @@ void rxw_mtu_init(struct rxw_mtu *m, uint32_t base, uint32_t ceiling, bool enabl
 	m->high = m->ceiling;
 	m->try_high = true;
 	m->enabled = enabled;
+	m->limit = UINT32_MAX;
+	m->headers = HEADERS;
 	m->done = m->ceiling == base;
 }
 
@@ -46,8 +53,32 @@ static void settle(struct rxw_mtu *m, uint64_t now)
 	m->rest_s = m->rest_s < CONFIRM_S / 2 ? m->rest_s * 2 : CONFIRM_S;
 }
 
+/* Worth a probe, between the bounds? */
+static bool is_inside(const struct rxw_mtu *m, uint32_t size, uint32_t top)
+{
+	return size >= m->low + GRANULARITY && size < top;
+}
+
+/* The upper bound is often correct, and after it some common sizes: try these first, then bisect. */
+static uint32_t next_size(const struct rxw_mtu *m, uint32_t top)
+{
+	uint32_t ethernet = ETHERNET - m->headers, least = IPV6_LEAST - m->headers;
+
+	if (m->try_high)
+		return top;
+	if (is_inside(m, ethernet, top))
+		return ethernet;
+	if (m->low + GRANULARITY > ethernet && is_inside(m, BEYOND, top))
+		return BEYOND;
+	if (is_inside(m, least, top))
+		return least;
+	return m->low + (top - m->low + 1) / 2;
+}
+
 uint32_t rxw_mtu_probe(struct rxw_mtu *m, uint64_t now, uint64_t srtt)
 {
+	uint32_t top;
+
 	if (m->probing || now < m->next_at)
 		return 0;
 	if (m->done) {
@@ -62,8 +93,11 @@ uint32_t rxw_mtu_probe(struct rxw_mtu *m, uint64_t now, uint64_t srtt)
 	settle(m, now);
 	if (m->done)
 		return 0;
-	/* The upper bound is often correct: try it first, then bisect. */
-	m->probing = m->try_high ? m->high : m->low + (m->high - m->low + 1) / 2;
+	/* The peer may accept larger ones later: the search goes on then. */
+	top = m->high < m->limit ? m->high : m->limit;
+	if (top <= m->low || (top < m->high && top - m->low < GRANULARITY))
+		return 0;
+	m->probing = next_size(m, top);
 	m->next_at = now + srtt;
 	return m->probing;
 }
@@ -104,23 +138,91 @@ void rxw_mtu_lost(struct rxw_mtu *m, uint64_t now)
 	settle(m, now);
 }
 
+/* The path carries less than the confirmed size: search at once, from the lower bound. */
+static void fall_to(struct rxw_mtu *m, uint32_t size, uint32_t high)
+{
+	m->black_holes = 0;
+	m->base = m->base < size ? m->base : size;
+	m->confirmed = size;
+	m->low = size;
+	m->high = high;
+	m->try_high = false;
+	m->probing = 0;
+	m->tries = 0;
+	m->done = false;
+	m->next_at = 0;
+}
+
 bool rxw_mtu_timeout(struct rxw_mtu *m, uint32_t outstanding_size)
 {
 	if (outstanding_size <= FALLBACK || m->confirmed <= FALLBACK)
 		return false;
 	if (++m->black_holes < 2)
 		return false;
-	m->black_holes = 0;
-	m->base = m->base < FALLBACK ? m->base : FALLBACK;
-	m->confirmed = FALLBACK;
-	m->low = FALLBACK;
-	m->high = m->ceiling;
-	m->try_high = false;
-	m->probing = 0;
-	m->tries = 0;
-	m->done = false;
-	m->next_at = 0; /* start the search at once, from the lower bound */
+	m->told = 0;
+	fall_to(m, FALLBACK, m->ceiling);
 	return true;
+}
+
+void rxw_mtu_refused(struct rxw_mtu *m, uint64_t now)
+{
+	m->tries = TRIES - 1;
+	rxw_mtu_lost(m, now);
+	m->next_at = m->done ? m->next_at : now;
+}
+
+bool rxw_mtu_fall(struct rxw_mtu *m)
+{
+	uint32_t before = m->confirmed, told = m->told, to = FALLBACK;
+
+	if (before <= LEAST)
+		return false;
+	m->told = 0;
+	if (told >= before)
+		told = 0;
+	if (told != 0 && told < to)
+		to = told;
+	if (before <= to)
+		to = LEAST;
+	fall_to(m, to, told > to ? told : before);
+	m->try_high = true;
+	/* Larger ones than the path has carried come later. */
+	m->tries = told > to ? 0 : TRIES - 1;
+	return true;
+}
+
+void rxw_mtu_unsent(struct rxw_mtu *m)
+{
+	m->probing = 0;
+}
+
+void rxw_mtu_follow(struct rxw_mtu *m, uint32_t size, uint64_t now)
+{
+	if (size > m->confirmed) {
+		rxw_mtu_confirmed(m, size, now);
+		return;
+	}
+	if (m->base > size)
+		m->base = size;
+	m->confirmed = size;
+	if (m->low > size)
+		m->low = size;
+}
+
+uint32_t rxw_mtu_pack(const struct rxw_mtu *m)
+{
+	return m->high << 8 | (uint32_t)m->try_high << 7 | m->tries;
+}
+
+void rxw_mtu_resume(struct rxw_mtu *m, uint32_t packed)
+{
+	uint32_t high = packed >> 8;
+
+	if (packed == 0 || m->done || m->probing || high <= m->low || high > m->ceiling)
+		return;
+	m->high = high;
+	m->try_high = packed >> 7 & 1;
+	m->tries = packed & 0x7f;
 }
 
 void rxw_mtu_progress(struct rxw_mtu *m)
@@ -130,8 +232,11 @@ void rxw_mtu_progress(struct rxw_mtu *m)
 
 void rxw_mtu_hint(struct rxw_mtu *m, uint32_t size)
 {
-	if (size < m->base)
+	if (size < m->base) {
+		if (m->enabled && size >= LEAST)
+			m->told = size;
 		size = m->base;
+	}
 	if (size >= m->high)
 		return;
 	m->high = size;

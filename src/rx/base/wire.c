@@ -219,19 +219,90 @@ uint32_t rxw_ack_run(const struct rxw_ack *ack, uint32_t from, uint32_t to, bool
 	return i;
 }
 
-void rxw_ack_mark(uint8_t *tables, uint32_t from, uint32_t to)
+/* A word of which byte i is the lowest one in memory for i = 0. */
+static uint64_t by_memory(uint64_t word)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	return __builtin_bswap64(word);
+#else
+	return word;
+#endif
+}
+
+/* Bit 0 of byte i is bit i of `bits`. */
+static uint64_t spread(uint64_t bits)
+{
+	uint64_t word = (bits & 0xff) * LOW_BITS & 0x8040201008040201u;
+
+	return (word + 0x7f7f7f7f7f7f7f7fu) >> 7 & LOW_BITS;
+}
+
+/* The reverse of that. */
+static uint64_t gather(uint64_t word)
+{
+	return (word & LOW_BITS) * 0x0102040810204080u >> 56;
+}
+
+void rxw_ack_spread(uint8_t *tables, const uint64_t *bits, uint32_t count)
+{
+	for (uint32_t at = 0; at < count; at += 64) {
+		uint8_t *table = tables + at / RXW_TABLE_PACKETS * RXW_ACK_TABLE + at % RXW_ACK_TABLE;
+		unsigned k = at / RXW_ACK_TABLE % 8;
+		uint64_t left = bits[at / 64], word;
+
+		for (; left != 0; left >>= 8, table += 8) {
+			memcpy(&word, table, sizeof(word));
+			word |= by_memory(spread(left) << k);
+			memcpy(table, &word, sizeof(word));
+		}
+	}
+}
+
+void rxw_ack_gather(const struct rxw_ack *ack, uint32_t from, uint32_t count, uint64_t *bits)
+{
+	for (uint32_t at = 0; at < count; at += 64) {
+		const uint8_t *table = rxw_ack_table(ack, from + at) + at % RXW_ACK_TABLE;
+		unsigned k = at / RXW_ACK_TABLE % 8;
+		uint64_t all = 0, word;
+
+		for (unsigned i = 0; i < 8; i++) {
+			memcpy(&word, table + 8 * i, sizeof(word));
+			all |= gather(by_memory(word) >> k) << 8 * i;
+		}
+		bits[at / 64] = all;
+	}
+	if (count % 64 != 0)
+		bits[count / 64] &= (1ull << count % 64) - 1;
+}
+
+void rxw_bits_set(uint64_t *bits, uint32_t from, uint32_t to)
 {
 	while (from < to) {
-		uint8_t *table = tables + from / RXW_TABLE_PACKETS * RXW_ACK_TABLE;
-		uint32_t at = from % RXW_ACK_TABLE, n = RXW_ACK_TABLE - at;
-		uint8_t bit = (uint8_t)(1u << from / RXW_ACK_TABLE % 8);
+		uint32_t n = 64 - from % 64;
 
 		if (n > to - from)
 			n = to - from;
-		for (uint32_t i = 0; i < n; i++)
-			table[at + i] |= bit;
+		bits[from / 64] |= (n < 64 ? (1ull << n) - 1 : UINT64_MAX) << from % 64;
 		from += n;
 	}
+}
+
+uint32_t rxw_bits_run(const uint64_t *bits, uint32_t from, uint32_t to, bool *state)
+{
+	bool set = bits[from / 64] >> from % 64 & 1;
+	uint32_t i = from;
+
+	*state = set;
+	while (i < to) {
+		uint64_t word = (set ? ~bits[i / 64] : bits[i / 64]) >> i % 64;
+
+		if (word != 0) {
+			i += (uint32_t)__builtin_ctzll(word);
+			break;
+		}
+		i = (i / 64 + 1) * 64;
+	}
+	return i < to ? i : to;
 }
 
 bool rxw_abort_get(const uint8_t *body, size_t size, int32_t *code)

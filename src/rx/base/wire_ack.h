@@ -79,7 +79,18 @@ static inline bool rxw_ack_has(const struct rxw_ack *ack, uint32_t i)
  * *received. from < to; all of them are described.
  */
 uint32_t rxw_ack_run(const struct rxw_ack *ack, uint32_t from, uint32_t to, bool *received);
-/* Mark packets [from, to) as received in tables that follow each other, and were zero before. */
-void rxw_ack_mark(uint8_t *tables, uint32_t from, uint32_t to);
+/*
+ * Tables of extended ACKs as bits in the order of packets: 64 in a word, the first in the lowest bit.
+ * `count` is at most RXW_WINDOW_MAX + 1; the bits of the last word beyond it are 0.
+ */
+#define RXW_ACK_WORDS (32u * RXW_TABLE_PACKETS / 64)
+/* Into tables that follow each other, and were zero before. */
+void rxw_ack_spread(uint8_t *tables, const uint64_t *bits, uint32_t count);
+/* From the tables, which are complete: packets from `from` on, a multiple of RXW_TABLE_PACKETS. */
+void rxw_ack_gather(const struct rxw_ack *ack, uint32_t from, uint32_t count, uint64_t *bits);
+/* Set the bits [from, to). */
+void rxw_bits_set(uint64_t *bits, uint32_t from, uint32_t to);
+/* The first bit from `from` on, below `to`, that differs from it; `to`: none. */
+uint32_t rxw_bits_run(const uint64_t *bits, uint32_t from, uint32_t to, bool *state);
 
 #endif

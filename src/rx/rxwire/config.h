@@ -75,7 +75,8 @@ struct rxw_config {
 	 */
 	unsigned window;
 	enum rxw_congestion congestion; /* congestion control algorithm */
-	enum rxw_switch path_mtu;	/* probe the path for larger packets; auto = off */
+	/* probe the path for larger packets; auto = not on this host, nor if mtu is not 1444 */
+	enum rxw_switch path_mtu;
 	enum rxw_switch jumbo;		/* advertise jumbograms to peers; auto = off */
 
 	/* timeouts, per call (rx-protocol 6.1) */

@@ -35,6 +35,21 @@ check_tests += src/tests/sim/test_path
 src_tests_sim_test_path_SOURCES = src/tests/sim/test_path.c $(sim_common)
 src_tests_sim_test_path_LDADD = $(LDADD) -lm
 
+# The work for acknowledgements, in instructions.
+check_PROGRAMS += src/tests/sim/gaps
+src_tests_sim_gaps_SOURCES = src/tests/sim/gaps.c $(sim_common)
+src_tests_sim_gaps_LDADD = $(LDADD) -lm
+check_scripts += src/tests/sim/gaps.sh
+
+check_tests += src/tests/sim/test_room
+src_tests_sim_test_room_SOURCES = src/tests/sim/test_room.c $(sim_common)
+src_tests_sim_test_room_LDADD = $(LDADD) -lm
+
+# RXW_SIM_MTU_SEEDS: how many seeds (1) of each case.
+check_tests += src/tests/sim/test_mtu
+src_tests_sim_test_mtu_SOURCES = src/tests/sim/test_mtu.c $(sim_common)
+src_tests_sim_test_mtu_LDADD = $(LDADD) -lm
+
 check_tests += src/tests/sim/test_limits
 src_tests_sim_test_limits_SOURCES = src/tests/sim/test_limits.c $(sim_common)
 src_tests_sim_test_limits_LDADD = $(LDADD) -lm

@@ -161,6 +161,7 @@ struct sim_setup {
 	/* idealised TCP flows of unlimited data from server to client; they need stop_at */
 	unsigned references;
 	uint64_t receive_bytes; /* socket buffer; 0 = no limit */
+	size_t memory;		/* of buffers of each node; 0 = 256 MiB */
 	struct sim_change changes[SIM_CHANGES];
 	unsigned change_count;
 	/* Called for each datagram that a node sends. Returns true to drop it. */

@@ -42,7 +42,8 @@ bool sim_node_init(struct sim *sim, struct sim_node *node, bool client,
 	memset(node, 0, sizeof(*node));
 	node->sim = sim;
 	node->client = client;
-	host_init((struct host *)node, &ops, params, 256 << 20, 1 << 20, 64);
+	host_init((struct host *)node, &ops, params,
+		  sim->setup.memory != 0 ? sim->setup.memory : 256 << 20, 1 << 20, 64);
 	node->clock_ahead = 1000 * RXW_SEC; /* it may be postponed */
 	in.sin_port = htons(client ? 7001 : 7000);
 	in.sin_addr.s_addr = htonl(client ? 0x0a000001 : 0x0a000002);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Control packets: those of equal size to one client leave as one message. */
+#include <errno.h>
+
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "engine/trace/trace.h"
@@ -59,6 +61,18 @@ static void assign_messages(struct ctl_batch *b, const struct rxw_ctl *ctl, unsi
 	}
 }
 
+/* Our own device cannot carry a probe of this size: no need to wait for an answer. */
+static void probe_refused(struct rxw_shard *s, const struct rxw_addr *addr, uint32_t size)
+{
+	struct rxw_peer *peer;
+
+	rxw_peers_lock(s->ep);
+	peer = rxw_peer_find(s->ep->peers, addr);
+	if (peer)
+		atomic_store_explicit(&peer->mtu_refused, size, memory_order_relaxed);
+	rxw_peers_unlock(s->ep);
+}
+
 static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 {
 	static const uint8_t zeros[9000];
@@ -99,7 +113,11 @@ static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 	 * An ACK that the kernel refuses is not queued again: a retransmission or a PING causes
 	 * another.
 	 */
-	rxw_shard_send(s, tx, b.count, rxw_receiving() != NULL);
+	if (rxw_shard_send(s, tx, b.count, rxw_receiving() != NULL) == b.count)
+		return;
+	for (unsigned m = 0; m < b.count; m++)
+		if (tx[m].error == EMSGSIZE && b.head[m]->padding)
+			probe_refused(s, &b.head[m]->path.peer, tx[m].length);
 }
 
 void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count)

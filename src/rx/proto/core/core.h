@@ -49,6 +49,8 @@ struct rxw_params {
 		initial_window; /* advertised until the first packet is consumed: min(16, window) */
 	uint32_t mtu;		/* datagram size of our plain packets */
 	uint32_t mtu_ceiling;	/* the path MTU search ends here; == mtu: no search */
+	/* No search towards this host; more is offered only to peers that offer wide windows. */
+	bool mtu_auto;
 	bool jumbo;		/* advertise jumbograms */
 	bool ecn; /* report marks to peers with wide windows, and mark if they do (base/ecn.h) */
 	uint64_t dead, client_idle, server_idle, hard; /* 0 = no limit, except for `dead` */
@@ -138,7 +140,8 @@ struct rxw_burst {
 	bool retransmission;
 	bool fragment;	/* larger than the path MTU: the system may fragment it */
 	bool ect;	/* to be marked with ECT(0) */
-	uint32_t token; /* identifies the burst to the send module */
+	uint32_t token;	  /* identifies the burst to the send module, */
+	uint16_t segment_at; /* which finds its first packet there */
 };
 
 /*

@@ -41,6 +41,10 @@ struct rxw_peer {
 	_Atomic(uint32_t) ssthresh;		/* 0 = unknown */
 	struct rxw_learnt learnt;
 	_Atomic(uint32_t) mtu;			/* confirmed datagram size, 0 = default */
+	/* No call but the one that searches begins a search before; its state, if it ends before. */
+	_Atomic(uint64_t) mtu_at;
+	_Atomic(uint32_t) mtu_search;		/* rxw_mtu_pack(); 0 = none */
+	_Atomic(uint32_t) mtu_refused; /* our system refused a probe of this size; 0 = none */
 	_Atomic(uint32_t) peer_max_mtu;		/* limit in the peer's ACKs, 0 = unknown */
 	_Atomic(uint32_t) reordering;		/* rxw_recovery_learned(), 0 = nothing */
 	_Atomic(uint32_t) merged_acks_ok; /* its flight doubled per round trip on merged ACKs */

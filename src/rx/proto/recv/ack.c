@@ -83,7 +83,9 @@ void rxw_ack_trailer(const struct rxw_pconn *c, uint32_t size, struct rxw_ack *a
 	const struct rxw_params *params = c->params;
 
 	ack->if_mtu = rxw_max32(params->mtu, size);
-	ack->max_mtu = rxw_max32(ack->if_mtu, params->mtu_ceiling);
+	ack->max_mtu = ack->if_mtu;
+	if (!params->mtu_auto || c->rx.wide_heard)
+		ack->max_mtu = rxw_max32(ack->max_mtu, params->mtu_ceiling);
 	ack->jumbo_max = 1;
 	if (params->jumbo && rxw_auth_takes_jumbo(&c->auth)) {
 		ack->max_mtu = rxw_max32(ack->max_mtu, JUMBO_MAX_MTU);

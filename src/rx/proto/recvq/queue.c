@@ -8,6 +8,9 @@
 #define WINDOW_SECOND_WIDE  RXW_MAX_ACKS /* the same if the peer offers wide windows */
 #define SHORT_PATH	    RXW_MS /* 255 packets suffice for shorter round trips */
 #define STARTING	    4096u /* smaller windows grow faster */
+#define UNUSED_ROUNDS	    8u	  /* of a window that is not used up for so long, */
+#define UNUSED_TIME	    (200 * RXW_MS) /* and at least this, a part is not needed */
+#define SHRINK_APART	    (10 * RXW_MS) /* and a round trip, while memory is short */
 #define UNVALIDATED_PACKETS RXW_FIRST_FLIGHT
 #define CROWDED_PACKETS	    2u
 
@@ -24,6 +27,7 @@ void rxw_recvq_init(struct rxw_pcall *p, uint64_t now)
 	rxw_slab_init(&q->ents, q->own, sizeof(q->own[0]), sizeof(q->own) / sizeof(q->own[0]));
 	q->ready_head = q->ready_tail = q->ready_take = q->later_head = q->later_tail =
 		RXW_NO_NODE;
+	q->later_at = RXW_NO_NODE;
 	q->consumed = q->taken = q->next = q->hard = 1;
 	q->verified_to = UINT32_MAX;
 	q->window = rxw_max32(rxw_min32(c->params->initial_window, c->params->window), 1);
@@ -106,6 +110,7 @@ void rxw_recvq_clear(struct rxw_pcall *p)
 		drop_entry(p, i);
 	}
 	q->ready_head = q->ready_tail = q->ready_take = q->later_head = q->later_tail = RXW_NO_NODE;
+	q->later_at = RXW_NO_NODE;
 }
 
 void rxw_recvq_discard(struct rxw_pcall *p)
@@ -128,7 +133,8 @@ static uint32_t wide_limit(const struct rxw_pcall *p)
 	const struct rxw_params *params = p->conn->params;
 	uint64_t memory = rxw_min64(memory_of(p), params->peer_memory) / 4 * 3;
 
-	return (uint32_t)rxw_min64(params->window, memory / params->mtu);
+	return (uint32_t)rxw_min64(params->window,
+				   memory / rxw_max32(params->mtu, p->rx.largest));
 }
 
 /* The window after the first packet. With wide windows, what earlier streams of the peer needed. */
@@ -184,6 +190,57 @@ void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
 	q->edge = edge;
 }
 
+static void shrink(struct rxw_recvq *q, uint32_t to)
+{
+	if (q->window > RXW_MAX_ACKS)
+		q->window = rxw_min32(q->window, rxw_max32(to, RXW_MAX_ACKS));
+}
+
+static bool is_short(const struct rxw_pcall *p)
+{
+	const struct rxw_proto_ops *ops = p->conn->ops;
+
+	return p->rx.pinned > (int64_t)(memory_of(p) / 4 * 3) ||
+	       (ops->memory_short != NULL && ops->memory_short(p->conn));
+}
+
+/* Packets that arrive in the shortest round trip, from what arrived since the measurement began. */
+static uint64_t arrivals(const struct rxw_recvq *q, uint64_t time)
+{
+	return (uint64_t)(q->fresh - q->tuning.fresh) * q->tuning.least / time;
+}
+
+/*
+ * Packets arrived, but after some round trips none of those that the ACK permitted: the stream uses
+ * a part of its window. A 32nd or less halves it, and the measurement begins again. What is left suffices
+ * for a sender that finds more room: in a smaller one it would believe that the path has none.
+ */
+static void unused(struct rxw_recvq *q, uint64_t now)
+{
+	struct rxw_tuning *t = &q->tuning;
+	uint64_t time = now - t->at;
+
+	if (t->least == 0 || time < UNUSED_ROUNDS * t->least || time < UNUSED_TIME)
+		return;
+	if (arrivals(q, time) * 16 < q->window / 2)
+		shrink(q, q->window / 2);
+	t->at = now;
+	t->fresh = q->fresh;
+}
+
+/* Packets became larger, or memory is short, of this call or of all. */
+static void fit_memory(struct rxw_pcall *p, uint64_t now)
+{
+	struct rxw_recvq *q = &p->rx;
+
+	if (q->window > wide_limit(p))
+		shrink(q, wide_limit(p));
+	if (now < q->tuning.shrunk_at + q->tuning.least + SHRINK_APART || !is_short(p))
+		return;
+	q->tuning.shrunk_at = now;
+	shrink(q, q->window / 2);
+}
+
 /*
  * The time is the round trip if the window limits the sender, else it is longer: the shortest one
  * is kept. The window is four times what arrives within it. While a lost packet is sent again, two
@@ -191,7 +248,8 @@ void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
  * which the sender learns of a larger window. At first it may triple it, and the measurement is old
  * by a round trip, so that small windows are 16 times what arrives. Senders that have not offered
  * wide windows get none, so that old ones see the same ACKs as ever. A reader that stops must not
- * make the window exceed the memory.
+ * make the window exceed the memory. What was permitted once stays so: when the window becomes smaller,
+ * the right edge rests until it is reached.
  */
 void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 {
@@ -201,19 +259,23 @@ void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	uint64_t time, arrived;
 	uint32_t limit = wide_limit(p);
 
-	if (t->at == 0 || q->highest < t->edge)
+	if (t->at == 0)
 		return;
+	if (q->highest < t->edge) {
+		unused(q, now);
+		return;
+	}
 	time = now > t->at ? now - t->at : 1;
 	t->at = 0;
 	if (t->least == 0 || time < t->least)
 		t->least = time;
 	if (t->least < SHORT_PATH)
 		return;
-	arrived = (q->fresh - t->fresh) * t->least / time;
+	arrived = arrivals(q, time);
 	if (q->window_limit != 0 && q->window_limit < RXW_MAX_ACKS)
 		limit = q->window;
 	arrived *= q->window < STARTING ? 16 : 4;
-	if (arrived <= q->window || q->pinned > (int64_t)memory_of(p) / 2 ||
+	if (arrived <= q->window || is_short(p) || q->pinned > (int64_t)memory_of(p) / 2 ||
 	    q->next - q->consumed > rxw_max32(params->unread_packets, q->window / 2))
 		return;
 	q->window = rxw_max32(q->window, (uint32_t)rxw_min64(arrived, limit));
@@ -227,6 +289,8 @@ void rxw_recvq_advance(struct rxw_pcall *p, uint64_t now)
 	uint32_t hard = q->consumed, to = rxw_min32(q->next, q->verified_to);
 
 	grow_window(p, now);
+	if (q->window > RXW_MAX_ACKS)
+		fit_memory(p, now);
 	/*
 	 * Once the application reads, packets are acknowledged for good on receipt, since packets
 	 * that are in order are never dropped. Not before, and only up to a limit: a slow reader
@@ -273,29 +337,35 @@ unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upt
 	return n;
 }
 
-/* Mark what was received of packets [from, to), counted from `first`, in tables that begin there. */
-static void mark(const struct rxw_recvq *q, uint32_t first, uint32_t from, uint32_t to, uint8_t *acks)
+/*
+ * What was received of [first, end), as bits. Returns where the last gap ends, counted from `first`:
+ * nothing needs to be described behind it. 0 = there is none.
+ */
+static uint32_t collect(const struct rxw_recvq *q, uint32_t first, uint32_t end, uint64_t *bits)
 {
-	if (q->next - first > from)
-		rxw_ack_mark(acks, 0, rxw_min32(q->next - first, to) - from);
-	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
-		const struct rxw_rxent *e = at(q, i);
-		uint32_t begin = rxw_max32(e->first - first, from);
-		uint32_t end = rxw_min32(e->first + e->count - first, to);
+	uint32_t begin = first, seq = q->next, described = 0;
 
-		if (e->first - first >= to)
-			break;
-		if (begin < end)
-			rxw_ack_mark(acks, begin - from, end - from);
+	memset(bits, 0, ((size_t)(end - first) + 63) / 64 * sizeof(*bits));
+	for (uint16_t i = q->later_head; i != RXW_NO_NODE && at(q, i)->first < end; i = at(q, i)->next) {
+		const struct rxw_rxent *e = at(q, i);
+
+		if (e->first > seq) {
+			described = e->first - first;
+			rxw_bits_set(bits, begin - first, seq - first);
+			begin = e->first;
+		}
+		seq = e->first + e->count;
 	}
+	rxw_bits_set(bits, begin - first, rxw_min32(seq, end) - first);
+	return seq < end ? end - first : described;
 }
 
 /*
  * The tables do not suffice. The newest packets are described in two of three ACKs, for they are not
  * known yet. The others describe the rest in turn, since some ACKs are lost.
  */
-static void describe_part(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks,
-			  uint32_t all, unsigned tables)
+static void describe_part(struct rxw_ack *ack, uint8_t *acks, const uint64_t *bits, uint32_t all,
+			  unsigned tables)
 {
 	uint32_t number = (all + RXW_TABLE_PACKETS - 1) / RXW_TABLE_PACKETS;
 	uint32_t newest = number - (tables - 1), turn = ack->serial / 3;
@@ -304,35 +374,29 @@ static void describe_part(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_
 	ack->base = (uint8_t)begin;
 	ack->tables = (uint8_t)(tables - 1);
 	ack->count = RXW_TABLE_PACKETS;
-	mark(q, ack->first, 0, RXW_TABLE_PACKETS, acks);
+	rxw_ack_spread(acks, bits, RXW_TABLE_PACKETS);
 	begin *= RXW_TABLE_PACKETS;
 	ack->part = rxw_min32(all - begin, (tables - 1) * RXW_TABLE_PACKETS);
-	mark(q, ack->first, begin, begin + ack->part, acks + RXW_ACK_TABLE);
+	rxw_ack_spread(acks + RXW_ACK_TABLE, bits + begin / 64, ack->part);
 }
 
 bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks, unsigned tables)
 {
-	uint32_t end = rxw_max32(rxw_max32(q->highest, q->shown) + 1, q->next), seq = q->next;
-	uint32_t first = ack->first, described = 0;
+	uint32_t end = rxw_max32(rxw_max32(q->highest, q->shown) + 1, q->next);
+	uint32_t first = ack->first, described;
+	uint64_t bits[RXW_ACK_WORDS];
 
 	if (end - first <= RXW_MAX_ACKS)
 		return false;
-	/* Nothing needs to be described behind the last gap. */
-	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
-		const struct rxw_rxent *e = at(q, i);
-
-		if (e->first > seq)
-			described = e->first - first;
-		seq = e->first + e->count;
-	}
-	if (seq < end)
-		described = end - first;
+	/* More was never permitted. */
+	end = rxw_min32(end, first + RXW_WINDOW_MAX);
 	ack->previous = end - 1;
 	ack->acks = acks;
 	ack->more = acks + RXW_ACK_TABLE;
 	memset(acks, 0, tables * (size_t)RXW_ACK_TABLE);
+	described = collect(q, first, end, bits);
 	if (described > tables * RXW_TABLE_PACKETS) {
-		describe_part(q, ack, acks, end - first, tables);
+		describe_part(ack, acks, bits, end - first, tables);
 		return true;
 	}
 	if (described >= RXW_MAX_ACKS) {
@@ -341,7 +405,9 @@ bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *ack
 	}
 	ack->count = described;
 	ack->tail = end - first - described;
-	mark(q, first, 0, described, acks);
+	if (described % 64 != 0)
+		bits[described / 64] &= (1ull << described % 64) - 1;
+	rxw_ack_spread(acks, bits, described);
 	return true;
 }
 
@@ -357,6 +423,7 @@ static bool drop_out_of_order(struct rxw_pcall *p)
 		before = i;
 		i = at(q, i)->next;
 	}
+	q->later_at = RXW_NO_NODE;
 	drop_entry(p, i);
 	q->later_tail = before;
 	if (before == RXW_NO_NODE)
@@ -437,6 +504,7 @@ static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run,
 		e.buf = run->buf;
 	}
 	e.charge = cap;
+	q->largest = rxw_max32(q->largest, run->count > 1 ? run->stride : run->last_size);
 	*at(q, index) = e;
 	if (e.unverified)
 		q->verified_to = rxw_min32(q->verified_to, e.first);
@@ -475,15 +543,19 @@ static void insert_later(struct rxw_recvq *q, uint16_t index)
 	struct rxw_rxent *e = at(q, index);
 	uint16_t *link = &q->later_head;
 
-	/* Most packets arrive behind all others. */
+	/* Most packets arrive behind all others, and those that are sent again in order. */
 	if (q->later_tail != RXW_NO_NODE && at(q, q->later_tail)->first < e->first)
 		link = &at(q, q->later_tail)->next;
+	else if (q->later_at != RXW_NO_NODE && at(q, q->later_at)->first < e->first)
+		link = &at(q, q->later_at)->next;
 	while (*link != RXW_NO_NODE && at(q, *link)->first < e->first)
 		link = &at(q, *link)->next;
 	e->next = *link;
 	*link = index;
 	if (e->next == RXW_NO_NODE)
 		q->later_tail = index;
+	else
+		q->later_at = index;
 	q->highest = rxw_max32(q->highest, e->first + e->count - 1);
 }
 
@@ -507,6 +579,8 @@ uint32_t rxw_recvq_absorb(struct rxw_pcall *p)
 		uint16_t index = q->later_head;
 
 		q->later_head = at(q, index)->next;
+		if (index == q->later_at)
+			q->later_at = RXW_NO_NODE;
 		append_entry(q, index);
 	}
 	if (q->later_head == RXW_NO_NODE)
@@ -517,13 +591,16 @@ uint32_t rxw_recvq_absorb(struct rxw_pcall *p)
 uint32_t rxw_recvq_missing(const struct rxw_recvq *q, uint32_t *from, uint32_t end)
 {
 	uint32_t seq = rxw_max32(*from, q->next), stop = end;
+	uint16_t begin = q->later_head;
 
 	if (q->later_tail != RXW_NO_NODE &&
 	    seq >= at(q, q->later_tail)->first + at(q, q->later_tail)->count) {
 		*from = seq;
 		return seq < end ? end - seq : 0;
 	}
-	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
+	if (q->later_at != RXW_NO_NODE && at(q, q->later_at)->first <= seq)
+		begin = q->later_at;
+	for (uint16_t i = begin; i != RXW_NO_NODE; i = at(q, i)->next) {
 		const struct rxw_rxent *e = at(q, i);
 
 		if (e->first > seq) {
@@ -549,7 +626,7 @@ static void begin_taking(struct rxw_pcall *p)
 		if (q->later_tail == RXW_NO_NODE)
 			q->later_tail = q->ready_tail;
 	}
-	q->ready_head = q->ready_tail = q->ready_take = RXW_NO_NODE;
+	q->ready_head = q->ready_tail = q->ready_take = q->later_at = RXW_NO_NODE;
 	q->next = q->taken;
 	q->last = 0;
 	/* Packets that fail verification must be reported missing. */
@@ -576,6 +653,7 @@ bool rxw_recvq_take_unverified(struct rxw_pcall *p, struct rxw_rxrun *run)
 	}
 	e = at(q, index);
 	q->later_head = e->next;
+	q->later_at = RXW_NO_NODE;
 	if (q->later_head == RXW_NO_NODE)
 		q->later_tail = RXW_NO_NODE;
 	*run = (struct rxw_rxrun){

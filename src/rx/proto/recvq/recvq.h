@@ -25,7 +25,7 @@ struct rxw_rxent {
 };
 
 /*
- * Growth of a wide window, by a measurement that begins with an ACK which moves the right edge, and
+ * Growth and shrinking of a wide window, by a measurement that begins with an ACK which moves the right edge, and
  * ends with the first packet that it permitted.
  */
 struct rxw_tuning {
@@ -33,6 +33,7 @@ struct rxw_tuning {
 	uint64_t least; /* ns, the shortest measurement; 0 = none */
 	uint32_t edge; /* the right edge before */
 	uint32_t fresh; /* recvq.fresh then */
+	uint64_t shrunk_at; /* ns, when memory last was short */
 };
 
 /*
@@ -44,6 +45,7 @@ struct rxw_recvq {
 	struct rxw_slab ents;
 	uint16_t ready_head, ready_tail, ready_take; /* ready_take: first entry not taken */
 	uint16_t later_head, later_tail;
+	uint16_t later_at; /* an entry of `later`, where the latest packet was filled in; or none */
 	/* sequence numbers: next to be consumed, taken, received in order */
 	uint32_t consumed, taken, next;
 	uint32_t hard;	       /* firstPacket of our ACKs */
@@ -58,6 +60,7 @@ struct rxw_recvq {
 	struct rxw_tuning tuning;
 	uint32_t edge;	       /* highest right edge advertised */
 	int64_t pinned;
+	uint32_t largest;      /* bytes of the largest packet received */
 	uint32_t failed;       /* packets that failed verification since the last good one */
 	uint64_t failed_since; /* ns, when the first of them arrived */
 	bool stopped;	       /* in error or finished: nothing is queued any more */

@@ -4,7 +4,6 @@
 
 #include "proto/state.h"
 
-#define MTU_PROBE_AFTER 64u	/* packets: short calls do not search for a larger MTU */
 #define TELL_AFTER	16u	/* packets: the window of short calls does not grow */
 #define ASK_APART	RXW_SEC /* between two PINGs triggered by ACKs of data */
 #define OVERTAKEN_FOR	RXW_SEC /* ACKs that arrive out of order are not older than that */
@@ -14,6 +13,8 @@ struct ack_result {
 	const struct rxw_ack *ack;
 	uint64_t now;
 	uint32_t newly; /* packets newly acknowledged */
+	uint32_t old;	/* of those, packets of the size before the path MTU changed */
+	uint32_t credit; /* all of them, as packets of the size now */
 	bool newer;	/* no later ACK overtook it */
 	bool named;	/* ack.serial names a transmission of ours, or a PING */
 	bool original;	/* and it was sent again since, or is a PING */
@@ -104,12 +105,7 @@ static void ping_answered(struct rxw_pcall *p, struct ack_result *r)
 	r->named = r->original = true; /* but no DATA */
 	r->proof = ping.secret;
 	sample(p, r->now - ping.sent_at, r->now);
-	if (ping.size > 0) {
-		rxw_mtu_confirmed(&p->tx.mtu, ping.size, r->now);
-		p->tx.mtu_at = RXW_NEVER;
-		atomic_store_explicit(&p->conn->peer->mtu, p->tx.mtu.confirmed,
-				      memory_order_relaxed);
-	}
+	rxw_send_probe_answered(p, &ping, r->now);
 }
 
 /* `n` packets of a segment, from offset `off` on, are acknowledged. */
@@ -124,6 +120,8 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 	r->newly += n;
 	if (s->marked != RXW_ECN_UNMARKED)
 		rxw_ecn_acked(&q->ecn, n, s->marked == RXW_ECN_MARKED);
+	if (s->first < q->units.from)
+		r->old += n;
 	if (q->cc.ops->sample != NULL && !s->never_left &&
 	    (r->newest.count == 0 || (int32_t)(s->order - r->newest.order) > 0))
 		r->newest = *s;
@@ -192,13 +190,13 @@ static void soft_range(struct rxw_pcall *p, uint16_t *i, uint32_t from, uint32_t
 			continue;
 		}
 		if (s->first < from) {
-			*i = rxw_sendq_split(p, from);
+			*i = rxw_sendq_split_at(p, *i, from);
 			if (*i == RXW_NO_NODE)
 				return;
 			continue;
 		}
 		if (end > to) {
-			if (rxw_sendq_split(p, to) == RXW_NO_NODE)
+			if (rxw_sendq_split_at(p, *i, to) == RXW_NO_NODE)
 				return;
 			s = rxw_sendq_seg(q, *i);
 		}
@@ -211,6 +209,21 @@ static void soft_range(struct rxw_pcall *p, uint16_t *i, uint32_t from, uint32_t
 			rxw_sendq_set(q, s, RXW_TX_LOST);
 		}
 		*i = s->next;
+	}
+}
+
+/* The tables of an extended ACK that describe `count` packets, from `begin` on. */
+static void soft_tables(struct rxw_pcall *p, uint16_t *i, uint32_t begin, uint32_t count,
+			struct ack_result *r)
+{
+	uint32_t first = r->ack->first + begin, to;
+	uint64_t bits[RXW_ACK_WORDS];
+	bool received;
+
+	rxw_ack_gather(r->ack, begin, count, bits);
+	for (uint32_t from = 0; from < count; from = to) {
+		to = rxw_bits_run(bits, from, count, &received);
+		soft_range(p, i, first + from, first + to, received, r);
 	}
 }
 
@@ -227,7 +240,9 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 	/* Packets that were never sent: the tables are not to be trusted. */
 	if (is_wide(ack) && ack->previous >= q->nxt)
 		return;
-	for (from = 0; from < count; from = to) {
+	if (count > RXW_MAX_ACKS)
+		soft_tables(p, &i, 0, count, r);
+	for (from = 0; from < count && count <= RXW_MAX_ACKS; from = to) {
 		to = rxw_ack_run(ack, from, count, &received);
 		soft_range(p, &i, first + from, first + to, received, r);
 	}
@@ -237,10 +252,8 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 		q->untold[1].from = first + begin + ack->part;
 		q->untold[1].to = ack->previous + 1;
 	}
-	for (from = begin; from < begin + ack->part; from = to) {
-		to = rxw_ack_run(ack, from, begin + ack->part, &received);
-		soft_range(p, &i, first + from, first + to, received, r);
-	}
+	if (ack->part > 0)
+		soft_tables(p, &i, begin, ack->part, r);
 	if (ack->tail > 0)
 		soft_range(p, &i, first + count, first + count + ack->tail, true, r);
 	if (count > 0 || ack->tail > 0)
@@ -332,6 +345,9 @@ static uint64_t rate_of(const struct rxw_pcall *p, const struct ack_result *r)
 	/* Shorter than a round trip: the packet was sent twice, and this is the ACK of the first. */
 	if (s->count == 0 || time == 0 || time < q->rtt.min || s->delivered_at == 0)
 		return 0;
+	/* It was sent when `delivered` counted packets of another size. */
+	if (s->first < q->units.from)
+		return 0;
 	return (uint64_t)packets * (RXW_SEC << 10) / time;
 }
 
@@ -341,17 +357,17 @@ static void tell_model(struct rxw_pcall *p, struct ack_result *r)
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_cc_sample s;
 
-	q->rate.delivered += r->newly;
+	q->rate.delivered += r->credit;
 	if (q->rate.limited_to != 0 && (int32_t)(q->rate.delivered - q->rate.limited_to) > 0)
 		q->rate.limited_to = 0;
 	s = (struct rxw_cc_sample){
 		.now = r->now,
 		.rate = rate_of(p, r),
 		.rtt = r->rtt,
-		.fair = rxw_peer_fair(p->conn->account),
-		.newly = r->newly,
+		.fair = rxw_send_rate_from(p, rxw_peer_fair(p->conn->account)),
+		.newly = r->credit,
 		.lost = q->rate.lost,
-		.flight = q->flight,
+		.flight = rxw_send_flight(q),
 		.flight_then = r->newest.flight,
 		.limited = r->newest.limited,
 		.round = r->round,
@@ -376,12 +392,13 @@ static void learn(struct rxw_pcall *p, const struct ack_result *r)
 			       atomic_load_explicit(&p->conn->account->learnt.senders,
 						    memory_order_relaxed));
 	else
-		rxw_cc_prove(&q->cc, r->newly);
+		rxw_cc_prove(&q->cc, r->credit);
 	if (q->cc.resume == RXW_CC_RETREATED) {
 		q->cc.resume = RXW_CC_NORMAL;
 		rxw_peer_forget(peer);
 	} else if (r->round && q->sender && q->cc.resume == RXW_CC_NORMAL &&
 		   rxw_cc_learnt(&q->cc, q->rtt.min, q->rtt.srtt, &path)) {
+		path.rate = rxw_send_rate_to(p, path.rate);
 		rxw_sendq_share(p, r->newest.limited ? 0 : path.rate);
 		rxw_peer_learn(peer, p->conn->client, &path, r->now);
 	}
@@ -404,18 +421,19 @@ static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t fligh
 	bool limited = slow ? peak >= p->tx.cc.cwnd / 2 : peak + 1 >= p->tx.cc.cwnd;
 	bool undo = r->spurious;
 
+	r->credit = rxw_send_credit(q, r->newly, r->old);
 	if (r->newly > 0) {
 		if (rxw_recovery_active(&p->tx.recovery) && !slow)
-			rxw_recovery_delivered(&p->tx.recovery, r->newly);
+			rxw_recovery_delivered(&p->tx.recovery, r->credit);
 		else
-			rxw_cc_acked(&p->tx.cc, r->newly, limited, p->tx.rtt.srtt, r->now);
+			rxw_cc_acked(&p->tx.cc, r->credit, limited, p->tx.rtt.srtt, r->now);
 		if (q->frto_order != 0) {
 			undo |= r->before_rto;
 			q->frto_order = 0;
 		}
 		if ((int32_t)(p->tx.recovery.highest_order - q->round_order) >= 0) {
 			q->last_peak = q->peak;
-			q->peak = q->flight;
+			q->peak = rxw_send_flight(q);
 			q->round_order = q->order + 1;
 			r->round = true;
 		}
@@ -497,12 +515,8 @@ static void progress(struct rxw_pcall *p, const struct ack_result *r, uint32_t l
 		q->stuck_since = 0;
 	if (q->flight == 0 && q->lost == 0)
 		q->idle_since = r->now;
-	if (q->nxt > MTU_PROBE_AFTER && q->rtt.valid) {
-		uint32_t size = rxw_mtu_probe(&q->mtu, r->now, q->rtt.srtt);
-
-		if (size != 0 && rxw_ack_ping(p, size, out))
-			q->mtu_at = r->now + rxw_rtt_rto(&q->rtt, 0, 0);
-	}
+	rxw_send_check_progress(p, r->now);
+	rxw_send_search(p, out);
 }
 
 /*

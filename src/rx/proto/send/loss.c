@@ -48,7 +48,7 @@ void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *
 		if (lost == 0)
 			continue;
 		if (lost < s->count) {
-			if (rxw_sendq_split(p, s->first + lost) == RXW_NO_NODE)
+			if (rxw_sendq_split_at(p, i, s->first + lost) == RXW_NO_NODE)
 				continue;
 			s = rxw_sendq_seg(q, i);
 		}

@@ -91,6 +91,29 @@ void rxw_send_validated(struct rxw_pcall *p, struct rxw_out *out);
 uint32_t rxw_proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n,
 			 struct rxw_out *out);
 
+/* --- the path MTU: see pmtu.c --- */
+
+/* Packets were acknowledged: send a probe for a larger MTU, if one is due. */
+void rxw_send_search(struct rxw_pcall *p, struct rxw_out *out);
+/* A PING was answered, which may be a probe, or one of a check. */
+void rxw_send_probe_answered(struct rxw_pcall *p, const struct rxw_ping *ping, uint64_t now);
+/*
+ * The path may have become a black hole: do large packets still arrive? Progress ends the check if
+ * it proves that they do. False: no PINGs could be sent, or there is no search.
+ */
+bool rxw_send_check_path(struct rxw_pcall *p, struct rxw_out *out);
+void rxw_send_check_progress(struct rxw_pcall *p, uint64_t now);
+uint64_t rxw_send_path_deadline(const struct rxw_pcall *p); /* RXW_NEVER = none */
+void rxw_send_path_timer(struct rxw_pcall *p, struct rxw_out *out);
+/* Packets of `size` are sent from now on: convert windows and rates to that. */
+void rxw_send_resize(struct rxw_sendq *q, uint32_t size);
+/* Packets in flight, and `newly` acknowledged ones, `old` of them smaller, as packets of that size. */
+uint32_t rxw_send_flight(const struct rxw_sendq *q);
+uint32_t rxw_send_credit(struct rxw_sendq *q, uint32_t newly, uint32_t old);
+/* The peer's rates are those of packets of the default size. */
+uint64_t rxw_send_rate_to(const struct rxw_pcall *p, uint64_t rate);
+uint64_t rxw_send_rate_from(const struct rxw_pcall *p, uint64_t rate);
+
 /* --- packets and timers --- */
 
 enum rxw_ack_check {
@@ -124,6 +147,7 @@ void rxw_send_note_ssthresh(const struct rxw_pcall *p);
 void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *out);
 /* Declare losses; `flight`: packets in flight before the ACK or timer that found them. */
 void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *out);
+uint64_t rxw_send_peer_delay(const struct rxw_pcall *p); /* ns that the peer may delay an ACK */
 /* With packets not acknowledged: when the timer is to run; RXW_NEVER = no need. */
 uint64_t rxw_send_deadline(const struct rxw_pcall *p, uint64_t now);
 void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out);

@@ -10,7 +10,7 @@
 #define BUSY_FIRST	(100 * RXW_MS)
 #define BUSY_MOST	(5 * RXW_SEC)
 
-static uint64_t peer_delay(const struct rxw_pcall *p)
+uint64_t rxw_send_peer_delay(const struct rxw_pcall *p)
 {
 	const struct rxw_sendq *q = &p->tx;
 
@@ -21,7 +21,7 @@ static uint64_t peer_delay(const struct rxw_pcall *p)
 static uint64_t rto_at(const struct rxw_pcall *p, bool *probe)
 {
 	const struct rxw_sendq *q = &p->tx;
-	uint64_t delay = peer_delay(p), rto = q->base_at + rxw_rtt_rto(&q->rtt, delay, q->backoff);
+	uint64_t delay = rxw_send_peer_delay(p), rto = q->base_at + rxw_rtt_rto(&q->rtt, delay, q->backoff);
 	uint64_t pto, after;
 
 	*probe = false;
@@ -59,8 +59,8 @@ uint64_t rxw_send_deadline(const struct rxw_pcall *p, uint64_t now)
 	at = rxw_min64(at, rxw_min64(q->loss_at, q->retry_at));
 	if (q->hold_at != RXW_NEVER)
 		at = rxw_min64(at, q->hold_at > q->pace_at ? q->hold_at : q->pace_at);
-	else if (q->nxt < q->end && q->nxt < q->edge && q->pace_at > now &&
-		 rxw_send_cwnd_room(p) > 0)
+	else if (q->pace_at > now && rxw_send_cwnd_room(p) > 0 &&
+		 ((q->nxt < q->end && q->nxt < q->edge) || (q->paced && q->lost > 0)))
 		at = rxw_min64(at, q->pace_at);
 	if (q->stuck_since != 0)
 		at = rxw_min64(at, q->stuck_since + STUCK);
@@ -122,7 +122,7 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 		q->losses = true;
 	}
 	q->recovery.recovery_end = 0;
-	if (q->ent_head != RXW_NO_NODE &&
+	if (!rxw_send_check_path(p, out) && q->ent_head != RXW_NO_NODE &&
 	    rxw_mtu_timeout(&q->mtu, rxw_sendq_ent(q, q->ent_head)->stride)) {
 		atomic_store_explicit(&peer->mtu, q->mtu.confirmed, memory_order_relaxed);
 		/* The packets were too large: no congestion was seen. */
@@ -169,10 +169,7 @@ void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out)
 	uint64_t now = out->now;
 	bool probe;
 
-	if (now >= q->mtu_at) {
-		rxw_mtu_lost(&q->mtu, now);
-		q->mtu_at = RXW_NEVER;
-	}
+	rxw_send_path_timer(p, out);
 	if (!rxw_pcall_may_send(p) || q->una == q->end || proof_pending(p, out) ||
 	    (q->busy_since != 0 && now < q->busy_at))
 		return;
@@ -191,6 +188,7 @@ void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out)
 			q->probe = q->probed = true;
 			q->base_at = now;
 			rxw_tally(out->stats, &out->stats->probes, 1);
+			rxw_send_check_path(p, out);
 		} else {
 			timeout(p, out);
 		}

@@ -29,9 +29,11 @@ uint32_t rxw_send_cwnd_room(const struct rxw_pcall *p)
 	 * Recovery limits by the rate of deliveries. After a timeout the window is below ssthresh,
 	 * and slow start limits.
 	 */
+	uint32_t flight = rxw_send_flight(&p->tx);
+
 	if (rxw_recovery_active(&p->tx.recovery) && cc->cwnd >= cc->ssthresh)
-		return rxw_recovery_prr(&p->tx.recovery, p->tx.flight, cc->ssthresh);
-	return cc->cwnd > p->tx.flight ? cc->cwnd - p->tx.flight : 0;
+		return rxw_recovery_prr(&p->tx.recovery, flight, cc->ssthresh);
+	return cc->cwnd > flight ? cc->cwnd - flight : 0;
 }
 
 /* Packets of new data that both windows allow. */
@@ -75,7 +77,7 @@ static uint16_t first_lost(const struct rxw_sendq *q)
 {
 	if (q->lost == 0)
 		return RXW_NO_NODE;
-	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
+	for (uint16_t i = q->lost_at != RXW_NO_NODE ? q->lost_at : q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
 		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
 
 		if (s->first >= q->edge)
@@ -111,7 +113,7 @@ bool rxw_pcall_sendable(const struct rxw_pcall *p, uint64_t now)
 		return true;
 	i = first_lost(q);
 	if (i != RXW_NO_NODE && rxw_sendq_seg(q, i)->token == 0 &&
-	    (q->force > 0 || rxw_send_cwnd_room(p) > 0))
+	    (q->force > 0 || rxw_send_cwnd_room(p) > 0) && !(q->paced && now < q->pace_at))
 		return true;
 	return now >= q->pace_at && threshold_met(p, new_room(p), now);
 }
@@ -287,8 +289,8 @@ static void record_tx(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t f
 	if (restart_rto)
 		q->base_at = out->now;
 	q->tail_at = out->now;
-	if (q->flight > q->peak)
-		q->peak = q->flight;
+	if (rxw_send_flight(q) > q->peak)
+		q->peak = rxw_send_flight(q);
 	if (rxw_recovery_active(&q->recovery))
 		rxw_recovery_sent(&q->recovery, n);
 	count_sent(p, burst, out);
@@ -346,7 +348,7 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 	if (n == 0)
 		return RXW_BURST_NONE;
 	if (n < s->count) {
-		if (rxw_sendq_split(p, s->first + n) == RXW_NO_NODE)
+		if (rxw_sendq_split_at(p, index, s->first + n) == RXW_NO_NODE)
 			return RXW_BURST_NONE;
 		s = rxw_sendq_seg(q, index);
 	}
@@ -377,6 +379,7 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 	q->force = q->force > n ? (uint8_t)(q->force - n) : 0;
 	write_headers(p, e, s->first, n, serial, true, false, resent);
 	record_tx(p, e, s->first, n, resent, q->flight == n, burst, out);
+	burst->segment_at = index;
 	return RXW_BURST_READY;
 }
 
@@ -400,6 +403,23 @@ static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint64_t now)
 	return now >= q->requested_at + p->tx.rtt.srtt;
 }
 
+/* Packets of a train: those of a millisecond, or a few. */
+static uint32_t train(uint64_t interval)
+{
+	if (interval == 0)
+		return BURST_PACKETS;
+	return rxw_max32((uint32_t)rxw_min64(RXW_MS / interval, BURST_PACKETS), RXW_CC_BURST);
+}
+
+/* A train of `n` packets is sent: when may the next one follow? */
+static void pace(struct rxw_sendq *q, uint64_t interval, uint32_t n, uint64_t now)
+{
+	uint64_t credit = now > RXW_MS ? now - RXW_MS : 0;
+
+	if (interval != 0)
+		q->pace_at = (q->pace_at > credit ? q->pace_at : credit) + n * interval;
+}
+
 static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32_t most,
 				      struct rxw_burst *burst, struct rxw_out *out)
 {
@@ -415,11 +435,7 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 		return RXW_BURST_NONE;
 	n = rxw_min32(n, e->first + e->count - first);
 	n = rxw_min32(n, rxw_max32(BURST_BYTES / e->stride, 1));
-	if (interval != 0)
-		n = rxw_min32(n,
-			      (uint32_t)rxw_min64(RXW_MS / interval, BURST_PACKETS) > RXW_CC_BURST
-				      ? (uint32_t)(RXW_MS / interval)
-				      : RXW_CC_BURST);
+	n = rxw_min32(n, train(interval));
 	n = rxw_ecn_most(&q->ecn, rxw_proof_limit(p, e, first, n, out));
 	if (n == 0 || !rxw_slab_reserve(&q->segs, p->conn->ops->pool(p->conn), 1))
 		return RXW_BURST_NONE;
@@ -438,12 +454,9 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 	q->requested_last = request && !(e->last && !p->conn->client && q->nxt == q->end);
 	if (request)
 		q->requested_at = out->now;
-	if (interval != 0) {
-		uint64_t credit = out->now > RXW_MS ? out->now - RXW_MS : 0;
-
-		q->pace_at = (q->pace_at > credit ? q->pace_at : credit) + n * interval;
-	}
+	pace(q, interval, n, out->now);
 	record_tx(p, e, first, n, false, true, burst, out);
+	burst->segment_at = q->seg_tail;
 	burst->ect = marked;
 	if (marked)
 		rxw_tally(out->stats, &out->stats->marks_sent, n);
@@ -501,6 +514,21 @@ static bool fit(struct rxw_pcall *p)
 	return rxw_sendq_repack(p, size) == 0;
 }
 
+/* Packets of another size are next: windows count those from now on. */
+static void note_size(struct rxw_pcall *p)
+{
+	struct rxw_sendq *q = &p->tx;
+	const struct rxw_txent *e;
+
+	if (q->ent_send == RXW_NO_NODE)
+		return;
+	e = rxw_sendq_ent(q, q->ent_send);
+	if (e->stride == q->units.size || e->first != q->nxt || !q->mtu.enabled ||
+	    e->stride != rxw_pcall_datagram_size(p))
+		return;
+	rxw_send_resize(q, e->stride);
+}
+
 /* The writer or the peer's window limits the flight: rates measured now say little of the path. */
 static void note_limited(struct rxw_pcall *p)
 {
@@ -532,6 +560,7 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 		return RXW_BURST_IDLE;
 	if (!fit(p))
 		return RXW_BURST_FAILED;
+	note_size(p);
 	q->retry_at = RXW_NEVER;
 	if (q->flight == 0 && q->lost == 0 && p->tx.rtt.valid && now > q->idle_since) {
 		rxw_cc_idle(&p->tx.cc, now - q->idle_since, rxw_rtt_rto(&p->tx.rtt, 0, 0));
@@ -542,13 +571,27 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 		goto done;
 	}
 	lost = first_lost(q);
+	if (lost != RXW_NO_NODE)
+		q->lost_at = lost;
+	q->paced = q->paced && lost != RXW_NO_NODE;
 	if (lost != RXW_NO_NODE) {
 		room = rxw_send_cwnd_room(p);
 		if (room < q->force)
 			room = q->force;
+		if (room > 0 && q->paced && now < q->pace_at) {
+			*not_before = q->pace_at;
+			result = RXW_BURST_PACED;
+			goto done;
+		}
 		if (room > 0) {
+			uint64_t interval = q->paced ? pacing_interval(p) : 0;
+
 			room = rxw_min32(room, q->edge - rxw_sendq_seg(q, lost)->first);
-			result = retransmit(p, lost, rxw_min32(room, max_packets), burst, out);
+			result = retransmit(p, lost, rxw_min32(rxw_min32(room, train(interval)),
+							       max_packets),
+					    burst, out);
+			if (result == RXW_BURST_READY)
+				pace(q, interval, burst->count, now);
 			goto done;
 		}
 	}
@@ -604,6 +647,18 @@ static bool refused(struct rxw_pcall *p, uint16_t *i, uint32_t gone)
 	return true;
 }
 
+/* Where to look for the segments of a burst. A free segment has no token. */
+static uint16_t first_of(const struct rxw_sendq *q, const struct rxw_burst *burst)
+{
+	const struct rxw_txseg *s;
+
+	if (burst->segment_at >= q->segs.cap)
+		return q->seg_head;
+	s = rxw_sendq_seg(q, burst->segment_at);
+	return s->token == burst->token && s->first == burst->first_seq ? burst->segment_at
+								       : q->seg_head;
+}
+
 void rxw_send_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, unsigned sent,
 			 int error, uint64_t now)
 {
@@ -612,7 +667,7 @@ void rxw_send_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, uns
 
 	if (error == EMSGSIZE && q->mtu.confirmed >= burst->segment && burst->segment > RXW_MTU_MIN)
 		mtu_refused(p);
-	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
+	for (uint16_t i = first_of(q, burst); i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
 		struct rxw_txseg *s = rxw_sendq_seg(q, i);
 
 		if (s->first >= burst->first_seq + burst->count)

@@ -8,6 +8,7 @@
 #define FIRST_CWND_GOOD 10u
 #define GOOD_RTT	(100 * RXW_MS)
 #define RECENT		(60 * RXW_SEC)
+#define MTU_MOST	9000u /* bytes of an IP packet, up to which a search goes */
 #define LONG_RTT	RXW_MS /* shorter paths are filled by 255 packets */
 #define ENTRIES_MOST	16384u /* runs in the queue; writers of a few bytes each wait then */
 
@@ -19,6 +20,7 @@ void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now)
 	bool open = cc->ssthresh >= cc->max;
 	uint64_t least = atomic_load_explicit(&p->conn->peer->least_rtt, memory_order_relaxed);
 	uint64_t rtt = q->rtt.min;
+	uint32_t most = atomic_load_explicit(&p->conn->peer->peer_max_mtu, memory_order_relaxed);
 	struct rxw_cc_path known;
 
 	if (rtt == 0 || (least != 0 && least < rtt))
@@ -36,8 +38,31 @@ void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now)
 		return;
 	/* RFC 6928 begins with 10 packets on any path. */
 	cc->cwnd = rxw_max32(cc->cwnd, FIRST_CWND_GOOD);
-	if (rxw_peer_recall(p->conn->peer, &known, now))
+	if (rxw_peer_recall(p->conn->peer, &known, now)) {
+		/* It is in packets of the default size. */
+		known.rate = known.rate * RXW_MTU_DEFAULT / rxw_min32(q->mtu.confirmed, most != 0 ? most : RXW_MTU_DEFAULT);
 		rxw_cc_resume(cc, &known);
+	}
+}
+
+/* The size of datagrams: that of the peer's last calls. */
+static void seed_mtu(struct rxw_pcall *p, uint64_t now)
+{
+	const struct rxw_params *params = p->conn->params;
+	const struct rxw_peer *peer = p->conn->peer;
+	struct rxw_mtu *m = &p->tx.mtu;
+	uint32_t mtu = atomic_load_explicit(&peer->mtu, memory_order_relaxed);
+	bool search = params->mtu_ceiling > params->mtu && !(params->mtu_auto && peer->local);
+	uint32_t headers = rxw_peer_overhead(peer);
+
+	rxw_mtu_init(m, params->mtu,
+		     search ? rxw_min32(params->mtu_ceiling, MTU_MOST - headers) : params->mtu, search);
+	m->headers = headers;
+	p->tx.searching = false;
+	if (mtu > params->mtu)
+		rxw_mtu_confirmed(m, mtu, now);
+	else if (mtu != 0 && mtu < params->mtu)
+		m->confirmed = m->low = mtu;
 }
 
 void rxw_sendq_moved(struct rxw_pcall *p, bool same_host, uint64_t now)
@@ -54,6 +79,9 @@ void rxw_sendq_moved(struct rxw_pcall *p, bool same_host, uint64_t now)
 		return;
 	rxw_rtt_init(&q->rtt);
 	rxw_cc_init(&q->cc, q->cc.ops, FIRST_CWND, 0, q->cc.max);
+	seed_mtu(p, now);
+	q->mtu_at = q->check.at = RXW_NEVER;
+	q->units = (struct rxw_mtu_units){0};
 }
 
 /* What is known of the path, from the peer's last calls. */
@@ -66,24 +94,19 @@ static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 	uint64_t at = atomic_load_explicit(&peer->rtt_at, memory_order_relaxed);
 	uint32_t ssthresh = atomic_load_explicit(&peer->ssthresh, memory_order_relaxed);
 	uint32_t reordering = atomic_load_explicit(&peer->reordering, memory_order_relaxed);
-	uint32_t mtu = atomic_load_explicit(&peer->mtu, memory_order_relaxed);
 	bool good = srtt != 0 && srtt < GOOD_RTT && now < at + RECENT && ssthresh == 0;
 
 	rxw_rtt_init(&q->rtt);
 	rxw_rtt_seed(&q->rtt, srtt, atomic_load_explicit(&peer->rttvar, memory_order_relaxed));
 	rxw_cc_init(&q->cc, params->cc, good ? FIRST_CWND_GOOD : FIRST_CWND, ssthresh,
 		    rxw_min32(params->window, RXW_MAX_ACKS));
+	seed_mtu(p, now);
 	if (p->conn->rx.wide_heard)
 		rxw_sendq_widen(p, now);
 	if (p->conn->rx.marks_heard)
 		rxw_ecn_begin(&q->ecn, rxw_peer_recall_ecn(peer, now));
 	rxw_recovery_init(&q->recovery);
 	rxw_recovery_seed(&q->recovery, reordering, now, srtt);
-	rxw_mtu_init(&q->mtu, params->mtu, params->mtu_ceiling, params->mtu_ceiling > params->mtu);
-	if (mtu > params->mtu)
-		rxw_mtu_confirmed(&q->mtu, mtu, now);
-	else if (mtu != 0 && mtu < params->mtu)
-		q->mtu.confirmed = q->mtu.low = mtu;
 }
 
 void rxw_sendq_init(struct rxw_pcall *p, uint64_t now)
@@ -96,11 +119,12 @@ void rxw_sendq_init(struct rxw_pcall *p, uint64_t now)
 	rxw_slab_init(&q->segs, q->seg_own, sizeof(q->seg_own[0]),
 		      sizeof(q->seg_own) / sizeof(q->seg_own[0]));
 	q->ent_head = q->ent_tail = q->ent_send = q->seg_head = q->seg_tail = RXW_NO_NODE;
+	q->lost_at = RXW_NO_NODE;
 	q->una = q->nxt = q->end = q->flush_to = 1;
 	q->window = p->conn->peer_window != 0 ? p->conn->peer_window : RXW_FIRST_FLIGHT;
 	q->edge = 1 + q->window;
 	q->base_at = q->idle_since = now;
-	q->loss_at = q->hold_at = q->retry_at = q->mtu_at = RXW_NEVER;
+	q->loss_at = q->hold_at = q->retry_at = q->mtu_at = q->check.at = RXW_NEVER;
 }
 
 static void drop_ent(struct rxw_sendq *q, uint16_t index)
@@ -141,8 +165,10 @@ void rxw_sendq_clear(struct rxw_pcall *p)
 	}
 	for (uint16_t i = q->seg_head, next; i != RXW_NO_NODE; i = next) {
 		next = rxw_sendq_seg(q, i)->next;
+		rxw_sendq_seg(q, i)->token = 0;
 		rxw_slab_put(&q->segs, i);
 	}
+	q->lost_at = RXW_NO_NODE;
 	q->ent_head = q->ent_tail = q->ent_send = q->seg_head = q->seg_tail = RXW_NO_NODE;
 	q->una = q->end = q->nxt;
 	q->flight = q->acked = q->lost = 0;
@@ -156,7 +182,7 @@ void rxw_sendq_clear(struct rxw_pcall *p)
 void rxw_sendq_stop(struct rxw_pcall *p)
 {
 	rxw_sendq_clear(p);
-	p->tx.mtu_at = RXW_NEVER;
+	p->tx.mtu_at = p->tx.check.at = RXW_NEVER;
 }
 
 void rxw_sendq_all_acked(struct rxw_pcall *p, struct rxw_out *out)

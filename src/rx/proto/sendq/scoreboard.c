@@ -7,8 +7,30 @@ static uint32_t *tally(struct rxw_sendq *q, unsigned state)
 	return state == RXW_TX_FLIGHT ? &q->flight : state == RXW_TX_ACKED ? &q->acked : &q->lost;
 }
 
+/* Bursts and first_lost() may still name it: they look at `token` and `lost_at`. */
+static void drop_segment(struct rxw_sendq *q, uint16_t i)
+{
+	rxw_sendq_seg(q, i)->token = 0;
+	if (q->lost_at == i)
+		q->lost_at = RXW_NO_NODE;
+	rxw_slab_put(&q->segs, i);
+}
+
+/* Packets of a segment leave the flight, or are in it again. */
+static void weigh(struct rxw_sendq *q, const struct rxw_txseg *s, unsigned state, uint32_t n,
+		  bool more)
+{
+	if (state == RXW_TX_FLIGHT && s->first < q->units.from)
+		q->units.old += more ? n : -n;
+}
+
 void rxw_sendq_set(struct rxw_sendq *q, struct rxw_txseg *s, enum rxw_txstate state)
 {
+	weigh(q, s, s->state, s->count, false);
+	weigh(q, s, state, s->count, true);
+	if (state == RXW_TX_LOST && q->lost_at != RXW_NO_NODE &&
+	    s->first < rxw_sendq_seg(q, q->lost_at)->first)
+		q->lost_at = RXW_NO_NODE;
 	*tally(q, s->state) -= s->count;
 	*tally(q, state) += s->count;
 	s->state = (uint8_t)state;
@@ -16,12 +38,17 @@ void rxw_sendq_set(struct rxw_sendq *q, struct rxw_txseg *s, enum rxw_txstate st
 
 uint16_t rxw_sendq_split(struct rxw_pcall *p, uint32_t seq)
 {
+	return rxw_sendq_split_at(p, p->tx.seg_head, seq);
+}
+
+uint16_t rxw_sendq_split_at(struct rxw_pcall *p, uint16_t i, uint32_t seq)
+{
 	struct rxw_sendq *q = &p->tx;
-	uint16_t i, fresh;
+	uint16_t fresh;
 	struct rxw_txseg *a, *b;
 	uint32_t k;
 
-	for (i = q->seg_head; i != RXW_NO_NODE; i = a->next) {
+	for (; i != RXW_NO_NODE; i = a->next) {
 		a = rxw_sendq_seg(q, i);
 		if (seq == a->first)
 			return i;
@@ -54,8 +81,11 @@ uint16_t rxw_sendq_split(struct rxw_pcall *p, uint32_t seq)
 
 void rxw_sendq_stamp(struct rxw_sendq *q, struct rxw_txseg *s, uint64_t now)
 {
-	if (q->flight == 0)
+	if (q->flight == 0) {
 		q->rate.began_at = q->rate.delivered_at = now;
+		q->check.progress_at = now;
+		q->check.asked = false;
+	}
 	s->sent_at = now;
 	s->delivered_at = q->rate.delivered_at;
 	s->began_at = q->rate.began_at;
@@ -110,6 +140,7 @@ void rxw_sendq_free_segs(struct rxw_sendq *q, uint32_t first)
 			break;
 		n = rxw_min32(s->count, first - s->first);
 		*tally(q, s->state) -= n;
+		weigh(q, s, s->state, n, false);
 		if (n < s->count) {
 			s->first += n;
 			s->count -= n;
@@ -124,7 +155,7 @@ void rxw_sendq_free_segs(struct rxw_sendq *q, uint32_t first)
 		q->seg_head = s->next;
 		if (q->seg_head == RXW_NO_NODE)
 			q->seg_tail = RXW_NO_NODE;
-		rxw_slab_put(&q->segs, i);
+		drop_segment(q, i);
 	}
 }
 
@@ -139,8 +170,11 @@ void rxw_sendq_lose_from(struct rxw_sendq *q, uint16_t i)
  * The second segment continues the first: same state, and same transmission, which no longer matters
  * once the packets are acknowledged.
  */
-static bool continues(const struct rxw_txseg *s, const struct rxw_txseg *t)
+static bool continues(const struct rxw_sendq *q, const struct rxw_txseg *s,
+		      const struct rxw_txseg *t)
 {
+	if (s->first < q->units.from && t->first >= q->units.from)
+		return false;
 	if (s->state == RXW_TX_ACKED && t->state == RXW_TX_ACKED && s->token == 0 && t->token == 0)
 		return true;
 	if (t->state != s->state || t->order != s->order + s->count ||
@@ -163,7 +197,7 @@ void rxw_sendq_join(struct rxw_sendq *q)
 
 		if (next == RXW_NO_NODE)
 			return;
-		if (!continues(s, rxw_sendq_seg(q, next))) {
+		if (!continues(q, s, rxw_sendq_seg(q, next))) {
 			i = next;
 			continue;
 		}
@@ -171,6 +205,6 @@ void rxw_sendq_join(struct rxw_sendq *q)
 		s->next = rxw_sendq_seg(q, next)->next;
 		if (q->seg_tail == next)
 			q->seg_tail = i;
-		rxw_slab_put(&q->segs, next);
+		drop_segment(q, next);
 	}
 }

@@ -67,6 +67,7 @@ struct rxw_sendq {
 	struct rxw_slab ents, segs;
 	uint16_t ent_head, ent_tail, ent_send;
 	uint16_t seg_head, seg_tail;
+	uint16_t lost_at; /* no segment before this one is lost; RXW_NO_NODE = unknown */
 	uint32_t una, nxt, end; /* lowest not acknowledged; next to be sent; next to be queued */
 	uint32_t flight, acked, lost;
 	uint32_t window, edge; /* the peer's rwind; firstPacket + rwind */
@@ -111,6 +112,10 @@ struct rxw_sendq {
 	struct rxw_cc cc;
 	struct rxw_recovery recovery;
 	struct rxw_mtu mtu;
+	struct rxw_mtu_check check;
+	struct rxw_mtu_units units;
+	bool paced;	/* lost packets are paced, as new ones are: all of a flight were lost */
+	bool searching; /* of the calls of the peer, this one searches for its path MTU */
 	struct rxw_delivery rate;
 	struct rxw_ecn ecn;
 	/* Of these numbers the latest ACK says nothing: packets there are not declared lost. */
@@ -123,17 +128,14 @@ struct rxw_sendq {
 	struct rxw_txseg seg_own[3];
 };
 
-/* --- queue --- */
 /* `now`: ns. Seeds RTT, window, reordering and MTU with what is known of the peer. */
 void rxw_sendq_init(struct rxw_pcall *p, uint64_t now);
-/* All packets in flight are lost: the client moved, to another host perhaps. */
+/* All in flight is lost: the client moved, to another host perhaps. */
 void rxw_sendq_moved(struct rxw_pcall *p, bool same_host, uint64_t now);
 /* The peer offers wide windows: over a long path the congestion window may exceed 255 packets. */
 void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now);
-/* Release everything: the call is over, or the peer has it all. */
-void rxw_sendq_clear(struct rxw_pcall *p);
-/* The same, of a call that failed: no MTU probe is expected any more. */
-void rxw_sendq_stop(struct rxw_pcall *p);
+void rxw_sendq_clear(struct rxw_pcall *p); /* all: the call is over, or the peer has everything */
+void rxw_sendq_stop(struct rxw_pcall *p);  /* the call failed: no PING is expected any more */
 /* The peer has all that was sent: release it, and wake a writer that waits or may write no more. */
 void rxw_sendq_all_acked(struct rxw_pcall *p, struct rxw_out *out);
 struct rxw_txent *rxw_sendq_entry(const struct rxw_sendq *q, uint32_t seq);
@@ -151,9 +153,8 @@ int rxw_sendq_repack(struct rxw_pcall *p, uint32_t size);
 void rxw_sendq_note_high(struct rxw_pcall *p);
 /* Wake a writer that was told to wait, if it may resume. */
 void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out);
-/* Packets queued and not acknowledged; of those, packets never sent. */
-uint32_t rxw_pcall_queued(const struct rxw_pcall *p);
-uint32_t rxw_pcall_ready(const struct rxw_pcall *p);
+uint32_t rxw_pcall_queued(const struct rxw_pcall *p); /* packets not acknowledged */
+uint32_t rxw_pcall_ready(const struct rxw_pcall *p);  /* of those, never sent */
 /* False: the writer should wait, from the high-water mark until the low-water mark. */
 bool rxw_pcall_writable(const struct rxw_pcall *p);
 /* A high-water mark for this call below that of the endpoint, in packets. */
@@ -171,11 +172,10 @@ static inline struct rxw_txseg *rxw_sendq_seg(const struct rxw_sendq *q, uint16_
 {
 	return (struct rxw_txseg *)rxw_slab_at(&q->segs, index);
 }
-/*
- * Split so that a segment begins at `seq`. Its index; RXW_NO_NODE: out of memory, or no such
- * packet.
- */
+/* Split so that a segment begins at `seq`. Its index; RXW_NO_NODE: no memory, or no such packet. */
 uint16_t rxw_sendq_split(struct rxw_pcall *p, uint32_t seq);
+/* The same; segment `i` is not behind it. */
+uint16_t rxw_sendq_split_at(struct rxw_pcall *p, uint16_t i, uint32_t seq);
 void rxw_sendq_set(struct rxw_sendq *q, struct rxw_txseg *s, enum rxw_txstate state);
 /* Every packet in flight counts as lost, from segment `i` on. */
 void rxw_sendq_lose_from(struct rxw_sendq *q, uint16_t i);

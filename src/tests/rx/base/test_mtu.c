@@ -220,6 +220,116 @@ START_TEST(hints)
 }
 END_TEST
 
+/* Common sizes come before the middle: most paths take a few probes. */
+START_TEST(common_sizes)
+{
+	struct rxw_mtu m;
+	uint64_t now = 0;
+
+	rxw_mtu_init(&m, 1444, 8972, true);
+	ck_assert_uint_le(search(&m, 1472, &now), 13);
+	ck_assert_uint_eq(m.confirmed, 1472);
+	rxw_mtu_init(&m, 1444, 8952, true);
+	m.headers = 48;
+	ck_assert_uint_le(search(&m, 1452, &now), 15);
+	ck_assert_uint_ge(m.confirmed, 1444);
+}
+END_TEST
+
+/* What the peer accepts limits the search, which goes on when that grows. */
+START_TEST(limit_of_the_peer)
+{
+	struct rxw_mtu m;
+	uint64_t now = 0;
+
+	rxw_mtu_init(&m, 1444, 8972, true);
+	m.limit = 1444;
+	ck_assert_uint_eq(search(&m, 9000, &now), 0);
+	m.limit = 5692;
+	ck_assert_uint_eq(search(&m, 9000, &now), 1);
+	ck_assert_uint_eq(m.confirmed, 5692);
+	m.limit = 16384;
+	search(&m, 9000, &now);
+	ck_assert_uint_eq(m.confirmed, 8972);
+}
+END_TEST
+
+/* A device that refuses the size settles the matter at once. */
+START_TEST(refused)
+{
+	struct rxw_mtu m;
+	uint64_t now = 1;
+
+	rxw_mtu_init(&m, 1444, 8972, true);
+	ck_assert_uint_eq(rxw_mtu_probe(&m, now, RTT), 8972);
+	rxw_mtu_refused(&m, now);
+	ck_assert_uint_eq(rxw_mtu_probe(&m, now, RTT), 1472);
+	rxw_mtu_unsent(&m);
+	now += RTT;
+	ck_assert_uint_eq(rxw_mtu_probe(&m, now, RTT), 1472);
+	ck_assert_uint_eq(m.tries, 0);
+}
+END_TEST
+
+/* Large packets do not arrive: their size is tried once more, and then smaller ones. */
+START_TEST(falls)
+{
+	struct rxw_mtu m;
+	uint64_t now = 0;
+
+	rxw_mtu_init(&m, 1444, 8972, true);
+	search(&m, 9000, &now);
+	ck_assert(rxw_mtu_fall(&m));
+	ck_assert_uint_eq(m.confirmed, 1200);
+	ck_assert_uint_eq(rxw_mtu_probe(&m, now, RTT), 8972);
+	rxw_mtu_lost(&m, now);
+	now += RTT;
+	ck_assert_uint_eq(rxw_mtu_probe(&m, now, RTT), 1472);
+	rxw_mtu_confirmed(&m, 1472, now);
+	ck_assert_uint_eq(m.confirmed, 1472);
+	rxw_mtu_init(&m, 1444, 8972, true);
+	/* A report below the base counts once packets have been lost. */
+	rxw_mtu_hint(&m, 1252);
+	ck_assert_uint_eq(m.told, 1252);
+	ck_assert_uint_ge(m.confirmed, 1252);
+	ck_assert(rxw_mtu_fall(&m));
+	now += RTT;
+	ck_assert_uint_eq(m.confirmed, 1200);
+	ck_assert_uint_eq(rxw_mtu_probe(&m, now, RTT), 1252);
+	rxw_mtu_confirmed(&m, 1252, now);
+	ck_assert(rxw_mtu_fall(&m));
+	ck_assert(rxw_mtu_fall(&m));
+	ck_assert_uint_eq(m.confirmed, 548);
+	ck_assert(!rxw_mtu_fall(&m));
+}
+END_TEST
+
+/* A call goes on where another one stopped. */
+START_TEST(resumed)
+{
+	struct rxw_mtu m, n;
+	uint64_t now = 1;
+
+	rxw_mtu_init(&m, 1444, 8972, true);
+	rxw_mtu_init(&n, 1444, 8972, true);
+	for (int i = 0; i < 4; i++) {
+		rxw_mtu_probe(&m, now, RTT);
+		rxw_mtu_lost(&m, now);
+		now += RTT;
+	}
+	rxw_mtu_resume(&n, rxw_mtu_pack(&m));
+	ck_assert_uint_eq(n.tries, 1);
+	ck_assert_uint_eq(rxw_mtu_probe(&n, now, RTT), 1472);
+	rxw_mtu_follow(&m, 1472, now);
+	ck_assert_uint_eq(m.confirmed, 1472);
+	rxw_mtu_follow(&m, 1200, now);
+	ck_assert_uint_eq(m.confirmed, 1200);
+	rxw_mtu_init(&n, 1444, 8972, true);
+	rxw_mtu_resume(&n, 0); /* nothing is known */
+	ck_assert_uint_eq(rxw_mtu_probe(&n, now, RTT), 8972);
+}
+END_TEST
+
 /* Any sequence of events keeps the invariants of the structure. */
 START_TEST(invariants)
 {
@@ -235,7 +345,19 @@ START_TEST(invariants)
 			uint32_t size = (uint32_t)test_below(&state, 12000);
 
 			now += test_below(&state, 10) ? test_below(&state, 2 * RTT) : 700 * RXW_SEC;
-			switch (test_below(&state, 7)) {
+			switch (test_below(&state, 11)) {
+			case 7:
+				rxw_mtu_fall(&m);
+				break;
+			case 8:
+				rxw_mtu_refused(&m, now);
+				break;
+			case 9:
+				m.limit = size;
+				break;
+			case 10:
+				rxw_mtu_resume(&m, (uint32_t)test_below(&state, 9000) << 8 | size % 3);
+				break;
 			case 0:
 				rxw_mtu_confirmed(&m, m.probing && size & 1 ? m.probing : size,
 						  now);
@@ -267,4 +389,5 @@ END_TEST
 
 TEST_MAIN("mtu", finds_every_size, tries_the_ceiling_first, three_tries, searches_again_later,
 	  disabled, black_hole, black_hole_when_disabled,
-	  search_again_after_shrinking, hints, invariants)
+	  search_again_after_shrinking, hints, common_sizes, limit_of_the_peer, refused, falls,
+	  resumed, invariants)

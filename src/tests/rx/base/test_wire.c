@@ -125,20 +125,37 @@ static uint32_t any_pattern(uint64_t *state, uint8_t *got, uint32_t all)
 
 static void mark_all(uint8_t *tables, const uint8_t *got, uint32_t from, uint32_t to)
 {
+	static uint64_t bits[RXW_ACK_WORDS];
+
+	memset(bits, 0, sizeof(bits));
 	for (uint32_t i = from, end; i < to; i = end) {
 		for (end = i + 1; end < to && got[end] == got[i]; end++)
 			;
 		if (got[i])
-			rxw_ack_mark(tables, i - from, end - from);
+			rxw_bits_set(bits, i - from, end - from);
 	}
+	rxw_ack_spread(tables, bits, to - from);
 }
 
 static void same_runs(const struct rxw_ack *ack, const uint8_t *got, uint32_t from, uint32_t to)
 {
+	static uint64_t bits[RXW_ACK_WORDS];
+	bool whole = to - from > RXW_MAX_ACKS; /* complete tables */
+
+	if (whole) {
+		memset(bits, 0xa5, sizeof(bits));
+		rxw_ack_gather(ack, from, to - from, bits);
+		for (uint32_t i = to - from; i % 64 != 0; i++)
+			ck_assert_uint_eq(bits[i / 64] >> i % 64 & 1, 0);
+	}
 	for (uint32_t i = from, end; i < to; i = end) {
-		bool received;
+		bool received, same;
 
 		end = rxw_ack_run(ack, i, to, &received);
+		if (whole) {
+			ck_assert_uint_eq(rxw_bits_run(bits, i - from, to - from, &same), end - from);
+			ck_assert_int_eq(same, received);
+		}
 		ck_assert_uint_gt(end, i);
 		ck_assert_uint_le(end, to);
 		ck_assert(end == to || got[end] != got[i]);

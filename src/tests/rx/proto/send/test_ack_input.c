@@ -500,6 +500,16 @@ START_TEST(softly_complete)
 }
 END_TEST
 
+/* An ACK of all, with this maxMTU. */
+static void ack_with(uint32_t serial, unsigned reason, uint32_t max_mtu)
+{
+	uint8_t bytes[RXW_ACK_MAX_SIZE];
+	uint32_t length = bench_ack(&b, bytes, 1, call->p.tx.nxt, serial, reason, 0, "", 255);
+
+	rxw_put32(bytes + length - 16, max_mtu);
+	bench_input(&b, c, bytes, length, length);
+}
+
 START_TEST(path_mtu_search)
 {
 	uint32_t size = 0;
@@ -514,21 +524,99 @@ START_TEST(path_mtu_search)
 	for (unsigned i = 0; i < 10 && size == 0; i++) {
 		bench_write(call, 20, 100, false);
 		b.out.now += RXW_MS;
-		ack(call->p.tx.nxt, c->p.serial, RXW_ACK_REQUESTED, "");
+		/* A peer that takes no more than usual gets no probe. */
+		ack_with(c->p.serial, RXW_ACK_REQUESTED, i < 5 ? 1444 : 16384);
 		for (unsigned k = 0; k < b.count; k++)
 			if (b.sent[k].padding > 0) {
+				ck_assert_uint_ge(i, 5);
 				size = b.sent[k].length + b.sent[k].padding;
 				ck_assert_uint_eq(b.sent[k].ack.reason, RXW_ACK_PING);
 				ck_assert(b.sent[k].h.flags & RXW_REQUEST_ACK);
-				ack(call->p.tx.nxt, b.sent[k].h.serial, RXW_ACK_PING_RESPONSE, "");
+				ack_with(b.sent[k].h.serial, RXW_ACK_PING_RESPONSE, 16384);
 			}
 		b.count = b.next = 0;
 	}
 	ck_assert_uint_eq(size, 8972);
 	ck_assert_uint_eq(call->p.tx.mtu.confirmed, 8972);
-	atomic_store(&c->p.peer->peer_max_mtu, 16384);
 	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 8972);
 	ck_assert_uint_eq(atomic_load(&c->p.peer->mtu), 8972);
+	bench_free(&b);
+}
+END_TEST
+
+/* Automatically: never towards this host; more is announced once the peer offers wide windows. */
+START_TEST(path_mtu_automatic)
+{
+	for (unsigned local = 0; local < 2; local++) {
+		unsigned probes = 0;
+
+		bench_init(&b, true);
+		b.params.mtu_ceiling = 8972;
+		b.params.mtu_auto = true;
+		b.params.window = 8192;
+		c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+		c->p.peer->local = local;
+		call = bench_begin(&b, c);
+		ck_assert_int_eq(call->p.tx.mtu.enabled, !local);
+		call->p.tx.cc.cwnd = 100;
+		for (unsigned i = 0; i < 8; i++) {
+			bench_write(call, 20, 100, false);
+			b.out.now += RXW_MS;
+			ack_with(c->p.serial, RXW_ACK_REQUESTED, 16384);
+			rxw_ack_heard_wide(&call->p, i >= 6);
+			for (unsigned k = 0; k < b.count; k++)
+				if (b.sent[k].h.type == RXW_ACK) {
+					probes += b.sent[k].padding > 0;
+					ck_assert_uint_eq(b.sent[k].ack.max_mtu,
+							  i >= 7 && !local ? 8972 : 1444);
+				}
+			b.count = b.next = 0;
+		}
+		ck_assert_int_eq(probes > 0, !local);
+		bench_free(&b);
+	}
+}
+END_TEST
+
+/*
+ * Silence: two PINGs ask whether large packets still arrive. If only the small one is answered, they
+ * do not, and nothing is blamed on congestion.
+ */
+START_TEST(black_hole)
+{
+	uint32_t serial = 0, cwnd;
+	unsigned n = 0;
+
+	bench_init(&b, true);
+	b.auto_send = false;
+	b.params.mtu_ceiling = 8972;
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	call = bench_begin(&b, c);
+	bench_write(call, 4, 1416, false);
+	bench_send(call);
+	b.out.now += 10 * RXW_MS;
+	ack(5, c->p.serial, RXW_ACK_REQUESTED, "");
+	bench_write(call, 20, 1416, false);
+	bench_send(call);
+	cwnd = call->p.tx.cc.cwnd;
+	b.count = b.next = 0;
+	for (unsigned ms = 0; ms < 300 && b.count < 2; ms += 5)
+		bench_pass(&b, 5 * RXW_MS);
+	for (unsigned k = 0; k < b.count; k++)
+		if (b.sent[k].h.type == RXW_ACK && b.sent[k].ack.reason == RXW_ACK_PING) {
+			ck_assert_int_eq(b.sent[k].padding > 0, n % 2 == 0);
+			serial = b.sent[k].h.serial;
+			n++;
+		}
+	ck_assert_uint_ge(n, 2);
+	ck_assert_uint_eq(n % 2, 0);
+	ack(5, serial, RXW_ACK_PING_RESPONSE, "");
+	ck_assert_uint_eq(call->p.tx.mtu.confirmed, 1444); /* packets may overtake each other */
+	bench_pass(&b, 30 * RXW_MS);
+	ck_assert_uint_eq(call->p.tx.mtu.confirmed, 1200);
+	ck_assert_uint_eq(atomic_load(&c->p.peer->mtu), 1200);
+	ck_assert_uint_ge(call->p.tx.cc.cwnd, cwnd);
+	ck_assert_int_eq(call->p.error, 0);
 	bench_free(&b);
 }
 END_TEST
@@ -562,5 +650,7 @@ int main(void)
 	tcase_add_test(tcase, loss_of_a_full_window);
 	tcase_add_test(tcase, softly_complete);
 	tcase_add_test(tcase, path_mtu_search);
+	tcase_add_test(tcase, path_mtu_automatic);
+	tcase_add_test(tcase, black_hole);
 	return bench_main(suite);
 }

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The path MTU of a call (rx-protocol 5.5): one call of a peer searches for it, the others follow. A
+ * check tells a black hole from a broken path. Windows are converted to packets of the new size.
+ */
+#include "proto/state.h"
+
+#define SEARCH_AFTER 64u	/* packets: short calls do not search for a larger MTU */
+#define LEAST	     548u	/* packets of this size fit into any path */
+#define MANY	     8u
+#define PATIENCE     (2 * RXW_MS) /* of the check, at least, for packets that are overtaken */
+
+static void store(struct rxw_pcall *p)
+{
+	atomic_store_explicit(&p->conn->peer->mtu, p->tx.mtu.confirmed, memory_order_relaxed);
+}
+
+/* May this call send probes? Takes over a search that another call did not end. */
+static bool may_search(struct rxw_pcall *p, uint64_t now)
+{
+	struct rxw_peer *peer = p->conn->peer;
+	struct rxw_sendq *q = &p->tx;
+
+	if (q->searching)
+		return true;
+	if (now < atomic_load_explicit(&peer->mtu_at, memory_order_relaxed))
+		return false;
+	/* Probes are large: an address that is not validated gets none. */
+	if (!p->conn->client && !peer->local && !rxw_peer_validated(peer, now))
+		return false;
+	rxw_mtu_resume(&q->mtu, atomic_load_explicit(&peer->mtu_search, memory_order_relaxed));
+	return true;
+}
+
+/* The state of the search has changed: other calls wait, or it is over. */
+static void note_search(struct rxw_pcall *p, uint64_t now)
+{
+	struct rxw_peer *peer = p->conn->peer;
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_mtu *m = &q->mtu;
+
+	if (!q->searching)
+		return;
+	q->searching = !m->done;
+	atomic_store_explicit(&peer->mtu_at, m->done ? m->next_at : now + 2 * rxw_rtt_rto(&q->rtt, 0, 0),
+			      memory_order_relaxed);
+	atomic_store_explicit(&peer->mtu_search, m->done ? 0 : rxw_mtu_pack(m), memory_order_relaxed);
+}
+
+/* Another call of the peer found a larger size, or a black hole. */
+static void follow(struct rxw_pcall *p, uint64_t now)
+{
+	uint32_t size = atomic_load_explicit(&p->conn->peer->mtu, memory_order_relaxed);
+
+	if (p->tx.mtu.enabled && size != 0 && size != p->tx.mtu.confirmed)
+		rxw_mtu_follow(&p->tx.mtu, size, now);
+}
+
+/* Our own system refused the probe in flight: no need to send it again. */
+static void take_refusal(struct rxw_pcall *p, uint64_t now)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint32_t size;
+
+	if (q->mtu.probing == 0)
+		return;
+	size = atomic_load_explicit(&p->conn->peer->mtu_refused, memory_order_relaxed);
+	if (size == 0 || size > q->mtu.probing)
+		return;
+	atomic_store_explicit(&p->conn->peer->mtu_refused, 0, memory_order_relaxed);
+	rxw_mtu_refused(&q->mtu, now);
+	q->mtu_at = RXW_NEVER;
+	note_search(p, now);
+}
+
+void rxw_send_search(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_peer *peer = p->conn->peer;
+	struct rxw_sendq *q = &p->tx;
+	uint32_t size, most = atomic_load_explicit(&peer->peer_max_mtu, memory_order_relaxed);
+
+	follow(p, out->now);
+	take_refusal(p, out->now);
+	if (q->nxt <= SEARCH_AFTER || !q->rtt.valid || !may_search(p, out->now))
+		return;
+	q->mtu.limit = most != 0 ? most : RXW_MTU_DEFAULT;
+	size = rxw_mtu_probe(&q->mtu, out->now, q->rtt.srtt);
+	if (size == 0) {
+		note_search(p, out->now);
+		return;
+	}
+	atomic_store_explicit(&peer->mtu_refused, 0, memory_order_relaxed);
+	if (!rxw_ack_ping(p, size, out)) {
+		rxw_mtu_unsent(&q->mtu);
+		return;
+	}
+	q->searching = true;
+	q->mtu_at = out->now + rxw_rtt_rto(&q->rtt, 0, 0);
+	note_search(p, out->now);
+}
+
+static void end_check(struct rxw_mtu_check *k)
+{
+	k->small = k->large = 0;
+	k->at = RXW_NEVER;
+}
+
+void rxw_send_probe_answered(struct rxw_pcall *p, const struct rxw_ping *ping, uint64_t now)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_mtu_check *k = &q->check;
+
+	if (ping->size > 0) {
+		rxw_mtu_confirmed(&q->mtu, ping->size, now);
+		if (q->mtu.probing == 0)
+			q->mtu_at = RXW_NEVER;
+		store(p);
+		note_search(p, now);
+	}
+	if (ping->serial == k->large) {
+		end_check(k);
+	} else if (ping->serial == k->small) {
+		k->small = 0;
+		k->at = now + rxw_max64(q->rtt.srtt / 16 + 2 * q->rtt.rttvar, PATIENCE);
+	}
+}
+
+/* --- black holes --- */
+
+/* Write a PING. Returns its serial, 0 = not written. */
+static uint32_t ask(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
+{
+	if (!rxw_ack_ping(p, size, out))
+		return 0;
+	return p->ack.ping[(p->ack.ping_next + RXW_PINGS - 1) % RXW_PINGS].serial;
+}
+
+bool rxw_send_check_path(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_mtu_check *k = &q->check;
+	uint32_t size = q->mtu.confirmed;
+	const struct rxw_txent *e;
+
+	/* A server that has heard nothing of the call answers no PING. */
+	if (!q->mtu.enabled || !q->heard || q->ent_head == RXW_NO_NODE || !rxw_pcall_may_send(p))
+		return false;
+	e = rxw_sendq_ent(q, q->ent_head);
+	if (size <= LEAST || (e->count > 1 ? e->stride : e->last_size) < size)
+		return true; /* small packets prove nothing */
+	/* The latest two may still be on their way. */
+	if (k->at != RXW_NEVER ||
+	    (k->small != 0 && out->now < k->asked_at + rxw_rtt_rto(&q->rtt, 0, 0)))
+		return true;
+	k->asked = true;
+	k->asked_at = out->now;
+	k->order = q->order;
+	k->large = ask(p, size, out);
+	k->small = k->large != 0 ? ask(p, 0, out) : 0;
+	return k->small != 0;
+}
+
+void rxw_send_check_progress(struct rxw_pcall *p, uint64_t now)
+{
+	struct rxw_mtu_check *k = &p->tx.check;
+
+	k->progress_at = now;
+	k->asked = false;
+	/* A packet that was sent after the two has arrived. */
+	if ((k->small != 0 || k->at != RXW_NEVER) &&
+	    (int32_t)(p->tx.recovery.highest_order - k->order) > 0)
+		end_check(k);
+}
+
+/* Packets leave, but no ACK comes: a check is due earlier than the RTO after the last of them. */
+static uint64_t silence_ends(const struct rxw_pcall *p)
+{
+	const struct rxw_sendq *q = &p->tx;
+
+	if (!q->mtu.enabled || q->flight == 0 || q->check.asked || !q->rtt.valid ||
+	    !rxw_pcall_may_send(p))
+		return RXW_NEVER;
+	/* Of many packets, some are acknowledged at once. */
+	return q->check.progress_at +
+	       rxw_rtt_rto(&q->rtt, q->flight > MANY ? 0 : rxw_send_peer_delay(p), 0);
+}
+
+/*
+ * The packets in flight were too large, and say nothing of congestion. Those that were sent already
+ * leave again in fragments.
+ */
+static void fall(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint32_t cwnd = q->cc.cwnd;
+
+	if (!rxw_mtu_fall(&q->mtu))
+		return;
+	store(p);
+	q->searching = true;
+	q->mtu_at = RXW_NEVER;
+	note_search(p, out->now);
+	if (q->frto_order != 0)
+		rxw_cc_undo(&q->cc);
+	q->frto_order = 0;
+	q->recovery.recovery_end = 0;
+	rxw_sendq_lose_from(q, q->seg_head);
+	q->paced = true;
+	q->backoff = 0;
+	q->probe = q->probed = false;
+	q->loss_at = RXW_NEVER;
+	q->base_at = out->now;
+	q->force = 1;
+	rxw_send_window_event(p, out, cwnd, q->window);
+}
+
+uint64_t rxw_send_path_deadline(const struct rxw_pcall *p)
+{
+	return rxw_min64(rxw_min64(p->tx.mtu_at, p->tx.check.at), silence_ends(p));
+}
+
+void rxw_send_path_timer(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	if (out->now >= q->mtu_at) {
+		rxw_mtu_lost(&q->mtu, out->now);
+		q->mtu_at = RXW_NEVER;
+		note_search(p, out->now);
+	}
+	if (out->now >= q->check.at) {
+		end_check(&q->check);
+		fall(p, out);
+	} else if (out->now >= silence_ends(p)) {
+		q->check.asked = true;
+		rxw_send_check_path(p, out);
+	}
+}
+
+/* --- windows --- */
+
+static uint64_t scaled(uint64_t packets, uint32_t from, uint32_t to)
+{
+	return packets * from / to;
+}
+
+uint32_t rxw_send_flight(const struct rxw_sendq *q)
+{
+	const struct rxw_mtu_units *u = &q->units;
+
+	if (u->before == 0 || u->old == 0)
+		return q->flight;
+	return q->flight - u->old + (uint32_t)scaled(u->old, u->before, u->size);
+}
+
+void rxw_send_resize(struct rxw_sendq *q, uint32_t size)
+{
+	struct rxw_mtu_units *u = &q->units;
+	uint32_t before = u->size;
+
+	if (size == before)
+		return;
+	*u = (struct rxw_mtu_units){.size = size};
+	if (before == 0)
+		return;
+	u->before = before;
+	u->from = q->nxt;
+	u->old = q->flight;
+	rxw_cc_resize(&q->cc, before, size);
+	q->peak = rxw_send_flight(q);
+	q->last_peak = (uint32_t)scaled(q->last_peak, before, size);
+}
+
+uint32_t rxw_send_credit(struct rxw_sendq *q, uint32_t newly, uint32_t old)
+{
+	struct rxw_mtu_units *u = &q->units;
+	uint64_t bytes = (uint64_t)old * u->before + u->rest;
+
+	if (u->before == 0)
+		return newly;
+	u->rest = (uint32_t)(bytes % u->size);
+	newly = newly - old + (uint32_t)(bytes / u->size);
+	if (q->una >= u->from)
+		*u = (struct rxw_mtu_units){.size = u->size};
+	return newly;
+}
+
+uint64_t rxw_send_rate_to(const struct rxw_pcall *p, uint64_t rate)
+{
+	return p->tx.units.size != 0 ? scaled(rate, p->tx.units.size, RXW_MTU_DEFAULT) : rate;
+}
+
+uint64_t rxw_send_rate_from(const struct rxw_pcall *p, uint64_t rate)
+{
+	uint32_t size = p->tx.units.size != 0 ? p->tx.units.size : rxw_pcall_datagram_size(p);
+
+	return scaled(rate, RXW_MTU_DEFAULT, size);
+}
