@@ -34,6 +34,7 @@
 
 static struct {
 	unsigned listeners, endpoints, connections, active, outstanding, window, calls;
+	unsigned trace; /* 1: the endpoints are traced */
 	unsigned long long stream; /* bytes; 0 = small calls */
 } load = {.listeners = 1, .endpoints = 1, .connections = 1, .outstanding = 1, .calls = 1000,
 	  .window = 255};
@@ -293,7 +294,7 @@ static void options(int argc, char **argv)
 	} known[] = {{"--listeners", &load.listeners}, {"--endpoints", &load.endpoints},
 		     {"--connections", &load.connections}, {"--active", &load.active},
 		     {"--outstanding", &load.outstanding}, {"--window", &load.window},
-		     {"--calls", &load.calls}};
+		     {"--calls", &load.calls}, {"--trace", &load.trace}};
 
 	for (int i = 1; i + 1 < argc; i += 2) {
 		bool found = !strcmp(argv[i], "--stream");
@@ -307,13 +308,22 @@ static void options(int argc, char **argv)
 			}
 		if (!found)
 			die("unknown option; --listeners --endpoints --connections --active "
-			    "--outstanding --window --calls --stream, each with a number");
+			    "--outstanding --window --calls --trace --stream, each with a number");
 	}
 	if (!load.active || load.active > load.connections)
 		load.active = load.connections;
 	if (!load.endpoints || !load.connections || !load.outstanding ||
 	    load.outstanding > MOST_SLOTS || load.endpoints > load.connections)
 		die("need 1 <= endpoints <= connections and 1 <= outstanding <= 1024");
+}
+
+static void start_traces(void)
+{
+	if (rxw_trace_start(bed.server, NULL))
+		die("cannot trace the server");
+	for (unsigned i = 0; i < load.endpoints; i++)
+		if (rxw_trace_start(bed.client[i], NULL))
+			die("cannot trace a client");
 }
 
 int main(int argc, char **argv)
@@ -338,6 +348,8 @@ int main(int argc, char **argv)
 		load.outstanding = outstanding;
 		small_calls(0, load.active, load.calls < 1000 ? load.calls : 1000);
 	}
+	if (load.trace)
+		start_traces();
 	sum(&f, -1);
 	CALLGRIND_START_INSTRUMENTATION;
 	CALLGRIND_ZERO_STATS;

@@ -52,6 +52,12 @@ struct rxw_calltimers {
 	uint64_t deadline;	   /* RXW_NEVER = none */
 	uint64_t ping;		   /* next check for a keepalive; RXW_NEVER = none */
 	uint64_t dead, idle, hard; /* limits, ns; 0 = none */
+	/*
+	 * Keepalives (6.2): the silence after which the next is sent, 0 = as at first; the shortest
+	 * silence after which the mapping of a NAT had changed, 0 = none; the silence before the
+	 * one that has no answer yet, and its time, 0 = none.
+	 */
+	uint64_t quiet, broke, asked, asked_at;
 	uint64_t unreachable;	   /* time of an ICMP report, 0 = none */
 	uint64_t proof_since;	   /* a handler waits for address validation, 0 = none */
 	bool attach_posted;	   /* RXW_OUT_ATTACH was posted */
@@ -82,6 +88,7 @@ struct rxw_pcall {
 	struct rxw_calltimers timer; /* of call */
 	struct rxw_calltimes time;
 	struct rxw_callcounts count;
+	const char *traced; /* of send: phase in the latest trace event; NULL: none */
 };
 
 /* The call takes part in the protocol: neither finished nor in error. */

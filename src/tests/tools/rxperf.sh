@@ -125,6 +125,27 @@ stop_server "$server" TERM || fail "$what: the server ended with $?"
 [ "$(grep -c '^served: ' "$work/server.out")" -eq 2 ] || fail "$what: $(cat "$work/server.out")"
 [ ! -s "$work/server.err" ] || fail "the server printed: $(head -n 3 "$work/server.err")"
 
+# The bytes of a call that has not ended, in each direction: no call has ended, and the bytes grow.
+for way in send:bytes_in recv:bytes_out; do
+	what="figures of a ${way%:*} in progress"
+	start_rxperf "progress-${way%:*}" --json
+	progress=$pid
+	"$rxperf" client -s 127.0.0.1 -p "$port" -c "${way%:*}" -b 2000M -D 600 > "$work/client.out" 2>&1 &
+	client=$!
+	servers="$client $servers"
+	tries=0
+	until grep -q "\"${way#*:}\": [1-9]" "$work/progress-${way%:*}.out"; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 300 ] && kill -0 "$client" || { fail "$what: none"; break; }
+		kill -USR1 "$progress"
+		sleep 0.1
+	done
+	grep -q '"calls": [1-9]' "$work/progress-${way%:*}.out" && fail "$what: the call has ended"
+	kill "$client" && wait "$client" 2> /dev/null
+	servers=${servers#* }
+	stop_server "$progress" TERM || fail "$what: the server ended with $?"
+done
+
 # A server with short handlers, and its figures as JSON.
 what="short handlers"
 start_rxperf short --short --json

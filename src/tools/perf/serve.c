@@ -42,6 +42,13 @@ static int32_t code_of(rxw_call *call, ssize_t result)
 	}
 }
 
+/* Count bytes as they move, so that figures show the rate of a call in progress. */
+static void moved(uint64_t *of_job, _Atomic(uint64_t) *of_server, size_t bytes)
+{
+	*of_job += bytes;
+	atomic_fetch_add_explicit(of_server, bytes, memory_order_relaxed);
+}
+
 /* Receive `length` bytes of data, in slices that the library lends. */
 static bool take(struct job *job, uint64_t length)
 {
@@ -65,7 +72,7 @@ static bool take(struct job *job, uint64_t length)
 					return false;
 				}
 		}
-		job->in += (uint64_t)n;
+		moved(&job->in, &job->server->bytes_in, (size_t)n);
 		length -= (uint64_t)n;
 	}
 	return true;
@@ -84,7 +91,7 @@ static bool give(struct job *job, uint64_t length)
 			job->code = code_of(job->call, done);
 			return false;
 		}
-		job->out += (uint64_t)done;
+		moved(&job->out, &job->server->bytes_out, (size_t)done);
 		length -= (uint64_t)done;
 	}
 	return true;
@@ -109,7 +116,7 @@ static bool give_reply(struct job *job, uint64_t length)
 		job->code = code_of(job->call, done);
 		return false;
 	}
-	job->out += n;
+	moved(&job->out, &job->server->bytes_out, n);
 	return true;
 }
 
@@ -155,8 +162,6 @@ static int32_t run(void *context, rxw_call *call, const rxperf_command *command)
 		perf_totals(command, &to_server, &to_client);
 		ok = take(&job, to_server) && give_reply(&job, to_client);
 	}
-	atomic_fetch_add_explicit(&server->bytes_in, job.in, memory_order_relaxed);
-	atomic_fetch_add_explicit(&server->bytes_out, job.out, memory_order_relaxed);
 	return ok ? 0 : job.code;
 }
 

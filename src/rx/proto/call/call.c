@@ -178,6 +178,7 @@ void rxw_pcall_moving(struct rxw_pcall *p)
 void rxw_pcall_moved(struct rxw_pcall *p, bool same_host, struct rxw_out *out)
 {
 	rxw_pcall_moving(p);
+	rxw_pcall_remapped(p, out->now);
 	rxw_sendq_moved(p, same_host, out->now);
 	rxw_send_schedule(p, out);
 	rxw_pcall_validated(p, out);

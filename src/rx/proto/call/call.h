@@ -98,6 +98,10 @@ void rxw_pcall_try_attach(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_pcall_validated(struct rxw_pcall *p, struct rxw_out *out);
 /* The client seems to be at another address: that the old one is unreachable means nothing. */
 void rxw_pcall_moving(struct rxw_pcall *p);
+/* A PING_RESPONSE has come: the mapping of a NAT outlived the silence before the PING. */
+void rxw_pcall_pong(struct rxw_pcall *p);
+/* Before a client's move is noted: the silence before it bounds the life of its mapping. */
+void rxw_pcall_remapped(struct rxw_pcall *p, uint64_t now);
 /* The client has moved, to another address of the same host or to another host. */
 void rxw_pcall_moved(struct rxw_pcall *p, bool same_host, struct rxw_out *out);
 /* The limit that the call has exceeded. */

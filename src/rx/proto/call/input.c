@@ -252,6 +252,8 @@ static enum rxw_input_result input_ack(struct rxw_pcall *p, const struct rxw_rxr
 	}
 	if (!rxw_pcall_live(p) || !check_ack(p, &ack, out))
 		return RXW_INPUT_DONE;
+	if (ack.reason == RXW_ACK_PING_RESPONSE)
+		rxw_pcall_pong(p);
 	acked = rxw_send_ack(p, &ack, run->head.serial, out);
 	p->time.last_heard = p->conn->last_heard = out->now;
 	prove_server(p, out->now);

@@ -5,10 +5,73 @@
 
 #define REACH_LIFE (10 * RXW_SEC)
 
+#define LEAST_QUIET (10 * RXW_SEC) /* of keepalives, if the dead time allows more */
+
+/*
+ * The silence that keepalives leave adapts to the mapping of a NAT, within bounds: at first a sixth
+ * of the dead time; at most a third, so that three more follow one that is lost; at least the first,
+ * or with a long dead time ten seconds, since no mapping is known to last for less.
+ */
+static uint64_t least_quiet(const struct rxw_pcall *p)
+{
+	return rxw_min64(p->timer.dead / 6, LEAST_QUIET);
+}
+
+static uint64_t quiet_of(const struct rxw_pcall *p)
+{
+	const struct rxw_calltimers *t = &p->timer;
+
+	if (t->asked != 0)
+		return rxw_min64(t->quiet != 0 ? t->quiet : t->dead / 6, t->dead / 6);
+	return t->quiet != 0 ? t->quiet : t->dead / 6;
+}
+
+/* The mapping outlived a silence: a longer one may follow, but not as long as one that it did not. */
+static void mapping_held(struct rxw_pcall *p)
+{
+	struct rxw_calltimers *t = &p->timer;
+	uint64_t quiet = t->quiet != 0 ? t->quiet : t->dead / 6;
+
+	if (t->asked >= quiet / 10 * 8) {
+		uint64_t longer = rxw_min64(quiet / 2 * 3, t->dead / 3);
+
+		if (t->broke != 0 && longer > t->broke / 3 * 2) {
+			longer = rxw_max64(t->broke / 3 * 2, least_quiet(p));
+			/* The reason may have been another one: try longer ones after many. */
+			t->broke += t->broke / 1024;
+		}
+		t->quiet = longer;
+	}
+	t->asked = 0;
+}
+
+static void mapping_broke(struct rxw_pcall *p, uint64_t silence)
+{
+	struct rxw_calltimers *t = &p->timer;
+
+	t->asked = 0;
+	if (silence < least_quiet(p))
+		return; /* the host has moved, or its NAT was restarted */
+	t->broke = t->broke != 0 ? rxw_min64(t->broke, silence) : silence;
+	t->quiet = rxw_max64(t->broke / 2, least_quiet(p));
+}
+
+void rxw_pcall_pong(struct rxw_pcall *p)
+{
+	if (p->timer.asked != 0)
+		mapping_held(p);
+}
+
+void rxw_pcall_remapped(struct rxw_pcall *p, uint64_t now)
+{
+	mapping_broke(p, now - p->time.last_heard);
+	p->timer.ping = rxw_min64(p->timer.ping, now + quiet_of(p) / 10 * 9);
+}
+
 /* An interval 10 % longer or shorter, so that calls do not ping in step; deterministic. */
 static uint64_t ping_interval(const struct rxw_pcall *p)
 {
-	uint64_t interval = p->timer.dead / 6,
+	uint64_t interval = quiet_of(p),
 		 state = p->conn->cid ^ (uint64_t)p->number << 32 ^ p->time.last_sent;
 
 	if (state == 0)
@@ -24,7 +87,17 @@ static void keepalive(struct rxw_pcall *p, struct rxw_out *out)
 		p->timer.ping = p->time.last_sent + interval;
 		return;
 	}
-	p->timer.ping = out->now + interval;
+	/*
+	 * The peer is there, but the answer to the latest PING is not: its peer saw another address,
+	 * and asked for proof instead (2.3).
+	 */
+	if (p->client && p->timer.asked != 0 && p->time.last_heard > p->timer.asked_at)
+		mapping_broke(p, p->timer.asked);
+	if (p->timer.asked == 0) {
+		p->timer.asked = out->now - p->time.last_sent;
+		p->timer.asked_at = out->now;
+	}
+	p->timer.ping = out->now + ping_interval(p);
 	if (!p->client && !rxw_peer_validated(p->conn->peer, out->now)) {
 		rxw_proof_ping(p, out);
 		return;

@@ -121,24 +121,34 @@ const char *rxw_send_phase(const struct rxw_pcall *p)
 	return rxw_cc_phase(&p->tx.cc);
 }
 
-void rxw_send_window_event(const struct rxw_pcall *p, const struct rxw_out *out, uint32_t cwnd,
+void rxw_send_window_event(struct rxw_pcall *p, const struct rxw_out *out, uint32_t cwnd,
 			   uint32_t window)
 {
+	bool same = p->tx.cc.cwnd == cwnd && p->tx.window == window;
+	struct rxw_tracer *tracer = rxw_tracing(out->stats);
 	const struct rxw_sendq *q = &p->tx;
+	const char *phase;
 
-	if (q->cc.cwnd == cwnd && q->window == window)
+	if (!same) {
+		RXW_PROBE(window_change, p, q->cc.cwnd, q->cc.ssthresh, q->window, q->flight,
+			  q->rtt.srtt);
+	}
+	if (__builtin_expect(tracer == NULL, 1))
 		return;
-	RXW_PROBE(window_change, p, q->cc.cwnd, q->cc.ssthresh, q->window, q->flight, q->rtt.srtt);
-	rxw_event(p, out->stats,
-		  (struct rxw_trace_event){.kind = RXW_TRACE_WINDOW,
-					   .now = out->now,
-					   .a = q->cc.cwnd,
-					   .b = q->cc.ssthresh,
-					   .c = q->window,
-					   .d = q->flight,
-					   .interval = rxw_send_interval(p),
-					   .srtt = q->rtt.valid ? q->rtt.srtt : 0,
-					   .least_rtt = q->rtt.min,
-					   .controller = q->cc.ops->name,
-					   .phase = rxw_send_phase(p)});
+	phase = rxw_send_phase(p);
+	if (same && phase == p->traced)
+		return;
+	p->traced = phase;
+	rxw_event_send(p, tracer,
+		       &(struct rxw_trace_event){.kind = RXW_TRACE_WINDOW,
+						 .now = out->now,
+						 .a = q->cc.cwnd,
+						 .b = q->cc.ssthresh,
+						 .c = q->window,
+						 .d = q->flight,
+						 .interval = rxw_send_interval(p),
+						 .srtt = q->rtt.valid ? q->rtt.srtt : 0,
+						 .least_rtt = q->rtt.min,
+						 .controller = q->cc.ops->name,
+						 .phase = phase});
 }

@@ -136,8 +136,11 @@ void rxw_send_heard(struct rxw_pcall *p);
 void rxw_send_ack_all(struct rxw_pcall *p, uint64_t now);
 /* BUSY: everything is lost; send the first packet again after a delay. False: ignored. */
 bool rxw_send_busy(struct rxw_pcall *p, uint64_t now);
-/* Trace event and probe, if congestion control or the peer has set another window than these. */
-void rxw_send_window_event(const struct rxw_pcall *p, const struct rxw_out *out, uint32_t cwnd,
+/*
+ * Trace event and probe, if congestion control or the peer has set another window than these; the
+ * event also if the phase is another one than in the latest event.
+ */
+void rxw_send_window_event(struct rxw_pcall *p, const struct rxw_out *out, uint32_t cwnd,
 			   uint32_t window);
 /* If the state of ECN has changed: keep a verdict for later calls, and count a failure. */
 void rxw_send_note_ecn(struct rxw_pcall *p, const struct rxw_out *out);

@@ -102,6 +102,7 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_peer *peer = p->conn->peer;
+	uint32_t cwnd = q->cc.cwnd;
 
 	rxw_tally(out->stats, &out->stats->rto_events, 1);
 	p->count.timeouts++;
@@ -110,13 +111,10 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 		  (struct rxw_trace_event){
 			  .kind = RXW_TRACE_TIMEOUT, .now = out->now, .a = q->backoff});
 	if (q->flight > 0) {
-		uint32_t cwnd = q->cc.cwnd;
-
 		/*
 		 * Once for the packets in flight; again only if the retransmission is lost as well.
 		 */
 		rxw_cc_timeout(&q->cc, q->flight, out->now);
-		rxw_send_window_event(p, out, cwnd, q->window);
 		rxw_send_note_ssthresh(p);
 		q->frto_order = q->order;
 		q->losses = true;
@@ -135,6 +133,7 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 		q->backoff++;
 	q->base_at = out->now;
 	q->probe = false;
+	rxw_send_window_event(p, out, cwnd, q->window);
 }
 
 /* Bytes wait for the address to be validated: true while they do. */

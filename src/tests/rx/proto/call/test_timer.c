@@ -214,6 +214,84 @@ START_TEST(keepalive_and_death)
 }
 END_TEST
 
+/*
+ * A client's keepalives for `seconds`, through a NAT that forgets a mapping after a silence of
+ * `life`. The server answers a PING from a new port with a PING of its own. *least, *most: silences
+ * before keepalives; returns how many came too late.
+ */
+static unsigned behind_nat(unsigned seconds, uint64_t life, uint64_t *least, uint64_t *most)
+{
+	uint64_t end = b.out.now + seconds * RXW_SEC, before = call->p.time.last_sent;
+	unsigned broke = 0;
+
+	*least = RXW_NEVER;
+	*most = 0;
+	while (b.out.now < end) {
+		b.count = b.next = 0;
+		bench_pass(&b, 20 * RXW_MS);
+		ck_assert_int_eq(call->p.error, 0);
+		if (b.count == 0)
+			continue;
+		ck_assert_uint_eq(b.sent[0].ack.reason, RXW_ACK_PING);
+		*least = rxw_min64(*least, b.sent[0].at - before);
+		*most = rxw_max64(*most, b.sent[0].at - before);
+		if (b.sent[0].at - before > life) {
+			broke++;
+			bench_get_ack(&b, c, 1, 2, 0, RXW_ACK_PING, "", 32);
+		} else {
+			bench_get_ack(&b, c, 1, 2, 0, RXW_ACK_PING_RESPONSE, "", 32);
+		}
+		before = call->p.time.last_sent;
+	}
+	return broke;
+}
+
+START_TEST(keepalive_follows_the_mapping)
+{
+	uint64_t least, most;
+
+	client(1, true);
+	bench_get_ack(&b, c, 1, 2, 1, RXW_ACK_DELAY, "", 32);
+	/* It lasts: from a sixth of the dead time to a third. */
+	ck_assert_uint_eq(behind_nat(60, RXW_NEVER, &least, &most), 0);
+	ck_assert_uint_ge(least, 1800 * RXW_MS);
+	ck_assert_uint_le(least, 2250 * RXW_MS);
+	ck_assert_uint_ge(most, 3600 * RXW_MS);
+	ck_assert_uint_le(most, 4450 * RXW_MS);
+	/* Then it is forgotten after three seconds: hardly ever again. */
+	ck_assert_uint_ge(behind_nat(30, 3 * RXW_SEC, &least, &most), 1);
+	ck_assert_uint_le(least, 2250 * RXW_MS);
+	ck_assert_uint_le(behind_nat(120, 3 * RXW_SEC, &least, &most), 1);
+	ck_assert_uint_le(most, 3300 * RXW_MS);
+	/* A dead server is found as early as ever. */
+	b.count = b.next = 0;
+	bench_pass(&b, 13 * RXW_SEC);
+	ck_assert_int_eq(call->p.error, RXW_CALL_DEAD);
+	ck_assert_uint_ge(count(RXW_ACK), 3);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(keepalive_of_a_server)
+{
+	uint64_t heard;
+
+	server();
+	call->p.timer.dead = 240 * RXW_SEC;
+	heard = call->p.time.last_heard;
+	/* A move in the middle of traffic tells nothing of the mapping's life. */
+	rxw_pcall_remapped(&call->p, heard + RXW_SEC);
+	ck_assert_uint_eq(call->p.timer.quiet, 0);
+	rxw_pcall_remapped(&call->p, heard + 60 * RXW_SEC);
+	ck_assert_uint_eq(call->p.timer.quiet, 30 * RXW_SEC);
+	ck_assert_uint_le(call->p.timer.ping, heard + 90 * RXW_SEC);
+	/* Ten seconds at least, however short it was. */
+	rxw_pcall_remapped(&call->p, heard + 12 * RXW_SEC);
+	ck_assert_uint_eq(call->p.timer.quiet, 10 * RXW_SEC);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(nothing_before_the_first_packet)
 {
 	client(0, false);
@@ -400,6 +478,8 @@ int main(void)
 	tcase_add_test(tcase, probe_with_new_data);
 	tcase_add_test(tcase, probe_within_the_window);
 	tcase_add_test(tcase, keepalive_and_death);
+	tcase_add_test(tcase, keepalive_follows_the_mapping);
+	tcase_add_test(tcase, keepalive_of_a_server);
 	tcase_add_test(tcase, nothing_before_the_first_packet);
 	tcase_add_test(tcase, idle_server);
 	tcase_add_test(tcase, idle_client);

@@ -264,6 +264,53 @@ START_TEST(trailers)
 }
 END_TEST
 
+/* The tracer of an endpoint: counts window events, and has the phase of the latest. */
+static struct {
+	struct rxw_tracer tracer; /* first */
+	unsigned windows;
+	const char *phase;
+} noted;
+
+static void note(struct rxw_tracer *tracer, const struct rxw_trace_event *seen)
+{
+	(void)tracer;
+	if (seen->kind != RXW_TRACE_WINDOW)
+		return;
+	noted.windows++;
+	noted.phase = seen->phase;
+}
+
+/* A phase that changes raises an event, also if the window stays; nothing else does. */
+START_TEST(phases_are_traced)
+{
+	unsigned windows;
+	uint32_t cwnd;
+
+	memset(&noted, 0, sizeof(noted));
+	noted.tracer.note = note;
+	setup(40);
+	atomic_store(&b.stats.tracer, &noted.tracer);
+	ack(11, 10, RXW_ACK_REQUESTED, "");
+	ck_assert_str_eq(noted.phase, "slow-start");
+	ack(11, 14, RXW_ACK_OUT_OF_SEQUENCE, "0111");
+	ck_assert_str_eq(noted.phase, "recovery");
+	windows = noted.windows;
+	ack(11, 15, RXW_ACK_OUT_OF_SEQUENCE, "01111");
+	ck_assert_uint_eq(noted.windows, windows);
+	/* Recovery ends without another window. */
+	call->p.tx.recovery.recovery_end = 0;
+	cwnd = call->p.tx.cc.cwnd;
+	ack(11, 15, RXW_ACK_OUT_OF_SEQUENCE, "01111");
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, cwnd);
+	ck_assert_uint_eq(noted.windows, windows + 1);
+	ck_assert_str_eq(noted.phase, rxw_send_phase(&call->p));
+	ck_assert_str_ne(noted.phase, "recovery");
+	ack(11, 15, RXW_ACK_OUT_OF_SEQUENCE, "01111");
+	ck_assert_uint_eq(noted.windows, windows + 1);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(lost_by_count)
 {
 	uint32_t before;
@@ -639,6 +686,7 @@ int main(void)
 	tcase_add_test(tcase, round_trips);
 	tcase_add_test(tcase, trailers);
 	tcase_add_test(tcase, lost_by_count);
+	tcase_add_test(tcase, phases_are_traced);
 	tcase_add_test(tcase, lost_by_time);
 	tcase_add_test(tcase, reordering_is_undone);
 	tcase_add_test(tcase, duplicate_names_a_retransmission);
