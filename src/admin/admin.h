@@ -54,7 +54,7 @@ struct admin_output {
 	 *   {"error": TEXT, "status": 1 or 2}
 	 */
 	void (*answer)(void *arg, json_t *object);
-	/* True once the requester has gone. May be NULL. */
+	/* True once the requester has gone, or the server stops. Any thread. May be NULL. */
 	bool (*stopped)(void *arg);
 	void *arg;
 	int directory; /* descriptor of the directory that import reads and export writes; or -1 */

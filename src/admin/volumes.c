@@ -236,11 +236,24 @@ static void each_fault(void *arg, const char *line)
 	admin_fault(arg, line);
 }
 
+static bool is_stopped(void *arg)
+{
+	return admin_stopped(arg);
+}
+
 int admin_check(struct admin_run *run)
 {
 	bool fast = admin_get_flag(run, "fast");
-	int faults = store_check(run->store, fast, each_fault, run);
+	const struct store_checker checker = {
+		.fast = fast,
+		.each = each_fault,
+		.stopped = run->output->stopped ? is_stopped : NULL,
+		.arg = run,
+	};
+	int faults = store_check(run->store, &checker);
 
+	if (faults == -EINTR)
+		return admin_fail(run, 1, "interrupted");
 	if (faults < 0)
 		return admin_fail_code(run, faults, "the check could not be completed");
 	return admin_done(run, json_pack("{s:i, s:b}", "faults", faults, "fast", fast), false,

@@ -310,11 +310,11 @@ static void print_fault(void *arg, const char *line)
 static void check(void)
 {
 	uint64_t begun = monotonic_ns();
-	int faults = store_check(store, true, print_fault, NULL);
+	int faults = store_check(store, &(struct store_checker){.fast = true, .each = print_fault});
 
 	printf("fast check: %d faults, %.0f ms\n", faults, milliseconds(begun));
 	begun = monotonic_ns();
-	faults = store_check(store, false, print_fault, NULL);
+	faults = store_check(store, &(struct store_checker){.each = print_fault});
 	printf("full check: %d faults, %.0f ms\n", faults, milliseconds(begun));
 }
 

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Proving a store sound: the database, and what it and the files say of each other. */
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/clock.h"
 #include "store/checking.h"
+
+#define LOOK_NS (50ull * NS_PER_MS)
 
 void checking_fault(struct checking *checking, const char *format, ...)
 {
 	char line[STORE_MESSAGE_MAX];
 	va_list args;
 
+	if (checking_stopped(checking))
+		return;
 	checking->faults++;
-	if (!checking->each)
+	if (!checking->checker->each)
 		return;
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	checking->each(checking->arg, line);
+	checking->checker->each(checking->checker->arg, line);
 }
 
 /* -- sets -- */
@@ -60,8 +64,10 @@ bool number_set_has(struct number_set *set, uint64_t number)
 static int note_row(void *arg, const struct vnode_key *key, const struct version *version)
 {
 	struct checking *checking = arg;
-	int result = 0;
+	int result = checking_stopped(checking);
 
+	if (result)
+		return result;
 	if (!version) {
 		checking_fault(checking, "volume %u: the record of vnode %u (epoch %u) is damaged",
 			       key->group, key->vnode, key->epoch);
@@ -128,7 +134,7 @@ static int check_small(void *arg, uint64_t id)
 	if (!number_set_has(&checking->smalls, id))
 		checking_fault(checking, "the contents %llx belong to no vnode",
 			       (unsigned long long)id);
-	return 0;
+	return checking_stopped(checking);
 }
 
 static int check_object(void *arg, const struct db_object *object)
@@ -139,7 +145,7 @@ static int check_object(void *arg, const struct db_object *object)
 		checking_fault(
 			checking, "object %llx of vnode %u of volume %u belongs to no version",
 			(unsigned long long)object->id, object->owner.vnode, object->owner.group);
-	return 0;
+	return checking_stopped(checking);
 }
 
 static int check_lost(void *arg, uint32_t group, uint32_t vnode)
@@ -160,7 +166,7 @@ static int check_file(void *arg, const struct store_owner *owner, uint64_t id)
 		checking_fault(checking,
 			       "the file of object %llx of vnode %u of volume %u is unknown",
 			       (unsigned long long)id, owner->vnode, owner->group);
-	return result == -ENOENT ? 0 : result;
+	return result == -ENOENT ? checking_stopped(checking) : result;
 }
 
 /* -- volumes -- */
@@ -191,6 +197,8 @@ static int check_all(struct checking *checking, bool fast)
 {
 	int result = db_integrity(checking->db, fast, note_line, checking);
 
+	if (!result)
+		result = checking_stopped(checking);
 	if (result || fast)
 		return result ? result : db_volumes(checking->db, note_volume, checking);
 	result = db_volumes(checking->db, check_volume, checking);
@@ -207,13 +215,55 @@ static int check_all(struct checking *checking, bool fast)
 	return result;
 }
 
-static int check_connected(struct checking *checking, bool fast)
+/* -- stopping -- */
+
+/* Interrupts what the database does, again and again: between two statements it would be in vain. */
+static void *watch(void *arg)
+{
+	struct checking *checking = arg;
+	const struct store_checker *checker = checking->checker;
+
+	pthread_mutex_lock(&checking->lock);
+	do {
+		if (checker->stopped(checker->arg))
+			atomic_store(&checking->stop, true);
+		if (checking_stopped(checking))
+			db_interrupt(checking->db);
+		if (!checking->ended)
+			monotonic_wait(&checking->wake, &checking->lock, monotonic_ns() + LOOK_NS);
+	} while (!checking->ended);
+	pthread_mutex_unlock(&checking->lock);
+	return NULL;
+}
+
+/* The check, and beside it the thread that asks whether to stop. */
+static int check_watched(struct checking *checking)
+{
+	bool fast = checking->checker->fast;
+	pthread_t watcher;
+	int result;
+
+	if (!checking->checker->stopped)
+		return check_all(checking, fast);
+	result = pthread_create(&watcher, NULL, watch, checking);
+	if (result)
+		return -result;
+	result = check_all(checking, fast);
+	pthread_mutex_lock(&checking->lock);
+	checking->ended = true;
+	pthread_cond_signal(&checking->wake);
+	pthread_mutex_unlock(&checking->lock);
+	pthread_join(watcher, NULL);
+	return checking_stopped(checking) ? -EINTR : result;
+}
+
+static int check_connected(struct checking *checking)
 {
 	int result = db_begin_read(checking->db);
 
 	if (result)
 		return result;
-	result = check_all(checking, fast);
+	result = check_watched(checking);
 	db_end_read(checking->db);
 	/* Parts that SQLite cannot read are a finding. */
 	if (result == -EIO) {
@@ -223,21 +273,24 @@ static int check_connected(struct checking *checking, bool fast)
 	return result;
 }
 
-int store_check(struct store *store, bool fast, void (*each)(void *arg, const char *line),
-		void *arg)
+int store_check(struct store *store, const struct store_checker *checker)
 {
 	struct core *core = core_of(store);
-	struct checking checking = {.core = core, .each = each, .arg = arg};
+	struct checking checking = {.core = core, .checker = checker};
 	int result = readers_get(core->readers, &checking.db);
 
 	if (result)
 		return result > 0 ? -ENOSPC : result;
+	pthread_mutex_init(&checking.lock, NULL);
+	monotonic_cond_init(&checking.wake);
 	result = readers_get(core->readers, &checking.fresh);
 	if (!result) {
-		result = check_connected(&checking, fast);
+		result = check_connected(&checking);
 		readers_put(core->readers, checking.fresh);
 	}
 	readers_put(core->readers, checking.db);
+	pthread_cond_destroy(&checking.wake);
+	pthread_mutex_destroy(&checking.lock);
 	free(checking.smalls.number);
 	free(checking.objects.number);
 	return result ? (result > 0 ? -EIO : result) : checking.faults;

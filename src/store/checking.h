@@ -3,7 +3,12 @@
 #ifndef STORE_CHECKING_H
 #define STORE_CHECKING_H
 
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "store/core.h"
+#include "store/real.h"
 
 /* Numbers that were seen, sorted when they are searched. */
 struct number_set {
@@ -18,14 +23,23 @@ struct checking {
 	struct core *core;
 	struct db *db;	  /* a view of the database that does not change */
 	struct db *fresh; /* for a second look at what may have changed since */
-	void (*each)(void *arg, const char *line);
-	void *arg;
+	const struct store_checker *checker;
 	int faults;
+	/* Set by the watching thread: what follows is not complete, so that no fault is one. */
+	atomic_bool stop;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool ended; /* lock: the check has; signals `wake` */
 	struct number_set smalls, objects; /* that rows refer to */
 };
 
 __attribute__((format(printf, 2, 3))) void checking_fault(struct checking *checking,
 							  const char *format, ...);
+/* -EINTR once the check is stopped, else 0. */
+static inline int checking_stopped(struct checking *checking)
+{
+	return atomic_load_explicit(&checking->stop, memory_order_relaxed) ? -EINTR : 0;
+}
 /* One volume or clone: vnodes, directories, links, quota, contents. 0 or -errno. */
 int checkview(struct checking *checking, const struct volrec *volume);
 

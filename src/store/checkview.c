@@ -2,7 +2,6 @@
 /* Checking one volume or clone as it is shown. */
 #include "store/checking.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "store/space.h"
@@ -48,7 +47,7 @@ static int check_small(struct tree *tree, const struct vnode_key *key,
 	struct blob *blob = NULL;
 	int result = db_small_get(tree->checking->db, &small, &blob);
 
-	if (result == -ENOMEM)
+	if (result == -ENOMEM || result == -EINTR)
 		return result;
 	if (result || blob->length != version->v.length)
 		checking_fault(tree->checking, "volume %u: the contents of vnode %u are %s",
@@ -74,7 +73,7 @@ static int check_extent(struct tree *tree, const struct vnode_key *key,
 	uint64_t length;
 	int result = db_object_get(tree->checking->db, extent->object, &object);
 
-	if (result == -ENOMEM)
+	if (result == -ENOMEM || result == -EINTR)
 		return result;
 	if (result || object.dead || object.owner.group != owner.group ||
 	    object.owner.vnode != owner.vnode || object.owner.unique != owner.unique) {
@@ -164,9 +163,9 @@ static int take_last(struct last_row *last)
 static int next_row(void *arg, const struct vnode_key *key, const struct version *version)
 {
 	struct last_row *last = arg;
-	int result = 0;
+	int result = checking_stopped(last->tree->checking);
 
-	if (last->version && last->key.vnode != key->vnode)
+	if (!result && last->version && last->key.vnode != key->vnode)
 		result = take_last(last);
 	if (result || key->epoch > last->tree->epoch || !version)
 		return result;
@@ -268,7 +267,7 @@ static int check_directory(struct tree *tree, struct entry *dir, uint8_t (*page)
 		return result;
 	check_names(tree, dir, pages);
 	store_pages_unref(pages);
-	return 0;
+	return checking_stopped(tree->checking);
 }
 
 static int check_directories(struct tree *tree)

@@ -106,6 +106,8 @@ static int translate(struct db *db, int rc)
 		return 0;
 	case SQLITE_FULL:
 		return STORE_VDISKFULL;
+	case SQLITE_INTERRUPT:
+		return -EINTR;
 	case SQLITE_NOMEM:
 		return -ENOMEM;
 	case SQLITE_READONLY:
@@ -333,6 +335,11 @@ int db_number_put(struct db *db, const char *name, uint64_t value)
 	sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(statement, 2, (sqlite3_int64)value);
 	return db_run(db, statement);
+}
+
+void db_interrupt(struct db *db)
+{
+	sqlite3_interrupt(db->sql);
 }
 
 int db_integrity(struct db *db, bool fast, void (*each)(void *arg, const char *line), void *arg)

@@ -161,5 +161,7 @@ int db_prune_has(struct db *db, uint32_t group, bool *has);
 
 /* One line for each fault. */
 int db_integrity(struct db *db, bool fast, void (*each)(void *arg, const char *line), void *arg);
+/* A statement that runs ends with -EINTR, unless it ends by itself. Any thread. */
+void db_interrupt(struct db *db);
 
 #endif

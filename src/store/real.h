@@ -74,13 +74,19 @@ int store_volume_changes(struct store *store, uint32_t clone,
 /* Everything acknowledged is on stable storage afterwards. */
 int store_flush(struct store *store);
 
+struct store_checker {
+	bool fast; /* the records of volumes and the structure of the database only */
+	/* Called with one line for each fault, by the thread of the check. May be NULL. */
+	void (*each)(void *arg, const char *line);
+	/* Asked about twenty times a second, by another thread: true ends the check. May be NULL. */
+	bool (*stopped)(void *arg);
+	void *arg;
+};
 /*
  * Prove the store sound: structure of the database, records, directories, links, quotas, extents and
- * objects. `fast`: the records of volumes and the structure of the database only. `each` is
- * called with one line for each fault. Returns the number of faults, or -errno.
+ * objects. Returns the number of faults, -EINTR if it was stopped, or -errno.
  */
-int store_check(struct store *store, bool fast, void (*each)(void *arg, const char *line),
-		void *arg);
+int store_check(struct store *store, const struct store_checker *checker);
 
 /* Counters of one store; all values since it was opened unless stated. */
 struct store_stats {

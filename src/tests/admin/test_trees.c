@@ -49,7 +49,11 @@ START_TEST(interrupted)
 	f.stop_after = 10;
 	fixture_directory(&f, "back");
 	fixture_refuses(&f, 1, "interrupted", EXPORT);
+	f.stop_after = 1;
+	fixture_refuses(&f, 1, "interrupted", "{\"command\": \"check\"}");
+	ck_assert_uint_eq(f.faults, 0);
 	f.stop_after = 0;
+	fixture_do(&f, "{\"command\": \"check\"}");
 	end(&f);
 }
 END_TEST

@@ -152,7 +152,7 @@ void shop_close(struct shop *shop)
 	fsd_service_destroy(shop->service);
 	fsd_readers_stop(shop->readers);
 	fsd_clients_destroy(shop->clients);
-	ck_assert_int_eq(store_check(shop->store, false, fault, NULL), 0);
+	ck_assert_int_eq(store_check(shop->store, &(struct store_checker){.each = fault}), 0);
 	shop->store->ops->close(shop->store);
 	tree_remove(shop->folder);
 	pthread_cond_destroy(&shop->changed);

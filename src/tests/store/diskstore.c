@@ -57,7 +57,8 @@ static void print_fault(void *arg, const char *line)
 
 int diskstore_faults(struct store *store, const char *what)
 {
-	return store_check(store, false, print_fault, (void *)(uintptr_t)what);
+	return store_check(store, &(struct store_checker){.each = print_fault,
+							    .arg = (void *)(uintptr_t)what});
 }
 
 char *diskstore_dump(struct store *store, const char *what)

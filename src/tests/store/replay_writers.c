@@ -178,7 +178,7 @@ static void check(const char *path, char **acknowledged)
 		fprintf(stderr, "writer %u is not as after %s operations\n", i, acknowledged[i]);
 		exit(EXIT_FAILURE);
 	}
-	faults = store_check(store, false, print_fault, NULL);
+	faults = store_check(store, &(struct store_checker){.each = print_fault});
 	must(faults, "check");
 	store->ops->close(store);
 }

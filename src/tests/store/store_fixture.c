@@ -186,7 +186,7 @@ static void print_fault(void *arg, const char *line)
 
 int fixture_check(void)
 {
-	return store_check(store, false, print_fault, NULL);
+	return store_check(store, &(struct store_checker){.each = print_fault});
 }
 
 void fixture_pruned(void)

@@ -361,7 +361,7 @@ START_TEST(inverted_bits)
 			failed = read_files(store, bit);
 			state_create(store, volume, "x", STORE_FILE, NULL);
 			state_write(store, volume, "d/file-5", 0, 100, 100, 1);
-			faults = store_check(store, false, ignore, NULL);
+			faults = store_check(store, &(struct store_checker){.each = ignore});
 			ck_assert_msg(!failed || faults != 0, "bit %llu: the checker sees nothing",
 				      (unsigned long long)bit);
 			/* One line for each place, not for each call. */

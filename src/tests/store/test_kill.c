@@ -121,7 +121,7 @@ static void kill_once(struct writer *writers, uint64_t *random)
 		ck_assert_msg(model_follow(store, volume, &writers[i].model, i, &writers[i].next,
 					   acknowledged[i]),
 			      "writer %u after %u operations", i, acknowledged[i]);
-	ck_assert_int_eq(store_check(store, false, fault, NULL), 0);
+	ck_assert_int_eq(store_check(store, &(struct store_checker){.each = fault}), 0);
 	store->ops->close(store);
 }
 

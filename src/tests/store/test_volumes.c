@@ -2,9 +2,11 @@
 /* The store by its interface: clones, volumes, restarts, damage, threads. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/main.h"
 #include "tests/store/crashdisk.h"
@@ -322,8 +324,68 @@ START_TEST(damaged_volume)
 	ck_assert(!about.online);
 	top.volume = id;
 	ck_assert_int_eq(try_create(&admin, &top, "x", STORE_FILE), 0);
-	ck_assert_int_eq(store_check(store, true, NULL, NULL), 1);
+	ck_assert_int_eq(store_check(store, &(struct store_checker){.fast = true}), 1);
 	faults_expected = true;
+}
+END_TEST
+
+/* A check that is to stop once it has found the first fault. */
+struct stopping {
+	atomic_bool wanted;
+	atomic_uint asked; /* since then */
+	int faults;
+};
+
+static void stop_at_fault(void *arg, const char *line)
+{
+	struct stopping *stopping = arg;
+
+	(void)line;
+	stopping->faults++;
+	atomic_store(&stopping->wanted, true);
+	while (atomic_load(&stopping->asked) < 2)
+		usleep(1000);
+}
+
+static bool is_wanted(void *arg)
+{
+	struct stopping *stopping = arg;
+
+	if (!atomic_load(&stopping->wanted))
+		return false;
+	atomic_fetch_add(&stopping->asked, 1);
+	return true;
+}
+
+/* It ends in the middle, reports nothing that it has not seen, and the store can be used and checked. */
+START_TEST(stopped_check)
+{
+	struct stopping at_once = {.wanted = true}, later = {0};
+	const struct store_checker never = {.stopped = is_wanted, .arg = &(struct stopping){0}};
+
+	fixture_open(STORE_LAZY);
+	for (int i = 0; i < 50; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "f%d", i);
+		make(&root, name, STORE_FILE);
+	}
+	ck_assert_int_eq(store_check(store, &(struct store_checker){.stopped = is_wanted,
+								    .each = stop_at_fault,
+								    .arg = &at_once}),
+			 -EINTR);
+	ck_assert_int_eq(at_once.faults, 0);
+	ck_assert_int_eq(store_check(store, &never), 0);
+	faults_expected = true;
+	fixture_sql("UPDATE vnode SET record=zeroblob(80) WHERE vnode>2");
+	ck_assert_int_gt(fixture_check(), 10);
+	ck_assert_int_eq(store_check(store, &(struct store_checker){.stopped = is_wanted,
+								    .each = stop_at_fault,
+								    .arg = &later}),
+			 -EINTR);
+	ck_assert_int_eq(later.faults, 1);
+	ck_assert_int_gt(store_check(store, &never), 10);
+	make(&root, "after", STORE_FILE);
 }
 END_TEST
 
@@ -519,7 +581,7 @@ int main(void)
 {
 	const TTest *const tests[] = {
 		clones,		volumes,	restarted_machine,    damaged_records,
-		damaged_volume, missing_object, readers_and_a_writer, memory,
+		damaged_volume, stopped_check, missing_object, readers_and_a_writer, memory,
 		reused_directory};
 	Suite *suite = suite_create("volumes");
 	TCase *tcase = tcase_create("volumes");
