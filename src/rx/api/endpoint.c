@@ -29,18 +29,19 @@
 #define TRUE_SIZE	2304u
 #define TRUE_SIZE_BURST 1700u
 
-static unsigned listeners_of(const struct rxw_config *config, bool server)
+/*
+ * Two listeners on one CPU interrupt each other, and each batch is smaller. So CPUs that the process
+ * may not use do not count.
+ */
+static unsigned listeners_of(const struct rxw_endpoint *ep)
 {
-	long cpus;
+	unsigned cpus = ep->engine->cpus;
 
-	if (config->listeners)
-		return config->listeners;
-	if (!server)
+	if (ep->config.listeners)
+		return ep->config.listeners;
+	if (!ep->server)
 		return 1;
-	cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	if (cpus < 1)
-		cpus = 1;
-	return cpus > MAX_AUTO_LISTENERS ? MAX_AUTO_LISTENERS : (unsigned)cpus;
+	return cpus > MAX_AUTO_LISTENERS ? MAX_AUTO_LISTENERS : cpus;
 }
 
 /* Half of the CPUs: the others copy, receive, and run the application. */
@@ -76,7 +77,7 @@ static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind,
 	struct rxw_io_options o = {.bind = *bind,
 				   .dual = options->dual_stack,
 				   .sockets = options->socket_count ? (unsigned)options->socket_count
-								    : listeners_of(c, ep->server),
+								    : listeners_of(ep),
 				   .given = options->socket_count ? options->sockets : NULL,
 				   .batch = ep->constants.batch,
 				   .gso = c->gso != RXW_OFF,

@@ -16,7 +16,7 @@ struct rxw_endpoint_options {
 	const struct sockaddr *address; /* to bind; NULL = any IPv4 address, free port */
 	socklen_t address_len;
 	const struct rxw_config *config; /* copied; NULL = that of the engine */
-	/* nonzero: main port of a server; listeners auto = processors, at most 8 */
+	/* nonzero: main port of a server; listeners auto = processors it may use, at most 8 */
 	int server;
 	const char *version_text; /* answer to VERSION, at most 64 bytes; NULL = "rxwire" */
 	/* nonzero: receive nothing before rxw_endpoint_start(), so that services can be added */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Engines, endpoints and connections: creating, refusing, stopping, destroying in order. */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -320,6 +322,53 @@ START_TEST(several_endpoints)
 }
 END_TEST
 
+/* The threads of this process whose name begins so. */
+static unsigned threads_named(const char *begin)
+{
+	char path[64], name[32];
+	struct dirent *e;
+	DIR *tasks = opendir("/proc/self/task");
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(tasks);
+	while ((e = readdir(tasks))) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%.20s/comm", e->d_name);
+		file = fopen(path, "r");
+		if (file && fgets(name, sizeof(name), file))
+			n += strncmp(name, begin, strlen(begin)) == 0;
+		if (file)
+			fclose(file);
+	}
+	closedir(tasks);
+	return n;
+}
+
+/* A server has no listeners for CPUs that its process may not use. */
+START_TEST(listeners_for_allowed_cpus)
+{
+	struct rxw_endpoint_options o = { .size = sizeof(o), .server = 1 };
+	unsigned before = threads_named("rxw-listen");
+	cpu_set_t all, one;
+	rxw_endpoint *server;
+	rxw_engine *engine;
+	int cpu = 0;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+	ck_assert_int_eq(rxw_engine_create(NULL, &engine), 0);
+	ck_assert_int_eq(rxw_endpoint_create(engine, &o, &server), 0);
+	ck_assert_uint_eq(threads_named("rxw-listen") - before, 1);
+	ck_assert_int_eq(rxw_endpoint_destroy(server), 0);
+	rxw_engine_destroy(engine);
+}
+END_TEST
+
 /* A UDP socket bound to loopback and `port` (0: a free one) that others may join. */
 static int bound_socket(in_port_t *port)
 {
@@ -596,6 +645,7 @@ int main(void)
 	tcase_add_test(tc, four_calls_on_a_connection);
 	tcase_add_test(tc, fifth_call_waits);
 	tcase_add_test(tc, several_endpoints);
+	tcase_add_test(tc, listeners_for_allowed_cpus);
 	tcase_add_test(tc, given_sockets);
 	tcase_add_test(tc, dual_stack);
 	tcase_add_test(tc, dual_sockets_given);
