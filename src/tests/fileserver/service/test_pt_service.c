@@ -294,6 +294,23 @@ START_TEST(groups_of_callers)
 	ck_assert_int_eq(PR_GetHostCPS(nobody, 0x7f000001, &host, &over), 0);
 	ck_assert_uint_eq(host.len, 0);
 	xdrfree_prlist(&host);
+	/* The groups of a machine and of its network, and with those of a user: each once. */
+	member(user("127.0.0.1", 50), -206);
+	member(user("127.0.0.0", 51), -206);
+	member(51, -207);
+	ck_assert_int_eq(PR_GetHostCPS(nobody, 0x7f000001, &host, &over), 0);
+	ck_assert_uint_eq(host.len, 2);
+	ck_assert_int_eq(host.val[0], -207);
+	ck_assert_int_eq(host.val[1], -206);
+	xdrfree_prlist(&host);
+	ck_assert_int_eq(over, 0);
+	ck_assert_int_eq(PR_GetCPS2(myself, 2, 0x7f000001, &host, &over), 0);
+	ck_assert_uint_eq(host.len, 5);
+	ck_assert_int_eq(host.val[0], -207);
+	ck_assert_int_eq(host.val[1], -206);
+	ck_assert_int_eq(host.val[4], 2);
+	xdrfree_prlist(&host);
+	ck_assert_int_eq(PR_GetCPS2(nobody, 2, 0x7f000001, &host, &over), AFS_PT_PERM);
 	ck_assert_int_eq(PR_IsAMemberOf(nobody, 2, -206, &flag), 0);
 	ck_assert_int_eq(flag, 1);
 	ck_assert_int_eq(PR_IsAMemberOf(nobody, 1, -206, &flag), 0);
