@@ -126,8 +126,7 @@ struct rxw_io_sock {
 enum rxw_io_warning {
 	RXW_IO_WARN_GSO = 1, RXW_IO_WARN_GRO = 2, RXW_IO_NOTE_BUFFERS = 4,
 	RXW_IO_WARN_STEER = 16, RXW_IO_WARN_REUSEPORT = 32, RXW_IO_WARN_GSO_PEER = 64,
-	RXW_IO_WARN_OPTION = 128, RXW_IO_WARN_INJECT = 256,
-	RXW_IO_WARN_MMSG = 512
+	RXW_IO_WARN_OPTION = 128, RXW_IO_WARN_INJECT = 256, RXW_IO_WARN_MMSG = 512
 };
 
 static inline void rxw_io_count(_Atomic(uint64_t) *counter, uint64_t n)
