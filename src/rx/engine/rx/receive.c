@@ -18,6 +18,7 @@
 #define MISSED_MAX	4 /* receive calls in a row that come too early: then the wait comes first */
 #define MISSED_RETRY	16 /* and every so often it does not */
 #define IDLE_WAIT	(60 * RXW_SEC)
+#define KEEP_BUFFERS	(100 * RXW_MS) /* longest wait of a receiver that keeps its buffers */
 #define SPIN_BYTES	49152u /* bytes: after a larger batch polling does not pay */
 #define POLLS_PER_CLOCK 4      /* receive calls between two readings of the clock */
 #define REAP_EVERY	RXW_SEC
@@ -560,6 +561,8 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 		next = sample_at(s->ep) > now ? sample_at(s->ep) : now + 1;
 	if (quiet)
 		release_buffers(s, reserve);
+	else if (next - now > KEEP_BUFFERS)
+		next = now + KEEP_BUFFERS; /* without timers too, so that it is quiet soon */
 	n = wait_interruptibly(s, now, next);
 	if (quiet && n > 0)
 		room = *supplied = supply_buffers(s, reserve);

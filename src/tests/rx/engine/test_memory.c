@@ -341,6 +341,29 @@ START_TEST(most_of_a_receiver)
 }
 END_TEST
 
+static bool nothing_is_held(void *arg)
+{
+	return rxw_pool_live(arg) == 0;
+}
+
+/* Without timers receivers sleep for a minute. Other endpoints of the engine may need their buffers. */
+START_TEST(buffers_of_idle_receivers)
+{
+	struct h_raw raw = { .epoch = 1, .cid = 4, .seq = 1, .type = RXW_VERSION,
+			     .flags = RXW_CLIENT_INITIATED };
+	uint8_t answer[256];
+	int fd;
+
+	h_open(&bed, &(struct h_options){ .server = "listeners=1", .no_client = true });
+	fd = h_raw_socket(&bed);
+	h_raw_send(fd, &raw);
+	ck_assert_int_gt(recv(fd, answer, sizeof(answer), 0), 0);
+	h_wait_for(nothing_is_held, bed.server_engine->pool, "the receiver's buffers");
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("memory");
@@ -354,6 +377,7 @@ int main(void)
 	tcase_add_test(tc, what_waiting_writers_queued);
 	tcase_add_loop_test(tc, most_of_a_sender, 0, 2);
 	tcase_add_test(tc, most_of_a_receiver);
+	tcase_add_test(tc, buffers_of_idle_receivers);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);
