@@ -220,6 +220,10 @@ static void put_call(struct rxw_text *t, const struct entry *e, const char *endp
 		     s->packets_sent, s->packets_received, s->retransmitted, s->duplicates, s->lost,
 		     s->loss_events, s->spurious, s->timeouts);
 	rxw_put(t,
+		     ",\"ecn\":\"%s\",\"marks_sent\":%" PRIu64 ",\"marks_seen\":%" PRIu64
+		     ",\"mark_events\":%" PRIu64 ",\"marks_received\":%" PRIu64,
+		     s->ecn, s->marks_sent, s->marks_seen, s->mark_events, s->marks_received);
+	rxw_put(t,
 		     ",\"queued\":%" PRIu32 ",\"in_flight\":%" PRIu32 ",\"cwnd\":%" PRIu32
 		     ",\"ssthresh\":%" PRIu32 ",\"peer_window\":%" PRIu32
 		     ",\"receive_window\":%" PRIu32 ",\"pacing_rate\":%" PRIu64

@@ -72,21 +72,24 @@ void stat_take_calls(struct stat_view *v, const char *text)
 void stat_call_line(const json_t *call, double rate, char *line, size_t size)
 {
 	char flow[64], windows[32];
+	bool sends;
 
 	if (!call) {
-		snprintf(line, size, "%-24s %-4s %9s %13s %7s %8s %8s %8s %7s %7s %s", "CALL", "FLOW",
+		snprintf(line, size, "%-24s %-4s %9s %13s %7s %8s %8s %8s %7s %7s %7s %s", "CALL", "FLOW",
 			 "MB/s", "CWND/WINDOW", "FLIGHT", "PACE", "RTT ms", "LEAST", "LOST",
-			 "AGAIN", "CONTROL");
+			 "AGAIN", "MARKED", "CONTROL");
 		return;
 	}
+	sends = strcmp(text_of(call, "direction"), "sending") == 0;
 	snprintf(windows, sizeof(windows), "%.0f/%.0f", stat_call_number(call, "cwnd"),
 		 stat_call_number(call, "peer_window"));
 	snprintf(flow, sizeof(flow), "%s %s", text_of(call, "controller"), text_of(call, "phase"));
 	snprintf(line, size,
-		 "%-24s %-4s %9.2f %13s %7.0f %8.2f %8.2f %8.2f %7.0f %7.0f %s",
-		 text_of(call, "peer"), strcmp(text_of(call, "direction"), "sending") ? "in" : "out",
+		 "%-24s %-4s %9.2f %13s %7.0f %8.2f %8.2f %8.2f %7.0f %7.0f %7.0f %s",
+		 text_of(call, "peer"), sends ? "out" : "in",
 		 rate / 1e6, windows, stat_call_number(call, "in_flight"),
 		 stat_call_number(call, "pacing_rate") / 1e6,
 		 stat_call_number(call, "rtt_s") * 1e3, stat_call_number(call, "rtt_min_s") * 1e3,
-		 stat_call_number(call, "lost"), stat_call_number(call, "retransmitted"), flow);
+		 stat_call_number(call, "lost"), stat_call_number(call, "retransmitted"),
+		 stat_call_number(call, sends ? "marks_seen" : "marks_received"), flow);
 }
