@@ -269,7 +269,8 @@ static int ask_machine(struct prot *prot, int32_t id, bool *is, char *message)
 {
 	const int64_t parameter = id;
 	sqlite3_stmt *row = NULL;
-	int rc = sqlite3_prepare_v2(prot->db, "SELECT name FROM entry WHERE id = ?", -1, &row, NULL);
+	int rc =
+		sqlite3_prepare_v2(prot->db, "SELECT name FROM entry WHERE id = ?", -1, &row, NULL);
 
 	*is = false;
 	if (rc == SQLITE_OK)
@@ -292,10 +293,11 @@ static int need_same_kind(struct prot *prot, int32_t id, const char *name, char 
 
 	if (rc || id < 0 || machine == is_machine(name))
 		return rc;
-	return refuse(message, PROT_BAD_NAME,
-		      "\"%.80s\": a user cannot become a machine, nor a machine a user: add another "
-		      "entry",
-		      name);
+	return refuse(
+		message, PROT_BAD_NAME,
+		"\"%.80s\": a user cannot become a machine, nor a machine a user: add another "
+		"entry",
+		name);
 }
 
 int prot_rename(struct prot *prot, int32_t id, const char *name, char *message)

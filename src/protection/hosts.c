@@ -45,13 +45,13 @@ bool prot_index_machines(struct prot_view *view)
 	uint32_t address;
 
 	for (size_t i = 0; i < users; i++)
-		n += view->entries[i].count && prot_name_is_machine(view->entries[i].name, &address);
+		n += view->entries[i].count &&
+		     prot_name_is_machine(view->entries[i].name, &address);
 	view->machines = calloc(n ? n : 1, sizeof(*view->machines));
 	if (!view->machines)
 		return false;
 	for (size_t i = 0; i < users && view->machine_count < n; i++)
-		if (view->entries[i].count &&
-		    prot_name_is_machine(view->entries[i].name, &address))
+		if (view->entries[i].count && prot_name_is_machine(view->entries[i].name, &address))
 			view->machines[view->machine_count++] =
 				(struct prot_machine){address, (uint32_t)i};
 	qsort(view->machines, n, sizeof(*view->machines), compare_machines);
@@ -89,7 +89,8 @@ static size_t find_all(const struct prot_view *view, uint32_t address, struct so
 
 		/* 10.1.0.0 stays the same when its third octet is taken off. */
 		if (entry && (n == 0 || sources[n - 1].ids != entry->members))
-			sources[n++] = (struct source){.ids = entry->members, .count = entry->count};
+			sources[n++] =
+				(struct source){.ids = entry->members, .count = entry->count};
 	}
 	return n;
 }

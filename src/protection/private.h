@@ -12,8 +12,8 @@
 
 /*
  * Lock order: `db_lock`, then `lock`. `db_lock` covers the connection and its statements, and is
- * held during transactions; it tells a thread that has it already. `lock` covers what readers touch, and is held for a
- * few instructions. Atomic members are written under it, and read without.
+ * held during transactions; it tells a thread that has it already. `lock` covers what readers
+ * touch, and is held for a few instructions. Atomic members are written under it, and read without.
  */
 struct prot {
 	struct prot_options options;
@@ -40,7 +40,7 @@ struct prot_view {
 	struct prot_machine {
 		uint32_t address;
 		uint32_t index; /* into entries */
-	} *machines;		/* those in groups, by address */
+	} * machines;		/* those in groups, by address */
 	size_t machine_count;
 	int32_t *members; /* the lists of all entries */
 	int32_t max_user, max_group;

@@ -29,7 +29,7 @@ struct checking {
 	atomic_bool stop;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	bool ended; /* lock: the check has; signals `wake` */
+	bool ended;			   /* lock: the check has; signals `wake` */
 	struct number_set smalls, objects; /* that rows refer to */
 };
 

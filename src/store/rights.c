@@ -155,7 +155,8 @@ void rights_fill_status(const struct subject *subject, const struct store_fid *f
 					.client_mtime = v->client_mtime,
 					.server_mtime = v->server_mtime,
 					.rights = rights_on(subject->acl, subject->caller),
-					.anonymous = store_acl_anonymous(subject->acl, subject->caller)};
+					.anonymous =
+						store_acl_anonymous(subject->acl, subject->caller)};
 	if (v->kind == STORE_DIR) {
 		status->parent = fid->vnode;
 		status->parent_unique = fid->unique;

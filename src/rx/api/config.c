@@ -88,7 +88,7 @@ struct field {
 	  ZERO_NO, "auto|reno|cubic|rate", RXW_CONGESTION_AUTO,                                    \
 	  "congestion control; auto = reno, or rate for wide windows")                             \
 	X("path-mtu", "on|off|auto", "", "endpoint", 0, CHOICE, path_mtu, 0, 2, ZERO_NO,           \
-	  "auto|on|off", RXW_AUTO, "probe the path for larger packets; auto = not on this host")                \
+	  "auto|on|off", RXW_AUTO, "probe the path for larger packets; auto = not on this host")   \
 	X("jumbo", "on|off|auto", "", "endpoint", 0, CHOICE, jumbo, 0, 2, ZERO_NO, "auto|on|off",  \
 	  RXW_AUTO, "tell peers that they may send jumbograms; auto = off")                        \
 	X("ecn", "on|off|auto", "", "endpoint", 0, CHOICE, ecn, 0, 2, ZERO_NO, "auto|on|off",      \

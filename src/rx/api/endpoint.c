@@ -76,8 +76,9 @@ static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind,
 	const struct rxw_config *c = &ep->config;
 	struct rxw_io_options o = {.bind = *bind,
 				   .dual = options->dual_stack,
-				   .sockets = options->socket_count ? (unsigned)options->socket_count
-								    : listeners_of(ep),
+				   .sockets = options->socket_count
+						      ? (unsigned)options->socket_count
+						      : listeners_of(ep),
 				   .given = options->socket_count ? options->sockets : NULL,
 				   .batch = ep->constants.batch,
 				   .gso = c->gso != RXW_OFF,

@@ -204,33 +204,32 @@ static void put_call(struct rxw_text *t, const struct entry *e, const char *endp
 	char peer[64], age[32], rtt[32], least[32];
 
 	rxw_put(t,
-		     "{\"endpoint\":\"%s\",\"role\":\"%s\",\"peer\":\"%s\",\"epoch\":%" PRIu32
-		     ",\"cid\":%" PRIu32 ",\"number\":%" PRIu32 ",\"service\":%u,\"security\":%u,"
-		     "\"level\":%u,\"direction\":\"%s\",\"age_s\":%s,\"rate\":%" PRIu64
-		     ",\"bytes_sent\":%" PRIu64 ",\"bytes_received\":%" PRIu64,
-		     endpoint, f->client ? "client" : "server",
-		     rxw_addr_text(&f->peer, peer, sizeof(peer)), f->epoch, f->cid, f->number,
-		     f->service, s->security, s->level, f->sending ? "sending" : "receiving",
-		     rxw_seconds(f->age, age), e->rate, s->bytes_sent, s->bytes_received);
+		"{\"endpoint\":\"%s\",\"role\":\"%s\",\"peer\":\"%s\",\"epoch\":%" PRIu32
+		",\"cid\":%" PRIu32 ",\"number\":%" PRIu32 ",\"service\":%u,\"security\":%u,"
+		"\"level\":%u,\"direction\":\"%s\",\"age_s\":%s,\"rate\":%" PRIu64
+		",\"bytes_sent\":%" PRIu64 ",\"bytes_received\":%" PRIu64,
+		endpoint, f->client ? "client" : "server",
+		rxw_addr_text(&f->peer, peer, sizeof(peer)), f->epoch, f->cid, f->number,
+		f->service, s->security, s->level, f->sending ? "sending" : "receiving",
+		rxw_seconds(f->age, age), e->rate, s->bytes_sent, s->bytes_received);
 	rxw_put(t,
-		     ",\"packets_sent\":%" PRIu64 ",\"packets_received\":%" PRIu64
-		     ",\"retransmitted\":%" PRIu64 ",\"duplicates\":%" PRIu64
-		     ",\"lost\":%" PRIu64 ",\"loss_events\":%" PRIu64 ",\"spurious\":%" PRIu64
-		     ",\"timeouts\":%" PRIu64,
-		     s->packets_sent, s->packets_received, s->retransmitted, s->duplicates, s->lost,
-		     s->loss_events, s->spurious, s->timeouts);
+		",\"packets_sent\":%" PRIu64 ",\"packets_received\":%" PRIu64
+		",\"retransmitted\":%" PRIu64 ",\"duplicates\":%" PRIu64 ",\"lost\":%" PRIu64
+		",\"loss_events\":%" PRIu64 ",\"spurious\":%" PRIu64 ",\"timeouts\":%" PRIu64,
+		s->packets_sent, s->packets_received, s->retransmitted, s->duplicates, s->lost,
+		s->loss_events, s->spurious, s->timeouts);
 	rxw_put(t,
-		     ",\"ecn\":\"%s\",\"marks_sent\":%" PRIu64 ",\"marks_seen\":%" PRIu64
-		     ",\"mark_events\":%" PRIu64 ",\"marks_received\":%" PRIu64,
-		     s->ecn, s->marks_sent, s->marks_seen, s->mark_events, s->marks_received);
+		",\"ecn\":\"%s\",\"marks_sent\":%" PRIu64 ",\"marks_seen\":%" PRIu64
+		",\"mark_events\":%" PRIu64 ",\"marks_received\":%" PRIu64,
+		s->ecn, s->marks_sent, s->marks_seen, s->mark_events, s->marks_received);
 	rxw_put(t,
-		     ",\"queued\":%" PRIu32 ",\"in_flight\":%" PRIu32 ",\"cwnd\":%" PRIu32
-		     ",\"ssthresh\":%" PRIu32 ",\"peer_window\":%" PRIu32
-		     ",\"receive_window\":%" PRIu32 ",\"pacing_rate\":%" PRIu64
-		     ",\"rtt_s\":%s,\"rtt_min_s\":%s,\"controller\":\"%s\",\"phase\":\"%s\"}",
-		     f->queued, s->in_flight, s->cwnd, s->ssthresh, s->peer_window,
-		     f->receive_window, s->pacing_rate, rxw_seconds(s->rtt_ns, rtt),
-		     rxw_seconds(s->rtt_min_ns, least), s->controller, s->phase);
+		",\"queued\":%" PRIu32 ",\"in_flight\":%" PRIu32 ",\"cwnd\":%" PRIu32
+		",\"ssthresh\":%" PRIu32 ",\"peer_window\":%" PRIu32 ",\"receive_window\":%" PRIu32
+		",\"pacing_rate\":%" PRIu64
+		",\"rtt_s\":%s,\"rtt_min_s\":%s,\"controller\":\"%s\",\"phase\":\"%s\"}",
+		f->queued, s->in_flight, s->cwnd, s->ssthresh, s->peer_window, f->receive_window,
+		s->pacing_rate, rxw_seconds(s->rtt_ns, rtt), rxw_seconds(s->rtt_min_ns, least),
+		s->controller, s->phase);
 }
 
 int rxw_metrics_calls(rxw_endpoint *const *endpoints, size_t count, size_t most, char **text)

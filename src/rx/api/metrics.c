@@ -94,8 +94,8 @@ static void put_latency(struct rxw_text *t, const struct subject *s, size_t coun
 				name, s[i].name, role[k], sum);
 			rxw_put(t, "%s_sum{endpoint=\"%s\",role=\"%s\"} %s\n", name, s[i].name,
 				role[k], rxw_seconds(l->sum, text));
-			rxw_put(t, "%s_count{endpoint=\"%s\",role=\"%s\"} %llu\n", name,
-				s[i].name, role[k], sum);
+			rxw_put(t, "%s_count{endpoint=\"%s\",role=\"%s\"} %llu\n", name, s[i].name,
+				role[k], sum);
 		}
 }
 
@@ -108,8 +108,8 @@ static void put_senders(struct rxw_text *t, const struct subject *s, size_t coun
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < CONTROLLERS; k++)
 			for (unsigned n = 0; n <= PHASES_MOST; n++) {
-				const char *phase = n < PHASES_MOST ? controllers[k].phase[n] :
-								      "timeout";
+				const char *phase =
+					n < PHASES_MOST ? controllers[k].phase[n] : "timeout";
 
 				if (phase)
 					rxw_put(t,
@@ -124,8 +124,8 @@ static void put_senders(struct rxw_text *t, const struct subject *s, size_t coun
 			(unsigned long long)s[i].senders.cwnd);
 	head(t, "rxwire_senders_in_flight_packets", "gauge", "Sum of their packets in flight.");
 	for (size_t i = 0; i < count; i++)
-		rxw_put(t, "rxwire_senders_in_flight_packets{endpoint=\"%s\"} %llu\n",
-			s[i].name, (unsigned long long)s[i].senders.in_flight);
+		rxw_put(t, "rxwire_senders_in_flight_packets{endpoint=\"%s\"} %llu\n", s[i].name,
+			(unsigned long long)s[i].senders.in_flight);
 	head(t, "rxwire_senders_pacing_bytes_per_second", "gauge",
 	     "Sum of the rates at which they are paced.");
 	for (size_t i = 0; i < count; i++)

@@ -14,8 +14,7 @@ struct rxw_text {
 	bool failed; /* no memory: the text is incomplete */
 };
 
-void rxw_put(struct rxw_text *t, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+void rxw_put(struct rxw_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Nanoseconds as exact seconds, with a point in every locale. Returns `text`. */
 const char *rxw_seconds(uint64_t ns, char text[32]);

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#define LOST_TESTS  2u	/* tests of which nothing arrived: marked packets are lost */
-#define CE_UNPROVEN 3u	/* reactions in a row to nothing but CE: something sets it on every packet */
+#define LOST_TESTS  2u /* tests of which nothing arrived: marked packets are lost */
+#define CE_UNPROVEN 3u /* reactions in a row to nothing but CE: something sets it on every packet */
 #define CE_PROVEN   10u /* the same, of a path that has kept ECT(0) before */
 #define AMBIGUOUS   65535u
 

@@ -56,23 +56,23 @@ enum rxw_ecn_packet {
  * counts a packet once, so that of each packet at most one mark is counted.
  */
 struct rxw_ecn {
-	uint8_t state;	   /* enum rxw_ecn_state */
-	uint8_t noted;	   /* the state that the owner has last noted */
-	uint8_t tests;	   /* tests that lost all packets */
-	uint8_t ce_rounds; /* reactions in a row without a packet that kept ECT(0) */
-	bool kept;	   /* such packets since the latest reaction */
-	bool proven;	   /* such packets ever */
+	uint8_t state;		    /* enum rxw_ecn_state */
+	uint8_t noted;		    /* the state that the owner has last noted */
+	uint8_t tests;		    /* tests that lost all packets */
+	uint8_t ce_rounds;	    /* reactions in a row without a packet that kept ECT(0) */
+	bool kept;		    /* such packets since the latest reaction */
+	bool proven;		    /* such packets ever */
 	struct rxw_ecn_counts told; /* by the latest report */
-	uint32_t tested;     /* packets marked in this test */
-	uint32_t test_order; /* of the first of them */
-	uint32_t lost;	     /* marked packets lost since one was acknowledged */
-	uint32_t open;	     /* packets that were sent marked, and are not acknowledged */
-	uint32_t since;	     /* such packets acknowledged since the latest report */
-	uint32_t acked;	     /* packets acknowledged that were sent only once, and marked */
-	uint32_t total;	     /* packets with CE or ECT(0), by the reports */
-	uint32_t counted;    /* the same, less those that were sent again: a lower bound */
-	uint32_t sent, ce;   /* packets sent marked; those of them that congestion marked */
-	uint32_t cut_order;  /* latest transmission before the latest reaction; 0 = none */
+	uint32_t tested;	    /* packets marked in this test */
+	uint32_t test_order;	    /* of the first of them */
+	uint32_t lost;		    /* marked packets lost since one was acknowledged */
+	uint32_t open;		    /* packets that were sent marked, and are not acknowledged */
+	uint32_t since;		    /* such packets acknowledged since the latest report */
+	uint32_t acked;		    /* packets acknowledged that were sent only once, and marked */
+	uint32_t total;		    /* packets with CE or ECT(0), by the reports */
+	uint32_t counted;	    /* the same, less those that were sent again: a lower bound */
+	uint32_t sent, ce;	    /* packets sent marked; those of them that congestion marked */
+	uint32_t cut_order;	    /* latest transmission before the latest reaction; 0 = none */
 };
 
 static inline bool rxw_ecn_failed(const struct rxw_ecn *e)

@@ -12,10 +12,10 @@
 #define GRANULARITY 16u /* bytes; a smaller gain does not justify a probe */
 #define CONFIRM_S   600u
 #define REST_S      1u
-#define LEAST	    548u   /* fits into every IPv4 packet that need not be cut */
-#define ETHERNET    1500u  /* most paths, */
-#define BEYOND	    1536u  /* and if this does not arrive, the path is one of them */
-#define IPV6_LEAST  1280u  /* tunnels */
+#define LEAST	    548u  /* fits into every IPv4 packet that need not be cut */
+#define ETHERNET    1500u /* most paths, */
+#define BEYOND	    1536u /* and if this does not arrive, the path is one of them */
+#define IPV6_LEAST  1280u /* tunnels */
 #define HEADERS	    28u
 
 void rxw_mtu_init(struct rxw_mtu *m, uint32_t base, uint32_t ceiling, bool enabled)

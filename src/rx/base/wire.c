@@ -246,7 +246,8 @@ static uint64_t gather(uint64_t word)
 void rxw_ack_spread(uint8_t *tables, const uint64_t *bits, uint32_t count)
 {
 	for (uint32_t at = 0; at < count; at += 64) {
-		uint8_t *table = tables + at / RXW_TABLE_PACKETS * RXW_ACK_TABLE + at % RXW_ACK_TABLE;
+		uint8_t *table =
+			tables + at / RXW_TABLE_PACKETS * RXW_ACK_TABLE + at % RXW_ACK_TABLE;
 		unsigned k = at / RXW_ACK_TABLE % 8;
 		uint64_t left = bits[at / 64], word;
 

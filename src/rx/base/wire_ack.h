@@ -26,8 +26,8 @@
 /*
  * A decoded ACK; the tables point into the packet. It describes the packets [first, first + count),
  * see rxw_ack_has(), and says that the next `tail` packets were received as well. If `part` is
- * not 0, it describes as many packets from table `base` on, too, and says nothing of others. Trailer words are
- * clamped (3.2): sizes to RXW_MTU_MIN..RXW_MTU_MAX, rwind to 1..RXW_MAX_ACKS, or of an extended ACK
+ * not 0, it describes as many packets from table `base` on, too, and says nothing of others.
+ * Trailer words are clamped (3.2): sizes to RXW_MTU_MIN..RXW_MTU_MAX, rwind to 1..RXW_MAX_ACKS, or of an extended ACK
  * to 1..RXW_WINDOW_MAX, jumbo_max to 1..RXW_JUMBO_MAX; absent ones are 0.
  */
 struct rxw_ack {
@@ -44,7 +44,7 @@ struct rxw_ack {
 	const uint8_t *acks; /* RXW_ACK_TABLE bytes if count exceeds 255, else count */
 	const uint8_t *more; /* further tables */
 	uint32_t max_mtu, if_mtu, rwind, jumbo_max; /* valid by trailer_words */
-	bool ecn; /* of an extended ACK: it has the fifth word */
+	bool ecn;				    /* of an extended ACK: it has the fifth word */
 	struct rxw_ecn_counts marks;
 };
 
@@ -56,9 +56,9 @@ struct rxw_ack {
 bool rxw_ack_get(const uint8_t *body, size_t size, uint8_t flags, struct rxw_ack *ack);
 /*
  * Body of an ACK: 18 + count + 3 + 16 bytes, with four trailer words; `ecn` needs a fifth one,
- * `part` a sixth. Returns its size. out has room for RXW_ACK_MAX_SIZE - RXW_HEADER_SIZE. `ack->acks` has count bytes of 0 or 1. Of an
- * extended ACK, 255 packets or more are described by RXW_ACK_TABLE bytes at `acks` and `tables`
- * times as many at `more`.
+ * `part` a sixth. Returns its size. out has room for RXW_ACK_MAX_SIZE - RXW_HEADER_SIZE.
+ * `ack->acks` has count bytes of 0 or 1. Of an extended ACK, 255 packets or more are described by
+ * RXW_ACK_TABLE bytes at `acks` and `tables` times as many at `more`.
  */
 size_t rxw_ack_put(uint8_t *out, const struct rxw_ack *ack);
 

@@ -22,7 +22,7 @@ struct rxw_io_rx {
 	struct rxw_buf *buf;
 	uint32_t length;
 	uint32_t segment;
-	uint8_t ecn;           /* the ECN bits of its IP header (base/ecn.h), or 0 before
+	uint8_t ecn;	       /* the ECN bits of its IP header (base/ecn.h), or 0 before
 	                        * rxw_io_read_ecn() */
 	bool truncated;        /* by the kernel: drop it and count it */
 	struct rxw_path path;  /* peer: the sender (len 0: unusable, drop it); local: our
@@ -42,7 +42,7 @@ struct rxw_io_tx {
 	uint16_t segment;
 	bool fragment;         /* no DF; costs two more system calls */
 	bool reply;            /* send from path->local */
-	bool ect;              /* mark with ECT(0) */
+	bool ect;	       /* mark with ECT(0) */
 	/*
 	 * Result: 0 if all was sent, else a positive errno. `sent_segments`: how many datagrams the
 	 * kernel took before the error. If GSO is refused, this layer falls back to single sends;
@@ -125,7 +125,7 @@ struct rxw_io_group {
  */
 int rxw_io_open(struct rxw_io_group *g, const struct rxw_io_options *options);
 void rxw_io_close(struct rxw_io_group *g);
-/* From now on the ECN bits of messages are read, which costs time for each. May be repeated. Any thread. */
+/* From now on the ECN bits of messages are read, at a cost for each. May be repeated. Any thread. */
 void rxw_io_read_ecn(struct rxw_io_group *g);
 
 /*

@@ -392,11 +392,11 @@ void wire_print_json(const struct wire *w, FILE *to)
 			c->mappings, c->rebindings, c->refused);
 	}
 	fprintf(to,
-		"\"muted\": %" PRIu64 ", \"ecn_lost\": %" PRIu64 ", \"reported\": %" PRIu64 ", \"too_long\": %" PRIu64
-		", \"cut\": %" PRIu64 ", \"refused\": %" PRIu64 ", \"read\": %" PRIu64
-		", \"written\": %" PRIu64 "}\n",
-		w->n.muted, w->n.ecn_lost, w->n.reported, w->n.too_long, w->n.cut, w->n.refused, w->n.read,
-		w->n.written);
+		"\"muted\": %" PRIu64 ", \"ecn_lost\": %" PRIu64 ", \"reported\": %" PRIu64
+		", \"too_long\": %" PRIu64 ", \"cut\": %" PRIu64 ", \"refused\": %" PRIu64
+		", \"read\": %" PRIu64 ", \"written\": %" PRIu64 "}\n",
+		w->n.muted, w->n.ecn_lost, w->n.reported, w->n.too_long, w->n.cut, w->n.refused,
+		w->n.read, w->n.written);
 }
 
 void wire_print_words(const struct wire *w, FILE *to)

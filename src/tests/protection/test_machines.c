@@ -9,9 +9,10 @@ static struct database d;
 
 START_TEST(addresses)
 {
-	static const char *const others[] = {"",	"1.2.3",     "1.2.3.4.5", "256.0.0.1", "01.2.3.4",
-					     "1.2.3.",	".1.2.3",    "1..2.3",	  "1.2.3.4 ",  "1.2.3.x",
-					     "1.2.3.1000", "alice",  "1.2.3.04",  "-1.2.3.4"};
+	static const char *const others[] = {"",	 "1.2.3",   "1.2.3.4.5",  "256.0.0.1",
+					     "01.2.3.4", "1.2.3.",  ".1.2.3",	  "1..2.3",
+					     "1.2.3.4 ", "1.2.3.x", "1.2.3.1000", "alice",
+					     "1.2.3.04", "-1.2.3.4"};
 	uint32_t address;
 
 	ck_assert(prot_name_is_machine("10.1.2.3", &address));

@@ -42,8 +42,12 @@ static void sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	cc->cwnd = cc->max;
 }
 
-static const struct rxw_cc_ops constant = {
-	.name = "constant", .init = begin, .acked = acked, .lost = fixed, .timeout = fixed, .sample = sample};
+static const struct rxw_cc_ops constant = {.name = "constant",
+					   .init = begin,
+					   .acked = acked,
+					   .lost = fixed,
+					   .timeout = fixed,
+					   .sample = sample};
 
 int main(int argc, char **argv)
 {

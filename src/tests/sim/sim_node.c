@@ -162,8 +162,7 @@ static void on_control(struct host *h, const struct rxw_ctl *ctl)
 
 	memcpy(padded, ctl->bytes, ctl->length);
 	memset(padded + ctl->length, 0, ctl->padding);
-	sim_transmit(node->sim, node, padded, ctl->length + ctl->padding, false,
-		     RXW_ECN_NOT);
+	sim_transmit(node->sim, node, padded, ctl->length + ctl->padding, false, RXW_ECN_NOT);
 }
 
 static void on_events(struct host *h, struct host_call *host_call, uint32_t events)
@@ -366,8 +365,7 @@ static void one_burst(struct sim_node *node)
 	while (node->queue_head != node->queue_tail && n < 64) {
 		d = node->queue[node->queue_head];
 		if (n > 0 && (!node->sim->setup.gro || d->length > segment || d->port != port ||
-			      d->ecn != ecn ||
-			      length + d->length > BUFFER_SIZE))
+			      d->ecn != ecn || length + d->length > BUFFER_SIZE))
 			break;
 		memcpy(buf->data + length, d->bytes, d->length);
 		length += d->length;

@@ -78,7 +78,8 @@ static double run(const struct profile *f, uint64_t seed)
 	sim_plan(&setup, f->from * 1000, SIM_MARK, 0, 0);
 	for (unsigned i = 1; f->more_ms > 0 && i < SIM_CHANGES; i++)
 		sim_plan(&setup, i * 1000, SIM_SET_DELAY, i % 2 ? SIM_DOWN : SIM_UP,
-			 (int64_t)((f->rtt_ms / 2 + f->more_ms * (double)(rxw_prng(&draw) >> 54) / 1024) *
+			 (int64_t)((f->rtt_ms / 2 +
+				    f->more_ms * (double)(rxw_prng(&draw) >> 54) / 1024) *
 				   MSEC));
 	sim_run(&sim, &setup, seed);
 	if (sim.failure[0] != '\0')
@@ -133,8 +134,8 @@ static void table(unsigned count)
 		       "| --- | ---: | ---: | ---: | ---: |\n");
 	for (unsigned i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
 		if (count > 1 && shares[i] != NULL)
-			printf("| `%s` | %u | %.1f %% | %.1f %% | %.1f %% |\n", profiles[i].name, count,
-			       100 * shares[i][0], 100 * shares[i][count / 20],
+			printf("| `%s` | %u | %.1f %% | %.1f %% | %.1f %% |\n", profiles[i].name,
+			       count, 100 * shares[i][0], 100 * shares[i][count / 20],
 			       100 * shares[i][count / 2]);
 		free(shares[i]);
 	}

@@ -18,36 +18,44 @@ static const struct path {
 	double mbit, rtt_ms, queue; /* queue: bandwidth-delay products */
 	double codel_ms, step_ms;   /* what the queue marks; 0 = not */
 	double loss;
-	enum sim_ecn ecn;	    /* of the link to the client */
-	double change_ms;	    /* when this begins; 0 = at once */
-	uint64_t reply;		    /* 0: endless, for `seconds` from `from` on */
+	enum sim_ecn ecn;	     /* of the link to the client */
+	double change_ms;	     /* when this begins; 0 = at once */
+	uint64_t reply;		     /* 0: endless, for `seconds` from `from` on */
 	double seconds, from, least; /* share of the line */
-	unsigned state;		    /* of ECN at the end */
-	bool off;		    /* at the client */
+	unsigned state;		     /* of ECN at the end */
+	bool off;		     /* at the client */
 } paths[] = {
-	{"rate, CoDel", &rxw_cc_rate, 100, 50, 2, 5, 0, 0, 0, 0, 0, 12, 2, 0.95, RXW_ECN_CAPABLE, 0},
-	{"cubic, CoDel", &rxw_cc_cubic, 100, 50, 8, 5, 0, 0, 0, 0, 0, 12, 2, 0.90, RXW_ECN_CAPABLE, 0},
-	{"reno, CoDel", &rxw_cc_reno, 20, 20, 20, 5, 0, 0, 0, 0, 0, 12, 2, 0.90, RXW_ECN_CAPABLE, 0},
-	{"rate, step", &rxw_cc_rate, 100, 50, 2, 0, 20, 0, 0, 0, 0, 12, 2, 0.95, RXW_ECN_CAPABLE, 0},
-	{"cubic, step", &rxw_cc_cubic, 100, 50, 2, 0, 20, 0, 0, 0, 0, 12, 2, 0.90, RXW_ECN_CAPABLE, 0},
-	{"gigabit, CoDel", &rxw_cc_rate, 1000, 100, 1, 5, 0, 0, 0, 0, 0, 10, 3, 0.95, RXW_ECN_CAPABLE, 0},
+	{"rate, CoDel", &rxw_cc_rate, 100, 50, 2, 5, 0, 0, 0, 0, 0, 12, 2, 0.95, RXW_ECN_CAPABLE,
+	 0},
+	{"cubic, CoDel", &rxw_cc_cubic, 100, 50, 8, 5, 0, 0, 0, 0, 0, 12, 2, 0.90, RXW_ECN_CAPABLE,
+	 0},
+	{"reno, CoDel", &rxw_cc_reno, 20, 20, 20, 5, 0, 0, 0, 0, 0, 12, 2, 0.90, RXW_ECN_CAPABLE,
+	 0},
+	{"rate, step", &rxw_cc_rate, 100, 50, 2, 0, 20, 0, 0, 0, 0, 12, 2, 0.95, RXW_ECN_CAPABLE,
+	 0},
+	{"cubic, step", &rxw_cc_cubic, 100, 50, 2, 0, 20, 0, 0, 0, 0, 12, 2, 0.90, RXW_ECN_CAPABLE,
+	 0},
+	{"gigabit, CoDel", &rxw_cc_rate, 1000, 100, 1, 5, 0, 0, 0, 0, 0, 10, 3, 0.95,
+	 RXW_ECN_CAPABLE, 0},
 	{"no queue", &rxw_cc_rate, 0, 20, 0, 0, 0, 0, 0, 0, 8 << 20, 0, 0, 0, RXW_ECN_CAPABLE, 0},
-	{"losses", &rxw_cc_rate, 100, 20, 2, 0, 0, 0.02, 0, 0, 16 << 20, 0, 0, 0, RXW_ECN_CAPABLE, 0},
+	{"losses", &rxw_cc_rate, 100, 20, 2, 0, 0, 0.02, 0, 0, 16 << 20, 0, 0, 0, RXW_ECN_CAPABLE,
+	 0},
 	{"bleached", &rxw_cc_rate, 100, 20, 2, 5, 0, 0, SIM_ECN_BLEACHED, 0, 8 << 20, 0, 0, 0,
 	 RXW_ECN_BLEACHED, 0},
-	{"bleached later", &rxw_cc_rate, 100, 20, 2, 5, 0, 0, SIM_ECN_BLEACHED, 400, 16 << 20, 0, 0, 0,
-	 RXW_ECN_BLEACHED, 0},
+	{"bleached later", &rxw_cc_rate, 100, 20, 2, 5, 0, 0, SIM_ECN_BLEACHED, 400, 16 << 20, 0, 0,
+	 0, RXW_ECN_BLEACHED, 0},
 	{"all CE", &rxw_cc_rate, 100, 20, 2, 0, 0, 0, SIM_ECN_CE, 0, 8 << 20, 0, 0, 0,
 	 RXW_ECN_MANGLED, 0},
 	{"all CE, cubic", &rxw_cc_cubic, 100, 20, 2, 0, 0, 0, SIM_ECN_CE, 0, 8 << 20, 0, 0, 0,
 	 RXW_ECN_MANGLED, 0},
 	{"all CE later", &rxw_cc_cubic, 100, 20, 2, 0, 0, 0, SIM_ECN_CE, 400, 16 << 20, 0, 0, 0,
 	 RXW_ECN_MANGLED, 0},
-	{"CE, even where not capable", &rxw_cc_rate, 100, 20, 2, 0, 0, 0, SIM_ECN_CE_ALL, 0, 8 << 20,
-	 0, 0, 0, RXW_ECN_MANGLED, 0},
+	{"CE, even where not capable", &rxw_cc_rate, 100, 20, 2, 0, 0, 0, SIM_ECN_CE_ALL, 0,
+	 8 << 20, 0, 0, 0, RXW_ECN_MANGLED, 0},
 	{"ECT(1)", &rxw_cc_rate, 100, 20, 2, 0, 0, 0, SIM_ECN_ECT1, 0, 8 << 20, 0, 0, 0,
 	 RXW_ECN_BLEACHED, 0},
-	{"lost", &rxw_cc_rate, 100, 20, 2, 0, 0, 0, SIM_ECN_LOST, 0, 8 << 20, 0, 0, 0, RXW_ECN_LOST, 0},
+	{"lost", &rxw_cc_rate, 100, 20, 2, 0, 0, 0, SIM_ECN_LOST, 0, 8 << 20, 0, 0, 0, RXW_ECN_LOST,
+	 0},
 	{"lost later", &rxw_cc_rate, 100, 20, 2, 0, 0, 0, SIM_ECN_LOST, 400, 16 << 20, 0, 0, 0,
 	 RXW_ECN_LOST, 0},
 	{"switched off", &rxw_cc_rate, 100, 20, 2, 5, 0, 0, 0, 0, 8 << 20, 0, 0, 0, RXW_ECN_OFF, 1},
@@ -119,7 +127,8 @@ static bool run(const struct path *f, uint64_t seed, bool tracing)
 	/* A datagram may be sent marked only by who counts it. */
 	good &= marked_by[1] == 0 && marked_by[0] == marks;
 	if (clean)
-		good &= down->dropped == 0 && server->retransmitted == 0 && server->ecn_failures == 0;
+		good &= down->dropped == 0 && server->retransmitted == 0 &&
+			server->ecn_failures == 0;
 	if (clean && (f->codel_ms > 0 || f->step_ms > 0))
 		/* The last ones may be on their way. */
 		good &= down->marked > 0 && client->marks_received <= down->marked &&
@@ -133,8 +142,8 @@ static bool run(const struct path *f, uint64_t seed, bool tracing)
 	       (unsigned long long)server->packets_sent[RXW_DATA], (unsigned long long)marks,
 	       (unsigned long long)client->marks_received, (unsigned long long)down->marked,
 	       (unsigned long long)server->mark_events, (unsigned long long)down->dropped,
-	       (unsigned long long)server->retransmitted,
-	       (unsigned long long)server->ecn_failures, sim.failure);
+	       (unsigned long long)server->retransmitted, (unsigned long long)server->ecn_failures,
+	       sim.failure);
 	fflush(stdout);
 	sim_free(&sim);
 	return good;

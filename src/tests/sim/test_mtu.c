@@ -45,7 +45,8 @@ static const struct rxw_pcall *server_call(const struct sim *world)
 	return c != NULL ? c->p.channel[0] : NULL;
 }
 
-static bool tap(struct sim *world, const struct sim_node *from, const uint8_t *bytes, uint32_t length)
+static bool tap(struct sim *world, const struct sim_node *from, const uint8_t *bytes,
+		uint32_t length)
 {
 	const struct rxw_pcall *p = server_call(world);
 
@@ -139,13 +140,13 @@ static bool found(uint64_t seed)
 		sim_plan(&s, rtt > 100 ? 4000 : 2000, SIM_MARK, 0, 0);
 		sim_run(&sim, &s, seed);
 		snprintf(name, sizeof(name), "MTU 9,000, %g ms, %s", rtt, control[k % 2]->name);
-		good &= expect(name, "round trips", seed, (double)(seen.large_at - START) / MSEC / rtt, 1, 10);
+		good &= expect(name, "round trips", seed,
+			       (double)(seen.large_at - START) / MSEC / rtt, 1, 10);
 		good &= expect(name, "size", seed, seen.most, JUMBO, JUMBO);
-		good &= expect(name, "share", seed,
-			       rtt > 100 ? share(4, 8) : share(2, 4),
+		good &= expect(name, "share", seed, rtt > 100 ? share(4, 8) : share(2, 4),
 			       rtt > 100 && k % 2 ? 0.7 : 0.9, 1.06);
-		good &= expect(name, "lost by the queue", seed, (double)sim.setup.down.overflowed, 0,
-			       k % 2 ? 9000 : 4000);
+		good &= expect(name, "lost by the queue", seed, (double)sim.setup.down.overflowed,
+			       0, k % 2 ? 9000 : 4000);
 		sim_free(&sim);
 	}
 	return good;
@@ -162,7 +163,8 @@ static bool usual(uint64_t seed)
 	sim_plan(&s, 2000, SIM_MARK, 0, 0);
 	sim_run(&sim, &s, seed);
 	good = expect("MTU 1,500", "size", seed, seen.most, 1472, 1472) &
-	       expect("MTU 1,500", "loss events", seed, (double)sim.server.stats.loss_events, 0, 1) &
+	       expect("MTU 1,500", "loss events", seed, (double)sim.server.stats.loss_events, 0,
+		      1) &
 	       expect("MTU 1,500", "timeouts", seed, (double)sim.server.stats.rto_events, 0, 0) &
 	       expect("MTU 1,500", "probes", seed, seen.probes, 4, 20) &
 	       expect("MTU 1,500", "share", seed, share(2, 6), 0.93, 1);
@@ -180,7 +182,8 @@ static bool asymmetric(uint64_t seed)
 	s.up.mtu = TUNNEL;
 	sim_run(&sim, &s, seed);
 	good = expect("asymmetric", "size", seed, seen.most, JUMBO, JUMBO) &
-	       expect("asymmetric", "round trips", seed, (double)(seen.large_at - START) / MSEC / 40, 1, 10);
+	       expect("asymmetric", "round trips", seed,
+		      (double)(seen.large_at - START) / MSEC / 40, 1, 10);
 	sim_free(&sim);
 	return good;
 }
@@ -225,7 +228,8 @@ static bool black_hole(uint64_t seed, uint32_t before, double rtt_ms, bool wide)
 	sim_plan(&s, 3000, SIM_SET_MTU, SIM_DOWN, TUNNEL);
 	sim_plan(&s, 4000, SIM_MARK, 0, 0);
 	sim_run(&sim, &s, seed);
-	snprintf(name, sizeof(name), "black hole, %u, %g ms%s", before, rtt_ms, wide ? "" : ", 255");
+	snprintf(name, sizeof(name), "black hole, %u, %g ms%s", before, rtt_ms,
+		 wide ? "" : ", 255");
 	good = expect(name, "RTOs without an ACK", seed,
 		      (double)(seen.new_at - seen.change - seen.rtt) / (double)seen.rto, 0.1, 2) &
 	       expect(name, "size", seed, server_mtu(&sim), TUNNEL, TUNNEL) &

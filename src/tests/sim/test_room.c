@@ -22,7 +22,8 @@ static struct {
 	uint64_t last_from;	       /* the window is noted from there on */
 } seen;
 
-static bool tap(struct sim *world, const struct sim_node *from, const uint8_t *bytes, uint32_t length)
+static bool tap(struct sim *world, const struct sim_node *from, const uint8_t *bytes,
+		uint32_t length)
 {
 	const struct sim_conn *c = world->client.conns;
 	struct rxw_ack ack;
@@ -80,7 +81,8 @@ static bool nothing_lost(const char *what, uint64_t seed)
 {
 	const struct rxw_pstats *s = &sim.client.stats;
 
-	printf("%s: window %u at most, %u before, %u after\n", what, seen.most, seen.before, seen.after);
+	printf("%s: window %u at most, %u before, %u after\n", what, seen.most, seen.before,
+	       seen.after);
 	return expect("  ACKs that take something back", seed, seen.back, 0, 0) &
 	       expect("  packets dropped for memory or window", seed,
 		      (double)(s->drops[RXW_DROP_MEMORY] + s->drops[RXW_DROP_WINDOW]), 0, 0);

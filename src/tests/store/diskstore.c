@@ -58,7 +58,7 @@ static void print_fault(void *arg, const char *line)
 int diskstore_faults(struct store *store, const char *what)
 {
 	return store_check(store, &(struct store_checker){.each = print_fault,
-							    .arg = (void *)(uintptr_t)what});
+							  .arg = (void *)(uintptr_t)what});
 }
 
 char *diskstore_dump(struct store *store, const char *what)

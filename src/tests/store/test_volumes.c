@@ -580,9 +580,9 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		clones,		volumes,	restarted_machine,    damaged_records,
-		damaged_volume, stopped_check, missing_object, readers_and_a_writer, memory,
-		reused_directory};
+		clones,		volumes,	 restarted_machine, damaged_records,
+		damaged_volume, stopped_check,	 missing_object,    readers_and_a_writer,
+		memory,		reused_directory};
 	Suite *suite = suite_create("volumes");
 	TCase *tcase = tcase_create("volumes");
 	SRunner *runner;

@@ -25,8 +25,8 @@ static bool add_directory(struct counting *c, const AFSFid *fid)
 {
 	if (c->count == c->room) {
 		size_t room = c->room ? 2 * c->room : 64;
-		AFSFid *list = room > WAITING_MAX ? NULL
-						  : realloc(c->waiting, room * sizeof(*list));
+		AFSFid *list =
+			room > WAITING_MAX ? NULL : realloc(c->waiting, room * sizeof(*list));
 
 		if (!list)
 			return false;

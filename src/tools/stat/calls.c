@@ -38,9 +38,7 @@ static const json_t *find(const json_t *calls, const json_t *call)
 	const json_t *other;
 	size_t i;
 
-	json_array_foreach(calls, i, other)
-		if (same(other, call))
-			return other;
+	json_array_foreach(calls, i, other) if (same(other, call)) return other;
 	return NULL;
 }
 
@@ -63,9 +61,8 @@ void stat_take_calls(struct stat_view *v, const char *text)
 	if (json_is_array(list))
 		v->calls = json_array();
 	v->calls_left_out = (uint64_t)stat_call_number(all, "left_out");
-	json_array_foreach(list, i, call)
-		if (strcmp(text_of(call, "endpoint"), v->name) == 0)
-			json_array_append(v->calls, call);
+	json_array_foreach(list, i, call) if (strcmp(text_of(call, "endpoint"), v->name) == 0)
+		json_array_append(v->calls, call);
 	json_decref(all);
 }
 
@@ -75,8 +72,8 @@ void stat_call_line(const json_t *call, double rate, char *line, size_t size)
 	bool sends;
 
 	if (!call) {
-		snprintf(line, size, "%-24s %-4s %9s %13s %7s %8s %8s %8s %7s %7s %7s %s", "CALL", "FLOW",
-			 "MB/s", "CWND/WINDOW", "FLIGHT", "PACE", "RTT ms", "LEAST", "LOST",
+		snprintf(line, size, "%-24s %-4s %9s %13s %7s %8s %8s %8s %7s %7s %7s %s", "CALL",
+			 "FLOW", "MB/s", "CWND/WINDOW", "FLIGHT", "PACE", "RTT ms", "LEAST", "LOST",
 			 "AGAIN", "MARKED", "CONTROL");
 		return;
 	}
@@ -84,11 +81,9 @@ void stat_call_line(const json_t *call, double rate, char *line, size_t size)
 	snprintf(windows, sizeof(windows), "%.0f/%.0f", stat_call_number(call, "cwnd"),
 		 stat_call_number(call, "peer_window"));
 	snprintf(flow, sizeof(flow), "%s %s", text_of(call, "controller"), text_of(call, "phase"));
-	snprintf(line, size,
-		 "%-24s %-4s %9.2f %13s %7.0f %8.2f %8.2f %8.2f %7.0f %7.0f %7.0f %s",
-		 text_of(call, "peer"), sends ? "out" : "in",
-		 rate / 1e6, windows, stat_call_number(call, "in_flight"),
-		 stat_call_number(call, "pacing_rate") / 1e6,
+	snprintf(line, size, "%-24s %-4s %9.2f %13s %7.0f %8.2f %8.2f %8.2f %7.0f %7.0f %7.0f %s",
+		 text_of(call, "peer"), sends ? "out" : "in", rate / 1e6, windows,
+		 stat_call_number(call, "in_flight"), stat_call_number(call, "pacing_rate") / 1e6,
 		 stat_call_number(call, "rtt_s") * 1e3, stat_call_number(call, "rtt_min_s") * 1e3,
 		 stat_call_number(call, "lost"), stat_call_number(call, "retransmitted"),
 		 stat_call_number(call, sends ? "marks_seen" : "marks_received"), flow);

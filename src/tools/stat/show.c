@@ -293,7 +293,8 @@ static void print_calls(const struct stat_view *v)
 		stat_call_line(NULL, 0, line, sizeof(line));
 		printf("  %s\n", line);
 	}
-	json_array_foreach(v->calls, i, call) {
+	json_array_foreach(v->calls, i, call)
+	{
 		stat_call_line(call, stat_call_rate(call, NULL), line, sizeof(line));
 		printf("  %s\n", line);
 	}

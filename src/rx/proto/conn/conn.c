@@ -156,8 +156,7 @@ void rxw_pconn_icmp(struct rxw_pconn *c, int error, uint32_t mtu, struct rxw_out
 			rxw_mtu_hint(&p->tx.mtu, mtu);
 			if (p->tx.mtu.told != 0)
 				rxw_send_check_path(p, out);
-		}
-		else if (rxw_pconn_moving(c, out->now))
+		} else if (rxw_pconn_moving(c, out->now))
 			continue; /* the client may be elsewhere */
 		else if (p->timer.unreachable == 0 || p->time.last_heard > p->timer.unreachable)
 			p->timer.unreachable = out->now ? out->now : 1;

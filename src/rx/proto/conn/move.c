@@ -41,7 +41,8 @@ static bool answered(const struct rxw_pconn *c, const struct rxw_rxrun *run)
 	const struct rxw_asked *asked = &c->roam->asked;
 	struct rxw_ack ack;
 
-	return run->head.type == RXW_ACK && asked->at != 0 && asked->address == address_of(c, run) &&
+	return run->head.type == RXW_ACK && asked->at != 0 &&
+	       asked->address == address_of(c, run) &&
 	       rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
 			   run->head.flags, &ack) &&
 	       ack.serial == asked->serial;

@@ -85,7 +85,7 @@ struct rxw_rxrun {
 	bool jumbo;
 	bool verified; /* passed the class's verify() (null class: not needed) */
 	bool kept; /* was queued before the connection was authenticated, and is taken out again */
-	uint8_t ecn;	 /* enum rxw_ecn_bits, of all packets */
+	uint8_t ecn;		      /* enum rxw_ecn_bits, of all packets */
 	uint8_t sec_head;	      /* verified: bytes before the data in each packet */
 	uint16_t length, last_length; /* verified: data of each packet but the last, of the last */
 	const struct rxw_path *path;
@@ -140,7 +140,7 @@ struct rxw_burst {
 	bool retransmission;
 	bool fragment;	/* larger than the path MTU: the system may fragment it */
 	bool ect;	/* to be marked with ECT(0) */
-	uint32_t token;	  /* identifies the burst to the send module, */
+	uint32_t token; /* identifies the burst to the send module, */
 	uint16_t segment_at; /* which finds its first packet there */
 };
 

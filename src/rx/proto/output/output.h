@@ -13,8 +13,11 @@
 /* Bytes of an ACK behind its header. */
 static inline uint32_t rxw_ack_size(const struct rxw_ack *ack)
 {
-	return RXW_ACK_FRAME + (ack->part > 0 ? 8 : ack->extended && ack->ecn ? 4 : 0) + rxw_min32(ack->count, RXW_MAX_ACKS) +
-	       ack->tables * RXW_ACK_TABLE;
+	return RXW_ACK_FRAME +
+	       (ack->part > 0		    ? 8
+		: ack->extended && ack->ecn ? 4
+					    : 0) +
+	       rxw_min32(ack->count, RXW_MAX_ACKS) + ack->tables * RXW_ACK_TABLE;
 }
 
 /* A control packet, complete. */

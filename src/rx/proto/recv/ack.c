@@ -105,9 +105,13 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	struct rxw_recvq *q = &p->rx;
 	bool wide = p->conn->params->window > RXW_MAX_ACKS;
 	uint8_t table[(1 + RXW_ACK_TABLES) * RXW_ACK_TABLE];
-	struct rxw_ack ack = {
-		.serial = serial, .reason = (uint8_t)reason, .acks = table, .base = 1, .extended = wide,
-		.ecn = rxw_ack_reports_marks(p->conn), .marks = p->ack.marks};
+	struct rxw_ack ack = {.serial = serial,
+			      .reason = (uint8_t)reason,
+			      .acks = table,
+			      .base = 1,
+			      .extended = wide,
+			      .ecn = rxw_ack_reports_marks(p->conn),
+			      .marks = p->ack.marks};
 	struct rxw_ctl *ctl;
 	uint32_t edge, size;
 

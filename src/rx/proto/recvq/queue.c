@@ -10,7 +10,7 @@
 #define STARTING	    4096u /* smaller windows grow faster */
 #define UNUSED_ROUNDS	    8u	  /* of a window that is not used up for so long, */
 #define UNUSED_TIME	    (200 * RXW_MS) /* and at least this, a part is not needed */
-#define SHRINK_APART	    (10 * RXW_MS) /* and a round trip, while memory is short */
+#define SHRINK_APART	    (10 * RXW_MS)  /* and a round trip, while memory is short */
 #define UNVALIDATED_PACKETS RXW_FIRST_FLIGHT
 #define CROWDED_PACKETS	    2u
 
@@ -133,8 +133,7 @@ static uint32_t wide_limit(const struct rxw_pcall *p)
 	const struct rxw_params *params = p->conn->params;
 	uint64_t memory = rxw_min64(memory_of(p), params->peer_memory) / 4 * 3;
 
-	return (uint32_t)rxw_min64(params->window,
-				   memory / rxw_max32(params->mtu, p->rx.largest));
+	return (uint32_t)rxw_min64(params->window, memory / rxw_max32(params->mtu, p->rx.largest));
 }
 
 /* The window after the first packet. With wide windows, what earlier streams of the peer needed. */
@@ -212,8 +211,9 @@ static uint64_t arrivals(const struct rxw_recvq *q, uint64_t time)
 
 /*
  * Packets arrived, but after some round trips none of those that the ACK permitted: the stream uses
- * a part of its window. A 32nd or less halves it, and the measurement begins again. What is left suffices
- * for a sender that finds more room: in a smaller one it would believe that the path has none.
+ * a part of its window. A 32nd or less halves it, and the measurement begins again. The rest
+ * suffices for a sender that finds more room: in a smaller one it would believe that the path has
+ * none.
  */
 static void unused(struct rxw_recvq *q, uint64_t now)
 {
@@ -346,7 +346,8 @@ static uint32_t collect(const struct rxw_recvq *q, uint32_t first, uint32_t end,
 	uint32_t begin = first, seq = q->next, described = 0;
 
 	memset(bits, 0, ((size_t)(end - first) + 63) / 64 * sizeof(*bits));
-	for (uint16_t i = q->later_head; i != RXW_NO_NODE && at(q, i)->first < end; i = at(q, i)->next) {
+	for (uint16_t i = q->later_head; i != RXW_NO_NODE && at(q, i)->first < end;
+	     i = at(q, i)->next) {
 		const struct rxw_rxent *e = at(q, i);
 
 		if (e->first > seq) {

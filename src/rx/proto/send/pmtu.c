@@ -5,8 +5,8 @@
  */
 #include "proto/state.h"
 
-#define SEARCH_AFTER 64u	/* packets: short calls do not search for a larger MTU */
-#define LEAST	     548u	/* packets of this size fit into any path */
+#define SEARCH_AFTER 64u  /* packets: short calls do not search for a larger MTU */
+#define LEAST	     548u /* packets of this size fit into any path */
 #define MANY	     8u
 #define PATIENCE     (2 * RXW_MS) /* of the check, at least, for packets that are overtaken */
 
@@ -42,9 +42,11 @@ static void note_search(struct rxw_pcall *p, uint64_t now)
 	if (!q->searching)
 		return;
 	q->searching = !m->done;
-	atomic_store_explicit(&peer->mtu_at, m->done ? m->next_at : now + 2 * rxw_rtt_rto(&q->rtt, 0, 0),
+	atomic_store_explicit(&peer->mtu_at,
+			      m->done ? m->next_at : now + 2 * rxw_rtt_rto(&q->rtt, 0, 0),
 			      memory_order_relaxed);
-	atomic_store_explicit(&peer->mtu_search, m->done ? 0 : rxw_mtu_pack(m), memory_order_relaxed);
+	atomic_store_explicit(&peer->mtu_search, m->done ? 0 : rxw_mtu_pack(m),
+			      memory_order_relaxed);
 }
 
 /* Another call of the peer found a larger size, or a black hole. */

@@ -21,7 +21,8 @@ uint64_t rxw_send_peer_delay(const struct rxw_pcall *p)
 static uint64_t rto_at(const struct rxw_pcall *p, bool *probe)
 {
 	const struct rxw_sendq *q = &p->tx;
-	uint64_t delay = rxw_send_peer_delay(p), rto = q->base_at + rxw_rtt_rto(&q->rtt, delay, q->backoff);
+	uint64_t delay = rxw_send_peer_delay(p),
+		 rto = q->base_at + rxw_rtt_rto(&q->rtt, delay, q->backoff);
 	uint64_t pto, after;
 
 	*probe = false;

@@ -77,7 +77,8 @@ static uint16_t first_lost(const struct rxw_sendq *q)
 {
 	if (q->lost == 0)
 		return RXW_NO_NODE;
-	for (uint16_t i = q->lost_at != RXW_NO_NODE ? q->lost_at : q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
+	for (uint16_t i = q->lost_at != RXW_NO_NODE ? q->lost_at : q->seg_head; i != RXW_NO_NODE;
+	     i = rxw_sendq_seg(q, i)->next) {
 		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
 
 		if (s->first >= q->edge)
@@ -587,9 +588,9 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 			uint64_t interval = q->paced ? pacing_interval(p) : 0;
 
 			room = rxw_min32(room, q->edge - rxw_sendq_seg(q, lost)->first);
-			result = retransmit(p, lost, rxw_min32(rxw_min32(room, train(interval)),
-							       max_packets),
-					    burst, out);
+			result = retransmit(
+				p, lost, rxw_min32(rxw_min32(room, train(interval)), max_packets),
+				burst, out);
 			if (result == RXW_BURST_READY)
 				pace(q, interval, burst->count, now);
 			goto done;
@@ -656,7 +657,7 @@ static uint16_t first_of(const struct rxw_sendq *q, const struct rxw_burst *burs
 		return q->seg_head;
 	s = rxw_sendq_seg(q, burst->segment_at);
 	return s->token == burst->token && s->first == burst->first_seq ? burst->segment_at
-								       : q->seg_head;
+									: q->seg_head;
 }
 
 void rxw_send_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, unsigned sent,

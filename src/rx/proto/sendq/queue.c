@@ -40,7 +40,8 @@ void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now)
 	cc->cwnd = rxw_max32(cc->cwnd, FIRST_CWND_GOOD);
 	if (rxw_peer_recall(p->conn->peer, &known, now)) {
 		/* It is in packets of the default size. */
-		known.rate = known.rate * RXW_MTU_DEFAULT / rxw_min32(q->mtu.confirmed, most != 0 ? most : RXW_MTU_DEFAULT);
+		known.rate = known.rate * RXW_MTU_DEFAULT /
+			     rxw_min32(q->mtu.confirmed, most != 0 ? most : RXW_MTU_DEFAULT);
 		rxw_cc_resume(cc, &known);
 	}
 }
@@ -56,7 +57,8 @@ static void seed_mtu(struct rxw_pcall *p, uint64_t now)
 	uint32_t headers = rxw_peer_overhead(peer);
 
 	rxw_mtu_init(m, params->mtu,
-		     search ? rxw_min32(params->mtu_ceiling, MTU_MOST - headers) : params->mtu, search);
+		     search ? rxw_min32(params->mtu_ceiling, MTU_MOST - headers) : params->mtu,
+		     search);
 	m->headers = headers;
 	p->tx.searching = false;
 	if (mtu > params->mtu)

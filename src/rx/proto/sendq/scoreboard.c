@@ -94,8 +94,7 @@ void rxw_sendq_stamp(struct rxw_sendq *q, struct rxw_txseg *s, uint64_t now)
 	s->limited = q->rate.limited_to != 0;
 }
 
-bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, bool marked,
-		   uint64_t now)
+bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, bool marked, uint64_t now)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint16_t i = rxw_slab_get(&q->segs, p->conn->ops->pool(p->conn));

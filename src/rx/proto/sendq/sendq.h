@@ -67,7 +67,7 @@ struct rxw_sendq {
 	struct rxw_slab ents, segs;
 	uint16_t ent_head, ent_tail, ent_send;
 	uint16_t seg_head, seg_tail;
-	uint16_t lost_at; /* no segment before this one is lost; RXW_NO_NODE = unknown */
+	uint16_t lost_at;	/* no segment before this one is lost; RXW_NO_NODE = unknown */
 	uint32_t una, nxt, end; /* lowest not acknowledged; next to be sent; next to be queued */
 	uint32_t flight, acked, lost;
 	uint32_t window, edge; /* the peer's rwind; firstPacket + rwind */
@@ -184,8 +184,7 @@ void rxw_sendq_join(struct rxw_sendq *q);
 /* The segment is sent now: note what a sample of the rate needs. */
 void rxw_sendq_stamp(struct rxw_sendq *q, struct rxw_txseg *s, uint64_t now);
 /* Packets sent for the first time, from nxt on. False: out of memory. */
-bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, bool marked,
-		   uint64_t now);
+bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, bool marked, uint64_t now);
 /* Packets below `first` are acknowledged: release them. */
 void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first);
 void rxw_sendq_free_segs(struct rxw_sendq *q, uint32_t first); /* their segments only */

@@ -95,7 +95,7 @@ static void bring_up(unsigned client)
 START_TEST(missing_and_unknown_opcodes)
 {
 	/* including the obsolete ones of afs-fileserver 3.10 and those of residency */
-	static const uint32_t unknown[] = {0,	  1,   129,   151,   152,   165,
+	static const uint32_t unknown[] = {0,	1,     129,   151,   152,   165,
 					   219, 65535, 65543, 65551, 65562, 0xffffffff};
 
 	setup();

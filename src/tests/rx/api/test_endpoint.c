@@ -348,7 +348,7 @@ static unsigned threads_named(const char *begin)
 /* A server has no listeners for CPUs that its process may not use. */
 START_TEST(listeners_for_allowed_cpus)
 {
-	struct rxw_endpoint_options o = { .size = sizeof(o), .server = 1 };
+	struct rxw_endpoint_options o = {.size = sizeof(o), .server = 1};
 	unsigned before = threads_named("rxw-listen");
 	cpu_set_t all, one;
 	rxw_endpoint *server;

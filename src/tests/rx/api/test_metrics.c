@@ -226,7 +226,9 @@ static unsigned count_of(const char *text, const char *part)
 	return n;
 }
 
-enum { LISTED = 5 };
+enum {
+	LISTED = 5
+};
 
 /* One call has written all that it may to a handler that does not read; the others are small. */
 static bool window_full(void *arg)
@@ -343,5 +345,4 @@ START_TEST(arguments)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "metrics", figures_follow_calls, duration_of_inline_calls,
-	  decimal_points_in_any_locale, families_are_contiguous, calls_are_listed,
-	  arguments)
+		 decimal_points_in_any_locale, families_are_contiguous, calls_are_listed, arguments)

@@ -356,7 +356,8 @@ START_TEST(invariants)
 				m.limit = size;
 				break;
 			case 10:
-				rxw_mtu_resume(&m, (uint32_t)test_below(&state, 9000) << 8 | size % 3);
+				rxw_mtu_resume(&m,
+					       (uint32_t)test_below(&state, 9000) << 8 | size % 3);
 				break;
 			case 0:
 				rxw_mtu_confirmed(&m, m.probing && size & 1 ? m.probing : size,
@@ -388,6 +389,5 @@ START_TEST(invariants)
 END_TEST
 
 TEST_MAIN("mtu", finds_every_size, tries_the_ceiling_first, three_tries, searches_again_later,
-	  disabled, black_hole, black_hole_when_disabled,
-	  search_again_after_shrinking, hints, common_sizes, limit_of_the_peer, refused, falls,
-	  resumed, invariants)
+	  disabled, black_hole, black_hole_when_disabled, search_again_after_shrinking, hints,
+	  common_sizes, limit_of_the_peer, refused, falls, resumed, invariants)

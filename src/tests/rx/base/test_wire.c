@@ -153,7 +153,8 @@ static void same_runs(const struct rxw_ack *ack, const uint8_t *got, uint32_t fr
 
 		end = rxw_ack_run(ack, i, to, &received);
 		if (whole) {
-			ck_assert_uint_eq(rxw_bits_run(bits, i - from, to - from, &same), end - from);
+			ck_assert_uint_eq(rxw_bits_run(bits, i - from, to - from, &same),
+					  end - from);
 			ck_assert_int_eq(same, received);
 		}
 		ck_assert_uint_gt(end, i);
@@ -748,6 +749,6 @@ START_TEST(names)
 END_TEST
 
 TEST_MAIN("wire", header_example, header_short, header_round_trip, ack_round_trip, wide_round_trip,
-	  marks, wide_malformed, ack_trailer_forms, ack_clamps, ack_malformed, ack_reasons, abort_codes, jumbo_members,
-	  jumbo_truncated, jumbo_keeps_direction, jumbo_only_data, stateless_abort, version_answer,
-	  names)
+	  marks, wide_malformed, ack_trailer_forms, ack_clamps, ack_malformed, ack_reasons,
+	  abort_codes, jumbo_members, jumbo_truncated, jumbo_keeps_direction, jumbo_only_data,
+	  stateless_abort, version_answer, names)

@@ -349,12 +349,12 @@ static bool nothing_is_held(void *arg)
 /* Without timers receivers sleep for a minute. Other endpoints of the engine may need their buffers. */
 START_TEST(buffers_of_idle_receivers)
 {
-	struct h_raw raw = { .epoch = 1, .cid = 4, .seq = 1, .type = RXW_VERSION,
-			     .flags = RXW_CLIENT_INITIATED };
+	struct h_raw raw = {
+		.epoch = 1, .cid = 4, .seq = 1, .type = RXW_VERSION, .flags = RXW_CLIENT_INITIATED};
 	uint8_t answer[256];
 	int fd;
 
-	h_open(&bed, &(struct h_options){ .server = "listeners=1", .no_client = true });
+	h_open(&bed, &(struct h_options){.server = "listeners=1", .no_client = true});
 	fd = h_raw_socket(&bed);
 	h_raw_send(fd, &raw);
 	ck_assert_int_gt(recv(fd, answer, sizeof(answer), 0), 0);

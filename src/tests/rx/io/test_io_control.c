@@ -124,7 +124,7 @@ START_TEST(the_largest_set_fits)
 	struct rxw_io_sock s = { .family = AF_INET6 };
 	struct rxw_path path = { .peer = address("fe80::2", 7000), .local = address("fe80::1", 0),
 				 .ifindex = 1 };
-	struct rxw_io_tx tx = { .path = &path, .reply = true, .fragment = true, .ect = true };
+	struct rxw_io_tx tx = {.path = &path, .reply = true, .fragment = true, .ect = true};
 	union rxw_io_control c;
 	struct msghdr m = { .msg_control = c.bytes };
 	unsigned count = 0;

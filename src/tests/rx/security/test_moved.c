@@ -52,14 +52,17 @@ static void filter(struct relay *r, bool to_server, uint8_t *data, size_t size)
 
 /* ---- many clients ---- */
 
-enum { ROAMERS = 6, ROUNDS = 3 };
+enum {
+	ROAMERS = 6,
+	ROUNDS = 3
+};
 
 /* A client with a NAT of its own. */
 struct roamer {
 	struct relay relay; /* first */
 	struct world *w;
 	pthread_t thread;
-	unsigned seen[2]; /* DATA of this call; of the relay's thread */
+	unsigned seen[2];    /* DATA of this call; of the relay's thread */
 	_Atomic(bool) fresh; /* a call begins */
 };
 
@@ -221,7 +224,9 @@ START_TEST(several_listeners)
 END_TEST
 
 /* A NAT that forgets a mapping when its client has been silent for LIFE. */
-enum { DEAD_MS = 24000 };
+enum {
+	DEAD_MS = 24000
+};
 #define LIFE (5ull * NS_PER_S) /* above a sixth of the dead time, and below a third */
 
 static struct {
