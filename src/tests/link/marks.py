@@ -74,7 +74,8 @@ def main():
           f"CE {ours['marks_received']} of {down['marked']}, reactions {theirs['mark_events']}, failures {failures}, "
           f"dropped {down['dropped'] + down['overflowed']}, again {theirs['retransmitted']}")
     assert client["bytes"] == 2 * BYTES, client["bytes"]
-    assert ours["marks_sent"] == 0, "the client sends next to no data"
+    # The second call's request, if an ACK of the first call has shown that the server reports marks.
+    assert ours["marks_sent"] <= (0 if case == "off" else 1), ours["marks_sent"]
     if case == "marked":
         assert sent > BYTES // 1444 and failures == 0
         assert 0 < ours["marks_received"] <= down["marked"] and theirs["mark_events"] > 0

@@ -44,7 +44,9 @@ client=$!
 servers="$client $servers"
 tries=0
 until "$rxwstat" --json --socket "$work/perf.socket" > "$work/out" 2> "$work/err" &&
-	grep -q '"direction": "sending"' "$work/out" && grep -q '"bytes_sent": [1-9][0-9]\{5\}' "$work/out"; do
+	[ "$(grep -c '"direction": ' "$work/out")" -eq 1 ] && grep -q '"direction": "sending"' "$work/out" &&
+	grep -q '"peer_window": [1-9]' "$work/out" && grep -q '"rtt_s": [0-9.e-]*[1-9]' "$work/out" &&
+	grep -q '"bytes_sent": [1-9][0-9]\{5\}' "$work/out"; do
 	tries=$((tries + 1))
 	[ "$tries" -lt 300 ] && kill -0 "$client" || { fail "the call is not listed: $(cat "$work/out" "$work/err")"; break; }
 	sleep 0.1

@@ -137,10 +137,8 @@ void rxw_peer_forget(struct rxw_peer *p);
 /* The receive window that a stream needed; the latest one, 0 = unknown. */
 void rxw_peer_learn_window(struct rxw_peer *p, bool client, uint32_t window, uint64_t now);
 uint32_t rxw_peer_recall_window(const struct rxw_peer *p, uint64_t now);
-
-/* Whether marks pass, which a call has found: CAPABLE or a failure. */
+/* Whether marks pass, which a call has found: CAPABLE, or a failure. OFF: nothing is known. */
 void rxw_peer_learn_ecn(struct rxw_peer *p, bool client, enum rxw_ecn_state state, uint64_t now);
-/* OFF = unknown. */
 enum rxw_ecn_state rxw_peer_recall_ecn(const struct rxw_peer *p, uint64_t now);
 
 /* --- address validation --- */
