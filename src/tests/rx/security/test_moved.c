@@ -6,9 +6,11 @@
 #include "world.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rxwire/metrics.h>
@@ -197,7 +199,8 @@ START_TEST(several_listeners)
 
 	ck_assert_ptr_nonnull(m);
 	memset(&plan, 0, sizeof(plan));
-	world_open_with(&w, kind < 0 || kind >= kind_count ? &null_kind : &kinds[kind], 4, _i % 3);
+	world_open_with(&w, kind < 0 || kind >= kind_count ? &null_kind : &kinds[kind],
+			&(struct world_options){.listeners = 4, .steer = _i % 3});
 	for (int i = 0; i < ROAMERS; i++) {
 		m[i].w = &w;
 		relay_open(&m[i].relay, &w.address);
@@ -217,6 +220,75 @@ START_TEST(several_listeners)
 }
 END_TEST
 
+/* A NAT that forgets a mapping when its client has been silent for LIFE_MS. */
+enum { DEAD_MS = 24000 };
+#define LIFE_MS 5000u /* above a sixth of the dead time, and below a third */
+
+static struct {
+	uint64_t heard_at; /* ms; of the relay's thread; 0 = never */
+	_Atomic(unsigned) forgotten;
+} mapping;
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void forget(struct relay *r, bool to_server, uint8_t *data, size_t size)
+{
+	uint64_t now = now_ms();
+	bool gone = mapping.heard_at && now - mapping.heard_at > LIFE_MS;
+
+	if (gone && !to_server)
+		return;
+	if (gone) {
+		relay_rebind(r);
+		mapping.forgotten++;
+	}
+	if (to_server)
+		mapping.heard_at = now;
+	relay_pass(r, to_server, data, size);
+}
+
+static void *wait_for_reply(void *arg)
+{
+	struct world *w = arg;
+	rxw_connection *connection = world_connect(w);
+
+	world_good(w, connection, 1000);
+	rxw_connection_release(connection);
+	return NULL;
+}
+
+/*
+ * A client waits for a long call. The silences between keepalives grow until the mapping is
+ * forgotten, and the call continues at the next port.
+ */
+START_TEST(mapping_is_forgotten)
+{
+	pthread_t thread;
+	struct world w;
+
+	memset(&plan, 0, sizeof(plan));
+	memset(&mapping, 0, sizeof(mapping));
+	world_open_with(&w, &null_kind, &(struct world_options){.dead_ms = DEAD_MS});
+	w.relay.filter = forget;
+	w.hold = true;
+	ck_assert_int_eq(pthread_create(&thread, NULL, wait_for_reply, &w), 0);
+	while (!counter_of(w.server, "moves.done"))
+		poll(NULL, 0, 20);
+	ck_assert_uint_gt(mapping.forgotten, 0);
+	w.hold = false;
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(w.served, 1);
+	ck_assert_uint_gt(w.moves_logged, 0);
+	world_close(&w);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("security: clients that move");
@@ -230,6 +302,7 @@ int main(void)
 	tcase_add_loop_test(tc, in_both, 0, kind_count + 1);
 	tcase_add_loop_test(tc, forged_source, 0, kind_count + 1);
 	tcase_add_loop_test(tc, several_listeners, 0, 9);
+	tcase_add_test(tc, mapping_is_forgotten);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);

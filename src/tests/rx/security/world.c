@@ -3,6 +3,7 @@
 #include "world.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,8 @@ static int32_t echo(rxw_call *call, void *context)
 	if (!data)
 		return RXW_USER_ABORT;
 	n = rxw_call_read(call, data, MOST);
+	while (w->hold)
+		poll(NULL, 0, 10);
 	if (n > 0)
 		n = rxw_call_write(call, data, (size_t)n);
 	free(data);
@@ -72,20 +75,20 @@ static void note_line(void *arg, enum rxw_log_level level, const char *line)
 
 void world_open(struct world *w, const struct kind *kind)
 {
-	world_open_with(w, kind, 1, 0);
+	world_open_with(w, kind, &(struct world_options){0});
 }
 
-void world_open_with(struct world *w, const struct kind *kind, unsigned listeners, int steer)
+void world_open_with(struct world *w, const struct kind *kind, const struct world_options *o)
 {
 	struct rxw_config config;
 
 	memset(w, 0, sizeof(*w));
 	w->kind = kind;
-	w->steer = steer;
+	w->steer = o->steer;
 	kind->make(&w->server_class, &w->client_class);
 	rxw_config_init(&config, sizeof(config));
-	config.listeners = listeners;
-	config.dead_ms = 60000; /* a busy machine is not a dead peer */
+	config.listeners = o->listeners ? o->listeners : 1;
+	config.dead_ms = o->dead_ms ? o->dead_ms : 60000; /* a busy machine is not a dead peer */
 	config.log = note_line;
 	config.log_arg = w;
 	ck_assert_int_eq(rxw_engine_create(&config, &w->engine), 0);

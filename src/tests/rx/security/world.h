@@ -19,13 +19,17 @@ struct world {
 	struct sockaddr_in address; /* the server's */
 	struct relay relay;
 	_Atomic(unsigned) served; /* calls that reached a handler */
+	_Atomic(bool) hold;	  /* handlers wait before they reply */
 	_Atomic(unsigned) moves_logged;
 	int steer;
 };
 
 void world_open(struct world *w, const struct kind *kind);
-/* The same with several listeners at the server, and a constant (see steer in constants.h). */
-void world_open_with(struct world *w, const struct kind *kind, unsigned listeners, int steer);
+struct world_options {
+	unsigned listeners, dead_ms; /* 0: 1, and a minute */
+	int steer;		     /* see constants.h */
+};
+void world_open_with(struct world *w, const struct kind *kind, const struct world_options *o);
 void world_close(struct world *w);
 /* Closes the server's endpoint and opens another at the same port, without its state. */
 void world_restart(struct world *w);
