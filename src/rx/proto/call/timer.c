@@ -8,9 +8,9 @@
 #define LEAST_QUIET (10 * RXW_SEC) /* of keepalives, if the dead time allows more */
 
 /*
- * The silence that keepalives leave adapts to the mapping of a NAT, within bounds: at first a sixth
- * of the dead time; at most a third, so that three more follow one that is lost; at least the first,
- * or with a long dead time ten seconds, since no mapping is known to last for less.
+ * The silence that keepalives leave adapts to the mapping of a NAT. It is a sixth of the dead time
+ * at first, and at most a third, so that three more can follow one that is lost. At least it is a
+ * sixth, or ten seconds if that is less.
  */
 static uint64_t least_quiet(const struct rxw_pcall *p)
 {
@@ -26,7 +26,7 @@ static uint64_t quiet_of(const struct rxw_pcall *p)
 	return t->quiet != 0 ? t->quiet : t->dead / 6;
 }
 
-/* The mapping outlived a silence: a longer one may follow, but not as long as one that it did not. */
+/* The mapping outlived a silence: a longer one may follow, within what is known to break it. */
 static void mapping_held(struct rxw_pcall *p)
 {
 	struct rxw_calltimers *t = &p->timer;
@@ -88,8 +88,8 @@ static void keepalive(struct rxw_pcall *p, struct rxw_out *out)
 		return;
 	}
 	/*
-	 * The peer is there, but the answer to the latest PING is not: its peer saw another address,
-	 * and asked for proof instead (2.3).
+	 * The server is there, but has not answered the latest PING: it saw another address, and
+	 * asked for proof instead (2.3).
 	 */
 	if (p->client && p->timer.asked != 0 && p->time.last_heard > p->timer.asked_at)
 		mapping_broke(p, p->timer.asked);

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rxwire/metrics.h>
 
-#include "common/clock.h"
 #include "tests/support/counters.h"
 
 #define SIZE  (600u << 10)
@@ -23,8 +23,8 @@
 /* For the relay: set before the first packet; the rest is that of its thread. */
 static struct {
 	_Atomic(bool) at_request, at_reply; /* another port within the request, the reply */
-	_Atomic(bool) spoof;	   /* copies of packets from another address */
-	unsigned seen[2];	   /* DATA to the client, to the server */
+	_Atomic(bool) spoof;		    /* copies of packets from another address */
+	unsigned seen[2];		    /* DATA to the client, to the server */
 	int stranger;
 	_Atomic(unsigned) pings; /* to the stranger */
 } plan;
@@ -43,7 +43,8 @@ static void filter(struct relay *r, bool to_server, uint8_t *data, size_t size)
 {
 	unsigned n = plan.seen[to_server] += type_of(data) == TYPE_DATA;
 
-	if (n == AFTER && type_of(data) == TYPE_DATA && (to_server ? plan.at_request : plan.at_reply))
+	if (n == AFTER && type_of(data) == TYPE_DATA &&
+	    (to_server ? plan.at_request : plan.at_reply))
 		relay_rebind(r);
 	relay_pass(r, to_server, data, size);
 	if (plan.spoof && to_server && n > AFTER)
@@ -223,21 +224,29 @@ START_TEST(several_listeners)
 }
 END_TEST
 
-/* A NAT that forgets a mapping when its client has been silent for LIFE. */
+/* A NAT that forgets a mapping when its client has been silent for LIFE_MS. */
 enum {
 	DEAD_MS = 24000
 };
-#define LIFE (5ull * NS_PER_S) /* above a sixth of the dead time, and below a third */
+#define LIFE_MS 5000u /* above a sixth of the dead time, and below a third */
 
 static struct {
-	uint64_t heard_at; /* of the relay's thread; 0 = never */
+	uint64_t heard_at; /* ms; of the relay's thread; 0 = never */
 	_Atomic(unsigned) forgotten;
 } mapping;
 
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
 static void forget(struct relay *r, bool to_server, uint8_t *data, size_t size)
 {
-	uint64_t now = monotonic_ns();
-	bool gone = mapping.heard_at && now - mapping.heard_at > LIFE;
+	uint64_t now = now_ms();
+	bool gone = mapping.heard_at && now - mapping.heard_at > LIFE_MS;
 
 	if (gone && !to_server)
 		return;
