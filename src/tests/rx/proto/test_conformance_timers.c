@@ -158,7 +158,7 @@ START_TEST(keepalive)
 	ck_assert_int_eq(call->p.error, 0); /* 30 s, and still alive */
 	ck_assert_uint_eq(call->p.state, RXW_CS_ACTIVE);
 	/* The peer is silent since it answered the latest PING. */
-	bench_pass(&b, previous + 11 * RXW_SEC - b.now);
+	bench_pass(&b, previous + 11 * RXW_SEC - b.out.now);
 	ck_assert_int_eq(call->p.error, 0);
 	bench_pass(&b, 4 * RXW_SEC);
 	ck_assert_int_eq(call->p.error, RXW_CALL_DEAD);
