@@ -1,16 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The program `link` between two network namespaces: delay, rate, losses, queue, MTU, NAT, TCP and rxperf.
 
-here=$top_srcdir/src/tests/link
-python=${PYTHON3:-python3}
-command -v "$python" > /dev/null || { echo "SKIP: python3 is not installed"; exit 77; }
-
-why=$(bash "$here/lab" "$top_builddir" none true)
-case $? in
-0) ;;
-77) echo "$why"; exit 77 ;;
-*) echo "lab does not run a command: $why"; exit 1 ;;
-esac
+. "$top_srcdir/src/tests/link/needs.sh"
 failed=0
 
 # check NAME SETTINGS: one check of probe.py
