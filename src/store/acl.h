@@ -41,8 +41,9 @@ struct store_caller {
 	const int32_t *ids;  /* all ids that entries of an ACL are compared with, ascending */
 	size_t id_count;
 	/*
-	 * The same of the machine that it calls from. What the list gives to these ids is added; a negative
-	 * entry takes from the caller or from the machine, as each has its id.
+	 * The same of the machine that it calls from. Rights that the list gives to these ids are
+	 * added. A negative entry takes rights from the caller or from the machine, whichever has
+	 * its id.
 	 */
 	const int32_t *host_ids;
 	size_t host_id_count;

@@ -21,7 +21,7 @@ struct link_change {
 	char name[32], value[32];
 };
 
-/* What becomes of the ECN bits of a packet that enters. */
+/* The treatment of the ECN bits of a packet that enters. */
 enum link_ecn {
 	LINK_ECN_KEPT,
 	LINK_ECN_CLEARED,

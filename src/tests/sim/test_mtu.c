@@ -23,7 +23,7 @@
 static struct sim sim;
 static bool tracing;
 
-/* What the tap has seen of the server's packets. */
+/* Packets of the server that the tap has seen. */
 static struct {
 	uint64_t large_at, change, new_at; /* times; NONE = not yet */
 	uint64_t rto, rtt;		   /* when the path changed */

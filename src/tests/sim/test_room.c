@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The receive window of a stream that needs less than before, or for which memory is short, becomes
- * smaller. What was permitted stays permitted: the right edge never moves back, and nothing is dropped.
+ * smaller. The right edge never moves back, and nothing is dropped.
  */
 #include <stdio.h>
 

@@ -277,7 +277,7 @@ START_TEST(rights_of_writers)
 }
 END_TEST
 
-/* What the groups of a machine have is added; an entry against a user does not take it away. */
+/* Rights of a machine's groups are added; an entry against a user does not take them away. */
 static void rights_of_machines(void)
 {
 	const int32_t groups[] = {-400, -300};

@@ -248,8 +248,8 @@ static void fit_memory(struct rxw_pcall *p, uint64_t now)
  * which the sender learns of a larger window. At first it may triple it, and the measurement is old
  * by a round trip, so that small windows are 16 times what arrives. Senders that have not offered
  * wide windows get none, so that old ones see the same ACKs as ever. A reader that stops must not
- * make the window exceed the memory. What was permitted once stays so: when the window becomes smaller,
- * the right edge rests until it is reached.
+ * make the window exceed the memory. The right edge never moves back: when the window
+ * becomes smaller, it rests until the stream has reached it.
  */
 void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 {

@@ -24,7 +24,7 @@ static void check_trailer(const struct rxw_ack *a)
 	FUZZ_CHECK(a->trailer_words <= 4 && a->trailer_words != 1);
 }
 
-/* What an ACK with the fifth word says is said again by one that we write from it. */
+/* An ACK with the fifth word survives decoding and encoding. */
 static void check_marks(const struct rxw_ack *a)
 {
 	uint8_t out[RXW_ACK_MAX_SIZE];

@@ -236,7 +236,7 @@ START_TEST(common_sizes)
 }
 END_TEST
 
-/* What the peer accepts limits the search, which goes on when that grows. */
+/* The peer's maximum limits the search, which goes on when that grows. */
 START_TEST(limit_of_the_peer)
 {
 	struct rxw_mtu m;
