@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/sized.h"
 #include "engine/conn/conn.h"
@@ -44,14 +43,10 @@ static unsigned listeners_of(const struct rxw_endpoint *ep)
 	return cpus > MAX_AUTO_LISTENERS ? MAX_AUTO_LISTENERS : cpus;
 }
 
-/* Half of the CPUs: the others copy, receive, and run the application. */
-static unsigned senders_of(const struct rxw_constants *constants)
+/* The other CPUs copy, receive, and run the application. */
+static unsigned senders_of(const struct rxw_endpoint *ep)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	if (constants->senders)
-		return constants->senders;
-	return cpus > 3 ? (unsigned)cpus / 2 : 1;
+	return ep->constants.senders ? ep->constants.senders : rxw_half_of_cpus(ep->engine);
 }
 
 static void log_io(void *arg, int level, const char *line)
@@ -116,10 +111,10 @@ static int start(struct rxw_endpoint *ep)
 	rxw_rate_init(&ep->local_rate, LOCAL_ANSWERS, now);
 	rxw_rate_init(&ep->move_rate, MOVES_LOGGED, now);
 	ep->shard_count = ep->io.count;
-	ep->senders = senders_of(&ep->constants);
+	ep->senders = senders_of(ep);
 	r = rxw_workers_start(ep);
 	if (!r)
-		r = rxw_verifier_init(&ep->verifier);
+		r = rxw_verifier_init(&ep->verifier, rxw_half_of_cpus(ep->engine));
 	for (unsigned i = 0; i < ep->shard_count && !r; i++)
 		r = rxw_shard_init(&ep->shard[i], ep, i);
 	return r;

@@ -37,37 +37,26 @@ int rxw_engine_name(struct rxw_engine *e, uint32_t *epoch, uint32_t *cid)
 	return r;
 }
 
-static unsigned cpus(void)
-{
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return n > 0 ? (unsigned)n : 1;
-}
-
 /* Those that the threads of this program may use. */
 static unsigned allowed_cpus(void)
 {
 	cpu_set_t set;
+	long online;
 
-	/* Fails if the machine has more CPUs than the set: then no affinity is worth looking at. */
-	if (sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) < 1)
-		return cpus();
-	return (unsigned)CPU_COUNT(&set);
-}
-
-/* Half of the CPUs: each polling caller may keep one from the threads that it waits for. */
-static unsigned pollers_max(void)
-{
-	return cpus() > 3 ? cpus() / 2 : 1;
+	if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
+		return (unsigned)CPU_COUNT(&set);
+	/* The machine has more CPUs than the set: then no affinity is worth looking at. */
+	online = sysconf(_SC_NPROCESSORS_ONLN);
+	return online > 0 ? (unsigned)online : 1;
 }
 
 /*
  * One part of the pool for each CPU, of at least 8 MiB, since each leases some. Together they keep
  * no more idle buffers than a few CPUs need.
  */
-static struct rxw_pool *make_pool(struct rxw_budget *memory)
+static struct rxw_pool *make_pool(struct rxw_budget *memory, unsigned cpus)
 {
-	unsigned parts = cpus() < RXW_POOL_STRIPES ? cpus() : RXW_POOL_STRIPES;
+	unsigned parts = cpus < RXW_POOL_STRIPES ? cpus : RXW_POOL_STRIPES;
 
 	if (parts > memory->limit >> 23)
 		parts = memory->limit >> 23 ? (unsigned)(memory->limit >> 23) : 1;
@@ -91,14 +80,15 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 		goto fail;
 	atomic_init(&e->log_level, (unsigned)e->config.log_level);
 	pthread_mutex_init(&e->lock, NULL);
-	e->pollers_max = pollers_max();
 	e->cpus = allowed_cpus();
+	/* Half of them: each polling caller may keep one from the threads that it waits for. */
+	e->pollers_max = rxw_half_of_cpus(e);
 	rxw_budget_init(&e->memory, (int64_t)e->config.memory);
 	r = -RXW_ESYS;
 	if (rxw_random(e->key, sizeof(e->key)) || draw_epoch(e))
 		goto fail;
 	r = -RXW_ENOMEM;
-	e->pool = make_pool(&e->memory);
+	e->pool = make_pool(&e->memory, e->cpus);
 	if (!e->pool)
 		goto fail;
 	*engine = e;

@@ -34,7 +34,7 @@ static void acked(struct rxw_cc *cc, uint32_t n, bool limited, uint64_t srtt, ui
 	cc->cwnd = cc->max;
 }
 
-/* `sample` is there so that proportional rate reduction does not apply. */
+/* A controller with this function switches proportional rate reduction off. */
 static void sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	(void)s;

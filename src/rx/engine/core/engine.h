@@ -40,6 +40,12 @@ struct rxw_engine {
 	_Atomic(unsigned) io_warned;
 };
 
+/* For threads that should leave the others some: half of the CPUs, at least one. */
+static inline unsigned rxw_half_of_cpus(const struct rxw_engine *e)
+{
+	return e->cpus > 3 ? e->cpus / 2 : 1;
+}
+
 /* The largest number of ids used in one epoch (rx-protocol 1.6). */
 #define RXW_NAMES_MAX (1u << 28)
 

@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/jobs/jobs.h"
 #include "engine/lock.h"
@@ -284,13 +283,9 @@ static void *verify_loop(void *arg)
 	return NULL;
 }
 
-int rxw_verifier_init(struct rxw_verifier *v)
+int rxw_verifier_init(struct rxw_verifier *v, unsigned threads)
 {
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-
-	v->most = processors > 3 ? (unsigned)(processors / 2) : 1;
-	if (v->most > RXW_VERIFY_THREADS)
-		v->most = RXW_VERIFY_THREADS;
+	v->most = threads < RXW_VERIFY_THREADS ? threads : RXW_VERIFY_THREADS;
 	rxw_mutex_init(&v->lock);
 	v->tail = &v->head;
 	return rxw_cond_init(&v->work);

@@ -97,7 +97,8 @@ struct rxw_shard_jobs {
 	uint32_t round; /* counts the lists that were taken */
 };
 
-int rxw_verifier_init(struct rxw_verifier *v);
+/* `threads`: how many there are at most, below a fixed limit. */
+int rxw_verifier_init(struct rxw_verifier *v, unsigned threads);
 /* No more jobs are accepted. The queued ones are run, then the threads end. */
 void rxw_verifier_stop(struct rxw_verifier *v);
 void rxw_verifier_fini(struct rxw_verifier *v);

@@ -88,8 +88,8 @@ static void keepalive(struct rxw_pcall *p, struct rxw_out *out)
 		return;
 	}
 	/*
-	 * The server is there, but has not answered the latest PING: it saw another address, and
-	 * asked for proof instead (2.3).
+	 * The server was heard, but the latest PING has no answer: it arrived from another address,
+	 * and the server asked that address for proof instead (2.3).
 	 */
 	if (p->client && p->timer.asked != 0 && p->time.last_heard > p->timer.asked_at)
 		mapping_broke(p, p->timer.asked);

@@ -20,7 +20,7 @@ static uint64_t address_of(const struct rxw_pconn *c, const struct rxw_rxrun *ru
 	return rxw_addr_hash(&run->path->peer, c->params->secret, true);
 }
 
-/* Only the connection's lock is held: others, who look for connections, may read the path meanwhile. */
+/* With the connection's lock only: threads that look for connections may read the path meanwhile. */
 static bool have_roam(struct rxw_pconn *c)
 {
 	struct rxw_roam *roam = c->roam;

@@ -338,8 +338,8 @@ unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upt
 }
 
 /*
- * What was received of [first, end), as bits. Returns where the last gap ends, counted from `first`:
- * nothing needs to be described behind it. 0 = there is none.
+ * The packets of [first, end) that were received, as bits. Returns the end of the last gap, counted
+ * from `first`: nothing behind it needs to be described. 0 = there is no gap.
  */
 static uint32_t collect(const struct rxw_recvq *q, uint32_t first, uint32_t end, uint64_t *bits)
 {

@@ -25,8 +25,8 @@ struct rxw_rxent {
 };
 
 /*
- * Growth and shrinking of a wide window, by a measurement that begins with an ACK which moves the right edge, and
- * ends with the first packet that it permitted.
+ * Growth and shrinking of a wide window, by a measurement that begins with an ACK which moves the
+ * right edge, and ends with the first packet that it permitted.
  */
 struct rxw_tuning {
 	uint64_t at;   /* ns, when the ACK was written; 0 = no measurement */

@@ -240,11 +240,13 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 	/* Packets that were never sent: the tables are not to be trusted. */
 	if (is_wide(ack) && ack->previous >= q->nxt)
 		return;
-	if (count > RXW_MAX_ACKS)
+	if (count > RXW_MAX_ACKS) {
 		soft_tables(p, &i, 0, count, r);
-	for (from = 0; from < count && count <= RXW_MAX_ACKS; from = to) {
-		to = rxw_ack_run(ack, from, count, &received);
-		soft_range(p, &i, first + from, first + to, received, r);
+	} else {
+		for (from = 0; from < count; from = to) {
+			to = rxw_ack_run(ack, from, count, &received);
+			soft_range(p, &i, first + from, first + to, received, r);
+		}
 	}
 	if (ack->part > 0) {
 		q->untold[0].from = first + count;
