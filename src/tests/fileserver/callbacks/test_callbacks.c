@@ -226,10 +226,13 @@ static unsigned give(struct client *client, uint32_t vnode, unsigned n)
 	return given;
 }
 
-/* The server has processed the client's answer, which takes a moment. */
+/*
+ * The client has all these promises. The server gives none until it has processed the client's answer,
+ * which may happen between two of them.
+ */
 static void promise(struct client *client, uint32_t vnode, unsigned n)
 {
-	while (give(client, vnode, n) == 0) {
+	while (give(client, vnode, n) < n) {
 		struct timespec pause = {.tv_nsec = 1000000};
 
 		nanosleep(&pause, NULL);
