@@ -7,7 +7,7 @@
 
 #define LOST_TESTS  2u /* tests of which nothing arrived: marked packets are lost */
 #define CE_UNPROVEN 3u /* reactions in a row to nothing but CE: something sets it on every packet */
-#define CE_PROVEN   10u /* the same, of a path that has kept ECT(0) before */
+#define CE_PROVEN   10u /* the same without a queue, of a path that has kept ECT(0) before */
 #define AMBIGUOUS   65535u
 
 void rxw_ecn_begin(struct rxw_ecn *e, enum rxw_ecn_state known)
@@ -110,12 +110,15 @@ uint32_t rxw_ecn_report(struct rxw_ecn *e, struct rxw_ecn_counts counts)
 	return ce;
 }
 
-bool rxw_ecn_react(struct rxw_ecn *e, uint32_t acked, uint32_t sent)
+bool rxw_ecn_react(struct rxw_ecn *e, uint32_t acked, uint32_t sent, bool queue)
 {
 	if (e->cut_order != 0 && (int32_t)(acked - e->cut_order) <= 0)
 		return false;
 	e->cut_order = sent != 0 ? sent : 1;
-	e->ce_rounds = e->kept ? 0 : (uint8_t)(e->ce_rounds + 1);
+	if (e->kept)
+		e->ce_rounds = 0;
+	else if (!e->proven || !queue)
+		e->ce_rounds++;
 	e->kept = false;
 	if (e->ce_rounds >= (e->proven ? CE_PROVEN : CE_UNPROVEN))
 		e->state = RXW_ECN_MANGLED;

@@ -59,7 +59,7 @@ struct rxw_ecn {
 	uint8_t state;		    /* enum rxw_ecn_state */
 	uint8_t noted;		    /* the state that the owner has last noted */
 	uint8_t tests;		    /* tests that lost all packets */
-	uint8_t ce_rounds;	    /* reactions in a row without a packet that kept ECT(0) */
+	uint8_t ce_rounds;	    /* reactions in a row without ECT(0), and without a queue */
 	bool kept;		    /* such packets since the latest reaction */
 	bool proven;		    /* such packets ever */
 	struct rxw_ecn_counts told; /* by the latest report */
@@ -103,9 +103,10 @@ void rxw_ecn_lost(struct rxw_ecn *e, uint32_t order, uint32_t n);
 uint32_t rxw_ecn_report(struct rxw_ecn *e, struct rxw_ecn_counts counts);
 /*
  * CE was reported, and `acked` is the latest transmission acknowledged, `sent` the latest one sent.
- * True: react to congestion, which happens at most once in a round trip.
+ * `queue`: the round trip is longer than that of the empty path, so that a full queue explains CE on
+ * every packet. True: react to congestion, which happens at most once in a round trip.
  */
-bool rxw_ecn_react(struct rxw_ecn *e, uint32_t acked, uint32_t sent);
+bool rxw_ecn_react(struct rxw_ecn *e, uint32_t acked, uint32_t sent, bool queue);
 /* "off", "testing", "unknown", "capable", "bleached", "mangled", "lost", "silent". Static. */
 const char *rxw_ecn_name(enum rxw_ecn_state state);
 

@@ -295,7 +295,8 @@ static void marks(struct rxw_pcall *p, const struct rxw_ack *ack, struct ack_res
 	rxw_ecn_begin(&q->ecn, rxw_peer_recall_ecn(p->conn->peer, r->now));
 	if (rxw_ecn_report(&q->ecn, ack->marks) == 0)
 		return;
-	r->congested = rxw_ecn_react(&q->ecn, q->recovery.highest_order, q->order);
+	r->congested = rxw_ecn_react(&q->ecn, q->recovery.highest_order, q->order,
+				     q->rtt.latest > q->rtt.min + q->rtt.min / 64 + RXW_MS);
 }
 
 /* Congestion was marked. Recovery has reacted already to what was sent before it. */

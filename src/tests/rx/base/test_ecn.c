@@ -309,15 +309,15 @@ START_TEST(one_reaction_in_a_round_trip)
 	struct pair p = capable();
 
 	send_packets(&p, 100);
-	ck_assert(rxw_ecn_react(&p.e, 20, p.order));
+	ck_assert(rxw_ecn_react(&p.e, 20, p.order, false));
 	for (uint32_t i = 21; i <= p.order; i++)
-		ck_assert(!rxw_ecn_react(&p.e, i, p.order + i));
-	ck_assert(rxw_ecn_react(&p.e, p.order + 1, p.order + 100));
+		ck_assert(!rxw_ecn_react(&p.e, i, p.order + i, false));
+	ck_assert(rxw_ecn_react(&p.e, p.order + 1, p.order + 100, false));
 	/* Orders wrap around. */
 	p.e.cut_order = UINT32_MAX - 5;
-	ck_assert(!rxw_ecn_react(&p.e, UINT32_MAX - 5, 7));
-	ck_assert(rxw_ecn_react(&p.e, 2, 7));
-	ck_assert(!rxw_ecn_react(&p.e, 7, 9));
+	ck_assert(!rxw_ecn_react(&p.e, UINT32_MAX - 5, 7, false));
+	ck_assert(rxw_ecn_react(&p.e, 2, 7, false));
+	ck_assert(!rxw_ecn_react(&p.e, 7, 9, false));
 }
 END_TEST
 
@@ -332,7 +332,7 @@ START_TEST(nothing_but_ce)
 		ck_assert_uint_eq(sent, RXW_ECN_TEST);
 		acked(&p, sent);
 		ck_assert_uint_eq(report(&p, sent, 0), sent);
-		ck_assert(rxw_ecn_react(&p.e, p.order, p.order));
+		ck_assert(rxw_ecn_react(&p.e, p.order, p.order, false));
 		ck_assert_uint_le(++rounds, 3);
 	}
 	ck_assert_uint_eq(p.e.state, RXW_ECN_MANGLED);
@@ -343,16 +343,25 @@ START_TEST(nothing_but_ce)
 		send_packets(&p, 20);
 		acked(&p, 20);
 		report(&p, 20, 0);
-		ck_assert(rxw_ecn_react(&p.e, p.order, p.order));
+		ck_assert(rxw_ecn_react(&p.e, p.order, p.order, false));
 		ck_assert_uint_le(rounds, 20);
 	}
 	ck_assert_uint_eq(rounds, 11); /* the first one still saw the test's ECT(0) */
+	/* A queue is the cause, however long it stays. */
+	p = capable();
+	for (unsigned i = 0; i < 300; i++) {
+		send_packets(&p, 20);
+		acked(&p, 20);
+		report(&p, 20, 0);
+		ck_assert(rxw_ecn_react(&p.e, p.order, p.order, true));
+	}
+	ck_assert_uint_eq(p.e.state, RXW_ECN_CAPABLE);
 	p = capable();
 	for (unsigned i = 0; i < 100; i++) {
 		send_packets(&p, 20);
 		acked(&p, 20);
 		report(&p, 20 - (i % 9 == 0), i % 9 == 0);
-		ck_assert(rxw_ecn_react(&p.e, p.order, p.order));
+		ck_assert(rxw_ecn_react(&p.e, p.order, p.order, false));
 	}
 	ck_assert_uint_eq(p.e.state, RXW_ECN_CAPABLE);
 }
@@ -379,7 +388,7 @@ START_TEST(reports_that_lie)
 			p.counts.ect0 += (uint16_t)(k % 2 ? n : rxw_prng(&random) % 200);
 			rxw_ecn_report(&p.e, p.counts);
 			if (rxw_prng(&random) % 4 == 0)
-				rxw_ecn_react(&p.e, p.order, p.order);
+				rxw_ecn_react(&p.e, p.order, p.order, false);
 			if (rxw_prng(&random) % 16 == 0)
 				rxw_ecn_lost(&p.e, p.order, n % 12);
 			ck_assert_uint_le(p.e.state, RXW_ECN_SILENT);
