@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Headers that the library, the programs and librxafs share; they define no symbols.
 
-EXTRA_DIST += src/common/clock.h src/common/counters.h src/common/histogram.h \
-	src/common/htable.h src/common/sized.h
+EXTRA_DIST += src/common/clock.h src/common/counters.h src/common/cpus.h \
+	src/common/histogram.h src/common/htable.h src/common/sized.h

@@ -72,6 +72,10 @@ static const struct tools_option table[] = {
 	 .argument = "lossy|strict",
 	 .help = "when the audit log cannot keep up: lossy counts what is lost, strict makes calls "
 		 "wait; default lossy"},
+	{.name = "audit-reads",
+	 .kind = TOOLS_FLAG,
+	 .offset = SETTING(audit_reads),
+	 .help = "the audit log has the calls that only read an object, too"},
 	{.name = "volume",
 	 .kind = TOOLS_STRING,
 	 .offset = SETTING(volume),

@@ -385,6 +385,7 @@ static int make_service(struct fsd_server *server, char *message)
 		.guard = server->guard,
 		.prot = server->prot,
 		.audit = server->audit,
+		.audit_reads = server->settings.audit_reads,
 		.calls = server->calls,
 		.no_anonymous_writes =
 			!server->settings.anonymous_writes && !fsd_guard_near(server->guard),
@@ -690,6 +691,10 @@ static int check_served(struct fsd_server *server, char *message)
 {
 	const struct fsd_settings *settings = &server->settings;
 
+	if (settings->audit_reads && !settings->audit_log) {
+		snprintf(message, FSD_MESSAGE_MAX, "--audit-reads without a log: give --audit-log FILE");
+		return -1;
+	}
 	if (settings->audit && strcmp(settings->audit, "strict") != 0 &&
 	    strcmp(settings->audit, "lossy") != 0) {
 		snprintf(message, FSD_MESSAGE_MAX, "--audit %.100s: give strict or lossy",

@@ -20,6 +20,7 @@ struct fsd_settings {
 	bool anonymous_writes;	/* ACLs may let anonymous callers of other machines write */
 	const char *audit_log;	/* file; NULL: none */
 	const char *audit;	/* strict, lossy; NULL: lossy */
+	bool audit_reads;	/* calls that only read are in the audit log, too */
 	const char *volume;	/* NULL: the last part of `export`, or "export" */
 	const char *cell;	/* NULL: none, and no root.afs; clients bring their own */
 	const char *listen;	/* address or host name */

@@ -66,7 +66,7 @@ must_not() {
 
 config='config[.]h'
 # src/common is below all others. The two lowest layers of the library do without its clock.
-common='common/(clock|histogram|htable|sized)[.]h'
+common='common/(clock|cpus|histogram|htable|sized)[.]h'
 # Programs also share what reads counters by name.
 programs='common/counters[.]h'
 no_clock='common/(histogram|htable)[.]h'
@@ -140,7 +140,8 @@ server_module() {
 	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
 	case $module in acl | export | service) ok="$ok|store/store[.]h" ;; control) ok="$ok|(admin/admin|store/store)[.]h" ;; esac
 	may_include "src/fileserver/$module" "$ok"
-	may_include "src/tests/fileserver/$module" \
+	# A module without tests of its own is tested with those that include it.
+	[ ! -d "src/tests/fileserver/$module" ] || may_include "src/tests/fileserver/$module" \
 		"$config|$common|(base|tools|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/$module/.*|$server_headers|store/real[.]h"
 }
 server_module base

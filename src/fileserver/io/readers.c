@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/clock.h"
+#include "common/cpus.h"
 
 #define CHUNK_MIN ((size_t)128 << 10)
 #define CHUNK_MAX ((size_t)1 << 20)
@@ -163,12 +163,11 @@ struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory,
 				      struct fsd_timeline *timeline)
 {
 	struct fsd_readers *readers = calloc(1, sizeof(*readers));
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (!readers)
 		return NULL;
 	readers->threads_max = threads ? threads : 1;
-	readers->processors = processors > 0 ? (unsigned)processors : 1;
+	readers->processors = cpus_allowed();
 	readers->ids = calloc(readers->threads_max, sizeof(*readers->ids));
 	if (!readers->ids) {
 		free(readers);

@@ -154,7 +154,10 @@ void fs_count(struct fs_call *call, int32_t code);
 /* For the audit log: an object and a name in it, which may be NULL; another one. */
 void fs_note(struct fs_call *call, const AFSFid *fid, const char *name);
 void fs_note_other(struct fs_call *call, const AFSFid *fid, const char *name);
-/* Add the call to the audit log if it would change something, or was refused. */
+/*
+ * Add the call to the audit log if it would change something, or was refused, or if reads are to be
+ * added and an object was noted.
+ */
 void fs_audit(struct fs_call *call, int32_t code);
 
 /* -- fs_later.c: changes that another thread answers after their commit -- */

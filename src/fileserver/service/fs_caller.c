@@ -225,7 +225,8 @@ void fs_audit(struct fs_call *call, int32_t code)
 	struct fsd_audit_record record;
 
 	if (!call->service->audit || !call->running.procedure ||
-	    (!changes_something(call->running.opcode) && !is_refusal(code)))
+	    (!changes_something(call->running.opcode) && !is_refusal(code) &&
+	     !(call->service->audit_reads && noted->fid.Volume)))
 		return;
 	record = (struct fsd_audit_record){
 		.time_ns = wall_ns(),

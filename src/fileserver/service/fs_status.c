@@ -29,6 +29,18 @@ int32_t fs_fetch_status(void *context, rxw_call *rx, const AFSFid *fid, AFSFetch
 	return 0;
 }
 
+/* Each object has a record of its own in the audit log. That of the last one is added with the call. */
+static void audit_objects(struct fs_call *call, const AFSCBFids *fids, const int *results)
+{
+	if (!call->service->audit_reads)
+		return;
+	for (uint32_t i = 0; i < fids->len; i++) {
+		fs_note(call, &fids->val[i], NULL);
+		if (i + 1 < fids->len)
+			fs_audit(call, fs_code(call, results[i]));
+	}
+}
+
 /* `in_line`: a failure is reported in the entry of its object; else the call fails. */
 static int bulk_status(struct fs_call *call, bool in_line, const AFSCBFids *fids, AFSBulkStats *sts,
 		       AFSCBs *cbs)
@@ -43,6 +55,7 @@ static int bulk_status(struct fs_call *call, bool in_line, const AFSCBFids *fids
 		return AFS_VBUSY;
 	sts->len = cbs->len = fids->len;
 	fs_status_of_all(call, fids->val, fids->len, sts->val, cbs->val, results);
+	audit_objects(call, fids, results);
 	for (uint32_t i = 0; i < fids->len; i++) {
 		if (results[i] && !in_line)
 			return results[i];

@@ -159,6 +159,7 @@ struct fsd_service {
 	struct fsd_guard *guard; /* NULL: everybody may see everything */
 	struct prot *prot;	 /* may be NULL */
 	struct fsd_audit *audit; /* may be NULL */
+	bool audit_reads;
 	struct fsd_locks *locks;
 	bool no_anonymous_writes;
 	rxw_endpoint *fs; /* of the file service, for its counters; may be NULL */

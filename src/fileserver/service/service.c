@@ -28,6 +28,7 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	service->uuid = options->uuid;
 	service->prot = options->prot;
 	service->audit = options->audit;
+	service->audit_reads = options->audit_reads;
 	service->no_anonymous_writes = options->no_anonymous_writes;
 	service->advertise_count = options->advertise_count;
 	if (options->advertise_count)

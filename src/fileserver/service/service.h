@@ -45,6 +45,7 @@ struct fsd_service_options {
 	 */
 	struct prot *prot;
 	struct fsd_audit *audit; /* may be NULL */
+	bool audit_reads;	 /* add the calls that only read an object */
 	rxw_rpcstats *calls;	 /* NULL: GetXStats has no times of procedures */
 	struct rxw_uuid uuid;	 /* of the server */
 	const char *cell; /* NULL: no root.afs; an exported directory is served under that name */

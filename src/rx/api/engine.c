@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Engines: the memory and the connection ids that endpoints share. */
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "common/cpus.h"
 #include "engine/objects.h"
 #include "api/config.h"
 
@@ -37,19 +36,6 @@ int rxw_engine_name(struct rxw_engine *e, uint32_t *epoch, uint32_t *cid)
 	return r;
 }
 
-/* Those that the threads of this program may use. */
-static unsigned allowed_cpus(void)
-{
-	cpu_set_t set;
-	long online;
-
-	if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
-		return (unsigned)CPU_COUNT(&set);
-	/* The machine has more CPUs than the set: then no affinity is worth looking at. */
-	online = sysconf(_SC_NPROCESSORS_ONLN);
-	return online > 0 ? (unsigned)online : 1;
-}
-
 /*
  * One part of the pool for each CPU, of at least 8 MiB, since each leases some. Together they keep
  * no more idle buffers than a few CPUs need.
@@ -80,7 +66,7 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 		goto fail;
 	atomic_init(&e->log_level, (unsigned)e->config.log_level);
 	pthread_mutex_init(&e->lock, NULL);
-	e->cpus = allowed_cpus();
+	e->cpus = cpus_allowed();
 	/* Half of them: each polling caller may keep one from the threads that it waits for. */
 	e->pollers_max = rxw_half_of_cpus(e);
 	rxw_budget_init(&e->memory, (int64_t)e->config.memory);

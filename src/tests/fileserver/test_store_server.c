@@ -67,6 +67,7 @@ static void make_users(void)
 }
 
 static const char *const require_none = "none";
+static bool audit_reads;
 
 static int start(const char *listen, bool anonymous_writes)
 {
@@ -75,6 +76,7 @@ static int start(const char *listen, bool anonymous_writes)
 		.anonymous_writes = anonymous_writes,
 		.audit_log = audit_path,
 		.audit = "strict",
+		.audit_reads = audit_reads,
 		.protection = folder,
 		.cell = "test.example",
 		.listen = listen,
@@ -161,16 +163,16 @@ static int32_t create(rxw_connection *connection, const char *name, AFSFetchStat
 	return RXAFS_CreateFile(connection, &root, name, &nothing, &fid, st, &dir_st, &cb, &sync);
 }
 
-/* Whether a line of the audit log has all of these texts. */
-static bool audited(const char *first, const char *second, const char *third)
+/* The number of lines of the audit log that have all of these texts. */
+static unsigned audited(const char *first, const char *second, const char *third)
 {
 	FILE *file = fopen(audit_path, "r");
-	bool found = false;
+	unsigned found = 0;
 	char line[8192];
 
 	ck_assert_ptr_nonnull(file);
-	while (!found && fgets(line, sizeof(line), file))
-		found = strstr(line, first) && strstr(line, second) && strstr(line, third);
+	while (fgets(line, sizeof(line), file))
+		found += strstr(line, first) && strstr(line, second) && strstr(line, third);
 	fclose(file);
 	return found;
 }
@@ -237,6 +239,76 @@ START_TEST(users_and_administrators)
 	ck_assert(audited("\"who\":\"boss@TEST.EXAMPLE\"", "StoreACL", "\"code\":0"));
 	ck_assert(audited("FetchACL", "mallory", "\"code\":13"));
 	ck_assert(!audited("GetVolumeStatus", "", ""));
+	clean();
+}
+END_TEST
+
+static void expect_bulk(rxw_connection *connection, const AFSFid *dir)
+{
+	AFSFid fids[3] = {*dir, {volume, 77, 1}, *dir};
+	const AFSCBFids bulk = {3, fids};
+	AFSBulkStats sts = {0};
+	AFSCBs cbs = {0};
+	AFSVolSync sync;
+
+	ck_assert_int_eq(RXAFS_InlineBulkStatus(connection, &bulk, &sts, &cbs, &sync), 0);
+	xdrfree_AFSBulkStats(&sts);
+	xdrfree_AFSCBs(&cbs);
+}
+
+/* All of a directory. */
+static void expect_fetch(rxw_connection *connection, const AFSFid *dir)
+{
+	uint8_t length[8], room[4096];
+	AFSFetchStatus status;
+	AFSCallBack cb;
+	AFSVolSync sync;
+	rxw_call *call;
+	size_t n;
+
+	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
+	ck_assert_int_eq(StartRXAFS_FetchData64(call, dir, 0, sizeof(room)), 0);
+	ck_assert_int_eq(rxw_call_read(call, length, 8), 8);
+	n = (size_t)rxw_xdr_load64(length);
+	ck_assert_uint_le(n, sizeof(room));
+	ck_assert_int_eq(rxw_call_read(call, room, n), (ssize_t)n);
+	ck_assert_int_eq(EndRXAFS_FetchData64(call, &status, &cb, &sync), 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+}
+
+/* Of calls that read, the log has each object, with the result. */
+START_TEST(reads_in_the_audit_log)
+{
+	rxw_connection *boss, *nobody;
+	AFSFetchStatus st;
+	AFSCallBack cb;
+	AFSVolSync sync;
+	uint32_t now, us;
+	AFSFid dir;
+
+	make_store(NULL);
+	make_users();
+	audit_reads = true;
+	ck_assert_msg(start("127.0.0.1", false) == 0, "%s", message);
+	audit_reads = false;
+	open_client();
+	boss = as("boss@TEST.EXAMPLE");
+	nobody = as(NULL);
+	dir = (AFSFid){volume, 1, 1};
+	ck_assert_int_eq(set_acl(boss, &dir, "1\n0\nsystem:authuser\t9\n"), 0);
+	ck_assert_int_eq(RXAFS_FetchStatus(boss, &dir, &st, &cb, &sync), 0);
+	ck_assert_int_eq(RXAFS_FetchStatus(nobody, &dir, &st, &cb, &sync), 0);
+	expect_bulk(boss, &dir);
+	expect_fetch(boss, &dir);
+	ck_assert_int_eq(RXAFS_GetTime(boss, &now, &us), 0);
+	close_client();
+	ck_assert_int_eq(fsd_server_stop(server), 0);
+	ck_assert_uint_eq(audited("\"FetchStatus\"", "\"boss@", "\"code\":0"), 1);
+	ck_assert_uint_eq(audited("\"FetchStatus\"", "\"536870912.1.1\"", "\"code\":0"), 2);
+	ck_assert_uint_eq(audited("\"InlineBulkStatus\"", "\"536870912.1.1\"", "\"code\":0"), 2);
+	ck_assert_uint_eq(audited("\"InlineBulkStatus\"", "\"536870912.77.1\"", "\"code\":102"), 1);
+	ck_assert_uint_eq(audited("\"FetchData64\"", "\"536870912.1.1\"", "\"code\":0"), 1);
+	ck_assert(!audited("GetTime", "", ""));
 	clean();
 }
 END_TEST
@@ -427,6 +499,10 @@ START_TEST(wrong_settings)
 	ck_assert_int_eq(fsd_server_check(&settings, message), FSD_WRONG_SETTINGS);
 	ck_assert_ptr_nonnull(strstr(message, "--audit"));
 	settings.audit = NULL;
+	settings.audit_reads = true;
+	ck_assert_int_eq(fsd_server_check(&settings, message), FSD_WRONG_SETTINGS);
+	ck_assert_ptr_nonnull(strstr(message, "--audit-log FILE"));
+	settings.audit_reads = false;
 	settings.guard.allow = &rule;
 	settings.guard.allow_count = 1;
 	ck_assert_int_eq(fsd_server_check(&settings, message), FSD_WRONG_SETTINGS);
@@ -434,5 +510,5 @@ START_TEST(wrong_settings)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "store server", users_and_administrators, restart,
+TEST_MAIN_WITHIN(60, "store server", users_and_administrators, reads_in_the_audit_log, restart,
 		 anonymous_writes_beyond_loopback, machines, wrong_settings)
