@@ -167,10 +167,11 @@ int rx_GetConnIdleDeadTime(struct rx_connection *c)
 
 void rx_SetConnSecondsUntilNatPing(struct rx_connection *c, afs_int32 seconds)
 {
-	(void)c;
-	(void)seconds;
-	classic_ignored("rx_SetConnSecondsUntilNatPing",
-			"keep-alives follow the library's own rule");
+	unsigned every = seconds > 0 ? (unsigned)seconds : 0;
+
+	/* Connections of servers have none. */
+	if (c->connection && !c->server)
+		(void)rxw_connection_set_nat_ping(c->connection, every < 3600 ? every : 3600);
 }
 
 /* -- The cache of connections ---------------------------------------------------------------------- */

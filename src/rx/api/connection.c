@@ -109,6 +109,7 @@ void rxw_connection_release(rxw_connection *connection)
 	last = owned && !--c->owned && c->p.client;
 	if (last) {
 		c->released = true;
+		rxw_pconn_keep_mapping(&c->p, 0, 0);
 		if (c->channels) {
 			waits = c->channels->waits;
 			c->channels->waits = (struct rxw_channel_waits){.first = NULL};
@@ -267,6 +268,19 @@ int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, un
 		connection->p.idle = idle_ms == RXW_TIMEOUT_OFF ? 0 : idle_ms * RXW_MS;
 	if (hard_ms)
 		connection->p.hard = hard_ms == RXW_TIMEOUT_OFF ? 0 : hard_ms * RXW_MS;
+	rxw_conn_unlock(connection);
+	return 0;
+}
+
+int rxw_connection_set_nat_ping(rxw_connection *connection, unsigned seconds)
+{
+	uint64_t now = rxw_now();
+
+	if (!connection || !connection->p.client || seconds > 3600)
+		return -RXW_EINVAL;
+	rxw_conn_lock(connection);
+	rxw_pconn_keep_mapping(&connection->p, seconds * RXW_SEC, now);
+	rxw_timer_of_conn(connection);
 	rxw_conn_unlock(connection);
 	return 0;
 }

@@ -176,6 +176,7 @@ struct rxw_pconn {
 	uint32_t peer_window;	/* receive window last advertised by the peer, for new calls */
 	uint64_t error_sent_at;	      /* latest ABORT of the connection */
 	uint64_t abort_at;	      /* delayed ABORT of the connection, 0 = none */
+	uint64_t nat_every, nat_at; /* client: interval of VERSION packets, 0 = none; the next one */
 	struct rxw_pcall *channel[4]; /* one reference each; NULL: none, or over (`finished`) */
 	struct rxw_finished_call finished[4];
 	uint8_t finished_owes;	/* bit of each channel whose `finished` owes an ACK */

@@ -102,6 +102,15 @@ int rxw_connection_abort(rxw_connection *connection, rxw_code code);
 int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, unsigned idle_ms,
 				unsigned hard_ms);
 
+/*
+ * Send a packet of 29 bytes to the server every so many seconds (1 to 3,600), also without calls, as
+ * long as the connection is owned and not in error (rx-protocol 6.5). A NAT then keeps its mapping, and
+ * calls of the server reach this endpoint, such as callbacks. Servers do not answer it. 0, the
+ * default: none. During a call the library sends keepalives anyway. -RXW_EINVAL, also for a
+ * connection of a server. Any thread, until the connection is released.
+ */
+int rxw_connection_set_nat_ping(rxw_connection *connection, unsigned seconds);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls of classic Rx: both sides in one process, through the port of rx_Init(). */
 #include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <rx/rx.h>
@@ -498,5 +501,30 @@ START_TEST(cache)
 }
 END_TEST
 
+/* A packet of type 13 comes without a call. */
+START_TEST(nat_ping)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct pollfd readable = {.fd = fd, .events = POLLIN};
+	socklen_t length = sizeof(sa);
+	struct rx_connection *c;
+	unsigned char packet[64];
+
+	open_bed();
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&sa, &length), 0);
+	c = rx_NewConnection(sa.sin_addr.s_addr, sa.sin_port, SERVICE, NULL, 0);
+	rx_SetConnSecondsUntilNatPing(c, 1);
+	ck_assert_int_eq(poll(&readable, 1, 30000), 1);
+	ck_assert_int_eq(recv(fd, packet, sizeof(packet), 0), 29);
+	ck_assert_uint_eq(packet[20], 13);
+	rx_SetConnSecondsUntilNatPing(c, 0);
+	rx_DestroyConnection(c);
+	close(fd);
+	close_bed();
+}
+END_TEST
+
 TEST_MAIN("classic calls", streams, codes, early, direction, flush_ends_the_request, interrupt,
-	  values, multi, references, cache)
+	  values, multi, references, cache, nat_ping)

@@ -111,11 +111,11 @@ void rxw_pconn_fail(struct rxw_pconn *c, int32_t code, enum rxw_origin origin, b
 		    struct rxw_out *out);
 /* The connection is given up: write the final ACKs that are owed. */
 void rxw_pconn_close(struct rxw_pconn *c, struct rxw_out *out);
+/* Client: send a VERSION packet every so many ns, for the mapping of a NAT (6.5). 0 = none. */
+void rxw_pconn_keep_mapping(struct rxw_pconn *c, uint64_t every, uint64_t now);
 /* No call is unfinished. */
 bool rxw_pconn_idle(const struct rxw_pconn *c);
-/*
- * The connection's own timers (CHALLENGE, delayed ABORT); RXW_NEVER = none. Calls have their own.
- */
+/* Timers of the connection, not of its calls: CHALLENGE, delayed ABORT, NAT; RXW_NEVER = none. */
 uint64_t rxw_pconn_deadline(const struct rxw_pconn *c);
 void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out);
 

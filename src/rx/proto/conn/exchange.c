@@ -135,7 +135,24 @@ uint64_t rxw_pconn_deadline(const struct rxw_pconn *c)
 {
 	uint64_t at = rxw_auth_deadline(c);
 
+	if (c->nat_every != 0)
+		at = rxw_min64(at, c->nat_at);
 	return c->abort_at != 0 ? rxw_min64(at, c->abort_at) : at;
+}
+
+void rxw_pconn_keep_mapping(struct rxw_pconn *c, uint64_t every, uint64_t now)
+{
+	c->nat_every = every;
+	c->nat_at = now + every;
+}
+
+static void keep_mapping(struct rxw_pconn *c, struct rxw_out *out)
+{
+	c->nat_at = out->now + c->nat_every;
+	if (c->error == 0)
+		rxw_pconn_write_version(c, out);
+	else
+		c->nat_every = 0;
 }
 
 void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out)
@@ -144,6 +161,8 @@ void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out)
 		c->abort_at = 0;
 		rxw_pconn_write_abort(c, out);
 	}
+	if (c->nat_every != 0 && out->now >= c->nat_at)
+		keep_mapping(c, out);
 	if (c->auth.refused != 0 && c->error == 0 && out->now >= c->auth.refused_at)
 		rxw_pconn_fail(c, c->auth.refused, RXW_ORIGIN_LOCAL, true, out);
 	if (rxw_auth_timer(c, out))

@@ -3,6 +3,7 @@
 #include "proto/state.h"
 
 #define ABORT_INTERVAL (100 * RXW_MS)
+#define VERSION_EPOCH  999u
 
 void rxw_pcall_post_event(struct rxw_pcall *p, struct rxw_out *out, uint32_t events)
 {
@@ -101,4 +102,18 @@ void rxw_pconn_write_busy(struct rxw_pconn *c, unsigned channel, uint32_t call, 
 {
 	rxw_tally(out->stats, &out->stats->calls_refused, 1);
 	rxw_ctl_add(c, out, RXW_BUSY, 0, channel, call, 0, 0);
+}
+
+void rxw_pconn_write_version(struct rxw_pconn *c, struct rxw_out *out)
+{
+	/* Without CLIENT_INITIATED nothing is sent back. It belongs to no connection. */
+	const struct rxw_header h = {
+		.epoch = VERSION_EPOCH, .type = RXW_VERSION, .flags = RXW_LAST_PACKET};
+	struct rxw_ctl *ctl = rxw_ctl_add(c, out, RXW_VERSION, 0, 0, 0, 0, 1);
+
+	if (ctl == NULL)
+		return;
+	c->serial--;
+	rxw_header_put(ctl->bytes, &h);
+	ctl->bytes[RXW_HEADER_SIZE] = 0;
 }

@@ -98,5 +98,7 @@ void rxw_pconn_write_abort(struct rxw_pconn *c, struct rxw_out *out);
 /* Counts a refused call. */
 void rxw_pconn_write_busy(struct rxw_pconn *c, unsigned channel, uint32_t call,
 			  struct rxw_out *out);
+/* A VERSION packet that asks for no answer (6.5). */
+void rxw_pconn_write_version(struct rxw_pconn *c, struct rxw_out *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections as objects, of servers above all: identity, references, data, errors, closing. */
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
@@ -373,5 +374,72 @@ START_TEST(timeouts_off)
 }
 END_TEST
 
+/* A socket that answers nothing, and a connection to it. */
+static int listen_silently(rxw_connection **connection)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t length = sizeof(sa);
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&sa, &length), 0);
+	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&sa, length, ID, NULL,
+					       connection),
+			 0);
+	return fd;
+}
+
+static void expect_pings(int fd, unsigned count)
+{
+	static const uint8_t expected[29] = {0, 0, 0x03, 0xe7, [20] = 13, 0x04};
+	struct pollfd readable = {.fd = fd, .events = POLLIN};
+	uint8_t packet[64];
+
+	while (count--) {
+		ck_assert_int_eq(poll(&readable, 1, 30000), 1);
+		ck_assert_int_eq(recv(fd, packet, sizeof(packet), 0), sizeof(expected));
+		ck_assert_mem_eq(packet, expected, sizeof(expected));
+	}
+}
+
+static bool is_silent(int fd)
+{
+	uint8_t packet[64];
+
+	return recv(fd, packet, sizeof(packet), MSG_DONTWAIT) < 0;
+}
+
+/* Connections without calls: one is pinged until that is switched off, one until its release. */
+START_TEST(pings_for_a_nat)
+{
+	rxw_connection *one, *other;
+	int fd, other_fd;
+
+	open_bed(NULL);
+	fd = listen_silently(&one);
+	other_fd = listen_silently(&other);
+	ck_assert_int_eq(rxw_connection_set_nat_ping(one, 3601), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_connection_set_nat_ping(one, 1), 0);
+	expect_pings(fd, 2);
+	ck_assert_int_eq(rxw_connection_set_nat_ping(one, 0), 0);
+	while (!is_silent(fd))
+		;
+	ck_assert_int_eq(rxw_connection_set_nat_ping(other, 1), 0);
+	expect_pings(other_fd, 2);
+	ck_assert(is_silent(fd));
+	rxw_connection_release(other);
+	while (!is_silent(other_fd))
+		;
+	ck_assert_int_eq(rxw_connection_set_nat_ping(one, 1), 0);
+	expect_pings(fd, 2);
+	ck_assert(is_silent(other_fd));
+	rxw_connection_release(one);
+	close(fd);
+	close(other_fd);
+	h_close(&bed);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(60, "connection", one_object, data, data_of_a_client, forgotten,
-		 references_and_the_endpoint, closing, error_of_a_call, timeouts_off)
+		 references_and_the_endpoint, closing, error_of_a_call, timeouts_off,
+		 pings_for_a_nat)
