@@ -45,6 +45,8 @@
 #define CRUISE_TIME (2 * RXW_SEC)
 #define CRUISE_MORE (1u << 30)
 #define GROWN_MOST 3u /* probes in succession that found room: as in slow start */
+#define DOWN_ROUNDS 4u /* of DRAIN and DOWN at most: the path may have become longer */
+#define UNDO_ROUNDS 3u /* losses may prove spurious for so long */
 #define CRUISE_ROUNDS 63u /* the same in rounds, for coexistence with windows that grow by one */
 
 enum phase {
@@ -78,6 +80,7 @@ struct rate {
 	uint64_t round_rate; /* largest of this round */
 	uint64_t round_rtt, last_round_rtt; /* least of this round and of the last one */
 	uint32_t high;	     /* flight above which losses began; NO_LIMIT = unknown */
+	uint32_t before;     /* `high` before the last losses, while `undo` is not 0 */
 	uint32_t saved;	     /* window before SHRINK, 0 = none */
 	uint32_t samples;    /* of round trips in this round */
 	uint32_t lost, delivered; /* in this round */
@@ -86,6 +89,7 @@ struct rate {
 	uint32_t noise;	     /* state of a small random generator */
 	uint8_t phase, flat; /* flat: startup rounds without growth */
 	uint8_t early;	     /* startup has just ended: 2 = probe the rate at once, 1 = it was probed */
+	uint8_t undo;	     /* rounds in which these losses may prove spurious */
 	uint8_t grown;	     /* probes in succession that found an empty path */
 	bool slow;	     /* startup: the flight does not triple any more */
 };
@@ -145,7 +149,8 @@ static void begin_down(struct rate *m, uint64_t now)
 	m->noise = m->noise * 1664525u + 1013904223u + (uint32_t)now;
 	m->cruise = CRUISE_TIME + m->noise % CRUISE_MORE;
 	/* Rates of the cycle before the last one are forgotten. */
-	m->best[1] = m->best[0];
+	if (m->best[0] != 0)
+		m->best[1] = m->best[0];
 	m->best[0] = 0;
 	enter(m, DOWN, now);
 }
@@ -163,6 +168,15 @@ static bool too_many_lost(const struct rate *m)
 {
 	return m->lost >= LOST_LEAST &&
 	       (uint64_t)m->lost * LOSS_PART > (uint64_t)m->lost + m->delivered;
+}
+
+/* Losses began at this flight. */
+static void limit_flight(struct rate *m, uint32_t high)
+{
+	if (m->undo == 0)
+		m->before = m->high;
+	m->undo = UNDO_ROUNDS;
+	m->high = (uint32_t)larger(high, LEAST);
 }
 
 static void take_rtt(struct rate *m, const struct rxw_cc_sample *s)
@@ -207,7 +221,7 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (s->rtt > m->least_rtt + m->least_rtt / QUICK_DELAY || cc->cwnd > QUICK_BELOW)
 		m->slow = true;
 	if (too_many_lost(m)) {
-		m->high = (uint32_t)larger(held(m, GAIN(1.0)), s->flight_then / 20 * 17);
+		limit_flight(m, (uint32_t)larger(held(m, GAIN(1.0)), s->flight_then / 20 * 17));
 		if (cc->resume == RXW_CC_UNPROVEN) {
 			cc->resume = RXW_CC_RETREATED;
 			m->high = (uint32_t)larger(cc->proven / 2, LEAST);
@@ -254,9 +268,7 @@ static void probe_on(struct rate *m, uint64_t now)
 /* The flight at which losses begin was found. */
 static void found_limit(struct rate *m, const struct rxw_cc_sample *s)
 {
-	uint32_t then = (uint32_t)larger(s->flight_then, held(m, GAIN(0.7)));
-
-	m->high = (uint32_t)larger(then, LEAST);
+	limit_flight(m, (uint32_t)larger(s->flight_then, held(m, GAIN(0.7))));
 	m->lost = m->delivered = 0;
 	begin_down(m, s->now);
 }
@@ -271,7 +283,8 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 	}
 	switch (m->phase) {
 	case DOWN:
-		if (s->flight <= smaller(bdp, m->high == NO_LIMIT ? NO_LIMIT : m->high / 20 * 17))
+		if (m->rounds > DOWN_ROUNDS ||
+		    s->flight <= smaller(bdp, m->high == NO_LIMIT ? NO_LIMIT : m->high / 20 * 17))
 			enter(m, CRUISE, s->now);
 		break;
 	case CRUISE:
@@ -401,7 +414,7 @@ static void overloaded(struct rate *m)
 
 	if ((uint64_t)m->lost * MANY_PART > (uint64_t)m->lost + m->delivered)
 		m->best[0] = m->best[1] = smaller(rate, larger(m->round_rate, rate * 7 / 10));
-	m->high = (uint32_t)larger(held(m, GAIN(0.9)), LEAST);
+	limit_flight(m, held(m, GAIN(0.9)));
 }
 
 /*
@@ -442,7 +455,7 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (m->phase == STARTUP) {
 		startup(cc, s);
 	} else if (m->phase == DRAIN) {
-		if (s->flight <= held(m, GAIN(1.0)))
+		if (m->rounds > DOWN_ROUNDS || s->flight <= held(m, GAIN(1.0)))
 			begin_down(m, s->now);
 	} else {
 		probe(m, s);
@@ -459,6 +472,7 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 		m->round_rtt = 0;
 		m->samples = m->lost = m->delivered = 0;
 		m->round_rate = 0;
+		m->undo -= m->undo != 0;
 		m->rounds++;
 	}
 	share_path(m, s);
@@ -472,6 +486,17 @@ static void rate_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 	cc->cwnd = 1;
 }
 
+/* Packets that counted as lost were only late. */
+static void rate_undo(struct rxw_cc *cc)
+{
+	struct rate *m = of(cc);
+
+	m->lost = 0;
+	if (m->undo != 0)
+		m->high = (uint32_t)larger(m->high, m->before);
+	m->undo = 0;
+}
+
 static void rate_resize(struct rxw_cc *cc, uint32_t before, uint32_t now)
 {
 	struct rate *m = of(cc);
@@ -481,6 +506,8 @@ static void rate_resize(struct rxw_cc *cc, uint32_t before, uint32_t now)
 		*rates[i] = *rates[i] * before / now;
 	if (m->high != NO_LIMIT)
 		m->high = (uint32_t)larger((uint64_t)m->high * before / now, LEAST);
+	if (m->before != NO_LIMIT)
+		m->before = (uint32_t)((uint64_t)m->before * before / now);
 	m->saved = (uint32_t)((uint64_t)m->saved * before / now);
 	m->lost = m->delivered = 0;
 }
@@ -544,6 +571,7 @@ const struct rxw_cc_ops rxw_cc_rate = {
 	.name = "rate",
 	.init = rate_init,
 	.timeout = rate_timeout,
+	.undo = rate_undo,
 	.sample = rate_sample,
 	.learnt = rate_learnt,
 	.idle = rate_idle,
