@@ -29,12 +29,14 @@
 /*
  * Early in slow start the flight triples in each round trip instead of doubling, up to this size,
  * as long as no round trip exceeds the shortest one by a sixteenth. k*k*ln(k)/(k-1) is the pacing
- * gain that multiplies the rate by k.
+ * gain that multiplies the rate by k. Beyond this size it is bounded to little more than the path
+ * has shown to hold: what overflows a queue of a quarter of that would be thousands of packets.
  */
 #define QUICK_BELOW 8192u
 #define QUICK_DELAY 16u
 #define QUICK_PACE  GAIN(4.94)
 #define QUICK_WINDOW GAIN(3.0)
+#define LARGE_WINDOW GAIN(1.15)
 /* Without a confirmation for so long, the shortest round trip is measured again, with a half-empty
  * path. */
 #define RTT_VALID (5 * RXW_SEC)
@@ -57,6 +59,13 @@ enum phase {
 	REFILL, /* one round at the rate, before the probe */
 	UP,	/* above the rate */
 	SHRINK	/* few packets in flight, to see the round trip of the empty path */
+};
+
+/* How the flight grows in STARTUP. */
+enum growth {
+	TRIPLE, /* at first */
+	DOUBLE, /* a round trip was longer */
+	LARGE	/* none was up to QUICK_BELOW */
 };
 
 /* Pacing and window of each phase, by the model. */
@@ -91,7 +100,7 @@ struct rate {
 	uint8_t early;	     /* startup has just ended: 2 = probe the rate at once, 1 = it was probed */
 	uint8_t undo;	     /* rounds in which these losses may prove spurious */
 	uint8_t grown;	     /* probes in succession that found an empty path */
-	bool slow;	     /* startup: the flight does not triple any more */
+	uint8_t growth;	     /* enum growth */
 };
 
 _Static_assert(sizeof(struct rate) <= sizeof(((struct rxw_cc *)0)->state), "state of the model");
@@ -218,8 +227,10 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 			m->flat++;
 		}
 	}
-	if (s->rtt > m->least_rtt + m->least_rtt / QUICK_DELAY || cc->cwnd > QUICK_BELOW)
-		m->slow = true;
+	if (m->growth == TRIPLE && s->rtt > m->least_rtt + m->least_rtt / QUICK_DELAY)
+		m->growth = DOUBLE;
+	if (m->growth == TRIPLE && cc->cwnd > QUICK_BELOW)
+		m->growth = LARGE;
 	if (too_many_lost(m)) {
 		limit_flight(m, (uint32_t)larger(held(m, GAIN(1.0)), s->flight_then / 20 * 17));
 		if (cc->resume == RXW_CC_UNPROVEN) {
@@ -257,7 +268,7 @@ static void probe_on(struct rate *m, uint64_t now)
 	if (m->early != 0 || ++m->grown >= GROWN_MOST) {
 		enter(m, STARTUP, now);
 		m->flat = 0;
-		m->slow = false;
+		m->growth = TRIPLE;
 		m->high = NO_LIMIT;
 	} else {
 		enter(m, UP, now);
@@ -380,8 +391,11 @@ static uint64_t behind_queue(const struct rate *m)
 static void set_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	struct rate *m = of(cc);
-	bool quick = m->phase == STARTUP && !m->slow;
-	uint32_t target = held(m, quick ? QUICK_WINDOW : gains[m->phase].window);
+	bool quick = m->phase == STARTUP && m->growth == TRIPLE;
+	bool large = m->phase == STARTUP && m->growth == LARGE;
+	uint32_t target = held(m, quick	  ? QUICK_WINDOW
+				  : large ? LARGE_WINDOW
+					  : gains[m->phase].window);
 
 	if (m->phase == CRUISE || m->phase == REFILL || m->phase == UP)
 		target = (uint32_t)larger(target, behind_queue(m));
@@ -544,7 +558,7 @@ static void rate_idle(struct rxw_cc *cc)
 static uint64_t rate_interval(const struct rxw_cc *cc, uint32_t window, uint64_t srtt)
 {
 	const struct rate *m = of_const(cc);
-	bool quick = m->phase == STARTUP && !m->slow;
+	bool quick = m->phase == STARTUP && m->growth == TRIPLE;
 	uint64_t rate = rate_of(m), pace;
 
 	if (rate == 0 && cc->resume != RXW_CC_UNPROVEN) /* before the first sample */

@@ -123,8 +123,10 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 	if (s->first < q->units.from)
 		r->old += n;
 	if (q->cc.ops->sample != NULL && !s->never_left &&
-	    (r->newest.count == 0 || (int32_t)(s->order - r->newest.order) > 0))
+	    (r->newest.count == 0 || (int32_t)(order - r->newest.order) >= (int32_t)r->newest.count)) {
 		r->newest = *s;
+		r->newest.count = off + n;
+	}
 	if (s->state == RXW_TX_LOST) {
 		if (s->never_left)
 			return;
