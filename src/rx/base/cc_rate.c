@@ -322,7 +322,9 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 		}
 		if (too_many_lost(m))
 			found_limit(m, s);
-		else if (m->rounds >= 2 && s->flight >= held(m, GAIN(1.25)))
+		else if (s->flight >= held(m, GAIN(1.25)) &&
+			 (m->rounds >= 2 || (m->early != 0 && m->growth == LARGE &&
+					     s->now >= m->phase_at + m->least_rtt)))
 			begin_down(m, s->now);
 		else if (m->rounds >= 4 && s->limited)
 			begin_down(m, s->now);
