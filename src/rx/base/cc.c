@@ -155,7 +155,7 @@ void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 
 void rxw_cc_undo(struct rxw_cc *cc)
 {
-	if (!cc->undo_cwnd)
+	if (!cc->undo_cwnd && !cc->ops->sample)
 		return;
 	if (cc->cwnd < cc->undo_cwnd)
 		cc->cwnd = cc->undo_cwnd;

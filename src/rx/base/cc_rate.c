@@ -29,12 +29,14 @@
 /*
  * Early in slow start the flight triples in each round trip instead of doubling, up to this size,
  * as long as no round trip exceeds the shortest one by a sixteenth. k*k*ln(k)/(k-1) is the pacing
- * gain that multiplies the rate by k.
+ * gain that multiplies the rate by k. Beyond this size it is bounded to little more than the path
+ * has shown to hold: what overflows a queue of a quarter of that would be thousands of packets.
  */
 #define QUICK_BELOW 8192u
 #define QUICK_DELAY 16u
 #define QUICK_PACE  GAIN(4.94)
 #define QUICK_WINDOW GAIN(3.0)
+#define LARGE_WINDOW GAIN(1.15)
 /* Without a confirmation for so long, the shortest round trip is measured again, with a half-empty
  * path. */
 #define RTT_VALID (5 * RXW_SEC)
@@ -45,6 +47,8 @@
 #define CRUISE_TIME (2 * RXW_SEC)
 #define CRUISE_MORE (1u << 30)
 #define GROWN_MOST 3u /* probes in succession that found room: as in slow start */
+#define DOWN_ROUNDS 4u /* of DRAIN and DOWN at most: the path may have become longer */
+#define UNDO_ROUNDS 3u /* losses may prove spurious for so long */
 #define CRUISE_ROUNDS 63u /* the same in rounds, for coexistence with windows that grow by one */
 
 enum phase {
@@ -55,6 +59,13 @@ enum phase {
 	REFILL, /* one round at the rate, before the probe */
 	UP,	/* above the rate */
 	SHRINK	/* few packets in flight, to see the round trip of the empty path */
+};
+
+/* How the flight grows in STARTUP. */
+enum growth {
+	TRIPLE, /* at first */
+	DOUBLE, /* a round trip was longer */
+	LARGE	/* none was up to QUICK_BELOW */
 };
 
 /* Pacing and window of each phase, by the model. */
@@ -78,6 +89,7 @@ struct rate {
 	uint64_t round_rate; /* largest of this round */
 	uint64_t round_rtt, last_round_rtt; /* least of this round and of the last one */
 	uint32_t high;	     /* flight above which losses began; NO_LIMIT = unknown */
+	uint32_t before;     /* `high` before the last losses, while `undo` is not 0 */
 	uint32_t saved;	     /* window before SHRINK, 0 = none */
 	uint32_t samples;    /* of round trips in this round */
 	uint32_t lost, delivered; /* in this round */
@@ -86,8 +98,9 @@ struct rate {
 	uint32_t noise;	     /* state of a small random generator */
 	uint8_t phase, flat; /* flat: startup rounds without growth */
 	uint8_t early;	     /* startup has just ended: 2 = probe the rate at once, 1 = it was probed */
+	uint8_t undo;	     /* rounds in which these losses may prove spurious */
 	uint8_t grown;	     /* probes in succession that found an empty path */
-	bool slow;	     /* startup: the flight does not triple any more */
+	uint8_t growth;	     /* enum growth */
 };
 
 _Static_assert(sizeof(struct rate) <= sizeof(((struct rxw_cc *)0)->state), "state of the model");
@@ -145,7 +158,8 @@ static void begin_down(struct rate *m, uint64_t now)
 	m->noise = m->noise * 1664525u + 1013904223u + (uint32_t)now;
 	m->cruise = CRUISE_TIME + m->noise % CRUISE_MORE;
 	/* Rates of the cycle before the last one are forgotten. */
-	m->best[1] = m->best[0];
+	if (m->best[0] != 0)
+		m->best[1] = m->best[0];
 	m->best[0] = 0;
 	enter(m, DOWN, now);
 }
@@ -163,6 +177,15 @@ static bool too_many_lost(const struct rate *m)
 {
 	return m->lost >= LOST_LEAST &&
 	       (uint64_t)m->lost * LOSS_PART > (uint64_t)m->lost + m->delivered;
+}
+
+/* Losses began at this flight. */
+static void limit_flight(struct rate *m, uint32_t high)
+{
+	if (m->undo == 0)
+		m->before = m->high;
+	m->undo = UNDO_ROUNDS;
+	m->high = (uint32_t)larger(high, LEAST);
 }
 
 static void take_rtt(struct rate *m, const struct rxw_cc_sample *s)
@@ -204,10 +227,12 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 			m->flat++;
 		}
 	}
-	if (s->rtt > m->least_rtt + m->least_rtt / QUICK_DELAY || cc->cwnd > QUICK_BELOW)
-		m->slow = true;
+	if (m->growth == TRIPLE && s->rtt > m->least_rtt + m->least_rtt / QUICK_DELAY)
+		m->growth = DOUBLE;
+	if (m->growth == TRIPLE && cc->cwnd > QUICK_BELOW)
+		m->growth = LARGE;
 	if (too_many_lost(m)) {
-		m->high = (uint32_t)larger(held(m, GAIN(1.0)), s->flight_then / 20 * 17);
+		limit_flight(m, (uint32_t)larger(held(m, GAIN(1.0)), s->flight_then / 20 * 17));
 		if (cc->resume == RXW_CC_UNPROVEN) {
 			cc->resume = RXW_CC_RETREATED;
 			m->high = (uint32_t)larger(cc->proven / 2, LEAST);
@@ -243,7 +268,7 @@ static void probe_on(struct rate *m, uint64_t now)
 	if (m->early != 0 || ++m->grown >= GROWN_MOST) {
 		enter(m, STARTUP, now);
 		m->flat = 0;
-		m->slow = false;
+		m->growth = TRIPLE;
 		m->high = NO_LIMIT;
 	} else {
 		enter(m, UP, now);
@@ -254,9 +279,7 @@ static void probe_on(struct rate *m, uint64_t now)
 /* The flight at which losses begin was found. */
 static void found_limit(struct rate *m, const struct rxw_cc_sample *s)
 {
-	uint32_t then = (uint32_t)larger(s->flight_then, held(m, GAIN(0.7)));
-
-	m->high = (uint32_t)larger(then, LEAST);
+	limit_flight(m, (uint32_t)larger(s->flight_then, held(m, GAIN(0.7))));
 	m->lost = m->delivered = 0;
 	begin_down(m, s->now);
 }
@@ -271,7 +294,8 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 	}
 	switch (m->phase) {
 	case DOWN:
-		if (s->flight <= smaller(bdp, m->high == NO_LIMIT ? NO_LIMIT : m->high / 20 * 17))
+		if (m->rounds > DOWN_ROUNDS ||
+		    s->flight <= smaller(bdp, m->high == NO_LIMIT ? NO_LIMIT : m->high / 20 * 17))
 			enter(m, CRUISE, s->now);
 		break;
 	case CRUISE:
@@ -298,7 +322,9 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 		}
 		if (too_many_lost(m))
 			found_limit(m, s);
-		else if (m->rounds >= 2 && s->flight >= held(m, GAIN(1.25)))
+		else if (s->flight >= held(m, GAIN(1.25)) &&
+			 (m->rounds >= 2 || (m->early != 0 && m->growth == LARGE &&
+					     s->now >= m->phase_at + m->least_rtt)))
 			begin_down(m, s->now);
 		else if (m->rounds >= 4 && s->limited)
 			begin_down(m, s->now);
@@ -367,8 +393,11 @@ static uint64_t behind_queue(const struct rate *m)
 static void set_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	struct rate *m = of(cc);
-	bool quick = m->phase == STARTUP && !m->slow;
-	uint32_t target = held(m, quick ? QUICK_WINDOW : gains[m->phase].window);
+	bool quick = m->phase == STARTUP && m->growth == TRIPLE;
+	bool large = m->phase == STARTUP && m->growth == LARGE;
+	uint32_t target = held(m, quick	  ? QUICK_WINDOW
+				  : large ? LARGE_WINDOW
+					  : gains[m->phase].window);
 
 	if (m->phase == CRUISE || m->phase == REFILL || m->phase == UP)
 		target = (uint32_t)larger(target, behind_queue(m));
@@ -401,7 +430,7 @@ static void overloaded(struct rate *m)
 
 	if ((uint64_t)m->lost * MANY_PART > (uint64_t)m->lost + m->delivered)
 		m->best[0] = m->best[1] = smaller(rate, larger(m->round_rate, rate * 7 / 10));
-	m->high = (uint32_t)larger(held(m, GAIN(0.9)), LEAST);
+	limit_flight(m, held(m, GAIN(0.9)));
 }
 
 /*
@@ -442,7 +471,7 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (m->phase == STARTUP) {
 		startup(cc, s);
 	} else if (m->phase == DRAIN) {
-		if (s->flight <= held(m, GAIN(1.0)))
+		if (m->rounds > DOWN_ROUNDS || s->flight <= held(m, GAIN(1.0)))
 			begin_down(m, s->now);
 	} else {
 		probe(m, s);
@@ -459,6 +488,7 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 		m->round_rtt = 0;
 		m->samples = m->lost = m->delivered = 0;
 		m->round_rate = 0;
+		m->undo -= m->undo != 0;
 		m->rounds++;
 	}
 	share_path(m, s);
@@ -472,6 +502,17 @@ static void rate_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 	cc->cwnd = 1;
 }
 
+/* Packets that counted as lost were only late. */
+static void rate_undo(struct rxw_cc *cc)
+{
+	struct rate *m = of(cc);
+
+	m->lost = 0;
+	if (m->undo != 0)
+		m->high = (uint32_t)larger(m->high, m->before);
+	m->undo = 0;
+}
+
 static void rate_resize(struct rxw_cc *cc, uint32_t before, uint32_t now)
 {
 	struct rate *m = of(cc);
@@ -481,6 +522,8 @@ static void rate_resize(struct rxw_cc *cc, uint32_t before, uint32_t now)
 		*rates[i] = *rates[i] * before / now;
 	if (m->high != NO_LIMIT)
 		m->high = (uint32_t)larger((uint64_t)m->high * before / now, LEAST);
+	if (m->before != NO_LIMIT)
+		m->before = (uint32_t)((uint64_t)m->before * before / now);
 	m->saved = (uint32_t)((uint64_t)m->saved * before / now);
 	m->lost = m->delivered = 0;
 }
@@ -517,7 +560,7 @@ static void rate_idle(struct rxw_cc *cc)
 static uint64_t rate_interval(const struct rxw_cc *cc, uint32_t window, uint64_t srtt)
 {
 	const struct rate *m = of_const(cc);
-	bool quick = m->phase == STARTUP && !m->slow;
+	bool quick = m->phase == STARTUP && m->growth == TRIPLE;
 	uint64_t rate = rate_of(m), pace;
 
 	if (rate == 0 && cc->resume != RXW_CC_UNPROVEN) /* before the first sample */
@@ -544,6 +587,7 @@ const struct rxw_cc_ops rxw_cc_rate = {
 	.name = "rate",
 	.init = rate_init,
 	.timeout = rate_timeout,
+	.undo = rate_undo,
 	.sample = rate_sample,
 	.learnt = rate_learnt,
 	.idle = rate_idle,

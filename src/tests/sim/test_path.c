@@ -71,6 +71,24 @@ static bool later_calls(const struct rxw_cc_ops *cc, double first, double later,
 	return good;
 }
 
+/* A queue of a quarter BDP: share of the packets of a call that slow start and the first probe lose. */
+static bool short_queue(uint64_t seed)
+{
+	struct sim_setup s;
+	bool good;
+
+	path(&s, &rxw_cc_rate, 1000, 100, 0.25);
+	s.reply = MB_100;
+	sim_run(&sim, &s, seed);
+	good = expect("queue of a quarter BDP, lost", seed,
+		      (double)sim.setup.down.dropped /
+			      (double)sim.server.stats.packets_sent[RXW_DATA],
+		      0, 0.01);
+	good &= expect("the same, seconds", seed, sim.call_seconds[0], 0.8, 1.8);
+	sim_free(&sim);
+	return good;
+}
+
 /* From the second call on, the path carries a twentieth. */
 static bool narrow_tap(struct sim *world, const struct sim_node *node, const uint8_t *bytes,
 		       uint32_t length)
@@ -213,14 +231,15 @@ int main(int argc, char **argv)
 	for (uint64_t seed = args.first; seed < args.first + args.count; seed++) {
 		good &= later_calls(&rxw_cc_rate, 1.75, 1.2, seed);
 		good &= later_calls(&rxw_cc_cubic, 2.2, 1.2, seed);
+		good &= short_queue(seed);
 		good &= changed_path(seed);
 		good &= busy_ends(seed);
 		good &= equal_calls(8, false, 1, 0.95, seed);
 		good &= equal_calls(2, false, 1, 0.95, seed);
 		good &= equal_calls(8, false, 0.25, 0.95, seed);
-		good &= equal_calls(8, true, 1, 0.85, seed);
-		good &= unequal_paths(1, 0.2, seed);
-		good &= unequal_paths(0.25, 0.2, seed);
+		good &= equal_calls(8, true, 1, 0.9, seed);
+		good &= unequal_paths(1, 0.25, seed);
+		good &= unequal_paths(0.25, 0.25, seed);
 		good &= beside_cubic(50, 0.3, 0.65, seed);
 		good &= beside_cubic(100, 0.3, 0.65, seed);
 	}

@@ -123,8 +123,10 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 	if (s->first < q->units.from)
 		r->old += n;
 	if (q->cc.ops->sample != NULL && !s->never_left &&
-	    (r->newest.count == 0 || (int32_t)(s->order - r->newest.order) > 0))
+	    (r->newest.count == 0 || (int32_t)(order - r->newest.order) >= (int32_t)r->newest.count)) {
 		r->newest = *s;
+		r->newest.count = off + n;
+	}
 	if (s->state == RXW_TX_LOST) {
 		if (s->never_left)
 			return;
@@ -341,7 +343,9 @@ static uint64_t rate_of(const struct rxw_pcall *p, const struct ack_result *r)
 {
 	const struct rxw_sendq *q = &p->tx;
 	const struct rxw_txseg *s = &r->newest;
-	uint32_t packets = q->rate.delivered - s->delivered;
+	/* Late packets, which a later one has overtaken, were sent before the first of the two. */
+	uint32_t packets = rxw_min32(q->rate.delivered - s->delivered,
+				     s->order + s->count - 1 - s->began_order);
 	uint64_t sending = s->sent_at - s->began_at, acking = r->now - s->delivered_at;
 	uint64_t time = sending > acking ? sending : acking;
 
@@ -378,8 +382,10 @@ static void tell_model(struct rxw_pcall *p, struct ack_result *r)
 	};
 	q->rate.lost = 0;
 	q->rate.delivered_at = r->now;
-	if (r->newest.count != 0)
+	if (r->newest.count != 0) {
 		q->rate.began_at = r->newest.sent_at;
+		q->rate.began_order = r->newest.order + r->newest.count - 1;
+	}
 	rxw_cc_sample(&q->cc, &s);
 }
 

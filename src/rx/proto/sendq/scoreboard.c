@@ -83,12 +83,14 @@ void rxw_sendq_stamp(struct rxw_sendq *q, struct rxw_txseg *s, uint64_t now)
 {
 	if (q->flight == 0) {
 		q->rate.began_at = q->rate.delivered_at = now;
+		q->rate.began_order = q->order;
 		q->check.progress_at = now;
 		q->check.asked = false;
 	}
 	s->sent_at = now;
 	s->delivered_at = q->rate.delivered_at;
 	s->began_at = q->rate.began_at;
+	s->began_order = q->rate.began_order;
 	s->delivered = q->rate.delivered;
 	s->flight = q->flight + s->count;
 	s->limited = q->rate.limited_to != 0;

@@ -41,7 +41,7 @@ struct rxw_txseg {
 	bool never_left; /* LOST, but our own system refused it: sending it is no retransmission */
 	/* for the rate of delivery: rxw_sendq.rate when it was sent, and the flight with it */
 	uint64_t delivered_at, began_at;
-	uint32_t delivered, flight;
+	uint32_t delivered, flight, began_order; /* began_order: of the packet sent at began_at */
 	bool limited; /* there was not enough data for the window then */
 	uint8_t marked; /* enum rxw_ecn_packet */
 };
@@ -53,6 +53,7 @@ struct rxw_txseg {
 struct rxw_delivery {
 	uint64_t delivered_at; /* latest ACK with progress, or first transmission after idleness */
 	uint64_t began_at;     /* when the newest packet acknowledged was sent */
+	uint32_t began_order;  /* the number of that transmission */
 	uint32_t delivered;    /* packets acknowledged, modulo 2^32 */
 	uint32_t lost;	       /* packets declared lost, and not yet told to the controller */
 	uint32_t limited_to;   /* packets up to this count were sent without enough data; 0 = none */
