@@ -883,9 +883,11 @@ restart_stale() {
 test_kernel_writes_restart_stale() { restart_stale /open/restart-stale; }
 
 # restart_busy DIR [SIGNAL]: while both write small files. A call whose answer was lost is repeated by the client, and may
-# find its own work done; so the writer tries again.
+# find its own work done; so the writer tries again. The client stores the data when it flushes the file, and a shell
+# does not see that this fails when it closes a file.
 restart_busy() {
-	local g writer="for i in \$(seq 300); do until echo content-\$i > $1/\$name-\$i; do sleep 0.1; done; done"
+	local g writer="for i in \$(seq 300); do
+		until echo content-\$i | dd of=$1/\$name-\$i conv=fsync; do sleep 0.1; done; done"
 	prints a '' "mkdir $1"
 	for g in a b; do
 		ask $g "name=$g; { $writer; } 2> /dev/null; echo done"
