@@ -42,14 +42,9 @@ static void *finish_loop(void *later);
 /* With the lock held: one more thread. False: there is none at all. */
 static bool add_thread(struct fsd_later *later)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
-
-	if (later->threads < FSD_FINISHERS_MAX && pthread_attr_init(&attr) == 0) {
-		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		later->threads += !pthread_create(&thread, &attr, finish_loop, later);
-		pthread_attr_destroy(&attr);
-	}
+	if (later->threads < FSD_FINISHERS_MAX)
+		later->threads += !pthread_create(&later->thread[later->threads], NULL, finish_loop,
+						  later);
 	return later->threads > 0;
 }
 
@@ -120,8 +115,6 @@ static void *finish_loop(void *arg)
 		finish(call);
 		pthread_mutex_lock(&later->lock);
 	}
-	if (!--later->threads)
-		pthread_cond_broadcast(&later->gone);
 	pthread_mutex_unlock(&later->lock);
 	return NULL;
 }
@@ -149,8 +142,12 @@ void fsd_later_end(struct fsd_later *later)
 	pthread_mutex_lock(&later->lock);
 	later->stop = true;
 	pthread_cond_broadcast(&later->work);
-	while (later->threads)
-		pthread_cond_wait(&later->gone, &later->lock);
+	/* Joined, because a thread gives up its ring of the audit log only after its last line here. */
+	for (unsigned i = 0; i < later->threads; i++) {
+		pthread_mutex_unlock(&later->lock);
+		pthread_join(later->thread[i], NULL);
+		pthread_mutex_lock(&later->lock);
+	}
 	pthread_mutex_unlock(&later->lock);
 	pthread_cond_destroy(&later->work);
 	pthread_cond_destroy(&later->gone);

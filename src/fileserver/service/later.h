@@ -15,7 +15,7 @@ struct fsd_calls {
 struct fsd_later {
 	pthread_mutex_t lock; /* covers the rest */
 	pthread_cond_t work;  /* a call waits, or `stop` */
-	pthread_cond_t gone;  /* `calls` or `threads` is 0 */
+	pthread_cond_t gone;  /* `calls` is 0 */
 	/*
 	 * Calls for threads that may wait: those that have not told all clients of their changes, and
 	 * those that may wait for changes of others. The former come first, because the latter wait
@@ -24,6 +24,7 @@ struct fsd_later {
 	struct fsd_calls telling, told;
 	unsigned waiting; /* in both lists */
 	unsigned calls;	  /* that others answer, and threads that are about to send answers */
+	pthread_t thread[FSD_FINISHERS_MAX]; /* `threads` of them; they end with `stop` only */
 	unsigned threads, idle;
 	bool settled, stop; /* no further calls; threads end */
 };

@@ -8,6 +8,7 @@
 
 #include "afs/numbers.h"
 #include "common/clock.h"
+#include "fileserver/audit/audit.h"
 #include "fileserver/service/private.h"
 #include "tests/main.h"
 
@@ -218,6 +219,39 @@ START_TEST(deferred_replies_wait_for_breaks)
 }
 END_TEST
 
+/*
+ * The audit log is closed after the service, as when a server stops. A thread that answered for others
+ * has given up its ring by then, or the thread and address sanitizers see that it was freed before.
+ */
+START_TEST(deferred_replies_are_in_the_log)
+{
+	char message[FSD_MESSAGE_MAX], path[4200];
+	struct other makers[MAKERS];
+	struct fsd_audit_stats stats;
+
+	shop_make(&shop);
+	snprintf(path, sizeof(path), "%s/audit", shop.folder);
+	shop.audit = fsd_audit_open(path, true, message);
+	ck_assert_ptr_nonnull(shop.audit);
+	shop_serve(&shop);
+	a = shop_client(&shop, 0);
+	b = shop_client(&shop, 1);
+	root = shop_root(&shop);
+	makers_begin(makers);
+	shop_stick(b, false);
+	for (unsigned i = 0; i < MAKERS; i++) {
+		pthread_join(makers[i].thread, NULL);
+		ck_assert_int_eq(makers[i].code, 0);
+	}
+	do
+		fsd_audit_stats(shop.audit, &stats);
+	while (stats.written < MAKERS && usleep(1000) == 0);
+	ck_assert_uint_eq(stats.lost, 0);
+	teardown();
+	fsd_audit_close(shop.audit);
+}
+END_TEST
+
 /* The calls are aborted meanwhile, and the server stops: the changes end all the same. */
 START_TEST(deferred_changes_end)
 {
@@ -400,5 +434,5 @@ START_TEST(blocked_writers)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "calls that wait", replies_wait_for_breaks, deferred_replies_wait_for_breaks,
-		 deferred_changes_end, replies_do_not_wait_for_ever, stuck_client,
-		 lock_of_stuck_client, blocked_writers)
+		 deferred_replies_are_in_the_log, deferred_changes_end, replies_do_not_wait_for_ever,
+		 stuck_client, lock_of_stuck_client, blocked_writers)

@@ -125,12 +125,12 @@ tests_of_kernel_writes() {
 	fi
 	printf 'kernel-writes-%s\n' mount create small megabyte large offsets append holes truncate mapping fsync \
 		rename rename-directory link symlink directory unlink unlink-open attributes statfs special \
-		locks locks-two names many acl \
+		locks locks-two names many acl machine \
 		seen seen-open seen-directory seen-append seen-attributes \
 		random random-two tree tree-two quota read-only no-right offer restart restart-stale restart-busy crash crash-stale \
 		count count-fcntl end
 }
-programs_of_kernel_writes() { if [ "${KERNEL_SERVER:-}" = openafs ]; then echo cell_ours; else echo rxfsd rxvol; fi; }
+programs_of_kernel_writes() { if [ "${KERNEL_SERVER:-}" = openafs ]; then echo cell_ours; else echo rxfsd rxvol rxpt; fi; }
 
 # Not a test, and therefore none of all_groups: src/bench/fileserver starts it.
 tests_of_bench() { echo bench-fileserver; }
