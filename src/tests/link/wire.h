@@ -9,6 +9,9 @@
 #include "nat.h"
 #include "profile.h"
 
+/* Packets that are handed over later than that, in ns, show that the program lacked the processor. */
+#define WIRE_LATE 1000000u
+
 /* All by the thread that serves the link. */
 struct wire {
 	struct link_profile profile;
@@ -18,6 +21,7 @@ struct wire {
 	struct {
 		uint64_t muted, ecn_lost, reported, too_long, cut, refused;
 		uint64_t read, written; /* system calls */
+		uint64_t late, late_most; /* handed over later than due by WIRE_LATE; ns */
 	} n;
 };
 
