@@ -4,6 +4,7 @@
 usage: longpath.py JSON, with what src/bench/long asks for:
   {"programs": folder of the build, "who": "rxwire" | "cubic" | "bbr" | ..., "flows": n, "seconds": s,
    "calls": 0 | n, "bytes": of each call, "ecn": bool, "options": [of rxperf],
+   "nice": of both ends,
    "task": "flows", "start": also the losses of the first seconds, "beside": rxwire beside a flow of "who",
            "rtts": two flows, one of which has "further" ms more in its round trip}
 """
@@ -261,6 +262,7 @@ def start(a):
 def main():
     a = json.loads(sys.argv[1])
     (user, system), all_before, began = emulator_cpu(), machine_cpu(), time.monotonic()
+    os.setpriority(os.PRIO_PROCESS, 0, a.get("nice", 0))
     task = a.get("task", "flows")
     if task == "flows":
         r = rxwire(a) if a["who"] == "rxwire" else tcp(a)
