@@ -20,7 +20,7 @@ struct wire {
 	struct link_nat *nat;	 /* NULL: none */
 	struct {
 		uint64_t muted, ecn_lost, reported, too_long, cut, refused;
-		uint64_t read, written; /* system calls */
+		uint64_t read, written;	  /* system calls */
 		uint64_t late, late_most; /* handed over later than due by WIRE_LATE; ns */
 	} n;
 };
