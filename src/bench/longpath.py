@@ -4,7 +4,7 @@
 usage: longpath.py JSON, with what src/bench/long asks for:
   {"programs": folder of the build, "who": "rxwire" | "cubic" | "bbr" | ..., "flows": n, "seconds": s,
    "calls": 0 | n, "bytes": of each call, "ecn": bool, "options": [of rxperf],
-   "nice": of both ends,
+   "realtime": both ends run before other programs,
    "task": "flows", "start": also the losses of the first seconds, "beside": rxwire beside a flow of "who",
            "rtts": two flows, one of which has "further" ms more in its round trip}
 """
@@ -262,7 +262,8 @@ def start(a):
 def main():
     a = json.loads(sys.argv[1])
     (user, system), all_before, began = emulator_cpu(), machine_cpu(), time.monotonic()
-    os.setpriority(os.PRIO_PROCESS, 0, a.get("nice", 0))
+    if a["realtime"]:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     task = a.get("task", "flows")
     if task == "flows":
         r = rxwire(a) if a["who"] == "rxwire" else tcp(a)
