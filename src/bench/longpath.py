@@ -108,11 +108,12 @@ class Rxwire:
         return [self.program, "client", "-c", "recv", "-s", HOST, "-p", PORT, "--json", *words, *self.options]
 
     def flows(self, count, seconds):
-        return self.client("-b", str((1 << 31) - 4), "-D", str(seconds), "-t", str(count))
+        return self.client("-b", str((1 << 31) - 4), "-D", str(seconds), "-t", str(count), "--per-stream")
 
     def result(self, text):
         r = json_object(self.program, text)
-        return {"bytes": r["bytes"], "seconds": r["seconds"], "fairness": r["fairness"],
+        return {"bytes": r["bytes"], "seconds": r["seconds"],
+                "fairness": jain(r["stream_bytes"]) if r.get("stream_bytes") and r["bytes"] else 1,
                 "acks": r["transport"]["packets.sent.ack"], "data": r["transport"]["packets.received.data"],
                 "marks": r["transport"]["marks_received"]}
 
