@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The table of `netem`, from lines "case, tab, guest or link, tab, JSON of datagrams". Status 1 if a figure is not that of its setting."""
+"""The table of `netem`, from lines "case, tab, guest or link, tab, JSON of datagrams". Status 1 if a figure is not that of
+its setting."""
 import json
 import math
 import sys
@@ -8,7 +9,8 @@ ETHERNET = 14  # bytes that the guest's disciplines count more for each packet
 SIZE = 1000    # of packets for the rate
 # Of each case: the figure, its value, and what random numbers and clocks may add to it.
 CASES = {
-    "loss 1 %": ("lost", 0.01), "loss 10 %": ("lost", 0.1), "loss in runs": ("lost", 1 / 26), "copies of 5 %": ("copies", 0.05),
+    "loss 1 %": ("lost", 0.01), "loss 10 %": ("lost", 0.1), "loss in runs": ("lost", 1 / 26),
+    "copies of 5 %": ("copies", 0.05),
     "delay 20 ms": ("delay", 20000), "delay 100 ms": ("delay", 100000),
     "rate 2 Mbit/s": ("rate", 2), "rate 10 Mbit/s": ("rate", 10), "rate 10 Mbit/s, TBF": ("rate", 10),
 }

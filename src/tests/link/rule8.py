@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""ECN by rule 8 of rx-wide-windows, with the scripted peer of the conformance tests at side a and an rxperf server at side b.
+"""ECN by rule 8 of rx-wide-windows: the scripted peer of the conformance tests at side a, an rxperf server at side b.
 
 usage: rule8.py RXPERF, from within lab. The peer shares no code with librxwire, and both ends have different hosts."""
 import os
@@ -133,7 +133,7 @@ class Reader:
 
 
 def check_sender(far):
-    """The server marks ten packets once the peer counts, all when they have arrived marked, and none that is sent again."""
+    """The server marks ten packets once the peer counts, all when these have arrived marked, none that is sent again."""
     c = Client(far)
     r = Reader(c)
     r.take()

@@ -9,7 +9,7 @@
 #include "nat.h"
 #include "profile.h"
 
-/* Packets that are handed over later than that, in ns, show that the program lacked the processor. */
+/* Packets that are handed over that late, in ns, show that the program lacked the processor. */
 #define WIRE_LATE 1000000u
 
 /* All by the thread that serves the link. */

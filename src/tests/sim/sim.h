@@ -62,8 +62,8 @@ struct sim_link {
 	/* dropped: for any reason; includes corrupted and overflowed */
 	uint64_t sent, dropped, delivered, corrupted, overflowed;
 	/*
-	 * A direction of the link emulator, in place of everything above but mtu, hole and ecn. NULL: none.
-	 * `way` and `way_at` are state.
+	 * A direction of the link emulator, in place of everything above but mtu, hole and ecn.
+	 * NULL: none. `way` and `way_at` are state.
 	 */
 	const struct link_options *options;
 	struct link_way *way;

@@ -17,7 +17,7 @@ static void on_drop(void *arg, const struct link_packet *p)
 	free(p->data);
 }
 
-/* Copies are datagrams of their own, made when they leave. Profiles with copies are not simulated. */
+/* Profiles with copies are not simulated. */
 static void on_copy(void *arg, const struct link_packet *p)
 {
 	(void)arg;

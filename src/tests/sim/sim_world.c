@@ -239,7 +239,7 @@ unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, 
 	return 2;
 }
 
-/* A datagram enters a direction of the emulator. Returns whether the MTU and the like let it pass. */
+/* A datagram enters a direction of the emulator. Returns whether MTU and ECN bits let it. */
 static bool enter_way(struct sim *sim, struct sim_link *link, struct sim_node *from,
 		      const uint8_t *bytes, uint32_t length, bool fragment, unsigned ecn)
 {

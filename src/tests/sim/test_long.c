@@ -154,8 +154,8 @@ static double run(const struct path *f, uint64_t seed)
 		share = (double)(sim.call_bytes[0] - sim.call_marks[0]) / (f->seconds - f->from) /
 			rate;
 	n = link_way_counters(sim.setup.down.way);
-	printf("  %s, seed %llu: share %.3f; %llu packets, again %llu, spurious %llu, lost %llu, by the "
-	       "queue %llu, marked %llu, loss events %llu, timeouts %llu, ACKs %llu, dropped for "
+	printf("  %s, seed %llu: share %.3f; %llu packets, again %llu, spurious %llu, lost %llu, "
+	       "by the queue %llu, marked %llu, loss events %llu, timeouts %llu, ACKs %llu, dropped for "
 	       "memory %llu, for the window %llu\n",
 	       f->name, (unsigned long long)seed, share,
 	       (unsigned long long)s->packets_sent[RXW_DATA], (unsigned long long)s->retransmitted,
