@@ -127,8 +127,13 @@ class Reader:
         self.c.say(1, hole, wire.OUT_OF_SEQUENCE, serial=serial, previous=self.edge - 1, entries=entries)
 
     def round(self, **fields):
+        """An ACK, and what it causes: new packets, or one that is sent again."""
+        before, again = len(self.marks), len(self.again)
         self.say(**fields)
+        end = time.monotonic() + peer.LIMIT
         self.take()
+        while (len(self.again) == again if fields else len(self.marks) < before + 11) and time.monotonic() < end:
+            self.take()
         return self.new()
 
 
