@@ -10,7 +10,7 @@ failed=0
 fail() { echo "FAIL: $*"; failed=1; }
 
 about='{"down_bps": 1000000000, "device_mtu": 1500, "rtt_ms": 100}'
-link='{"down": {"entered": 1000, "lost": 5, "overflowed": 10, "dropped": 5}}'
+link='{"down": {"entered": 1000, "left": 980, "lost": 5, "overflowed": 10, "dropped": 5}, "up": {"left": 20}, "late": 10}'
 common="\"about\": $about, \"link\": $link, \"server_cpu\": 1.0, \"client_cpu\": 2.0, \"emulator_user\": 1, \"emulator_system\": 3,
 	\"again\": 30, \"sent\": 1000"
 {
@@ -21,17 +21,30 @@ common="\"about\": $about, \"link\": $link, \"server_cpu\": 1.0, \"client_cpu\":
 		echo
 	done
 	echo "{\"type\": \"transfer\", \"profile\": \"p\", \"who\": \"rxwire\", \"flows\": 4, \"bytes\": 500000000,
-		\"seconds\": 20, \"fairness\": 0.875, $common}" | tr -d '\n\t'
+		\"seconds\": 20, \"fairness\": 0.875, \"acks\": 10, \"data\": 640, \"others\": 0.25, $common}" | tr -d '\n\t'
 	echo
 	echo "{\"type\": \"calls\", \"profile\": \"p\", \"who\": \"rxwire\", \"size\": 100000000, \"call_seconds\": [3, 2],
 		$common}" | tr -d '\n\t'
+	echo
+	echo "{\"type\": \"beside\", \"profile\": \"p\", \"who\": \"cubic\", \"bytes\": 1, \"seconds\": 60,
+		\"flow_bps\": [3e8, 6e8], \"ends\": [{\"marks\": 7}, {}], \"others\": 0.5, $common}" | tr -d '\n\t'
+	echo
+	echo "{\"type\": \"rtts\", \"profile\": \"p\", \"who\": \"rxwire\", \"seconds\": 60, \"flow_bps\": [6e8, 2e8],
+		\"others\": 0.5, $common}" | tr -d '\n\t'
+	echo
+	# The queue dropped four of the first 400 packets, the last of them after 0.4 s, and none later.
+	echo "{\"type\": \"start\", \"profile\": \"p\", \"who\": \"rxwire\", \"others\": 0.5,
+		\"start\": [[0.1, 10, 0], [0.2, 200, 3], [0.4, 400, 4], [0.6, 900, 4]], $common}" | tr -d '\n\t'
 	echo
 	echo '{"type": "skip", "why": "TCP, BBR: this kernel does not have it"}'
 } > "$work/records"
 "$python" -B "$top_srcdir/src/bench/long" --from "$work/records" > "$work/page" || fail "status $?"
 # The median run: 2 GB in 20 s.
-for row in '| `p` | 1 | TCP, CUBIC | 800.0 | 80.0 % | 0.50 | 1.00 | 2.00 | 3.00 % | 2.00 % | – |' \
-	'| `p` | 4 | rxwire | 200.0 | 20.0 % | 2.00 | 4.00 | 8.00 | 3.00 % | 2.00 % | 0.88 |' \
+for row in '| `p` | 1 | TCP, CUBIC | 800.0 | 80.0 % | 0.50 | 1.00 | 2.00 | 3.00 % | 2.00 % | – | – | – | – |' \
+	'| `p` | 4 | rxwire | 200.0 | 20.0 % | 2.00 | 4.00 | 8.00 | 3.00 % | 2.00 % | 64 | 0.875 | 0.25 | 1.00 % |' \
+	'| `p` | TCP, CUBIC | 60 | 300.0 | 600.0 | 33 % | 90.0 % | 7 | 2.00 % | 0.50 | 1.00 % |' \
+	'| `p` | rxwire | 600.0 | 200.0 | 0.25 | 80.0 % | 0.50 | 1.00 % |' \
+	'| `p` | rxwire | 400 | 4 | 1.00 % | 0.4 | 0.50 | 1.00 % |' \
 	'| `p`, 100 MB | rxwire | 3.00 | 2.00 | 0.80 |' 'a machine; revision r1.' \
 	'Left out: TCP, BBR: this kernel does not have it.'; do
 	grep -qFx -- "$row" "$work/page" || fail "no row $row in: $(cat "$work/page")"

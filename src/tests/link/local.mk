@@ -22,5 +22,6 @@ src_tests_link_test_profile_SOURCES = src/tests/link/test_profile.c $(link_core)
 src_tests_link_test_profile_LDADD = $(INIH_LIBS) $(CHECK_LIBS) $(PTHREAD_LIBS) -lm
 
 # The program, between namespaces; skipped where there are none. lab runs any command there.
-check_scripts += src/tests/link/link.sh src/tests/link/marks.sh
-EXTRA_DIST += src/tests/link/lab src/tests/link/marks.py src/tests/link/needs.sh src/tests/link/probe.py src/tests/link/limits
+check_scripts += src/tests/link/link.sh src/tests/link/marks.sh src/tests/link/traced.sh src/tests/link/rule8.sh
+EXTRA_DIST += src/tests/link/lab src/tests/link/marks.py src/tests/link/needs.sh src/tests/link/probe.py src/tests/link/limits \
+	src/tests/link/traced.py src/tests/link/rule8.py src/tests/link/netem src/tests/link/netem.py src/tests/link/datagrams.c

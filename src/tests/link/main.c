@@ -314,7 +314,8 @@ static void serve(struct wire *w, bool with_commands)
 
 static void run_first(void)
 {
-	struct sched_param priority = {.sched_priority = 1};
+	/* Both ends of a measurement may have 1. */
+	struct sched_param priority = {.sched_priority = 2};
 
 	if (sched_setscheduler(0, SCHED_FIFO, &priority) < 0)
 		fprintf(stderr, "link: realtime: %s; packets may be late\n", strerror(errno));

@@ -320,6 +320,7 @@ static void deliver(struct wire *w, unsigned direction, uint64_t now)
 	struct link_packet p;
 
 	while (link_way_leave(w->way[direction], &p, now)) {
+		uint64_t late = now - p.at;
 		bool next = r.count != 0 && p.data == r.frame && p.part == r.first + r.count &&
 			    p.ce == r.ce && p.spoil == 0;
 
@@ -328,6 +329,9 @@ static void deliver(struct wire *w, unsigned direction, uint64_t now)
 			r = (struct run){p.data, p.part, 0, p.ce, p.spoil};
 		}
 		r.count++;
+		w->n.late += late > WIRE_LATE;
+		if (late > w->n.late_most)
+			w->n.late_most = late;
 	}
 	hand_over(w, direction, &r);
 }
@@ -394,9 +398,10 @@ void wire_print_json(const struct wire *w, FILE *to)
 	fprintf(to,
 		"\"muted\": %" PRIu64 ", \"ecn_lost\": %" PRIu64 ", \"reported\": %" PRIu64
 		", \"too_long\": %" PRIu64 ", \"cut\": %" PRIu64 ", \"refused\": %" PRIu64
-		", \"read\": %" PRIu64 ", \"written\": %" PRIu64 "}\n",
+		", \"read\": %" PRIu64 ", \"written\": %" PRIu64 ", \"late\": %" PRIu64
+		", \"late_most_us\": %" PRIu64 "}\n",
 		w->n.muted, w->n.ecn_lost, w->n.reported, w->n.too_long, w->n.cut, w->n.refused,
-		w->n.read, w->n.written);
+		w->n.read, w->n.written, w->n.late, w->n.late_most / 1000);
 }
 
 void wire_print_words(const struct wire *w, FILE *to)

@@ -9,6 +9,9 @@
 #include "nat.h"
 #include "profile.h"
 
+/* Packets that are handed over that late, in ns, show that the program lacked the processor. */
+#define WIRE_LATE 1000000u
+
 /* All by the thread that serves the link. */
 struct wire {
 	struct link_profile profile;
@@ -17,7 +20,8 @@ struct wire {
 	struct link_nat *nat;	 /* NULL: none */
 	struct {
 		uint64_t muted, ecn_lost, reported, too_long, cut, refused;
-		uint64_t read, written; /* system calls */
+		uint64_t read, written;	  /* system calls */
+		uint64_t late, late_most; /* handed over later than due by WIRE_LATE; ns */
 	} n;
 };
 

@@ -4,7 +4,8 @@
 
 sim_common = src/tests/sim/sim.h src/tests/sim/sim_app.c src/tests/sim/sim_args.c \
 	src/tests/sim/sim_class.c src/tests/sim/sim_node.c src/tests/sim/sim_ref.c \
-	src/tests/sim/sim_world.c src/tests/link/codel.c src/tests/link/codel.h $(support_host)
+	src/tests/sim/sim_way.c src/tests/sim/sim_world.c src/tests/link/codel.c src/tests/link/codel.h \
+	src/tests/link/way.c src/tests/link/way.h src/tests/link/random.h $(support_host)
 
 check_tests += src/tests/sim/test_seeds
 src_tests_sim_test_seeds_SOURCES = src/tests/sim/test_seeds.c $(sim_common)
@@ -15,10 +16,16 @@ check_tests += src/tests/sim/test_windows
 src_tests_sim_test_windows_SOURCES = src/tests/sim/test_windows.c $(sim_common)
 src_tests_sim_test_windows_LDADD = $(LDADD) -lm
 
-# RXW_SIM_LONG_SEEDS: how many seeds (1) of each path.
+# The profiles of the link emulator. RXW_SIM_LONG_SEEDS: how many seeds (1) of each.
 check_tests += src/tests/sim/test_long
-src_tests_sim_test_long_SOURCES = src/tests/sim/test_long.c $(sim_common)
-src_tests_sim_test_long_LDADD = $(LDADD) -lm
+src_tests_sim_test_long_SOURCES = src/tests/sim/test_long.c src/tests/link/profile.c src/tests/link/profile.h $(sim_common)
+src_tests_sim_test_long_LDADD = $(LDADD) $(INIH_LIBS) -lm
+# The same with many seeds, with a table of percentiles: hours. make sim-long SIM_SEEDS=100 SIM_ARGS='--only mobile-100'
+SIM_SEEDS = 1000
+SIM_ARGS =
+.PHONY: sim-long
+sim-long: src/tests/sim/test_long$(EXEEXT)
+	RXW_SIM_LONG_SEEDS=$(SIM_SEEDS) src/tests/sim/test_long$(EXEEXT) $(SIM_ARGS)
 
 # Old peers see nothing of wide windows but the offer.
 check_tests += src/tests/sim/test_offer

@@ -12,6 +12,7 @@
 #include "base/ecn.h"
 #include "base/hash.h"
 #include "tests/link/codel.h"
+#include "tests/link/way.h"
 #include "tests/support/host.h"
 
 struct sim;
@@ -60,20 +61,28 @@ struct sim_link {
 	uint64_t burst_until;
 	/* dropped: for any reason; includes corrupted and overflowed */
 	uint64_t sent, dropped, delivered, corrupted, overflowed;
+	/*
+	 * A direction of the link emulator, in place of everything above but mtu, hole and ecn.
+	 * NULL: none. `way` and `way_at` are state.
+	 */
+	const struct link_options *options;
+	struct link_way *way;
+	uint64_t way_at; /* when it is looked at next */
 };
 
 /* Changes of the network and the nodes during a run. */
 enum sim_what {
-	SIM_SET_DELAY, /* of links, ns; a decrease lets later datagrams overtake (route flap) */
-	SIM_SET_RATE,  /* of links, bytes per second */
-	SIM_SET_MTU,   /* of links */
-	SIM_SET_LOSS,  /* of links, in millionths */
-	SIM_SET_ECN,   /* of links: enum sim_ecn */
-	SIM_SET_HOLE,  /* of links: 1 = all datagrams are lost, 0 = back to normal */
-	SIM_MARK,      /* no change: call_marks records the bytes read by each call */
-	SIM_ABORT,     /* of clients: their calls are aborted with this code */
-	SIM_PAUSE,     /* of nodes: no thread runs for this many ns, and datagrams queue up */
-	SIM_CLOCK_STEP /* of nodes: the clock jumps by this many ns */
+	SIM_SET_DELAY,	 /* of links, ns; a decrease lets later datagrams overtake (route flap) */
+	SIM_SET_RATE,	 /* of links, bytes per second */
+	SIM_SET_MTU,	 /* of links */
+	SIM_SET_LOSS,	 /* of links, in millionths */
+	SIM_SET_ECN,	 /* of links: enum sim_ecn */
+	SIM_SET_HOLE,	 /* of links: 1 = all datagrams are lost, 0 = back to normal */
+	SIM_SET_OPTIONS, /* of links that have a way of the emulator */
+	SIM_MARK,	 /* no change: call_marks records the bytes read by each call */
+	SIM_ABORT,	 /* of clients: their calls are aborted with this code */
+	SIM_PAUSE,	 /* of nodes: no thread runs for this many ns, and datagrams queue up */
+	SIM_CLOCK_STEP	 /* of nodes: the clock jumps by this many ns */
 };
 #define SIM_UP	 1u /* the uplink, or the client */
 #define SIM_DOWN 2u /* the downlink, or the server */
@@ -84,6 +93,7 @@ struct sim_change {
 	enum sim_what what;
 	unsigned of; /* SIM_UP, SIM_DOWN */
 	int64_t value;
+	const struct link_options *options; /* SIM_SET_OPTIONS */
 };
 #define SIM_CHANGES 16
 #define SIM_APART   8
@@ -102,6 +112,7 @@ enum sim_event_kind {
 	SIM_AUTH, /* an exchange job completes */
 	SIM_BEGIN,
 	SIM_CHANGE,
+	SIM_WAY,
 	SIM_REF_DATA,
 	SIM_REF_ACK,
 	SIM_REF_TIMER
@@ -263,6 +274,14 @@ void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, 
 unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, bool fragment,
 		       unsigned *ecn, uint64_t arrivals[2]);
 void sim_change(struct sim *sim, const struct sim_change *change);
+
+/* Links with options of the emulator: a datagram enters, an event is due, the options change. */
+void sim_way_start(struct sim *sim);
+void sim_way_free(struct sim *sim);
+void sim_way_enter(struct sim *sim, struct sim_link *link, struct sim_datagram *datagram);
+void sim_way_event(struct sim *sim, struct sim_link *link);
+void sim_way_change(struct sim *sim, struct sim_link *link, const struct link_options *options);
+
 bool sim_next_event(struct sim *sim, struct sim_event *event);
 
 bool sim_node_init(struct sim *sim, struct sim_node *node, bool client,

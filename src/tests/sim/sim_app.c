@@ -333,6 +333,7 @@ bool sim_run(struct sim *sim, const struct sim_setup *setup, uint64_t seed)
 	for (unsigned i = 0; i < setup->change_count; i++)
 		sim_at(sim, sim->now + setup->changes[i].at, SIM_CHANGE, &sim->setup.changes[i],
 		       NULL);
+	sim_way_start(sim);
 	if (setup->references > 0)
 		sim_ref_start(sim, setup->references);
 	while (sim->failure[0] == '\0' && (sim->calls_done < total || sim->refs != NULL) &&
@@ -399,6 +400,7 @@ void sim_free(struct sim *sim)
 			break;
 		}
 	}
+	sim_way_free(sim);
 	sim_node_free(&sim->client);
 	sim_node_free(&sim->server);
 	if (sim->client.live_calls + sim->server.live_calls != 0)

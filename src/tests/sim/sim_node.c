@@ -528,6 +528,9 @@ void sim_node_event(struct sim *sim, const struct sim_event *e)
 	case SIM_CHANGE:
 		sim_change(sim, e->subject);
 		return;
+	case SIM_WAY:
+		sim_way_event(sim, e->subject);
+		return;
 	default:
 		sim_ref_event(sim, e);
 		return;

@@ -87,8 +87,8 @@ bool sim_next_event(struct sim *sim, struct sim_event *event)
 	return true;
 }
 
-static void deliver(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length,
-		    unsigned ecn, uint64_t at)
+static struct sim_datagram *datagram_new(struct sim *sim, struct sim_node *from,
+					 const uint8_t *bytes, uint32_t length, unsigned ecn)
 {
 	struct sim_datagram *d = malloc(sizeof(*d) + length);
 
@@ -100,6 +100,14 @@ static void deliver(struct sim *sim, struct sim_node *from, const uint8_t *bytes
 	d->port = 0;
 	d->ecn = (uint8_t)ecn;
 	memcpy(d->bytes, bytes, length);
+	return d;
+}
+
+static void deliver(struct sim *sim, struct sim_node *from, const uint8_t *bytes, uint32_t length,
+		    unsigned ecn, uint64_t at)
+{
+	struct sim_datagram *d = datagram_new(sim, from, bytes, length, ecn);
+
 	if (sim->setup.apart && length >= RXW_HEADER_SIZE) {
 		uint32_t i = (rxw_get32(bytes + 4) - SIM_CID) / 4 % SIM_APART;
 
@@ -231,6 +239,19 @@ unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, 
 	return 2;
 }
 
+/* A datagram enters a direction of the emulator. Returns whether MTU and ECN bits let it. */
+static bool enter_way(struct sim *sim, struct sim_link *link, struct sim_node *from,
+		      const uint8_t *bytes, uint32_t length, bool fragment, unsigned ecn)
+{
+	if ((length > link->mtu && !fragment) || link->hole || !spoil_ecn(link, &ecn)) {
+		link->sent++;
+		link->dropped++;
+		return false;
+	}
+	sim_way_enter(sim, link, datagram_new(sim, from, bytes, length, ecn));
+	return true;
+}
+
 /* Records the outcome of a client's datagram for the call whose DATA it carries. */
 static void note_fate(struct sim *sim, const uint8_t *bytes, uint32_t length, bool fits,
 		      bool passed)
@@ -267,10 +288,13 @@ void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, 
 	}
 	if (sim->setup.marked != NULL && ecn != RXW_ECN_NOT)
 		sim->setup.marked(sim, from);
-	copies = sim_link_pass(sim, link, length, fragment, &ecn, arrivals);
+	if (link->way != NULL)
+		copies = enter_way(sim, link, from, bytes, length, fragment, ecn) ? 1 : 0;
+	else
+		copies = sim_link_pass(sim, link, length, fragment, &ecn, arrivals);
 	if (from->client)
 		note_fate(sim, bytes, length, fragment || length <= link->mtu, copies > 0);
-	for (unsigned i = 0; i < copies; i++)
+	for (unsigned i = 0; link->way == NULL && i < copies; i++)
 		deliver(sim, from, bytes, length, ecn, arrivals[i]);
 }
 
@@ -279,10 +303,10 @@ void sim_plan(struct sim_setup *setup, double ms, enum sim_what what, unsigned o
 	if (setup->change_count == SIM_CHANGES)
 		abort();
 	setup->changes[setup->change_count++] =
-		(struct sim_change){(uint64_t)(ms * 1e6), what, of, value};
+		(struct sim_change){(uint64_t)(ms * 1e6), what, of, value, NULL};
 }
 
-static void change_link(struct sim_link *link, const struct sim_change *c)
+static void change_link(struct sim *sim, struct sim_link *link, const struct sim_change *c)
 {
 	switch (c->what) {
 	case SIM_SET_DELAY:
@@ -300,6 +324,9 @@ static void change_link(struct sim_link *link, const struct sim_change *c)
 		break;
 	case SIM_SET_ECN:
 		link->ecn = (enum sim_ecn)c->value;
+		break;
+	case SIM_SET_OPTIONS:
+		sim_way_change(sim, link, c->options);
 		break;
 	default:
 		link->hole = c->value != 0;
@@ -345,7 +372,7 @@ void sim_change(struct sim *sim, const struct sim_change *c)
 		if (node)
 			change_node(sim, i ? &sim->server : &sim->client, c);
 		else
-			change_link(i ? &sim->setup.down : &sim->setup.up, c);
+			change_link(sim, i ? &sim->setup.down : &sim->setup.up, c);
 	}
 	if (sim->setup.trace)
 		printf("%12.6f the world changes: %d of %u to %lld\n", (double)sim->now / 1e9,

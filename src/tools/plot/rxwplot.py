@@ -25,6 +25,7 @@ TIME_MOST = 1 << 62        # ns
 
 SECOND = 1_000_000_000
 DATA, ACK = 1, 2
+CE = 3                     # in the ECN bits of an IP header: marked by the network
 CLIENT_INITIATED, LAST_PACKET, EXTENDED, JUMBO = 0x01, 0x04, 0x08, 0x20
 HEADER = struct.Struct(">IIIIIBBBBHH")
 JUMBO_PAYLOAD = 1412
@@ -164,9 +165,10 @@ def frames(file):
 
 # ---- datagrams and packets ----
 
-Datagram = collections.namedtuple("Datagram", "source target size data")
+Datagram = collections.namedtuple("Datagram", "source target size data ecn")
 Packet = collections.namedtuple(
-    "Packet", "epoch cid call seq serial kind flags service body size source target")
+    "Packet", "epoch cid call seq serial kind flags service body size source target ecn",
+    defaults=(0,))
 
 
 def to_network(link, data):
@@ -185,12 +187,12 @@ def datagram(link, data):
     data = to_network(link, data)
     version = data[0] >> 4 if data else 0
     if version == 4 and len(data) >= 20:
-        at, protocol = (data[0] & 15) * 4, data[9]
+        at, protocol, ecn = (data[0] & 15) * 4, data[9], data[1] & 3
         if struct.unpack_from(">H", data, 6)[0] & 0x3fff:
             return None
         ends = data[12:16], data[16:20]
     elif version == 6 and len(data) >= 40:
-        at, protocol = 40, data[6]
+        at, protocol, ecn = 40, data[6], data[1] >> 4 & 3
         ends = data[8:24], data[24:40]
     else:
         return None
@@ -199,7 +201,7 @@ def datagram(link, data):
     source, target, size = struct.unpack_from(">HHH", data, at)
     # A size of 0: the kernel had not cut the datagrams of a batch apart.
     size = size - 8 if size >= 8 else len(data) - at - 8
-    return Datagram((ends[0], source), (ends[1], target), size, data[at + 8:at + 8 + size])
+    return Datagram((ends[0], source), (ends[1], target), size, data[at + 8:at + 8 + size], ecn)
 
 
 def batch(data):
@@ -240,7 +242,7 @@ def packets(gram):
         size = end - begin if whole else gram.size
         yield from jumbogram(Packet(epoch, cid, call, seq, serial, kind, flags, service,
                                     gram.data[begin + HEADER.size:end], size,
-                                    gram.source, gram.target))
+                                    gram.source, gram.target, gram.ecn))
 
 
 Acknowledgement = collections.namedtuple("Acknowledgement",
@@ -430,7 +432,10 @@ class Call:
         self.window = {k: ints() for k in ("at", "cwnd", "ssthresh", "flight", "rtt", "least")}
         self.phases = []            # (time, text), where they change
         self.happened = []          # (time, text) of timeouts and false losses
-        self.marks = 0
+        self.marks = 0              # packets that the network has marked (ECN), by the ACKs
+        self.last_marks = 0         # the latest count, modulo 2^16
+        self.marked = []            # (time, sequence number, text)
+        self.ecn = []               # (time, text), where the state of ECN changes
         self.ours = None            # True: the trace is the sender's; False: the receiver's
         self.last_ack = self.edge = 0
         self.end_text = ""
@@ -475,6 +480,8 @@ class Call:
                 self.reordered += 1
             else:
                 self.again[index] = None
+        if packet.ecn == CE and self.ours is not True and self.room(self.marked):
+            self.marked.append((time, packet.seq, f"packet {packet.seq} is marked"))
         self.latest[packet.seq] = index
         self.by_serial[packet.serial] = index
         self.highest = max(self.highest, packet.seq)
@@ -484,7 +491,7 @@ class Call:
         if not self.room(self.acks["at"]):
             return
         if a.marks is not None:
-            self.marks = max(self.marks, a.marks)
+            self.count_marks(a, time)
         index = self.by_serial.get(a.serial)
         if index is not None and a.reason == 2 and index in self.again:
             self.spurious.add(index)
@@ -501,6 +508,17 @@ class Call:
                             ("missing", -1 if a.missing is None else a.missing)):
             self.acks[name].append(value)
 
+    def count_marks(self, a, time):
+        """The count of an ACK is modulo 2^16; that of an overtaken one is lower."""
+        more = (a.marks - self.last_marks) & 0xffff
+        if not 0 < more < 0x8000:
+            return
+        self.marks += more
+        self.last_marks = a.marks
+        if self.ours is not False and self.room(self.marked):
+            packets = "1 packet was" if more == 1 else f"{more} packets were"
+            self.marked.append((time, max(a.first, self.last_ack), f"{packets} marked, by this ACK"))
+
     def comment(self, text, origin):
         found = EVENT.fullmatch(text)
         if not found or (int(found[4], 16), int(found[5], 16), int(found[6])) != self.key:
@@ -513,6 +531,9 @@ class Call:
         elif what.startswith(("retransmission timeout", "false loss")):
             if self.room(self.happened):
                 self.happened.append((time, what))
+        elif what.startswith("ECN: "):
+            if self.room(self.ecn):
+                self.ecn.append((time, what))
         elif what.startswith(("succeeded", "failed")):
             self.end_text = what
 
@@ -543,7 +564,10 @@ def read_call(file, key, reply, note):
     if call.ours is False:
         # What a receiver's trace says of windows is about its own packets.
         call.window = {k: ints() for k in call.window}
-        call.phases, call.happened = [], []
+        call.phases, call.happened, call.ecn = [], [], []
+    if any("by this ACK" not in what for _, _, what in call.marked):
+        # The packets themselves show it, at the place where the trace was made.
+        call.marked = [m for m in call.marked if "by this ACK" not in m[2]]
     if call.overflow:
         note(f"the call has more than {POINTS_MOST} packets, ACKs or events; the rest are left out")
     return call
@@ -558,6 +582,7 @@ STYLES = {                 # class: (light, dark)
     "cwnd": ("#2b6cb0", "#63b3ed"), "ssthresh": ("#718096", "#a0aec0"), "flight": ("#2f855a", "#68d391"),
     "missing": ("#c53030", "#fc8181"), "rtt": ("#2b6cb0", "#63b3ed"), "smooth": ("#dd6b20", "#f6ad55"),
     "least": ("#2f855a", "#68d391"), "event": ("#c53030", "#fc8181"),
+    "marked": ("#b83280", "#f687b3"), "ecn": ("#b83280", "#f687b3"),
 }
 STATIC = """\
 svg{font:12px system-ui,'DejaVu Sans',sans-serif}.back{fill:#fff}
@@ -643,7 +668,8 @@ class Panel:
         sample = {"line": f'<path class="line {kind}" d="M{x} {y}h18"/>',
                   "dots": f'<path class="dots {kind}" d="M{x + 4} {y}h0M{x + 9} {y}h0M{x + 14} {y}h0"/>',
                   "cross": f'<path class="mark {kind}" d="{cross(x + 9, y)}"/>',
-                  "ring": f'<path class="mark {kind}" d="{ring(x + 9, y)}"/>'}[shape]
+                  "ring": f'<path class="mark {kind}" d="{ring(x + 9, y)}"/>',
+                  "tick": f'<path class="mark {kind}" d="{tick(x + 9, y)}"/>'}[shape]
         self.out.append(f'{sample}<text x="{x + 24}" y="{y}" dy=".35em">{escape(text)}</text>')
         self.legend_at += 40 + 6.4 * len(text)
 
@@ -705,7 +731,7 @@ class Panel:
 
     def marks(self, kind, runs, text, shape):
         """Marks with a text each: (time, value, text)."""
-        draw = {"cross": cross, "ring": ring}[shape]
+        draw = {"cross": cross, "ring": ring, "tick": tick}[shape]
         rest, any_mark = [], False
         for n, (time, value, what) in enumerate(runs):
             if not self.begin <= time <= self.end or value > self.high:
@@ -724,6 +750,10 @@ class Panel:
 
 def cross(x, y):
     return f"M{short(x - 3)} {short(y - 3)}l6 6m0-6l-6 6"
+
+
+def tick(x, y):
+    return f"M{short(x)} {short(y - 5)}v10"
 
 
 def ring(x, y):
@@ -767,9 +797,13 @@ def sequence_panel(out, call, top, height, span, begin):
     panel.marks("again", runs(call, needed, "sent again", begin), "sent again", "ring")
     panel.marks("spurious", runs(call, call.spurious, "sent again needlessly", begin),
                 "sent again needlessly", "ring")
+    panel.marks("marked", ((t, seq, f"{what}, {(t - begin) / SECOND:.6f} s") for t, seq, what in call.marked),
+                "marked by the network (ECN)", "tick")
     events = ((t, panel.high * 0.97, f"{what}, {(t - begin) / SECOND:.6f} s")
               for t, what in call.happened)
     panel.marks("event", events, "timeout or false loss", "cross")
+    states = ((t, panel.high * 0.93, f"{what}, {(t - begin) / SECOND:.6f} s") for t, what in call.ecn)
+    panel.marks("ecn", states, "state of ECN, or a reaction to marks", "ring")
 
 
 def most(series, times, span):

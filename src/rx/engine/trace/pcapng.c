@@ -16,6 +16,7 @@
 #include <rxwire/engine.h>
 #include <rxwire/error.h>
 
+#include "base/ecn.h"
 #include "base/wire.h"
 #include "engine/trace/pcapng.h"
 
@@ -296,6 +297,7 @@ static size_t ip4_headers(const struct writer *w, const struct rxw_record *r,
 
 	memset(out, 0, 20);
 	out[0] = 0x45;
+	out[1] = (r->flags & RXW_RECORD_ECN) >> RXW_RECORD_ECN_SHIFT;
 	rxw_put16(out + 2, (uint16_t)(IP4_HEADERS + p->length));
 	out[6] = 0x40; /* DF */
 	out[8] = 64;
@@ -314,6 +316,8 @@ static size_t ip6_headers(const struct writer *w, const struct rxw_record *r,
 
 	memset(out, 0, 40);
 	out[0] = 0x60;
+	/* The lower half of the traffic class. */
+	out[1] = r->flags & RXW_RECORD_ECN;
 	rxw_put16(out + 4, (uint16_t)(8 + p->length));
 	out[6] = IPPROTO_UDP;
 	out[7] = 64;
@@ -448,7 +452,8 @@ static void window_text(const struct rxw_trace_event *e, char *text, size_t size
 	if (e->controller && e->phase && n > 0 && (size_t)n < size)
 		snprintf(text + n, size - (size_t)n,
 			 ", RTT %llu us, least %llu us, paced %llu packets/s, %s: %s",
-			 (unsigned long long)e->srtt / 1000, (unsigned long long)e->least_rtt / 1000,
+			 (unsigned long long)e->srtt / 1000,
+			 (unsigned long long)e->least_rtt / 1000,
 			 e->interval ? 1000000000ull / e->interval : 0, e->controller, e->phase);
 }
 
@@ -481,6 +486,11 @@ static void event_text(const struct rxw_trace_event *e, char *text, size_t size)
 		break;
 	case RXW_TRACE_WINDOW:
 		window_text(e, text, size);
+		break;
+	case RXW_TRACE_ECN:
+		snprintf(text, size, "ECN: %s, %u packets marked%s",
+			 rxw_ecn_name((enum rxw_ecn_state)e->a), (unsigned)e->b,
+			 e->c ? ", the sender reacts" : "");
 		break;
 	case RXW_TRACE_DROP:
 		break;

@@ -17,9 +17,11 @@ enum rxw_record_kind {
 enum rxw_record_flag {
 	RXW_RECORD_SENT = 1,
 	RXW_RECORD_IPV6 = 2,
-	RXW_RECORD_LOCAL = 4,  /* `local` is known */
-	RXW_RECORD_REFUSED = 8 /* the kernel refused to send it */
+	RXW_RECORD_LOCAL = 4,	/* `local` is known */
+	RXW_RECORD_REFUSED = 8, /* the kernel refused to send it */
+	RXW_RECORD_ECN = 0x30	/* the ECN bits of its IP header */
 };
+#define RXW_RECORD_ECN_SHIFT 4
 
 /* Header of a record. Records are aligned to 8 bytes, and their size is a multiple of 8. */
 struct rxw_record {

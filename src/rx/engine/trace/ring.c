@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/ecn.h"
 #include "engine/trace/ring.h"
 
 static void copy_in(struct rxw_trace *t, const void *data, size_t size)
@@ -64,7 +65,8 @@ static uint64_t record_time(struct rxw_trace *t)
  * datagram.
  */
 static void record_datagram(struct rxw_trace *t, const struct rxw_path *path, unsigned flags,
-			    uint64_t at, const struct iovec *iov, size_t from, uint32_t length)
+			    unsigned ecn, uint64_t at, const struct iovec *iov, size_t from,
+			    uint32_t length)
 {
 	uint32_t kept = length < t->snap ? length : t->snap;
 	struct rxw_record_packet p = {.length = length, .kept = kept};
@@ -80,7 +82,7 @@ static void record_datagram(struct rxw_trace *t, const struct rxw_path *path, un
 		memcpy(p.local, &path->local.u.in6.sin6_addr, 16);
 	else if (path->local.len)
 		memcpy(p.local, &path->local.u.in.sin_addr, 4);
-	r.flags = (uint8_t)(flags | (six ? RXW_RECORD_IPV6 : 0) |
+	r.flags = (uint8_t)(flags | ecn << RXW_RECORD_ECN_SHIFT | (six ? RXW_RECORD_IPV6 : 0) |
 			    (path->local.len ? RXW_RECORD_LOCAL : 0));
 	begin_record(t, &r, sizeof(p) + kept);
 	copy_in(t, &p, sizeof(p));
@@ -119,7 +121,7 @@ void rxw_trace_received(struct rxw_tracer *tracer, const struct rxw_io_rx *rx, u
 		do {
 			uint32_t left = rx[i].length - from;
 
-			record_datagram(t, &rx[i].path, 0, at, &iov, from,
+			record_datagram(t, &rx[i].path, 0, rx[i].ecn, at, &iov, from,
 					left < step ? left : step);
 			from += step;
 		} while (from < rx[i].length);
@@ -138,7 +140,8 @@ static void record_sent(struct rxw_trace *t, const struct rxw_io_tx *tx, unsigne
 		do {
 			uint32_t left = tx[i].length - from;
 
-			record_datagram(t, tx[i].path, RXW_RECORD_SENT, at, tx[i].iov, from,
+			record_datagram(t, tx[i].path, RXW_RECORD_SENT,
+					tx[i].ect ? RXW_ECN_ECT0 : RXW_ECN_NOT, at, tx[i].iov, from,
 					left < step ? left : step);
 			from += step;
 		} while (from < tx[i].length);

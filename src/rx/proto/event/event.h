@@ -26,6 +26,7 @@ enum rxw_trace_kind {
 	RXW_TRACE_TIMEOUT,	/* a: consecutive timeouts before this one */
 	RXW_TRACE_SPURIOUS,	/* a packet counted as lost had arrived; a: packets late */
 	RXW_TRACE_WINDOW,	/* a: cwnd, b: ssthresh, c: the peer's window, d: in flight */
+	RXW_TRACE_ECN, /* a: enum rxw_ecn_state, b: packets marked, c: the sender reacts */
 	RXW_TRACE_DROP		/* a: cause, b: packets; no connection, the rest is 0 */
 };
 

@@ -311,6 +311,12 @@ static void react_to_marks(struct rxw_pcall *p, struct ack_result *r, uint32_t f
 	}
 	rxw_tally(out->stats, &out->stats->mark_events, 1);
 	p->count.mark_events++;
+	rxw_event(p, out->stats,
+		  (struct rxw_trace_event){.kind = RXW_TRACE_ECN,
+					   .now = out->now,
+					   .a = p->tx.ecn.state,
+					   .b = p->tx.ecn.ce,
+					   .c = 1});
 	rxw_cc_marked(&p->tx.cc, flight);
 	rxw_send_note_ssthresh(p);
 }

@@ -104,6 +104,9 @@ void rxw_send_note_ecn(struct rxw_pcall *p, const struct rxw_out *out)
 	if (state == p->tx.ecn.noted)
 		return;
 	p->tx.ecn.noted = state;
+	rxw_event(p, out->stats,
+		  (struct rxw_trace_event){
+			  .kind = RXW_TRACE_ECN, .now = out->now, .a = state, .b = p->tx.ecn.ce});
 	if (rxw_ecn_failed(&p->tx.ecn))
 		rxw_tally(out->stats, &out->stats->ecn_failures, 1);
 	else if (state != RXW_ECN_CAPABLE)

@@ -102,7 +102,7 @@ start_guest() {
 	"$@" qemu-system-x86_64 -accel tcg -m 768 -smp 1 -display none -monitor none -serial stdio -no-reboot \
 		-kernel "$kernel"/x/boot/vmlinuz-* -initrd initrd \
 		-append "console=ttyS0 panic=1 quiet no_timer_check rdinit=/init" \
-		-netdev user,id=n0 -device e1000,netdev=n0 < "to-$name" > "$name.log" 2> "$name.qemu" &
+		-netdev "${guest_net:-user},id=n0" -device e1000,netdev=n0 < "to-$name" > "$name.log" 2> "$name.qemu" &
 	echo $! > "$name.pid"
 }
 

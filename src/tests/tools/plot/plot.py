@@ -199,13 +199,13 @@ def rx(kind, seq, serial, flags, body=b"", call=1):
                        7) + body
 
 
-def ethernet(data, reply):
+def ethernet(data, reply, ecn=0):
     ends = bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2))
     ports = (5000, 7009)
     if reply:
         ends, ports = ends[::-1], ports[::-1]
     udp = struct.pack(">HHHH", *ports, 8 + len(data), 0) + data
-    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + ends[0] + ends[1]
+    ip = struct.pack(">BBHHHBBH", 0x45, ecn, 20 + len(udp), 0, 0, 64, 17, 0) + ends[0] + ends[1]
     return bytes(12) + b"\x08\x00" + ip + udp
 
 
@@ -284,6 +284,30 @@ def hand_made(path):
               f"facts: {tree.fromstring(svg).find(SVG + 'desc').text}")
 
 
+def check_marks(path):
+    """Marks (ECN): by the counts of ACKs, modulo 2^16, or by the packets where those have them."""
+    def counts(ce):
+        return (1, 1, 700, 1, ce << 16)
+
+    full = bytes(1400)
+    acks = [(10, 5, 3, 0xfffe), (11, 6, 4, 1), (12, 6, 5, 0xffff), (13, 9, 8, 2)]
+    frames = [(n, ethernet(rx(1, n, n, 1, full), False, 2)) for n in range(1, 9)]
+    # The first count is too high to be one of new marks, the third was overtaken.
+    frames += [(ms, ethernet(rx(2, 0, n, 8, ack_body(first, first, serial, 8, (), counts(ce))), True))
+               for n, (ms, first, serial, ce) in enumerate(acks, 1)]
+    with open(path, "wb") as f:
+        f.write(pcap(frames))
+    svg = drawn(path)
+    check(titles(svg, "marked") == [f"1 packet was marked, by this ACK, 0.0{ms}000 s" for ms in (10, 12)],
+          f"marks by ACKs: {titles(svg, 'marked')}")
+    check("2 marked (ECN)" in svg and "marked by the network (ECN)" in svg, "the number of marks")
+    frames[2] = (3, ethernet(rx(1, 3, 3, 1, full), False, 3))
+    with open(path, "wb") as f:
+        f.write(pcap(frames))
+    svg = drawn(path)
+    check(titles(svg, "marked") == ["packet 3 is marked, 0.002000 s"], f"marked packets: {titles(svg, 'marked')}")
+
+
 def check_jumbogram(path):
     frames = [(0, ethernet(rx(1, 1, 1, 0x21, bytes(1412 + 4 + 1412 + 4 + 10)), False)),
               (1, ethernet(rx(1, 4, 4, 1, bytes(10)), False))]
@@ -329,6 +353,7 @@ hand = os.path.join(work, "hand.pcap")
 check_acks()
 hand_made(hand)
 check_jumbogram(hand)
+check_marks(hand)
 trace = check_transfer(work)
 check_choice(trace)
 check_damage(trace, hand)
