@@ -394,7 +394,56 @@ static void store_pages(const struct store_fid *fid, uint64_t length, const char
 	free(took);
 }
 
-static void pages(uint64_t length)
+static bool settle;
+
+/* Files below "files", as a shell counts them. */
+static void count_objects(const char *folder)
+{
+	char command[600];
+
+	snprintf(command, sizeof(command),
+		 "find '%s/files' -type f | wc -l | sed 's/$/ files of the store/'", folder);
+	fflush(stdout);
+	if (system(command))
+		fprintf(stderr, "store: the files cannot be counted\n");
+}
+
+static void read_whole(const struct store_fid *fid, const char *when)
+{
+	struct thread thread = {.file = *fid};
+	struct store_status status;
+	uint64_t begun = monotonic_ns();
+
+	read_file(&thread);
+	must(store->ops->status(store, &caller, fid, &status), "status");
+	printf("read %s: %.0f MB/s\n", when,
+	       (double)status.length * 1e3 / (double)(monotonic_ns() - begun));
+}
+
+/* Wait until the background has merged the extents. */
+static void wait_merged(const struct store_fid *fid, const char *folder)
+{
+	struct store_stats stats;
+	uint64_t begun = monotonic_ns();
+
+	must(store_flush(store), "flush");
+	count_objects(folder);
+	read_whole(fid, "before");
+	do {
+		usleep(10000);
+		store_stats(store, &stats);
+	} while (stats.merging);
+	printf("merged in %.1f s: %llu extents went, %llu MiB were copied\n",
+	       (double)(monotonic_ns() - begun) / NS_PER_S,
+	       (unsigned long long)stats.merged_extents,
+	       (unsigned long long)stats.merged_bytes >> 20);
+	for (int i = 0; i < 3; i++)
+		must(store_flush(store), "flush");
+	count_objects(folder);
+	read_whole(fid, "after");
+}
+
+static void pages(uint64_t length, const char *folder)
 {
 	struct store_fid root = {volume, 1, 1}, fid;
 	uint32_t clone;
@@ -403,11 +452,15 @@ static void pages(uint64_t length)
 	put(&fid, length);
 	must(store_flush(store), "flush");
 	store_pages(&fid, length, "alone");
+	if (settle)
+		wait_merged(&fid, folder);
 	fid = make(&root, "shared", STORE_FILE);
 	put(&fid, length);
 	must(store_flush(store), "flush");
 	must(store_volume_clone(store, volume, STORE_BACKUP, &clone), "clone");
 	store_pages(&fid, length, "shared with a clone");
+	if (settle)
+		wait_merged(&fid, folder);
 }
 
 int main(int argc, char **argv)
@@ -419,7 +472,7 @@ int main(int argc, char **argv)
 	char message[STORE_MESSAGE_MAX];
 	int option;
 
-	while ((option = getopt(argc, argv, "sb:t:m:l:v:k:p:n:")) != -1)
+	while ((option = getopt(argc, argv, "sb:t:m:l:v:k:p:n:wN")) != -1)
 		switch (option) {
 		case 's':
 			options.durability = STORE_STRICT;
@@ -446,6 +499,12 @@ int main(int argc, char **argv)
 			stores = strtoul(optarg, NULL, 10);
 			stores += stores == 0;
 			break;
+		case 'w':
+			settle = true;
+			break;
+		case 'N':
+			options.merge_ms = STORE_MERGE_NEVER;
+			break;
 		case 'v':
 			vnodes = strtoul(optarg, NULL, 10);
 			break;
@@ -456,7 +515,7 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"usage: store [-s] [-b BYTES] [-t SECONDS] [-m LIMIT OF SMALL FILES] "
 			"[-l LOAD] [-k THREADS] [-v VNODES] "
-			"[-p MIB OF A FILE [-n PAGES]] EMPTY-DIRECTORY\n");
+			"[-p MIB OF A FILE [-n PAGES] [-w | -N]] EMPTY-DIRECTORY\n");
 		return EXIT_FAILURE;
 	}
 	options.path = argv[optind];
@@ -472,7 +531,7 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	if (mib) {
-		pages((uint64_t)mib << 20);
+		pages((uint64_t)mib << 20, argv[optind]);
 		store->ops->close(store);
 		return EXIT_SUCCESS;
 	}

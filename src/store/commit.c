@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/merge.h"
 #include "store/space.h"
 
 struct write_op {
@@ -183,6 +184,7 @@ static void install(const struct write_op *op, struct work *work, struct node *n
 			work_object_made(work, &object);
 	}
 	work->refers |= now->content.count > 0;
+	merge_note(op->base.core->merger, &op->writer->fid, &now->content, op->new_length, true);
 	work_volume_changed(work, node->vol);
 }
 
