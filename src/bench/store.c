@@ -394,7 +394,20 @@ static void store_pages(const struct store_fid *fid, uint64_t length, const char
 	free(took);
 }
 
-static bool settle;
+static bool settle, sparse;
+
+/* A file of that length, all of which was written, or its last page only. */
+static struct store_fid make_long(const char *name, uint64_t length)
+{
+	struct store_fid root = {volume, 1, 1}, fid = make(&root, name, STORE_FILE);
+
+	if (sparse)
+		put_at(&fid, length - PAGE, PAGE, length);
+	else
+		put(&fid, length);
+	must(store_flush(store), "flush");
+	return fid;
+}
 
 /* Files below "files", as a shell counts them. */
 static void count_objects(const char *folder)
@@ -437,26 +450,24 @@ static void wait_merged(const struct store_fid *fid, const char *folder)
 	       (double)(monotonic_ns() - begun) / NS_PER_S,
 	       (unsigned long long)stats.merged_extents,
 	       (unsigned long long)stats.merged_bytes >> 20);
-	for (int i = 0; i < 3; i++)
+	/* Objects of no use go after flushes, some at a time. */
+	for (int i = 0; i < 20; i++) {
 		must(store_flush(store), "flush");
+		usleep(100000);
+	}
 	count_objects(folder);
 	read_whole(fid, "after");
 }
 
 static void pages(uint64_t length, const char *folder)
 {
-	struct store_fid root = {volume, 1, 1}, fid;
+	struct store_fid fid = make_long("alone", length);
 	uint32_t clone;
 
-	fid = make(&root, "alone", STORE_FILE);
-	put(&fid, length);
-	must(store_flush(store), "flush");
 	store_pages(&fid, length, "alone");
 	if (settle)
 		wait_merged(&fid, folder);
-	fid = make(&root, "shared", STORE_FILE);
-	put(&fid, length);
-	must(store_flush(store), "flush");
+	fid = make_long("shared", length);
 	must(store_volume_clone(store, volume, STORE_BACKUP, &clone), "clone");
 	store_pages(&fid, length, "shared with a clone");
 	if (settle)
@@ -472,7 +483,7 @@ int main(int argc, char **argv)
 	char message[STORE_MESSAGE_MAX];
 	int option;
 
-	while ((option = getopt(argc, argv, "sb:t:m:l:v:k:p:n:wN")) != -1)
+	while ((option = getopt(argc, argv, "sb:t:m:l:v:k:p:n:wNS")) != -1)
 		switch (option) {
 		case 's':
 			options.durability = STORE_STRICT;
@@ -502,6 +513,9 @@ int main(int argc, char **argv)
 		case 'w':
 			settle = true;
 			break;
+		case 'S':
+			sparse = true;
+			break;
 		case 'N':
 			options.merge_ms = STORE_MERGE_NEVER;
 			break;
@@ -515,7 +529,7 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"usage: store [-s] [-b BYTES] [-t SECONDS] [-m LIMIT OF SMALL FILES] "
 			"[-l LOAD] [-k THREADS] [-v VNODES] "
-			"[-p MIB OF A FILE [-n PAGES] [-w | -N]] EMPTY-DIRECTORY\n");
+			"[-p MIB OF A FILE [-n PAGES] [-S] [-w | -N]] EMPTY-DIRECTORY\n");
 		return EXIT_FAILURE;
 	}
 	options.path = argv[optind];
