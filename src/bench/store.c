@@ -58,7 +58,8 @@ static struct store_fid make(const struct store_fid *dir, const char *name, enum
 	return status.fid;
 }
 
-static void put_at(const struct store_fid *fid, uint64_t offset, size_t length, uint64_t file_length)
+static void put_at(const struct store_fid *fid, uint64_t offset, size_t length,
+		   uint64_t file_length)
 {
 	static const uint8_t bytes[1 << 20];
 	struct store_writer *writer;
@@ -400,7 +401,8 @@ static void store_pages(const struct store_fid *fid, uint64_t length, const char
 	printf("%lu pages to a file of %llu MiB, %s: median %.0f us, 99 %% %.0f us, longest %.0f us; "
 	       "at most %.0f us of the CPU; %.0f KiB copied for each\n",
 	       stores, (unsigned long long)(length >> 20), what, (double)took[stores / 2] / 1e3,
-	       (double)took[stores * 99 / 100] / 1e3, (double)took[stores - 1] / 1e3, (double)longest / 1e3,
+	       (double)took[stores * 99 / 100] / 1e3, (double)took[stores - 1] / 1e3,
+	       (double)longest / 1e3,
 	       (double)(after.bytes_copied - before.bytes_copied) / 1024 / (double)stores);
 	fflush(stdout);
 	free(took);

@@ -81,8 +81,8 @@ uint32_t store_content_behind(const struct store_content *content, uint64_t offs
 	return low;
 }
 
-static void add_all(struct store_content *content, const struct store_content *from,
-		    uint64_t start, uint64_t end)
+static void add_all(struct store_content *content, const struct store_content *from, uint64_t start,
+		    uint64_t end)
 {
 	for (uint32_t i = 0; i < from->count; i++)
 		add_part(content, &from->extent[i], start, end);

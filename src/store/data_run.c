@@ -6,9 +6,9 @@
 
 #include "store/data_private.h"
 
-#define PIECES	   256	/* buffers of one write */
-#define CANDIDATES 16	/* objects that a run tries to go on in */
-#define LOOKS	   256	/* extents among which they are searched */
+#define PIECES	   256 /* buffers of one write */
+#define CANDIDATES 16  /* objects that a run tries to go on in */
+#define LOOKS	   256 /* extents among which they are searched */
 #define SEEN_BITS  4096
 
 /* One thread at a time. */

@@ -48,8 +48,7 @@ static void flush_data(struct store_data *data, struct data_object *list)
 
 	for (struct data_object *object = list; object; object = object->next_flushed)
 		if (object->flushed_data)
-			object->flushed = together ? result
-						   : data->layer->ops->sync(object->file);
+			object->flushed = together ? result : data->layer->ops->sync(object->file);
 }
 
 static int flush_place(struct store_data *data, struct places *places, const char *path)

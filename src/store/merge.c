@@ -11,17 +11,17 @@
 #include "store/mergestep.h"
 
 #define IDLE_MS	 2000
-#define FILES	 64			   /* that are noted; others are when they are used again */
-#define PAUSE_NS (20 * (uint64_t)NS_PER_MS) /* after a step, at most: as long as the step took */
+#define FILES	 64 /* that are noted; others are when they are used again */
+#define PAUSE_NS (20 * (uint64_t)NS_PER_MS)  /* after a step, at most: as long as the step took */
 #define REST_NS	 (100 * (uint64_t)NS_PER_MS) /* after a pass, before the next one of the file */
 #define TRIES	 100 /* of a step, while others replace the extents that it has copied */
 
 struct candidate {
 	struct store_fid fid; /* volume 0: unused */
 	uint64_t due, rested; /* not before either */
-	bool urgent;  /* its list is long */
-	bool running; /* a pass is being made */
-	bool again;   /* it was written meanwhile */
+	bool urgent;	      /* its list is long */
+	bool running;	      /* a pass is being made */
+	bool again;	      /* it was written meanwhile */
 };
 
 struct merger {
@@ -124,8 +124,7 @@ static void pause_after(struct merger *merger, const struct candidate *file, uin
 /* `gently`: with pauses, and only as long as nobody writes, unless the list is long. */
 static int run_pass(struct merger *merger, struct candidate *file, bool gently)
 {
-	struct merge_pass pass = {
-		.core = merger->core, .fid = file->fid, .stop = &merger->stop};
+	struct merge_pass pass = {.core = merger->core, .fid = file->fid, .stop = &merger->stop};
 	unsigned tries = 0;
 	int result = 0;
 
@@ -152,7 +151,10 @@ static int run_pass(struct merger *merger, struct candidate *file, bool gently)
 	/* The pass comes again when the file is left alone. */
 	if (!file->again)
 		file->fid.volume = 0;
-	/* A file or volume that is gone or off-line is no fault, nor are many rows that wait to be pruned. */
+	/*
+	 * A file or volume that is gone or off-line is no fault, nor are many rows that wait to be
+	 * pruned.
+	 */
 	return result == -ENODATA || result == -EBUSY || result > 0 ? 0 : result;
 }
 
@@ -168,7 +170,8 @@ static struct candidate *earliest(struct merger *merger)
 	for (unsigned i = 0; i < FILES; i++) {
 		struct candidate *file = &merger->file[i];
 
-		if (file->fid.volume && !file->running && (!first || time_of(file) < time_of(first)))
+		if (file->fid.volume && !file->running &&
+		    (!first || time_of(file) < time_of(first)))
 			first = file;
 	}
 	return first;
@@ -181,8 +184,7 @@ static void *merge_loop(void *arg)
 	pthread_setname_np(pthread_self(), "store-merge");
 	pthread_mutex_lock(&merger->lock);
 	while (!merger->stop) {
-		struct candidate *file =
-			merger->idle_ns == UINT64_MAX ? NULL : earliest(merger);
+		struct candidate *file = merger->idle_ns == UINT64_MAX ? NULL : earliest(merger);
 
 		if (!file)
 			pthread_cond_wait(&merger->work, &merger->lock);

@@ -11,7 +11,7 @@
 #include "store/space.h"
 #include "store/writer.h"
 
-#define STEP_BYTES   (1u << 20)	    /* of a copy */
+#define STEP_BYTES   (1u << 20)	     /* of a copy */
 #define STEP_EXTENTS STORE_VIEW_OPEN /* of a copy */
 #define PIECE_BYTES  (256u << 10)    /* between two looks at `stop` */
 #define HOLE_BYTES   (64u << 10)     /* longer ones stay holes */

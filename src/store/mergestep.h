@@ -5,7 +5,8 @@
 
 #include "store/core.h"
 
-#define MERGE_CLONES 4 /* other rows of a vnode: those of two clones, and some that wait to be pruned */
+/* Other rows of a vnode: those of two clones, and some that wait to be pruned. */
+#define MERGE_CLONES 4
 
 /* A pass over the extents of a file. One thread at a time. */
 struct merge_pass {

@@ -67,7 +67,8 @@ static bool same_in(const struct store_content *a, const struct store_content *b
 	for (; count; count--, at++, other++) {
 		const struct store_extent *x = &a->extent[at], *y = &b->extent[other];
 
-		if (x->object != y->object || most_of(x->start, start) != most_of(y->start, start) ||
+		if (x->object != y->object ||
+		    most_of(x->start, start) != most_of(y->start, start) ||
 		    least(x->end, end) != least(y->end, end))
 			return false;
 	}
@@ -105,8 +106,8 @@ static void add_changed(struct division *d, uint64_t start, uint64_t end, uint32
 	for (uint32_t i = 1; i < pieces; i++) {
 		uint32_t at = first + (uint32_t)((uint64_t)count * i / pieces);
 
-		add(d, d->content->extent[at].start,
-		    d->spares ? d->spare[--d->spares] : d->slots++, true);
+		add(d, d->content->extent[at].start, d->spares ? d->spare[--d->spares] : d->slots++,
+		    true);
 	}
 }
 

@@ -19,7 +19,7 @@ struct mentions {
 	struct mention {
 		uint64_t object;
 		bool used; /* by another version */
-	} *item; /* ascending */
+	} * item;	   /* ascending */
 	uint32_t count;
 };
 
@@ -308,8 +308,7 @@ static int drop_list(struct work *work, const struct node *node, const struct vn
 	bool older;
 	int result;
 
-	if (!base->parts.count ||
-	    (continues(node) && node->now->parts.count >= base->parts.count))
+	if (!base->parts.count || (continues(node) && node->now->parts.count >= base->parts.count))
 		return 0;
 	result = has_older(work, key, base, &older, &before);
 	return result ? result : delete_parts(work, key, before);

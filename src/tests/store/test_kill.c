@@ -91,8 +91,8 @@ static void fault(void *arg, const char *line)
 }
 
 /*
- * A process that runs `child` is killed after so many acknowledged operations; `each` takes them. The store that
- * it leaves is given back, open.
+ * A process that runs `child` is killed after so many acknowledged operations; `each` takes them.
+ * The store that it leaves is given back, open.
  */
 static struct store *kill_after(uint64_t wanted, void (*child)(void *arg, int pipe),
 				void (*each)(void *arg, const struct acknowledged *ack), void *arg)
