@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -57,7 +58,8 @@ static struct store_fid make(const struct store_fid *dir, const char *name, enum
 	return status.fid;
 }
 
-static void put_at(const struct store_fid *fid, uint64_t offset, size_t length, uint64_t file_length)
+static void put_at(const struct store_fid *fid, uint64_t offset, size_t length,
+		   uint64_t file_length)
 {
 	static const uint8_t bytes[1 << 20];
 	struct store_writer *writer;
@@ -367,47 +369,123 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Pages anywhere in the file, one at a time. */
+/* Of this thread, in nanoseconds. */
+static uint64_t cpu_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* Pages anywhere in the file, one at a time. The CPU time of a call does not depend on other programs. */
 static void store_pages(const struct store_fid *fid, uint64_t length, const char *what)
 {
-	uint64_t *took = calloc(stores, sizeof(*took)), random = 1;
+	uint64_t *took = calloc(stores, sizeof(*took)), random = 1, longest = 0;
 	struct store_stats before, after;
 
 	must(took ? 0 : -ENOMEM, "memory");
 	store_stats(store, &before);
 	for (unsigned long i = 0; i < stores; i++) {
-		uint64_t begun;
+		uint64_t begun, cpu = cpu_time();
 
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		begun = monotonic_ns();
 		put_at(fid, (random >> 20) % (length / PAGE) * PAGE, PAGE, length);
 		took[i] = monotonic_ns() - begun;
+		cpu = cpu_time() - cpu;
+		longest = cpu > longest ? cpu : longest;
 	}
 	store_stats(store, &after);
 	qsort(took, stores, sizeof(took[0]), by_value);
 	printf("%lu pages to a file of %llu MiB, %s: median %.0f us, 99 %% %.0f us, longest %.0f us; "
-	       "%.0f KiB copied for each\n",
+	       "at most %.0f us of the CPU; %.0f KiB copied for each\n",
 	       stores, (unsigned long long)(length >> 20), what, (double)took[stores / 2] / 1e3,
 	       (double)took[stores * 99 / 100] / 1e3, (double)took[stores - 1] / 1e3,
+	       (double)longest / 1e3,
 	       (double)(after.bytes_copied - before.bytes_copied) / 1024 / (double)stores);
 	fflush(stdout);
 	free(took);
 }
 
-static void pages(uint64_t length)
+static bool settle, sparse;
+
+/* A file of that length, all of which was written, or its last page only. */
+static struct store_fid make_long(const char *name, uint64_t length)
 {
-	struct store_fid root = {volume, 1, 1}, fid;
+	struct store_fid root = {volume, 1, 1}, fid = make(&root, name, STORE_FILE);
+
+	if (sparse)
+		put_at(&fid, length - PAGE, PAGE, length);
+	else
+		put(&fid, length);
+	must(store_flush(store), "flush");
+	return fid;
+}
+
+/* Files below "files", as a shell counts them. */
+static void count_objects(const char *folder)
+{
+	char command[600];
+
+	snprintf(command, sizeof(command),
+		 "find '%s/files' -type f | wc -l | sed 's/$/ files of the store/'", folder);
+	fflush(stdout);
+	if (system(command))
+		fprintf(stderr, "store: the files cannot be counted\n");
+}
+
+static void read_whole(const struct store_fid *fid, const char *when)
+{
+	struct thread thread = {.file = *fid};
+	struct store_status status;
+	uint64_t begun = monotonic_ns();
+
+	read_file(&thread);
+	must(store->ops->status(store, &caller, fid, &status), "status");
+	printf("read %s: %.0f MB/s\n", when,
+	       (double)status.length * 1e3 / (double)(monotonic_ns() - begun));
+}
+
+/* Wait until the background has merged the extents. */
+static void wait_merged(const struct store_fid *fid, const char *folder)
+{
+	struct store_stats stats;
+	uint64_t begun = monotonic_ns();
+
+	must(store_flush(store), "flush");
+	count_objects(folder);
+	read_whole(fid, "before");
+	do {
+		usleep(10000);
+		store_stats(store, &stats);
+	} while (stats.merging);
+	printf("merged in %.1f s: %llu extents went, %llu MiB were copied\n",
+	       (double)(monotonic_ns() - begun) / NS_PER_S,
+	       (unsigned long long)stats.merged_extents,
+	       (unsigned long long)stats.merged_bytes >> 20);
+	/* Objects of no use go after flushes, some at a time. */
+	for (int i = 0; i < 20; i++) {
+		must(store_flush(store), "flush");
+		usleep(100000);
+	}
+	count_objects(folder);
+	read_whole(fid, "after");
+}
+
+static void pages(uint64_t length, const char *folder)
+{
+	struct store_fid fid = make_long("alone", length);
 	uint32_t clone;
 
-	fid = make(&root, "alone", STORE_FILE);
-	put(&fid, length);
-	must(store_flush(store), "flush");
 	store_pages(&fid, length, "alone");
-	fid = make(&root, "shared", STORE_FILE);
-	put(&fid, length);
-	must(store_flush(store), "flush");
+	if (settle)
+		wait_merged(&fid, folder);
+	fid = make_long("shared", length);
 	must(store_volume_clone(store, volume, STORE_BACKUP, &clone), "clone");
 	store_pages(&fid, length, "shared with a clone");
+	if (settle)
+		wait_merged(&fid, folder);
 }
 
 int main(int argc, char **argv)
@@ -419,7 +497,7 @@ int main(int argc, char **argv)
 	char message[STORE_MESSAGE_MAX];
 	int option;
 
-	while ((option = getopt(argc, argv, "sb:t:m:l:v:k:p:n:")) != -1)
+	while ((option = getopt(argc, argv, "sb:t:m:l:v:k:p:n:wNS")) != -1)
 		switch (option) {
 		case 's':
 			options.durability = STORE_STRICT;
@@ -446,6 +524,15 @@ int main(int argc, char **argv)
 			stores = strtoul(optarg, NULL, 10);
 			stores += stores == 0;
 			break;
+		case 'w':
+			settle = true;
+			break;
+		case 'S':
+			sparse = true;
+			break;
+		case 'N':
+			options.merge_ms = STORE_MERGE_NEVER;
+			break;
 		case 'v':
 			vnodes = strtoul(optarg, NULL, 10);
 			break;
@@ -456,7 +543,7 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"usage: store [-s] [-b BYTES] [-t SECONDS] [-m LIMIT OF SMALL FILES] "
 			"[-l LOAD] [-k THREADS] [-v VNODES] "
-			"[-p MIB OF A FILE [-n PAGES]] EMPTY-DIRECTORY\n");
+			"[-p MIB OF A FILE [-n PAGES] [-S] [-w | -N]] EMPTY-DIRECTORY\n");
 		return EXIT_FAILURE;
 	}
 	options.path = argv[optind];
@@ -472,7 +559,7 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	if (mib) {
-		pages((uint64_t)mib << 20);
+		pages((uint64_t)mib << 20, argv[optind]);
 		store->ops->close(store);
 		return EXIT_SUCCESS;
 	}

@@ -146,6 +146,10 @@ static void put_store(FILE *f, struct store *store)
 	put(f, "read_bytes_total", "counter", "Bytes of files read.", s.bytes_read);
 	put(f, "damaged_total", "counter", "Records that failed verification.", s.damaged);
 	put(f, "pruning", "gauge", "Old versions that wait to be removed.", s.pruning);
+	put(f, "merging", "gauge", "Files whose extents wait to be merged.", s.merging);
+	put(f, "merged_extents_total", "counter", "Extents that were merged with others.",
+	    s.merged_extents);
+	put(f, "merged_bytes_total", "counter", "Bytes that merging copied.", s.merged_bytes);
 	put(f, "cache_bytes", "gauge", "Memory of caches.", s.memory);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/merge.h"
 #include "store/space.h"
 
 struct write_op {
@@ -84,12 +85,13 @@ static int old_content(const struct write_op *op, const struct node *node, struc
 		writer->prefix_used = true;
 		outcome->made[1] = writer->prefix.made;
 		result = store_content_copy(&writer->prefix.patch, &outcome->content);
-	} else if (writer->compact_of && writer->compact_of == now->v.version) {
-		writer->compact_used = true;
-		outcome->made[2] = writer->compact.made;
-		result = store_content_copy(&writer->list, &outcome->content);
 	} else {
 		result = store_content_copy(&now->content, &outcome->content);
+		if (!result && store_content_shows(&now->content, &writer->window)) {
+			writer->compact_used = true;
+			outcome->made[2] = writer->compact.made;
+			result = store_content_merge(&outcome->content, &writer->compact.patch);
+		}
 	}
 	if (!result && op->kept < now->v.length)
 		result = store_content_apply(&outcome->content, &nothing, op->kept, op->kept,
@@ -182,6 +184,7 @@ static void install(const struct write_op *op, struct work *work, struct node *n
 			work_object_made(work, &object);
 	}
 	work->refers |= now->content.count > 0;
+	merge_note(op->base.core->merger, &op->writer->fid, &now->content, op->new_length, true);
 	work_volume_changed(work, node->vol);
 }
 

@@ -6,8 +6,10 @@
 #include "store/writer.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
-#define MERGED 3 /* extents that become one: more than a write adds */
+#define MERGED 3   /* extents that become one: more than a write adds */
+#define TRIES  100 /* against endless races, which only a fault could cause */
 
 /* The first of the MERGED extents with the fewest bytes, holes included: those become zeros. */
 static uint32_t cheapest(const struct store_content *content)
@@ -26,24 +28,11 @@ static uint32_t cheapest(const struct store_content *content)
 	return best;
 }
 
-/* writer->list: the content with the extent that was written in place of those that it covers. */
-static int replace(struct store_writer *writer, const struct store_content *content)
-{
-	const struct store_extent *merged = writer->compact.patch.extent;
-	const struct store_content patch = {.extent = writer->compact.patch.extent, .count = 1};
-	int result = store_content_copy(content, &writer->list);
-
-	if (result)
-		return result;
-	return store_content_apply(&writer->list, &patch, merged->start, merged->end,
-				   content->extent[content->count - 1].end, UINT32_MAX);
-}
-
 static int copy_window(struct store_writer *writer, const struct found *found)
 {
 	const struct store_content *content = &found->version->content;
-	struct store_content window = {.extent = content->extent + cheapest(content),
-				       .count = MERGED};
+	const struct store_content window = {.extent = content->extent + cheapest(content),
+					     .count = MERGED};
 	const struct store_extent whole = {.start = window.extent[0].start,
 					   .end = window.extent[MERGED - 1].end};
 	struct store_view *view;
@@ -59,14 +48,7 @@ static int copy_window(struct store_writer *writer, const struct found *found)
 	store_view_close(view);
 	if (!result)
 		result = writer_finish(writer, &writer->compact);
-	return result ? result : replace(writer, content);
-}
-
-void compact_drop(struct store_writer *writer)
-{
-	piece_end(&writer->compact, false);
-	store_content_free(&writer->list);
-	writer->compact_of = 0;
+	return result ? result : store_content_copy(&window, &writer->window);
 }
 
 int compact_content(struct store_writer *writer)
@@ -74,20 +56,16 @@ int compact_content(struct store_writer *writer)
 	struct found found;
 	int result;
 
-	compact_drop(writer);
+	piece_end(&writer->compact, false);
+	store_content_free(&writer->window);
 	result = lookup(writer->core, &writer->fid, &found);
 	if (result)
 		return result;
-	if (found.version->content.count >= MERGED) {
-		writer->compact_of = found.version->v.version;
+	if (found.version->content.count >= MERGED)
 		result = copy_window(writer, &found);
-		/* Has another commit replaced this version? Then try again with the new one. */
-		if (result == -ENOENT) {
-			result = writer->missing_of == writer->compact_of ? -EIO : 0;
-			writer->missing_of = writer->compact_of;
-			writer->compact_of = 0;
-		}
-	}
 	lookup_end(&found);
+	/* Another commit has replaced that version: try again with the new one. */
+	if (result == -ENOENT)
+		result = ++writer->missing < TRIES ? 0 : -EIO;
 	return result;
 }

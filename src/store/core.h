@@ -15,6 +15,7 @@
 #define STORE_FILE_MAX INT64_MAX /* bytes of a file */
 
 struct keeper;
+struct merger;
 
 /* Constant while the store is open, unless stated. */
 struct core {
@@ -31,6 +32,7 @@ struct core {
 	struct volumes volumes;
 	struct txn *txn;
 	struct keeper *keeper;
+	struct merger *merger;
 	struct report report;
 	uint8_t uuid[16];
 	uint32_t incarnation, opened; /* unclean restarts of the machine; openings */

@@ -51,6 +51,12 @@ int store_content_copy(const struct store_content *from, struct store_content *t
  */
 int store_content_apply(struct store_content *content, const struct store_content *patch,
 			uint64_t start, uint64_t end, uint64_t length, uint32_t limit);
+/* Whether a content has the extents of a window, which is not empty, and nothing between them. */
+bool store_content_shows(const struct store_content *content, const struct store_content *window);
+/* The one extent of `patch` in place of those in its range. Nothing is added to its object. */
+int store_content_merge(struct store_content *content, const struct store_content *patch);
+/* The first extent that ends behind an offset; content->count: there is none. */
+uint32_t store_content_behind(const struct store_content *content, uint64_t offset);
 /* Whether a content refers to an object. */
 bool store_content_has(const struct store_content *content, uint64_t object);
 
@@ -64,7 +70,11 @@ struct store_owner {
 	uint32_t group, vnode, unique;
 };
 
-/* `files`: open files that are kept for the next use. 0 or -errno. */
+/*
+ * `files`: open files that are kept for the next use, and as many that wait to be flushed. Others wait
+ * closed, until there are STORE_WAITING times as many: then writers wait for a flush. 0 or -errno.
+ */
+#define STORE_WAITING 64
 int store_data_open(struct store_layer *layer, unsigned files, struct store_data **data);
 void store_data_close(struct store_data *data);
 

@@ -34,6 +34,18 @@ bool store_content_has(const struct store_content *content, uint64_t object)
 	return false;
 }
 
+bool store_content_shows(const struct store_content *content, const struct store_content *window)
+{
+	uint32_t at;
+
+	if (!window->count)
+		return false;
+	at = store_content_behind(content, window->extent[0].start);
+	return content->count - at >= window->count &&
+	       !memcmp(&content->extent[at], window->extent,
+		       window->count * sizeof(*window->extent));
+}
+
 /* Add the part of an extent that lies in [start, end). The array has room for it. */
 static void add_part(struct store_content *content, const struct store_extent *extent,
 		     uint64_t start, uint64_t end)
@@ -54,11 +66,48 @@ static void add_part(struct store_content *content, const struct store_extent *e
 		content->extent[content->count++] = part;
 }
 
-static void add_range(struct store_content *content, const struct store_content *from,
-		      uint64_t start, uint64_t end)
+uint32_t store_content_behind(const struct store_content *content, uint64_t offset)
+{
+	uint32_t low = 0, high = content->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (content->extent[middle].end > offset)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static void add_all(struct store_content *content, const struct store_content *from, uint64_t start,
+		    uint64_t end)
 {
 	for (uint32_t i = 0; i < from->count; i++)
 		add_part(content, &from->extent[i], start, end);
+}
+
+/*
+ * The same for a content, of which no two extents are to be one: the first and the last of the range
+ * may be cut, or continue what is there, and the others are copied.
+ */
+static void add_range(struct store_content *content, const struct store_content *from,
+		      uint64_t start, uint64_t end)
+{
+	uint32_t first = store_content_behind(from, start);
+	uint32_t last = store_content_behind(from, end);
+
+	if (first == from->count)
+		return;
+	add_part(content, &from->extent[first], start, end);
+	if (last > first + 1) {
+		memcpy(&content->extent[content->count], &from->extent[first + 1],
+		       (last - first - 1) * sizeof(*content->extent));
+		content->count += last - first - 1;
+	}
+	if (last > first && last < from->count)
+		add_part(content, &from->extent[last], start, end);
 }
 
 /*
@@ -92,7 +141,7 @@ int store_content_apply(struct store_content *content, const struct store_conten
 	if (!result.extent)
 		return -ENOMEM;
 	add_range(&result, content, 0, start);
-	add_range(&result, patch, start, end);
+	add_all(&result, patch, start, end);
 	add_range(&result, content, end, length);
 	if (result.count > limit) {
 		free(result.extent);
@@ -106,4 +155,13 @@ int store_content_apply(struct store_content *content, const struct store_conten
 	free(content->extent);
 	*content = result;
 	return 0;
+}
+
+int store_content_merge(struct store_content *content, const struct store_content *patch)
+{
+	const struct store_content merged = {.extent = patch->extent, .count = 1};
+	uint64_t length = content->count ? content->extent[content->count - 1].end : 0;
+
+	return store_content_apply(content, &merged, patch->extent->start, patch->extent->end,
+				   length, UINT32_MAX);
 }

@@ -95,10 +95,22 @@ void data_hold(struct store_data *data, struct data_object *object)
 		leave_idle(data, object);
 }
 
+/* Only the list of dirty objects has it: a flush of the whole file system needs no file. */
+static struct store_file *close_dirty(struct store_data *data, struct data_object *object)
+{
+	struct store_file *file = object->file;
+
+	if (object->refs != 1 || !object->dirty || data->dirty_count <= data->files)
+		return NULL;
+	object->closed = true;
+	object->file = NULL;
+	return file;
+}
+
 struct store_file *data_put(struct store_data *data, struct data_object *object)
 {
 	if (--object->refs)
-		return NULL;
+		return close_dirty(data, object);
 	if (!object->known || !object->file || lost(object))
 		return destroy(data, object);
 	enter_idle(data, object);
@@ -222,6 +234,7 @@ int data_acquire(struct store_data *data, const struct store_owner *owner, uint6
 	rc = open_object(data, found);
 	pthread_mutex_lock(&data->lock);
 	steady(data, found);
+	found->closed &= rc != 0;
 	if (rc)
 		data_put(data, found); /* has no file */
 	pthread_mutex_unlock(&data->lock);

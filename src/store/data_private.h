@@ -35,13 +35,14 @@ struct data_object {
 
 	/* Not on stable storage. */
 	bool dirty;	 /* in the list of dirty objects */
+	bool closed;	 /* and its file was closed, since many wait to be flushed */
 	bool unflushed;	 /* bytes up to `end` */
 	bool name_dirty; /* it was made, and its directory was not flushed since */
 	uint64_t end;	 /* of what finished runs wrote */
 	struct data_object *next_dirty;
 	/* Of the thread that flushes. */
 	struct data_object *next_flushed;
-	bool flushed_data;
+	bool flushed_data, flushed_closed;
 	uint64_t flushed_end;
 	int flushed;
 	bool flushed_settled, flushed_name;

@@ -6,9 +6,9 @@
 
 #include "store/data_private.h"
 
-#define PIECES	   256	/* buffers of one write */
-#define CANDIDATES 16	/* objects that a run tries to go on in */
-#define LOOKS	   256	/* extents among which they are searched */
+#define PIECES	   256 /* buffers of one write */
+#define CANDIDATES 16  /* objects that a run tries to go on in */
+#define LOOKS	   256 /* extents among which they are searched */
 #define SEEN_BITS  4096
 
 /* One thread at a time. */
@@ -366,14 +366,17 @@ int store_run_check(const struct store_run *run)
 	return data_lost(run->object, run->at);
 }
 
-/* More files wait to be flushed than may be open. The error is for the next one who asks. */
+/*
+ * So many files wait to be flushed that they would take a lot of memory. The error is for the next
+ * one who asks.
+ */
 static void limit_dirty(struct store_data *data)
 {
 	bool many;
 	int rc;
 
 	pthread_mutex_lock(&data->lock);
-	many = data->dirty_count > data->files;
+	many = data->dirty_count / STORE_WAITING >= data->files;
 	pthread_mutex_unlock(&data->lock);
 	if (!many)
 		return;

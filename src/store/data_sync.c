@@ -29,14 +29,15 @@ struct places {
 
 /*
  * The flush of a file costs a write to the journal of the file system. For many files, one flush of
- * the whole file system is cheaper, whatever else it has to write.
+ * the whole file system is cheaper, whatever else it has to write. A file that was closed has no other.
  */
 static bool are_many(const struct data_object *list)
 {
 	unsigned count = 0;
 
 	for (; list && count <= SINGLY; list = list->next_flushed)
-		count += list->flushed_data;
+		if (list->flushed_data)
+			count += list->flushed_closed ? SINGLY + 1 : 1;
 	return count > SINGLY;
 }
 
@@ -47,8 +48,7 @@ static void flush_data(struct store_data *data, struct data_object *list)
 
 	for (struct data_object *object = list; object; object = object->next_flushed)
 		if (object->flushed_data)
-			object->flushed = together ? result
-						   : data->layer->ops->sync(object->file);
+			object->flushed = together ? result : data->layer->ops->sync(object->file);
 }
 
 static int flush_place(struct store_data *data, struct places *places, const char *path)
@@ -126,6 +126,7 @@ static struct data_object *take_dirty(struct store_data *data)
 		object->next_flushed = object->next_dirty;
 		object->flushed_end = object->end;
 		object->flushed_data = object->unflushed;
+		object->flushed_closed = object->closed;
 		object->flushed = 0;
 		object->unflushed = false;
 		object->dirty = false;

@@ -201,9 +201,12 @@ static void checkpoint(struct keeper *keeper)
 
 	if (store_vfs_log_size(core->vfs) < LOG_BYTES)
 		return;
-	/* Most of it beside the commits, the rest between two of them: the log can start again. */
+	/*
+	 * Most of it beside the commits, the rest between two of them: the log can start again. The second
+	 * time is short, so that few commits remain to be flushed while others wait.
+	 */
 	set_checkpointing(keeper, true);
-	if (!db_checkpoint(keeper->db, &logged)) {
+	if (!db_checkpoint(keeper->db, &logged) && !db_checkpoint(keeper->db, &logged)) {
 		txn_pause(core->txn);
 		db_checkpoint(keeper->db, &logged);
 		txn_resume(core->txn);

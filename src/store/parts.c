@@ -30,17 +30,6 @@ int parts_copy(const struct parts *from, struct parts *to)
 	return 0;
 }
 
-/* -- where a list has changed -- */
-
-struct range {
-	uint64_t start, end; /* start == end: nowhere */
-};
-
-static bool same(const struct store_extent *a, const struct store_extent *b)
-{
-	return a->start == b->start && a->end == b->end && a->object == b->object;
-}
-
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -51,63 +40,7 @@ static uint64_t most_of(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Where two extents, the first ones that differ, begin to differ. NULL: there is none. */
-static uint64_t begin_of(const struct store_extent *a, const struct store_extent *b)
-{
-	if (!a || !b)
-		return a ? a->start : b->start;
-	if (a->object == b->object && a->start == b->start)
-		return least(a->end, b->end);
-	return least(a->start, b->start);
-}
-
-/* The same for the last ones. */
-static uint64_t end_of(const struct store_extent *a, const struct store_extent *b)
-{
-	if (!a || !b)
-		return a ? a->end : b->end;
-	if (a->object == b->object && a->end == b->end)
-		return most_of(a->start, b->start);
-	return most_of(a->end, b->end);
-}
-
-/* Outside of the range, both lists say the same. */
-static struct range changed_range(const struct store_content *before,
-				  const struct store_content *now)
-{
-	const struct store_extent *a = before->extent, *b = now->extent;
-	uint32_t as = before->count, bs = now->count, head = 0;
-
-	while (head < as && head < bs && same(&a[head], &b[head]))
-		head++;
-	while (as > head && bs > head && same(&a[as - 1], &b[bs - 1])) {
-		as--;
-		bs--;
-	}
-	if (as == head && bs == head)
-		return (struct range){0, 0};
-	return (struct range){
-		begin_of(as > head ? &a[head] : NULL, bs > head ? &b[head] : NULL),
-		end_of(as > head ? &a[as - 1] : NULL, bs > head ? &b[bs - 1] : NULL)};
-}
-
 /* -- dividing -- */
-
-/* The first extent that ends behind an offset. */
-static uint32_t first_behind(const struct store_content *content, uint64_t offset)
-{
-	uint32_t low = 0, high = content->count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (content->extent[middle].end > offset)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
-}
 
 /* Extents with bytes in a range. *first: the index of the first one. */
 static uint32_t count_in(const struct store_content *content, uint64_t start, uint64_t end,
@@ -115,12 +48,31 @@ static uint32_t count_in(const struct store_content *content, uint64_t start, ui
 {
 	uint32_t last;
 
-	*first = first_behind(content, start);
-	last = end ? first_behind(content, end - 1) : 0;
+	*first = store_content_behind(content, start);
+	last = end ? store_content_behind(content, end - 1) : 0;
 	/* An extent that ends at or behind the end of the range may begin in it. */
 	if (last < content->count && content->extent[last].start < end)
 		last++;
 	return last > *first ? last - *first : 0;
+}
+
+/* Whether two lists say the same about a range. */
+static bool same_in(const struct store_content *a, const struct store_content *b, uint64_t start,
+		    uint64_t end)
+{
+	uint32_t at, other, count = count_in(a, start, end, &at);
+
+	if (count_in(b, start, end, &other) != count)
+		return false;
+	for (; count; count--, at++, other++) {
+		const struct store_extent *x = &a->extent[at], *y = &b->extent[other];
+
+		if (x->object != y->object ||
+		    most_of(x->start, start) != most_of(y->start, start) ||
+		    least(x->end, end) != least(y->end, end))
+			return false;
+	}
+	return true;
 }
 
 struct division {
@@ -154,8 +106,8 @@ static void add_changed(struct division *d, uint64_t start, uint64_t end, uint32
 	for (uint32_t i = 1; i < pieces; i++) {
 		uint32_t at = first + (uint32_t)((uint64_t)count * i / pieces);
 
-		add(d, d->content->extent[at].start,
-		    d->spares ? d->spare[--d->spares] : d->slots++, true);
+		add(d, d->content->extent[at].start, d->spares ? d->spare[--d->spares] : d->slots++,
+		    true);
 	}
 }
 
@@ -175,8 +127,9 @@ static bool is_loose(const struct division *d, const struct parts *old, uint32_t
 	       old->count - used > used + PARTS_SPARE;
 }
 
+/* Ranges about which the list says something else than before are divided anew. */
 static void divide_again(struct division *d, const struct parts *old, uint32_t used,
-			 const struct range *range)
+			 const struct store_content *before)
 {
 	d->slots = old->count;
 	for (uint32_t i = used; i < old->count; i++)
@@ -185,10 +138,10 @@ static void divide_again(struct division *d, const struct parts *old, uint32_t u
 		uint64_t start = old->part[i].start;
 		uint64_t end = i + 1 < used ? old->part[i + 1].start : PART_UNUSED;
 
-		if (start < range->end && end > range->start)
-			add_changed(d, start, end, old->part[i].slot);
-		else
+		if (same_in(before, d->content, start, end))
 			add(d, start, old->part[i].slot, false);
+		else
+			add_changed(d, start, end, old->part[i].slot);
 	}
 }
 
@@ -207,7 +160,6 @@ int parts_divide(const struct parts *old, const struct store_content *before,
 	uint32_t full = (uint32_t)least(most_of(most / 3, 2), PART_EXTENTS);
 	struct division d = {.content = now, .full = full, .fill = 2 * full / 3};
 	size_t room = 2 * (size_t)old->count + now->count / d.fill + 2;
-	struct range range;
 
 	memset(parts, 0, sizeof(*parts));
 	/* A list does not go back to the record as soon as it can. */
@@ -225,8 +177,7 @@ int parts_divide(const struct parts *old, const struct store_content *before,
 		d.slots = 1;
 		add_changed(&d, 0, PART_UNUSED, 0);
 	} else {
-		range = changed_range(before, now);
-		divide_again(&d, old, used, &range);
+		divide_again(&d, old, used, before);
 	}
 	parts->count = d.used + d.spares;
 	parts->extents = now->count;

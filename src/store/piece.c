@@ -49,8 +49,8 @@ int writer_finish(struct store_writer *writer, struct piece *piece)
 
 int writer_copy(struct store_view *view, const struct store_extent *extent, struct store_run *run)
 {
-	uint8_t *buffer = malloc(COPY_BYTES);
-	uint64_t at = extent->start;
+	uint64_t at = extent->start, size = extent->end - extent->start;
+	uint8_t *buffer = malloc(size < COPY_BYTES ? size : COPY_BYTES);
 	int result = buffer ? 0 : -ENOMEM;
 
 	while (!result && at < extent->end) {

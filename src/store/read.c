@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "store/lookup.h"
+#include "store/merge.h"
 
 #define TRIES 1000
 
@@ -49,6 +50,9 @@ static int open_contents(struct core *core, const struct found *found, struct st
 					 &reader->view);
 		if (!result)
 			reader->version = version_ref(found->version);
+		if (!result && found->view.type == STORE_RW)
+			merge_note(core->merger, &found->fid, &version->content, version->v.length,
+				   false);
 		return result == -ENOENT ? -EAGAIN : result;
 	}
 }

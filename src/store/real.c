@@ -13,6 +13,7 @@
 #include "store/core.h"
 #include "store/format.h"
 #include "store/keeper.h"
+#include "store/merge.h"
 #include "store/names.h"
 #include "store/read.h"
 #include "store/status.h"
@@ -25,6 +26,7 @@
 #define WRITER_KIB     12288
 #define READER_KIB     1536
 #define READERS	       8
+#define MERGE_LEAST    16
 
 static const char *name_of(const struct store_options *options)
 {
@@ -285,6 +287,12 @@ static int open_database(struct core *core)
 	return result ? result : db_volumes(core->writer, add_volume, &core->volumes);
 }
 
+/* Extents of a file whose extents are worth a look. */
+static uint32_t merge_least(const struct store_options *options)
+{
+	return options->extents && options->extents < MERGE_LEAST ? options->extents : MERGE_LEAST;
+}
+
 static int open_parts(struct core *core, const struct store_options *options)
 {
 	size_t memory = options->memory ? options->memory : MEMORY_DEFAULT;
@@ -304,6 +312,8 @@ static int open_parts(struct core *core, const struct store_options *options)
 	if (!core->cache)
 		return -ENOMEM;
 	result = keeper_create(core, &core->keeper);
+	if (!result)
+		result = merge_create(core, options->merge_ms, merge_least(options), &core->merger);
 	if (result)
 		return result;
 	txn.arg = core->keeper;
@@ -317,7 +327,9 @@ static int open_parts(struct core *core, const struct store_options *options)
 							 : PARTS_INLINE,
 				      .incarnation = core->incarnation};
 	result = txn_create(&txn, &core->txn);
-	return result ? result : keeper_start(core->keeper);
+	if (!result)
+		result = keeper_start(core->keeper);
+	return result ? result : merge_start(core->merger);
 }
 
 /* Everything but the layer and the lock of a caller's. */
@@ -325,6 +337,7 @@ static void free_core(struct core *core)
 {
 	txn_destroy(core->txn);
 	keeper_destroy(core->keeper);
+	merge_destroy(core->merger);
 	readers_destroy(core->readers);
 	db_close(core->writer);
 	if (core->vfs)
@@ -342,8 +355,10 @@ static void free_core(struct core *core)
 static void close_store(struct store *store)
 {
 	struct core *core = core_of(store);
-	int result = keeper_stop(core->keeper);
+	int result;
 
+	merge_stop(core->merger);
+	result = keeper_stop(core->keeper);
 	if (!result)
 		result = db_checkpoint_all(core->writer);
 	if (!result)
@@ -434,6 +449,7 @@ int store_open(const struct store_options *options, struct store **store, char *
 		fail(message, result, "%s: the store cannot be opened: %s", core->name,
 		     strerror(-result));
 	if (result) {
+		merge_stop(core->merger);
 		keeper_stop(core->keeper);
 		free_core(core);
 		return result;
@@ -454,9 +470,15 @@ int store_flush(struct store *store)
 	return keeper_flush(core_of(store)->keeper);
 }
 
+int store_merge(struct store *store)
+{
+	return merge_all(core_of(store)->merger);
+}
+
 void store_stats(struct store *store, struct store_stats *stats)
 {
 	struct core *core = core_of(store);
+	struct merge_counts merged;
 
 	*stats = (struct store_stats){.bytes_written = core->bytes_written,
 				      .bytes_read = core->bytes_read,
@@ -466,4 +488,8 @@ void store_stats(struct store *store, struct store_stats *stats)
 	txn_counts(core->txn, &stats->operations, &stats->commits);
 	cache_counts(core->cache, &stats->status_hits, &stats->status_misses);
 	keeper_counts(core->keeper, &stats->flushes, &stats->pruning);
+	merge_counts(core->merger, &merged);
+	stats->merging = merged.waiting;
+	stats->merged_extents = merged.extents;
+	stats->merged_bytes = merged.bytes;
 }

@@ -3,6 +3,8 @@
 #ifndef STORE_REAL_H
 #define STORE_REAL_H
 
+#include <limits.h>
+
 #include "store/layer.h"
 #include "store/store.h"
 
@@ -10,6 +12,8 @@ enum store_durability {
 	STORE_LAZY,  /* a killed process loses nothing, a dead machine at most the last second */
 	STORE_STRICT /* what was acknowledged is on stable storage */
 };
+
+#define STORE_MERGE_NEVER UINT_MAX /* except by store_merge() */
 
 struct store_options {
 	const char *path; /* the directory */
@@ -20,6 +24,8 @@ struct store_options {
 	unsigned files; /* open files that are kept; 0: 256 */
 	unsigned small; /* bytes of a file that is kept in the database, at most 64 KiB; 0: 8192 */
 	unsigned extents; /* of a list in the record of its vnode; 0: 256, which is the most */
+	/* A file is left alone for so long before its extents are merged. 0: 2000; or STORE_MERGE_NEVER. */
+	unsigned merge_ms;
 	/* level: as in syslog, 3 error, 4 warning, 6 information. May be NULL. */
 	void (*log)(void *arg, int level, const char *line);
 	void *arg;
@@ -74,6 +80,12 @@ int store_volume_changes(struct store *store, uint32_t clone,
 /* Everything acknowledged is on stable storage afterwards. */
 int store_flush(struct store *store);
 
+/*
+ * Merge the extents of files that were written or read and wait for that, now. The background does it
+ * as well. 0 or the first result that is not.
+ */
+int store_merge(struct store *store);
+
 struct store_checker {
 	bool fast; /* the records of volumes and the structure of the database only */
 	/* Called with one line for each fault, by the thread of the check. May be NULL. */
@@ -93,7 +105,9 @@ struct store_stats {
 	uint64_t operations, commits, flushes; /* operations per commit: how well calls share one */
 	uint64_t status_hits, status_misses;   /* of the cache of vnodes */
 	uint64_t bytes_written, bytes_read;
-	uint64_t bytes_copied; /* within the store, to have fewer extents */
+	uint64_t bytes_copied; /* by writers within the store, to have fewer extents */
+	uint64_t merging;      /* files whose extents wait to be merged, now */
+	uint64_t merged_extents, merged_bytes; /* in the background: extents that went, bytes copied */
 	uint64_t damaged; /* records that failed verification */
 	uint64_t pruning; /* versions that wait to be removed, now */
 	size_t memory;	  /* of caches, now */

@@ -19,7 +19,7 @@ struct mentions {
 	struct mention {
 		uint64_t object;
 		bool used; /* by another version */
-	} *item; /* ascending */
+	} * item;	   /* ascending */
 	uint32_t count;
 };
 
@@ -44,29 +44,41 @@ static void sort_mentions(struct mentions *mentions)
 }
 
 /*
- * Extents that both versions have at the beginning and at the end need no look. `now` may be NULL.
+ * The objects of the extents that only the old list has. Returns how many extents; `item` may be
+ * NULL.
  */
+static uint32_t only_old(const struct store_content *old, const struct store_content *now,
+			 struct mention *item)
+{
+	uint32_t at = 0, count = 0;
+
+	for (uint32_t i = 0; i < old->count; i++) {
+		const struct store_extent *extent = &old->extent[i];
+
+		while (at < now->count && now->extent[at].start < extent->start)
+			at++;
+		if (at < now->count && !memcmp(extent, &now->extent[at], sizeof(*extent)))
+			continue;
+		if (item)
+			item[count].object = extent->object;
+		count++;
+	}
+	return count;
+}
+
+/* Extents that both versions have need no look. `now` may be NULL. */
 static int list_mentions(struct mentions *mentions, const struct version *old,
 			 const struct version *now)
 {
 	static const struct store_content nothing;
 	const struct store_content *a = &old->content, *b = now ? &now->content : &nothing;
-	uint32_t head = 0, end = a->count, other = b->count;
 
-	while (head < end && head < other &&
-	       !memcmp(&a->extent[head], &b->extent[head], sizeof(*a->extent)))
-		head++;
-	while (end > head && other > head &&
-	       !memcmp(&a->extent[end - 1], &b->extent[other - 1], sizeof(*a->extent))) {
-		end--;
-		other--;
-	}
 	mentions->small = old->v.small;
-	mentions->item = calloc((size_t)(end - head) + 1, sizeof(*mentions->item));
+	mentions->count = only_old(a, b, NULL);
+	mentions->item = calloc((size_t)mentions->count + 1, sizeof(*mentions->item));
 	if (!mentions->item)
 		return -ENOMEM;
-	for (; head < end; head++)
-		mentions->item[mentions->count++].object = a->extent[head].object;
+	only_old(a, b, mentions->item);
 	/* A truncated file may go on in an object of which it shows nothing any more. */
 	if (a->tail_object)
 		mentions->item[mentions->count++].object = a->tail_object;
@@ -102,6 +114,8 @@ static void subtract(struct mentions *mentions, const struct version *other)
 
 	if (other->v.small == mentions->small)
 		mentions->small = 0;
+	if (!mentions->count)
+		return;
 	note_use(mentions, other->content.tail_object);
 	for (uint32_t i = 0; i < other->content.count; i++)
 		note_use(mentions, other->content.extent[i].object);
@@ -294,8 +308,7 @@ static int drop_list(struct work *work, const struct node *node, const struct vn
 	bool older;
 	int result;
 
-	if (!base->parts.count ||
-	    (continues(node) && node->now->parts.count >= base->parts.count))
+	if (!base->parts.count || (continues(node) && node->now->parts.count >= base->parts.count))
 		return 0;
 	result = has_older(work, key, base, &older, &before);
 	return result ? result : delete_parts(work, key, before);

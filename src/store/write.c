@@ -275,7 +275,7 @@ static void end_writer(struct store_writer *writer, bool kept)
 	piece_end(&writer->main, kept);
 	piece_end(&writer->prefix, kept && writer->prefix_used);
 	piece_end(&writer->compact, kept && writer->compact_used);
-	store_content_free(&writer->list);
+	store_content_free(&writer->window);
 	free_writer(writer);
 }
 

@@ -28,11 +28,10 @@ struct store_writer {
 	/* The bytes of a small file that becomes a large one, for the version with `prefix_of`. */
 	struct piece prefix;
 	uint64_t prefix_of, prefix_length;
-	/* The old contents with fewer extents, one of them copied, for the version `compact_of`. */
+	/* The bytes of neighbouring extents, as one that takes their place if they are still there. */
 	struct piece compact;
-	struct store_content list;
-	uint64_t compact_of;
-	uint64_t missing_of; /* the version with an object that could not be found */
+	struct store_content window; /* those extents */
+	unsigned missing;	     /* times that an object of them could not be found */
 	bool prefix_used, compact_used; /* by the transaction */
 };
 
@@ -59,8 +58,7 @@ int commit_later(struct store_writer *writer, struct store_status *status,
 		 struct store_changes *changes,
 		 int (*end)(struct store_writer *writer, int result));
 
-/* compact.c: the newest version with fewer extents. 0 or a result. */
+/* compact.c: copy extents of the newest version, to have fewer. 0 or a result. */
 int compact_content(struct store_writer *writer);
-void compact_drop(struct store_writer *writer);
 
 #endif

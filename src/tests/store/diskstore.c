@@ -8,7 +8,7 @@
 #include "tests/store/state.h"
 
 char diskstore_message[STORE_MESSAGE_MAX];
-unsigned diskstore_lines, diskstore_extents;
+unsigned diskstore_lines, diskstore_extents, diskstore_merge_ms = STORE_MERGE_NEVER;
 
 static void count_line(void *arg, int level, const char *line)
 {
@@ -21,7 +21,7 @@ struct store *diskstore_open(struct crashdisk *disk, enum store_durability durab
 {
 	struct store_options options = {
 		.path = "disk", .durability = durability, .extents = diskstore_extents,
-		.log = count_line};
+		.merge_ms = diskstore_merge_ms, .log = count_line};
 	struct store *store = NULL;
 
 	diskstore_lines = 0;

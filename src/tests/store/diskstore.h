@@ -13,6 +13,8 @@ extern unsigned diskstore_lines;
 
 /* Extents of a list in the record of its vnode; 0: as many as usual. */
 extern unsigned diskstore_extents;
+/* As store_options.merge_ms; at first STORE_MERGE_NEVER. */
+extern unsigned diskstore_merge_ms;
 
 /* Make a store, and open it with the volume "v"; a failure ends the test. */
 struct store *diskstore_make(struct crashdisk *disk, struct store_layer **layer, uint32_t *volume);

@@ -193,7 +193,14 @@ static int spy_sync_dir(struct store_layer *layer, const char *path)
 
 static int spy_sync_all(struct store_layer *layer)
 {
-	return below(layer)->ops->sync_all(below(layer));
+	struct spy *spy = spy_of(layer);
+	int rc;
+
+	pthread_mutex_lock(&spy->lock);
+	spy->all_syncs++;
+	rc = spy->fail_sync;
+	pthread_mutex_unlock(&spy->lock);
+	return rc ? rc : below(layer)->ops->sync_all(below(layer));
 }
 
 static int spy_space(struct store_layer *layer, uint64_t *available, uint64_t *total)
@@ -274,7 +281,7 @@ void spy_free(struct spy *spy)
 void spy_reset(struct spy *spy)
 {
 	pthread_mutex_lock(&spy->lock);
-	spy->opens = spy->syncs = spy->dir_syncs = spy->unlinks = spy->writes = 0;
+	spy->opens = spy->syncs = spy->all_syncs = spy->dir_syncs = spy->unlinks = spy->writes = 0;
 	spy->data_read = spy->data_written = 0;
 	spy->most = spy->open;
 	pthread_mutex_unlock(&spy->lock);

@@ -30,6 +30,7 @@ struct spy {
 	unsigned open_limit;	 /* more files are -EMFILE; 0: no limit */
 	int fail_sync;		 /* result of flushes of files from now on; 0: they happen */
 	int fail_sync_dir;
+	unsigned all_syncs;	 /* of the whole file system, which fail as well */
 	unsigned hold; /* flushes of these wait: SPY_FILES, SPY_DIRS */
 	unsigned held; /* flushes that wait */
 };

@@ -92,6 +92,20 @@ void fixture_extents(unsigned most)
 	options.extents = most;
 }
 
+void fixture_merge(unsigned milliseconds)
+{
+	options.merge_ms = milliseconds;
+}
+
+void fixture_merged(void)
+{
+	/* The thread in the background merges; the test's time limit ends a wait without end. */
+	do {
+		usleep(1000);
+		store_stats(store, &stats);
+	} while (stats.merging);
+}
+
 void fixture_layer(struct store_layer *layer)
 {
 	options.layer = layer;

@@ -31,6 +31,10 @@ void fixture_file(const char *name, const char *text);
 void fixture_memory(size_t bytes); /* of the caches, before it is opened */
 /* Extents of a list in the record of its vnode, before it is opened. */
 void fixture_extents(unsigned most);
+/* As store_options.merge_ms, before it is opened. */
+void fixture_merge(unsigned milliseconds);
+/* Wait until no file waits for its extents to be merged. */
+void fixture_merged(void);
 /* In place of the folder, before it is opened. To be closed by the test. */
 void fixture_layer(struct store_layer *layer);
 /* A file of the folder begins with a text. */

@@ -100,6 +100,21 @@ static int op_acl(struct store *s)
 	return state_acl(s, volume, "d", STORE_ANYUSER, STORE_READ | STORE_LOOKUP);
 }
 
+/* What was read is merged. */
+static int op_merge(struct store *s)
+{
+	struct store_reader *reader;
+	struct store_status status;
+	struct store_fid fid;
+	int result = state_walk(s, volume, "a", &fid);
+
+	if (!result)
+		result = s->ops->read_begin(s, &state_admin, &fid, &reader, &status);
+	if (!result)
+		result = s->ops->read_end(reader);
+	return result ? result : store_merge(s);
+}
+
 static int op_clone(struct store *s)
 {
 	uint32_t clone;
@@ -109,10 +124,10 @@ static int op_clone(struct store *s)
 
 static int (*const ops[])(struct store *) = {
 	op_create, op_small,  op_large, op_middle, op_cut,  op_append, op_replace, op_move,
-	op_remove, op_clone,  op_mkdir, op_rmdir,  op_link, op_symlink, op_chmod,   op_acl,
+	op_remove, op_clone,  op_merge, op_mkdir, op_rmdir,  op_link, op_symlink, op_chmod,   op_acl,
 };
 #define OPS	 ((int)(sizeof(ops) / sizeof(ops[0])))
-#define LIST_OPS 10 /* the first ones: what matters to a file with a long list */
+#define LIST_OPS 11 /* the first ones: what matters to a file with a long list */
 
 /* The disk that every run begins with. */
 static struct crashdisk *make_disk(void)

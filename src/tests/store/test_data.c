@@ -722,18 +722,29 @@ START_TEST(failed_name)
 }
 END_TEST
 
-/* The limit on open files makes a writer flush: an error is for the next one who asks. */
+/*
+ * Objects wait for their flush without an open file if they are more than a few. Very many make a
+ * writer flush: an error is for the next one who asks.
+ */
 START_TEST(unasked_flush)
 {
 	struct store_content content = {0};
+	char byte = 0;
 
 	setup(2);
-	spy->fail_sync = -EIO;
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 2 * STORE_WAITING - 1; i++) {
 		store_content_free(&content);
 		write_text(&content, 0, "text");
 	}
-	ck_assert_uint_eq(spy->syncs, 3);
+	ck_assert_uint_le(spy->most, 5);
+	ck_assert_int_eq(view_bytes(&content, 4, &byte, 1, 0), 1);
+	ck_assert_int_eq(byte, 't');
+	ck_assert_uint_eq(spy->syncs + spy->all_syncs, 0);
+	spy->fail_sync = -EIO;
+	store_content_free(&content);
+	write_text(&content, 0, "text");
+	ck_assert_uint_eq(spy->syncs, 0);
+	ck_assert_uint_eq(spy->all_syncs, 1);
 	spy->fail_sync = 0;
 	ck_assert_int_eq(store_data_sync(data), -EIO);
 	ck_assert_int_eq(store_data_sync(data), 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tests of large files with many extents: lists in rows, clones, readers, and what a write copies.
+ * Tests of large files with many extents: lists in rows, clones, readers, what a write copies, and
+ * merging in the background.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -120,6 +121,8 @@ static void change_once(void)
 		replace();
 	else if (what < 985)
 		fixture_reopen();
+	else if (what < 992)
+		ck_assert_int_eq(store_merge(store), 0);
 	else
 		compare_all();
 }
@@ -137,13 +140,15 @@ START_TEST(random_changes)
 {
 	static const unsigned most[] = {6, 12, 60, 0};
 
-	fixture_extents(most[_i]);
+	fixture_extents(most[_i % 4]);
+	/* Beside the writer, or between its writes only. */
+	fixture_merge(_i < 4 ? 1 : STORE_MERGE_NEVER);
 	fixture_open(STORE_LAZY);
 	random_state = (uint64_t)_i + 5;
 	now = (struct model){.fid = make(&root, "f", STORE_FILE), .bytes = calloc(1, MODEL_MAX)};
 	for (int i = 0; i < 2; i++)
 		past[i] = (struct model){.bytes = calloc(1, MODEL_MAX)};
-	for (int i = 0; i < 6000; i++) {
+	for (int i = 0; i < (_i < 4 ? 3000 : 6000); i++) {
 		change_once();
 		if (i % 300 == 0)
 			fixture_pruned();
@@ -264,6 +269,7 @@ START_TEST(bytes_of_a_write)
 	uint64_t copies = 0;
 	uint32_t id;
 
+	fixture_merge(STORE_MERGE_NEVER);
 	fixture_open(STORE_LAZY);
 	fixture_close();
 	spy = spy_on(fixture_path());
@@ -301,11 +307,129 @@ START_TEST(bytes_of_a_write)
 }
 END_TEST
 
+/* -- merging -- */
+
+static int rows_of_lists(void)
+{
+	return fixture_rows("SELECT count(*) FROM page WHERE vnode%2=0");
+}
+
+static int objects(void)
+{
+	return fixture_rows("SELECT count(*) FROM object WHERE NOT dead");
+}
+
+/* A file that was rewritten in many places has few objects again, and its clone the old bytes. */
+START_TEST(merged)
+{
+	struct store_fid large, shared;
+	struct store_status before;
+	uint32_t id;
+
+	fixture_merge(STORE_MERGE_NEVER);
+	fixture_open(STORE_LAZY);
+	random_state = 11;
+	large = make_large();
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &id), 0);
+	memcpy(clone_seed, page_seed, sizeof(page_seed));
+	for (uint32_t i = 1; i <= WRITES; i++)
+		write_page(&large, draw(LARGE / PAGE), i);
+	before = status;
+	ck_assert_int_eq(store_merge(store), 0);
+	store_stats(store, &stats);
+	ck_assert_uint_eq(stats.merging, 0);
+	ck_assert_uint_gt(stats.merged_extents, 900);
+	/* Nobody is told of it. */
+	ck_assert_int_eq(try_status(&admin, &large), 0);
+	ck_assert_mem_eq(&status, &before, sizeof(before));
+	expect_pages(&large, page_seed);
+	shared = large;
+	shared.volume = id;
+	expect_pages(&shared, clone_seed);
+	ck_assert_int_eq(fixture_check(), 0);
+	ck_assert_int_eq(rows_of_lists(), 0);
+	ck_assert_int_le(objects(), 10);
+	expect_pages(&large, page_seed);
+	expect_pages(&shared, clone_seed);
+	ck_assert_int_eq(store_volume_remove(store, id), 0);
+	fixture_pruned();
+	expect_pages(&large, page_seed);
+}
+END_TEST
+
+/* A file of which a clone shows most keeps sharing it. */
+START_TEST(shared_stay)
+{
+	struct store_fid large;
+	uint32_t id;
+
+	fixture_merge(STORE_MERGE_NEVER);
+	fixture_open(STORE_LAZY);
+	large = make_large();
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &id), 0);
+	for (uint32_t i = 1; i <= 100; i++)
+		write_page(&large, i * 50, i);
+	ck_assert_int_eq(store_merge(store), 0);
+	store_stats(store, &stats);
+	ck_assert_uint_eq(stats.merged_bytes, 0);
+	/* Without the clone it pays to have half as many. */
+	ck_assert_int_eq(store_volume_remove(store, id), 0);
+	fixture_pruned();
+	for (uint32_t i = 1; i <= 100; i++)
+		write_page(&large, i * 50 + 25, i);
+	ck_assert_int_eq(store_merge(store), 0);
+	store_stats(store, &stats);
+	ck_assert_uint_gt(stats.merged_extents, 100);
+	expect_pages(&large, page_seed);
+}
+END_TEST
+
+/* The background merges what is left alone, and what has a long list at once. */
+START_TEST(merged_alone)
+{
+	struct store_fid large;
+
+	fixture_merge(1);
+	fixture_open(STORE_LAZY);
+	random_state = 12;
+	large = make_large();
+	for (uint32_t i = 1; i <= 1000; i++)
+		write_page(&large, draw(LARGE / PAGE), i);
+	fixture_merged();
+	ck_assert_uint_gt(stats.merged_extents, 500);
+	ck_assert_int_le(objects(), 80);
+	expect_pages(&large, page_seed);
+	ck_assert_int_eq(fixture_check(), 0);
+	/* A file that is only read is merged after a restart. */
+	fixture_close();
+	fixture_merge(3600000);
+	fixture_open_again();
+	for (uint32_t i = 1; i <= 200; i++)
+		write_page(&large, draw(LARGE / PAGE), i);
+	store_stats(store, &stats);
+	ck_assert_uint_eq(stats.merging, 1);
+	ck_assert_uint_eq(stats.merged_extents, 0);
+	fixture_close();
+	fixture_merge(1);
+	fixture_open_again();
+	expect_pages(&large, page_seed);
+	fixture_merged();
+	ck_assert_uint_gt(stats.merged_extents, 100);
+	expect_pages(&large, page_seed);
+	/* A store that is closed meanwhile is sound. */
+	for (uint32_t i = 1; i <= 600; i++)
+		write_page(&large, draw(LARGE / PAGE), i);
+	fixture_reopen();
+	expect_pages(&large, page_seed);
+}
+END_TEST
+
 /* Pages in any order share objects: about twice the root of their number. */
 START_TEST(few_objects)
 {
 	struct store_fid large;
 
+	fixture_merge(STORE_MERGE_NEVER);
 	fixture_open(STORE_LAZY);
 	random_state = 4;
 	large = make_large();
@@ -434,7 +558,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {removed_volume, bytes_of_a_write, few_objects,
-				      old_version,    damaged_rows,	old_format};
+				      old_version,    damaged_rows,	old_format,
+				      merged,	      shared_stay,	merged_alone};
 	Suite *suite = suite_create("extents");
 	TCase *tcase = tcase_create("extents");
 	SRunner *runner;
@@ -444,7 +569,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, fixture_start, fixture_end);
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		tcase_add_test(tcase, tests[i]);
-	tcase_add_loop_test(tcase, random_changes, 0, 4);
+	tcase_add_loop_test(tcase, random_changes, 0, 8);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
