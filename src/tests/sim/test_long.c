@@ -37,7 +37,7 @@ static const struct path paths[] = {
 	{"gigabit-100-loss", "gigabit-100-loss", NULL, NULL, 12, 3, 0.88, 32768, &rxw_cc_rate, 0},
 	{"gigabit-100-bursts", "gigabit-100-bursts", NULL, NULL, 12, 3, 0.88, 32768, &rxw_cc_rate, 0},
 	{"reorder-40", "reorder-40", NULL, NULL, 20, 2, 0.92, 16384, &rxw_cc_rate, 2},
-	{"mobile-100", "mobile-100", NULL, NULL, 15, 2, 0.90, 8192, &rxw_cc_rate, 60},
+	{"mobile-100", "mobile-100", NULL, NULL, 15, 2, 0.85, 8192, &rxw_cc_rate, 0},
 	{"quarter-bdp", "quarter-bdp", NULL, NULL, 12, 4, 0.85, 32768, &rxw_cc_rate, 0},
 	{"codel", "codel", NULL, NULL, 12, 4, 0.85, 32768, &rxw_cc_rate, 0},
 	{"marking", "marking", NULL, NULL, 12, 4, 0.85, 32768, &rxw_cc_rate, 0},

@@ -4,6 +4,7 @@
 #include "proto/peer/peer.h"
 
 #define LEARNT_LIFE (300 * RXW_SEC)
+#define CWND_LIFE   RXW_SEC /* as a TCP connection keeps its window until it was idle for an RTO */
 #define TIME_BITS   48
 #define TIME_MASK   ((1ull << TIME_BITS) - 1)
 
@@ -75,13 +76,29 @@ static void learn_small(_Atomic(uint64_t) *at, uint32_t value, uint64_t now)
 			      memory_order_relaxed);
 }
 
-/* 0 = unknown, or not lately. */
-static uint32_t recall_small(const _Atomic(uint64_t) *at, uint64_t now)
+/* 0 = unknown, or not within the last `life` ns. */
+static uint32_t recall_within(const _Atomic(uint64_t) *at, uint64_t life, uint64_t now)
 {
 	uint64_t pair = atomic_load_explicit(at, memory_order_relaxed);
 	uint64_t age = (now / 1000 - (pair & TIME_MASK)) & TIME_MASK;
 
-	return age < LEARNT_LIFE / 1000 ? (uint32_t)(pair >> TIME_BITS) : 0;
+	return age < life / 1000 ? (uint32_t)(pair >> TIME_BITS) : 0;
+}
+
+static uint32_t recall_small(const _Atomic(uint64_t) *at, uint64_t now)
+{
+	return recall_within(at, LEARNT_LIFE, now);
+}
+
+void rxw_peer_learn_cwnd(struct rxw_peer *p, bool client, uint32_t cwnd, uint64_t now)
+{
+	if (known(p, client, now))
+		learn_small(&p->learnt.cwnd_at, cwnd, now);
+}
+
+uint32_t rxw_peer_recall_cwnd(const struct rxw_peer *p, uint64_t now)
+{
+	return recall_within(&p->learnt.cwnd_at, CWND_LIFE, now);
 }
 
 void rxw_peer_learn_window(struct rxw_peer *p, bool client, uint32_t window, uint64_t now)

@@ -22,6 +22,7 @@ struct rxw_learnt {
 	_Atomic(uint64_t) rate_at;  /* ns */
 	_Atomic(uint64_t) window_at; /* receive window << 48 | time in us; 0 = none */
 	_Atomic(uint64_t) ecn_at; /* enum rxw_ecn_state << 48 | time in us; 0 = none */
+	_Atomic(uint64_t) cwnd_at; /* of a call without a wide window << 48 | time in us; 0 = none */
 	_Atomic(uint32_t) senders;  /* calls that have more to send than an initial window */
 	/* Of those that the path limits: their rates together, as above, and their number. */
 	_Atomic(uint64_t) rates;
@@ -77,16 +78,11 @@ void rxw_peer_table_destroy(struct rxw_peer_table *t);
 struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now);
 /* Find; without a reference. NULL: not known. */
 struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_addr *addr);
-/*
- * False: no peer of this address is validated. True: perhaps one is. Needs no lock and reads no
- * peer, for floods in which each packet has another address.
- */
+/* False: no peer of this address is validated. Needs no lock and reads no peer, for floods. */
 bool rxw_peer_maybe_validated(const struct rxw_peer_table *t, const struct rxw_addr *addr,
 			      uint64_t now);
 void rxw_peer_ref(struct rxw_peer *p);
-/*
- * Entries stay for 300 s after the last reference; in a large table, unvalidated ones go earlier.
- */
+/* Entries stay for 300 s after the last reference; of a large table, unvalidated ones go earlier. */
 void rxw_peer_unref(struct rxw_peer *p, uint64_t now);
 /* Free expired entries; to be called once a second. Each entry is looked at within 64 calls. */
 void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now);
@@ -134,6 +130,9 @@ void rxw_peer_learn(struct rxw_peer *p, bool client, const struct rxw_cc_path *p
 /* False: nothing is known, or not lately. */
 bool rxw_peer_recall(const struct rxw_peer *p, struct rxw_cc_path *path, uint64_t now);
 void rxw_peer_forget(struct rxw_peer *p);
+/* The congestion window of a call of at most 255 packets; the latest one, 0 = not within a second. */
+void rxw_peer_learn_cwnd(struct rxw_peer *p, bool client, uint32_t cwnd, uint64_t now);
+uint32_t rxw_peer_recall_cwnd(const struct rxw_peer *p, uint64_t now);
 /* The receive window that a stream needed; the latest one, 0 = unknown. */
 void rxw_peer_learn_window(struct rxw_peer *p, bool client, uint32_t window, uint64_t now);
 uint32_t rxw_peer_recall_window(const struct rxw_peer *p, uint64_t now);

@@ -102,6 +102,8 @@ static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 	rxw_rtt_seed(&q->rtt, srtt, atomic_load_explicit(&peer->rttvar, memory_order_relaxed));
 	rxw_cc_init(&q->cc, params->cc, good ? FIRST_CWND_GOOD : FIRST_CWND, ssthresh,
 		    rxw_min32(params->window, RXW_MAX_ACKS));
+	/* Small calls that follow each other would else begin anew for each few packets. */
+	q->cc.cwnd = rxw_min32(q->cc.max, rxw_max32(q->cc.cwnd, rxw_peer_recall_cwnd(peer, now)));
 	seed_mtu(p, now);
 	if (p->conn->rx.wide_heard)
 		rxw_sendq_widen(p, now);
