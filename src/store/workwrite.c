@@ -19,7 +19,7 @@ struct mentions {
 	struct mention {
 		uint64_t object;
 		bool used; /* by another version */
-	} * item;	   /* ascending */
+	} *item; /* ascending */
 	uint32_t count;
 };
 
