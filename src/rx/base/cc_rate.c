@@ -47,7 +47,9 @@
 #define CRUISE_TIME (2 * RXW_SEC)
 #define CRUISE_MORE (1u << 30)
 #define GROWN_MOST 3u /* probes in succession that found room: as in slow start */
-#define DOWN_ROUNDS 4u /* of DRAIN and DOWN at most: the path may have become longer */
+/* At most, since the path may have become longer; DRAIN gives up half of the rate. */
+#define DRAIN_ROUNDS 4u
+#define DOWN_ROUNDS  16u
 #define UNDO_ROUNDS 3u /* losses may prove spurious for so long */
 #define CRUISE_ROUNDS 63u /* the same in rounds, for coexistence with windows that grow by one */
 
@@ -471,7 +473,7 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (m->phase == STARTUP) {
 		startup(cc, s);
 	} else if (m->phase == DRAIN) {
-		if (m->rounds > DOWN_ROUNDS || s->flight <= held(m, GAIN(1.0)))
+		if (m->rounds > DRAIN_ROUNDS || s->flight <= held(m, GAIN(1.0)))
 			begin_down(m, s->now);
 	} else {
 		probe(m, s);
