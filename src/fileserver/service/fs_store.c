@@ -22,8 +22,11 @@ struct storing {
 
 /*
  * Give the data to the store straight from the packets; the store gathers them into large writes. The
- * library bounds the time without progress. 0, FSD_LOST, -EIO: fewer data came than announced; or a
+ * library bounds the time without progress. 0, FSD_LOST, -EAGAIN: fewer data came than announced; or a
  * result of the store.
+ *
+ * Linux 6.12 repeats a store that was refused as busy or restarting without its data. It gives up at
+ * other errors, and the data is lost; at EAGAIN it makes a new call, with the data.
  */
 static int receive(struct storing *storing, struct store_writer *writer)
 {
@@ -39,7 +42,7 @@ static int receive(struct storing *storing, struct store_writer *writer)
 		if (n < 0)
 			return FSD_LOST;
 		if (n == 0)
-			return -EIO;
+			return -EAGAIN;
 		rc = ops->write(writer, iov, (int)count);
 		if (rc)
 			return rc;

@@ -329,11 +329,12 @@ START_TEST(stores_and_fetches)
 	ck_assert_int_eq(shop_put(a, &file, 1, UINT64_MAX, 1, "x", 1, &st), UAE(EFBIG));
 	ck_assert_int_eq(shop_put(a, &file, 0, 1, UINT64_MAX, "x", 1, &st), UAE(EFBIG));
 	ck_assert_int_eq(shop_put(a, &root, 0, 1, 1, "x", 1, &st), UAE(EISDIR));
-	/* fewer data than announced: nothing has changed */
+	/* fewer data than announced, or none: nothing has changed, and the client is to send them again */
 	ck_assert_int_eq(status_of(a, &file), 0);
 	version = afs_status_version(&st);
-	ck_assert_int_eq(shop_put(a, &file, 0, 1000000, 1000000, data, 500000, &st), UAE(EIO));
-	ck_assert_int_eq(shop_put(a, &file, 0, 10, 10, data, 9, &st), UAE(EIO));
+	ck_assert_int_eq(shop_put(a, &file, 0, 1000000, 1000000, data, 500000, &st), UAE(EAGAIN));
+	ck_assert_int_eq(shop_put(a, &file, 0, 10, 10, data, 9, &st), UAE(EAGAIN));
+	ck_assert_int_eq(shop_put(a, &file, 0, 10, 10, data, 0, &st), UAE(EAGAIN));
 	ck_assert_int_eq(status_of(a, &file), 0);
 	ck_assert_uint_eq(afs_status_version(&st), version);
 	ck_assert_uint_eq(afs_status_length(&st), 1000);
