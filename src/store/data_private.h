@@ -70,6 +70,7 @@ struct store_data {
 	unsigned dirty_count;
 	struct data_round *next_round; /* begins when the current one ends */
 	bool flushing;
+	struct data_round *round; /* while `flushing`: the current one */
 	int unreported; /* error of a flush that no caller asked for */
 	void *buffer[DATA_BUFFERS];
 	unsigned buffers;

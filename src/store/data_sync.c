@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Flushing of objects. Rounds follow each other; each takes all that is dirty when it begins. A
- * caller waits for a round that begins after its call, and shares it with all others that wait.
+ * caller waits for a round that begins after its call, and shares it with all others that wait. It
+ * is told of an error of the round before, too, if that had begun and not ended when it came.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -207,6 +208,7 @@ static void run_round(struct store_data *data)
 	int result = data->unreported;
 
 	data->next_round = NULL;
+	data->round = round;
 	data->flushing = true;
 	data->unreported = 0;
 	pthread_mutex_unlock(&data->lock);
@@ -220,9 +222,19 @@ static void run_round(struct store_data *data)
 	pthread_cond_broadcast(&data->changed);
 }
 
+/* With the lock held. */
+static int leave_round(struct data_round *round)
+{
+	int result = round->result;
+
+	if (--round->callers == 0)
+		free(round);
+	return result;
+}
+
 int store_data_sync(struct store_data *data)
 {
-	struct data_round *round;
+	struct data_round *round, *before;
 	int result;
 
 	pthread_mutex_lock(&data->lock);
@@ -234,15 +246,21 @@ int store_data_sync(struct store_data *data)
 		return -ENOMEM;
 	}
 	round->callers++;
+	before = data->flushing ? data->round : NULL;
+	if (before)
+		before->callers++;
 	while (!round->ended) {
 		if (data->flushing)
 			pthread_cond_wait(&data->changed, &data->lock);
 		else
 			run_round(data);
 	}
-	result = round->result;
-	if (--round->callers == 0)
-		free(round);
+	result = leave_round(round);
+	if (before) {
+		int earlier = leave_round(before);
+
+		result = result ? result : earlier;
+	}
 	pthread_mutex_unlock(&data->lock);
 	return result;
 }

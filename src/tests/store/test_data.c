@@ -2,9 +2,10 @@
 /* Tests of store/data_*.c: writers, readers, flushing, names, damage. */
 #include "tests/tools/testing.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 
-#include "store/data.h"
+#include "store/data_private.h"
 #include "tests/store/spy.h"
 
 #define KIB    1024u
@@ -601,6 +602,42 @@ START_TEST(shared_flush)
 }
 END_TEST
 
+/*
+ * A flush that had begun before a call has bytes that the caller wants to be flushed: the caller is
+ * told of its error.
+ */
+START_TEST(failed_before)
+{
+	struct store_content content = {0};
+	pthread_t thread[2];
+	int result[2];
+	bool waits = false;
+
+	setup(8);
+	write_text(&content, 0, "lost");
+	spy_hold(spy, SPY_FILES);
+	spy->fail_sync = -EIO;
+	ck_assert_int_eq(pthread_create(&thread[0], NULL, sync_thread, &result[0]), 0);
+	spy_await_held(spy);
+	ck_assert_int_eq(pthread_create(&thread[1], NULL, sync_thread, &result[1]), 0);
+	while (!waits) {
+		pthread_mutex_lock(&data->lock);
+		waits = data->next_round != NULL;
+		pthread_mutex_unlock(&data->lock);
+		sched_yield();
+	}
+	spy_hold(spy, 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+		ck_assert_int_eq(result[i], -EIO);
+	}
+	ck_assert_uint_eq(spy->syncs, 1);
+	ck_assert_int_eq(store_data_sync(data), 0);
+	store_content_free(&content);
+	teardown();
+}
+END_TEST
+
 /* An object that gets its name while the old one is flushed: both directories are. */
 START_TEST(moved_meanwhile)
 {
@@ -1183,6 +1220,6 @@ START_TEST(threads)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "data", versions, appending, no_object, gathering, open_files, flushing,
-		 own_flush, shared_flush, moved_meanwhile, removed_meanwhile, failed_flush,
-		 failed_name, told_to_flush, told_to_writer, opened_again, unasked_flush, listing,
-		 removal, reopened, short_object, threads)
+		 own_flush, shared_flush, failed_before, moved_meanwhile, removed_meanwhile,
+		 failed_flush, failed_name, told_to_flush, told_to_writer, opened_again,
+		 unasked_flush, listing, removal, reopened, short_object, threads)
