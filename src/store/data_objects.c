@@ -234,7 +234,6 @@ int data_acquire(struct store_data *data, const struct store_owner *owner, uint6
 	rc = open_object(data, found);
 	pthread_mutex_lock(&data->lock);
 	steady(data, found);
-	found->closed &= rc != 0;
 	if (rc)
 		data_put(data, found); /* has no file */
 	pthread_mutex_unlock(&data->lock);

@@ -32,17 +32,19 @@ struct data_object {
 	bool sealed;  /* nothing may be added: it is read-only, or a run was cut off */
 	bool writing; /* a run has it */
 	bool removed;
+	bool syncing; /* a thread flushes its file: wait for `changed` */
 
 	/* Not on stable storage. */
 	bool dirty;	 /* in the list of dirty objects */
-	bool closed;	 /* and its file was closed, since many wait to be flushed */
+	/* And its file was closed, since many wait. A new one may not know of an error. */
+	bool closed;
 	bool unflushed;	 /* bytes up to `end` */
 	bool name_dirty; /* it was made, and its directory was not flushed since */
 	uint64_t end;	 /* of what finished runs wrote */
 	struct data_object *next_dirty;
 	/* Of the thread that flushes. */
 	struct data_object *next_flushed;
-	bool flushed_data, flushed_closed;
+	bool flushed_data, flushed_closed, flushed_failed;
 	uint64_t flushed_end;
 	int flushed;
 	bool flushed_settled, flushed_name;
@@ -58,7 +60,8 @@ struct store_data {
 	struct store_layer *layer;
 	unsigned files;
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* an object is no longer busy, or a round of flushing has ended */
+	/* An object is no longer busy, its file was flushed, or a round of flushing has ended. */
+	pthread_cond_t changed;
 	/* The lock covers everything below. */
 	struct htable objects;
 	struct data_object *newest, *oldest; /* idle */
@@ -67,6 +70,7 @@ struct store_data {
 	unsigned dirty_count;
 	struct data_round *next_round; /* begins when the current one ends */
 	bool flushing;
+	struct data_round *round; /* while `flushing`: the current one */
 	int unreported; /* error of a flush that no caller asked for */
 	void *buffer[DATA_BUFFERS];
 	unsigned buffers;
@@ -104,5 +108,10 @@ void data_hold(struct store_data *data, struct data_object *object);
 void data_dirty(struct store_data *data, struct data_object *object, uint64_t end);
 /* 0, or the error of a flush by which bytes in front of `end` may have been lost. */
 int data_lost(const struct data_object *object, uint64_t end);
+
+/* -- data_sync.c -- */
+
+/* Flush the file of an object, and note an error, which the kernel tells once. 0 or -errno. */
+int data_flush(struct store_data *data, struct data_object *object);
 
 #endif

@@ -346,19 +346,18 @@ int store_run_sync(struct store_run *run)
 
 	if (rc || run->at == run->start)
 		return rc;
-	rc = data->layer->ops->sync(object->file);
+	rc = data_flush(data, object);
 	pthread_mutex_lock(&data->lock);
 	if (rc) {
-		atomic_store(&object->failed, rc);
 		if (!run->alone)
 			data->unreported = rc;
-	} else if (!atomic_load(&object->failed)) {
+	} else if (!atomic_load(&object->failed) && !object->closed && !object->flushed_closed) {
 		/* No other run has it: nothing was added meanwhile. */
 		object->unflushed = false;
 		atomic_store(&object->safe, run->at);
 	}
 	pthread_mutex_unlock(&data->lock);
-	return rc;
+	return rc ? rc : store_run_check(run);
 }
 
 int store_run_check(const struct store_run *run)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Flushing of objects. Rounds follow each other; each takes all that is dirty when it begins. A
- * caller waits for a round that begins after its call, and shares it with all others that wait.
+ * caller waits for a round that begins after its call, and shares it with all others that wait. It
+ * is told of an error of the round before, too, if that had begun and not ended when it came.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,6 +42,26 @@ static bool are_many(const struct data_object *list)
 	return count > SINGLY;
 }
 
+/* In turns: a thread that is told of no error knows of one that another thread was told. */
+int data_flush(struct store_data *data, struct data_object *object)
+{
+	int rc;
+
+	pthread_mutex_lock(&data->lock);
+	while (object->syncing)
+		pthread_cond_wait(&data->changed, &data->lock);
+	object->syncing = true;
+	pthread_mutex_unlock(&data->lock);
+	rc = data->layer->ops->sync(object->file);
+	pthread_mutex_lock(&data->lock);
+	if (rc)
+		atomic_store(&object->failed, rc);
+	object->syncing = false;
+	pthread_cond_broadcast(&data->changed);
+	pthread_mutex_unlock(&data->lock);
+	return rc;
+}
+
 static void flush_data(struct store_data *data, struct data_object *list)
 {
 	bool together = are_many(list);
@@ -48,7 +69,7 @@ static void flush_data(struct store_data *data, struct data_object *list)
 
 	for (struct data_object *object = list; object; object = object->next_flushed)
 		if (object->flushed_data)
-			object->flushed = together ? result : data->layer->ops->sync(object->file);
+			object->flushed = together ? result : data_flush(data, object);
 }
 
 static int flush_place(struct store_data *data, struct places *places, const char *path)
@@ -127,7 +148,9 @@ static struct data_object *take_dirty(struct store_data *data)
 		object->flushed_end = object->end;
 		object->flushed_data = object->unflushed;
 		object->flushed_closed = object->closed;
+		object->flushed_failed = atomic_load(&object->failed) != 0;
 		object->flushed = 0;
+		object->closed = false;
 		object->unflushed = false;
 		object->dirty = false;
 	}
@@ -139,6 +162,7 @@ static struct data_object *take_dirty(struct store_data *data)
 /* With the lock held: what the flush of an object means for its readers and for the callers. */
 static int conclude(struct data_object *object)
 {
+	object->flushed_closed = false;
 	/* Of a removed object nothing matters any more, not even that its directory is gone. */
 	if (object->removed)
 		return 0;
@@ -146,6 +170,9 @@ static int conclude(struct data_object *object)
 		atomic_store(&object->failed, object->flushed);
 	else if (!atomic_load(&object->failed))
 		atomic_store(&object->safe, object->flushed_end);
+	/* A writer that flushed its own bytes meanwhile may have been told that these are lost. */
+	if (!object->flushed && !object->flushed_failed)
+		return data_lost(object, object->flushed_end);
 	return object->flushed;
 }
 
@@ -181,6 +208,7 @@ static void run_round(struct store_data *data)
 	int result = data->unreported;
 
 	data->next_round = NULL;
+	data->round = round;
 	data->flushing = true;
 	data->unreported = 0;
 	pthread_mutex_unlock(&data->lock);
@@ -194,9 +222,19 @@ static void run_round(struct store_data *data)
 	pthread_cond_broadcast(&data->changed);
 }
 
+/* With the lock held. */
+static int leave_round(struct data_round *round)
+{
+	int result = round->result;
+
+	if (--round->callers == 0)
+		free(round);
+	return result;
+}
+
 int store_data_sync(struct store_data *data)
 {
-	struct data_round *round;
+	struct data_round *round, *before;
 	int result;
 
 	pthread_mutex_lock(&data->lock);
@@ -208,15 +246,21 @@ int store_data_sync(struct store_data *data)
 		return -ENOMEM;
 	}
 	round->callers++;
+	before = data->flushing ? data->round : NULL;
+	if (before)
+		before->callers++;
 	while (!round->ended) {
 		if (data->flushing)
 			pthread_cond_wait(&data->changed, &data->lock);
 		else
 			run_round(data);
 	}
-	result = round->result;
-	if (--round->callers == 0)
-		free(round);
+	result = leave_round(round);
+	if (before) {
+		int earlier = leave_round(before);
+
+		result = result ? result : earlier;
+	}
 	pthread_mutex_unlock(&data->lock);
 	return result;
 }

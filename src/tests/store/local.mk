@@ -57,6 +57,10 @@ check_tests += src/tests/store/test_writers
 src_tests_store_test_writers_SOURCES = src/tests/store/test_writers.c $(store_test_disk)
 src_tests_store_test_writers_LDADD = $(store_test_libs)
 
+check_tests += src/tests/store/test_merging
+src_tests_store_test_merging_SOURCES = src/tests/store/test_merging.c $(store_test_disk)
+src_tests_store_test_merging_LDADD = $(store_test_libs)
+
 # A stage of src/tests/all.
 EXTRA_DIST += src/tests/store/replay src/tests/store/replay.py src/tests/store/replay_writers.c
 

@@ -33,6 +33,7 @@ struct spy {
 	unsigned all_syncs;	 /* of the whole file system, which fail as well */
 	unsigned hold; /* flushes of these wait: SPY_FILES, SPY_DIRS */
 	unsigned held; /* flushes that wait */
+	bool pass;     /* flushes that begin now do not */
 };
 
 /* Asserts that it works. */

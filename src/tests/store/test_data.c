@@ -2,9 +2,10 @@
 /* Tests of store/data_*.c: writers, readers, flushing, names, damage. */
 #include "tests/tools/testing.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 
-#include "store/data.h"
+#include "store/data_private.h"
 #include "tests/store/spy.h"
 
 #define KIB    1024u
@@ -601,6 +602,42 @@ START_TEST(shared_flush)
 }
 END_TEST
 
+/*
+ * A flush that had begun before a call has bytes that the caller wants to be flushed: the caller is
+ * told of its error.
+ */
+START_TEST(failed_before)
+{
+	struct store_content content = {0};
+	pthread_t thread[2];
+	int result[2];
+	bool waits = false;
+
+	setup(8);
+	write_text(&content, 0, "lost");
+	spy_hold(spy, SPY_FILES);
+	spy->fail_sync = -EIO;
+	ck_assert_int_eq(pthread_create(&thread[0], NULL, sync_thread, &result[0]), 0);
+	spy_await_held(spy);
+	ck_assert_int_eq(pthread_create(&thread[1], NULL, sync_thread, &result[1]), 0);
+	while (!waits) {
+		pthread_mutex_lock(&data->lock);
+		waits = data->next_round != NULL;
+		pthread_mutex_unlock(&data->lock);
+		sched_yield();
+	}
+	spy_hold(spy, 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+		ck_assert_int_eq(result[i], -EIO);
+	}
+	ck_assert_uint_eq(spy->syncs, 1);
+	ck_assert_int_eq(store_data_sync(data), 0);
+	store_content_free(&content);
+	teardown();
+}
+END_TEST
+
 /* An object that gets its name while the old one is flushed: both directories are. */
 START_TEST(moved_meanwhile)
 {
@@ -696,6 +733,121 @@ START_TEST(failed_flush)
 	store_content_free(&content);
 	store_content_free(&older);
 	store_content_free(&other);
+	teardown();
+}
+END_TEST
+
+/* Add to what was written at 0, of which an error is told once: to this thread or another one. */
+static struct store_run *begin_more(const struct store_content *content)
+{
+	struct store_run *run = begin(content, 4);
+
+	put(run, "more", 4);
+	return run;
+}
+
+static void expect_lost(struct store_content *content, struct store_run *run)
+{
+	char byte;
+
+	ck_assert_int_eq(store_run_check(run), -EIO);
+	store_run_end(run, false);
+	ck_assert_int_eq(view_bytes(content, 4, &byte, 1, 0), -EIO);
+	ck_assert_int_eq(store_data_sync(data), 0);
+	store_content_free(content);
+}
+
+/* A flush fails. Before it ends, the kernel tells a writer of the same object of no error. */
+START_TEST(told_to_flush)
+{
+	struct store_content content = {0}, other = {0}, patch;
+	struct store_run *run;
+	pthread_t thread;
+	int result, own;
+
+	setup(8);
+	run = begin(&other, 0);
+	put(run, "text", 4);
+	ck_assert_int_eq(store_run_finish(run, &patch), 0);
+	ck_assert_int_eq(store_run_sync(run), 0);
+	store_content_free(&patch);
+	store_run_end(run, true);
+	write_text(&content, 0, "lost");
+	run = begin_more(&content);
+	spy->fail_sync = -EIO;
+	/* The name of the other object is the last that is flushed. */
+	spy_hold(spy, SPY_DIRS);
+	ck_assert_int_eq(pthread_create(&thread, NULL, sync_thread, &result), 0);
+	spy_await_held(spy);
+	spy->fail_sync = 0;
+	own = store_run_finish(run, &patch);
+	ck_assert_int_eq(own ? own : store_run_sync(run), -EIO);
+	store_content_free(&patch);
+	spy_hold(spy, 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(result, -EIO);
+	expect_lost(&content, run);
+	teardown();
+}
+END_TEST
+
+/* The writer is told, and the flush that has the object as well is not: it fails nevertheless. */
+START_TEST(told_to_writer)
+{
+	struct store_content content = {0}, other = {0}, patch;
+	struct store_run *run;
+	pthread_t thread;
+	int result;
+
+	setup(8);
+	write_text(&content, 0, "lost");
+	write_text(&other, 0, "text");
+	/* The last one is the first to be flushed. */
+	spy_hold(spy, SPY_FILES);
+	ck_assert_int_eq(pthread_create(&thread, NULL, sync_thread, &result), 0);
+	spy_await_held(spy);
+	spy->pass = true;
+	run = begin_more(&content);
+	ck_assert_int_eq(store_run_finish(run, &patch), 0);
+	store_content_free(&patch);
+	spy->fail_sync = -EIO;
+	ck_assert_int_eq(store_run_sync(run), -EIO);
+	spy->fail_sync = 0;
+	spy_hold(spy, 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(result, -EIO);
+	expect_lost(&content, run);
+	expect_text(&other, "text");
+	store_content_free(&other);
+	teardown();
+}
+END_TEST
+
+/*
+ * A file that was closed before it was flushed, and is open again, may not know that its bytes were
+ * lost meanwhile, but the file system does.
+ */
+START_TEST(opened_again)
+{
+	struct store_content content = {0}, patch;
+	struct store_run *run;
+
+	setup(1);
+	for (int i = 0; i < 2; i++) {
+		store_content_free(&content);
+		write_text(&content, 0, "text");
+	}
+	run = begin(&content, 4);
+	put(run, "more", 4);
+	ck_assert_int_eq(store_run_finish(run, &patch), 0);
+	store_content_free(&patch);
+	ck_assert_int_eq(store_run_sync(run), 0);
+	store_run_end(run, false);
+	spy_reset(spy);
+	ck_assert_int_eq(store_data_sync(data), 0);
+	ck_assert_uint_eq(spy->all_syncs, 1);
+	ck_assert_uint_eq(spy->syncs, 0);
+	store_content_free(&content);
 	teardown();
 }
 END_TEST
@@ -1068,5 +1220,6 @@ START_TEST(threads)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "data", versions, appending, no_object, gathering, open_files, flushing,
-		 own_flush, shared_flush, moved_meanwhile, removed_meanwhile, failed_flush,
-		 failed_name, unasked_flush, listing, removal, reopened, short_object, threads)
+		 own_flush, shared_flush, failed_before, moved_meanwhile, removed_meanwhile,
+		 failed_flush, failed_name, told_to_flush, told_to_writer, opened_again,
+		 unasked_flush, listing, removal, reopened, short_object, threads)
