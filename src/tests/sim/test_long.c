@@ -35,7 +35,7 @@ static const struct path paths[] = {
 	{"gigabit-200", "gigabit-200", NULL, NULL, 14, 5, 0.90, 65535, &rxw_cc_rate, 0},
 	{"gigabit-100-cubic", "gigabit-100", NULL, NULL, 10, 3, 0.90, 32768, &rxw_cc_cubic, 0},
 	{"gigabit-100-loss", "gigabit-100-loss", NULL, NULL, 12, 3, 0.88, 32768, &rxw_cc_rate, 0},
-	{"gigabit-100-bursts", "gigabit-100-bursts", NULL, NULL, 12, 3, 0.88, 32768, &rxw_cc_rate, 0},
+	{"gigabit-100-bursts", "gigabit-100-bursts", NULL, NULL, 12, 3, 0.80, 32768, &rxw_cc_rate, 0},
 	{"reorder-40", "reorder-40", NULL, NULL, 20, 2, 0.92, 16384, &rxw_cc_rate, 2},
 	{"mobile-100", "mobile-100", NULL, NULL, 15, 2, 0.85, 8192, &rxw_cc_rate, 0},
 	{"quarter-bdp", "quarter-bdp", NULL, NULL, 12, 4, 0.85, 32768, &rxw_cc_rate, 0},
