@@ -13,8 +13,14 @@ check_tests += src/tests/store/test_content
 src_tests_store_test_content_LDADD = $(store_test_libs)
 
 check_tests += src/tests/store/test_data
-src_tests_store_test_data_SOURCES = src/tests/store/test_data.c src/tests/store/spy.c src/tests/store/spy.h
+src_tests_store_test_data_SOURCES = src/tests/store/test_data.c src/tests/store/data_fixture.h \
+	src/tests/store/spy.c src/tests/store/spy.h
 src_tests_store_test_data_LDADD = $(store_test_libs)
+
+check_tests += src/tests/store/test_data_threads
+src_tests_store_test_data_threads_SOURCES = src/tests/store/test_data_threads.c \
+	src/tests/store/data_fixture.h src/tests/store/spy.c src/tests/store/spy.h
+src_tests_store_test_data_threads_LDADD = $(store_test_libs)
 
 store_test_disk = src/tests/store/crashdisk.c src/tests/store/crashdisk.h \
 	src/tests/store/diskstore.c src/tests/store/diskstore.h \
