@@ -692,7 +692,8 @@ static int check_served(struct fsd_server *server, char *message)
 	const struct fsd_settings *settings = &server->settings;
 
 	if (settings->audit_reads && !settings->audit_log) {
-		snprintf(message, FSD_MESSAGE_MAX, "--audit-reads without a log: give --audit-log FILE");
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--audit-reads without a log: give --audit-log FILE");
 		return -1;
 	}
 	if (settings->audit && strcmp(settings->audit, "strict") != 0 &&

@@ -43,8 +43,8 @@ static void *finish_loop(void *later);
 static bool add_thread(struct fsd_later *later)
 {
 	if (later->threads < FSD_FINISHERS_MAX)
-		later->threads += !pthread_create(&later->thread[later->threads], NULL, finish_loop,
-						  later);
+		later->threads +=
+			!pthread_create(&later->thread[later->threads], NULL, finish_loop, later);
 	return later->threads > 0;
 }
 

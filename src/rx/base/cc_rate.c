@@ -48,9 +48,9 @@
 #define CRUISE_MORE (1u << 30)
 #define GROWN_MOST 3u /* probes in succession that found room: as in slow start */
 /* At most, since the path may have become longer; DRAIN gives up half of the rate. */
-#define DRAIN_ROUNDS 4u
-#define DOWN_ROUNDS  16u
-#define UNDO_ROUNDS 3u /* losses may prove spurious for so long */
+#define DRAIN_ROUNDS  4u
+#define DOWN_ROUNDS   16u
+#define UNDO_ROUNDS   3u  /* losses may prove spurious for so long */
 #define CRUISE_ROUNDS 63u /* the same in rounds, for coexistence with windows that grow by one */
 
 enum phase {

@@ -19,9 +19,11 @@ static void count_line(void *arg, int level, const char *line)
 struct store *diskstore_open(struct crashdisk *disk, enum store_durability durability,
 			     struct store_layer **layer)
 {
-	struct store_options options = {
-		.path = "disk", .durability = durability, .extents = diskstore_extents,
-		.merge_ms = diskstore_merge_ms, .log = count_line};
+	struct store_options options = {.path = "disk",
+					.durability = durability,
+					.extents = diskstore_extents,
+					.merge_ms = diskstore_merge_ms,
+					.log = count_line};
 	struct store *store = NULL;
 
 	diskstore_lines = 0;

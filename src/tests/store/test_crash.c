@@ -123,8 +123,9 @@ static int op_clone(struct store *s)
 }
 
 static int (*const ops[])(struct store *) = {
-	op_create, op_small,  op_large, op_middle, op_cut,  op_append, op_replace, op_move,
-	op_remove, op_clone,  op_merge, op_mkdir, op_rmdir,  op_link, op_symlink, op_chmod,   op_acl,
+	op_create,  op_small, op_large,	  op_middle, op_cut,   op_append,
+	op_replace, op_move,  op_remove,  op_clone,  op_merge, op_mkdir,
+	op_rmdir,   op_link,  op_symlink, op_chmod,  op_acl,
 };
 #define OPS	 ((int)(sizeof(ops) / sizeof(ops[0])))
 #define LIST_OPS 11 /* the first ones: what matters to a file with a long list */

@@ -297,9 +297,9 @@ static int op_remove_volume(struct store *s)
 }
 
 static int (*const ops[])(struct store *) = {
-	op_create,  op_symlink, op_mkdir, op_small, op_grow, op_middle,
-	op_append,  op_cut,     op_replace, op_remove, op_link, op_chmod, op_merge,
-	op_acl,     op_clone,   op_volume, op_rename_volume, op_remove_volume,
+	op_create, op_symlink, op_mkdir,   op_small,  op_grow,		op_middle,
+	op_append, op_cut,     op_replace, op_remove, op_link,		op_chmod,
+	op_merge,  op_acl,     op_clone,   op_volume, op_rename_volume, op_remove_volume,
 };
 #define OPS (sizeof(ops) / sizeof(ops[0]))
 

@@ -124,7 +124,8 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 	if (s->first < q->units.from)
 		r->old += n;
 	if (q->cc.ops->sample != NULL && !s->never_left &&
-	    (r->newest.count == 0 || (int32_t)(order - r->newest.order) >= (int32_t)r->newest.count)) {
+	    (r->newest.count == 0 ||
+	     (int32_t)(order - r->newest.order) >= (int32_t)r->newest.count)) {
 		r->newest = *s;
 		r->newest.count = off + n;
 	}

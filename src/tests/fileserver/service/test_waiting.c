@@ -434,5 +434,5 @@ START_TEST(blocked_writers)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "calls that wait", replies_wait_for_breaks, deferred_replies_wait_for_breaks,
-		 deferred_replies_are_in_the_log, deferred_changes_end, replies_do_not_wait_for_ever,
-		 stuck_client, lock_of_stuck_client, blocked_writers)
+		 deferred_replies_are_in_the_log, deferred_changes_end,
+		 replies_do_not_wait_for_ever, stuck_client, lock_of_stuck_client, blocked_writers)
