@@ -3,7 +3,7 @@
  * Merging the extents of files in the background, with a thread of its own, because the thread
  * that flushes must not wait for reading. A file that was written or read and has many extents is
  * noted. When it is left alone, or when its list is long, neighbouring extents are copied to one, a
- * bounded number of bytes at a time, each time in an ordinary transaction. What is noted is not
+ * bounded number of bytes at a time, each time in an ordinary transaction. Notes are not
  * stored: the next writer or reader notes the file again.
  */
 #ifndef STORE_MERGE_H

@@ -100,7 +100,7 @@ static int op_acl(struct store *s)
 	return state_acl(s, volume, "d", STORE_ANYUSER, STORE_READ | STORE_LOOKUP);
 }
 
-/* What was read is merged. */
+/* A file that was read is merged. */
 static int op_merge(struct store *s)
 {
 	struct store_reader *reader;

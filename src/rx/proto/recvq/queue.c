@@ -224,7 +224,7 @@ static void unused(struct rxw_recvq *q, uint64_t now)
 		return;
 	if (arrivals(q, time) * 16 < q->window / 2)
 		shrink(q, q->window / 2);
-	/* What is beyond this edge needs another ACK, so that the time is at least a round trip. */
+	/* Packets beyond this edge need another ACK, so that the time is at least a round trip. */
 	t->edge = q->edge;
 	t->at = now;
 	t->fresh = q->fresh;
