@@ -6,7 +6,6 @@
 #include "store/writer.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 
 #define MERGED 3   /* extents that become one: more than a write adds */
 #define TRIES  100 /* against endless races, which only a fault could cause */

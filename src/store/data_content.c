@@ -89,8 +89,8 @@ static void add_all(struct store_content *content, const struct store_content *f
 }
 
 /*
- * The same for a content, of which no two extents are to be one: the first and the last of the range
- * may be cut, or continue what is there, and the others are copied.
+ * The same for a list whose extents are merged already. The first and the last extent of the range may
+ * be cut, or may continue the extent before them. The others are copied.
  */
 static void add_range(struct store_content *content, const struct store_content *from,
 		      uint64_t start, uint64_t end)

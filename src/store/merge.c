@@ -121,7 +121,7 @@ static void pause_after(struct merger *merger, const struct candidate *file, uin
 		monotonic_wait(&merger->work, &merger->lock, until);
 }
 
-/* `gently`: with pauses, and only as long as nobody writes, unless the list is long. */
+/* `gently`: pause between steps and stop when the file is written, unless its list is long. */
 static int run_pass(struct merger *merger, struct candidate *file, bool gently)
 {
 	struct merge_pass pass = {.core = merger->core, .fid = file->fid, .stop = &merger->stop};

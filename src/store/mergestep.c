@@ -141,7 +141,7 @@ static int check_object(const struct merge_op *op, struct work *work)
 	return result == -ENOENT ? -EAGAIN : result;
 }
 
-/* Bytes, status and data version stay as they are, so nobody has to be told. */
+/* Bytes, status and data version do not change, so no callback is broken. */
 static int apply_merge(struct txn_op *txn, struct work *work)
 {
 	struct merge_op *op = (struct merge_op *)txn;

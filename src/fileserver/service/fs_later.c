@@ -139,16 +139,16 @@ void fsd_later_settle(struct fsd_later *later)
 
 void fsd_later_end(struct fsd_later *later)
 {
+	unsigned threads;
+
 	pthread_mutex_lock(&later->lock);
 	later->stop = true;
+	threads = later->threads;
 	pthread_cond_broadcast(&later->work);
-	/* Joined, because a thread gives up its ring of the audit log only after its last line here. */
-	for (unsigned i = 0; i < later->threads; i++) {
-		pthread_mutex_unlock(&later->lock);
-		pthread_join(later->thread[i], NULL);
-		pthread_mutex_lock(&later->lock);
-	}
 	pthread_mutex_unlock(&later->lock);
+	/* Joined, because a thread gives up its ring of the audit log after finish_loop(). */
+	while (threads)
+		pthread_join(later->thread[--threads], NULL);
 	pthread_cond_destroy(&later->work);
 	pthread_cond_destroy(&later->gone);
 	pthread_mutex_destroy(&later->lock);

@@ -29,16 +29,16 @@ int32_t fs_fetch_status(void *context, rxw_call *rx, const AFSFid *fid, AFSFetch
 	return 0;
 }
 
-/* Each object has a record of its own in the audit log. That of the last one is added with the call. */
+/* Each object has a record of its own in the audit log. The call itself names no object then. */
 static void audit_objects(struct fs_call *call, const AFSCBFids *fids, const int *results)
 {
 	if (!call->service->audit_reads)
 		return;
 	for (uint32_t i = 0; i < fids->len; i++) {
 		fs_note(call, &fids->val[i], NULL);
-		if (i + 1 < fids->len)
-			fs_audit(call, fs_code(call, results[i]));
+		fs_audit(call, fs_code(call, results[i]));
 	}
+	fs_note(call, &(AFSFid){0}, NULL);
 }
 
 /* `in_line`: a failure is reported in the entry of its object; else the call fails. */

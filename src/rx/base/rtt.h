@@ -11,6 +11,8 @@
 
 #define RXW_MS  1000000ull
 #define RXW_SEC 1000000000ull
+/* 255 packets in flight fill a path with a shorter round trip. */
+#define RXW_LONG_RTT RXW_MS
 
 /* All times in nanoseconds. */
 struct rxw_rtt {

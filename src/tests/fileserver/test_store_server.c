@@ -245,7 +245,7 @@ END_TEST
 
 static void expect_bulk(rxw_connection *connection, const AFSFid *dir)
 {
-	AFSFid fids[3] = {*dir, {volume, 77, 1}, *dir};
+	AFSFid fids[3] = {*dir, *dir, {volume, 77, 1}};
 	const AFSCBFids bulk = {3, fids};
 	AFSBulkStats sts = {0};
 	AFSCBs cbs = {0};
@@ -307,6 +307,7 @@ START_TEST(reads_in_the_audit_log)
 	ck_assert_uint_eq(audited("\"FetchStatus\"", "\"536870912.1.1\"", "\"code\":0"), 2);
 	ck_assert_uint_eq(audited("\"InlineBulkStatus\"", "\"536870912.1.1\"", "\"code\":0"), 2);
 	ck_assert_uint_eq(audited("\"InlineBulkStatus\"", "\"536870912.77.1\"", "\"code\":102"), 1);
+	ck_assert_uint_eq(audited("\"InlineBulkStatus\"", "", ""), 3);
 	ck_assert_uint_eq(audited("\"FetchData64\"", "\"536870912.1.1\"", "\"code\":0"), 1);
 	ck_assert(!audited("GetTime", "", ""));
 	clean();

@@ -100,19 +100,9 @@ static int op_acl(struct store *s)
 	return state_acl(s, volume, "d", STORE_ANYUSER, STORE_READ | STORE_LOOKUP);
 }
 
-/* A file that was read is merged. */
 static int op_merge(struct store *s)
 {
-	struct store_reader *reader;
-	struct store_status status;
-	struct store_fid fid;
-	int result = state_walk(s, volume, "a", &fid);
-
-	if (!result)
-		result = s->ops->read_begin(s, &state_admin, &fid, &reader, &status);
-	if (!result)
-		result = s->ops->read_end(reader);
-	return result ? result : store_merge(s);
+	return state_merge(s, volume, "a");
 }
 
 static int op_clone(struct store *s)

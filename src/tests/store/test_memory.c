@@ -226,19 +226,9 @@ static int op_append(struct store *s)
 	return state_write(s, volume, "a", LARGE, 9000, LARGE + 9000, 4);
 }
 
-/* Of what was read. */
 static int op_merge(struct store *s)
 {
-	struct store_reader *reader;
-	struct store_status status;
-	struct store_fid fid;
-	int result = state_walk(s, volume, "a", &fid);
-
-	if (!result)
-		result = s->ops->read_begin(s, &state_admin, &fid, &reader, &status);
-	if (!result)
-		result = s->ops->read_end(reader);
-	return result ? result : store_merge(s);
+	return state_merge(s, volume, "a");
 }
 
 static int op_cut(struct store *s)

@@ -130,7 +130,7 @@ void rxw_peer_learn(struct rxw_peer *p, bool client, const struct rxw_cc_path *p
 /* False: nothing is known, or not lately. */
 bool rxw_peer_recall(const struct rxw_peer *p, struct rxw_cc_path *path, uint64_t now);
 void rxw_peer_forget(struct rxw_peer *p);
-/* The congestion window of a call of at most 255 packets; the latest one, 0 = not within a second. */
+/* Congestion window of the latest call without wide windows or losses; 0 = none within a second. */
 void rxw_peer_learn_cwnd(struct rxw_peer *p, bool client, uint32_t cwnd, uint64_t now);
 uint32_t rxw_peer_recall_cwnd(const struct rxw_peer *p, uint64_t now);
 /* The receive window that a stream needed; the latest one, 0 = unknown. */

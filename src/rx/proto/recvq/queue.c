@@ -6,7 +6,6 @@
 
 #define WINDOW_SECOND	    32u /* the window once the first packet was consumed */
 #define WINDOW_SECOND_WIDE  RXW_MAX_ACKS /* the same if the peer offers wide windows */
-#define SHORT_PATH	    RXW_MS /* 255 packets suffice for shorter round trips */
 #define STARTING	    4096u /* smaller windows grow faster */
 #define UNUSED_ROUNDS	    8u	  /* of a window that is not used up for so long, */
 #define UNUSED_TIME	    (200 * RXW_MS) /* and at least this, a part is not needed */
@@ -271,7 +270,7 @@ void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	t->at = 0;
 	if (t->least == 0 || time < t->least)
 		t->least = time;
-	if (t->least < SHORT_PATH)
+	if (t->least < RXW_LONG_RTT)
 		return;
 	arrived = arrivals(q, time);
 	if (q->window_limit != 0 && q->window_limit < RXW_MAX_ACKS)

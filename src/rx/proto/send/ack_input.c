@@ -4,7 +4,6 @@
 
 #include "proto/state.h"
 
-#define LONG_RTT	RXW_MS /* shorter paths need no memory of the window */
 #define TELL_AFTER	16u	/* packets: the window of short calls does not grow */
 #define ASK_APART	RXW_SEC /* between two PINGs triggered by ACKs of data */
 #define OVERTAKEN_FOR	RXW_SEC /* ACKs that arrive out of order are not older than that */
@@ -473,8 +472,9 @@ static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t fligh
 		tell_model(p, r);
 	if (r->newly > 0 && q->cc.max > RXW_MAX_ACKS)
 		learn(p, r);
-	else if (r->newly > 0 && q->rtt.min >= LONG_RTT)
-		rxw_peer_learn_cwnd(p->conn->peer, p->conn->client, q->cc.cwnd, r->now);
+	else if (r->newly > 0 && q->rtt.min >= RXW_LONG_RTT)
+		rxw_peer_learn_cwnd(p->conn->peer, p->conn->client, q->losses ? 0 : q->cc.cwnd,
+				    r->now);
 }
 
 static uint32_t lowest_missing(const struct rxw_sendq *q)

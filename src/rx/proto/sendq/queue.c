@@ -9,7 +9,6 @@
 #define GOOD_RTT	(100 * RXW_MS)
 #define RECENT		(60 * RXW_SEC)
 #define MTU_MOST	9000u /* bytes of an IP packet, up to which a search goes */
-#define LONG_RTT	RXW_MS /* shorter paths are filled by 255 packets */
 #define ENTRIES_MOST	16384u /* runs in the queue; writers of a few bytes each wait then */
 
 void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now)
@@ -25,7 +24,7 @@ void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now)
 
 	if (rtt == 0 || (least != 0 && least < rtt))
 		rtt = least;
-	if (rtt < LONG_RTT || cc->max >= params->window)
+	if (rtt < RXW_LONG_RTT || cc->max >= params->window)
 		return;
 	if (params->cc_wide != NULL && cc->ops != params->cc_wide) {
 		rxw_cc_init(cc, params->cc_wide, cc->cwnd, open ? 0 : cc->ssthresh, params->window);
@@ -102,7 +101,7 @@ static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 	rxw_rtt_seed(&q->rtt, srtt, atomic_load_explicit(&peer->rttvar, memory_order_relaxed));
 	rxw_cc_init(&q->cc, params->cc, good ? FIRST_CWND_GOOD : FIRST_CWND, ssthresh,
 		    rxw_min32(params->window, RXW_MAX_ACKS));
-	/* Small calls that follow each other would else begin anew for each few packets. */
+	/* Otherwise each of many small calls would begin slow start anew. */
 	q->cc.cwnd = rxw_min32(q->cc.max, rxw_max32(q->cc.cwnd, rxw_peer_recall_cwnd(peer, now)));
 	seed_mtu(p, now);
 	if (p->conn->rx.wide_heard)

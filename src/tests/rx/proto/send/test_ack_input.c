@@ -499,6 +499,25 @@ START_TEST(slow_start_by_small_acks)
 }
 END_TEST
 
+/* The next call begins with the window of this one for a second, but not once packets were lost. */
+START_TEST(window_for_the_next_call)
+{
+	struct rxw_peer *peer;
+
+	setup(40);
+	peer = call->p.conn->peer;
+	rxw_peer_set_validated(peer, b.out.now);
+	ack(11, 10, RXW_ACK_REQUESTED, "");
+	ck_assert_uint_gt(call->p.tx.cc.cwnd, 10);
+	ck_assert_uint_eq(rxw_peer_recall_cwnd(peer, b.out.now), call->p.tx.cc.cwnd);
+	ck_assert_uint_eq(rxw_peer_recall_cwnd(peer, b.out.now + RXW_SEC), 0);
+	ack(11, 18, RXW_ACK_OUT_OF_SEQUENCE, "01111111");
+	ck_assert(call->p.tx.losses);
+	ck_assert_uint_eq(rxw_peer_recall_cwnd(peer, b.out.now), 0);
+	bench_free(&b);
+}
+END_TEST
+
 /*
  * The halving starts from the packets in flight at a full window, not from those left by
  * thresholds.
@@ -695,6 +714,7 @@ int main(void)
 	tcase_add_test(tcase, nat_reset);
 	tcase_add_test(tcase, slow_start_doubles);
 	tcase_add_test(tcase, slow_start_by_small_acks);
+	tcase_add_test(tcase, window_for_the_next_call);
 	tcase_add_test(tcase, loss_of_a_full_window);
 	tcase_add_test(tcase, softly_complete);
 	tcase_add_test(tcase, path_mtu_search);
