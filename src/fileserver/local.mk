@@ -35,7 +35,8 @@ fileserver_sources += \
 	src/fileserver/io/io.h src/fileserver/io/readers.c src/fileserver/io/stream.c \
 	src/fileserver/io/timeline.c
 fileserver_sources += \
-	src/fileserver/service/catalogue.c src/fileserver/service/fs.h src/fileserver/service/fs_handlers.h \
+	src/fileserver/service/catalogue.c src/fileserver/service/failures.c \
+	src/fileserver/service/failures.h src/fileserver/service/fs.h src/fileserver/service/fs_handlers.h \
 	src/fileserver/service/fs_acl.c src/fileserver/service/fs_call.c \
 	src/fileserver/service/fs_caller.c src/fileserver/service/fs_change.c \
 	src/fileserver/service/fs_fetch.c src/fileserver/service/fs_later.c \

@@ -333,8 +333,33 @@ int fs_finish(struct fs_call *call, int result, const struct store_changes *chan
 
 /* -- codes -- */
 
+/* A call failed for a reason that an administrator has to remove. */
+static enum fsd_failure note_failure(const struct fs_call *call, int result)
+{
+	const struct fs_place *place = &call->place;
+	enum fsd_failure kind = fsd_failure_of(result);
+
+	/* Volumes that never change, and exported directories, are read-only by intention. */
+	if (kind == FSD_FAILURE_READ_ONLY &&
+	    (!place->store || !place->store->ops->create || place->type != STORE_RW))
+		return FSD_FAILURES;
+	/* A file of an exported directory was replaced while it was read: fs_fetch.c logs that. */
+	if (kind == FSD_FAILURE_IO && call->service->exported)
+		return FSD_FAILURES;
+	if (kind != FSD_FAILURES)
+		fsd_failures_note(&call->service->failures, kind, &place->fid);
+	return kind;
+}
+
 int32_t fs_code(const struct fs_call *call, int result)
 {
+	switch (result ? note_failure(call, result) : FSD_FAILURES) {
+	case FSD_FAILURE_FILES:
+	case FSD_FAILURE_MEMORY:
+		return AFS_VBUSY; /* it may be over soon: clients wait and repeat the call */
+	default:
+		break;
+	}
 	if (result >= 0)
 		return result;
 	if (result == FSD_LOST)

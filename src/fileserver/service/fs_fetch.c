@@ -79,6 +79,8 @@ static void explain(const struct fetch *fetch, int rc)
 	if (!rc || rc == FSD_LOST)
 		return;
 	fsd_count(&fetch->call->service->counters.fetch_aborts, 1);
+	if (!fetch->call->service->exported && fsd_failure_of(rc) != FSD_FAILURES)
+		return; /* fs_code() logs it */
 	fsd_log(RXW_LOG_INFO, "fetch of %u.%u.%u aborted: %s", (unsigned)fid->Volume,
 		(unsigned)fid->Vnode, (unsigned)fid->Unique,
 		rc == -EIO ? "the file changed while it was read, or could not be read"

@@ -42,6 +42,16 @@ static void put_calls(FILE *f, const struct fsd_counters *c)
 	fprintf(f, "rxfsd_fetch_seconds_total %.6f\n", (double)get(&c->fetch_ns) / 1e9);
 }
 
+static void put_failures(FILE *f, const struct fsd_failures *failures)
+{
+	head(f, "failures_total", "counter",
+	     "Calls that failed for a reason on the server's side: no space, a read-only file system, "
+	     "input and output errors, too many open files, no memory.");
+	for (unsigned i = 0; i < FSD_FAILURES; i++)
+		fprintf(f, "rxfsd_failures_total{cause=\"%s\"} %llu\n", fsd_failure_name(i),
+			get(&failures->count[i]));
+}
+
 static void put_changes(FILE *f, const struct fsd_service *service)
 {
 	const struct fsd_counters *c = &service->counters;
@@ -136,6 +146,7 @@ char *fsd_service_metrics(const struct fsd_service *service, const struct fsd_ke
 	if (!f)
 		return NULL;
 	put_calls(f, &service->counters);
+	put_failures(f, &service->failures);
 	put_changes(f, service);
 	put_readers(f, service->readers);
 	put_clients(f, service->clients, promises_limit);

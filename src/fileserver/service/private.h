@@ -10,6 +10,7 @@
 
 #include "afs/numbers.h"
 #include "afs/rxafs.h"
+#include "fileserver/service/failures.h"
 #include "fileserver/service/later.h"
 #include "fileserver/service/locks.h"
 #include "fileserver/service/service.h"
@@ -168,6 +169,7 @@ struct fsd_service {
 	uint32_t advertise[FSD_ADDRS_MAX];
 	unsigned advertise_count;
 	struct fsd_counters counters;
+	struct fsd_failures failures;
 	struct fsd_xstats xstats;
 	struct fsd_running running;
 	struct fsd_later later;

@@ -2,6 +2,10 @@
 /* Tests of the calls that write, and of callbacks and locks, with a store in a folder over loopback. */
 #include "tests/fileserver/shop.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include <rxwire/error.h>
@@ -788,6 +792,84 @@ START_TEST(statistics_of_stores)
 }
 END_TEST
 
+/* -- failures of the machine -- */
+
+static int result_of_all; /* of the operations below */
+
+static int failing_create(struct store *store, const struct store_caller *caller,
+			  const struct store_fid *dir, const char *name, enum store_kind kind,
+			  const char *text, const struct store_set *set,
+			  struct store_status *status, struct store_status *dir_status,
+			  struct store_changes *changes)
+{
+	(void)store, (void)caller, (void)dir, (void)name, (void)kind, (void)text, (void)set;
+	(void)status, (void)dir_status, (void)changes;
+	return result_of_all;
+}
+
+/* Lines of standard error that hold a text. It was sent to the file `path`. */
+static unsigned lines_with(const char *path, const char *text)
+{
+	char line[2048];
+	unsigned n = 0;
+	FILE *f = fopen(path, "r");
+
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, text) != NULL;
+	fclose(f);
+	return n;
+}
+
+START_TEST(failures_of_the_machine)
+{
+	const struct {
+		int result;
+		int32_t code;
+		const char *line, *metric;
+	} cases[] = {
+		{STORE_VDISKFULL, STORE_VDISKFULL, "the disk is full", "{cause=\"space\"} 3\n"},
+		{-EROFS, UAE(EROFS), "the file system is read-only", "{cause=\"read-only\"} 3\n"},
+		{-EIO, UAE(EIO), "input or output error", "{cause=\"io\"} 3\n"},
+		{-EMFILE, AFS_VBUSY, "too many open files", "{cause=\"files\"} 3\n"},
+		{-ENOMEM, AFS_VBUSY, "no memory", "{cause=\"memory\"} 3\n"},
+	};
+	const struct fsd_key_loads keys = {0};
+	char path[4300], *metrics;
+	int saved, file;
+
+	setup();
+	const struct store_ops *ops = shop.store->ops;
+	struct store_ops failing = *ops;
+
+	failing.create = failing_create;
+	shop.store->ops = &failing;
+	snprintf(path, sizeof(path), "%s/log", shop.folder);
+	file = open(path, O_CREAT | O_WRONLY | O_APPEND, 0600);
+	saved = dup(2);
+	ck_assert(file >= 0 && saved >= 0 && dup2(file, 2) == 2);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		result_of_all = cases[i].result;
+		for (int n = 0; n < 3; n++)
+			ck_assert_int_eq(create(a, "file"), cases[i].code);
+	}
+	ck_assert_int_eq(dup2(saved, 2), 2);
+	shop.store->ops = ops;
+	metrics = fsd_service_metrics(shop.service, &keys, 0);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ck_assert_msg(lines_with(path, cases[i].line) == 1, "%s: %u lines", cases[i].line,
+			      lines_with(path, cases[i].line));
+		ck_assert_msg(strstr(metrics, cases[i].metric) != NULL, "%s", cases[i].metric);
+	}
+	free(metrics);
+	ck_assert_int_eq(create(a, "file"), 0);
+	close(saved);
+	close(file);
+	ck_assert_int_eq(unlink(path), 0);
+	teardown();
+}
+END_TEST
+
 /* -- many at a time -- */
 
 #define WRITERS 8
@@ -908,6 +990,7 @@ int main(void)
 		volume_changed,
 		offline_volumes,
 		statistics_of_stores,
+		failures_of_the_machine,
 		concurrent_writers,
 		random_arguments,
 	};
