@@ -78,6 +78,7 @@ struct rxw_cc {
 	const struct rxw_cc_ops *ops;
 	uint32_t cwnd, ssthresh, max;      /* packets; cwnd >= 1 */
 	uint32_t acc;                      /* fraction of a packet, for the controller */
+	uint32_t warm; /* the window that an earlier call has proven; 0 = none, or an ACK came */
 	uint32_t undo_cwnd, undo_ssthresh; /* before the last reaction; 0 = none to undo */
 	enum rxw_cc_resume resume;
 	uint32_t jump, proven; /* RXW_CC_UNPROVEN: the larger window; packets acknowledged since */
@@ -98,6 +99,11 @@ extern const struct rxw_cc_ops rxw_cc_rate;
  */
 void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initial,
 		 uint32_t ssthresh, uint32_t max);
+/*
+ * Begin with the window of a call that has just ended. Its packets leave early in the round trip, as
+ * those of a TCP connection that was idle for a moment.
+ */
+void rxw_cc_warm(struct rxw_cc *cc, uint32_t window);
 /* An earlier flow has measured the path. */
 void rxw_cc_resume(struct rxw_cc *cc, const struct rxw_cc_path *known);
 /* The first round trip was measured; `flows` share the path, this one included. */

@@ -22,7 +22,7 @@ struct rxw_learnt {
 	_Atomic(uint64_t) rate_at;  /* ns */
 	_Atomic(uint64_t) window_at; /* receive window << 48 | time in us; 0 = none */
 	_Atomic(uint64_t) ecn_at; /* enum rxw_ecn_state << 48 | time in us; 0 = none */
-	_Atomic(uint64_t) cwnd_at; /* of a call without a wide window << 48 | time in us; 0 = none */
+	_Atomic(uint64_t) cwnd_at; /* proven by a call << 48 | time in us; 0 = none */
 	_Atomic(uint32_t) senders;  /* calls that have more to send than an initial window */
 	/* Of those that the path limits: their rates together, as above, and their number. */
 	_Atomic(uint64_t) rates;

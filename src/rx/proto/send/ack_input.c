@@ -424,6 +424,22 @@ static void learn(struct rxw_pcall *p, const struct ack_result *r)
 	}
 }
 
+/*
+ * The window with which the peer's next call may begin: what this one has proven without a loss. Slow
+ * start would double a small one, and a large one may be what the queue holds as well.
+ */
+static uint32_t window_for_next(const struct rxw_sendq *q)
+{
+	uint32_t proven = rxw_max32(q->peak, q->last_peak);
+
+	if (q->losses)
+		return 0;
+	if (q->cc.max <= RXW_MAX_ACKS)
+		return q->cc.cwnd;
+	proven = rxw_max32(rxw_min32(2 * proven, RXW_MAX_ACKS), proven / 2);
+	return rxw_min32(rxw_min32(proven, q->cc.cwnd), UINT16_MAX);
+}
+
 static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t flight,
 		       struct rxw_out *out)
 {
@@ -472,9 +488,10 @@ static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t fligh
 		tell_model(p, r);
 	if (r->newly > 0 && q->cc.max > RXW_MAX_ACKS)
 		learn(p, r);
-	else if (r->newly > 0 && q->rtt.min >= RXW_LONG_RTT)
-		rxw_peer_learn_cwnd(p->conn->peer, p->conn->client, q->losses ? 0 : q->cc.cwnd,
-				    r->now);
+	if (r->newly > 0 && q->rtt.min >= RXW_LONG_RTT)
+		rxw_peer_learn_cwnd(p->conn->peer, p->conn->client, window_for_next(q), r->now);
+	if (r->newly > 0)
+		q->cc.warm = 0;
 }
 
 static uint32_t lowest_missing(const struct rxw_sendq *q)

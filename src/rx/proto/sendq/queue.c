@@ -101,11 +101,11 @@ static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 	rxw_rtt_seed(&q->rtt, srtt, atomic_load_explicit(&peer->rttvar, memory_order_relaxed));
 	rxw_cc_init(&q->cc, params->cc, good ? FIRST_CWND_GOOD : FIRST_CWND, ssthresh,
 		    rxw_min32(params->window, RXW_MAX_ACKS));
-	/* Otherwise each of many small calls would begin slow start anew. */
-	q->cc.cwnd = rxw_min32(q->cc.max, rxw_max32(q->cc.cwnd, rxw_peer_recall_cwnd(peer, now)));
 	seed_mtu(p, now);
 	if (p->conn->rx.wide_heard)
 		rxw_sendq_widen(p, now);
+	/* Otherwise each of many small calls would begin slow start anew. */
+	rxw_cc_warm(&q->cc, rxw_peer_recall_cwnd(peer, now));
 	if (p->conn->rx.marks_heard)
 		rxw_ecn_begin(&q->ecn, rxw_peer_recall_ecn(peer, now));
 	rxw_recovery_init(&q->recovery);

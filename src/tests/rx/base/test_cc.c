@@ -166,6 +166,35 @@ START_TEST(pacing)
 END_TEST
 
 /* A later flow: half of what the path carried, if its round trip is like the one before. */
+/* The first flight of a call that begins with the window of another one leaves early in the round trip. */
+START_TEST(window_of_another_call)
+{
+	const uint64_t rtt = 80 * RXW_MS;
+	struct rxw_cc cc;
+
+	rxw_cc_init(&cc, &rxw_cc_rate, 10, 0, 32768);
+	rxw_cc_warm(&cc, 8); /* not less than it has */
+	ck_assert_uint_eq(cc.cwnd, 10);
+	ck_assert_uint_eq(cc.warm, 0);
+	rxw_cc_warm(&cc, 100);
+	ck_assert_uint_eq(cc.cwnd, 100);
+	ck_assert_uint_eq(rxw_cc_interval(&cc, 1000, rtt), rtt / 800);
+	ck_assert_uint_eq(rxw_cc_interval(&cc, 50, rtt), rtt / 400);
+	ck_assert_uint_eq(rxw_cc_interval(&cc, 16, rtt), 0);
+	/* A large one takes half of the round trip. */
+	rxw_cc_warm(&cc, 1000);
+	ck_assert_uint_eq(rxw_cc_interval(&cc, 8192, rtt), rtt / (255 * 8));
+	rxw_cc_warm(&cc, 4000);
+	ck_assert_uint_eq(rxw_cc_interval(&cc, 8192, rtt), rtt / 8000);
+	/* It is never larger than the peer may grant. */
+	rxw_cc_init(&cc, &rxw_cc_cubic, 10, 0, 255);
+	rxw_cc_warm(&cc, 4000);
+	ck_assert_uint_eq(cc.cwnd, 255);
+	cc.warm = 0;
+	ck_assert_uint_gt(rxw_cc_interval(&cc, 255, rtt), rtt / 400);
+}
+END_TEST
+
 START_TEST(resumes)
 {
 	static const struct rxw_cc_ops *const all[] = {&rxw_cc_cubic, &rxw_cc_rate};
@@ -266,4 +295,4 @@ START_TEST(marks)
 END_TEST
 
 TEST_MAIN("cc", initial_values, undo_of_loss, undo_keeps_growth, undo_of_timeouts, idleness, bounds,
-	  pacing, resumes, retreats, marks)
+	  pacing, window_of_another_call, resumes, retreats, marks)

@@ -518,6 +518,33 @@ START_TEST(window_for_the_next_call)
 }
 END_TEST
 
+/* With a wide window, twice the largest flight, or half of it if that is more than 255 packets. */
+START_TEST(wide_window_for_the_next_call)
+{
+	struct rxw_peer *peer;
+
+	setup(40);
+	peer = call->p.conn->peer;
+	rxw_peer_set_validated(peer, b.out.now);
+	call->p.tx.cc.max = 32768;
+	call->p.tx.cc.cwnd = 20000;
+	call->p.tx.peak = 60;
+	call->p.tx.last_peak = 0;
+	ack(3, 2, RXW_ACK_IDLE, "");
+	ck_assert_uint_eq(rxw_peer_recall_cwnd(peer, b.out.now), 120);
+	call->p.tx.peak = call->p.tx.last_peak = 200;
+	ack(5, 4, RXW_ACK_IDLE, "");
+	ck_assert_uint_eq(rxw_peer_recall_cwnd(peer, b.out.now), 255);
+	call->p.tx.peak = call->p.tx.last_peak = 8000;
+	ack(7, 6, RXW_ACK_IDLE, "");
+	ck_assert_uint_eq(rxw_peer_recall_cwnd(peer, b.out.now), 4000);
+	call->p.tx.losses = true;
+	ack(9, 8, RXW_ACK_IDLE, "");
+	ck_assert_uint_eq(rxw_peer_recall_cwnd(peer, b.out.now), 0);
+	bench_free(&b);
+}
+END_TEST
+
 /*
  * The halving starts from the packets in flight at a full window, not from those left by
  * thresholds.
@@ -715,6 +742,7 @@ int main(void)
 	tcase_add_test(tcase, slow_start_doubles);
 	tcase_add_test(tcase, slow_start_by_small_acks);
 	tcase_add_test(tcase, window_for_the_next_call);
+	tcase_add_test(tcase, wide_window_for_the_next_call);
 	tcase_add_test(tcase, loss_of_a_full_window);
 	tcase_add_test(tcase, softly_complete);
 	tcase_add_test(tcase, path_mtu_search);
