@@ -85,7 +85,11 @@ static void die(const char *what, const char *why)
 	exit(EXIT_FAILURE);
 }
 
-/* ---- single calls ---- */
+/*
+ * ---- single calls ----
+ * They are made again while the server is busy, as OpenAFS's is for new connections of one client
+ * that come at the same time.
+ */
 
 static rxw_call *begin(struct worker *w)
 {
@@ -123,34 +127,39 @@ static bool end(rxw_call *call, int32_t code, const char *what)
 static AFSFid create(struct worker *w, const AFSFid *dir, const char *name)
 {
 	const AFSStoreStatus how = {.Mask = MODE, .UnixModeBits = 0644};
-	rxw_call *call = begin(w);
 	AFSFetchStatus status, dir_status;
 	AFSCallBack callback;
 	AFSVolSync sync;
 	AFSFid fid = {0};
-	int32_t code = StartRXAFS_CreateFile(call, dir, name, &how);
+	rxw_call *call;
+	int32_t code;
 
-	if (code == 0)
-		code = EndRXAFS_CreateFile(call, &fid, &status, &dir_status, &callback, &sync);
-	if (end(call, code, "CreateFile"))
-		die("CreateFile", "busy");
+	do {
+		call = begin(w);
+		code = StartRXAFS_CreateFile(call, dir, name, &how);
+		if (code == 0)
+			code = EndRXAFS_CreateFile(call, &fid, &status, &dir_status, &callback,
+						   &sync);
+	} while (end(call, code, "CreateFile"));
 	return fid;
 }
 
 static AFSFid make_dir(struct worker *w, const AFSFid *dir, const char *name)
 {
 	const AFSStoreStatus how = {.Mask = MODE, .UnixModeBits = 0755};
-	rxw_call *call = begin(w);
 	AFSFetchStatus status, dir_status;
 	AFSCallBack callback;
 	AFSVolSync sync;
 	AFSFid fid = {0};
-	int32_t code = StartRXAFS_MakeDir(call, dir, name, &how);
+	rxw_call *call;
+	int32_t code;
 
-	if (code == 0)
-		code = EndRXAFS_MakeDir(call, &fid, &status, &dir_status, &callback, &sync);
-	if (end(call, code, "MakeDir"))
-		die("MakeDir", "busy");
+	do {
+		call = begin(w);
+		code = StartRXAFS_MakeDir(call, dir, name, &how);
+		if (code == 0)
+			code = EndRXAFS_MakeDir(call, &fid, &status, &dir_status, &callback, &sync);
+	} while (end(call, code, "MakeDir"));
 	return fid;
 }
 
@@ -228,7 +237,6 @@ static void get_status(struct worker *w, const AFSFid *fid)
 	rxw_call *call;
 	int32_t code;
 
-	/* OpenAFS's server is busy for new connections of one client that come at the same time. */
 	do {
 		call = begin(w);
 		code = StartRXAFS_FetchStatus(call, fid);
@@ -237,7 +245,8 @@ static void get_status(struct worker *w, const AFSFid *fid)
 	} while (end(call, code, "FetchStatus"));
 }
 
-static void bulk(struct worker *w, const AFSCBFids *fids)
+/* True: to be made again. */
+static bool bulk_once_more(struct worker *w, const AFSCBFids *fids)
 {
 	rxw_call *call = begin(w);
 	AFSBulkStats stats = {0};
@@ -254,8 +263,13 @@ static void bulk(struct worker *w, const AFSCBFids *fids)
 			die("InlineBulkStatus", "an object has an error");
 	xdrfree_AFSBulkStats(&stats);
 	xdrfree_AFSCBs(&callbacks);
-	if (end(call, code, "InlineBulkStatus"))
-		die("InlineBulkStatus", "busy");
+	return end(call, code, "InlineBulkStatus");
+}
+
+static void bulk(struct worker *w, const AFSCBFids *fids)
+{
+	while (bulk_once_more(w, fids))
+		;
 }
 
 /* ---- loads ---- */

@@ -96,12 +96,12 @@ class Bed:
         self.servers.remove(target.server)
 
     def words(self, target, load, clients=1, calls=100, **options):
-        """The command of a load; `options` are other letters of fileserver_load."""
+        """The command of a load; `options` are other letters of fileserver_load, True: without a value."""
         words = [self.place.program("src/bench/fileserver_load"), "-s", target.address, "-v", str(target.vl_port),
                  "-f", str(target.fs_port), "-V", target.volume, "-P", str(target.pid), "-c", str(clients),
                  "-n", str(calls)]
         for letter, value in options.items():
-            words += ["-" + letter, str(value)]
+            words += ["-" + letter] if value is True else ["-" + letter, str(value)]
         return [*words, load]
 
     @contextlib.contextmanager

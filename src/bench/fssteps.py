@@ -86,6 +86,10 @@ def calls(bed):
     bed.aim("writing system calls for each 256 KiB of StoreData, database included", writes / blocks, "<=", 1)
 
 
+# Each client has a socket; or the calls share one, as those of a cache manager do.
+BULK_CLIENTS = [("16 clients", {"l": "b"}), ("one client with 16 calls in flight", {"l": "o", "t": True})]
+
+
 def small(bed):
     """Create + store 4 KiB + remove, and InlineBulkStatus."""
     count = 50 if bed.a.quick else 400
@@ -95,7 +99,8 @@ def small(bed):
             "OpenAFS", ">=", 3)
     compare(bed, "the same, CPU time of the server: lazy ÷ OpenAFS's", "server_cpu_us", got, "lazy", "OpenAFS",
             "<=", 1 / 3)
-    bulk = bed.turns(targets(bed, lazy), "bulk", clients=CLIENTS, calls=count, l="b")
+    bulk = [(who, bed.turns(targets(bed, lazy), "bulk", clients=CLIENTS, calls=count, **options))
+            for who, options in BULK_CLIENTS]
     bed.stop(lazy)
     strict = bed.new_store(durability="strict")
     flush = [bed.flush_us(bed.place.work)]
@@ -112,10 +117,11 @@ def small(bed):
             f"{', '.join(f'{x:.2f}' for x in share)} of the calls in flight ÷ that time.")
     bed.aim("calls of create + store + remove, strict, 16 clients: /s ÷ (16 ÷ time of a flush)",
             statistics.median(share), ">=", 0.80)
-    rows(bed, f"InlineBulkStatus of 50, 16 clients, {count} each", bulk, SMALL)
-    compare(bed, "InlineBulkStatus of 50, /s ÷ OpenAFS's", "per_s", bulk, "lazy", "OpenAFS", ">=", 5)
-    compare(bed, "InlineBulkStatus of 50, CPU time of the server ÷ OpenAFS's", "server_cpu_us", bulk, "lazy",
-            "OpenAFS", "<=", 1 / 5)
+    for who, got in bulk:
+        rows(bed, f"InlineBulkStatus of 50, {who}, {CLIENTS} × {count}", got, SMALL)
+        compare(bed, f"InlineBulkStatus of 50, {who}, /s ÷ OpenAFS's", "per_s", got, "lazy", "OpenAFS", ">=", 5)
+        compare(bed, f"InlineBulkStatus of 50, {who}, CPU time of the server ÷ OpenAFS's", "server_cpu_us", got,
+                "lazy", "OpenAFS", "<=", 1 / 5)
 
 
 OPERATIONS = [("FetchStatus", "status-places", 2000, {}), ("FetchData of at most 4 KiB", "read-places", 2000, {}),

@@ -379,6 +379,7 @@ static const struct store_ops real_ops = {
 	.volume_set = admin_set,
 	.space = admin_space,
 	.status = status_get,
+	.statuses = status_get_all,
 	.acl = status_acl,
 	.read_begin = read_begin,
 	.read = read_bytes,

@@ -13,9 +13,18 @@ uint32_t rights_on(const struct store_acl *acl, const struct store_caller *calle
 	return caller->administrator ? rights | STORE_LOOKUP : rights;
 }
 
+struct granted rights_granted(const struct store_acl *acl, const struct store_caller *caller)
+{
+	return (struct granted){.caller = rights_on(acl, caller),
+				.anonymous = store_acl_anonymous(acl, caller)};
+}
+
 static bool has(const struct subject *subject, uint32_t right)
 {
-	return rights_on(subject->acl, subject->caller) & right;
+	uint32_t rights = subject->granted ? subject->granted->caller
+					   : rights_on(subject->acl, subject->caller);
+
+	return rights & right;
 }
 
 static bool is_owner(const struct subject *subject)
@@ -140,6 +149,8 @@ void rights_fill_status(const struct subject *subject, const struct store_fid *f
 			struct store_status *status)
 {
 	const struct vnode *v = &subject->version->v;
+	struct granted granted = subject->granted ? *subject->granted
+						  : rights_granted(subject->acl, subject->caller);
 
 	*status = (struct store_status){.fid = *fid,
 					.kind = (enum store_kind)v->kind,
@@ -154,9 +165,8 @@ void rights_fill_status(const struct subject *subject, const struct store_fid *f
 					.parent_unique = v->parent_unique,
 					.client_mtime = v->client_mtime,
 					.server_mtime = v->server_mtime,
-					.rights = rights_on(subject->acl, subject->caller),
-					.anonymous =
-						store_acl_anonymous(subject->acl, subject->caller)};
+					.rights = granted.caller,
+					.anonymous = granted.anonymous};
 	if (v->kind == STORE_DIR) {
 		status->parent = fid->vnode;
 		status->parent_unique = fid->unique;

@@ -7,19 +7,27 @@
 
 #include "store/version.h"
 
+/* Rights that a list gives: rights_on(), and store_acl_anonymous(). */
+struct granted {
+	uint32_t caller, anonymous;
+};
+
 /*
  * A caller and an object: `acl` is that of the object, if it is a directory, else that of its
- * directory.
+ * directory. `granted`: the rights of both, if they are known already; else NULL.
  */
 struct subject {
 	const struct store_caller *caller;
 	const struct store_acl *acl;
+	const struct granted *granted;
 	const struct version *version;
 	int32_t volume_owner;
 };
 
 /* The rights that the list gives to the caller, with what administrators always have. */
 uint32_t rights_on(const struct store_acl *acl, const struct store_caller *caller);
+
+struct granted rights_granted(const struct store_acl *acl, const struct store_caller *caller);
 
 /* 0 or -EACCES. */
 int rights_status(const struct subject *subject);

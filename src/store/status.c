@@ -25,6 +25,88 @@ int status_get(struct store *store, const struct store_caller *caller, const str
 	return result;
 }
 
+/*
+ * An object in the directory of one that was found, `found` with `first`, without another look at
+ * volume, directory and rights. False: it is not there, or not found.
+ */
+static bool get_beside(struct core *core, const struct found *found, const struct subject *first,
+		       const struct store_fid *fid, struct store_status *status, int *result)
+{
+	const struct vnode *v = &found->version->v, *w;
+	struct subject subject = *first;
+	struct version *version = NULL;
+	bool beside;
+
+	if (fid->volume != found->fid.volume || !fid->vnode ||
+	    lookup_version(core, &found->view, fid->vnode, &version))
+		return false;
+	w = &version->v;
+	beside = w->unique == fid->unique && w->kind != STORE_DIR && w->parent == v->parent &&
+		 w->parent_unique == v->parent_unique;
+	if (beside) {
+		subject.version = version;
+		*result = rights_status(&subject);
+		if (!*result)
+			rights_fill_status(&subject, fid, status);
+	}
+	version_unref(version);
+	return beside;
+}
+
+static bool directory_is_current(struct core *core, const struct found *found)
+{
+	struct version *now = NULL;
+	bool current = !lookup_version(core, &found->view, found->version->v.parent, &now) &&
+		       now == found->directory;
+
+	version_unref(now);
+	return current;
+}
+
+/*
+ * The first object, and those behind it that are in the same directory. If the directory has changed
+ * meanwhile, each of them is looked up alone: an object may have been moved there after its rights
+ * were taken away. Returns how many.
+ */
+static size_t get_some(struct store *store, const struct store_caller *caller,
+		       const struct store_fid *fids, size_t count, struct store_status *statuses,
+		       int *results)
+{
+	struct core *core = core_of(store);
+	struct found found;
+	struct subject subject;
+	struct granted granted;
+	size_t n = 1;
+
+	results[0] = lookup(core, &fids[0], &found);
+	if (results[0])
+		return 1;
+	subject = lookup_subject(&found, caller);
+	granted = rights_granted(subject.acl, caller);
+	subject.granted = &granted;
+	results[0] = rights_status(&subject);
+	if (!results[0])
+		rights_fill_status(&subject, &fids[0], &statuses[0]);
+	if (found.directory && found.view.epoch == CACHE_HEAD) {
+		while (n < count &&
+		       get_beside(core, &found, &subject, &fids[n], &statuses[n], &results[n]))
+			n++;
+		if (n > 1 && !directory_is_current(core, &found))
+			for (size_t i = 1; i < n; i++)
+				results[i] = status_get(store, caller, &fids[i], &statuses[i]);
+	}
+	lookup_end(&found);
+	return n;
+}
+
+void status_get_all(struct store *store, const struct store_caller *caller,
+		    const struct store_fid *fids, size_t count, struct store_status *statuses,
+		    int *results)
+{
+	for (size_t i = 0; i < count;)
+		i += get_some(store, caller, &fids[i], count - i, &statuses[i], &results[i]);
+}
+
 int status_acl(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
 	       struct store_acl *acl, struct store_status *status)
 {

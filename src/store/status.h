@@ -8,6 +8,9 @@
 /* As in struct store_ops. */
 int status_get(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
 	       struct store_status *status);
+void status_get_all(struct store *store, const struct store_caller *caller,
+		    const struct store_fid *fids, size_t count, struct store_status *statuses,
+		    int *results);
 int status_acl(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
 	       struct store_acl *acl, struct store_status *status);
 int status_set(struct store *store, const struct store_caller *caller, const struct store_fid *fid,

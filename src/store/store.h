@@ -101,6 +101,10 @@ struct store_ops {
 
 	int (*status)(struct store *store, const struct store_caller *caller,
 		      const struct store_fid *fid, struct store_status *status);
+	/* The same of several objects: results of each. NULL: the store has no faster way. */
+	void (*statuses)(struct store *store, const struct store_caller *caller,
+			 const struct store_fid *fids, size_t count, struct store_status *statuses,
+			 int *results);
 	/* Of a file or link: that of its directory. Status as well. */
 	int (*acl)(struct store *store, const struct store_caller *caller,
 		   const struct store_fid *fid, struct store_acl *acl, struct store_status *status);

@@ -202,6 +202,37 @@ int fs_status(struct fs_call *call, const AFSFid *fid, AFSFetchStatus *st, AFSCa
 	return read_status(call, &place, fid, st);
 }
 
+static bool is_together(const struct fs_call *call, const struct fs_place *place)
+{
+	return place->store == call->service->store && place->store->ops->statuses;
+}
+
+/* As read_status(), of the objects that the service's store reads together. */
+static void read_together(struct fs_call *call, const struct fs_place *places, const AFSFid *fids,
+			  uint32_t count, AFSFetchStatus *sts, int *results)
+{
+	struct store *store = call->service->store;
+	struct store_status statuses[AFSCBMAX];
+	struct store_fid asked[AFSCBMAX];
+	uint32_t which[AFSCBMAX], n = 0;
+	int read[AFSCBMAX];
+
+	for (uint32_t i = 0; i < count; i++)
+		if (!results[i] && is_together(call, &places[i])) {
+			which[n] = i;
+			asked[n++] = places[i].fid;
+		}
+	if (n > 0)
+		store->ops->statuses(store, &call->self, asked, n, statuses, read);
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t i = which[k];
+
+		results[i] = fs_settled(call, &fids[i]) ? read[k] : AFS_VBUSY;
+		if (!results[i])
+			fs_fill(call, &statuses[k], &sts[i]);
+	}
+}
+
 void fs_status_of_all(struct fs_call *call, const AFSFid *fids, uint32_t count, AFSFetchStatus *sts,
 		      AFSCallBack *cbs, int *results)
 {
@@ -220,10 +251,13 @@ void fs_status_of_all(struct fs_call *call, const AFSFid *fids, uint32_t count, 
 			continue;
 		cbs[i] = tell_promise(call, &places[i], &given[i]);
 		call->viewer.promised = cbs[i].ExpirationTime > 0;
-		results[i] = read_status(call, &places[i], &fids[i], &sts[i]);
-		if (results[i])
-			fsd_promise_undo(call->service->clients, &call->caller, &given[i]);
+		if (!is_together(call, &places[i]))
+			results[i] = read_status(call, &places[i], &fids[i], &sts[i]);
 	}
+	read_together(call, places, fids, count, sts, results);
+	for (uint32_t i = 0; i < count; i++)
+		if (results[i] && places[i].store)
+			fsd_promise_undo(call->service->clients, &call->caller, &given[i]);
 }
 
 int fs_peek(struct fs_call *call, const struct fs_place *place, struct store_acl *acl,

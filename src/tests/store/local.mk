@@ -67,6 +67,11 @@ check_tests += src/tests/store/test_merging
 src_tests_store_test_merging_SOURCES = src/tests/store/test_merging.c $(store_test_disk)
 src_tests_store_test_merging_LDADD = $(store_test_libs)
 
+check_tests += src/tests/store/test_statuses
+src_tests_store_test_statuses_SOURCES = src/tests/store/test_statuses.c \
+	src/tests/store/store_fixture.c src/tests/store/store_fixture.h $(store_test_disk)
+src_tests_store_test_statuses_LDADD = $(store_test_libs) $(SQLITE_LIBS)
+
 # A stage of src/tests/all.
 EXTRA_DIST += src/tests/store/replay src/tests/store/replay.py src/tests/store/replay_writers.c
 

@@ -53,7 +53,9 @@ void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out)
 			/* The shortest interval; keepalive() finds the exact one. */
 			t->ping = out->now + t->dead / 6 / 10 * 9;
 		at = rxw_min64(at, rxw_min64(t->ping, dead_at(p)));
-		at = rxw_min64(at, rxw_send_path_deadline(p));
+		at = rxw_min64(at, p->tx.mtu_at);
+		if (p->tx.mtu.enabled)
+			at = rxw_min64(at, rxw_send_check_deadline(p));
 		if (p->tx.una != p->tx.end)
 			at = rxw_min64(at, rxw_send_deadline(p, now));
 		if (p->timer.proof_since != 0)

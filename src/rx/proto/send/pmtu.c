@@ -216,9 +216,9 @@ static void fall(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_send_window_event(p, out, cwnd, q->window);
 }
 
-uint64_t rxw_send_path_deadline(const struct rxw_pcall *p)
+uint64_t rxw_send_check_deadline(const struct rxw_pcall *p)
 {
-	return rxw_min64(rxw_min64(p->tx.mtu_at, p->tx.check.at), silence_ends(p));
+	return rxw_min64(p->tx.check.at, silence_ends(p));
 }
 
 void rxw_send_path_timer(struct rxw_pcall *p, struct rxw_out *out)
@@ -246,11 +246,11 @@ static uint64_t scaled(uint64_t packets, uint32_t from, uint32_t to)
 	return packets * from / to;
 }
 
-uint32_t rxw_send_flight(const struct rxw_sendq *q)
+uint32_t rxw_send_mixed_flight(const struct rxw_sendq *q)
 {
 	const struct rxw_mtu_units *u = &q->units;
 
-	if (u->before == 0 || u->old == 0)
+	if (u->before == 0)
 		return q->flight;
 	return q->flight - u->old + (uint32_t)scaled(u->old, u->before, u->size);
 }

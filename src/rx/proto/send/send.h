@@ -103,12 +103,17 @@ void rxw_send_probe_answered(struct rxw_pcall *p, const struct rxw_ping *ping, u
  */
 bool rxw_send_check_path(struct rxw_pcall *p, struct rxw_out *out);
 void rxw_send_check_progress(struct rxw_pcall *p, uint64_t now);
-uint64_t rxw_send_path_deadline(const struct rxw_pcall *p); /* RXW_NEVER = none */
+/* Of a check, in calls whose `mtu` is enabled; RXW_NEVER = none. */
+uint64_t rxw_send_check_deadline(const struct rxw_pcall *p);
 void rxw_send_path_timer(struct rxw_pcall *p, struct rxw_out *out);
 /* Packets of `size` are sent from now on: convert windows and rates to that. */
 void rxw_send_resize(struct rxw_sendq *q, uint32_t size);
 /* Packets in flight, and `newly` acknowledged ones, `old` of them smaller, as packets of that size. */
-uint32_t rxw_send_flight(const struct rxw_sendq *q);
+uint32_t rxw_send_mixed_flight(const struct rxw_sendq *q);
+static inline uint32_t rxw_send_flight(const struct rxw_sendq *q)
+{
+	return q->units.old == 0 ? q->flight : rxw_send_mixed_flight(q);
+}
 uint32_t rxw_send_credit(struct rxw_sendq *q, uint32_t newly, uint32_t old);
 /* The peer's rates are those of packets of the default size. */
 uint64_t rxw_send_rate_to(const struct rxw_pcall *p, uint64_t rate);

@@ -73,10 +73,8 @@ static bool threshold_met(const struct rxw_pcall *p, uint32_t room, uint64_t now
 	       now >= q->hold_at || (q->all_queued && q->nxt + room == q->end);
 }
 
-static uint16_t first_lost(const struct rxw_sendq *q)
+static uint16_t find_lost(const struct rxw_sendq *q)
 {
-	if (q->lost == 0)
-		return RXW_NO_NODE;
 	for (uint16_t i = q->lost_at != RXW_NO_NODE ? q->lost_at : q->seg_head; i != RXW_NO_NODE;
 	     i = rxw_sendq_seg(q, i)->next) {
 		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
@@ -87,6 +85,12 @@ static uint16_t first_lost(const struct rxw_sendq *q)
 			return i;
 	}
 	return RXW_NO_NODE;
+}
+
+/* Most calls lose nothing. */
+static inline uint16_t first_lost(const struct rxw_sendq *q)
+{
+	return q->lost == 0 ? RXW_NO_NODE : find_lost(q);
 }
 
 /* DATA waits until the address has answered a PING. */

@@ -66,7 +66,9 @@ static bool all_ended(void *arg)
 {
 	const struct ended *e = arg;
 
-	return counter_of(bed.server, "calls_ended") >= e->calls;
+	/* They are counted before they are freed. */
+	return counter_of(bed.server, "calls_ended") >= e->calls &&
+	       atomic_load(&bed.server->calls) == 0;
 }
 
 /* The final ACK of a call. It names the serial of the reply, which validates the address. */
