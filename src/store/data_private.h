@@ -72,6 +72,7 @@ struct store_data {
 	bool flushing;
 	struct data_round *round; /* while `flushing`: the current one */
 	int unreported; /* error of a flush that no caller asked for */
+	uint64_t failures; /* rounds that failed */
 	void *buffer[DATA_BUFFERS];
 	unsigned buffers;
 	uint64_t time; /* grows with each pin and each death */
@@ -113,5 +114,7 @@ int data_lost(const struct data_object *object, uint64_t end);
 
 /* Flush the file of an object, and note an error, which the kernel tells once. 0 or -errno. */
 int data_flush(struct store_data *data, struct data_object *object);
+/* As store_data_sync(); the error is for the next one who calls that. */
+void data_sync_unasked(struct store_data *data);
 
 #endif

@@ -372,18 +372,12 @@ int store_run_check(const struct store_run *run)
 static void limit_dirty(struct store_data *data)
 {
 	bool many;
-	int rc;
 
 	pthread_mutex_lock(&data->lock);
 	many = data->dirty_count / STORE_WAITING >= data->files;
 	pthread_mutex_unlock(&data->lock);
-	if (!many)
-		return;
-	rc = store_data_sync(data);
-	pthread_mutex_lock(&data->lock);
-	if (rc && !data->unreported)
-		data->unreported = rc;
-	pthread_mutex_unlock(&data->lock);
+	if (many)
+		data_sync_unasked(data);
 }
 
 void store_run_end(struct store_run *run, bool kept)

@@ -810,7 +810,7 @@ START_TEST(opened_again)
 END_TEST
 
 /* A name that cannot be flushed is a lost object, too. */
-START_TEST(failed_name)
+static void name_fails(bool safe_bytes)
 {
 	struct store_content patch;
 
@@ -819,6 +819,8 @@ START_TEST(failed_name)
 
 	put(run, "lost", 4);
 	ck_assert_int_eq(store_run_finish(run, &patch), 0);
+	if (safe_bytes)
+		ck_assert_int_eq(store_run_sync(run), 0);
 	spy->fail_sync_dir = -EIO;
 	ck_assert_int_eq(store_data_sync(data), -EIO);
 	spy->fail_sync_dir = 0;
@@ -828,6 +830,13 @@ START_TEST(failed_name)
 	ck_assert(!spy_exists(spy, new_name(1)));
 	store_content_free(&patch);
 	teardown();
+}
+
+/* Also if the writer has flushed the bytes, as in strict mode. */
+START_TEST(failed_name)
+{
+	name_fails(false);
+	name_fails(true);
 }
 END_TEST
 
