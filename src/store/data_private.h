@@ -29,7 +29,7 @@ struct data_object {
 	bool known;			   /* it is found by its number */
 	bool busy;    /* a thread opens, renames or removes its file: wait for `changed` */
 	bool settled; /* it has its name; else it lies in "files/new" */
-	bool sealed;  /* nothing may be added: it is read-only, or a run was cut off */
+	bool sealed;  /* nothing may be added: it is read-only, or could not be cut */
 	bool writing; /* a run has it */
 	bool removed;
 	bool syncing; /* a thread flushes its file: wait for `changed` */
@@ -45,7 +45,7 @@ struct data_object {
 	/* Of the thread that flushes. */
 	struct data_object *next_flushed;
 	bool flushed_data, flushed_closed, flushed_failed;
-	uint64_t flushed_end;
+	uint64_t flushed_end; /* with the lock: a run that is given up lowers it */
 	int flushed;
 	bool flushed_settled, flushed_name;
 
