@@ -84,6 +84,11 @@ void store_data_close(struct store_data *data);
  * flushed nevertheless. Bytes that could not be flushed are lost for good: reading them is -EIO.
  */
 int store_data_sync(struct store_data *data);
+/*
+ * How many flushes have failed. If the number has not changed since store_run_check(), and
+ * store_data_sync() succeeds, the bytes and the name of the run are on stable storage.
+ */
+uint64_t store_data_failures(struct store_data *data);
 
 /* Give an object of "files/new" its name. Without effect if it has it. */
 int store_data_settle(struct store_data *data, const struct store_owner *owner, uint64_t object);

@@ -29,7 +29,7 @@ struct data_object {
 	bool known;			   /* it is found by its number */
 	bool busy;    /* a thread opens, renames or removes its file: wait for `changed` */
 	bool settled; /* it has its name; else it lies in "files/new" */
-	bool sealed;  /* nothing may be added: it is read-only, or a run was cut off */
+	bool sealed;  /* nothing may be added: it is read-only, or could not be cut */
 	bool writing; /* a run has it */
 	bool removed;
 	bool syncing; /* a thread flushes its file: wait for `changed` */
@@ -45,7 +45,7 @@ struct data_object {
 	/* Of the thread that flushes. */
 	struct data_object *next_flushed;
 	bool flushed_data, flushed_closed, flushed_failed;
-	uint64_t flushed_end;
+	uint64_t flushed_end; /* with the lock: a run that is given up lowers it */
 	int flushed;
 	bool flushed_settled, flushed_name;
 
@@ -72,6 +72,7 @@ struct store_data {
 	bool flushing;
 	struct data_round *round; /* while `flushing`: the current one */
 	int unreported; /* error of a flush that no caller asked for */
+	uint64_t failures; /* rounds that failed */
 	void *buffer[DATA_BUFFERS];
 	unsigned buffers;
 	uint64_t time; /* grows with each pin and each death */
@@ -113,5 +114,7 @@ int data_lost(const struct data_object *object, uint64_t end);
 
 /* Flush the file of an object, and note an error, which the kernel tells once. 0 or -errno. */
 int data_flush(struct store_data *data, struct data_object *object);
+/* As store_data_sync(); the error is for the next one who calls that. */
+void data_sync_unasked(struct store_data *data);
 
 #endif

@@ -69,11 +69,29 @@ static bool claim(struct store_data *data, struct data_object *object)
 	return ours;
 }
 
-static void unclaim(struct store_data *data, struct data_object *object, bool cut)
+static void unclaim(struct store_data *data, struct data_object *object)
 {
 	pthread_mutex_lock(&data->lock);
 	object->writing = false;
-	object->sealed |= cut;
+	pthread_mutex_unlock(&data->lock);
+}
+
+/*
+ * With a claim: the bytes from `length` on go. A flush that has begun knows them, and must not take those that come in
+ * their place for safe.
+ */
+static void cut_object(struct store_data *data, struct data_object *object, uint64_t length)
+{
+	int rc = data->layer->ops->truncate(object->file, length);
+
+	pthread_mutex_lock(&data->lock);
+	object->sealed |= rc != 0;
+	if (object->end > length)
+		object->end = length;
+	if (object->flushed_end > length)
+		object->flushed_end = length;
+	if (atomic_load(&object->safe) > length)
+		atomic_store(&object->safe, length);
 	pthread_mutex_unlock(&data->lock);
 }
 
@@ -100,7 +118,7 @@ static bool begin_old(struct store_run *run, const struct store_owner *owner,
 			run->before = size;
 			return true;
 		}
-		unclaim(data, run->object, false);
+		unclaim(data, run->object);
 	}
 	data_release(data, run->object);
 	return false;
@@ -372,18 +390,12 @@ int store_run_check(const struct store_run *run)
 static void limit_dirty(struct store_data *data)
 {
 	bool many;
-	int rc;
 
 	pthread_mutex_lock(&data->lock);
 	many = data->dirty_count / STORE_WAITING >= data->files;
 	pthread_mutex_unlock(&data->lock);
-	if (!many)
-		return;
-	rc = store_data_sync(data);
-	pthread_mutex_lock(&data->lock);
-	if (rc && !data->unreported)
-		data->unreported = rc;
-	pthread_mutex_unlock(&data->lock);
+	if (many)
+		data_sync_unasked(data);
 }
 
 void store_run_end(struct store_run *run, bool kept)
@@ -396,11 +408,9 @@ void store_run_end(struct store_run *run, bool kept)
 	bool empty = run->at == run->start;
 
 	give_buffer(data, run->buffer);
-	bool cut = !kept && !run->new && !empty;
-
-	if (cut)
-		data->layer->ops->truncate(object->file, run->before);
-	unclaim(data, object, cut);
+	if (!kept && !run->new && !empty)
+		cut_object(data, object, run->before);
+	unclaim(data, object);
 	/* An object that nothing refers to is of no use. */
 	if (run->new && (!kept || empty))
 		store_data_remove(data, &object->owner, object->number);

@@ -15,6 +15,7 @@
 
 struct data_round {
 	unsigned callers;
+	bool asked; /* a caller wants to know the result */
 	bool ended;
 	int result;
 };
@@ -111,13 +112,20 @@ static bool plan_names(struct store_data *data, struct data_object *list)
 	return some;
 }
 
-/* With the lock held: a name that stayed where it was is on stable storage now. */
+/*
+ * With the lock held: a name that stayed where it was is on stable storage now. An object without one is lost as
+ * a whole, even if its writer has flushed the bytes.
+ */
 static void conclude_names(struct data_object *list)
 {
-	for (struct data_object *object = list; object; object = object->next_flushed)
-		if (object->flushed_name && object->flushed == 0 && !object->busy &&
-		    object->settled == object->flushed_settled)
+	for (struct data_object *object = list; object; object = object->next_flushed) {
+		if (!object->flushed_name)
+			continue;
+		if (object->flushed)
+			atomic_store(&object->safe, 0);
+		else if (!object->busy && object->settled == object->flushed_settled)
 			object->name_dirty = false;
+	}
 }
 
 /* An object that gets its name meanwhile needs a second pass. */
@@ -217,6 +225,9 @@ static void run_round(struct store_data *data)
 
 	pthread_mutex_lock(&data->lock);
 	round->result = rc ? rc : result;
+	data->failures += rc != 0;
+	if (round->result && !round->asked)
+		data->unreported = round->result;
 	round->ended = true;
 	data->flushing = false;
 	pthread_cond_broadcast(&data->changed);
@@ -232,7 +243,7 @@ static int leave_round(struct data_round *round)
 	return result;
 }
 
-int store_data_sync(struct store_data *data)
+static int sync_objects(struct store_data *data, bool asks)
 {
 	struct data_round *round, *before;
 	int result;
@@ -246,6 +257,7 @@ int store_data_sync(struct store_data *data)
 		return -ENOMEM;
 	}
 	round->callers++;
+	round->asked |= asks;
 	before = data->flushing ? data->round : NULL;
 	if (before)
 		before->callers++;
@@ -263,4 +275,24 @@ int store_data_sync(struct store_data *data)
 	}
 	pthread_mutex_unlock(&data->lock);
 	return result;
+}
+
+int store_data_sync(struct store_data *data)
+{
+	return sync_objects(data, true);
+}
+
+void data_sync_unasked(struct store_data *data)
+{
+	sync_objects(data, false);
+}
+
+uint64_t store_data_failures(struct store_data *data)
+{
+	uint64_t failures;
+
+	pthread_mutex_lock(&data->lock);
+	failures = data->failures;
+	pthread_mutex_unlock(&data->lock);
+	return failures;
 }

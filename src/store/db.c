@@ -290,13 +290,13 @@ void db_rollback(struct db *db)
 		run_plain(db, DB_ROLLBACK);
 }
 
-int db_checkpoint(struct db *db, unsigned *logged)
+int db_checkpoint(struct db *db, bool *all)
 {
-	int frames = 0, moved = 0;
+	int frames = -1, moved = 0;
 	int rc = sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames,
 					   &moved);
 
-	*logged = frames > 0 ? (unsigned)frames : 0;
+	*all = rc == SQLITE_OK && frames == moved;
 	return rc == SQLITE_BUSY ? 0 : db_result(db, rc);
 }
 

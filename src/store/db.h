@@ -42,8 +42,8 @@ int db_begin_read(struct db *db); /* a view that does not change until db_end_re
 void db_end_read(struct db *db);
 int db_commit(struct db *db);
 void db_rollback(struct db *db);
-/* Move what it can from the log to the database, without waiting for anybody. Pages in the log. */
-int db_checkpoint(struct db *db, unsigned *logged);
+/* Move what it can from the log to the database, without waiting for anybody. *all: nothing else is in the log. */
+int db_checkpoint(struct db *db, bool *all);
 /* The same, waiting for readers, and empty the log. */
 int db_checkpoint_all(struct db *db);
 

@@ -197,7 +197,7 @@ static void set_checkpointing(struct keeper *keeper, bool on)
 static void checkpoint(struct keeper *keeper)
 {
 	struct core *core = keeper->core;
-	unsigned logged;
+	bool all;
 
 	if (store_vfs_log_size(core->vfs) < LOG_BYTES)
 		return;
@@ -206,9 +206,10 @@ static void checkpoint(struct keeper *keeper)
 	 * time is short, so that few commits remain to be flushed while others wait.
 	 */
 	set_checkpointing(keeper, true);
-	if (!db_checkpoint(keeper->db, &logged) && !db_checkpoint(keeper->db, &logged)) {
+	if (!db_checkpoint(keeper->db, &all) && !db_checkpoint(keeper->db, &all)) {
 		txn_pause(core->txn);
-		db_checkpoint(keeper->db, &logged);
+		if (!db_checkpoint(keeper->db, &all) && all)
+			store_vfs_emptied(core->vfs);
 		txn_resume(core->txn);
 	}
 	set_checkpointing(keeper, false);
@@ -390,7 +391,8 @@ static int find_leftovers(struct keeper *keeper)
 
 	if (!result)
 		result = db_objects(keeper->db, true, old_dead, keeper);
-	if (keeper->made.count || keeper->dead.count) {
+	/* What a killed process committed last is not flushed yet. */
+	if (keeper->made.count || keeper->dead.count || keeper->core->sync_all) {
 		keeper->dirty = true;
 		keeper->dirty_ns = monotonic_ns();
 	}

@@ -38,10 +38,11 @@ struct store_mark {
 	const char *path, *log;
 	int (*before_sync)(void *arg);
 	void *arg;
-	pthread_mutex_t moving; /* covers `record`, `named`; taken before `lock` */
+	pthread_mutex_t moving; /* covers `record`, `known...`, `named`; taken before `lock` */
 	struct record record;	/* the last one written or read */
-	uint64_t named;		/* generation of the log whose name is on stable storage; 0: none */
-	pthread_mutex_t lock;	/* covers the rest */
+	uint64_t known_salt, known_end; /* the log for which the record holds */
+	uint64_t named;	       /* generation of the log whose name is on stable storage; 0: none */
+	pthread_mutex_t lock;  /* covers the rest */
 	uint64_t salt;	       /* generation of the log; 0: it is empty */
 	uint64_t end;	       /* of the last transaction in it; 0: it is empty */
 	uint64_t frame;	       /* bytes of a frame; 0: not known */
@@ -295,6 +296,39 @@ static int write_mark(struct store_mark *mark, bool make)
 	return rc;
 }
 
+/*
+ * The log is at `at`, of which the bytes up to `end` count after a restart of the machine. If that fails, the old record
+ * stays, and the next one is written to the same slot.
+ */
+static int move_mark(struct store_mark *mark, uint64_t salt, uint64_t end, uint64_t at)
+{
+	const struct record before = mark->record;
+	int rc;
+
+	mark->record.salt = salt;
+	mark->record.end = end;
+	rc = write_mark(mark, false);
+	if (rc) {
+		mark->record = before;
+		return rc;
+	}
+	mark->known_salt = salt;
+	mark->known_end = at;
+	return 0;
+}
+
+static bool is_known(const struct store_mark *mark, uint64_t salt, uint64_t end)
+{
+	return salt == mark->known_salt && end == mark->known_end;
+}
+
+/* The record is that of the whole log as it is. */
+static void know_log(struct store_mark *mark)
+{
+	mark->record.salt = mark->known_salt = mark->salt;
+	mark->record.end = mark->known_end = mark->end;
+}
+
 int store_mark_recover(struct store_mark *mark, enum store_past *past)
 {
 	char boot[64] = "";
@@ -312,10 +346,11 @@ int store_mark_recover(struct store_mark *mark, enum store_past *past)
 		/*
 		 * Without a mark there was no commit yet: it is made before the first one.
 		 */
-		mark->record.salt = mark->salt;
-		mark->record.end = mark->end;
+		know_log(mark);
 		return 0;
 	}
+	mark->known_salt = mark->record.salt;
+	mark->known_end = mark->record.end;
 	restarted = strncmp(boot, mark->record.boot, sizeof(boot)) != 0;
 	*past = restarted ? STORE_PAST_CRASHED : STORE_PAST_KILLED;
 	if (!restarted || mark->record.state == STATE_STRICT)
@@ -333,11 +368,22 @@ int store_mark_begin(struct store_mark *mark, bool strict)
 	pthread_mutex_lock(&mark->moving);
 	memset(mark->record.boot, 0, sizeof(mark->record.boot));
 	rc = mark->layer->ops->boot(mark->layer, mark->record.boot);
+	/* Strict mode does not move the mark: what it left in the log counts. */
+	if (mark->record.state == STATE_STRICT)
+		know_log(mark);
 	mark->record.state = strict ? STATE_STRICT : STATE_LAZY;
 	if (!rc)
 		rc = write_mark(mark, true);
 	pthread_mutex_unlock(&mark->moving);
 	return rc;
+}
+
+static void look(struct store_mark *mark, uint64_t *salt, uint64_t *end)
+{
+	pthread_mutex_lock(&mark->lock);
+	*salt = mark->salt;
+	*end = mark->end;
+	pthread_mutex_unlock(&mark->lock);
 }
 
 int store_mark_flush(struct store_mark *mark, struct store_file *log)
@@ -346,10 +392,12 @@ int store_mark_flush(struct store_mark *mark, struct store_file *log)
 	int rc;
 
 	pthread_mutex_lock(&mark->moving);
-	pthread_mutex_lock(&mark->lock);
-	salt = mark->salt;
-	end = mark->end;
-	pthread_mutex_unlock(&mark->lock);
+	look(mark, &salt, &end);
+	/* SQLite flushes the header of a new log in a commit. After a restart of the machine that log is cut anyway. */
+	if (mark->record.state == STATE_LAZY && !mark->record.end && end <= LOG_HEADER) {
+		pthread_mutex_unlock(&mark->moving);
+		return 0;
+	}
 	rc = mark->before_sync ? mark->before_sync(mark->arg) : 0;
 	if (!rc)
 		rc = mark->layer->ops->sync(log);
@@ -358,24 +406,33 @@ int store_mark_flush(struct store_mark *mark, struct store_file *log)
 		rc = mark->layer->ops->sync_dir(mark->layer, "meta");
 		mark->named = rc ? 0 : salt;
 	}
-	if (!rc && mark->record.state == STATE_LAZY &&
-	    (salt != mark->record.salt || end != mark->record.end)) {
-		mark->record.salt = salt;
-		mark->record.end = end;
-		rc = write_mark(mark, false);
-	}
+	if (!rc && mark->record.state == STATE_LAZY && !is_known(mark, salt, end))
+		rc = move_mark(mark, salt, end, end);
+	pthread_mutex_unlock(&mark->moving);
+	return rc;
+}
+
+int store_mark_emptied(struct store_mark *mark)
+{
+	uint64_t salt, end;
+	int rc = 0;
+
+	pthread_mutex_lock(&mark->moving);
+	look(mark, &salt, &end);
+	if (mark->record.state == STATE_LAZY)
+		rc = move_mark(mark, salt, 0, end);
 	pthread_mutex_unlock(&mark->moving);
 	return rc;
 }
 
 static bool has_grown(struct store_mark *mark)
 {
+	uint64_t salt, end;
 	bool grown;
 
 	pthread_mutex_lock(&mark->moving);
-	pthread_mutex_lock(&mark->lock);
-	grown = mark->salt != mark->record.salt || mark->end != mark->record.end;
-	pthread_mutex_unlock(&mark->lock);
+	look(mark, &salt, &end);
+	grown = !is_known(mark, salt, end);
 	pthread_mutex_unlock(&mark->moving);
 	return grown;
 }

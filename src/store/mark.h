@@ -34,6 +34,7 @@ int store_mark_flush(struct store_mark *mark, struct store_file *log);
 int store_mark_recover(struct store_mark *mark, enum store_past *past);
 int store_mark_begin(struct store_mark *mark, bool strict);
 int store_mark_move(struct store_mark *mark);
+int store_mark_emptied(struct store_mark *mark);
 int store_mark_end(struct store_mark *mark);
 
 #endif

@@ -221,6 +221,13 @@ static int flush_objects(void *arg)
 	return store_data_sync(core->data);
 }
 
+static uint64_t flush_failures(void *arg)
+{
+	const struct core *core = arg;
+
+	return store_data_failures(core->data);
+}
+
 static int add_volume(void *arg, const struct volrec *volume, bool damaged)
 {
 	return volumes_put(arg, volume, damaged);
@@ -298,6 +305,7 @@ static int open_parts(struct core *core, const struct store_options *options)
 	size_t memory = options->memory ? options->memory : MEMORY_DEFAULT;
 	struct txn_options txn = {.strict = core->durability == STORE_STRICT,
 				  .flush_objects = flush_objects,
+				  .failures = flush_failures,
 				  .flush_arg = core,
 				  .admit = keeper_admit,
 				  .committed = keeper_committed};

@@ -39,6 +39,7 @@ struct txn {
 	/* Of the leader. */
 	uint64_t commit_ns; /* what commits take, smoothed */
 	unsigned expected;  /* operations that came in the last round */
+	uint64_t failures;  /* of flushes, before the operations checked their bytes */
 
 	_Atomic uint64_t operations, commits;
 	_Atomic unsigned waiting; /* in the queue */
@@ -158,6 +159,26 @@ static void announce(struct txn_op *op, const struct txn_op *last)
 	}
 }
 
+static void begin(struct txn *txn)
+{
+	if (txn->options.strict)
+		txn->failures = txn->options.failures(txn->options.flush_arg);
+	work_begin(&txn->work);
+}
+
+/*
+ * A flush for others may have failed after the operations checked their bytes. It has taken the objects off the
+ * list, so that the one here finds nothing to do.
+ */
+static int flush_objects(struct txn *txn)
+{
+	int result = txn->options.flush_objects(txn->options.flush_arg);
+
+	if (!result && txn->options.failures(txn->options.flush_arg) != txn->failures)
+		result = -EIO;
+	return result;
+}
+
 static int finish(struct txn *txn, struct txn_op *first, const struct txn_op *last)
 {
 	struct work *work = &txn->work;
@@ -168,7 +189,7 @@ static int finish(struct txn *txn, struct txn_op *first, const struct txn_op *la
 		result = -ENOMEM;
 	/* The log may reach the disk as soon as it is written. */
 	if (!result && txn->options.strict && work->refers)
-		result = txn->options.flush_objects(txn->options.flush_arg);
+		result = flush_objects(txn);
 	if (!result)
 		result = work_commit(work);
 	if (!result) {
@@ -186,7 +207,7 @@ static void run_alone(struct txn *txn, struct txn_op *op)
 {
 	int result;
 
-	work_begin(&txn->work);
+	begin(txn);
 	op->result = op->apply(op, &txn->work);
 	result = finish(txn, op, op);
 	if (!op->result)
@@ -227,7 +248,7 @@ static void run_batch(struct txn *txn, struct queue *batch)
 
 	txn->options.admit(txn->options.arg);
 	enter(txn, false);
-	work_begin(&txn->work);
+	begin(txn);
 	apply_all(txn, batch->first);
 	if (txn->options.strict && !batch->first->alone)
 		gather(txn, batch);

@@ -42,6 +42,8 @@ struct txn_options {
 	bool strict; /* commits are flushed: wait a little for operations that are about to come */
 	/* Strict: before a commit that refers to bytes of objects. 0 or -errno. */
 	int (*flush_objects)(void *arg);
+	/* As store_data_failures(): operations check their bytes before that flush. */
+	uint64_t (*failures)(void *arg);
 	void *flush_arg;
 	/* Before each batch: waits while the store must not take more. */
 	void (*admit)(void *arg);

@@ -588,6 +588,11 @@ int store_vfs_mark(struct store_vfs *vfs)
 	return store_mark_move(vfs->mark);
 }
 
+int store_vfs_emptied(struct store_vfs *vfs)
+{
+	return store_mark_emptied(vfs->mark);
+}
+
 int store_vfs_end(struct store_vfs *vfs)
 {
 	return store_mark_end(vfs->mark);

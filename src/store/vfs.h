@@ -57,6 +57,11 @@ int store_vfs_begin(struct store_vfs *vfs, bool strict);
  * on meanwhile. Every flush of the log by SQLite moves the mark as well.
  */
 int store_vfs_mark(struct store_vfs *vfs);
+/*
+ * While no commit can come: a checkpoint has moved all of the log to the database. After a restart of the machine the log
+ * is cut to nothing. So the commit with which it starts again need not flush its header, in lazy mode.
+ */
+int store_vfs_emptied(struct store_vfs *vfs);
 /* After the last commit and a flush of everything. */
 int store_vfs_end(struct store_vfs *vfs);
 /* Bytes of committed transactions in the log. */

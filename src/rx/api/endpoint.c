@@ -345,19 +345,42 @@ static void end_calls(struct rxw_connection *c)
 		rxw_conn_fail(c, RXW_RESTARTING);
 }
 
-#define ABORT_MAX 64
+/*
+ * A call without a handler would be refused when it gets one. It may never get one: a client that began it
+ * before a restart sends the middle of its request, and this endpoint never gets the beginning.
+ */
+static void refuse_unattached(struct rxw_connection *c)
+{
+	struct rxw_effects a;
+
+	if (c->p.client)
+		return;
+	rxw_effects_init(&a, rxw_home(c), false);
+	rxw_conn_lock(c);
+	for (unsigned i = 0; i < 4; i++) {
+		struct rxw_pcall *p = c->p.channel[i];
+
+		if (p && p->state == RXW_CS_PRECALL && !rxw_call_of(p)->attached)
+			rxw_pcall_fail(p, RXW_RESTARTING, RXW_ORIGIN_LOCAL, true, &a.out);
+	}
+	rxw_effects_collect(&a, false);
+	rxw_conn_unlock(c);
+	rxw_dispatch(&a);
+}
+
+#define FOUND_MAX 64
 
 /*
- * Counts connections with calls in progress. With `abort`, at most ABORT_MAX of each shard are
- * aborted.
+ * Counts connections with calls in progress. `end`, unless NULL, is called for at most FOUND_MAX of each
+ * shard, without a lock.
  */
-static unsigned busy_connections(struct rxw_endpoint *ep, bool abort)
+static unsigned busy_connections(struct rxw_endpoint *ep, void (*end)(struct rxw_connection *c))
 {
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < ep->shard_count; i++) {
 		struct rxw_shard *s = &ep->shard[i];
-		struct rxw_connection *found[ABORT_MAX];
+		struct rxw_connection *found[FOUND_MAX];
 		unsigned n = 0;
 
 		rxw_table_lock(s);
@@ -374,14 +397,14 @@ static unsigned busy_connections(struct rxw_endpoint *ep, bool abort)
 					pthread_cond_broadcast(&c->channel_free);
 				rxw_conn_unlock(c);
 				count += works;
-				if (works && abort && n < ABORT_MAX) {
+				if (works && end && n < FOUND_MAX) {
 					rxw_conn_ref(c);
 					found[n++] = c;
 				}
 			}
 		rxw_table_unlock(s);
 		for (unsigned k = 0; k < n; k++) {
-			end_calls(found[k]);
+			end(found[k]);
 			rxw_conn_unref(found[k]);
 		}
 	}
@@ -407,9 +430,11 @@ static void refuse_queued(struct rxw_endpoint *ep)
 static int drain(struct rxw_endpoint *ep, uint64_t end)
 {
 	for (;;) {
-		if (atomic_load(&ep->stopping))
+		bool stopping = atomic_load(&ep->stopping);
+
+		if (stopping)
 			refuse_queued(ep);
-		if (!busy_connections(ep, false))
+		if (!busy_connections(ep, stopping ? refuse_unattached : NULL))
 			return 0;
 		if (rxw_now() >= end)
 			return -RXW_ETIMEDOUT;
@@ -455,7 +480,7 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 	end = rxw_now() + limit_ms * RXW_MS;
 	r = drain(endpoint, end);
 	end += RXW_STOP_GRACE;
-	while (r && busy_connections(endpoint, true) && rxw_now() < end)
+	while (r && busy_connections(endpoint, end_calls) && rxw_now() < end)
 		rxw_sleep_us(1000);
 	left = rxw_workers_stop(endpoint, end);
 	if (!left)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/main.h"
 #include "tests/store/diskstore.h"
@@ -394,6 +395,43 @@ START_TEST(crashed_after_flush)
 }
 END_TEST
 
+/* What a killed process acknowledged is safe soon, even if the next one has nothing to do. */
+START_TEST(killed_then_idle)
+{
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = diskstore_open(disk, STORE_LAZY, &layer);
+	struct store_stats stats;
+	char *want, *now;
+
+	ck_assert_ptr_nonnull(store);
+	ck_assert_int_eq(state_create(store, volume, "last", STORE_FILE, NULL), 0);
+	ck_assert_int_eq(state_write(store, volume, "last", 0, LARGE, LARGE, 9), 0);
+	want = diskstore_dump(store, "killed");
+	crashdisk_stop_at(disk, 0, 0);
+	diskstore_close(store, layer);
+	crashdisk_killed(disk);
+	store = diskstore_open(disk, STORE_LAZY, &layer);
+	ck_assert_ptr_nonnull(store);
+	do {
+		usleep(1000);
+		store_stats(store, &stats);
+	} while (!stats.flushes);
+	crashdisk_stop_at(disk, 0, 0);
+	diskstore_close(store, layer);
+	crashdisk_crashed(disk, 0, false, 1);
+	store = diskstore_open(disk, STORE_LAZY, &layer);
+	ck_assert_ptr_nonnull(store);
+	now = diskstore_dump(store, "idle");
+	ck_assert_str_eq(now, want);
+	ck_assert_int_eq(diskstore_faults(store, "idle"), 0);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+	free(now);
+	free(want);
+}
+END_TEST
+
 /* All of them again, with lists of more than six extents in rows of two. */
 START_TEST(lists)
 {
@@ -404,4 +442,5 @@ START_TEST(lists)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(1800, "crash", killed, crashed_strict, crashed_lazy, crashed_after_flush, lists)
+TEST_MAIN_WITHIN(1800, "crash", killed_then_idle, killed, crashed_strict, crashed_lazy,
+		 crashed_after_flush, lists)

@@ -158,6 +158,18 @@ static bool add_row(struct run *run, uint64_t *random)
 	return true;
 }
 
+/* The log starts again at the next commit. */
+static bool empty_log(struct run *run)
+{
+	int frames, moved;
+
+	if (sqlite3_wal_checkpoint_v2(run->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames, &moved))
+		return false;
+	run->flushed = run->committed;
+	ck_assert_int_eq(frames, moved);
+	return store_vfs_emptied(run->vfs) == 0;
+}
+
 /* Flush, or check the log into the database, now and then. */
 static bool tend(struct run *run, uint64_t *random)
 {
@@ -175,6 +187,8 @@ static bool tend(struct run *run, uint64_t *random)
 	case 2:
 		return sqlite3_wal_checkpoint_v2(run->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
 						 NULL) == SQLITE_OK;
+	case 3:
+		return empty_log(run);
 	default:
 		return true;
 	}
@@ -304,6 +318,33 @@ START_TEST(closed)
 }
 END_TEST
 
+/* What strict mode acknowledged is safe, also if the next process is in lazy mode and does nothing. */
+START_TEST(strict_then_lazy)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct run run = {.strict = true};
+		uint64_t random = seed;
+		enum store_past past;
+
+		make(&run);
+		crashdisk_stop_at(run.disk, crashdisk_calls(run.disk) + 100 + 10 * seed, seed);
+		work(&run, &random);
+		end(&run);
+		crashdisk_killed(run.disk);
+		run.strict = false;
+		ck_assert(start(&run, &past));
+		ck_assert_int_eq(past, STORE_PAST_KILLED);
+		crashdisk_stop_at(run.disk, 0, 0);
+		end(&run);
+		crashdisk_crashed(run.disk, crashdisk_random_keep(&random), seed % 2, seed);
+		ck_assert(start(&run, &past));
+		verify(&run, run.flushed, "strict, then lazy", seed);
+		end(&run);
+		crashdisk_free(run.disk);
+	}
+}
+END_TEST
+
 static uint64_t log_length(struct spy *spy)
 {
 	struct store_file *file;
@@ -314,6 +355,65 @@ static uint64_t log_length(struct spy *spy)
 	spy->layer.ops->close(file);
 	return length;
 }
+
+/* A mark that could not be written is written by the next attempt, even if there was no commit meanwhile. */
+START_TEST(failed_mark)
+{
+	bool failed = true;
+
+	for (uint64_t call = 0; failed; call++) {
+		struct run run = {.strict = false};
+		uint64_t random = 1;
+		enum store_past past;
+
+		make(&run);
+		ck_assert(add_row(&run, &random));
+		crashdisk_fail_at(run.disk, crashdisk_calls(run.disk) + call, 0, EIO);
+		failed = store_vfs_mark(run.vfs) != 0;
+		crashdisk_fail_at(run.disk, UINT64_MAX, 0, EIO);
+		run.unflushed = 1;
+		ck_assert_int_eq(store_vfs_mark(run.vfs), 0);
+		crashdisk_stop_at(run.disk, 0, 0);
+		end(&run);
+		crashdisk_crashed(run.disk, 0, false, 1);
+		ck_assert(start(&run, &past));
+		verify(&run, 1, "failed mark", call);
+		end(&run);
+		crashdisk_free(run.disk);
+	}
+}
+END_TEST
+
+/* A lazy commit flushes nothing, not even one that begins the log again. */
+START_TEST(lazy_cost)
+{
+	struct spy *spy = spy_new();
+	struct run run = {.layer = &spy->layer};
+
+	ck_assert_int_eq(run.layer->ops->mkdir(run.layer, "meta"), 0);
+	ck_assert_int_eq(run.layer->ops->mkdir(run.layer, "f"), 0);
+	ck_assert(start_on(&run, &(enum store_past){0}));
+	ck_assert_int_eq(execute(&run, "CREATE TABLE t (n INTEGER PRIMARY KEY)"), SQLITE_OK);
+	for (int i = 0; i < ROWS; i++) {
+		uint64_t length = log_length(spy);
+
+		ck_assert(empty_log(&run));
+		spy_reset(spy);
+		ck_assert_int_eq(execute(&run, "INSERT INTO t DEFAULT VALUES"), SQLITE_OK);
+		ck_assert_uint_eq(spy->syncs + spy->dir_syncs, 0);
+		/* It has begun again. */
+		ck_assert_uint_eq(log_length(spy), length);
+		/* The log and the mark, once. */
+		ck_assert_int_eq(store_vfs_mark(run.vfs), 0);
+		ck_assert_uint_eq(spy->syncs, 2);
+		ck_assert_int_eq(store_vfs_mark(run.vfs), 0);
+		ck_assert_uint_eq(spy->syncs, 2);
+	}
+	ck_assert_int_eq(sqlite3_close(run.db), SQLITE_OK);
+	store_vfs_destroy(run.vfs);
+	spy_free(spy);
+}
+END_TEST
 
 /* A strict commit is one flush of a log whose length stays. */
 START_TEST(strict_cost)
@@ -342,4 +442,5 @@ START_TEST(strict_cost)
 }
 END_TEST
 
-TEST_MAIN("vfs", lazy_killed, lazy_crashed, strict_killed, strict_crashed, strict_cost, closed)
+TEST_MAIN("vfs", lazy_killed, lazy_crashed, strict_killed, strict_crashed, strict_cost,
+	  strict_then_lazy, failed_mark, lazy_cost, closed)

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/wire.h"
 #include "harness.h"
 #include "streams.h"
 
@@ -187,6 +188,27 @@ START_TEST(call_after_stop)
 		ck_assert_int_eq(h_call(&bed, connection, &(struct h_ask){ .op = H_PING }),
 				 RXW_RESTARTING);
 	rxw_connection_release(connection);
+}
+END_TEST
+
+/* The middle of a request, whose beginning went to a server that is gone: no handler will ever have the call. */
+START_TEST(stop_without_beginning)
+{
+	uint8_t head[H_ASK_SIZE], packet[2048];
+	struct h_raw raw = h_raw_request(head, H_SINK, 0x4000);
+	int fd = h_raw_socket(&bed);
+	ssize_t n;
+
+	raw.seq = 7;
+	raw.flags = RXW_CLIENT_INITIATED | RXW_REQUEST_ACK;
+	h_raw_send(fd, &raw);
+	/* The call is there. */
+	ck_assert_int_ge(h_raw_receive(fd, RXW_ACK, packet), 0);
+	ck_assert_int_eq(rxw_endpoint_stop(bed.server, 50000), 0);
+	n = h_raw_receive(fd, RXW_ABORT, packet);
+	ck_assert_int_eq(n, 32);
+	ck_assert_int_eq((int32_t)rxw_xdr_load32(packet + 28), RXW_RESTARTING);
+	close(fd);
 }
 END_TEST
 
@@ -639,6 +661,7 @@ int main(void)
 	tcase_add_test(tc, calls_on_a_stopped_client);
 	tcase_add_test(tc, graceful_stop);
 	tcase_add_test(tc, call_after_stop);
+	tcase_add_test(tc, stop_without_beginning);
 	tcase_add_test(tc, stop_with_a_limit);
 	tcase_add_test(tc, destroy_refused_in_handler);
 	tcase_add_test(tc, fork_and_exec);
