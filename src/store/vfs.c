@@ -128,6 +128,12 @@ static int file_truncate(sqlite3_file *base, sqlite3_int64 size)
 	struct file *f = (struct file *)base;
 	int rc = f->vfs->layer->ops->truncate(f->file, (uint64_t)size);
 
+	/*
+	 * Everything in the log is in the database now. If the cut were lost and the beginning of the log were
+	 * overwritten in part, the rest of it would hide newer pages of the database.
+	 */
+	if (!rc && f->log)
+		rc = f->vfs->layer->ops->sync(f->file);
 	if (rc)
 		return failed(rc, SQLITE_IOERR_TRUNCATE);
 	if (f->log) {
