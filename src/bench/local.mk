@@ -119,7 +119,7 @@ EXTRA_DIST += src/bench/fileserver src/bench/fsbed.py src/bench/fssteps.py
 # Long paths: emulated links (src/tests/link), with the kernel's TCP beside rxwire.
 src_bench_long_tcp_SOURCES = src/bench/long_tcp.c
 src_bench_long_tcp_LDADD = $(PTHREAD_LIBS)
-EXTRA_DIST += src/bench/long src/bench/longpath.py src/bench/kernel_long
+EXTRA_DIST += src/bench/long src/bench/longpath.py src/bench/kernel_long src/bench/hoard
 # Options: make bench-long LONG_ARGS='--profile gigabit-100 --rounds 1'
 LONG_ARGS =
 .PHONY: bench-long

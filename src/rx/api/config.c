@@ -78,7 +78,7 @@ struct field {
 	  RXW_IO_AUTO, "I/O back-end: several messages per system call, or one")                   \
 	X("poll-us", "N", "microseconds", "endpoint", 0, UINT, poll_us, 0, 1000, ZERO_NO, NULL, 0, \
 	  "polling time of a listener; uses a processor; 0 = none")                                \
-	X("window", "N", "packets", "endpoint", 0, UINT, window, 1, 65535, ZERO_NO, NULL, 8192,    \
+	X("window", "N", "packets", "endpoint", 0, UINT, window, 1, 65535, ZERO_NO, NULL, 32768,   \
 	  "maximum packets of a call in flight, 1 to 65535; above 255 if the peer allows it")      \
 	X("sndbuf", "SIZE|auto", "bytes", "endpoint", 0, SIZE, sndbuf, 4 * KIB, GIB, ZERO_AUTO,    \
 	  NULL, 0, "send buffer of each socket")                                                   \
@@ -96,7 +96,7 @@ struct field {
 	X("server-idle-ms", "N|off", "ms", "call", 0, UINT, server_idle_ms, 1, 24 * HOUR,          \
 	  ZERO_OFF, NULL, 60000, "time after which a server call without data ends")               \
 	X("peer-memory", "SIZE", "bytes", "endpoint", 0, SIZE, peer_memory, 16 * KIB, 64 * GIB,    \
-	  ZERO_NO, NULL, 32 * MIB, "received data queued by one peer")                             \
+	  ZERO_NO, NULL, 64 * MIB, "received data queued by one peer")                             \
 	X("connections-max", "N|off", "connections", "endpoint", 0, UINT, connections_max, 16,     \
 	  16777216, ZERO_OFF, NULL, 262144,                                                        \
 	  "maximum connections of validated addresses; idle ones are removed")                     \

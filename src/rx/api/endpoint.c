@@ -102,7 +102,8 @@ static int start(struct rxw_endpoint *ep)
 	uint64_t now = rxw_now();
 	int r;
 
-	ep->peers = rxw_peer_table_create(ep->engine->key, ep->config.peer_memory);
+	ep->peers =
+		rxw_peer_table_create(ep->engine->key, ep->config.peer_memory, &ep->engine->wide);
 	ep->shard = calloc(ep->io.count, sizeof(*ep->shard));
 	if (!ep->peers || !ep->shard)
 		return -RXW_ENOMEM;

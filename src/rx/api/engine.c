@@ -7,6 +7,8 @@
 #include "engine/objects.h"
 #include "api/config.h"
 
+#define WIDE_PART 3 /* of the memory, for wide windows: the rest of its first half is for others */
+
 /* Engine's lock held, or no other thread knows it. 0 or -RXW_ESYS. */
 static int draw_epoch(struct rxw_engine *e)
 {
@@ -70,6 +72,7 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 	/* Half of them: each polling caller may keep one from the threads that it waits for. */
 	e->pollers_max = rxw_half_of_cpus(e);
 	rxw_budget_init(&e->memory, (int64_t)e->config.memory);
+	rxw_budget_init(&e->wide, (int64_t)(e->config.memory / WIDE_PART));
 	r = -RXW_ESYS;
 	if (rxw_random(e->key, sizeof(e->key)) || draw_epoch(e))
 		goto fail;

@@ -44,7 +44,8 @@ static void set_params(const struct rxw_endpoint *ep, const struct rxw_config *c
 	p->hard = c->hard_ms * RXW_MS;
 	p->ack_delay = 50 * RXW_MS;
 	p->call_memory = ep->constants.call_memory;
-	p->wide_memory = c->window > RXW_MAX_ACKS ? (uint64_t)c->window * PINNED : 0;
+	if (c->window > RXW_MAX_ACKS)
+		p->wide_memory = rxw_min64((uint64_t)c->window * PINNED, c->peer_memory);
 	p->conn_memory = 4 * rxw_max64(p->call_memory, p->wide_memory);
 	p->peer_memory = c->peer_memory;
 	p->sendq_high = ep->constants.sendq_packets;

@@ -70,8 +70,9 @@ struct rxw_config {
 
 	/* calls, per endpoint */
 	/*
-	 * Packets, both directions, 1..65535, default 8192. Above 255 it offers wide windows
-	 * (rx-wide-windows), which peers that do not know them ignore.
+	 * Packets, both directions, 1..65535, default 32768. Above 255 it offers wide windows
+	 * (rx-wide-windows), which peers that do not know them ignore. What they hold comes from a
+	 * third of `memory`, of which one peer gets three quarters at most.
 	 */
 	unsigned window;
 	enum rxw_congestion congestion; /* congestion control algorithm */
@@ -87,7 +88,8 @@ struct rxw_config {
 
 	/* memory; 0 = default */
 	size_t memory;	    /* all packet buffers of the engine; default 192 MiB */
-	size_t peer_memory; /* received data queued by one peer; default 32 MiB */
+	/* received data queued by one peer; default 64 MiB, of which wide windows get 3/4 at most */
+	size_t peer_memory;
 
 	/* servers, per endpoint */
 	unsigned workers_max; /* default 64; a service can have its own limit */

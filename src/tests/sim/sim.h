@@ -82,6 +82,7 @@ enum sim_what {
 	SIM_MARK,	 /* no change: call_marks records the bytes read by each call */
 	SIM_ABORT,	 /* of clients: their calls are aborted with this code */
 	SIM_PAUSE,	 /* of nodes: no thread runs for this many ns, and datagrams queue up */
+	SIM_STALL,	 /* of nodes: no stream is read for this many ns */
 	SIM_CLOCK_STEP	 /* of nodes: the clock jumps by this many ns */
 };
 #define SIM_UP	 1u /* the uplink, or the client */
@@ -173,6 +174,7 @@ struct sim_setup {
 	unsigned references;
 	uint64_t receive_bytes; /* socket buffer; 0 = no limit */
 	size_t memory;		/* of buffers of each node; 0 = 256 MiB */
+	int64_t client_wide, server_wide; /* of wide windows; 0 = no limit */
 	struct sim_change changes[SIM_CHANGES];
 	unsigned change_count;
 	/* Called for each datagram that a node sends. Returns true to drop it. */
@@ -195,7 +197,7 @@ struct sim_node {
 	uint64_t queue_bytes;
 	bool receive_set;
 	bool settling;
-	uint64_t paused_until;
+	uint64_t paused_until, stalled_until;
 	uint64_t failed_at;    /* the latest call that ended with an error */
 	unsigned calls_failed; /* of the application's calls, as many */
 	uint64_t clock_ahead;  /* of the simulation; wraps around */

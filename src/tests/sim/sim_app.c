@@ -114,6 +114,8 @@ void sim_app_write(struct sim_call *call)
 	call->write_set = false;
 	if (!call->writing || call->p.error != 0)
 		return;
+	/* As the engine does: the queue may have become too long since the writer was told. */
+	rxw_pcall_limit_queue(&call->p, 0);
 	while (!call->tx_ended && rxw_pcall_writable(&call->p))
 		if (!write_run(call))
 			break;
@@ -214,6 +216,10 @@ void sim_app_read(struct sim_call *call)
 		return;
 	if (sim->now < RXW_SEC + sim->setup.stall && call->p.channel == call->node->client) {
 		later(call, &call->read_set, SIM_READ, RXW_SEC + sim->setup.stall - sim->now);
+		return;
+	}
+	if (sim->now < call->node->stalled_until) {
+		later(call, &call->read_set, SIM_READ, call->node->stalled_until - sim->now);
 		return;
 	}
 	while ((n = rxw_pcall_take(&call->p, pieces, sim->setup.read_rate ? 1 : 8)) > 0) {

@@ -38,12 +38,15 @@ bool sim_node_init(struct sim *sim, struct sim_node *node, bool client,
 {
 	static const uint64_t key[2] = {0x0123456789abcdefull, 0xfedcba9876543210ull};
 	struct sockaddr_in in = {.sin_family = AF_INET};
+	int64_t wide = client ? sim->setup.client_wide : sim->setup.server_wide;
 
 	memset(node, 0, sizeof(*node));
 	node->sim = sim;
 	node->client = client;
 	host_init((struct host *)node, &ops, params,
 		  sim->setup.memory != 0 ? sim->setup.memory : 256 << 20, 1 << 20, 64);
+	if (wide != 0)
+		node->wide.limit = wide;
 	node->clock_ahead = 1000 * RXW_SEC; /* it may be postponed */
 	in.sin_port = htons(client ? 7001 : 7000);
 	in.sin_addr.s_addr = htonl(client ? 0x0a000001 : 0x0a000002);

@@ -19,6 +19,10 @@
 #define HEADERS 28u /* of IP and UDP */
 #define STEPS	8u
 
+/* The default window, with the memory that an engine has for it by default. */
+#define DEFAULT	    32768u
+#define PEER_MEMORY (64u << 20)
+
 struct path {
 	const char *name;
 	const char *profile, *setting, *value; /* one more setting, or NULL */
@@ -30,20 +34,20 @@ struct path {
 };
 
 static const struct path paths[] = {
-	{"gigabit-50", "gigabit-50", NULL, NULL, 8, 2, 0.93, 16384, &rxw_cc_rate, 0},
-	{"gigabit-100", "gigabit-100", NULL, NULL, 10, 3, 0.93, 32768, &rxw_cc_rate, 0},
-	{"gigabit-200", "gigabit-200", NULL, NULL, 14, 5, 0.90, 65535, &rxw_cc_rate, 0},
-	{"gigabit-100-cubic", "gigabit-100", NULL, NULL, 10, 3, 0.90, 32768, &rxw_cc_cubic, 0},
-	{"gigabit-100-loss", "gigabit-100-loss", NULL, NULL, 12, 3, 0.88, 32768, &rxw_cc_rate, 0},
-	{"gigabit-100-bursts", "gigabit-100-bursts", NULL, NULL, 12, 3, 0.80, 32768, &rxw_cc_rate,
+	{"gigabit-50", "gigabit-50", NULL, NULL, 8, 2, 0.93, DEFAULT, &rxw_cc_rate, 0},
+	{"gigabit-100", "gigabit-100", NULL, NULL, 10, 3, 0.93, DEFAULT, &rxw_cc_rate, 0},
+	{"gigabit-200", "gigabit-200", NULL, NULL, 14, 5, 0.90, DEFAULT, &rxw_cc_rate, 0},
+	{"gigabit-100-cubic", "gigabit-100", NULL, NULL, 10, 3, 0.90, DEFAULT, &rxw_cc_cubic, 0},
+	{"gigabit-100-loss", "gigabit-100-loss", NULL, NULL, 12, 3, 0.88, DEFAULT, &rxw_cc_rate, 0},
+	{"gigabit-100-bursts", "gigabit-100-bursts", NULL, NULL, 12, 3, 0.80, DEFAULT, &rxw_cc_rate,
 	 0},
 	{"reorder-40", "reorder-40", NULL, NULL, 20, 2, 0.92, 16384, &rxw_cc_rate, 2},
 	{"mobile-100", "mobile-100", NULL, NULL, 15, 2, 0.85, 8192, &rxw_cc_rate, 0},
-	{"quarter-bdp", "quarter-bdp", NULL, NULL, 12, 4, 0.85, 32768, &rxw_cc_rate, 0},
-	{"codel", "codel", NULL, NULL, 12, 4, 0.85, 32768, &rxw_cc_rate, 0},
-	{"marking", "marking", NULL, NULL, 12, 4, 0.85, 32768, &rxw_cc_rate, 0},
-	{"marking-cubic", "marking", NULL, NULL, 12, 4, 0.60, 32768, &rxw_cc_cubic, 0},
-	{"mtu-9000", "mtu-9000", NULL, NULL, 10, 3, 0.93, 32768, &rxw_cc_rate, 0},
+	{"quarter-bdp", "quarter-bdp", NULL, NULL, 12, 4, 0.85, DEFAULT, &rxw_cc_rate, 0},
+	{"codel", "codel", NULL, NULL, 12, 4, 0.85, DEFAULT, &rxw_cc_rate, 0},
+	{"marking", "marking", NULL, NULL, 12, 4, 0.85, DEFAULT, &rxw_cc_rate, 0},
+	{"marking-cubic", "marking", NULL, NULL, 12, 4, 0.60, DEFAULT, &rxw_cc_cubic, 0},
+	{"mtu-9000", "mtu-9000", NULL, NULL, 10, 3, 0.93, DEFAULT, &rxw_cc_rate, 0},
 	{"black-hole", "black-hole", NULL, NULL, 15, 8, 0.60, 8192, &rxw_cc_rate, 0},
 	{"slower", "slower", NULL, NULL, 20, 13, 0.60, 8192, &rxw_cc_rate, 0},
 	{"10-gigabit-50", "gigabit-50", "rate", "10Gbit", 3, 1.5, 0.93, 65535, &rxw_cc_rate, 0},
@@ -58,8 +62,9 @@ static bool tracing;
 static void set_window(struct rxw_params *p, const struct path *f)
 {
 	p->window = (uint16_t)f->window;
-	p->wide_memory = (uint64_t)f->window * 4096;
-	p->conn_memory = p->peer_memory = 4 * p->wide_memory;
+	p->wide_memory = f->window == DEFAULT ? PEER_MEMORY : (uint64_t)f->window * 4096;
+	p->conn_memory = 4 * p->wide_memory;
+	p->peer_memory = f->window == DEFAULT ? PEER_MEMORY : p->conn_memory;
 	p->cc = f->cc == &rxw_cc_rate ? &rxw_cc_reno : f->cc;
 	p->cc_wide = f->cc;
 	p->ecn = true;
@@ -138,6 +143,8 @@ static double run(const struct path *f, uint64_t seed)
 	sim_default(&setup);
 	set_window(&setup.client, f);
 	set_window(&setup.server, f);
+	if (f->window == DEFAULT)
+		setup.client_wide = setup.server_wide = PEER_MEMORY;
 	follow(&setup, f, step);
 	rate = (double)step[step[0].change_count].way[LINK_DOWN].way.rate / 8;
 	/* Both ends search for the MTU, as far as their devices permit. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The receive window of a stream that needs less than before, or for which memory is short, becomes
- * smaller. The right edge never moves back, and nothing is dropped.
+ * smaller. The right edge never moves back, and nothing is dropped. The calls of a peer, and all
+ * peers, hold no more than their parts of the memory for wide windows.
  */
 #include <stdio.h>
 
@@ -127,11 +128,156 @@ static bool short_of_memory(uint64_t seed)
 	return good;
 }
 
+/* --- the parts of calls and peers, with the sizes of an engine's defaults --- */
+
+#define MEMORY	   (192u << 20)
+#define WIDE	   (MEMORY / 3)
+#define PEER	   (64u << 20)
+#define CALLS	   8u
+#define SEND_QUEUE 512u /* packets of a call that need no part of it */
+#define PACKET	   1444u
+#define STOPS	   (4 * RXW_SEC)
+
+/* `calls` on one connection for four of them, or on `clients` addresses with a connection each. */
+static void many_calls(struct sim_setup *s, unsigned calls, unsigned clients)
+{
+	struct rxw_params *end[2] = {&s->client, &s->server};
+
+	path(s);
+	s->tap = NULL;
+	s->up.delay = s->down.delay = 50 * RXW_MS;
+	s->down.rate = 1000 * MBIT;
+	s->down.queue = s->down.rate / 10;
+	s->channels = 4;
+	s->connections = clients > 1 ? clients : calls / 4;
+	s->apart = clients > 1;
+	s->gro = true;
+	s->memory = MEMORY;
+	s->client_wide = s->server_wide = WIDE;
+	for (unsigned i = 0; i < 2; i++) {
+		end[i]->window = 32768;
+		end[i]->wide_memory = end[i]->peer_memory = PEER;
+	}
+}
+
+static double mib(int64_t bytes)
+{
+	return (double)bytes / (1 << 20);
+}
+
+/* All readers of a client stop for a while: what the sender may send then is kept. */
+static bool readers_stop(uint64_t seed)
+{
+	double sum = 0, squares = 0;
+	struct sim_setup s;
+	bool good;
+
+	many_calls(&s, CALLS, 1);
+	s.stop_at = 20 * RXW_SEC;
+	s.limit = 2 * s.stop_at;
+	sim_plan(&s, 5000, SIM_STALL, SIM_UP, 2 * RXW_SEC);
+	sim_plan(&s, 10000, SIM_MARK, 0, 0);
+	sim_run(&sim, &s, seed);
+	for (unsigned i = 0; i < CALLS; i++) {
+		double bytes = (double)(sim.call_bytes[i] - sim.call_marks[i]);
+
+		sum += bytes;
+		squares += bytes * bytes;
+	}
+	good = expect("readers stop, packets dropped for memory", seed,
+		      (double)sim.client.stats.drops[RXW_DROP_MEMORY], 0, 0) &
+	       expect("  of that their client had queued, MiB", seed, mib(sim.client.budget.peak),
+		      20, mib(PEER) + 8) &
+	       expect("  memory of wide windows, MiB", seed, mib(sim.client.wide.peak), 20,
+		      mib(WIDE) * 27 / 32) &
+	       expect("  share of the line afterwards", seed, sum / 10 / (double)s.down.rate, 0.9,
+		      1) &
+	       expect("  Jain's index", seed, sum * sum / CALLS / squares, 0.95, 1.01);
+	sim_free(&sim);
+	return good;
+}
+
+/* What the server's calls have queued. Its buffers hold more: their writers do not fill them. */
+static int64_t queued(void)
+{
+	int64_t bytes = 0;
+
+	for (const struct sim_conn *c = sim.server.conns; c != NULL; c = c->next)
+		for (unsigned i = 0; i < 4; i++)
+			if (c->p.channel[i] != NULL)
+				bytes += (int64_t)rxw_pcall_queued(c->p.channel[i]) * PACKET;
+	return bytes;
+}
+
+/* Clients that have wide windows acknowledge nothing more: what the server holds for them. */
+static bool acks_stop(unsigned calls, unsigned clients, double most, uint64_t seed)
+{
+	struct sim_setup s;
+	double usual = mib((int64_t)calls * SEND_QUEUE * PACKET);
+	bool good;
+
+	many_calls(&s, calls, clients);
+	s.client.window = RXW_WINDOW_MAX;
+	s.client.wide_memory = s.client.conn_memory = s.client.peer_memory = (uint64_t)1 << 40;
+	s.client_wide = 0;
+	s.down.rate = 3000 * MBIT;
+	s.down.queue = s.down.rate / 10;
+	s.stop_at = STOPS + RXW_SEC;
+	s.limit = 2 * s.stop_at;
+	sim_plan(&s, (double)STOPS / 1e6, SIM_SET_HOLE, SIM_UP, 1);
+	sim_run(&sim, &s, seed);
+	printf("%u calls of %u clients acknowledge nothing more:\n", calls, clients);
+	good = expect("  memory of wide windows, MiB", seed, mib(sim.server.wide.peak), 20, most) &
+	       expect("  queued by the server, MiB", seed, mib(queued()), 20, most + usual);
+	sim_free(&sim);
+	return good && sim.server.wide.used == 0;
+}
+
+/* The client's answers to PINGs are lost: its address might be forged. */
+static bool lose_answers(struct sim *world, const struct sim_node *from, const uint8_t *bytes,
+			 uint32_t length)
+{
+	struct rxw_ack ack;
+
+	(void)world;
+	return from->client && bytes[20] == RXW_ACK &&
+	       rxw_ack_get(bytes + RXW_HEADER_SIZE, length - RXW_HEADER_SIZE, bytes[21], &ack) &&
+	       ack.reason == RXW_ACK_PING_RESPONSE;
+}
+
+/* A client sends much, and nothing has proved its address before. It has to, for a wide window. */
+static bool upload(bool proves, uint64_t seed)
+{
+	struct sim_setup s;
+	double share;
+	bool good;
+
+	many_calls(&s, 4, 1);
+	s.channels = 1;
+	s.up.rate = LINE;
+	s.up.queue = LINE / 10;
+	s.request = s.reply;
+	s.stop_at = 6 * RXW_SEC;
+	s.tap = proves ? NULL : lose_answers;
+	sim_run(&sim, &s, seed);
+	share = (double)sim.bytes_moved / 6 / (double)LINE;
+	good = expect(proves ? "upload, share of the line" : "the same without a proof", seed,
+		      share, proves ? 0.7 : 0, proves ? 1 : 0.1) &
+	       expect("  memory of wide windows, MiB", seed, mib(sim.server.wide.peak),
+		      proves ? 5 : 0, proves ? 48 : 0);
+	sim_free(&sim);
+	return good;
+}
+
 int main(void)
 {
 	unsigned failed = 0;
 
 	for (uint64_t seed = 1; seed <= 2; seed++)
-		failed += !slow_flow(seed) + !short_of_memory(seed);
+		failed += !slow_flow(seed) + !short_of_memory(seed) + !readers_stop(seed);
+	/* A peer gets three quarters, and an eighth more when its calls share them. */
+	failed += !acks_stop(4, 1, mib(WIDE) * 27 / 32, 1) +
+		  !acks_stop(32, 1, mib(WIDE) * 27 / 32, 1) + !acks_stop(32, 8, mib(WIDE), 1);
+	failed += !upload(true, 1) + !upload(false, 1);
 	return failed == 0 ? 0 : 1;
 }

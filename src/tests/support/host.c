@@ -95,7 +95,8 @@ void host_init(struct host *h, const struct host_ops *ops, const struct rxw_para
 	h->params = *params;
 	rxw_budget_init(&h->budget, memory);
 	h->pool = rxw_pool_create(&h->budget, lease, keep);
-	h->peers = rxw_peer_table_create(key, params->peer_memory);
+	rxw_budget_init(&h->wide, INT64_MAX / 4); /* tests may lower the limit */
+	h->peers = rxw_peer_table_create(key, params->peer_memory, &h->wide);
 	if (h->pool == NULL || h->peers == NULL)
 		abort();
 	h->out.stats = &h->stats;

@@ -31,7 +31,7 @@ struct host_ops {
 	const struct host_ops *ops;    \
 	struct rxw_params params;      \
 	struct rxw_pstats stats;       \
-	struct rxw_budget budget;      \
+	struct rxw_budget budget, wide; \
 	struct rxw_pool *pool;         \
 	struct rxw_peer_table *peers;  \
 	struct rxw_out out;            \

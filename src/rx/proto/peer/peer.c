@@ -33,6 +33,7 @@ struct rxw_peer_table {
 	struct htable peers;
 	unsigned reap_slot; /* looked at next */
 	uint64_t peer_memory;
+	struct rxw_budget *wide;
 };
 
 static uint64_t hash_peer(const void *peer, const uint64_t key[2])
@@ -45,7 +46,8 @@ static void drop_peer(void *peer)
 	rxw_mem_give(NULL, peer, sizeof(struct rxw_peer));
 }
 
-struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t peer_memory)
+struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t peer_memory,
+					     struct rxw_budget *wide)
 {
 	struct rxw_peer_table *t = rxw_mem_get(NULL, sizeof(*t));
 
@@ -56,6 +58,7 @@ struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t pee
 		return NULL;
 	}
 	t->peer_memory = peer_memory;
+	t->wide = wide;
 	return t;
 }
 
@@ -172,6 +175,7 @@ struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *a
 	atomic_init(&p->refs, 1);
 	atomic_init(&p->idle_since, now);
 	rxw_budget_init(&p->memory, (int64_t)t->peer_memory);
+	rxw_wide_init(&p->wide, t->wide, t->peer_memory);
 	p->marks = &t->marks;
 	p->mark = mark_of(hash);
 	htable_add_hashed(&t->peers, p, hash);

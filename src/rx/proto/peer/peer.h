@@ -12,6 +12,7 @@
 #include "base/cc.h"
 #include "base/ecn.h"
 #include "base/wire.h"
+#include "proto/peer/wide.h"
 
 /*
  * Measurements of the path by calls with wide windows (path.c). Each pair is stored in one word, so that
@@ -56,6 +57,7 @@ struct rxw_peer {
 	_Atomic(uint64_t) wasted, wasted_at;
 	_Atomic(uint64_t) idle_since;
 	struct rxw_budget memory; /* received bytes pinned by its calls */
+	struct rxw_wide wide;
 	/* For the engine; covered by workers->lock, apart from the atomics. */
 	unsigned workers;	    /* its calls that have a worker */
 	bool served;		    /* a handler of its calls returned 0 */
@@ -70,9 +72,10 @@ struct rxw_peer {
 };
 
 /* --- the table of peers; the caller locks it --- */
-
 struct rxw_peer_table;
-struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t peer_memory);
+/* `wide`: memory of the wide windows of all peers, which outlives the table; NULL: no limit. */
+struct rxw_peer_table *rxw_peer_table_create(const uint64_t key[2], uint64_t peer_memory,
+					     struct rxw_budget *wide);
 void rxw_peer_table_destroy(struct rxw_peer_table *t);
 /* Find or create; returns with a reference. NULL: out of memory. */
 struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now);
@@ -141,7 +144,6 @@ void rxw_peer_learn_ecn(struct rxw_peer *p, bool client, enum rxw_ecn_state stat
 enum rxw_ecn_state rxw_peer_recall_ecn(const struct rxw_peer *p, uint64_t now);
 
 /* --- address validation --- */
-
 bool rxw_peer_validated(const struct rxw_peer *p, uint64_t now);
 /* Validated, and at least half of the lifetime of that is left. */
 bool rxw_peer_freshly_validated(const struct rxw_peer *p, uint64_t now);
@@ -172,7 +174,6 @@ void rxw_rate_init(struct rxw_rate *r, unsigned per_second, uint64_t now);
 bool rxw_rate_take(struct rxw_rate *r, uint64_t now);
 
 /* --- cookies: PINGs to unvalidated addresses of which no state is kept (12.3); caller locks --- */
-
 struct rxw_cookies;
 /* The secret is 128 random bits. NULL: out of memory. */
 struct rxw_cookies *rxw_cookies_create(const uint64_t secret[2], uint64_t now);

@@ -122,7 +122,7 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	ack.previous = q->highest;
 	if (!wide || !rxw_recvq_wide(q, &ack, table, 1 + RXW_ACK_TABLES))
 		ack.count = rxw_recvq_table(q, ack.first, upto, table, RXW_MAX_ACKS);
-	edge = rxw_max32(q->edge, q->hard + q->window);
+	edge = rxw_recvq_edge(q);
 	ack.rwind = rxw_min32(edge - ack.first, wide ? RXW_WINDOW_MAX : RXW_MAX_ACKS);
 	rxw_ack_trailer(p->conn, p->tx.mtu.confirmed, &ack);
 	/*
@@ -274,7 +274,7 @@ uint32_t rxw_ack_put_probe(const struct rxw_pcall *p, struct rxw_ctl *ctl, uint6
 		.reason = RXW_ACK_PING,
 		.base = 1,
 		.extended = h.flags & RXW_EXTENDED_ACK,
-		.rwind = rxw_min32(rxw_max32(q->edge, q->hard + q->window) - q->hard, RXW_MAX_ACKS),
+		.rwind = rxw_min32(rxw_recvq_edge(q) - q->hard, RXW_MAX_ACKS),
 	};
 
 	rxw_ack_trailer(c, c->params->mtu, &ack);
@@ -567,7 +567,7 @@ void rxw_ack_consumed(struct rxw_pcall *p, struct rxw_out *out)
 	freed = freed > a->sent_first ? freed - a->sent_first : 0;
 	update = q->window > WIDE_WINDOW ? WIDE_PACKETS : UPDATE_PACKETS;
 	if (freed >= rxw_max32(rxw_min32(update, q->window / 2), 1) ||
-	    (q->edge <= q->next && q->hard + q->window > q->edge))
+	    (q->edge <= q->next && rxw_recvq_edge(q) > q->edge))
 		write_owed(p, RXW_ACK_DELAY, 0, q->next, out);
 	else if (freed > 0)
 		p->ack.due = rxw_min64(p->ack.due, out->now + p->conn->params->ack_delay);

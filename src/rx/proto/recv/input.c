@@ -2,6 +2,8 @@
 /* Received DATA: new packets are queued, and their acknowledgements become due (3.4, 3.6). */
 #include "proto/state.h"
 
+#define ASK_APART RXW_SEC /* between two PINGs to validate an address, for a wide window */
+
 static uint64_t payload_of(const struct rxw_rxrun *run, const struct rxw_rxpart *part)
 {
 	bool tail = part->skip + part->count == run->count;
@@ -62,5 +64,7 @@ void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t e
 		}
 		part.first += part.count;
 	}
-	rxw_recvq_measure(p, out->now);
+	if (!rxw_recvq_measure(p, out->now) &&
+	    (p->conn->rx.proof_serial == 0 || out->now >= p->conn->rx.proof_asked + ASK_APART))
+		rxw_ack_ping(p, 0, out);
 }

@@ -12,6 +12,8 @@
 #define SHRINK_APART	    (10 * RXW_MS)  /* and a round trip, while memory is short */
 #define UNVALIDATED_PACKETS RXW_FIRST_FLIGHT
 #define CROWDED_PACKETS	    2u
+#define SPARE_PART	    8 /* granted memory that is not needed, as a part of it, is kept */
+#define PEER_PART	    8 /* a peer that has more queued than this part of its memory: copies */
 
 static inline struct rxw_rxent *at(const struct rxw_recvq *q, uint16_t index)
 {
@@ -70,6 +72,52 @@ static uint64_t memory_of(const struct rxw_pcall *p)
 	return wide ? rxw_max64(params->call_memory, params->wide_memory) : params->call_memory;
 }
 
+/* Bytes of a packet of the stream, as far as is known. */
+static int64_t packet_size(const struct rxw_pcall *p)
+{
+	return rxw_max32(p->conn->params->mtu, p->rx.largest);
+}
+
+/* Packets that the memory of the call permits to advertise. */
+static uint32_t granted(const struct rxw_pcall *p)
+{
+	return RXW_MAX_ACKS + (uint32_t)(p->rx.grant / packet_size(p));
+}
+
+/* Get memory for a window of so many packets. Returns how many it may have. */
+static uint32_t fund(struct rxw_pcall *p, uint32_t packets)
+{
+	struct rxw_recvq *q = &p->rx;
+	int64_t want = 0;
+
+	if (packets > RXW_MAX_ACKS)
+		want = (packets - RXW_MAX_ACKS) * packet_size(p);
+	if (want > q->grant)
+		q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, want);
+	return rxw_min32(packets, granted(p));
+}
+
+/* Give back what neither the window needs nor what was advertised before. */
+static void settle(struct rxw_pcall *p)
+{
+	struct rxw_recvq *q = &p->rx;
+	uint32_t packets = rxw_max32(rxw_max32(q->window, RXW_MAX_ACKS),
+				     q->edge > q->consumed ? q->edge - q->consumed : 0);
+	int64_t need = (packets - RXW_MAX_ACKS) * packet_size(p);
+
+	if (q->grant - need > q->grant / SPARE_PART)
+		q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, need);
+}
+
+static void release_grant(struct rxw_pcall *p)
+{
+	if (p->rx.grant > 0)
+		p->rx.grant = rxw_wide_grant(&p->conn->account->wide, p->rx.grant, 0);
+	if (p->rx.stream)
+		rxw_wide_stream(&p->conn->account->wide, false);
+	p->rx.stream = false;
+}
+
 static bool charge(struct rxw_pcall *p, int64_t bytes)
 {
 	struct rxw_pconn *c = p->conn;
@@ -110,6 +158,7 @@ void rxw_recvq_clear(struct rxw_pcall *p)
 	}
 	q->ready_head = q->ready_tail = q->ready_take = q->later_head = q->later_tail = RXW_NO_NODE;
 	q->later_at = RXW_NO_NODE;
+	release_grant(p);
 }
 
 void rxw_recvq_discard(struct rxw_pcall *p)
@@ -126,26 +175,27 @@ bool rxw_recvq_ended(const struct rxw_recvq *q)
 	return q->last != 0 && q->next > q->last;
 }
 
-/* A wide window must not exceed the memory, if the reader stops. */
-static uint32_t wide_limit(const struct rxw_pcall *p)
+/* The address may be forged: it gets no wide window. */
+static bool is_unproven(const struct rxw_pconn *c, uint64_t now)
 {
-	const struct rxw_params *params = p->conn->params;
-	uint64_t memory = rxw_min64(memory_of(p), params->peer_memory) / 4 * 3;
-
-	return (uint32_t)rxw_min64(params->window, memory / rxw_max32(params->mtu, p->rx.largest));
+	return !c->client && !c->peer->local && !rxw_peer_validated(c->peer, now);
 }
 
 /* The window after the first packet. With wide windows, what earlier streams of the peer needed. */
-static uint32_t second_window(const struct rxw_pcall *p, uint32_t limit, uint64_t now)
+static uint32_t second_window(struct rxw_pcall *p, uint32_t limit, uint64_t now)
 {
+	const struct rxw_pconn *c = p->conn;
 	uint32_t learnt;
 
 	if (!p->conn->rx.wide_heard)
 		return rxw_min32(WINDOW_SECOND, limit);
 	if (limit < RXW_MAX_ACKS)
 		return limit;
-	learnt = rxw_peer_recall_window(p->conn->peer, now);
-	return rxw_max32(WINDOW_SECOND_WIDE, rxw_min32(learnt, wide_limit(p)));
+	if (!p->rx.stream)
+		rxw_wide_stream(&c->account->wide, true);
+	p->rx.stream = true;
+	learnt = is_unproven(c, now) ? 0 : rxw_peer_recall_window(c->peer, now);
+	return rxw_max32(WINDOW_SECOND_WIDE, fund(p, rxw_min32(learnt, c->params->window)));
 }
 
 static void grow_window(struct rxw_pcall *p, uint64_t now)
@@ -158,7 +208,7 @@ static void grow_window(struct rxw_pcall *p, uint64_t now)
 		limit = rxw_min32(limit, rxw_max32(q->window_limit, 1));
 	/* Wide windows grow by measurement. */
 	limit = rxw_min32(limit, RXW_MAX_ACKS);
-	if (q->window >= limit || q->consumed <= 1)
+	if (q->window >= limit || q->consumed <= 1 || q->stopped)
 		return;
 	if (q->window < rxw_min32(WINDOW_SECOND, limit) || p->conn->rx.wide_heard) {
 		q->window = second_window(p, limit, now);
@@ -229,17 +279,23 @@ static void unused(struct rxw_recvq *q, uint64_t now)
 	t->fresh = q->fresh;
 }
 
-/* Packets became larger, or memory is short, of this call or of all. */
+/* Packets became larger, or memory is short: of this call, of all calls of the peer, or of all. */
 static void fit_memory(struct rxw_pcall *p, uint64_t now)
 {
 	struct rxw_recvq *q = &p->rx;
+	int64_t share;
 
-	if (q->window > wide_limit(p))
-		shrink(q, wide_limit(p));
-	if (now < q->tuning.shrunk_at + q->tuning.least + SHRINK_APART || !is_short(p))
+	if (q->window > granted(p))
+		shrink(q, fund(p, q->window));
+	if (now < q->tuning.shrunk_at + q->tuning.least + SHRINK_APART)
 		return;
+	share = rxw_wide_excess(&p->conn->account->wide, q->grant);
+	if (share == INT64_MAX && !is_short(p))
+		return;
+	if (share == INT64_MAX)
+		share = 0;
 	q->tuning.shrunk_at = now;
-	shrink(q, q->window / 2);
+	shrink(q, rxw_max32(q->window / 2, RXW_MAX_ACKS + (uint32_t)(share / packet_size(p))));
 }
 
 /*
@@ -248,39 +304,46 @@ static void fit_memory(struct rxw_pcall *p, uint64_t now)
  * more round trips of packets wait behind it, and slow start doubles the flight in the time after
  * which the sender learns of a larger window. At first it may triple it, and the measurement is old
  * by a round trip, so that small windows are 16 times what arrives. Senders that have not offered
- * wide windows get none, so that old ones see the same ACKs as ever. A reader that stops must not
- * make the window exceed the memory. The right edge never moves back: when the window
- * becomes smaller, it rests until the stream has reached it.
+ * wide windows get none, so that old ones see the same ACKs as ever. Memory for the window is
+ * granted before it is advertised. The right edge never moves back: when the window becomes
+ * smaller, it rests until the stream has reached it.
  */
-void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
+bool rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 {
 	const struct rxw_params *params = p->conn->params;
 	struct rxw_recvq *q = &p->rx;
 	struct rxw_tuning *t = &q->tuning;
 	uint64_t time, arrived;
-	uint32_t limit = wide_limit(p);
 
 	if (t->at == 0)
-		return;
+		return true;
 	if (q->highest < t->edge) {
 		unused(q, now);
-		return;
+		return true;
 	}
 	time = now > t->at ? now - t->at : 1;
 	t->at = 0;
 	if (t->least == 0 || time < t->least)
 		t->least = time;
-	if (t->least < RXW_LONG_RTT)
-		return;
+	if (t->least < RXW_LONG_RTT || (q->window_limit != 0 && q->window_limit < RXW_MAX_ACKS))
+		return true;
 	arrived = arrivals(q, time);
-	if (q->window_limit != 0 && q->window_limit < RXW_MAX_ACKS)
-		limit = q->window;
 	arrived *= q->window < STARTING ? 16 : 4;
 	if (arrived <= q->window || is_short(p) || q->pinned > (int64_t)memory_of(p) / 2 ||
 	    q->next - q->consumed > rxw_max32(params->unread_packets, q->window / 2))
-		return;
-	q->window = rxw_max32(q->window, (uint32_t)rxw_min64(arrived, limit));
+		return true;
+	if (is_unproven(p->conn, now))
+		return false;
+	q->window = rxw_max32(q->window, fund(p, (uint32_t)rxw_min64(arrived, params->window)));
 	rxw_peer_learn_window(p->conn->peer, p->conn->client, q->window, now);
+	return true;
+}
+
+uint32_t rxw_recvq_edge(const struct rxw_recvq *q)
+{
+	uint32_t from = q->window > RXW_MAX_ACKS ? q->consumed : q->hard;
+
+	return rxw_max32(q->edge, from + q->window);
 }
 
 void rxw_recvq_advance(struct rxw_pcall *p, uint64_t now)
@@ -292,15 +355,15 @@ void rxw_recvq_advance(struct rxw_pcall *p, uint64_t now)
 	grow_window(p, now);
 	if (q->window > RXW_MAX_ACKS)
 		fit_memory(p, now);
+	if (q->grant > 0)
+		settle(p);
 	/*
 	 * Once the application reads, packets are acknowledged for good on receipt, since packets
 	 * that are in order are never dropped. Not before, and only up to a limit: a slow reader
 	 * must stop its sender.
 	 */
 	if (q->consumed > 1 && q->pinned <= (int64_t)memory_of(p) / 2)
-		hard += q->window > RXW_MAX_ACKS
-				? rxw_max32(params->unread_packets, q->window / 2)
-				: params->unread_packets;
+		hard += q->window > RXW_MAX_ACKS ? q->window / 2 : params->unread_packets;
 	hard = rxw_min32(hard, to);
 	if (hard > q->hard)
 		q->hard = hard;
@@ -448,9 +511,20 @@ static bool memory_reserved(const struct rxw_pcall *p)
 }
 
 /*
- * An entry for packets of a run. The bytes are copied if their buffer is more than four times as
- * large.
+ * A buffer may pin more memory than its packets have. A small part of the peer's memory may be used
+ * in that way, else it would not suffice for the windows that were advertised.
  */
+static bool must_be_copied(const struct rxw_pcall *p, size_t cap, size_t bytes)
+{
+	const struct rxw_budget *memory = &p->conn->account->memory;
+
+	if (cap > 4 * bytes)
+		return true;
+	return p->conn->rx.wide_heard && cap > bytes + bytes / 8 &&
+	       atomic_load_explicit(&memory->used, memory_order_relaxed) > memory->limit / PEER_PART;
+}
+
+/* An entry for packets of a run. */
 static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run,
 			   const struct rxw_rxpart *part, bool in_order)
 {
@@ -478,7 +552,7 @@ static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run,
 	if (memory_reserved(p))
 		return RXW_NO_NODE;
 	bytes = front + (size_t)(part->count - 1) * run->stride + e.last_length;
-	if (cap > 4 * bytes) {
+	if (must_be_copied(p, cap, bytes)) {
 		cap = (uint32_t)(bytes + 63) / 64 * 64;
 		if (cap == 0)
 			cap = 64;

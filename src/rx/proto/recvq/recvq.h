@@ -60,10 +60,12 @@ struct rxw_recvq {
 	struct rxw_tuning tuning;
 	uint32_t edge;	       /* highest right edge advertised */
 	int64_t pinned;
+	int64_t grant; /* bytes of memory for more than 255 packets (proto/peer/wide.h) */
 	uint32_t largest;      /* bytes of the largest packet received */
 	uint32_t failed;       /* packets that failed verification since the last good one */
 	uint64_t failed_since; /* ns, when the first of them arrived */
 	bool stopped;	       /* in error or finished: nothing is queued any more */
+	bool stream;	       /* counted as such by the peer */
 	struct rxw_rxent own[4];
 };
 
@@ -88,9 +90,12 @@ unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upt
  * Sets `previous` and the description; `acks` must point to the tables. False: a plain one will do.
  */
 bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks, unsigned tables);
-/* An ACK that moves the right edge to `edge` is written; packets were received. */
+/* The right edge to advertise. A wide window begins with what is unread, for which it has memory. */
+uint32_t rxw_recvq_edge(const struct rxw_recvq *q);
+/* An ACK that moves the right edge to `edge` is written. */
 void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now);
-void rxw_recvq_measure(struct rxw_pcall *p, uint64_t now);
+/* Packets were received. False: the window would grow if the peer's address were validated. */
+bool rxw_recvq_measure(struct rxw_pcall *p, uint64_t now);
 /* First sequence number that is not accepted. */
 uint32_t rxw_recvq_limit(const struct rxw_pcall *p, uint64_t now);
 /* The next gap of [*at, end); sets *at to its beginning and returns its length, 0 = no gap. */

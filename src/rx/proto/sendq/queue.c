@@ -10,6 +10,8 @@
 #define RECENT		(60 * RXW_SEC)
 #define MTU_MOST	9000u /* bytes of an IP packet, up to which a search goes */
 #define ENTRIES_MOST	16384u /* runs in the queue; writers of a few bytes each wait then */
+#define READY_MOST	4096u  /* packets: 50 ms at 1 Gbit/s */
+#define SPARE_PART	8      /* granted memory that is not needed, as a part of it, is kept */
 
 void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now)
 {
@@ -174,6 +176,8 @@ void rxw_sendq_clear(struct rxw_pcall *p)
 	q->lost_at = RXW_NO_NODE;
 	q->ent_head = q->ent_tail = q->ent_send = q->seg_head = q->seg_tail = RXW_NO_NODE;
 	q->una = q->end = q->nxt;
+	if (q->grant > 0)
+		q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, 0);
 	q->flight = q->acked = q->lost = 0;
 	q->force = 0;
 	q->probe = false;
@@ -213,26 +217,6 @@ struct rxw_txent *rxw_sendq_entry(const struct rxw_sendq *q, uint32_t seq)
 	return NULL;
 }
 
-void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first)
-{
-	struct rxw_sendq *q = &p->tx;
-
-	rxw_sendq_free_segs(q, first);
-	while (q->ent_head != RXW_NO_NODE) {
-		uint16_t i = q->ent_head;
-		struct rxw_txent *e = rxw_sendq_ent(q, i);
-
-		if (e->first + e->count > first)
-			break;
-		q->ent_head = e->next;
-		if (q->ent_head == RXW_NO_NODE)
-			q->ent_tail = RXW_NO_NODE;
-		drop_ent(q, i);
-	}
-	if (first > q->una)
-		q->una = first;
-}
-
 bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -262,33 +246,121 @@ bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run)
 	return true;
 }
 
+/* Packets ready to be sent with a wide window, beyond those that were sent. */
+static uint32_t ready_packets(const struct rxw_sendq *q)
+{
+	return rxw_min32(rxw_min32(q->cc.cwnd, q->window) / 2, READY_MOST);
+}
+
 /*
- * The writer stops above this number of packets, and resumes below the low-water mark. With a wide
- * window, half of one is ready beyond what was sent, of which most may be acknowledged softly.
+ * The number of packets that the windows need. With a wide window, some are ready beyond what was sent, of
+ * which most may be acknowledged softly.
  */
+static uint32_t needed(const struct rxw_pcall *p)
+{
+	const struct rxw_sendq *q = &p->tx;
+	uint32_t usual = p->conn->params->sendq_high;
+
+	if (q->window <= RXW_MAX_ACKS)
+		return usual;
+	return rxw_max32(usual, q->nxt - q->una + ready_packets(q));
+}
+
+/* Bytes of a packet: those of the queue may have been built before the path MTU became smaller. */
+static uint32_t packet_size(const struct rxw_pcall *p)
+{
+	return rxw_max32(p->conn->params->mtu, p->tx.mtu.confirmed);
+}
+
+/* Memory of packets beyond the usual number. */
+static int64_t cost(const struct rxw_pcall *p, uint32_t packets)
+{
+	uint32_t usual = p->conn->params->sendq_high;
+
+	return packets > usual ? (int64_t)(packets - usual) * packet_size(p) : 0;
+}
+
+/* Get memory for what the window needs. */
+static void fund(struct rxw_pcall *p)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint32_t limit = q->high_limit, packets = needed(p);
+	int64_t want;
+
+	if (packets <= p->conn->params->sendq_high)
+		return;
+	want = cost(p, limit && limit < packets ? limit : packets);
+	if (want > q->grant && !q->stopped && rxw_pcall_live(p))
+		q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, want);
+}
+
+/*
+ * Packets were acknowledged: give memory back that the window does not need, or to which other
+ * calls have a right, but not that of packets in the queue.
+ */
+static void settle(struct rxw_pcall *p)
+{
+	struct rxw_sendq *q = &p->tx;
+	int64_t need = cost(p, needed(p)), queued = cost(p, q->end - q->una), share;
+
+	share = rxw_wide_excess(&p->conn->account->wide, q->grant);
+	if (need > share)
+		need = share;
+	if (need < queued)
+		need = queued;
+	if (q->grant - need > q->grant / SPARE_PART)
+		q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, need);
+}
+
+void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	rxw_sendq_free_segs(q, first);
+	while (q->ent_head != RXW_NO_NODE) {
+		uint16_t i = q->ent_head;
+		struct rxw_txent *e = rxw_sendq_ent(q, i);
+
+		if (e->first + e->count > first)
+			break;
+		q->ent_head = e->next;
+		if (q->ent_head == RXW_NO_NODE)
+			q->ent_tail = RXW_NO_NODE;
+		drop_ent(q, i);
+	}
+	if (first > q->una)
+		q->una = first;
+	if (q->grant > 0)
+		settle(p);
+}
+
+/* The writer stops above this number of packets, and resumes below the low-water mark. */
 static uint32_t high_water(const struct rxw_pcall *p)
 {
 	const struct rxw_sendq *q = &p->tx;
-	uint32_t limit = q->high_limit, high = p->conn->params->sendq_high;
+	uint32_t limit = q->high_limit, high = needed(p), usual = p->conn->params->sendq_high;
 
-	if (q->window > RXW_MAX_ACKS)
-		high = rxw_max32(high, q->nxt - q->una + rxw_min32(q->cc.cwnd, q->window) / 2);
+	if (high > usual)
+		high = rxw_min32(high, usual + (uint32_t)(q->grant / packet_size(p)));
 	return limit && limit < high ? limit : high;
 }
 
 static uint32_t low_water(const struct rxw_pcall *p)
 {
-	const struct rxw_sendq *q = &p->tx;
 	uint32_t high = high_water(p), usual = p->conn->params->sendq_high;
 
-	if (high == usual)
-		return p->conn->params->sendq_low;
-	return high < usual ? high * 2 / 3 + 1 : high - rxw_min32(q->cc.cwnd, q->window) / 4;
+	if (high <= usual)
+		return high == usual ? p->conn->params->sendq_low : high * 2 / 3 + 1;
+	return rxw_max32(high - rxw_min32(high, ready_packets(&p->tx) / 2),
+			 p->conn->params->sendq_low);
 }
 
 void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out)
 {
-	if (!p->tx.above_high || !rxw_pcall_writable(p))
+	if (!p->tx.above_high)
+		return;
+	fund(p);
+	if (!rxw_pcall_writable(p))
 		return;
 	p->tx.above_high = false;
 	rxw_pcall_post_event(p, out, RXW_OUT_WRITE);
@@ -296,6 +368,7 @@ void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out)
 
 void rxw_sendq_note_high(struct rxw_pcall *p)
 {
+	fund(p);
 	if (!rxw_pcall_writable(p))
 		p->tx.above_high = true;
 }

@@ -74,6 +74,7 @@ struct rxw_sendq {
 	uint32_t window, edge; /* the peer's rwind; firstPacket + rwind */
 	uint32_t flush_to;     /* below this no threshold holds packets back */
 	uint32_t high_limit;   /* the engine's limit below params->sendq_high, 0 = none */
+	int64_t grant; /* bytes of memory for packets beyond that (proto/peer/wide.h) */
 	uint32_t order, token; /* the last ones used */
 	uint32_t sampled_serial;
 	uint32_t ack_serial; /* newest serial number of an ACK, 0 = none; taken at ack_at */
@@ -150,7 +151,10 @@ bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run);
  * fail.
  */
 int rxw_sendq_repack(struct rxw_pcall *p, uint32_t size);
-/* Note that a writer which now has to wait is to be told when it may resume. */
+/*
+ * Get memory for a wide window, and note that a writer which now has to wait is to be told when it
+ * may resume.
+ */
 void rxw_sendq_note_high(struct rxw_pcall *p);
 /* Wake a writer that was told to wait, if it may resume. */
 void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out);

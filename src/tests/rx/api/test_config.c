@@ -36,12 +36,12 @@ START_TEST(defaults)
 {
 	ck_assert_uint_eq(config.size, sizeof(config));
 	ck_assert_uint_eq(config.listeners, 0);
-	ck_assert_uint_eq(config.window, 8192);
+	ck_assert_uint_eq(config.window, 32768);
 	ck_assert_uint_eq(config.mtu, 1444);
 	ck_assert_uint_eq(config.dead_ms, 12000);
 	ck_assert_uint_eq(config.idle_ms, 0);
 	ck_assert_uint_eq(config.server_idle_ms, 60000);
-	ck_assert_uint_eq(config.peer_memory, 32u << 20);
+	ck_assert_uint_eq(config.peer_memory, 64u << 20);
 	ck_assert_uint_eq(config.memory, 192u << 20);
 	ck_assert_int_eq(config.debug_access, RXW_DEBUG_LOCAL);
 	ck_assert_uint_eq(config.queue, 1024);
@@ -217,10 +217,10 @@ END_TEST
 
 START_TEST(get_checks_its_arguments)
 {
-	char text[5];
+	char text[6];
 
-	ck_assert_int_eq(rxw_config_get(&config, "window", text, 4), -RXW_EINVAL);
-	ck_assert_int_eq(rxw_config_get(&config, "window", text, 5), 4);
+	ck_assert_int_eq(rxw_config_get(&config, "window", text, 5), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_config_get(&config, "window", text, 6), 5);
 	ck_assert_int_eq(rxw_config_get(&config, "none", text, 4), -RXW_ENAME);
 	ck_assert_int_eq(rxw_config_get(&config, "window", NULL, 4), -RXW_EINVAL);
 	config.gso = (enum rxw_switch)17;
@@ -280,7 +280,7 @@ START_TEST(adoption_checks_every_field)
 	c.memory = c.peer_memory = 0;
 	ck_assert_int_eq(rxw_config_adopt(&full, &c), 0);
 	ck_assert_uint_eq(full.memory, 192u << 20);
-	ck_assert_uint_eq(full.peer_memory, 32u << 20);
+	ck_assert_uint_eq(full.peer_memory, 64u << 20);
 #define REFUSED(member, value)                                                  \
 	do {                                                                    \
 		c = config;                                                     \

@@ -152,7 +152,7 @@ START_TEST(later_endpoints)
 	ck_assert_int_eq(rxw_endpoint_effective(later, &e), 0);
 	ck_assert_uint_eq(e.window, 9);
 	ck_assert_int_eq(rxw_endpoint_effective(bed.client, &e), 0);
-	ck_assert_uint_eq(e.window, 8192);
+	ck_assert_uint_eq(e.window, 32768);
 	ck_assert_int_eq(rxw_endpoint_destroy(later), 0);
 	h_close(&bed);
 }

@@ -42,6 +42,8 @@ src_tests_rx_proto_peer_test_cookie_SOURCES = src/tests/rx/proto/peer/test_cooki
 check_tests += src/tests/rx/proto/peer/test_peer
 src_tests_rx_proto_peer_test_peer_SOURCES = src/tests/rx/proto/peer/test_peer.c $(proto_bench)
 
+check_tests += src/tests/rx/proto/peer/test_wide
+src_tests_rx_proto_peer_test_wide_SOURCES = src/tests/rx/proto/peer/test_wide.c $(proto_bench)
 
 check_tests += src/tests/rx/proto/recv/test_ack
 src_tests_rx_proto_recv_test_ack_SOURCES = src/tests/rx/proto/recv/test_ack.c $(proto_bench)

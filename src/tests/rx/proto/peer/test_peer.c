@@ -17,7 +17,7 @@ static void address(struct rxw_addr *a, uint32_t host, unsigned port)
 
 START_TEST(table)
 {
-	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000, NULL);
 	struct rxw_addr a;
 	struct rxw_peer *p[500];
 
@@ -85,7 +85,7 @@ static struct rxw_peer *peer_of(struct rxw_peer_table *t, uint32_t host, uint16_
 /* A million addresses that send once: memory stays bounded, and other peers are not lost. */
 START_TEST(forged_addresses)
 {
-	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000, NULL);
 	struct rxw_peer *used[100], *proven[100], *p;
 	unsigned most = 0;
 
@@ -114,7 +114,7 @@ END_TEST
 /* Validation costs a round trip, and the number of records is bounded, too. */
 START_TEST(many_proven_addresses)
 {
-	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000, NULL);
 	unsigned most = 0;
 
 	for (unsigned i = 0; i < 300000; i++) {
@@ -145,7 +145,7 @@ static bool maybe(const struct rxw_peer_table *t, uint32_t host, uint64_t now)
  */
 START_TEST(marks_of_the_proven)
 {
-	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000, NULL);
 	unsigned unseen = 0, mistaken = 0, asked = 0;
 
 	for (uint64_t s = 1; s < 600; s++) {
@@ -177,7 +177,7 @@ END_TEST
 
 START_TEST(local)
 {
-	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000, NULL);
 	struct rxw_addr a;
 
 	address(&a, 0x7f000001, 1);
@@ -191,7 +191,7 @@ END_TEST
 /* What paths carry: kept for five minutes, and only for addresses that are known to be right. */
 START_TEST(learnt)
 {
-	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000, NULL);
 	struct rxw_cc_path path = {5000ull << RXW_CC_RATE_SHIFT, 20 * RXW_MS}, got;
 	uint64_t now = RXW_SEC;
 	struct rxw_addr a;
@@ -225,7 +225,7 @@ END_TEST
 /* Calls that share a path: their mean, while there are two; and the path's rate is that of all. */
 START_TEST(shared)
 {
-	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000, NULL);
 	struct rxw_cc_path path = {2000ull << RXW_CC_RATE_SHIFT, 20 * RXW_MS}, got;
 	const uint64_t one = 1ull << RXW_CC_RATE_SHIFT;
 	struct rxw_addr a;
@@ -256,7 +256,7 @@ END_TEST
 
 START_TEST(three_times)
 {
-	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000, NULL);
 	struct rxw_addr a;
 	struct rxw_peer *p;
 	uint64_t now = 5 * RXW_SEC;
@@ -305,7 +305,7 @@ END_TEST
 /* The cost of a peer's useless calls is charged to it for a limited time. */
 START_TEST(waste)
 {
-	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000);
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000, NULL);
 	uint64_t now = 5 * RXW_SEC;
 	struct rxw_peer *p;
 	struct rxw_addr a;
