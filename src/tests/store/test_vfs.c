@@ -294,6 +294,7 @@ END_TEST
 START_TEST(strict_crashed)
 {
 	many(true, true);
+	one(true, true, 2666); /* the cut of the log was lost, and its beginning overwritten */
 }
 END_TEST
 
