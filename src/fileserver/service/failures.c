@@ -11,11 +11,15 @@
 static const struct {
 	const char *name, *text;
 } kinds[FSD_FAILURES] = {
-	[FSD_FAILURE_SPACE] = {"space", "the disk is full; remove files or old clones, or add space"},
-	[FSD_FAILURE_READ_ONLY] = {"read-only",
-				   "the file system is read-only; look for errors of the disk in the kernel's log"},
-	[FSD_FAILURE_IO] = {"io", "input or output error; look at the kernel's log, then run rxvol check"},
-	[FSD_FAILURE_FILES] = {"files", "too many open files; raise LimitNOFILE of the unit, or ulimit -n"},
+	[FSD_FAILURE_SPACE] = {"space",
+			       "the disk is full; remove files or old clones, or add space"},
+	[FSD_FAILURE_READ_ONLY] =
+		{"read-only",
+		 "the file system is read-only; look for errors of the disk in the kernel's log"},
+	[FSD_FAILURE_IO] =
+		{"io", "input or output error; look at the kernel's log, then run rxvol check"},
+	[FSD_FAILURE_FILES] = {"files",
+			       "too many open files; raise LimitNOFILE of the unit, or ulimit -n"},
 	[FSD_FAILURE_MEMORY] = {"memory", "no memory"},
 };
 

@@ -20,7 +20,7 @@ enum fsd_failure {
 /* Zeroed. Any thread. */
 struct fsd_failures {
 	_Atomic uint64_t count[FSD_FAILURES];
-	_Atomic uint64_t told[FSD_FAILURES];  /* when the log had the last line; monotonic ns, 0 = never */
+	_Atomic uint64_t told[FSD_FAILURES];  /* the last line of the log; monotonic ns, 0 = never */
 	_Atomic uint64_t quiet[FSD_FAILURES]; /* failures since then */
 };
 

@@ -521,7 +521,8 @@ static bool must_be_copied(const struct rxw_pcall *p, size_t cap, size_t bytes)
 	if (cap > 4 * bytes)
 		return true;
 	return p->conn->rx.wide_heard && cap > bytes + bytes / 8 &&
-	       atomic_load_explicit(&memory->used, memory_order_relaxed) > memory->limit / PEER_PART;
+	       atomic_load_explicit(&memory->used, memory_order_relaxed) >
+		       memory->limit / PEER_PART;
 }
 
 /* An entry for packets of a run. */

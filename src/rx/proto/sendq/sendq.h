@@ -146,15 +146,9 @@ void rxw_sendq_count_sender(struct rxw_pcall *p, bool sender);
 void rxw_sendq_share(struct rxw_pcall *p, uint64_t rate);
 /* Append a run; takes over its reference if true. False: out of memory. */
 bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run);
-/*
- * Cut the runs of which nothing was sent into datagrams of `size`. After an error the call must
- * fail.
- */
+/* Cut the runs of which nothing was sent into datagrams of `size`. An error: the call must fail. */
 int rxw_sendq_repack(struct rxw_pcall *p, uint32_t size);
-/*
- * Get memory for a wide window, and note that a writer which now has to wait is to be told when it
- * may resume.
- */
+/* Get memory for a wide window. A writer that has to wait now is to be told when it may resume. */
 void rxw_sendq_note_high(struct rxw_pcall *p);
 /* Wake a writer that was told to wait, if it may resume. */
 void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out);
