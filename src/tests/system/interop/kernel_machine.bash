@@ -47,10 +47,22 @@ guest_program() {
 	${CC:-gcc} -static -O1 -o "guest-root/bin/$1" "$here/$2" 2> "$1.compile"
 }
 
+# copy_modules MODULE...: these and what they need, in an order in which they can be loaded.
+copy_modules() {
+	local m file number=10
+	for file in $(for m; do
+		modprobe -d "$kernel/x" -S "$release" --show-depends "$m" 2> /dev/null |
+			sed -n 's/^insmod \([^ ]*\).*/\1/p'
+	done | awk '!seen[$0]++'); do
+		cp "$file" "guest-root/m/$number-$(basename "$file")"
+		number=$((number + 1))
+	done
+}
+
 # make_root CELLS FOLDER...: the guest's folder guest-root: a shell, the modules, the helper, and a loop that runs commands
 # from the serial line. CELLS has lines "CELL ADDRESS"; FOLDERs are made to mount on.
 make_root() {
-	local cells=$1 p m file number=10
+	local cells=$1 p
 	shift
 	mkdir -p guest-root/{bin,sbin,m,proc,sys,dev,tmp,keys} "${@/#/guest-root/}"
 	guest_program guest kernel_guest.c || return
@@ -59,20 +71,16 @@ make_root() {
 		ln -s busybox "guest-root/bin/$p"
 	done
 	ln -s /bin/guest guest-root/sbin/request-key
-	for file in $(for m in fcrypt pcbc dns_resolver kafs e1000; do
-		modprobe -d "$kernel/x" -S "$release" --show-depends $m 2> /dev/null |
-			sed -n 's/^insmod \([^ ]*\).*/\1/p'
-	done | awk '!seen[$0]++'); do
-		cp "$file" "guest-root/m/$number-$(basename "$file")"
-		number=$((number + 1))
-	done
+	[ -n "${guest_linux:-}" ] || copy_modules fcrypt pcbc dns_resolver kafs e1000 \
+		${guest_disk:+crc32c_generic virtio_pci virtio_blk ext4}
 	echo "$cells" > guest-root/cells
 	cat > guest-root/init << 'GUEST'
 #!/bin/sh
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
 stty -echo
 dmesg -n 1
-for m in /m/*; do insmod $m; done
+for m in /m/*; do [ ! -e $m ] || insmod $m; done
+ip link set vec0 name eth0 2> /dev/null
 ip link set lo up; ip addr add 10.0.2.15/24 dev eth0; ip link set eth0 up
 ip route add default via 10.0.2.2
 echo 1 > /proc/sys/kernel/keys/gc_delay
@@ -90,7 +98,8 @@ GUEST
 	chmod 755 guest-root/init
 }
 
-# start_guest NAME [COMMAND...]: starts a guest of the folder guest-root; COMMAND precedes the emulator's.
+# start_guest NAME [COMMAND...]: starts a guest of the folder guest-root; COMMAND precedes the emulator's. guest_net is its
+# network; guest_disk, if set, the image of a disk; guest_linux a kernel for user mode in place of the emulator.
 start_guest() {
 	local name=$1
 	shift
@@ -98,11 +107,17 @@ start_guest() {
 	[ -e initrd ] || (cd guest-root && find . | cpio -o -H newc 2> /dev/null | gzip -1) > initrd
 	mkfifo "to-$name"
 	exec {guest_input}<> "to-$name"
-	# The kernel's timer check counts interrupts for 10 ms, and panics if the emulator got no CPU time then.
-	"$@" qemu-system-x86_64 -accel tcg -m 768 -smp 1 -display none -monitor none -serial stdio -no-reboot \
-		-kernel "$kernel"/x/boot/vmlinuz-* -initrd initrd \
-		-append "console=ttyS0 panic=1 quiet no_timer_check rdinit=/init" \
-		-netdev "${guest_net:-user},id=n0" -device e1000,netdev=n0 < "to-$name" > "$name.log" 2> "$name.qemu" &
+	if [ -n "${guest_linux:-}" ]; then
+		"$@" "$guest_linux" mem=768M initrd=initrd rdinit=/init con0=fd:0,fd:1 con=null panic=1 quiet \
+			"vec0:transport=tap,${guest_net#tap,},depth=64" "ubd0=$guest_disk" < "to-$name" > "$name.log" 2> "$name.qemu" &
+	else
+		# The kernel's timer check counts interrupts for 10 ms, and panics if the emulator got no CPU time then.
+		"$@" qemu-system-x86_64 -accel tcg -m 768 -smp 1 -display none -monitor none -serial stdio -no-reboot \
+			-kernel "$kernel"/x/boot/vmlinuz-* -initrd initrd \
+			-append "console=ttyS0 panic=1 quiet no_timer_check rdinit=/init" \
+			${guest_disk:+-drive "file=$guest_disk,format=raw,if=virtio,cache=unsafe"} \
+			-netdev "${guest_net:-user},id=n0" -device e1000,netdev=n0 < "to-$name" > "$name.log" 2> "$name.qemu" &
+	fi
 	echo $! > "$name.pid"
 }
 

@@ -529,7 +529,7 @@ our() {
 # A guest without a token has the rights of its address, for as long as a group contains it. Both kernels keep the rights that
 # they know until the server tells them of a change, so the one that loses a right may find out when its data are stored.
 test_kernel_writes_machine() {
-	local g
+	local g denied=EACCES
 	[ "$KERNEL_SERVER" != openafs ] || skip "OpenAFS's file server keeps the groups of a machine for two hours"
 	our rxpt adduser 10.78.0.12
 	our rxpt addgroup instruments
@@ -540,11 +540,16 @@ test_kernel_writes_machine() {
 	done
 	says b 'ok ok ok ok ok ok ok' 'open 1 bc /mnt/f' 'write 1 0 10000 1' 'close 1' drop 'open 1 r /mnt/f' 'check 1 0 10000 1' \
 		'mkdir /mnt/d'
-	says a '2 EACCES EACCES EACCES EACCES' 'list /mnt' 'open 1 bc /mnt/g' 'open 1 w /mnt/f' 'unlink /mnt/f' 'mkdir /mnt/e'
+	# Linux 6.1 takes a file that it may not read for missing.
+	[ "$KERNEL_VERSION" != 6.1 ] || denied='EACCES|ENOENT'
+	says a "2 EACCES $denied $denied EACCES" 'list /mnt' 'open 1 bc /mnt/g' 'open 1 w /mnt/f' 'unlink /mnt/f' 'mkdir /mnt/e'
 	our rxpt member remove instruments 10.78.0.12
 	says b 'EACCES EACCES EACCES EACCES' 'open 1 bc /mnt/g' 'mkdir /mnt/e' 'unlink /mnt/f' 'rmdir /mnt/d'
-	run b "calls 'open 1 w /mnt/f' 'write 1 0 10000 2' 'fsync 1' 'close 1'"
-	[[ $out == *EACCES* ]] || [[ $KERNEL_VERSION = 6.1 && $out == *EDESTADDRREQ* ]] || wrong "b writes without a right: $out"
+	# Linux 6.1.192 crashes when a store is refused (README.md).
+	if [ "$KERNEL_VERSION" != 6.1 ]; then
+		run b "calls 'open 1 w /mnt/f' 'write 1 0 10000 2' 'fsync 1' 'close 1'"
+		[[ $out == *EACCES* ]] || wrong "b writes without a right: $out"
+	fi
 	# As a network, with which the other guest gets the right, too. A change by the first shows it to the second.
 	our rxpt adduser 10.78.0.0
 	our rxpt member add instruments 10.78.0.0
@@ -848,6 +853,8 @@ offer_session() {
 test_kernel_writes_offer() {
 	[ "$KERNEL_SERVER" = rxfsd ] || skip 'the windows of an OpenAFS server are not ours'
 	local said narrow
+	# Linux 6.1 keeps data of a file that is removed already (of the test quota), and its next sync is refused.
+	run a sync
 	ip addr add 10.78.0.99/32 dev lo
 	# The relay has the server's address in the guest's network.
 	nsenter -t "$(cat net-a.pid)" -n ip addr add "$address/32" dev lo || fail 'no address for the relay'

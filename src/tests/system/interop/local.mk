@@ -53,6 +53,8 @@ EXTRA_DIST += \
 	src/tests/system/interop/unvalidated.py \
 	src/tests/system/interop/writes.bash \
 	src/tests/system/interop/tools.bash \
+	src/tests/system/interop/xfstests \
+	src/tests/system/interop/xfstests.bash \
 	src/tests/system/interop/interop.xg \
 	src/tests/system/interop/stubs.bash \
 	src/tests/system/interop/stubs.h \

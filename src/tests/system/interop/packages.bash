@@ -53,10 +53,12 @@ fetch_openafs() {
 	openafs_where=$1
 }
 
+# needed_packages: prints their names; nothing if apt-get did not end well, since the list would lack some.
 needed_packages() {
+	local plan
 	# shellcheck disable=SC2086
-	timeout 60 apt-get -q -s --no-install-recommends install $openafs_packages 2> /dev/null |
-		sed -n 's/^Inst \([^ ]*\) .*/\1/p'
+	plan=$(timeout 100 apt-get -q -s --no-install-recommends install $openafs_packages 2> /dev/null) || return
+	echo "$plan" | sed -n 's/^Inst \([^ ]*\) .*/\1/p'
 }
 
 # generate_stubs OUT ROOT: compiles interop.xg with OpenAFS's compiler, into OUT/stubs. The generated code includes
