@@ -95,6 +95,27 @@ static bool small_calls(uint32_t window, double later, uint64_t seed)
 	return good;
 }
 
+/*
+ * Two calls of 1 GB in succession. A later one begins with a large window, which must not make the receiver
+ * take the path for short, and its window for too large.
+ */
+static bool long_calls(uint64_t seed)
+{
+	struct sim_setup s;
+	double slowest = 0;
+	bool good;
+
+	path(&s, &rxw_cc_rate, 1000, 100, 1);
+	s.calls = 2;
+	s.reply = 1000000000;
+	sim_run(&sim, &s, seed);
+	for (unsigned i = 0; i < sim.call_count; i++)
+		slowest = sim.call_seconds[i] > slowest ? sim.call_seconds[i] : slowest;
+	good = expect("slower of two long calls, seconds", seed, slowest, 8, 9.3);
+	sim_free(&sim);
+	return good;
+}
+
 /* A queue of a quarter BDP: share of the packets of a call that slow start and the first probe lose. */
 static bool short_queue(uint64_t seed)
 {
@@ -256,6 +277,7 @@ int main(int argc, char **argv)
 		good &= later_calls(&rxw_cc_rate, 1.75, 1.2, seed);
 		good &= later_calls(&rxw_cc_cubic, 2.2, 1.2, seed);
 		good &= small_calls(128, 0.13, seed);
+		good &= long_calls(seed);
 		good &= small_calls(WINDOW, 0.075, seed);
 		good &= short_queue(seed);
 		good &= changed_path(seed);

@@ -143,6 +143,7 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	if (padded > ctl->length)
 		ctl->padding = (uint16_t)(padded - ctl->length);
 	rxw_recvq_advertised(p, edge, out->now);
+	p->conn->rx.window_told = rxw_max32(p->conn->rx.window_told, ack.rwind);
 	RXW_PROBE(ack_sent, p, ack.first, ack.count, ack.reason, ack.rwind, ack.serial);
 	p->count.acks_sent++;
 	p->time.last_sent = out->now;

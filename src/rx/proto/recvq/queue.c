@@ -232,7 +232,8 @@ void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
 		return;
 	if (q->tuning.at == 0 && q->window >= RXW_MAX_ACKS && p->conn->rx.wide_heard) {
 		q->tuning.at = now ? now : 1;
-		q->tuning.edge = q->edge;
+		/* Packets behind this need the ACK. At first the peer uses the window of an earlier call. */
+		q->tuning.edge = rxw_max32(q->edge, 1 + p->conn->rx.window_told);
 		q->tuning.fresh = q->fresh;
 	}
 	q->edge = edge;

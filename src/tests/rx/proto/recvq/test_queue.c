@@ -278,6 +278,34 @@ START_TEST(end_of_stream)
 }
 END_TEST
 
+/*
+ * A call may begin with the window of the one before, without an ACK of its own. The time until such packets
+ * arrive is no round trip.
+ */
+START_TEST(window_of_the_call_before)
+{
+	struct rxw_pcall *p;
+
+	setup();
+	c->p.rx.wide_heard = true;
+	burst(1, 4, 100);
+	ck_assert_uint_eq(bench_read(call()), 4);
+	p = &call()->p;
+	ck_assert_uint_gt(c->p.rx.window_told, 0); /* by the ACKs of these packets */
+	c->p.rx.window_told = 1000;
+	p->rx.window = RXW_MAX_ACKS;
+	p->rx.tuning.at = 0;
+	rxw_recvq_advertised(p, p->rx.edge + 100, b.out.now);
+	p->rx.highest = 1000;
+	rxw_recvq_measure(p, b.out.now + 2 * RXW_MS);
+	ck_assert_uint_eq(p->rx.tuning.least, 0);
+	p->rx.highest = 1001;
+	rxw_recvq_measure(p, b.out.now + 50 * RXW_MS);
+	ck_assert_uint_eq(p->rx.tuning.least, 50 * RXW_MS);
+	bench_free(&b);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("recvq");
@@ -293,5 +321,6 @@ int main(void)
 	tcase_add_test(tcase, ack_table);
 	tcase_add_test(tcase, wide_tables);
 	tcase_add_test(tcase, end_of_stream);
+	tcase_add_test(tcase, window_of_the_call_before);
 	return bench_main(suite);
 }
