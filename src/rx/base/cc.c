@@ -10,10 +10,7 @@
 #define SHORT_RTT  1000000u /* ns; below it pacing would cost more than bursts do */
 #define RTT_MOST   100000000u /* us; products with a rate fit into 64 bits */
 #define IDLE_MIN 4u /* idleness does not shrink the window below the initial one */
-/* A window that an earlier call has proven leaves in an eighth of a round trip, a large one in half of it. */
-#define WARM_PART   8u
-#define WARM_LARGE  2u
-#define WARM_WINDOW 255u
+#define WARM_PART  8u /* a window that an earlier call has proven leaves in this part of a round trip */
 
 static void keep_for_undo(struct rxw_cc *cc)
 {
@@ -228,12 +225,10 @@ void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto)
 static uint64_t warm_interval(const struct rxw_cc *cc, uint32_t window, uint64_t srtt)
 {
 	uint32_t packets = window < cc->warm ? window : cc->warm;
-	uint32_t small = packets < WARM_WINDOW ? packets : WARM_WINDOW;
 
 	if (packets <= RXW_CC_PACED_ABOVE || srtt < SHORT_RTT)
 		return 0;
-	return packets * WARM_LARGE < small * WARM_PART ? srtt / (small * WARM_PART)
-							: srtt / (packets * WARM_LARGE);
+	return srtt / WARM_PART / packets;
 }
 
 uint64_t rxw_cc_interval(const struct rxw_cc *cc, uint32_t window, uint64_t srtt)

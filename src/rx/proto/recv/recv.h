@@ -47,7 +47,7 @@ struct rxw_recvshare {
 	/* Wide windows: the peer's latest ACK offers them; the peer has answered an ACK of ours. */
 	bool wide_heard, wide_told;
 	bool marks_heard; /* it reports marks */
-	uint32_t window_told; /* largest window in an ACK: a later call of the peer may begin with it */
+	uint8_t window_told; /* largest window in an ACK, up to 255: a later call may begin with it */
 	uint64_t pong_at;
 	uint32_t proof_serial; /* server: of the latest PING with a secret serial, 0 = none */
 	uint32_t wide_asked;   /* ms, modulo 2^32, when the latest PING was sent; 0 = never */

@@ -425,19 +425,17 @@ static void learn(struct rxw_pcall *p, const struct ack_result *r)
 }
 
 /*
- * The window with which the peer's next call may begin: what this one has proven without a loss. Slow
- * start would double a small one, and a large one may be what the queue holds as well.
+ * The window with which the peer's next call may begin: what this one has proven without a loss, in which slow
+ * start would double it.
  */
 static uint32_t window_for_next(const struct rxw_sendq *q)
 {
-	uint32_t proven = rxw_max32(q->peak, q->last_peak);
-
 	if (q->losses)
 		return 0;
 	if (q->cc.max <= RXW_MAX_ACKS)
 		return q->cc.cwnd;
-	proven = rxw_max32(rxw_min32(2 * proven, RXW_MAX_ACKS), proven / 2);
-	return rxw_min32(rxw_min32(proven, q->cc.cwnd), UINT16_MAX);
+	return rxw_min32(rxw_min32(2 * rxw_max32(q->peak, q->last_peak), q->cc.cwnd),
+			 RXW_MAX_ACKS);
 }
 
 static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t flight,

@@ -292,14 +292,15 @@ START_TEST(window_of_the_call_before)
 	ck_assert_uint_eq(bench_read(call()), 4);
 	p = &call()->p;
 	ck_assert_uint_gt(c->p.rx.window_told, 0); /* by the ACKs of these packets */
-	c->p.rx.window_told = 1000;
+	c->p.rx.window_told = RXW_MAX_ACKS;
 	p->rx.window = RXW_MAX_ACKS;
 	p->rx.tuning.at = 0;
-	rxw_recvq_advertised(p, p->rx.edge + 100, b.out.now);
-	p->rx.highest = 1000;
+	p->rx.edge = 1 + RXW_FIRST_FLIGHT;
+	rxw_recvq_advertised(p, 1000, b.out.now);
+	p->rx.highest = RXW_MAX_ACKS;
 	rxw_recvq_measure(p, b.out.now + 2 * RXW_MS);
 	ck_assert_uint_eq(p->rx.tuning.least, 0);
-	p->rx.highest = 1001;
+	p->rx.highest = 1 + RXW_MAX_ACKS;
 	rxw_recvq_measure(p, b.out.now + 50 * RXW_MS);
 	ck_assert_uint_eq(p->rx.tuning.least, 50 * RXW_MS);
 	bench_free(&b);
