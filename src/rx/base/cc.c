@@ -10,7 +10,8 @@
 #define SHORT_RTT  1000000u /* ns; below it pacing would cost more than bursts do */
 #define RTT_MOST   100000000u /* us; products with a rate fit into 64 bits */
 #define IDLE_MIN 4u /* idleness does not shrink the window below the initial one */
-#define WARM_PART  8u /* a window that an earlier call has proven leaves in this part of a round trip */
+/* A window that an earlier call has proven leaves in this part of a round trip. */
+#define WARM_PART  8u
 
 static void keep_for_undo(struct rxw_cc *cc)
 {

@@ -143,8 +143,8 @@ static bool write_ack(struct rxw_pcall *p, unsigned reason, unsigned flags, uint
 	if (padded > ctl->length)
 		ctl->padding = (uint16_t)(padded - ctl->length);
 	rxw_recvq_advertised(p, edge, out->now);
-	p->conn->rx.window_told = (uint8_t)rxw_max32(p->conn->rx.window_told,
-						     rxw_min32(ack.rwind, RXW_MAX_ACKS));
+	p->conn->rx.window_told =
+		(uint8_t)rxw_max32(p->conn->rx.window_told, rxw_min32(ack.rwind, RXW_MAX_ACKS));
 	RXW_PROBE(ack_sent, p, ack.first, ack.count, ack.reason, ack.rwind, ack.serial);
 	p->count.acks_sent++;
 	p->time.last_sent = out->now;

@@ -434,8 +434,7 @@ static uint32_t window_for_next(const struct rxw_sendq *q)
 		return 0;
 	if (q->cc.max <= RXW_MAX_ACKS)
 		return q->cc.cwnd;
-	return rxw_min32(rxw_min32(2 * rxw_max32(q->peak, q->last_peak), q->cc.cwnd),
-			 RXW_MAX_ACKS);
+	return rxw_min32(rxw_min32(2 * rxw_max32(q->peak, q->last_peak), q->cc.cwnd), RXW_MAX_ACKS);
 }
 
 static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t flight,
