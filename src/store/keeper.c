@@ -391,7 +391,7 @@ static int find_leftovers(struct keeper *keeper)
 
 	if (!result)
 		result = db_objects(keeper->db, true, old_dead, keeper);
-	/* What a killed process committed last is not flushed yet. */
+	/* The last commits of a killed process are not flushed yet. */
 	if (keeper->made.count || keeper->dead.count || keeper->core->sync_all) {
 		keeper->dirty = true;
 		keeper->dirty_ns = monotonic_ns();

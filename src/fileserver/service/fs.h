@@ -142,8 +142,12 @@ static inline struct store_set fs_set(const AFSStoreStatus *ss)
 				  .mode = ss->UnixModeBits};
 }
 
-/* The code that is sent for a result. */
+/*
+ * The code that is sent for a result, of a call or of one of its objects. Once for each: failures of the machine are
+ * counted and logged.
+ */
 int32_t fs_code(const struct fs_call *call, int result);
+int32_t fs_code_of(const struct fs_call *call, const struct store_fid *fid, int result);
 
 /* -- fs_caller.c -- */
 

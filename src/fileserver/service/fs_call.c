@@ -367,8 +367,9 @@ int fs_finish(struct fs_call *call, int result, const struct store_changes *chan
 
 /* -- codes -- */
 
-/* A call failed for a reason that an administrator has to remove. */
-static enum fsd_failure note_failure(const struct fs_call *call, int result)
+/* A call on an object failed for a reason that an administrator has to remove. */
+static enum fsd_failure note_failure(const struct fs_call *call, const struct store_fid *fid,
+				     int result)
 {
 	const struct fs_place *place = &call->place;
 	enum fsd_failure kind = fsd_failure_of(result);
@@ -381,13 +382,13 @@ static enum fsd_failure note_failure(const struct fs_call *call, int result)
 	if (kind == FSD_FAILURE_IO && call->service->exported)
 		return FSD_FAILURES;
 	if (kind != FSD_FAILURES)
-		fsd_failures_note(&call->service->failures, kind, &place->fid);
+		fsd_failures_note(&call->service->failures, kind, fid);
 	return kind;
 }
 
-int32_t fs_code(const struct fs_call *call, int result)
+int32_t fs_code_of(const struct fs_call *call, const struct store_fid *fid, int result)
 {
-	switch (result ? note_failure(call, result) : FSD_FAILURES) {
+	switch (result ? note_failure(call, fid, result) : FSD_FAILURES) {
 	case FSD_FAILURE_FILES:
 	case FSD_FAILURE_MEMORY:
 		return AFS_VBUSY; /* it may be over soon: clients wait and repeat the call */
@@ -407,4 +408,9 @@ int32_t fs_code(const struct fs_call *call, int result)
 		return rxw_code_from_errno(err);
 	/* These errno values have another meaning in AFS. */
 	return (err >= 101 && err <= 112) || err == 120 ? EIO : err;
+}
+
+int32_t fs_code(const struct fs_call *call, int result)
+{
+	return fs_code_of(call, &call->place.fid, result);
 }

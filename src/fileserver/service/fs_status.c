@@ -30,13 +30,13 @@ int32_t fs_fetch_status(void *context, rxw_call *rx, const AFSFid *fid, AFSFetch
 }
 
 /* Each object has a record of its own in the audit log. The call itself names no object then. */
-static void audit_objects(struct fs_call *call, const AFSCBFids *fids, const int *results)
+static void audit_objects(struct fs_call *call, const AFSCBFids *fids, const int32_t *codes)
 {
 	if (!call->service->audit_reads)
 		return;
 	for (uint32_t i = 0; i < fids->len; i++) {
 		fs_note(call, &fids->val[i], NULL);
-		fs_audit(call, fs_code(call, results[i]));
+		fs_audit(call, codes[i]);
 	}
 	fs_note(call, &(AFSFid){0}, NULL);
 }
@@ -46,6 +46,7 @@ static int bulk_status(struct fs_call *call, bool in_line, const AFSCBFids *fids
 		       AFSCBs *cbs)
 {
 	int results[AFSCBMAX];
+	int32_t codes[AFSCBMAX];
 
 	if (fids->len == 0)
 		return -EINVAL;
@@ -55,12 +56,19 @@ static int bulk_status(struct fs_call *call, bool in_line, const AFSCBFids *fids
 		return AFS_VBUSY;
 	sts->len = cbs->len = fids->len;
 	fs_status_of_all(call, fids->val, fids->len, sts->val, cbs->val, results);
-	audit_objects(call, fids, results);
 	for (uint32_t i = 0; i < fids->len; i++) {
-		if (results[i] && !in_line)
-			return results[i];
-		if (results[i]) {
-			afs_status_refuse(&sts->val[i], fs_code(call, results[i]));
+		const AFSFid *fid = &fids->val[i];
+
+		codes[i] =
+			fs_code_of(call, &(struct store_fid){fid->Volume, fid->Vnode, fid->Unique},
+				   results[i]);
+	}
+	audit_objects(call, fids, codes);
+	for (uint32_t i = 0; i < fids->len; i++) {
+		if (codes[i] && !in_line)
+			return codes[i];
+		if (codes[i]) {
+			afs_status_refuse(&sts->val[i], codes[i]);
 			memset(&cbs->val[i], 0, sizeof(cbs->val[i]));
 		}
 	}

@@ -71,8 +71,8 @@ struct rxw_config {
 	/* calls, per endpoint */
 	/*
 	 * Packets, both directions, 1..65535, default 32768. Above 255 it offers wide windows
-	 * (rx-wide-windows), which peers that do not know them ignore. What they hold comes from a
-	 * third of `memory`, of which one peer gets three quarters at most.
+	 * (rx-wide-windows); other peers ignore the offer. The packets in wide windows come from a third
+	 * of `memory`, of which one peer gets three quarters at most.
 	 */
 	unsigned window;
 	enum rxw_congestion congestion; /* congestion control algorithm */

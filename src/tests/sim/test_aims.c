@@ -331,7 +331,7 @@ static bool tail_tap(struct sim *world, const struct sim_node *node, const uint8
 	rxw_header_get(bytes, length, &h);
 	/*
 	 * A server that does not know the client's address refuses all packets of a new call but 16, until
-	 * its application reads. What was refused is sent for the first time after that.
+	 * its application reads. Those packets are sent for the first time after that.
 	 */
 	if (node->client != tail.client && h.type == RXW_ACK && h.call == 2 &&
 	    bytes[RXW_HEADER_SIZE + 16] == RXW_ACK_EXCEEDS_WINDOW)

@@ -197,7 +197,7 @@ static bool readers_stop(uint64_t seed)
 	return good;
 }
 
-/* What the server's calls have queued. Its buffers hold more: their writers do not fill them. */
+/* Bytes in the send queues of the server's calls. Its buffers take more memory, since writers do not fill them. */
 static int64_t queued(void)
 {
 	int64_t bytes = 0;

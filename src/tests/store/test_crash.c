@@ -395,7 +395,7 @@ START_TEST(crashed_after_flush)
 }
 END_TEST
 
-/* What a killed process acknowledged is safe soon, even if the next one has nothing to do. */
+/* The acknowledged changes of a killed process are flushed soon, even if the next one has nothing to do. */
 START_TEST(killed_then_idle)
 {
 	struct crashdisk *disk = make_disk();

@@ -319,7 +319,7 @@ START_TEST(closed)
 }
 END_TEST
 
-/* What strict mode acknowledged is safe, also if the next process is in lazy mode and does nothing. */
+/* Changes acknowledged in strict mode are safe even if the next process is in lazy mode and idle. */
 START_TEST(strict_then_lazy)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {

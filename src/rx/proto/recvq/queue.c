@@ -92,7 +92,7 @@ static uint32_t fund(struct rxw_pcall *p, uint32_t packets)
 
 	if (packets > RXW_MAX_ACKS)
 		want = (packets - RXW_MAX_ACKS) * packet_size(p);
-	if (want > q->grant)
+	if (want > q->grant && !q->stopped)
 		q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, want);
 	return rxw_min32(packets, granted(p));
 }

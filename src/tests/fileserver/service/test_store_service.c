@@ -821,6 +821,57 @@ static unsigned lines_with(const char *path, const char *text)
 	return n;
 }
 
+static int failing_status(struct store *store, const struct store_caller *caller,
+			  const struct store_fid *object, struct store_status *status)
+{
+	(void)store, (void)caller, (void)object, (void)status;
+	return -EIO;
+}
+
+/* Each object counts once, and the line names the one that failed. */
+START_TEST(failures_of_bulk_calls)
+{
+	const struct fsd_key_loads keys = {0};
+	AFSFid fids[2];
+	AFSCBFids list = {.len = 2, .val = fids};
+	AFSBulkStats stats = {0};
+	AFSCBs cbs = {0};
+	char path[4300], line[64], *metrics;
+	int saved, file;
+
+	setup();
+	fids[0] = shop_file(&shop, &root, "first");
+	fids[1] = shop_file(&shop, &root, "second");
+	const struct store_ops *ops = shop.store->ops;
+	struct store_ops failing = *ops;
+
+	failing.status = failing_status;
+	failing.statuses = NULL;
+	shop.store->ops = &failing;
+	snprintf(path, sizeof(path), "%s/log", shop.folder);
+	file = open(path, O_CREAT | O_WRONLY | O_APPEND, 0600);
+	saved = dup(2);
+	ck_assert(file >= 0 && saved >= 0 && dup2(file, 2) == 2);
+	ck_assert_int_eq(RXAFS_InlineBulkStatus(a->fs, &list, &stats, &cbs, &sync_), 0);
+	ck_assert_int_eq(dup2(saved, 2), 2);
+	shop.store->ops = ops;
+	ck_assert_uint_eq(stats.len, 2);
+	snprintf(line, sizeof(line), "object %u.%u.%u failed", fids[0].Volume, fids[0].Vnode,
+		 fids[0].Unique);
+	ck_assert_uint_eq(lines_with(path, line), 1);
+	ck_assert_uint_eq(lines_with(path, "failed"), 1);
+	metrics = fsd_service_metrics(shop.service, &keys, 0);
+	ck_assert_ptr_nonnull(strstr(metrics, "{cause=\"io\"} 2\n"));
+	free(metrics);
+	xdrfree_AFSBulkStats(&stats);
+	xdrfree_AFSCBs(&cbs);
+	close(saved);
+	close(file);
+	ck_assert_int_eq(unlink(path), 0);
+	teardown();
+}
+END_TEST
+
 START_TEST(failures_of_the_machine)
 {
 	const struct {
@@ -991,6 +1042,7 @@ int main(void)
 		offline_volumes,
 		statistics_of_stores,
 		failures_of_the_machine,
+		failures_of_bulk_calls,
 		concurrent_writers,
 		random_arguments,
 	};

@@ -202,7 +202,7 @@ START_TEST(stop_without_beginning)
 	raw.seq = 7;
 	raw.flags = RXW_CLIENT_INITIATED | RXW_REQUEST_ACK;
 	h_raw_send(fd, &raw);
-	/* The call is there. */
+	/* The server has the call now. */
 	ck_assert_int_ge(h_raw_receive(fd, RXW_ACK, packet), 0);
 	ck_assert_int_eq(rxw_endpoint_stop(bed.server, 50000), 0);
 	n = h_raw_receive(fd, RXW_ABORT, packet);

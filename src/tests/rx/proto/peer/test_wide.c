@@ -16,7 +16,7 @@ static int64_t used(const struct rxw_wide *w)
 	return atomic_load(&w->used);
 }
 
-/* What all peers have is what the budget has lent. */
+/* The peers together have as much as the budget has lent. */
 static void check_sum(const struct rxw_wide *w, unsigned peers)
 {
 	int64_t sum = 0;
