@@ -27,8 +27,6 @@ static bool move(struct rxw_shard *t, struct rxw_connection *c, struct rxw_peer 
 	moved = rxw_pconn_move(&c->p, peer, run->path, &a->out);
 	/* There is room, since one of the same cid has just been removed. */
 	c->in_table = !rxw_conntable_insert(&t->table, &c->p);
-	if (moved)
-		rxw_peer_set_validated(peer, a->out.now);
 	rxw_unvalidated_recheck(c, a->out.now);
 	return moved;
 }

@@ -164,6 +164,8 @@ void rxw_auth_fini(struct rxw_pconn *c);
 bool rxw_auth_needs_allowance(const struct rxw_pconn *c, size_t body, uint64_t now);
 /* Make or send a CHALLENGE; `timer`: it is time for another one. */
 void rxw_auth_challenge(struct rxw_pconn *c, bool timer, struct rxw_out *out);
+/* The client moved: sends an outstanding CHALLENGE to its new address, which is validated. */
+void rxw_auth_moved(struct rxw_pconn *c, struct rxw_out *out);
 void rxw_auth_end_challenge(struct rxw_pconn *c);
 /* A call waits for the client to authenticate. Does one? Clears that. */
 void rxw_auth_want(struct rxw_pconn *c);

@@ -236,6 +236,22 @@ bool rxw_auth_challenge_made(struct rxw_pconn *c, struct rxw_auth_job *job, stru
 	return true;
 }
 
+/*
+ * The CHALLENGE sent to the old address is lost, and so is a RESPONSE to it, which does not tell
+ * that the client moved. To wait for the timer is too long if a NAT forgets its mappings often.
+ */
+void rxw_auth_moved(struct rxw_pconn *c, struct rxw_out *out)
+{
+	struct rxw_auth *a = &c->auth;
+
+	if (a->challenge == NULL)
+		return;
+	send_challenge(c, out);
+	a->challenges = 0;
+	a->challenge_at =
+		rxw_min64(out->now + CHALLENGE_APART, a->challenge_since + CHALLENGE_LIFE);
+}
+
 /* At most RESPONSES CHALLENGEs a second are answered. */
 static bool may_respond(struct rxw_auth *a, uint64_t now)
 {

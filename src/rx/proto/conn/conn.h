@@ -73,8 +73,8 @@ void rxw_pconn_ask_end(struct rxw_pconn *c, struct rxw_pstats *stats);
  */
 bool rxw_pconn_proves(const struct rxw_pconn *c, const struct rxw_rxrun *run);
 /*
- * The client is at `path`, of `peer`, which it has proved. The connection must not be in its table.
- * False: out of memory, or it has moved too often.
+ * The client is at `path`, of `peer`, which it has proved: that becomes validated. The connection
+ * must not be in its table. False: out of memory, or it has moved too often.
  */
 bool rxw_pconn_move(struct rxw_pconn *c, struct rxw_peer *peer, const struct rxw_path *path,
 		    struct rxw_out *out);

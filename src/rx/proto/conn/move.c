@@ -151,6 +151,7 @@ bool rxw_pconn_move(struct rxw_pconn *c, struct rxw_peer *peer, const struct rxw
 	same_host = rxw_addr_same_host(&rxw_pconn_path(c)->peer, &kept->peer);
 	rxw_peer_unref(c->peer, out->now);
 	rxw_peer_ref(peer);
+	rxw_peer_set_validated(peer, out->now);
 	c->peer = peer;
 	c->roam->path = kept;
 	/* An answer to a PING to the old address proves nothing any more. */
@@ -160,6 +161,7 @@ bool rxw_pconn_move(struct rxw_pconn *c, struct rxw_peer *peer, const struct rxw
 	for (unsigned i = 0; i < 4; i++)
 		if (c->channel[i] != NULL && rxw_pcall_live(c->channel[i]))
 			rxw_pcall_moved(c->channel[i], same_host, out);
+	rxw_auth_moved(c, out);
 	rxw_pconn_challenge_wanted(c, out);
 	return true;
 }

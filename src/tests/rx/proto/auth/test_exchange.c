@@ -582,6 +582,60 @@ START_TEST(challenges_of_who_waits)
 }
 END_TEST
 
+/* The client sends from another port, and proves it. */
+static void moves(unsigned port)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	struct rxw_buf *buf = rxw_buf_get(b.pool);
+	struct rxw_jumbo jumbo = {0};
+	struct rxw_path path = {0};
+	struct rxw_peer *peer;
+	struct rxw_rxrun run;
+	uint32_t size, at = 0;
+
+	in.sin_addr.s_addr = htonl(0x0a000002);
+	rxw_addr_set(&path.peer, (struct sockaddr *)&in, sizeof(in));
+	ck_assert_ptr_nonnull(buf);
+	size = bench_ack(&b, buf->data, 1, 1, 0, RXW_ACK_PING, RXW_REQUEST_ACK, "", 16);
+	ck_assert_int_eq(rxw_run_next(buf, &path, size, size, &at, &jumbo, &run, &b.stats), 1);
+	rxw_pconn_ask(&c->p, &run, &b.out);
+	peer = rxw_peer_get(b.peers, &path.peer, b.out.now);
+	ck_assert_ptr_nonnull(peer);
+	rxw_conntable_remove(&b.table, &c->p);
+	ck_assert(rxw_pconn_move(&c->p, peer, &path, &b.out));
+	ck_assert_int_eq(rxw_conntable_insert(&b.table, &c->p), 0);
+	rxw_peer_unref(peer, b.out.now);
+	rxw_buf_unref(buf);
+	bench_settle(&b);
+}
+
+/* A NAT forgot the mapping to which the CHALLENGE was sent: the next mapping gets it at once. */
+START_TEST(moves_before_its_response)
+{
+	setup(false);
+	sealed(1, 1, 0, "good");
+	bench_pass(&b, 1400 * RXW_MS); /* the latest is sent at 1250 ms */
+	b.count = b.next = 0;
+	moves(7002);
+	ck_assert_uint_eq(challenges_from(0), 1);
+	while (bench_expect(&b, b.sent[b.next].h.type)->h.type != RXW_CHALLENGE)
+		;
+	ck_assert_uint_eq(b.sent[b.next - 1].port, 7002);
+	/* If that is lost as well, it is repeated as for a new client. */
+	b.count = b.next = 0;
+	bench_pass(&b, 500 * RXW_MS);
+	ck_assert_uint_eq(challenges_from(0), 1);
+	respond(0x11223345, BENCH_CID);
+	ck_assert_int_eq(call()->p.state, RXW_CS_ACTIVE);
+	/* A client that is authenticated gets none. */
+	b.count = b.next = 0;
+	moves(7003);
+	bench_pass(&b, 5 * RXW_SEC);
+	ck_assert_uint_eq(challenges_from(0), 0);
+	bench_free(&b);
+}
+END_TEST
+
 /*
  * The call is refused when its client is authenticated, after its packets were acknowledged.
  * Clients then ignore BUSY and do not retransmit, unless an ACK says that nothing was kept.
@@ -687,6 +741,7 @@ int main(void)
 	tcase_add_test(tcase, nothing_verifies);
 	tcase_add_test(tcase, challenges_by_timer);
 	tcase_add_test(tcase, challenges_of_who_waits);
+	tcase_add_test(tcase, moves_before_its_response);
 	tcase_add_test(tcase, nobody_to_make_one);
 	tcase_add_test(tcase, refused_after_all);
 	tcase_add_test(tcase, client_answers);
