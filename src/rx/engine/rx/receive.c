@@ -14,6 +14,7 @@
 #include "proto/event/event.h"
 
 #define ACTIVE_SLEEP_US 10000u /* interval at which a shard with calls checks its timers */
+#define LISTEN_FOR	RXW_SEC /* interruptible waits after another thread has paced a call */
 #define QUIET_POLLS	2 /* receive calls without packets before the interruptible wait is used */
 #define MISSED_MAX	4 /* receive calls in a row that come too early: then the wait comes first */
 #define MISSED_RETRY	16 /* and every so often it does not */
@@ -508,6 +509,21 @@ static int receive_before_wait(struct rxw_shard *s, unsigned room)
 	return n;
 }
 
+/*
+ * A sleep in the receive call saves the system call of a wait, but nobody can interrupt it. Threads
+ * that pace calls cannot afford that: the next burst would be late by up to ACTIVE_SLEEP_US.
+ */
+static bool may_sleep(struct rxw_shard *s, uint64_t now, uint64_t next)
+{
+	if (atomic_load_explicit(&s->role.others_pace, memory_order_relaxed)) {
+		atomic_store_explicit(&s->role.others_pace, false, memory_order_relaxed);
+		s->rx.listen_until = now + LISTEN_FOR;
+	}
+	return !s->rx.limit && next != UINT64_MAX && next >= now + ACTIVE_SLEEP_US * 1000ull &&
+	       now >= s->rx.listen_until &&
+	       !atomic_load_explicit(&s->ep->callbacks_left, memory_order_relaxed);
+}
+
 /* Wait for a batch, no longer than the timers allow. May replace the buffers. */
 static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve, bool quiet)
 {
@@ -544,9 +560,7 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 		return n;
 	if (empty)
 		now = rxw_now();
-	if (!quiet && !s->rx.limit && next != UINT64_MAX &&
-	    next >= now + ACTIVE_SLEEP_US * 1000ull &&
-	    !atomic_load_explicit(&s->ep->callbacks_left, memory_order_relaxed))
+	if (!quiet && may_sleep(s, now, next))
 		return rxw_io_recv(s->sock, s->rx.entry, room, ACTIVE_SLEEP_US);
 	/* Idle for a while, or a timer is close: wait where other threads can interrupt. */
 	if (next <= now)

@@ -48,6 +48,8 @@ struct rxw_role {
 	_Atomic(unsigned) guests;   /* threads at queues that may use the role, asleep or not */
 	_Atomic(bool) in_wait;	    /* the holder sleeps in rxw_io_wait() until wait_until */
 	_Atomic(uint64_t) wait_until;
+	/* a thread without the role paces a call: its next burst must not wait for a long sleep */
+	_Atomic(bool) others_pace;
 	bool woke_caller; /* holder: this batch woke a caller that may take the role */
 	bool serves;	  /* holder: it is a listener with a deputy, and serves calls after the batch */
 	pthread_cond_t deputy;	   /* the deputy waits here */
@@ -79,6 +81,7 @@ struct rxw_shard_rx {
 	unsigned quiet;		 /* receive calls in a row without a result */
 	unsigned missed;	 /* receive calls before a wait, in a row without a result */
 	uint64_t reaped_at;	 /* ns */
+	uint64_t listen_until;	 /* ns: waits can be interrupted until then (others_pace) */
 	uint64_t spin_hits, spin_tries, spin_skip;
 	uint32_t last_bytes; /* of the latest batch */
 	bool bulk;	     /* the caller that receives is in the middle of a long stream */

@@ -63,6 +63,9 @@ void rxw_timer_update(struct rxw_call *call)
 	uint64_t at = c->timer.callbacks ? 0 : call_deadline(call),
 		 conn_at = rxw_pconn_deadline(&c->p);
 
+	if (call->tx.pace_at && !rxw_receiving())
+		atomic_store_explicit(&c->ep->shard[c->table].role.others_pace, true,
+				      memory_order_relaxed);
 	post(c, conn_at < at ? conn_at : at);
 }
 

@@ -157,59 +157,116 @@ static void poll_once(struct rxw_shard *s, uint64_t now)
 	rxw_clock_cache_set(0);
 }
 
+/* A server without a listener, whose role this thread has, and a handler that waits for more. */
+struct bench {
+	rxw_engine *engine;
+	rxw_endpoint *ep;
+	struct rxw_shard *s;
+	rxw_call *call;
+	uint8_t head[H_ASK_SIZE];
+	struct h_raw data; /* the latest packet of its request */
+	int fd;
+};
+
+static void begin(struct bench *b)
+{
+	atomic_store(&reader.bytes, 0);
+	b->data = h_raw_request(b->head, H_SINK, 0x2000);
+	b->ep = paused_server(&b->engine, &b->fd);
+	b->s = &b->ep->shard[0];
+	take_role(b->s);
+	b->data.flags = RXW_CLIENT_INITIATED;
+	h_raw_send(b->fd, &b->data);
+	poll_once(b->s, rxw_now());
+	h_wait_for(has_read, &(uint64_t){H_ASK_SIZE}, "a handler");
+	b->call = atomic_load(&reader.call);
+	h_wait_for(reader_sleeps, b->call, "a reader that sleeps");
+}
+
+static void send_next(struct bench *b, unsigned flags)
+{
+	b->data.seq++;
+	b->data.serial++;
+	b->data.flags |= (uint8_t)flags;
+	h_raw_send(b->fd, &b->data);
+}
+
+static void end(struct bench *b)
+{
+	give_role(b->s);
+	ck_assert_int_eq(rxw_endpoint_start(b->ep), 0);
+	send_next(b, RXW_LAST_PACKET);
+	h_wait_for(has_read, &(uint64_t){b->data.seq * (uint64_t)H_ASK_SIZE},
+		   "the end of the request");
+	close(b->fd);
+	ck_assert_int_eq(rxw_endpoint_destroy(b->ep), 0);
+	ck_assert_int_eq(rxw_engine_destroy(b->engine), 0);
+}
+
 /*
  * A packet for a sleeping reader, then one of a flood in each batch. The reader is woken after one
  * millisecond of batch time, although the socket always held another datagram.
  */
 START_TEST(a_flood_does_not_hold_readers_back)
 {
-	uint8_t head[H_ASK_SIZE];
-	struct h_raw data = h_raw_request(head, H_SINK, 0x2000), junk = data;
 	uint64_t began, now, woken = 0;
-	struct rxw_shard *s;
-	rxw_engine *engine;
-	rxw_endpoint *ep;
-	rxw_call *call;
-	int fd;
+	struct h_raw junk;
+	struct bench b;
 
-	ep = paused_server(&engine, &fd);
-	s = &ep->shard[0];
-	take_role(s);
-	data.flags = RXW_CLIENT_INITIATED;
-	h_raw_send(fd, &data);
-	poll_once(s, rxw_now());
-	h_wait_for(has_read, &(uint64_t){H_ASK_SIZE}, "a handler");
-	call = atomic_load(&reader.call);
-	h_wait_for(reader_sleeps, call, "a reader that sleeps");
-
-	data.seq = data.serial = 2;
-	h_raw_send(fd, &data);
+	begin(&b);
+	junk = b.data;
+	send_next(&b, 0);
 	junk.type = RXW_ACK;
 	junk.cid = 0x4000;
 	for (unsigned i = 0; i < BATCHES; i++)
-		h_raw_send(fd, &junk);
+		h_raw_send(b.fd, &junk);
 	began = now = rxw_now();
 	for (unsigned i = 0; i < BATCHES && !woken; i++, now += STEP) {
-		poll_once(s, now);
-		ck_assert_uint_eq(s->rx.quiet, 0);
-		rxw_conn_lock(call->conn);
-		woken = call->effects.quiet ? 0 : now;
-		rxw_conn_unlock(call->conn);
+		poll_once(b.s, now);
+		ck_assert_uint_eq(b.s->rx.quiet, 0);
+		rxw_conn_lock(b.call->conn);
+		woken = b.call->effects.quiet ? 0 : now;
+		rxw_conn_unlock(b.call->conn);
 	}
 	ck_assert_msg(woken, "%u batches woke no reader", BATCHES);
 	ck_assert_uint_eq(woken - began, WAITED);
 	h_wait_for(has_read, &(uint64_t){2 * H_ASK_SIZE}, "a reader that reads on");
-
-	give_role(s);
-	ck_assert_int_eq(rxw_endpoint_start(ep), 0);
-	data.seq = data.serial = 3;
-	data.flags |= RXW_LAST_PACKET;
-	h_raw_send(fd, &data);
-	h_wait_for(has_read, &(uint64_t){3 * H_ASK_SIZE}, "the end of the request");
-	close(fd);
-	ck_assert_int_eq(rxw_endpoint_destroy(ep), 0);
-	ck_assert_int_eq(rxw_engine_destroy(engine), 0);
+	end(&b);
 }
 END_TEST
 
-TEST_MAIN("listener", a_crowd_sleeps, one_looks, a_flood_does_not_hold_readers_back)
+static void *pace(void *arg)
+{
+	rxw_call *call = arg;
+
+	rxw_conn_lock(call->conn);
+	call->tx.pace_at = rxw_now() + RXW_SEC;
+	rxw_timer_update(call);
+	rxw_conn_unlock(call->conn);
+	return NULL;
+}
+
+/*
+ * After another thread has paced a call, waits can be interrupted for a while. If only the holder
+ * of the role paces calls, it sleeps in the receive call.
+ */
+START_TEST(a_pace_can_interrupt)
+{
+	uint64_t began = rxw_now();
+	pthread_t other;
+	struct bench b;
+
+	begin(&b);
+	pace(b.call);
+	poll_once(b.s, rxw_now());
+	ck_assert_uint_eq(b.s->rx.listen_until, 0);
+	ck_assert_int_eq(pthread_create(&other, NULL, pace, b.call), 0);
+	pthread_join(other, NULL);
+	poll_once(b.s, rxw_now());
+	ck_assert_uint_gt(b.s->rx.listen_until, began);
+	end(&b);
+}
+END_TEST
+
+TEST_MAIN("listener", a_crowd_sleeps, one_looks, a_flood_does_not_hold_readers_back,
+	  a_pace_can_interrupt)
