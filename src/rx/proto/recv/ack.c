@@ -391,10 +391,10 @@ void rxw_ack_set_due(struct rxw_pcall *p, uint64_t at, bool final)
 	p->ack.final = final;
 }
 
-/* A client has acknowledged nothing of the reply. */
-static bool is_new_reply(const struct rxw_pcall *p)
+/* Nothing of the stream has been acknowledged. */
+static bool is_new(const struct rxw_pcall *p)
 {
-	return p->client && p->ack.sent_next == 1;
+	return p->ack.sent_next == 1;
 }
 
 void rxw_ack_in_order(struct rxw_pcall *p, const struct rxw_arrival *in, struct rxw_out *out)
@@ -407,7 +407,7 @@ void rxw_ack_in_order(struct rxw_pcall *p, const struct rxw_arrival *in, struct 
 	if (in->filled) {
 		a->unacked += in->count;
 		rxw_ack_owe(p, RXW_ACK_IDLE, newest, true);
-	} else if (a->quick > 0 && !(in->last && is_new_reply(p))) {
+	} else if (a->quick > 0 && !(in->last && is_new(p))) {
 		for (uint32_t i = 0; i < in->count; i++) {
 			/* The number of packets after which an ACK is written at once. */
 			uint32_t most = a->quick > 0 ? 2 : UINT32_MAX;
@@ -477,10 +477,13 @@ static void watch_merging(struct rxw_pcall *p)
 	a->merged = a->unacked;
 }
 
-/* A whole reply: the next call acknowledges it, or an ACK at the end of this one (2.7). */
+/*
+ * A whole reply: the next call acknowledges it, or an ACK at the end of this one (2.7). A whole
+ * request: the reply does, if it comes soon.
+ */
 static bool came_at_once(const struct rxw_pcall *p)
 {
-	return is_new_reply(p) && rxw_recvq_ended(&p->rx);
+	return is_new(p) && rxw_recvq_ended(&p->rx);
 }
 
 /* How long the ACK may wait for more packets, or for a reply that acknowledges them. */

@@ -59,8 +59,11 @@ static void find_named(const struct rxw_sendq *q, struct ack_result *r)
 static void sample(struct rxw_pcall *p, uint64_t rtt, uint64_t now)
 {
 	struct rxw_peer *peer = p->conn->peer;
+	uint64_t least = atomic_load_explicit(&peer->least_rtt, memory_order_relaxed);
 
 	rxw_rtt_sample(&p->tx.rtt, rtt);
+	if (p->tx.rtt.min != 0 && (least == 0 || p->tx.rtt.min < least))
+		atomic_store_explicit(&peer->least_rtt, p->tx.rtt.min, memory_order_relaxed);
 	atomic_store_explicit(&peer->srtt, p->tx.rtt.srtt, memory_order_relaxed);
 	atomic_store_explicit(&peer->rttvar, p->tx.rtt.rttvar, memory_order_relaxed);
 	atomic_store_explicit(&peer->rtt_at, now, memory_order_relaxed);

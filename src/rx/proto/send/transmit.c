@@ -9,6 +9,7 @@
 #define BURST_BYTES   65507u
 #define SMALL_CWND    2u
 #define FEW	      10u /* packets of calls that do not count as sharing the path */
+#define FIRST_BURST   8u  /* packets with which a request begins while its writer goes on */
 #define REFUSED_WAIT  RXW_MS
 
 uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p)
@@ -69,8 +70,11 @@ static bool threshold_met(const struct rxw_pcall *p, uint32_t room, uint64_t now
 
 	if (room == 0)
 		return false;
-	return room >= threshold(p) || (q->flight == 0 && q->lost == 0) || q->nxt < q->flush_to ||
-	       now >= q->hold_at || (q->all_queued && q->nxt + room == q->end);
+	/* A small request leaves in one burst, when it has ended. */
+	if (q->flight == 0 && q->lost == 0 && (!p->client || q->nxt > 1 || room >= FIRST_BURST))
+		return true;
+	return room >= threshold(p) || q->nxt < q->flush_to || now >= q->hold_at ||
+	       (q->all_queued && q->nxt + room == q->end);
 }
 
 static uint16_t find_lost(const struct rxw_sendq *q)
@@ -177,13 +181,8 @@ void rxw_pcall_flush_window(struct rxw_pcall *p, struct rxw_out *out)
  */
 static bool short_path(const struct rxw_pcall *p)
 {
-	struct rxw_peer *peer = p->conn->peer;
-	uint64_t least = atomic_load_explicit(&peer->least_rtt, memory_order_relaxed);
+	uint64_t least = atomic_load_explicit(&p->conn->peer->least_rtt, memory_order_relaxed);
 
-	if (p->tx.rtt.min != 0 && (least == 0 || p->tx.rtt.min < least)) {
-		least = p->tx.rtt.min;
-		atomic_store_explicit(&peer->least_rtt, least, memory_order_relaxed);
-	}
 	return least != 0 && least < RXW_MS && !p->tx.losses;
 }
 
@@ -388,6 +387,19 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 	return RXW_BURST_READY;
 }
 
+/*
+ * A short path without losses, and an ACK within the last second. A lost end is noticed late without
+ * an ACK that was requested.
+ */
+static bool path_is_known(const struct rxw_pcall *p, uint64_t now)
+{
+	const struct rxw_peer *peer = p->conn->peer;
+	uint64_t at = atomic_load_explicit(&peer->rtt_at, memory_order_relaxed);
+
+	return short_path(p) && now < at + RXW_SEC &&
+	       atomic_load_explicit(&peer->ssthresh, memory_order_relaxed) == 0;
+}
+
 /* Ask for an ACK with the last packet of a burst of new data? */
 static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint64_t now)
 {
@@ -397,6 +409,9 @@ static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint64_t now)
 
 	if (q->probe)
 		return true;
+	/* All that is left is sent now. The other stream acknowledges it, or an ACK that waits. */
+	if (q->all_queued && q->end - q->nxt <= windows && path_is_known(p, now))
+		return false;
 	if (ends)
 		/* The reply to a request of several packets may take long: one sample a second. */
 		return p->conn->client && q->end > 2 && now >= q->requested_at + RXW_SEC;

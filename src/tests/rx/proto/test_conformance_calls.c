@@ -703,6 +703,8 @@ START_TEST(sequence_numbers_end)
 	struct rxw_txrun run = {.stride = 32, .last_size = 32, .count = 300};
 
 	bench_write(call, 1, 10, false);
+	rxw_pcall_flush(&call->p, &b.out);
+	bench_settle(&b);
 	bench_get_ack(&b, c, 1, 2, 0, RXW_ACK_DELAY, "", 32);
 	skip();
 	call->p.tx.una = call->p.tx.nxt = call->p.tx.end = 0xfffffe00;

@@ -168,6 +168,7 @@ START_TEST(exchange)
 	sealed(1, 2, RXW_LAST_PACKET, "good");
 	ck_assert_int_eq(call()->p.state, RXW_CS_PRECALL);
 	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, NULL), 0);
+	bench_pass(&b, 100 * RXW_MS);
 	k = bench_expect(&b, RXW_ACK);
 	ck_assert_uint_eq(k->ack.first, 1);
 	ck_assert_uint_eq(k->ack.count, 2);

@@ -87,6 +87,57 @@ START_TEST(offer)
 }
 END_TEST
 
+/* A whole request in one batch: the reply acknowledges it, or an ACK that waits for the reply. */
+START_TEST(whole_request)
+{
+	uint8_t bytes[3 * 128];
+
+	for (unsigned replies = 0; replies < 2; replies++) {
+		uint32_t length = 0;
+
+		setup();
+		for (uint32_t seq = 1; seq <= 3; seq++)
+			length += bench_data(&b, bytes + length, 1, seq,
+					     seq == 3 ? RXW_LAST_PACKET : 0, 100);
+		bench_input(&b, c, bytes, length, 128);
+		bench_nothing(&b);
+		bench_read(call());
+		if (replies) {
+			bench_write(call(), 1, 10, true);
+			bench_expect(&b, RXW_DATA);
+		}
+		bench_pass(&b, 100 * RXW_MS);
+		if (!replies)
+			expect_ack(RXW_ACK_DELAY, 4, 0, 0);
+		bench_nothing(&b);
+		teardown();
+	}
+}
+END_TEST
+
+/* The same, but its end asks, or it comes in two batches. */
+START_TEST(request_that_asks)
+{
+	uint8_t bytes[3 * 128];
+	uint32_t length = 0;
+
+	setup();
+	for (uint32_t seq = 1; seq <= 3; seq++)
+		length += bench_data(&b, bytes + length, 1, seq,
+				     seq == 3 ? RXW_LAST_PACKET | RXW_REQUEST_ACK : 0, 100);
+	bench_input(&b, c, bytes, length, 128);
+	bench_expect(&b, RXW_ACK);
+	teardown();
+	setup();
+	burst(1, 2, true);
+	bench_expect(&b, RXW_ACK);
+	bench_nothing(&b);
+	bench_get_data(&b, c, 1, 3, RXW_LAST_PACKET, 100);
+	bench_nothing(&b);
+	teardown();
+}
+END_TEST
+
 START_TEST(single_packet_waits)
 {
 	setup();
@@ -594,6 +645,8 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, offer);
+	tcase_add_test(tcase, whole_request);
+	tcase_add_test(tcase, request_that_asks);
 	tcase_add_test(tcase, single_packet_waits);
 	tcase_add_test(tcase, every_second_at_first);
 	tcase_add_test(tcase, whole_reply_waits);

@@ -19,6 +19,8 @@ static void setup(unsigned packets)
 	call->p.tx.edge = 256;
 	if (packets > 0)
 		bench_write(call, packets, 100, false);
+	rxw_pcall_flush(&call->p, &b.out);
+	bench_settle(&b);
 	ck_assert_uint_eq(call->p.tx.nxt, packets + 1);
 	b.next = b.count;
 	b.out.now += 10 * RXW_MS;
