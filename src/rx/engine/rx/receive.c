@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/rtt.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
@@ -14,7 +15,7 @@
 #include "proto/event/event.h"
 
 #define ACTIVE_SLEEP_US 10000u /* interval at which a shard with calls checks its timers */
-#define LISTEN_FOR	RXW_SEC /* interruptible waits after another thread has paced a call */
+#define LISTEN_FOR	RXW_SEC /* interruptible waits after a request over a long path, or a pace */
 #define QUIET_POLLS	2 /* receive calls without packets before the interruptible wait is used */
 #define MISSED_MAX	4 /* receive calls in a row that come too early: then the wait comes first */
 #define MISSED_RETRY	16 /* and every so often it does not */
@@ -124,6 +125,13 @@ static void release_reservations(struct rxw_connection *c)
 	}
 }
 
+/* Connection's lock held: will a handler now reply over a path on which calls are paced? */
+static bool will_be_paced(const struct rxw_connection *c, const struct rxw_rxrun *run)
+{
+	return (run->last_flags & RXW_LAST_PACKET) && !c->p.client &&
+	       atomic_load_explicit(&c->p.peer->least_rtt, memory_order_relaxed) >= RXW_LONG_RTT;
+}
+
 static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct rxw_effects *a,
 			 bool drained)
 {
@@ -141,6 +149,8 @@ static void handle_group(struct rxw_shard *s, struct rxw_batch_group *g, struct 
 		if (c->admit.unvalidated &&
 		    rxw_unvalidated_needs_cookie(c, &b->run[i].run, a->out.now))
 			cookie_run = &b->run[i].run;
+		if (will_be_paced(c, &b->run[i].run))
+			s->rx.listen_until = a->out.now + LISTEN_FOR;
 		if (rxw_pconn_input(&c->p, &b->run[i].run, &a->out) == RXW_INPUT_VERIFY)
 			verify += b->run[i].run.count;
 		else
@@ -511,7 +521,8 @@ static int receive_before_wait(struct rxw_shard *s, unsigned room)
 
 /*
  * A sleep in the receive call saves the system call of a wait, but nobody can interrupt it. Threads
- * that pace calls cannot afford that: the next burst would be late by up to ACTIVE_SLEEP_US.
+ * that pace calls cannot afford that: the next burst would be late by up to ACTIVE_SLEEP_US. The end
+ * of a request over a long path tells so before the first burst. Other paces are known afterwards.
  */
 static bool may_sleep(struct rxw_shard *s, uint64_t now, uint64_t next)
 {

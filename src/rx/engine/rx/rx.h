@@ -81,7 +81,7 @@ struct rxw_shard_rx {
 	unsigned quiet;		 /* receive calls in a row without a result */
 	unsigned missed;	 /* receive calls before a wait, in a row without a result */
 	uint64_t reaped_at;	 /* ns */
-	uint64_t listen_until;	 /* ns: waits can be interrupted until then (others_pace) */
+	uint64_t listen_until;	 /* ns: waits can be interrupted until then */
 	uint64_t spin_hits, spin_tries, spin_skip;
 	uint32_t last_bytes; /* of the latest batch */
 	bool bulk;	     /* the caller that receives is in the middle of a long stream */

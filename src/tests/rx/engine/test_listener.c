@@ -191,16 +191,22 @@ static void send_next(struct bench *b, unsigned flags)
 	h_raw_send(b->fd, &b->data);
 }
 
-static void end(struct bench *b)
+/* The end of the request was sent. */
+static void finish(struct bench *b)
 {
 	give_role(b->s);
 	ck_assert_int_eq(rxw_endpoint_start(b->ep), 0);
-	send_next(b, RXW_LAST_PACKET);
 	h_wait_for(has_read, &(uint64_t){b->data.seq * (uint64_t)H_ASK_SIZE},
 		   "the end of the request");
 	close(b->fd);
 	ck_assert_int_eq(rxw_endpoint_destroy(b->ep), 0);
 	ck_assert_int_eq(rxw_engine_destroy(b->engine), 0);
+}
+
+static void end(struct bench *b)
+{
+	send_next(b, RXW_LAST_PACKET);
+	finish(b);
 }
 
 /*
@@ -268,5 +274,36 @@ START_TEST(a_pace_can_interrupt)
 }
 END_TEST
 
+/*
+ * A handler that replies over a long path paces its packets. The wait after its request can be
+ * interrupted already, since nothing ends a sleep in the receive call.
+ */
+static void reply_over(bool far)
+{
+	uint64_t began = rxw_now();
+	_Atomic(uint64_t) *least;
+	struct bench b;
+
+	begin(&b);
+	least = &b.call->conn->p.peer->least_rtt;
+	atomic_store(least, RXW_LONG_RTT);
+	send_next(&b, 0);
+	poll_once(b.s, rxw_now());
+	ck_assert_uint_eq(b.s->rx.listen_until, 0);
+	/* The end of the request. A path that is not long is polled as ever. */
+	atomic_store(least, far ? RXW_LONG_RTT : RXW_LONG_RTT - 1);
+	send_next(&b, RXW_LAST_PACKET);
+	poll_once(b.s, rxw_now());
+	ck_assert_int_eq(b.s->rx.listen_until > began, far);
+	finish(&b);
+}
+
+START_TEST(long_paths_can_interrupt)
+{
+	reply_over(true);
+	reply_over(false);
+}
+END_TEST
+
 TEST_MAIN("listener", a_crowd_sleeps, one_looks, a_flood_does_not_hold_readers_back,
-	  a_pace_can_interrupt)
+	  a_pace_can_interrupt, long_paths_can_interrupt)
