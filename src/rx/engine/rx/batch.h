@@ -64,10 +64,10 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 /*
  * move.c: the run is for a call of `c`, whose address is another one. True: the connection has
  * followed its client, and the run can be processed. False: it is to be dropped; perhaps a PING in
- * *a asks for proof.
+ * *a asks for proof. *code: the call has failed, and the client has not heard of it; 0: it has not.
  */
 bool rxw_conn_follow(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
-		     struct rxw_effects *a);
+		     int32_t *code, struct rxw_effects *a);
 /*
  * lookup.c: remove connections that were idle for long. Scans such a share of the table that each
  * connection is seen every 15 s. Sets rx.reaped_at: to be called again a second after that.

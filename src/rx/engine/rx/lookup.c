@@ -26,7 +26,7 @@ static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
 	return NULL;
 }
 
-/* Sends a stateless ABORT, within the rate limit. Only DATA causes one. */
+/* Sends a stateless ABORT, within the rate limit. */
 static struct rxw_connection *refuse(struct rxw_shard *s, const struct rxw_rxrun *run, int32_t code,
 				     enum rxw_drop cause, struct rxw_effects *a)
 {
@@ -226,6 +226,7 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 	struct rxw_shard *t = &s->ep->shard[(h->cid >> 2) % s->ep->shard_count];
 	struct rxw_pconn *other = NULL, *p;
 	struct rxw_connection *c, *moved = NULL;
+	int32_t code = 0;
 
 	rxw_table_lock(t);
 	p = rxw_conntable_find(&t->table, !server_half, h->epoch, h->cid & ~3u, &run->path->peer,
@@ -235,11 +236,11 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 	else if (server_half && other)
 		moved = of_other_address(other, h);
 	rxw_table_unlock(t);
-	if (moved && rxw_conn_follow(s, moved, run, a))
+	if (moved && rxw_conn_follow(s, moved, run, &code, a))
 		return moved;
 	if (moved) {
 		rxw_conn_unref(moved);
-		return drop(s, RXW_DROP_ADDRESS);
+		return code ? refuse(s, run, code, RXW_DROP_ADDRESS, a) : drop(s, RXW_DROP_ADDRESS);
 	}
 	if (!p)
 		return server_half ? new_connection(s, run, a) : drop(s, RXW_DROP_NO_CONNECTION);

@@ -62,19 +62,20 @@ static void report(struct rxw_endpoint *ep, const struct rxw_connection *c,
 }
 
 bool rxw_conn_follow(struct rxw_shard *s, struct rxw_connection *c, const struct rxw_rxrun *run,
-		     struct rxw_effects *a)
+		     int32_t *code, struct rxw_effects *a)
 {
 	struct rxw_shard *t = &s->ep->shard[c->table];
 	const struct rxw_path *from;
 	struct rxw_peer *peer = NULL;
 	bool proved, moved = false;
 
+	*code = 0;
 	if (rxw_effects_full(a))
 		return false;
 	rxw_conn_lock(c);
 	proved = rxw_pconn_proves(&c->p, run);
 	if (!proved)
-		rxw_pconn_ask(&c->p, run, &a->out);
+		*code = rxw_pconn_ask(&c->p, run, &a->out);
 	rxw_conn_unlock(c);
 	if (!proved)
 		return false;

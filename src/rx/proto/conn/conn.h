@@ -61,10 +61,10 @@ void rxw_pconn_input_verified(struct rxw_pconn *c, const struct rxw_rxrun *run,
 bool rxw_pconn_take_unverified(struct rxw_pconn *c, struct rxw_rxrun *run);
 /* --- a client at another address: move.c --- */
 /*
- * Server: a packet came from another address than the connection's. If it is for a live call, ask
- * the sender for proof by a PING; at most one within two round trips and a tenth of a second.
+ * Server: a packet came from another address than the connection's. For a live call: ask for proof
+ * by a PING, one within two round trips and 100 ms. Returns the code of a call that failed, or 0.
  */
-void rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out);
+int32_t rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out);
 /* That no proof has come is counted: the connection ends, or another address is asked. */
 void rxw_pconn_ask_end(struct rxw_pconn *c, struct rxw_pstats *stats);
 /*

@@ -15,6 +15,35 @@ static bool movable(const struct rxw_pconn *c, const struct rxw_header *h)
 	       h->service == c->service && p != NULL && p->number == h->call && rxw_pcall_live(p);
 }
 
+/*
+ * The code of an ABORT for a packet from another address, 0: none. The call has failed, and the
+ * ABORT to where the client was did not reach it. Only what the call itself would answer counts.
+ */
+static int32_t failed_with(const struct rxw_pconn *c, const struct rxw_rxrun *run)
+{
+	const struct rxw_header *h = &run->head;
+	const struct rxw_pcall *p = c->channel[h->cid & 3];
+	const struct rxw_finished_call *e = &c->finished[h->cid & 3];
+	struct rxw_ack ack;
+
+	if (c->client || c->evicted || h->security != c->security_index ||
+	    h->service != c->service || h->call == 0 || h->call != c->number[h->cid & 3])
+		return 0;
+	if (h->type == RXW_ACK) {
+		if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
+				 h->flags, &ack) ||
+		    (!(h->flags & RXW_REQUEST_ACK) && ack.reason != RXW_ACK_PING))
+			return 0;
+	} else if (h->type != RXW_DATA) {
+		return 0;
+	}
+	if (c->error != 0)
+		return c->error;
+	if (p != NULL)
+		return p->error;
+	return e->state == RXW_CS_RESET ? e->error : 0;
+}
+
 static uint64_t address_of(const struct rxw_pconn *c, const struct rxw_rxrun *run)
 {
 	return rxw_addr_hash(&run->path->peer, c->params->secret, true);
@@ -76,20 +105,21 @@ void rxw_pconn_ask_end(struct rxw_pconn *c, struct rxw_pstats *stats)
 }
 
 /* The PING has less than three times the bytes of any packet. */
-void rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
+int32_t rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_out *out)
 {
 	uint64_t srtt = atomic_load_explicit(&c->peer->srtt, memory_order_relaxed);
 	struct rxw_asked *asked;
 	struct rxw_ctl *ctl;
 
-	if (!movable(c, &run->head) || out->ctl_count >= out->ctl_room ||
-	    !have_roam(c))
-		return;
+	if (!movable(c, &run->head))
+		return failed_with(c, run);
+	if (out->ctl_count >= out->ctl_room || !have_roam(c))
+		return 0;
 	asked = &c->roam->asked;
 	if (answered(c, run)) /* but not in silence */
 		rxw_tally(out->stats, &out->stats->moves[RXW_MOVE_REFUSED], 1);
 	if (asked->at != 0 && out->now < asked->at + rxw_max64(ASK_APART, 2 * srtt))
-		return;
+		return 0;
 	if (asked->address != address_of(c, run))
 		rxw_pconn_ask_end(c, out->stats);
 	ctl = &out->ctl[out->ctl_count++];
@@ -104,6 +134,7 @@ void rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct rxw_
 			rxw_pcall_moving(c->channel[i]);
 	rxw_tally(out->stats, &out->stats->move_pings, 1);
 	rxw_tally(out->stats, &out->stats->packets_sent[RXW_ACK], 1);
+	return 0;
 }
 
 bool rxw_pconn_proves(const struct rxw_pconn *c, const struct rxw_rxrun *run)

@@ -10,6 +10,7 @@
 #include "engine/rx/batch.h"
 #include "proto/event/event.h"
 #include "tests/main.h"
+#include "tests/rx/api/streams.h"
 
 static struct h_bed bed;
 static uint8_t head[H_ASK_SIZE], packet[2048];
@@ -115,6 +116,69 @@ START_TEST(a_packet_for_one_that_is_gone)
 }
 END_TEST
 
+/* The code of the next ABORT. */
+static int32_t aborted(int fd)
+{
+	uint8_t in[2048];
+	struct rxw_header h;
+	int32_t code = 0;
+	ssize_t n = h_raw_receive(fd, RXW_ABORT, in);
+
+	ck_assert_int_eq(n, RXW_HEADER_SIZE + 4);
+	ck_assert(rxw_header_get(in, (size_t)n, &h));
+	ck_assert(rxw_abort_get(in + RXW_HEADER_SIZE, (size_t)n - RXW_HEADER_SIZE, &code));
+	ck_assert_uint_eq(h.call, 1);
+	return code;
+}
+
+/*
+ * A call fails while the mapping of its client is gone, so the ABORT is lost. What the client sends
+ * from its next mapping is answered as the call would, and so is nothing else.
+ */
+START_TEST(a_call_that_failed_before_its_client_moved)
+{
+	uint8_t ack[64];
+	struct h_raw raw = h_raw_request(head, H_ABORT, 0x8800), ping = raw;
+	struct rxw_ack body = {.first = 1, .reason = RXW_ACK_PING, .base = 1, .rwind = 16};
+	int old, new;
+
+	h_encode_ask(head, &(struct h_ask){.op = H_ABORT, .code = H_MISMATCH});
+	h_open(&bed, &(struct h_options){.server = "listeners=1"});
+	old = h_raw_socket(&bed);
+	new = h_raw_socket(&bed);
+	h_raw_send(old, &raw);
+	ck_assert_int_eq(aborted(old), H_MISMATCH);
+	ping.type = RXW_ACK;
+	ping.flags = RXW_CLIENT_INITIATED | RXW_REQUEST_ACK;
+	ping.body = ack;
+	ping.size = rxw_ack_put(ack, &body);
+	h_raw_send(new, &ping);
+	ck_assert_int_eq(aborted(new), H_MISMATCH);
+	h_raw_send(new, &raw);
+	ck_assert_int_eq(aborted(new), H_MISMATCH);
+	ck_assert_uint_eq(counter_of(bed.server, "stateless_aborts"), 2);
+	/* These ask for nothing, or are of another call or class. The last one is answered. */
+	body.reason = RXW_ACK_DELAY;
+	ping.flags = RXW_CLIENT_INITIATED;
+	ping.size = rxw_ack_put(ack, &body);
+	h_raw_send(new, &ping);
+	ping.type = RXW_ABORT;
+	h_raw_send(new, &ping);
+	raw.security = 2;
+	h_raw_send(new, &raw);
+	raw.security = 0;
+	raw.call = 0;
+	h_raw_send(new, &raw);
+	raw.call = 1;
+	h_raw_send(new, &raw);
+	ck_assert_int_eq(aborted(new), H_MISMATCH);
+	ck_assert_uint_eq(counter_of(bed.server, "stateless_aborts"), 3);
+	close(old);
+	close(new);
+	h_close(&bed);
+}
+END_TEST
+
 /* An attacker who knows ids cannot make chains long: the connections per id are limited. */
 START_TEST(one_id_from_many_addresses)
 {
@@ -140,4 +204,5 @@ START_TEST(one_id_from_many_addresses)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "look-up of connections", guessing_is_told, late_packets_are_no_guesses,
-		 a_packet_for_one_that_is_gone, one_id_from_many_addresses)
+		 a_packet_for_one_that_is_gone, a_call_that_failed_before_its_client_moved,
+		 one_id_from_many_addresses)
