@@ -338,11 +338,12 @@ static int import_names(struct admin_import *import, const struct pending *dir, 
 	for (; !rc && i < count && !import->full; i++) {
 		if (admin_stopped(import->run)) {
 			admin_fail(import->run, 1, "interrupted");
-			return -1;
+			rc = -1;
+		} else {
+			rc = import_name(import, dir, dir_fd, names[i]->d_name);
 		}
-		rc = import_name(import, dir, dir_fd, names[i]->d_name);
 	}
-	if (import->full && i < count) {
+	if (!rc && import->full && i < count) {
 		char reason[96];
 
 		import->skipped += (uint64_t)(count - i) - 1;
