@@ -921,6 +921,7 @@ int fsd_server_drain(struct fsd_server *server)
 		server->aborted =
 			rxw_endpoint_stop(server->fs, (unsigned)server->settings.drain_ms) ==
 			-RXW_ETIMEDOUT;
+	fsd_audit_release(server->audit);
 	if (server->vl)
 		rxw_endpoint_stop(server->vl, 0);
 	if (server->vol)

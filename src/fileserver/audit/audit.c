@@ -44,6 +44,8 @@ struct fsd_audit {
 	unsigned rings_made;
 	sem_t wake;
 	_Atomic bool sleeping, stop, reopen;
+	_Atomic bool released; /* no call waits while the file is `broken` */
+	_Atomic bool broken;   /* the last write has failed */
 	_Atomic uint64_t written, lost, waits;
 	bool complained; /* of the writer: the log has said that lines are missing */
 	bool torn;	 /* of the writer: the file ends with a part of a line */
@@ -125,6 +127,8 @@ static bool have_room(struct fsd_audit *audit, struct ring *ring)
 		return false;
 	atomic_fetch_add(&audit->waits, 1);
 	while (is_full(ring)) {
+		if (audit->released && audit->broken)
+			return false;
 		wake(audit);
 		usleep(WAIT_US);
 	}
@@ -211,8 +215,9 @@ static size_t write_batch(struct fsd_audit *audit)
 		if (errno == EINTR)
 			continue;
 		complain(audit);
+		audit->broken = true;
 		whole = whole_lines(audit, done);
-		if (!audit->strict || atomic_load(&audit->stop)) {
+		if (!audit->strict || audit->stop || audit->released) {
 			audit->torn |= done > whole;
 			return whole;
 		}
@@ -225,7 +230,7 @@ static size_t write_batch(struct fsd_audit *audit)
 		}
 		audit->complained = true;
 	}
-	audit->complained = false;
+	audit->complained = audit->broken = false;
 	return done;
 }
 
@@ -355,6 +360,12 @@ void fsd_audit_close(struct fsd_audit *audit)
 	pthread_join(audit->thread, NULL);
 	pthread_key_delete(audit->key);
 	free_audit(audit);
+}
+
+void fsd_audit_release(struct fsd_audit *audit)
+{
+	if (audit)
+		audit->released = true;
 }
 
 void fsd_audit_reopen(struct fsd_audit *audit)

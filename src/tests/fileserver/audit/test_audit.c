@@ -327,6 +327,32 @@ START_TEST(full_disk_and_rotation)
 }
 END_TEST
 
+/* Calls that wait for a full disk do not keep the server from its end. */
+START_TEST(full_disk_and_stop)
+{
+	struct fsd_audit_stats stats;
+	pthread_t thread;
+
+	setup();
+	audit = fsd_audit_open(path, true, message);
+	ck_assert_ptr_nonnull(audit);
+	limit_files(250);
+	ck_assert_int_eq(pthread_create(&thread, NULL, add_many, NULL), 0);
+	do {
+		usleep(1000);
+		fsd_audit_stats(audit, &stats);
+	} while (stats.waits == 0);
+	fsd_audit_release(audit);
+	pthread_join(thread, NULL);
+	await_records(EACH);
+	fsd_audit_stats(audit, &stats);
+	fsd_audit_close(audit);
+	ck_assert_uint_gt(stats.lost, 0);
+	ck_assert_uint_eq(stats.written + stats.lost, EACH);
+	teardown();
+}
+END_TEST
+
 START_TEST(unusable_file)
 {
 	setup();
@@ -340,4 +366,4 @@ START_TEST(unusable_file)
 END_TEST
 
 TEST_MAIN("audit", lines, longest_line, strict_loses_nothing, lost_lines_are_counted, rotation,
-	  full_disk, full_disk_and_rotation, unusable_file)
+	  full_disk, full_disk_and_rotation, full_disk_and_stop, unusable_file)
