@@ -253,15 +253,17 @@ static void shorten(struct keeper *keeper)
 void keeper_admit(void *arg)
 {
 	struct keeper *keeper = arg;
+	bool tight = keeper->core->tight;
 
-	if (keeper->core->tight)
-		shorten(keeper);
-	if (store_vfs_log_size(keeper->core->vfs) < LOG_MOST)
+	if (!tight && store_vfs_log_size(keeper->core->vfs) < LOG_MOST)
 		return;
 	pthread_mutex_lock(&keeper->lock);
 	while (keeper->checkpointing)
 		pthread_cond_wait(&keeper->shorter, &keeper->lock);
 	pthread_mutex_unlock(&keeper->lock);
+	/* Not beside the thread, which would keep it from that. */
+	if (tight)
+		shorten(keeper);
 }
 
 /* Half of the time until the next flush, at most. */
