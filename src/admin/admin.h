@@ -39,6 +39,11 @@ struct admin_options {
 	 * Any thread. May be NULL.
 	 */
 	void (*changed)(void *arg, const struct store_changes *changes);
+	/*
+	 * Whether no volume that is served may have this access list, because it lets anonymous callers of
+	 * other machines write. Any thread. May be NULL.
+	 */
+	bool (*forbids)(void *arg, const struct store_acl *acl);
 	void *arg;
 };
 

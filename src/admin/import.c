@@ -215,8 +215,9 @@ static int import_file(struct admin_import *import, const struct store_fid *dir,
 			take_back(import, dir, name);
 		else
 			note_linked(import, &st, &status.fid);
-		/* A mode that needs more than the right to create. */
-		if (!rc && (status.mode != set.mode || status.client_mtime != set.mtime))
+		/* What does not come with the creation or the data. */
+		if (!rc && (status.mode != set.mode || status.client_mtime != set.mtime ||
+			    (st.st_size == 0 && status.owner != set.owner)))
 			rc = set_status(import, path, &status.fid, &set) ? -1 : 0;
 	}
 	close(fd);
@@ -226,10 +227,11 @@ static int import_file(struct admin_import *import, const struct store_fid *dir,
 static int import_symlink(struct admin_import *import, const struct store_fid *dir,
 			  const char *path, const char *name, int dir_fd, const struct stat *st)
 {
-	struct store_set set = set_of(import, st);
+	struct store_set set = set_of(import, st), owner = set;
 	struct store_status status;
 	char text[STORE_TEXT_MAX + 2];
 	ssize_t n = readlinkat(dir_fd, name, text, sizeof(text) - 1);
+	int rc;
 
 	if (n < 0 || n > STORE_TEXT_MAX) {
 		admin_import_skip(import, path,
@@ -238,7 +240,11 @@ static int import_symlink(struct admin_import *import, const struct store_fid *d
 		return 0;
 	}
 	text[n] = 0;
-	return create(import, dir, path, name, STORE_SYMLINK, text, &set, &status) < 0 ? -1 : 0;
+	rc = create(import, dir, path, name, STORE_SYMLINK, text, &set, &status);
+	owner.mask = STORE_SET_OWNER;
+	if (!rc && status.owner != owner.owner)
+		rc = set_status(import, path, &status.fid, &owner) ? -1 : 0;
+	return rc < 0 ? -1 : 0;
 }
 
 static int push(struct admin_import *import, const char *path, const struct store_fid *fid,
@@ -338,11 +344,12 @@ static int import_names(struct admin_import *import, const struct pending *dir, 
 	for (; !rc && i < count && !import->full; i++) {
 		if (admin_stopped(import->run)) {
 			admin_fail(import->run, 1, "interrupted");
-			return -1;
+			rc = -1;
+		} else {
+			rc = import_name(import, dir, dir_fd, names[i]->d_name);
 		}
-		rc = import_name(import, dir, dir_fd, names[i]->d_name);
 	}
-	if (import->full && i < count) {
+	if (!rc && import->full && i < count) {
 		char reason[96];
 
 		import->skipped += (uint64_t)(count - i) - 1;

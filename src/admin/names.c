@@ -229,6 +229,18 @@ int admin_acl_change(struct admin_run *run, const char *member, struct store_acl
 	return rc;
 }
 
+int admin_acl_permit(struct admin_run *run, const struct store_acl *acl, const char *what)
+{
+	if (!run->options->forbids || !run->options->forbids(run->options->arg, acl))
+		return 0;
+	return admin_fail(
+		run, 1,
+		"%s: anonymous callers of other machines could write: take the rights w, i, "
+		"d, k and a of system:anyuser away, or start rxfsd with "
+		"--allow-anonymous-writes",
+		what);
+}
+
 static json_t *entries_json(const struct admin_names *names, const struct store_ace *entry,
 			    unsigned count)
 {

@@ -78,7 +78,8 @@ int admin_create(struct admin_run *run)
 	volume.id = (uint32_t)id;
 	store_acl_add(&acl, false, STORE_ADMINISTRATORS, STORE_ALL);
 	if ((rc = get_quota(run, &volume.quota_kib)) || (rc = admin_owner(run, 0, &volume.owner)) ||
-	    (rc = admin_acl_change(run, "acl", &acl)))
+	    (rc = admin_acl_change(run, "acl", &acl)) ||
+	    (rc = admin_acl_permit(run, &acl, volume.name)))
 		return rc;
 	rc = store_volume_create(run->store, &volume, &made);
 	if (rc == -EEXIST)
@@ -202,6 +203,20 @@ int admin_quota(struct admin_run *run)
 	return rc ? admin_fail_code(run, rc, "%s", volume.name) : done_volume(run, volume.id);
 }
 
+/* The access list of the root of an online volume. 0, or 1 after an error. */
+static int check_root(struct admin_run *run, const struct store_volume *volume)
+{
+	const struct store_fid root = {volume->id, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
+	struct store_status status;
+	struct store_acl acl;
+
+	/* A root that cannot be read lets nobody write. */
+	if (volume->type != STORE_RW ||
+	    run->store->ops->acl(run->store, &admin_caller, &root, &acl, &status))
+		return 0;
+	return admin_acl_permit(run, &acl, volume->name);
+}
+
 static int set_online(struct admin_run *run, bool online, const char *message)
 {
 	struct store_volume volume;
@@ -212,6 +227,12 @@ static int set_online(struct admin_run *run, bool online, const char *message)
 	rc = store_volume_online(run->store, volume.id, online, message);
 	if (rc)
 		return admin_fail_code(run, rc, "%s", volume.name);
+	/* The list of an offline volume cannot be read. */
+	if (online && check_root(run, &volume)) {
+		if (!volume.online)
+			store_volume_online(run->store, volume.id, false, volume.offline_message);
+		return 1;
+	}
 	admin_changed_volume(run, volume.id);
 	return done_volume(run, volume.id);
 }

@@ -19,6 +19,7 @@
 #include "afs/volname.h"
 #include "common/clock.h"
 #include "common/counters.h"
+#include "fileserver/acl/acl.h"
 #include "fileserver/audit/audit.h"
 #include "fileserver/base/base.h"
 #include "fileserver/callbacks/callbacks.h"
@@ -258,6 +259,17 @@ static void on_control(void *arg, const struct store_changes *changes)
 	fsd_promise_break_all(server->clients, breaks, changes->count, NULL, BREAK_MS);
 }
 
+/* Callers without an identity must not write, unless only this machine can call, or the server was told so. */
+static bool no_anonymous_writes(const struct fsd_server *server)
+{
+	return !server->settings.anonymous_writes && !fsd_guard_near(server->guard);
+}
+
+static bool forbids(void *arg, const struct store_acl *acl)
+{
+	return no_anonymous_writes(arg) && fsd_acl_lets_anyone_write(acl);
+}
+
 /* rxvol's requests, if a store is served. */
 static int open_control(struct fsd_server *server, char *message)
 {
@@ -265,6 +277,7 @@ static int open_control(struct fsd_server *server, char *message)
 		.store = server->served,
 		.directory = server->export,
 		.changed = on_control,
+		.forbids = forbids,
 		.arg = server,
 	};
 
@@ -387,8 +400,7 @@ static int make_service(struct fsd_server *server, char *message)
 		.audit = server->audit,
 		.audit_reads = server->settings.audit_reads,
 		.calls = server->calls,
-		.no_anonymous_writes =
-			!server->settings.anonymous_writes && !fsd_guard_near(server->guard),
+		.no_anonymous_writes = no_anonymous_writes(server),
 		.uuid = server->state.uuid,
 		.cell = server->settings.cell,
 		.advertise = server->advertise,
@@ -921,6 +933,7 @@ int fsd_server_drain(struct fsd_server *server)
 		server->aborted =
 			rxw_endpoint_stop(server->fs, (unsigned)server->settings.drain_ms) ==
 			-RXW_ETIMEDOUT;
+	fsd_audit_release(server->audit);
 	if (server->vl)
 		rxw_endpoint_stop(server->vl, 0);
 	if (server->vol)

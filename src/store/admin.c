@@ -13,7 +13,9 @@
 #include "store/keeper.h"
 #include "store/space.h"
 
-#define FIRST_ID 536870912u
+#define FIRST_ID     536870912u
+#define FIRST_UNIQUE 2
+#define PAST_UNKNOWN (1ull << 40) /* more than a root has had */
 
 /* -- asking -- */
 
@@ -216,6 +218,50 @@ static int choose_ids(const struct admin_op *op, struct db *db, struct volrec *r
 	return result;
 }
 
+/* -- a volume that takes the id of a removed one -- */
+
+/*
+ * Clients may remember objects of the removed volume. A FID with a data version means one content for ever, so
+ * uniquifiers and the versions of the root go on.
+ */
+struct past {
+	uint64_t unique, version; /* the next ones */
+};
+#define PAST_UNIQUE  "unique of %u"
+#define PAST_VERSION "version of %u"
+
+static int past_get(struct db *db, uint32_t id, struct past *past)
+{
+	char name[40];
+	int result;
+
+	*past = (struct past){.unique = FIRST_UNIQUE, .version = 1};
+	snprintf(name, sizeof(name), PAST_UNIQUE, id);
+	result = db_number_get(db, name, &past->unique);
+	if (!result) {
+		snprintf(name, sizeof(name), PAST_VERSION, id);
+		result = db_number_get(db, name, &past->version);
+	}
+	return result == -ENOENT ? 0 : result;
+}
+
+static int past_put(struct work *work, struct db *db, struct workvol *volume)
+{
+	struct past past = {.unique = volume->rec.next_unique, .version = PAST_UNKNOWN};
+	struct node *root;
+	char name[40];
+	int result = work_live(work, volume, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE, &root);
+
+	if (!result)
+		past.version = root->now->v.version + 1;
+	snprintf(name, sizeof(name), PAST_UNIQUE, volume->rec.id);
+	result = db_number_put(db, name, past.unique);
+	if (result)
+		return result;
+	snprintf(name, sizeof(name), PAST_VERSION, volume->rec.id);
+	return db_number_put(db, name, past.version);
+}
+
 /* The remains of a removed volume with this id would become part of the new one. */
 static int check_unused(struct db *db, uint32_t group)
 {
@@ -226,7 +272,8 @@ static int check_unused(struct db *db, uint32_t group)
 	return !result && count ? STORE_VBUSY : result;
 }
 
-static int make_root(const struct admin_op *op, struct work *work, struct workvol *volume)
+static int make_root(const struct admin_op *op, struct work *work, struct workvol *volume,
+		     uint64_t version)
 {
 	struct version *root = version_new();
 	struct store_pages *pages = store_pages_new(1, 1, 1, 1);
@@ -254,7 +301,7 @@ static int make_root(const struct admin_op *op, struct work *work, struct workvo
 				 .links = 2,
 				 .unique = STORE_ROOT_UNIQUE,
 				 .length = STORE_PAGE,
-				 .version = 1,
+				 .version = version,
 				 .author = op->new->owner,
 				 .owner = op->new->owner,
 				 .parent = 1,
@@ -278,8 +325,8 @@ static int apply_create(struct txn_op *txn, struct work *work)
 			     .copied = work->now,
 			     .updated = work->now,
 			     .owner = op->new->owner,
-			     .next_unique = 2,
 			     .incarnation = work->base.incarnation};
+	struct past past = {0};
 	struct workvol *volume;
 	struct db *db;
 	int result = work_db(work, &db);
@@ -292,11 +339,16 @@ static int apply_create(struct txn_op *txn, struct work *work)
 	if (!result)
 		result = check_unused(db, rec.group);
 	if (!result)
+		result = past_get(db, rec.id, &past);
+	rec.next_unique = (uint32_t)past.unique;
+	if (past.unique > FIRST_UNIQUE)
+		cache_drop(op->core->cache, rec.group);
+	if (!result)
 		result = work_volume_add(work, &rec);
 	if (!result)
 		result = work_any_volume(work, rec.id, &volume);
 	if (!result)
-		result = make_root(op, work, volume);
+		result = make_root(op, work, volume, past.version);
 	if (result)
 		work->broken = true;
 	op->id = rec.id;
@@ -351,8 +403,12 @@ static int apply_remove(struct txn_op *txn, struct work *work)
 		return remove_clone(work, db, volume);
 	if (volume->rec.clone_epoch[0] || volume->rec.clone_epoch[1])
 		return -ENOTEMPTY;
-	result = db_prune_put(db, &prune);
+	result = past_put(work, db, volume);
 	if (!result)
+		result = db_prune_put(db, &prune);
+	if (result)
+		work->broken = true;
+	else
 		work_volume_remove(work, volume);
 	return result;
 }

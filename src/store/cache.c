@@ -291,8 +291,17 @@ static void drop_group(struct shard *shard, uint32_t group)
 
 	for (; entry != &shard->list; entry = newer) {
 		newer = entry->newer;
-		if (entry->key.group == group && !entry->fillers)
+		if (entry->key.group != group)
+			continue;
+		if (!entry->fillers) {
 			remove_entry(shard, entry);
+			continue;
+		}
+		/* What is being read is gone. */
+		version_unref(entry->version);
+		entry->version = NULL;
+		entry->generation++;
+		recount(shard, entry);
 	}
 }
 

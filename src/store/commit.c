@@ -191,11 +191,15 @@ static void install(const struct write_op *op, struct work *work, struct node *n
 static int check_space(const struct write_op *op, const struct node *node)
 {
 	uint64_t before = space_blocks(&node->now->v), after = space_blocks_of(op->new_length);
+	struct space_need need = {.spare = SPACE_SPARE, .promised = (uint64_t)op->writer->promised};
 
 	if (after <= before)
 		return 0;
-	return space_check(op->base.core, &node->vol->rec, after - before, SPACE_SPARE,
-			   (uint64_t)op->writer->promised);
+	need.growth = after - before;
+	/* The file was cut meanwhile. */
+	if (need.growth > need.promised)
+		need.disk = need.growth - need.promised;
+	return space_check(op->base.core, &node->vol->rec, &need);
 }
 
 /* A list that is too long, because the file was cut, need not become shorter. */

@@ -42,6 +42,7 @@ struct core {
 	_Atomic uint64_t promised;    /* KiB of the disk that running writers were promised */
 	_Atomic uint64_t bytes_read, bytes_written, bytes_copied;
 	_Atomic bool sync_all; /* before the next flush: files of a killed process */
+	_Atomic bool tight;    /* the disk was full */
 };
 
 static inline struct core *core_of(struct store *store)

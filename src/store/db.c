@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BUSY_MS 10000 /* to wait for locks of other connections */
+
 static const char *const schema =
 	"PRAGMA page_size=4096;"
 	"PRAGMA journal_mode=WAL;"
@@ -154,7 +156,7 @@ static int set_up(struct db *db)
 	char sql[512];
 
 	sqlite3_extended_result_codes(db->sql, 1);
-	sqlite3_busy_timeout(db->sql, 10000);
+	sqlite3_busy_timeout(db->sql, BUSY_MS);
 	snprintf(sql, sizeof(sql),
 		 "PRAGMA trusted_schema=OFF;PRAGMA cell_size_check=ON;PRAGMA mmap_size=0;"
 		 "PRAGMA temp_store=MEMORY;PRAGMA cache_size=-%u;PRAGMA wal_autocheckpoint=0;"
@@ -298,6 +300,14 @@ int db_checkpoint(struct db *db, bool *all)
 
 	*all = rc == SQLITE_OK && frames == moved;
 	return rc == SQLITE_BUSY ? 0 : db_result(db, rc);
+}
+
+void db_log_cut(struct db *db)
+{
+	/* Readers are not waited for. */
+	sqlite3_busy_timeout(db->sql, 0);
+	sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	sqlite3_busy_timeout(db->sql, BUSY_MS);
 }
 
 int db_checkpoint_all(struct db *db)

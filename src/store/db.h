@@ -46,6 +46,8 @@ void db_rollback(struct db *db);
 int db_checkpoint(struct db *db, bool *all);
 /* The same, waiting for readers, and empty the log. */
 int db_checkpoint_all(struct db *db);
+/* After a db_checkpoint() that left nothing: make the file of the log empty, unless a reader uses it. */
+void db_log_cut(struct db *db);
 
 /* -- numbers by name -- */
 

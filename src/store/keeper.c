@@ -8,12 +8,15 @@
 
 #include "common/clock.h"
 #include "store/prune.h"
+#include "store/space.h"
 
 #define FLUSH_NS    (400 * (uint64_t)NS_PER_MS)	 /* between a commit and its flush, at most */
 #define RETRY_NS    (1000 * (uint64_t)NS_PER_MS) /* after a flush that failed */
 #define LOG_MOST    (64u << 20)			 /* commits wait until it is shorter */
-#define LOG_BYTES   (8u << 20) /* of the write-ahead log, before it goes to the database */
-#define PRUNE_BURST 20	       /* steps between two looks at other work */
+#define LOG_BYTES   (8u << 20)	 /* of the write-ahead log, before it goes to the database */
+#define LOG_TIGHT   (256u << 10) /* the same while the disk is full */
+#define ROOM_KIB    1024	 /* that are free when it is no longer */
+#define PRUNE_BURST 20		 /* steps between two looks at other work */
 
 struct keeper {
 	struct core *core;
@@ -24,6 +27,7 @@ struct keeper {
 	pthread_mutex_t lock; /* covers the rest */
 	pthread_cond_t work, flushed, shorter;
 	bool stop, dirty, pruning;
+	uint64_t prune_ns;     /* not before this, after a step that failed */
 	bool checkpointing;    /* the log will be shorter soon */
 	uint64_t dirty_ns;     /* when the oldest commit that is not flushed was */
 	uint64_t wanted, done; /* flushes: each caller wants one more than had begun */
@@ -194,12 +198,24 @@ static void set_checkpointing(struct keeper *keeper, bool on)
 	pthread_mutex_unlock(&keeper->lock);
 }
 
+/* While no commit can come: all of the log goes to the database. On a full disk its file becomes empty. */
+static void move_log(struct core *core, struct db *db)
+{
+	bool all;
+
+	if (db_checkpoint(db, &all) || !all)
+		return;
+	store_vfs_emptied(core->vfs);
+	if (core->tight)
+		db_log_cut(db);
+}
+
 static void checkpoint(struct keeper *keeper)
 {
 	struct core *core = keeper->core;
 	bool all;
 
-	if (store_vfs_log_size(core->vfs) < LOG_BYTES)
+	if (store_vfs_log_size(core->vfs) < (core->tight ? LOG_TIGHT : LOG_BYTES))
 		return;
 	/*
 	 * Most of it beside the commits, the rest between two of them: the log can start again. The second
@@ -208,23 +224,46 @@ static void checkpoint(struct keeper *keeper)
 	set_checkpointing(keeper, true);
 	if (!db_checkpoint(keeper->db, &all) && !db_checkpoint(keeper->db, &all)) {
 		txn_pause(core->txn);
-		if (!db_checkpoint(keeper->db, &all) && all)
-			store_vfs_emptied(core->vfs);
+		move_log(core, keeper->db);
 		txn_resume(core->txn);
 	}
 	set_checkpointing(keeper, false);
 }
 
+void keeper_full(void *arg)
+{
+	struct core *core = ((struct keeper *)arg)->core;
+
+	core->tight = true;
+	move_log(core, core->writer);
+}
+
+/* On a full disk the log stays short: the database takes less room. */
+static void shorten(struct keeper *keeper)
+{
+	struct core *core = keeper->core;
+	struct store_space space;
+
+	if (!space_disk(core, &space) && space.available_kib > ROOM_KIB)
+		core->tight = false;
+	else if (store_vfs_log_size(core->vfs) >= LOG_TIGHT)
+		keeper_full(keeper);
+}
+
 void keeper_admit(void *arg)
 {
 	struct keeper *keeper = arg;
+	bool tight = keeper->core->tight;
 
-	if (store_vfs_log_size(keeper->core->vfs) < LOG_MOST)
+	if (!tight && store_vfs_log_size(keeper->core->vfs) < LOG_MOST)
 		return;
 	pthread_mutex_lock(&keeper->lock);
 	while (keeper->checkpointing)
 		pthread_cond_wait(&keeper->shorter, &keeper->lock);
 	pthread_mutex_unlock(&keeper->lock);
+	/* Not beside the thread, which would keep it from that. */
+	if (tight)
+		shorten(keeper);
 }
 
 /* Half of the time until the next flush, at most. */
@@ -294,17 +333,19 @@ void keeper_wake(struct keeper *keeper)
 	pthread_mutex_unlock(&keeper->lock);
 }
 
+/* A step that fails, because the disk is full or broken, is tried again. */
 static void prune(struct keeper *keeper)
 {
 	bool more = true;
+	int result = 0;
 
-	for (unsigned i = 0; i < PRUNE_BURST && more; i++)
-		if (prune_step(keeper->core, &more))
-			more = false;
-	if (more)
+	for (unsigned i = 0; i < PRUNE_BURST && more && !result; i++)
+		result = prune_step(keeper->core, &more);
+	if (more && !result)
 		return;
 	pthread_mutex_lock(&keeper->lock);
-	keeper->pruning = false;
+	keeper->pruning = result != 0;
+	keeper->prune_ns = result ? monotonic_ns() + RETRY_NS : 0;
 	pthread_mutex_unlock(&keeper->lock);
 }
 
@@ -316,6 +357,19 @@ enum task {
 	TASK_STOP
 };
 
+/* With the lock held: until there is something to do, perhaps. */
+static void rest(struct keeper *keeper, uint64_t flush_ns)
+{
+	uint64_t until = keeper->dirty ? flush_ns : UINT64_MAX;
+
+	if (keeper->pruning && keeper->prune_ns < until)
+		until = keeper->prune_ns;
+	if (until < UINT64_MAX)
+		monotonic_wait(&keeper->work, &keeper->lock, until);
+	else
+		pthread_cond_wait(&keeper->work, &keeper->lock);
+}
+
 static enum task next_task(struct keeper *keeper)
 {
 	enum task task;
@@ -323,20 +377,18 @@ static enum task next_task(struct keeper *keeper)
 	pthread_mutex_lock(&keeper->lock);
 	for (;;) {
 		uint64_t due = keeper->dirty_ns + (keeper->failed ? RETRY_NS : FLUSH_NS);
+		uint64_t now = monotonic_ns();
 
 		task = TASK_FLUSH;
-		if (keeper->wanted > keeper->done || (keeper->dirty && monotonic_ns() >= due))
+		if (keeper->wanted > keeper->done || (keeper->dirty && now >= due))
 			break;
 		task = TASK_STOP;
 		if (keeper->stop)
 			break;
 		task = TASK_PRUNE;
-		if (keeper->pruning)
+		if (keeper->pruning && now >= keeper->prune_ns)
 			break;
-		if (keeper->dirty)
-			monotonic_wait(&keeper->work, &keeper->lock, due);
-		else
-			pthread_cond_wait(&keeper->work, &keeper->lock);
+		rest(keeper, due);
 	}
 	pthread_mutex_unlock(&keeper->lock);
 	return task;

@@ -31,6 +31,7 @@ static bool is_mount_point(const struct create_op *op)
 static int check_create(const struct create_op *op, struct work *work, struct node *dir)
 {
 	uint64_t length = op->kind == STORE_DIR ? STORE_PAGE : op->text ? strlen(op->text) : 0;
+	uint64_t blocks = space_blocks_of(length);
 	uint32_t vnode, unique;
 	int result = change_spelling(op->name);
 
@@ -47,7 +48,8 @@ static int check_create(const struct create_op *op, struct work *work, struct no
 	result = entry_find(work, dir, op->name, &vnode, &unique);
 	if (result != -ENOENT)
 		return result ? result : -EEXIST;
-	return space_check(op->base.core, &dir->vol->rec, space_blocks_of(length), 0, 0);
+	return space_check(op->base.core, &dir->vol->rec,
+			   &(struct space_need){.growth = blocks, .disk = blocks});
 }
 
 static void fill_record(const struct create_op *op, const struct work *work, const struct node *dir,

@@ -308,6 +308,7 @@ static int open_parts(struct core *core, const struct store_options *options)
 				  .failures = flush_failures,
 				  .flush_arg = core,
 				  .admit = keeper_admit,
+				  .full = keeper_full,
 				  .committed = keeper_committed};
 	int result = store_data_open(core->layer, options->files ? options->files : FILES_DEFAULT,
 				     &core->data);

@@ -4,6 +4,15 @@
 
 #include <stdatomic.h>
 
+#include "store/vfs.h"
+
+/*
+ * What is kept free: a commit writes to the log, whatever it does, and the log goes to the database. So files can
+ * be removed when there is no room for others.
+ */
+#define KEPT_KIB   4096
+#define KEPT_SHARE 8 /* but at most this part of the disk */
+
 uint64_t space_blocks_of(uint64_t length)
 {
 	return length ? (length - 1) / 1024 + 1 : 1;
@@ -14,41 +23,58 @@ uint64_t space_blocks(const struct vnode *v)
 	return space_blocks_of(v->length);
 }
 
+static uint64_t less(uint64_t from, uint64_t kib)
+{
+	return kib < from ? from - kib : 0;
+}
+
+static uint64_t kept(struct core *core, uint64_t total_kib)
+{
+	uint64_t kib = KEPT_KIB + store_vfs_log_size(core->vfs) / 1024;
+
+	return kib < total_kib / KEPT_SHARE ? kib : total_kib / KEPT_SHARE;
+}
+
 int space_disk(struct core *core, struct store_space *space)
 {
-	uint64_t available, total, promised = core->promised;
+	uint64_t available, total;
 	int result = core->layer->ops->space(core->layer, &available, &total);
 
 	if (result)
 		return result;
 	space->total_kib = total / 1024;
-	space->available_kib = available / 1024;
-	space->available_kib -= promised < space->available_kib ? promised : space->available_kib;
+	space->available_kib =
+		less(less(available / 1024, kept(core, space->total_kib)), core->promised);
 	return 0;
 }
 
-int space_check(struct core *core, const struct volrec *volume, uint64_t growth, uint64_t spare,
-		uint64_t promised)
+static int check_disk(struct core *core, uint64_t kib)
 {
-	uint64_t used = volume->used_kib + volumes_promised(&core->volumes, volume->id) + growth;
 	struct store_space space;
-	int result = space_disk(core, &space);
+	int result = kib ? space_disk(core, &space) : 0;
 
-	if (result || !growth)
+	if (result || !kib || space.available_kib >= kib)
 		return result;
-	used -= promised < used ? promised : used;
-	if (space.available_kib + promised + spare < growth)
-		return STORE_VDISKFULL;
+	core->tight = true;
+	return STORE_VDISKFULL;
+}
+
+int space_check(struct core *core, const struct volrec *volume, const struct space_need *need)
+{
+	uint64_t used = volume->used_kib + volumes_promised(&core->volumes, volume->id);
+	int result = check_disk(core, need->disk);
+
+	if (result || !need->growth)
+		return result;
+	used = less(used + need->growth, need->promised);
 	/* A full volume does not grow, not even by less than `spare`. */
-	if (volume->quota_kib && used > volume->quota_kib + spare)
+	if (volume->quota_kib && used > volume->quota_kib + need->spare)
 		return STORE_VOVERQUOTA;
 	return 0;
 }
 
-void space_promise(struct core *core, uint32_t volume, int64_t kib)
+void space_promise(struct core *core, int64_t kib)
 {
-	if (!kib)
-		return;
-	atomic_fetch_add(&core->promised, (uint64_t)kib);
-	volumes_promise(&core->volumes, volume, kib);
+	if (kib)
+		atomic_fetch_add(&core->promised, (uint64_t)kib);
 }

@@ -10,16 +10,20 @@
 /* KiB that an object is charged. */
 uint64_t space_blocks(const struct vnode *v);
 uint64_t space_blocks_of(uint64_t length);
-/* Free and total KiB of the disk, less what writers were promised. */
-int space_disk(struct core *core, struct store_space *space);
 /*
- * Whether a volume may grow by `growth` KiB, of which `spare` do not count. 0, STORE_VDISKFULL,
- * STORE_VOVERQUOTA, -errno. `promised`: KiB of the disk and the quota that the caller has reserved
- * itself.
+ * Free and total KiB of the disk. What is kept free for the log, and what writers were promised, counts as used.
  */
-int space_check(struct core *core, const struct volrec *volume, uint64_t growth, uint64_t spare,
-		uint64_t promised);
-/* Reserve; negative: give back. */
-void space_promise(struct core *core, uint32_t volume, int64_t kib);
+int space_disk(struct core *core, struct store_space *space);
+/* KiB. */
+struct space_need {
+	uint64_t growth;   /* of the volume */
+	uint64_t spare;	   /* of the growth: may exceed the quota */
+	uint64_t promised; /* of the quota: the caller has reserved them with volumes_promise() */
+	uint64_t disk;	   /* of the disk, that the caller has not reserved */
+};
+/* 0, STORE_VDISKFULL, STORE_VOVERQUOTA, -errno. */
+int space_check(struct core *core, const struct volrec *volume, const struct space_need *need);
+/* Reserve room on the disk; negative: give back. */
+void space_promise(struct core *core, int64_t kib);
 
 #endif

@@ -37,7 +37,9 @@ struct store;
 
 /*
  * The objects that an operation changed, beyond what its reply tells the client that called. They
- * are filled before the function returns 0. `for_all`: that client is told as well.
+ * are filled before the function returns 0. If it fails after it called store_caller.changed, the
+ * change was made, but could not be flushed as the caller wanted. `for_all`: that client is told as
+ * well.
  */
 struct store_changes {
 	unsigned count;

@@ -241,9 +241,17 @@ static void gather(struct txn *txn, struct queue *batch)
 	}
 }
 
+/* Of a batch that failed as a whole. The first operation is the only one if it changes rows directly. */
+static bool is_full(const struct queue *batch, int result)
+{
+	return result == STORE_VDISKFULL ||
+	       (batch->count == 1 && batch->first->result == STORE_VDISKFULL);
+}
+
 static void run_batch(struct txn *txn, struct queue *batch)
 {
 	uint64_t start;
+	bool full;
 	int result;
 
 	txn->options.admit(txn->options.arg);
@@ -254,13 +262,17 @@ static void run_batch(struct txn *txn, struct queue *batch)
 		gather(txn, batch);
 	start = monotonic_ns();
 	result = finish(txn, batch->first, NULL);
+	full = result && is_full(batch, result);
 	if (!result)
 		txn->commit_ns += (monotonic_ns() - start) / 8 - txn->commit_ns / 8;
-	else if (batch->count == 1)
+	else if (batch->count == 1 && !full)
 		batch->first->result = batch->first->result ? batch->first->result : result;
 	else
-		for (struct txn_op *op = batch->first; op; op = op->next)
+		for (struct txn_op *op = batch->first; op; op = op->next) {
+			if (full)
+				txn->options.full(txn->options.arg);
 			run_alone(txn, op);
+		}
 	txn->operations += batch->count;
 	leave(txn);
 }

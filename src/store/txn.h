@@ -47,6 +47,8 @@ struct txn_options {
 	void *flush_arg;
 	/* Before each batch: waits while the store must not take more. */
 	void (*admit)(void *arg);
+	/* No commit runs, and the last one failed because the disk is full: make room, for another try. */
+	void (*full)(void *arg);
 	/* After each commit, before its operations return: what it made and left unused. */
 	void (*committed)(void *arg, const struct object_list *made,
 			  const struct object_list *dead);

@@ -27,7 +27,8 @@ static int copy_caller(struct store_caller *to, const struct store_caller *from)
 
 static void free_writer(struct store_writer *writer)
 {
-	space_promise(writer->core, writer->fid.volume, -writer->promised);
+	volumes_promise(&writer->core->volumes, writer->fid.volume, -writer->promised);
+	space_promise(writer->core, -(int64_t)writer->room);
 	free(writer->buffer);
 	free((void *)(uintptr_t)writer->caller.ids);
 	free(writer);
@@ -53,22 +54,29 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The space that the file will need beyond what it has. */
+/*
+ * The space that the file will need beyond what it has, and that of the bytes themselves: those that they
+ * replace stay until the commit.
+ */
 static int reserve(struct store_writer *writer, const struct found *found, uint64_t new_length)
 {
 	uint64_t before = space_blocks(&found->version->v), after = space_blocks_of(new_length);
+	struct space_need need = {.growth = after > before ? after - before : 0,
+				  .spare = SPACE_SPARE,
+				  .disk = writer->length ? space_blocks_of(writer->length) : 0};
 	struct volrec volume;
-	int result;
+	int result = volumes_get(&writer->core->volumes, found->fid.volume, &volume);
 
-	if (after <= before)
-		return 0;
-	result = volumes_get(&writer->core->volumes, found->fid.volume, &volume);
+	if (need.disk < need.growth)
+		need.disk = need.growth;
 	if (!result)
-		result = space_check(writer->core, &volume, after - before, SPACE_SPARE, 0);
+		result = space_check(writer->core, &volume, &need);
 	if (result)
 		return result;
-	writer->promised = (int64_t)(after - before);
-	space_promise(writer->core, found->fid.volume, writer->promised);
+	writer->promised = (int64_t)need.growth;
+	writer->room = need.disk;
+	volumes_promise(&writer->core->volumes, writer->fid.volume, writer->promised);
+	space_promise(writer->core, (int64_t)writer->room);
 	return 0;
 }
 
@@ -146,6 +154,18 @@ static size_t iov_total(const struct iovec *iov, int count)
 	return total;
 }
 
+/* The free space of the disk is without these bytes by now. */
+static void note_written(struct store_writer *writer, uint64_t bytes)
+{
+	uint64_t kib = (writer->taken + bytes) / 1024 - writer->taken / 1024;
+
+	writer->taken += bytes;
+	if (kib > writer->room)
+		kib = writer->room;
+	writer->room -= kib;
+	space_promise(writer->core, -(int64_t)kib);
+}
+
 int write_bytes(struct store_writer *writer, const struct iovec *iov, int count)
 {
 	size_t total = iov_total(iov, count);
@@ -160,7 +180,7 @@ int write_bytes(struct store_writer *writer, const struct iovec *iov, int count)
 		}
 	} else if (total) {
 		result = store_run_write(writer->main.run, iov, count);
-		writer->taken += total;
+		note_written(writer, total);
 	}
 	writer->core->bytes_written += total;
 	return result == -ENOSPC || result == -EDQUOT ? STORE_VDISKFULL : result;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fileserver/audit/line.h"
@@ -43,8 +44,11 @@ struct fsd_audit {
 	unsigned rings_made;
 	sem_t wake;
 	_Atomic bool sleeping, stop, reopen;
+	_Atomic bool released; /* no call waits while the file is `broken` */
+	_Atomic bool broken;   /* the last write has failed */
 	_Atomic uint64_t written, lost, waits;
 	bool complained; /* of the writer: the log has said that lines are missing */
+	bool torn;	 /* of the writer: the file ends with a part of a line */
 	size_t used;	 /* of `batch` */
 	char batch[BATCH];
 };
@@ -123,6 +127,8 @@ static bool have_room(struct fsd_audit *audit, struct ring *ring)
 		return false;
 	atomic_fetch_add(&audit->waits, 1);
 	while (is_full(ring)) {
+		if (audit->released && audit->broken)
+			return false;
 		wake(audit);
 		usleep(WAIT_US);
 	}
@@ -150,24 +156,57 @@ void fsd_audit_add(struct fsd_audit *audit, const struct fsd_audit_record *recor
 
 static void open_file(struct fsd_audit *audit)
 {
+	struct stat st;
+
 	if (audit->fd >= 0)
 		close(audit->fd);
 	audit->fd = open(audit->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (audit->fd < 0)
 		fsd_log(RXW_LOG_ERROR, "--audit-log %s: %s; its lines are lost", audit->path,
 			strerror(errno));
+	else if (fstat(audit->fd, &st) == 0 && st.st_size == 0)
+		audit->torn = false;
 	audit->complained = audit->fd < 0;
 }
 
-/* Write all of the batch. With `strict` until it succeeds, unless the server stops. */
-static bool write_batch(struct fsd_audit *audit)
+/* The lines that are whole in so many bytes of the batch end there. */
+static size_t whole_lines(const struct fsd_audit *audit, size_t bytes)
 {
-	size_t done = 0;
+	while (bytes && audit->batch[bytes - 1] != '\n')
+		bytes--;
+	return bytes;
+}
+
+/* The next bytes of the batch. */
+static ssize_t write_some(struct fsd_audit *audit, size_t done)
+{
+	if (audit->fd < 0)
+		return -1;
+	if (audit->torn && write(audit->fd, "\n", 1) != 1)
+		return -1;
+	audit->torn = false;
+	return write(audit->fd, audit->batch + done, audit->used - done);
+}
+
+static void complain(struct fsd_audit *audit)
+{
+	if (!audit->complained)
+		fsd_log(RXW_LOG_ERROR, "--audit-log %s: %s; %s", audit->path, strerror(errno),
+			audit->strict ? "calls wait until it can be written"
+				      : "its lines are lost");
+	audit->complained = true;
+}
+
+/*
+ * Write all of the batch. With `strict` until it succeeds, unless the server stops. Returns how many bytes are in the
+ * file as whole lines.
+ */
+static size_t write_batch(struct fsd_audit *audit)
+{
+	size_t done = 0, whole;
 
 	while (done < audit->used) {
-		ssize_t n = audit->fd < 0
-				    ? -1
-				    : write(audit->fd, audit->batch + done, audit->used - done);
+		ssize_t n = write_some(audit, done);
 
 		if (n >= 0) {
 			done += (size_t)n;
@@ -175,31 +214,35 @@ static bool write_batch(struct fsd_audit *audit)
 		}
 		if (errno == EINTR)
 			continue;
-		if (!audit->complained)
-			fsd_log(RXW_LOG_ERROR, "--audit-log %s: %s; %s", audit->path,
-				strerror(errno),
-				audit->strict ? "calls wait until it can be written"
-					      : "its lines are lost");
-		audit->complained = true;
-		if (!audit->strict || atomic_load(&audit->stop))
-			return false;
+		complain(audit);
+		audit->broken = true;
+		whole = whole_lines(audit, done);
+		if (!audit->strict || audit->stop || audit->released) {
+			audit->torn |= done > whole;
+			return whole;
+		}
 		usleep(100000);
-		if (audit->fd < 0 || atomic_exchange(&audit->reopen, false))
+		if (audit->fd < 0 || atomic_exchange(&audit->reopen, false)) {
+			/* A line is never divided between two files. */
+			audit->torn |= done > whole;
+			done = whole;
 			open_file(audit);
+		}
 		audit->complained = true;
 	}
-	audit->complained = false;
-	return true;
+	audit->complained = audit->broken = false;
+	return done;
 }
 
 static void flush(struct fsd_audit *audit, uint64_t lines)
 {
-	if (!audit->used)
-		return;
-	if (write_batch(audit))
-		atomic_fetch_add(&audit->written, lines);
-	else
-		atomic_fetch_add(&audit->lost, lines);
+	size_t bytes = audit->used ? write_batch(audit) : 0;
+	uint64_t written = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		written += audit->batch[i] == '\n';
+	atomic_fetch_add(&audit->written, written);
+	atomic_fetch_add(&audit->lost, lines - written);
 	audit->used = 0;
 }
 
@@ -317,6 +360,12 @@ void fsd_audit_close(struct fsd_audit *audit)
 	pthread_join(audit->thread, NULL);
 	pthread_key_delete(audit->key);
 	free_audit(audit);
+}
+
+void fsd_audit_release(struct fsd_audit *audit)
+{
+	if (audit)
+		audit->released = true;
 }
 
 void fsd_audit_reopen(struct fsd_audit *audit)

@@ -42,6 +42,12 @@ void fsd_audit_close(struct fsd_audit *audit);
  */
 void fsd_audit_add(struct fsd_audit *audit, const struct fsd_audit_record *record);
 
+/*
+ * The server stops. From now on no call waits for a file that cannot be written: records are lost then. NULL is
+ * allowed.
+ */
+void fsd_audit_release(struct fsd_audit *audit);
+
 /* The file was renamed: open it anew under its name before the next line. NULL is allowed. */
 void fsd_audit_reopen(struct fsd_audit *audit);
 

@@ -292,6 +292,7 @@ static struct fsd_control *create(const struct fsd_control_options *options)
 		.store = options->store,
 		.directory = control->directory,
 		.changed = options->changed,
+		.forbids = options->forbids,
 		.arg = options->arg,
 	};
 	if (control->wake >= 0 && control->directory)

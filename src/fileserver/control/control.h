@@ -18,6 +18,7 @@ struct fsd_control_options {
 	 * Called by any thread, before the one who asked is answered.
 	 */
 	void (*changed)(void *arg, const struct store_changes *changes);
+	bool (*forbids)(void *arg, const struct store_acl *acl); /* as in struct admin_options */
 	void *arg;
 };
 

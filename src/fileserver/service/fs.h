@@ -108,7 +108,7 @@ int fs_peek(struct fs_call *call, const struct fs_place *place, struct store_acl
 	    struct store_status *status);
 
 /*
- * An operation has ended. If it succeeded: count it, break the promises on what it changed, and wait for
+ * An operation has ended. If it changed something: count it, break the promises on that, and wait for
  * the clients that held them. In any case wait as fs_settled() for the objects that it looked at.
  * Returns `result`, or VBUSY in place of a failure that other clients might not understand yet.
  */

@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/fs.h"
 #include "fileserver/service/fs_handlers.h"
+
+#define QUIET_NS (60ull * NS_PER_S)
 
 int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *acl,
 		     AFSFetchStatus *st, AFSVolSync *sync)
@@ -40,16 +43,27 @@ int32_t fs_fetch_acl(void *context, rxw_call *rx, const AFSFid *fid, AFSOpaque *
 	return 0;
 }
 
+/* Callers without any right can cause this line: one a minute. */
+static void log_refused(struct fsd_service *service, const AFSFid *dir)
+{
+	uint64_t now = monotonic_ns(), told = atomic_load(&service->acl_told);
+
+	if ((told && now < told + QUIET_NS) ||
+	    !atomic_compare_exchange_strong(&service->acl_told, &told, now))
+		return;
+	fsd_log(RXW_LOG_WARNING,
+		"an ACL for %u.%u.%u that lets anonymous callers write was refused, because other "
+		"machines can call this server; --allow-anonymous-writes permits it",
+		(unsigned)dir->Volume, (unsigned)dir->Vnode, (unsigned)dir->Unique);
+}
+
 /* An ACL must not let callers without an identity write, unless the server was told so. */
 static int check_anonymous(const struct fs_call *call, const AFSFid *dir,
 			   const struct store_acl *acl)
 {
 	if (!call->service->no_anonymous_writes || !fsd_acl_lets_anyone_write(acl))
 		return 0;
-	fsd_log(RXW_LOG_WARNING,
-		"an ACL for %u.%u.%u that lets anonymous callers write was refused, because other "
-		"machines can call this server; --allow-anonymous-writes permits it",
-		(unsigned)dir->Volume, (unsigned)dir->Vnode, (unsigned)dir->Unique);
+	log_refused(call->service, dir);
 	return -EACCES;
 }
 

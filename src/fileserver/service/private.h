@@ -163,6 +163,7 @@ struct fsd_service {
 	bool audit_reads;
 	struct fsd_locks *locks;
 	bool no_anonymous_writes;
+	_Atomic uint64_t acl_told; /* when that was logged; monotonic ns, 0 = never */
 	rxw_endpoint *fs; /* of the file service, for its counters; may be NULL */
 	struct rxw_uuid uuid;
 	uint32_t start_time; /* seconds since 1970 */

@@ -52,6 +52,16 @@ static void changed(void *arg, const struct store_changes *changes)
 		f->change[f->changes++ % CHANGES_KEPT] = changes->change[i];
 }
 
+static bool forbids(void *arg, const struct store_acl *acl)
+{
+	const struct fixture *f = arg;
+	static const int32_t ids[] = {STORE_ANYUSER};
+
+	return f->guarded &&
+	       store_acl_rights(acl, &(struct store_caller){.ids = ids, .id_count = 1}) &
+		       STORE_INSERT;
+}
+
 static void answer(void *arg, json_t *object)
 {
 	struct fixture *f = arg;
@@ -83,8 +93,11 @@ static bool stopped(void *arg)
 int fixture_ask_json(struct fixture *f, const json_t *request)
 {
 	char path[128];
-	struct admin_options options = {
-		.store = f->store, .directory = path, .changed = changed, .arg = f};
+	struct admin_options options = {.store = f->store,
+					.directory = path,
+					.changed = changed,
+					.forbids = forbids,
+					.arg = f};
 	struct admin_output output = {
 		.answer = answer, .stopped = stopped, .arg = f, .directory = f->directory};
 	int status;

@@ -16,6 +16,7 @@ struct fixture {
 	int directory;	     /* for import and export; -1 */
 	unsigned stop_after; /* calls of stopped() until it is true; 0: never */
 	unsigned asked;	     /* calls of stopped() */
+	bool guarded;	     /* no access list may let anonymous callers write */
 	struct store_change change[CHANGES_KEPT];
 	unsigned changes; /* all that were told */
 

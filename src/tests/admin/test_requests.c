@@ -325,5 +325,31 @@ START_TEST(targets)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "administration of a store: requests", not_requests, hostile_members, answers,
-		 changes, rights, targets)
+/* Of a server that lets other machines call, but not write anonymously. */
+START_TEST(anonymous_writes)
+{
+#define WRITERS "\"acl\": [{\"name\": \"system:anyuser\", \"rights\": \"write\"}]"
+	struct fixture f;
+
+	fixture_open(&f);
+	fixture_do(&f, "{\"command\": \"create\", \"name\": \"open\", " WRITERS "}");
+	fixture_do(&f, "{\"command\": \"create\", \"name\": \"shut\"}");
+	fixture_do(&f, "{\"command\": \"offline\", \"volume\": \"open\"}");
+	f.guarded = true;
+	fixture_refuses(&f, 1, "--allow-anonymous-writes",
+			"{\"command\": \"create\", \"name\": \"third\", " WRITERS "}");
+	fixture_refuses(&f, 1, "no such volume",
+			"{\"command\": \"examine\", \"volume\": \"third\"}");
+	fixture_refuses(&f, 1, "--allow-anonymous-writes",
+			"{\"command\": \"acl\", \"volume\": \"shut\", " WRITERS "}");
+	fixture_refuses(&f, 1, "--allow-anonymous-writes",
+			"{\"command\": \"online\", \"volume\": \"open\"}");
+	fixture_refuses(&f, 1, "offline", "{\"command\": \"acl\", \"volume\": \"open\"}");
+	fixture_do(&f, "{\"command\": \"acl\", \"volume\": \"shut\", \"acl\": "
+		       "[{\"name\": \"system:anyuser\", \"rights\": \"read\"}]}");
+	fixture_close(&f);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(120, "administration of a store: requests", anonymous_writes, not_requests,
+		 hostile_members, answers, changes, rights, targets)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "admin/private.h"
 #include "tests/admin/fixture.h"
 
 #define IMPORT "{\"command\": \"import\", \"volume\": \"v\"}"
@@ -72,6 +73,31 @@ START_TEST(progress)
 		&f,
 		"{\"command\": \"import\", \"volume\": \"v\", \"path\": \"again\", \"progress\": true}");
 	ck_assert_uint_ge(f.progress, 1);
+	end(&f);
+}
+END_TEST
+
+/* All that is imported belongs to --owner: also what has no content, and links. */
+START_TEST(owners)
+{
+	static const char *const names[] = {"empty", "file", "link", "dir"};
+	struct store_volume about;
+	struct store_status status;
+	struct store_fid top, fid;
+	struct fixture f;
+
+	begin(&f);
+	fixture_shell("cd '%s' && touch empty && echo x > file && ln -s file link && mkdir dir && "
+		      "chmod 644 empty file",
+		      fixture_directory(&f, "tree"));
+	fixture_do(&f, "{\"command\": \"import\", \"volume\": \"v\", \"owner\": \"33\"}");
+	ck_assert_int_eq(f.store->ops->volume_by_name(f.store, "v", &about), 0);
+	top = (struct store_fid){about.id, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		ck_assert_int_eq(admin_lookup(f.store, &top, names[i], &fid), 0);
+		ck_assert_int_eq(f.store->ops->status(f.store, &admin_caller, &fid, &status), 0);
+		ck_assert_msg(status.owner == 33, "%s: %d", names[i], (int)status.owner);
+	}
 	end(&f);
 }
 END_TEST
@@ -221,5 +247,5 @@ START_TEST(full)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(300, "administration of a store: trees", interrupted, progress, many_holes,
+TEST_MAIN_WITHIN(300, "administration of a store: trees", interrupted, progress, owners, many_holes,
 		 too_many_names, outside, any_bytes, deep, full)

@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/main.h"
 #include "tests/store/diskstore.h"
 #include "tests/store/state.h"
 
 #define LARGE 20000
+#define FULL  (24u << 20) /* bytes of a disk that is to become full */
 
 static uint32_t volume;
 
@@ -248,34 +250,125 @@ START_TEST(reads)
 }
 END_TEST
 
-/* Fill the disk: writers are refused, readers and removals go on, then there is room again. */
-START_TEST(full_disk)
+static void make_full(struct store *store, size_t size, unsigned *made)
 {
-	struct crashdisk *disk = make_disk();
-	struct store_layer *layer;
-	struct store *store = diskstore_open(disk, STORE_LAZY, &layer);
-	unsigned made = 0;
 	char path[32];
 	int rc = 0;
 
-	ck_assert_ptr_nonnull(store);
-	crashdisk_limit(disk, 3 << 20);
-	for (; rc == 0 && made < 1000; made++) {
-		snprintf(path, sizeof(path), "d/more-%u", made);
+	for (*made = 0; rc == 0 && *made < 10000; ++*made) {
+		snprintf(path, sizeof(path), "d/more-%u", *made);
 		rc = state_create(store, volume, path, STORE_FILE, NULL);
 		if (!rc)
-			rc = state_write(store, volume, path, 0, 50000, 50000, made);
+			rc = state_write(store, volume, path, 0, size, size, *made);
 	}
 	ck_assert_int_eq(rc, STORE_VDISKFULL);
-	ck_assert_uint_gt(made, 5);
+	ck_assert_uint_gt(*made, 5);
+}
+
+/*
+ * Fill the disk with files of a size: writers are refused, readers and removals go on, so that there is room
+ * again.
+ */
+static void fill_and_remove(const struct crashdisk *base, enum store_durability durability,
+			    size_t size)
+{
+	struct crashdisk *disk = crashdisk_copy(base);
+	struct store_layer *layer;
+	struct store *store = diskstore_open(disk, durability, &layer);
+	unsigned made;
+	char path[32];
+	int rc;
+
+	ck_assert_ptr_nonnull(store);
+	crashdisk_limit(disk, FULL);
+	make_full(store, size, &made);
 	free(diskstore_dump(store, "full disk"));
-	crashdisk_limit(disk, 64 << 20);
 	for (unsigned i = 0; i + 1 < made; i++) {
 		snprintf(path, sizeof(path), "d/more-%u", i);
-		ck_assert_int_eq(state_remove(store, volume, path, STORE_FILE), 0);
+		ck_assert_msg(state_remove(store, volume, path, STORE_FILE) == 0,
+			      "%zu bytes: file %u of %u", size, i, made);
 	}
-	ck_assert_int_eq(op_large(store), 0);
+	/* The files themselves are removed in the background. */
+	while ((rc = op_large(store)) == STORE_VDISKFULL)
+		usleep(1000);
+	ck_assert_int_eq(rc, 0);
 	ck_assert_int_eq(diskstore_faults(store, "full disk"), 0);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+}
+
+/* Bytes that a writer has written are no longer promised to it: they do not count twice. */
+START_TEST(room_of_writers)
+{
+	static uint8_t bytes[12u << 20];
+	const struct store_set set = {0};
+	struct iovec iov = {bytes, sizeof(bytes)};
+	struct crashdisk *disk = make_disk();
+	struct store_layer *layer;
+	struct store *store = diskstore_open(disk, STORE_LAZY, &layer);
+	struct store_writer *large, *other;
+	struct store_fid a, b;
+
+	ck_assert_ptr_nonnull(store);
+	crashdisk_limit(disk, FULL);
+	ck_assert_int_eq(state_walk(store, volume, "a", &a), 0);
+	ck_assert_int_eq(state_walk(store, volume, "d/file-1", &b), 0);
+	ck_assert_int_eq(store->ops->write_begin(store, &state_admin, &a, &set, 0, sizeof(bytes),
+						 sizeof(bytes), &large),
+			 0);
+	/* Not before: the rest is promised. */
+	ck_assert_int_eq(store->ops->write_begin(store, &state_admin, &b, &set, 0, sizeof(bytes),
+						 sizeof(bytes), &other),
+			 STORE_VDISKFULL);
+	ck_assert_int_eq(store->ops->write(large, &iov, 1), 0);
+	ck_assert_int_eq(
+		store->ops->write_begin(store, &state_admin, &b, &set, 0, 6 << 20, 6 << 20, &other),
+		0);
+	store->ops->write_abort(other);
+	store->ops->write_abort(large);
+	diskstore_close(store, layer);
+	crashdisk_free(disk);
+}
+END_TEST
+
+START_TEST(full_disk)
+{
+	struct crashdisk *base = make_disk();
+
+	fill_and_remove(base, STORE_LAZY, 50000);
+	fill_and_remove(base, STORE_STRICT, 50000);
+	fill_and_remove(base, STORE_LAZY, 3000);
+	crashdisk_free(base);
+}
+END_TEST
+
+/* The rows of a removed volume go, although the disk fails when that begins. */
+START_TEST(pruning_goes_on)
+{
+	struct crashdisk *disk = make_disk();
+	const struct store_new_volume new = {.name = "again", .id = volume};
+	struct store_layer *layer;
+	struct store *store = diskstore_open(disk, STORE_LAZY, &layer);
+	uint64_t at = 0;
+	uint32_t id;
+	int rc = -1;
+
+	ck_assert_ptr_nonnull(store);
+	for (unsigned calls = 0; rc; calls++) {
+		ck_assert_uint_lt(calls, 100);
+		at = crashdisk_calls(disk) + calls;
+		crashdisk_fail_at(disk, at, UINT32_MAX, EIO);
+		rc = store_volume_remove(store, volume);
+		if (rc)
+			crashdisk_fail_at(disk, UINT64_MAX, 0, 0);
+	}
+	while (crashdisk_calls(disk) <= at)
+		usleep(1000);
+	crashdisk_fail_at(disk, UINT64_MAX, 0, 0);
+	while ((rc = store_volume_create(store, &new, &id)) == STORE_VBUSY)
+		usleep(1000);
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(diskstore_faults(store, "pruned"), 0);
 	diskstore_close(store, layer);
 	crashdisk_free(disk);
 }
@@ -377,4 +470,4 @@ START_TEST(inverted_bits)
 END_TEST
 
 TEST_MAIN_WITHIN(600, "faults", once_lazy, once_listed, once_strict, for_a_while, reads, full_disk,
-		 inverted_bits)
+		 room_of_writers, pruning_goes_on, inverted_bits)

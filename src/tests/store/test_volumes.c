@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store/cache.h"
 #include "tests/main.h"
 #include "tests/store/crashdisk.h"
 #include "tests/store/store_fixture.h"
@@ -217,7 +218,53 @@ static struct store *open_disk(struct crashdisk *disk, struct store_layer **laye
 	return opened;
 }
 
+/* What a reader found before a volume was removed does not come back to the cache. */
+START_TEST(dropped_from_cache)
+{
+	const struct cache_key key = {.group = 77, .epoch = CACHE_HEAD, .vnode = 2};
+	struct cache *cache = cache_create(1 << 20);
+	struct version *version = version_new();
+	uint64_t ticket;
+
+	ck_assert(cache && version);
+	ck_assert_int_eq(cache_reserve(cache, &key, &ticket), 0);
+	cache_drop(cache, key.group);
+	ck_assert(!cache_fill(cache, &key, ticket, version));
+	ck_assert_ptr_null(cache_find(cache, &key));
+	version_unref(version);
+	cache_destroy(cache);
+}
+END_TEST
+
 /* Numbers that clients may have seen in forgotten changes are not used again. */
+/* A volume with the id of a removed one: what clients remember of that is never taken for the new one. */
+START_TEST(same_id_again)
+{
+	const struct store_new_volume new = {.name = "again", .id = 77};
+	uint64_t version;
+	uint32_t id, unique;
+	struct store_fid top, file;
+
+	fixture_open(STORE_LAZY);
+	ck_assert_int_eq(store_volume_create(store, &new, &id), 0);
+	top = (struct store_fid){id, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
+	make(&top, "a", STORE_FILE);
+	file = make(&top, "b", STORE_FILE);
+	unique = file.unique;
+	ck_assert_int_eq(try_status(&admin, &top), 0);
+	version = status.version;
+	ck_assert_int_eq(store_volume_remove(store, id), 0);
+	fixture_pruned();
+	fixture_reopen();
+	ck_assert_int_eq(store_volume_create(store, &new, &id), 0);
+	ck_assert_uint_eq(id, 77);
+	ck_assert_int_eq(try_status(&admin, &top), 0);
+	ck_assert_uint_gt(status.version, version);
+	file = make(&top, "other", STORE_FILE);
+	ck_assert_uint_gt(file.unique, unique);
+}
+END_TEST
+
 START_TEST(restarted_machine)
 {
 	struct store_new_volume new = {.name = "v"};
@@ -579,10 +626,18 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {
-		clones,		volumes,	 restarted_machine, damaged_records,
-		damaged_volume, stopped_check,	 missing_object,    readers_and_a_writer,
-		memory,		reused_directory};
+	const TTest *const tests[] = {clones,
+				      volumes,
+				      same_id_again,
+				      dropped_from_cache,
+				      restarted_machine,
+				      damaged_records,
+				      damaged_volume,
+				      stopped_check,
+				      missing_object,
+				      readers_and_a_writer,
+				      memory,
+				      reused_directory};
 	Suite *suite = suite_create("volumes");
 	TCase *tcase = tcase_create("volumes");
 	SRunner *runner;

@@ -3,9 +3,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -234,6 +236,123 @@ START_TEST(rotation)
 }
 END_TEST
 
+/* Lines that are whole, of all that begin; the others were cut when the disk was full. */
+static unsigned whole_lines_in(const char *name)
+{
+	FILE *file = fopen(name, "r");
+	char line[AUDIT_LINE_MAX + 2];
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file))
+		n += line[0] == '{' && strcmp(line + strlen(line) - 2, "}\n") == 0 &&
+		     strstr(line + 1, "{\"time") == NULL;
+	fclose(file);
+	return n;
+}
+
+/* As on a full disk: a write is done in part, then it fails. 0: as long as they want to be. */
+static void limit_files(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes ? bytes : limit.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void await_records(uint64_t count)
+{
+	struct fsd_audit_stats stats;
+
+	do {
+		usleep(1000);
+		fsd_audit_stats(audit, &stats);
+	} while (stats.written + stats.lost < count);
+}
+
+/* A line that was cut does not take the next one with it. */
+START_TEST(full_disk)
+{
+	const struct fsd_audit_record record = {.operation = "x", .name = "name"};
+	struct fsd_audit_stats stats;
+
+	setup();
+	audit = fsd_audit_open(path, false, message);
+	ck_assert_ptr_nonnull(audit);
+	limit_files(250);
+	for (unsigned i = 0; i < 4; i++) {
+		fsd_audit_add(audit, &record);
+		await_records(i + 1);
+	}
+	limit_files(0);
+	fsd_audit_add(audit, &record);
+	await_records(5);
+	fsd_audit_stats(audit, &stats);
+	fsd_audit_close(audit);
+	ck_assert_uint_ge(stats.written, 2);
+	ck_assert_uint_eq(whole_lines_in(path), stats.written);
+	teardown();
+}
+END_TEST
+
+/* While calls wait for a full disk, the file is renamed: no line is divided between two files. */
+START_TEST(full_disk_and_rotation)
+{
+	const struct fsd_audit_record record = {.operation = "x", .name = "name"};
+	struct fsd_audit_stats stats;
+	char other[4300];
+	struct stat st;
+
+	setup();
+	snprintf(other, sizeof(other), "%s.1", path);
+	audit = fsd_audit_open(path, true, message);
+	ck_assert_ptr_nonnull(audit);
+	limit_files(250);
+	for (unsigned i = 0; i < 4; i++)
+		fsd_audit_add(audit, &record);
+	do
+		ck_assert_int_eq(stat(path, &st), 0);
+	while (st.st_size < 250);
+	ck_assert_int_eq(rename(path, other), 0);
+	limit_files(0);
+	fsd_audit_reopen(audit);
+	await_records(4);
+	fsd_audit_stats(audit, &stats);
+	fsd_audit_close(audit);
+	ck_assert_uint_eq(stats.written, 4);
+	ck_assert_uint_eq(lines_in(path) + whole_lines_in(other), 4);
+	teardown();
+}
+END_TEST
+
+/* Calls that wait for a full disk do not keep the server from its end. */
+START_TEST(full_disk_and_stop)
+{
+	struct fsd_audit_stats stats;
+	pthread_t thread;
+
+	setup();
+	audit = fsd_audit_open(path, true, message);
+	ck_assert_ptr_nonnull(audit);
+	limit_files(250);
+	ck_assert_int_eq(pthread_create(&thread, NULL, add_many, NULL), 0);
+	do {
+		usleep(1000);
+		fsd_audit_stats(audit, &stats);
+	} while (stats.waits == 0);
+	fsd_audit_release(audit);
+	pthread_join(thread, NULL);
+	await_records(EACH);
+	fsd_audit_stats(audit, &stats);
+	fsd_audit_close(audit);
+	ck_assert_uint_gt(stats.lost, 0);
+	ck_assert_uint_eq(stats.written + stats.lost, EACH);
+	teardown();
+}
+END_TEST
+
 START_TEST(unusable_file)
 {
 	setup();
@@ -247,4 +366,4 @@ START_TEST(unusable_file)
 END_TEST
 
 TEST_MAIN("audit", lines, longest_line, strict_loses_nothing, lost_lines_are_counted, rotation,
-	  unusable_file)
+	  full_disk, full_disk_and_rotation, full_disk_and_stop, unusable_file)

@@ -512,15 +512,61 @@ START_TEST(acls_and_rights)
 }
 END_TEST
 
+/* Lines of standard error that hold a text. It was sent to the file `path`. */
+static unsigned lines_with(const char *path, const char *text)
+{
+	char line[2048];
+	unsigned n = 0;
+	FILE *f = fopen(path, "r");
+
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, text) != NULL;
+	fclose(f);
+	return n;
+}
+
+/* Standard error goes to a file. */
+struct rerouted {
+	char path[4300];
+	int saved, file;
+};
+
+static void log_begin(struct rerouted *log)
+{
+	snprintf(log->path, sizeof(log->path), "%s/log", shop.folder);
+	log->file = open(log->path, O_CREAT | O_WRONLY | O_APPEND, 0600);
+	log->saved = dup(2);
+	ck_assert(log->file >= 0 && log->saved >= 0 && dup2(log->file, 2) == 2);
+}
+
+/* Back again. Lines that hold a text. */
+static unsigned log_end(struct rerouted *log, const char *text)
+{
+	unsigned n;
+
+	ck_assert_int_eq(dup2(log->saved, 2), 2);
+	n = lines_with(log->path, text);
+	close(log->saved);
+	close(log->file);
+	ck_assert_int_eq(unlink(log->path), 0);
+	return n;
+}
+
 START_TEST(anonymous_writes_are_refused)
 {
+	struct rerouted log;
+
 	shop_make(&shop);
 	shop.no_anonymous_writes = true;
 	shop_serve(&shop);
 	a = shop_client(&shop, 0);
 	root = shop_root(&shop);
+	log_begin(&log);
 	ck_assert_int_eq(set_acl(&root, "1\n0\nsystem:anyuser\t127\n", false), UAE(EACCES));
 	ck_assert_int_eq(set_acl(&root, "1\n0\nsystem:anyuser\t13\n", false), UAE(EACCES));
+	/* Strangers cannot fill the log. */
+	ck_assert_uint_eq(log_end(&log, "was refused"), 1);
 	ck_assert_int_eq(set_acl(&root, "1\n0\nsystem:anyuser\t9\n", false), 0);
 	shop_close(&shop);
 }
@@ -794,6 +840,7 @@ END_TEST
 
 /* -- failures of the machine -- */
 
+static const char piece[20000];
 static int result_of_all; /* of the operations below */
 
 static int failing_create(struct store *store, const struct store_caller *caller,
@@ -805,20 +852,6 @@ static int failing_create(struct store *store, const struct store_caller *caller
 	(void)store, (void)caller, (void)dir, (void)name, (void)kind, (void)text, (void)set;
 	(void)status, (void)dir_status, (void)changes;
 	return result_of_all;
-}
-
-/* Lines of standard error that hold a text. It was sent to the file `path`. */
-static unsigned lines_with(const char *path, const char *text)
-{
-	char line[2048];
-	unsigned n = 0;
-	FILE *f = fopen(path, "r");
-
-	ck_assert_ptr_nonnull(f);
-	while (fgets(line, sizeof(line), f))
-		n += strstr(line, text) != NULL;
-	fclose(f);
-	return n;
 }
 
 static int failing_status(struct store *store, const struct store_caller *caller,
@@ -868,6 +901,43 @@ START_TEST(failures_of_bulk_calls)
 	close(saved);
 	close(file);
 	ck_assert_int_eq(unlink(path), 0);
+	teardown();
+}
+END_TEST
+
+static const struct store_ops *working_ops;
+
+static int unflushed_commit(struct store_writer *writer, struct store_status *status,
+			    struct store_changes *changes)
+{
+	int rc = working_ops->write_commit(writer, status, changes);
+
+	return rc ? rc : -EIO;
+}
+
+/* A store that was made, but not flushed as the client wanted: it fails, and the others learn of it. */
+START_TEST(failed_flush)
+{
+	AFSFid file;
+	unsigned before;
+
+	setup();
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(status_of(b, &file), 0);
+	before = shop_broken(b, &file);
+	working_ops = shop.store->ops;
+	struct store_ops failing = *working_ops;
+
+	failing.write_commit = unflushed_commit;
+	shop.store->ops = &failing;
+	/* More than a small file: its handler waits for the commit. */
+	ck_assert_int_eq(
+		shop_put(a, &file, 0, sizeof(piece), sizeof(piece), piece, sizeof(piece), &st),
+		UAE(EIO));
+	shop.store->ops = working_ops;
+	ck_assert_uint_eq(shop_broken(b, &file), before + 1);
+	ck_assert_int_eq(status_of(b, &file), 0);
+	ck_assert_uint_eq(afs_status_length(&st), sizeof(piece));
 	teardown();
 }
 END_TEST
@@ -1042,6 +1112,7 @@ int main(void)
 		offline_volumes,
 		statistics_of_stores,
 		failures_of_the_machine,
+		failed_flush,
 		failures_of_bulk_calls,
 		concurrent_writers,
 		random_arguments,
