@@ -75,7 +75,8 @@ static void probe_refused(struct rxw_shard *s, const struct rxw_addr *addr, uint
 
 static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 {
-	static const uint8_t zeros[9000];
+	static uint8_t
+		zeros[9000]; /* not constant, so that the library's file does not contain it */
 	struct iovec iov[TX_CTL][2];
 	struct rxw_io_tx tx[TX_CTL];
 	struct ctl_batch b;
@@ -90,7 +91,7 @@ static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 		iov[m][0] = (struct iovec){.iov_base = burst ? b.bytes + used
 							     : (uint8_t *)(uintptr_t)head->bytes,
 					   .iov_len = burst ? 0 : head->length};
-		iov[m][1] = (struct iovec){.iov_base = (void *)(uintptr_t)zeros, .iov_len = pad};
+		iov[m][1] = (struct iovec){.iov_base = zeros, .iov_len = pad};
 		tx[m] = (struct rxw_io_tx){.path = &head->path,
 					   .iov = iov[m],
 					   .iov_count = pad ? 2 : 1,
