@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: data that clients send. */
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <rxwire/call.h>
 #include <rxwire/rpc.h>
@@ -18,6 +19,8 @@ struct storing {
 	struct fs_call *call;
 	rxw_call *rx;
 	uint64_t offset, length, file_length;
+	const struct fsd_host *host;  /* of the caller; NULL: the table of clients is full */
+	struct storing *next, **prev; /* in the list of the service */
 };
 
 /*
@@ -69,15 +72,60 @@ static int store_with(struct storing *storing, const struct store_caller *self)
 	return rc;
 }
 
-/* If not too many calls receive data already: each occupies a thread, and memory of the store. */
+/* With the lock of the list held. */
+static unsigned count_of(const struct fsd_storing *all, const struct fsd_host *host)
+{
+	unsigned count = 0;
+
+	for (const struct storing *other = all->first; other; other = other->next)
+		count += other->host == host;
+	return count;
+}
+
+/*
+ * Not if too many calls receive data already: each occupies a thread, and memory of the store. While
+ * half of the places are taken, a client that has its share gets no more. So one client that sends
+ * slowly leaves places to others.
+ */
+static bool enter(struct fsd_storing *all, struct storing *storing)
+{
+	bool may;
+
+	storing->host = storing->call->caller.host;
+	pthread_mutex_lock(&all->lock);
+	may = all->count < FSD_STORES_MAX / 2 ||
+	      (all->count < FSD_STORES_MAX && count_of(all, storing->host) < FSD_STORES_SHARE);
+	if (may) {
+		all->count++;
+		storing->next = all->first;
+		storing->prev = &all->first;
+		if (storing->next)
+			storing->next->prev = &storing->next;
+		all->first = storing;
+	}
+	pthread_mutex_unlock(&all->lock);
+	return may;
+}
+
+static void leave(struct fsd_storing *all, struct storing *storing)
+{
+	pthread_mutex_lock(&all->lock);
+	all->count--;
+	*storing->prev = storing->next;
+	if (storing->next)
+		storing->next->prev = storing->prev;
+	pthread_mutex_unlock(&all->lock);
+}
+
 static int store_bounded(struct storing *storing, const struct store_caller *self)
 {
-	struct fsd_service *service = storing->call->service;
-	int rc = AFS_VBUSY;
+	struct fsd_storing *all = &storing->call->service->storing;
+	int rc;
 
-	if (atomic_fetch_add(&service->storing, 1) < FSD_STORES_MAX)
-		rc = store_with(storing, self);
-	atomic_fetch_sub(&service->storing, 1);
+	if (!enter(all, storing))
+		return AFS_VBUSY;
+	rc = store_with(storing, self);
+	leave(all, storing);
 	return rc;
 }
 

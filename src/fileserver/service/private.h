@@ -144,7 +144,16 @@ struct fsd_counters {
 /* How long a change waits for clients that hold promises: their dead time, and a little more. */
 #define FSD_BREAK_MS   5000
 
-#define FSD_STORES_MAX 96 /* calls that receive data at a time; further ones get VBUSY */
+#define FSD_STORES_MAX	 96 /* calls that receive data at a time; further ones get VBUSY */
+#define FSD_STORES_SHARE 24 /* the same of a client, while half of them are taken */
+
+/* The calls that receive data now. The lock covers the list and its links. */
+struct storing;
+struct fsd_storing {
+	pthread_mutex_t lock;
+	struct storing *first;
+	unsigned count;
+};
 
 /* Constant once the first call is received, but for the members that have locks of their own. */
 struct fsd_service {
@@ -174,7 +183,7 @@ struct fsd_service {
 	struct fsd_xstats xstats;
 	struct fsd_running running;
 	struct fsd_later later;
-	_Atomic unsigned storing; /* calls that receive data now */
+	struct fsd_storing storing;
 };
 
 static inline void fsd_count(_Atomic uint64_t *counter, uint64_t n)

@@ -262,8 +262,11 @@ static rxw_connection *connect_to(struct shop_client *client, rxw_endpoint *serv
 
 rxw_connection *shop_connect(struct shop *shop, unsigned i, uint16_t service)
 {
-	return connect_to(shop_client(shop, i), service == AFS_SERVICE_VL ? shop->vl : shop->vol,
-			  service);
+	rxw_endpoint *to = service == AFS_SERVICE_FS   ? shop->server
+			   : service == AFS_SERVICE_VL ? shop->vl
+						       : shop->vol;
+
+	return connect_to(shop_client(shop, i), to, service);
 }
 
 /* The first calls get no promise; wait until the client may have some. */

@@ -52,7 +52,7 @@ void shop_serve(struct shop *shop);
 void shop_close(struct shop *shop);
 /* Client number i; made on first use, and brought up: it gets promises. */
 struct shop_client *shop_client(struct shop *shop, unsigned i);
-/* A connection of it to another service: AFS_SERVICE_VL or AFS_SERVICE_VOL. To be released. */
+/* A connection of it to AFS_SERVICE_FS, AFS_SERVICE_VL or AFS_SERVICE_VOL. To be released. */
 rxw_connection *shop_connect(struct shop *shop, unsigned i, uint16_t service);
 /* Wait until a counter of a client has reached a value. */
 void shop_reaches(struct shop *shop, const unsigned *counter, unsigned value);

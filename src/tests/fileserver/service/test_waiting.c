@@ -433,6 +433,58 @@ START_TEST(blocked_writers)
 }
 END_TEST
 
+static unsigned storing(void)
+{
+	struct fsd_storing *all = &shop.service->storing;
+	unsigned count;
+
+	pthread_mutex_lock(&all->lock);
+	count = all->count;
+	pthread_mutex_unlock(&all->lock);
+	return count;
+}
+
+/* A client sends the data of many stores slowly. It gets half of the places, and others can store. */
+START_TEST(slow_stores)
+{
+	rxw_connection *connection[FSD_STORES_MAX / 4];
+	rxw_call *call[FSD_STORES_MAX];
+	unsigned refused = 0;
+	AFSFid file, other;
+
+	setup();
+	file = shop_file(&shop, &root, "file");
+	other = shop_file(&shop, &root, "other");
+	for (unsigned i = 0; i < FSD_STORES_MAX; i++) {
+		if (i % 4 == 0)
+			connection[i / 4] = shop_connect(&shop, 0, AFS_SERVICE_FS);
+		ck_assert_int_eq(rxw_call_begin(connection[i / 4], NULL, &call[i]), 0);
+		ck_assert_int_eq(StartRXAFS_StoreData64(call[i], &file, &nothing, 0, 5, 5), 0);
+		ck_assert_int_eq(rxw_call_flush(call[i]), 0);
+	}
+	while (refused < FSD_STORES_MAX / 2) {
+		usleep(1000);
+		refused = 0;
+		for (unsigned i = 0; i < FSD_STORES_MAX; i++)
+			refused += rxw_call_error(call[i], NULL) == AFS_VBUSY;
+	}
+	while (storing() < FSD_STORES_MAX / 2)
+		usleep(1000);
+	ck_assert_uint_eq(storing(), FSD_STORES_MAX / 2);
+	for (unsigned i = 0; i < 10; i++)
+		ck_assert_int_eq(shop_put(b, &other, 0, 3, 3, "abc", 3, &st), 0);
+	ck_assert_uint_eq(storing(), FSD_STORES_MAX / 2);
+	for (unsigned i = 0; i < FSD_STORES_MAX; i++)
+		rxw_call_end(call[i], RXW_USER_ABORT, NULL);
+	for (unsigned i = 0; i < FSD_STORES_MAX / 4; i++)
+		rxw_connection_release(connection[i]);
+	while (storing())
+		usleep(1000);
+	teardown();
+}
+END_TEST
+
 TEST_MAIN_WITHIN(120, "calls that wait", replies_wait_for_breaks, deferred_replies_wait_for_breaks,
 		 deferred_replies_are_in_the_log, deferred_changes_end,
-		 replies_do_not_wait_for_ever, stuck_client, lock_of_stuck_client, blocked_writers)
+		 replies_do_not_wait_for_ever, stuck_client, lock_of_stuck_client, blocked_writers,
+		 slow_stores)
