@@ -28,6 +28,7 @@ struct keeper {
 	pthread_cond_t work, flushed, shorter;
 	bool stop, dirty, pruning;
 	uint64_t prune_ns;     /* not before this, after a step that failed */
+	unsigned woken;	       /* how often there was something new to prune */
 	bool checkpointing;    /* the log will be shorter soon */
 	uint64_t dirty_ns;     /* when the oldest commit that is not flushed was */
 	uint64_t wanted, done; /* flushes: each caller wants one more than had begun */
@@ -329,6 +330,7 @@ void keeper_wake(struct keeper *keeper)
 {
 	pthread_mutex_lock(&keeper->lock);
 	keeper->pruning = true;
+	keeper->woken++;
 	pthread_cond_signal(&keeper->work);
 	pthread_mutex_unlock(&keeper->lock);
 }
@@ -337,14 +339,19 @@ void keeper_wake(struct keeper *keeper)
 static void prune(struct keeper *keeper)
 {
 	bool more = true;
+	unsigned woken;
 	int result = 0;
 
+	pthread_mutex_lock(&keeper->lock);
+	woken = keeper->woken;
+	pthread_mutex_unlock(&keeper->lock);
 	for (unsigned i = 0; i < PRUNE_BURST && more && !result; i++)
 		result = prune_step(keeper->core, &more);
 	if (more && !result)
 		return;
 	pthread_mutex_lock(&keeper->lock);
-	keeper->pruning = result != 0;
+	/* What came after the last step is not done. */
+	keeper->pruning = result != 0 || keeper->woken != woken;
 	keeper->prune_ns = result ? monotonic_ns() + RETRY_NS : 0;
 	pthread_mutex_unlock(&keeper->lock);
 }
