@@ -215,7 +215,7 @@ static int import_file(struct admin_import *import, const struct store_fid *dir,
 			take_back(import, dir, name);
 		else
 			note_linked(import, &st, &status.fid);
-		/* What does not come with the creation or the data. */
+		/* Creation and data leave these as they are. */
 		if (!rc && (status.mode != set.mode || status.client_mtime != set.mtime ||
 			    (st.st_size == 0 && status.owner != set.owner)))
 			rc = set_status(import, path, &status.fid, &set) ? -1 : 0;

@@ -210,7 +210,7 @@ static int check_root(struct admin_run *run, const struct store_volume *volume)
 	struct store_status status;
 	struct store_acl acl;
 
-	/* A root that cannot be read lets nobody write. */
+	/* If the root cannot be read, nobody can write. */
 	if (volume->type != STORE_RW ||
 	    run->store->ops->acl(run->store, &admin_caller, &root, &acl, &status))
 		return 0;

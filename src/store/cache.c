@@ -297,7 +297,7 @@ static void drop_group(struct shard *shard, uint32_t group)
 			remove_entry(shard, entry);
 			continue;
 		}
-		/* What is being read is gone. */
+		/* Readers are filling the entry: the version that they will bring is outdated. */
 		version_unref(entry->version);
 		entry->version = NULL;
 		entry->generation++;

@@ -350,7 +350,7 @@ static void prune(struct keeper *keeper)
 	if (more && !result)
 		return;
 	pthread_mutex_lock(&keeper->lock);
-	/* What came after the last step is not done. */
+	/* The last step has not seen work that was announced after it. */
 	keeper->pruning = result != 0 || keeper->woken != woken;
 	keeper->prune_ns = result ? monotonic_ns() + RETRY_NS : 0;
 	pthread_mutex_unlock(&keeper->lock);

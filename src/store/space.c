@@ -7,8 +7,8 @@
 #include "store/vfs.h"
 
 /*
- * What is kept free: a commit writes to the log, whatever it does, and the log goes to the database. So files can
- * be removed when there is no room for others.
+ * Space that stores leave free. Every commit writes to the log, which is moved to the database later, so removals
+ * need space as well.
  */
 #define KEPT_KIB   4096
 #define KEPT_SHARE 8 /* but at most this part of the disk */

@@ -11,7 +11,7 @@
 uint64_t space_blocks(const struct vnode *v);
 uint64_t space_blocks_of(uint64_t length);
 /*
- * Free and total KiB of the disk. What is kept free for the log, and what writers were promised, counts as used.
+ * Free and total KiB of the disk. Space that is kept for the log, or promised to writers, counts as used.
  */
 int space_disk(struct core *core, struct store_space *space);
 /* KiB. */

@@ -241,7 +241,7 @@ static void gather(struct txn *txn, struct queue *batch)
 	}
 }
 
-/* Of a batch that failed as a whole. The first operation is the only one if it changes rows directly. */
+/* Whether a batch failed as a whole for want of space. An operation that changes rows directly is alone in its batch. */
 static bool is_full(const struct queue *batch, int result)
 {
 	return result == STORE_VDISKFULL ||

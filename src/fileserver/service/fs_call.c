@@ -360,7 +360,7 @@ int fs_settle(struct fs_call *call, int result)
 
 int fs_finish(struct fs_call *call, int result, const struct store_changes *changes)
 {
-	/* What was announced was done, even if it could not be flushed afterwards. */
+	/* An announced change was made, even if the flush after it failed. */
 	if ((!result || call->announced.count) && !tell(call, changes))
 		fs_await_told(call);
 	return fs_settle(call, result);

@@ -19,8 +19,6 @@ struct storing {
 	struct fs_call *call;
 	rxw_call *rx;
 	uint64_t offset, length, file_length;
-	const struct fsd_host *host;  /* of the caller; NULL: the table of clients is full */
-	struct storing *next, **prev; /* in the list of the service */
 };
 
 /*
@@ -72,60 +70,55 @@ static int store_with(struct storing *storing, const struct store_caller *self)
 	return rc;
 }
 
-/* With the lock of the list held. */
+/* With the lock held. */
 static unsigned count_of(const struct fsd_storing *all, const struct fsd_host *host)
 {
 	unsigned count = 0;
 
-	for (const struct storing *other = all->first; other; other = other->next)
-		count += other->host == host;
+	for (unsigned i = 0; i < all->count; i++)
+		count += all->host[i] == host;
 	return count;
 }
 
 /*
- * Not if too many calls receive data already: each occupies a thread, and memory of the store. While
- * half of the places are taken, a client that has its share gets no more. So one client that sends
- * slowly leaves places to others.
+ * False: too many calls receive data already, each of which occupies a thread, and memory of the
+ * store. While half of the places are taken, a client that has its share gets no more. So a client
+ * that sends slowly leaves places to others.
  */
-static bool enter(struct fsd_storing *all, struct storing *storing)
+static bool enter(struct fsd_storing *all, const struct fsd_host *host)
 {
 	bool may;
 
-	storing->host = storing->call->caller.host;
 	pthread_mutex_lock(&all->lock);
 	may = all->count < FSD_STORES_MAX / 2 ||
-	      (all->count < FSD_STORES_MAX && count_of(all, storing->host) < FSD_STORES_SHARE);
-	if (may) {
-		all->count++;
-		storing->next = all->first;
-		storing->prev = &all->first;
-		if (storing->next)
-			storing->next->prev = &storing->next;
-		all->first = storing;
-	}
+	      (all->count < FSD_STORES_MAX && count_of(all, host) < FSD_STORES_SHARE);
+	if (may)
+		all->host[all->count++] = host;
 	pthread_mutex_unlock(&all->lock);
 	return may;
 }
 
-static void leave(struct fsd_storing *all, struct storing *storing)
+static void leave(struct fsd_storing *all, const struct fsd_host *host)
 {
+	unsigned i = 0;
+
 	pthread_mutex_lock(&all->lock);
-	all->count--;
-	*storing->prev = storing->next;
-	if (storing->next)
-		storing->next->prev = storing->prev;
+	while (all->host[i] != host)
+		i++;
+	all->host[i] = all->host[--all->count];
 	pthread_mutex_unlock(&all->lock);
 }
 
 static int store_bounded(struct storing *storing, const struct store_caller *self)
 {
 	struct fsd_storing *all = &storing->call->service->storing;
+	const struct fsd_host *host = storing->call->caller.host;
 	int rc;
 
-	if (!enter(all, storing))
+	if (!enter(all, host))
 		return AFS_VBUSY;
 	rc = store_with(storing, self);
-	leave(all, storing);
+	leave(all, host);
 	return rc;
 }
 

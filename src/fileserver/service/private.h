@@ -147,12 +147,12 @@ struct fsd_counters {
 #define FSD_STORES_MAX	 96 /* calls that receive data at a time; further ones get VBUSY */
 #define FSD_STORES_SHARE 24 /* the same of a client, while half of them are taken */
 
-/* The calls that receive data now. The lock covers the list and its links. */
-struct storing;
+/* The calls that receive data now. */
 struct fsd_storing {
-	pthread_mutex_t lock;
-	struct storing *first;
+	pthread_mutex_t lock; /* covers the rest */
 	unsigned count;
+	/* of each call; NULL: the table of clients was full */
+	const struct fsd_host *host[FSD_STORES_MAX];
 };
 
 /* Constant once the first call is received, but for the members that have locks of their own. */

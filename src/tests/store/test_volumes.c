@@ -218,7 +218,7 @@ static struct store *open_disk(struct crashdisk *disk, struct store_layer **laye
 	return opened;
 }
 
-/* What a reader found before a volume was removed does not come back to the cache. */
+/* A reader that began before a volume was removed does not put its version back into the cache. */
 START_TEST(dropped_from_cache)
 {
 	const struct cache_key key = {.group = 77, .epoch = CACHE_HEAD, .vnode = 2};

@@ -15,7 +15,7 @@
 #include "proto/event/event.h"
 
 #define ACTIVE_SLEEP_US 10000u /* interval at which a shard with calls checks its timers */
-#define LISTEN_FOR	RXW_SEC /* interruptible waits after a request over a long path, or a pace */
+#define LISTEN_FOR	RXW_SEC /* waits can be interrupted for so long: see may_sleep() */
 #define QUIET_POLLS	2 /* receive calls without packets before the interruptible wait is used */
 #define MISSED_MAX	4 /* receive calls in a row that come too early: then the wait comes first */
 #define MISSED_RETRY	16 /* and every so often it does not */
@@ -520,9 +520,10 @@ static int receive_before_wait(struct rxw_shard *s, unsigned room)
 }
 
 /*
- * A sleep in the receive call saves the system call of a wait, but nobody can interrupt it. Threads
- * that pace calls cannot afford that: the next burst would be late by up to ACTIVE_SLEEP_US. The end
- * of a request over a long path tells so before the first burst. Other paces are known afterwards.
+ * Blocking in the receive call saves the separate system call of a wait, but other threads cannot
+ * interrupt it: a burst that they have paced would be late by up to ACTIVE_SLEEP_US. So waits can be
+ * interrupted for LISTEN_FOR after the end of a request over a long path, whose reply will be paced,
+ * and after another thread has paced a call.
  */
 static bool may_sleep(struct rxw_shard *s, uint64_t now, uint64_t next)
 {

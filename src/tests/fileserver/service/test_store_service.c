@@ -540,17 +540,17 @@ static void log_begin(struct rerouted *log)
 	ck_assert(log->file >= 0 && log->saved >= 0 && dup2(log->file, 2) == 2);
 }
 
-/* Back again. Lines that hold a text. */
-static unsigned log_end(struct rerouted *log, const char *text)
+/* Back again; the file can be read until log_remove(). */
+static void log_end(struct rerouted *log)
 {
-	unsigned n;
-
 	ck_assert_int_eq(dup2(log->saved, 2), 2);
-	n = lines_with(log->path, text);
 	close(log->saved);
 	close(log->file);
+}
+
+static void log_remove(struct rerouted *log)
+{
 	ck_assert_int_eq(unlink(log->path), 0);
-	return n;
 }
 
 START_TEST(anonymous_writes_are_refused)
@@ -566,7 +566,9 @@ START_TEST(anonymous_writes_are_refused)
 	ck_assert_int_eq(set_acl(&root, "1\n0\nsystem:anyuser\t127\n", false), UAE(EACCES));
 	ck_assert_int_eq(set_acl(&root, "1\n0\nsystem:anyuser\t13\n", false), UAE(EACCES));
 	/* Strangers cannot fill the log. */
-	ck_assert_uint_eq(log_end(&log, "was refused"), 1);
+	log_end(&log);
+	ck_assert_uint_eq(lines_with(log.path, "was refused"), 1);
+	log_remove(&log);
 	ck_assert_int_eq(set_acl(&root, "1\n0\nsystem:anyuser\t9\n", false), 0);
 	shop_close(&shop);
 }
@@ -869,8 +871,8 @@ START_TEST(failures_of_bulk_calls)
 	AFSCBFids list = {.len = 2, .val = fids};
 	AFSBulkStats stats = {0};
 	AFSCBs cbs = {0};
-	char path[4300], line[64], *metrics;
-	int saved, file;
+	struct rerouted log;
+	char line[64], *metrics;
 
 	setup();
 	fids[0] = shop_file(&shop, &root, "first");
@@ -881,26 +883,21 @@ START_TEST(failures_of_bulk_calls)
 	failing.status = failing_status;
 	failing.statuses = NULL;
 	shop.store->ops = &failing;
-	snprintf(path, sizeof(path), "%s/log", shop.folder);
-	file = open(path, O_CREAT | O_WRONLY | O_APPEND, 0600);
-	saved = dup(2);
-	ck_assert(file >= 0 && saved >= 0 && dup2(file, 2) == 2);
+	log_begin(&log);
 	ck_assert_int_eq(RXAFS_InlineBulkStatus(a->fs, &list, &stats, &cbs, &sync_), 0);
-	ck_assert_int_eq(dup2(saved, 2), 2);
+	log_end(&log);
 	shop.store->ops = ops;
 	ck_assert_uint_eq(stats.len, 2);
 	snprintf(line, sizeof(line), "object %u.%u.%u failed", fids[0].Volume, fids[0].Vnode,
 		 fids[0].Unique);
-	ck_assert_uint_eq(lines_with(path, line), 1);
-	ck_assert_uint_eq(lines_with(path, "failed"), 1);
+	ck_assert_uint_eq(lines_with(log.path, line), 1);
+	ck_assert_uint_eq(lines_with(log.path, "failed"), 1);
 	metrics = fsd_service_metrics(shop.service, &keys, 0);
 	ck_assert_ptr_nonnull(strstr(metrics, "{cause=\"io\"} 2\n"));
 	free(metrics);
 	xdrfree_AFSBulkStats(&stats);
 	xdrfree_AFSCBs(&cbs);
-	close(saved);
-	close(file);
-	ck_assert_int_eq(unlink(path), 0);
+	log_remove(&log);
 	teardown();
 }
 END_TEST
@@ -956,8 +953,8 @@ START_TEST(failures_of_the_machine)
 		{-ENOMEM, AFS_VBUSY, "no memory", "{cause=\"memory\"} 3\n"},
 	};
 	const struct fsd_key_loads keys = {0};
-	char path[4300], *metrics;
-	int saved, file;
+	struct rerouted log;
+	char *metrics;
 
 	setup();
 	const struct store_ops *ops = shop.store->ops;
@@ -965,28 +962,23 @@ START_TEST(failures_of_the_machine)
 
 	failing.create = failing_create;
 	shop.store->ops = &failing;
-	snprintf(path, sizeof(path), "%s/log", shop.folder);
-	file = open(path, O_CREAT | O_WRONLY | O_APPEND, 0600);
-	saved = dup(2);
-	ck_assert(file >= 0 && saved >= 0 && dup2(file, 2) == 2);
+	log_begin(&log);
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		result_of_all = cases[i].result;
 		for (int n = 0; n < 3; n++)
 			ck_assert_int_eq(create(a, "file"), cases[i].code);
 	}
-	ck_assert_int_eq(dup2(saved, 2), 2);
+	log_end(&log);
 	shop.store->ops = ops;
 	metrics = fsd_service_metrics(shop.service, &keys, 0);
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		ck_assert_msg(lines_with(path, cases[i].line) == 1, "%s: %u lines", cases[i].line,
-			      lines_with(path, cases[i].line));
+		ck_assert_msg(lines_with(log.path, cases[i].line) == 1, "%s: %u lines",
+			      cases[i].line, lines_with(log.path, cases[i].line));
 		ck_assert_msg(strstr(metrics, cases[i].metric) != NULL, "%s", cases[i].metric);
 	}
 	free(metrics);
 	ck_assert_int_eq(create(a, "file"), 0);
-	close(saved);
-	close(file);
-	ck_assert_int_eq(unlink(path), 0);
+	log_remove(&log);
 	teardown();
 }
 END_TEST

@@ -132,8 +132,8 @@ static int32_t aborted(int fd)
 }
 
 /*
- * A call fails while the mapping of its client is gone, so the ABORT is lost. What the client sends
- * from its next mapping is answered as the call would, and so is nothing else.
+ * A call fails while the NAT has forgotten the mapping of its client, so the ABORT is lost. Packets
+ * from the next mapping get the ABORT if the call itself would have answered them, and only then.
  */
 START_TEST(a_call_that_failed_before_its_client_moved)
 {
