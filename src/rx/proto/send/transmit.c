@@ -9,7 +9,7 @@
 #define BURST_BYTES   65507u
 #define SMALL_CWND    2u
 #define FEW	      10u /* packets of calls that do not count as sharing the path */
-#define FIRST_BURST   8u  /* packets with which a request begins while its writer goes on */
+#define FIRST_BURST   8u  /* packets of a small stream; a larger request begins with so many */
 #define REFUSED_WAIT  RXW_MS
 
 uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p)
@@ -409,8 +409,9 @@ static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint64_t now)
 
 	if (q->probe)
 		return true;
-	/* All that is left is sent now. The other stream acknowledges it, or an ACK that waits. */
-	if (q->all_queued && q->end - q->nxt <= windows && path_is_known(p, now))
+	/* A small stream is sent now, all of it: the other stream acknowledges it, or an ACK that waits. */
+	if (q->all_queued && q->end <= 1 + FIRST_BURST && q->end - q->nxt <= windows &&
+	    path_is_known(p, now))
 		return false;
 	if (ends)
 		/* The reply to a request of several packets may take long: one sample a second. */

@@ -252,8 +252,8 @@ START_TEST(end_of_a_reply_asks_for_nothing)
 }
 END_TEST
 
-/* A request of three packets, written in two parts. Returns how many of them ask for an ACK. */
-static unsigned small_request(void)
+/* A request written in two parts. Returns how many of its packets ask for an ACK. */
+static unsigned request_of(unsigned packets)
 {
 	unsigned asked = 0;
 
@@ -261,8 +261,8 @@ static unsigned small_request(void)
 	call->p.tx.cc.cwnd = 10;
 	bench_write(call, 1, 100, false);
 	ck_assert(!(call->events & RXW_OUT_SEND));
-	bench_write(call, 2, 100, true);
-	ck_assert_uint_eq(bench_send(call), 3);
+	bench_write(call, packets - 1, 100, true);
+	ck_assert_uint_eq(bench_send(call), packets);
 	for (; b.next < b.count; b.next++) {
 		ck_assert_uint_eq(b.sent[b.next].h.type, RXW_DATA);
 		asked += (b.sent[b.next].h.flags & RXW_REQUEST_ACK) != 0;
@@ -293,21 +293,24 @@ START_TEST(small_requests_do_not_ask)
 	rxw_pcall_fail(&call->p, RXW_USER_ABORT, RXW_ORIGIN_LOCAL, false, &b.out);
 	bench_settle(&b);
 	b.next = b.count = 0;
-	ck_assert_uint_ge(small_request(), 1);
+	ck_assert_uint_ge(request_of(3), 1);
 	b.out.now += 200 * RXW_MS / 1000;
 	bench_get_ack(&b, c, call->p.number, 4, c->p.serial, RXW_ACK_REQUESTED, "", 32);
 	replied();
 	for (unsigned i = 0; i < 3; i++) {
-		ck_assert_uint_eq(small_request(), 0);
+		ck_assert_uint_eq(request_of(3 + i), 0);
 		replied();
 	}
+	/* A larger one does. */
+	ck_assert_uint_ge(request_of(9), 1);
+	replied();
 	b.out.now += RXW_SEC;
-	ck_assert_uint_ge(small_request(), 1);
+	ck_assert_uint_ge(request_of(3), 1);
 	bench_get_ack(&b, c, call->p.number, 4, c->p.serial, RXW_ACK_REQUESTED, "", 32);
 	replied();
 	/* Packets were lost. */
 	atomic_store(&c->p.peer->ssthresh, 10);
-	ck_assert_uint_ge(small_request(), 1);
+	ck_assert_uint_ge(request_of(3), 1);
 	bench_free(&b);
 }
 END_TEST
