@@ -516,6 +516,17 @@ int store_pages_remove(struct store_pages *pages, const char *name)
 	return 0;
 }
 
+bool store_pages_fits_after(const struct store_pages *pages, const char *gone, const char *name)
+{
+	unsigned number = find(pages, gone).number;
+	uint64_t freed = slot_mask(number % SLOTS, slots_for(strlen(gone)));
+
+	if (!number)
+		return false;
+	return run_starts(get_used(store_pages_page(pages, number / SLOTS)) & ~freed,
+			  slots_for(strlen(name))) != 0;
+}
+
 int store_pages_set(struct store_pages *pages, const char *name, uint32_t vnode, uint32_t unique)
 {
 	unsigned number = find(pages, name).number;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define STORE_PAGE 2048
+#define STORE_PAGE	2048
 #define STORE_PAGES_MAX 1023
 
 struct store_pages;
@@ -42,6 +42,8 @@ int store_pages_find(const struct store_pages *pages, const char *name, uint32_t
 int store_pages_add(struct store_pages *pages, const char *name, uint32_t vnode, uint32_t unique);
 /* The freed slots are zeroed. -ENOENT, -ENOMEM. */
 int store_pages_remove(struct store_pages *pages, const char *name);
+/* Whether `name` would have room in the page of `gone` without that. False if there is no such name. */
+bool store_pages_fits_after(const struct store_pages *pages, const char *gone, const char *name);
 /* Change what a name (also "..") refers to. -ENOENT, -ENOMEM. */
 int store_pages_set(struct store_pages *pages, const char *name, uint32_t vnode, uint32_t unique);
 /* In order of slots; *cursor starts at 0. 1, or 0 at the end. The name lies in the page. */

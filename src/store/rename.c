@@ -135,7 +135,23 @@ static int prepare(struct work *work, const struct rename *rename, struct store_
 	return result;
 }
 
-/* The names. A failure after the first step leaves the transaction broken. */
+/* The new name gets the slots of the old one. A failure after the first step leaves the transaction broken. */
+static int reuse_slots(const struct rename_op *op, struct work *work, const struct node *moved,
+		       struct store_pages *pages)
+{
+	int result = store_pages_remove(pages, op->old_name);
+
+	if (result)
+		return result;
+	result = store_pages_add(pages, op->new_name, moved->vnode, moved->now->v.unique);
+	work->broken |= result != 0;
+	return result;
+}
+
+/*
+ * The names. The new one comes first, as with OpenAFS, unless the directory is full. A failure after the
+ * first step leaves the transaction broken.
+ */
 static int change_names(const struct rename_op *op, struct work *work, const struct rename *rename,
 			struct store_pages *from, struct store_pages *to)
 {
@@ -149,6 +165,9 @@ static int change_names(const struct rename_op *op, struct work *work, const str
 	}
 	if (!result)
 		result = store_pages_add(to, op->new_name, moved->vnode, moved->now->v.unique);
+	if (result == -EFBIG && !rename->across &&
+	    store_pages_fits_after(from, op->old_name, op->new_name))
+		return reuse_slots(op, work, moved, from);
 	if (!result) {
 		begun = true;
 		result = store_pages_remove(from, op->old_name);

@@ -552,8 +552,15 @@ START_TEST(full)
 	}
 	ck_assert_uint_eq(store_pages_count(pages), STORE_PAGES_MAX);
 	ck_assert_int_eq(store_pages_add(pages, "one more", i, i), -EFBIG);
+	ck_assert(store_pages_fits_after(pages, "f5000", "one more"));
+	ck_assert(!store_pages_fits_after(pages, "f5000", "needs-two-slots--"));
+	ck_assert(!store_pages_fits_after(pages, "none", "one more"));
 	ck_assert_int_eq(store_pages_remove(pages, "f5000"), 0);
 	ck_assert_int_eq(store_pages_add(pages, "needs-two-slots--", i, i), -EFBIG);
+	/* Beside the free slot, which lies before one of these, or not. */
+	ck_assert_int_eq(store_pages_fits_after(pages, "f4999", "needs-two-slots--") +
+				 store_pages_fits_after(pages, "f5001", "needs-two-slots--"),
+			 2);
 	add(pages, "one more", i, i);
 	expect_sound(pages);
 	store_pages_unref(pages);

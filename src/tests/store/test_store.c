@@ -882,6 +882,34 @@ END_TEST
 
 #define NAMES 64000
 
+/* A name that is as long as its successor makes room for that; one transaction, or nothing. */
+static void rename_in_full(const struct store_fid *dir)
+{
+	const char *longer = "a name of two slots";
+	struct store_fid file = make(&root, "file", STORE_FILE);
+	uint64_t version, length;
+
+	ck_assert_int_eq(try_status(&admin, dir), 0);
+	version = status.version;
+	length = status.length;
+	ck_assert_int_eq(try_rename(&admin, dir, "name5", dir, "other"), 0);
+	ck_assert_uint_eq(new_status.version, version + 1);
+	ck_assert_uint_eq(new_status.length, length);
+	ck_assert_uint_eq(changes.count, 1);
+	ck_assert_int_eq(try_remove(&admin, dir, "name5", STORE_FILE), -ENOENT);
+	/* Over another name. */
+	ck_assert_int_eq(try_rename(&admin, dir, "other", dir, "name6"), 0);
+	ck_assert_int_eq(try_create(&admin, dir, "name5", STORE_FILE), 0);
+	/* There is no room after that either. */
+	ck_assert_int_eq(try_rename(&admin, dir, "name5", dir, longer), -EFBIG);
+	ck_assert_int_eq(try_rename(&admin, &root, "file", dir, "file"), -EFBIG);
+	ck_assert_int_eq(try_status(&admin, dir), 0);
+	ck_assert_uint_eq(status.version, version + 3);
+	ck_assert_int_eq(try_status(&admin, &file), 0);
+	ck_assert_uint_eq(status.parent, STORE_ROOT_VNODE);
+	ck_assert_int_eq(try_create(&admin, dir, "name5", STORE_FILE), -EEXIST);
+}
+
 START_TEST(large_directory)
 {
 	struct store_fid dir;
@@ -906,6 +934,7 @@ START_TEST(large_directory)
 		}
 	}
 	ck_assert_int_eq(try_create(&admin, &dir, "name64700", STORE_FILE), -EFBIG);
+	rename_in_full(&dir);
 	ck_assert_int_eq(store_volume_clone(store, volume, STORE_BACKUP, &clone), 0);
 	for (int i = 0; i < NAMES; i += 640) {
 		snprintf(name, sizeof(name), "name%d", i);
