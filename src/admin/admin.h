@@ -41,7 +41,7 @@ struct admin_options {
 	void (*changed)(void *arg, const struct store_changes *changes);
 	/*
 	 * Whether no volume that is served may have this access list, because it lets anonymous callers of
-	 * other machines write. Any thread. May be NULL.
+	 * other machines write. Any thread, also that of a commit: must not wait. May be NULL.
 	 */
 	bool (*forbids)(void *arg, const struct store_acl *acl);
 	void *arg;

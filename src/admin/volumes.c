@@ -203,53 +203,52 @@ int admin_quota(struct admin_run *run)
 	return rc ? admin_fail_code(run, rc, "%s", volume.name) : done_volume(run, volume.id);
 }
 
-/* The access list of the root of an online volume. 0, or 1 after an error. */
-static int check_root(struct admin_run *run, const struct store_volume *volume)
+/* After a change of the state. */
+static int done_state(struct admin_run *run, const struct store_volume *volume, int rc)
 {
-	const struct store_fid root = {volume->id, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
-	struct store_status status;
-	struct store_acl acl;
-
-	/* If the root cannot be read, nobody can write. */
-	if (volume->type != STORE_RW ||
-	    run->store->ops->acl(run->store, &admin_caller, &root, &acl, &status))
-		return 0;
-	return admin_acl_permit(run, &acl, volume->name);
+	if (rc)
+		return admin_fail_code(run, rc, "%s", volume->name);
+	admin_changed_volume(run, volume->id);
+	return done_volume(run, volume->id);
 }
 
-static int set_online(struct admin_run *run, bool online, const char *message)
+static bool permits(void *arg, const struct store_acl *root)
+{
+	const struct admin_run *run = arg;
+
+	return !run->options->forbids || !run->options->forbids(run->options->arg, root);
+}
+
+int admin_online(struct admin_run *run)
 {
 	struct store_volume volume;
 	int rc;
 
 	if (admin_find_volume(run, &volume))
 		return 1;
-	rc = store_volume_online(run->store, volume.id, online, message);
-	if (rc)
-		return admin_fail_code(run, rc, "%s", volume.name);
-	/* The list of an offline volume cannot be read. */
-	if (online && check_root(run, &volume)) {
-		if (!volume.online)
-			store_volume_online(run->store, volume.id, false, volume.offline_message);
-		return 1;
-	}
-	admin_changed_volume(run, volume.id);
-	return done_volume(run, volume.id);
-}
-
-int admin_online(struct admin_run *run)
-{
-	return set_online(run, true, "");
+	rc = store_volume_online(run->store, volume.id, permits, run);
+	if (rc == -EACCES)
+		return admin_fail(
+			run, 1,
+			"%s: anonymous callers of other machines could write: stop rxfsd, make the "
+			"volume available and take the rights w, i, d, k and a of system:anyuser away, "
+			"or start rxfsd with --allow-anonymous-writes",
+			volume.name);
+	return done_state(run, &volume, rc);
 }
 
 int admin_offline(struct admin_run *run)
 {
 	const char *message = admin_get_text(run, "message");
+	struct store_volume volume;
 
-	if (message && strlen(message) >= sizeof(((struct store_volume *)0)->offline_message))
+	if (message && strlen(message) >= sizeof(volume.offline_message))
 		return admin_fail(run, 2, "message: at most %zu bytes",
-				  sizeof(((struct store_volume *)0)->offline_message) - 1);
-	return set_online(run, false, message ? message : "");
+				  sizeof(volume.offline_message) - 1);
+	if (admin_find_volume(run, &volume))
+		return 1;
+	return done_state(run, &volume,
+			  store_volume_offline(run->store, volume.id, message ? message : ""));
 }
 
 static void each_fault(void *arg, const char *line)

@@ -137,7 +137,7 @@ int admin_set(struct store *store, const struct store_caller *caller, uint32_t i
 	return caller->administrator ? admin_run(store, &op, apply_set) : -EACCES;
 }
 
-static int apply_online(struct txn_op *txn, struct work *work)
+static int apply_offline(struct txn_op *txn, struct work *work)
 {
 	const struct admin_op *op = (const struct admin_op *)txn;
 	struct workvol *volume;
@@ -145,16 +145,53 @@ static int apply_online(struct txn_op *txn, struct work *work)
 
 	if (result)
 		return result;
-	volume->rec.offline = !op->online;
-	if (op->name)
-		snprintf(volume->rec.message, sizeof(volume->rec.message), "%s", op->name);
+	volume->rec.offline = true;
+	snprintf(volume->rec.message, sizeof(volume->rec.message), "%s", op->name);
 	volume->changed = true;
 	return 0;
 }
 
-int store_volume_online(struct store *store, uint32_t id, bool online, const char *message)
+int store_volume_offline(struct store *store, uint32_t id, const char *message)
 {
-	struct admin_op op = {.id = id, .online = online, .name = message};
+	struct admin_op op = {.id = id, .name = message};
+
+	return admin_run(store, &op, apply_offline);
+}
+
+/* If the root cannot be read, nobody can write. */
+static int check_root(const struct admin_op *op, struct work *work, struct workvol *volume)
+{
+	struct node *root;
+	int result;
+
+	if (!op->permits || volume->rec.type != STORE_RW)
+		return 0;
+	result = work_live(work, volume, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE, &root);
+	if (result)
+		return result == -EIO || result == STORE_VNOVNODE ? 0 : result;
+	return op->permits(op->arg, root->now->acl) ? 0 : -EACCES;
+}
+
+static int apply_online(struct txn_op *txn, struct work *work)
+{
+	const struct admin_op *op = (const struct admin_op *)txn;
+	struct workvol *volume;
+	int result = work_any_volume(work, op->id, &volume);
+
+	if (!result)
+		result = check_root(op, work, volume);
+	if (result)
+		return result;
+	volume->rec.offline = false;
+	volume->rec.message[0] = '\0';
+	volume->changed = true;
+	return 0;
+}
+
+int store_volume_online(struct store *store, uint32_t id,
+			bool (*permits)(void *arg, const struct store_acl *root), void *arg)
+{
+	struct admin_op op = {.id = id, .permits = permits, .arg = arg};
 
 	return admin_run(store, &op, apply_online);
 }

@@ -14,7 +14,8 @@ struct admin_op {
 	const struct store_volume *values;
 	const char *name;
 	unsigned mask;
-	bool online;
+	bool (*permits)(void *arg, const struct store_acl *root);
+	void *arg;
 };
 
 /* In a transaction of its own. */

@@ -62,7 +62,14 @@ int store_volume_create(struct store *store, const struct store_new_volume *volu
 int store_volume_remove(struct store *store, uint32_t id);
 /* -EEXIST. Clones are renamed with it. */
 int store_volume_rename(struct store *store, uint32_t id, const char *name);
-int store_volume_online(struct store *store, uint32_t id, bool online, const char *message);
+int store_volume_offline(struct store *store, uint32_t id, const char *message);
+/*
+ * `permits` (may be NULL) is asked first whether a read-write volume whose root has this access list may be served: if
+ * not, -EACCES, and the volume has not been online. Not asked if the root is damaged. The thread of a commit calls it:
+ * it must not wait, nor change the store.
+ */
+int store_volume_online(struct store *store, uint32_t id,
+			bool (*permits)(void *arg, const struct store_acl *root), void *arg);
 /*
  * Make or replace the read-only or backup clone of a read-write volume, in one step and without a
  * copy. *id: of the clone. The cost does not depend on the size of the volume.

@@ -56,7 +56,12 @@ static bool forbids(void *arg, const struct store_acl *acl)
 {
 	const struct fixture *f = arg;
 	static const int32_t ids[] = {STORE_ANYUSER};
+	struct store_volume volume;
 
+	if (f->watched) {
+		ck_assert_int_eq(f->store->ops->volume(f->store, f->watched, &volume), 0);
+		ck_assert(!volume.online);
+	}
 	return f->guarded &&
 	       store_acl_rights(acl, &(struct store_caller){.ids = ids, .id_count = 1}) &
 		       STORE_INSERT;

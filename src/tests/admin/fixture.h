@@ -17,6 +17,7 @@ struct fixture {
 	unsigned stop_after; /* calls of stopped() until it is true; 0: never */
 	unsigned asked;	     /* calls of stopped() */
 	bool guarded;	     /* no access list may let anonymous callers write */
+	uint32_t watched;    /* a volume that must not be online when its list is judged */
 	struct store_change change[CHANGES_KEPT];
 	unsigned changes; /* all that were told */
 

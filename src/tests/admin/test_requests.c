@@ -329,6 +329,7 @@ END_TEST
 START_TEST(anonymous_writes)
 {
 #define WRITERS "\"acl\": [{\"name\": \"system:anyuser\", \"rights\": \"write\"}]"
+	struct store_volume volume;
 	struct fixture f;
 
 	fixture_open(&f);
@@ -342,8 +343,12 @@ START_TEST(anonymous_writes)
 			"{\"command\": \"examine\", \"volume\": \"third\"}");
 	fixture_refuses(&f, 1, "--allow-anonymous-writes",
 			"{\"command\": \"acl\", \"volume\": \"shut\", " WRITERS "}");
+	/* It is not served before its list is judged. */
+	ck_assert_int_eq(f.store->ops->volume_by_name(f.store, "open", &volume), 0);
+	f.watched = volume.id;
 	fixture_refuses(&f, 1, "--allow-anonymous-writes",
 			"{\"command\": \"online\", \"volume\": \"open\"}");
+	f.watched = 0;
 	fixture_refuses(&f, 1, "offline", "{\"command\": \"acl\", \"volume\": \"open\"}");
 	fixture_do(&f, "{\"command\": \"acl\", \"volume\": \"shut\", \"acl\": "
 		       "[{\"name\": \"system:anyuser\", \"rights\": \"read\"}]}");

@@ -167,14 +167,14 @@ START_TEST(order_of_checks)
 	ck_assert_int_eq(try_rename(&admin, &clone, "f", &clone, "g"), -EROFS);
 	ck_assert_int_eq(try_link(&admin, &clone, "g", &file), -EROFS);
 
-	ck_assert_int_eq(store_volume_online(store, volume, false, "moving house"), 0);
+	ck_assert_int_eq(store_volume_offline(store, volume, "moving house"), 0);
 	ck_assert_int_eq(try_status(&admin, &root), STORE_VOFFLINE);
 	ck_assert_int_eq(try_create(&admin, &root, "g", STORE_FILE), STORE_VOFFLINE);
 	fixture_volume(volume);
 	ck_assert(!about.online);
 	ck_assert_str_eq(about.offline_message, "moving house");
 	ck_assert_int_eq(try_status(&admin, &clone), 0);
-	ck_assert_int_eq(store_volume_online(store, volume, true, ""), 0);
+	ck_assert_int_eq(store_volume_online(store, volume, NULL, NULL), 0);
 	ck_assert_int_eq(try_status(&admin, &root), 0);
 }
 END_TEST

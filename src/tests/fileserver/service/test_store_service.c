@@ -813,10 +813,10 @@ END_TEST
 START_TEST(offline_volumes)
 {
 	setup();
-	ck_assert_int_eq(store_volume_online(shop.store, shop.volume, false, "moved"), 0);
+	ck_assert_int_eq(store_volume_offline(shop.store, shop.volume, "moved"), 0);
 	ck_assert_int_eq(status_of(a, &root), AFS_VOFFLINE);
 	ck_assert_int_eq(create(a, "x"), AFS_VOFFLINE);
-	ck_assert_int_eq(store_volume_online(shop.store, shop.volume, true, ""), 0);
+	ck_assert_int_eq(store_volume_online(shop.store, shop.volume, NULL, NULL), 0);
 	ck_assert_int_eq(status_of(a, &root), 0);
 	teardown();
 }
