@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "admin/import.h"
+#include "afs/dir.h"
 
 /* A directory whose names are still to be imported. */
 struct pending {
@@ -24,6 +25,12 @@ void admin_import_skip(struct admin_import *import, const char *path, const char
 {
 	import->skipped++;
 	admin_skipped(import->run, *path ? path : ".", reason);
+}
+
+void admin_import_progress(struct admin_import *import, const char *path)
+{
+	admin_progress(import->run, path, import->bytes + import->passed, import->total,
+		       import->objects + import->unchanged);
 }
 
 /* Results that concern the whole import rather than one object. */
@@ -57,7 +64,8 @@ int admin_import_refused(struct admin_import *import, const char *path, int rc)
 		return 1;
 	}
 	admin_import_skip(import, path,
-			  rc == -EEXIST ? "exists in the volume already; remove it there first"
+			  rc == -EEXIST ? "exists in the volume already, and is not the same; "
+					  "remove it there first"
 					: admin_code_text(rc));
 	return 0;
 }
@@ -71,7 +79,7 @@ static struct store_set set_of(const struct admin_import *import, const struct s
 	return (struct store_set){
 		.mask = STORE_SET_MTIME | STORE_SET_OWNER | STORE_SET_MODE,
 		.mtime = mtime,
-		.owner = import->owner,
+		.owner = import->caller.id,
 		.mode = st->st_mode & 07777,
 	};
 }
@@ -101,7 +109,7 @@ static int create(struct admin_import *import, const struct store_fid *dir, cons
 	struct store *store = import->run->store;
 	struct store_status dir_status;
 	struct store_changes changes = {0};
-	int rc = store->ops->create(store, &admin_caller, dir, name, kind, text, set, status,
+	int rc = store->ops->create(store, &import->caller, dir, name, kind, text, set, status,
 				    &dir_status, &changes);
 
 	if (rc == -EFBIG || rc == -ENOSPC) {
@@ -172,66 +180,152 @@ static int import_link(struct admin_import *import, const struct store_fid *dir,
 	return 0;
 }
 
-/* -- objects of each kind: 0, or -1 if the import ends -- */
+/* -- names that exist in the volume already -- */
 
-/* An incomplete file is removed. */
-static void take_back(struct admin_import *import, const struct store_fid *dir, const char *name)
+/* Whether the directory had a name, and the status of that object. */
+static bool find_existing(struct admin_import *import, const struct store_fid *dir,
+			  const char *name, struct store_status *status)
+{
+	struct store *store = import->run->store;
+	struct store_fid fid = {.volume = dir->volume};
+
+	return import->image &&
+	       afs_dir_lookup((const uint8_t *)import->image, import->image_length, name,
+			      &fid.vnode, &fid.unique) == 1 &&
+	       !store->ops->status(store, &admin_caller, &fid, status);
+}
+
+/* The state of a file from its creation to the transaction that completes it. Whoever changes it, changes that. */
+#define UNFINISHED_MODE 0
+static bool is_unfinished(const struct store_status *status)
+{
+	return status->kind == STORE_FILE && status->mode == UNFINISHED_MODE &&
+	       status->client_mtime == 0;
+}
+
+/* An incomplete file is removed. 0 or a result. */
+static int take_back(struct admin_import *import, const struct store_fid *dir, const char *name)
 {
 	struct store *store = import->run->store;
 	struct store_status status;
 	struct store_changes changes = {0};
+	int rc = store->ops->remove(store, &admin_caller, dir, name, STORE_FILE, &status, &changes);
 
-	if (store->ops->remove(store, &admin_caller, dir, name, STORE_FILE, &status, &changes) == 0)
+	if (!rc)
 		admin_changed(import->run, &changes);
-	import->objects--;
+	return rc;
+}
+
+/*
+ * What an earlier import left of a file. 0: nothing now; 1: there is something, `*status` if it is all; -1: the
+ * import ends.
+ */
+static int pass_existing(struct admin_import *import, const struct store_fid *dir, const char *path,
+			 const char *name, uint64_t size, const struct store_set *set,
+			 struct store_status *status)
+{
+	struct store_status existing;
+	int rc;
+
+	if (!find_existing(import, dir, name, &existing))
+		return 0;
+	if (is_unfinished(&existing)) {
+		rc = take_back(import, dir, name);
+		return rc && rc != -ENOENT ? admin_import_refused(import, path, rc) ? -1 : 1 : 0;
+	}
+	if (existing.kind != STORE_FILE || existing.length != size ||
+	    existing.client_mtime != set->mtime)
+		return admin_import_refused(import, path, -EEXIST) ? -1 : 1;
+	import->unchanged++;
+	import->passed += size;
+	*status = existing;
+	return 1;
+}
+
+/* -- objects of each kind: 0, or -1 if the import ends -- */
+
+/* A new file with the bytes of an open one. As create(). */
+static int import_bytes(struct admin_import *import, const struct store_fid *dir, const char *path,
+			const char *name, int fd, uint64_t size, const struct store_set *set,
+			struct store_status *status)
+{
+	const struct store_set unfinished = {.mask = STORE_SET_MTIME | STORE_SET_MODE,
+					     .mode = UNFINISHED_MODE};
+	/* Creation gives it the owner, and the lower bits of the mode. */
+	bool whole = !size && !(set->mode & ~0777u);
+	int rc = create(import, dir, path, name, STORE_FILE, NULL, whole ? set : &unfinished,
+			status);
+
+	if (rc || whole)
+		return rc;
+	if (size)
+		rc = admin_import_data(import, path, fd, size, &status->fid, set);
+	else if (set_status(import, path, &status->fid, set))
+		rc = -1;
+	if (rc) {
+		take_back(import, dir, name);
+		import->objects--;
+	}
+	return rc;
+}
+
+static int import_open(struct admin_import *import, const struct store_fid *dir, const char *path,
+		       const char *name, int fd, const struct stat *st)
+{
+	struct linked *first = find_linked(import, st);
+	struct store_set set = set_of(import, st);
+	struct store_status status = {0};
+	int rc = pass_existing(import, dir, path, name, (uint64_t)st->st_size, &set, &status);
+
+	if (!rc && first)
+		return import_link(import, dir, path, name, &first->fid);
+	if (!rc)
+		rc = import_bytes(import, dir, path, name, fd, (uint64_t)st->st_size, &set,
+				  &status);
+	/* New or there already. */
+	if (!first && rc >= 0 && status.fid.vnode)
+		note_linked(import, st, &status.fid);
+	return rc < 0 ? -1 : 0;
 }
 
 static int import_file(struct admin_import *import, const struct store_fid *dir, const char *path,
 		       const char *name, int dir_fd)
 {
-	int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-	struct store_status status;
-	struct store_set set;
-	struct linked *first;
+	int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC), rc = 0;
 	struct stat st;
-	int rc;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		admin_import_skip(import, path, fd < 0 ? strerror(errno) : "no longer a file");
-		if (fd >= 0)
-			close(fd);
-		return 0;
-	}
-	first = find_linked(import, &st);
-	if (first) {
+	else
+		rc = import_open(import, dir, path, name, fd, &st);
+	if (fd >= 0)
 		close(fd);
-		return import_link(import, dir, path, name, &first->fid);
-	}
-	set = set_of(import, &st);
-	rc = create(import, dir, path, name, STORE_FILE, NULL, &set, &status);
-	if (rc == 0) {
-		rc = admin_import_data(import, path, fd, (uint64_t)st.st_size, &status.fid, &set);
-		if (rc)
-			take_back(import, dir, name);
-		else
-			note_linked(import, &st, &status.fid);
-		/* Creation and data leave these as they are. */
-		if (!rc && (status.mode != set.mode || status.client_mtime != set.mtime ||
-			    (st.st_size == 0 && status.owner != set.owner)))
-			rc = set_status(import, path, &status.fid, &set) ? -1 : 0;
-	}
-	close(fd);
-	return rc < 0 ? -1 : 0;
+	return rc;
+}
+
+/* Whether a link has this text. */
+static bool is_same_link(struct admin_import *import, const struct store_status *existing,
+			 const char *text)
+{
+	struct store_status status;
+	char *contents;
+	bool same;
+
+	if (existing->kind != STORE_SYMLINK ||
+	    admin_contents(import->run->store, &existing->fid, &contents, NULL, &status))
+		return false;
+	same = !strcmp(contents, text);
+	free(contents);
+	return same;
 }
 
 static int import_symlink(struct admin_import *import, const struct store_fid *dir,
 			  const char *path, const char *name, int dir_fd, const struct stat *st)
 {
-	struct store_set set = set_of(import, st), owner = set;
+	struct store_set set = set_of(import, st);
 	struct store_status status;
 	char text[STORE_TEXT_MAX + 2];
 	ssize_t n = readlinkat(dir_fd, name, text, sizeof(text) - 1);
-	int rc;
 
 	if (n < 0 || n > STORE_TEXT_MAX) {
 		admin_import_skip(import, path,
@@ -240,11 +334,11 @@ static int import_symlink(struct admin_import *import, const struct store_fid *d
 		return 0;
 	}
 	text[n] = 0;
-	rc = create(import, dir, path, name, STORE_SYMLINK, text, &set, &status);
-	owner.mask = STORE_SET_OWNER;
-	if (!rc && status.owner != owner.owner)
-		rc = set_status(import, path, &status.fid, &owner) ? -1 : 0;
-	return rc < 0 ? -1 : 0;
+	if (find_existing(import, dir, name, &status) && is_same_link(import, &status, text)) {
+		import->unchanged++;
+		return 0;
+	}
+	return create(import, dir, path, name, STORE_SYMLINK, text, &set, &status) < 0 ? -1 : 0;
 }
 
 static int push(struct admin_import *import, const char *path, const struct store_fid *fid,
@@ -263,20 +357,16 @@ static int push(struct admin_import *import, const char *path, const struct stor
 	return 0;
 }
 
-static int import_directory(struct admin_import *import, const struct store_fid *dir, bool existed,
+static int import_directory(struct admin_import *import, const struct store_fid *dir,
 			    const char *path, const char *name)
 {
 	struct store_set set = {.mask = STORE_SET_MODE, .mode = 0755};
-	struct store_fid fid;
 	struct store_status status;
-	int rc = -ENOENT;
+	int rc;
 
 	/* An existing directory gets the names in addition. */
-	if (existed && admin_lookup(import->run->store, dir, name, &fid) == 0)
-		rc = import->run->store->ops->status(import->run->store, &admin_caller, &fid,
-						     &status);
-	if (rc == 0 && status.kind == STORE_DIR)
-		return push(import, path, &fid, true);
+	if (find_existing(import, dir, name, &status) && status.kind == STORE_DIR)
+		return push(import, path, &status.fid, true);
 	rc = create(import, dir, path, name, STORE_DIR, NULL, &set, &status);
 	return rc ? rc > 0 ? 0 : -1 : push(import, path, &status.fid, false);
 }
@@ -324,12 +414,12 @@ static int import_name(struct admin_import *import, const struct pending *dir, i
 	else if ((reason = unfit(name, st.st_mode)))
 		admin_import_skip(import, path, reason);
 	else if (S_ISDIR(st.st_mode))
-		rc = import_directory(import, &dir->fid, dir->existed, path, name);
+		rc = import_directory(import, &dir->fid, path, name);
 	else if (S_ISLNK(st.st_mode))
 		rc = import_symlink(import, &dir->fid, path, name, dir_fd, &st);
 	else
 		rc = import_file(import, &dir->fid, path, name, dir_fd);
-	admin_progress(import->run, path, import->bytes, import->total, import->objects);
+	admin_import_progress(import, path);
 	free(path);
 	return rc;
 }
@@ -372,6 +462,17 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* What the directory in the volume has already. 0, or -1: the import ends, after an error. */
+static int load_existing(struct admin_import *import, const struct pending *dir)
+{
+	struct store_status status;
+	int rc = dir->existed ? admin_contents(import->run->store, &dir->fid, &import->image,
+					       &import->image_length, &status)
+			      : 0;
+
+	return rc && admin_import_refused(import, *dir->path ? dir->path : ".", rc) ? -1 : 0;
+}
+
 /* A directory that exists in the volume: its names, then its own status. */
 static int import_pending(struct admin_import *import, const struct pending *dir)
 {
@@ -389,7 +490,11 @@ static int import_pending(struct admin_import *import, const struct pending *dir
 			close(fd);
 		return 0;
 	}
-	rc = import_names(import, dir, fd, names, count);
+	rc = load_existing(import, dir);
+	if (!rc)
+		rc = import_names(import, dir, fd, names, count);
+	free(import->image);
+	import->image = NULL;
 	while (count)
 		free(names[--count]);
 	free(names);
@@ -456,10 +561,10 @@ static int find_destination(struct admin_import *import, struct store_fid *fid, 
 
 int admin_import(struct admin_run *run)
 {
-	struct admin_import import = {.run = run};
+	struct admin_import import = {.run = run, .caller = admin_caller};
 	struct store_fid fid;
 	bool existed;
-	int rc = admin_owner(run, 0, &import.owner);
+	int rc = admin_owner(run, 0, &import.caller.id);
 
 	if (rc || (rc = find_destination(&import, &fid, &existed)))
 		return rc;
@@ -473,8 +578,9 @@ int admin_import(struct admin_run *run)
 	if (rc)
 		return 1;
 	return admin_done(run,
-			  json_pack("{s:I, s:I, s:I}", "objects", (json_int_t)import.objects,
-				    "bytes", (json_int_t)import.bytes, "skipped",
+			  json_pack("{s:I, s:I, s:I, s:I}", "objects", (json_int_t)import.objects,
+				    "bytes", (json_int_t)import.bytes, "unchanged",
+				    (json_int_t)import.unchanged, "skipped",
 				    (json_int_t)import.skipped),
 			  true, import.skipped != 0);
 }

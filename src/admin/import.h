@@ -12,12 +12,16 @@ struct pending;
 /* One import. One thread. */
 struct admin_import {
 	struct admin_run *run;
-	int32_t owner;
-	char *buffer;	/* ADMIN_BUFFER bytes */
-	uint64_t total; /* bytes of all files; 0: unknown */
-	uint64_t bytes; /* read so far */
-	uint64_t objects, skipped;
+	struct store_caller caller; /* the administrator, with the id of the owner */
+	char *buffer;		    /* ADMIN_BUFFER bytes */
+	uint64_t total;		    /* bytes of all files; 0: unknown */
+	uint64_t bytes;		    /* read so far */
+	uint64_t passed;	    /* bytes of files that were there already */
+	uint64_t objects, unchanged, skipped;
 	struct pending *pending;
+	/* The names that the directory in the volume had before; NULL: none, or not known. */
+	char *image;
+	size_t image_length;
 	void *linked; /* tree of the files of this directory that have several names */
 	bool full;    /* the directory of the volume */
 };
@@ -26,9 +30,13 @@ void admin_import_skip(struct admin_import *import, const char *path, const char
 /* After a result of the store for an object: 0 if that was skipped, 1 if the import ends. */
 int admin_import_refused(struct admin_import *import, const char *path, int rc);
 
+/* Progress on the way, with a path that is being imported. */
+void admin_import_progress(struct admin_import *import, const char *path);
+
 /*
- * The `size` bytes of an open file become the content of a new one; holes stay holes. 0; 1: the
- * file was skipped; -1: the import ends, after an error.
+ * The `size` bytes of an open file, at least one, become the content of a new one; holes stay holes. The transaction
+ * that completes it sets what `set` says, and each one before that only the time 0. 0; 1: the file was skipped; -1:
+ * the import ends, after an error.
  */
 int admin_import_data(struct admin_import *import, const char *path, int fd, uint64_t size,
 		      const struct store_fid *fid, const struct store_set *set);

@@ -82,7 +82,7 @@ static int copy_piece(struct admin_import *import, const char *path, int fd,
 			return rc;
 		at += (uint64_t)n;
 		import->bytes += (uint64_t)n;
-		admin_progress(import->run, path, import->bytes, import->total, import->objects);
+		admin_import_progress(import, path);
 		if (admin_stopped(import->run))
 			return SOURCE_ERROR + EINTR;
 	}
@@ -116,15 +116,17 @@ static int store_piece(struct admin_import *import, const char *path, int fd, ui
 int admin_import_data(struct admin_import *import, const char *path, int fd, uint64_t size,
 		      const struct store_fid *fid, const struct store_set *set)
 {
-	struct piece piece[PIECES_MAX];
+	static const struct store_set unfinished = {.mask = STORE_SET_MTIME};
+	struct piece piece[PIECES_MAX + 1];
 	unsigned count = choose_pieces(fd, size, piece);
 	int rc = 0;
 
-	for (unsigned i = 0; !rc && i < count; i++)
-		rc = store_piece(import, path, fd, size, &piece[i], fid, set);
 	/* A hole at the end. */
-	if (!rc && size && (!count || piece[count - 1].end < size))
-		rc = store_piece(import, path, fd, size, &(struct piece){size, size}, fid, set);
+	if (!count || piece[count - 1].end < size)
+		piece[count++] = (struct piece){size, size};
+	for (unsigned i = 0; !rc && i < count; i++)
+		rc = store_piece(import, path, fd, size, &piece[i], fid,
+				 i + 1 < count ? &unfinished : set);
 	if (rc == SOURCE_ERROR + EINTR && admin_stopped(import->run)) {
 		admin_fail(import->run, 1, "interrupted");
 		return -1;

@@ -2,10 +2,12 @@
 #include "tests/admin/fixture.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 void fixture_shell(const char *format, ...)
@@ -19,19 +21,26 @@ void fixture_shell(const char *format, ...)
 	ck_assert_msg(system(command) == 0, "%s failed", command);
 }
 
-void fixture_open(struct fixture *f)
+static void open_store(struct fixture *f, bool make)
 {
 	char path[128], message[STORE_MESSAGE_MAX];
-	const char *tmp = getenv("TMPDIR");
 	struct store_options options = {.path = path};
+
+	snprintf(path, sizeof(path), "%s/store", f->folder);
+	if (make)
+		ck_assert_msg(store_make(&options, message) == 0, "%s", message);
+	ck_assert_msg(store_open(&options, &f->store, message) == 0, "%s", message);
+}
+
+void fixture_open(struct fixture *f)
+{
+	const char *tmp = getenv("TMPDIR");
 
 	*f = (struct fixture){.directory = -1};
 	snprintf(f->folder, sizeof(f->folder), "%s/rxwire-admin-XXXXXX",
 		 tmp && strlen(tmp) < 40 ? tmp : "/tmp");
 	ck_assert(mkdtemp(f->folder) != NULL);
-	snprintf(path, sizeof(path), "%s/store", f->folder);
-	ck_assert_msg(store_make(&options, message) == 0, "%s", message);
-	ck_assert_msg(store_open(&options, &f->store, message) == 0, "%s", message);
+	open_store(f, true);
 }
 
 void fixture_close(struct fixture *f)
@@ -92,7 +101,10 @@ static bool stopped(void *arg)
 {
 	struct fixture *f = arg;
 
-	return ++f->asked == f->stop_after || (f->stop_after && f->asked > f->stop_after);
+	f->asked++;
+	if (f->killed && f->asked == f->stop_after)
+		raise(SIGKILL);
+	return f->asked == f->stop_after || (f->stop_after && f->asked > f->stop_after);
 }
 
 int fixture_ask_json(struct fixture *f, const json_t *request)
@@ -141,6 +153,30 @@ int fixture_ask(struct fixture *f, const char *format, ...)
 	status = ask(f, format, args);
 	va_end(args);
 	return status;
+}
+
+bool fixture_kill(struct fixture *f, unsigned after, const char *request)
+{
+	int status;
+	pid_t pid;
+
+	f->store->ops->close(f->store);
+	f->killed = true;
+	f->stop_after = after;
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		open_store(f, false);
+		fixture_ask(f, "%s", request);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL), "%d",
+		      status);
+	f->killed = false;
+	f->stop_after = 0;
+	open_store(f, false);
+	return status != 0;
 }
 
 static const char *error_of(const struct fixture *f)

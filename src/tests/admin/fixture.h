@@ -15,6 +15,7 @@ struct fixture {
 	struct store *store;
 	int directory;	     /* for import and export; -1 */
 	unsigned stop_after; /* calls of stopped() until it is true; 0: never */
+	bool killed;	     /* then it ends the process instead */
 	unsigned asked;	     /* calls of stopped() */
 	bool guarded;	     /* no access list may let anonymous callers write */
 	uint32_t watched;    /* a volume that must not be online when its list is judged */
@@ -39,6 +40,11 @@ const json_t *fixture_do(struct fixture *f, const char *format, ...)
 /* It must fail with that status and a text that contains `part`. */
 void fixture_refuses(struct fixture *f, int status, const char *part, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+/*
+ * Execute a request in a process that SIGKILL ends at the `after`th question whether it was stopped. False: the request
+ * ended before. The store is closed and opened again.
+ */
+bool fixture_kill(struct fixture *f, unsigned after, const char *request);
 /* Use a folder below f->folder, made if it is missing, for import and export. Returns its path. */
 const char *fixture_directory(struct fixture *f, const char *name);
 /* Run a shell command, which must succeed. */

@@ -59,6 +59,103 @@ START_TEST(interrupted)
 }
 END_TEST
 
+/* A file with some bytes after each of `count` holes. */
+static void make_holes(int dir, const char *name, int count, off_t distance, off_t length)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+	for (int i = 1; i <= count; i++)
+		ck_assert_int_eq(pwrite(fd, name, 3, i * distance), 3);
+	ck_assert_int_eq(ftruncate(fd, length), 0);
+	close(fd);
+}
+
+/* Contents, modes, and of files the times and numbers of names. */
+#define SAME_TREES                                                                           \
+	"cd '%s' && diff -r --no-dereference tree back && for t in tree back; do (cd $t && " \
+	"find . -type f -printf '%%m %%n %%T@ %%p\\n' -o -printf '%%m %%p %%l\\n' | "        \
+	"sed 's/\\.[0-9]* / /' | sort > ../$t.list) || exit; done && cmp tree.list back.list"
+
+/*
+ * Wherever an import was killed, the next one completes what is there, and says nothing: a file of many pieces, one
+ * of several MiB, empty ones, with several names. Whoever is killed often imports all in the end.
+ */
+START_TEST(killed)
+{
+	struct fixture f;
+	const char *tree;
+	unsigned kills = 0;
+
+	begin(&f);
+	tree = fixture_directory(&f, "tree");
+	fixture_shell(
+		"cd '%s' && mkdir d && seq -f d/%%g 20 | xargs touch && seq 900000 > large && "
+		"seq 5 > small && ln small small-too && touch -d @1000000000.25 small && "
+		"ln -s small link && touch set-id && chmod 4755 set-id && chmod 400 large",
+		tree);
+	make_holes(f.directory, "holes", 20, 3000000, 70000000);
+	while (fixture_kill(&f, ++kills, IMPORT)) {
+		if (kills % 5 == 0)
+			fixture_do(&f, "{\"command\": \"check\"}");
+		if (kills % 9)
+			continue;
+		/* From the beginning again, so that a file is interrupted at each of its pieces. */
+		fixture_do(&f, "{\"command\": \"remove\", \"volume\": \"v\"}");
+		fixture_do(&f, "{\"command\": \"create\", \"name\": \"v\"}");
+		fixture_kill(&f, kills, IMPORT);
+		fixture_do(&f, IMPORT);
+		fixture_directory(&f, "back");
+		fixture_do(&f, EXPORT);
+		fixture_shell(SAME_TREES " && rm -r back", f.folder);
+		fixture_directory(&f, "tree");
+		fixture_do(&f, "{\"command\": \"remove\", \"volume\": \"v\"}");
+		fixture_do(&f, "{\"command\": \"create\", \"name\": \"v\"}");
+	}
+	ck_assert_uint_gt(kills, 20);
+	fixture_directory(&f, "back");
+	fixture_do(&f, EXPORT);
+	fixture_shell(SAME_TREES, f.folder);
+	end(&f);
+}
+END_TEST
+
+/* What is there already, with the size and time of the source, is neither read nor reported; other files stay. */
+START_TEST(there_already)
+{
+	struct fixture f;
+	const json_t *result;
+
+	begin(&f);
+	fixture_shell("cd '%s' && mkdir d && echo one > d/one && echo two > two && ln two too && "
+		      "ln -s two link && echo three > three && touch empty",
+		      fixture_directory(&f, "tree"));
+	fixture_do(&f, IMPORT);
+	result = fixture_do(&f, IMPORT);
+	ck_assert_uint_eq(f.skipped, 0);
+	ck_assert_uint_eq(count(result, "unchanged"), 6);
+	ck_assert_uint_eq(count(result, "objects"), 0);
+	ck_assert_uint_eq(count(result, "bytes"), 0);
+	/* Another size, another time, another text, another kind; and a new name of an old file. */
+	fixture_shell("cd '%s/tree' && echo more >> three && touch -d @1000000000 empty && "
+		      "ln -sf one link && rm d/one && mkdir d/one && ln two zzz",
+		      f.folder);
+	ck_assert_int_eq(fixture_ask(&f, IMPORT), 1);
+	result = json_object_get(f.last, "result");
+	ck_assert_uint_eq(f.skipped, 4);
+	ck_assert_str_eq(
+		f.reason,
+		"exists in the volume already, and is not the same; remove it there first");
+	ck_assert_uint_eq(count(result, "objects"), 1);
+	fixture_directory(&f, "back");
+	fixture_do(&f, EXPORT);
+	fixture_shell(
+		"cd '%s/back' && test \"$(cat d/one three)\" = \"$(printf 'one\\nthree')\" && "
+		"test \"$(readlink link)\" = two && test \"$(stat -c %%h zzz)\" = 3",
+		f.folder);
+	end(&f);
+}
+END_TEST
+
 START_TEST(progress)
 {
 	struct fixture f;
@@ -101,17 +198,6 @@ START_TEST(owners)
 	end(&f);
 }
 END_TEST
-
-/* A file with some bytes after each of `count` holes. */
-static void make_holes(int dir, const char *name, int count, off_t distance, off_t length)
-{
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
-
-	for (int i = 1; i <= count; i++)
-		ck_assert_int_eq(pwrite(fd, name, 3, i * distance), 3);
-	ck_assert_int_eq(ftruncate(fd, length), 0);
-	close(fd);
-}
 
 /* Holes beyond the number that one file may have are filled, and the content is the same. */
 START_TEST(many_holes)
@@ -247,5 +333,5 @@ START_TEST(full)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(300, "administration of a store: trees", interrupted, progress, owners, many_holes,
-		 too_many_names, outside, any_bytes, deep, full)
+TEST_MAIN_WITHIN(300, "administration of a store: trees", interrupted, killed, there_already,
+		 progress, owners, many_holes, too_many_names, outside, any_bytes, deep, full)

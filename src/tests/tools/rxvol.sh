@@ -161,6 +161,9 @@ everything() {
 	vol import "$v" "$tree" $owner
 	count=$(find "$tree" -mindepth 1 -printf x | wc -c)
 	shows "^import: $count files, directories and links, "
+	# shellcheck disable=SC2086
+	vol import "$v" "$tree" $owner
+	shows "^import: 0 files, directories and links, 0 bytes; $(find "$tree" ! -type d -printf x | wc -c) there already\$"
 	remove "$work/back"
 	vol export "$v" "$work/back"
 	shows "^export: $count files, directories and links, "

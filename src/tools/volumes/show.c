@@ -158,6 +158,8 @@ static void show_copy(const struct rxvol *rxvol)
 	printf("%s: %" PRIu64 " files, directories and links, %s", rxvol->command,
 	       number(rxvol->result, "objects"),
 	       tools_format_size(bytes, sizeof(bytes), number(rxvol->result, "bytes")));
+	if (number(rxvol->result, "unchanged"))
+		printf("; %" PRIu64 " there already", number(rxvol->result, "unchanged"));
 	if (number(rxvol->result, "skipped"))
 		printf("; %" PRIu64 " skipped", number(rxvol->result, "skipped"));
 	printf("\n");
