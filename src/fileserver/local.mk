@@ -50,6 +50,8 @@ fileserver_sources += \
 	src/fileserver/service/private.h src/fileserver/service/pt_service.c \
 	src/fileserver/service/rootafs.c \
 	src/fileserver/service/running.c \
+	src/fileserver/service/storing.c \
+	src/fileserver/service/storing.h \
 	src/fileserver/service/service.c src/fileserver/service/service.h \
 	src/fileserver/service/vl_service.c src/fileserver/service/vol_service.c \
 	src/fileserver/service/xstats.c

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: data that clients send. */
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <rxwire/call.h>
 #include <rxwire/rpc.h>
@@ -19,6 +18,7 @@ struct storing {
 	struct fs_call *call;
 	rxw_call *rx;
 	uint64_t offset, length, file_length;
+	struct fsd_place place;
 };
 
 /*
@@ -37,9 +37,12 @@ static int receive(struct storing *storing, struct store_writer *writer)
 		struct iovec iov[SLICES];
 		unsigned count = SLICES;
 		size_t want = left < LENT_MOST ? (size_t)left : LENT_MOST;
-		ssize_t n = rxw_call_readv(storing->rx, want, iov, &count);
+		ssize_t n;
 		int rc;
 
+		fsd_storing_wait(&storing->place, monotonic_ns());
+		n = rxw_call_readv(storing->rx, want, iov, &count);
+		fsd_storing_got(&storing->place, n > 0 ? (uint64_t)n : 0, monotonic_ns());
 		if (n < 0)
 			return FSD_LOST;
 		if (n == 0)
@@ -63,6 +66,8 @@ static int store_with(struct storing *storing, const struct store_caller *self)
 	if (rc)
 		return rc;
 	rc = receive(storing, change->writer);
+	if (!fsd_storing_received(&storing->call->service->storing, &storing->place))
+		rc = AFS_VBUSY;
 	if (!rc)
 		return store->ops->write_commit(change->writer, &change->status, &change->changes);
 	store->ops->write_abort(change->writer);
@@ -70,55 +75,20 @@ static int store_with(struct storing *storing, const struct store_caller *self)
 	return rc;
 }
 
-/* With the lock held. */
-static unsigned count_of(const struct fsd_storing *all, const struct fsd_host *host)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < all->count; i++)
-		count += all->host[i] == host;
-	return count;
-}
-
-/*
- * False: too many calls receive data already, each of which occupies a thread, and memory of the
- * store. While half of the places are taken, a client that has its share gets no more. So a client
- * that sends slowly leaves places to others.
- */
-static bool enter(struct fsd_storing *all, const struct fsd_host *host)
-{
-	bool may;
-
-	pthread_mutex_lock(&all->lock);
-	may = all->count < FSD_STORES_MAX / 2 ||
-	      (all->count < FSD_STORES_MAX && count_of(all, host) < FSD_STORES_SHARE);
-	if (may)
-		all->host[all->count++] = host;
-	pthread_mutex_unlock(&all->lock);
-	return may;
-}
-
-static void leave(struct fsd_storing *all, const struct fsd_host *host)
-{
-	unsigned i = 0;
-
-	pthread_mutex_lock(&all->lock);
-	while (all->host[i] != host)
-		i++;
-	all->host[i] = all->host[--all->count];
-	pthread_mutex_unlock(&all->lock);
-}
-
 static int store_bounded(struct storing *storing, const struct store_caller *self)
 {
-	struct fsd_storing *all = &storing->call->service->storing;
-	const struct fsd_host *host = storing->call->caller.host;
+	struct fs_call *call = storing->call;
+	struct fsd_storing *all = &call->service->storing;
+	enum fsd_entry entry = fsd_storing_enter(all, &storing->place, storing->rx,
+						 &call->running.peer, monotonic_ns());
 	int rc;
 
-	if (!enter(all, host))
+	if (entry == FSD_ENTRY_REFUSED)
 		return AFS_VBUSY;
+	if (entry == FSD_ENTRY_TAKEN)
+		fsd_count(&call->service->counters.stores_given_up, 1);
 	rc = store_with(storing, self);
-	leave(all, host);
+	fsd_storing_leave(all, &storing->place);
 	return rc;
 }
 

@@ -62,6 +62,9 @@ static void put_changes(FILE *f, const struct fsd_service *service)
 	put(f, "stores_total", "counter", "Data stores.", get(&c->stores));
 	put(f, "stored_bytes_total", "counter", "Bytes received by stores.", get(&c->stored_bytes));
 	put(f, "stores_aborted_total", "counter", "Incomplete stores.", get(&c->store_aborts));
+	put(f, "stores_given_up_total", "counter",
+	    "Slow stores that were ended because others needed their places.",
+	    get(&c->stores_given_up));
 	head(f, "store_seconds_total", "counter", "Total duration of stores.");
 	fprintf(f, "rxfsd_store_seconds_total %.6f\n", (double)get(&c->store_ns) / 1e9);
 	put(f, "locks", "gauge", "Files with a lock.", fsd_locks_held(service->locks));

@@ -14,6 +14,7 @@
 #include "fileserver/service/later.h"
 #include "fileserver/service/locks.h"
 #include "fileserver/service/service.h"
+#include "fileserver/service/storing.h"
 
 /* -- xstats.c: the statistics that xstat_fs_test and afsmonitor show -- */
 
@@ -135,6 +136,7 @@ struct fsd_counters {
 	_Atomic uint64_t fetch_ns; /* duration of all fetches */
 	_Atomic uint64_t statuses;
 	_Atomic uint64_t stores, stored_bytes, store_aborts;
+	_Atomic uint64_t stores_given_up; /* slow ones that lost their places to others */
 	_Atomic uint64_t store_ns; /* duration of all stores */
 	_Atomic uint64_t changes;  /* calls that changed something, stores of data included */
 	_Atomic uint64_t locks;	   /* that were set */
@@ -142,18 +144,7 @@ struct fsd_counters {
 };
 
 /* How long a change waits for clients that hold promises: their dead time, and a little more. */
-#define FSD_BREAK_MS   5000
-
-#define FSD_STORES_MAX	 96 /* calls that receive data at a time; further ones get VBUSY */
-#define FSD_STORES_SHARE 24 /* the same of a client, while half of them are taken */
-
-/* The calls that receive data now. */
-struct fsd_storing {
-	pthread_mutex_t lock; /* covers the rest */
-	unsigned count;
-	/* of each call; NULL: the table of clients was full */
-	const struct fsd_host *host[FSD_STORES_MAX];
-};
+#define FSD_BREAK_MS 5000
 
 /* Constant once the first call is received, but for the members that have locks of their own. */
 struct fsd_service {

@@ -36,7 +36,7 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 		       options->advertise_count * sizeof(*options->advertise));
 	service->start_time = (uint32_t)time(NULL);
 	pthread_mutex_init(&service->running.lock, NULL);
-	pthread_mutex_init(&service->storing.lock, NULL);
+	fsd_storing_init(&service->storing);
 	fsd_xstats_init(&service->xstats);
 	fsd_later_init(&service->later);
 	service->xstats.calls = options->calls;
@@ -68,7 +68,7 @@ void fsd_service_destroy(struct fsd_service *service)
 	fsd_locks_destroy(service->locks);
 	fsd_xstats_end(&service->xstats);
 	pthread_mutex_destroy(&service->running.lock);
-	pthread_mutex_destroy(&service->storing.lock);
+	fsd_storing_end(&service->storing);
 	free(service);
 }
 

@@ -33,6 +33,9 @@ src_tests_fileserver_audit_test_audit_LDADD = $(fileserver_test_libs)
 check_tests += src/tests/fileserver/service/test_locks
 src_tests_fileserver_service_test_locks_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/service/test_storing
+src_tests_fileserver_service_test_storing_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/control/test_control
 src_tests_fileserver_control_test_control_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_fileserver_control_test_control_LDADD = $(JANSSON_LIBS) $(fileserver_test_libs)

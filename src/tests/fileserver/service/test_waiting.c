@@ -444,42 +444,177 @@ static unsigned storing(void)
 	return count;
 }
 
-/* A client sends the data of many stores slowly. It gets half of the places, and others can store. */
+/* A store whose data comes, or not. */
+struct slow {
+	rxw_connection *connection;
+	rxw_call *call;
+};
+
+static void slow_begin(struct slow *slow, unsigned client, const AFSFid *file, uint64_t length)
+{
+	slow->connection = shop_connect(&shop, client, AFS_SERVICE_FS);
+	ck_assert_int_eq(rxw_call_begin(slow->connection, NULL, &slow->call), 0);
+	ck_assert_int_eq(StartRXAFS_StoreData64(slow->call, file, &nothing, 0, length, length), 0);
+	ck_assert_int_eq(rxw_call_flush(slow->call), 0);
+}
+
+static void slow_feed(struct slow *slow, const char *data, size_t length)
+{
+	ck_assert_int_eq(rxw_call_write(slow->call, data, length), (ssize_t)length);
+	ck_assert_int_eq(rxw_call_flush(slow->call), 0);
+}
+
+static void slow_drop(struct slow *slow)
+{
+	rxw_call_end(slow->call, RXW_USER_ABORT, NULL);
+	rxw_connection_release(slow->connection);
+}
+
+/* With all its bytes: the code. */
+static int32_t slow_end(struct slow *slow)
+{
+	int32_t code = EndRXAFS_StoreData64(slow->call, &st, &sync_);
+
+	code = rxw_call_end(slow->call, code, NULL);
+	rxw_connection_release(slow->connection);
+	return code;
+}
+
+static void await_storing(unsigned count)
+{
+	while (storing() != count)
+		usleep(1000);
+}
+
+#define SLOW_EACH 60
+
+/* Three clients send the data of many stores slowly. They share the places, and others can store. */
 START_TEST(slow_stores)
 {
-	rxw_connection *connection[FSD_STORES_MAX / 4];
-	rxw_call *call[FSD_STORES_MAX];
-	unsigned refused = 0;
+	static struct slow slow[3][SLOW_EACH];
+	static const unsigned share[] = {FSD_STORES_MAX / 2, FSD_STORES_MAX / 4,
+					 FSD_STORES_MAX / 8};
+	unsigned total = 0, refused;
+	struct shop_client *c;
 	AFSFid file, other;
+
+	setup();
+	c = shop_client(&shop, 3);
+	file = shop_file(&shop, &root, "file");
+	other = shop_file(&shop, &root, "other");
+	for (unsigned k = 0; k < 3; k++) {
+		for (unsigned i = 0; i < SLOW_EACH; i++)
+			slow_begin(&slow[k][i], k, &file, 5);
+		do {
+			usleep(1000);
+			refused = 0;
+			for (unsigned i = 0; i < SLOW_EACH; i++)
+				refused += rxw_call_error(slow[k][i].call, NULL) == AFS_VBUSY;
+		} while (refused < SLOW_EACH - share[k]);
+		total += share[k];
+		await_storing(total);
+	}
+	for (unsigned i = 0; i < 10; i++)
+		ck_assert_int_eq(shop_put(c, &other, 0, 3, 3, "abc", 3, &st), 0);
+	await_storing(total);
+	for (unsigned k = 0; k < 3; k++)
+		for (unsigned i = 0; i < SLOW_EACH; i++)
+			slow_drop(&slow[k][i]);
+	await_storing(0);
+	teardown();
+}
+END_TEST
+
+#define PART 65536
+#define LATE (FSD_STORES_PERIOD * (uint64_t)NS_PER_MS / 2)
+
+/*
+ * All places are taken. A client that has none gets that of the slowest store. One that sends enough stays, and so do
+ * slow ones as long as places are free. False: the machine was too slow to tell.
+ */
+static bool take_place(const AFSFid *file, const AFSFid *other)
+{
+	static char data[PART];
+	struct slow fast, modem[2], dead;
+	uint64_t begun = monotonic_ns(), now;
+	bool late = false;
+	int32_t code;
+
+	slow_begin(&fast, 0, &file[0], 4096 * (uint64_t)PART);
+	await_storing(1);
+	slow_begin(&modem[0], 0, &file[1], PART);
+	await_storing(2);
+	slow_begin(&dead, 1, &file[2], 5);
+	await_storing(3);
+	slow_begin(&modem[1], 2, &file[3], PART);
+	await_storing(4);
+	do {
+		slow_feed(&fast, data, PART);
+		slow_feed(&modem[0], "x", 1);
+		slow_feed(&modem[1], "x", 1);
+		code = shop_put(shop_client(&shop, 3), other, 0, 3, 3, "abc", 3, &st);
+		now = monotonic_ns();
+		late |= now - begun > LATE;
+		begun = now;
+		usleep(20000);
+	} while (code == AFS_VBUSY);
+	ck_assert_int_eq(code, 0);
+	if (!late) {
+		ck_assert_int_eq(rxw_call_error(fast.call, NULL), 0);
+		ck_assert_int_eq(rxw_call_error(modem[0].call, NULL), 0);
+		ck_assert_int_eq(rxw_call_error(modem[1].call, NULL), 0);
+		ck_assert_int_eq(slow_end(&dead), AFS_VBUSY);
+	} else {
+		slow_drop(&dead);
+	}
+	slow_drop(&fast);
+	slow_drop(&modem[0]);
+	slow_drop(&modem[1]);
+	await_storing(0);
+	return !late;
+}
+
+START_TEST(slowest_store)
+{
+	AFSFid file[4], other;
+	char name[2] = "a";
+
+	setup();
+	shop.service->storing.max = 4;
+	for (unsigned i = 0; i < 4; i++, name[0]++)
+		file[i] = shop_file(&shop, &root, name);
+	other = shop_file(&shop, &root, "other");
+	while (!take_place(file, &other))
+		;
+	ck_assert_uint_ge(shop.service->counters.stores_given_up, 1);
+	teardown();
+}
+END_TEST
+
+/* While places are free, a store may take as long as it likes. */
+START_TEST(slow_but_alone)
+{
+	char data[8] = "", got[8];
+	AFSFid file, other;
+	struct slow slow;
+	uint64_t begun;
 
 	setup();
 	file = shop_file(&shop, &root, "file");
 	other = shop_file(&shop, &root, "other");
-	for (unsigned i = 0; i < FSD_STORES_MAX; i++) {
-		if (i % 4 == 0)
-			connection[i / 4] = shop_connect(&shop, 0, AFS_SERVICE_FS);
-		ck_assert_int_eq(rxw_call_begin(connection[i / 4], NULL, &call[i]), 0);
-		ck_assert_int_eq(StartRXAFS_StoreData64(call[i], &file, &nothing, 0, 5, 5), 0);
-		ck_assert_int_eq(rxw_call_flush(call[i]), 0);
+	slow_begin(&slow, 0, &file, sizeof(data));
+	for (unsigned i = 0; i < sizeof(data); i++) {
+		data[i] = (char)('a' + i);
+		slow_feed(&slow, &data[i], 1);
+		begun = monotonic_ns();
+		do
+			ck_assert_int_eq(shop_put(b, &other, 0, 3, 3, "abc", 3, &st), 0);
+		while (monotonic_ns() - begun < LATE);
 	}
-	while (refused < FSD_STORES_MAX / 2) {
-		usleep(1000);
-		refused = 0;
-		for (unsigned i = 0; i < FSD_STORES_MAX; i++)
-			refused += rxw_call_error(call[i], NULL) == AFS_VBUSY;
-	}
-	while (storing() < FSD_STORES_MAX / 2)
-		usleep(1000);
-	ck_assert_uint_eq(storing(), FSD_STORES_MAX / 2);
-	for (unsigned i = 0; i < 10; i++)
-		ck_assert_int_eq(shop_put(b, &other, 0, 3, 3, "abc", 3, &st), 0);
-	ck_assert_uint_eq(storing(), FSD_STORES_MAX / 2);
-	for (unsigned i = 0; i < FSD_STORES_MAX; i++)
-		rxw_call_end(call[i], RXW_USER_ABORT, NULL);
-	for (unsigned i = 0; i < FSD_STORES_MAX / 4; i++)
-		rxw_connection_release(connection[i]);
-	while (storing())
-		usleep(1000);
+	ck_assert_int_eq(slow_end(&slow), 0);
+	ck_assert_int_eq(shop_get(b, &file, 0, sizeof(got), got, &st, &cb), sizeof(got));
+	ck_assert_mem_eq(got, data, sizeof(got));
+	ck_assert_uint_eq(shop.service->counters.stores_given_up, 0);
 	teardown();
 }
 END_TEST
@@ -487,4 +622,4 @@ END_TEST
 TEST_MAIN_WITHIN(120, "calls that wait", replies_wait_for_breaks, deferred_replies_wait_for_breaks,
 		 deferred_replies_are_in_the_log, deferred_changes_end,
 		 replies_do_not_wait_for_ever, stuck_client, lock_of_stuck_client, blocked_writers,
-		 slow_stores)
+		 slow_stores, slowest_store, slow_but_alone)

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of storing.c: shares of clients, and slow stores that lose their places. */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "fileserver/service/storing.h"
+#include "tests/main.h"
+
+#define PERIOD (FSD_STORES_PERIOD * (uint64_t)NS_PER_MS)
+
+static struct fsd_storing all;
+static struct fsd_place place[4 * FSD_STORES_MAX];
+
+static void setup(unsigned max)
+{
+	memset(&all, 0, sizeof(all));
+	fsd_storing_init(&all);
+	ck_assert_uint_eq(all.max, FSD_STORES_MAX);
+	all.max = max;
+}
+
+static void teardown(void)
+{
+	while (all.count)
+		fsd_storing_leave(&all, all.place[0]);
+	fsd_storing_end(&all);
+}
+
+static struct sockaddr_storage address(const char *text, unsigned port)
+{
+	struct sockaddr_storage peer = {0};
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&peer;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&peer;
+
+	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
+		peer.ss_family = AF_INET;
+		v4->sin_port = htons((uint16_t)port);
+	} else {
+		ck_assert_int_eq(inet_pton(AF_INET6, text, &v6->sin6_addr), 1);
+		peer.ss_family = AF_INET6;
+		v6->sin6_port = htons((uint16_t)port);
+	}
+	return peer;
+}
+
+static enum fsd_entry enter(unsigned i, const char *text, unsigned port, uint64_t now)
+{
+	struct sockaddr_storage peer = address(text, port);
+
+	return fsd_storing_enter(&all, &place[i], NULL, &peer, now);
+}
+
+/* It waits for data from then on. */
+static void begin(unsigned i, const char *text, unsigned port, uint64_t now)
+{
+	ck_assert_int_eq(enter(i, text, port, now), FSD_ENTRY_FREE);
+	fsd_storing_wait(&place[i], now);
+}
+
+/* Some data comes, and it waits for more. */
+static void feed(unsigned i, uint64_t bytes, uint64_t now)
+{
+	fsd_storing_got(&place[i], bytes, now);
+	fsd_storing_wait(&place[i], now);
+}
+
+/* How many places a client gets that asks for all. */
+static unsigned fill(unsigned from, const char *text, unsigned port)
+{
+	unsigned got = 0;
+
+	while (enter(from + got, text, port, 1) == FSD_ENTRY_FREE)
+		got++;
+	return got;
+}
+
+START_TEST(shares)
+{
+	setup(96);
+	ck_assert_uint_eq(fill(0, "10.0.0.1", 7001), 48);
+	ck_assert_uint_eq(fill(48, "10.0.0.2", 7001), 24);
+	ck_assert_uint_eq(fill(72, "10.0.0.3", 7001), 12);
+	/* The first ones leave, and find that their share has become less. */
+	for (unsigned i = 0; i < 48; i++)
+		fsd_storing_leave(&all, &place[i]);
+	ck_assert_uint_eq(fill(0, "10.0.0.1", 7001), 30);
+	teardown();
+}
+END_TEST
+
+/* The ports of an address have one share, and so has an IPv6 network; but not the programs on this machine. */
+START_TEST(addresses)
+{
+	static const struct {
+		const char *first, *second;
+		unsigned more;
+	} cases[] = {
+		{"10.0.0.1", "10.0.0.1", 0},	      {"10.0.0.1", "::ffff:10.0.0.1", 0},
+		{"10.0.0.1", "10.0.0.2", 4},	      {"::ffff:10.0.0.1", "::ffff:10.0.0.2", 4},
+		{"2001:db8::1", "2001:db8::2", 0},    {"2001:db8::1", "2001:db8:0:1::1", 4},
+		{"127.0.0.1", "127.0.0.1", 4},	      {"::1", "::1", 4},
+		{"::ffff:127.0.0.1", "127.0.0.1", 4},
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		setup(16);
+		ck_assert_uint_eq(fill(0, cases[i].first, 1), 8);
+		ck_assert_msg(fill(8, cases[i].second, 2) == cases[i].more, "%s, %s",
+			      cases[i].first, cases[i].second);
+		teardown();
+	}
+}
+END_TEST
+
+/* While a place is free, a slow store keeps its own. */
+START_TEST(slow_while_free)
+{
+	setup(4);
+	begin(0, "10.0.0.1", 1, 1);
+	begin(1, "10.0.0.1", 1, 1);
+	begin(2, "10.0.0.2", 1, 1);
+	ck_assert_int_eq(enter(3, "10.0.0.3", 1, 10 * PERIOD), FSD_ENTRY_FREE);
+	fsd_storing_leave(&all, &place[3]);
+	/* A client that has its share does not end those of others, nor its own. */
+	ck_assert_int_eq(enter(3, "10.0.0.1", 1, 10 * PERIOD), FSD_ENTRY_REFUSED);
+	ck_assert_uint_eq(all.count, 3);
+	teardown();
+}
+END_TEST
+
+/* The slowest one loses its place, once it has been waited for. */
+START_TEST(slowest)
+{
+	const uint64_t second = NS_PER_S;
+	uint64_t now;
+
+	setup(4);
+	begin(0, "10.0.0.1", 1, second);
+	begin(1, "10.0.0.1", 1, second);
+	begin(2, "10.0.0.2", 1, second);
+	begin(3, "10.0.0.3", 1, second);
+	ck_assert_int_eq(enter(4, "10.0.0.4", 1, second + PERIOD - 1), FSD_ENTRY_REFUSED);
+	/* Bytes a second: enough; 1,000; 3; 1,000. */
+	for (now = 2 * second; now <= 20 * second; now += second) {
+		feed(0, 2 * FSD_STORES_RATE, now);
+		feed(1, 1000, now);
+		feed(2, 3, now);
+		feed(3, 1000, now);
+	}
+	now -= second / 2;
+	ck_assert_int_eq(enter(4, "10.0.0.4", 1, now), FSD_ENTRY_TAKEN);
+	ck_assert(place[2].lost && !place[2].pinned);
+	ck_assert(!fsd_storing_received(&all, &place[2]));
+	fsd_storing_leave(&all, &place[2]);
+	ck_assert_uint_eq(all.count, 4);
+	/* A client takes no place of those who have no more than it has. */
+	ck_assert_int_eq(enter(5, "10.0.0.4", 1, now), FSD_ENTRY_TAKEN);
+	ck_assert(place[1].lost);
+	fsd_storing_leave(&all, &place[1]);
+	ck_assert_int_eq(enter(6, "10.0.0.4", 1, now), FSD_ENTRY_REFUSED);
+	ck_assert_int_eq(enter(6, "10.0.0.5", 1, now), FSD_ENTRY_TAKEN);
+	ck_assert(place[3].lost);
+	fsd_storing_leave(&all, &place[3]);
+	/* Nobody else is slow, or has waited for long. */
+	ck_assert_int_eq(enter(7, "10.0.0.6", 1, now), FSD_ENTRY_REFUSED);
+	ck_assert(fsd_storing_received(&all, &place[0]));
+	ck_assert_int_eq(enter(7, "10.0.0.6", 1, 100 * second), FSD_ENTRY_REFUSED);
+	teardown();
+}
+END_TEST
+
+/* Time that the server does not wait for data is not held against a client, nor is much data a credit for long. */
+START_TEST(waits)
+{
+	setup(1);
+	begin(0, "10.0.0.1", 1, 1);
+	fsd_storing_got(&place[0], 1, 2);
+	ck_assert_int_eq(enter(1, "10.0.0.2", 1, 9 * PERIOD), FSD_ENTRY_REFUSED);
+	fsd_storing_wait(&place[0], 9 * PERIOD);
+	ck_assert_int_eq(enter(1, "10.0.0.2", 1, 10 * PERIOD - 2), FSD_ENTRY_REFUSED);
+	feed(0, UINT32_MAX, 10 * PERIOD - 1);
+	feed(0, 1, 10 * PERIOD + PERIOD / 2);
+	ck_assert_int_eq(enter(1, "10.0.0.2", 1, 11 * PERIOD - 2), FSD_ENTRY_REFUSED);
+	feed(0, 1, 11 * PERIOD);
+	ck_assert_int_eq(enter(1, "10.0.0.2", 1, 11 * PERIOD + PERIOD / 2), FSD_ENTRY_TAKEN);
+	ck_assert(place[0].lost);
+	/* Nothing for a period, however much came before. */
+	fsd_storing_leave(&all, &place[0]);
+	fsd_storing_wait(&place[1], 14 * PERIOD);
+	feed(1, UINT32_MAX, 15 * PERIOD);
+	ck_assert_int_eq(enter(2, "10.0.0.3", 1, 16 * PERIOD - 1), FSD_ENTRY_REFUSED);
+	ck_assert_int_eq(enter(2, "10.0.0.3", 1, 16 * PERIOD), FSD_ENTRY_TAKEN);
+	fsd_storing_leave(&all, &place[1]);
+	teardown();
+}
+END_TEST
+
+/* Behind one address, a client with many slow stores gives way to another one, also while places are free. */
+START_TEST(translated)
+{
+	setup(8);
+	for (unsigned i = 0; i < 4; i++)
+		begin(i, "10.0.0.1", 1, 1);
+	ck_assert_int_eq(enter(4, "10.0.0.1", 2, PERIOD), FSD_ENTRY_REFUSED);
+	ck_assert_int_eq(enter(4, "10.0.0.1", 1, PERIOD + 1), FSD_ENTRY_REFUSED);
+	ck_assert_int_eq(enter(4, "10.0.0.1", 2, PERIOD + 1), FSD_ENTRY_TAKEN);
+	ck_assert(place[0].lost);
+	fsd_storing_leave(&all, &place[0]);
+	ck_assert_int_eq(enter(0, "10.0.0.2", 1, PERIOD + 1), FSD_ENTRY_FREE);
+	ck_assert_uint_eq(all.count, 5);
+	teardown();
+}
+END_TEST
+
+TEST_MAIN("places of stores", shares, addresses, slow_while_free, slowest, waits, translated)
