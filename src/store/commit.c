@@ -191,7 +191,7 @@ static void install(const struct write_op *op, struct work *work, struct node *n
 static int check_space(const struct write_op *op, const struct node *node)
 {
 	uint64_t before = space_blocks(&node->now->v), after = space_blocks_of(op->new_length);
-	struct space_need need = {.spare = SPACE_SPARE, .promised = (uint64_t)op->writer->promised};
+	struct space_need need = {.spare = SPACE_SPARE, .promised = op->writer->promised};
 
 	if (after <= before)
 		return 0;

@@ -13,7 +13,8 @@ struct volume {
 	void *id_chain, *name_chain;
 	struct volrec record;
 	bool damaged;
-	_Atomic int64_t promised;
+	uint64_t serial; /* of all that there were */
+	_Atomic uint64_t promised;
 	struct volume *next_spare;
 };
 
@@ -196,6 +197,7 @@ static struct volume *add(struct volumes *volumes, const struct volrec *record)
 	volumes->spare = volume->next_spare;
 	volumes->spares--;
 	volume->record = *record;
+	volume->serial = ++volumes->serial;
 	htable_add(&volumes->by_id, volume);
 	htable_add(&volumes->by_name, volume);
 	return volume;
@@ -249,25 +251,40 @@ void volumes_drop(struct volumes *volumes, uint32_t id)
 	pthread_rwlock_unlock(&volumes->lock);
 }
 
-void volumes_promise(struct volumes *volumes, uint32_t id, int64_t kib)
+uint64_t volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib)
+{
+	struct volume *volume;
+	uint64_t serial = 0;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	volume = find_id(volumes, id);
+	if (volume) {
+		volume->promised += kib;
+		serial = volume->serial;
+	}
+	pthread_rwlock_unlock(&volumes->lock);
+	return serial;
+}
+
+void volumes_take_back(struct volumes *volumes, uint32_t id, uint64_t promise, uint64_t kib)
 {
 	struct volume *volume;
 
 	pthread_rwlock_rdlock(&volumes->lock);
 	volume = find_id(volumes, id);
-	if (volume)
-		volume->promised += kib;
+	if (volume && volume->serial == promise)
+		volume->promised -= kib;
 	pthread_rwlock_unlock(&volumes->lock);
 }
 
 uint64_t volumes_promised(struct volumes *volumes, uint32_t id)
 {
 	const struct volume *volume;
-	int64_t kib;
+	uint64_t kib;
 
 	pthread_rwlock_rdlock(&volumes->lock);
 	volume = find_id(volumes, id);
 	kib = volume ? volume->promised : 0;
 	pthread_rwlock_unlock(&volumes->lock);
-	return kib > 0 ? (uint64_t)kib : 0;
+	return kib;
 }

@@ -18,6 +18,7 @@ struct volumes {
 	struct htable by_id, by_name;
 	struct volume *spare; /* memory for new ones */
 	unsigned spares;
+	uint64_t serial; /* of the last one that was added */
 };
 
 /* Where the vnodes of a volume are found, and who owns it. */
@@ -48,8 +49,13 @@ int volumes_reserve(struct volumes *volumes, unsigned count);
 /* A new volume or a new record; one thread at a time. 0 or -ENOMEM. */
 int volumes_put(struct volumes *volumes, const struct volrec *volume, bool damaged);
 void volumes_drop(struct volumes *volumes, uint32_t id);
-/* KiB that running writers were promised in a volume, or fewer again. */
-void volumes_promise(struct volumes *volumes, uint32_t id, int64_t kib);
+/*
+ * KiB that a writer is promised in a volume. Returns what takes them back: the volume may go meanwhile, and another one
+ * have its id. 0: there is no such volume.
+ */
+uint64_t volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib);
+void volumes_take_back(struct volumes *volumes, uint32_t id, uint64_t promise, uint64_t kib);
+/* What running writers were promised. */
 uint64_t volumes_promised(struct volumes *volumes, uint32_t id);
 
 #endif

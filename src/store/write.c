@@ -27,7 +27,8 @@ static int copy_caller(struct store_caller *to, const struct store_caller *from)
 
 static void free_writer(struct store_writer *writer)
 {
-	volumes_promise(&writer->core->volumes, writer->fid.volume, -writer->promised);
+	volumes_take_back(&writer->core->volumes, writer->fid.volume, writer->promise,
+			  writer->promised);
 	space_promise(writer->core, -(int64_t)writer->room);
 	free(writer->buffer);
 	free((void *)(uintptr_t)writer->caller.ids);
@@ -73,9 +74,10 @@ static int reserve(struct store_writer *writer, const struct found *found, uint6
 		result = space_check(writer->core, &volume, &need);
 	if (result)
 		return result;
-	writer->promised = (int64_t)need.growth;
+	writer->promised = need.growth;
 	writer->room = need.disk;
-	volumes_promise(&writer->core->volumes, writer->fid.volume, writer->promised);
+	writer->promise =
+		volumes_promise(&writer->core->volumes, writer->fid.volume, writer->promised);
 	space_promise(writer->core, (int64_t)writer->room);
 	return 0;
 }

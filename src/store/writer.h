@@ -21,7 +21,8 @@ struct store_writer {
 	struct store_owner owner;
 	struct store_set set;
 	uint64_t offset, length, file_length, taken;
-	int64_t promised; /* KiB by which the volume may grow */
+	uint64_t promised; /* KiB by which the volume may grow */
+	uint64_t promise;  /* as volumes_take_back() wants it */
 	uint64_t room;	  /* KiB that are reserved on the disk, and were not written yet */
 	uint8_t *buffer;  /* of `length` bytes, if they may become a small file; else NULL */
 	struct piece main;

@@ -265,6 +265,32 @@ START_TEST(same_id_again)
 }
 END_TEST
 
+/* A writer of a volume that was removed gives its space back to nobody, not to the next volume with that id. */
+START_TEST(same_id_and_quota)
+{
+	const struct store_new_volume new = {.name = "again", .id = 77, .quota_kib = 100};
+	const struct store_fid top = {77, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
+	struct store_writer *old, *one, *two;
+	struct store_fid file;
+	uint32_t id;
+
+	fixture_open(STORE_LAZY);
+	ck_assert_int_eq(store_volume_create(store, &new, &id), 0);
+	file = make(&top, "a", STORE_FILE);
+	ck_assert_int_eq(try_begin(&admin, &file, 0, 1100 << 10, 0, &old), 0);
+	ck_assert_int_eq(store_volume_remove(store, id), 0);
+	fixture_pruned();
+	ck_assert_int_eq(store_volume_create(store, &new, &id), 0);
+	file = make(&top, "a", STORE_FILE);
+	store->ops->write_abort(old);
+	ck_assert_int_eq(try_begin(&admin, &file, 0, 1100 << 10, 0, &one), 0);
+	ck_assert_int_eq(try_begin(&admin, &file, 0, 1100 << 10, 0, &two), STORE_VOVERQUOTA);
+	store->ops->write_abort(one);
+	ck_assert_int_eq(try_begin(&admin, &file, 0, 1100 << 10, 0, &two), 0);
+	store->ops->write_abort(two);
+}
+END_TEST
+
 START_TEST(restarted_machine)
 {
 	struct store_new_volume new = {.name = "v"};
@@ -548,6 +574,142 @@ START_TEST(many_threads)
 }
 END_TEST
 
+/* -- volumes that go while they are used -- */
+
+#define CHURNED	      3 /* volumes, with the ids from FIRST_CHURNED on */
+#define FIRST_CHURNED 7000
+
+static _Atomic bool stop_churn;
+
+/* The volume, or the object in it, may be gone, or not be there yet, or be off-line. */
+static bool is_gone(int result)
+{
+	return result == STORE_VNOVOL || result == STORE_VNOVNODE || result == STORE_VOFFLINE;
+}
+
+/* Small files and large ones, which are added to and read. */
+static void *churn_volumes(void *arg)
+{
+	const unsigned number = *(const unsigned *)arg;
+	static uint8_t bytes[40000];
+	struct store_status st, ds;
+	struct store_changes ch;
+	unsigned done = 0;
+
+	for (unsigned i = 0; !stop_churn; i++) {
+		const struct store_fid top = {FIRST_CHURNED + (i + number) % CHURNED, 1, 1};
+		struct iovec iov = {.iov_base = bytes, .iov_len = i % 3 ? sizeof(bytes) : 100};
+		struct store_writer *writer;
+		struct store_reader *reader;
+		char name[32];
+		int result;
+
+		snprintf(name, sizeof(name), "f%u.%u", number, i % 40);
+		result = store->ops->remove(store, &admin, &top, name, STORE_FILE, &ds, &ch);
+		ck_assert_msg(!result || result == -ENOENT || is_gone(result), "%d", result);
+		if (is_gone(result))
+			continue;
+		result = store->ops->create(store, &admin, &top, name, STORE_FILE, NULL, &nothing,
+					    &st, &ds, &ch);
+		ck_assert_msg(!result || is_gone(result), "%d", result);
+		for (unsigned k = 0; k < 3 && !result; k++) {
+			result = store->ops->write_begin(store, &admin, &st.fid, &nothing,
+							 k * iov.iov_len, iov.iov_len,
+							 k * iov.iov_len, &writer);
+			if (result)
+				break;
+			ck_assert_int_eq(store->ops->write(writer, &iov, 1), 0);
+			if (i % 11 == 0)
+				store->ops->write_abort(writer);
+			else
+				result = store->ops->write_commit(writer, &st, &ch);
+			done += !result;
+		}
+		ck_assert_msg(!result || is_gone(result), "%d", result);
+		if (!result)
+			result = store->ops->read_begin(store, &admin, &st.fid, &reader, &st);
+		ck_assert_msg(!result || is_gone(result), "%d", result);
+		if (result)
+			continue;
+		ck_assert_int_ge(store->ops->read(reader, &iov, 1, 0, 0), 0);
+		store->ops->read_end(reader);
+	}
+	return (void *)(uintptr_t)done;
+}
+
+/* One step of an administrator; a volume whose rows are not all gone yet cannot be made again. */
+static void change_volume(unsigned step)
+{
+	const struct store_new_volume new = {
+		.name = step % CHURNED == 0   ? "ca"
+			: step % CHURNED == 1 ? "cb"
+					      : "cc",
+		.id = FIRST_CHURNED + step % CHURNED,
+	};
+	uint32_t id = new.id, clone;
+	int result;
+
+	switch (step / CHURNED % 7) {
+	case 0:
+		do
+			result = store_volume_create(store, &new, &id);
+		while (result == STORE_VBUSY && usleep(1000) == 0);
+		break;
+	case 1:
+	case 3:
+		result = store_volume_clone(store, id, step % 2 ? STORE_RO : STORE_BACKUP, &clone);
+		break;
+	case 2:
+		result = store_volume_offline(store, id, "moves");
+		break;
+	case 4:
+		result = store_volume_online(store, id, NULL, NULL);
+		break;
+	case 5:
+		result = 0;
+		fixture_volume(id);
+		if (about.ro)
+			result = store_volume_remove(store, about.ro);
+		if (about.backup && !result)
+			result = store_volume_remove(store, about.backup);
+		break;
+	default:
+		result = store_volume_remove(store, id);
+		break;
+	}
+	ck_assert_int_eq(result, 0);
+}
+
+/* Stores and readers of volumes that are cloned, removed and made again with the same id leave nothing behind. */
+START_TEST(churned_volumes)
+{
+	unsigned number[6];
+	pthread_t thread[6];
+	uintptr_t done = 0;
+	void *result;
+
+	fixture_open(_i ? STORE_STRICT : STORE_LAZY);
+	stop_churn = false;
+	for (unsigned i = 0; i < 6; i++) {
+		number[i] = i;
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, churn_volumes, &number[i]), 0);
+	}
+	for (unsigned step = 0; step < 7 * CHURNED * 3; step++) {
+		change_volume(step);
+		usleep(20000);
+	}
+	stop_churn = true;
+	for (unsigned i = 0; i < 6; i++) {
+		pthread_join(thread[i], &result);
+		done += (uintptr_t)result;
+	}
+	ck_assert_uint_gt(done, 100);
+	fixture_pruned();
+	fixture_reopen();
+	ck_assert_int_eq(fixture_check(), 0);
+}
+END_TEST
+
 static _Atomic bool stop_reading;
 
 /* Each version has its number in all of its bytes. */
@@ -629,6 +791,7 @@ int main(void)
 	const TTest *const tests[] = {clones,
 				      volumes,
 				      same_id_again,
+				      same_id_and_quota,
 				      dropped_from_cache,
 				      restarted_machine,
 				      damaged_records,
@@ -648,6 +811,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		tcase_add_test(tcase, tests[i]);
 	tcase_add_loop_test(tcase, many_threads, 0, 2);
+	tcase_add_loop_test(tcase, churned_volumes, 0, 2);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
