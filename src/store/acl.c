@@ -51,16 +51,21 @@ static uint32_t of_host(const struct store_acl *acl, const struct store_caller *
 
 uint32_t store_acl_rights(const struct store_acl *acl, const struct store_caller *caller)
 {
+	uint32_t rights;
+
 	if (caller->unrestricted)
 		return STORE_ALL;
-	return given(acl, (struct ids){caller->ids, caller->id_count}) | of_host(acl, caller);
+	rights = given(acl, (struct ids){caller->ids, caller->id_count});
+	if (caller->id == STORE_ANONYMOUS)
+		rights &= ~caller->withheld;
+	return rights | of_host(acl, caller);
 }
 
 uint32_t store_acl_anonymous(const struct store_acl *acl, const struct store_caller *caller)
 {
 	static const int32_t anyuser[] = {STORE_ANYUSER};
 
-	return given(acl, (struct ids){anyuser, 1}) | of_host(acl, caller);
+	return (given(acl, (struct ids){anyuser, 1}) & ~caller->withheld) | of_host(acl, caller);
 }
 
 int store_acl_add(struct store_acl *acl, bool negative, int32_t id, uint32_t rights)

@@ -17,6 +17,8 @@
 #define STORE_LOCK   32u
 #define STORE_ADMIN  64u
 #define STORE_ALL    127u
+/* Those that allow to change something. */
+#define STORE_CHANGING	     (STORE_WRITE | STORE_INSERT | STORE_DELETE | STORE_LOCK | STORE_ADMIN)
 
 #define STORE_ANONYMOUS	     32766
 #define STORE_ANYUSER	     (-101)
@@ -47,6 +49,8 @@ struct store_caller {
 	 */
 	const int32_t *host_ids;
 	size_t host_id_count;
+	uint32_t
+		withheld; /* rights that no list gives to callers without an identity, but to their machines */
 	bool administrator;
 	bool unrestricted; /* has all rights: whoever administers the store itself */
 	const void *who; /* for the rules of an exported directory; may be NULL */

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WRITING (STORE_WRITE | STORE_INSERT | STORE_DELETE | STORE_LOCK | STORE_ADMIN)
-
 static const struct predefined {
 	int32_t id;
 	const char *name;
@@ -157,7 +155,7 @@ int fsd_acl_print(const struct store_acl *acl, const struct fsd_names *names,
 
 bool fsd_acl_is_writing(uint32_t rights)
 {
-	return rights & WRITING;
+	return rights & STORE_CHANGING;
 }
 
 bool fsd_acl_lets_anyone_write(const struct store_acl *acl)

@@ -105,6 +105,9 @@ static void find_self(struct fs_call *call, const rxw_call *rx)
 	}
 	if (has_id(&call->self, STORE_ADMINISTRATORS))
 		who->administrator = true;
+	/* Lists of directories that were changed while no server ran are not known at the start. */
+	if (call->service->no_anonymous_writes)
+		call->self.withheld = STORE_CHANGING;
 	call->self.administrator = who->administrator;
 	call->self.who = &call->viewer;
 	call->self.changed = fs_announce;

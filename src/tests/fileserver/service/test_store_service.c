@@ -553,7 +553,44 @@ static void log_remove(struct rerouted *log)
 	ck_assert_int_eq(unlink(log->path), 0);
 }
 
+static const struct store_caller all = {.id = 1, .administrator = true};
+
+/*
+ * A list may let anonymous callers write, because it was set while no server ran. It gives them nothing but rights to
+ * read, says so, and they cannot change it.
+ */
 START_TEST(anonymous_writes_are_refused)
+{
+	static const struct store_caller self = {.id = 1, .unrestricted = true};
+	static const struct store_set empty;
+	struct store_changes changes;
+	struct store_status file, dir;
+	struct store_fid top;
+	AFSFid its;
+
+	shop_make(&shop);
+	top = (struct store_fid){shop.volume, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
+	ck_assert_int_eq(shop.store->ops->create(shop.store, &self, &top, "file", STORE_FILE, NULL,
+						 &empty, &file, &dir, &changes),
+			 0);
+	shop.no_anonymous_writes = true;
+	shop_serve(&shop);
+	a = shop_client(&shop, 0);
+	root = shop_root(&shop);
+	its = (AFSFid){file.fid.volume, file.fid.vnode, file.fid.unique};
+	ck_assert_int_eq(set_acl(&root, "1\n0\nsystem:anyuser\t9\n", false), UAE(EACCES));
+	ck_assert_int_eq(shop_put(a, &its, 0, 3, 3, "abc", 3, NULL), UAE(EACCES));
+	ck_assert_int_eq(RXAFS_RemoveFile(a->fs, &root, "file", &st, &sync_), UAE(EACCES));
+	ck_assert_int_eq(RXAFS_SetLock(a->fs, &its, 0, &sync_), UAE(EACCES));
+	ck_assert_int_eq(status_of(a, &root), 0);
+	ck_assert_uint_eq(st.AnonymousAccess, STORE_READ | STORE_LOOKUP);
+	ck_assert_uint_eq(st.CallerAccess, STORE_READ | STORE_LOOKUP);
+	shop_close(&shop);
+}
+END_TEST
+
+/* Nor can anybody make such a list. */
+START_TEST(anonymous_lists_are_refused)
 {
 	struct rerouted log;
 
@@ -569,12 +606,9 @@ START_TEST(anonymous_writes_are_refused)
 	log_end(&log);
 	ck_assert_uint_eq(lines_with(log.path, "was refused"), 1);
 	log_remove(&log);
-	ck_assert_int_eq(set_acl(&root, "1\n0\nsystem:anyuser\t9\n", false), 0);
 	shop_close(&shop);
 }
 END_TEST
-
-static const struct store_caller all = {.id = 1, .administrator = true};
 
 START_TEST(quotas)
 {
@@ -1096,6 +1130,7 @@ int main(void)
 		locks,
 		acls_and_rights,
 		anonymous_writes_are_refused,
+		anonymous_lists_are_refused,
 		quotas,
 		clones,
 		locations_and_volumes,
