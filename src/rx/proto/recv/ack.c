@@ -525,9 +525,10 @@ void rxw_ack_batch_end(struct rxw_pcall *p, bool drained, struct rxw_out *out)
 }
 
 /*
- * An ACK to an address that is not validated, after which the limit of 6.7 would leave no room for
- * a PING, is a PING, which acknowledges as well. Otherwise a reply beyond the limit would wait until
- * the client's keepalive. False: no need, or it was not sent.
+ * An ACK to an address that is not validated, or a window update, after which the limit of 6.7 would
+ * leave no room for a PING, is a PING, which acknowledges as well. Otherwise a reply beyond the limit
+ * would wait until the client's keepalive, and a client that is silent would never be asked. False: no
+ * need, or it was not sent.
  */
 static bool acknowledge_by_ping(struct rxw_pcall *p, struct rxw_out *out)
 {
@@ -550,7 +551,7 @@ void rxw_ack_timer(struct rxw_pcall *p, struct rxw_out *out)
 	bool late = a->reason == 0 || a->reason == RXW_ACK_DELAY || p->ack.final ||
 		    (a->reason == RXW_ACK_IDLE && (a->unacked < 2 || came_at_once(p)));
 
-	if (late && a->reason != 0 && acknowledge_by_ping(p, out))
+	if (late && acknowledge_by_ping(p, out))
 		return;
 	write_owed(p, late ? RXW_ACK_DELAY : a->reason, late ? 0 : a->serial, p->rx.next, out);
 }

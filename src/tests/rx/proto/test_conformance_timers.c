@@ -538,6 +538,35 @@ START_TEST(a_late_reply_needs_no_keepalive)
 }
 END_TEST
 
+/*
+ * A handler that reads its request only after the ACK of it: the window update would leave no room for
+ * a PING, and so is one.
+ */
+START_TEST(a_window_update_needs_no_keepalive)
+{
+	struct bench_packet *k;
+	uint32_t ping;
+
+	bench_get_data(&b, c, 1, 1, 0, 8);
+	bench_pass(&b, 60 * RXW_MS);
+	k = bench_expect(&b, RXW_ACK);
+	ck_assert_uint_eq(k->ack.reason, RXW_ACK_DELAY);
+	call = (struct bench_call *)bench_channel(c, 0);
+	ck_assert_uint_eq(bench_read(call), 1);
+	bench_pass(&b, 60 * RXW_MS);
+	k = bench_expect(&b, RXW_ACK);
+	ck_assert(is_ping(k));
+	ck_assert_uint_eq(k->ack.first, 2);
+	ck_assert_uint_gt(k->ack.rwind, 16);
+	ping = k->h.serial;
+	ck_assert_uint_le(bytes_sent(), 3 * 64);
+	bench_get_ack(&b, c, 1, 1, ping, RXW_ACK_PING_RESPONSE, "", 32);
+	ck_assert(rxw_peer_validated(c->p.peer, b.out.now));
+	bench_pass(&b, 60 * RXW_MS);
+	bench_nothing(&b);
+}
+END_TEST
+
 /* Bytes spent on BUSY are not available for a reply. */
 START_TEST(refusals_count)
 {
@@ -596,6 +625,7 @@ int main(void)
 	tcase_add_test(server, three_times_in_all);
 	tcase_add_test(server, acknowledgements_count);
 	tcase_add_test(server, a_late_reply_needs_no_keepalive);
+	tcase_add_test(server, a_window_update_needs_no_keepalive);
 	tcase_add_test(server, refusals_count);
 	tcase_add_test(server, jumbograms_count_as_sent);
 	tcase_add_loop_test(server, strangers_get_little, 0, 6);
