@@ -17,12 +17,22 @@ uint64_t rxw_send_peer_delay(const struct rxw_pcall *p)
 	return p->client && q->all_queued && q->nxt == q->end ? ACK_DELAY_REPLY : ACK_DELAY_PEER;
 }
 
+/* Before the first sample, the packet is sent twice more before a silent peer counts as dead. */
+static uint64_t rto_of(const struct rxw_pcall *p, uint64_t delay)
+{
+	const struct rxw_sendq *q = &p->tx;
+	uint64_t rto = rxw_rtt_rto(&q->rtt, delay, q->backoff);
+
+	if (q->rtt.valid || p->timer.dead == 0)
+		return rto;
+	return rxw_min64(rto, (p->timer.dead / 4) << q->backoff);
+}
+
 /* When the RTO of the oldest packet expires; *probe: a tail loss probe is due before, then. */
 static uint64_t rto_at(const struct rxw_pcall *p, bool *probe)
 {
 	const struct rxw_sendq *q = &p->tx;
-	uint64_t delay = rxw_send_peer_delay(p),
-		 rto = q->base_at + rxw_rtt_rto(&q->rtt, delay, q->backoff);
+	uint64_t delay = rxw_send_peer_delay(p), rto = q->base_at + rto_of(p, delay);
 	uint64_t pto, after;
 
 	*probe = false;

@@ -73,6 +73,22 @@ START_TEST(retransmission_backs_off)
 }
 END_TEST
 
+/* With the shortest dead time the request is sent three times before the server counts as dead. */
+START_TEST(sent_again_before_the_server_is_dead)
+{
+	struct bench_packet *k;
+	unsigned sent = 0;
+
+	c->p.dead = RXW_SEC;
+	begin(1, true);
+	bench_pass(&b, 2 * RXW_SEC);
+	while ((k = bench_next(&b)) != NULL)
+		sent += k->h.type == RXW_DATA;
+	ck_assert_uint_eq(sent, 3);
+	ck_assert_int_eq(call->p.error, RXW_CALL_DEAD);
+}
+END_TEST
+
 /* Even with a short round trip not before 200 ms, except for one probe. */
 START_TEST(never_sooner_than_200_ms)
 {
@@ -632,6 +648,7 @@ int main(void)
 	suite_add_tcase(suite, server);
 	tcase_add_checked_fixture(client, client_up, down);
 	tcase_add_test(client, retransmission_backs_off);
+	tcase_add_test(client, sent_again_before_the_server_is_dead);
 	tcase_add_test(client, never_sooner_than_200_ms);
 	tcase_add_test(client, a_packet_that_never_arrives);
 	tcase_add_test(client, keepalive);
