@@ -39,7 +39,8 @@ struct rxw_peer {
 	void *hash_next;      /* covered by the table's lock */
 	_Atomic(uint32_t) refs;
 	_Atomic(uint64_t) srtt, rttvar, rtt_at; /* latest estimate, ns; time of it */
-	_Atomic(uint64_t) least_rtt;		/* shortest RTT of all calls, ns; 0 = unknown */
+	/* shortest RTT of all calls, ns; when a stream that asked for no ACK needed a probe; 0 = none */
+	_Atomic(uint64_t) least_rtt, probed_at;
 	_Atomic(uint32_t) ssthresh;		/* 0 = unknown */
 	struct rxw_learnt learnt;
 	_Atomic(uint32_t) mtu;			/* confirmed datagram size, 0 = default */
@@ -54,8 +55,7 @@ struct rxw_peer {
 	/* bytes, with IP and UDP headers, while it is not validated (6.7) */
 	_Atomic(uint64_t) unvalidated_in, unvalidated_out;
 	/* packets of replies that it requested and abandoned, as of wasted_at; rxw_peer_waste() */
-	_Atomic(uint64_t) wasted, wasted_at;
-	_Atomic(uint64_t) idle_since;
+	_Atomic(uint64_t) wasted, wasted_at, idle_since;
 	struct rxw_budget memory; /* received bytes pinned by its calls */
 	struct rxw_wide wide;
 	/* For the engine; covered by workers->lock, apart from the atomics. */

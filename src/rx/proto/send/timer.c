@@ -197,6 +197,9 @@ void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out)
 		if (probe) {
 			q->probe = q->probed = true;
 			q->base_at = now;
+			if (!q->requested_last)
+				atomic_store_explicit(&p->conn->peer->probed_at, now,
+						      memory_order_relaxed);
 			rxw_tally(out->stats, &out->stats->probes, 1);
 			rxw_send_check_path(p, out);
 		} else {

@@ -11,6 +11,7 @@
 #define FEW	      10u /* packets of calls that do not count as sharing the path */
 #define FIRST_BURST   8u  /* packets of a small stream; a larger request begins with so many */
 #define REFUSED_WAIT  RXW_MS
+#define ASKS_AFTER    (60 * RXW_SEC) /* a probe, for so long */
 
 uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p)
 {
@@ -389,14 +390,15 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 
 /*
  * A short path without losses, and an ACK within the last second. A lost end is noticed late without
- * an ACK that was requested.
+ * an ACK that was requested, and healed by a probe, which no congestion control sees.
  */
 static bool path_is_known(const struct rxw_pcall *p, uint64_t now)
 {
 	const struct rxw_peer *peer = p->conn->peer;
-	uint64_t at = atomic_load_explicit(&peer->rtt_at, memory_order_relaxed);
+	uint64_t at = atomic_load_explicit(&peer->rtt_at, memory_order_relaxed),
+		 probed = atomic_load_explicit(&peer->probed_at, memory_order_relaxed);
 
-	return short_path(p) && now < at + RXW_SEC &&
+	return short_path(p) && now < at + RXW_SEC && (probed == 0 || now >= probed + ASKS_AFTER) &&
 	       atomic_load_explicit(&peer->ssthresh, memory_order_relaxed) == 0;
 }
 

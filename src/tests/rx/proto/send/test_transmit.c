@@ -308,6 +308,20 @@ START_TEST(small_requests_do_not_ask)
 	ck_assert_uint_ge(request_of(3), 1);
 	bench_get_ack(&b, c, call->p.number, 4, c->p.serial, RXW_ACK_REQUESTED, "", 32);
 	replied();
+	/* The end of one is lost, and a probe heals that: later ones ask, for a minute. */
+	ck_assert_uint_eq(request_of(3), 0);
+	b.auto_send = true;
+	bench_pass(&b, 500 * RXW_MS);
+	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.seq, 3);
+	b.auto_send = false;
+	bench_get_ack(&b, c, call->p.number, 4, c->p.serial, RXW_ACK_REQUESTED, "", 32);
+	replied();
+	ck_assert_uint_ge(request_of(3), 1);
+	replied();
+	b.out.now += 60 * RXW_SEC;
+	atomic_store(&c->p.peer->rtt_at, b.out.now);
+	ck_assert_uint_eq(request_of(3), 0);
+	replied();
 	/* Packets were lost. */
 	atomic_store(&c->p.peer->ssthresh, 10);
 	ck_assert_uint_ge(request_of(3), 1);
