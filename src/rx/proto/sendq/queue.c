@@ -126,6 +126,7 @@ void rxw_sendq_init(struct rxw_pcall *p, uint64_t now)
 	q->ent_head = q->ent_tail = q->ent_send = q->seg_head = q->seg_tail = RXW_NO_NODE;
 	q->lost_at = RXW_NO_NODE;
 	q->una = q->nxt = q->end = q->flush_to = 1;
+	q->sampled_serial = p->conn->serial; /* all of this call are newer */
 	/* A wide window counts once an ACK of this call has advertised it. */
 	q->window = p->conn->peer_window != 0 ? rxw_min32(p->conn->peer_window, RXW_MAX_ACKS)
 					      : RXW_FIRST_FLIGHT;

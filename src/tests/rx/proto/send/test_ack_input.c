@@ -238,6 +238,30 @@ START_TEST(round_trips)
 }
 END_TEST
 
+/* The numbers of a connection that has sent much are far from zero, or begin anew. */
+START_TEST(round_trips_of_any_serials)
+{
+	static const uint32_t used[] = {0x7ffffff0, 0x7fffffff, 0x80000000, 0xfffffff0, 0xfffffffb};
+	unsigned serial;
+
+	setup(0);
+	rxw_pcall_fail(&call->p, RXW_USER_ABORT, RXW_ORIGIN_LOCAL, false, &b.out);
+	bench_settle(&b);
+	c->p.serial = used[_i];
+	call = bench_begin(&b, c);
+	bench_write(call, 4, 100, true);
+	ck_assert_uint_eq(call->p.tx.nxt, 5);
+	b.out.now += 10 * RXW_MS;
+	serial = used[_i] + 1;
+	bench_get_ack(&b, c, 2, 2, serial, RXW_ACK_REQUESTED, "", 255);
+	ck_assert_uint_eq(call->p.tx.rtt.latest, 10 * RXW_MS);
+	b.out.now += RXW_MS;
+	bench_get_ack(&b, c, 2, 5, serial + 3, RXW_ACK_REQUESTED, "", 255);
+	ck_assert_uint_eq(call->p.tx.rtt.latest, 11 * RXW_MS);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(trailers)
 {
 	uint8_t packet[400];
@@ -732,6 +756,7 @@ int main(void)
 	tcase_add_test(tcase, damaged_serial);
 	tcase_add_test(tcase, withdrawn_and_busy);
 	tcase_add_test(tcase, round_trips);
+	tcase_add_loop_test(tcase, round_trips_of_any_serials, 0, 5);
 	tcase_add_test(tcase, trailers);
 	tcase_add_test(tcase, lost_by_count);
 	tcase_add_test(tcase, phases_are_traced);
