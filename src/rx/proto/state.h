@@ -58,7 +58,7 @@ struct rxw_calltimers {
 	 * one that has no answer yet, and its time, 0 = none.
 	 */
 	uint64_t quiet, broke, asked, asked_at;
-	uint64_t unreachable;	   /* time of an ICMP report, 0 = none */
+	uint64_t unreachable, excused; /* an ICMP report; silence begins then or later; 0 = none */
 	uint64_t proof_since;	   /* a handler waits for address validation, 0 = none */
 	bool attach_posted;	   /* RXW_OUT_ATTACH was posted */
 	bool done_posted;	   /* RXW_OUT_DONE was posted */

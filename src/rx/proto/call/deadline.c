@@ -16,7 +16,8 @@ static uint64_t fudge(const struct rxw_pcall *p)
 
 static uint64_t dead_at(const struct rxw_pcall *p)
 {
-	uint64_t dead = p->timer.dead, heard = p->time.last_heard, at;
+	uint64_t dead = p->timer.dead, at;
+	uint64_t heard = rxw_max64(p->time.last_heard, p->timer.excused);
 
 	if (p->client && p->time.first_sent == 0)
 		return RXW_NEVER;
@@ -28,6 +29,11 @@ static uint64_t dead_at(const struct rxw_pcall *p)
 		at = rxw_min64(at,
 			       p->timer.unreachable + 2 * rxw_rtt_rto(&p->tx.rtt, 0, 0) + RXW_SEC);
 	return at;
+}
+
+static uint64_t idle_at(const struct rxw_pcall *p)
+{
+	return rxw_max64(p->time.last_moved, p->timer.excused) + p->timer.idle + fudge(p);
 }
 
 /* Does the application wait for the peer? Pauses of the application do not count as idle time. */
@@ -63,7 +69,7 @@ void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out)
 		if (t->hard != 0)
 			at = rxw_min64(at, p->time.began + t->hard);
 		if (t->idle != 0 && waits_for_peer(p))
-			at = rxw_min64(at, p->time.last_moved + t->idle + fudge(p));
+			at = rxw_min64(at, idle_at(p));
 		if (p->rx.failed >= BROKEN_LEAST)
 			at = rxw_min64(at, p->rx.failed_since + BROKEN);
 	}
@@ -86,8 +92,7 @@ enum rxw_limit rxw_pcall_overdue(const struct rxw_pcall *p, uint64_t now)
 	if (p->rx.failed >= BROKEN_LEAST && now >= p->rx.failed_since + BROKEN)
 		return RXW_LIMIT_BROKEN;
 	if ((t->hard != 0 && now >= p->time.began + t->hard) ||
-	    (t->idle != 0 && waits_for_peer(p) && now >= p->time.last_moved + t->idle + fudge(p)) ||
-	    rxw_send_gave_up(p, now))
+	    (t->idle != 0 && waits_for_peer(p) && now >= idle_at(p)) || rxw_send_gave_up(p, now))
 		return RXW_LIMIT_TIME;
 	return RXW_LIMIT_NONE;
 }

@@ -142,10 +142,23 @@ static bool limits(struct rxw_pcall *p, struct rxw_out *out)
 	return true;
 }
 
+/*
+ * If the timer is late by more than a keepalive's interval, this process was stopped, and heard nothing.
+ * That is not the peer's silence.
+ */
+static void excuse(struct rxw_pcall *p, uint64_t deadline, uint64_t now)
+{
+	uint64_t heard = rxw_max64(p->time.last_heard, p->timer.excused);
+
+	if (now > deadline && now - deadline > p->timer.dead / 6)
+		p->timer.excused = rxw_min64(heard + (now - deadline), now);
+}
+
 void rxw_pcall_timer(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_calltimers *t = &p->timer;
 
+	excuse(p, t->deadline, out->now);
 	/* The caller has removed the deadline from its timer wheel. */
 	t->deadline = RXW_NEVER;
 	if (rxw_pcall_live(p) && limits(p, out))

@@ -255,6 +255,31 @@ START_TEST(a_silent_client_is_asked)
 }
 END_TEST
 
+/* A process that was stopped for longer than the dead time has heard nothing: it asks, and waits again. */
+START_TEST(a_stopped_process_is_not_silence)
+{
+	struct bench_packet *k;
+
+	begin(1, true);
+	bench_get_ack(&b, c, 1, 2, 1, RXW_ACK_DELAY, "", 32);
+	call->p.timer.idle = 15 * RXW_SEC;
+	skip();
+	b.out.now += 20 * RXW_SEC;
+	bench_pass(&b, RXW_SEC);
+	ck_assert_int_eq(call->p.error, 0);
+	k = bench_expect(&b, RXW_ACK);
+	ck_assert(is_ping(k));
+	if (_i == 0) {
+		bench_get_ack(&b, c, 1, 2, k->h.serial, RXW_ACK_PING_RESPONSE, "", 32);
+		bench_pass(&b, 10 * RXW_SEC);
+		ck_assert_int_eq(call->p.error, 0);
+	} else {
+		bench_pass(&b, 13 * RXW_SEC);
+		ck_assert_int_eq(call->p.error, RXW_CALL_DEAD);
+	}
+}
+END_TEST
+
 /* Answers to our own call prove the server's address, so that its calls to us need no PING. */
 START_TEST(a_server_that_answers_is_proven)
 {
@@ -652,6 +677,7 @@ int main(void)
 	tcase_add_test(client, never_sooner_than_200_ms);
 	tcase_add_test(client, a_packet_that_never_arrives);
 	tcase_add_test(client, keepalive);
+	tcase_add_loop_test(client, a_stopped_process_is_not_silence, 0, 2);
 	tcase_add_loop_test(client, a_server_that_answers_is_proven, 0, 2);
 	tcase_add_test(client, finished_calls_are_quiet);
 	tcase_add_test(client, hard_time);
