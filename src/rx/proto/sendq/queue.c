@@ -73,6 +73,7 @@ void rxw_sendq_moved(struct rxw_pcall *p, bool same_host, uint64_t now)
 	struct rxw_sendq *q = &p->tx;
 
 	rxw_sendq_lose_from(q, q->seg_head);
+	q->paced = true;
 	q->backoff = 0;
 	q->base_at = now;
 	q->probe = false;

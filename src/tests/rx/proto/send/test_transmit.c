@@ -375,6 +375,36 @@ START_TEST(pacing)
 }
 END_TEST
 
+/* All of a flight is lost when the peer moves to another port: it is not sent again as one burst. */
+START_TEST(paced_after_a_move)
+{
+	unsigned sent = 0;
+
+	setup();
+	b.auto_send = true;
+	call->p.tx.cc.cwnd = call->p.tx.cc.ssthresh = 100;
+	call->p.tx.window = 255;
+	call->p.tx.edge = 256;
+	rxw_rtt_seed(&call->p.tx.rtt, 100 * RXW_MS, RXW_MS);
+	bench_write(call, 45, 100, false);
+	bench_write(call, 45, 100, false);
+	bench_pass(&b, 90 * RXW_MS);
+	ck_assert_uint_eq(call->p.tx.flight, 90);
+	b.auto_send = false;
+	rxw_pcall_moved(&call->p, true, &b.out);
+	bench_settle(&b);
+	ck_assert_uint_eq(call->p.tx.lost, 90);
+	while (next(64) == RXW_BURST_READY) {
+		sent += burst.count;
+		done(burst.count, 0);
+	}
+	ck_assert_uint_ge(sent, 1);
+	ck_assert_uint_le(sent, 16);
+	ck_assert_uint_gt(not_before, b.out.now);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(fast_paths_are_not_paced)
 {
 	setup();
@@ -849,6 +879,7 @@ int main(void)
 	tcase_add_test(tcase, small_requests_do_not_ask);
 	tcase_add_test(tcase, small_window_asks_always);
 	tcase_add_test(tcase, pacing);
+	tcase_add_test(tcase, paced_after_a_move);
 	tcase_add_test(tcase, fast_paths_are_not_paced);
 	tcase_add_test(tcase, long_waits_are_not_paced);
 	tcase_add_test(tcase, busy_while_a_burst_is_out);
