@@ -218,6 +218,16 @@ static struct rxw_connection *of_other_address(struct rxw_pconn *other, const st
 	return NULL;
 }
 
+/*
+ * No first packet of a call, and the call is newer than the connection of its client at another
+ * address knows. If that client has moved, the packets before this one may still wait at another
+ * listener: a connection made now would serve the call a second time.
+ */
+static bool too_early(const struct rxw_header *h)
+{
+	return (h->epoch & 0x80000000u) && h->type == RXW_DATA && h->seq > 1;
+}
+
 struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
 					   struct rxw_effects *a)
 {
@@ -242,6 +252,8 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 		rxw_conn_unref(moved);
 		return code ? refuse(s, run, code, RXW_DROP_ADDRESS, a) : drop(s, RXW_DROP_ADDRESS);
 	}
+	if (!p && other && server_half && too_early(h))
+		return drop(s, RXW_DROP_ADDRESS);
 	if (!p)
 		return server_half ? new_connection(s, run, a) : drop(s, RXW_DROP_NO_CONNECTION);
 	c = rxw_conn_of(p);

@@ -179,6 +179,35 @@ START_TEST(a_call_that_failed_before_its_client_moved)
 }
 END_TEST
 
+/*
+ * A client moves within its next request, and the packets from its new port arrive first. They make
+ * no connection, in which the request would be served once more; its first packet does.
+ */
+START_TEST(a_request_that_overtakes_its_first_packet)
+{
+	struct h_raw raw = h_raw_request(head, H_PING, 0x8c00);
+	uint8_t in[2048];
+	int old, new;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1"});
+	old = h_raw_socket(&bed);
+	new = h_raw_socket(&bed);
+	h_raw_send(old, &raw);
+	ck_assert_int_ge(h_raw_receive(old, RXW_DATA, in), RXW_HEADER_SIZE);
+	raw.call = 2;
+	raw.seq = 2;
+	h_raw_send(new, &raw);
+	raw.seq = 1;
+	h_raw_send(new, &raw);
+	ck_assert_int_ge(h_raw_receive(new, RXW_DATA, in), RXW_HEADER_SIZE);
+	ck_assert_uint_eq(counter_of(bed.server, "drops.address"), 1);
+	ck_assert_uint_eq(counter_of(bed.server, "connections_server"), 2);
+	close(old);
+	close(new);
+	h_close(&bed);
+}
+END_TEST
+
 /* An attacker who knows ids cannot make chains long: the connections per id are limited. */
 START_TEST(one_id_from_many_addresses)
 {
@@ -205,4 +234,4 @@ END_TEST
 
 TEST_MAIN_WITHIN(60, "look-up of connections", guessing_is_told, late_packets_are_no_guesses,
 		 a_packet_for_one_that_is_gone, a_call_that_failed_before_its_client_moved,
-		 one_id_from_many_addresses)
+		 a_request_that_overtakes_its_first_packet, one_id_from_many_addresses)
