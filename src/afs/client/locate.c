@@ -308,6 +308,26 @@ static int try_all(struct afs_client *c, unsigned from, uint64_t end, struct afs
 	return -1;
 }
 
+/* A server that stops or restarts ends connections: then take a new one. 0, or -1 and *error. */
+static int reconnect(struct afs_client *c, const char *what, struct afs_error *error)
+{
+	rxw_connection *vl, *old;
+	int rc;
+
+	if (!rxw_connection_error(c->vl, NULL))
+		return 0;
+	rc = rxw_connection_create(c->endpoint, (const struct sockaddr *)&c->vl_address, c->vl_len,
+				   AFS_SERVICE_VL, c->security, &vl);
+	if (rc < 0)
+		return afs_failed(error, what, rc);
+	pthread_mutex_lock(&c->lock);
+	old = c->vl;
+	c->vl = vl;
+	pthread_mutex_unlock(&c->lock);
+	rxw_connection_release(old);
+	return 0;
+}
+
 /* Ask the location server, and store the candidates in c->sites. 0, or -1 and *error. */
 static int look_up(struct afs_client *c, const char *name, uint64_t end, struct afs_volume *volume,
 		   struct afs_error *error)
@@ -318,6 +338,8 @@ static int look_up(struct afs_client *c, const char *name, uint64_t end, struct 
 	char what[160], server[96];
 
 	snprintf(what, sizeof(what), "volume %.80s", name);
+	if (reconnect(c, what, error) < 0)
+		return -1;
 	if (locate(c, name, what, &entry, error) < 0) {
 		if (error->origin == RXW_ORIGIN_PEER && error->code == AFS_VL_NOENT)
 			snprintf(error->text, sizeof(error->text),

@@ -130,15 +130,16 @@ int copy_locate(struct copy *copy, const struct copy_source *source)
 	if (strcmp(copy->volume.name, source->volume) == 0)
 		return 0;
 	while (afs_client_volume(copy->client, source->volume, &copy->volume, &error) < 0) {
-		/*
-		 * Do not wait for a server that does not answer at all: its address may be wrong.
-		 */
-		if (!error.interrupted && error.remedy == AFS_REMEDY_WAIT &&
-		    error.origin == RXW_ORIGIN_PEER && next_round(copy, &o, &error))
+		/* Do not wait for a server that has never answered: its address may be wrong. */
+		bool known = error.origin == RXW_ORIGIN_PEER || atomic_load(&copy->run->located);
+
+		if (!error.interrupted && error.remedy == AFS_REMEDY_WAIT && known &&
+		    next_round(copy, &o, &error))
 			continue;
 		copy_complain(copy, &error);
 		return -1;
 	}
+	atomic_store(&copy->run->located, true);
 	return 0;
 }
 

@@ -54,11 +54,12 @@ struct run {
 	struct tools_renewal renewal; /* its token NULL: anonymous */
 
 	pthread_mutex_t progress_lock;
-	struct progress progress;   /* on: stderr is a terminal, without --quiet */
+	struct progress progress; /* on: stderr is a terminal, without --quiet */
 	/* Bytes and files to copy, with those that will be skipped; 0 = unknown. */
 	atomic_uint_fast64_t total, total_files;
 	atomic_uint_fast64_t left_out; /* bytes that are not copied, of files that existed */
 
+	atomic_bool located;	 /* the servers of a volume have answered */
 	atomic_bool interrupted; /* by a signal */
 	atomic_int signal;	 /* its number, 0 = none */
 	/*

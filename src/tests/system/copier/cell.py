@@ -34,10 +34,10 @@ def words(*values):
 
 class Answer:
     """The answer to a call: data, then (`then`) its end, nothing, or bytes or empty packets
-    without end. Or an abort. mute: not even PINGs are answered."""
+    without end. Or an abort, with `ends` of the whole connection. mute: not even PINGs are answered."""
 
-    def __init__(self, data=b'', then='end', abort=None, mute=False):
-        self.data, self.then, self.abort, self.mute = data, then, abort, mute
+    def __init__(self, data=b'', then='end', abort=None, mute=False, ends=False):
+        self.data, self.then, self.abort, self.mute, self.ends = data, then, abort, mute, ends
         self.whole = -(-len(data) // PAYLOAD)
 
     def packet(self, seq):
@@ -99,8 +99,9 @@ class Server:
             for call in list(self.calls.values()):
                 self.send_more(call)
 
-    def send(self, like, kind, seq, body, flags, to):
-        p = wire.Packet(like.epoch, like.cid, like.call, seq, next(self.serial), kind, flags, 0, 0,
+    def send(self, like, kind, seq, body, flags, to, whole=False):
+        cid, call = (like.cid & ~3, 0) if whole else (like.cid, like.call)
+        p = wire.Packet(like.epoch, cid, call, seq, next(self.serial), kind, flags, 0, 0,
                         0, like.service, body)
         self.s.sendto(p.encode(), to)
 
@@ -131,7 +132,7 @@ class Server:
         self.asked.append((opcode, arguments))
         call.answer = self.answer_to(opcode, arguments, call)
         if call.answer.abort is not None:
-            self.send(call.packet, wire.ABORT, 0, words(call.answer.abort), 0, call.to)
+            self.send(call.packet, wire.ABORT, 0, words(call.answer.abort), 0, call.to, call.answer.ends)
         elif not call.answer.mute:
             self.acknowledge(call, p, wire.DELAY)
 
