@@ -147,8 +147,10 @@ static int addresses_by_uuid(struct afs_client *c, const struct rxw_uuid *uuid, 
 		memcpy(address, addrs.val, *count * sizeof(*address));
 	}
 	xdrfree_bulkaddrs(&addrs);
-	/* An error from the location server counts as no addresses. */
-	return rc < 0 && error->origin != RXW_ORIGIN_PEER ? -1 : 0;
+	/* Other errors from the location server than a restart count as no addresses. */
+	if (rc < 0 && (error->origin != RXW_ORIGIN_PEER || error->remedy == AFS_REMEDY_WAIT))
+		return -1;
+	return 0;
 }
 
 /*
