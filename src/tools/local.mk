@@ -71,6 +71,7 @@ src_tools_afscp_SOURCES = \
 	src/tools/copy/putfile.c \
 	src/tools/copy/puttree.c \
 	src/tools/copy/remove.c src/tools/copy/remove.h \
+	src/tools/copy/repeated.c src/tools/copy/repeated.h \
 	src/tools/copy/retry.c \
 	src/tools/copy/run.c src/tools/copy/run.h \
 	src/tools/copy/sink.c src/tools/copy/sink.h \

@@ -109,6 +109,7 @@ $(src_tests_tools_perf_test_wire_OBJECTS): $(afs_headers)
 # Programs with each other on loopback.
 check_scripts += src/tests/tools/afscp.sh
 check_scripts += src/tests/tools/badinput.sh
+check_scripts += src/tests/tools/changes.sh
 check_scripts += src/tests/tools/man.sh
 check_scripts += src/tests/tools/machines.sh
 check_scripts += src/tests/tools/metrics.sh

@@ -13,6 +13,7 @@
 #include "tools/copy/copy.h"
 #include "tools/copy/count.h"
 #include "tools/copy/pool.h"
+#include "tools/copy/repeated.h"
 #include "tools/copy/sink.h"
 
 /* The last component of the path, or the name of the volume for its root; free(). */
@@ -212,8 +213,10 @@ static enum copy_result get_tree_of(struct copy *copy, struct pool *pool,
 	return rc == COPY_GOOD && failed ? COPY_FAILED : rc;
 }
 
+/* `twin`: the first source of this name, or NULL. */
 static enum copy_result get_object(struct copy *copy, struct pool *pool,
-				   const struct afs_object *object, const char *label)
+				   const struct afs_object *object, const char *label,
+				   const struct copy_source *twin)
 {
 	const char *destination = copy->run->destination;
 	bool is_dir = object->status.FileType == AFS_TYPE_DIR;
@@ -227,6 +230,11 @@ static enum copy_result get_object(struct copy *copy, struct pool *pool,
 	}
 	if (is_dir)
 		return get_tree_of(copy, pool, object, label);
+	if (twin) {
+		tools_error("%s: not copied: %s:%s gets the same name; copy it with another get",
+			    label, twin->volume, twin->path);
+		return COPY_FAILED;
+	}
 	if (copy->run->source_count == 1)
 		atomic_store(&copy->run->total, afs_status_length(&object->status));
 	return add_one(copy, pool, object, to_stdout, label);
@@ -247,7 +255,7 @@ static int check_destination(const struct copy *copy)
 }
 
 static enum copy_result get_source(struct copy *copy, struct pool *pool,
-				   const struct copy_source *source)
+				   const struct copy_source *source, const struct copy_source *twin)
 {
 	struct afs_object object;
 	char label[320];
@@ -255,7 +263,28 @@ static enum copy_result get_source(struct copy *copy, struct pool *pool,
 	if (copy_locate(copy, source) < 0 || copy_walk(copy, true, &object) < 0)
 		return copy_interrupted(copy) ? COPY_STOP : COPY_FAILED;
 	snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, copy->path);
-	return get_object(copy, pool, &object, label);
+	return get_object(copy, pool, &object, label, twin == source ? NULL : twin);
+}
+
+/* repeated_names() of the sources. */
+static size_t *find_twins(const struct run *run)
+{
+	char **names = calloc(run->source_count + 1, sizeof(*names));
+	size_t *twins = NULL;
+	bool good = names;
+
+	for (size_t i = 0; good && i < run->source_count; i++) {
+		names[i] = default_name(run->sources[i].volume, run->sources[i].path);
+		good = names[i];
+	}
+	if (good)
+		twins = repeated_names(names, run->source_count);
+	if (!twins)
+		tools_error("no memory");
+	for (size_t i = 0; names && i < run->source_count; i++)
+		free(names[i]);
+	free(names);
+	return twins;
 }
 
 /* All sources. False: something failed, after a message. */
@@ -264,16 +293,20 @@ static bool get_all(struct copy *copy, struct pool *pool)
 	struct run *run = copy->run;
 	enum copy_result rc = COPY_GOOD;
 	struct counting *counting = NULL;
+	size_t *twins = find_twins(run);
 	bool all = true;
 
+	if (!twins)
+		return false;
 	progress_start(&run->progress, run->progress.on,
 		       copy->set->recursive || run->source_count > 1);
 	if (run->progress.on && copy->set->recursive)
 		counting = count_start(run);
 	for (size_t i = 0; i < run->source_count && rc != COPY_STOP; i++) {
-		rc = get_source(copy, pool, &run->sources[i]);
+		rc = get_source(copy, pool, &run->sources[i], &run->sources[twins[i]]);
 		all &= rc == COPY_GOOD;
 	}
+	free(twins);
 	all &= pool_wait(pool) == COPY_GOOD && atomic_load(&run->failed) == 0;
 	count_end(counting);
 	progress_end(&run->progress, run->source_count > 1 ? "total" : run->sources[0].path,

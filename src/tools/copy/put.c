@@ -9,6 +9,7 @@
 
 #include "tools/common/message.h"
 #include "tools/copy/put.h"
+#include "tools/copy/repeated.h"
 
 static bool is_stdin(const char *source)
 {
@@ -157,8 +158,9 @@ static int open_source(struct copy *copy, const char *source)
 	return fd;
 }
 
+/* `twin`: the first source of this name, which may be `source` itself. */
 static enum copy_result put_source(struct copy *copy, struct pool *pool, const char *source,
-				   const struct target *destination, bool into)
+				   const char *twin, const struct target *destination, bool into)
 {
 	enum copy_result rc = COPY_GOOD;
 	struct target to;
@@ -170,6 +172,13 @@ static enum copy_result put_source(struct copy *copy, struct pool *pool, const c
 	rc = place_of(copy, destination, into && !is_stdin(source), source, &to);
 	if (rc == COPY_GOOD && fstat(fd, &st) < 0) {
 		tools_error("cannot read \"%s\": %s", source, strerror(errno));
+		rc = COPY_FAILED;
+	}
+	/* Two threads would write to one file. Folders are merged, one after the other. */
+	if (rc == COPY_GOOD && twin != source && !S_ISDIR(st.st_mode)) {
+		tools_error(
+			"\"%s\": not stored: \"%s\" gets the same name; store it with another put",
+			source, twin);
 		rc = COPY_FAILED;
 	}
 	if (rc != COPY_GOOD) {
@@ -209,6 +218,32 @@ static struct put_sum sum_of_all(const struct run *run)
 	return sum;
 }
 
+/* repeated_names() of the sources; folders whose contents are stored have no name of their own. */
+static size_t *find_twins(const struct run *run)
+{
+	char **names = calloc(run->argument_count + 1, sizeof(*names));
+	size_t *twins = NULL;
+	bool good = names;
+
+	for (size_t i = 0; good && i < run->argument_count; i++) {
+		size_t length;
+		const char *base = target_base(run->arguments[i], &length);
+
+		if (length) {
+			names[i] = strndup(base, length);
+			good = names[i];
+		}
+	}
+	if (good)
+		twins = repeated_names(names, run->argument_count);
+	if (!twins)
+		tools_error("no memory");
+	for (size_t i = 0; names && i < run->argument_count; i++)
+		free(names[i]);
+	free(names);
+	return twins;
+}
+
 /* All sources. False: something failed, after a message. */
 static bool put_all(struct copy *copy, struct pool *pool)
 {
@@ -216,8 +251,9 @@ static bool put_all(struct copy *copy, struct pool *pool)
 	struct target destination;
 	bool into = false, all = true;
 	enum copy_result rc = find_destination(copy, &destination, &into);
+	size_t *twins = rc == COPY_GOOD ? find_twins(run) : NULL;
 
-	if (rc != COPY_GOOD)
+	if (!twins)
 		return false;
 	progress_start(&run->progress, run->progress.on,
 		       copy->set->recursive || run->argument_count > 1);
@@ -228,9 +264,11 @@ static bool put_all(struct copy *copy, struct pool *pool)
 		atomic_store(&run->total, sum.bytes);
 	}
 	for (size_t i = 0; i < run->argument_count && rc != COPY_STOP; i++) {
-		rc = put_source(copy, pool, run->arguments[i], &destination, into);
+		rc = put_source(copy, pool, run->arguments[i], run->arguments[twins[i]],
+				&destination, into);
 		all &= rc == COPY_GOOD;
 	}
+	free(twins);
 	all &= pool_wait(pool) == COPY_GOOD && atomic_load(&run->failed) == 0;
 	progress_end(&run->progress, destination.label, atomic_load(&run->bytes),
 		     all && atomic_load(&run->bytes), atomic_load(&run->files));

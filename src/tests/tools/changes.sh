@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# afscp with the store of rxfsd on loopback: commands that change a volume, and their failures.
+
+. "$top_srcdir/src/tests/tools/lib.sh"
+rxvol=$top_builddir/src/tools/rxvol
+
+for program in "$rxfsd" "$rxvol"; do
+	[ -x "$program" ] || { echo "SKIP: $program is not built"; exit 77; }
+done
+cd "$work" || exit 99
+for volume in home other; do
+	"$rxvol" -S store create $volume --acl 'system:anyuser all' > made || { cat made; exit 99; }
+done
+"$rxfsd" --store store --port 0 --vl-port 0 > rxfsd.out 2> rxfsd.err &
+server=$!
+servers="$servers $server"
+wait_for rxfsd.out 'fs .* vl ' $server || { cat rxfsd.out rxfsd.err; echo "rxfsd did not start"; exit 1; }
+where=$(sed -n 's/.*fs 127\.0\.0\.1:\([0-9]*\) vl 127\.0\.0\.1:\([0-9]*\).*/127.0.0.1:\2:\1/p' rxfsd.out)
+
+cp_() { "$afscp" -s "$where" "$@"; }
+cp_well() {
+	cp_ "$@" > out 2> err < /dev/null || {
+		fail "afscp $* ended with $?: $(head -n 3 err)"
+		return 1
+	}
+	[ ! -s err ] || fail "afscp $* printed: $(head -n 3 err)"
+}
+# holds PATH TEXT: whether a file of the volume has that line only.
+holds() {
+	cp_well get "$1" - && [ "$(cat out)" = "$2" ] || fail "$1 has: $(head -c 100 out)"
+}
+
+# Several sources: two that would get the same name are not mixed.
+mkdir a b into
+echo first > a/same
+echo other > b/same
+echo alone > b/alone
+cp_well mkdir home:/dup home:/dup/a home:/dup/b
+for jobs in 1 3; do
+	refused 1 '"b/same": not stored: "a/same" gets the same name' cp_ put -j $jobs a/same b/same b/alone home:/dup
+	holds home:/dup/same first
+	holds home:/dup/alone alone
+	cp_well rm home:/dup/same home:/dup/alone
+done
+cp_well put -r a b/. home:/dup
+cp_well put a/same home:/dup/a
+cp_well put b/same home:/dup/b
+refused 1 'home:/dup/b/same: not copied: home:/dup/a/same gets the same name' \
+	cp_ get home:/dup/a/same home:/dup/b/same home:/dup/alone into
+[ "$(cat into/same)" = first ] && [ -f into/alone ] || fail "get of several: $(head into/*)"
+cp_well put a b -r home:/dup
+cp_well get -r home:/dup/a home:/dup/b into
+[ "$(cat into/b/same)" = other ] || fail "get -r of several: $(head into/*/*)"
+
+result
