@@ -52,4 +52,27 @@ cp_well put a b -r home:/dup
 cp_well get -r home:/dup/a home:/dup/b into
 [ "$(cat into/b/same)" = other ] || fail "get -r of several: $(head into/*/*)"
 
+# A source that changes during the copy: --continue does not take the file for a complete one, although its
+# length and its time in seconds are those of the source. The threads are busy with pipes when it changes.
+mkfifo pipe1 pipe2 pipe3
+echo before > source
+touch -d @1000000000.1 source
+cp_well mkdir home:/changed
+cp_ put -j 2 pipe1 pipe2 source pipe3 home:/changed 2> err &
+put=$!
+exec 3> pipe1 4> pipe2 5> pipe3
+echo afters > source
+touch -d @1000000000.2 source
+exec 3>&- 4>&- 5>&-
+wait $put
+[ $? -eq 1 ] && grep -q 'changed during the copy' err || fail "put of a source that changed: $(cat err)"
+what="put -C of a source that changed"
+cp_well put -C --json source home:/changed && want out skipped 0 && want out files 1
+holds home:/changed/source afters
+cp_well put -C --json source home:/changed && want out skipped 1 && want out files 0
+
+# Times that AFS cannot have become the nearest ones.
+touch -d 1960-01-01T00:00Z source
+cp_well put source home:/old && cp_well get home:/old . && [ "$(stat -c %Y old)" = 0 ] || fail "time $(stat -c %Y old)"
+
 result

@@ -30,6 +30,9 @@ void put_file_drop(void *arg);
 /* Mode of a new object: that of `mode`, less the umask without --preserve. */
 mode_t put_mode(const struct copy *copy, mode_t mode);
 
+/* A time as AFS has it, from 1970 to 2106: earlier and later ones become the nearest. */
+uint32_t put_time(time_t seconds);
+
 /*
  * Store the folder `fd` (taken) as the directory that `target` names: it exists, or is made. Waits
  * for all jobs.

@@ -76,6 +76,11 @@ mode_t put_mode(const struct copy *copy, mode_t mode)
 	return copy->set->preserve ? mode & 0777 : mode & 0777 & ~copy->run->umask;
 }
 
+uint32_t put_time(time_t seconds)
+{
+	return seconds < 0 ? 0 : seconds > UINT32_MAX ? UINT32_MAX : (uint32_t)seconds;
+}
+
 static void on_sent(void *arg, uint64_t bytes)
 {
 	struct storing *s = arg;
@@ -187,14 +192,30 @@ static enum copy_result look_again(struct storing *s)
 	return COPY_GOOD;
 }
 
-static enum copy_result cannot_read(const struct storing *s)
+/*
+ * The file has not the contents of its source: take its time away, by which --continue would know
+ * it. A failure is not reported, since another one was.
+ */
+static enum copy_result spoil(struct storing *s)
 {
-	if (errno)
-		tools_error("%s: cannot read the source: %s", s->file->label, strerror(errno));
-	else
-		tools_error("%s: the source became shorter during the copy; try again",
-			    s->file->label);
+	struct change c = {.op = CHANGE_STATUS,
+			   .label = s->file->label,
+			   .fid = s->object.fid,
+			   .how = change_status(s->mtime ? 0 : 1, (mode_t)-1)};
+	struct afs_error error;
+
+	change_try(s->copy, &c, &error);
 	return COPY_FAILED;
+}
+
+static enum copy_result cannot_read(struct storing *s)
+{
+	if (errno) {
+		tools_error("%s: cannot read the source: %s", s->file->label, strerror(errno));
+		return COPY_FAILED;
+	}
+	tools_error("%s: the source became shorter during the copy; try again", s->file->label);
+	return spoil(s);
 }
 
 /* One StoreData64 at s->at, with retries. */
@@ -292,12 +313,12 @@ static enum copy_result store_file(struct storing *s)
 			"again",
 			s->file->label, (unsigned long long)afs_status_length(&s->object.status),
 			(unsigned long long)s->size);
-		return COPY_FAILED;
+		return spoil(s);
 	}
 	if (unchanged(s->file))
 		return COPY_GOOD;
 	tools_error("%s: the source changed during the copy; try again", s->file->label);
-	return COPY_FAILED;
+	return spoil(s);
 }
 
 /* Fill the buffer from a pipe. The number of bytes, less at its end; -1 with errno. */
@@ -385,7 +406,7 @@ static enum copy_result put_file(struct copy *copy, struct put_file *f)
 	struct storing s = {.copy = copy,
 			    .file = f,
 			    .size = regular ? (uint64_t)f->st.st_size : 0,
-			    .mtime = (uint32_t)(regular ? f->st.st_mtime : time(NULL)),
+			    .mtime = put_time(regular ? f->st.st_mtime : time(NULL)),
 			    .mode = put_mode(copy, regular ? f->st.st_mode : 0666)};
 	enum copy_result rc = open_object(&s);
 

@@ -40,7 +40,7 @@ void put_level_leave(struct copy *copy, struct put_level *level)
 		struct change c = {.op = CHANGE_STATUS,
 				   .label = level->label,
 				   .fid = level->fid,
-				   .how = change_status((uint32_t)level->st.st_mtime,
+				   .how = change_status(put_time(level->st.st_mtime),
 							put_mode(copy, level->st.st_mode))};
 
 		if (change_make(copy, &c) != COPY_GOOD)
@@ -185,7 +185,7 @@ static enum copy_result begin_level(struct copy *copy, int fd, const AFSFid *par
 	} else {
 		c.dir = *parent;
 		/* It must be writable until it is complete. */
-		c.how = change_status((uint32_t)level->st.st_mtime,
+		c.how = change_status(put_time(level->st.st_mtime),
 				      put_mode(copy, level->st.st_mode) | 0700);
 		rc = change_make(copy, &c);
 		level->fid = c.made.fid;
@@ -292,7 +292,7 @@ static enum copy_result put_link(struct tree *t, int fd, const char *name, const
 	}
 	c.op = CHANGE_SYMLINK;
 	c.unknown = false;
-	c.how = change_status((uint32_t)st->st_mtime, 0777);
+	c.how = change_status(put_time(st->st_mtime), 0777);
 	return rc == COPY_GOOD ? change_make(t->copy, &c) : rc;
 }
 
