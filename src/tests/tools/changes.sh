@@ -71,6 +71,21 @@ cp_well put -C --json source home:/changed && want out skipped 0 && want out fil
 holds home:/changed/source afters
 cp_well put -C --json source home:/changed && want out skipped 1 && want out files 0
 
+# mv and ln: a slash at the end means a directory.
+cp_well mkdir home:/mv home:/mv/into home:/mv/from
+cp_well put a/same home:/mv/one
+cp_well put b/same home:/mv/two
+cp_well mv home:/mv/one home:/mv/into/
+holds home:/mv/into/one first
+cp_well mv home:/mv/into/one home:/mv/one
+for command in "mv home:/mv/one" "ln home:/mv/one" "ln -s target"; do
+	refused 1 'home:/mv/missing/ is not a directory; make it with mkdir' cp_ $command home:/mv/missing/
+	refused 1 'home:/mv/two/ is not a directory' cp_ $command home:/mv/two/
+done
+cp_well mv home:/mv/from home:/mv/renamed/
+cp_well ls home:/mv && [ "$(xargs < out)" = "into one renamed two" ] || fail "after mv: $(cat out)"
+holds home:/mv/two other
+
 # Times that AFS cannot have become the nearest ones.
 touch -d 1960-01-01T00:00Z source
 cp_well put source home:/old && cp_well get home:/old . && [ "$(stat -c %Y old)" = 0 ] || fail "time $(stat -c %Y old)"

@@ -215,6 +215,22 @@ static enum copy_result destination_of(struct copy *copy, struct target *t)
 	return COPY_GOOD;
 }
 
+/*
+ * A slash at the end says that the place is a directory, or is to become one. Without this check the
+ * second of two files that are moved to "DIR/" would replace the first if there is no such directory.
+ */
+static bool fits_slash(const char *path, const struct target *t, uint32_t type)
+{
+	size_t length = strlen(path);
+
+	if (length == 0 || path[length - 1] != '/' || !t->name[0])
+		return true;
+	if (t->exists ? t->object.status.FileType == AFS_TYPE_DIR : type == AFS_TYPE_DIR)
+		return true;
+	tools_error("%s is not a directory; make it with mkdir", t->label);
+	return false;
+}
+
 static bool same_object(const struct target *a, const struct target *b)
 {
 	return a->exists && b->exists && a->object.fid.Vnode == b->object.fid.Vnode &&
@@ -223,6 +239,7 @@ static bool same_object(const struct target *a, const struct target *b)
 
 static enum copy_result mv_one(struct copy *copy, const struct target *destination)
 {
+	const struct run *run = copy->run;
 	struct target from, to;
 	enum copy_result rc = target_find(copy, &from);
 	struct change c = {.op = CHANGE_RENAME};
@@ -232,7 +249,8 @@ static enum copy_result mv_one(struct copy *copy, const struct target *destinati
 		return rc;
 	if (!from.exists)
 		return absent(&from);
-	if (!has_name(&from, "renamed"))
+	if (!has_name(&from, "renamed") || !fits_slash(run->sources[run->source_count - 1].path,
+						       destination, from.object.status.FileType))
 		return COPY_FAILED;
 	rc = place_in(copy, destination, from.name, &to);
 	if (rc != COPY_GOOD)
@@ -306,7 +324,7 @@ static enum copy_result make_symlink(struct copy *copy, const char *text, enum c
 
 	if (rc != COPY_GOOD)
 		return rc;
-	if (!has_name(&t, "replaced"))
+	if (!has_name(&t, "replaced") || !fits_slash(copy->path, &t, AFS_TYPE_SYMLINK))
 		return COPY_FAILED;
 	if (*text == 0 || strlen(text) > AFSPATHMAX) {
 		tools_error("%s: the target of a link has 1 to %d bytes", t.label, AFSPATHMAX);
@@ -334,6 +352,8 @@ static enum copy_result make_link(struct copy *copy)
 		rc = destination_of(copy, &destination);
 	if (rc == COPY_GOOD && !old.exists)
 		return absent(&old);
+	if (rc == COPY_GOOD && !fits_slash(run->sources[1].path, &destination, AFS_TYPE_FILE))
+		return COPY_FAILED;
 	if (rc == COPY_GOOD)
 		rc = place_in(copy, &destination, old.name, &t);
 	if (rc != COPY_GOOD)
