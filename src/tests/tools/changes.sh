@@ -86,6 +86,15 @@ cp_well mv home:/mv/from home:/mv/renamed/
 cp_well ls home:/mv && [ "$(xargs < out)" = "into one renamed two" ] || fail "after mv: $(cat out)"
 holds home:/mv/two other
 
+# JSON with names that are not UTF-8.
+odd=$(printf 'odd\377')
+as_text=$(printf '"\(path\|name\)": "/*odd\303\277"')
+cp_well mkdir "home:/$odd"
+for command in "ls --json home:/" "ls --json home:/$odd" "stat --json home:/$odd" "acl --json home:/$odd"; do
+	cp_well $command && grep -q "$as_text" out || fail "$command: $(cat out)"
+done
+cp_well ls --json home:/ && grep -q '"name_hex": "6f6464ff"' out || fail "ls --json: $(cat out)"
+
 # Times that AFS cannot have become the nearest ones.
 touch -d 1960-01-01T00:00Z source
 cp_well put source home:/old && cp_well get home:/old . && [ "$(stat -c %Y old)" = 0 ] || fail "time $(stat -c %Y old)"

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -159,9 +160,9 @@ json_t *tools_effective_json(rxw_endpoint *endpoint)
 		return NULL;
 	return json_pack("{s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:s, s:I, s:I}", "listeners",
 			 (int)e.listeners, "batch", (int)e.batch, "window", (int)e.window, "mtu",
-			 (int)e.mtu, "gso", e.gso, "gro", e.gro,
-			 "steered", e.steered, "io", e.io ? e.io : "?", "rcvbuf",
-			 (json_int_t)e.rcvbuf, "sndbuf", (json_int_t)e.sndbuf);
+			 (int)e.mtu, "gso", e.gso, "gro", e.gro, "steered", e.steered, "io",
+			 e.io ? e.io : "?", "rcvbuf", (json_int_t)e.rcvbuf, "sndbuf",
+			 (json_int_t)e.sndbuf);
 }
 
 json_t *tools_stats_json(const struct counters *stats)
@@ -271,15 +272,55 @@ void tools_report_print(const char *title, json_t *o)
 	       tools_format_size(size, sizeof(size), integer(o, "peak_rss")));
 }
 
+/* Bytes of the character of UTF-8 at `text`, as jansson accepts it; 0: it is none. */
+static size_t utf8_length(const char *text)
+{
+	for (size_t length = 1; length <= 4 && text[length - 1]; length++) {
+		json_t *one = json_stringn(text, length);
+
+		json_decref(one);
+		if (one)
+			return length;
+	}
+	return 0;
+}
+
+json_t *tools_json_text(const char *bytes)
+{
+	json_t *json = json_string(bytes);
+	char *text = json ? NULL : malloc(2 * strlen(bytes) + 1), *to = text;
+
+	if (!text)
+		return json;
+	while (*bytes) {
+		size_t length = utf8_length(bytes);
+
+		if (length) {
+			memcpy(to, bytes, length);
+			bytes += length;
+			to += length;
+		} else {
+			*to++ = (char)(0xc0 | (unsigned char)*bytes >> 6);
+			*to++ = (char)(0x80 | ((unsigned char)*bytes++ & 0x3f));
+		}
+	}
+	*to = 0;
+	json = json_string(text);
+	free(text);
+	return json;
+}
+
 int tools_json_print(json_t *object)
 {
-	int rc = -1;
+	int rc;
 
-	if (object) {
-		rc = json_dumpf(object, stdout, JSON_INDENT(2));
-		if (putchar('\n') == EOF || fflush(stdout) != 0)
-			rc = -1;
-		json_decref(object);
+	if (!object) {
+		tools_error("no memory");
+		return -1;
 	}
+	rc = json_dumpf(object, stdout, JSON_INDENT(2));
+	if (putchar('\n') == EOF || fflush(stdout) != 0)
+		rc = -1;
+	json_decref(object);
 	return rc;
 }

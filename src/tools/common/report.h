@@ -62,7 +62,13 @@ int tools_report_fill(json_t *object, uint64_t bytes, uint64_t calls,
 void tools_report_print(const char *title, json_t *object);
 
 /*
- * Print a JSON object and a newline to stdout, and flush it. Takes the reference. Returns 0 or -1.
+ * Text that may not be UTF-8, for example a name of a file: a byte that is not becomes the character
+ * of the same number, as in the audit log of rxfsd. NULL without memory.
+ */
+json_t *tools_json_text(const char *bytes);
+/*
+ * Print a JSON object and a newline to stdout, and flush it. Takes the reference. Returns 0 or -1;
+ * NULL stands for lack of memory, which is reported.
  */
 int tools_json_print(json_t *object);
 

@@ -54,9 +54,10 @@ static json_t *list_json(const struct afs_acl *acl, bool negative)
 static int show(const struct copy *copy, const struct afs_acl *acl)
 {
 	if (copy->set->json)
-		return tools_json_print(json_pack(
-			"{s:s, s:s, s:o, s:o}", "volume", copy->volume.name, "path", copy->path,
-			"positive", list_json(acl, false), "negative", list_json(acl, true)));
+		return tools_json_print(
+			json_pack("{s:s, s:o, s:o, s:o}", "volume", copy->volume.name, "path",
+				  tools_json_text(copy->path), "positive", list_json(acl, false),
+				  "negative", list_json(acl, true)));
 	print_list(acl, false);
 	print_list(acl, true);
 	return 0;

@@ -93,13 +93,26 @@ static int print_long(struct copy *copy, const char *name, const AFSFid *fid,
 	return 0;
 }
 
+/* The bytes of a name, two digits each. */
+static json_t *hex_json(const char *name)
+{
+	char text[2 * AFSPATHMAX + 1] = "";
+
+	for (size_t i = 0; name[i] && 2 * i + 2 < sizeof(text); i++)
+		snprintf(text + 2 * i, 3, "%02x", (unsigned char)name[i]);
+	return json_string(text);
+}
+
 /* One name as JSON. */
 static json_t *entry_json(const char *name, const AFSFid *fid, const AFSFetchStatus *s)
 {
 	json_t *o = json_object(), *text = json_string(name);
 
 	/* A name may be any bytes; JSON is UTF-8. */
-	json_object_set_new(o, "name", text ? text : json_null());
+	json_object_set_new(o, "name", tools_json_text(name));
+	if (!text)
+		json_object_set_new(o, "name_hex", hex_json(name));
+	json_decref(text);
 	json_object_set_new(o, "vnode", json_integer((json_int_t)fid->Vnode));
 	json_object_set_new(o, "unique", json_integer((json_int_t)fid->Unique));
 	if (s->errorCode != 0) {
@@ -189,8 +202,9 @@ int copy_list(struct copy *copy)
 		put_name(copy->path);
 		putchar('\n');
 	}
-	if (list && tools_json_print(json_pack("{s:s, s:s, s:o}", "volume", copy->volume.name,
-					       "path", copy->path, "entries", list)) < 0)
+	if (list &&
+	    tools_json_print(json_pack("{s:s, s:o, s:o}", "volume", copy->volume.name, "path",
+				       tools_json_text(copy->path), "entries", list)) < 0)
 		rc = -1;
 	return rc < 0 ? TOOLS_EXIT_FAILURE : 0;
 }
@@ -199,23 +213,23 @@ static json_t *status_json(const struct copy *copy, const struct afs_object *o, 
 {
 	const AFSFetchStatus *s = &o->status;
 	json_t *object = json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:I, s:i,"
+		"{s:s, s:o, s:s, s:I, s:I, s:I, s:s, s:I, s:i,"
 		" s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:i}",
-		"volume", copy->volume.name, "path", copy->path, "type", type_text(s->FileType),
-		"volume_id", (json_int_t)o->fid.Volume, "vnode", (json_int_t)o->fid.Vnode, "unique",
-		(json_int_t)o->fid.Unique, "server", "", "length", (json_int_t)afs_status_length(s),
-		"mode", (int)s->UnixModeBits, "links", (int)s->LinkCount, "owner", (int)s->Owner,
-		"group", (int)s->Group, "author", (int)s->Author, "data_version",
-		(json_int_t)afs_status_version(s), "client_mtime", (json_int_t)s->ClientModTime,
-		"server_mtime", (json_int_t)s->ServerModTime, "caller_access", (int)s->CallerAccess,
-		"anonymous_access", (int)s->AnonymousAccess);
+		"volume", copy->volume.name, "path", tools_json_text(copy->path), "type",
+		type_text(s->FileType), "volume_id", (json_int_t)o->fid.Volume, "vnode",
+		(json_int_t)o->fid.Vnode, "unique", (json_int_t)o->fid.Unique, "server", "",
+		"length", (json_int_t)afs_status_length(s), "mode", (int)s->UnixModeBits, "links",
+		(int)s->LinkCount, "owner", (int)s->Owner, "group", (int)s->Group, "author",
+		(int)s->Author, "data_version", (json_int_t)afs_status_version(s), "client_mtime",
+		(json_int_t)s->ClientModTime, "server_mtime", (json_int_t)s->ServerModTime,
+		"caller_access", (int)s->CallerAccess, "anonymous_access", (int)s->AnonymousAccess);
 	char text[TOOLS_ADDRESS_TEXT];
 
 	json_object_set_new(
 		object, "server",
 		json_string(tools_address_text(&copy->volume.server, text, sizeof(text))));
 	if (link)
-		json_object_set_new(object, "link", json_string(link));
+		json_object_set_new(object, "link", tools_json_text(link));
 	return object;
 }
 

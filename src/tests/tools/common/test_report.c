@@ -166,4 +166,26 @@ START_TEST(usage)
 }
 END_TEST
 
-TEST_MAIN("report", all_keys, differences, counters_as_json, machine, configuration, usage)
+START_TEST(text)
+{
+	static const char *const pairs[][2] = {
+		{ "", "" },
+		{ "plain", "plain" },
+		{ "\xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80", "\xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80" },
+		{ "\xfc", "\xc3\xbc" },
+		{ "a\xc3", "a\xc3\x83" },
+		{ "\xff\xc3\xbc\x80z", "\xc3\xbf\xc3\xbc\xc2\x80z" },
+		{ "\xed\xa0\x80", "\xc3\xad\xc2\xa0\xc2\x80" }, /* a surrogate */
+		{ "\xc0\xaf", "\xc3\x80\xc2\xaf" },	    /* longer than needed */
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		json_t *json = tools_json_text(pairs[i][0]);
+
+		ck_assert_str_eq(json_string_value(json), pairs[i][1]);
+		json_decref(json);
+	}
+}
+END_TEST
+
+TEST_MAIN("report", all_keys, differences, counters_as_json, machine, configuration, usage, text)
