@@ -136,41 +136,111 @@ static int next_word(const struct tools_option *options, size_t count, int argc,
 	return argc;
 }
 
+/* Whether a word has several flags and "s" is one of them: "-sf". */
+static bool is_bundle(const struct tools_option *options, size_t count, const char *word)
+{
+	bool found = false;
+
+	if (word[0] != '-' || word[1] == 0 || word[2] == 0)
+		return false;
+	for (word++; *word; word++) {
+		size_t i = 0;
+
+		while (i < count && options[i].letter != *word)
+			i++;
+		if (*word != 's' && (i == count || options[i].kind != TOOLS_FLAG))
+			return false;
+		found |= *word == 's';
+	}
+	return found;
+}
+
+/*
+ * Make "-s -f" of "-sf" after the command, and change that word. Returns the new number of words.
+ */
+static int unbundle(const struct tools_option *options, size_t count, int argc, char **argv,
+		    int command, bool lock, char **words)
+{
+	static char flag[] = "-s";
+	bool more = true;
+	int n = 0;
+
+	for (int i = 0; i < argc; i++) {
+		char *word = argv[i], *to = word;
+
+		/* Behind the place, options belong to the command that lock runs. */
+		if (i > command && (strcmp(word, "--") == 0 || (lock && word[0] != '-')))
+			more = false;
+		if (i > command && more && is_bundle(options, count, word)) {
+			words[n++] = flag;
+			for (const char *from = word; *from; from++)
+				if (*from != 's')
+					*to++ = *from;
+			*to = 0;
+			if (word[1] == 0)
+				continue;
+		}
+		words[n++] = word;
+	}
+	words[n] = NULL;
+	return n;
+}
+
+/* Where the command that lock runs begins, or what is before it. */
+static int end_of_lock(const struct tools_option *options, size_t count, int argc, char **words,
+		       int command)
+{
+	int place = command + 1, stop;
+
+	/* "-s" is a flag here. */
+	while (place < argc && strcmp(words[place], "-s") == 0)
+		place++;
+	place = next_word(options, count, argc, words, place);
+	stop = place < argc ? place + 1 : argc;
+	while (stop < argc && strcmp(words[stop], "-s") == 0)
+		stop++;
+	return stop;
+}
+
+/* Replace "-s" after the command ln or lock. Returns the new number of words. */
+static int replace(int argc, char **words, int command, bool lock, int stop, char **made)
+{
+	static char symbolic[] = "--symbolic", shared[] = "--shared", end[] = "--";
+	int n = 0;
+
+	for (int i = 0; i < argc; i++) {
+		if (lock && i == stop && strcmp(words[i], "--") != 0 &&
+		    (command == 1 || strcmp(words[command - 1], "--") != 0))
+			made[n++] = end;
+		if (i > command && i < stop && strcmp(words[i], "--") == 0)
+			stop = i;
+		made[n++] = i > command && i < stop && strcmp(words[i], "-s") == 0
+				    ? (lock ? shared : symbolic)
+				    : words[i];
+	}
+	return n;
+}
+
 char **arguments_prepare(const struct tools_option *options, size_t option_count, int *argc,
 			 char **argv)
 {
-	static char symbolic[] = "--symbolic", shared[] = "--shared", end[] = "--";
-	char **made = calloc((size_t)*argc + 2, sizeof(char *));
-	int command, stop = *argc, n = 0;
-	bool lock;
+	size_t room = 2 * (size_t)*argc + 2;
+	char **words = calloc(room, sizeof(char *)), **made = calloc(room, sizeof(char *));
+	int command = next_word(options, option_count, *argc, argv, 1), stop = *argc;
+	bool lock = command < *argc && strcmp(argv[command], "lock") == 0;
 
-	if (!made)
+	if (!words || !made) {
+		free(words);
+		free(made);
 		return NULL;
-	command = next_word(options, option_count, *argc, argv, 1);
-	lock = command < *argc && strcmp(argv[command], "lock") == 0;
-	if (lock) {
-		int place = command + 1;
-
-		/* "-s" is a flag here. */
-		while (place < *argc && strcmp(argv[place], "-s") == 0)
-			place++;
-		place = next_word(options, option_count, *argc, argv, place);
-		stop = place < *argc ? place + 1 : *argc;
-		while (stop < *argc && strcmp(argv[stop], "-s") == 0)
-			stop++;
-	} else if (command == *argc || strcmp(argv[command], "ln") != 0) {
-		command = *argc;
 	}
-	for (int i = 0; i < *argc; i++) {
-		if (lock && i == stop && strcmp(argv[i], "--") != 0 &&
-		    (command == 1 || strcmp(argv[command - 1], "--") != 0))
-			made[n++] = end;
-		if (i > command && i < stop && strcmp(argv[i], "--") == 0)
-			stop = i;
-		made[n++] = i > command && i < stop && strcmp(argv[i], "-s") == 0
-				    ? (lock ? shared : symbolic)
-				    : argv[i];
+	if (!lock && (command == *argc || strcmp(argv[command], "ln") != 0)) {
+		memcpy(made, argv, (size_t)*argc * sizeof(char *));
+	} else {
+		*argc = unbundle(options, option_count, *argc, argv, command, lock, words);
+		stop = lock ? end_of_lock(options, option_count, *argc, words, command) : *argc;
+		*argc = replace(*argc, words, command, lock, stop, made);
 	}
-	*argc = n;
+	free(words);
 	return made;
 }

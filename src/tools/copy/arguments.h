@@ -31,8 +31,9 @@ int arguments_take(struct run *run, enum arguments_shape shape, const char *comm
 
 /*
  * Before the options are parsed: "-s" after the commands ln and lock means --symbolic and --shared,
- * and the command line that lock runs keeps its options, behind a "--". Returns a copy of the array
- * that ends with NULL, and its length in *argc; free() it. NULL: no memory.
+ * also together with other flags ("-sf", a word that is changed), and the command line that lock
+ * runs keeps its options, behind a "--". Returns a copy of the array that ends with NULL, and its
+ * length in *argc; free() it. NULL: no memory.
  */
 char **arguments_prepare(const struct tools_option *options, size_t option_count, int *argc,
 			 char **argv);

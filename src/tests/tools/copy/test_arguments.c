@@ -68,6 +68,12 @@ START_TEST(links)
 	want("afscp --verb --timeout 5 ln -s -- -s a:b",
 	     "afscp --verb --timeout 5 ln --symbolic -- -s a:b");
 	want("afscp -sfs ln -s text a:b", "afscp -sfs ln --symbolic text a:b");
+	want("afscp -s fs ln -sv text a:b", "afscp -s fs ln --symbolic -v text a:b");
+	want("afscp ln -vs text a:b", "afscp ln --symbolic -v text a:b");
+	want("afscp ln text a:b -vsv", "afscp ln text a:b --symbolic -vv");
+	want("afscp ln -ss text a:b", "afscp ln --symbolic text a:b");
+	want("afscp ln -s127.0.0.1 -v x a:b", "afscp ln -s127.0.0.1 -v x a:b");
+	want("afscp ln -s -- -sv a:b", "afscp ln --symbolic -- -sv a:b");
 }
 END_TEST
 
@@ -81,6 +87,7 @@ START_TEST(locks)
 	want("afscp lock a:b", "afscp lock a:b");
 	want("afscp lock", "afscp lock");
 	want("afscp lock -s", "afscp lock --shared");
+	want("afscp lock -vs a:b cmd -vs", "afscp lock --shared -v a:b -- cmd -vs");
 }
 END_TEST
 
