@@ -51,6 +51,8 @@ struct target {
  * only the last part does not exist; other results after a message.
  */
 enum copy_result target_find(struct copy *copy, struct target *target);
+/* The same for rm -f: COPY_GOOD also if a directory above does not exist. */
+enum copy_result target_find_forced(struct copy *copy, struct target *target);
 /* Look up `name` in a directory and get its status. Other results than COPY_GOOD after a message. */
 enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *name,
 			     struct target *target);

@@ -45,8 +45,10 @@ struct outage {
 bool copy_retry(struct copy *copy, struct outage *outage, struct afs_error *error, bool *moved);
 /* Look up the volume of a source, and make it the current one; -1 after a message. */
 int copy_locate(struct copy *copy, const struct copy_source *source);
-/* Walk to copy->path; -1 after a message. */
+/* Walk to copy->path; -1 after a message, or and *error. */
 int copy_walk(struct copy *copy, bool follow, struct afs_object *object);
+int copy_walk_try(struct copy *copy, bool follow, struct afs_object *object,
+		  struct afs_error *error);
 /*
  * COPY_STOP if the error that copy_retry() returned concerns everything that follows, COPY_FAILED
  * with --keep-going.
@@ -80,6 +82,8 @@ enum copy_result write_failed(struct copy *copy, const char *label, const char *
 bool get_is_there(const struct copy *copy, int dir, const char *name, const AFSFetchStatus *status);
 /* Mode of the copy of an object. */
 mode_t get_mode(const struct copy *copy, const AFSFetchStatus *status);
+/* The same of a directory, which its owner can use unless --preserve is given. */
+mode_t get_directory_mode(const struct copy *copy, const AFSFetchStatus *status);
 
 /* Copy everything below a directory into the directory `dir`; waits for all jobs. */
 enum copy_result get_tree(struct copy *copy, struct pool *pool, const AFSFid *fid, int dir,

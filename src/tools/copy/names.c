@@ -46,7 +46,8 @@ static bool has_name(const struct target *t, const char *what)
 static enum copy_result rm_one(struct copy *copy)
 {
 	struct target t;
-	enum copy_result rc = target_find(copy, &t);
+	enum copy_result rc =
+		copy->set->force ? target_find_forced(copy, &t) : target_find(copy, &t);
 	bool directory;
 
 	if (rc != COPY_GOOD)
@@ -156,6 +157,10 @@ static enum copy_result mkdir_one(struct copy *copy)
 
 int copy_mkdir(struct copy *copy)
 {
+	mode_t mode;
+
+	if (mode_of_directory(copy, &mode) != COPY_GOOD)
+		return TOOLS_EXIT_USAGE;
 	return for_all(copy, copy->run->source_count, mkdir_one);
 }
 
@@ -376,8 +381,9 @@ int copy_ln(struct copy *copy)
 	copy->path = run->sources[0].path;
 	if (copy->set->mount) {
 		text = mount_text(copy->set->mount);
-		if (text)
-			rc = make_symlink(copy, text, CHANGE_MOUNT);
+		if (!text)
+			return TOOLS_EXIT_USAGE;
+		rc = make_symlink(copy, text, CHANGE_MOUNT);
 		free(text);
 	} else if (copy->set->symbolic) {
 		rc = make_symlink(copy, run->arguments[0], CHANGE_SYMLINK);

@@ -143,20 +143,26 @@ int copy_locate(struct copy *copy, const struct copy_source *source)
 	return 0;
 }
 
-int copy_walk(struct copy *copy, bool follow, struct afs_object *object)
+int copy_walk_try(struct copy *copy, bool follow, struct afs_object *object,
+		  struct afs_error *error)
 {
-	struct afs_error error;
 	struct outage o = {0};
 
 	copy_fresh(copy);
-	while (afs_client_walk(copy->client, &copy->volume, copy->path, follow, object, &error) <
-	       0) {
-		if (copy_retry(copy, &o, &error, NULL))
-			continue;
-		copy_complain(copy, &error);
-		return -1;
-	}
+	while (afs_client_walk(copy->client, &copy->volume, copy->path, follow, object, error) < 0)
+		if (!copy_retry(copy, &o, error, NULL))
+			return -1;
 	return 0;
+}
+
+int copy_walk(struct copy *copy, bool follow, struct afs_object *object)
+{
+	struct afs_error error;
+	int rc = copy_walk_try(copy, follow, object, &error);
+
+	if (rc < 0)
+		copy_complain(copy, &error);
+	return rc;
 }
 
 enum copy_result copy_judge(const struct copy *copy, const struct afs_error *error)

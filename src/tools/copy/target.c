@@ -45,9 +45,14 @@ enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *n
 	return COPY_GOOD;
 }
 
-/* Walk to the directory that contains the last part. */
-static enum copy_result find_parent(struct copy *copy, const char *base, struct target *t)
+/*
+ * Walk to the directory that contains the last part. *absent, unless it is NULL: there is none, which
+ * is no error then.
+ */
+static enum copy_result find_parent(struct copy *copy, const char *base, struct target *t,
+				    bool *absent)
 {
+	struct afs_error error;
 	const char *path = copy->path;
 	char *parent = strndup(path, (size_t)(base - path));
 	struct afs_object object;
@@ -58,11 +63,17 @@ static enum copy_result find_parent(struct copy *copy, const char *base, struct 
 		return COPY_STOP;
 	}
 	copy->path = parent;
-	rc = copy_walk(copy, true, &object);
+	rc = copy_walk_try(copy, true, &object, &error);
 	copy->path = path;
 	free(parent);
-	if (rc < 0)
+	if (rc < 0 && absent && error.number == ENOENT) {
+		*absent = true;
+		return COPY_GOOD;
+	}
+	if (rc < 0) {
+		copy_complain(copy, &error);
 		return copy_interrupted(copy) ? COPY_STOP : COPY_FAILED;
+	}
 	t->dir = object.fid;
 	if (object.status.FileType == AFS_TYPE_DIR)
 		return COPY_GOOD;
@@ -70,8 +81,10 @@ static enum copy_result find_parent(struct copy *copy, const char *base, struct 
 	return COPY_FAILED;
 }
 
-enum copy_result target_find(struct copy *copy, struct target *t)
+/* target_find(); with `force` an object without a parent does not exist, like one without a name. */
+static enum copy_result find(struct copy *copy, struct target *t, bool force)
 {
+	bool absent = false;
 	size_t length;
 	const char *base = target_base(copy->path, &length);
 	bool dots = (length == 1 && base[0] == '.') ||
@@ -90,9 +103,19 @@ enum copy_result target_find(struct copy *copy, struct target *t)
 		       : copy_interrupted(copy)		      ? COPY_STOP
 							      : COPY_FAILED;
 	}
-	rc = find_parent(copy, base, t);
-	if (rc != COPY_GOOD)
+	rc = find_parent(copy, base, t, force ? &absent : NULL);
+	if (rc != COPY_GOOD || absent)
 		return rc;
 	memcpy(t->name, base, length);
 	return target_look(copy, &t->dir, t->name, t);
+}
+
+enum copy_result target_find(struct copy *copy, struct target *t)
+{
+	return find(copy, t, false);
+}
+
+enum copy_result target_find_forced(struct copy *copy, struct target *t)
+{
+	return find(copy, t, true);
 }
