@@ -8,6 +8,7 @@ for program in "$rxfsd" "$rxvol"; do
 	[ -x "$program" ] || { echo "SKIP: $program is not built"; exit 77; }
 done
 cd "$work" || exit 99
+umask 022
 for volume in home other; do
 	"$rxvol" -S store create $volume --acl 'system:anyuser all' > made || { cat made; exit 99; }
 done
@@ -85,6 +86,34 @@ done
 cp_well mv home:/mv/from home:/mv/renamed/
 cp_well ls home:/mv && [ "$(xargs < out)" = "into one renamed two" ] || fail "after mv: $(cat out)"
 holds home:/mv/two other
+
+# mkdir, rm, ln: wrong options, things that do not exist.
+refused 2 'invalid value "999"' cp_ mkdir -p -m 999 home:/parents/dir
+refused 1 'no such file' cp_ ls home:/parents
+refused 2 'invalid value "a b"' cp_ ln --mount 'a b' home:/mount
+refused 1 'no such file' cp_ rm home:/missing/object
+cp_well rm -f home:/missing home:/missing/object home:/dup/missing/object
+refused 1 'is not a directory' cp_ rm -f home:/mv/two/object
+
+# get -p: the modes of directories as well, new ones and existing ones.
+mkdir modes modes/some
+echo text > modes/some/file
+chmod 0555 modes
+chmod 0500 modes/some
+cp_well put -rp modes home:/ && cp_well get -r home:/modes without && cp_well get -rp home:/modes with
+[ "$(stat -c %a without without/some | xargs)" = "755 700" ] || fail "get -r: $(stat -c %a without without/some)"
+[ "$(stat -c %a with with/some | xargs)" = "555 500" ] || fail "get -rp: $(stat -c %a with with/some)"
+cp_well get -rp home:/modes/some without/some && [ "$(stat -c %a without/some/some)" = 500 ] || fail "get -rp into"
+
+# A file system without room for the second directory: --keep-going tries the others, and all failures are counted.
+cp_well mkdir home:/many home:/many/1 home:/many/2 home:/many/3
+on_full() { unshare -rm sh -c 'mount -t tmpfs -o nr_inodes=3 none into && exec "$@"' - "$afscp" -s "$where" "$@" 2> err; }
+if unshare -rm mount -t tmpfs none into 2> /dev/null; then
+	on_full get -r home:/many into/m
+	grep -q '0 files copied, 1 objects failed, the rest was not attempted' err || fail "get -r, full: $(cat err)"
+	on_full get -r --keep-going home:/many into/m
+	grep -q '0 files copied, 2 objects failed$' err || fail "get -r --keep-going, full: $(cat err)"
+fi
 
 # JSON with names that are not UTF-8.
 odd=$(printf 'odd\377')

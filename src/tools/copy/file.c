@@ -32,15 +32,21 @@ enum copy_result write_failed(struct copy *copy, const char *label, const char *
 		tools_error(
 			"%s: no space left for \"%s\"; free space or choose another destination",
 			label, name);
-		return copy->set->keep_going ? COPY_FAILED : COPY_STOP;
+		break;
 	case EPIPE:
 		/* The reader has exited: not an error. */
 		atomic_store(&copy->run->broken_pipe, true);
 		return COPY_STOP;
+	case EIO:
+	case EROFS:
+		tools_error("%s: cannot write \"%s\": %s", label, name, strerror(errno));
+		break;
 	default:
 		tools_error("%s: cannot write \"%s\": %s", label, name, strerror(errno));
-		return errno == EIO || errno == EROFS ? COPY_STOP : COPY_FAILED;
+		return COPY_FAILED;
 	}
+	/* It concerns the others as well. */
+	return copy->set->keep_going ? COPY_FAILED : COPY_STOP;
 }
 
 static int take(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
@@ -172,4 +178,9 @@ mode_t get_mode(const struct copy *copy, const AFSFetchStatus *status)
 	mode_t mode = status->UnixModeBits & 0777;
 
 	return copy->set->preserve ? mode : mode & ~copy->run->umask;
+}
+
+mode_t get_directory_mode(const struct copy *copy, const AFSFetchStatus *status)
+{
+	return get_mode(copy, status) | (copy->set->preserve ? 0 : 0700);
 }

@@ -177,10 +177,11 @@ static enum copy_result get_directory(struct copy *copy, struct pool *pool,
 	if ((!is_new && errno != EEXIST) ||
 	    (dir = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
 		tools_error("cannot create directory \"%s\": %s", name, strerror(errno));
+		atomic_fetch_add(&copy->run->failed, 1);
 	} else {
 		rc = get_tree(copy, pool, &object->fid, dir, label);
-		if (is_new &&
-		    (fchmod(dir, get_mode(copy, &object->status) | 0700) < 0 ||
+		if ((is_new || copy->set->preserve) &&
+		    (fchmod(dir, get_directory_mode(copy, &object->status)) < 0 ||
 		     futimens(dir, times) < 0) &&
 		    rc == COPY_GOOD)
 			rc = write_failed(copy, label, name);

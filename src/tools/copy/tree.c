@@ -52,8 +52,7 @@ static void leave(struct level *level)
 	if (atomic_fetch_sub(&level->users, 1) != 1)
 		return;
 	if (!level->lent) {
-		if (fchmod(level->dir, level->mode | 0700) < 0 ||
-		    futimens(level->dir, level->times) < 0) {
+		if (fchmod(level->dir, level->mode) < 0 || futimens(level->dir, level->times) < 0) {
 			write_failed(level->copy, level->label, level->label);
 			atomic_fetch_add(&level->copy->run->failed, 1);
 		}
@@ -81,6 +80,16 @@ static struct level *new_level(struct copy *copy, int dir, const char *label)
 	return level;
 }
 
+/* write_failed() for something that is no job: if it ends the copy, it is counted here. */
+static enum copy_result not_written(struct copy *copy, const char *label, const char *name)
+{
+	enum copy_result rc = write_failed(copy, label, name);
+
+	if (rc == COPY_STOP)
+		atomic_fetch_add(&copy->run->failed, 1);
+	return rc;
+}
+
 static enum copy_result get_link(struct copy *copy, const struct entry *e,
 				 const AFSFetchStatus *status, int dir, const char *label)
 {
@@ -88,6 +97,7 @@ static enum copy_result get_link(struct copy *copy, const struct entry *e,
 	struct outage outage = {0};
 	struct timespec times[2];
 	struct afs_error error;
+	enum copy_result rc;
 
 	copy_fresh(copy);
 	while (afs_client_readlink(copy->client, &e->fid, label, text, &error) < 0) {
@@ -106,9 +116,9 @@ static enum copy_result get_link(struct copy *copy, const struct entry *e,
 	    utimensat(dir, temp, times, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    renameat(dir, temp, dir, e->name) == 0)
 		return COPY_GOOD;
-	write_failed(copy, label, e->name);
+	rc = not_written(copy, label, e->name);
 	unlinkat(dir, temp, 0);
-	return COPY_FAILED;
+	return rc;
 }
 
 /* A file of a directory, as a job. */
@@ -188,16 +198,14 @@ static enum copy_result get_subdirectory(struct tree *t, const struct entry *e,
 	if ((mkdirat(parent->dir, e->name, 0700) < 0 && errno != EEXIST) ||
 	    (dir = openat(parent->dir, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) <
 		    0) {
-		tools_error("%s: cannot create the directory: %s", label, strerror(errno));
-		return errno == ENOSPC || errno == EDQUOT || errno == EROFS ? COPY_STOP
-									    : COPY_FAILED;
+		return not_written(t->copy, label, e->name);
 	}
 	level = new_level(t->copy, dir, label);
 	if (!level) {
 		close(dir);
 		return COPY_STOP;
 	}
-	level->mode = get_mode(t->copy, status);
+	level->mode = get_directory_mode(t->copy, status);
 	times_of(status, level->times);
 	rc = get_level(t, &e->fid, level);
 	leave(level);
