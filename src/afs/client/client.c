@@ -15,6 +15,29 @@
 #define ERRNO_END   134	  /* above the errno values that servers translate */
 #define SURPLUS_MAX 4096  /* extra bytes after an answer that are discarded */
 
+/*
+ * Format into `text`. Of a line that is too long the middle is left out: a long path must not hide the
+ * reason behind it.
+ */
+static void put_text(char *text, size_t size, const char *format, va_list args)
+	__attribute__((format(printf, 3, 0)));
+static void put_text(char *text, size_t size, const char *format, va_list args)
+{
+	size_t begin = size / 3, rest = size - begin - 3; /* with the NUL */
+	char *whole;
+	int length = vasprintf(&whole, format, args);
+
+	if (length < 0) {
+		snprintf(text, size, "no memory");
+		return;
+	}
+	if ((size_t)length < size)
+		memcpy(text, whole, (size_t)length + 1);
+	else
+		snprintf(text, size, "%.*s...%s", (int)begin, whole, whole + length + 1 - rest);
+	free(whole);
+}
+
 void afs_error_text(struct afs_error *error, const char *format, ...)
 {
 	va_list args;
@@ -22,7 +45,18 @@ void afs_error_text(struct afs_error *error, const char *format, ...)
 	memset(error, 0, offsetof(struct afs_error, text));
 	error->origin = RXW_ORIGIN_LOCAL;
 	va_start(args, format);
-	vsnprintf(error->text, sizeof(error->text), format, args);
+	put_text(error->text, sizeof(error->text), format, args);
+	va_end(args);
+}
+
+static void format_text(char *text, size_t size, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static void format_text(char *text, size_t size, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	put_text(text, size, format, args);
 	va_end(args);
 }
 
@@ -139,7 +173,7 @@ int afs_conclude(struct afs_client *c, rxw_call *call, const char *what, int32_t
 		return interrupted(error, what);
 	afs_server_text(&peer, location ? "location server" : "file server", server,
 			sizeof(server));
-	snprintf(where, sizeof(where), "%s: %s", what, server);
+	format_text(where, sizeof(where), "%s: %s", what, server);
 	if (stalled || (origin == RXW_ORIGIN_LOCAL && code == RXW_CALL_TIMEOUT)) {
 		afs_error_text(error,
 			       stalled ? "%s: no progress for %u s"

@@ -622,6 +622,29 @@ START_TEST(no_debugging)
 }
 END_TEST
 
+/* A long name of an object does not hide why a call failed, nor the object. */
+START_TEST(long_names)
+{
+	struct afs_error e;
+	char what[3000];
+	size_t length;
+
+	memset(what, 'x', sizeof(what) - 1);
+	memcpy(what, "vol:/begin", 10);
+	memcpy(what + sizeof(what) - 5, "/end", 5);
+	afs_error_code(&e, what, 13, RXW_ORIGIN_PEER);
+	length = strlen(e.text);
+	ck_assert_uint_eq(length, sizeof(e.text) - 1);
+	ck_assert_msg(strncmp(e.text, "vol:/begin", 10) == 0, "%s", e.text);
+	ck_assert_msg(strstr(e.text, "x...x") != NULL, "%s", e.text);
+	ck_assert_msg(strstr(e.text, "/end: Permission denied (code 13)") != NULL, "%s", e.text);
+	/* The longest text that fits is complete. */
+	what[sizeof(e.text) - 1] = 0;
+	afs_error_text(&e, "%s", what);
+	ck_assert_str_eq(e.text, what);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("client");
@@ -638,6 +661,7 @@ int main(void)
 	tcase_add_test(tcase, truncated_answers);
 	tcase_add_test(tcase, callbacks);
 	tcase_add_test(tcase, no_debugging);
+	tcase_add_test(tcase, long_names);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

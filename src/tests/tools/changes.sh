@@ -115,6 +115,14 @@ if unshare -rm mount -t tmpfs none into 2> /dev/null; then
 	grep -q '0 files copied, 2 objects failed$' err || fail "get -r --keep-going, full: $(cat err)"
 fi
 
+# Paths of 1,000 bytes and more do not hide the reason of a failure.
+long=$(printf '%0200d' 0)
+deep=deep/$long/$long/$long/$long/$long
+mkdir -p "$deep"
+ln -s "$(printf '%01025d' 0)" "$deep/link"
+cp_ put -r deep home:/ 2> err
+grep -q 'link: the target of the link is longer than 1024 bytes$' err || fail "put of a long path: $(cat err)"
+
 # JSON with names that are not UTF-8.
 odd=$(printf 'odd\377')
 as_text=$(printf '"\(path\|name\)": "/*odd\303\277"')

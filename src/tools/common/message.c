@@ -69,31 +69,59 @@ static void put(const char *text, size_t length)
 	}
 }
 
+/*
+ * The prefix and the message, in `small` or, if they are longer, allocated, with room for another
+ * character. The lock is held.
+ */
+static char *format_line(char *small, size_t size, const char *format, va_list args)
+	__attribute__((format(printf, 3, 0)));
+static char *format_line(char *small, size_t size, const char *format, va_list args)
+{
+	char *line = small;
+	va_list again;
+	int used, length;
+
+	if (journal) /* the journal knows the name; 3 is an error's priority */
+		used = snprintf(line, size, "<3>");
+	else
+		used = snprintf(line, size, "%s%s: ", progress_shown ? "\n" : "", program);
+	va_copy(again, args);
+	length = vsnprintf(line + used, size - (size_t)used, format, args);
+	if (length > 0 && (size_t)length >= size - (size_t)used) {
+		line = malloc((size_t)used + (size_t)length + 2);
+		if (line) {
+			memcpy(line, small, (size_t)used);
+			vsnprintf(line + used, (size_t)length + 1, format, again);
+		} else {
+			line = small;
+		}
+	}
+	va_end(again);
+	return line;
+}
+
 void tools_error(const char *format, ...)
 {
 	int saved = errno;
-	char line[1024];
-	int used;
+	char small[1024], *line;
 	va_list args;
 
 	pthread_mutex_lock(&lock);
-	if (journal) /* the journal knows the name; 3 is an error's priority */
-		used = snprintf(line, sizeof(line), "<3>");
-	else
-		used = snprintf(line, sizeof(line), "%s%s: ", progress_shown ? "\n" : "", program);
-	progress_shown = false;
 	va_start(args, format);
-	vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, args);
+	line = format_line(small, sizeof(small) - 1, format, args);
 	va_end(args);
 	/*
 	 * Names of files and texts of servers end up here: a terminal must not take orders from
 	 * them.
 	 */
-	for (char *p = line + used; *p; p++)
+	for (char *p = line + (progress_shown && !journal); *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';
+	progress_shown = false;
 	strcat(line, "\n");
 	put(line, strlen(line));
+	if (line != small)
+		free(line);
 	pthread_mutex_unlock(&lock);
 	errno = saved;
 }

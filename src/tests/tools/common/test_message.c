@@ -76,9 +76,10 @@ START_TEST(long_line)
 	memset(big, 'x', sizeof(big) - 1);
 	big[sizeof(big) - 1] = 0;
 	test_capture(&c, STDERR_FILENO);
-	tools_error("%s", big);
+	tools_error("%s: why", big);
 	text = test_captured(&c);
 	test_one_line(text);
+	ck_assert_msg(strstr(text, "x: why\n") != NULL, "%s", text);
 	free(text);
 }
 END_TEST
