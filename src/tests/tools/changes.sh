@@ -123,6 +123,14 @@ ln -s "$(printf '%01025d' 0)" "$deep/link"
 cp_ put -r deep home:/ 2> err
 grep -q 'link: the target of the link is longer than 1024 bytes$' err || fail "put of a long path: $(cat err)"
 
+# Missing rights: each message says which.
+cp_well mkdir home:/closed && cp_well put a/same home:/closed && cp_well acl home:/closed system:anyuser l
+refused 1 'ermission denied.*you need the right l (lookup) on the directory, and r (read)' cp_ get home:/closed/same -
+refused 1 'ermission denied.*you need the right i (insert)' cp_ mkdir home:/closed/dir
+refused 1 'ermission denied.*you need the right a (administer)' cp_ acl home:/closed system:anyuser all
+refused 1 'the server knows no user or group of one of the names' cp_ acl home:/ nobody-at-all read
+refused 1 'the server does not accept the name' cp_ mkdir home:/x@sys
+
 # JSON with names that are not UTF-8.
 odd=$(printf 'odd\377')
 as_text=$(printf '"\(path\|name\)": "/*odd\303\277"')

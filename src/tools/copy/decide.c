@@ -104,6 +104,26 @@ static const char *about_name(enum change_op op, int number)
 	}
 }
 
+static const char *invalid(enum change_op op)
+{
+	switch (op) {
+	case CHANGE_RENAME:
+		return "both are one file, the target is inside the source, or the server does not "
+		       "accept the name";
+	case CHANGE_ACL:
+		return "the server knows no user or group of one of the names; its administrator "
+		       "can add them, on rxfsd with rxpt";
+	case CHANGE_CREATE:
+	case CHANGE_MKDIR:
+	case CHANGE_SYMLINK:
+	case CHANGE_MOUNT:
+	case CHANGE_LINK:
+		return "the server does not accept the name; choose another one";
+	default:
+		return NULL;
+	}
+}
+
 const char *decide_remedy(enum change_op op, const struct afs_error *error)
 {
 	if (error->origin == RXW_ORIGIN_PEER && error->code == AFS_VNOVNODE)
@@ -130,9 +150,7 @@ const char *decide_remedy(enum change_op op, const struct afs_error *error)
 					 : NULL;
 	case EMSGSIZE: /* OpenAFS's number for a loop */
 	case EINVAL:
-		return op == CHANGE_RENAME ? "both are one file, or the target is inside the source"
-		       : op == CHANGE_ACL  ? "the list has a name that the cell does not know"
-					   : NULL;
+		return invalid(op);
 	default:
 		return about_name(op, error->number);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The threads of a run: their clients, and what they report together. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,7 +86,12 @@ void copy_complain(struct copy *copy, const struct afs_error *error)
 {
 	if (copy->silent)
 		return;
-	if (!error->interrupted || !atomic_exchange(&copy->run->told, true))
+	/* Missing rights of changes are told by change_complain(). */
+	if (error->number == EACCES)
+		tools_error("%s: you need the right l (lookup) on the directory, and r (read) for "
+			    "files; see afscp acl, and --cell for authentication",
+			    error->text);
+	else if (!error->interrupted || !atomic_exchange(&copy->run->told, true))
 		tools_error("%s", error->text);
 }
 

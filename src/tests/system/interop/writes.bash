@@ -86,7 +86,7 @@ test_writes_acl() {
 	ours_well acl root.cell:lists system:authuser none
 	ours_well acl root.cell:lists
 	! grep -q '^ .*authuser' out.txt || fail "an entry was not removed: $(cat out.txt)"
-	refused 'a name that the cell does not know' acl root.cell:lists no.such.user read
+	refused 'no user or group of one of the names' acl root.cell:lists no.such.user read
 	wrong acl root.cell:lists system:anyuser xyz
 	want_line err.txt 'use letters of rlidwka'
 	admin acl small: system:anyuser all || fail "acl: $(head -n 1 err.txt)"
