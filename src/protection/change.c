@@ -112,6 +112,21 @@ static int change(struct prot *prot, const char *sql, int count, int64_t a, int6
 	return prot_query(prot, sql, parameters, count, NULL, NULL) ? failed(prot, message) : 0;
 }
 
+/* In a transaction: the name of an entry, or its id if there is none or it cannot be read. Returns name. */
+static const char *name_of(struct prot *prot, int32_t id, char name[PROT_NAME_MAX + 1])
+{
+	sqlite3_stmt *row = NULL;
+
+	snprintf(name, PROT_NAME_MAX + 1, "%d", (int)id);
+	if (sqlite3_prepare_v2(prot->db, "SELECT name FROM entry WHERE id = ?", -1, &row, NULL) ==
+		    SQLITE_OK &&
+	    sqlite3_bind_int64(row, 1, id) == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW &&
+	    sqlite3_column_text(row, 0))
+		snprintf(name, PROT_NAME_MAX + 1, "%s", (const char *)sqlite3_column_text(row, 0));
+	sqlite3_finalize(row);
+	return name;
+}
+
 /* Whether there is an entry with this id; its kind follows from the sign. */
 static int need_entry(struct prot *prot, int32_t id, char *message)
 {
@@ -135,7 +150,7 @@ static int need_free_name(struct prot *prot, const char *name, int32_t except, c
 }
 
 /* Machines have rules of their own, and what looks like one must be one. */
-static bool is_valid_address(const char *name, const char **why)
+static bool is_valid_address(const char *name, bool group, const char **why)
 {
 	uint32_t address;
 
@@ -144,6 +159,10 @@ static bool is_valid_address(const char *name, const char **why)
 		return true;
 	if (!prot_name_is_machine(name, &address))
 		return false;
+	if (group) {
+		*why = "this is a machine: add it with adduser, and to a group of another name";
+		return false;
+	}
 	*why = "this would be every machine: give the rights to system:anyuser";
 	return address != 0;
 }
@@ -152,22 +171,39 @@ static int need_valid_name(const char *name, bool group, char *message)
 {
 	const char *why;
 
-	if (prot_name_valid(name, group, &why) && is_valid_address(name, &why))
+	if (prot_name_valid(name, group, &why) && is_valid_address(name, group, &why))
 		return 0;
 	return refuse(message, PROT_BAD_NAME, "\"%.80s\": %s", name, why);
 }
 
-static bool predefined(int32_t id)
+/* The name of a predefined entry, which never changes; NULL: it is none. */
+static const char *predefined(int32_t id)
 {
-	return id == PROT_ANONYMOUS || id == PROT_ANYUSER || id == PROT_AUTHUSER ||
-	       (id <= PROT_PTSVIEWERS && id >= PROT_BACKUP);
+	static const struct {
+		int32_t id;
+		const char *name;
+	} entries[] = {
+		{PROT_ANONYMOUS, "anonymous"},
+		{PROT_ANYUSER, "system:anyuser"},
+		{PROT_AUTHUSER, "system:authuser"},
+		{PROT_PTSVIEWERS, "system:ptsviewers"},
+		{PROT_ADMINISTRATORS, "system:administrators"},
+		{PROT_BACKUP, "system:backup"},
+	};
+
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
+		if (entries[i].id == id)
+			return entries[i].name;
+	return NULL;
 }
 
 static int need_own(int32_t id, const char *what, char *message)
 {
-	if (!predefined(id))
+	const char *name = predefined(id);
+
+	if (!name)
 		return 0;
-	return refuse(message, PROT_PREDEFINED, "the predefined entry %d cannot be %s", id, what);
+	return refuse(message, PROT_PREDEFINED, "the predefined entry %s cannot be %s", name, what);
 }
 
 /* The next id that was never used. */
@@ -343,15 +379,21 @@ int prot_remove(struct prot *prot, int32_t id, char *message)
 
 static int need_group(struct prot *prot, int32_t id, char *message)
 {
+	char name[PROT_NAME_MAX + 1];
+
 	if (id >= 0)
-		return refuse(message, PROT_NOT_GROUP, "%d is a user, not a group", id);
+		return refuse(message, PROT_NOT_GROUP, "%s is a user, not a group",
+			      name_of(prot, id, name));
 	return need_entry(prot, id, message);
 }
 
 static int need_user(struct prot *prot, int32_t id, char *message)
 {
+	char name[PROT_NAME_MAX + 1];
+
 	if (id <= 0)
-		return refuse(message, PROT_NOT_USER, "%d is a group, not a user", id);
+		return refuse(message, PROT_NOT_USER, "%s is a group, not a user",
+			      name_of(prot, id, name));
 	return need_entry(prot, id, message);
 }
 
@@ -399,11 +441,13 @@ static int check_membership(struct prot *prot, int32_t group, int32_t user, bool
 		rc = need_user(prot, user, message);
 	if (rc)
 		return rc;
-	if (group == PROT_ANYUSER || group == PROT_AUTHUSER || user == PROT_ANONYMOUS)
+	if (group == PROT_ANYUSER || group == PROT_AUTHUSER)
 		return refuse(message, PROT_PREDEFINED,
-			      "%d has the members that its name says, and %d is in no group: "
-			      "neither changes",
-			      group == PROT_ANYUSER ? PROT_ANYUSER : PROT_AUTHUSER, PROT_ANONYMOUS);
+			      "the members of %s cannot be changed: its name says who they are",
+			      predefined(group));
+	if (user == PROT_ANONYMOUS)
+		return refuse(message, PROT_PREDEFINED,
+			      "anonymous is in no group: give the rights to system:anyuser");
 	if (prot_query(prot, "SELECT user FROM member WHERE grp = ? AND user = ?", parameters, 2,
 		       NULL, &found))
 		return failed(prot, message);
@@ -426,6 +470,7 @@ static int refuse_machine(struct prot *prot, int32_t user, char *message)
 static int change_member(struct prot *prot, int32_t group, int32_t user, bool add, char *message)
 {
 	bool inside, member = false;
+	char names[2][PROT_NAME_MAX + 1];
 	int rc = begin(prot, &inside, message);
 
 	if (rc)
@@ -435,9 +480,8 @@ static int change_member(struct prot *prot, int32_t group, int32_t user, bool ad
 		rc = refuse_machine(prot, user, message);
 	if (!rc && member == add)
 		rc = refuse(message, PROT_MEMBERSHIP,
-			    add ? "user %d is a member of group %d already"
-				: "user %d is not a member of group %d",
-			    user, group);
+			    add ? "%s is a member of %s already" : "%s is not a member of %s",
+			    name_of(prot, user, names[0]), name_of(prot, group, names[1]));
 	if (!rc)
 		rc = change(prot,
 			    add ? "INSERT INTO member(grp, user) VALUES(?, ?)"

@@ -121,12 +121,15 @@ no 1 'blanks' adduser 'two words'
 no 1 'look like an id' adduser 12
 no 1 "no ':'" adduser a:b
 no 1 '63 bytes' adduser a234567890123456789012345678901234567890123456789012345678901234
-no 1 'is a user, not a group' member add alice dave
-no 1 'is a group, not a user' member add staff alice:friends
+no 1 'rxpt: alice is a user, not a group' member add alice dave
+no 1 'rxpt: alice:friends is a group, not a user' member add staff alice:friends
 no 1 'no user or group of' member add staff alice nobody
-no 1 'not a member' member remove staff alice
-no 1 'neither changes' member add system:anyuser alice
-no 1 'predefined' remove anonymous
+no 1 'rxpt: alice is not a member of staff' member remove staff alice
+no 1 'members of system:anyuser cannot be changed' member add system:anyuser alice
+no 1 'anonymous is in no group' member add staff anonymous
+no 1 'this is a machine: add it with adduser' addgroup 10.1.2.3
+no 1 'this is a machine' rename staff 10.1.2.3
+no 1 'the predefined entry anonymous cannot be removed' remove anonymous
 no 1 'predefined' rename system:backup other
 no 1 'is no user or group' examine nobody
 no 1 'is no user or group' members 99999999999999999999
