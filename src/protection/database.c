@@ -280,6 +280,30 @@ static int check_structure(struct prot *prot, char *message)
 	return strcmp(found, "ok") == 0 ? 0 : prot_damaged(prot, found, message);
 }
 
+static void note_file(struct prot *prot)
+{
+	struct stat st;
+
+	if (stat(prot->path, &st) == 0) {
+		prot->device = st.st_dev;
+		prot->inode = st.st_ino;
+	}
+}
+
+bool prot_database_replaced(const struct prot *prot, char *message)
+{
+	struct stat st;
+	bool there = stat(prot->path, &st) == 0;
+
+	if (there ? st.st_dev == prot->device && st.st_ino == prot->inode : errno != ENOENT)
+		return false;
+	snprintf(message, PROT_MESSAGE_MAX,
+		 "%.250s was %s while it is in use: restart this program, so that it reads what is "
+		 "there",
+		 prot->path, there ? "replaced" : "removed");
+	return true;
+}
+
 int prot_database_open(struct prot *prot, char *message)
 {
 	int rc = find_path(prot, message);
@@ -296,6 +320,7 @@ int prot_database_open(struct prot *prot, char *message)
 		snprintf(message, PROT_MESSAGE_MAX, "no memory");
 		return PROT_ERROR;
 	}
+	note_file(prot);
 	sqlite3_extended_result_codes(prot->db, 1);
 	sqlite3_busy_timeout(prot->db, BUSY_MS);
 	/* A damaged file must not make the library run what is in its schema. */

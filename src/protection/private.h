@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include <sqlite3.h>
 
@@ -17,7 +18,9 @@
  */
 struct prot {
 	struct prot_options options;
-	char *path; /* of the file */
+	char *path; /* of the file: */
+	dev_t device;
+	ino_t inode;
 	pthread_mutex_t db_lock;
 	sqlite3 *db;	       /* db_lock */
 	sqlite3_stmt *version; /* db_lock: PRAGMA data_version */
@@ -56,6 +59,8 @@ bool prot_name_valid(const char *name, bool group, const char **why);
 /* Open, make or refuse the file of prot->path. 0, or a code and a line. */
 int prot_database_open(struct prot *prot, char *message);
 void prot_database_close(struct prot *prot);
+/* Whether another file, or none, is where the open one was: true and a line. */
+bool prot_database_replaced(const struct prot *prot, char *message);
 /* The line for a failed call of SQLite, and the code for it. */
 int prot_database_error(struct prot *prot, const char *doing, char *message);
 int prot_damaged(const struct prot *prot, const char *what, char *message);

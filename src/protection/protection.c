@@ -64,9 +64,10 @@ static void look(struct prot *prot, bool changed_here)
 	char message[PROT_MESSAGE_MAX];
 	uint64_t begin = monotonic_ns(), took;
 	int rc = refresh(prot, changed_here, message);
+	bool bad = rc || prot_database_replaced(prot, message);
 
 	took = (monotonic_ns() - begin) * LOOK_FACTOR;
-	if (rc && !prot->failing && prot->options.warn) {
+	if (bad && !prot->failing && prot->options.warn) {
 		char line[PROT_MESSAGE_MAX + 64];
 
 		snprintf(line, sizeof(line), "%s; what was read before stays in use", message);
@@ -75,7 +76,7 @@ static void look(struct prot *prot, bool changed_here)
 	/* Whatever the version is, it was not loaded. */
 	if (rc)
 		prot->seen = NEVER;
-	prot->failing = rc != 0;
+	prot->failing = bad;
 	pthread_mutex_lock(&prot->lock);
 	prot->next_look = monotonic_ns() + (took > LOOK_NS ? took : LOOK_NS);
 	/* Only now, so that no thread takes the old view meanwhile. */

@@ -270,5 +270,29 @@ START_TEST(damaged_later)
 }
 END_TEST
 
+/* A file that is moved away while it is open: what was read stays, with one warning. */
+START_TEST(replaced)
+{
+	const struct prot_options options = {.warn = count_warning, .arg = &d};
+	char *aside;
+
+	atomic_store(&warnings, 0);
+	database_open(&d, &options);
+	database_user(&d, "alice", 1);
+	ck_assert_int_gt(asprintf(&aside, "%s.aside", d.file), 0);
+	ck_assert_int_eq(rename(d.file, aside), 0);
+	while (!atomic_load(&warnings)) {
+		ck_assert_str_eq(database_cps(&d, 1), "-102 -101 1");
+		usleep(1000);
+	}
+	usleep(250000);
+	ck_assert_str_eq(database_cps(&d, 1), "-102 -101 1");
+	ck_assert_uint_eq(atomic_load(&warnings), 1);
+	ck_assert_int_eq(rename(aside, d.file), 0);
+	free(aside);
+	database_close(&d);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(60, "protection sharing", other_process, many_processes, killed, threads,
-		 damaged_later)
+		 damaged_later, replaced)
