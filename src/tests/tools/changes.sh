@@ -131,6 +131,11 @@ refused 1 'ermission denied.*you need the right a (administer)' cp_ acl home:/cl
 refused 1 'the server knows no user or group of one of the names' cp_ acl home:/ nobody-at-all read
 refused 1 'the server does not accept the name' cp_ mkdir home:/x@sys
 
+# chmod: bits that only administrators may set.
+cp_well put a/same home:/dup/same && cp_well chmod 754 home:/dup/same
+refused 1 'the mode is 0755, not 4755: servers keep the first digit for administrators' cp_ chmod 4755 home:/dup/same
+cp_well chmod u-x home:/dup/same && cp_well stat home:/dup/same && grep -q 'mode  *0655 ' out || fail "chmod: $(cat out)"
+
 # JSON with names that are not UTF-8.
 odd=$(printf 'odd\377')
 as_text=$(printf '"\(path\|name\)": "/*odd\303\277"')

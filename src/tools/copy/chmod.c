@@ -15,7 +15,8 @@ static enum copy_result set_mode(struct copy *copy, const AFSFid *fid, const AFS
 				 const char *label)
 {
 	struct change c = {.op = CHANGE_STATUS, .label = label, .fid = *fid};
-	mode_t mode;
+	enum copy_result rc;
+	mode_t mode, now;
 
 	/* The text was checked before. */
 	if (mode_parse(copy->run->arguments[0], status->UnixModeBits & 07777,
@@ -24,7 +25,14 @@ static enum copy_result set_mode(struct copy *copy, const AFSFid *fid, const AFS
 	if (mode == (status->UnixModeBits & 07777))
 		return COPY_GOOD;
 	c.how = (AFSStoreStatus){.Mask = AFS_SETMODE, .UnixModeBits = mode};
-	return change_make(copy, &c);
+	rc = change_make(copy, &c);
+	now = c.made.status.UnixModeBits & 07777;
+	if (rc != COPY_GOOD || now == mode)
+		return rc;
+	tools_error(
+		"%s: the mode is %04o, not %04o: servers keep the first digit for administrators",
+		label, (unsigned)now, (unsigned)mode);
+	return COPY_FAILED;
 }
 
 static enum copy_result below(struct copy *copy, const AFSFid *fid, const char *label,
