@@ -33,6 +33,8 @@ for bytes in 0 1 4 1415 1416 1417 65536 1000000; do
 	client "send $bytes" -c send -b $bytes && want "$work/out" bytes $bytes
 	client "recv $bytes" -c recv -b $bytes && want "$work/out" bytes $bytes
 done
+client "a port with the host" -p 1 -s "127.0.0.1:$port" -c recv -b 1 && want "$work/out" bytes 1
+refused 1 'HOST\[:PORT\]' "$rxperf" client -s '[::1' -c recv
 client "rpc" -c rpc -T 50 && {
 	want "$work/out" calls 50
 	want "$work/out" bytes 10000

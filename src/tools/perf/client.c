@@ -26,10 +26,14 @@ static void on_signal(int number, void *arg)
 
 static int open_client(struct perf_client *c)
 {
-	char message[256];
+	uint16_t port = (uint16_t)c->set->port;
+	char message[256], host[256];
 
-	if (tools_resolve(c->set->host, (uint16_t)c->set->port, 0, &c->server, message,
-			  sizeof(message)) < 0) {
+	if (tools_split_host(c->set->host, host, sizeof(host), &port, 1) < 0) {
+		tools_error("option --server: invalid value \"%s\"; use HOST[:PORT]", c->set->host);
+		return -1;
+	}
+	if (tools_resolve(host, port, 0, &c->server, message, sizeof(message)) < 0) {
 		tools_error("-s: %s", message);
 		return -1;
 	}

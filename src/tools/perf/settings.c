@@ -61,8 +61,8 @@ static const struct tools_option options[] = {
 	 .letter = 's',
 	 .kind = TOOLS_STRING,
 	 AT(host),
-	 .argument = "HOST",
-	 .help = "name or address of the server"},
+	 .argument = "HOST[:PORT]",
+	 .help = "name or address of the server, and its port in place of --port"},
 	{.name = "port",
 	 .letter = 'p',
 	 .kind = TOOLS_UINT,
@@ -277,13 +277,13 @@ static int check_settings(const struct perf_settings *set, struct perf_load *loa
 		return -1;
 	}
 	if (set->rate > 0 && (!set->duration_ms || set->form == PERF_FORM_BLOCKING)) {
-		tools_error(set->duration_ms ? "--rate cannot be used with --form blocking" :
-					       "--rate needs -D, the duration");
+		tools_error(set->duration_ms ? "--rate cannot be used with --form blocking"
+					     : "--rate needs -D, the duration");
 		return -1;
 	}
 	if ((command_codes[set->command] == RXPERF_FILE) != (set->list != NULL)) {
-		tools_error(set->list ? "-f requires -c file" :
-					"-c file needs a list, for example -f 64K,0,1M");
+		tools_error(set->list ? "-f requires -c file"
+				      : "-c file needs a list, for example -f 64K,0,1M");
 		return -1;
 	}
 	load->request.what = command_codes[set->command];
