@@ -123,6 +123,11 @@ ln -s "$(printf '%01025d' 0)" "$deep/link"
 cp_ put -r deep home:/ 2> err
 grep -q 'link: the target of the link is longer than 1024 bytes$' err || fail "put of a long path: $(cat err)"
 
+# A tree of which nothing can be stored.
+"$rxvol" -S store clone other > made || fail "clone: $(cat made)"
+cp_ put -r a other.readonly:/ 2> err
+grep -q 'a: 0 files copied, 1 objects failed, the rest was not attempted$' err || fail "put, read-only: $(cat err)"
+
 # Missing rights: each message says which.
 cp_well mkdir home:/closed && cp_well put a/same home:/closed && cp_well acl home:/closed system:anyuser l
 refused 1 'ermission denied.*you need the right l (lookup) on the directory, and r (read)' cp_ get home:/closed/same -

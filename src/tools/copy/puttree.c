@@ -357,7 +357,9 @@ enum copy_result put_tree(struct copy *copy, struct pool *pool, int fd, const st
 		begin_level(copy, fd, &target->dir, target->name,
 			    target->exists ? &target->object.fid : NULL, target->label, &level);
 
-	if (rc == COPY_GOOD) {
+	if (rc != COPY_GOOD) {
+		atomic_fetch_add(&copy->run->failed, 1);
+	} else {
 		rc = put_level(&tree, fd, level);
 		if (pool_wait(pool) == COPY_STOP)
 			rc = COPY_STOP;
