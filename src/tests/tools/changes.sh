@@ -72,6 +72,18 @@ cp_well put -C --json source home:/changed && want out skipped 0 && want out fil
 holds home:/changed/source afters
 cp_well put -C --json source home:/changed && want out skipped 1 && want out files 0
 
+# Two names of one file: the threads of -j do not mix two sources there.
+mkfifo name1 name2
+cp_well mkdir home:/linked && cp_well put a/same home:/linked/name1 && cp_well ln home:/linked/name1 home:/linked/name2
+head -c 40000000 /dev/zero | tr '\0' a > name1 &
+writers=$!
+head -c 40000000 /dev/zero | tr '\0' b > name2 &
+cp_well put -j 2 name1 name2 home:/linked
+wait $writers $!
+cp_well get home:/linked/name1 linked
+others=$(tr -d "$(head -c 1 linked)" < linked | wc -c)
+[ "$others" -eq 0 ] && [ "$(stat -c %s linked)" = 40000000 ] || fail "$others bytes of the other source"
+
 # mv and ln: a slash at the end means a directory.
 cp_well mkdir home:/mv home:/mv/into home:/mv/from
 cp_well put a/same home:/mv/one

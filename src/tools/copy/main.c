@@ -373,6 +373,7 @@ static void init_locks(struct run *run)
 	pthread_mutex_init(&run->lock, NULL);
 	pthread_mutex_init(&run->token_lock, NULL);
 	pthread_mutex_init(&run->progress_lock, NULL);
+	pthread_mutex_init(&run->linked_lock, NULL);
 	monotonic_cond_init(&run->wake);
 }
 
@@ -380,6 +381,7 @@ static void end_run(struct run *run)
 {
 	free(run->sources);
 	pthread_cond_destroy(&run->wake);
+	pthread_mutex_destroy(&run->linked_lock);
 	pthread_mutex_destroy(&run->progress_lock);
 	pthread_mutex_destroy(&run->token_lock);
 	pthread_mutex_destroy(&run->lock);

@@ -409,13 +409,19 @@ static enum copy_result put_file(struct copy *copy, struct put_file *f)
 			    .mtime = put_time(regular ? f->st.st_mtime : time(NULL)),
 			    .mode = put_mode(copy, regular ? f->st.st_mode : 0666)};
 	enum copy_result rc = open_object(&s);
+	bool linked = rc == COPY_GOOD && s.object.status.LinkCount > 1;
 
-	if (rc != COPY_GOOD)
-		return rc;
-	if (regular)
+	/* Another thread may be writing to it by another of its names. */
+	if (linked) {
+		pthread_mutex_lock(&copy->run->linked_lock);
+		rc = fetch_status(&s);
+	}
+	if (rc == COPY_GOOD && regular)
 		resume(&s, &done);
-	if (!done)
+	if (rc == COPY_GOOD && !done)
 		rc = regular ? store_file(&s) : store_stream(&s);
+	if (linked)
+		pthread_mutex_unlock(&copy->run->linked_lock);
 	if (rc == COPY_GOOD && !done)
 		atomic_fetch_add(&copy->run->files, 1);
 	return rc;

@@ -53,6 +53,8 @@ struct run {
 	pthread_mutex_t token_lock;   /* covers the renewal */
 	struct tools_renewal renewal; /* its token NULL: anonymous */
 
+	pthread_mutex_t linked_lock; /* of writing to files that have several names */
+
 	pthread_mutex_t progress_lock;
 	struct progress progress; /* on: stderr is a terminal, without --quiet */
 	/* Bytes and files to copy, with those that will be skipped; 0 = unknown. */
