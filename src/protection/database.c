@@ -221,8 +221,10 @@ static int check_file(struct prot *prot, char *message)
 		snprintf(message, PROT_MESSAGE_MAX, "%.250s is not a file", prot->path);
 		return PROT_UNUSABLE;
 	}
-	if (errno == ENOENT && prot->options.create)
+	if (errno == ENOENT && prot->options.create) {
+		prot->made = true;
 		return make_file(prot, message);
+	}
 	if (errno == ENOENT)
 		snprintf(message, PROT_MESSAGE_MAX,
 			 "%.250s does not exist: the first \"rxpt adduser\" or \"rxpt addgroup\" "

@@ -19,6 +19,7 @@
 struct prot {
 	struct prot_options options;
 	char *path; /* of the file: */
+	bool made;  /* prot_open() has made it */
 	dev_t device;
 	ino_t inode;
 	pthread_mutex_t db_lock;

@@ -155,6 +155,11 @@ int prot_open(const struct prot_options *options, struct prot **out, char *messa
 	return 0;
 }
 
+const char *prot_made(const struct prot *prot)
+{
+	return prot->made ? prot->path : NULL;
+}
+
 void prot_close(struct prot *prot)
 {
 	if (!prot)

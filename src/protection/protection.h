@@ -26,7 +26,7 @@ enum prot_predefined {
  * ':', and at most one '@', before the cell of a foreign user. Names of groups have at most one ':'.
  * A user whose name is an IPv4 address, without leading zeros, is a machine (afs-fileserver 7.3).
  */
-#define PROT_NAME_MAX	 63
+#define PROT_NAME_MAX 63
 /* *address: in the order of bytes of this machine. */
 bool prot_name_is_machine(const char *name, uint32_t *address);
 
@@ -95,6 +95,8 @@ struct prot;
  * belongs to the owner of its directory if root makes it, and only its owner may read it.
  */
 int prot_open(const struct prot_options *options, struct prot **prot, char *message);
+/* The path of the file if prot_open() has made it, else NULL. Valid as long as the database. */
+const char *prot_made(const struct prot *prot);
 /* All views must have been put back. NULL is allowed. */
 void prot_close(struct prot *prot);
 

@@ -28,7 +28,8 @@ no() {
 # Only adding makes a database.
 no 1 'does not exist' list
 [ ! -e "$store/protection.db" ] || fail 'list has made a database'
-pt adduser alice && says 'user alice has the id 1'
+pt adduser alice && says "made the database $store/protection.db
+user alice has the id 1"
 pt adduser bob --id 1000 && says 'user bob has the id 1000'
 pt adduser carol dave && says 'user carol has the id 1001
 user dave has the id 1002'

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rxpt: users and groups of a file server, for its administrator. */
+#include <stdio.h>
 #include <string.h>
 
 #include "tools/common/message.h"
@@ -119,6 +120,9 @@ static int run(struct pt *pt, char **arguments, size_t count)
 		tools_error("%s", message);
 		return TOOLS_EXIT_FAILURE;
 	}
+	/* A wrong -S would otherwise go unnoticed. */
+	if (prot_made(pt->prot) && !pt->json)
+		printf("made the database %s\n", prot_made(pt->prot));
 	status = command->run(pt, arguments + 1, count - 1);
 	prot_close(pt->prot);
 	return status;
