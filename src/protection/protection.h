@@ -79,10 +79,7 @@ struct prot_options {
 	 * instance are unknown.
 	 */
 	bool dots;
-	/*
-	 * Gets a line if the file becomes unreadable, or is replaced, while it is open; any thread.
-	 * May be NULL.
-	 */
+	/* Gets a line if the file is unreadable or replaced later; any thread. May be NULL. */
 	void (*warn)(void *arg, const char *line);
 	void *arg;
 };
