@@ -427,7 +427,7 @@ START_TEST(random_writes)
 	static const uint64_t most[] = {10, 3000, 5000, 9000, 140000};
 	struct model model[5] = {0};
 	uint64_t random = 7;
-	char name[8];
+	char name[16];
 
 	fixture_open(_i ? STORE_STRICT : STORE_LAZY);
 	for (int i = 0; i < 5; i++) {
