@@ -97,9 +97,10 @@ struct rate {
 	uint32_t lost, delivered; /* in this round */
 	uint32_t rounds;     /* ended in this phase; the first of them began before it */
 	uint32_t step;	     /* UP: packets by which `high` grows with the next round */
+	uint32_t probe_rtt;  /* us; UP: of the last round before it */
 	uint32_t noise;	     /* state of a small random generator */
 	uint8_t phase, flat; /* flat: startup rounds without growth */
-	uint8_t early;	     /* startup has just ended: 2 = probe the rate at once, 1 = it was probed */
+	uint8_t early; /* no limit was met yet: 2 = probe the rate at once, 1 = it was probed */
 	uint8_t undo;	     /* rounds in which these losses may prove spurious */
 	uint8_t grown;	     /* probes in succession that found an empty path */
 	uint8_t growth;	     /* enum growth */
@@ -175,10 +176,12 @@ static void rate_init(struct rxw_cc *cc)
 	cc->ssthresh = UINT32_MAX;
 }
 
-static bool too_many_lost(const struct rate *m)
+/* Too many packets of this round so far, or of `flight` packets if these are more. */
+static bool too_many_lost(const struct rate *m, uint32_t flight)
 {
-	return m->lost >= LOST_LEAST &&
-	       (uint64_t)m->lost * LOSS_PART > (uint64_t)m->lost + m->delivered;
+	uint64_t whole = larger((uint64_t)m->lost + m->delivered, flight);
+
+	return m->lost >= LOST_LEAST && (uint64_t)m->lost * LOSS_PART > whole;
 }
 
 /* Losses began at this flight. */
@@ -217,9 +220,11 @@ static bool delay_grew(const struct rate *m)
 static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	struct rate *m = of(cc);
+	/* A burst of losses at the beginning of a round is a small part of the flight. */
+	bool lossy = too_many_lost(m, s->flight_then);
 
 	/* The rate of the larger window is not known yet. */
-	if (cc->resume == RXW_CC_UNPROVEN && !too_many_lost(m))
+	if (cc->resume == RXW_CC_UNPROVEN && !lossy)
 		return;
 	if (s->round && !s->limited) {
 		if (rate_of(m) >= m->full_at + m->full_at / 4) {
@@ -233,14 +238,14 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 		m->growth = DOUBLE;
 	if (m->growth == TRIPLE && cc->cwnd > QUICK_BELOW)
 		m->growth = LARGE;
-	if (too_many_lost(m)) {
+	if (lossy) {
 		limit_flight(m, (uint32_t)larger(held(m, GAIN(1.0)), s->flight_then / 20 * 17));
 		if (cc->resume == RXW_CC_UNPROVEN) {
 			cc->resume = RXW_CC_RETREATED;
 			m->high = (uint32_t)larger(cc->proven / 2, LEAST);
 		}
 	}
-	if (m->flat < FULL_ROUNDS && !delay_grew(m) && !too_many_lost(m) &&
+	if (m->flat < FULL_ROUNDS && !delay_grew(m) && !lossy &&
 	    (s->fair == 0 || rate_of(m) < s->fair))
 		return;
 	enter(m, DRAIN, s->now);
@@ -248,17 +253,26 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	m->full_at = 0;
 }
 
+/* The rate grew with the last probe. Calls with the same peer yield to it, which proves nothing. */
+static bool rate_grew(const struct rate *m, const struct rxw_cc_sample *s)
+{
+	return m->full_at != 0 && s->fair == 0 && rate_of(m) >= m->full_at + m->full_at / 8;
+}
+
 /*
- * The rate grew with the last probe, and no queue did. The effect of a probe is seen a round
- * trip later. Calls with the same peer yield to a probe, which proves nothing then.
+ * The rate grew with the last probe, and no queue did. The effect of a probe is seen a round trip
+ * later. After the start, before losses have shown a limit, the round trip may have been longer
+ * already: then jitter has ended slow start.
  */
 static bool path_is_empty(const struct rate *m, const struct rxw_cc_sample *s)
 {
-	bool seen = m->phase == UP || (m->rounds == 0 && m->full_at != 0);
+	bool seen = m->phase == UP || m->rounds == 0;
+	uint64_t rtt = m->least_rtt;
 
-	return s->round && seen && s->fair == 0 && rate_of(m) >= m->full_at + m->full_at / 8 &&
-	       m->round_rtt != 0 &&
-	       m->round_rtt <= m->least_rtt + larger(m->least_rtt / 64, RXW_MS);
+	if (m->early != 0 && m->high == NO_LIMIT)
+		rtt = larger(rtt, m->probe_rtt * 1000ull);
+	return s->round && seen && rate_grew(m, s) && m->round_rtt != 0 &&
+	       m->round_rtt <= rtt + larger(rtt / 64, RXW_MS);
 }
 
 /*
@@ -297,8 +311,12 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 	switch (m->phase) {
 	case DOWN:
 		if (m->rounds > DOWN_ROUNDS ||
-		    s->flight <= smaller(bdp, m->high == NO_LIMIT ? NO_LIMIT : m->high / 20 * 17))
+		    s->flight <= smaller(bdp, m->high == NO_LIMIT ? NO_LIMIT : m->high / 20 * 17)) {
+			/* No limit is known yet, and the last probe did not reach it. */
+			if (m->high == NO_LIMIT && rate_grew(m, s))
+				m->early = 2;
 			enter(m, CRUISE, s->now);
+		}
 		break;
 	case CRUISE:
 		if (m->early == 1 && m->rounds > 0)
@@ -315,6 +333,7 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 			m->step = 1;
 			m->grown = 0;
 			m->full_at = rate_of(m);
+			m->probe_rtt = (uint32_t)smaller(m->last_round_rtt / 1000, UINT32_MAX);
 		}
 		break;
 	case UP:
@@ -322,7 +341,7 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 			m->high += m->step;
 			m->step = m->step < 1u << 16 ? m->step * 2 : m->step;
 		}
-		if (too_many_lost(m))
+		if (too_many_lost(m, 0))
 			found_limit(m, s);
 		else if (s->flight >= held(m, GAIN(1.25)) &&
 			 (m->rounds >= 2 || (m->early != 0 && m->growth == LARGE &&
@@ -484,7 +503,7 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	    (m->phase == SHRINK || s->now >= m->rtt_at + RTT_VALID))
 		shrink(cc, s);
 	if (s->round) {
-		if (m->phase == CRUISE && too_many_lost(m))
+		if (m->phase == CRUISE && too_many_lost(m, 0))
 			overloaded(m);
 		m->last_round_rtt = m->round_rtt != 0 ? m->round_rtt : m->last_round_rtt;
 		m->round_rtt = 0;

@@ -14,6 +14,7 @@ struct path {
 	uint64_t rate, rtt;
 	uint32_t queue, loss;
 	uint64_t now, fair;
+	uint32_t burst; /* packets that the next round trip loses, at its beginning */
 };
 
 /* One round trip, in `parts` ACKs: the flight is what window and pace allow. Returns packets moved. */
@@ -39,7 +40,7 @@ static uint64_t round_trip(struct rxw_cc *cc, struct path *p, unsigned parts)
 			.rtt = rtt,
 			.fair = p->fair,
 			.newly = newly - lost,
-			.lost = lost + (i == 0 ? (uint32_t)over : 0),
+			.lost = lost + (i == 0 ? (uint32_t)over + p->burst : 0),
 			.flight = flight,
 			.flight_then = flight,
 			.round = i + 1 == parts,
@@ -47,6 +48,7 @@ static uint64_t round_trip(struct rxw_cc *cc, struct path *p, unsigned parts)
 		rxw_cc_sample(cc, &s);
 		moved += s.newly;
 	}
+	p->burst = 0;
 	return moved;
 }
 
@@ -140,6 +142,36 @@ START_TEST(early_end)
 	share(&cc, &p, 2);
 	p.rtt = 100 * RXW_MS;
 	share(&cc, &p, 25);
+	ck_assert_double_ge(share(&cc, &p, 10), 0.9);
+}
+END_TEST
+
+/* As above, but the path stays longer, as one with jitter does. */
+START_TEST(longer_from_the_start)
+{
+	struct rxw_cc cc;
+	struct path p;
+
+	begin(&cc, &p, 0);
+	share(&cc, &p, 4);
+	p.rtt = 150 * RXW_MS;
+	share(&cc, &p, 30);
+	ck_assert_double_ge(share(&cc, &p, 10), 0.8);
+}
+END_TEST
+
+/* A burst of losses is few packets of a flight, and slow start goes on. */
+START_TEST(burst_in_slow_start)
+{
+	struct rxw_cc cc;
+	struct path p;
+
+	begin(&cc, &p, 0);
+	share(&cc, &p, 6);
+	p.burst = 8;
+	share(&cc, &p, 1);
+	ck_assert_str_eq(rxw_cc_phase(&cc), "startup");
+	share(&cc, &p, 10);
 	ck_assert_double_ge(share(&cc, &p, 10), 0.9);
 }
 END_TEST
@@ -281,4 +313,4 @@ START_TEST(extremes)
 END_TEST
 
 TEST_MAIN("cc_rate", fills_the_path, bears_losses, follows_the_path, timeout, early_end,
-	  pause, retreat, equal_shares, extremes)
+	  longer_from_the_start, burst_in_slow_start, pause, retreat, equal_shares, extremes)
