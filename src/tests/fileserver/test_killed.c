@@ -252,7 +252,9 @@ static void setup(void)
 	}
 	ck_assert_uint_gt(status_of(&client[1], &root), 0);
 	/* not what was told of when the directory changed */
+	pthread_mutex_lock(&lock);
 	client[0].told_count = client[1].told_count = 0;
+	pthread_mutex_unlock(&lock);
 }
 
 static void teardown(void)
