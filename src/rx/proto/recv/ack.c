@@ -216,14 +216,15 @@ static bool write_owed(struct rxw_pcall *p, unsigned reason, uint32_t serial, ui
 }
 
 /*
- * A serial that only the owner of the address learns. In serial arithmetic it is older than all
- * that the connection has used or will use next.
+ * A serial that only the owner of the address `to` learns: PINGs to two addresses at the same time
+ * have different ones. In serial arithmetic it is older than all that the connection has used or
+ * will use next.
  */
-static uint32_t secret_serial(const struct rxw_pcall *p, uint64_t now)
+static uint32_t secret_serial(const struct rxw_pcall *p, const struct rxw_addr *to, uint64_t now)
 {
 	const struct rxw_pconn *c = p->conn;
 	const uint64_t *key = c->params->secret;
-	uint64_t word[5] = {rxw_addr_hash(&c->peer->addr, key, true), now,
+	uint64_t word[5] = {rxw_addr_hash(to, key, true), now,
 			    (uint64_t)c->epoch << 32 | c->cid | p->channel,
 			    (uint64_t)p->number << 32 | c->serial, p->ack.ping_next};
 	uint32_t distance = SECRET_NEAR + (uint32_t)(rxw_siphash(word, sizeof(word), key) %
@@ -247,7 +248,7 @@ bool rxw_ack_ping(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 	ping->secret = !c->client && !rxw_peer_freshly_validated(c->peer, out->now);
 	if (ping->secret) {
 		c->serial--; /* not used by this packet */
-		ping->serial = c->rx.proof_serial = secret_serial(p, out->now);
+		ping->serial = c->rx.proof_serial = secret_serial(p, &c->peer->addr, out->now);
 		c->rx.proof_asked = out->now;
 		rxw_header_set_serial(out->ctl[out->ctl_count - 1].bytes, ping->serial);
 	}
@@ -264,7 +265,7 @@ uint32_t rxw_ack_put_probe(const struct rxw_pcall *p, struct rxw_ctl *ctl, uint6
 		.epoch = c->epoch,
 		.cid = c->cid | p->channel,
 		.call = p->number,
-		.serial = secret_serial(p, now),
+		.serial = secret_serial(p, &ctl->path.peer, now),
 		.type = RXW_ACK,
 		.flags = (uint8_t)(RXW_REQUEST_ACK | rxw_ack_flags(c)),
 		.security = c->security_index,

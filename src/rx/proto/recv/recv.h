@@ -85,7 +85,7 @@ bool rxw_ack_heard_marks(struct rxw_pcall *p);
  */
 void rxw_ack_tell_wide(struct rxw_pcall *p, uint64_t rto, struct rxw_out *out);
 /*
- * Server: write a PING to another address than the connection's, without a table. Returns its
+ * Server: write a PING to the address of `ctl->path`, which is not the connection's. Returns its
  * serial, which others cannot guess.
  */
 uint32_t rxw_ack_put_probe(const struct rxw_pcall *p, struct rxw_ctl *ctl, uint64_t now);

@@ -638,6 +638,26 @@ START_TEST(moves_before_its_response)
 END_TEST
 
 /*
+ * A client and a stranger that copies its packets are sent PINGs at the same time. The serial of one
+ * of them does not tell that of the other: the copy of an answer would prove the stranger's address.
+ */
+START_TEST(two_addresses_are_asked)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(7004)};
+	struct rxw_ctl own = {0}, other = {0};
+
+	setup(false);
+	sealed(1, 1, 0, "good");
+	own.path.peer = c->p.peer->addr;
+	in.sin_addr.s_addr = htonl(0x0a000003);
+	rxw_addr_set(&other.path.peer, (struct sockaddr *)&in, sizeof(in));
+	ck_assert_uint_ne(rxw_ack_put_probe(&call()->p, &own, b.out.now),
+			  rxw_ack_put_probe(&call()->p, &other, b.out.now));
+	bench_free(&b);
+}
+END_TEST
+
+/*
  * The call is refused when its client is authenticated, after its packets were acknowledged.
  * Clients then ignore BUSY and do not retransmit, unless an ACK says that nothing was kept.
  */
@@ -743,6 +763,7 @@ int main(void)
 	tcase_add_test(tcase, challenges_by_timer);
 	tcase_add_test(tcase, challenges_of_who_waits);
 	tcase_add_test(tcase, moves_before_its_response);
+	tcase_add_test(tcase, two_addresses_are_asked);
 	tcase_add_test(tcase, nobody_to_make_one);
 	tcase_add_test(tcase, refused_after_all);
 	tcase_add_test(tcase, client_answers);
