@@ -230,7 +230,8 @@ static size_t write_batch(struct fsd_audit *audit)
 		}
 		audit->complained = true;
 	}
-	audit->complained = audit->broken = false;
+	audit->complained = false;
+	audit->broken = false;
 	return done;
 }
 
