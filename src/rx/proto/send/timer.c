@@ -21,11 +21,11 @@ uint64_t rxw_send_peer_delay(const struct rxw_pcall *p)
 static uint64_t rto_of(const struct rxw_pcall *p, uint64_t delay)
 {
 	const struct rxw_sendq *q = &p->tx;
-	uint64_t rto = rxw_rtt_rto(&q->rtt, delay, q->backoff);
+	uint64_t rto = rxw_rtt_rto(&q->rtt, delay, q->backoff), part = p->timer.dead / 4;
 
-	if (q->rtt.valid || p->timer.dead == 0)
+	if (q->rtt.valid || part == 0 || part >= rto)
 		return rto;
-	return rxw_min64(rto, (p->timer.dead / 4) << q->backoff);
+	return rxw_min64(rto, part << rxw_min32(q->backoff, 16));
 }
 
 /* When the RTO of the oldest packet expires; *probe: a tail loss probe is due before, then. */
