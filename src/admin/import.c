@@ -217,7 +217,7 @@ static int take_back(struct admin_import *import, const struct store_fid *dir, c
 }
 
 /*
- * What an earlier import left of a file. 0: nothing now; 1: there is something, `*status` if it is all; -1: the
+ * Looks for a file that an earlier import left. 0: nothing now; 1: there is something, `*status` if it is all; -1: the
  * import ends.
  */
 static int pass_existing(struct admin_import *import, const struct store_fid *dir, const char *path,
