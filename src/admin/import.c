@@ -195,7 +195,7 @@ static bool find_existing(struct admin_import *import, const struct store_fid *d
 	       !store->ops->status(store, &admin_caller, &fid, status);
 }
 
-/* The state of a file from its creation to the transaction that completes it. Whoever changes it, changes that. */
+/* A file is in this state from its creation to the transaction that completes it. Any change by a user ends it. */
 #define UNFINISHED_MODE 0
 static bool is_unfinished(const struct store_status *status)
 {
@@ -462,7 +462,7 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* What the directory in the volume has already. 0, or -1: the import ends, after an error. */
+/* Loads the names that the directory in the volume has already. 0, or -1: the import ends, after an error. */
 static int load_existing(struct admin_import *import, const struct pending *dir)
 {
 	struct store_status status;

@@ -16,7 +16,7 @@ struct admin_import {
 	char *buffer;		    /* ADMIN_BUFFER bytes */
 	uint64_t total;		    /* bytes of all files; 0: unknown */
 	uint64_t bytes;		    /* read so far */
-	uint64_t passed;	    /* bytes of files that were there already */
+	uint64_t passed;	    /* bytes of files that an earlier import has completed */
 	uint64_t objects, unchanged, skipped;
 	struct pending *pending;
 	/* The names that the directory in the volume had before; NULL: none, or not known. */

@@ -176,34 +176,20 @@ static int need_valid_name(const char *name, bool group, char *message)
 	return refuse(message, PROT_BAD_NAME, "\"%.80s\": %s", name, why);
 }
 
-/* The name of a predefined entry, which never changes; NULL: it is none. */
-static const char *predefined(int32_t id)
+static bool predefined(int32_t id)
 {
-	static const struct {
-		int32_t id;
-		const char *name;
-	} entries[] = {
-		{PROT_ANONYMOUS, "anonymous"},
-		{PROT_ANYUSER, "system:anyuser"},
-		{PROT_AUTHUSER, "system:authuser"},
-		{PROT_PTSVIEWERS, "system:ptsviewers"},
-		{PROT_ADMINISTRATORS, "system:administrators"},
-		{PROT_BACKUP, "system:backup"},
-	};
-
-	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
-		if (entries[i].id == id)
-			return entries[i].name;
-	return NULL;
+	return id == PROT_ANONYMOUS || id == PROT_ANYUSER || id == PROT_AUTHUSER ||
+	       (id <= PROT_PTSVIEWERS && id >= PROT_BACKUP);
 }
 
-static int need_own(int32_t id, const char *what, char *message)
+static int need_own(struct prot *prot, int32_t id, const char *what, char *message)
 {
-	const char *name = predefined(id);
+	char name[PROT_NAME_MAX + 1];
 
-	if (!name)
+	if (!predefined(id))
 		return 0;
-	return refuse(message, PROT_PREDEFINED, "the predefined entry %s cannot be %s", name, what);
+	return refuse(message, PROT_PREDEFINED, "the predefined entry %s cannot be %s",
+		      name_of(prot, id, name), what);
 }
 
 /* The next id that was never used. */
@@ -340,15 +326,15 @@ int prot_rename(struct prot *prot, int32_t id, const char *name, char *message)
 {
 	const int64_t parameter = id;
 	bool inside;
-	int rc = need_own(id, "renamed", message);
+	int rc = begin(prot, &inside, message);
 
+	if (rc)
+		return rc;
+	rc = need_own(prot, id, "renamed", message);
 	if (!rc)
 		rc = need_valid_name(name, id < 0, message);
 	if (!rc)
-		rc = begin(prot, &inside, message);
-	if (rc)
-		return rc;
-	rc = need_entry(prot, id, message);
+		rc = need_entry(prot, id, message);
 	if (!rc)
 		rc = need_free_name(prot, name, id, message);
 	if (!rc)
@@ -362,13 +348,13 @@ int prot_rename(struct prot *prot, int32_t id, const char *name, char *message)
 int prot_remove(struct prot *prot, int32_t id, char *message)
 {
 	bool inside;
-	int rc = need_own(id, "removed", message);
+	int rc = begin(prot, &inside, message);
 
-	if (!rc)
-		rc = begin(prot, &inside, message);
 	if (rc)
 		return rc;
-	rc = need_entry(prot, id, message);
+	rc = need_own(prot, id, "removed", message);
+	if (!rc)
+		rc = need_entry(prot, id, message);
 	if (!rc)
 		rc = change(prot, "UPDATE entry SET owner = ?2 WHERE owner = ?1", 2, id,
 			    PROT_ADMINISTRATORS, message);
@@ -400,13 +386,13 @@ static int need_user(struct prot *prot, int32_t id, char *message)
 int prot_chown(struct prot *prot, int32_t group, int32_t owner, char *message)
 {
 	bool inside;
-	int rc = need_own(group, "given to another owner", message);
+	int rc = begin(prot, &inside, message);
 
-	if (!rc)
-		rc = begin(prot, &inside, message);
 	if (rc)
 		return rc;
-	rc = need_group(prot, group, message);
+	rc = need_own(prot, group, "given to another owner", message);
+	if (!rc)
+		rc = need_group(prot, group, message);
 	if (!rc)
 		rc = need_entry(prot, owner, message);
 	if (!rc)
@@ -434,6 +420,7 @@ static int check_membership(struct prot *prot, int32_t group, int32_t user, bool
 			    char *message)
 {
 	const int64_t parameters[] = {group, user};
+	char name[PROT_NAME_MAX + 1];
 	int64_t found = 0;
 	int rc = need_group(prot, group, message);
 
@@ -444,7 +431,7 @@ static int check_membership(struct prot *prot, int32_t group, int32_t user, bool
 	if (group == PROT_ANYUSER || group == PROT_AUTHUSER)
 		return refuse(message, PROT_PREDEFINED,
 			      "the members of %s cannot be changed: its name says who they are",
-			      predefined(group));
+			      name_of(prot, group, name));
 	if (user == PROT_ANONYMOUS)
 		return refuse(message, PROT_PREDEFINED,
 			      "anonymous is in no group: give the rights to system:anyuser");

@@ -158,7 +158,7 @@ int store_volume_offline(struct store *store, uint32_t id, const char *message)
 	return admin_run(store, &op, apply_offline);
 }
 
-/* If the root cannot be read, nobody can write. */
+/* Whether the volume may be served. A volume whose root is damaged may: all calls to it fail. */
 static int check_root(const struct admin_op *op, struct work *work, struct workvol *volume)
 {
 	struct node *root;

@@ -50,12 +50,12 @@ int volumes_reserve(struct volumes *volumes, unsigned count);
 int volumes_put(struct volumes *volumes, const struct volrec *volume, bool damaged);
 void volumes_drop(struct volumes *volumes, uint32_t id);
 /*
- * KiB that a writer is promised in a volume. Returns what takes them back: the volume may go meanwhile, and another one
- * have its id. 0: there is no such volume.
+ * KiB that a writer is promised in a volume. Returns a number for volumes_take_back(), since the volume may be removed meanwhile,
+ * and another one get its id. 0: there is no such volume.
  */
 uint64_t volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib);
 void volumes_take_back(struct volumes *volumes, uint32_t id, uint64_t promise, uint64_t kib);
-/* What running writers were promised. */
+/* KiB that are promised to all running writers of a volume. */
 uint64_t volumes_promised(struct volumes *volumes, uint32_t id);
 
 #endif

@@ -77,8 +77,8 @@ static void make_holes(int dir, const char *name, int count, off_t distance, off
 	"sed 's/\\.[0-9]* / /' | sort > ../$t.list) || exit; done && cmp tree.list back.list"
 
 /*
- * Wherever an import was killed, the next one completes what is there, and says nothing: a file of many pieces, one
- * of several MiB, empty ones, with several names. Whoever is killed often imports all in the end.
+ * An import is killed at many points: within a file of many pieces, one of several MiB, and empty ones with several
+ * names. The next import completes the files without a message, so repeated imports end with all of them.
  */
 START_TEST(killed)
 {
@@ -119,7 +119,7 @@ START_TEST(killed)
 }
 END_TEST
 
-/* What is there already, with the size and time of the source, is neither read nor reported; other files stay. */
+/* A file of the same size and time as its source is neither read nor reported; one that differs stays. */
 START_TEST(there_already)
 {
 	struct fixture f;

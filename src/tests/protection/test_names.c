@@ -59,8 +59,8 @@ START_TEST(refused)
 		"\xc0\xaf",
 		"\xed\xa0\x80",
 		"\xf4\x90\x80\x80",
-		"a\xe2\x80\xae"
-		"b",
+		("a\xe2\x80\xae"
+		 "b"),
 		"@cell",
 		"a@",
 		"a@b@c",

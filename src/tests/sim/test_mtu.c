@@ -104,8 +104,9 @@ static void path(struct sim_setup *s, unsigned mbit, double rtt_ms)
 	}
 }
 
-static bool expect(const char *name, const char *what, uint64_t seed, double got, double least,
-		   double most)
+/* 1 or 0: with "&" all are asked, not only those up to the first failure. */
+static unsigned expect(const char *name, const char *what, uint64_t seed, double got, double least,
+		       double most)
 {
 	bool good = sim.failure[0] == '\0' && got >= least && got <= most;
 
@@ -123,7 +124,7 @@ static double share(double from_s, double to_s)
 }
 
 /* MTU 9,000: the first such packet leaves within 10 round trips, and nothing is lost for it. */
-static bool found(uint64_t seed)
+static unsigned found(uint64_t seed)
 {
 	static const double rtts[] = {2, 20, 50, 200};
 	static const struct rxw_cc_ops *const control[] = {&rxw_cc_rate, &rxw_cc_cubic};
@@ -153,7 +154,7 @@ static bool found(uint64_t seed)
 }
 
 /* The usual MTU: the probes are lost, the call notices nothing, and they end. */
-static bool usual(uint64_t seed)
+static unsigned usual(uint64_t seed)
 {
 	struct sim_setup s;
 	bool good;
@@ -173,7 +174,7 @@ static bool usual(uint64_t seed)
 }
 
 /* The client's direction carries less: that is not ours to find. */
-static bool asymmetric(uint64_t seed)
+static unsigned asymmetric(uint64_t seed)
 {
 	struct sim_setup s;
 	bool good;
@@ -189,7 +190,7 @@ static bool asymmetric(uint64_t seed)
 }
 
 /* An old peer's limits are kept, and one that accepts no more than usual gets no probe. */
-static bool old_peers(uint64_t seed)
+static unsigned old_peers(uint64_t seed)
 {
 	struct sim_setup s;
 	bool good;
@@ -213,7 +214,7 @@ static bool old_peers(uint64_t seed)
 }
 
 /* The path's MTU falls without a report; later it rises again. */
-static bool black_hole(uint64_t seed, uint32_t before, double rtt_ms, bool wide)
+static unsigned black_hole(uint64_t seed, uint32_t before, double rtt_ms, bool wide)
 {
 	struct sim_setup s;
 	char name[64];
@@ -239,7 +240,7 @@ static bool black_hole(uint64_t seed, uint32_t before, double rtt_ms, bool wide)
 	return good;
 }
 
-static bool raised(uint64_t seed)
+static unsigned raised(uint64_t seed)
 {
 	struct sim_setup s;
 	bool good;
@@ -257,7 +258,7 @@ static bool raised(uint64_t seed)
 }
 
 /* Losses of data, and outages, are not taken for a black hole. */
-static bool losses(uint64_t seed)
+static unsigned losses(uint64_t seed)
 {
 	struct sim_setup s;
 	bool good;
@@ -281,7 +282,7 @@ static bool losses(uint64_t seed)
 }
 
 /* Calls of one peer: one searches, later ones begin with what it found. */
-static bool later_calls(uint64_t seed)
+static unsigned later_calls(uint64_t seed)
 {
 	struct sim_setup s;
 	bool good;

@@ -40,7 +40,8 @@ static void path(struct sim_setup *s, const struct rxw_cc_ops *cc, unsigned mbit
 	}
 }
 
-static bool expect(const char *what, uint64_t seed, double got, double least, double most)
+/* 1 or 0: with "&" all are asked, not only those up to the first failure. */
+static unsigned expect(const char *what, uint64_t seed, double got, double least, double most)
 {
 	bool good = sim.failure[0] == '\0' && got >= least && got <= most;
 

@@ -265,7 +265,7 @@ START_TEST(same_id_again)
 }
 END_TEST
 
-/* A writer of a volume that was removed gives its space back to nobody, not to the next volume with that id. */
+/* A writer of a removed volume does not change the space that is promised in the next volume with that id. */
 START_TEST(same_id_and_quota)
 {
 	const struct store_new_volume new = {.name = "again", .id = 77, .quota_kib = 100};

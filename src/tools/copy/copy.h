@@ -45,7 +45,7 @@ struct outage {
 bool copy_retry(struct copy *copy, struct outage *outage, struct afs_error *error, bool *moved);
 /* Look up the volume of a source, and make it the current one; -1 after a message. */
 int copy_locate(struct copy *copy, const struct copy_source *source);
-/* Walk to copy->path; -1 after a message, or and *error. */
+/* Walk to copy->path. -1: it failed, after a message, or with *error and without one. */
 int copy_walk(struct copy *copy, bool follow, struct afs_object *object);
 int copy_walk_try(struct copy *copy, bool follow, struct afs_object *object,
 		  struct afs_error *error);

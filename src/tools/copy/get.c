@@ -267,25 +267,12 @@ static enum copy_result get_source(struct copy *copy, struct pool *pool,
 	return get_object(copy, pool, &object, label, twin == source ? NULL : twin);
 }
 
-/* repeated_names() of the sources. */
-static size_t *find_twins(const struct run *run)
+static bool name_of(const void *arg, size_t i, char **name)
 {
-	char **names = calloc(run->source_count + 1, sizeof(*names));
-	size_t *twins = NULL;
-	bool good = names;
+	const struct run *run = arg;
 
-	for (size_t i = 0; good && i < run->source_count; i++) {
-		names[i] = default_name(run->sources[i].volume, run->sources[i].path);
-		good = names[i];
-	}
-	if (good)
-		twins = repeated_names(names, run->source_count);
-	if (!twins)
-		tools_error("no memory");
-	for (size_t i = 0; names && i < run->source_count; i++)
-		free(names[i]);
-	free(names);
-	return twins;
+	*name = default_name(run->sources[i].volume, run->sources[i].path);
+	return *name;
 }
 
 /* All sources. False: something failed, after a message. */
@@ -294,7 +281,7 @@ static bool get_all(struct copy *copy, struct pool *pool)
 	struct run *run = copy->run;
 	enum copy_result rc = COPY_GOOD;
 	struct counting *counting = NULL;
-	size_t *twins = find_twins(run);
+	size_t *twins = repeated_names(run->source_count, name_of, run);
 	bool all = true;
 
 	if (!twins)

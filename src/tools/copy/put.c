@@ -218,30 +218,15 @@ static struct put_sum sum_of_all(const struct run *run)
 	return sum;
 }
 
-/* repeated_names() of the sources; folders whose contents are stored have no name of their own. */
-static size_t *find_twins(const struct run *run)
+/* Folders whose contents are stored have no name of their own. */
+static bool name_of(const void *arg, size_t i, char **name)
 {
-	char **names = calloc(run->argument_count + 1, sizeof(*names));
-	size_t *twins = NULL;
-	bool good = names;
+	const struct run *run = arg;
+	size_t length;
+	const char *base = target_base(run->arguments[i], &length);
 
-	for (size_t i = 0; good && i < run->argument_count; i++) {
-		size_t length;
-		const char *base = target_base(run->arguments[i], &length);
-
-		if (length) {
-			names[i] = strndup(base, length);
-			good = names[i];
-		}
-	}
-	if (good)
-		twins = repeated_names(names, run->argument_count);
-	if (!twins)
-		tools_error("no memory");
-	for (size_t i = 0; names && i < run->argument_count; i++)
-		free(names[i]);
-	free(names);
-	return twins;
+	*name = length ? strndup(base, length) : NULL;
+	return *name || !length;
 }
 
 /* All sources. False: something failed, after a message. */
@@ -251,7 +236,7 @@ static bool put_all(struct copy *copy, struct pool *pool)
 	struct target destination;
 	bool into = false, all = true;
 	enum copy_result rc = find_destination(copy, &destination, &into);
-	size_t *twins = rc == COPY_GOOD ? find_twins(run) : NULL;
+	size_t *twins = rc == COPY_GOOD ? repeated_names(run->argument_count, name_of, run) : NULL;
 
 	if (!twins)
 		return false;

@@ -193,8 +193,8 @@ static enum copy_result look_again(struct storing *s)
 }
 
 /*
- * The file has not the contents of its source: take its time away, by which --continue would know
- * it. A failure is not reported, since another one was.
+ * The stored file differs from its source. It gets another time, so that --continue stores it again. A
+ * failure of that is not reported, since the difference was.
  */
 static enum copy_result spoil(struct storing *s)
 {

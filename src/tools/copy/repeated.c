@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/message.h"
 #include "tools/copy/repeated.h"
 
 struct named {
-	const char *name;
+	char *name;
 	size_t index;
 };
 
@@ -19,25 +20,40 @@ static int compare(const void *a, const void *b)
 	return order ? order : x->index < y->index ? -1 : 1;
 }
 
-size_t *repeated_names(char *const *names, size_t count)
+/* The names of all sources that have one. False: no memory. */
+static bool list_names(size_t count, repeated_name *name, const void *arg, struct named *list,
+		       size_t *n)
+{
+	for (size_t i = 0; i < count; i++) {
+		char *text = NULL;
+
+		if (!name(arg, i, &text))
+			return false;
+		if (text)
+			list[(*n)++] = (struct named){text, i};
+	}
+	return true;
+}
+
+size_t *repeated_names(size_t count, repeated_name *name, const void *arg)
 {
 	struct named *list = calloc(count + 1, sizeof(*list));
 	size_t *first = calloc(count + 1, sizeof(*first)), n = 0;
+	bool good = list && first && list_names(count, name, arg, list, &n);
 
-	if (!list || !first) {
-		free(list);
-		free(first);
-		return NULL;
-	}
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; good && i < count; i++)
 		first[i] = i;
-		if (names[i])
-			list[n++] = (struct named){names[i], i};
-	}
-	qsort(list, n, sizeof(*list), compare);
-	for (size_t i = 1; i < n; i++)
+	if (good)
+		qsort(list, n, sizeof(*list), compare);
+	for (size_t i = 1; good && i < n; i++)
 		if (strcmp(list[i].name, list[i - 1].name) == 0)
 			first[list[i].index] = first[list[i - 1].index];
+	while (n)
+		free(list[--n].name);
 	free(list);
-	return first;
+	if (good)
+		return first;
+	tools_error("no memory");
+	free(first);
+	return NULL;
 }

@@ -219,9 +219,9 @@ static struct rxw_connection *of_other_address(struct rxw_pconn *other, const st
 }
 
 /*
- * No first packet of a call, and the call is newer than the connection of its client at another
- * address knows. If that client has moved, the packets before this one may still wait at another
- * listener: a connection made now would serve the call a second time.
+ * A later packet of a call that is new to the client's connection at another address. If the client
+ * has moved, earlier packets of the call may still wait at another listener: a connection made now
+ * would serve the call a second time.
  */
 static bool too_early(const struct rxw_header *h)
 {

@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 				       .index = RXW_RXKAD_INDEX,
 				       .level = RXW_LEVEL_CRYPT};
 	rxw_endpoint *endpoint;
-	rxw_connection *c;
+	rxw_connection *c = NULL;
 	rxw_token *token = NULL;
 	rxw_engine *engine;
 	char why[300] = "";

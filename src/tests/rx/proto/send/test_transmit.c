@@ -341,16 +341,22 @@ START_TEST(small_window_asks_always)
 }
 END_TEST
 
+/* A round trip of 100 ms, and a congestion window of 100 packets. */
+static void set_long_path(void)
+{
+	call->p.tx.cc.cwnd = call->p.tx.cc.ssthresh = 100;
+	call->p.tx.window = 255;
+	call->p.tx.edge = 256;
+	rxw_rtt_seed(&call->p.tx.rtt, 100 * RXW_MS, RXW_MS);
+}
+
 START_TEST(pacing)
 {
 	unsigned n = 0;
 	uint64_t began;
 
 	setup();
-	call->p.tx.cc.cwnd = call->p.tx.cc.ssthresh = 100;
-	call->p.tx.window = 255;
-	call->p.tx.edge = 256;
-	rxw_rtt_seed(&call->p.tx.rtt, 100 * RXW_MS, RXW_MS);
+	set_long_path();
 	bench_write(call, 45, 100, false);
 	bench_write(call, 45, 100, false);
 	bench_write(call, 45, 100, false);
@@ -382,10 +388,7 @@ START_TEST(paced_after_a_move)
 
 	setup();
 	b.auto_send = true;
-	call->p.tx.cc.cwnd = call->p.tx.cc.ssthresh = 100;
-	call->p.tx.window = 255;
-	call->p.tx.edge = 256;
-	rxw_rtt_seed(&call->p.tx.rtt, 100 * RXW_MS, RXW_MS);
+	set_long_path();
 	bench_write(call, 45, 100, false);
 	bench_write(call, 45, 100, false);
 	bench_pass(&b, 90 * RXW_MS);
