@@ -200,6 +200,26 @@ START_TEST(an_idle_thread_leaves_the_role)
 }
 END_TEST
 
+/* A blocking caller leaves the role unowned beside an idle thread: for the grace period only. */
+START_TEST(an_idle_thread_waits_for_the_grace_at_most)
+{
+	struct rxw_queue_event event;
+	rxw_call *call;
+	pthread_t t;
+
+	open_bed(0, 1);
+	pthread_create(&t, NULL, wait_once, &event);
+	h_wait_for(sleeps, NULL, "the thread sleeps");
+	while (!atomic_load(&shard->role.unowned))
+		h_good_call(&bed, connection, &(struct h_ask){.op = H_PING});
+	call = ping(connection);
+	pthread_join(t, NULL);
+	ck_assert_ptr_eq(event.call, call);
+	end(call, 0);
+	close_bed();
+}
+END_TEST
+
 START_TEST(the_end_of_the_endpoint_ends_the_wait)
 {
 	struct rxw_queue_event event;
@@ -342,13 +362,16 @@ static void *blocking_calls(void *arg)
 	return NULL;
 }
 
-/* The role changes hands at any time, and no reply waits for the listener's timeout. */
+/*
+ * The role changes hands at any time. With an endless grace, no reply waits for the listener's
+ * timeout. With threads that are soon idle, it may, but then the grace ends.
+ */
 START_TEST(threads_of_both_kinds)
 {
 	unsigned each = h_small() ? 300 : 3000;
 	pthread_t t[4];
 
-	open_bed(AN_HOUR, RXW_MS);
+	open_bed(_i ? 0 : AN_HOUR, _i ? RXW_MS : AN_HOUR);
 	for (unsigned i = 0; i < 4; i++)
 		pthread_create(&t[i], NULL, i < 2 ? calls_through_queue : blocking_calls, &each);
 	for (unsigned i = 0; i < 4; i++)
@@ -475,12 +498,13 @@ int main(void)
 	tcase_add_test(tc, a_post_ends_the_wait);
 	tcase_add_test(tc, the_timeout_ends_the_wait);
 	tcase_add_test(tc, an_idle_thread_leaves_the_role);
+	tcase_add_test(tc, an_idle_thread_waits_for_the_grace_at_most);
 	tcase_add_loop_test(tc, the_end_of_the_endpoint_ends_the_wait, 0, 2);
 	tcase_add_test(tc, an_event_of_another_endpoint);
 	tcase_add_test(tc, a_deadline_during_the_wait);
 	tcase_add_test(tc, two_threads_wait);
 	tcase_add_test(tc, a_blocking_caller_beside_it);
-	tcase_add_test(tc, threads_of_both_kinds);
+	tcase_add_loop_test(tc, threads_of_both_kinds, 0, 2);
 	tcase_add_loop_test(tc, the_listener_takes_over, 0, 2);
 	tcase_add_test(tc, who_comes_late_does_not_receive);
 	suite_add_tcase(s, tc);
