@@ -742,16 +742,24 @@ test_kernel_writes_tree() {
 	verdict
 }
 
+# Linux 6.12 may report EFAULT for a name, with either server (README.md). rxfsd never sends it.
+efault() { [ "$KERNEL_VERSION" != 6.1 ] && [[ "$out_a $out_b" == *': EFAULT'* ]]; }
+
 test_kernel_writes_tree_two() {
-	local d=/open/tree-two a b
-	prints a '' "mkdir $d"
-	both "load tree $d $KERNEL_SEED $(seconds) 1 3" "load tree $d $KERNEL_SEED $(seconds) 101 3" 900
+	local d a b try
+	for try in 1 2 3; do
+		d=/open/tree-two-$try
+		prints a '' "mkdir $d"
+		both "load tree $d $KERNEL_SEED $(seconds) 1 3" "load tree $d $KERNEL_SEED $(seconds) 101 3" 900
+		efault || break
+	done
+	! efault || skip "Linux $KERNEL_VERSION reported EFAULT for a name in each of three runs"
 	[[ $out_a == 'ok names '* ]] || wrong "a, seed $KERNEL_SEED: $out_a"
 	[[ $out_b == 'ok names '* ]] || wrong "b, seed $KERNEL_SEED: $out_b"
 	verdict
 	read -r _ _ a _ <<< "$out_a"
 	read -r _ _ b _ <<< "$out_b"
-	left $d $((a + b))
+	left "$d" $((a + b))
 	verdict
 }
 
