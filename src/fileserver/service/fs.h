@@ -99,10 +99,13 @@ void fs_promise(struct fs_call *call, const struct fs_place *place, AFSCallBack 
 void fs_unpromise(struct fs_call *call);
 /* The client returns a promise. */
 void fs_return_promise(struct fs_call *call, const struct fs_place *place);
-/* Promise and status of an object, or of each of at most AFSCBMAX objects, all of which get a result. */
+/*
+ * Promise and status of an object, or of each of at most AFSCBMAX objects, all of which get a result. `in_line`: the
+ * others have promises if one fails; else the call fails then, and there are none.
+ */
 int fs_status(struct fs_call *call, const AFSFid *fid, AFSFetchStatus *st, AFSCallBack *cb);
-void fs_status_of_all(struct fs_call *call, const AFSFid *fids, uint32_t count, AFSFetchStatus *sts,
-		      AFSCallBack *cbs, int *results);
+void fs_status_of_all(struct fs_call *call, bool in_line, const AFSFid *fids, uint32_t count,
+		      AFSFetchStatus *sts, AFSCallBack *cbs, int *results);
 /* Status and ACL without a promise, as if the caller were an administrator. */
 int fs_peek(struct fs_call *call, const struct fs_place *place, struct store_acl *acl,
 	    struct store_status *status);

@@ -67,6 +67,15 @@ static int check_anonymous(const struct fs_call *call, const AFSFid *dir,
 	return -EACCES;
 }
 
+/* The text of a client may have numbers or short forms, whose names are longer. */
+static int check_length(const struct store_acl *acl, const struct fsd_names *names)
+{
+	char text[FSD_ACL_TEXT_MAX];
+	int length = fsd_acl_print(acl, names, text);
+
+	return length < 0 ? length : 0;
+}
+
 int32_t fs_store_acl(void *context, rxw_call *rx, const AFSFid *dir, const AFSOpaque *acl,
 		     AFSFetchStatus *st, AFSVolSync *sync)
 {
@@ -82,6 +91,8 @@ int32_t fs_store_acl(void *context, rxw_call *rx, const AFSFid *dir, const AFSOp
 	fs_note(call, dir, NULL);
 	if (!rc)
 		rc = fsd_acl_parse(acl->val, acl->len, &names, &its);
+	if (!rc)
+		rc = check_length(&its, &names);
 	if (!rc)
 		rc = check_anonymous(call, dir, &its);
 	if (!rc)

@@ -233,11 +233,12 @@ static void read_together(struct fs_call *call, const struct fs_place *places, c
 	}
 }
 
-void fs_status_of_all(struct fs_call *call, const AFSFid *fids, uint32_t count, AFSFetchStatus *sts,
-		      AFSCallBack *cbs, int *results)
+void fs_status_of_all(struct fs_call *call, bool in_line, const AFSFid *fids, uint32_t count,
+		      AFSFetchStatus *sts, AFSCallBack *cbs, int *results)
 {
 	struct fs_place places[AFSCBMAX];
 	struct fsd_given given[AFSCBMAX];
+	bool failed = false;
 
 	for (uint32_t i = 0; i < count; i++) {
 		places[i] = (struct fs_place){0};
@@ -256,7 +257,9 @@ void fs_status_of_all(struct fs_call *call, const AFSFid *fids, uint32_t count, 
 	}
 	read_together(call, places, fids, count, sts, results);
 	for (uint32_t i = 0; i < count; i++)
-		if (results[i] && places[i].store)
+		failed |= results[i] != 0;
+	for (uint32_t i = 0; failed && i < count; i++)
+		if (places[i].store && (results[i] || !in_line))
 			fsd_promise_undo(call->service->clients, &call->caller, &given[i]);
 }
 

@@ -6,8 +6,8 @@
 #include "fileserver/service/fs_handlers.h"
 
 /*
- * OldSetLock, OldExtendLock, OldReleaseLock, GetRootVolume and CheckToken are missing: the few
- * clients that make these calls fall back when they are refused as unknown.
+ * GetRootVolume and CheckToken are missing: the few clients that make these calls fall back when they
+ * are refused as unknown.
  */
 static const struct RXAFS_handlers handlers = {
 	.FetchData = fs_fetch_data,

@@ -55,7 +55,7 @@ static int bulk_status(struct fs_call *call, bool in_line, const AFSCBFids *fids
 	if (!sts->val || !cbs->val)
 		return AFS_VBUSY;
 	sts->len = cbs->len = fids->len;
-	fs_status_of_all(call, fids->val, fids->len, sts->val, cbs->val, results);
+	fs_status_of_all(call, in_line, fids->val, fids->len, sts->val, cbs->val, results);
 	for (uint32_t i = 0; i < fids->len; i++) {
 		const AFSFid *fid = &fids->val[i];
 

@@ -171,6 +171,20 @@ void fsd_lock_forget(struct fsd_locks *locks, const struct store_fid *fid)
 	pthread_mutex_unlock(&locks->lock);
 }
 
+void fsd_lock_forget_volume(struct fsd_locks *locks, uint32_t volume)
+{
+	if (!atomic_load(&locks->count))
+		return;
+	pthread_mutex_lock(&locks->lock);
+	for (size_t i = 0; i < locks->table.size; i++)
+		for (struct lock *l = *htable_chain(&locks->table, i), *next; l; l = next) {
+			next = l->chain;
+			if (l->fid.volume == volume)
+				drop(locks, l);
+		}
+	pthread_mutex_unlock(&locks->lock);
+}
+
 int32_t fsd_lock_count(struct fsd_locks *locks, const struct store_fid *fid, uint64_t now)
 {
 	const struct lock *l;

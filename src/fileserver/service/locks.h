@@ -26,6 +26,8 @@ int fsd_lock_extend(struct fsd_locks *locks, const struct store_fid *fid, uint64
 bool fsd_lock_release(struct fsd_locks *locks, const struct store_fid *fid, uint64_t now);
 /* The object is gone. */
 void fsd_lock_forget(struct fsd_locks *locks, const struct store_fid *fid);
+/* All objects of a volume are gone. */
+void fsd_lock_forget_volume(struct fsd_locks *locks, uint32_t volume);
 /* lockCount of a status: -1 write lock, n > 0 read locks, 0 none. Cheap if there is no lock at all. */
 int32_t fsd_lock_count(struct fsd_locks *locks, const struct store_fid *fid, uint64_t now);
 /* Objects in the table. */

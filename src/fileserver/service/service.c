@@ -92,6 +92,9 @@ void fsd_service_observe(void *arg, const struct rxw_rpc_report *report)
 void fsd_service_volume_changed(struct fsd_service *service, uint32_t volume)
 {
 	const struct fsd_break all = {.fid.Volume = volume};
+	struct store_volume found;
 
+	if (service->store->ops->volume(service->store, volume, &found) == STORE_VNOVOL)
+		fsd_lock_forget_volume(service->locks, volume);
 	fsd_promise_break_all(service->clients, &all, 1, NULL, FSD_BREAK_MS);
 }

@@ -91,7 +91,7 @@ void fsd_service_observe(void *service, const struct rxw_rpc_report *report);
 
 /*
  * A volume was replaced as a whole, taken off-line or removed: break all promises in it, and wait for
- * the clients a few seconds. Not on a thread of the library. Any other thread.
+ * the clients a few seconds. Locks in one that was removed end. Not on a thread of the library. Any other thread.
  */
 void fsd_service_volume_changed(struct fsd_service *service, uint32_t volume);
 

@@ -56,6 +56,11 @@ src_tests_fileserver_service_test_store_service_SOURCES = \
 	src/tests/fileserver/service/test_store_service.c $(fileserver_shop)
 src_tests_fileserver_service_test_store_service_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/service/test_remains
+src_tests_fileserver_service_test_remains_SOURCES = \
+	src/tests/fileserver/service/test_remains.c $(fileserver_shop)
+src_tests_fileserver_service_test_remains_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/service/test_waiting
 src_tests_fileserver_service_test_waiting_SOURCES = \
 	src/tests/fileserver/service/test_waiting.c $(fileserver_shop)

@@ -148,6 +148,11 @@ const char *decide_remedy(enum change_op op, const struct afs_error *error)
 	case EAGAIN:
 		return op == CHANGE_LOCK ? "somebody else has locked the file; try again later"
 					 : NULL;
+	case E2BIG:
+		return op == CHANGE_ACL
+			       ? "with the names of all users the list would be too long to be "
+				 "fetched; give rights to groups in place of users"
+			       : NULL;
 	case EMSGSIZE: /* OpenAFS's number for a loop */
 	case EINVAL:
 		return invalid(op);

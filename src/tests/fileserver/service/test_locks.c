@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of locks.c: readers, writers, expiry, a full table. */
+/* Tests of locks.c: readers, writers, a removed volume, expiry, a full table. */
 #include <errno.h>
 
 #include "fileserver/service/locks.h"
@@ -29,6 +29,22 @@ START_TEST(readers_and_writers)
 	ck_assert(fsd_lock_release(locks, &a, 100));
 	fsd_lock_forget(locks, &other);
 	ck_assert_uint_eq(fsd_locks_held(locks), 0);
+	fsd_locks_destroy(locks);
+}
+END_TEST
+
+START_TEST(removed_volume)
+{
+	struct fsd_locks *locks = fsd_locks_create(10);
+
+	ck_assert_int_eq(fsd_lock_set(locks, &a, false, 100), 0);
+	ck_assert_int_eq(fsd_lock_set(locks, &b, true, 100), 0);
+	ck_assert_int_eq(fsd_lock_set(locks, &other, true, 100), 0);
+	fsd_lock_forget_volume(locks, 1);
+	ck_assert_int_eq(fsd_lock_count(locks, &a, 100), 0);
+	ck_assert_int_eq(fsd_lock_count(locks, &b, 100), 0);
+	ck_assert_int_eq(fsd_lock_count(locks, &other, 100), -1);
+	ck_assert_uint_eq(fsd_locks_held(locks), 1);
 	fsd_locks_destroy(locks);
 }
 END_TEST
@@ -69,4 +85,4 @@ START_TEST(full_table)
 }
 END_TEST
 
-TEST_MAIN("locks", readers_and_writers, expiry, full_table)
+TEST_MAIN("locks", readers_and_writers, removed_volume, expiry, full_table)

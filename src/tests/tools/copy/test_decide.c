@@ -150,6 +150,8 @@ START_TEST(remedies)
 	error.number = EXDEV;
 	ck_assert_ptr_nonnull(strstr(decide_remedy(CHANGE_LINK, &error), "ln -s"));
 	ck_assert_ptr_nonnull(strstr(decide_remedy(CHANGE_RENAME, &error), "get and put"));
+	error.number = E2BIG;
+	ck_assert_ptr_nonnull(strstr(decide_remedy(CHANGE_ACL, &error), "groups"));
 	error.number = 0;
 	ck_assert_ptr_null(decide_remedy(CHANGE_CREATE, &error));
 	error = of(102, RXW_ORIGIN_PEER);
