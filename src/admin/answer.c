@@ -57,8 +57,6 @@ const char *admin_code_text(int code)
 		return "no such volume; \"rxvol list\" shows those of the store";
 	case STORE_VVOLEXISTS:
 		return "a volume with this number exists already; choose another one with --id";
-	case STORE_VOFFLINE:
-		return "the volume is offline; \"rxvol online\" makes it available";
 	case STORE_VDISKFULL:
 		return "the disk is full; free space or move the store to a larger disk";
 	case STORE_VOVERQUOTA:

@@ -134,7 +134,7 @@ static int local_error(struct export *export, const char *path, int rc)
 
 static int store_error(struct export *export, const char *path, int code)
 {
-	if (code == STORE_VOFFLINE || code == STORE_VNOVOL || code == -ENOMEM) {
+	if (code == STORE_VNOVOL || code == -ENOMEM) {
 		admin_fail_code(export->run, code, "%s", path);
 		return -1;
 	}

@@ -40,7 +40,6 @@ static bool is_fatal(int rc)
 	case STORE_VSALVAGE:
 	case STORE_VNOVNODE:
 	case STORE_VNOVOL:
-	case STORE_VOFFLINE:
 	case STORE_VDISKFULL:
 	case STORE_VOVERQUOTA:
 	case STORE_VBUSY:
@@ -59,7 +58,8 @@ int admin_import_refused(struct admin_import *import, const char *path, int rc)
 {
 	if (is_fatal(rc)) {
 		admin_fail(import->run, 1,
-			   "%s: %s; %llu files, directories and links were imported", path,
+			   "%s: %s; %llu files, directories and links were imported",
+			   *path ? path : admin_get_text(import->run, "volume"),
 			   admin_code_text(rc), (unsigned long long)import->objects);
 		return 1;
 	}
@@ -470,7 +470,7 @@ static int load_existing(struct admin_import *import, const struct pending *dir)
 					       &import->image_length, &status)
 			      : 0;
 
-	return rc && admin_import_refused(import, *dir->path ? dir->path : ".", rc) ? -1 : 0;
+	return rc && admin_import_refused(import, dir->path, rc) ? -1 : 0;
 }
 
 /* A directory that exists in the volume: its names, then its own status. */

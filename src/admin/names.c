@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "admin/private.h"
+#include "afs/afs-common.h"
 #include "protection/protection.h"
 
 /* Without a database these exist nevertheless. */
@@ -100,12 +101,17 @@ const char *admin_name(const struct admin_names *names, int32_t id, char text[64
 
 /* -- rights -- */
 
+#define FIRST_OF_SITE 0x01000000u /* "A": the first one whose meaning the site decides */
+
 static const struct {
 	char letter;
 	uint32_t bit;
 } letters[] = {
-	{'r', STORE_READ},  {'l', STORE_LOOKUP}, {'i', STORE_INSERT}, {'d', STORE_DELETE},
-	{'w', STORE_WRITE}, {'k', STORE_LOCK},	 {'a', STORE_ADMIN},
+	{'r', STORE_READ},	   {'l', STORE_LOOKUP},	      {'i', STORE_INSERT},
+	{'d', STORE_DELETE},	   {'w', STORE_WRITE},	      {'k', STORE_LOCK},
+	{'a', STORE_ADMIN},	   {'A', FIRST_OF_SITE},      {'B', FIRST_OF_SITE << 1},
+	{'C', FIRST_OF_SITE << 2}, {'D', FIRST_OF_SITE << 3}, {'E', FIRST_OF_SITE << 4},
+	{'F', FIRST_OF_SITE << 5}, {'G', FIRST_OF_SITE << 6}, {'H', FIRST_OF_SITE << 7},
 };
 #define LETTERS (sizeof(letters) / sizeof(letters[0]))
 
@@ -139,7 +145,7 @@ int admin_rights_parse(const char *text, uint32_t *rights)
 	return *text ? 0 : -1;
 }
 
-const char *admin_rights_text(uint32_t rights, char text[8])
+const char *admin_rights_text(uint32_t rights, char text[ADMIN_RIGHTS_TEXT])
 {
 	char *to = text;
 
@@ -195,8 +201,8 @@ static int change_entry(struct admin_run *run, const struct admin_names *names,
 	if (admin_rights_parse(text, &rights))
 		return admin_fail(
 			run, 2,
-			"rights \"%.100s\": use letters of rlidwka, or one of read, write, "
-			"all, none",
+			"rights \"%.100s\": use letters of rlidwka and A to H, or one of read, "
+			"write, all, none",
 			text);
 	/* It is compared with the groups of machines only. */
 	if (rights && prot_name_is_machine(name, &address))
@@ -217,14 +223,38 @@ static int change_entry(struct admin_run *run, const struct admin_names *names,
 	return 0;
 }
 
-int admin_acl_change(struct admin_run *run, const char *member, struct store_acl *acl)
+/* Bytes of the text that clients get, with its NUL. */
+static size_t text_length(const struct admin_names *names, const struct store_acl *acl)
 {
-	const json_t *list = json_object_get(run->request, member);
+	size_t length = (size_t)snprintf(NULL, 0, "%u\n%u\n", acl->positive, acl->negative) + 1;
+	char name[64];
+
+	for (unsigned i = 0; i < (unsigned)acl->positive + acl->negative; i++)
+		length += (size_t)snprintf(NULL, 0, "%s\t%d\n",
+					   admin_name(names, acl->entry[i].id, name),
+					   (int)acl->entry[i].rights);
+	return length;
+}
+
+int admin_acl_change(struct admin_run *run, const char *what, struct store_acl *acl)
+{
+	const json_t *list = json_object_get(run->request, "acl");
 	struct admin_names names;
+	size_t before = 0, length = 0;
 	int rc = admin_names_open(run, &names);
 
+	if (!rc)
+		before = text_length(&names, acl);
 	for (size_t i = 0; !rc && i < json_array_size(list); i++)
 		rc = change_entry(run, &names, json_array_get(list, i), acl);
+	if (!rc)
+		length = text_length(&names, acl);
+	if (length > before && length > AFSOPAQUEMAX)
+		rc = admin_fail(
+			run, 1,
+			"%s: the text of the access list would have %zu bytes, and clients can "
+			"fetch %d at most: give rights to groups in place of users",
+			what, length, AFSOPAQUEMAX);
 	admin_names_close(&names);
 	return rc;
 }
@@ -245,7 +275,7 @@ static json_t *entries_json(const struct admin_names *names, const struct store_
 			    unsigned count)
 {
 	json_t *list = json_array();
-	char name[64], rights[8];
+	char name[64], rights[ADMIN_RIGHTS_TEXT];
 
 	for (unsigned i = 0; i < count; i++)
 		json_array_append_new(list,

@@ -22,7 +22,7 @@ static int set_acl(struct admin_run *run, const struct admin_place *place, struc
 				  "%s: only a directory has an access list; change that of the "
 				  "directory above",
 				  place->name);
-	rc = admin_acl_change(run, "acl", acl);
+	rc = admin_acl_change(run, place->name, acl);
 	if (!rc)
 		rc = admin_acl_permit(run, acl, place->name);
 	if (rc)

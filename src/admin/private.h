@@ -109,9 +109,13 @@ const char *admin_name(const struct admin_names *names, int32_t id, char text[64
 
 /* "rl", "read", "none": 0 or -1. */
 int admin_rights_parse(const char *text, uint32_t *rights);
-const char *admin_rights_text(uint32_t rights, char text[8]);
-/* Replace entries of *acl by those of a list in the request. 0, or the status after an error. */
-int admin_acl_change(struct admin_run *run, const char *member, struct store_acl *acl);
+#define ADMIN_RIGHTS_TEXT 16
+const char *admin_rights_text(uint32_t rights, char text[ADMIN_RIGHTS_TEXT]);
+/*
+ * Replace entries of *acl by those of member "acl", if there is one. 0, or the status after an error. A list that is too
+ * long for clients is refused, unless it becomes shorter. `what` names the object.
+ */
+int admin_acl_change(struct admin_run *run, const char *what, struct store_acl *acl);
 /* Whether a volume that is served may have the list; `what` names the object. 0, or 1 after an error. */
 int admin_acl_permit(struct admin_run *run, const struct store_acl *acl, const char *what);
 json_t *admin_acl_json(const struct admin_names *names, const struct store_acl *acl);

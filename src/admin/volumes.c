@@ -78,7 +78,7 @@ int admin_create(struct admin_run *run)
 	volume.id = (uint32_t)id;
 	store_acl_add(&acl, false, STORE_ADMINISTRATORS, STORE_ALL);
 	if ((rc = get_quota(run, &volume.quota_kib)) || (rc = admin_owner(run, 0, &volume.owner)) ||
-	    (rc = admin_acl_change(run, "acl", &acl)) ||
+	    (rc = admin_acl_change(run, volume.name, &acl)) ||
 	    (rc = admin_acl_permit(run, &acl, volume.name)))
 		return rc;
 	rc = store_volume_create(run->store, &volume, &made);
@@ -230,9 +230,9 @@ int admin_online(struct admin_run *run)
 	if (rc == -EACCES)
 		return admin_fail(
 			run, 1,
-			"%s: anonymous callers of other machines could write: stop rxfsd, make the "
-			"volume available and take the rights w, i, d, k and a of system:anyuser away, "
-			"or start rxfsd with --allow-anonymous-writes",
+			"%s: anonymous callers of other machines could write: take the rights w, i, d, "
+			"k and a of system:anyuser away with \"rxvol acl\", or start rxfsd with "
+			"--allow-anonymous-writes",
 			volume.name);
 	return done_state(run, &volume, rc);
 }

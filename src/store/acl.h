@@ -52,7 +52,7 @@ struct store_caller {
 	uint32_t
 		withheld; /* rights that no list gives to callers without an identity, but to their machines */
 	bool administrator;
-	bool unrestricted; /* has all rights: whoever administers the store itself */
+	bool unrestricted; /* has all rights, off-line volumes included: whoever administers the store */
 	const void *who; /* for the rules of an exported directory; may be NULL */
 	/*
 	 * An operation of this caller is committed, and others will see what it changed once this

@@ -18,7 +18,8 @@ struct change_op {
  * Before the transaction: 0, or why there can be no change: -EINVAL, a volume code; for a clone
  * what is wrong with the vnode, -ENOTDIR if `directory`, else -EROFS.
  */
-int change_check(struct core *core, const struct store_fid *fid, bool directory);
+int change_check(struct core *core, const struct store_caller *caller, const struct store_fid *fid,
+		 bool directory);
 int change_run(struct core *core, const struct store_caller *caller, struct change_op *op,
 	       int (*apply)(struct txn_op *op, struct work *work));
 /*
@@ -29,9 +30,11 @@ int change_run_later(struct core *core, const struct store_caller *caller, struc
 		     size_t size, int (*apply)(struct txn_op *op, struct work *work),
 		     void (*end)(struct txn_op *op));
 
-/* In the transaction: the volume and a vnode; and one that must be a directory. */
-int change_find(struct work *work, const struct store_fid *fid, struct node **node);
-int change_find_dir(struct work *work, const struct store_fid *fid, struct node **node);
+/* In the transaction: the volume and a vnode; and one that must be a directory. `caller`: as that of lookup(). */
+int change_find(struct work *work, const struct store_caller *caller, const struct store_fid *fid,
+		struct node **node);
+int change_find_dir(struct work *work, const struct store_caller *caller,
+		    const struct store_fid *fid, struct node **node);
 /* The object that a directory names; -EIO if it is not there. */
 int change_named(struct work *work, const struct node *dir, uint32_t vnode, uint32_t unique,
 		 struct node **node);

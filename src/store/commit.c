@@ -219,7 +219,7 @@ static int apply_write(struct txn_op *txn, struct work *work)
 	struct outcome outcome = {0};
 	struct subject subject;
 	struct node *node, *dir;
-	int result = change_find(work, &writer->fid, &node);
+	int result = change_find(work, op->base.caller, &writer->fid, &node);
 
 	writer->prefix_used = writer->compact_used = false;
 	if (!result && node->now->v.kind != STORE_FILE)

@@ -57,7 +57,7 @@ int compact_content(struct store_writer *writer)
 
 	piece_end(&writer->compact, false);
 	store_content_free(&writer->window);
-	result = lookup(writer->core, &writer->fid, &found);
+	result = lookup(writer->core, &writer->caller, &writer->fid, &found);
 	if (result)
 		return result;
 	if (found.version->content.count >= MERGED)

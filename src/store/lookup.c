@@ -47,9 +47,12 @@ static int load_version(struct core *core, const struct cache_key *key, struct v
 static bool still_valid(struct core *core, const struct view *view)
 {
 	struct view now;
+	int result;
 
-	return view->epoch == CACHE_HEAD ||
-	       (!volumes_view(&core->volumes, view->volume, &now) && now.epoch == view->epoch);
+	if (view->epoch == CACHE_HEAD)
+		return true;
+	result = volumes_view(&core->volumes, view->volume, &now);
+	return (!result || result == STORE_VOFFLINE) && now.epoch == view->epoch;
 }
 
 int lookup_version(struct core *core, const struct view *view, uint32_t vnode,
@@ -81,12 +84,20 @@ static int find_directory(struct core *core, struct found *found)
 	return result;
 }
 
+int lookup_view(struct core *core, const struct store_caller *caller, uint32_t volume,
+		struct view *view)
+{
+	int result = volumes_view(&core->volumes, volume, view);
+
+	return result == STORE_VOFFLINE && caller && caller->unrestricted ? 0 : result;
+}
+
 /* A file and its directory are two look-ups: it may be moved or removed between them. */
-static int look(struct core *core, struct found *found)
+static int look(struct core *core, const struct store_caller *caller, struct found *found)
 {
 	const struct store_fid *fid = &found->fid;
 	struct version *again = NULL;
-	int result = volumes_view(&core->volumes, fid->volume, &found->view);
+	int result = lookup_view(core, caller, fid->volume, &found->view);
 
 	if (!result)
 		result = lookup_version(core, &found->view, fid->vnode, &found->version);
@@ -112,7 +123,8 @@ static int look(struct core *core, struct found *found)
 	return result;
 }
 
-int lookup(struct core *core, const struct store_fid *fid, struct found *found)
+int lookup(struct core *core, const struct store_caller *caller, const struct store_fid *fid,
+	   struct found *found)
 {
 	int result = -EAGAIN;
 
@@ -122,7 +134,7 @@ int lookup(struct core *core, const struct store_fid *fid, struct found *found)
 	for (unsigned i = 0; i < TRIES && result == -EAGAIN; i++) {
 		lookup_end(found);
 		found->view.epoch = CACHE_HEAD;
-		result = look(core, found);
+		result = look(core, caller, found);
 	}
 	if (result)
 		lookup_end(found);

@@ -17,10 +17,15 @@ struct found {
 	struct version *directory; /* that of a file or link; else NULL */
 };
 
-int lookup(struct core *core, const struct store_fid *fid, struct found *found);
+/* `caller`: an unrestricted one also finds objects of volumes that are off-line; NULL: not that. */
+int lookup(struct core *core, const struct store_caller *caller, const struct store_fid *fid,
+	   struct found *found);
 void lookup_end(struct found *found);
 /* The values on which rights depend. */
 struct subject lookup_subject(const struct found *found, const struct store_caller *caller);
+/* The view of a volume, for that caller. */
+int lookup_view(struct core *core, const struct store_caller *caller, uint32_t volume,
+		struct view *view);
 /* One version; a reference. */
 int lookup_version(struct core *core, const struct view *view, uint32_t vnode,
 		   struct version **version);

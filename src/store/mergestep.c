@@ -147,7 +147,7 @@ static int apply_merge(struct txn_op *txn, struct work *work)
 	struct merge_op *op = (struct merge_op *)txn;
 	struct store_content content = {0};
 	struct node *node;
-	int result = change_find(work, op->fid, &node);
+	int result = change_find(work, NULL, op->fid, &node);
 
 	if (!result && !store_content_shows(&node->now->content, op->window))
 		result = -EAGAIN;
@@ -266,7 +266,7 @@ int merge_step(struct merge_pass *pass)
 {
 	struct store_content window;
 	struct found found;
-	int result = lookup(pass->core, &pass->fid, &found);
+	int result = lookup(pass->core, NULL, &pass->fid, &found);
 
 	pass->extents = 0;
 	pass->bytes = 0;

@@ -112,7 +112,7 @@ static int apply_create(struct txn_op *txn, struct work *work)
 	struct version *version;
 	struct store_pages *pages;
 	struct node *dir, *node;
-	int result = change_find_dir(work, op->dir, &dir);
+	int result = change_find_dir(work, op->base.caller, op->dir, &dir);
 
 	if (!result)
 		result = check_create(op, work, dir);
@@ -154,7 +154,7 @@ int names_create(struct store *store, const struct store_caller *caller,
 			       .status = status,
 			       .dir_status = dir_status,
 			       .base.changes = changes};
-	int result = change_check(core_of(store), dir, true);
+	int result = change_check(core_of(store), caller, dir, true);
 
 	return result ? result
 		      : change_run_later(core_of(store), caller, &op.base, sizeof(op), apply_create,
@@ -195,10 +195,10 @@ static int apply_link(struct txn_op *txn, struct work *work)
 	struct link_op *op = (struct link_op *)txn;
 	struct store_pages *pages;
 	struct node *dir, *node;
-	int result = change_find_dir(work, op->dir, &dir);
+	int result = change_find_dir(work, op->base.caller, op->dir, &dir);
 
 	if (!result)
-		result = change_find(work, op->existing, &node);
+		result = change_find(work, op->base.caller, op->existing, &node);
 	if (!result)
 		result = check_link(op, work, dir, node);
 	if (!result)
@@ -239,7 +239,7 @@ int names_link(struct store *store, const struct store_caller *caller, const str
 		return -EXDEV;
 	result = change_spelling(name);
 	if (!result)
-		result = change_check(core_of(store), dir, true);
+		result = change_check(core_of(store), caller, dir, true);
 	return result ? result : change_run(core_of(store), caller, &op.base, apply_link);
 }
 
@@ -284,7 +284,7 @@ static int apply_remove(struct txn_op *txn, struct work *work)
 	struct remove_op *op = (struct remove_op *)txn;
 	struct store_pages *pages;
 	struct node *dir, *node;
-	int result = change_find_dir(work, op->dir, &dir);
+	int result = change_find_dir(work, op->base.caller, op->dir, &dir);
 
 	if (!result)
 		result = find_named(op, work, dir, &node);
@@ -316,7 +316,7 @@ int names_remove(struct store *store, const struct store_caller *caller,
 			       .kind = kind,
 			       .dir_status = dir_status,
 			       .base.changes = changes};
-	int result = change_check(core_of(store), dir, true);
+	int result = change_check(core_of(store), caller, dir, true);
 
 	return result ? result
 		      : change_run_later(core_of(store), caller, &op.base, sizeof(op), apply_remove,

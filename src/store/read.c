@@ -63,7 +63,7 @@ static int open_once(struct core *core, const struct store_caller *caller,
 {
 	struct found found;
 	struct subject subject;
-	int result = lookup(core, fid, &found);
+	int result = lookup(core, caller, fid, &found);
 
 	if (result)
 		return result;

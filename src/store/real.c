@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "store/admin.h"
 #include "store/core.h"
@@ -44,8 +45,24 @@ __attribute__((format(printf, 3, 4))) static int fail(char *message, int result,
 	return result;
 }
 
-static int find_layer(const struct store_options *options, struct store_layer **layer, bool *own,
-		      char *message)
+/* Whether there is a store in a directory that cannot be used, as far as this user may know. */
+static bool may_be_store(const char *directory)
+{
+	char path[4200];
+
+	return (size_t)snprintf(path, sizeof(path), "%s/FORMAT", directory) >= sizeof(path) ||
+	       access(path, F_OK) == 0 || errno != ENOENT;
+}
+
+static int no_store(const struct store_options *options, char *message)
+{
+	return fail(message, -ENOENT, "%s: has no store; make one with: rxvol -S %s init",
+		    name_of(options), name_of(options));
+}
+
+/* `make`: the directory is to get a store, else it should have one. */
+static int find_layer(const struct store_options *options, bool make, struct store_layer **layer,
+		      bool *own, char *message)
 {
 	int result;
 
@@ -54,7 +71,14 @@ static int find_layer(const struct store_options *options, struct store_layer **
 	if (options->layer)
 		return 0;
 	result = store_layer_posix(options->path, layer);
-	if (result)
+	if (!make && (result == -ENOENT || (result == -EPERM && !may_be_store(options->path))))
+		return no_store(options, message);
+	if (result == -EPERM)
+		fail(message, result,
+		     "%s: other users can use this directory, or it belongs to another user: chmod "
+		     "700 it, and run this as its owner",
+		     options->path);
+	else if (result)
 		fail(message, result,
 		     "%s: cannot be opened: %s; check the path and its permissions", options->path,
 		     strerror(-result));
@@ -147,7 +171,7 @@ int store_make(const struct store_options *options, char *message)
 	if (!options->layer && mkdir(options->path, 0700) && errno != EEXIST)
 		return fail(message, -errno, "%s: cannot be made: %s", options->path,
 			    strerror(errno));
-	result = find_layer(options, &layer, &own, message);
+	result = find_layer(options, true, &layer, &own, message);
 	if (result)
 		return result;
 	report_init(&report, options->log, options->arg);
@@ -178,8 +202,7 @@ static int check_format(const struct store_options *options, struct core *core, 
 	case 0:
 		return 0;
 	case -ENOENT:
-		return fail(message, -ENOENT, "%s: has no store; make one with: rxvol -S %s init",
-			    name_of(options), name_of(options));
+		return no_store(options, message);
 	case -EPROTO:
 		return fail(message, result,
 			    "%s: was made by a newer version; use that version, or a newer one",
@@ -435,7 +458,7 @@ int store_open(const struct store_options *options, struct store **store, char *
 	int result;
 
 	message[0] = '\0';
-	result = find_layer(options, &layer, &own, message);
+	result = find_layer(options, false, &layer, &own, message);
 	if (result)
 		return result;
 	core = new_core(options);

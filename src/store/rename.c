@@ -36,9 +36,9 @@ static int find_directories(const struct rename_op *op, struct work *work, struc
 		one = &rename->to;
 		two = &rename->from;
 	}
-	result = change_find_dir(work, first, one);
+	result = change_find_dir(work, op->base.caller, first, one);
 	if (!result)
-		result = change_find_dir(work, second, two);
+		result = change_find_dir(work, op->base.caller, second, two);
 	if (!result)
 		result = entry_rights(&op->base, rename->from, STORE_DELETE);
 	if (!result)
@@ -263,6 +263,6 @@ int names_rename(struct store *store, const struct store_caller *caller,
 	if (!result && old_dir->volume != new_dir->volume)
 		result = -EXDEV;
 	if (!result)
-		result = change_check(core_of(store), old_dir, true);
+		result = change_check(core_of(store), caller, old_dir, true);
 	return result ? result : change_run(core_of(store), caller, &op.base, apply_rename);
 }

@@ -13,7 +13,7 @@ int status_get(struct store *store, const struct store_caller *caller, const str
 {
 	struct found found;
 	struct subject subject;
-	int result = lookup(core_of(store), fid, &found);
+	int result = lookup(core_of(store), caller, fid, &found);
 
 	if (result)
 		return result;
@@ -78,7 +78,7 @@ static size_t get_some(struct store *store, const struct store_caller *caller,
 	struct granted granted;
 	size_t n = 1;
 
-	results[0] = lookup(core, &fids[0], &found);
+	results[0] = lookup(core, caller, &fids[0], &found);
 	if (results[0])
 		return 1;
 	subject = lookup_subject(&found, caller);
@@ -112,7 +112,7 @@ int status_acl(struct store *store, const struct store_caller *caller, const str
 {
 	struct found found;
 	struct subject subject;
-	int result = lookup(core_of(store), fid, &found);
+	int result = lookup(core_of(store), caller, fid, &found);
 
 	if (result)
 		return result;
@@ -151,7 +151,7 @@ static int apply_set(struct txn_op *txn, struct work *work)
 	struct set_op *op = (struct set_op *)txn;
 	struct subject subject;
 	struct node *node, *dir;
-	int result = change_find(work, op->fid, &node);
+	int result = change_find(work, op->base.caller, op->fid, &node);
 
 	if (!result)
 		result = change_dir_of(work, node, &dir);
@@ -181,7 +181,7 @@ int status_set(struct store *store, const struct store_caller *caller, const str
 {
 	struct core *core = core_of(store);
 	struct set_op op = {.fid = fid, .set = set, .status = status, .base.changes = changes};
-	int result = change_check(core, fid, false);
+	int result = change_check(core, caller, fid, false);
 
 	if (!result)
 		result = change_run(core, caller, &op.base, apply_set);
@@ -200,7 +200,7 @@ static int apply_acl(struct txn_op *txn, struct work *work)
 	struct set_op *op = (struct set_op *)txn;
 	struct subject subject;
 	struct node *node;
-	int result = change_find_dir(work, op->fid, &node);
+	int result = change_find_dir(work, op->base.caller, op->fid, &node);
 
 	if (result)
 		return result;
@@ -222,7 +222,7 @@ int status_set_acl(struct store *store, const struct store_caller *caller,
 		   struct store_status *status, struct store_changes *changes)
 {
 	struct set_op op = {.fid = dir, .acl = acl, .status = status, .base.changes = changes};
-	int result = change_check(core_of(store), dir, true);
+	int result = change_check(core_of(store), caller, dir, true);
 
 	return result ? result : change_run(core_of(store), caller, &op.base, apply_acl);
 }

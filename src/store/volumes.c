@@ -117,7 +117,7 @@ int volumes_view(struct volumes *volumes, uint32_t id, struct view *view)
 		result = STORE_VSALVAGE;
 	else if (volume->record.offline)
 		result = STORE_VOFFLINE;
-	else
+	if (!result || result == STORE_VOFFLINE)
 		*view = (struct view){.volume = id,
 				      .group = volume->record.group,
 				      .epoch = volume->record.type == STORE_RW

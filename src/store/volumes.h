@@ -34,7 +34,7 @@ void volumes_fini(struct volumes *volumes);
 
 /* 0; STORE_VNOVOL, STORE_VSALVAGE. Off-line volumes as well. */
 int volumes_get(struct volumes *volumes, uint32_t id, struct volrec *volume);
-/* As above; STORE_VOFFLINE. */
+/* As above. STORE_VOFFLINE: *view is filled nevertheless. */
 int volumes_view(struct volumes *volumes, uint32_t id, struct view *view);
 /* With the suffix of a clone. */
 int volumes_by_name(struct volumes *volumes, const char *name, struct volrec *volume);

@@ -119,7 +119,7 @@ int write_begin(struct store *store, const struct store_caller *caller, const st
 {
 	struct store_writer *writer;
 	struct found found;
-	int result = lookup(core_of(store), fid, &found);
+	int result = lookup(core_of(store), caller, fid, &found);
 
 	if (result)
 		return result;
@@ -218,7 +218,7 @@ static int small_to_run(struct store_writer *writer)
 {
 	struct found found;
 	struct blob *blob;
-	int result = lookup(writer->core, &writer->fid, &found);
+	int result = lookup(writer->core, &writer->caller, &writer->fid, &found);
 
 	if (result)
 		return result;

@@ -213,6 +213,7 @@ everything() {
 	vol examine "$v" && shows "^  ro id *$ro\$"
 	no 1 'a clone cannot be changed' acl "$v.readonly" system:anyuser all
 	no 1 'a clone cannot be changed' import "$v.readonly:x" "$work/more"
+	no 1 "^rxvol: $v.readonly: a clone cannot be changed" import "$v.readonly" "$tree/empty"
 	no 1 'only a read-write volume' clone "$v.backup"
 	no 1 "remove .readonly and .backup first" remove "$v"
 	vol rename "$v" "$v-new"
@@ -225,7 +226,8 @@ everything() {
 
 	vol offline "$v" --message 'new disk'
 	vol examine "$v" && shows '^  state *offline: new disk$'
-	no 1 'the volume is offline; ' acl "$v"
+	vol acl "$v" 43 rl && vol acl "$v" && shows '^  43 rl$'
+	vol export "$v:dir/deep" "$work/offline.$v" && same_tree "$tree/dir/deep" "$work/offline.$v"
 	vol online "$v"
 	vol acl "$v:closed" > "$work/acl"
 
@@ -305,6 +307,24 @@ mkdir -m 700 "$work/people"
 	fail "rxpt: $(cat "$work/pt")"
 vol create names --owner alice --acl 'staff read'
 vol acl names && shows '^  staff rl$'
+# A list whose names are too long for clients.
+long=$(head -c 60 /dev/zero | tr '\0' u)
+users= entries=
+for i in 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26; do
+	users="$users $long$i"
+	entries="$entries $long$i rlidwk"
+done
+# shellcheck disable=SC2086 # words
+"$rxpt" -S "$store" adduser $users > "$work/pt" 2>&1 || fail "rxpt: $(cat "$work/pt")"
+# shellcheck disable=SC2086
+no 1 '^rxvol: names:/: the text of the access list would have [0-9]* bytes.*groups' acl names $entries
+vol acl names && says 'names:/
+  staff rl
+  system:administrators rlidwka'
+# shellcheck disable=SC2086
+vol acl names ${entries% "$long"25*}
+# shellcheck disable=SC2086
+no 1 '^rxvol: more: .*groups' create more --acl "$entries"
 vol remove names
 rm "$store/protection.db"
 
@@ -336,7 +356,11 @@ head -c 100 /dev/urandom > "$work/garbage/FORMAT"
 refused 1 "$work/garbage" "$rxvol" -S "$work/garbage" list
 mkdir -m 755 "$work/plain"
 refused 1 'chmod 700' "$rxvol" -S "$work/plain" init
-chmod 700 "$work/plain"
+refused 1 'plain: has no store; make one with' "$rxvol" -S "$work/plain" list
+refused 1 'absent: has no store; make one with' "$rxvol" -S "$work/absent" list
+chmod 755 "$work/garbage"
+refused 1 'chmod 700' "$rxvol" -S "$work/garbage" list
+chmod 700 "$work/plain" "$work/garbage"
 echo x > "$work/plain/file"
 refused 1 "$work/plain" "$rxvol" -S "$work/plain" list
 refused 1 "not empty" "$rxvol" -S "$work/plain" init

@@ -154,28 +154,15 @@ static struct store_options options_of(const struct rxvol *rxvol)
 	};
 }
 
-/* Say why the store cannot be used; -1. */
-static int refused(const struct rxvol *rxvol, int rc, const char *message)
-{
-	if (rc == -EPERM)
-		tools_error(
-			"%s: other users can use this directory, or it belongs to another user: "
-			"chmod 700 it, and run this as its owner",
-			rxvol->store);
-	else
-		tools_error("%s", message);
-	return -1;
-}
-
 static int make(struct rxvol *rxvol)
 {
 	struct store_options options = options_of(rxvol);
 	char message[STORE_MESSAGE_MAX];
 
-	int rc = store_make(&options, message);
-
-	if (rc)
-		return refused(rxvol, rc, message);
+	if (store_make(&options, message)) {
+		tools_error("%s", message);
+		return -1;
+	}
 	rxvol->made = true;
 	return 0;
 }
@@ -220,8 +207,10 @@ static int attempt(struct rxvol *rxvol)
 	}
 	if (rc == -EBUSY)
 		return rxvol_remote(rxvol) ? -EBUSY : 0;
-	if (rc)
-		return refused(rxvol, rc, message);
+	if (rc) {
+		tools_error("%s", message);
+		return -1;
+	}
 	execute(rxvol, store);
 	store->ops->close(store);
 	return 0;
