@@ -83,11 +83,12 @@ static void on_change(void *arg, const AFSFid *fid, const void *actor)
 }
 
 /* A store's clients may write: their addresses are on the disk before they hold promises. */
-static int on_keep(void *arg, const struct sockaddr_storage *peer)
+static int on_keep(void *arg, const struct sockaddr_storage *peer,
+		   const struct sockaddr_storage *local)
 {
 	struct fsd_server *server = arg;
 
-	return fsd_remember_add(server->remember, peer, !server->volume);
+	return fsd_remember_add(server->remember, peer, local, !server->volume);
 }
 
 static void on_drop(void *arg, int record)
@@ -95,9 +96,10 @@ static void on_drop(void *arg, int record)
 	fsd_remember_drop(((struct fsd_server *)arg)->remember, record);
 }
 
-static void recall(void *arg, const struct sockaddr_storage *peer, int record)
+static void recall(void *arg, const struct sockaddr_storage *peer,
+		   const struct sockaddr_storage *local, int record)
 {
-	fsd_clients_recall(((struct fsd_server *)arg)->clients, peer, record, fsd_now());
+	fsd_clients_recall(((struct fsd_server *)arg)->clients, peer, local, record, fsd_now());
 }
 
 /* The promises of a store, as the last server left them. `damaged`: not all clients are known. */

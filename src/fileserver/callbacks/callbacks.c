@@ -133,10 +133,15 @@ static bool launch(struct fsd_callbacks *callbacks, struct task *task)
 		.arg = task,
 	};
 	const struct sockaddr *peer = (const struct sockaddr *)&task->work.peer;
+	const struct sockaddr *local = (const struct sockaddr *)&task->work.local;
 
 	if (rxw_connection_create(callbacks->endpoint, peer, address_length(&task->work.peer),
 				  AFS_SERVICE_CB, NULL, &task->connection))
 		return false;
+	/* Clients ignore callbacks from an address that they do not call. */
+	if (local->sa_family)
+		rxw_connection_set_local(task->connection, local,
+					 address_length(&task->work.local));
 	rxw_connection_set_timeouts(task->connection, DEAD_MS, 0, 0);
 	if (rxw_call_begin(task->connection, &options, &task->call)) {
 		rxw_connection_release(task->connection);

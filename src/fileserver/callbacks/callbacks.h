@@ -37,11 +37,12 @@ struct fsd_clients_options {
 	size_t promises_max;
 	void (*wake)(void *arg); /* there is work for the callbacks; called without a lock */
 	/*
-	 * A client is about to get its first promise: keep its address for the next start. Returns a
-	 * number for it, or -1: it gets none. Called without a lock, by the thread of the call. NULL:
-	 * addresses are not kept.
+	 * A client is about to get its first promise: keep its address, and the one of the server that it
+	 * calls, for the next start. Returns a number for it, or -1: it gets none. Called without a lock,
+	 * by the thread of the call. NULL: addresses are not kept.
 	 */
-	int (*keep)(void *arg, const struct sockaddr_storage *peer);
+	int (*keep)(void *arg, const struct sockaddr_storage *peer,
+		    const struct sockaddr_storage *local);
 	/* It holds none any more, and is forgotten. Called with a lock: must not call back. */
 	void (*drop)(void *arg, int record);
 	void *arg;
@@ -57,8 +58,10 @@ struct fsd_caller {
 	bool uae;	       /* expects portable error numbers */
 	bool untold;	       /* may rely on promises that were dropped, with `strict` */
 };
+/* `local`: the address of the server that it has called; callbacks come from there. NULL: unknown. */
 void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storage *peer,
-		       uint32_t opcode, uint64_t now, struct fsd_caller *caller);
+		       const struct sockaddr_storage *local, uint32_t opcode, uint64_t now,
+		       struct fsd_caller *caller);
 void fsd_clients_leave(struct fsd_clients *clients, struct fsd_caller *caller);
 
 /*

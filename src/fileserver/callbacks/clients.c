@@ -204,7 +204,8 @@ static void forget_idle(struct fsd_clients *clients, uint64_t now)
 }
 
 void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storage *peer,
-		       uint32_t opcode, uint64_t now, struct fsd_caller *caller)
+		       const struct sockaddr_storage *local, uint32_t opcode, uint64_t now,
+		       struct fsd_caller *caller)
 {
 	bool modern = opcode >= 65536;
 	bool wake = false;
@@ -220,6 +221,8 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 	if (host) {
 		host->refs++;
 		host->last_call = now;
+		if (local)
+			host->local = *local;
 		host->quiet = false;
 		host->modern |= modern;
 		unlink_age(clients, host);
@@ -255,7 +258,7 @@ void fsd_host_recall(struct fsd_clients *clients, struct fsd_host *host, uint64_
 }
 
 void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_storage *peer,
-			int record, uint64_t now)
+			const struct sockaddr_storage *local, int record, uint64_t now)
 {
 	struct fsd_host *host;
 
@@ -265,6 +268,7 @@ void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_stora
 	if (host) {
 		host->kept = true;
 		host->record = record;
+		host->local = *local;
 		fsd_host_recall(clients, host, now);
 	}
 	pthread_mutex_unlock(&clients->lock);
@@ -331,6 +335,7 @@ static void fill_work(struct fsd_host *host, struct fsd_work *work)
 	host->busy = true;
 	work->host = host;
 	work->peer = host->peer;
+	work->local = host->local;
 	work->identified = host->identified;
 	work->uuid = host->uuid;
 	if (host->state == HOST_ASKED && host->asking != FSD_WORK_BREAK)

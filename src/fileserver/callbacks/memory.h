@@ -14,11 +14,13 @@ struct fsd_remember;
 
 /*
  * Open or create the file, and call `each` for every address in it, with its number there: at most
- * `max`, without duplicates. *damaged (may be NULL): addresses may be missing. NULL after a line in
+ * `max`, without duplicates. `local`: the address of the server that the client has called; family 0: unknown,
+ * as for clients over IPv6. *damaged (may be NULL): addresses may be missing. NULL after a line in
  * message[FSD_MESSAGE_MAX].
  */
 struct fsd_remember *fsd_remember_open(const char *path, size_t max,
 				       void (*each)(void *arg, const struct sockaddr_storage *peer,
+						    const struct sockaddr_storage *local,
 						    int record),
 				       void *arg, bool *damaged, char *message);
 void fsd_remember_close(struct fsd_remember *remember);
@@ -35,7 +37,7 @@ uint32_t fsd_remember_date(const struct fsd_remember *remember);
  * that wait. Any thread; remember may be NULL.
  */
 int fsd_remember_add(struct fsd_remember *remember, const struct sockaddr_storage *peer,
-		     bool durable);
+		     const struct sockaddr_storage *local, bool durable);
 /* The client holds none any more. Not flushed. */
 void fsd_remember_drop(struct fsd_remember *remember, int record);
 
@@ -47,7 +49,7 @@ void fsd_remember_drop(struct fsd_remember *remember, int record);
  * is full.
  */
 void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_storage *peer,
-			int record, uint64_t now);
+			const struct sockaddr_storage *local, int record, uint64_t now);
 /* Clients in the table (`all`: any) may hold unknown promises: they get none while these last. */
 void fsd_clients_doubt(struct fsd_clients *clients, bool all, uint64_t now);
 

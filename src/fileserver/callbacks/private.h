@@ -36,6 +36,7 @@ enum host_state {
 
 struct fsd_host {
 	struct sockaddr_storage peer;
+	struct sockaddr_storage local; /* the address of the server that it called last; family 0: unknown */
 	void *chain;			/* by address */
 	struct fsd_host *newer, *older; /* by last call */
 	struct fsd_host *next_work;	/* in a list of work */

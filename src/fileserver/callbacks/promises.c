@@ -330,11 +330,15 @@ static void extend(struct fsd_clients *clients, struct promise *promise, uint64_
 static bool is_kept(struct fsd_clients *clients, struct fsd_host *host)
 {
 	const struct fsd_clients_options *options = &clients->options;
+	struct sockaddr_storage local;
 	int record;
 
 	if (!options->keep || host->kept)
 		return true;
-	record = options->keep(options->arg, &host->peer);
+	pthread_mutex_lock(&clients->lock);
+	local = host->local;
+	pthread_mutex_unlock(&clients->lock);
+	record = options->keep(options->arg, &host->peer, &local);
 	if (record < 0)
 		return !options->strict;
 	pthread_mutex_lock(&clients->lock);

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +26,8 @@
 struct record {
 	uint8_t family; /* FAMILY_DATE, 4 or 6; other records are ignored */
 	uint8_t zero;
-	uint8_t port[2]; /* as on the wire */
-	uint8_t address[16];
+	uint8_t port[2];     /* as on the wire */
+	uint8_t address[16]; /* of IPv4: 4 bytes, then that of the server, or zeros */
 };
 
 struct fsd_remember {
@@ -41,16 +42,19 @@ struct fsd_remember {
 	pthread_cond_t turn; /* a flush has ended */
 };
 
-static bool to_record(const struct sockaddr_storage *peer, struct record *record)
+static bool to_record(const struct sockaddr_storage *peer, const struct sockaddr_storage *local,
+		      struct record *record)
 {
 	const struct sockaddr_in6 *in6 = (const void *)peer;
-	const struct sockaddr_in *in = (const void *)peer;
+	const struct sockaddr_in *in = (const void *)peer, *own = (const void *)local;
 
 	*record = (struct record){0};
 	if (peer->ss_family == AF_INET) {
 		record->family = 4;
 		memcpy(record->port, &in->sin_port, 2);
 		memcpy(record->address, &in->sin_addr, 4);
+		if (local->ss_family == AF_INET)
+			memcpy(record->address + 4, &own->sin_addr, 4);
 		return true;
 	}
 	/* Scope ids may change between starts. */
@@ -62,16 +66,23 @@ static bool to_record(const struct sockaddr_storage *peer, struct record *record
 	return true;
 }
 
-static bool from_record(const struct record *record, struct sockaddr_storage *peer)
+static bool from_record(const struct record *record, struct sockaddr_storage *peer,
+			struct sockaddr_storage *local)
 {
+	static const uint8_t unknown[4];
 	struct sockaddr_in6 *in6 = (void *)peer;
-	struct sockaddr_in *in = (void *)peer;
+	struct sockaddr_in *in = (void *)peer, *own = (void *)local;
 
 	memset(peer, 0, sizeof(*peer));
+	memset(local, 0, sizeof(*local));
 	if (record->family == 4) {
 		in->sin_family = AF_INET;
 		memcpy(&in->sin_port, record->port, 2);
 		memcpy(&in->sin_addr, record->address, 4);
+		if (memcmp(record->address + 4, unknown, 4)) {
+			own->sin_family = AF_INET;
+			memcpy(&own->sin_addr, record->address + 4, 4);
+		}
 	} else if (record->family == 6) {
 		in6->sin6_family = AF_INET6;
 		memcpy(&in6->sin6_port, record->port, 2);
@@ -83,6 +94,12 @@ static bool from_record(const struct record *record, struct sockaddr_storage *pe
 static int compare(const void *a, const void *b)
 {
 	return memcmp(a, b, sizeof(struct record));
+}
+
+/* Of a client that has called two addresses of the server. */
+static bool same_client(const struct record *a, const struct record *b)
+{
+	return memcmp(a, b, a->family == 4 ? offsetof(struct record, address) + 4 : sizeof(*a)) == 0;
 }
 
 /* The date of this start: later than that of the previous start, even if the clock was set back. */
@@ -111,7 +128,7 @@ static void put_date(struct record *record, uint32_t date)
 static size_t load(int fd, struct record *records, size_t max, bool *damaged)
 {
 	static const struct record none;
-	struct sockaddr_storage peer;
+	struct sockaddr_storage peer, local;
 	struct record head = {0};
 	ssize_t had = pread(fd, &head, sizeof(head), 0);
 	ssize_t n = pread(fd, records, max * sizeof(*records), sizeof(*records));
@@ -122,10 +139,10 @@ static size_t load(int fd, struct record *records, size_t max, bool *damaged)
 		   (size_t)n % sizeof(*records);
 	qsort(records, count, sizeof(*records), compare);
 	for (size_t i = 0; i < count; i++) {
-		bool valid = from_record(&records[i], &peer);
+		bool valid = from_record(&records[i], &peer, &local);
 
 		*damaged |= !valid && compare(&records[i], &none);
-		if (valid && (!kept || compare(&records[kept - 1], &records[i])))
+		if (valid && (!kept || !same_client(&records[kept - 1], &records[i])))
 			records[kept++] = records[i];
 	}
 	memset(records + kept, 0, (max - kept) * sizeof(*records));
@@ -174,11 +191,12 @@ static int replace(struct fsd_remember *remember, const char *path, const struct
 }
 
 static int start(struct fsd_remember *remember, const char *path,
-		 void (*each)(void *arg, const struct sockaddr_storage *peer, int record),
+		 void (*each)(void *arg, const struct sockaddr_storage *peer,
+			      const struct sockaddr_storage *local, int record),
 		 void *arg, bool *damaged)
 {
 	struct record *head = calloc(1 + remember->max, sizeof(*head)), *records = head + 1;
-	struct sockaddr_storage peer;
+	struct sockaddr_storage peer, local;
 	bool bad = false;
 	size_t count;
 
@@ -199,8 +217,8 @@ static int start(struct fsd_remember *remember, const char *path,
 	}
 	for (size_t i = 0; i < count; i++) {
 		remember->used[i] = true;
-		if (from_record(&records[i], &peer))
-			each(arg, &peer, (int)i);
+		if (from_record(&records[i], &peer, &local))
+			each(arg, &peer, &local, (int)i);
 	}
 	remember->next = count % remember->max;
 	free(head);
@@ -209,6 +227,7 @@ static int start(struct fsd_remember *remember, const char *path,
 
 struct fsd_remember *fsd_remember_open(const char *path, size_t max,
 				       void (*each)(void *arg, const struct sockaddr_storage *peer,
+						    const struct sockaddr_storage *local,
 						    int record),
 				       void *arg, bool *damaged, char *message)
 {
@@ -282,13 +301,13 @@ static int flush(struct fsd_remember *remember)
 }
 
 int fsd_remember_add(struct fsd_remember *remember, const struct sockaddr_storage *peer,
-		     bool durable)
+		     const struct sockaddr_storage *local, bool durable)
 {
 	struct record record;
 	size_t at;
 	int rc;
 
-	if (!remember || !to_record(peer, &record))
+	if (!remember || !to_record(peer, local, &record))
 		return -1;
 	pthread_mutex_lock(&remember->lock);
 	for (size_t i = 0; i < remember->max && remember->used[remember->next]; i++)

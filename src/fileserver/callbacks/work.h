@@ -18,7 +18,7 @@ enum fsd_work_kind {
 struct fsd_work {
 	enum fsd_work_kind kind;
 	struct fsd_host *host;
-	struct sockaddr_storage peer;
+	struct sockaddr_storage peer, local;
 	bool identified; /* `uuid` is valid */
 	struct rxw_uuid uuid;
 	AFSFid fids[AFSCBMAX];

@@ -118,17 +118,19 @@ int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
 {
 	struct fsd_service *service = call->service;
 	struct sockaddr_storage *peer = &call->running.peer;
-	socklen_t length = sizeof(*peer);
+	struct sockaddr_storage local = {0};
+	socklen_t length = sizeof(*peer), local_length = sizeof(local);
 	struct fsd_who *who = &call->viewer.who;
 	bool checked = function >= 0 && !is_for_all(opcode);
 
 	rxw_call_peer(rx, peer, &length);
+	rxw_call_local(rx, &local, &local_length);
 	call->running.procedure = function >= 0 ? RXAFS_function_names[function] : "unknown";
 	call->running.opcode = opcode;
 	call->running.since = fsd_now();
 	fsd_running_add(&service->running, &call->running);
-	fsd_clients_enter(service->clients, peer, (uint32_t)opcode, call->running.since,
-			  &call->caller);
+	fsd_clients_enter(service->clients, peer, local_length ? &local : NULL, (uint32_t)opcode,
+			  call->running.since, &call->caller);
 	call->viewer.actor = call->caller.host;
 	if (fsd_guard_asks(service->guard))
 		fsd_guard_enter(service->guard, FSD_FS, rx, who);

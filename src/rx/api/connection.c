@@ -272,6 +272,28 @@ int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, un
 	return 0;
 }
 
+int rxw_connection_set_local(rxw_connection *connection, const struct sockaddr *local,
+			     socklen_t local_len)
+{
+	struct rxw_addr addr;
+
+	if (!connection || !connection->p.client || !local ||
+	    !rxw_addr_set(&addr, local, local_len))
+		return -RXW_EINVAL;
+	if (addr.u.sa.sa_family == AF_INET)
+		addr.u.in.sin_port = 0;
+	else
+		addr.u.in6.sin6_port = 0;
+	rxw_conn_lock(connection);
+	if (addr.u.sa.sa_family != connection->p.path.peer.u.sa.sa_family) {
+		rxw_conn_unlock(connection);
+		return -RXW_EINVAL;
+	}
+	connection->p.path.local = addr;
+	rxw_conn_unlock(connection);
+	return 0;
+}
+
 int rxw_connection_set_nat_ping(rxw_connection *connection, unsigned seconds)
 {
 	uint64_t now = rxw_now();

@@ -108,6 +108,7 @@ static bool may_share(const struct rxw_io_tx *m, const struct rxw_connection *c)
 static void add_message(struct tx_batch *b, struct rxw_connection *c)
 {
 	unsigned i = b->count++;
+	const struct rxw_path *path = rxw_pconn_path(&c->p);
 	const struct rxw_burst *t = &b->burst[i];
 	struct rxw_io_tx *m = b->messages ? &b->tx[b->messages - 1] : NULL;
 
@@ -121,14 +122,14 @@ static void add_message(struct tx_batch *b, struct rxw_connection *c)
 	} else {
 		m = &b->tx[b->messages++];
 		b->place[i] = 0;
-		*m = (struct rxw_io_tx){.path = rxw_pconn_path(&c->p),
+		*m = (struct rxw_io_tx){.path = path,
 					.iov = &b->iov[i],
 					.iov_count = 1,
 					.length = t->length,
 					.segment = t->segment,
 					.fragment = t->fragment,
 					.ect = t->ect,
-					.reply = !c->p.client};
+					.reply = !c->p.client || path->local.len};
 	}
 	b->message[i] = (uint8_t)(m - b->tx);
 }

@@ -69,7 +69,7 @@ static struct fsd_caller enter(unsigned n)
 	struct sockaddr_storage sa = peer(n);
 	struct fsd_caller caller;
 
-	fsd_clients_enter(clients, &sa, 132, fsd_now(), &caller);
+	fsd_clients_enter(clients, &sa, NULL, 132, fsd_now(), &caller);
 	return caller;
 }
 

@@ -25,6 +25,8 @@ struct client {
 	unsigned new_identity_calls, old_identity_calls, inits, old_inits, uuid_probes, probes,
 		fids;
 	struct rxw_uuid heard;
+	struct sockaddr_storage local; /* the address of the server that it calls; family 0: any */
+	in_addr_t from;		       /* that of the latest call to it */
 };
 
 static rxw_engine *engine;
@@ -53,11 +55,22 @@ static int32_t count(unsigned *counter, unsigned n, int32_t code)
 	return code;
 }
 
+static void note_caller(struct client *client, const rxw_call *call)
+{
+	struct sockaddr_storage peer = {0};
+	socklen_t length = sizeof(peer);
+
+	ck_assert_int_eq(rxw_call_peer(call, &peer, &length), 0);
+	pthread_mutex_lock(&lock);
+	client->from = ((const struct sockaddr_in *)&peer)->sin_addr.s_addr;
+	pthread_mutex_unlock(&lock);
+}
+
 static int32_t tell(void *context, rxw_call *call, interfaceAddr *addr, Capabilities *caps)
 {
 	struct client *client = context;
 
-	(void)call;
+	note_caller(client, call);
 	if (client->knows < 2)
 		return RXW_RPC_OPCODE;
 	addr->uuid = client_uuid;
@@ -111,7 +124,7 @@ static int32_t probe(void *context, rxw_call *call)
 
 static int32_t broken(void *context, rxw_call *call, const AFSCBFids *fids, const AFSCBs *cbs)
 {
-	(void)call;
+	note_caller(context, call);
 	ck_assert_uint_eq(cbs->len, 0);
 	for (uint32_t i = 0; i < fids->len; i++)
 		ck_assert_uint_eq(fids->val[i].Volume, VOLUME);
@@ -131,9 +144,9 @@ static const struct RXAFSCB_handlers handlers = {
 	.TellMeAboutYourself = tell,
 };
 
-static rxw_endpoint *open_endpoint(struct sockaddr_storage *address)
+static rxw_endpoint *open_endpoint(in_addr_t at, struct sockaddr_storage *address)
 {
-	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(at)};
 	struct rxw_endpoint_options options = {
 		.size = sizeof(options), .address = (void *)&sa, .address_len = sizeof(sa)};
 	socklen_t length = sizeof(*address);
@@ -145,7 +158,7 @@ static rxw_endpoint *open_endpoint(struct sockaddr_storage *address)
 	return endpoint;
 }
 
-static void setup(void)
+static void setup_at(in_addr_t at)
 {
 	struct fsd_clients_options options = {
 		.volume = VOLUME, .hosts_max = 100, .promises_max = 10000, .wake = wake};
@@ -155,13 +168,18 @@ static void setup(void)
 	rxw_config_init(&config, sizeof(config));
 	config.listeners = 1;
 	ck_assert_int_eq(rxw_engine_create(&config, &engine), 0);
-	server = open_endpoint(&address);
+	server = open_endpoint(at, &address);
 	memset(&server_uuid, 0x42, sizeof(server_uuid));
 	memset(&client_uuid, 0x77, sizeof(client_uuid));
 	clients = fsd_clients_create(&options);
 	ck_assert_ptr_nonnull(clients);
 	callbacks = fsd_callbacks_start(server, clients, &server_uuid);
 	ck_assert_ptr_nonnull(callbacks);
+}
+
+static void setup(void)
+{
+	setup_at(INADDR_LOOPBACK);
 }
 
 static void teardown(void)
@@ -184,7 +202,7 @@ static void client_open(struct client *client, int knows)
 	memset(client, 0, sizeof(*client));
 	client->knows = knows;
 	client->service = (struct RXAFSCB_service){.base.context = client, .handlers = &handlers};
-	client->endpoint = open_endpoint(&client->address);
+	client->endpoint = open_endpoint(INADDR_LOOPBACK, &client->address);
 	ck_assert_int_eq(rxw_service_add(client->endpoint, &service, &added), 0);
 }
 
@@ -216,7 +234,8 @@ static unsigned give(struct client *client, uint32_t vnode, unsigned n)
 	struct fsd_caller caller;
 	unsigned given = 0;
 
-	fsd_clients_enter(clients, &client->address, 132, fsd_now(), &caller);
+	fsd_clients_enter(clients, &client->address,
+			  client->local.ss_family ? &client->local : NULL, 132, fsd_now(), &caller);
 	for (unsigned i = 0; i < n; i++) {
 		AFSFid fid = {VOLUME, vnode + 2 * i, 1};
 
@@ -320,6 +339,34 @@ START_TEST(invalid_identity)
 }
 END_TEST
 
+/* A server with several addresses: clients ignore callbacks from one that they have not called. */
+START_TEST(from_the_address_that_was_called)
+{
+	struct client client[2];
+	const AFSFid fid = {VOLUME, 2, 1};
+
+	setup_at(INADDR_ANY);
+	for (unsigned i = 0; i < 2; i++) {
+		struct sockaddr_in *local = (struct sockaddr_in *)&client[i].local;
+
+		client_open(&client[i], 2);
+		local->sin_family = AF_INET;
+		local->sin_addr.s_addr = htonl(INADDR_LOOPBACK + 5 + i);
+		promise(&client[i], 2, 1);
+		ck_assert_uint_eq(client[i].from, local->sin_addr.s_addr);
+		client[i].from = 0;
+	}
+	fsd_promise_break(clients, &fid, NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		reaches(&client[i].fids, 1);
+		ck_assert_uint_eq(client[i].from, htonl(INADDR_LOOPBACK + 5 + i));
+	}
+	for (unsigned i = 0; i < 2; i++)
+		client_close(&client[i]);
+	teardown();
+}
+END_TEST
+
 #define MANY 40
 
 /* A change that is reported to many clients, and many changes at once to one of them. */
@@ -368,4 +415,4 @@ START_TEST(stop_during_calls)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "callbacks", every_client_version, address_taken_over, invalid_identity,
-		 breaks_to_many, stop_during_calls)
+		 from_the_address_that_was_called, breaks_to_many, stop_during_calls)

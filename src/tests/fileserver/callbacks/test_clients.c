@@ -48,7 +48,7 @@ static struct fsd_caller enter(unsigned n, uint32_t opcode, uint64_t now)
 	struct sockaddr_storage sa = peer(n);
 	struct fsd_caller caller;
 
-	fsd_clients_enter(clients, &sa, opcode, now, &caller);
+	fsd_clients_enter(clients, &sa, NULL, opcode, now, &caller);
 	return caller;
 }
 
@@ -712,17 +712,19 @@ END_TEST
 
 static unsigned raised;
 
-static int note_up(void *arg, const struct sockaddr_storage *sa)
+static int note_up(void *arg, const struct sockaddr_storage *sa,
+		   const struct sockaddr_storage *local)
 {
-	(void)arg;
+	(void)arg, (void)local;
 	raised = ntohl(((const struct sockaddr_in *)sa)->sin_addr.s_addr);
 	return 0;
 }
 
-static void recall(void *arg, const struct sockaddr_storage *sa, int record)
+static void recall(void *arg, const struct sockaddr_storage *sa,
+		   const struct sockaddr_storage *local, int record)
 {
 	(void)arg;
-	fsd_clients_recall(clients, sa, record, 1000);
+	fsd_clients_recall(clients, sa, local, record, 1000);
 }
 
 /*
@@ -732,7 +734,7 @@ START_TEST(active_clients_survive_restart)
 {
 	char *folder = test_folder(), path[4200], message[FSD_MESSAGE_MAX];
 	struct fsd_remember *remember;
-	struct sockaddr_storage sa;
+	struct sockaddr_storage sa, own = peer(99);
 	uint32_t date = 0;
 	bool damaged;
 
@@ -747,11 +749,11 @@ START_TEST(active_clients_survive_restart)
 	ck_assert_ptr_nonnull(remember);
 	for (unsigned n = 1; n <= 5; n++) { /* the fifth replaces the first */
 		sa = peer(n);
-		ck_assert_int_eq(fsd_remember_add(remember, &sa, n == 5), (n - 1) % 4);
+		ck_assert_int_eq(fsd_remember_add(remember, &sa, &own, n == 5), (n - 1) % 4);
 	}
 	date = fsd_remember_date(remember);
-	ck_assert_int_eq(fsd_remember_add(remember, &sa, true), 1); /* in place of the second */
-	ck_assert_int_eq(fsd_remember_add(NULL, &sa, true), -1);
+	ck_assert_int_eq(fsd_remember_add(remember, &sa, &own, true), 1); /* in place of the second */
+	ck_assert_int_eq(fsd_remember_add(NULL, &sa, &own, true), -1);
 	fsd_remember_close(remember);
 	ck_assert_uint_eq(answer_all(1, 1000), 0);
 	for (int i = 0; i < 2; i++) {
@@ -765,6 +767,9 @@ START_TEST(active_clients_survive_restart)
 			struct fsd_work work = take(FSD_WORK_IDENTIFY);
 
 			seen |= 1u << (peer_of(&work) & 0xff);
+			/* Called from the address that it called before. */
+			ck_assert_uint_eq(((struct sockaddr_in *)&work.local)->sin_addr.s_addr,
+					  ((struct sockaddr_in *)&own)->sin_addr.s_addr);
 			done(&work, 0, 1, 1000);
 		}
 		ck_assert_uint_eq(answer_all(0, 1000), 2 * 3);
@@ -786,9 +791,9 @@ START_TEST(active_clients_survive_restart)
 	ck_assert(!fsd_work_take(clients, &(struct fsd_work){0}));
 	/* A place that is free again is taken first. */
 	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(fsd_remember_add(remember, &sa, false), i);
+		ck_assert_int_eq(fsd_remember_add(remember, &sa, &own, false), i);
 	fsd_remember_drop(remember, 2);
-	ck_assert_int_eq(fsd_remember_add(remember, &sa, false), 2);
+	ck_assert_int_eq(fsd_remember_add(remember, &sa, &own, false), 2);
 	fsd_remember_close(remember);
 	ck_assert_ptr_null(fsd_remember_open("/proc/none/clients", 4, recall, NULL, NULL, message));
 	ck_assert_ptr_nonnull(strstr(message, "/proc/none/clients"));
@@ -815,7 +820,7 @@ static size_t longest_chain(bool six, size_t hosts)
 			in6->sin6_port = htons((uint16_t)n);
 			in6->sin6_addr.s6_addr[0] = 0x20;
 		}
-		fsd_clients_enter(clients, &sa, 132, 1000, &caller);
+		fsd_clients_enter(clients, &sa, NULL, 132, 1000, &caller);
 		fsd_clients_leave(clients, &caller);
 	}
 	for (size_t i = 0; i < clients->hosts.size; i++) {
@@ -845,7 +850,7 @@ START_TEST(hash_slots_are_secret)
 			struct fsd_caller caller;
 
 			setup(1024, 100);
-			fsd_clients_enter(clients, &sa, 132, 1000, &caller);
+			fsd_clients_enter(clients, &sa, NULL, 132, 1000, &caller);
 			first[k] = caller.host;
 			while (*htable_chain(&clients->hosts, chain[k]) != first[k])
 				chain[k]++;

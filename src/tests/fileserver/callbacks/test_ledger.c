@@ -102,7 +102,7 @@ static struct fsd_caller enter(unsigned n, uint64_t now)
 	struct sockaddr_storage sa = peer(n);
 	struct fsd_caller caller;
 
-	fsd_clients_enter(clients, &sa, 132, now, &caller);
+	fsd_clients_enter(clients, &sa, NULL, 132, now, &caller);
 	return caller;
 }
 
@@ -388,7 +388,7 @@ START_TEST(doubtful_clients)
 
 	for (int all = 0; all < 2; all++) {
 		setup();
-		fsd_clients_recall(clients, &sa, 0, NOW);
+		fsd_clients_recall(clients, &sa, &(struct sockaddr_storage){0}, 0, NOW);
 		fsd_clients_doubt(clients, all, NOW);
 		/* told to forget before it is served: that helps most clients */
 		ck_assert(!is_ready(1, NOW));

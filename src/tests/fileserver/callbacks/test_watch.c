@@ -27,7 +27,7 @@ static void setup(unsigned watches)
 	ck_assert_ptr_nonnull(world.watch);
 	((struct sockaddr_in *)&peer)->sin_family = AF_INET;
 	((struct sockaddr_in *)&peer)->sin_port = htons(7001);
-	fsd_clients_enter(world.clients, &peer, 132, fsd_now(), &caller);
+	fsd_clients_enter(world.clients, &peer, NULL, 132, fsd_now(), &caller);
 	answer_all(world.clients);
 }
 

@@ -440,6 +440,39 @@ START_TEST(pings_for_a_nat)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "connection", one_object, data, data_of_a_client, forgotten,
-		 references_and_the_endpoint, closing, error_of_a_call, timeouts_off,
+/* A client on all addresses, whose packets come from the one that was set. */
+START_TEST(local_address)
+{
+	struct sockaddr_in any = {.sin_family = AF_INET},
+			   local = {.sin_family = AF_INET,
+				    .sin_port = htons(1), /* is ignored */
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 5)};
+	struct sockaddr_in6 other = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	struct rxw_endpoint_options options = {
+		.size = sizeof(options), .address = (void *)&any, .address_len = sizeof(any)};
+	rxw_endpoint *client;
+	rxw_connection *c;
+
+	open_bed(NULL);
+	seen.hold = true;
+	ck_assert_int_eq(rxw_endpoint_create(bed.client_engine, &options, &client), 0);
+	ck_assert_int_eq(rxw_connection_create(client, (struct sockaddr *)&bed.address,
+					       bed.address_len, ID, bed.security, &c),
+			 0);
+	ck_assert_int_eq(rxw_connection_set_local(c, (void *)&other, sizeof(other)), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_connection_set_local(c, (void *)&local, sizeof(local)), 0);
+	make_call(c);
+	ck_assert_uint_eq(((struct sockaddr_in *)&seen.peer)->sin_addr.s_addr,
+			  local.sin_addr.s_addr);
+	ck_assert_int_eq(rxw_connection_set_local(seen.connection, (void *)&local, sizeof(local)),
+			 -RXW_EINVAL);
+	rxw_connection_release(seen.connection);
+	rxw_connection_release(c);
+	ck_assert_int_eq(rxw_endpoint_destroy(client), 0);
+	h_close(&bed);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(60, "connection", one_object, local_address, data, data_of_a_client,
+		 forgotten, references_and_the_endpoint, closing, error_of_a_call, timeouts_off,
 		 pings_for_a_nat)

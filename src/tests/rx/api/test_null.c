@@ -184,6 +184,7 @@ START_TEST(connections)
 	REFUSES(rxw_connection_close(NULL, 1));
 	REFUSES(rxw_connection_abort(NULL, 1));
 	REFUSES(rxw_connection_set_timeouts(NULL, 1000, 0, 0));
+	REFUSES(rxw_connection_set_local(NULL, NULL, 0));
 	REFUSES(rxw_connection_set_nat_ping(NULL, 20));
 	REFUSES(rxw_connection_identity(NULL, &identity));
 	REFUSES(rxw_connection_identity(conn, NULL));
