@@ -97,6 +97,8 @@ int store_data_settle(struct store_data *data, const struct store_owner *owner, 
  * -EBUSY: a run has it, and a commit may come to refer to it. Try again if none does.
  */
 int store_data_remove(struct store_data *data, const struct store_owner *owner, uint64_t object);
+/* The names of all objects that were removed are gone for good, also if the machine stops. 0 or -errno. */
+int store_data_sync_removed(struct store_data *data);
 /* The length of an object: 0, -ENOENT if it is missing, or another error. */
 int store_data_stat(struct store_data *data, const struct store_owner *owner, uint64_t object,
 		    uint64_t *length);

@@ -105,6 +105,17 @@ static int unlink_named(struct store_layer *layer, const struct store_owner *own
 	return 0;
 }
 
+int data_sync_block(struct store_layer *layer, const char *path)
+{
+	char above[DATA_PATH];
+	int rc;
+
+	snprintf(above, sizeof(above), "%s", path);
+	while ((rc = layer->ops->sync_dir(layer, above)) == -ENOENT && strchr(above, '/'))
+		*strrchr(above, '/') = '\0';
+	return rc;
+}
+
 int data_unlink(struct store_layer *layer, const struct store_owner *owner, uint64_t number)
 {
 	char path[DATA_PATH];

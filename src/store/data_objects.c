@@ -374,6 +374,40 @@ int store_data_settle(struct store_data *data, const struct store_owner *owner, 
 	return rc;
 }
 
+/* With the lock held. A name in "files/new" is found again when the store is opened. */
+static void note_removed(struct store_data *data, const struct store_owner *owner)
+{
+	char path[DATA_PATH];
+
+	if (!owner->group || data->removed_count > DATA_REMOVED)
+		return;
+	data_path_block(owner, path);
+	for (unsigned i = 0; i < data->removed_count; i++)
+		if (strcmp(data->removed[i], path) == 0)
+			return;
+	if (data->removed_count < DATA_REMOVED)
+		memcpy(data->removed[data->removed_count], path, sizeof(path));
+	data->removed_count++;
+}
+
+int store_data_sync_removed(struct store_data *data)
+{
+	char path[DATA_REMOVED][DATA_PATH];
+	unsigned count;
+	int result = 0;
+
+	pthread_mutex_lock(&data->lock);
+	count = data->removed_count;
+	memcpy(path, data->removed, sizeof(path));
+	data->removed_count = 0;
+	pthread_mutex_unlock(&data->lock);
+	if (count > DATA_REMOVED)
+		return data->layer->ops->sync_all(data->layer);
+	for (unsigned i = 0; i < count && !result; i++)
+		result = data_sync_block(data->layer, path[i]);
+	return result;
+}
+
 int store_data_remove(struct store_data *data, const struct store_owner *owner, uint64_t number)
 {
 	struct data_object *object;
@@ -399,6 +433,7 @@ int store_data_remove(struct store_data *data, const struct store_owner *owner, 
 	pthread_mutex_lock(&data->lock);
 	if (rc == 0) {
 		object->removed = true;
+		note_removed(data, owner);
 		forget(data, object);
 	}
 	steady(data, object);

@@ -14,6 +14,7 @@
 #define DATA_ALIGN   4096u	  /* writes end at multiples of it, except for the last one */
 #define DATA_BUFFER  (DATA_GATHER + DATA_ALIGN)
 #define DATA_BUFFERS 16 /* buffers that are kept for the next run */
+#define DATA_REMOVED 16 /* directories that are flushed singly */
 
 /*
  * An object that is open, or waits to be used again. store_data.lock covers all members that are
@@ -73,6 +74,9 @@ struct store_data {
 	struct data_round *round; /* while `flushing`: the current one */
 	int unreported; /* error of a flush that no caller asked for */
 	uint64_t failures; /* rounds that failed */
+	/* Directories that objects were removed from, and that were not flushed since. */
+	char removed[DATA_REMOVED][DATA_PATH];
+	unsigned removed_count; /* DATA_REMOVED + 1: more than these */
 	void *buffer[DATA_BUFFERS];
 	unsigned buffers;
 	uint64_t time; /* grows with each pin and each death */
@@ -89,6 +93,8 @@ void data_path_block(const struct store_owner *owner, char path[DATA_PATH]);
 int data_make_directory(struct store_layer *layer, const char *path, const char *parent);
 /* Move an object from "files/new" to its name. -ENOENT: it is at neither place. */
 int data_move(struct store_layer *layer, const struct store_owner *owner, uint64_t number);
+/* Flush the directory of named objects, or the one above it if it is gone. 0 or -errno. */
+int data_sync_block(struct store_layer *layer, const char *path);
 /* Remove an object wherever it is; 0 if it is missing. */
 int data_unlink(struct store_layer *layer, const struct store_owner *owner, uint64_t number);
 

@@ -114,9 +114,18 @@ static int apply_forget(struct txn_op *txn, struct work *work)
 	return result;
 }
 
+/* They wait for the next time. */
+static void put_back_removed(struct keeper *keeper, const struct object_list *gone)
+{
+	for (size_t i = 0; i < gone->count; i++)
+		if (gone->item[i].dead)
+			put_back(keeper, NULL, 0, &gone->item[i], 1);
+}
+
 /*
- * The files of dead objects go, then their rows. Those left at `until`, and those of a run or of a
- * reader, wait for the next time: once dead, an object stays so.
+ * The files of dead objects go, then their rows: a file that came back when the machine stops would belong to
+ * nothing. Those left at `until`, and those of a run or of a reader, wait for the next time: once dead, an
+ * object stays so.
  */
 static void remove_dead(struct keeper *keeper, const struct object_list *dead, uint64_t until)
 {
@@ -137,7 +146,9 @@ static void remove_dead(struct keeper *keeper, const struct object_list *dead, u
 		object->dead = !result;
 		any = any || object->dead;
 	}
-	if (any)
+	if (any && store_data_sync_removed(core->data))
+		put_back_removed(keeper, &gone);
+	else if (any)
 		txn_run(core->txn, &op.txn);
 	put_back(keeper, NULL, 0, dead->item + gone.count, dead->count - gone.count);
 }

@@ -255,13 +255,15 @@ int names_rename(struct store *store, const struct store_caller *caller,
 			       .base.changes = changes};
 	int result;
 
-	if (!old_dir->volume || !old_dir->vnode || !new_dir->volume || !new_dir->vnode)
-		return -EINVAL;
-	result = change_name(new_name, -EINVAL);
-	if (!result)
-		result = *old_name ? change_old_name(old_name) : -EINVAL;
+	result = change_spelling(new_name);
 	if (!result && old_dir->volume != new_dir->volume)
 		result = -EXDEV;
+	if (!result && (!old_dir->volume || !old_dir->vnode || !new_dir->vnode))
+		result = -EINVAL;
+	if (!result)
+		result = change_name(new_name, -EINVAL);
+	if (!result)
+		result = *old_name ? change_old_name(old_name) : -EINVAL;
 	if (!result)
 		result = change_check(core_of(store), caller, old_dir, true);
 	return result ? result : change_run(core_of(store), caller, &op.base, apply_rename);

@@ -313,6 +313,21 @@ int32_t fs_remove_dir(void *context, rxw_call *rx, const AFSFid *dir, const char
 	return remove_name(context, dir, name, STORE_DIR, dir_st, sync);
 }
 
+/* Between volumes: the store says in which order a rename is wrong, without a look at either. */
+static int rename_across(struct fs_call *call, const AFSFid *old_dir, const char *old_name,
+			 const struct store_fid *to, const char *new_name)
+{
+	const struct store_fid from = {old_dir->Volume, old_dir->Vnode, old_dir->Unique};
+	struct store *store = call->service->store;
+	struct store_status old_status, new_status;
+	struct store_changes changes = {0};
+
+	if (!store->ops->rename)
+		return -EXDEV;
+	return store->ops->rename(store, &call->self, &from, old_name, to, new_name, &old_status,
+				  &new_status, &changes);
+}
+
 int32_t fs_rename(void *context, rxw_call *rx, const AFSFid *old_dir, const char *old_name,
 		  const AFSFid *new_dir, const char *new_name, AFSFetchStatus *old_dir_st,
 		  AFSFetchStatus *new_dir_st, AFSVolSync *sync)
@@ -322,7 +337,9 @@ int32_t fs_rename(void *context, rxw_call *rx, const AFSFid *old_dir, const char
 	struct store_status old_status, new_status;
 	struct store_changes changes = {0};
 	struct fs_place place;
-	int rc = same_volume(old_dir, new_dir) ? fs_find_to_write(call, old_dir, &place) : -EXDEV;
+	int rc = same_volume(old_dir, new_dir)
+			 ? fs_find_to_write(call, old_dir, &place)
+			 : rename_across(call, old_dir, old_name, &to, new_name);
 
 	(void)rx;
 	fs_note(call, old_dir, old_name);

@@ -55,6 +55,11 @@ check_tests += src/tests/store/test_crash
 src_tests_store_test_crash_SOURCES = src/tests/store/test_crash.c $(store_test_disk)
 src_tests_store_test_crash_LDADD = $(store_test_libs)
 
+check_tests += src/tests/store/test_crash_random
+src_tests_store_test_crash_random_SOURCES = src/tests/store/test_crash_random.c \
+	src/tests/store/model.c src/tests/store/model.h $(store_test_disk)
+src_tests_store_test_crash_random_LDADD = $(store_test_libs)
+
 check_tests += src/tests/store/test_kill
 src_tests_store_test_kill_SOURCES = src/tests/store/test_kill.c \
 	src/tests/store/model.c src/tests/store/model.h $(store_test_disk)

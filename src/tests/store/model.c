@@ -102,9 +102,14 @@ int model_perform(struct store *store, uint32_t volume, struct model *model, uns
 	return result;
 }
 
-/* Whether a directory is as the model says. */
-static bool matches(struct store *store, uint32_t volume, unsigned writer,
-		    const struct model *model)
+void model_skip(struct model *model, unsigned writer, uint32_t n)
+{
+	struct step step = choose(model, writer, n);
+
+	apply(model, &step, n);
+}
+
+bool model_matches(struct store *store, uint32_t volume, const struct model *model, unsigned writer)
 {
 	static uint8_t want[300000], got[300000];
 	struct store_reader *reader;
@@ -138,15 +143,10 @@ static bool matches(struct store *store, uint32_t volume, unsigned writer,
 bool model_follow(struct store *store, uint32_t volume, struct model *model, unsigned writer,
 		  uint32_t *next, uint32_t acknowledged)
 {
-	struct step step;
-
-	for (; *next < acknowledged; ++*next) {
-		step = choose(model, writer, *next);
-		apply(model, &step, *next);
-	}
-	if (matches(store, volume, writer, model))
+	for (; *next < acknowledged; ++*next)
+		model_skip(model, writer, *next);
+	if (model_matches(store, volume, model, writer))
 		return true;
-	step = choose(model, writer, *next);
-	apply(model, &step, (*next)++);
-	return matches(store, volume, writer, model);
+	model_skip(model, writer, (*next)++);
+	return model_matches(store, volume, model, writer);
 }

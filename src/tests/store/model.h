@@ -20,6 +20,11 @@ void model_begin(struct model *model);
 /* Operation n, which comes after all before it: 0 or a result of the store. */
 int model_perform(struct store *store, uint32_t volume, struct model *model, unsigned writer,
 		  uint32_t n);
+/* Operation n, in the model only. */
+void model_skip(struct model *model, unsigned writer, uint32_t n);
+/* Whether the directory of a writer is as the model says. */
+bool model_matches(struct store *store, uint32_t volume, const struct model *model,
+		   unsigned writer);
 /*
  * Bring a model from operation *next to what was acknowledged, or to one more, whichever the store
  * has. False: neither.

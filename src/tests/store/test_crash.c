@@ -5,7 +5,8 @@
  * strict mode, and in lazy mode nothing that was flushed. The result is always the state after one
  * of the operations, and the checker finds no fault in it.
  *
- * $STORE_CRASH: "all" tries every sequence; else a part of them, always the same one.
+ * $STORE_CRASH: "all" tries every sequence of one or two operations and one of 20 of three; else a smaller part of
+ * them. It is always the same part. Longer sequences: test_crash_random.
  */
 #include <errno.h>
 #include <stdio.h>

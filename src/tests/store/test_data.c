@@ -1028,6 +1028,50 @@ START_TEST(removal)
 }
 END_TEST
 
+/* The names of removed objects are flushed: one directory at a time, or the one above a directory that is gone. */
+START_TEST(removed_names)
+{
+	struct store_content content = {0}, more = {0};
+	struct store_owner other = owner;
+
+	setup(4);
+	write_text(&content, 0, "text");
+	write_text(&more, 0, "more");
+	ck_assert_int_eq(store_data_settle(data, &owner, 1), 0);
+	ck_assert_int_eq(store_data_settle(data, &owner, 2), 0);
+	ck_assert_int_eq(store_data_sync(data), 0);
+	ck_assert_int_eq(store_data_remove(data, &owner, 1), 0);
+	spy_reset(spy);
+	ck_assert_int_eq(store_data_sync_removed(data), 0);
+	ck_assert_uint_eq(spy->dir_syncs, 1);
+	ck_assert_str_eq(spy->synced_dir[0], "files/20000001/4");
+	ck_assert_int_eq(store_data_sync_removed(data), 0);
+	ck_assert_uint_eq(spy->dir_syncs, 1);
+	/* The last one takes the directories along. */
+	ck_assert_int_eq(store_data_remove(data, &owner, 2), 0);
+	spy_reset(spy);
+	ck_assert_int_eq(store_data_sync_removed(data), 0);
+	ck_assert_str_eq(spy->synced_dir[spy->dir_syncs - 1], "files");
+	/* An error is told; the caller removes them again. */
+	ck_assert_int_eq(store_data_remove(data, &owner, 2), 0);
+	spy->fail_sync_dir = -EIO;
+	ck_assert_int_eq(store_data_sync_removed(data), -EIO);
+	spy->fail_sync_dir = 0;
+	/* Many directories are flushed together. */
+	for (unsigned i = 0; i <= DATA_REMOVED; i++) {
+		other.group = owner.group + i;
+		ck_assert_int_eq(store_data_remove(data, &other, 2), 0);
+	}
+	spy_reset(spy);
+	ck_assert_int_eq(store_data_sync_removed(data), 0);
+	ck_assert_uint_eq(spy->dir_syncs, 0);
+	ck_assert_uint_eq(spy->all_syncs, 1);
+	store_content_free(&content);
+	store_content_free(&more);
+	teardown();
+}
+END_TEST
+
 /* After a restart: what was left in "files/new" is read, gets its name, or is removed. */
 START_TEST(reopened)
 {
@@ -1076,4 +1120,5 @@ END_TEST
 TEST_MAIN_WITHIN(120, "data", versions, appending, no_object, gathering, open_files, flushing,
 		 own_flush, shared_flush, failed_before, moved_meanwhile, removed_meanwhile,
 		 failed_flush, failed_name, told_to_flush, told_to_writer, cut_meanwhile,
-		 opened_again, unasked_flush, listing, removal, reopened, short_object)
+		 opened_again, unasked_flush, listing, removal, removed_names, reopened,
+		 short_object)

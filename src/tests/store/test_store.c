@@ -776,7 +776,7 @@ END_TEST
 
 START_TEST(links)
 {
-	struct store_fid file, dir, link;
+	struct store_fid file, dir, link, elsewhere;
 
 	fixture_open(STORE_LAZY);
 	file = make(&root, "f", STORE_FILE);
@@ -798,6 +798,11 @@ START_TEST(links)
 	ck_assert_uint_eq(changes.count, 2);
 	ck_assert(!changes.change[1].for_all);
 	ck_assert_int_eq(try_rename(&admin, &root, "f", &dir, "f"), -EXDEV);
+	/* Of two volumes: the new name's spelling comes first, all else later. */
+	elsewhere = dir;
+	elsewhere.volume++;
+	ck_assert_int_eq(try_rename(&admin, &root, "f", &elsewhere, "a/b"), -EINVAL);
+	ck_assert_int_eq(try_rename(&admin, &root, "..", &elsewhere, "."), -EXDEV);
 	ck_assert_int_eq(try_rename(&admin, &root, "f", &root, "g"), -EINVAL);
 	ck_assert_int_eq(try_remove(&admin, &root, "f", STORE_FILE), 0);
 	ck_assert_uint_eq(changes.count, 2);
