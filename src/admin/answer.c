@@ -109,14 +109,28 @@ void admin_fault(struct admin_run *run, const char *line)
 	answer(run, json_pack("{s:o}", "fault", admin_show(line)));
 }
 
-void admin_progress(struct admin_run *run, const char *path, uint64_t bytes, uint64_t total,
-		    uint64_t files)
+static bool wants_progress(struct admin_run *run)
 {
 	uint64_t now = monotonic_ns();
 
 	if (!admin_get_flag(run, "progress") || now - run->shown_ns < PROGRESS_NS)
-		return;
+		return false;
 	run->shown_ns = now;
+	return true;
+}
+
+void admin_count(struct admin_run *run, uint64_t done, uint64_t total)
+{
+	if (wants_progress(run))
+		answer(run, json_pack("{s:{s:I, s:I}}", "progress", "done", (json_int_t)done, "all",
+				      (json_int_t)total));
+}
+
+void admin_progress(struct admin_run *run, const char *path, uint64_t bytes, uint64_t total,
+		    uint64_t files)
+{
+	if (!wants_progress(run))
+		return;
 	answer(run, json_pack("{s:{s:o, s:I, s:I, s:I}}", "progress", "path", admin_show(path),
 			      "bytes", (json_int_t)bytes, "total", (json_int_t)total, "files",
 			      (json_int_t)files));

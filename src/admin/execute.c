@@ -26,7 +26,10 @@ static const struct admin_member offline_members[] = {
 	{"volume", ADMIN_TEXT, true},
 	{"message", ADMIN_ANY_TEXT, false},
 };
-static const struct admin_member check_members[] = {{"fast", ADMIN_FLAG, false}};
+static const struct admin_member check_members[] = {
+	{"fast", ADMIN_FLAG, false},
+	{"progress", ADMIN_FLAG, false},
+};
 static const struct admin_member acl_members[] = {
 	{"volume", ADMIN_TEXT, true},
 	{"path", ADMIN_ANY_TEXT, false},

@@ -60,6 +60,8 @@ void admin_fault(struct admin_run *run, const char *line);
 /* About five times a second. */
 void admin_progress(struct admin_run *run, const char *path, uint64_t bytes, uint64_t total,
 		    uint64_t files);
+/* The same of a request that counts objects. */
+void admin_count(struct admin_run *run, uint64_t done, uint64_t total);
 bool admin_stopped(const struct admin_run *run);
 void admin_changed(const struct admin_run *run, const struct store_changes *changes);
 /* All of a volume. */

@@ -256,6 +256,11 @@ static void each_fault(void *arg, const char *line)
 	admin_fault(arg, line);
 }
 
+static void count(void *arg, uint64_t done, uint64_t total)
+{
+	admin_count(arg, done, total);
+}
+
 static bool is_stopped(void *arg)
 {
 	return admin_stopped(arg);
@@ -267,6 +272,7 @@ int admin_check(struct admin_run *run)
 	const struct store_checker checker = {
 		.fast = fast,
 		.each = each_fault,
+		.progress = count,
 		.stopped = run->output->stopped ? is_stopped : NULL,
 		.arg = run,
 	};

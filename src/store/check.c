@@ -25,6 +25,16 @@ void checking_fault(struct checking *checking, const char *format, ...)
 	checking->checker->each(checking->checker->arg, line);
 }
 
+#define SOME 256
+
+void checking_progress(const struct checking *checking)
+{
+	const struct store_checker *checker = checking->checker;
+
+	if (checker->progress && checking->looked_at % SOME == 0)
+		checker->progress(checker->arg, checking->looked_at, checking->all);
+}
+
 /* -- sets -- */
 
 int number_set_add(struct number_set *set, uint64_t number)
@@ -188,6 +198,14 @@ static int note_volume(void *arg, const struct volrec *volume, bool damaged)
 	return 0;
 }
 
+static int count_objects(void *arg, const struct volrec *volume, bool damaged)
+{
+	struct checking *checking = arg;
+
+	checking->all += damaged ? 0 : volume->files;
+	return 0;
+}
+
 static void note_line(void *arg, const char *line)
 {
 	checking_fault(arg, "the database: %s", line);
@@ -195,8 +213,12 @@ static void note_line(void *arg, const char *line)
 
 static int check_all(struct checking *checking, bool fast)
 {
-	int result = db_integrity(checking->db, fast, note_line, checking);
+	int result = db_volumes(checking->db, count_objects, checking);
 
+	if (!result) {
+		checking_progress(checking);
+		result = db_integrity(checking->db, fast, note_line, checking);
+	}
 	if (!result)
 		result = checking_stopped(checking);
 	if (result || fast)

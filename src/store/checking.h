@@ -25,6 +25,7 @@ struct checking {
 	struct db *fresh; /* for a second look at what may have changed since */
 	const struct store_checker *checker;
 	int faults;
+	uint64_t looked_at, all; /* objects */
 	/* Set by the watching thread: what follows is not complete, so that no fault is one. */
 	atomic_bool stop;
 	pthread_mutex_t lock;
@@ -40,6 +41,8 @@ static inline int checking_stopped(struct checking *checking)
 {
 	return atomic_load_explicit(&checking->stop, memory_order_relaxed) ? -EINTR : 0;
 }
+/* Tell how far it is: at the beginning, and after some objects. */
+void checking_progress(const struct checking *checking);
 /* One volume or clone: vnodes, directories, links, quota, contents. 0 or -errno. */
 int checkview(struct checking *checking, const struct volrec *volume);
 

@@ -150,6 +150,8 @@ static int take_last(struct last_row *last)
 		if ((v->kind == STORE_DIR) != (last->key.vnode & 1))
 			checking_fault(tree->checking, "volume %u: vnode %u has the wrong kind",
 				       tree->volume->id, last->key.vnode);
+		tree->checking->looked_at++;
+		checking_progress(tree->checking);
 		tree->used_kib += space_blocks(v);
 		result = check_contents(tree, &last->key, last->version);
 		if (!result)

@@ -94,8 +94,9 @@ static int take_lock(const struct store_options *options, struct store_layer *la
 			    "%s: another process uses this store; stop it first, or ask it",
 			    name_of(options));
 	if (result)
-		return fail(message, result, "%s: the file lock cannot be locked: %s",
-			    name_of(options), strerror(-result));
+		return fail(message, result, "%s: the file lock cannot be locked: %s%s",
+			    name_of(options), strerror(-result),
+			    result == -EROFS ? "; mount the disk for writing" : "");
 	return 0;
 }
 

@@ -97,6 +97,11 @@ struct store_checker {
 	bool fast; /* the records of volumes and the structure of the database only */
 	/* Called with one line for each fault, by the thread of the check. May be NULL. */
 	void (*each)(void *arg, const char *line);
+	/*
+	 * Called now and then by the thread of the check: how many objects were looked at, of those that
+	 * all volumes and clones have. None at first, while the database is. May be NULL.
+	 */
+	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	/* Asked about twenty times a second, by another thread: true ends the check. May be NULL. */
 	bool (*stopped)(void *arg);
 	void *arg;

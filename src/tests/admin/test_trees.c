@@ -170,6 +170,10 @@ START_TEST(progress)
 		&f,
 		"{\"command\": \"import\", \"volume\": \"v\", \"path\": \"again\", \"progress\": true}");
 	ck_assert_uint_ge(f.progress, 1);
+	fixture_do(&f, "{\"command\": \"check\"}");
+	ck_assert_uint_eq(f.progress, 0);
+	fixture_do(&f, "{\"command\": \"check\", \"progress\": true}");
+	ck_assert_uint_ge(f.progress, 1);
 	end(&f);
 }
 END_TEST

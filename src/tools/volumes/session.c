@@ -33,8 +33,20 @@ static uint64_t number_of(const json_t *object, const char *name)
 	return (uint64_t)json_integer_value(json_object_get(object, name));
 }
 
+/* Of a check. */
+static void show_count(const struct rxvol *rxvol, uint64_t done, uint64_t all)
+{
+	char line[100];
+
+	snprintf(line, sizeof(line), "%s: %llu of %llu files, directories and links",
+		 rxvol->command, (unsigned long long)done, (unsigned long long)all);
+	tools_progress(line);
+}
+
 static void take_result(struct rxvol *rxvol, const json_t *object)
 {
+	if (rxvol->counts)
+		tools_progress(NULL);
 	if (rxvol->progress.on)
 		progress_end(&rxvol->progress, rxvol->command,
 			     number_of(json_object_get(object, "result"), "bytes"),
@@ -55,7 +67,9 @@ void rxvol_answer(void *arg, json_t *object)
 	const json_t *progress = json_object_get(object, "progress");
 	json_t *fault = json_object_get(object, "fault");
 
-	if (progress) {
+	if (progress && rxvol->counts) {
+		show_count(rxvol, number_of(progress, "done"), number_of(progress, "all"));
+	} else if (progress) {
 		progress_update(&rxvol->progress, text_of(progress, "path"),
 				number_of(progress, "bytes"), number_of(progress, "total"),
 				number_of(progress, "files"), 0);
@@ -66,6 +80,8 @@ void rxvol_answer(void *arg, json_t *object)
 	} else if (fault && rxvol->json) {
 		json_array_append(rxvol->faults, fault);
 	} else if (fault) {
+		if (rxvol->counts)
+			tools_progress(NULL);
 		printf("%s\n", json_string_value(fault));
 	} else {
 		take_result(rxvol, object);
@@ -127,9 +143,12 @@ static int prepare(struct rxvol *rxvol)
 		return -1;
 	if (become_owner(rxvol, &st))
 		return -1;
-	if (rxvol->local && !rxvol->quiet && !rxvol->json && isatty(STDERR_FILENO)) {
+	if ((rxvol->local || !strcmp(rxvol->command, "check")) && !rxvol->quiet && !rxvol->json &&
+	    isatty(STDERR_FILENO)) {
 		json_object_set_new(rxvol->request, "progress", json_true());
-		progress_start(&rxvol->progress, true, true);
+		rxvol->counts = !rxvol->local;
+		if (rxvol->local)
+			progress_start(&rxvol->progress, true, true);
 	}
 	if (rxvol->json)
 		rxvol->faults = json_array();

@@ -29,6 +29,7 @@ struct rxvol {
 
 	/* what came back */
 	struct progress progress;
+	bool counts; /* the progress of a check, on a terminal */
 	uint64_t skipped;
 	json_t *faults; /* texts, with --json; owned */
 	json_t *result; /* owned; NULL: an error was printed */
