@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 #include <rxwire/error.h>
+#include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>
 
 #include "afs/fetchstatus.h"
@@ -48,6 +49,7 @@ static void make_store(const struct store_acl *acl)
 	store->ops->close(store);
 	ck_assert_int_eq(rxw_keys_create(&keys), 0);
 	ck_assert_int_eq(rxw_keys_generate(keys, RXW_KEY_KRB5, 3, 18), 0);
+	ck_assert_int_eq(rxw_keys_generate(keys, RXW_KEY_RXGK, 4, 18), 0);
 	ck_assert_int_eq(rxw_keys_write(keys, key_path, 0, why, sizeof(why)), 0);
 }
 
@@ -116,23 +118,14 @@ static void clean(void)
 	tree_remove(folder);
 }
 
-/* A connection of a user ("alice@TEST.EXAMPLE"), or of nobody (NULL). */
-static rxw_connection *as(const char *name)
+/* A connection of a user; takes the reference of the class, which may be NULL. */
+static rxw_connection *connect_with(rxw_security *security)
 {
-	const struct rxw_rxkad_print_options options = {
-		.size = sizeof(options), .name = name, .lifetime_s = 3600};
 	struct sockaddr_in sa = {.sin_family = AF_INET,
 				 .sin_port = htons(fsd_server_fs_port(server)),
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct rxw_rxkad_token token = {.size = sizeof(token)};
-	rxw_security *security = NULL;
 	rxw_connection *connection;
 
-	if (name) {
-		ck_assert_int_eq(rxw_rxkad_print_token(keys, &options, &token), 0);
-		ck_assert_int_eq(rxw_rxkad_client(&token, RXW_LEVEL_CRYPT, &security), 0);
-		rxw_rxkad_token_free(&token);
-	}
 	ck_assert_int_eq(rxw_connection_create(endpoint, (struct sockaddr *)&sa, sizeof(sa),
 					       AFS_SERVICE_FS, security, &connection),
 			 0);
@@ -140,6 +133,38 @@ static rxw_connection *as(const char *name)
 		rxw_security_unref(security);
 	open_connections[open_count++] = connection;
 	return connection;
+}
+
+/* Of "alice@TEST.EXAMPLE" with a ticket for rxkad, or of nobody (NULL). */
+static rxw_connection *as(const char *name)
+{
+	const struct rxw_rxkad_print_options options = {
+		.size = sizeof(options), .name = name, .lifetime_s = 3600};
+	struct rxw_rxkad_token token = {.size = sizeof(token)};
+	rxw_security *security = NULL;
+
+	if (name) {
+		ck_assert_int_eq(rxw_rxkad_print_token(keys, &options, &token), 0);
+		ck_assert_int_eq(rxw_rxkad_client(&token, RXW_LEVEL_CRYPT, &security), 0);
+		rxw_rxkad_token_free(&token);
+	}
+	return connect_with(security);
+}
+
+/* The same with a token for rxgk. */
+static rxw_connection *as_by_rxgk(const char *name)
+{
+	const struct rxw_rxgk_print_options options = {.size = sizeof(options),
+						       .level = RXW_LEVEL_CRYPT,
+						       .lifetime_s = 3600,
+						       .name = name};
+	struct rxw_rxgk_token token = {.size = sizeof(token)};
+	rxw_security *security;
+
+	ck_assert_int_eq(rxw_rxgk_print_token(keys, &options, &token), 0);
+	ck_assert_int_eq(rxw_rxgk_client(&token, NULL, &security), 0);
+	rxw_rxgk_token_free(&token);
+	return connect_with(security);
 }
 
 static int32_t set_acl(rxw_connection *connection, const AFSFid *dir, const char *text)
@@ -212,6 +237,9 @@ START_TEST(users_and_administrators)
 	xdrfree_AFSOpaque(&acl);
 	ck_assert_uint_eq(st.CallerAccess, 15);
 	ck_assert_uint_eq(st.AnonymousAccess, 0);
+	ck_assert_int_eq(create(as_by_rxgk("alice@TEST.EXAMPLE"), "hers too", &st), 0);
+	ck_assert_uint_eq(st.Owner, (uint32_t)alice_id);
+	ck_assert_int_eq(create(as_by_rxgk("mallory@TEST.EXAMPLE"), "x", &st), EACCES);
 	ck_assert_int_eq(create(alice, "hers", &st), 0);
 	ck_assert_int_eq((int32_t)st.Owner, alice_id);
 	ck_assert_int_eq((int32_t)st.Author, alice_id);

@@ -208,7 +208,7 @@ START_TEST(within_a_second)
 
 	ck_assert_int_eq(store_flush(store), 0);
 	for (int i = 0; i < TRIES && best >= NS_PER_S; i++) {
-		char name[8];
+		char name[16];
 		uint64_t begun = monotonic_ns(), took;
 
 		snprintf(name, sizeof(name), "f%d", i);
