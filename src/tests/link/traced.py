@@ -13,7 +13,7 @@ import sys
 import time
 
 PATIENCE = 120
-BYTES = 40 << 20
+BYTES = 12 << 20
 
 
 def marked(path, six):

@@ -591,7 +591,7 @@ static bool is_gone(int result)
 static void *churn_volumes(void *arg)
 {
 	const unsigned number = *(const unsigned *)arg;
-	static uint8_t bytes[40000];
+	static _Thread_local uint8_t bytes[40000];
 	struct store_status st, ds;
 	struct store_changes ch;
 	unsigned done = 0;
