@@ -83,6 +83,7 @@ enum sim_what {
 	SIM_ABORT,	 /* of clients: their calls are aborted with this code */
 	SIM_PAUSE,	 /* of nodes: no thread runs for this many ns, and datagrams queue up */
 	SIM_STALL,	 /* of nodes: no stream is read for this many ns */
+	SIM_SILENCE,	 /* of nodes: nothing is written for this many ns */
 	SIM_CLOCK_STEP	 /* of nodes: the clock jumps by this many ns */
 };
 #define SIM_UP	 1u /* the uplink, or the client */
@@ -197,7 +198,7 @@ struct sim_node {
 	uint64_t queue_bytes;
 	bool receive_set;
 	bool settling;
-	uint64_t paused_until, stalled_until;
+	uint64_t paused_until, stalled_until, silent_until;
 	uint64_t failed_at;    /* the latest call that ended with an error */
 	unsigned calls_failed; /* of the application's calls, as many */
 	uint64_t clock_ahead;  /* of the simulation; wraps around */

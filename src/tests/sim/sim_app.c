@@ -111,9 +111,15 @@ static bool write_run(struct sim_call *call)
 
 void sim_app_write(struct sim_call *call)
 {
+	struct sim *sim = call->node->sim;
+
 	call->write_set = false;
 	if (!call->writing || call->p.error != 0)
 		return;
+	if (sim->now < call->node->silent_until) {
+		later(call, &call->write_set, SIM_WRITE, call->node->silent_until - sim->now);
+		return;
+	}
 	/* As the engine does: the queue may have become too long since the writer was told. */
 	rxw_pcall_limit_queue(&call->p, 0);
 	while (!call->tx_ended && rxw_pcall_writable(&call->p))

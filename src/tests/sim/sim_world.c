@@ -349,6 +349,8 @@ static void change_node(struct sim *sim, struct sim_node *node, const struct sim
 		node->paused_until = sim->now + (uint64_t)c->value;
 	} else if (c->what == SIM_STALL) {
 		node->stalled_until = sim->now + (uint64_t)c->value;
+	} else if (c->what == SIM_SILENCE) {
+		node->silent_until = sim->now + (uint64_t)c->value;
 	} else {
 		node->clock_ahead += (uint64_t)c->value;
 		sim_node_clock_stepped(node);
@@ -357,7 +359,8 @@ static void change_node(struct sim *sim, struct sim_node *node, const struct sim
 
 void sim_change(struct sim *sim, const struct sim_change *c)
 {
-	bool node = c->what == SIM_PAUSE || c->what == SIM_STALL || c->what == SIM_CLOCK_STEP;
+	bool node = c->what == SIM_PAUSE || c->what == SIM_STALL || c->what == SIM_SILENCE ||
+		    c->what == SIM_CLOCK_STEP;
 
 	if (c->what == SIM_MARK) {
 		memcpy(sim->call_marks, sim->call_bytes,

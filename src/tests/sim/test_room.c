@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The receive window of a stream that needs less than before, or for which memory is short, becomes
- * smaller. The right edge never moves back, and nothing is dropped. The calls of a peer, and all
- * peers, hold no more than their parts of the memory for wide windows.
+ * smaller. The right edge does not move back, and nothing is dropped. A stream that pauses gives its memory
+ * back. The calls of a peer, and all peers, hold no more than their parts of the memory for wide windows.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "sim.h"
 
@@ -270,12 +271,76 @@ static bool upload(bool proves, uint64_t seed)
 	return good;
 }
 
+/* Memory of wide windows during a pause and after it. */
+static struct {
+	uint64_t from, to; /* of the pause, when it is looked at */
+	int64_t during[2], after[2];
+	uint32_t window;
+} rest;
+
+static bool rest_tap(struct sim *world, const struct sim_node *from, const uint8_t *bytes,
+		     uint32_t length)
+{
+	int64_t *used = world->now < rest.to ? rest.during : rest.after;
+
+	(void)from;
+	(void)bytes;
+	(void)length;
+	if (world->now >= rest.from) {
+		used[0] = world->client.wide.used;
+		used[1] = world->server.wide.used;
+	}
+	if (world->now < rest.to && world->client.conns != NULL)
+		rest.window = world->client.conns->p.channel[0]->rx.window;
+	return false;
+}
+
+/*
+ * The server writes nothing for 40 s. Both ends give the memory of their windows back, and have it again
+ * as soon as it writes.
+ */
+static bool pause_of_writer(uint64_t seed)
+{
+	uint64_t pause = 40 * RXW_SEC;
+	struct sim_setup s;
+	bool good;
+
+	many_calls(&s, 4, 1);
+	s.channels = 1;
+	s.stop_at = 50 * RXW_SEC;
+	s.limit = 2 * s.stop_at;
+	s.tap = rest_tap;
+	memset(&rest, 0, sizeof(rest));
+	rest.to = START + 5 * RXW_SEC + pause;
+	rest.from = rest.to - 15 * RXW_SEC;
+	rest.during[0] = rest.during[1] = -1;
+	sim_plan(&s, 5000, SIM_SILENCE, SIM_DOWN, (int64_t)pause);
+	sim_plan(&s, 47000, SIM_MARK, 0, 0);
+	sim_run(&sim, &s, seed);
+	good = expect("pause of the writer, memory of wide windows, client", seed,
+		      (double)rest.during[0], 0, 0) &
+	       expect("  server", seed, (double)rest.during[1], 0, 0) &
+	       expect("  window", seed, rest.window, 255, 255) &
+	       expect("  afterwards, client, MiB", seed, mib(rest.after[0]), 5, mib(WIDE)) &
+	       expect("  server, MiB", seed, mib(rest.after[1]), 1, mib(WIDE)) &
+	       expect("  packets dropped for memory or window", seed,
+		      (double)(sim.client.stats.drops[RXW_DROP_MEMORY] +
+			       sim.client.stats.drops[RXW_DROP_WINDOW]),
+		      0, 0) &
+	       expect("  share of the line from 2 s after the pause on", seed,
+		      (double)(sim.call_bytes[0] - sim.call_marks[0]) / 3 / (double)s.down.rate,
+		      0.9, 1);
+	sim_free(&sim);
+	return good;
+}
+
 int main(void)
 {
 	unsigned failed = 0;
 
 	for (uint64_t seed = 1; seed <= 2; seed++)
-		failed += !slow_flow(seed) + !short_of_memory(seed) + !readers_stop(seed);
+		failed += !slow_flow(seed) + !short_of_memory(seed) + !readers_stop(seed) +
+			  !pause_of_writer(seed);
 	/* A peer gets three quarters, and an eighth more when its calls share them. */
 	failed += !acks_stop(4, 1, mib(WIDE) * 27 / 32, 1) +
 		  !acks_stop(32, 1, mib(WIDE) * 27 / 32, 1) + !acks_stop(32, 8, mib(WIDE), 1);

@@ -83,6 +83,8 @@ static void keepalive(struct rxw_pcall *p, struct rxw_out *out)
 {
 	uint64_t interval = ping_interval(p);
 
+	rxw_recvq_rest(p, out->now);
+	rxw_sendq_rest(p, out->now);
 	if (out->now < p->time.last_sent + interval) {
 		p->timer.ping = p->time.last_sent + interval;
 		return;

@@ -10,6 +10,7 @@
 #define UNUSED_ROUNDS	    8u	  /* of a window that is not used up for so long, */
 #define UNUSED_TIME	    (200 * RXW_MS) /* and at least this, a part is not needed */
 #define SHRINK_APART	    (10 * RXW_MS)  /* and a round trip, while memory is short */
+#define REST_AFTER	    (10 * RXW_SEC) /* without a packet, a wide window is given back */
 #define UNVALIDATED_PACKETS RXW_FIRST_FLIGHT
 #define CROWDED_PACKETS	    2u
 #define SPARE_PART	    8 /* granted memory that is not needed, as a part of it, is kept */
@@ -101,8 +102,8 @@ static uint32_t fund(struct rxw_pcall *p, uint32_t packets)
 static void settle(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
-	uint32_t packets = rxw_max32(rxw_max32(q->window, RXW_MAX_ACKS),
-				     q->edge > q->consumed ? q->edge - q->consumed : 0);
+	uint32_t end = rxw_recvq_ended(q) ? q->next : rxw_max32(q->edge, q->consumed + q->window);
+	uint32_t packets = rxw_max32(end > q->consumed ? end - q->consumed : 0, RXW_MAX_ACKS);
 	int64_t need = (packets - RXW_MAX_ACKS) * packet_size(p);
 
 	if (q->grant - need > q->grant / SPARE_PART)
@@ -280,6 +281,36 @@ static void unused(struct rxw_recvq *q, uint64_t now)
 	t->fresh = q->fresh;
 }
 
+/*
+ * Nothing has arrived for a while, and everything was read: the memory of a wide window goes back, and
+ * with it the right edge, which never moves back otherwise. A sender begins with few packets after such a
+ * pause, and learns of the window from their ACK. The first of them brings it back: see resume().
+ */
+void rxw_recvq_rest(struct rxw_pcall *p, uint64_t now)
+{
+	struct rxw_recvq *q = &p->rx;
+
+	if (q->grant == 0 || q->stopped || now < q->fresh_at + REST_AFTER ||
+	    q->hard != q->next || q->consumed != q->next || q->later_head != RXW_NO_NODE)
+		return;
+	q->rested = rxw_max32(q->rested, q->window);
+	q->window = RXW_MAX_ACKS;
+	q->edge = q->hard + q->window;
+	q->tuning.at = 0;
+	q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, 0);
+}
+
+/* Packets arrive again: the window of before the pause, as far as there is memory. */
+static void resume(struct rxw_pcall *p, uint64_t now)
+{
+	struct rxw_recvq *q = &p->rx;
+	uint32_t window = rxw_min32(q->rested, p->conn->params->window);
+
+	q->rested = 0;
+	if (p->conn->rx.wide_heard && !is_short(p) && !is_unproven(p->conn, now))
+		q->window = rxw_max32(q->window, fund(p, window));
+}
+
 /* Packets became larger, or memory is short: of this call, of all calls of the peer, or of all. */
 static void fit_memory(struct rxw_pcall *p, uint64_t now)
 {
@@ -316,6 +347,9 @@ bool rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	struct rxw_tuning *t = &q->tuning;
 	uint64_t time, arrived;
 
+	q->fresh_at = now;
+	if (q->rested != 0)
+		resume(p, now);
 	if (t->at == 0)
 		return true;
 	if (q->highest < t->edge) {

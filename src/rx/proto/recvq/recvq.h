@@ -57,6 +57,8 @@ struct rxw_recvq {
 	uint32_t window_limit; /* the engine's limit below params->window, 0 = none */
 	uint32_t grown_at;     /* `next` when the window last grew */
 	uint32_t fresh;	       /* packets queued, modulo 2^32 */
+	uint32_t rested;       /* the window before a pause, 0 = none */
+	uint64_t fresh_at;     /* ns, when the latest ones were received */
 	struct rxw_tuning tuning;
 	uint32_t edge;	       /* highest right edge advertised */
 	int64_t pinned;
@@ -96,6 +98,8 @@ uint32_t rxw_recvq_edge(const struct rxw_recvq *q);
 void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now);
 /* Packets were received. False: the window would grow if the peer's address were validated. */
 bool rxw_recvq_measure(struct rxw_pcall *p, uint64_t now);
+/* If nothing has arrived for a while: give the memory of a wide window back. `now`: ns. */
+void rxw_recvq_rest(struct rxw_pcall *p, uint64_t now);
 /* First sequence number that is not accepted. */
 uint32_t rxw_recvq_limit(const struct rxw_pcall *p, uint64_t now);
 /* The next gap of [*at, end); sets *at to its beginning and returns its length, 0 = no gap. */

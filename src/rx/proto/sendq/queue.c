@@ -12,6 +12,7 @@
 #define ENTRIES_MOST	16384u /* runs in the queue; writers of a few bytes each wait then */
 #define READY_MOST	4096u  /* packets: 50 ms at 1 Gbit/s */
 #define SPARE_PART	8      /* granted memory that is not needed, as a part of it, is kept */
+#define REST_AFTER	(10 * RXW_SEC) /* without a packet to send, none is kept */
 
 void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now)
 {
@@ -83,6 +84,7 @@ void rxw_sendq_moved(struct rxw_pcall *p, bool same_host, uint64_t now)
 		return;
 	rxw_rtt_init(&q->rtt);
 	rxw_cc_init(&q->cc, q->cc.ops, FIRST_CWND, 0, q->cc.max);
+	q->carried = 0;
 	seed_mtu(p, now);
 	q->mtu_at = q->check.at = RXW_NEVER;
 	q->units = (struct rxw_mtu_units){0};
@@ -314,6 +316,14 @@ static void settle(struct rxw_pcall *p)
 		need = queued;
 	if (q->grant - need > q->grant / SPARE_PART)
 		q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, need);
+}
+
+void rxw_sendq_rest(struct rxw_pcall *p, uint64_t now)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	if (q->grant > 0 && q->una == q->end && now >= q->idle_since + REST_AFTER)
+		q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, 0);
 }
 
 void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first)

@@ -80,6 +80,7 @@ struct rxw_sendq {
 	uint32_t ack_serial; /* newest serial number of an ACK, 0 = none; taken at ack_at */
 	uint32_t round_order;	  /* its acknowledgement ends the current round trip */
 	uint32_t peak, last_peak; /* largest flight in this round trip, in the last one */
+	uint32_t carried; /* largest one that the path has carried since the last reaction to a loss */
 	uint32_t frto_order;	  /* order when the RTO expired; 0 = no unconfirmed timeout */
 	uint64_t base_at;	  /* latest progress or new transmission: the RTO starts here */
 	uint64_t tail_at; /* latest transmission of any kind: the tail loss probe starts here */
@@ -148,6 +149,7 @@ void rxw_sendq_share(struct rxw_pcall *p, uint64_t rate);
 bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run);
 /* Cut the runs of which nothing was sent into datagrams of `size`. An error: the call must fail. */
 int rxw_sendq_repack(struct rxw_pcall *p, uint32_t size);
+void rxw_sendq_rest(struct rxw_pcall *p, uint64_t now); /* after a pause: gives memory back */
 /* Get memory for a wide window. A writer that has to wait now is to be told when it may resume. */
 void rxw_sendq_note_high(struct rxw_pcall *p);
 /* Wake a writer that was told to wait, if it may resume. */
@@ -176,8 +178,7 @@ uint16_t rxw_sendq_split(struct rxw_pcall *p, uint32_t seq);
 /* The same; segment `i` is not behind it. */
 uint16_t rxw_sendq_split_at(struct rxw_pcall *p, uint16_t i, uint32_t seq);
 void rxw_sendq_set(struct rxw_sendq *q, struct rxw_txseg *s, enum rxw_txstate state);
-/* Every packet in flight counts as lost, from segment `i` on. */
-void rxw_sendq_lose_from(struct rxw_sendq *q, uint16_t i);
+void rxw_sendq_lose_from(struct rxw_sendq *q, uint16_t i); /* all in flight, from segment `i` on */
 /* Join neighbours of the same transmission and state. */
 void rxw_sendq_join(struct rxw_sendq *q);
 /* The segment is sent now: note what a sample of the rate needs. */
