@@ -465,6 +465,7 @@ static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t fligh
 		}
 		if ((int32_t)(p->tx.recovery.highest_order - q->round_order) >= 0) {
 			q->last_peak = q->peak;
+			q->carried = rxw_max32(q->carried, q->peak);
 			q->peak = rxw_send_flight(q);
 			q->round_order = q->order + 1;
 			r->round = true;

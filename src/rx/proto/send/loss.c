@@ -31,6 +31,17 @@ static bool is_untold(const struct rxw_sendq *q, const struct rxw_txseg *s)
 	return false;
 }
 
+/*
+ * The flight to which a reaction applies: that of a full window. Thresholds may hold packets back, and the
+ * application may have sent little for a while, which says nothing against what the path carried before.
+ */
+static uint32_t whole_flight(const struct rxw_sendq *q, uint32_t flight)
+{
+	uint32_t most = rxw_max32(rxw_max32(q->peak, q->last_peak), q->carried);
+
+	return rxw_max32(flight, rxw_min32(q->cc.cwnd, most));
+}
+
 void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -65,10 +76,8 @@ void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *
 		rxw_tally(out->stats, &out->stats->loss_events, 1);
 		p->count.loss_events++;
 		q->losses = true;
-		/* Thresholds may hold packets back: count the flight of a full window. */
-		flight = rxw_max32(flight,
-				   rxw_min32(p->tx.cc.cwnd, rxw_max32(q->peak, q->last_peak)));
-		rxw_cc_lost(&p->tx.cc, flight, out->now);
+		rxw_cc_lost(&p->tx.cc, whole_flight(q, flight), out->now);
+		q->carried = rxw_min32(q->carried, q->cc.cwnd);
 		rxw_send_note_ssthresh(p);
 	}
 }

@@ -271,6 +271,7 @@ void rxw_send_resize(struct rxw_sendq *q, uint32_t size)
 	rxw_cc_resize(&q->cc, before, size);
 	q->peak = rxw_send_flight(q);
 	q->last_peak = (uint32_t)scaled(q->last_peak, before, size);
+	q->carried = (uint32_t)scaled(q->carried, before, size);
 }
 
 uint32_t rxw_send_credit(struct rxw_sendq *q, uint32_t newly, uint32_t old)

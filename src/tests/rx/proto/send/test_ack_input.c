@@ -592,6 +592,41 @@ START_TEST(loss_of_a_full_window)
 }
 END_TEST
 
+/* `packets` more are sent. */
+static void send_more(unsigned packets)
+{
+	bench_write(call, packets, 100, false);
+	rxw_pcall_flush(&call->p, &b.out);
+	bench_settle(&b);
+	b.out.now += 10 * RXW_MS;
+}
+
+/* The application sent little for a while: the halving starts from what the path carried before that. */
+START_TEST(loss_after_little_data)
+{
+	uint32_t una;
+
+	setup(80);
+	ack(81, 80, RXW_ACK_REQUESTED, "");
+	for (unsigned left = 40; left >= 20; left /= 2) {
+		for (unsigned i = 0; i < 5; i++) {
+			send_more(10);
+			ack(call->p.tx.nxt, c->p.serial, RXW_ACK_REQUESTED, "");
+		}
+		ck_assert_uint_le(call->p.tx.last_peak, 10);
+		send_more(10);
+		una = call->p.tx.una;
+		ack(una, c->p.serial - 2, RXW_ACK_OUT_OF_SEQUENCE, "01111111");
+		ck_assert_uint_eq(call->p.tx.cc.ssthresh, left);
+		bench_send(call);
+		ck_assert_uint_eq(call->p.count.retransmitted, left == 40 ? 1 : 2);
+		b.out.now += 10 * RXW_MS;
+		ack(call->p.tx.nxt, c->p.serial, RXW_ACK_REQUESTED, "");
+	}
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(softly_complete)
 {
 	bench_init(&b, false);
@@ -771,6 +806,7 @@ int main(void)
 	tcase_add_test(tcase, window_for_the_next_call);
 	tcase_add_test(tcase, wide_window_for_the_next_call);
 	tcase_add_test(tcase, loss_of_a_full_window);
+	tcase_add_test(tcase, loss_after_little_data);
 	tcase_add_test(tcase, softly_complete);
 	tcase_add_test(tcase, path_mtu_search);
 	tcase_add_test(tcase, path_mtu_automatic);
