@@ -46,6 +46,29 @@ RXW_LAB_IPV4='' bash "$here/lab" "$top_builddir" reorder-40 sh "$PWD/lab-rxperf.
 	{ echo "FAIL: rxperf"; failed=1; }
 rm -f "lab-rxperf.$$"
 
+# A caller that waits for a long stream does not poll the socket: system calls in proportion to the packets.
+cat > lab-polls.$$ << 'END'
+rxperf=$1
+$RXW_FAR "$rxperf" server --listen "$RXW_FAR4" -p 7009 > "$RXW_LINK/server" 2>&1 &
+server=$!
+tries=0
+until grep -qs ready "$RXW_LINK/server"; do
+	tries=$((tries + 1))
+	[ $tries -lt 2000 ] || { cat "$RXW_LINK/server"; exit 1; }
+	sleep 0.01
+done
+"$rxperf" client -c recv -s "$RXW_FAR4" -p 7009 -b 5M --json > "$RXW_LINK/client" 2>&1 || { cat "$RXW_LINK/client"; exit 1; }
+kill -INT $server && wait $server
+# The figures of the client come first, then those of the server.
+figure() { sed -n "s/^ *\"$1\": \([0-9]*\),*\$/\1/p" "$RXW_LINK/client" | head -n 1; }
+packets=$(figure packets.received.data) receives=$(figure syscalls.receive)
+echo "$packets packets, $receives system calls to receive them"
+[ "$packets" -gt 3000 ] && [ "$receives" -lt $((packets * 20)) ]
+END
+RXW_LAB_IPV4=1 bash "$here/lab" "$top_builddir" none,rate=20Mbit,delay=10ms,queue=200ms \
+	sh "$PWD/lab-polls.$$" "$top_builddir/src/tools/rxperf" || { echo "FAIL: a caller polls"; failed=1; }
+rm -f "lab-polls.$$"
+
 # Calls behind a NAT that gives the client another address and port in the middle, with each class.
 cat > lab-moved.$$ << 'END'
 rxperf=$1 keys=$2
