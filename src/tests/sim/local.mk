@@ -42,6 +42,11 @@ check_tests += src/tests/sim/test_path
 src_tests_sim_test_path_SOURCES = src/tests/sim/test_path.c $(sim_common)
 src_tests_sim_test_path_LDADD = $(LDADD) -lm
 
+# Trains, and packets for an ACK. RXW_SIM_PACE_SEEDS: how many seeds (1) of each case.
+check_tests += src/tests/sim/test_pace
+src_tests_sim_test_pace_SOURCES = src/tests/sim/test_pace.c $(sim_common)
+src_tests_sim_test_pace_LDADD = $(LDADD) -lm
+
 # The work for acknowledgements, in instructions.
 check_PROGRAMS += src/tests/sim/gaps
 src_tests_sim_gaps_SOURCES = src/tests/sim/gaps.c $(sim_common)

@@ -34,11 +34,11 @@ struct path {
 };
 
 static const struct path paths[] = {
-	{"gigabit-50", "gigabit-50", NULL, NULL, 8, 2, 0.93, DEFAULT, &rxw_cc_rate, 0},
-	{"gigabit-100", "gigabit-100", NULL, NULL, 10, 3, 0.93, DEFAULT, &rxw_cc_rate, 0},
-	{"gigabit-200", "gigabit-200", NULL, NULL, 14, 5, 0.90, DEFAULT, &rxw_cc_rate, 0},
+	{"gigabit-50", "gigabit-50", NULL, NULL, 8, 2, 0.95, DEFAULT, &rxw_cc_rate, 0},
+	{"gigabit-100", "gigabit-100", NULL, NULL, 10, 3, 0.95, DEFAULT, &rxw_cc_rate, 0},
+	{"gigabit-200", "gigabit-200", NULL, NULL, 14, 5, 0.92, DEFAULT, &rxw_cc_rate, 0},
 	{"gigabit-100-cubic", "gigabit-100", NULL, NULL, 10, 3, 0.90, DEFAULT, &rxw_cc_cubic, 0},
-	{"gigabit-100-loss", "gigabit-100-loss", NULL, NULL, 12, 3, 0.88, DEFAULT, &rxw_cc_rate, 0},
+	{"gigabit-100-loss", "gigabit-100-loss", NULL, NULL, 12, 3, 0.90, DEFAULT, &rxw_cc_rate, 0},
 	{"gigabit-100-bursts", "gigabit-100-bursts", NULL, NULL, 12, 3, 0.90, DEFAULT, &rxw_cc_rate,
 	 0},
 	{"reorder-40", "reorder-40", NULL, NULL, 20, 2, 0.92, 16384, &rxw_cc_rate, 2},
@@ -50,7 +50,7 @@ static const struct path paths[] = {
 	{"mtu-9000", "mtu-9000", NULL, NULL, 10, 3, 0.93, DEFAULT, &rxw_cc_rate, 0},
 	{"black-hole", "black-hole", NULL, NULL, 15, 8, 0.60, 8192, &rxw_cc_rate, 0},
 	{"slower", "slower", NULL, NULL, 20, 13, 0.60, 8192, &rxw_cc_rate, 0},
-	{"10-gigabit-50", "gigabit-50", "rate", "10Gbit", 3, 1.5, 0.93, 65535, &rxw_cc_rate, 0},
+	{"10-gigabit-50", "gigabit-50", "rate", "10Gbit", 3, 1.5, 0.95, 65535, &rxw_cc_rate, 0},
 };
 
 /* Of each path: shares in ascending order. */

@@ -21,11 +21,14 @@
 #define UPDATE_PACKETS 8u
 /*
  * With a window above WIDE_WINDOW packets, an ACK waits for WIDE_PACKETS of them, or OWED_LIMIT. Gaps
- * are not reported at once, either, if WIDE_FLIGHT packets or more wait behind them.
+ * are not reported at once, either, if WIDE_FLIGHT packets or more wait behind them. If DENSE packets or
+ * more arrive in a round trip, an ACK waits longer for WIDE_PACKETS: up to PATIENCE_PART of a round trip.
  */
 #define WIDE_WINDOW  2048u
 #define WIDE_PACKETS 64u
 #define WIDE_FLIGHT  512u
+#define DENSE	      1536u
+#define PATIENCE_PART 16u
 #define JUMBO_MAX_MTU  5692u
 /*
  * Useless packets (duplicates, packets outside the window) are answered at once as often as useful
@@ -431,10 +434,22 @@ void rxw_ack_in_order(struct rxw_pcall *p, const struct rxw_arrival *in, struct 
 		rxw_ack_owe(p, RXW_ACK_IDLE, newest, false);
 }
 
+/* Many packets are in flight, and WIDE_PACKETS of them arrive in a small part of a round trip. */
+static bool is_dense(const struct rxw_recvq *q)
+{
+	return q->window > WIDE_WINDOW && q->tuning.flight >= DENSE && !rxw_recvq_ended(q);
+}
+
 /* The sender has a wide window, and the large ACKs of one must be few. */
 static bool wide_flight(const struct rxw_recvq *q)
 {
-	return q->highest - q->hard >= WIDE_FLIGHT && q->highest > q->hard;
+	return is_dense(q) || (q->highest - q->hard >= WIDE_FLIGHT && q->highest > q->hard);
+}
+
+/* How long an ACK may wait for WIDE_PACKETS. */
+static uint64_t patience(const struct rxw_recvq *q)
+{
+	return is_dense(q) ? rxw_max64(OWED_LIMIT, q->tuning.least / PATIENCE_PART) : OWED_LIMIT;
 }
 
 void rxw_ack_out_of_sequence(struct rxw_pcall *p, uint32_t count, uint32_t serial,
@@ -508,7 +523,7 @@ void rxw_ack_batch_end(struct rxw_pcall *p, bool drained, struct rxw_out *out)
 	half = rxw_max32(p->rx.window / 2, 1);
 	if (p->rx.window > WIDE_WINDOW && a->unacked < WIDE_PACKETS &&
 	    (!a->now || wide_flight(&p->rx))) {
-		p->ack.due = rxw_min64(p->ack.due, out->now + OWED_LIMIT);
+		p->ack.due = rxw_min64(p->ack.due, out->now + patience(&p->rx));
 		return;
 	}
 	if (!a->now && a->unacked < half &&

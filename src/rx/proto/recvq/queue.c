@@ -273,7 +273,8 @@ static void unused(struct rxw_recvq *q, uint64_t now)
 
 	if (t->least == 0 || time < UNUSED_ROUNDS * t->least || time < UNUSED_TIME)
 		return;
-	if (arrivals(q, time) * 16 < q->window / 2)
+	t->flight = (uint32_t)rxw_min64(arrivals(q, time), UINT32_MAX);
+	if ((uint64_t)t->flight * 16 < q->window / 2)
 		shrink(q, q->window / 2);
 	/* Packets beyond this edge need another ACK, so that the time is at least a round trip. */
 	t->edge = q->edge;
@@ -297,6 +298,7 @@ void rxw_recvq_rest(struct rxw_pcall *p, uint64_t now)
 	q->window = RXW_MAX_ACKS;
 	q->edge = q->hard + q->window;
 	q->tuning.at = 0;
+	q->tuning.flight = 0;
 	q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, 0);
 }
 
@@ -363,6 +365,7 @@ bool rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	if (t->least < RXW_LONG_RTT || (q->window_limit != 0 && q->window_limit < RXW_MAX_ACKS))
 		return true;
 	arrived = arrivals(q, time);
+	t->flight = (uint32_t)rxw_min64(arrived, UINT32_MAX);
 	arrived *= q->window < STARTING ? 16 : 4;
 	if (arrived <= q->window || is_short(p) || q->pinned > (int64_t)memory_of(p) / 2 ||
 	    q->next - q->consumed > rxw_max32(params->unread_packets, q->window / 2))

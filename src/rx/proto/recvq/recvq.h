@@ -34,6 +34,7 @@ struct rxw_tuning {
 	uint32_t edge; /* the right edge before */
 	uint32_t fresh; /* recvq.fresh then */
 	uint64_t shrunk_at; /* ns, when memory last was short */
+	uint32_t flight; /* packets that arrive in a round trip, by the latest measurement */
 };
 
 /*
