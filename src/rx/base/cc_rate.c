@@ -51,6 +51,10 @@
 #define DRAIN_ROUNDS  4u
 #define DOWN_ROUNDS   16u
 #define UNDO_ROUNDS   3u  /* losses may prove spurious for so long */
+#define BUNCH_ROUNDS  8u
+#define BUNCH_MOST    250000u /* us */
+#define BUNCH_PART    3u      /* of the shortest round trip; shorter ones do not matter */
+#define BUNCH_OFTEN   4u      /* one round of so many has one */
 #define CRUISE_ROUNDS 63u /* the same in rounds, for coexistence with windows that grow by one */
 
 enum phase {
@@ -104,6 +108,14 @@ struct rate {
 	uint8_t undo;	     /* rounds in which these losses may prove spurious */
 	uint8_t grown;	     /* probes in succession that found an empty path */
 	uint8_t growth;	     /* enum growth */
+	/* Bunches of ACKs in the latest rounds, and in those before. */
+	struct {
+		uint32_t time[2];	     /* us: the longest one */
+		uint8_t rounds[2], hits[2]; /* hits: rounds with a long one */
+		bool seen;		     /* one in this round */
+	} bunch;
+	uint32_t peak_rtt; /* us: of the first packet of a bunch, acknowledged at peak_at */
+	uint64_t peak_at;
 };
 
 _Static_assert(sizeof(struct rate) <= sizeof(((struct rxw_cc *)0)->state), "state of the model");
@@ -147,6 +159,63 @@ static uint32_t held(const struct rate *m, uint32_t gain)
 static uint32_t slack(const struct rate *m)
 {
 	return 64 + (uint32_t)smaller((rate_of(m) >> RATE_SHIFT) / 250, 1u << 20);
+}
+
+/*
+ * ACKs that a link has collected (aggregation of Wi-Fi, satellites) come all at once: round trips become
+ * shorter from one packet to the next one, by more than the time between their ACKs. What was sent while they were
+ * collected is in flight although the path does not hold it, and the last packet of a bunch has the round trip of
+ * an empty path. The window has to have room for that, else the
+ * rate would stay at a small part of what the path carries.
+ */
+static void watch_bunches(struct rate *m, const struct rxw_cc_sample *s)
+{
+	uint64_t rtt = s->rtt / 1000, longest = smaller(s->longest / 1000, UINT32_MAX);
+	uint64_t since = (s->now - m->peak_at) / 1000, fell;
+
+	if (longest != 0 && longest + 2 * since > m->peak_rtt) {
+		m->peak_rtt = (uint32_t)longest;
+		m->peak_at = s->now;
+		since = 0;
+	}
+	if (rtt != 0 && rtt + 2 * since < m->peak_rtt &&
+	    s->rtt <= m->least_rtt + m->least_rtt / 4) {
+		fell = smaller(m->peak_rtt - rtt, BUNCH_MOST);
+		m->bunch.time[0] = (uint32_t)larger(m->bunch.time[0], fell);
+		m->bunch.seen |= fell * 1000 > m->least_rtt / BUNCH_PART;
+	}
+	if (!s->round)
+		return;
+	m->bunch.rounds[0]++;
+	m->bunch.hits[0] += m->bunch.seen;
+	m->bunch.seen = false;
+	if (m->bunch.rounds[0] < BUNCH_ROUNDS)
+		return;
+	m->bunch.time[1] = m->bunch.time[0];
+	m->bunch.rounds[1] = m->bunch.rounds[0];
+	m->bunch.hits[1] = m->bunch.hits[0];
+	m->bunch.time[0] = m->bunch.rounds[0] = m->bunch.hits[0] = 0;
+}
+
+/*
+ * For so long ACKs are collected, ns; round trips vary by as much. 0: not for long enough to matter, or in few
+ * rounds, as when a queue becomes empty that others have filled.
+ */
+static uint64_t bunch_time(const struct rate *m)
+{
+	uint64_t time = larger(m->bunch.time[0], m->bunch.time[1]) * 1000ull;
+	unsigned hits = m->bunch.hits[0] + m->bunch.hits[1] + m->bunch.seen;
+
+	if (time <= m->least_rtt / BUNCH_PART ||
+	    hits * BUNCH_OFTEN <= m->bunch.rounds[0] + m->bunch.rounds[1])
+		return 0;
+	return time;
+}
+
+/* Packets that are sent meanwhile. */
+static uint32_t bunch(const struct rate *m)
+{
+	return (uint32_t)(rate_of(m) * (bunch_time(m) / 1000) / 1000000 >> RATE_SHIFT);
 }
 
 static void enter(struct rate *m, enum phase phase, uint64_t now)
@@ -193,6 +262,20 @@ static void limit_flight(struct rate *m, uint32_t high)
 	m->high = (uint32_t)larger(high, LEAST);
 }
 
+/* The flight outside of probes. */
+static uint32_t below_limit(const struct rate *m)
+{
+	uint32_t more = (uint32_t)smaller(bunch(m), m->high);
+
+	return m->high == NO_LIMIT ? NO_LIMIT : more + (m->high - more) / 20 * 17;
+}
+
+/* After each bunch the flight is small: then the phases that empty a queue last for a round at least. */
+static bool is_over(const struct rate *m)
+{
+	return bunch(m) == 0 || m->rounds >= 2;
+}
+
 static void take_rtt(struct rate *m, const struct rxw_cc_sample *s)
 {
 	if (s->rtt == 0)
@@ -213,6 +296,7 @@ static bool delay_grew(const struct rate *m)
 {
 	uint64_t more = larger(DELAY_LEAST, smaller(DELAY_MOST, m->last_round_rtt / 8));
 
+	more = larger(more, bunch_time(m));
 	return m->samples >= DELAY_MIN_SAMPLES && m->last_round_rtt != 0 &&
 	       m->round_rtt >= m->last_round_rtt + more;
 }
@@ -239,7 +323,7 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (m->growth == TRIPLE && cc->cwnd > QUICK_BELOW)
 		m->growth = LARGE;
 	if (lossy) {
-		limit_flight(m, (uint32_t)larger(held(m, GAIN(1.0)), s->flight_then / 20 * 17));
+		limit_flight(m, (uint32_t)larger(held(m, GAIN(1.0)) + bunch(m), s->flight_then / 20 * 17));
 		if (cc->resume == RXW_CC_UNPROVEN) {
 			cc->resume = RXW_CC_RETREATED;
 			m->high = (uint32_t)larger(cc->proven / 2, LEAST);
@@ -272,7 +356,7 @@ static bool path_is_empty(const struct rate *m, const struct rxw_cc_sample *s)
 	if (m->early != 0 && m->high == NO_LIMIT)
 		rtt = larger(rtt, m->probe_rtt * 1000ull);
 	return s->round && seen && rate_grew(m, s) && m->round_rtt != 0 &&
-	       m->round_rtt <= rtt + larger(rtt / 64, RXW_MS);
+	       m->round_rtt <= rtt + larger(larger(rtt / 64, RXW_MS), bunch_time(m) / 16);
 }
 
 /*
@@ -295,7 +379,7 @@ static void probe_on(struct rate *m, uint64_t now)
 /* The flight at which losses begin was found. */
 static void found_limit(struct rate *m, const struct rxw_cc_sample *s)
 {
-	limit_flight(m, (uint32_t)larger(s->flight_then, held(m, GAIN(0.7))));
+	limit_flight(m, (uint32_t)larger(s->flight_then, held(m, GAIN(0.7)) + bunch(m)));
 	m->lost = m->delivered = 0;
 	begin_down(m, s->now);
 }
@@ -311,7 +395,7 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 	switch (m->phase) {
 	case DOWN:
 		if (m->rounds > DOWN_ROUNDS ||
-		    s->flight <= smaller(bdp, m->high == NO_LIMIT ? NO_LIMIT : m->high / 20 * 17)) {
+		    (s->flight <= smaller(bdp, below_limit(m)) && is_over(m))) {
 			/* No limit is known yet, and the last probe did not reach it. */
 			if (m->high == NO_LIMIT && rate_grew(m, s))
 				m->early = 2;
@@ -343,7 +427,7 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 		}
 		if (too_many_lost(m, 0))
 			found_limit(m, s);
-		else if (s->flight >= held(m, GAIN(1.25)) &&
+		else if (s->flight >= held(m, GAIN(1.25)) + bunch(m) &&
 			 (m->rounds >= 2 || (m->early != 0 && m->growth == LARGE &&
 					     s->now >= m->phase_at + m->least_rtt)))
 			begin_down(m, s->now);
@@ -423,9 +507,9 @@ static void set_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (m->phase == CRUISE || m->phase == REFILL || m->phase == UP)
 		target = (uint32_t)larger(target, behind_queue(m));
 	if (m->phase != SHRINK)
-		target += slack(m);
+		target += (uint32_t)larger(slack(m), bunch(m));
 	if (m->high != NO_LIMIT && m->phase != STARTUP && m->phase != SHRINK && m->fair == 0) {
-		uint32_t high = m->phase == UP ? m->high + slack(m) : m->high / 20 * 17 + slack(m);
+		uint32_t high = slack(m) + (m->phase == UP ? m->high : below_limit(m));
 
 		target = (uint32_t)smaller(target, high);
 	}
@@ -451,7 +535,7 @@ static void overloaded(struct rate *m)
 
 	if ((uint64_t)m->lost * MANY_PART > (uint64_t)m->lost + m->delivered)
 		m->best[0] = m->best[1] = smaller(rate, larger(m->round_rate, rate * 7 / 10));
-	limit_flight(m, held(m, GAIN(0.9)));
+	limit_flight(m, held(m, GAIN(0.9)) + bunch(m));
 }
 
 /*
@@ -473,7 +557,7 @@ static void marked(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 		m->early = 2;
 		m->full_at = 0;
 	} else {
-		m->high = (uint32_t)larger(larger(s->flight_then, held(m, GAIN(1.2))), LEAST);
+		m->high = (uint32_t)larger(larger(s->flight_then, held(m, GAIN(1.2)) + bunch(m)), LEAST);
 		enter(m, DOWN, s->now);
 	}
 }
@@ -485,6 +569,7 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	m->lost += s->lost;
 	m->delivered += s->newly;
 	take_rtt(m, s);
+	watch_bunches(m, s);
 	m->round_rate = larger(m->round_rate, s->rate);
 	/* A rate that the application limited is only a lower bound. */
 	if (s->rate > 0 && (!s->limited || s->rate > rate_of(m)))
@@ -492,7 +577,8 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (m->phase == STARTUP) {
 		startup(cc, s);
 	} else if (m->phase == DRAIN) {
-		if (m->rounds > DRAIN_ROUNDS || s->flight <= held(m, GAIN(1.0)))
+		if (m->rounds > DRAIN_ROUNDS ||
+		    (s->flight <= held(m, GAIN(1.0)) && is_over(m)))
 			begin_down(m, s->now);
 	} else {
 		probe(m, s);

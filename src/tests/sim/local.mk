@@ -79,3 +79,8 @@ src_tests_sim_test_aims_LDADD = $(LDADD) -lm
 check_tests += src/tests/sim/test_security
 src_tests_sim_test_security_SOURCES = src/tests/sim/test_security.c $(sim_common)
 src_tests_sim_test_security_LDADD = $(LDADD) -lm
+
+# RXW_SIM_PAUSES_SEEDS: how many seeds (1) of each case.
+check_tests += src/tests/sim/test_pauses
+src_tests_sim_test_pauses_SOURCES = src/tests/sim/test_pauses.c $(sim_common)
+src_tests_sim_test_pauses_LDADD = $(LDADD) -lm

@@ -47,6 +47,7 @@ struct sim_link {
 	double to_bad, to_good, bad_loss;
 	double corrupt; /* probability of bit errors: the UDP checksum drops the datagram */
 	bool hole;	/* all datagrams are lost */
+	uint64_t bunch; /* ns: datagrams arrive at multiples of this only, all at once; 0 = singly */
 	/*
 	 * CoDel (RFC 8289) with this target, ns, and twenty times that as interval: marks those that
 	 * are ECN-capable and drops others. 0 = drop tail. `step`: all that wait for longer.
@@ -150,6 +151,9 @@ struct sim_setup {
 	unsigned max_run, max_burst;	  /* packets */
 	uint64_t receive_wait, wake_wait; /* maximum delay until a thread runs */
 	uint64_t read_rate;		  /* read rate in bytes per second, 0 = unlimited */
+	uint64_t write_rate;		  /* the same for the server's writer, until slow_until */
+	uint64_t slow_until;		  /* ns since the start of the run */
+	uint64_t think;			  /* ns between a call and the next one on its channel */
 	/* until then the server's channel 0 and the client's channel 1 are not read */
 	uint64_t stall;
 	double send_failure; /* probability that the system refuses part of a burst */

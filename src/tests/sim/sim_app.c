@@ -109,6 +109,22 @@ static bool write_run(struct sim_call *call)
 	return result == 0;
 }
 
+/* The application has no more data yet. */
+static bool write_slowly(struct sim_call *call)
+{
+	const struct sim *sim = call->node->sim;
+	uint64_t before = call->tx_done;
+
+	if (call->node->client || sim->setup.write_rate == 0 ||
+	    sim->now >= RXW_SEC + sim->setup.slow_until)
+		return false;
+	if (call->tx_ended || !rxw_pcall_writable(&call->p) || !write_run(call))
+		return true;
+	later(call, &call->write_set, SIM_WRITE,
+	      (call->tx_done - before) * RXW_SEC / sim->setup.write_rate);
+	return true;
+}
+
 void sim_app_write(struct sim_call *call)
 {
 	struct sim *sim = call->node->sim;
@@ -122,7 +138,7 @@ void sim_app_write(struct sim_call *call)
 	}
 	/* As the engine does: the queue may have become too long since the writer was told. */
 	rxw_pcall_limit_queue(&call->p, 0);
-	while (!call->tx_ended && rxw_pcall_writable(&call->p))
+	while (!call->tx_ended && !write_slowly(call) && rxw_pcall_writable(&call->p))
 		if (!write_run(call))
 			break;
 	if (call->tx_ended) {
@@ -158,7 +174,8 @@ static void account(struct sim_call *call)
 	}
 	sim->call_seconds[call->index] = (double)(sim->now - call->began) / 1e9;
 	sim->finished_at = sim->now;
-	sim_at(sim, sim->now + sim_draw(sim, 3 * RXW_MS), SIM_BEGIN, call->conn, NULL);
+	sim_at(sim, sim->now + sim->setup.think + sim_draw(sim, 3 * RXW_MS), SIM_BEGIN, call->conn,
+	       NULL);
 }
 
 static void compare(struct sim_call *call, const uint8_t *data, size_t length)

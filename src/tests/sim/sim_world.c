@@ -225,6 +225,8 @@ unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, 
 		at = link->busy_until;
 	}
 	at += link->delay;
+	if (link->bunch != 0)
+		at = (at / link->bunch + 1) * link->bunch;
 	if (sim_chance(sim, link->reorder))
 		at += 1 + sim_draw(sim, link->jitter);
 	else if (at < link->last_arrival)

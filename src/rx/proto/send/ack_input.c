@@ -26,6 +26,7 @@ struct ack_result {
 	uint32_t distance;
 	uint32_t highest; /* order acknowledged before this ACK */
 	uint64_t rtt;	  /* sample taken, ns; 0 = none */
+	uint64_t oldest;  /* for a model: when the earliest packet was sent, of those sent once; 0 = none */
 	struct rxw_txseg newest; /* transmission acknowledged, for a model; count 0: none */
 	bool round;		 /* a round trip has ended */
 	bool congested;		 /* marks were reported that call for a reaction */
@@ -127,6 +128,8 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 		r->old += n;
 	if (q->cc.ops->sample != NULL && !s->never_left &&
 	    (r->newest.count == 0 ||
+	if (first_time && s->state == RXW_TX_FLIGHT && (r->oldest == 0 || s->sent_at < r->oldest))
+		r->oldest = s->sent_at;
 	     (int32_t)(order - r->newest.order) >= (int32_t)r->newest.count)) {
 		r->newest = *s;
 		r->newest.count = off + n;
@@ -383,6 +386,7 @@ static void tell_model(struct rxw_pcall *p, struct ack_result *r)
 		.rtt = r->rtt,
 		.fair = rxw_send_rate_from(p, rxw_peer_fair(p->conn->account)),
 		.newly = r->credit,
+		.longest = r->oldest != 0 ? r->now - r->oldest : 0,
 		.lost = q->rate.lost,
 		.flight = rxw_send_flight(q),
 		.flight_then = r->newest.flight,

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Links, machines and clocks that do not run evenly: packets that arrive in bunches, machines that stop or sleep
+ * in the middle of a transfer, clocks that jump, a path that was a short one before. RXW_SIM_PAUSES_SEEDS (1)
+ * sets the number of seeds. A failure names the seed to replay.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+#define ENDLESS ((uint64_t)1 << 44)
+#define MSEC	1000000u
+#define MBIT	125000u /* bytes per second */
+#define WINDOW	32768u
+
+static struct sim sim;
+static bool tracing;
+
+/* A path, and wide windows at both ends. */
+static void path(struct sim_setup *s, const struct rxw_cc_ops *cc, unsigned mbit, double rtt_ms,
+		 double queue)
+{
+	struct rxw_params *end[2] = {&s->client, &s->server};
+
+	sim_default(s);
+	s->up.delay = s->down.delay = (uint64_t)(rtt_ms / 2 * MSEC);
+	s->up.jitter = s->down.jitter = 0;
+	s->down.rate = (uint64_t)mbit * MBIT;
+	s->down.queue = (uint64_t)((double)s->down.rate * rtt_ms / 1000 * queue);
+	s->trace = tracing;
+	for (unsigned i = 0; i < 2; i++) {
+		end[i]->window = cc != NULL ? WINDOW : 255;
+		end[i]->wide_memory = (uint64_t)WINDOW * 4096;
+		end[i]->conn_memory = 4 * end[i]->wide_memory;
+		end[i]->peer_memory = 16 * end[i]->wide_memory;
+		end[i]->cc_wide = cc;
+	}
+}
+
+static void endless(struct sim_setup *s, double from, double to)
+{
+	s->reply = ENDLESS;
+	s->stop_at = (uint64_t)(to * 1e9);
+	s->limit = 2 * s->stop_at;
+	sim_plan(s, from * 1000, SIM_MARK, 0, 0);
+}
+
+/* 1 or 0: with "&" all are asked, not only those up to the first failure. */
+static unsigned expect(const char *what, uint64_t seed, double got, double least, double most)
+{
+	bool good = sim.failure[0] == '\0' && got >= least && got <= most;
+
+	printf("%s: %s, seed %llu: %.3f (%.2f to %.2f) %s\n", good ? "ok" : "FAILED", what,
+	       (unsigned long long)seed, got, least, most, sim.failure);
+	fflush(stdout);
+	return good;
+}
+
+static double share(const struct sim_setup *s)
+{
+	double seconds = (double)(s->stop_at - s->changes[0].at) / 1e9;
+
+	return (double)(sim.call_bytes[0] - sim.call_marks[0]) / seconds / (double)s->down.rate;
+}
+
+/*
+ * A link that holds packets back and lets them through together, as Wi-Fi and satellites do: 100 Mbit/s, 40 ms.
+ * No packet counts as lost for that.
+ */
+static bool bunched(const char *what, unsigned ms, unsigned of, double queue, double least,
+		    uint64_t seed)
+{
+	struct sim_setup s;
+	bool good;
+
+	path(&s, &rxw_cc_rate, 100, 40, queue);
+	endless(&s, 5, 25);
+	if (of & SIM_UP)
+		s.up.bunch = ms * MSEC;
+	if (of & SIM_DOWN)
+		s.down.bunch = ms * MSEC;
+	sim_run(&sim, &s, seed);
+	good = expect(what, seed, share(&s), least, 1) &
+	       expect("timeouts", seed, (double)sim.server.stats.rto_events, 0, 0) &
+	       expect("sent again without a loss", seed,
+		      (double)sim.server.stats.retransmitted - (double)sim.setup.down.dropped, -500,
+		      3);
+	sim_free(&sim);
+	return good;
+}
+
+static bool bunches(uint64_t seed)
+{
+	return bunched("ACKs in bunches of 200 ms", 200, SIM_UP, 1, 0.8, seed) &
+	       bunched("the same, queue of 3 BDP", 200, SIM_UP, 3, 0.5, seed) &
+	       bunched("ACKs in bunches of 50 ms, queue of a quarter BDP", 50, SIM_UP, 0.25, 0.6,
+		       seed) &
+	       bunched("all in bunches of 20 ms", 20, SIM_BOTH, 1, 0.9, seed);
+}
+
+int main(int argc, char **argv)
+{
+	struct sim_args args;
+	bool good = true;
+
+	if (!sim_args_parse(&args, argc, argv, "sfct", "RXW_SIM_PAUSES_SEEDS", 1))
+		return 2;
+	tracing = args.trace;
+	if (args.seed != 0) {
+		args.first = args.seed;
+		args.count = 1;
+	}
+	for (uint64_t seed = args.first; seed < args.first + args.count; seed++)
+		good &= bunches(seed);
+	return good ? 0 : 1;
+}
