@@ -36,6 +36,17 @@ void rxw_rtt_seed(struct rxw_rtt *r, uint64_t srtt, uint64_t rttvar)
 	r->valid = true;
 }
 
+bool rxw_rtt_plausible(struct rxw_rtt *r, uint64_t sample, uint64_t now)
+{
+	if (r->min < RXW_LONG_RTT || sample >= r->min / 2) {
+		r->short_at = 0;
+		return true;
+	}
+	if (r->short_at == 0)
+		r->short_at = now;
+	return now - r->short_at >= r->min;
+}
+
 void rxw_rtt_sample(struct rxw_rtt *r, uint64_t sample)
 {
 	uint64_t off;

@@ -18,12 +18,19 @@
 struct rxw_rtt {
 	uint64_t srtt, rttvar, latest;
 	uint64_t min; /* of the samples, 0 = none yet */
+	uint64_t short_at; /* when a sample was first too short to be true; 0 = none since a good one */
 	bool valid;   /* srtt is set, by a sample or a seed */
 };
 
 void rxw_rtt_init(struct rxw_rtt *r);
 /* Seed from a peer's cache (0 = none). */
 void rxw_rtt_seed(struct rxw_rtt *r, uint64_t srtt, uint64_t rttvar);
+/*
+ * False: ignore the sample. After a machine has slept, packets that came meanwhile seem to have come at
+ * once. So one of less than half of the shortest round trip counts only if others are as short after that
+ * time. `now`: ns, > 0.
+ */
+bool rxw_rtt_plausible(struct rxw_rtt *r, uint64_t sample, uint64_t now);
 /* Add a sample; 0 counts as 1 ns, more than 60 s is ignored. */
 void rxw_rtt_sample(struct rxw_rtt *r, uint64_t sample);
 /*

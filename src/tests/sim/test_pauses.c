@@ -100,6 +100,58 @@ static bool bunches(uint64_t seed)
 	       bunched("all in bunches of 20 ms", 20, SIM_BOTH, 1, 0.9, seed);
 }
 
+/* In mid-transfer machines stop, and their clock with them or not, or the clock jumps. */
+static bool stopped(const char *what, unsigned of, double seconds, double step, double loss,
+		    double least, uint64_t seed)
+{
+	double end = 6 + seconds;
+	struct sim_setup s;
+	bool good;
+
+	path(&s, &rxw_cc_rate, 100, 40, 1);
+	endless(&s, end + 2, end + 12);
+	s.up.loss = s.down.loss = loss;
+	if (seconds > 0)
+		sim_plan(&s, 5000, SIM_PAUSE, of, (int64_t)(seconds * 1e9));
+	if (step != 0)
+		sim_plan(&s, 5000 + seconds * 1000, SIM_CLOCK_STEP, of, (int64_t)(step * 1e9));
+	sim_run(&sim, &s, seed);
+	good = expect(what, seed, share(&s), least, 1);
+	sim_free(&sim);
+	return good;
+}
+
+/* An upload with losses, in which a packet that is missing for a minute ends the call. */
+static bool jump_while_missing(uint64_t seed)
+{
+	struct sim_setup s;
+	bool good;
+
+	path(&s, &rxw_cc_rate, 100, 40, 1);
+	endless(&s, 1, 12);
+	s.request = ENDLESS;
+	s.up.rate = s.down.rate;
+	s.up.queue = s.down.queue;
+	s.up.loss = 0.01;
+	for (unsigned i = 0; i < 8; i++)
+		sim_plan(&s, 3000 + 400 * i, SIM_CLOCK_STEP, SIM_UP, 300 * (int64_t)RXW_SEC);
+	sim_run(&sim, &s, seed);
+	good = expect("clock jumps while packets are missing: calls failed", seed, sim.calls_failed,
+		      0, 0);
+	sim_free(&sim);
+	return good;
+}
+
+static bool stops(uint64_t seed)
+{
+	return stopped("clock jumps by 300 s", SIM_DOWN, 0, 300, 0, 0.9, seed) &
+	       stopped("clock goes back 3 s", SIM_DOWN, 0, -3, 0, 0.85, seed) &
+	       stopped("both stop for 300 s", SIM_BOTH, 300, 0, 0.01, 0.85, seed) &
+	       stopped("the server sleeps for 5 s", SIM_DOWN, 5, -5, 0, 0.7, seed) &
+	       stopped("the client sleeps for 5 s", SIM_UP, 5, -5, 0, 0.85, seed) &
+	       jump_while_missing(seed);
+}
+
 int main(int argc, char **argv)
 {
 	struct sim_args args;
@@ -113,6 +165,6 @@ int main(int argc, char **argv)
 		args.count = 1;
 	}
 	for (uint64_t seed = args.first; seed < args.first + args.count; seed++)
-		good &= bunches(seed);
+		good &= bunches(seed) & stops(seed);
 	return good ? 0 : 1;
 }

@@ -152,8 +152,10 @@ static void excuse(struct rxw_pcall *p, uint64_t deadline, uint64_t now)
 {
 	uint64_t heard = rxw_max64(p->time.last_heard, p->timer.excused);
 
-	if (now > deadline && now - deadline > p->timer.dead / 6)
-		p->timer.excused = rxw_min64(heard + (now - deadline), now);
+	if (now <= deadline || now - deadline <= p->timer.dead / 6)
+		return;
+	p->timer.excused = rxw_min64(heard + (now - deadline), now);
+	rxw_send_excuse(p, now);
 }
 
 void rxw_pcall_timer(struct rxw_pcall *p, struct rxw_out *out)

@@ -57,15 +57,19 @@ static void find_named(const struct rxw_sendq *q, struct ack_result *r)
 	}
 }
 
-static void sample(struct rxw_pcall *p, uint64_t rtt, uint64_t now)
+/* False: it is not to be believed. */
+static bool sample(struct rxw_pcall *p, uint64_t rtt, uint64_t now)
 {
 	struct rxw_peer *peer = p->conn->peer;
 	uint64_t least = atomic_load_explicit(&peer->least_rtt, memory_order_relaxed);
+	if (!rxw_rtt_plausible(&p->tx.rtt, rtt, now))
+		return false;
 
 	rxw_rtt_sample(&p->tx.rtt, rtt);
 	if (p->tx.rtt.min != 0 && (least == 0 || p->tx.rtt.min < least))
 		atomic_store_explicit(&peer->least_rtt, p->tx.rtt.min, memory_order_relaxed);
 	atomic_store_explicit(&peer->srtt, p->tx.rtt.srtt, memory_order_relaxed);
+	return true;
 	atomic_store_explicit(&peer->rttvar, p->tx.rtt.rttvar, memory_order_relaxed);
 	atomic_store_explicit(&peer->rtt_at, now, memory_order_relaxed);
 }
@@ -96,8 +100,8 @@ static void take_sample(struct rxw_pcall *p, struct ack_result *r)
 			return;
 	}
 	p->tx.sampled_serial = ack->serial;
-	r->rtt = r->now - r->named_at;
-	sample(p, r->rtt, r->now);
+	if (sample(p, r->now - r->named_at, r->now))
+		r->rtt = r->now - r->named_at;
 }
 
 static void ping_answered(struct rxw_pcall *p, struct ack_result *r)

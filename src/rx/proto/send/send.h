@@ -161,5 +161,7 @@ uint64_t rxw_send_deadline(const struct rxw_pcall *p, uint64_t now);
 void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out);
 /* The peer was BUSY, or the lowest packet missing, for too long: the call times out. */
 bool rxw_send_gave_up(const struct rxw_pcall *p, uint64_t now);
+/* This process was stopped until now (> 0): that time begins again. */
+void rxw_send_excuse(struct rxw_pcall *p, uint64_t now);
 
 #endif

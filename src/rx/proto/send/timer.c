@@ -86,6 +86,16 @@ bool rxw_send_gave_up(const struct rxw_pcall *p, uint64_t now)
 	       (q->stuck_since != 0 && now >= q->stuck_since + STUCK);
 }
 
+void rxw_send_excuse(struct rxw_pcall *p, uint64_t now)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	if (q->stuck_since != 0)
+		q->stuck_since = now;
+	if (q->busy_since != 0)
+		q->busy_since = now;
+}
+
 /* Mark the lowest missing packet as lost. False: out of memory, or none is missing. */
 static bool mark_lowest(struct rxw_pcall *p)
 {

@@ -5,6 +5,30 @@
 
 #include "base/rtt.h"
 
+/* After a machine has slept, packets that came meanwhile seem to have come at once. */
+START_TEST(too_short)
+{
+	uint64_t now = 100 * RXW_SEC;
+	struct rxw_rtt r;
+
+	rxw_rtt_init(&r);
+	ck_assert(rxw_rtt_plausible(&r, 1000, now));
+	rxw_rtt_sample(&r, 40 * RXW_MS);
+	ck_assert(rxw_rtt_plausible(&r, 20 * RXW_MS, now));
+	ck_assert(!rxw_rtt_plausible(&r, 10000, now));
+	ck_assert(!rxw_rtt_plausible(&r, 10 * RXW_MS, now + 39 * RXW_MS));
+	/* A true one came meanwhile. */
+	ck_assert(rxw_rtt_plausible(&r, 41 * RXW_MS, now + 39 * RXW_MS));
+	now += RXW_SEC;
+	ck_assert(!rxw_rtt_plausible(&r, 10 * RXW_MS, now));
+	/* The path has become shorter. */
+	ck_assert(rxw_rtt_plausible(&r, 10 * RXW_MS, now + 40 * RXW_MS));
+	/* Any share of a short round trip may be true. */
+	rxw_rtt_sample(&r, 900000);
+	ck_assert(rxw_rtt_plausible(&r, 1000, now));
+}
+END_TEST
+
 START_TEST(before_first_sample)
 {
 	struct rxw_rtt r;
@@ -139,4 +163,4 @@ START_TEST(statistics)
 END_TEST
 
 TEST_MAIN("rtt", before_first_sample, first_and_second, floors, backoff, seeds, absurd_samples,
-	  statistics)
+	  too_short, statistics)
