@@ -152,6 +152,29 @@ static bool stops(uint64_t seed)
 	       jump_while_missing(seed);
 }
 
+/*
+ * A machine moves from a short path to a long one, and its peer keeps its address: 1 Gbit/s, 0.2 and 50 ms. After
+ * some minutes the calls are as fast as over a path that always was long.
+ */
+static bool longer_path(uint64_t seed)
+{
+	struct sim_setup s;
+	bool good;
+
+	path(&s, &rxw_cc_rate, 1000, 0.2, 100);
+	s.down.queue = s.down.rate / 20;
+	s.calls = 90;
+	s.reply = 20000000;
+	s.think = 4 * RXW_SEC;
+	sim_plan(&s, 5000, SIM_SET_DELAY, SIM_BOTH, 25 * MSEC);
+	sim_run(&sim, &s, seed);
+	good = expect("path that became longer, first calls, seconds", seed, sim.call_seconds[10],
+		      0.2, 4);
+	good &= expect("last call, seconds", seed, sim.call_seconds[s.calls - 1], 0.2, 1);
+	sim_free(&sim);
+	return good;
+}
+
 int main(int argc, char **argv)
 {
 	struct sim_args args;
@@ -165,6 +188,6 @@ int main(int argc, char **argv)
 		args.count = 1;
 	}
 	for (uint64_t seed = args.first; seed < args.first + args.count; seed++)
-		good &= bunches(seed) & stops(seed);
+		good &= bunches(seed) & stops(seed) & longer_path(seed);
 	return good ? 0 : 1;
 }

@@ -69,6 +69,50 @@ void rxw_peer_forget(struct rxw_peer *p)
 	atomic_store_explicit(&p->learnt.rate_rtt, 0, memory_order_relaxed);
 }
 
+/* The path may be another one by now: a host was moved, or its network has changed. */
+void rxw_peer_learn_rtt(struct rxw_peer *p, uint64_t rtt, uint64_t now)
+{
+	uint64_t least = atomic_load_explicit(&p->least_rtt, memory_order_relaxed);
+	uint64_t at = atomic_load_explicit(&p->least_at, memory_order_relaxed);
+	bool old = !p->local && now >= at + LEARNT_LIFE;
+
+	rtt = rtt != 0 ? rtt : 1;
+	if (least == 0 || rtt < least || old)
+		atomic_store_explicit(&p->least_rtt, rtt, memory_order_relaxed);
+	else if (rtt > 2 * least || now < at + RXW_SEC)
+		return;
+	atomic_store_explicit(&p->least_at, now, memory_order_relaxed);
+}
+
+static uint32_t recall(const _Atomic(uint32_t) *value, const _Atomic(uint64_t) *at, uint64_t now)
+{
+	bool old = now >= atomic_load_explicit(at, memory_order_relaxed) + LEARNT_LIFE;
+
+	return old ? 0 : atomic_load_explicit(value, memory_order_relaxed);
+}
+
+void rxw_peer_learn_ssthresh(struct rxw_peer *p, uint32_t ssthresh, uint64_t now)
+{
+	atomic_store_explicit(&p->ssthresh, ssthresh, memory_order_relaxed);
+	atomic_store_explicit(&p->ssthresh_at, now, memory_order_relaxed);
+}
+
+uint32_t rxw_peer_recall_ssthresh(const struct rxw_peer *p, uint64_t now)
+{
+	return recall(&p->ssthresh, &p->ssthresh_at, now);
+}
+
+void rxw_peer_learn_reordering(struct rxw_peer *p, uint32_t learned, uint64_t now)
+{
+	atomic_store_explicit(&p->reordering, learned, memory_order_relaxed);
+	atomic_store_explicit(&p->reordering_at, now, memory_order_relaxed);
+}
+
+uint32_t rxw_peer_recall_reordering(const struct rxw_peer *p, uint64_t now)
+{
+	return recall(&p->reordering, &p->reordering_at, now);
+}
+
 /* A small value with the time in us. */
 static void learn_small(_Atomic(uint64_t) *at, uint32_t value, uint64_t now)
 {

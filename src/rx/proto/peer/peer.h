@@ -39,9 +39,11 @@ struct rxw_peer {
 	void *hash_next;      /* covered by the table's lock */
 	_Atomic(uint32_t) refs;
 	_Atomic(uint64_t) srtt, rttvar, rtt_at; /* latest estimate, ns; time of it */
-	/* shortest RTT of all calls, ns; when a stream that asked for no ACK needed a probe; 0 = none */
-	_Atomic(uint64_t) least_rtt, probed_at;
-	_Atomic(uint32_t) ssthresh;		/* 0 = unknown */
+	/* shortest RTT of all calls, ns, and when one was like it; 0 = none */
+	_Atomic(uint64_t) least_rtt, least_at;
+	_Atomic(uint64_t) probed_at; /* when a stream that asked for no ACK needed a probe; 0 = never */
+	_Atomic(uint32_t) ssthresh;	    /* 0 = unknown */
+	_Atomic(uint64_t) ssthresh_at, reordering_at; /* when they were learnt */
 	struct rxw_learnt learnt;
 	_Atomic(uint32_t) mtu;			/* confirmed datagram size, 0 = default */
 	/* No call but the one that searches begins a search before; its state, if it ends before. */
@@ -120,6 +122,15 @@ struct rxw_peer *rxw_peer_nth(struct rxw_peer_table *t, struct rxw_listing *l, u
 struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* for tests; may be NULL */
 
 /* --- what the path carries: see path.c --- */
+
+/* A round trip was measured, ns. The shortest one is forgotten if none was like it for a while. */
+void rxw_peer_learn_rtt(struct rxw_peer *p, uint64_t rtt, uint64_t now);
+/* A slow start threshold, of a call that lost packets; the latest one, 0 = none lately. */
+void rxw_peer_learn_ssthresh(struct rxw_peer *p, uint32_t ssthresh, uint64_t now);
+uint32_t rxw_peer_recall_ssthresh(const struct rxw_peer *p, uint64_t now);
+/* rxw_recovery_learned(); the latest one, 0 = none lately. */
+void rxw_peer_learn_reordering(struct rxw_peer *p, uint32_t learned, uint64_t now);
+uint32_t rxw_peer_recall_reordering(const struct rxw_peer *p, uint64_t now);
 
 /*
  * The rate of a call that the path limits is `rate` now, and was `before`; 0 = it is none. With the

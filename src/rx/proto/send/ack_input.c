@@ -61,17 +61,15 @@ static void find_named(const struct rxw_sendq *q, struct ack_result *r)
 static bool sample(struct rxw_pcall *p, uint64_t rtt, uint64_t now)
 {
 	struct rxw_peer *peer = p->conn->peer;
-	uint64_t least = atomic_load_explicit(&peer->least_rtt, memory_order_relaxed);
+
 	if (!rxw_rtt_plausible(&p->tx.rtt, rtt, now))
 		return false;
-
 	rxw_rtt_sample(&p->tx.rtt, rtt);
-	if (p->tx.rtt.min != 0 && (least == 0 || p->tx.rtt.min < least))
-		atomic_store_explicit(&peer->least_rtt, p->tx.rtt.min, memory_order_relaxed);
+	rxw_peer_learn_rtt(peer, rtt, now);
 	atomic_store_explicit(&peer->srtt, p->tx.rtt.srtt, memory_order_relaxed);
-	return true;
 	atomic_store_explicit(&peer->rttvar, p->tx.rtt.rttvar, memory_order_relaxed);
 	atomic_store_explicit(&peer->rtt_at, now, memory_order_relaxed);
+	return true;
 }
 
 /* It describes more than 255 packets, the last of which is previousPacket. */
@@ -130,10 +128,10 @@ static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, 
 		rxw_ecn_acked(&q->ecn, n, s->marked == RXW_ECN_MARKED);
 	if (s->first < q->units.from)
 		r->old += n;
-	if (q->cc.ops->sample != NULL && !s->never_left &&
-	    (r->newest.count == 0 ||
 	if (first_time && s->state == RXW_TX_FLIGHT && (r->oldest == 0 || s->sent_at < r->oldest))
 		r->oldest = s->sent_at;
+	if (q->cc.ops->sample != NULL && !s->never_left &&
+	    (r->newest.count == 0 ||
 	     (int32_t)(order - r->newest.order) >= (int32_t)r->newest.count)) {
 		r->newest = *s;
 		r->newest.count = off + n;
@@ -329,7 +327,7 @@ static void react_to_marks(struct rxw_pcall *p, struct ack_result *r, uint32_t f
 					   .b = p->tx.ecn.ce,
 					   .c = 1});
 	rxw_cc_marked(&p->tx.cc, flight);
-	rxw_send_note_ssthresh(p);
+	rxw_send_note_ssthresh(p, out->now);
 }
 
 /* A DUPLICATE that names a retransmission: the original had arrived. */
@@ -388,9 +386,9 @@ static void tell_model(struct rxw_pcall *p, struct ack_result *r)
 		.now = r->now,
 		.rate = rate_of(p, r),
 		.rtt = r->rtt,
+		.longest = r->oldest != 0 ? r->now - r->oldest : 0,
 		.fair = rxw_send_rate_from(p, rxw_peer_fair(p->conn->account)),
 		.newly = r->credit,
-		.longest = r->oldest != 0 ? r->now - r->oldest : 0,
 		.lost = q->rate.lost,
 		.flight = rxw_send_flight(q),
 		.flight_then = r->newest.flight,

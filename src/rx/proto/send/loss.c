@@ -78,16 +78,15 @@ void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *
 		q->losses = true;
 		rxw_cc_lost(&p->tx.cc, whole_flight(q, flight), out->now);
 		q->carried = rxw_min32(q->carried, q->cc.cwnd);
-		rxw_send_note_ssthresh(p);
+		rxw_send_note_ssthresh(p, out->now);
 	}
 }
 
-void rxw_send_note_ssthresh(const struct rxw_pcall *p)
+void rxw_send_note_ssthresh(const struct rxw_pcall *p, uint64_t now)
 {
 	/* A model of the path has no threshold. */
 	if (p->tx.cc.ops->sample == NULL)
-		atomic_store_explicit(&p->conn->peer->ssthresh, p->tx.cc.ssthresh,
-				      memory_order_relaxed);
+		rxw_peer_learn_ssthresh(p->conn->peer, p->tx.cc.ssthresh, now);
 }
 
 void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *out)
@@ -96,8 +95,7 @@ void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *o
 	rxw_cc_undo(&p->tx.cc);
 	/* Nothing was lost: end the rate reduction. */
 	p->tx.recovery.recovery_end = 0;
-	atomic_store_explicit(&p->conn->peer->reordering, rxw_recovery_learned(&p->tx.recovery),
-			      memory_order_relaxed);
+	rxw_peer_learn_reordering(p->conn->peer, rxw_recovery_learned(&p->tx.recovery), out->now);
 	rxw_tally(out->stats, &out->stats->spurious_losses, 1);
 	p->count.spurious++;
 	RXW_PROBE(spurious, p, distance, &rxw_pconn_path(p->conn)->peer.u.sa);

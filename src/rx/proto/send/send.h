@@ -150,7 +150,7 @@ void rxw_send_window_event(struct rxw_pcall *p, const struct rxw_out *out, uint3
 /* If the state of ECN has changed: keep a verdict for later calls, and count a failure. */
 void rxw_send_note_ecn(struct rxw_pcall *p, const struct rxw_out *out);
 /* Keep the threshold of slow start for later calls of the peer. */
-void rxw_send_note_ssthresh(const struct rxw_pcall *p);
+void rxw_send_note_ssthresh(const struct rxw_pcall *p, uint64_t now);
 /* Packets counted as lost had arrived, `distance` packets late. */
 void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *out);
 /* Declare losses; `flight`: packets in flight before the ACK or timer that found them. */

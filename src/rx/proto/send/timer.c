@@ -136,7 +136,7 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 		 * Once for the packets in flight; again only if the retransmission is lost as well.
 		 */
 		rxw_cc_timeout(&q->cc, q->flight, out->now);
-		rxw_send_note_ssthresh(p);
+		rxw_send_note_ssthresh(p, out->now);
 		q->frto_order = q->order;
 		q->losses = true;
 	}

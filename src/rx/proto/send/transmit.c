@@ -399,7 +399,7 @@ static bool path_is_known(const struct rxw_pcall *p, uint64_t now)
 		 probed = atomic_load_explicit(&peer->probed_at, memory_order_relaxed);
 
 	return short_path(p) && now < at + RXW_SEC && (probed == 0 || now >= probed + ASKS_AFTER) &&
-	       atomic_load_explicit(&peer->ssthresh, memory_order_relaxed) == 0;
+	       rxw_peer_recall_ssthresh(peer, now) == 0;
 }
 
 /* Ask for an ACK with the last packet of a burst of new data? */

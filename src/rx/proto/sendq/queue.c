@@ -98,8 +98,8 @@ static void seed_from_peer(struct rxw_pcall *p, uint64_t now)
 	struct rxw_sendq *q = &p->tx;
 	uint64_t srtt = atomic_load_explicit(&peer->srtt, memory_order_relaxed);
 	uint64_t at = atomic_load_explicit(&peer->rtt_at, memory_order_relaxed);
-	uint32_t ssthresh = atomic_load_explicit(&peer->ssthresh, memory_order_relaxed);
-	uint32_t reordering = atomic_load_explicit(&peer->reordering, memory_order_relaxed);
+	uint32_t ssthresh = rxw_peer_recall_ssthresh(peer, now);
+	uint32_t reordering = rxw_peer_recall_reordering(peer, now);
 	bool good = srtt != 0 && srtt < GOOD_RTT && now < at + RECENT && ssthresh == 0;
 
 	rxw_rtt_init(&q->rtt);

@@ -235,10 +235,19 @@ START_TEST(seeds_from_the_peer)
 	ck_assert_uint_eq(call->p.tx.rtt.srtt, 20 * RXW_MS);
 	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1200);
 	/* With known losses, or after a long time: slow start. */
-	atomic_store(&c->p.peer->ssthresh, 20);
+	rxw_peer_learn_ssthresh(c->p.peer, 20, b.out.now);
+	rxw_peer_learn_reordering(c->p.peer, 2 << 16 | 8, b.out.now);
 	call = bench_begin(&b, c);
 	ck_assert_uint_eq(call->p.tx.cc.cwnd, 4);
 	ck_assert_uint_eq(call->p.tx.cc.ssthresh, 20);
+	ck_assert_uint_eq(call->p.tx.recovery.threshold, 8);
+	/* Losses and reordering of another time say nothing of now. */
+	b.out.now += 300 * RXW_SEC;
+	atomic_store(&c->p.peer->rtt_at, b.out.now);
+	call = bench_begin(&b, c);
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, 10);
+	ck_assert_uint_eq(call->p.tx.cc.ssthresh, 255);
+	ck_assert_uint_eq(call->p.tx.recovery.threshold, 3);
 	bench_free(&b);
 }
 END_TEST

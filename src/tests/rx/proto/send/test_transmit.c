@@ -323,7 +323,7 @@ START_TEST(small_requests_do_not_ask)
 	ck_assert_uint_eq(request_of(3), 0);
 	replied();
 	/* Packets were lost. */
-	atomic_store(&c->p.peer->ssthresh, 10);
+	rxw_peer_learn_ssthresh(c->p.peer, 10, b.out.now);
 	ck_assert_uint_ge(request_of(3), 1);
 	bench_free(&b);
 }
