@@ -257,6 +257,26 @@ static unsigned raised(uint64_t seed)
 	return good;
 }
 
+/*
+ * From large packets to usual ones: after that as many are in flight as the path holds, here somewhat more than the
+ * usual low-water mark of the send queue.
+ */
+static unsigned smaller(uint64_t seed)
+{
+	struct sim_setup s;
+	bool good;
+
+	path(&s, 100, 40);
+	s.stop_at = 20 * RXW_SEC;
+	sim_plan(&s, 4000, SIM_SET_MTU, SIM_BOTH, 1472);
+	sim_plan(&s, 8000, SIM_MARK, 0, 0);
+	sim_run(&sim, &s, seed);
+	good = expect("from 9,000 to 1,500", "size", seed, server_mtu(&sim), 1472 - 16, 1472) &
+	       expect("from 9,000 to 1,500", "share afterwards", seed, share(8, 20), 0.85, 1);
+	sim_free(&sim);
+	return good;
+}
+
 /* Losses of data, and outages, are not taken for a black hole. */
 static unsigned losses(uint64_t seed)
 {
@@ -306,7 +326,7 @@ static bool all(uint64_t seed)
 	return found(seed) & usual(seed) & asymmetric(seed) & old_peers(seed) &
 	       black_hole(seed, USUAL, 40, true) & black_hole(seed, JUMBO, 40, true) &
 	       black_hole(seed, USUAL, 200, true) & black_hole(seed, USUAL, 40, false) &
-	       raised(seed) & losses(seed) & later_calls(seed);
+	       raised(seed) & smaller(seed) & losses(seed) & later_calls(seed);
 }
 
 int main(int argc, char **argv)

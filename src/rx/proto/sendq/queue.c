@@ -359,14 +359,19 @@ static uint32_t high_water(const struct rxw_pcall *p)
 	return limit && limit < high ? limit : high;
 }
 
+/* With a wide window, more than the usual low-water mark may be in flight. */
 static uint32_t low_water(const struct rxw_pcall *p)
 {
 	uint32_t high = high_water(p), usual = p->conn->params->sendq_high;
+	uint32_t low = p->conn->params->sendq_low, ready = ready_packets(&p->tx);
 
-	if (high <= usual)
-		return high == usual ? p->conn->params->sendq_low : high * 2 / 3 + 1;
-	return rxw_max32(high - rxw_min32(high, ready_packets(&p->tx) / 2),
-			 p->conn->params->sendq_low);
+	if (high < usual)
+		return high * 2 / 3 + 1;
+	if (high > usual)
+		return rxw_max32(high - rxw_min32(high, ready / 2), low);
+	if (p->tx.window <= RXW_MAX_ACKS)
+		return low;
+	return rxw_max32(low, rxw_min32(2 * ready + ready / 2, usual / 4 * 3));
 }
 
 void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out)
