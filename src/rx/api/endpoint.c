@@ -11,6 +11,7 @@
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "engine/trace/trace.h"
+#include "proto/peer/cookie.h"
 #include "api/config.h"
 #include "api/settings.h"
 #include "engine/core/constants.h"

@@ -13,7 +13,7 @@ struct rxw_cc_sample {
 	uint64_t now;
 	uint64_t rate;	      /* of delivery, packets per second, 10 fractional bits; 0 = none */
 	uint64_t rtt;	      /* 0 = none */
-	uint64_t longest;     /* since the earliest packet newly acknowledged was sent; 0 = unknown */
+	uint64_t longest; /* since the earliest packet newly acknowledged was sent; 0 = unknown */
 	uint64_t fair;	      /* mean rate of the flows that share the path; 0 = no other */
 	uint32_t newly, lost; /* packets newly acknowledged, newly declared lost */
 	uint32_t flight;      /* packets in flight now */
@@ -85,7 +85,7 @@ struct rxw_cc {
 	uint32_t jump, proven; /* RXW_CC_UNPROVEN: the larger window; packets acknowledged since */
 	struct rxw_cc_path known;
 	bool alone; /* `known` is what this flow had, not all flows together */
-	uint64_t state[21];                /* for the controller */
+	uint64_t state[21]; /* for the controller */
 };
 
 extern const struct rxw_cc_ops rxw_cc_reno;

@@ -110,9 +110,9 @@ struct rate {
 	uint8_t growth;	     /* enum growth */
 	/* Bunches of ACKs in the latest rounds, and in those before. */
 	struct {
-		uint32_t time[2];	     /* us: the longest one */
+		uint32_t time[2];	    /* us: the longest one */
 		uint8_t rounds[2], hits[2]; /* hits: rounds with a long one */
-		bool seen;		     /* one in this round */
+		bool seen;		    /* one in this round */
 	} bunch;
 	uint32_t peak_rtt; /* us: of the first packet of a bunch, acknowledged at peak_at */
 	uint64_t peak_at;
@@ -323,7 +323,8 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (m->growth == TRIPLE && cc->cwnd > QUICK_BELOW)
 		m->growth = LARGE;
 	if (lossy) {
-		limit_flight(m, (uint32_t)larger(held(m, GAIN(1.0)) + bunch(m), s->flight_then / 20 * 17));
+		limit_flight(m, (uint32_t)larger(held(m, GAIN(1.0)) + bunch(m),
+						 s->flight_then / 20 * 17));
 		if (cc->resume == RXW_CC_UNPROVEN) {
 			cc->resume = RXW_CC_RETREATED;
 			m->high = (uint32_t)larger(cc->proven / 2, LEAST);
@@ -557,7 +558,8 @@ static void marked(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 		m->early = 2;
 		m->full_at = 0;
 	} else {
-		m->high = (uint32_t)larger(larger(s->flight_then, held(m, GAIN(1.2)) + bunch(m)), LEAST);
+		m->high = (uint32_t)larger(larger(s->flight_then, held(m, GAIN(1.2)) + bunch(m)),
+					   LEAST);
 		enter(m, DOWN, s->now);
 	}
 }
@@ -577,8 +579,7 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (m->phase == STARTUP) {
 		startup(cc, s);
 	} else if (m->phase == DRAIN) {
-		if (m->rounds > DRAIN_ROUNDS ||
-		    (s->flight <= held(m, GAIN(1.0)) && is_over(m)))
+		if (m->rounds > DRAIN_ROUNDS || (s->flight <= held(m, GAIN(1.0)) && is_over(m)))
 			begin_down(m, s->now);
 	} else {
 		probe(m, s);

@@ -12,7 +12,7 @@ rx_sources += \
 	src/rx/proto/core/core.h src/rx/proto/core/run.c \
 	src/rx/proto/event/event.h src/rx/proto/event/event.c \
 	src/rx/proto/output/output.h src/rx/proto/output/control.c \
-	src/rx/proto/peer/peer.h src/rx/proto/peer/cookie.c src/rx/proto/peer/path.c \
+	src/rx/proto/peer/peer.h src/rx/proto/peer/cookie.h src/rx/proto/peer/cookie.c src/rx/proto/peer/path.c \
 	src/rx/proto/peer/peer.c src/rx/proto/peer/wide.h src/rx/proto/peer/wide.c \
 	src/rx/proto/peer/table.h \
 	src/rx/proto/recv/recv.h src/rx/proto/recv/ack.c src/rx/proto/recv/input.c \

@@ -47,7 +47,8 @@ struct sim_link {
 	double to_bad, to_good, bad_loss;
 	double corrupt; /* probability of bit errors: the UDP checksum drops the datagram */
 	bool hole;	/* all datagrams are lost */
-	uint64_t bunch; /* ns: datagrams arrive at multiples of this only, all at once; 0 = singly */
+	uint64_t
+		bunch; /* ns: datagrams arrive at multiples of this only, all at once; 0 = singly */
 	/*
 	 * CoDel (RFC 8289) with this target, ns, and twenty times that as interval: marks those that
 	 * are ECN-capable and drops others. 0 = drop tail. `step`: all that wait for longer.

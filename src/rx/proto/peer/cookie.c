@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/rtt.h"
+#include "proto/peer/cookie.h"
 #include "proto/peer/peer.h"
 
 /* A host is sent one PING per PERIOD, and an answer is valid for another PERIOD. */

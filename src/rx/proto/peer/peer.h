@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Peers: what is known of an address, its validation, cookies for unvalidated addresses. */
+/* Peers: what is known of an address, and its validation. */
 #ifndef RXW_PROTO_PEER_H
 #define RXW_PROTO_PEER_H
 
@@ -41,8 +41,9 @@ struct rxw_peer {
 	_Atomic(uint64_t) srtt, rttvar, rtt_at; /* latest estimate, ns; time of it */
 	/* shortest RTT of all calls, ns, and when one was like it; 0 = none */
 	_Atomic(uint64_t) least_rtt, least_at;
-	_Atomic(uint64_t) probed_at; /* when a stream that asked for no ACK needed a probe; 0 = never */
-	_Atomic(uint32_t) ssthresh;	    /* 0 = unknown */
+	_Atomic(uint64_t)
+		probed_at; /* when a stream that asked for no ACK needed a probe; 0 = never */
+	_Atomic(uint32_t) ssthresh;		      /* 0 = unknown */
 	_Atomic(uint64_t) ssthresh_at, reordering_at; /* when they were learnt */
 	struct rxw_learnt learnt;
 	_Atomic(uint32_t) mtu;			/* confirmed datagram size, 0 = default */
@@ -183,29 +184,5 @@ struct rxw_rate {
 };
 void rxw_rate_init(struct rxw_rate *r, unsigned per_second, uint64_t now);
 bool rxw_rate_take(struct rxw_rate *r, uint64_t now);
-
-/* --- cookies: PINGs to unvalidated addresses of which no state is kept (12.3); caller locks --- */
-struct rxw_cookies;
-/* The secret is 128 random bits. NULL: out of memory. */
-struct rxw_cookies *rxw_cookies_create(const uint64_t secret[2], uint64_t now);
-void rxw_cookies_destroy(struct rxw_cookies *q);
-/*
- * The serial of a PING to the sender of `head`. 0: send none, since its host was sent one within
- * the last 4 s, or others 4,000 within the last second.
- */
-uint32_t rxw_cookie_issue(struct rxw_cookies *q, const struct rxw_addr *peer,
-			  const struct rxw_header *head, uint64_t now);
-/*
- * An answer with the header `head` names `serial`: was a PING with it sent to this address and
- * port, for this call, at most 4 to 8 s ago?
- */
-bool rxw_cookie_check(const struct rxw_cookies *q, const struct rxw_addr *peer,
-		      const struct rxw_header *head, uint32_t serial, uint64_t now);
-/*
- * Write the packet, of RXW_HEADER_SIZE + RXW_ACK_FRAME bytes (output/output.h): a PING that
- * acknowledges nothing. Returns its size.
- */
-size_t rxw_cookie_put_ping(uint8_t *out, const struct rxw_header *request, uint32_t serial,
-			   unsigned mtu, unsigned window);
 
 #endif

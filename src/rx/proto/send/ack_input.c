@@ -26,7 +26,8 @@ struct ack_result {
 	uint32_t distance;
 	uint32_t highest; /* order acknowledged before this ACK */
 	uint64_t rtt;	  /* sample taken, ns; 0 = none */
-	uint64_t oldest;  /* for a model: when the earliest packet was sent, of those sent once; 0 = none */
+	uint64_t
+		oldest; /* for a model: when the earliest packet was sent, of those sent once; 0 = none */
 	struct rxw_txseg newest; /* transmission acknowledged, for a model; count 0: none */
 	bool round;		 /* a round trip has ended */
 	bool congested;		 /* marks were reported that call for a reaction */

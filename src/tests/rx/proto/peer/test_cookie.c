@@ -2,6 +2,7 @@
 /* Stateless cookies for unvalidated peers: recipients of a cookie PING, and valid answers. */
 #include <arpa/inet.h>
 
+#include "proto/peer/cookie.h"
 #include "tests/rx/proto/bench.h"
 
 #define ASKED_AT (1000 * RXW_SEC)
