@@ -179,7 +179,8 @@ static void watch_bunches(struct rate *m, const struct rxw_cc_sample *s)
 		since = 0;
 	}
 	if (rtt != 0 && rtt + 2 * since < m->peak_rtt &&
-	    s->rtt <= m->least_rtt + m->least_rtt / 4) {
+	    s->rtt <=
+		    m->least_rtt + larger(m->least_rtt / 4, (m->peak_rtt * 1000ull - s->rtt) / 8)) {
 		fell = smaller(m->peak_rtt - rtt, BUNCH_MOST);
 		m->bunch.time[0] = (uint32_t)larger(m->bunch.time[0], fell);
 		m->bunch.seen |= fell * 1000 > m->least_rtt / BUNCH_PART;
@@ -357,7 +358,7 @@ static bool path_is_empty(const struct rate *m, const struct rxw_cc_sample *s)
 	if (m->early != 0 && m->high == NO_LIMIT)
 		rtt = larger(rtt, m->probe_rtt * 1000ull);
 	return s->round && seen && rate_grew(m, s) && m->round_rtt != 0 &&
-	       m->round_rtt <= rtt + larger(larger(rtt / 64, RXW_MS), bunch_time(m) / 16);
+	       m->round_rtt <= rtt + larger(larger(rtt / 64, RXW_MS), bunch_time(m) / 8);
 }
 
 /*
