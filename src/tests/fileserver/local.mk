@@ -66,6 +66,12 @@ src_tests_fileserver_service_test_waiting_SOURCES = \
 	src/tests/fileserver/service/test_waiting.c $(fileserver_shop)
 src_tests_fileserver_service_test_waiting_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/service/test_slow_disk
+src_tests_fileserver_service_test_slow_disk_SOURCES = \
+	src/tests/fileserver/service/test_slow_disk.c src/tests/store/spy.c src/tests/store/spy.h \
+	$(fileserver_shop)
+src_tests_fileserver_service_test_slow_disk_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/test_store_server
 src_tests_fileserver_test_store_server_SOURCES = \
 	src/tests/fileserver/test_store_server.c $(fileserver_test_fixture)

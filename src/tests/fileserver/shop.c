@@ -34,6 +34,15 @@ void shop_make(struct shop *shop)
 	pthread_cond_init(&shop->changed, NULL);
 }
 
+void shop_open_on(struct shop *shop, struct store_layer *layer)
+{
+	struct store_options options = {.path = shop->path, .layer = layer, .log = log_line};
+	char message[STORE_MESSAGE_MAX];
+
+	shop->store->ops->close(shop->store);
+	ck_assert_msg(store_open(&options, &shop->store, message) == 0, "%s", message);
+}
+
 static void fault(void *arg, const char *line)
 {
 	(void)arg;

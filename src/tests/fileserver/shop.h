@@ -47,6 +47,8 @@ struct shop {
 
 /* Make the store and its volume. Then shop_serve(). */
 void shop_make(struct shop *shop);
+/* Before shop_serve(): open the store again on a layer of its folder, which stays the caller's. */
+void shop_open_on(struct shop *shop, struct store_layer *layer);
 void shop_serve(struct shop *shop);
 /* Stop serving; the store is checked and closed, and the folder removed. */
 void shop_close(struct shop *shop);

@@ -86,12 +86,29 @@ static ssize_t spy_preadv(struct store_file *file, const struct iovec *iov, int 
 	return n;
 }
 
+/* With the lock held. */
+static void wait_held(struct spy *spy, unsigned kind)
+{
+	if (spy->pass || !(spy->hold & kind))
+		return;
+	spy->held++;
+	pthread_cond_broadcast(&spy->changed);
+	while (spy->hold & kind)
+		pthread_cond_wait(&spy->changed, &spy->lock);
+	spy->held--;
+}
+
 static ssize_t spy_pwritev(struct store_file *file, const struct iovec *iov, int count,
 			   uint64_t offset)
 {
 	struct spy *spy = spy_of(file->layer);
-	ssize_t n = ops_below(file)->pwritev(file_below(file), iov, count, offset);
+	ssize_t n;
 
+	pthread_mutex_lock(&spy->lock);
+	if (((struct spy_file *)(void *)file)->data)
+		wait_held(spy, SPY_BYTES);
+	pthread_mutex_unlock(&spy->lock);
+	n = ops_below(file)->pwritev(file_below(file), iov, count, offset);
 	pthread_mutex_lock(&spy->lock);
 	if (spy->writes < SPY_WRITES)
 		spy->write[spy->writes] = (struct spy_write){offset, n > 0 ? (uint64_t)n : 0};
@@ -115,18 +132,6 @@ static int spy_punch(struct store_file *file, uint64_t offset, uint64_t length)
 static int spy_size(struct store_file *file, uint64_t *length)
 {
 	return ops_below(file)->size(file_below(file), length);
-}
-
-/* With the lock held. */
-static void wait_held(struct spy *spy, unsigned kind)
-{
-	if (spy->pass)
-		return;
-	spy->held++;
-	pthread_cond_broadcast(&spy->changed);
-	while (spy->hold & kind)
-		pthread_cond_wait(&spy->changed, &spy->lock);
-	spy->held--;
 }
 
 static int spy_sync(struct store_file *file)
@@ -302,6 +307,13 @@ void spy_await_held(struct spy *spy)
 	pthread_mutex_lock(&spy->lock);
 	while (!spy->held)
 		pthread_cond_wait(&spy->changed, &spy->lock);
+	pthread_mutex_unlock(&spy->lock);
+}
+
+void spy_pass(struct spy *spy)
+{
+	pthread_mutex_lock(&spy->lock);
+	spy->pass = true;
 	pthread_mutex_unlock(&spy->lock);
 }
 

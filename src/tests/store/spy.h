@@ -12,11 +12,12 @@
 #define SPY_WRITES 4096
 #define SPY_FILES  1u
 #define SPY_DIRS   2u
+#define SPY_BYTES  4u
 
 struct spy {
 	struct store_layer layer;
 	struct store_layer *below;
-	char *folder; /* to be removed */
+	char *folder;	      /* to be removed */
 	pthread_mutex_t lock; /* covers what follows */
 	pthread_cond_t changed;
 	unsigned open, most; /* files, now and at most at the same time */
@@ -27,13 +28,13 @@ struct spy {
 	} write[SPY_WRITES];
 	uint64_t data_read, data_written; /* bytes of objects */
 	char synced_dir[64][96];	  /* the first 64 */
-	unsigned open_limit;	 /* more files are -EMFILE; 0: no limit */
-	int fail_sync;		 /* result of flushes of files from now on; 0: they happen */
+	unsigned open_limit;		  /* more files are -EMFILE; 0: no limit */
+	int fail_sync; /* result of flushes of files from now on; 0: they happen */
 	int fail_sync_dir;
-	unsigned all_syncs;	 /* of the whole file system, which fail as well */
-	unsigned hold; /* flushes of these wait: SPY_FILES, SPY_DIRS */
-	unsigned held; /* flushes that wait */
-	bool pass;     /* flushes that begin now do not */
+	unsigned all_syncs; /* of the whole file system, which fail as well */
+	unsigned hold; /* these wait: flushes of SPY_FILES and SPY_DIRS, writes to objects (SPY_BYTES) */
+	unsigned held; /* those that wait */
+	bool pass;     /* those that begin now do not */
 };
 
 /* Asserts that it works. */
@@ -44,10 +45,12 @@ struct spy *spy_on(const char *folder);
 void spy_free(struct spy *spy);
 /* Forget what was counted. */
 void spy_reset(struct spy *spy);
-/* Let flushes of files or directories wait; 0: all go on. */
+/* Let flushes or writes wait; 0: all go on. */
 void spy_hold(struct spy *spy, unsigned hold);
-/* Wait until a flush waits. */
+/* Wait until one waits. */
 void spy_await_held(struct spy *spy);
+/* Those that begin from now on do not wait. */
+void spy_pass(struct spy *spy);
 /* Set the length of a file of the folder; asserts that it is there. */
 void spy_truncate(struct spy *spy, const char *path, uint64_t length);
 bool spy_exists(struct spy *spy, const char *path);

@@ -760,7 +760,7 @@ START_TEST(told_to_writer)
 	spy_hold(spy, SPY_FILES);
 	ck_assert_int_eq(pthread_create(&thread, NULL, sync_thread, &result), 0);
 	spy_await_held(spy);
-	spy->pass = true;
+	spy_pass(spy);
 	run = begin_more(&content);
 	ck_assert_int_eq(store_run_finish(run, &patch), 0);
 	store_content_free(&patch);
