@@ -51,6 +51,11 @@ src_tests_store_test_strict_SOURCES = src/tests/store/test_strict.c src/tests/st
 	src/tests/store/store_fixture.c src/tests/store/store_fixture.h $(store_test_disk)
 src_tests_store_test_strict_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 
+check_tests += src/tests/store/test_times
+src_tests_store_test_times_SOURCES = src/tests/store/test_times.c \
+	src/tests/store/store_fixture.c src/tests/store/store_fixture.h $(store_test_disk)
+src_tests_store_test_times_LDADD = $(store_test_libs) $(SQLITE_LIBS)
+
 check_tests += src/tests/store/test_crash
 src_tests_store_test_crash_SOURCES = src/tests/store/test_crash.c $(store_test_disk)
 src_tests_store_test_crash_LDADD = $(store_test_libs)
