@@ -307,7 +307,7 @@ test_end() {
 	same kernel-unmount 0 'cd /; umount /none; echo $?'
 	same kernel-unmount-keys 0 'umount /crypt && umount /auth && umount /rules; echo $?'
 	same kernel-complaints '' \
-		"dmesg | grep -iE 'BUG:|Oops|kernel BUG|WARNING:|kAFS: .*(bad|mismatch|not match)'"
+		"dmesg | grep -iE 'BUG:|Oops|kernel BUG|WARNING:|kAFS: .*(\<bad|mismatch|not match)'"
 }
 
 count() { awk -v name="rxwire_cookies_$1_total" 'index($1, name "{") == 1 { n += $2 } END { print n + 0 }' metrics; }

@@ -943,7 +943,7 @@ test_kernel_writes_end() {
 	for g in a b; do
 		! held $g || continue
 		prints $g 0 'cd /; umount /open && umount /quota && umount /fixed; echo $?'
-		prints $g '' "dmesg | grep -iE 'BUG:|Oops|kernel BUG|WARNING:|kAFS: .*(bad|mismatch|not match)' | grep -v netfs_page_mkwrite"
+		prints $g '' "dmesg | grep -iE 'BUG:|Oops|kernel BUG|WARNING:|kAFS: .*(\<bad|mismatch|not match)' | grep -v netfs_page_mkwrite"
 	done
 	verdict
 }
