@@ -3,9 +3,10 @@
  * Random work on files against a model in memory, in the guest of `kernel_writes`; linked
  * statically. Prints "ok ..." or what differs, with the latest operations.
  *
- *   load file PATH SEED OPERATIONS [BYTES [unmapped]]
+ *   load file PATH SEED OPERATIONS [BYTES [unmapped [undropped]]]
  *       one file of at most BYTES (262144): reads, writes, mappings, truncations, holes, fsync,
- *       closing, dropped caches. Unmapped: no mapping is written to
+ *       closing, dropped caches. Unmapped: no mapping is written to. Undropped: caches are dropped
+ *       at the end only
  *   load tree DIR SEED SECONDS FIRST PROCESSES
  *       processes FIRST, FIRST + 1, ... share the directories below DIR. Each owns the names that
  *       begin with its number, and knows their contents; "shared" names belong to all of them.
@@ -99,7 +100,7 @@ static struct {
 	const char *path;
 	char *model, *bytes; /* each of `most` bytes; model is zero behind the length */
 	long most, length;
-	int fd, holes, unmapped;
+	int fd, holes, unmapped, undropped;
 } file;
 
 /* A stretch of the file of up to 64 KiB that begins before limit. */
@@ -262,7 +263,7 @@ static void file_step(void)
 		file_punch();
 	else if (kind < 950)
 		file_reopen();
-	else if (kind < 970)
+	else if (kind < 970 || (kind < 976 && file.undropped))
 		must((note("fsync"), fsync(file.fd)) == 0, "fsync");
 	else if (kind < 976)
 		file_drop();
@@ -281,6 +282,7 @@ static int run_file(char **argv)
 	file.bytes = malloc((size_t)file.most + 65536);
 	file.holes = 1;
 	file.unmapped = argv[5] && argv[6];
+	file.undropped = file.unmapped && argv[7];
 	file.fd = open(file.path, O_RDWR | O_CREAT | O_TRUNC, 0644);
 	must(file.model && file.bytes && file.fd >= 0, "open");
 	for (; operation < operations; operation++)
@@ -644,7 +646,7 @@ static int run_count(char **argv)
 
 int main(int argc, char **argv)
 {
-	if (argc >= 5 && argc <= 7 && !strcmp(argv[1], "file"))
+	if (argc >= 5 && argc <= 8 && !strcmp(argv[1], "file"))
 		return run_file(argv);
 	if (argc == 7 && !strcmp(argv[1], "tree"))
 		return run_tree(argv);

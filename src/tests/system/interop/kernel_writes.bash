@@ -691,6 +691,11 @@ test_kernel_writes_count_fcntl() { counted fcntl 30; }
 # server at the same operation.
 operations() { if [ -n "$KERNEL_LONG" ]; then echo 100000; else echo 4000; fi; }
 
+# Of the long work, what a kernel does wrong sooner or later with either server (README.md).
+without() {
+	[ -z "$KERNEL_LONG" ] || { [ "$KERNEL_VERSION" = 6.1 ] && echo unmapped undropped || echo unmapped; }
+}
+
 # both COMMAND_A COMMAND_B SECONDS: at the same time; sets out_a and out_b.
 both() {
 	ask a "$1"
@@ -704,7 +709,7 @@ both() {
 }
 
 test_kernel_writes_random() {
-	run a "mkdir /open/random; load file /open/random/f $KERNEL_SEED $(operations) 262144 ${KERNEL_LONG:+unmapped}" 5000
+	run a "mkdir /open/random; load file /open/random/f $KERNEL_SEED $(operations) 262144 $(without)" 5000
 	echo "$out"
 	[[ $out == ok* ]] || wrong "seed $KERNEL_SEED: $out"
 	verdict
@@ -713,8 +718,8 @@ test_kernel_writes_random() {
 test_kernel_writes_random_two() {
 	local d=/open/random-two
 	prints a '' "mkdir $d"
-	both "load file $d/a $((KERNEL_SEED + 1)) $(($(operations) / 2)) 1000000 ${KERNEL_LONG:+unmapped}" \
-		"load file $d/b $((KERNEL_SEED + 2)) $(($(operations) / 2)) 30000 ${KERNEL_LONG:+unmapped}" 5000
+	both "load file $d/a $((KERNEL_SEED + 1)) $(($(operations) / 2)) 1000000 $(without)" \
+		"load file $d/b $((KERNEL_SEED + 2)) $(($(operations) / 2)) 30000 $(without)" 5000
 	[[ $out_a == ok* ]] || wrong "a, seed $((KERNEL_SEED + 1)): $out_a"
 	[[ $out_b == ok* ]] || wrong "b, seed $((KERNEL_SEED + 2)): $out_b"
 	verdict
