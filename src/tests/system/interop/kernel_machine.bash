@@ -84,6 +84,7 @@ ip link set vec0 name eth0 2> /dev/null
 ip link set lo up; ip addr add 10.0.2.15/24 dev eth0; ip link set eth0 up
 ip route add default via 10.0.2.2
 echo 1 > /proc/sys/kernel/keys/gc_delay
+[ -z "$server" ] || sed -i "s/ .*/ $server/" /cells
 while read cell address; do echo "add $cell $address" > /proc/fs/afs/cells; done < /cells
 echo READY
 while read n command; do
@@ -99,7 +100,8 @@ GUEST
 }
 
 # start_guest NAME [COMMAND...]: starts a guest of the folder guest-root; COMMAND precedes the emulator's. guest_net is its
-# network; guest_disk, if set, the image of a disk; guest_linux a kernel for user mode in place of the emulator.
+# network; guest_disk, if set, the image of a disk; guest_server another address for all cells; guest_linux a kernel for user
+# mode in place of the emulator.
 start_guest() {
 	local name=$1
 	shift
@@ -109,12 +111,13 @@ start_guest() {
 	exec {guest_input}<> "to-$name"
 	if [ -n "${guest_linux:-}" ]; then
 		"$@" "$guest_linux" mem=768M initrd=initrd rdinit=/init con0=fd:0,fd:1 con=null panic=1 quiet \
+			${guest_server:+"server=$guest_server"} \
 			"vec0:transport=tap,${guest_net#tap,},depth=64" "ubd0=$guest_disk" < "to-$name" > "$name.log" 2> "$name.qemu" &
 	else
 		# The kernel's timer check counts interrupts for 10 ms, and panics if the emulator got no CPU time then.
 		"$@" qemu-system-x86_64 -accel tcg -m 768 -smp 1 -display none -monitor none -serial stdio -no-reboot \
 			-kernel "$kernel"/x/boot/vmlinuz-* -initrd initrd \
-			-append "console=ttyS0 panic=1 quiet no_timer_check rdinit=/init" \
+			-append "console=ttyS0 panic=1 quiet no_timer_check rdinit=/init${guest_server:+ server=$guest_server}" \
 			${guest_disk:+-drive "file=$guest_disk,format=raw,if=virtio,cache=unsafe"} \
 			-netdev "${guest_net:-user},id=n0" -device e1000,netdev=n0 < "to-$name" > "$name.log" 2> "$name.qemu" &
 	fi

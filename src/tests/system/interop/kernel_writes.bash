@@ -6,6 +6,9 @@
 . "$here/cell.bash"
 . "$here/kernel_machine.bash"
 
+# rxfsd listens on all addresses. One guest calls the second, but routes prefer the first.
+second=10.77.0.2
+
 # guest_network NAME ADDRESS: a network namespace for a guest, in which only the server is reached.
 guest_network() {
 	local pid
@@ -14,7 +17,7 @@ guest_network() {
 	ip link add "s-$1" type veth peer name "g-$1" && ip link set "g-$1" netns "$pid" &&
 		ip link set "s-$1" up && ip route add "$2" dev "s-$1" src "$address" &&
 		nsenter -t "$pid" -n sh -c "ip link set lo up && ip addr add $2/32 dev g-$1 && ip link set g-$1 up &&
-			ip route add $address dev g-$1 src $2"
+			ip route add $address dev g-$1 src $2 && ip route add $second dev g-$1 src $2"
 }
 
 own_network() {
@@ -56,7 +59,7 @@ start_rxfsd() {
 }
 
 start_again_rxfsd() {
-	launch fileserver "$(need rxfsd)" --store store --listen "$address" --cell "$cell_name" --require none \
+	launch fileserver "$(need rxfsd)" --store store --listen 0.0.0.0 --cell "$cell_name" --require none \
 		--protection store --allow-anonymous-writes "$@"
 	wait_for listening && alive fileserver
 }
@@ -73,9 +76,12 @@ before_kernel_writes() {
 		launch capture tshark -q -i any -s 256 -f 'udp port 7000 or icmp' -w packets.pcap
 		trap 'stop capture INT' EXIT
 	fi
-	for g in a b; do
-		start_guest $g nsenter -t "$(cat net-$g.pid)" -n
-	done
+	start_guest a nsenter -t "$(cat net-a.pid)" -n
+	if [ "$KERNEL_SERVER" = rxfsd ]; then
+		ip addr add "$second/32" dev afs0 || return
+		guest_server=$second
+	fi
+	start_guest b nsenter -t "$(cat net-b.pid)" -n
 	"start_$KERNEL_SERVER" && guest_ready a && guest_ready b || return
 	for g in a b; do
 		mounts $g || { echo "$g cannot mount: $out"; return 1; }
