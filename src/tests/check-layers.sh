@@ -79,7 +79,7 @@ may_include src/rx/proto/core   "$config|base/.*|proto/(core/core|event/event)[.
 may_include src/rx/proto/event  "$config|base/.*|proto/(event/event|state)[.]h|$values"
 may_include src/rx/proto/slab   "$config|base/.*|proto/slab/slab[.]h"
 may_include src/rx/proto/output "$config|base/.*|proto/(core/core|event/event|state)[.]h|$values"
-may_include src/rx/proto/peer   "$config|common/htable[.]h|base/.*|proto/peer/(peer|table|wide)[.]h"
+may_include src/rx/proto/peer   "$config|common/htable[.]h|base/.*|proto/peer/(cookie|peer|table|wide)[.]h"
 may_include src/rx/proto/auth   "$config|base/.*|proto/(core/core|output/output|auth/auth|state)[.]h|rxwire/security[.]h"
 for module in recvq recv sendq send; do
 	may_include src/rx/proto/$module "$config|base/.*|proto/${below}[.]h"
