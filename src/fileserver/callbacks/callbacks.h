@@ -28,22 +28,18 @@ struct fsd_clients_options {
 	 * their number. Called without a lock. NULL: there is one.
 	 */
 	size_t (*volumes)(void *arg, uint32_t after, uint32_t *ids, size_t max);
-	/*
-	 * A client that may rely on promises that were dropped is told so before it is served
-	 * again: see fsd_clients_ready().
-	 */
+	/* A client that may rely on dropped promises is told so first: see fsd_clients_ready(). */
 	bool strict;
 	size_t hosts_max; /* clients in the table; further ones get no promises */
 	size_t promises_max;
 	void (*wake)(void *arg); /* there is work for the callbacks; called without a lock */
 	/*
-	 * A client is about to get its first promise: keep its address, and the one of the server that it
-	 * calls, for the next start. Returns a number for it, or -1: it gets none. Called without a lock,
-	 * by the thread of the call. NULL: addresses are not kept.
+	 * A client is about to get its first promise: keep its address, and the one that it calls, for the
+	 * next start. Returns a number, or -1: it gets none. Called without a lock. NULL: none are kept.
 	 */
 	int (*keep)(void *arg, const struct sockaddr_storage *peer,
 		    const struct sockaddr_storage *local);
-	/* It holds none any more, and is forgotten. Called with a lock: must not call back. */
+	/* It holds none any more. Called with a lock: must not call back. */
 	void (*drop)(void *arg, int record);
 	void *arg;
 };
@@ -58,7 +54,7 @@ struct fsd_caller {
 	bool uae;	       /* expects portable error numbers */
 	bool untold;	       /* may rely on promises that were dropped, with `strict` */
 };
-/* `local`: the address of the server that it has called; callbacks come from there. NULL: unknown. */
+/* `local`: the address that it has called, and that callbacks come from. NULL: unknown. */
 void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storage *peer,
 		       const struct sockaddr_storage *local, uint32_t opcode, uint64_t now,
 		       struct fsd_caller *caller);

@@ -482,7 +482,7 @@ static size_t put_peer(uint8_t *out, struct request *request, int32_t index)
 	v.if_mtu = (uint16_t)rxw_mtu_of(ep);
 	v.mtu = v.nat_mtu = (uint16_t)mtu_towards(ep, peer);
 	v.max_mtu = max ? (uint16_t)max : v.if_mtu;
-	v.cwind = (uint16_t)atomic_load_explicit(&peer->ssthresh, memory_order_relaxed);
+	v.cwind = (uint16_t)rxw_peer_recall_ssthresh(peer, request->now);
 	if (!v.cwind) /* no packet was ever lost: only the window limits a call */
 		v.cwind = (uint16_t)rxw_window_of(ep);
 	v.rtt = (uint32_t)(load(&peer->srtt) * 8 / RXW_MS);

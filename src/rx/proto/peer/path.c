@@ -84,35 +84,6 @@ void rxw_peer_learn_rtt(struct rxw_peer *p, uint64_t rtt, uint64_t now)
 	atomic_store_explicit(&p->least_at, now, memory_order_relaxed);
 }
 
-static uint32_t recall(const _Atomic(uint32_t) *value, const _Atomic(uint64_t) *at, uint64_t now)
-{
-	bool old = now >= atomic_load_explicit(at, memory_order_relaxed) + LEARNT_LIFE;
-
-	return old ? 0 : atomic_load_explicit(value, memory_order_relaxed);
-}
-
-void rxw_peer_learn_ssthresh(struct rxw_peer *p, uint32_t ssthresh, uint64_t now)
-{
-	atomic_store_explicit(&p->ssthresh, ssthresh, memory_order_relaxed);
-	atomic_store_explicit(&p->ssthresh_at, now, memory_order_relaxed);
-}
-
-uint32_t rxw_peer_recall_ssthresh(const struct rxw_peer *p, uint64_t now)
-{
-	return recall(&p->ssthresh, &p->ssthresh_at, now);
-}
-
-void rxw_peer_learn_reordering(struct rxw_peer *p, uint32_t learned, uint64_t now)
-{
-	atomic_store_explicit(&p->reordering, learned, memory_order_relaxed);
-	atomic_store_explicit(&p->reordering_at, now, memory_order_relaxed);
-}
-
-uint32_t rxw_peer_recall_reordering(const struct rxw_peer *p, uint64_t now)
-{
-	return recall(&p->reordering, &p->reordering_at, now);
-}
-
 /* A small value with the time in us. */
 static void learn_small(_Atomic(uint64_t) *at, uint32_t value, uint64_t now)
 {
@@ -132,6 +103,31 @@ static uint32_t recall_within(const _Atomic(uint64_t) *at, uint64_t life, uint64
 static uint32_t recall_small(const _Atomic(uint64_t) *at, uint64_t now)
 {
 	return recall_within(at, LEARNT_LIFE, now);
+}
+
+void rxw_peer_learn_ssthresh(struct rxw_peer *p, uint32_t ssthresh, uint64_t now)
+{
+	learn_small(&p->ssthresh_at, ssthresh < UINT16_MAX ? ssthresh : UINT16_MAX, now);
+}
+
+uint32_t rxw_peer_recall_ssthresh(const struct rxw_peer *p, uint64_t now)
+{
+	return recall_small(&p->ssthresh_at, now);
+}
+
+void rxw_peer_learn_reordering(struct rxw_peer *p, uint32_t learned, uint64_t now)
+{
+	atomic_store_explicit(&p->reordering_at,
+			      (uint64_t)learned << 32 | (uint32_t)(now / RXW_SEC),
+			      memory_order_relaxed);
+}
+
+uint32_t rxw_peer_recall_reordering(const struct rxw_peer *p, uint64_t now)
+{
+	uint64_t pair = atomic_load_explicit(&p->reordering_at, memory_order_relaxed);
+	uint32_t age = (uint32_t)(now / RXW_SEC) - (uint32_t)pair;
+
+	return age < LEARNT_LIFE / RXW_SEC ? (uint32_t)(pair >> 32) : 0;
 }
 
 void rxw_peer_learn_cwnd(struct rxw_peer *p, bool client, uint32_t cwnd, uint64_t now)

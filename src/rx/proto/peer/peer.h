@@ -43,16 +43,15 @@ struct rxw_peer {
 	_Atomic(uint64_t) least_rtt, least_at;
 	_Atomic(uint64_t)
 		probed_at; /* when a stream that asked for no ACK needed a probe; 0 = never */
-	_Atomic(uint32_t) ssthresh;		      /* 0 = unknown */
-	_Atomic(uint64_t) ssthresh_at, reordering_at; /* when they were learnt */
+	_Atomic(uint64_t) ssthresh_at;	 /* slow start threshold << 48 | time in us; 0 = none */
+	_Atomic(uint64_t) reordering_at; /* rxw_recovery_learned() << 32 | time in s; 0 = none */
 	struct rxw_learnt learnt;
 	_Atomic(uint32_t) mtu;			/* confirmed datagram size, 0 = default */
 	/* No call but the one that searches begins a search before; its state, if it ends before. */
 	_Atomic(uint64_t) mtu_at;
 	_Atomic(uint32_t) mtu_search;		/* rxw_mtu_pack(); 0 = none */
 	_Atomic(uint32_t) mtu_refused; /* our system refused a probe of this size; 0 = none */
-	_Atomic(uint32_t) peer_max_mtu;		/* limit in the peer's ACKs, 0 = unknown */
-	_Atomic(uint32_t) reordering;		/* rxw_recovery_learned(), 0 = nothing */
+	_Atomic(uint32_t) peer_max_mtu;	  /* limit in the peer's ACKs, 0 = unknown */
 	_Atomic(uint32_t) merged_acks_ok; /* its flight doubled per round trip on merged ACKs */
 	_Atomic(uint64_t) validated_at;	  /* ns; 0 = never; valid for 60 s */
 	/* bytes, with IP and UDP headers, while it is not validated (6.7) */
