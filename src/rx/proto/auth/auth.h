@@ -37,18 +37,18 @@ struct rxw_auth {
 	bool wanted;		       /* server: a call waits for the client to authenticate */
 	uint8_t level, level_min; /* enum rxw_level: the actual one; server: the required one */
 	struct rxw_security_room room;
+	uint16_t challenges; /* sent by timer, less those that PINGs of the client allow */
+	uint16_t responses;
 	struct rxw_auth_job *job;	/* due, and not taken yet */
 	struct rxw_auth_job *challenge; /* server: the outstanding CHALLENGE, or NULL */
 	uint64_t challenge_at;		/* when to make one, or to send it again */
 	uint64_t challenge_since;	/* when a call first wanted one, 0 = none does */
 	uint64_t challenge_sent;	/* the latest one */
-	unsigned challenges;	  /* sent by timer, less those that the client's PINGs allow */
 	uint64_t refused_at;	  /* server: deadline for a good RESPONSE after a wrong one */
 	int32_t refused;	  /* server: code of the latest wrong RESPONSE, 0 = none */
 	unsigned wrong_responses; /* server */
 	uint32_t claimed[4];	  /* server: call numbers of the good RESPONSE */
 	uint64_t responded_at;	  /* client: start of the second that `responses` counts */
-	unsigned responses;
 };
 
 /* Bytes of a sealed payload with `length` bytes of data. */

@@ -401,7 +401,7 @@ static void challenge_again(struct rxw_pconn *c, struct rxw_out *out)
 	bool made = a->challenge != NULL;
 
 	if (!made || a->challenges < 2 || rxw_peer_validated(c->peer, out->now)) {
-		a->challenges += made;
+		a->challenges += made && a->challenges < UINT16_MAX;
 		rxw_auth_challenge(c, true, out);
 	}
 	if (!made)

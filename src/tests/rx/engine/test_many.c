@@ -45,11 +45,15 @@ static size_t in_buffers(void)
  */
 static size_t allocated(void)
 {
-	size_t buffers = in_buffers(), all = 0;
+	size_t buffers, all = 0;
 
+	/* A receiver may take or return a buffer of 16 KiB or more meanwhile. */
+	do {
+		buffers = in_buffers();
 #ifdef __GLIBC__
-	all = mallinfo2().uordblks;
+		all = mallinfo2().uordblks;
 #endif
+	} while (in_buffers() != buffers);
 	return all > buffers ? all - buffers : 0;
 }
 
