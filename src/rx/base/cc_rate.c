@@ -162,11 +162,10 @@ static uint32_t slack(const struct rate *m)
 }
 
 /*
- * ACKs that a link has collected (aggregation of Wi-Fi, satellites) come all at once: round trips become
- * shorter from one packet to the next one, by more than the time between their ACKs. What was sent while they were
- * collected is in flight although the path does not hold it, and the last packet of a bunch has the round trip of
- * an empty path. The window has to have room for that, else the
- * rate would stay at a small part of what the path carries.
+ * A link that collects ACKs (aggregation in Wi-Fi, satellites) delivers them in bunches. Within a bunch, the round
+ * trips of successive packets fall faster than time passes, down to that of an empty path. Packets that were sent
+ * while the ACKs were held count as in flight, although the path holds them no more. The window needs room for
+ * them, or the rate stays at a small part of what the path carries.
  */
 static void watch_bunches(struct rate *m, const struct rxw_cc_sample *s)
 {

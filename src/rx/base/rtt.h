@@ -18,8 +18,7 @@
 struct rxw_rtt {
 	uint64_t srtt, rttvar, latest;
 	uint64_t min; /* of the samples, 0 = none yet */
-	uint64_t
-		short_at; /* when a sample was first too short to be true; 0 = none since a good one */
+	uint64_t short_at; /* time of the first sample that is not plausible; 0 = none */
 	bool valid;   /* srtt is set, by a sample or a seed */
 };
 

@@ -40,8 +40,7 @@ struct rxw_io_tx {
 	unsigned iov_count;
 	uint32_t length;       /* sum of the iov */
 	uint16_t segment;
-	bool fragment;         /* no DF; costs two more system calls */
-	bool reply;            /* send from path->local, unless that is empty */
+	bool fragment;	       /* no DF; costs two more system calls */
 	bool ect;	       /* mark with ECT(0) */
 	/*
 	 * Result: 0 if all was sent, else a positive errno. `sent_segments`: how many datagrams the

@@ -27,18 +27,16 @@ size_t rxw_io_control_build(union rxw_io_control *c, const struct rxw_io_sock *s
 			    const struct rxw_io_tx *tx, uint16_t segment)
 {
 	const struct rxw_addr *local = &tx->path->local;
-	bool say = tx->reply && !s->local.len;
+	bool say = local->len && !s->local.len;
 	size_t n = 0;
 
 	/* A dual-stack socket sends to IPv4 as one of IPv4 does. */
-	if (say && (s->family == AF_INET || s->dual) && local->len &&
-	    local->u.sa.sa_family == AF_INET) {
+	if (say && (s->family == AF_INET || s->dual) && local->u.sa.sa_family == AF_INET) {
 		/* No interface: routing selects it, as for any datagram from this address. */
 		struct in_pktinfo info = { .ipi_spec_dst = local->u.in.sin_addr };
 
 		n = add(c, n, IPPROTO_IP, IP_PKTINFO, &info, sizeof(info));
-	} else if (say && s->family == AF_INET6 && local->len &&
-		   local->u.sa.sa_family == AF_INET6) {
+	} else if (say && s->family == AF_INET6 && local->u.sa.sa_family == AF_INET6) {
 		struct in6_pktinfo info = { .ipi6_addr = local->u.in6.sin6_addr };
 
 		if (IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr) && tx->path->ifindex > 0)

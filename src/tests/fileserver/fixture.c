@@ -661,3 +661,31 @@ int send_file(struct fsd_readers *readers, struct fsd_file *file, const struct f
 
 	return fsd_send(readers, &source.base, offset, length, stream);
 }
+
+rxw_security *token_for_rxkad(rxw_keys *keys, const char *name, uint8_t level)
+{
+	const struct rxw_rxkad_print_options options = {
+		.size = sizeof(options), .name = name, .lifetime_s = 3600};
+	struct rxw_rxkad_token token = {.size = sizeof(token)};
+	rxw_security *security = NULL;
+
+	ck_assert_int_eq(rxw_rxkad_print_token(keys, &options, &token), 0);
+	ck_assert_int_eq(rxw_rxkad_client(&token, level, &security), 0);
+	rxw_rxkad_token_free(&token);
+	return security;
+}
+
+rxw_security *token_for_rxgk(rxw_keys *keys, const char *name)
+{
+	const struct rxw_rxgk_print_options options = {.size = sizeof(options),
+						       .level = RXW_LEVEL_CRYPT,
+						       .lifetime_s = 3600,
+						       .name = name};
+	struct rxw_rxgk_token token = {.size = sizeof(token)};
+	rxw_security *security = NULL;
+
+	ck_assert_int_eq(rxw_rxgk_print_token(keys, &options, &token), 0);
+	ck_assert_int_eq(rxw_rxgk_client(&token, NULL, &security), 0);
+	rxw_rxgk_token_free(&token);
+	return security;
+}

@@ -140,4 +140,9 @@ uint8_t slow_layer_byte(uint64_t offset);
 int send_file(struct fsd_readers *readers, struct fsd_file *file, const struct fsd_stat *expect,
 	      uint64_t offset, uint64_t length, struct fsd_stream *stream);
 
+/* -- a client's security, printed with the keys of the server. `name`: NULL: the service itself -- */
+
+rxw_security *token_for_rxkad(rxw_keys *keys, const char *name, uint8_t level);
+rxw_security *token_for_rxgk(rxw_keys *keys, const char *name);
+
 #endif

@@ -111,15 +111,7 @@ static rxw_connection *anonymous(enum fsd_service_kind kind)
 /* With a ticket for `name`, or for the service itself (NULL). */
 static rxw_connection *kad(enum fsd_service_kind kind, const char *name, uint8_t level)
 {
-	const struct rxw_rxkad_print_options options = {
-		.size = sizeof(options), .name = name, .lifetime_s = 3600};
-	struct rxw_rxkad_token token = {.size = sizeof(token)};
-	rxw_security *security;
-
-	ck_assert_int_eq(rxw_rxkad_print_token(keys, &options, &token), 0);
-	ck_assert_int_eq(rxw_rxkad_client(&token, level, &security), 0);
-	rxw_rxkad_token_free(&token);
-	return connect_with(kind, security);
+	return connect_with(kind, token_for_rxkad(keys, name, level));
 }
 
 static AFSFid root_fid(void)

@@ -135,36 +135,16 @@ static rxw_connection *connect_with(rxw_security *security)
 	return connection;
 }
 
-/* Of "alice@TEST.EXAMPLE" with a ticket for rxkad, or of nobody (NULL). */
+/* The connection of a user with a ticket for rxkad, or of nobody (NULL). */
 static rxw_connection *as(const char *name)
 {
-	const struct rxw_rxkad_print_options options = {
-		.size = sizeof(options), .name = name, .lifetime_s = 3600};
-	struct rxw_rxkad_token token = {.size = sizeof(token)};
-	rxw_security *security = NULL;
-
-	if (name) {
-		ck_assert_int_eq(rxw_rxkad_print_token(keys, &options, &token), 0);
-		ck_assert_int_eq(rxw_rxkad_client(&token, RXW_LEVEL_CRYPT, &security), 0);
-		rxw_rxkad_token_free(&token);
-	}
-	return connect_with(security);
+	return connect_with(name ? token_for_rxkad(keys, name, RXW_LEVEL_CRYPT) : NULL);
 }
 
 /* The same with a token for rxgk. */
 static rxw_connection *as_by_rxgk(const char *name)
 {
-	const struct rxw_rxgk_print_options options = {.size = sizeof(options),
-						       .level = RXW_LEVEL_CRYPT,
-						       .lifetime_s = 3600,
-						       .name = name};
-	struct rxw_rxgk_token token = {.size = sizeof(token)};
-	rxw_security *security;
-
-	ck_assert_int_eq(rxw_rxgk_print_token(keys, &options, &token), 0);
-	ck_assert_int_eq(rxw_rxgk_client(&token, NULL, &security), 0);
-	rxw_rxgk_token_free(&token);
-	return connect_with(security);
+	return connect_with(token_for_rxgk(keys, name));
 }
 
 static int32_t set_acl(rxw_connection *connection, const AFSFid *dir, const char *text)

@@ -25,38 +25,41 @@ check hole none,mtu=1280,icmp=no
 check nat none,nat=10.93.1.101\ 10.93.1.102
 check tcp none,rate=10Mbit,delay=5ms,queue=200ms,discipline=step,step=2ms,loss=0.5%
 
+# For the scripts at side a: a server of rxperf at side b, with options.
+cat > lab-serve.$$ << 'END'
+serve() {
+	$RXW_FAR "$rxperf" server --listen "$RXW_FAR4" -p 7009 "$@" > "$RXW_LINK/server" 2>&1 &
+	server=$!
+	tries=0
+	until grep -qs ready "$RXW_LINK/server"; do
+		tries=$((tries + 1))
+		[ $tries -lt 2000 ] || { cat "$RXW_LINK/server"; exit 1; }
+		sleep 0.01
+	done
+}
+END
+
 # Every byte of transfers by rxperf, over a long way whose packets are lost and overtaken.
 cat > lab-rxperf.$$ << 'END'
 rxperf=$1
-$RXW_FAR "$rxperf" server --listen "$RXW_FAR4" -p 7009 --verify > "$RXW_LINK/server" 2>&1 &
-server=$!
-tries=0
-until grep -qs ready "$RXW_LINK/server"; do
-	tries=$((tries + 1))
-	[ $tries -lt 2000 ] || { cat "$RXW_LINK/server"; exit 1; }
-	sleep 0.01
-done
+. "$2"
+serve --verify
 for way in send recv; do
 	"$rxperf" client -c $way -s "$RXW_FAR4" -p 7009 -b 200K -t 2 --verify > "$RXW_LINK/client" 2>&1 ||
 		{ cat "$RXW_LINK/client"; exit 1; }
 done
 kill -INT $server && wait $server
 END
-RXW_LAB_IPV4='' bash "$here/lab" "$top_builddir" reorder-40 sh "$PWD/lab-rxperf.$$" "$top_builddir/src/tools/rxperf" ||
+RXW_LAB_IPV4='' bash "$here/lab" "$top_builddir" reorder-40 sh "$PWD/lab-rxperf.$$" "$top_builddir/src/tools/rxperf" \
+	"$PWD/lab-serve.$$" ||
 	{ echo "FAIL: rxperf"; failed=1; }
 rm -f "lab-rxperf.$$"
 
 # A caller that waits for a long stream does not poll the socket: system calls in proportion to the packets.
 cat > lab-polls.$$ << 'END'
 rxperf=$1
-$RXW_FAR "$rxperf" server --listen "$RXW_FAR4" -p 7009 > "$RXW_LINK/server" 2>&1 &
-server=$!
-tries=0
-until grep -qs ready "$RXW_LINK/server"; do
-	tries=$((tries + 1))
-	[ $tries -lt 2000 ] || { cat "$RXW_LINK/server"; exit 1; }
-	sleep 0.01
-done
+. "$2"
+serve
 "$rxperf" client -c recv -s "$RXW_FAR4" -p 7009 -b 5M --json > "$RXW_LINK/client" 2>&1 || { cat "$RXW_LINK/client"; exit 1; }
 kill -INT $server && wait $server
 # The figures of the client come first, then those of the server.
@@ -66,20 +69,14 @@ echo "$packets packets, $receives system calls to receive them"
 [ "$packets" -gt 3000 ] && [ "$receives" -lt $((packets * 20)) ]
 END
 RXW_LAB_IPV4=1 bash "$here/lab" "$top_builddir" none,rate=20Mbit,delay=10ms,queue=200ms \
-	sh "$PWD/lab-polls.$$" "$top_builddir/src/tools/rxperf" || { echo "FAIL: a caller polls"; failed=1; }
+	sh "$PWD/lab-polls.$$" "$top_builddir/src/tools/rxperf" "$PWD/lab-serve.$$" || { echo "FAIL: a caller polls"; failed=1; }
 rm -f "lab-polls.$$"
 
 # Calls behind a NAT that gives the client another address and port in the middle, with each class.
 cat > lab-moved.$$ << 'END'
-rxperf=$1 keys=$2
-$RXW_FAR "$rxperf" server --listen "$RXW_FAR4" -p 7009 --verify --key-file "$keys" > "$RXW_LINK/server" 2>&1 &
-server=$!
-tries=0
-until grep -qs ready "$RXW_LINK/server"; do
-	tries=$((tries + 1))
-	[ $tries -lt 2000 ] || { cat "$RXW_LINK/server"; exit 1; }
-	sleep 0.01
-done
+rxperf=$1 keys=$3
+. "$2"
+serve --verify --key-file "$keys"
 for way in send recv; do
 	for class in null 'rxkad --level crypt' 'rxgk --level crypt'; do
 		# shellcheck disable=SC2086 # words
@@ -91,8 +88,8 @@ kill -INT $server && wait $server
 END
 RXW_LAB_IPV4=1 bash "$here/lab" "$top_builddir" \
 	'none,rate=20Mbit,delay=10ms,queue=200ms,nat=10.93.1.101 10.93.1.102,rebind=1s' \
-	sh "$PWD/lab-moved.$$" "$top_builddir/src/tools/rxperf" "$PWD/lab-keys.$$" || { echo "FAIL: moved"; failed=1; }
-rm -f "lab-moved.$$" "lab-keys.$$"
+	sh "$PWD/lab-moved.$$" "$top_builddir/src/tools/rxperf" "$PWD/lab-serve.$$" "$PWD/lab-keys.$$" || { echo "FAIL: moved"; failed=1; }
+rm -f "lab-moved.$$" "lab-keys.$$" "lab-serve.$$"
 
 # Mistakes.
 link=$top_builddir/src/tests/link/link

@@ -3,7 +3,7 @@
 # RXW_TEST_CLASS: under this security class.
 
 sim_common = src/tests/sim/sim.h src/tests/sim/sim_app.c src/tests/sim/sim_args.c \
-	src/tests/sim/sim_class.c src/tests/sim/sim_node.c src/tests/sim/sim_ref.c \
+	src/tests/sim/sim_class.c src/tests/sim/sim_node.c src/tests/sim/sim_path.c src/tests/sim/sim_ref.c \
 	src/tests/sim/sim_way.c src/tests/sim/sim_world.c src/tests/link/codel.c src/tests/link/codel.h \
 	src/tests/link/way.c src/tests/link/way.h src/tests/link/random.h $(support_host)
 

@@ -348,6 +348,17 @@ struct sim_args {
 bool sim_args_parse(struct sim_args *args, int argc, char **argv, const char *taken,
 		    const char *environment, uint64_t count);
 
+/* A path of a rate, a round trip and a queue (in bandwidth-delay products) towards the client. */
+void sim_path(struct sim_setup *s, unsigned mbit, double rtt_ms, double queue);
+/* Both ends have windows of up to `window` packets, with a controller. */
+void sim_wide(struct sim_setup *s, uint16_t window, const struct rxw_cc_ops *cc);
+/*
+ * Print a figure with its bounds. 1, or 0 if it is beyond them or the run failed: with "&" all are asked, not
+ * only those up to the first failure.
+ */
+unsigned sim_expect(const struct sim *sim, const char *what, uint64_t seed, double got,
+		    double least, double most);
+
 void sim_app_begin(struct sim_conn *conn);
 void sim_app_events(struct sim_call *call, uint32_t events);
 void sim_app_read(struct sim_call *call);

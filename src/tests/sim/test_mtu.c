@@ -12,7 +12,6 @@
 
 #define ENDLESS ((uint64_t)1 << 44)
 #define MSEC	1000000u
-#define MBIT	125000u /* bytes per second */
 #define WINDOW	16384u
 #define JUMBO	8972u /* payload of packets of 9,000 bytes */
 #define USUAL	1444u
@@ -83,11 +82,7 @@ static void path(struct sim_setup *s, unsigned mbit, double rtt_ms)
 	memset(&seen, 0, sizeof(seen));
 	seen.large_at = seen.change = seen.new_at = NONE;
 	seen.least_probe = UINT32_MAX;
-	sim_default(s);
-	s->up.delay = s->down.delay = (uint64_t)(rtt_ms / 2 * MSEC);
-	s->up.jitter = s->down.jitter = 0;
-	s->down.rate = (uint64_t)mbit * MBIT;
-	s->down.queue = (uint64_t)((double)s->down.rate * rtt_ms / 1000);
+	sim_path(s, mbit, rtt_ms, 1);
 	s->up.mtu = s->down.mtu = JUMBO;
 	s->reply = ENDLESS;
 	s->stop_at = 6 * RXW_SEC;
@@ -96,12 +91,8 @@ static void path(struct sim_setup *s, unsigned mbit, double rtt_ms)
 	for (unsigned i = 0; i < 2; i++) {
 		end[i]->mtu_ceiling = JUMBO;
 		end[i]->mtu_auto = true;
-		end[i]->window = WINDOW;
-		end[i]->wide_memory = (uint64_t)WINDOW * 4096;
-		end[i]->conn_memory = 4 * end[i]->wide_memory;
-		end[i]->peer_memory = 16 * end[i]->wide_memory;
-		end[i]->cc_wide = &rxw_cc_rate;
 	}
+	sim_wide(s, WINDOW, &rxw_cc_rate);
 }
 
 /* 1 or 0: with "&" all are asked, not only those up to the first failure. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What leaves at one time, and how many ACKs answer it, with wide windows: new packets leave in short
- * trains, and an ACK answers many of them, if many are in flight.
+ * Trains and ACKs with wide windows: new packets leave in short trains, and an ACK answers many of them if
+ * many are in flight.
  * RXW_SIM_PACE_SEEDS (1) sets the number of seeds. A failure names the seed to replay.
  */
 #include <stdio.h>
@@ -10,8 +10,6 @@
 #include "sim.h"
 
 #define ENDLESS	 ((uint64_t)1 << 44)
-#define MSEC	 1000000u
-#define MBIT	 125000u /* bytes per second */
 #define WINDOW	 32768u
 #define MANY	 2048u /* packets in flight, from which on ACKs are few */
 #define FOR_EACH 64.0  /* packets of which one is acknowledged then */
@@ -22,33 +20,11 @@ static bool tracing;
 /* A reply without an end over a path with a queue of one BDP, for `seconds`. */
 static void path(struct sim_setup *s, unsigned mbit, double rtt_ms, uint64_t seconds)
 {
-	struct rxw_params *end[2] = {&s->client, &s->server};
-
-	sim_default(s);
-	s->up.delay = s->down.delay = (uint64_t)(rtt_ms / 2 * MSEC);
-	s->up.jitter = s->down.jitter = 0;
-	s->down.rate = (uint64_t)mbit * MBIT;
-	s->down.queue = (uint64_t)((double)s->down.rate * rtt_ms / 1000);
+	sim_path(s, mbit, rtt_ms, 1);
 	s->trace = tracing;
 	s->reply = ENDLESS;
 	s->stop_at = seconds * RXW_SEC;
-	for (unsigned i = 0; i < 2; i++) {
-		end[i]->window = WINDOW;
-		end[i]->wide_memory = (uint64_t)WINDOW * 4096;
-		end[i]->conn_memory = 4 * end[i]->wide_memory;
-		end[i]->peer_memory = 16 * end[i]->wide_memory;
-		end[i]->cc_wide = &rxw_cc_rate;
-	}
-}
-
-static unsigned expect(const char *what, uint64_t seed, double got, double least, double most)
-{
-	bool good = sim.failure[0] == '\0' && got >= least && got <= most;
-
-	printf("%s: %s, seed %llu: %.3f (%.2f to %.2f) %s\n", good ? "ok" : "FAILED", what,
-	       (unsigned long long)seed, got, least, most, sim.failure);
-	fflush(stdout);
-	return good;
+	sim_wide(s, WINDOW, &rxw_cc_rate);
 }
 
 /* --- trains --- */
@@ -105,9 +81,9 @@ static bool short_trains(unsigned mbit, double rtt_ms, uint64_t seed)
 	memset(&trains, 0, sizeof(trains));
 	sim_run(&sim, &s, seed);
 	snprintf(what, sizeof(what), "largest train, of what is permitted, %u Mbit/s", mbit);
-	good = expect(what, seed, trains.worst, 0.3, 1);
-	good &= expect("share of the line", seed,
-		       (double)sim.bytes_moved / 4 / (double)s.down.rate, 0.6, 1);
+	good = sim_expect(&sim, what, seed, trains.worst, 0.3, 1);
+	good &= sim_expect(&sim, "share of the line", seed,
+			   (double)sim.bytes_moved / 4 / (double)s.down.rate, 0.6, 1);
 	sim_free(&sim);
 	return good;
 }
@@ -153,8 +129,9 @@ static bool few_acks(unsigned mbit, double rtt_ms, double loss, uint64_t seed)
 	sim_run(&sim, &s, seed);
 	snprintf(what, sizeof(what), "packets for an ACK, %u Mbit/s, %.0f ms, loss %.1f %%", mbit,
 		 rtt_ms, loss * 100);
-	good = expect(what, seed, (double)many.packets / (double)many.acks, FOR_EACH * 0.99, 200);
-	good &= expect("of so many packets", seed, (double)many.packets, 10000, 1e9);
+	good = sim_expect(&sim, what, seed, (double)many.packets / (double)many.acks,
+			  FOR_EACH * 0.99, 200);
+	good &= sim_expect(&sim, "of so many packets", seed, (double)many.packets, 10000, 1e9);
 	sim_free(&sim);
 	return good;
 }

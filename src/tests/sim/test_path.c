@@ -23,32 +23,9 @@ static bool tracing;
 static void path(struct sim_setup *s, const struct rxw_cc_ops *cc, unsigned mbit, double rtt_ms,
 		 double queue)
 {
-	struct rxw_params *end[2] = {&s->client, &s->server};
-
-	sim_default(s);
-	s->up.delay = s->down.delay = (uint64_t)(rtt_ms / 2 * MSEC);
-	s->up.jitter = s->down.jitter = 0;
-	s->down.rate = (uint64_t)mbit * MBIT;
-	s->down.queue = (uint64_t)((double)s->down.rate * rtt_ms / 1000 * queue);
+	sim_path(s, mbit, rtt_ms, queue);
 	s->trace = tracing;
-	for (unsigned i = 0; i < 2; i++) {
-		end[i]->window = WINDOW;
-		end[i]->wide_memory = (uint64_t)WINDOW * 4096;
-		end[i]->conn_memory = 4 * end[i]->wide_memory;
-		end[i]->peer_memory = 16 * end[i]->wide_memory;
-		end[i]->cc_wide = cc;
-	}
-}
-
-/* 1 or 0: with "&" all are asked, not only those up to the first failure. */
-static unsigned expect(const char *what, uint64_t seed, double got, double least, double most)
-{
-	bool good = sim.failure[0] == '\0' && got >= least && got <= most;
-
-	printf("%s: %s, seed %llu: %.3f (%.2f to %.2f) %s\n", good ? "ok" : "FAILED", what,
-	       (unsigned long long)seed, got, least, most, sim.failure);
-	fflush(stdout);
-	return good;
+	sim_wide(s, WINDOW, cc);
 }
 
 /* --- later calls --- */
@@ -66,8 +43,8 @@ static bool later_calls(const struct rxw_cc_ops *cc, double first, double later,
 	sim_run(&sim, &s, seed);
 	for (unsigned i = 1; i < sim.call_count; i++)
 		slowest = sim.call_seconds[i] > slowest ? sim.call_seconds[i] : slowest;
-	good = expect("first call, seconds", seed, sim.call_seconds[0], 0.8, first) &
-	       expect("later call, seconds", seed, slowest, 0.8, later);
+	good = sim_expect(&sim, "first call, seconds", seed, sim.call_seconds[0], 0.8, first) &
+	       sim_expect(&sim, "later call, seconds", seed, slowest, 0.8, later);
 	sim_free(&sim);
 	return good;
 }
@@ -90,8 +67,8 @@ static bool small_calls(uint32_t window, double later, uint64_t seed)
 	sim_run(&sim, &s, seed);
 	for (unsigned i = 1; i < sim.call_count; i++)
 		slowest = sim.call_seconds[i] > slowest ? sim.call_seconds[i] : slowest;
-	good = expect("first small call, seconds", seed, sim.call_seconds[0], 0.1, 0.35) &
-	       expect("later small call, seconds", seed, slowest, 0.05, later);
+	good = sim_expect(&sim, "first small call, seconds", seed, sim.call_seconds[0], 0.1, 0.35) &
+	       sim_expect(&sim, "later small call, seconds", seed, slowest, 0.05, later);
 	sim_free(&sim);
 	return good;
 }
@@ -112,7 +89,7 @@ static bool long_calls(uint64_t seed)
 	sim_run(&sim, &s, seed);
 	for (unsigned i = 0; i < sim.call_count; i++)
 		slowest = sim.call_seconds[i] > slowest ? sim.call_seconds[i] : slowest;
-	good = expect("slower of two long calls, seconds", seed, slowest, 8, 9.3);
+	good = sim_expect(&sim, "slower of two long calls, seconds", seed, slowest, 8, 9.3);
 	sim_free(&sim);
 	return good;
 }
@@ -126,11 +103,11 @@ static bool short_queue(uint64_t seed)
 	path(&s, &rxw_cc_rate, 1000, 100, 0.25);
 	s.reply = MB_100;
 	sim_run(&sim, &s, seed);
-	good = expect("queue of a quarter BDP, lost", seed,
-		      (double)sim.setup.down.dropped /
-			      (double)sim.server.stats.packets_sent[RXW_DATA],
-		      0, 0.01);
-	good &= expect("the same, seconds", seed, sim.call_seconds[0], 0.8, 1.8);
+	good = sim_expect(&sim, "queue of a quarter BDP, lost", seed,
+			  (double)sim.setup.down.dropped /
+				  (double)sim.server.stats.packets_sent[RXW_DATA],
+			  0, 0.01);
+	good &= sim_expect(&sim, "the same, seconds", seed, sim.call_seconds[0], 0.8, 1.8);
 	sim_free(&sim);
 	return good;
 }
@@ -157,9 +134,10 @@ static bool changed_path(uint64_t seed)
 	s.reply = MB_100;
 	s.tap = narrow_tap;
 	sim_run(&sim, &s, seed);
-	good = expect("over a path that has changed, seconds", seed, sim.call_seconds[1], 14, 22);
-	good &= expect("sent again, BDP of the former path", seed,
-		       (double)sim.server.stats.retransmitted / bdp, 0, 3);
+	good = sim_expect(&sim, "over a path that has changed, seconds", seed, sim.call_seconds[1],
+			  14, 22);
+	good &= sim_expect(&sim, "sent again, BDP of the former path", seed,
+			   (double)sim.server.stats.retransmitted / bdp, 0, 3);
 	sim_free(&sim);
 	return good;
 }
@@ -175,8 +153,8 @@ static bool busy_ends(uint64_t seed)
 	for (unsigned i = 0; i < SIM_CHANGES - 1; i++)
 		sim_plan(&s, 500 + 100 * i + (double)(seed % 50), SIM_PAUSE, SIM_BOTH, 90 * MSEC);
 	sim_run(&sim, &s, seed);
-	good = expect("a call that begins on busy machines, seconds", seed, sim.call_seconds[0], 0.8,
-		      6);
+	good = sim_expect(&sim, "a call that begins on busy machines, seconds", seed,
+			  sim.call_seconds[0], 0.8, 6);
 	sim_free(&sim);
 	return good;
 }
@@ -219,9 +197,10 @@ static bool equal_calls(unsigned connections, bool apart, double queue, double l
 		sum += share[i];
 		squares += share[i] * share[i];
 	}
-	good = expect(apart ? "Jain's index of calls of eight clients" : "Jain's index of calls",
-		      seed, sum * sum / 8 / squares, least, 1.01);
-	good &= expect("together, share of the line", seed, sum, 0.9, 1);
+	good = sim_expect(
+		&sim, apart ? "Jain's index of calls of eight clients" : "Jain's index of calls",
+		seed, sum * sum / 8 / squares, least, 1.01);
+	good &= sim_expect(&sim, "together, share of the line", seed, sum, 0.9, 1);
 	sim_free(&sim);
 	return good;
 }
@@ -240,8 +219,8 @@ static bool unequal_paths(double queue, double least, uint64_t seed)
 	s.further[1] = 45 * MSEC;
 	shares(&s, seed, share);
 	smaller = share[0] < share[1] ? share[0] : share[1];
-	good = expect("round trips of 10 and 100 ms, smaller share", seed,
-		      smaller / (share[0] + share[1]), least, 0.5);
+	good = sim_expect(&sim, "round trips of 10 and 100 ms, smaller share", seed,
+			  smaller / (share[0] + share[1]), least, 0.5);
 	sim_free(&sim);
 	return good;
 }
@@ -257,7 +236,8 @@ static bool beside_cubic(double rtt_ms, double least, double most, uint64_t seed
 	s.references = 1;
 	shares(&s, seed, share);
 	theirs = (double)sim_ref_bytes(&sim, 0) / 60 / (double)s.down.rate;
-	good = expect("beside CUBIC, share", seed, share[0] / (share[0] + theirs), least, most);
+	good = sim_expect(&sim, "beside CUBIC, share", seed, share[0] / (share[0] + theirs), least,
+			  most);
 	sim_free(&sim);
 	return good;
 }

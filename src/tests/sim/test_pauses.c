@@ -12,7 +12,6 @@
 
 #define ENDLESS ((uint64_t)1 << 44)
 #define MSEC	1000000u
-#define MBIT	125000u /* bytes per second */
 #define WINDOW	32768u
 
 static struct sim sim;
@@ -22,21 +21,9 @@ static bool tracing;
 static void path(struct sim_setup *s, const struct rxw_cc_ops *cc, unsigned mbit, double rtt_ms,
 		 double queue)
 {
-	struct rxw_params *end[2] = {&s->client, &s->server};
-
-	sim_default(s);
-	s->up.delay = s->down.delay = (uint64_t)(rtt_ms / 2 * MSEC);
-	s->up.jitter = s->down.jitter = 0;
-	s->down.rate = (uint64_t)mbit * MBIT;
-	s->down.queue = (uint64_t)((double)s->down.rate * rtt_ms / 1000 * queue);
+	sim_path(s, mbit, rtt_ms, queue);
 	s->trace = tracing;
-	for (unsigned i = 0; i < 2; i++) {
-		end[i]->window = cc != NULL ? WINDOW : 255;
-		end[i]->wide_memory = (uint64_t)WINDOW * 4096;
-		end[i]->conn_memory = 4 * end[i]->wide_memory;
-		end[i]->peer_memory = 16 * end[i]->wide_memory;
-		end[i]->cc_wide = cc;
-	}
+	sim_wide(s, cc != NULL ? WINDOW : 255, cc);
 }
 
 static void endless(struct sim_setup *s, double from, double to)
@@ -45,17 +32,6 @@ static void endless(struct sim_setup *s, double from, double to)
 	s->stop_at = (uint64_t)(to * 1e9);
 	s->limit = 2 * s->stop_at;
 	sim_plan(s, from * 1000, SIM_MARK, 0, 0);
-}
-
-/* 1 or 0: with "&" all are asked, not only those up to the first failure. */
-static unsigned expect(const char *what, uint64_t seed, double got, double least, double most)
-{
-	bool good = sim.failure[0] == '\0' && got >= least && got <= most;
-
-	printf("%s: %s, seed %llu: %.3f (%.2f to %.2f) %s\n", good ? "ok" : "FAILED", what,
-	       (unsigned long long)seed, got, least, most, sim.failure);
-	fflush(stdout);
-	return good;
 }
 
 static double share(const struct sim_setup *s)
@@ -82,11 +58,11 @@ static bool bunched(const char *what, unsigned ms, unsigned of, double queue, do
 	if (of & SIM_DOWN)
 		s.down.bunch = ms * MSEC;
 	sim_run(&sim, &s, seed);
-	good = expect(what, seed, share(&s), least, 1) &
-	       expect("timeouts", seed, (double)sim.server.stats.rto_events, 0, 0) &
-	       expect("sent again without a loss", seed,
-		      (double)sim.server.stats.retransmitted - (double)sim.setup.down.dropped, -500,
-		      3);
+	good = sim_expect(&sim, what, seed, share(&s), least, 1) &
+	       sim_expect(&sim, "timeouts", seed, (double)sim.server.stats.rto_events, 0, 0) &
+	       sim_expect(&sim, "sent again without a loss", seed,
+			  (double)sim.server.stats.retransmitted - (double)sim.setup.down.dropped,
+			  -500, 3);
 	sim_free(&sim);
 	return good;
 }
@@ -116,7 +92,7 @@ static bool stopped(const char *what, unsigned of, double seconds, double step, 
 	if (step != 0)
 		sim_plan(&s, 5000 + seconds * 1000, SIM_CLOCK_STEP, of, (int64_t)(step * 1e9));
 	sim_run(&sim, &s, seed);
-	good = expect(what, seed, share(&s), least, 1);
+	good = sim_expect(&sim, what, seed, share(&s), least, 1);
 	sim_free(&sim);
 	return good;
 }
@@ -136,8 +112,8 @@ static bool jump_while_missing(uint64_t seed)
 	for (unsigned i = 0; i < 8; i++)
 		sim_plan(&s, 3000 + 400 * i, SIM_CLOCK_STEP, SIM_UP, 300 * (int64_t)RXW_SEC);
 	sim_run(&sim, &s, seed);
-	good = expect("clock jumps while packets are missing: calls failed", seed, sim.calls_failed,
-		      0, 0);
+	good = sim_expect(&sim, "clock jumps while packets are missing: calls failed", seed,
+			  sim.calls_failed, 0, 0);
 	sim_free(&sim);
 	return good;
 }
@@ -168,9 +144,9 @@ static bool longer_path(uint64_t seed)
 	s.think = 4 * RXW_SEC;
 	sim_plan(&s, 5000, SIM_SET_DELAY, SIM_BOTH, 25 * MSEC);
 	sim_run(&sim, &s, seed);
-	good = expect("path that became longer, first calls, seconds", seed, sim.call_seconds[10],
-		      0.2, 4);
-	good &= expect("last call, seconds", seed, sim.call_seconds[s.calls - 1], 0.2, 1);
+	good = sim_expect(&sim, "path that became longer, first calls, seconds", seed,
+			  sim.call_seconds[10], 0.2, 4);
+	good &= sim_expect(&sim, "last call, seconds", seed, sim.call_seconds[s.calls - 1], 0.2, 1);
 	sim_free(&sim);
 	return good;
 }

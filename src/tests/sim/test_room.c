@@ -48,8 +48,6 @@ static bool tap(struct sim *world, const struct sim_node *from, const uint8_t *b
 
 static void path(struct sim_setup *s)
 {
-	struct rxw_params *end[2] = {&s->client, &s->server};
-
 	seen.edge = seen.most = seen.before = seen.after = seen.back = 0;
 	seen.short_from = seen.short_to = UINT64_MAX;
 	seen.last_from = UINT64_MAX;
@@ -61,23 +59,7 @@ static void path(struct sim_setup *s)
 	s->reply = (uint64_t)1 << 44;
 	s->stop_at = 16 * RXW_SEC;
 	s->tap = tap;
-	for (unsigned i = 0; i < 2; i++) {
-		end[i]->window = WINDOW;
-		end[i]->wide_memory = (uint64_t)WINDOW * 4096;
-		end[i]->conn_memory = 4 * end[i]->wide_memory;
-		end[i]->peer_memory = 16 * end[i]->wide_memory;
-		end[i]->cc_wide = &rxw_cc_rate;
-	}
-}
-
-/* 1 or 0: with "&" all are asked, not only those up to the first failure. */
-static unsigned expect(const char *what, uint64_t seed, double got, double least, double most)
-{
-	bool good = sim.failure[0] == '\0' && got >= least && got <= most;
-
-	printf("%s: %s, seed %llu: %.2f (%.2f to %.2f) %s\n", good ? "ok" : "FAILED", what,
-	       (unsigned long long)seed, got, least, most, sim.failure);
-	return good;
+	sim_wide(s, WINDOW, &rxw_cc_rate);
 }
 
 static unsigned nothing_lost(const char *what, uint64_t seed)
@@ -86,9 +68,9 @@ static unsigned nothing_lost(const char *what, uint64_t seed)
 
 	printf("%s: window %u at most, %u before, %u after\n", what, seen.most, seen.before,
 	       seen.after);
-	return expect("  ACKs that take something back", seed, seen.back, 0, 0) &
-	       expect("  packets dropped for memory or window", seed,
-		      (double)(s->drops[RXW_DROP_MEMORY] + s->drops[RXW_DROP_WINDOW]), 0, 0);
+	return sim_expect(&sim, "  ACKs that take something back", seed, seen.back, 0, 0) &
+	       sim_expect(&sim, "  packets dropped for memory or window", seed,
+			  (double)(s->drops[RXW_DROP_MEMORY] + s->drops[RXW_DROP_WINDOW]), 0, 0);
 }
 
 /* The path carries a fiftieth from the third second to the eighth. */
@@ -104,9 +86,11 @@ static bool slow_flow(uint64_t seed)
 	sim_plan(&s, 13000, SIM_MARK, 0, 0);
 	sim_run(&sim, &s, seed);
 	good = nothing_lost("slow flow", seed) &
-	       expect("  window after by before", seed, (double)seen.after / seen.before, 0, 0.25) &
-	       expect("  share of the line when it is fast again", seed,
-		      (double)(sim.call_bytes[0] - sim.call_marks[0]) / 3 / (double)LINE, 0.8, 1);
+	       sim_expect(&sim, "  window after by before", seed, (double)seen.after / seen.before,
+			  0, 0.25) &
+	       sim_expect(&sim, "  share of the line when it is fast again", seed,
+			  (double)(sim.call_bytes[0] - sim.call_marks[0]) / 3 / (double)LINE, 0.8,
+			  1);
 	sim_free(&sim);
 	return good;
 }
@@ -123,9 +107,10 @@ static bool short_of_memory(uint64_t seed)
 	sim_plan(&s, 8000, SIM_MARK, 0, 0);
 	sim_run(&sim, &s, seed);
 	good = nothing_lost("short of memory", seed) &
-	       expect("  window", seed, seen.after, 255, 255) &
-	       expect("  share of the line afterwards", seed,
-		      (double)(sim.call_bytes[0] - sim.call_marks[0]) / 8 / (double)LINE, 0.8, 1);
+	       sim_expect(&sim, "  window", seed, seen.after, 255, 255) &
+	       sim_expect(&sim, "  share of the line afterwards", seed,
+			  (double)(sim.call_bytes[0] - sim.call_marks[0]) / 8 / (double)LINE, 0.8,
+			  1);
 	sim_free(&sim);
 	return good;
 }
@@ -186,15 +171,15 @@ static bool readers_stop(uint64_t seed)
 		sum += bytes;
 		squares += bytes * bytes;
 	}
-	good = expect("readers stop, packets dropped for memory", seed,
-		      (double)sim.client.stats.drops[RXW_DROP_MEMORY], 0, 0) &
-	       expect("  of that their client had queued, MiB", seed, mib(sim.client.budget.peak),
-		      20, mib(PEER) + 8) &
-	       expect("  memory of wide windows, MiB", seed, mib(sim.client.wide.peak), 20,
-		      mib(WIDE) * 27 / 32) &
-	       expect("  share of the line afterwards", seed, sum / 10 / (double)s.down.rate, 0.9,
-		      1) &
-	       expect("  Jain's index", seed, sum * sum / CALLS / squares, 0.95, 1.01);
+	good = sim_expect(&sim, "readers stop, packets dropped for memory", seed,
+			  (double)sim.client.stats.drops[RXW_DROP_MEMORY], 0, 0) &
+	       sim_expect(&sim, "  of that their client had queued, MiB", seed,
+			  mib(sim.client.budget.peak), 20, mib(PEER) + 8) &
+	       sim_expect(&sim, "  memory of wide windows, MiB", seed, mib(sim.client.wide.peak),
+			  20, mib(WIDE) * 27 / 32) &
+	       sim_expect(&sim, "  share of the line afterwards", seed,
+			  sum / 10 / (double)s.down.rate, 0.9, 1) &
+	       sim_expect(&sim, "  Jain's index", seed, sum * sum / CALLS / squares, 0.95, 1.01);
 	sim_free(&sim);
 	return good;
 }
@@ -229,8 +214,10 @@ static bool acks_stop(unsigned calls, unsigned clients, double most, uint64_t se
 	sim_plan(&s, (double)STOPS / 1e6, SIM_SET_HOLE, SIM_UP, 1);
 	sim_run(&sim, &s, seed);
 	printf("%u calls of %u clients acknowledge nothing more:\n", calls, clients);
-	good = expect("  memory of wide windows, MiB", seed, mib(sim.server.wide.peak), 20, most) &
-	       expect("  queued by the server, MiB", seed, mib(queued()), 20, most + usual);
+	good = sim_expect(&sim, "  memory of wide windows, MiB", seed, mib(sim.server.wide.peak),
+			  20, most) &
+	       sim_expect(&sim, "  queued by the server, MiB", seed, mib(queued()), 20,
+			  most + usual);
 	sim_free(&sim);
 	return good && sim.server.wide.used == 0;
 }
@@ -263,10 +250,10 @@ static bool upload(bool proves, uint64_t seed)
 	s.tap = proves ? NULL : lose_answers;
 	sim_run(&sim, &s, seed);
 	share = (double)sim.bytes_moved / 6 / (double)LINE;
-	good = expect(proves ? "upload, share of the line" : "the same without a proof", seed,
-		      share, proves ? 0.7 : 0, proves ? 1 : 0.1) &
-	       expect("  memory of wide windows, MiB", seed, mib(sim.server.wide.peak),
-		      proves ? 5 : 0, proves ? 48 : 0);
+	good = sim_expect(&sim, proves ? "upload, share of the line" : "the same without a proof",
+			  seed, share, proves ? 0.7 : 0, proves ? 1 : 0.1) &
+	       sim_expect(&sim, "  memory of wide windows, MiB", seed, mib(sim.server.wide.peak),
+			  proves ? 5 : 0, proves ? 48 : 0);
 	sim_free(&sim);
 	return good;
 }
@@ -317,19 +304,20 @@ static bool pause_of_writer(uint64_t seed)
 	sim_plan(&s, 5000, SIM_SILENCE, SIM_DOWN, (int64_t)pause);
 	sim_plan(&s, 47000, SIM_MARK, 0, 0);
 	sim_run(&sim, &s, seed);
-	good = expect("pause of the writer, memory of wide windows, client", seed,
-		      (double)rest.during[0], 0, 0) &
-	       expect("  server", seed, (double)rest.during[1], 0, 0) &
-	       expect("  window", seed, rest.window, 255, 255) &
-	       expect("  afterwards, client, MiB", seed, mib(rest.after[0]), 5, mib(WIDE)) &
-	       expect("  server, MiB", seed, mib(rest.after[1]), 1, mib(WIDE)) &
-	       expect("  packets dropped for memory or window", seed,
-		      (double)(sim.client.stats.drops[RXW_DROP_MEMORY] +
-			       sim.client.stats.drops[RXW_DROP_WINDOW]),
-		      0, 0) &
-	       expect("  share of the line from 2 s after the pause on", seed,
-		      (double)(sim.call_bytes[0] - sim.call_marks[0]) / 3 / (double)s.down.rate,
-		      0.9, 1);
+	good = sim_expect(&sim, "pause of the writer, memory of wide windows, client", seed,
+			  (double)rest.during[0], 0, 0) &
+	       sim_expect(&sim, "  server", seed, (double)rest.during[1], 0, 0) &
+	       sim_expect(&sim, "  window", seed, rest.window, 255, 255) &
+	       sim_expect(&sim, "  afterwards, client, MiB", seed, mib(rest.after[0]), 5,
+			  mib(WIDE)) &
+	       sim_expect(&sim, "  server, MiB", seed, mib(rest.after[1]), 1, mib(WIDE)) &
+	       sim_expect(&sim, "  packets dropped for memory or window", seed,
+			  (double)(sim.client.stats.drops[RXW_DROP_MEMORY] +
+				   sim.client.stats.drops[RXW_DROP_WINDOW]),
+			  0, 0) &
+	       sim_expect(&sim, "  share of the line from 2 s after the pause on", seed,
+			  (double)(sim.call_bytes[0] - sim.call_marks[0]) / 3 / (double)s.down.rate,
+			  0.9, 1);
 	sim_free(&sim);
 	return good;
 }

@@ -81,7 +81,7 @@ static bool operate(struct run *run, struct store *store)
 	return !result;
 }
 
-/* What changes nothing that is seen: a flush, a clone that is made or removed, merged extents. */
+/* Work that clients do not see: a flush, a clone that is made or removed, merged extents. */
 static bool maintain(struct run *run, struct store *store)
 {
 	uint32_t id;

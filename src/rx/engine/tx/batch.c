@@ -63,6 +63,7 @@ struct tx_batch {
 	/* burst[i] is segment place[i] of message tx[message[i]] */
 	uint8_t message[TX_ENTRIES], place[TX_ENTRIES];
 	struct rxw_io_tx tx[TX_ENTRIES];
+	bool to_server; /* the latest message is one to a server */
 	/* one reference each; bursts first[i] up to first[i + 1] */
 	struct rxw_call *call[TX_ENTRIES];
 	unsigned first[TX_ENTRIES + 1];
@@ -87,9 +88,10 @@ static void requeue(struct tx_batch *b, struct rxw_call *call)
 		b->other = s;
 }
 
-/* May a packet of `c` share the message `m`? */
-static bool may_share(const struct rxw_io_tx *m, const struct rxw_connection *c)
+/* May a packet of `c` share the latest message? */
+static bool may_share(const struct tx_batch *b, const struct rxw_connection *c)
 {
+	const struct rxw_io_tx *m = &b->tx[b->messages - 1];
 	const struct rxw_path *path = rxw_pconn_path(&c->p);
 
 	if (m->path == path)
@@ -100,7 +102,7 @@ static bool may_share(const struct rxw_io_tx *m, const struct rxw_connection *c)
 	 * one client may share a message: it usually has one socket, and if it has several, the
 	 * packets still find their calls.
 	 */
-	return m->reply && !c->p.client && rxw_addr_equal(&m->path->peer, &path->peer) &&
+	return !b->to_server && !c->p.client && rxw_addr_equal(&m->path->peer, &path->peer) &&
 	       rxw_addr_equal(&m->path->local, &path->local) && m->path->ifindex == path->ifindex;
 }
 
@@ -108,7 +110,6 @@ static bool may_share(const struct rxw_io_tx *m, const struct rxw_connection *c)
 static void add_message(struct tx_batch *b, struct rxw_connection *c)
 {
 	unsigned i = b->count++;
-	const struct rxw_path *path = rxw_pconn_path(&c->p);
 	const struct rxw_burst *t = &b->burst[i];
 	struct rxw_io_tx *m = b->messages ? &b->tx[b->messages - 1] : NULL;
 
@@ -116,20 +117,20 @@ static void add_message(struct tx_batch *b, struct rxw_connection *c)
 	b->iov[i] = (struct iovec){.iov_base = t->data, .iov_len = t->length};
 	if (m && t->count == 1 && m->iov_count < b->joined && !t->fragment && !m->fragment &&
 	    m->length == m->iov_count * m->segment && t->length <= m->segment &&
-	    m->length + t->length <= JOINED_MOST && m->ect == t->ect && may_share(m, c)) {
+	    m->length + t->length <= JOINED_MOST && m->ect == t->ect && may_share(b, c)) {
 		b->place[i] = (uint8_t)m->iov_count++;
 		m->length += t->length;
 	} else {
 		m = &b->tx[b->messages++];
 		b->place[i] = 0;
-		*m = (struct rxw_io_tx){.path = path,
+		b->to_server = c->p.client;
+		*m = (struct rxw_io_tx){.path = rxw_pconn_path(&c->p),
 					.iov = &b->iov[i],
 					.iov_count = 1,
 					.length = t->length,
 					.segment = t->segment,
 					.fragment = t->fragment,
-					.ect = t->ect,
-					.reply = !c->p.client || path->local.len};
+					.ect = t->ect};
 	}
 	b->message[i] = (uint8_t)(m - b->tx);
 }

@@ -96,8 +96,7 @@ static void send_ctl(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned n)
 					   .iov = iov[m],
 					   .iov_count = pad ? 2 : 1,
 					   .length = (uint32_t)(burst ? 0 : head->length + pad),
-					   .segment = burst ? head->length : 0,
-					   .reply = !head->client || head->path.local.len};
+					   .segment = burst ? head->length : 0};
 		used += burst ? (size_t)b.packets[m] * head->length : 0;
 	}
 	for (unsigned i = 0; i < n && used; i++) {

@@ -19,8 +19,7 @@ static void send_response(struct rxw_connection *c, struct rxw_buf *reply, uint3
 			       .iov = &iov,
 			       .iov_count = 1,
 			       .length = size,
-			       .fragment = size > c->p.params->mtu,
-			       .reply = rxw_pconn_path(&c->p)->local.len};
+			       .fragment = size > c->p.params->mtu};
 
 	/* If the kernel refuses it, it counts as lost: the server repeats the CHALLENGE. */
 	rxw_shard_send(rxw_home(c), &tx, 1, false);

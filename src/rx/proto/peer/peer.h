@@ -41,8 +41,8 @@ struct rxw_peer {
 	_Atomic(uint64_t) srtt, rttvar, rtt_at; /* latest estimate, ns; time of it */
 	/* shortest RTT of all calls, ns, and when one was like it; 0 = none */
 	_Atomic(uint64_t) least_rtt, least_at;
-	_Atomic(uint64_t)
-		probed_at; /* when a stream that asked for no ACK needed a probe; 0 = never */
+	/* when a stream that asked for no ACK needed a probe; 0 = never */
+	_Atomic(uint64_t) probed_at;
 	_Atomic(uint64_t) ssthresh_at;	 /* slow start threshold << 48 | time in us; 0 = none */
 	_Atomic(uint64_t) reordering_at; /* rxw_recovery_learned() << 32 | time in s; 0 = none */
 	struct rxw_learnt learnt;

@@ -93,30 +93,12 @@ static rxw_connection *connect_with(rxw_security *security)
 /* With a ticket for a principal, or for the service itself (NULL). */
 static rxw_connection *kad(const char *name)
 {
-	const struct rxw_rxkad_print_options options = {
-		.size = sizeof(options), .name = name, .lifetime_s = 3600};
-	struct rxw_rxkad_token token = {.size = sizeof(token)};
-	rxw_security *security;
-
-	ck_assert_int_eq(rxw_rxkad_print_token(keys, &options, &token), 0);
-	ck_assert_int_eq(rxw_rxkad_client(&token, RXW_LEVEL_CRYPT, &security), 0);
-	rxw_rxkad_token_free(&token);
-	return connect_with(security);
+	return connect_with(token_for_rxkad(keys, name, RXW_LEVEL_CRYPT));
 }
 
 static rxw_connection *gk(const char *name)
 {
-	const struct rxw_rxgk_print_options options = {.size = sizeof(options),
-						       .level = RXW_LEVEL_CRYPT,
-						       .lifetime_s = 3600,
-						       .name = name};
-	struct rxw_rxgk_token token = {.size = sizeof(token)};
-	rxw_security *security;
-
-	ck_assert_int_eq(rxw_rxgk_print_token(keys, &options, &token), 0);
-	ck_assert_int_eq(rxw_rxgk_client(&token, NULL, &security), 0);
-	rxw_rxgk_token_free(&token);
-	return connect_with(security);
+	return connect_with(token_for_rxgk(keys, name));
 }
 
 static void open_server(void)

@@ -30,7 +30,7 @@ static void setup(void)
 	root = shop_root(&shop);
 }
 
-/* A call for several objects that fails as a whole leaves no promise that its client does not know of. */
+/* If a BulkStatus fails, its client has no promise for any of the objects. */
 START_TEST(promises_of_bulk_calls)
 {
 	AFSFid fids[2];

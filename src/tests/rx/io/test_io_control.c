@@ -27,8 +27,11 @@ START_TEST(answers_leave_from_requested_address)
 	ck_assert(rxw_addr_equal(&path.peer, &client.bound));
 	/* Back: a burst from that address, and a single one. */
 	for (unsigned n = 1; n <= 2; n++) {
-		struct rxw_io_tx back = { .path = &path, .iov = t.iov, .iov_count = 1,
-					  .length = n * 500, .segment = 500, .reply = true };
+		struct rxw_io_tx back = {.path = &path,
+					 .iov = t.iov,
+					 .iov_count = 1,
+					 .length = n * 500,
+					 .segment = 500};
 
 		t.iov[0].iov_len = n * 500;
 		ck_assert_uint_eq(rxw_io_send(server.sock[0], &back, 1, false), 1);
@@ -65,7 +68,6 @@ START_TEST(answers_leave_from_requested_ipv6_address)
 	path = sink.rx[0].path;
 	ck_assert(rxw_addr_same_host(&path.local, &asked));
 	tx.path = &path;
-	tx.reply = true;
 	ck_assert_uint_eq(rxw_io_send(server.sock[0], &tx, 1, false), 1);
 	ck_assert_int_gt(sink_take(&sink, client.sock[0], NULL, LOST_US), 0);
 	ck_assert(rxw_addr_equal(&sink.rx[0].path.peer, &asked));
@@ -101,7 +103,6 @@ static void bound_to(const char *text, int level, int name)
 	ck_assert(rxw_addr_equal(&path.local, &alone));
 	ck_assert(rxw_addr_equal(&path.peer, &client.bound));
 	tx.path = &path;
-	tx.reply = true;
 	ck_assert_uint_eq(rxw_io_send(server.sock[0], &tx, 1, false), 1);
 	ck_assert_int_gt(sink_take(&sink, client.sock[0], NULL, LOST_US), 0);
 	ck_assert(rxw_addr_equal(&sink.rx[0].path.peer, &server.bound));
@@ -124,7 +125,7 @@ START_TEST(the_largest_set_fits)
 	struct rxw_io_sock s = { .family = AF_INET6 };
 	struct rxw_path path = { .peer = address("fe80::2", 7000), .local = address("fe80::1", 0),
 				 .ifindex = 1 };
-	struct rxw_io_tx tx = {.path = &path, .reply = true, .fragment = true, .ect = true};
+	struct rxw_io_tx tx = {.path = &path, .fragment = true, .ect = true};
 	union rxw_io_control c;
 	struct msghdr m = { .msg_control = c.bytes };
 	unsigned count = 0;
