@@ -344,10 +344,17 @@ static bool rate_grew(const struct rate *m, const struct rxw_cc_sample *s)
 	return m->full_at != 0 && s->fair == 0 && rate_of(m) >= m->full_at + m->full_at / 8;
 }
 
+/* A round trip of a path without a queue that lasts, although the shortest one of a round varies. */
+static uint64_t empty_rtt(const struct rate *m)
+{
+	return m->least_rtt + larger(m->least_rtt / 8, DELAY_LEAST);
+}
+
 /*
  * The rate grew with the last probe, and no queue did. The effect of a probe is seen a round trip
- * later. After the start, before losses have shown a limit, the round trip may have been longer
- * already: then jitter has ended slow start.
+ * later. After the start, before losses have shown a limit, the round trip may have been somewhat
+ * longer already: then jitter has ended slow start. If it was much longer, other flows keep a queue, and
+ * the rate grew because one of them sent less for a while.
  */
 static bool path_is_empty(const struct rate *m, const struct rxw_cc_sample *s)
 {
@@ -355,7 +362,7 @@ static bool path_is_empty(const struct rate *m, const struct rxw_cc_sample *s)
 	uint64_t rtt = m->least_rtt;
 
 	if (m->early != 0 && m->high == NO_LIMIT)
-		rtt = larger(rtt, m->probe_rtt * 1000ull);
+		rtt = larger(rtt, smaller(m->probe_rtt * 1000ull, empty_rtt(m)));
 	return s->round && seen && rate_grew(m, s) && m->round_rtt != 0 &&
 	       m->round_rtt <= rtt + larger(larger(rtt / 64, RXW_MS), bunch_time(m) / 8);
 }
@@ -398,7 +405,8 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 		if (m->rounds > DOWN_ROUNDS ||
 		    (s->flight <= smaller(bdp, below_limit(m)) && is_over(m))) {
 			/* No limit is known yet, and the last probe did not reach it. */
-			if (m->high == NO_LIMIT && rate_grew(m, s))
+			if (m->high == NO_LIMIT && rate_grew(m, s) &&
+			    m->last_round_rtt <= empty_rtt(m))
 				m->early = 2;
 			enter(m, CRUISE, s->now);
 		}
@@ -440,7 +448,10 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 	}
 }
 
-/* Measure the round trip of the empty path. */
+/*
+ * Measure the round trip of the empty path. Other flows often do so at the same time, and rates after it say
+ * nothing of the probe before it.
+ */
 static void shrink(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	struct rate *m = of(cc);
@@ -448,6 +459,7 @@ static void shrink(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (m->phase != SHRINK) {
 		m->saved = (uint32_t)larger(m->saved, cc->cwnd);
 		enter(m, SHRINK, 0);
+		m->full_at = 0;
 		m->least_rtt = s->rtt != 0 ? s->rtt : m->least_rtt;
 		return;
 	}
