@@ -58,22 +58,24 @@ static bool bunched(const char *what, unsigned ms, unsigned of, double queue, do
 	if (of & SIM_DOWN)
 		s.down.bunch = ms * MSEC;
 	sim_run(&sim, &s, seed);
-	good = sim_expect(&sim, what, seed, share(&s), least, 1) &
-	       sim_expect(&sim, "timeouts", seed, (double)sim.server.stats.rto_events, 0, 0) &
-	       sim_expect(&sim, "sent again without a loss", seed,
-			  (double)sim.server.stats.retransmitted - (double)sim.setup.down.dropped,
-			  -500, 3);
+	good = sim_expect(&sim, what, seed, share(&s), least, 1);
+	good &= sim_expect(&sim, "timeouts", seed, (double)sim.server.stats.rto_events, 0, 0);
+	good &= sim_expect(&sim, "sent again without a loss", seed,
+			   (double)sim.server.stats.retransmitted - (double)sim.setup.down.dropped,
+			   -500, 3);
 	sim_free(&sim);
 	return good;
 }
 
 static bool bunches(uint64_t seed)
 {
-	return bunched("ACKs in bunches of 200 ms", 200, SIM_UP, 1, 0.8, seed) &
-	       bunched("the same, queue of 3 BDP", 200, SIM_UP, 3, 0.5, seed) &
-	       bunched("ACKs in bunches of 50 ms, queue of a quarter BDP", 50, SIM_UP, 0.25, 0.6,
-		       seed) &
-	       bunched("all in bunches of 20 ms", 20, SIM_BOTH, 1, 0.9, seed);
+	bool good = bunched("ACKs in bunches of 200 ms", 200, SIM_UP, 1, 0.8, seed);
+
+	good &= bunched("the same, queue of 3 BDP", 200, SIM_UP, 3, 0.5, seed);
+	good &= bunched("ACKs in bunches of 50 ms, queue of a quarter BDP", 50, SIM_UP, 0.25, 0.6,
+			seed);
+	good &= bunched("all in bunches of 20 ms", 20, SIM_BOTH, 1, 0.9, seed);
+	return good;
 }
 
 /* In mid-transfer machines stop, and their clock with them or not, or the clock jumps. */
@@ -120,12 +122,14 @@ static bool jump_while_missing(uint64_t seed)
 
 static bool stops(uint64_t seed)
 {
-	return stopped("clock jumps by 300 s", SIM_DOWN, 0, 300, 0, 0.9, seed) &
-	       stopped("clock goes back 3 s", SIM_DOWN, 0, -3, 0, 0.85, seed) &
-	       stopped("both stop for 300 s", SIM_BOTH, 300, 0, 0.01, 0.85, seed) &
-	       stopped("the server sleeps for 5 s", SIM_DOWN, 5, -5, 0, 0.7, seed) &
-	       stopped("the client sleeps for 5 s", SIM_UP, 5, -5, 0, 0.85, seed) &
-	       jump_while_missing(seed);
+	bool good = stopped("clock jumps by 300 s", SIM_DOWN, 0, 300, 0, 0.9, seed);
+
+	good &= stopped("clock goes back 3 s", SIM_DOWN, 0, -3, 0, 0.85, seed);
+	good &= stopped("both stop for 300 s", SIM_BOTH, 300, 0, 0.01, 0.85, seed);
+	good &= stopped("the server sleeps for 5 s", SIM_DOWN, 5, -5, 0, 0.7, seed);
+	good &= stopped("the client sleeps for 5 s", SIM_UP, 5, -5, 0, 0.85, seed);
+	good &= jump_while_missing(seed);
+	return good;
 }
 
 /*
@@ -163,7 +167,10 @@ int main(int argc, char **argv)
 		args.first = args.seed;
 		args.count = 1;
 	}
-	for (uint64_t seed = args.first; seed < args.first + args.count; seed++)
-		good &= bunches(seed) & stops(seed) & longer_path(seed);
+	for (uint64_t seed = args.first; seed < args.first + args.count; seed++) {
+		good &= bunches(seed);
+		good &= stops(seed);
+		good &= longer_path(seed);
+	}
 	return good ? 0 : 1;
 }

@@ -69,7 +69,7 @@ static uint16_t service_id = 147;
 static struct in_addr own_address; /* of a server */
 static unsigned delay_ms; /* delay of a reply; written before the threads start */
 
-static void die(const char *what, int rc)
+_Noreturn static void die(const char *what, int rc)
 {
 	fprintf(stderr, "endpoint: %s: %s\n", what, rxw_strerror(rc));
 	exit(1);
