@@ -151,29 +151,51 @@ static int cpu_of_list(const char *list, unsigned n)
 	return count ? cpus[n % count] : -1;
 }
 
-int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
-		      const char *name, void *(*run)(void *), void *arg)
-{
-	sigset_t all, old;
-	int cpu, r;
+struct start {
+	void *(*run)(void *);
+	void *arg;
+	int cpu; /* -1: any */
+	char name[16];
+};
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = pthread_create(t, NULL, run, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (r) {
-		errno = r;
-		return -RXW_ESYS;
-	}
-	pthread_setname_np(*t, name);
-	cpu = cpu_of_list(config->affinity, ordinal);
-	if (cpu >= 0) {
+static void *begin_thread(void *arg)
+{
+	struct start start = *(struct start *)arg;
+
+	free(arg);
+	pthread_setname_np(pthread_self(), start.name);
+	if (start.cpu >= 0) {
 		cpu_set_t set;
 
 		CPU_ZERO(&set);
-		CPU_SET(cpu, &set);
+		CPU_SET(start.cpu, &set);
 		/* A CPU that this machine lacks is no error: the thread runs anywhere. */
-		pthread_setaffinity_np(*t, sizeof(set), &set);
+		pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	}
+	return start.run(start.arg);
+}
+
+/* The thread may have ended, and been joined, when this returns: only the thread itself sets its properties. */
+int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+		      const char *name, void *(*run)(void *), void *arg)
+{
+	struct start *start = malloc(sizeof(*start));
+	sigset_t all, old;
+	int r;
+
+	if (start == NULL)
+		return -RXW_ENOMEM;
+	*start = (struct start){
+		.run = run, .arg = arg, .cpu = cpu_of_list(config->affinity, ordinal)};
+	snprintf(start->name, sizeof(start->name), "%s", name);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(t, NULL, begin_thread, start);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r) {
+		free(start);
+		errno = r;
+		return -RXW_ESYS;
 	}
 	return 0;
 }

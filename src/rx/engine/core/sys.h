@@ -37,7 +37,8 @@ int rxw_cond_init(pthread_cond_t *c);
 void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at);
 
 /*
- * A library thread: all signals blocked, named, placed by the configured affinity. 0 or -RXW_ESYS.
+ * A library thread: all signals blocked; it names itself, and places itself by the configured affinity. It may have
+ * ended when this returns. 0, -RXW_ENOMEM, -RXW_ESYS.
  */
 int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
 		      const char *name, void *(*run)(void *), void *arg);
