@@ -344,17 +344,10 @@ static bool rate_grew(const struct rate *m, const struct rxw_cc_sample *s)
 	return m->full_at != 0 && s->fair == 0 && rate_of(m) >= m->full_at + m->full_at / 8;
 }
 
-/* A round trip of a path without a queue that lasts, although the shortest one of a round varies. */
-static uint64_t empty_rtt(const struct rate *m)
-{
-	return m->least_rtt + larger(m->least_rtt / 8, DELAY_LEAST);
-}
-
 /*
  * The rate grew with the last probe, and no queue did. The effect of a probe is seen a round trip
- * later. After the start, before losses have shown a limit, the round trip may have been somewhat
- * longer already: then jitter has ended slow start. If it was much longer, other flows keep a queue, and
- * the rate grew because one of them sent less for a while.
+ * later. After the start, before losses have shown a limit, the round trip may have been longer
+ * already: then jitter has ended slow start.
  */
 static bool path_is_empty(const struct rate *m, const struct rxw_cc_sample *s)
 {
@@ -362,9 +355,18 @@ static bool path_is_empty(const struct rate *m, const struct rxw_cc_sample *s)
 	uint64_t rtt = m->least_rtt;
 
 	if (m->early != 0 && m->high == NO_LIMIT)
-		rtt = larger(rtt, smaller(m->probe_rtt * 1000ull, empty_rtt(m)));
+		rtt = larger(rtt, m->probe_rtt * 1000ull);
 	return s->round && seen && rate_grew(m, s) && m->round_rtt != 0 &&
 	       m->round_rtt <= rtt + larger(larger(rtt / 64, RXW_MS), bunch_time(m) / 8);
+}
+
+/*
+ * The round trip is longer than jitter makes it: other flows keep a queue, and a rate may have grown because one of
+ * them sent less for a while.
+ */
+static bool others_queue(const struct rate *m)
+{
+	return m->last_round_rtt > m->least_rtt + larger(m->least_rtt / 2, DELAY_LEAST);
 }
 
 /*
@@ -405,8 +407,7 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 		if (m->rounds > DOWN_ROUNDS ||
 		    (s->flight <= smaller(bdp, below_limit(m)) && is_over(m))) {
 			/* No limit is known yet, and the last probe did not reach it. */
-			if (m->high == NO_LIMIT && rate_grew(m, s) &&
-			    m->last_round_rtt <= empty_rtt(m))
+			if (m->high == NO_LIMIT && rate_grew(m, s) && !others_queue(m))
 				m->early = 2;
 			enter(m, CRUISE, s->now);
 		}
