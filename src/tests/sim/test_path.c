@@ -74,6 +74,29 @@ static bool small_calls(uint32_t window, double later, uint64_t seed)
 }
 
 /*
+ * Requests of one packet, of which one in 33 is lost, over 50 ms. The first loss is noticed when no reply comes. Later
+ * requests ask for an ACK, so that their losses are noticed within a few round trips.
+ */
+static bool lost_requests(uint64_t seed)
+{
+	struct sim_setup s;
+	unsigned slow = 0;
+	bool good;
+
+	path(&s, &rxw_cc_rate, 100, 50, 1);
+	s.up.loss = 0.03;
+	s.calls = 250;
+	s.request = s.reply = 200;
+	sim_run(&sim, &s, seed);
+	for (unsigned i = 0; i < sim.call_count; i++)
+		slow += sim.call_seconds[i] > 0.4;
+	good = sim_expect(&sim, "calls of 250 that took 0.4 s, with lost requests", seed, slow, 0,
+			  3);
+	sim_free(&sim);
+	return good;
+}
+
+/*
  * Two calls of 1 GB in succession. A later one begins with a large window, which must not make the receiver
  * take the path for short, and its window for too large.
  */
@@ -258,6 +281,7 @@ int main(int argc, char **argv)
 		good &= later_calls(&rxw_cc_rate, 1.75, 1.2, seed);
 		good &= later_calls(&rxw_cc_cubic, 2.2, 1.2, seed);
 		good &= small_calls(128, 0.13, seed);
+		good &= lost_requests(seed);
 		good &= long_calls(seed);
 		good &= small_calls(WINDOW, 0.075, seed);
 		good &= short_queue(seed);

@@ -12,6 +12,7 @@
 #define FIRST_BURST   8u  /* packets of a small stream; a larger request begins with so many */
 #define REFUSED_WAIT  RXW_MS
 #define ASKS_AFTER    (60 * RXW_SEC) /* a probe, for so long */
+#define LONG_PATH     (5 * RXW_MS) /* its losses are noticed by ACKs much sooner than by replies */
 
 uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p)
 {
@@ -388,6 +389,13 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 	return RXW_BURST_READY;
 }
 
+static bool probed_lately(const struct rxw_pcall *p, uint64_t now)
+{
+	uint64_t at = atomic_load_explicit(&p->conn->peer->probed_at, memory_order_relaxed);
+
+	return at != 0 && now < at + ASKS_AFTER;
+}
+
 /*
  * A short path without losses, and an ACK within the last second. A lost end is noticed late without
  * an ACK that was requested, and healed by a probe, which no congestion control sees.
@@ -395,11 +403,24 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 static bool path_is_known(const struct rxw_pcall *p, uint64_t now)
 {
 	const struct rxw_peer *peer = p->conn->peer;
-	uint64_t at = atomic_load_explicit(&peer->rtt_at, memory_order_relaxed),
-		 probed = atomic_load_explicit(&peer->probed_at, memory_order_relaxed);
+	uint64_t at = atomic_load_explicit(&peer->rtt_at, memory_order_relaxed);
 
-	return short_path(p) && now < at + RXW_SEC && (probed == 0 || now >= probed + ASKS_AFTER) &&
+	return short_path(p) && now < at + RXW_SEC && !probed_lately(p, now) &&
 	       rxw_peer_recall_ssthresh(peer, now) == 0;
+}
+
+/*
+ * The reply acknowledges the request, but may take long, and is no sample of the round trip. So the end of a request of
+ * several packets asks once a second, and a single packet asks if there is no sample yet, except in the first call of a
+ * channel. All ask where a long path loses packets.
+ */
+static bool end_wants_ack(const struct rxw_pcall *p, uint64_t now)
+{
+	const struct rxw_sendq *q = &p->tx;
+
+	if (q->end > 2 ? now >= q->requested_at + RXW_SEC : !q->rtt.valid && p->number > 1)
+		return true;
+	return q->rtt.srtt >= LONG_PATH && probed_lately(p, now);
 }
 
 /* Ask for an ACK with the last packet of a burst of new data? */
@@ -416,8 +437,7 @@ static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint64_t now)
 	    path_is_known(p, now))
 		return false;
 	if (ends)
-		/* The reply to a request of several packets may take long: one sample a second. */
-		return p->conn->client && q->end > 2 && now >= q->requested_at + RXW_SEC;
+		return p->conn->client && end_wants_ack(p, now);
 	if (n >= windows)
 		return true;
 	/* More bursts follow at once until the windows are full: the last of them asks. */
