@@ -98,6 +98,8 @@ static void keepalive(struct rxw_pcall *p, struct rxw_out *out)
 	if (p->timer.asked == 0) {
 		p->timer.asked = out->now - p->time.last_sent;
 		p->timer.asked_at = out->now;
+	} else {
+		rxw_send_unanswered(p, out);
 	}
 	p->timer.ping = out->now + ping_interval(p);
 	if (!p->client && !rxw_peer_validated(p->conn->peer, out->now)) {

@@ -159,6 +159,11 @@ uint64_t rxw_send_peer_delay(const struct rxw_pcall *p); /* ns that the peer may
 /* With packets not acknowledged: when the timer is to run; RXW_NEVER = no need. */
 uint64_t rxw_send_deadline(const struct rxw_pcall *p, uint64_t now);
 void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out);
+/*
+ * The peer leaves a PING without an answer. If it has acknowledged all that its window permits, but nothing finally, it
+ * may have dropped that, or the call, as RFC 2018, section 8 allows: the packets are sent again.
+ */
+void rxw_send_unanswered(struct rxw_pcall *p, struct rxw_out *out);
 /* The peer was BUSY, or the lowest packet missing, for too long: the call times out. */
 bool rxw_send_gave_up(const struct rxw_pcall *p, uint64_t now);
 /* This process was stopped until now (> 0): that time begins again. */

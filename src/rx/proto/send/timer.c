@@ -96,6 +96,20 @@ void rxw_send_excuse(struct rxw_pcall *p, uint64_t now)
 		q->busy_since = now;
 }
 
+void rxw_send_unanswered(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint16_t i = q->seg_head;
+
+	if (i == RXW_NO_NODE || rxw_sendq_seg(q, i)->state != RXW_TX_ACKED)
+		return;
+	for (; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next)
+		if (rxw_sendq_seg(q, i)->token == 0)
+			rxw_sendq_set(q, rxw_sendq_seg(q, i), RXW_TX_LOST);
+	q->force = 1;
+	rxw_send_schedule(p, out);
+}
+
 /* Mark the lowest missing packet as lost. False: out of memory, or none is missing. */
 static bool mark_lowest(struct rxw_pcall *p)
 {

@@ -342,6 +342,47 @@ START_TEST(acks_of_unsent_packets)
 }
 END_TEST
 
+/* --- a call that the server has forgotten --- */
+
+#define LATE 31u /* beyond the window of a call before the key is known */
+
+static _Atomic(bool) forgotten;
+
+static void damage_two(struct relay *r, bool to_server, uint8_t *data, size_t size)
+{
+	if (!forgotten && type_of(data) == TYPE_RESPONSE)
+		return;
+	if (!forgotten && !to_server && type_of(data) == TYPE_ACK)
+		rxw_put32(data + HEADER + 18 + data[HEADER + 17] + 3 + 8, 255);
+	if (!forgotten && type_of(data) == TYPE_DATA && rxw_get32(data + AT_SEQ) == LATE) {
+		data[AT_CALL + 2] ^= 0x7c;
+		forgotten = true;
+	}
+	relay_pass(r, to_server, data, size);
+}
+
+/*
+ * ACKs with a damaged window let the client send more than the server permits, and all of it counts as received. Then a
+ * damaged call number ends the call at the server, which answers no PING of it any more. The client sends it again.
+ */
+START_TEST(all_acknowledged_and_forgotten)
+{
+	const struct kind *kind = kinds;
+	rxw_connection *connection;
+	struct world w;
+
+	while (!kind->exchange || !kind->header)
+		kind++;
+	world_open_with(&w, kind, &(struct world_options){.dead_ms = 20000});
+	w.relay.filter = damage_two;
+	connection = world_connect(&w);
+	world_good(&w, connection, 300000);
+	ck_assert(forgotten);
+	rxw_connection_release(connection);
+	world_close(&w);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("security: changed packets");
@@ -354,6 +395,7 @@ int main(void)
 	tcase_add_loop_test(tc, every_header_bit, 0, kind_count);
 	tcase_add_loop_test(tc, bulk, 0, kind_count);
 	tcase_add_loop_test(tc, random_damage, 0, kind_count);
+	tcase_add_test(tc, all_acknowledged_and_forgotten);
 	tcase_add_loop_test(tc, acks_of_unsent_packets, 0, kind_count);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_ENV);
