@@ -47,6 +47,6 @@ check_tests += src/tests/rx/engine/test_bursts
 src_tests_rx_engine_test_bursts_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_verify
 src_tests_rx_engine_test_verify_LDADD = $(harness_libs)
-src_tests_rx_engine_test_verify_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
+src_tests_rx_engine_test_verify_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rxw_thread_create
 check_tests += src/tests/rx/engine/test_waiting
 src_tests_rx_engine_test_waiting_LDADD = $(harness_libs)

@@ -454,18 +454,21 @@ static bool any_held(struct rxw_endpoint *ep)
 	return held;
 }
 
-int __real_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(void *), void *arg);
-int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(void *), void *arg);
+int __real_rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+			     const char *name, void *(*run)(void *), void *arg);
+int __wrap_rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+			     const char *name, void *(*run)(void *), void *arg);
 
-int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*run)(void *), void *arg)
+int __wrap_rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+			     const char *name, void *(*run)(void *), void *arg)
 {
 	if (bed.server && arg == &bed.server->verifier) {
 		threads.made++;
 		threads.held += any_held(bed.server);
 		if (threads.fail)
-			return EAGAIN;
+			return -RXW_ESYS;
 	}
-	return __real_pthread_create(t, a, run, arg);
+	return __real_rxw_thread_create(t, config, ordinal, name, run, arg);
 }
 
 /* Creating a thread is slow and may fail, so no lock may be held meanwhile. */
