@@ -135,7 +135,7 @@ static rxw_connection *connect_with(rxw_security *security)
 	return connection;
 }
 
-/* The connection of a user with a ticket for rxkad, or of nobody (NULL). */
+/* A connection with an rxkad ticket for the user; an anonymous one if that is NULL. */
 static rxw_connection *as(const char *name)
 {
 	return connect_with(name ? token_for_rxkad(keys, name, RXW_LEVEL_CRYPT) : NULL);

@@ -175,7 +175,7 @@ static void *begin_thread(void *arg)
 	return start.run(start.arg);
 }
 
-/* The thread may have ended, and been joined, when this returns: only the thread itself sets its properties. */
+/* Only the new thread sets its name and CPU: it may have ended, and been joined, before pthread_create() returns. */
 int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
 		      const char *name, void *(*run)(void *), void *arg)
 {

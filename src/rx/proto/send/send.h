@@ -160,8 +160,8 @@ uint64_t rxw_send_peer_delay(const struct rxw_pcall *p); /* ns that the peer may
 uint64_t rxw_send_deadline(const struct rxw_pcall *p, uint64_t now);
 void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out);
 /*
- * The peer leaves a PING without an answer. If it has acknowledged all that its window permits, but nothing finally, it
- * may have dropped that, or the call, as RFC 2018, section 8 allows: the packets are sent again.
+ * The peer leaves a PING without an answer. If our first packet has a soft ACK only, the peer may have dropped what it
+ * has soft-acked, or the call (RFC 2018, section 8): all packets in flight or soft-acked are sent again.
  */
 void rxw_send_unanswered(struct rxw_pcall *p, struct rxw_out *out);
 /* The peer was BUSY, or the lowest packet missing, for too long: the call times out. */
