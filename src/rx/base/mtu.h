@@ -48,6 +48,8 @@ struct rxw_mtu_check {
 struct rxw_mtu_units {
 	uint32_t size, before, from, old; /* size 0: nothing was sent yet; before 0: no change */
 	uint32_t rest; /* bytes acknowledged of such packets that are no whole packet of `size` */
+	uint32_t delivered; /* what rxw_txrate.delivered was at the change */
+	uint32_t older;	    /* the packets before this one had yet another size */
 };
 
 /*

@@ -312,12 +312,35 @@ static unsigned later_calls(uint64_t seed)
 	return good;
 }
 
+/* Slow start goes on while the size changes: the time of a call to 1,472 bytes, and of one that stays at 1,444. */
+static unsigned slow_start(uint64_t seed)
+{
+	double seconds[2] = {0, 0};
+	bool good = true;
+
+	for (unsigned search = 0; search < 2; search++) {
+		struct sim_setup s;
+
+		path(&s, 1000, 100);
+		s.client.mtu_ceiling = s.server.mtu_ceiling = search ? 1472 : USUAL;
+		s.reply = 20000000;
+		s.stop_at = 0;
+		sim_run(&sim, &s, seed);
+		good &= expect("slow start", "size", seed, seen.most, search ? 1472 : USUAL,
+			       search ? 1472 : USUAL);
+		seconds[search] = sim.call_seconds[0];
+		sim_free(&sim);
+	}
+	return good & expect("slow start", "seconds that a change of size costs", seed,
+			     seconds[1] - seconds[0], -0.1, 0.02);
+}
+
 static bool all(uint64_t seed)
 {
 	return found(seed) & usual(seed) & asymmetric(seed) & old_peers(seed) &
 	       black_hole(seed, USUAL, 40, true) & black_hole(seed, JUMBO, 40, true) &
 	       black_hole(seed, USUAL, 200, true) & black_hole(seed, USUAL, 40, false) &
-	       raised(seed) & smaller(seed) & losses(seed) & later_calls(seed);
+	       raised(seed) & smaller(seed) & losses(seed) & later_calls(seed) & slow_start(seed);
 }
 
 int main(int argc, char **argv)

@@ -359,19 +359,13 @@ static uint64_t rate_of(const struct rxw_pcall *p, const struct ack_result *r)
 {
 	const struct rxw_sendq *q = &p->tx;
 	const struct rxw_txseg *s = &r->newest;
-	/* Late packets, which a later one has overtaken, were sent before the first of the two. */
-	uint32_t packets = rxw_min32(q->rate.delivered - s->delivered,
-				     s->order + s->count - 1 - s->began_order);
 	uint64_t sending = s->sent_at - s->began_at, acking = r->now - s->delivered_at;
 	uint64_t time = sending > acking ? sending : acking;
 
 	/* Shorter than a round trip: the packet was sent twice, and this is the ACK of the first. */
 	if (s->count == 0 || time == 0 || time < q->rtt.min || s->delivered_at == 0)
 		return 0;
-	/* It was sent when `delivered` counted packets of another size. */
-	if (s->first < q->units.from)
-		return 0;
-	return (uint64_t)packets * (RXW_SEC << 10) / time;
+	return (uint64_t)rxw_send_delivered(q, s) * (RXW_SEC << 10) / time;
 }
 
 /* Tell a controller that has a model of the path. */

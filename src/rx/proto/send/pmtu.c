@@ -258,11 +258,11 @@ uint32_t rxw_send_mixed_flight(const struct rxw_sendq *q)
 void rxw_send_resize(struct rxw_sendq *q, uint32_t size)
 {
 	struct rxw_mtu_units *u = &q->units;
-	uint32_t before = u->size;
+	uint32_t before = u->size, older = u->from;
 
 	if (size == before)
 		return;
-	*u = (struct rxw_mtu_units){.size = size};
+	*u = (struct rxw_mtu_units){.size = size, .older = older, .delivered = q->rate.delivered};
 	if (before == 0)
 		return;
 	u->before = before;
@@ -286,6 +286,23 @@ uint32_t rxw_send_credit(struct rxw_sendq *q, uint32_t newly, uint32_t old)
 	if (q->una >= u->from)
 		*u = (struct rxw_mtu_units){.size = u->size};
 	return newly;
+}
+
+uint32_t rxw_send_delivered(const struct rxw_sendq *q, const struct rxw_txseg *s)
+{
+	const struct rxw_mtu_units *u = &q->units;
+	uint32_t packets = q->rate.delivered - s->delivered, before = u->delivered - s->delivered;
+	/* Late packets, which a later one has overtaken, were sent before the first of the two. */
+	uint32_t sent = s->order + s->count - 1 - s->began_order;
+
+	if (s->first >= u->from)
+		return rxw_min32(packets, sent);
+	if (s->first < u->older)
+		return 0;
+	/* Sent before the change, and acknowledged in part before it. */
+	if ((int32_t)before > 0)
+		packets = packets - before + (uint32_t)scaled(before, u->before, u->size);
+	return rxw_min32(packets, (uint32_t)scaled(sent, u->before, u->size));
 }
 
 uint64_t rxw_send_rate_to(const struct rxw_pcall *p, uint64_t rate)

@@ -115,6 +115,8 @@ static inline uint32_t rxw_send_flight(const struct rxw_sendq *q)
 	return q->units.old == 0 ? q->flight : rxw_send_mixed_flight(q);
 }
 uint32_t rxw_send_credit(struct rxw_sendq *q, uint32_t newly, uint32_t old);
+/* Packets of that size that were delivered since this one was sent; 0 = unknown. */
+uint32_t rxw_send_delivered(const struct rxw_sendq *q, const struct rxw_txseg *s);
 /* The peer's rates are those of packets of the default size. */
 uint64_t rxw_send_rate_to(const struct rxw_pcall *p, uint64_t rate);
 uint64_t rxw_send_rate_from(const struct rxw_pcall *p, uint64_t rate);
