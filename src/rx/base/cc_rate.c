@@ -22,6 +22,7 @@
 #define LOSS_PART  50u
 #define LOST_LEAST 6u
 #define MANY_PART  5u /* one packet of so many is lost: the path carries less than before */
+#define BURST_MOST 32u /* so few are a burst, whatever their part is */
 /* The round trip has grown by an eighth, within these limits: slow start has filled the path. */
 #define DELAY_LEAST (4 * RXW_MS)
 #define DELAY_MOST  (16 * RXW_MS)
@@ -108,6 +109,7 @@ struct rate {
 	uint8_t undo;	     /* rounds in which these losses may prove spurious */
 	uint8_t grown;	     /* probes in succession that found an empty path */
 	uint8_t growth;	     /* enum growth */
+	bool lossy;	     /* too many packets of the last round were lost */
 	/* Bunches of ACKs in the latest rounds, and in those before. */
 	struct {
 		uint32_t time[2];	    /* us: the longest one */
@@ -253,6 +255,25 @@ static bool too_many_lost(const struct rate *m, uint32_t flight)
 	return m->lost >= LOST_LEAST && (uint64_t)m->lost * LOSS_PART > whole;
 }
 
+/* A round trip from this length on shows a queue, if `rtt` is that of the empty path. */
+static uint64_t queue_from(const struct rate *m, uint64_t rtt)
+{
+	return rtt + larger(larger(rtt / 64, RXW_MS), bunch_time(m) / 8);
+}
+
+/*
+ * Too many packets of this round were lost, because of congestion. A burst of losses without a queue is not
+ * congestion, unless the round before had one, too, or little arrives at all.
+ */
+static bool is_congested(const struct rate *m, uint32_t flight)
+{
+	uint64_t whole = (uint64_t)m->lost + m->delivered;
+
+	return too_many_lost(m, flight) &&
+	       (m->lossy || (m->lost > BURST_MOST && (uint64_t)m->lost * MANY_PART > whole) ||
+		larger(m->round_rtt, m->last_round_rtt) > queue_from(m, m->least_rtt));
+}
+
 /* Losses began at this flight. */
 static void limit_flight(struct rate *m, uint32_t high)
 {
@@ -305,7 +326,7 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	struct rate *m = of(cc);
 	/* A burst of losses at the beginning of a round is a small part of the flight. */
-	bool lossy = too_many_lost(m, s->flight_then);
+	bool lossy = is_congested(m, s->flight_then);
 
 	/* The rate of the larger window is not known yet. */
 	if (cc->resume == RXW_CC_UNPROVEN && !lossy)
@@ -357,7 +378,7 @@ static bool path_is_empty(const struct rate *m, const struct rxw_cc_sample *s)
 	if (m->early != 0 && m->high == NO_LIMIT)
 		rtt = larger(rtt, m->probe_rtt * 1000ull);
 	return s->round && seen && rate_grew(m, s) && m->round_rtt != 0 &&
-	       m->round_rtt <= rtt + larger(larger(rtt / 64, RXW_MS), bunch_time(m) / 8);
+	       m->round_rtt <= queue_from(m, rtt);
 }
 
 /*
@@ -435,7 +456,7 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 			m->high += m->step;
 			m->step = m->step < 1u << 16 ? m->step * 2 : m->step;
 		}
-		if (too_many_lost(m, 0))
+		if (is_congested(m, 0))
 			found_limit(m, s);
 		else if (s->flight >= held(m, GAIN(1.25)) + bunch(m) &&
 			 (m->rounds >= 2 || (m->early != 0 && m->growth == LARGE &&
@@ -603,8 +624,9 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	    (m->phase == SHRINK || s->now >= m->rtt_at + RTT_VALID))
 		shrink(cc, s);
 	if (s->round) {
-		if (m->phase == CRUISE && too_many_lost(m, 0))
+		if (m->phase == CRUISE && is_congested(m, 0))
 			overloaded(m);
+		m->lossy = too_many_lost(m, 0);
 		m->last_round_rtt = m->round_rtt != 0 ? m->round_rtt : m->last_round_rtt;
 		m->round_rtt = 0;
 		m->samples = m->lost = m->delivered = 0;

@@ -157,19 +157,56 @@ START_TEST(longer_from_the_start)
 }
 END_TEST
 
-/* A burst of losses is few packets of a flight, and slow start goes on. */
+/* A burst of losses on an empty path is no congestion, however few packets are in flight: slow start goes on. */
 START_TEST(burst_in_slow_start)
+{
+	for (unsigned at = 2; at < 8; at++) {
+		struct rxw_cc cc;
+		struct path p;
+
+		begin(&cc, &p, 0);
+		share(&cc, &p, at);
+		p.burst = 8;
+		share(&cc, &p, 1);
+		ck_assert_str_eq(rxw_cc_phase(&cc), "startup");
+		share(&cc, &p, 12);
+		ck_assert_double_ge(share(&cc, &p, 10), 0.9);
+	}
+}
+END_TEST
+
+/* Bursts in two round trips are congestion. */
+START_TEST(bursts_in_slow_start)
 {
 	struct rxw_cc cc;
 	struct path p;
 
 	begin(&cc, &p, 0);
-	share(&cc, &p, 6);
-	p.burst = 8;
-	share(&cc, &p, 1);
-	ck_assert_str_eq(rxw_cc_phase(&cc), "startup");
-	share(&cc, &p, 10);
-	ck_assert_double_ge(share(&cc, &p, 10), 0.9);
+	share(&cc, &p, 3);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_str_eq(rxw_cc_phase(&cc), "startup");
+		p.burst = 20;
+		share(&cc, &p, 1);
+	}
+	ck_assert_str_ne(rxw_cc_phase(&cc), "startup");
+}
+END_TEST
+
+/* Nothing queues, so that round trips never show congestion: losses end slow start within two of them. */
+START_TEST(no_queue)
+{
+	struct rxw_cc cc;
+	struct path p;
+	unsigned rounds = 0;
+
+	begin(&cc, &p, 0);
+	p.queue = 40;
+	while (cc.cwnd < 8400 && rounds++ < 20)
+		share(&cc, &p, 1);
+	ck_assert_uint_lt(rounds, 20);
+	share(&cc, &p, 2);
+	ck_assert_str_ne(rxw_cc_phase(&cc), "startup");
+	ck_assert_double_ge(share(&cc, &p, 100), 0.8);
 }
 END_TEST
 
@@ -310,4 +347,5 @@ START_TEST(extremes)
 END_TEST
 
 TEST_MAIN("cc_rate", fills_the_path, bears_losses, follows_the_path, timeout, early_end,
-	  longer_from_the_start, burst_in_slow_start, pause, retreat, equal_shares, extremes)
+	  longer_from_the_start, burst_in_slow_start, bursts_in_slow_start, no_queue, pause,
+	  retreat, equal_shares, extremes)
