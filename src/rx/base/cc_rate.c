@@ -261,17 +261,22 @@ static uint64_t queue_from(const struct rate *m, uint64_t rtt)
 	return rtt + larger(larger(rtt / 64, RXW_MS), bunch_time(m) / 8);
 }
 
+/* Of this round so far. */
+static bool many_lost(const struct rate *m)
+{
+	return (uint64_t)m->lost * MANY_PART > (uint64_t)m->lost + m->delivered;
+}
+
 /*
  * Too many packets of this round were lost, because of congestion. A burst of losses without a queue is not
  * congestion, unless the round before had one, too, or little arrives at all.
  */
-static bool is_congested(const struct rate *m, uint32_t flight)
+static bool is_congested(const struct rate *m, const struct rxw_cc_sample *s, uint32_t flight)
 {
-	uint64_t whole = (uint64_t)m->lost + m->delivered;
+	uint64_t rtt = larger(s->rtt, larger(m->round_rtt, m->last_round_rtt));
 
-	return too_many_lost(m, flight) &&
-	       (m->lossy || (m->lost > BURST_MOST && (uint64_t)m->lost * MANY_PART > whole) ||
-		larger(m->round_rtt, m->last_round_rtt) > queue_from(m, m->least_rtt));
+	return too_many_lost(m, flight) && (m->lossy || rtt > queue_from(m, m->least_rtt) ||
+					    (m->lost > BURST_MOST && many_lost(m)));
 }
 
 /* Losses began at this flight. */
@@ -326,7 +331,7 @@ static void startup(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	struct rate *m = of(cc);
 	/* A burst of losses at the beginning of a round is a small part of the flight. */
-	bool lossy = is_congested(m, s->flight_then);
+	bool lossy = is_congested(m, s, s->flight_then);
 
 	/* The rate of the larger window is not known yet. */
 	if (cc->resume == RXW_CC_UNPROVEN && !lossy)
@@ -456,7 +461,7 @@ static void probe(struct rate *m, const struct rxw_cc_sample *s)
 			m->high += m->step;
 			m->step = m->step < 1u << 16 ? m->step * 2 : m->step;
 		}
-		if (is_congested(m, 0))
+		if (is_congested(m, s, 0))
 			found_limit(m, s);
 		else if (s->flight >= held(m, GAIN(1.25)) + bunch(m) &&
 			 (m->rounds >= 2 || (m->early != 0 && m->growth == LARGE &&
@@ -562,15 +567,17 @@ static void set_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 
 /*
  * Losses at a rate that the path carried before. With many of them, it carries less now: the model
- * does not wait until that rate is forgotten.
+ * does not wait until that rate is forgotten. In DOWN, the probes of other flows may have caused them, and those of the
+ * probe before are seen in its first rounds: there they do not limit the flight.
  */
 static void overloaded(struct rate *m)
 {
 	uint64_t rate = rate_of(m);
 
-	if ((uint64_t)m->lost * MANY_PART > (uint64_t)m->lost + m->delivered)
+	if (many_lost(m))
 		m->best[0] = m->best[1] = smaller(rate, larger(m->round_rate, rate * 7 / 10));
-	limit_flight(m, held(m, GAIN(0.9)) + bunch(m));
+	if (m->phase == CRUISE)
+		limit_flight(m, held(m, GAIN(0.9)) + bunch(m));
 }
 
 /*
@@ -624,7 +631,8 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	    (m->phase == SHRINK || s->now >= m->rtt_at + RTT_VALID))
 		shrink(cc, s);
 	if (s->round) {
-		if (m->phase == CRUISE && is_congested(m, 0))
+		if ((m->phase == CRUISE || (m->phase == DOWN && m->rounds >= 2)) &&
+		    is_congested(m, s, 0))
 			overloaded(m);
 		m->lossy = too_many_lost(m, 0);
 		m->last_round_rtt = m->round_rtt != 0 ? m->round_rtt : m->last_round_rtt;
