@@ -21,7 +21,7 @@
 /* A round in which one packet of 50 is lost, and LOST_LEAST of them, shows congestion. */
 #define LOSS_PART  50u
 #define LOST_LEAST 6u
-#define MANY_PART  5u /* one packet of so many is lost: the path carries less than before */
+#define MANY_PART  5u  /* see many_lost() */
 #define BURST_MOST 32u /* so few are a burst, whatever their part is */
 /* The round trip has grown by an eighth, within these limits: slow start has filled the path. */
 #define DELAY_LEAST (4 * RXW_MS)
@@ -261,7 +261,7 @@ static uint64_t queue_from(const struct rate *m, uint64_t rtt)
 	return rtt + larger(larger(rtt / 64, RXW_MS), bunch_time(m) / 8);
 }
 
-/* Of this round so far. */
+/* One packet of five or more of this round was lost: the path carries less than before. */
 static bool many_lost(const struct rate *m)
 {
 	return (uint64_t)m->lost * MANY_PART > (uint64_t)m->lost + m->delivered;

@@ -494,6 +494,7 @@ static void await_first_waiting(void)
 
 	await_storing(1);
 	do {
+		usleep(1000);
 		pthread_mutex_lock(&shop.service->storing.lock);
 		place = shop.service->storing.place[0];
 		pthread_mutex_lock(&place->lock);

@@ -176,7 +176,7 @@ START_TEST(burst_in_slow_start)
 END_TEST
 
 /* Bursts in two round trips are congestion. */
-START_TEST(bursts_in_slow_start)
+START_TEST(two_bursts)
 {
 	struct rxw_cc cc;
 	struct path p;
@@ -347,5 +347,5 @@ START_TEST(extremes)
 END_TEST
 
 TEST_MAIN("cc_rate", fills_the_path, bears_losses, follows_the_path, timeout, early_end,
-	  longer_from_the_start, burst_in_slow_start, bursts_in_slow_start, no_queue, pause,
-	  retreat, equal_shares, extremes)
+	  longer_from_the_start, burst_in_slow_start, two_bursts, no_queue, pause, retreat,
+	  equal_shares, extremes)
