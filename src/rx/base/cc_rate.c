@@ -565,17 +565,29 @@ static void set_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	}
 }
 
+/* What arrived in this round, per second: a mean, where single samples vary with the queue. */
+static uint64_t delivered_rate(const struct rate *m)
+{
+	uint64_t rtt = larger(m->round_rtt, m->least_rtt) / 1000; /* us */
+
+	/* 2^32 * 2^10 * 10^6 needs 62 bits. */
+	return ((uint64_t)m->delivered << RATE_SHIFT) * 1000000 / larger(rtt, 1);
+}
+
 /*
  * Losses at a rate that the path carried before. With many of them, it carries less now: the model
  * does not wait until that rate is forgotten. In DOWN, the probes of other flows may have caused them, and those of the
- * probe before are seen in its first rounds: there they do not limit the flight.
+ * probe before are seen in its first rounds: there they do not limit the flight. But calls with the same peer begin
+ * together, their rates of slow start add up to more than the path carries, and all stay in DOWN while the queue is full.
  */
-static void overloaded(struct rate *m)
+static void overloaded(struct rate *m, const struct rxw_cc_sample *s)
 {
-	uint64_t rate = rate_of(m);
+	uint64_t rate = rate_of(m), least = rate * 7 / 10;
 
 	if (many_lost(m))
-		m->best[0] = m->best[1] = smaller(rate, larger(m->round_rate, rate * 7 / 10));
+		m->best[0] = m->best[1] = smaller(rate, larger(m->round_rate, least));
+	else if (m->phase == DOWN && s->fair != 0 && !s->limited)
+		m->best[0] = m->best[1] = smaller(rate, larger(delivered_rate(m), least));
 	if (m->phase == CRUISE)
 		limit_flight(m, held(m, GAIN(0.9)) + bunch(m));
 }
@@ -633,7 +645,7 @@ static void rate_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	if (s->round) {
 		if ((m->phase == CRUISE || (m->phase == DOWN && m->rounds >= 2)) &&
 		    is_congested(m, s, 0))
-			overloaded(m);
+			overloaded(m, s);
 		m->lossy = too_many_lost(m, 0);
 		m->last_round_rtt = m->round_rtt != 0 ? m->round_rtt : m->last_round_rtt;
 		m->round_rtt = 0;

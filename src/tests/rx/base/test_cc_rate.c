@@ -284,6 +284,50 @@ START_TEST(equal_shares)
 }
 END_TEST
 
+/* In DOWN, with a full queue: six round trips in which a tenth is lost, and 56,000 packets a second arrive. */
+static uint64_t rate_after_losses(bool alone)
+{
+	struct rxw_cc_sample s = {.rate = 78000 * RATE_ONE,
+				  .rtt = 180 * RXW_MS,
+				  .newly = 630,
+				  .lost = 70,
+				  .flight = 20000,
+				  .flight_then = 20000};
+	unsigned rounds = 0;
+	struct rxw_cc cc;
+	struct path p;
+
+	begin(&cc, &p, 0);
+	while (strcmp(rxw_cc_phase(&cc), "down") != 0 && rounds++ < 40)
+		share(&cc, &p, 1);
+	ck_assert_uint_lt(rounds, 40);
+	s.fair = alone ? 0 : 80000 * RATE_ONE;
+	s.now = p.now;
+	for (unsigned i = 1; i <= 6 * 16; i++) {
+		s.now += s.rtt / 16;
+		s.round = i % 16 == 0;
+		rxw_cc_sample(&cc, &s);
+	}
+	ck_assert_str_eq(rxw_cc_phase(&cc), "down");
+	s = (struct rxw_cc_sample){.now = s.now};
+	rxw_cc_sample(&cc, &s); /* paced by its own rate, not by the mean */
+	return RXW_SEC / rxw_cc_interval(&cc, cc.cwnd, p.rtt);
+}
+
+/* Calls with the same peer: the sum of their rates is more than the path carries, so each falls to what arrives. */
+START_TEST(lost_together)
+{
+	ck_assert_uint_le(rate_after_losses(false), 60000);
+}
+END_TEST
+
+/* The losses of a flow without others do not tell that the path carries less. */
+START_TEST(lost_alone)
+{
+	ck_assert_uint_ge(rate_after_losses(true), 70000);
+}
+END_TEST
+
 static uint64_t any(uint64_t *state)
 {
 	return rxw_prng(state) >> test_below(state, 64);
@@ -348,4 +392,4 @@ END_TEST
 
 TEST_MAIN("cc_rate", fills_the_path, bears_losses, follows_the_path, timeout, early_end,
 	  longer_from_the_start, burst_in_slow_start, two_bursts, no_queue, pause, retreat,
-	  equal_shares, extremes)
+	  equal_shares, lost_together, lost_alone, extremes)
