@@ -10,6 +10,9 @@
  * one before a crash. For each entry that it reads it moves the rest of the pipe's contents.
  * 160,000 entries take four fifths of a test's time under a sanitizer, so each thread records only
  * its first ones.
+ *
+ * It does so under a lock. A child of fork() therefore asserts nothing if other threads of its parent
+ * may: the lock stays held in the child for ever if one of them held it at the fork.
  */
 #define ASSERTS_NOTED 256
 

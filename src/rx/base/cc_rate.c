@@ -565,7 +565,7 @@ static void set_window(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 	}
 }
 
-/* What arrived in this round, per second: a mean, where single samples vary with the queue. */
+/* The mean rate of delivery in this round. Single samples vary with the queue. */
 static uint64_t delivered_rate(const struct rate *m)
 {
 	uint64_t rtt = larger(m->round_rtt, m->least_rtt) / 1000; /* us */

@@ -126,7 +126,7 @@ static void start_server(void)
 	snprintf(text, sizeof(text), "%u", port);
 	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
 	server = fork();
-	if (server == 0) { /* no assertion here: a client may have held libcheck's lock */
+	if (server == 0) { /* asserts nothing: see asserts.h */
 		dup2(out[1], 1);
 		execl(program, program, "--store", store_path, "--listen", "127.0.0.1", "--port", text,
 		      "--vl-port", "0", "--vol-port", "0", NULL);

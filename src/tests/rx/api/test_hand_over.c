@@ -130,7 +130,7 @@ static struct server start_server(void)
 	ck_assert_int_eq(pipe2(to, O_CLOEXEC), 0);
 	ck_assert_int_eq(pipe2(from, O_CLOEXEC), 0);
 	s.pid = fork();
-	if (s.pid == 0) /* no assertion here: a caller may have held libcheck's lock */
+	if (s.pid == 0) /* asserts nothing: see asserts.h */
 		run_server(to[0], from[1]);
 	ck_assert_int_gt(s.pid, 0);
 	close(to[0]);
