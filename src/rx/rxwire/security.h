@@ -138,9 +138,10 @@ struct rxw_security_class {
 	/*
 	 * Server: 0 valid, otherwise the code for the ABORT. An invalid RESPONSE may have been
 	 * damaged: the client gets the same CHALLENGE again, and the function is called up to 8
-	 * times within a second until it returns 0, and not after that. `calls`: on entry the
-	 * call numbers that the server knows, on return those that the client claims. The library
-	 * checks them, and ends a connection with impossible numbers with `broken`.
+	 * times until it returns 0, and not after that. The connection ends with the code if no
+	 * other RESPONSE follows within a second. `calls`: on entry the call numbers that the
+	 * server knows, on return those that the client claims. The library checks them, and ends
+	 * a connection with impossible numbers with `broken`.
 	 */
 	rxw_code (*check_response)(void *conn, const uint8_t *response, size_t size, uint16_t spare,
 				  uint32_t calls[4]);

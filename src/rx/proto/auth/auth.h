@@ -44,9 +44,10 @@ struct rxw_auth {
 	uint64_t challenge_at;		/* when to make one, or to send it again */
 	uint64_t challenge_since;	/* when a call first wanted one, 0 = none does */
 	uint64_t challenge_sent;	/* the latest one */
-	uint64_t refused_at;	  /* server: deadline for a good RESPONSE after a wrong one */
+	uint64_t refused_at;		/* server: time of the first wrong RESPONSE */
 	int32_t refused;	  /* server: code of the latest wrong RESPONSE, 0 = none */
-	unsigned wrong_responses; /* server */
+	unsigned wrong_responses,
+		intervals;	  /* server; intervals left until they end the connection */
 	uint32_t claimed[4];	  /* server: call numbers of the good RESPONSE */
 	uint64_t responded_at;	  /* client: start of the second that `responses` counts */
 };

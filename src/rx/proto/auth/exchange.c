@@ -11,6 +11,7 @@
 #define RESPONSES	    8u /* per second */
 #define WRONG_MOST	    8u /* wrong RESPONSEs before a server ends the connection */
 #define ABORT_DELAY	    RXW_SEC
+#define WRONG_INTERVALS	    4u /* of that delay, with a CHALLENGE at the end of each but the last */
 #define TRIES		    3u
 
 /* The peer is known now: set the level, and the space that its packets need. */
@@ -73,6 +74,7 @@ void rxw_auth_end_challenge(struct rxw_pconn *c)
 		rxw_buf_unref(c->auth.challenge->buf);
 	c->auth.challenge = NULL;
 	c->auth.challenge_since = c->auth.challenge_at = 0;
+	c->auth.refused = 0;
 }
 
 void rxw_auth_want(struct rxw_pconn *c)
@@ -341,8 +343,10 @@ static int32_t verdict(struct rxw_auth *a, const struct rxw_auth_job *job, bool 
 
 /*
  * A RESPONSE that the class refuses may be damaged or forged. The server sends the CHALLENGE again,
- * and the client has until the delayed ABORT (7.1) to send a good one. A CHALLENGE is shorter than
- * the RESPONSE of any class, and WRONG_MOST limits the checks that one connection can cause.
+ * and the client has until the delayed ABORT (7.1) to send a good one. That delay is
+ * counted in intervals, not in time: if this process is stopped for a second, the client still has
+ * the remaining ones. A CHALLENGE is shorter than the RESPONSE of any class, and WRONG_MOST limits the checks that one
+ * connection can cause.
  */
 static bool refuse(struct rxw_pconn *c, int32_t code, struct rxw_out *out)
 {
@@ -350,12 +354,13 @@ static bool refuse(struct rxw_pconn *c, int32_t code, struct rxw_out *out)
 
 	rxw_drop(out->stats, RXW_DROP_VERIFY, 1);
 	if (a->refused == 0)
-		a->refused_at = out->now + ABORT_DELAY;
+		a->refused_at = out->now;
 	a->refused = code;
+	a->intervals = WRONG_INTERVALS;
 	if (++a->wrong_responses >= WRONG_MOST || a->challenge == NULL)
 		return false;
 	send_challenge(c, out);
-	a->challenge_at = out->now + CHALLENGE_APART;
+	a->challenge_at = out->now + ABORT_DELAY / WRONG_INTERVALS;
 	return true;
 }
 
@@ -368,11 +373,10 @@ int32_t rxw_auth_checked(struct rxw_pconn *c, const struct rxw_auth_job *job, bo
 	*final = true;
 	if (job->result != 0) {
 		*final = !refuse(c, code, out);
-		*abort_at = a->refused_at;
+		*abort_at = a->refused_at + ABORT_DELAY;
 	} else if (code != 0) {
 		*abort_at = out->now + ABORT_DELAY;
 	} else {
-		a->refused = 0;
 		memcpy(a->claimed, job->calls, sizeof(a->claimed));
 		rxw_auth_end_challenge(c);
 		a->authenticated = true;
@@ -384,16 +388,12 @@ int32_t rxw_auth_checked(struct rxw_pconn *c, const struct rxw_auth_job *job, bo
 
 uint64_t rxw_auth_deadline(const struct rxw_pconn *c)
 {
-	uint64_t at = c->auth.challenge_since != 0 ? c->auth.challenge_at : RXW_NEVER;
-
-	if (c->auth.refused != 0 && c->error == 0)
-		at = rxw_min64(at, c->auth.refused_at);
-	return at;
+	return c->auth.challenge_since != 0 ? c->auth.challenge_at : RXW_NEVER;
 }
 
 /*
  * Twice to any address (12.3), and once more for each PING of the client; every 2 s to a validated
- * address.
+ * address, and more often after a wrong RESPONSE.
  */
 static void challenge_again(struct rxw_pconn *c, struct rxw_out *out)
 {
@@ -406,6 +406,8 @@ static void challenge_again(struct rxw_pconn *c, struct rxw_out *out)
 	}
 	if (!made)
 		a->challenge_at = out->now + CHALLENGE_APART;
+	else if (a->refused != 0)
+		a->challenge_at = out->now + ABORT_DELAY / WRONG_INTERVALS;
 	else if (a->challenges == 1)
 		a->challenge_at = a->challenge_sent + CHALLENGE_SECOND - CHALLENGE_APART;
 	else
@@ -423,6 +425,8 @@ bool rxw_auth_timer(struct rxw_pconn *c, struct rxw_out *out)
 		rxw_auth_end_challenge(c);
 		return false;
 	}
+	if (a->refused != 0 && --a->intervals == 0)
+		return false;
 	challenge_again(c, out);
 	return true;
 }

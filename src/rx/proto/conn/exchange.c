@@ -163,10 +163,12 @@ void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out)
 	}
 	if (c->nat_every != 0 && out->now >= c->nat_at)
 		keep_mapping(c, out);
-	if (c->auth.refused != 0 && c->error == 0 && out->now >= c->auth.refused_at)
-		rxw_pconn_fail(c, c->auth.refused, RXW_ORIGIN_LOCAL, true, out);
 	if (rxw_auth_timer(c, out))
 		return;
+	if (c->auth.refused != 0) {
+		rxw_pconn_fail(c, c->auth.refused, RXW_ORIGIN_LOCAL, true, out);
+		return;
+	}
 	for (unsigned i = 0; i < 4; i++)
 		if (c->channel[i] != NULL && c->channel[i]->state == RXW_CS_PRECALL)
 			rxw_pcall_fail(c->channel[i], RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, true, out);

@@ -175,7 +175,12 @@ START_TEST(a_wrong_response)
 	ck_assert_uint_eq(atomic_load(&b.stats.drops[RXW_DROP_VERIFY]), 1);
 	check_challenge(no_ack()); /* at once */
 	bench_pass(&b, 999 * RXW_MS);
-	check_challenge(no_ack()); /* by timer */
+	/* By timer, twice: the address is not validated. */
+	for (unsigned i = 1; i <= 2; i++) {
+		k = no_ack();
+		check_challenge(k);
+		ck_assert_uint_eq(k->at, at + i * 250 * RXW_MS);
+	}
 	ck_assert_int_eq(call()->error, 0);
 	bench_pass(&b, 2 * RXW_MS);
 	ck_assert_int_eq(c->p.error, CHALLENGER_WRONG);
@@ -200,6 +205,28 @@ START_TEST(a_good_response_after_a_wrong_one)
 	bench_pass(&b, 200 * RXW_MS);
 	ck_assert_int_eq(c->p.error, 0);
 	ck_assert_uint_eq(bench_read((struct bench_call *)call()), 1);
+}
+END_TEST
+
+/* If this process is stopped for longer than that, the client still gets another CHALLENGE, and may answer it. */
+START_TEST(stopped_after_a_wrong_response)
+{
+	data(1, RXW_LAST_PACKET, true);
+	response(false);
+	b.next = b.count;
+	b.out.now += 5 * RXW_SEC;
+	bench_pass(&b, 100 * RXW_MS);
+	check_challenge(no_ack());
+	ck_assert_int_eq(c->p.error, 0);
+	if (_i == 0) {
+		response(true);
+		ck_assert_int_eq(call()->state, RXW_CS_ACTIVE);
+		bench_pass(&b, 2 * RXW_SEC);
+		ck_assert_int_eq(c->p.error, 0);
+	} else {
+		bench_pass(&b, RXW_SEC);
+		ck_assert_int_eq(c->p.error, CHALLENGER_WRONG);
+	}
 }
 END_TEST
 
@@ -382,6 +409,7 @@ int main(void)
 	tcase_add_test(server, unasked_responses);
 	tcase_add_test(server, a_wrong_response);
 	tcase_add_test(server, a_good_response_after_a_wrong_one);
+	tcase_add_loop_test(server, stopped_after_a_wrong_response, 0, 2);
 	tcase_add_test(server, many_wrong_responses);
 	tcase_add_test(server, checked_late);
 	tcase_add_test(server, forged_data);
