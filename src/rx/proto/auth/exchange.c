@@ -343,10 +343,10 @@ static int32_t verdict(struct rxw_auth *a, const struct rxw_auth_job *job, bool 
 
 /*
  * A RESPONSE that the class refuses may be damaged or forged. The server sends the CHALLENGE again,
- * and the client has until the delayed ABORT (7.1) to send a good one. That delay is
- * counted in intervals, not in time: if this process is stopped for a second, the client still has
- * the remaining ones. A CHALLENGE is shorter than the RESPONSE of any class, and WRONG_MOST limits the checks that one
- * connection can cause.
+ * and the client has until the delayed ABORT (7.1) to send a good one. That delay is counted in
+ * intervals, not in time: if this process is stopped for a second, the client still has the
+ * remaining ones. A CHALLENGE is shorter than the RESPONSE of any class, and WRONG_MOST limits the
+ * checks that one connection can cause.
  */
 static bool refuse(struct rxw_pconn *c, int32_t code, struct rxw_out *out)
 {
