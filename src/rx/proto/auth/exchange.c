@@ -357,7 +357,7 @@ static bool refuse(struct rxw_pconn *c, int32_t code, struct rxw_out *out)
 		a->refused_at = out->now;
 	a->refused = code;
 	a->intervals = WRONG_INTERVALS;
-	if (++a->wrong_responses >= WRONG_MOST || a->challenge == NULL)
+	if (++a->wrong >= WRONG_MOST || a->challenge == NULL)
 		return false;
 	send_challenge(c, out);
 	a->challenge_at = out->now + ABORT_DELAY / WRONG_INTERVALS;
