@@ -83,7 +83,8 @@ void rxw_send_search(struct rxw_pcall *p, struct rxw_out *out)
 
 	follow(p, out->now);
 	take_refusal(p, out->now);
-	if (q->nxt <= SEARCH_AFTER || !q->rtt.valid || !may_search(p, out->now))
+	if (q->nxt <= SEARCH_AFTER || !q->rtt.valid || rxw_send_reply_is_out(p) ||
+	    !may_search(p, out->now))
 		return;
 	q->mtu.limit = most != 0 ? most : RXW_MTU_DEFAULT;
 	size = rxw_mtu_probe(&q->mtu, out->now, q->rtt.srtt);

@@ -10,6 +10,11 @@ void rxw_proof_init(struct rxw_pcall *p)
 	p->proof.at = RXW_NEVER;
 }
 
+bool rxw_send_reply_is_out(const struct rxw_pcall *p)
+{
+	return !p->client && p->tx.all_queued && p->tx.nxt == p->tx.end;
+}
+
 bool rxw_proof_ask(struct rxw_pcall *p, uint64_t *since, struct rxw_out *out)
 {
 	bool asked = rxw_ack_ping(p, 0, out);

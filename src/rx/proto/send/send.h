@@ -91,6 +91,13 @@ void rxw_send_validated(struct rxw_pcall *p, struct rxw_out *out);
 uint32_t rxw_proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n,
 			 struct rxw_out *out);
 
+/*
+ * A client that has the whole reply may begin its next call at any moment. OpenAFS 1.8 lets it do so
+ * while it answers a PING, and then applies the acknowledgement in that PING to the new call, which
+ * fails. So no PING is sent from here on, unless an ACK is overdue (6.7).
+ */
+bool rxw_send_reply_is_out(const struct rxw_pcall *p);
+
 /* --- the path MTU: see pmtu.c --- */
 
 /* Packets were acknowledged: send a probe for a larger MTU, if one is due. */

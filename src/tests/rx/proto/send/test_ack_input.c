@@ -698,6 +698,48 @@ START_TEST(path_mtu_search)
 }
 END_TEST
 
+/*
+ * A client that has the whole reply may begin its next call, to which OpenAFS would apply the
+ * acknowledgement in a PING. So neither the proof of an address nor a larger MTU is asked for then.
+ */
+START_TEST(no_ping_after_the_reply)
+{
+	bool whole = _i & 1, validated = _i & 2;
+	uint8_t bytes[RXW_ACK_MAX_SIZE];
+	unsigned pings = 0;
+	uint32_t length;
+
+	bench_init(&b, false);
+	b.params.mtu_ceiling = 8972;
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7001);
+	bench_get_data(&b, c, 1, 1, RXW_LAST_PACKET, 1000);
+	call = (struct bench_call *)bench_channel(c, 0);
+	bench_read(call);
+	call->p.tx.cc.cwnd = 100;
+	call->p.tx.edge = 256;
+	call->p.tx.window = 255;
+	if (validated) {
+		rxw_peer_set_validated(c->p.peer, b.out.now);
+		bench_write(call, 100, 100, whole);
+	} else {
+		bench_write(call, 2, 100, whole);
+	}
+	if (whole)
+		rxw_pcall_finish(&call->p, &b.out);
+	ck_assert_uint_eq(call->p.tx.nxt, validated ? 101 : 3);
+	b.count = b.next = 0;
+	b.out.now += RXW_MS;
+	length = bench_ack(&b, bytes, 1, call->p.tx.nxt - 1, c->p.serial, RXW_ACK_REQUESTED, 0, "",
+			   255);
+	rxw_put32(bytes + length - 16, 16384);
+	bench_input(&b, c, bytes, length, length);
+	for (unsigned i = 0; i < b.count; i++)
+		pings += b.sent[i].h.type == RXW_ACK && b.sent[i].ack.reason == RXW_ACK_PING;
+	ck_assert_uint_eq(pings, !whole);
+	bench_free(&b);
+}
+END_TEST
+
 /* Automatically: never towards this host; more is announced once the peer offers wide windows. */
 START_TEST(path_mtu_automatic)
 {
@@ -809,6 +851,7 @@ int main(void)
 	tcase_add_test(tcase, loss_after_little_data);
 	tcase_add_test(tcase, softly_complete);
 	tcase_add_test(tcase, path_mtu_search);
+	tcase_add_loop_test(tcase, no_ping_after_the_reply, 0, 4);
 	tcase_add_test(tcase, path_mtu_automatic);
 	tcase_add_test(tcase, black_hole);
 	return bench_main(suite);
