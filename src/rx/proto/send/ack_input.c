@@ -528,13 +528,16 @@ static void heard(struct rxw_sendq *q, const struct ack_result *r)
 
 /*
  * The peer acknowledges data, so it can validate its address: for the first time, or again before
- * the last validation expires, so that no reply has to wait for it.
+ * the last validation expires, so that no reply has to wait for it. A client that has acknowledged
+ * the whole reply is asked, too, if its ACK names a packet: that of OpenAFS names none.
  */
 static void ask_for_proof(struct rxw_pcall *p, uint64_t now, struct rxw_out *out)
 {
 	const struct rxw_pconn *c = p->conn;
 
-	if (!rxw_send_reply_is_out(p) && !rxw_peer_freshly_validated(c->peer, now) &&
+	if (rxw_send_reply_is_out(p) && p->tx.una < p->tx.nxt)
+		return;
+	if (!rxw_peer_freshly_validated(c->peer, now) &&
 	    (c->rx.proof_serial == 0 || now >= c->rx.proof_asked + ASK_APART))
 		rxw_ack_ping(p, 0, out);
 }
