@@ -46,7 +46,7 @@ struct rxw_auth {
 	uint64_t challenge_sent;	/* the latest one */
 	uint64_t refused_at;		/* server: time of the first wrong RESPONSE */
 	int32_t refused;	  /* server: code of the latest wrong RESPONSE, 0 = none */
-	unsigned wrong, intervals; /* server: wrong RESPONSEs, and what is left after the latest */
+	unsigned wrong, intervals; /* server: wrong RESPONSEs; intervals left until the ABORT */
 	uint32_t claimed[4];	  /* server: call numbers of the good RESPONSE */
 	uint64_t responded_at;	  /* client: start of the second that `responses` counts */
 };

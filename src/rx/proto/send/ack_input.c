@@ -535,7 +535,7 @@ static void ask_for_proof(struct rxw_pcall *p, uint64_t now, struct rxw_out *out
 {
 	const struct rxw_pconn *c = p->conn;
 
-	if (rxw_send_reply_is_out(p) && p->tx.una < p->tx.nxt)
+	if (rxw_send_reply_sent(p) && p->tx.una < p->tx.nxt)
 		return;
 	if (!rxw_peer_freshly_validated(c->peer, now) &&
 	    (c->rx.proof_serial == 0 || now >= c->rx.proof_asked + ASK_APART))

@@ -83,7 +83,7 @@ void rxw_send_search(struct rxw_pcall *p, struct rxw_out *out)
 
 	follow(p, out->now);
 	take_refusal(p, out->now);
-	if (q->nxt <= SEARCH_AFTER || !q->rtt.valid || rxw_send_reply_is_out(p) ||
+	if (q->nxt <= SEARCH_AFTER || !q->rtt.valid || rxw_send_reply_sent(p) ||
 	    !may_search(p, out->now))
 		return;
 	q->mtu.limit = most != 0 ? most : RXW_MTU_DEFAULT;

@@ -10,7 +10,7 @@ void rxw_proof_init(struct rxw_pcall *p)
 	p->proof.at = RXW_NEVER;
 }
 
-bool rxw_send_reply_is_out(const struct rxw_pcall *p)
+bool rxw_send_reply_sent(const struct rxw_pcall *p)
 {
 	return !p->client && p->tx.all_queued && p->tx.nxt == p->tx.end;
 }

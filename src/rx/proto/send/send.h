@@ -92,11 +92,12 @@ uint32_t rxw_proof_limit(struct rxw_pcall *p, const struct rxw_txent *e, uint32_
 			 struct rxw_out *out);
 
 /*
- * A client that has the whole reply may begin its next call at any moment. OpenAFS 1.8 lets it do so
- * while it answers a PING, and then applies the acknowledgement in that PING to the new call, which
- * fails. So no PING is sent from here on, unless an ACK is overdue, or all is acknowledged (6.7).
+ * Has the server sent the whole reply? The client may then begin its next call at any moment. OpenAFS
+ * 1.8 lets it do so while it answers a PING, and then applies the acknowledgement in that PING to the
+ * new call, which fails. So no PING is sent from here on, unless an ACK is overdue, or all is
+ * acknowledged (6.7).
  */
-bool rxw_send_reply_is_out(const struct rxw_pcall *p);
+bool rxw_send_reply_sent(const struct rxw_pcall *p);
 
 /* --- the path MTU: see pmtu.c --- */
 
