@@ -23,8 +23,10 @@ static const uint32_t s3[256] __attribute__((aligned(64))) = {RXW_FCRYPT_S3(PLAC
 #define LANES 4
 #ifdef __clang__
 #	define UNROLL _Pragma("unroll")
+#	define ROLLED _Pragma("unroll 2")
 #else
 #	define UNROLL _Pragma("GCC unroll 16")
+#	define ROLLED _Pragma("GCC unroll 2")
 #endif
 
 static inline uint64_t load(const uint8_t *p)
@@ -76,7 +78,7 @@ static inline __attribute__((always_inline)) void forward(const struct rxw_fcryp
 		left[l] = (uint32_t)(v[l] >> 32);
 		right[l] = (uint32_t)v[l];
 	}
-	UNROLL
+	ROLLED
 	for (unsigned i = 0; i < RXW_FCRYPT_ROUNDS; i += 2) {
 		UNROLL
 		for (unsigned l = 0; l < lanes; l++)
@@ -100,7 +102,7 @@ static inline __attribute__((always_inline)) void backward(const struct rxw_fcry
 		left[l] = (uint32_t)(v[l] >> 32);
 		right[l] = (uint32_t)v[l];
 	}
-	UNROLL
+	ROLLED
 	for (unsigned i = RXW_FCRYPT_ROUNDS; i > 0; i -= 2) {
 		UNROLL
 		for (unsigned l = 0; l < lanes; l++)
