@@ -5,12 +5,9 @@
 SANITIZERS=${SANITIZERS:-no}
 . "$top_srcdir/src/tests/tools/lib.sh"
 
-TEXT_MOST=568000     # bytes of code and constants of librxwire.so, at -O1 and -O2 for x86-64
-TEXT_HARDENED=580000 # the same with checks of the stack and of buffers, as distributions compile it
-CLASSIC_MOST=90112   # the same for librxwire-classic.so, for any machine
-TEXT_MOST_32=568000  # the same for 32 bits, which have no addresses relative to the instruction
+TEXT_MOST=568000     # bytes of code and constants of librxwire.so
+CLASSIC_MOST=90112   # the same for librxwire-classic.so
 IDLE_MOST=3072       # KiB private to an idle server of one listener (RssAnon)
-RESIDENT_MOST=12288  # KiB of it in memory, with shared libraries (VmRSS)
 SERVED_MOST=49152    # KiB private to it after 16 concurrent streams
 
 [ "$SANITIZERS" = no ] || { echo "SKIP: sanitizers use additional memory"; exit 77; }
@@ -31,16 +28,26 @@ of_status() {
 # text_of LIBRARY: bytes of its code and constants.
 text_of() { size "$1" | awk 'NR == 2 { print $1 }'; }
 
+# Another compiler, another machine or checks that a distribution adds make more or less code of the same source. The
+# bound holds where it was measured: GCC 12 for x86-64, with optimisation and without further options.
 library=$top_builddir/src/rx/.libs/librxwire.so
-if [ ! -e "$library" ] || ! grep -q '^CFLAGS = .*-O[12s]' "$top_builddir/Makefile"; then
-	echo "size of the libraries: not checked, since the build is not optimised"
-elif command -v size > /dev/null; then
-	# Of the library, not of the machine that runs it: the class in its ELF header.
-	! grep -q '^CFLAGS = .*-fstack-protector' "$top_builddir/Makefile" || TEXT_MOST=$TEXT_HARDENED
-	[ "$(od -An -tu1 -j4 -N1 "$library" | tr -d ' ')" -eq 2 ] || TEXT_MOST=$TEXT_MOST_32
-	at_most "text of librxwire.so" "$(text_of "$library")" $TEXT_MOST bytes
-	at_most "text of librxwire-classic.so" \
-		"$(text_of "$top_builddir/src/classic/.libs/librxwire-classic.so")" $CLASSIC_MOST bytes
+cc=$(sed -n 's/^CC = //p' "$top_builddir/Makefile")
+flags=$(sed -n 's/^CFLAGS = //p' "$top_builddir/Makefile")
+measured_as="$($cc -dumpmachine 2> /dev/null) $($cc -dumpversion 2> /dev/null)"
+if [ -e "$library" ] && command -v size > /dev/null; then
+	text=$(text_of "$library")
+	classic=$(text_of "$top_builddir/src/classic/.libs/librxwire-classic.so")
+	case "$measured_as $flags" in
+	*' -f'* | *' -m'*) bounded= ;;
+	'x86_64-linux-gnu 12 '*-O[12]*) bounded=yes ;;
+	*) bounded= ;;
+	esac
+	if [ -n "$bounded" ]; then
+		at_most "text of librxwire.so" "$text" $TEXT_MOST bytes
+		at_most "text of librxwire-classic.so" "$classic" $CLASSIC_MOST bytes
+	else
+		echo "text of librxwire.so: $text bytes, of librxwire-classic.so: $classic; not bounded for $measured_as $flags"
+	fi
 fi
 
 one=
@@ -53,7 +60,8 @@ fi
 start_rxperf server --verify --listeners 1
 server=$pid
 at_most "idle server, its own memory" "$(of_status RssAnon)" $IDLE_MOST KiB
-at_most "idle server, resident" "$(of_status VmRSS)" $RESIDENT_MOST KiB
+# What the kernel maps of the shared libraries is its own decision.
+echo "idle server, resident: $(of_status VmRSS) KiB"
 
 for what in "recv -b 2M" "send -b 2M" "rpc -T 50" "recv -t 16 -b 1M" "send -t 16 -b 1M"; do
 	# shellcheck disable=SC2086 # words
