@@ -11,8 +11,6 @@
 #include "engine/objects.h"
 #include "engine/stream/stream.h"
 
-#define RUN_MAX 64 /* entries that are taken out at once */
-
 /* Engine's lock held in both. */
 static void add_to_engine(struct rxw_queue *q)
 {
@@ -119,43 +117,43 @@ int rxw_queue_next(rxw_queue *queue, struct rxw_queue_event *events, unsigned ma
 	return (int)rxw_wait_queue(queue, events, max > INT_MAX ? INT_MAX : max, end);
 }
 
-/* Calls fn() for each of the entries, with a time that is known to be current. */
-static void run_each(const struct rxw_queue_event *v, int n, rxw_queue_fn fn)
+/*
+ * Takes entries one by one: fn() may end any call, also one whose entry is queued behind. Those that
+ * are queued when it begins, not later ones: the caller may have other work.
+ */
+static unsigned run_claimed(struct rxw_queue *q, struct rxw_queue_event *event, rxw_queue_fn fn,
+			    unsigned max)
 {
+	unsigned claim = rxw_queue_claim(q, max - 1), done = 0;
+
 	rxw_callback_enter();
-	for (int i = 0; i < n; i++) {
-		rxw_clock_cache_set(rxw_now());
-		fn(&v[i]);
-	}
+	do {
+		rxw_clock_cache_set(rxw_now()); /* fn() may have run for long */
+		fn(event);
+		done++;
+	} while (rxw_queue_take_claimed(q, event, &claim));
 	rxw_clock_cache_set(0);
 	rxw_callback_leave();
+	return done;
 }
 
 int rxw_queue_run(rxw_queue *queue, rxw_queue_fn fn, unsigned max, int timeout_ms)
 {
-	struct rxw_queue_event v[RUN_MAX];
-	unsigned done = 0, wanted;
+	struct rxw_queue_event event;
 	int n;
 
-	if (!fn)
+	if (!fn || !max)
 		return -RXW_EINVAL;
 	if (rxw_must_not_wait())
 		return -RXW_EDEADLK;
-	if (max > INT_MAX)
-		max = INT_MAX;
 	rxw_tx_collect_end();
-	do {
-		wanted = max - done < RUN_MAX ? max - done : RUN_MAX;
-		n = rxw_queue_next(queue, v, wanted, done ? 0 : timeout_ms);
-		if (n <= 0)
-			break;
-		if (!done)
-			rxw_tx_collect_begin();
-		run_each(v, n, fn);
-		done += (unsigned)n;
-	} while ((unsigned)n == wanted && done < max);
+	n = rxw_queue_next(queue, &event, 1, timeout_ms);
+	if (n <= 0)
+		return n;
+	rxw_tx_collect_begin();
+	n = (int)run_claimed(queue, &event, fn, max > INT_MAX ? INT_MAX : max);
 	rxw_tx_collect_end();
-	return done ? (int)done : n;
+	return n;
 }
 
 /* Callbacks, and functions of rxw_queue_run(), are in a batch of their caller. */

@@ -51,8 +51,9 @@ int rxw_queue_fd(rxw_queue *queue);
 /*
  * Take out up to `max` entries, the oldest first. Returns their number; 0 if none came within
  * timeout_ms milliseconds (0: do not wait; -1: no limit). Several threads may wait; each entry
- * goes to one of them. A call has at most one entry, which stands for all its events. What is
- * reported holds at this moment. From then on the call is queued again as soon as one of its
+ * goes to one of them. A call has at most one entry, which stands for all its events; it is in
+ * `events` at most once. If you end a call while a later element of `events` names it, skip that
+ * element. What is reported holds at this moment. From then on the call is queued again as soon as one of its
  * events occurs: data or the end of the stream arrives, the send queue has room again, the call
  * is done. As with edge-triggered epoll, read and write until -RXW_EAGAIN. With several threads,
  * a second one may therefore be given the call while the first still handles it. Errors:
@@ -69,10 +70,11 @@ int rxw_queue_fd(rxw_queue *queue);
 int rxw_queue_next(rxw_queue *queue, struct rxw_queue_event *events, unsigned max, int timeout_ms);
 
 /*
- * Take out at most `max` entries, as rxw_queue_next(), and call fn() for each. The packets that fn()
- * causes are sent together after the last one, which costs much less than one by one.
- * fn() must not block: functions that would have to wait return -RXW_EDEADLK, as in a callback. It
- * may use all non-blocking functions, begin calls and end them. Returns the number of entries, 0
+ * Wait as rxw_queue_next(), take out the entries that are queued then, at most `max`, one by one, and
+ * call fn() for each. The packets that fn() causes are sent together after the last one, which costs
+ * much less than one by one. fn() must not block: functions that would have to wait return
+ * -RXW_EDEADLK, as in a callback. It may use all non-blocking functions, begin calls, and end any
+ * call: fn() is not called for a call that was ended. Returns the number of entries, 0
  * if none came in time. Errors as rxw_queue_next(). Any thread.
  */
 typedef void (*rxw_queue_fn)(const struct rxw_queue_event *event);

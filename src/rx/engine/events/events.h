@@ -12,7 +12,10 @@
 
 struct rxw_call;
 
-/* Something that a queue reports. The queue's lock. */
+/*
+ * Something that a queue reports. The queue's lock covers the links. `ticket` is changed under it and,
+ * of a call, under the connection's lock too, and read under either.
+ */
 enum rxw_entry_kind {
 	RXW_ENTRY_CALL, /* of a struct rxw_call_events */
 	RXW_ENTRY_CHANNEL,
@@ -21,11 +24,12 @@ enum rxw_entry_kind {
 struct rxw_queue_entry {
 	struct rxw_queue_entry *next, **link; /* link NULL: not queued */
 	enum rxw_entry_kind kind;
+	unsigned ticket; /* of the latest time that a call was queued, or left the queue */
 };
 
 /*
  * The asynchronous form of a call: either a callback or a queue receives its events. The
- * connection's lock covers all fields but `entry`, and the stores to `fresh`.
+ * connection's lock covers all fields but the links of `entry`, and the stores to `fresh`.
  */
 struct rxw_call_events {
 	rxw_call_fn callback;

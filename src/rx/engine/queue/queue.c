@@ -3,6 +3,7 @@
  * A queue of calls with events. A call has one entry, so memory is bounded by the calls. What is
  * reported is determined when the entry is taken out.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +31,18 @@ static void unlink_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
 	else
 		q->last = entry->link;
 	entry->link = NULL;
+	assert(q->count);
+	q->count--;
+}
+
+/* Queue's lock held. */
+static void link_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
+{
+	entry->next = NULL;
+	entry->link = q->last;
+	*q->last = entry;
+	q->last = &entry->next;
+	q->count++;
 }
 
 /* Queue's lock held: has a thread to be woken or interrupted? */
@@ -48,28 +61,41 @@ static bool receives_here(const struct rxw_queue *q)
 	return q->receiving && q->receiving == rxw_receiving();
 }
 
+/* Queue's lock held; `entry` is not queued. True: rxw_queue_signal() is due. */
+static bool append(struct rxw_queue *q, struct rxw_queue_entry *entry)
+{
+	bool signal;
+
+	link_entry(q, entry);
+	signal = !q->owed && !receives_here(q) && ((q->fd >= 0 && !q->fd_set) || needs_thread(q));
+	q->owed |= signal;
+	return signal;
+}
+
 bool rxw_queue_append(struct rxw_queue *q, struct rxw_queue_entry *entry)
 {
-	bool signal = false;
+	bool signal;
 
 	pthread_mutex_lock(&q->lock);
-	if (!entry->link) {
-		entry->next = NULL;
-		entry->link = q->last;
-		*q->last = entry;
-		q->last = &entry->next;
-		signal = !q->owed && !receives_here(q) &&
-			 ((q->fd >= 0 && !q->fd_set) || needs_thread(q));
-		q->owed |= signal;
-	}
+	assert(!entry->link);
+	signal = append(q, entry);
 	pthread_mutex_unlock(&q->lock);
 	return signal;
 }
 
 bool rxw_queue_put(struct rxw_call *call)
 {
+	struct rxw_queue_entry *entry = &call->events.entry;
+	struct rxw_queue *q = call->events.queue;
+	bool signal = false;
+
+	pthread_mutex_lock(&q->lock);
 	call->events.queued = true;
-	return rxw_queue_append(call->events.queue, &call->events.entry);
+	entry->ticket++;
+	if (!entry->link)
+		signal = append(q, entry);
+	pthread_mutex_unlock(&q->lock);
+	return signal;
 }
 
 /* Queue's lock held: the descriptor is readable exactly while there are entries. */
@@ -116,7 +142,7 @@ static void interrupt(struct rxw_queue *q)
  */
 static struct rxw_shard *wake_thread(struct rxw_queue *q)
 {
-	if (!q->first)
+	if (q->count <= q->claimed)
 		return NULL;
 	if (q->receiving) {
 		interrupt(q);
@@ -181,6 +207,7 @@ void rxw_queue_leave(struct rxw_call *call)
 		return;
 	if (call->events.queued) {
 		pthread_mutex_lock(&q->lock);
+		call->events.entry.ticket++;
 		if (call->events.entry.link)
 			unlink_entry(q, &call->events.entry);
 		update_fd(q);
@@ -201,14 +228,18 @@ static void discard(struct rxw_call *call)
 	rxw_deferral_end(call);
 }
 
-/* Takes over a reference of the call. False: nothing is to be reported. */
-static bool report_call(struct rxw_queue *q, struct rxw_call *call, struct rxw_queue_event *event)
+/*
+ * Takes over a reference of the call. False: nothing is to be reported. An entry that was queued
+ * again, or left the queue, since it was taken out has another ticket and stands for nothing.
+ */
+static bool report_call(struct rxw_queue *q, struct rxw_call *call, unsigned ticket,
+			struct rxw_queue_event *event)
 {
 	struct rxw_call_events *e = &call->events;
 	bool report = false, unwanted = false;
 
 	rxw_conn_lock(call->conn);
-	if (e->queue == q && !call->ended) {
+	if (e->queue == q && !call->ended && e->entry.ticket == ticket) {
 		e->queued = false;
 		event->events = e->pending ? rxw_events_now(call) & e->mask : 0;
 		e->pending = false;
@@ -253,7 +284,7 @@ static bool report_channel(struct rxw_channel_wait *w, struct rxw_queue_event *e
 	return report;
 }
 
-static bool report(struct rxw_queue *q, struct rxw_queue_entry *entry,
+static bool report(struct rxw_queue *q, struct rxw_queue_entry *entry, unsigned ticket,
 		   struct rxw_queue_event *event)
 {
 	struct rxw_queue_post *post;
@@ -261,7 +292,7 @@ static bool report(struct rxw_queue *q, struct rxw_queue_entry *entry,
 	memset(event, 0, sizeof(*event));
 	switch (entry->kind) {
 	case RXW_ENTRY_CALL:
-		return report_call(q, call_of(entry), event);
+		return report_call(q, call_of(entry), ticket, event);
 	case RXW_ENTRY_CHANNEL:
 		return report_channel((struct rxw_channel_wait *)entry, event);
 	default:
@@ -274,23 +305,48 @@ static bool report(struct rxw_queue *q, struct rxw_queue_entry *entry,
 }
 
 /*
- * Queue's lock held. A call in the queue exists, since its end removes it. The reference keeps it
- * until report().
+ * Queue's lock held: until report(), an element of the application's array has the entry and its
+ * ticket. A call in the queue exists, since its end removes it; the reference keeps it from then on.
  */
-static unsigned unlink_some(struct rxw_queue *q, struct rxw_queue_entry **v, unsigned max)
+static void unlink_into(struct rxw_queue *q, struct rxw_queue_event *event)
+{
+	struct rxw_queue_entry *entry = q->first;
+
+	unlink_entry(q, entry);
+	if (entry->kind == RXW_ENTRY_CALL)
+		rxw_call_ref(call_of(entry));
+	event->arg = entry;
+	event->reserved = entry->ticket;
+}
+
+/* Returns how many entries it took out; they are not reported yet. */
+static unsigned unlink_some(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max)
 {
 	unsigned n = 0;
 
-	for (; q->first && n < max; n++) {
-		v[n] = q->first;
-		unlink_entry(q, v[n]);
-		if (v[n]->kind == RXW_ENTRY_CALL)
-			rxw_call_ref(call_of(v[n]));
-	}
+	pthread_mutex_lock(&q->lock);
+	while (q->first && n < max)
+		unlink_into(q, &events[n++]);
 	if (n) {
 		update_fd(q);
 		wake_thread(q);
 	}
+	pthread_mutex_unlock(&q->lock);
+	return n;
+}
+
+/*
+ * All entries of an array are taken out before the first one is reported: a call is not queued again
+ * until it was reported, so it is in the array once.
+ */
+static unsigned unlink_array(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max)
+{
+	unsigned n = 0, some;
+
+	do {
+		some = unlink_some(q, events + n, max - n < AT_ONCE ? max - n : AT_ONCE);
+		n += some;
+	} while (some == AT_ONCE && n < max);
 	return n;
 }
 
@@ -417,17 +473,56 @@ void rxw_queue_forget(struct rxw_endpoint *ep)
 
 unsigned rxw_queue_take(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max)
 {
-	struct rxw_queue_entry *v[AT_ONCE];
 	unsigned done = 0, n;
 
 	do {
-		pthread_mutex_lock(&q->lock);
-		n = unlink_some(q, v, max - done < AT_ONCE ? max - done : AT_ONCE);
-		pthread_mutex_unlock(&q->lock);
+		n = unlink_array(q, events, max);
 		for (unsigned i = 0; i < n; i++)
-			done += report(q, v[i], &events[done]);
-	} while (n && done < max);
+			done += report(q, events[i].arg, events[i].reserved, &events[done]);
+	} while (n && !done);
 	return done;
+}
+
+unsigned rxw_queue_claim(struct rxw_queue *q, unsigned max)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&q->lock);
+	n = q->count > q->claimed ? q->count - q->claimed : 0;
+	n = n < max ? n : max;
+	q->claimed += n;
+	pthread_mutex_unlock(&q->lock);
+	return n;
+}
+
+/* Queue's lock held: one of the claimed entries, unless other threads took them all. */
+static bool unlink_claimed(struct rxw_queue *q, struct rxw_queue_event *event, unsigned *claim)
+{
+	unsigned used = q->first ? 1 : *claim;
+
+	assert(q->claimed >= used);
+	q->claimed -= used;
+	*claim -= used;
+	if (!q->first)
+		return false;
+	unlink_into(q, event);
+	update_fd(q);
+	wake_thread(q);
+	return true;
+}
+
+bool rxw_queue_take_claimed(struct rxw_queue *q, struct rxw_queue_event *event, unsigned *claim)
+{
+	while (*claim) {
+		bool taken;
+
+		pthread_mutex_lock(&q->lock);
+		taken = unlink_claimed(q, event, claim);
+		pthread_mutex_unlock(&q->lock);
+		if (taken && report(q, event->arg, event->reserved, event))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -454,6 +549,7 @@ void rxw_queue_refuse(struct rxw_queue *q, const struct rxw_service *service)
 
 	for (;;) {
 		struct rxw_queue_event event;
+		unsigned ticket = 0;
 
 		pthread_mutex_lock(&q->lock);
 		entry = find(q, service);
@@ -461,11 +557,12 @@ void rxw_queue_refuse(struct rxw_queue *q, const struct rxw_service *service)
 			unlink_entry(q, entry);
 			update_fd(q);
 			rxw_call_ref(call_of(entry));
+			ticket = entry->ticket;
 		}
 		pthread_mutex_unlock(&q->lock);
 		if (!entry)
 			return;
-		report_call(q, call_of(entry), &event);
+		report_call(q, call_of(entry), ticket, &event);
 	}
 }
 
@@ -483,6 +580,6 @@ void rxw_queue_drop(struct rxw_queue *q)
 		pthread_mutex_unlock(&q->lock);
 		if (!entry)
 			return;
-		report(q, entry, &event);
+		report(q, entry, 0, &event);
 	}
 }

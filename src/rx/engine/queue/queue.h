@@ -28,6 +28,11 @@ struct rxw_queue {
 	pthread_mutex_t lock;
 	pthread_cond_t cond; /* an entry came, or a signal that was owed was given */
 	struct rxw_queue_entry *first, **last;
+	/*
+	 * Entries; and how many of them threads in rxw_queue_run() are about to take, so that no other
+	 * thread is woken for these.
+	 */
+	unsigned count, claimed;
 	/* threads in rxw_queue_next(), and how many of them were woken and do not run yet */
 	unsigned waiting, woken;
 	bool owed; /* a thread is about to call rxw_queue_signal() */
@@ -63,17 +68,26 @@ struct rxw_queue_post {
 
 /* No lock held unless stated. */
 
-/* Append the entry, unless it is queued. True: call rxw_queue_signal() without other locks. */
+/* Append an entry that is not queued. True: call rxw_queue_signal() without other locks. */
 bool rxw_queue_append(struct rxw_queue *q, struct rxw_queue_entry *entry);
-/* Connection's lock held: the same for a call that uses a queue. */
+/*
+ * Connection's lock held: the same for a call that uses a queue, and may be queued already. Entries
+ * of it that were taken out and not reported yet are void.
+ */
 bool rxw_queue_put(struct rxw_call *call);
 /* Returns the shard whose role the woken thread is going to take, or NULL. */
 struct rxw_shard *rxw_queue_signal(struct rxw_queue *q);
 /* Connection's lock held: the call uses the queue, or none any more. */
 void rxw_queue_join(struct rxw_call *call, struct rxw_queue *q, void *arg);
 void rxw_queue_leave(struct rxw_call *call);
-/* Take entries out. Returns how many; does not wait. */
+/* Take entries out, each call at most once. Returns how many; does not wait. */
 unsigned rxw_queue_take(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max);
+/*
+ * Claim up to `max` of the entries that are queued now, to take them one by one. Returns how many.
+ * rxw_queue_take_claimed() takes one, and is called until it returns false: none is left.
+ */
+unsigned rxw_queue_claim(struct rxw_queue *q, unsigned max);
+bool rxw_queue_take_claimed(struct rxw_queue *q, struct rxw_queue_event *event, unsigned *claim);
 /*
  * This thread begins to wait: the shard whose receive role it may take, which exists until
  * rxw_queue_exit(); NULL: none. `role`: the thread had the role in the end.

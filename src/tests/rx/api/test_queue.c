@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -261,6 +262,169 @@ START_TEST(as_many_as_wanted)
 	ck_assert_int_eq(rxw_queue_run(clients, count_post, UINT_MAX, -1), 99);
 	ck_assert_int_eq(rxw_queue_run(clients, count_post, 1, 0), 0);
 	ck_assert_uint_eq(many_run, 300);
+}
+END_TEST
+
+/* fn() may end calls whose entries are queued behind the one that it handles. */
+static rxw_call *both[2];
+static unsigned both_seen;
+
+static void end_both(const struct rxw_queue_event *event)
+{
+	ck_assert(event->call == both[0] || event->call == both[1]);
+	both_seen++;
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(rxw_call_end(both[i], 77, NULL), 77);
+}
+
+START_TEST(a_function_ends_another_call)
+{
+	rxw_connection *c = h_connect(&bed, SERVICE);
+
+	for (unsigned i = 0; i < 2; i++) {
+		both[i] = ask(c, RXW_EVENT_DONE, NULL);
+		rxw_call_abort(both[i], 77);
+	}
+	ck_assert_int_eq(rxw_queue_run(clients, end_both, ROOM, 30000), 1);
+	ck_assert_uint_eq(both_seen, 1);
+	ck_assert(is_empty(clients));
+	rxw_connection_release(c);
+}
+END_TEST
+
+/* ---- one call is in one array once ---- */
+
+#define ABORTING 16 /* connections whose calls another thread aborts */
+#define LOADED	 96 /* calls at the same time, more than are taken out with one lock */
+
+static rxw_connection *aborted[ABORTING];
+static _Atomic(bool) aborting; /* until the client has ended all its calls */
+
+static void check_array(const struct rxw_queue_event *v, int n)
+{
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < i; k++)
+			ck_assert_msg(!v[i].call || v[i].call != v[k].call,
+				      "elements %d (events %x) and %d (%x) of %d are one call", k,
+				      v[k].events, i, v[i].events, n);
+}
+
+/* The loop of the manual. */
+static void *serve_aborted(void *unused)
+{
+	struct rxw_queue_event v[ROOM];
+	unsigned held = 0;
+
+	while (atomic_load(&aborting) || held) {
+		int n = rxw_queue_next(servers, v, ROOM, 20);
+
+		check_array(v, n);
+		for (int i = 0; i < n; i++) {
+			char request[H_ASK_SIZE];
+			ssize_t size = rxw_call_read(v[i].call, request, sizeof(request));
+
+			held += (v[i].events & RXW_EVENT_CALL) != 0;
+			if (size == -RXW_EAGAIN && !(v[i].events & RXW_EVENT_DONE))
+				continue;
+			if (size > 0)
+				(void)!rxw_call_write(v[i].call, "pong", 4);
+			rxw_call_end(v[i].call, 0, NULL);
+			held--;
+		}
+	}
+	return unused;
+}
+
+static void *abort_all(void *unused)
+{
+	while (atomic_load(&aborting)) {
+		for (unsigned i = 0; i < ABORTING; i++)
+			ck_assert_int_eq(rxw_connection_abort(aborted[i], 5), 0);
+		usleep(300);
+	}
+	return unused;
+}
+
+/* Keeps LOADED calls begun, half of them with a deadline, until `left` calls have ended. */
+static void begin_and_end(rxw_queue *queue, unsigned left)
+{
+	struct rxw_call_options options = {
+		.size = sizeof(options), .flags = RXW_CALL_NONBLOCK, .queue = queue};
+	struct rxw_queue_event v[ROOM];
+	unsigned live = 0, begun = 0;
+
+	while (left || live) {
+		int n;
+
+		for (unsigned i = 0; i < ABORTING && live < LOADED && left; i++) {
+			rxw_call *call;
+
+			options.deadline_ms = begun++ % 2 ? 3 : 0;
+			if (rxw_call_begin(aborted[i], &options, &call))
+				continue;
+			live++;
+			(void)!rxw_call_write(call, &options, H_ASK_SIZE);
+			(void)!rxw_call_send_end(call);
+		}
+		n = rxw_queue_next(queue, v, ROOM, 20);
+		check_array(v, n);
+		for (int i = 0; i < n; i++) {
+			if (!(v[i].events & RXW_EVENT_DONE))
+				continue;
+			rxw_call_end(v[i].call, 0, NULL);
+			live--;
+			left -= left != 0;
+		}
+	}
+}
+
+START_TEST(aborts_and_deadlines_double_no_call)
+{
+	pthread_t server, aborter;
+
+	atomic_store(&aborting, true);
+	for (unsigned i = 0; i < ABORTING; i++)
+		aborted[i] = h_connect(&bed, SERVICE);
+	pthread_create(&server, NULL, serve_aborted, NULL);
+	pthread_create(&aborter, NULL, abort_all, NULL);
+	begin_and_end(clients, h_small() ? 5000 : 40000);
+	atomic_store(&aborting, false);
+	pthread_join(server, NULL);
+	pthread_join(aborter, NULL);
+	for (unsigned i = 0; i < ABORTING; i++)
+		rxw_connection_release(aborted[i]);
+}
+END_TEST
+
+/*
+ * A thread that moves calls between two queues while others take them out: what was taken out of the
+ * old queue is void.
+ */
+START_TEST(a_call_that_moves_is_reported_once)
+{
+	struct rxw_queue_event v[ROOM];
+	rxw_call *call[4];
+	rxw_connection *c = h_connect(&bed, SERVICE);
+	rxw_queue *other;
+	int n;
+
+	ck_assert_int_eq(rxw_queue_create(bed.client_engine, NULL, &other), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		call[i] = ask(c, RXW_EVENT_DONE, NULL);
+		rxw_call_abort(call[i], 77);
+		ck_assert_int_eq(rxw_call_set_queue(call[i], other, &call[i]), 0);
+		ck_assert_int_eq(rxw_call_set_queue(call[i], clients, &call[i]), 0);
+		ck_assert_int_eq(rxw_call_set_queue(call[i], clients, &call[i]), 0);
+	}
+	ck_assert(is_empty(other));
+	n = rxw_queue_next(clients, v, ROOM, 30000);
+	ck_assert_int_eq(n, 4);
+	check_array(v, n);
+	ck_assert(is_empty(clients));
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(rxw_call_end(call[i], 0, NULL), 77);
+	ck_assert_int_eq(rxw_queue_destroy(other), 0);
+	rxw_connection_release(c);
 }
 END_TEST
 
@@ -848,6 +1012,9 @@ int main(void)
 				     many_calls,
 				     events_for_a_function,
 				     as_many_as_wanted,
+				     a_function_ends_another_call,
+				     aborts_and_deadlines_double_no_call,
+				     a_call_that_moves_is_reported_once,
 				     packets_of_a_batch_leave_together,
 				     a_wait_ends_a_batch,
 				     a_function_is_in_a_batch_already,
