@@ -156,10 +156,14 @@ static int32_t judge(const rxw_call *call, int32_t code)
 	return own ? own : code;
 }
 
-/* The client requested opcode `entry`; NULL: an unknown one. */
+/*
+ * The client requested opcode `entry`; NULL: an unknown one. `queued`: a queue delivered the call,
+ * which the caller ends. *kept: the function has kept the call, which may have been freed already
+ * if it was queued.
+ */
 static int32_t run(rxw_call *call, const struct rxw_rpc_table *table,
 		   const struct rxw_rpc_service *base, const void *service,
-		   const struct rxw_rpc_entry *entry, int32_t opcode)
+		   const struct rxw_rpc_entry *entry, int32_t opcode, bool queued, bool *kept)
 {
 	int32_t code = 0;
 
@@ -167,8 +171,9 @@ static int32_t run(rxw_call *call, const struct rxw_rpc_table *table,
 		code = base->enter(base->context, call, opcode, entry ? (int)entry->function : -1);
 	if (!code)
 		code = entry ? entry->stub(call, service) : RXW_RPC_OPCODE;
-	if (rxw_call_is_deferred(call))
-		return 0;
+	*kept = queued ? code == RXW_RPC_DEFERRED : rxw_call_is_deferred(call);
+	if (*kept)
+		return queued ? code : 0;
 	if (table->swap_errno)
 		code = swap_errno(code);
 	return judge(call, code);
@@ -197,9 +202,11 @@ int32_t rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 	uint64_t entered = 0;
 	uint8_t word[4];
 	int32_t opcode, code;
+	bool queued, kept;
 
 	if (!call || !table || (table->count && !table->entries))
 		return RXW_INVALID_OPERATION;
+	queued = rxw_call_is_deferred(call);
 	if (rxw_call_observed(call, &seen)) {
 		entered = monotonic_ns();
 		rxw_call_note_served(call, entered);
@@ -208,9 +215,9 @@ int32_t rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 		return judge(call, RXW_RPC_DECODE);
 	opcode = (int32_t)rxw_xdr_load32(word);
 	entry = find(table, opcode);
-	code = run(call, table, base, service, entry, opcode);
-	if (rxw_call_is_deferred(call))
-		return 0;
+	code = run(call, table, base, service, entry, opcode, queued, &kept);
+	if (kept)
+		return code;
 	/* An observer added while the stub ran is skipped, since no start time was taken. */
 	if (entry && entered && rxw_call_observed(call, &seen))
 		report_served(call, &seen, table->interface, entry->function, code);

@@ -153,8 +153,9 @@ struct rxw_rpc_service {
 };
 
 /*
- * The result of a server function that has called rxw_call_defer(): its stub encodes nothing. The
- * arguments end with the function. Later, on any thread, the generated NAME_reply() answers.
+ * The result of a server function that has called rxw_call_defer(), or whose call a queue delivered:
+ * its stub encodes nothing. The arguments end with the function. Later, on any thread, the generated
+ * NAME_reply() answers.
  */
 #define RXW_RPC_DEFERRED (-458)
 
@@ -178,8 +179,11 @@ struct rxw_rpc_table {
 /*
  * Serve a call: read the opcode (RXW_RPC_DECODE if that fails), find its stub (RXW_RPC_OPCODE if
  * there is none), run it, and report the call to the observer of the endpoint (rx-protocol 9.3).
- * Returns the code that the handler must return. For handlers only, not for calls that a queue
- * delivered: the arguments may have to be waited for.
+ * Returns the code that the handler must return.
+ *
+ * A call that a queue delivered must be ended with the result, by rxw_call_end(), unless the result
+ * is RXW_RPC_DEFERRED: then the function has kept the call, and NAME_reply() frees it. Nothing is
+ * waited for: a request of which a part is still missing ends with RXW_RPC_SS_UNMARSHAL.
  */
 rxw_code rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 		      const struct rxw_rpc_service *base, const void *service);

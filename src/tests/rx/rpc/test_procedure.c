@@ -423,6 +423,131 @@ START_TEST(inline_services_do_not_wait)
 }
 END_TEST
 
+/* ---- calls of a queue ---- */
+
+#define T_QUEUED 212
+
+static rxw_queue *calls;
+static rxw_call *kept;
+
+/* Serves one call of the queue as a program does. Returns what the dispatcher returned. */
+static int32_t serve_next(void)
+{
+	struct rxw_queue_event event;
+	int32_t code;
+
+	ck_assert_int_eq(rxw_queue_next(calls, &event, 1, 30000), 1);
+	ck_assert_uint_ne(event.events & RXW_EVENT_CALL, 0);
+	code = T_ExecuteRequest(event.call, &t_service);
+	if (code != RXW_RPC_DEFERRED)
+		rxw_call_end(event.call, code, NULL);
+	return code;
+}
+
+static void offer_queue(void)
+{
+	struct rxw_service_options o = {.size = sizeof(o), .id = T_QUEUED, .name = "queued"};
+
+	ck_assert_int_eq(rxw_queue_create(bed.server_engine, NULL, &calls), 0);
+	o.queue = calls;
+	h_offer(&bed, o);
+}
+
+/* The queue of a service is destroyed after the endpoint. */
+static void end_queue(rxw_connection *c)
+{
+	rxw_connection_release(c);
+	ck_assert_int_eq(rxw_endpoint_destroy(bed.client), 0);
+	ck_assert_int_eq(rxw_endpoint_destroy(bed.server), 0);
+	bed.client = bed.server = NULL;
+	ck_assert_int_eq(rxw_queue_destroy(calls), 0);
+}
+
+/* Sends the beginning of a request, and returns when the server has received it. */
+static rxw_call *ask_words(rxw_connection *c, uint32_t first, uint32_t second, size_t length)
+{
+	uint8_t words[8];
+	rxw_call *call;
+
+	rxw_xdr_store32(words, first);
+	rxw_xdr_store32(words + 4, second);
+	ck_assert_int_eq(rxw_call_begin(c, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_write(call, words, length), (ssize_t)length);
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	return call;
+}
+
+/* The code that the server returned, and the one that the client gets. */
+static void queue_serves(rxw_connection *c, uint32_t first, uint32_t second, size_t length,
+			 int32_t want)
+{
+	rxw_call *call = ask_words(c, first, second, length);
+	char reply[8];
+
+	ck_assert_int_eq(serve_next(), want);
+	if (!want)
+		ck_assert_int_eq(rxw_call_read(call, reply, 4), 4);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), want);
+}
+
+START_TEST(errors_of_queued_calls)
+{
+	rxw_connection *c;
+
+	offer_queue();
+	c = h_connect(&bed, T_QUEUED);
+	queue_serves(c, T_OP_ECHO, 0, 8, 0);
+	queue_serves(c, T_OP_ABSENT, 0, 8, RXW_RPC_OPCODE);
+	queue_serves(c, 99, 0, 8, RXW_RPC_OPCODE);
+	queue_serves(c, T_OP_ECHO, 0, 3, RXW_RPC_DECODE);
+	queue_serves(c, T_OP_ECHO, 0, 4, RXW_RPC_SS_UNMARSHAL);
+	queue_serves(c, T_OP_ECHO, 100, 8, RXW_RPC_SS_UNMARSHAL);
+	queue_serves(c, T_OP_FAIL, 4711, 8, RXW_RPC_SS_UNMARSHAL);
+	end_queue(c);
+}
+END_TEST
+
+static int32_t keep(void *context, rxw_call *call, uint32_t key, uint32_t *back)
+{
+	(void)context;
+	(void)key;
+	(void)back;
+	kept = call;
+	return RXW_RPC_DEFERRED;
+}
+
+static int32_t answer_at_once(void *context, rxw_call *call, uint32_t key, uint32_t *back)
+{
+	(void)context;
+	(void)key;
+	(void)back;
+	ck_assert_int_eq(rxw_rpc_answer(call, 4712, &T_interface, T_FN_WAIT), 4712);
+	return RXW_RPC_DEFERRED; /* the call is freed */
+}
+
+START_TEST(queued_calls_that_are_kept)
+{
+	static struct t_handlers handlers;
+	rxw_connection *c;
+	rxw_call *call;
+
+	handlers = *t_service.handlers;
+	handlers.Wait = keep;
+	t_service.handlers = &handlers;
+	offer_queue();
+	c = h_connect(&bed, T_QUEUED);
+	call = ask_words(c, T_OP_WAIT, 1, 8);
+	ck_assert_int_eq(serve_next(), RXW_RPC_DEFERRED);
+	ck_assert_int_eq(rxw_rpc_answer(kept, 4711, &T_interface, T_FN_WAIT), 4711);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 4711);
+	handlers.Wait = answer_at_once;
+	call = ask_words(c, T_OP_WAIT, 1, 8);
+	ck_assert_int_eq(serve_next(), RXW_RPC_DEFERRED);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 4712);
+	end_queue(c);
+}
+END_TEST
+
 /* ---- the observer ---- */
 
 struct note {
@@ -584,6 +709,8 @@ int main(void)
 	tcase_add_test(tc, access_checked_before_decoding);
 	tcase_add_test(tc, inline_services);
 	tcase_add_test(tc, inline_services_do_not_wait);
+	tcase_add_test(tc, errors_of_queued_calls);
+	tcase_add_test(tc, queued_calls_that_are_kept);
 	tcase_add_test(tc, reports);
 	tcase_add_test(tc, time_in_the_queue);
 	suite_add_tcase(s, tc);
