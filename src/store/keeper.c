@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "store/prune.h"
@@ -33,7 +34,9 @@ struct keeper {
 	uint64_t dirty_ns;     /* when the oldest commit that is not flushed was */
 	uint64_t wanted, done; /* flushes: each caller wants one more than had begun */
 	int result;	       /* of the last flush */
-	bool failed;	       /* it has been logged */
+	uint64_t failed_done;  /* `done` of the last flush that failed, */
+	int failed_result; /* and its result: a later one does not make up for lost bytes of objects */
+	bool failed;	   /* the last one did, which has been logged */
 	struct object_list made, dead;
 
 	_Atomic uint64_t flushes;
@@ -187,7 +190,32 @@ static void settle(struct keeper *keeper, const struct object_list *made,
 
 /* -- flush -- */
 
-static void note_result(struct keeper *keeper, int result)
+static void report_failure(struct keeper *keeper, int result)
+{
+	const char *name = keeper->core->name;
+	struct report *report = &keeper->core->report;
+
+	if (result == -ENOTRECOVERABLE)
+		report_line(
+			report, REPORT_ERROR,
+			"%s: the disk lost changes of the last second, which were not acknowledged as durable; "
+			"no changes are taken any more: look at the disk, and start the server again",
+			name);
+	else if (result == -EMFILE || result == -ENFILE)
+		report_line(
+			report, REPORT_ERROR,
+			"%s: data are not flushed, because too many files are open; raise the limit of open files "
+			"(LimitNOFILE, ulimit -n)",
+			name);
+	else
+		report_line(
+			report, REPORT_ERROR,
+			"%s: data cannot be flushed: %s; look at the disk, and at the log of the kernel",
+			name, strerror(-result));
+}
+
+/* One that failed is tried again, also if no other change comes. */
+static void note_result(struct keeper *keeper, uint64_t target, int result)
 {
 	bool tell;
 
@@ -195,11 +223,17 @@ static void note_result(struct keeper *keeper, int result)
 	tell = result && !keeper->failed;
 	keeper->failed = result != 0;
 	keeper->result = result;
+	keeper->done = target;
+	if (result) {
+		keeper->failed_done = target;
+		keeper->failed_result = result;
+		keeper->dirty = true;
+		keeper->dirty_ns = monotonic_ns();
+	}
+	pthread_cond_broadcast(&keeper->flushed);
 	pthread_mutex_unlock(&keeper->lock);
 	if (tell)
-		report_line(&keeper->core->report, REPORT_ERROR,
-			    "%s: data cannot be flushed: error %d; look at the disk",
-			    keeper->core->name, -result);
+		report_failure(keeper, result);
 }
 
 static void set_checkpointing(struct keeper *keeper, bool on)
@@ -306,11 +340,7 @@ static int flush(struct keeper *keeper)
 	if (core->durability == STORE_LAZY)
 		result = store_vfs_mark(core->vfs);
 	keeper->flushes++;
-	note_result(keeper, result);
-	pthread_mutex_lock(&keeper->lock);
-	keeper->done = target;
-	pthread_cond_broadcast(&keeper->flushed);
-	pthread_mutex_unlock(&keeper->lock);
+	note_result(keeper, target, result);
 	if (!result)
 		tidy(keeper, &made, &dead);
 	else
@@ -332,7 +362,7 @@ int keeper_flush(struct keeper *keeper)
 	pthread_cond_signal(&keeper->work);
 	while (keeper->done < wanted)
 		pthread_cond_wait(&keeper->flushed, &keeper->lock);
-	result = keeper->result;
+	result = keeper->failed_done >= wanted ? keeper->failed_result : 0;
 	pthread_mutex_unlock(&keeper->lock);
 	return result;
 }

@@ -3,7 +3,6 @@
 #include "store/logfile.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rxwire/xdr.h>
@@ -17,7 +16,7 @@
 
 struct store_logfile {
 	struct store_mark *mark;
-	pthread_mutex_t lock; /* covers the rest */
+	/* store_mark_hold() covers the rest. */
 	bool ahead;
 	uint64_t length; /* of the file, or less; 0: not known */
 	uint64_t top;	 /* the end of what was ever written in this generation of the log */
@@ -34,23 +33,19 @@ struct store_logfile *store_logfile_create(struct store_mark *mark)
 	if (!log)
 		return NULL;
 	log->mark = mark;
-	pthread_mutex_init(&log->lock, NULL);
 	return log;
 }
 
 void store_logfile_destroy(struct store_logfile *log)
 {
-	if (!log)
-		return;
-	pthread_mutex_destroy(&log->lock);
 	free(log);
 }
 
 void store_logfile_ahead(struct store_logfile *log, bool ahead)
 {
-	pthread_mutex_lock(&log->lock);
+	store_mark_hold(log->mark);
 	log->ahead = ahead;
-	pthread_mutex_unlock(&log->lock);
+	store_mark_release(log->mark);
 }
 
 /*
@@ -135,7 +130,8 @@ int store_logfile_write(struct store_logfile *log, struct store_file *file, cons
 {
 	int rc;
 
-	pthread_mutex_lock(&log->lock);
+	store_mark_hold(log->mark);
+	store_mark_writes(log->mark, offset);
 	if (gathers(log, size, offset)) {
 		rc = gather(log, file, data, size, offset);
 	} else {
@@ -149,9 +145,9 @@ int store_logfile_write(struct store_logfile *log, struct store_file *file, cons
 		else if (!rc)
 			rc = put(log, file, data, size, offset);
 	}
-	pthread_mutex_unlock(&log->lock);
 	if (!rc)
 		store_mark_wrote(log->mark, data, size, offset);
+	store_mark_release(log->mark);
 	return rc;
 }
 
@@ -160,21 +156,43 @@ int store_logfile_settle(struct store_logfile *log, struct store_file *file, uin
 {
 	int rc = 0;
 
-	pthread_mutex_lock(&log->lock);
+	store_mark_hold(log->mark);
 	/* If it fails, it is tried again before the transaction can end. */
 	if (log->used && offset < log->offset + log->used && log->offset < offset + size) {
 		rc = put(log, file, log->bytes, log->used, log->offset);
 		if (!rc)
 			drop(log);
 	}
-	pthread_mutex_unlock(&log->lock);
+	store_mark_release(log->mark);
 	return rc;
 }
 
-void store_logfile_cut(struct store_logfile *log)
+static void forget_all(struct store_logfile *log)
 {
-	pthread_mutex_lock(&log->lock);
 	drop(log);
 	log->length = log->top = 0;
-	pthread_mutex_unlock(&log->lock);
+}
+
+int store_logfile_truncate(struct store_logfile *log, struct store_file *file, uint64_t size)
+{
+	const struct store_layer_ops *ops = file->layer->ops;
+	int rc;
+
+	store_mark_hold(log->mark);
+	rc = ops->truncate(file, size);
+	if (!rc) {
+		forget_all(log);
+		store_mark_truncated(log->mark, size);
+		rc = ops->sync(file);
+	}
+	store_mark_release(log->mark);
+	return rc;
+}
+
+void store_logfile_removed(struct store_logfile *log)
+{
+	store_mark_hold(log->mark);
+	forget_all(log);
+	store_mark_truncated(log->mark, 0);
+	store_mark_release(log->mark);
 }

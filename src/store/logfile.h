@@ -28,7 +28,12 @@ int store_logfile_write(struct store_logfile *log, struct store_file *file, cons
 /* Before the file is read from `offset` on, flushed, or asked for its length: write what was gathered. 0 or -errno. */
 int store_logfile_settle(struct store_logfile *log, struct store_file *file, uint64_t offset,
 			 size_t size);
-/* The file was cut or removed: what was gathered is dropped. */
-void store_logfile_cut(struct store_logfile *log);
+/*
+ * Cut the file, durably. Everything in it is in the database. If the cut were lost and the beginning of the log were
+ * overwritten in part, the rest of it would hide newer pages of the database. 0 or -errno.
+ */
+int store_logfile_truncate(struct store_logfile *log, struct store_file *file, uint64_t size);
+/* The file was removed: what was gathered is dropped. */
+void store_logfile_removed(struct store_logfile *log);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rxwire/xdr.h>
@@ -38,10 +39,17 @@ struct store_mark {
 	const char *path, *log;
 	int (*before_sync)(void *arg);
 	void *arg;
-	pthread_mutex_t moving; /* covers `record`, `known...`, `named`; taken before `lock` */
+	pthread_mutex_t moving; /* covers what follows; taken before `writing` */
 	struct record record;	/* the last one written or read */
 	uint64_t known_salt, known_end; /* the log for which the record holds */
+	/* The log of the last flush: its bytes are on stable storage. */
+	uint64_t safe_salt, safe_end;
+	/* Bytes behind these may be in memory only, although the kernel takes them for written. */
+	bool doubt;
 	uint64_t named;	       /* generation of the log whose name is on stable storage; 0: none */
+	struct store_file *file, *log_file; /* kept open: a flush needs no descriptor; or NULL */
+	pthread_mutex_t writing; /* held while the log is written to or cut; taken before `lock` */
+	atomic_bool lost; /* bytes of the log are gone: it must not be read or written any more */
 	pthread_mutex_t lock;  /* covers the rest */
 	uint64_t salt;	       /* generation of the log; 0: it is empty */
 	uint64_t end;	       /* of the last transaction in it; 0: it is empty */
@@ -73,13 +81,24 @@ int store_mark_create(struct store_layer *layer, const char *path, const char *l
 	mark->before_sync = before_sync;
 	mark->arg = arg;
 	pthread_mutex_init(&mark->moving, NULL);
+	pthread_mutex_init(&mark->writing, NULL);
 	pthread_mutex_init(&mark->lock, NULL);
 	return 0;
 }
 
+static void close_file(struct store_file **file)
+{
+	if (*file)
+		(*file)->layer->ops->close(*file);
+	*file = NULL;
+}
+
 void store_mark_destroy(struct store_mark *mark)
 {
+	close_file(&mark->file);
+	close_file(&mark->log_file);
 	pthread_mutex_destroy(&mark->moving);
+	pthread_mutex_destroy(&mark->writing);
 	pthread_mutex_destroy(&mark->lock);
 	free(mark);
 }
@@ -93,6 +112,32 @@ static void take_header(struct store_mark *mark, const uint8_t *header)
 	mark->frame = FRAME_HEADER + (uint64_t)rxw_xdr_load32(header + 8);
 	mark->end = LOG_HEADER;
 	mark->commit_frame = 0;
+}
+
+void store_mark_hold(struct store_mark *mark)
+{
+	pthread_mutex_lock(&mark->writing);
+}
+
+void store_mark_release(struct store_mark *mark)
+{
+	pthread_mutex_unlock(&mark->writing);
+}
+
+bool store_mark_lost(struct store_mark *mark)
+{
+	return atomic_load(&mark->lost);
+}
+
+/* What lies behind is of a transaction that failed: SQLite begins the next one where the last good one ended. */
+void store_mark_writes(struct store_mark *mark, uint64_t offset)
+{
+	pthread_mutex_lock(&mark->lock);
+	if (offset == 0)
+		mark->salt = mark->end = mark->frame = 0;
+	else if (offset >= LOG_HEADER && offset < mark->end)
+		mark->end = offset;
+	pthread_mutex_unlock(&mark->lock);
 }
 
 /* SQLite writes a frame's header and its page separately, and nothing else of those sizes. */
@@ -133,19 +178,34 @@ uint64_t store_mark_log_size(struct store_mark *mark)
 
 /* -- reading a log -- */
 
+/* A walk through the log, which gives its generation and the end of its last whole transaction. */
 struct scan {
-	struct store_mark *mark;
 	struct store_file *file;
 	bool big; /* checksums of big-endian words */
 	uint32_t sum[2];
+	uint8_t header[LOG_HEADER];
+	uint64_t salt, frame, end; /* as in struct store_mark */
+	/* Write the bytes of [from, until) again; until = 0: none, and the walk has no limit. */
+	uint64_t from, until;
 };
 
 static int read_exactly(struct scan *scan, void *data, size_t size, uint64_t offset)
 {
 	const struct iovec iov = {data, size};
-	ssize_t n = scan->mark->layer->ops->preadv(scan->file, &iov, 1, offset, false);
+	ssize_t n = scan->file->layer->ops->preadv(scan->file, &iov, 1, offset, false);
 
 	return n < 0 ? (int)n : (size_t)n == size ? 0 : -ENODATA;
+}
+
+static int write_again(struct scan *scan, void *data, size_t size, uint64_t offset)
+{
+	const struct iovec iov = {data, size};
+	ssize_t n;
+
+	if (!scan->until || offset + size <= scan->from)
+		return 0;
+	n = scan->file->layer->ops->pwritev(scan->file, &iov, 1, offset);
+	return n < 0 ? (int)n : 0;
 }
 
 static void add_to_sum(struct scan *scan, const uint8_t *data, size_t size)
@@ -159,34 +219,38 @@ static void add_to_sum(struct scan *scan, const uint8_t *data, size_t size)
 	}
 }
 
-/* Follow the frames as far as they belong to this generation and are whole. Lock held. */
+static bool is_next_frame(struct scan *scan, const uint8_t *frame)
+{
+	if (rxw_xdr_load64(frame + 8) != scan->salt)
+		return false;
+	add_to_sum(scan, frame, 8);
+	add_to_sum(scan, frame + FRAME_HEADER, (size_t)scan->frame - FRAME_HEADER);
+	return rxw_xdr_load32(frame + 16) == scan->sum[0] &&
+	       rxw_xdr_load32(frame + 20) == scan->sum[1];
+}
+
+/* Follow the frames as far as they belong to this generation and are whole. */
 static int scan_frames(struct scan *scan, uint8_t *frame)
 {
-	struct store_mark *mark = scan->mark;
-	uint64_t at = LOG_HEADER;
-	int rc;
+	int rc = 0;
 
-	for (;; at += mark->frame) {
-		rc = read_exactly(scan, frame, (size_t)mark->frame, at);
-		if (rc)
+	for (uint64_t at = LOG_HEADER; !rc && (!scan->until || at < scan->until);
+	     at += scan->frame) {
+		rc = read_exactly(scan, frame, (size_t)scan->frame, at);
+		if (rc || !is_next_frame(scan, frame))
 			return rc == -ENODATA ? 0 : rc;
-		if (rxw_xdr_load64(frame + 8) != mark->salt)
-			return 0;
-		add_to_sum(scan, frame, 8);
-		add_to_sum(scan, frame + FRAME_HEADER, (size_t)mark->frame - FRAME_HEADER);
-		if (rxw_xdr_load32(frame + 16) != scan->sum[0] || rxw_xdr_load32(frame + 20) != scan->sum[1])
-			return 0;
+		rc = write_again(scan, frame, (size_t)scan->frame, at);
 		if (rxw_xdr_load32(frame + 4))
-			mark->end = at + mark->frame;
+			scan->end = at + scan->frame;
 	}
+	return rc;
 }
 
 static int scan_log(struct scan *scan)
 {
-	struct store_mark *mark = scan->mark;
-	uint8_t header[LOG_HEADER], *frame;
+	uint8_t *header = scan->header, *frame;
 	uint32_t page;
-	int rc = read_exactly(scan, header, sizeof(header), 0);
+	int rc = read_exactly(scan, header, LOG_HEADER, 0);
 
 	if (rc)
 		return rc == -ENODATA ? 0 : rc;
@@ -197,9 +261,13 @@ static int scan_log(struct scan *scan)
 	add_to_sum(scan, header, 24);
 	if (rxw_xdr_load32(header + 24) != scan->sum[0] || rxw_xdr_load32(header + 28) != scan->sum[1])
 		return 0;
-	take_header(mark, header);
-	frame = malloc((size_t)mark->frame);
-	rc = frame ? scan_frames(scan, frame) : -ENOMEM;
+	scan->salt = rxw_xdr_load64(header + 16);
+	scan->frame = FRAME_HEADER + (uint64_t)page;
+	scan->end = LOG_HEADER;
+	frame = malloc((size_t)scan->frame);
+	rc = frame ? write_again(scan, header, LOG_HEADER, 0) : -ENOMEM;
+	if (!rc)
+		rc = scan_frames(scan, frame);
 	free(frame);
 	return rc;
 }
@@ -207,15 +275,18 @@ static int scan_log(struct scan *scan)
 /* Find the generation and the end of the log as it is. */
 static int look_at_log(struct store_mark *mark)
 {
-	struct scan scan = {.mark = mark};
+	struct scan scan = {0};
 	int rc = mark->layer->ops->open(mark->layer, mark->log, 0, &scan.file);
 
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	pthread_mutex_lock(&mark->lock);
 	rc = scan_log(&scan);
-	pthread_mutex_unlock(&mark->lock);
 	mark->layer->ops->close(scan.file);
+	pthread_mutex_lock(&mark->lock);
+	mark->salt = scan.salt;
+	mark->frame = scan.frame;
+	mark->end = scan.end;
+	pthread_mutex_unlock(&mark->lock);
 	return rc;
 }
 
@@ -279,18 +350,18 @@ static int write_mark(struct store_mark *mark, bool make)
 	const struct store_layer_ops *ops = mark->layer->ops;
 	struct record *record = &mark->record;
 	const struct iovec iov = {record, sizeof(*record)};
-	struct store_file *file;
 	ssize_t n;
-	int rc = ops->open(mark->layer, mark->path, STORE_OPEN_WRITE | STORE_OPEN_CREATE, &file);
+	int rc = mark->file ? 0
+			    : ops->open(mark->layer, mark->path,
+					STORE_OPEN_WRITE | STORE_OPEN_CREATE, &mark->file);
 
 	if (rc)
 		return rc;
 	record->magic = MAGIC;
 	record->sequence++;
 	record->check = check_of(record);
-	n = ops->pwritev(file, &iov, 1, record->sequence % 2 * SLOT);
-	rc = n < 0 ? (int)n : ops->sync(file);
-	ops->close(file);
+	n = ops->pwritev(mark->file, &iov, 1, record->sequence % 2 * SLOT);
+	rc = n < 0 ? (int)n : ops->sync(mark->file);
 	if (!rc && make)
 		rc = ops->sync_dir(mark->layer, "meta");
 	return rc;
@@ -351,6 +422,12 @@ int store_mark_recover(struct store_mark *mark, enum store_past *past)
 	}
 	mark->known_salt = mark->record.salt;
 	mark->known_end = mark->record.end;
+	/* A flush of the process that was killed may have failed: it was told, and nobody will be again. */
+	mark->doubt = true;
+	if (mark->record.state == STATE_LAZY) {
+		mark->safe_salt = mark->record.salt;
+		mark->safe_end = mark->record.end;
+	}
 	restarted = strncmp(boot, mark->record.boot, sizeof(boot)) != 0;
 	*past = restarted ? STORE_PAST_CRASHED : STORE_PAST_KILLED;
 	if (!restarted || mark->record.state == STATE_STRICT)
@@ -358,7 +435,8 @@ int store_mark_recover(struct store_mark *mark, enum store_past *past)
 	if (mark->salt != mark->record.salt || mark->record.end == 0)
 		/* All of the marked generation went to the database before this one began. */
 		return cut_log(mark, 0);
-	return mark->end > mark->record.end ? cut_log(mark, mark->record.end) : 0;
+	/* Also a log that was cut before: that flush may have failed. */
+	return cut_log(mark, mark->end > mark->record.end ? mark->record.end : mark->end);
 }
 
 int store_mark_begin(struct store_mark *mark, bool strict)
@@ -386,6 +464,62 @@ static void look(struct store_mark *mark, uint64_t *salt, uint64_t *end)
 	pthread_mutex_unlock(&mark->lock);
 }
 
+/*
+ * Bytes of the log are neither on stable storage nor in memory. What was acknowledged as durable
+ * lies before the mark. The next start cuts the log there, as after a restart of the machine.
+ */
+static int lose_log(struct store_mark *mark)
+{
+	atomic_store(&mark->lost, true);
+	if (mark->record.state == STATE_LAZY) {
+		memset(mark->record.boot, 0, sizeof(mark->record.boot));
+		write_mark(mark, false);
+	}
+	return -ENOTRECOVERABLE;
+}
+
+/*
+ * After a flush that failed, the kernel takes the bytes for written, and the next flush succeeds without them. So all that
+ * came after the last good flush is written again, if its checksums are right.
+ */
+static int renew_log(struct store_mark *mark, struct store_file *log)
+{
+	struct scan scan = {.file = log};
+	uint64_t salt;
+	int rc = 0;
+
+	store_mark_hold(mark);
+	look(mark, &salt, &scan.until);
+	if (mark->safe_salt == salt)
+		scan.from = mark->safe_end;
+	if (scan.until)
+		rc = scan_log(&scan);
+	store_mark_release(mark);
+	if (!rc && (scan.until != scan.end || (scan.until && scan.salt != salt)))
+		return lose_log(mark);
+	mark->doubt = rc != 0;
+	return rc;
+}
+
+static int sync_log(struct store_mark *mark, struct store_file *log, uint64_t salt, uint64_t end)
+{
+	int rc = mark->doubt ? renew_log(mark, log) : 0;
+
+	if (rc)
+		return rc;
+	rc = mark->layer->ops->sync(log);
+	if (!rc) {
+		mark->safe_salt = salt;
+		mark->safe_end = end;
+		return 0;
+	}
+	mark->doubt = true;
+	/* At once, while the bytes are in memory. In strict mode the transaction fails instead. */
+	if (mark->record.state == STATE_LAZY && renew_log(mark, log) == -ENOTRECOVERABLE)
+		rc = -ENOTRECOVERABLE;
+	return rc;
+}
+
 int store_mark_flush(struct store_mark *mark, struct store_file *log)
 {
 	uint64_t salt, end;
@@ -398,9 +532,11 @@ int store_mark_flush(struct store_mark *mark, struct store_file *log)
 		pthread_mutex_unlock(&mark->moving);
 		return 0;
 	}
-	rc = mark->before_sync ? mark->before_sync(mark->arg) : 0;
+	rc = store_mark_lost(mark) ? -ENOTRECOVERABLE : 0;
+	if (!rc && mark->before_sync)
+		rc = mark->before_sync(mark->arg);
 	if (!rc)
-		rc = mark->layer->ops->sync(log);
+		rc = sync_log(mark, log, salt, end);
 	/* A new log has a name to be kept, too. */
 	if (!rc && salt != mark->named) {
 		rc = mark->layer->ops->sync_dir(mark->layer, "meta");
@@ -432,25 +568,23 @@ static bool has_grown(struct store_mark *mark)
 
 	pthread_mutex_lock(&mark->moving);
 	look(mark, &salt, &end);
-	grown = !is_known(mark, salt, end);
+	grown = !is_known(mark, salt, end) || store_mark_lost(mark);
 	pthread_mutex_unlock(&mark->moving);
 	return grown;
 }
 
 int store_mark_move(struct store_mark *mark)
 {
-	const struct store_layer_ops *ops = mark->layer->ops;
-	struct store_file *file;
-	int rc;
+	int rc = 0;
 
 	if (!has_grown(mark))
 		return 0;
-	rc = ops->open(mark->layer, mark->log, STORE_OPEN_WRITE, &file);
+	if (!mark->log_file)
+		rc = mark->layer->ops->open(mark->layer, mark->log, STORE_OPEN_WRITE,
+					    &mark->log_file);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
-	rc = store_mark_flush(mark, file);
-	ops->close(file);
-	return rc;
+	return store_mark_flush(mark, mark->log_file);
 }
 
 int store_mark_end(struct store_mark *mark)

@@ -89,6 +89,8 @@ static int file_close(sqlite3_file *base)
 /* Bytes of the log that SQLite wrote, but that are not in the file yet. */
 static int settle(struct file *f, uint64_t offset, size_t size)
 {
+	if (f->log && store_mark_lost(f->vfs->mark))
+		return -ENOTRECOVERABLE;
 	return f->log ? store_logfile_settle(f->vfs->logfile, f->file, offset, size) : 0;
 }
 
@@ -114,8 +116,10 @@ static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_in
 	ssize_t n;
 
 	if (f->log) {
-		int rc = store_logfile_write(f->vfs->logfile, f->file, data, (size_t)size,
-					     (uint64_t)offset);
+		int rc = store_mark_lost(f->vfs->mark)
+				 ? -ENOTRECOVERABLE
+				 : store_logfile_write(f->vfs->logfile, f->file, data, (size_t)size,
+						       (uint64_t)offset);
 
 		return rc ? failed(rc, SQLITE_IOERR_WRITE) : SQLITE_OK;
 	}
@@ -126,21 +130,13 @@ static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_in
 static int file_truncate(sqlite3_file *base, sqlite3_int64 size)
 {
 	struct file *f = (struct file *)base;
-	int rc = f->vfs->layer->ops->truncate(f->file, (uint64_t)size);
+	int rc;
 
-	/*
-	 * Everything in the log is in the database now. If the cut were lost and the beginning of the log were
-	 * overwritten in part, the rest of it would hide newer pages of the database.
-	 */
-	if (!rc && f->log)
-		rc = f->vfs->layer->ops->sync(f->file);
-	if (rc)
-		return failed(rc, SQLITE_IOERR_TRUNCATE);
-	if (f->log) {
-		store_logfile_cut(f->vfs->logfile);
-		store_mark_truncated(f->vfs->mark, (uint64_t)size);
-	}
-	return SQLITE_OK;
+	if (f->log)
+		rc = store_logfile_truncate(f->vfs->logfile, f->file, (uint64_t)size);
+	else
+		rc = f->vfs->layer->ops->truncate(f->file, (uint64_t)size);
+	return rc ? failed(rc, SQLITE_IOERR_TRUNCATE) : SQLITE_OK;
 }
 
 static int file_sync(sqlite3_file *base, int flags)
@@ -443,10 +439,8 @@ static int vfs_delete(sqlite3_vfs *base, const char *path, int sync)
 
 	if (rc == -ENOENT)
 		return SQLITE_IOERR_DELETE_NOENT;
-	if (!rc && strcmp(path, LOG) == 0) {
-		store_logfile_cut(vfs->logfile);
-		store_mark_truncated(vfs->mark, 0);
-	}
+	if (!rc && strcmp(path, LOG) == 0)
+		store_logfile_removed(vfs->logfile);
 	if (!rc && sync)
 		rc = vfs->layer->ops->sync_dir(vfs->layer, "meta");
 	return rc ? failed(rc, SQLITE_IOERR_DELETE) : SQLITE_OK;

@@ -27,6 +27,7 @@ struct node {
 	bool directory;
 	struct bytes now, safe;
 	struct change *first, **last;
+	int error;	   /* of a flush of everything: for the next flush of this file */
 	struct node *copy; /* while the disk is copied */
 };
 
@@ -54,6 +55,9 @@ struct crashdisk {
 	uint64_t calls, stop, stop_seed, fail, fail_more, limit;
 	uint64_t reads; /* that succeed before one that fails; UINT64_MAX: none does */
 	int fail_errno;
+	char lose_path[160]; /* flushes of files below it fail */
+	unsigned lose, lost; /* how many more do, and did */
+	bool lose_memory;
 	bool stopped, locked;
 	unsigned boots, layers;
 };
@@ -171,10 +175,28 @@ static void add_change(struct node *node, const uint8_t *data, uint64_t size, ui
 	node->last = &c->next;
 }
 
+/* What was lost by a flush that failed stays lost. */
 static void flush_node(struct node *node)
 {
-	copy_bytes(&node->safe, &node->now);
+	for (const struct change *c = node->first; c; c = c->next) {
+		if (c->data)
+			put(&node->safe, c->data, c->size, c->offset);
+		else
+			set_length(&node->safe, c->offset);
+	}
 	drop_changes(node);
+}
+
+/*
+ * Linux, when the disk does not take the pages of a file: an error, once, and they count as
+ * written. Lengths go to the journal of the file system. `evicted`: the memory was needed for other pages.
+ */
+static void lose_node(struct node *node, bool evicted)
+{
+	set_length(&node->safe, node->now.length);
+	drop_changes(node);
+	if (evicted)
+		copy_bytes(&node->now, &node->safe);
 }
 
 /* -- names -- */
@@ -474,14 +496,49 @@ static int layer_size(struct store_file *base, uint64_t *length)
 	return leave(disk, disk->stopped ? -EIO : 0);
 }
 
+/* A file, or all files in a directory, whose name ends with '/', or all. */
+static bool is_below(const char *path, const char *top)
+{
+	size_t n = strlen(top);
+
+	return !n || (top[n - 1] == '/' ? strncmp(path, top, n) == 0 : strcmp(path, top) == 0);
+}
+
+/* Whether a flush of the file is to fail now. */
+static bool loses(struct crashdisk *disk, const struct node *node)
+{
+	for (unsigned i = 0; disk->lose && node->first && i < disk->now.count; i++)
+		if (disk->now.name[i].node == node &&
+		    is_below(disk->now.name[i].path, disk->lose_path))
+			return true;
+	return false;
+}
+
+static int lose_pages(struct crashdisk *disk, struct node *node)
+{
+	disk->lose--;
+	disk->lost++;
+	lose_node(node, disk->lose_memory);
+	return -EIO;
+}
+
 static int layer_sync(struct store_file *base)
 {
 	struct open_file *file = (struct open_file *)base;
 	struct crashdisk *disk = enter(base->layer);
 	int rc;
 
-	if (whole(disk, &rc))
+	if (!whole(disk, &rc))
+		return leave(disk, rc);
+	/* The error of a flush of everything, which the file has not told yet. */
+	if (file->node->error) {
+		rc = file->node->error;
+		file->node->error = 0;
+	} else if (loses(disk, file->node)) {
+		rc = lose_pages(disk, file->node);
+	} else {
 		flush_node(file->node);
+	}
 	return leave(disk, rc);
 }
 
@@ -582,13 +639,20 @@ static int layer_sync_dir(struct store_layer *layer, const char *path)
 	return leave(disk, rc);
 }
 
-static void flush_all(struct crashdisk *disk)
+static int flush_all(struct crashdisk *disk)
 {
-	for (struct node *node = disk->nodes; node; node = node->next)
-		flush_node(node);
+	int rc = 0;
+
+	for (struct node *node = disk->nodes; node; node = node->next) {
+		if (loses(disk, node))
+			rc = node->error = lose_pages(disk, node);
+		else
+			flush_node(node);
+	}
 	for (struct move *move = disk->first; move; move = move->next)
 		apply_move(&disk->safe, move);
 	drop_moves(disk);
+	return rc;
 }
 
 static int layer_sync_all(struct store_layer *layer)
@@ -597,7 +661,7 @@ static int layer_sync_all(struct store_layer *layer)
 	int rc;
 
 	if (whole(disk, &rc))
-		flush_all(disk);
+		rc = flush_all(disk);
 	return leave(disk, rc);
 }
 
@@ -734,6 +798,26 @@ void crashdisk_fail_at(struct crashdisk *disk, uint64_t call, uint64_t more, int
 	pthread_mutex_unlock(&disk->lock);
 }
 
+void crashdisk_lose(struct crashdisk *disk, const char *path, unsigned times, bool memory)
+{
+	pthread_mutex_lock(&disk->lock);
+	snprintf(disk->lose_path, sizeof(disk->lose_path), "%s", path);
+	disk->lose = times;
+	disk->lose_memory = memory;
+	disk->lost = 0;
+	pthread_mutex_unlock(&disk->lock);
+}
+
+unsigned crashdisk_lost(struct crashdisk *disk)
+{
+	unsigned lost;
+
+	pthread_mutex_lock(&disk->lock);
+	lost = disk->lost;
+	pthread_mutex_unlock(&disk->lock);
+	return lost;
+}
+
 bool crashdisk_fail_read(struct crashdisk *disk, uint64_t after)
 {
 	bool waits;
@@ -765,15 +849,17 @@ void crashdisk_killed(struct crashdisk *disk)
 	restart(disk);
 }
 
-unsigned crashdisk_pending(const struct crashdisk *disk)
+unsigned crashdisk_pending(struct crashdisk *disk)
 {
 	unsigned n = 0;
 
+	pthread_mutex_lock(&disk->lock);
 	for (const struct move *move = disk->first; move; move = move->next)
 		n++;
 	for (const struct node *node = disk->nodes; node; node = node->next)
 		for (const struct change *c = node->first; c; c = c->next)
 			n++;
+	pthread_mutex_unlock(&disk->lock);
 	return n;
 }
 

@@ -30,6 +30,14 @@ bool crashdisk_stopped(struct crashdisk *disk);
 /* That call and the `more` following ones fail with `err`, a positive errno, and do nothing. */
 void crashdisk_fail_at(struct crashdisk *disk, uint64_t call, uint64_t more, int err);
 /*
+ * The next flushes, `times` of them, that find something to flush in the file `path` fail with
+ * -EIO ("files/": in all files below; "": in any). What they were to flush is lost, although it is
+ * read as before until the machine restarts; `memory`: not even that.
+ */
+void crashdisk_lose(struct crashdisk *disk, const char *path, unsigned times, bool memory);
+/* How many of them have failed. */
+unsigned crashdisk_lost(struct crashdisk *disk);
+/*
  * After that many reads, one fails with -EIO; UINT64_MAX: none does. Returns whether one that was asked
  * for before has not failed yet.
  */
@@ -42,7 +50,7 @@ void crashdisk_limit(struct crashdisk *disk, uint64_t bytes);
  */
 void crashdisk_killed(struct crashdisk *disk);
 /* Writes, cuts and names that were not flushed: the items of a crash. */
-unsigned crashdisk_pending(const struct crashdisk *disk);
+unsigned crashdisk_pending(struct crashdisk *disk);
 /*
  * The machine restarted: of each item that was not flushed, bit i % 64 of `keep` says
  * whether it is there; torn: those that are, are whole or not, as `seed` says.

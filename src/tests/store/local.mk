@@ -74,6 +74,10 @@ check_tests += src/tests/store/test_faults
 src_tests_store_test_faults_SOURCES = src/tests/store/test_faults.c $(store_test_disk)
 src_tests_store_test_faults_LDADD = $(store_test_libs)
 
+check_tests += src/tests/store/test_flush
+src_tests_store_test_flush_SOURCES = src/tests/store/test_flush.c $(store_test_disk)
+src_tests_store_test_flush_LDADD = $(store_test_libs)
+
 check_tests += src/tests/store/test_writers
 src_tests_store_test_writers_SOURCES = src/tests/store/test_writers.c $(store_test_disk)
 src_tests_store_test_writers_LDADD = $(store_test_libs)
