@@ -69,6 +69,8 @@ static int check_extent(struct tree *tree, const struct vnode_key *key,
 			const struct version *version, const struct store_extent *extent)
 {
 	struct store_owner owner = {key->group, key->vnode, version->v.unique};
+	const struct store_content lost = {.extent = (struct store_extent *)(uintptr_t)extent,
+					   .count = 1};
 	struct db_object object;
 	uint64_t length;
 	int result = db_object_get(tree->checking->db, extent->object, &object);
@@ -85,6 +87,11 @@ static int check_extent(struct tree *tree, const struct vnode_key *key,
 					     : "another vnode's");
 		return 0;
 	}
+	if (store_data_is_lost(tree->checking->core->data, &lost) && in_use(tree, extent->object))
+		checking_fault(
+			tree->checking,
+			"volume %u: the disk did not take bytes of object %llx of vnode %u, which are lost",
+			tree->volume->id, (unsigned long long)extent->object, key->vnode);
 	result = store_data_stat(tree->checking->core->data, &owner, extent->object, &length);
 	if (result == -ENOMEM)
 		return result;

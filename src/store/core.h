@@ -41,7 +41,9 @@ struct core {
 	_Atomic uint64_t numbers;     /* the last number of an object or a small content */
 	_Atomic uint64_t promised;    /* KiB of the disk that running writers were promised */
 	_Atomic uint64_t bytes_read, bytes_written, bytes_copied;
-	_Atomic bool sync_all; /* before the next flush: files of a killed process */
+	/* Before the next flush: files of a killed process; one by one, because some could not be flushed. */
+	_Atomic bool sync_all, sync_each;
+	_Atomic bool recording; /* what the disk has lost: commits go on */
 	_Atomic bool tight;    /* the disk was full */
 };
 

@@ -225,6 +225,7 @@ int data_acquire(struct store_data *data, const struct store_owner *owner, uint6
 	if (found) {
 		found->refs++;
 		found->busy = true;
+		found->owner = *owner;
 	} else {
 		found = make(data, owner, number);
 	}
@@ -298,6 +299,98 @@ int data_lost(const struct data_object *object, uint64_t end)
 	int failed = atomic_load(&object->failed);
 
 	return failed && end > atomic_load(&object->safe) ? failed : 0;
+}
+
+/* -- lost bytes -- */
+
+void data_fail(struct store_data *data, struct data_object *object, int error)
+{
+	atomic_store(&object->failed, error);
+	atomic_store(&data->any_lost, true);
+	data->unrecorded = true;
+}
+
+bool store_data_any_lost(struct store_data *data)
+{
+	return atomic_load(&data->any_lost);
+}
+
+bool store_data_is_lost(struct store_data *data, const struct store_content *content)
+{
+	bool is = false;
+
+	pthread_mutex_lock(&data->lock);
+	for (uint32_t i = 0; i < content->count && !is; i++) {
+		const struct data_object *object = find(data, content->extent[i].object);
+
+		is = object && data_lost(object, content->extent[i].end);
+	}
+	pthread_mutex_unlock(&data->lock);
+	return is;
+}
+
+static bool needs_record(const struct data_object *object)
+{
+	return lost(object) && !object->removed &&
+	       (!object->recorded || object->recorded_safe > atomic_load(&object->safe));
+}
+
+bool store_data_lost_next(struct store_data *data, struct store_lost *out)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&data->lock);
+	for (size_t i = 0; data->unrecorded && !found && i < data->objects.size; i++)
+		for (struct data_object *object = *htable_chain(&data->objects, i);
+		     object && !found; object = object->link) {
+			found = needs_record(object);
+			if (found)
+				*out = (struct store_lost){object->owner, object->number,
+							   atomic_load(&object->safe)};
+		}
+	data->unrecorded = found;
+	pthread_mutex_unlock(&data->lock);
+	return found;
+}
+
+void store_data_lost_recorded(struct store_data *data, const struct store_lost *what)
+{
+	struct data_object *object;
+
+	pthread_mutex_lock(&data->lock);
+	object = find(data, what->object);
+	if (object) {
+		object->recorded = true;
+		object->recorded_safe = what->safe;
+	}
+	pthread_mutex_unlock(&data->lock);
+}
+
+int data_set_lost(struct store_data *data, const struct store_lost *what, bool recorded)
+{
+	struct data_object *object;
+
+	pthread_mutex_lock(&data->lock);
+	object = find_steady(data, what->object);
+	if (object)
+		data_hold(data, object);
+	else
+		object = make(data, &what->owner, what->object);
+	if (object) {
+		atomic_store(&object->safe, what->safe);
+		data_fail(data, object, -EIO);
+		object->recorded = recorded;
+		object->recorded_safe = what->safe;
+		steady(data, object);
+		data_put(data, object); /* it stays, without a file */
+	}
+	pthread_mutex_unlock(&data->lock);
+	return object ? 0 : -ENOMEM;
+}
+
+int store_data_set_lost(struct store_data *data, const struct store_lost *what)
+{
+	return data_set_lost(data, what, true);
 }
 
 /* -- pins -- */

@@ -23,7 +23,7 @@
 struct data_object {
 	void *link; /* in store_data.objects, if `known` */
 	uint64_t number;
-	struct store_owner owner;
+	struct store_owner owner; /* constant while the object has a file */
 	unsigned refs; /* the list of dirty objects has one */
 	struct store_file *file;
 	struct data_object *newer, *older; /* in the list of idle ones, if there is no reference */
@@ -53,6 +53,8 @@ struct data_object {
 	/* A flush failed: what lies behind `safe` may be lost, whatever later flushes say. */
 	atomic_int failed;
 	_Atomic uint64_t safe;
+	bool recorded; /* the user has a record of that, with `recorded_safe` */
+	uint64_t recorded_safe;
 };
 
 struct data_round;
@@ -74,6 +76,8 @@ struct store_data {
 	struct data_round *round; /* while `flushing`: the current one */
 	int unreported; /* error of a flush that no caller asked for */
 	uint64_t failures; /* rounds that failed */
+	bool unrecorded;   /* objects may have failed without a record */
+	atomic_bool any_lost;
 	/* Directories that objects were removed from, and that were not flushed since. */
 	char removed[DATA_REMOVED][DATA_PATH];
 	unsigned removed_count; /* DATA_REMOVED + 1: more than these */
@@ -113,6 +117,10 @@ struct store_file *data_put(struct store_data *data, struct data_object *object)
 void data_hold(struct store_data *data, struct data_object *object);
 /* A run wrote bytes that end at `end`: to be flushed. */
 void data_dirty(struct store_data *data, struct data_object *object, uint64_t end);
+/* With the lock held: a flush of it has failed. */
+void data_fail(struct store_data *data, struct data_object *object, int error);
+/* As store_data_set_lost(); `recorded`: the user has a record. */
+int data_set_lost(struct store_data *data, const struct store_lost *lost, bool recorded);
 /* 0, or the error of a flush by which bytes in front of `end` may have been lost. */
 int data_lost(const struct data_object *object, uint64_t end);
 

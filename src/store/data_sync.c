@@ -43,6 +43,11 @@ static bool are_many(const struct data_object *list)
 	return count > SINGLY;
 }
 
+static bool lacks(int rc)
+{
+	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
+}
+
 /* In turns: a thread that is told of no error knows of one that another thread was told. */
 int data_flush(struct store_data *data, struct data_object *object)
 {
@@ -56,21 +61,48 @@ int data_flush(struct store_data *data, struct data_object *object)
 	rc = data->layer->ops->sync(object->file);
 	pthread_mutex_lock(&data->lock);
 	if (rc)
-		atomic_store(&object->failed, rc);
+		data_fail(data, object, rc);
 	object->syncing = false;
 	pthread_cond_broadcast(&data->changed);
 	pthread_mutex_unlock(&data->lock);
 	return rc;
 }
 
+/* It was closed. A new file learns of an error that no other has told. A removed object has no name to be opened by. */
+static int flush_again(struct store_data *data, struct data_object *object)
+{
+	struct data_object *same;
+	bool removed;
+	int rc;
+
+	pthread_mutex_lock(&data->lock);
+	removed = object->removed;
+	pthread_mutex_unlock(&data->lock);
+	rc = removed ? 0 : data_acquire(data, &object->owner, object->number, &same);
+	if (rc || removed)
+		return rc;
+	rc = data_flush(data, same);
+	data_release(data, same);
+	return rc;
+}
+
+static int flush_one(struct store_data *data, struct data_object *object)
+{
+	if (!object->flushed_closed)
+		return data_flush(data, object);
+	return flush_again(data, object);
+}
+
+/* The error of a flush of everything may be that of another file, so each one is asked. */
 static void flush_data(struct store_data *data, struct data_object *list)
 {
 	bool together = are_many(list);
-	int result = together ? data->layer->ops->sync_all(data->layer) : 0;
 
+	if (together && !data->layer->ops->sync_all(data->layer))
+		return;
 	for (struct data_object *object = list; object; object = object->next_flushed)
 		if (object->flushed_data)
-			object->flushed = together ? result : data_flush(data, object);
+			object->flushed = flush_one(data, object);
 }
 
 static int flush_place(struct store_data *data, struct places *places, const char *path)
@@ -121,9 +153,10 @@ static void conclude_names(struct data_object *list)
 	for (struct data_object *object = list; object; object = object->next_flushed) {
 		if (!object->flushed_name)
 			continue;
-		if (object->flushed)
+		if (object->flushed && !lacks(object->flushed))
 			atomic_store(&object->safe, 0);
-		else if (!object->busy && object->settled == object->flushed_settled)
+		else if (!object->flushed && !object->busy &&
+			 object->settled == object->flushed_settled)
 			object->name_dirty = false;
 	}
 }
@@ -167,17 +200,35 @@ static struct data_object *take_dirty(struct store_data *data)
 	return list;
 }
 
-/* With the lock held: what the flush of an object means for its readers and for the callers. */
-static int conclude(struct data_object *object)
+/* Nothing was lost: there was no descriptor or memory to begin with. */
+static void try_again(struct store_data *data, struct data_object *object)
 {
-	object->flushed_closed = false;
+	object->unflushed |= object->flushed_data;
+	object->closed |= object->flushed_closed && !object->file;
+	if (object->dirty)
+		return;
+	object->dirty = true;
+	data_hold(data, object);
+	object->next_dirty = data->dirty;
+	data->dirty = object;
+	data->dirty_count++;
+}
+
+/* With the lock held: what the flush of an object means for its readers and for the callers. */
+static int conclude(struct store_data *data, struct data_object *object)
+{
 	/* Of a removed object nothing matters any more, not even that its directory is gone. */
-	if (object->removed)
+	if (object->removed) {
+		object->flushed_closed = false;
 		return 0;
-	if (object->flushed)
-		atomic_store(&object->failed, object->flushed);
+	}
+	if (lacks(object->flushed))
+		try_again(data, object);
+	else if (object->flushed)
+		data_fail(data, object, object->flushed);
 	else if (!atomic_load(&object->failed))
 		atomic_store(&object->safe, object->flushed_end);
+	object->flushed_closed = false;
 	/* A writer that flushed its own bytes meanwhile may have been told that these are lost. */
 	if (!object->flushed && !object->flushed_failed)
 		return data_lost(object, object->flushed_end);
@@ -197,7 +248,7 @@ static int flush(struct store_data *data, struct data_object *list)
 
 		next = object->next_flushed;
 		pthread_mutex_lock(&data->lock);
-		rc = conclude(object);
+		rc = conclude(data, object);
 		file = data_put(data, object);
 		pthread_mutex_unlock(&data->lock);
 		if (file)
@@ -275,6 +326,57 @@ static int sync_objects(struct store_data *data, bool asks)
 	}
 	pthread_mutex_unlock(&data->lock);
 	return result;
+}
+
+struct each {
+	struct store_data *data;
+	int result;
+};
+
+static int sync_path(struct each *each, const char *path, const struct store_owner *owner,
+		     uint64_t number)
+{
+	const struct store_layer_ops *ops = each->data->layer->ops;
+	const struct store_lost lost = {.owner = *owner, .object = number};
+	struct store_file *file;
+	int rc = ops->open(each->data->layer, path, 0, &file);
+
+	/* It may have been removed since. */
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	rc = ops->sync(file);
+	ops->close(file);
+	if (!rc)
+		return 0;
+	each->result = rc;
+	return data_set_lost(each->data, &lost, false);
+}
+
+static int sync_named(void *arg, const struct store_owner *owner, uint64_t number)
+{
+	char path[DATA_PATH];
+
+	data_path_named(owner, number, path);
+	return sync_path(arg, path, owner, number);
+}
+
+/* Its owner is known when it is used. */
+static int sync_new(void *arg, uint64_t number)
+{
+	char path[DATA_PATH];
+
+	data_path_new(number, path);
+	return sync_path(arg, path, &(struct store_owner){0}, number);
+}
+
+int store_data_sync_each(struct store_data *data)
+{
+	struct each each = {.data = data};
+	int result = store_data_list_new(data, sync_new, &each);
+
+	if (!result)
+		result = store_data_list(data, sync_named, &each);
+	return result ? result : each.result;
 }
 
 int store_data_sync(struct store_data *data)

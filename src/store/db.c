@@ -37,6 +37,10 @@ static const char *const text[STATEMENTS] = {
 	[DB_ROLLBACK] = "ROLLBACK",
 	[NUMBER_GET] = "SELECT value FROM number WHERE name=?1",
 	[NUMBER_PUT] = "INSERT OR REPLACE INTO number(name, value) VALUES(?1, ?2)",
+	[NUMBER_DELETE] = "DELETE FROM number WHERE name=?1",
+	[NUMBER_EACH] =
+		"SELECT name, value FROM number WHERE name>=?1 AND substr(name, 1, length(?1))=?1"
+		" ORDER BY name",
 	[VOLUME_EACH] = "SELECT id, name, record FROM volume ORDER BY id",
 	[VOLUME_PUT] = "INSERT INTO volume(id, name, record) VALUES(?1, ?2, ?3)"
 		       " ON CONFLICT(id) DO UPDATE SET name=excluded.name, record=excluded.record",
@@ -345,6 +349,38 @@ int db_number_put(struct db *db, const char *name, uint64_t value)
 	sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(statement, 2, (sqlite3_int64)value);
 	return db_run(db, statement);
+}
+
+int db_number_delete(struct db *db, const char *name)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, NUMBER_DELETE, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+	return db_run(db, statement);
+}
+
+int db_numbers(struct db *db, const char *prefix,
+	       int (*each)(void *arg, const char *name, uint64_t value), void *arg)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, NUMBER_EACH, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_text(statement, 1, prefix, -1, SQLITE_STATIC);
+	while ((result = db_step(db, statement)) == DB_ROW) {
+		const char *name = (const char *)sqlite3_column_text(statement, 0);
+
+		result = name ? each(arg, name, (uint64_t)sqlite3_column_int64(statement, 1))
+			      : -ENOMEM;
+		if (result)
+			break;
+	}
+	db_done(statement);
+	return result;
 }
 
 void db_interrupt(struct db *db)

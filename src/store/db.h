@@ -53,6 +53,10 @@ void db_log_cut(struct db *db);
 
 int db_number_get(struct db *db, const char *name, uint64_t *value); /* -ENOENT */
 int db_number_put(struct db *db, const char *name, uint64_t value);
+int db_number_delete(struct db *db, const char *name);
+/* Those whose names begin with a prefix. Nonzero stops. */
+int db_numbers(struct db *db, const char *prefix,
+	       int (*each)(void *arg, const char *name, uint64_t value), void *arg);
 
 /* -- volumes -- */
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "store/lost.h"
 #include "store/prune.h"
 #include "store/space.h"
 
@@ -102,8 +103,16 @@ static void put_back(struct keeper *keeper, const struct db_object *made, size_t
 
 struct forget_op {
 	struct txn_op txn;
+	struct core *core;
 	const struct object_list *list;
 };
+
+static int forget_object(struct core *core, struct db *db, uint64_t id)
+{
+	int result = db_object_delete(db, id);
+
+	return result ? result : lost_forget(core, db, id);
+}
 
 static int apply_forget(struct txn_op *txn, struct work *work)
 {
@@ -113,7 +122,7 @@ static int apply_forget(struct txn_op *txn, struct work *work)
 
 	for (size_t i = 0; i < op->list->count && !result; i++)
 		if (op->list->item[i].dead)
-			result = db_object_delete(db, op->list->item[i].id);
+			result = forget_object(op->core, db, op->list->item[i].id);
 	return result;
 }
 
@@ -134,7 +143,8 @@ static void remove_dead(struct keeper *keeper, const struct object_list *dead, u
 {
 	struct core *core = keeper->core;
 	struct object_list gone = {.item = dead->item};
-	struct forget_op op = {.txn = {.apply = apply_forget, .alone = true}, .list = &gone};
+	struct forget_op op = {
+		.txn = {.apply = apply_forget, .alone = true}, .core = core, .list = &gone};
 	bool any = false;
 
 	while (gone.count < dead->count && monotonic_ns() < until) {
@@ -345,6 +355,8 @@ static int flush(struct keeper *keeper)
 		tidy(keeper, &made, &dead);
 	else
 		put_back(keeper, made.item, made.count, dead.item, dead.count);
+	if (result && core->durability == STORE_LAZY)
+		lost_record(core);
 	free(made.item);
 	free(dead.item);
 	return result;

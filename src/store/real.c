@@ -14,6 +14,7 @@
 #include "store/core.h"
 #include "store/format.h"
 #include "store/keeper.h"
+#include "store/lost.h"
 #include "store/merge.h"
 #include "store/names.h"
 #include "store/read.h"
@@ -230,19 +231,44 @@ static void update_format(struct core *core)
 			    core->name, strerror(-result));
 }
 
+/*
+ * A process that was killed has left files that are not flushed. If that fails, each object is asked for its error, which is told
+ * once, and the rest of the disk is flushed again.
+ */
+static int flush_leftovers(struct core *core)
+{
+	int result = core->sync_each ? 0 : core->layer->ops->sync_all(core->layer);
+
+	if (result || core->sync_each) {
+		core->sync_each = true;
+		result = store_data_sync_each(core->data);
+		if (result && !store_data_any_lost(core->data))
+			return result;
+		core->sync_each = false;
+		if (!result)
+			result = core->layer->ops->sync_all(core->layer);
+	}
+	core->sync_all = result && !store_data_any_lost(core->data);
+	return result;
+}
+
 static int flush_objects(void *arg)
 {
 	struct core *core = arg;
+	struct store_lost lost;
+	int result;
 
-	/* A process that was killed has left files that are not flushed. */
 	if (core->sync_all) {
-		int result = core->layer->ops->sync_all(core->layer);
-
+		result = flush_leftovers(core);
 		if (result)
 			return result;
-		core->sync_all = false;
 	}
-	return store_data_sync(core->data);
+	result = store_data_sync(core->data);
+	/* What the disk has lost is recorded before anything that refers to it is on stable storage. */
+	if (!result && core->durability == STORE_LAZY && !core->recording &&
+	    store_data_lost_next(core->data, &lost))
+		result = -EIO;
+	return result;
 }
 
 static uint64_t flush_failures(void *arg)
@@ -304,6 +330,8 @@ static int open_database(struct core *core)
 		core->sync_all = true;
 		if (core->durability == STORE_STRICT)
 			result = flush_objects(core);
+		if (result && store_data_any_lost(core->data))
+			result = 0; /* to be recorded */
 	}
 	if (!result)
 		result = store_vfs_begin(core->vfs, core->durability == STORE_STRICT);
@@ -311,6 +339,10 @@ static int open_database(struct core *core)
 		result = db_open(&options, &core->writer);
 	if (!result)
 		result = begin_again(core, past == STORE_PAST_CRASHED);
+	if (!result)
+		result = lost_load(core, core->writer);
+	if (!result && core->durability == STORE_STRICT)
+		result = lost_record_first(core, core->writer);
 	options.cache_kib = READER_KIB;
 	options.read_only = true;
 	if (!result)

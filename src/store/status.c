@@ -7,6 +7,7 @@
 #include "store/change.h"
 #include "store/keeper.h"
 #include "store/lookup.h"
+#include "store/lost.h"
 
 int status_get(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
 	       struct store_status *status)
@@ -187,6 +188,8 @@ int status_set(struct store *store, const struct store_caller *caller, const str
 		result = change_run(core, caller, &op.base, apply_set);
 	if (!result && set->mask & STORE_SET_SYNC && core->durability == STORE_LAZY)
 		result = keeper_flush(core->keeper);
+	if (!result && set->mask & STORE_SET_SYNC)
+		result = lost_check(core, fid);
 	return result;
 }
 

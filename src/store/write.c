@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "store/keeper.h"
+#include "store/lost.h"
 #include "store/space.h"
 #include "store/writer.h"
 
@@ -327,6 +328,7 @@ int write_commit(struct store_writer *writer, struct store_status *status,
 		 struct store_changes *changes)
 {
 	struct core *core = writer->core;
+	struct store_fid fid = writer->fid;
 	bool sync = writer->set.mask & STORE_SET_SYNC && core->durability == STORE_LAZY;
 	int result = -EINVAL;
 
@@ -342,6 +344,8 @@ int write_commit(struct store_writer *writer, struct store_status *status,
 	end_writer(writer, !result);
 	if (!result && sync)
 		result = keeper_flush(core->keeper);
+	if (!result && sync)
+		result = lost_check(core, &fid);
 	return of_space(result);
 }
 

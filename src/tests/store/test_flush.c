@@ -264,6 +264,75 @@ START_TEST(database)
 }
 END_TEST
 
+START_TEST(objects)
+{
+	lose_all("files/");
+}
+END_TEST
+
+START_TEST(everything)
+{
+	lose_all("");
+}
+END_TEST
+
+#define MANY 40 /* files, which are flushed together */
+
+static unsigned count_unreadable(struct store *store)
+{
+	unsigned count = 0;
+	char path[16], byte;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		struct iovec iov = {&byte, 1};
+		struct store_reader *reader;
+		struct store_status status;
+		struct store_fid fid;
+
+		snprintf(path, sizeof(path), "m%u", i);
+		ck_assert_int_eq(state_walk(store, volume, path, &fid), 0);
+		ck_assert_int_eq(
+			store->ops->read_begin(store, &state_admin, &fid, &reader, &status), 0);
+		count += store->ops->read(reader, &iov, 1, 0, false) == -EIO;
+		store->ops->read_end(reader);
+	}
+	return count;
+}
+
+/* The disk does not take one file of many: the others can be read, and that one cannot, also after a restart. */
+START_TEST(one_of_many)
+{
+	for (int ending = 0; ending < ENDINGS; ending++) {
+		struct run run = {.disk = make_disk(), .what = "one of many"};
+		char path[16];
+
+		start(&run);
+		crashdisk_lose(run.disk, "files/", 1, false);
+		for (unsigned i = 0; i < MANY; i++) {
+			snprintf(path, sizeof(path), "m%u", i);
+			ck_assert_int_eq(state_create(run.store, volume, path, STORE_FILE, NULL),
+					 0);
+			ck_assert_int_eq(
+				state_write(run.store, volume, path, 0, LARGE, LARGE, i + 1), 0);
+		}
+		while (store_flush(run.store) || !crashdisk_lost(run.disk))
+			usleep(1000);
+		ck_assert_uint_eq(count_unreadable(run.store), 1);
+		ck_assert_int_eq(diskstore_faults(run.store, "lost"), 1);
+		if (ending == END_CRASH) {
+			kill_process(&run);
+			crashdisk_crashed(run.disk, 0, false, 1);
+		} else {
+			end_process(&run, ending);
+		}
+		start(&run);
+		ck_assert_uint_eq(count_unreadable(run.store), 1);
+		diskstore_close(run.store, run.layer);
+		crashdisk_free(run.disk);
+	}
+}
+END_TEST
+
 /* A flush in the background that fails is tried again, although no other change comes. */
 START_TEST(tried_again)
 {
@@ -286,4 +355,5 @@ START_TEST(tried_again)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(600, "flush", log_file, mark, database, tried_again)
+TEST_MAIN_WITHIN(600, "flush", log_file, mark, database, objects, everything, one_of_many,
+		 tried_again)
