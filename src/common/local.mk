@@ -2,4 +2,4 @@
 # Headers that the library, the programs and librxafs share; they define no symbols.
 
 EXTRA_DIST += src/common/clock.h src/common/counters.h src/common/cpus.h \
-	src/common/histogram.h src/common/htable.h src/common/sized.h
+	src/common/histogram.h src/common/htable.h src/common/siphash.h src/common/sized.h

@@ -8,6 +8,8 @@
 
 #include "store/lookup.h"
 
+#define TRIES 16 /* each after others have changed a directory that was not in memory */
+
 int change_check(struct core *core, const struct store_caller *caller, const struct store_fid *fid,
 		 bool directory)
 {
@@ -34,25 +36,85 @@ static void announce(struct txn_op *txn)
 	op->caller->changed(op->caller->changed_arg, op->changes);
 }
 
+static int apply_op(struct txn_op *txn, struct work *work)
+{
+	struct change_op *op = (struct change_op *)txn;
+	int result;
+
+	work->loaded = &op->loaded;
+	result = op->apply(txn, work);
+	work->loaded = NULL;
+	return result;
+}
+
 static void prepare(struct core *core, const struct store_caller *caller, struct change_op *op,
 		    int (*apply)(struct txn_op *op, struct work *work))
 {
 	op->core = core;
 	op->caller = caller;
-	op->txn.apply = apply;
+	op->apply = apply;
+	op->txn.apply = apply_op;
 	op->txn.announce = caller->changed ? announce : NULL;
+}
+
+/* A place for the entries of a directory: the one that it had before, or the oldest. */
+static struct work_entries *place_for(struct work_loaded *loaded, uint32_t group, uint32_t vnode)
+{
+	for (unsigned i = 0; i < WORK_LOADED; i++)
+		if (loaded->entries[i].group == group && loaded->entries[i].vnode == vnode)
+			return &loaded->entries[i];
+	return &loaded->entries[loaded->next++ % WORK_LOADED];
+}
+
+/* In the thread of the caller. A directory that has changed meanwhile need not be there any more. */
+static int load_missing(struct core *core, const struct store_caller *caller,
+			struct work_loaded *loaded)
+{
+	struct store_pages *pages;
+	struct work_entries *place;
+	struct found found;
+	int result = lookup(core, caller, &loaded->missing, &found);
+
+	if (result)
+		return result == STORE_VNOVNODE ? 0 : result;
+	result = found.version->v.kind == STORE_DIR ? lookup_pages(core, &found, &pages) : -EAGAIN;
+	if (!result) {
+		store_pages_unref(pages);
+		place = place_for(loaded, found.view.group, found.fid.vnode);
+		version_unref(place->version);
+		*place = (struct work_entries){found.view.group, found.fid.vnode,
+					       version_ref(found.version)};
+	}
+	lookup_end(&found);
+	return result == -EAGAIN ? 0 : result;
+}
+
+static void drop_loaded(struct work_loaded *loaded)
+{
+	for (unsigned i = 0; i < WORK_LOADED; i++)
+		version_unref(loaded->entries[i].version);
 }
 
 int change_run(struct core *core, const struct store_caller *caller, struct change_op *op,
 	       int (*apply)(struct txn_op *op, struct work *work))
 {
+	int result = WORK_MISSING;
+
 	prepare(core, caller, op, apply);
-	return txn_run(core->txn, &op->txn);
+	for (unsigned i = 0; i < TRIES && result == WORK_MISSING; i++) {
+		result = txn_run(core->txn, &op->txn);
+		if (result == WORK_MISSING) {
+			result = load_missing(core, caller, &op->loaded);
+			result = result ? result : WORK_MISSING;
+		}
+	}
+	drop_loaded(&op->loaded);
+	return result == WORK_MISSING ? STORE_VBUSY : result;
 }
 
 static void end_copy(struct txn_op *op)
 {
-	op->later->result = op->result;
+	op->later->result = op->result == WORK_MISSING ? STORE_AGAIN : op->result;
 	free(op);
 }
 

@@ -12,6 +12,8 @@ struct change_op {
 	struct core *core;
 	const struct store_caller *caller;
 	struct store_changes *changes;
+	int (*apply)(struct txn_op *op, struct work *work);
+	struct work_loaded loaded;
 };
 
 /*
@@ -20,11 +22,12 @@ struct change_op {
  */
 int change_check(struct core *core, const struct store_caller *caller, const struct store_fid *fid,
 		 bool directory);
+/* Entries of directories that the transaction lacks are read, and it is tried again. STORE_VBUSY: too often. */
 int change_run(struct core *core, const struct store_caller *caller, struct change_op *op,
 	       int (*apply)(struct txn_op *op, struct work *work));
 /*
  * The same, or STORE_LATER if the caller lets others wait: then a copy of the operation, which has `size` bytes, is
- * submitted. `end`: as in struct txn_op; NULL: the result is that of the transaction.
+ * submitted. `end`: as in struct txn_op; NULL: the result is that of the transaction, or STORE_AGAIN.
  */
 int change_run_later(struct core *core, const struct store_caller *caller, struct change_op *op,
 		     size_t size, int (*apply)(struct txn_op *op, struct work *work),

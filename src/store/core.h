@@ -17,6 +17,14 @@
 struct keeper;
 struct merger;
 
+/* Directories whose pages are being read from the database. */
+struct page_loads {
+	pthread_mutex_t lock; /* covers `first`, and the items */
+	pthread_cond_t done;
+	struct page_load *first;
+	_Atomic uint64_t count; /* that were read since the start */
+};
+
 /* Constant while the store is open, unless stated. */
 struct core {
 	struct store store; /* first member */
@@ -30,6 +38,7 @@ struct core {
 	struct readers *readers;
 	struct cache *cache; /* has locks of its own, as have those below */
 	struct volumes volumes;
+	struct page_loads loads;
 	struct txn *txn;
 	struct keeper *keeper;
 	struct merger *merger;

@@ -240,6 +240,118 @@ static int load_pages(struct core *core, const struct found *found, struct store
 	return -EIO;
 }
 
+/* -- one reader reads a version of a directory, others wait for it -- */
+
+struct page_load {
+	struct page_load *next;
+	struct cache_key key;
+	uint32_t unique;
+	uint64_t version;
+	unsigned users;
+	bool done;
+	int result;
+	struct store_pages *pages; /* with result 0: a reference */
+};
+
+void lookup_init(struct page_loads *loads)
+{
+	pthread_mutex_init(&loads->lock, NULL);
+	pthread_cond_init(&loads->done, NULL);
+}
+
+void lookup_fini(struct page_loads *loads)
+{
+	pthread_mutex_destroy(&loads->lock);
+	pthread_cond_destroy(&loads->done);
+}
+
+static bool is_of(const struct page_load *load, const struct found *found,
+		  const struct cache_key *key)
+{
+	return load->key.group == key->group && load->key.epoch == key->epoch &&
+	       load->key.vnode == key->vnode && load->unique == found->version->v.unique &&
+	       load->version == found->version->v.version;
+}
+
+/* With the lock held: that of the version, with one more user. *leads: it is new. NULL: no memory. */
+static struct page_load *join_load(struct page_loads *loads, const struct found *found, bool *leads)
+{
+	struct cache_key key = key_of(found);
+	struct page_load *load = loads->first;
+
+	while (load && !is_of(load, found, &key))
+		load = load->next;
+	*leads = !load;
+	if (!load) {
+		load = calloc(1, sizeof(*load));
+		if (!load)
+			return NULL;
+		load->key = key;
+		load->unique = found->version->v.unique;
+		load->version = found->version->v.version;
+		load->next = loads->first;
+		loads->first = load;
+	}
+	load->users++;
+	return load;
+}
+
+/* With the lock held. */
+static void end_load(struct page_loads *loads, struct page_load *load)
+{
+	struct page_load **at = &loads->first;
+
+	while (*at != load)
+		at = &(*at)->next;
+	*at = load->next;
+	load->done = true;
+	pthread_cond_broadcast(&loads->done);
+}
+
+/* With the lock held: the pages for one user, who leaves. */
+static int take_load(struct page_load *load, struct store_pages **pages)
+{
+	int result = load->result;
+
+	if (!result)
+		*pages = store_pages_ref(load->pages);
+	if (--load->users)
+		return result;
+	store_pages_unref(load->pages);
+	free(load);
+	return result;
+}
+
+static int load_together(struct core *core, const struct found *found, struct store_pages **pages)
+{
+	struct page_loads *loads = &core->loads;
+	struct store_pages *read = NULL;
+	struct page_load *load;
+	bool leads;
+	int result;
+
+	pthread_mutex_lock(&loads->lock);
+	load = join_load(loads, found, &leads);
+	if (!load) {
+		pthread_mutex_unlock(&loads->lock);
+		return -ENOMEM;
+	}
+	if (leads) {
+		pthread_mutex_unlock(&loads->lock);
+		loads->count++;
+		result = load_pages(core, found, &read);
+		pthread_mutex_lock(&loads->lock);
+		load->result = result;
+		load->pages = result ? NULL : read;
+		end_load(loads, load);
+	}
+	while (!load->done)
+		pthread_cond_wait(&loads->done, &loads->lock);
+	result = take_load(load, pages);
+	pthread_mutex_unlock(&loads->lock);
+	return result;
+}
+
 int lookup_pages(struct core *core, const struct found *found, struct store_pages **pages)
 {
 	struct cache_key key = key_of(found);
@@ -250,7 +362,7 @@ int lookup_pages(struct core *core, const struct found *found, struct store_page
 		store_pages_ref(*pages);
 		return 0;
 	}
-	result = load_pages(core, found, pages);
+	result = load_together(core, found, pages);
 	if (result)
 		return result;
 	*pages = store_pages_ref(version_attach_pages(found->version, *pages));

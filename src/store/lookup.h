@@ -6,6 +6,10 @@
 #include "store/core.h"
 #include "store/rights.h"
 
+/* The part of an open store in which readers share the work of reading directories. */
+void lookup_init(struct page_loads *loads);
+void lookup_fini(struct page_loads *loads);
+
 /*
  * An object as a reader found it. All functions: 0; STORE_VNOVNODE, STORE_VNOVOL ...; -EINVAL
  * (volume or vnode 0); -EIO (damage).

@@ -6,12 +6,16 @@
 #include "store/pages.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "afs/dir.h"
 #include "afs/dirformat.h"
+#include "common/clock.h"
+#include "common/siphash.h"
 #include "store/pages_index.h"
 
 #define SLOT	    AFS_DIR_SLOT
@@ -247,21 +251,30 @@ static const uint8_t *get_slot(const struct store_pages *pages, unsigned number)
 
 /* -- looking up -- */
 
-/* FNV-1a: tells names apart, and has nothing to do with the chains. */
-static uint32_t name_hash(const char *name)
-{
-	uint32_t h = 2166136261u;
+static uint64_t secret[2]; /* constant after the first use */
 
-	for (; *name; name++)
-		h = (h ^ (uint8_t)*name) * 16777619u;
-	return h;
+static void make_secret(void)
+{
+	/* Without a generator names are told apart as well; only the time is a weaker secret. */
+	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
+		secret[0] = monotonic_ns();
+}
+
+/*
+ * Tells names apart, and has nothing to do with the chains. Users choose names: with a key that they do not know,
+ * they cannot choose many with one value.
+ */
+static uint64_t name_hash(const char *name)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, make_secret);
+	return siphash(name, strlen(name), secret);
 }
 
 static uint16_t name_tag(const char *name)
 {
-	uint32_t h = name_hash(name);
-
-	return (uint16_t)(h ^ h >> 16);
+	return (uint16_t)name_hash(name);
 }
 
 static const char *name_at(const struct store_pages *pages, unsigned number)
@@ -625,8 +638,7 @@ static bool sound_slots(struct check *check, unsigned p)
 			return false;
 		check->start[p] |= 1ull << s;
 		check->name[check->names++] =
-			(uint64_t)name_hash((const char *)page + s * SLOT + NAME) << 16 |
-			(p * SLOTS + s);
+			name_hash((const char *)page + s * SLOT + NAME) << 16 | (p * SLOTS + s);
 	}
 	return true;
 }
@@ -667,7 +679,7 @@ static int compare_names(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* No name is there twice. */
+/* No name is there twice. Equal hashes are those of equal names, but for a few by chance. */
 static bool sound_names(struct check *check)
 {
 	qsort(check->name, check->names, sizeof(check->name[0]), compare_names);

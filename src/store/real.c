@@ -15,6 +15,7 @@
 #include "store/format.h"
 #include "store/keeper.h"
 #include "store/lost.h"
+#include "store/lookup.h"
 #include "store/merge.h"
 #include "store/names.h"
 #include "store/read.h"
@@ -411,6 +412,7 @@ static void free_core(struct core *core)
 	if (core->data)
 		store_data_close(core->data);
 	volumes_fini(&core->volumes);
+	lookup_fini(&core->loads);
 	report_fini(&core->report);
 	if (core->own_layer)
 		core->layer->ops->destroy(core->layer);
@@ -480,6 +482,7 @@ static struct core *new_core(const struct store_options *options)
 		free(core);
 		return NULL;
 	}
+	lookup_init(&core->loads);
 	return core;
 }
 
@@ -549,6 +552,7 @@ void store_stats(struct store *store, struct store_stats *stats)
 	*stats = (struct store_stats){.bytes_written = core->bytes_written,
 				      .bytes_read = core->bytes_read,
 				      .bytes_copied = core->bytes_copied,
+				      .directories = core->loads.count,
 				      .damaged = core->report.damaged,
 				      .memory = cache_memory(core->cache)};
 	txn_counts(core->txn, &stats->operations, &stats->commits);

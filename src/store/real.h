@@ -116,6 +116,7 @@ int store_check(struct store *store, const struct store_checker *checker);
 struct store_stats {
 	uint64_t operations, commits, flushes; /* operations per commit: how well calls share one */
 	uint64_t status_hits, status_misses;   /* of the cache of vnodes */
+	uint64_t directories;		       /* that were read from the database */
 	uint64_t bytes_written, bytes_read;
 	uint64_t bytes_copied; /* by writers within the store, to have fewer extents */
 	uint64_t merging;      /* files whose extents wait to be merged, now */

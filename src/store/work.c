@@ -2,6 +2,7 @@
 /* Transactions: what operations read and change in memory. */
 #include "store/work.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -318,45 +319,36 @@ int work_edit(struct work *work, struct node *node)
 	return 0;
 }
 
-static int read_pages(struct work *work, const struct node *node, struct store_pages **pages)
+/* The entries that the caller has loaded, if they are those of this version. A reference, or NULL. */
+static struct store_pages *find_loaded(const struct work_loaded *loaded, const struct node *node)
 {
-	const struct version *now = node->now;
-	struct vnode_key key = {
-		.group = node->vol->rec.group, .vnode = node->vnode, .epoch = CACHE_HEAD};
-	unsigned count = (unsigned)(now->v.length / STORE_PAGE);
-	uint8_t(*page)[STORE_PAGE];
-	int result;
+	for (unsigned i = 0; i < WORK_LOADED; i++) {
+		const struct work_entries *of = &loaded->entries[i];
 
-	if (!count || count > STORE_PAGES_MAX)
-		return -EIO;
-	page = malloc((size_t)count * STORE_PAGE);
-	if (!page)
-		return -ENOMEM;
-	result = begin(work);
-	if (!result)
-		result = db_pages_get(work->base.db, &key, count, page);
-	if (!result)
-		result = store_pages_load(page, count, pages);
-	free(page);
-	if (result == -EBADMSG) {
-		report_damage(work->base.report, "directory %u of volume %u is damaged: restore it",
-			      node->vnode, node->vol->rec.id);
-		result = -EIO;
+		if (of->version && of->vnode == node->vnode && of->group == node->vol->rec.group &&
+		    of->version->v.unique == node->now->v.unique &&
+		    of->version->v.version == node->now->v.version)
+			return store_pages_ref(atomic_load(&of->version->pages));
 	}
-	return result;
+	return NULL;
 }
 
 int work_pages(struct work *work, struct node *node, struct store_pages **pages)
 {
-	int result;
+	struct work_loaded *loaded = work->loaded;
 
 	*pages = atomic_load(&node->now->pages);
 	if (*pages)
 		return 0;
-	result = read_pages(work, node, pages);
-	if (!result)
-		*pages = version_attach_pages(node->now, *pages);
-	return result;
+	assert(loaded);
+	*pages = find_loaded(loaded, node);
+	if (!*pages) {
+		loaded->missing =
+			(struct store_fid){node->vol->rec.id, node->vnode, node->now->v.unique};
+		return WORK_MISSING;
+	}
+	*pages = version_attach_pages(node->now, *pages);
+	return 0;
 }
 
 int work_edit_pages(struct work *work, struct node *node, struct store_pages **pages)

@@ -43,6 +43,20 @@ struct object_list {
 	size_t count, room;
 };
 
+/*
+ * Directories whose entries an operation needs, as its caller has read them before the transaction: pages are never
+ * read while others wait for the commit.
+ */
+#define WORK_LOADED 4
+struct work_loaded {
+	struct work_entries {
+		uint32_t group, vnode;
+		struct version *version; /* a reference; it has pages */
+	} entries[WORK_LOADED];
+	unsigned next;		  /* the place of the next one */
+	struct store_fid missing; /* after WORK_MISSING: the directory */
+};
+
 /* The parts of the store that a transaction uses. Constant, but for `numbers`. */
 struct work_base {
 	struct db *db;
@@ -67,6 +81,7 @@ struct work {
 	bool written;	     /* and something was written directly */
 	bool refers;	     /* a new version refers to bytes in objects that may not be flushed */
 	bool broken;	     /* an operation failed half done: the transaction must be undone */
+	struct work_loaded *loaded; /* of the operation that is applied; NULL: it uses no entries */
 };
 
 int work_init(struct work *work, const struct work_base *base); /* 0 or -ENOMEM */
@@ -89,7 +104,11 @@ int work_live(struct work *work, struct workvol *volume, uint32_t vnode, uint32_
 	      struct node **node);
 /* An unused vnode for a new directory, or a new file or link. -ENOSPC: there is none. */
 int work_free(struct work *work, struct workvol *volume, bool directory, struct node **node);
-/* The entries of a directory, which belong to node->now. */
+/*
+ * The entries of a directory, which belong to node->now. WORK_MISSING: they are not in memory; the caller is to load
+ * them, and to run the operation again.
+ */
+#define WORK_MISSING 1101
 int work_pages(struct work *work, struct node *node, struct store_pages **pages);
 /* The contents of a small file, for the caller. */
 int work_blob(struct work *work, const struct node *node, struct blob **blob);

@@ -24,6 +24,7 @@ struct fs_place {
 /* A change that is answered after its commit, by another thread than the handler's. */
 struct fs_change {
 	struct fs_place place;
+	enum store_kind kind;
 	struct store_set set;
 	char name[STORE_NAME_MAX + 2]; /* longer ones are cut, and refused all the same */
 	struct store_status status, dir_status;
@@ -53,6 +54,9 @@ struct fs_call {
 	bool *left; /* set when others may use the call */
 	/* After the commit, when clients were told: send the reply, and fs_end(). */
 	void (*reply)(struct fs_call *call, int result);
+	int (*again)(
+		struct fs_call
+			*call); /* after STORE_AGAIN: the operation, on a thread that may wait */
 	struct fs_change change;
 	struct fsd_breaking *breaking; /* clients have to answer */
 	bool told;		       /* nothing but fs_settle() is left before the reply */
@@ -169,9 +173,13 @@ void fs_audit(struct fs_call *call, int32_t code);
 
 /* -- fs_later.c: changes that another thread answers after their commit -- */
 
-/* The caller of an operation of the store that may return STORE_LATER; then `reply` is called. */
+/*
+ * The caller of an operation of the store that may return STORE_LATER; then `reply` is called. `again`: the same
+ * operation, which others may have to do again.
+ */
 const struct store_caller *fs_self_later(struct fs_call *call,
-					 void (*reply)(struct fs_call *call, int result));
+					 void (*reply)(struct fs_call *call, int result),
+					 int (*again)(struct fs_call *call));
 /* After a reply: the call ends. `code`: what the client got. */
 void fs_end(struct fs_call *call, int32_t code);
 

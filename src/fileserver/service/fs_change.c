@@ -50,20 +50,33 @@ static int begin_change(struct fs_call *call, const AFSFid *dir, const char *nam
 	return rc;
 }
 
+/* begin_change() has found the place. */
+static int make_in_place(struct fs_call *call, const struct store_caller *self, const char *text)
+{
+	struct fs_change *change = &call->change;
+	struct store *store = change->place.store;
+
+	return store->ops->create(store, self, &change->place.fid, change->name, change->kind, text,
+				  &change->set, &change->status, &change->dir_status,
+				  &change->changes);
+}
+
+static int make_again(struct fs_call *call)
+{
+	return make_in_place(call, &call->self, NULL);
+}
+
 static int make(struct fs_call *call, const struct store_caller *self, const AFSFid *dir,
 		const char *name, enum store_kind kind, const char *text, const AFSStoreStatus *ss)
 {
 	struct fs_change *change = &call->change;
-	struct store *store;
 	int rc = begin_change(call, dir, name);
 
 	if (rc)
 		return rc;
-	store = change->place.store;
+	change->kind = kind;
 	change->set = fs_set(ss);
-	return store->ops->create(store, self, &change->place.fid, change->name, kind, text,
-				  &change->set, &change->status, &change->dir_status,
-				  &change->changes);
+	return make_in_place(call, self, text);
 }
 
 static void note_made(struct fs_call *call)
@@ -148,7 +161,7 @@ static int32_t make_object(struct fs_call *call, const AFSFid *dir, const char *
 			   enum store_kind kind, const AFSStoreStatus *ss, struct made *made)
 {
 	const struct store_caller *self =
-		fs_self_later(call, kind == STORE_DIR ? reply_dir : reply_file);
+		fs_self_later(call, kind == STORE_DIR ? reply_dir : reply_file, make_again);
 	int rc = make(call, self, dir, name, kind, NULL, ss);
 
 	if (rc == STORE_LATER)
@@ -277,18 +290,31 @@ static void reply_dir_removed(struct fs_call *call, int result)
 	reply_removed(call, result, RXAFS_RemoveDir_reply);
 }
 
+static int remove_in_place(struct fs_call *call, const struct store_caller *self)
+{
+	struct fs_change *change = &call->change;
+	struct store *store = change->place.store;
+
+	return store->ops->remove(store, self, &change->place.fid, change->name, change->kind,
+				  &change->dir_status, &change->changes);
+}
+
+static int remove_again(struct fs_call *call)
+{
+	return remove_in_place(call, &call->self);
+}
+
 static int32_t remove_name(struct fs_call *call, const AFSFid *dir, const char *name,
 			   enum store_kind kind, AFSFetchStatus *dir_st, AFSVolSync *sync)
 {
 	struct fs_change *change = &call->change;
-	const struct store_caller *self =
-		fs_self_later(call, kind == STORE_DIR ? reply_dir_removed : reply_file_removed);
+	const struct store_caller *self = fs_self_later(
+		call, kind == STORE_DIR ? reply_dir_removed : reply_file_removed, remove_again);
 	int rc = begin_change(call, dir, name);
 
+	change->kind = kind;
 	if (!rc)
-		rc = change->place.store->ops->remove(change->place.store, self, &change->place.fid,
-						      change->name, kind, &change->dir_status,
-						      &change->changes);
+		rc = remove_in_place(call, self);
 	if (rc == STORE_LATER)
 		return RXW_RPC_DEFERRED;
 	rc = fs_finish(call, rc, &change->changes);

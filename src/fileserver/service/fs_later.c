@@ -63,12 +63,10 @@ static void hand_over(struct fs_call *call)
 /* Commit again, on a thread that may wait, after STORE_AGAIN. */
 static int commit_again(struct fs_call *call)
 {
-	struct fs_change *change = &call->change;
 	int result;
 
 	call->self.later = NULL;
-	result = change->place.store->ops->write_commit(change->writer, &change->status,
-							&change->changes);
+	result = call->again(call);
 	if (!result)
 		fs_tell(call);
 	return result;
@@ -246,9 +244,11 @@ static void done(struct store_later *list)
 }
 
 const struct store_caller *fs_self_later(struct fs_call *call,
-					 void (*reply)(struct fs_call *call, int result))
+					 void (*reply)(struct fs_call *call, int result),
+					 int (*again)(struct fs_call *call))
 {
 	call->reply = reply;
+	call->again = again;
 	call->later = (struct store_later){.leave = leave, .done = done};
 	call->self.later = &call->later;
 	return &call->self;

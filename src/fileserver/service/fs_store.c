@@ -134,13 +134,21 @@ static void reply_64(struct fs_call *call, int result)
 	reply_stored(call, result, RXAFS_StoreData64_reply);
 }
 
+static int commit_again(struct fs_call *call)
+{
+	struct fs_change *change = &call->change;
+
+	return change->place.store->ops->write_commit(change->writer, &change->status,
+						      &change->changes);
+}
+
 static int store_data(struct storing *storing, const AFSFid *fid, const AFSStoreStatus *ss,
 		      void (*reply)(struct fs_call *call, int result), AFSFetchStatus *st,
 		      AFSVolSync *sync)
 {
 	struct fs_call *call = storing->call;
 	struct fs_change *change = &call->change;
-	const struct store_caller *self = fs_self_later(call, reply);
+	const struct store_caller *self = fs_self_later(call, reply, commit_again);
 	int rc = fs_find_to_write(call, fid, &change->place);
 
 	fs_note(call, fid, NULL);

@@ -3,74 +3,19 @@
 
 #include "base/hash.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #ifdef HAVE_SYS_RANDOM_H
 #include <sys/random.h>
 #endif
 
+#include "common/siphash.h"
+
 #define SHUFFLE_ROUNDS 8 /* 4 suffice for large blocks; the halves of this one are small */
-
-/* The last word, which is incomplete. */
-static uint64_t load_rest(const uint8_t *p, size_t size)
-{
-	uint64_t v = 0;
-
-	for (size_t i = 0; i < size; i++)
-		v |= (uint64_t)p[i] << (8 * i);
-	return v;
-}
-
-static uint64_t rotate(uint64_t x, int by)
-{
-	return x << by | x >> (64 - by);
-}
-
-static void sip_rounds(uint64_t v[4], int rounds)
-{
-	while (rounds-- > 0) {
-		v[0] += v[1];
-		v[1] = rotate(v[1], 13) ^ v[0];
-		v[0] = rotate(v[0], 32);
-		v[2] += v[3];
-		v[3] = rotate(v[3], 16) ^ v[2];
-		v[0] += v[3];
-		v[3] = rotate(v[3], 21) ^ v[0];
-		v[2] += v[1];
-		v[1] = rotate(v[1], 17) ^ v[2];
-		v[2] = rotate(v[2], 32);
-	}
-}
 
 uint64_t rxw_siphash(const void *data, size_t size, const uint64_t key[2])
 {
-	const uint8_t *p = (const uint8_t *)data;
-	uint64_t v[4] = {
-		key[0] ^ 0x736f6d6570736575ull,
-		key[1] ^ 0x646f72616e646f6dull,
-		key[0] ^ 0x6c7967656e657261ull,
-		key[1] ^ 0x7465646279746573ull,
-	};
-	uint64_t last = (uint64_t)size << 56;
-
-	for (; size >= 8; p += 8, size -= 8) {
-		uint64_t word;
-
-		memcpy(&word, p, 8);
-		word = le64toh(word);
-		v[3] ^= word;
-		sip_rounds(v, 2);
-		v[0] ^= word;
-	}
-	last |= load_rest(p, size);
-	v[3] ^= last;
-	sip_rounds(v, 2);
-	v[0] ^= last;
-	v[2] ^= 0xff;
-	sip_rounds(v, 4);
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
+	return siphash(data, size, key);
 }
 
 /* A Feistel network of two halves: a permutation whatever its round function is. */

@@ -5,6 +5,12 @@ store_test_libs = src/store/libstore.la src/afs/librxafs.la $(CHECK_LIBS) $(CRYP
 
 check_tests += src/tests/store/test_pages
 src_tests_store_test_pages_LDADD = $(store_test_libs)
+src_tests_store_test_pages_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strcmp
+
+check_tests += src/tests/store/test_shares
+src_tests_store_test_shares_SOURCES = src/tests/store/test_shares.c src/tests/store/spy.c src/tests/store/spy.h \
+	src/tests/store/store_fixture.c src/tests/store/store_fixture.h $(store_test_disk)
+src_tests_store_test_shares_LDADD = $(store_test_libs) $(SQLITE_LIBS)
 
 check_tests += src/tests/store/test_layer_posix
 src_tests_store_test_layer_posix_LDADD = $(store_test_libs)

@@ -655,6 +655,100 @@ START_TEST(readers)
 }
 END_TEST
 
+/* -- names that somebody has chosen for the sake of one value of a hash without a key (FNV-1a) -- */
+
+#define STAGES	12 /* each doubles the number of names */
+#define BLOCK	8
+#define SAMPLES 300000
+
+static unsigned long compared; /* calls of strcmp() in the program */
+
+int __real_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b)
+{
+	compared++;
+	return __real_strcmp(a, b);
+}
+
+static uint32_t fnv(uint32_t h, const char *bytes, size_t length)
+{
+	while (length--)
+		h = (h ^ (uint8_t)*bytes++) * 16777619u;
+	return h;
+}
+
+static void number_block(uint32_t number, char *block)
+{
+	uint64_t mixed = (number + 1) * 0x9e3779b97f4a7c15u;
+
+	mixed ^= mixed >> 29;
+	for (int i = 0; i < BLOCK; i++, mixed /= 26)
+		block[i] = (char)('a' + mixed % 26);
+}
+
+struct sample {
+	uint32_t hash, number;
+};
+
+static int by_hash(const void *a, const void *b)
+{
+	uint32_t x = ((const struct sample *)a)->hash, y = ((const struct sample *)b)->hash;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Two blocks that lead from one state to one other, which is returned. */
+static uint32_t find_twins(uint32_t state, char twins[2][BLOCK])
+{
+	struct sample *sample = calloc(SAMPLES, sizeof(*sample));
+	char block[BLOCK];
+	uint32_t i = 1;
+
+	ck_assert_ptr_nonnull(sample);
+	for (uint32_t n = 0; n < SAMPLES; n++) {
+		number_block(n, block);
+		sample[n] = (struct sample){fnv(state, block, BLOCK), n};
+	}
+	qsort(sample, SAMPLES, sizeof(*sample), by_hash);
+	while (i < SAMPLES && sample[i].hash != sample[i - 1].hash)
+		i++;
+	ck_assert_uint_lt(i, SAMPLES);
+	number_block(sample[i - 1].number, twins[0]);
+	number_block(sample[i].number, twins[1]);
+	state = sample[i].hash;
+	free(sample);
+	return state;
+}
+
+/* Loading a directory of n such names compares fewer than n names, not n * n / 2. */
+START_TEST(chosen_names)
+{
+	struct store_pages *pages = store_pages_new(1, 1, 1, 1), *again;
+	char twins[STAGES][2][BLOCK], name[STAGES * BLOCK + 1] = "";
+	uint32_t state = 2166136261u, first = 0;
+	image_page *image;
+
+	for (int i = 0; i < STAGES; i++)
+		state = find_twins(state, twins[i]);
+	for (uint32_t n = 0; n < 1u << STAGES; n++) {
+		for (int i = 0; i < STAGES; i++)
+			memcpy(name + i * BLOCK, twins[i][n >> i & 1], BLOCK);
+		if (!n)
+			first = fnv(2166136261u, name, strlen(name));
+		ck_assert_uint_eq(fnv(2166136261u, name, strlen(name)), first);
+		add(pages, name, 2 * n + 2, n + 2);
+	}
+	image = image_of(pages);
+	compared = 0;
+	ck_assert_int_eq(store_pages_load(image, store_pages_count(pages), &again), 0);
+	ck_assert_uint_lt(compared, 1u << STAGES);
+	store_pages_unref(again);
+	store_pages_unref(pages);
+	free(image);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(120, "pages", worked_example, same_as_builder, freed_slots, names_refused,
 		 random_changes, flipped_bits, random_damage, crafted_pages, many_names, full,
-		 sharing, readers)
+		 sharing, readers, chosen_names)
