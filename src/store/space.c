@@ -35,7 +35,8 @@ static uint64_t kept(struct core *core, uint64_t total_kib)
 	return kib < total_kib / KEPT_SHARE ? kib : total_kib / KEPT_SHARE;
 }
 
-int space_disk(struct core *core, struct store_space *space)
+/* As space_disk(), before promises. */
+static int look_at_disk(struct core *core, struct store_space *space)
 {
 	uint64_t available, total;
 	int result = core->layer->ops->space(core->layer, &available, &total);
@@ -43,9 +44,17 @@ int space_disk(struct core *core, struct store_space *space)
 	if (result)
 		return result;
 	space->total_kib = total / 1024;
-	space->available_kib =
-		less(less(available / 1024, kept(core, space->total_kib)), core->promised);
+	space->available_kib = less(available / 1024, kept(core, space->total_kib));
 	return 0;
+}
+
+int space_disk(struct core *core, struct store_space *space)
+{
+	int result = look_at_disk(core, space);
+
+	if (!result)
+		space->available_kib = less(space->available_kib, core->promised);
+	return result;
 }
 
 static int check_disk(struct core *core, uint64_t kib)
@@ -73,8 +82,25 @@ int space_check(struct core *core, const struct volrec *volume, const struct spa
 	return 0;
 }
 
-void space_promise(struct core *core, int64_t kib)
+int space_promise(struct core *core, uint64_t kib)
+{
+	uint64_t promised = core->promised;
+	struct store_space space;
+	int result = kib ? look_at_disk(core, &space) : 0;
+
+	if (result || !kib)
+		return result;
+	do {
+		if (promised + kib > space.available_kib) {
+			core->tight = true;
+			return STORE_VDISKFULL;
+		}
+	} while (!atomic_compare_exchange_weak(&core->promised, &promised, promised + kib));
+	return 0;
+}
+
+void space_give_back(struct core *core, uint64_t kib)
 {
 	if (kib)
-		atomic_fetch_add(&core->promised, (uint64_t)kib);
+		atomic_fetch_sub(&core->promised, kib);
 }

@@ -23,7 +23,8 @@ struct space_need {
 };
 /* 0, STORE_VDISKFULL, STORE_VOVERQUOTA, -errno. */
 int space_check(struct core *core, const struct volrec *volume, const struct space_need *need);
-/* Reserve room on the disk; negative: give back. */
-void space_promise(struct core *core, int64_t kib);
+/* Promise a writer room on the disk, in one step with the look at what is free: 0, STORE_VDISKFULL, -errno. */
+int space_promise(struct core *core, uint64_t kib);
+void space_give_back(struct core *core, uint64_t kib);
 
 #endif

@@ -3,6 +3,7 @@
 #include "store/volumes.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -251,19 +252,32 @@ void volumes_drop(struct volumes *volumes, uint32_t id)
 	pthread_rwlock_unlock(&volumes->lock);
 }
 
-uint64_t volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib)
+/* With the lock held. */
+static int add_promise(struct volume *volume, uint64_t kib, uint64_t spare)
+{
+	uint64_t quota = volume->record.quota_kib, promised = volume->promised;
+
+	do {
+		if (quota && kib && volume->record.used_kib + promised + kib > quota + spare)
+			return STORE_VOVERQUOTA;
+	} while (!atomic_compare_exchange_weak(&volume->promised, &promised, promised + kib));
+	return 0;
+}
+
+int volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib, uint64_t spare,
+		    uint64_t *promise)
 {
 	struct volume *volume;
-	uint64_t serial = 0;
+	int result = STORE_VNOVOL;
 
 	pthread_rwlock_rdlock(&volumes->lock);
 	volume = find_id(volumes, id);
-	if (volume) {
-		volume->promised += kib;
-		serial = volume->serial;
+	if (volume && (!*promise || *promise == volume->serial)) {
+		result = add_promise(volume, kib, spare);
+		*promise = result ? *promise : volume->serial;
 	}
 	pthread_rwlock_unlock(&volumes->lock);
-	return serial;
+	return result;
 }
 
 void volumes_take_back(struct volumes *volumes, uint32_t id, uint64_t promise, uint64_t kib)

@@ -50,10 +50,12 @@ int volumes_reserve(struct volumes *volumes, unsigned count);
 int volumes_put(struct volumes *volumes, const struct volrec *volume, bool damaged);
 void volumes_drop(struct volumes *volumes, uint32_t id);
 /*
- * KiB that a writer is promised in a volume. Returns a number for volumes_take_back(), since the volume may be removed meanwhile,
- * and another one get its id. 0: there is no such volume.
+ * Promise a writer that a volume may grow by so many KiB more: in one step with the look at what others were promised.
+ * *promise: 0, or the number that the first call has set, since the volume may be removed meanwhile, and another one get
+ * its id. 0; STORE_VOVERQUOTA: it would exceed the quota by more than `spare`; STORE_VNOVOL.
  */
-uint64_t volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib);
+int volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib, uint64_t spare,
+		    uint64_t *promise);
 void volumes_take_back(struct volumes *volumes, uint32_t id, uint64_t promise, uint64_t kib);
 /* KiB that are promised to all running writers of a volume. */
 uint64_t volumes_promised(struct volumes *volumes, uint32_t id);

@@ -12,6 +12,10 @@
 #include "store/space.h"
 #include "store/writer.h"
 
+/* KiB that are promised to a writer ahead of its bytes: as many as have come, within these limits. */
+#define AHEAD_LEAST 256
+#define AHEAD_MOST  (16u << 10)
+
 /* -- begin -- */
 
 static int copy_caller(struct store_caller *to, const struct store_caller *from)
@@ -30,7 +34,7 @@ static void free_writer(struct store_writer *writer)
 {
 	volumes_take_back(&writer->core->volumes, writer->fid.volume, writer->promise,
 			  writer->promised);
-	space_promise(writer->core, -(int64_t)writer->room);
+	space_give_back(writer->core, writer->room);
 	free(writer->buffer);
 	free((void *)(uintptr_t)writer->caller.ids);
 	free(writer);
@@ -56,9 +60,56 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* KiB of the store that may be promised when so many bytes have come. */
+static uint64_t reach_of(const struct store_writer *writer, uint64_t came)
+{
+	uint64_t kib = came / 1024, ahead = kib;
+
+	if (came == writer->length)
+		return UINT64_MAX;
+	if (ahead < AHEAD_LEAST)
+		ahead = AHEAD_LEAST;
+	return kib + smaller(ahead, AHEAD_MOST);
+}
+
+/* Promise what is needed up to the reach, beyond what was. */
+static int promise_up_to(struct store_writer *writer, uint64_t reach)
+{
+	uint64_t growth = smaller(reach, writer->need.growth) - writer->promised;
+	uint64_t disk = smaller(reach, writer->need.disk) - writer->reserved;
+	int result = volumes_promise(&writer->core->volumes, writer->fid.volume, growth,
+				     SPACE_SPARE, &writer->promise);
+
+	/* The commit says what is wrong with a volume that is gone. */
+	if (result && result != STORE_VNOVOL)
+		return result;
+	writer->promised += growth;
+	result = space_promise(writer->core, disk);
+	if (result)
+		return result;
+	writer->reserved += disk;
+	writer->room += disk;
+	return 0;
+}
+
+/*
+ * Before bytes are taken, `came` with these: they are promised, and a step ahead of them. A client that announces much
+ * and sends little keeps little from others.
+ */
+static int keep_ahead(struct store_writer *writer, uint64_t came)
+{
+	uint64_t reach = reach_of(writer, came), kib = came / 1024;
+
+	/* Steps of half of what is ahead: the disk is asked now and then only. */
+	if (came < writer->length && writer->reserved > kib &&
+	    writer->reserved - kib > (reach - kib) / 2)
+		return 0;
+	return promise_up_to(writer, reach > writer->reserved ? reach : writer->reserved);
+}
+
 /*
  * The space that the file will need beyond what it has, and that of the bytes themselves: those that they
- * replace stay until the commit.
+ * replace stay until the commit. All of it must be there now; what is promised grows with the bytes that come.
  */
 static int reserve(struct store_writer *writer, const struct found *found, uint64_t new_length)
 {
@@ -75,12 +126,9 @@ static int reserve(struct store_writer *writer, const struct found *found, uint6
 		result = space_check(writer->core, &volume, &need);
 	if (result)
 		return result;
-	writer->promised = need.growth;
-	writer->room = need.disk;
-	writer->promise =
-		volumes_promise(&writer->core->volumes, writer->fid.volume, writer->promised);
-	space_promise(writer->core, (int64_t)writer->room);
-	return 0;
+	writer->need.growth = need.growth;
+	writer->need.disk = need.disk;
+	return promise_up_to(writer, reach_of(writer, 0));
 }
 
 /* Whether the file may be a small one afterwards. */
@@ -166,7 +214,7 @@ static void note_written(struct store_writer *writer, uint64_t bytes)
 	if (kib > writer->room)
 		kib = writer->room;
 	writer->room -= kib;
-	space_promise(writer->core, -(int64_t)kib);
+	space_give_back(writer->core, kib);
 }
 
 int write_bytes(struct store_writer *writer, const struct iovec *iov, int count)
@@ -176,6 +224,9 @@ int write_bytes(struct store_writer *writer, const struct iovec *iov, int count)
 
 	if (total > writer->length - writer->taken)
 		return -EINVAL;
+	result = keep_ahead(writer, writer->taken + total);
+	if (result)
+		return result;
 	if (writer->buffer) {
 		for (int i = 0; i < count; i++) {
 			memcpy(writer->buffer + writer->taken, iov[i].iov_base, iov[i].iov_len);

@@ -21,9 +21,13 @@ struct store_writer {
 	struct store_owner owner;
 	struct store_set set;
 	uint64_t offset, length, file_length, taken;
-	uint64_t promised; /* KiB by which the volume may grow */
+	struct {
+		uint64_t growth, disk;
+	} need;		   /* KiB of the volume and of the disk that the whole store takes */
+	uint64_t promised; /* KiB by which the volume may grow; of need.growth */
 	uint64_t promise;  /* as volumes_take_back() wants it */
-	uint64_t room;	  /* KiB that are reserved on the disk, and were not written yet */
+	uint64_t reserved; /* KiB of the disk that were promised so far; of need.disk */
+	uint64_t room;	   /* of these, what was not written yet */
 	uint8_t *buffer;  /* of `length` bytes, if they may become a small file; else NULL */
 	struct piece main;
 	bool finished; /* main.patch is complete */

@@ -143,9 +143,164 @@ START_TEST(cold_and_submitted)
 }
 END_TEST
 
+/* -- space is promised a step ahead of the bytes that came -- */
+
+#define DISK_KIB (64u << 10)
+#define LOG_KIB	 64 /* that the log of the database grows meanwhile, at most */
+
+static uint64_t disk_used; /* KiB */
+
+static int small_disk(struct store_layer *layer, uint64_t *available, uint64_t *total)
+{
+	(void)layer;
+	*total = (uint64_t)DISK_KIB << 10;
+	*available = (DISK_KIB - disk_used) << 10;
+	return 0;
+}
+
+static uint64_t available(void)
+{
+	struct store_space space;
+
+	ck_assert_int_eq(store->ops->space(store, &space), 0);
+	return space.available_kib;
+}
+
+static void send_some(struct store_writer *writer, size_t length)
+{
+	static uint8_t bytes[2 << 20];
+	struct iovec iov = {bytes, length};
+
+	ck_assert_int_eq(store->ops->write(writer, &iov, 1), 0);
+	disk_used += length >> 10;
+}
+
+START_TEST(promised_disk)
+{
+	struct store_layer_ops ops;
+	struct store_writer *greedy;
+	struct store_fid file, other;
+	struct spy *spy;
+	uint64_t before;
+
+	fixture_open(STORE_LAZY);
+	fixture_close();
+	spy = spy_on(fixture_path());
+	ops = *spy->layer.ops;
+	ops.space = small_disk;
+	spy->layer.ops = &ops;
+	fixture_layer(&spy->layer);
+	fixture_open_again();
+	file = make(&root, "f", STORE_FILE);
+	other = make(&root, "g", STORE_FILE);
+	before = available();
+	/* A client announces all that is free, and sends nothing. */
+	ck_assert_int_eq(try_begin(&admin, &file, 0, before << 10, 0, &greedy), 0);
+	ck_assert_uint_ge(available(), before - 256 - LOG_KIB);
+	make(&root, "h", STORE_FILE);
+	/* Then it sends some: at most as much again is kept for it. */
+	send_some(greedy, 2 << 20);
+	ck_assert_uint_ge(available(), before - 2 * 2048 - LOG_KIB);
+	ck_assert_uint_lt(available(), before - 2048);
+	store->ops->write_abort(greedy);
+	disk_used = 0;
+	ck_assert_uint_ge(available(), before - LOG_KIB);
+	/* What does not fit is refused before its bytes come. */
+	ck_assert_int_eq(try_begin(&admin, &other, 0, (before + 1) << 10, 0, &greedy),
+			 STORE_VDISKFULL);
+	fixture_close();
+	spy_free(spy);
+	fixture_layer(NULL);
+	fixture_open_again();
+}
+END_TEST
+
+START_TEST(promised_quota)
+{
+	static uint8_t bytes[2 << 20];
+	struct store_volume values = {.quota_kib = 20 << 10};
+	struct store_writer *one, *two;
+	struct store_fid file, other;
+	unsigned sent = 0;
+	int result = 0;
+
+	fixture_open(STORE_LAZY);
+	ck_assert_int_eq(store->ops->volume_set(store, &admin, volume, 1, &values), 0);
+	file = make(&root, "f", STORE_FILE);
+	other = make(&root, "g", STORE_FILE);
+	ck_assert_int_eq(try_begin(&admin, &file, 0, 19 << 20, 0, &one), 0);
+	ck_assert_int_eq(try_begin(&admin, &other, 0, 19 << 20, 0, &two), 0);
+	store->ops->write_abort(two);
+	ck_assert_int_eq(try_write(&admin, &other, 0, bytes, sizeof(bytes), 0), 0);
+	/* So the first one does not fit any more. */
+	for (int i = 0; i < 4; i++)
+		send_some(one, 2 << 20);
+	while (!result) {
+		result = store->ops->write(one, &(struct iovec){bytes, 1 << 20}, 1);
+		ck_assert_uint_lt(sent++, 11);
+	}
+	ck_assert_int_eq(result, STORE_VOVERQUOTA);
+	store->ops->write_abort(one);
+	fixture_volume(volume);
+	ck_assert_uint_lt(about.used_kib, 3 << 10);
+}
+END_TEST
+
+/* Of two writers that fit one by one, one is promised the space, whatever the order of their steps. */
+static struct store_fid rivals[2];
+static int fits;
+
+static void *compete(void *arg)
+{
+	struct store_writer *writer;
+	const struct store_fid *file = arg;
+
+	for (int i = 0; i < 500; i++) {
+		bool begun = !try_begin(&admin, file, 0, 900 << 10, 0, &writer);
+		static uint8_t bytes[900 << 10];
+		struct iovec iov = {bytes, sizeof(bytes)};
+		struct store_changes told = {0};
+		struct store_status seen;
+
+		pthread_barrier_wait(&start);
+		if (begun && !store->ops->write(writer, &iov, 1))
+			__atomic_add_fetch(&fits, !store->ops->write_commit(writer, &seen, &told),
+					   __ATOMIC_RELAXED);
+		else if (begun)
+			store->ops->write_abort(writer);
+		pthread_barrier_wait(&start);
+		if (file == &rivals[0]) {
+			ck_assert_int_eq(fits, 1);
+			fits = 0;
+			for (int k = 0; k < 2; k++)
+				ck_assert_int_eq(try_write(&admin, &rivals[k], 0, bytes, 0, 0), 0);
+		}
+		pthread_barrier_wait(&start);
+	}
+	return NULL;
+}
+
+START_TEST(rival_writers)
+{
+	struct store_volume values = {.quota_kib = 100};
+	pthread_t thread;
+
+	fixture_open(STORE_LAZY);
+	ck_assert_int_eq(store->ops->volume_set(store, &admin, volume, 1, &values), 0);
+	rivals[0] = make(&root, "f", STORE_FILE);
+	rivals[1] = make(&root, "g", STORE_FILE);
+	pthread_barrier_init(&start, NULL, 2);
+	ck_assert_int_eq(pthread_create(&thread, NULL, compete, &rivals[1]), 0);
+	compete(&rivals[0]);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&start);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = {cold_directories, no_room_in_cache, cold_and_submitted};
+	const TTest *const tests[] = {cold_directories, no_room_in_cache, cold_and_submitted,
+				      promised_disk,	promised_quota,	  rival_writers};
 	Suite *suite = suite_create("shares");
 	TCase *tcase = tcase_create("shares");
 	SRunner *runner;
