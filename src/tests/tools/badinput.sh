@@ -55,6 +55,32 @@ refused 2 '--server' "$afscp" -s host:1:2:3 ls a:b
 refused 2 '"0"' "$afscp" bench a:b --clients 0
 refused 1 'no-such-host.invalid' "$afscp" -s no-such-host.invalid ls a:b
 
+# Options of other commands are refused, not ignored: -n of rsync or make would be a dry run.
+refused 2 '-n, --negative is for acl, not for rm' "$afscp" rm -n a:b
+refused 2 '-n, --negative is for acl, not for put' "$afscp" put -n /dev/null a:b
+refused 2 '-m, --mode is for mkdir, not for put' "$afscp" put -m 700 /dev/null a:b
+refused 2 '-r, --recursive is for get, put, rm and chmod, not for ls' "$afscp" ls -r a:b
+refused 2 '--shared is for lock, not for get' "$afscp" get --shared a:b
+refused 2 '--mount is for ln, not for get' "$afscp" get --mount x a:b
+refused 2 '--size is for bench, not for get' "$afscp" get --size 4K a:b
+refused 2 '--clients is for bench, not for ls' "$afscp" ls --clients 3 a:b
+refused 2 '-C, --continue is for get and put, not for mv' "$afscp" mv -C a:b a:c
+refused 2 '-p, --preserve is for get, put and mkdir, not for rm' "$afscp" rm -p a:b
+refused 2 '--parents is for mkdir, not for put' "$afscp" put --paren /dev/null a:b
+refused 2 '-f, --force is for rm and ln, not for mkdir' "$afscp" mkdir -f a:b
+refused 2 '-l, --long is for ls, not for stat' "$afscp" stat -l a:b
+refused 2 '-j, --jobs is for get and put, not for chmod' "$afscp" chmod -j 2 644 a:b
+refused 2 '--size has an effect only with --mix' "$afscp" bench --size 4K a:b
+refused 2 '--files has an effect only with --mix' "$afscp" bench --files 4 a:b
+refused 2 '--range has no effect with --mix' "$afscp" bench --mix read=1 --range 4K a:b
+refused 2 '--request is for rpc, not for recv' client -c recv -S 4 -s 127.0.0.1
+refused 2 '--reply is for rpc, not for send' client -c send -R 4 -s 127.0.0.1
+refused 2 '--bytes has an effect only with -c send, -c recv or --mix' client -c rpc -b 4 -s 127.0.0.1
+refused 2 '--mix-streams has an effect only with --mix' client -c rpc --mix-streams 4 -s 127.0.0.1
+refused 2 '--arrivals has an effect only with --rate' client -c rpc --arrivals even -s 127.0.0.1
+refused 2 '--per-stream has an effect only with --json' client -c rpc --per-stream -s 127.0.0.1
+refused 2 '--interval and --count are for --live' "$top_builddir/src/tools/rxwstat" -n 3 127.0.0.1
+
 # A port that is taken: reported, with a remedy.
 start_rxperf first
 refused 1 "$port.*in use" "$rxperf" server -p "$port" --listen 127.0.0.1

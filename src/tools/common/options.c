@@ -862,3 +862,49 @@ enum tools_parsed tools_options_parse(const struct tools_program *program, void 
 	free(p.longs);
 	return result;
 }
+
+/* ---- options of single commands ---- */
+
+/* Whether `word` is one of the words of `list`. */
+static bool has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = list; (at = strstr(at, word)); at += length)
+		if ((at == list || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+			return true;
+	return false;
+}
+
+/* "get, put and mkdir" of "get put mkdir". */
+static void list_words(const char *words, char *text, size_t size)
+{
+	const char *last = strrchr(words, ' ');
+	size_t used = 0;
+
+	for (const char *p = words; *p && used + 6 < size; p++)
+		if (*p != ' ')
+			text[used++] = *p;
+		else
+			used += (size_t)snprintf(text + used, size - used,
+						 p == last ? " and " : ", ");
+	text[used] = 0;
+}
+
+int tools_options_suit(const struct tools_program *program, const char *command)
+{
+	for (size_t i = 0; i < program->option_count; i++) {
+		const struct tools_option *o = &program->options[i];
+		char letter[6] = "", commands[160];
+
+		if (!o->commands || has_word(o->commands, command) || !tools_place_given(o->name))
+			continue;
+		if (o->letter)
+			snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+		list_words(o->commands, commands, sizeof(commands));
+		tools_error("option %s--%s is for %s, not for %s; see %s --help", letter, o->name,
+			    commands, command, program->name);
+		return -1;
+	}
+	return 0;
+}

@@ -40,6 +40,7 @@ struct tools_option {
 	const char *help;     /* one line */
 	uint64_t min, max;    /* of numbers; max 0 = no upper limit */
 	bool once;	      /* an action, not a setting: only on the command line */
+	const char *commands; /* "get put": the only ones that take it; NULL: all. See tools_options_suit() */
 	/* TOOLS_CALL: 0, or -1 with the allowed values in `allowed`. */
 	int (*set)(void *target, const char *value, char *allowed, size_t allowed_size);
 };
@@ -74,6 +75,13 @@ enum tools_parsed {
  */
 enum tools_parsed tools_options_parse(const struct tools_program *program, void *target,
 				      struct rxw_config *config, int argc, char **argv, int *first);
+
+/*
+ * After tools_options_parse(): whether `command` takes all options that the command line has. 0, or -1
+ * after a message: an option that is ignored would surprise ("rm -n" would remove).
+ * Options of a configuration file are settings for all commands, and not refused.
+ */
+int tools_options_suit(const struct tools_program *program, const char *command);
 
 /*
  * Read a configuration file (INI). Keys before the first section and in [rxwire] are tunables; the

@@ -65,6 +65,14 @@ int tools_place_line(const char *name, const char *section)
 	return 0;
 }
 
+bool tools_place_given(const char *name)
+{
+	for (const struct record *r = records; r; r = r->next)
+		if (!r->place.path && strcmp(r->place.name, name) == 0)
+			return true;
+	return false;
+}
+
 /* The record of the option whose name `text` begins with; of a list, of the item that follows. */
 static const struct tools_place *mentioned(const char *text)
 {

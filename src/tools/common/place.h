@@ -26,6 +26,8 @@ void tools_place_reset(void);
  * Record where an option was set, replacing an earlier record (unless `repeat`). 0; -1: no memory.
  */
 int tools_place_record(const struct tools_place *place);
+/* Whether the command line set the option. */
+bool tools_place_given(const char *name);
 /* The line where `section` of the file set the option; 0 if it did not. */
 int tools_place_line(const char *name, const char *section);
 /*

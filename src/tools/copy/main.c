@@ -12,6 +12,7 @@
 #include "tools/common/many.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
+#include "tools/common/place.h"
 #include "tools/common/signals.h"
 #include "tools/copy/arguments.h"
 #include "tools/copy/copy.h"
@@ -23,33 +24,46 @@ static const struct tools_option options[] = {
 	  .help = "volume location server, its port, and the port of the file servers "
 		  "(127.0.0.1:7003:7000)" },
 	{ .name = "recursive", .letter = 'r', .kind = TOOLS_FLAG, AT(recursive),
+	  .commands = "get put rm chmod",
 	  .help = "get, put, rm, chmod: directories with everything in them" },
 	{ .name = "preserve", .letter = 'p', .kind = TOOLS_FLAG, AT(preserve),
+	  .commands = "get put mkdir",
 	  .help = "get, put: keep modes as they are, and times of directories; mkdir: see --parents" },
 	{ .name = "parents", .kind = TOOLS_FLAG, AT(preserve),
+	  .commands = "mkdir",
 	  .help = "mkdir: also make missing parents, and accept existing directories (-p)" },
 	{ .name = "continue", .letter = 'C', .kind = TOOLS_FLAG, AT(resume),
+	  .commands = "get put",
 	  .help = "get, put: skip files that exist already with the same length and modification "
 		  "time; put: continue files that an earlier run has begun" },
-	{ .name = "jobs", .letter = 'j', .kind = TOOLS_UINT, AT(jobs), .argument = "N",
+	{ .name = "jobs", .letter = 'j', .kind = TOOLS_UINT, AT(jobs),
+	  .commands = "get put", .argument = "N",
 	  .help = "get, put: number of files that are copied at the same time (1)", .min = 1,
 	  .max = 256 },
 	{ .name = "keep-going", .kind = TOOLS_FLAG, AT(keep_going),
+	  .commands = "get put rm mkdir mv chmod",
 	  .help = "try the other objects even after an error that concerns them, too" },
 	{ .name = "force", .letter = 'f', .kind = TOOLS_FLAG, AT(force),
+	  .commands = "rm ln",
 	  .help = "rm: accept objects that do not exist; ln -s, --mount: replace a file or link" },
-	{ .name = "mode", .letter = 'm', .kind = TOOLS_STRING, AT(mode), .argument = "MODE",
+	{ .name = "mode", .letter = 'm', .kind = TOOLS_STRING, AT(mode),
+	  .commands = "mkdir", .argument = "MODE",
 	  .help = "mkdir: mode of the directory (777 less the umask)" },
 	{ .name = "symbolic", .kind = TOOLS_FLAG, AT(symbolic),
+	  .commands = "ln",
 	  .help = "ln: make a symbolic link (-s after ln)" },
-	{ .name = "mount", .kind = TOOLS_STRING, AT(mount), .argument = "VOLUME",
+	{ .name = "mount", .kind = TOOLS_STRING, AT(mount),
+	  .commands = "ln", .argument = "VOLUME",
 	  .help = "ln: make a mount point of this volume, [CELL:]NAME; %NAME: of the read-write "
 		  "volume" },
 	{ .name = "negative", .letter = 'n', .kind = TOOLS_FLAG, AT(negative),
+	  .commands = "acl",
 	  .help = "acl: set negative entries, which take rights away" },
 	{ .name = "shared", .kind = TOOLS_FLAG, AT(shared),
+	  .commands = "lock",
 	  .help = "lock: take a lock that others may share (-s after lock)" },
 	{ .name = "long", .letter = 'l', .kind = TOOLS_FLAG, AT(long_list),
+	  .commands = "ls",
 	  .help = "ls: show the mode, link count, owner, length and time of each entry" },
 	{ .name = "quiet", .letter = 'q', .kind = TOOLS_FLAG, AT(quiet),
 	  .help = "show neither progress nor messages about retries" },
@@ -61,19 +75,26 @@ static const struct tools_option options[] = {
 		  "0: do not retry",
 	  .max = 86400000 },
 	{ .name = "stats", .kind = TOOLS_FLAG, AT(stats),
+	  .commands = "get put",
 	  .help = "get, put: report the speed and the cost" },
-	{ .name = "clients", .kind = TOOLS_UINT, AT(clients), .argument = "N",
+	{ .name = "clients", .kind = TOOLS_UINT, AT(clients),
+	  .commands = "bench", .argument = "N",
 	  .help = "bench: number of clients, each with its own socket (1)", .min = 1, .max = 4096 },
-	{ .name = "seconds", .kind = TOOLS_DURATION, AT(seconds_ms), .argument = "S",
+	{ .name = "seconds", .kind = TOOLS_DURATION, AT(seconds_ms),
+	  .commands = "bench", .argument = "S",
 	  .help = "bench: duration (10)", .min = 1, .max = 31536000000 },
-	{ .name = "range", .kind = TOOLS_SIZE, AT(range), .argument = "BYTES",
+	{ .name = "range", .kind = TOOLS_SIZE, AT(range),
+	  .commands = "bench", .argument = "BYTES",
 	  .help = "bench: bytes per call (the whole file)", .min = 1 },
-	{ .name = "mix", .kind = TOOLS_STRING, AT(mix), .argument = "OPERATION=SHARE,...",
+	{ .name = "mix", .kind = TOOLS_STRING, AT(mix),
+	  .commands = "bench", .argument = "OPERATION=SHARE,...",
 	  .help = "bench: operations below a directory, and their shares: read, write, stat, create, "
 		  "remove" },
-	{ .name = "size", .kind = TOOLS_STRING, AT(size), .argument = "BYTES[-BYTES]",
+	{ .name = "size", .kind = TOOLS_STRING, AT(size),
+	  .commands = "bench", .argument = "BYTES[-BYTES]",
 	  .help = "bench --mix: length of the files (4K)" },
-	{ .name = "files", .kind = TOOLS_UINT, AT(files), .argument = "N",
+	{ .name = "files", .kind = TOOLS_UINT, AT(files),
+	  .commands = "bench", .argument = "N",
 	  .help = "bench --mix: files of each client at the start (16)", .min = 1, .max = 10000 },
 	{ .name = "verbose", .letter = 'v', .kind = TOOLS_FLAG, AT(verbose),
 	  .help = "report the identity that the file server sees, and the protection of calls" },
@@ -89,6 +110,7 @@ static const struct tools_option options[] = {
 	{ .name = "key-file", .kind = TOOLS_STRING, AT(auth.key_file), .argument = "FILE",
 	  .help = "keys of the cell's servers, to authenticate as the service itself (localauth)" },
 	{ .name = "json", .kind = TOOLS_FLAG, AT(json),
+	  .commands = "get put ls stat acl bench",
 	  .help = "report or list as one JSON object" },
 };
 
@@ -346,6 +368,24 @@ static enum arguments_shape shape_of(const struct run *run, const struct command
 	return command->shape;
 }
 
+/* Whether the command ignores an option that is its own: a message and true then. */
+static bool has_pointless(const struct run *run, const struct command *command)
+{
+	static const char *const of_mix[] = {"size", "files"};
+
+	if (command->run != copy_bench)
+		return false;
+	for (size_t i = 0; i < 2; i++)
+		if (!run->set.mix && tools_place_given(of_mix[i])) {
+			tools_error("option --%s has an effect only with --mix", of_mix[i]);
+			return true;
+		}
+	if (!run->set.mix || !tools_place_given("range"))
+		return false;
+	tools_error("option --range has no effect with --mix");
+	return true;
+}
+
 static int choose(struct run *run, int count, char **args)
 {
 	size_t at = 0;
@@ -360,6 +400,8 @@ static int choose(struct run *run, int count, char **args)
 			    count ? "\" is unknown" : "");
 		return TOOLS_EXIT_USAGE;
 	}
+	if (tools_options_suit(&program, args[0]) < 0 || has_pointless(run, &commands[at]))
+		return TOOLS_EXIT_USAGE;
 	if (arguments_take(run, shape_of(run, &commands[at]), args[0], count - 1, args + 1) < 0)
 		return TOOLS_EXIT_USAGE;
 	status = parse_server(run);

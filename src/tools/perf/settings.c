@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tools/common/message.h"
+#include "tools/common/place.h"
 #include "tools/perf/client.h"
 
 #define MOST_IN_FLIGHT 10000
@@ -80,6 +81,7 @@ static const struct tools_option options[] = {
 	 .max = PERF_MAX_BYTES},
 	{.name = "request",
 	 .letter = 'S',
+	 .commands = "rpc",
 	 .kind = TOOLS_SIZE,
 	 AT(request),
 	 .argument = "BYTES",
@@ -87,6 +89,7 @@ static const struct tools_option options[] = {
 	 .max = PERF_MAX_BYTES},
 	{.name = "reply",
 	 .letter = 'R',
+	 .commands = "rpc",
 	 .kind = TOOLS_SIZE,
 	 AT(reply),
 	 .argument = "BYTES",
@@ -258,6 +261,29 @@ static const struct tools_program program = {
 	.option_count = sizeof(options) / sizeof(options[0]),
 };
 
+/* Whether an option is given that the others make pointless: a message and true then. */
+static bool has_pointless(const struct perf_settings *set)
+{
+	const struct {
+		const char *option;
+		bool used;
+		const char *needs;
+	} uses[] = {
+		{"bytes", set->command < 2 || set->mix, "-c send, -c recv or --mix"},
+		{"mix-streams", set->mix, "--mix"},
+		{"arrivals", set->rate > 0, "--rate"},
+		{"per-stream", set->json, "--json"},
+	};
+
+	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
+		if (!uses[i].used && tools_place_given(uses[i].option)) {
+			tools_error("option --%s has an effect only with %s", uses[i].option,
+				    uses[i].needs);
+			return true;
+		}
+	return tools_options_suit(&program, command_names[set->command]) < 0;
+}
+
 /* Checks that the option table cannot express. 0, or -1 after a message. */
 static int check_settings(const struct perf_settings *set, struct perf_load *load)
 {
@@ -286,6 +312,8 @@ static int check_settings(const struct perf_settings *set, struct perf_load *loa
 				      : "-c file needs a list, for example -f 64K,0,1M");
 		return -1;
 	}
+	if (has_pointless(set))
+		return -1;
 	load->request.what = command_codes[set->command];
 	if (set->list &&
 	    perf_parse_list(set->list, &load->request.u.file, message, sizeof(message)) < 0) {

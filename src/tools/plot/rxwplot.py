@@ -936,6 +936,8 @@ def arguments():
     p.add_argument("--to", dest="end", metavar="SECONDS", type=float, help="end of the drawing")
     p.add_argument("-V", "--version", action="version", version=f"rxwplot (rxwire) {VERSION}")
     a = p.parse_args()
+    if a.list and (a.call, a.direction, a.output, a.begin, a.end) != (None,) * 5:
+        p.error("--list draws nothing: it takes none of the other options")
     for value in (a.begin, a.end):
         if value is not None and not 0 <= value <= 1e9:
             p.error("--from and --to take seconds from 0 on")

@@ -6,6 +6,7 @@
 
 #include "tools/common/message.h"
 #include "tools/common/options.h"
+#include "tools/common/place.h"
 #include "tools/common/report.h"
 #include "tools/stat/stat.h"
 
@@ -140,6 +141,10 @@ int main(int argc, char **argv)
 		parsed = TOOLS_USAGE;
 	} else if (parsed == TOOLS_RUN && set.json && set.live) {
 		tools_error("--json and --live are mutually exclusive");
+		parsed = TOOLS_USAGE;
+	} else if (parsed == TOOLS_RUN && !set.live &&
+		   (tools_place_given("interval") || tools_place_given("count"))) {
+		tools_error("--interval and --count are for --live");
 		parsed = TOOLS_USAGE;
 	}
 	if (parsed == TOOLS_RUN)
