@@ -85,7 +85,7 @@ dist_man_MANS += doc/man/rxfsd.8
 # What systemd needs, with the directories of this installation; installed if configure was told where
 # units go. A configuration file that is there already stays as it is.
 system_files = src/fileserver/system/rxfsd.service src/fileserver/system/rxfsd.conf \
-	src/fileserver/system/sysusers.conf src/fileserver/system/tmpfiles.conf
+	src/fileserver/system/sysusers.conf src/fileserver/system/tmpfiles.conf src/fileserver/system/logrotate.conf
 EXTRA_DIST += $(system_files:=.in)
 CLEANFILES += $(system_files)
 $(system_files): Makefile
@@ -96,14 +96,17 @@ src/fileserver/system/rxfsd.service: $(srcdir)/src/fileserver/system/rxfsd.servi
 src/fileserver/system/rxfsd.conf: $(srcdir)/src/fileserver/system/rxfsd.conf.in
 src/fileserver/system/sysusers.conf: $(srcdir)/src/fileserver/system/sysusers.conf.in
 src/fileserver/system/tmpfiles.conf: $(srcdir)/src/fileserver/system/tmpfiles.conf.in
+src/fileserver/system/logrotate.conf: $(srcdir)/src/fileserver/system/logrotate.conf.in
 if SYSTEMD_UNIT
 systemdsystemunit_DATA = src/fileserver/system/rxfsd.service
 system_destinations = '$(DESTDIR)$(prefix)/lib/sysusers.d' '$(DESTDIR)$(prefix)/lib/tmpfiles.d' \
-	'$(DESTDIR)$(sysconfdir)/rxwire'
+	'$(DESTDIR)$(sysconfdir)/rxwire' '$(DESTDIR)$(sysconfdir)/logrotate.d'
 install-data-local: $(system_files)
 	$(MKDIR_P) $(system_destinations)
 	$(INSTALL_DATA) src/fileserver/system/sysusers.conf '$(DESTDIR)$(prefix)/lib/sysusers.d/rxfsd.conf'
 	$(INSTALL_DATA) src/fileserver/system/tmpfiles.conf '$(DESTDIR)$(prefix)/lib/tmpfiles.d/rxfsd.conf'
+	test -e '$(DESTDIR)$(sysconfdir)/logrotate.d/rxfsd' || \
+		$(INSTALL_DATA) src/fileserver/system/logrotate.conf '$(DESTDIR)$(sysconfdir)/logrotate.d/rxfsd'
 	test -e '$(DESTDIR)$(sysconfdir)/rxwire/rxfsd.conf' || \
 		$(INSTALL_DATA) src/fileserver/system/rxfsd.conf '$(DESTDIR)$(sysconfdir)/rxwire/rxfsd.conf'
 uninstall-local:
