@@ -62,7 +62,11 @@ struct admin_output {
 	/* True once the requester has gone, or the server stops. Any thread. May be NULL. */
 	bool (*stopped)(void *arg);
 	void *arg;
-	int directory; /* descriptor of the directory that import reads and export writes; or -1 */
+	/*
+	 * Descriptor of the directory that import reads and export writes; or -1. For import also a socket (SOCK_SEQPACKET)
+	 * with admin_lend() at its other end.
+	 */
+	int directory;
 };
 
 /*
@@ -72,6 +76,12 @@ struct admin_output {
  */
 int admin_execute(const struct admin_options *options, const json_t *request,
 		  const struct admin_output *output);
+
+/*
+ * In a process that may read a directory: open what an import asks for at the other end of the socket, until that is
+ * closed. It gets descriptors to read files and directories below, never by way of a symbolic link.
+ */
+void admin_lend(int socket, int directory);
 
 /* Whether the command wants output->directory. */
 bool admin_wants_directory(const char *command);

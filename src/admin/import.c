@@ -289,13 +289,13 @@ static int import_open(struct admin_import *import, const struct store_fid *dir,
 }
 
 static int import_file(struct admin_import *import, const struct store_fid *dir, const char *path,
-		       const char *name, int dir_fd)
+		       const char *name)
 {
-	int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC), rc = 0;
+	int fd = admin_source_open(import->run, path, ADMIN_SOURCE_FILE), rc = 0;
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		admin_import_skip(import, path, fd < 0 ? strerror(errno) : "no longer a file");
+		admin_import_skip(import, path, fd < 0 ? strerror(-fd) : "no longer a file");
 	else
 		rc = import_open(import, dir, path, name, fd, &st);
 	if (fd >= 0)
@@ -320,12 +320,12 @@ static bool is_same_link(struct admin_import *import, const struct store_status 
 }
 
 static int import_symlink(struct admin_import *import, const struct store_fid *dir,
-			  const char *path, const char *name, int dir_fd, const struct stat *st)
+			  const char *path, const char *name, int fd, const struct stat *st)
 {
 	struct store_set set = set_of(import, st);
 	struct store_status status;
 	char text[STORE_TEXT_MAX + 2];
-	ssize_t n = readlinkat(dir_fd, name, text, sizeof(text) - 1);
+	ssize_t n = readlinkat(fd, "", text, sizeof(text) - 1);
 
 	if (n < 0 || n > STORE_TEXT_MAX) {
 		admin_import_skip(import, path,
@@ -397,36 +397,45 @@ static const char *unfit(const char *name, mode_t mode)
 	}
 }
 
-static int import_name(struct admin_import *import, const struct pending *dir, int dir_fd,
-		       const char *name)
+/* An object of this kind. */
+static int import_kind(struct admin_import *import, const struct pending *dir, const char *path,
+		       const char *name, int fd, const struct stat *st)
+{
+	if (S_ISDIR(st->st_mode))
+		return import_directory(import, &dir->fid, path, name);
+	if (S_ISLNK(st->st_mode))
+		return import_symlink(import, &dir->fid, path, name, fd, st);
+	return import_file(import, &dir->fid, path, name);
+}
+
+static int import_name(struct admin_import *import, const struct pending *dir, const char *name)
 {
 	char *path = admin_join(dir->path, name);
 	const char *reason;
 	struct stat st;
-	int rc = 0;
+	int fd, rc = 0;
 
 	if (!path) {
 		admin_import_skip(import, dir->path, "has names whose paths exceed 4095 bytes");
 		return 0;
 	}
-	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		admin_import_skip(import, path, strerror(errno));
+	fd = admin_source_open(import->run, path, ADMIN_SOURCE_LOOK);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		admin_import_skip(import, path, strerror(fd < 0 ? -fd : errno));
 	else if ((reason = unfit(name, st.st_mode)))
 		admin_import_skip(import, path, reason);
-	else if (S_ISDIR(st.st_mode))
-		rc = import_directory(import, &dir->fid, path, name);
-	else if (S_ISLNK(st.st_mode))
-		rc = import_symlink(import, &dir->fid, path, name, dir_fd, &st);
 	else
-		rc = import_file(import, &dir->fid, path, name, dir_fd);
+		rc = import_kind(import, dir, path, name, fd, &st);
+	if (fd >= 0)
+		close(fd);
 	admin_import_progress(import, path);
 	free(path);
 	return rc;
 }
 
 /* All names of a directory; the rest is left out once the directory in the volume is full. */
-static int import_names(struct admin_import *import, const struct pending *dir, int dir_fd,
-			struct dirent **names, int count)
+static int import_names(struct admin_import *import, const struct pending *dir, char **names,
+			int count)
 {
 	int rc = 0, i = 0;
 
@@ -436,7 +445,7 @@ static int import_names(struct admin_import *import, const struct pending *dir, 
 			admin_fail(import->run, 1, "interrupted");
 			rc = -1;
 		} else {
-			rc = import_name(import, dir, dir_fd, names[i]->d_name);
+			rc = import_name(import, dir, names[i]);
 		}
 	}
 	if (!rc && import->full && i < count) {
@@ -452,14 +461,66 @@ static int import_names(struct admin_import *import, const struct pending *dir, 
 	return rc;
 }
 
-static int no_dots(const struct dirent *entry)
+static int by_bytes(const void *a, const void *b)
 {
-	return strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
+	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int by_bytes(const struct dirent **a, const struct dirent **b)
+static void free_names(char **names, int count)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
+	while (count > 0)
+		free(names[--count]);
+	free(names);
+}
+
+/* The rest of the names in an open directory. Their number, or -errno. */
+static int read_names(DIR *stream, char ***out)
+{
+	char **names = NULL, **more;
+	const struct dirent *entry;
+	int count = 0, room = 0;
+
+	while ((errno = 0, entry = readdir(stream))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (count == room) {
+			room = room ? room * 2 : 64;
+			more = realloc(names, (size_t)room * sizeof(*names));
+			if (!more)
+				goto fail;
+			names = more;
+		}
+		names[count] = strdup(entry->d_name);
+		if (!names[count])
+			goto fail;
+		count++;
+	}
+	if (errno)
+		goto fail;
+	*out = names;
+	return count;
+fail:
+	free_names(names, count);
+	return -(errno ? errno : ENOMEM);
+}
+
+/* All names of an open directory, sorted; it may not be one that this process can enter. Their number, or -errno. */
+static int list_names(int fd, char ***names)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), count;
+	DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+
+	if (!stream) {
+		count = -errno;
+		if (copy >= 0)
+			close(copy);
+		return count;
+	}
+	count = read_names(stream, names);
+	closedir(stream);
+	if (count > 0)
+		qsort(*names, (size_t)count, sizeof(**names), by_bytes);
+	return count;
 }
 
 /* Loads the names that the directory in the volume has already. 0, or -1: the import ends, after an error. */
@@ -476,28 +537,25 @@ static int load_existing(struct admin_import *import, const struct pending *dir)
 /* A directory that exists in the volume: its names, then its own status. */
 static int import_pending(struct admin_import *import, const struct pending *dir)
 {
-	int fd = admin_open_beneath(import->run->output->directory, dir->path,
-				    O_RDONLY | O_DIRECTORY, 0);
-	struct dirent **names;
+	int fd = admin_source_open(import->run, dir->path, ADMIN_SOURCE_DIRECTORY);
+	char **names = NULL;
 	struct store_set set;
 	struct stat st;
 	int count, rc;
 
-	count = fd < 0 ? -1 : scandirat(fd, ".", &names, no_dots, by_bytes);
-	if (count < 0 || fstat(fd, &st) < 0) {
-		admin_import_skip(import, dir->path, strerror(fd < 0 ? -fd : errno));
+	count = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : list_names(fd, &names);
+	if (count < 0) {
+		admin_import_skip(import, dir->path, strerror(-count));
 		if (fd >= 0)
 			close(fd);
 		return 0;
 	}
 	rc = load_existing(import, dir);
 	if (!rc)
-		rc = import_names(import, dir, fd, names, count);
+		rc = import_names(import, dir, names, count);
 	free(import->image);
 	import->image = NULL;
-	while (count)
-		free(names[--count]);
-	free(names);
+	free_names(names, count);
 	close(fd);
 	set = set_of(import, &st);
 	return rc ? -1 : set_status(import, dir->path, &dir->fid, &set) ? -1 : 0;
@@ -569,7 +627,7 @@ int admin_import(struct admin_run *run)
 	if (rc || (rc = find_destination(&import, &fid, &existed)))
 		return rc;
 	if (admin_get_flag(run, "progress"))
-		import.total = admin_tree_bytes(run);
+		import.total = admin_source_bytes(run);
 	import.buffer = malloc(ADMIN_BUFFER);
 	if (!import.buffer)
 		return admin_fail(run, 1, "no memory");

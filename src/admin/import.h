@@ -41,7 +41,4 @@ void admin_import_progress(struct admin_import *import, const char *path);
 int admin_import_data(struct admin_import *import, const char *path, int fd, uint64_t size,
 		      const struct store_fid *fid, const struct store_set *set);
 
-/* The lengths of all files below the directory. */
-uint64_t admin_tree_bytes(struct admin_run *run);
-
 #endif

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* import: the contents of files, with their holes. */
 #include <errno.h>
-#include <fts.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "admin/import.h"
@@ -138,24 +136,4 @@ int admin_import_data(struct admin_import *import, const char *path, int fd, uin
 		return 1;
 	}
 	return rc ? admin_import_refused(import, path, rc) ? -1 : 1 : 0;
-}
-
-uint64_t admin_tree_bytes(struct admin_run *run)
-{
-	char path[64];
-	char *const paths[] = {path, NULL};
-	uint64_t bytes = 0;
-	FTSENT *entry;
-	FTS *fts;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/.", run->output->directory);
-	fts = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-	if (!fts)
-		return 0;
-	while ((entry = fts_read(fts)) && !admin_stopped(run))
-		if (entry->fts_info == FTS_F && S_ISREG(entry->fts_statp->st_mode) &&
-		    entry->fts_statp->st_size > 0)
-			bytes += (uint64_t)entry->fts_statp->st_size;
-	fts_close(fts);
-	return bytes;
 }

@@ -131,6 +131,19 @@ int admin_open_beneath(int directory, const char *path, int flags, unsigned mode
 /* "a/b", or "b" if `dir` is "". NULL: no memory, or longer than ADMIN_PATH_MAX (errno). */
 char *admin_join(const char *dir, const char *name);
 
+/* -- source.c: the tree that import reads: output->directory, or what another process lends of it -- */
+
+enum admin_source_kind {
+	ADMIN_SOURCE_LOOK,	/* for fstat(), and readlinkat() with the path "" */
+	ADMIN_SOURCE_FILE,	/* to be read; does not wait for a writer of a FIFO */
+	ADMIN_SOURCE_DIRECTORY, /* for fdopendir(); what is in it may be out of reach by it */
+	ADMIN_SOURCE_TOTAL	/* no descriptor: the sum of lengths */
+};
+/* Open a path below the directory without following any symbolic link. A descriptor, or -errno. */
+int admin_source_open(const struct admin_run *run, const char *path, enum admin_source_kind kind);
+/* The lengths of all files; 0: not known. */
+uint64_t admin_source_bytes(const struct admin_run *run);
+
 /* -- the commands: the exit status -- */
 
 int admin_create(struct admin_run *run);

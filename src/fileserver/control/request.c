@@ -76,7 +76,8 @@ static void execute(struct control_connection *connection, const json_t *request
 	};
 	struct stat st;
 
-	if (output.directory >= 0 && (fstat(output.directory, &st) || !S_ISDIR(st.st_mode)))
+	if (output.directory >= 0 &&
+	    (fstat(output.directory, &st) || !(S_ISDIR(st.st_mode) || S_ISSOCK(st.st_mode))))
 		output.directory = -1;
 	log_request(connection, request);
 	admin_execute(&connection->control->admin, request, &output);

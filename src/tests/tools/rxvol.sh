@@ -460,4 +460,61 @@ vol create far
 vol list && shows ' far$'
 stop_server "$server" TERM || fail "rxfsd ended with $?"
 
+# -- root, and a store of another user --
+how=root
+# closed TREE: as Debian makes homes, of a third user; links lead out of it.
+closed() {
+	mkdir -p "$1/private/deep"
+	echo secret > "$1/private/deep/key"
+	echo text > "$1/text"
+	ln -s /etc/passwd "$1/link"
+	ln -s /etc "$1/directory-link"
+	ln "$1/text" "$1/text-again"
+	chmod 600 "$1/text" "$1/private/deep/key"
+	chmod 700 "$1" "$1/private" "$1/private/deep"
+	chown -hR 54321:54321 "$1"
+}
+# brought VOLUME: what was imported is what the tree has, and links are links.
+brought() {
+	vol export "$1" "$work/brought"
+	diff -r --no-dereference "$work/home" "$work/brought" > "$work/diff" || fail "$how: $(head -n 3 "$work/diff")"
+	[ "$(readlink "$work/brought/directory-link")" = /etc ] || fail "$how: a link became something else"
+	[ "$(stat -c %a "$work/brought/text")" = 600 ] || fail "$how: a mode was lost"
+	rm -rf "$work/brought"
+}
+other='setpriv --reuid=54322 --regid=54322 --clear-groups'
+if [ "$(id -u)" -eq 0 ] && chmod 755 "$work" && mkdir "$work/other" && chown 54322:54322 "$work/other" &&
+	$other "$rxfsd" --version > "$work/out" 2>&1; then
+	chmod 700 "$work/other"
+	closed "$work/home"
+	# The new store belongs to the owner of the directory that it is made in.
+	store=$work/other/store
+	vol create offline-home
+	[ "$(stat -c %u "$store" "$store/FORMAT" | sort -u)" = 54322 ] || fail "$how: the store does not belong to the owner of its directory"
+	vol import offline-home "$work/home"
+	says 'import: 7 files, directories and links, 12 bytes'
+	brought offline-home
+	vol import offline-home "$work/home"
+	says 'import: 0 files, directories and links, 0 bytes; 5 there already'
+	[ -z "$(find "$store" ! -user 54322)" ] || fail "$how: files of the store belong to root"
+	$other "$rxfsd" --store "$store" --port 0 --vl-port 0 > "$work/rxfsd.out" 2> "$work/rxfsd.err" &
+	server=$!
+	servers="$servers $server"
+	wait_for "$work/rxfsd.out" 'fs .* vl ' $server || fail "$how: the server does not start: $(cat "$work/rxfsd.err")"
+	how='root, at a server'
+	vol create served-home
+	vol import served-home "$work/home"
+	brought served-home
+	[ -z "$(find "$store" ! -user 54322)" ] || fail "$how: files of the store belong to root"
+	# The user of the store alone may not read it, and no link leads root elsewhere.
+	chmod 755 "$work/home"
+	$other "$rxvol" -S "$store" import served-home:again "$work/home" > "$work/out" 2> "$work/err"
+	[ $? -eq 1 ] && grep -q 'private: skipped: Permission denied' "$work/err" ||
+		fail "$how: the user of the store reads what is closed: $(cat "$work/err")"
+	stop_server "$server" TERM || fail "$how: the server ended with $?"
+	grep -v ' INFO\|: version\|control: user' "$work/rxfsd.err" | grep -i 'error' && fail "$how: the server complains"
+else
+	echo "left out: root and a store of another user"
+fi
+
 result

@@ -4,7 +4,10 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <libgen.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -105,6 +108,23 @@ static int become_owner(const struct rxvol *rxvol, const struct stat *st)
 	return -1;
 }
 
+/* Of the store; before it is made, of the directory that it will be in, as rxpt does. 0, or -1 after a message. */
+static int find_owner(const struct rxvol *rxvol, struct stat *st)
+{
+	char *path = strdup(rxvol->store);
+	int rc = path ? stat(path, st) : -1;
+
+	if (path && rc && errno == ENOENT)
+		rc = stat(dirname(path), st);
+	/* Making the store will tell. */
+	if (path && rc && errno == ENOENT)
+		rc = 0;
+	if (rc)
+		tools_error("%s: %s", rxvol->store, strerror(errno));
+	free(path);
+	return rc;
+}
+
 /* Open the directory of import or export, which export makes. 0, or -1 after a message. */
 static int open_directory(struct rxvol *rxvol, const struct stat *store)
 {
@@ -115,7 +135,9 @@ static int open_directory(struct rxvol *rxvol, const struct stat *store)
 		tools_error("%s: cannot be made: %s", rxvol->local, strerror(errno));
 		return -1;
 	}
-	rxvol->directory = open(rxvol->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* Nobody shall have root give another directory away by a link in the place of the new one. */
+	rxvol->directory =
+		open(rxvol->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (made ? O_NOFOLLOW : 0));
 	if (rxvol->directory < 0) {
 		tools_error("%s: %s%s", rxvol->local, strerror(errno),
 			    errno == ENOENT || errno == ENOTDIR ? "; give a directory" : "");
@@ -130,16 +152,46 @@ static int open_directory(struct rxvol *rxvol, const struct stat *store)
 	return 0;
 }
 
+/*
+ * The user of the store may not read what root imports, such as closed home directories. So a process stays root, which
+ * opens what is below the directory and lends that; this process and the server have a socket to it in place of the
+ * directory. It ends when nobody has the socket any more. 0, or -1 after a message.
+ */
+static int keep_reader(struct rxvol *rxvol)
+{
+	int pair[2];
+	pid_t child;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		tools_error("socketpair: %s", strerror(errno));
+		return -1;
+	}
+	child = fork();
+	if (child < 0) {
+		tools_error("fork: %s", strerror(errno));
+		close(pair[0]);
+		close(pair[1]);
+		return -1;
+	}
+	if (!child) {
+		close(pair[0]);
+		admin_lend(pair[1], rxvol->directory);
+		_exit(0);
+	}
+	close(pair[1]);
+	close(rxvol->directory);
+	rxvol->directory = pair[0];
+	return 0;
+}
+
 /* Before a store is touched. 0, or -1 after a message. */
 static int prepare(struct rxvol *rxvol)
 {
 	struct stat st = {0};
 
-	if (stat(rxvol->store, &st) && errno != ENOENT) {
-		tools_error("%s: %s", rxvol->store, strerror(errno));
+	if (find_owner(rxvol, &st) || (rxvol->local && open_directory(rxvol, &st)))
 		return -1;
-	}
-	if (rxvol->local && open_directory(rxvol, &st))
+	if (!strcmp(rxvol->command, "import") && !geteuid() && st.st_uid && keep_reader(rxvol))
 		return -1;
 	if (become_owner(rxvol, &st))
 		return -1;
