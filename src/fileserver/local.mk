@@ -56,7 +56,8 @@ fileserver_sources += \
 	src/fileserver/service/vl_service.c src/fileserver/service/vol_service.c \
 	src/fileserver/service/xstats.c
 fileserver_sources += \
-	src/fileserver/reload.c src/fileserver/reload.h src/fileserver/server.c src/fileserver/server.h \
+	src/fileserver/reload.c src/fileserver/reload.h src/fileserver/sandbox.c src/fileserver/sandbox.h \
+	src/fileserver/server.c src/fileserver/server.h \
 	src/fileserver/storage.c src/fileserver/storage.h
 
 # The control socket is the only part that needs jansson.

@@ -27,6 +27,7 @@
 #include "fileserver/control/control.h"
 #include "fileserver/export/export.h"
 #include "fileserver/io/io.h"
+#include "fileserver/sandbox.h"
 #include "fileserver/service/service.h"
 #include "fileserver/storage.h"
 #include "fileserver/volume/volume.h"
@@ -160,17 +161,19 @@ static int open_export(struct fsd_server *server, char *message)
 {
 	const char *export = server->settings.export;
 	struct fsd_stat st;
-	int rc = 0;
+	int rc;
 
 	server->layer = server->settings.layer;
 	if (server->layer) {
 		snprintf(server->export, sizeof(server->export), "%s", export);
 		return 0;
 	}
-	if (!realpath(export, server->export))
-		rc = -errno;
-	else
+	rc = realpath(export, server->export) ? 0 : -errno;
+	if (!rc)
 		rc = fsd_layer_posix(server->export, 0, &server->layer);
+	server->own_layer = !rc;
+	if (!rc)
+		rc = server->layer->ops->stat_path(server->layer, "", &st);
 	if (rc) {
 		snprintf(message, FSD_MESSAGE_MAX,
 			 "--export %.300s: %s; give a directory that exists and "
@@ -178,9 +181,7 @@ static int open_export(struct fsd_server *server, char *message)
 			 export, strerror(-rc));
 		return -1;
 	}
-	server->own_layer = true;
-	rc = server->layer->ops->stat_path(server->layer, "", &st);
-	if (!rc && !server->settings.all_files && (st.mode & 05) != 05)
+	if (!server->settings.all_files && (st.mode & 05) != 05)
 		fsd_log(RXW_LOG_WARNING,
 			"%s may not be read by \"other\": clients will be refused; chmod o+rx "
 			"it, or use --all-files",
@@ -236,8 +237,10 @@ static int open_store(struct fsd_server *server, char *message)
 	const struct fsd_settings *settings = &server->settings;
 	char place[PATH_MAX + sizeof(FSD_STORAGE_STATE) + 1];
 
-	if (fsd_storage_open(settings->store, settings->durability, &server->served, message))
-		return -1;
+	int rc = fsd_storage_open(settings->store, settings->durability, &server->served, message);
+
+	if (rc)
+		return rc == FSD_STORAGE_UNFIT ? FSD_WRONG_SETTINGS : -1;
 	if (!settings->anonymous_writes && !fsd_guard_near(server->guard) &&
 	    fsd_storage_check_anonymous(server->served, message))
 		return -1;
@@ -739,6 +742,19 @@ static int check_served(struct fsd_server *server, char *message)
 	return fsd_storage_check(settings->durability, message);
 }
 
+/* Not an address: a name server that has no answer today may have one later, when it was told the name. */
+static bool is_host_name(const char *text)
+{
+	static const char digits[] = "0123456789.", others[] = "-_"
+							       "abcdefghijklmnopqrstuvwxyz"
+							       "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	size_t numeric = strspn(text, digits), length = strlen(text), i;
+
+	for (i = numeric; text[i] && (strchr(digits, text[i]) || strchr(others, text[i])); i++)
+		;
+	return numeric < length && i == length;
+}
+
 /* A failure of the name service may be temporary. */
 static int check_listen(struct fsd_server *server, char *message)
 {
@@ -748,9 +764,35 @@ static int check_listen(struct fsd_server *server, char *message)
 
 	if (tools_resolve(server->settings.listen, 0, 1, &address, reason, sizeof(reason)) == 0)
 		return 0;
-	rc = errno == EAGAIN ? -1 : FSD_WRONG_SETTINGS;
+	rc = errno == EAGAIN || is_host_name(server->settings.listen) ? -1 : FSD_WRONG_SETTINGS;
 	snprintf(message, FSD_MESSAGE_MAX, "--listen %.100s: %s", server->settings.listen, reason);
 	return rc;
+}
+
+/* What the rules of a unit keep from the server does not change by itself either. */
+static int check_sandbox(const struct fsd_server *server, char *message)
+{
+	const struct fsd_settings *settings = &server->settings;
+	const struct {
+		const char *option, *path;
+		bool writes;
+	} uses[] = {
+		{"--export", settings->layer ? NULL : settings->export, false},
+		{"--store", settings->store, true},
+		{"--state", settings->state, true},
+		{"--protection", settings->protection, true},
+		{"--keytab", settings->guard.keytab, false},
+		{"--audit-log", settings->audit_log, true},
+		{"--timeline", settings->timeline, true},
+		{"--trace-dir", settings->trace.dir, true},
+		{"--metrics-file", settings->metrics.file, true},
+		{"--metrics-socket", settings->metrics.socket, true},
+	};
+
+	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
+		if (fsd_sandbox_check(uses[i].option, uses[i].path, uses[i].writes, message))
+			return -1;
+	return 0;
 }
 
 /* Everything that needs neither the network nor the state. */
@@ -760,8 +802,8 @@ static int check_settings(struct fsd_server *server, char *message)
 
 	if (rc)
 		return rc;
-	if (check_ports(server, message) || open_guard(server, message) ||
-	    check_served(server, message) ||
+	if (check_ports(server, message) || check_sandbox(server, message) ||
+	    open_guard(server, message) || check_served(server, message) ||
 	    tools_trace_check(&server->settings.trace, message, FSD_MESSAGE_MAX))
 		return FSD_WRONG_SETTINGS;
 	for (size_t i = 0; i < server->settings.advertise_count; i++)

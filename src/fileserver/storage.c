@@ -2,6 +2,7 @@
 /* The store of volumes that the server serves with --store. */
 #include "fileserver/storage.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,18 @@ int fsd_storage_open(const char *path, const char *durability, struct store **st
 		.log = log_line,
 	};
 
-	return store_open(&options, store, message) ? -1 : 0;
+	switch (store_open(&options, store, message)) {
+	case 0:
+		return 0;
+	case -ENOENT:
+	case -ENOTDIR:
+	case -EPERM:
+	case -EACCES:
+	case -EPROTO:
+		return FSD_STORAGE_UNFIT;
+	default:
+		return -1;
+	}
 }
 
 size_t fsd_storage_volumes(void *arg, uint32_t after, uint32_t *ids, size_t max)

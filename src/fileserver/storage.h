@@ -11,9 +11,12 @@
 
 #define FSD_STORAGE_STATE "server" /* the state directory, in that of the store */
 
+#define FSD_STORAGE_UNFIT -2
+
 /*
- * Open the store in a directory. `durability`: "strict" or "lazy"; NULL: lazy. 0, or -1 with one line
- * in message[FSD_MESSAGE_MAX].
+ * Open the store in a directory. `durability`: "strict" or "lazy"; NULL: lazy. 0; FSD_STORAGE_UNFIT: there is no store,
+ * this user may not use it, or this version cannot; -1: anything else, which another attempt may not meet: both with one
+ * line in message[FSD_MESSAGE_MAX].
  */
 int fsd_storage_open(const char *path, const char *durability, struct store **store, char *message);
 /* Whether that is a durability: 0, or -1 with one line in `message`. */

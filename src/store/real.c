@@ -78,7 +78,7 @@ static int find_layer(const struct store_options *options, bool make, struct sto
 	if (result == -EPERM)
 		fail(message, result,
 		     "%s: other users can use this directory, or it belongs to another user: chmod "
-		     "700 it, and run this as its owner",
+		     "700 it, and run this as its owner, or give all of it to this user (chown -R)",
 		     options->path);
 	else if (result)
 		fail(message, result,

@@ -70,7 +70,7 @@ refused 2 "strict or lazy" --store "$dir/state" --durability often
 refused 2 --state --store "$dir/state" --state "$dir/state"
 refused 2 "strict or lossy" --export "$dir/export" --state "$dir/state" --audit often
 refused 1 "$dir/none/audit" --export "$dir/export" --state "$dir/state" --audit-log "$dir/none/audit"
-refused 1 "$dir/state" --store "$dir/state"
+refused 2 "$dir/state" --store "$dir/state"
 refused 2 frobnicate --frobnicate
 refused 2 workers-max --export "$dir/export" --workers-max 0
 refused 2 port --export "$dir/export" --port 70000
@@ -117,6 +117,24 @@ wrong reload 1 "command line"
 "$rxfsd" --export "$dir/export" --listen nonsense.invalid --check-config >"$dir/out" 2>"$dir/err" &&
 	fail "--listen nonsense.invalid was accepted"
 grep -q -- "--listen nonsense.invalid" "$dir/err" || fail "no --listen nonsense.invalid"
+refused 1 "--listen nonsense.invalid" --export "$dir/export" --state "$dir/state" --listen nonsense.invalid
+refused 2 "--listen 300.1.2.3" --export "$dir/export" --state "$dir/state" --listen 300.1.2.3
+# What a unit forbids is named as such, and no second attempt can help.
+export NOTIFY_SOCKET=@none
+refused 2 "PrivateTmp=no" --export /tmp/rxfsd-no-such-directory --state "$dir/state"
+unset NOTIFY_SOCKET
+mkdir "$dir/sealed"
+if unshare --map-root-user --mount mount -t tmpfs -o ro none "$dir/sealed" 2> "$dir/err"; then
+	for option in audit-log metrics-file metrics-socket trace-dir timeline; do
+		unshare --map-root-user --mount sh -c 'mount -t tmpfs -o ro none "$1" && shift && exec "$@"' sh "$dir/sealed" \
+			env NOTIFY_SOCKET=@none "$rxfsd" --export "$dir/export" --state "$dir/state" \
+			"--$option" "$dir/sealed/new/file" > "$dir/out" 2> "$dir/err"
+		[ $? -eq 2 ] || fail "--$option on a read-only mount: not status 2"
+		grep -q -- "--$option .*ReadWritePaths=$dir/sealed/new" "$dir/err" || fail "--$option on a read-only mount"
+	done
+else
+	echo "left out: a read-only mount, no namespaces here"
+fi
 # Errors found during the start name their line, too.
 printf '[rxfsd]\nexport = %s\nport = 0\nvl-port = 0\nstate = %s\n metrics-file = %s\n' "$dir/export" "$dir/state" \
 	"$dir/none/x.prom" >"$dir/wrong.conf"
