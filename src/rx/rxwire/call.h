@@ -75,7 +75,8 @@ RXW_MUST_USE ssize_t rxw_call_write(rxw_call *call, const void *data, size_t len
  * bytes in all. *count is the number of elements of iov on entry and the number used on return.
  * Waits for space. Returns the bytes reserved (> 0) or an error as rxw_call_write(). Fill the
  * slices in order, then call rxw_call_commit() exactly once with the number of bytes filled; 0
- * cancels.
+ * cancels. Until then functions that write, flush or end the stream return -RXW_ESTATE, and so do
+ * the read functions of a client whose request has not ended. The end of the call cancels, too.
  */
 RXW_MUST_USE
 ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsigned *count);
@@ -83,8 +84,9 @@ int rxw_call_commit(rxw_call *call, size_t length);
 
 /*
  * Read `length` bytes of a file from `offset` on into the send queue. Returns the bytes written,
- * fewer than `length` only at the end of the file, or an error as rxw_call_write(); -RXW_ESYS if
- * the file cannot be read (errno).
+ * fewer than `length` only at the end of the file and for non-blocking calls, or an error as
+ * rxw_call_write(); -RXW_ESYS if the file cannot be read (errno): the call has been aborted if a part
+ * of the file was accepted before.
  */
 RXW_MUST_USE ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length);
 
@@ -96,7 +98,8 @@ int rxw_call_flush(rxw_call *call);
 
 /*
  * Client: end the request. The first read does it otherwise. Server: not needed, the return of
- * the handler ends the reply. Errors as rxw_call_flush(). The callback of the call may run before
+ * the handler ends the reply. Errors as rxw_call_flush(); after -RXW_EAGAIN nothing more can be
+ * written. The callback of the call may run before
  * this function returns, or even before it is entered. If the callback may end the call, set it
  * after this function, or hold a lock around this function that the callback takes too.
  */

@@ -218,7 +218,7 @@ static int begin_read(struct rxw_call *call, bool *noted)
 	r = rxw_stream_half_close(call);
 	reclaim_lent(call);
 	/* A reply that began before the request was complete is delivered all the same. */
-	return r == -RXW_ECALL || r == -RXW_ESTATE ? 0 : r;
+	return r == -RXW_ECALL ? 0 : r;
 }
 
 static void end_read(bool noted)
@@ -332,6 +332,7 @@ int rxw_stream_discard(struct rxw_call *call)
 {
 	ssize_t r;
 
+	rxw_stream_cancel_reservation(call);
 	do
 		r = read_bytes(call, NULL, 1u << 20, false);
 	while (r > 0);

@@ -45,9 +45,9 @@ struct rxw_call_writer {
 	bool unlimited;	      /* results of a deferred stub: they may exceed the send queue */
 	bool finished;	      /* LAST_PACKET was queued */
 	_Atomic(bool) ending; /* a thread queues the end, or has done so: any thread, once */
-	/* connection's lock: no memory to queue the request's end; a read queues it */
-	bool end_pending;
-	size_t reserved;
+	/* stored under the connection's lock: no memory to queue the request's end; a read queues it */
+	_Atomic(bool) end_pending;
+	size_t reserved; /* bytes of slots that the application fills; they are not committed yet */
 	uint64_t bytes; /* written */
 	/* a sealed run not queued for lack of memory: it goes first; buf NULL: none */
 	struct rxw_txrun kept;
@@ -78,7 +78,9 @@ void rxw_stream_finish(struct rxw_call *call, int32_t code);
 ssize_t rxw_stream_write_more(struct rxw_call *call, const void *data, size_t length);
 /* Send the data written so far, with the end of the stream if `last`. 0 or a negative result. */
 int rxw_stream_flush(struct rxw_call *call, bool last);
-/* Client: the request ends before the first read. */
+/* The call ends: what was reserved and not committed is no part of its stream. */
+void rxw_stream_cancel_reservation(struct rxw_call *call);
+/* Client: the request ends before the first read. -RXW_ESTATE: a reservation is not committed. */
 int rxw_stream_half_close(struct rxw_call *call);
 /* Read and drop the rest. 0 at the end, or a negative result. */
 int rxw_stream_discard(struct rxw_call *call);

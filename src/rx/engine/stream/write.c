@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writing the streams of a call: bytes into slots, slots into runs, runs into the send queue. */
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -406,7 +407,8 @@ static int push(struct rxw_call *call, unsigned how)
 		}
 	}
 	over = last && r != -RXW_EAGAIN;
-	call->w.end_pending = last && !over;
+	if (last)
+		call->w.end_pending = !over;
 	if (over)
 		call->tx.writer = RXW_WRITER_GONE;
 	if (!r && (how & PUSH_FLUSH))
@@ -462,11 +464,21 @@ static int leave_write(struct rxw_call *call)
 	return underfull ? push(call, 0) : 0;
 }
 
+/*
+ * 0 or -RXW_ESTATE: the stream ends, or slices of the buffer are lent to the application, which fills
+ * them: no other bytes may take their place.
+ */
 static int check_writable(const struct rxw_call *call)
 {
-	if (call->w.finished)
-		return -RXW_ESTATE;
-	return 0;
+	bool ends = call->w.finished ||
+		    atomic_load_explicit(&call->w.end_pending, memory_order_relaxed);
+
+	return ends || call->w.reserved ? -RXW_ESTATE : 0;
+}
+
+void rxw_stream_cancel_reservation(struct rxw_call *call)
+{
+	call->w.reserved = 0;
 }
 
 /* Copy up to `length` bytes into the open slots. */
@@ -548,8 +560,6 @@ ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsig
 	if (!call || !iov || !count || !*count || !length)
 		return -RXW_EINVAL;
 	r = check_writable(call);
-	if (!r && call->w.reserved)
-		r = -RXW_ESTATE;
 	if (!r && (!call->w.buf || call->w.full == call->w.room)) {
 		struct rxw_call *before = rxw_tx_writing(call);
 
@@ -593,10 +603,12 @@ int rxw_call_commit(rxw_call *call, size_t length)
 	call->w.reserved = 0;
 	if (!length)
 		return 0;
+	assert(call->w.buf);
 	call->w.bytes += length;
 	while (left) {
 		size_t n = call->w.capacity - call->w.fill;
 
+		assert(call->w.full < call->w.room);
 		if (n > left)
 			n = left;
 		left -= n;
@@ -620,40 +632,59 @@ int rxw_call_commit(rxw_call *call, size_t length)
 	return r ? fail_write(call, r) : 0;
 }
 
+/* Fills slices from the file. 0 or -RXW_ESYS; *n: bytes, 0 at the end of the file. */
+static int read_slices(int fd, off_t offset, const struct iovec *iov, unsigned count, size_t *n)
+{
+	ssize_t got;
+
+	do
+		got = preadv(fd, iov, (int)count, offset);
+	while (got < 0 && errno == EINTR);
+	*n = got > 0 ? (size_t)got : 0;
+	return got < 0 ? -RXW_ESYS : 0;
+}
+
+/* Up to `length` bytes of the file; *n: how many. After an error none was accepted, or the call failed. */
+static int send_some(rxw_call *call, int fd, off_t offset, size_t length, size_t *n)
+{
+	struct iovec iov[64];
+	unsigned count = 64;
+	ssize_t room = rxw_call_reserve(call, length, iov, &count);
+	int r, saved;
+
+	if (room < 0)
+		return (int)room;
+	r = read_slices(fd, offset, iov, count, n);
+	if (!r)
+		return rxw_call_commit(call, *n);
+	saved = errno;
+	rxw_call_commit(call, 0);
+	errno = saved;
+	return r;
+}
+
 ssize_t rxw_call_sendfile(rxw_call *call, int fd, off_t offset, size_t length)
 {
-	size_t done = 0;
+	size_t done = 0, n = 1;
+	int r, saved;
 
 	if (!call || fd < 0 || offset < 0 || length > SSIZE_MAX)
 		return -RXW_EINVAL;
-	while (done < length) {
-		struct iovec iov[64];
-		unsigned count = 64;
-		ssize_t room = rxw_call_reserve(call, length - done, iov, &count), n;
-		int r;
-
-		if (room < 0 && done)
-			return room == -RXW_EAGAIN ? (ssize_t)done : fail_write(call, (int)room);
-		if (room < 0)
-			return room;
-		do
-			n = preadv(fd, iov, (int)count, offset + (off_t)done);
-		while (n < 0 && errno == EINTR);
-		if (n < 0) {
-			int saved = errno;
-
-			rxw_call_commit(call, 0);
-			errno = saved;
-			return -RXW_ESYS;
-		}
-		r = rxw_call_commit(call, (size_t)n);
+	r = check_writable(call);
+	for (; !r && n && done < length; done += n) {
+		n = 0;
+		r = send_some(call, fd, offset + (off_t)done, length - done, &n);
 		if (r)
-			return r;
-		done += (size_t)n;
-		if (!n)
-			break; /* end of file */
+			break;
 	}
-	return (ssize_t)done;
+	if (!r || (r == -RXW_EAGAIN && done))
+		return (ssize_t)done;
+	if (!done)
+		return r;
+	saved = errno;
+	r = fail_write(call, r);
+	errno = saved;
+	return r;
 }
 
 int rxw_stream_flush(struct rxw_call *call, bool last)
@@ -678,7 +709,7 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 		return 0;
 	rxw_conn_lock(call->conn);
 	if (r == -RXW_EAGAIN || !last) {
-		call->w.end_pending = last;
+		call->w.end_pending |= last;
 		left = NULL;
 	} else {
 		call->tx.writer = RXW_WRITER_GONE;
@@ -698,6 +729,8 @@ static int flush_with_ref(rxw_call *call, bool last)
 {
 	int r;
 
+	if (call->w.reserved)
+		return -RXW_ESTATE;
 	rxw_call_ref(call);
 	r = rxw_stream_flush(call, last);
 	rxw_call_unref(call);
@@ -708,7 +741,7 @@ int rxw_call_flush(rxw_call *call)
 {
 	if (!call)
 		return -RXW_EINVAL;
-	return flush_with_ref(call, false);
+	return flush_with_ref(call, call->w.end_pending);
 }
 
 int rxw_call_send_end(rxw_call *call)
@@ -724,6 +757,8 @@ int rxw_stream_half_close(struct rxw_call *call)
 {
 	if (!call->p.client || atomic_load_explicit(&call->w.ending, memory_order_relaxed))
 		return 0;
+	if (call->w.reserved)
+		return -RXW_ESTATE;
 	return rxw_stream_flush(call, true);
 }
 
@@ -732,6 +767,7 @@ void rxw_stream_finish(struct rxw_call *call, int32_t code)
 	struct rxw_connection *c = call->conn;
 	struct rxw_effects a;
 
+	rxw_stream_cancel_reservation(call);
 	if (!code) {
 		int r = rxw_stream_flush(call, true);
 

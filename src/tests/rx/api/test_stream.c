@@ -2,8 +2,10 @@
 /* Streams of a call: every way to write and to read, boundaries, invalid order of calls. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -142,6 +144,79 @@ START_TEST(reserve_and_give_back)
 			 (ssize_t)(2000 - part));
 	ck_assert_int_eq(rxw_call_read(call, &byte, 1), 0);
 	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+}
+END_TEST
+
+/* The slices of a reservation are the application's: no other bytes take their place. */
+START_TEST(nothing_else_while_reserved)
+{
+	rxw_call *call = h_begin(connection, &(struct h_ask){.op = H_SINK, .bytes = 1000});
+	uint8_t data[1000], byte;
+	struct iovec iov;
+	unsigned count = 1;
+
+	h_pattern(data, 0, sizeof(data), 0);
+	ck_assert_int_eq(rxw_call_reserve(call, 1000, &iov, &count), 1000);
+	memcpy(iov.iov_base, data, 1000);
+	ck_assert_int_eq(rxw_call_write(call, data, 1), -RXW_ESTATE);
+	ck_assert_int_eq(rxw_call_write(call, data, 0), -RXW_ESTATE);
+	ck_assert_int_eq(rxw_call_reserve(call, 1, &iov, &count), -RXW_ESTATE);
+	ck_assert_int_eq(rxw_call_sendfile(call, bed.file, 0, 1), -RXW_ESTATE);
+	ck_assert_int_eq(rxw_call_flush(call), -RXW_ESTATE);
+	ck_assert_int_eq(rxw_call_send_end(call), -RXW_ESTATE);
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ESTATE);
+	ck_assert_int_eq(rxw_call_read_some(call, &byte, 1), -RXW_ESTATE);
+	ck_assert_int_eq(rxw_call_readv(call, 1, &iov, &count), -RXW_ESTATE);
+	ck_assert_int_eq(rxw_call_commit(call, 1001), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_call_commit(call, 1000), 0);
+	ck_assert_int_eq(rxw_call_read(call, &byte, 1), 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+}
+END_TEST
+
+START_TEST(the_end_cancels_a_reservation)
+{
+	rxw_call *call = h_begin(connection, &(struct h_ask){.op = H_SINK, .bytes = 100});
+	uint8_t data[100];
+	struct iovec iov;
+	unsigned count = 1;
+
+	h_pattern(data, 0, sizeof(data), 0);
+	ck_assert_int_eq(rxw_call_write(call, data, 100), 100);
+	ck_assert_int_eq(rxw_call_reserve(call, 1000, &iov, &count), 1000);
+	memset(iov.iov_base, 0xee, 1000);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+}
+END_TEST
+
+/* A read error after a part was accepted: the application cannot know how much, so the call fails. */
+START_TEST(sendfile_that_fails_in_the_middle)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), good = 50 * page;
+	rxw_call *call = h_begin(connection, &(struct h_ask){.op = H_ECHO});
+	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	char *memory =
+		mmap(NULL, good + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(memory, MAP_FAILED);
+	ck_assert_int_eq(munmap(memory + good, page), 0);
+	if (fd < 0) {
+		printf("skipped: /proc/self/mem cannot be read\n");
+		rxw_call_end(call, 1, NULL);
+		return;
+	}
+	ck_assert_int_eq(rxw_call_sendfile(call, fd, (off_t)(uintptr_t)memory, good + page),
+			 -RXW_ESYS);
+	ck_assert_int_eq(errno, EIO);
+	ck_assert_int_eq(rxw_call_error(call, NULL), -6);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), -6);
+	/* If nothing was accepted, the call goes on. */
+	call = h_begin(connection, &(struct h_ask){.op = H_SINK, .bytes = 0});
+	ck_assert_int_eq(rxw_call_sendfile(call, fd, (off_t)(uintptr_t)(memory + good), 10),
+			 -RXW_ESYS);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	close(fd);
+	munmap(memory, good);
 }
 END_TEST
 
@@ -380,6 +455,9 @@ int main(void)
 	tcase_add_test(tc, every_way);
 	tcase_add_test(tc, sendfile_stops_at_the_end_of_the_file);
 	tcase_add_test(tc, reserve_and_give_back);
+	tcase_add_test(tc, nothing_else_while_reserved);
+	tcase_add_test(tc, the_end_cancels_a_reservation);
+	tcase_add_test(tc, sendfile_that_fails_in_the_middle);
 	tcase_add_test(tc, no_commit_without_reserve);
 	tcase_add_test(tc, no_write_after_the_request);
 	tcase_add_test(tc, flush_moves_bytes_at_once);
