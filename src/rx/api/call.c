@@ -9,6 +9,7 @@
 #include "common/sized.h"
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
+#include "engine/fork/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "api/flows.h"
@@ -132,6 +133,8 @@ static int begin(struct rxw_connection *c, const struct rxw_call_options *given,
 	    (options.flags & ~(RXW_CALL_NONBLOCK | RXW_CALL_TRY)) ||
 	    (options.events & ~ALL_EVENTS) || (options.queue && options.callback))
 		return -RXW_EINVAL;
+	if (rxw_conn_inherited(c))
+		return -RXW_ESTATE;
 	*call = NULL;
 	if (atomic_load(&c->ep->stopping))
 		return -RXW_ESTOPPED;
@@ -228,6 +231,17 @@ static int32_t end_deferred(struct rxw_call *call, int32_t code, enum rxw_origin
 	return result;
 }
 
+/*
+ * After fork() the memory stays: what refers to the call cannot be visited, since threads of the
+ * parent may have been changing it.
+ */
+static void close_inherited(struct rxw_call *call)
+{
+	if (call->events.fd >= 0)
+		close(call->events.fd);
+	call->events.fd = -1;
+}
+
 int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 {
 	struct rxw_connection *c;
@@ -239,6 +253,10 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 		*origin = RXW_ORIGIN_NONE;
 	if (!call || (!call->p.client && !atomic_load(&call->deferral.deferred)))
 		return RXW_INVALID_OPERATION;
+	if (rxw_call_inherited(call)) {
+		close_inherited(call);
+		return RXW_INVALID_OPERATION;
+	}
 	if (!call->p.client)
 		return end_deferred(call, code, origin);
 	c = call->conn;
@@ -296,7 +314,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 
 void rxw_call_abort(rxw_call *call, int32_t code)
 {
-	if (call)
+	if (call && !rxw_call_inherited(call))
 		rxw_call_fail(call, code ? code : RXW_USER_ABORT);
 }
 
@@ -305,6 +323,8 @@ int32_t rxw_call_error(const rxw_call *call, enum rxw_origin *origin)
 	int32_t code;
 
 	if (!call)
+		return RXW_INVALID_OPERATION;
+	if (rxw_call_inherited(call))
 		return RXW_INVALID_OPERATION;
 	rxw_conn_lock(call->conn);
 	code = call->p.error;
@@ -320,6 +340,8 @@ int rxw_call_fd(rxw_call *call)
 
 	if (!call)
 		return -RXW_EINVAL;
+	if (rxw_call_inherited(call))
+		return -RXW_ESTATE;
 	rxw_conn_lock(call->conn);
 	if (call->events.fd < 0) {
 		unsigned now = rxw_events_now(call) & call->events.mask;
@@ -340,6 +362,8 @@ int rxw_call_set_events(rxw_call *call, unsigned events)
 
 	if (!call || !events || (events & ~ALL_EVENTS))
 		return -RXW_EINVAL;
+	if (rxw_call_inherited(call))
+		return -RXW_ESTATE;
 	rxw_call_ref(call); /* once the queue has it, another thread may end the call */
 	rxw_conn_lock(call->conn);
 	call->events.mask = events;
@@ -360,6 +384,8 @@ unsigned rxw_call_events(rxw_call *call)
 	unsigned events;
 
 	if (!call)
+		return 0;
+	if (rxw_call_inherited(call))
 		return 0;
 	rxw_conn_lock(call->conn);
 	events = rxw_events_now(call);
@@ -385,6 +411,8 @@ static int lock_and_silence(struct rxw_call *call)
 {
 	if (!call)
 		return -RXW_EINVAL;
+	if (rxw_call_inherited(call))
+		return -RXW_ESTATE;
 	if (!call->p.client && !atomic_load(&call->deferral.deferred))
 		return -RXW_ESTATE;
 	rxw_call_ref(call); /* the callback that this thread waits for may end the call */
@@ -422,6 +450,8 @@ int rxw_call_defer(rxw_call *call)
 {
 	if (!call || call->p.client)
 		return -RXW_EINVAL;
+	if (rxw_call_inherited(call))
+		return -RXW_ESTATE;
 	if (atomic_load(&call->deferral.deferred))
 		return -RXW_ESTATE;
 	if (!rxw_deferral_reserve(call->conn))
@@ -464,6 +494,8 @@ int rxw_call_stats(rxw_call *call, struct rxw_call_statistics *stats)
 
 	if (!call || !sized_valid(stats))
 		return -RXW_EINVAL;
+	if (rxw_call_inherited(call))
+		return -RXW_ESTATE;
 	rxw_conn_lock(call->conn);
 	rxw_flow_read(call, &s);
 	rxw_conn_unlock(call->conn);
@@ -495,6 +527,8 @@ int rxw_call_peer(const rxw_call *call, struct sockaddr_storage *address, sockle
 {
 	if (!call || !address || !address_len)
 		return -RXW_EINVAL;
+	if (rxw_call_inherited(call))
+		return -RXW_ESTATE;
 	return copy_address(&path_of(call)->peer, address, address_len);
 }
 
@@ -502,6 +536,8 @@ int rxw_call_local(const rxw_call *call, struct sockaddr_storage *address, sockl
 {
 	if (!call || !address || !address_len)
 		return -RXW_EINVAL;
+	if (rxw_call_inherited(call))
+		return -RXW_ESTATE;
 	return copy_address(&path_of(call)->local, address, address_len);
 }
 
@@ -512,7 +548,7 @@ uint16_t rxw_call_service_id(const rxw_call *call)
 
 void rxw_call_set_status(rxw_call *call, uint8_t status)
 {
-	if (!call)
+	if (!call || rxw_call_inherited(call))
 		return;
 	rxw_conn_lock(call->conn);
 	call->p.local_status = status;
@@ -524,6 +560,8 @@ uint8_t rxw_call_peer_status(const rxw_call *call)
 	uint8_t status;
 
 	if (!call)
+		return 0;
+	if (rxw_call_inherited(call))
 		return 0;
 	rxw_conn_lock(call->conn);
 	status = call->p.peer_status;
@@ -548,6 +586,8 @@ size_t rxw_call_packet_size(const rxw_call *call)
 	uint32_t size;
 
 	if (!call)
+		return 0;
+	if (rxw_call_inherited(call))
 		return 0;
 	c = &call->conn->p;
 	rxw_conn_lock(call->conn);

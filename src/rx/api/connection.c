@@ -4,6 +4,7 @@
 
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
+#include "engine/fork/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 
@@ -41,6 +42,8 @@ int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, s
 	    !rxw_addr_set(&path.peer, peer, peer_len) ||
 	    !takes_family(endpoint, path.peer.u.sa.sa_family) || !rxw_addr_port(&path.peer))
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	*connection = NULL;
 	if (atomic_load(&endpoint->stopping))
 		return -RXW_ESTOPPED;
@@ -84,6 +87,8 @@ rxw_connection *rxw_connection_ref(rxw_connection *connection)
 
 	if (!c)
 		return NULL;
+	if (rxw_conn_inherited(c))
+		return c;
 	rxw_conn_lock(c);
 	c->owned++;
 	rxw_conn_unlock(c);
@@ -102,6 +107,8 @@ void rxw_connection_release(rxw_connection *connection)
 	bool owned, last;
 
 	if (!c)
+		return;
+	if (rxw_conn_inherited(c))
 		return;
 	ep = c->ep;
 	rxw_conn_lock(c);
@@ -135,6 +142,8 @@ int rxw_connection_set_data(rxw_connection *connection, void *data, void (*destr
 
 	if (!c)
 		return -RXW_EINVAL;
+	if (rxw_conn_inherited(c))
+		return -RXW_ESTATE;
 	rxw_conn_lock(c);
 	settled = c->settled;
 	old = c->data;
@@ -154,6 +163,8 @@ void *rxw_connection_data(rxw_connection *connection)
 	void *data;
 
 	if (!connection)
+		return NULL;
+	if (rxw_conn_inherited(connection))
 		return NULL;
 	rxw_conn_lock(connection);
 	data = connection->data;
@@ -180,6 +191,8 @@ int rxw_connection_peer(const rxw_connection *connection, struct sockaddr_storag
 
 	if (!connection || !address || !address_len)
 		return -RXW_EINVAL;
+	if (rxw_conn_inherited(connection))
+		return -RXW_ESTATE;
 	c = (rxw_connection *)connection;
 	memset(address, 0, sizeof(*address));
 	rxw_conn_lock(c);
@@ -209,6 +222,8 @@ rxw_code rxw_connection_error(const rxw_connection *connection, enum rxw_origin 
 		*origin = RXW_ORIGIN_NONE;
 	if (!c)
 		return RXW_INVALID_OPERATION;
+	if (rxw_conn_inherited(c))
+		return RXW_INVALID_OPERATION;
 	rxw_conn_lock(c);
 	code = c->p.error;
 	if (origin && code)
@@ -223,6 +238,8 @@ int rxw_connection_close(rxw_connection *connection, rxw_code code)
 
 	if (!c)
 		return -RXW_EINVAL;
+	if (rxw_conn_inherited(c))
+		return -RXW_ESTATE;
 	if (c->p.client || !rxw_conn_try_ref(c))
 		return -RXW_ESTATE;
 	code = rxw_conn_fail(c, code ? code : RXW_USER_ABORT);
@@ -237,6 +254,8 @@ int rxw_connection_abort(rxw_connection *connection, rxw_code code)
 
 	if (!c)
 		return -RXW_EINVAL;
+	if (rxw_conn_inherited(c))
+		return -RXW_ESTATE;
 	if (!rxw_conn_try_ref(c))
 		return -RXW_ESTATE;
 	if (!code)
@@ -261,6 +280,8 @@ int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, un
 {
 	if (!connection || (dead_ms && dead_ms < 1000) || dead_ms == RXW_TIMEOUT_OFF)
 		return -RXW_EINVAL;
+	if (rxw_conn_inherited(connection))
+		return -RXW_ESTATE;
 	rxw_conn_lock(connection);
 	if (dead_ms)
 		connection->p.dead = dead_ms * RXW_MS;
@@ -280,6 +301,8 @@ int rxw_connection_set_local(rxw_connection *connection, const struct sockaddr *
 	if (!connection || !connection->p.client || !local ||
 	    !rxw_addr_set(&addr, local, local_len))
 		return -RXW_EINVAL;
+	if (rxw_conn_inherited(connection))
+		return -RXW_ESTATE;
 	if (addr.u.sa.sa_family == AF_INET)
 		addr.u.in.sin_port = 0;
 	else
@@ -300,6 +323,8 @@ int rxw_connection_set_nat_ping(rxw_connection *connection, unsigned seconds)
 
 	if (!connection || !connection->p.client || seconds > 3600)
 		return -RXW_EINVAL;
+	if (rxw_conn_inherited(connection))
+		return -RXW_ESTATE;
 	rxw_conn_lock(connection);
 	rxw_pconn_keep_mapping(&connection->p, seconds * RXW_SEC, now);
 	rxw_timer_of_conn(connection);

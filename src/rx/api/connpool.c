@@ -6,6 +6,7 @@
 #include "base/addr.h"
 #include "common/sized.h"
 #include "engine/dispatch/dispatch.h"
+#include "engine/fork/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
@@ -36,6 +37,8 @@ int rxw_connpool_create(rxw_endpoint *endpoint, const struct sockaddr *peer, soc
 
 	if (!endpoint || !pool || !peer || !service_id || !most || most > POOL_MAX)
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	*pool = NULL;
 	if (atomic_load(&endpoint->stopping))
 		return -RXW_ESTOPPED;
@@ -73,6 +76,8 @@ static void let_go(rxw_connection *c)
 void rxw_connpool_release(rxw_connpool *pool)
 {
 	if (!pool)
+		return;
+	if (rxw_endpoint_inherited(pool->endpoint))
 		return;
 	for (unsigned i = 0; i < pool->most; i++)
 		if (pool->slot[i])
@@ -276,6 +281,8 @@ int rxw_connpool_begin(rxw_connpool *pool, const struct rxw_call_options *given,
 
 	if (!pool || !call || (given && !sized_read(&options, sizeof(options), given)))
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(pool->endpoint))
+		return -RXW_ESTATE;
 	*call = NULL;
 	pthread_mutex_lock(&pool->making);
 	if (pool->hard_ms && (!options.deadline_ms || pool->hard_ms < options.deadline_ms))
@@ -340,6 +347,8 @@ int rxw_connpool_abort(rxw_connpool *pool, rxw_code code)
 {
 	if (!pool)
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(pool->endpoint))
+		return -RXW_ESTATE;
 	pthread_mutex_lock(&pool->group.lock);
 	pool->aborts++;
 	pool->abort_code = code;
@@ -360,6 +369,8 @@ int rxw_connpool_set_timeouts(rxw_connpool *pool, unsigned dead_ms, unsigned idl
 
 	if (!pool || (dead_ms && dead_ms < 1000))
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(pool->endpoint))
+		return -RXW_ESTATE;
 	pthread_mutex_lock(&pool->making);
 	pool->dead_ms = dead_ms ? dead_ms : pool->dead_ms;
 	pool->idle_ms = idle_ms ? idle_ms : pool->idle_ms;

@@ -7,6 +7,7 @@
 #include "common/sized.h"
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
+#include "engine/fork/fork.h"
 #include "engine/serve/serve.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
@@ -137,6 +138,8 @@ int rxw_endpoint_start(rxw_endpoint *endpoint)
 
 	if (!endpoint)
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	pthread_mutex_lock(&endpoint->lock);
 	if (endpoint->paused) {
 		endpoint->paused = false;
@@ -263,6 +266,8 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	if (!engine || !endpoint || (options && !sized_read(&o, sizeof(o), options)) ||
 	    o.socket_count > RXW_MAX_SHARDS || (o.socket_count && !o.sockets))
 		return -RXW_EINVAL;
+	if (rxw_engine_inherited(engine))
+		return -RXW_ESTATE;
 	*endpoint = NULL;
 	if (!rxw_addr_set(&bind, o.address ? o.address : (struct sockaddr *)&any,
 			  o.address ? o.address_len : sizeof(any)))
@@ -448,6 +453,8 @@ int rxw_endpoint_refuse(rxw_endpoint *endpoint, rxw_code code)
 {
 	if (!endpoint)
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	if (atomic_load(&endpoint->stopping))
 		return -RXW_ESTATE;
 	atomic_store(&endpoint->refusing, code);
@@ -458,6 +465,8 @@ int rxw_endpoint_hand_over(rxw_endpoint *endpoint, unsigned limit_ms)
 {
 	if (!endpoint || !endpoint->server)
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	rxw_tx_collect_end();
@@ -474,6 +483,8 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 
 	if (!endpoint)
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	rxw_tx_collect_end();
@@ -521,6 +532,10 @@ int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 
 	if (!endpoint)
 		return 0;
+	if (rxw_endpoint_inherited(endpoint)) {
+		rxw_io_close(&endpoint->io); /* this process's descriptors */
+		return 0;
+	}
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	rxw_tx_collect_end();

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/cpus.h"
+#include "engine/fork/fork.h"
 #include "engine/objects.h"
 #include "api/config.h"
 
@@ -62,7 +63,11 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -RXW_ENOMEM;
+	e->generation = rxw_generation();
 	rxw_config_init(&e->config, sizeof(e->config));
+	r = rxw_fork_watch();
+	if (r)
+		goto fail;
 	r = config ? rxw_config_adopt(&e->config, config) : 0;
 	if (r)
 		goto fail;
@@ -92,6 +97,8 @@ int rxw_engine_destroy(rxw_engine *engine)
 	bool left;
 
 	if (!engine)
+		return 0;
+	if (rxw_engine_inherited(engine))
 		return 0;
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;

@@ -6,6 +6,7 @@
 
 #include <rxwire/metrics.h>
 
+#include "engine/fork/fork.h"
 #include "api/flows.h"
 #include "api/text.h"
 #include "engine/lock.h"
@@ -243,6 +244,8 @@ int rxw_metrics_calls(rxw_endpoint *const *endpoints, size_t count, size_t most,
 	for (size_t i = 0; i < count; i++)
 		if (!endpoints[i])
 			return -RXW_EINVAL;
+		else if (rxw_endpoint_inherited(endpoints[i]))
+			return -RXW_ESTATE;
 	l.entry = malloc((l.most + 1) * sizeof(*l.entry));
 	if (!l.entry)
 		return -RXW_ENOMEM;

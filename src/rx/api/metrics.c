@@ -7,6 +7,7 @@
 #include <rxwire/metrics.h>
 #include <rxwire/rxwire.h>
 
+#include "engine/fork/fork.h"
 #include "api/counters.h"
 #include "api/flows.h"
 #include "api/text.h"
@@ -225,6 +226,8 @@ int rxw_metrics_text(rxw_endpoint *const *endpoints, size_t count, char **text)
 	for (size_t i = 0; i < count; i++)
 		if (!endpoints[i])
 			return -RXW_EINVAL;
+		else if (rxw_endpoint_inherited(endpoints[i]))
+			return -RXW_ESTATE;
 	s = calloc(count ? count : 1, sizeof(*s));
 	if (!s)
 		return -RXW_ENOMEM;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Internal functions for generated stubs: the observer, and why a call could not begin. */
+#include "engine/fork/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "api/observer.h"
@@ -8,6 +9,8 @@ int rxw_endpoint_set_observer(rxw_endpoint *endpoint, const struct rxw_rpc_obser
 {
 	if (!endpoint || (observer && !observer->report))
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	atomic_store_explicit(&endpoint->observer, observer, memory_order_release);
 	return 0;
 }
@@ -15,6 +18,11 @@ int rxw_endpoint_set_observer(rxw_endpoint *endpoint, const struct rxw_rpc_obser
 bool rxw_call_is_deferred(const rxw_call *call)
 {
 	return atomic_load(&call->deferral.deferred);
+}
+
+bool rxw_connection_is_inherited(const rxw_connection *connection)
+{
+	return rxw_conn_inherited(connection);
 }
 
 void rxw_call_note_served(rxw_call *call, uint64_t now)
@@ -38,6 +46,8 @@ bool rxw_call_observed(const rxw_call *call, struct rxw_observed *observed)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
 
+	if (rxw_endpoint_inherited(ep))
+		return false;
 	observed->observer = atomic_load_explicit(&ep->observer, memory_order_acquire);
 	if (!observed->observer)
 		return false;

@@ -33,6 +33,8 @@ int rxw_call_begin_now(rxw_connection *connection, const struct rxw_call_options
 
 /* The application holds the server's call; for the thread of its handler. */
 bool rxw_call_is_deferred(const rxw_call *call);
+/* The connection is that of a process which has forked this one. */
+bool rxw_connection_is_inherited(const rxw_connection *connection);
 /* A stub begins to serve the call; for the thread of its handler. */
 void rxw_call_note_served(rxw_call *call, uint64_t now);
 /*

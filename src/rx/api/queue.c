@@ -8,6 +8,7 @@
 
 #include "common/sized.h"
 #include "engine/dispatch/dispatch.h"
+#include "engine/fork/fork.h"
 #include "engine/objects.h"
 #include "engine/stream/stream.h"
 
@@ -35,6 +36,8 @@ int rxw_queue_create(rxw_engine *engine, const struct rxw_queue_options *options
 
 	if (!engine || !queue || (options && !sized_read(&known, sizeof(known), options)))
 		return -RXW_EINVAL;
+	if (rxw_engine_inherited(engine))
+		return -RXW_ESTATE;
 	*queue = NULL;
 	q = calloc(1, sizeof(*q));
 	if (!q)
@@ -61,6 +64,12 @@ int rxw_queue_destroy(rxw_queue *queue)
 
 	if (!q)
 		return 0;
+	if (rxw_engine_inherited(q->engine)) {
+		if (q->fd >= 0)
+			close(q->fd);
+		q->fd = -1;
+		return 0;
+	}
 	rxw_queue_drop(q);
 	if (atomic_load(&q->users))
 		return -RXW_ESTATE;
@@ -92,6 +101,8 @@ int rxw_queue_fd(rxw_queue *queue)
 
 	if (!queue)
 		return -RXW_EINVAL;
+	if (rxw_engine_inherited(queue->engine))
+		return -RXW_ESTATE;
 	pthread_mutex_lock(&queue->lock);
 	if (queue->fd < 0) {
 		queue->fd = eventfd(queue->first ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -108,6 +119,8 @@ int rxw_queue_next(rxw_queue *queue, struct rxw_queue_event *events, unsigned ma
 
 	if (!queue || !events || !max || timeout_ms < -1)
 		return -RXW_EINVAL;
+	if (rxw_engine_inherited(queue->engine))
+		return -RXW_ESTATE;
 	if (timeout_ms && rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	if (timeout_ms) {
@@ -142,8 +155,10 @@ int rxw_queue_run(rxw_queue *queue, rxw_queue_fn fn, unsigned max, int timeout_m
 	struct rxw_queue_event event;
 	int n;
 
-	if (!fn || !max)
+	if (!fn || !max || !queue)
 		return -RXW_EINVAL;
+	if (rxw_engine_inherited(queue->engine))
+		return -RXW_ESTATE;
 	if (rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	rxw_tx_collect_end();
@@ -180,6 +195,8 @@ int rxw_queue_post(rxw_queue *queue, void *arg)
 
 	if (!queue)
 		return -RXW_EINVAL;
+	if (rxw_engine_inherited(queue->engine))
+		return -RXW_ESTATE;
 	post = calloc(1, sizeof(*post));
 	if (!post)
 		return -RXW_ENOMEM;

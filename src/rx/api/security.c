@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/sized.h"
+#include "engine/fork/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 
@@ -55,6 +56,8 @@ static int identity_of(struct rxw_connection *c, struct rxw_identity *identity)
 
 	if (!sized_valid(identity))
 		return -RXW_EINVAL;
+	if (rxw_conn_inherited(c))
+		return -RXW_ESTATE;
 	rxw_conn_lock(c);
 	known = rxw_pconn_authenticated(&c->p);
 	/* A client's connection that failed may have been refused by the server. */

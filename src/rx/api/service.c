@@ -6,6 +6,7 @@
 #include "common/sized.h"
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
+#include "engine/fork/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
@@ -96,6 +97,8 @@ int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *gi
 	if (!endpoint || !given || !sized_read(&options, sizeof(options), given) ||
 	    !valid(&options))
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	pthread_mutex_lock(&endpoint->lock);
 	r = find_place(endpoint, options.id, &place);
 	s = &endpoint->service[place % RXW_MAX_SERVICES];
@@ -125,6 +128,8 @@ int rxw_service_start(rxw_service *service)
 
 	if (!service)
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(service->ep))
+		return -RXW_ESTATE;
 	ep = service->ep;
 	rxw_workers_lock(ep);
 	held = service->held;
@@ -153,6 +158,8 @@ int rxw_service_set(rxw_service *service, enum rxw_service_setting setting, int6
 
 	if (!service)
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(service->ep))
+		return -RXW_ESTATE;
 	if (setting == RXW_SET_BUSY_CODE ? value != (int32_t)value : negative)
 		return -RXW_EVALUE;
 	switch (setting) {
@@ -264,6 +271,8 @@ int rxw_service_remove(rxw_service *service, unsigned limit_ms)
 
 	if (!service)
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(service->ep))
+		return -RXW_ESTATE;
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	rxw_tx_collect_end();

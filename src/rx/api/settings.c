@@ -5,6 +5,7 @@
 
 #include "api/config.h"
 #include "api/settings.h"
+#include "engine/fork/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
@@ -108,6 +109,8 @@ int rxw_endpoint_set(rxw_endpoint *endpoint, const char *name, const char *value
 
 	if (!endpoint || !name || !value)
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	if (!option)
 		return -RXW_ENAME;
 	pthread_mutex_lock(&endpoint->lock);
@@ -135,6 +138,8 @@ int rxw_engine_set(rxw_engine *engine, const char *name, const char *value)
 
 	if (!engine || !name || !value)
 		return -RXW_EINVAL;
+	if (rxw_engine_inherited(engine))
+		return -RXW_ESTATE;
 	if (!option)
 		return -RXW_ENAME;
 	pthread_mutex_lock(&engine->lock);

@@ -7,6 +7,7 @@
 
 #include "api/counters.h"
 #include "common/sized.h"
+#include "engine/fork/fork.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 
@@ -167,6 +168,8 @@ int rxw_endpoint_counters(rxw_endpoint *endpoint, uint64_t *values, size_t room)
 
 	if (!endpoint || (!values && room))
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	if (room) {
 		rxw_sums_read(endpoint, &sums);
 		rxw_sums_list(&sums, values, room);
@@ -180,6 +183,8 @@ int rxw_shard_counters(rxw_endpoint *endpoint, unsigned shard, uint64_t *values,
 
 	if (!endpoint || shard >= endpoint->shard_count || (!values && room))
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	if (room) {
 		read_shard(&endpoint->shard[shard], &sums);
 		rxw_sums_list(&sums, values, room);
@@ -194,6 +199,8 @@ int rxw_endpoint_counter(rxw_endpoint *endpoint, const char *name, uint64_t *val
 
 	if (!endpoint || index < 0 || !value)
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	rxw_endpoint_counters(endpoint, values, RXW_COUNTERS);
 	*value = values[index];
 	return 0;
@@ -206,6 +213,8 @@ int rxw_endpoint_effective(rxw_endpoint *endpoint, struct rxw_effective *effecti
 
 	if (!endpoint || !sized_valid(effective))
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	sock = endpoint->shard[0].sock;
 	memset(&e, 0, sizeof(e));
 	e.listeners = endpoint->shard_count;

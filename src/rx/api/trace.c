@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/sized.h"
+#include "engine/fork/fork.h"
 #include "engine/trace/ring.h"
 
 #define MEMORY	   ((size_t)4 << 20)
@@ -116,6 +117,8 @@ int rxw_trace_start(rxw_endpoint *endpoint, const struct rxw_trace_options *opti
 
 	if (!endpoint || (options && !sized_read(&o, sizeof(o), options)))
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	memory = o.memory ? o.memory : MEMORY;
 	snap = o.snap ? o.snap : SNAP;
 	if (memory < MEMORY_MIN || memory > MEMORY_MAX || snap < SNAP_MIN || snap > SNAP_MAX)
@@ -146,6 +149,8 @@ int rxw_trace_stop(rxw_endpoint *endpoint)
 
 	if (!endpoint)
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	if (!t)
 		return rc;
 	pthread_mutex_lock(&t->control);
@@ -178,6 +183,8 @@ int rxw_trace_write(rxw_endpoint *endpoint, int fd)
 
 	if (!endpoint)
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	rc = started_trace(endpoint, &t);
 	return rc ? rc : rxw_trace_put(t, fd);
 }
@@ -212,6 +219,8 @@ int rxw_trace_save(rxw_endpoint *endpoint, const char *path)
 
 	if (!endpoint || !path)
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	rc = started_trace(endpoint, &t);
 	if (rc)
 		return rc;
@@ -232,6 +241,8 @@ int rxw_trace_count(rxw_endpoint *endpoint, struct rxw_trace_counts *counts)
 
 	if (!endpoint || !sized_valid(counts))
 		return -RXW_EINVAL;
+	if (rxw_endpoint_inherited(endpoint))
+		return -RXW_ESTATE;
 	if (t) {
 		pthread_mutex_lock(&t->control);
 		all.on = t->on;

@@ -42,6 +42,7 @@ rx_sources += \
 	src/rx/engine/rx/move.c \
 	src/rx/engine/rx/receive.c \
 	src/rx/engine/rx/role.c \
+	src/rx/engine/fork/fork.c src/rx/engine/fork/fork.h \
 	src/rx/engine/stream/read.c src/rx/engine/stream/stream.h \
 	src/rx/engine/stream/wait.c \
 	src/rx/engine/stream/write.c \

@@ -290,7 +290,7 @@ static unsigned next_reply(struct rxw_rpc_multi *m)
 	return index;
 }
 
-/* On a thread that must not wait: abandon the next member without a reply. */
+/* Where nothing can be waited for: abandon the next member without a reply. */
 static bool refuse_one(struct rxw_rpc_multi *m, unsigned *index)
 {
 	for (unsigned i = 0; i < m->count; i++) {
@@ -309,23 +309,30 @@ static bool refuse_one(struct rxw_rpc_multi *m, unsigned *index)
 	return false;
 }
 
+/* A callback forked this process: the replies arrive in the parent. */
+static bool is_inherited(const struct rxw_rpc_multi *m)
+{
+	return m->count && rxw_connection_is_inherited(m->member[0].connection);
+}
+
 enum rxw_rpc_step rxw_rpc_multi_next(struct rxw_rpc_multi *multi, unsigned *index, rxw_call **call,
 				     int32_t *code)
 {
 	struct rxw_rpc_multi *m = multi;
+	int r;
 
 	if (!m || !index || !call || !code)
 		return RXW_RPC_DONE;
 	*call = NULL;
 	*code = 0;
-	if (rxw_must_not_wait() && refuse_one(m, index)) {
-		*code = rxw_rpc_refusal(-RXW_EDEADLK, 0);
+	r = rxw_must_not_wait() ? -RXW_EDEADLK : is_inherited(m) ? -RXW_ESTATE : 0;
+	if (r && refuse_one(m, index)) {
+		*code = rxw_rpc_refusal(r, 0);
 		return RXW_RPC_FAILED;
 	}
 	rxw_batch_end(); /* it may have to wait */
 	while (m->over < m->count) {
-		int r = begin_one(m, index);
-
+		r = begin_one(m, index);
 		if (r < 0) {
 			m->member[*index].state = OVER;
 			m->over++;

@@ -124,6 +124,12 @@ int32_t rxw_code_from_errno(int err)
 	return err;
 }
 
+bool rxw_connection_is_inherited(const rxw_connection *connection)
+{
+	(void)connection;
+	return false;
+}
+
 bool rxw_call_is_deferred(const rxw_call *call)
 {
 	(void)call;

@@ -21,6 +21,7 @@ struct rxw_engine {
 	pthread_mutex_t lock;  /* endpoints, queues, config */
 	unsigned endpoints;
 	struct rxw_queue *queues; /* lock */
+	unsigned generation; /* of the process that created it (fork/fork.h); fixed */
 	uint64_t key[2]; /* keyed hashes */
 	/*
 	 * Identifiers of client connections (rx-protocol 1.6, 1.7): the epoch of new connections,

@@ -21,6 +21,8 @@ void rxw_tx_run(struct rxw_shard *s);
  */
 void rxw_tx_collect_begin(void);
 void rxw_tx_collect_end(void);
+/* In the child of a fork(): this thread collects and sends nothing, and is in no write(). */
+void rxw_tx_forget(void);
 /* This thread collects; it does not in a function that waits, which has to end that first. */
 bool rxw_tx_collecting(void);
 /* A request that was left to other callers. The first thread that leaves one is the round's guard. */

@@ -154,6 +154,14 @@ void rxw_tx_collect_end(void)
 	collected.count = 0;
 }
 
+void rxw_tx_forget(void)
+{
+	collected.on = false;
+	collected.count = 0;
+	held_back = NULL;
+	writing = NULL;
+}
+
 void rxw_tx_collect_leave(struct rxw_shard *s, struct rxw_left *left)
 {
 	if (collected.count == 1 && collected.shard[0] == s && rxw_round_open(s) &&

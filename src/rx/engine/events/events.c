@@ -53,6 +53,11 @@ void rxw_callback_leave(void)
 	depth--;
 }
 
+void rxw_callback_forget(void)
+{
+	depth = 0;
+}
+
 /*
  * An application's thread that, for example, aborts a call may hold a lock that the callback takes.
  * The same holds for a callback that ends another call. Both leave the callback to the holder of

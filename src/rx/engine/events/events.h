@@ -80,5 +80,7 @@ bool rxw_must_not_wait(void);
 /* No lock needed. This thread begins to run a callback; and has run it. */
 void rxw_callback_enter(void);
 void rxw_callback_leave(void);
+/* In the child of a fork(): this thread runs no callback. */
+void rxw_callback_forget(void);
 
 #endif

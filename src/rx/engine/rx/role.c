@@ -284,6 +284,11 @@ static bool retake_from_deputy(struct rxw_shard *s)
 	return retaken;
 }
 
+void rxw_role_forget(void)
+{
+	lent_here = NULL;
+}
+
 void rxw_role_blocks(void)
 {
 	struct rxw_shard *s = lent_here;

@@ -121,6 +121,8 @@ bool rxw_role_retake(struct rxw_shard *s);
  * call, its deputy receives at once.
  */
 void rxw_role_blocks(void);
+/* In the child of a fork(): this thread has lent nothing. */
+void rxw_role_forget(void);
 /* A caller begins, or ends, to wait on a call of this shard. */
 void rxw_role_waiter_begin(struct rxw_shard *s);
 void rxw_role_waiter_end(struct rxw_shard *s);

@@ -175,6 +175,8 @@ void rxw_worker_begin(struct rxw_workers *w, struct rxw_worker *worker);
 void rxw_worker_begin_call(struct rxw_workers *w, struct rxw_worker *worker, struct rxw_call *call);
 void rxw_worker_end_call(struct rxw_workers *w, struct rxw_worker *worker);
 void rxw_worker_end(struct rxw_worker *worker);
+/* In the child of a fork(): this thread is no worker. */
+void rxw_worker_forget(void);
 /*
  * Connection's lock held: this thread is about to block in a function of the call. True: it is the
  * worker that serves the call, and must call rxw_worker_unblocked() afterwards.

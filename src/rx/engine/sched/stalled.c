@@ -42,6 +42,11 @@ void rxw_worker_end(struct rxw_worker *worker)
 	me = NULL;
 }
 
+void rxw_worker_forget(void)
+{
+	me = NULL;
+}
+
 void rxw_worker_begin_call(struct rxw_workers *w, struct rxw_worker *worker, struct rxw_call *call)
 {
 	worker->call = call;

@@ -5,6 +5,7 @@
 
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
+#include "engine/fork/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/verify/verify.h"
@@ -267,6 +268,8 @@ ssize_t rxw_call_read(rxw_call *call, void *data, size_t length)
 {
 	if (!call || (!data && length) || length > SSIZE_MAX)
 		return -RXW_EINVAL;
+	if (rxw_call_inherited(call))
+		return -RXW_ESTATE;
 	return read_bytes(call, data, length, true);
 }
 
@@ -274,6 +277,8 @@ ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length)
 {
 	if (!call || (!data && length) || length > SSIZE_MAX)
 		return -RXW_EINVAL;
+	if (rxw_call_inherited(call))
+		return -RXW_ESTATE;
 	return read_bytes(call, data, length, false);
 }
 
@@ -286,6 +291,8 @@ ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigne
 
 	if (!call || !iov || !count || !*count || !length)
 		return -RXW_EINVAL;
+	if (rxw_call_inherited(call))
+		return -RXW_ESTATE;
 	r = begin_read(call, &noted);
 	if (!r)
 		r = refill(call, true);

@@ -9,6 +9,7 @@
 
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
+#include "engine/fork/fork.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
@@ -473,7 +474,7 @@ static int check_writable(const struct rxw_call *call)
 	bool ends = call->w.finished ||
 		    atomic_load_explicit(&call->w.end_pending, memory_order_relaxed);
 
-	return ends || call->w.reserved ? -RXW_ESTATE : 0;
+	return ends || call->w.reserved || rxw_call_inherited(call) ? -RXW_ESTATE : 0;
 }
 
 void rxw_stream_cancel_reservation(struct rxw_call *call)
@@ -600,6 +601,8 @@ int rxw_call_commit(rxw_call *call, size_t length)
 
 	if (!call || length > call->w.reserved)
 		return -RXW_EINVAL;
+	if (rxw_call_inherited(call))
+		return -RXW_ESTATE;
 	call->w.reserved = 0;
 	if (!length)
 		return 0;
@@ -741,6 +744,8 @@ int rxw_call_flush(rxw_call *call)
 {
 	if (!call)
 		return -RXW_EINVAL;
+	if (rxw_call_inherited(call))
+		return -RXW_ESTATE;
 	return flush_with_ref(call, call->w.end_pending);
 }
 
@@ -748,7 +753,7 @@ int rxw_call_send_end(rxw_call *call)
 {
 	if (!call)
 		return -RXW_EINVAL;
-	if (!call->p.client)
+	if (!call->p.client || rxw_call_inherited(call))
 		return -RXW_ESTATE;
 	return flush_with_ref(call, true);
 }
