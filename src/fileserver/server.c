@@ -524,10 +524,17 @@ static int open_guard(struct fsd_server *server, char *message)
 	return 0;
 }
 
+static void note_ids(struct fsd_server *server)
+{
+	if (server->settings.store && server->served && server->prot)
+		fsd_storage_note_ids(server->served, server->prot);
+}
+
 int fsd_server_reload(struct fsd_server *server)
 {
 	int rc = fsd_guard_reload(server->guard);
 
+	note_ids(server);
 	count_key_load(server, rc == 0);
 	fsd_audit_reopen(server->audit);
 	return rc;
@@ -893,6 +900,8 @@ int fsd_server_start(const struct fsd_settings *settings, const struct rxw_confi
 		rc = open_protection(server, message);
 	if (!rc)
 		rc = settings->store ? open_store(server, message) : open_volume(server, message);
+	if (!rc && settings->store && server->prot)
+		rc = fsd_storage_compare_ids(server->served, server->prot, message);
 	if (!rc && (start_parts(server, message) || make_service(server, message) ||
 		    open_network(server, config, message) || open_monitoring(server, message) ||
 		    open_control(server, message)))
@@ -1019,6 +1028,7 @@ int fsd_server_stop(struct fsd_server *server)
 	if (fsd_timeline_close(server->timeline))
 		fsd_log(RXW_LOG_ERROR, "--timeline %s: %s; lines are missing",
 			server->settings.timeline, strerror(errno));
+	note_ids(server);
 	if (server->served)
 		server->served->ops->close(server->served);
 	fsd_audit_close(server->audit);

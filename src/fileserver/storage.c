@@ -61,8 +61,9 @@ size_t fsd_storage_volumes(void *arg, uint32_t after, uint32_t *ids, size_t max)
 	return n;
 }
 
-/* The next read-write volume after *volume, with the ACL of its root. False: there are no more. */
-static bool next_root_acl(struct store *store, struct store_volume *volume, struct store_acl *acl)
+/* The next read-write volume after *volume, with the ACL and the status of its root. False: there are no more. */
+static bool next_root_acl(struct store *store, struct store_volume *volume, struct store_acl *acl,
+			  struct store_status *status)
 {
 	static const int32_t ids[] = {STORE_ADMINISTRATORS};
 	const struct store_caller all = {
@@ -70,10 +71,9 @@ static bool next_root_acl(struct store *store, struct store_volume *volume, stru
 
 	while (store->ops->volume_next(store, volume->id, volume) == 0) {
 		const struct store_fid root = {volume->id, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
-		struct store_status status;
 
 		if (volume->type == STORE_RW &&
-		    store->ops->acl(store, &all, &root, acl, &status) == 0)
+		    store->ops->acl(store, &all, &root, acl, status) == 0)
 			return true;
 	}
 	return false;
@@ -82,9 +82,10 @@ static bool next_root_acl(struct store *store, struct store_volume *volume, stru
 int fsd_storage_check_anonymous(struct store *store, char *message)
 {
 	struct store_volume volume = {0};
+	struct store_status root;
 	struct store_acl acl;
 
-	while (next_root_acl(store, &volume, &acl)) {
+	while (next_root_acl(store, &volume, &acl, &root)) {
 		if (!fsd_acl_lets_anyone_write(&acl))
 			continue;
 		snprintf(message, FSD_MESSAGE_MAX,
@@ -116,9 +117,10 @@ void fsd_storage_report_machines(struct store *store, struct prot *prot)
 {
 	const struct prot_view *view = prot_view_get(prot);
 	struct store_volume volume = {0};
+	struct store_status root;
 	struct store_acl acl;
 
-	while (next_root_acl(store, &volume, &acl)) {
+	while (next_root_acl(store, &volume, &acl, &root)) {
 		const struct prot_entry *machine = NULL;
 		unsigned i;
 
@@ -133,6 +135,108 @@ void fsd_storage_report_machines(struct store *store, struct prot *prot)
 				prot_by_id(view, acl.entry[i - 1].id)->name);
 	}
 	prot_view_put(view);
+}
+
+/* An id far from those given out is not about to be: anybody may write it to an ACL. */
+#define NEAR 1000000
+
+struct strangers {
+	const struct prot_view *view;
+	int32_t max_user, max_group; /* of the database */
+	int32_t user, group;	     /* the highest and lowest that are not to be given out */
+	unsigned lines;
+};
+
+#define LINES_MOST 20
+
+/* An id in a volume. */
+static void look_at_id(struct strangers *strangers, const char *volume, int32_t id,
+		       const char *where)
+{
+	if (!id || prot_by_id(strangers->view, id))
+		return;
+	if (id > strangers->user && id - strangers->max_user <= NEAR)
+		strangers->user = id;
+	if (id < strangers->group && (int64_t)strangers->max_group - id <= NEAR)
+		strangers->group = id;
+	if (strangers->lines++ < LINES_MOST)
+		fsd_log(RXW_LOG_WARNING,
+			"volume %s: no user or group has the id %d, which %s names", volume,
+			(int)id, where);
+}
+
+static void look_at_ids(struct store *store, struct strangers *strangers)
+{
+	struct store_volume volume = {0};
+	struct store_status root;
+	struct store_acl acl;
+
+	while (next_root_acl(store, &volume, &acl, &root)) {
+		look_at_id(strangers, volume.name, root.owner, "its owner");
+		for (unsigned i = 0; i < acl.positive + acl.negative; i++)
+			look_at_id(strangers, volume.name, acl.entry[i].id, "the ACL of its root");
+	}
+	if (strangers->lines > LINES_MOST)
+		fsd_log(RXW_LOG_WARNING, "%u more ids of volumes belong to nobody",
+			strangers->lines - LINES_MOST);
+}
+
+static bool has_volumes(struct store *store)
+{
+	struct store_volume volume;
+
+	return store->ops->volume_next(store, 0, &volume) == 0;
+}
+
+int fsd_storage_compare_ids(struct store *store, struct prot *prot, char *message)
+{
+	const struct prot_view *view = prot_view_get(prot);
+	struct strangers strangers = {.view = view};
+	char why[PROT_MESSAGE_MAX];
+	bool raised = false;
+	int rc = store_noted_ids(store, &strangers.user, &strangers.group);
+
+	prot_max_ids(view, &strangers.max_user, &strangers.max_group);
+	if (rc) {
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "the last ids of users cannot be read from the store: %s", strerror(-rc));
+	} else {
+		look_at_ids(store, &strangers);
+		rc = prot_keep_ids(prot, strangers.user, strangers.group, &raised, why);
+		if (rc)
+			snprintf(message, FSD_MESSAGE_MAX, "--protection: %.490s", why);
+	}
+	prot_view_put(view);
+	if (raised)
+		fsd_log(RXW_LOG_WARNING,
+			"the database of users and groups has given out ids up to %d and down to %d, but the store has some up to %d "
+			"and down to %d, which are not given out again; if it is new or an older copy, restore the latest backup, or look "
+			"at the ACLs (rxvol acl): rights may belong to others than before",
+			(int)strangers.max_user, (int)strangers.max_group, (int)strangers.user,
+			(int)strangers.group);
+	else if (!rc && prot_made(prot) && has_volumes(store))
+		fsd_log(RXW_LOG_WARNING,
+			"%s was made, but the store has volumes: if there was one, restore a backup of it",
+			prot_made(prot));
+	if (!rc)
+		fsd_storage_note_ids(store, prot);
+	return rc ? -1 : 0;
+}
+
+void fsd_storage_note_ids(struct store *store, struct prot *prot)
+{
+	char why[PROT_MESSAGE_MAX];
+	int32_t user, group;
+	int rc;
+
+	if (prot_last_ids(prot, &user, &group, why)) {
+		fsd_log(RXW_LOG_WARNING, "--protection: %s", why);
+		return;
+	}
+	rc = store_note_ids(store, user, group);
+	if (rc)
+		fsd_log(RXW_LOG_WARNING, "the store cannot keep the last ids of users: result %d",
+			rc);
 }
 
 static void put(FILE *f, const char *name, const char *type, const char *help,

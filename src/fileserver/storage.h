@@ -37,6 +37,15 @@ int fsd_storage_check_anonymous(struct store *store, char *message);
 void fsd_storage_report_machines(struct store *store, struct prot *prot);
 
 /*
+ * The database of users and groups may be new, or an older copy than the ACLs of the store. Ids that the store knows are not given
+ * out again; lines in the log name them, those of ACLs and owners of root directories that nobody has, and a database that was
+ * `made` beside a store with volumes. 0, or -1 with one line in `message`.
+ */
+int fsd_storage_compare_ids(struct store *store, struct prot *prot, char *message);
+/* Tell the store which ids were given out by now. */
+void fsd_storage_note_ids(struct store *store, struct prot *prot);
+
+/*
  * Figures of the store in the text format of Prometheus, added to `text`, which is freed; both may be
  * NULL: no memory. To be freed.
  */

@@ -58,6 +58,7 @@ int prot_commit(struct prot *prot, char *message)
 	int rc;
 
 	if (prot_run(prot, "COMMIT") == SQLITE_OK) {
+		prot_ids_write(prot);
 		changed(prot);
 		pthread_mutex_unlock(&prot->db_lock);
 		return 0;

@@ -74,6 +74,13 @@ int prot_run(struct prot *prot, const char *sql);
 int prot_query(struct prot *prot, const char *sql, const int64_t *parameters, int count,
 	       const char *name, int64_t *value);
 
+/* -- ids.c -- */
+
+/* Keep the last ids in the file beside the database, too. */
+void prot_ids_write(struct prot *prot);
+/* If that file has later ones than the database, these are not given out. 0, or a code and a line. */
+int prot_ids_compare(struct prot *prot, char *message);
+
 /* -- load.c -- */
 
 /* Read everything in one transaction; the caller holds db_lock. 0, or a code and a line. */

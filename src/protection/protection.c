@@ -146,6 +146,8 @@ int prot_open(const struct prot_options *options, struct prot **out, char *messa
 	pthread_mutex_init(&prot->lock, NULL);
 	rc = prot_database_open(prot, message);
 	if (!rc)
+		rc = prot_ids_compare(prot, message);
+	if (!rc)
 		rc = refresh(prot, true, message);
 	if (rc) {
 		prot_close(prot);

@@ -79,7 +79,9 @@ struct prot_options {
 	 * instance are unknown.
 	 */
 	bool dots;
-	/* Gets a line if the file is unreadable or replaced later; any thread. May be NULL. */
+	/*
+	 * Gets a line if the file is unreadable or replaced later, or is an older copy; any thread. May be NULL.
+	 */
 	void (*warn)(void *arg, const char *line);
 	void *arg;
 };
@@ -187,6 +189,13 @@ void prot_rollback(struct prot *prot);
 int prot_add_user(struct prot *prot, const char *name, int32_t id, int32_t *given, char *message);
 int prot_add_group(struct prot *prot, const char *name, int32_t id, int32_t owner, int32_t *given,
 		   char *message);
+/*
+ * Give out no id up to that user's and down to that group's from now on, because ACLs may name them. *raised: some of them would
+ * have been. 0, or a code with a line.
+ */
+int prot_keep_ids(struct prot *prot, int32_t user, int32_t group, bool *raised, char *message);
+/* As prot_max_ids(), of the file as it is now. */
+int prot_last_ids(struct prot *prot, int32_t *user, int32_t *group, char *message);
 int prot_rename(struct prot *prot, int32_t id, const char *name, char *message);
 /* Also its memberships. Its groups belong to PROT_ADMINISTRATORS then. */
 int prot_remove(struct prot *prot, int32_t id, char *message);

@@ -36,6 +36,7 @@ store_sources += src/store/entry.c
 store_sources += src/store/entry.h
 store_sources += src/store/format.c
 store_sources += src/store/format.h
+store_sources += src/store/ids.c
 store_sources += src/store/keeper.c
 store_sources += src/store/keeper.h
 store_sources += src/store/layer.h

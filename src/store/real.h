@@ -46,6 +46,13 @@ int store_open(const struct store_options *options, struct store **store, char *
 /* Identifies the store; 16 bytes. */
 void store_uuid(struct store *store, uint8_t uuid[16]);
 
+/*
+ * The highest id of a user and the lowest of a group that were given out, as far as the store was told: ACLs and owners outlive
+ * the database of users. 0: none. 0 or a result.
+ */
+int store_note_ids(struct store *store, int32_t user, int32_t group);
+int store_noted_ids(struct store *store, int32_t *user, int32_t *group);
+
 /* -- volumes -- */
 
 struct store_new_volume {

@@ -488,6 +488,38 @@ START_TEST(machines)
 }
 END_TEST
 
+/* The database of users is lost, with all files beside it: the ids that ACLs and owners may have are not given out again. */
+START_TEST(lost_users)
+{
+	struct prot_options options = {.create = true};
+	char why[PROT_MESSAGE_MAX], *command;
+	int32_t user = 0, group = 0;
+	struct prot *prot;
+
+	make_store(NULL);
+	make_users();
+	ck_assert_msg(start("127.0.0.1", false) == 0, "%s", message);
+	ck_assert_int_eq(fsd_server_stop(server), 0);
+	options.path = folder;
+	ck_assert_int_gt(asprintf(&command, "rm '%s'/protection.db*", folder), 0);
+	for (int lost = 0; lost < 2; lost++) {
+		ck_assert_int_eq(system(command), 0);
+		ck_assert_msg(start("127.0.0.1", false) == 0, "%s", message);
+		ck_assert_msg(prot_open(&options, &prot, why) == 0, "%s", why);
+		ck_assert_msg(prot_add_user(prot, "mallory", 0, &user, why) == 0, "%s", why);
+		ck_assert_int_eq(prot_add_group(prot, "friends", 0, 0, &group, why), 0);
+		prot_close(prot);
+		/* The owner of the volume has the highest one. */
+		ck_assert_int_eq(user, 901 + lost);
+		ck_assert_int_eq(group, -207 - lost);
+		/* It is told when the server stops. */
+		ck_assert_int_eq(fsd_server_stop(server), 0);
+	}
+	free(command);
+	clean();
+}
+END_TEST
+
 START_TEST(wrong_settings)
 {
 	struct fsd_settings settings = {.listen = "127.0.0.1", .store = "/nonexistent/store"};
@@ -520,4 +552,4 @@ START_TEST(wrong_settings)
 END_TEST
 
 TEST_MAIN_WITHIN(60, "store server", users_and_administrators, reads_in_the_audit_log, restart,
-		 anonymous_writes_beyond_loopback, machines, wrong_settings)
+		 anonymous_writes_beyond_loopback, machines, lost_users, wrong_settings)

@@ -13,6 +13,14 @@ void database_open(struct database *d, const struct prot_options *options)
 	ck_assert_msg(prot_open(&o, &d->prot, d->message) == 0, "%s", d->message);
 }
 
+unsigned database_warnings;
+
+void database_warn(void *arg, const char *line)
+{
+	(void)arg, (void)line;
+	database_warnings++;
+}
+
 void database_shut(struct database *d)
 {
 	prot_close(d->prot);
@@ -32,9 +40,11 @@ void database_close(struct database *d)
 	char *command = NULL;
 
 	database_shut(d);
-	/* The last one to close leaves nothing but the file. */
+	/* The last one to close leaves nothing but the file, and that of the last ids. */
 	ck_assert_int_eq(unlink(d->file), 0);
-	ck_assert_int_gt(asprintf(&command, "ls -A '%s'; rmdir '%s'", d->folder, d->folder), 0);
+	ck_assert_int_gt(asprintf(&command, "rm -f '%s'-ids*; ls -A '%s'; rmdir '%s'", d->file,
+				  d->folder, d->folder),
+			 0);
 	ck_assert_int_eq(system(command), 0);
 	free(command);
 	free(d->file);

@@ -14,6 +14,9 @@ struct database {
 
 /* A new one, without users. `options` may be NULL; their path and `create` are set. */
 void database_open(struct database *d, const struct prot_options *options);
+/* For prot_options.warn: counts the lines. */
+extern unsigned database_warnings;
+void database_warn(void *arg, const char *line);
 /* Close it, but keep the file. */
 void database_shut(struct database *d);
 /* Close it if it is open, and open the same file again. */

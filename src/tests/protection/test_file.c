@@ -68,6 +68,45 @@ START_TEST(made)
 }
 END_TEST
 
+/* Also the ids of removed entries, and of a database that is lost or replaced by an older copy, because ACLs may name them. */
+START_TEST(ids_are_kept)
+{
+	struct prot_options options = {.create = true, .warn = database_warn};
+	char *command;
+
+	database_open(&d, NULL);
+	ck_assert_int_eq(database_user(&d, "alice", 0), 1);
+	ck_assert_int_gt(asprintf(&command, "cp '%s' '%s/old'", d.file, d.folder), 0);
+	database_shut(&d);
+	ck_assert_int_eq(system(command), 0);
+	free(command);
+	database_reopen(&d);
+	ck_assert_int_eq(database_user(&d, "bob", 5), 5);
+	ck_assert_int_eq(database_group(&d, "staff", 0, 0), -206);
+	database_shut(&d);
+	options.path = d.folder;
+	for (int lost = 0; lost < 2; lost++) {
+		ck_assert_int_eq(unlink(d.file), 0);
+		if (!lost) {
+			ck_assert_int_gt(asprintf(&command, "mv '%s/old' '%s'", d.folder, d.file),
+					 0);
+			ck_assert_int_eq(system(command), 0);
+			free(command);
+		}
+		database_warnings = 0;
+		ck_assert_int_eq(prot_open(&options, &d.prot, d.message), 0);
+		ck_assert_uint_eq(database_warnings, 1);
+		ck_assert_int_eq(database_user(&d, "mallory", 0), 6 + lost);
+		ck_assert_int_eq(database_group(&d, "others", 0, 0), -207 - lost);
+		database_shut(&d);
+		ck_assert_int_eq(prot_open(&options, &d.prot, d.message), 0);
+		ck_assert_uint_eq(database_warnings, 1);
+		database_shut(&d);
+	}
+	database_close(&d);
+}
+END_TEST
+
 START_TEST(not_there)
 {
 	char *file;
@@ -183,4 +222,5 @@ START_TEST(damaged_bytes)
 }
 END_TEST
 
-TEST_MAIN("protection file", made, not_there, foreign, damaged_contents, damaged_bytes)
+TEST_MAIN("protection file", made, ids_are_kept, not_there, foreign, damaged_contents,
+	  damaged_bytes)

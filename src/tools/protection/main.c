@@ -92,10 +92,16 @@ static bool misplaced(const struct pt *pt, const struct command *command)
 	return true;
 }
 
+static void warn(void *arg, const char *line)
+{
+	(void)arg;
+	tools_error("%s", line);
+}
+
 static int run(struct pt *pt, char **arguments, size_t count)
 {
 	const struct command *command = count ? find_command(arguments[0]) : NULL;
-	struct prot_options open = {.path = pt->store};
+	struct prot_options open = {.path = pt->store, .warn = warn};
 	char message[PROT_MESSAGE_MAX];
 	int status;
 
