@@ -173,18 +173,25 @@ void store_run_end(struct store_run *run, bool kept);
 /* -- reading -- */
 
 /*
- * Objects that die while a reader has a pin are not removed. A reader takes it before it looks for
- * the version that it is to read, if a view of that does not open all objects.
+ * Objects of a file that die while a reader has a pin on it are not removed. A reader takes it before it looks for
+ * the version that it is to read, if a view of that does not open all objects. Then it limits the pin to the objects of
+ * that version: however slow it is, it keeps nothing that came later, and nothing of other files.
  */
 struct store_pin {
+	struct store_owner owner;
 	uint64_t since;
+	uint64_t last; /* objects with greater numbers are not kept */
 	struct store_pin *older, *newer;
 };
-void store_data_pin(struct store_data *data, struct store_pin *pin);
+void store_data_pin(struct store_data *data, const struct store_owner *owner,
+		    struct store_pin *pin);
+void store_data_pin_limit(struct store_data *data, const struct store_content *content,
+			  struct store_pin *pin);
 void store_data_unpin(struct store_data *data, struct store_pin *pin);
-/* The time of a death, which is after all pins so far; and whether one of those is still there. */
+/* The time of a death, which is after all pins so far; and whether one of those still keeps the object. */
 uint64_t store_data_time(struct store_data *data);
-bool store_data_pinned(struct store_data *data, uint64_t time);
+bool store_data_pinned(struct store_data *data, const struct store_owner *owner, uint64_t object,
+		       uint64_t time);
 
 struct store_view;
 #define STORE_VIEW_OPEN 64 /* extents of a view that opens all of its objects at once */

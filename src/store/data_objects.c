@@ -395,14 +395,29 @@ int store_data_set_lost(struct store_data *data, const struct store_lost *what)
 
 /* -- pins -- */
 
-void store_data_pin(struct store_data *data, struct store_pin *pin)
+void store_data_pin(struct store_data *data, const struct store_owner *owner, struct store_pin *pin)
 {
+	pin->owner = *owner;
+	pin->last = UINT64_MAX;
 	pthread_mutex_lock(&data->lock);
 	pin->since = ++data->time;
 	pin->older = data->newest_pin;
 	pin->newer = NULL;
 	*(pin->older ? &pin->older->newer : &data->oldest_pin) = pin;
 	data->newest_pin = pin;
+	pthread_mutex_unlock(&data->lock);
+}
+
+void store_data_pin_limit(struct store_data *data, const struct store_content *content,
+			  struct store_pin *pin)
+{
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < content->count; i++)
+		if (content->extent[i].object > last)
+			last = content->extent[i].object;
+	pthread_mutex_lock(&data->lock);
+	pin->last = last;
 	pthread_mutex_unlock(&data->lock);
 }
 
@@ -424,12 +439,18 @@ uint64_t store_data_time(struct store_data *data)
 	return time;
 }
 
-bool store_data_pinned(struct store_data *data, uint64_t time)
+bool store_data_pinned(struct store_data *data, const struct store_owner *owner, uint64_t object,
+		       uint64_t time)
 {
+	const struct store_pin *pin;
 	bool pinned;
 
 	pthread_mutex_lock(&data->lock);
-	pinned = data->oldest_pin && data->oldest_pin->since < time;
+	for (pin = data->oldest_pin; pin && pin->since < time; pin = pin->newer)
+		if (object <= pin->last && pin->owner.vnode == owner->vnode &&
+		    pin->owner.group == owner->group && pin->owner.unique == owner->unique)
+			break;
+	pinned = pin && pin->since < time;
 	pthread_mutex_unlock(&data->lock);
 	return pinned;
 }

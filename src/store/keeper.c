@@ -151,7 +151,7 @@ static void remove_dead(struct keeper *keeper, const struct object_list *dead, u
 		struct db_object *object = &gone.item[gone.count++];
 		int result = -EBUSY;
 
-		if (!store_data_pinned(core->data, object->since))
+		if (!store_data_pinned(core->data, &object->owner, object->id, object->since))
 			result = store_data_remove(core->data, &object->owner, object->id);
 
 		if (result == -EBUSY)

@@ -43,7 +43,7 @@ static int open_contents(struct core *core, const struct found *found, struct st
 		if (version->content.count > STORE_VIEW_OPEN && !reader->pinned) {
 			/* The version that is current from now on keeps its objects. */
 			reader->pinned = true;
-			store_data_pin(core->data, &reader->pin);
+			store_data_pin(core->data, &owner, &reader->pin);
 			return -EAGAIN;
 		}
 		result = store_view_open(core->data, &owner, &version->content, version->v.length,
@@ -88,6 +88,15 @@ static int report_lost(struct core *core, const struct store_fid *fid)
 	return -EIO;
 }
 
+/* Of a file that has become small meanwhile nothing is kept. */
+static void limit_pin(struct core *core, struct store_reader *reader)
+{
+	static const struct store_content nothing;
+
+	store_data_pin_limit(core->data, reader->view ? &reader->version->content : &nothing,
+			     &reader->pin);
+}
+
 int read_begin(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
 	       struct store_reader **out, struct store_status *status)
 {
@@ -101,6 +110,8 @@ int read_begin(struct store *store, const struct store_caller *caller, const str
 	for (unsigned i = 0; i < TRIES && result == -EAGAIN; i++)
 		result = open_once(core, caller, fid, reader, status);
 	if (!result) {
+		if (reader->pinned)
+			limit_pin(core, reader);
 		*out = reader;
 		return 0;
 	}

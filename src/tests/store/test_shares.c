@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One caller cannot take from others: the work of an operation in the commit is bounded, and space is shared. */
 #include <errno.h>
+#include <ftw.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -297,10 +298,74 @@ START_TEST(rival_writers)
 }
 END_TEST
 
+/* -- a slow reader keeps the objects of its own version only -- */
+
+#define EXTENTS 80 /* more than a view opens at once */
+#define STEP	(128u << 10)
+#define LARGE	100000 /* bytes, which need an object */
+
+static struct store_fid make_scattered(const char *name)
+{
+	struct store_fid file = make(&root, name, STORE_FILE);
+
+	/* In descending order, so that each has an object of its own. */
+	for (uint64_t i = EXTENTS; i--;)
+		ck_assert_int_eq(try_write(&admin, &file, i * STEP, "x", 1, EXTENTS * STEP), 0);
+	return file;
+}
+
+static int files; /* of objects, those in use as well */
+
+static int count_object(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st, (void)at;
+	files += type == FTW_F && strstr(path, "/files/");
+	return 0;
+}
+
+/* Wait until objects that nobody refers to are gone, but for those that are kept. */
+static void await_objects(int kept)
+{
+	do {
+		ck_assert_int_eq(store_flush(store), 0);
+		files = 0;
+		nftw(fixture_path(), count_object, 16, FTW_PHYS);
+		ck_assert_int_ge(files, kept);
+	} while (files > kept);
+}
+
+START_TEST(slow_reader)
+{
+	static uint8_t bytes[LARGE];
+	struct store_fid slow, other;
+	struct store_reader *reader;
+	struct iovec iov = {bytes, 1};
+
+	fixture_open(STORE_LAZY);
+	slow = make_scattered("slow");
+	other = make(&root, "other", STORE_FILE);
+	await_objects(EXTENTS);
+	ck_assert_int_eq(store->ops->read_begin(store, &admin, &slow, &reader, &status), 0);
+	/* Another file. */
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(try_write(&admin, &other, 0, bytes, LARGE, 0), 0);
+	await_objects(EXTENTS + 1);
+	/* And what the same file has had since. */
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(try_write(&admin, &slow, 0, bytes, LARGE, 0), 0);
+	await_objects(EXTENTS + 2);
+	ck_assert_int_eq(store->ops->read(reader, &iov, 1, STEP, 0), 1);
+	ck_assert_int_eq(bytes[0], 'x');
+	ck_assert_int_eq(store->ops->read_end(reader), 0);
+	await_objects(2);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {cold_directories, no_room_in_cache, cold_and_submitted,
-				      promised_disk,	promised_quota,	  rival_writers};
+				      promised_disk,	promised_quota,	  rival_writers,
+				      slow_reader};
 	Suite *suite = suite_create("shares");
 	TCase *tcase = tcase_create("shares");
 	SRunner *runner;
