@@ -21,6 +21,15 @@ static bool may_lock(const struct fs_call *call, bool write, const struct store_
 	return !write && (rights & STORE_LOCK);
 }
 
+/* A user, or the address of those who are not known. */
+static void share_of(const struct fs_call *call, struct fsd_share_key *who)
+{
+	if (call->self.id == STORE_ANONYMOUS)
+		fsd_share_of_address(&call->running.peer, who);
+	else
+		fsd_share_of_user(call->self.id, who);
+}
+
 /*
  * Nobody can write to a volume that is only read, so every read lock is granted there and none is
  * recorded.
@@ -29,6 +38,7 @@ int32_t fs_set_lock(void *context, rxw_call *rx, const AFSFid *fid, ViceLockType
 		    AFSVolSync *sync)
 {
 	struct fs_call *call = context;
+	struct fsd_share_key who;
 	struct store_status status;
 	struct store_acl acl;
 	struct fs_place place;
@@ -47,7 +57,8 @@ int32_t fs_set_lock(void *context, rxw_call *rx, const AFSFid *fid, ViceLockType
 		return 0;
 	if (!may_lock(call, type == LOCK_WRITE, &acl, &status))
 		return -EACCES;
-	rc = fsd_lock_set(call->service->locks, &place.fid, type == LOCK_WRITE, fsd_now());
+	share_of(call, &who);
+	rc = fsd_lock_set(call->service->locks, &place.fid, &who, type == LOCK_WRITE, fsd_now());
 	if (!rc)
 		fsd_count(&call->service->counters.locks, 1);
 	return rc;

@@ -15,12 +15,14 @@ struct lock {
 	struct store_fid fid;
 	int32_t count; /* -1: write lock */
 	uint64_t ends;
+	struct fsd_share *owner; /* who set the first lock */
 	void *chain;
 };
 
 struct fsd_locks {
 	pthread_mutex_t lock; /* covers the table */
 	struct htable table;  /* clients choose what they lock */
+	struct fsd_shares shares; /* the same lock covers them */
 	size_t max;
 	_Atomic size_t count; /* that of the table, for those who do not hold the lock */
 	uint64_t swept;	      /* when ended locks were removed because the table was full */
@@ -49,6 +51,11 @@ struct fsd_locks *fsd_locks_create(size_t max)
 		free(locks);
 		return NULL;
 	}
+	if (!fsd_shares_init(&locks->shares, sizeof(struct fsd_share), key)) {
+		htable_fini(&locks->table, NULL);
+		free(locks);
+		return NULL;
+	}
 	pthread_mutex_init(&locks->lock, NULL);
 	return locks;
 }
@@ -58,6 +65,7 @@ void fsd_locks_destroy(struct fsd_locks *locks)
 	if (!locks)
 		return;
 	htable_fini(&locks->table, free);
+	fsd_shares_fini(&locks->shares);
 	pthread_mutex_destroy(&locks->lock);
 	free(locks);
 }
@@ -75,6 +83,7 @@ static struct lock *find(const struct fsd_locks *locks, const struct store_fid *
 static void drop(struct fsd_locks *locks, struct lock *l)
 {
 	htable_remove(&locks->table, l);
+	fsd_share_give(&locks->shares, l->owner);
 	atomic_store(&locks->count, locks->table.count);
 	free(l);
 }
@@ -93,22 +102,31 @@ static void sweep(struct fsd_locks *locks, uint64_t now)
 		}
 }
 
-static struct lock *add(struct fsd_locks *locks, const struct store_fid *fid, uint64_t now)
+static struct lock *add(struct fsd_locks *locks, const struct store_fid *fid,
+			const struct fsd_share_key *who, uint64_t now)
 {
+	struct fsd_share *owner = fsd_share_take(&locks->shares, who, locks->max);
 	struct lock *l;
 
-	if (locks->table.count >= locks->max)
+	if (!owner) {
 		sweep(locks, now);
-	l = locks->table.count < locks->max ? calloc(1, sizeof(*l)) : NULL;
-	if (l) {
-		l->fid = *fid;
-		htable_add(&locks->table, l);
-		atomic_store(&locks->count, locks->table.count);
+		owner = fsd_share_take(&locks->shares, who, locks->max);
 	}
+	l = owner ? calloc(1, sizeof(*l)) : NULL;
+	if (!l) {
+		if (owner)
+			fsd_share_give(&locks->shares, owner);
+		return NULL;
+	}
+	l->fid = *fid;
+	l->owner = owner;
+	htable_add(&locks->table, l);
+	atomic_store(&locks->count, locks->table.count);
 	return l;
 }
 
-int fsd_lock_set(struct fsd_locks *locks, const struct store_fid *fid, bool write, uint64_t now)
+int fsd_lock_set(struct fsd_locks *locks, const struct store_fid *fid,
+		 const struct fsd_share_key *who, bool write, uint64_t now)
 {
 	struct lock *l;
 	int rc = 0;
@@ -119,7 +137,7 @@ int fsd_lock_set(struct fsd_locks *locks, const struct store_fid *fid, bool writ
 		l->count = 0;
 	if (l && l->count && (write || l->count < 0 || l->count == INT32_MAX))
 		rc = -EAGAIN;
-	else if (!l && !(l = add(locks, fid, now)))
+	else if (!l && !(l = add(locks, fid, who, now)))
 		rc = -ENOLCK;
 	if (!rc) {
 		l->count = write ? -1 : l->count + 1;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fileserver/base/share.h"
 #include "store/store.h"
 
 #define FSD_LOCK_S 300 /* a lock ends unless it is extended; seconds */
@@ -18,8 +19,12 @@ struct fsd_locks;
 struct fsd_locks *fsd_locks_create(size_t max);
 void fsd_locks_destroy(struct fsd_locks *locks); /* NULL is allowed */
 
-/* 0; -EAGAIN: another lock stands against it; -ENOLCK: too many objects are locked. */
-int fsd_lock_set(struct fsd_locks *locks, const struct store_fid *fid, bool write, uint64_t now);
+/*
+ * 0; -EAGAIN: another lock stands against it; -ENOLCK: too many objects are locked, or the caller, who counts as the owner of
+ * the first lock of an object, has as many as are free.
+ */
+int fsd_lock_set(struct fsd_locks *locks, const struct store_fid *fid,
+		 const struct fsd_share_key *who, bool write, uint64_t now);
 /* 0; -EINVAL: there is no lock, not even one that has ended. */
 int fsd_lock_extend(struct fsd_locks *locks, const struct store_fid *fid, uint64_t now);
 /* One lock less. True: it was the last one. */

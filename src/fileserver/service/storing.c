@@ -26,32 +26,18 @@ void fsd_storing_end(struct fsd_storing *all)
 
 /* -- clients -- */
 
-/* IPv4 as it is mapped into IPv6. */
 static void set_client(struct fsd_place *place, const struct sockaddr_storage *peer)
 {
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
-	struct in6_addr address = {0};
-	bool here;
-
-	if (peer->ss_family == AF_INET6) {
-		address = v6->sin6_addr;
-		place->port = v6->sin6_port;
-	} else if (peer->ss_family == AF_INET) {
-		memset(&address.s6_addr[10], 0xff, 2);
-		memcpy(&address.s6_addr[12], &v4->sin_addr, 4);
-		place->port = v4->sin_port;
-	}
-	here = IN6_IS_ADDR_LOOPBACK(&address) ||
-	       (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == IN_LOOPBACKNET);
-	memcpy(place->address, &address, IN6_IS_ADDR_V4MAPPED(&address) || here ? 16 : 8);
-	if (here)
-		memcpy(&place->address[16], &place->port, 2);
+	fsd_share_of_address(peer, &place->address);
+	if (peer->ss_family == AF_INET6)
+		place->port = ((const struct sockaddr_in6 *)peer)->sin6_port;
+	else if (peer->ss_family == AF_INET)
+		place->port = ((const struct sockaddr_in *)peer)->sin_port;
 }
 
 static bool same_address(const struct fsd_place *a, const struct fsd_place *b)
 {
-	return memcmp(a->address, b->address, sizeof(a->address)) == 0;
+	return fsd_same_share(&a->address, &b->address);
 }
 
 static bool same_client(const struct fsd_place *a, const struct fsd_place *b)

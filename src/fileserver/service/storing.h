@@ -12,14 +12,16 @@
 #include <sys/socket.h>
 #include <rxwire/types.h>
 
+#include "fileserver/base/share.h"
+
 #define FSD_STORES_MAX	  96
 #define FSD_STORES_RATE	  8192 /* bytes a second: slower ones are slow */
 #define FSD_STORES_PERIOD 2000 /* ms of waiting for data, after which a store may be slow */
 
 /* One such call, on the stack of its handler. */
 struct fsd_place {
-	/* Constant. An IPv6 address counts up to its network (64 bits), and one of this machine with its port. */
-	uint8_t address[18];
+	/* Constant. */
+	struct fsd_share_key address;
 	uint16_t port;
 	rxw_call *rx;
 	/* The lock of all covers these: */

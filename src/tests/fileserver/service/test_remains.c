@@ -74,7 +74,9 @@ START_TEST(locks_of_volumes)
 	ck_assert_int_eq(store_volume_create(shop.store, &new, &id), 0);
 	file = shop_file(&shop, &root, "file");
 	ck_assert_int_eq(RXAFS_SetLock(a->fs, &file, 0, &sync_), 0);
-	ck_assert_int_eq(fsd_lock_set(locks, &(struct store_fid){id, 1, 1}, false, fsd_now()), 0);
+	ck_assert_int_eq(fsd_lock_set(locks, &(struct store_fid){id, 1, 1},
+				      &(struct fsd_share_key){{1}}, false, fsd_now()),
+			 0);
 	ck_assert_uint_eq(fsd_locks_held(locks), 2);
 	ck_assert_int_eq(store_volume_offline(shop.store, shop.volume, ""), 0);
 	fsd_service_volume_changed(shop.service, shop.volume);
