@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The audit log: a ring of records for each calling thread, and one thread that writes them. */
+/* The audit log: a queue of records, and one thread that writes them. */
 #include "fileserver/audit/audit.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,142 +13,136 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "fileserver/audit/line.h"
 #include "fileserver/base/base.h"
 
-#define RING	  64   /* records of a thread; a power of two */
-#define RINGS_MAX 1024 /* threads with a ring of their own; further ones lose their records */
-#define BATCH	  (64 << 10)
-#define WAIT_US	  1000 /* pause of a call that waits for room */
-
 /*
- * Records of one thread at a time: it alone writes `head`, the writer alone `tail`. A ring outlives
- * its thread, and the next thread without one takes it.
+ * Records that wait to be written; a power of two. The thread that commits adds those of a whole transaction, 256, before
+ * it goes on. Calls that failed, which cost their client nothing, get half of it.
  */
-struct ring {
-	struct ring *next; /* constant once it is in the list */
-	_Atomic bool owned;
-	_Atomic uint32_t head, tail;
-	struct audit_entry entries[RING];
-};
+#define QUEUE	   4096
+#define OF_FAILED  (QUEUE / 2)
+#define BATCH	   (64 << 10)
+#define PATIENCE   (1000 * (uint64_t)NS_PER_MS) /* that a call waits for a writer that makes no progress */
+#define TELL_S	   60				/* between two lines about records that were lost */
 
 struct fsd_audit {
 	char *path;
 	bool strict;
 	int fd; /* of the writer; -1: the file cannot be opened */
 	pthread_t thread;
-	pthread_key_t key;	      /* the ring of a thread */
-	_Atomic(struct ring *) rings; /* only added to, with `lock` */
-	pthread_mutex_t lock;	      /* covers adding a ring, and rings_made */
-	unsigned rings_made;
-	sem_t wake;
-	_Atomic bool sleeping, stop, reopen;
+
+	pthread_mutex_t lock; /* covers what follows, up to `stop` */
+	pthread_cond_t work, room;
+	uint32_t head, tail; /* adders write entries at `head`; the writer alone moves `tail` */
+	unsigned reserved;   /* places that calls in progress will use */
+	bool sleeping;	     /* the writer */
+	bool stuck;	     /* the writer made no progress for PATIENCE: nobody waits until it does */
+	uint64_t told;	     /* when the log has said that records were lost; seconds, 0: never */
+	_Atomic bool stop, reopen;
+
 	_Atomic bool released; /* no call waits while the file is `broken` */
 	_Atomic bool broken;   /* the last write has failed */
-	_Atomic uint64_t written, lost, waits;
+	_Atomic uint64_t written, lost, waits, refused;
 	bool complained; /* of the writer: the log has said that lines are missing */
 	bool torn;	 /* of the writer: the file ends with a part of a line */
 	size_t used;	 /* of `batch` */
 	char batch[BATCH];
+	struct audit_entry entries[QUEUE];
 };
 
-/* -- calling threads -- */
+/* -- calls -- */
 
-/* When a thread ends. */
-static void release_ring(void *ring)
+/* With the lock held, as all functions until fsd_audit_reserve(). */
+static unsigned vacant(const struct fsd_audit *audit)
 {
-	atomic_store_explicit(&((struct ring *)ring)->owned, false, memory_order_release);
+	return QUEUE - (audit->head - audit->tail) - audit->reserved;
 }
 
-static bool take(struct ring *ring)
+/*
+ * Until there are so many places and one more. False: the file cannot be written; with `patience`, or the writer makes no
+ * progress.
+ */
+static bool await_room(struct fsd_audit *audit, unsigned others, bool patience)
 {
-	bool owned = false;
+	uint64_t until = monotonic_ns() + PATIENCE;
 
-	return atomic_compare_exchange_strong(&ring->owned, &owned, true);
-}
-
-static struct ring *make_ring(struct fsd_audit *audit)
-{
-	struct ring *ring = NULL;
-
-	pthread_mutex_lock(&audit->lock);
-	if (audit->rings_made < RINGS_MAX)
-		ring = calloc(1, sizeof(*ring));
-	if (ring) {
-		audit->rings_made++;
-		atomic_store(&ring->owned, true);
-		ring->next = atomic_load(&audit->rings);
-		atomic_store_explicit(&audit->rings, ring, memory_order_release);
-	}
-	pthread_mutex_unlock(&audit->lock);
-	return ring;
-}
-
-/* The ring of this thread. NULL: there is no memory, or there are too many threads. */
-static struct ring *own_ring(struct fsd_audit *audit)
-{
-	struct ring *ring = pthread_getspecific(audit->key);
-
-	if (ring)
-		return ring;
-	for (ring = atomic_load_explicit(&audit->rings, memory_order_acquire); ring;
-	     ring = ring->next)
-		if (!atomic_load_explicit(&ring->owned, memory_order_relaxed) && take(ring))
-			break;
-	if (!ring)
-		ring = make_ring(audit);
-	if (ring && pthread_setspecific(audit->key, ring)) {
-		release_ring(ring);
-		ring = NULL;
-	}
-	return ring;
-}
-
-static bool is_full(const struct ring *ring)
-{
-	return atomic_load_explicit(&ring->head, memory_order_relaxed) -
-		       atomic_load_explicit(&ring->tail, memory_order_acquire) ==
-	       RING;
-}
-
-static void wake(struct fsd_audit *audit)
-{
-	if (atomic_exchange(&audit->sleeping, false))
-		sem_post(&audit->wake);
-}
-
-/* False: there is no room, and the call does not wait for it. */
-static bool have_room(struct fsd_audit *audit, struct ring *ring)
-{
-	if (!is_full(ring))
+	if (vacant(audit) > others)
 		return true;
-	if (!audit->strict)
-		return false;
 	atomic_fetch_add(&audit->waits, 1);
-	while (is_full(ring)) {
-		if (audit->released && audit->broken)
+	while (vacant(audit) <= others) {
+		uint32_t tail = audit->tail;
+
+		if ((audit->stuck && patience) || audit->broken || audit->released)
 			return false;
-		wake(audit);
-		usleep(WAIT_US);
+		if (audit->sleeping)
+			pthread_cond_signal(&audit->work);
+		monotonic_wait(&audit->room, &audit->lock, until);
+		if (audit->tail != tail)
+			until = monotonic_ns() + PATIENCE;
+		else if (monotonic_ns() >= until)
+			audit->stuck = true;
 	}
 	return true;
 }
 
+/* A record is lost: it is counted, and now and then a line of the log says so. */
+static void lose(struct fsd_audit *audit)
+{
+	uint64_t lost = atomic_fetch_add(&audit->lost, 1) + 1, now = fsd_now();
+
+	if (audit->told && now < audit->told + TELL_S)
+		return;
+	audit->told = now;
+	fsd_log(RXW_LOG_ERROR,
+		"--audit-log %s: cannot be written as fast as calls come: %llu lines are lost so far",
+		audit->path, (unsigned long long)lost);
+}
+
+bool fsd_audit_reserve(struct fsd_audit *audit)
+{
+	bool may = true;
+
+	if (!audit || !audit->strict)
+		return true;
+	pthread_mutex_lock(&audit->lock);
+	may = !audit->broken && await_room(audit, 0, true);
+	audit->reserved += may;
+	pthread_mutex_unlock(&audit->lock);
+	if (!may)
+		atomic_fetch_add(&audit->refused, 1);
+	return may;
+}
+
+void fsd_audit_unreserve(struct fsd_audit *audit)
+{
+	if (!audit || !audit->strict)
+		return;
+	pthread_mutex_lock(&audit->lock);
+	audit->reserved--;
+	pthread_cond_signal(&audit->room);
+	pthread_mutex_unlock(&audit->lock);
+}
+
 void fsd_audit_add(struct fsd_audit *audit, const struct fsd_audit_record *record)
 {
-	struct ring *ring = audit ? own_ring(audit) : NULL;
-	uint32_t head;
+	bool reserved = audit && audit->strict && record->reserved;
+	struct audit_entry entry;
 
 	if (!audit)
 		return;
-	if (!ring || !have_room(audit, ring)) {
-		atomic_fetch_add_explicit(&audit->lost, 1, memory_order_relaxed);
-		return;
+	audit_entry_fill(&entry, record);
+	pthread_mutex_lock(&audit->lock);
+	audit->reserved -= reserved;
+	if (reserved || await_room(audit, record->code ? OF_FAILED : 0, !audit->strict)) {
+		audit->entries[audit->head++ % QUEUE] = entry;
+		if (audit->sleeping)
+			pthread_cond_signal(&audit->work);
+	} else {
+		lose(audit);
 	}
-	head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-	audit_entry_fill(&ring->entries[head % RING], record);
-	atomic_store_explicit(&ring->head, head + 1, memory_order_seq_cst);
-	wake(audit);
+	pthread_mutex_unlock(&audit->lock);
 }
 
 /* -- the writer -- */
@@ -188,11 +181,20 @@ static ssize_t write_some(struct fsd_audit *audit, size_t done)
 	return write(audit->fd, audit->batch + done, audit->used - done);
 }
 
+static void set_and_wake(struct fsd_audit *audit, _Atomic bool *flag)
+{
+	pthread_mutex_lock(&audit->lock);
+	*flag = true;
+	pthread_cond_broadcast(&audit->room);
+	pthread_cond_signal(&audit->work);
+	pthread_mutex_unlock(&audit->lock);
+}
+
 static void complain(struct fsd_audit *audit)
 {
 	if (!audit->complained)
 		fsd_log(RXW_LOG_ERROR, "--audit-log %s: %s; %s", audit->path, strerror(errno),
-			audit->strict ? "calls wait until it can be written"
+			audit->strict ? "changes are refused until it can be written"
 				      : "its lines are lost");
 	audit->complained = true;
 }
@@ -215,7 +217,7 @@ static size_t write_batch(struct fsd_audit *audit)
 		if (errno == EINTR)
 			continue;
 		complain(audit);
-		audit->broken = true;
+		set_and_wake(audit, &audit->broken);
 		whole = whole_lines(audit, done);
 		if (!audit->strict || audit->stop || audit->released) {
 			audit->torn |= done > whole;
@@ -247,76 +249,61 @@ static void flush(struct fsd_audit *audit, uint64_t lines)
 	audit->used = 0;
 }
 
-/* Write what is in the rings. Returns the number of records. */
-static uint64_t drain(struct fsd_audit *audit)
+/* Write the records up to `head`. Their places are free once they are in the batch. */
+static void drain(struct fsd_audit *audit, uint32_t head)
 {
-	uint64_t total = 0, lines = 0;
+	uint64_t lines = 0;
 
-	for (struct ring *ring = atomic_load_explicit(&audit->rings, memory_order_acquire); ring;
-	     ring = ring->next) {
-		uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-		uint32_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
-
-		for (; tail != head; tail++, lines++, total++) {
-			if (BATCH - audit->used < AUDIT_LINE_MAX) {
-				flush(audit, lines);
-				lines = 0;
-			}
-			audit->used +=
-				audit_line(&ring->entries[tail % RING], audit->batch + audit->used);
-			atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
+	for (uint32_t tail = audit->tail; tail != head; tail++, lines++) {
+		if (BATCH - audit->used < AUDIT_LINE_MAX) {
+			flush(audit, lines);
+			lines = 0;
 		}
+		audit->used +=
+			audit_line(&audit->entries[tail % QUEUE], audit->batch + audit->used);
+		pthread_mutex_lock(&audit->lock);
+		audit->tail = tail + 1;
+		audit->stuck = false;
+		pthread_cond_signal(&audit->room);
+		pthread_mutex_unlock(&audit->lock);
 	}
 	flush(audit, lines);
-	return total;
-}
-
-static bool anything(struct fsd_audit *audit)
-{
-	for (struct ring *ring = atomic_load_explicit(&audit->rings, memory_order_acquire); ring;
-	     ring = ring->next)
-		if (atomic_load_explicit(&ring->head, memory_order_seq_cst) !=
-		    atomic_load_explicit(&ring->tail, memory_order_relaxed))
-			return true;
-	return false;
 }
 
 static void *writer_main(void *arg)
 {
 	struct fsd_audit *audit = arg;
 
+	pthread_mutex_lock(&audit->lock);
 	for (;;) {
-		bool stopping = atomic_load(&audit->stop);
+		uint32_t head = audit->head;
 
-		if (atomic_exchange(&audit->reopen, false))
-			open_file(audit);
-		if (drain(audit))
-			continue;
-		if (stopping)
-			return NULL;
-		/* A record that is added from here on either is seen or wakes this thread. */
-		atomic_store(&audit->sleeping, true);
-		if (anything(audit) || atomic_load(&audit->stop) || atomic_load(&audit->reopen)) {
-			if (!atomic_exchange(&audit->sleeping, false))
-				sem_wait(&audit->wake);
+		if (head != audit->tail || audit->reopen) {
+			pthread_mutex_unlock(&audit->lock);
+			if (atomic_exchange(&audit->reopen, false))
+				open_file(audit);
+			drain(audit, head);
+			pthread_mutex_lock(&audit->lock);
 			continue;
 		}
-		while (sem_wait(&audit->wake) && errno == EINTR)
-			;
+		if (audit->stop)
+			break;
+		audit->sleeping = true;
+		pthread_cond_wait(&audit->work, &audit->lock);
+		audit->sleeping = false;
 	}
+	pthread_mutex_unlock(&audit->lock);
+	return NULL;
 }
 
 /* -- open and close -- */
 
 static void free_audit(struct fsd_audit *audit)
 {
-	for (struct ring *ring = atomic_load(&audit->rings), *next; ring; ring = next) {
-		next = ring->next;
-		free(ring);
-	}
 	if (audit->fd >= 0)
 		close(audit->fd);
-	sem_destroy(&audit->wake);
+	pthread_cond_destroy(&audit->work);
+	pthread_cond_destroy(&audit->room);
 	pthread_mutex_destroy(&audit->lock);
 	free(audit->path);
 	free(audit);
@@ -331,17 +318,14 @@ struct fsd_audit *fsd_audit_open(const char *path, bool strict, char *message)
 		audit->strict = strict;
 		audit->path = strdup(path);
 		pthread_mutex_init(&audit->lock, NULL);
-		sem_init(&audit->wake, 0, 0);
+		pthread_cond_init(&audit->work, NULL);
+		monotonic_cond_init(&audit->room);
 		audit->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 		error = audit->fd < 0 ? errno : 0;
 		if (!error)
-			error = audit->path ? pthread_key_create(&audit->key, release_ring)
+			error = audit->path ? pthread_create(&audit->thread, NULL, writer_main,
+							     audit)
 					    : ENOMEM;
-		if (!error) {
-			error = pthread_create(&audit->thread, NULL, writer_main, audit);
-			if (error)
-				pthread_key_delete(audit->key);
-		}
 		if (!error)
 			return audit;
 		free_audit(audit);
@@ -356,25 +340,21 @@ void fsd_audit_close(struct fsd_audit *audit)
 {
 	if (!audit)
 		return;
-	atomic_store(&audit->stop, true);
-	wake(audit);
+	set_and_wake(audit, &audit->stop);
 	pthread_join(audit->thread, NULL);
-	pthread_key_delete(audit->key);
 	free_audit(audit);
 }
 
 void fsd_audit_release(struct fsd_audit *audit)
 {
 	if (audit)
-		audit->released = true;
+		set_and_wake(audit, &audit->released);
 }
 
 void fsd_audit_reopen(struct fsd_audit *audit)
 {
-	if (!audit)
-		return;
-	atomic_store(&audit->reopen, true);
-	wake(audit);
+	if (audit)
+		set_and_wake(audit, &audit->reopen);
 }
 
 void fsd_audit_stats(struct fsd_audit *audit, struct fsd_audit_stats *stats)
@@ -385,4 +365,5 @@ void fsd_audit_stats(struct fsd_audit *audit, struct fsd_audit_stats *stats)
 	stats->written = atomic_load(&audit->written);
 	stats->lost = atomic_load(&audit->lost);
 	stats->waits = atomic_load(&audit->waits);
+	stats->refused = atomic_load(&audit->refused);
 }

@@ -25,20 +25,29 @@ struct fsd_audit_record {
 		to_unique;   /* Rename, Link: the other object; volume 0: none */
 	const char *to_name; /* new name, or NULL */
 	int32_t code;	     /* as it was sent; 0: success */
+	bool reserved;	     /* there is a place for it: fsd_audit_reserve() */
 };
 
 /*
- * Open or create the file, to append to it, and start the thread that writes. `strict`: a call waits
- * if there is no room for its record; else the record is counted and lost. NULL after one line in
- * message[FSD_MESSAGE_MAX].
+ * Open or create the file, to append to it, and start the thread that writes. `strict`: calls that change something
+ * reserve a place for their records, and are refused if they get none. NULL after one line in message[FSD_MESSAGE_MAX].
  */
 struct fsd_audit *fsd_audit_open(const char *path, bool strict, char *message);
 /* Writes what is left. No other function may be running. NULL is allowed. */
 void fsd_audit_close(struct fsd_audit *audit);
 
 /*
- * Copy a record into the ring of the calling thread. Takes no lock and makes no system call unless
- * the writing thread sleeps. Any thread. NULL: does nothing.
+ * Before a call that changes something: a place for its record, for fsd_audit_add() or fsd_audit_unreserve(). False: the
+ * file cannot be written, or not fast enough: the call must not be done. Without `strict`, or with NULL, always true and
+ * without effect. Any thread.
+ */
+bool fsd_audit_reserve(struct fsd_audit *audit);
+void fsd_audit_unreserve(struct fsd_audit *audit);
+
+/*
+ * Add a record to the queue. If it is full, wait while the writer makes progress, with `strict` also while it makes
+ * none; else, or if the file cannot be written, the record is lost and counted, and the log says so once a minute. A record with a place neither waits nor is lost. Any thread. NULL: does
+ * nothing.
  */
 void fsd_audit_add(struct fsd_audit *audit, const struct fsd_audit_record *record);
 
@@ -53,8 +62,9 @@ void fsd_audit_reopen(struct fsd_audit *audit);
 
 struct fsd_audit_stats {
 	uint64_t written; /* records */
-	uint64_t lost;	  /* their ring was full, or the file could not be written */
-	uint64_t waits;	  /* calls that waited for room, with `strict` */
+	uint64_t lost;	  /* the queue was full, or the file could not be written */
+	uint64_t waits;	  /* calls that waited for room */
+	uint64_t refused; /* calls that got no place, with `strict` */
 };
 void fsd_audit_stats(struct fsd_audit *audit, struct fsd_audit_stats *stats);
 

@@ -76,6 +76,7 @@ struct fs_call {
 	unsigned touched_count;
 	uint64_t patience; /* when it stops to wait for changes of others; 0: it did not wait */
 	struct fs_noted noted;
+	bool reserved; /* a place in the audit log */
 	struct fsd_running_call running;
 };
 

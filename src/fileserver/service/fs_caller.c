@@ -39,16 +39,43 @@ static bool must_be_told(int32_t opcode)
 	return opcode != RXAFS_OP_ReleaseLock && opcode != RXAFS_OP_OldReleaseLock;
 }
 
+/* Whether the audit log has it in any case. */
+static bool changes_something(int32_t opcode)
+{
+	switch (opcode) {
+	case RXAFS_OP_StoreData:
+	case RXAFS_OP_StoreData64:
+	case RXAFS_OP_OldStoreACL:
+	case RXAFS_OP_StoreACL:
+	case RXAFS_OP_StoreStatus:
+	case RXAFS_OP_RemoveFile:
+	case RXAFS_OP_CreateFile:
+	case RXAFS_OP_Rename:
+	case RXAFS_OP_Symlink:
+	case RXAFS_OP_Link:
+	case RXAFS_OP_MakeDir:
+	case RXAFS_OP_RemoveDir:
+	case RXAFS_OP_SetVolumeStatus:
+	case RXAFS_OP_SetLock:
+	case RXAFS_OP_ReleaseLock:
+	case RXAFS_OP_OldSetLock:
+	case RXAFS_OP_OldReleaseLock:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* -- the identity -- */
 
-/* Of an authenticated caller: its id and those of its groups. False: an unknown user. */
-static bool identify(struct fs_call *call, const rxw_call *rx)
+/* Of an authenticated caller: its id and those of its groups. How many; 0: an unknown user, -1: no memory. */
+static int identify(struct fs_call *call, const rxw_call *rx)
 {
 	struct prot *prot = call->service->prot;
 	size_t room = FS_IDS, n;
 
 	if (!prot)
-		return false;
+		return 0;
 	call->self.ids = call->ids;
 	n = fsd_people_identify(prot, rx, &call->self.id, call->ids, room);
 	if (n > room) {
@@ -60,18 +87,19 @@ static bool identify(struct fs_call *call, const rxw_call *rx)
 		}
 	}
 	call->self.id_count = n < room ? n : room;
-	return n > 0;
+	/* Without all groups, negative rights of some would not count. */
+	return n > room ? -1 : (int)n;
 }
 
-/* The groups of the machine that calls. Its address has answered (RXW_SERVICE_REACH). */
-static void find_host(struct fs_call *call)
+/* The groups of the machine that calls. Its address has answered (RXW_SERVICE_REACH). False: no memory. */
+static bool find_host(struct fs_call *call)
 {
 	const struct sockaddr_storage *peer = &call->running.peer;
 	struct prot *prot = call->service->prot;
 	size_t room = FS_HOST_IDS, n;
 
 	if (!prot)
-		return;
+		return true;
 	call->self.host_ids = call->host_ids;
 	n = fsd_people_host(prot, peer, call->host_ids, room);
 	if (n > room) {
@@ -83,6 +111,7 @@ static void find_host(struct fs_call *call)
 		}
 	}
 	call->self.host_id_count = n < room ? n : room;
+	return n <= room;
 }
 
 static bool has_id(const struct store_caller *self, int32_t id)
@@ -93,12 +122,16 @@ static bool has_id(const struct store_caller *self, int32_t id)
 	return false;
 }
 
-static void find_self(struct fs_call *call, const rxw_call *rx)
+/* False: no memory. */
+static bool find_self(struct fs_call *call, const rxw_call *rx)
 {
 	static const int32_t anonymous[] = {STORE_ANYUSER, STORE_ANONYMOUS};
 	struct fsd_who *who = &call->viewer.who;
+	int known = who->authenticated ? identify(call, rx) : 0;
 
-	if (!who->authenticated || !identify(call, rx)) {
+	if (known < 0)
+		return false;
+	if (!known) {
 		call->self.id = STORE_ANONYMOUS;
 		call->self.ids = anonymous;
 		call->self.id_count = 2;
@@ -112,6 +145,7 @@ static void find_self(struct fs_call *call, const rxw_call *rx)
 	call->self.who = &call->viewer;
 	call->self.changed = fs_announce;
 	call->self.changed_arg = call;
+	return true;
 }
 
 int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
@@ -134,19 +168,27 @@ int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
 	call->viewer.actor = call->caller.host;
 	if (fsd_guard_asks(service->guard))
 		fsd_guard_enter(service->guard, FSD_FS, rx, who);
-	find_self(call, rx);
-	find_host(call);
+	if (!find_self(call, rx) || !find_host(call))
+		return -ENOMEM;
 	/* InlineBulkStatus reports the refusal for each object. */
 	if (who->refused && checked && opcode != RXAFS_OP_InlineBulkStatus)
 		return who->weak ? who->weak : -EACCES;
 	if (checked && must_be_told(opcode) &&
 	    !fsd_clients_ready(service->clients, &call->caller, call->running.since, READY_MS))
 		return AFS_VBUSY;
+	/* What cannot be recorded must not happen. Clients wait and repeat the call. */
+	if (changes_something(opcode)) {
+		call->reserved = fsd_audit_reserve(service->audit);
+		if (!call->reserved)
+			return AFS_VBUSY;
+	}
 	return 0;
 }
 
 void fs_leave(struct fs_call *call)
 {
+	if (call->reserved)
+		fsd_audit_unreserve(call->service->audit);
 	fsd_change_end(call->service->clients, &call->announced);
 	fsd_clients_leave(call->service->clients, &call->caller);
 	fsd_running_remove(&call->service->running, &call->running);
@@ -181,32 +223,6 @@ void fs_note_other(struct fs_call *call, const AFSFid *fid, const char *name)
 		return;
 	call->noted.to = *fid;
 	call->noted.has_to_name = keep(call->noted.to_name, name);
-}
-
-static bool changes_something(int32_t opcode)
-{
-	switch (opcode) {
-	case RXAFS_OP_StoreData:
-	case RXAFS_OP_StoreData64:
-	case RXAFS_OP_OldStoreACL:
-	case RXAFS_OP_StoreACL:
-	case RXAFS_OP_StoreStatus:
-	case RXAFS_OP_RemoveFile:
-	case RXAFS_OP_CreateFile:
-	case RXAFS_OP_Rename:
-	case RXAFS_OP_Symlink:
-	case RXAFS_OP_Link:
-	case RXAFS_OP_MakeDir:
-	case RXAFS_OP_RemoveDir:
-	case RXAFS_OP_SetVolumeStatus:
-	case RXAFS_OP_SetLock:
-	case RXAFS_OP_ReleaseLock:
-	case RXAFS_OP_OldSetLock:
-	case RXAFS_OP_OldReleaseLock:
-		return true;
-	default:
-		return false;
-	}
 }
 
 static bool is_refusal(int32_t code)
@@ -250,6 +266,8 @@ void fs_audit(struct fs_call *call, int32_t code)
 		.to_unique = noted->to.Unique,
 		.to_name = noted->has_to_name ? noted->to_name : NULL,
 		.code = code,
+		.reserved = call->reserved,
 	};
+	call->reserved = false;
 	fsd_audit_add(call->service->audit, &record);
 }

@@ -72,6 +72,8 @@ static void put_changes(FILE *f, const struct fsd_service *service)
 	put(f, "audit_records_total", "counter", "Lines of the audit log.", audit.written);
 	put(f, "audit_lost_total", "counter", "Calls missing in the audit log.", audit.lost);
 	put(f, "audit_waits_total", "counter", "Calls that waited for the audit log.", audit.waits);
+	put(f, "audit_refused_total", "counter",
+	    "Changes refused because they could not be recorded in the audit log.", audit.refused);
 }
 
 static void put_readers(FILE *f, struct fsd_readers *readers)

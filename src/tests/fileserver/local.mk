@@ -29,6 +29,7 @@ src_tests_fileserver_acl_test_acl_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/audit/test_audit
 src_tests_fileserver_audit_test_audit_LDADD = $(fileserver_test_libs)
+src_tests_fileserver_audit_test_audit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
 
 check_tests += src/tests/fileserver/service/test_locks
 src_tests_fileserver_service_test_locks_LDADD = $(fileserver_test_libs)

@@ -3,11 +3,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -181,7 +179,7 @@ START_TEST(strict_loses_nothing)
 	audit = fsd_audit_open(path, true, message);
 	ck_assert_ptr_nonnull(audit);
 	run_threads();
-	run_threads(); /* the rings of the first threads are used again */
+	run_threads(); /* other threads */
 	fsd_audit_close(audit);
 	ck_assert_uint_eq(lines_in(path), 2 * THREADS * EACH);
 	teardown();
@@ -251,15 +249,41 @@ static unsigned whole_lines_in(const char *name)
 	return n;
 }
 
-/* As on a full disk: a write is done in part, then it fails. 0: as long as they want to be. */
-static void limit_files(rlim_t bytes)
-{
-	struct rlimit limit;
+/*
+ * As on a full disk: a write to the audit log is done in part, then it fails. Limits of the process would cut the files of
+ * the test's own messages as well.
+ */
+static _Atomic long limit; /* bytes of the file; 0: none */
+static _Atomic ino_t limited;
 
-	signal(SIGXFSZ, SIG_IGN);
-	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
-	limit.rlim_cur = bytes ? bytes : limit.rlim_max;
-	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+ssize_t __real_write(int fd, const void *bytes, size_t size);
+ssize_t __wrap_write(int fd, const void *bytes, size_t size);
+ssize_t __wrap_write(int fd, const void *bytes, size_t size)
+{
+	long most = limit;
+	struct stat st;
+
+	if (!most || fstat(fd, &st) || st.st_ino != limited)
+		return __real_write(fd, bytes, size);
+	if (st.st_size >= most) {
+		errno = ENOSPC;
+		return -1;
+	}
+	if ((long)size > most - st.st_size)
+		size = (size_t)(most - st.st_size);
+	return __real_write(fd, bytes, size);
+}
+
+/* 0: as long as it wants to be. */
+static void limit_file(long bytes)
+{
+	struct stat st;
+
+	if (bytes) {
+		ck_assert_int_eq(stat(path, &st), 0);
+		limited = st.st_ino;
+	}
+	limit = bytes;
 }
 
 static void await_records(uint64_t count)
@@ -281,12 +305,12 @@ START_TEST(full_disk)
 	setup();
 	audit = fsd_audit_open(path, false, message);
 	ck_assert_ptr_nonnull(audit);
-	limit_files(250);
+	limit_file(250);
 	for (unsigned i = 0; i < 4; i++) {
 		fsd_audit_add(audit, &record);
 		await_records(i + 1);
 	}
-	limit_files(0);
+	limit_file(0);
 	fsd_audit_add(audit, &record);
 	await_records(5);
 	fsd_audit_stats(audit, &stats);
@@ -309,14 +333,14 @@ START_TEST(full_disk_and_rotation)
 	snprintf(other, sizeof(other), "%s.1", path);
 	audit = fsd_audit_open(path, true, message);
 	ck_assert_ptr_nonnull(audit);
-	limit_files(250);
+	limit_file(250);
 	for (unsigned i = 0; i < 4; i++)
 		fsd_audit_add(audit, &record);
 	do
 		ck_assert_int_eq(stat(path, &st), 0);
 	while (st.st_size < 250);
 	ck_assert_int_eq(rename(path, other), 0);
-	limit_files(0);
+	limit_file(0);
 	fsd_audit_reopen(audit);
 	await_records(4);
 	fsd_audit_stats(audit, &stats);
@@ -327,28 +351,62 @@ START_TEST(full_disk_and_rotation)
 }
 END_TEST
 
-/* Calls that wait for a full disk do not keep the server from its end. */
-START_TEST(full_disk_and_stop)
+/*
+ * What cannot be recorded is refused before it is done, and nothing waits: not the calls, nor the end of the server.
+ */
+START_TEST(full_disk_and_strict)
 {
+	struct fsd_audit_record record = {.operation = "x", .name = "name", .reserved = true};
 	struct fsd_audit_stats stats;
-	pthread_t thread;
+	unsigned added = 0;
 
 	setup();
 	audit = fsd_audit_open(path, true, message);
 	ck_assert_ptr_nonnull(audit);
-	limit_files(250);
-	ck_assert_int_eq(pthread_create(&thread, NULL, add_many, NULL), 0);
-	do {
-		usleep(1000);
-		fsd_audit_stats(audit, &stats);
-	} while (stats.waits == 0);
-	fsd_audit_release(audit);
-	pthread_join(thread, NULL);
-	await_records(EACH);
+	ck_assert(fsd_audit_reserve(audit));
+	fsd_audit_unreserve(audit);
+	limit_file(250);
+	/* Until the first write has failed. Places that were given stay good. */
+	while (fsd_audit_reserve(audit)) {
+		fsd_audit_add(audit, &record);
+		added++;
+	}
+	ck_assert(!fsd_audit_reserve(audit));
 	fsd_audit_stats(audit, &stats);
+	ck_assert_uint_eq(stats.refused, 2);
+	ck_assert_uint_eq(stats.lost, 0);
+	/* There is room again: everything that was acknowledged gets its line. */
+	limit_file(0);
+	await_records(added);
+	fsd_audit_stats(audit, &stats);
+	ck_assert_uint_eq(stats.written, added);
+	while (!fsd_audit_reserve(audit))
+		usleep(1000);
+	/* The server stops while the disk is full. */
+	limit_file(1);
+	fsd_audit_add(audit, &record);
+	fsd_audit_release(audit);
 	fsd_audit_close(audit);
-	ck_assert_uint_gt(stats.lost, 0);
-	ck_assert_uint_eq(stats.written + stats.lost, EACH);
+	teardown();
+}
+END_TEST
+
+/* A thread that answers the calls of whole transactions adds many records at once, and loses none. */
+START_TEST(bursts)
+{
+	const struct fsd_audit_record record = {.operation = "x", .name = "name"};
+	struct fsd_audit_stats stats;
+
+	setup();
+	audit = fsd_audit_open(path, false, message);
+	ck_assert_ptr_nonnull(audit);
+	for (unsigned i = 0; i < 4 * 256; i++)
+		fsd_audit_add(audit, &record);
+	await_records(4 * 256);
+	fsd_audit_stats(audit, &stats);
+	ck_assert_uint_eq(stats.lost, 0);
+	fsd_audit_close(audit);
+	ck_assert_uint_eq(lines_in(path), 4 * 256);
 	teardown();
 }
 END_TEST
@@ -366,4 +424,4 @@ START_TEST(unusable_file)
 END_TEST
 
 TEST_MAIN("audit", lines, longest_line, strict_loses_nothing, lost_lines_are_counted, rotation,
-	  full_disk, full_disk_and_rotation, full_disk_and_stop, unusable_file)
+	  full_disk, full_disk_and_rotation, full_disk_and_strict, bursts, unusable_file)
