@@ -79,6 +79,22 @@ int admin_next(struct store *store, uint32_t id, struct store_volume *volume)
 	return 0;
 }
 
+int admin_at(struct store *store, uint32_t at, struct store_volume *volume)
+{
+	struct volrec rec;
+	int result = volumes_at(&core_of(store)->volumes, at, &rec);
+
+	if (result == STORE_VNOVOL)
+		return result;
+	describe(core_of(store), &rec, result != 0, volume);
+	return 0;
+}
+
+void admin_totals(struct store *store, struct store_totals *totals)
+{
+	volumes_totals(&core_of(store)->volumes, totals);
+}
+
 int admin_space(struct store *store, struct store_space *space)
 {
 	return space_disk(core_of(store), space);
@@ -198,22 +214,6 @@ int store_volume_online(struct store *store, uint32_t id,
 
 /* -- create -- */
 
-/* Whether another volume has an id, or keeps it for a clone. */
-static bool is_taken(struct core *core, uint32_t id)
-{
-	struct volrec rec = {0};
-	int result;
-
-	if (volumes_has(&core->volumes, id))
-		return true;
-	do {
-		result = volumes_next(&core->volumes, rec.id, &rec);
-		if (!result && (rec.clone_id[0] == id || rec.clone_id[1] == id))
-			return true;
-	} while (result != STORE_VNOVOL);
-	return false;
-}
-
 /* `count` new ids in a row. */
 static int new_ids(struct core *core, struct db *db, unsigned count, uint32_t *id)
 {
@@ -226,7 +226,7 @@ static int new_ids(struct core *core, struct db *db, unsigned count, uint32_t *i
 		result = 0;
 	}
 	for (; !result && run < count; next++)
-		run = is_taken(core, (uint32_t)next) ? 0 : run + 1;
+		run = volumes_keeps(&core->volumes, (uint32_t)next) ? 0 : run + 1;
 	if (!result && next > UINT32_MAX)
 		result = -ENOSPC;
 	*id = (uint32_t)next - count;
@@ -239,7 +239,7 @@ static int choose_ids(const struct admin_op *op, struct db *db, struct volrec *r
 	int result;
 
 	rec->id = op->new->id;
-	if (rec->id && is_taken(op->core, rec->id))
+	if (rec->id && volumes_keeps(&op->core->volumes, rec->id))
 		return STORE_VVOLEXISTS;
 	result = new_ids(op->core, db, rec->id ? 2 : 3, &first);
 	if (result)

@@ -96,6 +96,12 @@ struct store_ops {
 	int (*volume_by_name)(struct store *store, const char *name, struct store_volume *volume);
 	/* The volume with the smallest id greater than `id`: 0 or STORE_VNOVOL. */
 	int (*volume_next)(struct store *store, uint32_t id, struct store_volume *volume);
+	/*
+	 * The volume that has `at` others before it in the order of ids: 0 or STORE_VNOVOL; and how many there
+	 * are. The cost does not depend on their number. NULL: there is one volume only.
+	 */
+	int (*volume_at)(struct store *store, uint32_t at, struct store_volume *volume);
+	void (*totals)(struct store *store, struct store_totals *totals);
 	/* mask: 1 quota_kib, 2 offline_message, 4 minimum. Administrators only. */
 	int (*volume_set)(struct store *store, const struct store_caller *caller, uint32_t id,
 			  unsigned mask, const struct store_volume *volume);

@@ -59,6 +59,7 @@ enum store_type {
 	STORE_RW = 1,
 	STORE_BACKUP = 2
 };
+#define STORE_TYPES 3
 
 struct store_volume {
 	uint32_t id;
@@ -73,6 +74,13 @@ struct store_volume {
 	uint32_t created, copied, updated, cloned; /* seconds since 1970 */
 	uint32_t sync; /* word 1 of AFSVolSync: changes only if the content is replaced as a whole */
 	char offline_message[128];
+};
+
+/* All volumes, clones included. */
+struct store_totals {
+	uint32_t count;
+	uint32_t of_type[STORE_TYPES]; /* by enum store_type; without those whose records are damaged */
+	uint32_t last;		       /* the greatest id */
 };
 
 struct store_space {

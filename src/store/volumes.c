@@ -62,6 +62,8 @@ void volumes_fini(struct volumes *volumes)
 	}
 	htable_fini(&volumes->by_name, NULL);
 	htable_fini(&volumes->by_id, free);
+	free(volumes->order);
+	free(volumes->kept);
 	pthread_rwlock_destroy(&volumes->lock);
 }
 
@@ -83,6 +85,110 @@ static struct volume *find_name(struct volumes *volumes, const char *name)
 	while (volume && strcmp(volume->record.name, name) != 0)
 		volume = volume->name_chain;
 	return volume;
+}
+
+/* Of the volumes by id, the first one with this id or a greater one. */
+static size_t first_from(const struct volumes *volumes, uint32_t id)
+{
+	size_t low = 0, high = volumes->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (volumes->order[middle]->record.id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The same of the ids of clones. */
+static size_t kept_from(const struct volumes *volumes, uint32_t id)
+{
+	size_t low = 0, high = volumes->kept_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (volumes->kept[middle] < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The ids that a record keeps for clones. Two volumes keep none in common. */
+static void keep_ids(struct volumes *volumes, const struct volrec *record, bool keep)
+{
+	for (int i = 0; i < 2; i++) {
+		uint32_t id = record->clone_id[i];
+		size_t at = kept_from(volumes, id);
+		bool there = at < volumes->kept_count && volumes->kept[at] == id;
+
+		if (!id || there == keep)
+			continue;
+		memmove(&volumes->kept[at + keep], &volumes->kept[at + !keep],
+			(volumes->kept_count - at - !keep) * sizeof(volumes->kept[0]));
+		if (keep)
+			volumes->kept[at] = id;
+		volumes->kept_count += keep ? 1 : (size_t)-1;
+	}
+}
+
+/* What is known of all volumes together: with this one, or without. */
+static void account(struct volumes *volumes, const struct volume *volume, bool on)
+{
+	keep_ids(volumes, &volume->record, on);
+	if (!volume->damaged && volume->record.type < STORE_TYPES)
+		volumes->of_type[volume->record.type] += on ? 1 : UINT32_MAX;
+}
+
+/* Whether another record changes that. Most changes of a record do not. */
+static bool counts_as(const struct volume *volume, const struct volrec *record, bool damaged)
+{
+	return volume->damaged == damaged && volume->record.type == record->type &&
+	       !memcmp(volume->record.clone_id, record->clone_id, sizeof(record->clone_id));
+}
+
+/* Room in the arrays for so many volumes. */
+static bool make_room(struct volumes *volumes, size_t count)
+{
+	size_t room = volumes->room ? volumes->room : 64;
+	struct volume **order;
+	uint32_t *kept;
+
+	while (room < count)
+		room *= 2;
+	if (room == volumes->room)
+		return true;
+	order = realloc(volumes->order, room * sizeof(*order));
+	if (order)
+		volumes->order = order;
+	kept = order ? realloc(volumes->kept, 2 * room * sizeof(*kept)) : NULL;
+	if (!kept)
+		return false;
+	volumes->kept = kept;
+	volumes->room = room;
+	return true;
+}
+
+static void put_in_order(struct volumes *volumes, struct volume *volume)
+{
+	size_t at = first_from(volumes, volume->record.id);
+
+	memmove(&volumes->order[at + 1], &volumes->order[at],
+		(volumes->count++ - at) * sizeof(volumes->order[0]));
+	volumes->order[at] = volume;
+}
+
+static void take_from_order(struct volumes *volumes, const struct volume *volume)
+{
+	size_t at = first_from(volumes, volume->record.id);
+
+	memmove(&volumes->order[at], &volumes->order[at + 1],
+		(--volumes->count - at) * sizeof(volumes->order[0]));
 }
 
 static int copy_record(const struct volume *from, struct volrec *volume)
@@ -142,18 +248,45 @@ int volumes_by_name(struct volumes *volumes, const char *name, struct volrec *vo
 
 int volumes_next(struct volumes *volumes, uint32_t id, struct volrec *volume)
 {
-	const struct volume *best = NULL;
+	size_t at;
 	int result;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	for (size_t i = 0; i < volumes->by_id.size; i++)
-		for (const struct volume *at = *htable_chain(&volumes->by_id, i); at;
-		     at = at->id_chain)
-			if (at->record.id > id && (!best || at->record.id < best->record.id))
-				best = at;
-	result = copy_record(best, volume);
+	at = id < UINT32_MAX ? first_from(volumes, id + 1) : volumes->count;
+	result = copy_record(at < volumes->count ? volumes->order[at] : NULL, volume);
 	pthread_rwlock_unlock(&volumes->lock);
 	return result;
+}
+
+int volumes_at(struct volumes *volumes, uint32_t at, struct volrec *volume)
+{
+	int result;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	result = copy_record(at < volumes->count ? volumes->order[at] : NULL, volume);
+	pthread_rwlock_unlock(&volumes->lock);
+	return result;
+}
+
+void volumes_totals(struct volumes *volumes, struct store_totals *totals)
+{
+	pthread_rwlock_rdlock(&volumes->lock);
+	totals->count = (uint32_t)volumes->count;
+	memcpy(totals->of_type, volumes->of_type, sizeof(totals->of_type));
+	totals->last = volumes->count ? volumes->order[volumes->count - 1]->record.id : 0;
+	pthread_rwlock_unlock(&volumes->lock);
+}
+
+bool volumes_keeps(struct volumes *volumes, uint32_t id)
+{
+	size_t at;
+	bool found;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	at = kept_from(volumes, id);
+	found = find_id(volumes, id) || (at < volumes->kept_count && volumes->kept[at] == id);
+	pthread_rwlock_unlock(&volumes->lock);
+	return found;
 }
 
 bool volumes_has(struct volumes *volumes, uint32_t id)
@@ -188,11 +321,11 @@ static bool add_spare(struct volumes *volumes)
 	return true;
 }
 
-static struct volume *add(struct volumes *volumes, const struct volrec *record)
+static struct volume *add(struct volumes *volumes, const struct volrec *record, bool damaged)
 {
 	struct volume *volume;
 
-	if (!volumes->spares && !add_spare(volumes))
+	if (!make_room(volumes, volumes->count + 1) || (!volumes->spares && !add_spare(volumes)))
 		return NULL;
 	volume = volumes->spare;
 	volumes->spare = volume->next_spare;
@@ -201,14 +334,18 @@ static struct volume *add(struct volumes *volumes, const struct volrec *record)
 	volume->serial = ++volumes->serial;
 	htable_add(&volumes->by_id, volume);
 	htable_add(&volumes->by_name, volume);
+	put_in_order(volumes, volume);
+	volume->damaged = damaged;
+	account(volumes, volume, true);
 	return volume;
 }
 
 int volumes_reserve(struct volumes *volumes, unsigned count)
 {
-	bool enough = true;
+	bool enough;
 
 	pthread_rwlock_wrlock(&volumes->lock);
+	enough = make_room(volumes, volumes->count + count);
 	while (enough && volumes->spares < count)
 		enough = add_spare(volumes);
 	pthread_rwlock_unlock(&volumes->lock);
@@ -218,7 +355,7 @@ int volumes_reserve(struct volumes *volumes, unsigned count)
 int volumes_put(struct volumes *volumes, const struct volrec *record, bool damaged)
 {
 	struct volume *volume;
-	bool renamed;
+	bool renamed, same;
 
 	pthread_rwlock_wrlock(&volumes->lock);
 	volume = find_id(volumes, record->id);
@@ -226,14 +363,18 @@ int volumes_put(struct volumes *volumes, const struct volrec *record, bool damag
 		renamed = strcmp(volume->record.name, record->name) != 0;
 		if (renamed)
 			htable_remove(&volumes->by_name, volume);
+		same = counts_as(volume, record, damaged);
+		if (!same)
+			account(volumes, volume, false);
 		volume->record = *record;
+		volume->damaged = damaged;
+		if (!same)
+			account(volumes, volume, true);
 		if (renamed)
 			htable_add(&volumes->by_name, volume);
 	} else {
-		volume = add(volumes, record);
+		volume = add(volumes, record, damaged);
 	}
-	if (volume)
-		volume->damaged = damaged;
 	pthread_rwlock_unlock(&volumes->lock);
 	return volume ? 0 : -ENOMEM;
 }
@@ -247,6 +388,8 @@ void volumes_drop(struct volumes *volumes, uint32_t id)
 	if (volume) {
 		htable_remove(&volumes->by_id, volume);
 		htable_remove(&volumes->by_name, volume);
+		take_from_order(volumes, volume);
+		account(volumes, volume, false);
 		free(volume);
 	}
 	pthread_rwlock_unlock(&volumes->lock);

@@ -16,6 +16,11 @@ struct volume;
 struct volumes {
 	pthread_rwlock_t lock;
 	struct htable by_id, by_name;
+	struct volume **order; /* by id; `count` of them */
+	uint32_t *kept;	       /* ids of their clones, also of those that do not exist, ascending; `kept_count` */
+	size_t count, kept_count;
+	size_t room;		/* of `order`; `kept` has twice as much */
+	uint32_t of_type[STORE_TYPES]; /* undamaged ones */
 	struct volume *spare; /* memory for new ones */
 	unsigned spares;
 	uint64_t serial; /* of the last one that was added */
@@ -38,10 +43,14 @@ int volumes_get(struct volumes *volumes, uint32_t id, struct volrec *volume);
 int volumes_view(struct volumes *volumes, uint32_t id, struct view *view);
 /* With the suffix of a clone. */
 int volumes_by_name(struct volumes *volumes, const char *name, struct volrec *volume);
-/* The volume with the smallest id above `id`. */
+/* The volume with the smallest id above `id`; that which has `at` volumes before it. */
 int volumes_next(struct volumes *volumes, uint32_t id, struct volrec *volume);
+int volumes_at(struct volumes *volumes, uint32_t at, struct volrec *volume);
+void volumes_totals(struct volumes *volumes, struct store_totals *totals);
 /* Whether an id, or a name, is in use, also by a damaged volume. */
 bool volumes_has(struct volumes *volumes, uint32_t id);
+/* Whether an id is in use, or kept for a clone. */
+bool volumes_keeps(struct volumes *volumes, uint32_t id);
 bool volumes_has_name(struct volumes *volumes, const char *name);
 
 /* Memory for that many new volumes, so that volumes_put() does not fail: 0 or -ENOMEM. */

@@ -46,24 +46,68 @@ static void rootafs_set(const struct fsd_service *service, struct fsd_set *set)
 	fill_set(store, &volume, set);
 }
 
+/* 0; STORE_VNOVOL, with the number of volumes in *count. */
+static int volume_at(const struct fsd_service *service, uint32_t at, struct store_volume *volume,
+		     uint32_t *count)
+{
+	struct store *store = service->store;
+	struct store_totals totals = {.count = 1};
+	int result;
+
+	if (store->ops->volume_at)
+		result = store->ops->volume_at(store, at, volume);
+	else
+		result = at ? STORE_VNOVOL : store->ops->volume_next(store, 0, volume);
+	if (result && store->ops->totals)
+		store->ops->totals(store, &totals);
+	*count = totals.count;
+	return result;
+}
+
 bool fsd_walk_next(struct fsd_walk *walk, struct fsd_set *set)
 {
 	struct store *store = walk->service->store;
 	struct store_volume volume;
+	uint32_t count;
 
-	while (!walk->ended && store->ops->volume_next(store, walk->after, &volume) == 0) {
-		walk->after = volume.id;
+	while (volume_at(walk->service, walk->at, &volume, &count) == 0) {
+		walk->at++;
 		/* Clones come with the volume that they were made of, if it exists. */
 		if (volume.type != STORE_RW && is_volume(store, volume.rw))
 			continue;
 		fill_set(store, &volume, set);
 		return true;
 	}
-	if (walk->ended || !walk->service->rootafs)
+	if (walk->at > count || !walk->service->rootafs)
 		return false;
-	walk->ended = true;
+	walk->at = count + 1;
 	rootafs_set(walk->service, set);
 	return true;
+}
+
+void fsd_totals(const struct fsd_service *service, struct fsd_totals *totals)
+{
+	static const enum store_type types[] = {STORE_RW, STORE_RO, STORE_BACKUP};
+	struct store *store = service->store;
+	struct fsd_walk walk = {.service = service};
+	struct store_totals all;
+	struct fsd_set set;
+
+	*totals = (struct fsd_totals){0};
+	if (store->ops->totals) {
+		store->ops->totals(store, &all);
+		for (int i = 0; i < 3; i++)
+			totals->exist[i] = all.of_type[types[i]];
+		totals->last = all.last;
+		walk.at = all.count;
+	}
+	/* The one volume of a store that does not count, and root.afs. */
+	while (fsd_walk_next(&walk, &set))
+		for (int i = 0; i < 3; i++) {
+			totals->exist[i] += set.exists[i];
+			if (set.exists[i] && set.id[i] > totals->last)
+				totals->last = set.id[i];
+		}
 }
 
 bool fsd_set_by_id(const struct fsd_service *service, uint32_t id, struct fsd_set *set)

@@ -84,13 +84,20 @@ struct fsd_set {
 	uint32_t id[3];			   /* an id may be assigned although there is no volume */
 	bool exists[3];
 };
-/* Iterate over all: set `service`, the rest zero. root.afs comes last. False: there are no more. */
+/*
+ * Iterate over all: set `service`, the rest zero. root.afs comes last. False: there are no more. A walk goes on
+ * elsewhere with the same `at`. However many volumes there are, a step costs the same.
+ */
 struct fsd_walk {
 	const struct fsd_service *service;
-	uint32_t after;
-	bool ended;
+	uint32_t at; /* volumes before the next one */
 };
 bool fsd_walk_next(struct fsd_walk *walk, struct fsd_set *set);
+/* Volumes of each enum afs_vl_type, and the greatest id. */
+struct fsd_totals {
+	uint32_t exist[3], last;
+};
+void fsd_totals(const struct fsd_service *service, struct fsd_totals *totals);
 bool fsd_set_by_id(const struct fsd_service *service, uint32_t id, struct fsd_set *set);
 /* Without a suffix. */
 bool fsd_set_by_name(const struct fsd_service *service, const char *name, struct fsd_set *set);

@@ -18,6 +18,7 @@
 #define ADDRESS_GENERATION 1	       /* the list of a server is made once */
 #define SUFFIX_MAX	   9	       /* of ".readonly" */
 #define PAGE_MAX	   512	       /* entries of a reply that can be continued */
+#define LOOKED_MAX	   4096	       /* volumes looked at for it */
 #define LIST_MAX	   8192	       /* of one that cannot */
 
 /* Mask of a VldbListByAttributes. */
@@ -345,35 +346,68 @@ static bool append(struct found *found, const nvldbentry *e)
 	return true;
 }
 
-/*
- * Find entries that fit, beginning with number `start` of all. At most `max`: then *next is the number
- * of the first that was not looked at, else -1. 0 or a code.
- */
-static int32_t find_entries(struct wanted *wanted, uint32_t start, size_t max, struct found *found,
-			    int32_t *next)
+/* 0 or a code, which leaves nothing. */
+static int32_t add_if_fits(const struct wanted *wanted, const struct fsd_set *set,
+			   struct found *found)
 {
-	struct fsd_walk walk = {.service = wanted->service};
-	struct fsd_set set;
 	nvldbentry e;
+
+	fill_entry(wanted->service, wanted->rx, set, &e);
+	if (!fits(wanted, set, &e) || append(found, &e))
+		return 0;
+	free(found->entries);
+	found->entries = NULL;
+	return RXW_RPC_SS_MARSHAL;
+}
+
+/* The only volume that can fit, if an id or a name is wanted. False: all have to be looked at. */
+static bool find_one(const struct wanted *wanted, struct fsd_set *set, bool *there)
+{
+	char name[VL_MAXNAMELEN];
+
+	if (wanted->attr->Mask & BY_ID) {
+		*there = fsd_set_by_id(wanted->service, wanted->attr->volumeid, set);
+		return true;
+	}
+	/* An exported directory has more names than one. */
+	if (!wanted->name || wanted->service->exported)
+		return false;
+	*there = wanted->length < sizeof(name);
+	if (*there) {
+		memcpy(name, wanted->name, wanted->length);
+		name[wanted->length] = '\0';
+		*there = fsd_set_by_name(wanted->service, name, set);
+	}
+	return true;
+}
+
+/*
+ * Find entries that fit, beginning with volume number `start` of all. At most `max`, and of at most `looked_max` volumes:
+ * then *next is the number of the first one that was not looked at, else -1. 0 or a code.
+ */
+static int32_t find_entries(struct wanted *wanted, uint32_t start, size_t max, uint32_t looked_max,
+			    struct found *found, int32_t *next)
+{
+	struct fsd_walk walk = {.service = wanted->service, .at = start};
+	struct fsd_set set;
+	int32_t code = 0;
+	bool there;
 
 	*next = -1;
 	wanted->here = !(wanted->attr->Mask & BY_SERVER) ||
 		       is_ours(wanted->service, wanted->rx, (uint32_t)wanted->attr->server);
-	for (uint32_t i = 0; wanted->here && fsd_walk_next(&walk, &set); i++) {
-		if (i < start)
-			continue;
-		if (found->count == max) {
-			*next = (int32_t)i;
+	if (!wanted->here)
+		return 0;
+	if (find_one(wanted, &set, &there))
+		return there && !start ? add_if_fits(wanted, &set, found) : 0;
+	for (uint32_t at = start; !code && fsd_walk_next(&walk, &set); at = walk.at) {
+		if (found->count == max || at - start >= looked_max) {
+			*next = (int32_t)at;
 			break;
 		}
-		fill_entry(wanted->service, wanted->rx, &set, &e);
-		if (fits(wanted, &set, &e) && !append(found, &e)) {
-			free(found->entries);
-			found->entries = NULL;
-			return RXW_RPC_SS_MARSHAL;
-		}
+		code = add_if_fits(wanted, &set, found);
 	}
-	return 0;
+	return code;
 }
 
 /* All of them, for replies that cannot be continued. */
@@ -381,7 +415,7 @@ static int32_t find_all(const struct fsd_service *service, rxw_call *rx,
 			const VldbListByAttributes *attr, struct found *found, int32_t *n)
 {
 	struct wanted wanted = {.service = service, .rx = rx, .attr = attr};
-	int32_t next, code = find_entries(&wanted, 0, LIST_MAX, found, &next);
+	int32_t next, code = find_entries(&wanted, 0, LIST_MAX, UINT32_MAX, found, &next);
 
 	if (!code && next >= 0) {
 		free(found->entries);
@@ -402,7 +436,7 @@ static int32_t list_attributes_n2(void *context, rxw_call *rx, const VldbListByA
 
 	*next = -1;
 	if (!code && start >= 0)
-		code = find_entries(&wanted, (uint32_t)start, PAGE_MAX, &found, next);
+		code = find_entries(&wanted, (uint32_t)start, PAGE_MAX, LOOKED_MAX, &found, next);
 	*n = (int32_t)found.count;
 	es->val = found.entries;
 	es->len = (uint32_t)found.count;
@@ -481,21 +515,20 @@ static int32_t linked_list(void *context, rxw_call *rx, const VldbListByAttribut
 	return code;
 }
 
-/* The cursor is the number of preceding entries; after the last one an empty entry is returned. */
+/*
+ * The cursor is the number of volumes that precede, clones included; after the last entry an empty one is returned.
+ */
 static int32_t list_entry_n(void *context, rxw_call *rx, int32_t previous, int32_t *count,
 			    int32_t *next, nvldbentry *e)
 {
-	struct fsd_walk walk = {.service = context};
+	struct fsd_walk walk = {.service = context, .at = (uint32_t)previous};
 	struct fsd_set set, more;
 
 	*count = *next = 0;
-	if (previous < 0)
+	if (previous < 0 || !fsd_walk_next(&walk, &set))
 		return 0;
-	for (int32_t i = 0; i <= previous; i++)
-		if (!fsd_walk_next(&walk, &set))
-			return 0;
+	*next = (int32_t)walk.at;
 	*count = fsd_walk_next(&walk, &more);
-	*next = previous + 1;
 	fill_entry(context, rx, &set, e);
 	return 0;
 }
@@ -521,17 +554,14 @@ static int32_t probe(void *context, rxw_call *rx)
 static int32_t get_stats(void *context, rxw_call *rx, vldstats *stats, vital_vlheader *header)
 {
 	const struct fsd_service *service = context;
-	struct fsd_walk walk = {.service = service};
-	struct fsd_set set;
+	struct fsd_totals totals;
 
 	(void)rx;
 	stats->start_time = service->start_time;
-	while (fsd_walk_next(&walk, &set))
-		for (int i = 0; i < 3; i++) {
-			header->totalEntries[i] += set.exists[i];
-			if (set.exists[i] && set.id[i] > header->MaxVolumeId)
-				header->MaxVolumeId = set.id[i];
-		}
+	fsd_totals(service, &totals);
+	for (int i = 0; i < 3; i++)
+		header->totalEntries[i] = (int32_t)totals.exist[i];
+	header->MaxVolumeId = totals.last;
 	return 0;
 }
 

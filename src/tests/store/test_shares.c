@@ -361,11 +361,76 @@ START_TEST(slow_reader)
 }
 END_TEST
 
+/* -- volumes, by id -- */
+
+static void expect_volumes(uint32_t read_only)
+{
+	struct store_volume by_place;
+	struct store_totals totals, counted = {0};
+
+	about.id = 0;
+	while (!store->ops->volume_next(store, about.id, &about)) {
+		ck_assert_uint_gt(about.id, counted.last);
+		ck_assert_int_eq(store->ops->volume_at(store, counted.count, &by_place), 0);
+		ck_assert_uint_eq(by_place.id, about.id);
+		counted.count++;
+		counted.of_type[about.type]++;
+		counted.last = about.id;
+	}
+	ck_assert_int_eq(store->ops->volume_at(store, counted.count, &by_place), STORE_VNOVOL);
+	store->ops->totals(store, &totals);
+	ck_assert_mem_eq(&totals, &counted, sizeof(totals));
+	ck_assert_uint_eq(totals.of_type[STORE_RO], read_only);
+}
+
+START_TEST(ordered_volumes)
+{
+	struct store_new_volume new = {.name = "n"};
+	char name[16];
+	uint32_t id, first, clone;
+
+	fixture_open(STORE_LAZY);
+	/* In no order, and among them ids that are kept for clones of others, which are refused. */
+	for (uint32_t i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		new.name = name;
+		new.id = 1 + i * 17 % 41;
+		ck_assert_int_eq(store_volume_create(store, &new, &id), 0);
+	}
+	new.name = "first";
+	new.id = 0;
+	ck_assert_int_eq(store_volume_create(store, &new, &first), 0);
+	new.name = "kept";
+	for (uint32_t i = 0; i < 3; i++) {
+		new.id = first + i;
+		ck_assert_int_eq(store_volume_create(store, &new, &id), STORE_VVOLEXISTS);
+	}
+	new.id = first + 3;
+	ck_assert_int_eq(store_volume_create(store, &new, &id), 0);
+	expect_volumes(0);
+	ck_assert_int_eq(store_volume_clone(store, first, STORE_RO, &clone), 0);
+	ck_assert_int_eq(store_volume_clone(store, 7, STORE_RO, &id), 0);
+	ck_assert_uint_eq(clone, first + 1);
+	expect_volumes(2);
+	fixture_reopen();
+	expect_volumes(2);
+	ck_assert_int_eq(store_volume_remove(store, clone), 0);
+	ck_assert_int_eq(store_volume_remove(store, first), 0);
+	expect_volumes(1);
+	/* Its ids are free again. */
+	fixture_pruned();
+	new.name = "again";
+	new.id = clone;
+	ck_assert_int_eq(store_volume_create(store, &new, &id), 0);
+	expect_volumes(1);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {cold_directories, no_room_in_cache, cold_and_submitted,
 				      promised_disk,	promised_quota,	  rival_writers,
-				      slow_reader};
+				      slow_reader,	ordered_volumes};
 	Suite *suite = suite_create("shares");
 	TCase *tcase = tcase_create("shares");
 	SRunner *runner;

@@ -897,6 +897,81 @@ static int failing_status(struct store *store, const struct store_caller *caller
 	return -EIO;
 }
 
+static const struct store_ops *working_ops;
+static unsigned looks; /* at volumes */
+
+static int counted_volume(struct store *store, uint32_t id, struct store_volume *volume)
+{
+	looks++;
+	return working_ops->volume(store, id, volume);
+}
+
+static int counted_next(struct store *store, uint32_t id, struct store_volume *volume)
+{
+	looks++;
+	return working_ops->volume_next(store, id, volume);
+}
+
+static int counted_at(struct store *store, uint32_t at, struct store_volume *volume)
+{
+	looks++;
+	return working_ops->volume_at(store, at, volume);
+}
+
+/* Short requests of the location service cost the same however many volumes there are. */
+START_TEST(listed_volumes)
+{
+	VldbListByAttributes attr = {.Mask = 8};
+	struct store_new_volume new = {0};
+	int32_t count, next, cursor = 0;
+	rxw_connection *vl;
+	vital_vlheader header;
+	nvldbentry entry;
+	nbulkentries entries = {0};
+	vldstats stats;
+	char name[16];
+	uint32_t id, seen = 0;
+
+	setup();
+	for (int i = 0; i < 60; i++) {
+		snprintf(name, sizeof(name), "v%d", i);
+		new.name = name;
+		ck_assert_int_eq(store_volume_create(shop.store, &new, &id), 0);
+	}
+	ck_assert_int_eq(store_volume_clone(shop.store, id, STORE_RO, &attr.volumeid), 0);
+	working_ops = shop.store->ops;
+	struct store_ops counting = *working_ops;
+
+	counting.volume = counted_volume;
+	counting.volume_next = counted_next;
+	counting.volume_at = counted_at;
+	shop.store->ops = &counting;
+	vl = shop_connect(&shop, 0, AFS_SERVICE_VL);
+	for (;; cursor = next) {
+		looks = 0;
+		ck_assert_int_eq(VL_ListEntryN(vl, cursor, &count, &next, &entry), 0);
+		ck_assert_uint_le(looks, 12);
+		if (!next)
+			break;
+		ck_assert_int_gt(next, cursor);
+		seen++;
+	}
+	ck_assert_uint_eq(seen, 62); /* with root.afs */
+	looks = 0;
+	ck_assert_int_eq(VL_GetStats(vl, &stats, &header), 0);
+	ck_assert_int_eq(header.totalEntries[AFS_VL_RW], 61);
+	ck_assert_int_eq(header.totalEntries[AFS_VL_RO], 2); /* with root.afs */
+	ck_assert_uint_eq(header.MaxVolumeId, attr.volumeid);
+	ck_assert_int_eq(VL_ListAttributesN2(vl, &attr, "", 0, &count, &entries, &next), 0);
+	ck_assert_int_eq(count, 1);
+	ck_assert_uint_le(looks, 12);
+	xdrfree_nbulkentries(&entries);
+	shop.store->ops = working_ops;
+	rxw_connection_release(vl);
+	teardown();
+}
+END_TEST
+
 /* Each object counts once, and the line names the one that failed. */
 START_TEST(failures_of_bulk_calls)
 {
@@ -935,8 +1010,6 @@ START_TEST(failures_of_bulk_calls)
 	teardown();
 }
 END_TEST
-
-static const struct store_ops *working_ops;
 
 static int unflushed_commit(struct store_writer *writer, struct store_status *status,
 			    struct store_changes *changes)
@@ -1140,7 +1213,7 @@ int main(void)
 		statistics_of_stores,
 		failures_of_the_machine,
 		failed_flush,
-		failures_of_bulk_calls,
+		failures_of_bulk_calls, listed_volumes,
 		concurrent_writers,
 		random_arguments,
 	};
