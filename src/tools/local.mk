@@ -65,6 +65,7 @@ src_tools_afscp_SOURCES = \
 	src/tools/copy/mixspec.c src/tools/copy/mixspec.h \
 	src/tools/copy/mode.c src/tools/copy/mode.h \
 	src/tools/copy/names.c \
+	src/tools/copy/part.c src/tools/copy/part.h \
 	src/tools/copy/pool.c src/tools/copy/pool.h \
 	src/tools/copy/progress.c src/tools/copy/progress.h \
 	src/tools/copy/put.c src/tools/copy/put.h \

@@ -105,6 +105,18 @@ unsigned afs_client_sites(const struct afs_client *client);
 int afs_client_status(struct afs_client *client, const AFSFid *fid, const char *what,
 		      AFSFetchStatus *status, struct afs_error *error);
 
+/* The space of a volume, in KiB, and what its administrator says. */
+struct afs_space {
+	uint64_t used, quota;  /* quota 0: no limit */
+	uint64_t free, total;  /* of the server's partition; servers give at most 2 TiB */
+	bool online;
+	char message[256]; /* why it is off-line; may be empty */
+};
+
+/* GetVolumeStatus of a volume by its number. `what` names it in errors. */
+int afs_client_space(struct afs_client *client, uint32_t volume, const char *what,
+		     struct afs_space *space, struct afs_error *error);
+
 /*
  * InlineBulkStatus of 1..AFSCBMAX objects: statuses in the order of `fids`, each with its own error
  * code. Servers without that call get one call for each object. `what` names their directory in

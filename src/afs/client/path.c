@@ -41,6 +41,40 @@ int afs_client_status(struct afs_client *client, const AFSFid *fid, const char *
 	return -1;
 }
 
+static uint64_t positive(int32_t blocks)
+{
+	return blocks > 0 ? (uint64_t)blocks : 0;
+}
+
+int afs_client_space(struct afs_client *client, uint32_t volume, const char *what,
+		     struct afs_space *space, struct afs_error *error)
+{
+	char *name = NULL, *message = NULL, *motd = NULL;
+	AFSFetchVolumeStatus status;
+	rxw_call *call;
+	int32_t code;
+	int rc;
+
+	if (afs_begin(client, client->fs, what, client->limit_ms, &call, error) < 0)
+		return -1;
+	code = StartRXAFS_GetVolumeStatus(call, (int32_t)volume);
+	if (code == 0)
+		code = EndRXAFS_GetVolumeStatus(call, &status, &name, &message, &motd);
+	rc = afs_end(client, call, what, code, error);
+	if (rc == 0) {
+		*space = (struct afs_space){.used = positive(status.BlocksInUse),
+					    .quota = positive(status.MaxQuota),
+					    .free = positive(status.PartBlocksAvail),
+					    .total = positive(status.PartMaxBlocks),
+					    .online = status.Online};
+		snprintf(space->message, sizeof(space->message), "%s", message ? message : "");
+	}
+	free(name);
+	free(message);
+	free(motd);
+	return rc;
+}
+
 /* For servers without InlineBulkStatus. */
 static int one_by_one(struct afs_client *client, const AFSFid *fids, uint32_t count,
 		      const char *what, AFSFetchStatus *statuses, struct afs_error *error)

@@ -9,6 +9,8 @@ for program in "$rxfsd" "$rxvol"; do
 done
 cd "$work" || exit 99
 umask 022
+"$rxvol" -S store create small --quota 70M --acl 'system:anyuser all' > made || { cat made; exit 99; }
+"$rxvol" -S store create tiny --quota 3M --acl 'system:anyuser all' > made || { cat made; exit 99; }
 for volume in home other; do
 	"$rxvol" -S store create $volume --acl 'system:anyuser all' > made || { cat made; exit 99; }
 done
@@ -26,6 +28,7 @@ cp_well() {
 	}
 	[ ! -s err ] || fail "afscp $* printed: $(head -n 3 err)"
 }
+same() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
 # holds PATH TEXT: whether a file of the volume has that line only.
 holds() {
 	cp_well get "$1" - && [ "$(cat out)" = "$2" ] || fail "$1 has: $(head -c 100 out)"
@@ -165,5 +168,81 @@ cp_well ls --json home:/ && grep -q '"name_hex": "6f6464ff"' out || fail "ls --j
 # Times that AFS cannot have become the nearest ones.
 touch -d 1960-01-01T00:00Z source
 cp_well put source home:/old && cp_well get home:/old . && [ "$(stat -c %Y old)" = 0 ] || fail "time $(stat -c %Y old)"
+
+
+# put over an existing file: the old contents stay if it fails. The second call of 64 MiB finds the quota used up.
+head -c 80000000 /dev/zero | tr '\0' n > large
+head -c 2000000 /dev/zero | tr '\0' o > old
+head -c 2100000 /dev/zero | tr '\0' p > other
+touch -d @1000000000 large old other
+cp_well put old small:/f
+cp_well chmod 640 small:/f
+refused 1 'quota' cp_ put large small:/f
+cp_well get small:/f got && same old got
+cp_well ls small: && [ "$(cat out)" = f ] || fail "left after a put that failed: $(cat out)"
+# Room for one of two: in place.
+cp_well put other tiny:/f
+cp_well put old tiny:/f && cp_well get tiny:/f got && same old got
+cp_well ls tiny: && [ "$(cat out)" = f ] || fail "left after a put in place: $(cat out)"
+refused 1 'quota' cp_ put large tiny:/f
+cp_well get tiny:/f got && same old got
+# The mode stays; with -p it is that of the source. Bits above 0777 are not copied.
+cp_well put other small:/f && cp_well ls -l small:/f && grep -q '^-rw-r----- ' out || fail "mode after put: $(cat out)"
+chmod 6604 other
+cp_well put -p other small:/f && cp_well stat small:/f && grep -q 'mode  *0604 ' out || fail "mode after put -p: $(cat out)"
+# No link is replaced: other names, and links on the way, lead to the new contents.
+cp_well ln small:/f small:/f2 && cp_well ln -s f2 small:/f3
+cp_well put old small:/f3 && cp_well get small:/f got && same old got
+cp_well rm small:/f2 small:/f3
+# Without the right d the file is written in place, and the message tells what is lost.
+"$rxvol" -S store acl small system:anyuser rliwk > out || fail "rxvol acl: $(cat out)"
+cp_well put other small:/f && cp_well get small:/f got && same other got
+cp_ put large small:/f 2> err && fail "a file of 80 MB fits"
+grep -q 'old contents are gone' err || fail "put in place: $(cat err)"
+"$rxvol" -S store acl small system:anyuser all > out || fail "rxvol acl: $(cat out)"
+# SIGKILL: the old contents stay, and the part, which -C continues and the next put replaces.
+touch -d @1100000000 old; cp_well put old small:/f
+mkfifo slow
+"$afscp" -s "$where" put slow small:/f 2> err &
+put=$!
+exec 3> slow
+head -c 10000000 large >&3
+tries=0
+while ! cp_ ls small: | grep -q part && [ $tries -lt 600 ]; do sleep 0.1; tries=$((tries + 1)); done
+kill -9 $put
+wait $put 2> /dev/null
+exec 3>&-
+cp_well ls small: && [ "$(xargs < out)" = ".f.afscp-part f" ] || fail "after SIGKILL: $(xargs < out)"
+cp_well get small:/f got && same old got
+head -c 1000000 other > begun
+touch -r other begun
+cp_well rm small:/.f.afscp-part && cp_well put begun small:/.f.afscp-part
+what="put -C of a part"
+cp_well put -C --json other small:/f && want out bytes 1100000
+cp_well get small:/f got && same other got
+cp_well put begun small:/.f.afscp-part && cp_well put old small:/f && cp_well get small:/f got && same old got
+cp_well ls small: && [ "$(cat out)" = f ] || fail "the part is left: $(cat out)"
+# ln -sf and put -r of a link: the same.
+cp_well ln -sf elsewhere small:/f && cp_well stat small:/f && grep -q 'link to elsewhere' out || fail "ln -sf: $(cat out)"
+cp_well ls small: && [ "$(cat out)" = f ] || fail "left after ln -sf: $(cat out)"
+
+# Files that say 0 bytes, or more than they have.
+for f in /proc/version /proc/sys/kernel/ostype /sys/kernel/mm/transparent_hugepage/enabled; do
+	cat $f > content 2> /dev/null || continue
+	cp_well put $f home:/pseudo && cp_well get home:/pseudo got && same content got
+done
+if [ -r /proc/sys/kernel/pty/max ]; then
+	cat /proc/sys/kernel/pty/max > content
+	cp_well put -r /proc/sys/kernel/pty home:/ && cp_well get home:/pty/max got && same content got
+fi
+
+# Holes of 1 MiB and more are not sent, also behind few bytes.
+for at in 0 5000 10000; do
+	head -c 4096 old | dd of=holes bs=4096 seek=$at conv=notrunc 2> dd.err || fail "dd: $(cat dd.err)"
+done
+what="put of holes"
+cp_well put --json holes home:/holes && want out bytes "$(stat -c %s holes)"
+[ "$(number out packets_sent)" -lt 1000 ] || fail "$(number out packets_sent) packets for 12 KiB"
+cp_well get home:/holes got && same holes got
 
 result

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Changes with retries: a repeated call may find that its first try has succeeded. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/common/message.h"
 #include "tools/copy/change.h"
+#include "tools/copy/part.h"
 
 AFSStoreStatus change_status(uint32_t mtime, mode_t mode)
 {
@@ -140,5 +142,33 @@ enum copy_result change_make(struct copy *copy, struct change *c)
 
 	if (rc != COPY_GOOD)
 		change_complain(copy, c->op, &error);
+	return rc;
+}
+
+enum copy_result change_replace(struct copy *copy, struct change *change)
+{
+	struct change made = *change, gone = {.op = CHANGE_REMOVE, .label = change->label};
+	struct change c = {.op = CHANGE_RENAME, .label = change->label, .dir = change->dir};
+	struct afs_error error;
+	char part[PART_NAME];
+	enum copy_result rc;
+
+	part_name(part, change->name, 0);
+	made.name = gone.name = c.name = part;
+	gone.dir = c.new_dir = change->dir;
+	rc = change_try(copy, &made, &error);
+	/* An earlier run was interrupted. */
+	if (rc != COPY_GOOD && error.number == EEXIST &&
+	    change_try(copy, &gone, &error) == COPY_GOOD)
+		rc = change_try(copy, &made, &error);
+	if (rc != COPY_GOOD) {
+		change_complain(copy, change->op, &error);
+		return rc;
+	}
+	c.new_name = change->name;
+	c.fid = made.made.fid;
+	rc = change_make(copy, &c);
+	if (rc != COPY_GOOD)
+		change_try(copy, &gone, &error);
 	return rc;
 }

@@ -31,6 +31,11 @@ struct change {
 enum copy_result change_try(struct copy *copy, struct change *change, struct afs_error *error);
 /* The same, with a message. */
 enum copy_result change_make(struct copy *copy, struct change *change);
+/*
+ * The same for a symbolic link in place of a file or link that exists, which remains if that fails: it is
+ * made under another name first.
+ */
+enum copy_result change_replace(struct copy *copy, struct change *change);
 /* Print an error of a change with its remedy. */
 void change_complain(struct copy *copy, enum change_op op, const struct afs_error *error);
 
@@ -42,6 +47,7 @@ struct target {
 	AFSFid dir;
 	char name[AFSNAMEMAX + 1]; /* empty: the root of the volume, or a path that ends in "." */
 	bool exists;
+	bool by_link;		  /* `object` is not what has the name, but where a link there leads */
 	struct afs_object object; /* if it exists */
 	char label[320];	  /* "VOLUME:PATH" */
 };

@@ -335,12 +335,12 @@ static enum copy_result make_symlink(struct copy *copy, const char *text, enum c
 		tools_error("%s: the target of a link has 1 to %d bytes", t.label, AFSPATHMAX);
 		return COPY_FAILED;
 	}
-	if (t.exists && copy->set->force && t.object.status.FileType != AFS_TYPE_DIR)
-		rc = remove_one(copy, &t.dir, t.name, false, t.label);
 	c.label = t.label;
 	c.dir = t.dir;
 	c.name = t.name;
-	return rc == COPY_GOOD ? change_make(copy, &c) : rc;
+	if (t.exists && copy->set->force && t.object.status.FileType != AFS_TYPE_DIR)
+		return change_replace(copy, &c);
+	return change_make(copy, &c);
 }
 
 /* Another name of the first place. */

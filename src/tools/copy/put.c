@@ -33,6 +33,7 @@ static enum copy_result follow(struct copy *copy, const char *name, struct targe
 	rc = copy_walk(copy, true, &to->object);
 	copy->path = path;
 	free(whole);
+	to->by_link = true;
 	return rc == 0 ? COPY_GOOD : copy_interrupted(copy) ? COPY_STOP : COPY_FAILED;
 }
 
@@ -142,6 +143,7 @@ static enum copy_result put_one(struct pool *pool, int fd, const char *source,
 		return COPY_STOP;
 	f->exists = to->exists;
 	f->existing = to->object.fid;
+	f->by_link = to->by_link;
 	return pool_add(pool, put_file_work, put_file_drop, f);
 }
 

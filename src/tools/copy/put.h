@@ -17,6 +17,7 @@ struct put_file {
 	char *label;	/* "VOLUME:PATH", owned */
 	bool exists;	/* there is an object with that name: */
 	AFSFid existing;
+	bool by_link;		 /* the name is a symbolic link to it */
 	struct put_level *level; /* told when the file is done; may be NULL */
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * afscp put: one file. It is written in place, in calls of a bounded length and in the order of its
- * bytes. Every call sets the final time of modification, so that a file of that time that is shorter
- * shows an interrupted put.
+ * afscp put: one file. A new file is written in place, in calls of a bounded length and in the order of
+ * its bytes. Every call sets the final time of modification, so that a file of that time that is shorter
+ * shows an interrupted put. What replaces the contents of an existing file is written the same way under
+ * another name, which is renamed when it is complete: a put that fails must not destroy the old contents.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,22 +15,31 @@
 
 #include "afs/client/store.h"
 #include "tools/common/message.h"
+#include "tools/copy/part.h"
 #include "tools/copy/put.h"
 
 #define PART	   (64u << 20) /* bytes of a call */
 #define STREAM	   (8u << 20) /* bytes of a call that come from a pipe, and are kept until it ends */
+#define READ_MOST  (1u << 20) /* of a pipe at a time */
 #define HOLE_LEAST (1u << 20) /* holes that are worth another call */
 
 /* A file that is being stored. */
 struct storing {
 	struct copy *copy;
 	struct put_file *file;
+	const char *name; /* in the directory: that of the file, or a part's */
 	struct afs_object object;
 	uint64_t at, size; /* stored so far; of the local file */
 	uint32_t mtime;
-	bool created;	/* for this copy */
-	bool set_mode;	/* with the last call */
-	bool succeeded; /* the latest call */
+	bool plain;	 /* the source has as many bytes as its status says, and can be read again */
+	bool created;	 /* for this copy */
+	bool set_mode;	 /* with the last call */
+	bool succeeded;	 /* the latest call */
+	bool spoiled;	 /* the source has changed: what is stored is worthless */
+	bool unanswered; /* the error of the latest call is that there is no answer */
+	bool hold;	 /* a full volume is not reported, but noted: */
+	bool full;
+	struct afs_error error; /* then */
 	mode_t mode;
 	struct outage outage;
 	uint64_t counted; /* bytes of the call in progress that the run has counted */
@@ -90,6 +100,16 @@ static void on_sent(void *arg, uint64_t bytes)
 	copy_progress(s->copy, s->file->label);
 }
 
+/* Whether the error is that of a full volume, and kept instead of reported. */
+static bool note_full(struct storing *s, const struct afs_error *error)
+{
+	if (!s->hold || (error->number != EDQUOT && error->number != ENOSPC))
+		return false;
+	s->full = true;
+	s->error = *error;
+	return true;
+}
+
 /* ---- the object ---- */
 
 /* Remove a symbolic link that has the name: within a tree no link is followed. */
@@ -120,13 +140,13 @@ static enum copy_result fetch_status(struct storing *s)
 	return COPY_GOOD;
 }
 
-/* Make the file; *taken: somebody else has made something of that name meanwhile. */
+/* Make the file; *taken: something else has the name. */
 static enum copy_result create(struct storing *s, bool *taken)
 {
 	struct change c = {.op = CHANGE_CREATE,
 			   .label = s->file->label,
 			   .dir = s->file->dir,
-			   .name = s->file->name,
+			   .name = s->name,
 			   /* It must be writable until it is complete. */
 			   .how = change_status(s->mtime, s->mode | 0200)};
 	struct afs_error error;
@@ -135,14 +155,14 @@ static enum copy_result create(struct storing *s, bool *taken)
 	*taken = rc != COPY_GOOD && error.number == EEXIST;
 	if (rc == COPY_GOOD)
 		s->object = c.made;
-	else if (!*taken)
+	else if (!*taken && !note_full(s, &error))
 		change_complain(s->copy, c.op, &error);
 	s->created = rc == COPY_GOOD;
 	s->set_mode = !(s->mode & 0200);
 	return rc;
 }
 
-/* Find the object to store into, or make it. */
+/* Find the object that has the name, or make it. */
 static enum copy_result open_object(struct storing *s)
 {
 	struct target t;
@@ -162,7 +182,7 @@ static enum copy_result open_object(struct storing *s)
 		if (!taken)
 			return rc;
 		snprintf(t.label, sizeof(t.label), "%s", s->file->label);
-		rc = target_look(s->copy, &s->file->dir, s->file->name, &t);
+		rc = target_look(s->copy, &s->file->dir, s->name, &t);
 		if (rc != COPY_GOOD)
 			return rc;
 		s->object = t.object;
@@ -192,30 +212,15 @@ static enum copy_result look_again(struct storing *s)
 	return COPY_GOOD;
 }
 
-/*
- * The stored file differs from its source. It gets another time, so that --continue stores it again. A
- * failure of that is not reported, since the difference was.
- */
-static enum copy_result spoil(struct storing *s)
-{
-	struct change c = {.op = CHANGE_STATUS,
-			   .label = s->file->label,
-			   .fid = s->object.fid,
-			   .how = change_status(s->mtime ? 0 : 1, (mode_t)-1)};
-	struct afs_error error;
-
-	change_try(s->copy, &c, &error);
-	return COPY_FAILED;
-}
-
 static enum copy_result cannot_read(struct storing *s)
 {
+	s->spoiled = true;
 	if (errno) {
 		tools_error("%s: cannot read the source: %s", s->file->label, strerror(errno));
 		return COPY_FAILED;
 	}
 	tools_error("%s: the source became shorter during the copy; try again", s->file->label);
-	return spoil(s);
+	return COPY_FAILED;
 }
 
 /* One StoreData64 at s->at, with retries. */
@@ -249,8 +254,27 @@ static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t l
 		return cannot_read(s);
 	if (change_retry(s->copy, &s->outage, &error, NULL))
 		return look_again(s);
+	s->unanswered = error.origin != RXW_ORIGIN_PEER || error.remedy != AFS_REMEDY_NONE;
+	if (note_full(s, &error))
+		return COPY_FAILED;
 	change_complain(s->copy, CHANGE_STORE, &error);
 	return copy_judge(s->copy, &error);
+}
+
+/* Bytes from `at` on, where there are data, to the next hole that is worth it; at most `most`. */
+static uint64_t data_length(int fd, uint64_t at, uint64_t most, uint64_t size)
+{
+	off_t hole = lseek(fd, (off_t)at, SEEK_HOLE), data;
+
+	while (hole > 0 && (uint64_t)hole - at < most) {
+		data = lseek(fd, hole, SEEK_DATA);
+		if (data < 0 && errno != ENXIO)
+			break;
+		if ((data < 0 ? size : (uint64_t)data) - (uint64_t)hole >= HOLE_LEAST)
+			return (uint64_t)hole - at;
+		hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+	}
+	return most;
 }
 
 /*
@@ -261,7 +285,7 @@ static uint64_t next_part(struct storing *s)
 {
 	bool clear = afs_status_length(&s->object.status) <= s->at;
 	uint64_t left = s->size - s->at;
-	off_t data = lseek(s->file->fd, (off_t)s->at, SEEK_DATA), hole;
+	off_t data = lseek(s->file->fd, (off_t)s->at, SEEK_DATA);
 
 	if (data < 0 && errno == ENXIO) {
 		/* The rest is a hole, which the length makes. */
@@ -276,10 +300,7 @@ static uint64_t next_part(struct storing *s)
 		left = s->size - s->at;
 	}
 	left = left < PART ? left : PART;
-	hole = data < 0 ? -1 : lseek(s->file->fd, (off_t)s->at, SEEK_HOLE);
-	if (hole > 0 && (uint64_t)hole - s->at >= HOLE_LEAST && (uint64_t)hole - s->at < left)
-		left = (uint64_t)hole - s->at;
-	return left;
+	return data < 0 ? left : data_length(s->file->fd, s->at, left, s->size);
 }
 
 /* Whether the file is as it was at the start. */
@@ -313,12 +334,13 @@ static enum copy_result store_file(struct storing *s)
 			"again",
 			s->file->label, (unsigned long long)afs_status_length(&s->object.status),
 			(unsigned long long)s->size);
-		return spoil(s);
-	}
-	if (unchanged(s->file))
+	} else if (unchanged(s->file)) {
 		return COPY_GOOD;
-	tools_error("%s: the source changed during the copy; try again", s->file->label);
-	return spoil(s);
+	} else {
+		tools_error("%s: the source changed during the copy; try again", s->file->label);
+	}
+	s->spoiled = true;
+	return COPY_FAILED;
 }
 
 /* Fill the buffer from a pipe. The number of bytes, less at its end; -1 with errno. */
@@ -327,7 +349,9 @@ static ssize_t fill(int fd, uint8_t *buffer, size_t size)
 	size_t used = 0;
 
 	while (used < size) {
-		ssize_t n = read(fd, buffer + used, size - used);
+		/* Files of /proc/sys refuse reads of 4 MiB. */
+		size_t left = size - used;
+		ssize_t n = read(fd, buffer + used, left < READ_MOST ? left : READ_MOST);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -378,7 +402,213 @@ static enum copy_result store_stream(struct storing *s)
 	return rc;
 }
 
+/* ---- sources ---- */
+
+/*
+ * Whether reading gives as many bytes as the status says: files of /proc say 0, those of /sys 4096.
+ * Neither has blocks. They are read as a stream, which also finds out what cannot be read.
+ */
+static bool tells_its_length(const struct put_file *f)
+{
+	char byte;
+
+	if (!S_ISREG(f->st.st_mode))
+		return false;
+	if (f->st.st_blocks && f->st.st_size)
+		return true;
+	if (f->st.st_size && pread(f->fd, &byte, 1, f->st.st_size - 1) != 1)
+		return false;
+	return pread(f->fd, &byte, 1, f->st.st_size) == 0;
+}
+
+static enum copy_result store_contents(struct storing *s)
+{
+	return s->plain ? store_file(s) : store_stream(s);
+}
+
+/* ---- failures ---- */
+
+/* Without a message: the reason for it was reported. */
+static enum copy_result remove_made(struct storing *s)
+{
+	struct change c = {.op = CHANGE_REMOVE,
+			   .label = s->file->label,
+			   .dir = s->file->dir,
+			   .name = s->name};
+	struct afs_error error;
+
+	return change_try(s->copy, &c, &error);
+}
+
+/* The stored file differs from its source. It gets another time, so that --continue stores it again. */
+static void spoil(struct storing *s)
+{
+	struct change c = {.op = CHANGE_STATUS,
+			   .label = s->file->label,
+			   .fid = s->object.fid,
+			   .how = change_status(s->mtime ? 0 : 1, (mode_t)-1)};
+	struct afs_error error;
+
+	change_try(s->copy, &c, &error);
+}
+
+/* Tell the user if a put in place has cut or changed what was there. `old` is the status before. */
+static void tell_loss(struct storing *s, const AFSFetchStatus *old)
+{
+	AFSFetchStatus now = {0};
+	struct afs_error error;
+	bool known = !s->unanswered && afs_client_status(s->copy->client, &s->object.fid,
+							 s->file->label, &now, &error) == 0;
+
+	if (known && afs_status_version(&now) == afs_status_version(old))
+		return;
+	if (known)
+		tools_error("%s: its old contents are gone; it has %llu bytes of the new ones",
+			    s->file->label, (unsigned long long)afs_status_length(&now));
+	else
+		tools_error("%s: its old contents may be gone", s->file->label);
+}
+
 /* ---- one file ---- */
+
+/* Write to the object itself, which is new or cannot be replaced. */
+static enum copy_result put_in_place(struct storing *s)
+{
+	const AFSFetchStatus old = s->object.status;
+	bool loses = !s->created && s->at == 0 && afs_status_length(&old);
+	enum copy_result rc = store_contents(s);
+	bool worthless = s->spoiled || (s->created && s->at == 0);
+
+	if (rc == COPY_GOOD)
+		return rc;
+	/* What an interrupted one leaves is for --continue. */
+	if (worthless && !s->unanswered && !copy_interrupted(s->copy) &&
+	    (!s->created || remove_made(s) != COPY_GOOD) && s->spoiled)
+		spoil(s);
+	if (loses)
+		tell_loss(s, &old);
+	return rc;
+}
+
+/* Whether something else can take the place of the file: not if that is noticed elsewhere. */
+static bool is_replaceable(const struct storing *s)
+{
+	const uint32_t rights = AFS_RIGHT_INSERT | AFS_RIGHT_DELETE | AFS_RIGHT_WRITE;
+	const AFSFetchStatus *status = &s->object.status;
+
+	return !s->created && !s->file->by_link && s->at == 0 && afs_status_length(status) &&
+	       status->LinkCount == 1 && status->lockCount == 0 &&
+	       (status->CallerAccess & rights) == rights && status->UnixModeBits & 0200;
+}
+
+/* KiB that may be stored, as far as the server tells it. */
+static bool ask_room(struct storing *s, uint64_t *kib)
+{
+	struct afs_space space;
+	struct afs_error error;
+
+	if (afs_client_space(s->copy->client, s->object.fid.Volume, s->file->label, &space,
+			     &error) < 0)
+		return false;
+	*kib = space.free;
+	if (space.quota && space.quota < space.used + *kib)
+		*kib = space.quota > space.used ? space.quota - space.used : 0;
+	return true;
+}
+
+/*
+ * Whether the volume has room for the new file in place of the old one, but not beside it. `full`: there
+ * was none beside it.
+ */
+static bool fits_only_in_place(struct storing *s, bool full)
+{
+	uint64_t size = s->size / 1024, old = afs_status_length(&s->object.status) / 1024, kib;
+
+	if (!s->plain || !ask_room(s, &kib))
+		return false;
+	return (full || size > kib) && size <= kib + old;
+}
+
+/* Make the part, or find one that --continue can go on with. */
+static enum copy_result open_part(struct storing *s)
+{
+	bool taken = false;
+	struct target t;
+	enum copy_result rc = create(s, &taken);
+
+	if (!taken)
+		return rc;
+	if (s->copy->set->resume && s->plain) {
+		snprintf(t.label, sizeof(t.label), "%s", s->file->label);
+		rc = target_look(s->copy, &s->file->dir, s->name, &t);
+		if (rc != COPY_GOOD)
+			return rc;
+		if (t.exists && t.object.status.FileType == AFS_TYPE_FILE &&
+		    t.object.status.LinkCount == 1 && t.object.status.ClientModTime == s->mtime &&
+		    afs_status_length(&t.object.status) <= s->size) {
+			s->object = t.object;
+			s->at = afs_status_length(&t.object.status);
+			s->set_mode = true;
+			atomic_fetch_add(&s->copy->run->left_out, s->at);
+			return COPY_GOOD;
+		}
+	}
+	rc = remove_made(s);
+	if (rc == COPY_GOOD) {
+		rc = create(s, &taken);
+		if (!taken)
+			return rc;
+	}
+	tools_error("%s: cannot make \"%s\" beside it; another put of the file may be running",
+		    s->file->label, s->name);
+	return rc;
+}
+
+static enum copy_result rename_part(struct storing *s)
+{
+	struct change c = {.op = CHANGE_RENAME,
+			   .label = s->file->label,
+			   .dir = s->file->dir,
+			   .name = s->name,
+			   .new_dir = s->file->dir,
+			   .new_name = s->file->name,
+			   .fid = s->object.fid};
+
+	return change_make(s->copy, &c);
+}
+
+/* Store the contents as another file, and let it take the place of the file. */
+static enum copy_result replace(struct storing *s)
+{
+	struct storing new = *s;
+	char part[PART_NAME];
+	enum copy_result rc;
+
+	if (s->size > PART && fits_only_in_place(s, false))
+		return put_in_place(s);
+	part_name(part, s->file->name, 0);
+	new.name = part;
+	new.object = (struct afs_object){0};
+	new.hold = true;
+	if (!s->copy->set->preserve)
+		new.mode = s->object.status.UnixModeBits & 0777;
+	rc = open_part(&new);
+	if (rc == COPY_GOOD)
+		rc = store_contents(&new);
+	if (rc == COPY_GOOD)
+		rc = rename_part(&new);
+	if (rc == COPY_GOOD)
+		return rc;
+	/* An interrupted one stays for --continue. */
+	if (!new.unanswered && !copy_interrupted(s->copy) && new.object.fid.Vnode)
+		remove_made(&new);
+	if (!new.full)
+		return rc;
+	if (fits_only_in_place(s, true))
+		return put_in_place(s);
+	change_complain(s->copy, CHANGE_STORE, &new.error);
+	return copy_judge(s->copy, &new.error);
+}
 
 /* --continue: COPY_GOOD and *done if there is nothing to do; else s->at is set. */
 static void resume(struct storing *s, bool *done)
@@ -402,24 +632,27 @@ static void resume(struct storing *s, bool *done)
 
 static enum copy_result put_file(struct copy *copy, struct put_file *f)
 {
-	bool regular = S_ISREG(f->st.st_mode), done = false;
+	bool regular = S_ISREG(f->st.st_mode), plain = tells_its_length(f), done = false, linked;
 	struct storing s = {.copy = copy,
 			    .file = f,
-			    .size = regular ? (uint64_t)f->st.st_size : 0,
+			    .name = f->name,
+			    .plain = plain,
+			    .size = plain ? (uint64_t)f->st.st_size : 0,
 			    .mtime = put_time(regular ? f->st.st_mtime : time(NULL)),
 			    .mode = put_mode(copy, regular ? f->st.st_mode : 0666)};
-	enum copy_result rc = open_object(&s);
-	bool linked = rc == COPY_GOOD && s.object.status.LinkCount > 1;
+	enum copy_result rc;
 
+	rc = open_object(&s);
+	linked = rc == COPY_GOOD && s.object.status.LinkCount > 1;
 	/* Another thread may be writing to it by another of its names. */
 	if (linked) {
 		pthread_mutex_lock(&copy->run->linked_lock);
 		rc = fetch_status(&s);
 	}
-	if (rc == COPY_GOOD && regular)
+	if (rc == COPY_GOOD && s.plain)
 		resume(&s, &done);
 	if (rc == COPY_GOOD && !done)
-		rc = regular ? store_file(&s) : store_stream(&s);
+		rc = is_replaceable(&s) ? replace(&s) : put_in_place(&s);
 	if (linked)
 		pthread_mutex_unlock(&copy->run->linked_lock);
 	if (rc == COPY_GOOD && !done)

@@ -286,14 +286,16 @@ static enum copy_result put_link(struct tree *t, int fd, const char *name, const
 	/* A status would tell a link from a file. */
 	if (e && t->copy->set->resume && same_link(t->copy, e, label, text))
 		return COPY_GOOD;
-	if (e) {
-		c.op = is_directory(e) ? CHANGE_RMDIR : CHANGE_REMOVE;
+	if (e && is_directory(e)) {
+		c.op = CHANGE_RMDIR;
 		rc = change_make(t->copy, &c);
 	}
 	c.op = CHANGE_SYMLINK;
 	c.unknown = false;
 	c.how = change_status(put_time(st->st_mtime), 0777);
-	return rc == COPY_GOOD ? change_make(t->copy, &c) : rc;
+	if (rc != COPY_GOOD)
+		return rc;
+	return e && !is_directory(e) ? change_replace(t->copy, &c) : change_make(t->copy, &c);
 }
 
 static enum copy_result put_entry(struct tree *t, int fd, const char *name, struct put_level *level,

@@ -29,6 +29,7 @@ enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *n
 	int rc;
 
 	t->dir = *dir;
+	t->by_link = false;
 	/* The name may be in the structure already. */
 	memmove(t->name, name, strlen(name) + 1);
 	copy_fresh(copy);
