@@ -64,9 +64,9 @@ static enum afs_remedy remedy_of(int32_t code, enum rxw_origin origin)
 {
 	switch (code) {
 	case RXW_RESTARTING:
+	case RXW_CALL_DEAD:    /* from the peer: this side was silent, since it was suspended */
 	case RXW_CALL_TIMEOUT: /* from the peer: this side was slow to read */
 		return AFS_REMEDY_WAIT;
-	case RXW_CALL_DEAD:
 	case RXW_NETWORK_RESET:
 		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_NONE : AFS_REMEDY_WAIT;
 	case AFS_VBUSY:
@@ -99,8 +99,10 @@ void afs_error_code(struct afs_error *error, const char *what, int32_t code, enu
 	int number = errno_of(code, origin);
 	const char *why = number ? strerror(number) : rxw_code_text_from(code, origin);
 
-	if (origin != RXW_ORIGIN_PEER && code == RXW_CALL_DEAD)
-		why = "no answer; check that a server is running there";
+	if (code == RXW_CALL_DEAD)
+		why = origin == RXW_ORIGIN_PEER
+			      ? "the server heard nothing from this side, and ended the call"
+			      : "no answer; check that a server is running there";
 	afs_error_text(error, "%s: %s (code %d)", what, why, code);
 	error->code = code;
 	error->origin = origin;

@@ -9,6 +9,8 @@
 #include "afs/client/private.h"
 #include "common/clock.h"
 
+#define STOPPED_NS (2 * (uint64_t)NS_PER_S) /* a wait that ends later was no wait */
+
 void afs_watch_init(struct afs_client *c)
 {
 	atomic_init(&c->due, UINT64_MAX);
@@ -34,6 +36,10 @@ static void *watch(void *arg)
 			continue;
 		}
 		monotonic_wait(&c->wake, &c->lock, until);
+		now = monotonic_ns();
+		/* This process was stopped: the server is not to blame for the time. */
+		if (now > until + STOPPED_NS && due != UINT64_MAX)
+			atomic_compare_exchange_strong(&c->due, &due, due + (now - until));
 	}
 	pthread_mutex_unlock(&c->lock);
 	return NULL;

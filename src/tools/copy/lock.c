@@ -119,7 +119,9 @@ static uint64_t extend(struct locked *l)
 			tools_error("%s: the server had lost the lock; it is locked again",
 				    l->label);
 	}
-	l->held = rc == COPY_GOOD || (l->held && error.origin != RXW_ORIGIN_PEER);
+	/* Errors of Rx say nothing about the lock. */
+	l->held = rc == COPY_GOOD ||
+		  (l->held && (error.origin != RXW_ORIGIN_PEER || afs_error_unknown(&error)));
 	if (rc == COPY_GOOD)
 		return monotonic_ns() + EXTEND_NS;
 	if (held)
