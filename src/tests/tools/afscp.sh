@@ -198,6 +198,70 @@ umask "$umask_before"
 [ "$(stat -c %a parallel/kept/one-byte parallel/less/one-byte | tr '\n' ' ')" = '755 700 ' ] ||
 	fail "modes with and without -p: $(stat -c %a parallel/kept/one-byte parallel/less/one-byte)"
 
+# A large file whose copy was killed: -C continues its part, if the file is the same; another get replaces it.
+head -c 20000000 /dev/zero | tr '\0' b > "$tree/big"
+chmod 644 "$tree/big"
+mkdir resumed
+killed() {
+	(cd resumed && ulimit -f 20000 && exec "$afscp" -s "$where" get "$@" demo:big 2> ../err)
+	[ "$(ls -A resumed | wc -l)" = 1 ] && [ -s resumed/.big.*.afscp-part ] || fail "after SIGXFSZ: $(ls -lA resumed) $(cat err)"
+}
+what="get -C of a part"
+killed
+cp_well get -C --json demo:big resumed && same "$tree/big" resumed/big
+[ "$(number out bytes)" -lt 20000000 ] && [ "$(number out bytes)" -gt 0 ] || fail "$(number out bytes) bytes after a part"
+[ "$(ls -A resumed)" = big ] || fail "left after get -C: $(ls -A resumed)"
+rm resumed/big
+killed -C
+cp_well get --json demo:big resumed && same "$tree/big" resumed/big && want out bytes 20000000
+[ "$(ls -A resumed)" = big ] || fail "left after get: $(ls -A resumed)"
+rm resumed/big
+killed
+head -c 20000000 /dev/zero | tr '\0' c > "$tree/big"
+cp_well get -C --json demo:big resumed && same "$tree/big" resumed/big && want out bytes 20000000
+rm -f resumed/.big.*
+rm -f "$tree/big"
+
+# Pipes by links without a path; a directory's contents; holes; names of one file; directories that cannot be written.
+"$afscp" -s "$where" get demo:large /dev/stdout 2> err | cat > piped
+same "$tree/large" piped
+cat pipe > piped &
+reader=$!
+cp_well get demo:large /dev/fd/5 5> pipe
+wait $reader
+same "$tree/large" piped
+for form in demo:sub/ demo:sub/.; do
+	rm -rf contents
+	cp_well get -r $form contents && cp_well get -rC $form contents
+	diff -r "$tree/sub" contents > diff.txt || fail "get -r $form twice: $(head -n 3 diff.txt)"
+done
+(mkdir -p here && cd here && cp_well get -r demo:sub/.) && diff -r "$tree/sub" here || fail "get -r DIR/. without a destination"
+mkdir "$tree/special" && chmod 755 "$tree/special"
+truncate -s 20M "$tree/special/hole" && echo end >> "$tree/special/hole"
+echo linked > "$tree/special/one" && ln "$tree/special/one" "$tree/special/two" && ln "$tree/special/one" "$tree/special/three"
+chmod 644 "$tree"/special/*
+cp_well get -r demo:special special
+diff -r "$tree/special" special > diff.txt || fail "get -r of links: $(head -n 3 diff.txt)"
+[ "$(stat -c %b special/hole)" -lt 2000 ] || fail "a hole takes $(stat -c %b special/hole) blocks"
+[ "$(stat -c %h special/two)" = 3 ] || fail "$(stat -c %h special/two) names of one file, not 3"
+cp_well get -rC --json demo:special/. special && want out files 2
+[ "$(stat -c %h special/two)" = 3 ] || fail "$(stat -c %h special/two) names of one file after get -C, not 3"
+echo more > "$tree/special/more"
+chmod 644 "$tree/special/more"
+chmod 555 "$tree/special"
+cp_well get -rp demo:special held && cp_well get -rp demo:special/. held && cp_well get -rpC demo:special/. held
+[ "$(stat -c %a held)" = 555 ] || fail "mode of a directory with get -rp: $(stat -c %a held)"
+if setpriv --reuid=65534 --regid=65534 --clear-groups true 2> /dev/null; then
+	mkdir -m 777 others && mkdir others/a && chmod 777 others/a
+	for way in -rpC -rp -r; do
+		setpriv --reuid=65534 --regid=65534 --clear-groups "$afscp" -s "$where" get $way demo:special others/a > out 2>&1 ||
+			fail "get $way into a directory of mode 0555: $(cat out)"
+		rm -f others/a/special/one
+	done
+fi
+chmod 755 "$tree/special"
+rm -rf "$tree/special"
+
 # The volume is read-only: each change is refused, with the remedy, and command lines are checked.
 readonly_='name the read-write volume'
 refused 1 "$readonly_" cp_ put "$tree/hello.txt" demo:

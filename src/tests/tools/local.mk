@@ -98,7 +98,7 @@ src_tests_tools_common_test_signals_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/tools/copy/test_sink
 src_tests_tools_copy_test_sink_SOURCES = \
-	src/tests/tools/copy/test_sink.c src/tests/tools/testing.h src/tools/copy/sink.c
+	src/tests/tools/copy/test_sink.c src/tests/tools/testing.h src/tools/copy/part.c src/tools/copy/sink.c
 src_tests_tools_copy_test_sink_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/tools/perf/test_wire

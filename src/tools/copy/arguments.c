@@ -60,6 +60,9 @@ static int take_destination(struct run *run, int *count, char **args)
 	if (*count < 2)
 		return 0;
 	run->destination = args[--*count];
+	/* It may be a socket, which cannot be opened, or the end of a file. */
+	if (strcmp(run->destination, "/dev/stdout") == 0)
+		run->destination = "-";
 	if (*count > 1 && strcmp(run->destination, "-") == 0) {
 		tools_error("several sources cannot be written to standard output");
 		return -1;

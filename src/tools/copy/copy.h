@@ -76,6 +76,12 @@ struct sink; /* sink.h */
  */
 enum copy_result get_file(struct copy *copy, struct afs_object *object, struct sink *sink,
 			  const char *label);
+/* Open the destination of the object. 0, or -1 with errno; see sink_open(). */
+int get_open(struct copy *copy, const struct afs_object *object, struct sink *sink, int dir,
+	     const char *name, bool inside);
+/* After get_file(), whose result is `rc`: complete or remove the destination. The result. */
+enum copy_result get_close(struct copy *copy, const struct afs_object *object, struct sink *sink,
+			   enum copy_result rc, const char *label);
 /* Report a failed write to `name`, by errno. */
 enum copy_result write_failed(struct copy *copy, const char *label, const char *name);
 /* Whether an earlier run has left the file: same length and time. */
@@ -85,6 +91,11 @@ mode_t get_mode(const struct copy *copy, const AFSFetchStatus *status);
 /* The same of a directory, which its owner can use unless --preserve is given. */
 mode_t get_directory_mode(const struct copy *copy, const AFSFetchStatus *status);
 
+/*
+ * Open an existing directory, and let its owner write there. The descriptor, or -1 with errno. If its mode
+ * had to change, *mode is the old one.
+ */
+int get_open_directory(int dir, const char *name, int flags, mode_t *mode);
 /* Copy everything below a directory into the directory `dir`; waits for all jobs. */
 enum copy_result get_tree(struct copy *copy, struct pool *pool, const AFSFid *fid, int dir,
 			  const char *label);

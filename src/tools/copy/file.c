@@ -7,8 +7,10 @@
 
 #include "tools/common/message.h"
 #include "tools/copy/copy.h"
+#include "tools/copy/part.h"
 #include "tools/copy/sink.h"
 
+#define PART_LEAST (16u << 20) /* bytes of files that later runs can continue */
 #define RESTARTS 3 /* of a file that has another version at another server */
 
 /* A file that is being copied. */
@@ -17,7 +19,8 @@ struct file {
 	struct afs_object *object;
 	struct sink *sink;
 	const char *label;
-	uint64_t at; /* bytes of it that are written */
+	uint64_t at;	/* bytes of it that are written */
+	uint64_t begun; /* of them by an earlier run */
 	unsigned restarts;
 	struct outage outage;
 	struct afs_fetch fetch;
@@ -89,8 +92,9 @@ static enum copy_result look_again(struct file *f)
 		return COPY_FAILED;
 	}
 	f->object->status = status;
-	atomic_fetch_sub(&f->copy->run->bytes, f->at);
-	f->at = 0;
+	atomic_fetch_sub(&f->copy->run->bytes, f->at - f->begun);
+	atomic_fetch_sub(&f->copy->run->left_out, f->begun);
+	f->at = f->begun = 0;
 	return COPY_GOOD;
 }
 
@@ -154,13 +158,47 @@ static enum copy_result get_part(struct file *f)
 enum copy_result get_file(struct copy *copy, struct afs_object *object, struct sink *sink,
 			  const char *label)
 {
-	struct file file = {.copy = copy, .object = object, .sink = sink, .label = label};
+	struct file file = {.copy = copy,
+			    .object = object,
+			    .sink = sink,
+			    .label = label,
+			    .at = sink->begun,
+			    .begun = sink->begun};
 	enum copy_result rc = COPY_GOOD;
 
+	atomic_fetch_add(&copy->run->left_out, file.begun);
 	while (rc == COPY_GOOD && file.at < afs_status_length(&object->status))
 		rc = get_part(&file);
 	if (rc == COPY_GOOD)
 		atomic_fetch_add(&copy->run->files, 1);
+	return rc;
+}
+
+int get_open(struct copy *copy, const struct afs_object *object, struct sink *sink, int dir,
+	     const char *name, bool inside)
+{
+	const AFSFetchStatus *status = &object->status;
+	const AFSFid *fid = &object->fid;
+	uint64_t length = afs_status_length(status), version = 0;
+
+	if (length < PART_LEAST)
+		return sink_open(sink, dir, name, inside);
+	version = part_version(version, (uint64_t)fid->Volume << 32 | fid->Vnode);
+	version = part_version(version, (uint64_t)fid->Unique << 32 | status->ClientModTime);
+	version = part_version(version, afs_status_version(status));
+	version = part_version(version, length);
+	return sink_open_part(sink, dir, name, inside, version, length, copy->set->resume);
+}
+
+enum copy_result get_close(struct copy *copy, const struct afs_object *object, struct sink *sink,
+			   enum copy_result rc, const char *label)
+{
+	if (rc == COPY_GOOD && sink_commit(sink, get_mode(copy, &object->status),
+					   object->status.ClientModTime) < 0)
+		rc = write_failed(copy, label, sink->name);
+	/* What stops the command may be over at the next run. */
+	sink->keep = copy->set->resume && (rc == COPY_STOP || copy_interrupted(copy));
+	sink_abandon(sink);
 	return rc;
 }
 

@@ -32,16 +32,28 @@ static char *default_name(const char *volume, const char *path)
 	return strndup(start, (size_t)(end - start));
 }
 
+/* Whether the path of a directory, DIR/ or DIR/., names what is in it. */
+static bool names_contents(const char *path)
+{
+	size_t length = strlen(path);
+
+	return (length >= 1 && path[length - 1] == '/') || strcmp(path, ".") == 0 ||
+	       (length >= 2 && strcmp(path + length - 2, "/.") == 0);
+}
+
 /*
- * DEST, or DEST/NAME if DEST is a directory; symbolic links are resolved. free(). NULL after a
- * message.
+ * DEST, or DEST/NAME if DEST is a directory; symbolic links are resolved. What is in a directory
+ * (`contents`) goes to DEST itself. free(). NULL after a message.
  */
-static char *final_name(const char *volume, const char *from, const char *destination)
+static char *final_name(const char *volume, const char *from, const char *destination,
+			bool contents)
 {
 	struct stat st;
 	char *name, *path;
 
-	if (!destination) {
+	if (contents && (destination || from[strlen(from) - 1] == '.')) {
+		path = strdup(destination ? destination : ".");
+	} else if (!destination) {
 		path = default_name(volume, from);
 	} else if (stat(destination, &st) < 0 || !S_ISDIR(st.st_mode)) {
 		path = strdup(destination);
@@ -51,6 +63,9 @@ static char *final_name(const char *volume, const char *from, const char *destin
 			path = NULL;
 		free(name);
 	}
+	/* Links to pipes and devices, such as /dev/fd/5, may have no path. */
+	if (path && stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return path;
 	if (path && lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
 		name = realpath(path, NULL);
 		if (!name) {
@@ -107,14 +122,11 @@ static enum copy_result to_file(struct copy *copy, struct one *one)
 	/* Opening a pipe blocks until it has a reader. */
 	if (stat(one->name, &st) == 0 && !S_ISREG(st.st_mode))
 		atomic_store(&copy->run->at_once, true);
-	if (sink_open(&sink, AT_FDCWD, one->name, false) < 0) {
+	if (get_open(copy, &one->object, &sink, AT_FDCWD, one->name, false) < 0) {
 		rc = cannot_create(one->name);
 	} else {
 		rc = get_file(copy, &one->object, &sink, one->label);
-		if (rc == COPY_GOOD && sink_commit(&sink, get_mode(copy, &one->object.status),
-						   one->object.status.ClientModTime) < 0)
-			rc = write_failed(copy, one->label, one->name);
-		sink_abandon(&sink);
+		rc = get_close(copy, &one->object, &sink, rc, one->label);
 	}
 	atomic_store(&copy->run->at_once, false);
 	return rc;
@@ -146,8 +158,8 @@ static enum copy_result add_one(struct copy *copy, struct pool *pool,
 		one->object = *object;
 		one->label = strdup(label);
 		if (!to_stdout)
-			one->name =
-				final_name(copy->volume.name, copy->path, copy->run->destination);
+			one->name = final_name(copy->volume.name, copy->path,
+					       copy->run->destination, false);
 	}
 	if (!one || !one->label) {
 		tools_error("no memory");
@@ -166,8 +178,10 @@ static enum copy_result get_directory(struct copy *copy, struct pool *pool,
 {
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
 				    {.tv_sec = (time_t)object->status.ClientModTime}};
-	char *name = final_name(copy->volume.name, copy->path, copy->run->destination);
+	char *name = final_name(copy->volume.name, copy->path, copy->run->destination,
+				names_contents(copy->path));
 	enum copy_result rc = COPY_FAILED;
+	mode_t mode = (mode_t)-1;
 	bool is_new;
 	int dir = -1;
 
@@ -175,7 +189,7 @@ static enum copy_result get_directory(struct copy *copy, struct pool *pool,
 		return COPY_FAILED;
 	is_new = mkdir(name, 0700) == 0;
 	if ((!is_new && errno != EEXIST) ||
-	    (dir = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+	    (dir = get_open_directory(AT_FDCWD, name, 0, &mode)) < 0) {
 		tools_error("cannot create directory \"%s\": %s", name, strerror(errno));
 		atomic_fetch_add(&copy->run->failed, 1);
 	} else {
@@ -185,6 +199,8 @@ static enum copy_result get_directory(struct copy *copy, struct pool *pool,
 		     futimens(dir, times) < 0) &&
 		    rc == COPY_GOOD)
 			rc = write_failed(copy, label, name);
+		if (!is_new && !copy->set->preserve && mode != (mode_t)-1)
+			fchmod(dir, mode);
 	}
 	if (dir >= 0)
 		close(dir);
@@ -271,6 +287,10 @@ static bool name_of(const void *arg, size_t i, char **name)
 {
 	const struct run *run = arg;
 
+	/* The contents of directories are merged. */
+	*name = NULL;
+	if (run->set.recursive && names_contents(run->sources[i].path))
+		return true;
 	*name = default_name(run->sources[i].volume, run->sources[i].path);
 	return *name;
 }
@@ -311,7 +331,7 @@ int copy_get(struct copy *copy)
 	struct tools_usage start;
 	struct pool *pool;
 
-	if (check_destination(copy) < 0 || pool_open(copy, &pool) < 0)
+	if (check_destination(copy) < 0 || pool_open(copy, copy->run->source_count, &pool) < 0)
 		return TOOLS_EXIT_FAILURE;
 	tools_usage_now(&start);
 	run_counters(copy->run, &before);

@@ -38,7 +38,7 @@ static const struct tools_option options[] = {
 		  "time; put: continue files that an earlier run has begun" },
 	{ .name = "jobs", .letter = 'j', .kind = TOOLS_UINT, AT(jobs),
 	  .commands = "get put", .argument = "N",
-	  .help = "get, put: number of files that are copied at the same time (1)", .min = 1,
+	  .help = "get, put: number of files that are copied at the same time (4)", .min = 1,
 	  .max = 256 },
 	{ .name = "keep-going", .kind = TOOLS_FLAG, AT(keep_going),
 	  .commands = "get put rm mkdir mv chmod",
@@ -432,7 +432,7 @@ static void end_run(struct run *run)
 int main(int argc, char **argv)
 {
 	struct run run = {.set = {.clients = 1,
-				  .jobs = 1,
+				  .jobs = 4,
 				  .files = 16,
 				  .seconds_ms = 10000,
 				  .timeout_ms = 60000,

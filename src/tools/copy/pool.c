@@ -117,13 +117,14 @@ static int start_thread(struct pool *p)
 	return 0;
 }
 
-int pool_open(struct copy *copy, struct pool **pool)
+int pool_open(struct copy *copy, size_t sources, struct pool **pool)
 {
+	bool many = copy->set->jobs > 1 && (sources > 1 || copy->set->recursive);
 	struct pool *p = calloc(1, sizeof(*p));
 
 	if (p) {
 		p->copy = copy;
-		p->threads = copy->set->jobs > 1 ? (size_t)copy->set->jobs : 0;
+		p->threads = many ? (size_t)copy->set->jobs : 0;
 		p->room = WAITING * p->threads;
 		pthread_mutex_init(&p->lock, NULL);
 		pthread_cond_init(&p->more, NULL);

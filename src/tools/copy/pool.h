@@ -10,8 +10,11 @@ struct pool;
 /* A job: handles one object, and frees `arg`. */
 typedef enum copy_result (*pool_work)(struct copy *copy, void *arg);
 
-/* With --jobs 1 there are no threads: pool_add() does the job. 0, or -1 after a message. */
-int pool_open(struct copy *copy, struct pool **pool);
+/*
+ * Of `sources` of the command line. With --jobs 1, or for a single file, there are no threads: pool_add()
+ * does the job. 0, or -1 after a message.
+ */
+int pool_open(struct copy *copy, size_t sources, struct pool **pool);
 /*
  * Have a job done in the volume that is current for `copy`, which is the thread of pool_open().
  * Waits while the queue is full. Failed jobs are counted in run->failed. COPY_STOP: a job has

@@ -269,7 +269,7 @@ int copy_put(struct copy *copy)
 	struct pool *pool;
 	bool all;
 
-	if (pool_open(copy, &pool) < 0)
+	if (pool_open(copy, copy->run->argument_count, &pool) < 0)
 		return TOOLS_EXIT_FAILURE;
 	tools_usage_now(&start);
 	run_counters(copy->run, &before);

@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/copy/part.h"
 #include "tools/copy/sink.h"
 
 #define ATTEMPTS 16
@@ -31,14 +33,12 @@ static const char *last_part(const char *path, size_t *before)
 	return path + *before;
 }
 
-/* "PATH/.NAME.0123abcd" of s->name. 0, or -1 with errno. */
-static int choose_temporary(struct sink *s)
+/* Use a name in the directory of s->name. 0, or -1 with errno. */
+static int set_temporary(struct sink *s, const char *name)
 {
 	size_t before;
-	const char *base = last_part(s->name, &before);
-	char name[224];
 
-	sink_temp_name(name, sizeof(name), base);
+	last_part(s->name, &before);
 	if (before + strlen(name) >= sizeof(s->temp)) {
 		errno = ENAMETOOLONG;
 		return -1;
@@ -46,6 +46,16 @@ static int choose_temporary(struct sink *s)
 	memcpy(s->temp, s->name, before);
 	strcpy(s->temp + before, name);
 	return 0;
+}
+
+/* "PATH/.NAME.0123abcd" of s->name. 0, or -1 with errno. */
+static int choose_temporary(struct sink *s)
+{
+	size_t before;
+	char name[224];
+
+	sink_temp_name(name, sizeof(name), last_part(s->name, &before));
+	return set_temporary(s, name);
 }
 
 /*
@@ -106,7 +116,38 @@ static int link_nameless(struct sink *s)
 	return -1;
 }
 
-int sink_open(struct sink *s, int dir, const char *name, bool inside)
+/*
+ * Open the part. -1: it cannot be trusted, is in use, or cannot be made: a temporary file does as well.
+ */
+static int open_part(struct sink *s, uint64_t version, uint64_t length, bool resume)
+{
+	char name[PART_NAME];
+	struct stat st;
+	size_t before;
+
+	part_name(name, last_part(s->name, &before), version);
+	if (set_temporary(s, name) < 0)
+		return -1;
+	s->fd = openat(s->dir, s->temp, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+		       0600);
+	if (s->fd < 0)
+		return -1;
+	if (fstat(s->fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    st.st_nlink != 1 || flock(s->fd, LOCK_EX | LOCK_NB) < 0) {
+		close(s->fd);
+		s->fd = -1;
+		return -1;
+	}
+	s->begun = resume && (uint64_t)st.st_size <= length ? (uint64_t)st.st_size : 0;
+	if (ftruncate(s->fd, (off_t)s->begun) < 0)
+		s->begun = 0;
+	s->end = s->begun;
+	s->part = s->temporary = s->owned = s->seekable = true;
+	return 0;
+}
+
+/* 0: opened, since it is no regular file. 1: it is, or will be. -1 with errno. */
+static int open_special(struct sink *s, int dir, const char *name, bool inside)
 {
 	struct stat st;
 	size_t before;
@@ -130,7 +171,28 @@ int sink_open(struct sink *s, int dir, const char *name, bool inside)
 			return s->fd < 0 ? -1 : 0;
 		}
 	}
+	return 1;
+}
+
+int sink_open(struct sink *s, int dir, const char *name, bool inside)
+{
+	int rc = open_special(s, dir, name, inside);
+
+	if (rc <= 0)
+		return rc;
 	return open_nameless(s) == 0 ? 0 : open_temporary(s);
+}
+
+int sink_open_part(struct sink *s, int dir, const char *name, bool inside, uint64_t version,
+		   uint64_t length, bool resume)
+{
+	int rc = open_special(s, dir, name, inside);
+
+	if (rc <= 0)
+		return rc;
+	if (open_part(s, version, length, resume) == 0 || open_nameless(s) == 0)
+		return 0;
+	return open_temporary(s);
 }
 
 void sink_stdout(struct sink *s)
@@ -141,8 +203,29 @@ void sink_stdout(struct sink *s)
 	s->name = "-";
 }
 
+static bool is_zero(const struct iovec *iov, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const char *bytes = iov[i].iov_base;
+		size_t length = iov[i].iov_len;
+
+		if (length && (*bytes || memcmp(bytes, bytes + 1, length - 1) != 0))
+			return false;
+	}
+	return true;
+}
+
 int sink_write(struct sink *s, struct iovec *iov, unsigned count, uint64_t offset)
 {
+	uint64_t end = offset;
+
+	for (unsigned i = 0; i < count; i++)
+		end += iov[i].iov_len;
+	if (end > s->end)
+		s->end = end;
+	/* Nothing was there before. */
+	if (s->seekable && is_zero(iov, count))
+		return 0;
 	while (count > 0) {
 		ssize_t n = s->seekable ? pwritev(s->fd, iov, (int)count, (off_t)offset)
 					: writev(s->fd, iov, (int)count);
@@ -176,6 +259,18 @@ int sink_restart(struct sink *s)
 		errno = ESPIPE;
 		return -1;
 	}
+	s->begun = s->end = 0;
+	if (s->part) {
+		char old[sizeof(s->temp)];
+
+		/* The name of a part belongs to the other version. */
+		strcpy(old, s->temp);
+		s->part = s->keep = false;
+		if (choose_temporary(s) < 0 || renameat(s->dir, old, s->dir, s->temp) < 0) {
+			strcpy(s->temp, old);
+			return -1;
+		}
+	}
 	return ftruncate(s->fd, 0);
 }
 
@@ -186,7 +281,8 @@ int sink_commit(struct sink *s, mode_t mode, uint32_t mtime)
 
 	if (!s->owned)
 		return 0;
-	if (s->seekable && (fchmod(fd, mode) < 0 || futimens(fd, times) < 0))
+	if (s->seekable && (ftruncate(fd, (off_t)s->end) < 0 || fchmod(fd, mode) < 0 ||
+			    futimens(fd, times) < 0))
 		return -1;
 	if (s->nameless && link_nameless(s) < 0)
 		return -1;
@@ -209,7 +305,7 @@ void sink_abandon(struct sink *s)
 
 	if (s->owned && s->fd >= 0)
 		close(s->fd);
-	if (s->temporary)
+	if (s->temporary && !(s->part && s->keep))
 		unlinkat(s->dir, s->temp, 0);
 	s->owned = s->temporary = s->nameless = false;
 	s->fd = -1;

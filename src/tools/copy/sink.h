@@ -11,8 +11,8 @@
 
 /*
  * A destination. A regular file is written without a name or, if the file system does not support
- * that, under a temporary name in the same directory. It gets its name when it is complete.
- * Anything else (a pipe, /dev/null) is written directly.
+ * that, under a temporary name in the same directory. It gets its name when it is complete. Bytes of a
+ * file that are zero become holes. Anything else (a pipe, /dev/null) is written directly.
  */
 struct sink {
 	int dir; /* descriptor of the directory, not owned; AT_FDCWD */
@@ -21,6 +21,10 @@ struct sink {
 	bool temporary; /* temp[] exists */
 	bool nameless;	/* the file has no name yet */
 	bool seekable;
+	bool part;	  /* temp[] is the name of a part, which a later run can continue */
+	bool keep;	  /* the part, by sink_abandon() */
+	uint64_t begun;	  /* bytes of the part that an earlier run has written */
+	uint64_t end;	  /* of what was written, or skipped as zeros */
 	char temp[256];	  /* name relative to dir */
 	const char *name; /* final name relative to dir, lent */
 };
@@ -30,17 +34,23 @@ struct sink {
  * from the server, so an existing link or device is replaced and never followed.
  */
 int sink_open(struct sink *sink, int dir, const char *name, bool inside);
+/*
+ * The same for a large file: it is written under a name that depends on its version (part_version()), and
+ * after SIGKILL it remains there. `resume`: with the bytes that an earlier run has left, at most `length`.
+ */
+int sink_open_part(struct sink *sink, int dir, const char *name, bool inside, uint64_t version,
+		   uint64_t length, bool resume);
 void sink_stdout(struct sink *sink);
 /* Write all of it at `offset`. Changes iov. 0 or -1 with errno. */
 int sink_write(struct sink *sink, struct iovec *iov, unsigned count, uint64_t offset);
-/* Start again from the first byte. 0 or -1 with errno. */
+/* Start again from the first byte, of another version. 0 or -1 with errno. */
 int sink_restart(struct sink *sink);
 /*
  * The file is complete: set its mode, time of modification (seconds since 1970) and name. 0; or -1
  * with errno, after which sink_abandon() removes everything.
  */
 int sink_commit(struct sink *sink, mode_t mode, uint32_t mtime);
-/* Remove what was written; keeps errno. Does nothing after a successful sink_commit(). */
+/* Remove what was written, but not a part that is to be kept; keeps errno. Does nothing after a successful sink_commit(). */
 void sink_abandon(struct sink *sink);
 /* ".NAME.0123abcd", with a random number. */
 void sink_temp_name(char *temp, size_t size, const char *name);

@@ -90,6 +90,40 @@ static enum copy_result not_written(struct copy *copy, const char *label, const 
 	return rc;
 }
 
+/* Let the owner of a directory use it. 0 and its old mode in *mode, or -1 with errno. */
+static int permit_owner(int dir, const char *name, int flags, mode_t *mode)
+{
+	int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC | flags), rc = -1, saved;
+	char path[32];
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (fstat(fd, &st) == 0)
+		rc = chmod(path, (st.st_mode & 07777) | 0700);
+	saved = errno;
+	close(fd);
+	errno = saved;
+	if (rc == 0)
+		*mode = st.st_mode & 07777;
+	return rc;
+}
+
+int get_open_directory(int dir, const char *name, int flags, mode_t *mode)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+	struct stat st;
+
+	if (fd < 0 && errno == EACCES && permit_owner(dir, name, flags, mode) == 0)
+		return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+	if (fd < 0 || fstat(fd, &st) < 0 || (st.st_mode & 0700) == 0700)
+		return fd;
+	if (fchmod(fd, (st.st_mode & 07777) | 0700) == 0)
+		*mode = st.st_mode & 07777;
+	return fd;
+}
+
 static enum copy_result get_link(struct copy *copy, const struct entry *e,
 				 const AFSFetchStatus *status, int dir, const char *label)
 {
@@ -125,61 +159,169 @@ static enum copy_result get_link(struct copy *copy, const struct entry *e,
 struct plain {
 	struct level *level;
 	struct afs_object object;
-	char *name, *label;
+	char **names; /* hard links; at least one */
+	size_t count;
+	char *label;
 };
+
+static void free_plain(struct plain *plain)
+{
+	for (size_t i = 0; plain->names && i < plain->count; i++)
+		free(plain->names[i]);
+	free(plain->names);
+	free(plain->label);
+	free(plain);
+}
 
 static void drop_plain(void *arg)
 {
 	struct plain *plain = arg;
 
 	leave(plain->level);
-	free(plain->name);
-	free(plain->label);
-	free(plain);
+	free_plain(plain);
+}
+
+static enum copy_result get_named(struct copy *copy, struct plain *plain, const char *name)
+{
+	int dir = plain->level->dir;
+	enum copy_result rc;
+	struct sink sink;
+
+	if (get_is_there(copy, dir, name, &plain->object.status)) {
+		copy_skip(copy->run, afs_status_length(&plain->object.status));
+		return COPY_GOOD;
+	}
+	if (get_open(copy, &plain->object, &sink, dir, name, true) < 0)
+		return write_failed(copy, plain->label, name);
+	rc = get_file(copy, &plain->object, &sink, plain->label);
+	return get_close(copy, &plain->object, &sink, rc, plain->label);
+}
+
+/* Give the first name's file another name. 0, or -1 with errno. */
+static int link_name(int dir, const char *first, const char *name)
+{
+	char temp[224];
+	int rc, saved;
+
+	sink_temp_name(temp, sizeof(temp), name);
+	if (linkat(dir, first, dir, temp, 0) < 0)
+		return -1;
+	rc = renameat(dir, temp, dir, name);
+	saved = errno;
+	/* It stays if both were names of one file already. */
+	unlinkat(dir, temp, 0);
+	errno = saved;
+	return rc;
 }
 
 static enum copy_result get_plain(struct copy *copy, void *arg)
 {
 	struct plain *plain = arg;
-	enum copy_result rc = COPY_GOOD;
-	int dir = plain->level->dir;
-	struct sink sink;
+	enum copy_result rc = get_named(copy, plain, plain->names[0]);
 
-	if (get_is_there(copy, dir, plain->name, &plain->object.status)) {
-		copy_skip(copy->run, afs_status_length(&plain->object.status));
-	} else if (sink_open(&sink, dir, plain->name, true) < 0) {
-		rc = write_failed(copy, plain->label, plain->name);
-	} else {
-		rc = get_file(copy, &plain->object, &sink, plain->label);
-		if (rc == COPY_GOOD && sink_commit(&sink, get_mode(copy, &plain->object.status),
-						   plain->object.status.ClientModTime) < 0)
-			rc = write_failed(copy, plain->label, plain->name);
-		sink_abandon(&sink);
+	for (size_t i = 1; i < plain->count && rc == COPY_GOOD; i++) {
+		if (link_name(plain->level->dir, plain->names[0], plain->names[i]) == 0)
+			atomic_fetch_add(&copy->run->files, 1);
+		else /* Not all file systems have hard links. */
+			rc = get_named(copy, plain, plain->names[i]);
 	}
 	drop_plain(plain);
 	return rc;
 }
 
-static enum copy_result add_plain(struct tree *t, const struct entry *e,
-				  const AFSFetchStatus *status, struct level *level,
-				  const char *label)
-{
-	struct plain *plain = calloc(1, sizeof(*plain));
+/*
+ * Entries of a directory that are names of one file: next[i] is the index of the next one after i, and 0 at
+ * the last one. `taken`: an earlier name has it.
+ */
+struct twins {
+	size_t *next;
+	bool *taken;
+};
 
-	if (plain) {
-		plain->name = strdup(e->name);
-		plain->label = strdup(label);
-	}
-	if (!plain || !plain->name || !plain->label) {
+static int by_fid(const void *a, const void *b, void *arg)
+{
+	const struct entries *entries = arg;
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+	const AFSFid *f = &entries->list[x].fid, *g = &entries->list[y].fid;
+
+	if (f->Vnode != g->Vnode)
+		return f->Vnode < g->Vnode ? -1 : 1;
+	if (f->Unique != g->Unique)
+		return f->Unique < g->Unique ? -1 : 1;
+	return x < y ? -1 : 1;
+}
+
+/* False: no memory, after a message. */
+static bool find_twins(struct entries *entries, struct twins *twins)
+{
+	size_t *order = calloc(entries->count + 1, sizeof(*order));
+
+	twins->next = calloc(entries->count + 1, sizeof(*twins->next));
+	twins->taken = calloc(entries->count + 1, sizeof(*twins->taken));
+	if (!order || !twins->next || !twins->taken) {
 		tools_error("no memory");
-		if (plain) {
-			free(plain->name);
-			free(plain->label);
-		}
-		free(plain);
+		free(order);
+		return false;
+	}
+	for (size_t i = 0; i < entries->count; i++)
+		order[i] = i;
+	qsort_r(order, entries->count, sizeof(*order), by_fid, entries);
+	for (size_t i = 0; i + 1 < entries->count; i++) {
+		const AFSFid *f = &entries->list[order[i]].fid;
+		const AFSFid *g = &entries->list[order[i + 1]].fid;
+
+		if (f->Vnode == g->Vnode && f->Unique == g->Unique)
+			twins->next[order[i]] = order[i + 1];
+	}
+	free(order);
+	return true;
+}
+
+static void free_twins(struct twins *twins)
+{
+	free(twins->next);
+	free(twins->taken);
+}
+
+/* All names of the file of an entry. */
+static bool take_names(struct plain *plain, const struct entries *entries, size_t at,
+		       struct twins *twins)
+{
+	size_t count = 1;
+
+	for (size_t i = twins->next[at]; i; i = twins->next[i])
+		count++;
+	plain->names = calloc(count, sizeof(*plain->names));
+	if (!plain->names)
+		return false;
+	plain->count = count;
+	for (size_t i = at, n = 0; n < count; i = twins->next[i], n++) {
+		plain->names[n] = strdup(entries->list[i].name);
+		if (!plain->names[n])
+			return false;
+		twins->taken[i] = true;
+	}
+	return true;
+}
+
+static enum copy_result add_plain(struct tree *t, const struct entries *entries, size_t at,
+				  struct twins *twins, const AFSFetchStatus *status,
+				  struct level *level, const char *label)
+{
+	struct plain *plain;
+
+	if (twins->taken[at])
+		return COPY_GOOD;
+	plain = calloc(1, sizeof(*plain));
+	if (plain)
+		plain->label = strdup(label);
+	if (!plain || !plain->label || !take_names(plain, entries, at, twins)) {
+		tools_error("no memory");
+		if (plain)
+			free_plain(plain);
 		return COPY_STOP;
 	}
-	plain->object = (struct afs_object){.fid = e->fid, .status = *status};
+	plain->object = (struct afs_object){.fid = entries->list[at].fid, .status = *status};
 	plain->level = level;
 	atomic_fetch_add(&level->users, 1);
 	return pool_add(t->pool, get_plain, drop_plain, plain);
@@ -193,11 +335,11 @@ static enum copy_result get_subdirectory(struct tree *t, const struct entry *e,
 {
 	struct level *level;
 	enum copy_result rc;
+	mode_t mode;
 	int dir;
 
 	if ((mkdirat(parent->dir, e->name, 0700) < 0 && errno != EEXIST) ||
-	    (dir = openat(parent->dir, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) <
-		    0) {
+	    (dir = get_open_directory(parent->dir, e->name, O_NOFOLLOW, &mode)) < 0) {
 		return not_written(t->copy, label, e->name);
 	}
 	level = new_level(t->copy, dir, label);
@@ -212,10 +354,11 @@ static enum copy_result get_subdirectory(struct tree *t, const struct entry *e,
 	return rc;
 }
 
-static enum copy_result get_entry(struct tree *t, const struct entry *e,
-				  const AFSFetchStatus *status, struct level *level,
-				  const char *label)
+static enum copy_result get_entry(struct tree *t, const struct entries *entries, size_t at,
+				  struct twins *twins, const AFSFetchStatus *status,
+				  struct level *level, const char *label)
 {
+	const struct entry *e = &entries->list[at];
 	struct afs_error error;
 
 	if (status->errorCode != 0) {
@@ -233,13 +376,13 @@ static enum copy_result get_entry(struct tree *t, const struct entry *e,
 	case AFS_TYPE_SYMLINK:
 		return get_link(t->copy, e, status, level->dir, label);
 	default:
-		return add_plain(t, e, status, level, label);
+		return add_plain(t, entries, at, twins, status, level, label);
 	}
 }
 
 /* A part of a directory, whose status is one call. */
 static enum copy_result get_batch(struct tree *t, const struct entries *entries, size_t at,
-				  uint32_t count, struct level *level)
+				  uint32_t count, struct twins *twins, struct level *level)
 {
 	const char *label = level->label;
 	AFSFetchStatus statuses[AFSCBMAX];
@@ -257,7 +400,7 @@ static enum copy_result get_batch(struct tree *t, const struct entries *entries,
 			tools_error("no memory");
 			return COPY_STOP;
 		}
-		rc = get_entry(t, e, &statuses[i], level, path);
+		rc = get_entry(t, entries, at + i, twins, &statuses[i], level, path);
 		free(path);
 		/* After an object that failed, continue with the others. */
 		if (rc == COPY_FAILED) {
@@ -268,10 +411,10 @@ static enum copy_result get_batch(struct tree *t, const struct entries *entries,
 	return rc;
 }
 
-static enum copy_result get_entries(struct tree *t, const struct entries *entries,
-				    struct level *level)
+static enum copy_result get_entries(struct tree *t, struct entries *entries, struct level *level)
 {
 	enum copy_result rc = COPY_GOOD;
+	struct twins twins = {0};
 
 	t->names += entries->count;
 	if (t->names > NAMES_MAX) {
@@ -279,11 +422,15 @@ static enum copy_result get_entries(struct tree *t, const struct entries *entrie
 			    NAMES_MAX);
 		rc = COPY_FAILED;
 	}
+	if (rc == COPY_GOOD && !find_twins(entries, &twins))
+		rc = COPY_STOP;
 	for (size_t at = 0; rc == COPY_GOOD && at < entries->count; at += AFSCBMAX) {
 		size_t left = entries->count - at;
 
-		rc = get_batch(t, entries, at, left < AFSCBMAX ? (uint32_t)left : AFSCBMAX, level);
+		rc = get_batch(t, entries, at, left < AFSCBMAX ? (uint32_t)left : AFSCBMAX, &twins,
+			       level);
 	}
+	free_twins(&twins);
 	t->names -= entries->count;
 	return rc;
 }

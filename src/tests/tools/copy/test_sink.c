@@ -65,6 +65,79 @@ START_TEST(commit)
 }
 END_TEST
 
+/* A part of an earlier run is continued if it is of the same version, and kept only on demand. */
+START_TEST(parts)
+{
+	char *folder = test_folder(), path[300], *text;
+	char a[] = "hello ", b[] = "world";
+	struct iovec first = { a, 6 }, second = { b, 5 };
+	struct sink s, other;
+
+	snprintf(path, sizeof(path), "%s/file", folder);
+	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 11, false), 0);
+	ck_assert(s.part);
+	ck_assert_int_eq(sink_write(&s, &first, 1, 0), 0);
+	/* Another process has it: this one uses another file. */
+	ck_assert_int_eq(sink_open_part(&other, AT_FDCWD, path, false, 7, 11, true), 0);
+	ck_assert(!other.part);
+	ck_assert_uint_eq(other.begun, 0);
+	sink_abandon(&other);
+	s.keep = true;
+	sink_abandon(&s);
+	ck_assert_int_eq(count_names(folder), 1);
+	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 8, 11, true), 0);
+	ck_assert_uint_eq(s.begun, 0);
+	sink_abandon(&s);
+	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 5, true), 0);
+	ck_assert_uint_eq(s.begun, 0); /* it is longer than the file */
+	ck_assert_int_eq(sink_write(&s, &(struct iovec){ a, 6 }, 1, 0), 0);
+	s.keep = true;
+	sink_abandon(&s);
+	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 11, true), 0);
+	ck_assert_uint_eq(s.begun, 6);
+	ck_assert_int_eq(sink_write(&s, &second, 1, 6), 0);
+	ck_assert_int_eq(sink_commit(&s, 0640, 1000000000), 0);
+	ck_assert_int_eq(count_names(folder), 1);
+	text = read_all(path);
+	ck_assert_str_eq(text, "hello world");
+	free(text);
+	/* After a restart it is no part of that version. */
+	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 11, false), 0);
+	ck_assert_int_eq(sink_restart(&s), 0);
+	ck_assert(!s.part);
+	s.keep = true;
+	sink_abandon(&s);
+	ck_assert_int_eq(count_names(folder), 1);
+	unlink(path);
+	rmdir(folder);
+	free(folder);
+}
+END_TEST
+
+/* Zeros take no blocks; the length is right also if they are at the end. */
+START_TEST(holes)
+{
+	char *folder = test_folder(), path[300], x[] = "x";
+	static char zeros[1 << 20];
+	struct stat st;
+	struct sink s;
+
+	snprintf(path, sizeof(path), "%s/file", folder);
+	ck_assert_int_eq(sink_open(&s, AT_FDCWD, path, false), 0);
+	ck_assert_int_eq(sink_write(&s, &(struct iovec){ zeros, sizeof(zeros) }, 1, 0), 0);
+	ck_assert_int_eq(sink_write(&s, &(struct iovec){ x, 1 }, 1, sizeof(zeros)), 0);
+	ck_assert_int_eq(sink_write(&s, &(struct iovec){ zeros, sizeof(zeros) }, 1,
+				    sizeof(zeros) + 1), 0);
+	ck_assert_int_eq(sink_commit(&s, 0640, 1000000000), 0);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_eq(st.st_size, 2 * sizeof(zeros) + 1);
+	ck_assert_int_lt(st.st_blocks * 512, (int)sizeof(zeros));
+	unlink(path);
+	rmdir(folder);
+	free(folder);
+}
+END_TEST
+
 START_TEST(abandon)
 {
 	char *folder = test_folder(), path[300], *text, data[] = "new";
@@ -151,4 +224,4 @@ START_TEST(long_names)
 }
 END_TEST
 
-TEST_MAIN("sink", commit, abandon, disk_full, not_files, long_names)
+TEST_MAIN("sink", commit, parts, holes, abandon, disk_full, not_files, long_names)
