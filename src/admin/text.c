@@ -35,7 +35,8 @@ static char *escape(const char *bytes, bool reversible)
 	while (text && *at) {
 		size_t length = utf8_length(at);
 
-		if (!length || *at < ' ' || *at == 0x7f || (reversible && *at == '\\')) {
+		if (!length || *at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0) ||
+		    (reversible && *at == '\\')) {
 			to += sprintf(to, "\\x%02x", *at++);
 			continue;
 		}

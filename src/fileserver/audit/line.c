@@ -82,6 +82,9 @@ static char *put_string(char *at, const char *text)
 			*at++ = (char)*s++;
 		} else if (*s < 0x20 || *s == 0x7f || n == 0) {
 			at += sprintf(at, "\\u%04x", *s++);
+		} else if (*s == 0xc2 && s[1] < 0xa0) { /* C1: terminals take orders from them */
+			at += sprintf(at, "\\u%04x", s[1]);
+			s += 2;
 		} else {
 			while (n--)
 				*at++ = (char)*s++;

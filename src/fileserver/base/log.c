@@ -55,9 +55,8 @@ void fsd_log(enum rxw_log_level level, const char *format, ...)
 
 	if (length > sizeof(line) - 2)
 		length = sizeof(line) - 2;
-	for (size_t i = 0; i < length; i++) /* file names may contain control characters */
-		if ((unsigned char)line[i] < 0x20)
-			line[i] = '?';
+	line[length] = '\0';
+	tools_harmless(line); /* file names may contain control characters */
 	line[length++] = '\n';
 	pthread_mutex_lock(&hold_lock);
 	if (!holding) {

@@ -90,6 +90,16 @@ cp_well ls demo:hello.txt && [ "$(cat out)" = hello.txt ] || fail "ls of a file"
 cp_well stat demo:large && grep -q "length  *$(stat -c %s "$tree/large")\$" out || fail "stat: $(cat out)"
 cp_well stat --json demo:link && grep -q '"link": "hello.txt"' out || fail "stat --json: $(cat out)"
 
+# Names with controls beyond ASCII, on a terminal and elsewhere.
+if command -v script > /dev/null; then
+	name=$(printf 'c1\302\2332J\233x')
+	: > "$tree/$name" && chmod 644 "$tree/$name"
+	script -qec "'$afscp' -s '$where' ls demo:" /dev/null > terminal 2> err < /dev/null
+	grep -q 'c1??2J?x' terminal || fail "ls on a terminal: $(grep -a c1 terminal | od -c | head -n 3)"
+	cp_well ls demo: && grep -qF "$name" out || fail "ls into a file: $(grep -a c1 out | od -c | head -n 3)"
+	rm "$tree/$name"
+fi
+
 # bench, and reports.
 what=bench
 cp_well bench demo:large --clients 4 --seconds 0.5 --range 100000 --json && {

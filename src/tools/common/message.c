@@ -100,6 +100,41 @@ static char *format_line(char *small, size_t size, const char *format, va_list a
 	return line;
 }
 
+/* Bytes of the character of UTF-8 at `text`; 0: it is none. */
+static size_t utf8_length(const unsigned char *text)
+{
+	size_t length = *text < 0x80   ? 1
+			: *text < 0xc2 ? 0
+			: *text < 0xe0 ? 2
+			: *text < 0xf0 ? 3
+			: *text < 0xf5 ? 4
+				       : 0;
+
+	for (size_t i = 1; i < length; i++)
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	/* Longer than needed. */
+	if ((*text == 0xe0 && text[1] < 0xa0) || (*text == 0xf0 && text[1] < 0x90))
+		return 0;
+	return length;
+}
+
+char *tools_harmless(char *text)
+{
+	unsigned char *at = (unsigned char *)text;
+
+	while (*at) {
+		size_t length = utf8_length(at);
+		bool control = *at < ' ' || *at == 0x7f || (length == 0 && *at < 0xa0) ||
+			       (*at == 0xc2 && length == 2 && at[1] < 0xa0);
+
+		for (size_t i = 0; i < length || i == 0; i++, at++)
+			if (control)
+				*at = '?';
+	}
+	return text;
+}
+
 void tools_error(const char *format, ...)
 {
 	int saved = errno;
@@ -110,13 +145,8 @@ void tools_error(const char *format, ...)
 	va_start(args, format);
 	line = format_line(small, sizeof(small) - 1, format, args);
 	va_end(args);
-	/*
-	 * Names of files and texts of servers end up here: a terminal must not take orders from
-	 * them.
-	 */
-	for (char *p = line + (progress_shown && !journal); *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
+	/* Names of files and texts of servers end up here. */
+	tools_harmless(line + (progress_shown && !journal));
 	progress_shown = false;
 	strcat(line, "\n");
 	put(line, strlen(line));

@@ -23,6 +23,12 @@ const char *tools_program_name(void);
 bool tools_stderr_is_journal(void);
 
 /*
+ * Names of files and texts of servers end up on terminals, which must not take orders from them: replace
+ * control characters by "?", those of ASCII and of C1 (0x80 to 0x9f), as bytes and as UTF-8. Returns text.
+ */
+char *tools_harmless(char *text);
+
+/*
  * Write "NAME: text" (in the journal: "<3>text") and a newline to stderr, with one write(). A
  * progress line is ended first. Any thread.
  */

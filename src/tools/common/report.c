@@ -318,7 +318,9 @@ int tools_json_print(json_t *object)
 		tools_error("no memory");
 		return -1;
 	}
-	rc = json_dumpf(object, stdout, JSON_INDENT(2));
+	/* A terminal would take orders from control characters beyond ASCII. */
+	rc = json_dumpf(object, stdout,
+			JSON_INDENT(2) | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0));
 	if (putchar('\n') == EOF || fflush(stdout) != 0)
 		rc = -1;
 	json_decref(object);

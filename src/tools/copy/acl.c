@@ -2,6 +2,7 @@
 /* afscp acl: show and change the access list of a directory. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "afs/client/acl.h"
 #include "tools/common/message.h"
@@ -30,12 +31,17 @@ static int fetch(struct copy *copy, const AFSFid *fid, const char *label, struct
 
 static void print_list(const struct afs_acl *acl, bool negative)
 {
-	char text[AFS_ACL_RIGHTS];
+	char text[AFS_ACL_RIGHTS], name[sizeof(acl->entry[0].name)];
 
-	for (unsigned i = 0; i < acl->count; i++)
-		if (acl->entry[i].negative == negative)
-			printf("%s%-8s %s\n", negative ? "-" : " ",
-			       afs_rights_text(acl->entry[i].rights, text), acl->entry[i].name);
+	for (unsigned i = 0; i < acl->count; i++) {
+		if (acl->entry[i].negative != negative)
+			continue;
+		/* It comes from the server. */
+		snprintf(name, sizeof(name), "%s", acl->entry[i].name);
+		printf("%s%-8s %s\n", negative ? "-" : " ",
+		       afs_rights_text(acl->entry[i].rights, text),
+		       isatty(STDOUT_FILENO) ? tools_harmless(name) : name);
+	}
 }
 
 static json_t *list_json(const struct afs_acl *acl, bool negative)

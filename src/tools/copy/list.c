@@ -12,10 +12,14 @@
 /* Names come from the server: on a terminal, replace control characters. */
 static void put_name(const char *name)
 {
-	bool terminal = isatty(STDOUT_FILENO);
+	char text[AFSPATHMAX + 320];
 
-	for (const unsigned char *p = (const unsigned char *)name; *p; p++)
-		putchar(terminal && (*p < ' ' || *p == 0x7f) ? '?' : *p);
+	if (!isatty(STDOUT_FILENO)) {
+		fputs(name, stdout);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s", name);
+	fputs(tools_harmless(text), stdout);
 }
 
 static const char *mode_text(char text[11], const AFSFetchStatus *status)

@@ -63,13 +63,6 @@ static size_t width_of_terminal(void)
 	return 79;
 }
 
-static void make_harmless(char *text)
-{
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-}
-
 char *progress_count(char *text, size_t size, uint64_t files, uint64_t all)
 {
 	if (all)
@@ -101,7 +94,7 @@ static void show(const struct progress *p, const char *label, uint64_t done, uin
 	}
 	if (strlen(line) > width)
 		line[width] = 0;
-	make_harmless(line);
+	tools_harmless(line);
 	tools_progress(line);
 }
 

@@ -25,6 +25,30 @@ START_TEST(one_line)
 }
 END_TEST
 
+/* C1 controls are orders to terminals, too: as bytes and as UTF-8. Other characters stay. */
+START_TEST(harmless)
+{
+	static const char *const texts[][2] = {
+		{ "plain \x7f\x1b", "plain ??" },
+		{ "a\x9b" "2J\x85", "a?2J?" },
+		{ "a\xc2\x9b" "2J", "a??2J" },
+		{ "gr\xc3\xbc\xc3\x9f e\xe2\x82\xac \xf0\x9f\x98\x80", NULL },
+		{ "latin1 \xfc\xdf", NULL },
+		{ "\xe2\x9b", "\xe2?" },
+		{ "\xe0\x82\x9b", "\xe0??" },
+		{ "\xc0\x9b\xf0\x80\x82\x9b", "\xc0?\xf0???" },
+		{ "\xc2\xa0\xc2", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "%s", texts[i][0]);
+		ck_assert_str_eq(tools_harmless(text), texts[i][1] ? texts[i][1] : texts[i][0]);
+	}
+}
+END_TEST
+
 /* For the journal, a line has a priority and no program name. */
 START_TEST(journal_line)
 {
@@ -120,4 +144,4 @@ START_TEST(full_disk)
 }
 END_TEST
 
-TEST_MAIN("message", one_line, journal_line, closed_standard_files, long_line, progress, full_disk)
+TEST_MAIN("message", one_line, harmless, journal_line, closed_standard_files, long_line, progress, full_disk)
