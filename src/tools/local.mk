@@ -11,6 +11,7 @@ tools_common_sources = \
 	src/tools/common/number.c src/tools/common/number.h \
 	src/tools/common/options.c src/tools/common/options.h \
 	src/tools/common/place.c src/tools/common/place.h \
+	src/tools/common/reach.c src/tools/common/reach.h \
 	src/tools/common/renew.c src/tools/common/renew.h \
 	src/tools/common/report.c src/tools/common/report.h \
 	src/tools/common/signals.c src/tools/common/signals.h \

@@ -108,6 +108,7 @@ src_tests_tools_perf_test_wire_LDADD = src/afs/librxafs.la $(tools_test_libs)
 $(src_tests_tools_perf_test_wire_OBJECTS): $(afs_headers)
 
 # Programs with each other on loopback.
+check_scripts += src/tests/tools/addresses.sh
 check_scripts += src/tests/tools/afscp.sh
 check_scripts += src/tests/tools/badinput.sh
 check_scripts += src/tests/tools/changes.sh

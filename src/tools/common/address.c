@@ -107,6 +107,47 @@ int tools_resolve(const char *host, uint16_t port, int passive, struct tools_add
 	return 0;
 }
 
+size_t tools_resolve_all(const char *host, uint16_t port,
+			 struct tools_address list[TOOLS_ADDRESSES], char *message,
+			 size_t message_size)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_DGRAM, .ai_protocol = IPPROTO_UDP };
+	struct addrinfo *found = NULL;
+	size_t count = 0;
+	int rc = getaddrinfo(host, NULL, &hints, &found);
+
+	for (const struct addrinfo *a = found; rc == 0 && a && count < TOOLS_ADDRESSES;
+	     a = a->ai_next) {
+		if (a->ai_family != AF_INET && a->ai_family != AF_INET6)
+			continue;
+		memset(&list[count], 0, sizeof(list[count]));
+		memcpy(&list[count].sa, a->ai_addr, a->ai_addrlen);
+		list[count].len = a->ai_addrlen;
+		tools_address_set_port(&list[count].sa, port);
+		count++;
+	}
+	if (found)
+		freeaddrinfo(found);
+	if (count == 0)
+		snprintf(message, message_size, "cannot resolve host \"%s\": %s", host,
+			 rc ? gai_strerror(rc) : "no address");
+	return count;
+}
+
+void tools_addresses_prefer_ipv4(struct tools_address *list, size_t count)
+{
+	struct tools_address one;
+	size_t next = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (list[i].sa.ss_family != AF_INET)
+			continue;
+		one = list[i];
+		memmove(&list[next + 1], &list[next], (i - next) * sizeof(one));
+		list[next++] = one;
+	}
+}
+
 char *tools_address_text(const struct sockaddr_storage *sa, char *text, size_t size)
 {
 	char host[INET6_ADDRSTRLEN + 20] = "?";

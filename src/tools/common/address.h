@@ -30,6 +30,18 @@ int tools_split_host(const char *text, char *host, size_t host_size, uint16_t *p
 int tools_resolve(const char *host, uint16_t port, int passive, struct tools_address *address,
 		  char *message, size_t message_size);
 
+#define TOOLS_ADDRESSES 8 /* of a host; further ones are ignored */
+
+/*
+ * The same to reach a host that may have several addresses: all of them, in the order in which the system
+ * prefers them. Returns their number, or 0 with the reason in `message`.
+ */
+size_t tools_resolve_all(const char *host, uint16_t port,
+			 struct tools_address list[TOOLS_ADDRESSES], char *message,
+			 size_t message_size);
+/* Put those of IPv4 first; otherwise the order stays. */
+void tools_addresses_prefer_ipv4(struct tools_address *list, size_t count);
+
 /* "127.0.0.1:7009", "[::1]:7009". Returns text. */
 char *tools_address_text(const struct sockaddr_storage *sa, char *text, size_t size);
 uint16_t tools_address_port(const struct sockaddr_storage *sa);

@@ -13,6 +13,7 @@
 #include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/place.h"
+#include "tools/common/reach.h"
 #include "tools/common/signals.h"
 #include "tools/copy/arguments.h"
 #include "tools/copy/copy.h"
@@ -221,7 +222,9 @@ static void on_signal(int number, void *arg)
 static int parse_server(struct run *run)
 {
 	uint16_t ports[2] = {AFS_PORT_VL, AFS_PORT_FS};
+	struct tools_address list[TOOLS_ADDRESSES];
 	char host[256], message[320];
+	size_t count;
 	const char *text = run->set.server ? run->set.server : "127.0.0.1";
 
 	if (tools_split_host(text, host, sizeof(host), ports, 2) < 0) {
@@ -230,10 +233,14 @@ static int parse_server(struct run *run)
 			text);
 		return TOOLS_EXIT_USAGE;
 	}
-	if (tools_resolve(host, ports[0], 0, &run->vl, message, sizeof(message)) < 0) {
+	count = tools_resolve_all(host, ports[0], list, message, sizeof(message));
+	if (count == 0) {
 		tools_error("-s: %s", message);
 		return TOOLS_EXIT_FAILURE;
 	}
+	/* Location entries have no IPv6 addresses: see afs_client_volume(). */
+	tools_addresses_prefer_ipv4(list, count);
+	run->vl = list[tools_reach(&run->config, list, count, AFS_SERVICE_VL)];
 	run->fs_port = ports[1];
 	return 0;
 }

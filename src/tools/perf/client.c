@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "tools/common/many.h"
 #include "tools/common/message.h"
+#include "tools/common/reach.h"
 #include "tools/common/signals.h"
 #include "tools/perf/client.h"
 
@@ -27,16 +28,20 @@ static void on_signal(int number, void *arg)
 static int open_client(struct perf_client *c)
 {
 	uint16_t port = (uint16_t)c->set->port;
+	struct tools_address list[TOOLS_ADDRESSES];
 	char message[256], host[256];
+	size_t count;
 
 	if (tools_split_host(c->set->host, host, sizeof(host), &port, 1) < 0) {
 		tools_error("option --server: invalid value \"%s\"; use HOST[:PORT]", c->set->host);
 		return -1;
 	}
-	if (tools_resolve(host, port, 0, &c->server, message, sizeof(message)) < 0) {
+	count = tools_resolve_all(host, port, list, message, sizeof(message));
+	if (count == 0) {
 		tools_error("-s: %s", message);
 		return -1;
 	}
+	c->server = list[tools_reach(c->config, list, count, PERF_SERVICE)];
 	tools_address_text(&c->server.sa, c->server_text, sizeof(c->server_text));
 	if (perf_links_open(c) < 0)
 		return -1;

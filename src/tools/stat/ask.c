@@ -23,6 +23,7 @@ struct asker {
 	int fd;
 	uint32_t number; /* of the latest query */
 	uint64_t timeout_ms;
+	int tries;
 	bool gone; /* the port is closed */
 };
 
@@ -59,7 +60,7 @@ static size_t query(struct asker *a, uint8_t type, const uint8_t *ask, size_t as
 		.epoch = EPOCH, .type = type, .flags = RXW_CLIENT_INITIATED | RXW_LAST_PACKET};
 	uint64_t timeout = a->timeout_ms;
 
-	for (int i = 0; i < TRIES && !a->gone; i++, timeout *= 2) {
+	for (int i = 0; i < a->tries && !a->gone; i++, timeout *= 2) {
 		uint8_t out[RXW_HEADER_SIZE + 8];
 		size_t n;
 
@@ -156,21 +157,43 @@ static void ask_version(struct asker *a, struct stat_view *v)
 			*c = '?';
 }
 
+/* A socket that is connected to the address; false if there cannot be one. */
+static bool open_asker(struct asker *a, const struct tools_address *address, uint64_t timeout_ms,
+		       int tries)
+{
+	*a = (struct asker){.timeout_ms = timeout_ms, .tries = tries};
+	a->number = (uint32_t)monotonic_ns(); /* distinguishes late answers to other queries */
+	a->fd = socket(address->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (a->fd < 0)
+		return false;
+	if (connect(a->fd, (const struct sockaddr *)&address->sa, address->len) == 0)
+		return true;
+	close(a->fd);
+	return false;
+}
+
+bool stat_answers(const struct tools_address *address, uint64_t timeout_ms)
+{
+	uint8_t packet[ROOM], *body, nothing = 0;
+	struct asker a;
+	bool good;
+
+	if (!open_asker(&a, address, timeout_ms, 2))
+		return false;
+	good = query(&a, RXW_VERSION, &nothing, 1, packet, &body) > 0;
+	close(a.fd);
+	return good;
+}
+
 bool stat_ask(struct stat_view *v, uint64_t timeout_ms, uint64_t most, bool all)
 {
-	struct asker a = {.timeout_ms = timeout_ms};
 	uint8_t packet[ROOM], *body;
+	struct asker a;
 	size_t n;
 
 	v->at = monotonic_ns();
-	a.number = (uint32_t)v->at; /* distinguishes late answers to other queries */
-	a.fd = socket(v->address.sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (a.fd < 0)
+	if (!open_asker(&a, &v->address, timeout_ms, TRIES))
 		return false;
-	if (connect(a.fd, (struct sockaddr *)&v->address.sa, v->address.len) < 0) {
-		close(a.fd);
-		return false;
-	}
 	ask_version(&a, v);
 	n = *v->version && !a.gone ? debug(&a, RXW_DEBUG_STATS, 0, packet, &body) : 0;
 	v->answered = n && rxw_debug_stats_get(body, n, &v->basic);

@@ -85,20 +85,27 @@ static int show(const struct stat_source *source, bool json)
 }
 
 /* The hosts of the command line. 0, or -1 after a message. */
-static int resolve(char **hosts, size_t count, struct tools_address *addresses)
+static int resolve(char **hosts, size_t count, uint64_t timeout_ms,
+		   struct tools_address *addresses)
 {
 	for (size_t i = 0; i < count; i++) {
+		struct tools_address list[TOOLS_ADDRESSES];
 		char host[256], message[256];
 		uint16_t port = PORT;
+		size_t found, at = 0;
 
 		if (tools_split_host(hosts[i], host, sizeof(host), &port, 1) < 0) {
 			tools_error("%s: write HOST, HOST:PORT or [IPv6]:PORT", hosts[i]);
 			return -1;
 		}
-		if (tools_resolve(host, port, 0, &addresses[i], message, sizeof(message)) < 0) {
+		found = tools_resolve_all(host, port, list, message, sizeof(message));
+		if (found == 0) {
 			tools_error("%s", message);
 			return -1;
 		}
+		while (found > 1 && at < found && !stat_answers(&list[at], timeout_ms))
+			at++;
+		addresses[i] = list[at < found ? at : 0];
 	}
 	return 0;
 }
@@ -119,7 +126,7 @@ static int run(const struct settings *set, char **hosts, size_t count)
 
 	if (!addresses)
 		tools_error("no memory");
-	else if (resolve(hosts, count, addresses) == 0)
+	else if (resolve(hosts, count, set->timeout_ms, addresses) == 0)
 		status = set->live ? stat_live(&source, set->interval_ms, set->count) :
 				     show(&source, set->json);
 	free(addresses);

@@ -49,7 +49,9 @@ struct stat_view {
 	uint64_t calls_left_out; /* further calls of its program */
 };
 
-/* ask.c: query everything that an endpoint answers. False: no answer. */
+/* ask.c: whether anything answers at an address, after two tries at most. */
+bool stat_answers(const struct tools_address *address, uint64_t timeout_ms);
+/* Query everything that an endpoint answers. False: no answer. */
 bool stat_ask(struct stat_view *view, uint64_t timeout_ms, uint64_t most, bool all);
 
 /*

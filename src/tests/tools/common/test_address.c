@@ -73,6 +73,30 @@ START_TEST(resolve)
 }
 END_TEST
 
+START_TEST(resolve_all)
+{
+	struct tools_address list[TOOLS_ADDRESSES], one[TOOLS_ADDRESSES];
+	char message[128], text[TOOLS_ADDRESS_TEXT];
+
+	ck_assert_uint_eq(tools_resolve_all("127.0.0.1", 9, list, message, sizeof(message)), 1);
+	ck_assert_str_eq(tools_address_text(&list[0].sa, text, sizeof(text)), "127.0.0.1:9");
+	ck_assert_uint_eq(tools_resolve_all("::1", 9, list, message, sizeof(message)), 1);
+	list[2] = list[0];
+	ck_assert_uint_eq(tools_resolve_all("10.0.0.1", 9, one, message, sizeof(message)), 1);
+	list[1] = one[0];
+	ck_assert_uint_eq(tools_resolve_all("10.0.0.2", 9, one, message, sizeof(message)), 1);
+	list[3] = one[0];
+	tools_addresses_prefer_ipv4(list, 4);
+	ck_assert_str_eq(tools_address_text(&list[0].sa, text, sizeof(text)), "10.0.0.1:9");
+	ck_assert_str_eq(tools_address_text(&list[1].sa, text, sizeof(text)), "10.0.0.2:9");
+	ck_assert_uint_eq(list[2].sa.ss_family, AF_INET6);
+	ck_assert_str_eq(tools_address_text(&list[3].sa, text, sizeof(text)), "[::1]:9");
+	ck_assert_uint_eq(tools_resolve_all("no-such-host.invalid", 9, list, message,
+					    sizeof(message)), 0);
+	ck_assert_ptr_nonnull(strstr(message, "no-such-host.invalid"));
+}
+END_TEST
+
 /* A name reserved as invalid: the message contains it. */
 START_TEST(unknown_host)
 {
@@ -85,4 +109,4 @@ START_TEST(unknown_host)
 }
 END_TEST
 
-TEST_MAIN("address", split, resolve, unknown_host)
+TEST_MAIN("address", split, resolve, resolve_all, unknown_host)
