@@ -200,6 +200,11 @@ static const struct tools_option table[] = {
 	 .offset = SETTING(guard.realm),
 	 .argument = "REALM",
 	 .help = "a realm whose principal \"afs\" is the service itself"},
+	{.name = "allow-dotted-principals",
+	 .kind = TOOLS_FLAG,
+	 .offset = SETTING(dotted_principals),
+	 .help = "john.doe is the user john.doe of --protection, and john/doe is not; default: the "
+		 "reverse"},
 	{.name = "allow-single-des",
 	 .kind = TOOLS_FLAG,
 	 .offset = SETTING(guard.single_des),

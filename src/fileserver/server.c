@@ -433,6 +433,7 @@ static int open_protection(struct fsd_server *server, char *message)
 		.cell = server->settings.cell,
 		.realms = &server->settings.guard.realm,
 		.realm_count = server->settings.guard.realm != NULL,
+		.dots = server->settings.dotted_principals,
 		.warn = warn_protection,
 	};
 	char why[PROT_MESSAGE_MAX];
@@ -537,6 +538,8 @@ int fsd_server_reload(struct fsd_server *server)
 	note_ids(server);
 	count_key_load(server, rc == 0);
 	fsd_audit_reopen(server->audit);
+	fsd_log(RXW_LOG_INFO, "a reload reads the keys%s; every other setting needs a restart",
+		server->audit ? ", and opens the audit log" : "");
 	return rc;
 }
 
@@ -885,6 +888,7 @@ static void log_beginning(struct fsd_server *server)
 	log_endpoint(server, "vl", FSD_VL, server->vl);
 	log_endpoint(server, "vol", FSD_VOL, server->vol);
 	log_endpoint(server, "pt", FSD_VL, server->pt);
+	fsd_guard_log_keys(server->guard);
 }
 
 int fsd_server_start(const struct fsd_settings *settings, const struct rxw_config *config,

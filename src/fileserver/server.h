@@ -27,6 +27,7 @@ struct fsd_settings {
 	uint64_t port, vl_port, vol_port; /* 0: any free one */
 	/* Users and groups: a file, or a directory with protection.db. NULL: no such service. */
 	const char *protection;
+	bool dotted_principals; /* john.doe is a user of that name; john/doe is not then */
 	uint64_t pt_port;  /* of the protection service; 0: any free one */
 	const char *state; /* NULL: the default place; must be NULL with `store` */
 	bool all_files;

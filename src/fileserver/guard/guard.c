@@ -14,6 +14,8 @@
 #include "tools/common/address.h"
 
 #define SEEN	     1024 /* slots of the table of identities that were logged */
+#define REFUSED_NS   (60 * (uint64_t)NS_PER_S) /* between lines about tickets without a key */
+#define KEYS_TEXT    600
 #define NAME_LONGEST 255  /* of a file */
 
 /* One --allow. */
@@ -44,6 +46,8 @@ struct fsd_guard {
 	size_t rule_count;
 	uint64_t secret[2]; /* of the hash of `seen` */
 	_Atomic uint64_t seen[SEEN];
+	_Atomic uint64_t tickets_refused;
+	_Atomic uint64_t next_refused; /* monotonic_ns() of the next line about them */
 };
 
 static const char *const service_names[] = {"fs", "vl", "vol"};
@@ -192,6 +196,77 @@ static int load(struct fsd_guard *guard, char *message)
 	return -1;
 }
 
+static const char *enctype_name(int32_t enctype, char text[24])
+{
+	static const struct {
+		int32_t number;
+		const char *name;
+	} names[] = {
+		{0, "single DES"},
+		{16, "des3-cbc-sha1"},
+		{17, "aes128-cts-hmac-sha1-96"},
+		{18, "aes256-cts-hmac-sha1-96"},
+		{19, "aes128-cts-hmac-sha256-128"},
+		{20, "aes256-cts-hmac-sha384-192"},
+		{23, "arcfour-hmac"},
+		{25, "camellia128-cts-cmac"},
+		{26, "camellia256-cts-cmac"},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].number == enctype)
+			return names[i].name;
+	snprintf(text, 24, "enctype %d", (int)enctype);
+	return text;
+}
+
+/*
+ * The callers' tickets name a key that is not loaded, mostly a newer one. Their users see no more than a refusal, so
+ * the log has it, once a minute: strangers can send as many as they like.
+ */
+static int refuse_ticket(void *context, int32_t kvno, int32_t enctype, void *key, size_t room,
+			 size_t *length)
+{
+	struct fsd_guard *guard = context;
+	uint64_t now = monotonic_ns(), next = atomic_load(&guard->next_refused), refused;
+	char text[24];
+
+	(void)key, (void)room, (void)length;
+	refused = 1 + atomic_fetch_add_explicit(&guard->tickets_refused, 1, memory_order_relaxed);
+	if (guard->options.keytab && now >= next &&
+	    atomic_compare_exchange_strong(&guard->next_refused, &next, now + REFUSED_NS))
+		fsd_log(RXW_LOG_WARNING,
+			"a ticket was refused: the key of kvno %d and %s of afs%s%.80s is not in "
+			"%.200s; add it there and reload, or have the user get a new ticket (%llu "
+			"refused so far)",
+			(int)kvno, enctype_name(enctype, text), guard->options.cell ? "/" : "",
+			guard->options.cell ? guard->options.cell : "", guard->options.keytab,
+			(unsigned long long)refused);
+	return -1;
+}
+
+uint64_t fsd_guard_tickets_refused(const struct fsd_guard *guard)
+{
+	return guard ? atomic_load_explicit(&guard->tickets_refused, memory_order_relaxed) : 0;
+}
+
+void fsd_guard_log_keys(const struct fsd_guard *guard)
+{
+	struct rxw_key_info info = {.size = sizeof(info)};
+	char text[KEYS_TEXT] = "", name[24];
+	size_t n = 0;
+
+	if (!guard->options.keytab)
+		return;
+	for (size_t i = 0; n < sizeof(text) && !rxw_keys_info(guard->keys.keys, i, &info); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s %s kvno %d %s", n ? "," : "",
+				      info.type == RXW_KEY_RXGK ? "rxgk" : "rxkad", (int)info.kvno,
+				      enctype_name(info.enctype, name));
+	fsd_log(RXW_LOG_INFO, "keys from %.200s:%s%s%s", guard->options.keytab, text,
+		n >= sizeof(text) ? " ..." : "",
+		guard->keys.negotiation ? "; tokens of rxgk for tickets of afs-rxgk" : "");
+}
+
 static bool has_keys(const struct fsd_guard *guard)
 {
 	struct rxw_key_info info = {.size = sizeof(info)};
@@ -209,6 +284,10 @@ static int open_service(struct fsd_guard *guard, enum fsd_service_kind kind, cha
 	const struct rxw_rxkad_server_options kad = {
 		.size = sizeof(kad),
 		.keys = guard->keys.keys,
+		.find_key = refuse_ticket,
+		.find_context = guard,
+		/* As with rxgk: the protection database decides which user such a principal is. */
+		.allow_dotted = true,
 		.level_min = (uint8_t)connection_level(guard, kind),
 		.allow_single_des = guard->options.single_des,
 		.local_realm = guard->options.realm,
@@ -325,6 +404,8 @@ int fsd_guard_reload(struct fsd_guard *guard)
 		fsd_log(RXW_LOG_WARNING, "%s; the old keys stay in use", message);
 	else
 		fsd_log(RXW_LOG_INFO, "keys of the service: %s", rc ? "changed" : "unchanged");
+	if (rc > 0)
+		fsd_guard_log_keys(guard);
 	if (rc >= 0 && message[0])
 		fsd_log(RXW_LOG_WARNING, "%s", message);
 	return rc < 0 ? -1 : 0;

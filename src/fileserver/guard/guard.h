@@ -67,6 +67,12 @@ bool fsd_guard_protects(const struct fsd_guard *guard, enum fsd_service_kind ser
 /* Whether only this machine can call: `listen` is a loopback address. */
 bool fsd_guard_near(const struct fsd_guard *guard);
 
+/* Log the versions and types of the keys that are loaded; nothing without a key file. */
+void fsd_guard_log_keys(const struct fsd_guard *guard);
+
+/* Tickets that named a key that was not loaded. 0 if guard is NULL. */
+uint64_t fsd_guard_tickets_refused(const struct fsd_guard *guard);
+
 /* Read the keys again and log the result. 0, or -1: the old ones stay in use. */
 int fsd_guard_reload(struct fsd_guard *guard);
 

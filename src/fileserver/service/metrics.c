@@ -129,8 +129,11 @@ static void put_clients(FILE *f, struct fsd_clients *clients, uint64_t limit)
 	    s.turned_away);
 }
 
-static void put_keys(FILE *f, const struct fsd_key_loads *keys)
+static void put_keys(FILE *f, const struct fsd_key_loads *keys, const struct fsd_guard *guard)
 {
+	put(f, "tickets_refused_total", "counter",
+	    "Tickets of rxkad that name a key which is not loaded.",
+	    fsd_guard_tickets_refused(guard));
 	head(f, "key_loads_total", "counter", "Loads of the service keys.");
 	fprintf(f, "rxfsd_key_loads_total{result=\"success\"} %llu\n", get(&keys->good));
 	fprintf(f, "rxfsd_key_loads_total{result=\"failure\"} %llu\n", get(&keys->bad));
@@ -157,7 +160,7 @@ char *fsd_service_metrics(const struct fsd_service *service, const struct fsd_ke
 	put_clients(f, service->clients, promises_limit);
 	put(f, "watched_directories", "gauge", "Directories watched with inotify.",
 	    service->watch ? fsd_watch_count(service->watch) : 0);
-	put_keys(f, keys);
+	put_keys(f, keys, service->guard);
 	bad = ferror(f);
 	if (fclose(f) == 0 && !bad)
 		return text;

@@ -197,7 +197,7 @@ static void fill(const struct fsd_service *service, const struct store_volume *v
 {
 	put_name(v, info->name, sizeof(info->name));
 	info->volid = v->id;
-	info->cloneID = v->type == STORE_RW ? v->ro : v->id;
+	info->cloneID = v->type == STORE_RO ? v->id : v->ro;
 	info->backupID = v->backup;
 	info->parentID = v->rw;
 	info->type = type_of(v);
@@ -393,7 +393,10 @@ static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function
 	case AFSVol_OP_GetNthVolume:
 		return 0;
 	default:
-		return function < 0 ? 0 : AFS_VOL_BAD_ACCESS;
+		if (function < 0)
+			return 0;
+		/* An administrator shall not look for a fault of the key. */
+		return who.administrator ? EROFS : AFS_VOL_BAD_ACCESS;
 	}
 }
 

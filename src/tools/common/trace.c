@@ -160,7 +160,13 @@ int tools_trace_open(const struct tools_trace_options *options, rxw_endpoint *co
 	/* Also if tracing starts later: a wrong directory is reported at once. */
 	rc = begin(t);
 	if (rc < 0) {
-		snprintf(message, size, "--trace-dir %s: %s", options->dir, reason(rc));
+		if (rc == -RXW_ENOMEM)
+			snprintf(message, size,
+				 "--trace-size: %zu ports need %llu MiB each, which must fit into the "
+				 "rest of --memory: raise that, or lower --trace-size",
+				 count, (unsigned long long)(options->memory + (1 << 20) - 1) >> 20);
+		else
+			snprintf(message, size, "--trace-dir %s: %s", options->dir, reason(rc));
 		tools_trace_close(t);
 		return -1;
 	}

@@ -73,9 +73,15 @@ logged "is root@$KDC_REALM (rxkad, crypt), an administrator"
 # -- New keys. --
 kdc_keytab "$dir/keytab" afs/$KDC_CELL "$(kdc_enctype 17)"
 kdc_login alice secret
+logged "keys from $dir/keytab: rxkad kvno [0-9]* aes256-cts-hmac-sha1-96"
 gets_not 'unknown service key' team/a/plan $kad
+logged "a ticket was refused: the key of kvno [0-9]* and aes128-cts-hmac-sha1-96 of afs/$KDC_CELL is not in $dir/keytab"
+gets_not 'unknown service key' team/a/plan $kad
+[ "$(grep -c 'a ticket was refused' "$dir/log")" -eq 1 ] || kdc_fail "more than one line in a minute about refused tickets"
 kill -HUP "$server"
 until_logged 'keys of the service: changed'
+until_logged "keys from $dir/keytab: .*aes128-cts-hmac-sha1-96"
+until_logged 'every other setting needs a restart'
 gets team/a/plan $kad
 
 # -- A cell from the environment: no silent fallback to anonymous. --

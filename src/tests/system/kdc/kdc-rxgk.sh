@@ -85,4 +85,33 @@ for p in $(sed -n 's/^listening fs [^ ]*:\([0-9]*\) vl [^ ]*:\([0-9]*\) vol [^ ]
 	grep -q 'issues no rxgk tokens' "$dir/client" && kdc_fail "no tokens at port $p"
 done
 
+# -- Names with dots mean the same by either class: without the option john/doe is the user john.doe, with it john.doe. --
+rxvol=$build/src/tools/rxvol rxpt=$build/src/tools/rxpt
+if [ -x "$rxvol" ] && [ -x "$rxpt" ]; then
+	cat "$dir/gk.keytab" > "$dir/now.keytab"
+	tail -c +3 "$dir/kad.keytab" >> "$dir/now.keytab"
+	kdc_principal john.doe -pw secret
+	kdc_principal john/doe -pw secret
+	{ "$rxvol" -S "$dir/store" create vol --acl 'system:anyuser l' && "$rxpt" -S "$dir/store" adduser john.doe &&
+		"$rxvol" -S "$dir/store" acl vol john.doe write; } > "$dir/made" 2>&1 || { cat "$dir/made"; kdc_fail "a store"; }
+	# dotted WHO MAY OPTION...: whether that principal has the rights of the user, by both classes; the rest may list
+	echo text > "$dir/text"
+	dotted() {
+		kdc_login "$1" secret
+		for class in rxkad rxgk; do
+			"$afscp" -q -s "$at" -x $class --cell $KDC_CELL ls vol:/ > "$dir/got" 2> "$dir/err" ||
+				{ cat "$dir/err"; kdc_fail "$1 by $class may not do what anyone may"; }
+			may=no
+			"$afscp" -q -s "$at" -x $class --cell $KDC_CELL put "$dir/text" "vol:$class" > "$dir/got" 2> "$dir/err" && may=yes
+			[ $may = "$2" ] || { cat "$dir/err"; kdc_fail "$1 by $class, writing: $may"; }
+		done
+	}
+	for option in '' --allow-dotted-principals; do
+		started "$rxfsd" --store "$dir/store" --protection "$dir/store" --pt-port 0 --port 0 --vl-port 0 --drain 0 \
+			--keytab "$dir/now.keytab" --cell $KDC_CELL $option
+		at=$(sed -n 's/^listening fs [^ ]*:\([0-9]*\) vl [^ ]*:\([0-9]*\) .*/127.0.0.1:\2:\1/p' "$dir/out")
+		dotted john.doe "$([ -n "$option" ] && echo yes || echo no)"
+		dotted john/doe "$([ -n "$option" ] && echo no || echo yes)"
+	done
+fi
 echo "rxgk by Kerberos: rxperf, rxfsd, afscp; expired, clock, key, cell, realm"
