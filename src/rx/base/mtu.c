@@ -153,14 +153,17 @@ static void fall_to(struct rxw_mtu *m, uint32_t size, uint32_t high)
 	m->next_at = 0;
 }
 
-bool rxw_mtu_timeout(struct rxw_mtu *m, uint32_t outstanding_size)
+bool rxw_mtu_timeout(struct rxw_mtu *m, uint32_t outstanding_size, bool heard)
 {
-	if (outstanding_size <= FALLBACK || m->confirmed <= FALLBACK)
+	/* A peer that was never heard leaves time for one size only. */
+	uint32_t to = heard && m->confirmed > FALLBACK ? FALLBACK : LEAST;
+
+	if (outstanding_size <= to || m->confirmed <= to)
 		return false;
 	if (++m->black_holes < 2)
 		return false;
 	m->told = 0;
-	fall_to(m, FALLBACK, m->ceiling);
+	fall_to(m, to, m->ceiling);
 	return true;
 }
 

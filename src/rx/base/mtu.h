@@ -64,10 +64,10 @@ uint32_t rxw_mtu_probe(struct rxw_mtu *m, uint64_t now, uint64_t srtt);
 void rxw_mtu_confirmed(struct rxw_mtu *m, uint32_t size, uint64_t now);
 void rxw_mtu_lost(struct rxw_mtu *m, uint64_t now); /* the probe in flight was not answered */
 /*
- * RTO with packets > 1200 outstanding; the second in a row falls back to 1200. True if the size
- * changed.
+ * RTO with packets of this size outstanding; the second in a row falls back to 1200, and the fourth, or
+ * the second if the peer was not heard yet, to the least size. True if the size changed.
  */
-bool rxw_mtu_timeout(struct rxw_mtu *m, uint32_t outstanding_size);
+bool rxw_mtu_timeout(struct rxw_mtu *m, uint32_t outstanding_size, bool heard);
 /*
  * Small packets arrive, and those of the confirmed size do not: fall back to 1200, or below that to
  * the least size. That size is tried once more, and then smaller ones. False: it is the least already.

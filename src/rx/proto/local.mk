@@ -18,7 +18,7 @@ rx_sources += \
 	src/rx/proto/recv/recv.h src/rx/proto/recv/ack.c src/rx/proto/recv/input.c \
 	src/rx/proto/recvq/recvq.h src/rx/proto/recvq/queue.c \
 	src/rx/proto/send/send.h src/rx/proto/send/ack_input.c src/rx/proto/send/loss.c \
-	src/rx/proto/send/pmtu.c src/rx/proto/send/proof.c src/rx/proto/send/timer.c src/rx/proto/send/transmit.c \
+	src/rx/proto/send/pmtu.c src/rx/proto/send/proof.c src/rx/proto/send/renumber.c src/rx/proto/send/timer.c src/rx/proto/send/transmit.c \
 	src/rx/proto/sendq/sendq.h src/rx/proto/sendq/queue.c src/rx/proto/sendq/scoreboard.c \
 	src/rx/proto/slab/slab.h src/rx/proto/slab/slab.c \
 	src/rx/proto/state.h src/rx/proto/state_roam.h

@@ -174,6 +174,7 @@ const struct rxw_security_class rxw_gk_table = {
 	.identity = identity,
 	.seal = rxw_gk_seal,
 	.renew = rxw_gk_renew,
+	.unseal = rxw_gk_unseal,
 	.verify = rxw_gk_verify,
 	.challenge = rxw_gk_challenge,
 	.respond = rxw_gk_respond,

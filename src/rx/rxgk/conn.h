@@ -149,6 +149,7 @@ uint32_t rxw_gk_current(struct rxw_gk_conn *c);
 void rxw_gk_room(const void *conn, struct rxw_security_room *room);
 int rxw_gk_seal(void *conn, struct rxw_security_packet *packets, size_t count);
 int rxw_gk_renew(void *conn, struct rxw_security_packet *packets, size_t count);
+int rxw_gk_unseal(void *conn, struct rxw_security_packet *packets, size_t count);
 void rxw_gk_verify(void *conn, struct rxw_security_packet *packets, size_t count);
 int rxw_gk_challenge(void *conn, uint8_t *out, size_t room);
 int rxw_gk_respond(void *conn, const uint8_t *challenge, size_t size, const uint32_t calls[4],

@@ -169,10 +169,9 @@ int rxw_gk_renew(void *conn, struct rxw_security_packet *packets, size_t count)
 }
 
 /* True: the packet is valid, and p->length is the length of its data. */
-static bool open_one(const struct rxw_gk_conn *c, struct rxw_gk_work *w,
-		     struct rxw_security_packet *p)
+static bool open_one(const struct rxw_gk_conn *c, const struct rxw_gk_protect *key,
+		     EVP_CIPHER_CTX *cipher, struct rxw_security_packet *p)
 {
-	const struct rxw_gk_protect *key = &w->key->protect[RXW_GK_OPEN];
 	uint8_t pseudo[RXW_GK_PSEUDO], mic[RXW_GK_MAC_MAX];
 	uint32_t mac = key->enctype->mac_length, plain, length;
 	const uint8_t *header = p->data + RXW_GK_CONFOUNDER;
@@ -186,7 +185,7 @@ static bool open_one(const struct rxw_gk_conn *c, struct rxw_gk_work *w,
 		return CRYPTO_memcmp(mic, p->data, mac) == 0;
 	}
 	if (p->length < RXW_GK_CONFOUNDER + RXW_GK_PSEUDO + mac ||
-	    rxw_gk_decrypt(key, w->cipher, p->data, p->length))
+	    rxw_gk_decrypt(key, cipher, p->data, p->length))
 		return false;
 	plain = p->length - RXW_GK_CONFOUNDER - RXW_GK_PSEUDO - mac;
 	length = rxw_xdr_load32(header + 20);
@@ -232,11 +231,46 @@ void rxw_gk_verify(void *conn, struct rxw_security_packet *packets, size_t count
 			if (!w)
 				continue;
 		}
-		if (open_one(c, w, p)) {
+		if (open_one(c, &w->key->protect[RXW_GK_OPEN], w->cipher, p)) {
 			p->result = good;
 			verified = true;
 		}
 	}
 	if (w)
 		rxw_gk_give(c, w, RXW_GK_OPEN, 0, verified);
+}
+
+/* Unseal the packets from `from` on that have the same key number. Returns the first that has another. */
+static struct rxw_security_packet *unseal_some(const struct rxw_gk_conn *c, uint32_t current,
+					       struct rxw_security_packet *from,
+					       const struct rxw_security_packet *end)
+{
+	struct rxw_gk_key *key = rxw_gk_older(c, current, from->spare);
+	const struct rxw_gk_protect *own = key ? &key->protect[RXW_GK_SEAL] : NULL;
+	const uint16_t word = from->spare;
+	EVP_CIPHER_CTX *cipher = NULL;
+	bool good = key != NULL;
+
+	if (good && own->crypt && !(cipher = rxw_gk_cipher_new(own, false)))
+		good = false;
+	while (good && from < end && from->spare == word) {
+		good = open_one(c, own, cipher, from);
+		from++;
+	}
+	EVP_CIPHER_CTX_free(cipher);
+	rxw_gk_older_free(key);
+	return good ? from : NULL;
+}
+
+int rxw_gk_unseal(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	struct rxw_gk_conn *c = conn;
+	const struct rxw_security_packet *end = packets + count;
+	uint32_t current = rxw_gk_current(c);
+
+	if (c->level == RXW_LEVEL_CLEAR)
+		return 0;
+	while (packets != NULL && packets < end)
+		packets = unseal_some(c, current, packets, end);
+	return packets != NULL ? 0 : -RXW_ESTATE;
 }

@@ -109,6 +109,7 @@ static int create(struct rxw_rxkad *side, rxw_security **security)
 		.room = rxw_rxkad_room,
 		.identity = rxw_rxkad_identity,
 		.seal = rxw_rxkad_seal,
+		.unseal = rxw_rxkad_unseal,
 		.verify = rxw_rxkad_verify,
 		.challenge = rxw_rxkad_challenge,
 		.respond = rxw_rxkad_respond,

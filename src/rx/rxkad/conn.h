@@ -78,6 +78,7 @@ void rxw_rxkad_conn_destroy(void *conn);
 int rxw_rxkad_identity(const void *conn, struct rxw_identity *id);
 void rxw_rxkad_room(const void *conn, struct rxw_security_room *room);
 int rxw_rxkad_seal(void *conn, struct rxw_security_packet *packets, size_t count);
+int rxw_rxkad_unseal(void *conn, struct rxw_security_packet *packets, size_t count);
 void rxw_rxkad_verify(void *conn, struct rxw_security_packet *packets, size_t count);
 int rxw_rxkad_challenge(void *conn, uint8_t *out, size_t room);
 int rxw_rxkad_respond(void *conn, const uint8_t *challenge, size_t size, const uint32_t calls[4],

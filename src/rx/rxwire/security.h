@@ -91,7 +91,7 @@ struct rxw_identity {
  * A security class. Zero the structure, set `size`, then fill in the other members; functions
  * that the class does not need remain NULL. `data` is the argument of rxw_security_create(),
  * `conn` the result of conn_create(). The library holds a lock only while it calls conn_create(),
- * conn_destroy(), room(), identity() and renew(), which must not wait.
+ * conn_destroy(), room(), identity(), renew() and unseal(), which must not wait.
  */
 struct rxw_security_class {
 	size_t size;
@@ -158,6 +158,15 @@ struct rxw_security_class {
 	 * of the connection.
 	 */
 	int (*renew)(void *conn, struct rxw_security_packet *packets, size_t count);
+
+	/*
+	 * The reverse of seal(): recover the data of packets of this connection's own, in place, and
+	 * set their `length`. The library needs it where the path begins to drop packets of the size
+	 * that was sealed: the data are then cut into smaller packets and sealed again. `spare` and
+	 * `length` as for renew(). 0, or negative: the call ends. NULL: calls with such packets end with
+	 * RXW_CALL_MSGSIZE. Called with the lock of the connection.
+	 */
+	int (*unseal)(void *conn, struct rxw_security_packet *packets, size_t count);
 };
 
 /*

@@ -37,7 +37,8 @@ struct sim_link {
 	uint64_t delay, jitter;		 /* ns; a reordered datagram gets up to jitter more */
 	uint64_t rate;			 /* bytes per second, 0 = no limit */
 	uint64_t queue;			 /* bytes that may queue for the rate */
-	uint32_t mtu;			 /* larger datagrams are dropped unless fragmented */
+	uint32_t mtu;			 /* larger datagrams are dropped unless fragmented, */
+	bool hidden; /* and then, too: the sender's system does not know the MTU */
 	/* probability that a loss starts 20 ms of total loss */
 	double burst;
 	/*

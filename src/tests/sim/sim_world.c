@@ -199,13 +199,18 @@ static bool spoil_ecn(const struct sim_link *link, unsigned *ecn)
 	return true;
 }
 
+static bool too_large(const struct sim_link *link, uint32_t length, bool fragment)
+{
+	return length > link->mtu && (!fragment || link->hidden);
+}
+
 unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, bool fragment,
 		       unsigned *ecn, uint64_t arrivals[2])
 {
 	uint64_t at = sim->now;
 
 	link->sent++;
-	if ((length > link->mtu && !fragment) || lost(sim, link) || !spoil_ecn(link, ecn)) {
+	if (too_large(link, length, fragment) || lost(sim, link) || !spoil_ecn(link, ecn)) {
 		link->dropped++;
 		return 0;
 	}
@@ -245,7 +250,7 @@ unsigned sim_link_pass(struct sim *sim, struct sim_link *link, uint32_t length, 
 static bool enter_way(struct sim *sim, struct sim_link *link, struct sim_node *from,
 		      const uint8_t *bytes, uint32_t length, bool fragment, unsigned ecn)
 {
-	if ((length > link->mtu && !fragment) || link->hole || !spoil_ecn(link, &ecn)) {
+	if (too_large(link, length, fragment) || link->hole || !spoil_ecn(link, &ecn)) {
 		link->sent++;
 		link->dropped++;
 		return false;
@@ -295,7 +300,7 @@ void sim_transmit(struct sim *sim, struct sim_node *from, const uint8_t *bytes, 
 	else
 		copies = sim_link_pass(sim, link, length, fragment, &ecn, arrivals);
 	if (from->client)
-		note_fate(sim, bytes, length, fragment || length <= link->mtu, copies > 0);
+		note_fate(sim, bytes, length, !too_large(link, length, fragment), copies > 0);
 	for (unsigned i = 0; link->way == NULL && i < copies; i++)
 		deliver(sim, from, bytes, length, ecn, arrivals[i]);
 }

@@ -27,6 +27,7 @@ static struct {
 	uint64_t large_at, change, new_at; /* times; NONE = not yet */
 	uint64_t rto, rtt;		   /* when the path changed */
 	uint32_t most, least_probe, probes;
+	uint32_t into_hole; /* DATA too large for the path, a round trip and an RTO after it changed */
 	uint32_t max_mtu; /* in ACKs of the client: an old peer's; 0 = leave them alone */
 } seen;
 
@@ -64,6 +65,9 @@ static bool tap(struct sim *world, const struct sim_node *from, const uint8_t *b
 		seen.most = length;
 		seen.large_at = world->now;
 	}
+	if (bytes[20] == RXW_DATA && length > world->setup.down.mtu &&
+	    world->now > seen.change + seen.rtt + seen.rto)
+		seen.into_hole++;
 	if (p == NULL)
 		return false;
 	if (world->now < seen.change) {
@@ -268,6 +272,106 @@ static unsigned smaller(uint64_t seed)
 	return good;
 }
 
+/*
+ * The path's MTU falls without a report, and packets that were sent cannot pass as fragments, either. They
+ * are cut anew; a sender without ACKs does not go on meanwhile (RFC 8085, 3.1).
+ */
+static unsigned hidden(uint64_t seed, const char *class, uint32_t before, uint32_t mtu, double rtt_ms,
+		       bool wide)
+{
+	struct sim_class k;
+	struct sim_setup s;
+	char name[80];
+	bool good;
+
+	path(&s, 100, rtt_ms);
+	if (!sim_class_make(&k, class, 0, 0))
+		return 0;
+	sim_class_use(&s, &k);
+	s.up.mtu = s.down.mtu = before;
+	s.up.hidden = s.down.hidden = true;
+	if (!wide)
+		s.client.window = 255;
+	s.stop_at = 9 * RXW_SEC;
+	seen.change = START + 3 * RXW_SEC;
+	sim_plan(&s, 3000, SIM_SET_MTU, SIM_DOWN, mtu);
+	sim_plan(&s, 5000, SIM_MARK, 0, 0);
+	sim_run(&sim, &s, seed);
+	snprintf(name, sizeof(name), "hidden, %s, %u to %u, %g ms%s", class, before, mtu, rtt_ms,
+		 wide ? "" : ", 255");
+	good = expect(name, "size", seed, server_mtu(&sim), mtu - 15, mtu) &
+	       expect(name, "packets into the hole", seed, seen.into_hole, 0, 30) &
+	       expect(name, "share afterwards", seed, share(5, 9), wide ? 0.6 : 0.05, 1);
+	sim_free(&sim);
+	sim_class_free(&k);
+	return good;
+}
+
+/* The path was never larger than that: requests and replies begin too large. */
+static unsigned narrow(uint64_t seed, const char *class, uint32_t mtu)
+{
+	struct sim_class k;
+	struct sim_setup s;
+	char name[64];
+	bool good;
+
+	path(&s, 100, 20);
+	if (!sim_class_make(&k, class, 0, 0))
+		return 0;
+	sim_class_use(&s, &k);
+	s.up.mtu = s.down.mtu = mtu;
+	s.up.hidden = s.down.hidden = true;
+	s.calls = 2;
+	s.request = s.reply = 3000000;
+	s.stop_at = 0;
+	s.limit = 60 * RXW_SEC;
+	sim_run(&sim, &s, seed);
+	snprintf(name, sizeof(name), "narrow, %s, %u", class, mtu);
+	good = expect(name, "seconds", seed, sim.call_seconds[0], 0, 20) &
+	       expect(name, "size", seed, server_mtu(&sim), 548, mtu);
+	sim_free(&sim);
+	sim_class_free(&k);
+	return good;
+}
+
+/*
+ * A packet was lost before the path MTU fell, and the peer has later ones: it can be neither cut anew nor
+ * delivered. The call ends soon, so that it is tried again with smaller packets.
+ */
+static unsigned hopeless(uint64_t seed)
+{
+	struct sim_setup s;
+	double seconds;
+	bool good;
+
+	path(&s, 100, 40);
+	s.up.mtu = s.down.mtu = 1472;
+	s.up.hidden = s.down.hidden = true;
+	s.down.loss = 0.02;
+	sim_plan(&s, 2000, SIM_SET_MTU, SIM_DOWN, 972);
+	sim_run(&sim, &s, seed);
+	seconds = (double)(sim.finished_at - START) / 1e9;
+	good = strstr(sim.failure, "ended with -8") != NULL && seconds > 2 && seconds < 8;
+	printf("%s: hopeless, seed %llu: %s after %.3f s (2 to 8)\n", good ? "ok" : "FAILED",
+	       (unsigned long long)seed, sim.failure, seconds);
+	sim_free(&sim);
+	return good;
+}
+
+static bool all_hidden(uint64_t seed)
+{
+	static const char *const class[] = {"null",	   "rxkad-clear", "rxkad-auth", "rxkad-crypt",
+					    "rxgk-clear", "rxgk-auth",	 "rxgk-crypt"};
+	bool good = hidden(seed, "null", USUAL, TUNNEL, 40, false) &
+		    hidden(seed, "null", JUMBO, 1472, 40, true) &
+		    hopeless(seed) &
+		    hidden(seed, "null", 1472, 548, 40, true);
+
+	for (unsigned i = 0; i < sizeof(class) / sizeof(class[0]); i++)
+		good &= hidden(seed, class[i], 1472, 972, 40, true) & narrow(seed, class[i], 972);
+	return good & narrow(seed, "null", TUNNEL) & narrow(seed, "null", 548);
+}
+
 /* Losses of data, and outages, are not taken for a black hole. */
 static unsigned losses(uint64_t seed)
 {
@@ -340,7 +444,8 @@ static bool all(uint64_t seed)
 	return found(seed) & usual(seed) & asymmetric(seed) & old_peers(seed) &
 	       black_hole(seed, USUAL, 40, true) & black_hole(seed, JUMBO, 40, true) &
 	       black_hole(seed, USUAL, 200, true) & black_hole(seed, USUAL, 40, false) &
-	       raised(seed) & smaller(seed) & losses(seed) & later_calls(seed) & slow_start(seed);
+	       raised(seed) & smaller(seed) & losses(seed) & later_calls(seed) & slow_start(seed) &
+	       all_hidden(seed);
 }
 
 int main(int argc, char **argv)

@@ -288,7 +288,8 @@ static int seal_next(struct rxw_call *call, bool partial, bool last, struct rxw_
 				  .data = call->w.base,
 				  .stride = call->w.stride,
 				  .count = call->w.full,
-				  .last = last};
+				  .last = last,
+				  .seq = call->w.seq};
 	if (partial && (call->w.fill || last)) {
 		run->count++;
 		data = call->w.fill;
@@ -407,6 +408,9 @@ static int push(struct rxw_call *call, unsigned how)
 			rxw_conn_lock(c);
 		}
 	}
+	/* Packets that wait may have been cut into more, for a path that carries less. */
+	if (!r)
+		call->w.seq = rxw_pcall_next_seq(&call->p);
 	over = last && r != -RXW_EAGAIN;
 	if (last)
 		call->w.end_pending = !over;

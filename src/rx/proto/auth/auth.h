@@ -93,6 +93,15 @@ int rxw_run_seal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint
 int rxw_run_reseal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint32_t seq,
 		   uint8_t *data, uint16_t stride, uint16_t count, uint16_t last_size);
 
+/*
+ * Recover the data of packets that were sealed for the numbers from `seq` on, of a class with unseal().
+ * length[]: bytes of data of each packet, which begin behind the header and the class's own. With the
+ * connection's lock, as above.
+ */
+int rxw_run_unseal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint32_t seq,
+		   uint8_t *data, uint16_t stride, uint16_t count, uint16_t last_size,
+		   uint16_t *length);
+
 #define RXW_VERIFY_MOST 64 /* packets verified by one call */
 
 /*

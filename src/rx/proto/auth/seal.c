@@ -38,6 +38,29 @@ int rxw_run_seal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint
 	return 0;
 }
 
+/* Packets of a sealed run, from packet `at` on. Returns how many. */
+static uint16_t sealed_packets(struct rxw_security_packet packet[RXW_VERIFY_MOST], uint8_t channel,
+			       uint32_t call, uint32_t seq, uint8_t *data, uint16_t stride,
+			       uint16_t count, uint16_t last_size, uint16_t at)
+{
+	uint16_t n = 0;
+
+	for (; n < RXW_VERIFY_MOST && at + n < count; n++) {
+		uint8_t *d = data + (size_t)(at + n) * stride;
+
+		packet[n] = (struct rxw_security_packet){
+			.data = d + RXW_HEADER_SIZE,
+			.call = call,
+			.seq = seq + at + n,
+			.channel = channel,
+			.spare = rxw_get16(d + 24),
+			.length = (at + n + 1 == count ? last_size : stride) -
+				  (uint32_t)RXW_HEADER_SIZE,
+		};
+	}
+	return n;
+}
+
 int rxw_run_reseal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint32_t seq,
 		   uint8_t *data, uint16_t stride, uint16_t count, uint16_t last_size)
 {
@@ -45,25 +68,39 @@ int rxw_run_reseal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, ui
 	struct rxw_security_packet packet[RXW_VERIFY_MOST];
 
 	for (uint16_t at = 0; k->renew != NULL && at < count;) {
-		uint16_t n = 0;
+		uint16_t n = sealed_packets(packet, channel, call, seq, data, stride, count,
+					    last_size, at);
 
-		for (; n < RXW_VERIFY_MOST && at + n < count; n++) {
-			uint8_t *d = data + (size_t)(at + n) * stride;
-
-			packet[n] = (struct rxw_security_packet){
-				.data = d + RXW_HEADER_SIZE,
-				.call = call,
-				.seq = seq + at + n,
-				.channel = channel,
-				.spare = rxw_get16(d + 24),
-				.length = (at + n + 1 == count ? last_size : stride) -
-					  (uint32_t)RXW_HEADER_SIZE,
-			};
-		}
 		if (k->renew(c->auth.sec, packet, n) != 0)
 			return -RXW_ECALL;
 		for (uint16_t i = 0; i < n; i++)
 			rxw_put16(packet[i].data - RXW_HEADER_SIZE + 24, packet[i].spare);
+		at += n;
+	}
+	return 0;
+}
+
+int rxw_run_unseal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint32_t seq,
+		   uint8_t *data, uint16_t stride, uint16_t count, uint16_t last_size,
+		   uint16_t *length)
+{
+	const struct rxw_security_class *k = &c->auth.security->class;
+	struct rxw_security_packet packet[RXW_VERIFY_MOST];
+
+	for (uint16_t at = 0; at < count;) {
+		uint16_t n = sealed_packets(packet, channel, call, seq, data, stride, count,
+					    last_size, at);
+
+		if (k->unseal(c->auth.sec, packet, n) != 0)
+			return -RXW_ECALL;
+		for (uint16_t i = 0; i < n; i++) {
+			/* A faulty class must not make us read beyond the packet. */
+			uint32_t size = (at + i + 1 == count ? last_size : stride) - RXW_HEADER_SIZE;
+
+			if ((uint64_t)c->auth.room.head + packet[i].length > size)
+				return -RXW_ECALL;
+			length[at + i] = (uint16_t)packet[i].length;
+		}
 		at += n;
 	}
 	return 0;

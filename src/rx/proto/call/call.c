@@ -236,7 +236,8 @@ enum rxw_burst_result rxw_pcall_burst(struct rxw_pcall *p, unsigned max_packets,
 	enum rxw_burst_result result = rxw_send_burst(p, max_packets, burst, not_before, out);
 
 	if (result == RXW_BURST_FAILED)
-		rxw_pcall_fail(p, RXW_USER_ABORT, RXW_ORIGIN_LOCAL, true, out);
+		rxw_pcall_fail(p, rxw_send_too_large(p) ? RXW_CALL_MSGSIZE : RXW_USER_ABORT,
+			       RXW_ORIGIN_LOCAL, true, out);
 	if (result == RXW_BURST_FAILED || result == RXW_BURST_IDLE)
 		return RXW_BURST_NONE;
 	rxw_pcall_arm(p, out);

@@ -122,6 +122,7 @@ struct rxw_txrun {
 	uint16_t stride, last_size;
 	uint16_t count;
 	bool last; /* its last packet ends the stream */
+	uint32_t seq; /* the number for which its first packet was sealed; 0: the next one */
 };
 
 /*

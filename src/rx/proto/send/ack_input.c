@@ -289,7 +289,7 @@ static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack, uint64_t now
 			q->window = window;
 		p->conn->peer_window = q->window;
 	}
-	q->edge = ack->first + q->window;
+	q->edge = rxw_send_edge(q, ack->first + q->window);
 	rxw_ack_heard_wide(p, ack->extended);
 	if (p->conn->rx.wide_heard)
 		rxw_sendq_widen(p, now);

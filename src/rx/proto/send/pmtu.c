@@ -120,6 +120,7 @@ void rxw_send_probe_answered(struct rxw_pcall *p, const struct rxw_ping *ping, u
 		store(p);
 		note_search(p, now);
 	}
+	rxw_send_renumber_answered(p, ping->serial);
 	if (ping->serial == k->large) {
 		end_check(k);
 	} else if (ping->serial == k->small) {
@@ -130,8 +131,7 @@ void rxw_send_probe_answered(struct rxw_pcall *p, const struct rxw_ping *ping, u
 
 /* --- black holes --- */
 
-/* Write a PING. Returns its serial, 0 = not written. */
-static uint32_t ask(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
+uint32_t rxw_send_ask(struct rxw_pcall *p, uint32_t size, struct rxw_out *out)
 {
 	if (!rxw_ack_ping(p, size, out))
 		return 0;
@@ -142,15 +142,15 @@ bool rxw_send_check_path(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_mtu_check *k = &q->check;
-	uint32_t size = q->mtu.confirmed;
+	uint32_t size = q->mtu.confirmed, block = rxw_max32(p->conn->auth.room.block, 1);
 	const struct rxw_txent *e;
 
 	/* A server that has heard nothing of the call answers no PING. */
-	if (!q->mtu.enabled || !q->heard || q->ent_head == RXW_NO_NODE || !rxw_pcall_may_send(p))
+	if (!q->mtu.enabled || (p->client && !q->heard) || q->ent_head == RXW_NO_NODE || !rxw_pcall_may_send(p))
 		return false;
 	e = rxw_sendq_ent(q, q->ent_head);
-	if (size <= LEAST || (e->count > 1 ? e->stride : e->last_size) < size)
-		return true; /* small packets prove nothing */
+	if (size <= LEAST || (e->count > 1 ? e->stride : e->last_size) + block <= size)
+		return true; /* packets that are not full prove nothing */
 	/* The latest two may still be on their way. */
 	if (k->at != RXW_NEVER ||
 	    (k->small != 0 && out->now < k->asked_at + rxw_rtt_rto(&q->rtt, 0, 0)))
@@ -158,8 +158,8 @@ bool rxw_send_check_path(struct rxw_pcall *p, struct rxw_out *out)
 	k->asked = true;
 	k->asked_at = out->now;
 	k->order = q->order;
-	k->large = ask(p, size, out);
-	k->small = k->large != 0 ? ask(p, 0, out) : 0;
+	k->large = rxw_send_ask(p, size, out);
+	k->small = k->large != 0 ? rxw_send_ask(p, 0, out) : 0;
 	return k->small != 0;
 }
 
@@ -169,6 +169,11 @@ void rxw_send_check_progress(struct rxw_pcall *p, uint64_t now)
 
 	k->progress_at = now;
 	k->asked = false;
+	rxw_send_renumber_progress(p, now);
+	if (p->tx.renumber.unproven) {
+		p->tx.renumber.unproven = false;
+		store(p);
+	}
 	/* A packet that was sent after the two has arrived. */
 	if ((k->small != 0 || k->at != RXW_NEVER) &&
 	    (int32_t)(p->tx.recovery.highest_order - k->order) > 0)
@@ -188,21 +193,30 @@ static uint64_t silence_ends(const struct rxw_pcall *p)
 	       rxw_rtt_rto(&q->rtt, q->flight > MANY ? 0 : rxw_send_peer_delay(p), 0);
 }
 
+bool rxw_send_shrink(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	if (!rxw_mtu_fall(&q->mtu))
+		return false;
+	store(p);
+	q->searching = true;
+	q->mtu_at = RXW_NEVER;
+	note_search(p, out->now);
+	return true;
+}
+
 /*
- * The packets in flight were too large, and say nothing of congestion. Those that were sent already
- * leave again in fragments.
+ * The packets in flight were too large, and say nothing of congestion. Those that cannot get new
+ * numbers leave again in fragments.
  */
 static void fall(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint32_t cwnd = q->cc.cwnd;
 
-	if (!rxw_mtu_fall(&q->mtu))
+	if (!rxw_send_shrink(p, out))
 		return;
-	store(p);
-	q->searching = true;
-	q->mtu_at = RXW_NEVER;
-	note_search(p, out->now);
 	if (q->frto_order != 0)
 		rxw_cc_undo(&q->cc);
 	q->frto_order = 0;
@@ -214,6 +228,7 @@ static void fall(struct rxw_pcall *p, struct rxw_out *out)
 	q->loss_at = RXW_NEVER;
 	q->base_at = out->now;
 	q->force = 1;
+	rxw_send_renumber(p, out);
 	rxw_send_window_event(p, out, cwnd, q->window);
 }
 

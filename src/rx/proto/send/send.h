@@ -129,6 +129,28 @@ uint32_t rxw_send_delivered(const struct rxw_sendq *q, const struct rxw_txseg *s
 uint64_t rxw_send_rate_to(const struct rxw_pcall *p, uint64_t rate);
 uint64_t rxw_send_rate_from(const struct rxw_pcall *p, uint64_t rate);
 
+/* The path carries less than that: a smaller size for packets. False: it is the least already. */
+bool rxw_send_shrink(struct rxw_pcall *p, struct rxw_out *out);
+/* Write a PING. Returns its serial, 0 = not written. */
+uint32_t rxw_send_ask(struct rxw_pcall *p, uint32_t size, struct rxw_out *out);
+
+/* --- packets that were sent before the path MTU fell: see renumber.c --- */
+
+/* The size has become smaller: give packets new numbers if the peer has none of them. */
+void rxw_send_renumber(struct rxw_pcall *p, struct rxw_out *out);
+void rxw_send_renumber_answered(struct rxw_pcall *p, uint32_t serial); /* a PING */
+void rxw_send_renumber_progress(struct rxw_pcall *p, uint64_t now); /* packets were acknowledged */
+void rxw_send_renumber_timer(struct rxw_pcall *p, struct rxw_out *out);
+/* Before a burst, do so if it is due: READY; BUSY: a burst uses the bytes; FAILED: out of memory. */
+enum rxw_burst_result rxw_send_renumber_now(struct rxw_pcall *p);
+/* An ACK shows that a packet with an old number arrived after all: the call must fail. */
+bool rxw_send_mixed(const struct rxw_pcall *p, const struct rxw_ack *ack);
+/* What the peer's window ends at, if it allows packets below `edge`. */
+uint32_t rxw_send_edge(const struct rxw_sendq *q, uint32_t edge);
+/* Packet `seq` of an entry is sent again: true if it is too large, and was so often already. */
+bool rxw_send_in_vain(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t seq);
+bool rxw_send_too_large(const struct rxw_pcall *p); /* it was */
+
 /* --- packets and timers --- */
 
 enum rxw_ack_check {

@@ -7,6 +7,7 @@
 #define ACK_DELAY_PEER	(100 * RXW_MS) /* how long peers may delay an ACK */
 #define ACK_DELAY_REPLY (400 * RXW_MS) /* only the reply may acknowledge a request */
 #define STUCK		(60 * RXW_SEC)
+#define SILENCE		(5 * RXW_SEC)
 #define BUSY_FIRST	(100 * RXW_MS)
 #define BUSY_MOST	(5 * RXW_SEC)
 
@@ -61,6 +62,8 @@ uint64_t rxw_send_deadline(const struct rxw_pcall *p, uint64_t now)
 
 	if (!rxw_pcall_may_send(p))
 		return at;
+	if (q->renumber.state == RXW_RENUMBER_ASKING)
+		return q->renumber.at;
 	if (q->busy_since != 0 && now < q->busy_at)
 		return rxw_min64(q->busy_at, q->busy_since + p->timer.dead);
 	if (q->proof_since != 0 && !rxw_peer_validated(p->conn->peer, now))
@@ -133,10 +136,18 @@ static bool mark_lowest(struct rxw_pcall *p)
 	return false;
 }
 
+/*
+ * A server that was never heard may also have been stopped, with our packets in its socket: they would
+ * have to arrive before others get their numbers.
+ */
+static bool may_shrink(const struct rxw_pcall *p, uint64_t now)
+{
+	return p->tx.heard || now >= p->time.first_sent + rxw_min64(p->timer.dead / 4, SILENCE);
+}
+
 static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
-	struct rxw_peer *peer = p->conn->peer;
 	uint32_t cwnd = q->cc.cwnd;
 
 	rxw_tally(out->stats, &out->stats->rto_events, 1);
@@ -156,11 +167,17 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 	}
 	q->recovery.recovery_end = 0;
 	if (!rxw_send_check_path(p, out) && q->ent_head != RXW_NO_NODE &&
-	    rxw_mtu_timeout(&q->mtu, rxw_sendq_ent(q, q->ent_head)->stride)) {
-		atomic_store_explicit(&peer->mtu, q->mtu.confirmed, memory_order_relaxed);
+	    may_shrink(p, out->now) &&
+	    rxw_mtu_timeout(&q->mtu, rxw_sendq_ent(q, q->ent_head)->stride, q->heard)) {
+		/* Other calls follow if the peer is heard now: it may also be down. */
+		q->renumber.unproven = !q->heard;
+		if (q->heard)
+			atomic_store_explicit(&p->conn->peer->mtu, q->mtu.confirmed,
+					      memory_order_relaxed);
 		/* The packets were too large: no congestion was seen. */
 		rxw_cc_undo(&q->cc);
 		q->frto_order = 0;
+		rxw_send_renumber(p, out);
 	}
 	if (mark_lowest(p))
 		q->force = 1;
@@ -204,6 +221,9 @@ void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out)
 	bool probe;
 
 	rxw_send_path_timer(p, out);
+	rxw_send_renumber_timer(p, out);
+	if (q->renumber.state == RXW_RENUMBER_ASKING)
+		return;
 	if (!rxw_pcall_may_send(p) || q->una == q->end || proof_pending(p, out) ||
 	    (q->busy_since != 0 && now < q->busy_at))
 		return;

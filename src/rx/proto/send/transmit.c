@@ -10,7 +10,9 @@
 #define SMALL_CWND    2u
 #define FEW	      10u /* packets of calls that do not count as sharing the path */
 #define FIRST_BURST   8u  /* packets of a small stream; a larger request begins with so many */
-#define REFUSED_WAIT  RXW_MS
+#define REFUSED_WAIT  RXW_MS /* doubled with each refusal in a row, up to REFUSED_MOST times that */
+#define REFUSED_MOST  64u
+#define REFUSALS      16u
 #define ASKS_AFTER    (60 * RXW_SEC) /* a probe, for so long */
 #define LONG_PATH     (5 * RXW_MS) /* its losses are noticed by ACKs much sooner than by replies */
 
@@ -109,7 +111,8 @@ static bool blocked(const struct rxw_pcall *p, uint64_t now)
 {
 	const struct rxw_sendq *q = &p->tx;
 
-	return !rxw_pcall_may_send(p) || (q->busy_since != 0 && now < q->busy_at) ||
+	return !rxw_pcall_may_send(p) || q->renumber.state == RXW_RENUMBER_ASKING ||
+	       (q->busy_since != 0 && now < q->busy_at) ||
 	       (q->retry_at != RXW_NEVER && now < q->retry_at) || waits_for_proof(p, now);
 }
 
@@ -358,7 +361,7 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 			return RXW_BURST_NONE;
 		s = rxw_sendq_seg(q, index);
 	}
-	if (!reseal(p, e, s->first, n))
+	if (!reseal(p, e, s->first, n) || rxw_send_in_vain(p, e, s->first))
 		return RXW_BURST_FAILED;
 	resent = !s->never_left;
 	if (resent && s->state == RXW_TX_LOST)
@@ -384,7 +387,8 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uin
 	q->requested_last = true;
 	q->force = q->force > n ? (uint8_t)(q->force - n) : 0;
 	write_headers(p, e, s->first, n, serial, true, false, resent);
-	record_tx(p, e, s->first, n, resent, q->flight == n, burst, out);
+	/* A device that drops what is too large for it refuses it for ever: the RTO must expire. */
+	record_tx(p, e, s->first, n, resent, q->flight == n && q->refusals == 0, burst, out);
 	burst->segment_at = index;
 	return RXW_BURST_READY;
 }
@@ -541,22 +545,6 @@ static enum rxw_burst_result send_probe(struct rxw_pcall *p, struct rxw_burst *b
 	return result;
 }
 
-/* Repack data that was queued before the path MTU shrank. False: the call must fail. */
-static bool fit(struct rxw_pcall *p)
-{
-	struct rxw_sendq *q = &p->tx;
-	uint32_t size = rxw_pcall_datagram_size(p);
-	struct rxw_txent *e;
-
-	if (q->ent_send == RXW_NO_NODE)
-		return true;
-	e = rxw_slab_at(&q->ents, q->ent_send);
-	/* Sealed packets stay as they are, and are sent in fragments. */
-	if (e->stride <= size || e->first < q->nxt || p->conn->auth.security->class.seal != NULL)
-		return true;
-	return rxw_sendq_repack(p, size) == 0;
-}
-
 /* Packets of another size are next: windows count those from now on. */
 static void note_size(struct rxw_pcall *p)
 {
@@ -601,8 +589,12 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 		return RXW_BURST_IDLE;
 	if (max_packets == 0 || blocked(p, now))
 		return RXW_BURST_IDLE;
-	if (!fit(p))
+	result = rxw_send_renumber_now(p);
+	if (result != RXW_BURST_READY)
+		return result;
+	if (rxw_sendq_fit(p, rxw_pcall_datagram_size(p)) != 0)
 		return RXW_BURST_FAILED;
+	result = RXW_BURST_NONE;
 	note_size(p);
 	q->retry_at = RXW_NEVER;
 	if (q->flight == 0 && q->lost == 0 && p->tx.rtt.valid && now > q->idle_since) {
@@ -724,8 +716,13 @@ void rxw_send_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, uns
 		if (!refused(p, &i, gone))
 			break; /* timers will find the loss */
 	}
+	if (sent > 0 || error == EAGAIN)
+		q->refusals = 0; /* the socket's buffer is full of packets of others, too */
 	if (sent < burst->count) {
-		q->retry_at = error == EMSGSIZE ? RXW_NEVER : now + REFUSED_WAIT;
+		uint32_t wait = rxw_min32(1u << q->refusals, REFUSED_MOST);
+
+		q->retry_at = error == EMSGSIZE ? RXW_NEVER : now + wait * REFUSED_WAIT;
+		q->refusals += sent == 0 && error != EAGAIN && q->refusals < REFUSALS;
 		/* The windows allowed these packets already. */
 		if (q->force == 0)
 			q->force = 1;

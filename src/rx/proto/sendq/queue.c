@@ -234,6 +234,7 @@ bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run)
 		.buf = run->buf,
 		.data = run->data,
 		.first = q->end,
+		.sealed = run->seq != 0 ? run->seq : q->end,
 		.stride = run->stride,
 		.last_size = run->last_size,
 		.count = run->count,
@@ -430,121 +431,218 @@ bool rxw_pcall_send_complete(const struct rxw_pcall *p)
 	return p->tx.all_queued && p->tx.una + p->tx.acked >= p->tx.end && p->tx.nxt == p->tx.end;
 }
 
-/* --- smaller packets for a smaller path MTU: only runs never sent, and only if not sealed --- */
+/* --- smaller packets for a smaller path MTU: runs of which nothing was sent --- */
 
-/* Copy `bytes` of payload, beginning in packet *i of the old run at offset *off. */
-static void copy_payload(const struct rxw_txent *old, uint32_t *i, uint32_t *off, uint8_t *to,
-			 uint32_t bytes)
+/* Entries behind `i` have `more` additional packets before them. */
+static void shift(struct rxw_sendq *q, uint16_t i, uint32_t more)
+{
+	for (i = rxw_sendq_ent(q, i)->next; i != RXW_NO_NODE; i = rxw_sendq_ent(q, i)->next)
+		rxw_sendq_ent(q, i)->first += more;
+	q->end += more;
+}
+
+/* A new entry with these contents behind entry `i`. */
+static uint16_t insert_ent(struct rxw_pcall *p, uint16_t i, const struct rxw_txent *ent)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint16_t fresh = rxw_slab_get(&q->ents, p->conn->ops->pool(p->conn));
+
+	if (fresh == RXW_NO_NODE)
+		return fresh;
+	*rxw_sendq_ent(q, fresh) = *ent;
+	rxw_sendq_ent(q, fresh)->next = rxw_sendq_ent(q, i)->next;
+	rxw_sendq_ent(q, i)->next = fresh;
+	if (q->ent_tail == i)
+		q->ent_tail = fresh;
+	return fresh;
+}
+
+/* Entry `i` is to end before packet `seq` of it, where another one begins. */
+static bool split_ent(struct rxw_pcall *p, uint16_t i, uint32_t seq)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_txent *e = rxw_sendq_ent(q, i), rest = *e;
+	uint32_t k = seq - e->first;
+
+	rest.first += k;
+	rest.sealed += k;
+	rest.data += (size_t)k * e->stride;
+	rest.count -= (uint16_t)k;
+	if (insert_ent(p, i, &rest) == RXW_NO_NODE)
+		return false;
+	rxw_buf_ref(rest.buf);
+	e = rxw_sendq_ent(q, i);
+	e->count = (uint16_t)k;
+	e->last_size = e->stride;
+	e->last = false;
+	return true;
+}
+
+/* Where the bytes of an old run are read. */
+struct old_bytes {
+	const struct rxw_txent *run;
+	const struct rxw_security_room *room;
+	const uint16_t *length; /* of the data of each packet */
+	uint32_t packet, off;
+};
+
+static uint32_t old_length(const struct old_bytes *o, uint32_t packet)
+{
+	const struct rxw_txent *e = o->run;
+
+	if (o->length != NULL)
+		return o->length[packet];
+	return (packet + 1u == e->count ? e->last_size : e->stride) - (uint32_t)RXW_HEADER_SIZE;
+}
+
+static void copy_bytes(struct old_bytes *o, uint8_t *to, uint32_t bytes)
 {
 	while (bytes > 0) {
-		uint32_t size =
-			(*i + 1u == old->count ? old->last_size : old->stride) - RXW_HEADER_SIZE;
-		uint32_t n = rxw_min32(bytes, size - *off);
+		uint32_t n = rxw_min32(bytes, old_length(o, o->packet) - o->off);
 
-		memcpy(to, old->data + (size_t)*i * old->stride + RXW_HEADER_SIZE + *off, n);
+		memcpy(to,
+		       o->run->data + (size_t)o->packet * o->run->stride + RXW_HEADER_SIZE +
+			       o->room->head + o->off,
+		       n);
 		to += n;
 		bytes -= n;
-		*off += n;
-		if (*off == size) {
-			++*i;
-			*off = 0;
+		o->off += n;
+		if (o->off == old_length(o, o->packet)) {
+			o->packet++;
+			o->off = 0;
 		}
 	}
 }
 
-/* Append the bytes of a run as new runs with datagrams of `size`. */
-static int repack_run(struct rxw_pcall *p, const struct rxw_txent *old, uint32_t size)
+/* The next run of at most `left` bytes with datagrams of `size`. False: no memory. */
+static int fill_run(struct rxw_pcall *p, struct old_bytes *o, uint32_t size, uint32_t seq,
+		    uint32_t left, struct rxw_txent *run, uint32_t *taken)
 {
-	struct rxw_pool *pool = p->conn->ops->pool(p->conn);
-	uint32_t payload = size - RXW_HEADER_SIZE, i = 0, off = 0;
-	uint32_t left = (old->count - 1u) * (old->stride - RXW_HEADER_SIZE) + old->last_size -
-			RXW_HEADER_SIZE;
-	uint32_t most = RXW_BUF_SIZE / size;
+	const struct rxw_pconn *c = p->conn;
+	uint32_t capacity = rxw_sealed_capacity(o->room, size - RXW_HEADER_SIZE), count, last;
+	uint32_t stride = RXW_HEADER_SIZE + rxw_sealed_size(o->room, capacity);
 
+	count = rxw_min32((left + capacity - 1) / capacity, RXW_BUF_SIZE / stride);
+	if (count == 0)
+		count = 1;
+	*taken = rxw_min32(left, count * capacity);
+	last = *taken - (count - 1) * capacity;
+	*run = (struct rxw_txent){
+		.first = seq,
+		.sealed = seq,
+		.stride = (uint16_t)stride,
+		.last_size = (uint16_t)(RXW_HEADER_SIZE + rxw_sealed_size(o->room, last)),
+		.count = (uint16_t)count,
+		.next = RXW_NO_NODE,
+		.last = o->run->last && *taken == left,
+	};
+	run->buf = rxw_buf_get_small(c->ops->pool(p->conn),
+				     (size_t)(count - 1) * stride + run->last_size);
+	if (run->buf == NULL)
+		return -RXW_ENOMEM;
+	run->data = run->buf->data;
+	for (uint32_t k = 0; k < count; k++) {
+		uint8_t *d = run->data + (size_t)k * stride;
+
+		memset(d, 0, RXW_HEADER_SIZE);
+		copy_bytes(o, d + RXW_HEADER_SIZE + o->room->head, k + 1 == count ? last : capacity);
+	}
+	return rxw_run_seal(c, p->channel, p->number, seq, run->data, run->stride, run->count,
+			    capacity, last);
+}
+
+/* Entry `i` is replaced by one or more with datagrams of `size`. */
+static int repack(struct rxw_pcall *p, uint16_t i, struct old_bytes *o, uint32_t size)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_txent old = *o->run, run;
+	uint32_t left = 0, taken, seq = old.first;
+	bool begun = false;
+
+	o->run = &old;
+	for (uint32_t k = 0; k < old.count; k++)
+		left += old_length(o, k);
 	do {
-		struct rxw_txrun run = {.stride = (uint16_t)size};
-		uint32_t take;
+		int result = fill_run(p, o, size, seq, left, &run, &taken);
 
-		run.count = (uint16_t)rxw_min32((left + payload - 1) / payload, most);
-		if (run.count == 0)
-			run.count = 1;
-		take = rxw_min32(left, run.count * payload);
-		run.last_size = (uint16_t)(take - (run.count - 1u) * payload + RXW_HEADER_SIZE);
-		run.buf = rxw_buf_get_small(pool, (size_t)(run.count - 1u) * size + run.last_size);
-		if (run.buf == NULL)
-			return -RXW_ENOMEM;
-		run.data = run.buf->data;
-		for (uint32_t k = 0; k < run.count; k++) {
-			uint32_t n = rxw_min32(left, payload);
-
-			memset(run.data + (size_t)k * size, 0, RXW_HEADER_SIZE);
-			copy_payload(old, &i, &off, run.data + (size_t)k * size + RXW_HEADER_SIZE,
-				     n);
-			left -= n;
-		}
-		run.last = old->last && left == 0;
-		if (!rxw_sendq_append(p, &run)) {
+		if (result == 0 && begun)
+			i = insert_ent(p, i, &run);
+		if (result != 0 || i == RXW_NO_NODE) {
 			rxw_buf_unref(run.buf);
+			rxw_buf_unref(begun ? old.buf : NULL);
 			return -RXW_ENOMEM;
 		}
+		if (!begun) {
+			run.next = rxw_sendq_ent(q, i)->next;
+			*rxw_sendq_ent(q, i) = run;
+		}
+		begun = true;
+		left -= taken;
+		seq += run.count;
 	} while (left > 0);
+	rxw_buf_unref(old.buf);
+	shift(q, i, seq - old.first - old.count);
+	/* There are more packets now than the writer queued. */
+	rxw_sendq_note_high(p);
 	return 0;
 }
 
-int rxw_sendq_repack(struct rxw_pcall *p, uint32_t size)
+int rxw_sendq_fit(struct rxw_pcall *p, uint32_t size)
 {
 	struct rxw_sendq *q = &p->tx;
-	uint16_t i = q->ent_head, last = RXW_NO_NODE, list;
-	int result = 0;
+	const struct rxw_security_class *k = &p->conn->auth.security->class;
+	uint16_t i = q->ent_send, length[RXW_BUF_SIZE / RXW_HEADER_SIZE];
+	struct old_bytes o = {.room = &p->conn->auth.room};
+	struct rxw_txent *e;
+	int result;
 
-	/* Only runs of which nothing was sent. */
-	while (i != RXW_NO_NODE && rxw_sendq_ent(q, i)->first < q->nxt) {
-		last = i;
-		i = rxw_sendq_ent(q, i)->next;
-	}
-	list = i;
-	if (list == RXW_NO_NODE)
+	if (i == RXW_NO_NODE)
 		return 0;
-	q->end = rxw_sendq_ent(q, list)->first;
-	q->ent_tail = last;
-	if (q->ent_send == list)
-		q->ent_send = RXW_NO_NODE;
-	if (last == RXW_NO_NODE)
-		q->ent_head = RXW_NO_NODE;
-	else
-		rxw_sendq_ent(q, last)->next = RXW_NO_NODE;
-	while (list != RXW_NO_NODE && result == 0) {
-		struct rxw_txent old = *rxw_sendq_ent(q, list);
-
-		if (old.stride > size) {
-			result = repack_run(p, &old, size);
-		} else {
-			struct rxw_txrun run = {.buf = old.buf,
-						.data = old.data,
-						.stride = old.stride,
-						.last_size = old.last_size,
-						.count = old.count,
-						.last = old.last};
-
-			rxw_buf_ref(old.buf);
-			if (!rxw_sendq_append(p, &run)) {
-				rxw_buf_unref(old.buf);
-				result = -RXW_ENOMEM;
-			}
-		}
-		if (result == 0) {
-			drop_ent(q, list);
-			list = old.next;
-		}
+	e = rxw_sendq_ent(q, i);
+	if (e->stride <= size && (k->seal == NULL || e->sealed == e->first))
+		return 0;
+	if (k->seal != NULL && k->unseal == NULL)
+		return e->sealed == e->first ? 0 : -RXW_ESTATE;
+	if (e->first < q->nxt) {
+		if (!split_ent(p, i, q->nxt))
+			return -RXW_ENOMEM;
+		i = q->ent_send = rxw_sendq_ent(q, i)->next;
+		e = rxw_sendq_ent(q, i);
 	}
-	/* Out of memory, the stream has a gap now: the caller ends the call. */
-	while (list != RXW_NO_NODE) {
-		uint16_t next = rxw_sendq_ent(q, list)->next;
-
-		drop_ent(q, list);
-		list = next;
+	o.run = e;
+	if (k->seal != NULL) {
+		result = rxw_run_unseal(p->conn, p->channel, p->number, e->sealed, e->data,
+					e->stride, e->count, e->last_size, length);
+		if (result != 0)
+			return result;
+		o.length = length;
 	}
-	/* There are more packets now than the writer queued. */
-	rxw_sendq_note_high(p);
-	return result;
+	return repack(p, i, &o, size);
+}
+
+uint32_t rxw_sendq_highest_acked(const struct rxw_sendq *q)
+{
+	uint32_t highest = q->una - 1;
+
+	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next)
+		if (rxw_sendq_seg(q, i)->state == RXW_TX_ACKED)
+			highest = rxw_sendq_seg(q, i)->first + rxw_sendq_seg(q, i)->count - 1;
+	return highest;
+}
+
+bool rxw_sendq_unsend(struct rxw_pcall *p, uint32_t from)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint16_t i;
+
+	if (from >= q->nxt)
+		return true;
+	if (!rxw_sendq_forget_from(p, from))
+		return false;
+	q->nxt = from;
+	for (i = q->ent_head; i != RXW_NO_NODE; i = rxw_sendq_ent(q, i)->next)
+		if (from - rxw_sendq_ent(q, i)->first < rxw_sendq_ent(q, i)->count)
+			break;
+	q->ent_send = i;
+	return true;
 }

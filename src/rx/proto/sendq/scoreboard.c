@@ -160,6 +160,33 @@ void rxw_sendq_free_segs(struct rxw_sendq *q, uint32_t first)
 	}
 }
 
+bool rxw_sendq_forget_from(struct rxw_pcall *p, uint32_t seq)
+{
+	struct rxw_sendq *q = &p->tx;
+	uint16_t i = rxw_sendq_split(p, seq), next, before = RXW_NO_NODE;
+
+	if (i == RXW_NO_NODE)
+		return false;
+	for (next = q->seg_head; next != i; next = rxw_sendq_seg(q, next)->next)
+		before = next;
+	for (; i != RXW_NO_NODE; i = next) {
+		struct rxw_txseg *s = rxw_sendq_seg(q, i);
+
+		next = s->next;
+		*tally(q, s->state) -= s->count;
+		weigh(q, s, s->state, s->count, false);
+		if (s->state == RXW_TX_FLIGHT && s->marked == RXW_ECN_MARKED)
+			rxw_ecn_lost(&q->ecn, s->order, s->count);
+		drop_segment(q, i);
+	}
+	q->seg_tail = before;
+	if (before == RXW_NO_NODE)
+		q->seg_head = RXW_NO_NODE;
+	else
+		rxw_sendq_seg(q, before)->next = RXW_NO_NODE;
+	return true;
+}
+
 void rxw_sendq_lose_from(struct rxw_sendq *q, uint16_t i)
 {
 	for (; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next)

@@ -15,6 +15,7 @@ struct rxw_txent {
 	struct rxw_buf *buf; /* one reference */
 	uint8_t *data;
 	uint32_t first; /* sequence number of its first packet */
+	uint32_t sealed; /* the number for which that was sealed: another one if some were repacked */
 	uint16_t stride, last_size, count, next;
 	bool last; /* ends the stream */
 };
@@ -60,6 +61,30 @@ struct rxw_delivery {
 };
 
 /*
+ * Packets that were sent are too large for the path. Once the peer has none of them, they get the new
+ * size and new numbers; until then nothing is sent.
+ */
+struct rxw_renumber {
+	enum {
+		RXW_RENUMBER_NONE,
+		RXW_RENUMBER_ASKING, /* a PING of the new size asks for the peer's state */
+		RXW_RENUMBER_READY   /* it was answered: renumber with the next burst */
+	} state;
+	bool unproven; /* nothing of the new size arrived yet: other calls do not know it */
+	uint8_t tries;	 /* PINGs of this size */
+	uint8_t in_vain; /* transmissions of packet `head`, the lowest missing one, which is too large */
+	uint32_t head;
+	uint32_t ping;	/* serial of the latest PING, 0 = none */
+	uint64_t at;	/* when to ask again */
+	/*
+	 * [from, to) were given to other bytes; to = 0: none, or all are acknowledged. Nothing beyond is
+	 * sent until then, so that no stream can end that has old packets in it. Serials up to `serial`
+	 * are those of the old ones.
+	 */
+	uint32_t from, to, serial;
+};
+
+/*
  * The sending part of a call. Invariants: una <= nxt <= end; [una, nxt) is partitioned by the list
  * of segments, in order; flight + acked + lost == nxt - una; the entries cover [una.., end), and
  * ent_send is the one with packet nxt.
@@ -95,6 +120,7 @@ struct rxw_sendq {
 	uint64_t nospace_at;
 	uint64_t ack_at;
 	uint8_t backoff, busy_count;
+	uint8_t refusals; /* by our own system, of whole bursts in a row */
 	uint8_t force;	     /* packets to send regardless of the congestion window */
 	bool probe;	     /* a tail loss probe is to be sent */
 	bool probed;	     /* one was sent, and nothing was acknowledged since */
@@ -117,6 +143,7 @@ struct rxw_sendq {
 	struct rxw_mtu mtu;
 	struct rxw_mtu_check check;
 	struct rxw_mtu_units units;
+	struct rxw_renumber renumber;
 	bool paced;	/* lost packets are paced, as new ones are: all of a flight were lost */
 	bool searching; /* of the calls of the peer, this one searches for its path MTU */
 	struct rxw_delivery rate;
@@ -147,8 +174,18 @@ void rxw_sendq_count_sender(struct rxw_pcall *p, bool sender);
 void rxw_sendq_share(struct rxw_pcall *p, uint64_t rate);
 /* Append a run; takes over its reference if true. False: out of memory. */
 bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run);
-/* Cut the runs of which nothing was sent into datagrams of `size`. An error: the call must fail. */
-int rxw_sendq_repack(struct rxw_pcall *p, uint32_t size);
+/*
+ * Cut the next run into datagrams of `size`, if they are larger, and seal it for the numbers it has
+ * now. Packets of a class that cannot unseal stay as they are. An error: the call must fail.
+ */
+int rxw_sendq_fit(struct rxw_pcall *p, uint32_t size);
+/* The highest packet acknowledged, softly or not. */
+uint32_t rxw_sendq_highest_acked(const struct rxw_sendq *q);
+/*
+ * Packets from `from` on, none of them acknowledged and none in a burst, count as never sent. False:
+ * out of memory, nothing was done.
+ */
+bool rxw_sendq_unsend(struct rxw_pcall *p, uint32_t from);
 void rxw_sendq_rest(struct rxw_pcall *p, uint64_t now); /* after a pause: gives memory back */
 /* Get memory for a wide window. A writer that has to wait now is to be told when it may resume. */
 void rxw_sendq_note_high(struct rxw_pcall *p);
@@ -188,6 +225,8 @@ bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, bool ma
 /* Packets below `first` are acknowledged: release them. */
 void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first);
 void rxw_sendq_free_segs(struct rxw_sendq *q, uint32_t first); /* their segments only */
+/* Drop the segments from packet `seq` on. False: out of memory. */
+bool rxw_sendq_forget_from(struct rxw_pcall *p, uint32_t seq);
 
 /* The probe send_state: the state of a sender, and what limits it. After every change of that. */
 static inline void rxw_sendq_probe(const struct rxw_pcall *p, const struct rxw_sendq *q)

@@ -126,19 +126,43 @@ START_TEST(black_hole)
 
 	rxw_mtu_init(&m, 1444, 8972, true);
 	search(&m, 9000, &now);
-	ck_assert(!rxw_mtu_timeout(&m, 1200)); /* small packets prove nothing */
-	ck_assert(!rxw_mtu_timeout(&m, 8972));
+	ck_assert(!rxw_mtu_timeout(&m, 1200, true)); /* small packets prove nothing */
+	ck_assert(!rxw_mtu_timeout(&m, 8972, true));
 	rxw_mtu_progress(&m);
-	ck_assert(!rxw_mtu_timeout(&m, 8972)); /* not in sequence */
-	ck_assert(rxw_mtu_timeout(&m, 8972));
+	ck_assert(!rxw_mtu_timeout(&m, 8972, true)); /* not in sequence */
+	ck_assert(rxw_mtu_timeout(&m, 8972, true));
 	ck_assert_uint_eq(m.confirmed, 1200);
-	ck_assert(!rxw_mtu_timeout(&m, 8972));
-	ck_assert(!rxw_mtu_timeout(&m, 8972));
+	ck_assert(!rxw_mtu_timeout(&m, 548, true));
+	ck_assert(!rxw_mtu_timeout(&m, 548, true));
 	ck_assert_uint_eq(m.confirmed, 1200);
 	/* The path is narrower now; the search finds the new size from below. */
 	search(&m, 1300, &now);
 	ck_assert_uint_ge(m.confirmed, 1284);
 	ck_assert_uint_le(m.confirmed, 1300);
+}
+END_TEST
+
+/* A path may carry even less: two more timeouts lead to the least size, and no further. */
+START_TEST(narrow_black_hole)
+{
+	struct rxw_mtu m;
+	uint64_t now = 0;
+
+	rxw_mtu_init(&m, 1444, 1444, false);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(rxw_mtu_timeout(&m, 1444, true), i % 2);
+	ck_assert_uint_eq(m.confirmed, 548);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert(!rxw_mtu_timeout(&m, 1444, true));
+	ck_assert_uint_eq(m.confirmed, 548);
+	search(&m, 972, &now);
+	ck_assert_uint_gt(m.confirmed, 972 - 17);
+	ck_assert_uint_le(m.confirmed, 972);
+	/* There is no time for more sizes if the peer was never heard. */
+	rxw_mtu_init(&m, 1444, 1444, false);
+	ck_assert(!rxw_mtu_timeout(&m, 1444, false));
+	ck_assert(rxw_mtu_timeout(&m, 1444, false));
+	ck_assert_uint_eq(m.confirmed, 548);
 }
 END_TEST
 
@@ -152,8 +176,8 @@ START_TEST(black_hole_when_disabled)
 	uint64_t now = 0;
 
 	rxw_mtu_init(&m, 1444, 8972, false);
-	rxw_mtu_timeout(&m, 1444);
-	ck_assert(rxw_mtu_timeout(&m, 1444));
+	rxw_mtu_timeout(&m, 1444, true);
+	ck_assert(rxw_mtu_timeout(&m, 1444, true));
 	ck_assert_uint_eq(m.confirmed, 1200);
 	search(&m, 9000, &now);
 	ck_assert_uint_gt(m.confirmed, 1444 - 17);
@@ -172,8 +196,8 @@ START_TEST(search_again_after_shrinking)
 	unsigned searches = 0;
 
 	rxw_mtu_init(&m, 1444, 1444, false);
-	rxw_mtu_timeout(&m, 1444);
-	ck_assert(rxw_mtu_timeout(&m, 1444));
+	rxw_mtu_timeout(&m, 1444, true);
+	ck_assert(rxw_mtu_timeout(&m, 1444, true));
 	search(&m, 1250, &now);
 	ck_assert_uint_le(m.confirmed, 1250);
 	now += RXW_SEC;
@@ -182,8 +206,8 @@ START_TEST(search_again_after_shrinking)
 
 	/* A path that stays small costs ever fewer probes: finally one search in ten minutes. */
 	rxw_mtu_init(&m, 1444, 1444, false);
-	rxw_mtu_timeout(&m, 1444);
-	ck_assert(rxw_mtu_timeout(&m, 1444));
+	rxw_mtu_timeout(&m, 1444, true);
+	ck_assert(rxw_mtu_timeout(&m, 1444, true));
 	for (began = now; now < began + 3600 * RXW_SEC; now += RXW_SEC)
 		searches += search(&m, 1250, &now) > 0;
 	ck_assert_uint_ge(searches, 10);
@@ -367,7 +391,7 @@ START_TEST(invariants)
 				rxw_mtu_lost(&m, now);
 				break;
 			case 2:
-				rxw_mtu_timeout(&m, size);
+				rxw_mtu_timeout(&m, size, true);
 				break;
 			case 3:
 				rxw_mtu_progress(&m);
@@ -389,5 +413,5 @@ START_TEST(invariants)
 END_TEST
 
 TEST_MAIN("mtu", finds_every_size, tries_the_ceiling_first, three_tries, searches_again_later,
-	  disabled, black_hole, black_hole_when_disabled, search_again_after_shrinking, hints,
+	  disabled, black_hole, narrow_black_hole, black_hole_when_disabled, search_again_after_shrinking, hints,
 	  common_sizes, limit_of_the_peer, refused, falls, resumed, invariants)

@@ -817,6 +817,69 @@ START_TEST(black_hole)
 }
 END_TEST
 
+static uint32_t latest_ping(void)
+{
+	uint32_t serial = 0;
+
+	for (unsigned k = 0; k < b.count; k++)
+		if (b.sent[k].h.type == RXW_ACK && b.sent[k].ack.reason == RXW_ACK_PING)
+			serial = b.sent[k].h.serial;
+	return serial;
+}
+
+/*
+ * The path carries less from now on: packets that were sent are cut anew, once the answer to a PING of the
+ * new size shows that the peer has none of them.  Nothing follows them until they have arrived.
+ * 0: all goes well. 1: one of the old ones had arrived, so that the new one is a duplicate; 2: more of the old ones
+ * had than there are new ones so far. The call ends then, since the stream would have a gap.
+ */
+START_TEST(sent_packets_shrink)
+{
+	struct bench_packet *k;
+	uint32_t small, next = 5, first = 0;
+
+	bench_init(&b, true);
+	b.auto_send = false;
+	b.params.mtu_ceiling = 8972;
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	call = bench_begin(&b, c);
+	bench_write(call, 4, 1416, false);
+	bench_send(call);
+	b.out.now += 10 * RXW_MS;
+	ack(5, c->p.serial, RXW_ACK_REQUESTED, "");
+	bench_write(call, 30, 1416, false);
+	bench_send(call);
+	b.count = b.next = 0;
+	for (unsigned ms = 0; ms < 300 && b.count < 2; ms += 5)
+		bench_pass(&b, 5 * RXW_MS);
+	small = latest_ping();
+	ack(5, small, RXW_ACK_PING_RESPONSE, "");
+	bench_pass(&b, 30 * RXW_MS);
+	ck_assert_uint_ne(latest_ping(), small);
+	b.next = b.count;
+	bench_send(call);
+	ck_assert_ptr_null(bench_next(&b)); /* the peer's answer comes first */
+	ack(5, latest_ping(), RXW_ACK_PING_RESPONSE, "");
+	bench_send(call);
+	while ((k = bench_next(&b)) != NULL) {
+		ck_assert_uint_eq(k->h.type, RXW_DATA);
+		ck_assert_uint_eq(k->h.seq, next++);
+		ck_assert_uint_eq(k->length, 1200);
+		first = first ? first : k->h.serial;
+	}
+	ck_assert_uint_gt(next, 6);
+	ck_assert_uint_le(next, call->p.tx.renumber.to);
+	if (_i == 0) {
+		ack(next, first + next - 6, RXW_ACK_REQUESTED, "");
+		ck_assert_int_eq(call->p.error, 0);
+	} else {
+		ack(_i == 1 ? 6 : next + 1, first, _i == 1 ? RXW_ACK_DUPLICATE : RXW_ACK_REQUESTED, "");
+		ck_assert_int_eq(call->p.error, RXW_CALL_MSGSIZE);
+	}
+	bench_free(&b);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("ackinput");
@@ -854,5 +917,6 @@ int main(void)
 	tcase_add_loop_test(tcase, no_ping_after_the_reply, 0, 4);
 	tcase_add_test(tcase, path_mtu_automatic);
 	tcase_add_test(tcase, black_hole);
+	tcase_add_loop_test(tcase, sent_packets_shrink, 0, 3);
 	return bench_main(suite);
 }

@@ -526,6 +526,28 @@ START_TEST(refused_by_the_system)
 }
 END_TEST
 
+/* A device that refuses every packet is not asked a thousand times a second, and the timeout expires. */
+START_TEST(refused_for_ever)
+{
+	unsigned tries = 0;
+	uint64_t end;
+
+	setup();
+	bench_write(call, 20, 100, false);
+	end = b.out.now + 10 * RXW_SEC;
+	while (b.out.now < end && tries < 10000 && call->p.error == 0) {
+		if (next(64) == RXW_BURST_READY) {
+			done(0, ENOBUFS);
+			tries++;
+		}
+		bench_pass(&b, RXW_MS);
+	}
+	ck_assert_uint_lt(tries, 400);
+	ck_assert_uint_gt(b.stats.rto_events, 1);
+	bench_free(&b);
+}
+END_TEST
+
 /*
  * The local system reports a smaller path MTU: sent packets are fragmented, the rest is cut anew.
  */
@@ -888,6 +910,7 @@ int main(void)
 	tcase_add_test(tcase, busy_while_a_burst_is_out);
 	tcase_add_test(tcase, bytes_outlive_their_acknowledgement);
 	tcase_add_test(tcase, refused_by_the_system);
+	tcase_add_test(tcase, refused_for_ever);
 	tcase_add_test(tcase, too_large);
 	tcase_add_test(tcase, three_times);
 	tcase_add_test(tcase, guessed_serials);

@@ -211,14 +211,15 @@ START_TEST(repack_above_high_water)
 	ck_assert_uint_gt(rxw_pcall_queued(&call->p), 512);
 	ck_assert(!rxw_pcall_writable(&call->p));
 	call->events = 0;
-	for (unsigned i = 0; i < 100 && rxw_pcall_queued(&call->p) >= 256; i++) {
-		ck_assert(!(call->events & RXW_OUT_WRITE));
+	for (unsigned i = 0; i < 100; i++) {
 		b.count = b.next = 0; /* sent packets do not matter */
 		bench_get_ack(&b, c, 1, call->p.tx.nxt, call->p.tx.nxt - 1, RXW_ACK_REQUESTED, "",
 			      255);
+		if (rxw_pcall_queued(&call->p) < 256)
+			break;
+		ck_assert(!(call->events & RXW_OUT_WRITE));
 		bench_send(call);
 	}
-	ck_assert_uint_lt(rxw_pcall_queued(&call->p), 256);
 	ck_assert(rxw_pcall_writable(&call->p));
 	ck_assert(call->events & RXW_OUT_WRITE);
 	teardown();
