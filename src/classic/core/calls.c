@@ -68,6 +68,7 @@ struct rx_call *classic_begin(struct rx_connection *connection, rxw_queue *queue
 		.events = queue ? RXW_EVENT_READ | RXW_EVENT_DONE : 0,
 	};
 	struct rx_call *call = obtain();
+	rxw_connection *used;
 	int rc;
 
 	classic_connection_ref(connection);
@@ -78,7 +79,12 @@ struct rx_call *classic_begin(struct rx_connection *connection, rxw_queue *queue
 		call->error = connection->error;
 		return call;
 	}
-	rc = rxw_call_begin(connection->connection, &options, &call->call);
+	used = connection->connection;
+	rc = rxw_call_begin(used, &options, &call->call);
+	if (rc == -RXW_ELIMIT && !connection->server) {
+		classic_reconnect(connection, used);
+		rc = rxw_call_begin(connection->connection, &options, &call->call);
+	}
 	if (rc) {
 		call->call = NULL;
 		call->error = why(connection, rc);

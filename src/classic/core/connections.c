@@ -34,6 +34,7 @@ static void destroy(struct rx_connection *c)
 	pthread_mutex_unlock(&classic_lock);
 	classic_values_free(&c->values);
 	rxw_connection_release(c->connection);
+	rxw_connection_release(c->used_up);
 	if (!c->server && c->klass)
 		rxs_Release(c->klass);
 	free(c);
@@ -94,6 +95,19 @@ static void connect_it(struct rx_connection *c)
 		classic_log("cannot connect: %s",
 			    port ? rxw_strerror(rc) : "rx_Init() comes first");
 	}
+}
+
+void classic_reconnect(struct rx_connection *c, rxw_connection *old)
+{
+	pthread_mutex_lock(&classic_lock);
+	if (c->connection == old) {
+		/* Other threads may still use it: it is released 2^33 calls later. */
+		rxw_connection_release(c->used_up);
+		c->used_up = old;
+		connect_it(c);
+	}
+	pthread_mutex_unlock(&classic_lock);
+	apply_times(c);
 }
 
 struct rx_connection *rx_NewConnection(afs_uint32 host, u_short port, u_short service,

@@ -63,6 +63,7 @@ struct rx_peer {
 struct rx_connection {
 	struct rx_connection *next, **link; /* clients: the list of all; classic_lock */
 	rxw_connection *connection;	    /* with a reference; NULL: could not be created */
+	rxw_connection *used_up; /* the one before, whose call numbers are used up; classic_lock */
 	struct classic_service *service;    /* servers */
 	struct rx_securityClass *klass;	    /* clients: with a reference; servers: borrowed */
 	struct rx_peer peer;
@@ -139,6 +140,8 @@ void classic_values_free(struct classic_values *values);
 
 /* calls.c */
 /* Begin a call whose events a queue reports with `arg`; NULL: none. */
+/* The call numbers of `old` are used up: another connection of the library takes its place. */
+void classic_reconnect(struct rx_connection *connection, rxw_connection *old);
 struct rx_call *classic_begin(struct rx_connection *connection, rxw_queue *queue, void *arg);
 
 /* streams.c */

@@ -19,6 +19,12 @@
 #define ALL_EVENTS     (RXW_EVENT_READ | RXW_EVENT_WRITE | RXW_EVENT_DONE)
 #define CHECK_INTERVAL (100 * RXW_MS) /* a channel that got BUSY becomes free by time alone */
 
+/* Connection's lock held: a channel that is not free now will be. */
+static bool may_come_free(const struct rxw_connection *c)
+{
+	return !c->p.error && !rxw_pconn_used_up(&c->p);
+}
+
 /*
  * Connection's lock held. Waits for a channel until `end` (UINT64_MAX: no limit), unless
  * `nonblock`. *code: the code of an abort meanwhile.
@@ -28,7 +34,7 @@ static int wait_channel(struct rxw_connection *c, bool nonblock, uint64_t end, u
 {
 	unsigned aborts = c->aborts;
 
-	for (; !c->p.error && !rxw_pconn_has_free_channel(&c->p, *now); *now = rxw_now()) {
+	for (; may_come_free(c) && !rxw_pconn_has_free_channel(&c->p, *now); *now = rxw_now()) {
 		if (nonblock)
 			return -RXW_EAGAIN;
 		if (rxw_must_not_wait())
@@ -63,7 +69,7 @@ static int wait_channel(struct rxw_connection *c, bool nonblock, uint64_t end, u
  */
 static void wake_next(struct rxw_connection *c, uint64_t now)
 {
-	if ((c->p.error || rxw_pconn_has_free_channel(&c->p, now)) && rxw_channel_wake(c))
+	if ((!may_come_free(c) || rxw_pconn_has_free_channel(&c->p, now)) && rxw_channel_wake(c))
 		pthread_cond_signal(&c->channel_free);
 }
 

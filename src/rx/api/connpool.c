@@ -144,7 +144,7 @@ static int make(struct rxw_connpool *p, unsigned i, rxw_connection **c)
 enum condition {
 	FULL,
 	FREE,
-	FAILED
+	FAILED /* or its call numbers are used up */
 };
 
 static enum condition look_at(rxw_connection *c, uint64_t now)
@@ -152,7 +152,10 @@ static enum condition look_at(rxw_connection *c, uint64_t now)
 	enum condition is;
 
 	rxw_conn_lock(c);
-	is = c->p.error ? FAILED : rxw_pconn_has_free_channel(&c->p, now) ? FREE : FULL;
+	if (c->p.error || rxw_pconn_used_up(&c->p))
+		is = FAILED;
+	else
+		is = rxw_pconn_has_free_channel(&c->p, now) ? FREE : FULL;
 	rxw_conn_unlock(c);
 	return is;
 }

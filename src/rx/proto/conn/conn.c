@@ -70,12 +70,23 @@ bool rxw_pcall_refuse(struct rxw_pcall *p, struct rxw_out *out)
 	return true;
 }
 
+/* Its numbers are used up: no other call can follow. */
+static bool is_used_up(const struct rxw_pconn *c, unsigned channel)
+{
+	return c->number[channel] >= LAST_NUMBER - 1;
+}
+
+bool rxw_pconn_used_up(const struct rxw_pconn *c)
+{
+	return is_used_up(c, 0) && is_used_up(c, 1) && is_used_up(c, 2) && is_used_up(c, 3);
+}
+
 /* How good a channel is for a new call; 0: it is not free. */
 static unsigned channel_preference(const struct rxw_pconn *c, unsigned channel, uint64_t now)
 {
 	const struct rxw_pcall *p = c->channel[channel];
 
-	if (p != NULL && rxw_pcall_live(p))
+	if ((p != NULL && rxw_pcall_live(p)) || is_used_up(c, channel))
 		return 0;
 	if (now < c->busy_until[channel])
 		return 1;
@@ -105,9 +116,7 @@ int rxw_pconn_begin(struct rxw_pconn *c, struct rxw_pcall *call, uint64_t now)
 		}
 	}
 	if (best == 0)
-		return -RXW_EAGAIN;
-	if (c->number[channel] >= LAST_NUMBER - 1)
-		return -RXW_ELIMIT;
+		return rxw_pconn_used_up(c) ? -RXW_ELIMIT : -RXW_EAGAIN;
 	if (c->channel[channel] != NULL)
 		rxw_pcall_detach(c->channel[channel], NULL);
 	rxw_finished_clear(c, channel);

@@ -98,6 +98,8 @@ struct rxw_buf *rxw_pconn_auth_done(struct rxw_pconn *c, struct rxw_auth_job *jo
  */
 int rxw_pconn_begin(struct rxw_pconn *c, struct rxw_pcall *call, uint64_t now);
 bool rxw_pconn_has_free_channel(const struct rxw_pconn *c, uint64_t now);
+/* The call numbers of all channels are used up: no call can begin any more. */
+bool rxw_pconn_used_up(const struct rxw_pconn *c);
 /* Server: no handler is available; send BUSY, the client may try again. False: too late. */
 bool rxw_pcall_refuse(struct rxw_pcall *p, struct rxw_out *out);
 /*

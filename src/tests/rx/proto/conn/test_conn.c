@@ -162,6 +162,33 @@ START_TEST(channels)
 }
 END_TEST
 
+/* A channel whose numbers are used up is not free, and others take its place, as long as there are any. */
+START_TEST(numbers_used_up)
+{
+	struct bench_call *call;
+
+	bench_init(&b, true);
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	c->p.number[0] = 0x7ffffffe;
+	for (unsigned i = 1; i < 4; i++) {
+		ck_assert(rxw_pconn_has_free_channel(&c->p, b.out.now));
+		call = bench_begin(&b, c);
+		ck_assert_uint_eq(call->p.channel, i);
+		ck_assert_uint_eq(call->p.number, 1);
+	}
+	ck_assert(!rxw_pconn_has_free_channel(&c->p, b.out.now));
+	ck_assert(!rxw_pconn_used_up(&c->p));
+	rxw_pcall_fail(&call->p, -6, RXW_ORIGIN_LOCAL, false, &b.out);
+	bench_settle(&b);
+	ck_assert(rxw_pconn_has_free_channel(&c->p, b.out.now));
+	for (unsigned i = 1; i < 4; i++)
+		c->p.number[i] = 0x7ffffffe;
+	ck_assert(!rxw_pconn_has_free_channel(&c->p, b.out.now));
+	ck_assert(rxw_pconn_used_up(&c->p));
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(overtaken_active_call)
 {
 	struct bench_packet *k;
@@ -365,6 +392,7 @@ int main(void)
 	tcase_add_test(tcase, client_checks);
 	tcase_add_test(tcase, stateless_aborts);
 	tcase_add_test(tcase, channels);
+	tcase_add_test(tcase, numbers_used_up);
 	tcase_add_test(tcase, overtaken_active_call);
 	tcase_add_test(tcase, next_call_acknowledges);
 	tcase_add_test(tcase, refused_call);
