@@ -126,9 +126,13 @@ static void conn_destroy(void *conn)
 static int conn_create(void *data, const struct rxw_security_id *id, void **conn)
 {
 	const struct rxw_gk_class *k = data;
-	struct rxw_gk_conn *c = rxw_secret_alloc(sizeof(*c));
+	struct rxw_gk_conn *c;
 	int r = 0;
 
+	/* A server's class cannot call, a client's cannot serve. */
+	if (id->client == k->server)
+		return -RXW_EINVAL;
+	c = rxw_secret_alloc(sizeof(*c));
 	if (!c)
 		return -RXW_ENOMEM;
 	c->klass = k;

@@ -54,23 +54,35 @@ static struct rxw_buf *responded(struct rxw_pconn *c, struct rxw_auth_job *job, 
 }
 
 /*
- * Are the call numbers of a RESPONSE possible? A number above ours is, unless the channel has a
- * live call. A lower one is, too: our higher number came from unverified DATA, either of a call
- * that began while the client answered, or forged.
+ * Are the call numbers of a RESPONSE possible? A number above ours is: the client has begun another call, whose
+ * DATA is lost or late, perhaps after an ABORT of the one that we know. A lower one is, too: our higher number came
+ * from unverified DATA, either of a call that began while the client answered, or forged.
  */
-static bool numbers_fit(const struct rxw_pconn *c, const uint32_t calls[4])
+static bool numbers_fit(const uint32_t calls[4])
 {
-	for (unsigned i = 0; i < 4; i++)
-		if (calls[i] > NUMBER_MOST || (calls[i] > c->number[i] && live(c, i)))
-			return false;
-	return true;
+	return calls[0] <= NUMBER_MOST && calls[1] <= NUMBER_MOST && calls[2] <= NUMBER_MOST &&
+	       calls[3] <= NUMBER_MOST;
+}
+
+/* The client is at call `number` of a channel. */
+static void advance(struct rxw_pconn *c, unsigned channel, uint32_t number, struct rxw_out *out)
+{
+	if (number <= c->number[channel])
+		return;
+	if (live(c, channel))
+		rxw_pcall_fail(c->channel[channel], RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
+	/* What is remembered of a finished call belongs to the channel's number. */
+	if (c->channel[channel] != NULL)
+		rxw_pcall_detach(c->channel[channel], out);
+	rxw_finished_clear(c, channel);
+	c->number[channel] = number;
 }
 
 static void checked(struct rxw_pconn *c, const struct rxw_auth_job *job, struct rxw_out *out)
 {
 	uint64_t abort_at = 0;
 	bool final;
-	int32_t code = rxw_auth_checked(c, job, numbers_fit(c, job->calls), &final, &abort_at, out);
+	int32_t code = rxw_auth_checked(c, job, numbers_fit(job->calls), &final, &abort_at, out);
 
 	if (code != 0) {
 		if (final) {
@@ -81,10 +93,7 @@ static void checked(struct rxw_pconn *c, const struct rxw_auth_job *job, struct 
 	}
 	c->last_heard = out->now;
 	for (unsigned i = 0; i < 4; i++) {
-		if (job->calls[i] > c->number[i]) {
-			rxw_finished_clear(c, i);
-			c->number[i] = job->calls[i];
-		}
+		advance(c, i, job->calls[i], out);
 		if (live(c, i))
 			c->channel[i]->time.last_heard = out->now;
 	}

@@ -268,6 +268,7 @@ START_TEST(identities)
 	struct rxw_identity id = {.size = sizeof(id)};
 	struct rxw_security_id cid = rig_id(true), sid = rig_id(false);
 	struct rxw_rxgk_token printed = {.size = sizeof(printed)};
+	void *wrong;
 
 	pair_begin(&p, 20, 2, 4);
 	ck_assert_int_eq(rig_exchange(&p.client, &p.server), 0);
@@ -285,7 +286,10 @@ START_TEST(identities)
 
 	printed = token_for(p.keys, 0, 1, NULL, 4);
 	rig_server(&p.server, p.keys, 0, 4, &sid);
+	/* A server's class cannot call, a client's cannot serve. */
+	ck_assert_int_eq(rxw_gk_table.conn_create(p.server.klass, &cid, &wrong), -RXW_EINVAL);
 	rig_client(&p.client, &printed, 4, &cid);
+	ck_assert_int_eq(rxw_gk_table.conn_create(p.client.klass, &sid, &wrong), -RXW_EINVAL);
 	ck_assert_int_eq(rig_exchange(&p.client, &p.server), 0);
 	ck_assert_int_eq(rxw_gk_table.identity(p.server.conn, &id), 0);
 	ck_assert_ptr_null(id.name);
@@ -641,6 +645,35 @@ START_TEST(sealed_again)
 }
 END_TEST
 
+/* The data of sealed packets are recovered from them, whatever their keys; a changed one is refused. */
+START_TEST(unsealed)
+{
+	static const int32_t enctypes[] = {17, 18, 19, 20};
+	struct rxw_security_packet run[4];
+	struct rxw_security_room room;
+	uint8_t packet[4][256];
+	struct pair p;
+
+	for (uint32_t i = 0; i < 8; i++) {
+		pair_begin(&p, enctypes[i / 2], 1 + i % 2, 4);
+		p.client.conn->lifetime = 100;
+		ck_assert_int_eq(rig_exchange(&p.client, &p.server), 0);
+		rig_send(&p.client, &p.server, 1);
+		rig_send(&p.server, &p.client, 1);
+		sealed_before(&p, run, packet);
+		rxw_gk_table.room(p.client.conn, &room);
+		packet[3][run[3].length - 1] ^= 1;
+		ck_assert_int_eq(rxw_gk_table.unseal(p.client.conn, run, 3), 0);
+		for (uint32_t k = 0; k < 3; k++) {
+			ck_assert_uint_eq(run[k].length, 5 + k);
+			ck_assert_int_eq(memcmp(packet[k] + room.head, "0123456789abcdef", 5 + k), 0);
+		}
+		ck_assert_int_lt(rxw_gk_table.unseal(p.client.conn, run + 3, 1), 0);
+		pair_end(&p);
+	}
+}
+END_TEST
+
 /*
  * A packet under the current key is not sealed again, and its bytes count for a key change only
  * when it is sealed.
@@ -809,5 +842,5 @@ TEST_MAIN("rxgk_class", levels, tampering, padding_after_the_data, before_the_ex
 	  responses_changed, challenges_of_other_sizes, without_random_bytes, identities,
 	  invalid_names, refusals, tokens_of_the_future, service_keys_rotate,
 	  expiry_of_a_connection, numbers_from_words, new_key_by_time, new_key_by_bytes,
-	  late_packets, sealed_again, not_sealed_again, damaged_before_sending, words_wrap,
+	  late_packets, sealed_again, unsealed, not_sealed_again, damaged_before_sending, words_wrap,
 	  runs_of_mixed_keys, arguments)
