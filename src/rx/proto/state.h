@@ -174,6 +174,7 @@ struct rxw_pconn {
 	int32_t error;
 	enum rxw_origin error_origin;
 	uint32_t peer_window;	/* receive window last advertised by the peer, for new calls */
+	uint32_t peer_max_mtu;	/* largest datagram that its ACKs allow, 0 = unknown */
 	uint64_t error_sent_at;	      /* latest ABORT of the connection */
 	uint64_t abort_at;	      /* delayed ABORT of the connection, 0 = none */
 	uint64_t nat_every, nat_at; /* client: interval of VERSION packets, 0 = none; the next one */

@@ -478,7 +478,7 @@ static size_t put_peer(uint8_t *out, struct request *request, int32_t index)
 	fill_host(v.host, &peer->addr);
 	v.port = rxw_addr_port(&peer->addr);
 	v.refs = (uint16_t)atomic_load_explicit(&peer->refs, memory_order_relaxed);
-	max = atomic_load_explicit(&peer->peer_max_mtu, memory_order_relaxed);
+	max = atomic_load_explicit(&peer->told_max_mtu, memory_order_relaxed);
 	v.if_mtu = (uint16_t)rxw_mtu_of(ep);
 	v.mtu = v.nat_mtu = (uint16_t)mtu_towards(ep, peer);
 	v.max_mtu = max ? (uint16_t)max : v.if_mtu;

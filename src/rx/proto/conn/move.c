@@ -188,6 +188,8 @@ bool rxw_pconn_move(struct rxw_pconn *c, struct rxw_peer *peer, const struct rxw
 	/* An answer to a PING to the old address proves nothing any more. */
 	c->rx.proof_serial = 0;
 	c->rx.proof_asked = 0;
+	if (!same_host)
+		c->peer_max_mtu = 0;
 	c->roam->asked.at = 0;
 	for (unsigned i = 0; i < 4; i++)
 		if (c->channel[i] != NULL && rxw_pcall_live(c->channel[i]))

@@ -51,7 +51,7 @@ struct rxw_peer {
 	_Atomic(uint64_t) mtu_at;
 	_Atomic(uint32_t) mtu_search;		/* rxw_mtu_pack(); 0 = none */
 	_Atomic(uint32_t) mtu_refused; /* our system refused a probe of this size; 0 = none */
-	_Atomic(uint32_t) peer_max_mtu;	  /* limit in the peer's ACKs, 0 = unknown */
+	_Atomic(uint32_t) told_max_mtu;	  /* limit in its latest ACK, for observers; 0 = unknown */
 	_Atomic(uint32_t) merged_acks_ok; /* its flight doubled per round trip on merged ACKs */
 	_Atomic(uint64_t) validated_at;	  /* ns; 0 = never; valid for 60 s */
 	/* bytes, with IP and UDP headers, while it is not validated (6.7) */

@@ -278,9 +278,12 @@ static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack, uint64_t now
 {
 	struct rxw_sendq *q = &p->tx;
 
-	if (ack->trailer_words >= 2)
-		atomic_store_explicit(&p->conn->peer->peer_max_mtu, ack->max_mtu,
+	if (ack->trailer_words >= 2) {
+		/* No class protects ACKs: this one must not change the size of other connections' packets. */
+		p->conn->peer_max_mtu = ack->max_mtu;
+		atomic_store_explicit(&p->conn->peer->told_max_mtu, ack->max_mtu,
 				      memory_order_relaxed);
+	}
 	if (ack->trailer_words >= 3) {
 		uint32_t window = rxw_min32(ack->rwind, rxw_max32(p->conn->params->window,
 								  RXW_MAX_ACKS));

@@ -79,7 +79,7 @@ void rxw_send_search(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_peer *peer = p->conn->peer;
 	struct rxw_sendq *q = &p->tx;
-	uint32_t size, most = atomic_load_explicit(&peer->peer_max_mtu, memory_order_relaxed);
+	uint32_t size, most = p->conn->peer_max_mtu;
 
 	follow(p, out->now);
 	take_refusal(p, out->now);

@@ -19,7 +19,7 @@
 uint32_t rxw_pcall_datagram_size(const struct rxw_pcall *p)
 {
 	uint32_t size = p->tx.mtu.confirmed;
-	uint32_t peer = atomic_load_explicit(&p->conn->peer->peer_max_mtu, memory_order_relaxed);
+	uint32_t peer = p->conn->peer_max_mtu;
 
 	if (peer == 0)
 		peer = RXW_MTU_DEFAULT;

@@ -22,7 +22,7 @@ void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now)
 	bool open = cc->ssthresh >= cc->max;
 	uint64_t least = atomic_load_explicit(&p->conn->peer->least_rtt, memory_order_relaxed);
 	uint64_t rtt = q->rtt.min;
-	uint32_t most = atomic_load_explicit(&p->conn->peer->peer_max_mtu, memory_order_relaxed);
+	uint32_t most = p->conn->peer_max_mtu;
 	struct rxw_cc_path known;
 
 	if (rtt == 0 || (least != 0 && least < rtt))

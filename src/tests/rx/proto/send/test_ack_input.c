@@ -274,7 +274,7 @@ START_TEST(trailers)
 	bench_input(&b, c, packet, size, size);
 	ck_assert_uint_eq(call->p.tx.window, 100);
 	ck_assert_uint_eq(c->p.peer_window, 100);
-	ck_assert_uint_le(atomic_load(&c->p.peer->peer_max_mtu), 65535);
+	ck_assert_uint_le(c->p.peer_max_mtu, 65535);
 	/* Three words: shrinks only. */
 	size = bench_ack(&b, packet, 1, 3, 2, RXW_ACK_DELAY, 0, "", 200) - 4;
 	bench_input(&b, c, packet, size, size);
@@ -286,6 +286,27 @@ START_TEST(trailers)
 	size = bench_ack(&b, packet, 1, 5, 4, RXW_ACK_DELAY, 0, "", 50) - 16;
 	bench_input(&b, c, packet, size, size);
 	ck_assert_uint_eq(call->p.tx.edge, 55);
+	bench_free(&b);
+}
+END_TEST
+
+/* No class protects the sizes that an ACK allows: those of other connections with the same peer stay. */
+START_TEST(sizes_of_one_connection)
+{
+	struct bench_conn *other;
+	struct bench_call *second;
+	uint8_t packet[400];
+	uint32_t size;
+
+	setup(8);
+	other = bench_conn(&b, BENCH_EPOCH, BENCH_CID + 4, 7000);
+	ck_assert_ptr_eq(other->p.peer, c->p.peer);
+	second = bench_begin(&b, other);
+	size = bench_ack(&b, packet, 1, 2, 1, RXW_ACK_DELAY, 0, "", 100);
+	rxw_put32(packet + size - 16, 600);
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 600);
+	ck_assert_uint_eq(rxw_pcall_datagram_size(&second->p), 1444);
 	bench_free(&b);
 }
 END_TEST
@@ -898,6 +919,7 @@ int main(void)
 	tcase_add_test(tcase, round_trips);
 	tcase_add_loop_test(tcase, round_trips_of_any_serials, 0, 5);
 	tcase_add_test(tcase, trailers);
+	tcase_add_test(tcase, sizes_of_one_connection);
 	tcase_add_test(tcase, lost_by_count);
 	tcase_add_test(tcase, phases_are_traced);
 	tcase_add_test(tcase, lost_by_time);

@@ -777,7 +777,7 @@ START_TEST(size_of_datagrams)
 	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1444);
 	call->p.tx.mtu.confirmed = 8000;
 	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1444); /* the peer announced none */
-	atomic_store(&c->p.peer->peer_max_mtu, 5692);
+	c->p.peer_max_mtu = 5692;
 	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 5692);
 	call->p.tx.mtu.confirmed = 1200;
 	ck_assert_uint_eq(rxw_pcall_datagram_size(&call->p), 1200);
