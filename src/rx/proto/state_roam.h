@@ -15,6 +15,7 @@ struct rxw_asked {
 /* A path to which the client moved. */
 struct rxw_moved {
 	struct rxw_moved *before;
+	uint64_t used_at; /* ns: the client came here, or left for another path, the latest of both */
 	struct rxw_path path;
 };
 

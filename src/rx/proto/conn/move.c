@@ -4,7 +4,9 @@
 #include "proto/conn/conn.h"
 
 #define ASK_APART  (100 * RXW_MS)
-#define MOVES_MOST 64u /* addresses that a connection remembers; it does not follow to more */
+#define MOVES_MOST 64u /* paths that a connection keeps */
+/* One that was left may still be read by a thread that sends; after this time it is used for another address. */
+#define LEFT_FOR   (30 * RXW_SEC)
 
 /* The packet is for a live call. */
 static bool movable(const struct rxw_pconn *c, const struct rxw_header *h)
@@ -149,32 +151,54 @@ static bool equal(const struct rxw_path *a, const struct rxw_path *b)
 	       a->ifindex == b->ifindex;
 }
 
-/* The connection's own copy of a path; NULL: out of memory, or too many. */
-static const struct rxw_path *keep(struct rxw_pconn *c, const struct rxw_path *path)
+/* A path that was left long ago, or NULL. */
+static struct rxw_moved *left_long_ago(const struct rxw_pconn *c, uint64_t now)
 {
-	struct rxw_moved *m;
+	struct rxw_moved *oldest = NULL;
+
+	for (struct rxw_moved *m = c->roam->moved; m != NULL; m = m->before)
+		if (&m->path != rxw_pconn_path(c) && now >= m->used_at + LEFT_FOR &&
+		    (oldest == NULL || m->used_at < oldest->used_at))
+			oldest = m;
+	return oldest;
+}
+
+/* The connection's own copy of a path; NULL: out of memory, or too many in a short time. */
+static const struct rxw_path *keep(struct rxw_pconn *c, const struct rxw_path *path, uint64_t now)
+{
+	const struct rxw_path *left = rxw_pconn_path(c);
+	struct rxw_moved *m, *found = NULL;
 	unsigned n = 0;
 
+	for (m = c->roam->moved; m != NULL; m = m->before, n++) {
+		if (&m->path == left)
+			m->used_at = now;
+		if (equal(&m->path, path))
+			found = m;
+	}
 	if (equal(&c->path, path))
 		return &c->path;
-	for (m = c->roam->moved; m != NULL; m = m->before, n++)
-		if (equal(&m->path, path))
-			return &m->path;
-	if (n >= MOVES_MOST)
-		return NULL;
-	m = rxw_mem_get(NULL, sizeof(*m));
-	if (m == NULL)
-		return NULL;
-	m->path = *path;
-	m->before = c->roam->moved;
-	c->roam->moved = m;
-	return &m->path;
+	if (found == NULL && n >= MOVES_MOST) {
+		found = left_long_ago(c, now);
+		if (found == NULL)
+			return NULL;
+		found->path = *path;
+	} else if (found == NULL) {
+		found = rxw_mem_get(NULL, sizeof(*found));
+		if (found == NULL)
+			return NULL;
+		found->path = *path;
+		found->before = c->roam->moved;
+		c->roam->moved = found;
+	}
+	found->used_at = now;
+	return &found->path;
 }
 
 bool rxw_pconn_move(struct rxw_pconn *c, struct rxw_peer *peer, const struct rxw_path *path,
 		    struct rxw_out *out)
 {
-	const struct rxw_path *kept = keep(c, path);
+	const struct rxw_path *kept = keep(c, path, out->now);
 	bool same_host;
 
 	if (kept == NULL)

@@ -189,6 +189,45 @@ START_TEST(numbers_used_up)
 }
 END_TEST
 
+/*
+ * A NAT gives the client another port again and again, as in months with one connection. It is followed, however often
+ * that is, but not to many ports within a short time.
+ */
+START_TEST(moves_without_end)
+{
+	struct rxw_path path;
+	unsigned followed = 0;
+
+	server();
+	bench_get_data(&b, c, 1, 1, 0, 10);
+	path = *rxw_pconn_path(&c->p);
+	/* As when a packet comes from an unknown address. */
+	c->p.roam = rxw_mem_get(NULL, sizeof(*c->p.roam));
+	ck_assert_ptr_nonnull(c->p.roam);
+	memset(c->p.roam, 0, sizeof(*c->p.roam));
+	atomic_init(&c->p.roam->path, &c->p.path);
+	for (unsigned i = 0; i < 1000; i++) {
+		struct rxw_peer *peer = c->p.peer;
+		bool moved;
+
+		path.peer.u.in.sin_port = htons((uint16_t)(20000 + i));
+		b.out.now += i < 500 ? RXW_SEC : 0;
+		rxw_peer_ref(peer);
+		rxw_conntable_remove(&b.table, &c->p);
+		moved = rxw_pconn_move(&c->p, peer, &path, &b.out);
+		ck_assert_int_eq(rxw_conntable_insert(&b.table, &c->p), 0);
+		rxw_peer_unref(peer, b.out.now);
+		bench_settle(&b);
+		if (i < 500)
+			ck_assert(moved);
+		ck_assert_int_eq(rxw_addr_equal(&rxw_pconn_path(&c->p)->peer, &path.peer), moved);
+		followed += moved;
+	}
+	ck_assert_uint_le(followed, 500 + 64);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(overtaken_active_call)
 {
 	struct bench_packet *k;
@@ -393,6 +432,7 @@ int main(void)
 	tcase_add_test(tcase, stateless_aborts);
 	tcase_add_test(tcase, channels);
 	tcase_add_test(tcase, numbers_used_up);
+	tcase_add_test(tcase, moves_without_end);
 	tcase_add_test(tcase, overtaken_active_call);
 	tcase_add_test(tcase, next_call_acknowledges);
 	tcase_add_test(tcase, refused_call);
