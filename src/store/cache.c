@@ -229,7 +229,7 @@ int cache_reserve(struct cache *cache, const struct cache_key *key, uint64_t *ti
 }
 
 bool cache_fill(struct cache *cache, const struct cache_key *key, uint64_t ticket,
-		struct version *version)
+		struct version **version)
 {
 	uint64_t hash = key_hash(key);
 	struct shard *shard = lock_shard(cache, hash);
@@ -237,9 +237,12 @@ bool cache_fill(struct cache *cache, const struct cache_key *key, uint64_t ticke
 	bool current = entry->generation == ticket;
 
 	entry->fillers--;
-	if (current && version && !entry->version) {
-		entry->version = version_ref(version);
+	if (current && *version && !entry->version) {
+		entry->version = version_ref(*version);
 		recount(shard, entry);
+	} else if (current && *version) {
+		version_unref(*version);
+		*version = version_ref(entry->version);
 	}
 	if (!entry->version && !entry->fillers)
 		remove_entry(shard, entry);

@@ -32,11 +32,12 @@ struct version *cache_find(struct cache *cache, const struct cache_key *key);
  */
 int cache_reserve(struct cache *cache, const struct cache_key *key, uint64_t *ticket);
 /*
- * The version read; NULL: nothing was found, or reading failed. True: it was not replaced meanwhile.
- * False: it may be out of date, look again. The caller keeps its reference.
+ * The version read, a reference; NULL: nothing was found, or reading failed. True: it was not replaced meanwhile; if
+ * others have read it as well, *version is theirs now, so that all share what is attached to it. False: it may be out of
+ * date, look again.
  */
 bool cache_fill(struct cache *cache, const struct cache_key *key, uint64_t ticket,
-		struct version *version);
+		struct version **version);
 /* After a commit: the version is the newest one; NULL: the vnode is gone. */
 void cache_publish(struct cache *cache, const struct cache_key *key, struct version *version);
 /* Forget everything of a group, which is gone. */

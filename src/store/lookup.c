@@ -36,7 +36,7 @@ static int load_version(struct core *core, const struct cache_key *key, struct v
 		return result;
 	*version = NULL;
 	result = read_version(core, key, version);
-	if (!cache_fill(core->cache, key, ticket, *version)) {
+	if (!cache_fill(core->cache, key, ticket, version)) {
 		version_unref(*version);
 		result = -EAGAIN;
 	}
@@ -331,15 +331,21 @@ static int load_together(struct core *core, const struct found *found, struct st
 	int result;
 
 	pthread_mutex_lock(&loads->lock);
-	load = join_load(loads, found, &leads);
+	*pages = atomic_load(&found->version->pages);
+	load = *pages ? NULL : join_load(loads, found, &leads);
 	if (!load) {
+		if (*pages)
+			store_pages_ref(*pages);
 		pthread_mutex_unlock(&loads->lock);
-		return -ENOMEM;
+		return *pages ? 0 : -ENOMEM;
 	}
 	if (leads) {
 		pthread_mutex_unlock(&loads->lock);
 		loads->count++;
 		result = load_pages(core, found, &read);
+		/* From then on others find them there. */
+		if (!result)
+			read = store_pages_ref(version_attach_pages(found->version, read));
 		pthread_mutex_lock(&loads->lock);
 		load->result = result;
 		load->pages = result ? NULL : read;

@@ -229,7 +229,7 @@ START_TEST(dropped_from_cache)
 	ck_assert(cache && version);
 	ck_assert_int_eq(cache_reserve(cache, &key, &ticket), 0);
 	cache_drop(cache, key.group);
-	ck_assert(!cache_fill(cache, &key, ticket, version));
+	ck_assert(!cache_fill(cache, &key, ticket, &version));
 	ck_assert_ptr_null(cache_find(cache, &key));
 	version_unref(version);
 	cache_destroy(cache);
