@@ -82,21 +82,22 @@ int space_check(struct core *core, const struct volrec *volume, const struct spa
 	return 0;
 }
 
-int space_promise(struct core *core, uint64_t kib)
+int space_promise(struct core *core, uint64_t kib, uint64_t held)
 {
 	uint64_t promised = core->promised;
 	struct store_space space;
+	bool fits;
 	int result = kib ? look_at_disk(core, &space) : 0;
 
 	if (result || !kib)
 		return result;
 	do {
-		if (promised + kib > space.available_kib) {
-			core->tight = true;
-			return STORE_VDISKFULL;
-		}
-	} while (!atomic_compare_exchange_weak(&core->promised, &promised, promised + kib));
-	return 0;
+		fits = promised + kib <= space.available_kib;
+	} while (!atomic_compare_exchange_weak(&core->promised, &promised,
+					       fits ? promised + kib : promised - held));
+	if (!fits)
+		core->tight = true;
+	return fits ? 0 : STORE_VDISKFULL;
 }
 
 void space_give_back(struct core *core, uint64_t kib)

@@ -23,8 +23,8 @@ struct space_need {
 };
 /* 0, STORE_VDISKFULL, STORE_VOVERQUOTA, -errno. */
 int space_check(struct core *core, const struct volrec *volume, const struct space_need *need);
-/* Promise a writer room on the disk, in one step with the look at what is free: 0, STORE_VDISKFULL, -errno. */
-int space_promise(struct core *core, uint64_t kib);
+/* The same for room on the disk, as volumes_promise(): 0, STORE_VDISKFULL; -errno, by which nothing is given back. */
+int space_promise(struct core *core, uint64_t kib, uint64_t held);
 void space_give_back(struct core *core, uint64_t kib);
 
 #endif

@@ -396,19 +396,20 @@ void volumes_drop(struct volumes *volumes, uint32_t id)
 }
 
 /* With the lock held. */
-static int add_promise(struct volume *volume, uint64_t kib, uint64_t spare)
+static int add_promise(struct volume *volume, uint64_t kib, uint64_t held, uint64_t spare)
 {
 	uint64_t quota = volume->record.quota_kib, promised = volume->promised;
+	bool fits;
 
 	do {
-		if (quota && kib && volume->record.used_kib + promised + kib > quota + spare)
-			return STORE_VOVERQUOTA;
-	} while (!atomic_compare_exchange_weak(&volume->promised, &promised, promised + kib));
-	return 0;
+		fits = !quota || !kib || volume->record.used_kib + promised + kib <= quota + spare;
+	} while (!atomic_compare_exchange_weak(&volume->promised, &promised,
+					       fits ? promised + kib : promised - held));
+	return fits ? 0 : STORE_VOVERQUOTA;
 }
 
-int volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib, uint64_t spare,
-		    uint64_t *promise)
+int volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib, uint64_t held,
+		    uint64_t spare, uint64_t *promise)
 {
 	struct volume *volume;
 	int result = STORE_VNOVOL;
@@ -416,7 +417,7 @@ int volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib, uint64_t
 	pthread_rwlock_rdlock(&volumes->lock);
 	volume = find_id(volumes, id);
 	if (volume && (!*promise || *promise == volume->serial)) {
-		result = add_promise(volume, kib, spare);
+		result = add_promise(volume, kib, held, spare);
 		*promise = result ? *promise : volume->serial;
 	}
 	pthread_rwlock_unlock(&volumes->lock);

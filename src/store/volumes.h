@@ -59,12 +59,14 @@ int volumes_reserve(struct volumes *volumes, unsigned count);
 int volumes_put(struct volumes *volumes, const struct volrec *volume, bool damaged);
 void volumes_drop(struct volumes *volumes, uint32_t id);
 /*
- * Promise a writer that a volume may grow by so many KiB more: in one step with the look at what others were promised.
- * *promise: 0, or the number that the first call has set, since the volume may be removed meanwhile, and another one get
- * its id. 0; STORE_VOVERQUOTA: it would exceed the quota by more than `spare`; STORE_VNOVOL.
+ * Promise a writer that a volume may grow by so many KiB more than the `held` that it was promised before, in one step
+ * with the look at what others were promised. *promise: 0, or the number that the first call has set, since the volume
+ * may be removed meanwhile, and another one get its id. 0; STORE_VOVERQUOTA: it would exceed the quota by more than
+ * `spare`, and what was held is given back in the same step, so that of several writers the last one goes on;
+ * STORE_VNOVOL.
  */
-int volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib, uint64_t spare,
-		    uint64_t *promise);
+int volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib, uint64_t held,
+		    uint64_t spare, uint64_t *promise);
 void volumes_take_back(struct volumes *volumes, uint32_t id, uint64_t promise, uint64_t kib);
 /* KiB that are promised to all running writers of a volume. */
 uint64_t volumes_promised(struct volumes *volumes, uint32_t id);

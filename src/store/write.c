@@ -78,13 +78,17 @@ static int promise_up_to(struct store_writer *writer, uint64_t reach)
 	uint64_t growth = smaller(reach, writer->need.growth) - writer->promised;
 	uint64_t disk = smaller(reach, writer->need.disk) - writer->reserved;
 	int result = volumes_promise(&writer->core->volumes, writer->fid.volume, growth,
-				     SPACE_SPARE, &writer->promise);
+				     writer->promised, SPACE_SPARE, &writer->promise);
 
-	/* The commit says what is wrong with a volume that is gone. */
-	if (result && result != STORE_VNOVOL)
+	if (result == STORE_VOVERQUOTA) {
+		writer->promised = 0;
 		return result;
+	}
+	/* The commit says what is wrong with a volume that is gone. */
 	writer->promised += growth;
-	result = space_promise(writer->core, disk);
+	result = space_promise(writer->core, disk, writer->room);
+	if (result == STORE_VDISKFULL)
+		writer->room = 0;
 	if (result)
 		return result;
 	writer->reserved += disk;
