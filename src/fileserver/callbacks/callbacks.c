@@ -14,8 +14,6 @@
 #include "afs/rxafscb.h"
 #include "fileserver/base/base.h"
 
-#define IN_FLIGHT_MAX 64
-#define URGENT_MAX    512 /* in flight, counting those that a call waits for */
 #define DEAD_MS	      4000
 #define DEADLINE_MS   8000
 #define CHECK_S	      60 /* between checks for idle clients */

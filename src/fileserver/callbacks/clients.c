@@ -18,6 +18,9 @@
 #define ANOTHER	     1	  /* code of ProbeUuid from a client with another UUID */
 #define PRESSED_S    60	  /* instead of PROBE_S while the table of promises is nearly full */
 #define IDENTIFY_MAX 256  /* clients queued; further new ones are queued at a later call */
+#define SLOW_S	     2	  /* an answer for which calls waited so long was slow */
+#define SLOW_MOST_S  12	  /* after slow answers that took so long in all, in UNPROMISED_S, */
+#define UNPROMISED_S 300  /* a client gets no promises for this time */
 /*
  * Calls in progress to idle clients. Most of these clients are gone and each takes seconds to time
  * out; active clients must not wait for them.
@@ -55,15 +58,13 @@ struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options
 	if (!clients)
 		return NULL;
 	clients->options = *options;
-	clients->work.last = &clients->work.first;
-	clients->quiet_work.last = &clients->quiet_work.first;
-	clients->urgent_work.last = &clients->urgent_work.first;
 	pthread_mutex_init(&clients->lock, NULL);
 	monotonic_cond_init(&clients->settled);
 	monotonic_cond_init(&clients->opened);
 	if (rxw_random(secret, sizeof(secret)) ||
 	    !htable_init(&clients->hosts, offsetof(struct fsd_host, chain), hash_host, secret,
 			 options->hosts_max / 2) ||
+	    !fsd_shares_init(&clients->shares, sizeof(struct host_share), secret) ||
 	    !fsd_promises_init(clients, secret) || !fsd_changing_init(clients, secret)) {
 		fsd_clients_destroy(clients);
 		return NULL;
@@ -111,6 +112,7 @@ static void remove_host(struct fsd_clients *clients, struct fsd_host *host)
 	clients->stats.hosts--;
 	if (host->kept && clients->options.drop)
 		clients->options.drop(clients->options.arg, host->record);
+	fsd_share_give(&clients->shares, &host->share->share);
 	free(host);
 }
 
@@ -128,6 +130,7 @@ void fsd_clients_destroy(struct fsd_clients *clients)
 	pthread_cond_destroy(&clients->settled);
 	pthread_mutex_destroy(&clients->lock);
 	htable_fini(&clients->hosts, NULL);
+	fsd_shares_fini(&clients->shares);
 	htable_fini(&clients->promises, NULL);
 	htable_fini(&clients->objects, NULL);
 	htable_fini(&clients->changing, NULL);
@@ -143,36 +146,64 @@ static bool is_unused(const struct fsd_clients *clients, const struct fsd_host *
 }
 
 /*
- * Make room: forget the client with the oldest call that holds no promises.
+ * Make room: forget the client with the oldest call that holds no promises. `of`: one of this address only; NULL: any.
  */
-static bool forget_one(struct fsd_clients *clients)
+static bool forget_one(struct fsd_clients *clients, const struct fsd_share_key *of)
 {
 	struct fsd_host *host = clients->oldest;
 
-	for (int i = 0; host && i < 64; i++, host = host->newer) {
-		if (is_unused(clients, host, fsd_now())) {
+	for (int i = 0; host && i < 64; i++, host = host->newer)
+		if ((!of || fsd_same_share(&host->share->share.key, of)) &&
+		    is_unused(clients, host, fsd_now())) {
 			remove_host(clients, host);
 			return true;
 		}
-	}
 	return false;
 }
 
-struct fsd_host *fsd_host_find(struct fsd_clients *clients, const struct sockaddr_storage *peer)
+/*
+ * An entry of the table for an address: it has fewer than are free, or another client is forgotten; if it has more, one of
+ * its own.
+ */
+static struct host_share *take_share(struct fsd_clients *clients,
+				     const struct sockaddr_storage *peer, bool known)
+{
+	size_t max = clients->options.hosts_max, limit = known ? SIZE_MAX : max;
+	struct fsd_share *share = NULL;
+	struct fsd_share_key key;
+
+	fsd_share_of_address(peer, &key);
+	if (clients->stats.hosts < max)
+		share = fsd_share_take(&clients->shares, &key, limit);
+	if (!share && forget_one(clients, &key))
+		share = fsd_share_take(&clients->shares, &key, SIZE_MAX);
+	if (!share && clients->stats.hosts >= max && forget_one(clients, NULL))
+		share = fsd_share_take(&clients->shares, &key, limit);
+	for (int i = 0; share && i < WORK_LISTS; i++)
+		((struct host_share *)share)->queue[i].of = (struct host_share *)share;
+	return (struct host_share *)share;
+}
+
+struct fsd_host *fsd_host_find(struct fsd_clients *clients, const struct sockaddr_storage *peer,
+			       bool known)
 {
 	struct fsd_host *host =
 		htable_first(&clients->hosts, hash_address(peer, clients->hosts.key));
+	struct host_share *share;
 
 	while (host && !same_peer(&host->peer, peer))
 		host = host->chain;
 	if (host)
 		return host;
-	if (clients->stats.hosts >= clients->options.hosts_max && !forget_one(clients))
+	share = take_share(clients, peer, known);
+	host = share ? calloc(1, sizeof(*host)) : NULL;
+	if (!host) {
+		if (share)
+			fsd_share_give(&clients->shares, &share->share);
 		return NULL;
-	host = calloc(1, sizeof(*host));
-	if (!host)
-		return NULL;
+	}
 	host->peer = *peer;
+	host->share = share;
 	host->last_owed = &host->owed;
 	host->promised_until = host->unlisted_until = clients->doubt_until;
 	htable_add(&clients->hosts, host);
@@ -181,14 +212,13 @@ struct fsd_host *fsd_host_find(struct fsd_clients *clients, const struct sockadd
 	return host;
 }
 
-static size_t work_waiting(const struct fsd_clients *clients)
+/* Whether there is room in the queue for a new client: its address has fewer in it than are free. */
+static bool may_identify(const struct fsd_clients *clients, const struct fsd_host *host)
 {
-	size_t n = 0;
+	size_t waiting = clients->list[WORK_ACTIVE].count;
 
-	for (const struct fsd_host *h = clients->work.first; h && n < IDENTIFY_MAX;
-	     h = h->next_work)
-		n++;
-	return n;
+	return waiting < IDENTIFY_MAX &&
+	       host->share->queue[WORK_ACTIVE].count < IDENTIFY_MAX - waiting;
 }
 
 /* Forget idle clients without promises, at most two per call of a client. */
@@ -217,7 +247,7 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 	if (peer->ss_family != AF_INET && peer->ss_family != AF_INET6)
 		return;
 	pthread_mutex_lock(&clients->lock);
-	host = fsd_host_find(clients, peer);
+	host = fsd_host_find(clients, peer, false);
 	if (host) {
 		host->refs++;
 		host->last_call = now;
@@ -229,7 +259,7 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 		link_newest(clients, host);
 		if ((host->state == HOST_NEW ||
 		     (host->state == HOST_SILENT && now >= host->ask_after)) &&
-		    work_waiting(clients) < IDENTIFY_MAX) {
+		    may_identify(clients, host)) {
 			host->state = HOST_ASKED;
 			host->asking = FSD_WORK_IDENTIFY;
 			fsd_host_queue(clients, host);
@@ -263,8 +293,9 @@ void fsd_clients_recall(struct fsd_clients *clients, const struct sockaddr_stora
 	struct fsd_host *host;
 
 	pthread_mutex_lock(&clients->lock);
-	host = clients->stats.hosts < clients->options.hosts_max ? fsd_host_find(clients, peer)
-								 : NULL;
+	host = clients->stats.hosts < clients->options.hosts_max
+		       ? fsd_host_find(clients, peer, true)
+		       : NULL;
 	if (host) {
 		host->kept = true;
 		host->record = record;
@@ -329,10 +360,13 @@ static void fill_volumes(const struct fsd_clients_options *options, struct fsd_w
 		work->fids[i] = (AFSFid){ids[i], 0, 0};
 }
 
-static void fill_work(struct fsd_host *host, struct fsd_work *work)
+static void fill_work(struct fsd_clients *clients, struct fsd_host *host, struct fsd_work *work)
 {
 	memset(work, 0, sizeof(*work));
 	host->busy = true;
+	host->share->busy++;
+	clients->busy++;
+	work->begun = fsd_now();
 	work->host = host;
 	work->peer = host->peer;
 	work->local = host->local;
@@ -349,23 +383,31 @@ static void fill_work(struct fsd_host *host, struct fsd_work *work)
 	host->probe = false;
 }
 
+static unsigned free_of(unsigned max, unsigned used)
+{
+	return used < max ? max - used : 0;
+}
+
+/* An address has fewer calls in flight than are free, or one. */
 static bool take(struct fsd_clients *clients, bool urgent, struct fsd_work *work)
 {
 	struct fsd_host *host;
 
 	pthread_mutex_lock(&clients->lock);
-	host = fsd_host_dequeue(&clients->urgent_work);
+	host = fsd_host_dequeue(clients, WORK_URGENT, free_of(URGENT_MAX, clients->busy));
 	if (!host && !urgent)
-		host = fsd_host_dequeue(&clients->work);
+		host = fsd_host_dequeue(clients, WORK_ACTIVE,
+					free_of(IN_FLIGHT_MAX, clients->busy));
 	if (!host && !urgent && clients->background < BACKGROUND_MAX) {
-		host = fsd_host_dequeue(&clients->quiet_work);
+		host = fsd_host_dequeue(clients, WORK_QUIET,
+					free_of(BACKGROUND_MAX, clients->background));
 		if (host) {
 			host->background = true;
 			clients->background++;
 		}
 	}
 	if (host)
-		fill_work(host, work);
+		fill_work(clients, host, work);
 	pthread_mutex_unlock(&clients->lock);
 	if (host && work->whole)
 		fill_volumes(&clients->options, work);
@@ -502,6 +544,23 @@ static void end_sent(struct fsd_clients *clients, const struct fsd_work *work, b
 	fsd_host_told(host, work->until);
 }
 
+/*
+ * Calls have waited for the answer. A host that lets them wait again and again gets no promises for a while, so that
+ * nobody has to wait for it.
+ */
+static void note_slow(struct fsd_host *host, const struct fsd_work *work, uint64_t now)
+{
+	if (!host->first_waiter || now < work->begun + SLOW_S)
+		return;
+	if (now > host->slow_since + UNPROMISED_S) {
+		host->slow_since = now;
+		host->slow = 0;
+	}
+	host->slow += now - work->begun;
+	if (host->slow >= SLOW_MOST_S && host->unlisted_until < now + UNPROMISED_S)
+		host->unlisted_until = now + UNPROMISED_S;
+}
+
 void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
 		   const struct fsd_answer *answer, uint64_t now)
 {
@@ -510,6 +569,9 @@ void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
 
 	pthread_mutex_lock(&clients->lock);
 	host->busy = false;
+	host->share->busy--;
+	clients->busy--;
+	note_slow(host, work, now);
 	if (host->background) {
 		host->background = false;
 		clients->background--;
@@ -574,14 +636,23 @@ void fsd_clients_stats(struct fsd_clients *clients, struct fsd_clients_stats *st
 	pthread_mutex_unlock(&clients->lock);
 }
 
+/* All clients may be looked at, so that is done once a second. */
 size_t fsd_clients_active(struct fsd_clients *clients, uint64_t now, uint64_t seconds)
 {
 	const struct fsd_host *host;
 	size_t n = 0;
 
 	pthread_mutex_lock(&clients->lock);
+	if (clients->active.at == now && clients->active.seconds == seconds) {
+		n = clients->active.count;
+		pthread_mutex_unlock(&clients->lock);
+		return n;
+	}
 	for (host = clients->newest; host && host->last_call + seconds > now; host = host->older)
 		n++;
+	clients->active.at = now;
+	clients->active.seconds = seconds;
+	clients->active.count = n;
 	pthread_mutex_unlock(&clients->lock);
 	return n;
 }

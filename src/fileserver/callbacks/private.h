@@ -9,6 +9,7 @@
 #include "afs/afs-common.h"
 #include "base/hash.h"
 #include "common/htable.h"
+#include "fileserver/base/share.h"
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/callbacks/work.h"
 
@@ -34,12 +35,38 @@ enum host_state {
 	HOST_SILENT, /* did not answer; not called before `ask_after` */
 };
 
+/* The lists of work: for hosts that calls wait for, for active ones, for idle ones. */
+enum work_lists {
+	WORK_URGENT,
+	WORK_ACTIVE,
+	WORK_QUIET,
+	WORK_LISTS
+};
+
+/* The hosts of one address in a list, in order. */
+struct share_queue {
+	struct host_share *of;
+	struct fsd_host *first, *last;
+	size_t count;
+	struct share_queue *next, *previous; /* in the list, unless it is empty */
+};
+
+/* What the hosts of one address have: entries of the table, work in the lists, and calls. */
+struct host_share {
+	struct fsd_share share; /* first member */
+	struct share_queue queue[WORK_LISTS];
+	unsigned busy;	 /* hosts that are being called */
+	size_t promises; /* that its hosts hold, owed ones included */
+};
+
 struct fsd_host {
 	struct sockaddr_storage peer;
+	struct host_share *share;
 	struct sockaddr_storage local; /* the address of the server that it called last; family 0: unknown */
 	void *chain;			/* by address */
 	struct fsd_host *newer, *older; /* by last call */
-	struct fsd_host *next_work;	/* in a list of work */
+	struct fsd_host *next_work, *previous_work; /* in a queue of its share */
+	enum work_lists list;			    /* with `queued` */
 	enum host_state state;
 	enum fsd_work_kind asking; /* in HOST_ASKED */
 	bool queued, busy;	   /* in a list of work; work is being done */
@@ -78,6 +105,8 @@ struct fsd_host {
 	int record;
 	uint64_t retry_after; /* it is not told again before, although a call waits */
 	unsigned awaited;     /* calls in fsd_clients_ready() */
+	/* Seconds that calls waited for its answers, since `slow_since`. */
+	uint64_t slow, slow_since;
 };
 
 /* One promise: in its object's list, a list of its host, and while in force in the table by both. */
@@ -102,9 +131,10 @@ struct object {
 	void *chain;
 };
 
-/* Hosts to be called, in order. */
+/* Hosts to be called: those of each address in turn. */
 struct work_list {
-	struct fsd_host *first, **last;
+	struct share_queue *first, *last;
+	size_t count; /* hosts */
 };
 
 /* `lock` covers everything. It is a leaf: nothing is called with it held. */
@@ -117,7 +147,13 @@ struct fsd_clients {
 	 */
 	struct htable hosts, promises, objects, changing;
 	struct fsd_host *newest, *oldest;
-	struct work_list work, quiet_work, urgent_work;
+	struct fsd_shares shares; /* of addresses */
+	struct work_list list[WORK_LISTS];
+	unsigned busy; /* hosts that are being called */
+	struct {
+		uint64_t at, seconds;
+		size_t count;
+	} active;		/* the last answer of fsd_clients_active() */
 	pthread_cond_t settled; /* a host that calls wait for has another state */
 	unsigned waiting;	/* calls that wait for clients */
 	unsigned settling;	/* calls that wait for changes of others */
@@ -132,6 +168,10 @@ struct fsd_clients {
 	struct fsd_clients_stats stats;
 };
 
+/* Calls to hosts in flight, and with those that a call of the service waits for. */
+#define IN_FLIGHT_MAX 64
+#define URGENT_MAX    512
+
 #define KEEP_S 180 /* an entry is kept this much longer than was promised */
 
 #define WAITING_MAX  64	 /* calls that may wait for clients as long as they want */
@@ -142,8 +182,11 @@ struct fsd_clients {
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host);
 /* A call waits for it from now on: before the others. */
 void fsd_host_hurry(struct fsd_clients *clients, struct fsd_host *host);
-/* Remove and return the first host of a list; NULL: the list is empty. */
-struct fsd_host *fsd_host_dequeue(struct work_list *list);
+/*
+ * Remove and return the next host of a list. An address of which `most` hosts are being called has to wait. NULL: there is
+ * none.
+ */
+struct fsd_host *fsd_host_dequeue(struct fsd_clients *clients, enum work_lists list, unsigned most);
 void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host);
 /* Forget its promises; it will be told. The host is up. */
 void fsd_host_reset(struct fsd_clients *clients, struct fsd_host *host);
@@ -162,8 +205,12 @@ static inline bool fsd_host_may_cache(const struct fsd_host *host, uint64_t now)
 {
 	return host->state != HOST_UP && host->promised_until > now;
 }
-/* Its place in the table of hosts, made if there is room. */
-struct fsd_host *fsd_host_find(struct fsd_clients *clients, const struct sockaddr_storage *peer);
+/*
+ * Its place in the table of hosts, made if there is room. `known`: it may hold promises of an earlier server, and must be told
+ * of changes, so that its address has no limit of its own.
+ */
+struct fsd_host *fsd_host_find(struct fsd_clients *clients, const struct sockaddr_storage *peer,
+			       bool known);
 /* It may hold promises of an earlier server: it is called, after the others. */
 void fsd_host_recall(struct fsd_clients *clients, struct fsd_host *host, uint64_t now);
 static inline uint64_t fsd_hash_fid(const AFSFid *fid, const uint64_t secret[2])

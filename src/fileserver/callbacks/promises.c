@@ -111,6 +111,7 @@ void fsd_promise_remove(struct fsd_clients *clients, struct promise *promise)
 		promise->object_next->object_link = promise->object_link;
 	unlink_host(promise);
 	promise->host->promise_count--;
+	promise->host->share->promises--;
 	fsd_ledger_free(clients->ledger, promise->slot);
 	free(promise);
 	if (--object->holders == 0)
@@ -254,6 +255,7 @@ static struct promise *add_promise(struct fsd_clients *clients, struct object *o
 	host->promises = promise;
 	object->holders++;
 	host->promise_count++;
+	host->share->promises++;
 	clients->stats.promises++;
 	return promise;
 }
@@ -261,9 +263,11 @@ static struct promise *add_promise(struct fsd_clients *clients, struct object *o
 /* Without those that hosts are to be told about. */
 static size_t holders_of(const struct object *object)
 {
-	size_t n = 0;
+	size_t n = 0, looked = 0;
 
-	for (const struct promise *p = object->first; p; p = p->object_next)
+	/* Very many have the shortest promises, whatever their number. */
+	for (const struct promise *p = object->first; p && looked < 256;
+	     p = p->object_next, looked++)
 		n += p->number == 0;
 	return n;
 }
@@ -296,8 +300,8 @@ static struct promise *obtain(struct fsd_clients *clients, struct fsd_host *host
 
 	if (promise)
 		return promise;
-	/* One client gets at most half of the table, unless the table is small. */
-	if (max > 64 && host->promise_count >= max / 2)
+	/* The clients of one address get at most half of the table, unless the table is small. */
+	if (max > 64 && host->share->promises >= max / 2)
 		return NULL;
 	for (int i = 0; clients->stats.promises + clients->owed >= max; i++) {
 		if (i == RECLAIM_TRIES || !reclaim(clients, host))
@@ -486,7 +490,7 @@ bool fsd_promise_restore(struct fsd_clients *clients, const struct sockaddr_stor
 	struct fsd_host *host;
 
 	pthread_mutex_lock(&clients->lock);
-	host = fsd_host_find(clients, peer);
+	host = fsd_host_find(clients, peer, true);
 	if (host && clients->stats.promises + clients->owed < clients->options.promises_max)
 		promise = make_promise(clients, host, fid);
 	if (promise) {

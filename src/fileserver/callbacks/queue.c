@@ -2,53 +2,84 @@
 /* The queues of clients to be called: those that calls wait for, active ones, idle ones. */
 #include "fileserver/callbacks/private.h"
 
+/* -- the queue of a share in a list, and those queues in turn -- */
+
+static void append(struct work_list *list, struct share_queue *queue)
+{
+	queue->next = NULL;
+	queue->previous = list->last;
+	*(list->last ? &list->last->next : &list->first) = queue;
+	list->last = queue;
+}
+
+static void detach(struct work_list *list, struct share_queue *queue)
+{
+	*(queue->previous ? &queue->previous->next : &list->first) = queue->next;
+	*(queue->next ? &queue->next->previous : &list->last) = queue->previous;
+}
+
+static void put(struct work_list *list, struct share_queue *queue, struct fsd_host *host)
+{
+	host->next_work = NULL;
+	host->previous_work = queue->last;
+	*(queue->last ? &queue->last->next_work : &queue->first) = host;
+	queue->last = host;
+	list->count++;
+	if (!queue->count++)
+		append(list, queue);
+}
+
+static void take_out(struct fsd_clients *clients, struct fsd_host *host)
+{
+	struct work_list *list = &clients->list[host->list];
+	struct share_queue *queue = &host->share->queue[host->list];
+
+	*(host->previous_work ? &host->previous_work->next_work : &queue->first) = host->next_work;
+	*(host->next_work ? &host->next_work->previous_work : &queue->last) = host->previous_work;
+	host->queued = false;
+	list->count--;
+	if (!--queue->count)
+		detach(list, queue);
+}
+
+/* -- the interface -- */
+
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host)
 {
-	struct work_list *list = host->first_waiter || host->awaited ? &clients->urgent_work
-				 : host->quiet			? &clients->quiet_work
-								: &clients->work;
-
 	if (host->queued || host->busy)
 		return;
+	host->list = host->first_waiter || host->awaited ? WORK_URGENT
+		     : host->quiet			 ? WORK_QUIET
+							 : WORK_ACTIVE;
 	host->queued = true;
-	host->next_work = NULL;
-	*list->last = host;
-	list->last = &host->next_work;
+	put(&clients->list[host->list], &host->share->queue[host->list], host);
 }
 
-struct fsd_host *fsd_host_dequeue(struct work_list *list)
+/* Addresses that have to wait have calls in flight, so there are few. */
+struct fsd_host *fsd_host_dequeue(struct fsd_clients *clients, enum work_lists number,
+				  unsigned most)
 {
-	struct fsd_host *host = list->first;
+	struct work_list *list = &clients->list[number];
+	struct share_queue *queue = list->first;
+	struct fsd_host *host;
 
-	if (!host)
+	while (queue && queue->of->busy && queue->of->busy >= most)
+		queue = queue->next;
+	if (!queue)
 		return NULL;
-	list->first = host->next_work;
-	if (!list->first)
-		list->last = &list->first;
-	host->queued = false;
+	host = queue->first;
+	take_out(clients, host);
+	if (queue->count && list->last != queue) {
+		detach(list, queue);
+		append(list, queue);
+	}
 	return host;
-}
-
-/* Remove it from a list if it is there. */
-static bool take_out(struct work_list *list, struct fsd_host *host)
-{
-	struct fsd_host **at = &list->first, *next;
-
-	while (*at && *at != host)
-		at = &(*at)->next_work;
-	if (!*at)
-		return false;
-	next = host->next_work;
-	*at = next;
-	if (!next)
-		list->last = at;
-	host->queued = false;
-	return true;
 }
 
 void fsd_host_hurry(struct fsd_clients *clients, struct fsd_host *host)
 {
-	if (host->queued &&
-	    (take_out(&clients->quiet_work, host) || take_out(&clients->work, host)))
-		fsd_host_queue(clients, host);
+	if (!host->queued || host->list == WORK_URGENT)
+		return;
+	take_out(clients, host);
+	fsd_host_queue(clients, host);
 }

@@ -26,6 +26,7 @@ struct fsd_work {
 	bool whole; /* `fids` are volumes with ids greater than `after`; there may be more */
 	uint32_t after;
 	uint64_t until; /* BREAK: the number of the last of these promises */
+	uint64_t begun; /* fsd_now() */
 };
 /* The result of a piece of work; all zeros: success. */
 struct fsd_answer {

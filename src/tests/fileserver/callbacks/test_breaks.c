@@ -627,9 +627,44 @@ START_TEST(many_promises_at_once)
 }
 END_TEST
 
+/* The change of an object, for which the answer of client 1 is awaited that comes after some seconds. */
+static void change_slowly(const AFSFid *fid, unsigned seconds)
+{
+	const struct fsd_break what = {.fid = *fid};
+	const struct fsd_answer well = {0};
+	struct fsd_breaking *breaking = fsd_promise_break_begin(clients, &what, 1, NULL);
+	struct fsd_work w = take(FSD_WORK_BREAK);
+
+	ck_assert_ptr_nonnull(breaking);
+	fsd_work_done(clients, &w, &well, fsd_now() + seconds);
+	ck_assert_uint_eq(fsd_promise_break_end(clients, breaking, 0), 0);
+}
+
+/* A client that lets changes wait again and again gets no promises for a while. Others do. */
+START_TEST(slow_client_gets_no_promises)
+{
+	setup();
+	bring_up(1);
+	bring_up(2);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_uint_gt(give(1, f), 0);
+		change_slowly(&f, 5);
+	}
+	ck_assert_uint_eq(give(1, f), 0);
+	ck_assert_uint_gt(give(2, f), 0);
+	/* Answers that come at once are no reason, however many. */
+	for (int i = 0; i < 20; i++) {
+		ck_assert_uint_gt(give(2, f), 0);
+		change_slowly(&f, 0);
+	}
+	ck_assert_uint_gt(give(2, f), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
 TEST_MAIN("breaks", change_waits_for_holders, gone_objects_need_no_message,
 	  silent_client_is_given_up, next_call_waits_until_told, unreachable_client_is_turned_away,
 	  one_promise_for_a_volume, break_behind_many_is_awaited, few_threads_wait,
 	  calls_wait_for_changes, few_threads_wait_for_changes, second_change_waits_for_the_first,
 	  failed_call_keeps_other_promises, failed_call_keeps_a_later_promise,
-	  many_promises_at_once)
+	  many_promises_at_once, slow_client_gets_no_promises)

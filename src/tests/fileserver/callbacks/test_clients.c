@@ -863,10 +863,112 @@ START_TEST(hash_slots_are_secret)
 }
 END_TEST
 
+/* A client at a port of an address that is not one of this machine. */
+static struct fsd_caller enter_at(unsigned address, uint16_t port, uint64_t now)
+{
+	struct sockaddr_storage sa = {0};
+	struct sockaddr_in *in = (struct sockaddr_in *)&sa;
+	struct fsd_caller caller;
+
+	in->sin_family = AF_INET;
+	in->sin_addr.s_addr = htonl(0xc0000200u + address);
+	in->sin_port = htons(port);
+	fsd_clients_enter(clients, &sa, NULL, 132, now, &caller);
+	return caller;
+}
+
+static uint16_t port_of(const struct fsd_work *work)
+{
+	return ntohs(((const struct sockaddr_in *)&work->peer)->sin_port);
+}
+
+#define PORTS 400
+
+/* Silent clients at the ports of one address: that of another one is called without a wait for them. */
+START_TEST(silent_ports_delay_no_others)
+{
+	struct fsd_work work[IN_FLIGHT_MAX];
+	unsigned taken = 0;
+	struct fsd_caller caller;
+
+	setup(10000, 100);
+	for (uint16_t port = 1; port <= PORTS; port++) {
+		caller = enter_at(1, port, 1000);
+		fsd_clients_leave(clients, &caller);
+	}
+	/* They have half of the calls at most. */
+	while (taken < IN_FLIGHT_MAX && fsd_work_take(clients, &work[taken]))
+		taken++;
+	ck_assert_uint_eq(taken, IN_FLIGHT_MAX / 2);
+	/* There is a place in the queue for a client of another address, and it is called at once. */
+	caller = enter_at(2, 5000, 1000);
+	fsd_clients_leave(clients, &caller);
+	ck_assert(fsd_work_take(clients, &work[taken]));
+	ck_assert_uint_eq(port_of(&work[taken]), 5000);
+	done(&work[taken], 0, 1, 1000);
+	ck_assert(fsd_work_take(clients, &work[taken]));
+	ck_assert_uint_eq(port_of(&work[taken]), 5000);
+	done(&work[taken], 0, 1, 1000);
+	while (taken--)
+		done(&work[taken], RXW_CALL_DEAD, 0, 1004);
+	/* Now the others go on. */
+	ck_assert(fsd_work_take(clients, &work[0]));
+	done(&work[0], RXW_CALL_DEAD, 0, 1004);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/* One address gets half of the entries; then its own clients make room for each other. */
+START_TEST(entries_of_one_address)
+{
+	struct fsd_clients_stats stats;
+	struct fsd_caller first[50], caller;
+
+	setup(100, 100);
+	for (uint16_t port = 1; port <= 50; port++) {
+		first[port - 1] = enter_at(1, port, 1000);
+		ck_assert_ptr_nonnull(first[port - 1].host);
+	}
+	caller = enter_at(1, 51, 1000);
+	ck_assert_ptr_null(caller.host);
+	for (unsigned address = 2; address < 20; address++) {
+		caller = enter_at(address, 1, 1001);
+		ck_assert_ptr_nonnull(caller.host);
+		fsd_clients_leave(clients, &caller);
+	}
+	for (unsigned i = 0; i < 50; i++)
+		fsd_clients_leave(clients, &first[i]);
+	answer_all(1, 1002);
+	caller = enter_at(1, 51, 1003);
+	ck_assert_ptr_nonnull(caller.host);
+	fsd_clients_leave(clients, &caller);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.hosts, 50 + 18);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
+/* However often somebody asks, all clients are looked at once a second. */
+START_TEST(active_clients_are_counted_once_a_second)
+{
+	struct fsd_caller caller;
+
+	setup(100, 100);
+	bring_up(1, 1000);
+	ck_assert_uint_eq(fsd_clients_active(clients, 1000, 900), 1);
+	caller = enter(2, 132, 1000);
+	fsd_clients_leave(clients, &caller);
+	ck_assert_uint_eq(fsd_clients_active(clients, 1000, 900), 1);
+	ck_assert_uint_eq(fsd_clients_active(clients, 1001, 900), 2);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
 TEST_MAIN("clients", identity_call_before_promises, silent_clients_not_called_again_soon,
 	  error_numbers_by_client, durations, breaks_reach_holders, one_call_for_many_breaks,
 	  very_many_breaks, failed_break_drops_all_promises, promises_given_up,
 	  full_table_evicts_idle_clients, host_table_bounded, sweep_sees_all_and_expires,
 	  random_use, older_clients_get_older_calls, idle_clients_probed, idle_for_hours_is_reset,
 	  dead_clients_delay_no_others, promise_shortage_probes_idle_clients,
-	  active_clients_survive_restart, hash_slots_are_secret)
+	  active_clients_survive_restart, hash_slots_are_secret, silent_ports_delay_no_others,
+	  entries_of_one_address, active_clients_are_counted_once_a_second)
