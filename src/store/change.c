@@ -93,6 +93,7 @@ static void drop_loaded(struct work_loaded *loaded)
 {
 	for (unsigned i = 0; i < WORK_LOADED; i++)
 		version_unref(loaded->entries[i].version);
+	*loaded = (struct work_loaded){0};
 }
 
 int change_run(struct core *core, const struct store_caller *caller, struct change_op *op,

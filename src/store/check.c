@@ -147,6 +147,19 @@ static int check_small(void *arg, uint64_t id)
 	return checking_stopped(checking);
 }
 
+/* Objects that the background will remove belong to no version. */
+static int add_doomed(void *arg, const struct db_doomed *doomed)
+{
+	struct checking *checking = arg;
+	int result = 0;
+
+	if (!doomed->count)
+		checking_fault(checking, "a list of objects that belong to no version is damaged");
+	for (unsigned i = 0; i < doomed->count && !result; i++)
+		result = number_set_add(&checking->objects, doomed->object[i]);
+	return result;
+}
+
 static int check_object(void *arg, const struct db_object *object)
 {
 	struct checking *checking = arg;
@@ -226,6 +239,8 @@ static int check_all(struct checking *checking, bool fast)
 	result = db_volumes(checking->db, check_volume, checking);
 	if (!result)
 		result = check_groups(checking);
+	if (!result)
+		result = db_doomed_each(checking->db, add_doomed, checking);
 	if (!result)
 		result = db_smalls(checking->db, check_small, checking);
 	if (!result)

@@ -100,10 +100,10 @@ static int old_content(const struct write_op *op, const struct node *node, struc
 }
 
 /*
- * The run may add to an object that its writer found in an older version. If nothing refers to that
- * object any more, it is about to be removed.
+ * The run may add to an object that its writer found in an older version. If the newest one does not refer to that
+ * object any more, it is about to be removed, unless a clone refers to it.
  */
-static int check_object(const struct write_op *op, struct work *work)
+static int check_object(const struct write_op *op, struct work *work, const struct node *node)
 {
 	const struct piece *main = &op->writer->main;
 	struct db_object object;
@@ -112,6 +112,9 @@ static int check_object(const struct write_op *op, struct work *work)
 
 	if (!main->run || main->made || !main->patch.count)
 		return 0;
+	if (node->now->content.tail_object != main->patch.extent[0].object &&
+	    !store_content_has(&node->now->content, main->patch.extent[0].object))
+		return COMMIT_MOVE;
 	result = work_db(work, &db);
 	if (!result)
 		result = db_object_get(db, main->patch.extent[0].object, &object);
@@ -124,7 +127,7 @@ static int compose_extents(const struct write_op *op, struct work *work, const s
 			   struct outcome *outcome)
 {
 	struct store_writer *writer = op->writer;
-	int result = check_object(op, work);
+	int result = check_object(op, work, node);
 
 	if (!result)
 		result = old_content(op, node, outcome);

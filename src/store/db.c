@@ -10,6 +10,11 @@
 
 #define BUSY_MS 10000 /* to wait for locks of other connections */
 
+/* Stores that were made before it was needed lack it. */
+#define DOOMED                                                                    \
+	"CREATE TABLE IF NOT EXISTS doomed(id INTEGER PRIMARY KEY AUTOINCREMENT," \
+	" objects BLOB NOT NULL);"
+
 static const char *const schema =
 	"PRAGMA page_size=4096;"
 	"PRAGMA journal_mode=WAL;"
@@ -27,8 +32,7 @@ static const char *const schema =
 	" dead INTEGER NOT NULL);"
 	"CREATE INDEX object_dead ON object(id) WHERE dead;"
 	"CREATE TABLE prune(id INTEGER PRIMARY KEY AUTOINCREMENT, grp INTEGER, epoch INTEGER,"
-	" done_epoch INTEGER, done_vnode INTEGER);"
-	"COMMIT;";
+	" done_epoch INTEGER, done_vnode INTEGER);" DOOMED "COMMIT;";
 
 static const char *const text[STATEMENTS] = {
 	[DB_BEGIN] = "BEGIN IMMEDIATE",
@@ -91,6 +95,10 @@ static const char *const text[STATEMENTS] = {
 	[PRUNE_UPDATE] = "UPDATE prune SET done_epoch=?2, done_vnode=?3 WHERE id=?1",
 	[PRUNE_DELETE] = "DELETE FROM prune WHERE id=?1",
 	[PRUNE_COUNT] = "SELECT count(*) FROM prune",
+	[DOOMED_PUT] = "INSERT INTO doomed(objects) VALUES(?1)",
+	[DOOMED_FIRST] = "SELECT id, objects FROM doomed ORDER BY id LIMIT 1",
+	[DOOMED_DELETE] = "DELETE FROM doomed WHERE id=?1",
+	[DOOMED_EACH] = "SELECT id, objects FROM doomed ORDER BY id",
 	[PRUNE_HAS] = "SELECT count(*) FROM prune WHERE grp=?1 AND epoch=0",
 };
 
@@ -205,6 +213,11 @@ void db_close(struct db *db)
 		sqlite3_finalize(db->statement[i]);
 	sqlite3_close(db->sql);
 	free(db);
+}
+
+int db_complete(struct db *db)
+{
+	return run_text(db, DOOMED);
 }
 
 int db_make(struct db *db)

@@ -31,6 +31,8 @@ int db_open(const struct db_options *options, struct db **db);
 void db_close(struct db *db); /* NULL is allowed */
 /* Make the tables. */
 int db_make(struct db *db);
+/* Make those that an older store lacks. In a transaction. */
+int db_complete(struct db *db);
 
 /*
  * -- transactions. SQLite undoes one by itself after some errors: then all functions fail until
@@ -162,6 +164,23 @@ int db_prune_delete(struct db *db, uint64_t id);
 int db_prune_count(struct db *db, uint64_t *count);
 /* Whether a whole group waits to be removed. */
 int db_prune_has(struct db *db, uint32_t group, bool *has);
+
+/*
+ * -- objects that no row refers to any more, and that are not dead yet: a version that goes may have had very many, and
+ * the commit notes them in a few rows --
+ */
+
+#define DB_DOOMED 256 /* of a row */
+struct db_doomed {
+	uint64_t id;
+	unsigned count; /* 0: the row is damaged */
+	uint64_t object[DB_DOOMED];
+};
+int db_doomed_put(struct db *db, const struct db_doomed *doomed); /* a new row; `id` is not used */
+int db_doomed_first(struct db *db, struct db_doomed *doomed);	  /* -ENOENT */
+int db_doomed_delete(struct db *db, uint64_t id);
+int db_doomed_each(struct db *db, int (*each)(void *arg, const struct db_doomed *doomed),
+		   void *arg);
 
 /* -- checking -- */
 

@@ -73,6 +73,8 @@ void keeper_committed(void *arg, const struct object_list *made, const struct ob
 	/* Without memory they are found when the store is opened. */
 	kept = append(&keeper->made, made->item, made->count);
 	kept = append(&keeper->dead, dead->item, dead->count) && kept;
+	keeper->pruning |= dead->more;
+	keeper->woken += dead->more;
 	if (!keeper->dirty) {
 		keeper->dirty = true;
 		keeper->dirty_ns = monotonic_ns();
@@ -101,10 +103,13 @@ static void put_back(struct keeper *keeper, const struct db_object *made, size_t
 
 /* -- removing the rows of dead objects -- */
 
+#define FORGET_STEP 256 /* rows in a transaction */
+
 struct forget_op {
 	struct txn_op txn;
 	struct core *core;
-	const struct object_list *list;
+	const struct db_object *item;
+	size_t count;
 };
 
 static int forget_object(struct core *core, struct db *db, uint64_t id)
@@ -120,10 +125,25 @@ static int apply_forget(struct txn_op *txn, struct work *work)
 	struct db *db;
 	int result = work_db(work, &db);
 
-	for (size_t i = 0; i < op->list->count && !result; i++)
-		if (op->list->item[i].dead)
-			result = forget_object(op->core, db, op->list->item[i].id);
+	for (size_t i = 0; i < op->count && !result; i++)
+		if (op->item[i].dead)
+			result = forget_object(op->core, db, op->item[i].id);
 	return result;
+}
+
+/* Of those that are `dead`. In steps, because writers wait meanwhile. */
+static void forget(struct core *core, const struct object_list *gone)
+{
+	for (size_t i = 0; i < gone->count; i += FORGET_STEP) {
+		struct forget_op op = {.txn = {.apply = apply_forget, .alone = true},
+				       .core = core,
+				       .item = gone->item + i,
+				       .count = gone->count - i};
+
+		if (op.count > FORGET_STEP)
+			op.count = FORGET_STEP;
+		txn_run(core->txn, &op.txn);
+	}
 }
 
 /* They wait for the next time. */
@@ -143,8 +163,6 @@ static void remove_dead(struct keeper *keeper, const struct object_list *dead, u
 {
 	struct core *core = keeper->core;
 	struct object_list gone = {.item = dead->item};
-	struct forget_op op = {
-		.txn = {.apply = apply_forget, .alone = true}, .core = core, .list = &gone};
 	bool any = false;
 
 	while (gone.count < dead->count && monotonic_ns() < until) {
@@ -162,7 +180,7 @@ static void remove_dead(struct keeper *keeper, const struct object_list *dead, u
 	if (any && store_data_sync_removed(core->data))
 		put_back_removed(keeper, &gone);
 	else if (any)
-		txn_run(core->txn, &op.txn);
+		forget(core, &gone);
 	put_back(keeper, NULL, 0, dead->item + gone.count, dead->count - gone.count);
 }
 

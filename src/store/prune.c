@@ -11,12 +11,14 @@
 
 #include "store/workwrite.h"
 
-#define STEP 200 /* rows in a transaction */
+#define STEP	     200  /* rows in a transaction */
+#define EXTENTS_STEP 4096 /* extents of these, after which no further row is begun */
 
 struct prune_op {
 	struct txn_op txn;
 	struct core *core;
 	bool more;
+	uint64_t extents; /* of the rows so far */
 };
 
 /* -- a clone -- */
@@ -111,14 +113,17 @@ static uint32_t kept_epoch(const struct rows *rows, unsigned at, const struct ar
 	return at + 1 < rows->count ? rows->version[at + 1]->epoch : 0;
 }
 
-static int prune_vnode(struct work *work, struct db *db, const struct db_prune *prune,
-		       const struct db_change *change, const struct around *around)
+static int prune_vnode(struct prune_op *op, struct work *work, struct db *db,
+		       const struct db_prune *prune, const struct db_change *change,
+		       const struct around *around)
 {
 	struct vnode_key key = {.group = prune->group, .vnode = change->vnode};
 	struct rows rows = {.until = change->epoch};
 	unsigned damaged, i = 1;
 	int result = db_vnode_rows(db, key.group, key.vnode, &damaged, add_row, &rows);
 
+	for (unsigned k = 0; k < rows.count; k++)
+		op->extents += rows.version[k]->content.count;
 	for (; !result && i < rows.count && rows.version[i]->epoch > around->older; i++) {
 		key.epoch = rows.version[i]->epoch;
 		result = remove_row(work, db, &key, rows.version[i], rows.version[0],
@@ -138,7 +143,7 @@ static int prune_clone(struct prune_op *op, struct work *work, struct db *db,
 {
 	struct db_change change[STEP];
 	struct around around;
-	unsigned count;
+	unsigned count, done = 0;
 	int result = find_around(work, prune, &around);
 
 	/* The group is removed as a whole, or must not be touched. */
@@ -151,14 +156,14 @@ static int prune_clone(struct prune_op *op, struct work *work, struct db *db,
 	if (!result)
 		result = db_changes(db, prune->group, &prune->done, around.newer, change, STEP,
 				    &count);
-	for (unsigned i = 0; !result && i < count; i++)
-		result = prune_vnode(work, db, prune, &change[i], &around);
+	while (!result && done < count && op->extents < EXTENTS_STEP)
+		result = prune_vnode(op, work, db, prune, &change[done++], &around);
 	if (result)
 		return result;
 	op->more = true;
-	if (count < STEP)
+	if (done == count && count < STEP)
 		return db_prune_delete(db, prune->id);
-	prune->done = change[count - 1];
+	prune->done = change[done - 1];
 	return db_prune_put(db, prune);
 }
 
@@ -170,14 +175,18 @@ struct removal {
 	struct vnode_key key[STEP];
 	bool paged[STEP]; /* the vnode may have pages */
 	unsigned count;
+	uint64_t extents;
+	bool full; /* the rest is for the next step */
 };
 
 static int note_row(void *arg, const struct vnode_key *key, const struct version *version)
 {
 	struct removal *removal = arg;
 
-	if (removal->count == STEP)
+	removal->full = removal->count == STEP || removal->extents >= EXTENTS_STEP;
+	if (removal->full)
 		return 1;
+	removal->extents += version ? version->content.count : 0;
 	/* The first one may be a vnode with which the step before has begun. */
 	removal->paged[removal->count] =
 		key->vnode & 1 || !version || version->parts.count || !removal->count;
@@ -195,9 +204,9 @@ static int delete_pages(struct removal *removal, const struct vnode_key *vnode, 
 	struct version *left = NULL;
 	int result;
 
-	if (vnode->vnode & 1 || removal->count < STEP || !last)
+	if (vnode->vnode & 1 || !removal->full || !last)
 		return db_pages_delete(removal->db, vnode);
-	if (at != STEP - 1)
+	if (at != removal->count - 1)
 		return 0;
 	result = db_vnode_get(removal->db, &newest, &left);
 	version_unref(left);
@@ -228,11 +237,26 @@ static int prune_group(struct prune_op *op, struct work *work, struct db *db,
 			result = delete_pages(removal, &all, i);
 	}
 	op->more = true;
-	if (!result && removal->count < STEP) {
+	if (!result && !removal->full) {
 		result = db_prune_delete(db, prune->id);
 		cache_drop(op->core->cache, prune->group);
 	}
 	free(removal);
+	return result;
+}
+
+/* -- objects of versions that had very many -- */
+
+static int prune_doomed(struct prune_op *op, struct work *work, struct db *db)
+{
+	struct db_doomed doomed;
+	int result = db_doomed_first(db, &doomed);
+
+	for (unsigned i = 0; !result && i < doomed.count; i++)
+		result = workwrite_kill(work, doomed.object[i]);
+	if (!result)
+		result = db_doomed_delete(db, doomed.id);
+	op->more = !result;
 	return result;
 }
 
@@ -244,10 +268,17 @@ static int apply_prune(struct txn_op *txn, struct work *work)
 	int result = work_db(work, &db);
 
 	op->more = false;
+	op->extents = 0;
 	if (!result)
+		result = prune_doomed(op, work, db);
+	if (!result)
+		return 0;
+	if (result == -ENOENT)
 		result = db_prune_first(db, &prune);
-	if (result)
+	if (result) {
+		work->broken |= result != -ENOENT;
 		return result == -ENOENT ? 0 : result;
+	}
 	result =
 		prune.epoch ? prune_clone(op, work, db, &prune) : prune_group(op, work, db, &prune);
 	/* Some rows may have been removed: all or nothing. */

@@ -300,6 +300,8 @@ static int begin_again(struct core *core, bool crashed)
 	core->numbers = (uint64_t)core->opened << 32;
 	result = db_begin(db);
 	if (!result)
+		result = db_complete(db);
+	if (!result)
 		result = db_number_put(db, "opened", core->opened);
 	if (!result)
 		result = db_number_put(db, "incarnation", core->incarnation);

@@ -4,15 +4,24 @@
 #include <stdatomic.h>
 
 #include "store/entry.h"
+#include "store/lookup.h"
 #include "store/names.h"
 
-#define DEPTH_MAX 65536 /* directories above a directory, against damage */
+#define NEAR	 64   /* directories above a directory that the transaction looks at */
+#define TRIES	 8    /* after directories of the volume were moved meanwhile */
+#define LOOK_FAR 1102 /* a result of the transaction: there are more; look(), and try again */
 
 struct rename_op {
 	struct change_op base;
 	const struct store_fid *old_dir, *new_dir;
 	const char *old_name, *new_name;
 	struct store_status *old_status, *new_status;
+	/* What look() has found: the tree was so, and `moved` is not above the new directory. */
+	struct {
+		bool done;
+		uint64_t moves;
+		uint32_t vnode, unique; /* of `moved` */
+	} looked;
 };
 
 /* The objects of a rename, found in the transaction. */
@@ -97,17 +106,21 @@ static int find_target(const struct rename_op *op, struct work *work, struct ren
 	return result ? result : check_target(work, rename);
 }
 
-/* A directory must not go below itself. */
-static int check_loop(struct work *work, const struct rename *rename)
+/*
+ * A directory must not go below itself. The tree may be as deep as users like, and all writers wait for the transaction: it
+ * looks at the next directories only, and relies for the others on a look before it, if no directory was moved since.
+ */
+static int check_loop(struct rename_op *op, struct work *work, const struct rename *rename)
 {
+	const struct node *moved = rename->moved;
 	struct node *at = rename->to;
 
 	if (!rename->directory || !rename->across)
 		return 0;
-	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
+	for (unsigned depth = 0; depth < NEAR; depth++) {
 		int result;
 
-		if (at == rename->moved)
+		if (at == moved)
 			return -EINVAL;
 		if (at->vnode == STORE_ROOT_VNODE)
 			return 0;
@@ -115,7 +128,42 @@ static int check_loop(struct work *work, const struct rename *rename)
 		if (result)
 			return result;
 	}
-	return -EIO;
+	if (op->looked.done && op->looked.vnode == moved->vnode &&
+	    op->looked.unique == moved->now->v.unique &&
+	    op->looked.moves == volumes_moves(work->base.volumes, op->new_dir->volume))
+		return 0;
+	op->looked.vnode = moved->vnode;
+	op->looked.unique = moved->now->v.unique;
+	return LOOK_FAR;
+}
+
+/* In the thread of the caller: up to the root. 0, -EINVAL, or why that is not possible. */
+static int look(struct core *core, const struct store_caller *caller, struct rename_op *op)
+{
+	uint32_t vnode = op->new_dir->vnode;
+	struct version *version;
+	struct volrec volume;
+	struct view view;
+	int result = lookup_view(core, caller, op->new_dir->volume, &view);
+
+	op->looked.moves = volumes_moves(&core->volumes, op->new_dir->volume);
+	op->looked.done = true;
+	if (!result)
+		result = volumes_get(&core->volumes, op->new_dir->volume, &volume);
+	/* There are not more directories than files; beyond that it is a loop, by damage. */
+	for (uint64_t depth = 0; !result && vnode != STORE_ROOT_VNODE; depth++) {
+		if (vnode == op->looked.vnode)
+			return -EINVAL;
+		if (depth > volume.files + NEAR)
+			return -EIO;
+		result = lookup_version(core, &view, vnode, &version);
+		if (result)
+			break;
+		vnode = version->v.parent;
+		version_unref(version);
+	}
+	/* The tree has changed meanwhile: the transaction will see that. */
+	return result == STORE_VNOVNODE ? 0 : result;
 }
 
 /* Everything becomes ready to be changed. */
@@ -196,6 +244,7 @@ static void change_records(const struct rename_op *op, struct work *work,
 		entry_touch(&op->base, work, rename->from, from);
 	}
 	if (rename->across && rename->directory) {
+		volumes_moved(work->base.volumes, moved->vol->rec.id);
 		work_new_version(work, moved->now);
 		moved->now->v.server_mtime = work->now;
 	}
@@ -226,7 +275,7 @@ static int apply_rename(struct txn_op *txn, struct work *work)
 	if (!result)
 		result = find_target(op, work, &rename);
 	if (!result)
-		result = check_loop(work, &rename);
+		result = check_loop(op, work, &rename);
 	if (!result)
 		result = prepare(work, &rename, &from, &to);
 	if (!result)
@@ -266,5 +315,15 @@ int names_rename(struct store *store, const struct store_caller *caller,
 		result = *old_name ? change_old_name(old_name) : -EINVAL;
 	if (!result)
 		result = change_check(core_of(store), caller, old_dir, true);
-	return result ? result : change_run(core_of(store), caller, &op.base, apply_rename);
+	if (result)
+		return result;
+	result = LOOK_FAR;
+	for (unsigned i = 0; i < TRIES && result == LOOK_FAR; i++) {
+		result = change_run(core_of(store), caller, &op.base, apply_rename);
+		if (result == LOOK_FAR) {
+			result = look(core_of(store), caller, &op);
+			result = result ? result : LOOK_FAR;
+		}
+	}
+	return result == LOOK_FAR ? STORE_VBUSY : result;
 }

@@ -733,3 +733,82 @@ int db_prune_has(struct db *db, uint32_t group, bool *has)
 	*has = !result && count;
 	return result;
 }
+
+/* -- objects that wait to be dead -- */
+
+#define DOOMED_MAX (4 + 8 * DB_DOOMED)
+
+int db_doomed_put(struct db *db, const struct db_doomed *doomed)
+{
+	uint8_t bytes[DOOMED_MAX], *at = bytes + 4, *crc = bytes;
+	int result;
+	sqlite3_stmt *statement = db_statement(db, DOOMED_PUT, &result);
+
+	if (result)
+		return result;
+	for (unsigned i = 0; i < doomed->count; i++)
+		put_bytes(&at, doomed->object[i], 8);
+	put_bytes(&crc, store_crc(0, bytes + 4, (size_t)(at - bytes) - 4), 4);
+	sqlite3_bind_blob(statement, 1, bytes, (int)(at - bytes), SQLITE_TRANSIENT);
+	return db_run(db, statement);
+}
+
+static void decode_doomed(struct db *db, sqlite3_stmt *statement, struct db_doomed *doomed)
+{
+	size_t length = (size_t)sqlite3_column_bytes(statement, 1);
+	const uint8_t *blob = sqlite3_column_blob(statement, 1);
+	struct bytes from = {.at = blob, .left = length};
+
+	doomed->id = (uint64_t)sqlite3_column_int64(statement, 0);
+	doomed->count = 0;
+	if (!blob || length < 12 || length > DOOMED_MAX || (length - 4) % 8 ||
+	    get_bytes(&from, 4) != store_crc(0, blob + 4, length - 4)) {
+		report_damage(
+			db->options.report,
+			"a list of objects that nothing refers to is damaged: run rxvol check");
+		return;
+	}
+	for (; doomed->count < (length - 4) / 8; doomed->count++)
+		doomed->object[doomed->count] = get_bytes(&from, 8);
+}
+
+int db_doomed_first(struct db *db, struct db_doomed *doomed)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, DOOMED_FIRST, &result);
+
+	if (result)
+		return result;
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		decode_doomed(db, statement, doomed);
+		result = 0;
+	} else if (!result) {
+		result = -ENOENT;
+	}
+	db_done(statement);
+	return result;
+}
+
+int db_doomed_delete(struct db *db, uint64_t id)
+{
+	return run_id(db, DOOMED_DELETE, id);
+}
+
+int db_doomed_each(struct db *db, int (*each)(void *arg, const struct db_doomed *doomed), void *arg)
+{
+	struct db_doomed doomed;
+	int result;
+	sqlite3_stmt *statement = db_statement(db, DOOMED_EACH, &result);
+
+	if (result)
+		return result;
+	while ((result = db_step(db, statement)) == DB_ROW) {
+		decode_doomed(db, statement, &doomed);
+		result = each(arg, &doomed);
+		if (result)
+			break;
+	}
+	db_done(statement);
+	return result;
+}

@@ -79,8 +79,9 @@ struct store_volume {
 /* All volumes, clones included. */
 struct store_totals {
 	uint32_t count;
-	uint32_t of_type[STORE_TYPES]; /* by enum store_type; without those whose records are damaged */
-	uint32_t last;		       /* the greatest id */
+	uint32_t of_type
+		[STORE_TYPES]; /* by enum store_type; without those whose records are damaged */
+	uint32_t last;	       /* the greatest id */
 };
 
 struct store_space {

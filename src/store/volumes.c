@@ -16,6 +16,7 @@ struct volume {
 	bool damaged;
 	uint64_t serial; /* of all that there were */
 	_Atomic uint64_t promised;
+	_Atomic uint64_t moves;
 	struct volume *next_spare;
 };
 
@@ -432,6 +433,29 @@ void volumes_take_back(struct volumes *volumes, uint32_t id, uint64_t promise, u
 	volume = find_id(volumes, id);
 	if (volume && volume->serial == promise)
 		volume->promised -= kib;
+	pthread_rwlock_unlock(&volumes->lock);
+}
+
+uint64_t volumes_moves(struct volumes *volumes, uint32_t id)
+{
+	const struct volume *volume;
+	uint64_t moves;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	volume = find_id(volumes, id);
+	moves = volume ? volume->moves : 0;
+	pthread_rwlock_unlock(&volumes->lock);
+	return moves;
+}
+
+void volumes_moved(struct volumes *volumes, uint32_t id)
+{
+	struct volume *volume;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	volume = find_id(volumes, id);
+	if (volume)
+		volume->moves++;
 	pthread_rwlock_unlock(&volumes->lock);
 }
 

@@ -17,9 +17,10 @@ struct volumes {
 	pthread_rwlock_t lock;
 	struct htable by_id, by_name;
 	struct volume **order; /* by id; `count` of them */
-	uint32_t *kept;	       /* ids of their clones, also of those that do not exist, ascending; `kept_count` */
+	uint32_t *
+		kept; /* ids of their clones, also of those that do not exist, ascending; `kept_count` */
 	size_t count, kept_count;
-	size_t room;		/* of `order`; `kept` has twice as much */
+	size_t room;		       /* of `order`; `kept` has twice as much */
 	uint32_t of_type[STORE_TYPES]; /* undamaged ones */
 	struct volume *spare; /* memory for new ones */
 	unsigned spares;
@@ -68,6 +69,9 @@ void volumes_drop(struct volumes *volumes, uint32_t id);
 int volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib, uint64_t held,
 		    uint64_t spare, uint64_t *promise);
 void volumes_take_back(struct volumes *volumes, uint32_t id, uint64_t promise, uint64_t kib);
+/* How often a directory of the volume got another one above it. For those who looked at its tree before a commit. */
+uint64_t volumes_moves(struct volumes *volumes, uint32_t id);
+void volumes_moved(struct volumes *volumes, uint32_t id);
 /* KiB that are promised to all running writers of a volume. */
 uint64_t volumes_promised(struct volumes *volumes, uint32_t id);
 

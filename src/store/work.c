@@ -541,5 +541,6 @@ void work_reset(struct work *work)
 	work->last = &work->first;
 	work->volumes = NULL;
 	work->made.count = work->dead.count = work->made_written = 0;
+	work->dead.more = false;
 	work->begun = work->written = work->broken = work->refers = false;
 }

@@ -41,6 +41,7 @@ struct node {
 struct object_list {
 	struct db_object *item;
 	size_t count, room;
+	bool more; /* the database has others that are not dead yet (db_doomed_put()) */
 };
 
 /*

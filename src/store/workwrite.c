@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KILLED_AT_ONCE 64 /* objects of a version, in the transaction that drops it */
+
 /* -- what rows refer to -- */
 
 /* References of an old version that the new one does not have. */
@@ -134,7 +136,7 @@ static int subtract_row(void *arg, const struct vnode_key *key, const struct ver
 	return 0;
 }
 
-static int kill_object(struct work *work, uint64_t id)
+int workwrite_kill(struct work *work, uint64_t id)
 {
 	struct db_object object;
 	int result = db_object_get(work->base.db, id, &object);
@@ -149,12 +151,34 @@ static int kill_object(struct work *work, uint64_t id)
 	return db_object_put(work->base.db, &object);
 }
 
+/*
+ * A file may have 65,536 objects, and all writers wait for the commit: it notes them in a few rows, and the background goes
+ * on in steps. Nothing can come to refer to them meanwhile, because a run adds only to an object of the newest version.
+ */
+static int doom_mentions(struct work *work, const struct mentions *mentions)
+{
+	struct db_doomed doomed = {0};
+	int result = 0;
+
+	for (uint32_t i = 0; i < mentions->count && !result; i++) {
+		doomed.object[doomed.count++] = mentions->item[i].object;
+		if (doomed.count < DB_DOOMED && i + 1 < mentions->count)
+			continue;
+		result = db_doomed_put(work->base.db, &doomed);
+		doomed.count = 0;
+	}
+	work->dead.more = true;
+	return result;
+}
+
 static int kill_mentions(struct work *work, const struct mentions *mentions)
 {
 	int result = mentions->small ? db_small_delete(work->base.db, mentions->small) : 0;
 
+	if (!result && mentions->count > KILLED_AT_ONCE)
+		return doom_mentions(work, mentions);
 	for (uint32_t i = 0; i < mentions->count && !result; i++)
-		result = kill_object(work, mentions->item[i].object);
+		result = workwrite_kill(work, mentions->item[i].object);
 	return result;
 }
 

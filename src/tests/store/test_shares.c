@@ -323,15 +323,14 @@ static int count_object(const char *path, const struct stat *st, int type, struc
 	return 0;
 }
 
-/* Wait until objects that nobody refers to are gone, but for those that are kept. */
+/* Wait until there are so many: what nobody refers to is gone, but for what is kept. */
 static void await_objects(int kept)
 {
 	do {
 		ck_assert_int_eq(store_flush(store), 0);
 		files = 0;
 		nftw(fixture_path(), count_object, 16, FTW_PHYS);
-		ck_assert_int_ge(files, kept);
-	} while (files > kept);
+	} while (files != kept);
 }
 
 START_TEST(slow_reader)
@@ -358,6 +357,105 @@ START_TEST(slow_reader)
 	ck_assert_int_eq(bytes[0], 'x');
 	ck_assert_int_eq(store->ops->read_end(reader), 0);
 	await_objects(2);
+}
+END_TEST
+
+/* -- what goes, goes in steps -- */
+
+#define OBJECTS 600
+
+static struct store_fid make_many(const char *name)
+{
+	struct store_fid file = make(&root, name, STORE_FILE);
+
+	for (uint64_t i = OBJECTS; i--;)
+		ck_assert_int_eq(try_write(&admin, &file, i * STEP, "x", 1, OBJECTS * STEP), 0);
+	await_objects(OBJECTS);
+	return file;
+}
+
+static uint64_t commits(void)
+{
+	store_stats(store, &stats);
+	return stats.commits;
+}
+
+/* So many objects need several commits, to be dead, and to be forgotten. */
+static void expect_steps(uint64_t before)
+{
+	fixture_pruned();
+	await_objects(0);
+	ck_assert_int_eq(store_flush(store), 0);
+	ck_assert_uint_ge(commits(), before + 1 + 2 * (OBJECTS / 256));
+}
+
+START_TEST(many_objects)
+{
+	struct store_fid file;
+	uint64_t before;
+	uint32_t clone;
+
+	fixture_open(STORE_LAZY);
+	file = make_many("a");
+	before = commits();
+	ck_assert_int_eq(try_remove(&admin, &root, "a", STORE_FILE), 0);
+	expect_steps(before);
+	/* Cut to nothing, and written again. */
+	file = make_many("b");
+	before = commits();
+	ck_assert_int_eq(try_write(&admin, &file, 0, "", 0, 0), 0);
+	ck_assert_int_eq(try_write(&admin, &file, 0, "again", 5, 5), 0);
+	expect_steps(before);
+	fixture_same(&file, "again", 5);
+	/* With a clone, which shows them until it goes. */
+	file = make_many("c");
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_BACKUP, &clone), 0);
+	ck_assert_int_eq(try_remove(&admin, &root, "c", STORE_FILE), 0);
+	fixture_pruned();
+	before = commits();
+	ck_assert_int_eq(store_volume_remove(store, clone), 0);
+	expect_steps(before);
+	/* The server stops in between. */
+	file = make_many("d");
+	ck_assert_int_eq(try_remove(&admin, &root, "d", STORE_FILE), 0);
+	fixture_reopen();
+	fixture_pruned();
+	await_objects(0);
+}
+END_TEST
+
+/* -- a deep tree is not walked in the transaction -- */
+
+#define DEPTH 400
+
+START_TEST(deep_rename)
+{
+	struct store_fid dir[DEPTH], other;
+	uint64_t misses;
+
+	fixture_open(STORE_LAZY);
+	dir[0] = make(&root, "top", STORE_DIR);
+	for (int i = 1; i < DEPTH; i++)
+		dir[i] = make(&dir[i - 1], "d", STORE_DIR);
+	other = make(&root, "other", STORE_DIR);
+	make(&other, "a", STORE_DIR);
+	make(&other, "b", STORE_DIR);
+	fixture_reopen();
+	ck_assert_int_eq(try_rename(&admin, &other, "a", &dir[DEPTH - 1], "a"), 0);
+	/* Readers have the tree in their cache by now; the walks of a transaction are forgotten. */
+	store_stats(store, &stats);
+	misses = stats.status_misses;
+	ck_assert_int_eq(try_rename(&admin, &other, "b", &dir[DEPTH - 1], "b"), 0);
+	store_stats(store, &stats);
+	ck_assert_uint_lt(stats.status_misses - misses, 100);
+	/* Below itself, near and far. */
+	ck_assert_int_eq(try_rename(&admin, &dir[DEPTH - 9], "d", &dir[DEPTH - 1], "x"), -EINVAL);
+	ck_assert_int_eq(try_rename(&admin, &root, "top", &dir[DEPTH - 1], "x"), -EINVAL);
+	ck_assert_int_eq(try_rename(&admin, &dir[3], "d", &dir[DEPTH - 1], "x"), -EINVAL);
+	/* Somewhere else it is allowed, whatever was found before. */
+	ck_assert_int_eq(try_rename(&admin, &dir[100], "d", &root, "half"), 0);
+	ck_assert_int_eq(try_rename(&admin, &root, "top", &dir[DEPTH - 1], "x"), 0);
+	ck_assert_int_eq(try_rename(&admin, &root, "half", &dir[100], "x"), -EINVAL);
 }
 END_TEST
 
@@ -430,7 +528,8 @@ int main(void)
 {
 	const TTest *const tests[] = {cold_directories, no_room_in_cache, cold_and_submitted,
 				      promised_disk,	promised_quota,	  rival_writers,
-				      slow_reader,	ordered_volumes};
+				      slow_reader,	ordered_volumes,  many_objects,
+				      deep_rename};
 	Suite *suite = suite_create("shares");
 	TCase *tcase = tcase_create("shares");
 	SRunner *runner;
