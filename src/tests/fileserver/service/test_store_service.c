@@ -15,6 +15,7 @@
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 #include "afs/vl.h"
+#include "fileserver/audit/audit.h"
 #include "fileserver/service/private.h"
 #include "tests/main.h"
 
@@ -29,13 +30,18 @@ static AFSVolSync sync_;
 static AFSFid fid;
 static const AFSStoreStatus nothing = {0};
 
-static void setup(void)
+static void serve_made(void)
 {
-	shop_make(&shop);
 	shop_serve(&shop);
 	a = shop_client(&shop, 0);
 	b = shop_client(&shop, 1);
 	root = shop_root(&shop);
+}
+
+static void setup(void)
+{
+	shop_make(&shop);
+	serve_made();
 }
 
 static void teardown(void)
@@ -918,6 +924,38 @@ static int counted_at(struct store *store, uint32_t at, struct store_volume *vol
 	return working_ops->volume_at(store, at, volume);
 }
 
+/* With `strict`, what cannot be recorded does not happen, and nobody waits for it. */
+START_TEST(unrecorded_changes)
+{
+	char message[FSD_MESSAGE_MAX], name[16];
+	struct fsd_audit_stats stats;
+	struct rerouted log;
+	unsigned made = 0;
+	int32_t code;
+
+	log_begin(&log);
+	shop_make(&shop);
+	shop.audit = fsd_audit_open("/dev/full", true, message);
+	ck_assert_ptr_nonnull(shop.audit);
+	serve_made();
+	do {
+		snprintf(name, sizeof(name), "f%u", made++);
+		code = create(a, name);
+	} while (!code);
+	ck_assert_int_eq(code, AFS_VBUSY);
+	ck_assert_int_eq(create(a, name), AFS_VBUSY);
+	ck_assert_int_eq(status_of(b, &root), 0);
+	fsd_audit_stats(shop.audit, &stats);
+	ck_assert_uint_ge(stats.refused, 2);
+	fsd_audit_release(shop.audit);
+	teardown();
+	fsd_audit_close(shop.audit);
+	shop.audit = NULL;
+	log_end(&log);
+	log_remove(&log);
+}
+END_TEST
+
 /* Short requests of the location service cost the same however many volumes there are. */
 START_TEST(listed_volumes)
 {
@@ -1213,7 +1251,8 @@ int main(void)
 		statistics_of_stores,
 		failures_of_the_machine,
 		failed_flush,
-		failures_of_bulk_calls, listed_volumes,
+		failures_of_bulk_calls,
+		listed_volumes,
 		concurrent_writers,
 		random_arguments,
 	};
