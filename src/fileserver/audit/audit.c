@@ -21,11 +21,12 @@
  * Records that wait to be written; a power of two. The thread that commits adds those of a whole transaction, 256, before
  * it goes on. Calls that failed, which cost their client nothing, get half of it.
  */
-#define QUEUE	   4096
-#define OF_FAILED  (QUEUE / 2)
-#define BATCH	   (64 << 10)
-#define PATIENCE   (1000 * (uint64_t)NS_PER_MS) /* that a call waits for a writer that makes no progress */
-#define TELL_S	   60				/* between two lines about records that were lost */
+#define QUEUE	  4096
+#define OF_FAILED (QUEUE / 2)
+#define BATCH	  (64 << 10)
+#define PATIENCE \
+	(1000 * (uint64_t)NS_PER_MS) /* that a call waits for a writer that makes no progress */
+#define TELL_S 60		     /* between two lines about records that were lost */
 
 struct fsd_audit {
 	char *path;
@@ -38,8 +39,8 @@ struct fsd_audit {
 	uint32_t head, tail; /* adders write entries at `head`; the writer alone moves `tail` */
 	unsigned reserved;   /* places that calls in progress will use */
 	bool sleeping;	     /* the writer */
-	bool stuck;	     /* the writer made no progress for PATIENCE: nobody waits until it does */
-	uint64_t told;	     /* when the log has said that records were lost; seconds, 0: never */
+	bool stuck;    /* the writer made no progress for PATIENCE: nobody waits until it does */
+	uint64_t told; /* when the log has said that records were lost; seconds, 0: never */
 	_Atomic bool stop, reopen;
 
 	_Atomic bool released; /* no call waits while the file is `broken` */
@@ -323,9 +324,9 @@ struct fsd_audit *fsd_audit_open(const char *path, bool strict, char *message)
 		audit->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 		error = audit->fd < 0 ? errno : 0;
 		if (!error)
-			error = audit->path ? pthread_create(&audit->thread, NULL, writer_main,
-							     audit)
-					    : ENOMEM;
+			error = audit->path
+					? pthread_create(&audit->thread, NULL, writer_main, audit)
+					: ENOMEM;
 		if (!error)
 			return audit;
 		free_audit(audit);
