@@ -75,7 +75,7 @@ static bool await_room(struct fsd_audit *audit, unsigned others, bool patience)
 	while (vacant(audit) <= others) {
 		uint32_t tail = audit->tail;
 
-		if ((audit->stuck && patience) || audit->broken || audit->released)
+		if (audit->broken || (audit->stuck && (patience || audit->released)))
 			return false;
 		if (audit->sleeping)
 			pthread_cond_signal(&audit->work);
