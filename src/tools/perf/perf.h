@@ -36,6 +36,7 @@ struct perf_load {
 	uint64_t calls_per_slot; /* -T; 0 with a duration */
 	uint64_t duration_ms;	 /* -D, 0 = none */
 	uint64_t interval_ms;	 /* between reports during the run; 0 = none */
+	uint64_t timeout_ms;	 /* without progress of any call in flight */
 	bool each_once;		 /* instead: one call on each connection */
 	double rate;		 /* open loop: calls per second, with a duration; 0 = closed loop */
 	enum perf_arrivals_kind arrivals;

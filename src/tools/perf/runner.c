@@ -12,6 +12,7 @@
 #include "tools/common/report.h"
 #include "tools/perf/runner.h"
 
+#define LOOK_MS	  1000 /* interval at which progress is looked for */
 #define GRACE_MS  250  /* for running calls after the end of the run; then they are aborted */
 #define PARKED_MS 1    /* interval at which parked slots try again */
 #define JOINED	  1024 /* up to this many bytes of data are written together with the request */
@@ -229,12 +230,46 @@ static void report_interval(const struct perf_runner *r, struct interval *v, uin
 		v->next_ns += r->load->interval_ms * 1000000;
 }
 
+/* Progress of the calls in flight. */
+struct progress {
+	uint64_t at_ns; /* of the latest, or a time without calls */
+	uint64_t bytes, calls;
+};
+
+static bool has_call(struct perf_runner *r)
+{
+	bool found = false;
+
+	for (uint64_t i = 0; i < r->load->slots && !found; i++) {
+		pthread_mutex_lock(&r->slots[i].lock);
+		found = r->slots[i].call;
+		pthread_mutex_unlock(&r->slots[i].lock);
+	}
+	return found;
+}
+
+/* Fail if all calls in flight are stuck, although the server may answer PINGs. */
+static void watch_progress(struct perf_runner *r, struct progress *p, uint64_t now)
+{
+	uint64_t bytes, calls;
+
+	sum(r, &bytes, &calls);
+	if (bytes != p->bytes || calls != p->calls || !has_call(r)) {
+		*p = (struct progress){now, bytes, calls};
+		return;
+	}
+	if (now - p->at_ns >= r->load->timeout_ms * 1000000)
+		perf_runner_fail(r, "no progress for %llu s: the server is alive and does not go on",
+				 (unsigned long long)(r->load->timeout_ms + 999) / 1000);
+}
+
 /* Wait until all slots are done; handle time limits, failures and reports. */
 static void supervise(struct perf_runner *r, struct perf_result *result)
 {
 	struct interval v = {.start_ns = monotonic_ns()};
 	uint64_t deadline = r->load->duration_ms ? v.start_ns + r->load->duration_ms * 1000000 : 0;
-	uint64_t kill_ns = 0;
+	struct progress progress = {.at_ns = v.start_ns};
+	uint64_t kill_ns = 0, look_ns = v.start_ns + LOOK_MS * 1000000;
 	bool closed = false;
 
 	v.last_ns = v.start_ns;
@@ -242,10 +277,17 @@ static void supervise(struct perf_runner *r, struct perf_result *result)
 		v.next_ns = v.start_ns + r->load->interval_ms * 1000000;
 	pthread_mutex_lock(&r->lock);
 	while (r->active > 0) {
-		uint64_t now = monotonic_ns(), until = now + 1000000000;
+		uint64_t now = monotonic_ns(), until = now + LOOK_MS * 1000000;
 		bool parked = atomic_load(&r->parked) > 0;
 		bool abort_now = r->failed && !atomic_load(&r->aborting), close_now;
 
+		if (now >= look_ns && !r->failed) {
+			pthread_mutex_unlock(&r->lock);
+			watch_progress(r, &progress, now);
+			pthread_mutex_lock(&r->lock);
+			look_ns = now + LOOK_MS * 1000000;
+			continue;
+		}
 		if (r->stop_asked && !result->interrupted) {
 			result->interrupted = true;
 			deadline = now;

@@ -215,6 +215,13 @@ static const struct tools_option options[] = {
 	 .help = "also report at this interval",
 	 .min = 10,
 	 .max = 31536000000},
+	{.name = "timeout",
+	 .kind = TOOLS_DURATION,
+	 AT(timeout_ms),
+	 .argument = "SECONDS",
+	 .help = "give up if no call in flight makes progress for this time (60)",
+	 .min = 100,
+	 .max = 86400000},
 	{.name = "verify",
 	 .kind = TOOLS_FLAG,
 	 AT(verify),
@@ -380,6 +387,7 @@ static void fill_mix(const struct perf_settings *set, struct perf_load *mix)
 	mix->per_connection = 1;
 	mix->duration_ms = 31536000000; /* the main load ends it */
 	mix->verify = set->verify;
+	mix->timeout_ms = set->timeout_ms;
 	mix->json = true; /* no reports during the run */
 }
 
@@ -392,6 +400,7 @@ int perf_settings_apply(const struct perf_settings *set, struct perf_load *load,
 	load->duration_ms = set->duration_ms;
 	load->calls_per_slot = set->duration_ms ? 0 : set->calls ? set->calls : 1;
 	load->interval_ms = set->interval_ms;
+	load->timeout_ms = set->timeout_ms;
 	load->rate = set->rate;
 	load->arrivals = (enum perf_arrivals_kind)set->arrivals;
 	load->verify = set->verify;
@@ -433,6 +442,7 @@ enum tools_parsed perf_settings_parse(struct perf_settings *set, struct rxw_conf
 				      .per_connection = 1,
 				      .endpoints = 1,
 				      .mix_streams = 1,
+				      .timeout_ms = 60000,
 				      .read_size = RXPERF_IO_MAX,
 				      .write_size = RXPERF_IO_MAX,
 				      .auth = {.class = -1, .level = -1},

@@ -9,6 +9,7 @@
 #include "tools/common/report.h"
 #include "tools/perf/runner.h"
 
+#define SURPLUS_MAX 4096 /* bytes after a reply that are ignored */
 #define FOLLOW_NS 1000000 /* interval at which a blocking slot checks for a new token */
 
 enum step {
@@ -130,6 +131,13 @@ static enum step read_reply(struct perf_slot *s)
 						 (unsigned long long)s->received);
 				return STEP_FAILED;
 			}
+		if (s->received > r->to_client + SURPLUS_MAX) {
+			perf_runner_fail(r,
+					 "the server's reply is longer than the %llu bytes that "
+					 "were asked for",
+					 (unsigned long long)r->to_client);
+			return STEP_FAILED;
+		}
 		/* Everything is received; rxw_call_end() reads the end of the stream. */
 		if (s->whole && s->received >= r->to_client + r->cookie_len)
 			return STEP_DONE;
