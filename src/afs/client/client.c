@@ -152,6 +152,17 @@ int afs_begin(struct afs_client *c, rxw_connection *connection, const char *what
 	return 0;
 }
 
+/* The service is unknown where the call went, or the class: name both possibilities. */
+static void explain_invalid(const struct afs_client *c, const char *server,
+			    struct afs_error *error)
+{
+	size_t used = strlen(error->text);
+
+	snprintf(error->text + used, sizeof(error->text) - used,
+		 " at the %s; %scheck the order of the ports, -s HOST:VLPORT:FSPORT", server,
+		 c->security ? "" : "it may require a ticket, see --cell, or ");
+}
+
 int afs_conclude(struct afs_client *c, rxw_call *call, const char *what, int32_t code,
 		 const char *why, struct afs_error *error)
 {
@@ -188,9 +199,8 @@ int afs_conclude(struct afs_client *c, rxw_call *call, const char *what, int32_t
 		error->code = code == RXW_USER_ABORT ? 0 : code;
 	} else {
 		afs_error_code(error, origin == RXW_ORIGIN_PEER ? what : where, code, origin);
-		if (origin == RXW_ORIGIN_PEER && code == RXW_INVALID_OPERATION && !c->security)
-			strncat(error->text, "; it may require a ticket, see --cell",
-				sizeof(error->text) - strlen(error->text) - 1);
+		if (origin == RXW_ORIGIN_PEER && code == RXW_INVALID_OPERATION)
+			explain_invalid(c, server, error);
 		if (code == RXW_CALL_DEAD && origin != RXW_ORIGIN_PEER && !location)
 			afs_server_silent(c, &peer);
 	}

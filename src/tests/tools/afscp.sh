@@ -137,6 +137,9 @@ refused 1 'empty-place/none/x' cp_ get demo:hello.txt empty-place/none/x
 refused 1 'not empty' cp_ bench demo:empty
 refused 1 'bench needs a file' cp_ bench demo:sub
 refused 1 'nothing' cp_ ls demo:nothing
+refused 1 'location server .* check the order of the ports, -s HOST:VLPORT:FSPORT' \
+	"$afscp" -s "$(echo "$where" | sed 's/\(.*\):\(.*\):\(.*\)/\1:\3:\2/')" ls demo:
+refused 1 'file server .* check the order of the ports' "$afscp" -s "$(echo "$where" | sed 's/:[0-9]*$//; s/.*:\(.*\)/&:\1/')" ls demo:
 refused 1 'nothing' cp_ stat demo:nothing
 [ ! -c /dev/full ] || refused 1 'no space left' cp_ get demo:large /dev/full
 [ -z "$(ls -A empty-place)" ] || fail "left behind: $(ls -A empty-place)"
