@@ -55,6 +55,7 @@ src_tools_afscp_SOURCES = \
 	src/tools/copy/copy.h \
 	src/tools/copy/count.c src/tools/copy/count.h \
 	src/tools/copy/decide.c src/tools/copy/decide.h \
+	src/tools/copy/df.c \
 	src/tools/copy/entries.c \
 	src/tools/copy/file.c \
 	src/tools/copy/get.c \

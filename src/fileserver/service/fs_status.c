@@ -111,8 +111,7 @@ int32_t fs_volume_status(void *context, rxw_call *rx, int32_t id, AFSFetchVolume
 	int rc = fs_volume(call, (uint32_t)id, &volume);
 
 	(void)rx;
-	if (!rc && !volume.online)
-		rc = AFS_VOFFLINE;
+	/* Also of a volume that is off-line: the reason is for its users. */
 	if (!rc)
 		rc = store->ops->space(store, &space);
 	if (rc)
@@ -120,8 +119,8 @@ int32_t fs_volume_status(void *context, rxw_call *rx, int32_t id, AFSFetchVolume
 	*vst = (AFSFetchVolumeStatus){
 		.Vid = id,
 		.ParentId = (int32_t)volume.rw,
-		.Online = 1,
-		.InService = 1,
+		.Online = volume.online,
+		.InService = volume.online,
 		.Blessed = 1,
 		.Type = volume.type == STORE_RW,
 		.MinQuota = volume.minimum,

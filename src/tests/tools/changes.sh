@@ -245,4 +245,33 @@ cp_well put --json holes home:/holes && want out bytes "$(stat -c %s holes)"
 [ "$(number out packets_sent)" -lt 1000 ] || fail "$(number out packets_sent) packets for 12 KiB"
 cp_well get home:/holes got && same holes got
 
+# A directory that is full: one line, which says so.
+"$rxvol" -S store create full --acl 'system:anyuser all' > out || fail "rxvol create: $(cat out)"
+long=$(head -c 240 /dev/zero | tr '\0' x)
+mkdir names more
+(cd names && seq 1 7300 | sed "s/.*/$long&/" | xargs touch)
+(cd more && touch ${long}a ${long}b ${long}c && mkdir ${long}d && ln -s x ${long}e)
+"$rxvol" -q -S store import full names > out 2>&1
+refused 1 'full:/x*a: the directory is full' cp_ put /dev/null "full:/${long}a"
+cp_ put -r more/. full:/ 2> err
+[ $? -eq 1 ] && [ "$(wc -l < err)" -eq 2 ] && grep -q 'the directory is full: 5 more names do not fit' err ||
+	fail "put -r into a full directory: $(cat err)"
+
+# Space, rights, and the reason why a volume is off-line.
+cp_well df small: home:/ && grep -q '^small: .* quota 70.* (.* %); .* free' out && grep -q '^home: .* no limit' out || fail "df: $(cat out)"
+what="df --json"
+cp_well df --json small: && want out quota_kib 71680
+cp_well stat home:/ && grep -q 'rights  *rlidwka of the caller, rlidwka of anyone' out || fail "stat: $(cat out)"
+"$rxvol" -S store offline small --message 'back at noon' > out || fail "rxvol offline: $(cat out)"
+refused 1 'off-line.*: "back at noon"' cp_ --retry 0 ls small:
+refused 1 'off-line.*: "back at noon"' cp_ --retry 0 put old small:/f
+"$rxvol" -S store online small > out || fail "rxvol online: $(cat out)"
+
+# Variables of the environment instead of -s and -S.
+AFSCP_SERVER=$where "$afscp" ls small: > out 2>&1 || fail "AFSCP_SERVER: $(cat out)"
+AFSCP_SERVER=127.0.0.1:x refused 2 'AFSCP_SERVER: invalid' "$afscp" ls small:
+AFSCP_SERVER=127.0.0.1:1:1 cp_well ls small:
+RXVOL_STORE=store "$rxvol" list > out 2>&1 || fail "RXVOL_STORE: $(cat out)"
+grep -q small out || fail "RXVOL_STORE: $(cat out)"
+
 result

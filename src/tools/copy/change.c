@@ -19,12 +19,25 @@ AFSStoreStatus change_status(uint32_t mtime, mode_t mode)
 	return how;
 }
 
+/* The text of EFBIG is about files: leave the name. */
+static void cut_reason(char *text)
+{
+	char *reason = strstr(text, ": File too large");
+
+	if (reason)
+		*reason = 0;
+}
+
 void change_complain(struct copy *copy, enum change_op op, const struct afs_error *error)
 {
 	const char *remedy = decide_remedy(op, error);
+	struct afs_error told = *error;
 
+	if (error->number == EFBIG && op != CHANGE_STORE && op != CHANGE_STATUS)
+		cut_reason(told.text);
 	if (remedy)
-		tools_error("%s: %s", error->text, remedy);
+		tools_error("%s: %s%s", told.text, remedy,
+			    error->number == EACCES ? copy_authentication(copy) : "");
 	else
 		copy_complain(copy, error);
 }

@@ -24,6 +24,7 @@ int copy_ln(struct copy *copy);
 int copy_chmod(struct copy *copy);
 int copy_acl(struct copy *copy);
 int copy_lock(struct copy *copy);
+int copy_df(struct copy *copy);
 int copy_bench(struct copy *copy);
 /* The two kinds of bench: one file, or --mix. */
 int bench_read(struct copy *copy);
@@ -82,8 +83,8 @@ int get_open(struct copy *copy, const struct afs_object *object, struct sink *si
 /* After get_file(), whose result is `rc`: complete or remove the destination. The result. */
 enum copy_result get_close(struct copy *copy, const struct afs_object *object, struct sink *sink,
 			   enum copy_result rc, const char *label);
-/* Report a failed write to `name`, by errno. */
-enum copy_result write_failed(struct copy *copy, const char *label, const char *name);
+/* Report a failed write to `name` in the directory `dir` (AT_FDCWD), by errno. */
+enum copy_result write_failed(struct copy *copy, const char *label, int dir, const char *name);
 /* Whether an earlier run has left the file: same length and time. */
 bool get_is_there(const struct copy *copy, int dir, const char *name, const AFSFetchStatus *status);
 /* Mode of the copy of an object. */

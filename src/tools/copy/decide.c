@@ -54,30 +54,32 @@ static const char *missing_right(enum change_op op)
 	case CHANGE_MKDIR:
 	case CHANGE_SYMLINK:
 	case CHANGE_LINK:
-		return "you need the right i (insert) on the directory; see afscp acl, and --cell "
-		       "for authentication";
+		return "you need the right i (insert) on the directory; see afscp acl";
 	case CHANGE_MOUNT:
 		return "you need the rights i (insert) and a (administer) on the directory; see "
-		       "afscp acl, and --cell for authentication";
+		       "afscp acl";
 	case CHANGE_REMOVE:
 	case CHANGE_RMDIR:
-		return "you need the right d (delete) on the directory; see afscp acl, and --cell "
-		       "for authentication";
+		return "you need the right d (delete) on the directory; see afscp acl";
 	case CHANGE_RENAME:
 		return "you need the right d (delete) on the old directory, and i (insert) on the "
-		       "new one, with d if the name exists; see afscp acl, and --cell for "
-		       "authentication";
+		       "new one, with d if the name exists; see afscp acl";
 	case CHANGE_STATUS:
 	case CHANGE_STORE:
 		return "you need the right w (write) on the directory, and the owner's write bit in "
-		       "the mode; see afscp acl and chmod, and --cell for authentication";
+		       "the mode; see afscp acl and chmod";
 	case CHANGE_ACL:
-		return "you need the right a (administer) on the directory; see --cell for "
-		       "authentication";
+		return "you need the right a (administer) on the directory; see afscp acl";
 	default:
 		return "you need the right k (lock) for a shared lock, and w (write) for the other "
-		       "kind; see afscp acl, and --cell for authentication";
+		       "kind; see afscp acl";
 	}
+}
+
+static bool makes_name(enum change_op op)
+{
+	return op == CHANGE_CREATE || op == CHANGE_MKDIR || op == CHANGE_SYMLINK ||
+	       op == CHANGE_MOUNT || op == CHANGE_LINK || op == CHANGE_RENAME;
 }
 
 static const char *about_name(enum change_op op, int number)
@@ -144,6 +146,8 @@ const char *decide_remedy(enum change_op op, const struct afs_error *error)
 	case ENAMETOOLONG:
 		return "choose a name of at most 255 bytes";
 	case EFBIG:
+		if (makes_name(op))
+			return "the directory is full: use another one, or shorter names";
 		return "the server cannot store a file of this length";
 	case EAGAIN:
 		return op == CHANGE_LOCK ? "somebody else has locked the file; try again later"

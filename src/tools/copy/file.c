@@ -2,8 +2,11 @@
 /* afscp get: one file, from the slices that the library lends to its destination. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tools/common/message.h"
 #include "tools/copy/copy.h"
@@ -27,8 +30,27 @@ struct file {
 	int error; /* errno of the write that failed, or 0 */
 };
 
-enum copy_result write_failed(struct copy *copy, const char *label, const char *name)
+/* "FOLDER/NAME" of a name in an open directory, as far as its path is known. */
+static const char *whole_name(int dir, const char *name, char *text, size_t size)
 {
+	char link[32];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+	n = dir == AT_FDCWD || *name == '/' ? -1 : readlink(link, text, size);
+	if (n <= 0 || (size_t)n + strlen(name) + 2 > size)
+		return name;
+	snprintf(text + n, size - (size_t)n, "/%s", name);
+	return text;
+}
+
+enum copy_result write_failed(struct copy *copy, const char *label, int dir, const char *base)
+{
+	int number = errno;
+	char text[PATH_MAX];
+	const char *name = whole_name(dir, base, text, sizeof(text));
+
+	errno = number;
 	switch (errno) {
 	case ENOSPC:
 	case EDQUOT:
@@ -146,7 +168,7 @@ static enum copy_result get_part(struct file *f)
 	rc = afs_client_read(f->copy->client, &f->fetch, f->label, take, f, &error);
 	if (rc > 0) {
 		errno = f->error;
-		return write_failed(f->copy, f->label, f->sink->name);
+		return write_failed(f->copy, f->label, f->sink->dir, f->sink->name);
 	}
 	f->at += f->fetch.received;
 	if (rc < 0)
@@ -195,7 +217,7 @@ enum copy_result get_close(struct copy *copy, const struct afs_object *object, s
 {
 	if (rc == COPY_GOOD && sink_commit(sink, get_mode(copy, &object->status),
 					   object->status.ClientModTime) < 0)
-		rc = write_failed(copy, label, sink->name);
+		rc = write_failed(copy, label, sink->dir, sink->name);
 	/* What stops the command may be over at the next run. */
 	sink->keep = copy->set->resume && (rc == COPY_STOP || copy_interrupted(copy));
 	sink_abandon(sink);

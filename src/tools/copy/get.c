@@ -198,7 +198,7 @@ static enum copy_result get_directory(struct copy *copy, struct pool *pool,
 		    (fchmod(dir, get_directory_mode(copy, &object->status)) < 0 ||
 		     futimens(dir, times) < 0) &&
 		    rc == COPY_GOOD)
-			rc = write_failed(copy, label, name);
+			rc = write_failed(copy, label, AT_FDCWD, name);
 		if (!is_new && !copy->set->preserve && mode != (mode_t)-1)
 			fchmod(dir, mode);
 	}

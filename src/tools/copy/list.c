@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "afs/client/acl.h"
 #include "tools/common/message.h"
 #include "tools/common/report.h"
 #include "tools/copy/copy.h"
@@ -241,7 +242,7 @@ static void print_status(const struct copy *copy, const struct afs_object *o, co
 			 const char *link)
 {
 	const AFSFetchStatus *s = &o->status;
-	char mode[11], when[2][32], server[TOOLS_ADDRESS_TEXT];
+	char mode[11], when[2][32], server[TOOLS_ADDRESS_TEXT], rights[2][AFS_ACL_RIGHTS];
 
 	put_name(label);
 	printf("\n  type         %s", type_text(s->FileType));
@@ -252,14 +253,14 @@ static void print_status(const struct copy *copy, const struct afs_object *o, co
 	printf("\n  length       %llu\n  mode         %04o (%s)\n  links        %u\n"
 	       "  owner        %u, group %u, last writer %u\n"
 	       "  modified     %s, stored %s\n  data version %llu\n"
-	       "  rights       %u of the caller, %u of anyone\n"
+	       "  rights       %s of the caller, %s of anyone\n"
 	       "  FID          %u.%u.%u\n  server       %s\n",
 	       (unsigned long long)afs_status_length(s), s->UnixModeBits, mode_text(mode, s),
 	       s->LinkCount, s->Owner, s->Group, s->Author,
 	       time_text(when[0], sizeof(when[0]), s->ClientModTime),
 	       time_text(when[1], sizeof(when[1]), s->ServerModTime),
-	       (unsigned long long)afs_status_version(s), s->CallerAccess, s->AnonymousAccess,
-	       o->fid.Volume, o->fid.Vnode, o->fid.Unique,
+	       (unsigned long long)afs_status_version(s), afs_rights_text(s->CallerAccess, rights[0]),
+	       afs_rights_text(s->AnonymousAccess, rights[1]), o->fid.Volume, o->fid.Vnode, o->fid.Unique,
 	       tools_address_text(&copy->volume.server, server, sizeof(server)));
 }
 

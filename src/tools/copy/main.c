@@ -23,7 +23,7 @@ static const struct tools_option options[] = {
 	{ .name = "server", .letter = 's', .kind = TOOLS_STRING, AT(server),
 	  .argument = "HOST[:VLPORT[:FSPORT]]",
 	  .help = "volume location server, its port, and the port of the file servers "
-		  "(127.0.0.1:7003:7000)" },
+		  "($AFSCP_SERVER, or 127.0.0.1:7003:7000)" },
 	{ .name = "recursive", .letter = 'r', .kind = TOOLS_FLAG, AT(recursive),
 	  .commands = "get put rm chmod",
 	  .help = "get, put, rm, chmod: directories with everything in them" },
@@ -111,7 +111,7 @@ static const struct tools_option options[] = {
 	{ .name = "key-file", .kind = TOOLS_STRING, AT(auth.key_file), .argument = "FILE",
 	  .help = "keys of the cell's servers, to authenticate as the service itself (localauth)" },
 	{ .name = "json", .kind = TOOLS_FLAG, AT(json),
-	  .commands = "get put ls stat acl bench",
+	  .commands = "get put ls stat acl df bench",
 	  .help = "report or list as one JSON object" },
 };
 
@@ -131,6 +131,7 @@ static const struct tools_program program = {
 		"       afscp [-s SERVER] chmod [-r] MODE VOLUME:PATH...\n"
 		"       afscp [-s SERVER] acl [-n] VOLUME:PATH [NAME RIGHTS]...\n"
 		"       afscp [-s SERVER] lock [-s] VOLUME:PATH COMMAND...\n"
+		"       afscp [-s SERVER] df VOLUME:...\n"
 		"       afscp [-s SERVER] bench VOLUME:PATH --clients N [--seconds S] "
 		"[--range BYTES]\n"
 		"       afscp [-s SERVER] bench VOLUME:PATH --mix read=70,write=30 [--size BYTES]\n",
@@ -162,6 +163,7 @@ static const struct command {
 	{"chmod", ARGUMENTS_TEXT_PLACES, copy_chmod, false},
 	{"acl", ARGUMENTS_PLACE_TEXTS, copy_acl, true},
 	{"lock", ARGUMENTS_PLACE_COMMAND, copy_lock, true},
+	{"df", ARGUMENTS_PLACES, copy_df, false},
 	{"bench", ARGUMENTS_PLACE, copy_bench, true},
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -225,12 +227,13 @@ static int parse_server(struct run *run)
 	struct tools_address list[TOOLS_ADDRESSES];
 	char host[256], message[320];
 	size_t count;
-	const char *text = run->set.server ? run->set.server : "127.0.0.1";
+	const char *text = run->set.server ? run->set.server : getenv("AFSCP_SERVER");
 
+	if (!text || !*text)
+		text = "127.0.0.1";
 	if (tools_split_host(text, host, sizeof(host), ports, 2) < 0) {
-		tools_error(
-			"option --server: invalid value \"%s\"; use HOST[:VLPORT[:FSPORT]]",
-			text);
+		tools_error("%s: invalid value \"%s\"; use HOST[:VLPORT[:FSPORT]]",
+			    run->set.server ? "option --server" : "$AFSCP_SERVER", text);
 		return TOOLS_EXIT_USAGE;
 	}
 	count = tools_resolve_all(host, ports[0], list, message, sizeof(message));
@@ -401,8 +404,8 @@ static int choose(struct run *run, int count, char **args)
 	while (count > 0 && at < COMMAND_COUNT && strcmp(args[0], commands[at].name) != 0)
 		at++;
 	if (count == 0 || at == COMMAND_COUNT) {
-		tools_error("%s%s%s: use get, put, ls, stat, rm, mkdir, mv, ln, chmod, acl, lock or "
-			    "bench; see afscp --help",
+		tools_error("%s%s%s: use get, put, ls, stat, rm, mkdir, mv, ln, chmod, acl, lock, df "
+			    "or bench; see afscp --help",
 			    count ? "\"" : "no command", count ? args[0] : "",
 			    count ? "\" is unknown" : "");
 		return TOOLS_EXIT_USAGE;

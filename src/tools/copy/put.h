@@ -40,6 +40,8 @@ uint32_t put_time(time_t seconds);
  */
 enum copy_result put_tree(struct copy *copy, struct pool *pool, int fd,
 			  const struct target *target);
+/* A name that the directory has no room for: it is counted, and told at the end. */
+void put_level_full(struct put_level *level);
 /*
  * A user of the level is done. The last one sets mode and time of the directory, if `copy` is not
  * NULL.

@@ -155,6 +155,8 @@ static enum copy_result create(struct storing *s, bool *taken)
 	*taken = rc != COPY_GOOD && error.number == EEXIST;
 	if (rc == COPY_GOOD)
 		s->object = c.made;
+	else if (error.number == EFBIG && s->file->level)
+		put_level_full(s->file->level);
 	else if (!*taken && !note_full(s, &error))
 		change_complain(s->copy, c.op, &error);
 	s->created = rc == COPY_GOOD;

@@ -21,6 +21,7 @@ struct put_level {
 	atomic_uint users; /* the thread that reads the folder, and jobs for its files */
 	AFSFid fid;
 	bool is_new; /* it was made for this copy: nothing is in it */
+	atomic_uint full; /* names that it has no room for */
 	struct entries there;
 	struct stat st; /* of the folder */
 	char *label;
@@ -32,10 +33,22 @@ struct tree {
 	unsigned depth;
 };
 
+void put_level_full(struct put_level *level)
+{
+	atomic_fetch_add(&level->full, 1);
+}
+
 void put_level_leave(struct copy *copy, struct put_level *level)
 {
+	unsigned full;
+
 	if (atomic_fetch_sub(&level->users, 1) != 1)
 		return;
+	full = atomic_load(&level->full);
+	if (full)
+		tools_error("%s: the directory is full: %u more name%s not fit; use another one, or "
+			    "shorter names",
+			    level->label, full, full == 1 ? " does" : "s do");
 	if (copy && copy->set->preserve && !copy_interrupted(copy)) {
 		struct change c = {.op = CHANGE_STATUS,
 				   .label = level->label,
@@ -165,9 +178,22 @@ static bool is_directory(const struct entry *e)
 	return e && e->fid.Vnode & 1;
 }
 
+/* change_make() in a level, or above all levels; a full directory is told once. */
+static enum copy_result make_in(struct copy *copy, struct put_level *level, struct change *c)
+{
+	struct afs_error error;
+	enum copy_result rc = change_try(copy, c, &error);
+
+	if (rc != COPY_GOOD && level && error.number == EFBIG)
+		put_level_full(level);
+	else if (rc != COPY_GOOD)
+		change_complain(copy, c->op, &error);
+	return rc;
+}
+
 /* Begin a level: the directory exists, as `existing`, or is made. */
-static enum copy_result begin_level(struct copy *copy, int fd, const AFSFid *parent,
-				    const char *name, const AFSFid *existing, const char *label,
+static enum copy_result begin_level(struct copy *copy, int fd, struct put_level *above,
+				    const AFSFid *parent, const char *name, const AFSFid *existing, const char *label,
 				    struct put_level **out)
 {
 	struct put_level *level = calloc(1, sizeof(*level));
@@ -187,7 +213,7 @@ static enum copy_result begin_level(struct copy *copy, int fd, const AFSFid *par
 		/* It must be writable until it is complete. */
 		c.how = change_status(put_time(level->st.st_mtime),
 				      put_mode(copy, level->st.st_mode) | 0700);
-		rc = change_make(copy, &c);
+		rc = make_in(copy, above, &c);
 		level->fid = c.made.fid;
 		level->is_new = true;
 	}
@@ -226,7 +252,7 @@ static enum copy_result put_subfolder(struct tree *t, int fd, const char *name,
 	below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (below < 0)
 		return cannot_open(label, name);
-	rc = begin_level(t->copy, below, &parent->fid, name, e ? &e->fid : NULL, label, &level);
+	rc = begin_level(t->copy, below, parent, &parent->fid, name, e ? &e->fid : NULL, label, &level);
 	if (rc == COPY_GOOD) {
 		rc = put_level(t, below, level);
 		put_level_leave(t->copy, level);
@@ -295,7 +321,7 @@ static enum copy_result put_link(struct tree *t, int fd, const char *name, const
 	c.how = change_status(put_time(st->st_mtime), 0777);
 	if (rc != COPY_GOOD)
 		return rc;
-	return e && !is_directory(e) ? change_replace(t->copy, &c) : change_make(t->copy, &c);
+	return e && !is_directory(e) ? change_replace(t->copy, &c) : make_in(t->copy, level, &c);
 }
 
 static enum copy_result put_entry(struct tree *t, int fd, const char *name, struct put_level *level,
@@ -356,7 +382,7 @@ enum copy_result put_tree(struct copy *copy, struct pool *pool, int fd, const st
 	struct tree tree = {.copy = copy, .pool = pool};
 	struct put_level *level;
 	enum copy_result rc =
-		begin_level(copy, fd, &target->dir, target->name,
+		begin_level(copy, fd, NULL, &target->dir, target->name,
 			    target->exists ? &target->object.fid : NULL, target->label, &level);
 
 	if (rc != COPY_GOOD) {

@@ -70,7 +70,7 @@ static bool first_to_tell(struct run *run, uint64_t now)
 }
 
 /* Whether there is time for another round; waits before each one except the first. */
-static bool next_round(struct copy *copy, struct outage *o, const struct afs_error *error)
+static bool next_round(struct copy *copy, struct outage *o, struct afs_error *error)
 {
 	uint64_t now = monotonic_ns();
 
@@ -81,6 +81,7 @@ static bool next_round(struct copy *copy, struct outage *o, const struct afs_err
 		o->pause_ms = PAUSE_MS;
 		if (copy->set->retry_ms == 0)
 			return false;
+		copy_explain(copy, error);
 		if (!copy->set->quiet && first_to_tell(copy->run, now))
 			tools_error("%s; retrying for %llu s", error->text,
 				    (unsigned long long)(copy->set->retry_ms + 999) / 1000);

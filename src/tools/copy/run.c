@@ -82,17 +82,46 @@ void copy_close(struct copy *copy)
 	copy->client = NULL;
 }
 
+const char *copy_authentication(const struct copy *copy)
+{
+	bool anonymous;
+
+	pthread_mutex_lock(&copy->run->token_lock);
+	anonymous = !copy->run->renewal.token;
+	pthread_mutex_unlock(&copy->run->token_lock);
+	return anonymous ? ", and --cell for authentication" : "";
+}
+
+void copy_explain(struct copy *copy, struct afs_error *error)
+{
+	size_t used = strlen(error->text);
+	struct afs_space space;
+	struct afs_error ignored;
+
+	if (error->code != AFS_VOFFLINE || error->origin != RXW_ORIGIN_PEER || error->explained ||
+	    !copy->client || !copy->volume.id)
+		return;
+	error->explained = true;
+	if (afs_client_space(copy->client, copy->volume.id, "", &space, &ignored) == 0 &&
+	    *space.message)
+		snprintf(error->text + used, sizeof(error->text) - used, ": \"%s\"",
+			 space.message);
+}
+
 void copy_complain(struct copy *copy, const struct afs_error *error)
 {
+	struct afs_error told = *error;
+
 	if (copy->silent)
 		return;
+	copy_explain(copy, &told);
 	/* Missing rights of changes are told by change_complain(). */
 	if (error->number == EACCES)
 		tools_error("%s: you need the right l (lookup) on the directory, and r (read) for "
-			    "files; see afscp acl, and --cell for authentication",
-			    error->text);
+			    "files; see afscp acl%s",
+			    error->text, copy_authentication(copy));
 	else if (!error->interrupted || !atomic_exchange(&copy->run->told, true))
-		tools_error("%s", error->text);
+		tools_error("%s", told.text);
 }
 
 void run_give_up(struct run *run, unsigned ms)

@@ -112,6 +112,11 @@ void run_counters(struct run *run, struct counters *sum);
 /* Print an error; of an interrupt only the first one, as it ends the calls of all threads. */
 void copy_complain(struct copy *copy, const struct afs_error *error);
 
+/* For messages about missing rights: how an anonymous user authenticates, or "". */
+const char *copy_authentication(const struct copy *copy);
+/* If the volume is off-line, add what its administrator says to the text of the error. */
+void copy_explain(struct copy *copy, struct afs_error *error);
+
 static inline bool copy_interrupted(const struct copy *copy)
 {
 	return atomic_load(&copy->run->interrupted);

@@ -53,7 +53,7 @@ static void leave(struct level *level)
 		return;
 	if (!level->lent) {
 		if (fchmod(level->dir, level->mode) < 0 || futimens(level->dir, level->times) < 0) {
-			write_failed(level->copy, level->label, level->label);
+			write_failed(level->copy, level->label, level->dir, ".");
 			atomic_fetch_add(&level->copy->run->failed, 1);
 		}
 		close(level->dir);
@@ -81,9 +81,10 @@ static struct level *new_level(struct copy *copy, int dir, const char *label)
 }
 
 /* write_failed() for something that is no job: if it ends the copy, it is counted here. */
-static enum copy_result not_written(struct copy *copy, const char *label, const char *name)
+static enum copy_result not_written(struct copy *copy, const char *label, int dir,
+				    const char *name)
 {
-	enum copy_result rc = write_failed(copy, label, name);
+	enum copy_result rc = write_failed(copy, label, dir, name);
 
 	if (rc == COPY_STOP)
 		atomic_fetch_add(&copy->run->failed, 1);
@@ -150,7 +151,7 @@ static enum copy_result get_link(struct copy *copy, const struct entry *e,
 	    utimensat(dir, temp, times, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    renameat(dir, temp, dir, e->name) == 0)
 		return COPY_GOOD;
-	rc = not_written(copy, label, e->name);
+	rc = not_written(copy, label, dir, e->name);
 	unlinkat(dir, temp, 0);
 	return rc;
 }
@@ -192,7 +193,7 @@ static enum copy_result get_named(struct copy *copy, struct plain *plain, const 
 		return COPY_GOOD;
 	}
 	if (get_open(copy, &plain->object, &sink, dir, name, true) < 0)
-		return write_failed(copy, plain->label, name);
+		return write_failed(copy, plain->label, dir, name);
 	rc = get_file(copy, &plain->object, &sink, plain->label);
 	return get_close(copy, &plain->object, &sink, rc, plain->label);
 }
@@ -340,7 +341,7 @@ static enum copy_result get_subdirectory(struct tree *t, const struct entry *e,
 
 	if ((mkdirat(parent->dir, e->name, 0700) < 0 && errno != EEXIST) ||
 	    (dir = get_open_directory(parent->dir, e->name, O_NOFOLLOW, &mode)) < 0) {
-		return not_written(t->copy, label, e->name);
+		return not_written(t->copy, label, parent->dir, e->name);
 	}
 	level = new_level(t->copy, dir, label);
 	if (!level) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rxvol: the volumes of a file server, for its administrator. */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@ static const struct tools_option options[] = {
 	 .kind = TOOLS_STRING,
 	 AT(store),
 	 .argument = "DIR",
-	 .help = "the directory of the store; required"},
+	 .help = "the directory of the store ($RXVOL_STORE)"},
 	{.name = "acl",
 	 .kind = TOOLS_LIST,
 	 AT(acl),
@@ -136,8 +137,10 @@ static int run(struct rxvol *rxvol, char **arguments, size_t count)
 		return status;
 	if (misplaced(rxvol))
 		return TOOLS_EXIT_USAGE;
-	if (!rxvol->store) {
-		tools_error("-S DIR is required: the directory of the store");
+	if (!rxvol->store)
+		rxvol->store = getenv("RXVOL_STORE");
+	if (!rxvol->store || !*rxvol->store) {
+		tools_error("-S DIR or $RXVOL_STORE is required: the directory of the store");
 		return TOOLS_EXIT_USAGE;
 	}
 	if (!strcmp(rxvol->command, "init"))
