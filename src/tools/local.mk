@@ -59,6 +59,7 @@ src_tools_afscp_SOURCES = \
 	src/tools/copy/entries.c \
 	src/tools/copy/file.c \
 	src/tools/copy/get.c \
+	src/tools/copy/glob.c src/tools/copy/glob.h \
 	src/tools/copy/list.c \
 	src/tools/copy/lock.c \
 	src/tools/copy/main.c \

@@ -207,6 +207,11 @@ cp_well get -r -j 4 --continue --json demo:many parallel && [ "$(number out file
 umask_before=$(umask)
 umask 077
 cp_well get -rp demo:sub parallel/kept && cp_well get -r demo:sub parallel/less
+# A stranger's set-user-ID program does not become one of this user.
+chmod 6755 "$tree/sub/one-byte"
+cp_well get -p demo:sub/one-byte parallel/program && [ "$(stat -c %a parallel/program)" = 755 ] ||
+	fail "mode of a set-user-ID program: $(stat -c %a parallel/program)"
+chmod 755 "$tree/sub/one-byte"
 umask "$umask_before"
 [ "$(stat -c %a parallel/kept/one-byte parallel/less/one-byte | tr '\n' ' ')" = '755 700 ' ] ||
 	fail "modes with and without -p: $(stat -c %a parallel/kept/one-byte parallel/less/one-byte)"

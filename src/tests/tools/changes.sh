@@ -274,4 +274,32 @@ AFSCP_SERVER=127.0.0.1:1:1 cp_well ls small:
 RXVOL_STORE=store "$rxvol" list > out 2>&1 || fail "RXVOL_STORE: $(cat out)"
 grep -q small out || fail "RXVOL_STORE: $(cat out)"
 
+# Patterns: get, ls and rm.
+cp_well mkdir -p home:/glob/d1 home:/glob/d2
+for f in glob/a.txt glob/b.txt glob/.c.txt glob/x 'glob/[x]' glob/d1/in.txt glob/d2/in.txt; do
+	cp_well put a/same "home:/$f"
+done
+cp_well ls 'home:/glob/*.txt' && [ "$(xargs < out)" = 'a.txt b.txt' ] || fail "ls of a pattern: $(xargs < out)"
+cp_well ls -l 'home:/glob/?.txt' && [ "$(wc -l < out)" -eq 2 ] || fail "ls -l of a pattern: $(cat out)"
+refused 1 'no such file' cp_ ls 'home:/glob/*.none'
+mkdir globbed
+cp_well get 'home:/glob/*.txt' globbed && [ "$(ls -A globbed | xargs)" = 'a.txt b.txt' ] || fail "get of a pattern: $(ls -A globbed)"
+cp_well get 'home:/glob/[x]' one && [ -f one ] || fail "get of a name like a pattern"
+refused 1 'in.txt: not copied: ' cp_ get 'home:/glob/d*/in.txt' globbed
+refused 1 'no such file' cp_ get 'home:/glob/*.none' globbed
+refused 1 'several sources' cp_ get 'home:/glob/*.txt' -
+cp_well rm 'home:/glob/d*/*.txt' 'home:/glob/b*'
+cp_well ls home:/glob/d2 && [ ! -s out ] || fail "rm of a pattern: $(cat out)"
+cp_well ls home:/glob && [ "$(xargs < out)" = '.c.txt [x] a.txt d1 d2 x' ] || fail "rm of a pattern: $(xargs < out)"
+
+# -v names the files, --json lists them and the errors.
+cp_well put a/same home:/glob/a.txt
+"$afscp" -s "$where" get -v home:/glob/a.txt globbed > out 2> err && [ "$(cat out)" = home:/glob/a.txt ] || fail "get -v: $(cat out err)"
+cp_ get -C --json home:/glob/a.txt home:/glob/x home:/glob/none globbed > out 2> err
+[ $? -eq 1 ] && grep -q '"result": "skipped"' out && grep -q '"result": "copied"' out &&
+	grep -q '"home:/glob/none: .*no such file' out || fail "get --json: $(cat out)"
+cp_ get --json home:/glob/none globbed > out 2> err
+[ $? -eq 1 ] && grep -q '"home:/glob/none: .*no such file' out || fail "get --json of nothing: $(cat out)"
+cp_well put --json a/same home:/glob/a.txt && grep -q '"name": "home:/glob/a.txt"' out || fail "put --json: $(cat out)"
+
 result

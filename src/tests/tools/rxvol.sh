@@ -283,7 +283,7 @@ bad_input() {
 }
 
 how=offline
-refused 2 '-S DIR is required' "$rxvol" list
+refused 2 '-S DIR or .RXVOL_STORE is required' "$rxvol" list
 refused 2 'no command' "$rxvol" -S "$store"
 no 1 'store' list
 [ ! -e "$store" ] || fail 'list has made a store'

@@ -16,6 +16,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *program = "rxwire";
 static bool progress_shown; /* under the lock */
+static void (*listener)(void *arg, const char *text); /* the same */
+static void *listener_arg;
 
 static bool journal; /* stderr is the journal's; set before other threads exist */
 
@@ -138,7 +140,7 @@ char *tools_harmless(char *text)
 void tools_error(const char *format, ...)
 {
 	int saved = errno;
-	char small[1024], *line;
+	char small[1024], *line, *text;
 	va_list args;
 
 	pthread_mutex_lock(&lock);
@@ -147,6 +149,9 @@ void tools_error(const char *format, ...)
 	va_end(args);
 	/* Names of files and texts of servers end up here. */
 	tools_harmless(line + (progress_shown && !journal));
+	text = strstr(line, journal ? ">" : ": ");
+	if (listener && text)
+		listener(listener_arg, text + (journal ? 1 : 2));
 	progress_shown = false;
 	strcat(line, "\n");
 	put(line, strlen(line));
@@ -154,6 +159,14 @@ void tools_error(const char *format, ...)
 		free(line);
 	pthread_mutex_unlock(&lock);
 	errno = saved;
+}
+
+void tools_on_error(void (*fn)(void *arg, const char *text), void *arg)
+{
+	pthread_mutex_lock(&lock);
+	listener = fn;
+	listener_arg = arg;
+	pthread_mutex_unlock(&lock);
 }
 
 void tools_progress(const char *text)

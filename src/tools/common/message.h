@@ -35,6 +35,12 @@ char *tools_harmless(char *text);
 void tools_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
+ * From now on also call fn with the text of each error, without the program's name, under the lock of
+ * messages: fn must print nothing. NULL: no more.
+ */
+void tools_on_error(void (*fn)(void *arg, const char *text), void *arg);
+
+/*
  * Replace the progress line by `text`; stderr must be a terminal. NULL: end the line, so that later
  * output begins on a new one. Any thread.
  */

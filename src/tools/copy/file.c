@@ -192,7 +192,7 @@ enum copy_result get_file(struct copy *copy, struct afs_object *object, struct s
 	while (rc == COPY_GOOD && file.at < afs_status_length(&object->status))
 		rc = get_part(&file);
 	if (rc == COPY_GOOD)
-		atomic_fetch_add(&copy->run->files, 1);
+		copy_done(copy, label, afs_status_length(&object->status));
 	return rc;
 }
 

@@ -12,6 +12,7 @@
 #include "tools/common/report.h"
 #include "tools/copy/copy.h"
 #include "tools/copy/count.h"
+#include "tools/copy/glob.h"
 #include "tools/copy/pool.h"
 #include "tools/copy/repeated.h"
 #include "tools/copy/sink.h"
@@ -116,7 +117,7 @@ static enum copy_result to_file(struct copy *copy, struct one *one)
 	struct stat st;
 
 	if (get_is_there(copy, AT_FDCWD, one->name, &one->object.status)) {
-		copy_skip(copy->run, afs_status_length(&one->object.status));
+		copy_skip(copy, one->label, afs_status_length(&one->object.status));
 		return COPY_GOOD;
 	}
 	/* Opening a pipe blocks until it has a reader. */
@@ -262,8 +263,12 @@ static int check_destination(const struct copy *copy)
 {
 	struct stat st;
 
-	if (copy->run->source_count < 2)
+	if (copy->run->source_count < 2 || !copy->run->destination)
 		return 0;
+	if (strcmp(copy->run->destination, "-") == 0) {
+		tools_error("several sources cannot be written to standard output");
+		return -1;
+	}
 	if (stat(copy->run->destination, &st) == 0 && S_ISDIR(st.st_mode))
 		return 0;
 	tools_error("\"%s\" is not a directory, as several sources require",
@@ -331,12 +336,12 @@ int copy_get(struct copy *copy)
 	struct tools_usage start;
 	struct pool *pool;
 
-	if (check_destination(copy) < 0 || pool_open(copy, copy->run->source_count, &pool) < 0)
+	if (glob_sources(copy) != COPY_GOOD || check_destination(copy) < 0 || pool_open(copy, copy->run->source_count, &pool) < 0)
 		return TOOLS_EXIT_FAILURE;
 	tools_usage_now(&start);
 	run_counters(copy->run, &before);
 	all = get_all(copy, pool);
-	if ((all || copy->run->files) && (copy->set->stats || copy->set->json) && !to_stdout)
+	if ((copy->set->json || (copy->set->stats && (all || copy->run->files))) && !to_stdout)
 		copy_report(copy, &start, &before);
 	pool_close(pool);
 	return all ? 0 : TOOLS_EXIT_FAILURE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* afscp ls and stat. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -8,7 +9,8 @@
 #include "afs/client/acl.h"
 #include "tools/common/message.h"
 #include "tools/common/report.h"
-#include "tools/copy/copy.h"
+#include "tools/copy/change.h"
+#include "tools/copy/glob.h"
 
 /* Names come from the server: on a terminal, replace control characters. */
 static void put_name(const char *name)
@@ -163,8 +165,22 @@ static enum copy_result list_batch(struct copy *copy, const struct entries *entr
 	return bad ? COPY_FAILED : COPY_GOOD;
 }
 
+/* Drop what a pattern does not match. */
+static void filter(struct entries *entries, const char *pattern)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < entries->count; i++)
+		if (glob_matches(pattern, entries->list[i].name))
+			entries->list[kept++] = entries->list[i];
+		else
+			free(entries->list[i].name);
+	entries->count = kept;
+}
+
+/* The names that a pattern matches; NULL: all. 1: it matches none. */
 static int list_directory(struct copy *copy, const struct afs_object *object, const char *label,
-			  json_t *list)
+			  const char *pattern, json_t *list)
 {
 	enum copy_result rc = COPY_GOOD;
 	struct entries entries;
@@ -172,6 +188,12 @@ static int list_directory(struct copy *copy, const struct afs_object *object, co
 
 	if (entries_read(copy, &object->fid, label, &entries) != COPY_GOOD)
 		return -1;
+	if (pattern)
+		filter(&entries, pattern);
+	if (pattern && entries.count == 0) {
+		entries_free(&entries);
+		return 1;
+	}
 	/* Stop if the reader of standard output is gone. */
 	for (size_t at = 0; at < entries.count && rc != COPY_STOP && !ferror(stdout);
 	     at += AFSCBMAX) {
@@ -185,27 +207,70 @@ static int list_directory(struct copy *copy, const struct afs_object *object, co
 	return bad || rc == COPY_STOP ? -1 : 0;
 }
 
+/* The last part of the path is a pattern: 0, 1 if it matches nothing, or -1 after a message. */
+static int list_matches(struct copy *copy, json_t *list)
+{
+	const char *path = copy->path;
+	size_t length;
+	const char *base = target_base(path, &length);
+	struct afs_object object;
+	struct afs_error error;
+	char *parent, *pattern, label[320];
+	int rc = 1;
+
+	if (!glob_is_pattern(base, length))
+		return 1;
+	parent = strndup(path, (size_t)(base - path));
+	pattern = strndup(base, length);
+	if (!parent || !pattern) {
+		tools_error("no memory");
+		rc = -1;
+	} else {
+		snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, parent);
+		copy->path = parent;
+		/* The message is that of the whole path. */
+		if (copy_walk_try(copy, true, &object, &error) == 0 &&
+		    object.status.FileType == AFS_TYPE_DIR)
+			rc = list_directory(copy, &object, label, pattern, list);
+		copy->path = path;
+	}
+	free(parent);
+	free(pattern);
+	return rc;
+}
+
+/* What has the path. 0, or -1 after a message. */
+static int list_path(struct copy *copy, json_t *list)
+{
+	struct afs_object object;
+	char label[320];
+
+	snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, copy->path);
+	if (copy_walk(copy, false, &object) < 0)
+		return -1;
+	if (object.status.FileType == AFS_TYPE_DIR)
+		return list_directory(copy, &object, label, NULL, list);
+	if (list) {
+		json_array_append_new(list, entry_json(copy->path, &object.fid, &object.status));
+		return 0;
+	}
+	if (copy->set->long_list)
+		return print_long(copy, copy->path, &object.fid, &object.status);
+	put_name(copy->path);
+	putchar('\n');
+	return 0;
+}
+
 int copy_list(struct copy *copy)
 {
 	json_t *list = copy->set->json ? json_array() : NULL;
-	struct afs_object object;
-	char label[320];
-	int rc = 0;
+	int rc = list_matches(copy, list);
 
-	snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, copy->path);
-	if (copy_walk(copy, false, &object) < 0) {
+	if (rc > 0)
+		rc = list_path(copy, list);
+	if (rc < 0 && list && json_array_size(list) == 0) {
 		json_decref(list);
 		return TOOLS_EXIT_FAILURE;
-	}
-	if (object.status.FileType == AFS_TYPE_DIR) {
-		rc = list_directory(copy, &object, label, list);
-	} else if (list) {
-		json_array_append_new(list, entry_json(copy->path, &object.fid, &object.status));
-	} else if (copy->set->long_list) {
-		rc = print_long(copy, copy->path, &object.fid, &object.status);
-	} else {
-		put_name(copy->path);
-		putchar('\n');
 	}
 	if (list &&
 	    tools_json_print(json_pack("{s:s, s:o, s:o}", "volume", copy->volume.name, "path",

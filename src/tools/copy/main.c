@@ -98,7 +98,8 @@ static const struct tools_option options[] = {
 	  .commands = "bench", .argument = "N",
 	  .help = "bench --mix: files of each client at the start (16)", .min = 1, .max = 10000 },
 	{ .name = "verbose", .letter = 'v', .kind = TOOLS_FLAG, AT(verbose),
-	  .help = "report the identity that the file server sees, and the protection of calls" },
+	  .help = "report the identity that the file server sees, and the protection of calls; "
+		  "get, put: name the files that were copied" },
 	{ .name = "class", .letter = 'x', .kind = TOOLS_CHOICE, AT(auth.class),
 	  .argument = TOOLS_CLASSES,
 	  .help = "security class (rxkad with a token, otherwise null)" },
@@ -396,6 +397,21 @@ static bool has_pointless(const struct run *run, const struct command *command)
 	return true;
 }
 
+static void note_error(void *arg, const char *text)
+{
+	struct run *run = arg;
+
+	json_array_append_new(run->errors, tools_json_text(text));
+}
+
+/* --json of get and put: keep what is told. */
+static void keep_lists(struct run *run)
+{
+	run->list = json_array();
+	run->errors = json_array();
+	tools_on_error(note_error, run);
+}
+
 static int choose(struct run *run, int count, char **args)
 {
 	size_t at = 0;
@@ -414,6 +430,8 @@ static int choose(struct run *run, int count, char **args)
 		return TOOLS_EXIT_USAGE;
 	if (arguments_take(run, shape_of(run, &commands[at]), args[0], count - 1, args + 1) < 0)
 		return TOOLS_EXIT_USAGE;
+	if (run->set.json && (commands[at].run == copy_get || commands[at].run == copy_put))
+		keep_lists(run);
 	status = parse_server(run);
 	tools_allow_endpoints(&run->config, commands[at].run == copy_bench ? run->set.clients + 1
 									   : run->set.jobs + 2);
@@ -426,12 +444,20 @@ static void init_locks(struct run *run)
 	pthread_mutex_init(&run->token_lock, NULL);
 	pthread_mutex_init(&run->progress_lock, NULL);
 	pthread_mutex_init(&run->linked_lock, NULL);
+	pthread_mutex_init(&run->list_lock, NULL);
 	monotonic_cond_init(&run->wake);
 }
 
 static void end_run(struct run *run)
 {
 	free(run->sources);
+	for (size_t i = 0; i < run->made_count; i++)
+		free(run->made[i]);
+	free(run->made);
+	tools_on_error(NULL, NULL);
+	json_decref(run->list);
+	json_decref(run->errors);
+	pthread_mutex_destroy(&run->list_lock);
 	pthread_cond_destroy(&run->wake);
 	pthread_mutex_destroy(&run->linked_lock);
 	pthread_mutex_destroy(&run->progress_lock);

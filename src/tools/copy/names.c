@@ -8,6 +8,7 @@
 
 #include "tools/common/message.h"
 #include "tools/copy/change.h"
+#include "tools/copy/glob.h"
 #include "tools/copy/mode.h"
 #include "tools/copy/remove.h"
 
@@ -68,6 +69,8 @@ static enum copy_result rm_one(struct copy *copy)
 
 int copy_rm(struct copy *copy)
 {
+	if (glob_sources(copy) != COPY_GOOD)
+		return TOOLS_EXIT_FAILURE;
 	return for_all(copy, copy->run->source_count, rm_one);
 }
 

@@ -274,7 +274,7 @@ int copy_put(struct copy *copy)
 	tools_usage_now(&start);
 	run_counters(copy->run, &before);
 	all = put_all(copy, pool);
-	if ((all || atomic_load(&copy->run->files)) && (copy->set->stats || copy->set->json))
+	if (copy->set->json || (copy->set->stats && (all || atomic_load(&copy->run->files))))
 		copy_report(copy, &start, &before);
 	pool_close(pool);
 	return all ? 0 : TOOLS_EXIT_FAILURE;

@@ -599,8 +599,10 @@ static enum copy_result replace(struct storing *s)
 		rc = store_contents(&new);
 	if (rc == COPY_GOOD)
 		rc = rename_part(&new);
-	if (rc == COPY_GOOD)
+	if (rc == COPY_GOOD) {
+		s->object = new.object;
 		return rc;
+	}
 	/* An interrupted one stays for --continue. */
 	if (!new.unanswered && !copy_interrupted(s->copy) && new.object.fid.Vnode)
 		remove_made(&new);
@@ -624,7 +626,7 @@ static void resume(struct storing *s, bool *done)
 		return;
 	if (length == s->size && s->file->exists) {
 		*done = true;
-		copy_skip(run, length);
+		copy_skip(s->copy, s->file->label, length);
 	} else {
 		/* They do not count as copied. */
 		atomic_fetch_add(&run->left_out, length);
@@ -658,7 +660,7 @@ static enum copy_result put_file(struct copy *copy, struct put_file *f)
 	if (linked)
 		pthread_mutex_unlock(&copy->run->linked_lock);
 	if (rc == COPY_GOOD && !done)
-		atomic_fetch_add(&copy->run->files, 1);
+		copy_done(copy, f->label, afs_status_length(&s.object.status));
 	return rc;
 }
 

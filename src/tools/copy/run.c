@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The threads of a run: their clients, and what they report together. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/common/message.h"
 #include "tools/copy/copy.h"
@@ -129,10 +131,39 @@ void run_give_up(struct run *run, unsigned ms)
 	afs_client_give_up(run->clients, run->client_count, ms);
 }
 
-void copy_skip(struct run *run, uint64_t bytes)
+static void note(struct run *run, const char *label, const char *result, uint64_t bytes)
 {
-	atomic_fetch_add(&run->left_out, bytes);
-	atomic_fetch_add(&run->skipped, 1);
+	if (!run->list)
+		return;
+	pthread_mutex_lock(&run->list_lock);
+	json_array_append_new(run->list,
+			      json_pack("{s:o, s:s, s:I}", "name", tools_json_text(label), "result",
+					result, "bytes", (json_int_t)bytes));
+	pthread_mutex_unlock(&run->list_lock);
+}
+
+void copy_done(struct copy *copy, const char *label, uint64_t bytes)
+{
+	struct run *run = copy->run;
+	char *text;
+
+	atomic_fetch_add(&run->files, 1);
+	note(run, label, "copied", bytes);
+	/* What is copied to standard output must not be mixed with it. */
+	if (!run->set.verbose || run->list ||
+	    (run->destination && strcmp(run->destination, "-") == 0))
+		return;
+	text = strdup(label);
+	if (text)
+		printf("%s\n", isatty(STDOUT_FILENO) ? tools_harmless(text) : text);
+	free(text);
+}
+
+void copy_skip(struct copy *copy, const char *label, uint64_t bytes)
+{
+	atomic_fetch_add(&copy->run->left_out, bytes);
+	atomic_fetch_add(&copy->run->skipped, 1);
+	note(copy->run, label, "skipped", bytes);
 }
 
 /* `all` less a part of it, at least 1 so that it stays known; 0: unknown. */
@@ -183,6 +214,8 @@ void copy_report(struct copy *copy, const struct tools_usage *from, const struct
 	json_object_set_new(report, "files", json_integer((json_int_t)copy->run->files));
 	json_object_set_new(report, "skipped", json_integer((json_int_t)copy->run->skipped));
 	json_object_set_new(report, "failed", json_integer((json_int_t)copy->run->failed));
+	json_object_set(report, "objects", copy->run->list);
+	json_object_set(report, "errors", copy->run->errors);
 	json_object_set_new(report, "effective", tools_effective_json(endpoint));
 	json_object_set_new(report, "transport", tools_stats_json(&stats));
 	json_object_set_new(report, "machine", tools_facts_json());

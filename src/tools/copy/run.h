@@ -10,6 +10,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <jansson.h>
 #include <rxwire/rxwire.h>
 
 #include "afs/client/client.h"
@@ -49,9 +50,16 @@ struct run {
 	struct copy_source *sources;
 	size_t source_count;
 	const char *destination; /* of get; NULL = the current directory */
+	char **made;		 /* paths of sources that are matches of patterns */
+	size_t made_count;
 
 	pthread_mutex_t token_lock;   /* covers the renewal */
 	struct tools_renewal renewal; /* its token NULL: anonymous */
+
+	/* --json of get and put; NULL otherwise */
+	pthread_mutex_t list_lock; /* covers `list` */
+	json_t *list;		   /* files: copied or skipped */
+	json_t *errors;		   /* texts; covered by the lock of messages */
 
 	pthread_mutex_t linked_lock; /* of writing to files that have several names */
 
@@ -125,8 +133,10 @@ static inline bool copy_interrupted(const struct copy *copy)
 /* --stats and --json of get and put: what was copied since `from`. */
 void copy_report(struct copy *copy, const struct tools_usage *from, const struct counters *before);
 
+/* A file is complete: for --json and --verbose. Any thread. */
+void copy_done(struct copy *copy, const char *label, uint64_t bytes);
 /* A file existed, with --continue. Any thread. */
-void copy_skip(struct run *run, uint64_t bytes);
+void copy_skip(struct copy *copy, const char *label, uint64_t bytes);
 
 /* Show the progress of all files. `label` names the one at hand. Any thread. */
 void copy_progress(struct copy *copy, const char *label);
