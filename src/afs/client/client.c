@@ -153,8 +153,7 @@ int afs_begin(struct afs_client *c, rxw_connection *connection, const char *what
 }
 
 /* The service is unknown where the call went, or the class: name both possibilities. */
-static void explain_invalid(const struct afs_client *c, const char *server,
-			    struct afs_error *error)
+static void explain_invalid(const struct afs_client *c, const char *server, struct afs_error *error)
 {
 	size_t used = strlen(error->text);
 

@@ -107,8 +107,8 @@ int afs_client_status(struct afs_client *client, const AFSFid *fid, const char *
 
 /* The space of a volume, in KiB, and what its administrator says. */
 struct afs_space {
-	uint64_t used, quota;  /* quota 0: no limit */
-	uint64_t free, total;  /* of the server's partition; servers give at most 2 TiB */
+	uint64_t used, quota; /* quota 0: no limit */
+	uint64_t free, total; /* of the server's partition; servers give at most 2 TiB */
 	bool online;
 	char message[256]; /* why it is off-line; may be empty */
 };

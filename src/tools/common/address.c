@@ -111,7 +111,7 @@ size_t tools_resolve_all(const char *host, uint16_t port,
 			 struct tools_address list[TOOLS_ADDRESSES], char *message,
 			 size_t message_size)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_DGRAM, .ai_protocol = IPPROTO_UDP };
+	struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_protocol = IPPROTO_UDP};
 	struct addrinfo *found = NULL;
 	size_t count = 0;
 	int rc = getaddrinfo(host, NULL, &hints, &found);

@@ -40,7 +40,7 @@ struct tools_option {
 	const char *help;     /* one line */
 	uint64_t min, max;    /* of numbers; max 0 = no upper limit */
 	bool once;	      /* an action, not a setting: only on the command line */
-	const char *commands; /* "get put": the only ones that take it; NULL: all. See tools_options_suit() */
+	const char *commands; /* NULL = all; else those that take it: "get put" */
 	/* TOOLS_CALL: 0, or -1 with the allowed values in `allowed`. */
 	int (*set)(void *target, const char *value, char *allowed, size_t allowed_size);
 };

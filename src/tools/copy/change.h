@@ -47,7 +47,7 @@ struct target {
 	AFSFid dir;
 	char name[AFSNAMEMAX + 1]; /* empty: the root of the volume, or a path that ends in "." */
 	bool exists;
-	bool by_link;		  /* `object` is not what has the name, but where a link there leads */
+	bool by_link; /* `object` is not what has the name, but where a link there leads */
 	struct afs_object object; /* if it exists */
 	char label[320];	  /* "VOLUME:PATH" */
 };

@@ -215,8 +215,8 @@ int get_open(struct copy *copy, const struct afs_object *object, struct sink *si
 enum copy_result get_close(struct copy *copy, const struct afs_object *object, struct sink *sink,
 			   enum copy_result rc, const char *label)
 {
-	if (rc == COPY_GOOD && sink_commit(sink, get_mode(copy, &object->status),
-					   object->status.ClientModTime) < 0)
+	if (rc == COPY_GOOD &&
+	    sink_commit(sink, get_mode(copy, &object->status), object->status.ClientModTime) < 0)
 		rc = write_failed(copy, label, sink->dir, sink->name);
 	/* What stops the command may be over at the next run. */
 	sink->keep = copy->set->resume && (rc == COPY_STOP || copy_interrupted(copy));

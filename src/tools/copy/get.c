@@ -336,7 +336,8 @@ int copy_get(struct copy *copy)
 	struct tools_usage start;
 	struct pool *pool;
 
-	if (glob_sources(copy) != COPY_GOOD || check_destination(copy) < 0 || pool_open(copy, copy->run->source_count, &pool) < 0)
+	if (glob_sources(copy) != COPY_GOOD || check_destination(copy) < 0 ||
+	    pool_open(copy, copy->run->source_count, &pool) < 0)
 		return TOOLS_EXIT_FAILURE;
 	tools_usage_now(&start);
 	run_counters(copy->run, &before);

@@ -324,9 +324,10 @@ static void print_status(const struct copy *copy, const struct afs_object *o, co
 	       s->LinkCount, s->Owner, s->Group, s->Author,
 	       time_text(when[0], sizeof(when[0]), s->ClientModTime),
 	       time_text(when[1], sizeof(when[1]), s->ServerModTime),
-	       (unsigned long long)afs_status_version(s), afs_rights_text(s->CallerAccess, rights[0]),
-	       afs_rights_text(s->AnonymousAccess, rights[1]), o->fid.Volume, o->fid.Vnode, o->fid.Unique,
-	       tools_address_text(&copy->volume.server, server, sizeof(server)));
+	       (unsigned long long)afs_status_version(s),
+	       afs_rights_text(s->CallerAccess, rights[0]),
+	       afs_rights_text(s->AnonymousAccess, rights[1]), o->fid.Volume, o->fid.Vnode,
+	       o->fid.Unique, tools_address_text(&copy->volume.server, server, sizeof(server)));
 }
 
 int copy_stat(struct copy *copy)

@@ -31,11 +31,11 @@ struct storing {
 	struct afs_object object;
 	uint64_t at, size; /* stored so far; of the local file */
 	uint32_t mtime;
-	bool plain;	 /* the source has as many bytes as its status says, and can be read again */
-	bool created;	 /* for this copy */
-	bool set_mode;	 /* with the last call */
-	bool succeeded;	 /* the latest call */
-	bool spoiled;	 /* the source has changed: what is stored is worthless */
+	bool plain;	/* the source has as many bytes as its status says, and can be read again */
+	bool created;	/* for this copy */
+	bool set_mode;	/* with the last call */
+	bool succeeded; /* the latest call */
+	bool spoiled;	/* the source has changed: what is stored is worthless */
 	bool unanswered; /* the error of the latest call is that there is no answer */
 	bool hold;	 /* a full volume is not reported, but noted: */
 	bool full;
@@ -433,10 +433,8 @@ static enum copy_result store_contents(struct storing *s)
 /* Without a message: the reason for it was reported. */
 static enum copy_result remove_made(struct storing *s)
 {
-	struct change c = {.op = CHANGE_REMOVE,
-			   .label = s->file->label,
-			   .dir = s->file->dir,
-			   .name = s->name};
+	struct change c = {
+		.op = CHANGE_REMOVE, .label = s->file->label, .dir = s->file->dir, .name = s->name};
 	struct afs_error error;
 
 	return change_try(s->copy, &c, &error);

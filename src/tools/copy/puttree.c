@@ -46,9 +46,10 @@ void put_level_leave(struct copy *copy, struct put_level *level)
 		return;
 	full = atomic_load(&level->full);
 	if (full)
-		tools_error("%s: the directory is full: %u more name%s not fit; use another one, or "
-			    "shorter names",
-			    level->label, full, full == 1 ? " does" : "s do");
+		tools_error(
+			"%s: the directory is full: %u more name%s not fit; use another one, or "
+			"shorter names",
+			level->label, full, full == 1 ? " does" : "s do");
 	if (copy && copy->set->preserve && !copy_interrupted(copy)) {
 		struct change c = {.op = CHANGE_STATUS,
 				   .label = level->label,
@@ -193,8 +194,8 @@ static enum copy_result make_in(struct copy *copy, struct put_level *level, stru
 
 /* Begin a level: the directory exists, as `existing`, or is made. */
 static enum copy_result begin_level(struct copy *copy, int fd, struct put_level *above,
-				    const AFSFid *parent, const char *name, const AFSFid *existing, const char *label,
-				    struct put_level **out)
+				    const AFSFid *parent, const char *name, const AFSFid *existing,
+				    const char *label, struct put_level **out)
 {
 	struct put_level *level = calloc(1, sizeof(*level));
 	struct change c = {.op = CHANGE_MKDIR, .label = label, .name = name};
@@ -252,7 +253,8 @@ static enum copy_result put_subfolder(struct tree *t, int fd, const char *name,
 	below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (below < 0)
 		return cannot_open(label, name);
-	rc = begin_level(t->copy, below, parent, &parent->fid, name, e ? &e->fid : NULL, label, &level);
+	rc = begin_level(t->copy, below, parent, &parent->fid, name, e ? &e->fid : NULL, label,
+			 &level);
 	if (rc == COPY_GOOD) {
 		rc = put_level(t, below, level);
 		put_level_leave(t->copy, level);

@@ -106,8 +106,7 @@ void copy_explain(struct copy *copy, struct afs_error *error)
 	error->explained = true;
 	if (afs_client_space(copy->client, copy->volume.id, "", &space, &ignored) == 0 &&
 	    *space.message)
-		snprintf(error->text + used, sizeof(error->text) - used, ": \"%s\"",
-			 space.message);
+		snprintf(error->text + used, sizeof(error->text) - used, ": \"%s\"", space.message);
 }
 
 void copy_complain(struct copy *copy, const struct afs_error *error)

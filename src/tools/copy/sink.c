@@ -281,8 +281,8 @@ int sink_commit(struct sink *s, mode_t mode, uint32_t mtime)
 
 	if (!s->owned)
 		return 0;
-	if (s->seekable && (ftruncate(fd, (off_t)s->end) < 0 || fchmod(fd, mode) < 0 ||
-			    futimens(fd, times) < 0))
+	if (s->seekable &&
+	    (ftruncate(fd, (off_t)s->end) < 0 || fchmod(fd, mode) < 0 || futimens(fd, times) < 0))
 		return -1;
 	if (s->nameless && link_nameless(s) < 0)
 		return -1;

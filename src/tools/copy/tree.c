@@ -81,8 +81,7 @@ static struct level *new_level(struct copy *copy, int dir, const char *label)
 }
 
 /* write_failed() for something that is no job: if it ends the copy, it is counted here. */
-static enum copy_result not_written(struct copy *copy, const char *label, int dir,
-				    const char *name)
+static enum copy_result not_written(struct copy *copy, const char *label, int dir, const char *name)
 {
 	enum copy_result rc = write_failed(copy, label, dir, name);
 

@@ -16,7 +16,8 @@ struct perf_settings {
 	const char *host;
 	const char *list;
 	uint64_t port, bytes, request, reply, read_size, write_size;
-	uint64_t slots, per_connection, calls, duration_ms, interval_ms, timeout_ms; /* slots 0 = not given */
+	uint64_t slots, per_connection, calls, duration_ms, interval_ms,
+		timeout_ms;		 /* slots 0 = not given */
 	uint64_t endpoints, connections; /* connections 0 = not given */
 	double rate;			 /* 0 = closed loop */
 	int arrivals;

@@ -259,7 +259,8 @@ static void watch_progress(struct perf_runner *r, struct progress *p, uint64_t n
 		return;
 	}
 	if (now - p->at_ns >= r->load->timeout_ms * 1000000)
-		perf_runner_fail(r, "no progress for %llu s: the server is alive and does not go on",
+		perf_runner_fail(r,
+				 "no progress for %llu s: the server is alive and does not go on",
 				 (unsigned long long)(r->load->timeout_ms + 999) / 1000);
 }
 

@@ -9,7 +9,7 @@
 #include "tools/common/report.h"
 #include "tools/perf/runner.h"
 
-#define SURPLUS_MAX 4096 /* bytes after a reply that are ignored */
+#define SURPLUS_MAX 4096    /* bytes after a reply that are ignored */
 #define FOLLOW_NS 1000000 /* interval at which a blocking slot checks for a new token */
 
 enum step {

@@ -85,8 +85,7 @@ static int show(const struct stat_source *source, bool json)
 }
 
 /* The hosts of the command line. 0, or -1 after a message. */
-static int resolve(char **hosts, size_t count, uint64_t timeout_ms,
-		   struct tools_address *addresses)
+static int resolve(char **hosts, size_t count, uint64_t timeout_ms, struct tools_address *addresses)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct tools_address list[TOOLS_ADDRESSES];
