@@ -7,11 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "afs/volname.h"
 #include "fileserver/acl/acl.h"
 #include "fileserver/base/base.h"
 #include "store/real.h"
 
 _Static_assert(FSD_MESSAGE_MAX >= STORE_MESSAGE_MAX, "messages of the store fit");
+
+#define VOLUMES_SHOWN 1000 /* read-write volumes with figures of their own */
+#define VOLUME_STEPS  5000 /* volumes of all types that are looked at for that */
 
 static void log_line(void *arg, int level, const char *line)
 {
@@ -269,6 +273,73 @@ static void put_store(FILE *f, struct store *store)
 	put(f, "cache_bytes", "gauge", "Memory of caches.", s.memory);
 }
 
+static void head(FILE *f, const char *name, const char *help)
+{
+	fprintf(f, "# HELP rxfsd_store_%s %s\n# TYPE rxfsd_store_%s gauge\n", name, help, name);
+}
+
+static void put_disk(FILE *f, struct store *store)
+{
+	struct store_space space = {0};
+
+	if (store->ops->space(store, &space))
+		return;
+	put(f, "disk_size_bytes", "gauge", "Size of the file system of the store.",
+	    (unsigned long long)space.total_kib * 1024);
+	put(f, "disk_free_bytes", "gauge", "Bytes of that file system that are free.",
+	    (unsigned long long)space.available_kib * 1024);
+}
+
+/* The read-write volumes, at most `max`; *more: there are others. Names of volumes need no quotes. */
+static size_t list_volumes(struct store *store, struct store_volume *list, size_t max, bool *more)
+{
+	struct store_volume volume = {0};
+	size_t count = 0;
+
+	*more = false;
+	for (unsigned steps = 0; store->ops->volume_next(store, volume.id, &volume) == 0; steps++) {
+		if (count == max || steps == VOLUME_STEPS) {
+			*more = true;
+			break;
+		}
+		if (volume.type == STORE_RW && afs_volume_name_valid(volume.name))
+			list[count++] = volume;
+	}
+	return count;
+}
+
+/* A series for each volume. A volume without a quota has none of that, so that no ratio to it exists. */
+static void put_volumes(FILE *f, struct store *store)
+{
+	struct store_volume *list = malloc(VOLUMES_SHOWN * sizeof(*list));
+	size_t count;
+	bool more;
+
+	if (!list)
+		return;
+	count = list_volumes(store, list, VOLUMES_SHOWN, &more);
+	head(f, "volume_used_bytes", "Bytes in use of a volume.");
+	for (size_t i = 0; i < count; i++)
+		fprintf(f, "rxfsd_store_volume_used_bytes{volume=\"%s\"} %llu\n", list[i].name,
+			(unsigned long long)list[i].used_kib * 1024);
+	head(f, "volume_quota_bytes", "Quota of a volume that has one.");
+	for (size_t i = 0; i < count; i++)
+		if (list[i].quota_kib)
+			fprintf(f, "rxfsd_store_volume_quota_bytes{volume=\"%s\"} %llu\n",
+				list[i].name, (unsigned long long)list[i].quota_kib * 1024);
+	head(f, "volume_files", "Files, directories and links of a volume.");
+	for (size_t i = 0; i < count; i++)
+		fprintf(f, "rxfsd_store_volume_files{volume=\"%s\"} %llu\n", list[i].name,
+			(unsigned long long)list[i].files);
+	head(f, "volume_online", "1 if the volume is online, else 0.");
+	for (size_t i = 0; i < count; i++)
+		fprintf(f, "rxfsd_store_volume_online{volume=\"%s\"} %d\n", list[i].name,
+			list[i].online);
+	put(f, "volumes_left_out", "gauge",
+	    "1 if there are more volumes than the figures of volumes show.", more);
+	free(list);
+}
+
 char *fsd_storage_metrics(struct store *store, char *text)
 {
 	char *all = NULL;
@@ -283,6 +354,8 @@ char *fsd_storage_metrics(struct store *store, char *text)
 	fputs(text, f);
 	free(text);
 	put_store(f, store);
+	put_disk(f, store);
+	put_volumes(f, store);
 	bad = ferror(f);
 	if (fclose(f) == 0 && !bad)
 		return all;

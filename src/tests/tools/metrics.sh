@@ -32,18 +32,27 @@ grep -q '^process_cpu_seconds_total [0-9]' "$text" || fail "no metrics of the pr
 [ "$(grep -c '^rxwire_endpoint_info' "$text")" -eq 3 ] || fail "not three endpoints"
 
 # A server of a store has some of its own.
-"$top_builddir/src/tools/rxvol" -S "$work/store" create w > "$work/rxvol.out" 2>&1 || fail "rxvol: $(cat "$work/rxvol.out")"
+"$top_builddir/src/tools/rxvol" -S "$work/store" create w --quota 100M > "$work/rxvol.out" 2>&1 || fail "rxvol: $(cat "$work/rxvol.out")"
 "$rxfsd" --store "$work/store" --listen 127.0.0.1 --port 0 --vl-port 0 --vol-port 0 --pt-port 0 \
 	--metrics-file "$work/store.prom" > "$work/store.out" 2> "$work/store.err" &
 store_pid=$!
 servers="$servers $store_pid"
 wait_for "$work/store.out" '^listening' "$store_pid" || { cat "$work/store.err"; echo "rxfsd --store did not start"; exit 1; }
 wait_for "$work/store.prom" '^rxfsd_store_' "$store_pid" || fail "no metrics of the store"
-grep '^rxfsd_store_' "$work/store.prom" > "$work/store.metrics"
+grep '\(^\| \)rxfsd_store_' "$work/store.prom" > "$work/store.metrics"
+for line in 'volume_used_bytes{volume="w"} 2048' 'volume_quota_bytes{volume="w"} 104857600' 'volume_files{volume="w"} 1' \
+	'volume_online{volume="w"} 1' 'disk_size_bytes [1-9]' 'disk_free_bytes [1-9]' 'volumes_left_out 0'; do
+	grep -q "^rxfsd_store_$line" "$work/store.metrics" || fail "no $line: $(grep volume "$work/store.metrics")"
+done
+if command -v promtool > /dev/null 2>&1; then
+	promtool check metrics < "$work/store.prom" > "$work/promtool" 2>&1 && [ ! -s "$work/promtool" ] ||
+		fail "promtool, store: $(head -n 5 "$work/promtool")"
+fi
 stop_server "$store_pid" TERM || fail "rxfsd --store ended with $?"
 
 # Every name in the dashboard is exported.
-sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$text" > "$work/names"
+cat "$text" "$work/store.metrics" > "$work/all"
+sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$work/all" > "$work/names"
 sed 's/^\(.*duration_seconds\)$/\1\n\1_bucket\n\1_sum\n\1_count/' "$work/names" | sort -u > "$work/series"
 grep -oh '\(rxwire\|rxfsd\|process\)_[a-z_]*' "$top_srcdir/contrib/grafana/rxwire.json" | sort -u > "$work/named"
 [ "$(wc -l < "$work/named")" -ge 35 ] || fail "the dashboard names too few metrics"
@@ -76,7 +85,7 @@ awk '
 			sub(/=.*/, "", pair)
 			print name, pair
 		}
-	}' "$text" | sort -u > "$work/labels"
+	}' "$work/all" | sort -u > "$work/labels"
 grep '"expr"' "$top_srcdir/contrib/grafana/rxwire.json" | sed 's/\\"/"/g' | awk '
 	{
 		by = ""
