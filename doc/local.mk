@@ -76,8 +76,13 @@ dist_man_MANS += \
 	doc/man/rxw_token.3 \
 	doc/man/rxw_xdr.3 \
 	doc/man/rxwire.3 \
-	doc/man/rxwire.7 \
-	doc/man/rxwire-probes.7
+	doc/man/rxwire.7
+# With --disable-probes there is nothing that it describes.
+if PROBES
+dist_man_MANS += doc/man/rxwire-probes.7
+else
+EXTRA_DIST += doc/man/rxwire-probes.7
+endif
 
 # `man rxw_call_read` shows the page that has it: each function that a page names is a link to that page.
 man_names = awk '/^\.SH NAME/ { on = 1; next } /^\.SH/ { on = 0 } on { sub(/\\-.*/, ""); print }' "$$page" | \
