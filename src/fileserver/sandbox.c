@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "fileserver/base/base.h"
@@ -40,29 +41,42 @@ static bool is_missing_in_tmp(const char *path)
 	       errno == ENOENT;
 }
 
-/* Whether the path, or as much of it as exists, is on a mount that is read-only for this process. */
-static bool is_read_only(const char *path)
+/* The directory that is written to: the path itself, or that of the new file. */
+static void find_directory(const char *path, char directory[PATH_MAX])
 {
+	struct stat st;
+	char *slash;
+
+	snprintf(directory, PATH_MAX, "%s", path);
+	slash = strrchr(directory, '/');
+	if (slash && slash != directory && !(stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
+		*slash = 0;
+}
+
+/* Whether the directory, or as much of its path as exists, is on a mount that is read-only for this process. */
+static bool is_read_only(const char *directory)
+{
+	struct statvfs file_system;
 	char part[PATH_MAX];
 	char *slash;
 
-	if (snprintf(part, sizeof(part), "%s", path) >= (int)sizeof(part))
-		return false;
-	while (access(part, W_OK) < 0) {
-		if (errno != ENOENT)
-			return errno == EROFS;
+	snprintf(part, sizeof(part), "%s", directory);
+	while (statvfs(part, &file_system) < 0) {
 		slash = strrchr(part, '/');
-		if (!slash || slash == part)
+		if (errno != ENOENT || !slash || slash == part)
 			return false;
 		*slash = 0;
 	}
-	return false;
+	return file_system.f_flag & ST_RDONLY;
 }
 
 int fsd_sandbox_check(const char *option, const char *path, bool writes, char *message)
 {
-	if (!path || !getenv("NOTIFY_SOCKET"))
+	char directory[PATH_MAX];
+
+	if (!path || !getenv("NOTIFY_SOCKET") || strlen(path) >= sizeof(directory))
 		return 0;
+	find_directory(path, directory);
 	if (is_hidden_home(path))
 		snprintf(message, FSD_MESSAGE_MAX,
 			 "%s %.150s: the service's unit hides home directories: systemctl edit "
@@ -75,12 +89,12 @@ int fsd_sandbox_check(const char *option, const char *path, bool writes, char *m
 			 "own: choose another place, or systemctl edit rxfsd, [Service] "
 			 "PrivateTmp=no",
 			 option, path);
-	else if (writes && is_read_only(path))
+	else if (writes && is_read_only(directory))
 		snprintf(message, FSD_MESSAGE_MAX,
 			 "%s %.130s: read-only for this service; if its disk is mounted for "
 			 "writing, its unit forbids it: systemctl edit rxfsd, [Service] "
 			 "ReadWritePaths=%.130s",
-			 option, path, path);
+			 option, path, directory);
 	else
 		return 0;
 	return -1;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 #include <rxwire/rxwire.h>
 
 #include "afs/afs-common.h"
@@ -783,12 +784,14 @@ static int check_listen(struct fsd_server *server, char *message)
 static int check_sandbox(const struct fsd_server *server, char *message)
 {
 	const struct fsd_settings *settings = &server->settings;
+	/* A store that is missing is no matter of the unit. */
+	bool missing = settings->store && access(settings->store, F_OK) < 0 && errno == ENOENT;
 	const struct {
 		const char *option, *path;
 		bool writes;
 	} uses[] = {
 		{"--export", settings->layer ? NULL : settings->export, false},
-		{"--store", settings->store, true},
+		{"--store", missing ? NULL : settings->store, true},
 		{"--state", settings->state, true},
 		{"--protection", settings->protection, true},
 		{"--keytab", settings->guard.keytab, false},

@@ -130,7 +130,7 @@ if unshare --map-root-user --mount mount -t tmpfs -o ro none "$dir/sealed" 2> "$
 			env NOTIFY_SOCKET=@none "$rxfsd" --export "$dir/export" --state "$dir/state" \
 			"--$option" "$dir/sealed/new/file" > "$dir/out" 2> "$dir/err"
 		[ $? -eq 2 ] || fail "--$option on a read-only mount: not status 2"
-		grep -q -- "--$option .*ReadWritePaths=$dir/sealed/new" "$dir/err" || fail "--$option on a read-only mount"
+		grep -q -- "--$option .*ReadWritePaths=$dir/sealed/new$" "$dir/err" || fail "--$option on a read-only mount"
 	done
 else
 	echo "left out: a read-only mount, no namespaces here"
