@@ -3,7 +3,7 @@
 from rxwire import _abi
 from rxwire.core import (Call, Connection, Endpoint, Engine, Identity, Keys, Security, ServerCall, Token, rxgk_server,
                          rxkad_server)
-from rxwire.errors import DecodeError, EncodeError, Error, RxAbort, RxError, XdrError
+from rxwire.errors import DecodeError, EncodeError, Error, RxAbort, RxError, RxTimeout, XdrError
 
 globals().update({name: value for name, value in vars(_abi).items() if name.startswith("RXW_")})
 
@@ -15,4 +15,4 @@ def version():
 
 def code_from_errno(errno):
     """The portable code for an errno value, for RxAbort."""
-    return _abi.lib.rxw_code_from_errno(errno)
+    return _abi.lib.rxw_code_from_errno(_abi.number(_abi.C.c_int, errno, "an errno value"))

@@ -4,6 +4,7 @@
 src/tests/python/abi.py compares all of it with the headers.
 """
 import ctypes as C
+import operator
 import os
 
 SONAME = "librxwire.so.0"
@@ -289,6 +290,7 @@ FUNCTIONS = {
     "rxw_connection_create": (C.c_int, (handle, C.c_char_p, C.c_uint32, C.c_uint16, handle, _out)),
     "rxw_connection_release": (None, (handle,)),
     "rxw_connection_abort": (C.c_int, (handle, C.c_int32)),
+    "rxw_connection_error": (C.c_int32, (handle, C.POINTER(C.c_uint))),
     "rxw_connection_set_timeouts": (C.c_int, (handle, C.c_uint, C.c_uint, C.c_uint)),
     "rxw_connection_identity": (C.c_int, (handle, C.POINTER(rxw_identity))),
     "rxw_call_begin": (C.c_int, (handle, C.POINTER(rxw_call_options), _out)),
@@ -329,14 +331,68 @@ FUNCTIONS = {
     "rxw_rxkad_server": (C.c_int, (C.POINTER(rxw_rxkad_server_options), _out)),
     "rxw_rxgk_server": (C.c_int, (C.POINTER(rxw_rxgk_server_options), _out)),
 }
+
+
+def _range(kind):
+    """The smallest and the largest number of a type of ctypes."""
+    bits = 8 * C.sizeof(kind)
+    return (-1 << bits - 1, (1 << bits - 1) - 1) if kind(-1).value < 0 else (0, (1 << bits) - 1)
+
+
+INTEGERS = {kind: _range(kind) for kind in (
+    C.c_int, C.c_uint, C.c_int8, C.c_uint8, C.c_int16, C.c_uint16, C.c_int32, C.c_uint32, C.c_int64, C.c_uint64, C.c_size_t,
+    C.c_ssize_t)}
+
+
+def number(kind, value, name):
+    """The number, if a type of ctypes has it: ctypes itself cuts off what does not fit."""
+    low, high = INTEGERS[kind]
+    if not isinstance(value, int):
+        value = operator.index(value)  # TypeError
+    if not low <= value <= high:
+        raise ValueError(f"{name} is from {low} to {high}, not {value}")
+    return value
+
+
+def code(value):
+    """A code of a call."""
+    return number(C.c_int32, value, "a code")
+
+
+def _checked(kind):
+    """A type of arguments that refuses numbers which do not fit."""
+
+    class Checked:
+        @staticmethod
+        def from_param(value):
+            return kind(number(kind, value, "a number"))
+
+    return Checked if kind in INTEGERS else kind
+
+
+# Lengths and limits of these are made by the package, for each piece of data.
+_PLAIN = {"rxw_call_write", "rxw_call_read", "rxw_call_read_some", "rxw_queue_next"}
 for _name, (_result, _arguments) in FUNCTIONS.items():
     _function = getattr(lib, _name)
-    _function.restype, _function.argtypes = _result, _arguments
+    _function.restype = _result
+    _function.argtypes = _arguments if _name in _PLAIN else tuple(_checked(kind) for kind in _arguments)
 
 free = C.CDLL(None).free  # for memory that the library passes to the caller
 free.restype, free.argtypes = None, (C.c_void_p,)
 
 
+_fields = {}  # of the structures, by name
+
+
 def options(kind, **members):
-    """A structure of options: zero except for its size and the members given."""
+    """A structure of options: zero except for its size and the members given, which it must have."""
+    fields = _fields.get(kind)
+    if fields is None:
+        fields = _fields[kind] = dict(kind._fields_)
+    for name, value in members.items():
+        field = fields.get(name)
+        if field is None:
+            raise TypeError(f"there is no option {name!r}; the options are {', '.join(sorted(fields))}")
+        if field in INTEGERS:
+            number(field, value, name)
     return kind(size=C.sizeof(kind), **members)

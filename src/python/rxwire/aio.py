@@ -12,13 +12,14 @@ import inspect
 import itertools
 import logging
 
-from rxwire import _abi, rpc, xdr
+from rxwire import _abi, core, rpc, xdr
 from rxwire._abi import lib
-from rxwire.core import CHUNK, Call, Connection, ServerCall
+from rxwire.core import CHUNK, Call, Connection, ServerCall, address_of, piece_size
 from rxwire.errors import DecodeError, EncodeError, RxAbort, RxError, check
 
 CHANNELS = 4  # calls of a connection at a time
 BATCH = 64  # entries that are taken out of a queue together
+PIECE = 1 << 20  # bytes that are copied of data that may change
 
 _log = logging.getLogger("rxwire")
 
@@ -30,6 +31,8 @@ class _Queue:
         made = C.c_void_p()
         check(lib.rxw_queue_create(endpoint.engine.handle, None, C.byref(made)), "queue")
         self.handle = made.value
+        self.endpoint = endpoint
+        self.users = 0  # pools and services
         self.loop = asyncio.get_running_loop()
         self.scratch = C.create_string_buffer(CHUNK)
         self.tasks = set()  # of calls that are served
@@ -44,6 +47,9 @@ class _Queue:
         """The queue of the endpoint in the running loop."""
         loop = asyncio.get_running_loop()
         if loop not in endpoint._queues:
+            for queue in list(endpoint._queues.values()):
+                if queue.loop.is_closed():
+                    queue.abandon()
             endpoint._queues[loop] = cls(endpoint)
         return endpoint._queues[loop]
 
@@ -55,19 +61,55 @@ class _Queue:
 
     def drop(self, key):
         self._objects.pop(key, None)
+        if not self._objects and not self.users and not self.loop.is_closed():
+            self.loop.call_soon(self._retire)
+
+    def leave(self):
+        """A pool has been closed."""
+        self.users -= 1
+        self._retire()
+
+    def _retire(self):
+        """Nobody uses the queue: free it and its descriptor."""
+        if self._objects or self.users or not self.handle:
+            return
+        if lib.rxw_queue_destroy(self.handle) < 0:
+            return  # a connection still has to announce a channel
+        self.handle = None
+        if not self.loop.is_closed():
+            self.loop.remove_reader(self._descriptor)
+        self.endpoint._queues.pop(self.loop, None)
+
+    def abandon(self):
+        """The event loop has ended: nobody waits for the calls any more."""
+        for owner in list(self._objects.values()):
+            if isinstance(owner, (AsyncCall, AsyncServerCall)):
+                owner.end(_abi.RXW_USER_ABORT)
+        self._objects = {key: owner for key, owner in self._objects.items() if isinstance(owner, _Served)}
+        self.users = len(self._objects)
+        self._retire()
 
     def _ready(self):
+        if not self.handle:
+            return
         count = check(lib.rxw_queue_next(self.handle, self._events, BATCH, 0), "queue")
         if count > 1:
             lib.rxw_batch_begin()
+            # The tasks that are woken run first. What they send leaves together.
+            self.loop.call_soon(self._end_batch)
         for i in range(count):
             entry = self._events[i]
             owner = self._objects.get(entry.arg)
-            if owner:
+            if not owner:
+                continue
+            try:
                 owner.on_event(entry)
-        if count > 1:
-            # The tasks that were woken run first. What they send leaves together.
-            self.loop.call_soon(lib.rxw_batch_end)
+            except Exception as error:
+                self.loop.call_exception_handler({"message": "an event of rxwire", "exception": error})
+
+    def _end_batch(self):
+        # After the callbacks that on_event() has scheduled.
+        self.loop.call_soon(lib.rxw_batch_end)
 
     def cancel(self):
         """End the calls that are served, before their endpoint is closed."""
@@ -78,7 +120,8 @@ class _Queue:
             self.loop.remove_reader(self._descriptor)
 
     def close(self):
-        check(lib.rxw_queue_destroy(self.handle), "queue")
+        handle, self.handle = self.handle, None
+        check(lib.rxw_queue_destroy(handle), "queue")
 
 
 class _Channel:
@@ -97,32 +140,59 @@ class Pool:
 
     def __init__(self, endpoint, address, service_id, security=None, connections=1):
         self.queue = _Queue.of(endpoint)
-        self.connections = [Connection(endpoint, address, service_id, security) for _ in range(connections)]
-        self._free = collections.deque(self.connections * CHANNELS)
+        self._target = endpoint, address, service_id, security
+        self.connections = [Connection(*self._target) for _ in range(connections)]
+        self.queue.users += 1
+        self._closed = False
+        self._free = collections.deque(list(range(connections)) * CHANNELS)  # places in `connections`
         self._waiting = collections.deque()
 
     async def begin(self, deadline=None):
-        """Begin a call. `deadline`: seconds; the wait for a channel may take as long, then TimeoutError is raised."""
-        if self._free:
-            connection = self._free.popleft()
-        else:
-            connection = await asyncio.wait_for(self._wait_free(), deadline)
+        """Begin a call. `deadline`: seconds, with the wait for a channel; then RxTimeout is raised."""
+        end = None if deadline is None else self.queue.loop.time() + deadline
+        place = self._free.popleft() if self._free else await self._until(end, self._wait_free())
         try:
-            while True:
-                channel = _Channel(self.queue)
-                key = self.queue.add(channel)
-                try:
-                    return AsyncCall(self, connection, deadline, key)
-                except RxError as error:
-                    if error.result != _abi.RXW_EAGAIN:
-                        raise
-                    await channel.future
-                finally:
-                    if self.queue._objects.get(key) is channel:
-                        self.queue.drop(key)
+            return await self._begin_at(place, end)
         except BaseException:
-            self.release(connection)
+            self.release(place)
             raise
+
+    async def _begin_at(self, place, end):
+        replaced = False
+        while True:
+            channel = _Channel(self.queue)
+            key = self.queue.add(channel)
+            connection = self.connections[place]
+            try:
+                return AsyncCall(self, connection, self._left(end), key, place)
+            except RxError as error:
+                if error.result != _abi.RXW_EAGAIN:
+                    raise
+                await self._until(end, channel.future)
+            except RxAbort:
+                # A connection that has failed stays so. One failure of the next one is that of the call.
+                if replaced or self._closed or not connection.error():
+                    raise
+                self._replace(place, connection)
+                replaced = True
+            finally:
+                if self.queue._objects.get(key) is channel:
+                    self.queue.drop(key)
+
+    def _replace(self, place, failed):
+        if self.connections[place] is failed:
+            self.connections[place] = Connection(*self._target)
+            failed.close()
+
+    def _left(self, end):
+        return None if end is None else end - self.queue.loop.time()
+
+    async def _until(self, end, waiting):
+        """The result of what is waited for. RxTimeout if there is none before the end."""
+        try:
+            return await asyncio.wait_for(waiting, self._left(end))
+        except TimeoutError:
+            raise RxAbort(_abi.RXW_CALL_TIMEOUT, _abi.RXW_ORIGIN_LOCAL) from None
 
     async def _wait_free(self):
         future = self.queue.loop.create_future()
@@ -134,19 +204,22 @@ class Pool:
                 self.release(future.result())
             raise
 
-    def release(self, connection):
-        """A channel of the connection is free."""
+    def release(self, place):
+        """A channel of the connection at this place is free."""
         while self._waiting:
             future = self._waiting.popleft()
             if not future.done():
-                future.set_result(connection)
+                future.set_result(place)
                 return
-        self._free.append(connection)
+        self._free.append(place)
 
     def close(self):
         """Release the connections. Calls in progress continue."""
         for connection in self.connections:
             connection.close()
+        if not self._closed:
+            self._closed = True
+            self.queue.leave()
 
     def __enter__(self):
         return self
@@ -158,23 +231,26 @@ class Pool:
 class _AsyncStreams:
     """The streams of a call, as coroutines. One reading and one writing task at a time."""
 
-    _future = None
     _pending = 0
+    _waiting = ()  # a future of the reading task, and one of the writing task
 
     def on_event(self, entry):
         self._pending |= entry.events
-        if self._future and not self._future.done():
-            self._future.set_result(None)
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
 
     async def wait(self, events):
         """Wait until one of the events RXW_EVENT_… has been reported."""
         while not self._pending & events:
-            self._future = self.queue.loop.create_future()
+            future = self.queue.loop.create_future()
+            self._waiting += (future,)
             try:
-                await self._future
+                await future
             finally:
-                self._future = None
-        self._pending &= ~events
+                self._waiting = tuple(other for other in self._waiting if other is not future)
+        # RXW_EVENT_DONE stays: the other task waits for it as well.
+        self._pending &= ~events | _abi.RXW_EVENT_DONE
 
     async def _wait_room(self):
         self.check(lib.rxw_call_set_events(self.handle, _abi.RXW_EVENT_WRITE | self.EVENTS))
@@ -183,13 +259,21 @@ class _AsyncStreams:
 
     async def write(self, data):
         """Write bytes, a bytearray or a memoryview."""
-        data = bytes(data)
-        while data:
-            count = lib.rxw_call_write(self.handle, data, len(data))
+        if isinstance(data, bytes):
+            await self._write_bytes(data)
+            return
+        view = memoryview(data).cast("B")
+        for at in range(0, len(view), PIECE):
+            await self._write_bytes(bytes(view[at : at + PIECE]))
+
+    async def _write_bytes(self, data):
+        at, end = address_of(data), address_of(data) + len(data)
+        while at < end:
+            count = lib.rxw_call_write(self.handle, at, end - at)
             if count == -_abi.RXW_EAGAIN:
                 await self._wait_room()
-                continue
-            data = data[self.check(count) :]
+            else:
+                at += self.check(count)
 
     async def _again(self, function):
         while True:
@@ -204,9 +288,9 @@ class _AsyncStreams:
 
     async def read_some(self, size=CHUNK):
         """Read at least one byte and at most `size`, which is limited to 64 KiB; b"" at the end of the stream."""
-        buffer = self.queue.scratch
+        buffer, size = self.queue.scratch, piece_size(size)
         while True:
-            count = lib.rxw_call_read_some(self.handle, buffer, min(size, CHUNK))
+            count = lib.rxw_call_read_some(self.handle, buffer, size)
             if count != -_abi.RXW_EAGAIN:
                 return C.string_at(buffer, self.check(count))
             await self.wait(_abi.RXW_EVENT_READ)
@@ -234,8 +318,9 @@ class AsyncCall(_AsyncStreams, Call):
 
     EVENTS = _abi.RXW_EVENT_READ
 
-    def __init__(self, pool, connection, deadline, key):
+    def __init__(self, pool, connection, deadline, key, place):
         self.pool = pool
+        self._place = place
         self.queue = pool.queue
         self._key = key
         Call.__init__(self, connection, deadline, _abi.RXW_CALL_NONBLOCK, queue=self.queue.handle, arg=key,
@@ -248,13 +333,15 @@ class AsyncCall(_AsyncStreams, Call):
 
     def end(self, code=0):
         """End the call and free it, without waiting. Before the end of the reply was read it is aborted."""
-        if not self._handle:
+        if not self._handle or self._made_in != core._process:
+            self._handle = None
             return 0
+        _abi.code(code)
         self.queue.drop(self._key)
         try:
             return Call.end(self, code)
         finally:
-            self.pool.release(self.connection)
+            self.pool.release(self._place)
 
     close = end
 
@@ -306,7 +393,7 @@ class AsyncClient:
         """Call a procedure and wait for its results."""
         request = procedure.request(values)
         call = await self.rxw_pool.begin(deadline)
-        call.swap_errno = procedure.swap_errno
+        call.procedure = procedure
         try:
             await call.write(request)
             await call.send_end()
@@ -324,7 +411,6 @@ class AsyncClient:
         call = await self.rxw_pool.begin(deadline)
         call.__class__ = AsyncStream
         call.procedure = procedure
-        call.swap_errno = procedure.swap_errno
         try:
             await call.write(request)
         except BaseException:
@@ -392,8 +478,9 @@ class AsyncServerCall(_AsyncStreams, ServerCall):
 
     def end(self, code=0):
         """End the call and free it."""
+        _abi.code(code)
         handle, self._handle = self._handle, None
-        if handle:
+        if handle and self._made_in == core._process:
             self.queue.drop(self._key)
             lib.rxw_call_end(handle, code, None)
 
@@ -419,7 +506,7 @@ class _Served:
     async def run(self, call):
         code = _abi.RXW_USER_ABORT
         try:
-            code = await self.serve(call)
+            code = _abi.code(await self.serve(call))
         except RxAbort as error:
             code = error.code or _abi.RXW_USER_ABORT
         except asyncio.CancelledError:
@@ -484,6 +571,7 @@ def serve(endpoint, service_id, service, **options):
     """
     queue = _Queue.of(endpoint)
     key = queue.add(_Served(queue, service))
+    queue.users += 1
     endpoint.add_service(service_id, None, queue=queue.handle, context=key, name=options.pop("name", type(service).__name__),
                          **options)
 

@@ -8,9 +8,11 @@ import collections
 import ctypes as C
 import logging
 import math
+import os
 import socket
 import struct
 import threading
+import time
 import weakref
 
 from rxwire import _abi
@@ -18,7 +20,9 @@ from rxwire._abi import lib
 from rxwire.errors import RxAbort, RxError, check
 
 CHUNK = 65536  # bytes that one call of the library reads
+SLICE = 100  # ms that the main thread waits before signals are handled
 _log = logging.getLogger("rxwire")
+_process = 0  # how many times fork() was called on the way to this process
 _scratch = threading.local()
 _open_endpoints = set()  # closed at exit: a thread of the library must not enter an interpreter that has ended
 
@@ -32,24 +36,49 @@ def scratch():
         return _scratch.buffer
 
 
+def _after_fork():
+    """In the child: the endpoints are those of the parent."""
+    global _process
+    _process += 1
+    _open_endpoints.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 def milliseconds(seconds):
     """A time limit for the library; None is 0, no limit."""
     if seconds is None:
         return 0
-    number = max(1, math.ceil(seconds * 1000))
-    if number >= 1 << 32:
+    if not seconds < (1 << 32) / 1000 - 1:
         raise ValueError(f"{seconds} seconds are too long")
-    return number
+    return max(1, math.ceil(seconds * 1000))
+
+
+def _limit(seconds):
+    """Milliseconds of a limit that may be 0."""
+    return milliseconds(seconds) if seconds else 0
 
 
 def _text(value):
     return value.encode() if isinstance(value, str) else value
 
 
-def pack_address(address):
-    """struct sockaddr of a pair of a host and a port. The host is a name or an IPv4 or IPv6 address."""
+def pack_address(address, family=socket.AF_UNSPEC):
+    """struct sockaddr of a pair of a host and a port. The host is a name or an IPv4 or IPv6 address.
+
+    A name may have several addresses: the first one of the family.
+    """
     host, port = address[:2]
-    family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+    _abi.number(C.c_uint16, port, "a port")
+    try:
+        found = socket.getaddrinfo(host, port, family, socket.SOCK_DGRAM)
+    except socket.gaierror:
+        if family == socket.AF_UNSPEC or not socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM):
+            raise
+        version = "IPv4" if family == socket.AF_INET else "IPv6"
+        raise RxError(_abi.RXW_EINVAL, f"{host} has no {version} address, which the endpoint needs") from None
+    family, _, _, _, found = found[0]
     if family == socket.AF_INET:
         return struct.pack("=H", family) + struct.pack("!H", port) + socket.inet_aton(found[0]) + bytes(8)
     packed = socket.inet_pton(family, found[0].partition("%")[0])
@@ -96,11 +125,33 @@ class _Object:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.close()
+    def __exit__(self, kind, *_):
+        try:
+            self.close()
+        except RxError as error:
+            if not kind:
+                raise
+            _log.warning("%s cannot be closed after an exception: %s", type(self).__name__, error)
 
 
-class Engine(_Object):
+class _EngineObject(_Object):
+    """An object of an engine, which a child of fork() cannot use."""
+
+    def __new__(cls, *_, **__):
+        made = super().__new__(cls)
+        made._made_in = _process
+        return made
+
+    @property
+    def handle(self):
+        if not self._handle:
+            raise RxError(_abi.RXW_ESTATE, f"{type(self).__name__} is closed")
+        if self._made_in != _process:
+            raise RxError(_abi.RXW_ESTATE, f"{type(self).__name__} of the parent process; after fork() make one in the child")
+        return self._handle
+
+
+class Engine(_EngineObject):
     """Configuration and packet memory of endpoints. `config` has tunables by name: rxwire.conf(5)."""
 
     def __init__(self, config=None):
@@ -141,9 +192,17 @@ class Keys(_Object):
         self._handle = made.value
 
     def add(self, kind, kvno, enctype, key):
+        self._check_numbers(kind, kvno, enctype)
         check(lib.rxw_keys_add(self.handle, kind, kvno, enctype, key, len(key)), "key")
 
+    @staticmethod
+    def _check_numbers(kind, kvno, enctype):
+        _abi.number(C.c_uint, kind, "the kind of a key")
+        _abi.number(C.c_int32, kvno, "the version of a key")
+        _abi.number(C.c_int32, enctype, "an encryption type")
+
     def generate(self, kind, kvno, enctype):
+        self._check_numbers(kind, kvno, enctype)
         check(lib.rxw_keys_generate(self.handle, kind, kvno, enctype), "key")
 
     def load(self, path, whose=None):
@@ -232,7 +291,7 @@ class Token(_Object):
     __del__ = close
 
 
-class Endpoint(_Object):
+class Endpoint(_EngineObject):
     """A UDP port, for calls, services or both.
 
     `address` is the host and the port to bind; None: any IPv4 address and a free port. `dual_stack`: the address is "::",
@@ -264,7 +323,13 @@ class Endpoint(_Object):
                 self.own_engine.close()
             raise
         self._handle = made.value
+        self._family = socket.AF_UNSPEC if dual_stack or descriptors else self._bound_family()
         _open_endpoints.add(self)
+
+    def _bound_family(self):
+        data, length = C.create_string_buffer(128), C.c_uint32(128)
+        check(lib.rxw_endpoint_address(self._handle, data, C.byref(length)))
+        return struct.unpack_from("=H", data.raw)[0]
 
     @property
     def address(self):
@@ -316,7 +381,7 @@ class Endpoint(_Object):
 
     def stop(self, limit=0):
         """Refuse new calls and wait for those in progress; abort them after `limit` seconds. False: some were."""
-        result = lib.rxw_endpoint_stop(self.handle, math.ceil(limit * 1000))
+        result = lib.rxw_endpoint_stop(self.handle, _limit(limit))
         if result == -_abi.RXW_ETIMEDOUT:
             return False
         check(result, "endpoint")
@@ -325,6 +390,9 @@ class Endpoint(_Object):
     def close(self):
         """Release all connections, stop, and free the endpoint. Calls must have ended."""
         if not self._handle:
+            return
+        if self._made_in != _process:
+            self._close_inherited()
             return
         for connection in list(self._connections):
             connection.close()
@@ -341,6 +409,24 @@ class Endpoint(_Object):
             self.own_engine.close()
 
 
+    def _close_inherited(self):
+        """In a child of fork(): close its descriptors. Event loops and connections are those of the parent."""
+        lib.rxw_endpoint_destroy(self._handle)
+        self._handle = None
+        for queue in self._queues.values():
+            lib.rxw_queue_destroy(queue.handle)
+        self._queues.clear()
+        if self.own_engine:
+            self.own_engine.close()
+
+    def __exit__(self, kind, *rest):
+        if kind and self._handle and self._made_in == _process:
+            # What the statement has left open must not hide its exception.
+            for connection in list(self._connections):
+                lib.rxw_connection_abort(connection._handle, _abi.RXW_USER_ABORT)
+        super().__exit__(kind, *rest)
+
+
 class Service:
     """A service of an endpoint."""
 
@@ -349,7 +435,7 @@ class Service:
 
     def remove(self, limit=0):
         """Refuse new calls and wait for those in progress; abort them after `limit` seconds. False: some were."""
-        result = lib.rxw_service_remove(self._handle, math.ceil(limit * 1000))
+        result = lib.rxw_service_remove(self._handle, _limit(limit))
         if result == -_abi.RXW_ETIMEDOUT:
             return False
         check(result, "service")
@@ -363,18 +449,41 @@ def _close_all():
         lib.rxw_endpoint_destroy(endpoint.handle)
 
 
-class Connection(_Object):
+class Connection(_EngineObject):
     """The client side of a connection: up to four calls at a time. Any thread; the calls need one thread each."""
 
     def __init__(self, endpoint, address, service_id, security=None):
         self.endpoint = endpoint
         self._handle = None
-        packed, made = pack_address(address), C.c_void_p()
+        _abi.number(C.c_uint16, service_id, "a service id")
+        packed, made = pack_address(address, endpoint._family), C.c_void_p()
         chosen = security.security if security else None
         check(lib.rxw_connection_create(endpoint.handle, packed, len(packed), service_id, chosen, C.byref(made)),
               f"connection to {address}")
         self._handle = made.value
+        self._freed = threading.Condition()  # a call has ended; only notified while threads wait
+        self._waiting = 0
         endpoint._connections.add(self)
+
+    def error(self):
+        """The error of the connection as an exception RxAbort, or None. A connection that has failed remains so."""
+        origin = C.c_uint()
+        code = lib.rxw_connection_error(self.handle, C.byref(origin))
+        return RxAbort(code, origin.value) if code else None
+
+    def _note_end(self):
+        if self._waiting:
+            with self._freed:
+                self._freed.notify_all()
+
+    def _wait_end(self, seconds):
+        """Wait until a call ends, at most so long. Signals are handled."""
+        with self._freed:
+            self._waiting += 1
+            try:
+                self._freed.wait(seconds)
+            finally:
+                self._waiting -= 1
 
     def begin(self, deadline=None):
         """Begin a call; wait for one of the four channels. `deadline`: seconds from now, then its code is -3."""
@@ -387,7 +496,7 @@ class Connection(_Object):
 
     def abort(self, code=_abi.RXW_USER_ABORT):
         """Abort all calls. The connection remains usable."""
-        check(lib.rxw_connection_abort(self.handle, code))
+        check(lib.rxw_connection_abort(self.handle, _abi.code(code)))
 
     @property
     def identity(self):
@@ -402,18 +511,62 @@ class Connection(_Object):
     __del__ = close
 
 
+def address_of(data):
+    """The address of the bytes of an object of class bytes."""
+    return C.cast(data, C.c_void_p).value
+
+
+def piece_size(size):
+    """How much of `size` bytes one call of the library reads."""
+    if size < 0:
+        raise ValueError(f"{size} bytes cannot be read")
+    return min(size, CHUNK)
+
+
 TURNED_BACK = {108: 28, 109: 122}  # ENOSPC and EDQUOT, as servers of some packages send them (rx-protocol 9.4)
 
 
-class _Streams(_Object):
+class _Streams(_EngineObject):
     """The streams of a call. One reading and one writing thread at a time."""
 
-    swap_errno = False  # the package of the procedure has no gaps
+    procedure = None  # of a generated module
+    _queue = None  # of a call that the main thread has begun: what it waits at
 
     def _abort(self, code, origin):
         """The exception for the error of the call."""
-        swap = self.swap_errno and origin == _abi.RXW_ORIGIN_PEER
-        return RxAbort(TURNED_BACK.get(code, code) if swap else code, origin)
+        procedure = self.procedure
+        if not procedure:
+            return RxAbort(code, origin)
+        if origin == _abi.RXW_ORIGIN_PEER and procedure.swap_errno:
+            code = TURNED_BACK.get(code, code)
+        text = procedure.codes.get(code) if origin == _abi.RXW_ORIGIN_PEER else None
+        return RxAbort(code, origin, text, procedure.name)
+
+    def _wait(self, events):
+        """Wait until an event may hold. Signals are handled after SLICE at the latest."""
+        self.check(lib.rxw_call_set_events(self.handle, events | _abi.RXW_EVENT_DONE))
+        event = _abi.rxw_queue_event()
+        check(lib.rxw_queue_next(self._queue, C.byref(event), 1, SLICE), "call")
+
+    def _again(self, function, *arguments, events=_abi.RXW_EVENT_WRITE):
+        """The result of the function, which is called again while it has to wait."""
+        while True:
+            result = function(self.handle, *arguments)
+            if result != -_abi.RXW_EAGAIN:
+                return self.check(result)
+            self._wait(events)
+
+    def _write(self, address, length):
+        done = self._again(lib.rxw_call_write, address, length)
+        while done < length:
+            done += self._again(lib.rxw_call_write, address + done, length - done)
+
+    def _read(self, address, length):
+        done = count = self._again(lib.rxw_call_read, address, length, events=_abi.RXW_EVENT_READ)
+        while self._queue and count and done < length:
+            count = self._again(lib.rxw_call_read, address + done, length - done, events=_abi.RXW_EVENT_READ)
+            done += count
+        return done
 
     def check(self, result):
         """The result if it is not negative; otherwise raises RxAbort, or RxError if the call has not failed."""
@@ -432,30 +585,37 @@ class _Streams(_Object):
     def write(self, data):
         """Write bytes, a bytearray or a memoryview; wait while the send queue is full."""
         if isinstance(data, bytes):
-            self.check(lib.rxw_call_write(self.handle, data, len(data)))
+            self._write(address_of(data), len(data))
             return
         view = memoryview(data).cast("B")
         if view.readonly:
             for at in range(0, len(view), CHUNK):
                 piece = bytes(view[at : at + CHUNK])
-                self.check(lib.rxw_call_write(self.handle, piece, len(piece)))
+                self._write(address_of(piece), len(piece))
         elif len(view):
-            self.check(lib.rxw_call_write(self.handle, (C.c_char * len(view)).from_buffer(view), len(view)))
+            array = (C.c_char * len(view)).from_buffer(view)
+            self._write(C.addressof(array), len(view))
 
     def sendfile(self, file, offset, length):
         """Write bytes of a file or descriptor. Returns their number, which is smaller at the end of the file."""
         descriptor = file if isinstance(file, int) else file.fileno()
-        return self.check(lib.rxw_call_sendfile(self.handle, descriptor, offset, length))
+        _abi.number(C.c_int64, offset, "an offset")
+        _abi.number(C.c_size_t, length, "a length")
+        done = count = self._again(lib.rxw_call_sendfile, descriptor, offset, length)
+        while self._queue and count and done < length:
+            count = self._again(lib.rxw_call_sendfile, descriptor, offset + done, length - done)
+            done += count
+        return done
 
     def flush(self):
         """Send what has been written, including a partly filled packet."""
-        self.check(lib.rxw_call_flush(self.handle))
+        self._again(lib.rxw_call_flush)
 
     def read(self, size=-1):
         """Read `size` bytes, fewer only at the end of the stream; all that remain if it is negative."""
         if 0 <= size <= CHUNK:
             buffer = scratch()
-            return C.string_at(buffer, self.check(lib.rxw_call_read(self.handle, buffer, size)))
+            return C.string_at(buffer, self._read(C.addressof(buffer), size))
         data = bytearray()
         while size < 0 or len(data) < size:
             piece = self.read(CHUNK if size < 0 else min(CHUNK, size - len(data)))
@@ -467,14 +627,16 @@ class _Streams(_Object):
     def read_some(self, size=CHUNK):
         """Read at least one byte and at most `size`, which is limited to 64 KiB; b"" at the end of the stream."""
         buffer = scratch()
-        return C.string_at(buffer, self.check(lib.rxw_call_read_some(self.handle, buffer, min(size, CHUNK))))
+        size = self._again(lib.rxw_call_read_some, buffer, piece_size(size), events=_abi.RXW_EVENT_READ)
+        return C.string_at(buffer, size)
 
     def readinto(self, buffer):
         """Read into a bytearray or a writable memoryview. Returns the number of bytes, fewer at the end."""
         view = memoryview(buffer).cast("B")
         if not len(view):
             return 0
-        return self.check(lib.rxw_call_read(self.handle, (C.c_char * len(view)).from_buffer(view), len(view)))
+        array = (C.c_char * len(view)).from_buffer(view)
+        return self._read(C.addressof(array), len(view))
 
     @property
     def peer(self):
@@ -489,17 +651,55 @@ class Call(_Streams):
         self.connection = connection
         self._handle = None
         self._lock = threading.Lock()  # _handle, so that abort() can run on another thread
+        if not flags and threading.current_thread() is threading.main_thread():
+            self._begin_in_slices(deadline)
+        else:
+            self._begin(deadline, flags, options)
+
+    def _begin(self, deadline, flags, options):
         made = C.c_void_p()
         options = _abi.options(_abi.rxw_call_options, flags=flags, deadline_ms=milliseconds(deadline), **options)
-        check(lib.rxw_call_begin(connection.handle, C.byref(options), C.byref(made)), "call")
+        result = lib.rxw_call_begin(self.connection.handle, C.byref(options), C.byref(made))
+        if result == -_abi.RXW_ETIMEDOUT:
+            raise RxAbort(_abi.RXW_CALL_TIMEOUT, _abi.RXW_ORIGIN_LOCAL)
+        if result == -_abi.RXW_ECALL:  # the connection has failed, or was aborted while this thread waited
+            raise self.connection.error() or RxAbort(_abi.RXW_USER_ABORT, _abi.RXW_ORIGIN_LOCAL)
+        check(result, "call")
         self._handle = made.value
+
+    def _begin_in_slices(self, deadline):
+        """The main thread handles signals while it waits: for a channel here, for the peer in _wait()."""
+        end = None if deadline is None else time.monotonic() + deadline
+        while True:
+            left = None if end is None else end - time.monotonic()
+            try:
+                self._begin(left, _abi.RXW_CALL_NONBLOCK, {})
+                break
+            except RxError as error:
+                if error.result != _abi.RXW_EAGAIN:
+                    raise
+            if left is not None and left <= 0:
+                raise RxAbort(_abi.RXW_CALL_TIMEOUT, _abi.RXW_ORIGIN_LOCAL)
+            slice = SLICE / 1000
+            self.connection._wait_end(slice if left is None else min(left, slice))
+        made = C.c_void_p()
+        try:
+            check(lib.rxw_queue_create(self.connection.endpoint.engine.handle, None, C.byref(made)), "call")
+            self._queue = made.value
+            check(lib.rxw_call_set_queue(self._handle, self._queue, None), "call")
+        except BaseException:
+            self.end(_abi.RXW_USER_ABORT)
+            raise
 
     def send_end(self):
         """End the request. The first read does it otherwise."""
-        self.check(lib.rxw_call_send_end(self.handle))
+        self._again(lib.rxw_call_send_end)
 
     def abort(self, code=_abi.RXW_USER_ABORT):
         """Abort the call; functions that wait for it raise RxAbort. Any thread."""
+        if self._made_in != _process:
+            return  # another thread of the parent may have held the lock
+        _abi.code(code)
         with self._lock:
             if self._handle:
                 lib.rxw_call_abort(self._handle, code)
@@ -509,15 +709,36 @@ class Call(_Streams):
 
         Raises RxAbort if the call has failed, unless it was ended with a code: then its code is returned.
         """
+        if self._made_in != _process:
+            self._handle = None
+            return 0
+        _abi.code(code)
+        if self._queue and self._handle and not code:
+            self._discard()
         with self._lock:
             handle, self._handle = self._handle, None
         if not handle:
             return 0
         origin = C.c_uint()
         result = lib.rxw_call_end(handle, code, C.byref(origin))
+        if self._queue:
+            lib.rxw_queue_destroy(self._queue)
+            self._queue = None
+        self.connection._note_end()
         if result and not code:
             raise self._abort(result, origin.value)
         return result
+
+    def _discard(self):
+        """Read the rest of the reply. An error is that of the call."""
+        try:
+            while self.read_some():
+                pass
+        except RxAbort:
+            pass
+        except BaseException:
+            self.end(_abi.RXW_USER_ABORT)
+            raise
 
     close = end
 
@@ -545,14 +766,14 @@ class ServerCall(_Streams):
 
     def abort(self, code=_abi.RXW_USER_ABORT):
         """Abort the call now. A handler normally raises RxAbort instead."""
-        lib.rxw_call_abort(self.handle, code)
+        lib.rxw_call_abort(self.handle, _abi.code(code))
 
 
 def _serve(serve, handle):
     """Run a handler on a thread of the library. No exception may leave it."""
     call = ServerCall(handle)
     try:
-        return serve(call) or 0
+        return _abi.code(serve(call) or 0)
     except RxAbort as error:
         return error.code or _abi.RXW_USER_ABORT
     except BaseException:

@@ -16,29 +16,60 @@ class RxError(Error):
     def __init__(self, result, what="", errno=0):
         self.result = abs(result)
         self.errno = errno
+        self.what = what
         text = _abi.lib.rxw_strerror(self.result).decode()
         if errno:
             import os
             text = os.strerror(errno)
         super().__init__(f"{what}: {text}" if what else text)
 
+    def __reduce__(self):
+        return RxError, (self.result, self.what, self.errno)
+
 
 class RxAbort(Error):
     """A call has ended with a code other than 0.
 
-    `code` is the code, `origin` one of RXW_ORIGIN_LOCAL and RXW_ORIGIN_PEER. Handlers raise it to end their call with
+    `code` is the code, `origin` one of RXW_ORIGIN_LOCAL and RXW_ORIGIN_PEER, `procedure` the name of a procedure or
+    None. The code RXW_CALL_TIMEOUT makes a subclass, RxTimeout, which is a TimeoutError as well. Handlers raise it to end their call with
     that code.
     """
 
-    def __init__(self, code, origin=_abi.RXW_ORIGIN_NONE):
-        self.code = code
+    def __new__(cls, code, *_):
+        if cls is RxAbort and code == _abi.RXW_CALL_TIMEOUT:
+            cls = RxTimeout
+        return super().__new__(cls)
+
+    def __init__(self, code, origin=_abi.RXW_ORIGIN_NONE, text=None, procedure=None):
+        self.code = _abi.code(code)
         self.origin = origin
-        super().__init__(f"{_abi.lib.rxw_code_text_from(code, origin).decode()} ({code})")
+        self.procedure = procedure
+        text = text or _abi.lib.rxw_code_text_from(code, origin).decode()
+        self.text = f"{procedure}: {text} ({code})" if procedure else f"{text} ({code})"
+        super().__init__(self.text)
+        self.args = (self.text,)  # OSError, a base of RxTimeout, does not keep it
+
+    def __str__(self):
+        return self.text
+
+    def __reduce__(self):
+        return _restore, (self.code, self.origin, self.text, self.procedure)
 
     @property
     def errno(self):
         """The errno value that the code stands for; other codes are returned unchanged."""
         return _abi.lib.rxw_code_to_errno(self.code)
+
+
+class RxTimeout(RxAbort, TimeoutError):
+    """The deadline or a timeout of the connection has passed: RXW_CALL_TIMEOUT. RxAbort() makes it of that code."""
+
+
+def _restore(code, origin, text, procedure):
+    """An exception that was pickled, in another process."""
+    error = RxAbort(code, origin, None, procedure)
+    error.text = text
+    return error
 
 
 class XdrError(Error, ValueError):

@@ -5,7 +5,7 @@ import logging
 import struct
 
 from rxwire import _abi, xdr
-from rxwire.core import CHUNK, Call
+from rxwire.core import CHUNK, Call, ServerCall
 from rxwire.errors import DecodeError, EncodeError, RxAbort, RxError
 
 REQUEST_MAX = 1 << 20  # bytes of a request, without the data of split procedures
@@ -19,12 +19,13 @@ _opcode = struct.Struct(">i")
 class Procedure:
     """A procedure of an interface. `arguments` and `results` are pairs of a name and a type."""
 
-    def __init__(self, name, opcode, arguments, results, split=False, swap_errno=False):
+    def __init__(self, name, opcode, arguments, results, split=False, swap_errno=False, codes=None):
         self.name = name
         self.opcode = opcode
         self.arguments = xdr.Members(arguments)
         self.results = xdr.Members(results)
         self.split = split
+        self.codes = codes or {}  # texts of the codes that the interface declares
         self.swap_errno = swap_errno  # the server sends ENOSPC and EDQUOT as other codes
         names = self.results.names
         self.made = collections.namedtuple(name, names, rename=True) if len(names) > 1 else None
@@ -106,7 +107,6 @@ class Stream(Call):
         request = procedure.request(values)
         self.procedure = procedure
         super().__init__(connection, deadline)
-        self.swap_errno = procedure.swap_errno
         self.write(request)
 
     def finish(self):
@@ -129,7 +129,7 @@ class Client:
         """Call a procedure and wait for its results."""
         request = procedure.request(values)
         call = self.rxw_connection.begin(deadline)
-        call.swap_errno = procedure.swap_errno
+        call.procedure = procedure
         try:
             call.write(request)
             reply = _read_all(call, REPLY_MAX)

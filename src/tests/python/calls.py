@@ -5,14 +5,22 @@
 calls.py PEER MODULES...    PEER is the program of peer.c; the modules are in the current folder
 """
 import asyncio
+import ctypes
+import gc
 import importlib
 import logging
+import multiprocessing
 import os
+import pickle
 import random
+import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
+import time
+import types
 import unittest
 import warnings
 
@@ -466,6 +474,459 @@ class PythonTest(unittest.TestCase):
                     self.assertEqual(await asyncio.gather(*tasks), [b"later"] * count)
 
             asyncio.run(run())
+
+
+class Relay:
+    """A UDP port that refuses the first connection, and then passes packets on to a server."""
+
+    CODE = 19270409  # the ticket has expired
+
+    def __init__(self, server):
+        self.server = server
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind((LOOPBACK, 0))
+        self.address = self.socket.getsockname()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        client, refused = None, None
+        while True:
+            data, sender = self.socket.recvfrom(65536)
+            if sender == self.server:
+                if client:
+                    self.socket.sendto(data, client)
+                continue
+            if len(data) < 28:
+                return
+            epoch, cid = struct.unpack_from(">II", data)
+            if refused is None:
+                refused = cid & ~3
+            if cid & ~3 == refused:
+                abort = struct.pack(">IIIIIBBBBHHi", epoch, refused, 0, 0, 1, 4, 0, 0, 0, 0, AT, self.CODE)
+                self.socket.sendto(abort, sender)
+                continue
+            client = sender
+            self.socket.sendto(data, self.server)
+
+    def close(self):
+        self.socket.sendto(b"", self.address)
+        self.thread.join()
+        self.socket.close()
+
+
+def in_worker(number):
+    """In a process of multiprocessing: what the parent's client does there, and one of its own."""
+    client, address = in_worker.parent
+    try:
+        client.Lists([number])
+        refused = 0
+    except rxwire.RxError as error:
+        refused = error.result
+    with rxwire.Endpoint() as endpoint:
+        return refused, at.ATClient(endpoint.connect(address, AT)).Lists([number])
+
+
+def fail_in_worker(code):
+    raise rxwire.RxAbort(code) if code > 0 else rxwire.RxError(code, "worker")
+
+
+class ForkTest(unittest.TestCase):
+    """Children of fork() do not disturb the parent, and can have endpoints of their own."""
+
+    def setUp(self):
+        self.server = rxwire.Endpoint(address=(LOOPBACK, 0), server=True)
+        self.server.add_service(AT, Service())
+        self.endpoint = rxwire.Endpoint()
+        self.client = at.ATClient(self.endpoint.connect(self.server.address, AT))
+
+    def tearDown(self):
+        self.endpoint.close()
+        self.server.close()
+
+    def test_multiprocessing(self):
+        in_worker.parent = self.client, self.server.address
+        self.assertEqual(self.client.Lists([1]), b"\1")
+        with multiprocessing.get_context("fork").Pool(3) as pool:
+            results = pool.map(in_worker, range(12))
+            for code, kind in ((5, rxwire.RxAbort), (-8, rxwire.RxError)):
+                with self.assertRaises(kind):
+                    pool.apply(fail_in_worker, (code,))
+        self.assertEqual(results, [(rxwire.RXW_ESTATE, bytes([n])) for n in range(12)])
+        for n in range(20):
+            self.assertEqual(self.client.Lists([n]), bytes([n]))
+
+    def test_objects(self):
+        """Everything can be closed in the child, also while an event loop of the parent has calls."""
+
+        async def run():
+            with aio.Pool(self.endpoint, self.server.address, AT) as pool:
+                client = at.ATAsyncClient(pool)
+                self.assertEqual(await client.Lists([2]), b"\2")
+                open_call = self.client.rxw_connection.begin()
+                child = os.fork()
+                if not child:
+                    status = 1
+                    try:
+                        open_call.abort()
+                        open_call.end()
+                        self.client.rxw_connection.close()
+                        self.endpoint.close()
+                        self.server.close()
+                        gc.collect()
+                        status = 0
+                    finally:
+                        os._exit(status)
+                self.assertEqual(os.waitpid(child, 0)[1], 0)
+                open_call.end(5)
+                for n in range(20):
+                    self.assertEqual(await client.Lists([n]), bytes([n]))
+
+        asyncio.run(run())
+
+
+class ValuesTest(unittest.TestCase):
+    """What the package does not pass on as it is."""
+
+    def test_wrong_numbers(self):
+        """Numbers that ctypes would cut off, and options that do not exist."""
+        with rxwire.Endpoint(address=(LOOPBACK, 0), server=True) as server, rxwire.Endpoint() as endpoint:
+            there = server.address
+            connection = endpoint.connect(there, AT)
+            keys = rxwire.Keys()
+            wrong = [
+                lambda: endpoint.connect(there, 70000), lambda: endpoint.connect(there, -1),
+                lambda: endpoint.connect((LOOPBACK, 70000), AT), lambda: rxwire.Endpoint(address=(LOOPBACK, -1)),
+                lambda: server.add_service(65541, print), lambda: server.add_service(5, print, workers_max=-1),
+                lambda: server.add_service(5, print, level_min=256), lambda: server.add_service(5, print, flags=1 << 32),
+                lambda: server.add_service(5, print, deferred_max=1 << 32),
+                lambda: server.add_service(5, print, busy_code=1 << 31), lambda: server.add_service(5, print, idle=5e6),
+                lambda: connection.abort(1 << 31), lambda: connection.begin(1e9), lambda: connection.set_timeouts(dead=5e6),
+                lambda: rxwire.RxAbort(1 << 31), lambda: rxwire.code_from_errno(1 << 31),
+                lambda: server.stop(5e6), lambda: server.stop(float("nan")),
+                lambda: keys.generate(rxwire.RXW_KEY_KRB5, 1 << 31, 18), lambda: keys.generate(-1, 1, 18),
+                lambda: rxwire.rxkad_server(keys, level_min=300), lambda: rxwire.rxgk_server(keys, index=260),
+                lambda: rxwire.Token("x", lifetime=1 << 32), lambda: rxwire.Token("x", level=-1),
+            ]
+            for call in wrong:
+                with self.assertRaises(ValueError, msg=call.__code__.co_firstlineno):
+                    call()
+            for options in ({"workersmax": 3}, {"busy_cod": 5}):
+                with self.assertRaises(TypeError):
+                    server.add_service(5, print, **options)
+            with self.assertRaises(TypeError):
+                endpoint.connect(there, 5.0)
+            with connection.begin() as call:
+                with self.assertRaises(ValueError):
+                    call.end(1 << 40)
+                with self.assertRaises(ValueError):
+                    call.read_some(-2)
+                with self.assertRaises(ValueError):
+                    call.sendfile(0, 0, -1)
+                call.end(5)
+
+    def test_wrong_code(self):
+        """A handler cannot return a number that is no code: 1 << 32 would be success."""
+        with rxwire.Endpoint(address=(LOOPBACK, 0), server=True) as server, rxwire.Endpoint() as endpoint:
+            server.add_service(5, lambda call: 1 << 32)
+            with self.assertRaises(rxwire.RxAbort) as caught, endpoint.connect(server.address, 5).begin() as call:
+                call.read()
+            self.assertEqual(caught.exception.code, rxwire.RXW_USER_ABORT)
+
+    def test_exceptions(self):
+        for error in (rxwire.RxAbort(5), rxwire.RxAbort(-3, 1), rxwire.RxAbort(7, 2, "no such job", "JOBS_Get"),
+                      rxwire.RxError(-8, "call")):
+            copy = pickle.loads(pickle.dumps(error))
+            self.assertEqual((type(copy), str(copy)), (type(error), str(error)))
+            self.assertIn(str(error), repr(error))
+        self.assertIsInstance(rxwire.RxAbort(-3), TimeoutError)
+        self.assertNotIsInstance(rxwire.RxAbort(-1), TimeoutError)
+
+    def test_names_of_both_families(self):
+        """A name may have an IPv6 address first."""
+        original = socket.getaddrinfo
+        six = (socket.AF_INET6, socket.SOCK_DGRAM, 17, "", ("::1", 1, 0, 0))
+        four = (socket.AF_INET, socket.SOCK_DGRAM, 17, "", (LOOPBACK, 1))
+
+        def both(host, port, family=0, type=0):
+            found = [item for item in (six, four) if family in (0, item[0]) and (host == "both" or item is six)]
+            if not found:
+                raise socket.gaierror(socket.EAI_NONAME, "no address")
+            return found
+
+        with rxwire.Endpoint(address=(LOOPBACK, 0)) as endpoint:
+            socket.getaddrinfo = both
+            try:
+                endpoint.connect(("both", 1), AT).close()
+                with self.assertRaises(rxwire.RxError) as caught:
+                    endpoint.connect(("six", 1), AT)
+            finally:
+                socket.getaddrinfo = original
+            self.assertIn("six has no IPv4 address", str(caught.exception))
+
+    def test_asynchronous_write(self):
+        """The data is neither copied nor cut for each part that the library takes."""
+        taken, addresses = bytearray(), []
+
+        def write(handle, address, length):
+            if len(addresses) % 7 == 3:
+                addresses.append(None)
+                return -rxwire.RXW_EAGAIN
+            count = min(length, 1400)
+            addresses.append(address)
+            taken.extend(ctypes.string_at(address, count))
+            return count
+
+        class Sink(aio._AsyncStreams):
+            handle = 1
+
+            def check(self, result):
+                return result
+
+            async def _wait_room(self):
+                pass
+
+        data = random.Random(1).randbytes(3 * aio.PIECE + 5)
+        original = aio.lib
+        aio.lib = types.SimpleNamespace(rxw_call_write=write)
+        try:
+            for given, copies in ((data, 1), (memoryview(data), 4), (bytearray(data), 4)):
+                taken.clear()
+                addresses.clear()
+                asyncio.run(Sink().write(given))
+                self.assertEqual(taken, data)
+                steps = [address for address in addresses if address]
+                jumps = sum(two - one != 1400 for one, two in zip(steps, steps[1:]))
+                self.assertLess(jumps, copies)
+        finally:
+            aio.lib = original
+
+    def test_two_tasks_wait(self):
+        class Streams(aio._AsyncStreams):
+            pass
+
+        async def run():
+            streams = Streams()
+            streams.queue = types.SimpleNamespace(loop=asyncio.get_running_loop())
+            reading = asyncio.create_task(streams.wait(rxwire.RXW_EVENT_READ))
+            writing = asyncio.create_task(streams.wait(rxwire.RXW_EVENT_WRITE))
+            for event, task in ((rxwire.RXW_EVENT_READ, reading), (rxwire.RXW_EVENT_WRITE, writing)):
+                await asyncio.sleep(0)
+                streams.on_event(types.SimpleNamespace(events=event))
+                await asyncio.wait_for(task, 60)
+
+        asyncio.run(run())
+
+
+class LoopTest(unittest.TestCase):
+    """A server on threads, and clients of several event loops or of the main thread."""
+
+    def setUp(self):
+        self.server = rxwire.Endpoint(address=(LOOPBACK, 0), server=True)
+        self.endpoint = rxwire.Endpoint()
+
+    def tearDown(self):
+        self.endpoint.close()
+        self.server.close()
+
+    def pool(self, **options):
+        return aio.Pool(self.endpoint, self.server.address, AT, **options)
+
+    def test_many_loops(self):
+        """Queues and descriptors of event loops that have ended are freed."""
+        self.server.add_service(AT, Service())
+
+        async def run(close):
+            pool = self.pool()
+            self.assertEqual(await at.ATAsyncClient(pool).Lists([3]), b"\3")
+            if close:
+                pool.close()
+
+        asyncio.run(run(True))
+        self.assertEqual(len(self.endpoint._queues), 0)
+        before = len(os.listdir("/proc/self/fd"))
+        for n in range(20):
+            asyncio.run(run(n % 2 == 0))
+            self.assertLessEqual(len(self.endpoint._queues), 1)
+        self.assertLessEqual(len(os.listdir("/proc/self/fd")), before + 1)
+
+    def test_failing_event(self):
+        """One event that fails keeps neither the others nor the packets of the batch."""
+        self.server.add_service(AT, Service())
+
+        async def run():
+            problems = []
+            asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context["exception"]))
+            with self.pool(connections=4) as pool:
+                queue = pool.queue
+
+                class Broken:
+                    def on_event(self, entry):
+                        raise KeyError("broken")
+
+                key = queue.add(Broken())
+                client = at.ATAsyncClient(pool)
+                # Entries of the broken owner before and after those of calls.
+                take = aio.lib.rxw_queue_next
+
+                def next_events(handle, events, most, timeout):
+                    count = take(handle, events, most - 1, timeout)
+                    if count > 0:
+                        events[count] = events[0]
+                        events[0] = aio._abi.rxw_queue_event(arg=key)
+                        count += 1
+                    return count
+
+                aio.lib = types.SimpleNamespace(**{name: getattr(aio.lib, name) for name in aio._abi.FUNCTIONS})
+                aio.lib.rxw_queue_next = next_events
+                try:
+                    replies = await asyncio.wait_for(asyncio.gather(*[client.Lists([n]) for n in range(100, 150)]), 60)
+                finally:
+                    aio.lib = aio._abi.lib
+                self.assertEqual(replies, [bytes([n]) for n in range(100, 150)])
+                queue.drop(key)
+            self.assertTrue(problems and all(isinstance(problem, KeyError) for problem in problems))
+
+        asyncio.run(run())
+
+    def test_failed_connection(self):
+        """A connection that has failed is replaced."""
+        self.server.add_service(AT, Service())
+        relay = Relay(self.server.address)
+
+        async def run():
+            with aio.Pool(self.endpoint, relay.address, AT) as pool:
+                client = at.ATAsyncClient(pool)
+                with self.assertRaises(rxwire.RxAbort) as caught:
+                    await client.Lists([1])
+                self.assertEqual(caught.exception.code, Relay.CODE)
+                for n in range(5):
+                    self.assertEqual(await client.Lists([n]), bytes([n]))
+
+        try:
+            asyncio.run(run())
+        finally:
+            relay.close()
+
+    def test_one_deadline(self):
+        """It bounds the wait for a channel and the call together, and has one exception."""
+        gate = Gate()
+        self.server.add_service(AT, gate)
+
+        async def run():
+            with self.pool() as pool:
+                client = at.ATAsyncClient(pool)
+                tasks = [asyncio.create_task(client.Lists([n])) for n in range(4)]
+                for _ in tasks:
+                    await asyncio.to_thread(gate.entered.acquire)
+                with self.assertRaises(rxwire.RxAbort) as caught:
+                    await client.Lists([5], deadline=0.05)
+                self.assertEqual(caught.exception.code, rxwire.RXW_CALL_TIMEOUT)
+                self.assertIsInstance(caught.exception, TimeoutError)
+                waiting = asyncio.create_task(pool.begin(3600))
+                await asyncio.sleep(0)
+                given, original = [], aio.AsyncCall.__init__
+
+                def note(call, pool, connection, deadline, *rest):
+                    given.append(deadline)
+                    original(call, pool, connection, deadline, *rest)
+
+                aio.AsyncCall.__init__ = note
+                try:
+                    gate.released.set()
+                    (await waiting).end(5)
+                finally:
+                    aio.AsyncCall.__init__ = original
+                self.assertLess(given[0], 3600)
+                await asyncio.gather(*tasks)
+
+        asyncio.run(run())
+
+    def test_blocking_deadline(self):
+        """All channels are busy: the same exception as that of a call."""
+        gate = Gate()
+        self.server.add_service(AT, gate)
+        connection = self.endpoint.connect(self.server.address, AT)
+        client, caught = at.ATClient(connection), []
+        threads = [threading.Thread(target=client.Lists, args=([n],)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+            gate.entered.acquire()
+
+        def late():
+            try:
+                client.Lists([1], deadline=0.05)
+            except rxwire.RxTimeout as error:
+                caught.append(error)
+
+        late()
+        thread = threading.Thread(target=late)
+        thread.start()
+        thread.join()
+        self.assertEqual([error.code for error in caught], [rxwire.RXW_CALL_TIMEOUT] * 2)
+        gate.released.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(client.Lists([1]), b"later")
+
+    def test_interrupt(self):
+        """^C ends a wait of the main thread: for a reply, for a channel, at the end of a with statement."""
+        gate = Gate()
+        self.server.add_service(AT, gate)
+        connection = self.endpoint.connect(self.server.address, AT)
+        client = at.ATClient(connection)
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+        def interrupt():
+            gate.entered.acquire()
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+        def with_statement():
+            with connection.begin(300) as call:
+                call.write(struct.pack(">iI", at.AT_OP_Lists, 0))
+                call.send_end()
+
+        try:
+            for wait in (lambda: client.Lists([1], deadline=300), with_statement):
+                thread = threading.Thread(target=interrupt)
+                thread.start()
+                with self.assertRaises(KeyboardInterrupt):
+                    wait()
+                thread.join()
+            # The calls above have been aborted, and leave their channels.
+            threads = [threading.Thread(target=client.Lists, args=([n],)) for n in range(4)]
+            for thread in threads:
+                thread.start()
+            for _ in threads:
+                gate.entered.acquire()
+
+            def release_when_it_waits():
+                while not connection._waiting:
+                    time.sleep(0.01)
+                gate.entered.release()
+
+            helpers = [threading.Thread(target=interrupt), threading.Thread(target=release_when_it_waits)]
+            for helper in helpers:
+                helper.start()
+            with self.assertRaises(KeyboardInterrupt):
+                client.Lists([1], deadline=300)
+            for helper in helpers:
+                helper.join()
+        finally:
+            signal.signal(signal.SIGINT, before)
+            gate.released.set()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(client.Lists([1]), b"later")
+
+    def test_exception_inside(self):
+        """An exception is not replaced because something is still open."""
+        self.server.add_service(AT, Service())
+        with self.assertRaises(ValueError), rxwire.Endpoint() as endpoint:
+            call = endpoint.connect(self.server.address, AT).begin()
+            raise ValueError("the fault")
+        call.end(5)
+        endpoint.close()
 
 
 class AsyncService(Service):
