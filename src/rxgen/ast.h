@@ -263,6 +263,16 @@ void xg_file_free(struct xg_file *file);
 bool xg_write(const struct xg_file *file, const struct xg_options *options, char **text,
 	      size_t *length);
 
+/*
+ * The text of a code, a constant whose comment begins with "code:"; "" if there is none, and false if
+ * the item is no code. Lines are joined. `room` is the size of `text`; longer texts are cut.
+ */
+#define XG_CODE_TEXT 512
+bool xg_code_text(const struct xg_item *item, char *text, size_t room);
+bool xg_has_codes(const struct xg_file *file);
+/* No constant before this one is the same code. */
+bool xg_code_is_first(const struct xg_file *file, size_t index);
+
 /* The checked tree as JSON, malloc'ed; NULL if memory is exhausted. */
 char *xg_json(const struct xg_file *file, size_t *length);
 /* The checked tree as a Python module, malloc'ed; NULL if memory is exhausted. */

@@ -39,6 +39,7 @@ rxgen_sources += \
 rxgen_sources += \
 	src/rxgen/emit/align.c \
 	src/rxgen/emit/client.c \
+	src/rxgen/emit/codes.c \
 	src/rxgen/emit/emit.c \
 	src/rxgen/emit/emit.h \
 	src/rxgen/emit/header.c \

@@ -253,4 +253,8 @@ void emit_client_output(struct emit *e)
 		}
 		emit_forget(e);
 	}
+	for (size_t i = 0; emit_package(e, i); i++) {
+		emit_code_text(e, emit_package(e, i));
+		emit_forget(e);
+	}
 }

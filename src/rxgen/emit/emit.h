@@ -69,6 +69,12 @@ size_t emit_columns(const char *text, size_t length);
 /* White space from column `from` to `to`, with tabs. `out` has room for to - from + 1 bytes. */
 size_t emit_space(char *out, size_t from, size_t to);
 
+/* -- codes.c ------------------------------------------------------------------------------- */
+
+/* The function for the texts of codes, if the interface has any: its prototype, its definition. */
+void emit_code_prototype(struct emit *e, const struct xg_package *package);
+void emit_code_text(struct emit *e, const struct xg_package *package);
+
 /* -- names.c ------------------------------------------------------------------------------- */
 
 /* The C name of a member or procedure: a keyword gets a '_' appended. */

@@ -294,6 +294,8 @@ void emit_header_output(struct emit *e)
 		    (i + 1 == file->item_count || file->items[i + 1].kind != XG_ITEM_LINE))
 			emit_blank(e);
 	}
+	for (size_t i = 0; emit_package(e, i); i++)
+		emit_code_prototype(e, emit_package(e, i));
 	for (size_t i = 0; emit_package(e, i); i++) {
 		if (!emit_package(e, i)->proc_count)
 			continue;

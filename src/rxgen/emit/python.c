@@ -474,6 +474,30 @@ static void put_fields(struct python *p, const struct xg_proc *proc, enum xg_dir
 	fputs(count(proc, direction) ? "\n    ),\n" : "),\n", p->out);
 }
 
+/* The texts of codes, for exceptions. */
+static void put_codes(struct python *p)
+{
+	char text[XG_CODE_TEXT];
+
+	if (!xg_has_codes(p->file))
+		return;
+	fputs("\n\nrxw_codes = {\n", p->out);
+	for (size_t i = 0; i < p->file->item_count; i++) {
+		const struct xg_item *item = &p->file->items[i];
+		const char *from;
+
+		if (!xg_code_text(item, text, sizeof(text)) || !xg_code_is_first(p->file, i))
+			continue;
+		fputs("    ", p->out);
+		put_name(p, item->name);
+		fputs(": \"", p->out);
+		from = *text ? text : item->name;
+		put_escaped(p, from, strlen(from));
+		fputs("\",\n", p->out);
+	}
+	fputs("}\n", p->out);
+}
+
 /* ENOSPC and EDQUOT have other codes on the wire (rx-protocol 9.4). */
 static bool swaps(const struct python *p, const struct xg_package *package)
 {
@@ -489,8 +513,9 @@ static void put_definition(struct python *p, const struct xg_proc *proc)
 	fputs(",\n", p->out);
 	put_fields(p, proc, XG_IN);
 	put_fields(p, proc, XG_OUT);
-	fprintf(p->out, "%s%s)\n", proc->split ? "    split=True,\n" : "",
-		swaps(p, proc->package) ? "    swap_errno=True,\n" : "");
+	fprintf(p->out, "%s%s%s)\n", proc->split ? "    split=True,\n" : "",
+		swaps(p, proc->package) ? "    swap_errno=True,\n" : "",
+		xg_has_codes(p->file) ? "    codes=rxw_codes,\n" : "");
 }
 
 /* The annotation of the result of a method. */
@@ -664,6 +689,7 @@ static void put_module(struct python *p)
 	      p->out);
 	for (size_t i = 0; i < p->file->item_count; i++)
 		put_item(p, &p->file->items[i]);
+	put_codes(p);
 	for (size_t i = 0; i < p->file->item_count; i++)
 		if (p->file->items[i].kind == XG_ITEM_PACKAGE &&
 		    p->file->items[i].package->proc_count)

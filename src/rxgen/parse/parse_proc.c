@@ -19,7 +19,7 @@ static void claim_package(struct parser *p, const struct package *package)
 		"STATINDEX",	    "LOWEST_OPCODE",  "HIGHEST_OPCODE",	 "NUMBER_OPCODES",
 		"NO_OF_STAT_FUNCS", "function_names", "TranslateOpCode", "OpCodeIndex",
 	};
-	static const char *const objects[] = {"interface", "handlers", "service"};
+	static const char *const objects[] = {"interface", "handlers", "service", "code_text"};
 	const char *prefix = p->options->prefix ? p->options->prefix : "", *name;
 
 	for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
@@ -396,6 +396,25 @@ static void add_to_package(struct parser *p, struct proc *proc)
 	package->ast.procs[package->ast.proc_count++] = &proc->ast;
 }
 
+/* Words that begin a description for another compiler. */
+static void hint_at_language(struct parser *p, const struct proc *proc)
+{
+	static const char *const rpcgen[] = {"program", "version", NULL};
+	static const char *const proto[] = {"service", "message", "rpc", "syntax", "import", NULL};
+	static const struct {
+		const char *const *words;
+		const char *what;
+	} languages[] = {{rpcgen, "a program of rpcgen (ONC RPC)"}, {proto, "a file of protoc (gRPC)"}};
+
+	for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++)
+		for (const char *const *word = languages[i].words; *word; word++)
+			if (!strcmp(proc->ast.name, *word))
+				diag_note(p->diag, proc->loc,
+					  "this looks like %s: in .xg, procedures follow a line "
+					  "'package NAME_', see rxwgen(1)",
+					  languages[i].what);
+}
+
 bool parse_proc(struct parser *p)
 {
 	const char *doc = p->token.before;
@@ -422,8 +441,10 @@ bool parse_proc(struct parser *p)
 		proc->ast.own_stub = name->text;
 		parse_advance(p);
 	}
-	if (!parse_expect(p, '(', "after the name of a procedure"))
+	if (!parse_expect(p, '(', "after the name of a procedure")) {
+		hint_at_language(p, proc);
 		return false;
+	}
 	if (!p->package)
 		diag_error(p->diag, proc->loc, "procedure '%s' before any package", proc->ast.name);
 	proc->ast.prefix = p->prefix;

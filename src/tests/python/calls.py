@@ -170,6 +170,10 @@ class PeerTest(unittest.TestCase):
                 rpc.Client(connection).rxw_call(proc, ())
             self.assertEqual((caught.exception.code, caught.exception.origin), (code, rxwire.RXW_ORIGIN_PEER))
         self.assertEqual(rxwire.RxAbort(rxwire.code_from_errno(13)).errno, 13)
+        proc = rpc.Procedure("Fail", 4711, (), (("x", xdr.INT),), codes={4711: "the answer is refused"})
+        with self.assertRaises(rxwire.RxAbort) as caught:
+            rpc.Client(connection).rxw_call(proc, ())
+        self.assertEqual(str(caught.exception), "Fail: the answer is refused (4711)")
         with self.assertRaises(rxwire.RxAbort) as caught:
             self.client().rxw_call(rpc.Procedure("Unknown", 99, (), ()), ())
         self.assertEqual(caught.exception.code, rxwire.RXW_RPC_OPCODE)
