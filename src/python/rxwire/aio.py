@@ -365,7 +365,7 @@ class AsyncStream(AsyncCall):
         return rpc.finish(self, self.procedure, reply)
 
 
-class _Opening:
+class Opening:
     """`await client.Procedure(...)` or `async with client.Procedure(...) as stream`."""
 
     def __init__(self, coroutine):
@@ -405,7 +405,7 @@ class AsyncClient:
 
     def rxw_stream(self, procedure, values, deadline=None):
         """Call a split procedure: an AsyncStream, by await or async with."""
-        return _Opening(self._rxw_open(procedure, procedure.request(values), deadline))
+        return Opening(self._rxw_open(procedure, procedure.request(values), deadline))
 
     async def _rxw_open(self, procedure, request, deadline):
         call = await self.rxw_pool.begin(deadline)

@@ -107,7 +107,7 @@ def _make_config(settings):
         if isinstance(value, bool):
             value = "on" if value else "off"
         result = lib.rxw_config_set(C.byref(config), _text(name), _text(str(value)), message, len(message))
-        check(result, message.value.decode() or name)
+        check(result, name, message.value.decode())
     return config
 
 
@@ -209,13 +209,14 @@ class Keys(_Object):
         """Load a keytab, KeyFileExt or KeyFile. Returns a warning, or an empty string."""
         error = C.create_string_buffer(512)
         result = lib.rxw_keys_load(self.handle, _text(path), _text(whose), error, len(error))
-        check(result, error.value.decode(errors="replace"))
+        check(result, "keys", error.value.decode(errors="replace"))
         return error.value.decode(errors="replace")
 
     def reload(self):
         """Load changed files again. Returns the number of files whose keys have changed."""
         error = C.create_string_buffer(512)
-        return check(lib.rxw_keys_reload(self.handle, error, len(error)), error.value.decode(errors="replace"))
+        result = lib.rxw_keys_reload(self.handle, error, len(error))
+        return check(result, "keys", error.value.decode(errors="replace"))
 
     def close(self):
         handle, self._handle = self._handle, None
@@ -271,7 +272,7 @@ class Token(_Object):
             lifetime_s=lifetime, server=C.cast(address, C.c_void_p) if address else None,
             server_len=len(address) if address else 0, endpoint=endpoint and endpoint.handle)
         result = lib.rxw_token_create(C.byref(options), C.byref(made), error, len(error))
-        check(result, error.value.decode(errors="replace") or "token")
+        check(result, "token", error.value.decode(errors="replace"))
         self._handle = made.value
 
     def expires(self):

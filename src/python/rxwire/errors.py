@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Exceptions: results of library functions, codes of calls, invalid values."""
+import os
+
 from rxwire import _abi
 
 
@@ -13,18 +15,18 @@ class RxError(Error):
     `result` is one of the RXW_E… numbers (positive), `errno` the error of the system for RXW_ESYS, otherwise 0.
     """
 
-    def __init__(self, result, what="", errno=0):
+    def __init__(self, result, what="", errno=0, text=None):
         self.result = abs(result)
         self.errno = errno
         self.what = what
-        text = _abi.lib.rxw_strerror(self.result).decode()
-        if errno:
-            import os
-            text = os.strerror(errno)
-        super().__init__(f"{what}: {text}" if what else text)
+        if not text:
+            text = os.strerror(errno) if errno else _abi.lib.rxw_strerror(self.result).decode()
+            text = f"{what}: {text}" if what else text
+        self.text = text
+        super().__init__(text)
 
     def __reduce__(self):
-        return RxError, (self.result, self.what, self.errno)
+        return RxError, (self.result, self.what, self.errno, self.text)
 
 
 class RxAbort(Error):
@@ -84,8 +86,11 @@ class DecodeError(XdrError):
     """Received data is not a valid encoding."""
 
 
-def check(result, what=""):
-    """The result of a library function if it is not negative; otherwise raises RxError."""
+def check(result, what="", text=None):
+    """The result of a library function if it is not negative; otherwise raises RxError.
+
+    `text` is a whole message of the function, for which `what` is used if it is empty.
+    """
     if result < 0:
-        raise RxError(result, what, _abi.errno() if result == -_abi.RXW_ESYS else 0)
+        raise RxError(result, what, _abi.errno() if result == -_abi.RXW_ESYS else 0, text)
     return result

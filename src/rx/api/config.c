@@ -479,6 +479,56 @@ static void explain(const struct field *f, const char *value, char *message, siz
 	put_message(message, size, "%s: \"%.64s\" is not %s", o->name, value, allowed);
 }
 
+#define NAME_MAX_LENGTH 32
+
+/* How many letters have to be inserted, removed or replaced to make one name of the other. */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[NAME_MAX_LENGTH + 1];
+	size_t n = strlen(b);
+
+	for (size_t k = 0; k <= n; k++)
+		row[k] = (unsigned)k;
+	for (size_t i = 1; *a; a++, i++) {
+		unsigned corner = row[0];
+
+		row[0] = (unsigned)i;
+		for (size_t k = 1; k <= n; k++) {
+			unsigned best = corner + (*a != b[k - 1]);
+
+			corner = row[k];
+			if (row[k] + 1 < best)
+				best = row[k] + 1;
+			if (row[k - 1] + 1 < best)
+				best = row[k - 1] + 1;
+			row[k] = best;
+		}
+	}
+	return row[n];
+}
+
+/* The option whose name is misspelt, or NULL. */
+static const char *nearest(const char *name)
+{
+	const char *found = NULL;
+	unsigned least = 3;
+
+	if (strlen(name) < 3 || strlen(name) > NAME_MAX_LENGTH)
+		return NULL;
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		unsigned d;
+
+		if (strlen(options[i].name) > NAME_MAX_LENGTH)
+			continue;
+		d = distance(name, options[i].name);
+		if (d < least) {
+			least = d;
+			found = options[i].name;
+		}
+	}
+	return found;
+}
+
 int rxw_config_set(struct rxw_config *config, const char *name, const char *value, char *message,
 		   size_t message_size)
 {
@@ -493,7 +543,10 @@ int rxw_config_set(struct rxw_config *config, const char *name, const char *valu
 	}
 	f = find(name);
 	if (!f) {
-		put_message(message, message_size, "%.64s: there is no option of this name", name);
+		const char *near = nearest(name);
+
+		put_message(message, message_size, "%.64s: there is no option of this name%s%s%s",
+			    name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 		return -RXW_ENAME;
 	}
 	if (!has_member(config, f)) {

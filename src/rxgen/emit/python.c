@@ -13,6 +13,8 @@ struct python {
 	FILE *out;
 	const struct xg_file *file;
 	const struct xg_options *options;
+	const struct xg_type *type; /* the class that is written, or NULL */
+	const struct xg_package *package; /* or that of a package */
 	bool block; /* the latest definition was a class, which two empty lines separate */
 };
 
@@ -281,6 +283,30 @@ static void put_type(struct python *p, const struct xg_decl *decl, enum xg_shape
 	}
 }
 
+/* Has the class that is written, or the module, another object of this name? */
+static bool is_shadowed(const struct python *p, const char *name)
+{
+	const struct xg_type *type = p->type;
+
+	for (size_t i = 0; p->package && i < p->package->proc_count; i++)
+		if (!strcmp(p->package->procs[i]->name, name))
+			return true;
+	for (size_t i = 0; type && i < type->member_count; i++)
+		if (!strcmp(type->members[i].name, name))
+			return true;
+	for (size_t i = 0; type && i < type->arm_count; i++)
+		if (type->arms[i].decl.name && !strcmp(type->arms[i].decl.name, name))
+			return true;
+	if (type && type->what == XG_UNION && !strcmp(type->discriminant.name, name))
+		return true;
+	return is_global(p->file, name);
+}
+
+static void put_builtin(struct python *p, const char *name)
+{
+	fprintf(p->out, "%s%s", is_shadowed(p, name) ? "rxw_builtins." : "", name);
+}
+
 static void put_hint(struct python *p, const struct xg_decl *decl, enum xg_shape shape);
 
 static void put_kind_hint(struct python *p, const struct xg_decl *decl)
@@ -292,20 +318,22 @@ static void put_kind_hint(struct python *p, const struct xg_decl *decl)
 	else if (decl->kind == XG_UUID)
 		fputs("rxw_uuid.UUID", p->out);
 	else if (decl->kind == XG_BOOL)
-		fputs("bool", p->out);
+		put_builtin(p, "bool");
 	else
-		fputs(decl->kind == XG_FLOAT || decl->kind == XG_DOUBLE ? "float" : "int", p->out);
+		put_builtin(p, decl->kind == XG_FLOAT || decl->kind == XG_DOUBLE ? "float" : "int");
 }
 
 /* The annotation of a value. */
 static void put_hint(struct python *p, const struct xg_decl *decl, enum xg_shape shape)
 {
 	if (decl->kind == XG_STRING || decl->kind == XG_OPAQUE) {
-		fputs(decl->kind == XG_STRING ? "str" : "bytes", p->out);
+		put_builtin(p, decl->kind == XG_STRING ? "str" : "bytes");
 		return;
 	}
-	if (shape == XG_FIXED || shape == XG_COUNTED)
-		fputs("list[", p->out);
+	if (shape == XG_FIXED || shape == XG_COUNTED) {
+		put_builtin(p, "list");
+		putc('[', p->out);
+	}
 	put_kind_hint(p, decl);
 	if (shape == XG_FIXED || shape == XG_COUNTED)
 		putc(']', p->out);
@@ -337,6 +365,54 @@ static void put_enum(struct python *p, const struct xg_type *type)
 	}
 }
 
+/* What the decorator adds, for type checkers. */
+static void put_struct_types(struct python *p, const struct xg_type *type)
+{
+	fputs("\n    if rxw_typing.TYPE_CHECKING:\n\n        def __init__(\n            rxw_self,\n", p->out);
+	for (size_t i = 0; i < type->member_count; i++) {
+		fputs("            ", p->out);
+		put_name(p, type->members[i].name);
+		fputs(": ", p->out);
+		put_hint(p, &type->members[i], type->members[i].shape);
+		fputs(" = ...,\n", p->out);
+	}
+	fputs("        ) -> None: ...\n", p->out);
+	if (!type->list)
+		return;
+	fputs("\n        def __iter__(self) -> rxw_typing.Iterator[", p->out);
+	put_name(p, type->name);
+	fputs("]: ...\n", p->out);
+}
+
+static void put_union_types(struct python *p, const struct xg_type *type)
+{
+	fputs("\n    if rxw_typing.TYPE_CHECKING:\n        ", p->out);
+	put_name(p, type->discriminant.name);
+	fputs(": ", p->out);
+	put_hint(p, &type->discriminant, type->discriminant.shape);
+	putc('\n', p->out);
+	for (size_t i = 0; i < type->arm_count; i++) {
+		const struct xg_decl *arm = &type->arms[i].decl;
+		bool known = arm->kind == XG_VOID;
+
+		for (size_t k = 0; k < i && !known; k++)
+			known = type->arms[k].decl.kind != XG_VOID &&
+				!strcmp(type->arms[k].decl.name, arm->name);
+		if (known)
+			continue;
+		fputs("        ", p->out);
+		put_name(p, arm->name);
+		fputs(": ", p->out);
+		put_hint(p, arm, arm->shape);
+		putc('\n', p->out);
+	}
+	fputs("        _case_: ", p->out);
+	put_hint(p, &type->discriminant, type->discriminant.shape);
+	fputs("\n        _content_: rxw_typing.Any\n\n        def __init__(self, case: ", p->out);
+	put_hint(p, &type->discriminant, type->discriminant.shape);
+	fputs(" = ..., value: rxw_typing.Any = ...) -> None: ...\n", p->out);
+}
+
 static void put_struct(struct python *p, const struct xg_type *type)
 {
 	fputs("\n\n@rxw_xdr.structure(\n", p->out);
@@ -360,6 +436,7 @@ static void put_struct(struct python *p, const struct xg_type *type)
 		put_hint(p, &type->members[i], type->members[i].shape);
 		putc('\n', p->out);
 	}
+	put_struct_types(p, type);
 }
 
 static void put_arm(struct python *p, const struct xg_arm *arm)
@@ -393,6 +470,7 @@ static void put_union(struct python *p, const struct xg_type *type)
 	put_name(p, type->name);
 	fputs(":\n", p->out);
 	put_doc(p, "    ", type->doc, "A case and the value of its arm.");
+	put_union_types(p, type);
 }
 
 static bool is_class(const struct xg_item *item)
@@ -427,10 +505,13 @@ static void put_item(struct python *p, const struct xg_item *item)
 		fprintf(p->out, "from %s import *\n", name);
 	} else if (item->kind == XG_ITEM_TYPE && item->type->what == XG_ENUM) {
 		put_enum(p, item->type);
-	} else if (item->kind == XG_ITEM_TYPE && item->type->what == XG_STRUCT) {
-		put_struct(p, item->type);
-	} else if (item->kind == XG_ITEM_TYPE && item->type->what == XG_UNION) {
-		put_union(p, item->type);
+	} else if (is_class(item)) {
+		p->type = item->type;
+		if (item->type->what == XG_STRUCT)
+			put_struct(p, item->type);
+		else
+			put_union(p, item->type);
+		p->type = NULL;
 	} else if (item->kind == XG_ITEM_TYPE) {
 		put_comment(p, "", item->type->doc);
 		put_name(p, item->type->name);
@@ -523,7 +604,9 @@ static void put_result(struct python *p, const struct xg_proc *proc)
 {
 	size_t results = count(proc, XG_OUT), n = 0;
 
-	fputs(results > 1 ? "tuple[" : results ? "" : "None", p->out);
+	if (results > 1)
+		put_builtin(p, "tuple");
+	fputs(results > 1 ? "[" : results ? "" : "None", p->out);
 	for (size_t i = 0; i < proc->param_count; i++) {
 		const struct xg_param *param = &proc->params[i];
 
@@ -558,8 +641,11 @@ static void put_params(struct python *p, const struct xg_proc *proc, enum role r
 		fputs(": ", p->out);
 		put_hint(p, &param->decl, param_shape(param));
 	}
-	if (role != SERVICE)
-		fprintf(p->out, ",%s*,%sdeadline: float | None = None", between, between);
+	if (role == SERVICE)
+		return;
+	fprintf(p->out, ",%s*,%sdeadline: ", between, between);
+	put_builtin(p, "float");
+	fputs(" | None = None", p->out);
 }
 
 /* The line of `def`; with a line for each parameter if it would be too long. */
@@ -577,7 +663,7 @@ static void put_head(struct python *p, const struct xg_proc *proc, enum role rol
 		if (!proc->split || role == SERVICE)
 			put_result(p, proc);
 		else
-			fputs(role == CLIENT ? "rxw_rpc.Stream" : "rxw_aio.AsyncStream", p->out);
+			fputs(role == CLIENT ? "rxw_rpc.Stream" : "rxw_aio.Opening", p->out);
 		fputs(":\n", p->out);
 		end = ftell(p->out);
 		if (end - start <= COLUMNS || *between != ' ')
@@ -598,7 +684,8 @@ static void put_method(struct python *p, const struct xg_proc *proc, enum role r
 		fputs("        rxw_rpc.refuse(call)\n", p->out);
 		return;
 	}
-	fprintf(p->out, "        return %sself.rxw_%s(",
+	fprintf(p->out, "        %s%sself.rxw_%s(",
+		count(proc, XG_OUT) || proc->split ? "return " : "",
 		role == ASYNC_CLIENT && !proc->split ? "await " : "",
 		proc->split ? "stream" : "call");
 	put_procedure(p, proc);
@@ -668,9 +755,11 @@ static void put_package(struct python *p, const struct xg_package *package)
 	putc('\n', p->out);
 	for (size_t i = 0; i < package->proc_count; i++)
 		put_definition(p, package->procs[i]);
+	p->package = package;
 	put_class(p, package, CLIENT);
 	put_class(p, package, ASYNC_CLIENT);
 	put_class(p, package, SERVICE);
+	p->package = NULL;
 }
 
 /* -- the module -------------------------------------------------------------------------------- */
@@ -683,7 +772,7 @@ static void put_module(struct python *p)
 	fputs("# Made by rxwgen from ", p->out);
 	put_escaped(p, name, strlen(name));
 	fputs(". Do not edit.\nfrom __future__ import annotations\n\n"
-	      "import enum as rxw_enum\nimport uuid as rxw_uuid\n\n"
+	      "import builtins as rxw_builtins\nimport enum as rxw_enum\nimport typing as rxw_typing\nimport uuid as rxw_uuid\n\n"
 	      "from rxwire import aio as rxw_aio\nfrom rxwire import rpc as rxw_rpc\n"
 	      "from rxwire import xdr as rxw_xdr\n\n",
 	      p->out);

@@ -368,6 +368,12 @@ class PythonTest(unittest.TestCase):
             rxwire.Engine({"window": 65536})
         self.assertEqual(caught.exception.result, rxwire.RXW_EVALUE)
         self.assertIn("65536", str(caught.exception))
+        with self.assertRaises(rxwire.RxError) as caught:
+            rxwire.Engine({"windw": 5})
+        self.assertEqual(str(caught.exception), "windw: there is no option of this name; did you mean window?")
+        with self.assertRaises(rxwire.RxError) as caught:
+            rxwire.Keys().load("/nonexistent")
+        self.assertEqual(str(caught.exception).count("No such file"), 1)
         with rxwire.Engine({"window": 32, "gso": False, "dead-ms": 1000}) as engine:
             with rxwire.Endpoint(engine, config={"mtu": 1300}) as endpoint:
                 self.assertGreater(endpoint.address[1], 0)

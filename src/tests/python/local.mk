@@ -7,7 +7,8 @@ check_scripts += \
 	src/tests/python/examples.sh \
 	src/tests/python/names.sh \
 	src/tests/python/programs.sh \
-	src/tests/python/types.sh
+	src/tests/python/types.sh \
+	src/tests/python/typing.sh
 EXTRA_DIST += \
 	src/tests/python/abi.py \
 	src/tests/python/calls.py \
@@ -17,7 +18,8 @@ EXTRA_DIST += \
 	src/tests/python/names.py \
 	src/tests/python/renamed.xg \
 	src/tests/python/programs.py \
-	src/tests/python/coders.py
+	src/tests/python/coders.py \
+	src/tests/python/typing_check.py
 
 check_PROGRAMS += src/tests/python/peer
 src_tests_python_peer_SOURCES = src/tests/python/peer.c

@@ -204,7 +204,7 @@ START_TEST(messages)
 	set("gso", "x");
 	ck_assert_str_eq(message, "gso: \"x\" is not one of on|off|auto");
 	ck_assert_int_eq(set("windows", "1"), -RXW_ENAME);
-	ck_assert_str_eq(message, "windows: there is no option of this name");
+	ck_assert_str_eq(message, "windows: there is no option of this name; did you mean window?");
 	ck_assert_int_eq(set("", "1"), -RXW_ENAME);
 	ck_assert_int_eq(rxw_config_set(&config, "window", "0", NULL, 0), -RXW_EVALUE);
 	ck_assert_int_eq(rxw_config_set(&config, "window", "0", tiny, sizeof(tiny)), -RXW_EVALUE);
