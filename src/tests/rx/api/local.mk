@@ -36,6 +36,7 @@ check_tests += src/tests/rx/api/test_endpoint
 src_tests_rx_api_test_endpoint_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_fork
 src_tests_rx_api_test_fork_LDADD = $(harness_libs)
+check_scripts += src/tests/rx/api/fork.sh
 check_tests += src/tests/rx/api/test_hand_over
 src_tests_rx_api_test_hand_over_LDADD = $(harness_libs)
 check_tests += src/tests/rx/api/test_quick
