@@ -13,7 +13,7 @@ struct python {
 	FILE *out;
 	const struct xg_file *file;
 	const struct xg_options *options;
-	const struct xg_type *type; /* the class that is written, or NULL */
+	const struct xg_type *type;	  /* the class that is written, or NULL */
 	const struct xg_package *package; /* or that of a package */
 	bool block; /* the latest definition was a class, which two empty lines separate */
 };
@@ -368,7 +368,8 @@ static void put_enum(struct python *p, const struct xg_type *type)
 /* What the decorator adds, for type checkers. */
 static void put_struct_types(struct python *p, const struct xg_type *type)
 {
-	fputs("\n    if rxw_typing.TYPE_CHECKING:\n\n        def __init__(\n            rxw_self,\n", p->out);
+	fputs("\n    if rxw_typing.TYPE_CHECKING:\n\n        def __init__(\n            rxw_self,\n",
+	      p->out);
 	for (size_t i = 0; i < type->member_count; i++) {
 		fputs("            ", p->out);
 		put_name(p, type->members[i].name);

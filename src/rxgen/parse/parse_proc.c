@@ -404,7 +404,8 @@ static void hint_at_language(struct parser *p, const struct proc *proc)
 	static const struct {
 		const char *const *words;
 		const char *what;
-	} languages[] = {{rpcgen, "a program of rpcgen (ONC RPC)"}, {proto, "a file of protoc (gRPC)"}};
+	} languages[] = {{rpcgen, "a program of rpcgen (ONC RPC)"},
+			 {proto, "a file of protoc (gRPC)"}};
 
 	for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++)
 		for (const char *const *word = languages[i].words; *word; word++)
