@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "common/cancel.h"
 #include "common/sized.h"
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
@@ -205,6 +206,8 @@ static bool runs_elsewhere(const struct rxw_call *call)
 
 static void wait_callback(struct rxw_call *call)
 {
+	NOT_CANCELLED;
+
 	while (runs_elsewhere(call))
 		pthread_cond_wait(&call->sleep.cond, &call->conn->lock);
 }
@@ -365,6 +368,7 @@ int rxw_call_set_events(rxw_call *call, unsigned events)
 	struct rxw_queue *q = NULL;
 	uint64_t one = 1;
 	int r = 0;
+	NOT_CANCELLED;
 
 	if (!call || !events || (events & ~ALL_EVENTS))
 		return -RXW_EINVAL;
@@ -388,6 +392,7 @@ int rxw_call_set_events(rxw_call *call, unsigned events)
 unsigned rxw_call_events(rxw_call *call)
 {
 	unsigned events;
+	NOT_CANCELLED;
 
 	if (!call)
 		return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cancel.h"
 #include "common/sized.h"
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
@@ -135,6 +136,7 @@ static int run(struct rxw_endpoint *ep)
 int rxw_endpoint_start(rxw_endpoint *endpoint)
 {
 	int r = -RXW_ESTATE;
+	NOT_CANCELLED;
 
 	if (!endpoint)
 		return -RXW_EINVAL;
@@ -262,6 +264,7 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	struct rxw_addr bind;
 	const char *text;
 	int r;
+	NOT_CANCELLED;
 
 	if (!engine || !endpoint || (options && !sized_read(&o, sizeof(o), options)) ||
 	    o.socket_count > RXW_MAX_SHARDS || (o.socket_count && !o.sockets))
@@ -463,6 +466,8 @@ int rxw_endpoint_refuse(rxw_endpoint *endpoint, rxw_code code)
 
 int rxw_endpoint_hand_over(rxw_endpoint *endpoint, unsigned limit_ms)
 {
+	NOT_CANCELLED;
+
 	if (!endpoint || !endpoint->server)
 		return -RXW_EINVAL;
 	if (rxw_endpoint_inherited(endpoint))
@@ -480,6 +485,7 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 	uint64_t end;
 	unsigned left;
 	int r;
+	NOT_CANCELLED;
 
 	if (!endpoint)
 		return -RXW_EINVAL;
@@ -529,6 +535,7 @@ static bool in_use(struct rxw_endpoint *ep)
 int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 {
 	struct rxw_engine *e;
+	NOT_CANCELLED;
 
 	if (!endpoint)
 		return 0;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cancel.h"
 #include "common/cpus.h"
 #include "engine/fork/fork.h"
 #include "engine/objects.h"
@@ -56,6 +57,7 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 {
 	struct rxw_engine *e;
 	int r;
+	NOT_CANCELLED;
 
 	if (!engine)
 		return -RXW_EINVAL;

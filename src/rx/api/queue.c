@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "common/cancel.h"
 #include "common/sized.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/fork/fork.h"
@@ -61,6 +62,7 @@ int rxw_queue_destroy(rxw_queue *queue)
 {
 	struct rxw_queue *q = queue;
 	bool waited_on, owed;
+	NOT_CANCELLED;
 
 	if (!q)
 		return 0;
@@ -154,6 +156,7 @@ int rxw_queue_run(rxw_queue *queue, rxw_queue_fn fn, unsigned max, int timeout_m
 {
 	struct rxw_queue_event event;
 	int n;
+	NOT_CANCELLED; /* packets that fn() caused are sent at the end */
 
 	if (!fn || !max || !queue)
 		return -RXW_EINVAL;

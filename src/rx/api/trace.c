@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cancel.h"
 #include "common/sized.h"
 #include "engine/fork/fork.h"
 #include "engine/trace/ring.h"
@@ -114,6 +115,7 @@ int rxw_trace_start(rxw_endpoint *endpoint, const struct rxw_trace_options *opti
 	struct rxw_trace *t;
 	unsigned snap;
 	int rc;
+	NOT_CANCELLED;
 
 	if (!endpoint || (options && !sized_read(&o, sizeof(o), options)))
 		return -RXW_EINVAL;
@@ -146,6 +148,7 @@ int rxw_trace_stop(rxw_endpoint *endpoint)
 {
 	struct rxw_trace *t = trace_of(endpoint);
 	int rc = -RXW_ESTATE;
+	NOT_CANCELLED;
 
 	if (!endpoint)
 		return -RXW_EINVAL;
@@ -180,6 +183,7 @@ int rxw_trace_write(rxw_endpoint *endpoint, int fd)
 {
 	struct rxw_trace *t;
 	int rc;
+	NOT_CANCELLED;
 
 	if (!endpoint)
 		return -RXW_EINVAL;
@@ -216,6 +220,7 @@ int rxw_trace_save(rxw_endpoint *endpoint, const char *path)
 	struct rxw_trace *t;
 	const char *name;
 	int dir, rc, why;
+	NOT_CANCELLED;
 
 	if (!endpoint || !path)
 		return -RXW_EINVAL;

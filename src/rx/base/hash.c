@@ -3,6 +3,8 @@
 
 #include "base/hash.h"
 
+#include "common/cancel.h"
+
 #include <errno.h>
 #include <stdio.h>
 #ifdef HAVE_SYS_RANDOM_H
@@ -38,6 +40,7 @@ int rxw_random(void *out, size_t size)
 	uint8_t *p = (uint8_t *)out;
 	FILE *f;
 	size_t n;
+	NOT_CANCELLED;
 
 #ifdef HAVE_GETRANDOM
 	while (size) {

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/cancel.h"
 #include "io/io_sock.h"
 
 void rxw_io_warn(struct rxw_io_sock *s, enum rxw_io_warning once, const char *format, ...)
@@ -184,6 +185,7 @@ int rxw_io_wait(struct rxw_io_sock *s, uint64_t timeout_us)
 	struct timespec t = { .tv_sec = (time_t)(timeout_us / 1000000),
 			      .tv_nsec = (long)(timeout_us % 1000000) * 1000 };
 	uint64_t woken;
+	NOT_CANCELLED;
 
 	/* Unread reports would end every wait at once; they are therefore reported only once. */
 	if (atomic_load_explicit(&s->errors_pending, memory_order_relaxed)) {
@@ -210,6 +212,7 @@ int rxw_io_wait(struct rxw_io_sock *s, uint64_t timeout_us)
 void rxw_io_wake(struct rxw_io_sock *s)
 {
 	uint64_t one = 1;
+	NOT_CANCELLED;
 
 	rxw_io_count(&s->stats.syscalls_other, 1);
 	/* Fails only if the counter is full; then a wake-up is already pending. */

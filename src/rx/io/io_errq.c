@@ -7,6 +7,7 @@
 #include <linux/errqueue.h> /* needs struct timespec */
 #include <unistd.h>
 
+#include "common/cancel.h"
 #include "io/io_sock.h"
 #include "io/io_linux.h"
 
@@ -64,6 +65,7 @@ static int read_one(struct rxw_io_sock *s, struct rxw_io_error *e)
 	struct msghdr m = { .msg_name = &name, .msg_namelen = sizeof(name), .msg_iov = &iov,
 			    .msg_iovlen = 1, .msg_control = control.bytes,
 			    .msg_controllen = sizeof(control.bytes) };
+	NOT_CANCELLED;
 
 	rxw_io_count(&s->stats.syscalls_other, 1);
 	if (recvmsg(s->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)

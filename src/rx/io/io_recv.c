@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "common/cancel.h"
 #include "io/io_sock.h"
 
 /*
@@ -71,6 +72,7 @@ int rxw_io_recv(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned count, uin
 {
 	int flags = 0;
 	int r = 0;
+	NOT_CANCELLED;
 
 	if (count > s->batch)
 		count = s->batch;

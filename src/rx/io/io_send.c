@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/probe.h"
+#include "common/cancel.h"
 #include "io/io_sock.h"
 
 /* Progress of a call of rxw_io_send(): everything before entry and offset has been sent. */
@@ -301,6 +302,7 @@ unsigned rxw_io_send(struct rxw_io_sock *s, struct rxw_io_tx *tx, unsigned count
 	int flags = MSG_NOSIGNAL | (nowait ? MSG_DONTWAIT : 0);
 	struct rxw_io_out out;
 	unsigned good = 0;
+	NOT_CANCELLED;
 
 	for (unsigned i = 0; i < count; i++)
 		tx[i].error = tx[i].sent_segments = 0;

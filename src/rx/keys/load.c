@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Files of service keys: loading, reloading while the table is in use, writing. */
 
+#include "common/cancel.h"
 #include "keys/file.h"
 #include "keys/secret.h"
 
@@ -227,6 +228,7 @@ int rxw_keys_load(rxw_keys *keys, const char *path, const char *whose, char *err
 	struct rxw_key_source *source, *made = NULL;
 	char *which;
 	int result = -RXW_ENOMEM;
+	NOT_CANCELLED;
 
 	if (!error)
 		room = 0;
@@ -264,6 +266,7 @@ int rxw_keys_load(rxw_keys *keys, const char *path, const char *whose, char *err
 int rxw_keys_reload(rxw_keys *keys, char *error, size_t room)
 {
 	int changed = 0, first = 0, result;
+	NOT_CANCELLED;
 
 	if (!error)
 		room = 0;
@@ -345,6 +348,7 @@ int rxw_keys_write(rxw_keys *keys, const char *path, int replace, char *error, s
 	uint8_t *data;
 	size_t size;
 	int result, saved;
+	NOT_CANCELLED;
 
 	if (!error)
 		room = 0;

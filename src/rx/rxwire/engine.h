@@ -23,9 +23,9 @@ RXW_CONST const char *rxw_version(void);
 
 /*
  * Create an engine. `config` is copied; NULL means the defaults. The caller owns the engine.
- * Threads of the library block all signals. In the child of a fork() all functions refuse what
- * belongs to an engine of the parent: -RXW_ESTATE, or RXW_INVALID_OPERATION as a code; destroying it
- * closes the child's descriptors.
+ * Threads of the library block all signals but SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS and
+ * SIGPROF. In the child of a fork() all functions refuse what belongs to an engine of the parent:
+ * -RXW_ESTATE, or RXW_INVALID_OPERATION as a code; destroying it closes the child's descriptors.
  * Errors: -RXW_EINVAL, -RXW_ENOMEM, -RXW_ESYS (errno). Any thread.
  */
 RXW_MUST_USE int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine);

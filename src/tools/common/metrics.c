@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +24,7 @@
 #include <rxwire/metrics.h>
 
 #include "common/clock.h"
+#include "common/sigmask.h"
 #include "tools/common/message.h"
 #include "tools/common/metrics.h"
 #include "tools/common/report.h"
@@ -573,14 +573,13 @@ static void release(struct tools_metrics *m)
 	free(m);
 }
 
-/* A thread that blocks all signals. */
+/* A thread that leaves the signals of the process to others. */
 static int start_thread(struct tools_metrics *m)
 {
-	sigset_t all, before;
+	sigset_t before;
 	int rc;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	block_foreign_signals(&before);
 	rc = pthread_create(&m->thread, NULL, run, m);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = rc;

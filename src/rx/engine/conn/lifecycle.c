@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/cancel.h"
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
@@ -98,6 +99,7 @@ static void free_stream(struct rxw_call *call)
 void rxw_call_free(struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
+	NOT_CANCELLED;
 
 	rxw_workers_release_call(call);
 	rxw_deferral_release_call(call);

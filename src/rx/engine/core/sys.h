@@ -37,11 +37,21 @@ int rxw_cond_init(pthread_cond_t *c);
 void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at);
 
 /*
- * A library thread: all signals blocked; it names itself, and places itself by the configured affinity. It may have
- * ended when this returns. 0, -RXW_ENOMEM, -RXW_ESYS.
+ * A library thread: signals are blocked, except those that it causes itself; it names itself, and
+ * places itself by the configured affinity. It may have ended when this returns. 0, -RXW_ENOMEM, -RXW_ESYS.
  */
 int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
 		      const char *name, void *(*run)(void *), void *arg);
+/*
+ * For pthread_cleanup_push() around a function of the application that may not end its thread, since
+ * others may wait for it for ever. Logs it. `arg`: a struct rxw_called.
+ */
+struct rxw_called {
+	const struct rxw_engine *engine;
+	const char *what; /* "handler" */
+	unsigned service; /* its id */
+};
+void rxw_log_exit(void *arg);
 void rxw_log(const struct rxw_engine *e, enum rxw_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -6,6 +6,17 @@
 
 #define QUANTUM 180u /* packets that a callback may write if other jobs wait for its thread */
 
+static void call_back(struct rxw_call *call, rxw_call_fn fn, unsigned events, void *arg)
+{
+	struct rxw_called called = {call->conn->ep->engine, "callback", call->conn->p.service};
+
+	rxw_callback_enter();
+	pthread_cleanup_push(rxw_log_exit, &called);
+	fn(call, events, arg);
+	pthread_cleanup_pop(0);
+	rxw_callback_leave();
+}
+
 /*
  * Runs the callback until no events are pending. With `quantum` it runs once: events that came
  * meanwhile are reported by a further job.
@@ -38,9 +49,7 @@ static void run(struct rxw_call *call, bool quantum)
 		call->events.thread = pthread_self();
 		call->events.quantum_end = quantum ? rxw_pcall_next_seq(&call->p) + QUANTUM : 0;
 		rxw_conn_unlock(c);
-		rxw_callback_enter();
-		fn(call, events, arg);
-		rxw_callback_leave();
+		call_back(call, fn, events, arg);
 		rxw_conn_lock(c);
 		call->events.pending |= rxw_callback_quantum_used(call);
 		call->events.quantum_end = 0;

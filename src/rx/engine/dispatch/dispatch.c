@@ -5,6 +5,7 @@
  */
 #include <unistd.h>
 
+#include "common/cancel.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
@@ -221,6 +222,8 @@ static void run(struct rxw_effects *a)
 
 void rxw_dispatch(struct rxw_effects *a)
 {
+	NOT_CANCELLED;
+
 	run(a);
 	while (a->spill) {
 		unspill(a);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/cancel.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/queue/queue.h"
@@ -102,6 +103,7 @@ bool rxw_queue_put(struct rxw_call *call)
 static void update_fd(struct rxw_queue *q)
 {
 	uint64_t count = 1;
+	NOT_CANCELLED;
 
 	if (q->fd < 0 || q->fd_set == (q->first != NULL))
 		return;

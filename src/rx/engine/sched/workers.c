@@ -209,13 +209,57 @@ static bool is_surplus(const struct rxw_workers *w)
 	return w->threads > w->max && !w->parked && !rxw_workers_due(w);
 }
 
-/* Runs the handler, and notes how long it took. Returns whether the call succeeded. */
-static bool serve(struct rxw_endpoint *ep, struct rxw_call *call)
+/* Workers' lock held, and released: the thread ends. */
+static void end_thread(struct rxw_endpoint *ep, struct rxw_worker *self)
 {
 	struct rxw_workers *w = &ep->workers;
-	uint64_t before = rxw_now();
-	bool succeeded = !ep->upcalls->serve(call, RXW_BY_WORKER);
+	pthread_t before = w->latest;
+	bool joins = w->joinable;
 
+	rxw_worker_end(self);
+	w->threads--;
+	w->idle--;
+	w->joinable = true;
+	w->latest = pthread_self();
+	pthread_cond_broadcast(&w->gone);
+	rxw_workers_unlock(ep);
+	if (joins)
+		pthread_join(before, NULL);
+}
+
+/* What the handler of a call would leave undone if it ended its thread. */
+struct served {
+	struct rxw_endpoint *ep;
+	struct rxw_worker *worker;
+	struct rxw_call *call; /* one reference */
+};
+
+static void abandon(void *arg)
+{
+	struct served *s = arg;
+
+	if (!atomic_load(&s->call->deferral.deferred))
+		s->ep->upcalls->refuse(s->call, RXW_USER_ABORT);
+	rxw_workers_lock(s->ep);
+	s->ep->workers.idle++;
+	end_call(&s->ep->workers, s->worker, s->call, false);
+	rxw_workers_unlock(s->ep);
+	rxw_call_unref(s->call);
+	rxw_workers_lock(s->ep);
+	end_thread(s->ep, s->worker);
+}
+
+/* Runs the handler, and notes how long it took. Returns whether the call succeeded. */
+static bool serve(struct rxw_endpoint *ep, struct rxw_worker *worker, struct rxw_call *call)
+{
+	struct served served = {.ep = ep, .worker = worker, .call = call};
+	struct rxw_workers *w = &ep->workers;
+	uint64_t before = rxw_now();
+	bool succeeded;
+
+	pthread_cleanup_push(abandon, &served);
+	succeeded = !ep->upcalls->serve(call, RXW_BY_WORKER);
+	pthread_cleanup_pop(0);
 	if (rxw_run_note(call->conn->service, rxw_now() - before) &&
 	    !atomic_load_explicit(&w->any_quick, memory_order_relaxed))
 		atomic_store_explicit(&w->any_quick, true, memory_order_relaxed);
@@ -228,8 +272,7 @@ static void *work_loop(void *arg)
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_call *done = NULL; /* its reference is dropped without the lock */
 	struct rxw_worker self = {.call = NULL};
-	bool succeeded, signal_other, joins;
-	pthread_t before;
+	bool succeeded, signal_other;
 
 	rxw_set_library_thread(ep);
 	rxw_workers_lock(ep);
@@ -262,23 +305,13 @@ static void *work_loop(void *arg)
 			pthread_cond_signal(&w->work);
 		if (done)
 			rxw_call_unref(done);
-		succeeded = serve(ep, call);
+		succeeded = serve(ep, &self, call);
 		done = call;
 		rxw_workers_lock(ep);
 		w->idle++;
 		end_call(w, &self, call, succeeded);
 	}
-	rxw_worker_end(&self);
-	w->threads--;
-	w->idle--;
-	joins = w->joinable;
-	before = w->latest;
-	w->joinable = true;
-	w->latest = pthread_self();
-	pthread_cond_broadcast(&w->gone);
-	rxw_workers_unlock(ep);
-	if (joins)
-		pthread_join(before, NULL);
+	end_thread(ep, &self);
 	return NULL;
 }
 

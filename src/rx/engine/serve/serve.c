@@ -8,6 +8,18 @@
 #include "engine/serve/serve.h"
 #include "engine/verify/verify.h"
 
+static int32_t run_handler(struct rxw_call *call)
+{
+	const struct rxw_service *service = call->conn->service;
+	struct rxw_called called = {call->conn->ep->engine, "handler", service->id};
+	int32_t code;
+
+	pthread_cleanup_push(rxw_log_exit, &called);
+	code = service->handler(call, service->context);
+	pthread_cleanup_pop(0);
+	return code;
+}
+
 static int32_t serve(struct rxw_call *call, enum rxw_server by)
 {
 	struct rxw_connection *c = call->conn;
@@ -32,7 +44,7 @@ static int32_t serve(struct rxw_call *call, enum rxw_server by)
 	rxw_dispatch(&a);
 	if (!code) {
 		rxw_count(by == RXW_BY_RECEIVER ? &s->handlers_inline : &s->handlers_worker, 1);
-		code = c->service->handler(call, c->service->context);
+		code = run_handler(call);
 		/* It may have been ended already; the caller of this function holds a reference. */
 		if (atomic_load(&call->deferral.deferred))
 			return 0;

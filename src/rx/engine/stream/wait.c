@@ -2,6 +2,7 @@
 /*
  * Waiting in blocking functions: asleep until woken, or receiving itself if that saves the wake-up.
  */
+#include "common/cancel.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
@@ -115,6 +116,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 	bool may_receive = !c->ep->server && !rxw_receiving() && !rxw_on_library_thread(NULL);
 	bool role = false, server = c->ep->server, worker;
 	struct rxw_left left = {.guard = false};
+	NOT_CANCELLED; /* it may run callbacks of other calls */
 
 	if (rxw_tx_collecting()) {
 		rxw_conn_unlock(c);
@@ -211,6 +213,7 @@ unsigned rxw_wait_queue(struct rxw_queue *q, struct rxw_queue_event *events, uns
 	struct rxw_shard *s = NULL;
 	uint64_t until = end;
 	bool left = false;
+	NOT_CANCELLED;
 
 	if (n || !end)
 		return n;

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/cancel.h"
 #include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/fork/fork.h"
@@ -122,6 +123,7 @@ static bool wait_for_memory(struct rxw_call *call, uint64_t *until)
 	struct rxw_connection *c = call->conn;
 	struct rxw_effects a;
 	bool error, worker;
+	NOT_CANCELLED;
 
 	if ((call->flags & RXW_CALL_NONBLOCK) || rxw_must_not_wait())
 		return false;
@@ -643,6 +645,7 @@ int rxw_call_commit(rxw_call *call, size_t length)
 static int read_slices(int fd, off_t offset, const struct iovec *iov, unsigned count, size_t *n)
 {
 	ssize_t got;
+	NOT_CANCELLED;
 
 	do
 		got = preadv(fd, iov, (int)count, offset);
