@@ -138,7 +138,8 @@ static int begin(struct rxw_connection *c, const struct rxw_call_options *given,
 	*code = 0;
 	if (!c || !call || (given && !sized_read(&options, sizeof(options), given)) ||
 	    (options.flags & ~(RXW_CALL_NONBLOCK | RXW_CALL_TRY)) ||
-	    (options.events & ~ALL_EVENTS) || (options.queue && options.callback))
+	    (options.events & ~ALL_EVENTS) || (options.queue && options.callback) ||
+	    (options.queue && options.queue->engine != c->ep->engine))
 		return -RXW_EINVAL;
 	if (rxw_conn_inherited(c))
 		return -RXW_ESTATE;
@@ -235,6 +236,7 @@ static int32_t end_deferred(struct rxw_call *call, int32_t code, enum rxw_origin
 	if (origin && result)
 		*origin = call->p.error_origin;
 	rxw_conn_unlock(c);
+	rxw_alive_end(&call->alive);
 	atomic_fetch_sub(&c->ep->deferred, 1);
 	rxw_deferral_end(call);
 	return result;
@@ -262,6 +264,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 		*origin = RXW_ORIGIN_NONE;
 	if (!call || (!call->p.client && !atomic_load(&call->deferral.deferred)))
 		return RXW_INVALID_OPERATION;
+	rxw_assert_alive(call, "the call was ended before");
 	if (rxw_call_inherited(call)) {
 		close_inherited(call);
 		return RXW_INVALID_OPERATION;
@@ -313,6 +316,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 		pthread_cond_signal(&c->channel_free);
 	if (wanted)
 		rxw_channel_announce(c);
+	rxw_alive_end(&call->alive);
 	rxw_call_unref(call);
 	if (last) {
 		rxw_conn_release_idle(c);
@@ -442,8 +446,11 @@ static int lock_and_silence(struct rxw_call *call)
 int rxw_call_set_queue(rxw_call *call, rxw_queue *queue, void *arg)
 {
 	bool signal = false;
-	int r = lock_and_silence(call);
+	int r;
 
+	if (call && queue && queue->engine != call->conn->ep->engine)
+		return -RXW_EINVAL;
+	r = lock_and_silence(call);
 	if (r)
 		return r;
 	if (queue && !call->ended) {

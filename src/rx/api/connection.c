@@ -27,11 +27,6 @@ static int insert(struct rxw_connection *c)
 	return r;
 }
 
-static bool takes_family(const struct rxw_endpoint *ep, sa_family_t family)
-{
-	return family == ep->io.bound.u.sa.sa_family || (family == AF_INET && ep->io.dual);
-}
-
 int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, socklen_t peer_len,
 			  uint16_t service_id, rxw_security *security, rxw_connection **connection)
 {
@@ -40,7 +35,7 @@ int rxw_connection_create(rxw_endpoint *endpoint, const struct sockaddr *peer, s
 
 	if (!endpoint || !connection || !service_id || !peer ||
 	    !rxw_addr_set(&path.peer, peer, peer_len) ||
-	    !takes_family(endpoint, path.peer.u.sa.sa_family) || !rxw_addr_port(&path.peer))
+	    !rxw_takes_family(endpoint, path.peer.u.sa.sa_family) || !rxw_addr_port(&path.peer))
 		return -RXW_EINVAL;
 	if (rxw_endpoint_inherited(endpoint))
 		return -RXW_ESTATE;
@@ -108,6 +103,7 @@ void rxw_connection_release(rxw_connection *connection)
 
 	if (!c)
 		return;
+	rxw_assert_alive(c, "the connection was released before");
 	if (rxw_conn_inherited(c))
 		return;
 	ep = c->ep;
@@ -278,7 +274,7 @@ int rxw_connection_abort(rxw_connection *connection, rxw_code code)
 int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, unsigned idle_ms,
 				unsigned hard_ms)
 {
-	if (!connection || (dead_ms && dead_ms < 1000) || dead_ms == RXW_TIMEOUT_OFF)
+	if (!connection || !rxw_timeouts_valid(dead_ms))
 		return -RXW_EINVAL;
 	if (rxw_conn_inherited(connection))
 		return -RXW_ESTATE;
@@ -293,10 +289,21 @@ int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, un
 	return 0;
 }
 
+/* Connection's lock held: other threads read its address without the lock once it has sent. */
+static bool may_have_sent(const struct rxw_connection *c)
+{
+	bool used = c->p.nat_every != 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		used |= c->p.number[i] || c->p.channel[i];
+	return used;
+}
+
 int rxw_connection_set_local(rxw_connection *connection, const struct sockaddr *local,
 			     socklen_t local_len)
 {
 	struct rxw_addr addr;
+	int r = 0;
 
 	if (!connection || !connection->p.client || !local ||
 	    !rxw_addr_set(&addr, local, local_len))
@@ -308,13 +315,14 @@ int rxw_connection_set_local(rxw_connection *connection, const struct sockaddr *
 	else
 		addr.u.in6.sin6_port = 0;
 	rxw_conn_lock(connection);
-	if (addr.u.sa.sa_family != connection->p.path.peer.u.sa.sa_family) {
-		rxw_conn_unlock(connection);
-		return -RXW_EINVAL;
-	}
-	connection->p.path.local = addr;
+	if (addr.u.sa.sa_family != connection->p.path.peer.u.sa.sa_family)
+		r = -RXW_EINVAL;
+	else if (may_have_sent(connection))
+		r = -RXW_ESTATE;
+	else
+		connection->p.path.local = addr;
 	rxw_conn_unlock(connection);
-	return 0;
+	return r;
 }
 
 int rxw_connection_set_nat_ping(rxw_connection *connection, unsigned seconds)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pools of connections: a channel of any of them. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "api/observer.h"
 #include "base/addr.h"
 #include "common/sized.h"
+#include "engine/conn/conn.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/fork/fork.h"
 #include "engine/lock.h"
@@ -15,6 +17,7 @@
 
 struct rxw_connpool {
 	struct rxw_channel_group group; /* first; its lock covers `next`, `aborts` and slot[] */
+	struct rxw_alive alive;
 	/* fixed */
 	rxw_endpoint *endpoint;
 	struct rxw_addr peer;
@@ -46,7 +49,7 @@ int rxw_connpool_create(rxw_endpoint *endpoint, const struct sockaddr *peer, soc
 	if (!p)
 		return -RXW_ENOMEM;
 	if (!rxw_addr_set(&p->peer, peer, peer_len) || !rxw_addr_port(&p->peer) ||
-	    p->peer.u.sa.sa_family != endpoint->io.bound.u.sa.sa_family) {
+	    !rxw_takes_family(endpoint, p->peer.u.sa.sa_family)) {
 		free(p);
 		return -RXW_EINVAL;
 	}
@@ -55,6 +58,7 @@ int rxw_connpool_create(rxw_endpoint *endpoint, const struct sockaddr *peer, soc
 		return -RXW_ENOMEM;
 	}
 	pthread_mutex_init(&p->making, NULL);
+	rxw_alive_begin(&p->alive);
 	p->endpoint = endpoint;
 	p->service = service_id;
 	p->security = rxw_security_ref(security);
@@ -77,8 +81,10 @@ void rxw_connpool_release(rxw_connpool *pool)
 {
 	if (!pool)
 		return;
+	rxw_assert_alive(pool, "the pool was released before");
 	if (rxw_endpoint_inherited(pool->endpoint))
 		return;
+	rxw_alive_end(&pool->alive);
 	for (unsigned i = 0; i < pool->most; i++)
 		if (pool->slot[i])
 			let_go(pool->slot[i]);
@@ -112,8 +118,8 @@ static int create(struct rxw_connpool *p, rxw_connection **c)
 		free(channels);
 		return r;
 	}
-	if (p->dead_ms || p->idle_ms || p->hard_ms)
-		rxw_connection_set_timeouts(*c, p->dead_ms, p->idle_ms, p->hard_ms);
+	r = rxw_connection_set_timeouts(*c, p->dead_ms, p->idle_ms, p->hard_ms);
+	assert(!r); /* rxw_connpool_set_timeouts() has checked them */
 	channels->group = &p->group;
 	rxw_conn_ref(*c);
 	rxw_conn_lock(*c);
@@ -282,13 +288,15 @@ int rxw_connpool_begin(rxw_connpool *pool, const struct rxw_call_options *given,
 	unsigned aborts;
 	int r;
 
-	if (!pool || !call || (given && !sized_read(&options, sizeof(options), given)))
+	if (!pool || !call || (given && !sized_read(&options, sizeof(options), given)) ||
+	    (options.queue && options.queue->engine != pool->endpoint->engine))
 		return -RXW_EINVAL;
 	if (rxw_endpoint_inherited(pool->endpoint))
 		return -RXW_ESTATE;
 	*call = NULL;
 	pthread_mutex_lock(&pool->making);
-	if (pool->hard_ms && (!options.deadline_ms || pool->hard_ms < options.deadline_ms))
+	if (pool->hard_ms && pool->hard_ms != RXW_TIMEOUT_OFF &&
+	    (!options.deadline_ms || pool->hard_ms < options.deadline_ms))
 		options.deadline_ms = pool->hard_ms;
 	pthread_mutex_unlock(&pool->making);
 	if (options.deadline_ms)
@@ -370,7 +378,7 @@ int rxw_connpool_set_timeouts(rxw_connpool *pool, unsigned dead_ms, unsigned idl
 {
 	int r;
 
-	if (!pool || (dead_ms && dead_ms < 1000))
+	if (!pool || !rxw_timeouts_valid(dead_ms))
 		return -RXW_EINVAL;
 	if (rxw_endpoint_inherited(pool->endpoint))
 		return -RXW_ESTATE;

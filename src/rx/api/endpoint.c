@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The public functions of endpoints: binding a port, starting shards, stopping gracefully. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -240,6 +241,7 @@ static void tear_down(struct rxw_endpoint *ep)
 	pthread_mutex_destroy(&ep->unvalidated_lock);
 	rxw_trace_free(ep);
 	rxw_settings_unref(ep->settings);
+	rxw_alive_end(&ep->alive);
 	free(ep->shard);
 	free(ep);
 }
@@ -291,6 +293,7 @@ int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_optio
 	ep->constants = *constants;
 	ep->engine = engine;
 	ep->upcalls = &rxw_upcalls;
+	rxw_alive_begin(&ep->alive);
 	ep->server = o.server;
 	ep->paused = o.paused;
 	text = o.version_text ? o.version_text : SOURCE_TEXT;
@@ -509,36 +512,80 @@ int rxw_endpoint_stop(rxw_endpoint *endpoint, unsigned limit_ms)
 	return -RXW_ETIMEDOUT;
 }
 
-/* Has the application unreleased connections or unended calls? */
-static bool in_use(struct rxw_endpoint *ep)
-{
-	bool used = atomic_load(&ep->deferred) > 0;
+/* What keeps an endpoint from being destroyed. */
+struct open_objects {
+	unsigned connections; /* of a client, not released */
+	unsigned calls;	      /* of a client, not ended */
+	unsigned deferred;    /* calls of a server, not ended */
+	unsigned handles;     /* references to connections of a server */
+};
 
-	for (unsigned i = 0; i < ep->shard_count && !used; i++) {
+/* Table's lock held. */
+static void count_open(struct rxw_pconn *p, struct open_objects *open)
+{
+	struct rxw_connection *c = rxw_conn_of(p);
+
+	rxw_conn_lock(c);
+	open->connections += p->client && !c->released;
+	open->calls += p->client ? c->held : 0;
+	rxw_conn_unlock(c);
+}
+
+static void find_open(struct rxw_endpoint *ep, struct open_objects *open)
+{
+	*open = (struct open_objects){.deferred = atomic_load(&ep->deferred)};
+	for (unsigned i = 0; i < ep->shard_count; i++) {
 		struct rxw_shard *s = &ep->shard[i];
 
 		rxw_table_lock(s);
 		for (unsigned k = 0; k < rxw_conntable_chains(&s->table); k++)
 			for (struct rxw_pconn *p = rxw_conntable_chain(&s->table, k); p;
-			     p = p->links.hash_next) {
-				struct rxw_connection *c = rxw_conn_of(p);
-
-				rxw_conn_lock(c);
-				used |= p->client && (!c->released || c->held);
-				rxw_conn_unlock(c);
-			}
+			     p = p->links.hash_next)
+				count_open(p, open);
 		rxw_table_unlock(s);
 	}
-	return used;
+}
+
+static bool is_open(const struct open_objects *open)
+{
+	return open->connections || open->calls || open->deferred || open->handles;
+}
+
+/* " of service 5, 7": those that have calls without a worker. */
+static void name_services(struct rxw_endpoint *ep, char *to, size_t room)
+{
+	unsigned n = atomic_load(&ep->service_count);
+	size_t used = 0;
+
+	to[0] = 0;
+	for (unsigned i = 0; i < n && used < room; i++)
+		if (atomic_load(&ep->service[i].used) && atomic_load(&ep->service[i].deferred))
+			used += (size_t)snprintf(to + used, room - used, "%s%u",
+						 used ? ", " : " of service ", ep->service[i].id);
+}
+
+static void log_open(struct rxw_endpoint *ep, const struct open_objects *open)
+{
+	char services[100];
+
+	name_services(ep, services, sizeof(services));
+	rxw_log(ep->engine, RXW_LOG_INFO,
+		"an endpoint is still in use: %u connections are not released, %u calls are not "
+		"ended, %u deferred calls%s are not ended, %u references of connections are not "
+		"released",
+		open->connections, open->calls, open->deferred, open->deferred ? services : "",
+		open->handles);
 }
 
 int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 {
+	struct open_objects open;
 	struct rxw_engine *e;
 	NOT_CANCELLED;
 
 	if (!endpoint)
 		return 0;
+	rxw_assert_alive(endpoint, "the endpoint was destroyed before");
 	if (rxw_endpoint_inherited(endpoint)) {
 		rxw_io_close(&endpoint->io); /* this process's descriptors */
 		return 0;
@@ -546,16 +593,22 @@ int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	rxw_tx_collect_end();
-	if (in_use(endpoint))
+	find_open(endpoint, &open);
+	if (is_open(&open)) {
+		log_open(endpoint, &open);
 		return -RXW_ESTATE;
+	}
 	if (!atomic_load(&endpoint->stopping))
 		rxw_endpoint_stop(endpoint, 0);
 	refuse_queued(endpoint);
 	/* Handlers use what is freed below. */
 	rxw_workers_stop(endpoint, UINT64_MAX);
 	quiesce(endpoint);
-	if (atomic_load(&endpoint->owned))
+	open.handles = atomic_load(&endpoint->owned);
+	if (is_open(&open)) {
+		log_open(endpoint, &open);
 		return -RXW_ESTATE;
+	}
 	e = endpoint->engine;
 	tear_down(endpoint);
 	pthread_mutex_lock(&e->lock);

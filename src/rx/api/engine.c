@@ -87,6 +87,7 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 	e->pool = make_pool(&e->memory, e->cpus);
 	if (!e->pool)
 		goto fail;
+	rxw_alive_begin(&e->alive);
 	*engine = e;
 	return 0;
 fail:
@@ -96,19 +97,26 @@ fail:
 
 int rxw_engine_destroy(rxw_engine *engine)
 {
-	bool left;
+	unsigned endpoints;
+	bool queues;
 
 	if (!engine)
 		return 0;
+	rxw_assert_alive(engine, "the engine was destroyed before");
 	if (rxw_engine_inherited(engine))
 		return 0;
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	pthread_mutex_lock(&engine->lock);
-	left = engine->endpoints || engine->queues;
+	endpoints = engine->endpoints;
+	queues = engine->queues;
 	pthread_mutex_unlock(&engine->lock);
-	if (left)
+	if (endpoints || queues) {
+		rxw_log(engine, RXW_LOG_INFO, "an engine is still in use: %u endpoints%s",
+			endpoints, queues ? ", and queues" : "");
 		return -RXW_ESTATE;
+	}
+	rxw_alive_end(&engine->alive);
 	rxw_pool_destroy(engine->pool);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);

@@ -48,6 +48,7 @@ int rxw_queue_create(rxw_engine *engine, const struct rxw_queue_options *options
 		return -RXW_ENOMEM;
 	}
 	rxw_mutex_init(&q->lock);
+	rxw_alive_begin(&q->alive);
 	q->engine = engine;
 	q->last = &q->first;
 	q->fd = -1;
@@ -62,10 +63,12 @@ int rxw_queue_destroy(rxw_queue *queue)
 {
 	struct rxw_queue *q = queue;
 	bool waited_on, owed;
+	uint32_t users;
 	NOT_CANCELLED;
 
 	if (!q)
 		return 0;
+	rxw_assert_alive(q, "the queue was destroyed before");
 	if (rxw_engine_inherited(q->engine)) {
 		if (q->fd >= 0)
 			close(q->fd);
@@ -73,16 +76,24 @@ int rxw_queue_destroy(rxw_queue *queue)
 		return 0;
 	}
 	rxw_queue_drop(q);
-	if (atomic_load(&q->users))
+	users = atomic_load(&q->users);
+	if (users) {
+		rxw_log(q->engine, RXW_LOG_INFO,
+			"a queue is still in use by %u calls, services and waits for a channel",
+			users);
 		return -RXW_ESTATE;
+	}
 	/* A thread that has queued the last entry may be about to signal it. */
 	do {
 		pthread_mutex_lock(&q->lock);
 		waited_on = q->waiting || q->receiving;
 		owed = q->owed;
 		pthread_mutex_unlock(&q->lock);
-		if (waited_on)
+		if (waited_on) {
+			rxw_log(q->engine, RXW_LOG_INFO,
+				"a queue is still in use by a thread that waits at it");
 			return -RXW_ESTATE;
+		}
 		if (owed)
 			sched_yield();
 	} while (owed);
@@ -93,6 +104,7 @@ int rxw_queue_destroy(rxw_queue *queue)
 		close(q->fd);
 	pthread_cond_destroy(&q->cond);
 	pthread_mutex_destroy(&q->lock);
+	rxw_alive_end(&q->alive);
 	free(q);
 	return 0;
 }

@@ -95,7 +95,7 @@ int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *gi
 	int r;
 
 	if (!endpoint || !given || !sized_read(&options, sizeof(options), given) ||
-	    !valid(&options))
+	    !valid(&options) || (options.queue && options.queue->engine != endpoint->engine))
 		return -RXW_EINVAL;
 	if (rxw_endpoint_inherited(endpoint))
 		return -RXW_ESTATE;

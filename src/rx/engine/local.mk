@@ -4,6 +4,7 @@
 
 rx_sources += \
 	src/rx/engine/objects.h src/rx/engine/lock.h \
+	src/rx/engine/core/alive.h \
 	src/rx/engine/core/constants.c src/rx/engine/core/constants.h \
 	src/rx/engine/core/core.h src/rx/engine/core/engine.h src/rx/engine/core/refs.c \
 	src/rx/engine/core/sleepers.c \

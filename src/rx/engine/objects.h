@@ -20,6 +20,7 @@
 
 #include "base/hash.h"
 #include "engine/admit/admit.h"
+#include "engine/core/alive.h"
 #include "engine/core/constants.h"
 #include "engine/core/core.h"
 #include "engine/core/engine.h"
@@ -48,6 +49,7 @@ struct rxw_settings {
 
 struct rxw_endpoint {
 	struct rxw_engine *engine;
+	struct rxw_alive alive;
 	const struct rxw_upcalls *upcalls; /* fixed */
 	/*
 	 * lock; what other threads read is fixed, or stored where they read it: settings,
@@ -155,6 +157,7 @@ struct rxw_shard {
 struct rxw_connection {
 	struct rxw_pconn p; /* first */
 	struct rxw_endpoint *ep;
+	struct rxw_alive alive;
 	struct rxw_settings *settings; /* one reference, until `refs` are gone */
 	pthread_mutex_t lock;
 	_Atomic(uint32_t) refs, handles;
@@ -188,6 +191,7 @@ struct rxw_connection {
 struct rxw_call {
 	struct rxw_pcall p;	     /* first; connection's lock */
 	struct rxw_connection *conn; /* one reference; fixed */
+	struct rxw_alive alive;	     /* the application has not ended it */
 	/* held by the channel, the application or handler, queues, batches */
 	_Atomic(uint32_t) refs;
 	unsigned flags;	    /* RXW_CALL_...; fixed, once a server call was deferred */

@@ -55,7 +55,8 @@ struct rxw_call_options {
  * -RXW_ESTATE (the connection was released); -RXW_ECALL (the connection has failed, or
  * rxw_connection_abort()); -RXW_ETIMEDOUT (no channel before the deadline or the hard timeout of
  * the connection); -RXW_EDEADLK (would wait in a callback or short handler); -RXW_ELIMIT (64
- * announcements are due on this connection already); -RXW_EINVAL. Any thread.
+ * announcements are due on this connection already); -RXW_EINVAL, also for a queue of another
+ * engine. Any thread.
  */
 RXW_MUST_USE
 int rxw_call_begin(rxw_connection *connection, const struct rxw_call_options *options,

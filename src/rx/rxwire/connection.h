@@ -106,8 +106,9 @@ int rxw_connection_set_timeouts(rxw_connection *connection, unsigned dead_ms, un
  * Send from this address of the machine, whatever routing would choose; the port is that of the
  * endpoint. A server that listens on all addresses calls a client back from the one that the client
  * knows (rxw_call_local()). No effect if the endpoint has one address. Before the first call of the
- * connection, which fails if the machine does not have the address. -RXW_EINVAL: also for a connection
- * of a server, or an address of another family than that of the peer. Any thread.
+ * connection, which fails if the machine does not have the address, and before
+ * rxw_connection_set_nat_ping(); afterwards -RXW_ESTATE. -RXW_EINVAL: also for a connection of a server,
+ * or an address of another family than that of the peer. Any thread.
  */
 int rxw_connection_set_local(rxw_connection *connection, const struct sockaddr *local,
 			     socklen_t local_len);

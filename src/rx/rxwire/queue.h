@@ -101,7 +101,8 @@ int rxw_queue_post(rxw_queue *queue, void *arg);
 /*
  * Report the events of a call to a queue instead of its callback, or to none (NULL). Events that
  * hold already and are selected by rxw_call_set_events() are queued at once. For client calls and
- * deferred server calls. Waits while the callback is running on another thread. -RXW_EINVAL;
+ * deferred server calls. Waits while the callback is running on another thread. -RXW_EINVAL, also for a
+ * queue of another engine;
  * -RXW_ESTATE (a server call that is not deferred); -RXW_EDEADLK (would wait in a callback). Any
  * thread.
  */

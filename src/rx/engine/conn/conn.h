@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 struct rxw_call;
 struct rxw_connection;
@@ -17,6 +18,10 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 				       uint32_t epoch, uint32_t cid, uint16_t service,
 				       struct rxw_security *security, bool client, unsigned home,
 				       int *error);
+/* Can the endpoint's sockets send to addresses of this family? */
+bool rxw_takes_family(const struct rxw_endpoint *ep, sa_family_t family);
+/* May a connection have this dead time? 0: it stays as it is. */
+bool rxw_timeouts_valid(unsigned dead_ms);
 /* Remove the connection from its table and release its channels' calls. */
 void rxw_conn_remove(struct rxw_connection *c);
 /*

@@ -62,6 +62,7 @@ void rxw_conn_drop(struct rxw_connection *c)
 {
 	if (atomic_fetch_sub_explicit(&c->handles, 1, memory_order_acq_rel) != 1)
 		return;
+	rxw_alive_end(&c->alive);
 	rxw_pconn_fini(&c->p, 0);
 	rxw_security_unref(c->p.auth.security);
 	free(c->channels);
@@ -110,6 +111,7 @@ void rxw_call_free(struct rxw_call *call)
 	if (call->events.fd >= 0)
 		close(call->events.fd);
 	pthread_cond_destroy(&call->sleep.cond);
+	rxw_alive_end(&call->alive);
 	free(call);
 	atomic_fetch_sub(&c->ep->calls, 1);
 	atomic_fetch_sub(&c->calls, 1);
@@ -147,6 +149,7 @@ struct rxw_call *rxw_call_create(struct rxw_connection *c, unsigned flags)
 		free(call);
 		return NULL;
 	}
+	rxw_alive_begin(&call->alive);
 	call->conn = c;
 	call->flags = flags;
 	call->events.fd = -1;
@@ -271,12 +274,14 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	atomic_init(&c->home, home);
 	atomic_init(&c->refs, 1);
 	atomic_init(&c->handles, 1);
+	rxw_alive_begin(&c->alive);
 	atomic_init(&c->timer.deadline, UINT64_MAX);
 	atomic_init(&c->timer.armed, UINT64_MAX);
 	*error = rxw_pconn_init(&c->p, &c->settings->params, &engine_ops, peer, path, epoch, cid,
 				service, security, client, now);
 	if (*error) {
-		peer = NULL; /* rxw_pconn_init() takes it over even if it fails */
+		rxw_pconn_end(&c->p, now); /* it had taken the peer over */
+		peer = NULL;
 		pthread_mutex_destroy(&c->lock);
 		pthread_cond_destroy(&c->channel_free);
 		goto fail;
@@ -347,6 +352,16 @@ void rxw_conn_release_idle(struct rxw_connection *c)
 	rxw_conn_unlock(c);
 	if (gone)
 		rxw_conn_remove(c);
+}
+
+bool rxw_takes_family(const struct rxw_endpoint *ep, sa_family_t family)
+{
+	return family == ep->io.bound.u.sa.sa_family || (family == AF_INET && ep->io.dual);
+}
+
+bool rxw_timeouts_valid(unsigned dead_ms)
+{
+	return !dead_ms || (dead_ms >= 1000 && dead_ms != RXW_TIMEOUT_OFF);
 }
 
 void rxw_call_fail(struct rxw_call *call, int32_t code)

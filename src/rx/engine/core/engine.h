@@ -11,8 +11,10 @@
 #include <rxwire/rxwire.h>
 
 #include "base/buf.h"
+#include "engine/core/alive.h"
 
 struct rxw_engine {
+	struct rxw_alive alive;
 	struct rxw_config config; /* lock; the log function is fixed */
 	_Atomic(unsigned) log_level; /* enum rxw_log_level; relaxed */
 	struct rxw_budget memory;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/core/alive.h"
 #include "engine/events/events.h"
 
 struct rxw_connection;
@@ -24,6 +25,7 @@ struct rxw_shard;
  */
 struct rxw_queue {
 	struct rxw_engine *engine; /* fixed */
+	struct rxw_alive alive;
 	struct rxw_queue *next, **link; /* in engine->queues; engine->lock */
 	pthread_mutex_t lock;
 	pthread_cond_t cond; /* an entry came, or a signal that was owed was given */

@@ -464,6 +464,7 @@ START_TEST(local_address)
 	make_call(c);
 	ck_assert_uint_eq(((struct sockaddr_in *)&seen.peer)->sin_addr.s_addr,
 			  local.sin_addr.s_addr);
+	ck_assert_int_eq(rxw_connection_set_local(c, (void *)&local, sizeof(local)), -RXW_ESTATE);
 	ck_assert_int_eq(rxw_connection_set_local(seen.connection, (void *)&local, sizeof(local)),
 			 -RXW_EINVAL);
 	rxw_connection_release(seen.connection);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pools of connections: more than four calls, waiting for any channel, events, failures. */
+#include <netinet/in.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/objects.h"
@@ -174,6 +176,7 @@ START_TEST(timeouts_and_arguments)
 	ck_assert_int_eq(rxw_connpool_begin(NULL, NULL, &more), -RXW_EINVAL);
 	ck_assert_int_eq(rxw_connpool_abort(NULL, 1), -RXW_EINVAL);
 	ck_assert_int_eq(rxw_connpool_set_timeouts(pool, 999, 0, 0), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_connpool_set_timeouts(pool, RXW_TIMEOUT_OFF, 0, 0), -RXW_EINVAL);
 	rxw_connpool_release(NULL);
 	fill(call);
 	ck_assert_int_eq(rxw_connpool_set_timeouts(pool, 0, 0, 40), 0);
@@ -184,6 +187,37 @@ START_TEST(timeouts_and_arguments)
 	ck_assert_int_eq(rxw_call_end(more, 0, NULL), RXW_CALL_TIMEOUT);
 	end_all(call, 1);
 	close_pool();
+}
+END_TEST
+
+/* An endpoint for both families reaches peers of both, by a pool as by a connection. */
+START_TEST(a_peer_of_the_other_family)
+{
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6};
+	struct rxw_endpoint_options options = {.size = sizeof(options),
+					       .address = (struct sockaddr *)&any,
+					       .address_len = sizeof(any),
+					       .dual_stack = 1};
+	rxw_endpoint *client;
+	rxw_connpool *other;
+	rxw_call *call;
+
+	h_open(&bed, NULL);
+	if (!h_have_ipv6()) {
+		printf("skipped: the machine has no IPv6\n");
+		h_close(&bed);
+		return;
+	}
+	ck_assert_int_eq(rxw_endpoint_create(bed.client_engine, &options, &client), 0);
+	ck_assert_int_eq(rxw_connpool_create(client, (struct sockaddr *)&bed.address,
+					     bed.address_len, H_SERVICE, bed.security, 1, &other),
+			 0);
+	ck_assert_int_eq(rxw_connpool_begin(other, NULL, &call), 0);
+	h_write_ask(call, &(struct h_ask){.op = H_PING});
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	rxw_connpool_release(other);
+	ck_assert_int_eq(rxw_endpoint_destroy(client), 0);
+	h_close(&bed);
 }
 END_TEST
 
@@ -245,4 +279,4 @@ END_TEST
 
 TEST_MAIN_WITHIN(120, "connpool", numbers_used_up, a_blocking_call_waits_for_any_channel,
 		 a_queue_is_told_of_a_channel, abort_ends_calls_and_waits, timeouts_and_arguments,
-		 more_threads_than_channels)
+		 a_peer_of_the_other_family, more_threads_than_channels)

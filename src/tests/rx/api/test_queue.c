@@ -985,6 +985,30 @@ END_TEST
 
 /* ---- arguments and life ---- */
 
+/* An engine's calls use its own queues. */
+START_TEST(a_queue_of_another_engine)
+{
+	struct rxw_service_options service = {.size = sizeof(service), .id = 122, .queue = clients};
+	struct rxw_call_options options = {
+		.size = sizeof(options), .flags = RXW_CALL_NONBLOCK, .queue = servers};
+	rxw_connection *c = h_connect(&bed, SERVICE);
+	rxw_connpool *pool;
+	rxw_call *call;
+
+	ck_assert_int_eq(rxw_call_begin(c, &options, &call), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_service_add(bed.server, &service, NULL), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_connpool_create(bed.client, (struct sockaddr *)&bed.address,
+					     bed.address_len, SERVICE, NULL, 1, &pool),
+			 0);
+	ck_assert_int_eq(rxw_connpool_begin(pool, &options, &call), -RXW_EINVAL);
+	rxw_connpool_release(pool);
+	ck_assert_int_eq(begin(c, 0, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_set_queue(call, servers, NULL), -RXW_EINVAL);
+	ck_assert_int_eq(rxw_call_end(call, 1, NULL), 1);
+	rxw_connection_release(c);
+}
+END_TEST
+
 START_TEST(a_queue_in_use_is_not_destroyed)
 {
 	struct rxw_service_options options = {.size = sizeof(options), .id = 130};
@@ -1031,6 +1055,7 @@ int main(void)
 				     several_threads_wait,
 				     ends_during_events,
 				     from_a_callback_to_a_queue_and_back,
+				     a_queue_of_another_engine,
 				     a_queue_in_use_is_not_destroyed};
 	Suite *suite = suite_create("queue");
 	TCase *tcase = tcase_create("queue");

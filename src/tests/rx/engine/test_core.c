@@ -52,6 +52,42 @@ START_TEST(no_name_comes_twice)
 }
 END_TEST
 
+static int refuse_connection(void *data, const struct rxw_security_id *id, void **conn)
+{
+	(void)data;
+	(void)id;
+	*conn = NULL;
+	return -RXW_EINVAL;
+}
+
+/* A class that refuses a connection: the connection's references of its peer are dropped. */
+START_TEST(a_refused_connection_leaves_its_peer)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(9),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rxw_security refusing = *rxw_security_null();
+	struct rxw_connection *c;
+	struct rxw_endpoint *ep;
+	struct rxw_peer *peer;
+	struct rxw_engine *e;
+	struct rxw_addr addr;
+
+	refusing.class.conn_create = refuse_connection;
+	ck_assert_int_eq(rxw_engine_create(NULL, &e), 0);
+	ck_assert_int_eq(rxw_endpoint_create(e, NULL, &ep), 0);
+	ck_assert_int_eq(
+		rxw_connection_create(ep, (struct sockaddr *)&to, sizeof(to), 1, &refusing, &c),
+		-RXW_EINVAL);
+	ck_assert(rxw_addr_set(&addr, (struct sockaddr *)&to, sizeof(to)));
+	peer = rxw_peer_get(ep->peers, &addr, rxw_now());
+	ck_assert_uint_eq(atomic_load(&peer->refs), 1);
+	rxw_peer_unref(peer, rxw_now());
+	ck_assert_int_eq(rxw_endpoint_destroy(ep), 0);
+	ck_assert_int_eq(rxw_engine_destroy(e), 0);
+}
+END_TEST
+
 /* The monotonic clock: changes of the system time end no call. */
 START_TEST(times_are_monotonic)
 {
@@ -103,4 +139,5 @@ START_TEST(preempted_handlers)
 }
 END_TEST
 
-TEST_MAIN("core of the engine", no_name_comes_twice, times_are_monotonic, preempted_handlers)
+TEST_MAIN("core of the engine", no_name_comes_twice, a_refused_connection_leaves_its_peer,
+	  times_are_monotonic, preempted_handlers)
