@@ -2,10 +2,15 @@
 /* The same call to many servers: the library's queue says which replies have come. */
 #include "core.h"
 
-/* The private half of a struct multi_handle. One thread. */
+/*
+ * The private half of a struct multi_handle. One thread. The public half has indices and a count that
+ * are too small for many connections: its pointers count positions, and the indices are here.
+ */
 struct internal {
 	rxw_queue *queue; /* NULL: there is none, and all calls count as ready at once */
-	bool seen[];	  /* by index: among `ready` */
+	int count;	  /* calls that are ready, or were returned */
+	int *index;	  /* of the connections, by position in mh->ready */
+	bool seen[];	  /* by index: among `index` */
 };
 
 static void ready(struct multi_handle *mh, int i)
@@ -15,8 +20,9 @@ static void ready(struct multi_handle *mh, int i)
 	if (in->seen[i])
 		return;
 	in->seen[i] = true;
+	in->index[in->count++] = i;
 	*mh->firstNotReady++ = (short)i;
-	mh->nReady++;
+	mh->nReady = (short)in->count;
 }
 
 struct multi_handle *multi_Init(struct rx_connection **conns, int n)
@@ -30,7 +36,8 @@ struct multi_handle *multi_Init(struct rx_connection **conns, int n)
 		osi_Panic("multi_Init: no memory\n");
 	mh->calls = calloc(places, sizeof(mh->calls[0]));
 	mh->ready = calloc(places, sizeof(mh->ready[0]));
-	if (!mh->calls || !mh->ready)
+	in->index = calloc(places, sizeof(in->index[0]));
+	if (!mh->calls || !mh->ready || !in->index)
 		osi_Panic("multi_Init: no memory\n");
 	mh->nConns = n;
 	mh->nextReady = mh->firstNotReady = mh->ready;
@@ -60,7 +67,7 @@ int multi_Select(struct multi_handle *mh)
 
 	ready_without_events(mh);
 	while (mh->nextReady == mh->firstNotReady) {
-		if (mh->nReady == mh->nConns)
+		if (in->count == mh->nConns)
 			return -1;
 		n = rxw_queue_next(in->queue, events, 16, -1);
 		if (n < 0)
@@ -69,7 +76,7 @@ int multi_Select(struct multi_handle *mh)
 			if (events[i].call)
 				ready(mh, (int)(intptr_t)events[i].arg);
 	}
-	return *mh->nextReady++;
+	return in->index[mh->nextReady++ - mh->ready];
 }
 
 void multi_Finalize(struct multi_handle *mh)
@@ -80,6 +87,7 @@ void multi_Finalize(struct multi_handle *mh)
 		if (mh->calls[i])
 			(void)rx_EndCall(mh->calls[i], RX_USER_ABORT);
 	(void)rxw_queue_destroy(in->queue);
+	free(in->index);
 	free(in);
 	free(mh->calls);
 	free(mh->ready);

@@ -8,6 +8,11 @@
 
 #include <rx/rx_types.h>
 
+/* The same function; glibc warns of this name, which OpenAFS's sources use. */
+#ifdef __GLIBC__
+#	define pthread_yield sched_yield
+#endif
+
 #ifdef RXWIRE_CLASSIC_WITH_OPENAFS
 /* OpenAFS's sources rely on rx.h for these. */
 #	if __has_include(<afs/pthread_nosigs.h>)

@@ -45,20 +45,20 @@ typedef signed char rxkad_level;
 #define rxkad_crypt 2 /* and encrypted */
 
 /* Codes of calls and connections. */
-#define ERROR_TABLE_BASE_RXK 19270400L
-#define RXKADINCONSISTENCY   19270400L
-#define RXKADPACKETSHORT     19270401L
-#define RXKADLEVELFAIL	     19270402L /* the server wants a higher level */
-#define RXKADTICKETLEN	     19270403L
-#define RXKADOUTOFSEQUENCE   19270404L
-#define RXKADNOAUTH	     19270405L /* not authenticated */
-#define RXKADBADKEY	     19270406L
-#define RXKADBADTICKET	     19270407L
-#define RXKADUNKNOWNKEY	     19270408L /* the server does not have the key of the ticket */
-#define RXKADEXPIRED	     19270409L
-#define RXKADSEALEDINCON     19270410L /* a packet does not verify */
-#define RXKADDATALEN	     19270411L
-#define RXKADILLEGALLEVEL    19270412L
+#define ERROR_TABLE_BASE_RXK (19270400L)
+#define RXKADINCONSISTENCY   (19270400L)
+#define RXKADPACKETSHORT     (19270401L)
+#define RXKADLEVELFAIL	     (19270402L) /* the server wants a higher level */
+#define RXKADTICKETLEN	     (19270403L)
+#define RXKADOUTOFSEQUENCE   (19270404L)
+#define RXKADNOAUTH	     (19270405L) /* not authenticated */
+#define RXKADBADKEY	     (19270406L)
+#define RXKADBADTICKET	     (19270407L)
+#define RXKADUNKNOWNKEY	     (19270408L) /* the server does not have the key of the ticket */
+#define RXKADEXPIRED	     (19270409L)
+#define RXKADSEALEDINCON     (19270410L) /* a packet does not verify */
+#define RXKADDATALEN	     (19270411L)
+#define RXKADILLEGALLEVEL    (19270412L)
 
 /*
  * Finds a service key: by version and enctype. *length is the room at `key`, and on return the
