@@ -82,7 +82,7 @@ layout() {
 		}
 		/<enumerator / && value("name") !~ /_COUNT$/ { print owner, value("name"), value("value") }
 		END { for (i = 1; i <= n; i++) print line[i], type(of[i]) }' "$1" |
-		grep '^rxw_' | grep -Ev '^rxw_(engine|security|service|keys|key|key_list|key_source|rpcstats|rpcstats_(shard|table|peer|key|id)) ' | LC_ALL=C sort -u
+		grep '^rxw_' | grep -Ev '^rxw_(engine|queue|security|service|keys|key|key_list|key_source|rpcstats|rpcstats_(shard|table|peer|key|id)) ' | LC_ALL=C sort -u
 }
 
 if [ "$1" = --renew ]; then
