@@ -68,6 +68,24 @@ int data_flush(struct store_data *data, struct data_object *object)
 	return rc;
 }
 
+/* Unless another thread has it by now, beside us and the round. */
+static void close_again(struct store_data *data, struct data_object *object)
+{
+	struct store_file *file = NULL, *other;
+
+	pthread_mutex_lock(&data->lock);
+	if (object->refs == 2) {
+		file = object->file;
+		object->file = NULL;
+	}
+	other = data_put(data, object);
+	pthread_mutex_unlock(&data->lock);
+	if (file)
+		data->layer->ops->close(file);
+	if (other)
+		data->layer->ops->close(other);
+}
+
 /* It was closed. A new file learns of an error that no other has told. A removed object has no name to be opened by. */
 static int flush_again(struct store_data *data, struct data_object *object)
 {
@@ -82,7 +100,7 @@ static int flush_again(struct store_data *data, struct data_object *object)
 	if (rc || removed)
 		return rc;
 	rc = data_flush(data, same);
-	data_release(data, same);
+	close_again(data, same);
 	return rc;
 }
 
