@@ -50,6 +50,7 @@ static const struct admin_member import_members[] = {
 static const struct admin_member export_members[] = {
 	{"volume", ADMIN_TEXT, true},
 	{"path", ADMIN_ANY_TEXT, false},
+	{"set_id", ADMIN_FLAG, false},
 	{"progress", ADMIN_FLAG, false},
 };
 

@@ -34,6 +34,7 @@ struct export
 	struct admin_run *run;
 	int at; /* descriptor of the directory that gets names now */
 	char *buffer;
+	bool set_id;
 	uint64_t total, bytes, objects, skipped;
 	struct made *made;
 	size_t count, room, next; /* made[next..count) still have to be filled */
@@ -47,12 +48,15 @@ static void skip(struct export *export, const char *path, const char *reason)
 	admin_skipped(export->run, *path ? path : ".", reason);
 }
 
-/* The set-id bits stay only where the file will belong to the same number. */
-static unsigned mode_of(const struct store_status *status)
+/*
+ * Set-id bits of the volume would give the rights of a user of this machine. They stay only if the request says so, and where the
+ * file will belong to the same number.
+ */
+static unsigned mode_of(const struct export *export, const struct store_status *status)
 {
 	bool same = status->owner >= 0 && (uid_t)status->owner == geteuid();
 
-	return status->mode & (same ? 07777 : 01777);
+	return status->mode & (same && export->set_id ? 07777 : 01777);
 }
 
 /* Of the open file, or with `name` of a link in that directory. 0 or -errno. */
@@ -158,7 +162,7 @@ static int fill_file(struct export *export, const char *path, int fd, const stru
 	store->ops->read_end(reader);
 	if (rc || *code)
 		return rc;
-	if (fchmod(fd, mode_of(&status)) < 0)
+	if (fchmod(fd, mode_of(export, &status)) < 0)
 		return -errno;
 	return set_times(fd, NULL, status.client_mtime);
 }
@@ -251,7 +255,7 @@ static int push(struct export *export, char *path, const struct store_status *st
 		export->room = room;
 	}
 	export->made[export->count++] =
-		(struct made){path, status->fid, mode_of(status), status->client_mtime};
+		(struct made){path, status->fid, mode_of(export, status), status->client_mtime};
 	return 0;
 }
 
@@ -390,7 +394,7 @@ static int export_tree(struct export *export, struct admin_place *place)
 
 int admin_export(struct admin_run *run)
 {
-	struct export export = {.run = run};
+	struct export export = {.run = run, .set_id = admin_get_flag(run, "set_id")};
 	struct admin_place place;
 	int rc = admin_find_place(run, &place);
 

@@ -70,7 +70,21 @@ int admin_import_refused(struct admin_import *import, const char *path, int rc)
 	return 0;
 }
 
-static struct store_set set_of(const struct admin_import *import, const struct stat *st)
+/*
+ * Set-id bits give the rights of an owner here, whose number means somebody else in the volume: they stay if the request says whose
+ * the files are.
+ */
+static uint32_t mode_of(struct admin_import *import, const struct stat *st)
+{
+	uint32_t mode = st->st_mode & 07777;
+
+	if (import->owned || !(mode & (S_ISUID | S_ISGID)))
+		return mode;
+	import->cleared += !S_ISLNK(st->st_mode);
+	return mode & ~(uint32_t)(S_ISUID | S_ISGID);
+}
+
+static struct store_set set_of(struct admin_import *import, const struct stat *st)
 {
 	uint32_t mtime = st->st_mtime < 0		     ? 0
 			 : st->st_mtime > (time_t)UINT32_MAX ? UINT32_MAX
@@ -79,8 +93,8 @@ static struct store_set set_of(const struct admin_import *import, const struct s
 	return (struct store_set){
 		.mask = STORE_SET_MTIME | STORE_SET_OWNER | STORE_SET_MODE,
 		.mtime = mtime,
-		.owner = import->caller.id,
-		.mode = st->st_mode & 07777,
+		.owner = import->owner,
+		.mode = mode_of(import, st),
 	};
 }
 
@@ -107,10 +121,14 @@ static int create(struct admin_import *import, const struct store_fid *dir, cons
 		  const struct store_set *set, struct store_status *status)
 {
 	struct store *store = import->run->store;
+	struct store_caller caller = admin_caller;
 	struct store_status dir_status;
 	struct store_changes changes = {0};
-	int rc = store->ops->create(store, &import->caller, dir, name, kind, text, set, status,
-				    &dir_status, &changes);
+	int rc;
+
+	caller.id = set->mask & STORE_SET_OWNER ? set->owner : import->owner;
+	rc = store->ops->create(store, &caller, dir, name, kind, text, set, status, &dir_status,
+				&changes);
 
 	if (rc == -EFBIG || rc == -ENOSPC) {
 		import->full = true;
@@ -195,12 +213,16 @@ static bool find_existing(struct admin_import *import, const struct store_fid *d
 	       !store->ops->status(store, &admin_caller, &fid, status);
 }
 
-/* A file is in this state from its creation to the transaction that completes it. Any change by a user ends it. */
-#define UNFINISHED_MODE 0
+/*
+ * A file is in this state from its creation to the transaction that completes it. Any change by a user ends it. Nobody has that id,
+ * so that no user can make such a file.
+ */
+#define UNFINISHED_MODE	 0
+#define UNFINISHED_OWNER INT32_MIN
 static bool is_unfinished(const struct store_status *status)
 {
-	return status->kind == STORE_FILE && status->mode == UNFINISHED_MODE &&
-	       status->client_mtime == 0;
+	return status->kind == STORE_FILE && status->owner == UNFINISHED_OWNER &&
+	       status->mode == UNFINISHED_MODE && status->client_mtime == 0;
 }
 
 /* An incomplete file is removed. 0 or a result. */
@@ -244,12 +266,40 @@ static int pass_existing(struct admin_import *import, const struct store_fid *di
 
 /* -- objects of each kind: 0, or -1 if the import ends -- */
 
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* As admin_import_data(). A file that others write meanwhile is of no state that it ever had. */
+static int import_contents(struct admin_import *import, const char *path, int fd, uint64_t size,
+			   const struct store_fid *fid, const struct store_set *set)
+{
+	struct stat before, after;
+	int rc;
+
+	if (fstat(fd, &before) < 0)
+		before = (struct stat){0};
+	rc = before.st_size ? admin_import_data(import, path, fd, size, fid, set)
+			    : admin_import_unsized(import, path, size, fid, set);
+	if (!rc && before.st_size &&
+	    (fstat(fd, &after) < 0 || after.st_size != before.st_size ||
+	     !same_time(&after.st_mtim, &before.st_mtim) ||
+	     !same_time(&after.st_ctim, &before.st_ctim))) {
+		admin_import_skip(import, path, "changed while it was read; import again");
+		rc = 1;
+	}
+	return rc;
+}
+
 /* A new file with the bytes of an open one. As create(). */
 static int import_bytes(struct admin_import *import, const struct store_fid *dir, const char *path,
 			const char *name, int fd, uint64_t size, const struct store_set *set,
 			struct store_status *status)
 {
-	const struct store_set unfinished = {.mask = STORE_SET_MTIME | STORE_SET_MODE,
+	const struct store_set unfinished = {.mask = STORE_SET_MTIME | STORE_SET_MODE |
+						     STORE_SET_OWNER,
+					     .owner = UNFINISHED_OWNER,
 					     .mode = UNFINISHED_MODE};
 	/* Creation gives it the owner, and the lower bits of the mode. */
 	bool whole = !size && !(set->mode & ~0777u);
@@ -259,7 +309,7 @@ static int import_bytes(struct admin_import *import, const struct store_fid *dir
 	if (rc || whole)
 		return rc;
 	if (size)
-		rc = admin_import_data(import, path, fd, size, &status->fid, set);
+		rc = import_contents(import, path, fd, size, &status->fid, set);
 	else if (set_status(import, path, &status->fid, set))
 		rc = -1;
 	if (rc) {
@@ -275,13 +325,15 @@ static int import_open(struct admin_import *import, const struct store_fid *dir,
 	struct linked *first = find_linked(import, st);
 	struct store_set set = set_of(import, st);
 	struct store_status status = {0};
-	int rc = pass_existing(import, dir, path, name, (uint64_t)st->st_size, &set, &status);
+	uint64_t size = (uint64_t)st->st_size;
+	int rc = size ? 0 : admin_import_measure(import, path, fd, &size);
 
+	if (!rc)
+		rc = pass_existing(import, dir, path, name, size, &set, &status);
 	if (!rc && first)
 		return import_link(import, dir, path, name, &first->fid);
 	if (!rc)
-		rc = import_bytes(import, dir, path, name, fd, (uint64_t)st->st_size, &set,
-				  &status);
+		rc = import_bytes(import, dir, path, name, fd, size, &set, &status);
 	/* New or there already. */
 	if (!first && rc >= 0 && status.fid.vnode)
 		note_linked(import, st, &status.fid);
@@ -619,10 +671,10 @@ static int find_destination(struct admin_import *import, struct store_fid *fid, 
 
 int admin_import(struct admin_run *run)
 {
-	struct admin_import import = {.run = run, .caller = admin_caller};
+	struct admin_import import = {.run = run, .owned = admin_get_text(run, "owner") != NULL};
 	struct store_fid fid;
 	bool existed;
-	int rc = admin_owner(run, 0, &import.caller.id);
+	int rc = admin_owner(run, 0, &import.owner);
 
 	if (rc || (rc = find_destination(&import, &fid, &existed)))
 		return rc;
@@ -636,9 +688,10 @@ int admin_import(struct admin_run *run)
 	if (rc)
 		return 1;
 	return admin_done(run,
-			  json_pack("{s:I, s:I, s:I, s:I}", "objects", (json_int_t)import.objects,
-				    "bytes", (json_int_t)import.bytes, "unchanged",
-				    (json_int_t)import.unchanged, "skipped",
+			  json_pack("{s:I, s:I, s:I, s:I, s:I}", "objects",
+				    (json_int_t)import.objects, "bytes", (json_int_t)import.bytes,
+				    "unchanged", (json_int_t)import.unchanged, "cleared",
+				    (json_int_t)import.cleared, "skipped",
 				    (json_int_t)import.skipped),
 			  true, import.skipped != 0);
 }

@@ -12,12 +12,14 @@ struct pending;
 /* One import. One thread. */
 struct admin_import {
 	struct admin_run *run;
-	struct store_caller caller; /* the administrator, with the id of the owner */
+	int32_t owner;		    /* of all that is made */
+	bool owned;		    /* the request says so */
 	char *buffer;		    /* ADMIN_BUFFER bytes */
 	uint64_t total;		    /* bytes of all files; 0: unknown */
 	uint64_t bytes;		    /* read so far */
 	uint64_t passed;	    /* bytes of files that an earlier import has completed */
 	uint64_t objects, unchanged, skipped;
+	uint64_t cleared; /* objects with set-id bits, which were not taken over */
 	struct pending *pending;
 	/* The names that the directory in the volume had before; NULL: none, or not known. */
 	char *image;
@@ -40,5 +42,14 @@ void admin_import_progress(struct admin_import *import, const char *path);
  */
 int admin_import_data(struct admin_import *import, const char *path, int fd, uint64_t size,
 		      const struct store_fid *fid, const struct store_set *set);
+
+/*
+ * Some file systems of the kernel have files that say they are empty, but have bytes. *size is set to how many, and these are in the
+ * buffer. 0; 1: the file was skipped, because they are more.
+ */
+int admin_import_measure(struct admin_import *import, const char *path, int fd, uint64_t *size);
+/* As admin_import_data(), of such a file: the bytes in the buffer. */
+int admin_import_unsized(struct admin_import *import, const char *path, uint64_t size,
+			 const struct store_fid *fid, const struct store_set *set);
 
 #endif

@@ -137,3 +137,47 @@ int admin_import_data(struct admin_import *import, const char *path, int fd, uin
 	}
 	return rc ? admin_import_refused(import, path, rc) ? -1 : 1 : 0;
 }
+
+int admin_import_measure(struct admin_import *import, const char *path, int fd, uint64_t *size)
+{
+	ssize_t n = 0;
+
+	*size = 0;
+	while (*size < ADMIN_BUFFER) {
+		n = pread(fd, import->buffer + *size, ADMIN_BUFFER - *size, (off_t)*size);
+		if (n <= 0)
+			break;
+		*size += (uint64_t)n;
+	}
+	if (n == 0)
+		return 0;
+	admin_import_skip(
+		import, path,
+		n < 0 ? strerror(errno)
+		      : "says that it is empty, but has more than 1 MiB; copy it to a file first");
+	return 1;
+}
+
+int admin_import_unsized(struct admin_import *import, const char *path, uint64_t size,
+			 const struct store_fid *fid, const struct store_set *set)
+{
+	struct store *store = import->run->store;
+	struct iovec iov = {import->buffer, (size_t)size};
+	struct store_changes changes = {0};
+	struct store_writer *writer;
+	struct store_status status;
+	int rc = store->ops->write_begin(store, &admin_caller, fid, set, 0, size, size, &writer);
+
+	if (!rc) {
+		rc = store->ops->write(writer, &iov, 1);
+		if (rc)
+			store->ops->write_abort(writer);
+		else
+			rc = store->ops->write_commit(writer, &status, &changes);
+	}
+	if (rc)
+		return admin_import_refused(import, path, rc) ? -1 : 1;
+	admin_changed(import->run, &changes);
+	import->bytes += size;
+	return 0;
+}

@@ -102,6 +102,8 @@ static bool stopped(void *arg)
 	struct fixture *f = arg;
 
 	f->asked++;
+	if (f->touched)
+		utimensat(AT_FDCWD, f->touched, NULL, 0);
 	if (f->killed && f->asked == f->stop_after)
 		raise(SIGKILL);
 	return f->asked == f->stop_after || (f->stop_after && f->asked > f->stop_after);

@@ -91,7 +91,7 @@ START_TEST(killed)
 	fixture_shell(
 		"cd '%s' && mkdir d && seq -f d/%%g 20 | xargs touch && seq 900000 > large && "
 		"seq 5 > small && ln small small-too && touch -d @1000000000.25 small && "
-		"ln -s small link && touch set-id && chmod 4755 set-id && chmod 400 large",
+		"ln -s small link && touch sticky && chmod 1644 sticky && chmod 400 large",
 		tree);
 	make_holes(f.directory, "holes", 20, 3000000, 70000000);
 	while (fixture_kill(&f, ++kills, IMPORT)) {
@@ -199,6 +199,126 @@ START_TEST(owners)
 		ck_assert_int_eq(f.store->ops->status(f.store, &admin_caller, &fid, &status), 0);
 		ck_assert_msg(status.owner == 33, "%s: %d", names[i], (int)status.owner);
 	}
+	end(&f);
+}
+END_TEST
+
+static uint32_t mode_in(struct fixture *f, const char *name)
+{
+	struct store_volume about;
+	struct store_status status;
+	struct store_fid top, fid;
+
+	ck_assert_int_eq(f->store->ops->volume_by_name(f->store, "v", &about), 0);
+	top = (struct store_fid){about.id, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
+	ck_assert_int_eq(admin_lookup(f->store, &top, name, &fid), 0);
+	ck_assert_int_eq(f->store->ops->status(f->store, &admin_caller, &fid, &status), 0);
+	return status.mode;
+}
+
+/* They would be given to another owner: in the volume unless the request says to whom, and here unless it asks for them. */
+START_TEST(set_id)
+{
+	struct fixture f;
+
+	begin(&f);
+	fixture_shell(
+		"cd '%s' && echo x > file && touch empty && mkdir dir && chmod 4755 file && chmod 6755 empty && "
+		"chmod 2755 dir",
+		fixture_directory(&f, "tree"));
+	ck_assert_uint_eq(count(fixture_do(&f, IMPORT), "cleared"), 3);
+	ck_assert_uint_eq(mode_in(&f, "file"), 0755);
+	ck_assert_uint_eq(mode_in(&f, "empty"), 0755);
+	ck_assert_uint_eq(mode_in(&f, "dir"), 0755);
+	fixture_do(&f, "{\"command\": \"remove\", \"volume\": \"v\"}");
+	fixture_do(&f, "{\"command\": \"create\", \"name\": \"v\"}");
+	ck_assert_uint_eq(
+		count(fixture_do(&f,
+				 "{\"command\": \"import\", \"volume\": \"v\", \"owner\": \"%u\"}",
+				 (unsigned)geteuid()),
+		      "cleared"),
+		0);
+	ck_assert_uint_eq(mode_in(&f, "file"), 04755);
+	ck_assert_uint_eq(mode_in(&f, "empty"), 06755);
+	fixture_directory(&f, "back");
+	fixture_do(&f, EXPORT);
+	fixture_shell(
+		"cd '%s/back' && test \"$(stat -c %%a file empty dir | tr '\\n' ' ')\" = '755 755 755 '",
+		f.folder);
+	fixture_directory(&f, "again");
+	fixture_do(&f, "{\"command\": \"export\", \"volume\": \"v\", \"set_id\": true}");
+	fixture_shell(
+		"cd '%s/again' && test \"$(stat -c %%a file empty dir | tr '\\n' ' ')\" = '4755 6755 2755 '",
+		f.folder);
+	end(&f);
+}
+END_TEST
+
+/* A user's file of mode 0 and time 0 is no remains of an import. */
+START_TEST(not_unfinished)
+{
+	const struct store_set set = {.mask = STORE_SET_MODE | STORE_SET_MTIME};
+	struct store_changes changes = {0};
+	struct store_volume about;
+	struct store_status status;
+	struct store_fid top, fid;
+	struct fixture f;
+
+	begin(&f);
+	fixture_shell("cd '%s' && echo first > file", fixture_directory(&f, "tree"));
+	fixture_do(&f, IMPORT);
+	ck_assert_int_eq(f.store->ops->volume_by_name(f.store, "v", &about), 0);
+	top = (struct store_fid){about.id, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
+	ck_assert_int_eq(admin_lookup(f.store, &top, "file", &fid), 0);
+	ck_assert_int_eq(
+		f.store->ops->set_status(f.store, &admin_caller, &fid, &set, &status, &changes), 0);
+	fixture_shell("echo second > '%s/tree/file'", f.folder);
+	ck_assert_int_eq(fixture_ask(&f, IMPORT), 1);
+	ck_assert_uint_eq(f.skipped, 1);
+	fixture_directory(&f, "back");
+	fixture_do(&f, EXPORT);
+	fixture_shell("chmod 600 '%s/back/file' && test \"$(cat '%s/back/file')\" = first",
+		      f.folder, f.folder);
+	end(&f);
+}
+END_TEST
+
+/* A file that is written while it is read would be stored in a state that it never had. */
+START_TEST(changing)
+{
+	struct fixture f;
+	char path[160];
+
+	begin(&f);
+	fixture_shell("cd '%s' && head -c 5000000 /dev/zero > file && touch -d @1000000000 file",
+		      fixture_directory(&f, "tree"));
+	snprintf(path, sizeof(path), "%s/tree/file", f.folder);
+	f.touched = path;
+	ck_assert_int_eq(fixture_ask(&f, IMPORT), 1);
+	ck_assert_str_eq(f.reason, "changed while it was read; import again");
+	f.touched = NULL;
+	ck_assert_uint_eq(count(fixture_do(&f, IMPORT), "objects"), 1);
+	end(&f);
+}
+END_TEST
+
+/* Files of /proc say that they are empty. */
+START_TEST(unsized)
+{
+	struct fixture f;
+	int proc = open("/proc/sys/kernel/random", O_RDONLY | O_DIRECTORY);
+
+	if (proc < 0)
+		return;
+	begin(&f);
+	fixture_directory(&f, "tree");
+	ck_assert_int_ge(dup2(proc, f.directory), 0);
+	close(proc);
+	fixture_ask(&f, IMPORT);
+	ck_assert_uint_gt(count(json_object_get(f.last, "result"), "bytes"), 36);
+	fixture_directory(&f, "back");
+	fixture_do(&f, EXPORT);
+	fixture_shell("cmp /proc/sys/kernel/random/boot_id '%s/back/boot_id'", f.folder);
 	end(&f);
 }
 END_TEST
@@ -338,4 +458,5 @@ START_TEST(full)
 END_TEST
 
 TEST_MAIN_WITHIN(300, "administration of a store: trees", interrupted, killed, there_already,
-		 progress, owners, many_holes, too_many_names, outside, any_bytes, deep, full)
+		 progress, owners, set_id, not_unfinished, changing, unsized, many_holes,
+		 too_many_names, outside, any_bytes, deep, full)

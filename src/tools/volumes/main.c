@@ -38,7 +38,7 @@ static const struct tools_option options[] = {
 	 AT(owner),
 	 .argument = "NAME|N",
 	 .help = "create, import: the user who owns the root directory or what is imported; "
-		 "default: 0"},
+		 "default: 0, and import removes set-id bits"},
 	{.name = "backup",
 	 .kind = TOOLS_FLAG,
 	 AT(backup),
@@ -47,6 +47,10 @@ static const struct tools_option options[] = {
 	 .kind = TOOLS_FLAG,
 	 AT(rw),
 	 .help = "mount: always lead to the read-write volume"},
+	{.name = "set-id",
+	 .kind = TOOLS_FLAG,
+	 AT(set_id),
+	 .help = "export: keep set-user-id and set-group-id bits of files whose owner has the number of this user"},
 	{.name = "negative",
 	 .letter = 'n',
 	 .kind = TOOLS_FLAG,
@@ -80,7 +84,7 @@ static const struct tools_program program = {
 		 "       rxvol -S DIR clone VOLUME [--backup]\n"
 		 "       rxvol -S DIR mount VOLUME:PATH TARGET [--rw]\n"
 		 "       rxvol -S DIR import VOLUME[:PATH] DIRECTORY [--owner NAME|N]\n"
-		 "       rxvol -S DIR export VOLUME[:PATH] DIRECTORY\n"
+		 "       rxvol -S DIR export VOLUME[:PATH] DIRECTORY [--set-id]\n"
 		 "       rxvol -S DIR quota VOLUME [SIZE|none]\n"
 		 "       rxvol -S DIR acl VOLUME[:PATH] [[-n] NAME RIGHTS...]\n"
 		 "       rxvol -S DIR online VOLUME\n"
@@ -105,6 +109,7 @@ static bool misplaced(const struct rxvol *v)
 		{v->owner, "--owner", {"create", "import"}},
 		{v->backup, "--backup", {"clone"}},
 		{v->rw, "--rw", {"mount"}},
+		{v->set_id, "--set-id", {"export"}},
 		{v->negative, "--negative", {"acl"}},
 		{v->message, "--message", {"offline"}},
 		{v->fast, "--fast", {"check"}},

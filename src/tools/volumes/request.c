@@ -193,6 +193,7 @@ static bool copy(struct rxvol *rxvol, char **arguments, size_t count)
 	(void)count;
 	rxvol->local = arguments[1];
 	return set_place(rxvol, arguments[0], true) &&
+	       (!rxvol->set_id || set(rxvol, "set_id", json_true())) &&
 	       (!rxvol->owner || set_text(rxvol, "owner", rxvol->owner));
 }
 
@@ -211,7 +212,7 @@ static const struct command {
 	{"clone", volume_only, 1, 1, " VOLUME [--backup]"},
 	{"mount", mount, 2, 2, " VOLUME:PATH TARGET [--rw]"},
 	{"import", copy, 2, 2, " VOLUME[:PATH] DIRECTORY"},
-	{"export", copy, 2, 2, " VOLUME[:PATH] DIRECTORY"},
+	{"export", copy, 2, 2, " VOLUME[:PATH] DIRECTORY [--set-id]"},
 	{"quota", quota, 1, 2, " VOLUME [SIZE|none]"},
 	{"acl", acl, 1, SIZE_MAX, " VOLUME[:PATH] [[-n] NAME RIGHTS...]"},
 	{"online", volume_only, 1, 1, " VOLUME"},

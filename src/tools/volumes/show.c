@@ -160,6 +160,8 @@ static void show_copy(const struct rxvol *rxvol)
 	       tools_format_size(bytes, sizeof(bytes), number(rxvol->result, "bytes")));
 	if (number(rxvol->result, "unchanged"))
 		printf("; %" PRIu64 " there already", number(rxvol->result, "unchanged"));
+	if (number(rxvol->result, "cleared"))
+		printf("; %" PRIu64 " without their set-id bits", number(rxvol->result, "cleared"));
 	if (number(rxvol->result, "skipped"))
 		printf("; %" PRIu64 " skipped", number(rxvol->result, "skipped"));
 	printf("\n");

@@ -20,7 +20,7 @@ struct rxvol {
 	const char *quota, *owner, *message;
 	uint64_t id;
 	const char *local; /* the directory of import and export */
-	bool backup, rw, negative, fast, json, quiet;
+	bool backup, rw, set_id, negative, fast, json, quiet;
 
 	const char *command;
 	json_t *request; /* owned */
