@@ -32,9 +32,18 @@ static bool is_owner(const struct subject *subject)
 	return subject->version->v.owner == subject->caller->id;
 }
 
+/* Of a group, the members are the owners. Nobody owns what belongs to strangers. */
 static bool owns_volume(const struct subject *subject)
 {
-	return subject->volume_owner == subject->caller->id;
+	const struct store_caller *caller = subject->caller;
+	int32_t owner = subject->volume_owner;
+
+	if (owner >= 0 || owner == STORE_ANYUSER)
+		return owner == caller->id && caller->id != STORE_ANONYMOUS;
+	for (size_t i = 0; i < caller->id_count; i++)
+		if (caller->ids[i] == owner)
+			return true;
+	return false;
 }
 
 static int allow(bool allowed)
