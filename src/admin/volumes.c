@@ -48,12 +48,12 @@ static int get_quota(struct admin_run *run, uint64_t *kib)
 
 static int check_name(struct admin_run *run, const char *name)
 {
-	if (afs_volume_name_valid(name))
+	if (afs_volume_name_has_room(name))
 		return 0;
 	return admin_fail(run, 2,
 			  "%.100s: not a volume name; use up to %d letters, digits, '.', '_' and "
 			  "'-', not only digits, without \".readonly\" or \".backup\" at the end",
-			  name, STORE_VOLNAME_MAX - 1);
+			  name, AFS_VOLUME_NAME_LONGEST);
 }
 
 static int name_taken(struct admin_run *run, const char *name)
@@ -180,6 +180,11 @@ int admin_clone(struct admin_run *run)
 		return admin_fail(run, 1, "%s: only a read-write volume can be cloned",
 				  volume.name);
 	rc = store_volume_clone(run->store, volume.id, type, &clone);
+	if (rc == -ENAMETOOLONG)
+		return admin_fail(
+			run, 1,
+			"%s: the name is too long for a clone; rename the volume, to at most %d characters",
+			volume.name, AFS_VOLUME_NAME_LONGEST);
 	if (rc)
 		return admin_fail_code(run, rc, "%s", volume.name);
 	admin_changed_volume(run, clone);

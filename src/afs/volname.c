@@ -22,3 +22,8 @@ bool afs_volume_name_valid(const char *name)
 	       strspn(name, digits) != length && !has_suffix(name, length, ".readonly") &&
 	       !has_suffix(name, length, ".backup");
 }
+
+bool afs_volume_name_has_room(const char *name)
+{
+	return afs_volume_name_valid(name) && strlen(name) <= AFS_VOLUME_NAME_LONGEST;
+}

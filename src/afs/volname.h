@@ -12,5 +12,8 @@
  * digits, without the suffix ".readonly" or ".backup".
  */
 bool afs_volume_name_valid(const char *name);
+/* And short enough for clones, whose names are longer by ".readonly": at most 55. */
+#define AFS_VOLUME_NAME_LONGEST (VL_MAXNAMELEN - 1 - 9)
+bool afs_volume_name_has_room(const char *name);
 
 #endif

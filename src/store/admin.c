@@ -397,7 +397,7 @@ int store_volume_create(struct store *store, const struct store_new_volume *new,
 	struct admin_op op = {.new = new};
 	int result;
 
-	if (!afs_volume_name_valid(new->name))
+	if (!afs_volume_name_has_room(new->name))
 		return -EINVAL;
 	result = admin_run(store, &op, apply_create);
 	if (!result)

@@ -28,8 +28,11 @@ static void fill_clone(struct volrec *clone, const struct volrec *rw, enum store
 	*clone = *rw;
 	clone->id = rw->clone_id[type == STORE_BACKUP];
 	clone->type = (uint8_t)type;
-	clone->offline = 0;
-	clone->message[0] = '\0';
+	/* An administrator may have had a reason, such as broken data, which only he can take back. */
+	clone->offline = old ? old->offline : 0;
+	memset(clone->message, 0, sizeof(clone->message));
+	if (old)
+		memcpy(clone->message, old->message, sizeof(clone->message));
 	for (int i = 0; i < 2; i++)
 		clone->clone_id[i] = clone->clone_epoch[i] = 0;
 	full_name(clone->name, rw->name, type);
@@ -74,6 +77,9 @@ static int apply_clone(struct txn_op *txn, struct work *work)
 		result = work_db(work, &db);
 	if (!result && rw->rec.epoch >= UINT32_MAX - 1)
 		result = -EFBIG;
+	/* Earlier versions made longer names. Its clone could not be named by clients. */
+	if (!result && !afs_volume_name_has_room(rw->rec.name))
+		result = -ENAMETOOLONG;
 	if (!result)
 		result = put_clone(work, db, rw, op->type);
 	if (result)
@@ -124,7 +130,7 @@ int store_volume_rename(struct store *store, uint32_t id, const char *name)
 {
 	struct admin_op op = {.id = id, .name = name};
 
-	return afs_volume_name_valid(name) ? admin_run(store, &op, apply_rename) : -EINVAL;
+	return afs_volume_name_has_room(name) ? admin_run(store, &op, apply_rename) : -EINVAL;
 }
 
 /* -- changes -- */

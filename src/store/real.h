@@ -56,7 +56,7 @@ int store_noted_ids(struct store *store, int32_t *user, int32_t *group);
 /* -- volumes -- */
 
 struct store_new_volume {
-	const char *name; /* without suffix; afs_volume_name_valid() */
+	const char *name; /* without suffix; afs_volume_name_has_room() */
 	uint32_t id;	  /* 0: the next free one, and two for its clones */
 	uint64_t quota_kib;
 	int32_t owner;		     /* of the root directory */
@@ -79,7 +79,7 @@ int store_volume_online(struct store *store, uint32_t id,
 			bool (*permits)(void *arg, const struct store_acl *root), void *arg);
 /*
  * Make or replace the read-only or backup clone of a read-write volume, in one step and without a
- * copy. *id: of the clone. The cost does not depend on the size of the volume.
+ * copy. One that was off-line stays so. -ENAMETOOLONG: it could not be named. *clone: its id. The cost does not depend on the size of the volume.
  */
 int store_volume_clone(struct store *store, uint32_t id, enum store_type type, uint32_t *clone);
 /*

@@ -21,6 +21,13 @@ START_TEST(names)
 	ck_assert(!afs_volume_name_valid(longest));
 	longest[VL_MAXNAMELEN - 1] = 0;
 	ck_assert(afs_volume_name_valid(longest));
+	ck_assert(!afs_volume_name_has_room(longest));
+	longest[56] = 0;
+	ck_assert(!afs_volume_name_has_room(longest));
+	longest[55] = 0;
+	ck_assert(afs_volume_name_has_room(longest));
+	strcat(longest, ".readonly");
+	ck_assert_uint_eq(strlen(longest), VL_MAXNAMELEN - 1);
 }
 END_TEST
 

@@ -141,6 +141,70 @@ START_TEST(reused_directory)
 }
 END_TEST
 
+/* A clone that an administrator took off-line stays so when it is made again. */
+START_TEST(offline_clone)
+{
+	uint32_t id, again;
+
+	fixture_open(STORE_LAZY);
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &id), 0);
+	ck_assert_int_eq(store_volume_offline(store, id, "broken data"), 0);
+	ck_assert_int_eq(store_volume_clone(store, volume, STORE_RO, &again), 0);
+	ck_assert_uint_eq(again, id);
+	fixture_volume(id);
+	ck_assert(!about.online);
+	ck_assert_str_eq(about.offline_message, "broken data");
+	fixture_close();
+}
+END_TEST
+
+/* Names leave room for those of clones. A volume of an earlier version with a longer one gets no clone. */
+START_TEST(long_names)
+{
+	char name[STORE_VOLNAME_MAX + 1];
+	struct store_new_volume new = {.name = name};
+	uint32_t id, clone;
+
+	fixture_open(STORE_LAZY);
+	memset(name, 'n', sizeof(name));
+	name[56] = 0;
+	ck_assert_int_eq(store_volume_create(store, &new, &id), -EINVAL);
+	ck_assert_int_eq(store_volume_rename(store, volume, name), -EINVAL);
+	name[55] = 0;
+	ck_assert_int_eq(store_volume_create(store, &new, &id), 0);
+	ck_assert_int_eq(store_volume_clone(store, id, STORE_RO, &clone), 0);
+	fixture_volume(clone);
+	ck_assert_uint_eq(strlen(about.name), 64);
+	fixture_close();
+}
+END_TEST
+
+/* The members of a group that owns a volume, and nobody if it belongs to strangers. */
+START_TEST(owners)
+{
+	const struct store_set group = {.mask = STORE_SET_OWNER, .owner = -300};
+	const struct store_set strangers = {.mask = STORE_SET_OWNER, .owner = STORE_ANONYMOUS};
+	static const int32_t ids[] = {-300, STORE_AUTHUSER, STORE_ANYUSER, 700};
+	const struct store_caller member = {.id = 700, .ids = ids, .id_count = 4};
+	const struct store_acl none = {0};
+	struct store_fid dir;
+
+	fixture_open(STORE_LAZY);
+	dir = make(&root, "dir", STORE_DIR);
+	ck_assert_int_eq(store->ops->set_acl(store, &admin, &dir, &none, &status, &changes), 0);
+	ck_assert_int_eq(try_acl(&member, &dir), -EACCES);
+	ck_assert_int_eq(store->ops->set_status(store, &admin, &root, &group, &status, &changes),
+			 0);
+	ck_assert_int_eq(try_acl(&member, &dir), 0);
+	ck_assert_int_eq(try_acl(&user, &dir), -EACCES);
+	ck_assert_int_eq(
+		store->ops->set_status(store, &admin, &root, &strangers, &status, &changes), 0);
+	ck_assert_int_eq(try_acl(&anonymous, &dir), -EACCES);
+	ck_assert_int_eq(try_acl(&member, &dir), -EACCES);
+	fixture_close();
+}
+END_TEST
+
 START_TEST(volumes)
 {
 	struct store_new_volume new = {.name = "w", .quota_kib = 50, .owner = 3, .mode = 0700};
@@ -800,7 +864,10 @@ int main(void)
 				      missing_object,
 				      readers_and_a_writer,
 				      memory,
-				      reused_directory};
+				      reused_directory,
+				      offline_clone,
+				      long_names,
+				      owners};
 	Suite *suite = suite_create("volumes");
 	TCase *tcase = tcase_create("volumes");
 	SRunner *runner;
