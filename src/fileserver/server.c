@@ -139,8 +139,9 @@ static int open_memory(struct fsd_server *server, char *message)
 	if (damaged)
 		fsd_log(RXW_LOG_WARNING,
 			"%s is damaged: not all clients of the last server are known", path);
-	if (!server->remember && !server->volume)
+	if (!server->remember && !server->volume && errno != ENOSPC && errno != EDQUOT)
 		return -1;
+	/* On a full disk files can be read and removed nevertheless; clients get no promises. */
 	if (!server->remember)
 		fsd_log(RXW_LOG_WARNING, "%s", message);
 	return server->volume ? 0 : open_ledger(server, damaged, message);

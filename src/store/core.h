@@ -54,6 +54,7 @@ struct core {
 	_Atomic bool sync_all, sync_each;
 	_Atomic bool recording; /* what the disk has lost: commits go on */
 	_Atomic bool tight;    /* the disk was full */
+	_Atomic bool reserved; /* the file "reserve" has its room, or there is to be none */
 };
 
 static inline struct core *core_of(struct store *store)

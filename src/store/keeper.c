@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "store/lost.h"
 #include "store/prune.h"
+#include "store/reserve.h"
 #include "store/space.h"
 
 #define FLUSH_NS    (400 * (uint64_t)NS_PER_MS)	 /* between a commit and its flush, at most */
@@ -309,6 +310,7 @@ void keeper_full(void *arg)
 	struct core *core = ((struct keeper *)arg)->core;
 
 	core->tight = true;
+	reserve_release(core);
 	move_log(core, core->writer);
 }
 
@@ -369,6 +371,8 @@ static int flush(struct keeper *keeper)
 		result = store_vfs_mark(core->vfs);
 	keeper->flushes++;
 	note_result(keeper, target, result);
+	if (!core->tight && !core->reserved)
+		reserve_make(core);
 	if (!result)
 		tidy(keeper, &made, &dead);
 	else

@@ -19,6 +19,7 @@
 #include "store/merge.h"
 #include "store/names.h"
 #include "store/read.h"
+#include "store/reserve.h"
 #include "store/status.h"
 #include "store/write.h"
 
@@ -434,6 +435,8 @@ static void close_store(struct store *store)
 		result = flush_objects(core);
 	if (!result)
 		result = store_vfs_end(core->vfs);
+	if (!result)
+		reserve_make(core);
 	if (result)
 		report_line(&core->report, REPORT_ERROR, "%s: could not be flushed: error %d",
 			    core->name, result);
@@ -476,6 +479,7 @@ static struct core *new_core(const struct store_options *options)
 		return NULL;
 	core->store.ops = &real_ops;
 	core->durability = options->durability;
+	core->reserved = options->no_reserve;
 	core->small_max = options->small ? options->small : SMALL_DEFAULT;
 	if (core->small_max > SMALL_TOP)
 		core->small_max = SMALL_TOP;
@@ -513,6 +517,7 @@ int store_open(const struct store_options *options, struct store **store, char *
 	if (!result)
 		result = take_lock(options, layer, message);
 	if (!result) {
+		reserve_begin(core);
 		update_format(core);
 		result = open_parts(core, options);
 	}

@@ -26,6 +26,7 @@ struct store_options {
 	unsigned extents; /* of a list in the record of its vnode; 0: 256, which is the most */
 	/* A file is left alone for so long before its extents are merged. 0: 2000; or STORE_MERGE_NEVER. */
 	unsigned merge_ms;
+	bool no_reserve; /* take no room that is given up on a full disk; for tests */
 	/* level: as in syslog, 3 error, 4 warning, 6 information. May be NULL. */
 	void (*log)(void *arg, int level, const char *line);
 	void *arg;

@@ -306,6 +306,11 @@ static bool load_path(struct loading *loading, const char *path)
 	return complete;
 }
 
+static bool is_full(int error)
+{
+	return error == ENOSPC || error == EDQUOT;
+}
+
 int fsd_ledger_open(struct fsd_clients *clients, const char *path, size_t max, uint64_t now,
 		    bool *complete, size_t *restored, char *message)
 {
@@ -315,6 +320,19 @@ int fsd_ledger_open(struct fsd_clients *clients, const char *path, size_t max, u
 
 	snprintf(new_path, sizeof(new_path), "%s.new", path);
 	error = create(new_path, max, &clients->ledger);
+	if (is_full(error)) {
+		/* Without the old file, whose clients are told that their promises are void. */
+		unlink(path);
+		error = create(new_path, max, &clients->ledger);
+	}
+	if (is_full(error)) {
+		unlink(new_path);
+		fsd_log(RXW_LOG_WARNING,
+			"%s: %s: promises are not kept for the next start, whose clients all have to ask again; make room, and "
+			"restart the server",
+			path, strerror(error));
+		return 0;
+	}
 	if (!error) {
 		*complete = load_path(&loading, path);
 		*restored = loading.restored;

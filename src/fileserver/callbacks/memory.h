@@ -62,8 +62,8 @@ void fsd_clients_doubt(struct fsd_clients *clients, bool all, uint64_t now);
  * changes wait for that.
  *
  * *complete: those are all. False after a restart of the machine, or if the file was missing or
- * damaged, or comes from elsewhere; then see fsd_clients_doubt(). *restored: their number. 0, or -1
- * with one line in message[FSD_MESSAGE_MAX].
+ * damaged, or comes from elsewhere; then see fsd_clients_doubt(). *restored: their number. On a full
+ * disk promises are not kept, and the log says so. 0, or -1 with one line in message[FSD_MESSAGE_MAX].
  */
 int fsd_ledger_open(struct fsd_clients *clients, const char *path, size_t max, uint64_t now,
 		    bool *complete, size_t *restored, char *message);

@@ -39,6 +39,7 @@ struct fsd_remember {
 	size_t next;	      /* where the search for a free one begins */
 	uint64_t written, flushed; /* additions so far, and those of them that are on the disk */
 	bool flushing;
+	bool doubt; /* a flush failed: the kernel takes what it did not write for written */
 	pthread_cond_t turn; /* a flush has ended */
 };
 
@@ -166,6 +167,17 @@ static int flush_folder(const char *path)
 	return rc;
 }
 
+static int write_all(int fd, const struct record *records, size_t size)
+{
+	ssize_t n = pwrite(fd, records, size, 0);
+
+	if (n == (ssize_t)size)
+		return fsync(fd);
+	if (n >= 0)
+		errno = ENOSPC;
+	return -1;
+}
+
 /* The new file takes the place of the old one in one step. Its size is final. */
 static int replace(struct fsd_remember *remember, const char *path, const struct record *records)
 {
@@ -177,13 +189,18 @@ static int replace(struct fsd_remember *remember, const char *path, const struct
 	fd = open(new_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -1;
-	rc = pwrite(fd, records, size, 0) == (ssize_t)size && fsync(fd) == 0 ? 0 : -1;
+	rc = write_all(fd, records, size);
 	if (!rc)
 		rc = rename(new_path, path) || flush_folder(path) ? -1 : 0;
 	if (rc) {
+		int error = errno;
+
 		close(fd);
 		unlink(new_path);
-		return -1;
+		errno = error;
+		/* On a full disk the old one has the room: each record is right by itself. */
+		return error == ENOSPC || error == EDQUOT ? write_all(remember->fd, records, size)
+							  : -1;
 	}
 	close(remember->fd);
 	remember->fd = fd;
@@ -242,10 +259,13 @@ struct fsd_remember *fsd_remember_open(const char *path, size_t max,
 	pthread_cond_init(&remember->turn, NULL);
 	remember->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (remember->fd < 0 || start(remember, path, each, arg, damaged) < 0) {
+		int error = errno;
+
 		snprintf(message, FSD_MESSAGE_MAX,
 			 "addresses of clients are not kept for the next start: %.300s: %s", path,
-			 strerror(errno));
+			 strerror(error));
 		fsd_remember_close(remember);
+		errno = error;
 		return NULL;
 	}
 	return remember;
@@ -275,6 +295,28 @@ static int write_record(struct fsd_remember *remember, size_t at, const struct r
 	return pwrite(remember->fd, record, sizeof(*record), offset) == sizeof(*record) ? 0 : -1;
 }
 
+/* All records, which are in memory still. Without the lock. */
+static int write_again(struct fsd_remember *remember)
+{
+	struct record record;
+
+	for (size_t i = 0; i <= remember->max; i++) {
+		int rc;
+
+		pthread_mutex_lock(&remember->lock);
+		rc = pread(remember->fd, &record, sizeof(record), (off_t)(i * sizeof(record))) ==
+					     sizeof(record) &&
+				     pwrite(remember->fd, &record, sizeof(record),
+					    (off_t)(i * sizeof(record))) == sizeof(record)
+			     ? 0
+			     : -1;
+		pthread_mutex_unlock(&remember->lock);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
 /* Flush what was written so far, together with other calls. The lock is held. */
 static int flush(struct fsd_remember *remember)
 {
@@ -283,6 +325,7 @@ static int flush(struct fsd_remember *remember)
 
 	while (!rc && remember->flushed < mine) {
 		uint64_t upto = remember->written;
+		bool doubt = remember->doubt;
 
 		if (remember->flushing) {
 			pthread_cond_wait(&remember->turn, &remember->lock);
@@ -290,8 +333,11 @@ static int flush(struct fsd_remember *remember)
 		}
 		remember->flushing = true;
 		pthread_mutex_unlock(&remember->lock);
-		rc = fdatasync(remember->fd);
+		rc = doubt ? write_again(remember) : 0;
+		if (!rc)
+			rc = fdatasync(remember->fd);
 		pthread_mutex_lock(&remember->lock);
+		remember->doubt = rc != 0;
 		remember->flushing = false;
 		if (!rc)
 			remember->flushed = upto;

@@ -836,6 +836,16 @@ void crashdisk_limit(struct crashdisk *disk, uint64_t bytes)
 	pthread_mutex_unlock(&disk->lock);
 }
 
+uint64_t crashdisk_used(struct crashdisk *disk)
+{
+	uint64_t used;
+
+	pthread_mutex_lock(&disk->lock);
+	used = total_length(disk);
+	pthread_mutex_unlock(&disk->lock);
+	return used;
+}
+
 static void restart(struct crashdisk *disk)
 {
 	if (disk->layers)

@@ -44,6 +44,8 @@ unsigned crashdisk_lost(struct crashdisk *disk);
 bool crashdisk_fail_read(struct crashdisk *disk, uint64_t after);
 /* Writes that would make all files together longer than this fail with -ENOSPC. */
 void crashdisk_limit(struct crashdisk *disk, uint64_t bytes);
+/* The length of all files together. */
+uint64_t crashdisk_used(struct crashdisk *disk);
 
 /*
  * After all layers are destroyed. The process was killed: what it did is there.

@@ -8,6 +8,7 @@
 #include "tests/store/state.h"
 
 char diskstore_message[STORE_MESSAGE_MAX];
+bool diskstore_reserve;
 unsigned diskstore_lines, diskstore_extents, diskstore_merge_ms = STORE_MERGE_NEVER;
 
 static void count_line(void *arg, int level, const char *line)
@@ -23,6 +24,7 @@ struct store *diskstore_open(struct crashdisk *disk, enum store_durability durab
 					.durability = durability,
 					.extents = diskstore_extents,
 					.merge_ms = diskstore_merge_ms,
+					.no_reserve = !diskstore_reserve,
 					.log = count_line};
 	struct store *store = NULL;
 

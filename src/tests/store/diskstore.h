@@ -13,6 +13,8 @@ extern unsigned diskstore_lines;
 
 /* Extents of a list in the record of its vnode; 0: as many as usual. */
 extern unsigned diskstore_extents;
+/* Whether stores keep room for a full disk, which takes time on this one. */
+extern bool diskstore_reserve;
 /* As store_options.merge_ms; at first STORE_MERGE_NEVER. */
 extern unsigned diskstore_merge_ms;
 

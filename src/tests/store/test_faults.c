@@ -343,6 +343,47 @@ START_TEST(full_disk)
 }
 END_TEST
 
+/* Another program takes all that is left of the disk: the store is opened, and files can be read and removed. */
+static void fill_from_outside(enum store_durability durability)
+{
+	struct crashdisk *disk = crashdisk_new();
+	struct store_layer *layer;
+	struct store *store;
+	char path[32];
+	int rc = 0;
+
+	diskstore_reserve = true;
+	store = diskstore_make(disk, &layer, &volume);
+	for (unsigned i = 0; i < 20; i++) {
+		snprintf(path, sizeof(path), "f%u", i);
+		ck_assert_int_eq(state_create(store, volume, path, STORE_FILE, NULL), 0);
+		ck_assert_int_eq(state_write(store, volume, path, 0, LARGE, LARGE, i), 0);
+	}
+	diskstore_close(store, layer);
+	for (unsigned i = 0; i < 3; i++) {
+		crashdisk_limit(disk, crashdisk_used(disk));
+		store = diskstore_open(disk, durability, &layer);
+		ck_assert_msg(store != NULL, "%s", diskstore_message);
+		free(diskstore_dump(store, "full from outside"));
+		for (unsigned k = 6 * i; k < 6 * i + 6; k++) {
+			snprintf(path, sizeof(path), "f%u", k);
+			rc = state_remove(store, volume, path, STORE_FILE);
+			ck_assert_msg(rc == 0, "opening %u, file %u: result %d", i, k, rc);
+		}
+		ck_assert_int_eq(diskstore_faults(store, "full from outside"), 0);
+		diskstore_close(store, layer);
+	}
+	crashdisk_free(disk);
+	diskstore_reserve = false;
+}
+
+START_TEST(full_from_outside)
+{
+	fill_from_outside(STORE_LAZY);
+	fill_from_outside(STORE_STRICT);
+}
+END_TEST
+
 /* The rows of a removed volume go, although the disk fails when that begins. */
 START_TEST(pruning_goes_on)
 {
@@ -471,4 +512,4 @@ START_TEST(inverted_bits)
 END_TEST
 
 TEST_MAIN_WITHIN(600, "faults", once_lazy, once_listed, once_strict, for_a_while, reads, full_disk,
-		 room_of_writers, pruning_goes_on, inverted_bits)
+		 room_of_writers, full_from_outside, pruning_goes_on, inverted_bits)
