@@ -194,7 +194,7 @@ bool store_data_pinned(struct store_data *data, const struct store_owner *owner,
 		       uint64_t time);
 
 struct store_view;
-#define STORE_VIEW_OPEN 64 /* extents of a view that opens all of its objects at once */
+#define STORE_VIEW_OPEN 16 /* extents of a view that opens all of its objects at once */
 /*
  * Open the objects of a content of `length` bytes, or each when it is read if there are many: then
  * they must be pinned. The content must stay until the view is closed. -ENOENT: an object is gone,
