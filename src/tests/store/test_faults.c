@@ -433,7 +433,9 @@ static void find_database(void *arg, const char *path, uint64_t length)
 	}
 }
 
-/* Read the files of "d": right, or an error. Returns how many could not be read. */
+#define WRITTEN 5 /* the file that is written afterwards, which mends it if its bytes are damaged */
+
+/* Read the files of "d": right, or an error. Returns how many could not be read, but for the one that is written. */
 static unsigned read_files(struct store *store, uint64_t bit)
 {
 	static uint8_t want[4000], got[4000];
@@ -450,14 +452,14 @@ static unsigned read_files(struct store *store, uint64_t bit)
 		snprintf(path, sizeof(path), "d/file-%u", i);
 		if (state_walk(store, volume, path, &fid) ||
 		    store->ops->read_begin(store, &state_admin, &fid, &reader, &status)) {
-			failed++;
+			failed += i != WRITTEN;
 			continue;
 		}
 		n = store->ops->read(reader, &iov, 1, 0, 0);
 		store->ops->read_end(reader);
 		state_bytes(want, 0, i * 100, i);
 		if (n < 0)
-			failed++;
+			failed += i != WRITTEN;
 		else
 			ck_assert_msg(n == (ssize_t)(i * 100) && memcmp(want, got, (size_t)n) == 0,
 				      "bit %llu: wrong data of %s", (unsigned long long)bit, path);
