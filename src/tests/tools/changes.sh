@@ -302,4 +302,14 @@ cp_ get --json home:/glob/none globbed > out 2> err
 [ $? -eq 1 ] && grep -q '"home:/glob/none: .*no such file' out || fail "get --json of nothing: $(cat out)"
 cp_well put --json a/same home:/glob/a.txt && grep -q '"name": "home:/glob/a.txt"' out || fail "put --json: $(cat out)"
 
+# A deep tree with few descriptors.
+hundred=$(printf 'd/%.0s' $(seq 100))
+mkdir deeptree
+(cd deeptree && for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do mkdir -p "$hundred" && cd "$hundred" && echo $i > file; done)
+(ulimit -n 256 && exec "$afscp" -s "$where" put -r deeptree home:/) > out 2> err || fail "put -r of a deep tree: $(head -c 300 err)"
+(ulimit -n 256 && exec "$afscp" -s "$where" get -r home:/deeptree deeper) > out 2> err || fail "get -r of a deep tree: $(head -c 300 err)"
+[ "$(cd deeptree && find . | wc -l)" = "$(cd deeper && find . | wc -l)" ] && [ "$(find deeper -name file | wc -l)" = 14 ] ||
+	fail "of $(find deeptree | wc -l) objects of a deep tree $(find deeper | wc -l) came back"
+cp_well rm -r home:/deeptree
+
 result

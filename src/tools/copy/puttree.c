@@ -12,9 +12,10 @@
 #include <unistd.h>
 
 #include "tools/common/message.h"
+#include "tools/copy/climb.h"
 #include "tools/copy/put.h"
 
-#define DEPTH_MAX 128 /* each level keeps a folder open */
+#define SUM_DEPTH 100 /* levels that the progress counts: each keeps a folder open */
 
 /* A directory that is being filled. With --preserve the last of its users sets mode and time. */
 struct put_level {
@@ -142,7 +143,7 @@ static void sum_below(int fd, struct put_sum *sum, unsigned depth)
 			sum->files++;
 			sum->bytes += (uint64_t)st.st_size;
 		}
-		if (!S_ISDIR(st.st_mode) || depth == DEPTH_MAX)
+		if (!S_ISDIR(st.st_mode) || depth == SUM_DEPTH)
 			continue;
 		below = openat(fd, names[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (below < 0)
@@ -235,14 +236,17 @@ static enum copy_result cannot_open(const char *label, const char *name)
 	return COPY_FAILED;
 }
 
-static enum copy_result put_level(struct tree *t, int fd, struct put_level *level);
+/* Above CLIMB_OPEN levels *fd is closed meanwhile. -1 then: it cannot be opened again, after a message. */
+static enum copy_result put_level(struct tree *t, int *fd, struct put_level *level);
 
-static enum copy_result put_subfolder(struct tree *t, int fd, const char *name,
+static enum copy_result put_subfolder(struct tree *t, int *fd, const char *name,
 				      struct put_level *parent, const char *label)
 {
 	const struct entry *e = entry_of(parent, name);
 	struct put_level *level;
 	enum copy_result rc;
+	struct stat left;
+	bool closed;
 	int below;
 
 	if (e && !is_directory(e)) {
@@ -250,16 +254,20 @@ static enum copy_result put_subfolder(struct tree *t, int fd, const char *name,
 			    label);
 		return COPY_FAILED;
 	}
-	below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	below = openat(*fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (below < 0)
 		return cannot_open(label, name);
 	rc = begin_level(t->copy, below, parent, &parent->fid, name, e ? &e->fid : NULL, label,
 			 &level);
 	if (rc == COPY_GOOD) {
-		rc = put_level(t, below, level);
+		closed = climb_down(fd, t->depth, &left);
+		rc = put_level(t, &below, level);
 		put_level_leave(t->copy, level);
+		if (closed && climb_up(fd, below, &left, label) < 0)
+			rc = COPY_STOP;
 	}
-	close(below);
+	if (below >= 0)
+		close(below);
 	return rc;
 }
 
@@ -294,7 +302,8 @@ static bool same_link(struct copy *copy, const struct entry *e, const char *labe
 	       strcmp(there, text) == 0;
 }
 
-static enum copy_result put_link(struct tree *t, int fd, const char *name, const struct stat *st,
+/* Not a part of its caller, whose stack is needed at each level. */
+static __attribute__((noinline)) enum copy_result put_link(struct tree *t, int fd, const char *name, const struct stat *st,
 				 struct put_level *level, const char *label)
 {
 	const struct entry *e = entry_of(level, name);
@@ -326,35 +335,35 @@ static enum copy_result put_link(struct tree *t, int fd, const char *name, const
 	return e && !is_directory(e) ? change_replace(t->copy, &c) : make_in(t->copy, level, &c);
 }
 
-static enum copy_result put_entry(struct tree *t, int fd, const char *name, struct put_level *level,
-				  const char *label)
+static enum copy_result put_entry(struct tree *t, int *fd, const char *name,
+				  struct put_level *level, const char *label)
 {
 	struct stat st;
 
-	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(*fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return cannot_open(label, name);
 	if (S_ISDIR(st.st_mode))
 		return put_subfolder(t, fd, name, level, label);
 	if (S_ISREG(st.st_mode))
-		return put_regular(t, fd, name, level, label);
+		return put_regular(t, *fd, name, level, label);
 	if (S_ISLNK(st.st_mode))
-		return put_link(t, fd, name, &st, level, label);
+		return put_link(t, *fd, name, &st, level, label);
 	tools_error("%s: skipped: neither a file, a folder nor a symbolic link", label);
 	return COPY_GOOD;
 }
 
-static enum copy_result put_level(struct tree *t, int fd, struct put_level *level)
+static enum copy_result put_level(struct tree *t, int *fd, struct put_level *level)
 {
 	enum copy_result rc = COPY_GOOD;
 	size_t length = strlen(level->label);
 	char **names;
 	ssize_t count;
 
-	if (t->depth == DEPTH_MAX) {
-		tools_error("%s: more than %d folders deep", level->label, DEPTH_MAX);
+	if (t->depth == CLIMB_DEPTH) {
+		tools_error("%s: more than %d folders deep", level->label, CLIMB_DEPTH);
 		return COPY_FAILED;
 	}
-	count = put_names(fd, &names);
+	count = put_names(*fd, &names);
 	if (count < 0)
 		return cannot_open(level->label, ".");
 	t->depth++;
@@ -390,7 +399,7 @@ enum copy_result put_tree(struct copy *copy, struct pool *pool, int fd, const st
 	if (rc != COPY_GOOD) {
 		atomic_fetch_add(&copy->run->failed, 1);
 	} else {
-		rc = put_level(&tree, fd, level);
+		rc = put_level(&tree, &fd, level);
 		if (pool_wait(pool) == COPY_STOP)
 			rc = COPY_STOP;
 		put_level_leave(copy, level);

@@ -8,7 +8,7 @@
 #include "tools/common/message.h"
 #include "tools/copy/remove.h"
 
-#define DEPTH_MAX 256 /* directories below the one that is removed */
+#define DEPTH_MAX 1536 /* directories below the one that is removed */
 
 enum copy_result remove_one(struct copy *copy, const AFSFid *dir, const char *name, bool directory,
 			    const char *label)

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "tools/common/message.h"
+#include "tools/copy/climb.h"
 #include "tools/copy/copy.h"
 #include "tools/copy/met.h"
 #include "tools/copy/pool.h"
 #include "tools/copy/sink.h"
 
-#define DEPTH_MAX 128	  /* each level keeps a directory open */
 #define NAMES_MAX 1000000 /* in memory at a time, on all levels */
 
 /* One copy of a tree, whose directories are read by one thread. */
@@ -40,7 +40,7 @@ static void times_of(const AFSFetchStatus *status, struct timespec times[2])
 struct level {
 	atomic_uint users; /* the thread that reads it, and jobs for its files */
 	struct copy *copy; /* of that thread; jobs use only its run */
-	int dir;
+	int dir;   /* -1 while a deep directory is entered */
 	bool lent; /* `dir`, and mode and times are somebody else's */
 	mode_t mode;
 	struct timespec times[2];
@@ -51,7 +51,7 @@ static void leave(struct level *level)
 {
 	if (atomic_fetch_sub(&level->users, 1) != 1)
 		return;
-	if (!level->lent) {
+	if (!level->lent && level->dir >= 0) {
 		if (fchmod(level->dir, level->mode) < 0 || futimens(level->dir, level->times) < 0) {
 			write_failed(level->copy, level->label, level->dir, ".");
 			atomic_fetch_add(&level->copy->run->failed, 1);
@@ -124,7 +124,8 @@ int get_open_directory(int dir, const char *name, int flags, mode_t *mode)
 	return fd;
 }
 
-static enum copy_result get_link(struct copy *copy, const struct entry *e,
+/* Not a part of its caller, whose stack is needed at each level. */
+static __attribute__((noinline)) enum copy_result get_link(struct copy *copy, const struct entry *e,
 				 const AFSFetchStatus *status, int dir, const char *label)
 {
 	char text[AFSPATHMAX + 1], temp[224];
@@ -335,7 +336,9 @@ static enum copy_result get_subdirectory(struct tree *t, const struct entry *e,
 {
 	struct level *level;
 	enum copy_result rc;
+	struct stat left;
 	mode_t mode;
+	bool closed;
 	int dir;
 
 	if ((mkdirat(parent->dir, e->name, 0700) < 0 && errno != EEXIST) ||
@@ -349,9 +352,27 @@ static enum copy_result get_subdirectory(struct tree *t, const struct entry *e,
 	}
 	level->mode = get_directory_mode(t->copy, status);
 	times_of(status, level->times);
+	/* Jobs use the descriptor. */
+	if (!parent->lent && t->depth > CLIMB_OPEN && pool_wait(t->pool) == COPY_STOP) {
+		leave(level);
+		return COPY_STOP;
+	}
+	closed = !parent->lent && climb_down(&parent->dir, t->depth, &left);
 	rc = get_level(t, &e->fid, level);
+	if (closed && climb_up(&parent->dir, level->dir, &left, label) < 0)
+		rc = COPY_STOP;
 	leave(level);
 	return rc;
+}
+
+static __attribute__((noinline)) enum copy_result tell_code(struct copy *copy, const char *label,
+							    int32_t code)
+{
+	struct afs_error error;
+
+	afs_error_code(&error, label, code, RXW_ORIGIN_PEER);
+	copy_complain(copy, &error);
+	return COPY_FAILED;
 }
 
 static enum copy_result get_entry(struct tree *t, const struct entries *entries, size_t at,
@@ -359,13 +380,9 @@ static enum copy_result get_entry(struct tree *t, const struct entries *entries,
 				  struct level *level, const char *label)
 {
 	const struct entry *e = &entries->list[at];
-	struct afs_error error;
 
-	if (status->errorCode != 0) {
-		afs_error_code(&error, label, (int32_t)status->errorCode, RXW_ORIGIN_PEER);
-		copy_complain(t->copy, &error);
-		return COPY_FAILED;
-	}
+	if (status->errorCode != 0)
+		return tell_code(t->copy, label, (int32_t)status->errorCode);
 	if (!afs_status_usable(status)) {
 		tools_error("%s: the server sent a malformed status", label);
 		return COPY_FAILED;
@@ -385,20 +402,28 @@ static enum copy_result get_batch(struct tree *t, const struct entries *entries,
 				  uint32_t count, struct twins *twins, struct level *level)
 {
 	const char *label = level->label;
-	AFSFetchStatus statuses[AFSCBMAX];
-	enum copy_result rc = entries_status(t->copy, entries, at, count, label, statuses);
+	AFSFetchStatus *statuses = calloc(AFSCBMAX, sizeof(*statuses));
+	enum copy_result rc = COPY_STOP;
 	size_t length = strlen(label);
+
+	if (statuses)
+		rc = entries_status(t->copy, entries, at, count, label, statuses);
+	else
+		tools_error("no memory");
 
 	for (uint32_t i = 0; rc == COPY_GOOD && i < count; i++) {
 		const struct entry *e = &entries->list[at + i];
 		char *path = NULL;
 
-		if (copy_interrupted(t->copy))
-			return COPY_STOP;
+		if (copy_interrupted(t->copy)) {
+			rc = COPY_STOP;
+			break;
+		}
 		if (asprintf(&path, "%s%s%s", label, length && label[length - 1] == '/' ? "" : "/",
 			     e->name) < 0) {
 			tools_error("no memory");
-			return COPY_STOP;
+			rc = COPY_STOP;
+			break;
 		}
 		rc = get_entry(t, entries, at + i, twins, &statuses[i], level, path);
 		free(path);
@@ -408,6 +433,7 @@ static enum copy_result get_batch(struct tree *t, const struct entries *entries,
 			rc = COPY_GOOD;
 		}
 	}
+	free(statuses);
 	return rc;
 }
 
@@ -449,8 +475,8 @@ static enum copy_result get_level(struct tree *t, const AFSFid *fid, struct leve
 			    label);
 		return met < 0 ? COPY_STOP : COPY_FAILED;
 	}
-	if (t->depth == DEPTH_MAX) {
-		tools_error("%s: more than %d directories deep", label, DEPTH_MAX);
+	if (t->depth == CLIMB_DEPTH) {
+		tools_error("%s: more than %d directories deep", label, CLIMB_DEPTH);
 		return COPY_FAILED;
 	}
 	rc = entries_read(t->copy, fid, label, &entries);
