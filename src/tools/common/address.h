@@ -33,8 +33,8 @@ int tools_resolve(const char *host, uint16_t port, int passive, struct tools_add
 #define TOOLS_ADDRESSES 8 /* of a host; further ones are ignored */
 
 /*
- * The same to reach a host that may have several addresses: all of them, in the order in which the system
- * prefers them. Returns their number, or 0 with the reason in `message`.
+ * The same to reach a host that may have several addresses: all of them, in the order in which the
+ * system prefers them. Returns their number, or 0 with the reason in `message`.
  */
 size_t tools_resolve_all(const char *host, uint16_t port,
 			 struct tools_address list[TOOLS_ADDRESSES], char *message,

@@ -23,8 +23,9 @@ const char *tools_program_name(void);
 bool tools_stderr_is_journal(void);
 
 /*
- * Names of files and texts of servers end up on terminals, which must not take orders from them: replace
- * control characters by "?", those of ASCII and of C1 (0x80 to 0x9f), as bytes and as UTF-8. Returns text.
+ * Names of files and texts of servers end up on terminals, which must not take orders from them:
+ * replace control characters by "?", those of ASCII and of C1 (0x80 to 0x9f), as bytes and as
+ * UTF-8. Returns text.
  */
 char *tools_harmless(char *text);
 
@@ -35,8 +36,8 @@ char *tools_harmless(char *text);
 void tools_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * From now on also call fn with the text of each error, without the program's name, under the lock of
- * messages: fn must print nothing. NULL: no more.
+ * From now on also call fn with the text of each error, without the program's name, under the lock
+ * of messages: fn must print nothing. NULL: no more.
  */
 void tools_on_error(void (*fn)(void *arg, const char *text), void *arg);
 

@@ -77,9 +77,9 @@ enum tools_parsed tools_options_parse(const struct tools_program *program, void 
 				      struct rxw_config *config, int argc, char **argv, int *first);
 
 /*
- * After tools_options_parse(): whether `command` takes all options that the command line has. 0, or -1
- * after a message: an option that is ignored would surprise ("rm -n" would remove).
- * Options of a configuration file are settings for all commands, and not refused.
+ * After tools_options_parse(): whether `command` takes all options that the command line has. 0, or
+ * -1 after a message: an option that is ignored would surprise ("rm -n" would remove). Options of a
+ * configuration file are settings for all commands, and not refused.
  */
 int tools_options_suit(const struct tools_program *program, const char *command);
 

@@ -32,8 +32,8 @@ enum copy_result change_try(struct copy *copy, struct change *change, struct afs
 /* The same, with a message. */
 enum copy_result change_make(struct copy *copy, struct change *change);
 /*
- * The same for a symbolic link in place of a file or link that exists, which remains if that fails: it is
- * made under another name first.
+ * The same for a symbolic link in place of a file or link that exists, which remains if that fails:
+ * it is made under another name first.
  */
 enum copy_result change_replace(struct copy *copy, struct change *change);
 /* Print an error of a change with its remedy. */
@@ -59,7 +59,9 @@ struct target {
 enum copy_result target_find(struct copy *copy, struct target *target);
 /* The same for rm -f: COPY_GOOD also if a directory above does not exist. */
 enum copy_result target_find_forced(struct copy *copy, struct target *target);
-/* Look up `name` in a directory and get its status. Other results than COPY_GOOD after a message. */
+/*
+ * Look up `name` in a directory and get its status. Other results than COPY_GOOD after a message.
+ */
 enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *name,
 			     struct target *target);
 /* Last part of a path without slashes at its end; its length in *length, 0 for a root. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Deep trees with few descriptors: folders are closed on the way down, and opened again on the way up. */
+/*
+ * Deep trees with few descriptors: folders are closed on the way down, and opened again on the way
+ * up.
+ */
 #ifndef COPY_CLIMB_H
 #define COPY_CLIMB_H
 
@@ -12,8 +15,8 @@
 /* Before a folder is entered from *fd, at a depth: close *fd, which becomes -1, if it is deep. */
 bool climb_down(int *fd, unsigned depth, struct stat *left);
 /*
- * After that: open the folder again, through the one that was entered, unless that was moved. 0, or -1 after
- * a message.
+ * After that: open the folder again, through the one that was entered, unless that was moved. 0, or
+ * -1 after a message.
  */
 int climb_up(int *fd, int below, const struct stat *left, const char *label);
 

@@ -93,8 +93,8 @@ mode_t get_mode(const struct copy *copy, const AFSFetchStatus *status);
 mode_t get_directory_mode(const struct copy *copy, const AFSFetchStatus *status);
 
 /*
- * Open an existing directory, and let its owner write there. The descriptor, or -1 with errno. If its mode
- * had to change, *mode is the old one.
+ * Open an existing directory, and let its owner write there. The descriptor, or -1 with errno. If
+ * its mode had to change, *mode is the old one.
  */
 int get_open_directory(int dir, const char *name, int flags, mode_t *mode);
 /* Copy everything below a directory into the directory `dir`; waits for all jobs. */

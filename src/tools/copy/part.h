@@ -9,7 +9,8 @@
 
 /*
  * ".NAME.afscp-part" or, if there is a version of the contents or the name is long,
- * ".NAME.0123456789abcdef.afscp-part", with a cut name. The same name and version give the same text.
+ * ".NAME.0123456789abcdef.afscp-part", with a cut name. The same name and version give the same
+ * text.
  */
 void part_name(char part[PART_NAME], const char *name, uint64_t version);
 /* Mix a number into a version, which is 0 at first. The result is never 0. */

@@ -11,8 +11,8 @@ struct pool;
 typedef enum copy_result (*pool_work)(struct copy *copy, void *arg);
 
 /*
- * Of `sources` of the command line. With --jobs 1, or for a single file, there are no threads: pool_add()
- * does the job. 0, or -1 after a message.
+ * Of `sources` of the command line. With --jobs 1, or for a single file, there are no threads:
+ * pool_add() does the job. 0, or -1 after a message.
  */
 int pool_open(struct copy *copy, size_t sources, struct pool **pool);
 /*

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * afscp put: one file. A new file is written in place, in calls of a bounded length and in the order of
- * its bytes. Every call sets the final time of modification, so that a file of that time that is shorter
- * shows an interrupted put. What replaces the contents of an existing file is written the same way under
- * another name, which is renamed when it is complete: a put that fails must not destroy the old contents.
+ * afscp put: one file. A new file is written in place, in calls of a bounded length and in the
+ * order of its bytes. Every call sets the final time of modification, so that a file of that time
+ * that is shorter shows an interrupted put. What replaces the contents of an existing file is
+ * written the same way under another name, which is renamed when it is complete: a put that fails
+ * must not destroy the old contents.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -280,8 +281,9 @@ static uint64_t data_length(int fd, uint64_t at, uint64_t most, uint64_t size)
 }
 
 /*
- * Bytes of the next call, at most PART, after a hole at s->at was skipped. 0: the call only sets the
- * length to s->at. That comes before a hole where the file has older data, which would show there.
+ * Bytes of the next call, at most PART, after a hole at s->at was skipped. 0: the call only sets
+ * the length to s->at. That comes before a hole where the file has older data, which would show
+ * there.
  */
 static uint64_t next_part(struct storing *s)
 {
@@ -440,7 +442,10 @@ static enum copy_result remove_made(struct storing *s)
 	return change_try(s->copy, &c, &error);
 }
 
-/* The stored file differs from its source. It gets another time, so that --continue stores it again. */
+/*
+ * The stored file differs from its source. It gets another time, so that --continue stores it
+ * again.
+ */
 static void spoil(struct storing *s)
 {
 	struct change c = {.op = CHANGE_STATUS,
@@ -517,8 +522,8 @@ static bool ask_room(struct storing *s, uint64_t *kib)
 }
 
 /*
- * Whether the volume has room for the new file in place of the old one, but not beside it. `full`: there
- * was none beside it.
+ * Whether the volume has room for the new file in place of the old one, but not beside it. `full`:
+ * there was none beside it.
  */
 static bool fits_only_in_place(struct storing *s, bool full)
 {

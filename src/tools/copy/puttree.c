@@ -236,7 +236,10 @@ static enum copy_result cannot_open(const char *label, const char *name)
 	return COPY_FAILED;
 }
 
-/* Above CLIMB_OPEN levels *fd is closed meanwhile. -1 then: it cannot be opened again, after a message. */
+/*
+ * Above CLIMB_OPEN levels *fd is closed meanwhile. -1 then: it cannot be opened again, after a
+ * message.
+ */
 static enum copy_result put_level(struct tree *t, int *fd, struct put_level *level);
 
 static enum copy_result put_subfolder(struct tree *t, int *fd, const char *name,
@@ -303,8 +306,9 @@ static bool same_link(struct copy *copy, const struct entry *e, const char *labe
 }
 
 /* Not a part of its caller, whose stack is needed at each level. */
-static __attribute__((noinline)) enum copy_result put_link(struct tree *t, int fd, const char *name, const struct stat *st,
-				 struct put_level *level, const char *label)
+static __attribute__((noinline)) enum copy_result
+put_link(struct tree *t, int fd, const char *name, const struct stat *st,
+	 struct put_level *level, const char *label)
 {
 	const struct entry *e = entry_of(level, name);
 	char text[AFSPATHMAX + 1];

@@ -35,7 +35,9 @@ struct copy_source {
 	const char *volume, *path;
 };
 
-/* One run of afscp: what its threads share. Members without a comment are constant once they run. */
+/*
+ * One run of afscp: what its threads share. Members without a comment are constant once they run.
+ */
 struct run {
 	struct copy_settings set;
 	struct rxw_config config;

@@ -117,7 +117,8 @@ static int link_nameless(struct sink *s)
 }
 
 /*
- * Open the part. -1: it cannot be trusted, is in use, or cannot be made: a temporary file does as well.
+ * Open the part. -1: it cannot be trusted, is in use, or cannot be made: a temporary file does as
+ * well.
  */
 static int open_part(struct sink *s, uint64_t version, uint64_t length, bool resume)
 {

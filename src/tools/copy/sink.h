@@ -11,8 +11,8 @@
 
 /*
  * A destination. A regular file is written without a name or, if the file system does not support
- * that, under a temporary name in the same directory. It gets its name when it is complete. Bytes of a
- * file that are zero become holes. Anything else (a pipe, /dev/null) is written directly.
+ * that, under a temporary name in the same directory. It gets its name when it is complete. Bytes
+ * of a file that are zero become holes. Anything else (a pipe, /dev/null) is written directly.
  */
 struct sink {
 	int dir; /* descriptor of the directory, not owned; AT_FDCWD */
@@ -35,8 +35,9 @@ struct sink {
  */
 int sink_open(struct sink *sink, int dir, const char *name, bool inside);
 /*
- * The same for a large file: it is written under a name that depends on its version (part_version()), and
- * after SIGKILL it remains there. `resume`: with the bytes that an earlier run has left, at most `length`.
+ * The same for a large file: it is written under a name that depends on its version
+ * (part_version()), and after SIGKILL it remains there. `resume`: with the bytes that an earlier
+ * run has left, at most `length`.
  */
 int sink_open_part(struct sink *sink, int dir, const char *name, bool inside, uint64_t version,
 		   uint64_t length, bool resume);
@@ -50,7 +51,10 @@ int sink_restart(struct sink *sink);
  * with errno, after which sink_abandon() removes everything.
  */
 int sink_commit(struct sink *sink, mode_t mode, uint32_t mtime);
-/* Remove what was written, but not a part that is to be kept; keeps errno. Does nothing after a successful sink_commit(). */
+/*
+ * Remove what was written, but not a part that is to be kept; keeps errno. Does nothing after a
+ * successful sink_commit().
+ */
 void sink_abandon(struct sink *sink);
 /* ".NAME.0123abcd", with a random number. */
 void sink_temp_name(char *temp, size_t size, const char *name);

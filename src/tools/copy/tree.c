@@ -231,8 +231,8 @@ static enum copy_result get_plain(struct copy *copy, void *arg)
 }
 
 /*
- * Entries of a directory that are names of one file: next[i] is the index of the next one after i, and 0 at
- * the last one. `taken`: an earlier name has it.
+ * Entries of a directory that are names of one file: next[i] is the index of the next one after i,
+ * and 0 at the last one. `taken`: an earlier name has it.
  */
 struct twins {
 	size_t *next;
