@@ -66,6 +66,7 @@ static enum afs_remedy remedy_of(int32_t code, enum rxw_origin origin)
 	case RXW_RESTARTING:
 	case RXW_CALL_DEAD:    /* from the peer: this side was silent, since it was suspended */
 	case RXW_CALL_TIMEOUT: /* from the peer: this side was slow to read */
+	case RXW_CALL_MSGSIZE: /* packets were too large for the path: the next call has smaller ones */
 		return AFS_REMEDY_WAIT;
 	case RXW_NETWORK_RESET:
 		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_NONE : AFS_REMEDY_WAIT;

@@ -55,13 +55,13 @@ struct code_text {
 
 /* Texts for codes of the library that the peer sent. */
 static const struct code_text sent[] = {
-	{ RXW_CALL_DEAD, "the peer ended the call with -1, for a reason of its own" },
+	{ RXW_CALL_DEAD, "the peer heard nothing of this side for too long, or returned -1" },
 	{ RXW_CALL_TIMEOUT, "call timed out at the peer" },
 	{ RXW_CALL_EOF, "the peer found the end of the stream where it expected data" },
 	{ RXW_PROTOCOL_ERROR, "the peer reports a protocol error" },
 	{ RXW_USER_ABORT, "aborted by the peer's application" },
 	{ RXW_CALL_ADDRINUSE, "the peer ended the call with -7, for a reason of its own" },
-	{ RXW_CALL_MSGSIZE, "the peer ended the call with -8, for a reason of its own" },
+	{ RXW_CALL_MSGSIZE, "the peer's packets are too large for the path, or it returned -8" },
 	{ RXW_NETWORK_RESET, "the peer ended the call with -101, for a reason of its own" },
 };
 

@@ -10,9 +10,10 @@ CLEANFILES += $(net_programs)
 src_tests_system_net_net_io_SOURCES = src/tests/system/net/net_io.c
 src_tests_system_net_net_io_LDADD = src/rx/librxwire_core.la $(PTHREAD_LIBS)
 
-EXTRA_DIST += src/tests/system/net/run
+EXTRA_DIST += src/tests/system/net/run src/tests/system/net/narrow
 
 .PHONY: net net-programs
 net-programs: $(net_programs) src/tests/link/link
 net: all net-programs
 	bash $(srcdir)/src/tests/system/net/run $(abs_top_builddir)
+	bash $(srcdir)/src/tests/system/net/narrow $(abs_top_builddir)
