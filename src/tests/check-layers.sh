@@ -66,10 +66,10 @@ must_not() {
 
 config='config[.]h'
 # src/common is below all others. The two lowest layers of the library do without its clock.
-common='common/(cancel|clock|cpus|histogram|htable|sigmask|sized)[.]h'
+common='common/(cancel|clock|cpus|histogram|htable|sigmask|siphash|sized)[.]h'
 # Programs also share what reads counters by name.
 programs='common/counters[.]h'
-no_clock='common/(cancel|histogram|htable)[.]h'
+no_clock='common/(cancel|histogram|htable|siphash)[.]h'
 may_include src/common    "$common|rxwire/stats[.]h"
 may_include src/rx/base   "$config|$no_clock|base/.*|$values"
 may_include src/rx/proto  "$config|$no_clock|(base|proto)/.*|$values|rxwire/security[.]h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Shares of what callers have in common. */
-#include "fileserver/base/share.h"
-
 #include <netinet/in.h>
 #include <stdlib.h>
 
 #include "common/siphash.h"
+#include "fileserver/base/base.h"
 
 /* -- callers -- */
 

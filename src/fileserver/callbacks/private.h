@@ -9,7 +9,7 @@
 #include "afs/afs-common.h"
 #include "base/hash.h"
 #include "common/htable.h"
-#include "fileserver/base/share.h"
+#include "fileserver/base/base.h"
 #include "fileserver/callbacks/callbacks.h"
 #include "fileserver/callbacks/work.h"
 

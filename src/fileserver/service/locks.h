@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fileserver/base/share.h"
+#include "fileserver/base/base.h"
 #include "store/store.h"
 
 #define FSD_LOCK_S 300 /* a lock ends unless it is extended; seconds */

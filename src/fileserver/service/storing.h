@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <rxwire/types.h>
 
-#include "fileserver/base/share.h"
+#include "fileserver/base/base.h"
 
 #define FSD_STORES_MAX	  96
 #define FSD_STORES_RATE	  8192 /* bytes a second: slower ones are slow */

@@ -67,6 +67,11 @@ src_tests_fileserver_service_test_waiting_SOURCES = \
 	src/tests/fileserver/service/test_waiting.c $(fileserver_shop)
 src_tests_fileserver_service_test_waiting_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/service/test_bounds
+src_tests_fileserver_service_test_bounds_SOURCES = \
+	src/tests/fileserver/service/test_bounds.c $(fileserver_shop)
+src_tests_fileserver_service_test_bounds_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/service/test_slow_disk
 src_tests_fileserver_service_test_slow_disk_SOURCES = \
 	src/tests/fileserver/service/test_slow_disk.c src/tests/store/spy.c src/tests/store/spy.h \

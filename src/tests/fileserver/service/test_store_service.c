@@ -15,7 +15,6 @@
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 #include "afs/vl.h"
-#include "fileserver/audit/audit.h"
 #include "fileserver/service/private.h"
 #include "tests/main.h"
 
@@ -30,18 +29,13 @@ static AFSVolSync sync_;
 static AFSFid fid;
 static const AFSStoreStatus nothing = {0};
 
-static void serve_made(void)
+static void setup(void)
 {
+	shop_make(&shop);
 	shop_serve(&shop);
 	a = shop_client(&shop, 0);
 	b = shop_client(&shop, 1);
 	root = shop_root(&shop);
-}
-
-static void setup(void)
-{
-	shop_make(&shop);
-	serve_made();
 }
 
 static void teardown(void)
@@ -903,113 +897,6 @@ static int failing_status(struct store *store, const struct store_caller *caller
 	return -EIO;
 }
 
-static const struct store_ops *working_ops;
-static unsigned looks; /* at volumes */
-
-static int counted_volume(struct store *store, uint32_t id, struct store_volume *volume)
-{
-	looks++;
-	return working_ops->volume(store, id, volume);
-}
-
-static int counted_next(struct store *store, uint32_t id, struct store_volume *volume)
-{
-	looks++;
-	return working_ops->volume_next(store, id, volume);
-}
-
-static int counted_at(struct store *store, uint32_t at, struct store_volume *volume)
-{
-	looks++;
-	return working_ops->volume_at(store, at, volume);
-}
-
-/* With `strict`, what cannot be recorded does not happen, and nobody waits for it. */
-START_TEST(unrecorded_changes)
-{
-	char message[FSD_MESSAGE_MAX], name[16];
-	struct fsd_audit_stats stats;
-	struct rerouted log;
-	unsigned made = 0;
-	int32_t code;
-
-	log_begin(&log);
-	shop_make(&shop);
-	shop.audit = fsd_audit_open("/dev/full", true, message);
-	ck_assert_ptr_nonnull(shop.audit);
-	serve_made();
-	do {
-		snprintf(name, sizeof(name), "f%u", made++);
-		code = create(a, name);
-	} while (!code);
-	ck_assert_int_eq(code, AFS_VBUSY);
-	ck_assert_int_eq(create(a, name), AFS_VBUSY);
-	ck_assert_int_eq(status_of(b, &root), 0);
-	fsd_audit_stats(shop.audit, &stats);
-	ck_assert_uint_ge(stats.refused, 2);
-	fsd_audit_release(shop.audit);
-	teardown();
-	fsd_audit_close(shop.audit);
-	shop.audit = NULL;
-	log_end(&log);
-	log_remove(&log);
-}
-END_TEST
-
-/* Short requests of the location service cost the same however many volumes there are. */
-START_TEST(listed_volumes)
-{
-	VldbListByAttributes attr = {.Mask = 8};
-	struct store_new_volume new = {0};
-	int32_t count, next, cursor = 0;
-	rxw_connection *vl;
-	vital_vlheader header;
-	nvldbentry entry;
-	nbulkentries entries = {0};
-	vldstats stats;
-	char name[16];
-	uint32_t id, seen = 0;
-
-	setup();
-	for (int i = 0; i < 60; i++) {
-		snprintf(name, sizeof(name), "v%d", i);
-		new.name = name;
-		ck_assert_int_eq(store_volume_create(shop.store, &new, &id), 0);
-	}
-	ck_assert_int_eq(store_volume_clone(shop.store, id, STORE_RO, &attr.volumeid), 0);
-	working_ops = shop.store->ops;
-	struct store_ops counting = *working_ops;
-
-	counting.volume = counted_volume;
-	counting.volume_next = counted_next;
-	counting.volume_at = counted_at;
-	shop.store->ops = &counting;
-	vl = shop_connect(&shop, 0, AFS_SERVICE_VL);
-	for (;; cursor = next) {
-		looks = 0;
-		ck_assert_int_eq(VL_ListEntryN(vl, cursor, &count, &next, &entry), 0);
-		ck_assert_uint_le(looks, 12);
-		if (!next)
-			break;
-		ck_assert_int_gt(next, cursor);
-		seen++;
-	}
-	ck_assert_uint_eq(seen, 62); /* with root.afs */
-	looks = 0;
-	ck_assert_int_eq(VL_GetStats(vl, &stats, &header), 0);
-	ck_assert_int_eq(header.totalEntries[AFS_VL_RW], 61);
-	ck_assert_int_eq(header.totalEntries[AFS_VL_RO], 2); /* with root.afs */
-	ck_assert_uint_eq(header.MaxVolumeId, attr.volumeid);
-	ck_assert_int_eq(VL_ListAttributesN2(vl, &attr, "", 0, &count, &entries, &next), 0);
-	ck_assert_int_eq(count, 1);
-	ck_assert_uint_le(looks, 12);
-	xdrfree_nbulkentries(&entries);
-	shop.store->ops = working_ops;
-	rxw_connection_release(vl);
-	teardown();
-}
-END_TEST
-
 /* Each object counts once, and the line names the one that failed. */
 START_TEST(failures_of_bulk_calls)
 {
@@ -1048,6 +935,8 @@ START_TEST(failures_of_bulk_calls)
 	teardown();
 }
 END_TEST
+
+static const struct store_ops *working_ops;
 
 static int unflushed_commit(struct store_writer *writer, struct store_status *status,
 			    struct store_changes *changes)
@@ -1252,7 +1141,6 @@ int main(void)
 		failures_of_the_machine,
 		failed_flush,
 		failures_of_bulk_calls,
-		listed_volumes,
 		concurrent_writers,
 		random_arguments,
 	};
