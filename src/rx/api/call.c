@@ -264,7 +264,7 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 		*origin = RXW_ORIGIN_NONE;
 	if (!call || (!call->p.client && !atomic_load(&call->deferral.deferred)))
 		return RXW_INVALID_OPERATION;
-	rxw_assert_alive(call, "the call was ended before");
+	rxw_check_alive(&call->alive, "the call was ended before");
 	if (rxw_call_inherited(call)) {
 		close_inherited(call);
 		return RXW_INVALID_OPERATION;

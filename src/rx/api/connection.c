@@ -103,7 +103,7 @@ void rxw_connection_release(rxw_connection *connection)
 
 	if (!c)
 		return;
-	rxw_assert_alive(c, "the connection was released before");
+	rxw_check_alive(&c->alive, "the connection was released before");
 	if (rxw_conn_inherited(c))
 		return;
 	ep = c->ep;

@@ -81,7 +81,7 @@ void rxw_connpool_release(rxw_connpool *pool)
 {
 	if (!pool)
 		return;
-	rxw_assert_alive(pool, "the pool was released before");
+	rxw_check_alive(&pool->alive, "the pool was released before");
 	if (rxw_endpoint_inherited(pool->endpoint))
 		return;
 	rxw_alive_end(&pool->alive);

@@ -585,7 +585,7 @@ int rxw_endpoint_destroy(rxw_endpoint *endpoint)
 
 	if (!endpoint)
 		return 0;
-	rxw_assert_alive(endpoint, "the endpoint was destroyed before");
+	rxw_check_alive(&endpoint->alive, "the endpoint was destroyed before");
 	if (rxw_endpoint_inherited(endpoint)) {
 		rxw_io_close(&endpoint->io); /* this process's descriptors */
 		return 0;

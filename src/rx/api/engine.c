@@ -102,7 +102,7 @@ int rxw_engine_destroy(rxw_engine *engine)
 
 	if (!engine)
 		return 0;
-	rxw_assert_alive(engine, "the engine was destroyed before");
+	rxw_check_alive(&engine->alive, "the engine was destroyed before");
 	if (rxw_engine_inherited(engine))
 		return 0;
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())

@@ -68,7 +68,7 @@ int rxw_queue_destroy(rxw_queue *queue)
 
 	if (!q)
 		return 0;
-	rxw_assert_alive(q, "the queue was destroyed before");
+	rxw_check_alive(&q->alive, "the queue was destroyed before");
 	if (rxw_engine_inherited(q->engine)) {
 		if (q->fd >= 0)
 			close(q->fd);

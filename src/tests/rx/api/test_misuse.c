@@ -136,7 +136,7 @@ static void destroy_queue_twice(struct own *o)
 static void (*const twice[])(struct own *o) = {end_twice, end_deferred_twice,
 					       destroy_endpoint_twice, destroy_queue_twice};
 
-/* An assertion fails; a sanitizer reports the use of freed memory before it. */
+/* An assertion fails; a sanitizer reports the use of freed memory before that. */
 START_TEST(the_second_end)
 {
 	struct own o;
@@ -162,7 +162,7 @@ int main(void)
 		tcase_add_loop_test_raise_signal(tcase, the_second_end, SIGABRT, 0,
 						 sizeof(twice) / sizeof(twice[0]));
 #else
-	printf("skipped: ending twice, which a sanitizer reports, or without assertions\n");
+	printf("skipped: ending twice, which a sanitizer reports\n");
 	(void)the_second_end;
 #endif
 	srunner_run_all(runner, CK_ENV);
