@@ -74,14 +74,9 @@ struct prot_options {
 	const char *cell;
 	const char *const *realms;
 	size_t realm_count;
-	/*
-	 * Accept "john.doe", which cannot be told from "john/doe" later. Then identities with an
-	 * instance are unknown.
-	 */
+	/* Accept "john.doe", which cannot be told from "john/doe": identities with an instance are unknown. */
 	bool dots;
-	/*
-	 * Gets a line if the file is unreadable or replaced later, or is an older copy; any thread. May be NULL.
-	 */
+	/* Gets a line if the file is unreadable, replaced or an older copy; any thread. May be NULL. */
 	void (*warn)(void *arg, const char *line);
 	void *arg;
 };
@@ -140,8 +135,9 @@ size_t prot_from(const struct prot_view *view, int32_t id);
 
 bool prot_is_member(const struct prot_view *view, int32_t user, int32_t group);
 
-/* The highest id that a user had and the lowest that a group had, also of removed ones. */
+/* The highest id that a user had and the lowest that a group had, also of removed ones; and in the file now. */
 void prot_max_ids(const struct prot_view *view, int32_t *user, int32_t *group);
+int prot_last_ids(struct prot *prot, int32_t *user, int32_t *group, char *message);
 
 /*
  * Each of these stores at most `room` ids, ascending, and returns how many there are.
@@ -189,13 +185,8 @@ void prot_rollback(struct prot *prot);
 int prot_add_user(struct prot *prot, const char *name, int32_t id, int32_t *given, char *message);
 int prot_add_group(struct prot *prot, const char *name, int32_t id, int32_t owner, int32_t *given,
 		   char *message);
-/*
- * Give out no id up to that user's and down to that group's from now on, because ACLs may name them. *raised: some of them would
- * have been. 0, or a code with a line.
- */
+/* Give out no id up to `user` and down to `group` any more. *raised: some would have been. */
 int prot_keep_ids(struct prot *prot, int32_t user, int32_t group, bool *raised, char *message);
-/* As prot_max_ids(), of the file as it is now. */
-int prot_last_ids(struct prot *prot, int32_t *user, int32_t *group, char *message);
 int prot_rename(struct prot *prot, int32_t id, const char *name, char *message);
 /* Also its memberships. Its groups belong to PROT_ADMINISTRATORS then. */
 int prot_remove(struct prot *prot, int32_t id, char *message);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "store/data_lost.h"
 #include "store/space.h"
 
 /* A vnode, as the view shows it. */

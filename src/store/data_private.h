@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "common/htable.h"
-#include "store/data.h"
+#include "store/data_lost.h"
 
 #define DATA_PATH    96		  /* bytes of a path of an object, its NUL included */
 #define DATA_GATHER  (256u << 10) /* bytes of a write, if the buffers allow it */

@@ -23,6 +23,7 @@ store_sources += src/store/crc.c
 store_sources += src/store/crc.h
 store_sources += src/store/data.h
 store_sources += src/store/data_content.c
+store_sources += src/store/data_lost.h
 store_sources += src/store/data_names.c
 store_sources += src/store/data_objects.c
 store_sources += src/store/data_private.h

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/data_lost.h"
 #include "store/lookup.h"
 
 #define PREFIX \

@@ -12,6 +12,7 @@
 
 #include "store/admin.h"
 #include "store/core.h"
+#include "store/data_lost.h"
 #include "store/format.h"
 #include "store/keeper.h"
 #include "store/lost.h"
