@@ -255,10 +255,10 @@ START_TEST(descriptors)
 		    "descriptor of a directory");
 	check_result(answer_of(send_descriptors(
 		"{\"command\": \"import\", \"volume\": \"v\", \"path\": \"d\"}\n", dir, 1)));
-	/* The request's own are closed, at the latest with the thread's next round. */
+	/* The request's own are closed, at the latest with the thread's next round; that of `create` was perhaps counted. */
 	for (int i = 0; i < 1000 && open_descriptors() > before; i++)
 		poll(NULL, 0, 10);
-	ck_assert_uint_eq(open_descriptors(), before);
+	ck_assert_uint_le(open_descriptors(), before);
 	close(file);
 	close(dir);
 	end();
