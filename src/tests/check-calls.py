@@ -60,17 +60,16 @@ def layer_of(module):
 
 
 def objects(build):
-    """Source path without suffix -> object, one for each source; libtool's static objects are left out."""
+    """Source path without suffix -> object, one for each source: libtool may make a second one in .libs, or only that."""
     found = {}
     for root in ROOTS:
         for folder, _, files in os.walk(os.path.join(build, root)):
-            if os.path.basename(folder) == ".libs":
-                continue
+            place = os.path.dirname(folder) if os.path.basename(folder) == ".libs" else folder
             for name in files:
                 if not name.endswith(".o"):
                     continue
                 # automake names it TARGET-SOURCE.o where a target has flags of its own
-                source = os.path.join(os.path.relpath(folder, build), name[:-2].rsplit("-", 1)[-1])
+                source = os.path.join(os.path.relpath(place, build), name[:-2].rsplit("-", 1)[-1])
                 found.setdefault(source, os.path.join(folder, name))
     return found
 
