@@ -20,7 +20,8 @@ LONGEST_HEADER = 200
 LAYERS = [
     ["src/common"],
     ["src/rx/base"],
-    ["src/rx/proto/core", "src/rx/proto/event", "src/rx/proto/slab", "src/rx/proto/peer"],
+    ["src/rx/proto/core", "src/rx/proto/event", "src/rx/proto/sent", "src/rx/proto/slab",
+     "src/rx/proto/peer"],
     ["src/rx/proto/output"],
     ["src/rx/proto/auth"],
     ["src/rx/proto/recvq"],

@@ -74,10 +74,11 @@ may_include src/common    "$common|rxwire/stats[.]h"
 may_include src/rx/base   "$config|$no_clock|base/.*|$values"
 may_include src/rx/proto  "$config|$no_clock|(base|proto)/.*|$values|rxwire/security[.]h"
 # Modules of proto. state.h is the layout of calls and connections.
-below='(core/core|event/event|slab/slab|output/output|peer/peer|auth/auth|recvq/recvq|recv/recv|sendq/sendq|send/send|state)'
+below='(core/core|event/event|sent/sent|slab/slab|output/output|peer/peer|auth/auth|recvq/recvq|recv/recv|sendq/sendq|send/send|state)'
 may_include src/rx/proto/core   "$config|base/.*|proto/(core/core|event/event)[.]h|$values"
 may_include src/rx/proto/event  "$config|base/.*|proto/(event/event|state)[.]h|$values"
 may_include src/rx/proto/slab   "$config|base/.*|proto/slab/slab[.]h"
+may_include src/rx/proto/sent   "$config|base/.*|proto/sent/sent[.]h"
 may_include src/rx/proto/output "$config|base/.*|proto/(core/core|event/event|state)[.]h|$values"
 may_include src/rx/proto/peer   "$config|common/htable[.]h|base/.*|proto/peer/(cookie|peer|table|wide)[.]h"
 may_include src/rx/proto/auth   "$config|base/.*|proto/(core/core|output/output|auth/auth|state)[.]h|rxwire/security[.]h"

@@ -146,8 +146,7 @@ void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 void rxw_cc_marked(struct rxw_cc *cc, uint32_t flight)
 {
 	/* The undo of an earlier reaction would undo this one. */
-	cc->undo_cwnd = 0;
-	cc->undo_ssthresh = 0;
+	rxw_cc_forget_undo(cc);
 	if (cc->ops->marked)
 		cc->ops->marked(cc, flight);
 	retreat(cc);
@@ -177,6 +176,12 @@ void rxw_cc_undo(struct rxw_cc *cc)
 	cc->undo_cwnd = 0;
 	cc->undo_ssthresh = 0;
 	bound(cc);
+}
+
+void rxw_cc_forget_undo(struct rxw_cc *cc)
+{
+	cc->undo_cwnd = 0;
+	cc->undo_ssthresh = 0;
 }
 
 static uint32_t resized(const struct rxw_cc *cc, uint32_t packets, uint32_t before, uint32_t now)
@@ -218,8 +223,7 @@ void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto)
 	if (cc->ssthresh < before - before / 4)
 		cc->ssthresh = before - before / 4;
 	cc->acc = 0;
-	cc->undo_cwnd = 0;
-	cc->undo_ssthresh = 0;
+	rxw_cc_forget_undo(cc);
 }
 
 /* Of the first flight of a call that begins with a window of an earlier one. */

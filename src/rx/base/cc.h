@@ -126,6 +126,8 @@ void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now);
  * Undo the last reaction because the loss was spurious. Undoes all of several successive timeouts.
  */
 void rxw_cc_undo(struct rxw_cc *cc);
+/* The last reaction was right, and is not to be undone. */
+void rxw_cc_forget_undo(struct rxw_cc *cc);
 /* Packets had `before` bytes, and have `now` bytes: the same window in bytes. */
 void rxw_cc_resize(struct rxw_cc *cc, uint32_t before, uint32_t now);
 /* A round trip was measured, 0 = none; `round`: one has ended. */

@@ -193,32 +193,6 @@ size_t rxw_ack_put(uint8_t *out, const struct rxw_ack *ack)
 
 #define LOW_BITS 0x0101010101010101u /* bit 0 of eight bytes */
 
-uint32_t rxw_ack_run(const struct rxw_ack *ack, uint32_t from, uint32_t to, bool *received)
-{
-	bool state = rxw_ack_has(ack, from);
-	uint32_t i = from + 1;
-
-	while (i < to) {
-		const uint8_t *table = rxw_ack_table(ack, i);
-		uint32_t at = i % RXW_ACK_TABLE, k = i / RXW_ACK_TABLE % 8;
-		uint64_t word;
-
-		/* Eight packets at a time, where all of them have this state. */
-		if (at + 8 <= RXW_ACK_TABLE && i + 8 <= to) {
-			memcpy(&word, table + at, sizeof(word));
-			if ((word >> k & LOW_BITS) == (state ? LOW_BITS : 0)) {
-				i += 8;
-				continue;
-			}
-		}
-		if ((table[at] >> k & 1) != state)
-			break;
-		i++;
-	}
-	*received = state;
-	return i;
-}
-
 /* A word of which byte i is the lowest one in memory for i = 0. */
 static uint64_t by_memory(uint64_t word)
 {
@@ -274,36 +248,6 @@ void rxw_ack_gather(const struct rxw_ack *ack, uint32_t from, uint32_t count, ui
 	}
 	if (count % 64 != 0)
 		bits[count / 64] &= (1ull << count % 64) - 1;
-}
-
-void rxw_bits_set(uint64_t *bits, uint32_t from, uint32_t to)
-{
-	while (from < to) {
-		uint32_t n = 64 - from % 64;
-
-		if (n > to - from)
-			n = to - from;
-		bits[from / 64] |= (n < 64 ? (1ull << n) - 1 : UINT64_MAX) << from % 64;
-		from += n;
-	}
-}
-
-uint32_t rxw_bits_run(const uint64_t *bits, uint32_t from, uint32_t to, bool *state)
-{
-	bool set = bits[from / 64] >> from % 64 & 1;
-	uint32_t i = from;
-
-	*state = set;
-	while (i < to) {
-		uint64_t word = (set ? ~bits[i / 64] : bits[i / 64]) >> i % 64;
-
-		if (word != 0) {
-			i += (uint32_t)__builtin_ctzll(word);
-			break;
-		}
-		i = (i / 64 + 1) * 64;
-	}
-	return i < to ? i : to;
 }
 
 bool rxw_abort_get(const uint8_t *body, size_t size, int32_t *code)

@@ -75,11 +75,6 @@ static inline bool rxw_ack_has(const struct rxw_ack *ack, uint32_t i)
 	return rxw_ack_table(ack, i)[i % RXW_ACK_TABLE] >> (i / RXW_ACK_TABLE % 8) & 1;
 }
 /*
- * The end of the packets from `from` on, below `to`, that have the same state, which is stored in
- * *received. from < to; all of them are described.
- */
-uint32_t rxw_ack_run(const struct rxw_ack *ack, uint32_t from, uint32_t to, bool *received);
-/*
  * Tables of extended ACKs as bits in the order of packets: 64 in a word, the first in the lowest bit.
  * `count` is at most RXW_WINDOW_MAX + 1; the bits of the last word beyond it are 0.
  */
@@ -88,9 +83,5 @@ uint32_t rxw_ack_run(const struct rxw_ack *ack, uint32_t from, uint32_t to, bool
 void rxw_ack_spread(uint8_t *tables, const uint64_t *bits, uint32_t count);
 /* From the tables, which are complete: packets from `from` on, a multiple of RXW_TABLE_PACKETS. */
 void rxw_ack_gather(const struct rxw_ack *ack, uint32_t from, uint32_t count, uint64_t *bits);
-/* Set the bits [from, to). */
-void rxw_bits_set(uint64_t *bits, uint32_t from, uint32_t to);
-/* The first bit from `from` on, below `to`, that differs from it; `to`: none. */
-uint32_t rxw_bits_run(const uint64_t *bits, uint32_t from, uint32_t to, bool *state);
 
 #endif

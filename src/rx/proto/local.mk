@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The protocol core of librxwire: one folder for each module, with one header.
 
-rx_sources += \
+rx_proto_sources = \
 	src/rx/proto/auth/auth.h src/rx/proto/auth/exchange.c src/rx/proto/auth/null.c \
 	src/rx/proto/auth/seal.c \
 	src/rx/proto/call/call.h src/rx/proto/call/call.c src/rx/proto/call/deadline.c \
@@ -16,9 +16,12 @@ rx_sources += \
 	src/rx/proto/peer/peer.c src/rx/proto/peer/wide.h src/rx/proto/peer/wide.c \
 	src/rx/proto/peer/table.h \
 	src/rx/proto/recv/recv.h src/rx/proto/recv/ack.c src/rx/proto/recv/input.c \
-	src/rx/proto/recvq/recvq.h src/rx/proto/recvq/queue.c \
+	src/rx/proto/recvq/recvq.h src/rx/proto/recvq/later.c src/rx/proto/recvq/queue.c \
 	src/rx/proto/send/send.h src/rx/proto/send/ack_input.c src/rx/proto/send/loss.c \
 	src/rx/proto/send/pmtu.c src/rx/proto/send/proof.c src/rx/proto/send/renumber.c src/rx/proto/send/timer.c src/rx/proto/send/transmit.c \
 	src/rx/proto/sendq/sendq.h src/rx/proto/sendq/queue.c src/rx/proto/sendq/scoreboard.c \
+	src/rx/proto/sent/sent.h src/rx/proto/sent/sent.c \
 	src/rx/proto/slab/slab.h src/rx/proto/slab/slab.c \
 	src/rx/proto/state.h src/rx/proto/state_roam.h
+
+rx_sources += $(rx_proto_sources)

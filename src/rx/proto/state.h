@@ -3,7 +3,7 @@
  * The state of a call and of a connection: one part for each module, which defines the part, states
  * its invariant, and alone changes it. Other modules read it, or call the module. The fields
  * outside of parts belong to call and conn, and each module notes what it sees in `time` and
- * `count`. A module calls only modules below it: core, event, slab, peer < output < auth < recvq <
+ * `count`. A module calls only modules below it: core, event, sent, slab, peer < output < auth < recvq <
  * recv < sendq < send < call < conn.
  */
 #ifndef RXW_PROTO_STATE_H
@@ -18,6 +18,7 @@
 #include "proto/recvq/recvq.h"
 #include "proto/send/send.h"
 #include "proto/sendq/sendq.h"
+#include "proto/sent/sent.h"
 #include "proto/state_roam.h"
 
 enum rxw_call_state {

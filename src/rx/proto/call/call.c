@@ -72,11 +72,10 @@ void rxw_pcall_fini(struct rxw_pcall *p)
 	if (p->conn == NULL)
 		return;
 	rxw_sendq_clear(p);
-	rxw_recvq_clear(p);
+	rxw_recvq_fini(p);
 	rxw_pcall_live_dec(p);
 	rxw_slab_fini(&p->tx.ents);
-	rxw_slab_fini(&p->tx.segs);
-	rxw_slab_fini(&p->rx.ents);
+	rxw_sent_fini(&p->tx.sent);
 }
 
 bool rxw_pcall_done(const struct rxw_pcall *p)
@@ -114,7 +113,7 @@ void rxw_pcall_done_event(struct rxw_pcall *p, struct rxw_out *out)
 static void release(struct rxw_pcall *p)
 {
 	rxw_sendq_stop(p);
-	rxw_recvq_clear(p);
+	rxw_recvq_fini(p);
 	rxw_pcall_live_dec(p);
 }
 

@@ -40,7 +40,7 @@ static bool forget_forged(struct rxw_pconn *c, struct rxw_pcall *p, struct rxw_o
 	unsigned channel = p->channel;
 
 	if (p->state != RXW_CS_PRECALL || p->number <= c->auth.claimed[channel] || p->rx.next > 1 ||
-	    p->rx.later_head != RXW_NO_NODE)
+	    rxw_recvq_has_later(&p->rx))
 		return false;
 	rxw_pcall_retire(p);
 	if (c->channel[channel] != NULL)

@@ -141,8 +141,7 @@ struct rxw_burst {
 	bool retransmission;
 	bool fragment;	/* larger than the path MTU: the system may fragment it */
 	bool ect;	/* to be marked with ECT(0) */
-	uint32_t token; /* identifies the burst to the send module, */
-	uint16_t segment_at; /* which finds its first packet there */
+	uint32_t token; /* identifies the burst to the send module */
 };
 
 /*

@@ -30,7 +30,7 @@ void rxw_recv_queue(struct rxw_pcall *p, const struct rxw_rxrun *run, uint32_t e
 	struct rxw_rxpart part = {.first = run->head.seq};
 
 	while ((part.count = rxw_recvq_missing(q, &part.first, end)) > 0) {
-		bool in_order = part.first == q->next, gaps = q->later_head != RXW_NO_NODE;
+		bool in_order = part.first == q->next, gaps = rxw_recvq_has_later(q);
 		uint32_t serial;
 
 		part.skip = part.first - run->head.seq;

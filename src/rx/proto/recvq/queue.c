@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The receive queue: runs in order, runs behind gaps, memory limits (3.4, 3.7, 4.4 item 9). */
+#include <assert.h>
 #include <string.h>
 
 #include "proto/state.h"
@@ -27,9 +28,8 @@ void rxw_recvq_init(struct rxw_pcall *p, uint64_t now)
 	const struct rxw_pconn *c = p->conn;
 
 	rxw_slab_init(&q->ents, q->own, sizeof(q->own[0]), sizeof(q->own) / sizeof(q->own[0]));
-	q->ready_head = q->ready_tail = q->ready_take = q->later_head = q->later_tail =
-		RXW_NO_NODE;
-	q->later_at = RXW_NO_NODE;
+	rxw_later_init(&q->later);
+	q->ready_head = q->ready_tail = q->ready_take = q->unverified = RXW_NO_NODE;
 	q->consumed = q->taken = q->next = q->hard = 1;
 	q->verified_to = UINT32_MAX;
 	q->window = rxw_max32(rxw_min32(c->params->initial_window, c->params->window), 1);
@@ -39,9 +39,22 @@ void rxw_recvq_init(struct rxw_pcall *p, uint64_t now)
 	q->grown_at = 1;
 }
 
+void rxw_recvq_fini(struct rxw_pcall *p)
+{
+	rxw_recvq_clear(p);
+	rxw_later_fini(&p->rx.later);
+	rxw_slab_fini(&p->rx.ents);
+}
+
+/* The end of the packets behind gaps. */
+static uint32_t later_end(const struct rxw_recvq *q)
+{
+	return rxw_max32(q->next, q->highest + 1);
+}
+
 /*
  * The limit of a client whose address is not validated is lower. A wide window has to be advertised
- * before it counts, since packets in any order cost time in proportion to their number.
+ * before it counts, since memory is granted for it.
  */
 uint32_t rxw_recvq_limit(const struct rxw_pcall *p, uint64_t now)
 {
@@ -144,21 +157,34 @@ static void drop_entry(struct rxw_pcall *p, uint16_t index)
 	rxw_slab_put(&p->rx.ents, index);
 }
 
+static void drop_list(struct rxw_pcall *p, uint16_t i)
+{
+	for (uint16_t next; i != RXW_NO_NODE; i = next) {
+		next = at(&p->rx, i)->next;
+		drop_entry(p, i);
+	}
+}
+
+/* Take out the first of the entries behind gaps. There is one. */
+static uint16_t take_first_later(struct rxw_recvq *q)
+{
+	uint32_t first = rxw_bitmap_next(&q->later.have, q->next, later_end(q), true);
+	uint16_t i = rxw_later_at(&q->later, first);
+
+	rxw_later_remove(&q->later, first, at(q, i)->count);
+	return i;
+}
+
 void rxw_recvq_clear(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
 
 	q->stopped = true;
-	for (uint16_t i = q->later_head, next; i != RXW_NO_NODE; i = next) {
-		next = at(q, i)->next;
-		drop_entry(p, i);
-	}
-	for (uint16_t i = q->ready_head, next; i != RXW_NO_NODE; i = next) {
-		next = at(q, i)->next;
-		drop_entry(p, i);
-	}
-	q->ready_head = q->ready_tail = q->ready_take = q->later_head = q->later_tail = RXW_NO_NODE;
-	q->later_at = RXW_NO_NODE;
+	while (q->later.count > 0)
+		drop_entry(p, take_first_later(q));
+	drop_list(p, q->unverified);
+	drop_list(p, q->ready_head);
+	q->ready_head = q->ready_tail = q->ready_take = q->unverified = RXW_NO_NODE;
 	release_grant(p);
 }
 
@@ -292,7 +318,7 @@ void rxw_recvq_rest(struct rxw_pcall *p, uint64_t now)
 	struct rxw_recvq *q = &p->rx;
 
 	if (q->grant == 0 || q->stopped || now < q->fresh_at + REST_AFTER ||
-	    q->hard != q->next || q->consumed != q->next || q->later_head != RXW_NO_NODE)
+	    q->hard != q->next || q->consumed != q->next || rxw_recvq_has_later(q))
 		return;
 	q->rested = rxw_max32(q->rested, q->window);
 	q->window = RXW_MAX_ACKS;
@@ -415,79 +441,80 @@ unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upt
 	memset(acks, 1, n);
 	if (upto != q->next)
 		return n;
-	for (uint16_t i = q->later_head; i != RXW_NO_NODE; i = at(q, i)->next) {
-		const struct rxw_rxent *e = at(q, i);
-		uint32_t from = e->first - first, to = rxw_min32(from + e->count, room);
-
-		if (from >= room)
-			break;
-		memset(acks + n, 0, from - n);
-		memset(acks + from, 1, to - from);
-		n = to;
-	}
 	/*
 	 * Packets that were dropped again must be reported missing, or the sender never resends
 	 * them.
 	 */
 	shown = rxw_max32(q->highest, q->shown);
-	if (shown >= first && shown - first >= n) {
-		uint32_t to = rxw_min32(shown - first + 1, room);
-
-		memset(acks + n, 0, to - n);
-		n = to;
-	}
+	if (shown < first || shown - first < n)
+		return n;
+	shown = rxw_min32(shown - first + 1, room);
+	for (; n < shown; n++)
+		acks[n] = first + n < later_end(q) && rxw_bitmap_has(&q->later.have, first + n);
 	return n;
 }
 
-/*
- * The packets of [first, end) that were received, as bits. Returns the end of the last gap, counted
- * from `first`: nothing behind it needs to be described. 0 = there is no gap.
- */
-static uint32_t collect(const struct rxw_recvq *q, uint32_t first, uint32_t end, uint64_t *bits)
+/* Which of 64 packets were received, as bits. */
+static uint64_t received_bits(const struct rxw_recvq *q, uint32_t seq)
 {
-	uint32_t begin = first, seq = q->next, described = 0;
+	uint32_t end = later_end(q), n = q->next > seq ? rxw_min32(q->next - seq, 64) : 0;
+	uint64_t bits = n > 0 ? UINT64_MAX >> (64 - n) : 0;
 
-	memset(bits, 0, ((size_t)(end - first) + 63) / 64 * sizeof(*bits));
-	for (uint16_t i = q->later_head; i != RXW_NO_NODE && at(q, i)->first < end;
-	     i = at(q, i)->next) {
-		const struct rxw_rxent *e = at(q, i);
+	if (n < 64 && seq + n < end)
+		bits |= rxw_bitmap_word(&q->later.have, seq + n) << n;
+	if (seq >= end)
+		return 0;
+	return end - seq < 64 ? bits & ((1ull << (end - seq)) - 1) : bits;
+}
 
-		if (e->first > seq) {
-			described = e->first - first;
-			rxw_bits_set(bits, begin - first, seq - first);
-			begin = e->first;
-		}
-		seq = e->first + e->count;
-	}
-	rxw_bits_set(bits, begin - first, rxw_min32(seq, end) - first);
-	return seq < end ? end - first : described;
+/* Tables that describe `count` packets from `first` on. */
+static void write_tables(const struct rxw_recvq *q, uint8_t *acks, uint32_t first, uint32_t count)
+{
+	uint64_t bits[(1 + RXW_ACK_TABLES) * RXW_TABLE_PACKETS / 64];
+
+	for (uint32_t i = 0; i < count; i += 64)
+		bits[i / 64] = received_bits(q, first + i);
+	if (count % 64 != 0)
+		bits[count / 64] &= (1ull << count % 64) - 1;
+	rxw_ack_spread(acks, bits, count);
+}
+
+/* The end of the last gap of [first, end), counted from `first`: nothing behind it needs to be described. 0: no gap. */
+static uint32_t last_gap(const struct rxw_recvq *q, uint32_t first, uint32_t end)
+{
+	uint32_t stop = rxw_min32(later_end(q), end), last;
+
+	if (stop < end)
+		return end - first;
+	last = rxw_bitmap_last(&q->later.have, q->next, stop, false);
+	return last > q->next ? last - first : 0;
 }
 
 /*
  * The tables do not suffice. The newest packets are described in two of three ACKs, for they are not
  * known yet. The others describe the rest in turn, since some ACKs are lost.
  */
-static void describe_part(struct rxw_ack *ack, uint8_t *acks, const uint64_t *bits, uint32_t all,
+static void describe_part(struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks, uint32_t all,
 			  unsigned tables)
 {
 	uint32_t number = (all + RXW_TABLE_PACKETS - 1) / RXW_TABLE_PACKETS;
-	uint32_t newest = number - (tables - 1), turn = ack->serial / 3;
-	uint32_t begin = ack->serial % 3 ? newest : 1 + turn * (tables - 1) % newest;
+	uint32_t newest = number - (tables - 1), turn = q->parts / 3;
+	uint32_t begin = q->parts % 3 ? newest : 1 + turn * (tables - 1) % newest;
 
+	q->parts++;
 	ack->base = (uint8_t)begin;
 	ack->tables = (uint8_t)(tables - 1);
 	ack->count = RXW_TABLE_PACKETS;
-	rxw_ack_spread(acks, bits, RXW_TABLE_PACKETS);
+	write_tables(q, acks, ack->first, RXW_TABLE_PACKETS);
 	begin *= RXW_TABLE_PACKETS;
 	ack->part = rxw_min32(all - begin, (tables - 1) * RXW_TABLE_PACKETS);
-	rxw_ack_spread(acks + RXW_ACK_TABLE, bits + begin / 64, ack->part);
+	write_tables(q, acks + RXW_ACK_TABLE, ack->first + begin, ack->part);
 }
 
-bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks, unsigned tables)
+bool rxw_recvq_wide(struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks, unsigned tables)
 {
 	uint32_t end = rxw_max32(rxw_max32(q->highest, q->shown) + 1, q->next);
 	uint32_t first = ack->first, described;
-	uint64_t bits[RXW_ACK_WORDS];
 
 	if (end - first <= RXW_MAX_ACKS)
 		return false;
@@ -497,9 +524,9 @@ bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *ack
 	ack->acks = acks;
 	ack->more = acks + RXW_ACK_TABLE;
 	memset(acks, 0, tables * (size_t)RXW_ACK_TABLE);
-	described = collect(q, first, end, bits);
+	described = last_gap(q, first, end);
 	if (described > tables * RXW_TABLE_PACKETS) {
-		describe_part(ack, acks, bits, end - first, tables);
+		describe_part(q, ack, acks, end - first, tables);
 		return true;
 	}
 	if (described >= RXW_MAX_ACKS) {
@@ -508,9 +535,7 @@ bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *ack
 	}
 	ack->count = described;
 	ack->tail = end - first - described;
-	if (described % 64 != 0)
-		bits[described / 64] &= (1ull << described % 64) - 1;
-	rxw_ack_spread(acks, bits, described);
+	write_tables(q, acks, first, described);
 	return true;
 }
 
@@ -518,21 +543,15 @@ bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *ack
 static bool drop_out_of_order(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
-	uint16_t i = q->later_head, before = RXW_NO_NODE;
+	uint32_t end;
+	uint16_t i;
 
-	if (i == RXW_NO_NODE)
+	if (q->later.count == 0)
 		return false;
-	while (at(q, i)->next != RXW_NO_NODE) {
-		before = i;
-		i = at(q, i)->next;
-	}
-	q->later_at = RXW_NO_NODE;
+	end = rxw_bitmap_last(&q->later.have, q->next, later_end(q), true);
+	i = rxw_later_at(&q->later, end - 1);
+	rxw_later_remove(&q->later, at(q, i)->first, at(q, i)->count);
 	drop_entry(p, i);
-	q->later_tail = before;
-	if (before == RXW_NO_NODE)
-		q->later_head = RXW_NO_NODE;
-	else
-		at(q, before)->next = RXW_NO_NODE;
 	return true;
 }
 
@@ -653,35 +672,20 @@ bool rxw_recvq_append(struct rxw_pcall *p, const struct rxw_rxrun *run,
 	return true;
 }
 
-static void insert_later(struct rxw_recvq *q, uint16_t index)
-{
-	struct rxw_rxent *e = at(q, index);
-	uint16_t *link = &q->later_head;
-
-	/* Most packets arrive behind all others, and those that are sent again in order. */
-	if (q->later_tail != RXW_NO_NODE && at(q, q->later_tail)->first < e->first)
-		link = &at(q, q->later_tail)->next;
-	else if (q->later_at != RXW_NO_NODE && at(q, q->later_at)->first < e->first)
-		link = &at(q, q->later_at)->next;
-	while (*link != RXW_NO_NODE && at(q, *link)->first < e->first)
-		link = &at(q, *link)->next;
-	e->next = *link;
-	*link = index;
-	if (e->next == RXW_NO_NODE)
-		q->later_tail = index;
-	else
-		q->later_at = index;
-	q->highest = rxw_max32(q->highest, e->first + e->count - 1);
-}
-
 bool rxw_recvq_later(struct rxw_pcall *p, const struct rxw_rxrun *run,
 		     const struct rxw_rxpart *part)
 {
-	uint16_t index = make_entry(p, run, part, false);
+	struct rxw_recvq *q = &p->rx;
+	uint32_t end = part->first + part->count;
+	uint16_t index;
 
+	if (!rxw_later_reserve(&q->later, p->conn->ops->pool(p->conn), q->next, end))
+		return false;
+	index = make_entry(p, run, part, false);
 	if (index == RXW_NO_NODE)
 		return false;
-	insert_later(&p->rx, index);
+	rxw_later_put(&q->later, part->first, part->count, index);
+	q->highest = rxw_max32(q->highest, end - 1);
 	return true;
 }
 
@@ -690,58 +694,46 @@ uint32_t rxw_recvq_absorb(struct rxw_pcall *p)
 	struct rxw_recvq *q = &p->rx;
 	uint32_t before = q->next;
 
-	while (q->later_head != RXW_NO_NODE && at(q, q->later_head)->first == q->next) {
-		uint16_t index = q->later_head;
-
-		q->later_head = at(q, index)->next;
-		if (index == q->later_at)
-			q->later_at = RXW_NO_NODE;
-		append_entry(q, index);
-	}
-	if (q->later_head == RXW_NO_NODE)
-		q->later_tail = RXW_NO_NODE;
+	while (q->later.count > 0 && rxw_bitmap_has(&q->later.have, q->next))
+		append_entry(q, take_first_later(q));
 	return q->next - before;
 }
 
 uint32_t rxw_recvq_missing(const struct rxw_recvq *q, uint32_t *from, uint32_t end)
 {
-	uint32_t seq = rxw_max32(*from, q->next), stop = end;
-	uint16_t begin = q->later_head;
+	uint32_t seq = rxw_max32(*from, q->next), stop = rxw_min32(end, later_end(q)), to = end;
 
-	if (q->later_tail != RXW_NO_NODE &&
-	    seq >= at(q, q->later_tail)->first + at(q, q->later_tail)->count) {
-		*from = seq;
-		return seq < end ? end - seq : 0;
-	}
-	if (q->later_at != RXW_NO_NODE && at(q, q->later_at)->first <= seq)
-		begin = q->later_at;
-	for (uint16_t i = begin; i != RXW_NO_NODE; i = at(q, i)->next) {
-		const struct rxw_rxent *e = at(q, i);
-
-		if (e->first > seq) {
-			stop = rxw_min32(stop, e->first);
-			break;
-		}
-		seq = rxw_max32(seq, e->first + e->count);
+	if (seq < stop) {
+		seq = rxw_bitmap_next(&q->later.have, seq, stop, false);
+		if (seq < stop)
+			to = rxw_bitmap_next(&q->later.have, seq, stop, true);
+		if (to == stop)
+			to = end;
 	}
 	*from = seq;
-	return seq < stop ? stop - seq : 0;
+	return seq < end ? to - seq : 0;
 }
 
 /*
- * Everything queued is unverified, and none of it was taken. Move it to `later`, to be taken out.
+ * Everything queued is unverified, and none of it was taken. Move it to a list of its own, to be taken out.
  */
 static void begin_taking(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
+	uint16_t i, *link = &q->unverified;
 
+	assert(*link == RXW_NO_NODE);
 	if (q->ready_head != RXW_NO_NODE) {
-		at(q, q->ready_tail)->next = q->later_head;
-		q->later_head = q->ready_head;
-		if (q->later_tail == RXW_NO_NODE)
-			q->later_tail = q->ready_tail;
+		*link = q->ready_head;
+		link = &at(q, q->ready_tail)->next;
 	}
-	q->ready_head = q->ready_tail = q->ready_take = q->later_at = RXW_NO_NODE;
+	while (q->later.count > 0) {
+		i = take_first_later(q);
+		*link = i;
+		link = &at(q, i)->next;
+	}
+	*link = RXW_NO_NODE;
+	q->ready_head = q->ready_tail = q->ready_take = RXW_NO_NODE;
 	q->next = q->taken;
 	q->last = 0;
 	/* Packets that fail verification must be reported missing. */
@@ -761,16 +753,13 @@ bool rxw_recvq_take_unverified(struct rxw_pcall *p, struct rxw_rxrun *run)
 	if (q->verified_to != 0)
 		begin_taking(p);
 	q->verified_to = 0;
-	index = q->later_head;
+	index = q->unverified;
 	if (index == RXW_NO_NODE) {
 		q->verified_to = UINT32_MAX;
 		return false;
 	}
 	e = at(q, index);
-	q->later_head = e->next;
-	q->later_at = RXW_NO_NODE;
-	if (q->later_head == RXW_NO_NODE)
-		q->later_tail = RXW_NO_NODE;
+	q->unverified = e->next;
 	*run = (struct rxw_rxrun){
 		.buf = e->buf,
 		.data = e->data - RXW_HEADER_SIZE,

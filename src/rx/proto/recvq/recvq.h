@@ -3,6 +3,7 @@
 #ifndef RXW_PROTO_RECVQ_H
 #define RXW_PROTO_RECVQ_H
 
+#include "base/bitmap.h"
 #include "proto/core/core.h"
 #include "proto/output/output.h"
 #include "proto/slab/slab.h"
@@ -25,28 +26,41 @@ struct rxw_rxent {
 };
 
 /*
+ * Packets received behind a gap, by sequence number modulo `room`. Invariants: `have` has their packets, all of them
+ * within `room` of rxw_recvq.next; `entry` has the entry of the first and of the last packet of each.
+ */
+struct rxw_later {
+	struct rxw_buf *buf; /* NULL: own memory */
+	struct rxw_bitmap have;
+	uint16_t *entry;
+	uint32_t count; /* entries */
+	uint64_t own_bits[RXW_BITMAP_MEMORY(RXW_BITMAP_LEAST)];
+	uint16_t own_entry[RXW_BITMAP_LEAST];
+};
+
+/*
  * Growth and shrinking of a wide window, by a measurement that begins with an ACK which moves the
  * right edge, and ends with the first packet that it permitted.
  */
 struct rxw_tuning {
-	uint64_t at;   /* ns, when the ACK was written; 0 = no measurement */
-	uint64_t least; /* ns, the shortest measurement; 0 = none */
-	uint32_t edge; /* the right edge before */
-	uint32_t fresh; /* recvq.fresh then */
+	uint64_t at;	    /* ns, when the ACK was written; 0 = no measurement */
+	uint64_t least;	    /* ns, the shortest measurement; 0 = none */
+	uint32_t edge;	    /* the right edge before */
+	uint32_t fresh;	    /* recvq.fresh then */
 	uint64_t shrunk_at; /* ns, when memory last was short */
-	uint32_t flight; /* packets that arrive in a round trip, by the latest measurement */
+	uint32_t flight;    /* packets that arrive in a round trip, by the latest measurement */
 };
 
 /*
  * The receive queue of a call. Invariants: consumed <= taken <= next; hard <= next; the entries of
  * `ready` cover [consumed.., next) without a gap (the first may be partly consumed); those of
- * `later` are above next, sorted, and do not overlap; `pinned` is the sum of all charges.
+ * `later` are above next and not above `highest`, and do not overlap; `pinned` is the sum of all charges.
  */
 struct rxw_recvq {
 	struct rxw_slab ents;
 	uint16_t ready_head, ready_tail, ready_take; /* ready_take: first entry not taken */
-	uint16_t later_head, later_tail;
-	uint16_t later_at; /* an entry of `later`, where the latest packet was filled in; or none */
+	uint16_t unverified; /* the first entry that waits to be taken out for verification */
+	struct rxw_later later;
 	/* sequence numbers: next to be consumed, taken, received in order */
 	uint32_t consumed, taken, next;
 	uint32_t hard;	       /* firstPacket of our ACKs */
@@ -61,23 +75,44 @@ struct rxw_recvq {
 	uint32_t rested;       /* the window before a pause, 0 = none */
 	uint64_t fresh_at;     /* ns, when the latest ones were received */
 	struct rxw_tuning tuning;
-	uint32_t edge;	       /* highest right edge advertised */
+	uint32_t edge; /* highest right edge advertised */
 	int64_t pinned;
-	int64_t grant; /* bytes of memory for more than 255 packets (proto/peer/wide.h) */
+	int64_t grant;	       /* bytes of memory for more than 255 packets (proto/peer/wide.h) */
 	uint32_t largest;      /* bytes of the largest packet received */
 	uint32_t failed;       /* packets that failed verification since the last good one */
 	uint64_t failed_since; /* ns, when the first of them arrived */
 	bool stopped;	       /* in error or finished: nothing is queued any more */
 	bool stream;	       /* counted as such by the peer */
+	uint32_t parts;	       /* ACKs that described a part of the window */
 	struct rxw_rxent own[4];
 };
 
+/* --- packets behind a gap; no operation takes time in proportion to their number --- */
+void rxw_later_init(struct rxw_later *l);
+void rxw_later_fini(struct rxw_later *l);
+/* Space for packets below `end`. False: out of memory. */
+bool rxw_later_reserve(struct rxw_later *l, struct rxw_pool *pool, uint32_t next, uint32_t end);
+/* Entry `index` has the packets [first, first + count). */
+void rxw_later_put(struct rxw_later *l, uint32_t first, uint32_t count, uint16_t index);
+void rxw_later_remove(struct rxw_later *l, uint32_t first, uint32_t count);
+/* The entry that begins or ends with a packet. */
+static inline uint16_t rxw_later_at(const struct rxw_later *l, uint32_t seq)
+{
+	return l->entry[seq % l->have.room];
+}
+
 /* `now`: ns. */
 void rxw_recvq_init(struct rxw_pcall *p, uint64_t now);
+void rxw_recvq_fini(struct rxw_pcall *p);
 /* Release all entries and stop: nothing is delivered any more. */
 void rxw_recvq_clear(struct rxw_pcall *p);
 /* The application has finished with the stream: release what it did not read. */
 void rxw_recvq_discard(struct rxw_pcall *p);
+/* Packets wait behind a gap, or for verification. */
+static inline bool rxw_recvq_has_later(const struct rxw_recvq *q)
+{
+	return q->later.count > 0 || q->unverified != RXW_NO_NODE;
+}
 /* The whole stream has arrived. */
 bool rxw_recvq_ended(const struct rxw_recvq *q);
 /* Update firstPacket and the window to advertise. */
@@ -92,7 +127,7 @@ unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upt
  * The same for an extended ACK, which has `first`: all that was received, within `tables` tables.
  * Sets `previous` and the description; `acks` must point to the tables. False: a plain one will do.
  */
-bool rxw_recvq_wide(const struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks, unsigned tables);
+bool rxw_recvq_wide(struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks, unsigned tables);
 /* The right edge to advertise. A wide window begins with what is unread, for which it has memory. */
 uint32_t rxw_recvq_edge(const struct rxw_recvq *q);
 /* An ACK that moves the right edge to `edge` is written. */

@@ -22,8 +22,9 @@ struct ack_result {
 	uint32_t named_seq, named_order;
 	uint64_t named_at;
 	bool before_rto; /* a transmission from before the timeout was acknowledged */
-	bool spurious;	 /* something counted as lost was not */
-	uint32_t distance;
+	bool spurious;	 /* a packet that was declared lost was only late, */
+	uint32_t distance; /* by at most so many transmissions; */
+	uint32_t needless; /* so many packets of the latest loss event were */
 	uint32_t highest; /* order acknowledged before this ACK */
 	uint64_t rtt;	  /* sample taken, ns; 0 = none */
 	uint64_t
@@ -35,27 +36,19 @@ struct ack_result {
 
 static void find_named(const struct rxw_sendq *q, struct ack_result *r)
 {
-	uint32_t serial = r->ack->serial;
+	uint32_t serial = r->ack->serial, i;
+	const struct rxw_txseg *s = serial != 0 ? rxw_sent_find_serial(&q->sent, serial) : NULL;
 
-	if (serial == 0)
+	if (s == NULL)
 		return;
-	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
-		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
-
-		if (serial - s->serial < s->count) {
-			r->named = true;
-			r->named_seq = s->first + (serial - s->serial);
-			r->named_order = s->order + (serial - s->serial);
-			r->named_at = s->sent_at;
-			return;
-		}
-		if (s->prev_serial != 0 && serial - s->prev_serial < s->count) {
-			r->named = r->original = true;
-			r->named_seq = s->first + (serial - s->prev_serial);
-			r->named_order = s->prev_order + (serial - s->prev_serial);
-			return;
-		}
-	}
+	i = serial - s->serial;
+	if (s->first + i < q->una)
+		return;
+	r->named = true;
+	r->named_seq = s->first + i;
+	r->named_order = s->order + i;
+	r->named_at = s->sent_at;
+	r->original = rxw_sent_order(&q->sent, r->named_seq) != r->named_order;
 }
 
 /* False: it is not to be believed. */
@@ -115,163 +108,205 @@ static void ping_answered(struct rxw_pcall *p, struct ack_result *r)
 	rxw_send_probe_answered(p, &ping, r->now);
 }
 
-/* `n` packets of a segment, from offset `off` on, are acknowledged. */
-static void acked(struct rxw_pcall *p, const struct rxw_txseg *s, uint32_t off, uint32_t n,
-		  struct ack_result *r)
+/*
+ * Packets that were declared lost had arrived; `order` is that of the transmission that arrived, of the last of them.
+ */
+static void note_needless(struct rxw_pcall *p, const struct rxw_txpart *part, uint32_t order,
+		     struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
-	uint32_t order = s->order + off + n - 1;
-	bool first_time = s->prev_serial == 0;
-	bool early;
 
-	r->newly += n;
-	if (s->marked != RXW_ECN_UNMARKED)
-		rxw_ecn_acked(&q->ecn, n, s->marked == RXW_ECN_MARKED);
-	if (s->first < q->units.from)
-		r->old += n;
-	if (first_time && s->state == RXW_TX_FLIGHT && (r->oldest == 0 || s->sent_at < r->oldest))
-		r->oldest = s->sent_at;
-	if (q->cc.ops->sample != NULL && !s->never_left &&
-	    (r->newest.count == 0 ||
-	     (int32_t)(order - r->newest.order) >= (int32_t)r->newest.count)) {
-		r->newest = *s;
-		r->newest.count = off + n;
-	}
-	if (s->state == RXW_TX_LOST) {
-		if (s->never_left)
-			return;
-		r->spurious = true;
-		if (p->tx.recovery.highest_order > order)
-			r->distance = rxw_max32(r->distance, p->tx.recovery.highest_order - order);
-		if (q->frto_order != 0 && order <= q->frto_order)
-			r->before_rto = true;
+	if (q->recovery.highest_order > order)
+		r->distance = rxw_max32(r->distance, q->recovery.highest_order - order);
+	/* Lost for another reason: the window was reduced, or the peer has moved. */
+	if (!part->doubted)
 		return;
-	}
+	r->spurious = true;
+	r->needless += rxw_send_needless(q, part, order - (part->count - 1));
+}
+
+/* A part is acknowledged that was not lost, or was sent again. */
+static void take_delivered(struct rxw_pcall *p, const struct rxw_txpart *part, struct ack_result *r)
+{
+	struct rxw_sendq *q = &p->tx;
+	const struct rxw_txseg *s = part->seg;
+	uint32_t order = part->order + part->count - 1;
+	bool first_time = s->prev_order == 0, early;
+
 	/* Too soon after the retransmission, or it names the original: that one had arrived. */
-	early = !first_time && ((p->tx.rtt.min != 0 && r->now - s->sent_at < p->tx.rtt.min / 2) ||
-				(r->original && r->named_seq >= s->first + off &&
-				 r->named_seq < s->first + off + n));
+	early = !first_time && ((q->rtt.min != 0 && r->now - s->sent_at < q->rtt.min / 2) ||
+				(r->original && r->named_seq >= part->first &&
+				 r->named_seq < part->first + part->count));
 	if (early) {
-		r->spurious = true;
-		order = s->prev_order + off + n - 1;
-		if (p->tx.recovery.highest_order > order)
-			r->distance = rxw_max32(r->distance, p->tx.recovery.highest_order - order);
+		order = s->prev_order + (part->first - s->first) + part->count - 1;
+		note_needless(p, part, order, r);
 	} else {
-		if (first_time && (int32_t)(r->highest - (s->order + off)) > 0)
-			rxw_recovery_late(&p->tx.recovery, &p->tx.rtt,
-					  r->highest - (s->order + off), s->sent_at, r->now);
-		rxw_recovery_acked(&p->tx.recovery, order, s->sent_at);
+		if (first_time && (int32_t)(r->highest - part->order) > 0)
+			rxw_recovery_late(&q->recovery, &q->rtt, r->highest - part->order,
+					  s->sent_at, r->now);
+		rxw_recovery_acked(&q->recovery, order, s->sent_at);
 	}
 	if (q->frto_order != 0 && order <= q->frto_order)
 		r->before_rto = true;
 }
 
+/* The newest transmission that this ACK acknowledges, for a model of the path. */
+static void note_newest(const struct rxw_txpart *part, struct ack_result *r)
+{
+	uint32_t order = part->order + part->count - 1;
+
+	if (part->never_left ||
+	    (r->newest.count != 0 &&
+	     (int32_t)(order - r->newest.order) < (int32_t)r->newest.count))
+		return;
+	r->newest = *part->seg;
+	r->newest.count = part->first - part->seg->first + part->count;
+}
+
+/* A part is acknowledged. */
+static void acked(struct rxw_pcall *p, const struct rxw_txpart *part, struct ack_result *r)
+{
+	struct rxw_sendq *q = &p->tx;
+	const struct rxw_txseg *s = part->seg;
+	uint32_t n = part->count, order = part->order + n - 1;
+
+	/* The peer had dropped it, and has found it again: nothing new arrived. */
+	if (part->state == RXW_TX_LOST && part->once)
+		return;
+	r->newly += n;
+	if (s->marked != RXW_ECN_UNMARKED && !part->once)
+		rxw_ecn_acked(&q->ecn, n, s->marked == RXW_ECN_MARKED);
+	if (part->first < q->units.from)
+		r->old += n;
+	if (s->prev_order == 0 && part->state == RXW_TX_FLIGHT &&
+	    (r->oldest == 0 || s->sent_at < r->oldest))
+		r->oldest = s->sent_at;
+	if (q->cc.ops->sample != NULL)
+		note_newest(part, r);
+	if (part->state == RXW_TX_FLIGHT) {
+		take_delivered(p, part, r);
+	} else if (!part->never_left) {
+		note_needless(p, part, order, r);
+		if (q->frto_order != 0 && order <= q->frto_order)
+			r->before_rto = true;
+	}
+}
+
 static void hard_acks(struct rxw_pcall *p, struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
-	uint32_t first = r->ack->first;
+	uint32_t first = r->ack->first, seq = q->una;
 
-	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
-		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
+	while ((seq = rxw_sent_missing(&q->sent, seq, first)) < first) {
+		struct rxw_txpart part = rxw_sent_part(&q->sent, seq, first);
 
-		if (s->first >= first)
-			break;
-		if (s->state != RXW_TX_ACKED)
-			acked(p, s, 0, rxw_min32(s->count, first - s->first), r);
+		acked(p, &part, r);
+		seq += part.count;
 	}
 	rxw_sendq_free_below(p, first);
 }
 
-/* Packets [from, to) are received, or not: update the segments. *i: where to begin. */
-static void soft_range(struct rxw_pcall *p, uint16_t *i, uint32_t from, uint32_t to, bool received,
-		       struct ack_result *r)
+/* Packets [from, to) are received. */
+static void take_received(struct rxw_pcall *p, uint32_t from, uint32_t to, struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
 
-	while (*i != RXW_NO_NODE) {
-		struct rxw_txseg *s = rxw_sendq_seg(q, *i);
-		uint32_t end = s->first + s->count;
+	while ((from = rxw_sent_missing(&q->sent, from, to)) < to) {
+		struct rxw_txpart part = rxw_sent_part(&q->sent, from, to);
 
-		if (s->first >= to)
-			return;
-		if (end <= from ||
-		    (received ? s->state == RXW_TX_ACKED : s->state != RXW_TX_ACKED || !r->newer)) {
-			if (end > to)
-				return;
-			*i = s->next;
-			continue;
-		}
-		if (s->first < from) {
-			*i = rxw_sendq_split_at(p, *i, from);
-			if (*i == RXW_NO_NODE)
-				return;
-			continue;
-		}
-		if (end > to) {
-			if (rxw_sendq_split_at(p, *i, to) == RXW_NO_NODE)
-				return;
-			s = rxw_sendq_seg(q, *i);
-		}
-		if (received) {
-			acked(p, s, 0, s->count, r);
-			s->marked = RXW_ECN_UNMARKED;
-			rxw_sendq_set(q, s, RXW_TX_ACKED);
-		} else {
-			/* The receiver dropped it again: no sign of congestion. */
-			rxw_sendq_set(q, s, RXW_TX_LOST);
-		}
-		*i = s->next;
+		acked(p, &part, r);
+		rxw_sendq_set(q, part.first, part.count, RXW_TX_ACKED, false);
+		from += part.count;
 	}
 }
 
-/* The tables of an extended ACK that describe `count` packets, from `begin` on. */
-static void soft_tables(struct rxw_pcall *p, uint16_t *i, uint32_t begin, uint32_t count,
-			struct ack_result *r)
+/*
+ * `n` packets from `first` on were received, where a bit is set, or not. Packets that are acknowledged for the first time
+ * are looked at one by one. Others that were received and are not any more were dropped by the receiver: no sign of
+ * congestion.
+ */
+static void soft_word(struct rxw_pcall *p, uint32_t first, uint32_t n, uint64_t bits,
+		      struct ack_result *r)
 {
-	uint32_t first = r->ack->first + begin, to;
-	uint64_t bits[RXW_ACK_WORDS];
-	bool received;
+	struct rxw_sendq *q = &p->tx;
+	uint64_t lost = rxw_bitmap_word(&q->sent.lost, first);
+	uint64_t missing = rxw_bitmap_word(&q->sent.flight, first) | lost;
+	uint64_t all = n < 64 ? (1ull << n) - 1 : UINT64_MAX;
+	uint64_t fresh = bits & missing & all, gone = r->newer ? ~bits & ~missing & all : 0;
+	uint64_t again = fresh & lost;
 
-	rxw_ack_gather(r->ack, begin, count, bits);
-	for (uint32_t from = 0; from < count; from = to) {
-		to = rxw_bits_run(bits, from, count, &received);
-		soft_range(p, i, first + from, first + to, received, r);
+	if (again != 0)
+		again &= rxw_bitmap_word(&q->sent.once, first);
+	if (again != 0)
+		rxw_sendq_regained(q, first, again);
+	if (gone != 0)
+		rxw_sendq_dropped(q, first, gone);
+	fresh &= ~again;
+	while (fresh != 0) {
+		unsigned i = (unsigned)__builtin_ctzll(fresh);
+		uint64_t run = fresh >> i;
+		unsigned k = ~run != 0 ? (unsigned)__builtin_ctzll(~run) : 64;
+
+		take_received(p, first + i, first + i + k, r);
+		fresh &= ~((k < 64 ? (1ull << k) - 1 : UINT64_MAX) << i);
 	}
+}
+
+static void soft_bits(struct rxw_pcall *p, uint32_t first, uint32_t count, const uint64_t *bits,
+		      struct ack_result *r)
+{
+	for (uint32_t i = 0; i < count; i += 64)
+		soft_word(p, first + i, rxw_min32(count - i, 64), bits[i / 64], r);
+}
+
+/* The tables of an extended ACK that describe `count` packets, from `begin` on. */
+static void soft_tables(struct rxw_pcall *p, uint32_t begin, uint32_t count, struct ack_result *r)
+{
+	uint64_t bits[RXW_ACK_WORDS];
+	uint32_t sent = p->tx.nxt - r->ack->first;
+
+	if (begin >= sent)
+		return;
+	rxw_ack_gather(r->ack, begin, count, bits);
+	soft_bits(p, r->ack->first + begin, rxw_min32(count, sent - begin), bits, r);
+}
+
+/* One byte for each packet. */
+static void soft_bytes(struct rxw_pcall *p, uint32_t count, struct ack_result *r)
+{
+	uint64_t bits[(RXW_MAX_ACKS + 63) / 64];
+	uint8_t table[RXW_ACK_TABLE] = {0};
+	struct rxw_ack whole = {.acks = table};
+
+	memcpy(table, r->ack->acks, count);
+	rxw_ack_gather(&whole, 0, count, bits);
+	soft_bits(p, r->ack->first, count, bits, r);
 }
 
 static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
-	uint16_t i = q->seg_head;
 	const struct rxw_ack *ack = r->ack;
-	uint32_t first = ack->first, count = rxw_min32(ack->count, q->nxt - first), from, to;
+	uint32_t first = ack->first, count = rxw_min32(ack->count, q->nxt - first);
 	uint32_t begin = ack->base * RXW_TABLE_PACKETS;
-	bool received;
 
 	memset(q->untold, 0, sizeof(q->untold));
 	/* Packets that were never sent: the tables are not to be trusted. */
 	if (is_wide(ack) && ack->previous >= q->nxt)
 		return;
-	if (count > RXW_MAX_ACKS) {
-		soft_tables(p, &i, 0, count, r);
-	} else {
-		for (from = 0; from < count; from = to) {
-			to = rxw_ack_run(ack, from, count, &received);
-			soft_range(p, &i, first + from, first + to, received, r);
-		}
-	}
+	if (count > RXW_MAX_ACKS)
+		soft_tables(p, 0, count, r);
+	else
+		soft_bytes(p, count, r);
 	if (ack->part > 0) {
 		q->untold[0].from = first + count;
 		q->untold[0].to = first + begin;
 		q->untold[1].from = first + begin + ack->part;
 		q->untold[1].to = ack->previous + 1;
+		soft_tables(p, begin, ack->part, r);
 	}
-	if (ack->part > 0)
-		soft_tables(p, &i, begin, ack->part, r);
 	if (ack->tail > 0)
-		soft_range(p, &i, first + count, first + count + ack->tail, true, r);
-	if (count > 0 || ack->tail > 0)
-		rxw_sendq_join(q);
+		take_received(p, first + count, first + rxw_min32(count + ack->tail, q->nxt - first), r);
 }
 
 static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack, uint64_t now)
@@ -334,18 +369,25 @@ static void react_to_marks(struct rxw_pcall *p, struct ack_result *r, uint32_t f
 	rxw_send_note_ssthresh(p, out->now);
 }
 
-/* A DUPLICATE that names a retransmission: the original had arrived. */
+/*
+ * A DUPLICATE that names a retransmission, or the transmission before, which was only late. It says nothing of the
+ * others that were sent again with it.
+ */
 static void duplicate(struct rxw_pcall *p, struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
 
-	for (unsigned i = 0; i < 8; i++)
-		if (q->resent[i].count != 0 &&
-		    r->ack->serial - q->resent[i].serial < q->resent[i].count) {
-			r->spurious = true;
-			r->distance = rxw_max32(r->distance, q->resent[i].distance);
-			q->resent[i].count = 0;
-		}
+	for (unsigned i = 0; i < 8; i++) {
+		uint32_t k = r->ack->serial - q->resent[i].serial;
+
+		if (k >= q->resent[i].count)
+			k = r->ack->serial - q->resent[i].was;
+		if (k >= q->resent[i].count)
+			continue;
+		r->spurious = true;
+		r->distance = rxw_max32(r->distance, q->resent[i].distance);
+		r->needless += rxw_send_needless_named(q, i, k);
+	}
 }
 
 /* The window does not cover packets that were sent: they must be sent again once it does. */
@@ -354,7 +396,7 @@ static void beyond_window(struct rxw_pcall *p)
 	struct rxw_sendq *q = &p->tx;
 
 	if (q->edge < q->nxt)
-		rxw_sendq_lose_from(q, rxw_sendq_split(p, q->edge));
+		rxw_sendq_lose_from(q, q->edge);
 }
 
 /* The rate at which packets were delivered between two that were sent; 0 = unknown. */
@@ -455,7 +497,7 @@ static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t fligh
 	 * that flight is half of the next one.
 	 */
 	bool limited = slow ? peak >= p->tx.cc.cwnd / 2 : peak + 1 >= p->tx.cc.cwnd;
-	bool undo = r->spurious;
+	bool undo = false;
 
 	r->credit = rxw_send_credit(q, r->newly, r->old);
 	if (r->newly > 0) {
@@ -464,7 +506,9 @@ static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t fligh
 		else
 			rxw_cc_acked(&p->tx.cc, r->credit, limited, p->tx.rtt.srtt, r->now);
 		if (q->frto_order != 0) {
-			undo |= r->before_rto;
+			undo = r->before_rto;
+			if (!undo)
+				rxw_cc_forget_undo(&q->cc);
 			q->frto_order = 0;
 		}
 		if ((int32_t)(p->tx.recovery.highest_order - q->round_order) >= 0) {
@@ -476,8 +520,8 @@ static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t fligh
 		}
 		rxw_cc_rtt(&q->cc, r->rtt, r->round);
 	}
-	if (undo)
-		rxw_send_spurious(p, r->distance, out);
+	if (undo || r->spurious)
+		rxw_send_spurious(p, r->distance, rxw_send_refuted(q, r->needless) || undo, out);
 	rxw_recovery_decay(&p->tx.recovery, r->now, p->tx.rtt.srtt);
 	if (r->ack->reason == RXW_ACK_NOSPACE && r->now >= q->nospace_at + p->tx.rtt.srtt) {
 		q->nospace_at = r->now;
@@ -501,30 +545,17 @@ static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t fligh
 
 static uint32_t lowest_missing(const struct rxw_sendq *q)
 {
-	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next)
-		if (rxw_sendq_seg(q, i)->state != RXW_TX_ACKED)
-			return rxw_sendq_seg(q, i)->first;
-	return q->nxt;
+	return rxw_sent_missing(&q->sent, q->una, q->nxt);
 }
 
 /*
- * The server has nothing of the call: it refused it after acknowledging it, and BUSY counts again.
+ * The server took the call, and the sender may move on. If it has nothing of the call, it refused it after
+ * acknowledging it, and BUSY counts again.
  */
-static bool taken_back(const struct rxw_ack *ack)
-{
-	if (ack->first != 1)
-		return false;
-	for (uint32_t i = 0; i < ack->count; i++)
-		if (rxw_ack_has(ack, i))
-			return false;
-	return ack->tail == 0 && ack->part == 0;
-}
-
-/* The server took the call, and the sender may move on. */
 static void heard(struct rxw_sendq *q, const struct ack_result *r)
 {
 	if (r->newer || !q->heard)
-		q->heard = !taken_back(r->ack);
+		q->heard = q->una > 1 || q->acked > 0;
 	q->busy_since = 0;
 	q->busy_count = 0;
 }

@@ -221,7 +221,8 @@ static void fall(struct rxw_pcall *p, struct rxw_out *out)
 		rxw_cc_undo(&q->cc);
 	q->frto_order = 0;
 	q->recovery.recovery_end = 0;
-	rxw_sendq_lose_from(q, q->seg_head);
+	rxw_sendq_lose_from(q, q->una);
+	q->doubt = 0;
 	q->paced = true;
 	q->backoff = 0;
 	q->probe = q->probed = false;

@@ -99,17 +99,6 @@ void rxw_send_renumber_timer(struct rxw_pcall *p, struct rxw_out *out)
 	ask(p, out);
 }
 
-static bool in_burst(const struct rxw_sendq *q, uint32_t from)
-{
-	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
-		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
-
-		if (s->token != 0 && s->first + s->count > from)
-			return true;
-	}
-	return false;
-}
-
 enum rxw_burst_result rxw_send_renumber_now(struct rxw_pcall *p)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -118,7 +107,7 @@ enum rxw_burst_result rxw_send_renumber_now(struct rxw_pcall *p)
 
 	if (r->state != RXW_RENUMBER_READY)
 		return RXW_BURST_READY;
-	if (in_burst(q, from))
+	if (rxw_sent_is_busy(&q->sent, from))
 		return RXW_BURST_BUSY;
 	if (!rxw_sendq_unsend(p, from))
 		return RXW_BURST_FAILED;
@@ -147,15 +136,15 @@ static uint32_t highest_of(const struct rxw_ack *ack)
 /* Does the serial name the first transmission of a packet that has a number anew? */
 static bool names_first(const struct rxw_sendq *q, uint32_t serial)
 {
-	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
-		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
+	const struct rxw_txseg *s = rxw_sent_find_serial(&q->sent, serial);
+	uint32_t seq;
 
-		if (s->first >= q->renumber.from && s->first < q->renumber.to &&
-		    s->prev_serial == 0 && s->state != RXW_TX_ACKED &&
-		    serial - s->serial < s->count)
-			return true;
-	}
-	return false;
+	if (s == NULL || s->prev_order != 0)
+		return false;
+	seq = s->first + (serial - s->serial);
+	return seq >= q->una && seq >= q->renumber.from && seq < q->renumber.to &&
+	       rxw_sent_order(&q->sent, seq) == s->order + (serial - s->serial) &&
+	       rxw_sent_state(&q->sent, seq) != RXW_TX_ACKED;
 }
 
 bool rxw_send_mixed(const struct rxw_pcall *p, const struct rxw_ack *ack)

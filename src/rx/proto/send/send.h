@@ -183,8 +183,16 @@ void rxw_send_window_event(struct rxw_pcall *p, const struct rxw_out *out, uint3
 void rxw_send_note_ecn(struct rxw_pcall *p, const struct rxw_out *out);
 /* Keep the threshold of slow start for later calls of the peer. */
 void rxw_send_note_ssthresh(const struct rxw_pcall *p, uint64_t now);
-/* Packets counted as lost had arrived, `distance` packets late. */
-void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, struct rxw_out *out);
+/*
+ * Packets that were declared lost had only been late: how many of the latest loss event, of a part whose original
+ * transmission began with `order`, or of packet k that was sent again in burst i of q->resent.
+ */
+uint32_t rxw_send_needless(struct rxw_sendq *q, const struct rxw_txpart *part, uint32_t order);
+uint32_t rxw_send_needless_named(struct rxw_sendq *q, unsigned i, uint32_t k);
+/* So many more of them are known: true if nothing of the loss event is left. */
+bool rxw_send_refuted(struct rxw_sendq *q, uint32_t packets);
+/* Packets counted as lost had arrived, `distance` packets late; `undo`: and so had all of them. */
+void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, bool undo, struct rxw_out *out);
 /* Declare losses; `flight`: packets in flight before the ACK or timer that found them. */
 void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *out);
 uint64_t rxw_send_peer_delay(const struct rxw_pcall *p); /* ns that the peer may delay an ACK */

@@ -102,38 +102,35 @@ void rxw_send_excuse(struct rxw_pcall *p, uint64_t now)
 void rxw_send_unanswered(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
-	uint16_t i = q->seg_head;
 
-	if (i == RXW_NO_NODE || rxw_sendq_seg(q, i)->state != RXW_TX_ACKED)
+	if (q->una == q->nxt || rxw_sent_state(&q->sent, q->una) != RXW_TX_ACKED)
 		return;
-	for (; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next)
-		if (rxw_sendq_seg(q, i)->token == 0)
-			rxw_sendq_set(q, rxw_sendq_seg(q, i), RXW_TX_LOST);
+	for (uint32_t seq = q->una; seq < q->nxt;) {
+		struct rxw_txpart part = rxw_sent_part(&q->sent, seq, q->nxt);
+
+		if (!part.seg->busy)
+			rxw_sendq_set(q, seq, part.count, RXW_TX_LOST, false);
+		seq += part.count;
+	}
 	q->force = 1;
 	rxw_send_schedule(p, out);
 }
 
-/* Mark the lowest missing packet as lost. False: out of memory, or none is missing. */
+/* The lowest missing packet is lost. False: none is missing. */
 static bool mark_lowest(struct rxw_pcall *p)
 {
 	struct rxw_sendq *q = &p->tx;
+	uint32_t seq = rxw_sent_missing(&q->sent, q->una, q->nxt);
 
-	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
-		struct rxw_txseg *s = rxw_sendq_seg(q, i);
-
-		if (s->state == RXW_TX_ACKED)
-			continue;
-		if (s->state == RXW_TX_LOST)
-			return true;
-		if (s->count > 1) {
-			if (rxw_sendq_split(p, s->first + 1) == RXW_NO_NODE)
-				return false;
-			s = rxw_sendq_seg(q, i);
-		}
-		rxw_sendq_set(q, s, RXW_TX_LOST);
+	q->doubt = 0;
+	if (seq == q->nxt)
+		return false;
+	if (rxw_sent_state(&q->sent, seq) == RXW_TX_LOST)
 		return true;
-	}
-	return false;
+	rxw_sendq_set(q, seq, 1, RXW_TX_LOST, true);
+	q->doubt = 1;
+	q->doubt_from = rxw_sent_order(&q->sent, seq);
+	return true;
 }
 
 /*
@@ -264,7 +261,8 @@ bool rxw_send_busy(struct rxw_pcall *p, uint64_t now)
 		q->busy_since = now ? now : 1;
 	q->busy_count++;
 	q->busy_at = now + rxw_min64(wait, BUSY_MOST);
-	rxw_sendq_lose_from(q, q->seg_head);
+	rxw_sendq_lose_from(q, q->una);
+	q->doubt = 0;
 	q->cc.cwnd = 1;
 	q->probe = false;
 	q->loss_at = RXW_NEVER;

@@ -81,24 +81,17 @@ static bool threshold_met(const struct rxw_pcall *p, uint32_t room, uint64_t now
 	       (q->all_queued && q->nxt + room == q->end);
 }
 
-static uint16_t find_lost(const struct rxw_sendq *q)
+/* The first lost packet that the peer's window covers; q->nxt: none. Most calls lose nothing. */
+static inline uint32_t first_lost(const struct rxw_sendq *q)
 {
-	for (uint16_t i = q->lost_at != RXW_NO_NODE ? q->lost_at : q->seg_head; i != RXW_NO_NODE;
-	     i = rxw_sendq_seg(q, i)->next) {
-		const struct rxw_txseg *s = rxw_sendq_seg(q, i);
+	uint32_t seq = q->lost == 0 ? q->nxt : rxw_bitmap_next(&q->sent.lost, q->una, q->nxt, true);
 
-		if (s->first >= q->edge)
-			break;
-		if (s->state == RXW_TX_LOST)
-			return i;
-	}
-	return RXW_NO_NODE;
+	return seq < q->edge ? seq : q->nxt;
 }
 
-/* Most calls lose nothing. */
-static inline uint16_t first_lost(const struct rxw_sendq *q)
+static bool is_busy(const struct rxw_sendq *q, uint32_t seq)
 {
-	return q->lost == 0 ? RXW_NO_NODE : find_lost(q);
+	return rxw_sent_find(&q->sent, rxw_sent_order(&q->sent, seq))->busy;
 }
 
 /* DATA waits until the address has answered a PING. */
@@ -119,15 +112,15 @@ static bool blocked(const struct rxw_pcall *p, uint64_t now)
 bool rxw_pcall_sendable(const struct rxw_pcall *p, uint64_t now)
 {
 	const struct rxw_sendq *q = &p->tx;
-	uint16_t i;
+	uint32_t lost;
 
 	if (blocked(p, now))
 		return false;
 	if (q->probe)
 		return true;
-	i = first_lost(q);
-	if (i != RXW_NO_NODE && rxw_sendq_seg(q, i)->token == 0 &&
-	    (q->force > 0 || rxw_send_cwnd_room(p) > 0) && !(q->paced && now < q->pace_at))
+	lost = first_lost(q);
+	if (lost < q->nxt && !is_busy(q, lost) && (q->force > 0 || rxw_send_cwnd_room(p) > 0) &&
+	    !(q->paced && now < q->pace_at))
 		return true;
 	return now >= q->pace_at && threshold_met(p, new_room(p), now);
 }
@@ -288,7 +281,7 @@ static void record_tx(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t f
 		.count = (uint16_t)n,
 		.first_seq = first,
 		.retransmission = resent,
-		.token = q->token,
+		.token = q->order - n + 1,
 		.fragment = e->stride > rxw_pcall_datagram_size(p),
 	};
 	if (n == 1)
@@ -319,77 +312,60 @@ static bool reseal(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t firs
 			      at + n == e->count ? e->last_size : e->stride) == 0;
 }
 
-/* Remember a retransmission: a DUPLICATE that names its serial shows that it was spurious. */
-static void remember_resent(struct rxw_sendq *q, const struct rxw_txseg *s, uint32_t serial)
+/* See rxw_sendq.resent. */
+static void remember_resent(struct rxw_sendq *q, const struct rxw_txpart *part, uint32_t serial)
 {
 	unsigned k = q->resent_next++ % 8;
+	uint32_t highest = q->recovery.highest_order;
 
 	q->resent[k].serial = serial;
-	q->resent[k].count = s->count;
-	q->resent[k].distance =
-		q->recovery.highest_order > s->order ? q->recovery.highest_order - s->order : 0;
+	q->resent[k].count = part->count;
+	q->resent[k].was = part->seg->serial + (part->first - part->seg->first);
+	q->resent[k].order = part->order;
+	q->resent[k].distance = highest > part->order ? highest - part->order : 0;
+	q->resent[k].needless = 0;
 }
 
-static void new_token(struct rxw_sendq *q)
+/* How many packets of a run, from `first` on, may leave in a burst again. */
+static uint32_t burst_of(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n,
+			 struct rxw_out *out)
 {
-	if (++q->token == 0)
-		q->token = 1;
+	n = rxw_min32(n, e->first + e->count - first);
+	n = rxw_min32(n, rxw_max32(BURST_BYTES / e->stride, 1));
+	return rxw_proof_limit(p, e, first, rxw_min32(n, BURST_PACKETS), out);
 }
 
-/* Send up to `n` packets of segment `index` again. */
-static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint16_t index, uint32_t n,
+/* Send up to `n` packets from `seq` on again. */
+static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint32_t seq, uint32_t n,
 					struct rxw_burst *burst, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
-	struct rxw_txseg *s = rxw_sendq_seg(q, index);
-	struct rxw_txent *e = rxw_sendq_entry(q, s->first);
+	struct rxw_txpart part = rxw_sent_part(&q->sent, seq, seq + rxw_min32(n, q->nxt - seq));
+	const struct rxw_txent *e = rxw_sendq_ent(q, part.seg->ent);
 	uint32_t serial = p->conn->serial + 1;
-	bool resent;
+	bool resent = !part.never_left;
 
-	if (s->token != 0)
+	if (part.seg->busy)
 		return RXW_BURST_BUSY;
-	if (e == NULL)
+	part.count = n = burst_of(p, e, seq, part.count, out);
+	if (n == 0 || !rxw_sent_reserve(&q->sent, p->conn->ops->pool(p->conn), q->una, q->nxt, 0))
 		return RXW_BURST_NONE;
-	n = rxw_min32(n, e->first + e->count - s->first);
-	n = rxw_min32(n, rxw_max32(BURST_BYTES / e->stride, 1));
-	n = rxw_min32(rxw_min32(n, s->count), BURST_PACKETS);
-	n = rxw_proof_limit(p, e, s->first, n, out);
-	if (n == 0)
-		return RXW_BURST_NONE;
-	if (n < s->count) {
-		if (rxw_sendq_split_at(p, index, s->first + n) == RXW_NO_NODE)
-			return RXW_BURST_NONE;
-		s = rxw_sendq_seg(q, index);
-	}
-	if (!reseal(p, e, s->first, n) || rxw_send_in_vain(p, e, s->first))
+	if (!reseal(p, e, seq, n) || rxw_send_in_vain(p, e, seq))
 		return RXW_BURST_FAILED;
-	resent = !s->never_left;
-	if (resent && s->state == RXW_TX_LOST)
-		remember_resent(q, s, serial);
-	if (resent) {
-		s->prev_order = s->order;
-		s->prev_serial = s->serial;
-		if (q->stuck_since == 0)
-			q->stuck_since = out->now ? out->now : 1;
-	}
-	s->order = q->order + 1;
-	s->serial = serial;
-	rxw_sendq_stamp(q, s, out->now);
-	s->never_left = false;
-	if (s->marked == RXW_ECN_MARKED)
-		s->marked = RXW_ECN_RESENT;
-	new_token(q);
-	s->token = q->token;
-	rxw_sendq_set(q, s, RXW_TX_FLIGHT);
-	q->order += n;
+	/* The log may have moved. */
+	part.seg = rxw_sent_find(&q->sent, part.order);
+	if (resent && part.doubted)
+		remember_resent(q, &part, serial);
+	if (resent && q->stuck_since == 0)
+		q->stuck_since = out->now ? out->now : 1;
+	rxw_sendq_add_again(q, &part, serial, out->now);
 	p->conn->serial += n;
 	q->requested_at = out->now;
 	q->requested_last = true;
 	q->force = q->force > n ? (uint8_t)(q->force - n) : 0;
-	write_headers(p, e, s->first, n, serial, true, false, resent);
+	write_headers(p, e, seq, n, serial, true, false, resent);
 	/* A device that drops what is too large for it refuses it for ever: the RTO must expire. */
-	record_tx(p, e, s->first, n, resent, q->flight == n && q->refusals == 0, burst, out);
-	burst->segment_at = index;
+	record_tx(p, e, seq, n, resent, q->flight == n && q->refusals == 0, burst, out);
 	return RXW_BURST_READY;
 }
 
@@ -484,7 +460,7 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 	n = rxw_min32(n, rxw_max32(BURST_BYTES / e->stride, 1));
 	n = rxw_min32(n, train(interval));
 	n = rxw_ecn_most(&q->ecn, rxw_proof_limit(p, e, first, n, out));
-	if (n == 0 || !rxw_slab_reserve(&q->segs, p->conn->ops->pool(p->conn), 1))
+	if (n == 0 || !rxw_sent_reserve(&q->sent, p->conn->ops->pool(p->conn), q->una, q->nxt, n))
 		return RXW_BURST_NONE;
 	if (!reseal(p, e, first, n))
 		return RXW_BURST_FAILED;
@@ -492,8 +468,7 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 		rxw_sendq_count_sender(p, true);
 	all = p->tx.cc.cwnd <= SMALL_CWND;
 	request = all || wants_ack(p, n, out->now);
-	new_token(q);
-	rxw_sendq_add(p, n, serial, marked, out->now);
+	rxw_sendq_add(q, n, serial, marked, out->now);
 	if (marked)
 		rxw_ecn_sent(&q->ecn, q->order - n + 1, n);
 	p->conn->serial += n;
@@ -503,7 +478,6 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 		q->requested_at = out->now;
 	pace(q, interval, n, out->now);
 	record_tx(p, e, first, n, false, true, burst, out);
-	burst->segment_at = q->seg_tail;
 	burst->ect = marked;
 	if (marked)
 		rxw_tally(out->stats, &out->stats->marks_sent, n);
@@ -516,29 +490,18 @@ static enum rxw_burst_result send_probe(struct rxw_pcall *p, struct rxw_burst *b
 {
 	struct rxw_sendq *q = &p->tx;
 	enum rxw_burst_result result;
-	uint16_t i, highest = RXW_NO_NODE;
-	uint32_t last;
+	uint32_t end;
 
 	if (q->nxt < q->end && q->nxt < q->edge) {
 		result = send_new(p, 1, 1, burst, out);
 	} else {
-		for (i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
-			const struct rxw_txseg *s = rxw_sendq_seg(q, i);
-
-			if (s->first >= q->edge)
-				break;
-			if (s->state == RXW_TX_FLIGHT)
-				highest = i;
-		}
-		if (highest == RXW_NO_NODE) {
+		end = rxw_max32(q->una, rxw_min32(q->nxt, q->edge));
+		end = rxw_bitmap_last(&q->sent.flight, q->una, end, true);
+		if (end == q->una) {
 			q->probe = false;
 			return RXW_BURST_NONE;
 		}
-		if (rxw_sendq_seg(q, highest)->token != 0)
-			return RXW_BURST_BUSY;
-		last = rxw_sendq_seg(q, highest)->first + rxw_sendq_seg(q, highest)->count;
-		i = rxw_sendq_split(p, rxw_min32(last, q->edge) - 1);
-		result = i == RXW_NO_NODE ? RXW_BURST_NONE : retransmit(p, i, 1, burst, out);
+		result = retransmit(p, end - 1, 1, burst, out);
 	}
 	if (result == RXW_BURST_READY)
 		q->probe = false;
@@ -577,8 +540,7 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 	struct rxw_sendq *q = &p->tx;
 	enum rxw_burst_result result = RXW_BURST_NONE;
 	uint64_t now = out->now;
-	uint32_t room;
-	uint16_t lost;
+	uint32_t room, lost;
 
 	if (q->retry_at != RXW_NEVER && now < q->retry_at && rxw_pcall_may_send(p)) {
 		*not_before = q->retry_at;
@@ -606,10 +568,8 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 		goto done;
 	}
 	lost = first_lost(q);
-	if (lost != RXW_NO_NODE)
-		q->lost_at = lost;
-	q->paced = q->paced && lost != RXW_NO_NODE;
-	if (lost != RXW_NO_NODE) {
+	q->paced = q->paced && lost < q->nxt;
+	if (lost < q->nxt) {
 		room = rxw_send_cwnd_room(p);
 		if (room < q->force)
 			room = q->force;
@@ -621,7 +581,7 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 		if (room > 0) {
 			uint64_t interval = q->paced ? pacing_interval(p) : 0;
 
-			room = rxw_min32(room, q->edge - rxw_sendq_seg(q, lost)->first);
+			room = rxw_min32(room, q->edge - lost);
 			result = retransmit(
 				p, lost, rxw_min32(rxw_min32(room, train(interval)), max_packets),
 				burst, out);
@@ -665,56 +625,32 @@ static void mtu_refused(struct rxw_pcall *p)
 	atomic_store_explicit(&p->conn->peer->mtu, m->confirmed, memory_order_relaxed);
 }
 
-/* The packets of a segment from `gone` on were refused by our own system. False: out of memory. */
-static bool refused(struct rxw_pcall *p, uint16_t *i, uint32_t gone)
+/* Packets of a transmission, after the first `sent`, were refused by our own system. */
+static void refused(struct rxw_sendq *q, struct rxw_txseg *s, uint32_t sent)
 {
-	struct rxw_txseg *s = rxw_sendq_seg(&p->tx, *i);
+	s->left = (uint16_t)sent;
+	for (uint32_t i = sent; i < s->count; i++) {
+		uint32_t seq = s->first + i;
 
-	if (s->first < gone) {
-		*i = rxw_sendq_split(p, gone);
-		if (*i == RXW_NO_NODE)
-			return false;
-		s = rxw_sendq_seg(&p->tx, *i);
-		s->token = 0;
+		if (seq >= q->una && rxw_sent_order(&q->sent, seq) == s->order + i &&
+		    rxw_sent_state(&q->sent, seq) == RXW_TX_FLIGHT)
+			rxw_sendq_set(q, seq, 1, RXW_TX_LOST, false);
 	}
-	s->never_left = true;
-	rxw_sendq_set(&p->tx, s, RXW_TX_LOST);
-	return true;
-}
-
-/* Where to look for the segments of a burst. A free segment has no token. */
-static uint16_t first_of(const struct rxw_sendq *q, const struct rxw_burst *burst)
-{
-	const struct rxw_txseg *s;
-
-	if (burst->segment_at >= q->segs.cap)
-		return q->seg_head;
-	s = rxw_sendq_seg(q, burst->segment_at);
-	return s->token == burst->token && s->first == burst->first_seq ? burst->segment_at
-									: q->seg_head;
 }
 
 void rxw_send_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, unsigned sent,
 			 int error, uint64_t now)
 {
 	struct rxw_sendq *q = &p->tx;
-	uint32_t gone = burst->first_seq + sent;
+	struct rxw_txseg *s = rxw_sent_find(&q->sent, burst->token);
 
 	if (error == EMSGSIZE && q->mtu.confirmed >= burst->segment && burst->segment > RXW_MTU_MIN)
 		mtu_refused(p);
-	for (uint16_t i = first_of(q, burst); i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next) {
-		struct rxw_txseg *s = rxw_sendq_seg(q, i);
-
-		if (s->first >= burst->first_seq + burst->count)
-			break;
-		if (s->token != burst->token)
-			continue;
-		s->token = 0;
-		if (sent >= burst->count || s->state != RXW_TX_FLIGHT ||
-		    s->first + s->count <= gone)
-			continue;
-		if (!refused(p, &i, gone))
-			break; /* timers will find the loss */
+	/* The call may be over. */
+	if (s != NULL) {
+		s->busy = false;
+		if (sent < burst->count)
+			refused(q, s, sent);
 	}
 	if (sent > 0 || error == EAGAIN)
 		q->refusals = 0; /* the socket's buffer is full of packets of others, too */

@@ -73,7 +73,8 @@ void rxw_sendq_moved(struct rxw_pcall *p, bool same_host, uint64_t now)
 {
 	struct rxw_sendq *q = &p->tx;
 
-	rxw_sendq_lose_from(q, q->seg_head);
+	rxw_sendq_lose_from(q, q->una);
+	q->doubt = 0;
 	q->paced = true;
 	q->backoff = 0;
 	q->base_at = now;
@@ -124,10 +125,8 @@ void rxw_sendq_init(struct rxw_pcall *p, uint64_t now)
 	seed_from_peer(p, now);
 	rxw_slab_init(&q->ents, q->ent_own, sizeof(q->ent_own[0]),
 		      sizeof(q->ent_own) / sizeof(q->ent_own[0]));
-	rxw_slab_init(&q->segs, q->seg_own, sizeof(q->seg_own[0]),
-		      sizeof(q->seg_own) / sizeof(q->seg_own[0]));
-	q->ent_head = q->ent_tail = q->ent_send = q->seg_head = q->seg_tail = RXW_NO_NODE;
-	q->lost_at = RXW_NO_NODE;
+	rxw_sent_init(&q->sent);
+	q->ent_head = q->ent_tail = q->ent_send = RXW_NO_NODE;
 	q->una = q->nxt = q->end = q->flush_to = 1;
 	q->sampled_serial = p->conn->serial; /* all of this call are newer */
 	/* A wide window counts once an ACK of this call has advertised it. */
@@ -174,13 +173,8 @@ void rxw_sendq_clear(struct rxw_pcall *p)
 		next = rxw_sendq_ent(q, i)->next;
 		drop_ent(q, i);
 	}
-	for (uint16_t i = q->seg_head, next; i != RXW_NO_NODE; i = next) {
-		next = rxw_sendq_seg(q, i)->next;
-		rxw_sendq_seg(q, i)->token = 0;
-		rxw_slab_put(&q->segs, i);
-	}
-	q->lost_at = RXW_NO_NODE;
-	q->ent_head = q->ent_tail = q->ent_send = q->seg_head = q->seg_tail = RXW_NO_NODE;
+	rxw_sendq_free_sent(q, q->nxt);
+	q->ent_head = q->ent_tail = q->ent_send = RXW_NO_NODE;
 	q->una = q->end = q->nxt;
 	if (q->grant > 0)
 		q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, 0);
@@ -210,17 +204,6 @@ void rxw_sendq_all_acked(struct rxw_pcall *p, struct rxw_out *out)
 		q->above_high = false;
 		rxw_pcall_post_event(p, out, RXW_OUT_WRITE);
 	}
-}
-
-struct rxw_txent *rxw_sendq_entry(const struct rxw_sendq *q, uint32_t seq)
-{
-	for (uint16_t i = q->ent_head; i != RXW_NO_NODE; i = rxw_sendq_ent(q, i)->next) {
-		struct rxw_txent *e = rxw_sendq_ent(q, i);
-
-		if (seq >= e->first && seq - e->first < e->count)
-			return e;
-	}
-	return NULL;
 }
 
 bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run)
@@ -331,7 +314,7 @@ void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first)
 {
 	struct rxw_sendq *q = &p->tx;
 
-	rxw_sendq_free_segs(q, first);
+	rxw_sendq_free_sent(q, first);
 	while (q->ent_head != RXW_NO_NODE) {
 		uint16_t i = q->ent_head;
 		struct rxw_txent *e = rxw_sendq_ent(q, i);
@@ -622,12 +605,15 @@ int rxw_sendq_fit(struct rxw_pcall *p, uint32_t size)
 
 uint32_t rxw_sendq_highest_acked(const struct rxw_sendq *q)
 {
-	uint32_t highest = q->una - 1;
+	uint32_t end = q->nxt, lost;
 
-	for (uint16_t i = q->seg_head; i != RXW_NO_NODE; i = rxw_sendq_seg(q, i)->next)
-		if (rxw_sendq_seg(q, i)->state == RXW_TX_ACKED)
-			highest = rxw_sendq_seg(q, i)->first + rxw_sendq_seg(q, i)->count - 1;
-	return highest;
+	while ((end = rxw_bitmap_last(&q->sent.flight, q->una, end, false)) > q->una) {
+		lost = rxw_bitmap_last(&q->sent.lost, q->una, end, false);
+		if (lost == end)
+			break;
+		end = lost;
+	}
+	return end - 1;
 }
 
 bool rxw_sendq_unsend(struct rxw_pcall *p, uint32_t from)
@@ -637,8 +623,7 @@ bool rxw_sendq_unsend(struct rxw_pcall *p, uint32_t from)
 
 	if (from >= q->nxt)
 		return true;
-	if (!rxw_sendq_forget_from(p, from))
-		return false;
+	rxw_sendq_forget_from(q, from);
 	q->nxt = from;
 	for (i = q->ent_head; i != RXW_NO_NODE; i = rxw_sendq_ent(q, i)->next)
 		if (from - rxw_sendq_ent(q, i)->first < rxw_sendq_ent(q, i)->count)

@@ -8,6 +8,7 @@
 #include "base/rtt.h"
 #include "proto/core/core.h"
 #include "proto/output/output.h"
+#include "proto/sent/sent.h"
 #include "proto/slab/slab.h"
 
 /* A run queued for sending. */
@@ -18,33 +19,6 @@ struct rxw_txent {
 	uint32_t sealed; /* the number for which that was sealed: another one if some were repacked */
 	uint16_t stride, last_size, count, next;
 	bool last; /* ends the stream */
-};
-
-enum rxw_txstate {
-	RXW_TX_FLIGHT,
-	RXW_TX_ACKED, /* softly */
-	RXW_TX_LOST
-};
-
-/*
- * A segment of the scoreboard: consecutive packets that were sent together (order and serial
- * increase by one from packet to packet) and are all in flight, all softly acknowledged, or all
- * lost.
- */
-struct rxw_txseg {
-	uint64_t sent_at;
-	uint32_t first, count;
-	uint32_t order, serial;		  /* of the latest transmission */
-	uint32_t prev_order, prev_serial; /* of the one before; 0 = none */
-	uint32_t token;			  /* the burst that uses the bytes, 0 = none */
-	uint16_t next;
-	uint8_t state;
-	bool never_left; /* LOST, but our own system refused it: sending it is no retransmission */
-	/* for the rate of delivery: rxw_sendq.rate when it was sent, and the flight with it */
-	uint64_t delivered_at, began_at;
-	uint32_t delivered, flight, began_order; /* began_order: of the packet sent at began_at */
-	bool limited; /* there was not enough data for the window then */
-	uint8_t marked; /* enum rxw_ecn_packet */
 };
 
 /*
@@ -85,22 +59,22 @@ struct rxw_renumber {
 };
 
 /*
- * The sending part of a call. Invariants: una <= nxt <= end; [una, nxt) is partitioned by the list
- * of segments, in order; flight + acked + lost == nxt - una; the entries cover [una.., end), and
- * ent_send is the one with packet nxt.
+ * The sending part of a call. Invariants: una <= nxt <= end; `sent` has the packets [una, nxt), and
+ * flight + acked + lost == nxt - una; the entries cover [una.., end), and ent_send is the one with packet nxt.
  */
 struct rxw_sendq {
-	struct rxw_slab ents, segs;
+	struct rxw_slab ents;
+	struct rxw_sent sent;
 	uint16_t ent_head, ent_tail, ent_send;
-	uint16_t seg_head, seg_tail;
-	uint16_t lost_at;	/* no segment before this one is lost; RXW_NO_NODE = unknown */
 	uint32_t una, nxt, end; /* lowest not acknowledged; next to be sent; next to be queued */
 	uint32_t flight, acked, lost;
 	uint32_t window, edge; /* the peer's rwind; firstPacket + rwind */
 	uint32_t flush_to;     /* below this no threshold holds packets back */
 	uint32_t high_limit;   /* the engine's limit below params->sendq_high, 0 = none */
 	int64_t grant; /* bytes of memory for packets beyond that (proto/peer/wide.h) */
-	uint32_t order, token; /* the last ones used */
+	uint32_t order; /* the last one used */
+	uint32_t doubt;	     /* packets of the latest loss event that may have been only late; 0 = no undo */
+	uint32_t doubt_from; /* order of the first of them */
 	uint32_t sampled_serial;
 	uint32_t ack_serial; /* newest serial number of an ACK, 0 = none; taken at ack_at */
 	uint32_t round_order;	  /* its acknowledgement ends the current round trip */
@@ -132,9 +106,13 @@ struct rxw_sendq {
 	bool losses;	     /* the call has lost packets */
 	bool sender;	     /* counted in learnt.senders of the peer */
 	uint64_t shared;     /* its rate, counted in learnt.rates of the peer; 0 = none */
-	/* latest retransmissions; a DUPLICATE that names one shows that the loss was spurious */
+	/*
+	 * Latest retransmissions of packets declared lost, and serial and order of these before. A DUPLICATE that
+	 * names either shows that both arrived; `needless` has a bit for each packet of which that is known.
+	 */
 	struct {
-		uint32_t serial, count, distance;
+		uint32_t serial, count, was, order, distance;
+		uint64_t needless;
 	} resent[8];
 	uint8_t resent_next;
 	struct rxw_rtt rtt;
@@ -155,7 +133,6 @@ struct rxw_sendq {
 	uint64_t proof_since; /* bytes wait for address validation since then, 0 = none */
 	uint64_t mtu_at;      /* an MTU probe counts as lost then; RXW_NEVER = none is out */
 	struct rxw_txent ent_own[3];
-	struct rxw_txseg seg_own[3];
 };
 
 /* `now`: ns. Seeds RTT, window, reordering and MTU with what is known of the peer. */
@@ -168,7 +145,6 @@ void rxw_sendq_clear(struct rxw_pcall *p); /* all: the call is over, or the peer
 void rxw_sendq_stop(struct rxw_pcall *p);  /* the call failed: no PING is expected any more */
 /* The peer has all that was sent: release it, and wake a writer that waits or may write no more. */
 void rxw_sendq_all_acked(struct rxw_pcall *p, struct rxw_out *out);
-struct rxw_txent *rxw_sendq_entry(const struct rxw_sendq *q, uint32_t seq);
 /* Count the call as one that shares the path; its rate if the path limits it, else 0. */
 void rxw_sendq_count_sender(struct rxw_pcall *p, bool sender);
 void rxw_sendq_share(struct rxw_pcall *p, uint64_t rate);
@@ -201,32 +177,32 @@ void rxw_pcall_limit_queue(struct rxw_pcall *p, uint32_t packets);
 bool rxw_pcall_send_complete(const struct rxw_pcall *p);
 /* Sequence number of the next packet pushed. */
 uint32_t rxw_pcall_next_seq(const struct rxw_pcall *p);
-/* --- scoreboard; nodes by index --- */
+/* --- scoreboard --- */
 static inline struct rxw_txent *rxw_sendq_ent(const struct rxw_sendq *q, uint16_t index)
 {
 	return (struct rxw_txent *)rxw_slab_at(&q->ents, index);
 }
-static inline struct rxw_txseg *rxw_sendq_seg(const struct rxw_sendq *q, uint16_t index)
-{
-	return (struct rxw_txseg *)rxw_slab_at(&q->segs, index);
-}
-/* Split so that a segment begins at `seq`. Its index; RXW_NO_NODE: no memory, or no such packet. */
-uint16_t rxw_sendq_split(struct rxw_pcall *p, uint32_t seq);
-/* The same; segment `i` is not behind it. */
-uint16_t rxw_sendq_split_at(struct rxw_pcall *p, uint16_t i, uint32_t seq);
-void rxw_sendq_set(struct rxw_sendq *q, struct rxw_txseg *s, enum rxw_txstate state);
-void rxw_sendq_lose_from(struct rxw_sendq *q, uint16_t i); /* all in flight, from segment `i` on */
-/* Join neighbours of the same transmission and state. */
-void rxw_sendq_join(struct rxw_sendq *q);
-/* The segment is sent now: note what a sample of the rate needs. */
-void rxw_sendq_stamp(struct rxw_sendq *q, struct rxw_txseg *s, uint64_t now);
-/* Packets sent for the first time, from nxt on. False: out of memory. */
-bool rxw_sendq_add(struct rxw_pcall *p, uint32_t count, uint32_t serial, bool marked, uint64_t now);
+/* Packets [first, first + count), which share a state, change it. Doubted: see struct rxw_sent. */
+void rxw_sendq_set(struct rxw_sendq *q, uint32_t first, uint32_t count, enum rxw_txstate state,
+		   bool doubted);
+/*
+ * The peer has dropped packets that it had acknowledged, or has them again, although they were not sent again. These
+ * are the packets from `first` on that have a bit.
+ */
+void rxw_sendq_dropped(struct rxw_sendq *q, uint32_t first, uint64_t bits);
+void rxw_sendq_regained(struct rxw_sendq *q, uint32_t first, uint64_t bits);
+void rxw_sendq_lose_from(struct rxw_sendq *q, uint32_t seq); /* all in flight, from there on */
+/* `count` packets from nxt on are sent for the first time; there is space for them in q->sent. */
+struct rxw_txseg *rxw_sendq_add(struct rxw_sendq *q, uint32_t count, uint32_t serial, bool marked,
+				uint64_t now);
+/* A part that is lost or in flight is sent again. */
+struct rxw_txseg *rxw_sendq_add_again(struct rxw_sendq *q, const struct rxw_txpart *part,
+				      uint32_t serial, uint64_t now);
 /* Packets below `first` are acknowledged: release them. */
 void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first);
-void rxw_sendq_free_segs(struct rxw_sendq *q, uint32_t first); /* their segments only */
-/* Drop the segments from packet `seq` on. False: out of memory. */
-bool rxw_sendq_forget_from(struct rxw_pcall *p, uint32_t seq);
+void rxw_sendq_free_sent(struct rxw_sendq *q, uint32_t first); /* what is known of them only */
+/* Drop what is known of the packets from `seq` on, none of which is in a burst. */
+void rxw_sendq_forget_from(struct rxw_sendq *q, uint32_t seq);
 
 /* The probe send_state: the state of a sender, and what limits it. After every change of that. */
 static inline void rxw_sendq_probe(const struct rxw_pcall *p, const struct rxw_sendq *q)

@@ -44,20 +44,16 @@ static void check_marks(const struct rxw_ack *a)
 /* All that is described lies within the packet. */
 static void check_extended(const uint8_t *data, size_t size)
 {
-	uint32_t begin, received = 0, end;
+	uint32_t begin, received = 0;
 	struct rxw_ack a;
-	bool state;
 
 	if (!rxw_ack_get(data, size, RXW_EXTENDED_ACK, &a))
 		return;
 	FUZZ_CHECK((uint64_t)a.count + a.tail <= RXW_WINDOW_MAX && a.base >= 1);
 	FUZZ_CHECK(a.part == 0 || a.tail == 0);
 	FUZZ_CHECK(a.rwind <= (a.extended ? RXW_WINDOW_MAX : RXW_MAX_ACKS));
-	for (uint32_t i = 0; i < a.count; i = end) {
-		end = rxw_ack_run(&a, i, a.count, &state);
-		FUZZ_CHECK(end > i && end <= a.count);
-		received += state ? end - i : 0;
-	}
+	for (uint32_t i = 0; i < a.count; i++)
+		received += rxw_ack_has(&a, i);
 	check_marks(&a);
 	begin = a.base * RXW_TABLE_PACKETS;
 	for (uint32_t i = begin; i < begin + a.part; i++)

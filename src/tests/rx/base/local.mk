@@ -5,6 +5,7 @@ EXTRA_DIST += src/tests/rx/base/testing.h
 
 check_tests += src/tests/rx/base/test_addr
 check_tests += src/tests/rx/base/test_ascii
+check_tests += src/tests/rx/base/test_bitmap
 check_tests += src/tests/rx/base/test_buf
 check_tests += src/tests/rx/base/test_cc
 check_tests += src/tests/rx/base/test_cc_cubic

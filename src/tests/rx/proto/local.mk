@@ -60,6 +60,9 @@ src_tests_rx_proto_send_test_transmit_SOURCES = src/tests/rx/proto/send/test_tra
 check_tests += src/tests/rx/proto/sendq/test_queue
 src_tests_rx_proto_sendq_test_queue_SOURCES = src/tests/rx/proto/sendq/test_queue.c $(proto_bench)
 
+check_tests += src/tests/rx/proto/sent/test_sent
+src_tests_rx_proto_sent_test_sent_SOURCES = src/tests/rx/proto/sent/test_sent.c $(proto_bench)
+
 check_tests += src/tests/rx/proto/slab/test_slab
 src_tests_rx_proto_slab_test_slab_SOURCES = src/tests/rx/proto/slab/test_slab.c $(proto_bench)
 

@@ -81,7 +81,7 @@ static void wide_pattern(uint64_t seed, uint32_t most)
 	static uint8_t tables[(1 + RXW_ACK_TABLES) * RXW_ACK_TABLE], got[RXW_WINDOW_MAX + 2],
 		told[RXW_WINDOW_MAX + 2];
 	uint64_t state = seed;
-	const struct rxw_recvq *q;
+	struct rxw_recvq *q;
 	uint32_t seq = 2;
 
 	setup();
@@ -106,8 +106,9 @@ static void wide_pattern(uint64_t seed, uint32_t most)
 	}
 	q = &call()->p.rx;
 	ck_assert_uint_eq(q->next, 2);
-	for (uint32_t serial = 1; serial <= 3 * 32; serial++) {
-		struct rxw_ack ack = {.first = 1, .serial = serial, .base = 1, .extended = true};
+	for (unsigned n = 1; n <= 3 * 32; n++) {
+		/* Each is caused by the last packet of a burst of 45. */
+		struct rxw_ack ack = {.first = 1, .serial = 45 * n, .base = 1, .extended = true};
 		uint8_t out[RXW_ACK_MAX_SIZE];
 		struct rxw_ack back;
 		size_t size;
@@ -143,6 +144,50 @@ START_TEST(wide_tables)
 
 	for (unsigned i = 0; i < sizeof(windows) / sizeof(windows[0]); i++)
 		wide_pattern(11 + i, windows[i]);
+}
+END_TEST
+
+/* Thousands of packets behind gaps, in random order, and then those of the gaps, some of them twice. */
+START_TEST(shuffled)
+{
+	static uint32_t order[8000];
+	uint32_t most = sizeof(order) / sizeof(order[0]), n, packets = 0;
+	uint64_t state = 9;
+	struct rxw_rxpiece piece[16];
+
+	setup();
+	b.params.window = RXW_WINDOW_MAX;
+	b.params.call_memory = b.params.conn_memory = 64 << 20;
+	rxw_budget_init(&c->p.rx.memory, 64 << 20);
+	rxw_budget_init(&c->p.peer->memory, 64 << 20);
+	burst(1, 1, 1);
+	call()->p.rx.edge = RXW_WINDOW_MAX + 1;
+	for (uint32_t i = 0; i < most; i++)
+		order[i] = 2 + (i < most / 2 ? 2 * i + 1 : 2 * (i - most / 2));
+	for (unsigned half = 0; half < 2; half++) {
+		for (uint32_t i = most / 2; i > 1; i--) {
+			uint32_t *a = &order[half * most / 2], j = (uint32_t)(rxw_prng(&state) % i);
+			uint32_t x = a[i - 1];
+
+			a[i - 1] = a[j];
+			a[j] = x;
+		}
+		for (uint32_t i = 0; i < most / 2; i++) {
+			burst(order[half * most / 2 + i], 1 + i % 7 / 6, 1);
+			b.count = b.next = 0;
+		}
+		ck_assert(half == 1 || call()->p.rx.next == 2);
+	}
+	ck_assert_uint_eq(call()->p.rx.later.count, 0);
+	ck_assert_uint_ge(call()->p.rx.next, 2 + most);
+	while ((n = rxw_pcall_take(&call()->p, piece, 16)) > 0)
+		for (uint32_t i = 0; i < n; i++) {
+			ck_assert_uint_eq(piece[i].first_seq, 1 + packets);
+			packets += piece[i].count;
+			rxw_buf_unref(piece[i].buf);
+		}
+	ck_assert_uint_eq(packets, call()->p.rx.next - 1);
+	bench_free(&b);
 }
 END_TEST
 
@@ -315,6 +360,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, random_order);
+	tcase_add_test(tcase, shuffled);
 	tcase_add_test(tcase, small_ones_are_copied);
 	tcase_add_test(tcase, charges_last_until_consumed);
 	tcase_add_test(tcase, limits);

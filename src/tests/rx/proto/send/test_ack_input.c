@@ -442,11 +442,154 @@ START_TEST(duplicate_names_a_retransmission)
 	ack(11, 19, RXW_ACK_OUT_OF_SEQUENCE, "011111111");
 	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.serial, 41);
 	b.out.now += 10 * RXW_MS;
-	ack(20, 0, RXW_ACK_DELAY, "");
+	ack(41, 0, RXW_ACK_DELAY, "");
 	ck_assert_uint_lt(call->p.tx.cc.cwnd, before);
-	ack(20, 41, RXW_ACK_DUPLICATE, "");
+	ack(41, 41, RXW_ACK_DUPLICATE, "");
 	ck_assert_uint_eq(b.stats.spurious_losses, 1);
 	ck_assert_uint_ge(call->p.tx.cc.cwnd, before);
+	bench_free(&b);
+}
+END_TEST
+
+/* The original is only late, and arrives after its retransmission. */
+START_TEST(duplicate_names_an_original)
+{
+	uint32_t before;
+
+	setup(40);
+	ack(11, 10, RXW_ACK_REQUESTED, "");
+	before = call->p.tx.cc.cwnd;
+	ack(11, 18, RXW_ACK_OUT_OF_SEQUENCE, "01111111");
+	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.serial, 41);
+	b.out.now += 10 * RXW_MS;
+	ack(41, 41, RXW_ACK_REQUESTED, "");
+	ck_assert_uint_lt(call->p.tx.cc.cwnd, before);
+	ack(41, 11, RXW_ACK_DUPLICATE, "");
+	ck_assert_uint_ge(call->p.tx.cc.cwnd, before);
+	/* It counts once. */
+	ck_assert_uint_eq(call->p.tx.doubt, 0);
+	bench_free(&b);
+}
+END_TEST
+
+/* Twenty packets are declared lost. The reaction stands until each of them proves to have been late. */
+START_TEST(one_late_packet_of_many)
+{
+	uint32_t before, after;
+	char acks[41];
+
+	setup(40);
+	b.auto_send = false;
+	before = call->p.tx.cc.cwnd;
+	ack(1, 40, RXW_ACK_OUT_OF_SEQUENCE, "0000000000000000000011111111111111111111");
+	bench_pass(&b, 30 * RXW_MS);
+	ck_assert_uint_eq(call->p.tx.lost, 20);
+	after = call->p.tx.cc.cwnd;
+	ck_assert_uint_lt(after, before);
+	acks[40] = 0;
+	for (unsigned i = 20; i > 1; i--) {
+		memset(acks, '0', 40);
+		memset(acks + i - 1, '1', 40 - (i - 1));
+		ack(1, i, RXW_ACK_OUT_OF_SEQUENCE, acks);
+		ck_assert_uint_eq(call->p.tx.lost, i - 1);
+		ck_assert_uint_eq(call->p.tx.cc.cwnd, after);
+		ck_assert(rxw_recovery_active(&call->p.tx.recovery));
+	}
+	ack(41, 1, RXW_ACK_IDLE, "");
+	ck_assert_uint_ge(call->p.tx.cc.cwnd, before);
+	ck_assert(!rxw_recovery_active(&call->p.tx.recovery));
+	bench_free(&b);
+}
+END_TEST
+
+/* The retransmission after a timeout is acknowledged: the reaction was right, and is never undone. */
+START_TEST(timeout_that_was_right)
+{
+	setup(1);
+	call->p.tx.cc.cwnd = 40;
+	for (unsigned i = 0; i < 50 && call->p.count.timeouts == 0; i++)
+		bench_pass(&b, 100 * RXW_MS);
+	ck_assert_uint_gt(call->p.count.timeouts, 0);
+	ck_assert_uint_gt(call->p.tx.cc.undo_cwnd, 0);
+	b.out.now += 20 * RXW_MS;
+	ack(2, c->p.serial, RXW_ACK_REQUESTED, "");
+	ck_assert_uint_eq(call->p.tx.cc.undo_cwnd, 0);
+	ck_assert_uint_eq(call->p.tx.frto_order, 0);
+	bench_free(&b);
+}
+END_TEST
+
+/* The receiver drops packets again, and then has them: no loss was detected, and none is undone. */
+START_TEST(dropped_again_is_no_loss)
+{
+	uint32_t cwnd, newly = 0;
+
+	setup(40);
+	b.auto_send = false;
+	call->p.tx.cc.cwnd = 40;
+	ack(1, 40, RXW_ACK_OUT_OF_SEQUENCE, "0111111111111111111111111111111111111111");
+	bench_pass(&b, 30 * RXW_MS);
+	cwnd = call->p.tx.cc.cwnd;
+	ck_assert_uint_lt(cwnd, 40);
+	newly = call->p.tx.rate.delivered;
+	for (unsigned i = 0; i < 20; i++) {
+		ack(1, 39, RXW_ACK_OUT_OF_SEQUENCE, "0000000000000000000000000000000000000001");
+		ck_assert_uint_eq(call->p.tx.lost, 39);
+		ack(1, 40, RXW_ACK_OUT_OF_SEQUENCE, "0111111111111111111111111111111111111111");
+		ck_assert_uint_eq(call->p.tx.lost, 1);
+	}
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, cwnd);
+	ck_assert_uint_eq(call->p.tx.rate.delivered, newly);
+	ck_assert_uint_eq(b.stats.spurious_losses, 0);
+	bench_free(&b);
+}
+END_TEST
+
+/* Packet 1 is missing; the others of a burst that was lost were sent again and have arrived. */
+static void hole_outlives_a_round_trip(void)
+{
+	setup(20);
+	ack(1, 20, RXW_ACK_OUT_OF_SEQUENCE, "00000000001111111111");
+	bench_pass(&b, 30 * RXW_MS);
+	bench_send(call);
+	b.out.now += 50 * RXW_MS;
+	ack(1, c->p.serial, RXW_ACK_OUT_OF_SEQUENCE, "01111111111111111111");
+}
+
+/* What was sent later has serial numbers of its own. */
+START_TEST(sample_behind_a_hole)
+{
+	uint32_t serial;
+
+	hole_outlives_a_round_trip();
+	b.out.now += 30 * RXW_MS;
+	bench_write(call, 5, 100, false);
+	rxw_pcall_flush(&call->p, &b.out);
+	bench_settle(&b);
+	serial = rxw_sent_part(&call->p.tx.sent, 21, 26).seg->serial;
+	b.out.now += 50 * RXW_MS;
+	ack(1, serial, RXW_ACK_OUT_OF_SEQUENCE, "0111111111111111111111111");
+	ck_assert_uint_eq(call->p.tx.rtt.latest, 50 * RXW_MS);
+	bench_free(&b);
+}
+END_TEST
+
+START_TEST(ping_behind_a_hole)
+{
+	const struct rxw_ping *ping;
+	uint32_t serial;
+
+	hole_outlives_a_round_trip();
+	b.out.now += 10 * RXW_MS;
+	rxw_ack_ping(&call->p, 0, &b.out);
+	bench_settle(&b);
+	ping = &call->p.ack.ping[(call->p.ack.ping_next + RXW_PINGS - 1) % RXW_PINGS];
+	serial = ping->serial;
+	ck_assert_uint_ne(serial, 0);
+	b.out.now += 50 * RXW_MS;
+	ack(1, serial, RXW_ACK_PING_RESPONSE, "01111111111111111111");
+	ck_assert_uint_eq(ping->serial, 0);
+	ck_assert_uint_eq(call->p.tx.rtt.latest, 50 * RXW_MS);
 	bench_free(&b);
 }
 END_TEST
@@ -925,6 +1068,12 @@ int main(void)
 	tcase_add_test(tcase, lost_by_time);
 	tcase_add_test(tcase, reordering_is_undone);
 	tcase_add_test(tcase, duplicate_names_a_retransmission);
+	tcase_add_test(tcase, duplicate_names_an_original);
+	tcase_add_test(tcase, one_late_packet_of_many);
+	tcase_add_test(tcase, timeout_that_was_right);
+	tcase_add_test(tcase, dropped_again_is_no_loss);
+	tcase_add_test(tcase, sample_behind_a_hole);
+	tcase_add_test(tcase, ping_behind_a_hole);
 	tcase_add_test(tcase, exceeded_window);
 	tcase_add_test(tcase, no_space);
 	tcase_add_test(tcase, nat_reset);
