@@ -20,6 +20,20 @@ src_tests_robustness_attack_test_silent_LDADD = $(harness_libs)
 check_tests += src/tests/robustness/attack/test_client
 src_tests_robustness_attack_test_client_LDADD = $(harness_libs)
 
+# The worst cost of a packet. The core is compiled once more, to count basic blocks.
+cost_sources = src/tests/robustness/attack/cost.c src/tests/robustness/attack/cost.h $(support_host)
+check_LTLIBRARIES += src/tests/robustness/attack/libcounted.la
+src_tests_robustness_attack_libcounted_la_SOURCES = $(rx_base_sources) $(rx_proto_sources)
+src_tests_robustness_attack_libcounted_la_CFLAGS = $(AM_CFLAGS) $(COUNTED_CFLAGS)
+check_tests += src/tests/robustness/attack/test_cost
+src_tests_robustness_attack_test_cost_SOURCES = src/tests/robustness/attack/cost_blocks.c $(cost_sources)
+src_tests_robustness_attack_test_cost_LDADD = src/tests/robustness/attack/libcounted.la $(LDADD)
+src_tests_robustness_attack_test_cost_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset
+# Its CPU time: make src/tests/robustness/attack/cost
+EXTRA_PROGRAMS += src/tests/robustness/attack/cost
+src_tests_robustness_attack_cost_SOURCES = src/tests/robustness/attack/cost_time.c $(cost_sources)
+CLEANFILES += src/tests/robustness/attack/cost
+
 EXTRA_DIST += src/tests/robustness/attack/report.py
 .PHONY: attack-report
 if HAVE_CHECK
