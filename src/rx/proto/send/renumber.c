@@ -18,7 +18,7 @@ static bool has_large_tail(const struct rxw_pcall *p)
 	const struct rxw_security_class *k = &p->conn->auth.security->class;
 	uint32_t size = rxw_pcall_datagram_size(p), from = rxw_sendq_highest_acked(q) + 1;
 
-	if (k->seal != NULL && k->unseal == NULL)
+	if (from >= q->nxt || (k->seal != NULL && k->unseal == NULL))
 		return false;
 	for (uint16_t i = q->ent_head; i != RXW_NO_NODE; i = rxw_sendq_ent(q, i)->next) {
 		const struct rxw_txent *e = rxw_sendq_ent(q, i);
@@ -71,7 +71,9 @@ void rxw_send_renumber_progress(struct rxw_pcall *p, uint64_t now)
 	struct rxw_renumber *r = &q->renumber;
 
 	/* Packets arrive after all: others may follow. */
-	if (r->state != RXW_RENUMBER_NONE) {
+	if (r->state != RXW_RENUMBER_NONE && !has_large_tail(p)) {
+		r->state = RXW_RENUMBER_NONE;
+	} else if (r->state != RXW_RENUMBER_NONE) {
 		r->state = RXW_RENUMBER_ASKING;
 		r->ping = 0;
 		r->tries = 0;
@@ -107,6 +109,10 @@ enum rxw_burst_result rxw_send_renumber_now(struct rxw_pcall *p)
 
 	if (r->state != RXW_RENUMBER_READY)
 		return RXW_BURST_READY;
+	if (from >= to) {
+		r->state = RXW_RENUMBER_NONE;
+		return RXW_BURST_READY;
+	}
 	if (rxw_sent_is_busy(&q->sent, from))
 		return RXW_BURST_BUSY;
 	if (!rxw_sendq_unsend(p, from))

@@ -176,6 +176,8 @@ void rxw_sendq_clear(struct rxw_pcall *p)
 	rxw_sendq_free_sent(q, q->nxt);
 	q->ent_head = q->ent_tail = q->ent_send = RXW_NO_NODE;
 	q->una = q->end = q->nxt;
+	q->renumber.state = RXW_RENUMBER_NONE;
+	q->renumber.to = 0;
 	if (q->grant > 0)
 		q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, 0);
 	q->flight = q->acked = q->lost = 0;
