@@ -92,12 +92,7 @@ int rxw_run_seal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint
  */
 int rxw_run_reseal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint32_t seq,
 		   uint8_t *data, uint16_t stride, uint16_t count, uint16_t last_size);
-
-/*
- * Recover the data of packets that were sealed for the numbers from `seq` on, of a class with unseal().
- * length[]: bytes of data of each packet, which begin behind the header and the class's own. With the
- * connection's lock, as above.
- */
+/* The data of sealed packets again, and their lengths: behind the class's own bytes. In the same way. */
 int rxw_run_unseal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, uint32_t seq,
 		   uint8_t *data, uint16_t stride, uint16_t count, uint16_t last_size,
 		   uint16_t *length);
@@ -161,8 +156,7 @@ struct rxw_auth_job *rxw_pconn_auth_take(struct rxw_pconn *c);
 void rxw_auth_do(const struct rxw_pconn *c, struct rxw_auth_job *job);
 void rxw_pconn_auth_drop(struct rxw_pconn *c, struct rxw_auth_job *job, struct rxw_out *out);
 
-/* For the connection. 0 or a negative result. */
-int rxw_auth_init(struct rxw_pconn *c, struct rxw_security *security);
+int rxw_auth_init(struct rxw_pconn *c, struct rxw_security *security); /* 0, or negative */
 /* Drop all but the class's data, which still tells the identity. */
 void rxw_auth_end(struct rxw_pconn *c);
 void rxw_auth_fini(struct rxw_pconn *c);
@@ -181,16 +175,13 @@ void rxw_auth_want(struct rxw_pconn *c);
 bool rxw_auth_take_wanted(struct rxw_pconn *c);
 /* The client sent a PING: it may be sent one more CHALLENGE. */
 void rxw_auth_pinged(struct rxw_pconn *c);
-/* When the timer is to run; RXW_NEVER = no need. */
-uint64_t rxw_auth_deadline(const struct rxw_pconn *c);
-/* False: the time for the exchange is over. */
-bool rxw_auth_timer(struct rxw_pconn *c, struct rxw_out *out);
+uint64_t rxw_auth_deadline(const struct rxw_pconn *c); /* of the timer; RXW_NEVER = none */
+bool rxw_auth_timer(struct rxw_pconn *c, struct rxw_out *out); /* false: its time is over */
 /* A CHALLENGE or RESPONSE was received; `calls`: call numbers to answer, or to compare with. */
 void rxw_auth_input(struct rxw_pconn *c, enum rxw_auth_work work, const struct rxw_rxrun *run,
 		    const uint32_t calls[4], struct rxw_out *out);
 
-/* The job is done, and another may begin. */
-void rxw_auth_job_done(struct rxw_pconn *c);
+void rxw_auth_job_done(struct rxw_pconn *c); /* another may begin */
 /* False: the CHALLENGE is not usable. */
 bool rxw_auth_challenge_made(struct rxw_pconn *c, struct rxw_auth_job *job, struct rxw_out *out);
 /* `calls`, the numbers now, differ from those of the job: do it again, a few times at most. */

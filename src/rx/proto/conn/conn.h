@@ -93,13 +93,11 @@ struct rxw_buf *rxw_pconn_auth_done(struct rxw_pconn *c, struct rxw_auth_job *jo
 
 /*
  * Client: put `call` (zeroed, with one reference for the channel) on a free channel, and set its
- * number. -RXW_EAGAIN: no channel is free; -RXW_ECALL: the connection is in error; -RXW_ELIMIT: its
- * call numbers are used up.
+ * number. -RXW_EAGAIN: no channel is free; -RXW_ECALL: the connection failed; -RXW_ELIMIT: used up.
  */
 int rxw_pconn_begin(struct rxw_pconn *c, struct rxw_pcall *call, uint64_t now);
 bool rxw_pconn_has_free_channel(const struct rxw_pconn *c, uint64_t now);
-/* The call numbers of all channels are used up: no call can begin any more. */
-bool rxw_pconn_used_up(const struct rxw_pconn *c);
+bool rxw_pconn_used_up(const struct rxw_pconn *c); /* no channel has call numbers left */
 /* Server: no handler is available; send BUSY, the client may try again. False: too late. */
 bool rxw_pcall_refuse(struct rxw_pcall *p, struct rxw_out *out);
 /*

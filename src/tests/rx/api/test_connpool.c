@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/objects.h"
 #include "harness.h"
 #include "tests/support/counters.h"
 #include "tests/main.h"
@@ -249,34 +248,6 @@ START_TEST(more_threads_than_channels)
 }
 END_TEST
 
-/* Connections whose call numbers are used up are replaced; without a pool, the caller is told so. */
-START_TEST(numbers_used_up)
-{
-	rxw_connection *c;
-	rxw_call *call;
-
-	open_pool();
-	for (unsigned round = 0; round < 3; round++) {
-		ck_assert_int_eq(begin(0, 1000, NULL, &call), 0);
-		c = rxw_call_connection(call);
-		for (unsigned i = 0; i < 4; i++)
-			c->p.number[i] = 0x7ffffffe;
-		rxw_call_end(call, 1, NULL);
-		ck_assert_uint_eq(counter_of(bed.client, "calls_started"), round + 1);
-	}
-	close_pool();
-	h_open(&bed, NULL);
-	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&bed.address,
-					       bed.address_len, H_SERVICE, bed.security, &c),
-			 0);
-	for (unsigned i = 0; i < 4; i++)
-		c->p.number[i] = 0x7ffffffe;
-	ck_assert_int_eq(rxw_call_begin(c, NULL, &call), -RXW_ELIMIT);
-	rxw_connection_release(c);
-	h_close(&bed);
-}
-END_TEST
-
-TEST_MAIN_WITHIN(120, "connpool", numbers_used_up, a_blocking_call_waits_for_any_channel,
+TEST_MAIN_WITHIN(120, "connpool", a_blocking_call_waits_for_any_channel,
 		 a_queue_is_told_of_a_channel, abort_ends_calls_and_waits, timeouts_and_arguments,
 		 a_peer_of_the_other_family, more_threads_than_channels)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The limit on connections of validated addresses: idle ones are evicted, busy ones kept (12.3). */
+/*
+ * The limit on connections of validated addresses: idle ones are evicted, busy ones kept (12.3);
+ * connections whose call numbers are used up.
+ */
 #include "engine/objects.h"
 #include "engine/lock.h"
 #include "tests/main.h"
+#include "tests/support/counters.h"
 #include "tests/rx/api/harness.h"
 #include "tests/rx/api/streams.h"
 
@@ -151,5 +155,36 @@ START_TEST(all_are_busy)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(200, "idle connections", who_is_silent_longest_goes, with_a_token,
+/* Connections whose call numbers are used up are replaced; without a pool, the caller is told so. */
+START_TEST(numbers_used_up)
+{
+	rxw_connpool *pool;
+	rxw_connection *c;
+	rxw_call *call;
+
+	h_open(&bed, NULL);
+	ck_assert_int_eq(rxw_connpool_create(bed.client, (struct sockaddr *)&bed.address,
+					     bed.address_len, H_SERVICE, bed.security, 2, &pool),
+			 0);
+	for (unsigned round = 0; round < 3; round++) {
+		ck_assert_int_eq(rxw_connpool_begin(pool, NULL, &call), 0);
+		c = rxw_call_connection(call);
+		for (unsigned i = 0; i < 4; i++)
+			c->p.number[i] = 0x7ffffffe;
+		rxw_call_end(call, 1, NULL);
+		ck_assert_uint_eq(counter_of(bed.client, "calls_started"), round + 1);
+	}
+	rxw_connpool_release(pool);
+	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&bed.address,
+					       bed.address_len, H_SERVICE, bed.security, &c),
+			 0);
+	for (unsigned i = 0; i < 4; i++)
+		c->p.number[i] = 0x7ffffffe;
+	ck_assert_int_eq(rxw_call_begin(c, NULL, &call), -RXW_ELIMIT);
+	rxw_connection_release(c);
+	h_close(&bed);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(200, "idle connections", numbers_used_up, who_is_silent_longest_goes, with_a_token,
 	  all_are_busy)
