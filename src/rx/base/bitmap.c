@@ -20,6 +20,16 @@ void rxw_bitmap_init(struct rxw_bitmap *b, uint64_t *memory, uint32_t room)
 		b->full[0] = UINT64_MAX << words;
 }
 
+void rxw_bitmap_init_empty(struct rxw_bitmap *b)
+{
+	static const uint64_t nothing[RXW_BITMAP_MEMORY(RXW_BITMAP_LEAST)] = {0, 0, UINT64_MAX << 1};
+
+	b->room = RXW_BITMAP_LEAST;
+	b->words = (uint64_t *)nothing;
+	b->any = b->words + 1;
+	b->full = b->words + 2;
+}
+
 /* Bits [from, to) of a word; to is at most 64. */
 static uint64_t bits_between(uint32_t from, uint32_t to)
 {

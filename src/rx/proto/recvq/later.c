@@ -10,9 +10,12 @@ static void lay_out(struct rxw_later *l, uint64_t *bits, uint16_t *entry, uint32
 
 void rxw_later_init(struct rxw_later *l)
 {
+	static const uint16_t no_entries[RXW_BITMAP_LEAST];
+
 	l->buf = NULL;
 	l->count = 0;
-	lay_out(l, l->own_bits, l->own_entry, RXW_BITMAP_LEAST);
+	rxw_bitmap_init_empty(&l->have);
+	l->entry = (uint16_t *)no_entries;
 }
 
 void rxw_later_fini(struct rxw_later *l)
@@ -27,12 +30,14 @@ bool rxw_later_reserve(struct rxw_later *l, struct rxw_pool *pool, uint32_t next
 	uint32_t room = old.have.room, stop = next + old.have.room, to;
 	size_t bits;
 
-	if (end - next <= room)
+	if (l->buf != NULL && end - next <= room)
 		return true;
 	while (room < end - next)
 		room *= 2;
 	/* Growth by at least four times, so that each packet bears a part of the cost. */
-	room = rxw_min32(rxw_max32(room, 4 * old.have.room), RXW_BITMAP_MOST);
+	if (l->buf != NULL)
+		room = rxw_min32(rxw_max32(room, 4 * old.have.room), RXW_BITMAP_MOST);
+	room = rxw_min32(room, RXW_BITMAP_MOST);
 	if (room < end - next || pool == NULL)
 		return false;
 	bits = RXW_BITMAP_MEMORY(room) * sizeof(uint64_t);

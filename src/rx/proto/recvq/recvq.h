@@ -30,12 +30,10 @@ struct rxw_rxent {
  * within `room` of rxw_recvq.next; `entry` has the entry of the first and of the last packet of each.
  */
 struct rxw_later {
-	struct rxw_buf *buf; /* NULL: own memory */
+	struct rxw_buf *buf; /* NULL: no packet was behind a gap */
 	struct rxw_bitmap have;
 	uint16_t *entry;
 	uint32_t count; /* entries */
-	uint64_t own_bits[RXW_BITMAP_MEMORY(RXW_BITMAP_LEAST)];
-	uint16_t own_entry[RXW_BITMAP_LEAST];
 };
 
 /*

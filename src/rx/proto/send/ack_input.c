@@ -378,14 +378,14 @@ static void duplicate(struct rxw_pcall *p, struct ack_result *r)
 	struct rxw_sendq *q = &p->tx;
 
 	for (unsigned i = 0; i < 8; i++) {
-		uint32_t k = r->ack->serial - q->resent[i].serial;
+		uint32_t k = r->ack->serial - q->sent.resent[i].serial;
 
-		if (k >= q->resent[i].count)
-			k = r->ack->serial - q->resent[i].was;
-		if (k >= q->resent[i].count)
+		if (k >= q->sent.resent[i].count)
+			k = r->ack->serial - q->sent.resent[i].was;
+		if (k >= q->sent.resent[i].count)
 			continue;
 		r->spurious = true;
-		r->distance = rxw_max32(r->distance, q->resent[i].distance);
+		r->distance = rxw_max32(r->distance, q->sent.resent[i].distance);
 		r->needless += rxw_send_needless_named(q, i, k);
 	}
 }

@@ -164,9 +164,9 @@ uint32_t rxw_send_needless(struct rxw_sendq *q, const struct rxw_txpart *part, u
 	/* Sent again: a DUPLICATE may have told, or may follow. */
 	for (unsigned i = 0; i < 8; i++) {
 		uint32_t serial = part->seg->serial + (part->first - part->seg->first);
-		uint32_t k = serial - q->resent[i].serial;
+		uint32_t k = serial - q->sent.resent[i].serial;
 
-		if (k >= q->resent[i].count)
+		if (k >= q->sent.resent[i].count)
 			continue;
 		for (uint32_t end = k + part->count; k < end; k++)
 			n += rxw_send_needless_named(q, i, k);
@@ -178,10 +178,10 @@ uint32_t rxw_send_needless(struct rxw_sendq *q, const struct rxw_txpart *part, u
 uint32_t rxw_send_needless_named(struct rxw_sendq *q, unsigned i, uint32_t k)
 {
 	uint64_t bit = 1ull << k;
-	bool known = q->resent[i].needless & bit;
+	bool known = q->sent.resent[i].needless & bit;
 
-	q->resent[i].needless |= bit;
-	return !known && q->doubt != 0 && (int32_t)(q->resent[i].order - q->doubt_from) >= 0;
+	q->sent.resent[i].needless |= bit;
+	return !known && q->doubt != 0 && (int32_t)(q->sent.resent[i].order - q->doubt_from) >= 0;
 }
 
 bool rxw_send_refuted(struct rxw_sendq *q, uint32_t packets)

@@ -318,12 +318,12 @@ static void remember_resent(struct rxw_sendq *q, const struct rxw_txpart *part, 
 	unsigned k = q->resent_next++ % 8;
 	uint32_t highest = q->recovery.highest_order;
 
-	q->resent[k].serial = serial;
-	q->resent[k].count = part->count;
-	q->resent[k].was = part->seg->serial + (part->first - part->seg->first);
-	q->resent[k].order = part->order;
-	q->resent[k].distance = highest > part->order ? highest - part->order : 0;
-	q->resent[k].needless = 0;
+	q->sent.resent[k].serial = serial;
+	q->sent.resent[k].count = part->count;
+	q->sent.resent[k].was = part->seg->serial + (part->first - part->seg->first);
+	q->sent.resent[k].order = part->order;
+	q->sent.resent[k].distance = highest > part->order ? highest - part->order : 0;
+	q->sent.resent[k].needless = 0;
 }
 
 /* How many packets of a run, from `first` on, may leave in a burst again. */

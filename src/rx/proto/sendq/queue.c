@@ -211,8 +211,12 @@ void rxw_sendq_all_acked(struct rxw_pcall *p, struct rxw_out *out)
 bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run)
 {
 	struct rxw_sendq *q = &p->tx;
-	uint16_t i = rxw_slab_get(&q->ents, p->conn->ops->pool(p->conn));
+	struct rxw_pool *pool = p->conn->ops->pool(p->conn);
+	uint16_t i;
 
+	if (!rxw_sent_begin(&q->sent, pool))
+		return false;
+	i = rxw_slab_get(&q->ents, pool);
 	if (i == RXW_NO_NODE)
 		return false;
 	*rxw_sendq_ent(q, i) = (struct rxw_txent){

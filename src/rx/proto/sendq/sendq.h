@@ -106,14 +106,6 @@ struct rxw_sendq {
 	bool losses;	     /* the call has lost packets */
 	bool sender;	     /* counted in learnt.senders of the peer */
 	uint64_t shared;     /* its rate, counted in learnt.rates of the peer; 0 = none */
-	/*
-	 * Latest retransmissions of packets declared lost, and serial and order of these before. A DUPLICATE that
-	 * names either shows that both arrived; `needless` has a bit for each packet of which that is known.
-	 */
-	struct {
-		uint32_t serial, count, was, order, distance;
-		uint64_t needless;
-	} resent[8];
 	uint8_t resent_next;
 	struct rxw_rtt rtt;
 	struct rxw_cc cc;

@@ -6,6 +6,7 @@
 #include "proto/sent/sent.h"
 
 #define FORGET_AT_ONCE 16u
+#define FIRST_LOG      4u /* transmissions */
 #define LOG_MOST       (RXW_BUF_LARGEST / (uint32_t)sizeof(struct rxw_txseg))
 
 _Static_assert(LOG_MOST >= 2 * RXW_BITMAP_MOST,
@@ -37,17 +38,54 @@ static void lay_out(struct rxw_sent *b, uint64_t *bits, uint32_t *orders, uint32
 
 void rxw_sent_init(struct rxw_sent *b)
 {
-	b->buf = b->log_buf = NULL;
-	lay_out(b, b->own_bits, b->own_orders, RXW_SENT_OWN);
-	b->log = b->own_log;
-	b->log_room = sizeof(b->own_log) / sizeof(b->own_log[0]);
-	b->log_head = b->log_count = 0;
+	static const uint32_t no_orders[RXW_SENT_LEAST + 2];
+	static const struct rxw_resent none_resent[RXW_RESENT_KEPT];
+	struct rxw_bitmap *const maps[] = {&b->flight, &b->lost, &b->once, &b->doubted};
+
+	b->buf = b->log_buf = b->first = NULL;
+	b->resent = (struct rxw_resent *)none_resent;
+	b->room = RXW_SENT_LEAST;
+	for (unsigned i = 0; i < 4; i++)
+		rxw_bitmap_init_empty(maps[i]);
+	b->order = (uint32_t *)no_orders;
+	b->low = b->order + RXW_SENT_LEAST;
+	b->low_top = b->low + 1;
+	b->log = NULL;
+	b->log_room = b->log_head = b->log_count = 0;
+}
+
+bool rxw_sent_begin(struct rxw_sent *b, struct rxw_pool *pool)
+{
+	size_t bits = 4 * RXW_BITMAP_MEMORY(RXW_SENT_LEAST) * sizeof(uint64_t);
+	size_t size = memory_of(RXW_SENT_LEAST), log = FIRST_LOG * sizeof(*b->log);
+	uint8_t *memory;
+
+	_Static_assert(RXW_SENT_LEAST == RXW_BITMAP_LEAST, "the room of an empty set");
+	if (b->first != NULL)
+		return true;
+	if (pool == NULL)
+		return false;
+	b->first = rxw_buf_get_array(pool, size + log + RXW_RESENT_KEPT * sizeof(*b->resent));
+	if (b->first == NULL)
+		return false;
+	memory = b->first->data;
+	/* Each of them may be replaced by a larger one. */
+	b->buf = b->log_buf = b->first;
+	rxw_buf_ref(b->buf);
+	rxw_buf_ref(b->log_buf);
+	lay_out(b, (uint64_t *)memory, (uint32_t *)(memory + bits), RXW_SENT_LEAST);
+	b->log = (struct rxw_txseg *)(memory + size);
+	b->log_room = FIRST_LOG;
+	b->resent = (struct rxw_resent *)(memory + size + log);
+	memset(b->resent, 0, RXW_RESENT_KEPT * sizeof(*b->resent));
+	return true;
 }
 
 void rxw_sent_fini(struct rxw_sent *b)
 {
 	rxw_buf_unref(b->buf);
 	rxw_buf_unref(b->log_buf);
+	rxw_buf_unref(b->first);
 	rxw_sent_init(b);
 }
 
@@ -159,6 +197,8 @@ static bool grow_log(struct rxw_sent *b, struct rxw_pool *pool)
 bool rxw_sent_reserve(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una, uint32_t nxt,
 		      uint32_t count)
 {
+	if (!rxw_sent_begin(b, pool))
+		return false;
 	while (nxt + count - una > b->room)
 		if (!grow_packets(b, pool, una, nxt))
 			return false;

@@ -31,7 +31,17 @@ struct rxw_txseg {
 	uint8_t marked; /* enum rxw_ecn_packet */
 };
 
-#define RXW_SENT_OWN 64u /* packets, and 4 transmissions, need no memory of the pool */
+/*
+ * A retransmission, and serial and order of its packets before it. A DUPLICATE that names either serial shows that both
+ * arrived; `needless` has a bit for each packet of which that is known.
+ */
+struct rxw_resent {
+	uint32_t serial, count, was, order, distance;
+	uint64_t needless;
+};
+#define RXW_RESENT_KEPT 8u
+
+#define RXW_SENT_LEAST	64u /* packets that the first memory has space for */
 
 /*
  * Packets [una, nxt) of the owner's send queue, by sequence number modulo `room`, and the log of their transmissions
@@ -40,19 +50,20 @@ struct rxw_txseg {
  * the same for 64 words. Orders and serials may wrap around.
  */
 struct rxw_sent {
-	struct rxw_buf *buf; /* NULL: own memory */
+	struct rxw_buf *
+		buf; /* NULL: nothing was sent; calls that wait for a reply to send have no such memory */
 	uint32_t room;
 	uint32_t *order; /* of the latest transmission */
 	uint32_t *low, *low_top;
 	struct rxw_bitmap flight, lost;
 	struct rxw_bitmap once;	   /* was acknowledged, though the peer may have dropped it since */
 	struct rxw_bitmap doubted; /* declared lost because of others that arrived, or of time */
+	struct rxw_buf *
+		first; /* the first memory: `resent`, and bits, orders and log until they grow; or NULL */
+	struct rxw_resent *resent; /* the latest retransmissions of packets declared lost */
 	struct rxw_buf *log_buf;
 	struct rxw_txseg *log;
 	uint32_t log_room, log_head, log_count;
-	uint64_t own_bits[4 * RXW_BITMAP_MEMORY(RXW_SENT_OWN)];
-	uint32_t own_orders[RXW_SENT_OWN + 2];
-	struct rxw_txseg own_log[4];
 };
 
 /* Packets from `first` on that have the same transmission, state and history. */
@@ -65,6 +76,8 @@ struct rxw_txpart {
 };
 
 void rxw_sent_init(struct rxw_sent *b);
+/* Before the first packet: memory for a few. False: out of memory. */
+bool rxw_sent_begin(struct rxw_sent *b, struct rxw_pool *pool);
 void rxw_sent_fini(struct rxw_sent *b);
 /* Space for `count` packets more than [una, nxt), and one transmission. False: out of memory. */
 bool rxw_sent_reserve(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una, uint32_t nxt,
