@@ -20,7 +20,7 @@ fileserver_sources += \
 	src/fileserver/callbacks/breaks.c src/fileserver/callbacks/changing.c \
 	src/fileserver/callbacks/callbacks.c src/fileserver/callbacks/callbacks.h \
 	src/fileserver/callbacks/ledger.c src/fileserver/callbacks/memory.h src/fileserver/callbacks/work.h \
-	src/fileserver/callbacks/clients.c src/fileserver/callbacks/private.h \
+	src/fileserver/callbacks/clients.c src/fileserver/callbacks/private.h src/fileserver/callbacks/tables.h \
 	src/fileserver/callbacks/promises.c src/fileserver/callbacks/queue.c \
 	src/fileserver/callbacks/remember.c src/fileserver/callbacks/watch.c
 fileserver_sources += \
