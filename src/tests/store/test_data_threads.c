@@ -3,7 +3,7 @@
 #include "tests/store/data_fixture.h"
 
 #define BLOCK	512u
-#define BLOCKS	64u
+#define BLOCKS	STORE_VIEW_OPEN /* a view of more objects would have to be pinned */
 #define ROUNDS	1500
 #define READERS 3
 

@@ -185,7 +185,7 @@ wait_for "$work/rxfsd.out" ' vol .* pt 127.0.0.1:[1-9]' $server || {
 }
 pt adduser late && pt member add staff late && pt members staff && says late
 stop_server $server TERM || fail "rxfsd ended with $?: $(tail -n 1 "$work/rxfsd.err")"
-[ "$(ls -A "$store")" = protection.db ] || fail "the store has: $(ls -A "$store")"
+[ "$(ls -A "$store" | xargs)" = 'protection.db protection.db-ids' ] || fail "the store has: $(ls -A "$store")"
 # The message of the library, with the option.
 refused 1 '--protection: .*not a protection database' "$rxfsd" --export "$work/export" --volume v --port 0 \
 	--vl-port 0 --pt-port 0 --protection "$work/other" --state "$work/state"

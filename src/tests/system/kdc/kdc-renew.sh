@@ -61,7 +61,7 @@ caught() {
 		kdc_login alice secret -l $((2 + tries))s
 		"$afscp" -s "$at" -x "$1" --cell $KDC_CELL get -r vol:/ "$dir/copied" > "$dir/err" 2>&1 &
 		copy=$!
-		until [ -e "$dir/copied/vol/0/0" ] || [ -n "$(ls -A "$dir/copied")" ] || ! kill -0 "$copy" 2> /dev/null; do
+		until [ -e "$dir/copied/0/0" ] || [ -n "$(ls -A "$dir/copied")" ] || ! kill -0 "$copy" 2> /dev/null; do
 			sleep 0.01
 		done
 		kill -STOP "$copy" 2> /dev/null && [ "$(find "$dir/copied" -type f | wc -l)" -lt 800 ] && return
@@ -85,7 +85,7 @@ for class in rxkad rxgk; do
 	while klist -s; do sleep 0.05; done
 	kdc_login alice secret
 	goes_on || { cat "$dir/err" "$dir/log"; kdc_fail "$class: the copy did not go on with the renewed ticket"; }
-	diff -r "$dir/export" "$dir/copied/vol" || kdc_fail "$class: the copy differs"
+	diff -r "$dir/export" "$dir/copied" || kdc_fail "$class: the copy differs"
 
 	caught $class
 	while klist -s; do sleep 0.05; done
