@@ -113,15 +113,20 @@ static void note_low(struct rxw_sent *b, uint32_t w, uint32_t order)
 		b->low[w] = order;
 }
 
-/* Set the orders of packets that are in flight now. */
+/* Set the orders of packets that are in flight now: by words, since note_low() looks at those before. */
 static void place_in_flight(struct rxw_sent *b, uint32_t first, uint32_t count, uint32_t order)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		if (i == 0 || (first + i) % 64 == 0)
-			note_low(b, (first + i) % b->room / 64, order + i);
-		b->order[(first + i) % b->room] = order + i;
+	uint32_t end = first + count;
+
+	while (first != end) {
+		uint32_t n = 64 - first % 64;
+
+		n = n < end - first ? n : end - first;
+		note_low(b, first % b->room / 64, order);
+		rxw_bitmap_set(&b->flight, first, first + n);
+		for (; n > 0; n--)
+			b->order[first++ % b->room] = order++;
 	}
-	rxw_bitmap_set(&b->flight, first, first + count);
 }
 
 static bool grow_packets(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una, uint32_t nxt)
