@@ -192,7 +192,7 @@ void rxw_recvq_discard(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
 
-	rxw_recvq_clear(p);
+	rxw_recvq_fini(p);
 	q->consumed = q->taken = q->hard = q->next;
 	q->verified_to = UINT32_MAX;
 }

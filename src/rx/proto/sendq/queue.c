@@ -174,6 +174,7 @@ void rxw_sendq_clear(struct rxw_pcall *p)
 		drop_ent(q, i);
 	}
 	rxw_sendq_free_sent(q, q->nxt);
+	rxw_sent_fini(&q->sent);
 	q->ent_head = q->ent_tail = q->ent_send = RXW_NO_NODE;
 	q->una = q->end = q->nxt;
 	q->renumber.state = RXW_RENUMBER_NONE;

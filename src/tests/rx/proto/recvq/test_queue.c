@@ -255,6 +255,20 @@ static void limit_of(unsigned which)
 	bench_free(&b);
 }
 
+/* A reply that is not acknowledged keeps no table of the request. */
+START_TEST(tables_are_released)
+{
+	setup();
+	for (uint32_t seq = 1; seq < 14; seq += 2)
+		burst(seq, 1, 40);
+	ck_assert_ptr_nonnull(call()->p.rx.ents.buf);
+	rxw_recvq_discard(&call()->p);
+	ck_assert_ptr_null(call()->p.rx.ents.buf);
+	ck_assert_int_eq(call()->p.rx.pinned, 0);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(limits)
 {
 	for (unsigned which = 0; which < 3; which++)
@@ -363,6 +377,7 @@ int main(void)
 	tcase_add_test(tcase, shuffled);
 	tcase_add_test(tcase, small_ones_are_copied);
 	tcase_add_test(tcase, charges_last_until_consumed);
+	tcase_add_test(tcase, tables_are_released);
 	tcase_add_test(tcase, limits);
 	tcase_add_test(tcase, holes_give_way);
 	tcase_add_test(tcase, ack_table);

@@ -86,6 +86,27 @@ START_TEST(segments)
 }
 END_TEST
 
+/* A call that waits for its reply, or is over, keeps no table of what it has sent. */
+START_TEST(tables_are_released)
+{
+	setup();
+	call->p.tx.cc.cwnd = 255;
+	call->p.tx.window = 255;
+	call->p.tx.edge = 256;
+	for (unsigned i = 0; i < 8; i++) {
+		bench_write(call, 25, 100, false);
+		bench_send(call);
+	}
+	ck_assert_uint_gt(call->p.tx.nxt, 1 + RXW_SENT_LEAST);
+	ck_assert_ptr_nonnull(call->p.tx.sent.buf);
+	ck_assert_ptr_nonnull(call->p.tx.sent.log_buf);
+	rxw_sendq_clear(&call->p);
+	ck_assert_ptr_null(call->p.tx.sent.buf);
+	ck_assert_ptr_null(call->p.tx.sent.log_buf);
+	teardown();
+}
+END_TEST
+
 /* Any order of soft and hard acknowledgements leaves the partition intact. */
 START_TEST(random_acks)
 {
@@ -254,6 +275,7 @@ int main(void)
 	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, queue_and_numbers);
 	tcase_add_test(tcase, segments);
+	tcase_add_test(tcase, tables_are_released);
 	tcase_add_test(tcase, random_acks);
 	tcase_add_test(tcase, water);
 	tcase_add_test(tcase, repack);
