@@ -3,6 +3,8 @@
 #include "proto/call/call.h"
 
 #define FINAL_ACK_WAIT (2 * RXW_MS)
+/* A stream ends below this packet, so that no window reaches 2^32, even if packets are cut into smaller ones. */
+#define STREAM_MOST (UINT32_MAX - 4 * RXW_WINDOW_MAX)
 
 void rxw_event_begin(const struct rxw_pcall *p, const struct rxw_pstats *stats)
 {
@@ -211,7 +213,7 @@ int rxw_pcall_push(struct rxw_pcall *p, const struct rxw_txrun *run, struct rxw_
 	else if (run->count == 0 || run->stride < RXW_HEADER_SIZE ||
 		 run->last_size < RXW_HEADER_SIZE || run->last_size > run->stride || q->all_queued)
 		result = -RXW_EINVAL;
-	else if (q->end + run->count < q->end || q->end + run->count >= UINT32_MAX - RXW_MAX_ACKS) {
+	else if (q->end + run->count < q->end || q->end + run->count >= STREAM_MOST) {
 		rxw_pcall_fail(p, RXW_PROTOCOL_ERROR, RXW_ORIGIN_LOCAL, true, out);
 		result = -RXW_ECALL;
 	} else if (!rxw_sendq_append(p, run))

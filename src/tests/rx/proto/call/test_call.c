@@ -323,6 +323,39 @@ START_TEST(strict_reach_unanswered)
 }
 END_TEST
 
+/* The last packets that a stream may have: the widest window does not wrap around, and the next packet fails the call. */
+START_TEST(end_of_the_numbers)
+{
+	struct rxw_txrun run = {.stride = 128, .last_size = 128, .count = 1};
+	uint32_t from = UINT32_MAX - 4 * RXW_WINDOW_MAX - 20;
+	uint8_t packet[RXW_ACK_MAX_SIZE];
+	uint32_t size;
+
+	client();
+	b.params.window = RXW_WINDOW_MAX;
+	call->p.tx.una = call->p.tx.nxt = call->p.tx.end = from;
+	call->p.tx.edge = from + 16;
+	call->p.tx.cc.cwnd = 100;
+	bench_write(call, 19, 100, false);
+	rxw_pcall_flush(&call->p, &b.out);
+	bench_settle(&b);
+	size = bench_ack(&b, packet, 1, call->p.tx.nxt, 0, RXW_ACK_DELAY, RXW_EXTENDED_ACK, "",
+			 RXW_WINDOW_MAX);
+	packet[28 + 18 + 1] = 4;
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_gt(call->p.tx.edge, call->p.tx.nxt);
+	rxw_pcall_flush(&call->p, &b.out);
+	bench_settle(&b);
+	ck_assert_uint_eq(call->p.tx.nxt, from + 19);
+	run.buf = rxw_buf_get(b.pool);
+	run.data = run.buf->data;
+	ck_assert_int_eq(rxw_pcall_push(&call->p, &run, &b.out), -RXW_ECALL);
+	ck_assert_int_eq(call->p.error, RXW_PROTOCOL_ERROR);
+	bench_settle(&b);
+	bench_free(&b);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("call");
@@ -338,6 +371,7 @@ int main(void)
 	tcase_add_test(tcase, server_life);
 	tcase_add_test(tcase, reply_says_what_the_ack_would);
 	tcase_add_test(tcase, failure);
+	tcase_add_test(tcase, end_of_the_numbers);
 	tcase_add_test(tcase, an_error_of_a_call_never_sent);
 	tcase_add_test(tcase, seeds_from_the_peer);
 	tcase_add_test(tcase, validate_first);
