@@ -206,14 +206,33 @@ static void hard_acks(struct rxw_pcall *p, struct ack_result *r)
 	rxw_sendq_free_below(p, first);
 }
 
+/*
+ * Packets from `from` on, below `to`, that the peer had dropped, and has again. 64 at a time, since it says so in a few
+ * bytes. False: the first is none of them.
+ */
+static bool take_regained(struct rxw_sendq *q, uint32_t from, uint32_t to)
+{
+	uint64_t again = rxw_bitmap_word(&q->sent.lost, from) & rxw_bitmap_word(&q->sent.once, from);
+
+	if (to - from < 64)
+		again &= (1ull << (to - from)) - 1;
+	if ((again & 1) == 0)
+		return false;
+	rxw_sendq_regained(q, from, again);
+	return true;
+}
+
 /* Packets [from, to) are received. */
 static void take_received(struct rxw_pcall *p, uint32_t from, uint32_t to, struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
 
 	while ((from = rxw_sent_missing(&q->sent, from, to)) < to) {
-		struct rxw_txpart part = rxw_sent_part(&q->sent, from, to);
+		struct rxw_txpart part;
 
+		if (take_regained(q, from, to))
+			continue;
+		part = rxw_sent_part(&q->sent, from, to);
 		acked(p, &part, r);
 		rxw_sendq_set(q, part.first, part.count, RXW_TX_ACKED, false);
 		from += part.count;

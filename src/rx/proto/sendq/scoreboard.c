@@ -46,6 +46,7 @@ void rxw_sendq_regained(struct rxw_sendq *q, uint32_t first, uint64_t bits)
 	uint32_t n = (uint32_t)__builtin_popcountll(bits);
 
 	rxw_bitmap_clear_word(&q->sent.lost, first, bits);
+	rxw_bitmap_clear_word(&q->sent.doubted, first, bits);
 	q->lost -= n;
 	q->acked += n;
 }

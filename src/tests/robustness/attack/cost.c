@@ -30,7 +30,7 @@
 
 /*
  * Basic blocks that a packet may cost: any, for 8 bytes of it and of ACKs sent, for a packet that it acknowledges,
- * queues or loses, for one that leaves.
+ * queues or loses, or for 64 that the peer drops or has again, for one that leaves.
  */
 #define ANY	1500u
 #define WORD	30u
@@ -91,12 +91,13 @@ enum state {
 	ST_SENDING,   /* a reply fills the window */
 	ST_SPLIT,     /* each second packet of it is acknowledged, the others are lost */
 	ST_AGAIN,     /* the others were sent again, one by one */
+	ST_DROPPED,   /* then all were acknowledged, and dropped again */
 	ST_OVER,      /* the call is over */
 	ST_CLIENT,    /* a client that sends a request */
 	STATES
 };
-static const char *const state_names[] = {"no call", "receiving", "gaps", "sending",
-					  "split",   "again",	  "over", "client"};
+static const char *const state_names[] = {"no call", "receiving", "gaps", "sending", "split",
+					  "again",   "dropped",	  "over", "client"};
 
 struct call {
 	HOST_CALL;
@@ -172,7 +173,7 @@ static struct rxw_pcall *the_call(void)
 /* Which packets have which state: what differs afterwards was changed. */
 static struct image {
 	uint64_t flight[RXW_BITMAP_MOST / 64], lost[RXW_BITMAP_MOST / 64],
-		have[RXW_BITMAP_MOST / 64];
+		once[RXW_BITMAP_MOST / 64], have[RXW_BITMAP_MOST / 64];
 	uint32_t una, end, consumed, next;
 } before;
 
@@ -185,6 +186,7 @@ static void take_image(struct image *i)
 		return;
 	memcpy(i->flight, p->tx.sent.flight.words, p->tx.sent.room / 8);
 	memcpy(i->lost, p->tx.sent.lost.words, p->tx.sent.room / 8);
+	memcpy(i->once, p->tx.sent.once.words, p->tx.sent.room / 8);
 	memcpy(i->have, p->rx.later.have.words, p->rx.later.have.room / 8);
 	i->una = p->tx.una;
 	i->end = p->tx.end;
@@ -210,6 +212,20 @@ static uint32_t differ(const uint64_t *a, const uint64_t *b, uint32_t room)
 	return n;
 }
 
+/* Packets that were dropped, or are there again: a peer repeats that in a few bytes. They count by words. */
+static uint32_t repeated(const struct image *i, const struct rxw_sent *sent)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < sent->room / 64; k++) {
+		uint64_t bits = (i->lost[k] ^ sent->lost.words[k]) & i->once[k] &
+				~(i->flight[k] | sent->flight.words[k]);
+
+		n += (uint32_t)__builtin_popcountll(bits) - (bits != 0);
+	}
+	return n;
+}
+
 static uint32_t changes_since(const struct image *i)
 {
 	const struct rxw_pcall *p = the_call();
@@ -219,7 +235,8 @@ static uint32_t changes_since(const struct image *i)
 		return i->end - i->una + i->next - i->consumed +
 		       count_bits(i->have, RXW_BITMAP_MOST);
 	return differ(i->flight, p->tx.sent.flight.words, p->tx.sent.room) +
-	       differ(i->lost, p->tx.sent.lost.words, p->tx.sent.room) +
+	       differ(i->lost, p->tx.sent.lost.words, p->tx.sent.room) -
+	       (p->tx.una == i->una ? repeated(i, &p->tx.sent) : 0) +
 	       differ(i->have, p->rx.later.have.words, p->rx.later.have.room) +
 	       (p->tx.una - i->una) + (p->rx.next - i->next);
 }
@@ -575,6 +592,8 @@ static void make_gaps(const struct sequence *s)
 static void make_state(const struct sequence *s, uint32_t window)
 {
 	static const struct op split = {.kind = ACK_TABLES, .pattern = 2, .reason = 2};
+	static const struct op all = {.kind = ACK_TABLES, .pattern = 1, .reason = 2};
+	static const struct op none = {.kind = ACK_TABLES, .reason = 2};
 
 	begin_world(s->state == ST_CLIENT);
 	w.window = window;
@@ -593,13 +612,17 @@ static void make_state(const struct sequence *s, uint32_t window)
 	if (s->state >= ST_SENDING && s->state != ST_OVER)
 		fill_window(s);
 	w.out.now += 20 * RXW_MS;
-	if (s->state == ST_SPLIT || s->state == ST_AGAIN)
+	if (s->state >= ST_SPLIT && s->state <= ST_DROPPED)
 		ack(s, &split);
-	if (s->state == ST_AGAIN) {
+	if (s->state == ST_AGAIN || s->state == ST_DROPPED) {
 		the_call()->tx.cc.cwnd = 65535;
 		the_call()->tx.recovery.recovery_end = 0;
 		send_bursts(the_call(), w.window);
 		w.out.now += 20 * RXW_MS;
+	}
+	if (s->state == ST_DROPPED) {
+		ack(s, &all);
+		ack(s, &none);
 	}
 	if (s->state == ST_OVER) {
 		write_some(the_call(), 1);

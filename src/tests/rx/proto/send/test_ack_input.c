@@ -545,6 +545,36 @@ START_TEST(dropped_again_is_no_loss)
 }
 END_TEST
 
+/* The same with an ACK that has them in its tail, and others that were not acknowledged before. */
+START_TEST(dropped_and_in_the_tail)
+{
+	uint8_t packet[RXW_ACK_MAX_SIZE];
+	uint32_t size;
+
+	setup(40);
+	b.auto_send = false;
+	call->p.tx.cc.cwnd = 300;
+	call->p.tx.window = call->p.tx.edge = 1000;
+	for (unsigned i = 0; i < 8; i++)
+		bench_write(call, 40, 100, false);
+	rxw_pcall_flush(&call->p, &b.out);
+	b.count = b.next = 0;
+	bench_send(call);
+	ck_assert_uint_gt(call->p.tx.nxt, 1 + RXW_MAX_ACKS);
+	ack(1, 40, RXW_ACK_DELAY, "0111111111111111111111111111111111111110");
+	ack(1, 40, RXW_ACK_DELAY, "0111111111000000000000000000000000000010");
+	ck_assert_uint_eq(call->p.tx.acked, 10);
+	size = bench_ack(&b, packet, 1, 1, 0, RXW_ACK_DELAY, RXW_EXTENDED_ACK, "0", 1000);
+	packet[28 + 18 + 1 + 1] = 4;
+	rxw_put32(packet + 28 + 8, call->p.tx.nxt - 2); /* previousPacket */
+	bench_input(&b, c, packet, size, size);
+	ck_assert_uint_eq(call->p.tx.acked, call->p.tx.nxt - 3);
+	ck_assert_uint_eq(call->p.tx.flight + call->p.tx.lost, 2);
+	ck_assert_uint_eq(rxw_sent_missing(&call->p.tx.sent, 2, call->p.tx.nxt), call->p.tx.nxt - 1);
+	bench_free(&b);
+}
+END_TEST
+
 /* Packet 1 is missing; the others of a burst that was lost were sent again and have arrived. */
 static void hole_outlives_a_round_trip(void)
 {
@@ -1072,6 +1102,7 @@ int main(void)
 	tcase_add_test(tcase, one_late_packet_of_many);
 	tcase_add_test(tcase, timeout_that_was_right);
 	tcase_add_test(tcase, dropped_again_is_no_loss);
+	tcase_add_test(tcase, dropped_and_in_the_tail);
 	tcase_add_test(tcase, sample_behind_a_hole);
 	tcase_add_test(tcase, ping_behind_a_hole);
 	tcase_add_test(tcase, exceeded_window);
