@@ -12,6 +12,7 @@
 #define ENTRIES_MOST	16384u /* runs in the queue; writers of a few bytes each wait then */
 #define READY_MOST	4096u  /* packets: 50 ms at 1 Gbit/s */
 #define SPARE_PART	8      /* granted memory that is not needed, as a part of it, is kept */
+#define CUT_LEAST	4u /* sealed packets that are cut at once, if fewer may leave */
 #define REST_AFTER	(10 * RXW_SEC) /* without a packet to send, none is kept */
 
 void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now)
@@ -577,6 +578,18 @@ static int repack(struct rxw_pcall *p, uint16_t i, struct old_bytes *o, uint32_t
 	return 0;
 }
 
+/*
+ * Packets to be cut now. They are sealed again, and a peer decides how often it allows another size and how few packets
+ * may leave.
+ */
+static uint32_t cut_now(const struct rxw_sendq *q)
+{
+	uint32_t window = q->edge > q->nxt ? q->edge - q->nxt : 0;
+	uint32_t room = q->cc.cwnd > q->flight ? q->cc.cwnd - q->flight : 0;
+
+	return rxw_max32(rxw_min32(window, room), CUT_LEAST);
+}
+
 int rxw_sendq_fit(struct rxw_pcall *p, uint32_t size)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -597,6 +610,11 @@ int rxw_sendq_fit(struct rxw_pcall *p, uint32_t size)
 		if (!split_ent(p, i, q->nxt))
 			return -RXW_ENOMEM;
 		i = q->ent_send = rxw_sendq_ent(q, i)->next;
+		e = rxw_sendq_ent(q, i);
+	}
+	if (k->seal != NULL && e->count > cut_now(q)) {
+		if (!split_ent(p, i, e->first + cut_now(q)))
+			return -RXW_ENOMEM;
 		e = rxw_sendq_ent(q, i);
 	}
 	o.run = e;

@@ -210,6 +210,84 @@ START_TEST(repack)
 }
 END_TEST
 
+static unsigned unsealed;
+
+static int seal(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	(void)conn;
+	for (size_t i = 0; i < count; i++)
+		for (uint32_t k = 0; k < packets[i].length; k++)
+			packets[i].data[k] ^= (uint8_t)packets[i].seq;
+	return 0;
+}
+
+static int unseal(void *conn, struct rxw_security_packet *packets, size_t count)
+{
+	unsealed += (unsigned)count;
+	return seal(conn, packets, count);
+}
+
+/*
+ * The peer allows another size with each ACK, and one packet: what does not leave yet stays sealed. The bytes and their
+ * order are right nevertheless.
+ */
+START_TEST(sealed_packets_are_cut_late)
+{
+	static struct rxw_security class;
+	uint32_t bytes = 0, seq = 1, mtu = 1444;
+	struct bench_packet *k;
+
+	bench_init(&b, true);
+	b.auto_send = false;
+	class = rxw_security_null_class;
+	class.class.seal = seal;
+	class.class.unseal = unseal;
+	b.security = &class;
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	call = bench_begin(&b, c);
+	for (uint32_t i = 1; i <= 80; i += 40) {
+		struct rxw_txrun run = {.stride = 1444, .last_size = 1444, .count = 40};
+
+		run.buf = rxw_buf_get(b.pool);
+		run.data = run.buf->data;
+		for (uint32_t n = 0; n < 40 * 1444; n++)
+			run.data[n] = n % 1444 < 28 ? 0
+						    : (uint8_t)(((i - 1 + n / 1444) * 1416 +
+								 n % 1444 - 28) % 251) ^
+							      (uint8_t)(i + n / 1444);
+		ck_assert_int_eq(rxw_pcall_push(&call->p, &run, &b.out), 0);
+	}
+	call->p.tx.edge = 2;
+	unsealed = 0;
+	while (bytes < 80 * 1416) {
+		uint8_t packet[400];
+		uint32_t size;
+
+		rxw_pcall_flush(&call->p, &b.out);
+		bench_send(call);
+		while ((k = bench_next(&b)) != NULL) {
+			if (k->h.type != RXW_DATA)
+				continue;
+			ck_assert_uint_eq(k->h.seq, seq++);
+			ck_assert_uint_le(k->length, mtu);
+			for (uint32_t n = 28; n < k->length; n++, bytes++)
+				ck_assert_uint_eq(k->bytes[n] ^ (uint8_t)k->h.seq, bytes % 251);
+		}
+		b.count = b.next = 0;
+		bench_pass(&b, RXW_MS);
+		b.count = b.next = 0;
+		mtu = mtu > 808 ? mtu - 8 : 1444;
+		size = bench_ack(&b, packet, 1, seq, c->p.serial, RXW_ACK_DELAY, 0, "", 1);
+		rxw_put32(packet + 28 + 18 + 3, mtu);
+		rxw_put32(packet + 28 + 18 + 7, mtu);
+		bench_input(&b, c, packet, size, size);
+	}
+	ck_assert_uint_gt(unsealed, 0);
+	ck_assert_uint_lt(unsealed, 8 * seq);
+	teardown();
+}
+END_TEST
+
 /*
  * The queue was cut anew and now holds more packets than a writer may add to. The writer waits, and
  * is notified like any other.
@@ -279,6 +357,7 @@ int main(void)
 	tcase_add_test(tcase, random_acks);
 	tcase_add_test(tcase, water);
 	tcase_add_test(tcase, repack);
+	tcase_add_test(tcase, sealed_packets_are_cut_late);
 	tcase_add_test(tcase, repack_above_high_water);
 	tcase_add_test(tcase, out_of_memory);
 	return bench_main(suite);
