@@ -128,7 +128,7 @@ static int check_loop(struct rename_op *op, struct work *work, const struct rena
 		if (result)
 			return result;
 	}
-	if (op->looked.done && op->looked.vnode == moved->vnode &&
+	if (op->looked.done && !moved->vol->moves && op->looked.vnode == moved->vnode &&
 	    op->looked.unique == moved->now->v.unique &&
 	    op->looked.moves == volumes_moves(work->base.volumes, op->new_dir->volume))
 		return 0;
@@ -144,10 +144,12 @@ static int look(struct core *core, const struct store_caller *caller, struct ren
 	struct version *version;
 	struct volrec volume;
 	struct view view;
-	int result = lookup_view(core, caller, op->new_dir->volume, &view);
+	int result;
 
+	/* Before the look: a directory that is moved meanwhile counts. */
 	op->looked.moves = volumes_moves(&core->volumes, op->new_dir->volume);
 	op->looked.done = true;
+	result = lookup_view(core, caller, op->new_dir->volume, &view);
 	if (!result)
 		result = volumes_get(&core->volumes, op->new_dir->volume, &volume);
 	/* There are not more directories than files; beyond that it is a loop, by damage. */
@@ -244,7 +246,7 @@ static void change_records(const struct rename_op *op, struct work *work,
 		entry_touch(&op->base, work, rename->from, from);
 	}
 	if (rename->across && rename->directory) {
-		volumes_moved(work->base.volumes, moved->vol->rec.id);
+		moved->vol->moves++;
 		work_new_version(work, moved->now);
 		moved->now->v.server_mtime = work->now;
 	}

@@ -510,6 +510,10 @@ void work_publish(struct work *work)
 		else if (node->now)
 			cache_charge(work->base.cache, &key, node->now);
 	}
+	/* After the versions: a look at the tree that follows sees them, and one before is told of them. */
+	for (const struct workvol *volume = work->volumes; volume; volume = volume->next)
+		if (volume->moves)
+			volumes_moved(work->base.volumes, volume->rec.id);
 	for (const struct workvol *volume = work->volumes; volume; volume = volume->next)
 		if (volume->publish && volume->gone)
 			volumes_drop(work->base.volumes, volume->rec.id);

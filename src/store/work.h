@@ -22,6 +22,7 @@ struct workvol {
 	bool named;	   /* with its name */
 	bool gone;	   /* removed */
 	bool publish;	   /* was written */
+	unsigned moves;	   /* directories of it that got another one above them */
 };
 
 /* A vnode of a read-write volume that a transaction has used. */

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "store/db.h"
 #include "tests/main.h"
@@ -459,6 +460,75 @@ START_TEST(deep_rename)
 }
 END_TEST
 
+/* -- two directories, each below the other -- */
+
+#define ROUNDS 200
+#define BELOW  100
+
+struct mover {
+	struct store_fid to;
+	const char *name, *new_name; /* in the root; below `to` */
+	int result;
+};
+
+/* After the commit, before others see it. */
+static void linger(void *arg, const struct store_changes *changed)
+{
+	(void)arg;
+	(void)changed;
+	usleep(2000);
+}
+
+static void *move(void *arg)
+{
+	struct store_caller caller = admin;
+	struct store_status from, to;
+	struct store_changes changed;
+	struct mover *mover = arg;
+
+	caller.changed = linger;
+	pthread_barrier_wait(&start);
+	mover->result = store->ops->rename(store, &caller, &root, mover->name, &mover->to,
+					   mover->new_name, &from, &to, &changed);
+	return NULL;
+}
+
+static struct store_fid make_chain(const char *name)
+{
+	struct store_fid dir = make(&root, name, STORE_DIR);
+
+	for (int i = 0; i < BELOW; i++)
+		dir = make(&dir, "d", STORE_DIR);
+	return dir;
+}
+
+START_TEST(crossed_renames)
+{
+	struct mover mover[2] = {{.name = "a", .new_name = "x"}, {.name = "b", .new_name = "y"}};
+	pthread_t thread[2];
+
+	fixture_open(STORE_LAZY);
+	mover[1].to = make_chain("a");
+	mover[0].to = make_chain("b");
+	for (int i = 0; i < ROUNDS; i++) {
+		int won;
+
+		pthread_barrier_init(&start, NULL, 2);
+		for (int k = 0; k < 2; k++)
+			ck_assert_int_eq(pthread_create(&thread[k], NULL, move, &mover[k]), 0);
+		for (int k = 0; k < 2; k++)
+			pthread_join(thread[k], NULL);
+		pthread_barrier_destroy(&start);
+		won = mover[0].result ? 1 : 0;
+		ck_assert_int_eq(mover[won].result, 0);
+		ck_assert_int_ne(mover[!won].result, 0);
+		ck_assert_int_eq(try_rename(&admin, &mover[won].to, mover[won].new_name, &root,
+					    mover[won].name),
+				 0);
+	}
+}
+END_TEST
+
 /* -- volumes, by id -- */
 
 static void expect_volumes(uint32_t read_only)
@@ -529,7 +599,7 @@ int main(void)
 	const TTest *const tests[] = {cold_directories, no_room_in_cache, cold_and_submitted,
 				      promised_disk,	promised_quota,	  rival_writers,
 				      slow_reader,	ordered_volumes,  many_objects,
-				      deep_rename};
+				      deep_rename,	crossed_renames};
 	Suite *suite = suite_create("shares");
 	TCase *tcase = tcase_create("shares");
 	SRunner *runner;
