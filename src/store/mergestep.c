@@ -124,18 +124,24 @@ struct merge_op {
 	struct piece *piece;
 };
 
-/* Whether a version may refer to the object of the copy. -EAGAIN: it is about to be removed. */
-static int check_object(const struct merge_op *op, struct work *work)
+/*
+ * Whether a version may refer to the object of the copy. -EAGAIN: it is about to be removed, perhaps among many that are not
+ * dead yet.
+ */
+static int check_object(const struct merge_op *op, struct work *work, const struct node *node)
 {
+	uint64_t id = op->piece->patch.extent->object;
 	struct db_object object;
 	struct db *db;
 	int result = store_run_check(op->piece->run);
 
 	if (result || op->piece->made)
 		return result;
+	if (node->now->content.tail_object != id && !store_content_has(&node->now->content, id))
+		return -EAGAIN;
 	result = work_db(work, &db);
 	if (!result)
-		result = db_object_get(db, op->piece->patch.extent->object, &object);
+		result = db_object_get(db, id, &object);
 	if (!result && object.dead)
 		result = -EAGAIN;
 	return result == -ENOENT ? -EAGAIN : result;
@@ -152,7 +158,7 @@ static int apply_merge(struct txn_op *txn, struct work *work)
 	if (!result && !store_content_shows(&node->now->content, op->window))
 		result = -EAGAIN;
 	if (!result)
-		result = check_object(op, work);
+		result = check_object(op, work, node);
 	if (!result)
 		result = store_content_copy(&node->now->content, &content);
 	if (!result)
