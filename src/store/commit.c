@@ -69,6 +69,17 @@ static int compose_small(const struct write_op *op, struct work *work, const str
 
 /* -- extents -- */
 
+/*
+ * A run may add to an object that its writer found in an older version. If the newest one does not refer to that object any
+ * more, it is about to be removed, unless a clone refers to it.
+ */
+static bool may_go_on(const struct piece *piece, const struct store_content *now)
+{
+	uint64_t id = piece->patch.count ? piece->patch.extent[0].object : 0;
+
+	return piece->made || !id || now->tail_object == id || store_content_has(now, id);
+}
+
 /* The old contents up to op->kept. */
 static int old_content(const struct write_op *op, const struct node *node, struct outcome *outcome)
 {
@@ -87,7 +98,8 @@ static int old_content(const struct write_op *op, const struct node *node, struc
 		result = store_content_copy(&writer->prefix.patch, &outcome->content);
 	} else {
 		result = store_content_copy(&now->content, &outcome->content);
-		if (!result && store_content_shows(&now->content, &writer->window)) {
+		if (!result && store_content_shows(&now->content, &writer->window) &&
+		    may_go_on(&writer->compact, &now->content)) {
 			writer->compact_used = true;
 			outcome->made[2] = writer->compact.made;
 			result = store_content_merge(&outcome->content, &writer->compact.patch);
@@ -99,10 +111,6 @@ static int old_content(const struct write_op *op, const struct node *node, struc
 	return result;
 }
 
-/*
- * The run may add to an object that its writer found in an older version. If the newest one does not refer to that
- * object any more, it is about to be removed, unless a clone refers to it.
- */
 static int check_object(const struct write_op *op, struct work *work, const struct node *node)
 {
 	const struct piece *main = &op->writer->main;
@@ -112,8 +120,7 @@ static int check_object(const struct write_op *op, struct work *work, const stru
 
 	if (!main->run || main->made || !main->patch.count)
 		return 0;
-	if (node->now->content.tail_object != main->patch.extent[0].object &&
-	    !store_content_has(&node->now->content, main->patch.extent[0].object))
+	if (!may_go_on(main, &node->now->content))
 		return COMMIT_MOVE;
 	result = work_db(work, &db);
 	if (!result)
