@@ -133,8 +133,11 @@ int fsd_lock_set(struct fsd_locks *locks, const struct store_fid *fid,
 
 	pthread_mutex_lock(&locks->lock);
 	l = find(locks, fid);
-	if (l && l->ends <= now)
-		l->count = 0;
+	/* The next one is its caller's. */
+	if (l && l->ends <= now) {
+		drop(locks, l);
+		l = NULL;
+	}
 	if (l && l->count && (write || l->count < 0 || l->count == INT32_MAX))
 		rc = -EAGAIN;
 	else if (!l && !(l = add(locks, fid, who, now)))

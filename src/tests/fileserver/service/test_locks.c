@@ -87,6 +87,24 @@ START_TEST(full_table)
 }
 END_TEST
 
+/* A lock that has ended is taken again by another caller: it counts for that one. */
+START_TEST(share_of_ended_lock)
+{
+	struct fsd_locks *locks = fsd_locks_create(4);
+	struct fsd_share_key first, second;
+	const struct store_fid file[3] = {{1, 2, 1}, {1, 4, 1}, {1, 6, 1}};
+
+	fsd_share_of_user(1, &first);
+	fsd_share_of_user(2, &second);
+	ck_assert_int_eq(fsd_lock_set(locks, &file[0], &first, true, 100), 0);
+	ck_assert_int_eq(fsd_lock_set(locks, &file[1], &first, true, 100), 0);
+	ck_assert_int_eq(fsd_lock_set(locks, &file[0], &second, true, 500), 0);
+	ck_assert_int_eq(fsd_lock_set(locks, &file[1], &second, true, 500), 0);
+	ck_assert_int_eq(fsd_lock_set(locks, &file[2], &first, true, 500), 0);
+	fsd_locks_destroy(locks);
+}
+END_TEST
+
 /* One caller takes half of what is free; each of the others still gets some. */
 START_TEST(shares_of_callers)
 {
@@ -115,4 +133,5 @@ START_TEST(shares_of_callers)
 }
 END_TEST
 
-TEST_MAIN("locks", readers_and_writers, removed_volume, expiry, full_table, shares_of_callers)
+TEST_MAIN("locks", readers_and_writers, removed_volume, expiry, full_table, share_of_ended_lock,
+	  shares_of_callers)
