@@ -16,6 +16,17 @@
 #	endif
 #endif
 
+/* The path may be that of another process, which has fewer rights than this one. */
+static bool leads_up(const char *path)
+{
+	for (; path; path = strchr(path, '/')) {
+		path += *path == '/';
+		if (!strncmp(path, "..", 2) && (!path[2] || path[2] == '/'))
+			return true;
+	}
+	return false;
+}
+
 /* One name at a time, for kernels without openat2(). */
 static int open_walk(int directory, const char *path, int flags, unsigned mode)
 {
@@ -50,6 +61,8 @@ int admin_open_beneath(int directory, const char *path, int flags, unsigned mode
 	flags |= O_NOFOLLOW | O_CLOEXEC;
 	if (!*path)
 		path = ".";
+	if (leads_up(path))
+		return -EXDEV;
 #ifdef HAVE_OPENAT2
 	struct open_how how = {
 		.flags = (uint64_t)flags,

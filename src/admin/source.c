@@ -51,6 +51,18 @@ static uint64_t tree_bytes(int directory, const struct admin_run *run)
 	return bytes;
 }
 
+/* Of the kind that was asked for: no device goes to a process that may not open it. */
+static int lend_one(int directory, const char *path, enum admin_source_kind kind)
+{
+	int fd = admin_open_beneath(directory, path, open_flags[kind], 0);
+	struct stat st;
+
+	if (fd < 0 || kind != ADMIN_SOURCE_FILE || (!fstat(fd, &st) && S_ISREG(st.st_mode)))
+		return fd;
+	close(fd);
+	return -EINVAL;
+}
+
 /* False: nobody waits for it. */
 static bool send_reply(int fd, const struct reply *reply, int lent)
 {
@@ -90,7 +102,7 @@ void admin_lend(int fd, int directory)
 		if (kind == ADMIN_SOURCE_TOTAL)
 			reply.bytes = tree_bytes(directory, NULL);
 		else if (kind < ADMIN_SOURCE_TOTAL)
-			lent = admin_open_beneath(directory, request + 1, open_flags[kind], 0);
+			lent = lend_one(directory, request + 1, kind);
 		if (kind != ADMIN_SOURCE_TOTAL && lent < 0)
 			reply.error = -lent;
 		sent = send_reply(fd, &reply, lent);

@@ -2,9 +2,16 @@
 /* import and export: limits, interruptions, trees that others change, names of any bytes. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "admin/private.h"
@@ -457,6 +464,72 @@ START_TEST(full)
 }
 END_TEST
 
+/* The system call that keeps a path below a directory is not there, or is filtered. */
+static void forbid_openat2(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+
+	if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static pid_t lend(int end, int directory, bool filtered)
+{
+	pid_t child = fork();
+
+	ck_assert_int_ge(child, 0);
+	if (child)
+		return child;
+	if (filtered)
+		forbid_openat2();
+	admin_lend(end, directory);
+	_exit(0);
+}
+
+/* A process that borrows gets no more than files and directories below. */
+START_TEST(lent)
+{
+	struct fixture f;
+	const char *tree;
+
+	begin(&f);
+	fixture_shell("echo secret > '%s'/secret", fixture_directory(&f, "outside"));
+	tree = fixture_directory(&f, "tree");
+	fixture_shell("cd '%s' && mkdir d && echo x > d/file && mkfifo pipe", tree);
+	for (int filtered = 0; filtered < 2; filtered++) {
+		int pair[2], directory = open(tree, O_RDONLY | O_DIRECTORY), fd;
+		struct admin_output output = {0};
+		const struct admin_run run = {.output = &output};
+		pid_t child;
+
+		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+		child = lend(pair[1], directory, filtered);
+		close(pair[1]);
+		close(directory);
+		output.directory = pair[0];
+		fd = admin_source_open(&run, "d/file", ADMIN_SOURCE_FILE);
+		ck_assert_int_ge(fd, 0);
+		close(fd);
+		ck_assert_int_lt(admin_source_open(&run, "../outside/secret", ADMIN_SOURCE_FILE),
+				 0);
+		ck_assert_int_lt(admin_source_open(&run, "d/../../outside", ADMIN_SOURCE_LOOK), 0);
+		ck_assert_int_lt(admin_source_open(&run, "d/../..", ADMIN_SOURCE_DIRECTORY), 0);
+		ck_assert_int_lt(admin_source_open(&run, "/", ADMIN_SOURCE_DIRECTORY), 0);
+		ck_assert_int_lt(admin_source_open(&run, "pipe", ADMIN_SOURCE_FILE), 0);
+		shutdown(pair[0], SHUT_RDWR);
+		close(pair[0]);
+		ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	}
+	end(&f);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(300, "administration of a store: trees", interrupted, killed, there_already,
 		 progress, owners, set_id, not_unfinished, changing, unsized, many_holes,
-		 too_many_names, outside, any_bytes, deep, full)
+		 too_many_names, outside, lent, any_bytes, deep, full)
