@@ -129,6 +129,8 @@ void fsd_audit_unreserve(struct fsd_audit *audit)
 void fsd_audit_add(struct fsd_audit *audit, const struct fsd_audit_record *record)
 {
 	bool reserved = audit && audit->strict && record->reserved;
+	/* Those of refused calls must not take the threads of calls that are served. */
+	bool patience = audit && (!audit->strict || record->code);
 	struct audit_entry entry;
 
 	if (!audit)
@@ -136,7 +138,7 @@ void fsd_audit_add(struct fsd_audit *audit, const struct fsd_audit_record *recor
 	audit_entry_fill(&entry, record);
 	pthread_mutex_lock(&audit->lock);
 	audit->reserved -= reserved;
-	if (reserved || await_room(audit, record->code ? OF_FAILED : 0, !audit->strict)) {
+	if (reserved || await_room(audit, record->code ? OF_FAILED : 0, patience)) {
 		audit->entries[audit->head++ % QUEUE] = entry;
 		if (audit->sleeping)
 			pthread_cond_signal(&audit->work);

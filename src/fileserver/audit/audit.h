@@ -46,7 +46,7 @@ void fsd_audit_unreserve(struct fsd_audit *audit);
 
 /*
  * Add a record to the queue. If it is full, wait while the writer makes progress, with `strict` also while it makes
- * none; else, or if the file cannot be written, the record is lost and counted, and the log says so once a minute. A record with a place neither waits nor is lost. Any thread. NULL: does
+ * none, unless the call failed; else, or if the file cannot be written, the record is lost and counted, and the log says so once a minute. A record with a place neither waits nor is lost. Any thread. NULL: does
  * nothing.
  */
 void fsd_audit_add(struct fsd_audit *audit, const struct fsd_audit_record *record);

@@ -2,6 +2,7 @@
 /* Tests of the audit log: lines, escapes, many threads, a full ring, a renamed file. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -391,6 +392,48 @@ START_TEST(full_disk_and_strict)
 }
 END_TEST
 
+static void *read_all(void *arg)
+{
+	char bytes[65536];
+
+	while (read(*(int *)arg, bytes, sizeof(bytes)) > 0)
+		;
+	return NULL;
+}
+
+/* A disk that does not answer: calls that are refused for that do not wait for it. */
+START_TEST(silent_disk_and_strict)
+{
+	struct fsd_audit_record done = {.operation = "x", .name = "name", .reserved = true};
+	struct fsd_audit_record refused = {.operation = "x", .name = "name", .code = 1};
+	struct fsd_audit_stats stats;
+	pthread_t reader;
+	int fd;
+
+	setup();
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	fd = open(path, O_RDONLY | O_NONBLOCK);
+	ck_assert_int_ge(fd, 0);
+	audit = fsd_audit_open(path, true, message);
+	ck_assert_ptr_nonnull(audit);
+	while (fsd_audit_reserve(audit))
+		fsd_audit_add(audit, &done);
+	fsd_audit_add(audit, &refused);
+	fsd_audit_add(audit, &refused);
+	fsd_audit_stats(audit, &stats);
+	ck_assert_uint_eq(stats.lost, 2);
+	ck_assert_int_eq(fcntl(fd, F_SETFL, 0), 0);
+	ck_assert_int_eq(pthread_create(&reader, NULL, read_all, &fd), 0);
+	while (!fsd_audit_reserve(audit))
+		usleep(1000);
+	fsd_audit_add(audit, &done);
+	fsd_audit_close(audit);
+	pthread_join(reader, NULL);
+	close(fd);
+	teardown();
+}
+END_TEST
+
 /* A thread that answers the calls of whole transactions adds many records at once, and loses none. */
 START_TEST(bursts)
 {
@@ -424,4 +467,5 @@ START_TEST(unusable_file)
 END_TEST
 
 TEST_MAIN("audit", lines, longest_line, strict_loses_nothing, lost_lines_are_counted, rotation,
-	  full_disk, full_disk_and_rotation, full_disk_and_strict, bursts, unusable_file)
+	  full_disk, full_disk_and_rotation, full_disk_and_strict, silent_disk_and_strict, bursts,
+	  unusable_file)
