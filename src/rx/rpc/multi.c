@@ -46,6 +46,7 @@ struct group {
 	unsigned open;	      /* current calls of its members */
 	unsigned next;	      /* next in the list of groups to retry */
 	bool listed;
+	uint64_t since; /* ns: only calls of others hold its channels; 0: not so */
 };
 
 #define NONE UINT32_MAX
@@ -216,8 +217,21 @@ static int begin(struct rxw_rpc_multi *m, unsigned index)
 	if (!r) {
 		me->state = OPEN;
 		me->group->open++;
+		me->group->since = 0;
 	}
 	return r;
+}
+
+/* Calls of others hold the channels of a group: whether its waiting members have waited too long. */
+static bool is_late(const struct rxw_rpc_multi *m, struct group *g)
+{
+	uint64_t now = monotonic_ns();
+
+	if (!m->deadline_ms)
+		return false;
+	if (!g->since)
+		g->since = now;
+	return now - g->since >= m->deadline_ms * UINT64_C(1000000);
 }
 
 /*
@@ -247,6 +261,8 @@ static int begin_one(struct rxw_rpc_multi *m, unsigned *index)
 		unsigned i = g->first;
 
 		r = begin(m, i);
+		if (r == -RXW_EAGAIN && !g->open && is_late(m, g))
+			r = -RXW_ETIMEDOUT;
 		if (r != -RXW_EAGAIN) {
 			g->first = m->member[i].next;
 			*index = i;

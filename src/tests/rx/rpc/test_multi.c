@@ -171,6 +171,42 @@ START_TEST(channels_held_by_others)
 }
 END_TEST
 
+/* Nobody releases the channels: the deadline ends the wait. */
+START_TEST(channels_held_too_long)
+{
+	struct rxw_call_options options = { .size = sizeof(options), .deadline_ms = 50 };
+	rxw_connection *full = h_connect(&bed, T_SERVICE);
+	rxw_connection *c[6] = { full, full, full, full, full, full };
+	struct rxw_rpc_multi *multi;
+	enum rxw_rpc_step step;
+	unsigned index, failed = 0;
+	rxw_call *call;
+	uint32_t key;
+	int32_t code;
+
+	for (unsigned i = 0; i < 4; i++) {
+		ck_assert_int_eq(rxw_call_begin(full, NULL, &held[i]), 0);
+		ck_assert_int_eq(StartT_Wait(held[i], 100 + i), 0);
+		ck_assert_int_eq(rxw_call_send_end(held[i]), 0);
+	}
+	t_waiting(4);
+	multi = rxw_rpc_multi_create_with(c, 6, &options);
+	while ((step = rxw_rpc_multi_next(multi, &index, &call, &code)) != RXW_RPC_DONE) {
+		ck_assert_int_eq(step, RXW_RPC_FAILED);
+		ck_assert_uint_eq(index, failed++);
+		ck_assert_int_eq(code, RXW_CALL_TIMEOUT);
+	}
+	ck_assert_uint_eq(failed, 6);
+	rxw_rpc_multi_destroy(multi);
+	for (unsigned i = 0; i < 4; i++) {
+		t_open(100 + i);
+		ck_assert_int_eq(EndT_Wait(held[i], &key), 0);
+		ck_assert_int_eq(rxw_call_end(held[i], 0, NULL), 0);
+	}
+	rxw_connection_release(full);
+}
+END_TEST
+
 static rxw_connection *connect_to(uint16_t port, uint16_t service)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
@@ -340,6 +376,7 @@ int main(void)
 	tcase_add_test(tc, order_of_arrival);
 	tcase_add_test(tc, repeated_connections);
 	tcase_add_test(tc, channels_held_by_others);
+	tcase_add_test(tc, channels_held_too_long);
 	tcase_add_test(tc, failures_affect_one_member);
 	tcase_add_test(tc, calls_that_cannot_begin);
 	tcase_add_test(tc, ended_early);
