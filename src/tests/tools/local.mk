@@ -100,6 +100,7 @@ check_tests += src/tests/tools/copy/test_sink
 src_tests_tools_copy_test_sink_SOURCES = \
 	src/tests/tools/copy/test_sink.c src/tests/tools/testing.h src/tools/copy/part.c src/tools/copy/sink.c
 src_tests_tools_copy_test_sink_LDADD = $(tools_test_libs)
+src_tests_tools_copy_test_sink_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=flock,--wrap=renameat,--wrap=unlinkat
 
 check_tests += src/tests/tools/perf/test_wire
 src_tests_tools_perf_test_wire_SOURCES = \

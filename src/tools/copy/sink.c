@@ -117,9 +117,20 @@ static int link_nameless(struct sink *s)
 }
 
 /*
- * Open the part. -1: it cannot be trusted, is in use, or cannot be made: a temporary file does as
- * well.
+ * Lock the part that was opened. False: it cannot be trusted, or another process uses it or has
+ * renamed it.
  */
+static bool own_part(struct sink *s, struct stat *st)
+{
+	struct stat named;
+
+	return flock(s->fd, LOCK_EX | LOCK_NB) == 0 && fstat(s->fd, st) == 0 &&
+	       S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1 &&
+	       fstatat(s->dir, s->temp, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       named.st_dev == st->st_dev && named.st_ino == st->st_ino;
+}
+
+/* Open the part. -1: it is somebody else's, or cannot be made: a temporary file does as well. */
 static int open_part(struct sink *s, uint64_t version, uint64_t length, bool resume)
 {
 	char name[PART_NAME];
@@ -133,8 +144,7 @@ static int open_part(struct sink *s, uint64_t version, uint64_t length, bool res
 		       0600);
 	if (s->fd < 0)
 		return -1;
-	if (fstat(s->fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-	    st.st_nlink != 1 || flock(s->fd, LOCK_EX | LOCK_NB) < 0) {
+	if (!own_part(s, &st)) {
 		close(s->fd);
 		s->fd = -1;
 		return -1;
@@ -278,7 +288,7 @@ int sink_restart(struct sink *s)
 int sink_commit(struct sink *s, mode_t mode, uint32_t mtime)
 {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (time_t)mtime}};
-	int fd = s->fd;
+	int fd = s->fd, lock, failed;
 
 	if (!s->owned)
 		return 0;
@@ -287,16 +297,18 @@ int sink_commit(struct sink *s, mode_t mode, uint32_t mtime)
 		return -1;
 	if (s->nameless && link_nameless(s) < 0)
 		return -1;
+	/* Another process must not take the part before it has its name. */
+	lock = s->part ? dup(fd) : -1;
 	/* On network file systems close() may report that the disk is full. */
-	s->owned = false;
+	failed = close(fd);
+	s->owned = lock >= 0;
+	s->fd = lock;
+	if (failed || (s->temporary && renameat(s->dir, s->temp, s->dir, s->name) < 0))
+		return -1;
+	s->owned = s->temporary = false;
 	s->fd = -1;
-	if (close(fd) < 0)
-		return -1;
-	if (!s->temporary)
-		return 0;
-	if (renameat(s->dir, s->temp, s->dir, s->name) < 0)
-		return -1;
-	s->temporary = false;
+	if (lock >= 0)
+		close(lock);
 	return 0;
 }
 
@@ -304,10 +316,11 @@ void sink_abandon(struct sink *s)
 {
 	int saved = errno;
 
-	if (s->owned && s->fd >= 0)
-		close(s->fd);
+	/* Before the lock of a part ends. */
 	if (s->temporary && !(s->part && s->keep))
 		unlinkat(s->dir, s->temp, 0);
+	if (s->owned && s->fd >= 0)
+		close(s->fd);
 	s->owned = s->temporary = s->nameless = false;
 	s->fd = -1;
 	errno = saved;

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "tools/copy/sink.h"
@@ -107,6 +108,85 @@ START_TEST(parts)
 	ck_assert(!s.part);
 	s.keep = true;
 	sink_abandon(&s);
+	ck_assert_int_eq(count_names(folder), 1);
+	unlink(path);
+	rmdir(folder);
+	free(folder);
+}
+END_TEST
+
+/* Another process finishes the part between open() and flock(): it must not be truncated. */
+static const char *finish_as;
+static char found_part[300];
+
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+int __real_renameat(int from, const char *old, int to, const char *new);
+int __wrap_renameat(int from, const char *old, int to, const char *new);
+int __real_unlinkat(int dir, const char *name, int flags);
+int __wrap_unlinkat(int dir, const char *name, int flags);
+
+int __wrap_flock(int fd, int operation)
+{
+	if (finish_as)
+		ck_assert_int_eq(rename(found_part, finish_as), 0);
+	finish_as = NULL;
+	return __real_flock(fd, operation);
+}
+
+/* A part that still has its name is locked. */
+static unsigned locked;
+
+static void note_lock(const char *name)
+{
+	int fd = open(name, O_WRONLY);
+
+	if (fd < 0)
+		return;
+	locked += __real_flock(fd, LOCK_EX | LOCK_NB) < 0;
+	close(fd);
+}
+
+int __wrap_renameat(int from, const char *old, int to, const char *new)
+{
+	note_lock(old);
+	return __real_renameat(from, old, to, new);
+}
+
+int __wrap_unlinkat(int dir, const char *name, int flags)
+{
+	note_lock(name);
+	return __real_unlinkat(dir, name, flags);
+}
+
+START_TEST(parts_of_two_processes)
+{
+	char *folder = test_folder(), path[300], *text;
+	struct iovec first = { (char[]){ "hello" }, 5 };
+	struct sink s;
+
+	snprintf(path, sizeof(path), "%s/file", folder);
+	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 5, false), 0);
+	ck_assert_int_eq(sink_write(&s, &first, 1, 0), 0);
+	snprintf(found_part, sizeof(found_part), "%s", s.temp);
+	s.keep = true;
+	sink_abandon(&s);
+	finish_as = path;
+	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 5, false), 0);
+	ck_assert_ptr_null(finish_as);
+	ck_assert(!s.part);
+	sink_abandon(&s);
+	text = read_all(path);
+	ck_assert_str_eq(text, "hello");
+	free(text);
+
+	locked = 0;
+	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 5, false), 0);
+	sink_abandon(&s);
+	ck_assert_uint_eq(locked, 1);
+	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 5, false), 0);
+	ck_assert_int_eq(sink_commit(&s, 0640, 1000000000), 0);
+	ck_assert_uint_eq(locked, 2);
 	ck_assert_int_eq(count_names(folder), 1);
 	unlink(path);
 	rmdir(folder);
@@ -224,4 +304,4 @@ START_TEST(long_names)
 }
 END_TEST
 
-TEST_MAIN("sink", commit, parts, holes, abandon, disk_full, not_files, long_names)
+TEST_MAIN("sink", commit, parts, parts_of_two_processes, holes, abandon, disk_full, not_files, long_names)
