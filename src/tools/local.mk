@@ -52,6 +52,7 @@ src_tools_afscp_SOURCES = \
 	src/tools/copy/bench.c \
 	src/tools/copy/change.c src/tools/copy/change.h \
 	src/tools/copy/chmod.c \
+	src/tools/copy/begun.c src/tools/copy/begun.h \
 	src/tools/copy/climb.c src/tools/copy/climb.h \
 	src/tools/copy/copy.h \
 	src/tools/copy/count.c src/tools/copy/count.h \

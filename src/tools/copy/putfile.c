@@ -16,6 +16,7 @@
 
 #include "afs/client/store.h"
 #include "tools/common/message.h"
+#include "tools/copy/begun.h"
 #include "tools/copy/part.h"
 #include "tools/copy/put.h"
 
@@ -550,7 +551,8 @@ static enum copy_result open_part(struct storing *s)
 			return rc;
 		if (t.exists && t.object.status.FileType == AFS_TYPE_FILE &&
 		    t.object.status.LinkCount == 1 && t.object.status.ClientModTime == s->mtime &&
-		    afs_status_length(&t.object.status) <= s->size) {
+		    afs_status_length(&t.object.status) <= s->size &&
+		    begun_matches(s->copy, &t.object, s->file->fd, s->file->label)) {
 			s->object = t.object;
 			s->at = afs_status_length(&t.object.status);
 			s->set_mode = true;
@@ -630,9 +632,11 @@ static void resume(struct storing *s, bool *done)
 	if (length == s->size && s->file->exists) {
 		*done = true;
 		copy_skip(s->copy, s->file->label, length);
-	} else {
+	} else if (begun_matches(s->copy, &s->object, s->file->fd, s->file->label)) {
 		/* They do not count as copied. */
 		atomic_fetch_add(&run->left_out, length);
+	} else {
+		return;
 	}
 	s->at = length;
 }
