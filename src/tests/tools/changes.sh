@@ -75,6 +75,17 @@ cp_well put -C --json source home:/changed && want out skipped 0 && want out fil
 holds home:/changed/source afters
 cp_well put -C --json source home:/changed && want out skipped 1 && want out files 0
 
+# A mount point, which others use as well, is not replaced.
+mkdir mounts
+echo text > mounts/a
+ln -s text mounts/b
+cp_well mkdir home:/mounts && cp_well ln --mount other home:/mounts/a && cp_well ln --mount other home:/mounts/b
+cp_ put -r mounts home:/ 2> told && fail "put -r over mount points"
+for name in a b; do
+	grep -q "home:/mounts/$name: a mount point of the volume other has this name" told || fail "put -r: $(cat told)"
+	cp_well stat home:/mounts/$name && grep -q 'mount point #other' out || fail "the mount point $name is gone"
+done
+
 # Files of one time, as a reproducible build makes them: -C does not add to a shorter one that has other contents.
 what="put -C of another source of the same time"
 for parts in "old new" "equal equal"; do

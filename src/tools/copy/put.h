@@ -57,4 +57,7 @@ void put_sum_below(int fd, struct put_sum *sum);
 ssize_t put_names(int fd, char ***names);
 void put_names_free(char **names, size_t count);
 
+/* COPY_FAILED after a message if the object is a mount point, which a put does not replace. */
+enum copy_result put_spare_mount(struct copy *copy, const AFSFid *link, const char *label);
+
 #endif

@@ -114,14 +114,40 @@ static bool note_full(struct storing *s, const struct afs_error *error)
 
 /* ---- the object ---- */
 
+enum copy_result put_spare_mount(struct copy *copy, const AFSFid *link, const char *label)
+{
+	struct outage outage = {0};
+	AFSFetchStatus status;
+	struct afs_error error;
+	char text[AFSPATHMAX + 1];
+
+	copy_fresh(copy);
+	while (afs_client_status(copy->client, link, label, &status, &error) < 0 ||
+	       (status.FileType == AFS_TYPE_SYMLINK &&
+		afs_client_readlink(copy->client, link, label, text, &error) < 0)) {
+		if (change_retry(copy, &outage, &error, NULL))
+			continue;
+		copy_complain(copy, &error);
+		return copy_judge(copy, &error);
+	}
+	if (status.FileType != AFS_TYPE_SYMLINK || !afs_is_mount_point(status.UnixModeBits, text))
+		return COPY_GOOD;
+	tools_error("%s: a mount point of the volume %.*s has this name; remove it first", label,
+		    (int)strnlen(text, 66) - 2, text + 1);
+	return COPY_FAILED;
+}
+
 /* Remove a symbolic link that has the name: within a tree no link is followed. */
 static enum copy_result remove_link(struct storing *s)
 {
+	enum copy_result rc = put_spare_mount(s->copy, &s->object.fid, s->file->label);
 	struct change c = {.op = CHANGE_REMOVE,
 			   .label = s->file->label,
 			   .dir = s->file->dir,
 			   .name = s->file->name};
 
+	if (rc != COPY_GOOD)
+		return rc;
 	s->file->exists = false;
 	return change_make(s->copy, &c);
 }

@@ -334,6 +334,8 @@ put_link(struct tree *t, int fd, const char *name, const struct stat *st,
 	c.op = CHANGE_SYMLINK;
 	c.unknown = false;
 	c.how = change_status(put_time(st->st_mtime), 0777);
+	if (rc == COPY_GOOD && e && !is_directory(e))
+		rc = put_spare_mount(t->copy, &e->fid, label);
 	if (rc != COPY_GOOD)
 		return rc;
 	return e && !is_directory(e) ? change_replace(t->copy, &c) : make_in(t->copy, level, &c);
