@@ -75,6 +75,29 @@ cp_well put -C --json source home:/changed && want out skipped 0 && want out fil
 holds home:/changed/source afters
 cp_well put -C --json source home:/changed && want out skipped 1 && want out files 0
 
+# Two puts of one file: the later one takes the part's name, and the earlier one, which fails, leaves it.
+part_id() { cp_ stat --json home:/.both.afscp-part 2> err | grep -E '"(vnode|unique)"'; }
+cp_well put a/same home:/both
+mkfifo both1 both2
+"$afscp" -s "$where" put - home:/both < both1 2> told &
+first=$!
+exec 3> both1
+tries=0
+until id=$(part_id) || [ $((tries += 1)) -gt 300 ]; do sleep 0.1; done
+"$afscp" -s "$where" put - home:/both < both2 3>&- &
+second=$!
+exec 4> both2
+until later=$(part_id) && [ "$later" != "$id" ] || [ $((tries += 1)) -gt 600 ]; do sleep 0.1; done
+echo earlier >&3
+exec 3>&-
+wait $first && fail "put whose part is gone"
+grep -q 'another client has removed it' told || fail "put whose part is gone: $(cat told)"
+holds home:/both first
+echo later >&4
+exec 4>&-
+wait $second || fail "the later put ended with $?"
+holds home:/both later
+
 # A mount point, which others use as well, is not replaced.
 mkdir mounts
 echo text > mounts/a

@@ -39,6 +39,7 @@ struct storing {
 	bool succeeded; /* the latest call */
 	bool spoiled;	/* the source has changed: what is stored is worthless */
 	bool unanswered; /* the error of the latest call is that there is no answer */
+	bool gone;	 /* it is that somebody else has removed the object */
 	bool hold;	 /* a full volume is not reported, but noted: */
 	bool full;
 	struct afs_error error; /* then */
@@ -285,6 +286,7 @@ static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t l
 	if (change_retry(s->copy, &s->outage, &error, NULL))
 		return look_again(s);
 	s->unanswered = error.origin != RXW_ORIGIN_PEER || error.remedy != AFS_REMEDY_NONE;
+	s->gone = error.origin == RXW_ORIGIN_PEER && error.code == AFS_VNOVNODE;
 	if (note_full(s, &error))
 		return COPY_FAILED;
 	change_complain(s->copy, CHANGE_STORE, &error);
@@ -634,8 +636,8 @@ static enum copy_result replace(struct storing *s)
 		s->object = new.object;
 		return rc;
 	}
-	/* An interrupted one stays for --continue. */
-	if (!new.unanswered && !copy_interrupted(s->copy) && new.object.fid.Vnode)
+	/* An interrupted one stays for --continue. Another put may have made a part of that name. */
+	if (!new.unanswered && !new.gone && !copy_interrupted(s->copy) && new.object.fid.Vnode)
 		remove_made(&new);
 	if (!new.full)
 		return rc;
