@@ -222,7 +222,7 @@ chmod 644 "$tree/big"
 mkdir resumed
 killed() {
 	(cd resumed && ulimit -f 20000 && exec "$afscp" -s "$where" get "$@" demo:big 2> ../err)
-	[ "$(ls -A resumed | wc -l)" = 1 ] && [ -s resumed/.big.*.afscp-part ] || fail "after SIGXFSZ: $(ls -lA resumed) $(cat err)"
+	[ "$(ls -A resumed | wc -l)" = 1 ] && [ -s "$(echo resumed/.big.*.afscp-part)" ] || fail "after SIGXFSZ: $(ls -lA resumed) $(cat err)"
 }
 what="get -C of a part"
 killed
