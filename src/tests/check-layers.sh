@@ -74,7 +74,7 @@ may_include src/common    "$common|rxwire/stats[.]h"
 may_include src/rx/base   "$config|$no_clock|base/.*|$values"
 may_include src/rx/proto  "$config|$no_clock|(base|proto)/.*|$values|rxwire/security[.]h"
 # Modules of proto. state.h is the layout of calls and connections.
-below='(core/core|event/event|sent/sent|slab/slab|output/output|peer/peer|auth/auth|recvq/recvq|recv/recv|sendq/sendq|send/send|state)'
+below='(core/core|event/event|sent/sent|slab/slab|output/output|peer/peer|auth/auth|recvq/recvq|recv/recv|sendq/(repack|sendq)|send/(pmtu|send)|state)'
 may_include src/rx/proto/core   "$config|base/.*|proto/(core/core|event/event)[.]h|$values"
 may_include src/rx/proto/event  "$config|base/.*|proto/(event/event|state)[.]h|$values"
 may_include src/rx/proto/slab   "$config|base/.*|proto/slab/slab[.]h"

@@ -7,12 +7,12 @@
 
 #include "base/rtt.h"
 
-#define FALLBACK    1200u
+#define FALLBACK    RXW_MTU_FALLBACK
 #define TRIES       3u
 #define GRANULARITY 16u /* bytes; a smaller gain does not justify a probe */
 #define CONFIRM_S   600u
 #define REST_S      1u
-#define LEAST	    548u  /* fits into every IPv4 packet that need not be cut */
+#define LEAST	    RXW_MTU_LEAST
 #define ETHERNET    1500u /* most paths, */
 #define BEYOND	    1536u /* and if this does not arrive, the path is one of them */
 #define IPV6_LEAST  1280u /* tunnels */
@@ -155,15 +155,18 @@ static void fall_to(struct rxw_mtu *m, uint32_t size, uint32_t high)
 
 bool rxw_mtu_timeout(struct rxw_mtu *m, uint32_t outstanding_size, bool heard)
 {
-	/* A peer that was never heard leaves time for one size only. */
-	uint32_t to = heard && m->confirmed > FALLBACK ? FALLBACK : LEAST;
+	uint32_t to = m->confirmed > FALLBACK ? FALLBACK : LEAST;
 
+	if (!heard && outstanding_size <= FALLBACK)
+		to = LEAST;
 	if (outstanding_size <= to || m->confirmed <= to)
 		return false;
 	if (++m->black_holes < 2)
 		return false;
 	m->told = 0;
 	fall_to(m, to, m->ceiling);
+	/* A peer that was never heard leaves little time. */
+	m->black_holes = !heard;
 	return true;
 }
 

@@ -10,6 +10,9 @@
  * State of one peer; sizes in UDP payload bytes. Invariants: base <= confirmed <= ceiling, low <=
  * high <= ceiling. `confirmed` is the largest size for DATA.
  */
+#define RXW_MTU_LEAST 548u /* fits into every IPv4 packet that need not be cut */
+#define RXW_MTU_FALLBACK 1200u
+
 struct rxw_mtu {
 	uint32_t base, confirmed, ceiling;
 	uint32_t probing;   /* size of the probe in flight, 0 = none */
@@ -65,7 +68,7 @@ void rxw_mtu_confirmed(struct rxw_mtu *m, uint32_t size, uint64_t now);
 void rxw_mtu_lost(struct rxw_mtu *m, uint64_t now); /* the probe in flight was not answered */
 /*
  * RTO with packets of this size outstanding; the second in a row falls back to 1200, and the fourth, or
- * the second if the peer was not heard yet, to the least size. True if the size changed.
+ * the third if the peer was not heard yet, to the least size. True if the size changed.
  */
 bool rxw_mtu_timeout(struct rxw_mtu *m, uint32_t outstanding_size, bool heard);
 /*

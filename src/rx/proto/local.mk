@@ -17,9 +17,9 @@ rx_proto_sources = \
 	src/rx/proto/peer/table.h \
 	src/rx/proto/recv/recv.h src/rx/proto/recv/ack.c src/rx/proto/recv/input.c \
 	src/rx/proto/recvq/recvq.h src/rx/proto/recvq/later.c src/rx/proto/recvq/queue.c \
-	src/rx/proto/send/send.h src/rx/proto/send/ack_input.c src/rx/proto/send/loss.c \
-	src/rx/proto/send/pmtu.c src/rx/proto/send/proof.c src/rx/proto/send/renumber.c src/rx/proto/send/timer.c src/rx/proto/send/transmit.c \
-	src/rx/proto/sendq/sendq.h src/rx/proto/sendq/queue.c src/rx/proto/sendq/scoreboard.c \
+	src/rx/proto/send/send.h src/rx/proto/send/pmtu.h src/rx/proto/send/ack_input.c src/rx/proto/send/loss.c \
+	src/rx/proto/send/pmtu.c src/rx/proto/send/proof.c src/rx/proto/send/timer.c src/rx/proto/send/transmit.c \
+	src/rx/proto/sendq/sendq.h src/rx/proto/sendq/repack.h src/rx/proto/sendq/queue.c src/rx/proto/sendq/scoreboard.c \
 	src/rx/proto/sent/sent.h src/rx/proto/sent/sent.c \
 	src/rx/proto/slab/slab.h src/rx/proto/slab/slab.c \
 	src/rx/proto/state.h src/rx/proto/state_roam.h

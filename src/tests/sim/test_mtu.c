@@ -307,6 +307,38 @@ static unsigned hidden(uint64_t seed, const char *class, uint32_t before, uint32
 	return good;
 }
 
+/*
+ * Datagrams arrive twice, and late, before and after the path MTU falls. That ends no call, whether fragments pass or
+ * not, and the bytes are right.
+ */
+static unsigned doubled(uint64_t seed, const char *class, bool fragments, double loss)
+{
+	struct sim_class k;
+	struct sim_setup s;
+	char name[80];
+	bool good;
+
+	path(&s, 100, 40);
+	if (!sim_class_make(&k, class, 0, 0))
+		return 0;
+	sim_class_use(&s, &k);
+	s.up.mtu = s.down.mtu = 1472;
+	s.up.hidden = s.down.hidden = !fragments;
+	s.up.duplicate = s.down.duplicate = 0.2;
+	s.up.reorder = s.down.reorder = fragments ? 0.1 : 0;
+	s.up.loss = s.down.loss = loss;
+	s.stop_at = 12 * RXW_SEC;
+	sim_plan(&s, 3000, SIM_SET_MTU, SIM_DOWN, 1272);
+	sim_plan(&s, 8000, SIM_MARK, 0, 0);
+	sim_run(&sim, &s, seed);
+	snprintf(name, sizeof(name), "doubled, %s, %s, losses of %g %%", class,
+		 fragments ? "fragments pass" : "hidden", 100 * loss);
+	good = expect(name, "share afterwards", seed, share(8, 12), 0.05, 1);
+	sim_free(&sim);
+	sim_class_free(&k);
+	return good;
+}
+
 /* The path was never larger than that: requests and replies begin too large. */
 static unsigned narrow(uint64_t seed, const char *class, uint32_t mtu)
 {
@@ -348,6 +380,7 @@ static unsigned hopeless(uint64_t seed)
 	s.up.mtu = s.down.mtu = 1472;
 	s.up.hidden = s.down.hidden = true;
 	s.down.loss = 0.02;
+	s.stop_at = 12 * RXW_SEC;
 	sim_plan(&s, 2000, SIM_SET_MTU, SIM_DOWN, 972);
 	sim_run(&sim, &s, seed);
 	seconds = (double)(sim.finished_at - START) / 1e9;
@@ -369,6 +402,8 @@ static bool all_hidden(uint64_t seed)
 
 	for (unsigned i = 0; i < sizeof(class) / sizeof(class[0]); i++)
 		good &= hidden(seed, class[i], 1472, 972, 40, true) & narrow(seed, class[i], 972);
+	good &= doubled(seed, "null", true, 0) & doubled(seed, "null", true, 0.02) &
+		doubled(seed, "null", false, 0) & doubled(seed, "rxgk-crypt", false, 0);
 	return good & narrow(seed, "null", TUNNEL) & narrow(seed, "null", 548);
 }
 

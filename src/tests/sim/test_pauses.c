@@ -67,6 +67,47 @@ static bool bunched(const char *what, unsigned ms, unsigned of, double queue, do
 	return good;
 }
 
+/*
+ * A server is stopped, and a new request of several packets waits in its socket meanwhile: the call goes on afterwards.
+ * No packet may have changed its number, since the old ones arrive first. Each call is a new connection's first one.
+ */
+static bool stopped_server(unsigned ms, double loss, double duplicate, uint64_t seed)
+{
+	struct sim_setup s;
+	char name[80];
+	bool good;
+
+	path(&s, NULL, 100, 10, 1);
+	s.connections = 4;
+	s.calls = 3;
+	s.request = 30000;
+	s.reply = 1;
+	s.up.loss = s.down.loss = loss;
+	s.up.duplicate = s.down.duplicate = duplicate;
+	s.limit = 100 * RXW_SEC;
+	for (unsigned i = 0; i < 2; i++)
+		sim_plan(&s, i * 2.0 * (double)ms + (i != 0 ? 17 : 0), SIM_PAUSE, SIM_DOWN, (int64_t)ms * MSEC);
+	sim_run(&sim, &s, seed);
+	snprintf(name, sizeof(name), "server stopped for %u ms, losses of %g %%%s: calls", ms, 100 * loss,
+		 duplicate > 0 ? ", duplicates" : "");
+	good = sim_expect(&sim, name, seed, sim.calls_done, 12, 12);
+	sim_free(&sim);
+	return good;
+}
+
+static bool stopped_servers(uint64_t seed)
+{
+	static const unsigned ms[] = {1000, 3000, 3500, 5000, 8000};
+	bool good = true;
+
+	for (unsigned i = 0; i < sizeof(ms) / sizeof(ms[0]); i++) {
+		good &= stopped_server(ms[i], 0, 0, seed);
+		good &= stopped_server(ms[i], 0.1, 0, seed);
+		good &= stopped_server(ms[i], 0.1, 0.3, seed);
+	}
+	return good;
+}
+
 static bool bunches(uint64_t seed)
 {
 	bool good = bunched("ACKs in bunches of 200 ms", 200, SIM_UP, 1, 0.8, seed);
@@ -170,6 +211,7 @@ int main(int argc, char **argv)
 	for (uint64_t seed = args.first; seed < args.first + args.count; seed++) {
 		good &= bunches(seed);
 		good &= stops(seed);
+		good &= stopped_servers(seed);
 		good &= longer_path(seed);
 	}
 	return good ? 0 : 1;

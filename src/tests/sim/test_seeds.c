@@ -40,12 +40,6 @@ static bool one(uint64_t seed, bool changes, bool trace, bool verbose)
 	sim_random(&setup, seed);
 	if (changes)
 		sim_random_changes(&setup, seed);
-	/*
-	 * A datagram that arrives twice just after the path MTU fell looks like one with its old number, and one that
-	 * is too large may be lost again and again.
-	 */
-	if (setup.may_end == 0)
-		setup.may_end = RXW_CALL_MSGSIZE;
 	setup.trace = trace;
 	sim_run(&sim, &setup, seed);
 	sim_free(&sim);

@@ -50,6 +50,7 @@ struct rxw_peer {
 	/* No call but the one that searches begins a search before; its state, if it ends before. */
 	_Atomic(uint64_t) mtu_at;
 	_Atomic(uint32_t) mtu_search;		/* rxw_mtu_pack(); 0 = none */
+	_Atomic(bool) carries;	       /* packets above RXW_MTU_LEAST have arrived there */
 	_Atomic(uint32_t) mtu_refused; /* our system refused a probe of this size; 0 = none */
 	_Atomic(uint32_t) told_max_mtu;	  /* limit in its latest ACK, for observers; 0 = unknown */
 	_Atomic(uint32_t) merged_acks_ok; /* its flight doubled per round trip on merged ACKs */

@@ -6,9 +6,13 @@
 #include "proto/state.h"
 
 #define SEARCH_AFTER 64u  /* packets: short calls do not search for a larger MTU */
-#define LEAST	     548u /* packets of this size fit into any path */
 #define MANY	     8u
 #define PATIENCE     (2 * RXW_MS) /* of the check, at least, for packets that are overtaken */
+#define TRIES	     3u  /* PINGs of one size */
+#define MOST_TRIES   16u
+#define IN_VAIN	     4u  /* retransmissions in fragments, until packets are cut anew, */
+#define UNANSWERED   2u  /* so many of these do not count for a PING without an answer */
+#define HOPELESS     8u  /* or until the call ends if they cannot be */
 
 static void store(struct rxw_pcall *p)
 {
@@ -108,6 +112,207 @@ static void end_check(struct rxw_mtu_check *k)
 	k->at = RXW_NEVER;
 }
 
+/*
+ * --- packets that were sent are too large for the path (rx-protocol 5.5) ---
+ *
+ * They leave again in fragments, one packet at a time until something arrives. If fragments do not arrive either, while
+ * PINGs are answered again and again, packets are cut into smaller ones. A packet number means certain bytes of the
+ * stream, so that needs proof that the peer has none of these packets, and that none is on its way: nothing is sent for
+ * two RTOs, and the answer to a PING then shows what the peer has.
+ */
+
+static bool head_is_large(const struct rxw_pcall *p)
+{
+	const struct rxw_sendq *q = &p->tx;
+	const struct rxw_txent *e;
+
+	if (q->una == q->nxt)
+		return false;
+	e = rxw_sendq_ent(q, q->ent_head);
+	return (q->una + 1 == e->first + e->count ? e->last_size : e->stride) >
+	       rxw_pcall_datagram_size(p);
+}
+
+/* The peer has nothing that was sent from the lowest missing packet on, as far as it is known. */
+static bool may_renumber(const struct rxw_pcall *p)
+{
+	const struct rxw_security_class *k = &p->conn->auth.security->class;
+
+	return head_is_large(p) && p->tx.acked == 0 && (k->seal == NULL || k->unseal != NULL);
+}
+
+/* The request is one packet: a server that has it needs none of those into which it is cut. */
+static bool is_whole_request(const struct rxw_pcall *p)
+{
+	const struct rxw_sendq *q = &p->tx;
+
+	return p->client && q->una == 1 && q->nxt == 2 && q->end == 2 && q->all_queued;
+}
+
+static void answered(struct rxw_pcall *p, uint32_t serial, uint64_t now)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_renumber *r = &q->renumber;
+
+	if (r->ping == 0 || serial != r->ping)
+		return;
+	r->ping = 0;
+	if (r->state == RXW_RENUMBER_ASKING) {
+		r->state = RXW_RENUMBER_READY;
+		return;
+	}
+	if (!r->single || r->head != q->una || r->in_vain > HOPELESS)
+		return;
+	r->in_vain++;
+	q->backoff = 0; /* the path is alive */
+	if (r->in_vain >= IN_VAIN && may_renumber(p)) {
+		r->state = RXW_RENUMBER_ASKING;
+		r->tries = 0;
+		r->at = now + 2 * rxw_rtt_rto(&q->rtt, 0, 0);
+	}
+}
+
+/* Packets were acknowledged: they pass, or nothing is known of those that follow. */
+static void fragments_arrive(struct rxw_pcall *p)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_renumber *r = &q->renumber;
+
+	r->state = RXW_RENUMBER_NONE;
+	r->single = false;
+	r->ping = 0;
+	if (r->to != 0 && q->una >= r->to) {
+		r->to = 0;
+		q->edge = q->una + q->window;
+	}
+}
+
+void rxw_send_renumber(struct rxw_pcall *p)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_renumber *r = &q->renumber;
+
+	r->single = head_is_large(p);
+	r->ping = 0;
+	r->in_vain = 0;
+	r->head = q->una;
+	if (r->single && !q->heard && is_whole_request(p) && may_renumber(p))
+		r->state = RXW_RENUMBER_READY;
+}
+
+void rxw_send_in_vain(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_renumber *r = &q->renumber;
+
+	r->single = head_is_large(p);
+	if (!r->single || r->head != q->una)
+		r->in_vain = 0;
+	else if (r->ping != 0) /* where PINGs are lost, fragments may be lost as well */
+		r->in_vain -= r->in_vain < UNANSWERED ? r->in_vain : UNANSWERED;
+	r->ping = 0;
+	r->head = q->una;
+	/* A server that has heard nothing of the call answers no PING. */
+	if (r->single && (q->heard || !p->client))
+		r->ping = rxw_send_ask(p, rxw_pcall_datagram_size(p), out);
+}
+
+bool rxw_send_too_large(const struct rxw_pcall *p)
+{
+	return p->tx.renumber.in_vain >= HOPELESS;
+}
+
+static void ask_before(struct rxw_pcall *p, struct rxw_out *out)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_renumber *r = &q->renumber;
+
+	if (r->state != RXW_RENUMBER_ASKING || out->now < r->at)
+		return;
+	if (!may_renumber(p)) {
+		r->state = RXW_RENUMBER_NONE;
+		return;
+	}
+	/* The peer answers no PING of this size, either. */
+	if (r->tries >= TRIES && rxw_send_shrink(p, out))
+		r->tries = 0;
+	r->ping = rxw_send_ask(p, rxw_pcall_datagram_size(p), out);
+	r->at = out->now + rxw_rtt_rto(&q->rtt, 0, r->tries);
+	r->tries += r->tries < MOST_TRIES;
+}
+
+enum rxw_burst_result rxw_send_renumber_now(struct rxw_pcall *p)
+{
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_renumber *r = &q->renumber;
+	bool whole = is_whole_request(p) && !q->heard;
+	uint32_t to = q->nxt;
+
+	if (rxw_send_too_large(p))
+		return RXW_BURST_FAILED;
+	if (r->state != RXW_RENUMBER_READY)
+		return RXW_BURST_READY;
+	if (!may_renumber(p)) {
+		r->state = RXW_RENUMBER_NONE;
+		return RXW_BURST_READY;
+	}
+	if (rxw_sent_is_busy(&q->sent, q->una))
+		return RXW_BURST_BUSY;
+	if (!rxw_sendq_unsend(p, q->una))
+		return RXW_BURST_FAILED;
+	r->state = RXW_RENUMBER_NONE;
+	r->single = false;
+	r->in_vain = 0;
+	if (!whole) {
+		r->from = q->una;
+		r->to = rxw_max32(r->to, to);
+	}
+	q->edge = rxw_send_edge(q, q->edge);
+	q->stuck_since = 0;
+	q->probe = q->probed = false;
+	q->requested_last = false;
+	return RXW_BURST_READY;
+}
+
+/* The highest packet that an ACK acknowledges. */
+static uint32_t highest_of(const struct rxw_ack *ack)
+{
+	if (ack->count > RXW_MAX_ACKS || ack->tail > 0 || ack->part > 0)
+		return ack->previous;
+	for (uint32_t i = ack->count; i > 0; i--)
+		if (rxw_ack_has(ack, i - 1))
+			return ack->first + i - 1;
+	return ack->first - 1;
+}
+
+/* Sent once with its new number, and acknowledged sooner than a round trip: an old packet had this number. */
+static bool is_early(const struct rxw_sendq *q, uint32_t seq, uint64_t now)
+{
+	const struct rxw_txseg *s;
+
+	if (seq < rxw_max32(q->una, q->renumber.from) || seq >= q->renumber.to ||
+	    rxw_sent_state(&q->sent, seq) == RXW_TX_ACKED)
+		return false;
+	s = rxw_sent_find(&q->sent, rxw_sent_order(&q->sent, seq));
+	return s->prev_order == 0 && now - s->sent_at < q->rtt.min - q->rtt.min / 8;
+}
+
+bool rxw_send_mixed(const struct rxw_pcall *p, const struct rxw_ack *ack, uint64_t now)
+{
+	const struct rxw_sendq *q = &p->tx;
+	uint32_t highest;
+
+	if (q->renumber.to == 0)
+		return false;
+	highest = highest_of(ack);
+	return highest >= q->nxt || is_early(q, highest, now);
+}
+
+uint32_t rxw_send_edge(const struct rxw_sendq *q, uint32_t edge)
+{
+	return q->renumber.to != 0 ? rxw_min32(edge, q->renumber.to) : edge;
+}
+
 void rxw_send_probe_answered(struct rxw_pcall *p, const struct rxw_ping *ping, uint64_t now)
 {
 	struct rxw_sendq *q = &p->tx;
@@ -120,7 +325,7 @@ void rxw_send_probe_answered(struct rxw_pcall *p, const struct rxw_ping *ping, u
 		store(p);
 		note_search(p, now);
 	}
-	rxw_send_renumber_answered(p, ping->serial);
+	answered(p, ping->serial, now);
 	if (ping->serial == k->large) {
 		end_check(k);
 	} else if (ping->serial == k->small) {
@@ -142,15 +347,17 @@ bool rxw_send_check_path(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_mtu_check *k = &q->check;
-	uint32_t size = q->mtu.confirmed, block = rxw_max32(p->conn->auth.room.block, 1);
 	const struct rxw_txent *e;
+	uint32_t size;
 
 	/* A server that has heard nothing of the call answers no PING. */
 	if (!q->mtu.enabled || (p->client && !q->heard) || q->ent_head == RXW_NO_NODE || !rxw_pcall_may_send(p))
 		return false;
 	e = rxw_sendq_ent(q, q->ent_head);
-	if (size <= LEAST || (e->count > 1 ? e->stride : e->last_size) + block <= size)
-		return true; /* packets that are not full prove nothing */
+	/* Do packets arrive that are as large as this one may be? */
+	size = rxw_min32(q->mtu.confirmed, e->count > 1 ? e->stride : e->last_size);
+	if (size <= RXW_MTU_LEAST)
+		return true;
 	/* The latest two may still be on their way. */
 	if (k->at != RXW_NEVER ||
 	    (k->small != 0 && out->now < k->asked_at + rxw_rtt_rto(&q->rtt, 0, 0)))
@@ -169,7 +376,7 @@ void rxw_send_check_progress(struct rxw_pcall *p, uint64_t now)
 
 	k->progress_at = now;
 	k->asked = false;
-	rxw_send_renumber_progress(p, now);
+	fragments_arrive(p);
 	if (p->tx.renumber.unproven) {
 		p->tx.renumber.unproven = false;
 		store(p);
@@ -207,8 +414,7 @@ bool rxw_send_shrink(struct rxw_pcall *p, struct rxw_out *out)
 }
 
 /*
- * The packets in flight were too large, and say nothing of congestion. Those that cannot get new
- * numbers leave again in fragments.
+ * The packets in flight were too large, and say nothing of congestion. They leave again in fragments.
  */
 static void fall(struct rxw_pcall *p, struct rxw_out *out)
 {
@@ -229,7 +435,7 @@ static void fall(struct rxw_pcall *p, struct rxw_out *out)
 	q->loss_at = RXW_NEVER;
 	q->base_at = out->now;
 	q->force = 1;
-	rxw_send_renumber(p, out);
+	rxw_send_renumber(p);
 	rxw_send_window_event(p, out, cwnd, q->window);
 }
 
@@ -242,6 +448,7 @@ void rxw_send_path_timer(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 
+	ask_before(p, out);
 	if (out->now >= q->mtu_at) {
 		rxw_mtu_lost(&q->mtu, out->now);
 		q->mtu_at = RXW_NEVER;

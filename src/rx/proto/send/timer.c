@@ -37,7 +37,7 @@ static uint64_t rto_at(const struct rxw_pcall *p, bool *probe)
 	uint64_t pto, after;
 
 	*probe = false;
-	if (q->flight > 0 && !q->probed && q->backoff == 0 && q->rtt.valid) {
+	if (q->flight > 0 && !q->probed && q->backoff == 0 && q->rtt.valid && !q->renumber.single) {
 		/*
 		 * An ACK of earlier packets postpones the probe only by as much as the ACK of the
 		 * tail may come later: not much if the tail requested one.
@@ -133,13 +133,13 @@ static bool mark_lowest(struct rxw_pcall *p)
 	return true;
 }
 
-/*
- * A server that was never heard may also have been stopped, with our packets in its socket: they would
- * have to arrive before others get their numbers.
- */
+/* A peer that was never heard may also be stopped for a moment: that is no reason for the least size. */
 static bool may_shrink(const struct rxw_pcall *p, uint64_t now)
 {
-	return p->tx.heard || now >= p->time.first_sent + rxw_min64(p->timer.dead / 4, SILENCE);
+	const struct rxw_sendq *q = &p->tx;
+
+	return q->heard || rxw_sendq_ent(q, q->ent_head)->stride > RXW_MTU_FALLBACK ||
+	       now >= p->time.first_sent + rxw_min64(p->timer.dead / 4, SILENCE);
 }
 
 static void timeout(struct rxw_pcall *p, struct rxw_out *out)
@@ -166,16 +166,17 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 	if (!rxw_send_check_path(p, out) && q->ent_head != RXW_NO_NODE &&
 	    may_shrink(p, out->now) &&
 	    rxw_mtu_timeout(&q->mtu, rxw_sendq_ent(q, q->ent_head)->stride, q->heard)) {
-		/* Other calls follow if the peer is heard now: it may also be down. */
-		q->renumber.unproven = !q->heard;
-		if (q->heard)
+		/* Other calls follow to the least size if the peer is heard now: it may also be down. */
+		q->renumber.unproven = !q->heard && q->mtu.confirmed < RXW_MTU_FALLBACK;
+		if (!q->renumber.unproven)
 			atomic_store_explicit(&p->conn->peer->mtu, q->mtu.confirmed,
 					      memory_order_relaxed);
 		/* The packets were too large: no congestion was seen. */
 		rxw_cc_undo(&q->cc);
 		q->frto_order = 0;
-		rxw_send_renumber(p, out);
+		rxw_send_renumber(p);
 	}
+	rxw_send_in_vain(p, out);
 	if (mark_lowest(p))
 		q->force = 1;
 	if (q->backoff < 16)
@@ -218,7 +219,6 @@ void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out)
 	bool probe;
 
 	rxw_send_path_timer(p, out);
-	rxw_send_renumber_timer(p, out);
 	if (q->renumber.state == RXW_RENUMBER_ASKING)
 		return;
 	if (!rxw_pcall_may_send(p) || q->una == q->end || proof_pending(p, out) ||

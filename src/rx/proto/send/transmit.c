@@ -36,6 +36,8 @@ uint32_t rxw_send_cwnd_room(const struct rxw_pcall *p)
 	 */
 	uint32_t flight = rxw_send_flight(&p->tx);
 
+	if (p->tx.renumber.single)
+		return 0;
 	if (rxw_recovery_active(&p->tx.recovery) && cc->cwnd >= cc->ssthresh)
 		return rxw_recovery_prr(&p->tx.recovery, flight, cc->ssthresh);
 	return cc->cwnd > flight ? cc->cwnd - flight : 0;
@@ -116,7 +118,7 @@ bool rxw_pcall_sendable(const struct rxw_pcall *p, uint64_t now)
 
 	if (blocked(p, now))
 		return false;
-	if (q->probe)
+	if (q->probe || q->renumber.state == RXW_RENUMBER_READY)
 		return true;
 	lost = first_lost(q);
 	if (lost < q->nxt && !is_busy(q, lost) && (q->force > 0 || rxw_send_cwnd_room(p) > 0) &&
@@ -350,7 +352,7 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint32_t seq, uint3
 	part.count = n = burst_of(p, e, seq, part.count, out);
 	if (n == 0 || !rxw_sent_reserve(&q->sent, p->conn->ops->pool(p->conn), q->una, q->nxt, 0))
 		return RXW_BURST_NONE;
-	if (!reseal(p, e, seq, n) || rxw_send_in_vain(p, e, seq))
+	if (!reseal(p, e, seq, n))
 		return RXW_BURST_FAILED;
 	/* The log may have moved. */
 	part.seg = rxw_sent_find(&q->sent, part.order);
@@ -466,7 +468,7 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 		return RXW_BURST_FAILED;
 	if (!q->sender && q->end - q->una > FEW && q->cc.max > RXW_MAX_ACKS)
 		rxw_sendq_count_sender(p, true);
-	all = p->tx.cc.cwnd <= SMALL_CWND;
+	all = p->tx.cc.cwnd <= SMALL_CWND || q->renumber.to != 0;
 	request = all || wants_ack(p, n, out->now);
 	rxw_sendq_add(q, n, serial, marked, out->now);
 	if (marked)
@@ -533,6 +535,18 @@ static void note_limited(struct rxw_pcall *p)
 		q->rate.limited_to = to != 0 ? to : 1;
 }
 
+/*
+ * A request of several packets to a peer that larger ones may not reach. The server then hears of the call, and answers
+ * the PINGs by which the path MTU is found.
+ */
+static bool begins_small(const struct rxw_pcall *p)
+{
+	const struct rxw_peer *peer = p->conn->peer;
+
+	return p->client && p->tx.nxt == 1 && p->tx.mtu.enabled && !peer->local &&
+	       !atomic_load_explicit(&peer->carries, memory_order_relaxed);
+}
+
 enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 				     struct rxw_burst *burst, uint64_t *not_before,
 				     struct rxw_out *out)
@@ -547,14 +561,16 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 		return RXW_BURST_PACED;
 	}
 	/* Everything is in flight, as after the only burst of a small call. */
-	if (q->nxt == q->end && q->lost == 0 && !q->probe && q->retry_at == RXW_NEVER)
+	if (q->nxt == q->end && q->lost == 0 && !q->probe && q->retry_at == RXW_NEVER &&
+	    q->renumber.state != RXW_RENUMBER_READY)
 		return RXW_BURST_IDLE;
 	if (max_packets == 0 || blocked(p, now))
 		return RXW_BURST_IDLE;
 	result = rxw_send_renumber_now(p);
 	if (result != RXW_BURST_READY)
 		return result;
-	if (rxw_sendq_fit(p, rxw_pcall_datagram_size(p)) != 0)
+	if ((begins_small(p) && rxw_sendq_fit_first(p, RXW_MTU_LEAST) != 0) ||
+	    rxw_sendq_fit(p, rxw_pcall_datagram_size(p)) != 0)
 		return RXW_BURST_FAILED;
 	result = RXW_BURST_NONE;
 	note_size(p);

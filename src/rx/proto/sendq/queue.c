@@ -332,6 +332,8 @@ void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first)
 		q->ent_head = e->next;
 		if (q->ent_head == RXW_NO_NODE)
 			q->ent_tail = RXW_NO_NODE;
+		if ((e->count > 1 ? e->stride : e->last_size) > RXW_MTU_LEAST)
+			atomic_store_explicit(&p->conn->peer->carries, true, memory_order_relaxed);
 		drop_ent(q, i);
 	}
 	if (first > q->una)
@@ -628,17 +630,20 @@ int rxw_sendq_fit(struct rxw_pcall *p, uint32_t size)
 	return repack(p, i, &o, size);
 }
 
-uint32_t rxw_sendq_highest_acked(const struct rxw_sendq *q)
+int rxw_sendq_fit_first(struct rxw_pcall *p, uint32_t size)
 {
-	uint32_t end = q->nxt, lost;
+	struct rxw_sendq *q = &p->tx;
+	const struct rxw_security_class *k = &p->conn->auth.security->class;
+	const struct rxw_txent *e;
 
-	while ((end = rxw_bitmap_last(&q->sent.flight, q->una, end, false)) > q->una) {
-		lost = rxw_bitmap_last(&q->sent.lost, q->una, end, false);
-		if (lost == end)
-			break;
-		end = lost;
-	}
-	return end - 1;
+	if (q->ent_send == RXW_NO_NODE || (k->seal != NULL && k->unseal == NULL))
+		return 0;
+	e = rxw_sendq_ent(q, q->ent_send);
+	if (e->first != q->nxt || (e->count == 1 && (e->last || e->last_size <= size)))
+		return 0;
+	if (e->count > 1 && !split_ent(p, q->ent_send, q->nxt + 1))
+		return -RXW_ENOMEM;
+	return rxw_sendq_fit(p, size);
 }
 
 bool rxw_sendq_unsend(struct rxw_pcall *p, uint32_t from)

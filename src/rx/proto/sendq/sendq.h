@@ -8,6 +8,7 @@
 #include "base/rtt.h"
 #include "proto/core/core.h"
 #include "proto/output/output.h"
+#include "proto/sendq/repack.h"
 #include "proto/sent/sent.h"
 #include "proto/slab/slab.h"
 
@@ -32,30 +33,6 @@ struct rxw_delivery {
 	uint32_t delivered;    /* packets acknowledged, modulo 2^32 */
 	uint32_t lost;	       /* packets declared lost, and not yet told to the controller */
 	uint32_t limited_to;   /* packets up to this count were sent without enough data; 0 = none */
-};
-
-/*
- * Packets that were sent are too large for the path. Once the peer has none of them, they get the new
- * size and new numbers; until then nothing is sent.
- */
-struct rxw_renumber {
-	enum {
-		RXW_RENUMBER_NONE,
-		RXW_RENUMBER_ASKING, /* a PING of the new size asks for the peer's state */
-		RXW_RENUMBER_READY   /* it was answered: renumber with the next burst */
-	} state;
-	bool unproven; /* nothing of the new size arrived yet: other calls do not know it */
-	uint8_t tries;	 /* PINGs of this size */
-	uint8_t in_vain; /* transmissions of packet `head`, the lowest missing one, which is too large */
-	uint32_t head;
-	uint32_t ping;	/* serial of the latest PING, 0 = none */
-	uint64_t at;	/* when to ask again */
-	/*
-	 * [from, to) were given to other bytes; to = 0: none, or all are acknowledged. Nothing beyond is
-	 * sent until then, so that no stream can end that has old packets in it. Serials up to `serial`
-	 * are those of the old ones.
-	 */
-	uint32_t from, to, serial;
 };
 
 /*
@@ -147,8 +124,8 @@ bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run);
  * now. Packets of a class that cannot unseal stay as they are. An error: the call must fail.
  */
 int rxw_sendq_fit(struct rxw_pcall *p, uint32_t size);
-/* The highest packet acknowledged, softly or not. */
-uint32_t rxw_sendq_highest_acked(const struct rxw_sendq *q);
+/* The same for the next packet alone, unless it is the whole stream. */
+int rxw_sendq_fit_first(struct rxw_pcall *p, uint32_t size);
 /*
  * Packets from `from` on, none of them acknowledged and none in a burst, count as never sent. False:
  * out of memory, nothing was done.

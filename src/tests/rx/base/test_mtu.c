@@ -158,10 +158,16 @@ START_TEST(narrow_black_hole)
 	search(&m, 972, &now);
 	ck_assert_uint_gt(m.confirmed, 972 - 17);
 	ck_assert_uint_le(m.confirmed, 972);
-	/* There is no time for more sizes if the peer was never heard. */
+	/* There is less time if the peer was never heard. */
 	rxw_mtu_init(&m, 1444, 1444, false);
 	ck_assert(!rxw_mtu_timeout(&m, 1444, false));
 	ck_assert(rxw_mtu_timeout(&m, 1444, false));
+	ck_assert_uint_eq(m.confirmed, 1200);
+	ck_assert(rxw_mtu_timeout(&m, 1444, false));
+	ck_assert_uint_eq(m.confirmed, 548);
+	rxw_mtu_init(&m, 1444, 1444, false);
+	ck_assert(!rxw_mtu_timeout(&m, 1000, false));
+	ck_assert(rxw_mtu_timeout(&m, 1000, false));
 	ck_assert_uint_eq(m.confirmed, 548);
 }
 END_TEST
