@@ -529,6 +529,7 @@ static const char *nearest(const char *name)
 	return found;
 }
 
+__attribute__((cold))
 int rxw_config_set(struct rxw_config *config, const char *name, const char *value, char *message,
 		   size_t message_size)
 {

@@ -251,6 +251,7 @@ static bool is_wildcard6(const struct rxw_addr *a)
 	return a->u.sa.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a->u.in6.sin6_addr);
 }
 
+__attribute__((cold))
 int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *options,
 			rxw_endpoint **endpoint)
 {

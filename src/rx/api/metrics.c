@@ -215,6 +215,7 @@ static void read_stats(struct subject *s)
 	rxw_addr_text(&ep->io.bound, s->name, sizeof(s->name));
 }
 
+__attribute__((cold))
 int rxw_metrics_text(rxw_endpoint *const *endpoints, size_t count, char **text)
 {
 	struct rxw_text t = {0};

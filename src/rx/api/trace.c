@@ -179,6 +179,7 @@ static int started_trace(rxw_endpoint *endpoint, struct rxw_trace **trace)
 	return any ? 0 : -RXW_ESTATE;
 }
 
+__attribute__((cold))
 int rxw_trace_write(rxw_endpoint *endpoint, int fd)
 {
 	struct rxw_trace *t;
@@ -215,6 +216,7 @@ static int open_parent(const char *path, const char **name)
 	return fd;
 }
 
+__attribute__((cold))
 int rxw_trace_save(rxw_endpoint *endpoint, const char *path)
 {
 	struct rxw_trace *t;

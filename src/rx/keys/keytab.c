@@ -306,6 +306,7 @@ static int next_entry(const uint8_t *data, size_t size, size_t *at, struct entry
 	return 1;
 }
 
+__attribute__((cold))
 int rxw_keytab_parse(const uint8_t *data, size_t size, const char *which, unsigned source,
 		     struct rxw_key_list *list, char *error)
 {

@@ -288,6 +288,7 @@ end:
 	return r;
 }
 
+__attribute__((cold))
 int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotiate_options *given,
 		       struct rxw_rxgk_token *token, char *error, size_t room)
 {
@@ -412,6 +413,7 @@ static int combine(rxw_connection *connection, const struct rxw_rxgk_token *user
 	return r;
 }
 
+__attribute__((cold))
 int rxw_rxgk_combine(rxw_connection *connection, const struct rxw_rxgk_token *user,
 		     const struct rxw_rxgk_token *cm, uint32_t level, const uint8_t *server_uuid,
 		     struct rxw_rxgk_token *token, int32_t *code)

@@ -188,6 +188,7 @@ static int32_t write_reply(rxw_call *call, const struct round *r)
  * A context must be complete after one message, as with Kerberos, so that the server keeps no state
  * between calls, which unauthenticated clients could exhaust. opaque_in is ignored.
  */
+__attribute__((cold))
 static int32_t serve_negotiate(rxw_call *call, const void *service)
 {
 	const struct rxw_gk_negotiation *to = service;

@@ -4,6 +4,7 @@
 
 #ifdef RXW_FCRYPT_VBMI
 
+#	include <cpuid.h>
 #	include <immintrin.h>
 #	include <string.h>
 
@@ -292,11 +293,20 @@ VBMI static void vbmi_chain(const struct rxw_fcrypt *f, struct rxw_fcrypt_text *
 	explicit_bzero(&s, sizeof(s));
 }
 
+/* The registers that the system saves: SSE, AVX and the three parts of AVX-512. */
+#	define SAVED 0xe6u
+
+/* By cpuid, since the compiler's own functions add 3 KB of names of other features. */
 static bool vbmi_usable(void)
 {
-	__builtin_cpu_init();
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-	       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi");
+	const unsigned wanted = bit_AVX512F | bit_AVX512BW | bit_AVX512VL;
+	unsigned a, b, c, d, saved, high;
+
+	if (!__get_cpuid(1, &a, &b, &c, &d) || (c & bit_OSXSAVE) == 0)
+		return false;
+	__asm__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
+	return (saved & SAVED) == SAVED && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+	       (b & wanted) == wanted && (c & bit_AVX512VBMI) != 0;
 }
 
 const struct rxw_fcrypt_kernel rxw_fcrypt_vbmi = {

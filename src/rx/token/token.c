@@ -194,6 +194,7 @@ static int from_keys(rxw_token *token, const struct rxw_token_options *options, 
 	return result;
 }
 
+__attribute__((cold))
 int rxw_token_create(const struct rxw_token_options *given, rxw_token **token, char *error,
 		     size_t room)
 {

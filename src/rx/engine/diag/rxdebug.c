@@ -561,6 +561,7 @@ static bool within_allowance(const struct request *request, const struct rxw_add
 	return allowed;
 }
 
+__attribute__((cold))
 bool rxw_inspect(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_t now,
 		 struct rxw_ctl *ctl)
 {
