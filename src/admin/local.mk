@@ -7,6 +7,7 @@ src_admin_libadmin_la_SOURCES = \
 	src/admin/import.c src/admin/import.h src/admin/importdata.c \
 	src/admin/local.c src/admin/members.c src/admin/names.c src/admin/objects.c src/admin/private.h \
 	src/admin/socket.c src/admin/source.c src/admin/text.c src/admin/volumes.c src/admin/walk.c
+src_admin_libadmin_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_admin_libadmin_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_admin_libadmin_la_LIBADD = src/store/libstore.la src/protection/libprotection.la \
 	src/afs/librxafs.la $(JANSSON_LIBS)

@@ -20,6 +20,7 @@ CLASSIC_CPPFLAGS = -DAFS_PTHREAD_ENV -I$(top_srcdir)/src/classic
 # Every object without a symbol map, for tests of internals.
 noinst_LTLIBRARIES += src/classic/librxwire_classic_core.la
 src_classic_librxwire_classic_core_la_SOURCES = src/classic/classic.h $(classic_sources) $(classic_headers)
+src_classic_librxwire_classic_core_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_classic_librxwire_classic_core_la_CPPFLAGS = $(AM_CPPFLAGS) $(CLASSIC_CPPFLAGS)
 src_classic_librxwire_classic_core_la_LIBADD = src/rx/librxwire.la $(CRYPTO_LIBS) $(PTHREAD_LIBS)
 

@@ -65,6 +65,7 @@ noinst_LTLIBRARIES += src/fileserver/libcontrol.la
 src_fileserver_libcontrol_la_SOURCES = \
 	src/fileserver/control/control.c src/fileserver/control/control.h \
 	src/fileserver/control/private.h src/fileserver/control/request.c
+src_fileserver_libcontrol_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_fileserver_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 
 noinst_LTLIBRARIES += src/fileserver/libfileserver.la

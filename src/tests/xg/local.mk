@@ -63,6 +63,7 @@ src_tests_xg_libdecoders_la_SOURCES = \
 	src/tests/xg/stream.c src/tests/xg/stream.h \
 	$(xg_runtime)
 nodist_src_tests_xg_libdecoders_la_SOURCES = $(xg_coders) src/tests/xg/short/all-types.xdr.c $(xg_stubs)
+src_tests_xg_libdecoders_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_tests_xg_libdecoders_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/src/tests/xg
 $(src_tests_xg_libdecoders_la_OBJECTS): src/tests/xg/types.h $(xg_short)
 

@@ -24,6 +24,7 @@ src_tests_robustness_attack_test_client_LDADD = $(harness_libs)
 cost_sources = src/tests/robustness/attack/cost.c src/tests/robustness/attack/cost.h $(support_host)
 check_LTLIBRARIES += src/tests/robustness/attack/libcounted.la
 src_tests_robustness_attack_libcounted_la_SOURCES = $(rx_base_sources) $(rx_proto_sources)
+src_tests_robustness_attack_libcounted_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_tests_robustness_attack_libcounted_la_CFLAGS = $(AM_CFLAGS) $(COUNTED_CFLAGS)
 check_tests += src/tests/robustness/attack/test_cost
 src_tests_robustness_attack_test_cost_SOURCES = src/tests/robustness/attack/cost_blocks.c $(cost_sources)

@@ -7,6 +7,7 @@ src_tests_robustness_faults_libfaults_la_SOURCES = \
 	src/tests/robustness/faults/scenario.c src/tests/robustness/faults/scenario.h src/tests/robustness/faults/scenario_calls.c \
 	src/tests/robustness/faults/shim.c src/tests/robustness/faults/shim.h src/tests/robustness/faults/shim_file.c \
 	src/tests/robustness/faults/shim_private.h $(support_internals)
+src_tests_robustness_faults_libfaults_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_tests_robustness_faults_libfaults_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 # The linker puts the shim between the library, linked as objects, and the system. Both files of the shim are linked

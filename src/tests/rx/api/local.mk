@@ -7,6 +7,7 @@ src_tests_rx_api_libharness_la_SOURCES = \
 	src/tests/rx/api/harness.c src/tests/rx/api/harness.h \
 	src/tests/rx/api/streams.c src/tests/rx/api/streams.h $(support_internals) $(support_constants) \
 	$(support_counters)
+src_tests_rx_api_libharness_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_tests_rx_api_libharness_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 harness_libs = src/tests/rx/api/libharness.la $(LDADD)
 

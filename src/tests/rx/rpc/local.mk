@@ -3,6 +3,7 @@
 
 check_LTLIBRARIES += src/tests/rx/rpc/libstubs.la
 src_tests_rx_rpc_libstubs_la_SOURCES = src/tests/rx/rpc/stubs.c src/tests/rx/rpc/stubs.h
+src_tests_rx_rpc_libstubs_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_tests_rx_rpc_libstubs_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 stubs_libs = src/tests/rx/rpc/libstubs.la $(harness_libs)
 
