@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every module of the file server uses: the log, the clock, hashes, shares. */
+/* Common to all modules of the file server: the log, the clock, hashes, shares. */
 #ifndef FILESERVER_BASE_H
 #define FILESERVER_BASE_H
 
