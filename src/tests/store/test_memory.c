@@ -25,6 +25,7 @@
 #else
 #	define STEP 1
 #endif
+static long step = STEP; /* STORE_ALLOCATIONS=4: every fourth one fails in turn */
 
 /* -- allocations: --wrap leads those of the store here -- */
 
@@ -379,10 +380,10 @@ static void starve_all(enum store_durability durability, long fail)
 	before = diskstore_dump(store, "at first");
 	diskstore_close(store, layer);
 	for (unsigned op = 0; op < OPS; op++)
-		for (long n = 0; starve(base, durability, op, n, fail, before); n += STEP, points++)
+		for (long n = 0; starve(base, durability, op, n, fail, before); n += step, points++)
 			ck_assert_int_lt(n, MANY);
 	printf("%u allocations\n", points);
-	ck_assert_uint_gt(points, 200 / STEP);
+	ck_assert_uint_gt(points, 200 / step);
 	__real_free(before);
 	crashdisk_free(base);
 }
@@ -414,7 +415,7 @@ START_TEST(opening)
 	struct crashdisk *base = make_disk();
 	bool more = true;
 
-	for (long n = 0; more; n += STEP) {
+	for (long n = 0; more; n += step) {
 		long used = atomic_load(&blocks);
 		struct crashdisk *disk = crashdisk_copy(base);
 		struct store_layer *layer;
@@ -481,7 +482,7 @@ static void read_all(void)
 	for (size_t i = 0; i < sizeof(readable) / sizeof(readable[0]); i++) {
 		bool more = true;
 
-		for (long n = 0; more; n += STEP, points++) {
+		for (long n = 0; more; n += step, points++) {
 			struct crashdisk *disk = crashdisk_copy(base);
 			struct store_layer *layer;
 			struct store *store = diskstore_open(disk, STORE_LAZY, &layer);
@@ -500,7 +501,7 @@ static void read_all(void)
 			crashdisk_free(disk);
 		}
 	}
-	ck_assert_uint_gt(points, 20 / STEP);
+	ck_assert_uint_gt(points, 20 / step);
 	crashdisk_free(base);
 }
 
@@ -521,7 +522,7 @@ START_TEST(checking)
 	bool more = true;
 
 	ck_assert_ptr_nonnull(store);
-	for (long n = 0; more; n += STEP) {
+	for (long n = 0; more; n += step) {
 		int faults;
 
 		arm(CALLER, n, 1);
@@ -552,7 +553,7 @@ START_TEST(background)
 	diskstore_extents = _i > 1 ? 6 : 0;
 	base = make_disk();
 
-	for (long n = 0; more; n += STEP) {
+	for (long n = 0; more; n += step) {
 		struct crashdisk *disk = crashdisk_copy(base);
 		struct store_layer *layer;
 		struct store *store = diskstore_open(disk, STORE_LAZY, &layer);
@@ -590,8 +591,11 @@ int main(void)
 	Suite *suite = suite_create("memory");
 	TCase *tcase = tcase_create("memory");
 	SRunner *runner;
+	const char *every = getenv("STORE_ALLOCATIONS");
 	int failures;
 
+	if (every && atol(every) > step)
+		step = atol(every);
 	wrap_sqlite();
 	tcase_set_timeout(tcase, 600);
 	tcase_add_test(tcase, once);

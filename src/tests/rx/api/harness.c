@@ -50,7 +50,11 @@ bool h_left_out(const char *what, const char *why)
 
 uint64_t h_bulk_size(void)
 {
-	return h_small() ? 4u << 20 : 64u << 20;
+	const char *mebibytes = getenv("RXW_TEST_BULK");
+
+	if (h_small())
+		return 4u << 20;
+	return (uint64_t)(mebibytes ? atoi(mebibytes) : 64) << 20;
 }
 
 uint64_t h_now_ms(void)

@@ -91,7 +91,7 @@ struct h_bed {
 bool h_small(void);
 /* True in a run of the suites for a class other than null; prints the omitted part. */
 bool h_left_out(const char *what, const char *why);
-/* 64 MiB, or 4 MiB if tests are kept small. */
+/* 64 MiB, RXW_TEST_BULK MiB, or 4 MiB if tests are kept small. */
 uint64_t h_bulk_size(void);
 bool h_have_ipv6(void);
 
