@@ -122,32 +122,57 @@ static void put_date(struct record *record, uint32_t date)
 		record->address[i] = (uint8_t)(date >> (24 - 8 * i));
 }
 
+/* Pointers to records, by their contents. */
+static int compare_pointers(const void *a, const void *b)
+{
+	return compare(*(struct record *const *)a, *(struct record *const *)b);
+}
+
+/* Records of the same client become free, but for one. -1: no memory. */
+static int drop_doubles(struct record *records, size_t count)
+{
+	struct record **sorted = malloc(count * sizeof(struct record *) + 1);
+	size_t kept = 0;
+
+	if (!sorted)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = &records[i];
+	qsort(sorted, count, sizeof(*sorted), compare_pointers);
+	for (size_t i = 1; i < count; i++) {
+		if (same_client(sorted[kept], sorted[i]))
+			*sorted[i] = (struct record){0};
+		else
+			kept = i;
+	}
+	free(sorted);
+	return 0;
+}
+
 /*
- * Read the addresses from the file and remove duplicates; returns their number. *damaged: some may be
- * missing.
+ * Read the addresses from the file, without doubles. Each stays where it is: a write in place that a crash interrupts must not
+ * lose one. *damaged: some may be missing. 0 or -1 without memory.
  */
-static size_t load(int fd, struct record *records, size_t max, bool *damaged)
+static int load(int fd, struct record *records, size_t max, bool *damaged)
 {
 	static const struct record none;
 	struct sockaddr_storage peer, local;
 	struct record head = {0};
 	ssize_t had = pread(fd, &head, sizeof(head), 0);
 	ssize_t n = pread(fd, records, max * sizeof(*records), sizeof(*records));
-	size_t count = n < 0 ? 0 : (size_t)n / sizeof(*records), kept = 0;
+	size_t count = n < 0 ? 0 : (size_t)n / sizeof(*records);
 
 	*damaged = had < 0 || n < 0 ||
 		   (had && (had != sizeof(head) || head.family != FAMILY_DATE)) ||
 		   (size_t)n % sizeof(*records);
-	qsort(records, count, sizeof(*records), compare);
+	memset(records + count, 0, (max - count) * sizeof(*records));
 	for (size_t i = 0; i < count; i++) {
-		bool valid = from_record(&records[i], &peer, &local);
-
-		*damaged |= !valid && compare(&records[i], &none);
-		if (valid && (!kept || !same_client(&records[kept - 1], &records[i])))
-			records[kept++] = records[i];
+		if (from_record(&records[i], &peer, &local))
+			continue;
+		*damaged |= compare(&records[i], &none) != 0;
+		records[i] = none;
 	}
-	memset(records + kept, 0, (max - kept) * sizeof(*records));
-	return kept;
+	return drop_doubles(records, count);
 }
 
 /* Flush a folder: its names are on the disk then. */
@@ -191,7 +216,7 @@ static int replace(struct fsd_remember *remember, const char *path, const struct
 		return -1;
 	rc = write_all(fd, records, size);
 	if (!rc)
-		rc = rename(new_path, path) || flush_folder(path) ? -1 : 0;
+		rc = rename(new_path, path);
 	if (rc) {
 		int error = errno;
 
@@ -204,7 +229,7 @@ static int replace(struct fsd_remember *remember, const char *path, const struct
 	}
 	close(remember->fd);
 	remember->fd = fd;
-	return 0;
+	return flush_folder(path);
 }
 
 static int start(struct fsd_remember *remember, const char *path,
@@ -215,7 +240,7 @@ static int start(struct fsd_remember *remember, const char *path,
 	struct record *head = calloc(1 + remember->max, sizeof(*head)), *records = head + 1;
 	struct sockaddr_storage peer, local;
 	bool bad = false;
-	size_t count;
+	int rc;
 
 	remember->used = calloc(remember->max, sizeof(*remember->used));
 	if (!head || !remember->used) {
@@ -224,22 +249,19 @@ static int start(struct fsd_remember *remember, const char *path,
 		return -1;
 	}
 	remember->date = new_date(remember->fd);
-	count = load(remember->fd, records, remember->max, &bad);
+	rc = load(remember->fd, records, remember->max, &bad);
 	if (damaged)
 		*damaged = bad;
 	put_date(head, remember->date);
-	if (replace(remember, path, head)) {
-		free(head);
-		return -1;
-	}
-	for (size_t i = 0; i < count; i++) {
-		remember->used[i] = true;
-		if (from_record(&records[i], &peer, &local))
+	if (!rc)
+		rc = replace(remember, path, head);
+	for (size_t i = 0; !rc && i < remember->max; i++) {
+		remember->used[i] = from_record(&records[i], &peer, &local);
+		if (remember->used[i])
 			each(arg, &peer, &local, (int)i);
 	}
-	remember->next = count % remember->max;
 	free(head);
-	return 0;
+	return rc;
 }
 
 struct fsd_remember *fsd_remember_open(const char *path, size_t max,

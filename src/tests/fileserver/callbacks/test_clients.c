@@ -3,7 +3,9 @@
 #include "tests/fileserver/fixture.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <unistd.h>
 #include <rxwire/error.h>
 
 #include "afs/uuid.h"
@@ -802,6 +804,58 @@ START_TEST(active_clients_survive_restart)
 }
 END_TEST
 
+#define RECORD 20u /* bytes, of which the file has one before those of clients */
+
+/* The records of clients in the file. */
+static void read_records(const char *path, uint8_t *bytes, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pread(fd, bytes, size, RECORD), (ssize_t)size);
+	close(fd);
+}
+
+/*
+ * On a full disk the file is written in place. A crash meanwhile may leave any part of it as it was: no record may have another
+ * place than before.
+ */
+START_TEST(full_disk_moves_no_address)
+{
+	char *folder = test_folder(), path[4200], new_path[4300], message[FSD_MESSAGE_MAX];
+	uint8_t before[8 * RECORD], after[8 * RECORD];
+	struct sockaddr_storage sa, own = peer(99);
+	struct fsd_remember *remember;
+	bool damaged;
+
+	snprintf(path, sizeof(path), "%s/clients", folder);
+	snprintf(new_path, sizeof(new_path), "%s.new", path);
+	setup(10, 100);
+	remember = fsd_remember_open(path, 8, recall, NULL, &damaged, message);
+	ck_assert_ptr_nonnull(remember);
+	for (unsigned n = 0; n < 6; n++) {
+		sa = peer(60 - n); /* not in the order of addresses */
+		ck_assert_int_eq(fsd_remember_add(remember, &sa, &own, true), (int)n);
+	}
+	fsd_remember_drop(remember, 2);
+	fsd_remember_close(remember);
+	read_records(path, before, sizeof(before));
+	/* A new file cannot be written. */
+	ck_assert_int_eq(symlink("/dev/full", new_path), 0);
+	remember = fsd_remember_open(path, 8, recall, NULL, &damaged, message);
+	ck_assert_msg(remember != NULL, "%s", message);
+	ck_assert(!damaged);
+	read_records(path, after, sizeof(after));
+	ck_assert_mem_eq(before, after, sizeof(before));
+	/* The place that is free, and the last ones. */
+	ck_assert_int_eq(fsd_remember_add(remember, &sa, &own, true), 2);
+	ck_assert_int_eq(fsd_remember_add(remember, &sa, &own, true), 6);
+	fsd_remember_close(remember);
+	fsd_clients_destroy(clients);
+	tree_remove(folder);
+}
+END_TEST
+
 static size_t longest_chain(bool six, size_t hosts)
 {
 	size_t longest = 0;
@@ -970,5 +1024,6 @@ TEST_MAIN("clients", identity_call_before_promises, silent_clients_not_called_ag
 	  full_table_evicts_idle_clients, host_table_bounded, sweep_sees_all_and_expires,
 	  random_use, older_clients_get_older_calls, idle_clients_probed, idle_for_hours_is_reset,
 	  dead_clients_delay_no_others, promise_shortage_probes_idle_clients,
-	  active_clients_survive_restart, hash_slots_are_secret, silent_ports_delay_no_others,
-	  entries_of_one_address, active_clients_are_counted_once_a_second)
+	  active_clients_survive_restart, full_disk_moves_no_address, hash_slots_are_secret,
+	  silent_ports_delay_no_others, entries_of_one_address,
+	  active_clients_are_counted_once_a_second)
