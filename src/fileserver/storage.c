@@ -141,8 +141,11 @@ void fsd_storage_report_machines(struct store *store, struct prot *prot)
 	prot_view_put(view);
 }
 
-/* An id far from those given out is not about to be: anybody may write it to an ACL. */
-#define NEAR 1000000
+/*
+ * An id far from those given out is not about to be. Anybody may write one to an ACL, and each start gives up so many ids at
+ * most.
+ */
+#define NEAR 10000
 
 struct strangers {
 	const struct prot_view *view;

@@ -488,6 +488,27 @@ START_TEST(machines)
 }
 END_TEST
 
+/* Give somebody with this number a right in the root directory. */
+static void give_right(int32_t id)
+{
+	static const int32_t ids[] = {STORE_ADMINISTRATORS};
+	const struct store_caller caller = {.ids = ids, .id_count = 1, .administrator = true};
+	const struct store_options options = {.path = store_path};
+	const struct store_acl acl = {
+		.positive = 2,
+		.entry = {{STORE_ADMINISTRATORS, STORE_ALL}, {id, STORE_LOOKUP}},
+	};
+	const struct store_fid root = {volume, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE};
+	struct store_changes changes = {0};
+	struct store_status status;
+	char why[STORE_MESSAGE_MAX];
+	struct store *store;
+
+	ck_assert_msg(store_open(&options, &store, why) == 0, "%s", why);
+	ck_assert_int_eq(store->ops->set_acl(store, &caller, &root, &acl, &status, &changes), 0);
+	store->ops->close(store);
+}
+
 /* The database of users is lost, with all files beside it: the ids that ACLs and owners may have are not given out again. */
 START_TEST(lost_users)
 {
@@ -515,6 +536,14 @@ START_TEST(lost_users)
 		/* It is told when the server stops. */
 		ck_assert_int_eq(fsd_server_stop(server), 0);
 	}
+	/* Who may change the list of one volume does not use up the ids of all. */
+	give_right(20000);
+	ck_assert_msg(start("127.0.0.1", false) == 0, "%s", message);
+	ck_assert_msg(prot_open(&options, &prot, why) == 0, "%s", why);
+	ck_assert_msg(prot_add_user(prot, "trudy", 0, &user, why) == 0, "%s", why);
+	prot_close(prot);
+	ck_assert_int_eq(user, 903);
+	ck_assert_int_eq(fsd_server_stop(server), 0);
 	free(command);
 	clean();
 }
