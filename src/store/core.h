@@ -52,9 +52,10 @@ struct core {
 	_Atomic uint64_t bytes_read, bytes_written, bytes_copied;
 	/* Before the next flush: files of a killed process; one by one, because some could not be flushed. */
 	_Atomic bool sync_all, sync_each;
-	_Atomic bool recording; /* what the disk has lost: commits go on */
-	_Atomic bool tight;    /* the disk was full */
-	_Atomic bool reserved; /* the file "reserve" has its room, or there is to be none */
+	_Atomic bool recording;	   /* what the disk has lost: commits go on */
+	_Atomic bool tight;	   /* the disk was full */
+	_Atomic bool reserved;	   /* the file "reserve" has its room, or there is to be none */
+	_Atomic unsigned released; /* how often it was given up */
 };
 
 static inline struct core *core_of(struct store *store)

@@ -22,6 +22,7 @@ void reserve_release(struct core *core)
 	const struct store_layer_ops *ops = core->layer->ops;
 	struct store_file *file;
 
+	core->released++;
 	if (ops->open(core->layer, NAME, STORE_OPEN_WRITE, &file))
 		return;
 	core->reserved = false;
@@ -67,6 +68,7 @@ void reserve_make(struct core *core)
 {
 	const struct store_layer_ops *ops = core->layer->ops;
 	struct store_file *file;
+	unsigned released = core->released;
 	uint64_t length;
 
 	if (core->reserved ||
@@ -74,5 +76,10 @@ void reserve_make(struct core *core)
 		return;
 	if (!ops->size(file, &length))
 		core->reserved = length == BYTES || !fill(core, file, length);
+	/* A commit needs the room and may have cut the file before it was full: it must not stay half taken. */
+	if (core->released != released) {
+		core->reserved = false;
+		ops->truncate(file, 0);
+	}
 	ops->close(file);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store/reserve.h"
 #include "tests/main.h"
 #include "tests/store/diskstore.h"
 #include "tests/store/state.h"
@@ -384,6 +385,41 @@ START_TEST(full_from_outside)
 }
 END_TEST
 
+static struct core reserving;
+static int (*sync_file)(struct store_file *file);
+
+static int sync_and_release(struct store_file *file)
+{
+	int rc = sync_file(file);
+
+	reserve_release(&reserving);
+	return rc;
+}
+
+/* A commit needs the room while it is being taken: the store does not believe that it has it. */
+START_TEST(reserve_given_up_meanwhile)
+{
+	struct crashdisk *disk = crashdisk_new();
+	struct store_layer *layer = crashdisk_layer(disk);
+	struct store_layer_ops releasing = *layer->ops;
+	const struct store_layer_ops *own = layer->ops;
+
+	sync_file = releasing.sync;
+	releasing.sync = sync_and_release;
+	layer->ops = &releasing;
+	reserving.layer = layer;
+	reserve_make(&reserving);
+	ck_assert(!reserving.reserved);
+	ck_assert_uint_eq(crashdisk_length(disk, "reserve"), 0);
+	layer->ops = own;
+	reserve_make(&reserving);
+	ck_assert(reserving.reserved);
+	ck_assert_uint_eq(crashdisk_length(disk, "reserve"), 1u << 20);
+	layer->ops->destroy(layer);
+	crashdisk_free(disk);
+}
+END_TEST
+
 /* The rows of a removed volume go, although the disk fails when that begins. */
 START_TEST(pruning_goes_on)
 {
@@ -514,4 +550,5 @@ START_TEST(inverted_bits)
 END_TEST
 
 TEST_MAIN_WITHIN(600, "faults", once_lazy, once_listed, once_strict, for_a_while, reads, full_disk,
-		 room_of_writers, full_from_outside, pruning_goes_on, inverted_bits)
+		 room_of_writers, full_from_outside, reserve_given_up_meanwhile, pruning_goes_on,
+		 inverted_bits)
