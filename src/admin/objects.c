@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Commands for one object: its access list, a mount point. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,9 @@
 #include "afs/volname.h"
 
 #define CELL_MAX 255
+
+/* Requests run on threads of their own: from the look at a list to its change, none may change it. */
+static pthread_mutex_t changing_list = PTHREAD_MUTEX_INITIALIZER;
 
 /* Change the access list of a directory, which *acl has. 0, or the status after an error. */
 static int set_acl(struct admin_run *run, const struct admin_place *place, struct store_acl *acl)
@@ -35,6 +39,17 @@ static int set_acl(struct admin_run *run, const struct admin_place *place, struc
 	return 0;
 }
 
+/* The list of a directory, changed if `change`. 0, or the status after an error. */
+static int look_at_acl(struct admin_run *run, struct admin_place *place, bool change,
+		       struct store_acl *acl)
+{
+	int rc = run->store->ops->acl(run->store, &admin_caller, &place->fid, acl, &place->status);
+
+	if (rc)
+		return admin_fail_code(run, rc, "%s", place->name);
+	return change ? set_acl(run, place, acl) : 0;
+}
+
 int admin_acl(struct admin_run *run)
 {
 	bool change = json_object_get(run->request, "acl");
@@ -47,10 +62,12 @@ int admin_acl(struct admin_run *run)
 	if (rc)
 		return rc;
 	free(place.path);
-	rc = run->store->ops->acl(run->store, &admin_caller, &place.fid, &acl, &place.status);
-	if (rc)
-		return admin_fail_code(run, rc, "%s", place.name);
-	if ((change && (rc = set_acl(run, &place, &acl))) || (rc = admin_names_open(run, &names)))
+	if (change)
+		pthread_mutex_lock(&changing_list);
+	rc = look_at_acl(run, &place, change, &acl);
+	if (change)
+		pthread_mutex_unlock(&changing_list);
+	if (rc || (rc = admin_names_open(run, &names)))
 		return rc;
 	result = json_pack("{s:o, s:o}", "path", admin_show(place.name), "acl",
 			   admin_acl_json(&names, &acl));

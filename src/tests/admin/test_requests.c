@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests to a store: what is refused, also from those who send anything, and what changes. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -214,6 +215,52 @@ static void set_rights(struct fixture *f, const char *name, const char *rights, 
 		   name, rights, negative ? "true" : "false");
 }
 
+#define ADDED 9 /* entries of each thread: with that of administrators, all that fit */
+
+struct adder {
+	struct fixture f;
+	int first;
+};
+
+static void *add_entries(void *arg)
+{
+	struct adder *adder = arg;
+
+	for (int i = 0; i < ADDED; i++)
+		fixture_do(&adder->f,
+			   "{\"command\": \"acl\", \"volume\": \"v\", \"acl\": "
+			   "[{\"name\": \"%d\", \"rights\": \"rl\"}]}",
+			   adder->first + i);
+	return NULL;
+}
+
+/* Requests that change one list at the same time: none undoes the change of another one. */
+START_TEST(rights_by_two)
+{
+	struct adder adder[2];
+	pthread_t thread[2];
+	struct fixture f;
+	char name[16];
+
+	fixture_open(&f);
+	fixture_do(&f, "{\"command\": \"create\", \"name\": \"v\"}");
+	for (int i = 0; i < 2; i++) {
+		adder[i] = (struct adder){f, 100 + ADDED * i};
+		adder[i].f.last = NULL;
+		pthread_create(&thread[i], NULL, add_entries, &adder[i]);
+	}
+	for (int i = 0; i < 2; i++) {
+		pthread_join(thread[i], NULL);
+		json_decref(adder[i].f.last);
+	}
+	for (int i = 0; i < 2 * ADDED; i++) {
+		snprintf(name, sizeof(name), "%d", 100 + i);
+		ck_assert_str_eq(rights_of(&f, "positive", name), "rl");
+	}
+	fixture_close(&f);
+}
+END_TEST
+
 static bool told(const struct fixture *f, uint32_t volume, uint32_t vnode)
 {
 	for (unsigned i = 0; i < f->changes && i < CHANGES_KEPT; i++)
@@ -367,4 +414,4 @@ START_TEST(anonymous_writes)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "administration of a store: requests", anonymous_writes, not_requests,
-		 hostile_members, answers, changes, rights, targets)
+		 hostile_members, answers, changes, rights, rights_by_two, targets)
