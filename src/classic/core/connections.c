@@ -286,12 +286,14 @@ static struct rx_connection *accept_it(rxw_connection *connection, struct classi
 		c->peer.host = ((struct sockaddr_in *)&peer)->sin_addr.s_addr;
 		c->peer.port = ((struct sockaddr_in *)&peer)->sin_port;
 	}
+	/* Before another call of the connection can find the object. */
+	c->connection = rxw_connection_ref(connection);
 	if (rxw_connection_set_data(connection, c, forgotten)) {
+		rxw_connection_release(c->connection);
 		classic_values_free(&c->values);
 		free(c);
 		return NULL;
 	}
-	c->connection = rxw_connection_ref(connection);
 	return c;
 }
 
