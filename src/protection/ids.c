@@ -110,11 +110,23 @@ static int write_file(const struct prot *prot, const char *path, const struct la
 	return rc;
 }
 
+/* A file that cannot be read may have later ids, and stays; a damaged one says nothing. */
+static int raise_file(const struct prot *prot, const char *path, const struct last *now)
+{
+	struct last last;
+	int rc = read_file(path, &last);
+
+	if (rc ? rc != -ENOENT && rc != -EBADMSG
+	       : now->user <= last.user && now->group >= last.group)
+		return rc;
+	return write_file(prot, path, now);
+}
+
 /* The last ids of the database, which no other process changes meanwhile, unless the file has them or later ones. */
 static int update_file(struct prot *prot, const char *path)
 {
 	char message[PROT_MESSAGE_MAX];
-	struct last now, last;
+	struct last now;
 	int rc = 0;
 
 	if (prot_run(prot, "BEGIN IMMEDIATE"))
@@ -123,9 +135,8 @@ static int update_file(struct prot *prot, const char *path)
 		rc = -EIO;
 	else if (now.user == 0 && now.group >= PROT_BACKUP)
 		; /* none was given out */
-	else if (valid(&now) &&
-		 (read_file(path, &last) || now.user > last.user || now.group < last.group))
-		rc = write_file(prot, path, &now);
+	else if (valid(&now))
+		rc = raise_file(prot, path, &now);
 	prot_run(prot, "ROLLBACK");
 	return rc;
 }
@@ -139,7 +150,7 @@ void prot_ids_write(struct prot *prot)
 		snprintf(
 			line, sizeof(line),
 			"%.250s" SUFFIX
-			" cannot be written: %s; it has the ids that were given out, so that none is given twice "
+			" cannot be kept: %s; it has the ids that were given out, so that none is given twice "
 			"if the database is lost",
 			prot->path, strerror(-rc));
 		prot->options.warn(prot->options.arg, line);
@@ -189,6 +200,21 @@ int prot_keep_ids(struct prot *prot, int32_t user, int32_t group, bool *raised, 
 	return rc;
 }
 
+static void warn_damaged(const struct prot *prot)
+{
+	char line[PROT_MESSAGE_MAX];
+
+	if (!prot->options.warn)
+		return;
+	snprintf(
+		line, sizeof(line),
+		"%.250s" SUFFIX
+		" is damaged, and made again from the database; if that is an older copy, ids that ACLs may name are given out "
+		"again: restore the latest backup",
+		prot->path);
+	prot->options.warn(prot->options.arg, line);
+}
+
 int prot_ids_compare(struct prot *prot, char *message)
 {
 	char *path = path_of(prot);
@@ -196,7 +222,9 @@ int prot_ids_compare(struct prot *prot, char *message)
 	bool raised = false;
 	int error = path ? read_file(path, &last) : -ENOMEM, rc = query_last(prot, &now, message);
 
-	/* A damaged one is found when it is loaded. */
+	if (error == -EBADMSG)
+		warn_damaged(prot);
+	/* A damaged database is found when it is loaded. */
 	if (rc)
 		error = rc = 0;
 	else if (!error && valid(&now) && (last.user > now.user || last.group < now.group))

@@ -107,6 +107,40 @@ START_TEST(ids_are_kept)
 }
 END_TEST
 
+/* The file of the last ids: a damaged one is told and made again; one that cannot be read stays, because it may have later ones. */
+START_TEST(file_of_ids)
+{
+	const struct prot_options warn = {.warn = database_warn};
+	struct prot_options options = warn;
+	char *path, target[16];
+	FILE *file;
+
+	database_open(&d, &warn);
+	ck_assert_int_eq(database_user(&d, "alice", 0), 1);
+	database_shut(&d);
+	options.path = d.folder;
+	ck_assert_int_gt(asprintf(&path, "%s-ids", d.file), 0);
+	file = fopen(path, "w");
+	ck_assert_ptr_nonnull(file);
+	fclose(file);
+	for (unsigned warnings = 1; warnings <= 2; warnings++) {
+		database_warnings = warnings - 1;
+		ck_assert_int_eq(prot_open(&options, &d.prot, d.message), 0);
+		ck_assert_uint_eq(database_warnings, 1);
+		database_shut(&d);
+	}
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(symlink("protection.db-ids", path), 0); /* ELOOP */
+	database_warnings = 0;
+	ck_assert_int_eq(prot_open(&options, &d.prot, d.message), 0);
+	ck_assert_int_eq(database_user(&d, "bob", 0), 2);
+	ck_assert_uint_eq(database_warnings, 2);
+	ck_assert_int_gt(readlink(path, target, sizeof(target)), 0);
+	free(path);
+	database_close(&d);
+}
+END_TEST
+
 START_TEST(not_there)
 {
 	char *file;
@@ -222,5 +256,5 @@ START_TEST(damaged_bytes)
 }
 END_TEST
 
-TEST_MAIN("protection file", made, ids_are_kept, not_there, foreign, damaged_contents,
+TEST_MAIN("protection file", made, ids_are_kept, file_of_ids, not_there, foreign, damaged_contents,
 	  damaged_bytes)
