@@ -14,8 +14,8 @@ bool afs_error_unknown(const struct afs_error *error)
 		return false;
 	if (error->origin != RXW_ORIGIN_PEER)
 		return true;
-	/* A server that starts refuses calls with -100. Its other transport errors may be late. */
-	return error->code < 0 && error->code > RXW_RESTARTING;
+	/* A server that starts or stops also refuses the rest of calls that the one before it has served. */
+	return error->code < 0 && error->code >= RXW_RESTARTING;
 }
 
 /* After a call that made an object: check the status that came with it. 0, or -1 and *error. */

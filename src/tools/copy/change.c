@@ -120,6 +120,12 @@ static bool was_made(struct copy *copy, struct change *c, struct outage *outage)
 	return rc > 0;
 }
 
+/* Whether the change may have been made. No lock outlives the server that has set or released it. */
+static bool is_unknown(const struct change *c, const struct afs_error *error)
+{
+	return afs_error_unknown(error) && !(c->op == CHANGE_LOCK && error->code == RXW_RESTARTING);
+}
+
 /* A second release may end the lock of somebody else. */
 static bool may_repeat(const struct change *c)
 {
@@ -138,7 +144,7 @@ enum copy_result change_try(struct copy *copy, struct change *c, struct afs_erro
 		case DECIDE_LOOK:
 			return was_made(copy, c, &outage) ? COPY_GOOD : copy_judge(copy, error);
 		default:
-			c->unknown |= afs_error_unknown(error);
+			c->unknown |= is_unknown(c, error);
 			if (!may_repeat(c))
 				return copy_judge(copy, error);
 			if (!change_retry(copy, &outage, error, NULL))
