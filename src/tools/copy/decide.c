@@ -8,6 +8,12 @@
 
 enum decision decide(enum change_op op, bool unknown, const struct afs_error *error)
 {
+	/*
+	 * A server that is killed and started again carries out a request twice if its first packet is sent again. The new
+	 * name tells by its FID.
+	 */
+	if (op == CHANGE_RENAME && error->number == ENOENT)
+		return DECIDE_LOOK;
 	if (!unknown)
 		return DECIDE_FAIL;
 	switch (op) {
@@ -20,8 +26,6 @@ enum decision decide(enum change_op op, bool unknown, const struct afs_error *er
 	case CHANGE_REMOVE:
 	case CHANGE_RMDIR:
 		return error->number == ENOENT ? DECIDE_DONE : DECIDE_FAIL;
-	case CHANGE_RENAME:
-		return error->number == ENOENT ? DECIDE_LOOK : DECIDE_FAIL;
 	default:
 		/* The other changes can be repeated. */
 		return DECIDE_FAIL;
