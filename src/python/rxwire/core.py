@@ -747,7 +747,8 @@ class Call(_Streams):
         self.end(_abi.RXW_USER_ABORT if kind else 0)
 
     def __del__(self):
-        self.end(_abi.RXW_USER_ABORT)
+        if self._handle:  # otherwise it may not be complete
+            self.end(_abi.RXW_USER_ABORT)
 
 
 class ServerCall(_Streams):

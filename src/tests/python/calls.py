@@ -22,6 +22,7 @@ import threading
 import time
 import types
 import unittest
+import unittest.mock
 import warnings
 
 warnings.filterwarnings("ignore", category=DeprecationWarning)
@@ -141,6 +142,9 @@ class PeerTest(unittest.TestCase):
                 client.Lists(wrong)
         with self.assertRaises(rxwire.EncodeError):
             client.Swap(at.at_all(strict=at.at_strict(at.AT_GREEN)), at.at_choice(8))
+        with unittest.mock.patch("sys.unraisablehook") as hook, self.assertRaises(rxwire.EncodeError):
+            client.Stream(5, 1)
+        self.assertFalse(hook.called)
 
     def test_split(self):
         client = self.client()
