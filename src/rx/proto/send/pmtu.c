@@ -173,18 +173,11 @@ static void answered(struct rxw_pcall *p, uint32_t serial, uint64_t now)
 }
 
 /* Packets were acknowledged: they pass, or nothing is known of those that follow. */
-static void fragments_arrive(struct rxw_pcall *p)
+static void fragments_arrive(struct rxw_renumber *r)
 {
-	struct rxw_sendq *q = &p->tx;
-	struct rxw_renumber *r = &q->renumber;
-
 	r->state = RXW_RENUMBER_NONE;
 	r->single = false;
 	r->ping = 0;
-	if (r->to != 0 && q->una >= r->to) {
-		r->to = 0;
-		q->edge = q->una + q->window;
-	}
 }
 
 void rxw_send_renumber(struct rxw_pcall *p)
@@ -308,8 +301,10 @@ bool rxw_send_mixed(const struct rxw_pcall *p, const struct rxw_ack *ack, uint64
 	return highest >= q->nxt || is_early(q, highest, now);
 }
 
-uint32_t rxw_send_edge(const struct rxw_sendq *q, uint32_t edge)
+uint32_t rxw_send_edge(struct rxw_sendq *q, uint32_t edge)
 {
+	if (q->una >= q->renumber.to)
+		q->renumber.to = 0;
 	return q->renumber.to != 0 ? rxw_min32(edge, q->renumber.to) : edge;
 }
 
@@ -376,7 +371,7 @@ void rxw_send_check_progress(struct rxw_pcall *p, uint64_t now)
 
 	k->progress_at = now;
 	k->asked = false;
-	fragments_arrive(p);
+	fragments_arrive(&p->tx.renumber);
 	if (p->tx.renumber.unproven) {
 		p->tx.renumber.unproven = false;
 		store(p);

@@ -1023,6 +1023,25 @@ static void answer_pings(uint32_t most)
 	}
 }
 
+/* Each packet is acknowledged softly, and for good later: the call goes on after those that were cut anew. */
+static void arrive_softly_first(void)
+{
+	char all[RXW_MAX_ACKS + 1] = "";
+	uint32_t una = call->p.tx.una, to = call->p.tx.renumber.to;
+
+	for (unsigned turn = 0; turn < 100 && call->p.tx.nxt <= to; turn++) {
+		bench_send(call);
+		b.out.now += 10 * RXW_MS;
+		memset(all, '1', call->p.tx.nxt - una);
+		all[call->p.tx.nxt - una] = '\0';
+		ack(una, c->p.serial, RXW_ACK_REQUESTED, all);
+		una = call->p.tx.nxt;
+		ack(una, 0, RXW_ACK_DELAY, "");
+	}
+	ck_assert_uint_gt(call->p.tx.nxt, to);
+	ck_assert_int_eq(call->p.error, 0);
+}
+
 /*
  * The path carries less from now on, and fragments do not arrive, either: packets that were sent are cut anew, once the
  * answer to a PING of the new size shows that the peer has none of them. Nothing follows them until they have arrived.
@@ -1084,6 +1103,8 @@ START_TEST(sent_packets_shrink)
 	b.out.now += _i == 0 ? 10 * RXW_MS : RXW_MS;
 	ack(next, first, RXW_ACK_DUPLICATE, "");
 	ck_assert_int_eq(call->p.error, _i == 0 ? 0 : RXW_CALL_MSGSIZE);
+	if (_i == 0)
+		arrive_softly_first();
 	bench_free(&b);
 }
 END_TEST
