@@ -194,7 +194,7 @@ static void pinged(struct rxw_pcall *p, uint32_t serial, struct rxw_out *out)
 /* False: the ACK must not be processed. */
 static bool check_ack(struct rxw_pcall *p, const struct rxw_ack *ack, struct rxw_out *out)
 {
-	if (rxw_send_mixed(p, ack, out->now)) {
+	if (rxw_send_mixed(p, ack)) {
 		rxw_pcall_fail(p, RXW_CALL_MSGSIZE, RXW_ORIGIN_LOCAL, true, out);
 		return false;
 	}

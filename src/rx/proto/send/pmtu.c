@@ -259,6 +259,7 @@ enum rxw_burst_result rxw_send_renumber_now(struct rxw_pcall *p)
 	if (!whole) {
 		r->from = q->una;
 		r->to = rxw_max32(r->to, to);
+		r->serial = p->conn->serial;
 	}
 	q->edge = rxw_send_edge(q, q->edge);
 	q->stuck_since = 0;
@@ -278,27 +279,27 @@ static uint32_t highest_of(const struct rxw_ack *ack)
 	return ack->first - 1;
 }
 
-/* Sent once with its new number, and acknowledged sooner than a round trip: an old packet had this number. */
-static bool is_early(const struct rxw_sendq *q, uint32_t seq, uint64_t now)
+/*
+ * Was the ACK written when the packet arrived that it names? Others may be written later, when a reader goes on. Time
+ * is no proof: round trips vary, and become shorter with another path.
+ */
+static bool is_prompt(const struct rxw_ack *ack)
 {
-	const struct rxw_txseg *s;
-
-	if (seq < rxw_max32(q->una, q->renumber.from) || seq >= q->renumber.to ||
-	    rxw_sent_state(&q->sent, seq) == RXW_TX_ACKED)
-		return false;
-	s = rxw_sent_find(&q->sent, rxw_sent_order(&q->sent, seq));
-	return s->prev_order == 0 && now - s->sent_at < q->rtt.min - q->rtt.min / 8;
+	return ack->serial != 0 && ack->reason != RXW_ACK_PING_RESPONSE &&
+	       ack->reason != RXW_ACK_DELAY && ack->reason != RXW_ACK_IDLE;
 }
 
-bool rxw_send_mixed(const struct rxw_pcall *p, const struct rxw_ack *ack, uint64_t now)
+bool rxw_send_mixed(const struct rxw_pcall *p, const struct rxw_ack *ack)
 {
 	const struct rxw_sendq *q = &p->tx;
+	const struct rxw_renumber *r = &q->renumber;
 	uint32_t highest;
 
-	if (q->renumber.to == 0)
+	if (r->to == 0)
 		return false;
 	highest = highest_of(ack);
-	return highest >= q->nxt || is_early(q, highest, now);
+	return highest >= q->nxt ||
+	       (highest >= r->from && is_prompt(ack) && (int32_t)(ack->serial - r->serial) <= 0);
 }
 
 uint32_t rxw_send_edge(struct rxw_sendq *q, uint32_t edge)

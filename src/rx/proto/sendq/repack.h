@@ -24,6 +24,7 @@ struct rxw_renumber {
 	 * sent until then, so that no stream can end that has old packets in it.
 	 */
 	uint32_t from, to;
+	uint32_t serial; /* the latest one before that */
 };
 
 #endif
