@@ -426,14 +426,6 @@ bool rxw_pcall_send_complete(const struct rxw_pcall *p)
 
 /* --- smaller packets for a smaller path MTU: runs of which nothing was sent --- */
 
-/* Entries behind `i` have `more` additional packets before them. */
-static void shift(struct rxw_sendq *q, uint16_t i, uint32_t more)
-{
-	for (i = rxw_sendq_ent(q, i)->next; i != RXW_NO_NODE; i = rxw_sendq_ent(q, i)->next)
-		rxw_sendq_ent(q, i)->first += more;
-	q->end += more;
-}
-
 /* A new entry with these contents behind entry `i`. */
 static uint16_t insert_ent(struct rxw_pcall *p, uint16_t i, const struct rxw_txent *ent)
 {
@@ -574,7 +566,7 @@ static int repack(struct rxw_pcall *p, uint16_t i, struct old_bytes *o, uint32_t
 		seq += run.count;
 	} while (left > 0);
 	rxw_buf_unref(old.buf);
-	shift(q, i, seq - old.first - old.count);
+	q->end += seq - old.first - old.count;
 	/* There are more packets now than the writer queued. */
 	rxw_sendq_note_high(p);
 	return 0;

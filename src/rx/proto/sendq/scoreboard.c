@@ -82,8 +82,11 @@ struct rxw_txseg *rxw_sendq_add(struct rxw_sendq *q, uint32_t n, uint32_t serial
 	count_packets(q, q->nxt, n, RXW_TX_FLIGHT, true);
 	q->order += n;
 	q->nxt += n;
-	if (e->first + e->count <= q->nxt)
+	if (e->first + e->count <= q->nxt) {
 		q->ent_send = e->next;
+		if (e->next != RXW_NO_NODE)
+			rxw_sendq_ent(q, e->next)->first = q->nxt;
+	}
 	return s;
 }
 

@@ -16,7 +16,7 @@
 struct rxw_txent {
 	struct rxw_buf *buf; /* one reference */
 	uint8_t *data;
-	uint32_t first; /* sequence number of its first packet */
+	uint32_t first;	 /* its first packet; behind ent_send too low if runs before were cut */
 	uint32_t sealed; /* the number for which that was sealed: another one if some were repacked */
 	uint16_t stride, last_size, count, next;
 	bool last; /* ends the stream */
