@@ -368,12 +368,24 @@ static uint32_t low_water(const struct rxw_pcall *p)
 	return rxw_max32(low, rxw_min32(2 * ready + ready / 2, usual / 4 * 3));
 }
 
+static bool has_room(const struct rxw_pcall *p)
+{
+	const struct rxw_sendq *q = &p->tx;
+	uint32_t queued = q->end - q->una;
+
+	if (p->error != 0 || q->stopped)
+		return true; /* the writer has to see the error */
+	if (q->ents.used >= ENTRIES_MOST)
+		return false;
+	return queued < (q->above_high ? low_water(p) : high_water(p));
+}
+
 void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out)
 {
 	if (!p->tx.above_high)
 		return;
 	fund(p);
-	if (!rxw_pcall_writable(p))
+	if (!has_room(p))
 		return;
 	p->tx.above_high = false;
 	rxw_pcall_post_event(p, out, RXW_OUT_WRITE);
@@ -382,7 +394,7 @@ void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out)
 void rxw_sendq_note_high(struct rxw_pcall *p)
 {
 	fund(p);
-	if (!rxw_pcall_writable(p))
+	if (!has_room(p))
 		p->tx.above_high = true;
 }
 
@@ -407,16 +419,13 @@ uint32_t rxw_pcall_queued(const struct rxw_pcall *p)
 	return p->tx.end - p->tx.una;
 }
 
+/*
+ * The high-water mark falls with the windows, also between the event and the writer's look at the queue. A writer that
+ * waits without `above_high` would not be told again.
+ */
 bool rxw_pcall_writable(const struct rxw_pcall *p)
 {
-	const struct rxw_sendq *q = &p->tx;
-	uint32_t queued = q->end - q->una;
-
-	if (p->error != 0 || q->stopped)
-		return true; /* the writer has to see the error */
-	if (q->ents.used >= ENTRIES_MOST)
-		return false;
-	return queued < (q->above_high ? low_water(p) : high_water(p));
+	return !p->tx.above_high || has_room(p);
 }
 
 bool rxw_pcall_send_complete(const struct rxw_pcall *p)

@@ -176,6 +176,21 @@ START_TEST(water)
 }
 END_TEST
 
+/* The mark falls after the writer was told, and before it looks: a writer that has to wait is told again. */
+START_TEST(mark_falls)
+{
+	setup();
+	bench_write(call, 40, 100, false);
+	ck_assert(!call->p.tx.above_high);
+	call->p.tx.high_limit = 10;
+	ck_assert(rxw_pcall_writable(&call->p) || call->p.tx.above_high);
+	rxw_pcall_limit_queue(&call->p, 10); /* the writer looks */
+	ck_assert(!rxw_pcall_writable(&call->p));
+	ck_assert(call->p.tx.above_high);
+	teardown();
+}
+END_TEST
+
 /* Unsent data is cut anew for a smaller path. The bytes and the sent packets stay the same. */
 START_TEST(repack)
 {
@@ -356,6 +371,7 @@ int main(void)
 	tcase_add_test(tcase, tables_are_released);
 	tcase_add_test(tcase, random_acks);
 	tcase_add_test(tcase, water);
+	tcase_add_test(tcase, mark_falls);
 	tcase_add_test(tcase, repack);
 	tcase_add_test(tcase, sealed_packets_are_cut_late);
 	tcase_add_test(tcase, repack_above_high_water);
