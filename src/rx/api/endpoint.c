@@ -201,8 +201,10 @@ static void quiesce(struct rxw_endpoint *ep)
 		return;
 	ep->quiesced = true;
 	atomic_store(&ep->quit, true);
-	if (ep->shard_count)
+	if (ep->shard_count) {
 		rxw_queue_forget(ep);
+		rxw_queue_drop_channels(ep);
+	}
 	for (unsigned i = 0; i < ep->shard_count; i++)
 		if (ep->shard[i].ep)
 			rxw_shard_stop(&ep->shard[i]);

@@ -86,6 +86,7 @@ struct rxw_endpoint {
 	_Atomic(bool) callbacks_left;
 	_Atomic(uint32_t) live; /* calls in progress, of either side */
 	_Atomic(uint32_t) deferred; /* server calls that the application holds */
+	_Atomic(uint32_t) channel_waits; /* with a reference of one of its connections */
 	uint32_t room_packets;	/* packets that fit into the sockets' receive buffers; fixed */
 	_Atomic(uint32_t) connections, calls; /* existing objects */
 	_Atomic(uint32_t) owned; /* references of the application to servers' connections */

@@ -24,8 +24,10 @@ int rxw_channel_wait(struct rxw_channel_waits *list, struct rxw_queue *q, void *
 	w->arg = arg;
 	w->conn = conn;
 	w->group = group;
-	if (conn)
+	if (conn) {
 		rxw_conn_ref(conn);
+		atomic_fetch_add(&conn->ep->channel_waits, 1);
+	}
 	if (group)
 		atomic_fetch_add(&group->refs, 1);
 	atomic_fetch_add(&q->users, 1);
@@ -68,8 +70,12 @@ void rxw_channel_group_release(struct rxw_channel_group *g)
 
 void rxw_channel_wait_free(struct rxw_channel_wait *w)
 {
-	if (w->conn)
+	if (w->conn) {
+		struct rxw_endpoint *ep = w->conn->ep;
+
 		rxw_conn_unref(w->conn);
+		atomic_fetch_sub(&ep->channel_waits, 1); /* it may be freed now */
+	}
 	if (w->group)
 		unref_group(w->group);
 	atomic_fetch_sub(&w->queue->users, 1);

@@ -473,6 +473,48 @@ void rxw_queue_forget(struct rxw_endpoint *ep)
 		rxw_sleep_us(100);
 }
 
+/* Moves the announcements for connections of the endpoint from the queue to a list. */
+static __attribute__((cold)) void
+unlink_channels(struct rxw_queue *q, const struct rxw_endpoint *ep, struct rxw_queue_entry **list)
+{
+	struct rxw_queue_entry *entry, *next;
+
+	pthread_mutex_lock(&q->lock);
+	for (entry = q->first; entry; entry = next) {
+		const struct rxw_channel_wait *w = (const struct rxw_channel_wait *)entry;
+
+		next = entry->next;
+		if (entry->kind != RXW_ENTRY_CHANNEL || !w->conn || w->conn->ep != ep)
+			continue;
+		unlink_entry(q, entry);
+		entry->next = *list;
+		*list = entry;
+	}
+	update_fd(q);
+	pthread_mutex_unlock(&q->lock);
+}
+
+__attribute__((cold)) void rxw_queue_drop_channels(struct rxw_endpoint *ep)
+{
+	struct rxw_engine *e = ep->engine;
+	struct rxw_queue_entry *list = NULL;
+
+	while (atomic_load(&ep->channel_waits)) {
+		pthread_mutex_lock(&e->lock);
+		for (struct rxw_queue *q = e->queues; q; q = q->next)
+			unlink_channels(q, ep, &list);
+		pthread_mutex_unlock(&e->lock);
+		if (!list)
+			rxw_sleep_us(100); /* another thread queues or reports one */
+		while (list) {
+			struct rxw_channel_wait *w = (struct rxw_channel_wait *)list;
+
+			list = list->next;
+			rxw_channel_wait_free(w);
+		}
+	}
+}
+
 unsigned rxw_queue_take(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max)
 {
 	unsigned done = 0, n;

@@ -826,6 +826,35 @@ START_TEST(announcements_are_bounded)
 }
 END_TEST
 
+/* What is still queued for a connection that was released does not need its endpoint. */
+START_TEST(an_endpoint_ends_before_its_announcement)
+{
+	struct rxw_call_options options = {
+		.size = sizeof(options), .flags = RXW_CALL_NONBLOCK, .queue = clients};
+	struct sockaddr_storage to;
+	socklen_t length = sizeof(to);
+	rxw_call *call[4], *more;
+	rxw_endpoint *endpoint;
+	rxw_connection *c;
+
+	ck_assert_int_eq(rxw_endpoint_create(bed.client_engine, NULL, &endpoint), 0);
+	ck_assert_int_eq(rxw_endpoint_address(bed.server, &to, &length), 0);
+	ck_assert_int_eq(rxw_connection_create(endpoint, (struct sockaddr *)&to, length, SERVICE,
+					       NULL, &c),
+			 0);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(rxw_call_begin(c, NULL, &call[i]), 0);
+	ck_assert_int_eq(rxw_call_begin(c, &options, &more), -RXW_EAGAIN);
+	ck_assert_int_eq(rxw_queue_post(clients, &more), 0);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(rxw_call_end(call[i], 1, NULL), 1);
+	rxw_connection_release(c);
+	ck_assert_int_eq(rxw_endpoint_destroy(endpoint), 0);
+	ck_assert_ptr_eq(next(clients).arg, &more);
+	ck_assert(is_empty(clients));
+}
+END_TEST
+
 /* ---- threads ---- */
 
 #define THREADS 4
@@ -1067,6 +1096,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++)
 		tcase_add_test(tcase, each[i]);
 	tcase_add_loop_test(tcase, stop_refuses_untaken_calls, 0, 2);
+	tcase_add_test(tcase, an_endpoint_ends_before_its_announcement);
 	tcase_add_loop_test(tcase, announcements_are_bounded, 0, 2);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
