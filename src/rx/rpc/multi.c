@@ -13,6 +13,7 @@
 #include <rxwire/rpc.h>
 
 #include "api/observer.h"
+#include "common/cancel.h"
 #include "common/clock.h"
 #include "rpc/refusal.h"
 
@@ -294,6 +295,7 @@ static unsigned next_reply(struct rxw_rpc_multi *m)
 	uint64_t until = monotonic_ns() + RETRY_NS;
 	unsigned index;
 	int r = 0;
+	NOT_CANCELLED;
 
 	pthread_mutex_lock(&m->lock);
 	while (m->head == NONE && !r)

@@ -9,6 +9,7 @@
 
 #include <rxwire/error.h>
 
+#include "common/cancel.h"
 #include "common/sized.h"
 #include "keys/advice.h"
 #include "keys/secret.h"
@@ -301,6 +302,7 @@ int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotia
 	struct rxw_gk_start start;
 	OM_uint32 major, minor = 0, ignored;
 	int r;
+	NOT_CANCELLED;
 
 	if (error && room)
 		error[0] = 0;
@@ -420,6 +422,7 @@ int rxw_rxgk_combine(rxw_connection *connection, const struct rxw_rxgk_token *us
 {
 	struct rxw_rxgk_token known[3] = {{0}}; /* user, cm, and the result */
 	int r = -RXW_EINVAL;
+	NOT_CANCELLED;
 
 	if (code)
 		*code = 0;

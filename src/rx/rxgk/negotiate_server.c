@@ -11,6 +11,7 @@
 
 #include <rxwire/error.h>
 
+#include "common/cancel.h"
 #include "common/sized.h"
 #include "keys/secret.h"
 #include "rxgk/negotiate.h"
@@ -287,6 +288,7 @@ int rxw_rxgk_negotiation_create(const struct rxw_rxgk_negotiation_options *given
 	struct rxw_rxgk_negotiation_options known = {0}, *options = &known;
 	struct rxw_gk_negotiation *n;
 	OM_uint32 major, minor = 0;
+	NOT_CANCELLED;
 
 	if (error && room)
 		error[0] = 0;

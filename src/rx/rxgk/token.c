@@ -7,6 +7,7 @@
 #include <rxwire/error.h>
 #include <rxwire/xdr.h>
 
+#include "common/cancel.h"
 #include "common/sized.h"
 #include "keys/secret.h"
 #include "rxgk/conn.h"
@@ -239,6 +240,7 @@ int rxw_rxgk_print_token(rxw_keys *keys, const struct rxw_rxgk_print_options *gi
 	int32_t kvno, enctype;
 	int64_t now;
 	int r;
+	NOT_CANCELLED;
 
 	if (!keys || !sized_valid(token) || !given ||
 	    !sized_read(&options, sizeof(options), given) || options.level > RXW_LEVEL_CRYPT)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/cancel.h"
 #include "common/sized.h"
 #include "base/hash.h"
 #include "keys/secret.h"
@@ -229,6 +230,7 @@ int rxw_rxkad_print_token(rxw_keys *keys, const struct rxw_rxkad_print_options *
 	struct rxw_rxkad_token made = {.size = sizeof(made)};
 	struct workspace *w;
 	int result;
+	NOT_CANCELLED;
 
 	if (!sized_valid(token) ||
 	    (given != NULL && !sized_read(&options, sizeof(options), given)) ||

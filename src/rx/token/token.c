@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A client's tokens. */
 
+#include "common/cancel.h"
 #include "common/sized.h"
 #include "token/negotiated.h"
 #include "keys/secret.h"
@@ -201,6 +202,7 @@ int rxw_token_create(const struct rxw_token_options *given, rxw_token **token, c
 	struct rxw_token_options options = {0};
 	rxw_token *made;
 	int result;
+	NOT_CANCELLED;
 
 	if (!error)
 		room = 0;

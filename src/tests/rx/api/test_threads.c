@@ -138,6 +138,7 @@ struct waiter {
 	rxw_connection *c;
 	rxw_call *call, *other;
 	rxw_queue *queue;
+	struct rxw_rpc_multi *multi;
 	_Atomic(bool) waits, returned;
 	ssize_t result;
 };
@@ -182,6 +183,35 @@ static void *wait_for_event(void *arg)
 	return NULL;
 }
 
+static void *wait_for_member(void *arg)
+{
+	struct waiter *w = arg;
+	unsigned index;
+	int32_t code;
+
+	atomic_store(&w->waits, true);
+	tell(w, rxw_rpc_multi_next(w->multi, &index, &w->call, &code));
+	return NULL;
+}
+
+/* Kerberos opens files, with locks held. */
+static void *create_token(void *arg)
+{
+	struct rxw_token_options options = {.size = sizeof(options),
+					    .index = RXW_RXKAD_INDEX,
+					    .cell = "example.org",
+					    .cache = "FILE:/nonexistent"};
+	struct waiter *w = arg;
+	rxw_token *token;
+	int result;
+
+	pthread_cancel(pthread_self());
+	result = rxw_token_create(&options, &token, NULL, 0);
+	atomic_store(&w->waits, true);
+	tell(w, result < 0);
+	return NULL;
+}
+
 /* Cancels a thread that runs fn(); `release` ends its wait. */
 static void cancel(struct waiter *w, void *(*fn)(void *), void (*release)(struct waiter *w),
 		   ssize_t expected)
@@ -215,6 +245,16 @@ static void free_channel(struct waiter *w)
 static void post(struct waiter *w)
 {
 	ck_assert_int_eq(rxw_queue_post(w->queue, NULL), 0);
+}
+
+static void abort_calls(struct waiter *w)
+{
+	ck_assert_int_eq(rxw_connection_abort(w->c, 7), 0);
+}
+
+static void do_nothing(struct waiter *w)
+{
+	(void)w;
 }
 
 START_TEST(cancelled_in_a_read)
@@ -257,6 +297,32 @@ START_TEST(cancelled_at_a_queue)
 }
 END_TEST
 
+START_TEST(cancelled_in_a_multi_call)
+{
+	struct waiter w = {.c = h_connect(&bed, QUEUED)};
+	rxw_call *call;
+	unsigned index;
+	int32_t code;
+
+	w.multi = rxw_rpc_multi_create(&w.c, 1);
+	ck_assert_ptr_nonnull(w.multi);
+	ck_assert_int_eq(rxw_rpc_multi_next(w.multi, &index, &call, &code), RXW_RPC_START);
+	rxw_rpc_multi_started(w.multi, index, 0);
+	cancel(&w, wait_for_member, abort_calls, RXW_RPC_REPLY);
+	ck_assert_int_eq(rxw_rpc_multi_ended(w.multi, index, 0, NULL, 0), 7);
+	rxw_rpc_multi_destroy(w.multi);
+	rxw_connection_release(w.c);
+}
+END_TEST
+
+START_TEST(cancelled_in_kerberos)
+{
+	struct waiter w = {.c = NULL};
+
+	cancel(&w, create_token, do_nothing, 1);
+}
+END_TEST
+
 /* ---- handlers that do not return ---- */
 
 static void leave(void)
@@ -293,6 +359,8 @@ int main(void)
 	tcase_add_test(tcase, cancelled_in_a_read);
 	tcase_add_test(tcase, cancelled_without_a_channel);
 	tcase_add_test(tcase, cancelled_at_a_queue);
+	tcase_add_test(tcase, cancelled_in_a_multi_call);
+	tcase_add_test(tcase, cancelled_in_kerberos);
 	tcase_add_test(tcase, a_handler_that_exits);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
