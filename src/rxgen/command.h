@@ -24,7 +24,7 @@ void command_free(struct command *command);
 
 /*
  * Output files are written under temporary names in their own folders, then renamed: a failed run
- * neither creates nor changes a file.
+ * neither creates nor changes a file. What is not a regular file is written in place.
  */
 struct outputs {
 	struct output {
@@ -47,6 +47,8 @@ struct inputs {
 };
 
 bool inputs_add(struct inputs *inputs, const struct xg_file *file);
+/* Whether a file of this name is one of them, which is then reported. */
+bool inputs_have(const struct inputs *inputs, const char *name);
 void inputs_free(struct inputs *inputs);
 /* Rules for make; malloc'ed, NULL if memory is exhausted. */
 char *depfile_text(const struct command *command, const struct inputs *inputs, size_t *length);

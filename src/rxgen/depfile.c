@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "rxgen/command.h"
 
@@ -26,6 +27,22 @@ bool inputs_add(struct inputs *inputs, const struct xg_file *file)
 		inputs->count++;
 	}
 	return true;
+}
+
+bool inputs_have(const struct inputs *inputs, const char *name)
+{
+	struct stat input, output;
+
+	if (stat(name, &output) || !S_ISREG(output.st_mode))
+		return false;
+	for (size_t i = 0; i < inputs->count; i++)
+		if (!stat(inputs->names[i], &input) && input.st_dev == output.st_dev &&
+		    input.st_ino == output.st_ino) {
+			fprintf(stderr, "%s: this is an input file, and would be overwritten\n",
+				name);
+			return true;
+		}
+	return false;
 }
 
 void inputs_free(struct inputs *inputs)

@@ -48,6 +48,8 @@ static bool make_outputs(struct command *command, struct outputs *outputs, struc
 			fprintf(stderr, "%s: %s\n", command->depfile, strerror(ENOMEM));
 	}
 	for (size_t i = 0; good && i < count; i++)
+		good = !inputs_have(inputs, names[i]);
+	for (size_t i = 0; good && i < count; i++)
 		good = outputs_write(outputs, names[i], texts[i], lengths[i]);
 	for (size_t i = 0; i < count; i++)
 		free(texts[i]);
@@ -55,7 +57,7 @@ static bool make_outputs(struct command *command, struct outputs *outputs, struc
 }
 
 /* --json and --python: one pass, with the macro of the header. */
-static bool make_tree(struct command *command, struct outputs *outputs)
+static bool make_tree(struct command *command, struct outputs *outputs, struct inputs *inputs)
 {
 	struct xg_file *file = xg_read(command->input, &command->options, XG_HEADER);
 	size_t length;
@@ -65,13 +67,18 @@ static bool make_tree(struct command *command, struct outputs *outputs)
 	if (!file)
 		return false;
 	text = command->json ? xg_json(file, &length) : xg_python(file, &command->options, &length);
+	if (!inputs_add(inputs, file)) {
+		free(text);
+		text = NULL;
+	}
 	xg_file_free(file);
 	if (!text) {
 		fprintf(stderr, "%s: %s\n", command->input, strerror(ENOMEM));
 		return false;
 	}
 	if (command->tree_name) {
-		good = outputs_write(outputs, command->tree_name, text, length) &&
+		good = !inputs_have(inputs, command->tree_name) &&
+		       outputs_write(outputs, command->tree_name, text, length) &&
 		       outputs_commit(outputs);
 	} else {
 		good = fwrite(text, 1, length, stdout) == length && !fflush(stdout);
@@ -93,7 +100,7 @@ int main(int argc, char **argv)
 	if (status < 0) {
 		command.options.printed = &printed;
 		status =
-			(command.json || command.python ? make_tree(&command, &outputs)
+			(command.json || command.python ? make_tree(&command, &outputs, &inputs)
 							: make_outputs(&command, &outputs, &inputs))
 				? 0
 				: 1;

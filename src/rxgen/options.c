@@ -51,6 +51,15 @@ static bool read_number(const char *text, uint32_t least, uint32_t most, uint32_
 	return !*end && n >= least && n <= most;
 }
 
+/* The beginning of names in C. */
+static bool is_prefix(const char *text)
+{
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+
+	return (*text < '0' || *text > '9') && !text[strspn(text, letters)];
+}
+
 static bool is_limit(const char *text)
 {
 	const char *equals = strchr(text, '=');
@@ -130,6 +139,8 @@ static int read_option(struct command *command, int option, const char **output)
 			(struct xg_macro_option){.undefine = option == 'U', .text = optarg};
 		return -1;
 	case 'P':
+		if (!is_prefix(optarg))
+			return usage_error("-P takes the beginning of a name, not", optarg);
 		options->prefix = optarg;
 		return -1;
 	case 'R':
@@ -213,6 +224,8 @@ static int name_outputs(struct command *command, const char *output)
 		command->wanted[i] = true;
 	if (output && count != 1)
 		return usage_error("-o requires exactly one of -h -c -C -S -y", NULL);
+	if (output && command->depfile && !strcmp(output, command->depfile))
+		return usage_error("-o and -M name the same file:", output);
 	if (!length)
 		return usage_error("no file name in", command->input);
 	for (int i = 0; i < XG_OUTPUTS; i++) {

@@ -31,6 +31,27 @@ static bool write_all(int fd, const char *text, size_t length)
 	return true;
 }
 
+/* A device, a pipe or a symbolic link is written, not replaced by a file. */
+static bool is_special(const char *name)
+{
+	struct stat st;
+
+	return !lstat(name, &st) && !S_ISREG(st.st_mode);
+}
+
+static bool write_in_place(const char *name, const char *text, size_t length)
+{
+	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666);
+	bool good;
+
+	if (fd < 0)
+		return report(name);
+	good = write_all(fd, text, length);
+	if (close(fd))
+		good = false;
+	return good ? true : report(name);
+}
+
 bool outputs_write(struct outputs *outputs, const char *name, const char *text, size_t length)
 {
 	struct output *out = &outputs->files[outputs->count];
@@ -45,6 +66,8 @@ bool outputs_write(struct outputs *outputs, const char *name, const char *text, 
 		errno = EISDIR;
 		return report(name);
 	}
+	if (is_special(name))
+		return write_in_place(name, text, length);
 	if (asprintf(&out->temporary, "%s.XXXXXX", name) < 0) {
 		out->temporary = NULL;
 		return report(name);

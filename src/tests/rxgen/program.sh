@@ -104,6 +104,33 @@ expect 1 'x.ss.c: Is a directory' x.xg
 rmdir x.ss.c
 files
 
+# A pipe or a link is not replaced by a file.
+mkfifo pipe.h
+: > held.h
+ln -s held.h link.h
+cat pipe.h > copy.h &
+expect 0 '' -h -o pipe.h x.xg
+expect 0 '' -h -o link.h x.xg
+if [ -p pipe.h ]; then wait $!; else fail 'a pipe was replaced'; echo > pipe.h; kill $!; fi
+[ -L link.h ] || fail 'a link was replaced'
+cmp held.h copy.h || fail 'a pipe and a link got different text'
+rm -f out.log
+files copy.h held.h link.h pipe.h
+
+# An input is not overwritten.
+cp x.xg x.h
+expect 1 'x.h: this is an input file' x.h
+expect 1 'x.xg: this is an input file' -h -o x.xg x.xg
+expect 1 'x.xg: this is an input file' -M x.xg x.xg
+expect 1 'x.xg: this is an input file' --json -o ../a/x.xg x.xg
+cmp x.h x.xg || fail 'an input was overwritten'
+files x.h
+expect 2 '-o and -M name the same file: y' -h -o y -M y x.xg
+for prefix in 1x 'x y' x-; do
+	expect 2 '-P takes the beginning of a name' -P "$prefix" x.xg
+done
+files
+
 # A failed run does not change an existing file.
 echo old > bad.h
 expect 1 'bad.xg:2:11: error: ' bad.xg
