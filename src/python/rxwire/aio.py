@@ -53,9 +53,9 @@ class _Queue:
             endpoint._queues[loop] = cls(endpoint)
         return endpoint._queues[loop]
 
-    def add(self, owner):
-        """A new key. owner.on_event(entry) gets its entries."""
-        key = next(self._keys)
+    def add(self, owner, key=None):
+        """The key, or a new one. owner.on_event(entry) gets its entries."""
+        key = key or next(self._keys)
         self._objects[key] = owner
         return key
 
@@ -112,14 +112,16 @@ class _Queue:
         self.loop.call_soon(lib.rxw_batch_end)
 
     def cancel(self):
-        """End the calls that are served, before their endpoint is closed."""
+        """End the calls that are served, and waits for channels, before their endpoint is closed."""
         for owner in list(self._objects.values()):
             if isinstance(owner, AsyncServerCall):
                 owner.end(_abi.RXW_RESTARTING)
-        if not self.loop.is_closed():
-            self.loop.remove_reader(self._descriptor)
+            elif isinstance(owner, _Channel) and not self.loop.is_closed():
+                owner.on_event(None)
 
     def close(self):
+        if not self.loop.is_closed():
+            self.loop.remove_reader(self._descriptor)
         handle, self.handle = self.handle, None
         check(lib.rxw_queue_destroy(handle), "queue")
 
@@ -139,11 +141,16 @@ class Pool:
     """Connections to one service. Further calls wait for a free channel."""
 
     def __init__(self, endpoint, address, service_id, security=None, connections=1):
-        self.queue = _Queue.of(endpoint)
+        if connections < 1:
+            raise ValueError(f"a pool has at least one connection, not {connections}")
         self._target = endpoint, address, service_id, security
         self.connections = [Connection(*self._target) for _ in range(connections)]
+        self.queue = _Queue.of(endpoint)
         self.queue.users += 1
         self._closed = False
+        # Keys by which the library may still announce a channel that nobody waits for, by places.
+        self._keys = [[] for _ in range(connections)]
+        self._channels = set()  # that tasks wait for
         self._free = collections.deque(list(range(connections)) * CHANNELS)  # places in `connections`
         self._waiting = collections.deque()
 
@@ -160,14 +167,15 @@ class Pool:
     async def _begin_at(self, place, end):
         replaced = False
         while True:
-            channel = _Channel(self.queue)
-            key = self.queue.add(channel)
+            channel, keys = _Channel(self.queue), self._keys[place]
+            key = self.queue.add(channel, keys.pop() if keys else None)
             connection = self.connections[place]
             try:
                 return AsyncCall(self, connection, self._left(end), key, place)
             except RxError as error:
                 if error.result != _abi.RXW_EAGAIN:
                     raise
+                self._channels.add(channel)
                 await self._until(end, channel.future)
             except RxAbort:
                 # A connection that has failed stays so. One failure of the next one is that of the call.
@@ -176,8 +184,10 @@ class Pool:
                 self._replace(place, connection)
                 replaced = True
             finally:
+                self._channels.discard(channel)
                 if self.queue._objects.get(key) is channel:
                     self.queue.drop(key)
+                    keys.append(key)
 
     def _replace(self, place, failed):
         if self.connections[place] is failed:
@@ -190,7 +200,8 @@ class Pool:
     async def _until(self, end, waiting):
         """The result of what is waited for. RxTimeout if there is none before the end."""
         try:
-            return await asyncio.wait_for(waiting, self._left(end))
+            async with asyncio.timeout_at(end):
+                return await waiting
         except TimeoutError:
             raise RxAbort(_abi.RXW_CALL_TIMEOUT, _abi.RXW_ORIGIN_LOCAL) from None
 
@@ -214,9 +225,15 @@ class Pool:
         self._free.append(place)
 
     def close(self):
-        """Release the connections. Calls in progress continue."""
+        """Release the connections. Calls in progress continue; tasks that wait to begin one get RxError."""
         for connection in self.connections:
             connection.close()
+        if not self.queue.loop.is_closed():
+            for channel in self._channels:
+                channel.on_event(None)
+            for future in self._waiting:
+                if not future.done():
+                    future.set_exception(RxError(_abi.RXW_ESTATE, "Pool is closed"))
         if not self._closed:
             self._closed = True
             self.queue.leave()
@@ -238,6 +255,13 @@ class _AsyncStreams:
         self._pending |= entry.events
         for future in self._waiting:
             if not future.done():
+                future.set_result(None)
+
+    def _wake(self):
+        """The call has ended: tasks that wait for it find that it is closed."""
+        self._pending = -1
+        for future in self._waiting:
+            if not future.done() and not self.queue.loop.is_closed():
                 future.set_result(None)
 
     async def wait(self, events):
@@ -281,6 +305,17 @@ class _AsyncStreams:
             if result != -_abi.RXW_EAGAIN:
                 return self.check(result)
             await self._wait_room()
+
+    async def sendfile(self, file, offset, length):
+        """Write bytes of a file or descriptor. Returns their number, which is smaller at the end of the file."""
+        descriptor, done = core.file_part(file, offset, length), 0
+        while done < length:
+            count = await self._again(
+                lambda handle: lib.rxw_call_sendfile(handle, descriptor, offset + done, length - done))
+            if not count:
+                break
+            done += count
+        return done
 
     async def flush(self):
         """Send what has been written, including a partly filled packet."""
@@ -341,6 +376,7 @@ class AsyncCall(_AsyncStreams, Call):
         try:
             return Call.end(self, code)
         finally:
+            self._wake()
             self.pool.release(self._place)
 
     close = end
@@ -358,7 +394,7 @@ class AsyncStream(AsyncCall):
     async def finish(self):
         """Read the results, which follow the data, and end the call."""
         try:
-            reply = await self.read()
+            reply = await self.read(rpc.REPLY_MAX)
         except BaseException:
             self.end(_abi.RXW_USER_ABORT)
             raise
@@ -397,7 +433,7 @@ class AsyncClient:
         try:
             await call.write(request)
             await call.send_end()
-            reply = await call.read()
+            reply = await call.read(rpc.REPLY_MAX)
         except BaseException:
             call.end(_abi.RXW_USER_ABORT)
             raise
@@ -483,6 +519,7 @@ class AsyncServerCall(_AsyncStreams, ServerCall):
         if handle and self._made_in == core._process:
             self.queue.drop(self._key)
             lib.rxw_call_end(handle, code, None)
+            self._wake()
 
 
 class _Served:
@@ -512,7 +549,8 @@ class _Served:
         except asyncio.CancelledError:
             raise
         except Exception:
-            _log.exception("the service has failed")
+            if call._handle:  # otherwise the endpoint was closed meanwhile
+                _log.exception("the service has failed")
         finally:
             service = self.service
             swaps = isinstance(service, rpc.Service) and service.rxw_swap_errno
@@ -572,8 +610,13 @@ def serve(endpoint, service_id, service, **options):
     queue = _Queue.of(endpoint)
     key = queue.add(_Served(queue, service))
     queue.users += 1
-    endpoint.add_service(service_id, None, queue=queue.handle, context=key, name=options.pop("name", type(service).__name__),
-                         **options)
+    try:
+        endpoint.add_service(service_id, None, queue=queue.handle, context=key,
+                             name=options.pop("name", type(service).__name__), **options)
+    except BaseException:
+        queue.users -= 1
+        queue.drop(key)
+        raise
 
 
 async def stop(endpoint, limit=0):

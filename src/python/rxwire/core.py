@@ -302,8 +302,6 @@ class Endpoint(_EngineObject):
     def __init__(self, engine=None, address=None, *, server=False, paused=False, dual_stack=False, sockets=(),
                  config=None):
         self._handle = None
-        self.own_engine = None if engine else Engine(config)
-        self.engine = engine or self.own_engine
         self._connections = weakref.WeakSet()
         self._services = []  # what the library has pointers to
         self._queues = {}  # of event loops: rxwire.aio
@@ -317,6 +315,8 @@ class Endpoint(_EngineObject):
             sockets=(C.c_int * len(descriptors))(*descriptors) if descriptors else None,
             socket_count=len(descriptors))
         made = C.c_void_p()
+        self.own_engine = None if engine else Engine(config)
+        self.engine = engine or self.own_engine
         try:
             check(lib.rxw_endpoint_create(self.engine.handle, C.byref(options), C.byref(made)), f"endpoint {address}")
         except RxError:
@@ -369,7 +369,7 @@ class Endpoint(_EngineObject):
         self._services.append((function, security))
         made = C.c_void_p()
         check(lib.rxw_service_add(self.handle, C.byref(options), C.byref(made)), f"service {service_id}")
-        return Service(made.value)
+        return Service(self, made.value)
 
     def metrics(self):
         """Statistics as text for Prometheus: rxw_metrics(3)."""
@@ -431,16 +431,20 @@ class Endpoint(_EngineObject):
 class Service:
     """A service of an endpoint."""
 
-    def __init__(self, handle):
+    def __init__(self, endpoint, handle):
+        self._endpoint = endpoint
         self._handle = handle
 
     def remove(self, limit=0):
         """Refuse new calls and wait for those in progress; abort them after `limit` seconds. False: some were."""
-        result = lib.rxw_service_remove(self._handle, _limit(limit))
-        if result == -_abi.RXW_ETIMEDOUT:
-            return False
-        check(result, "service")
-        return True
+        limit = _limit(limit)
+        if not self._handle or not self._endpoint._handle:
+            raise RxError(_abi.RXW_ESTATE, "the service was removed before")
+        result = lib.rxw_service_remove(self._handle, limit)
+        if result != -_abi.RXW_ETIMEDOUT:
+            check(result, "service")
+        self._handle = None  # from now on it may be that of another service
+        return not result
 
 
 @atexit.register
@@ -524,6 +528,13 @@ def piece_size(size):
     return min(size, CHUNK)
 
 
+def file_part(file, offset, length):
+    """The descriptor of a file, of which a part is to be sent."""
+    _abi.number(C.c_int64, offset, "an offset")
+    _abi.number(C.c_size_t, length, "a length")
+    return file if isinstance(file, int) else file.fileno()
+
+
 TURNED_BACK = {108: 28, 109: 122}  # ENOSPC and EDQUOT, as servers of some packages send them (rx-protocol 9.4)
 
 
@@ -599,9 +610,7 @@ class _Streams(_EngineObject):
 
     def sendfile(self, file, offset, length):
         """Write bytes of a file or descriptor. Returns their number, which is smaller at the end of the file."""
-        descriptor = file if isinstance(file, int) else file.fileno()
-        _abi.number(C.c_int64, offset, "an offset")
-        _abi.number(C.c_size_t, length, "a length")
+        descriptor = file_part(file, offset, length)
         done = count = self._again(lib.rxw_call_sendfile, descriptor, offset, length)
         while self._queue and count and done < length:
             count = self._again(lib.rxw_call_sendfile, descriptor, offset + done, length - done)

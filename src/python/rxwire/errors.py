@@ -37,7 +37,7 @@ class RxAbort(Error):
     that code.
     """
 
-    def __new__(cls, code, *_):
+    def __new__(cls, code, *_, **__):
         if cls is RxAbort and code == _abi.RXW_CALL_TIMEOUT:
             cls = RxTimeout
         return super().__new__(cls)

@@ -18,6 +18,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import types
@@ -648,7 +649,7 @@ class ValuesTest(unittest.TestCase):
             self.assertEqual(caught.exception.code, rxwire.RXW_USER_ABORT)
 
     def test_exceptions(self):
-        for error in (rxwire.RxAbort(5), rxwire.RxAbort(-3, 1), rxwire.RxAbort(7, 2, "no such job", "JOBS_Get"),
+        for error in (rxwire.RxAbort(5), rxwire.RxAbort(code=5, origin=2, text="text", procedure="P_F"), rxwire.RxAbort(-3, 1), rxwire.RxAbort(7, 2, "no such job", "JOBS_Get"),
                       rxwire.RxError(-8, "call")):
             copy = pickle.loads(pickle.dumps(error))
             self.assertEqual((type(copy), str(copy)), (type(error), str(error)))
@@ -941,6 +942,175 @@ class LoopTest(unittest.TestCase):
             raise ValueError("the fault")
         call.end(5)
         endpoint.close()
+
+
+    def test_waits_for_a_channel(self):
+        """Others hold the channels of a pool's connection. Tasks that wait for one do not wait for ever."""
+
+        async def run():
+            pool = self.pool()
+
+            def hold():
+                return [pool.connections[0].begin() for _ in range(4)]
+
+            others = hold()
+            for _ in range(70):  # the library keeps 64 announcements
+                with self.assertRaises(rxwire.RxTimeout):
+                    await pool.begin(0.001)
+            waiting = asyncio.create_task(pool.begin(60))
+            await asyncio.sleep(0)
+            others.pop().end(5)
+            (await waiting).end(5)
+            for call in others:
+                call.end(5)
+            others = hold()
+            waiting = [asyncio.create_task(pool.begin()) for _ in range(5)]  # one of them has no place
+            await asyncio.sleep(0)
+            pool.close()
+            results = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 60)
+            self.assertEqual([result.result for result in results], [rxwire.RXW_ESTATE] * 5)
+            for call in others:
+                call.end(5)
+            # The endpoint is closed while a channel is announced.
+            pool = self.pool()
+            others = hold()
+            waiting = asyncio.create_task(pool.begin())
+            await asyncio.sleep(0)
+            for call in others:
+                call.end(5)
+            self.endpoint.close()
+            with self.assertRaises(rxwire.RxError):
+                await asyncio.wait_for(waiting, 60)
+
+        asyncio.run(run())
+
+    def test_cancelled_with_a_deadline(self):
+        """A task is cancelled although a channel has become free just now."""
+
+        async def run():
+            with self.pool() as pool:
+                held = [await pool.begin() for _ in range(4)]
+                for steps in range(4):
+                    waiting = asyncio.create_task(pool.begin(60))
+                    await asyncio.sleep(0)
+                    await asyncio.sleep(0)
+                    held.pop().end(5)
+                    for _ in range(steps):
+                        await asyncio.sleep(0)
+                    if waiting.cancel():
+                        with self.assertRaises(asyncio.CancelledError):
+                            await waiting
+                        held.append(await pool.begin(60))
+                    else:
+                        held.append(await waiting)
+                for call in held:
+                    call.end(5)
+                self.assertEqual(len(pool._free), 4)
+
+        asyncio.run(run())
+
+    def test_end_wakes(self):
+        """A task reads a call that another one ends."""
+        gate = Gate()
+        self.server.add_service(AT, gate)
+
+        async def run():
+            with self.pool() as pool:
+                call = await pool.begin()
+                await call.write(struct.pack(">iI", at.AT_OP_Lists, 0))
+                await call.send_end()
+                reading = asyncio.create_task(call.read())
+                await asyncio.sleep(0)
+                call.end(5)
+                with self.assertRaises(rxwire.RxError):
+                    await asyncio.wait_for(reading, 60)
+
+        try:
+            asyncio.run(run())
+        finally:
+            gate.released.set()
+
+    def test_asynchronous_sendfile(self):
+        data = random.Random(2).randbytes(3 << 20)
+        self.server.add_service(RAW, lambda call: call.write(call.read()))
+
+        async def run():
+            with aio.Pool(self.endpoint, self.server.address, RAW) as pool, tempfile.TemporaryFile() as file:
+                file.write(data)
+                file.flush()
+                async with await pool.begin() as call:
+                    self.assertEqual(await call.sendfile(file, 5, len(data) - 9), len(data) - 9)
+                    self.assertEqual(await call.sendfile(file.fileno(), len(data) - 2, 10), 2)
+                    self.assertEqual(await call.sendfile(file, 0, 0), 0)
+                    await call.send_end()
+                    self.assertEqual(await call.read(), data[5:-4] + data[-2:])
+
+        asyncio.run(run())
+
+    def test_large_reply(self):
+        """A client does not keep more of a reply than a reply may have."""
+        self.server.add_service(AT, lambda call: call.write(bytes(1 << 20)))
+        sizes, original, limit = [], rpc.finish, rpc.REPLY_MAX
+
+        def finish(call, procedure, reply):
+            sizes.append(len(reply))
+            return original(call, procedure, reply)
+
+        async def run():
+            with self.pool() as pool:
+                try:
+                    await at.ATAsyncClient(pool).Lists([1])
+                except rxwire.Error:
+                    pass
+
+        rpc.finish, rpc.REPLY_MAX = finish, 100000
+        try:
+            asyncio.run(run())
+        finally:
+            rpc.finish, rpc.REPLY_MAX = original, limit
+        self.assertEqual(sizes, [100000])
+
+    def test_removed_service(self):
+        """The handle of a service that was removed may be that of another one."""
+        removed = self.server.add_service(AT, Service())
+        self.assertTrue(removed.remove(60))
+        self.server.add_service(AT, Service())
+        with self.assertRaises(rxwire.RxError):
+            removed.remove()
+        client = at.ATClient(self.endpoint.connect(self.server.address, AT))
+        self.assertEqual(client.Lists([6]), b"\6")
+
+    def test_refused(self):
+        """What was not made leaves nothing behind."""
+        engines = []
+
+        class Engine(rxwire.core.Engine):
+            def __init__(self, config=None):
+                super().__init__(config)
+                engines.append(self)
+
+        original, rxwire.core.Engine = rxwire.core.Engine, Engine
+        try:
+            for options in ({"address": (LOOPBACK, 70000)}, {"sockets": [object()]}, {"sockets": [-1]},
+                            {"config": {"windw": 3}}):
+                with self.assertRaises((ValueError, AttributeError, rxwire.RxError)):
+                    rxwire.Endpoint(**options)
+        finally:
+            rxwire.core.Engine = original
+        self.assertEqual([engine for engine in engines if engine._handle], [])
+
+        async def run():
+            for service, options in ((0, {}), (AT, {"workersmax": 3}), (70000, {})):
+                with self.assertRaises((ValueError, TypeError, rxwire.RxError)):
+                    aio.serve(self.server, service, AsyncService(), **options)
+            with self.assertRaises(ValueError):
+                aio.Pool(self.endpoint, self.server.address, 70000)
+            with self.assertRaises(ValueError):
+                self.pool(connections=0)
+            await asyncio.sleep(0)
+            self.assertEqual([*self.server._queues, *self.endpoint._queues], [])
+
+        asyncio.run(run())
 
 
 class AsyncService(Service):
