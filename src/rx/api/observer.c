@@ -25,6 +25,16 @@ bool rxw_connection_is_inherited(const rxw_connection *connection)
 	return rxw_conn_inherited(connection);
 }
 
+__attribute__((cold)) uint64_t rxw_connection_hard_timeout(rxw_connection *connection)
+{
+	uint64_t hard;
+
+	rxw_conn_lock(connection);
+	hard = connection->p.hard;
+	rxw_conn_unlock(connection);
+	return hard;
+}
+
 void rxw_call_note_served(rxw_call *call, uint64_t now)
 {
 	call->served = now;

@@ -35,6 +35,8 @@ int rxw_call_begin_now(rxw_connection *connection, const struct rxw_call_options
 bool rxw_call_is_deferred(const rxw_call *call);
 /* The connection is that of a process which has forked this one. */
 bool rxw_connection_is_inherited(const rxw_connection *connection);
+/* ns: the hard timeout of calls that begin now; 0: none. */
+uint64_t rxw_connection_hard_timeout(rxw_connection *connection);
 /* A stub begins to serve the call; for the thread of its handler. */
 void rxw_call_note_served(rxw_call *call, uint64_t now);
 /*

@@ -226,13 +226,14 @@ static int begin(struct rxw_rpc_multi *m, unsigned index)
 /* Calls of others hold the channels of a group: whether its waiting members have waited too long. */
 static bool is_late(const struct rxw_rpc_multi *m, struct group *g)
 {
-	uint64_t now = monotonic_ns();
+	uint64_t hard = rxw_connection_hard_timeout(m->member[g->first].connection);
+	uint64_t most = m->deadline_ms * UINT64_C(1000000), now = monotonic_ns();
 
-	if (!m->deadline_ms)
-		return false;
+	if (!most || (hard && hard < most))
+		most = hard;
 	if (!g->since)
 		g->since = now;
-	return now - g->since >= m->deadline_ms * UINT64_C(1000000);
+	return most && now - g->since >= most;
 }
 
 /*

@@ -126,7 +126,7 @@ struct rxw_rpc_multi *rxw_rpc_multi_create(rxw_connection *const *connections, u
 /*
  * The same with options, which are copied; NULL = none. Only deadline_ms is used; it counts from
  * the beginning of each call. While calls that are not members hold all channels of a connection,
- * its members wait so long as well, and fail with -3 then.
+ * its members wait so long as well, or for the hard timeout of the connection, and fail with -3 then.
  */
 RXW_MUST_USE
 struct rxw_rpc_multi *rxw_rpc_multi_create_with(rxw_connection *const *connections, unsigned count,

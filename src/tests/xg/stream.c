@@ -124,6 +124,12 @@ int32_t rxw_code_from_errno(int err)
 	return err;
 }
 
+uint64_t rxw_connection_hard_timeout(rxw_connection *connection)
+{
+	(void)connection;
+	return 0;
+}
+
 bool rxw_connection_is_inherited(const rxw_connection *connection)
 {
 	(void)connection;
