@@ -44,7 +44,7 @@ void rxw_flow_read(const struct rxw_call *call, struct rxw_call_statistics *s)
 
 	s->bytes_sent = p->count.bytes_sent;
 	s->bytes_received = p->count.bytes_received;
-	s->packets_sent = p->count.packets_sent;
+	s->packets_sent = p->count.packets_sent - p->count.retransmitted;
 	s->packets_received = p->count.packets_received;
 	s->retransmitted = p->count.retransmitted;
 	s->duplicates = p->count.duplicates;

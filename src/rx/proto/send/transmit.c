@@ -242,8 +242,9 @@ static void count_sent(struct rxw_pcall *p, const struct rxw_burst *burst, struc
 			p->time.last_heard = out->now;
 	}
 	p->count.packets_sent += n;
-	p->count.bytes_sent +=
-		burst->length - n * (RXW_HEADER_SIZE + c->auth.room.head + c->auth.room.tail);
+	if (!burst->retransmission)
+		p->count.bytes_sent += burst->length - n * (RXW_HEADER_SIZE + c->auth.room.head +
+							    c->auth.room.tail);
 	c->count.packets_sent += n;
 	c->count.bytes_sent += burst->length;
 	atomic_fetch_add_explicit(&c->peer->bytes_sent, burst->length, memory_order_relaxed);

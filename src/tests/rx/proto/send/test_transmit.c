@@ -248,6 +248,9 @@ START_TEST(end_of_a_reply_asks_for_nothing)
 	ck_assert_uint_eq(k->h.flags, RXW_LAST_PACKET | RXW_REQUEST_ACK);
 	ck_assert_uint_eq(k->h.serial, 2);
 	ck_assert_uint_eq(b.stats.retransmitted, 1);
+	/* The stream has 10 bytes, which are counted once. */
+	ck_assert_uint_eq(call->p.count.packets_sent, 2);
+	ck_assert_uint_eq(call->p.count.bytes_sent, 10);
 	bench_free(&b);
 }
 END_TEST
