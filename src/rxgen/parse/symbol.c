@@ -54,11 +54,12 @@ static void report_taken(struct parser *p, const struct name *name, struct loc l
 }
 
 /* A type, constant or enum value must have a name without another meaning in generated code. */
-static void check_reserved(struct parser *p, const struct name *name, struct loc loc)
+static void check_reserved(struct parser *p, const struct name *name, struct loc loc,
+			   enum symbol_kind symbol)
 {
 	enum xg_reserved kind = xg_reserved_kind(name->text);
 
-	if (name_is_local(name->text))
+	if (name_is_local(name->text) || (symbol == SYMBOL_CONST && name_is_generated(name->text)))
 		diag_error(p->diag, loc, "the name '%s' is reserved for the generated code",
 			   name->text);
 	if (kind)
@@ -102,7 +103,7 @@ struct symbol *symbol_declare(struct parser *p, struct name *name, struct loc lo
 		report_taken(p, name, loc);
 		return NULL;
 	}
-	check_reserved(p, name, loc);
+	check_reserved(p, name, loc, kind);
 	if (kind == SYMBOL_CONST && name->field.source) {
 		report_replaced(p, name, loc);
 		diag_note(p->diag, name->field, "'%s' is also used here", name->text);
@@ -154,7 +155,7 @@ struct type *symbol_define_type(struct parser *p, struct name *name, struct loc 
 			diag_note(p->diag, type->loc, "its first use is here");
 			type->broken = true;
 		}
-		check_reserved(p, name, loc);
+		check_reserved(p, name, loc, SYMBOL_TYPE);
 		symbol->loc = type->loc = loc;
 		type->ast.place = source_place(loc);
 	} else {

@@ -93,6 +93,18 @@ bool name_is_c_word(const char *text)
 	return bsearch(text, words, sizeof(words) / sizeof(words[0]), sizeof(words[0]), compare);
 }
 
+bool name_is_generated(const char *text)
+{
+	/* Sorted. */
+	static const char *const words[] = {
+		"base",	      "call",	   "code", "context", "entries", "functions",
+		"handlers",   "interface", "len",  "name",    "service", "stat_index",
+		"swap_errno", "to",	   "u",	   "xdr",
+	};
+
+	return bsearch(text, words, sizeof(words) / sizeof(words[0]), sizeof(words[0]), compare);
+}
+
 bool name_is_local(const char *text)
 {
 	/* Sorted. */

@@ -47,5 +47,7 @@ struct name *names_get(struct names *names, const char *text, size_t length);
 bool name_is_c_word(const char *text);
 /* Whether the generated code has a variable of this name in the scope of types and values. */
 bool name_is_local(const char *text);
+/* Whether it has another name that a constant, a macro in C, would replace. */
+bool name_is_generated(const char *text);
 
 #endif
