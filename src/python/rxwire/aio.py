@@ -583,8 +583,11 @@ class _Served:
         return 0
 
     async def arguments(self, call, procedure):
-        """The arguments of a call. What has been read beyond them remains for the method."""
+        """The arguments of a call. What has been read beyond them remains for the method of a split procedure."""
         limit, data, least = self.service.rxw_request_max, bytearray(), procedure.arguments.least
+        if not procedure.split:
+            # Decoded once: a client could send its request in small pieces.
+            return procedure.get(procedure.arguments, xdr.Decoder(await call.read(limit)))
         while True:
             while len(data) < least:
                 piece = await call.read_some()

@@ -1162,6 +1162,31 @@ class AsyncServerTest(unittest.IsolatedAsyncioTestCase):
         output, errors = await done.communicate()
         self.assertEqual((done.returncode, output), (0, b"50 values\n"), errors)
 
+    async def test_small_pieces(self):
+        """However a request arrives, its arguments are decoded once."""
+        aio.serve(self.server, AT, self.service)
+        decoded, original = [], rpc.Procedure.get
+
+        def get(members, decoder):
+            decoded.append(members)
+            return original(members, decoder)
+
+        rpc.Procedure.get = staticmethod(get)
+        try:
+            with aio.Pool(self.endpoint, self.server.address, AT) as pool:
+                call = await pool.begin(60)
+                request = at.rxw_proc_AT_Lists.request(([5] * 3,))
+                for i in range(0, len(request), 4):
+                    await call.write(request[i : i + 4])
+                    await call.flush()
+                    await asyncio.sleep(0.001)
+                await call.send_end()
+                await call.read()
+                call.end(5)
+        finally:
+            rpc.Procedure.get = staticmethod(original)
+        self.assertEqual(decoded, [at.rxw_proc_AT_Lists.arguments])
+
     async def test_waiting_calls(self):
         """1,000 waiting calls need no thread and no descriptor each."""
         count = 1000
