@@ -75,28 +75,39 @@ cp_well put -C --json source home:/changed && want out skipped 0 && want out fil
 holds home:/changed/source afters
 cp_well put -C --json source home:/changed && want out skipped 1 && want out files 0
 
-# Two puts of one file: the later one takes the part's name, and the earlier one, which fails, leaves it.
-part_id() { cp_ stat --json home:/.both.afscp-part 2> err | grep -E '"(vnode|unique)"'; }
+# Two puts of one file: each has a part of its own, which the other one can neither remove nor rename.
+parts() { cp_ ls home: 2> err | grep -c '^\.both\..*\.afscp-part$'; }
 cp_well put a/same home:/both
 mkfifo both1 both2
 "$afscp" -s "$where" put - home:/both < both1 2> told &
 first=$!
 exec 3> both1
 tries=0
-until id=$(part_id) || [ $((tries += 1)) -gt 300 ]; do sleep 0.1; done
-"$afscp" -s "$where" put - home:/both < both2 3>&- &
+until [ "$(parts)" = 1 ] || [ $((tries += 1)) -gt 300 ]; do sleep 0.1; done
+"$afscp" -s "$where" put - home:/both < both2 2> told2 3>&- &
 second=$!
 exec 4> both2
-until later=$(part_id) && [ "$later" != "$id" ] || [ $((tries += 1)) -gt 600 ]; do sleep 0.1; done
+until [ "$(parts)" = 2 ] || [ $((tries += 1)) -gt 600 ]; do sleep 0.1; done
+[ "$(parts)" = 2 ] || fail "two puts of one file have $(parts) parts"
 echo earlier >&3
 exec 3>&-
-wait $first && fail "put whose part is gone"
-grep -q 'another client has removed it' told || fail "put whose part is gone: $(cat told)"
-holds home:/both first
+wait $first || fail "the earlier put of one file: $(cat told)"
+holds home:/both earlier
 echo later >&4
 exec 4>&-
-wait $second || fail "the later put ended with $?"
+wait $second || fail "the later put of one file: $(cat told2)"
 holds home:/both later
+[ "$(parts)" = 0 ] || fail "parts are left"
+# Of one source at a time, too: only one of them has the part that -C finds.
+head -c 300000 /dev/urandom > twice
+: > told
+for i in 1 2 3 4 5 6; do "$afscp" -s "$where" put twice home:/both 2>> told || echo "put $i failed" >> told; done &
+first=$!
+for i in 1 2 3 4 5 6; do cp_well put twice home:/both; done
+wait $first
+[ ! -s told ] || fail "put beside put of one source: $(cat told)"
+cp_well get home:/both got && same twice got
+[ "$(parts)" = 0 ] || fail "parts are left"
 
 # A mount point, which others use as well, is not replaced.
 mkdir mounts
@@ -246,28 +257,53 @@ cp_well put other small:/f && cp_well get small:/f got && same other got
 cp_ put large small:/f 2> err && fail "a file of 80 MB fits"
 grep -q 'old contents are gone' err || fail "put in place: $(cat err)"
 "$rxvol" -S store acl small system:anyuser all > out || fail "rxvol acl: $(cat out)"
-# SIGKILL: the old contents stay, and the part, which -C continues and the next put replaces.
-touch -d @1100000000 old; cp_well put old small:/f
-mkfifo slow
-"$afscp" -s "$where" put slow small:/f 2> err &
-put=$!
-exec 3> slow
-head -c 10000000 large >&3
-tries=0
-while ! cp_ ls small: | grep -q part && [ $tries -lt 600 ]; do sleep 0.1; tries=$((tries + 1)); done
-kill -9 $put
-wait $put 2> /dev/null
-exec 3>&-
-cp_well ls small: && [ "$(xargs < out)" = ".f.afscp-part f" ] || fail "after SIGKILL: $(xargs < out)"
-cp_well get small:/f got && same old got
-head -c 1000000 other > begun
-touch -r other begun
-cp_well rm small:/.f.afscp-part && cp_well put begun small:/.f.afscp-part
-what="put -C of a part"
-cp_well put -C --json other small:/f && want out bytes 1100000
-cp_well get small:/f got && same other got
-cp_well put begun small:/.f.afscp-part && cp_well put old small:/f && cp_well get small:/f got && same old got
-cp_well ls small: && [ "$(cat out)" = f ] || fail "the part is left: $(cat out)"
+# A file of the user that looks like a part is none.
+touch -d @1100000000 old; cp_well put old small:/f && cp_well put old small:/.f.afscp-part
+cp_well put old small:/f && cp_well ln -s old small:/g && cp_well put old small:/.g.afscp-part
+cp_well ln -sf older small:/g && cp_well ls small: && [ "$(xargs < out)" = ".f.afscp-part .g.afscp-part f g" ] ||
+	fail "files of the user: $(xargs < out)"
+cp_well rm small:/.f.afscp-part small:/.g.afscp-part small:/g
+# SIGKILL: the old contents stay, and the part, which -C continues. The process is looked at while it is stopped.
+head -c 20000000 large > big
+{ head -c 4096 old; head -c 2000000 /dev/zero; } > pieces
+dd if=/dev/null of=pieces bs=4096 seek=1000 2> dd.err && cat big >> pieces
+fallocate -p -o 4096 -l 4091904 pieces 2> /dev/null
+part_of_f() { cp_ ls -l small: 2> err | sed -n 's/^-[^ ]* *1 *[0-9]* *\([0-9]*\) .* \.f\..*\.afscp-part$/\1/p'; }
+# begin_part SOURCE: leaves a part of it, with some bytes; fails if the process was never stopped in time.
+begin_part() {
+	for attempt in 1 2 3 4 5 6 7 8; do
+		cp_well put old small:/f
+		"$afscp" -s "$where" put "$1" small:/f 2> told &
+		put=$!
+		while kill -s STOP $put 2> /dev/null; do
+			length=$(part_of_f)
+			[ "${length:-0}" -gt 0 ] && break
+			kill -s CONT $put
+			sleep 0.002
+			kill -0 $put 2> /dev/null || break
+		done
+		kill -s KILL $put 2> /dev/null
+		wait $put 2> /dev/null
+		length=$(part_of_f)
+		[ "${length:-0}" -gt 0 ] && return 0
+	done
+	return 1
+}
+if begin_part pieces; then
+	cp_well get small:/f got && same old got
+	what="put -C of a part"
+	cp_well put -C --json pieces small:/f && want out bytes $(($(stat -c %s pieces) - length))
+	cp_well get small:/f got && same pieces got
+	cp_well ls small: && [ "$(cat out)" = f ] || fail "the part is left: $(cat out)"
+else
+	echo "not checked: no put was caught while it had a part"
+fi
+# Without -C the next put of the same source replaces it.
+if begin_part pieces; then
+	cp_well put pieces small:/f && cp_well get small:/f got && same pieces got
+	cp_well ls small: && [ "$(cat out)" = f ] || fail "the part is left: $(cat out)"
+fi
+cp_well put old small:/f
 # ln -sf and put -r of a link: the same.
 cp_well ln -sf elsewhere small:/f && cp_well stat small:/f && grep -q 'link to elsewhere' out || fail "ln -sf: $(cat out)"
 cp_well ls small: && [ "$(cat out)" = f ] || fail "left after ln -sf: $(cat out)"

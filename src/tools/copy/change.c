@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "afs/numbers.h"
 #include "tools/common/message.h"
 #include "tools/copy/change.h"
 #include "tools/copy/part.h"
@@ -40,6 +41,11 @@ void change_complain(struct copy *copy, enum change_op op, const struct afs_erro
 			    error->number == EACCES ? copy_authentication(copy) : "");
 	else
 		copy_complain(copy, error);
+}
+
+bool change_is_gone(const struct afs_error *error)
+{
+	return error->origin == RXW_ORIGIN_PEER && error->code == AFS_VNOVNODE;
 }
 
 bool change_retry(struct copy *copy, struct outage *outage, struct afs_error *error, bool *moved)
@@ -172,18 +178,12 @@ enum copy_result change_replace(struct copy *copy, struct change *change)
 	char part[PART_NAME];
 	enum copy_result rc;
 
-	part_name(part, change->name, 0);
+	part_name_once(part, change->name);
 	made.name = gone.name = c.name = part;
 	gone.dir = c.new_dir = change->dir;
-	rc = change_try(copy, &made, &error);
-	/* An earlier run was interrupted. */
-	if (rc != COPY_GOOD && error.number == EEXIST &&
-	    change_try(copy, &gone, &error) == COPY_GOOD)
-		rc = change_try(copy, &made, &error);
-	if (rc != COPY_GOOD) {
-		change_complain(copy, change->op, &error);
+	rc = change_make(copy, &made);
+	if (rc != COPY_GOOD)
 		return rc;
-	}
 	c.new_name = change->name;
 	c.fid = made.made.fid;
 	rc = change_make(copy, &c);

@@ -39,6 +39,9 @@ enum copy_result change_replace(struct copy *copy, struct change *change);
 /* Print an error of a change with its remedy. */
 void change_complain(struct copy *copy, enum change_op op, const struct afs_error *error);
 
+/* Whether the object of a call does not exist any more. */
+bool change_is_gone(const struct afs_error *error);
+
 /* As copy_retry(), for calls that write: no other server has the volume. */
 bool change_retry(struct copy *copy, struct outage *outage, struct afs_error *error, bool *moved);
 

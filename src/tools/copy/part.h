@@ -8,12 +8,20 @@
 #define PART_NAME 256 /* bytes, with the NUL */
 
 /*
- * ".NAME.afscp-part" or, if there is a version of the contents or the name is long,
- * ".NAME.0123456789abcdef.afscp-part", with a cut name. The same name and version give the same
- * text.
+ * ".NAME.0123456789abcdef.afscp-part" of a version of the contents, which is not 0; a long name is
+ * cut. The same name and version give the same text.
  */
 void part_name(char part[PART_NAME], const char *name, uint64_t version);
+/* The same with a random version: a name that nothing else has, and no later run finds. */
+void part_name_once(char part[PART_NAME], const char *name);
 /* Mix a number into a version, which is 0 at first. The result is never 0. */
 uint64_t part_version(uint64_t version, uint64_t number);
+
+/*
+ * A claim to the part of that version, which one process of this machine can have at a time. It
+ * ends with close(), or with the process, however that ends. -1: another process has it, or claims
+ * are not possible here.
+ */
+int part_claim(uint64_t version);
 
 #endif

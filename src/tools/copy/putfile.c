@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -153,19 +154,41 @@ static enum copy_result remove_link(struct storing *s)
 	return change_make(s->copy, &c);
 }
 
-/* Status of the object that has the name. */
+/* Status of the object. Other results than COPY_GOOD with *error, without a message. */
+static enum copy_result try_status(struct storing *s, struct afs_error *error)
+{
+	copy_fresh(s->copy);
+	while (afs_client_status(s->copy->client, &s->object.fid, s->file->label, &s->object.status,
+				 error) < 0)
+		if (!change_retry(s->copy, &s->outage, error, NULL))
+			return copy_judge(s->copy, error);
+	return COPY_GOOD;
+}
+
+/* The same with a message. */
 static enum copy_result fetch_status(struct storing *s)
 {
 	struct afs_error error;
+	enum copy_result rc = try_status(s, &error);
 
-	copy_fresh(s->copy);
-	while (afs_client_status(s->copy->client, &s->object.fid, s->file->label, &s->object.status,
-				 &error) < 0) {
-		if (change_retry(s->copy, &s->outage, &error, NULL))
-			continue;
+	if (rc != COPY_GOOD)
 		copy_complain(s->copy, &error);
-		return copy_judge(s->copy, &error);
+	return rc;
+}
+
+/* What had the name when its directory was read; if it was replaced meanwhile, there is nothing. */
+static enum copy_result look_at_existing(struct storing *s)
+{
+	struct afs_error error;
+	enum copy_result rc = try_status(s, &error);
+
+	if (rc == COPY_GOOD)
+		return s->object.status.FileType == AFS_TYPE_SYMLINK ? remove_link(s) : rc;
+	if (!change_is_gone(&error)) {
+		copy_complain(s->copy, &error);
+		return rc;
 	}
+	s->file->exists = false;
 	return COPY_GOOD;
 }
 
@@ -202,9 +225,7 @@ static enum copy_result open_object(struct storing *s)
 
 	s->object.fid = s->file->existing;
 	if (s->file->exists) {
-		rc = fetch_status(s);
-		if (rc == COPY_GOOD && s->object.status.FileType == AFS_TYPE_SYMLINK)
-			rc = remove_link(s);
+		rc = look_at_existing(s);
 		if (rc != COPY_GOOD)
 			return rc;
 	}
@@ -254,6 +275,14 @@ static enum copy_result cannot_read(struct storing *s)
 	return COPY_FAILED;
 }
 
+/* The earlier bytes may be those of another writer, or cut: what is stored is a mixture. */
+static enum copy_result not_alone(struct storing *s)
+{
+	tools_error("%s: somebody else writes to it; try again", s->file->label);
+	s->spoiled = true;
+	return COPY_FAILED;
+}
+
 /* One StoreData64 at s->at, with retries. */
 static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t length, bool last)
 {
@@ -274,11 +303,15 @@ static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t l
 	copy_fresh(s->copy);
 	rc = afs_client_store(s->copy->client, &store, s->file->label, &error);
 	if (rc == 0) {
+		/* Each call that stores makes the next version. The first one replaces everything. */
+		bool alone = s->at == 0 || afs_status_version(&store.status) <=
+						   afs_status_version(&s->object.status) + 1;
+
 		s->outage = (struct outage){0};
 		s->succeeded = true;
 		s->at += length;
 		s->object.status = store.status;
-		return COPY_GOOD;
+		return alone ? COPY_GOOD : not_alone(s);
 	}
 	atomic_fetch_sub(&s->copy->run->bytes, s->counted);
 	if (rc > 0)
@@ -286,7 +319,7 @@ static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t l
 	if (change_retry(s->copy, &s->outage, &error, NULL))
 		return look_again(s);
 	s->unanswered = error.origin != RXW_ORIGIN_PEER || error.remedy != AFS_REMEDY_NONE;
-	s->gone = error.origin == RXW_ORIGIN_PEER && error.code == AFS_VNOVNODE;
+	s->gone = change_is_gone(&error);
 	if (note_full(s, &error))
 		return COPY_FAILED;
 	change_complain(s->copy, CHANGE_STORE, &error);
@@ -524,15 +557,18 @@ static enum copy_result put_in_place(struct storing *s)
 	return rc;
 }
 
-/* Whether something else can take the place of the file: not if that is noticed elsewhere. */
+/*
+ * Whether something else can take the place of the file: not if that is noticed elsewhere. An empty
+ * file may be one that another put has just made, and writes to.
+ */
 static bool is_replaceable(const struct storing *s)
 {
 	const uint32_t rights = AFS_RIGHT_INSERT | AFS_RIGHT_DELETE | AFS_RIGHT_WRITE;
 	const AFSFetchStatus *status = &s->object.status;
 
-	return !s->created && !s->file->by_link && s->at == 0 && afs_status_length(status) &&
-	       status->LinkCount == 1 && status->lockCount == 0 &&
-	       (status->CallerAccess & rights) == rights && status->UnixModeBits & 0200;
+	return !s->created && !s->file->by_link && s->at == 0 && status->LinkCount == 1 &&
+	       status->lockCount == 0 && (status->CallerAccess & rights) == rights &&
+	       status->UnixModeBits & 0200;
 }
 
 /* KiB that may be stored, as far as the server tells it. */
@@ -563,39 +599,89 @@ static bool fits_only_in_place(struct storing *s, bool full)
 	return (full || size > kib) && size <= kib + old;
 }
 
-/* Make the part, or find one that --continue can go on with. */
-static enum copy_result open_part(struct storing *s)
+/*
+ * A version of the source that no other machine has. 0: it cannot be known. The host is told by its
+ * name and, since containers have names of their choice, by the namespace whose claims it sees.
+ */
+static uint64_t version_of(const struct put_file *f)
 {
-	bool taken = false;
-	struct target t;
-	enum copy_result rc = create(s, &taken);
+	const struct stat *st = &f->st;
+	uint64_t version = 0;
+	struct utsname host;
+	struct stat net;
 
-	if (!taken)
+	if (uname(&host) < 0 || stat("/proc/self/ns/net", &net) < 0)
+		return 0;
+	for (const char *p = host.nodename; *p; p++)
+		version = part_version(version, (unsigned char)*p);
+	version = part_version(version, net.st_ino);
+	version = part_version(version, st->st_dev);
+	version = part_version(version, st->st_ino);
+	version = part_version(version, (uint64_t)st->st_size);
+	version = part_version(version, (uint64_t)st->st_mtim.tv_sec);
+	version = part_version(version, (uint64_t)st->st_mtim.tv_nsec);
+	version = part_version(version, (uint64_t)f->dir.Volume << 32 | f->dir.Vnode);
+	return part_version(version, f->dir.Unique);
+}
+
+/* Whether --continue can go on with what has the name of the part. */
+static bool find_part(struct storing *s, enum copy_result *rc)
+{
+	struct target t;
+
+	snprintf(t.label, sizeof(t.label), "%s", s->file->label);
+	*rc = target_look(s->copy, &s->file->dir, s->name, &t);
+	if (*rc != COPY_GOOD || !t.exists || t.object.status.FileType != AFS_TYPE_FILE ||
+	    t.object.status.LinkCount != 1 || t.object.status.ClientModTime != s->mtime ||
+	    afs_status_length(&t.object.status) > s->size ||
+	    !begun_matches(s->copy, &t.object, s->file->fd, s->file->label))
+		return false;
+	s->object = t.object;
+	s->at = afs_status_length(&t.object.status);
+	s->set_mode = true;
+	atomic_fetch_add(&s->copy->run->left_out, s->at);
+	return true;
+}
+
+/* Make the part of a claimed version, or take what an earlier run has left of it. */
+static enum copy_result open_claimed(struct storing *s, bool *taken)
+{
+	enum copy_result rc = create(s, taken);
+
+	if (!*taken)
 		return rc;
-	if (s->copy->set->resume && s->plain) {
-		snprintf(t.label, sizeof(t.label), "%s", s->file->label);
-		rc = target_look(s->copy, &s->file->dir, s->name, &t);
-		if (rc != COPY_GOOD)
-			return rc;
-		if (t.exists && t.object.status.FileType == AFS_TYPE_FILE &&
-		    t.object.status.LinkCount == 1 && t.object.status.ClientModTime == s->mtime &&
-		    afs_status_length(&t.object.status) <= s->size &&
-		    begun_matches(s->copy, &t.object, s->file->fd, s->file->label)) {
-			s->object = t.object;
-			s->at = afs_status_length(&t.object.status);
-			s->set_mode = true;
-			atomic_fetch_add(&s->copy->run->left_out, s->at);
-			return COPY_GOOD;
-		}
+	rc = COPY_GOOD;
+	if (s->copy->set->resume && find_part(s, &rc)) {
+		*taken = false;
+		return COPY_GOOD;
 	}
-	rc = remove_made(s);
-	if (rc == COPY_GOOD) {
-		rc = create(s, &taken);
+	if (rc == COPY_GOOD)
+		rc = remove_made(s);
+	return rc == COPY_GOOD ? create(s, taken) : rc;
+}
+
+/*
+ * Make the part. It has the name of a version if no other process can write to that now, or rename
+ * it; else a name that nobody knows. *claim: to be closed at the end, or -1.
+ */
+static enum copy_result open_part(struct storing *s, char part[PART_NAME], int *claim)
+{
+	uint64_t version = s->plain ? version_of(s->file) : 0;
+	enum copy_result rc;
+	bool taken = true;
+
+	s->name = part;
+	*claim = version ? part_claim(version) : -1;
+	if (*claim >= 0) {
+		part_name(part, s->file->name, version);
+		rc = open_claimed(s, &taken);
 		if (!taken)
 			return rc;
 	}
-	tools_error("%s: cannot make \"%s\" beside it; another put of the file may be running",
-		    s->file->label, s->name);
+	part_name_once(part, s->file->name);
+	rc = create(s, &taken);
+	if (taken)
+		tools_error("%s: cannot make \"%s\" beside it: it exists", s->file->label, part);
 	return rc;
 }
 
@@ -618,28 +704,28 @@ static enum copy_result replace(struct storing *s)
 	struct storing new = *s;
 	char part[PART_NAME];
 	enum copy_result rc;
+	int claim;
 
 	if (s->size > PART && fits_only_in_place(s, false))
 		return put_in_place(s);
-	part_name(part, s->file->name, 0);
-	new.name = part;
 	new.object = (struct afs_object){0};
 	new.hold = true;
 	if (!s->copy->set->preserve)
 		new.mode = s->object.status.UnixModeBits & 0777;
-	rc = open_part(&new);
+	rc = open_part(&new, part, &claim);
 	if (rc == COPY_GOOD)
 		rc = store_contents(&new);
 	if (rc == COPY_GOOD)
 		rc = rename_part(&new);
-	if (rc == COPY_GOOD) {
-		s->object = new.object;
-		return rc;
-	}
-	/* An interrupted one stays for --continue. Another put may have made a part of that name. */
-	if (!new.unanswered && !new.gone && !copy_interrupted(s->copy) && new.object.fid.Vnode)
+	/* An interrupted one stays for --continue. */
+	if (rc != COPY_GOOD && !new.unanswered && !new.gone && !copy_interrupted(s->copy) &&
+	    new.object.fid.Vnode)
 		remove_made(&new);
-	if (!new.full)
+	if (claim >= 0)
+		close(claim);
+	if (rc == COPY_GOOD)
+		s->object = new.object;
+	if (rc == COPY_GOOD || !new.full)
 		return rc;
 	if (fits_only_in_place(s, true))
 		return put_in_place(s);

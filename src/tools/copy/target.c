@@ -8,6 +8,8 @@
 #include "tools/common/message.h"
 #include "tools/copy/change.h"
 
+#define REPLACED_MOST 10
+
 const char *target_base(const char *path, size_t *length)
 {
 	const char *end = path + strlen(path), *start;
@@ -26,6 +28,7 @@ enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *n
 {
 	struct outage outage = {0};
 	struct afs_error error;
+	unsigned replaced = 0; /* times that the object had gone after it was found */
 	int rc;
 
 	t->dir = *dir;
@@ -37,6 +40,8 @@ enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *n
 		       0 ||
 	       (rc > 0 && afs_client_status(copy->client, &t->object.fid, t->label,
 					    &t->object.status, &error) < 0)) {
+		if (rc > 0 && change_is_gone(&error) && replaced++ < REPLACED_MOST)
+			continue;
 		if (copy_retry(copy, &outage, &error, NULL))
 			continue;
 		copy_complain(copy, &error);
