@@ -31,6 +31,8 @@ struct options {
 #define VL_PORT		7003
 #define VOL_PORT	7005
 #define PORT_UNSET	UINT64_MAX
+#define WATCHES		8192
+#define WATCHES_UNSET	UINT64_MAX
 #define RELOAD_LIMIT	30000 /* ms until --reload gives up */
 #define STOP_LIMIT	20000 /* ms that stopping may take beside the drain */
 #define STOP_MARGIN	30000 /* the same, as the service manager is told */
@@ -343,6 +345,30 @@ static int serve(struct options *options, const struct rxw_config *config)
 	return 0;
 }
 
+/* An option that has no effect with what is served would be a surprise: -1 with a message. */
+static int check_use(const struct options *options, char *message)
+{
+	const struct fsd_settings *settings = &options->settings;
+	const char *option = NULL;
+
+	if (settings->store) {
+		if (settings->watches == WATCHES_UNSET)
+			return 0;
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--watches is for --export: nobody changes a store behind its server");
+		return -1;
+	}
+	if (settings->durability)
+		option = "--durability";
+	else if (settings->anonymous_writes)
+		option = "--allow-anonymous-writes";
+	if (!option)
+		return 0;
+	snprintf(message, FSD_MESSAGE_MAX,
+		 "%s is for --store: a directory that is exported is read-only", option);
+	return -1;
+}
+
 /* Derive settings from the options; -1 with a message. */
 static int prepare(struct options *options, char *message)
 {
@@ -357,6 +383,10 @@ static int prepare(struct options *options, char *message)
 			"--export and --store: give one of them; a second rxfsd can serve the other");
 		return -1;
 	}
+	if (check_use(options, message))
+		return -1;
+	if (options->settings.watches == WATCHES_UNSET)
+		options->settings.watches = WATCHES;
 	/* With its own --vl-port, a second server on the machine needs no --vol-port. */
 	if (options->settings.vol_port == PORT_UNSET)
 		options->settings.vol_port = options->settings.vl_port == VL_PORT ? VOL_PORT : 0;
@@ -442,7 +472,7 @@ int main(int argc, char **argv)
 				.pt_port = PT_PORT,
 				.readers = 16,
 				.read_ahead = 48 << 20,
-				.watches = 8192,
+				.watches = WATCHES_UNSET,
 				.promises = 262144,
 				.drain_ms = 20000,
 				.stop_ms = STOP_LIMIT,

@@ -720,15 +720,21 @@ static int check_served(struct fsd_server *server, char *message)
 {
 	const struct fsd_settings *settings = &server->settings;
 
-	if (settings->audit_reads && !settings->audit_log) {
-		snprintf(message, FSD_MESSAGE_MAX,
-			 "--audit-reads without a log: give --audit-log FILE");
-		return -1;
-	}
 	if (settings->audit && strcmp(settings->audit, "strict") != 0 &&
 	    strcmp(settings->audit, "lossy") != 0) {
 		snprintf(message, FSD_MESSAGE_MAX, "--audit %.100s: give strict or lossy",
 			 settings->audit);
+		return -1;
+	}
+	if ((settings->audit_reads || settings->audit) && !settings->audit_log) {
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--audit%s without a log: give --audit-log FILE",
+			 settings->audit_reads ? "-reads" : "");
+		return -1;
+	}
+	if (settings->metrics.interval_ms && !settings->metrics.file) {
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--metrics-interval without a file: give --metrics-file FILE");
 		return -1;
 	}
 	if (!settings->store)

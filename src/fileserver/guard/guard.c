@@ -114,6 +114,19 @@ static int parse_rule(struct rule *rule, const char *text, char *message)
 	return 0;
 }
 
+/* A name without a realm is nobody's. */
+static int check_administrators(const struct fsd_guard_options *options, char *message)
+{
+	for (size_t i = 0; i < options->administrator_count; i++) {
+		if (strchr(options->administrators[i], '@'))
+			continue;
+		snprintf(message, FSD_MESSAGE_MAX, "--administrator %.200s: give user@REALM",
+			 options->administrators[i]);
+		return -1;
+	}
+	return 0;
+}
+
 static bool loopback(const char *listen)
 {
 	struct tools_address address;
@@ -352,7 +365,7 @@ int fsd_guard_open(const struct fsd_guard_options *options, struct fsd_guard **o
 		if (parse_rule(&guard->rules[i], options->allow[i], message) < 0)
 			goto fail;
 	}
-	if (fill_require(guard, message) < 0 || load(guard, message) < 0 ||
+	if (check_administrators(options, message) < 0 || fill_require(guard, message) < 0 || load(guard, message) < 0 ||
 	    open_services(guard, message) < 0)
 		goto fail;
 	*out = guard;

@@ -117,9 +117,11 @@ int tools_trace_check(const struct tools_trace_options *options, char *message, 
 {
 	struct stat st;
 
-	if (!options->dir)
+	if (!options->dir && !options->start)
 		return 0;
-	if (stat(options->dir, &st) < 0)
+	if (!options->dir)
+		snprintf(message, size, "--trace-start without a place: give --trace-dir DIR");
+	else if (stat(options->dir, &st) < 0)
 		snprintf(message, size, "--trace-dir %.300s: %s", options->dir, strerror(errno));
 	else if (!S_ISDIR(st.st_mode))
 		snprintf(message, size, "--trace-dir %.300s: not a directory", options->dir);

@@ -52,7 +52,7 @@ struct tools_trace_options {
 
 /*
  * Check that the directory exists and that no other user may write to it; it may belong to another
- * user. Returns 0, or -1 with a line in `message`.
+ * user. Without one, no trace may start. Returns 0, or -1 with a line in `message`.
  */
 int tools_trace_check(const struct tools_trace_options *options, char *message, size_t size);
 

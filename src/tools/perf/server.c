@@ -372,6 +372,9 @@ int perf_server_main(int argc, char **argv)
 	if (parsed == TOOLS_RUN && first < argc) {
 		tools_error("unexpected argument \"%s\"; see rxperf server --help", argv[first]);
 		parsed = TOOLS_USAGE;
+	} else if (parsed == TOOLS_RUN && set.trace.start && !set.trace.dir) {
+		tools_error("--trace-start without a place: give --trace-dir DIR");
+		parsed = TOOLS_USAGE;
 	}
 	if (parsed != TOOLS_RUN) {
 		tools_list_free(&set.listen);
