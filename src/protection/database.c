@@ -43,9 +43,26 @@ int prot_damaged(const struct prot *prot, const char *what, char *message)
 	return PROT_UNUSABLE;
 }
 
+/*
+ * A file that this user cannot write, which may be one that SQLite has made while the database was
+ * not writable. The text, or that of `path`.
+ */
+static const char *find_obstacle(const char *path, char *text, size_t size)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm"};
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		snprintf(text, size, "%.250s%s", path, suffixes[i]);
+		if (access(text, W_OK) < 0 && errno != ENOENT)
+			return text;
+	}
+	return "the file and its directory";
+}
+
 int prot_database_error(struct prot *prot, const char *doing, char *message)
 {
 	int rc = sqlite3_errcode(prot->db);
+	char file[256];
 
 	switch (rc & 0xff) {
 	case SQLITE_CORRUPT:
@@ -67,9 +84,9 @@ int prot_database_error(struct prot *prot, const char *doing, char *message)
 	case SQLITE_PERM:
 	case SQLITE_CANTOPEN:
 		snprintf(message, PROT_MESSAGE_MAX,
-			 "%.250s: cannot %s: %.80s; this user must be able to write the file and "
-			 "its directory",
-			 prot->path, doing, sqlite3_errmsg(prot->db));
+			 "%.160s: cannot %.30s: %.80s; this user must be able to write %.170s",
+			 prot->path, doing, sqlite3_errmsg(prot->db),
+			 find_obstacle(prot->path, file, sizeof(file)));
 		return PROT_ERROR;
 	default:
 		snprintf(message, PROT_MESSAGE_MAX, "%.250s: cannot %s: %.120s", prot->path, doing,

@@ -130,7 +130,7 @@ static int update_file(struct prot *prot, const char *path)
 	int rc = 0;
 
 	if (prot_run(prot, "BEGIN IMMEDIATE"))
-		return -EBUSY;
+		return (sqlite3_errcode(prot->db) & 0xff) == SQLITE_READONLY ? -EACCES : -EBUSY;
 	if (query_last(prot, &now, message))
 		rc = -EIO;
 	else if (now.user == 0 && now.group >= PROT_BACKUP)

@@ -308,6 +308,22 @@ cp_well put old small:/f
 cp_well ln -sf elsewhere small:/f && cp_well stat small:/f && grep -q 'link to elsewhere' out || fail "ln -sf: $(cat out)"
 cp_well ls small: && [ "$(cat out)" = f ] || fail "left after ln -sf: $(cat out)"
 
+# Options of ln that would have no effect, and bits of a mode that only administrators set.
+refused 2 'only with -s or --mount' cp_ ln -f home:/both home:/more
+refused 2 'symbolic link with -s, or' cp_ ln -s --mount other home:/more
+refused 1 'mode 0755, not 1755' cp_ mkdir -m 1755 home:/sticky
+# A reader of JSON that has gone, and an output that cannot be written.
+mkfifo gone
+exec 5<> gone 6> gone 5<&-
+cp_ ls --json home: >&6 2> told
+status=$?
+exec 6>&-
+[ $status -eq 141 ] && [ ! -s told ] || fail "ls --json to nobody ended with $status: $(cat told)"
+if [ -c /dev/full ]; then
+	cp_ ls --json home: > /dev/full 2> told
+	[ $? -eq 1 ] && grep -q 'No space left' told || fail "ls --json to a full disk: $(cat told)"
+fi
+
 # Files that say 0 bytes, or more than they have.
 for f in /proc/version /proc/sys/kernel/ostype /sys/kernel/mm/transparent_hugepage/enabled; do
 	cat $f > content 2> /dev/null || continue

@@ -172,6 +172,19 @@ while [ $n -lt 4 ]; do
 done
 pt list --users && [ "$(grep -c ' p[0-3]-[0-9] ' "$work/out")" -eq 40 ] || fail "users were lost: $(wc -l < "$work/out")"
 
+# A file beside the database that was made while that was read-only: the message names it. Root writes to all.
+if [ "$(id -u)" -ne 0 ]; then
+	chmod 400 "$store/protection.db"
+	"$rxpt" -S "$store" adduser never > "$work/out" 2>&1
+	chmod 600 "$store/protection.db"
+	if [ -e "$store/protection.db-shm" ]; then
+		"$rxpt" -S "$store" adduser never > "$work/out" 2>&1 && fail "rxpt wrote to a read-only database"
+		grep -q 'must be able to write .*/protection.db-shm$' "$work/out" || fail "read-only: $(cat "$work/out")"
+		chmod 600 "$store/protection.db-shm"
+		pt adduser ever && pt remove ever
+	fi
+fi
+
 # A running server has the file open, and does not mind changes.
 [ -x "$rxfsd" ] || { echo 'rxfsd is not built'; result; }
 mkdir "$work/export" && chmod 755 "$work" "$work/export"

@@ -15,7 +15,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *program = "rxwire";
-static bool progress_shown; /* under the lock */
+static bool progress_shown;			      /* under the lock */
 static void (*listener)(void *arg, const char *text); /* the same */
 static void *listener_arg;
 
@@ -186,13 +186,28 @@ void tools_progress(const char *text)
 	pthread_mutex_unlock(&lock);
 }
 
+static int output_error;
+
+void tools_note_output(void)
+{
+	if (!output_error)
+		output_error = errno ? errno : EIO;
+}
+
+int tools_output_error(void)
+{
+	return output_error;
+}
+
 int tools_finish(int status)
 {
-	int bad = ferror(stdout);
+	bool bad = ferror(stdout);
 
-	if (fclose(stdout) != 0 || bad) {
-		tools_error("cannot write to standard output: %s", strerror(errno ? errno : EIO));
-		return TOOLS_EXIT_FAILURE;
-	}
-	return status;
+	if (fclose(stdout) != 0)
+		tools_note_output();
+	if (output_error)
+		tools_error("cannot write to standard output: %s", strerror(output_error));
+	else if (bad)
+		tools_error("cannot write all of it to standard output");
+	return bad || output_error ? TOOLS_EXIT_FAILURE : status;
 }

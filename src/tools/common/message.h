@@ -48,6 +48,14 @@ void tools_on_error(void (*fn)(void *arg, const char *text), void *arg);
 void tools_progress(const char *text);
 
 /*
+ * After a failed write to stdout: keep errno, which other calls change. The first one counts. Only on
+ * the thread that calls tools_finish().
+ */
+void tools_note_output(void);
+/* That errno, or 0. */
+int tools_output_error(void);
+
+/*
  * Close stdout, and report if it could not be written (for example, disk full). Returns `status`,
  * or TOOLS_EXIT_FAILURE if that failed. Call this last in main().
  */

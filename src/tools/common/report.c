@@ -321,8 +321,10 @@ int tools_json_print(json_t *object)
 	/* A terminal would take orders from control characters beyond ASCII. */
 	rc = json_dumpf(object, stdout,
 			JSON_INDENT(2) | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0));
-	if (putchar('\n') == EOF || fflush(stdout) != 0)
+	if (rc == 0 && (putchar('\n') == EOF || fflush(stdout) != 0))
 		rc = -1;
+	if (rc < 0)
+		tools_note_output();
 	json_decref(object);
 	return rc;
 }

@@ -379,11 +379,26 @@ static enum arguments_shape shape_of(const struct run *run, const struct command
 	return command->shape;
 }
 
+static bool has_pointless_of_ln(const struct run *run)
+{
+	if (tools_place_given("symbolic") && tools_place_given("mount")) {
+		tools_error("ln makes a symbolic link with -s, or a mount point with --mount");
+		return true;
+	}
+	if (!tools_place_given("force") || run->set.symbolic || run->set.mount)
+		return false;
+	tools_error("option -f, --force has an effect only with -s or --mount; to make a hard link, "
+		    "remove what has the name first");
+	return true;
+}
+
 /* Whether the command ignores an option that is its own: a message and true then. */
 static bool has_pointless(const struct run *run, const struct command *command)
 {
 	static const char *const of_mix[] = {"size", "files"};
 
+	if (command->run == copy_ln)
+		return has_pointless_of_ln(run);
 	if (command->run != copy_bench)
 		return false;
 	for (size_t i = 0; i < 2; i++)
@@ -504,7 +519,9 @@ int main(int argc, char **argv)
 		die_of(atomic_load(&run.signal));
 	}
 	/* The reader of standard output may have exited: "afscp ls ... | head". */
-	if (atomic_load(&run.broken_pipe) || (fflush(stdout) != 0 && errno == EPIPE))
+	if (fflush(stdout) != 0)
+		tools_note_output();
+	if (atomic_load(&run.broken_pipe) || tools_output_error() == EPIPE)
 		die_of(SIGPIPE);
 	return tools_finish(status);
 }

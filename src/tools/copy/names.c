@@ -91,6 +91,12 @@ static enum copy_result make_directory(struct copy *copy, const struct target *t
 		return COPY_GOOD;
 	if (rc != COPY_GOOD)
 		change_complain(copy, c.op, &error);
+	else if (mode & ~c.made.status.UnixModeBits & 07000) {
+		tools_error("%s: made with the mode %04o, not %04o: servers keep the first digit "
+			    "for administrators",
+			    t->label, c.made.status.UnixModeBits & 07777, (unsigned)mode);
+		rc = COPY_FAILED;
+	}
 	return rc;
 }
 

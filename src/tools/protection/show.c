@@ -68,10 +68,7 @@ static int print_json(json_t *list)
 {
 	json_t *object = json_pack("{s:o}", "entries", list);
 
-	if (object && tools_json_print(object) == 0)
-		return 0;
-	tools_error(object ? "the output cannot be written" : "no memory");
-	return TOOLS_EXIT_FAILURE;
+	return tools_json_print(object) == 0 ? 0 : TOOLS_EXIT_FAILURE;
 }
 
 /* -- text -- */
