@@ -268,6 +268,9 @@ bad_input() {
 	no 1 'Not a directory; give a directory' import taken "$tree/hello"
 	no 1 'taken:/no/such: No such file' import taken:no/such "$tree/dir"
 	no 1 'taken:/no: No such file' export taken:no "$work/never"
+	[ ! -e "$work/never" ] || fail "$how: an export that failed left a directory"
+	[ -d "$work/closed" ] || mkdir -m 500 "$work/closed"
+	[ "$(id -u)" -eq 0 ] || no 1 'cannot write there: Permission denied; give a directory' export taken "$work/closed"
 	no 1 'cannot be made' export taken "$work/no/such"
 	no 1 'exists already; choose another name' mount taken: root.cell
 	no 2 'a b: not the name or number of a volume' mount taken:m 'a b'

@@ -58,7 +58,11 @@ static void take_result(struct rxvol *rxvol, const json_t *object)
 	rxvol->progress.on = false;
 	rxvol->status = (int)number_of(object, "status");
 	rxvol->failed = json_object_get(object, "error");
-	if (rxvol->failed)
+	/* By the end of the server: nobody reads this after the end of rxvol. */
+	if (rxvol->failed && !strcmp(text_of(object, "error"), "interrupted"))
+		tools_error("interrupted: the server of %s ends; give the command again",
+			    rxvol->store);
+	else if (rxvol->failed)
 		tools_error("%s", text_of(object, "error"));
 	else
 		rxvol->result = json_incref(json_object_get(object, "result"));
@@ -131,6 +135,7 @@ static int open_directory(struct rxvol *rxvol, const struct stat *store)
 	bool export = !strcmp(rxvol->command, "export"), made;
 
 	made = export && mkdir(rxvol->local, 0777) == 0;
+	rxvol->made_directory = made;
 	if (export && !made && errno != EEXIST) {
 		tools_error("%s: cannot be made: %s", rxvol->local, strerror(errno));
 		return -1;
@@ -184,6 +189,18 @@ static int keep_reader(struct rxvol *rxvol)
 	return 0;
 }
 
+/* Otherwise each name at the top would be skipped. 0, or -1 after a message. */
+static int check_destination(const struct rxvol *rxvol)
+{
+	if (strcmp(rxvol->command, "export") ||
+	    faccessat(rxvol->directory, ".", W_OK | X_OK, AT_EACCESS) == 0)
+		return 0;
+	tools_error("%s: the user %u, who has the store, cannot write there: %s; give a directory "
+		    "that does not exist yet, or one that this user may write",
+		    rxvol->local, (unsigned)geteuid(), strerror(errno));
+	return -1;
+}
+
 /* Before a store is touched. 0, or -1 after a message. */
 static int prepare(struct rxvol *rxvol)
 {
@@ -193,7 +210,7 @@ static int prepare(struct rxvol *rxvol)
 		return -1;
 	if (!strcmp(rxvol->command, "import") && !geteuid() && st.st_uid && keep_reader(rxvol))
 		return -1;
-	if (become_owner(rxvol, &st))
+	if (become_owner(rxvol, &st) || check_destination(rxvol))
 		return -1;
 	if ((rxvol->local || !strcmp(rxvol->command, "check")) && !rxvol->quiet && !rxvol->json &&
 	    isatty(STDERR_FILENO)) {
@@ -310,5 +327,8 @@ int rxvol_session(struct rxvol *rxvol)
 			rxvol->store);
 		return TOOLS_EXIT_FAILURE;
 	}
+	/* Nothing is left in it. */
+	if (rxvol->failed && rxvol->made_directory)
+		rmdir(rxvol->local);
 	return rxvol->result ? rxvol_show(rxvol) : rxvol->status;
 }

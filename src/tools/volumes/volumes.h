@@ -23,9 +23,10 @@ struct rxvol {
 	bool backup, rw, set_id, negative, fast, json, quiet;
 
 	const char *command;
-	json_t *request; /* owned */
-	int directory;	 /* of import and export; -1 */
-	bool made;	 /* the store was made on the way */
+	json_t *request;     /* owned */
+	int directory;	     /* of import and export; -1 */
+	bool made;	     /* the store was made on the way */
+	bool made_directory; /* for export */
 
 	/* what came back */
 	struct progress progress;
