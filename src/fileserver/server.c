@@ -783,7 +783,10 @@ static int check_listen(struct fsd_server *server, char *message)
 	if (tools_resolve(server->settings.listen, 0, 1, &address, reason, sizeof(reason)) == 0)
 		return 0;
 	rc = errno == EAGAIN || is_host_name(server->settings.listen) ? -1 : FSD_WRONG_SETTINGS;
-	snprintf(message, FSD_MESSAGE_MAX, "--listen %.100s: %s", server->settings.listen, reason);
+	snprintf(message, FSD_MESSAGE_MAX, "--listen %.100s: %s%s", server->settings.listen, reason,
+		 rc == FSD_WRONG_SETTINGS
+			 ? "; give an address without brackets and port, which is that of --port"
+			 : "");
 	return rc;
 }
 

@@ -75,6 +75,7 @@ refused 2 "watches is for --export" --store "$dir/state" --watches 5
 refused 2 "audit without a log" --export "$dir/export" --state "$dir/state" --audit strict
 refused 2 "interval without a file" --export "$dir/export" --state "$dir/state" --metrics-interval 5
 refused 2 "start without a place" --export "$dir/export" --state "$dir/state" --trace-start
+refused 2 "without brackets and port" --export "$dir/export" --state "$dir/state" --listen 127.0.0.1:7000
 refused 2 "user@REALM" --export "$dir/export" --state "$dir/state" --administrator root
 refused 1 "$dir/none/audit" --export "$dir/export" --state "$dir/state" --audit-log "$dir/none/audit"
 refused 2 "$dir/state" --store "$dir/state"

@@ -81,7 +81,7 @@ fi
 refused 2 'no endpoint' "$rxwstat"
 refused 2 'mutually exclusive' "$rxwstat" --json --live "$fs"
 refused 1 '/nowhere: ' "$rxwstat" --socket /nowhere
-refused 1 'HOST:PORT' "$rxwstat" 127.0.0.1:70000
+refused 2 'HOST:PORT' "$rxwstat" 127.0.0.1:70000
 stop_server "$server" TERM || fail "rxfsd ended with $?"
 "$rxwstat" -t 0.01 "$fs" > "$work/out" 2> "$work/err"
 [ $? -eq 1 ] || fail "a stopped server"

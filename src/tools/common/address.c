@@ -29,7 +29,7 @@ static int take_ports(const char *text, uint16_t *ports, size_t max)
 		/* "HOST::7000" leaves the first port as it is. */
 		if (length == 0 && *text == ':')
 			continue;
-		if (tools_parse_uint(part, &port) < 0 || port > 65535)
+		if (tools_parse_uint(part, &port) < 0 || port == 0 || port > 65535)
 			return -1;
 		ports[i] = (uint16_t)port;
 	}

@@ -84,7 +84,7 @@ static int show(const struct stat_source *source, bool json)
 	return rc || answered < count ? TOOLS_EXIT_FAILURE : 0;
 }
 
-/* The hosts of the command line. 0, or -1 after a message. */
+/* The hosts of the command line. 0, or an exit status after a message. */
 static int resolve(char **hosts, size_t count, uint64_t timeout_ms, struct tools_address *addresses)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -95,12 +95,12 @@ static int resolve(char **hosts, size_t count, uint64_t timeout_ms, struct tools
 
 		if (tools_split_host(hosts[i], host, sizeof(host), &port, 1) < 0) {
 			tools_error("%s: write HOST, HOST:PORT or [IPv6]:PORT", hosts[i]);
-			return -1;
+			return TOOLS_EXIT_USAGE;
 		}
 		found = tools_resolve_all(host, port, list, message, sizeof(message));
 		if (found == 0) {
 			tools_error("%s", message);
-			return -1;
+			return TOOLS_EXIT_FAILURE;
 		}
 		while (found > 1 && at < found && !stat_answers(&list[at], timeout_ms))
 			at++;
@@ -125,7 +125,7 @@ static int run(const struct settings *set, char **hosts, size_t count)
 
 	if (!addresses)
 		tools_error("no memory");
-	else if (resolve(hosts, count, set->timeout_ms, addresses) == 0)
+	else if ((status = resolve(hosts, count, set->timeout_ms, addresses)) == 0)
 		status = set->live ? stat_live(&source, set->interval_ms, set->count) :
 				     show(&source, set->json);
 	free(addresses);
