@@ -109,6 +109,39 @@ wait $first
 cp_well get home:/both got && same twice got
 [ "$(parts)" = 0 ] || fail "parts are left"
 
+# A new file that another put replaces before it has bytes: that one stays, whatever becomes of the first.
+mkfifo new
+"$afscp" -s "$where" put - home:/new < new 2> told &
+first=$!
+exec 3> new
+until cp_ stat home:/new > out 2> err || [ $((tries += 1)) -gt 900 ]; do sleep 0.1; done
+cp_well put b/same home:/new
+echo first >&3
+exec 3>&-
+wait $first && fail "put of a new file that another one replaced"
+grep -q 'another client has removed it' told || fail "put of a new file: $(cat told)"
+holds home:/new other
+new_files() { for i in 1 2 3 4 5 6; do "$afscp" -s "$where" put twice home:/new$i 2>> $1 || echo "put $i" >> $1; done; }
+new_files told1 &
+first=$!
+new_files told2
+wait $first
+[ ! -s told1 ] && [ ! -s told2 ] || fail "two puts of a new file: $(cat told1 told2)"
+for i in 1 2 3 4 5 6; do cp_well get home:/new$i got && same twice got; done
+# In place, where another put writes between two calls of this one.
+cp_well put a/same home:/shared && cp_well ln home:/shared home:/shared2
+mkfifo shared
+"$afscp" -s "$where" put - home:/shared < shared 2> told &
+first=$!
+exec 3> shared
+head -c 8388608 /dev/zero >&3
+until cp_ ls -l home:/shared 2> err | grep -q ' 8388608 ' || [ $((tries += 1)) -gt 1200 ]; do sleep 0.1; done
+cp_well put b/same home:/shared2
+echo first >&3
+exec 3>&-
+wait $first && fail "two puts in place"
+grep -q 'somebody else writes to it' told || fail "two puts in place: $(cat told)"
+
 # A mount point, which others use as well, is not replaced.
 mkdir mounts
 echo text > mounts/a

@@ -41,6 +41,7 @@ struct storing {
 	bool spoiled;	/* the source has changed: what is stored is worthless */
 	bool unanswered; /* the error of the latest call is that there is no answer */
 	bool gone;	 /* it is that somebody else has removed the object */
+	bool once;	 /* if that happens to a new file, the copy fails */
 	bool hold;	 /* a full volume is not reported, but noted: */
 	bool full;
 	struct afs_error error; /* then */
@@ -283,6 +284,12 @@ static enum copy_result not_alone(struct storing *s)
 	return COPY_FAILED;
 }
 
+/* Another put has replaced the new file while this one stored its first bytes: the later one wins. */
+static bool may_begin_again(const struct storing *s)
+{
+	return s->gone && s->created && s->plain && !s->once && s->name == s->file->name;
+}
+
 /* One StoreData64 at s->at, with retries. */
 static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t length, bool last)
 {
@@ -320,7 +327,7 @@ static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t l
 		return look_again(s);
 	s->unanswered = error.origin != RXW_ORIGIN_PEER || error.remedy != AFS_REMEDY_NONE;
 	s->gone = change_is_gone(&error);
-	if (note_full(s, &error))
+	if (note_full(s, &error) || may_begin_again(s))
 		return COPY_FAILED;
 	change_complain(s->copy, CHANGE_STORE, &error);
 	return copy_judge(s->copy, &error);
@@ -504,6 +511,19 @@ static enum copy_result remove_made(struct storing *s)
 	return change_try(s->copy, &c, &error);
 }
 
+/* The same unless something else has the name by now. */
+static enum copy_result remove_own(struct storing *s)
+{
+	const AFSFid *own = &s->object.fid;
+	struct target t;
+
+	snprintf(t.label, sizeof(t.label), "%s", s->file->label);
+	if (s->gone || target_look(s->copy, &s->file->dir, s->name, &t) != COPY_GOOD || !t.exists ||
+	    t.object.fid.Vnode != own->Vnode || t.object.fid.Unique != own->Unique)
+		return COPY_FAILED;
+	return remove_made(s);
+}
+
 /*
  * The stored file differs from its source. It gets another time, so that --continue stores it
  * again.
@@ -550,7 +570,7 @@ static enum copy_result put_in_place(struct storing *s)
 		return rc;
 	/* What an interrupted one leaves is for --continue. */
 	if (worthless && !s->unanswered && !copy_interrupted(s->copy) &&
-	    (!s->created || remove_made(s) != COPY_GOOD) && s->spoiled)
+	    (!s->created || remove_own(s) != COPY_GOOD) && s->spoiled)
 		spoil(s);
 	if (loses)
 		tell_loss(s, &old);
@@ -755,13 +775,15 @@ static void resume(struct storing *s, bool *done)
 	s->at = length;
 }
 
-static enum copy_result put_file(struct copy *copy, struct put_file *f)
+/* *again: the file was not stored, and may be once more; without a message. NULL: it may not. */
+static enum copy_result put_once(struct copy *copy, struct put_file *f, bool *again)
 {
 	bool regular = S_ISREG(f->st.st_mode), plain = tells_its_length(f), done = false, linked;
 	struct storing s = {.copy = copy,
 			    .file = f,
 			    .name = f->name,
 			    .plain = plain,
+			    .once = !again,
 			    .size = plain ? (uint64_t)f->st.st_size : 0,
 			    .mtime = put_time(regular ? f->st.st_mtime : time(NULL)),
 			    .mode = put_mode(copy, regular ? f->st.st_mode : 0666)};
@@ -782,7 +804,20 @@ static enum copy_result put_file(struct copy *copy, struct put_file *f)
 		pthread_mutex_unlock(&copy->run->linked_lock);
 	if (rc == COPY_GOOD && !done)
 		copy_done(copy, f->label, afs_status_length(&s.object.status));
+	if (again)
+		*again = rc == COPY_FAILED && may_begin_again(&s);
 	return rc;
+}
+
+static enum copy_result put_file(struct copy *copy, struct put_file *f)
+{
+	bool again;
+	enum copy_result rc = put_once(copy, f, &again);
+
+	if (!again)
+		return rc;
+	f->exists = false;
+	return put_once(copy, f, NULL);
 }
 
 enum copy_result put_file_work(struct copy *copy, void *arg)
