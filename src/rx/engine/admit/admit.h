@@ -105,8 +105,8 @@ bool rxw_cookie_accept(struct rxw_shard *s, const struct rxw_rxrun *run, uint64_
 
 /* Time of the latest packet of either side (ns); connection's lock held. */
 uint64_t rxw_last_activity(const struct rxw_connection *c);
-/* Is `connections-max` exceeded? */
-bool rxw_too_many_connections(const struct rxw_endpoint *ep);
+/* Is `connections-max` exceeded, by connections or by calls that have not ended? */
+bool rxw_must_evict(const struct rxw_endpoint *ep);
 void rxw_evict_idle(struct rxw_shard *s, uint64_t now);
 /* Is there room for one more connection, after evicting others if necessary? */
 bool rxw_room_for_connection(struct rxw_shard *s, uint64_t now);

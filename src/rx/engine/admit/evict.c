@@ -4,6 +4,7 @@
  * 12.3).
  */
 #include "engine/conn/conn.h"
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
@@ -12,29 +13,45 @@
  * would bound them. They are therefore counted. Above `connections_max`, the one that was silent
  * longest in a small sample is evicted: a list of all connections ordered by activity would cost
  * each packet a lock. The peer is not told. Its next packet creates the connection again.
+ *
+ * A call that cannot begin, because its first packet or a RESPONSE is missing, does not keep its
+ * connection: each packet of a client could begin one. Such calls count as well.
  */
 #define SAMPLE_SIZE 32		  /* connections examined to evict one ... */
 #define CHAINS	    256		  /* ... in at most so many slots of a table */
 #define SILENT_MIN  RXW_SEC	  /* copies of its latest request are no longer in the network */
 #define EVICT_MAX   64		  /* evicted after one batch */
 #define RETRY_AFTER (10 * RXW_MS) /* after a search that found none */
+#define CALL_WEIGHT 4		  /* connections that take the memory of a call */
 
 uint64_t rxw_last_activity(const struct rxw_connection *c)
 {
 	return c->p.last_heard > c->p.last_sent ? c->p.last_heard : c->p.last_sent;
 }
 
-bool rxw_too_many_connections(const struct rxw_endpoint *ep)
+static bool too_many_connections(const struct rxw_endpoint *ep)
 {
 	unsigned most = atomic_load_explicit(&ep->connections_max, memory_order_relaxed);
 
 	return most && atomic_load_explicit(&ep->validated, memory_order_relaxed) > most;
 }
 
-/* Connection's lock held: time of its latest packet; UINT64_MAX: it must stay. */
-static uint64_t silent_since(const struct rxw_connection *c)
+bool rxw_must_evict(const struct rxw_endpoint *ep)
 {
-	return c->admit.validated && rxw_pconn_idle(&c->p) ? rxw_last_activity(c) : UINT64_MAX;
+	unsigned most = atomic_load_explicit(&ep->connections_max, memory_order_relaxed);
+
+	return too_many_connections(ep) ||
+	       (most &&
+		atomic_load_explicit(&ep->calls, memory_order_relaxed) > most / CALL_WEIGHT);
+}
+
+/* Connection's lock held: since when it is of no use; RXW_NEVER: it must stay. */
+static uint64_t unused_since(const struct rxw_connection *c)
+{
+	/* If only calls are too many, it must have one. */
+	if (!c->admit.validated || (!too_many_connections(c->ep) && rxw_pconn_idle(&c->p)))
+		return RXW_NEVER;
+	return rxw_pconn_unused_since(&c->p);
 }
 
 /* The connection of a sample that was silent longest, with a reference, or NULL. */
@@ -54,7 +71,7 @@ static struct rxw_connection *find_victim(struct rxw_shard *t, unsigned *at, uin
 			uint64_t since;
 
 			rxw_conn_lock(c);
-			since = silent_since(c);
+			since = unused_since(c);
 			rxw_conn_unlock(c);
 			if (since >= longest)
 				continue;
@@ -71,17 +88,23 @@ static struct rxw_connection *find_victim(struct rxw_shard *t, unsigned *at, uin
 /* False: it became active meanwhile. */
 static bool evict(struct rxw_shard *s, struct rxw_connection *victim, uint64_t now)
 {
+	struct rxw_effects a;
 	bool idle;
 
+	rxw_effects_init(&a, rxw_home(victim), false);
 	rxw_conn_lock(victim);
-	idle = silent_since(victim) < now;
+	idle = unused_since(victim) < now;
 	/*
 	 * Another thread may have looked it up just before: its packet is dropped, and the peer
 	 * retransmits it.
 	 */
-	if (idle)
+	if (idle) {
 		victim->p.evicted = true;
+		rxw_pconn_fail(&victim->p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, &a.out);
+		rxw_effects_collect(&a, false);
+	}
 	rxw_conn_unlock(victim);
+	rxw_dispatch(&a);
 	if (!idle)
 		return false;
 	rxw_conn_remove(victim);
@@ -116,7 +139,7 @@ void rxw_evict_idle(struct rxw_shard *s, uint64_t now)
 
 	if (now < b->idle_at)
 		return;
-	for (unsigned i = 0; i < EVICT_MAX && rxw_too_many_connections(s->ep); i++)
+	for (unsigned i = 0; i < EVICT_MAX && rxw_must_evict(s->ep); i++)
 		if (!evict_one(s, now)) {
 			b->idle_at = now + RETRY_AFTER;
 			return;
@@ -125,7 +148,7 @@ void rxw_evict_idle(struct rxw_shard *s, uint64_t now)
 
 bool rxw_room_for_connection(struct rxw_shard *s, uint64_t now)
 {
-	if (rxw_too_many_connections(s->ep))
+	if (rxw_must_evict(s->ep))
 		rxw_evict_idle(s, now);
-	return !rxw_too_many_connections(s->ep);
+	return !too_many_connections(s->ep);
 }

@@ -693,7 +693,7 @@ void rxw_receive_batch(struct rxw_shard *s)
 	rxw_tx_run(s);
 	if (now >= sample_at(s->ep))
 		rxw_end_slow_calls(s->ep, now);
-	if (rxw_too_many_connections(s->ep))
+	if (rxw_must_evict(s->ep))
 		rxw_evict_idle(s, now);
 	if (now >= s->rx.reaped_at + REAP_EVERY) {
 		s->rx.reaped_at = now;

@@ -173,6 +173,23 @@ void rxw_pconn_icmp(struct rxw_pconn *c, int error, uint32_t mtu, struct rxw_out
 	}
 }
 
+/* PINGs and their answers tell of no use. */
+uint64_t rxw_pconn_unused_since(const struct rxw_pconn *c)
+{
+	uint64_t since = rxw_max64(c->last_heard, c->last_sent);
+
+	for (unsigned i = 0; i < 4; i++) {
+		const struct rxw_pcall *p = c->channel[i];
+
+		if (p == NULL || rxw_pcall_done(p))
+			continue;
+		if (!rxw_pcall_awaits_attach(p))
+			return RXW_NEVER;
+		since = rxw_min64(since, p->time.began);
+	}
+	return since;
+}
+
 bool rxw_pconn_idle(const struct rxw_pconn *c)
 {
 	for (unsigned i = 0; i < 4; i++)

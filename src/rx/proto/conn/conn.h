@@ -109,12 +109,12 @@ void rxw_pcall_retire(struct rxw_pcall *p);
 /* End all calls with an error; `tell`: send the ABORT of the connection. */
 void rxw_pconn_fail(struct rxw_pconn *c, int32_t code, enum rxw_origin origin, bool tell,
 		    struct rxw_out *out);
-/* The connection is given up: write the final ACKs that are owed. */
-void rxw_pconn_close(struct rxw_pconn *c, struct rxw_out *out);
+void rxw_pconn_close(struct rxw_pconn *c, struct rxw_out *out); /* write final ACKs owed */
 /* Client: send a VERSION packet every so many ns, for the mapping of a NAT (6.5). 0 = none. */
 void rxw_pconn_keep_mapping(struct rxw_pconn *c, uint64_t every, uint64_t now);
-/* No call is unfinished. */
-bool rxw_pconn_idle(const struct rxw_pconn *c);
+bool rxw_pconn_idle(const struct rxw_pconn *c); /* no call is unfinished */
+/* Since when (ns) it has no call, or only calls that cannot begin yet; RXW_NEVER: it has others. */
+uint64_t rxw_pconn_unused_since(const struct rxw_pconn *c);
 /* Timers of the connection, not of its calls: CHALLENGE, delayed ABORT, NAT; RXW_NEVER = none. */
 uint64_t rxw_pconn_deadline(const struct rxw_pconn *c);
 void rxw_pconn_timer(struct rxw_pconn *c, struct rxw_out *out);

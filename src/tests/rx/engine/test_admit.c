@@ -200,6 +200,27 @@ static uint64_t forgotten_at(uint64_t now)
 	return counter_of(bed.server, "connections_server");
 }
 
+/* The first call of an address, which answers the PING. */
+static void prove_address(struct spoof *a, const struct h_raw *call)
+{
+	uint8_t body[RXW_ACK_MAX_SIZE];
+	uint64_t came = 3;
+	struct h_raw ack;
+
+	h_raw_send(a->fd, call);
+	while (!a->types[RXW_DATA])
+		look(a);
+	ack = ack_of(call, RXW_ACK_DELAY, rxw_get32(packet + 16), 2, body);
+	rxw_put32(body + 4, 2); /* firstPacket: everything was received */
+	h_raw_send(a->fd, &ack);
+	/* That serial is easy to guess. The serial of the PING sent in response is not. */
+	while (!a->pings)
+		look(a);
+	ack = ack_of(call, RXW_ACK_PING_RESPONSE, a->ping, 3, body);
+	h_raw_send(a->fd, &ack);
+	h_wait_for(all_came, &came, "the proof");
+}
+
 /*
  * An idle connection is kept for 600 s, to prevent repeated execution. That of an unvalidated peer
  * is kept for 15 s.
@@ -207,27 +228,15 @@ static uint64_t forgotten_at(uint64_t now)
 START_TEST(connections_are_forgotten)
 {
 	struct h_raw one = h_raw_request(head, H_PING, 0x8500),
-		     two = h_raw_request(head, H_PING, 0x8600), ack;
+		     two = h_raw_request(head, H_PING, 0x8600);
 	struct spoof a = {.ping = 0}, s = {.ping = 0};
-	uint8_t body[RXW_ACK_MAX_SIZE];
-	uint64_t now, came = 3;
+	uint64_t now;
 	unsigned calls = 2;
 
 	h_open(&bed, &(struct h_options){.server = "listeners=1"});
 	a.fd = h_raw_socket(&bed);
 	s.fd = h_raw_socket(&bed);
-	h_raw_send(a.fd, &one);
-	while (!a.types[RXW_DATA])
-		look(&a);
-	ack = ack_of(&one, RXW_ACK_DELAY, rxw_get32(packet + 16), 2, body);
-	rxw_put32(body + 4, 2); /* firstPacket: everything was received */
-	h_raw_send(a.fd, &ack);
-	/* That serial is easy to guess. The serial of the PING sent in response is not. */
-	while (!a.pings)
-		look(&a);
-	ack = ack_of(&one, RXW_ACK_PING_RESPONSE, a.ping, 3, body);
-	h_raw_send(a.fd, &ack);
-	h_wait_for(all_came, &came, "the proof");
+	prove_address(&a, &one);
 	h_raw_send(s.fd, &two);
 	while (!s.types[RXW_DATA])
 		look(&s);
@@ -352,5 +361,48 @@ START_TEST(room_beside_those_at_work)
 }
 END_TEST
 
+#define PLACES 16u
+
+static bool places_taken(void *arg)
+{
+	(void)arg;
+	return counter_of(bed.server, "connections_server") > PLACES &&
+	       counter_of(bed.server, "drops.limit") > 0;
+}
+
+/* Calls whose first packet never comes keep connections from nobody, nor do they stay themselves. */
+START_TEST(half_open_calls_give_way)
+{
+	struct h_raw one = h_raw_request(head, H_PING, 0x8500);
+	struct rxw_shard *s;
+	struct spoof a = {.ping = 0};
+	uint64_t now;
+
+	h_open(&bed, &(struct h_options){.server = "listeners=1 connections-max=16"});
+	s = &bed.server->shard[0];
+	a.fd = h_raw_socket(&bed);
+	prove_address(&a, &one);
+	one.seq = 2;
+	for (unsigned i = 0; i < 2 * PLACES; i++) {
+		one.cid += 4;
+		h_raw_send(a.fd, &one);
+	}
+	h_wait_for(places_taken, NULL, "the limit");
+	atomic_store(&bed.server->quit, true);
+	rxw_shard_stop(s);
+	now = rxw_now();
+	ck_assert(rxw_must_evict(bed.server));
+	ck_assert(rxw_room_for_connection(s, now + 2 * RXW_SEC));
+	ck_assert(!rxw_must_evict(bed.server));
+	ck_assert_uint_le(atomic_load(&bed.server->calls), PLACES / 4);
+	/* Without that reason they stay. */
+	rxw_evict_idle(s, now + 9 * RXW_SEC);
+	ck_assert_uint_eq(atomic_load(&bed.server->calls), PLACES / 4);
+	close(a.fd);
+	h_close(&bed);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(60, "admission", second_call_gets_a_ping, caps,
-		 connections_are_forgotten, many_are_forgotten, room_beside_those_at_work)
+		 connections_are_forgotten, many_are_forgotten, room_beside_those_at_work,
+		 half_open_calls_give_way)
