@@ -480,6 +480,9 @@ START_TEST(hostile)
 	ck_assert_int_eq(raw(many, 2 + LIST_MAX), 0);
 	many[1] = LIST_MAX + 1;
 	ck_assert_int_eq(raw(many, 3 + LIST_MAX), AFS_PT_TOOMANY);
+	/* Strangers must not make the server keep lists that it refuses anyhow. */
+	many[1] = PR_ASKEDLIMIT + 1;
+	ck_assert_int_eq(raw(many, 3 + PR_ASKEDLIMIT), RXW_RPC_SS_UNMARSHAL);
 	ck_assert_int_eq(PR_ListEntries(nobody, 3, 0, &entries, &next), AFS_PT_PERM);
 	for (int32_t start = INT32_MIN; start < INT32_MAX - 1000000000; start += 1000000000) {
 		ck_assert_int_eq(PR_ListEntries(myself, -1, start, &entries, &next), 0);
