@@ -310,9 +310,8 @@ static int check_connected(struct checking *checking)
 	return result;
 }
 
-int store_check(struct store *store, const struct store_checker *checker)
+static int check_alone(struct core *core, const struct store_checker *checker)
 {
-	struct core *core = core_of(store);
 	struct checking checking = {.core = core, .checker = checker};
 	int result = readers_get(core->readers, &checking.db);
 
@@ -331,4 +330,16 @@ int store_check(struct store *store, const struct store_checker *checker)
 	free(checking.smalls.number);
 	free(checking.objects.number);
 	return result ? (result > 0 ? -EIO : result) : checking.faults;
+}
+
+/* Several at once would have all readers, or wait for each other's. */
+int store_check(struct store *store, const struct store_checker *checker)
+{
+	struct core *core = core_of(store);
+	int result;
+
+	pthread_mutex_lock(&core->checking);
+	result = check_alone(core, checker);
+	pthread_mutex_unlock(&core->checking);
+	return result;
 }

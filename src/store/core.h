@@ -3,6 +3,8 @@
 #ifndef STORE_CORE_H
 #define STORE_CORE_H
 
+#include <pthread.h>
+
 #include "store/cache.h"
 #include "store/data.h"
 #include "store/readers.h"
@@ -36,6 +38,7 @@ struct core {
 	struct store_data *data;
 	struct db *writer;
 	struct readers *readers;
+	pthread_mutex_t checking; /* one check at a time: each has two of the readers */
 	struct cache *cache; /* has locks of its own, as have those below */
 	struct volumes volumes;
 	struct page_loads loads;

@@ -417,6 +417,7 @@ static void free_core(struct core *core)
 		store_data_close(core->data);
 	volumes_fini(&core->volumes);
 	lookup_fini(&core->loads);
+	pthread_mutex_destroy(&core->checking);
 	report_fini(&core->report);
 	if (core->own_layer)
 		core->layer->ops->destroy(core->layer);
@@ -492,6 +493,7 @@ static struct core *new_core(const struct store_options *options)
 		return NULL;
 	}
 	lookup_init(&core->loads);
+	pthread_mutex_init(&core->checking, NULL);
 	return core;
 }
 

@@ -2,6 +2,7 @@
 /* The store by its interface: clones, volumes, restarts, damage, threads. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -526,6 +527,56 @@ START_TEST(stopped_check)
 }
 END_TEST
 
+#define CHECKS 4 /* they would have all readers */
+
+struct checks {
+	struct store_checker checker;
+	_Atomic unsigned begun, inside, most;
+};
+
+/* Of the first: the others come meanwhile, if they can. */
+static void meet_others(void *arg, uint64_t looked_at, uint64_t all)
+{
+	struct checks *checks = arg;
+	unsigned inside = ++checks->inside;
+
+	(void)all;
+	while (looked_at == 0 && checks->begun < CHECKS)
+		sched_yield();
+	for (int i = 0; i < 100 && !checks->most && checks->inside == 1; i++)
+		usleep(1000);
+	if (inside > checks->most)
+		checks->most = inside;
+	checks->inside--;
+}
+
+static void *check_main(void *arg)
+{
+	struct checks *checks = arg;
+
+	checks->begun++;
+	return (void *)(intptr_t)store_check(store, &checks->checker);
+}
+
+/* The second one begins when the first has ended, so that readers are left for calls. */
+START_TEST(checks_take_turns)
+{
+	struct checks checks = {.checker = {.progress = meet_others, .arg = &checks}};
+	pthread_t thread[CHECKS];
+	void *faults;
+
+	fixture_open(STORE_LAZY);
+	make(&root, "f", STORE_FILE);
+	for (int i = 0; i < CHECKS; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, check_main, &checks), 0);
+	for (int i = 0; i < CHECKS; i++) {
+		pthread_join(thread[i], &faults);
+		ck_assert_ptr_null(faults);
+	}
+	ck_assert_uint_eq(checks.most, 1);
+}
+END_TEST
+
 START_TEST(missing_object)
 {
 	struct store_fid file, other;
@@ -861,6 +912,7 @@ int main(void)
 				      damaged_records,
 				      damaged_volume,
 				      stopped_check,
+				      checks_take_turns,
 				      missing_object,
 				      readers_and_a_writer,
 				      memory,
