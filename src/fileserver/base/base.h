@@ -3,6 +3,7 @@
 #ifndef FILESERVER_BASE_H
 #define FILESERVER_BASE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,6 +59,13 @@ void fsd_log_level(enum rxw_log_level level);
 /* Write one line with one write(). Any thread. */
 void fsd_log(enum rxw_log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* A limit on the lines of a kind that clients cause. Zeroed at first. */
+struct fsd_log_limit {
+	_Atomic uint64_t minute;
+	_Atomic unsigned lines, left_out;
+};
+/* Whether one of `most` in a minute is left at `now`, ns. *left_out: lines that were not written before it. Any thread. */
+bool fsd_log_permits(struct fsd_log_limit *lines, uint64_t now, unsigned most, unsigned *left_out);
 /*
  * Hold lines back (up to 4 KiB of them) until the outcome of the start is known: a server that
  * cannot start reports that in one line. Release with `print` false to discard the held lines.

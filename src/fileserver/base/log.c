@@ -70,6 +70,20 @@ void fsd_log(enum rxw_log_level level, const char *format, ...)
 	pthread_mutex_unlock(&hold_lock);
 }
 
+bool fsd_log_permits(struct fsd_log_limit *lines, uint64_t now, unsigned most, unsigned *left_out)
+{
+	uint64_t minute = now / (60 * (uint64_t)NS_PER_S), before = atomic_load(&lines->minute);
+
+	if (minute != before && atomic_compare_exchange_strong(&lines->minute, &before, minute))
+		atomic_store(&lines->lines, 0);
+	if (atomic_fetch_add(&lines->lines, 1) >= most) {
+		atomic_fetch_add(&lines->left_out, 1);
+		return false;
+	}
+	*left_out = atomic_exchange(&lines->left_out, 0);
+	return true;
+}
+
 void fsd_log_hold(void)
 {
 	pthread_mutex_lock(&hold_lock);

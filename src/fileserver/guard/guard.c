@@ -46,6 +46,7 @@ struct fsd_guard {
 	size_t rule_count;
 	uint64_t secret[2]; /* of the hash of `seen` */
 	_Atomic uint64_t seen[SEEN];
+	struct fsd_log_limit seen_limit; /* a user may have more ports than there are slots */
 	_Atomic uint64_t tickets_refused;
 	_Atomic uint64_t next_refused; /* monotonic_ns() of the next line about them */
 };
@@ -445,7 +446,8 @@ static void log_identity(struct fsd_guard *guard, const rxw_call *call,
 {
 	struct sockaddr_storage peer = {0};
 	socklen_t length = sizeof(peer);
-	char from[TOOLS_ADDRESS_TEXT], text[TOOLS_IDENTITY];
+	char from[TOOLS_ADDRESS_TEXT], text[TOOLS_IDENTITY], more[64] = "";
+	unsigned left_out;
 	uint64_t hash;
 
 	rxw_call_peer(call, &peer, &length);
@@ -453,9 +455,13 @@ static void log_identity(struct fsd_guard *guard, const rxw_call *call,
 	tools_identity_text(identity, text, sizeof(text));
 	hash = rxw_siphash(from, strlen(from), guard->secret);
 	hash = (hash ^ rxw_siphash(text, strlen(text), guard->secret)) | 1;
-	if (atomic_exchange_explicit(&guard->seen[hash % SEEN], hash, memory_order_relaxed) != hash)
-		fsd_log(RXW_LOG_INFO, "client %s is %s%s", from, text,
-			administrator ? ", an administrator" : "");
+	if (atomic_exchange_explicit(&guard->seen[hash % SEEN], hash, memory_order_relaxed) == hash ||
+	    !fsd_log_permits(&guard->seen_limit, monotonic_ns(), SEEN, &left_out))
+		return;
+	if (left_out)
+		snprintf(more, sizeof(more), " (%u other clients were not logged)", left_out);
+	fsd_log(RXW_LOG_INFO, "client %s is %s%s%s", from, text,
+		administrator ? ", an administrator" : "", more);
 }
 
 void fsd_guard_enter(struct fsd_guard *guard, enum fsd_service_kind kind, const rxw_call *call,

@@ -52,6 +52,26 @@ START_TEST(lines)
 }
 END_TEST
 
+/* Clients cannot fill the log, and the next line says how many are missing. */
+START_TEST(lines_in_a_minute)
+{
+	const uint64_t minute = 60ull * 1000000000;
+	struct fsd_log_limit limit = {0};
+	unsigned left_out = 7;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		ck_assert(fsd_log_permits(&limit, 5 * minute + i, 3, &left_out));
+		ck_assert_uint_eq(left_out, 0);
+	}
+	for (uint64_t i = 0; i < 20; i++)
+		ck_assert(!fsd_log_permits(&limit, 6 * minute - 1, 3, &left_out));
+	ck_assert(fsd_log_permits(&limit, 6 * minute, 3, &left_out));
+	ck_assert_uint_eq(left_out, 20);
+	ck_assert(fsd_log_permits(&limit, 6 * minute, 3, &left_out));
+	ck_assert_uint_eq(left_out, 0);
+}
+END_TEST
+
 START_TEST(held_lines)
 {
 	struct test_capture c;
@@ -115,4 +135,4 @@ START_TEST(abstract_name)
 }
 END_TEST
 
-TEST_MAIN("log", lines, held_lines, manager_notified, abstract_name)
+TEST_MAIN("log", lines, lines_in_a_minute, held_lines, manager_notified, abstract_name)
