@@ -21,6 +21,7 @@
 #define SLOW_S	     2	  /* an answer for which calls waited so long was slow */
 #define SLOW_MOST_S  12	  /* after slow answers that took so long in all, in UNPROMISED_S, */
 #define UNPROMISED_S 300  /* a client gets no promises for this time */
+#define SLOW_SHARE_S 24	  /* the same of an address, which may have many clients */
 /*
  * Calls in progress to idle clients. Most of these clients are gone and each takes seconds to time
  * out; active clients must not wait for them.
@@ -544,6 +545,23 @@ static void end_sent(struct fsd_clients *clients, const struct fsd_work *work, b
 	fsd_host_told(host, work->until);
 }
 
+/* Hosts that answer at the same time let a call wait once. */
+static void note_slow_address(struct host_share *share, uint64_t begun, uint64_t now)
+{
+	if (now > share->slow_since + UNPROMISED_S) {
+		share->slow_since = now;
+		share->slow = 0;
+	}
+	if (begun < share->slow_upto)
+		begun = share->slow_upto;
+	if (begun >= now)
+		return;
+	share->slow += now - begun;
+	share->slow_upto = now;
+	if (share->slow >= SLOW_SHARE_S)
+		share->unlisted_until = now + UNPROMISED_S;
+}
+
 /*
  * Calls have waited for the answer. A host that lets them wait again and again gets no promises for a while, so that
  * nobody has to wait for it.
@@ -552,6 +570,7 @@ static void note_slow(struct fsd_host *host, const struct fsd_work *work, uint64
 {
 	if (!host->first_waiter || now < work->begun + SLOW_S)
 		return;
+	note_slow_address(host->share, work->begun, now);
 	if (now > host->slow_since + UNPROMISED_S) {
 		host->slow_since = now;
 		host->slow = 0;

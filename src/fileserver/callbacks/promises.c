@@ -370,6 +370,12 @@ bool fsd_promise_waits(struct fsd_clients *clients, const struct fsd_caller *cal
 	return waits;
 }
 
+static bool may_hold(const struct fsd_host *host, uint64_t now)
+{
+	return host->state == HOST_UP && now >= host->unlisted_until &&
+	       now >= host->share->unlisted_until;
+}
+
 /* The lock is held. */
 static void give(struct fsd_clients *clients, struct fsd_host *host, struct fsd_given *given,
 		 bool bulk, uint64_t now, bool *wake)
@@ -378,7 +384,7 @@ static void give(struct fsd_clients *clients, struct fsd_host *host, struct fsd_
 	uint64_t seconds, expires;
 	size_t others;
 
-	if (host->state == HOST_UP && now >= host->unlisted_until)
+	if (may_hold(host, now))
 		promise = obtain(clients, host, &given->fid, wake);
 	if (!promise) {
 		clients->stats.refused++;
@@ -405,7 +411,7 @@ void fsd_promise_give_all(struct fsd_clients *clients, const struct fsd_caller *
 	if (!host)
 		return;
 	pthread_mutex_lock(&clients->lock);
-	if (!host->kept && host->state == HOST_UP && now >= host->unlisted_until) {
+	if (!host->kept && may_hold(host, now)) {
 		pthread_mutex_unlock(&clients->lock);
 		kept = is_kept(clients, host);
 		pthread_mutex_lock(&clients->lock);

@@ -55,6 +55,9 @@ struct host_share {
 	struct share_queue queue[WORK_LISTS];
 	unsigned busy;	 /* hosts that are being called */
 	size_t promises; /* that its hosts hold, owed ones included */
+	/* Seconds that calls waited for its hosts, since `slow_since` and up to `slow_upto`. */
+	uint64_t slow, slow_since, slow_upto;
+	uint64_t unlisted_until; /* its hosts get no promises before */
 };
 
 struct fsd_host {

@@ -53,14 +53,16 @@ static void setup(void)
 	ck_assert_ptr_nonnull(clients);
 }
 
+#define NEIGHBOUR 1000u /* from this number on, clients of one address */
+
 static struct sockaddr_storage peer(unsigned n)
 {
 	struct sockaddr_storage sa = {0};
 	struct sockaddr_in *in = (struct sockaddr_in *)&sa;
 
 	in->sin_family = AF_INET;
-	in->sin_addr.s_addr = htonl(0x7f000000u + n);
-	in->sin_port = htons(7001);
+	in->sin_addr.s_addr = htonl(n < NEIGHBOUR ? 0x7f000000u + n : 0x0a010203u);
+	in->sin_port = htons(n < NEIGHBOUR ? 7001 : (uint16_t)n);
 	return sa;
 }
 
@@ -662,9 +664,44 @@ START_TEST(slow_client_gets_no_promises)
 }
 END_TEST
 
+/* Clients of one address let changes wait in turn: the address gets no promises for a while. */
+START_TEST(slow_address_gets_no_promises)
+{
+	const struct fsd_break what = {.fid = f};
+	const struct fsd_answer well = {0};
+	struct fsd_breaking *breaking;
+	struct fsd_work w[6];
+
+	setup();
+	bring_up(1);
+	for (unsigned i = 0; i < 6; i++)
+		bring_up(NEIGHBOUR + i);
+	/* All at once count as one. */
+	for (unsigned i = 0; i < 6; i++)
+		ck_assert_uint_gt(give(NEIGHBOUR + i, f), 0);
+	breaking = fsd_promise_break_begin(clients, &what, 1, NULL);
+	for (unsigned i = 0; i < 6; i++)
+		w[i] = take(FSD_WORK_BREAK);
+	for (unsigned i = 0; i < 6; i++)
+		fsd_work_done(clients, &w[i], &well, w[i].begun + 5);
+	ck_assert_uint_eq(fsd_promise_break_end(clients, breaking, 0), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		ck_assert_uint_gt(give(NEIGHBOUR + i, f), 0);
+		breaking = fsd_promise_break_begin(clients, &what, 1, NULL);
+		w[0] = take(FSD_WORK_BREAK);
+		w[0].begun += 10 * (i + 1);
+		fsd_work_done(clients, &w[0], &well, w[0].begun + 5);
+		ck_assert_uint_eq(fsd_promise_break_end(clients, breaking, 0), 0);
+	}
+	ck_assert_uint_eq(give(NEIGHBOUR + 4, f), 0);
+	ck_assert_uint_gt(give(1, f), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
 TEST_MAIN("breaks", change_waits_for_holders, gone_objects_need_no_message,
 	  silent_client_is_given_up, next_call_waits_until_told, unreachable_client_is_turned_away,
 	  one_promise_for_a_volume, break_behind_many_is_awaited, few_threads_wait,
 	  calls_wait_for_changes, few_threads_wait_for_changes, second_change_waits_for_the_first,
 	  failed_call_keeps_other_promises, failed_call_keeps_a_later_promise,
-	  many_promises_at_once, slow_client_gets_no_promises)
+	  many_promises_at_once, slow_client_gets_no_promises, slow_address_gets_no_promises)
