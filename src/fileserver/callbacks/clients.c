@@ -258,6 +258,7 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 		host->modern |= modern;
 		unlink_age(clients, host);
 		link_newest(clients, host);
+		fsd_host_called(clients, host);
 		if ((host->state == HOST_NEW ||
 		     (host->state == HOST_SILENT && now >= host->ask_after)) &&
 		    may_identify(clients, host)) {

@@ -24,6 +24,7 @@ struct fsd_clients {
 	 */
 	struct htable hosts, promises, objects, changing;
 	struct fsd_host *newest, *oldest;
+	struct fsd_host *newest_holding, *oldest_holding; /* with promises, also owed ones */
 	struct fsd_shares shares; /* of addresses */
 	struct work_list list[WORK_LISTS];
 	unsigned busy; /* hosts that are being called */
@@ -68,6 +69,8 @@ void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host
 /* Forget its promises; it will be told. The host is up. */
 void fsd_host_reset(struct fsd_clients *clients, struct fsd_host *host);
 void fsd_promise_remove(struct fsd_clients *clients, struct promise *promise);
+/* A call of the host, which may have promises: they are reclaimed after those of others. */
+void fsd_host_called(struct fsd_clients *clients, struct fsd_host *host);
 /*
  * The promise is void: its host will be told. It counts as held until the host has answered, or it
  * expires.

@@ -78,6 +78,35 @@ static void remove_object(struct fsd_clients *clients, struct object *object)
 	free(object);
 }
 
+/* -- the hosts with promises: those without may be many, and need not be looked at -- */
+
+static void link_holding(struct fsd_clients *clients, struct fsd_host *host)
+{
+	host->holding_newer = NULL;
+	host->holding_older = clients->newest_holding;
+	*(host->holding_older ? &host->holding_older->holding_newer : &clients->oldest_holding) =
+		host;
+	clients->newest_holding = host;
+}
+
+static void unlink_holding(struct fsd_clients *clients, struct fsd_host *host)
+{
+	struct fsd_host *newer = host->holding_newer, *older = host->holding_older;
+
+	*(newer ? &newer->holding_older : &clients->newest_holding) = older;
+	*(older ? &older->holding_newer : &clients->oldest_holding) = newer;
+}
+
+void fsd_host_called(struct fsd_clients *clients, struct fsd_host *host)
+{
+	if (!host->promise_count)
+		return;
+	unlink_holding(clients, host);
+	link_holding(clients, host);
+}
+
+/* -- promises -- */
+
 /* From the list of its host that it is in. */
 static void unlink_host(struct promise *promise)
 {
@@ -110,7 +139,8 @@ void fsd_promise_remove(struct fsd_clients *clients, struct promise *promise)
 	if (promise->object_next)
 		promise->object_next->object_link = promise->object_link;
 	unlink_host(promise);
-	promise->host->promise_count--;
+	if (--promise->host->promise_count == 0)
+		unlink_holding(clients, promise->host);
 	promise->host->share->promises--;
 	fsd_ledger_free(clients->ledger, promise->slot);
 	free(promise);
@@ -187,10 +217,10 @@ void fsd_host_reset(struct fsd_clients *clients, struct fsd_host *host)
  */
 static bool reclaim(struct fsd_clients *clients, const struct fsd_host *not_this)
 {
-	struct fsd_host *host = clients->oldest;
+	struct fsd_host *host = clients->oldest_holding;
 
-	while (host && (host == not_this || host->promise_count == 0))
-		host = host->newer;
+	if (host && host == not_this)
+		host = host->holding_newer;
 	if (!host)
 		return false;
 	if (clients->options.strict && host->unlisted_until < host->promised_until)
@@ -254,7 +284,8 @@ static struct promise *add_promise(struct fsd_clients *clients, struct object *o
 		host->promises->host_link = &promise->host_next;
 	host->promises = promise;
 	object->holders++;
-	host->promise_count++;
+	if (host->promise_count++ == 0)
+		link_holding(clients, host);
 	host->share->promises++;
 	clients->stats.promises++;
 	return promise;

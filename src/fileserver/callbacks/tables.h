@@ -66,6 +66,7 @@ struct fsd_host {
 	struct sockaddr_storage local; /* the address of the server that it called last; family 0: unknown */
 	void *chain;			/* by address */
 	struct fsd_host *newer, *older; /* by last call */
+	struct fsd_host *holding_newer, *holding_older; /* the same, of those with promises */
 	struct fsd_host *next_work, *previous_work; /* in a queue of its share */
 	enum work_lists list;			    /* with `queued` */
 	enum host_state state;

@@ -371,6 +371,41 @@ START_TEST(full_table_evicts_idle_clients)
 }
 END_TEST
 
+/* Of those with promises, the one whose last call is the oldest loses them. */
+START_TEST(full_table_keeps_who_called)
+{
+	AFSFid of_first = fid(2), of_second = fid(1002), of_third = fid(2002);
+	struct fsd_clients_stats stats;
+	struct fsd_caller caller;
+
+	setup(10, 100);
+	for (unsigned n = 1; n <= 5; n++)
+		bring_up(n, 1000 + n);
+	for (uint32_t v = 0; v < 50; v++)
+		ck_assert_uint_gt(give(1, 2 + 2 * v, 1010), 0);
+	for (uint32_t v = 0; v < 49; v++)
+		ck_assert_uint_gt(give(2, 1002 + 2 * v, 1020), 0);
+	ck_assert_uint_gt(give(3, 2002, 1030), 0);
+	caller = enter(1, 132, 1040);
+	fsd_clients_leave(clients, &caller);
+	ck_assert_uint_gt(give(4, 3002, 1050), 0);
+	ck_assert(fsd_promise_held(clients, &of_first));
+	ck_assert(!fsd_promise_held(clients, &of_second));
+	ck_assert(fsd_promise_held(clients, &of_third));
+	/* What the third one has returned it cannot lose. */
+	caller = enter(3, 132, 1050);
+	fsd_promise_drop_all(clients, &caller);
+	fsd_clients_leave(clients, &caller);
+	for (uint32_t v = 0; v < 49; v++)
+		ck_assert_uint_gt(give(4, 4002 + 2 * v, 1060), 0);
+	ck_assert_uint_gt(give(5, 5002, 1070), 0);
+	ck_assert(!fsd_promise_held(clients, &of_first));
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.promises, 51);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
 START_TEST(host_table_bounded)
 {
 	struct fsd_clients_stats stats;
@@ -1021,8 +1056,8 @@ END_TEST
 TEST_MAIN("clients", identity_call_before_promises, silent_clients_not_called_again_soon,
 	  error_numbers_by_client, durations, breaks_reach_holders, one_call_for_many_breaks,
 	  very_many_breaks, failed_break_drops_all_promises, promises_given_up,
-	  full_table_evicts_idle_clients, host_table_bounded, sweep_sees_all_and_expires,
-	  random_use, older_clients_get_older_calls, idle_clients_probed, idle_for_hours_is_reset,
+	  full_table_evicts_idle_clients, full_table_keeps_who_called, host_table_bounded,
+	  sweep_sees_all_and_expires, random_use, older_clients_get_older_calls, idle_clients_probed, idle_for_hours_is_reset,
 	  dead_clients_delay_no_others, promise_shortage_probes_idle_clients,
 	  active_clients_survive_restart, full_disk_moves_no_address, hash_slots_are_secret,
 	  silent_ports_delay_no_others, entries_of_one_address,
