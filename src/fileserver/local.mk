@@ -45,6 +45,7 @@ fileserver_sources += \
 	src/fileserver/service/fs_obsolete.c src/fileserver/service/fs_service.c \
 	src/fileserver/service/fs_stats.c src/fileserver/service/fs_status.c \
 	src/fileserver/service/fs_store.c \
+	src/fileserver/service/listings.c src/fileserver/service/listings.h \
 	src/fileserver/service/locks.c src/fileserver/service/locks.h \
 	src/fileserver/service/metrics.c src/fileserver/service/people.c \
 	src/fileserver/service/private.h src/fileserver/service/pt_service.c \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The volumes of this server, as the location service has them: grouped by name. */
 #include <string.h>
+#include <rxwire/call.h>
 
 #include "fileserver/service/private.h"
 
@@ -108,6 +109,22 @@ void fsd_totals(const struct fsd_service *service, struct fsd_totals *totals)
 			if (set.exists[i] && set.id[i] > totals->last)
 				totals->last = set.id[i];
 		}
+}
+
+/* All volumes are few, or the call has a place for a long list until fsd_listing_end(). */
+bool fsd_may_list(struct fsd_service *service, rxw_call *rx)
+{
+	struct store *store = service->store;
+	struct sockaddr_storage peer = {0};
+	struct store_totals totals = {0};
+	socklen_t length = sizeof(peer);
+
+	if (store->ops->totals)
+		store->ops->totals(store, &totals);
+	if (totals.count <= FSD_LISTED_FEW)
+		return true;
+	rxw_call_peer(rx, &peer, &length);
+	return fsd_listing_begin(&service->listings, rx, &peer);
 }
 
 bool fsd_set_by_id(const struct fsd_service *service, uint32_t id, struct fsd_set *set)

@@ -12,6 +12,7 @@
 #include "afs/rxafs.h"
 #include "fileserver/service/failures.h"
 #include "fileserver/service/later.h"
+#include "fileserver/service/listings.h"
 #include "fileserver/service/locks.h"
 #include "fileserver/service/service.h"
 #include "fileserver/service/storing.h"
@@ -98,6 +99,7 @@ struct fsd_totals {
 	uint32_t exist[3], last;
 };
 void fsd_totals(const struct fsd_service *service, struct fsd_totals *totals);
+bool fsd_may_list(struct fsd_service *service, rxw_call *rx); /* all; fsd_listing_end() follows */
 bool fsd_set_by_id(const struct fsd_service *service, uint32_t id, struct fsd_set *set);
 /* Without a suffix. */
 bool fsd_set_by_name(const struct fsd_service *service, const char *name, struct fsd_set *set);
@@ -182,6 +184,7 @@ struct fsd_service {
 	struct fsd_running running;
 	struct fsd_later later;
 	struct fsd_storing storing;
+	struct fsd_listings listings;
 };
 
 static inline void fsd_count(_Atomic uint64_t *counter, uint64_t n)

@@ -37,6 +37,7 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	service->start_time = (uint32_t)time(NULL);
 	pthread_mutex_init(&service->running.lock, NULL);
 	fsd_storing_init(&service->storing);
+	fsd_listings_init(&service->listings);
 	fsd_xstats_init(&service->xstats);
 	fsd_later_init(&service->later);
 	service->xstats.calls = options->calls;
@@ -69,6 +70,7 @@ void fsd_service_destroy(struct fsd_service *service)
 	fsd_xstats_end(&service->xstats);
 	pthread_mutex_destroy(&service->running.lock);
 	fsd_storing_end(&service->storing);
+	fsd_listings_fini(&service->listings);
 	free(service);
 }
 

@@ -412,12 +412,15 @@ static int32_t find_entries(struct wanted *wanted, uint32_t start, size_t max, u
 }
 
 /* All of them, for replies that cannot be continued. */
-static int32_t find_all(const struct fsd_service *service, rxw_call *rx,
-			const VldbListByAttributes *attr, struct found *found, int32_t *n)
+static int32_t find_all(struct fsd_service *service, rxw_call *rx, const VldbListByAttributes *attr,
+			struct found *found, int32_t *n)
 {
 	struct wanted wanted = {.service = service, .rx = rx, .attr = attr};
-	int32_t next, code = find_entries(&wanted, 0, LIST_MAX, UINT32_MAX, found, &next);
+	int32_t next, code;
 
+	if (!(attr->Mask & BY_ID) && !fsd_may_list(service, rx))
+		return AFS_VBUSY;
+	code = find_entries(&wanted, 0, LIST_MAX, UINT32_MAX, found, &next);
 	if (!code && next >= 0) {
 		free(found->entries);
 		found->entries = NULL;
@@ -701,6 +704,7 @@ int32_t fsd_vl_serve(rxw_call *rx, void *service)
 	struct fsd_service *ours = service;
 	int32_t code = VL_ExecuteRequest(rx, &vl);
 
+	fsd_listing_end(&ours->listings, rx);
 	fsd_count(&ours->counters.vl_calls, 1);
 	return code;
 }

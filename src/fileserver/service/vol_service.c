@@ -284,17 +284,18 @@ static int32_t list_extended(struct fsd_service *service, uint32_t id, bool all,
 static int32_t list_volumes(void *context, rxw_call *call, int32_t part, int32_t flags,
 			    volEntries *entries)
 {
-	(void)call;
-	return part == PARTITION ? list(context, 0, flags != 0, entries)
-				 : AFS_VOL_ILLEGAL_PARTITION;
+	if (part != PARTITION)
+		return AFS_VOL_ILLEGAL_PARTITION;
+	return fsd_may_list(context, call) ? list(context, 0, flags != 0, entries) : AFS_VBUSY;
 }
 
 static int32_t xlist_volumes(void *context, rxw_call *call, int32_t part, int32_t flags,
 			     volXEntries *entries)
 {
-	(void)call;
-	return part == PARTITION ? list_extended(context, 0, flags != 0, entries)
-				 : AFS_VOL_ILLEGAL_PARTITION;
+	if (part != PARTITION)
+		return AFS_VOL_ILLEGAL_PARTITION;
+	return fsd_may_list(context, call) ? list_extended(context, 0, flags != 0, entries)
+					   : AFS_VBUSY;
 }
 
 static int32_t list_one_volume(void *context, rxw_call *call, int32_t part, uint32_t id,
@@ -404,6 +405,9 @@ int32_t fsd_vol_serve(rxw_call *call, void *service)
 {
 	struct AFSVol_service vol = {.base = {.context = service, .enter = enter},
 				     .handlers = &handlers};
+	struct fsd_service *ours = service;
+	int32_t code = AFSVolExecuteRequest(call, &vol);
 
-	return AFSVolExecuteRequest(call, &vol);
+	fsd_listing_end(&ours->listings, call);
+	return code;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -781,6 +782,37 @@ END_TEST
 
 #define MANY 515 /* volumes: more than one page of a list */
 
+/* Others, of which each has another address, take the places of lists that cannot be continued. */
+static void long_lists_have_places(rxw_connection *vl, uint32_t id)
+{
+	const VldbListByAttributes any = {0}, one = {.Mask = 8, .volumeid = id};
+	struct fsd_listings *listings = &shop.service->listings;
+	rxw_connection *vol = shop_connect(&shop, 0, AFS_SERVICE_VOL);
+	struct sockaddr_storage peer = {.ss_family = AF_INET};
+	volEntries volumes = {0};
+	nbulkentries es = {0};
+	int32_t n, next;
+
+	/* The reply of the last one has left. */
+	while (atomic_load(&listings->count))
+		usleep(1000);
+	for (unsigned i = 0; i < FSD_LISTINGS_MAX; i++) {
+		((struct sockaddr_in *)&peer)->sin_addr.s_addr = htonl(0x0a000001 + i);
+		ck_assert(fsd_listing_begin(listings, &listings->place[i], &peer));
+	}
+	ck_assert_int_eq(VL_ListAttributesN(vl, &any, &n, &es), AFS_VBUSY);
+	ck_assert_int_eq(AFSVolListVolumes(vol, 0, 1, &volumes), AFS_VBUSY);
+	ck_assert_int_eq(VL_ListAttributesN(vl, &one, &n, &es), 0);
+	xdrfree_nbulkentries(&es);
+	ck_assert_int_eq(VL_ListAttributesN2(vl, &any, "", 0, &n, &es, &next), 0);
+	xdrfree_nbulkentries(&es);
+	fsd_listing_end(listings, &listings->place[0]);
+	ck_assert_int_eq(AFSVolListVolumes(vol, 0, 1, &volumes), 0);
+	ck_assert_uint_eq(volumes.len, MANY + 1);
+	xdrfree_volEntries(&volumes);
+	rxw_connection_release(vol);
+}
+
 /* Lists are continued; a new client is told to forget each volume. */
 START_TEST(many_volumes)
 {
@@ -813,6 +845,7 @@ START_TEST(many_volumes)
 	ck_assert_int_eq(VL_ListAttributesN(vl, &any, &n, &es), 0);
 	ck_assert_int_eq(n, MANY + 1);
 	xdrfree_nbulkentries(&es);
+	long_lists_have_places(vl, id);
 	rxw_connection_release(vl);
 	c = shop_client(&shop, 2);
 	ck_assert_int_eq(status_of(c, &root), 0);
