@@ -15,7 +15,8 @@
  * each packet a lock. The peer is not told. Its next packet creates the connection again.
  *
  * A call that cannot begin, because its first packet or a RESPONSE is missing, does not keep its
- * connection: each packet of a client could begin one. Such calls count as well.
+ * connection: each packet of a client could begin one. Neither does one whose handler has returned and
+ * whose reply was in vain for the dead time. Such calls count as well.
  */
 #define SAMPLE_SIZE 32		  /* connections examined to evict one ... */
 #define CHAINS	    256		  /* ... in at most so many slots of a table */

@@ -173,21 +173,27 @@ void rxw_pconn_icmp(struct rxw_pconn *c, int error, uint32_t mtu, struct rxw_out
 	}
 }
 
-/* PINGs and their answers tell of no use. */
+/*
+ * A call that cannot begin yet, or whose reply the peer does not acknowledge although it is there. PINGs and their
+ * answers tell of no use.
+ */
+static uint64_t call_unused_since(const struct rxw_pcall *p)
+{
+	if (rxw_pcall_awaits_attach(p))
+		return p->time.began;
+	if (p->state == RXW_CS_HOLD && p->tx.stuck_since != 0)
+		return p->tx.stuck_since + p->timer.dead;
+	return RXW_NEVER;
+}
+
 uint64_t rxw_pconn_unused_since(const struct rxw_pconn *c)
 {
-	uint64_t since = rxw_max64(c->last_heard, c->last_sent);
+	uint64_t since = 0;
 
-	for (unsigned i = 0; i < 4; i++) {
-		const struct rxw_pcall *p = c->channel[i];
-
-		if (p == NULL || rxw_pcall_done(p))
-			continue;
-		if (!rxw_pcall_awaits_attach(p))
-			return RXW_NEVER;
-		since = rxw_min64(since, p->time.began);
-	}
-	return since;
+	for (unsigned i = 0; i < 4; i++)
+		if (c->channel[i] != NULL && !rxw_pcall_done(c->channel[i]))
+			since = rxw_max64(since, call_unused_since(c->channel[i]));
+	return since != 0 ? since : rxw_max64(c->last_heard, c->last_sent);
 }
 
 bool rxw_pconn_idle(const struct rxw_pconn *c)

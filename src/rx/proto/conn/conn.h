@@ -113,7 +113,7 @@ void rxw_pconn_close(struct rxw_pconn *c, struct rxw_out *out); /* write final A
 /* Client: send a VERSION packet every so many ns, for the mapping of a NAT (6.5). 0 = none. */
 void rxw_pconn_keep_mapping(struct rxw_pconn *c, uint64_t every, uint64_t now);
 bool rxw_pconn_idle(const struct rxw_pconn *c); /* no call is unfinished */
-/* Since when (ns) it has no call, or only calls that cannot begin yet; RXW_NEVER: it has others. */
+/* Since when (ns; it may be later) none of its calls can begin or end; RXW_NEVER: one can. */
 uint64_t rxw_pconn_unused_since(const struct rxw_pconn *c);
 /* Timers of the connection, not of its calls: CHALLENGE, delayed ABORT, NAT; RXW_NEVER = none. */
 uint64_t rxw_pconn_deadline(const struct rxw_pconn *c);

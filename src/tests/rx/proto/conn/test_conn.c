@@ -272,6 +272,39 @@ START_TEST(next_call_acknowledges)
 }
 END_TEST
 
+/* What keeps a connection from being evicted: handlers, and replies that may arrive yet. */
+START_TEST(use_of_a_connection)
+{
+	uint64_t begun, stuck;
+
+	server();
+	begun = b.out.now;
+	bench_get_data(&b, c, 1, 2, 0, 10); /* the first packet is missing */
+	ck_assert_uint_eq(rxw_pconn_unused_since(&c->p), begun);
+	bench_pass(&b, 3 * RXW_SEC);
+	ck_assert_uint_eq(rxw_pconn_unused_since(&c->p), begun);
+	bench_get_data(&b, c, 1, 1, 0, 10);
+	ck_assert_int_eq(call(0)->p.state, RXW_CS_ACTIVE);
+	ck_assert_uint_eq(rxw_pconn_unused_since(&c->p), RXW_NEVER);
+	bench_get_data(&b, c, 1, 3, RXW_LAST_PACKET, 10);
+	bench_read(call(0));
+	bench_write(call(0), 1, 10, true);
+	rxw_pcall_finish(&call(0)->p, &b.out);
+	bench_settle(&b);
+	ck_assert_int_eq(call(0)->p.state, RXW_CS_HOLD);
+	bench_send(call(0));
+	ck_assert_uint_eq(rxw_pconn_unused_since(&c->p), RXW_NEVER);
+	/* It was sent again, and may be acknowledged within the dead time. */
+	while (call(0)->p.tx.stuck_since == 0) {
+		bench_pass(&b, 100 * RXW_MS);
+		bench_send(call(0));
+	}
+	stuck = call(0)->p.tx.stuck_since;
+	ck_assert_uint_eq(rxw_pconn_unused_since(&c->p), stuck + call(0)->p.timer.dead);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(refused_call)
 {
 	server();
@@ -435,6 +468,7 @@ int main(void)
 	tcase_add_test(tcase, moves_without_end);
 	tcase_add_test(tcase, overtaken_active_call);
 	tcase_add_test(tcase, next_call_acknowledges);
+	tcase_add_test(tcase, use_of_a_connection);
 	tcase_add_test(tcase, refused_call);
 	tcase_add_test(tcase, connection_error);
 	tcase_add_test(tcase, ackall);
