@@ -7,6 +7,7 @@
 
 #define FORGET_AT_ONCE 16u
 #define FIRST_LOG      4u /* transmissions */
+#define LARGE	       4096u
 #define LOG_MOST       (RXW_BUF_LARGEST / (uint32_t)sizeof(struct rxw_txseg))
 
 _Static_assert(LOG_MOST >= 2 * RXW_BITMAP_MOST,
@@ -129,14 +130,12 @@ static void place_in_flight(struct rxw_sent *b, uint32_t first, uint32_t count, 
 	}
 }
 
-static bool grow_packets(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una, uint32_t nxt)
+static bool resize_packets(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una, uint32_t nxt,
+			   uint32_t room)
 {
-	uint32_t room = b->room < 1024 ? b->room * 4 : b->room * 2;
 	struct rxw_sent old = *b;
 	struct rxw_buf *buf;
 
-	if (b->room >= RXW_BITMAP_MOST || pool == NULL)
-		return false;
 	buf = rxw_buf_get_array(pool, memory_of(room));
 	if (buf == NULL)
 		return false;
@@ -153,6 +152,12 @@ static bool grow_packets(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una
 	}
 	rxw_buf_unref(old.buf);
 	return true;
+}
+
+static bool grow_packets(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una, uint32_t nxt)
+{
+	return b->room < RXW_BITMAP_MOST && pool != NULL &&
+	       resize_packets(b, pool, una, nxt, b->room < 1024 ? b->room * 4 : b->room * 2);
 }
 
 /* Is it the latest transmission of any packet? */
@@ -177,14 +182,11 @@ static void compact_log(struct rxw_sent *b, uint32_t una)
 	b->log_count = n;
 }
 
-static bool grow_log(struct rxw_sent *b, struct rxw_pool *pool)
+static bool resize_log(struct rxw_sent *b, struct rxw_pool *pool, uint32_t room)
 {
-	uint32_t room = b->log_room < 1024 ? b->log_room * 4 : b->log_room * 2;
 	struct rxw_txseg *log;
 	struct rxw_buf *buf;
 
-	if (room > LOG_MOST || pool == NULL)
-		return false;
 	buf = rxw_buf_get_array(pool, room * sizeof(*log));
 	if (buf == NULL)
 		return false;
@@ -199,11 +201,31 @@ static bool grow_log(struct rxw_sent *b, struct rxw_pool *pool)
 	return true;
 }
 
+static bool grow_log(struct rxw_sent *b, struct rxw_pool *pool)
+{
+	uint32_t room = b->log_room < 1024 ? b->log_room * 4 : b->log_room * 2;
+
+	return room <= LOG_MOST && pool != NULL && resize_log(b, pool, room);
+}
+
+/* Few of very many packets are left: a peer may take its time for them, and nobody is charged for this memory. */
+static __attribute__((cold)) void shrink(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una,
+					 uint32_t nxt)
+{
+	compact_log(b, una);
+	if (b->log_room >= LARGE && b->log_count <= b->log_room / 16)
+		resize_log(b, pool, b->log_room / 16);
+	if (b->room >= LARGE)
+		resize_packets(b, pool, una, nxt, b->room / 16);
+}
+
 bool rxw_sent_reserve(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una, uint32_t nxt,
 		      uint32_t count)
 {
 	if (!rxw_sent_begin(b, pool))
 		return false;
+	if (b->room >= LARGE && nxt + count - una < b->room / 64 && pool != NULL)
+		shrink(b, pool, una, nxt);
 	while (nxt + count - una > b->room)
 		if (!grow_packets(b, pool, una, nxt))
 			return false;

@@ -199,6 +199,37 @@ START_TEST(log_is_bounded)
 }
 END_TEST
 
+/* A window of single transmissions, of which all but a few were acknowledged: they keep little memory. */
+START_TEST(few_are_left)
+{
+	bench_init(&b, true);
+	memset(model, 0, sizeof(model));
+	rxw_sent_init(&s);
+	una = nxt = 1;
+	order = serial = 1;
+	while (nxt < 10000)
+		put(nxt, 1);
+	ck_assert_uint_ge(s.log_room, 8192);
+	ck_assert_uint_ge(s.room, 8192);
+	rxw_sent_forget(&s, una, nxt - 5);
+	una = nxt - 5;
+	change(una, 1, false, true);
+	change(una + 1, 2, true, false);
+	put(una, 1);
+	ck_assert_uint_le(s.log_room, 1024);
+	ck_assert_uint_le(s.room, 1024);
+	check_orders();
+	check_parts();
+	/* And there is space again for as many. */
+	while (nxt < 20000)
+		put(nxt, 45);
+	check_orders();
+	check_parts();
+	rxw_sent_fini(&s);
+	bench_free(&b);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("sent");
@@ -209,5 +240,6 @@ int main(void)
 	tcase_add_test(tcase, random_steps);
 	tcase_add_test(tcase, burst_in_two_words);
 	tcase_add_test(tcase, log_is_bounded);
+	tcase_add_test(tcase, few_are_left);
 	return bench_main(suite);
 }
