@@ -131,10 +131,12 @@ void fsd_promise_remove(struct fsd_clients *clients, struct promise *promise)
 {
 	struct object *object = promise->object;
 
-	if (promise->number)
+	if (promise->number) {
 		clients->owed--;
-	else
+		object->owed--;
+	} else {
 		end_force(clients, promise);
+	}
 	*promise->object_link = promise->object_next;
 	if (promise->object_next)
 		promise->object_next->object_link = promise->object_link;
@@ -154,6 +156,7 @@ void fsd_promise_owe(struct fsd_clients *clients, struct promise *promise)
 
 	end_force(clients, promise);
 	clients->owed++;
+	promise->object->owed++;
 	unlink_host(promise);
 	promise->number = ++host->owed_total;
 	promise->host_next = NULL;
@@ -294,13 +297,7 @@ static struct promise *add_promise(struct fsd_clients *clients, struct object *o
 /* Without those that hosts are to be told about. */
 static size_t holders_of(const struct object *object)
 {
-	size_t n = 0, looked = 0;
-
-	/* Very many have the shortest promises, whatever their number. */
-	for (const struct promise *p = object->first; p && looked < 256;
-	     p = p->object_next, looked++)
-		n += p->number == 0;
-	return n;
+	return object->holders - object->owed;
 }
 
 static struct promise *make_promise(struct fsd_clients *clients, struct fsd_host *host,

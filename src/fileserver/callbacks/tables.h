@@ -129,6 +129,7 @@ struct promise {
 struct object {
 	AFSFid fid;	/* vnode 0: a whole volume */
 	size_t holders; /* promises in the list */
+	size_t owed;	/* of these: hosts are to be told about them */
 	struct promise *first;
 	void *chain;
 };

@@ -629,6 +629,26 @@ START_TEST(many_promises_at_once)
 }
 END_TEST
 
+/* Promises that were broken do not make the next one shorter, before and after their holders are told. */
+START_TEST(broken_promises_do_not_count)
+{
+	setup();
+	for (unsigned n = 1; n <= 20; n++)
+		bring_up(n);
+	for (unsigned n = 1; n <= 18; n++)
+		ck_assert_uint_gt(give(n, f), 0);
+	ck_assert_uint_lt(give(18, f), 3600);
+	fsd_promise_break(clients, &f, NULL);
+	ck_assert(!fsd_promise_held(clients, &f));
+	ck_assert_uint_gt(give(19, f), 3600);
+	ck_assert(fsd_promise_held(clients, &f));
+	answer_all();
+	ck_assert(fsd_promise_held(clients, &f));
+	ck_assert_uint_gt(give(20, f), 3600);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
 /* The change of an object, for which the answer of client 1 is awaited that comes after some seconds. */
 static void change_slowly(const AFSFid *fid, unsigned seconds)
 {
@@ -704,4 +724,5 @@ TEST_MAIN("breaks", change_waits_for_holders, gone_objects_need_no_message,
 	  one_promise_for_a_volume, break_behind_many_is_awaited, few_threads_wait,
 	  calls_wait_for_changes, few_threads_wait_for_changes, second_change_waits_for_the_first,
 	  failed_call_keeps_other_promises, failed_call_keeps_a_later_promise,
-	  many_promises_at_once, slow_client_gets_no_promises, slow_address_gets_no_promises)
+	  many_promises_at_once, slow_client_gets_no_promises, slow_address_gets_no_promises,
+	  broken_promises_do_not_count)
