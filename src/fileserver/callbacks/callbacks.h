@@ -124,6 +124,7 @@ struct fsd_change {
 	struct fsd_changing {
 		AFSFid fid;
 		uint64_t number; /* of the change */
+		bool awaited;	 /* calls wait for its end */
 		void *chain;
 	} object[FSD_CHANGED_MAX];
 };

@@ -35,36 +35,44 @@ void fsd_change_begin(struct fsd_clients *clients, struct fsd_change *change,
 
 void fsd_change_end(struct fsd_clients *clients, struct fsd_change *change)
 {
+	bool awaited = false;
+
 	if (!change->count)
 		return;
 	pthread_mutex_lock(&clients->lock);
-	while (change->count)
-		htable_remove(&clients->changing, &change->object[--change->count]);
+	while (change->count) {
+		struct fsd_changing *object = &change->object[--change->count];
+
+		htable_remove(&clients->changing, object);
+		awaited |= object->awaited;
+	}
 	atomic_store(&clients->open_changes, clients->changing.count);
-	if (clients->settling)
+	/* Hundreds of calls may wait for one change: others must not wake them. */
+	if (awaited)
 		pthread_cond_broadcast(&clients->opened);
 	pthread_mutex_unlock(&clients->lock);
 }
 
-/* Whether a change up to this number is open. */
-static bool is_changing(const struct fsd_clients *clients, const AFSFid *fid, uint64_t upto)
+/* An open change up to this number, or NULL. */
+static struct fsd_changing *find_change(const struct fsd_clients *clients, const AFSFid *fid,
+					uint64_t upto)
 {
-	const struct fsd_changing *object =
+	struct fsd_changing *object =
 		htable_first(&clients->changing, fsd_hash_fid(fid, clients->changing.key));
 
 	while (object && (object->number > upto || !fsd_same_fid(&object->fid, fid)))
 		object = object->chain;
-	return object != NULL;
+	return object;
 }
 
-static bool any_changing(const struct fsd_clients *clients, const AFSFid *fids, size_t count,
-			 uint64_t upto)
+static struct fsd_changing *find_changing(const struct fsd_clients *clients, const AFSFid *fids,
+					  size_t count, uint64_t upto)
 {
-	size_t i = 0;
+	struct fsd_changing *object = NULL;
 
-	while (i < count && !is_changing(clients, &fids[i], upto))
-		i++;
-	return i < count;
+	for (size_t i = 0; i < count && !object; i++)
+		object = find_change(clients, &fids[i], upto);
+	return object;
 }
 
 bool fsd_change_open(struct fsd_clients *clients, const AFSFid *fids, size_t count)
@@ -74,7 +82,7 @@ bool fsd_change_open(struct fsd_clients *clients, const AFSFid *fids, size_t cou
 	if (!atomic_load(&clients->open_changes))
 		return false;
 	pthread_mutex_lock(&clients->lock);
-	open = any_changing(clients, fids, count, clients->changes);
+	open = find_changing(clients, fids, count, clients->changes) != NULL;
 	pthread_mutex_unlock(&clients->lock);
 	return open;
 }
@@ -82,15 +90,15 @@ bool fsd_change_open(struct fsd_clients *clients, const AFSFid *fids, size_t cou
 bool fsd_change_settled(struct fsd_clients *clients, const AFSFid *fids, size_t count,
 			unsigned wait_ms, uint64_t *until)
 {
+	struct fsd_changing *open;
 	uint64_t upto;
-	bool open;
 
 	/* A change is announced before it becomes visible, so one that the caller has seen is listed. */
 	if (!atomic_load(&clients->open_changes))
 		return true;
 	pthread_mutex_lock(&clients->lock);
 	upto = clients->changes;
-	open = any_changing(clients, fids, count, upto);
+	open = find_changing(clients, fids, count, upto);
 	if (open) {
 		if (clients->settling >= SETTLING_MAX && wait_ms > WAITING_MS)
 			wait_ms = WAITING_MS;
@@ -98,8 +106,9 @@ bool fsd_change_settled(struct fsd_clients *clients, const AFSFid *fids, size_t 
 			*until = monotonic_ns() + (uint64_t)wait_ms * NS_PER_MS;
 		clients->settling++;
 		while (open && monotonic_ns() < *until) {
+			open->awaited = true;
 			monotonic_wait(&clients->opened, &clients->lock, *until);
-			open = any_changing(clients, fids, count, upto);
+			open = find_changing(clients, fids, count, upto);
 		}
 		clients->settling--;
 	}

@@ -649,6 +649,62 @@ START_TEST(broken_promises_do_not_count)
 }
 END_TEST
 
+/* How often calls that wait for changes of others were woken. */
+static _Atomic unsigned wakings;
+
+int __real_pthread_cond_broadcast(pthread_cond_t *cond);
+int __wrap_pthread_cond_broadcast(pthread_cond_t *cond);
+
+int __wrap_pthread_cond_broadcast(pthread_cond_t *cond)
+{
+	wakings += clients && cond == &clients->opened;
+	return __real_pthread_cond_broadcast(cond);
+}
+
+static void *await_change(void *settled)
+{
+	uint64_t until = 0;
+
+	*(bool *)settled = fsd_change_settled(clients, &f, 1, 60000, &until);
+	return NULL;
+}
+
+static bool is_settling(void)
+{
+	struct fsd_clients_stats stats;
+
+	fsd_clients_stats(clients, &stats);
+	return stats.settling > 0;
+}
+
+/* A call that waits for a change is not woken by the ends of others, of which there may be thousands. */
+START_TEST(other_changes_wake_nobody)
+{
+	const struct fsd_break of_f = {.fid = f}, of_g = {.fid = g};
+	struct fsd_change first = {0}, other;
+	bool settled = false;
+	pthread_t thread;
+
+	setup();
+	fsd_change_begin(clients, &first, &of_f, 1);
+	ck_assert_int_eq(pthread_create(&thread, NULL, await_change, &settled), 0);
+	while (!is_settling())
+		usleep(1000);
+	wakings = 0;
+	for (int i = 0; i < 10; i++) {
+		other = (struct fsd_change){0};
+		fsd_change_begin(clients, &other, &of_g, 1);
+		fsd_change_end(clients, &other);
+	}
+	ck_assert_uint_eq(wakings, 0);
+	fsd_change_end(clients, &first);
+	ck_assert_uint_eq(wakings, 1);
+	pthread_join(thread, NULL);
+	ck_assert(settled);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
 /* The change of an object, for which the answer of client 1 is awaited that comes after some seconds. */
 static void change_slowly(const AFSFid *fid, unsigned seconds)
 {
@@ -725,4 +781,4 @@ TEST_MAIN("breaks", change_waits_for_holders, gone_objects_need_no_message,
 	  calls_wait_for_changes, few_threads_wait_for_changes, second_change_waits_for_the_first,
 	  failed_call_keeps_other_promises, failed_call_keeps_a_later_promise,
 	  many_promises_at_once, slow_client_gets_no_promises, slow_address_gets_no_promises,
-	  broken_promises_do_not_count)
+	  broken_promises_do_not_count, other_changes_wake_nobody)
