@@ -87,6 +87,7 @@ struct rxw_endpoint {
 	_Atomic(uint32_t) live; /* calls in progress, of either side */
 	_Atomic(uint32_t) deferred; /* server calls that the application holds */
 	_Atomic(uint32_t) channel_waits; /* with a reference of one of its connections */
+	_Atomic(uint32_t) calls_taken;	 /* out of queues, and not reported yet */
 	uint32_t room_packets;	/* packets that fit into the sockets' receive buffers; fixed */
 	_Atomic(uint32_t) connections, calls; /* existing objects */
 	_Atomic(uint32_t) owned; /* references of the application to servers' connections */

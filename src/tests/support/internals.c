@@ -49,6 +49,21 @@ uint64_t internals_hard_limit(const rxw_call *call)
 	return call->p.timer.hard;
 }
 
+unsigned internals_calls_taken(const rxw_endpoint *endpoint)
+{
+	return atomic_load(&endpoint->calls_taken);
+}
+
+void internals_lock(rxw_connection *connection)
+{
+	rxw_conn_lock(connection);
+}
+
+void internals_unlock(rxw_connection *connection)
+{
+	rxw_conn_unlock(connection);
+}
+
 bool internals_stopping(const rxw_endpoint *endpoint)
 {
 	return atomic_load(&endpoint->stopping);

@@ -30,6 +30,11 @@ unsigned internals_queue_waiters(rxw_queue *queue);
 uint64_t internals_hard_limit(const rxw_call *call);
 /* Does it accept no new calls any more? */
 bool internals_stopping(const rxw_endpoint *endpoint);
+/* Calls that threads have taken out of queues and not reported yet. */
+unsigned internals_calls_taken(const rxw_endpoint *endpoint);
+/* The lock of a connection, for a short time. */
+void internals_lock(rxw_connection *connection);
+void internals_unlock(rxw_connection *connection);
 /* The descriptor of an endpoint's first socket. */
 int internals_socket(const rxw_endpoint *endpoint);
 

@@ -231,13 +231,14 @@ static void discard(struct rxw_call *call)
 }
 
 /*
- * Takes over a reference of the call. False: nothing is to be reported. An entry that was queued
+ * Ends what unlink_call() began. False: nothing is to be reported. An entry that was queued
  * again, or left the queue, since it was taken out has another ticket and stands for nothing.
  */
 static bool report_call(struct rxw_queue *q, struct rxw_call *call, unsigned ticket,
 			struct rxw_queue_event *event)
 {
 	struct rxw_call_events *e = &call->events;
+	struct rxw_endpoint *ep = call->conn->ep;
 	bool report = false, unwanted = false;
 
 	rxw_conn_lock(call->conn);
@@ -247,13 +248,13 @@ static bool report_call(struct rxw_queue *q, struct rxw_call *call, unsigned tic
 		e->pending = false;
 		if (e->fresh) {
 			e->fresh = false;
-			unwanted = call->p.error || atomic_load(&call->conn->ep->stopping) ||
+			unwanted = call->p.error || atomic_load(&ep->stopping) ||
 				   atomic_load(&call->conn->service->removed);
 			event->events |= rxw_events_now(call) | RXW_EVENT_CALL;
 		}
 		report = event->events && !unwanted;
 		if (report && (event->events & RXW_EVENT_CALL))
-			atomic_fetch_add(&call->conn->ep->deferred, 1);
+			atomic_fetch_add(&ep->deferred, 1);
 		event->call = call;
 		event->arg = e->arg;
 	}
@@ -261,6 +262,7 @@ static bool report_call(struct rxw_queue *q, struct rxw_call *call, unsigned tic
 	if (unwanted)
 		discard(call);
 	rxw_call_unref(call);
+	atomic_fetch_sub(&ep->calls_taken, 1);
 	return report;
 }
 
@@ -307,16 +309,28 @@ static bool report(struct rxw_queue *q, struct rxw_queue_entry *entry, unsigned 
 }
 
 /*
+ * Queue's lock held. A call in the queue exists, since its end removes it. From now on the reference
+ * keeps it, and the count its endpoint, until report_call().
+ */
+static void unlink_call(struct rxw_queue *q, struct rxw_call *call)
+{
+	unlink_entry(q, &call->events.entry);
+	rxw_call_ref(call);
+	atomic_fetch_add(&call->conn->ep->calls_taken, 1);
+}
+
+/*
  * Queue's lock held: until report(), an element of the application's array has the entry and its
- * ticket. A call in the queue exists, since its end removes it; the reference keeps it from then on.
+ * ticket.
  */
 static void unlink_into(struct rxw_queue *q, struct rxw_queue_event *event)
 {
 	struct rxw_queue_entry *entry = q->first;
 
-	unlink_entry(q, entry);
 	if (entry->kind == RXW_ENTRY_CALL)
-		rxw_call_ref(call_of(entry));
+		unlink_call(q, call_of(entry));
+	else
+		unlink_entry(q, entry);
 	event->arg = entry;
 	event->reserved = entry->ticket;
 }
@@ -513,6 +527,9 @@ __attribute__((cold)) void rxw_queue_drop_channels(struct rxw_endpoint *ep)
 			rxw_channel_wait_free(w);
 		}
 	}
+	/* Other threads report calls that have ended meanwhile. */
+	while (atomic_load(&ep->calls_taken))
+		rxw_sleep_us(100);
 }
 
 unsigned rxw_queue_take(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max)
@@ -598,9 +615,8 @@ void rxw_queue_refuse(struct rxw_queue *q, const struct rxw_service *service)
 		pthread_mutex_lock(&q->lock);
 		entry = find(q, service);
 		if (entry) {
-			unlink_entry(q, entry);
+			unlink_call(q, call_of(entry));
 			update_fd(q);
-			rxw_call_ref(call_of(entry));
 			ticket = entry->ticket;
 		}
 		pthread_mutex_unlock(&q->lock);

@@ -110,7 +110,10 @@ bool rxw_queue_receives(struct rxw_queue *q, struct rxw_shard *s);
 void rxw_queue_received(struct rxw_queue *q);
 /* The endpoint ends (`quit` is set). No waiting thread uses its role afterwards. */
 void rxw_queue_forget(struct rxw_endpoint *ep);
-/* The endpoint's connections were released: no queue names one afterwards. */
+/*
+ * The endpoint's connections were released and its calls have ended: no queue, and no thread that takes
+ * entries, names one afterwards.
+ */
 void rxw_queue_drop_channels(struct rxw_endpoint *ep);
 /* The endpoint stops, or the service is removed: end those of its calls that are still queued. */
 void rxw_queue_refuse(struct rxw_queue *q, const struct rxw_service *service);

@@ -855,6 +855,57 @@ START_TEST(an_endpoint_ends_before_its_announcement)
 }
 END_TEST
 
+static void *take_all(void *events)
+{
+	return (void *)(uintptr_t)rxw_queue_next(clients, events, 4, 30000);
+}
+
+static void *destroy_endpoint(void *endpoint)
+{
+	return (void *)(intptr_t)rxw_endpoint_destroy(endpoint);
+}
+
+/* One thread has taken the last call of an endpoint out of the queue, another ends both. */
+START_TEST(an_endpoint_ends_while_its_call_is_taken)
+{
+	rxw_connection *first = h_connect(&bed, SERVICE), *second;
+	struct rxw_queue_event event[4];
+	struct sockaddr_storage to;
+	socklen_t length = sizeof(to);
+	rxw_endpoint *endpoint;
+	pthread_t taker, destroyer;
+	rxw_call *call[2];
+	void *n, *rc;
+
+	ck_assert_int_eq(rxw_endpoint_create(bed.client_engine, NULL, &endpoint), 0);
+	ck_assert_int_eq(rxw_endpoint_address(bed.server, &to, &length), 0);
+	ck_assert_int_eq(rxw_connection_create(endpoint, (struct sockaddr *)&to, length, SERVICE,
+					       NULL, &second),
+			 0);
+	ck_assert_int_eq(begin(first, RXW_EVENT_DONE, NULL, &call[0]), 0);
+	ck_assert_int_eq(begin(second, RXW_EVENT_DONE, NULL, &call[1]), 0);
+	rxw_call_abort(call[0], 1);
+	rxw_call_abort(call[1], 1);
+	internals_lock(first);
+	ck_assert_int_eq(pthread_create(&taker, NULL, take_all, event), 0);
+	while (!internals_calls_taken(endpoint))
+		sched_yield();
+	ck_assert_int_eq(rxw_call_end(call[1], 0, NULL), 1);
+	rxw_connection_release(second);
+	ck_assert_int_eq(pthread_create(&destroyer, NULL, destroy_endpoint, endpoint), 0);
+	while (!internals_stopping(endpoint))
+		sched_yield();
+	internals_unlock(first);
+	pthread_join(taker, &n);
+	pthread_join(destroyer, &rc);
+	ck_assert_uint_eq((uintptr_t)n, 1);
+	ck_assert_ptr_eq(event[0].call, call[0]);
+	ck_assert_int_eq((intptr_t)rc, 0);
+	rxw_call_end(call[0], 0, NULL);
+	rxw_connection_release(first);
+}
+END_TEST
+
 /* ---- threads ---- */
 
 #define THREADS 4
@@ -1097,6 +1148,7 @@ int main(void)
 		tcase_add_test(tcase, each[i]);
 	tcase_add_loop_test(tcase, stop_refuses_untaken_calls, 0, 2);
 	tcase_add_test(tcase, an_endpoint_ends_before_its_announcement);
+	tcase_add_test(tcase, an_endpoint_ends_while_its_call_is_taken);
 	tcase_add_loop_test(tcase, announcements_are_bounded, 0, 2);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
