@@ -259,5 +259,5 @@ test_pts_machines() {
 test_pts_end() {
 	stop server || fail "rxfsd ended with $? on SIGTERM: $(tail -n 1 server.err)"
 	! grep -Ei 'error|damaged' server.err > left || fail "$(head -n 1 left)"
-	[ "$(ls -A store)" = protection.db ] || fail "the store has: $(ls -A store)"
+	[ "$(ls -A store | xargs)" = "protection.db protection.db-ids" ] || fail "the store has: $(ls -A store | xargs)"
 }
