@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tables of clients have: hosts, promises, objects, and changes that wait. The lock of the clients covers all of it. */
+/* The tables of clients: hosts, promises, objects, and changes that wait. The lock of the clients covers all of them. */
 #ifndef FILESERVER_CALLBACKS_TABLES_H
 #define FILESERVER_CALLBACKS_TABLES_H
 
@@ -49,7 +49,7 @@ struct share_queue {
 	struct share_queue *next, *previous; /* in the list, unless it is empty */
 };
 
-/* What the hosts of one address have: entries of the table, work in the lists, and calls. */
+/* The share of one address: entries of the table, work in the lists, and calls of its hosts. */
 struct host_share {
 	struct fsd_share share; /* first member */
 	struct share_queue queue[WORK_LISTS];

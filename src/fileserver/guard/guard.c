@@ -115,7 +115,7 @@ static int parse_rule(struct rule *rule, const char *text, char *message)
 	return 0;
 }
 
-/* A name without a realm is nobody's. */
+/* An administrator's name needs a realm: no client has a name without one. */
 static int check_administrators(const struct fsd_guard_options *options, char *message)
 {
 	for (size_t i = 0; i < options->administrator_count; i++) {

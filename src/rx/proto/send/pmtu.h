@@ -58,7 +58,10 @@ void rxw_send_in_vain(struct rxw_pcall *p, struct rxw_out *out);
 enum rxw_burst_result rxw_send_renumber_now(struct rxw_pcall *p);
 /* An ACK shows that a packet with an old number arrived after all: the call must fail. */
 bool rxw_send_mixed(const struct rxw_pcall *p, const struct rxw_ack *ack);
-/* What the peer's window ends at, if it allows packets below `edge`. After each hard acknowledgement. */
+/*
+ * The end of the window in which packets may be sent; the peer allows those below `edge`. To be called after
+ * each hard acknowledgement.
+ */
 uint32_t rxw_send_edge(struct rxw_sendq *q, uint32_t edge);
 /* It does not arrive, and can be neither cut nor left out: the call must fail. */
 bool rxw_send_too_large(const struct rxw_pcall *p);

@@ -208,7 +208,7 @@ static bool grow_log(struct rxw_sent *b, struct rxw_pool *pool)
 	return room <= LOG_MOST && pool != NULL && resize_log(b, pool, room);
 }
 
-/* Few of very many packets are left: a peer may take its time for them, and nobody is charged for this memory. */
+/* A peer may take its time for the few packets that are left, and nobody is charged for this memory. */
 static __attribute__((cold)) void shrink(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una,
 					 uint32_t nxt)
 {
