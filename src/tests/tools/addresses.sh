@@ -21,6 +21,8 @@ mkdir "$work/export" && chmod 755 "$work" "$work/export"
 
 # serve ADDRESS: rxfsd and rxperf, only there.
 serve() {
+	: > "$work/rxfsd.out"
+	: > "$work/rxperf.out"
 	"$rxfsd" --export "$work/export" --volume demo --listen "$1" --require none --state "$work/state" --port 7000 --vl-port 7003 \
 		> "$work/rxfsd.out" 2> "$work/rxfsd.err" &
 	fs=$!

@@ -499,6 +499,7 @@ if [ "$(id -u)" -eq 0 ] && chmod 755 "$work" && mkdir "$work/other" && chown 543
 	vol import offline-home "$work/home"
 	says 'import: 0 files, directories and links, 0 bytes; 5 there already'
 	[ -z "$(find "$store" ! -user 54322)" ] || fail "$how: files of the store belong to root"
+	: > "$work/rxfsd.out"
 	$other "$rxfsd" --store "$store" --port 0 --vl-port 0 > "$work/rxfsd.out" 2> "$work/rxfsd.err" &
 	server=$!
 	servers="$servers $server"
