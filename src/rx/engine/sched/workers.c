@@ -209,20 +209,23 @@ static bool is_surplus(const struct rxw_workers *w)
 	return w->threads > w->max && !w->parked && !rxw_workers_due(w);
 }
 
-/* Workers' lock held, and released: the thread ends. */
+/* Workers' lock held, and released: the thread ends. If calls waited for it, another one begins. */
 static void end_thread(struct rxw_endpoint *ep, struct rxw_worker *self)
 {
 	struct rxw_workers *w = &ep->workers;
 	pthread_t before = w->latest;
 	bool joins = w->joinable;
+	unsigned more;
 
 	rxw_worker_end(self);
 	w->threads--;
 	w->idle--;
 	w->joinable = true;
 	w->latest = pthread_self();
+	more = w->stop ? 0 : rxw_workers_more(ep);
 	pthread_cond_broadcast(&w->gone);
 	rxw_workers_unlock(ep);
+	rxw_workers_make(ep, more);
 	if (joins)
 		pthread_join(before, NULL);
 }
@@ -240,13 +243,12 @@ static void abandon(void *arg)
 
 	if (!atomic_load(&s->call->deferral.deferred))
 		s->ep->upcalls->refuse(s->call, RXW_USER_ABORT);
+	/* With one lock: a thread that counted as idle in between would be relied on by the next call. */
 	rxw_workers_lock(s->ep);
 	s->ep->workers.idle++;
 	end_call(&s->ep->workers, s->worker, s->call, false);
-	rxw_workers_unlock(s->ep);
-	rxw_call_unref(s->call);
-	rxw_workers_lock(s->ep);
 	end_thread(s->ep, s->worker);
+	rxw_call_unref(s->call); /* the endpoint joins this thread */
 }
 
 /* Runs the handler, and notes how long it took. Returns whether the call succeeded. */

@@ -346,6 +346,38 @@ START_TEST(a_handler_that_exits)
 }
 END_TEST
 
+static _Atomic(bool) first_left;
+
+static void leave_with_a_queue(void)
+{
+	if (atomic_exchange(&first_left, true))
+		return;
+	while (counter_of(bed.server, "calls_waiting") < 1)
+		usleep(1000);
+	pthread_exit(NULL);
+}
+
+/* The only worker ends while a call waits for it: another one serves that. */
+START_TEST(a_call_waits_for_a_handler_that_exits)
+{
+	rxw_connection *c = h_connect(&bed, ON_WORKER);
+	rxw_call *first, *second;
+
+	ck_assert_int_eq(rxw_endpoint_set(bed.server, "workers-max", "1"), 0);
+	act = leave_with_a_queue;
+	ck_assert_int_eq(rxw_call_begin(c, NULL, &first), 0);
+	ck_assert_int_eq(rxw_call_send_end(first), 0);
+	while (!atomic_load(&first_left))
+		usleep(1000);
+	ck_assert_int_eq(rxw_call_begin(c, NULL, &second), 0);
+	ck_assert_int_eq(rxw_call_send_end(second), 0);
+	ck_assert_int_eq(rxw_call_end(first, 0, NULL), -6);
+	ck_assert_int_eq(rxw_call_end(second, 0, NULL), 0);
+	rxw_connection_release(c);
+	ck_assert_uint_eq(h_warnings(&bed), 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("threads");
@@ -362,6 +394,7 @@ int main(void)
 	tcase_add_test(tcase, cancelled_in_a_multi_call);
 	tcase_add_test(tcase, cancelled_in_kerberos);
 	tcase_add_test(tcase, a_handler_that_exits);
+	tcase_add_test(tcase, a_call_waits_for_a_handler_that_exits);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
