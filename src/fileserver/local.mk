@@ -45,14 +45,14 @@ fileserver_sources += \
 	src/fileserver/service/fs_obsolete.c src/fileserver/service/fs_service.c \
 	src/fileserver/service/fs_stats.c src/fileserver/service/fs_status.c \
 	src/fileserver/service/fs_store.c \
-	src/fileserver/service/listings.c src/fileserver/service/listings.h \
+	src/fileserver/service/permits.c src/fileserver/service/permits.h \
 	src/fileserver/service/locks.c src/fileserver/service/locks.h \
 	src/fileserver/service/metrics.c src/fileserver/service/people.c \
 	src/fileserver/service/private.h src/fileserver/service/pt_service.c \
 	src/fileserver/service/rootafs.c \
 	src/fileserver/service/running.c \
-	src/fileserver/service/storing.c \
-	src/fileserver/service/storing.h \
+	src/fileserver/service/places.c \
+	src/fileserver/service/places.h \
 	src/fileserver/service/service.c src/fileserver/service/service.h \
 	src/fileserver/service/vl_service.c src/fileserver/service/vol_service.c \
 	src/fileserver/service/xstats.c

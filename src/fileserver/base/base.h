@@ -130,5 +130,7 @@ void fsd_shares_fini(struct fsd_shares *shares);
 struct fsd_share *fsd_share_take(struct fsd_shares *shares, const struct fsd_share_key *key,
 				 size_t max);
 void fsd_share_give(struct fsd_shares *shares, struct fsd_share *share);
+/* The number of those of a caller. */
+size_t fsd_share_count(const struct fsd_shares *shares, const struct fsd_share_key *key);
 
 #endif

@@ -64,13 +64,27 @@ void fsd_shares_fini(struct fsd_shares *shares)
 	htable_fini(&shares->table, free);
 }
 
-struct fsd_share *fsd_share_take(struct fsd_shares *shares, const struct fsd_share_key *key,
-				 size_t max)
+static struct fsd_share *find_share(const struct fsd_shares *shares, const struct fsd_share_key *key)
 {
 	struct fsd_share *share = htable_first(&shares->table, hash_key(key, shares->table.key));
 
 	while (share && !fsd_same_share(&share->key, key))
 		share = share->chain;
+	return share;
+}
+
+size_t fsd_share_count(const struct fsd_shares *shares, const struct fsd_share_key *key)
+{
+	const struct fsd_share *share = find_share(shares, key);
+
+	return share ? share->count : 0;
+}
+
+struct fsd_share *fsd_share_take(struct fsd_shares *shares, const struct fsd_share_key *key,
+				 size_t max)
+{
+	struct fsd_share *share = find_share(shares, key);
+
 	if (shares->count >= max || (share && share->count >= max - shares->count))
 		return NULL;
 	if (!share) {

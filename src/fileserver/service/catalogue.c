@@ -111,7 +111,7 @@ void fsd_totals(const struct fsd_service *service, struct fsd_totals *totals)
 		}
 }
 
-/* All volumes are few, or the call has a place for a long list until fsd_listing_end(). */
+/* All volumes are few, or the call has a permit for a long list until fsd_permit_return(). */
 bool fsd_may_list(struct fsd_service *service, rxw_call *rx)
 {
 	struct store *store = service->store;
@@ -121,10 +121,10 @@ bool fsd_may_list(struct fsd_service *service, rxw_call *rx)
 
 	if (store->ops->totals)
 		store->ops->totals(store, &totals);
-	if (totals.count <= FSD_LISTED_FEW)
+	if (totals.count <= FSD_LIST_FEW)
 		return true;
 	rxw_call_peer(rx, &peer, &length);
-	return fsd_listing_begin(&service->listings, rx, &peer);
+	return fsd_permit_take(&service->lists, rx, &peer);
 }
 
 bool fsd_set_by_id(const struct fsd_service *service, uint32_t id, struct fsd_set *set)

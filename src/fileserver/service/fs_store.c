@@ -40,9 +40,9 @@ static int receive(struct storing *storing, struct store_writer *writer)
 		ssize_t n;
 		int rc;
 
-		fsd_storing_wait(&storing->place, monotonic_ns());
+		fsd_place_wait(&storing->place, monotonic_ns());
 		n = rxw_call_readv(storing->rx, want, iov, &count);
-		fsd_storing_got(&storing->place, n > 0 ? (uint64_t)n : 0, monotonic_ns());
+		fsd_place_got(&storing->place, n > 0 ? (uint64_t)n : 0, monotonic_ns());
 		if (n < 0)
 			return FSD_LOST;
 		if (n == 0)
@@ -66,7 +66,7 @@ static int store_with(struct storing *storing, const struct store_caller *self)
 	if (rc)
 		return rc;
 	rc = receive(storing, change->writer);
-	if (!fsd_storing_received(&storing->call->service->storing, &storing->place))
+	if (!fsd_place_settle(&storing->call->service->storing, &storing->place))
 		rc = AFS_VBUSY;
 	if (!rc)
 		return store->ops->write_commit(change->writer, &change->status, &change->changes);
@@ -78,8 +78,8 @@ static int store_with(struct storing *storing, const struct store_caller *self)
 static int store_bounded(struct storing *storing, const struct store_caller *self)
 {
 	struct fs_call *call = storing->call;
-	struct fsd_storing *all = &call->service->storing;
-	enum fsd_entry entry = fsd_storing_enter(all, &storing->place, storing->rx,
+	struct fsd_places *all = &call->service->storing;
+	enum fsd_entry entry = fsd_place_enter(all, &storing->place, storing->rx,
 						 &call->running.peer, monotonic_ns());
 	int rc;
 
@@ -88,7 +88,7 @@ static int store_bounded(struct storing *storing, const struct store_caller *sel
 	if (entry == FSD_ENTRY_TAKEN)
 		fsd_count(&call->service->counters.stores_given_up, 1);
 	rc = store_with(storing, self);
-	fsd_storing_leave(all, &storing->place);
+	fsd_place_leave(all, &storing->place);
 	return rc;
 }
 

@@ -12,10 +12,10 @@
 #include "afs/rxafs.h"
 #include "fileserver/service/failures.h"
 #include "fileserver/service/later.h"
-#include "fileserver/service/listings.h"
 #include "fileserver/service/locks.h"
+#include "fileserver/service/permits.h"
+#include "fileserver/service/places.h"
 #include "fileserver/service/service.h"
-#include "fileserver/service/storing.h"
 
 /* -- xstats.c: the statistics that xstat_fs_test and afsmonitor show -- */
 
@@ -99,7 +99,7 @@ struct fsd_totals {
 	uint32_t exist[3], last;
 };
 void fsd_totals(const struct fsd_service *service, struct fsd_totals *totals);
-bool fsd_may_list(struct fsd_service *service, rxw_call *rx); /* all; fsd_listing_end() follows */
+bool fsd_may_list(struct fsd_service *service, rxw_call *rx); /* all; fsd_permit_return() follows */
 bool fsd_set_by_id(const struct fsd_service *service, uint32_t id, struct fsd_set *set);
 /* Without a suffix. */
 bool fsd_set_by_name(const struct fsd_service *service, const char *name, struct fsd_set *set);
@@ -145,7 +145,7 @@ struct fsd_counters {
 	_Atomic uint64_t fetch_ns; /* duration of all fetches */
 	_Atomic uint64_t statuses;
 	_Atomic uint64_t stores, stored_bytes, store_aborts;
-	_Atomic uint64_t stores_given_up; /* slow ones that lost their places to others */
+	_Atomic uint64_t stores_given_up, fetches_given_up; /* slow ones, for others */
 	_Atomic uint64_t store_ns; /* duration of all stores */
 	_Atomic uint64_t changes;  /* calls that changed something, stores of data included */
 	_Atomic uint64_t locks;	   /* that were set */
@@ -183,8 +183,8 @@ struct fsd_service {
 	struct fsd_xstats xstats;
 	struct fsd_running running;
 	struct fsd_later later;
-	struct fsd_storing storing;
-	struct fsd_listings listings;
+	struct fsd_places storing, sending;
+	struct fsd_permits lists, fragmented; /* lists of very many volumes; files of very many pieces */
 };
 
 static inline void fsd_count(_Atomic uint64_t *counter, uint64_t n)

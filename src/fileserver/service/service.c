@@ -36,13 +36,14 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 		       options->advertise_count * sizeof(*options->advertise));
 	service->start_time = (uint32_t)time(NULL);
 	pthread_mutex_init(&service->running.lock, NULL);
-	fsd_storing_init(&service->storing);
-	fsd_listings_init(&service->listings);
+	fsd_permits_init(&service->lists, FSD_LISTS_MAX);
+	fsd_permits_init(&service->fragmented, FSD_FRAGMENTED_MAX);
 	fsd_xstats_init(&service->xstats);
 	fsd_later_init(&service->later);
 	service->xstats.calls = options->calls;
 	service->locks = fsd_locks_create(LOCKS_MAX);
-	if (!service->locks) {
+	if (!service->locks || !fsd_places_init(&service->storing, FSD_STORES_MAX) ||
+	    !fsd_places_init(&service->sending, FSD_FLOWS_MAX)) {
 		snprintf(message, FSD_MESSAGE_MAX, "no memory");
 		fsd_service_destroy(service);
 		return NULL;
@@ -69,8 +70,10 @@ void fsd_service_destroy(struct fsd_service *service)
 	fsd_locks_destroy(service->locks);
 	fsd_xstats_end(&service->xstats);
 	pthread_mutex_destroy(&service->running.lock);
-	fsd_storing_end(&service->storing);
-	fsd_listings_fini(&service->listings);
+	fsd_places_fini(&service->sending);
+	fsd_places_fini(&service->storing);
+	fsd_permits_fini(&service->fragmented);
+	fsd_permits_fini(&service->lists);
 	free(service);
 }
 

@@ -704,7 +704,7 @@ int32_t fsd_vl_serve(rxw_call *rx, void *service)
 	struct fsd_service *ours = service;
 	int32_t code = VL_ExecuteRequest(rx, &vl);
 
-	fsd_listing_end(&ours->listings, rx);
+	fsd_permit_return(&ours->lists, rx);
 	fsd_count(&ours->counters.vl_calls, 1);
 	return code;
 }

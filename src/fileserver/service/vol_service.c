@@ -408,6 +408,6 @@ int32_t fsd_vol_serve(rxw_call *call, void *service)
 	struct fsd_service *ours = service;
 	int32_t code = AFSVolExecuteRequest(call, &vol);
 
-	fsd_listing_end(&ours->listings, call);
+	fsd_permit_return(&ours->lists, call);
 	return code;
 }

@@ -35,11 +35,11 @@ src_tests_fileserver_audit_test_audit_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write
 check_tests += src/tests/fileserver/service/test_locks
 src_tests_fileserver_service_test_locks_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/service/test_listings
-src_tests_fileserver_service_test_listings_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/service/test_permits
+src_tests_fileserver_service_test_permits_LDADD = $(fileserver_test_libs)
 
-check_tests += src/tests/fileserver/service/test_storing
-src_tests_fileserver_service_test_storing_LDADD = $(fileserver_test_libs)
+check_tests += src/tests/fileserver/service/test_places
+src_tests_fileserver_service_test_places_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/control/test_control
 src_tests_fileserver_control_test_control_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)

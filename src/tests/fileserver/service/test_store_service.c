@@ -786,7 +786,7 @@ END_TEST
 static void long_lists_have_places(rxw_connection *vl, uint32_t id)
 {
 	const VldbListByAttributes any = {0}, one = {.Mask = 8, .volumeid = id};
-	struct fsd_listings *listings = &shop.service->listings;
+	struct fsd_permits *lists = &shop.service->lists;
 	rxw_connection *vol = shop_connect(&shop, 0, AFS_SERVICE_VOL);
 	struct sockaddr_storage peer = {.ss_family = AF_INET};
 	volEntries volumes = {0};
@@ -794,11 +794,11 @@ static void long_lists_have_places(rxw_connection *vl, uint32_t id)
 	int32_t n, next;
 
 	/* The reply of the last one has left. */
-	while (atomic_load(&listings->count))
+	while (atomic_load(&lists->count))
 		usleep(1000);
-	for (unsigned i = 0; i < FSD_LISTINGS_MAX; i++) {
+	for (unsigned i = 0; i < FSD_LISTS_MAX; i++) {
 		((struct sockaddr_in *)&peer)->sin_addr.s_addr = htonl(0x0a000001 + i);
-		ck_assert(fsd_listing_begin(listings, &listings->place[i], &peer));
+		ck_assert(fsd_permit_take(lists, &lists->holder[i], &peer));
 	}
 	ck_assert_int_eq(VL_ListAttributesN(vl, &any, &n, &es), AFS_VBUSY);
 	ck_assert_int_eq(AFSVolListVolumes(vol, 0, 1, &volumes), AFS_VBUSY);
@@ -806,7 +806,7 @@ static void long_lists_have_places(rxw_connection *vl, uint32_t id)
 	xdrfree_nbulkentries(&es);
 	ck_assert_int_eq(VL_ListAttributesN2(vl, &any, "", 0, &n, &es, &next), 0);
 	xdrfree_nbulkentries(&es);
-	fsd_listing_end(listings, &listings->place[0]);
+	fsd_permit_return(lists, &lists->holder[0]);
 	ck_assert_int_eq(AFSVolListVolumes(vol, 0, 1, &volumes), 0);
 	ck_assert_uint_eq(volumes.len, MANY + 1);
 	xdrfree_volEntries(&volumes);

@@ -435,7 +435,7 @@ END_TEST
 
 static unsigned storing(void)
 {
-	struct fsd_storing *all = &shop.service->storing;
+	struct fsd_places *all = &shop.service->storing;
 	unsigned count;
 
 	pthread_mutex_lock(&all->lock);
@@ -544,7 +544,7 @@ START_TEST(slow_stores)
 END_TEST
 
 #define PART 65536
-#define LATE (FSD_STORES_PERIOD * (uint64_t)NS_PER_MS / 2)
+#define LATE (FSD_PLACE_PERIOD * (uint64_t)NS_PER_MS / 2)
 
 /*
  * All places are taken. A client that has none gets that of the slowest store. One that sends enough stays, and so do

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of listings.c: shares of calls that list very many volumes. */
+/* Tests of permits.c: shares of calls that list very many volumes. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "fileserver/service/listings.h"
+#include "fileserver/service/permits.h"
 #include "tests/main.h"
 
-#define HALF (FSD_LISTINGS_MAX / 2)
+#define MAX  16u
+#define HALF (MAX / 2)
 
-static struct fsd_listings listings;
+static struct fsd_permits permits;
 
 /* Call number `n`, from an address in 10/8. */
 static bool begin(uintptr_t n, uint32_t address)
@@ -18,17 +19,17 @@ static bool begin(uintptr_t n, uint32_t address)
 
 	in->sin_addr.s_addr = htonl(0x0a000000u + address);
 	in->sin_port = htons((uint16_t)(7000 + n));
-	return fsd_listing_begin(&listings, (const void *)n, &peer);
+	return fsd_permit_take(&permits, (const void *)n, &peer);
 }
 
 static void end(uintptr_t n)
 {
-	fsd_listing_end(&listings, (const void *)n);
+	fsd_permit_return(&permits, (const void *)n);
 }
 
 START_TEST(one_address_gets_half)
 {
-	fsd_listings_init(&listings);
+	fsd_permits_init(&permits, MAX);
 	for (uintptr_t n = 1; n <= HALF; n++)
 		ck_assert(begin(n, 1));
 	ck_assert(!begin(100, 1));
@@ -47,9 +48,9 @@ START_TEST(one_address_gets_half)
 	for (uintptr_t n = 101; n <= 100 + HALF / 2; n++)
 		end(n);
 	end(201);
-	ck_assert_uint_eq(listings.count, 0);
-	fsd_listings_fini(&listings);
+	ck_assert_uint_eq(permits.count, 0);
+	fsd_permits_fini(&permits);
 }
 END_TEST
 
-TEST_MAIN("listings", one_address_gets_half)
+TEST_MAIN("permits", one_address_gets_half)

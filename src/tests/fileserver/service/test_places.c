@@ -1,30 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of storing.c: shares of clients, and slow stores that lose their places. */
+/* Tests of places.c: shares of clients, and slow calls that lose their places. */
 #include <arpa/inet.h>
 #include <string.h>
 
 #include "common/clock.h"
-#include "fileserver/service/storing.h"
+#include "fileserver/service/places.h"
 #include "tests/main.h"
 
-#define PERIOD (FSD_STORES_PERIOD * (uint64_t)NS_PER_MS)
+#define PERIOD (FSD_PLACE_PERIOD * (uint64_t)NS_PER_MS)
 
-static struct fsd_storing all;
-static struct fsd_place place[4 * FSD_STORES_MAX];
+static struct fsd_places all;
+static struct fsd_place place[4 * 96];
 
 static void setup(unsigned max)
 {
-	memset(&all, 0, sizeof(all));
-	fsd_storing_init(&all);
-	ck_assert_uint_eq(all.max, FSD_STORES_MAX);
-	all.max = max;
+	ck_assert(fsd_places_init(&all, max));
 }
 
 static void teardown(void)
 {
 	while (all.count)
-		fsd_storing_leave(&all, all.place[0]);
-	fsd_storing_end(&all);
+		fsd_place_leave(&all, all.place[0]);
+	fsd_places_fini(&all);
 }
 
 static struct sockaddr_storage address(const char *text, unsigned port)
@@ -48,21 +45,21 @@ static enum fsd_entry enter(unsigned i, const char *text, unsigned port, uint64_
 {
 	struct sockaddr_storage peer = address(text, port);
 
-	return fsd_storing_enter(&all, &place[i], NULL, &peer, now);
+	return fsd_place_enter(&all, &place[i], NULL, &peer, now);
 }
 
 /* It waits for data from then on. */
 static void begin(unsigned i, const char *text, unsigned port, uint64_t now)
 {
 	ck_assert_int_eq(enter(i, text, port, now), FSD_ENTRY_FREE);
-	fsd_storing_wait(&place[i], now);
+	fsd_place_wait(&place[i], now);
 }
 
 /* Some data comes, and it waits for more. */
 static void feed(unsigned i, uint64_t bytes, uint64_t now)
 {
-	fsd_storing_got(&place[i], bytes, now);
-	fsd_storing_wait(&place[i], now);
+	fsd_place_got(&place[i], bytes, now);
+	fsd_place_wait(&place[i], now);
 }
 
 /* How many places a client gets that asks for all. */
@@ -83,7 +80,7 @@ START_TEST(shares)
 	ck_assert_uint_eq(fill(72, "10.0.0.3", 7001), 12);
 	/* The first ones leave, and find that their share has become less. */
 	for (unsigned i = 0; i < 48; i++)
-		fsd_storing_leave(&all, &place[i]);
+		fsd_place_leave(&all, &place[i]);
 	ck_assert_uint_eq(fill(0, "10.0.0.1", 7001), 30);
 	teardown();
 }
@@ -121,7 +118,7 @@ START_TEST(slow_while_free)
 	begin(1, "10.0.0.1", 1, 1);
 	begin(2, "10.0.0.2", 1, 1);
 	ck_assert_int_eq(enter(3, "10.0.0.3", 1, 10 * PERIOD), FSD_ENTRY_FREE);
-	fsd_storing_leave(&all, &place[3]);
+	fsd_place_leave(&all, &place[3]);
 	/* A client that has its share does not end those of others, nor its own. */
 	ck_assert_int_eq(enter(3, "10.0.0.1", 1, 10 * PERIOD), FSD_ENTRY_REFUSED);
 	ck_assert_uint_eq(all.count, 3);
@@ -143,28 +140,28 @@ START_TEST(slowest)
 	ck_assert_int_eq(enter(4, "10.0.0.4", 1, second + PERIOD - 1), FSD_ENTRY_REFUSED);
 	/* Bytes a second: enough; 1,000; 3; 1,000. */
 	for (now = 2 * second; now <= 20 * second; now += second) {
-		feed(0, 2 * FSD_STORES_RATE, now);
+		feed(0, 2 * FSD_PLACE_RATE, now);
 		feed(1, 1000, now);
 		feed(2, 3, now);
 		feed(3, 1000, now);
 	}
 	now -= second / 2;
 	ck_assert_int_eq(enter(4, "10.0.0.4", 1, now), FSD_ENTRY_TAKEN);
-	ck_assert(place[2].lost && !place[2].pinned);
-	ck_assert(!fsd_storing_received(&all, &place[2]));
-	fsd_storing_leave(&all, &place[2]);
+	ck_assert(place[2].lost && !place[2].pin);
+	ck_assert(!fsd_place_settle(&all, &place[2]));
+	fsd_place_leave(&all, &place[2]);
 	ck_assert_uint_eq(all.count, 4);
 	/* A client takes no place of those who have no more than it has. */
 	ck_assert_int_eq(enter(5, "10.0.0.4", 1, now), FSD_ENTRY_TAKEN);
 	ck_assert(place[1].lost);
-	fsd_storing_leave(&all, &place[1]);
+	fsd_place_leave(&all, &place[1]);
 	ck_assert_int_eq(enter(6, "10.0.0.4", 1, now), FSD_ENTRY_REFUSED);
 	ck_assert_int_eq(enter(6, "10.0.0.5", 1, now), FSD_ENTRY_TAKEN);
 	ck_assert(place[3].lost);
-	fsd_storing_leave(&all, &place[3]);
+	fsd_place_leave(&all, &place[3]);
 	/* Nobody else is slow, or has waited for long. */
 	ck_assert_int_eq(enter(7, "10.0.0.6", 1, now), FSD_ENTRY_REFUSED);
-	ck_assert(fsd_storing_received(&all, &place[0]));
+	ck_assert(fsd_place_settle(&all, &place[0]));
 	ck_assert_int_eq(enter(7, "10.0.0.6", 1, 100 * second), FSD_ENTRY_REFUSED);
 	teardown();
 }
@@ -175,9 +172,9 @@ START_TEST(waits)
 {
 	setup(1);
 	begin(0, "10.0.0.1", 1, 1);
-	fsd_storing_got(&place[0], 1, 2);
+	fsd_place_got(&place[0], 1, 2);
 	ck_assert_int_eq(enter(1, "10.0.0.2", 1, 9 * PERIOD), FSD_ENTRY_REFUSED);
-	fsd_storing_wait(&place[0], 9 * PERIOD);
+	fsd_place_wait(&place[0], 9 * PERIOD);
 	ck_assert_int_eq(enter(1, "10.0.0.2", 1, 10 * PERIOD - 2), FSD_ENTRY_REFUSED);
 	feed(0, UINT32_MAX, 10 * PERIOD - 1);
 	feed(0, 1, 10 * PERIOD + PERIOD / 2);
@@ -186,12 +183,12 @@ START_TEST(waits)
 	ck_assert_int_eq(enter(1, "10.0.0.2", 1, 11 * PERIOD + PERIOD / 2), FSD_ENTRY_TAKEN);
 	ck_assert(place[0].lost);
 	/* Nothing for a period, however much came before. */
-	fsd_storing_leave(&all, &place[0]);
-	fsd_storing_wait(&place[1], 14 * PERIOD);
+	fsd_place_leave(&all, &place[0]);
+	fsd_place_wait(&place[1], 14 * PERIOD);
 	feed(1, UINT32_MAX, 15 * PERIOD);
 	ck_assert_int_eq(enter(2, "10.0.0.3", 1, 16 * PERIOD - 1), FSD_ENTRY_REFUSED);
 	ck_assert_int_eq(enter(2, "10.0.0.3", 1, 16 * PERIOD), FSD_ENTRY_TAKEN);
-	fsd_storing_leave(&all, &place[1]);
+	fsd_place_leave(&all, &place[1]);
 	teardown();
 }
 END_TEST
@@ -206,7 +203,7 @@ START_TEST(translated)
 	ck_assert_int_eq(enter(4, "10.0.0.1", 1, PERIOD + 1), FSD_ENTRY_REFUSED);
 	ck_assert_int_eq(enter(4, "10.0.0.1", 2, PERIOD + 1), FSD_ENTRY_TAKEN);
 	ck_assert(place[0].lost);
-	fsd_storing_leave(&all, &place[0]);
+	fsd_place_leave(&all, &place[0]);
 	ck_assert_int_eq(enter(0, "10.0.0.2", 1, PERIOD + 1), FSD_ENTRY_FREE);
 	ck_assert_uint_eq(all.count, 5);
 	teardown();

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Places for calls that move the data of files. */
+#include "fileserver/service/places.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rxwire/call.h>
+
+#include "afs/numbers.h"
+#include "base/hash.h"
+#include "common/clock.h"
+
+#define PERIOD_NS (FSD_PLACE_PERIOD * (uint64_t)NS_PER_MS)
+
+bool fsd_places_init(struct fsd_places *all, unsigned max)
+{
+	uint64_t secret[2] = {0};
+
+	*all = (struct fsd_places){.max = max};
+	all->place = calloc(max + 1, sizeof(struct fsd_place *));
+	if (!all->place || rxw_random(secret, sizeof(secret)) ||
+	    !fsd_shares_init(&all->addresses, sizeof(struct fsd_share), secret) ||
+	    !fsd_shares_init(&all->clients, sizeof(struct fsd_share), secret)) {
+		fsd_shares_fini(&all->addresses);
+		free(all->place);
+		return false;
+	}
+	pthread_mutex_init(&all->lock, NULL);
+	pthread_cond_init(&all->unpinned, NULL);
+	return true;
+}
+
+void fsd_places_fini(struct fsd_places *all)
+{
+	if (!all->place)
+		return;
+	fsd_shares_fini(&all->addresses);
+	fsd_shares_fini(&all->clients);
+	pthread_mutex_destroy(&all->lock);
+	pthread_cond_destroy(&all->unpinned);
+	free(all->place);
+}
+
+/* -- clients -- */
+
+/* An address, and a port of it. */
+struct caller_keys {
+	struct fsd_share_key address, client;
+};
+
+static struct caller_keys keys_of(const struct sockaddr_storage *peer)
+{
+	struct caller_keys keys;
+	uint16_t port = 0;
+
+	fsd_share_of_address(peer, &keys.address);
+	if (peer->ss_family == AF_INET6)
+		port = ((const struct sockaddr_in6 *)peer)->sin6_port;
+	else if (peer->ss_family == AF_INET)
+		port = ((const struct sockaddr_in *)peer)->sin_port;
+	keys.client = keys.address;
+	memcpy(&keys.client.bytes[16], &port, 2);
+	return keys;
+}
+
+/* -- progress -- */
+
+void fsd_place_wait(struct fsd_place *place, uint64_t now)
+{
+	pthread_mutex_lock(&place->lock);
+	place->begun = now;
+	pthread_mutex_unlock(&place->lock);
+}
+
+void fsd_place_got(struct fsd_place *place, uint64_t bytes, uint64_t now)
+{
+	pthread_mutex_lock(&place->lock);
+	place->now.waited_ns += place->begun ? now - place->begun : 0;
+	place->now.bytes += bytes;
+	place->begun = 0;
+	if (place->now.waited_ns >= PERIOD_NS) {
+		place->last = place->now;
+		place->now = (struct fsd_pace){0};
+	}
+	pthread_mutex_unlock(&place->lock);
+}
+
+/* Bytes a second, while the server waits. FSD_PLACE_RATE: it does not, or has not for long enough. */
+static uint64_t rate_of(struct fsd_place *place, uint64_t now)
+{
+	uint64_t rate = FSD_PLACE_RATE, wait, waited;
+
+	pthread_mutex_lock(&place->lock);
+	wait = place->begun && now > place->begun ? now - place->begun : 0;
+	waited = wait + place->now.waited_ns + place->last.waited_ns;
+	if (wait >= PERIOD_NS)
+		rate = 0; /* nothing came, however much before */
+	else if (wait && waited >= PERIOD_NS)
+		rate = (place->now.bytes + place->last.bytes) * 1000 / (waited / NS_PER_MS);
+	pthread_mutex_unlock(&place->lock);
+	return rate;
+}
+
+/* -- places: with the lock held -- */
+
+/* False: the caller has its share, or there is no memory. `force`: it may have more. */
+static bool take_place(struct fsd_places *all, struct fsd_place *place,
+		       const struct caller_keys *keys, bool force)
+{
+	place->address =
+		fsd_share_take(&all->addresses, &keys->address, force ? SIZE_MAX : all->max);
+	if (!place->address)
+		return false;
+	place->client = fsd_share_take(&all->clients, &keys->client, SIZE_MAX);
+	if (!place->client) {
+		fsd_share_give(&all->addresses, place->address);
+		return false;
+	}
+	place->index = all->count;
+	all->place[all->count++] = place;
+	return true;
+}
+
+static void drop_place(struct fsd_places *all, const struct fsd_place *place)
+{
+	fsd_share_give(&all->addresses, place->address);
+	fsd_share_give(&all->clients, place->client);
+	all->count--;
+	all->place[place->index] = all->place[all->count];
+	all->place[place->index]->index = place->index;
+}
+
+/* How many places the newcomer has. */
+struct newcomer {
+	const struct caller_keys *keys;
+	size_t address, client;
+};
+
+/* Whether a newcomer may have the place of another one if that is slow. */
+static bool may_take(const struct fsd_places *all, const struct newcomer *newcomer,
+		     const struct fsd_place *of)
+{
+	if (fsd_same_share(&of->address->key, &newcomer->keys->address))
+		return of->client->count > newcomer->client;
+	return all->count == all->max && of->address->count > newcomer->address;
+}
+
+/* The slowest one whose place may be taken, or NULL. */
+static struct fsd_place *find_slow(const struct fsd_places *all, const struct newcomer *newcomer,
+				   uint64_t now)
+{
+	struct fsd_place *slowest = NULL;
+	uint64_t least = FSD_PLACE_RATE;
+
+	for (unsigned i = 0; i < all->count; i++) {
+		struct fsd_place *of = all->place[i];
+		uint64_t rate = least;
+
+		if (of->open && may_take(all, newcomer, of))
+			rate = rate_of(of, now);
+		if (rate < least) {
+			least = rate;
+			slowest = of;
+		}
+	}
+	return slowest;
+}
+
+/* The newcomer, which has its share, gets the place of a slow call, which is returned. NULL: there is none. */
+static struct fsd_place *take_from_slow(struct fsd_places *all, struct fsd_place *place,
+					const struct caller_keys *keys, uint64_t now)
+{
+	struct newcomer newcomer = {keys, fsd_share_count(&all->addresses, &keys->address),
+				    fsd_share_count(&all->clients, &keys->client)};
+	struct fsd_place *slow = find_slow(all, &newcomer, now);
+
+	/* For a moment there may be one more than `max`. */
+	if (!slow || !take_place(all, place, keys, true))
+		return NULL;
+	drop_place(all, slow);
+	slow->lost = true;
+	return slow;
+}
+
+/* -- places -- */
+
+/*
+ * A call that has lost its place fails. That may wake its handler; or the call ends in this thread, and the place
+ * is gone.
+ */
+static void end_slow(struct fsd_places *all, struct fsd_place *place, struct fsd_place_pin *pin)
+{
+	rxw_call_abort(place->rx, AFS_VBUSY);
+	pthread_mutex_lock(&all->lock);
+	if (!pin->left) {
+		place->pin = NULL;
+		pthread_cond_broadcast(&all->unpinned);
+	}
+	pthread_mutex_unlock(&all->lock);
+}
+
+enum fsd_entry fsd_place_enter(struct fsd_places *all, struct fsd_place *place, rxw_call *rx,
+			       const struct sockaddr_storage *peer, uint64_t now)
+{
+	struct fsd_place_pin pin = {.thread = pthread_self()};
+	const struct caller_keys keys = keys_of(peer);
+	struct fsd_place *slow = NULL;
+	bool got;
+
+	*place = (struct fsd_place){.rx = rx, .open = true};
+	pthread_mutex_init(&place->lock, NULL);
+	pthread_mutex_lock(&all->lock);
+	got = take_place(all, place, &keys, false);
+	if (!got)
+		slow = take_from_slow(all, place, &keys, now);
+	if (slow)
+		slow->pin = &pin;
+	pthread_mutex_unlock(&all->lock);
+	if (slow)
+		end_slow(all, slow, &pin);
+	if (!got && !slow)
+		pthread_mutex_destroy(&place->lock);
+	return got ? FSD_ENTRY_FREE : slow ? FSD_ENTRY_TAKEN : FSD_ENTRY_REFUSED;
+}
+
+/* With the lock held: no other thread uses the call from now on. */
+static void await_unpinned(struct fsd_places *all, struct fsd_place *place)
+{
+	place->open = false;
+	while (place->pin && !pthread_equal(place->pin->thread, pthread_self()))
+		pthread_cond_wait(&all->unpinned, &all->lock);
+}
+
+bool fsd_place_settle(struct fsd_places *all, struct fsd_place *place)
+{
+	bool lost;
+
+	pthread_mutex_lock(&all->lock);
+	await_unpinned(all, place);
+	lost = place->lost;
+	pthread_mutex_unlock(&all->lock);
+	return !lost;
+}
+
+void fsd_place_leave(struct fsd_places *all, struct fsd_place *place)
+{
+	pthread_mutex_lock(&all->lock);
+	await_unpinned(all, place);
+	if (place->pin)
+		place->pin->left = true;
+	if (!place->lost)
+		drop_place(all, place);
+	pthread_mutex_unlock(&all->lock);
+	pthread_mutex_destroy(&place->lock);
+}

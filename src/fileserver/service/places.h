@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Places for calls that move the data of files. Each holds memory, and a store also a thread, for as long as its client
+ * likes. So there are places for some, clients share them, and when they run short a slow one loses its place.
+ */
+#ifndef FILESERVER_SERVICE_PLACES_H
+#define FILESERVER_SERVICE_PLACES_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <rxwire/types.h>
+
+#include "fileserver/base/base.h"
+
+#define FSD_STORES_MAX	 96u   /* places of calls that receive the data of a store */
+#define FSD_FLOWS_MAX	 1536u /* of those that send the data of a file */
+#define FSD_PLACE_RATE	 8192 /* bytes a second: slower ones are slow */
+#define FSD_PLACE_PERIOD 2000 /* ms of waiting for the client, after which a call may be slow */
+
+/* A thread that ends a call which has lost its place, meanwhile without the lock. */
+struct fsd_place_pin {
+	pthread_t thread;
+	bool left; /* the call has ended in that thread: the place is gone */
+};
+
+/* The place of one call, in memory of its own. */
+struct fsd_place {
+	/* Constant while it is held. */
+	struct fsd_share *address, *client;
+	rxw_call *rx;
+	/* The lock of all covers these: */
+	unsigned index;
+	bool open; /* the call may be ended */
+	bool lost; /* another one has the place */
+	struct fsd_place_pin *pin;
+	/* Its own lock covers how long the server waited, and the bytes that moved, in this period and the last one. */
+	pthread_mutex_t lock;
+	uint64_t begun; /* the present wait; monotonic ns, 0: none */
+	struct fsd_pace {
+		uint64_t waited_ns, bytes;
+	} now, last;
+};
+
+struct fsd_places {
+	unsigned max; /* constant */
+	pthread_mutex_t lock;
+	/* It covers these: */
+	pthread_cond_t unpinned;
+	unsigned count;
+	struct fsd_place **place;	     /* room for one more than `max` */
+	struct fsd_shares addresses, clients; /* of all places */
+};
+
+/* False: no memory. */
+bool fsd_places_init(struct fsd_places *all, unsigned max);
+void fsd_places_fini(struct fsd_places *all);
+
+enum fsd_entry {
+	FSD_ENTRY_REFUSED, /* the call fails with VBUSY; `place` is void */
+	FSD_ENTRY_FREE,
+	FSD_ENTRY_TAKEN /* another call was slow: it fails with VBUSY */
+};
+/*
+ * A place for a call; to be left. A client gets one while it has fewer than are free. If it does not, it may get that of
+ * the slowest of the slow ones: among those of the same address, whose client has more places; and if no place at all is
+ * free, also among those of addresses that have more places. `now`: monotonic ns.
+ */
+enum fsd_entry fsd_place_enter(struct fsd_places *all, struct fsd_place *place, rxw_call *rx,
+			       const struct sockaddr_storage *peer, uint64_t now);
+/* Before and after each wait for the client. Without fsd_place_wait() the bytes only are counted. */
+void fsd_place_wait(struct fsd_place *place, uint64_t now);
+void fsd_place_got(struct fsd_place *place, uint64_t bytes, uint64_t now);
+/* The call is answered now: the place stays until it is left. False: it was lost, and the call has failed. */
+bool fsd_place_settle(struct fsd_places *all, struct fsd_place *place);
+void fsd_place_leave(struct fsd_places *all, struct fsd_place *place);
+
+#endif
