@@ -166,6 +166,7 @@ void rights_fill_status(const struct subject *subject, const struct store_fid *f
 					.links = v->links,
 					.length = v->length,
 					.version = v->version,
+					.pieces = subject->version->content.count,
 					.author = v->author,
 					.owner = v->owner,
 					.group = v->group,

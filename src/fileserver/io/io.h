@@ -12,25 +12,31 @@
 
 #include "fileserver/base/base.h"
 
-/* -- streams: the destination of bulk data; the reply of a call, or memory of a test -- */
+/* -- streams: the destination of file data; the reply of a call, or memory of a test -- */
 
 struct fsd_stream;
 
 /*
- * Like the functions of the same names in rxwire/call.h. Every failure is negative, and the call is
- * lost.
+ * Like the functions of the same names in rxwire/call.h, but -EAGAIN if there is no room now, which only
+ * happens if the call is deferred. Every other failure is negative, and the call is lost.
  */
 struct fsd_stream_ops {
+	/* Returns bytes written. */
 	ssize_t (*write)(struct fsd_stream *stream, const void *data, size_t length);
 	/* *count: elements of iov; on return those that are used. */
 	ssize_t (*reserve)(struct fsd_stream *stream, size_t length, struct iovec *iov,
 			   unsigned *count);
 	int (*commit)(struct fsd_stream *stream, size_t length);
+	/* Have `visit` called whenever there is room again, or the call is lost. NULL: always room. */
+	int (*watch)(struct fsd_stream *stream, void (*visit)(void *arg), void *arg);
 };
 
 struct fsd_stream {
 	const struct fsd_stream_ops *ops;
-	rxw_call *call; /* of a stream into a reply */
+	/* of a stream into a reply */
+	rxw_call *call;
+	void (*visit)(void *arg);
+	void *arg;
 };
 
 /* A stream into the reply of a call that a handler serves. */
@@ -46,15 +52,15 @@ int fsd_stream_write(struct fsd_stream *stream, const void *data, size_t length)
 
 struct fsd_timeline;
 
-#define FSD_READ_CACHE	"cached"  /* from the page cache, by the sending thread */
-#define FSD_READ_DIRECT "direct"  /* the sending thread waited for the disk */
+#define FSD_READ_CACHE	"cached"  /* from the page cache, by the thread that sends it */
+#define FSD_READ_DIRECT "direct"  /* from the disk, too little to be read ahead */
 #define FSD_READ_AHEAD	"ahead"	  /* by a reader thread */
 #define FSD_READ_NOT	"dropped" /* queued, but the call ended before the read began */
-#define FSD_SENT	"send" /* written to the call, including waits for room in its send queue */
+#define FSD_SENT	"send"	  /* written to the call */
 
 /* One part of one send; times are monotonic_ns(). */
 struct fsd_moment {
-	uint64_t send;		/* number of the fsd_send() that it belongs to, from 1 */
+	uint64_t send;		/* number of the flow that it belongs to, from 1 */
 	const char *what;	/* one of those above */
 	uint64_t offset, bytes; /* in the file */
 	uint64_t posted_ns;	/* when a read ahead was queued; else 0 */
@@ -73,7 +79,7 @@ struct fsd_moment {
 struct fsd_timeline *fsd_timeline_open(const char *path);
 /* Any thread. Errors of the file are reported by fsd_timeline_close(). */
 void fsd_timeline_add(struct fsd_timeline *timeline, const struct fsd_moment *moment);
-/* The number of a new send. Any thread. */
+/* The number of a new flow. Any thread. */
 uint64_t fsd_timeline_send(struct fsd_timeline *timeline);
 /* Returns 0, or -1 with errno if lines are missing. NULL is allowed. */
 int fsd_timeline_close(struct fsd_timeline *timeline);
@@ -84,22 +90,22 @@ struct fsd_readers;
 
 struct fsd_reader_stats {
 	uint64_t bytes_cached; /* from the page cache */
-	uint64_t bytes_direct; /* from the disk, by the thread of the handler */
-	uint64_t bytes_ahead;  /* read ahead by the threads */
+	uint64_t bytes_direct; /* from the disk, too little to be read ahead */
+	uint64_t bytes_ahead;  /* read ahead */
 	uint64_t reads_ahead;
-	uint64_t waits; /* times that a handler waited for a read ahead to finish */
+	uint64_t waits; /* times that a flow had to wait for the end of a read */
 	unsigned threads;
 };
 
 /*
  * At most `threads` reader threads, which are created on demand. `memory` limits the buffers of all
- * calls together, but each call that reads from the disk may use two of 128 KiB. All reads and
+ * flows together, but each flow that reads from the disk may use two of 128 KiB. All reads and
  * sends are recorded in `timeline`, unless it is NULL; it must exist until fsd_readers_stop().
  * Returns NULL without memory.
  */
 struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory,
 				      struct fsd_timeline *timeline);
-/* No send may be in progress. NULL is allowed. */
+/* No flow may be in progress. NULL is allowed. */
 void fsd_readers_stop(struct fsd_readers *readers);
 void fsd_readers_stats(struct fsd_readers *readers, struct fsd_reader_stats *stats);
 
@@ -115,20 +121,27 @@ struct fsd_source_ops {
 	 */
 	ssize_t (*read)(struct fsd_source *source, const struct iovec *iov, int count,
 			uint64_t offset, bool cached);
-	/* Whether all that was read so far is of one version: 0, -EIO or -errno. NULL: it is. */
-	int (*check)(struct fsd_source *source);
 };
 struct fsd_source {
 	const struct fsd_source_ops *ops;
 };
 
+/* -- flows: data on its way from a source into a stream -- */
+
 /*
- * Write `length` bytes of the source, starting at `offset`, to the stream. The source is checked on
- * the way and after the last byte. Returns 0; FSD_LOST; -EIO (the check failed, or the source is too
- * short); or another -errno of a read. After a failure abort the call: the stream has too few bytes,
- * or bytes of different versions.
+ * Write `length` bytes of the source, starting at `offset`, to the stream. It needs no thread: whichever
+ * thread finds room in the window reads on from the page cache, and only what is not there is read by
+ * a reader thread. `done` is called once, on any thread, perhaps before this function returns: with 0;
+ * FSD_LOST; -EIO (the source is too short); or another -errno of a read. After a failure abort the
+ * call: the stream has too few bytes. `done` ends the call; source and stream must exist until then.
+ * -ENOMEM: nothing was begun.
  */
-int fsd_send(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
-	     uint64_t length, struct fsd_stream *stream);
+int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
+		   uint64_t length, struct fsd_stream *stream,
+		   void (*done)(struct fsd_source *source, int result));
+
+/* The same for a few packets, on this thread, which waits for the disk. Returns the result. */
+int fsd_send_now(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
+		 uint64_t length, struct fsd_stream *stream);
 
 #endif

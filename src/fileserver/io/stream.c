@@ -2,17 +2,24 @@
 /* Streams into the replies of calls. */
 #include "fileserver/io/io.h"
 
+#include <errno.h>
 #include <rxwire/call.h>
+#include <rxwire/error.h>
+
+static ssize_t result_of(ssize_t n)
+{
+	return n == -RXW_EAGAIN ? -EAGAIN : n < 0 ? FSD_LOST : n;
+}
 
 static ssize_t call_write(struct fsd_stream *stream, const void *data, size_t length)
 {
-	return rxw_call_write(stream->call, data, length);
+	return result_of(rxw_call_write(stream->call, data, length));
 }
 
 static ssize_t call_reserve(struct fsd_stream *stream, size_t length, struct iovec *iov,
 			    unsigned *count)
 {
-	return rxw_call_reserve(stream->call, length, iov, count);
+	return result_of(rxw_call_reserve(stream->call, length, iov, count));
 }
 
 static int call_commit(struct fsd_stream *stream, size_t length)
@@ -20,10 +27,27 @@ static int call_commit(struct fsd_stream *stream, size_t length)
 	return rxw_call_commit(stream->call, length);
 }
 
+static void report_room(rxw_call *call, unsigned events, void *arg)
+{
+	const struct fsd_stream *stream = arg;
+
+	(void)call;
+	(void)events;
+	stream->visit(stream->arg);
+}
+
+static int call_watch(struct fsd_stream *stream, void (*visit)(void *arg), void *arg)
+{
+	stream->visit = visit;
+	stream->arg = arg;
+	return rxw_call_set_callback(stream->call, report_room, stream);
+}
+
 static const struct fsd_stream_ops call_ops = {
 	.write = call_write,
 	.reserve = call_reserve,
 	.commit = call_commit,
+	.watch = call_watch,
 };
 
 void fsd_stream_from_call(struct fsd_stream *stream, rxw_call *call)

@@ -58,6 +58,7 @@ struct fs_call {
 		struct fs_call
 			*call); /* after STORE_AGAIN: the operation, on a thread that may wait */
 	struct fs_change change;
+	struct fetch *fetch; /* fs_fetch.c: without a thread */
 	struct fsd_breaking *breaking; /* clients have to answer */
 	bool told;		       /* nothing but fs_settle() is left before the reply */
 	bool hasty;		       /* its thread must not wait */
@@ -181,6 +182,11 @@ void fs_audit(struct fs_call *call, int32_t code);
 const struct store_caller *fs_self_later(struct fs_call *call,
 					 void (*reply)(struct fs_call *call, int result),
 					 int (*again)(struct fs_call *call));
+/* Others may use the call from now on, and answer it; then fs_end(). False: the handler has to. */
+bool fs_defer(struct fs_call *call);
+/* A deferred call that changed nothing is answered by a thread that may wait. */
+void fs_answer_later(struct fs_call *call, int result,
+		     void (*reply)(struct fs_call *call, int result));
 /* After a reply: the call ends. `code`: what the client got. */
 void fs_end(struct fs_call *call, int32_t code);
 

@@ -196,6 +196,13 @@ void fs_leave(struct fs_call *call)
 	free(call->more_host_ids);
 }
 
+void fs_count(struct fs_call *call, int32_t code)
+{
+	fsd_count(&call->service->counters.calls, 1);
+	if (code)
+		fsd_count(&call->service->counters.failed, 1);
+}
+
 /* -- the audit log -- */
 
 /* A name does not outlive its handler. */

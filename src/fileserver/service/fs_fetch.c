@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: data of files, directories and symbolic links. */
 #include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <rxwire/error.h>
+#include <rxwire/rpc.h>
 #include <rxwire/xdr.h>
 
 #include "common/clock.h"
@@ -11,16 +14,22 @@
 #include "fileserver/service/fs_handlers.h"
 
 #define LENGTH_MAX  0x7fffffffull /* clients store the length of a reply in 31 bits */
-#define SMALL_PIECE 16384
+#define SMALL 32768 /* bytes: no more than any call may queue */
+#define PIECES_FEW 64	/* of a file that is read wherever there is room */
+#define PIECES	   1024 /* of a file whose list of pieces takes little memory */
 
-/* A fetch in progress; the source of fsd_send(). */
+/* A fetch in progress; the source of its flow. */
 struct fetch {
 	struct fsd_source source;
 	struct fs_call *call;
-	const AFSFid *fid;
+	AFSFid fid;
 	bool wide; /* FetchData64: the length is sent as a 64-bit number */
-	uint64_t offset, wanted;
-	struct fsd_stream stream;
+	uint64_t offset, wanted, length, begin;
+	AFSCallBack promise;
+	struct fsd_stream stream; /* into `reply`, whose progress it notes */
+	struct fsd_stream reply;
+	bool waits; /* for room */
+	struct fsd_place slot;
 	struct fs_place place;
 	struct store_reader *reader;
 	struct store_status status;
@@ -31,11 +40,75 @@ static ssize_t read_source(struct fsd_source *source, const struct iovec *iov, i
 {
 	const struct fetch *fetch = (struct fetch *)source;
 
+	/* Each piece is a system call, even if it is in the page cache: that is for a thread of the pool. */
+	if (cached && fetch->status.pieces > PIECES_FEW)
+		return -EAGAIN;
 	return fetch->place.store->ops->read(fetch->reader, iov, count, offset,
 					     cached ? STORE_CACHED : 0);
 }
 
 static const struct fsd_source_ops source_ops = {.read = read_source};
+
+/* -- the stream of a flow: a client that reads slowly may lose its place -- */
+
+static struct fetch *fetch_of(struct fsd_stream *stream)
+{
+	return (struct fetch *)(void *)((char *)stream - offsetof(struct fetch, stream));
+}
+
+static ssize_t note_room(struct fetch *fetch, ssize_t n)
+{
+	bool waits = n == -EAGAIN;
+
+	if (waits && !fetch->waits)
+		fsd_place_wait(&fetch->slot, monotonic_ns());
+	else if (!waits && fetch->waits)
+		fsd_place_got(&fetch->slot, 0, monotonic_ns());
+	fetch->waits = waits;
+	return n;
+}
+
+static ssize_t write_noting(struct fsd_stream *stream, const void *data, size_t length)
+{
+	struct fetch *fetch = fetch_of(stream);
+	ssize_t n = note_room(fetch, fetch->reply.ops->write(&fetch->reply, data, length));
+
+	if (n > 0)
+		fsd_place_got(&fetch->slot, (uint64_t)n, 0);
+	if (n > 0 && (size_t)n < length)
+		note_room(fetch, -EAGAIN);
+	return n;
+}
+
+static ssize_t reserve_noting(struct fsd_stream *stream, size_t length, struct iovec *iov,
+			      unsigned *count)
+{
+	struct fetch *fetch = fetch_of(stream);
+
+	return note_room(fetch, fetch->reply.ops->reserve(&fetch->reply, length, iov, count));
+}
+
+static int commit_noting(struct fsd_stream *stream, size_t length)
+{
+	struct fetch *fetch = fetch_of(stream);
+
+	fsd_place_got(&fetch->slot, length, 0);
+	return fetch->reply.ops->commit(&fetch->reply, length);
+}
+
+static int watch_reply(struct fsd_stream *stream, void (*visit)(void *arg), void *arg)
+{
+	struct fetch *fetch = fetch_of(stream);
+
+	return fetch->reply.ops->watch(&fetch->reply, visit, arg);
+}
+
+static const struct fsd_stream_ops noting_ops = {.write = write_noting,
+						 .reserve = reserve_noting,
+						 .commit = commit_noting,
+						 .watch = watch_reply};
+
+/* -- fetches -- */
 
 /* The number of bytes to send of an object of `size` bytes. */
 static uint64_t clip(const struct fetch *fetch, uint64_t size)
@@ -52,8 +125,8 @@ static int send_length(struct fetch *fetch, uint64_t length)
 	uint8_t head[8];
 
 	rxw_xdr_store64(head, length);
-	return fetch->wide ? fsd_stream_write(&fetch->stream, head, 8)
-			   : fsd_stream_write(&fetch->stream, head + 4, 4);
+	return fetch->wide ? fsd_stream_write(&fetch->reply, head, 8)
+			   : fsd_stream_write(&fetch->reply, head + 4, 4);
 }
 
 /* Sequential readers request a file in parts: have the next ones read ahead. */
@@ -74,9 +147,10 @@ static void look_ahead(struct fetch *fetch, uint64_t length)
 
 static void explain(const struct fetch *fetch, int rc)
 {
-	const AFSFid *fid = fetch->fid;
+	const AFSFid *fid = &fetch->fid;
 
-	if (!rc || rc == FSD_LOST)
+	/* A refused call has no line of its own, or anyone could fill the log. */
+	if (!rc || rc == FSD_LOST || rc == AFS_VBUSY)
 		return;
 	fsd_count(&fetch->call->service->counters.fetch_aborts, 1);
 	if (!fetch->call->service->exported && fsd_failure_of(rc) != FSD_FAILURES)
@@ -88,46 +162,128 @@ static void explain(const struct fetch *fetch, int rc)
 			   : rxw_code_text(rc));
 }
 
-/* Of directories and links, which are in memory. */
-static int send_small(struct fetch *fetch, uint64_t length)
+/* Everything was written, or the call has failed. */
+static int end_reading(struct fetch *fetch, uint64_t length, int rc)
 {
-	uint8_t piece[SMALL_PIECE];
-	uint64_t at = fetch->offset, end = at + length;
-	int rc = 0;
+	struct fsd_counters *counters = &fetch->call->service->counters;
+	int end;
 
-	while (!rc && at < end) {
-		struct iovec iov = {piece,
-				    end - at < sizeof(piece) ? (size_t)(end - at) : sizeof(piece)};
-		ssize_t n = fetch->place.store->ops->read(fetch->reader, &iov, 1, at, 0);
-
-		if (n <= 0)
-			return n ? (int)n : -EIO;
-		rc = fsd_stream_write(&fetch->stream, piece, (size_t)n);
-		at += (uint64_t)n;
-	}
-	return rc;
-}
-
-static int send_data(struct fetch *fetch)
-{
-	struct fsd_service *service = fetch->call->service;
-	uint64_t length = clip(fetch, fetch->status.length);
-	int rc = send_length(fetch, length), end;
-
-	if (!rc && fetch->status.kind != STORE_FILE)
-		rc = send_small(fetch, length);
-	else if (!rc)
-		rc = fsd_send(service->readers, &fetch->source, fetch->offset, length,
-			      &fetch->stream);
 	if (!rc && fetch->status.kind == STORE_FILE)
 		look_ahead(fetch, length);
 	end = fetch->place.store->ops->read_end(fetch->reader);
 	if (!rc)
 		rc = end;
 	if (!rc)
-		fsd_count(&service->counters.fetched_bytes, length);
+		fsd_count(&counters->fetched_bytes, length);
 	explain(fetch, rc);
+	fsd_count(&counters->fetches, 1);
+	fsd_count(&counters->fetch_ns, monotonic_ns() - fetch->begin);
 	return rc;
+}
+
+/* A client may take its time to read: a place, and a permit to keep a long list of pieces for that time. */
+static int take_place(struct fetch *fetch)
+{
+	struct fs_call *call = fetch->call;
+	struct fsd_service *service = call->service;
+	const struct sockaddr_storage *peer = &call->running.peer;
+	enum fsd_entry entry;
+
+	if (fetch->status.pieces > PIECES && !fsd_permit_take(&service->fragmented, call, peer))
+		return AFS_VBUSY;
+	entry = fsd_place_enter(&service->sending, &fetch->slot, call->rx, peer, monotonic_ns());
+	if (entry == FSD_ENTRY_TAKEN)
+		fsd_count(&service->counters.fetches_given_up, 1);
+	if (entry != FSD_ENTRY_REFUSED)
+		return 0;
+	fsd_permit_return(&service->fragmented, call);
+	return AFS_VBUSY;
+}
+
+static void leave_place(struct fetch *fetch)
+{
+	struct fs_call *call = fetch->call;
+
+	fsd_place_leave(&call->service->sending, &fetch->slot);
+	if (fetch->status.pieces > PIECES)
+		fsd_permit_return(&call->service->fragmented, call);
+}
+
+static void answer_fetch(struct fs_call *call, int rc)
+{
+	struct fetch *fetch = call->fetch;
+	int32_t (*reply)(rxw_call *rx, int32_t code, const AFSFetchStatus *st,
+			 const AFSCallBack *cb, const AFSVolSync *sync) =
+		fetch->wide ? RXAFS_FetchData64_reply : RXAFS_FetchData_reply;
+	AFSFetchStatus st = {0};
+	AFSVolSync sync = {0};
+	int32_t code;
+
+	rc = end_reading(fetch, fetch->length, rc);
+	code = rc == FSD_LOST ? RXW_CALL_DEAD : fs_code(call, rc);
+	if (!code) {
+		fs_fill(call, &fetch->status, &st);
+		fs_sync(call, &sync);
+	}
+	leave_place(fetch);
+	fs_audit(call, code);
+	code = reply(call->rx, code, &st, &fetch->promise, &sync);
+	fs_end(call, code);
+	free(fetch);
+}
+
+/* This thread receives, perhaps: only another one may wait for room in the audit log. */
+static void end_fetch(struct fsd_source *source, int rc)
+{
+	struct fs_call *call = ((struct fetch *)(void *)source)->call;
+
+	call->fetch = (struct fetch *)(void *)source;
+	if (call->service->audit_reads)
+		fs_answer_later(call, rc, answer_fetch);
+	else
+		answer_fetch(call, rc);
+}
+
+/* The handler returns; the call is answered when everything was written. */
+static int send_without_thread(const struct fetch *fetch)
+{
+	struct fetch *copy = malloc(sizeof(*copy));
+	int rc;
+
+	if (!copy)
+		return -ENOMEM;
+	*copy = *fetch;
+	copy->stream.ops = &noting_ops;
+	rc = take_place(copy);
+	if (rc) {
+		free(copy);
+		return rc;
+	}
+	if (!fs_defer(fetch->call)) {
+		leave_place(copy);
+		free(copy);
+		return AFS_VBUSY;
+	}
+	rc = fsd_flow_start(fetch->call->service->readers, &copy->source, copy->offset,
+			    copy->length, &copy->stream, end_fetch);
+	if (rc)
+		end_fetch(&copy->source, rc);
+	return RXW_RPC_DEFERRED;
+}
+
+static int send_data(struct fetch *fetch)
+{
+	int rc = send_length(fetch, fetch->length);
+
+	if (!rc && fetch->length > SMALL) {
+		rc = send_without_thread(fetch);
+		if (rc == RXW_RPC_DEFERRED)
+			return rc;
+	} else if (!rc) {
+		rc = fsd_send_now(fetch->call->service->readers, &fetch->source, fetch->offset,
+				  fetch->length, &fetch->reply);
+	}
+	return end_reading(fetch, fetch->length, rc);
 }
 
 static bool fits(const struct fetch *fetch)
@@ -143,13 +299,12 @@ static bool fits(const struct fetch *fetch)
 static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, AFSVolSync *sync)
 {
 	struct fs_call *call = fetch->call;
-	struct fsd_counters *counters = &call->service->counters;
-	uint64_t begin = monotonic_ns();
 	struct store *store;
-	int rc = fs_find(call, fetch->fid, &fetch->place);
+	int rc = fs_find(call, &fetch->fid, &fetch->place);
 
+	fetch->begin = monotonic_ns();
 	memset(cb, 0, sizeof(*cb));
-	fs_note(call, fetch->fid, NULL);
+	fs_note(call, &fetch->fid, NULL);
 	if (rc)
 		return rc;
 	/* Give the promise first, so that a change during the transfer breaks it. */
@@ -157,20 +312,19 @@ static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, 
 	store = fetch->place.store;
 	rc = store->ops->read_begin(store, &call->self, &fetch->place.fid, &fetch->reader,
 				    &fetch->status);
-	if (!fs_settled(call, fetch->fid) && !rc) {
+	if (!fs_settled(call, &fetch->fid) && !rc) {
 		store->ops->read_end(fetch->reader);
 		rc = AFS_VBUSY;
 	}
 	if (rc)
 		return rc;
-	if (fits(fetch)) {
-		rc = send_data(fetch);
-	} else {
-		store->ops->read_end(fetch->reader);
-		rc = -EFBIG;
+	if (!fits(fetch)) {
+		end_reading(fetch, 0, -EFBIG);
+		return -EFBIG;
 	}
-	fsd_count(&counters->fetches, 1);
-	fsd_count(&counters->fetch_ns, monotonic_ns() - begin);
+	fetch->promise = *cb;
+	fetch->length = clip(fetch, fetch->status.length);
+	rc = send_data(fetch);
 	if (rc)
 		return rc;
 	fs_fill(call, &fetch->status, st);
@@ -184,11 +338,11 @@ int32_t fs_fetch_data(void *context, rxw_call *rx, const AFSFid *fid, int32_t po
 	/* Signed in the protocol; the sign is kept. */
 	struct fetch fetch = {.source = {&source_ops},
 			      .call = context,
-			      .fid = fid,
+			      .fid = *fid,
 			      .offset = (uint64_t)(int64_t)pos,
 			      .wanted = (uint64_t)(int64_t)length};
 
-	fsd_stream_from_call(&fetch.stream, rx);
+	fsd_stream_from_call(&fetch.reply, rx);
 	return fetch_data(&fetch, st, cb, sync);
 }
 
@@ -197,11 +351,11 @@ int32_t fs_fetch_data64(void *context, rxw_call *rx, const AFSFid *fid, int64_t 
 {
 	struct fetch fetch = {.source = {&source_ops},
 			      .call = context,
-			      .fid = fid,
+			      .fid = *fid,
 			      .wide = true,
 			      .offset = (uint64_t)pos,
 			      .wanted = (uint64_t)length};
 
-	fsd_stream_from_call(&fetch.stream, rx);
+	fsd_stream_from_call(&fetch.reply, rx);
 	return fetch_data(&fetch, st, cb, sync);
 }

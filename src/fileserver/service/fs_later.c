@@ -174,10 +174,8 @@ static void release(struct fsd_later *later)
 	pthread_mutex_unlock(&later->lock);
 }
 
-/* Before the operation is queued: from then on others may use the call. */
-static bool leave(struct store_later *of)
+bool fs_defer(struct fs_call *call)
 {
-	struct fs_call *call = fs_of_later(of);
 	struct fsd_later *later = &call->service->later;
 
 	if (!hold(later))
@@ -188,6 +186,21 @@ static bool leave(struct store_later *of)
 	}
 	release(later);
 	return false;
+}
+
+void fs_answer_later(struct fs_call *call, int result,
+		     void (*reply)(struct fs_call *call, int result))
+{
+	call->reply = reply;
+	call->later.result = result;
+	call->told = true;
+	hand_over(call);
+}
+
+/* Before the operation is queued: from then on others may use the call. */
+static bool leave(struct store_later *of)
+{
+	return fs_defer(fs_of_later(of));
 }
 
 /* Calls that have to wait for clients go to other threads. Returns the rest. */

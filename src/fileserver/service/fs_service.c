@@ -59,13 +59,6 @@ static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
 	return fs_enter(context, rx, opcode, function);
 }
 
-void fs_count(struct fs_call *call, int32_t code)
-{
-	fsd_count(&call->service->counters.calls, 1);
-	if (code)
-		fsd_count(&call->service->counters.failed, 1);
-}
-
 int32_t fsd_fs_serve(rxw_call *rx, void *service)
 {
 	struct fs_call *call = calloc(1, sizeof(*call));

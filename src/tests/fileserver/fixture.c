@@ -378,7 +378,14 @@ static ssize_t memory_write(struct fsd_stream *stream, const void *data, size_t 
 	if (m->on_write)
 		m->on_write(m->arg, m->reply_length, length);
 	if (m->fail_at && m->reply_length + length > m->fail_at)
-		return -5;
+		return FSD_LOST;
+	if (m->has_window && !m->offer) {
+		size_t room = atomic_load(&m->window) - m->reply_length;
+
+		if (!room)
+			return -EAGAIN;
+		length = length < room ? length : room;
+	}
 	if (m->discard) {
 		m->reply_length += length;
 		return (ssize_t)length;
@@ -403,7 +410,11 @@ static ssize_t memory_reserve(struct fsd_stream *stream, size_t length, struct i
 
 	ck_assert_uint_eq(m->offered, 0);
 	if (m->fail_at && m->reply_length >= m->fail_at)
-		return -5;
+		return FSD_LOST;
+	if (m->has_window && atomic_load(&m->window) - m->reply_length < length)
+		length = atomic_load(&m->window) - m->reply_length;
+	if (!length)
+		return -EAGAIN;
 	if (length > 40 * slot)
 		length = 40 * slot;
 	if (length > *count * slot)
@@ -425,14 +436,24 @@ static int memory_commit(struct fsd_stream *stream, size_t length)
 
 	ck_assert_uint_le(length, m->offered);
 	m->offered = 0;
-	m->offer = NULL;
 	ssize_t n = length ? memory_write(stream, offer, length) : 0;
 
+	m->offer = NULL;
 	free(offer);
-	return n < 0 ? -5 : 0;
+	return n < 0 ? FSD_LOST : 0;
+}
+
+static int memory_watch(struct fsd_stream *stream, void (*visit)(void *arg), void *arg)
+{
+	struct memory_stream *m = (struct memory_stream *)stream;
+
+	m->visit = visit;
+	m->visited = arg;
+	return 0;
 }
 
 static const struct fsd_stream_ops memory_ops = {
+	.watch = memory_watch,
 	.write = memory_write,
 	.reserve = memory_reserve,
 	.commit = memory_commit,
@@ -630,7 +651,10 @@ struct fsd_file *slow_layer_open(struct slow_layer *slow, struct fsd_stat *st)
 struct file_source {
 	struct fsd_source base;
 	struct fsd_file *file;
-	const struct fsd_stat *expect;
+	pthread_mutex_t lock; /* covers the rest */
+	pthread_cond_t ended;
+	bool over;
+	int result;
 };
 
 static ssize_t file_read(struct fsd_source *source, const struct iovec *iov, int count,
@@ -641,25 +665,33 @@ static ssize_t file_read(struct fsd_source *source, const struct iovec *iov, int
 	return file->layer->ops->preadv(file, iov, count, offset, cached ? FSD_READ_CACHED : 0);
 }
 
-static int file_check(struct fsd_source *source)
-{
-	struct file_source *s = (struct file_source *)source;
-	struct fsd_stat st;
-	int rc = s->file->layer->ops->stat_file(s->file, &st);
+static const struct fsd_source_ops file_ops = {.read = file_read};
 
-	if (rc)
-		return rc;
-	return fsd_stat_same(&st, s->expect) && st.links > 0 ? 0 : -EIO;
+static void note_sent(struct fsd_source *source, int result)
+{
+	struct file_source *file = (struct file_source *)source;
+
+	pthread_mutex_lock(&file->lock);
+	ck_assert(!file->over);
+	file->over = true;
+	file->result = result;
+	pthread_cond_signal(&file->ended);
+	pthread_mutex_unlock(&file->lock);
 }
 
-static const struct fsd_source_ops file_ops = {.read = file_read, .check = file_check};
-
-int send_file(struct fsd_readers *readers, struct fsd_file *file, const struct fsd_stat *expect,
-	      uint64_t offset, uint64_t length, struct fsd_stream *stream)
+int send_file(struct fsd_readers *readers, struct fsd_file *file, uint64_t offset, uint64_t length,
+	      struct fsd_stream *stream)
 {
-	struct file_source source = {.base.ops = &file_ops, .file = file, .expect = expect};
+	struct file_source source = {.base.ops = &file_ops, .file = file};
 
-	return fsd_send(readers, &source.base, offset, length, stream);
+	pthread_mutex_init(&source.lock, NULL);
+	pthread_cond_init(&source.ended, NULL);
+	ck_assert_int_eq(fsd_flow_start(readers, &source.base, offset, length, stream, note_sent), 0);
+	pthread_mutex_lock(&source.lock);
+	while (!source.over)
+		pthread_cond_wait(&source.ended, &source.lock);
+	pthread_mutex_unlock(&source.lock);
+	return source.result;
 }
 
 rxw_security *token_for_rxkad(rxw_keys *keys, const char *name, uint8_t level)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of readers.c: bytes, reading ahead, limits, changes, failures. */
+/* Tests of flows and their readers: bytes, reading ahead, limits, windows, failures. */
 #include "tests/fileserver/fixture.h"
 #include "tests/main.h"
 
@@ -51,7 +51,7 @@ START_TEST(bytes_from_disk)
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
 		m.reply_length = 0;
 		ck_assert_int_eq(
-			send_file(readers, file, &st, ranges[i][0], ranges[i][1], &m.stream), 0);
+			send_file(readers, file, ranges[i][0], ranges[i][1], &m.stream), 0);
 		check_bytes(ranges[i][0], ranges[i][1]);
 	}
 	teardown();
@@ -64,7 +64,7 @@ START_TEST(bytes_from_cache)
 
 	setup(20 * MIB, 0, 4, 8 * MIB);
 	slow->cached_below = 20 * MIB;
-	ck_assert_int_eq(send_file(readers, file, &st, 11, 20 * MIB - 11, &m.stream), 0);
+	ck_assert_int_eq(send_file(readers, file, 11, 20 * MIB - 11, &m.stream), 0);
 	check_bytes(11, 20 * MIB - 11);
 	ck_assert_uint_eq(slow->reads, 0);
 	fsd_readers_stats(readers, &stats);
@@ -78,7 +78,7 @@ START_TEST(cached_beginning)
 {
 	setup(20 * MIB, 0, 4, 8 * MIB);
 	slow->cached_below = 3 * MIB + 12345;
-	ck_assert_int_eq(send_file(readers, file, &st, 0, 20 * MIB, &m.stream), 0);
+	ck_assert_int_eq(send_file(readers, file, 0, 20 * MIB, &m.stream), 0);
 	check_bytes(0, 20 * MIB);
 	ck_assert_uint_gt(slow->reads, 0);
 	for (unsigned i = 0; i < slow->reads; i++)
@@ -144,7 +144,7 @@ START_TEST(reads_start_ahead_of_the_wire)
 	m.arg = &wire;
 	m.discard = true;
 	begin = monotonic_ns();
-	ck_assert_int_eq(send_file(readers, file, &st, 0, SLOW_CHUNKS * MIB, &m.stream), 0);
+	ck_assert_int_eq(send_file(readers, file, 0, SLOW_CHUNKS * MIB, &m.stream), 0);
 	wall = monotonic_ns() - begin;
 	ck_assert_uint_eq(m.reply_length, SLOW_CHUNKS * MIB);
 	ck_assert_uint_eq(wire.writes, SLOW_CHUNKS);
@@ -179,7 +179,7 @@ START_TEST(memory_limit)
 	setup(64 * MIB, 1, 16, 4 * MIB);
 	m.on_write = count_at_first;
 	m.arg = &seen;
-	ck_assert_int_eq(send_file(readers, file, &st, 0, 64 * MIB, &m.stream), 0);
+	ck_assert_int_eq(send_file(readers, file, 0, 64 * MIB, &m.stream), 0);
 	/* 4 MiB in reads of one: four buffers */
 	ck_assert_uint_eq(seen, 4);
 	ck_assert_uint_le(slow->most_running, 4);
@@ -199,7 +199,7 @@ static void *send_main(void *arg)
 	struct sender *s = arg;
 
 	memory_stream_init(&s->m);
-	s->rc = send_file(readers, file, &st, 0, 8 * MIB, &s->m.stream);
+	s->rc = send_file(readers, file, 0, 8 * MIB, &s->m.stream);
 	return NULL;
 }
 
@@ -224,38 +224,109 @@ START_TEST(many_share_the_memory)
 }
 END_TEST
 
-static void touch_at(void *arg, size_t total, size_t length)
-{
-	size_t at = *(size_t *)arg;
+/* A call whose peer acknowledges a part at a time. Its callback never runs twice at a time. */
+struct paced_call {
+	struct memory_stream m;
+	struct fsd_source source;
+	pthread_mutex_t callback; /* held while it runs; the end of the call waits for it */
+	size_t step;
+	_Atomic bool over;
+	int result;
+};
 
-	if (total <= at && at < total + length) {
-		pthread_mutex_lock(&slow->lock);
-		slow->mtime_ns++;
-		pthread_mutex_unlock(&slow->lock);
-	}
+static _Thread_local bool in_callback;
+
+static ssize_t read_paced(struct fsd_source *source, const struct iovec *iov, int count,
+			  uint64_t offset, bool cached)
+{
+	(void)source;
+	return file->layer->ops->preadv(file, iov, count, offset, cached ? FSD_READ_CACHED : 0);
 }
 
-START_TEST(change_is_noticed)
+static const struct fsd_source_ops paced_ops = {.read = read_paced};
+
+static void end_paced(struct fsd_source *source, int result)
 {
-	size_t at = 0;
+	struct paced_call *call =
+		(struct paced_call *)(void *)((char *)source - offsetof(struct paced_call, source));
 
-	/*
-	 * from the cache, from the disk, and a short one; at the start, in the middle and with the
-	 * last byte
-	 */
-	for (int i = 0; i < 3; i++) {
-		for (int j = 0; j < 3; j++) {
-			uint64_t size = i == 2 ? 100000 : 20 * MIB;
+	if (!in_callback)
+		pthread_mutex_lock(&call->callback);
+	ck_assert(!call->over);
+	call->result = result;
+	if (!in_callback)
+		pthread_mutex_unlock(&call->callback);
+	atomic_store(&call->over, true);
+}
 
-			setup(size, 0, 4, 8 * MIB);
-			slow->cached_below = i == 0 ? size : 0;
-			m.on_write = touch_at;
-			m.arg = &at;
-			at = j == 0 ? 0 : j == 1 ? size / 2 : size - 1;
-			ck_assert_int_eq(send_file(readers, file, &st, 0, size, &m.stream), -EIO);
-			teardown();
-		}
+static void acknowledge(struct paced_call *call)
+{
+	pthread_mutex_lock(&call->callback);
+	if (!call->over) {
+		in_callback = true;
+		atomic_fetch_add(&call->m.window, call->step);
+		call->m.visit(call->m.visited);
+		in_callback = false;
 	}
+	pthread_mutex_unlock(&call->callback);
+}
+
+/*
+ * Room comes in parts that fit nothing: less than a packet, packets and a half, more than a buffer. Every byte
+ * arrives once and in order, from the page cache, from the disk, and from both in turn.
+ */
+START_TEST(room_comes_in_parts)
+{
+	static const size_t steps[] = {700, 2200, 99991, 3 * MIB + 1};
+	const uint64_t size = 6 * MIB + 12345;
+
+	for (unsigned i = 0; i < 12; i++) {
+		struct paced_call call = {.step = steps[i % 4], .source.ops = &paced_ops};
+
+		setup(size, 0, 4, 8 * MIB);
+		slow->cached_below = i < 4 ? size : i < 8 ? 0 : 2 * MIB + 77;
+		memory_stream_init(&call.m);
+		call.m.has_window = true;
+		pthread_mutex_init(&call.callback, NULL);
+		ck_assert_int_eq(fsd_flow_start(readers, &call.source, 0, size, &call.m.stream,
+						end_paced),
+				 0);
+		while (!call.over)
+			acknowledge(&call);
+		ck_assert_int_eq(call.result, 0);
+		ck_assert_uint_eq(call.m.reply_length, size);
+		for (uint64_t at = 0; at < size; at++)
+			if (call.m.reply[at] != slow_layer_byte(at))
+				ck_abort_msg("byte %llu differs", (unsigned long long)at);
+		memory_stream_free(&call.m);
+		teardown();
+	}
+}
+END_TEST
+
+/* A call ends while reads for it are queued and in progress: visits wait for none, and all is freed. */
+START_TEST(a_call_ends_while_it_is_read)
+{
+	struct paced_call call = {.step = 1, .source.ops = &paced_ops};
+	uint64_t begin;
+
+	setup(64 * MIB, 300, 2, 64 * MIB);
+	memory_stream_init(&call.m);
+	call.m.has_window = true;
+	call.m.fail_at = 1;
+	pthread_mutex_init(&call.callback, NULL);
+	ck_assert_int_eq(
+		fsd_flow_start(readers, &call.source, 0, 64 * MIB, &call.m.stream, end_paced), 0);
+	begin = monotonic_ns();
+	for (int i = 0; i < 100; i++)
+		acknowledge(&call);
+	printf("visits took %.1f ms\n", (double)(monotonic_ns() - begin) / 1e6);
+	while (!call.over)
+		usleep(1000);
+	ck_assert_int_eq(call.result, FSD_LOST);
+	ck_assert_uint_le(slow->reads, 4); /* those that had begun */
+	memory_stream_free(&call.m);
+	teardown();
 }
 END_TEST
 
@@ -265,7 +336,7 @@ START_TEST(shrunk_file_is_never_padded)
 		setup(20 * MIB, 0, 4, 8 * MIB);
 		slow->real_size = 13 * MIB + 77;
 		slow->cached_below = i ? 20 * MIB : 0;
-		ck_assert_int_eq(send_file(readers, file, &st, 0, 20 * MIB, &m.stream), -EIO);
+		ck_assert_int_eq(send_file(readers, file, 0, 20 * MIB, &m.stream), -EIO);
 		ck_assert_uint_le(m.reply_length, 13 * MIB + 77);
 		for (uint64_t j = 0; j < m.reply_length; j += 101)
 			ck_assert_uint_eq(m.reply[j], slow_layer_byte(j));
@@ -279,12 +350,12 @@ START_TEST(disk_error_is_passed_on)
 	setup(20 * MIB, 1, 4, 8 * MIB);
 	slow->fail = ENXIO;
 	slow->fail_from = 10 * MIB;
-	ck_assert_int_eq(send_file(readers, file, &st, 0, 20 * MIB, &m.stream), -ENXIO);
+	ck_assert_int_eq(send_file(readers, file, 0, 20 * MIB, &m.stream), -ENXIO);
 	ck_assert_uint_le(m.reply_length, 10 * MIB);
 	teardown();
 	setup(100000, 1, 4, 8 * MIB);
 	slow->fail = EIO;
-	ck_assert_int_eq(send_file(readers, file, &st, 0, 100000, &m.stream), -EIO);
+	ck_assert_int_eq(send_file(readers, file, 0, 100000, &m.stream), -EIO);
 	ck_assert_uint_eq(m.reply_length, 0);
 	teardown();
 }
@@ -296,7 +367,7 @@ START_TEST(dead_call_ends_at_once)
 		setup(64 * MIB, 5, 4, 8 * MIB);
 		slow->cached_below = i ? 64 * MIB : 0;
 		m.fail_at = 3 * MIB;
-		ck_assert_int_eq(send_file(readers, file, &st, 0, 64 * MIB, &m.stream), FSD_LOST);
+		ck_assert_int_eq(send_file(readers, file, 0, 64 * MIB, &m.stream), FSD_LOST);
 		ck_assert_uint_lt(slow->reads, 20);
 		teardown();
 	}
@@ -359,7 +430,7 @@ static size_t drawn(uint64_t size, uint64_t cached_below, size_t memory, struct 
 	ck_assert_ptr_nonnull(timeline);
 	setup(size, 1, 16, memory);
 	slow->cached_below = cached_below;
-	ck_assert_int_eq(send_file(readers, file, &st, 0, size, &m.stream), 0);
+	ck_assert_int_eq(send_file(readers, file, 0, size, &m.stream), 0);
 	check_bytes(0, size);
 	teardown();
 	ck_assert_int_eq(fsd_timeline_close(timeline), 0);
@@ -472,6 +543,6 @@ END_TEST
 
 TEST_MAIN_WITHIN(120, "readers", bytes_from_disk, bytes_from_cache, cached_beginning,
 		 reads_start_ahead_of_the_wire, memory_limit, many_share_the_memory,
-		 change_is_noticed, shrunk_file_is_never_padded, disk_error_is_passed_on,
+		 room_comes_in_parts, a_call_ends_while_it_is_read, shrunk_file_is_never_padded, disk_error_is_passed_on,
 		 dead_call_ends_at_once, no_read_waits_for_a_send, time_line_is_complete,
 		 time_line_file_errors)

@@ -2,11 +2,14 @@
 /* Bounds of calls: the work of short requests, and changes that cannot be recorded. */
 #include "tests/fileserver/shop.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 
 #include "afs/numbers.h"
 #include "afs/vl.h"
 #include "fileserver/audit/audit.h"
+#include "fileserver/service/private.h"
 #include "tests/main.h"
 
 static struct shop shop;
@@ -132,4 +135,57 @@ START_TEST(listed_volumes)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "bounds", listed_volumes, unrecorded_changes)
+static int fragmented_begin(struct store *store, const struct store_caller *caller,
+			    const struct store_fid *object, struct store_reader **reader,
+			    struct store_status *status)
+{
+	int rc = working_ops->read_begin(store, caller, object, reader, status);
+
+	status->pieces = 1025;
+	return rc;
+}
+
+/* Slow readers cannot make the server hold the lists of pieces of any number of files. */
+START_TEST(reads_of_fragmented_files_need_permits)
+{
+	struct sockaddr_storage peer = {.ss_family = AF_INET};
+	static uint8_t piece[20000], back[2 * sizeof(piece)];
+	struct shop_client *a;
+	AFSFetchStatus st;
+	struct fsd_permits *permits;
+	AFSFid file, root;
+
+	shop_make(&shop);
+	shop_serve(&shop);
+	a = shop_client(&shop, 0);
+	root = shop_root(&shop);
+	permits = &shop.service->fragmented;
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(shop_put(a, &file, sizeof(piece), sizeof(piece), 2 * sizeof(piece), piece,
+				  sizeof(piece), &st),
+			 0);
+	working_ops = shop.store->ops;
+	struct store_ops fragmented = *working_ops;
+
+	fragmented.read_begin = fragmented_begin;
+	shop.store->ops = &fragmented;
+	for (unsigned i = 0; i < FSD_FRAGMENTED_MAX; i++) {
+		((struct sockaddr_in *)&peer)->sin_addr.s_addr = htonl(0x0a000001 + i);
+		ck_assert(fsd_permit_take(permits, &permits->holder[i], &peer));
+	}
+	ck_assert_int_eq(shop_get(a, &file, 0, sizeof(back), back, &st, NULL), -AFS_VBUSY);
+	ck_assert_int_eq(shop_get(a, &file, 0, 1000, back, &st, NULL), 1000);
+	fsd_permit_return(permits, &permits->holder[7]);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_int_eq(shop_get(a, &file, 0, sizeof(back), back, &st, NULL),
+				 (int64_t)sizeof(back));
+		/* The permit is returned before the reply ends. */
+		ck_assert_uint_eq(atomic_load(&permits->count), FSD_FRAGMENTED_MAX - 1);
+	}
+	shop.store->ops = working_ops;
+	shop_close(&shop);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(120, "bounds", listed_volumes, reads_of_fragmented_files_need_permits,
+		 unrecorded_changes)

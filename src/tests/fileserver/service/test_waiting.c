@@ -610,6 +610,65 @@ START_TEST(slowest_store)
 }
 END_TEST
 
+static unsigned sending(void)
+{
+	struct fsd_places *all = &shop.service->sending;
+	unsigned count;
+
+	pthread_mutex_lock(&all->lock);
+	count = all->count;
+	pthread_mutex_unlock(&all->lock);
+	return count;
+}
+
+/* A fetch of which only the first bytes are read. */
+static void slow_fetch(struct slow *slow, unsigned client, const AFSFid *file, uint64_t length)
+{
+	uint8_t head[8];
+
+	slow->connection = shop_connect(&shop, client, AFS_SERVICE_FS);
+	ck_assert_int_eq(rxw_call_begin(slow->connection, NULL, &slow->call), 0);
+	ck_assert_int_eq(StartRXAFS_FetchData64(slow->call, file, 0, (int64_t)length), 0);
+	ck_assert_int_eq(rxw_call_read(slow->call, head, sizeof(head)), sizeof(head));
+}
+
+/*
+ * Unread fetches hold all places and no thread. Another client is refused until one of them is slow, and
+ * then gets its place. One that reads keeps its own.
+ */
+START_TEST(slowest_fetch)
+{
+	static char large[3 << 20], got[sizeof(large)];
+	struct slow slow[2], reader;
+	AFSFid file;
+	int64_t n;
+
+	setup();
+	shop.service->sending.max = 3;
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(
+		shop_put(a, &file, 0, sizeof(large), sizeof(large), large, sizeof(large), &st), 0);
+	for (unsigned i = 0; i < 2; i++)
+		slow_fetch(&slow[i], i, &file, sizeof(large));
+	slow_fetch(&reader, 2, &file, sizeof(large));
+	ck_assert_uint_eq(sending(), 3);
+	do {
+		ck_assert_int_eq(rxw_call_read(reader.call, got, 16384), 16384);
+		usleep(20000);
+		n = shop_get(shop_client(&shop, 3), &file, 0, sizeof(got), got, &st, &cb);
+	} while (n == -AFS_VBUSY);
+	ck_assert_int_eq(n, sizeof(got));
+	ck_assert_uint_eq(shop.service->counters.fetches_given_up, 1);
+	ck_assert_int_eq(rxw_call_error(reader.call, NULL), 0);
+	for (unsigned i = 0; i < 2; i++)
+		slow_drop(&slow[i]);
+	slow_drop(&reader);
+	while (sending())
+		usleep(1000);
+	teardown();
+}
+END_TEST
+
 /* While places are free, a store may take as long as it likes. */
 START_TEST(slow_but_alone)
 {
@@ -641,4 +700,4 @@ END_TEST
 TEST_MAIN_WITHIN(120, "calls that wait", replies_wait_for_breaks, deferred_replies_wait_for_breaks,
 		 deferred_replies_are_in_the_log, deferred_changes_end,
 		 replies_do_not_wait_for_ever, stuck_client, lock_of_stuck_client, blocked_writers,
-		 slow_stores, slowest_store, slow_but_alone)
+		 slow_stores, slowest_fetch, slowest_store, slow_but_alone)

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Flows: file data on its way into replies, without a thread. A flow is run by whichever thread finds
+ * that it can go on: the one that received an ACK, a reader whose read is done, or the handler at the
+ * beginning. Cached pages are read straight into the packets. The pool reads the rest, several large
+ * reads ahead of the send position.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "fileserver/io/private.h"
+
+#define CHUNK_MIN ((size_t)128 << 10)
+#define CHUNK_MAX ((size_t)1 << 20)
+#define DEPTH_MIN 2
+#define DIRECT_MAX ((uint64_t)256 << 10) /* up to this size there is nothing to read ahead */
+#define DIRECT_BYTES ((size_t)64 << 10)
+#define CACHED_RUN 8 /* reading ahead stops after this many reads in a row from the page cache */
+/*
+ * If this much was in the page cache since the last read of the disk, the kernel is reading ahead.
+ * With more flows than CPUs it is then cheapest to follow the kernel: a large buffer has left the CPU
+ * cache when it is sent.
+ */
+#define KERNEL_AHEAD ((uint64_t)2 << 20)
+#define SLOTS_IOV    64
+
+/*
+ * Used only by the thread that runs it: the one that raised the visits of `base` from 0. The reads are
+ * in file order: ring[first .. first + count).
+ */
+struct fsd_flow {
+	struct asker base;
+	struct fsd_readers *readers;
+	struct fsd_stream *stream;
+	void (*done)(struct fsd_source *source, int result);
+	uint64_t offset, left;
+	uint64_t waited; /* offset of the last read of the disk */
+	uint64_t cached; /* bytes, for the statistics */
+	struct chunk ring[DEPTH_MAX];
+	unsigned first, count;
+	size_t written;	       /* bytes of the first chunk */
+	uint64_t next;	       /* offset of the next read, while there are chunks */
+	unsigned cached_reads; /* chunks in a row that came from the page cache */
+	unsigned depth;	       /* intended chunks */
+	bool ahead;	       /* they are posted as long as there are more */
+	size_t chunk_bytes;
+	size_t ahead_bytes;	   /* of a chunk that is read ahead; 0: none was so far */
+	uint8_t *spare[DEPTH_MAX]; /* buffers of spare_bytes that are not in use */
+	unsigned spares;
+	size_t spare_bytes;
+	int result;
+};
+
+static uint64_t now_ns(const struct fsd_flow *flow)
+{
+	return flow->readers->timeline ? monotonic_ns() : 0;
+}
+
+static void note_moment(const struct fsd_flow *flow, const char *what, size_t bytes, uint64_t begin)
+{
+	struct fsd_timeline *timeline = flow->readers->timeline;
+	bool goes_on = flow->next < flow->offset + flow->left && flow->cached_reads < CACHED_RUN;
+	struct fsd_moment moment = {.send = flow->base.number,
+				    .what = what,
+				    .offset = flow->offset,
+				    .bytes = bytes,
+				    .begin_ns = begin,
+				    .ahead = flow->count,
+				    .allowed = flow->count && goes_on ? flow->depth : flow->count};
+
+	if (!timeline)
+		return;
+	moment.end_ns = monotonic_ns();
+	fsd_timeline_add(timeline, &moment);
+}
+
+static void advance_flow(struct fsd_flow *flow, size_t bytes)
+{
+	flow->offset += bytes;
+	flow->left -= bytes;
+}
+
+/* -- from the page cache -- */
+
+/*
+ * The next run of packets. With `cached`, only what needs no disk. Bytes; 0: not in the page
+ * cache; -EAGAIN: no room; another -errno, or FSD_LOST.
+ */
+static ssize_t fill_slots(struct fsd_flow *flow, bool cached)
+{
+	struct fsd_stream *stream = flow->stream;
+	struct iovec iov[SLOTS_IOV];
+	unsigned count = SLOTS_IOV;
+	ssize_t room = stream->ops->reserve(stream, (size_t)flow->left, iov, &count), n;
+	uint64_t begin;
+
+	if (room <= 0)
+		return room == -EAGAIN ? -EAGAIN : FSD_LOST;
+	begin = now_ns(flow);
+	n = flow->base.source->ops->read(flow->base.source, iov, (int)count, flow->offset, cached);
+	if (n > 0)
+		note_moment(flow, cached ? FSD_READ_CACHE : FSD_READ_DIRECT, (size_t)n, begin);
+	begin = now_ns(flow);
+	if (stream->ops->commit(stream, n > 0 ? (size_t)n : 0) < 0)
+		return FSD_LOST;
+	if (n == -EAGAIN)
+		return 0;
+	if (n <= 0)
+		return n ? n : -EIO;
+	note_moment(flow, FSD_SENT, (size_t)n, begin);
+	advance_flow(flow, (size_t)n);
+	return n;
+}
+
+/* -- from the disk -- */
+
+/* Bytes of buffers that one flow may use. */
+static size_t share_memory(struct fsd_readers *readers, unsigned more)
+{
+	size_t share;
+
+	pthread_mutex_lock(&readers->lock);
+	readers->active += more;
+	share = readers->memory / (readers->active ? readers->active : 1);
+	pthread_mutex_unlock(&readers->lock);
+	return share;
+}
+
+static void update_depth(struct fsd_flow *flow)
+{
+	size_t depth = share_memory(flow->readers, 0) / flow->chunk_bytes;
+
+	flow->depth = depth < DEPTH_MIN ? DEPTH_MIN : depth > DEPTH_MAX ? DEPTH_MAX : (unsigned)depth;
+}
+
+static bool follows_kernel(const struct fsd_flow *flow)
+{
+	struct fsd_readers *readers = flow->readers;
+	bool many;
+
+	if (flow->offset - flow->waited < KERNEL_AHEAD)
+		return false;
+	pthread_mutex_lock(&readers->lock);
+	many = readers->flows > readers->processors;
+	pthread_mutex_unlock(&readers->lock);
+	return many;
+}
+
+/* Decides how much to read at a time, and whether ahead of the wire. */
+static void choose_chunks(struct fsd_flow *flow)
+{
+	flow->depth = 1;
+	flow->ahead = false;
+	if (flow->left <= DIRECT_MAX) {
+		flow->chunk_bytes = (size_t)flow->left;
+		return;
+	}
+	if (follows_kernel(flow)) {
+		flow->chunk_bytes = DIRECT_BYTES;
+		return;
+	}
+	if (!flow->ahead_bytes) {
+		size_t share = share_memory(flow->readers, 1);
+
+		flow->ahead_bytes = CHUNK_MAX;
+		while (flow->ahead_bytes > CHUNK_MIN && flow->ahead_bytes * 4 > share)
+			flow->ahead_bytes /= 2;
+	}
+	flow->ahead = true;
+	flow->chunk_bytes = flow->ahead_bytes;
+}
+
+static uint8_t *take_buffer(struct fsd_flow *flow)
+{
+	if (flow->spare_bytes < flow->chunk_bytes) {
+		while (flow->spares)
+			free(flow->spare[--flow->spares]);
+		flow->spare_bytes = flow->chunk_bytes;
+	}
+	return flow->spares ? flow->spare[--flow->spares] : malloc(flow->spare_bytes);
+}
+
+/* Queue the read of the next part. */
+static bool post_chunk(struct fsd_flow *flow)
+{
+	struct chunk *chunk = &flow->ring[(flow->first + flow->count) % DEPTH_MAX];
+	uint64_t left = flow->offset + flow->left - flow->next;
+	uint8_t *data = take_buffer(flow);
+
+	if (!data)
+		return false;
+	*chunk = (struct chunk){.asker = &flow->base,
+				.data = data,
+				.offset = flow->next,
+				.want = left < flow->chunk_bytes ? (size_t)left : flow->chunk_bytes,
+				.direct = !flow->ahead,
+				.posted_ns = now_ns(flow)};
+	flow->count++;
+	if (!fsd_chunk_post(flow->readers, chunk)) {
+		flow->count--;
+		free(data);
+		return false;
+	}
+	flow->next += chunk->want;
+	return true;
+}
+
+/* Reads begin as early as possible: before anything is sent, and as soon as a buffer is free. */
+static int post_chunks(struct fsd_flow *flow)
+{
+	uint64_t end = flow->offset + flow->left;
+
+	update_depth(flow);
+	while (flow->next < end && flow->count < flow->depth && flow->cached_reads < CACHED_RUN)
+		if (!post_chunk(flow))
+			return flow->count ? 0 : -ENOMEM; /* with those there are */
+	return 0;
+}
+
+/* The next bytes are not in the page cache. */
+static int begin_reading(struct fsd_flow *flow)
+{
+	flow->next = flow->offset;
+	flow->cached_reads = 0;
+	choose_chunks(flow);
+	if (flow->ahead)
+		return post_chunks(flow);
+	return post_chunk(flow) ? 0 : -ENOMEM;
+}
+
+/* Its buffer is freed if there are more than `depth`. */
+static void retire_chunk(struct fsd_flow *flow)
+{
+	struct chunk *chunk = &flow->ring[flow->first];
+
+	if (!chunk->cached)
+		flow->waited = flow->offset;
+	flow->cached_reads = chunk->cached ? flow->cached_reads + 1 : 0;
+	if (flow->count + flow->spares > flow->depth || flow->base.over)
+		free(chunk->data);
+	else
+		flow->spare[flow->spares++] = chunk->data;
+	flow->written = 0;
+	flow->first = (flow->first + 1) % DEPTH_MAX;
+	flow->count--;
+}
+
+static bool is_read(struct fsd_flow *flow)
+{
+	struct chunk *chunk = &flow->ring[flow->first];
+	bool done;
+
+	pthread_mutex_lock(&flow->readers->lock);
+	done = chunk->done;
+	flow->readers->stats.waits += !done && !chunk->awaited;
+	pthread_mutex_unlock(&flow->readers->lock);
+	chunk->awaited |= !done;
+	return done;
+}
+
+/* Of the first chunk, as much as there is room for. As fill_slots(), or 0: all of it was sent. */
+static ssize_t send_chunk(struct fsd_flow *flow)
+{
+	const struct chunk *chunk = &flow->ring[flow->first];
+	size_t want = chunk->want - flow->written;
+	uint64_t begin;
+	ssize_t n;
+
+	if (!is_read(flow))
+		return -EAGAIN;
+	if (chunk->result < 0)
+		return chunk->result;
+	if ((size_t)chunk->result < chunk->want)
+		return -EIO;
+	begin = now_ns(flow);
+	n = flow->stream->ops->write(flow->stream, chunk->data + flow->written, want);
+	if (n <= 0)
+		return n == -EAGAIN ? -EAGAIN : FSD_LOST;
+	note_moment(flow, FSD_SENT, (size_t)n, begin);
+	advance_flow(flow, (size_t)n);
+	flow->written += (size_t)n;
+	if ((size_t)n < want)
+		return -EAGAIN;
+	retire_chunk(flow);
+	return n;
+}
+
+/* -- flows -- */
+
+/* The next step. Positive: go on; -EAGAIN: nothing can be done now. */
+static ssize_t take_step(struct fsd_flow *flow)
+{
+	ssize_t n;
+	int rc;
+
+	if (flow->count) {
+		rc = flow->ahead ? post_chunks(flow) : 0;
+		return rc ? rc : send_chunk(flow);
+	}
+	n = fill_slots(flow, true);
+	if (n) {
+		flow->cached += n > 0 ? (uint64_t)n : 0;
+		return n;
+	}
+	rc = begin_reading(flow);
+	return rc ? rc : 1;
+}
+
+/* It is over: true when no reader uses the flow any more. */
+static bool discard_chunks(struct fsd_flow *flow)
+{
+	while (flow->count && is_read(flow))
+		retire_chunk(flow);
+	return flow->count == 0;
+}
+
+static void end_flow(struct fsd_flow *flow)
+{
+	struct fsd_readers *readers = flow->readers;
+
+	while (flow->spares)
+		free(flow->spare[--flow->spares]);
+	pthread_mutex_lock(&readers->lock);
+	readers->stats.bytes_cached += flow->cached;
+	readers->active -= flow->ahead_bytes > 0;
+	readers->flows--;
+	pthread_mutex_unlock(&readers->lock);
+	flow->done(flow->base.source, flow->result); /* no callback runs from now on */
+	free(flow);
+}
+
+/* False: the flow has ended. */
+static bool go_on(struct fsd_flow *flow)
+{
+	while (!flow->base.over) {
+		ssize_t n = flow->left ? take_step(flow) : 0;
+
+		if (n == -EAGAIN)
+			return true;
+		if (n <= 0) {
+			flow->result = (int)n;
+			atomic_store(&flow->base.over, true);
+		}
+	}
+	if (!discard_chunks(flow))
+		return true;
+	end_flow(flow);
+	return false;
+}
+
+/* Goes on until no visit came since its last round began. */
+static void run_flow(struct asker *asker)
+{
+	struct fsd_flow *flow = (struct fsd_flow *)(void *)asker;
+	unsigned seen = atomic_load(&flow->base.visits), visits;
+
+	while (go_on(flow)) {
+		visits = atomic_fetch_sub(&flow->base.visits, seen);
+		if (visits == seen)
+			return;
+		seen = visits - seen;
+	}
+}
+
+static void visit_flow(void *arg)
+{
+	struct asker *asker = arg;
+
+	if (atomic_fetch_add(&asker->visits, 1) == 0)
+		run_flow(asker);
+}
+
+int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
+		   uint64_t length, struct fsd_stream *stream,
+		   void (*done)(struct fsd_source *source, int result))
+{
+	struct fsd_flow *flow = calloc(1, sizeof(*flow));
+
+	if (!flow)
+		return -ENOMEM;
+	flow->readers = readers;
+	flow->base.source = source;
+	flow->base.run = run_flow;
+	flow->stream = stream;
+	flow->done = done;
+	flow->base.number = readers->timeline ? fsd_timeline_send(readers->timeline) : 0;
+	flow->offset = flow->waited = offset;
+	flow->left = length;
+	atomic_store(&flow->base.visits, 1);
+	if (stream->ops->watch && stream->ops->watch(stream, visit_flow, &flow->base) < 0) {
+		free(flow);
+		return -ENOMEM;
+	}
+	pthread_mutex_lock(&readers->lock);
+	readers->flows++;
+	pthread_mutex_unlock(&readers->lock);
+	run_flow(&flow->base);
+	return 0;
+}
+
+int fsd_send_now(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
+		 uint64_t length, struct fsd_stream *stream)
+{
+	struct fsd_flow flow = {.readers = readers,
+				.base.source = source,
+				.stream = stream,
+				.base.number = readers->timeline ? fsd_timeline_send(readers->timeline) : 0,
+				.offset = offset,
+				.left = length};
+	ssize_t n = 1;
+
+	while (flow.left && n > 0) {
+		n = fill_slots(&flow, true);
+		if (n > 0)
+			flow.cached += (uint64_t)n;
+		else if (n == 0)
+			n = fill_slots(&flow, false);
+	}
+	pthread_mutex_lock(&readers->lock);
+	readers->stats.bytes_cached += flow.cached;
+	readers->stats.bytes_direct += length - flow.left - flow.cached;
+	pthread_mutex_unlock(&readers->lock);
+	return n > 0 ? 0 : n == -EAGAIN ? FSD_LOST : (int)n;
+}

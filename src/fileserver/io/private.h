@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Between the reader threads (readers.c) and the flows (flow.c). */
+#ifndef FILESERVER_IO_PRIVATE_H
+#define FILESERVER_IO_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fileserver/io/io.h"
+
+#define DEPTH_MAX 8
+
+/* For whom reads are done: the part of a flow that readers know. */
+struct asker {
+	struct fsd_source *source;
+	uint64_t number; /* in the time line */
+	/* The thread that raises it from 0 runs the flow. Since that thread last began. */
+	_Atomic unsigned visits;
+	_Atomic bool over; /* what was posted is not needed any more */
+	void (*run)(struct asker *asker);
+};
+
+/* One read by a reader thread. From fsd_chunk_post() until `done` it belongs to the pool. */
+struct chunk {
+	struct chunk *next; /* in the pool's queue */
+	struct asker *asker;
+	uint8_t *data;
+	size_t want;
+	uint64_t offset;
+	ssize_t result;
+	bool cached; /* all of it was in the page cache */
+	bool direct; /* counted as such: too little to be read ahead */
+	bool done;
+	bool awaited; /* by the flow: counted */
+	uint64_t posted_ns; /* with a time line */
+};
+
+struct fsd_readers {
+	struct fsd_timeline *timeline; /* NULL: none; set before the first flow */
+	unsigned processors;	       /* constant */
+	unsigned threads_max;	       /* constant */
+	size_t memory;		       /* constant: bytes of all buffers */
+	pthread_mutex_t lock;	       /* covers everything below, and `done` and `result` of chunks */
+	pthread_cond_t work;
+	struct chunk *head, **tail;
+	unsigned queued; /* chunks in the queue */
+	unsigned threads, idle;
+	pthread_t *ids;
+	bool stop;
+	unsigned flows;	 /* in progress */
+	unsigned active; /* of those, the ones that read ahead */
+	struct fsd_reader_stats stats;
+};
+
+/*
+ * Queue a read. When it is done the reader counts as a visitor of the asker, and runs it if it is the
+ * first one. False: there is no reader thread.
+ */
+bool fsd_chunk_post(struct fsd_readers *readers, struct chunk *chunk);
+
+#endif
