@@ -3,7 +3,7 @@
 
 bench_programs = src/bench/classic src/bench/raw src/bench/rawcall src/bench/ping src/bench/queue src/bench/small src/bench/xdr \
 	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt src/bench/store \
-	src/bench/fileserver_load src/bench/long_tcp
+	src/bench/fileserver_load src/bench/crowd_load src/bench/long_tcp
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
@@ -115,6 +115,11 @@ src_bench_fileserver_load_SOURCES = src/bench/fileserver_load.c
 src_bench_fileserver_load_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_bench_fileserver_load_OBJECTS): $(afs_headers)
 EXTRA_DIST += src/bench/fileserver src/bench/fsbed.py src/bench/fssteps.py
+
+# Many clients that fetch one volume at the same time.
+src_bench_crowd_load_SOURCES = src/bench/crowd_load.c src/bench/crowd_afs.c src/bench/crowd_http.c src/bench/crowd.h
+src_bench_crowd_load_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
+$(src_bench_crowd_load_OBJECTS): $(afs_headers)
 
 # Long paths: emulated links (src/tests/link), with the kernel's TCP beside rxwire.
 src_bench_long_tcp_SOURCES = src/bench/long_tcp.c

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a client of the crowd (crowd_load.c) reads files: from an AFS file server, or by HTTP. */
+#ifndef CROWD_H
+#define CROWD_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "afs/rxafs.h"
+
+#define CROWD_WHY    512    /* bytes of the text of an error */
+#define CROWD_BUFFER 65536u /* bytes that a client reads at a time */
+
+struct crowd_place {
+	const char *address; /* numeric, IPv4 */
+	const char *volume;
+	unsigned fs_port, vl_port, http_port;
+	unsigned limit_ms; /* of a call */
+};
+
+struct crowd_file {
+	char name[16];
+	AFSFid fid; /* not by HTTP */
+	uint64_t length;
+};
+
+/*
+ * A way to the files. Functions that fail return NULL or -1 with the reason in `why`. One thread
+ * uses a client at a time, but for interrupt().
+ */
+struct crowd_way {
+	const char *name;
+	/* A client with a socket of its own. */
+	void *(*open)(const struct crowd_place *place, char *why);
+	/* Find the file of file->name. */
+	int (*find)(void *client, struct crowd_file *file, char *why);
+	/* Read a file and discard it; `bytes` grows with what arrives. */
+	int (*fetch)(void *client, const struct crowd_file *file, uint8_t *buffer,
+		     _Atomic(uint64_t) *bytes, char *why);
+	/* Ask for the status of a file. */
+	int (*ask)(void *client, const struct crowd_file *file, char *why);
+	/* Make the call in progress and later ones fail. Any thread. */
+	void (*interrupt)(void *client);
+	void (*close)(void *client);
+};
+
+static inline int crowd_explain(char *why, const char *text)
+{
+	snprintf(why, CROWD_WHY, "%s", text);
+	return -1;
+}
+
+extern const struct crowd_way crowd_afs, crowd_http;
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Clients of an AFS file server. Each has an engine, as if it had a machine of its own: engines
+ * limit the memory of all their endpoints together.
+ */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rxwire/rxwire.h>
+
+#include "afs/client/client.h"
+#include "bench/crowd.h"
+
+#define SLICES 64
+
+struct client {
+	rxw_engine *engine;
+	struct afs_client *afs;
+	unsigned limit_ms;
+	pthread_mutex_t lock; /* of what follows */
+	rxw_call *running;
+	bool interrupted;
+};
+
+/* The first client looks it up; clients are opened by one thread. */
+static struct afs_volume volume;
+
+static int open_engine(struct client *c, char *why)
+{
+	struct rxw_config config;
+	int rc;
+
+	rxw_config_init(&config, sizeof(config));
+	config.listeners = 1;
+	rc = rxw_engine_create(&config, &c->engine);
+	return rc < 0 ? crowd_explain(why, rxw_strerror(rc)) : 0;
+}
+
+static int open_client(struct client *c, const struct crowd_place *place, char *why)
+{
+	struct sockaddr_storage vl = {0};
+	struct sockaddr_in *in = (struct sockaddr_in *)&vl;
+	struct afs_client_options o = {.vl = &vl,
+				       .vl_len = sizeof(*in),
+				       .fs_port = (uint16_t)place->fs_port,
+				       .limit_ms = place->limit_ms};
+	struct afs_error error;
+
+	in->sin_family = AF_INET;
+	in->sin_port = htons((uint16_t)place->vl_port);
+	if (inet_pton(AF_INET, place->address, &in->sin_addr) != 1)
+		return crowd_explain(why, "the server's address is not numeric");
+	if (afs_client_open(c->engine, &o, &c->afs, &error) < 0)
+		return crowd_explain(why, error.text);
+	if ((volume.id ? afs_client_use(c->afs, &volume, &error)
+		       : afs_client_volume(c->afs, place->volume, &volume, &error)) < 0)
+		return crowd_explain(why, error.text);
+	return 0;
+}
+
+static void close_afs(void *client)
+{
+	struct client *c = client;
+
+	afs_client_close(c->afs);
+	if (c->engine)
+		rxw_engine_destroy(c->engine);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+static void *open_afs(const struct crowd_place *place, char *why)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		crowd_explain(why, "no memory");
+		return NULL;
+	}
+	pthread_mutex_init(&c->lock, NULL);
+	c->limit_ms = place->limit_ms;
+	if (open_engine(c, why) < 0 || open_client(c, place, why) < 0) {
+		close_afs(c);
+		return NULL;
+	}
+	return c;
+}
+
+static int find_afs(void *client, struct crowd_file *file, char *why)
+{
+	struct client *c = client;
+	struct afs_object object;
+	struct afs_error error;
+
+	if (afs_client_walk(c->afs, &volume, file->name, true, &object, &error) < 0)
+		return crowd_explain(why, error.text);
+	file->fid = object.fid;
+	file->length = afs_status_length(&object.status);
+	return 0;
+}
+
+static int begin_call(struct client *c, rxw_call **call, char *why)
+{
+	struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = c->limit_ms};
+	struct afs_error error;
+
+	if (afs_client_call(c->afs, &co, call, &error) < 0)
+		return crowd_explain(why, error.text);
+	pthread_mutex_lock(&c->lock);
+	c->running = *call;
+	if (c->interrupted)
+		rxw_call_abort(*call, RXW_USER_ABORT);
+	pthread_mutex_unlock(&c->lock);
+	return 0;
+}
+
+static int end_call(struct client *c, rxw_call *call, int32_t code, char *why)
+{
+	enum rxw_origin origin;
+
+	pthread_mutex_lock(&c->lock);
+	c->running = NULL;
+	pthread_mutex_unlock(&c->lock);
+	code = rxw_call_end(call, code, &origin);
+	if (code == 0)
+		return 0;
+	snprintf(why, CROWD_WHY, "%s (code %d)", rxw_code_text_from(code, origin), (int)code);
+	return -1;
+}
+
+/* The lent data is not copied: as by HTTP, only the kernel copies it. */
+static int fetch_afs(void *client, const struct crowd_file *file, uint8_t *buffer,
+		     _Atomic(uint64_t) *bytes, char *why)
+{
+	struct client *c = client;
+	enum afs_fetch_result result;
+	struct afs_fetch f;
+	rxw_call *call;
+
+	(void)buffer;
+	if (begin_call(c, &call, why) < 0)
+		return -1;
+	afs_fetch_init(&f, &file->fid, 0, file->length);
+	do {
+		struct iovec iov[SLICES];
+		unsigned count = SLICES;
+		uint64_t before = f.received;
+
+		result = afs_fetch_step(&f, call, iov, &count);
+		atomic_fetch_add_explicit(bytes, f.received - before, memory_order_relaxed);
+	} while (result == AFS_FETCH_LENT);
+	if (end_call(c, call, result == AFS_FETCH_DONE ? 0 : RXW_USER_ABORT, why) < 0)
+		return -1;
+	return f.length == file->length ? 0 : crowd_explain(why, "a file has another length");
+}
+
+static int ask_afs(void *client, const struct crowd_file *file, char *why)
+{
+	struct client *c = client;
+	AFSFetchStatus status;
+	AFSCallBack callback;
+	AFSVolSync sync;
+	rxw_call *call;
+	int32_t code;
+
+	if (begin_call(c, &call, why) < 0)
+		return -1;
+	code = StartRXAFS_FetchStatus(call, &file->fid);
+	if (code == 0)
+		code = EndRXAFS_FetchStatus(call, &status, &callback, &sync);
+	return end_call(c, call, code, why);
+}
+
+static void interrupt_afs(void *client)
+{
+	struct client *c = client;
+
+	pthread_mutex_lock(&c->lock);
+	c->interrupted = true;
+	if (c->running)
+		rxw_call_abort(c->running, RXW_USER_ABORT);
+	pthread_mutex_unlock(&c->lock);
+}
+
+const struct crowd_way crowd_afs = {"AFS",   open_afs,	    find_afs, fetch_afs,
+				    ask_afs, interrupt_afs, close_afs};
