@@ -29,6 +29,7 @@ notesdir = $(docdir)/notes
 dist_notes_DATA = \
 	doc/notes/attacks.md \
 	doc/notes/classic.md \
+	doc/notes/crowd.md \
 	doc/notes/decisions.md \
 	doc/notes/fcrypt.md \
 	doc/notes/long-paths.md \

@@ -18,6 +18,7 @@ struct crowd_place {
 	const char *volume;
 	unsigned fs_port, vl_port, http_port;
 	unsigned limit_ms; /* of a call */
+	unsigned clients;  /* in all */
 };
 
 struct crowd_file {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Clients of an AFS file server. Each has an engine, as if it had a machine of its own: engines
- * limit the memory of all their endpoints together.
+ * Clients of an AFS file server. They share an engine, because the threads that poll are counted for
+ * each engine. Its memory is enough for all, as if each had a machine of its own.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -17,8 +17,9 @@
 
 #define SLICES 64
 
+#define MEMORY_EACH ((uint64_t)16 << 20) /* bytes; only what is used is allocated */
+
 struct client {
-	rxw_engine *engine;
 	struct afs_client *afs;
 	unsigned limit_ms;
 	pthread_mutex_t lock; /* of what follows */
@@ -26,18 +27,31 @@ struct client {
 	bool interrupted;
 };
 
-/* The first client looks it up; clients are opened by one thread. */
+/* The first client makes the engine and looks the volume up; clients are opened by one thread. */
 static struct afs_volume volume;
+static rxw_engine *engine;
+static unsigned users; /* of the engine */
 
-static int open_engine(struct client *c, char *why)
+static int open_engine(const struct crowd_place *place, char *why)
 {
 	struct rxw_config config;
-	int rc;
+	int rc = 0;
 
 	rxw_config_init(&config, sizeof(config));
 	config.listeners = 1;
-	rc = rxw_engine_create(&config, &c->engine);
+	config.memory = MEMORY_EACH * (place->clients + 16);
+	users++;
+	if (!engine)
+		rc = rxw_engine_create(&config, &engine);
 	return rc < 0 ? crowd_explain(why, rxw_strerror(rc)) : 0;
+}
+
+static void close_engine(void)
+{
+	if (--users || !engine)
+		return;
+	rxw_engine_destroy(engine);
+	engine = NULL;
 }
 
 static int open_client(struct client *c, const struct crowd_place *place, char *why)
@@ -54,7 +68,7 @@ static int open_client(struct client *c, const struct crowd_place *place, char *
 	in->sin_port = htons((uint16_t)place->vl_port);
 	if (inet_pton(AF_INET, place->address, &in->sin_addr) != 1)
 		return crowd_explain(why, "the server's address is not numeric");
-	if (afs_client_open(c->engine, &o, &c->afs, &error) < 0)
+	if (afs_client_open(engine, &o, &c->afs, &error) < 0)
 		return crowd_explain(why, error.text);
 	if ((volume.id ? afs_client_use(c->afs, &volume, &error)
 		       : afs_client_volume(c->afs, place->volume, &volume, &error)) < 0)
@@ -67,8 +81,7 @@ static void close_afs(void *client)
 	struct client *c = client;
 
 	afs_client_close(c->afs);
-	if (c->engine)
-		rxw_engine_destroy(c->engine);
+	close_engine();
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
@@ -83,7 +96,7 @@ static void *open_afs(const struct crowd_place *place, char *why)
 	}
 	pthread_mutex_init(&c->lock, NULL);
 	c->limit_ms = place->limit_ms;
-	if (open_engine(c, why) < 0 || open_client(c, place, why) < 0) {
+	if (open_engine(place, why) < 0 || open_client(c, place, why) < 0) {
 		close_afs(c);
 		return NULL;
 	}

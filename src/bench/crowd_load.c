@@ -423,7 +423,7 @@ static void run(void)
 	mine = clock_of(CLOCK_PROCESS_CPUTIME_ID);
 	from = monotonic_ns();
 	pthread_barrier_wait(&begun);
-	over = wait_for_clients(from + set.seconds * NS_PER_S);
+	over = wait_for_clients(from + (uint64_t)set.seconds * NS_PER_S);
 	now = monotonic_ns();
 	take_bytes(now);
 	server = server_ns() - server;
@@ -491,6 +491,7 @@ static void parse(int argc, char **argv)
 	    set.files > FILES_MAX || !set.seconds || set.seconds > 3600)
 		usage();
 	set.place.limit_ms = set.seconds * 1000 + GRACE_MS;
+	set.place.clients = set.clients;
 }
 
 int main(int argc, char **argv)

@@ -116,10 +116,16 @@ src_bench_fileserver_load_LDADD = src/tools/libtools.la src/afs/librxafs.la src/
 $(src_bench_fileserver_load_OBJECTS): $(afs_headers)
 EXTRA_DIST += src/bench/fileserver src/bench/fsbed.py src/bench/fssteps.py
 
-# Many clients that fetch one volume at the same time.
+# Many clients that fetch one volume at the same time; options: make bench-crowd CROWD_ARGS=--quick
 src_bench_crowd_load_SOURCES = src/bench/crowd_load.c src/bench/crowd_afs.c src/bench/crowd_http.c src/bench/crowd.h
 src_bench_crowd_load_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_bench_crowd_load_OBJECTS): $(afs_headers)
+EXTRA_DIST += src/bench/crowd src/bench/crowds.py
+CROWD_ARGS =
+.PHONY: bench-crowd
+bench-crowd: bench-programs
+	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' python3 $(srcdir)/src/bench/crowd \
+		--page $(srcdir)/doc/notes/crowd.md $(CROWD_ARGS)
 
 # Long paths: emulated links (src/tests/link), with the kernel's TCP beside rxwire.
 src_bench_long_tcp_SOURCES = src/bench/long_tcp.c

@@ -143,7 +143,7 @@ def open_loop(f, folder):
     return save(drawing, folder, "ladder-load")
 
 
-def given(r, folder):
+def given(r, folder, prefix="ladder-"):
     """A plot made of another program's data."""
     drawing, axes = pyplot.subplots(figsize=(8, 4.5))
     for series in r["series"]:
@@ -160,7 +160,7 @@ def given(r, folder):
     axes.set_xlabel(r["x"])
     axes.set_ylabel(r["y"])
     axes.legend(fontsize="small")
-    return save(drawing, folder, "ladder-" + r["name"])
+    return save(drawing, folder, prefix + r["name"])
 
 
 def draw(f, folder):

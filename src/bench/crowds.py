@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Servers of the crowd, one cell of the benchmark, and the page of its results."""
+import contextlib
+import os
+import random
+import shutil
+import socket
+import statistics
+import tempfile
+import threading
+import time
+
+from contest import Missing
+from measure import Failed, Server, context_switches, free_tcp_port, json_object, run_program
+
+MIB = 1 << 20
+VOLUME = "bench"
+OPEN_ACL = "system:anyuser rl"
+
+
+# -- the volume -------------------------------------------------------------------------------
+
+def sizes(total):
+    """Bytes of the files: 1 to 16 MiB, the same in each run."""
+    rng, left, found = random.Random(20), total, []
+    while left > 16 * MIB:
+        found.append(rng.randint(MIB, min(16 * MIB, left - MIB)))
+        left -= found[-1]
+    return [*found, left]
+
+
+def make_volume(folder, total):
+    """The files f00000 and so on in a new folder. Returns their number."""
+    block = random.Random(21).randbytes(MIB)
+    os.makedirs(folder)
+    os.chmod(folder, 0o755)
+    found = sizes(total)
+    for i, size in enumerate(found):
+        path = os.path.join(folder, f"f{i:05d}")
+        with open(path, "wb") as f:
+            for at in range(0, size, MIB):
+                f.write(block[:min(MIB, size - at)])
+        os.chmod(path, 0o644)
+    return len(found)
+
+
+def warm(folder):
+    """Reads all files below a folder, so that they are cached."""
+    for top, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(top, name)
+            if os.path.isfile(path):
+                with open(path, "rb", buffering=0) as f:
+                    while f.read(4 * MIB):
+                        pass
+
+
+# -- what the kernel says of processes ---------------------------------------------------------
+
+def status(pid, field):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+        return next((int(line.split()[1]) for line in f if line.startswith(field + ":")), 0)
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return [int(word) for word in f.read().split()]
+
+
+def switches(pids):
+    """Context switches of all threads until now."""
+    total = 0
+    for pid in pids:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                total += sum(status(f"{pid}/task/{task}", field)
+                             for field in ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"))
+    return total
+
+
+class Threads:
+    """The most threads that processes had during the block, looked up ten times a second."""
+
+    def __init__(self, pids):
+        self.pids, self.most, self.over = pids, 0, threading.Event()
+        self.thread = threading.Thread(target=self.watch)
+
+    def look(self):
+        self.most = max(self.most, sum(status(pid, "Threads") for pid in self.pids))
+
+    def watch(self):
+        with contextlib.suppress(OSError):
+            while not self.over.wait(0.1):
+                self.look()
+
+    def __enter__(self):
+        self.look()
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+
+def tcp_sent_again():
+    """TCP segments of this network namespace."""
+    with open("/proc/net/snmp", encoding="ascii") as f:
+        heads, values = [line.split() for line in f if line.startswith("Tcp:")]
+    return int(values[heads.index("RetransSegs")])
+
+
+def ask_socket(path, question):
+    """The answer of a server on a Unix socket, which it may be about to make."""
+    deadline = time.monotonic() + 20
+    while True:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.settimeout(20)
+            try:
+                s.connect(path)
+            except (FileNotFoundError, ConnectionRefusedError):
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+                continue
+            s.sendall(question)
+            return b"".join(iter(lambda: s.recv(1 << 16), b""))
+
+
+# -- the contestants --------------------------------------------------------------------------
+
+class Running:
+    """A server of one cell: `words` for the client, the processes, and its count of packets sent again."""
+
+    def __init__(self, server, pids, words, sent_again):
+        self.server, self.pids, self.words, self.sent_again = server, pids, words, sent_again
+
+
+class Rxfsd:
+    """rxfsd of a build, on the exported directory or on a store that its rxvol makes from it."""
+
+    def __init__(self, bed, name, folder, store):
+        self.bed, self.name, self.folder = bed, name, folder
+        self.bed.place.program("src/fileserver/rxfsd")
+        if store:
+            self.folder = os.path.join(bed.fresh("store"), "store")
+            bed.rxvol(self.folder, "create", VOLUME, "--acl", OPEN_ACL)
+            bed.rxvol(self.folder, "import", VOLUME, folder)
+            self.options = ["--store", self.folder]
+        else:
+            self.options = ["--export", folder, "--volume", VOLUME, "--state", bed.fresh("state")]
+
+    @contextlib.contextmanager
+    def serve(self):
+        # The path of a socket is short.
+        with tempfile.TemporaryDirectory(prefix="crowd-") as short:
+            path = os.path.join(short, "metrics")
+            target = self.bed.rxfsd(self.name, [*self.options, "--require", "none", "--metrics-socket", path], VOLUME,
+                                    self.folder)
+            words = ["-s", target.address, "-v", str(target.vl_port), "-f", str(target.fs_port), "-V", VOLUME]
+            try:
+                yield Running(target.server, [target.pid], words, lambda: self.sent_again(path))
+            finally:
+                self.bed.end()
+
+    @staticmethod
+    def sent_again(path):
+        """DATA packets that the server has retransmitted."""
+        text = ask_socket(path, b"GET /metrics HTTP/1.0\r\n\r\n").decode()
+        found = [float(line.split()[-1]) for line in text.splitlines() if line.startswith("rxwire_retransmitted_total")]
+        if not found:
+            raise Failed("rxfsd: the metrics have no rxwire_retransmitted_total")
+        return int(sum(found))
+
+
+NGINX = """daemon off;
+{user}worker_processes auto;
+worker_rlimit_nofile {files};
+pid {work}/pid;
+error_log {work}/error.log;
+events {{ worker_connections 4096; }}
+http {{
+	access_log off;
+	sendfile on;
+	tcp_nopush on;
+	keepalive_timeout 600;
+	keepalive_requests 1000000000;
+	client_body_temp_path {work}/body;
+	proxy_temp_path {work}/proxy;
+	fastcgi_temp_path {work}/fastcgi;
+	uwsgi_temp_path {work}/uwsgi;
+	scgi_temp_path {work}/scgi;
+	server {{ listen 127.0.0.1:{port}; root "{root}"; }}
+}}
+"""
+
+
+class Nginx:
+    """HTTP from the page cache by sendfile(): one connection for each client."""
+
+    name = "nginx, sendfile"
+
+    def __init__(self, bed, folder):
+        self.bed, self.folder = bed, folder
+        self.program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/sbin")
+        if not self.program:
+            raise Missing("nginx is not installed")
+
+    @contextlib.contextmanager
+    def serve(self):
+        work, port = self.bed.fresh("nginx"), free_tcp_port()
+        path = os.path.join(work, "nginx.conf")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(NGINX.format(work=work, port=port, root=self.folder, files=8192,
+                                 user="user root;\n" if os.geteuid() == 0 else ""))
+        server = Server([self.program, "-e", os.path.join(work, "error.log"), "-p", work, "-c", path], [port],
+                        self.bed.place.log(f"nginx-{port}"), "tcp")
+        try:
+            pids = [server.process.pid, *children(server.process.pid)]
+            yield Running(server, pids, ["-w", str(port)], tcp_sent_again)
+        finally:
+            # Killed, it would leave its workers behind.
+            if server.process.returncode is None:
+                server.finish()
+
+
+def cell(bed, contestant, clients, files, seconds):
+    """The figures of one contestant with that many clients."""
+    warm(contestant.folder)
+    with contestant.serve() as running:
+        words = [bed.place.program("src/bench/crowd_load"), *running.words, "-c", str(clients), "-n", str(files),
+                 "-t", str(seconds)]
+        for pid in running.pids:
+            words += ["-P", str(pid)]
+        again, before = running.sent_again(), switches(running.pids)
+        with Threads(running.pids) as seen:
+            text, _, _ = run_program(words, timeout=seconds + 180)
+        r = json_object(words[0], text)
+        r["sent_again"] = running.sent_again() - again
+        r["threads"] = seen.most
+        r["peak_MiB"] = sum(status(pid, "VmHWM") for pid in running.pids) / 1024
+        # The kernel counts threads that have ended, too, only when the process has.
+        r["switches"] = context_switches(running.server.finish()) - before
+    gb = r["bytes"] / 1e9
+    if gb:
+        r.update(server_cpu_s_per_GB=r["server_cpu_s"] / gb, client_cpu_s_per_GB=r["client_cpu_s"] / gb,
+                 switches_per_GB=r["switches"] / gb)
+    return r
+
+
+# -- the page ---------------------------------------------------------------------------------
+
+# Heading, figure, factor, form.
+COLUMNS = [("MB/s", "MBps", 1, "{:,.0f}"), ("server's CPU-s/GB", "server_cpu_s_per_GB", 1, "{:.3f}"),
+           ("clients' CPU-s/GB", "client_cpu_s_per_GB", 1, "{:.3f}"), ("server's peak, MiB", "peak_MiB", 1, "{:,.0f}"),
+           ("threads", "threads", 1, "{:,.0f}"), ("switches/GB", "switches_per_GB", 1, "{:,.0f}"),
+           ("slowest ÷ median", "slowest_to_median", 1, "{:.2f}"), ("slowest ÷ mean", "slowest_to_mean", 1, "{:.2f}"),
+           ("status, 99 %, ms", "status_p99_us", 1e-3, "{:,.2f}"), ("longest, ms", "status_max_us", 1e-3, "{:,.2f}"),
+           ("sent again", "sent_again", 1, "{:,.0f}")]
+
+
+def middle(cells, figure):
+    """The median; None if a cell lacks the figure."""
+    values = [c[figure] for c in cells if c.get(figure) is not None]
+    return statistics.median(values) if values else None
+
+
+def grouped(records):
+    """{clients: {contestant: cells}}, in the order of the records."""
+    found = {}
+    for r in records:
+        if r["type"] == "cell":
+            found.setdefault(r["clients"], {}).setdefault(r["contestant"], []).append(r)
+    return dict(sorted(found.items()))
+
+
+def row(name, cells):
+    seconds = f"{middle(cells, 'seconds'):,.2f}"
+    stopped = sum(c["stopped"] for c in cells)
+    if stopped:
+        seconds += " (stopped)" if stopped == len(cells) else f" ({stopped} of {len(cells)} stopped)"
+    values = [middle(cells, figure) for _, figure, _, _ in COLUMNS]
+    return [name, seconds, *("–" if v is None else form.format(v * factor)
+                             for v, (_, _, factor, form) in zip(values, COLUMNS))]
+
+
+def table(contestants):
+    head = ["server", "seconds", *(c[0] for c in COLUMNS)]
+    return ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)] + \
+           ["| " + " | ".join(row(name, cells)) + " |" for name, cells in contestants.items()]
+
+
+def error_notes(records):
+    return [f"{r['contestant']}, {r['clients']} clients: {r['errors']} calls failed and were made again, the first one: "
+            f"{r['first_error']}" for r in records if r["type"] == "cell" and r["errors"]]
+
+
+def page(records):
+    """The records as Markdown."""
+    machines = [r for r in records if r["type"] == "machine"]
+    loads = [r["load_average"] for r in records if "load_average" in r]
+    lines = []
+    if machines:
+        m = machines[0]
+        lines = [f"Revision {m['revision']}. Machine: {'; '.join(m['about'])}; load average {min(loads):.1f} to "
+                 f"{max(loads):.1f}. A volume of {m['volume_bytes'] / MIB:,.0f} MiB in {m['files']} files; at most "
+                 f"{m['seconds']} s a cell; medians of {m['rounds']} alternating rounds."]
+    for clients, contestants in grouped(records).items():
+        lines += ["", f"{clients:,} client{'s' if clients > 1 else ''}:", "", *table(contestants)]
+    notes = ["Not measured: " + r["why"] for r in records if r["type"] == "skip"] + error_notes(records)
+    return "\n".join(lines + [""] + ["- " + n for n in notes]) + "\n"
+
+
+PLOTS = [("crowd-throughput", "Throughput of a crowd", "MB/s", "MBps", 1, False),
+         ("crowd-cpu", "CPU time of the server of a crowd", "CPU-s/GB", "server_cpu_s_per_GB", 1, False),
+         ("crowd-status", "99 % of the status calls beside a crowd", "ms", "status_p99_us", 1e-3, True)]
+
+
+def plots(records):
+    """The figures by the number of clients, as plots.given() draws them."""
+    found = grouped(records)
+    names = list(dict.fromkeys(name for contestants in found.values() for name in contestants))
+    for name, title, label, figure, factor, log_y in PLOTS:
+        series = [{"label": n, "points": [(clients, v * factor) for clients, contestants in found.items()
+                                          if (v := middle(contestants.get(n, []), figure)) is not None]} for n in names]
+        yield {"name": name, "title": title, "x": "clients", "y": label, "log_x": True, "log_y": log_y, "series": series}
