@@ -144,7 +144,7 @@ static void run(struct rxw_effects *a)
 {
 	struct rxw_shard *s = a->shard;
 	unsigned n = a->count;
-	bool called_back = false;
+	bool called_back = false, first = false;
 	uint64_t before = 0;
 
 	if (a->out.ctl_count) {
@@ -164,11 +164,18 @@ static void run(struct rxw_effects *a)
 
 			if (q && q != s)
 				rxw_tx_run(q);
+			first |= (a->item[i].todo & RXW_DO_CALLBACK) != 0;
 		}
 		if (a->item[i].todo & RXW_DO_HAND_OVER_CALLBACK)
 			rxw_callback_hand_over(a->item[i].call);
 		if (a->item[i].todo & RXW_DO_ATTACH)
 			attach(a, a->item[i].call);
+	}
+	/* Ready packets leave first: the peer processes them while callbacks write the next ones. */
+	if (a->receiver && first) {
+		rxw_tx_hold(NULL);
+		rxw_tx_run(s);
+		rxw_tx_hold(s);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		struct rxw_call *call = a->item[i].call;
