@@ -33,8 +33,11 @@ EXTRA_DIST += \
 	src/tests/system/conformance/table \
 	src/tests/system/conformance/wire.py
 
-.PHONY: conformance conformance-programs conformance-table
+.PHONY: conformance conformance-programs conformance-table all-with-conformance
 conformance-programs: $(conformance_programs) src/tests/system/interop/stubs_ours
+# `all` is a make of its own: beside it, this one would link the same libraries at the same time.
+all-with-conformance: all
+	$(MAKE) $(AM_MAKEFLAGS) conformance-programs
 conformance: conformance-programs
 	python3 $(srcdir)/src/tests/system/conformance/run --build $(abs_top_builddir) \
 		$(if $(HOST),--host $(HOST)) $(if $(SERVICE),--service $(SERVICE))
