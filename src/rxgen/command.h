@@ -24,7 +24,7 @@ void command_free(struct command *command);
 
 /*
  * Output files are written under temporary names in their own folders, then renamed: a failed run
- * neither creates nor changes a file. What is not a regular file is written in place.
+ * neither creates nor changes a file. Anything but a regular file is written in place.
  */
 struct outputs {
 	struct output {

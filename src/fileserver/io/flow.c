@@ -5,6 +5,7 @@
  * beginning. Cached pages are read straight into the packets. The pool reads the rest, several large
  * reads ahead of the send position.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -186,8 +187,10 @@ static bool post_chunk(struct fsd_flow *flow)
 {
 	struct chunk *chunk = &flow->ring[(flow->first + flow->count) % DEPTH_MAX];
 	uint64_t left = flow->offset + flow->left - flow->next;
-	uint8_t *data = take_buffer(flow);
+	uint8_t *data;
 
+	assert(flow->count < DEPTH_MAX);
+	data = take_buffer(flow);
 	if (!data)
 		return false;
 	*chunk = (struct chunk){.asker = &flow->base,
@@ -221,6 +224,7 @@ static int post_chunks(struct fsd_flow *flow)
 /* The next bytes are not in the page cache. */
 static int begin_reading(struct fsd_flow *flow)
 {
+	assert(!flow->count); /* their buffers might be smaller than the next ones */
 	flow->next = flow->offset;
 	flow->cached_reads = 0;
 	choose_chunks(flow);

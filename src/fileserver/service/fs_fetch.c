@@ -129,7 +129,10 @@ static int send_length(struct fetch *fetch, uint64_t length)
 			   : fsd_stream_write(&fetch->reply, head + 4, 4);
 }
 
-/* Sequential readers request a file in parts: have the next ones read ahead. */
+/*
+ * Sequential readers request a file in parts: have the next ones read ahead. On the thread of the
+ * handler, since the request may wait for the disk.
+ */
 static void look_ahead(struct fetch *fetch, uint64_t length)
 {
 	const struct store_ops *ops = fetch->place.store->ops;
@@ -168,8 +171,6 @@ static int end_reading(struct fetch *fetch, uint64_t length, int rc)
 	struct fsd_counters *counters = &fetch->call->service->counters;
 	int end;
 
-	if (!rc && fetch->status.kind == STORE_FILE)
-		look_ahead(fetch, length);
 	end = fetch->place.store->ops->read_end(fetch->reader);
 	if (!rc)
 		rc = end;
@@ -275,6 +276,8 @@ static int send_data(struct fetch *fetch)
 {
 	int rc = send_length(fetch, fetch->length);
 
+	if (!rc && fetch->status.kind == STORE_FILE)
+		look_ahead(fetch, fetch->length);
 	if (!rc && fetch->length > SMALL) {
 		rc = send_without_thread(fetch);
 		if (rc == RXW_RPC_DEFERRED)

@@ -2,6 +2,7 @@
 /* Places for calls that move the data of files. */
 #include "fileserver/service/places.h"
 
+#include <assert.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ bool fsd_places_init(struct fsd_places *all, unsigned max)
 	    !fsd_shares_init(&all->clients, sizeof(struct fsd_share), secret)) {
 		fsd_shares_fini(&all->addresses);
 		free(all->place);
+		all->place = NULL; /* fsd_places_fini() may follow */
 		return false;
 	}
 	pthread_mutex_init(&all->lock, NULL);
@@ -76,6 +78,7 @@ void fsd_place_wait(struct fsd_place *place, uint64_t now)
 void fsd_place_got(struct fsd_place *place, uint64_t bytes, uint64_t now)
 {
 	pthread_mutex_lock(&place->lock);
+	assert(now >= place->begun);
 	place->now.waited_ns += place->begun ? now - place->begun : 0;
 	place->now.bytes += bytes;
 	place->begun = 0;

@@ -536,7 +536,7 @@ START_TEST(lost_users)
 		/* It is told when the server stops. */
 		ck_assert_int_eq(fsd_server_stop(server), 0);
 	}
-	/* Who may change the list of one volume does not use up the ids of all. */
+	/* A user who may change the list of one volume cannot use up the ids of all. */
 	give_right(20000);
 	ck_assert_msg(start("127.0.0.1", false) == 0, "%s", message);
 	ck_assert_msg(prot_open(&options, &prot, why) == 0, "%s", why);

@@ -58,7 +58,7 @@ static void take_result(struct rxvol *rxvol, const json_t *object)
 	rxvol->progress.on = false;
 	rxvol->status = (int)number_of(object, "status");
 	rxvol->failed = json_object_get(object, "error");
-	/* By the end of the server: nobody reads this after the end of rxvol. */
+	/* By the end of the server. The answer has no reader after the end of rxvol. */
 	if (rxvol->failed && !strcmp(text_of(object, "error"), "interrupted"))
 		tools_error("interrupted: the server of %s ends; give the command again",
 			    rxvol->store);

@@ -392,7 +392,7 @@ START_TEST(full_table_keeps_who_called)
 	ck_assert(fsd_promise_held(clients, &of_first));
 	ck_assert(!fsd_promise_held(clients, &of_second));
 	ck_assert(fsd_promise_held(clients, &of_third));
-	/* What the third one has returned it cannot lose. */
+	/* The third one cannot lose a promise that it has returned. */
 	caller = enter(3, 132, 1050);
 	fsd_promise_drop_all(clients, &caller);
 	fsd_clients_leave(clients, &caller);

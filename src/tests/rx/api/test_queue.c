@@ -826,7 +826,7 @@ START_TEST(announcements_are_bounded)
 }
 END_TEST
 
-/* What is still queued for a connection that was released does not need its endpoint. */
+/* Queued events of a released connection do not need its endpoint. */
 START_TEST(an_endpoint_ends_before_its_announcement)
 {
 	struct rxw_call_options options = {

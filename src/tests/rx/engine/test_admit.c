@@ -370,7 +370,7 @@ static bool places_taken(void *arg)
 	       counter_of(bed.server, "drops.limit") > 0;
 }
 
-/* Calls whose first packet never comes keep connections from nobody, nor do they stay themselves. */
+/* Calls whose first packet never comes do not keep others from connections, and end themselves. */
 START_TEST(half_open_calls_give_way)
 {
 	struct h_raw one = h_raw_request(head, H_PING, 0x8500);

@@ -272,7 +272,7 @@ START_TEST(next_call_acknowledges)
 }
 END_TEST
 
-/* What keeps a connection from being evicted: handlers, and replies that may arrive yet. */
+/* Handlers, and replies that may still arrive, keep a connection from being evicted. */
 START_TEST(use_of_a_connection)
 {
 	uint64_t begun, stuck;
