@@ -10,7 +10,9 @@
 #include "engine/verify/verify.h"
 
 #define CALLER_GRACE RXW_MS	  /* how long a role left by a caller stays unowned */
-#define CALLER_CHECK (2 * RXW_MS) /* how often the listener checks while a caller receives */
+/* How often the listener looks while callers take turns: each time twice as late, up to that. */
+#define LOOK_FIRST   (2 * RXW_MS)
+#define LOOK_LAST    (16 * RXW_MS)
 #define QUEUE_IDLE   (20 * RXW_MS) /* how long a thread at a queue receives without an event */
 #define DEPUTY_GRACE RXW_MS	  /* how long a handler may keep the listener from receiving */
 
@@ -129,7 +131,8 @@ void rxw_role_leave(struct rxw_shard *s)
 	atomic_store(&s->role.unowned, true);
 	if (s->role.wanted || atomic_load(&s->role.sleepers) || rxw_role_wanted(s))
 		request_listener(s);
-	listener = s->role.wanted;
+	listener = s->role.wanted || s->role.dozes;
+	s->role.dozes = false;
 	rxw_role_unlock(s);
 	if (listener)
 		pthread_cond_signal(&s->role.free);
@@ -159,22 +162,50 @@ void rxw_role_waiter_end(struct rxw_shard *s)
 	atomic_fetch_sub(&s->role.waiters, 1);
 }
 
+/* How the parked listener looks for the role. */
+struct look {
+	uint64_t seen; /* left_at at the latest look */
+	uint64_t next; /* ns: from that look to the next one */
+};
+
+/*
+ * role.lock held: when the parked listener looks next (ns). A caller that leaves and takes the role
+ * in turns does not signal it, so it looks periodically. A caller that has held the role since the
+ * latest look waits for packets: it signals the listener when it leaves.
+ */
+static uint64_t plan_look(struct rxw_shard *s, uint64_t now, struct look *look)
+{
+	uint64_t left_at = s->role.left_at, wait = look->next;
+	bool turn = left_at != look->seen;
+
+	look->seen = left_at;
+	s->role.dozes = s->role.held && !turn;
+	if (s->role.dozes)
+		return UINT64_MAX;
+	if (!s->role.held)
+		return left_at + s->role.grace;
+	look->next = wait < LOOK_LAST ? 2 * wait : wait;
+	return now + wait;
+}
+
 /*
  * Waits until the listener holds the role again: it is free, and was requested or the grace period
  * is over.
  */
 static void wait_for_role(struct rxw_shard *s)
 {
+	struct look look = {.next = LOOK_FIRST};
 	uint64_t now = rxw_now();
 
 	rxw_role_lock(s);
+	look.seen = s->role.left_at;
 	while (!atomic_load(&s->ep->quit)) {
 		if (!s->role.held && (s->role.wanted || now >= s->role.left_at + s->role.grace))
 			break;
-		rxw_cond_wait_until(&s->role.free, &s->role.lock,
-				    now + (s->role.held ? CALLER_CHECK : s->role.grace));
+		rxw_cond_wait_until(&s->role.free, &s->role.lock, plan_look(s, now, &look));
 		now = rxw_now();
 	}
+	s->role.dozes = false;
 	s->role.parked = false;
 	s->role.held = true;
 	mark_owned(s);

@@ -37,6 +37,7 @@ struct rxw_role {
 	bool held;
 	bool parked; /* the listener waits in `free` */
 	bool wanted; /* the listener should take over, since several callers wait */
+	bool dozes;  /* the parked listener waits to be signalled by the caller that has the role */
 	/* no thread holds it; the listener takes it after the grace period only */
 	_Atomic(bool) unowned;
 	/* the role was reclaimed since the listener began its batch: it does not park */

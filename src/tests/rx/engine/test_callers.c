@@ -111,6 +111,75 @@ START_TEST(who_goes_thinks_of_sleepers)
 }
 END_TEST
 
+static bool listener_dozes(void *arg)
+{
+	struct rxw_shard *s = arg;
+	bool dozes;
+
+	rxw_role_lock(s);
+	dozes = s->role.dozes;
+	rxw_role_unlock(s);
+	return dozes;
+}
+
+static bool role_is_held(struct rxw_shard *s, bool parked)
+{
+	bool held;
+
+	rxw_role_lock(s);
+	held = s->role.held && s->role.parked == parked;
+	rxw_role_unlock(s);
+	return held;
+}
+
+static bool caller_receives(void *arg)
+{
+	return role_is_held(arg, true);
+}
+
+static bool listener_receives(void *arg)
+{
+	return role_is_held(arg, false);
+}
+
+static void *calls_that_wait(void *arg)
+{
+	/* A reply that wakes this thread leaves the role to it. */
+	while (!atomic_load(&bed.client->shard[0].role.unowned))
+		h_good_call(&bed, arg, &(struct h_ask){.op = H_PING});
+	h_good_call(&bed, arg, &(struct h_ask){.op = H_WAIT});
+	return NULL;
+}
+
+/*
+ * While a caller waits for packets the listener does not wake to look for it, since a thousand
+ * clients would keep their machine busy with that. It is told when the caller leaves.
+ */
+START_TEST(listener_dozes_beside_a_caller)
+{
+	rxw_connection *connection;
+	struct rxw_shard *s;
+	pthread_t thread;
+
+	open_bed();
+	s = &bed.client->shard[0];
+	connection = h_connect(&bed, H_SERVICE);
+	pthread_create(&thread, NULL, calls_that_wait, connection);
+	h_gate_arrived(&bed, 1);
+	h_wait_for(caller_receives, s, "the caller has the role");
+	rxw_role_lock(s);
+	s->role.grace = RXW_MS;
+	rxw_role_unlock(s);
+	pthread_cond_signal(&s->role.free);
+	h_wait_for(listener_dozes, s, "the listener waits to be signalled");
+	h_gate_open(&bed);
+	pthread_join(thread, NULL);
+	h_wait_for(listener_receives, s, "the listener receives again");
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
 static unsigned each;
 
 static void *many_calls(void *arg)
@@ -218,5 +287,6 @@ START_TEST(who_receives_elsewhere_is_told)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(240, "callers", handlers_have_a_listener, who_goes_thinks_of_sleepers, one_caller,
+TEST_MAIN_WITHIN(240, "callers", handlers_have_a_listener, who_goes_thinks_of_sleepers,
+		 listener_dozes_beside_a_caller, one_caller,
 		 two_callers, several_callers, writers_give_back, who_receives_elsewhere_is_told)
