@@ -25,6 +25,7 @@ struct rxw_io_rx {
 	uint8_t ecn;	       /* the ECN bits of its IP header (base/ecn.h), or 0 before
 	                        * rxw_io_read_ecn() */
 	bool truncated;        /* by the kernel: drop it and count it */
+	uint64_t waited;       /* ns: how long it was in the socket's queue; 0: unknown */
 	struct rxw_path path;  /* peer: the sender (len 0: unusable, drop it); local: our
 	                        * address that it was sent to (len 0: unknown) */
 };

@@ -3,11 +3,14 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <string.h>
+#include <time.h>
 
 #include "io/io_sock.h"
 #include "io/io_linux.h"
 
 #include "base/ecn.h"
+
+#define WAITED_MOST 10000000000 /* ns; a longer wait means that the clock was set */
 
 /* The header is written by memcpy: the buffer is aligned, but compilers cannot know the padding. */
 static size_t add(union rxw_io_control *c, size_t at, int level, int type, const void *data,
@@ -91,14 +94,23 @@ static void set_local6(struct rxw_path *path, const struct in6_pktinfo *info)
 	rxw_addr_set(&path->local, (const struct sockaddr *)&in6, sizeof(in6));
 }
 
+/* `now`: CLOCK_REALTIME, which may have been set since the message came. */
+static uint64_t time_waited(const struct timespec *since, const struct timespec *now)
+{
+	int64_t ns = (int64_t)(now->tv_sec - since->tv_sec) * 1000000000 + now->tv_nsec - since->tv_nsec;
+
+	return ns > 0 && ns < WAITED_MOST ? (uint64_t)ns : 0;
+}
+
 void rxw_io_control_parse(struct rxw_io_sock *s, const struct msghdr *m, uint32_t length,
-			  struct rxw_io_rx *rx)
+			  const struct timespec *now, struct rxw_io_rx *rx)
 {
 	struct msghdr *walk = (struct msghdr *)m; /* CMSG_NXTHDR takes no const */
 
 	rx->length = length;
 	rx->segment = length;
 	rx->ecn = RXW_ECN_NOT;
+	rx->waited = 0;
 	rx->truncated = (m->msg_flags & MSG_TRUNC) != 0;
 	rx->path.local = s->local;
 	rx->path.ifindex = s->family == AF_INET6 ? (int)s->local.u.in6.sin6_scope_id : 0;
@@ -120,6 +132,12 @@ void rxw_io_control_parse(struct rxw_io_sock *s, const struct msghdr *m, uint32_
 
 			memcpy(&total, data, sizeof(total));
 			count_drops(s, total);
+		} else if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SO_TIMESTAMPNS &&
+			   size >= sizeof(struct timespec)) {
+			struct timespec since;
+
+			memcpy(&since, data, sizeof(since));
+			rx->waited = time_waited(&since, now);
 		} else if (h->cmsg_level == IPPROTO_IP && h->cmsg_type == IP_PKTINFO &&
 			   size >= sizeof(struct in_pktinfo)) {
 			struct in_pktinfo info;

@@ -44,9 +44,12 @@ static void prepare(struct rxw_io_in *in, struct rxw_io_rx *rx, unsigned n)
 static void take(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned n)
 {
 	uint64_t datagrams = 0, bytes = 0, segmented = 0;
+	struct timespec now;
 
+	clock_gettime(CLOCK_REALTIME, &now); /* the kernel's time stamps have no other */
 	for (unsigned i = 0; i < n; i++) {
-		rxw_io_control_parse(s, &s->in->hdr[i].msg_hdr, s->in->hdr[i].msg_len, &rx[i]);
+		rxw_io_control_parse(s, &s->in->hdr[i].msg_hdr, s->in->hdr[i].msg_len, &now,
+				     &rx[i]);
 		bytes += rx[i].length;
 		if (rx[i].segment < rx[i].length) {
 			datagrams += (rx[i].length + rx[i].segment - 1) / rx[i].segment;

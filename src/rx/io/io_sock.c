@@ -311,6 +311,7 @@ int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
 #ifdef SO_RXQ_OVFL
 	option(s, SOL_SOCKET, SO_RXQ_OVFL, 1, "SO_RXQ_OVFL");
 #endif
+	option(s, SOL_SOCKET, SO_TIMESTAMPNS, 1, "SO_TIMESTAMPNS");
 	note_local(s, &o->bind);
 	set_family_options(s);
 	probe_batches(s);

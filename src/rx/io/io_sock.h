@@ -12,7 +12,7 @@
 
 #define RXW_IO_BATCH        64u    /* maximum messages per system call */
 #define RXW_IO_SEGMENTS     64u    /* maximum datagrams per message (UDP_MAX_SEGMENTS) */
-#define RXW_IO_CONTROL      192u   /* bytes of control messages; the largest set takes 160 */
+#define RXW_IO_CONTROL      192u   /* bytes of control messages; the largest set takes 192 */
 #define RXW_IO_IOVECS       512u   /* iovecs for entries that are split into several messages */
 #define RXW_IO_REFUSED      32u    /* destinations without GSO that are remembered */
 #define RXW_IO_REFUSED_MS   60000u /* how long each is remembered */
@@ -180,9 +180,9 @@ int rxw_io_sock_fragment(struct rxw_io_sock *s, bool allow);
  */
 size_t rxw_io_control_build(union rxw_io_control *c, const struct rxw_io_sock *s,
 			    const struct rxw_io_tx *tx, uint16_t segment);
-/* Fill rx from a received message, and count the drops that its control messages report. */
+/* Fill rx from a message received at `now` (CLOCK_REALTIME), and count the drops that it reports. */
 void rxw_io_control_parse(struct rxw_io_sock *s, const struct msghdr *m, uint32_t length,
-			  struct rxw_io_rx *rx);
+			  const struct timespec *now, struct rxw_io_rx *rx);
 
 /* io_refused.c: whether GSO is disabled for a destination; disable it. */
 bool rxw_io_refused(struct rxw_io_sock *s, const struct rxw_addr *peer);

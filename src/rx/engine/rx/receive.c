@@ -318,6 +318,7 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dra
 					  run, &s->stats))
 				break;
 			run->ecn = rx->ecn;
+			run->waited = rx->waited;
 			RXW_PROBE(packet_in, run->head.cid, run->head.call, run->head.type,
 				  run->head.seq, run->count, run->size);
 			if (run->head.type == RXW_VERSION || run->head.type == RXW_DEBUG)

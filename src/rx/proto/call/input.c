@@ -258,7 +258,7 @@ static enum rxw_input_result input_ack(struct rxw_pcall *p, const struct rxw_rxr
 		return RXW_INPUT_DONE;
 	if (ack.reason == RXW_ACK_PING_RESPONSE)
 		rxw_pcall_pong(p);
-	acked = rxw_send_ack(p, &ack, run->head.serial, out);
+	acked = rxw_send_ack(p, &ack, run->head.serial, run->waited, out);
 	p->time.last_heard = p->conn->last_heard = out->now;
 	prove_server(p, out->now);
 	if (acked & RXW_ACKED_NEW)

@@ -86,6 +86,7 @@ struct rxw_rxrun {
 	bool verified; /* passed the class's verify() (null class: not needed) */
 	bool kept; /* was queued before the connection was authenticated, and is taken out again */
 	uint8_t ecn;		      /* enum rxw_ecn_bits, of all packets */
+	uint64_t waited;	      /* ns that they were in our socket's queue; 0: unknown */
 	uint8_t sec_head;	      /* verified: bytes before the data in each packet */
 	uint16_t length, last_length; /* verified: data of each packet but the last, of the last */
 	const struct rxw_path *path;

@@ -22,6 +22,7 @@ static void fill(struct rxw_rxrun *run, struct rxw_buf *buf, const struct rxw_pa
 	run->or_flags = run->last_flags = run->head.flags;
 	run->jumbo = run->verified = run->kept = false;
 	run->ecn = RXW_ECN_NOT;
+	run->waited = 0;
 	run->path = path;
 }
 

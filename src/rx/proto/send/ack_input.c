@@ -26,6 +26,7 @@ struct ack_result {
 	uint32_t distance; /* by at most so many transmissions; */
 	uint32_t needless; /* so many packets of the latest loss event were */
 	uint32_t highest; /* order acknowledged before this ACK */
+	uint64_t waited;  /* ns: how long the ACK was in our socket's queue; 0 = unknown */
 	uint64_t rtt;	  /* sample taken, ns; 0 = none */
 	uint64_t
 		oldest; /* for a model: when the earliest packet was sent, of those sent once; 0 = none */
@@ -51,15 +52,18 @@ static void find_named(const struct rxw_sendq *q, struct ack_result *r)
 	r->original = rxw_sent_order(&q->sent, r->named_seq) != r->named_order;
 }
 
-/* False: it is not to be believed. */
-static bool sample(struct rxw_pcall *p, uint64_t rtt, uint64_t now)
+/*
+ * A round trip, and how much of it the answer waited in our own socket (0: unknown): timers have to
+ * allow for that, but it says nothing of the path. False: it is not to be believed.
+ */
+static bool sample(struct rxw_pcall *p, uint64_t rtt, uint64_t waited, uint64_t now)
 {
 	struct rxw_peer *peer = p->conn->peer;
 
 	if (!rxw_rtt_plausible(&p->tx.rtt, rtt, now))
 		return false;
 	rxw_rtt_sample(&p->tx.rtt, rtt);
-	rxw_peer_learn_rtt(peer, rtt, now);
+	rxw_peer_learn_rtt(peer, waited < rtt ? rtt - waited : rtt, now);
 	atomic_store_explicit(&peer->srtt, p->tx.rtt.srtt, memory_order_relaxed);
 	atomic_store_explicit(&peer->rttvar, p->tx.rtt.rttvar, memory_order_relaxed);
 	atomic_store_explicit(&peer->rtt_at, now, memory_order_relaxed);
@@ -92,7 +96,7 @@ static void take_sample(struct rxw_pcall *p, struct ack_result *r)
 			return;
 	}
 	p->tx.sampled_serial = ack->serial;
-	if (sample(p, r->now - r->named_at, r->now))
+	if (sample(p, r->now - r->named_at, r->waited, r->now))
 		r->rtt = r->now - r->named_at;
 }
 
@@ -104,7 +108,7 @@ static void ping_answered(struct rxw_pcall *p, struct ack_result *r)
 		return;
 	r->named = r->original = true; /* but no DATA */
 	r->proof = ping.secret;
-	sample(p, r->now - ping.sent_at, r->now);
+	sample(p, r->now - ping.sent_at, r->waited, r->now);
 	rxw_send_probe_answered(p, &ping, r->now);
 }
 
@@ -642,12 +646,13 @@ enum rxw_ack_check rxw_send_check_ack(const struct rxw_pcall *p, const struct rx
 }
 
 unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t serial,
-		      struct rxw_out *out)
+		      uint64_t waited, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
-	struct ack_result r = {.ack = ack, .now = out->now};
+	struct ack_result r = {.ack = ack, .now = out->now, .waited = waited};
 	uint32_t flight = q->flight, cwnd = q->cc.cwnd, window = q->window, lowest;
 
+	rxw_send_before_ack(p);
 	r.newer = is_newer(q, ack, serial, out->now);
 	find_named(q, &r);
 	take_sample(p, &r);

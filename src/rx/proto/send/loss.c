@@ -147,7 +147,7 @@ void rxw_send_find_losses(struct rxw_pcall *p, uint32_t flight, struct rxw_out *
 		return;
 	rxw_tally(out->stats, &out->stats->loss_events, 1);
 	p->count.loss_events++;
-	q->losses = true;
+	rxw_send_note_loss(q);
 	rxw_cc_lost(&q->cc, whole_flight(q, flight), out->now);
 	q->carried = rxw_min32(q->carried, q->cc.cwnd);
 	rxw_send_note_ssthresh(p, out->now);
@@ -192,6 +192,12 @@ bool rxw_send_refuted(struct rxw_sendq *q, uint32_t packets)
 	return before != 0 && q->doubt == 0;
 }
 
+void rxw_send_note_loss(struct rxw_sendq *q)
+{
+	q->losses_before = q->losses;
+	q->losses = true;
+}
+
 void rxw_send_note_ssthresh(const struct rxw_pcall *p, uint64_t now)
 {
 	/* A model of the path has no threshold. */
@@ -207,6 +213,7 @@ void rxw_send_spurious(struct rxw_pcall *p, uint32_t distance, bool undo, struct
 		/* Nothing was lost: end the rate reduction. */
 		p->tx.recovery.recovery_end = 0;
 		p->tx.doubt = 0;
+		p->tx.losses = p->tx.losses_before;
 	}
 	rxw_peer_learn_reordering(p->conn->peer, rxw_recovery_learned(&p->tx.recovery), out->now);
 	rxw_tally(out->stats, &out->stats->spurious_losses, 1);

@@ -104,8 +104,11 @@ enum rxw_acked {
 	RXW_ACKED_NEW = 1,  /* packets that were not acknowledged before */
 	RXW_ACKED_PROOF = 2 /* it names a PING with a secret serial: the address is valid */
 };
+/* An ACK is about to change the windows. */
+void rxw_send_before_ack(struct rxw_pcall *p);
+/* `waited`: ns that it was in our socket's queue; 0 = unknown. */
 unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t serial,
-		      struct rxw_out *out);
+		      uint64_t waited, struct rxw_out *out);
 /* Reply DATA arrived: the server took the call. */
 void rxw_send_heard(struct rxw_pcall *p);
 /* ACKALL: everything sent is acknowledged. */
@@ -120,6 +123,8 @@ void rxw_send_window_event(struct rxw_pcall *p, const struct rxw_out *out, uint3
 			   uint32_t window);
 /* If the state of ECN has changed: keep a verdict for later calls, and count a failure. */
 void rxw_send_note_ecn(struct rxw_pcall *p, const struct rxw_out *out);
+/* The call has lost packets, or seems to have. */
+void rxw_send_note_loss(struct rxw_sendq *q);
 /* Keep the threshold of slow start for later calls of the peer. */
 void rxw_send_note_ssthresh(const struct rxw_pcall *p, uint64_t now);
 /*

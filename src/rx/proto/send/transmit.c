@@ -437,10 +437,29 @@ static uint32_t train(uint64_t interval)
 	return rxw_max32((uint32_t)rxw_min64(RXW_MS / interval, BURST_PACKETS), RXW_CC_BURST);
 }
 
+void rxw_send_before_ack(struct rxw_pcall *p)
+{
+	/* The window was full: until now nothing was due. */
+	if (new_room(p) == 0)
+		p->tx.due_at_pace = false;
+}
+
+/*
+ * Packets that were due since pace_at but that no thread had time to send: a busy machine is no
+ * reason to send slower than the path allows. They lengthen the train.
+ */
+static uint32_t count_overdue(const struct rxw_sendq *q, uint64_t interval, uint64_t now)
+{
+	if (interval == 0 || !q->due_at_pace || now <= q->pace_at)
+		return 0;
+	return (uint32_t)rxw_min64((now - q->pace_at) / interval, BURST_PACKETS - train(interval));
+}
+
 /* A train of `n` packets is sent: when may the next one follow? */
 static void pace(struct rxw_sendq *q, uint64_t interval, uint32_t n, uint64_t now)
 {
-	uint64_t credit = now > RXW_MS ? now - RXW_MS : 0;
+	uint64_t late = count_overdue(q, interval, now) * interval;
+	uint64_t back = late > RXW_MS ? late : RXW_MS, credit = now > back ? now - back : 0;
 
 	if (interval != 0)
 		q->pace_at = (q->pace_at > credit ? q->pace_at : credit) + n * interval;
@@ -461,7 +480,7 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 		return RXW_BURST_NONE;
 	n = rxw_min32(n, e->first + e->count - first);
 	n = rxw_min32(n, rxw_max32(BURST_BYTES / e->stride, 1));
-	n = rxw_min32(n, train(interval));
+	n = rxw_min32(n, train(interval) + count_overdue(q, interval, out->now));
 	n = rxw_ecn_most(&q->ecn, rxw_proof_limit(p, e, first, n, out));
 	if (n == 0 || !rxw_sent_reserve(&q->sent, p->conn->ops->pool(p->conn), q->una, q->nxt, n))
 		return RXW_BURST_NONE;
@@ -480,6 +499,7 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 	if (request)
 		q->requested_at = out->now;
 	pace(q, interval, n, out->now);
+	q->due_at_pace = interval != 0 && n < room;
 	record_tx(p, e, first, n, false, true, burst, out);
 	burst->ect = marked;
 	if (marked)

@@ -81,6 +81,7 @@ struct rxw_sendq {
 	bool above_high;     /* the writer was told to stop */
 	bool requested_last; /* the newest packet in flight carried REQUEST_ACK */
 	bool losses;	     /* the call has lost packets */
+	bool losses_before;  /* the same before the latest loss, which may prove spurious */
 	bool sender;	     /* counted in learnt.senders of the peer */
 	uint64_t shared;     /* its rate, counted in learnt.rates of the peer; 0 = none */
 	uint8_t resent_next;
@@ -91,6 +92,7 @@ struct rxw_sendq {
 	struct rxw_mtu_check check;
 	struct rxw_mtu_units units;
 	struct rxw_renumber renumber;
+	bool due_at_pace; /* after the latest train more could have left, if not for its pace */
 	bool paced;	/* lost packets are paced, as new ones are: all of a flight were lost */
 	bool searching; /* of the calls of the peer, this one searches for its path MTU */
 	struct rxw_delivery rate;

@@ -120,6 +120,35 @@ START_TEST(one_address_is_known)
 }
 END_TEST
 
+/* A datagram lies in the socket's queue until it is received. */
+START_TEST(time_in_the_queue_is_known)
+{
+	const struct timespec pause = {.tv_nsec = 5000000};
+	struct rxw_io_options o = options_for("127.0.0.1", NULL);
+	struct timespec before, after;
+	struct rxw_io_group g;
+	struct rxw_io_tx tx;
+	struct burst t;
+	struct sink sink;
+	int64_t passed;
+
+	open_group(&g, &o);
+	sink_init(&sink);
+	tx = burst_make(&t, &g.bound, 0, 1, 300, 300, 1);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	ck_assert_uint_eq(rxw_io_send(g.sock[0], &tx, 1, false), 1);
+	nanosleep(&pause, NULL);
+	ck_assert_int_eq(sink_take(&sink, g.sock[0], NULL, LOST_US), 1);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	passed = (after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec;
+	ck_assert_uint_ge(sink.rx[0].waited, 4000000);
+	ck_assert_int_le((int64_t)sink.rx[0].waited, passed + 1000000); /* of another clock */
+	free(t.bytes);
+	sink_free(&sink);
+	rxw_io_close(&g);
+}
+END_TEST
+
 START_TEST(the_largest_set_fits)
 {
 	struct rxw_io_sock s = { .family = AF_INET6 };
@@ -241,4 +270,4 @@ START_TEST(drops_are_counted)
 END_TEST
 
 RUN("io_control", answers_leave_from_requested_address, answers_leave_from_requested_ipv6_address,
-    one_address_is_known, the_largest_set_fits, marks_are_sent_and_seen, drops_are_counted)
+    one_address_is_known, time_in_the_queue_is_known, the_largest_set_fits, marks_are_sent_and_seen, drops_are_counted)

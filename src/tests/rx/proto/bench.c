@@ -225,12 +225,14 @@ void bench_feed(struct bench *b, struct bench_conn *c, const void *bytes, uint32
 
 	ck_assert_ptr_nonnull(buf);
 	memcpy(buf->data, bytes, length);
-	while (rxw_run_next(buf, &c->p.path, length, segment, &at, &jumbo, &run, &b->stats) == 1)
+	while (rxw_run_next(buf, &c->p.path, length, segment, &at, &jumbo, &run, &b->stats) == 1) {
+		run.waited = b->waited;
 		if (rxw_pconn_input(&c->p, &run, &b->out) == RXW_INPUT_VERIFY) {
 			ck_assert_uint_le(run.count, RXW_VERIFY_MOST);
 			rxw_run_verify(&c->p, &run, packet);
 			rxw_pconn_input_verified(&c->p, &run, packet, &b->out);
 		}
+	}
 	bench_auth(b);
 	rxw_buf_unref(buf);
 }

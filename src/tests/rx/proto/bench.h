@@ -52,6 +52,7 @@ struct bench {
 	/* the application, may be NULL */
 	void (*on_events)(struct bench_call *call, uint32_t events);
 	uint32_t serial; /* defaults for bench_packet() */
+	uint64_t waited; /* ns that packets were in the queue of the socket */
 };
 
 void bench_init(struct bench *b, bool client);

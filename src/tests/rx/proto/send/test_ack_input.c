@@ -238,6 +238,22 @@ START_TEST(round_trips)
 }
 END_TEST
 
+/* A busy machine leaves ACKs in its socket: timers allow for that, but the path is as short as before. */
+START_TEST(waits_in_our_socket)
+{
+	setup(8);
+	b.waited = 9 * RXW_MS;
+	ack(3, 2, RXW_ACK_REQUESTED, "");
+	ck_assert_uint_eq(call->p.tx.rtt.srtt, 10 * RXW_MS);
+	ck_assert_uint_eq(atomic_load(&c->p.peer->least_rtt), RXW_MS);
+	b.waited = RXW_SEC; /* more than the round trip: the clock was set */
+	ack(5, 4, RXW_ACK_REQUESTED, "");
+	ck_assert_uint_eq(call->p.tx.rtt.srtt, 10 * RXW_MS);
+	ck_assert_uint_eq(atomic_load(&c->p.peer->least_rtt), RXW_MS);
+	bench_free(&b);
+}
+END_TEST
+
 /* The numbers of a connection that has sent much are far from zero, or begin anew. */
 START_TEST(round_trips_of_any_serials)
 {
@@ -422,8 +438,10 @@ START_TEST(reordering_is_undone)
 	ack(11, 18, RXW_ACK_OUT_OF_SEQUENCE, "01111111");
 	ck_assert_uint_eq(bench_expect(&b, RXW_DATA)->h.seq, 11);
 	ck_assert_uint_lt(call->p.tx.cc.cwnd, before);
+	ck_assert(call->p.tx.losses);
 	ack(19, 11, RXW_ACK_IDLE, "");
 	ck_assert_uint_eq(b.stats.spurious_losses, 1);
+	ck_assert(!call->p.tx.losses);
 	ck_assert_uint_ge(call->p.tx.cc.cwnd, before);
 	ck_assert_uint_eq(call->p.count.spurious, 1);
 	ck_assert_uint_gt(call->p.tx.recovery.threshold, 3);
@@ -1125,6 +1143,7 @@ int main(void)
 	tcase_add_test(tcase, damaged_serial);
 	tcase_add_test(tcase, withdrawn_and_busy);
 	tcase_add_test(tcase, round_trips);
+	tcase_add_test(tcase, waits_in_our_socket);
 	tcase_add_loop_test(tcase, round_trips_of_any_serials, 0, 5);
 	tcase_add_test(tcase, trailers);
 	tcase_add_test(tcase, sizes_of_one_connection);

@@ -384,6 +384,81 @@ START_TEST(pacing)
 }
 END_TEST
 
+/* Sends what may leave now, and returns how many packets that were. */
+static unsigned send_train(void)
+{
+	ck_assert_int_eq(next(64), RXW_BURST_READY);
+	done(burst.count, 0);
+	return burst.count;
+}
+
+/* This machine was busy when a train was due: the next one makes up for it, but no more than a burst. */
+START_TEST(late_trains_are_longer)
+{
+	static const struct {
+		unsigned late, train; /* in packets */
+	} cases[] = {{0, 8}, {3, 11}, {20, 28}, {37, 45}, {90, 45}};
+	const uint64_t interval = 800000;
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t due;
+
+		setup();
+		set_long_path();
+		for (unsigned k = 0; k < 3; k++)
+			bench_write(call, 45, 100, false);
+		while (next(64) == RXW_BURST_READY)
+			done(burst.count, 0);
+		/* To the end of a buffer, which would cut the train short. */
+		while (call->p.tx.nxt <= 45) {
+			b.out.now = not_before;
+			send_train();
+			next(64);
+		}
+		due = not_before;
+		b.out.now = due + cases[i].late * interval;
+		ck_assert_uint_eq(send_train(), cases[i].train);
+		/* The mean pace stays the same. */
+		ck_assert_int_eq(next(64), RXW_BURST_PACED);
+		ck_assert_uint_ge(not_before + RXW_MS, due + cases[i].train * interval);
+		bench_free(&b);
+	}
+}
+END_TEST
+
+/* A train is late only if its packets were queued in time. */
+START_TEST(idle_writers_have_short_trains)
+{
+	setup();
+	set_long_path();
+	bench_write(call, 8, 100, false);
+	rxw_pcall_flush(&call->p, &b.out);
+	ck_assert_uint_eq(send_train(), 8);
+	b.out.now += RXW_SEC / 20;
+	bench_write(call, 45, 100, false);
+	rxw_pcall_flush(&call->p, &b.out);
+	ck_assert_uint_eq(send_train(), 8);
+	bench_free(&b);
+}
+END_TEST
+
+/* Packets that a full window held back are not late. */
+START_TEST(full_windows_are_not_late)
+{
+	setup();
+	set_long_path();
+	bench_write(call, 45, 100, false);
+	ck_assert_uint_eq(send_train(), 8);
+	call->p.tx.cc.cwnd = 8;
+	b.out.now += RXW_SEC / 20;
+	bench_get_ack(&b, c, 1, 9, 8, RXW_ACK_REQUESTED, "", 255);
+	call->p.tx.cc.cwnd = 100;
+	rxw_pcall_flush(&call->p, &b.out);
+	ck_assert_uint_eq(send_train(), 8);
+	bench_free(&b);
+}
+END_TEST
+
 /* All of a flight is lost when the peer moves to another port: it is not sent again as one burst. */
 START_TEST(paced_after_a_move)
 {
@@ -907,6 +982,9 @@ int main(void)
 	tcase_add_test(tcase, small_requests_do_not_ask);
 	tcase_add_test(tcase, small_window_asks_always);
 	tcase_add_test(tcase, pacing);
+	tcase_add_test(tcase, late_trains_are_longer);
+	tcase_add_test(tcase, idle_writers_have_short_trains);
+	tcase_add_test(tcase, full_windows_are_not_late);
 	tcase_add_test(tcase, paced_after_a_move);
 	tcase_add_test(tcase, fast_paths_are_not_paced);
 	tcase_add_test(tcase, long_waits_are_not_paced);
