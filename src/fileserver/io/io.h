@@ -133,7 +133,8 @@ struct fsd_source {
  * thread finds room in the window reads on from the page cache, and only what is not there is read by
  * a reader thread. `done` is called once, on any thread, perhaps before this function returns: with 0;
  * FSD_LOST; -EIO (the source is too short); or another -errno of a read. After a failure abort the
- * call: the stream has too few bytes. `done` ends the call; source and stream must exist until then.
+ * call: the stream has too few bytes. `done` ends the call, or at least the visits; source and stream must
+ * exist until then.
  * -ENOMEM: nothing was begun.
  */
 int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,

@@ -239,10 +239,13 @@ static void end_fetch(struct fsd_source *source, int rc)
 	struct fs_call *call = ((struct fetch *)(void *)source)->call;
 
 	call->fetch = (struct fetch *)(void *)source;
-	if (call->service->audit_reads)
-		fs_answer_later(call, rc, answer_fetch);
-	else
+	if (!call->service->audit_reads) {
 		answer_fetch(call, rc);
+		return;
+	}
+	/* The call outlives the flow, which no callback may visit any more. */
+	rxw_call_set_callback(call->rx, NULL, NULL);
+	fs_answer_later(call, rc, answer_fetch);
 }
 
 /* The handler returns; the call is answered when everything was written. */

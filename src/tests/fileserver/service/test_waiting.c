@@ -669,6 +669,44 @@ START_TEST(slowest_fetch)
 }
 END_TEST
 
+/*
+ * With reads in the audit log, a thread that may wait ends the call. It is held up here, and the client aborts the
+ * call meanwhile: the flow is gone, and is not visited any more, or the address sanitizer sees that.
+ */
+START_TEST(fetch_ends_on_another_thread)
+{
+	static char large[1 << 20], got[sizeof(large)];
+	struct fsd_places *all;
+	struct slow slow;
+	rxw_call *rx;
+	AFSFid file;
+
+	setup();
+	all = &shop.service->sending;
+	shop.service->audit_reads = true;
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(
+		shop_put(a, &file, 0, sizeof(large), sizeof(large), large, sizeof(large), &st), 0);
+	slow_fetch(&slow, 0, &file, sizeof(large));
+	pthread_mutex_lock(&all->lock);
+	ck_assert_uint_eq(all->count, 1);
+	rx = all->place[0]->rx;
+	/* A part of a buffer of packets leaves with the end of the reply. */
+	ck_assert_int_eq(rxw_call_read(slow.call, got, sizeof(got) - 131072), sizeof(got) - 131072);
+	while (!fsd_counted(&shop.service->counters.fetches))
+		usleep(1000);
+	slow_drop(&slow);
+	while (!rxw_call_error(rx, NULL))
+		usleep(1000);
+	/* The thread that received the abort has gone on. */
+	ck_assert_int_eq(status_of(b, &root), 0);
+	pthread_mutex_unlock(&all->lock);
+	while (sending())
+		usleep(1000);
+	teardown();
+}
+END_TEST
+
 /* While places are free, a store may take as long as it likes. */
 START_TEST(slow_but_alone)
 {
@@ -700,4 +738,5 @@ END_TEST
 TEST_MAIN_WITHIN(120, "calls that wait", replies_wait_for_breaks, deferred_replies_wait_for_breaks,
 		 deferred_replies_are_in_the_log, deferred_changes_end,
 		 replies_do_not_wait_for_ever, stuck_client, lock_of_stuck_client, blocked_writers,
-		 slow_stores, slowest_fetch, slowest_store, slow_but_alone)
+		 slow_stores, slowest_fetch, slowest_store, fetch_ends_on_another_thread,
+		 slow_but_alone)
