@@ -190,6 +190,9 @@ ssize_t store_view_read(struct store_view *view, const struct iovec *iov, int co
 
 	if (offset >= view->length)
 		return 0;
+	/* To open an object may need the disk. */
+	if (cached && view->objects < view->count)
+		return -EAGAIN;
 	if (want > view->length - offset)
 		want = view->length - offset;
 	skip_output(&output, 0);

@@ -15,7 +15,6 @@
 
 #define LENGTH_MAX  0x7fffffffull /* clients store the length of a reply in 31 bits */
 #define SMALL 32768 /* bytes: no more than any call may queue */
-#define PIECES_FEW 64	/* of a file that is read wherever there is room */
 #define PIECES	   1024 /* of a file whose list of pieces takes little memory */
 
 /* A fetch in progress; the source of its flow. */
@@ -40,9 +39,6 @@ static ssize_t read_source(struct fsd_source *source, const struct iovec *iov, i
 {
 	const struct fetch *fetch = (struct fetch *)source;
 
-	/* Each piece is a system call, even if it is in the page cache: that is for a thread of the pool. */
-	if (cached && fetch->status.pieces > PIECES_FEW)
-		return -EAGAIN;
 	return fetch->place.store->ops->read(fetch->reader, iov, count, offset,
 					     cached ? STORE_CACHED : 0);
 }

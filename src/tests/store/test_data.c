@@ -231,6 +231,37 @@ START_TEST(versions)
 }
 END_TEST
 
+/* A view of many objects opens each when it is read. What is to come from memory alone may not wait for that. */
+START_TEST(from_memory)
+{
+	struct store_content content = {0};
+	struct store_view *view;
+	char bytes[4];
+	struct iovec iov = {bytes, sizeof(bytes)};
+	const uint32_t count = STORE_VIEW_OPEN + 1;
+
+	setup(1);
+	for (uint32_t i = 0; i < count; i++) {
+		struct store_run *run = begin(&(struct store_content){0}, 4 * i);
+
+		put(run, "text", 4);
+		commit(run, &content, 4 * i + 4);
+	}
+	ck_assert_uint_eq(content.count, count);
+	ck_assert_int_eq(store_data_sync(data), 0);
+	spy_reset(spy);
+	ck_assert_int_eq(store_view_open(data, &owner, &content, 4 * count, &view), 0);
+	for (uint32_t i = 0; i < count; i++)
+		ck_assert_int_eq(store_view_read(view, &iov, 1, 4 * i, true), -EAGAIN);
+	ck_assert_uint_eq(spy->opens, 0);
+	ck_assert_int_eq(store_view_read(view, &iov, 1, 0, false), 4);
+	ck_assert_mem_eq(bytes, "text", 4);
+	store_view_close(view);
+	store_content_free(&content);
+	teardown();
+}
+END_TEST
+
 /* -- writers -- */
 
 START_TEST(appending)
@@ -1119,7 +1150,7 @@ START_TEST(short_object)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "data", versions, appending, no_object, gathering, open_files, flushing,
+TEST_MAIN_WITHIN(120, "data", versions, from_memory, appending, no_object, gathering, open_files, flushing,
 		 own_flush, shared_flush, failed_before, moved_meanwhile, removed_meanwhile,
 		 failed_flush, failed_name, told_to_flush, told_to_writer, cut_meanwhile,
 		 opened_again, unasked_flush, listing, removal, removed_names, reopened,
