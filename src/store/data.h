@@ -93,8 +93,8 @@ uint64_t store_data_failures(struct store_data *data);
 /* Give an object of "files/new" its name. Without effect if it has it. */
 int store_data_settle(struct store_data *data, const struct store_owner *owner, uint64_t object);
 /*
- * Remove an object that no version refers to. Readers that have it open keep it. 0 if it is missing;
- * -EBUSY: a run has it, and a commit may come to refer to it. Try again if none does.
+ * Remove an object that no version refers to. 0 if it is missing. -EBUSY: try again later. A reader has it open; or
+ * a run has it, and a commit may come to refer to it.
  */
 int store_data_remove(struct store_data *data, const struct store_owner *owner, uint64_t object);
 /* The names of all objects that were removed are gone for good, also if the machine stops. 0 or -errno. */

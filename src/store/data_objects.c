@@ -148,14 +148,25 @@ static void close_file(struct store_data *data, struct store_file *file)
 		data->layer->ops->close(file);
 }
 
-void data_release(struct store_data *data, struct data_object *object)
+static void release_object(struct store_data *data, struct data_object *object, unsigned readers)
 {
 	struct store_file *file;
 
 	pthread_mutex_lock(&data->lock);
+	object->readers -= readers;
 	file = data_put(data, object);
 	pthread_mutex_unlock(&data->lock);
 	close_file(data, file);
+}
+
+void data_release(struct store_data *data, struct data_object *object)
+{
+	release_object(data, object, 0);
+}
+
+void data_read_end(struct store_data *data, struct data_object *object)
+{
+	release_object(data, object, 1);
 }
 
 /* Close a file that is not in use. False: there is none. */
@@ -208,8 +219,8 @@ static int open_object(struct store_data *data, struct data_object *object)
 	return rc == -ENOENT ? open_existing(data, object, named) : rc;
 }
 
-int data_acquire(struct store_data *data, const struct store_owner *owner, uint64_t number,
-		 struct data_object **object)
+static int acquire_object(struct store_data *data, const struct store_owner *owner, uint64_t number,
+		   unsigned readers, struct data_object **object)
 {
 	struct data_object *found;
 	int rc = 0;
@@ -218,6 +229,7 @@ int data_acquire(struct store_data *data, const struct store_owner *owner, uint6
 	found = find_steady(data, number);
 	if (found && found->file) {
 		data_hold(data, found);
+		found->readers += readers;
 		pthread_mutex_unlock(&data->lock);
 		*object = found;
 		return 0;
@@ -237,9 +249,23 @@ int data_acquire(struct store_data *data, const struct store_owner *owner, uint6
 	steady(data, found);
 	if (rc)
 		data_put(data, found); /* has no file */
+	else
+		found->readers += readers;
 	pthread_mutex_unlock(&data->lock);
 	*object = found;
 	return rc;
+}
+
+int data_acquire(struct store_data *data, const struct store_owner *owner, uint64_t number,
+		 struct data_object **object)
+{
+	return acquire_object(data, owner, number, 0, object);
+}
+
+int data_read(struct store_data *data, const struct store_owner *owner, uint64_t number,
+	      struct data_object **object)
+{
+	return acquire_object(data, owner, number, 1, object);
 }
 
 int data_create(struct store_data *data, const struct store_owner *owner, uint64_t number,
@@ -530,7 +556,7 @@ int store_data_remove(struct store_data *data, const struct store_owner *owner, 
 
 	pthread_mutex_lock(&data->lock);
 	object = find_steady(data, number);
-	if (object && object->writing) {
+	if (object && (object->writing || object->readers)) {
 		pthread_mutex_unlock(&data->lock);
 		return -EBUSY;
 	}

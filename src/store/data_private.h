@@ -32,6 +32,7 @@ struct data_object {
 	bool settled; /* it has its name; else it lies in "files/new" */
 	bool sealed;  /* nothing may be added: it is read-only, or could not be cut */
 	bool writing; /* a run has it */
+	unsigned readers;
 	bool removed;
 	bool syncing; /* a thread flushes its file: wait for `changed` */
 
@@ -111,6 +112,10 @@ int data_acquire(struct store_data *data, const struct store_owner *owner, uint6
 int data_create(struct store_data *data, const struct store_owner *owner, uint64_t number,
 		struct data_object **object);
 void data_release(struct store_data *data, struct data_object *object);
+/* The same for a reader: it is not removed meanwhile, so that its last close never falls to a reader. */
+int data_read(struct store_data *data, const struct store_owner *owner, uint64_t number,
+	      struct data_object **object);
+void data_read_end(struct store_data *data, struct data_object *object);
 /* The same with the lock held. Returns a file to close without the lock, or NULL. */
 struct store_file *data_put(struct store_data *data, struct data_object *object);
 /* With the lock held: one more reference. */

@@ -24,7 +24,7 @@ void store_view_close(struct store_view *view)
 	if (!view)
 		return;
 	for (uint32_t i = 0; i < view->objects; i++)
-		data_release(view->data, view->object[i]);
+		data_read_end(view->data, view->object[i]);
 	free(view);
 }
 
@@ -44,8 +44,8 @@ int store_view_open(struct store_data *data, const struct store_owner *owner,
 	while (view->count && view->extent[view->count - 1].start >= length)
 		view->count--;
 	for (; open && view->objects < view->count; view->objects++) {
-		int rc = data_acquire(data, owner, view->extent[view->objects].object,
-				      &view->object[view->objects]);
+		int rc = data_read(data, owner, view->extent[view->objects].object,
+				   &view->object[view->objects]);
 
 		if (rc) {
 			store_view_close(view);
@@ -65,14 +65,14 @@ static int get_object(const struct store_view *view, uint32_t at, struct data_ob
 		*object = view->object[at];
 		return 0;
 	}
-	rc = data_acquire(view->data, &view->owner, view->extent[at].object, object);
+	rc = data_read(view->data, &view->owner, view->extent[at].object, object);
 	return rc == -ENOENT ? -EIO : rc;
 }
 
 static void let_go(const struct store_view *view, struct data_object *object)
 {
 	if (!view->objects)
-		data_release(view->data, object);
+		data_read_end(view->data, object);
 }
 
 /* The first extent that ends behind an offset. */
