@@ -25,6 +25,7 @@
  */
 #define KERNEL_AHEAD ((uint64_t)2 << 20)
 #define SLOTS_IOV    64
+#define TURN	     ((uint64_t)4 << 20) /* bytes that a thread sends in a row */
 
 /*
  * Used only by the thread that runs it: the one that raised the visits of `base` from 0. The reads are
@@ -334,9 +335,14 @@ static void end_flow(struct fsd_flow *flow)
 	free(flow);
 }
 
-/* False: the flow has ended. */
+/*
+ * False: the flow has ended. A thread that seals more slowly than the client reads never runs out of room: others
+ * wait for it, so it leaves the flow to another one after a turn.
+ */
 static bool go_on(struct fsd_flow *flow)
 {
+	uint64_t begin = flow->offset;
+
 	while (!flow->base.over) {
 		ssize_t n = flow->left ? take_step(flow) : 0;
 
@@ -345,6 +351,9 @@ static bool go_on(struct fsd_flow *flow)
 		if (n <= 0) {
 			flow->result = (int)n;
 			atomic_store(&flow->base.over, true);
+		} else if (flow->offset - begin >= TURN && flow->left &&
+			   flow->stream->ops->again(flow->stream) >= 0) {
+			return true;
 		}
 	}
 	if (!discard_chunks(flow))

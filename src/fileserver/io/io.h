@@ -29,6 +29,8 @@ struct fsd_stream_ops {
 	int (*commit)(struct fsd_stream *stream, size_t length);
 	/* Have `visit` called whenever there is room again, or the call is lost. NULL: always room. */
 	int (*watch)(struct fsd_stream *stream, void (*visit)(void *arg), void *arg);
+	/* Have it called again soon, by a thread of the library, also if there is room already. Negative: it is not. */
+	int (*again)(struct fsd_stream *stream);
 };
 
 struct fsd_stream {

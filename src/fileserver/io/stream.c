@@ -43,11 +43,18 @@ static int call_watch(struct fsd_stream *stream, void (*visit)(void *arg), void 
 	return rxw_call_set_callback(stream->call, report_room, stream);
 }
 
+/* If there is room already, the callback runs soon, on a thread of the library. */
+static int call_again(struct fsd_stream *stream)
+{
+	return rxw_call_set_callback(stream->call, report_room, stream);
+}
+
 static const struct fsd_stream_ops call_ops = {
 	.write = call_write,
 	.reserve = call_reserve,
 	.commit = call_commit,
 	.watch = call_watch,
+	.again = call_again,
 };
 
 void fsd_stream_from_call(struct fsd_stream *stream, rxw_call *call)

@@ -99,10 +99,18 @@ static int watch_reply(struct fsd_stream *stream, void (*visit)(void *arg), void
 	return fetch->reply.ops->watch(&fetch->reply, visit, arg);
 }
 
+static int visit_again(struct fsd_stream *stream)
+{
+	struct fetch *fetch = fetch_of(stream);
+
+	return fetch->reply.ops->again(&fetch->reply);
+}
+
 static const struct fsd_stream_ops noting_ops = {.write = write_noting,
 						 .reserve = reserve_noting,
 						 .commit = commit_noting,
-						 .watch = watch_reply};
+						 .watch = watch_reply,
+						 .again = visit_again};
 
 /* -- fetches -- */
 

@@ -452,8 +452,14 @@ static int memory_watch(struct fsd_stream *stream, void (*visit)(void *arg), voi
 	return 0;
 }
 
+static int memory_again(struct fsd_stream *stream)
+{
+	return ((struct memory_stream *)stream)->asks ? 0 : -1;
+}
+
 static const struct fsd_stream_ops memory_ops = {
 	.watch = memory_watch,
+	.again = memory_again,
 	.write = memory_write,
 	.reserve = memory_reserve,
 	.commit = memory_commit,

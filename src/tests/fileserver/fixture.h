@@ -113,6 +113,7 @@ struct memory_stream {
 	_Atomic size_t window;
 	void (*visit)(void *arg);
 	void *visited;
+	bool asks; /* visits that a flow asks for come from the test; else there are none */
 };
 void memory_stream_init(struct memory_stream *m);
 void memory_stream_free(struct memory_stream *m);

@@ -330,6 +330,69 @@ START_TEST(a_call_ends_while_it_is_read)
 }
 END_TEST
 
+/* The first part of a file comes from the disk, the rest from the page cache; and there is always room. */
+#define COLD (64 << 10)
+
+static ssize_t read_warm(struct fsd_source *source, const struct iovec *iov, int count,
+			 uint64_t offset, bool cached)
+{
+	return cached && offset < COLD ? -EAGAIN : read_paced(source, iov, count, offset, false);
+}
+
+static const struct fsd_source_ops warm_ops = {.read = read_warm};
+
+struct busy {
+	_Atomic bool begun, posted;
+};
+
+/* The reader sends from the page cache by then, and another flow wants it. */
+static void await_posted(void *arg, size_t total, size_t length)
+{
+	struct busy *busy = arg;
+
+	(void)length;
+	if (total < 2 * MIB)
+		return;
+	busy->begun = true;
+	while (!busy->posted)
+		usleep(100);
+}
+
+/* A reader thread whose call takes all that it sends goes back to what others wait for. */
+START_TEST(readers_are_not_kept)
+{
+	struct paced_call first = {.source.ops = &warm_ops}, second = {.source.ops = &warm_ops};
+	struct busy busy = {false, false};
+
+	setup(512 * MIB, 0, 1, MIB / 2);
+	memory_stream_init(&first.m);
+	memory_stream_init(&second.m);
+	first.m.discard = true;
+	first.m.asks = true;
+	first.m.on_write = await_posted;
+	first.m.arg = &busy;
+	pthread_mutex_init(&first.callback, NULL);
+	pthread_mutex_init(&second.callback, NULL);
+	ck_assert_int_eq(
+		fsd_flow_start(readers, &first.source, 0, 512 * MIB, &first.m.stream, end_paced),
+		0);
+	while (!busy.begun)
+		usleep(100);
+	ck_assert_int_eq(
+		fsd_flow_start(readers, &second.source, 0, COLD, &second.m.stream, end_paced), 0);
+	busy.posted = true;
+	while (!second.over)
+		usleep(100);
+	ck_assert(!first.over);
+	while (!first.over)
+		acknowledge(&first);
+	ck_assert_uint_eq(first.m.reply_length, 512 * MIB);
+	memory_stream_free(&first.m);
+	memory_stream_free(&second.m);
+	teardown();
+}
+END_TEST
+
 START_TEST(shrunk_file_is_never_padded)
 {
 	for (int i = 0; i < 2; i++) {
@@ -543,6 +606,6 @@ END_TEST
 
 TEST_MAIN_WITHIN(120, "readers", bytes_from_disk, bytes_from_cache, cached_beginning,
 		 reads_start_ahead_of_the_wire, memory_limit, many_share_the_memory,
-		 room_comes_in_parts, a_call_ends_while_it_is_read, shrunk_file_is_never_padded, disk_error_is_passed_on,
-		 dead_call_ends_at_once, no_read_waits_for_a_send, time_line_is_complete,
-		 time_line_file_errors)
+		 room_comes_in_parts, a_call_ends_while_it_is_read, readers_are_not_kept,
+		 shrunk_file_is_never_padded, disk_error_is_passed_on, dead_call_ends_at_once,
+		 no_read_waits_for_a_send, time_line_is_complete, time_line_file_errors)
