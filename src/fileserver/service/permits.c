@@ -42,7 +42,7 @@ void fsd_permit_return(struct fsd_permits *permits, const void *call)
 {
 	unsigned count, i = 0;
 
-	/* The permit of this call, if it has one, was counted by this thread. */
+	/* The permit of this call, if it has one, was counted before this thread got the call. */
 	if (!atomic_load(&permits->count))
 		return;
 	pthread_mutex_lock(&permits->lock);

@@ -118,9 +118,9 @@ size_t fsd_people_host(struct prot *prot, const struct sockaddr_storage *peer, i
 /* Their names. `prot` may be NULL. */
 struct fsd_names fsd_people_names(struct prot *prot);
 
-/* -- running.c: the calls of the file service whose handlers are running -- */
+/* -- running.c: the calls of the file service that have not been answered -- */
 
-/* On the stack of its handler; zeroed before it is added. */
+/* Of a call, which may outlive its handler; zeroed before it is added. */
 struct fsd_running_call {
 	struct fsd_running_call *next, **link; /* lock; link NULL: not in the list */
 	const char *procedure;

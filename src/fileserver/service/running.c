@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of the file service whose handlers are running. */
+/* The calls of the file service that have not been answered. */
 #include <stdio.h>
 
 #include "fileserver/base/base.h"
