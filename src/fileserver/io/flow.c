@@ -320,8 +320,10 @@ static bool discard_chunks(struct fsd_flow *flow)
 	return flow->count == 0;
 }
 
-static void end_flow(struct fsd_flow *flow)
+/* On a thread that may wait: the source closes its file, and others may hold what it needs. */
+static void end_flow(struct asker *asker)
 {
+	struct fsd_flow *flow = (struct fsd_flow *)(void *)asker;
 	struct fsd_readers *readers = flow->readers;
 
 	while (flow->spares)
@@ -336,10 +338,11 @@ static void end_flow(struct fsd_flow *flow)
 }
 
 /*
- * False: the flow has ended. A thread that seals more slowly than the client reads never runs out of room: others
- * wait for it, so it leaves the flow to another one after a turn.
+ * False: the flow has ended, or a reader will end it: no other thread touches it again, since its visits
+ * stay above 0. A thread that seals more slowly than the client reads never runs out of room. Others wait
+ * for it, so it leaves the flow to another one after a turn.
  */
-static bool go_on(struct fsd_flow *flow)
+static bool go_on(struct fsd_flow *flow, bool receives)
 {
 	uint64_t begin = flow->offset;
 
@@ -358,17 +361,17 @@ static bool go_on(struct fsd_flow *flow)
 	}
 	if (!discard_chunks(flow))
 		return true;
-	end_flow(flow);
+	if (!receives || !fsd_end_post(flow->readers, &flow->base, &flow->ring[0]))
+		end_flow(&flow->base);
 	return false;
 }
 
-/* Goes on until no visit came since its last round began. */
-static void run_flow(struct asker *asker)
+/* Goes on until no visit came since its last round began. `receives`: this thread must not wait. */
+static void run_flow(struct fsd_flow *flow, bool receives)
 {
-	struct fsd_flow *flow = (struct fsd_flow *)(void *)asker;
 	unsigned seen = atomic_load(&flow->base.visits), visits;
 
-	while (go_on(flow)) {
+	while (go_on(flow, receives)) {
 		visits = atomic_fetch_sub(&flow->base.visits, seen);
 		if (visits == seen)
 			return;
@@ -376,12 +379,17 @@ static void run_flow(struct asker *asker)
 	}
 }
 
+static void run_by_reader(struct asker *asker)
+{
+	run_flow((struct fsd_flow *)(void *)asker, false);
+}
+
 static void visit_flow(void *arg)
 {
-	struct asker *asker = arg;
+	struct fsd_flow *flow = arg;
 
-	if (atomic_fetch_add(&asker->visits, 1) == 0)
-		run_flow(asker);
+	if (atomic_fetch_add(&flow->base.visits, 1) == 0)
+		run_flow(flow, true);
 }
 
 int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
@@ -394,21 +402,22 @@ int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint6
 		return -ENOMEM;
 	flow->readers = readers;
 	flow->base.source = source;
-	flow->base.run = run_flow;
+	flow->base.run = run_by_reader;
+	flow->base.end = end_flow;
 	flow->stream = stream;
 	flow->done = done;
 	flow->base.number = readers->timeline ? fsd_timeline_send(readers->timeline) : 0;
 	flow->offset = flow->waited = offset;
 	flow->left = length;
 	atomic_store(&flow->base.visits, 1);
-	if (stream->ops->watch && stream->ops->watch(stream, visit_flow, &flow->base) < 0) {
+	if (stream->ops->watch && stream->ops->watch(stream, visit_flow, flow) < 0) {
 		free(flow);
 		return -ENOMEM;
 	}
 	pthread_mutex_lock(&readers->lock);
 	readers->flows++;
 	pthread_mutex_unlock(&readers->lock);
-	run_flow(&flow->base);
+	run_flow(flow, false);
 	return 0;
 }
 

@@ -133,7 +133,7 @@ struct fsd_source {
 /*
  * Write `length` bytes of the source, starting at `offset`, to the stream. It needs no thread: whichever
  * thread finds room in the window reads on from the page cache, and only what is not there is read by
- * a reader thread. `done` is called once, on any thread, perhaps before this function returns: with 0;
+ * a reader thread. `done` is called once, on a reader or by this function, so that it may wait: with 0;
  * FSD_LOST; -EIO (the source is too short); or another -errno of a read. After a failure abort the
  * call: the stream has too few bytes. `done` ends the call, or at least the visits; source and stream must
  * exist until then.

@@ -18,6 +18,7 @@ struct asker {
 	_Atomic unsigned visits;
 	_Atomic bool over; /* what was posted is not needed any more */
 	void (*run)(struct asker *asker);
+	void (*end)(struct asker *asker); /* on a reader thread, after fsd_end_post() */
 };
 
 /* One read by a reader thread. From fsd_chunk_post() until `done` it belongs to the pool. */
@@ -32,6 +33,7 @@ struct chunk {
 	bool direct; /* counted as such: too little to be read ahead */
 	bool done;
 	bool awaited; /* by the flow: counted */
+	bool last;    /* no read: the asker ends */
 	uint64_t posted_ns; /* with a time line */
 };
 
@@ -57,5 +59,10 @@ struct fsd_readers {
  * first one. False: there is no reader thread.
  */
 bool fsd_chunk_post(struct fsd_readers *readers, struct chunk *chunk);
+/*
+ * Have a reader end the asker, before it reads for others; nothing else of it is queued. `chunk` is
+ * for the pool's use until then. False: there is no reader thread.
+ */
+bool fsd_end_post(struct fsd_readers *readers, struct asker *asker, struct chunk *chunk);
 
 #endif

@@ -95,6 +95,11 @@ static void *reader_main(void *arg)
 		bool dropped;
 
 		pthread_mutex_unlock(&readers->lock);
+		if (chunk->last) {
+			chunk->asker->end(chunk->asker);
+			pthread_mutex_lock(&readers->lock);
+			continue;
+		}
 		dropped = atomic_load(&chunk->asker->over);
 		if (!dropped)
 			read_chunk(chunk);
@@ -158,20 +163,44 @@ void fsd_readers_stats(struct fsd_readers *readers, struct fsd_reader_stats *sta
 	pthread_mutex_unlock(&readers->lock);
 }
 
+/* With the lock held: one more thread, if those that wait have enough to do. False: there is none at all. */
+static bool provide_reader(struct fsd_readers *readers)
+{
+	/* A thread that was signalled counts as idle until it runs. */
+	if (readers->idle <= readers->queued && readers->threads < readers->threads_max &&
+	    pthread_create(&readers->ids[readers->threads], NULL, reader_main, readers) == 0)
+		readers->threads++;
+	return readers->threads > 0;
+}
+
 bool fsd_chunk_post(struct fsd_readers *readers, struct chunk *chunk)
 {
 	bool possible;
 
 	pthread_mutex_lock(&readers->lock);
-	/* A thread that was signalled counts as idle until it runs. */
-	if (readers->idle <= readers->queued && readers->threads < readers->threads_max &&
-	    pthread_create(&readers->ids[readers->threads], NULL, reader_main, readers) == 0)
-		readers->threads++;
-	possible = readers->threads > 0;
+	possible = provide_reader(readers);
 	if (possible) {
 		chunk->next = NULL;
 		*readers->tail = chunk;
 		readers->tail = &chunk->next;
+		readers->queued++;
+		pthread_cond_signal(&readers->work);
+	}
+	pthread_mutex_unlock(&readers->lock);
+	return possible;
+}
+
+bool fsd_end_post(struct fsd_readers *readers, struct asker *asker, struct chunk *chunk)
+{
+	bool possible;
+
+	pthread_mutex_lock(&readers->lock);
+	possible = provide_reader(readers);
+	if (possible) {
+		*chunk = (struct chunk){.asker = asker, .last = true, .next = readers->head};
+		readers->head = chunk;
+		if (!chunk->next)
+			readers->tail = &chunk->next;
 		readers->queued++;
 		pthread_cond_signal(&readers->work);
 	}

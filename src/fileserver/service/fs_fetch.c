@@ -237,7 +237,7 @@ static void answer_fetch(struct fs_call *call, int rc)
 	free(fetch);
 }
 
-/* This thread receives, perhaps: only another one may wait for room in the audit log. */
+/* Readers read for others, too: only another thread may wait for room in the audit log. */
 static void end_fetch(struct fsd_source *source, int rc)
 {
 	struct fs_call *call = ((struct fetch *)(void *)source)->call;

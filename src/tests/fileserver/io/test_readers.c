@@ -251,13 +251,12 @@ static void end_paced(struct fsd_source *source, int result)
 	struct paced_call *call =
 		(struct paced_call *)(void *)((char *)source - offsetof(struct paced_call, source));
 
-	if (!in_callback)
-		pthread_mutex_lock(&call->callback);
+	ck_assert(!in_callback); /* a thread that receives must not close files */
+	pthread_mutex_lock(&call->callback);
 	ck_assert(!call->over);
 	call->result = result;
 	call->silent = true;
-	if (!in_callback)
-		pthread_mutex_unlock(&call->callback);
+	pthread_mutex_unlock(&call->callback);
 	atomic_store(&call->over, true);
 }
 
