@@ -521,6 +521,16 @@ static int receive_before_wait(struct rxw_shard *s, unsigned room)
 }
 
 /*
+ * Batches come so seldom that a receiver would wake in between, only to look at its timers. A process
+ * with a thousand sockets does little else then. All timers are looked at instead, and the wait lasts
+ * until the first of them.
+ */
+static bool receives_seldom(const struct rxw_shard *s)
+{
+	return s->rx.gap > ACTIVE_SLEEP_US * 1000ull;
+}
+
+/*
  * Blocking in the receive call saves the separate system call of a wait, but other threads cannot
  * interrupt it: a burst that they have paced would be late by up to ACTIVE_SLEEP_US. So waits can be
  * interrupted for LISTEN_FOR after the end of a request over a long path, whose reply will be paced,
@@ -532,17 +542,17 @@ static bool may_sleep(struct rxw_shard *s, uint64_t now, uint64_t next)
 		atomic_store_explicit(&s->role.others_pace, false, memory_order_relaxed);
 		s->rx.listen_until = now + LISTEN_FOR;
 	}
-	return !s->rx.limit && next != UINT64_MAX && next >= now + ACTIVE_SLEEP_US * 1000ull &&
-	       now >= s->rx.listen_until &&
+	return !s->rx.limit && !receives_seldom(s) && next != UINT64_MAX &&
+	       next >= now + ACTIVE_SLEEP_US * 1000ull && now >= s->rx.listen_until &&
 	       !atomic_load_explicit(&s->ep->callbacks_left, memory_order_relaxed);
 }
 
 /* Wait for a batch, no longer than the timers allow. May replace the buffers. */
 static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve, bool quiet)
 {
+	bool empty, seldom = receives_seldom(s);
 	unsigned room = *supplied;
 	uint64_t now, next;
-	bool empty;
 	int n;
 
 	if (atomic_load(&s->tx.left)) {
@@ -552,7 +562,7 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 	if (s->rx.refusing_more || (s->rx.refusing && coalesce_refusals(s)))
 		return rxw_io_recv(s->sock, s->rx.entry, room, 0);
 	now = rxw_now();
-	next = rxw_timer_next(s, now, quiet ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
+	next = rxw_timer_next(s, now, quiet || seldom ? RXW_WHEEL_SLOTS : ACTIVE_SLEEP_US / 1000 + 1);
 	if (s->rx.limit && next > s->rx.limit->until)
 		next = s->rx.limit->until;
 	if (next <= now)
@@ -562,7 +572,7 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 		return n;
 	if (s->deferred.count)
 		return empty ? 0 : rxw_io_recv(s->sock, s->rx.entry, room, 0);
-	if (!quiet && delay_receive(s, now, next)) {
+	if (!quiet && !seldom && delay_receive(s, now, next)) {
 		n = rxw_io_recv(s->sock, s->rx.entry, room, 0);
 		if (n)
 			return n;
@@ -663,6 +673,8 @@ void rxw_receive_batch(struct rxw_shard *s)
 		record_batch(s, (unsigned)n);
 		rxw_effects_init(&a, s, true);
 		rxw_clock_cache_set(a.out.now);
+		s->rx.gap = s->rx.batch_at ? a.out.now - s->rx.batch_at : 0;
+		s->rx.batch_at = a.out.now;
 		handle_batch(s, (unsigned)n, reserve, drained, &a);
 		rxw_clock_cache_set(0);
 		refused = refused_here(s) - refused;

@@ -305,5 +305,37 @@ START_TEST(long_paths_can_interrupt)
 }
 END_TEST
 
+static bool waits_for_packets(void *arg)
+{
+	struct rxw_shard *s = arg;
+
+	return atomic_load(&s->role.in_wait);
+}
+
+static void *send_to_waiting(void *arg)
+{
+	struct bench *b = arg;
+
+	h_wait_for(waits_for_packets, b->s, "a receiver that waits");
+	send_next(b, 0);
+	return NULL;
+}
+
+/* A receiver whose packets come seldom does not wake before the next one or a timer. */
+START_TEST(seldom_packets_are_waited_for)
+{
+	pthread_t other;
+	struct bench b;
+
+	begin(&b);
+	b.s->rx.gap = RXW_SEC;
+	ck_assert_int_eq(pthread_create(&other, NULL, send_to_waiting, &b), 0);
+	poll_once(b.s, rxw_now());
+	ck_assert_uint_eq(b.s->rx.quiet, 0);
+	pthread_join(other, NULL);
+	end(&b);
+}
+END_TEST
+
 TEST_MAIN("listener", a_crowd_sleeps, one_looks, a_flood_does_not_hold_readers_back,
-	  a_pace_can_interrupt, long_paths_can_interrupt)
+	  a_pace_can_interrupt, long_paths_can_interrupt, seldom_packets_are_waited_for)
