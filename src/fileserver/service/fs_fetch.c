@@ -14,7 +14,7 @@
 #include "fileserver/service/fs_handlers.h"
 
 #define LENGTH_MAX  0x7fffffffull /* clients store the length of a reply in 31 bits */
-#define SMALL 32768 /* bytes: no more than any call may queue */
+#define SMALL 32768 /* bytes: as much as any call may queue while there is memory */
 #define PIECES	   1024 /* of a file whose list of pieces takes little memory */
 
 /* A fetch in progress; the source of its flow. */

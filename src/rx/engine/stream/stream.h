@@ -42,6 +42,7 @@ struct rxw_call_writer {
 	bool window_queued; /* the latest run of this function found a window of packets queued */
 	/* of the next buffer, for which there is room; 0: to be determined under the lock */
 	uint32_t next_stride;
+	uint64_t next_room; /* packets that it may have at most */
 	bool unlimited;	      /* results of a deferred stub: they may exceed the send queue */
 	bool finished;	      /* LAST_PACKET was queued */
 	_Atomic(bool) ending; /* a thread queues the end, or has done so: any thread, once */

@@ -17,9 +17,12 @@
 #define MEMORY_PAUSE	  (2 * RXW_MS)
 #define MEMORY_WAIT	  (30 * RXW_SEC) /* while other calls release no buffer */
 #define QUEUE_MIN	  64		 /* packets */
-#define QUEUE_MIN_TIGHT	  32		 /* packets; if half of the memory is used up */
+#define QUEUE_MIN_NEAR	  20		 /* packets, over a short path */
+#define BUFFER_MIN	  8		 /* packets, in the smallest buffer */
 #define PART_OF_FREE	  48
 #define QUEUE_UNVALIDATED 32
+/* Bytes that all calls over short paths may queue together, or QUEUE_MIN_NEAR each. */
+#define NEAR_MOST	  (16u << 20)
 
 static bool can_write(const struct rxw_call *call)
 {
@@ -49,20 +52,35 @@ static bool needs_short_queue(const struct rxw_peer *peer)
 }
 
 /*
+ * Data that is queued for a path of less than a millisecond waits for processors, not for the path. The
+ * less there is, the more of it is still in a cache when it is sent, and when it is received.
+ */
+static bool is_near(const struct rxw_peer *peer)
+{
+	uint64_t least = atomic_load_explicit(&peer->least_rtt, memory_order_relaxed);
+
+	return least != 0 && least < RXW_MS;
+}
+
+/*
  * Connection's lock held. Active calls share three quarters of the engine's memory, so that the
  * first of many streams does not queue it all. Calls that queued more than their share before
  * others came release it slowly if their readers are slow. One call therefore adds at most a part
- * of what is left of the first half. The rest is for small calls and receivers.
+ * of what is left of the first half. Once that half is used up, a call adds only to an empty queue,
+ * and no more than that part of the third quarter. The rest is for small calls and receivers.
  */
 static void limit_sendq(struct rxw_call *call, uint32_t stride)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
-	uint32_t live = atomic_load_explicit(&ep->live, memory_order_relaxed);
+	uint64_t live = atomic_load_explicit(&ep->live, memory_order_relaxed);
 	uint64_t all = ep->engine->config.memory, used = rxw_pool_about(ep->engine->pool);
-	uint64_t share = all / 4 * 3 / (live ? live : 1) / stride;
-	uint64_t more = used < all / 2 ? (all / 2 - used) / PART_OF_FREE / stride : 0;
-	uint64_t least = used < all / 2 ? QUEUE_MIN : QUEUE_MIN_TIGHT;
+	bool near = is_near(call->conn->p.peer), tight = used >= all / 2;
+	uint64_t share, more = tight ? 0 : (all / 2 - used) / PART_OF_FREE / stride;
+	uint64_t least = tight ? 1 : near ? QUEUE_MIN_NEAR : QUEUE_MIN;
+	uint64_t third = used < all / 4 * 3 ? all / 4 * 3 - used : 0; /* what is left of that quarter */
 
+	live = live ? live : 1;
+	share = (near ? rxw_min64(all / 4 * 3, NEAR_MOST) : all / 4 * 3) / live / stride;
 	if (share > more && share > rxw_pcall_queued(&call->p) + more)
 		share = rxw_pcall_queued(&call->p) + more;
 	if (share < least)
@@ -70,6 +88,7 @@ static void limit_sendq(struct rxw_call *call, uint32_t stride)
 	if (share > QUEUE_UNVALIDATED && !call->p.client && needs_short_queue(call->conn->p.peer))
 		share = QUEUE_UNVALIDATED;
 	rxw_pcall_limit_queue(&call->p, share > UINT32_MAX ? UINT32_MAX : (uint32_t)share);
+	call->w.next_room = tight ? rxw_max64(third / PART_OF_FREE / stride, BUFFER_MIN) : UINT64_MAX;
 }
 
 /*
@@ -189,8 +208,7 @@ static bool in_error(struct rxw_call *call)
 static int open_slots(struct rxw_call *call, size_t length, bool force)
 {
 	const struct rxw_security_room *room = &call->conn->p.auth.room;
-	uint32_t stride = call->w.next_stride, capacity;
-	bool small;
+	uint32_t stride = call->w.next_stride, capacity, slots;
 
 	call->w.next_stride = 0;
 	if (!stride) {
@@ -207,8 +225,12 @@ static int open_slots(struct rxw_call *call, size_t length, bool force)
 	 * not used.
 	 */
 	stride = RXW_HEADER_SIZE + rxw_sealed_size(room, capacity);
-	small = call->w.seq == 1 && length <= capacity;
-	call->w.buf = get_buffer(call, small ? stride : 0);
+	slots = RXW_BUF_SIZE / stride;
+	if (call->w.seq == 1 && length <= capacity)
+		slots = 1;
+	else if (call->w.next_room < slots)
+		slots = (uint32_t)call->w.next_room;
+	call->w.buf = get_buffer(call, slots < RXW_BUF_SIZE / stride ? slots * stride : 0);
 	if (!call->w.buf && in_error(call))
 		return -RXW_ECALL;
 	if (!call->w.buf && !(call->flags & RXW_CALL_NONBLOCK))
@@ -221,7 +243,7 @@ static int open_slots(struct rxw_call *call, size_t length, bool force)
 	}
 	call->w.base = call->w.buf->data;
 	call->w.stride = (uint16_t)stride;
-	call->w.room = small ? 1 : (uint16_t)(RXW_BUF_SIZE / stride);
+	call->w.room = (uint16_t)slots;
 	call->w.head = room->head;
 	call->w.capacity = (uint16_t)capacity;
 	call->w.full = call->w.fill = 0;

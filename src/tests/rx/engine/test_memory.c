@@ -311,6 +311,59 @@ START_TEST(most_of_a_sender)
 }
 END_TEST
 
+#define STALLED 200u
+
+/* Writes as much as the call takes. Returns the bytes. */
+static size_t fill_up(rxw_call *call)
+{
+	static uint8_t data[65536];
+	size_t taken = 0;
+	ssize_t n;
+
+	while ((n = rxw_call_write(call, data, sizeof(data))) > 0)
+		taken += (size_t)n;
+	ck_assert_int_eq(n, -RXW_EAGAIN);
+	return taken;
+}
+
+/*
+ * Many peers acknowledge nothing. Their calls leave memory to others: a quarter, less the few packets that
+ * even the last of them may queue.
+ */
+START_TEST(stalled_senders_leave_memory)
+{
+	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
+	rxw_connection *connection[STALLED / 4];
+	struct sockaddr_storage address;
+	rxw_call *call[STALLED];
+	socklen_t length;
+	size_t live;
+	int fd;
+
+	h_open(&bed, &(struct h_options){.client = "memory=16M"});
+	fd = silent_server(&address, &length);
+	for (unsigned i = 0; i < STALLED; i++) {
+		if (i % 4 == 0)
+			ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&address,
+							       length, H_SERVICE, NULL,
+							       &connection[i / 4]),
+					 0);
+		ck_assert_int_eq(rxw_call_begin(connection[i / 4], &options, &call[i]), 0);
+	}
+	for (unsigned i = 0; i < STALLED; i++)
+		ck_assert_uint_ge(fill_up(call[i]), 8 * 1400);
+	live = rxw_pool_live(bed.client_engine->pool);
+	printf("%u stalled calls hold %zu bytes\n", STALLED, live);
+	ck_assert_uint_le(live, 14u << 20);
+	for (unsigned i = 0; i < STALLED; i++)
+		rxw_call_end(call[i], RXW_USER_ABORT, NULL);
+	for (unsigned i = 0; i < STALLED / 4; i++)
+		rxw_connection_release(connection[i]);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
 static bool all_came(void *arg)
 {
 	return counter_of(bed.server, "packets.received.data") >= *(const uint32_t *)arg;
@@ -377,6 +430,7 @@ int main(void)
 	tcase_add_test(tc, entries_of_a_queue_without_waiting);
 	tcase_add_test(tc, what_waiting_writers_queued);
 	tcase_add_loop_test(tc, most_of_a_sender, 0, 2);
+	tcase_add_test(tc, stalled_senders_leave_memory);
 	tcase_add_test(tc, most_of_a_receiver);
 	tcase_add_test(tc, buffers_of_idle_receivers);
 	suite_add_tcase(s, tc);
