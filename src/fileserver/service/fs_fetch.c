@@ -157,9 +157,11 @@ static void explain(const struct fetch *fetch, int rc)
 	const AFSFid *fid = &fetch->fid;
 
 	/* A refused call has no line of its own, or anyone could fill the log. */
-	if (!rc || rc == FSD_LOST || rc == AFS_VBUSY)
+	if (!rc || rc == AFS_VBUSY)
 		return;
 	fsd_count(&fetch->call->service->counters.fetch_aborts, 1);
+	if (rc == FSD_LOST)
+		return;
 	if (!fetch->call->service->exported && fsd_failure_of(rc) != FSD_FAILURES)
 		return; /* fs_code() logs it */
 	fsd_log(RXW_LOG_INFO, "fetch of %u.%u.%u aborted: %s", (unsigned)fid->Volume,

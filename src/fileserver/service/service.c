@@ -3,12 +3,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "fileserver/base/base.h"
 #include "fileserver/service/private.h"
 
 #define LOCKS_MAX 65536
+
+/* A fetch in progress has its file open. Half of the descriptors are for other calls. */
+static unsigned most_flows(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    limit.rlim_cur / 2 >= FSD_FLOWS_MAX)
+		return FSD_FLOWS_MAX;
+	return limit.rlim_cur < 4 ? 2 : (unsigned)(limit.rlim_cur / 2);
+}
 
 struct fsd_service *fsd_service_create(const struct fsd_service_options *options, char *message)
 {
@@ -43,7 +55,7 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	service->xstats.calls = options->calls;
 	service->locks = fsd_locks_create(LOCKS_MAX);
 	if (!service->locks || !fsd_places_init(&service->storing, FSD_STORES_MAX) ||
-	    !fsd_places_init(&service->sending, FSD_FLOWS_MAX)) {
+	    !fsd_places_init(&service->sending, most_flows())) {
 		snprintf(message, FSD_MESSAGE_MAX, "no memory");
 		fsd_service_destroy(service);
 		return NULL;

@@ -16,9 +16,6 @@ int fsd_volume_error(int rc)
 	case -ELOOP:
 	case -EXDEV:
 		return AFS_VNOVNODE;
-	case -EMFILE:
-	case -ENFILE:
-	case -ENOMEM:
 	case -EAGAIN:
 		return AFS_VBUSY; /* the client waits and tries again */
 	case -EPERM:

@@ -2,6 +2,7 @@
 /* Tests of calls that wait for clients, which have to answer a break first, with a store over loopback. */
 #include "tests/fileserver/shop.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 #include <rxwire/error.h>
 #include <rxwire/stats.h>
@@ -665,6 +666,24 @@ START_TEST(slowest_fetch)
 	slow_drop(&reader);
 	while (sending())
 		usleep(1000);
+	/* All three were incomplete, whoever ended them. */
+	ck_assert_uint_eq(fsd_counted(&shop.service->counters.fetch_aborts), 3);
+	teardown();
+}
+END_TEST
+
+/* Each fetch has a file open, and other calls need descriptors, too. */
+START_TEST(places_and_descriptors)
+{
+	struct rlimit before, few;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 256;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	setup();
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_uint_eq(shop.service->sending.max, 128);
 	teardown();
 }
 END_TEST
@@ -738,5 +757,5 @@ END_TEST
 TEST_MAIN_WITHIN(120, "calls that wait", replies_wait_for_breaks, deferred_replies_wait_for_breaks,
 		 deferred_replies_are_in_the_log, deferred_changes_end,
 		 replies_do_not_wait_for_ever, stuck_client, lock_of_stuck_client, blocked_writers,
-		 slow_stores, slowest_fetch, slowest_store, fetch_ends_on_another_thread,
+		 slow_stores, slowest_fetch, places_and_descriptors, slowest_store, fetch_ends_on_another_thread,
 		 slow_but_alone)
