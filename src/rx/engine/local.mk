@@ -26,7 +26,6 @@ rx_sources += \
 	src/rx/engine/tx/control.c \
 	src/rx/engine/dispatch/callback.c \
 	src/rx/engine/dispatch/dispatch.c src/rx/engine/dispatch/dispatch.h \
-	src/rx/engine/dispatch/round.c \
 	src/rx/engine/dispatch/send.c \
 	src/rx/engine/conn/lifecycle.c src/rx/engine/conn/conn.h \
 	src/rx/engine/admit/admit.h src/rx/engine/admit/cookie.c \

@@ -131,15 +131,6 @@ static void announce_channel(struct rxw_connection *c)
 		rxw_channel_announce(c);
 }
 
-static unsigned callers_of(const struct rxw_effects *a)
-{
-	unsigned callers = 0;
-
-	for (unsigned i = 0; i < a->count; i++)
-		callers += (a->item[i].todo & RXW_DO_WAKE_CALLER) != 0;
-	return callers;
-}
-
 static void run(struct rxw_effects *a)
 {
 	struct rxw_shard *s = a->shard;
@@ -199,8 +190,6 @@ static void run(struct rxw_effects *a)
 	}
 	rxw_tx_run(s);
 	rxw_clock_cache_set(before);
-	if (a->receiver && n > s->ep->engine->cpus)
-		rxw_round_begin(s, callers_of(a), a->out.now);
 	for (unsigned i = 0; i < n; i++) {
 		struct rxw_call *call = a->item[i].call;
 

@@ -25,27 +25,6 @@ void rxw_tx_collect_end(void);
 void rxw_tx_forget(void);
 /* This thread collects; it does not in a function that waits, which has to end that first. */
 bool rxw_tx_collecting(void);
-/* A request that was left to other callers. The first thread that leaves one is the round's guard. */
-struct rxw_left {
-	bool guard;
-	unsigned round;
-	uint64_t until; /* ns: when the guard has to call rxw_round_guard() at the latest */
-};
-
-/*
- * As rxw_tx_collect_end(), for a thread that is about to wait on `s`. If it noted nothing but `s`,
- * it may leave the sending to other callers that the latest batch woke; the guard may only sleep
- * until `left->until`, and calls rxw_round_guard() when it wakes.
- */
-void rxw_tx_collect_leave(struct rxw_shard *s, struct rxw_left *left);
-/* Receive role: a batch is about to wake so many callers. `now`: ns. */
-void rxw_round_begin(struct rxw_shard *s, unsigned callers, uint64_t now);
-/* Do callers come that this thread may leave a request to? */
-bool rxw_round_open(const struct rxw_shard *s);
-/* This thread has queued a request. False: it has to send. */
-bool rxw_round_leave(struct rxw_shard *s, uint64_t now, struct rxw_left *left);
-/* The guard sends what was left to callers that did not come. */
-void rxw_round_guard(struct rxw_shard *s, const struct rxw_left *left);
 /* Postpone rxw_tx_run() of this thread on `s` (NULL: no longer). */
 void rxw_tx_hold(struct rxw_shard *s);
 /*

@@ -162,17 +162,6 @@ void rxw_tx_forget(void)
 	writing = NULL;
 }
 
-void rxw_tx_collect_leave(struct rxw_shard *s, struct rxw_left *left)
-{
-	if (collected.count == 1 && collected.shard[0] == s && rxw_round_open(s) &&
-	    rxw_round_leave(s, rxw_now(), left)) {
-		collected.on = false;
-		collected.count = 0;
-		return;
-	}
-	rxw_tx_collect_end();
-}
-
 void rxw_tx_run(struct rxw_shard *s)
 {
 	struct rxw_endpoint *ep = s->ep;

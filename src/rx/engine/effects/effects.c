@@ -6,8 +6,6 @@
 #include "engine/objects.h"
 #include "engine/lock.h"
 
-#define SHORT_REPLY 64 /* packets: a caller that has received more reads a long stream */
-
 void rxw_effects_init(struct rxw_effects *a, struct rxw_shard *s, bool receiver)
 {
 	a->shard = s;
@@ -106,8 +104,6 @@ static unsigned effects_of(struct rxw_effects *a, struct rxw_call *call, unsigne
 	if (todo & RXW_DO_WAKE) {
 		rxw_sleeper_remove(call);
 		todo |= call->sleep.may_receive ? RXW_DO_WAKE_RECEIVER : 0;
-		if (call->p.client && call->p.count.packets_received <= SHORT_REPLY)
-			todo |= RXW_DO_WAKE_CALLER;
 	}
 	if (events & (RXW_OUT_READ | RXW_OUT_READ_LATER | RXW_OUT_WRITE | RXW_OUT_DONE))
 		todo |= report(a, call);

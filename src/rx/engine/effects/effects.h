@@ -31,8 +31,7 @@ enum rxw_do {
 	RXW_DO_INTERRUPT = 64,		 /* the caller holds a receive role: interrupt its wait */
 	RXW_DO_WAKE_RECEIVER = 128,	 /* with WAKE: the woken thread may take the receive role */
 	RXW_DO_HAND_OVER_CALLBACK = 256, /* run the callback on a verifying thread */
-	RXW_DO_WAKE_CALLER = 512,	 /* with WAKE: a client's, which may soon make its next call */
-	RXW_DO_ANNOUNCE = 1024,		 /* a channel is free: tell queues and pools that want one */
+	RXW_DO_ANNOUNCE = 512,		 /* a channel is free: tell queues and pools that want one */
 };
 
 struct rxw_effect {

@@ -204,40 +204,23 @@ void rxw_stream_defer(struct rxw_call *call)
 	rxw_conn_unlock(call->conn);
 }
 
-/*
- * Before a client reads, its request ends. The thread may leave it to other callers once it waits
- * for the reply. *noted: rxw_tx_collect_end() must follow.
- */
-static int begin_read(struct rxw_call *call, bool *noted)
+/* Before a client reads, its request ends. */
+static int begin_read(struct rxw_call *call)
 {
-	int r;
+	int r = rxw_stream_half_close(call);
 
-	*noted = call->p.client && !(call->flags & RXW_CALL_NONBLOCK) && !rxw_tx_collecting() &&
-		 rxw_round_open(rxw_home(call->conn));
-	if (*noted)
-		rxw_tx_collect_begin();
-	r = rxw_stream_half_close(call);
 	reclaim_lent(call);
 	/* A reply that began before the request was complete is delivered all the same. */
 	return r == -RXW_ECALL ? 0 : r;
 }
 
-static void end_read(bool noted)
-{
-	if (noted)
-		rxw_tx_collect_end();
-}
-
 static ssize_t read_bytes(struct rxw_call *call, uint8_t *data, size_t length, bool all)
 {
 	size_t done = 0;
-	bool noted;
-	int r = begin_read(call, &noted);
+	int r = begin_read(call);
 
-	if (r) {
-		end_read(noted);
+	if (r)
 		return r;
-	}
 	while (done < length) {
 		size_t n;
 		const uint8_t *from;
@@ -253,7 +236,6 @@ static ssize_t read_bytes(struct rxw_call *call, uint8_t *data, size_t length, b
 		done += n;
 		advance(call, n);
 	}
-	end_read(noted);
 	call->r.bytes += done;
 	report(call, true);
 	if (r == -RXW_EAGAIN && done)
@@ -286,14 +268,13 @@ ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigne
 {
 	size_t lent = 0;
 	unsigned n = 0;
-	bool noted;
 	int r;
 
 	if (!call || !iov || !count || !*count || !length)
 		return -RXW_EINVAL;
 	if (rxw_call_inherited(call))
 		return -RXW_ESTATE;
-	r = begin_read(call, &noted);
+	r = begin_read(call);
 	if (!r)
 		r = refill(call, true);
 	/* Empty packets have no data to lend. */
@@ -306,7 +287,6 @@ ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigne
 		advance(call, 0);
 		r = refill(call, true);
 	}
-	end_read(noted);
 	if (r <= 0) {
 		*count = 0;
 		return r;

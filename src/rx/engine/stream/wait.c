@@ -41,11 +41,9 @@ static void return_role(struct rxw_call *call, struct rxw_shard *s)
 
 /*
  * Connection's lock held; released during the sleep. True: this thread took the unowned receive
- * role. A thread that may not take it asks for the listener. The sleep ends at `until` (ns;
- * UINT64_MAX: no limit).
+ * role. A thread that may not take it asks for the listener.
  */
-static bool sleep_or_take(struct rxw_call *call, struct rxw_shard *s, bool may_receive,
-			  uint64_t until)
+static bool sleep_or_take(struct rxw_call *call, struct rxw_shard *s, bool may_receive)
 {
 	bool role = false;
 
@@ -58,7 +56,7 @@ static bool sleep_or_take(struct rxw_call *call, struct rxw_shard *s, bool may_r
 	if (!role) {
 		call->sleep.may_receive = may_receive;
 		call->sleep.threads++;
-		rxw_cond_wait_until(&call->sleep.cond, &call->conn->lock, until);
+		pthread_cond_wait(&call->sleep.cond, &call->conn->lock);
 		call->sleep.threads--;
 	}
 	if (!call->sleep.threads)
@@ -100,34 +98,21 @@ static bool receive_once(struct rxw_shard *s, const struct rxw_endpoint *self, b
 	return role;
 }
 
-/* Connection's lock held; released meanwhile. A guard sends what other callers did not. */
-static void end_guard(struct rxw_call *call, struct rxw_shard *s, struct rxw_left *left)
-{
-	rxw_conn_unlock(call->conn);
-	rxw_round_guard(s, left);
-	left->guard = false;
-	rxw_conn_lock(call->conn);
-}
-
 void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_shard *s = rxw_home(c);
 	bool may_receive = !c->ep->server && !rxw_receiving() && !rxw_on_library_thread(NULL);
 	bool role = false, server = c->ep->server, worker;
-	struct rxw_left left = {.guard = false};
 	NOT_CANCELLED; /* it may run callbacks of other calls */
 
 	if (rxw_tx_collecting()) {
 		rxw_conn_unlock(c);
-		rxw_tx_collect_leave(s, &left);
+		rxw_tx_collect_end();
 		rxw_conn_lock(c);
 	}
-	if (ready(call)) {
-		if (left.guard)
-			end_guard(call, s, &left);
+	if (ready(call))
 		return;
-	}
 	rxw_role_blocks();
 	if (server) {
 		may_receive = writer_may_receive(call, s);
@@ -141,10 +126,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		if (!role && may_receive)
 			role = rxw_role_try(s);
 		if (!role)
-			role = sleep_or_take(call, s, may_receive,
-					     left.guard ? left.until : UINT64_MAX);
-		if (left.guard)
-			end_guard(call, s, &left);
+			role = sleep_or_take(call, s, may_receive);
 		if (!role)
 			continue;
 		call->sleep.receiving = s;
@@ -154,8 +136,6 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 		rxw_conn_lock(c);
 		call->sleep.receiving = NULL;
 	}
-	if (left.guard)
-		end_guard(call, s, &left);
 	if (worker)
 		rxw_worker_unblocked();
 	if (may_receive)

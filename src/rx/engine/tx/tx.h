@@ -31,25 +31,8 @@ struct rxw_call_tx {
 	_Atomic(uint64_t) windows_by_writer, windows_by_receiver;
 };
 
-/*
- * Callers that one batch of replies woke, if they are more than the processors: they run one after
- * another. A caller whose next request is ready leaves it to the others, and the last one sends all
- * of them in one system call (dispatch/round.c). The first one to leave a request guards the round:
- * it sleeps for a limited time only. All fields are atomic; a wrong number costs a delay at most.
- */
-struct rxw_round {
-	_Atomic(int) awaited;	   /* callers that have not sent since; 0 or less: no round */
-	_Atomic(uint64_t) until;   /* ns: from then on nothing is left to others */
-	_Atomic(unsigned) pause;   /* batches until the next round, after others did not come */
-	_Atomic(unsigned) penalty; /* the latest pause; 0: the latest round was complete */
-	_Atomic(unsigned) sent;	   /* rounds that were sent */
-	_Atomic(unsigned) guarded; /* 1 + the last round that has a guard */
-	_Atomic(uint64_t) left, missed; /* requests left to others; those that these did not send */
-};
-
 /* Of a shard. */
 struct rxw_shard_tx {
-	struct rxw_round round;
 	_Atomic(bool) busy; /* a thread holds the send role */
 	pthread_mutex_t lock;
 	struct rxw_call *head, **tail; /* lock; one reference each */
