@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Open objects: found by number, shared by runs and views, kept open for the next use. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +154,7 @@ static void release_object(struct store_data *data, struct data_object *object, 
 	struct store_file *file;
 
 	pthread_mutex_lock(&data->lock);
+	assert(object->readers >= readers);
 	object->readers -= readers;
 	file = data_put(data, object);
 	pthread_mutex_unlock(&data->lock);

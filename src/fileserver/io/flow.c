@@ -361,6 +361,7 @@ static bool go_on(struct fsd_flow *flow, bool receives)
 	}
 	if (!discard_chunks(flow))
 		return true;
+	assert(flow->base.over && !flow->count); /* the pool has nothing of it but its end */
 	if (!receives || !fsd_end_post(flow->readers, &flow->base, &flow->ring[0]))
 		end_flow(&flow->base);
 	return false;

@@ -231,7 +231,7 @@ START_TEST(versions)
 }
 END_TEST
 
-/* A view of many objects opens each when it is read. What is to come from memory alone may not wait for that. */
+/* A view of many objects opens each when it is read. A read from memory alone may not wait for that. */
 START_TEST(from_memory)
 {
 	struct store_content content = {0};

@@ -56,7 +56,7 @@ static void find_named(const struct rxw_sendq *q, struct ack_result *r)
  * A round trip, and how much of it the answer waited in our own socket (0: unknown): timers have to
  * allow for that, but it says nothing of the path. False: it is not to be believed.
  */
-static bool sample(struct rxw_pcall *p, uint64_t rtt, uint64_t waited, uint64_t now)
+static bool note_round_trip(struct rxw_pcall *p, uint64_t rtt, uint64_t waited, uint64_t now)
 {
 	struct rxw_peer *peer = p->conn->peer;
 
@@ -96,7 +96,7 @@ static void take_sample(struct rxw_pcall *p, struct ack_result *r)
 			return;
 	}
 	p->tx.sampled_serial = ack->serial;
-	if (sample(p, r->now - r->named_at, r->waited, r->now))
+	if (note_round_trip(p, r->now - r->named_at, r->waited, r->now))
 		r->rtt = r->now - r->named_at;
 }
 
@@ -108,7 +108,7 @@ static void ping_answered(struct rxw_pcall *p, struct ack_result *r)
 		return;
 	r->named = r->original = true; /* but no DATA */
 	r->proof = ping.secret;
-	sample(p, r->now - ping.sent_at, r->waited, r->now);
+	note_round_trip(p, r->now - ping.sent_at, r->waited, r->now);
 	rxw_send_probe_answered(p, &ping, r->now);
 }
 
