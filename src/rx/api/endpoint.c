@@ -48,11 +48,6 @@ static unsigned listeners_of(const struct rxw_endpoint *ep)
 }
 
 /* The other CPUs copy, receive, and run the application. */
-static unsigned senders_of(const struct rxw_endpoint *ep)
-{
-	return ep->constants.senders ? ep->constants.senders : rxw_half_of_cpus(ep->engine);
-}
-
 static void log_io(void *arg, int level, const char *line)
 {
 	rxw_log(arg, (enum rxw_log_level)level, "%s", line);
@@ -116,7 +111,6 @@ static int start(struct rxw_endpoint *ep)
 	rxw_rate_init(&ep->local_rate, LOCAL_ANSWERS, now);
 	rxw_rate_init(&ep->move_rate, MOVES_LOGGED, now);
 	ep->shard_count = ep->io.count;
-	ep->senders = senders_of(ep);
 	r = rxw_workers_start(ep);
 	if (!r)
 		r = rxw_verifier_init(&ep->verifier, rxw_half_of_cpus(ep->engine));

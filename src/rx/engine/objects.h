@@ -73,8 +73,6 @@ struct rxw_endpoint {
 	struct rxw_service service[RXW_MAX_SERVICES];
 	struct rxw_workers workers;
 	struct rxw_verifier verifier;
-	unsigned senders;	      /* limit of threads that send bulk of many calls; fixed */
-	_Atomic(unsigned) tx_senders; /* such threads now */
 	_Atomic(bool) stopping;	      /* no new calls are accepted */
 	_Atomic(bool) leaving;	      /* packets of new calls are dropped unanswered */
 	_Atomic(int32_t) refusing;    /* code that new calls are refused with; 0: none; relaxed */

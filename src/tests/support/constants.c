@@ -14,7 +14,6 @@ static const struct {
 	NUMBER("spin-us", spin_us),
 	NUMBER("coalesce-us", coalesce_us),
 	NUMBER("refusal-us", refusal_us),
-	NUMBER("senders", senders),
 	NUMBER("sendq-packets", sendq_packets),
 	NUMBER("abort-rate", abort_rate),
 	NUMBER("answer-rate", answer_rate),

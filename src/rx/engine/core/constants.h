@@ -21,7 +21,6 @@ struct rxw_constants {
 	unsigned refusal_us;	/* delay of an overloaded server's listener */
 	bool writer_receives;	/* the handler of a server's only call receives its own ACKs */
 
-	unsigned senders; /* threads that send bulk data of many calls; 0 = half the processors */
 
 	/* memory */
 	size_t call_memory;	/* bytes of received data queued by one call */

@@ -24,21 +24,6 @@ void rxw_tx_hold(struct rxw_shard *s)
 	held_back = s;
 }
 
-/*
- * At most ep->senders threads send bulk of many calls at a time. More of them fill the peers'
- * receive buffers faster than these are read, with data that has left every cache by then.
- */
-static bool acquire_slot(struct rxw_endpoint *ep)
-{
-	unsigned n = atomic_load(&ep->tx_senders);
-
-	do {
-		if (n >= ep->senders)
-			return false;
-	} while (!atomic_compare_exchange_weak(&ep->tx_senders, &n, n + 1));
-	return true;
-}
-
 /* Does `s` have queued calls, no sender, and may this thread send? */
 static bool needs_sender(const struct rxw_shard *s)
 {
@@ -46,36 +31,25 @@ static bool needs_sender(const struct rxw_shard *s)
 }
 
 /*
- * Sends a batch of `s`. The flag `busy` and the slot of a bulk sender are no locks: a thread that
- * finds them taken leaves its call in the queue. The holder checks the queue again after clearing
- * the flag, and the queues of all shards after releasing a slot (*had_slot), so that nothing is
- * left behind. Returns false if another thread will check.
+ * Sends a batch of `s`. The flag `busy` is no lock: a thread that finds it set leaves its call in
+ * the queue. The holder checks the queue again after clearing the flag, so that nothing is left
+ * behind. Returns false if the flag was set.
  */
-static bool send_batch(struct rxw_shard *s, bool *had_slot)
+static bool send_batch(struct rxw_shard *s)
 {
-	struct rxw_endpoint *ep = s->ep;
-	struct rxw_shard *other = NULL;
-	bool flag, slot = ep->senders < ep->shard_count &&
-			  atomic_load_explicit(&s->tx.bulk, memory_order_relaxed);
+	struct rxw_shard *other;
+	struct rxw_effects a;
 
-	if (slot && !acquire_slot(ep))
+	if (atomic_exchange(&s->tx.busy, true))
 		return false;
-	flag = !atomic_exchange(&s->tx.busy, true);
-	if (flag) {
-		struct rxw_effects a;
-
-		rxw_effects_init(&a, s, false);
-		other = rxw_tx_batch(s, &a);
-		rxw_dispatch(&a);
-		rxw_clock_cache_set(0); /* the cached time is stale for the next batch */
-		atomic_store(&s->tx.busy, false);
-	}
-	if (slot)
-		atomic_fetch_sub(&ep->tx_senders, 1);
-	*had_slot |= slot;
+	rxw_effects_init(&a, s, false);
+	other = rxw_tx_batch(s, &a);
+	rxw_dispatch(&a);
+	rxw_clock_cache_set(0); /* the cached time is stale for the next batch */
+	atomic_store(&s->tx.busy, false);
 	if (other)
 		rxw_tx_run(other);
-	return flag || slot;
+	return true;
 }
 
 /*
@@ -86,32 +60,28 @@ static bool send_batch(struct rxw_shard *s, bool *had_slot)
 static bool should_stop(const struct rxw_shard *sent, unsigned batches)
 {
 	struct rxw_shard *receiving = rxw_receiving();
-	bool long_enough = batches >= TX_STAY, low;
+	bool low;
 
-	if (!long_enough && !atomic_load_explicit(&sent->tx.bulk, memory_order_relaxed))
+	if (batches < TX_STAY)
 		return false;
 	if (receiving)
 		return receiving != sent;
 	if (!writing)
-		return long_enough;
+		return true;
 	rxw_conn_lock(writing->conn);
 	low = rxw_pcall_ready(&writing->p) < rxw_pcall_most(&writing->p) / 2;
 	rxw_conn_unlock(writing->conn);
 	return low;
 }
 
-/* The rest is sent by the next sender, at the latest by the listeners. */
-static void leave_rest(struct rxw_endpoint *ep)
+/* The rest is sent by the next sender, at the latest by the listener. */
+static void leave_rest(struct rxw_shard *s)
 {
-	for (unsigned i = 0; i < ep->shard_count; i++) {
-		struct rxw_shard *s = &ep->shard[i];
-
-		if (!needs_sender(s))
-			continue;
-		atomic_store(&s->tx.left, true);
-		if (atomic_load(&s->role.in_wait))
-			rxw_io_wake(s->sock);
-	}
+	if (!needs_sender(s))
+		return;
+	atomic_store(&s->tx.left, true);
+	if (atomic_load(&s->role.in_wait))
+		rxw_io_wake(s->sock);
 }
 
 #define COLLECT_MAX 8
@@ -164,26 +134,14 @@ void rxw_tx_forget(void)
 
 void rxw_tx_run(struct rxw_shard *s)
 {
-	struct rxw_endpoint *ep = s->ep;
-	bool again, had_slot = false;
 	unsigned batches = 0;
 
 	if (collect(s))
 		return;
-	do {
-		unsigned n = had_slot ? ep->shard_count : 1;
-
-		again = false;
-		for (unsigned i = 0; i < n; i++) {
-			struct rxw_shard *t = &ep->shard[(s->index + i) % ep->shard_count];
-
-			if (!needs_sender(t))
-				continue;
-			again |= send_batch(t, &had_slot);
-			if (should_stop(t, ++batches)) {
-				leave_rest(ep);
-				return;
-			}
+	while (needs_sender(s) && send_batch(s)) {
+		if (should_stop(s, ++batches)) {
+			leave_rest(s);
+			return;
 		}
-	} while (again);
+	}
 }

@@ -8,7 +8,6 @@
 #define TX_BYTES    (2u << 20) /* and roughly its bytes */
 #define TX_SMALL    65536u     /* a smaller batch takes negligible time */
 #define TX_QUANTUM  4	       /* bursts of one call before the next call is served */
-#define TX_LAG	    (16u << 20) /* bytes in all active windows beyond which peers lag behind */
 #define TX_JOINED   64		/* small packets in one message: the kernel's limit of segments */
 #define JOINED_MOST 64000u	/* bytes of them: below the limit of IPv6 */
 
@@ -219,23 +218,6 @@ static void tx_complete(struct tx_batch *b, unsigned i, struct rxw_effects *a)
 	rxw_call_unref(call);
 }
 
-/* Send role held: is this shard sending bulk for more calls than the peers can keep up with? */
-static void update_bulk(struct rxw_shard *s, uint32_t bytes)
-{
-	const struct rxw_endpoint *ep = s->ep;
-	uint64_t windows = (uint64_t)atomic_load_explicit(&ep->live, memory_order_relaxed) *
-			   rxw_min32(rxw_window_of(ep), RXW_MAX_ACKS) * rxw_mtu_of(ep);
-	bool bulk;
-
-	/* The average decays slowly: a few small batches do not end the state. */
-	s->tx.bytes -= s->tx.bytes / 16;
-	if (s->tx.bytes < bytes)
-		s->tx.bytes = bytes;
-	bulk = windows > TX_LAG && s->tx.bytes > TX_SMALL;
-	if (bulk != atomic_load_explicit(&s->tx.bulk, memory_order_relaxed))
-		atomic_store_explicit(&s->tx.bulk, bulk, memory_order_relaxed);
-}
-
 /* Ensure room for the control packets of two calls. Other effects can spill. */
 static void make_room(struct rxw_effects *a)
 {
@@ -268,6 +250,5 @@ struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a)
 		make_room(a);
 		tx_complete(&b, i, a);
 	}
-	update_bulk(s, b.bytes);
 	return b.other;
 }

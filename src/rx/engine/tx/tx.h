@@ -37,8 +37,6 @@ struct rxw_shard_tx {
 	pthread_mutex_t lock;
 	struct rxw_call *head, **tail; /* lock; one reference each */
 	_Atomic(bool) any;	       /* the queue is not empty */
-	uint32_t bytes;		       /* of the latest batches, decaying; send role */
-	_Atomic(bool) bulk;	       /* bulk of many calls is sent here; stored by the holder */
 	_Atomic(bool) left;	       /* the holder of the receive role must send next */
 	_Atomic(uint64_t) windows_by_writer, windows_by_receiver; /* relaxed */
 };
