@@ -87,7 +87,7 @@ static void starve(const char *name, bool short_fields)
 		ck_assert(write_one(file, &options, -1, &whole, &length));
 		all = needed;
 		ck_assert_uint_eq(length, strlen(whole));
-		for (long i = 0; i < all; i += 1 + all / 500) {
+		for (long i = 0; i < all; i += 1 + all / 150) {
 			ck_assert_msg(!write_one(file, &options, i, &text, &n),
 				      "%s output %d succeeds with %ld of %ld allocations",
 				      name, output, i, all);
