@@ -13,7 +13,7 @@
 #include "store/writer.h"
 
 /* KiB that are promised to a writer ahead of its bytes: as many as have come, within these limits. */
-#define AHEAD_LEAST 256
+#define AHEAD_LEAST 64
 #define AHEAD_MOST  (16u << 10)
 
 /* -- begin -- */

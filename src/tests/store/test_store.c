@@ -757,12 +757,14 @@ START_TEST(quotas)
 	fixture_volume(volume);
 	ck_assert_uint_eq(about.used_kib, 3);
 	/* Space that was promised to one writer is not given to another. */
+	values.quota_kib = 60;
+	ck_assert_int_eq(store->ops->volume_set(store, &admin, volume, 1, &values), 0);
 	dir = make(&root, "d", STORE_DIR);
-	ck_assert_int_eq(try_begin(&admin, &file, 0, 1100 << 10, 0, &one), 0);
-	ck_assert_int_eq(try_begin(&admin, &file, 0, 1100 << 10, 0, &two), STORE_VOVERQUOTA);
+	ck_assert_int_eq(try_begin(&admin, &file, 0, 1070 << 10, 0, &one), 0);
+	ck_assert_int_eq(try_begin(&admin, &file, 0, 1070 << 10, 0, &two), STORE_VOVERQUOTA);
 	ck_assert_int_eq(try_create(&admin, &root, "e", STORE_FILE), STORE_VOVERQUOTA);
 	store->ops->write_abort(one);
-	ck_assert_int_eq(try_begin(&admin, &file, 0, 1100 << 10, 0, &two), 0);
+	ck_assert_int_eq(try_begin(&admin, &file, 0, 1070 << 10, 0, &two), 0);
 	store->ops->write_abort(two);
 	ck_assert_int_eq(try_remove(&admin, &root, "d", STORE_DIR), 0);
 	ck_assert_int_eq(try_status(&admin, &dir), STORE_VNOVNODE);
