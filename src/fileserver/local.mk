@@ -5,7 +5,8 @@
 fileserver_sources =
 fileserver_sources += \
 	src/fileserver/base/base.h src/fileserver/base/limit.c \
-	src/fileserver/base/log.c src/fileserver/base/share.c
+	src/fileserver/base/log.c src/fileserver/base/pool.c \
+	src/fileserver/base/share.c
 fileserver_sources += \
 	src/fileserver/guard/guard.c src/fileserver/guard/guard.h
 fileserver_sources += \
@@ -33,7 +34,7 @@ fileserver_sources += \
 	src/fileserver/audit/line.h
 fileserver_sources += \
 	src/fileserver/io/flow.c src/fileserver/io/io.h src/fileserver/io/private.h src/fileserver/io/readers.c src/fileserver/io/stream.c \
-	src/fileserver/io/timeline.c
+	src/fileserver/io/task.c src/fileserver/io/timeline.c
 fileserver_sources += \
 	src/fileserver/service/catalogue.c src/fileserver/service/failures.c \
 	src/fileserver/service/failures.h src/fileserver/service/fs.h src/fileserver/service/fs_handlers.h \

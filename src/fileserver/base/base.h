@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Common to all modules of the file server: the log, the clock, hashes, shares. */
+/* Common to all modules of the file server: the log, the clock, hashes, shares, threads. */
 #ifndef FILESERVER_BASE_H
 #define FILESERVER_BASE_H
 
@@ -132,5 +132,26 @@ struct fsd_share *fsd_share_take(struct fsd_shares *shares, const struct fsd_sha
 void fsd_share_give(struct fsd_shares *shares, struct fsd_share *share);
 /* The number of those of a caller. */
 size_t fsd_share_count(const struct fsd_shares *shares, const struct fsd_share_key *key);
+
+/* -- threads for jobs that may wait for the disk, made on demand -- */
+
+struct fsd_pool;
+
+/* In memory of the caller, which may queue it again once `run` was called. */
+struct fsd_job {
+	/* The pool's: */
+	struct fsd_job *next;
+	uint64_t since; /* when it was queued; monotonic ns */
+	void (*run)(struct fsd_job *job);
+};
+
+/* At most `most` threads. NULL: no memory. */
+struct fsd_pool *fsd_pool_create(unsigned most);
+/* No job is queued or running but those that are about to return. NULL is allowed. */
+void fsd_pool_destroy(struct fsd_pool *pool);
+/* False: there is no thread. Once it was true, fsd_pool_post() does not fail. */
+bool fsd_pool_ready(struct fsd_pool *pool);
+/* Jobs start in this order. Any thread. */
+void fsd_pool_post(struct fsd_pool *pool, struct fsd_job *job);
 
 #endif

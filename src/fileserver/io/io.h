@@ -147,4 +147,29 @@ int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint6
 int fsd_send_now(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
 		 uint64_t length, struct fsd_stream *stream);
 
+/* -- tasks: work for calls that wait for their clients without a thread -- */
+
+struct fsd_pool;
+struct fsd_task;
+
+enum fsd_task_state {
+	FSD_TASK_WAITS,	  /* for the next visit */
+	FSD_TASK_GOES_ON, /* when others had their turn */
+	FSD_TASK_ENDED	  /* no visit comes any more: the task is gone */
+};
+
+/*
+ * A task whose `run` is called by one thread at a time, of the pool, and which may wait: again if there was a visit
+ * since the latest call began. First the caller has to call fsd_task_run(), or fsd_task_destroy(). NULL: no
+ * memory, or no thread.
+ */
+struct fsd_task *fsd_task_create(struct fsd_pool *pool, enum fsd_task_state (*run)(void *arg),
+				 void *arg);
+/* Before it ran. NULL is allowed. */
+void fsd_task_destroy(struct fsd_task *task);
+/* The first call of `run`, on this thread. There may have been visits already. */
+void fsd_task_run(struct fsd_task *task);
+/* Any thread; does not wait. */
+void fsd_task_visit(struct fsd_task *task);
+
 #endif

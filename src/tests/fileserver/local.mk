@@ -124,6 +124,11 @@ src_tests_fileserver_io_test_readers_SOURCES = \
 	src/tests/fileserver/io/test_readers.c $(fileserver_test_fixture)
 src_tests_fileserver_io_test_readers_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/io/test_task
+src_tests_fileserver_io_test_task_SOURCES = \
+	src/tests/fileserver/io/test_task.c $(fileserver_test_fixture)
+src_tests_fileserver_io_test_task_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/test_rxfsd_net
 src_tests_fileserver_test_rxfsd_net_SOURCES = \
 	src/tests/fileserver/test_rxfsd_net.c $(fileserver_test_fixture)

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tasks: work that goes on whenever there is a reason, on threads that may wait. */
+#include <assert.h>
+#include <stddef.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "fileserver/base/base.h"
+#include "fileserver/io/io.h"
+
+struct fsd_task {
+	struct fsd_job job; /* queued, or run by the thread that raised the visits from 0 */
+	struct fsd_pool *pool;
+	enum fsd_task_state (*run)(void *arg);
+	void *arg;
+	_Atomic unsigned visits; /* since the running thread last began */
+};
+
+void fsd_task_run(struct fsd_task *task)
+{
+	unsigned seen = atomic_load(&task->visits), visits;
+
+	assert(seen > 0);
+	for (;;) {
+		switch (task->run(task->arg)) {
+		case FSD_TASK_ENDED:
+			free(task);
+			return;
+		case FSD_TASK_GOES_ON:
+			fsd_pool_post(task->pool, &task->job);
+			return;
+		case FSD_TASK_WAITS:
+			visits = atomic_fetch_sub(&task->visits, seen);
+			if (visits == seen)
+				return;
+			seen = visits - seen;
+		}
+	}
+}
+
+static void run_job(struct fsd_job *job)
+{
+	fsd_task_run((struct fsd_task *)(void *)job);
+}
+
+void fsd_task_visit(struct fsd_task *task)
+{
+	if (atomic_fetch_add(&task->visits, 1) == 0)
+		fsd_pool_post(task->pool, &task->job);
+}
+
+struct fsd_task *fsd_task_create(struct fsd_pool *pool, enum fsd_task_state (*run)(void *arg),
+				 void *arg)
+{
+	struct fsd_task *task = fsd_pool_ready(pool) ? calloc(1, sizeof(*task)) : NULL;
+
+	if (!task)
+		return NULL;
+	*task = (struct fsd_task){
+		.job.run = run_job, .pool = pool, .run = run, .arg = arg, .visits = 1};
+	return task;
+}
+
+void fsd_task_destroy(struct fsd_task *task)
+{
+	free(task);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests of task.c and pool.c: visits, turns, threads. */
+#include <check.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/cpus.h"
+#include "fileserver/base/base.h"
+#include "fileserver/io/io.h"
+#include "tests/main.h"
+
+/* -- visits -- */
+
+#define VISITORS 4
+#define VISITS	 20000
+
+static struct {
+	_Atomic unsigned added, running;
+	unsigned taken; /* by the running thread */
+	struct fsd_task *task;
+	pthread_mutex_t lock;
+	bool last; /* lock: no visit comes any more */
+} adding = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static enum fsd_task_state take_added(void *arg)
+{
+	bool last;
+
+	(void)arg;
+	ck_assert_uint_eq(atomic_fetch_add(&adding.running, 1), 0);
+	pthread_mutex_lock(&adding.lock);
+	last = adding.last;
+	pthread_mutex_unlock(&adding.lock);
+	adding.taken = atomic_load(&adding.added);
+	atomic_fetch_sub(&adding.running, 1);
+	return last ? FSD_TASK_ENDED : adding.taken % 3 ? FSD_TASK_WAITS : FSD_TASK_GOES_ON;
+}
+
+static void *visit_often(void *arg)
+{
+	for (unsigned i = 0; i < VISITS; i++) {
+		atomic_fetch_add(&adding.added, 1);
+		fsd_task_visit(adding.task);
+	}
+	return arg;
+}
+
+/* A task sees all that was there when it was visited last, and runs on one thread at a time. */
+START_TEST(visits)
+{
+	struct fsd_pool *pool = fsd_pool_create(8);
+	pthread_t visitors[VISITORS];
+
+	adding.task = fsd_task_create(pool, take_added, NULL);
+	ck_assert_ptr_nonnull(adding.task);
+	for (unsigned i = 0; i < VISITORS; i++)
+		ck_assert_int_eq(pthread_create(&visitors[i], NULL, visit_often, NULL), 0);
+	fsd_task_run(adding.task);
+	for (unsigned i = 0; i < VISITORS; i++)
+		pthread_join(visitors[i], NULL);
+	pthread_mutex_lock(&adding.lock);
+	adding.last = true;
+	fsd_task_visit(adding.task);
+	pthread_mutex_unlock(&adding.lock);
+	fsd_pool_destroy(pool);
+	ck_assert(adding.last);
+	ck_assert_uint_eq(adding.taken, VISITORS * VISITS);
+}
+END_TEST
+
+/* -- turns -- */
+
+static struct {
+	unsigned left[2];
+	char order[16]; /* of one thread */
+	unsigned count;
+	sem_t begin, ended;
+} turns;
+
+static enum fsd_task_state take_turn(void *arg)
+{
+	unsigned *left = arg;
+
+	turns.order[turns.count++] = left == &turns.left[0] ? 'a' : 'b';
+	if (--*left)
+		return FSD_TASK_GOES_ON;
+	sem_post(&turns.ended);
+	return FSD_TASK_ENDED;
+}
+
+static void wait_for_post(struct fsd_job *job)
+{
+	(void)job;
+	sem_wait(&turns.begin);
+}
+
+/* Tasks that have much to do take turns. */
+START_TEST(in_turns)
+{
+	struct fsd_pool *pool = fsd_pool_create(1);
+	struct fsd_job block = {.run = wait_for_post};
+	struct fsd_task *a, *b;
+
+	sem_init(&turns.begin, 0, 0);
+	sem_init(&turns.ended, 0, 0);
+	ck_assert(fsd_pool_ready(pool));
+	fsd_pool_post(pool, &block); /* the only thread */
+	turns.left[0] = turns.left[1] = 4;
+	a = fsd_task_create(pool, take_turn, &turns.left[0]);
+	b = fsd_task_create(pool, take_turn, &turns.left[1]);
+	fsd_task_run(a);
+	fsd_task_run(b);
+	sem_post(&turns.begin);
+	sem_wait(&turns.ended);
+	sem_wait(&turns.ended);
+	fsd_pool_destroy(pool);
+	ck_assert_str_eq(turns.order, "abababab");
+	sem_destroy(&turns.begin);
+	sem_destroy(&turns.ended);
+}
+END_TEST
+
+/* -- threads -- */
+
+#define JOBS 64
+
+static struct {
+	_Atomic unsigned running;
+	sem_t go;
+} blocked;
+
+static void block(struct fsd_job *job)
+{
+	(void)job;
+	atomic_fetch_add(&blocked.running, 1);
+	sem_wait(&blocked.go);
+}
+
+/* Threads are added while jobs wait for longer than these take, up to the limit. */
+START_TEST(threads_on_demand)
+{
+	unsigned most = 2 * cpus_allowed() + 3, queued = 0;
+	struct fsd_pool *pool = fsd_pool_create(most);
+	struct fsd_job *jobs = calloc(JOBS * most, sizeof(*jobs));
+
+	ck_assert_ptr_nonnull(jobs);
+	sem_init(&blocked.go, 0, 0);
+	ck_assert(fsd_pool_ready(pool));
+	while (atomic_load(&blocked.running) < most) {
+		if (queued < JOBS * most) {
+			jobs[queued].run = block;
+			fsd_pool_post(pool, &jobs[queued++]);
+		}
+		usleep(2000);
+	}
+	for (unsigned i = 0; i < queued; i++)
+		sem_post(&blocked.go);
+	fsd_pool_destroy(pool);
+	ck_assert_uint_eq(atomic_load(&blocked.running), queued);
+	sem_destroy(&blocked.go);
+	free(jobs);
+}
+END_TEST
+
+TEST_MAIN("tasks", visits, in_turns, threads_on_demand)
