@@ -52,6 +52,7 @@ struct fs_call {
 	/* For fs_later.c: */
 	struct store_later later;
 	bool *left; /* set when others may use the call */
+	bool deferred;
 	/* After the commit, when clients were told: send the reply, and fs_end(). */
 	void (*reply)(struct fs_call *call, int result);
 	int (*again)(
@@ -187,6 +188,8 @@ bool fs_defer(struct fs_call *call);
 /* A deferred call that changed nothing is answered by a thread that may wait. */
 void fs_answer_later(struct fs_call *call, int result,
 		     void (*reply)(struct fs_call *call, int result));
+/* The change of a deferred call has ended, with another result than STORE_LATER: tell the clients, and reply. */
+void fs_end_change(struct fs_call *call, int result);
 /* After a reply: the call ends. `code`: what the client got. */
 void fs_end(struct fs_call *call, int32_t code);
 

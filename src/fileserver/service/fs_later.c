@@ -4,6 +4,7 @@
  * commits replies to all calls of a transaction. A call that has to wait, for clients that hold promises
  * or for changes of others, goes to another thread.
  */
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <rxwire/call.h>
@@ -182,6 +183,7 @@ bool fs_defer(struct fs_call *call)
 		return false;
 	if (rxw_call_defer(call->rx) == 0) {
 		*call->left = true;
+		call->deferred = true;
 		return true;
 	}
 	release(later);
@@ -200,7 +202,15 @@ void fs_answer_later(struct fs_call *call, int result,
 /* Before the operation is queued: from then on others may use the call. */
 static bool leave(struct store_later *of)
 {
-	return fs_defer(fs_of_later(of));
+	struct fs_call *call = fs_of_later(of);
+
+	return call->deferred || fs_defer(call);
+}
+
+/* An announced change was made, even if the flush after it failed. */
+static bool was_changed(const struct fs_call *call)
+{
+	return !call->later.result || call->announced.count;
 }
 
 /* Calls that have to wait for clients go to other threads. Returns the rest. */
@@ -212,7 +222,7 @@ static struct store_later *tell_all(struct store_later *list)
 		struct fs_call *call = fs_of_later(list);
 
 		next = list->next;
-		if (list->result == STORE_AGAIN || (!list->result && !fs_tell(call))) {
+		if (list->result == STORE_AGAIN || (was_changed(call) && !fs_tell(call))) {
 			hand_over(call);
 		} else {
 			*last = list;
@@ -265,6 +275,14 @@ const struct store_caller *fs_self_later(struct fs_call *call,
 	call->later = (struct store_later){.leave = leave, .done = done};
 	call->self.later = &call->later;
 	return &call->self;
+}
+
+void fs_end_change(struct fs_call *call, int result)
+{
+	assert(call->deferred && result != STORE_LATER);
+	call->later.result = result;
+	call->later.next = NULL;
+	done(&call->later);
 }
 
 void fs_end(struct fs_call *call, int32_t code)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: data that clients send. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <rxwire/call.h>
+#include <rxwire/error.h>
 #include <rxwire/rpc.h>
 
 #include "common/clock.h"
@@ -12,84 +14,122 @@
 
 #define SLICES	  256		    /* of packets that are lent at a time */
 #define LENT_MOST ((size_t)1 << 20) /* bytes of them */
+#define TURN	  ((uint64_t)1 << 20) /* bytes that a thread takes of a store while others wait */
 
-/* A store whose data is received. */
+/*
+ * A store whose data is received, without a thread that waits for it. One thread at a time uses it: that
+ * of the handler, and from then on those of the task.
+ */
 struct storing {
 	struct fs_call *call;
-	rxw_call *rx;
-	uint64_t offset, length, file_length;
+	struct fsd_task *task;
+	uint64_t left; /* bytes that have not come */
+	bool waits;    /* for the client */
+	int result;
 	struct fsd_place place;
 };
 
 /*
- * Give the data to the store straight from the packets; the store gathers them into large writes. The
- * library bounds the time without progress. 0, FSD_LOST, -EAGAIN: fewer data came than announced; or a
- * result of the store.
+ * Bytes straight from the packets; the store gathers them into large writes. The library bounds the time without
+ * progress. n, 0: the stream has ended, or -EAGAIN, FSD_LOST.
+ */
+static ssize_t lend_packets(struct storing *storing, struct iovec *iov, unsigned *count)
+{
+	size_t want = storing->left < LENT_MOST ? (size_t)storing->left : LENT_MOST;
+	ssize_t n = rxw_call_readv(storing->call->rx, want, iov, count);
+
+	if (n == -RXW_EAGAIN) {
+		if (!storing->waits)
+			fsd_place_wait(&storing->place, monotonic_ns());
+		storing->waits = true;
+		return -EAGAIN;
+	}
+	fsd_place_got(&storing->place, n > 0 ? (uint64_t)n : 0, monotonic_ns());
+	storing->waits = false;
+	return n < 0 ? FSD_LOST : n;
+}
+
+/*
+ * Give what has come to the store. Ended: storing->result is 0; FSD_LOST; -EAGAIN: fewer data came than
+ * announced; or a result of the store.
  *
  * Linux 6.12 repeats a store that was refused as busy or restarting without its data. It gives up at
  * other errors, and the data is lost; at EAGAIN it makes a new call, with the data.
  */
-static int receive(struct storing *storing, struct store_writer *writer)
+static enum fsd_task_state receive_data(struct storing *storing)
 {
-	const struct store_ops *ops = storing->call->change.place.store->ops;
+	const struct fs_change *change = &storing->call->change;
+	uint64_t end = storing->left > TURN ? storing->left - TURN : 0;
 
-	for (uint64_t left = storing->length; left;) {
+	while (storing->left > end) {
 		struct iovec iov[SLICES];
 		unsigned count = SLICES;
-		size_t want = left < LENT_MOST ? (size_t)left : LENT_MOST;
-		ssize_t n;
-		int rc;
+		ssize_t n = lend_packets(storing, iov, &count);
 
-		fsd_place_wait(&storing->place, monotonic_ns());
-		n = rxw_call_readv(storing->rx, want, iov, &count);
-		fsd_place_got(&storing->place, n > 0 ? (uint64_t)n : 0, monotonic_ns());
-		if (n < 0)
-			return FSD_LOST;
-		if (n == 0)
-			return -EAGAIN;
-		rc = ops->write(writer, iov, (int)count);
-		if (rc)
-			return rc;
-		left -= (uint64_t)n;
+		if (n == -EAGAIN)
+			return FSD_TASK_WAITS;
+		storing->result =
+			n > 0	 ? change->place.store->ops->write(change->writer, iov, (int)count)
+			: n == 0 ? -EAGAIN
+				 : FSD_LOST;
+		if (storing->result)
+			return FSD_TASK_ENDED;
+		storing->left -= (uint64_t)n;
 	}
-	return 0;
+	return storing->left ? FSD_TASK_GOES_ON : FSD_TASK_ENDED;
 }
 
-static int store_with(struct storing *storing, const struct store_caller *self)
-{
-	struct fs_change *change = &storing->call->change;
-	struct store *store = change->place.store;
-	int rc = store->ops->write_begin(store, self, &change->place.fid, &change->set,
-					 storing->offset, storing->length, storing->file_length,
-					 &change->writer);
-
-	if (rc)
-		return rc;
-	rc = receive(storing, change->writer);
-	if (!fsd_place_settle(&storing->call->service->storing, &storing->place))
-		rc = AFS_VBUSY;
-	if (!rc)
-		return store->ops->write_commit(change->writer, &change->status, &change->changes);
-	store->ops->write_abort(change->writer);
-	fsd_count(&storing->call->service->counters.store_aborts, 1);
-	return rc;
-}
-
-static int store_bounded(struct storing *storing, const struct store_caller *self)
+/* All data has come, or the call has failed. It is answered here or after the commit. */
+static void end_storing(struct storing *storing)
 {
 	struct fs_call *call = storing->call;
+	struct fs_change *change = &call->change;
 	struct fsd_places *all = &call->service->storing;
-	enum fsd_entry entry = fsd_place_enter(all, &storing->place, storing->rx,
-						 &call->running.peer, monotonic_ns());
-	int rc;
+	const struct store_ops *ops = change->place.store->ops;
+	int rc = storing->result;
 
-	if (entry == FSD_ENTRY_REFUSED)
-		return AFS_VBUSY;
+	/* The call outlives the task, which no callback may visit any more. */
+	rxw_call_set_callback(call->rx, NULL, NULL);
+	if (!fsd_place_settle(all, &storing->place))
+		rc = AFS_VBUSY;
+	fsd_place_leave(all, &storing->place);
+	free(storing);
+	if (rc) {
+		ops->write_abort(change->writer);
+		fsd_count(&call->service->counters.store_aborts, 1);
+	} else {
+		rc = ops->write_commit(change->writer, &change->status, &change->changes);
+	}
+	if (rc != STORE_LATER)
+		fs_end_change(call, rc);
+}
+
+static enum fsd_task_state run_storing(void *arg)
+{
+	struct storing *storing = arg;
+	enum fsd_task_state state = receive_data(storing);
+
+	if (state == FSD_TASK_ENDED)
+		end_storing(storing);
+	return state;
+}
+
+static void report_data(rxw_call *rx, unsigned events, void *task)
+{
+	(void)rx;
+	(void)events;
+	fsd_task_visit(task);
+}
+
+static int take_place(struct storing *storing)
+{
+	struct fs_call *call = storing->call;
+	enum fsd_entry entry = fsd_place_enter(&call->service->storing, &storing->place, call->rx,
+					       &call->running.peer, monotonic_ns());
+
 	if (entry == FSD_ENTRY_TAKEN)
 		fsd_count(&call->service->counters.stores_given_up, 1);
-	rc = store_with(storing, self);
-	fsd_place_leave(all, &storing->place);
-	return rc;
+	return entry == FSD_ENTRY_REFUSED ? AFS_VBUSY : 0;
 }
 
 static void count_store(struct fs_call *call, int result)
@@ -142,32 +182,92 @@ static int commit_again(struct fs_call *call)
 						      &change->changes);
 }
 
-static int store_data(struct storing *storing, const AFSFid *fid, const AFSStoreStatus *ss,
-		      void (*reply)(struct fs_call *call, int result), AFSFetchStatus *st,
-		      AFSVolSync *sync)
+/* What a client asks for: StoreData and StoreData64. */
+struct store_request {
+	uint64_t offset, length, file_length;
+	void (*reply)(struct fs_call *call, int result);
+};
+
+static bool fits(const struct store_request *request)
+{
+	return request->offset <= INT64_MAX && request->length <= INT64_MAX &&
+	       request->file_length <= INT64_MAX && request->offset + request->length <= INT64_MAX;
+}
+
+/* The call has a place and a writer, and is deferred; or the result. */
+static int prepare_storing(struct storing *storing, const struct store_request *request)
 {
 	struct fs_call *call = storing->call;
 	struct fs_change *change = &call->change;
-	const struct store_caller *self = fs_self_later(call, reply, commit_again);
+	const struct store_ops *ops = change->place.store->ops;
+	int rc = take_place(storing);
+
+	if (rc)
+		return rc;
+	storing->task = fsd_task_create(call->service->storers, run_storing, storing);
+	rc = storing->task
+		     ? ops->write_begin(change->place.store,
+					fs_self_later(call, request->reply, commit_again),
+					&change->place.fid, &change->set, request->offset,
+					request->length, request->file_length, &change->writer)
+		     : -ENOMEM;
+	if (!rc && !fs_defer(call)) {
+		ops->write_abort(change->writer);
+		rc = AFS_VBUSY;
+	}
+	if (!rc)
+		return 0;
+	fsd_task_destroy(storing->task);
+	fsd_place_leave(&call->service->storing, &storing->place);
+	return rc;
+}
+
+/* The handler returns, and takes with it what has come. */
+static int store_without_thread(struct fs_call *call, const struct store_request *request)
+{
+	struct storing *storing = calloc(1, sizeof(*storing));
+	struct fsd_task *task;
+	int rc;
+
+	if (!storing)
+		return -ENOMEM;
+	storing->call = call;
+	storing->left = request->length;
+	rc = prepare_storing(storing, request);
+	if (rc) {
+		free(storing);
+		return rc;
+	}
+	task = storing->task;
+	if (rxw_call_set_callback(call->rx, report_data, task) < 0) {
+		fsd_task_destroy(task);
+		storing->result = FSD_LOST;
+		end_storing(storing);
+	} else {
+		fsd_task_run(task);
+	}
+	return RXW_RPC_DEFERRED;
+}
+
+static int store_data(struct fs_call *call, const AFSFid *fid, const AFSStoreStatus *ss,
+		      const struct store_request *request)
+{
+	struct fs_change *change = &call->change;
 	int rc = fs_find_to_write(call, fid, &change->place);
 
 	fs_note(call, fid, NULL);
 	if (rc)
 		return rc;
 	change->set = fs_set(ss);
-	change->length = storing->length;
+	change->length = request->length;
 	change->begin = monotonic_ns();
-	if (storing->offset > INT64_MAX || storing->length > INT64_MAX ||
-	    storing->file_length > INT64_MAX || storing->offset + storing->length > INT64_MAX)
+	if (!fits(request))
 		return -EFBIG;
-	rc = store_bounded(storing, self);
-	if (rc == STORE_LATER)
-		return RXW_RPC_DEFERRED;
+	rc = store_without_thread(call, request);
+	if (rc == RXW_RPC_DEFERRED)
+		return rc;
 	count_store(call, rc);
-	rc = fs_finish(call, rc, &change->changes);
-	if (!rc)
-		fill(call, st, sync);
-	return rc;
+	return fs_finish(call, rc, &change->changes);
 }
 
 /* Signed in the protocol. */
@@ -180,24 +280,23 @@ int32_t fs_store_data(void *context, rxw_call *rx, const AFSFid *fid, const AFSS
 		      uint32_t pos, uint32_t length, uint32_t file_length, AFSFetchStatus *st,
 		      AFSVolSync *sync)
 {
-	struct storing storing = {.call = context,
-				  .rx = rx,
-				  .offset = widen(pos),
-				  .length = widen(length),
-				  .file_length = widen(file_length)};
+	const struct store_request request = {widen(pos), widen(length), widen(file_length),
+					      reply_32};
 
-	return store_data(&storing, fid, ss, reply_32, st, sync);
+	(void)rx;
+	(void)st;
+	(void)sync; /* the reply has both */
+	return store_data(context, fid, ss, &request);
 }
 
 int32_t fs_store_data64(void *context, rxw_call *rx, const AFSFid *fid, const AFSStoreStatus *ss,
 			uint64_t pos, uint64_t length, uint64_t file_length, AFSFetchStatus *st,
 			AFSVolSync *sync)
 {
-	struct storing storing = {.call = context,
-				  .rx = rx,
-				  .offset = pos,
-				  .length = length,
-				  .file_length = file_length};
+	const struct store_request request = {pos, length, file_length, reply_64};
 
-	return store_data(&storing, fid, ss, reply_64, st, sync);
+	(void)rx;
+	(void)st;
+	(void)sync;
+	return store_data(context, fid, ss, &request);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Places for calls that move the data of files. Each holds memory, and a store also a thread, for as long as its client
+ * Places for calls that move the data of files. Each holds memory and a descriptor for as long as its client
  * likes. So there are places for some, clients share them, and when they run short a slow one loses its place.
  */
 #ifndef FILESERVER_SERVICE_PLACES_H
@@ -14,7 +14,8 @@
 
 #include "fileserver/base/base.h"
 
-#define FSD_STORES_MAX	 96u   /* places of calls that receive the data of a store */
+#define FSD_STORES_MAX	 1024u /* places of calls that receive the data of a store */
+#define FSD_STORERS_MAX	 96    /* threads that give it to the store, while they wait for the disk */
 #define FSD_FLOWS_MAX	 1536u /* of those that send the data of a file */
 #define FSD_PLACE_RATE	 8192 /* bytes a second: slower ones are slow */
 #define FSD_PLACE_PERIOD 2000 /* ms of waiting for the client, after which a call may be slow */

@@ -55,9 +55,7 @@ void fsd_xstats_report(void *xstats, const struct rxw_rpc_report *report);
  */
 int32_t fsd_xstats(struct fsd_service *service, int32_t collection, AFS_CollData *data);
 
-/*
- * -- rootafs.c: the volume root.afs, which holds only mount points of the cell: CELL and .CELL --
- */
+/* -- rootafs.c: the volume root.afs, which holds the mount points of the cell: CELL and .CELL -- */
 
 /* Below the ids that cells assign to volumes. */
 #define FSD_ROOTAFS_ID	 0x1fffffffu
@@ -184,6 +182,7 @@ struct fsd_service {
 	struct fsd_running running;
 	struct fsd_later later;
 	struct fsd_places storing, sending;
+	struct fsd_pool *storers; /* threads that give the data of clients to the store */
 	struct fsd_permits lists, fragmented; /* lists of very many volumes; files of very many pieces */
 };
 

@@ -11,15 +11,15 @@
 
 #define LOCKS_MAX 65536
 
-/* A fetch in progress has its file open. Half of the descriptors are for other calls. */
-static unsigned most_flows(void)
+/* A call that moves the data of a file may have it open: at most so many, and one of `part` descriptors for them. */
+static unsigned limit_places(unsigned most, unsigned part)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-	    limit.rlim_cur / 2 >= FSD_FLOWS_MAX)
-		return FSD_FLOWS_MAX;
-	return limit.rlim_cur < 4 ? 2 : (unsigned)(limit.rlim_cur / 2);
+	    limit.rlim_cur / part >= most)
+		return most;
+	return limit.rlim_cur < 2 * part ? 2 : (unsigned)(limit.rlim_cur / part);
 }
 
 struct fsd_service *fsd_service_create(const struct fsd_service_options *options, char *message)
@@ -54,8 +54,10 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	fsd_later_init(&service->later);
 	service->xstats.calls = options->calls;
 	service->locks = fsd_locks_create(LOCKS_MAX);
-	if (!service->locks || !fsd_places_init(&service->storing, FSD_STORES_MAX) ||
-	    !fsd_places_init(&service->sending, most_flows())) {
+	service->storers = fsd_pool_create(FSD_STORERS_MAX);
+	if (!service->locks || !service->storers ||
+	    !fsd_places_init(&service->storing, limit_places(FSD_STORES_MAX, 4)) ||
+	    !fsd_places_init(&service->sending, limit_places(FSD_FLOWS_MAX, 2))) {
 		snprintf(message, FSD_MESSAGE_MAX, "no memory");
 		fsd_service_destroy(service);
 		return NULL;
@@ -78,6 +80,7 @@ void fsd_service_destroy(struct fsd_service *service)
 	if (!service)
 		return;
 	fsd_later_end(&service->later);
+	fsd_pool_destroy(service->storers);
 	fsd_rootafs_destroy(service->rootafs);
 	fsd_locks_destroy(service->locks);
 	fsd_xstats_end(&service->xstats);

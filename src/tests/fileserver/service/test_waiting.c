@@ -506,18 +506,19 @@ static void await_first_waiting(void)
 }
 
 #define SLOW_EACH 60
+#define PLACES	  96
 
 /* Three clients send the data of many stores slowly. They share the places, and others can store. */
 START_TEST(slow_stores)
 {
 	static struct slow slow[3][SLOW_EACH];
-	static const unsigned share[] = {FSD_STORES_MAX / 2, FSD_STORES_MAX / 4,
-					 FSD_STORES_MAX / 8};
+	static const unsigned share[] = {PLACES / 2, PLACES / 4, PLACES / 8};
 	unsigned total = 0, refused;
 	struct shop_client *c;
 	AFSFid file, other;
 
 	setup();
+	shop.service->storing.max = PLACES;
 	c = shop_client(&shop, 3);
 	file = shop_file(&shop, &root, "file");
 	other = shop_file(&shop, &root, "other");
@@ -540,6 +541,57 @@ START_TEST(slow_stores)
 		for (unsigned i = 0; i < SLOW_EACH; i++)
 			slow_drop(&slow[k][i]);
 	await_storing(0);
+	teardown();
+}
+END_TEST
+
+#define PATIENT 40 /* of each client */
+
+/* Stores whose clients pause occupy no thread. They go on when the rest comes. */
+START_TEST(stores_without_threads)
+{
+	static struct slow slow[3][PATIENT];
+	AFSFid file[3];
+	char name[2] = "a";
+
+	setup();
+	for (unsigned k = 0; k < 3; k++, name[0]++)
+		file[k] = shop_file(&shop, &root, name);
+	for (unsigned k = 0; k < 3; k++)
+		for (unsigned i = 0; i < PATIENT; i++) {
+			slow_begin(&slow[k][i], k, &file[k], 5);
+			slow_feed(&slow[k][i], "he", 2);
+		}
+	await_storing(3 * PATIENT);
+	while (busy_workers())
+		;
+	for (unsigned i = 0; i < PATIENT; i++)
+		for (unsigned k = 0; k < 3; k++) {
+			slow_feed(&slow[k][i], "llo", 3);
+			ck_assert_int_eq(slow_end(&slow[k][i]), 0);
+			ck_assert_uint_eq(st.Length, 5);
+		}
+	await_storing(0);
+	teardown();
+}
+END_TEST
+
+/* A server that stops does not wait for the clients of stores. */
+START_TEST(stores_at_a_stop)
+{
+	struct slow slow;
+	AFSFid file;
+
+	setup();
+	file = shop_file(&shop, &root, "file");
+	slow_begin(&slow, 1, &file, 5);
+	slow_feed(&slow, "he", 2);
+	await_first_waiting();
+	rxw_endpoint_stop(shop.server, 0);
+	fsd_service_settle(shop.service);
+	ck_assert_uint_eq(storing(), 0);
+	ck_assert_uint_eq(shop.service->counters.store_aborts, 1);
+	slow_drop(&slow);
 	teardown();
 }
 END_TEST
@@ -757,5 +809,6 @@ END_TEST
 TEST_MAIN_WITHIN(120, "calls that wait", replies_wait_for_breaks, deferred_replies_wait_for_breaks,
 		 deferred_replies_are_in_the_log, deferred_changes_end,
 		 replies_do_not_wait_for_ever, stuck_client, lock_of_stuck_client, blocked_writers,
-		 slow_stores, slowest_fetch, places_and_descriptors, slowest_store, fetch_ends_on_another_thread,
+		 slow_stores, stores_without_threads, stores_at_a_stop, slowest_fetch,
+		 places_and_descriptors, slowest_store, fetch_ends_on_another_thread,
 		 slow_but_alone)
