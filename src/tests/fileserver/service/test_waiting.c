@@ -265,7 +265,8 @@ START_TEST(deferred_changes_end)
 	ck_assert(!fsd_change_open(shop.clients, &root, 1));
 	for (unsigned i = 0; i < MAKERS; i++) {
 		pthread_join(makers[i].thread, NULL);
-		ck_assert_int_ne(makers[i].code, 0);
+		/* The call to `b` ends as well: from then on the others succeed. */
+		ck_assert_int_le(makers[i].code, 0);
 	}
 	teardown();
 }
