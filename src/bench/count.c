@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Clocks and instruction counts of the benchmark's own processes. */
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -27,6 +28,25 @@ double count_cpu(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return seconds(&t);
+}
+
+int count_cpu_of(const pid_t *pids, unsigned count, double *sum)
+{
+	*sum = 0;
+	for (unsigned i = 0; i < count; i++) {
+		struct timespec t;
+		clockid_t clock;
+		int rc = clock_getcpuclockid(pids[i], &clock);
+
+		if (rc) {
+			errno = rc;
+			return -1;
+		}
+		if (clock_gettime(clock, &t))
+			return -1;
+		*sum += seconds(&t);
+	}
+	return 0;
 }
 
 int count_open(pid_t pid)

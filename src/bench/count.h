@@ -8,6 +8,8 @@
 
 double count_now(void);            /* seconds, monotonic */
 double count_cpu(clockid_t clock); /* seconds of the process that the clock is of */
+/* Seconds of several processes. 0, or -1 with the reason in errno: one of them has ended. */
+int count_cpu_of(const pid_t *pids, unsigned count, double *sum);
 
 /*
  * A counter of the instructions that process `pid` (0: this one) and the threads it makes from now

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/count.h"
 #include "bench/crowd.h"
 #include "common/clock.h"
 #include "tools/common/histogram.h"
@@ -264,29 +265,14 @@ static void start_threads(void)
 	pthread_attr_destroy(&small);
 }
 
-static uint64_t clock_of(clockid_t clock)
+/* CPU seconds of the server's processes. */
+static double server_cpu(void)
 {
-	struct timespec t;
+	double seconds;
 
-	if (clock_gettime(clock, &t))
-		die("clock", strerror(errno));
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
-/* CPU time of the server's processes. */
-static uint64_t server_ns(void)
-{
-	uint64_t ns = 0;
-
-	for (unsigned i = 0; i < set.pid_count; i++) {
-		clockid_t clock;
-		int rc = clock_getcpuclockid(set.pids[i], &clock);
-
-		if (rc)
-			die("the server", strerror(rc));
-		ns += clock_of(clock);
-	}
-	return ns;
+	if (count_cpu_of(set.pids, set.pid_count, &seconds) < 0)
+		die("the server", strerror(errno));
+	return seconds;
 }
 
 /* True: the time is over, and clients have files to fetch. */
@@ -387,7 +373,8 @@ static void report_errors(void)
 	printf(", \"errors\": %u, \"first_error\": \"%s\"", state.errors, state.why);
 }
 
-static void report(bool over, uint64_t from, uint64_t elapsed, uint64_t server, uint64_t mine)
+/* `server` and `mine`: CPU seconds. */
+static void report(bool over, uint64_t from, uint64_t elapsed, double server, double mine)
 {
 	const struct tools_histogram *h = &asker.latency;
 	uint64_t bytes = 0, volume = 0;
@@ -400,8 +387,7 @@ static void report(bool over, uint64_t from, uint64_t elapsed, uint64_t server, 
 	       ", \"stopped\": %s, \"seconds\": %.6f, \"bytes\": %" PRIu64 ", \"MBps\": %.3f"
 	       ", \"server_cpu_s\": %.6f, \"client_cpu_s\": %.6f",
 	       set.way->name, set.clients, set.files, volume, over ? "true" : "false",
-	       (double)elapsed / 1e9, bytes, (double)bytes * 1e3 / (double)elapsed,
-	       (double)server / 1e9, (double)mine / 1e9);
+	       (double)elapsed / 1e9, bytes, (double)bytes * 1e3 / (double)elapsed, server, mine);
 	report_slowest(over, from);
 	printf(", \"status_calls\": %" PRIu64
 	       ", \"status_p50_us\": %.1f, \"status_p99_us\": %.1f, \"status_max_us\": %.1f",
@@ -414,20 +400,21 @@ static void report(bool over, uint64_t from, uint64_t elapsed, uint64_t server, 
 
 static void run(void)
 {
-	uint64_t from, now, server, mine;
+	uint64_t from, now;
+	double server, mine;
 	bool over;
 
 	start_threads();
 	pthread_barrier_wait(&ready);
-	server = server_ns();
-	mine = clock_of(CLOCK_PROCESS_CPUTIME_ID);
+	server = server_cpu();
+	mine = count_cpu(CLOCK_PROCESS_CPUTIME_ID);
 	from = monotonic_ns();
 	pthread_barrier_wait(&begun);
 	over = wait_for_clients(from + (uint64_t)set.seconds * NS_PER_S);
 	now = monotonic_ns();
 	take_bytes(now);
-	server = server_ns() - server;
-	mine = clock_of(CLOCK_PROCESS_CPUTIME_ID) - mine;
+	server = server_cpu() - server;
+	mine = count_cpu(CLOCK_PROCESS_CPUTIME_ID) - mine;
 	stop_clients();
 	report(over, from, now - from, server, mine);
 }

@@ -23,6 +23,7 @@
 #include <rxwire/rxwire.h>
 
 #include "afs/client/client.h"
+#include "bench/count.h"
 #include "common/clock.h"
 #include "tools/common/histogram.h"
 
@@ -478,24 +479,14 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static uint64_t clock_of(clockid_t clock)
+/* CPU seconds of the server; 0 if it is not to be measured. */
+static double server_cpu(void)
 {
-	struct timespec t;
+	double seconds;
 
-	if (clock_gettime(clock, &t))
-		die("clock", strerror(errno));
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
-/* CPU time of the server; 0 if it is not to be measured. */
-static uint64_t server_ns(void)
-{
-	clockid_t clock;
-	int rc = set.pid ? clock_getcpuclockid(set.pid, &clock) : 0;
-
-	if (rc)
-		die("--pid", strerror(rc));
-	return set.pid ? clock_of(clock) : 0;
+	if (count_cpu_of(&set.pid, set.pid ? 1 : 0, &seconds) < 0)
+		die("the server", strerror(errno));
+	return seconds;
 }
 
 static void open_client(struct worker *w)
@@ -558,7 +549,8 @@ static void keep_places(void)
 		die(set.places, strerror(errno));
 }
 
-static void report(uint64_t elapsed, uint64_t server, uint64_t mine)
+/* `server` and `mine`: CPU seconds. */
+static void report(uint64_t elapsed, double server, double mine)
 {
 	static struct tools_histogram all;
 	uint64_t bytes = 0;
@@ -577,13 +569,14 @@ static void report(uint64_t elapsed, uint64_t server, uint64_t mine)
 	       load->name, set.clients, all.count, seconds, (double)all.count / seconds, bytes,
 	       (double)bytes / seconds / 1e6, (double)tools_histogram_quantile(&all, 0.5) / 1e3,
 	       (double)tools_histogram_quantile(&all, 0.99) / 1e3, (double)all.max / 1e3,
-	       atomic_load(&busy), (double)server / 1e3 / (double)all.count,
-	       (double)mine / 1e3 / (double)all.count);
+	       atomic_load(&busy), server * 1e6 / (double)all.count,
+	       mine * 1e6 / (double)all.count);
 }
 
 static void run(void)
 {
-	uint64_t from, elapsed, server, mine;
+	uint64_t from, elapsed;
+	double server, mine;
 
 	pthread_barrier_init(&ready, NULL, set.clients + 1);
 	pthread_barrier_init(&begun, NULL, set.clients + 1);
@@ -592,14 +585,14 @@ static void run(void)
 		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
 			die("thread", "cannot be started");
 	pthread_barrier_wait(&ready);
-	server = server_ns();
-	mine = clock_of(CLOCK_PROCESS_CPUTIME_ID);
+	server = server_cpu();
+	mine = count_cpu(CLOCK_PROCESS_CPUTIME_ID);
 	from = monotonic_ns();
 	pthread_barrier_wait(&begun);
 	pthread_barrier_wait(&ended);
 	elapsed = monotonic_ns() - from;
-	server = server_ns() - server;
-	mine = clock_of(CLOCK_PROCESS_CPUTIME_ID) - mine;
+	server = server_cpu() - server;
+	mine = count_cpu(CLOCK_PROCESS_CPUTIME_ID) - mine;
 	for (unsigned i = 0; i < set.clients; i++)
 		pthread_join(workers[i].thread, NULL);
 	report(elapsed, server, mine);

@@ -111,13 +111,14 @@ src_bench_store_SOURCES = src/bench/store.c
 src_bench_store_LDADD = src/store/libstore.la src/afs/librxafs.la $(PTHREAD_LIBS)
 
 # The writable file server, beside OpenAFS's.
-src_bench_fileserver_load_SOURCES = src/bench/fileserver_load.c
+src_bench_fileserver_load_SOURCES = src/bench/fileserver_load.c src/bench/count.c src/bench/count.h
 src_bench_fileserver_load_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_bench_fileserver_load_OBJECTS): $(afs_headers)
 EXTRA_DIST += src/bench/fileserver src/bench/fsbed.py src/bench/fssteps.py
 
 # Many clients that fetch one volume at the same time; options: make bench-crowd CROWD_ARGS=--quick
-src_bench_crowd_load_SOURCES = src/bench/crowd_load.c src/bench/crowd_afs.c src/bench/crowd_http.c src/bench/crowd.h
+src_bench_crowd_load_SOURCES = src/bench/crowd_load.c src/bench/crowd_afs.c src/bench/crowd_http.c src/bench/crowd.h \
+	src/bench/count.c src/bench/count.h
 src_bench_crowd_load_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_bench_crowd_load_OBJECTS): $(afs_headers)
 EXTRA_DIST += src/bench/crowd src/bench/crowds.py
