@@ -3,7 +3,9 @@
 #ifndef CROWD_H
 #define CROWD_H
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,16 +27,25 @@ struct crowd_file {
 	char name[16];
 	AFSFid fid; /* not by HTTP */
 	uint64_t length;
+	const uint8_t *content; /* NULL: what arrives is not compared */
+};
+
+/* What each client begins with. crowd_load.c allocates, fills and frees it. */
+struct crowd_client {
+	unsigned limit_ms;    /* of a call */
+	pthread_mutex_t lock; /* of `interrupted`, and of what interrupt() uses */
+	bool interrupted;
 };
 
 /*
- * A way to the files. Functions that fail return NULL or -1 with the reason in `why`. One thread
- * uses a client at a time, but for interrupt().
+ * A way to the files. Functions that fail return -1 with the reason in `why`. One thread uses a client
+ * at a time, but for interrupt().
  */
 struct crowd_way {
 	const char *name;
-	/* A client with a socket of its own. */
-	void *(*open)(const struct crowd_place *place, char *why);
+	size_t client_size; /* of its client, which begins with struct crowd_client */
+	/* Give the client, whose other bytes are 0, a socket of its own. A failure ends the program. */
+	int (*open)(void *client, const struct crowd_place *place, char *why);
 	/* Find the file of file->name. */
 	int (*find)(void *client, struct crowd_file *file, char *why);
 	/* Read a file and discard it; `bytes` grows with what arrives. */
@@ -42,7 +53,7 @@ struct crowd_way {
 		     _Atomic(uint64_t) *bytes, char *why);
 	/* Ask for the status of a file. */
 	int (*ask)(void *client, const struct crowd_file *file, char *why);
-	/* Make the call in progress and later ones fail. Any thread. */
+	/* Make the call in progress fail, and later ones. Any thread, with the lock. */
 	void (*interrupt)(void *client);
 	void (*close)(void *client);
 };
@@ -52,6 +63,9 @@ static inline int crowd_explain(char *why, const char *text)
 	snprintf(why, CROWD_WHY, "%s", text);
 	return -1;
 }
+
+/* These bytes of a file have arrived. Ends the program if the file has others. */
+void crowd_compare(const struct crowd_file *file, uint64_t offset, const void *data, size_t length);
 
 extern const struct crowd_way crowd_afs, crowd_http;
 

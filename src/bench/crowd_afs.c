@@ -4,10 +4,7 @@
  * each engine. Its memory is enough for all, as if each had a machine of its own.
  */
 #include <arpa/inet.h>
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <rxwire/rxwire.h>
@@ -15,16 +12,14 @@
 #include "afs/client/client.h"
 #include "bench/crowd.h"
 
-#define SLICES 64
+#define SLICES	    64
 
 #define MEMORY_EACH ((uint64_t)16 << 20) /* bytes; only what is used is allocated */
 
 struct client {
+	struct crowd_client base;
 	struct afs_client *afs;
-	unsigned limit_ms;
-	pthread_mutex_t lock; /* of what follows */
-	rxw_call *running;
-	bool interrupted;
+	rxw_call *running; /* with the lock */
 };
 
 /* The first client makes the engine and looks the volume up; clients are opened by one thread. */
@@ -54,8 +49,9 @@ static void close_engine(void)
 	engine = NULL;
 }
 
-static int open_client(struct client *c, const struct crowd_place *place, char *why)
+static int open_afs(void *client, const struct crowd_place *place, char *why)
 {
+	struct client *c = client;
 	struct sockaddr_storage vl = {0};
 	struct sockaddr_in *in = (struct sockaddr_in *)&vl;
 	struct afs_client_options o = {.vl = &vl,
@@ -68,6 +64,8 @@ static int open_client(struct client *c, const struct crowd_place *place, char *
 	in->sin_port = htons((uint16_t)place->vl_port);
 	if (inet_pton(AF_INET, place->address, &in->sin_addr) != 1)
 		return crowd_explain(why, "the server's address is not numeric");
+	if (open_engine(place, why) < 0)
+		return -1;
 	if (afs_client_open(engine, &o, &c->afs, &error) < 0)
 		return crowd_explain(why, error.text);
 	if ((volume.id ? afs_client_use(c->afs, &volume, &error)
@@ -82,25 +80,6 @@ static void close_afs(void *client)
 
 	afs_client_close(c->afs);
 	close_engine();
-	pthread_mutex_destroy(&c->lock);
-	free(c);
-}
-
-static void *open_afs(const struct crowd_place *place, char *why)
-{
-	struct client *c = calloc(1, sizeof(*c));
-
-	if (!c) {
-		crowd_explain(why, "no memory");
-		return NULL;
-	}
-	pthread_mutex_init(&c->lock, NULL);
-	c->limit_ms = place->limit_ms;
-	if (open_engine(place, why) < 0 || open_client(c, place, why) < 0) {
-		close_afs(c);
-		return NULL;
-	}
-	return c;
 }
 
 static int find_afs(void *client, struct crowd_file *file, char *why)
@@ -118,16 +97,16 @@ static int find_afs(void *client, struct crowd_file *file, char *why)
 
 static int begin_call(struct client *c, rxw_call **call, char *why)
 {
-	struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = c->limit_ms};
+	struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = c->base.limit_ms};
 	struct afs_error error;
 
 	if (afs_client_call(c->afs, &co, call, &error) < 0)
 		return crowd_explain(why, error.text);
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->base.lock);
 	c->running = *call;
-	if (c->interrupted)
+	if (c->base.interrupted)
 		rxw_call_abort(*call, RXW_USER_ABORT);
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->base.lock);
 	return 0;
 }
 
@@ -135,14 +114,23 @@ static int end_call(struct client *c, rxw_call *call, int32_t code, char *why)
 {
 	enum rxw_origin origin;
 
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->base.lock);
 	c->running = NULL;
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->base.lock);
 	code = rxw_call_end(call, code, &origin);
 	if (code == 0)
 		return 0;
 	snprintf(why, CROWD_WHY, "%s (code %d)", rxw_code_text_from(code, origin), (int)code);
 	return -1;
+}
+
+static void compare_slices(const struct crowd_file *file, uint64_t offset, const struct iovec *iov,
+			   unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		crowd_compare(file, offset, iov[i].iov_base, iov[i].iov_len);
+		offset += iov[i].iov_len;
+	}
 }
 
 /* The lent data is not copied: as by HTTP, only the kernel copies it. */
@@ -165,6 +153,8 @@ static int fetch_afs(void *client, const struct crowd_file *file, uint8_t *buffe
 
 		result = afs_fetch_step(&f, call, iov, &count);
 		atomic_fetch_add_explicit(bytes, f.received - before, memory_order_relaxed);
+		if (result == AFS_FETCH_LENT)
+			compare_slices(file, before, iov, count);
 	} while (result == AFS_FETCH_LENT);
 	if (end_call(c, call, result == AFS_FETCH_DONE ? 0 : RXW_USER_ABORT, why) < 0)
 		return -1;
@@ -192,12 +182,15 @@ static void interrupt_afs(void *client)
 {
 	struct client *c = client;
 
-	pthread_mutex_lock(&c->lock);
-	c->interrupted = true;
 	if (c->running)
 		rxw_call_abort(c->running, RXW_USER_ABORT);
-	pthread_mutex_unlock(&c->lock);
 }
 
-const struct crowd_way crowd_afs = {"AFS",   open_afs,	    find_afs, fetch_afs,
-				    ask_afs, interrupt_afs, close_afs};
+const struct crowd_way crowd_afs = {.name = "AFS",
+				    .client_size = sizeof(struct client),
+				    .open = open_afs,
+				    .find = find_afs,
+				    .fetch = fetch_afs,
+				    .ask = ask_afs,
+				    .interrupt = interrupt_afs,
+				    .close = close_afs};

@@ -3,8 +3,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +14,9 @@
 #define HEAD_MAX 4096
 
 struct client {
+	struct crowd_client base;
 	struct sockaddr_in server;
-	unsigned limit_ms;
-	pthread_mutex_t lock; /* of what follows; the thread of the client changes `fd` */
-	int fd;		      /* -1: not connected */
-	bool interrupted;
+	int fd; /* -1: not connected; changed by the thread of the client, with the lock */
 };
 
 /* The head of an answer, and the bytes of the body that came with it. */
@@ -40,19 +36,20 @@ static void set_descriptor(struct client *c, int fd)
 {
 	int old;
 
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->base.lock);
 	old = c->fd;
 	c->fd = fd;
-	if (fd >= 0 && c->interrupted)
+	if (fd >= 0 && c->base.interrupted)
 		shutdown(fd, SHUT_RDWR);
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->base.lock);
 	if (old >= 0)
 		close(old);
 }
 
 static int connect_client(struct client *c, char *why)
 {
-	struct timeval limit = {.tv_sec = c->limit_ms / 1000, .tv_usec = c->limit_ms % 1000 * 1000};
+	struct timeval limit = {.tv_sec = c->base.limit_ms / 1000,
+				.tv_usec = c->base.limit_ms % 1000 * 1000};
 	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
@@ -71,32 +68,19 @@ static int connect_client(struct client *c, char *why)
 
 static void close_http(void *client)
 {
-	struct client *c = client;
-
-	set_descriptor(c, -1);
-	pthread_mutex_destroy(&c->lock);
-	free(c);
+	set_descriptor(client, -1);
 }
 
-static void *open_http(const struct crowd_place *place, char *why)
+static int open_http(void *client, const struct crowd_place *place, char *why)
 {
-	struct client *c = calloc(1, sizeof(*c));
+	struct client *c = client;
 
-	if (!c) {
-		crowd_explain(why, "no memory");
-		return NULL;
-	}
-	pthread_mutex_init(&c->lock, NULL);
 	c->fd = -1;
-	c->limit_ms = place->limit_ms;
 	c->server.sin_family = AF_INET;
 	c->server.sin_port = htons((uint16_t)place->http_port);
 	if (inet_pton(AF_INET, place->address, &c->server.sin_addr) != 1)
-		crowd_explain(why, "the server's address is not numeric");
-	else if (connect_client(c, why) == 0)
-		return c;
-	close_http(c);
-	return NULL;
+		return crowd_explain(why, "the server's address is not numeric");
+	return connect_client(c, why);
 }
 
 static int send_request(struct client *c, const char *method, const char *name, char *why)
@@ -170,6 +154,7 @@ static int fetch_http(void *client, const struct crowd_file *file, uint8_t *buff
 	if (request(c, "GET", file->name, &a, why) < 0)
 		return -1;
 	atomic_fetch_add_explicit(bytes, a.surplus, memory_order_relaxed);
+	crowd_compare(file, 0, a.head + a.used - a.surplus, a.surplus);
 	left = a.length - a.surplus;
 	while (left) {
 		ssize_t n = recv(c->fd, buffer, left < CROWD_BUFFER ? left : CROWD_BUFFER, 0);
@@ -183,6 +168,7 @@ static int fetch_http(void *client, const struct crowd_file *file, uint8_t *buff
 			return -1;
 		}
 		atomic_fetch_add_explicit(bytes, (uint64_t)n, memory_order_relaxed);
+		crowd_compare(file, a.length - left, buffer, (size_t)n);
 		left -= (uint64_t)n;
 	}
 	return a.length == file->length ? 0 : crowd_explain(why, "a file has another length");
@@ -209,12 +195,15 @@ static void interrupt_http(void *client)
 {
 	struct client *c = client;
 
-	pthread_mutex_lock(&c->lock);
-	c->interrupted = true;
 	if (c->fd >= 0)
 		shutdown(c->fd, SHUT_RDWR);
-	pthread_mutex_unlock(&c->lock);
 }
 
-const struct crowd_way crowd_http = {"HTTP",   open_http,      find_http, fetch_http,
-				     ask_http, interrupt_http, close_http};
+const struct crowd_way crowd_http = {.name = "HTTP",
+				     .client_size = sizeof(struct client),
+				     .open = open_http,
+				     .find = find_http,
+				     .fetch = fetch_http,
+				     .ask = ask_http,
+				     .interrupt = interrupt_http,
+				     .close = close_http};

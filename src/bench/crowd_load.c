@@ -6,14 +6,18 @@
  * the server and of the clients, and the latency of the status calls.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,6 +37,7 @@
 static struct {
 	struct crowd_place place;
 	const struct crowd_way *way;
+	const char *content; /* folder with the files, to compare what arrives */
 	unsigned clients, files, seconds;
 	pid_t pids[PIDS_MAX]; /* of the server */
 	unsigned pid_count;
@@ -44,7 +49,7 @@ static struct {
 
 struct worker {
 	pthread_t thread;
-	void *client;
+	struct crowd_client *client;
 	uint32_t *order; /* of the files */
 	uint8_t *buffer;
 	_Atomic(uint64_t) bytes;
@@ -58,7 +63,7 @@ static pthread_barrier_t ready, begun;
 static atomic_bool stopped;
 
 static struct {
-	void *client;
+	struct crowd_client *client;
 	pthread_t thread;
 	struct tools_histogram latency;
 	uint64_t calls;
@@ -196,14 +201,33 @@ static void *ask_again_and_again(void *arg)
 
 /* ---- the run ---- */
 
-static void *new_client(void)
+static struct crowd_client *new_client(void)
 {
 	char why[CROWD_WHY];
-	void *client = set.way->open(&set.place, why);
+	struct crowd_client *client = calloc(1, set.way->client_size);
 
 	if (!client)
+		die("client", "no memory");
+	pthread_mutex_init(&client->lock, NULL);
+	client->limit_ms = set.place.limit_ms;
+	if (set.way->open(client, &set.place, why) < 0)
 		die("client", why);
 	return client;
+}
+
+static void interrupt_client(struct crowd_client *client)
+{
+	pthread_mutex_lock(&client->lock);
+	client->interrupted = true;
+	set.way->interrupt(client);
+	pthread_mutex_unlock(&client->lock);
+}
+
+static void close_client(struct crowd_client *client)
+{
+	set.way->close(client);
+	pthread_mutex_destroy(&client->lock);
+	free(client);
 }
 
 static void open_clients(void)
@@ -225,6 +249,37 @@ static void open_clients(void)
 	tools_histogram_init(&asker.latency);
 }
 
+static const uint8_t *map_content(const struct crowd_file *file)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	void *data;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", set.content, file->name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		die(path, strerror(errno));
+	if ((uint64_t)st.st_size != file->length)
+		die(path, "the server's file has another length");
+	data = mmap(NULL, file->length, PROT_READ, MAP_SHARED, fd, 0);
+	if (data == MAP_FAILED)
+		die(path, strerror(errno));
+	close(fd);
+	return data;
+}
+
+void crowd_compare(const struct crowd_file *file, uint64_t offset, const void *data, size_t length)
+{
+	char why[80];
+
+	if (!file->content || (offset <= file->length && length <= file->length - offset &&
+			       memcmp(file->content + offset, data, length) == 0))
+		return;
+	snprintf(why, sizeof(why), "other bytes have arrived at offset %" PRIu64, offset);
+	die(file->name, why);
+}
+
 static void find_files(void)
 {
 	char why[CROWD_WHY];
@@ -236,6 +291,8 @@ static void find_files(void)
 		snprintf(files[i].name, sizeof(files[i].name), "f%05u", i);
 		if (set.way->find(workers[0].client, &files[i], why) < 0)
 			die(files[i].name, why);
+		if (set.content)
+			files[i].content = map_content(&files[i]);
 	}
 }
 
@@ -306,8 +363,8 @@ static void stop_clients(void)
 {
 	atomic_store(&stopped, true);
 	for (unsigned i = 0; i < set.clients; i++)
-		set.way->interrupt(workers[i].client);
-	set.way->interrupt(asker.client);
+		interrupt_client(workers[i].client);
+	interrupt_client(asker.client);
 	for (unsigned i = 0; i < set.clients; i++)
 		pthread_join(workers[i].thread, NULL);
 	pthread_join(asker.thread, NULL);
@@ -316,11 +373,11 @@ static void stop_clients(void)
 static void close_clients(void)
 {
 	for (unsigned i = 0; i < set.clients; i++) {
-		set.way->close(workers[i].client);
+		close_client(workers[i].client);
 		free(workers[i].order);
 		free(workers[i].buffer);
 	}
-	set.way->close(asker.client);
+	close_client(asker.client);
 	free(workers);
 	free(files);
 }
@@ -425,8 +482,9 @@ static void usage(void)
 {
 	fprintf(stderr,
 		"usage: crowd_load [-s ADDRESS] [-v VL-PORT] [-f FS-PORT] [-V VOLUME] [-w HTTP-PORT] "
-		"[-c CLIENTS]\n       [-n FILES] [-t MOST SECONDS] [-P PID OF THE SERVER]...\n"
-		"fetches f00000, f00001 and so on of the volume, or with -w by HTTP\n");
+		"[-c CLIENTS]\n       [-n FILES] [-t MOST SECONDS] [-k FOLDER] [-P PID OF THE SERVER]...\n"
+		"fetches f00000, f00001 and so on of the volume, or with -w by HTTP; -k compares\n"
+		"what arrives with the files of a folder\n");
 	exit(2);
 }
 
@@ -441,7 +499,7 @@ static void parse(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "s:v:f:V:w:c:n:t:P:")) != -1)
+	while ((option = getopt(argc, argv, "s:v:f:V:w:c:n:t:k:P:")) != -1)
 		switch (option) {
 		case 's':
 			set.place.address = optarg;
@@ -467,6 +525,9 @@ static void parse(int argc, char **argv)
 			break;
 		case 't':
 			set.seconds = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case 'k':
+			set.content = optarg;
 			break;
 		case 'P':
 			add_pid(optarg);

@@ -31,7 +31,7 @@ def sizes(total):
 
 def make_volume(folder, total):
     """The files f00000 and so on in a new folder. Returns their number."""
-    block = random.Random(21).randbytes(MIB)
+    block = random.Random(21).randbytes(MIB - 8)
     os.makedirs(folder)
     os.chmod(folder, 0o755)
     found = sizes(total)
@@ -39,7 +39,8 @@ def make_volume(folder, total):
         path = os.path.join(folder, f"f{i:05d}")
         with open(path, "wb") as f:
             for at in range(0, size, MIB):
-                f.write(block[:min(MIB, size - at)])
+                # No two pieces are the same.
+                f.write(((i << 32 | at).to_bytes(8, "big") + block)[:min(MIB, size - at)])
         os.chmod(path, 0o644)
     return len(found)
 
@@ -224,12 +225,12 @@ class Nginx:
                 server.finish()
 
 
-def cell(bed, contestant, clients, files, seconds):
-    """The figures of one contestant with that many clients."""
+def cell(bed, contestant, clients, files, seconds, content=()):
+    """The figures of one contestant with that many clients. `content`: options of crowd_load to compare the data."""
     warm(contestant.folder)
     with contestant.serve() as running:
         words = [bed.place.program("src/bench/crowd_load"), *running.words, "-c", str(clients), "-n", str(files),
-                 "-t", str(seconds)]
+                 "-t", str(seconds), *content]
         for pid in running.pids:
             words += ["-P", str(pid)]
         again, before = running.sent_again(), switches(running.pids)
