@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a client of the crowd (crowd_load.c) reads files: from an AFS file server, or by HTTP. */
+/* How a client of the crowd (crowd_load.c) reads files: from an AFS file server, by HTTP or by datagrams. */
 #ifndef CROWD_H
 #define CROWD_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "afs/rxafs.h"
 
@@ -18,14 +20,15 @@
 struct crowd_place {
 	const char *address; /* numeric, IPv4 */
 	const char *volume;
-	unsigned fs_port, vl_port, http_port;
+	unsigned fs_port, vl_port, http_port, raw_port, raw_status_port;
 	unsigned limit_ms; /* of a call */
 	unsigned clients;  /* in all */
 };
 
 struct crowd_file {
 	char name[16];
-	AFSFid fid; /* not by HTTP */
+	uint32_t number;
+	AFSFid fid; /* by AFS only */
 	uint64_t length;
 	const uint8_t *content; /* NULL: what arrives is not compared */
 };
@@ -64,9 +67,15 @@ static inline int crowd_explain(char *why, const char *text)
 	return -1;
 }
 
+static inline int crowd_explain_errno(char *why, const char *call)
+{
+	snprintf(why, CROWD_WHY, "%s: %s", call, strerror(errno));
+	return -1;
+}
+
 /* These bytes of a file have arrived. Ends the program if the file has others. */
 void crowd_compare(const struct crowd_file *file, uint64_t offset, const void *data, size_t length);
 
-extern const struct crowd_way crowd_afs, crowd_http;
+extern const struct crowd_way crowd_afs, crowd_http, crowd_raw;
 
 #endif

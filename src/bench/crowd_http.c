@@ -26,12 +26,6 @@ struct answer {
 	uint64_t length;
 };
 
-static int explain_errno(char *why, const char *call)
-{
-	snprintf(why, CROWD_WHY, "%s: %s", call, strerror(errno));
-	return -1;
-}
-
 static void set_descriptor(struct client *c, int fd)
 {
 	int old;
@@ -53,12 +47,12 @@ static int connect_client(struct client *c, char *why)
 	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
-		return explain_errno(why, "socket");
+		return crowd_explain_errno(why, "socket");
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (connect(fd, (struct sockaddr *)&c->server, sizeof(c->server))) {
-		explain_errno(why, "connect");
+		crowd_explain_errno(why, "connect");
 		close(fd);
 		return -1;
 	}
@@ -91,7 +85,7 @@ static int send_request(struct client *c, const char *method, const char *name, 
 
 	return send(c->fd, text, (size_t)length, MSG_NOSIGNAL) == length
 		       ? 0
-		       : explain_errno(why, "send");
+		       : crowd_explain_errno(why, "send");
 }
 
 /* Read until the head is complete. */
@@ -104,7 +98,7 @@ static int receive_head(struct client *c, struct answer *a, char *why)
 		ssize_t n = recv(c->fd, a->head + a->used, HEAD_MAX - a->used, 0);
 
 		if (n <= 0)
-			return n ? explain_errno(why, "recv")
+			return n ? crowd_explain_errno(why, "recv")
 				 : crowd_explain(why, "the answer ended before its head");
 		a->used += (size_t)n;
 		a->head[a->used] = '\0';
@@ -161,7 +155,7 @@ static int fetch_http(void *client, const struct crowd_file *file, uint8_t *buff
 
 		if (n <= 0) {
 			if (n)
-				explain_errno(why, "recv");
+				crowd_explain_errno(why, "recv");
 			else
 				crowd_explain(why, "the answer ended early");
 			set_descriptor(c, -1);

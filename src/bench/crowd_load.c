@@ -288,6 +288,7 @@ static void find_files(void)
 	if (!files)
 		die("start", "no memory");
 	for (unsigned i = 0; i < set.files; i++) {
+		files[i].number = i;
 		snprintf(files[i].name, sizeof(files[i].name), "f%05u", i);
 		if (set.way->find(workers[0].client, &files[i], why) < 0)
 			die(files[i].name, why);
@@ -481,10 +482,11 @@ static void run(void)
 static void usage(void)
 {
 	fprintf(stderr,
-		"usage: crowd_load [-s ADDRESS] [-v VL-PORT] [-f FS-PORT] [-V VOLUME] [-w HTTP-PORT] "
-		"[-c CLIENTS]\n       [-n FILES] [-t MOST SECONDS] [-k FOLDER] [-P PID OF THE SERVER]...\n"
-		"fetches f00000, f00001 and so on of the volume, or with -w by HTTP; -k compares\n"
-		"what arrives with the files of a folder\n");
+		"usage: crowd_load [-s ADDRESS] [-v VL-PORT] [-f FS-PORT] [-V VOLUME] | -w HTTP-PORT |\n"
+		"       -d DATAGRAM-PORT -q STATUS-PORT [-c CLIENTS] [-n FILES] [-t MOST SECONDS] "
+		"[-k FOLDER]\n       [-P PID OF THE SERVER]...\n"
+		"fetches f00000, f00001 and so on from an AFS file server, by HTTP (-w) or from\n"
+		"crowd_raw_server (-d); -k compares what arrives with the files of a folder\n");
 	exit(2);
 }
 
@@ -499,7 +501,7 @@ static void parse(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "s:v:f:V:w:c:n:t:k:P:")) != -1)
+	while ((option = getopt(argc, argv, "s:v:f:V:w:d:q:c:n:t:k:P:")) != -1)
 		switch (option) {
 		case 's':
 			set.place.address = optarg;
@@ -516,6 +518,13 @@ static void parse(int argc, char **argv)
 		case 'w':
 			set.place.http_port = (unsigned)strtoul(optarg, NULL, 10);
 			set.way = &crowd_http;
+			break;
+		case 'd':
+			set.place.raw_port = (unsigned)strtoul(optarg, NULL, 10);
+			set.way = &crowd_raw;
+			break;
+		case 'q':
+			set.place.raw_status_port = (unsigned)strtoul(optarg, NULL, 10);
 			break;
 		case 'c':
 			set.clients = (unsigned)strtoul(optarg, NULL, 10);

@@ -6,12 +6,13 @@ import random
 import shutil
 import socket
 import statistics
+import struct
 import tempfile
 import threading
 import time
 
 from contest import Missing
-from measure import Failed, Server, context_switches, free_tcp_port, json_object, run_program
+from measure import Failed, Server, context_switches, free_port, free_tcp_port, json_object, run_program
 
 MIB = 1 << 20
 VOLUME = "bench"
@@ -191,7 +192,7 @@ http {{
 	fastcgi_temp_path {work}/fastcgi;
 	uwsgi_temp_path {work}/uwsgi;
 	scgi_temp_path {work}/scgi;
-	server {{ listen 127.0.0.1:{port}; root "{root}"; }}
+	server {{ listen {address}:{port}; root "{root}"; }}
 }}
 """
 
@@ -212,17 +213,50 @@ class Nginx:
         work, port = self.bed.fresh("nginx"), free_tcp_port()
         path = os.path.join(work, "nginx.conf")
         with open(path, "w", encoding="utf-8") as f:
-            f.write(NGINX.format(work=work, port=port, root=self.folder, files=8192,
+            f.write(NGINX.format(work=work, address=self.bed.address, port=port, root=self.folder, files=8192,
                                  user="user root;\n" if os.geteuid() == 0 else ""))
         server = Server([self.program, "-e", os.path.join(work, "error.log"), "-p", work, "-c", path], [port],
                         self.bed.place.log(f"nginx-{port}"), "tcp")
         try:
             pids = [server.process.pid, *children(server.process.pid)]
-            yield Running(server, pids, ["-w", str(port)], tcp_sent_again)
+            yield Running(server, pids, ["-s", self.bed.address, "-w", str(port)], tcp_sent_again)
         finally:
             # Killed, it would leave its workers behind.
             if server.process.returncode is None:
                 server.finish()
+
+
+STATUS = struct.Struct("=QLLLL"), struct.Struct("=QQLL")  # crowd_raw.h: the request and the answer
+
+
+class Datagrams:
+    """Plain datagrams from the page cache: what the kernel can do."""
+
+    name = "plain datagrams"
+
+    def __init__(self, bed, folder, files):
+        self.bed, self.folder, self.files = bed, folder, files
+        self.program = bed.place.program("src/bench/crowd_raw_server")
+
+    @contextlib.contextmanager
+    def serve(self):
+        port, status_port = free_port(), free_port()
+        server = Server([self.program, self.bed.address, str(port), str(status_port), self.folder, str(self.files),
+                         *self.bed.a.lose], [port, status_port], self.bed.place.log(f"datagrams-{port}"))
+        words = ["-s", self.bed.address, "-d", str(port), "-q", str(status_port)]
+        try:
+            yield Running(server, [server.process.pid], words, lambda: self.sent_again(status_port))
+        finally:
+            server.kill()
+
+    def sent_again(self, status_port):
+        """Datagrams that clients have asked for again."""
+        request, answer = STATUS
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.settimeout(5)
+            s.connect((self.bed.address, status_port))
+            s.send(request.pack(0, 0, 0, 0, 0))
+            return answer.unpack(s.recv(answer.size))[1]
 
 
 def cell(bed, contestant, clients, files, seconds, content=()):

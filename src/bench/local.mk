@@ -3,7 +3,7 @@
 
 bench_programs = src/bench/classic src/bench/raw src/bench/rawcall src/bench/ping src/bench/queue src/bench/small src/bench/xdr \
 	src/bench/scaling_load src/bench/overload_load src/bench/rxgk src/bench/fcrypt src/bench/store \
-	src/bench/fileserver_load src/bench/crowd_load src/bench/long_tcp
+	src/bench/fileserver_load src/bench/crowd_load src/bench/crowd_raw_server src/bench/long_tcp
 EXTRA_PROGRAMS += $(bench_programs)
 CLEANFILES += $(bench_programs)
 
@@ -117,10 +117,14 @@ $(src_bench_fileserver_load_OBJECTS): $(afs_headers)
 EXTRA_DIST += src/bench/fileserver src/bench/fsbed.py src/bench/fssteps.py
 
 # Many clients that fetch one volume at the same time; options: make bench-crowd CROWD_ARGS=--quick
-src_bench_crowd_load_SOURCES = src/bench/crowd_load.c src/bench/crowd_afs.c src/bench/crowd_http.c src/bench/crowd.h \
-	src/bench/count.c src/bench/count.h
+src_bench_crowd_load_SOURCES = src/bench/crowd_load.c src/bench/crowd_afs.c src/bench/crowd_http.c src/bench/crowd_raw.c \
+	src/bench/crowd.h src/bench/crowd_raw.h src/bench/count.c src/bench/count.h \
+	src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h
 src_bench_crowd_load_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
 $(src_bench_crowd_load_OBJECTS): $(afs_headers)
+src_bench_crowd_raw_server_SOURCES = src/bench/crowd_raw_server.c src/bench/crowd_raw.h \
+	src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h
+src_bench_crowd_raw_server_LDADD = $(PTHREAD_LIBS)
 EXTRA_DIST += src/bench/crowd src/bench/crowds.py
 CROWD_ARGS =
 .PHONY: bench-crowd

@@ -46,6 +46,11 @@ struct raw_usage {
  */
 int raw_socket(const struct raw_options *o, struct sockaddr_storage *bound, bool receiver);
 
+/* Buffers of a socket in either direction: so many bytes, or what the system permits. */
+void raw_set_buffers(int fd, int size);
+/* Have the kernel deliver several datagrams in one message. Ends the program if it cannot. */
+void raw_receive_bursts(int fd);
+
 /* Room for the control message of one send or receive. */
 union raw_control {
 	struct cmsghdr align;

@@ -54,6 +54,19 @@ static void set(int fd, int level, int option, int value, const char *what)
 		raw_fail(what, strerror(errno));
 }
 
+void raw_set_buffers(int fd, int size)
+{
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
+		set(fd, SOL_SOCKET, SO_RCVBUF, size, "SO_RCVBUF");
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
+		set(fd, SOL_SOCKET, SO_SNDBUF, size, "SO_SNDBUF");
+}
+
+void raw_receive_bursts(int fd)
+{
+	set(fd, SOL_UDP, UDP_GRO, 1, "UDP_GRO: the kernel cannot receive bursts");
+}
+
 int raw_socket(const struct raw_options *o, struct sockaddr_storage *bound, bool receiver)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
@@ -71,14 +84,11 @@ int raw_socket(const struct raw_options *o, struct sockaddr_storage *bound, bool
 	len = sizeof(*bound);
 	if (getsockname(fd, (struct sockaddr *)bound, &len) < 0)
 		raw_fail("getsockname", strerror(errno));
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
-		set(fd, SOL_SOCKET, SO_RCVBUF, size, "SO_RCVBUF");
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
-		set(fd, SOL_SOCKET, SO_SNDBUF, size, "SO_SNDBUF");
+	raw_set_buffers(fd, size);
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &lost, sizeof(lost)) < 0)
 		raw_fail("SO_RCVTIMEO", strerror(errno));
 	if (o->mode == RAW_GSO_GRO && receiver)
-		set(fd, SOL_UDP, UDP_GRO, 1, "UDP_GRO: the kernel cannot receive bursts");
+		raw_receive_bursts(fd);
 	return fd;
 }
 
