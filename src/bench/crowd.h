@@ -23,6 +23,7 @@ struct crowd_place {
 	unsigned fs_port, vl_port, http_port, raw_port, raw_status_port;
 	unsigned limit_ms; /* of a call */
 	unsigned clients;  /* in all */
+	bool jumbograms;   /* accept those of an AFS file server */
 };
 
 struct crowd_file {

@@ -35,6 +35,7 @@ static int open_engine(const struct crowd_place *place, char *why)
 	rxw_config_init(&config, sizeof(config));
 	config.listeners = 1;
 	config.memory = MEMORY_EACH * (place->clients + 16);
+	config.jumbo = place->jumbograms ? RXW_ON : RXW_OFF;
 	users++;
 	if (!engine)
 		rc = rxw_engine_create(&config, &engine);

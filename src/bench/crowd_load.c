@@ -482,7 +482,7 @@ static void run(void)
 static void usage(void)
 {
 	fprintf(stderr,
-		"usage: crowd_load [-s ADDRESS] [-v VL-PORT] [-f FS-PORT] [-V VOLUME] | -w HTTP-PORT |\n"
+		"usage: crowd_load [-s ADDRESS] [-v VL-PORT] [-f FS-PORT] [-V VOLUME] [-j] | -w HTTP-PORT |\n"
 		"       -d DATAGRAM-PORT -q STATUS-PORT [-c CLIENTS] [-n FILES] [-t MOST SECONDS] "
 		"[-k FOLDER]\n       [-P PID OF THE SERVER]...\n"
 		"fetches f00000, f00001 and so on from an AFS file server, by HTTP (-w) or from\n"
@@ -501,7 +501,7 @@ static void parse(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "s:v:f:V:w:d:q:c:n:t:k:P:")) != -1)
+	while ((option = getopt(argc, argv, "s:v:f:V:jw:d:q:c:n:t:k:P:")) != -1)
 		switch (option) {
 		case 's':
 			set.place.address = optarg;
@@ -518,6 +518,9 @@ static void parse(int argc, char **argv)
 		case 'w':
 			set.place.http_port = (unsigned)strtoul(optarg, NULL, 10);
 			set.way = &crowd_http;
+			break;
+		case 'j':
+			set.place.jumbograms = true;
 			break;
 		case 'd':
 			set.place.raw_port = (unsigned)strtoul(optarg, NULL, 10);

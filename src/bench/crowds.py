@@ -3,7 +3,9 @@
 import contextlib
 import os
 import random
+import re
 import shutil
+import signal
 import socket
 import statistics
 import struct
@@ -224,6 +226,75 @@ class Nginx:
             # Killed, it would leave its workers behind.
             if server.process.returncode is None:
                 server.finish()
+
+
+class OpenAfsVolume:
+    """The volume of OpenAFS's cell in which this runs, filled with the files. The cell's file server ends then."""
+
+    def __init__(self, bed, folder):
+        self.bed, pid = bed, bed.openafs.pid
+        self.program = os.readlink(f"/proc/{pid}/exe")
+        names = sorted(os.listdir(folder))
+        afscp = bed.place.program("src/tools/afscp")
+        run_program([afscp, "-s", bed.openafs.where, "put", *(os.path.join(folder, n) for n in names), VOLUME + ":"],
+                    timeout=1200)
+        os.kill(pid, signal.SIGQUIT)
+        deadline = time.monotonic() + 60
+        while os.path.exists(f"/proc/{pid}"):
+            if time.monotonic() > deadline:
+                raise Failed("OpenAFS's file server does not end")
+            time.sleep(0.05)
+
+
+# As for a large server, with more threads, large caches and buffers, no log, and no answer that it is busy.
+OPENAFS_OPTIONS = ["-d", "0", "-L", "-p", "256", "-busyat", "10000", "-rxpck", "8192", "-s", "24000", "-l", "24000",
+                   "-cb", "1000000", "-b", "512", "-vc", "1200", "-udpsize", "16777216", "-sendsize", "16777216"]
+
+
+class OpenAfs:
+    """OpenAFS's file server, with further options."""
+
+    folder = "/vicepa"
+
+    def __init__(self, name, volume, options):
+        self.name, self.volume, self.bed = name, volume, volume.bed
+        self.options = [*OPENAFS_OPTIONS, *options]
+
+    @contextlib.contextmanager
+    def serve(self):
+        target = self.bed.openafs
+        server = Server([self.volume.program, *self.options], [target.fs_port],
+                        self.bed.place.log("openafs-" + str(time.monotonic_ns())), end=signal.SIGQUIT)
+        words = ["-s", target.address, "-v", str(target.vl_port), "-f", str(target.fs_port), "-V", VOLUME]
+        words += ["-j"] * ("-jumbo" in self.options)
+        try:
+            self.wait_for_volume(target)
+            yield Running(server, [server.process.pid], words, self.sent_again)
+        finally:
+            # Killed, it would leave a volume that has to be salvaged.
+            if server.process.returncode is None:
+                with contextlib.suppress(Failed):
+                    server.finish()
+
+    def wait_for_volume(self, target):
+        """Until the server has attached its volumes."""
+        afscp, deadline = self.bed.place.program("src/tools/afscp"), time.monotonic() + 60
+        while True:
+            try:
+                return run_program([afscp, "-s", target.where, "stat", VOLUME + ":f00000"], timeout=60)
+            except Failed:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+
+    def sent_again(self):
+        """DATA packets that the server has retransmitted."""
+        target = self.bed.openafs
+        text, _, _ = run_program(["rxdebug", target.address, str(target.fs_port), "-rxstats", "-noconns"], timeout=60)
+        found = re.search(r"\bresends (\d+)", text)
+        if not found:
+            raise Failed("rxdebug: its statistics have no resends")
+        return int(found[1])
 
 
 STATUS = struct.Struct("=QLLLL"), struct.Struct("=QQLL")  # crowd_raw.h: the request and the answer

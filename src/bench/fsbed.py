@@ -5,8 +5,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
+import sys
 import time
 
 from contest import Missing
@@ -180,6 +182,44 @@ class Bed:
         with open(path, encoding="utf-8") as f:
             found = re.findall(r"^\s*(\d+)\s+(\w+)$", f.read(), re.M)
         return {name: int(calls) for calls, name in found if name != "total"}, result
+
+
+def why_alone(build):
+    """Why OpenAFS's file server cannot take part; empty if it can."""
+    if os.geteuid() != 0:
+        return "it needs root"
+    if not os.path.exists(os.path.join(build, "src/tests/system/interop/cell_ours")):
+        return "src/tests/system/interop/cell_ours is not built (make check TESTS= builds it)"
+    return "" if shutil.which("unshare") else "unshare is not installed"
+
+
+def run_beside_openafs(a, script, words, seconds, path=""):
+    """
+    Runs a script of this folder where OpenAFS's file server runs, with these words and --openafs ADDRESS:PID.
+    `seconds`: at most. `path`: more folders with programs. Returns an empty string, or why OpenAFS's file server is not
+    measured, as the text of a record.
+    """
+    why = why_alone(a.build)
+    if why:
+        return f"OpenAFS's file server: {why}"
+    env = dict(os.environ, RXW_BENCH=" ".join(words), RXW_BENCH_SCRIPT=script, RXW_BENCH_PATH=path,
+               RXW_BENCH_SECONDS=str(seconds), TMPDIR=a.folder)
+    run = subprocess.Popen(["bash", os.path.join(a.source, "src/tests/system/interop/run"), "--verbose", a.build,
+                            "bench"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True)
+    try:
+        said = run.communicate()[0]
+    except BaseException:
+        run.send_signal(signal.SIGTERM)
+        run.communicate()
+        raise
+    if run.returncode == 0:
+        return ""
+    print(said[-4000:], file=sys.stderr)
+    found = re.search(r"^(SKIP|FAIL): \S+ (.*)$", said, re.M)
+    if not found:
+        return f"failed: OpenAFS's file server: the interoperation tests ended with {run.returncode}"
+    return ("failed: " if found[1] == "FAIL" else "") + f"OpenAFS's file server: {found[2]}"
 
 
 class Mounted:

@@ -60,10 +60,10 @@ def last_line(text):
 
 
 class Server:
-    """A server that runs in the background until finish() or stop(). `ports`: open when ready."""
+    """A server that runs in the background until finish() or stop(). `ports`: open when ready. `end`: a signal."""
 
-    def __init__(self, command, ports, log, kind="udp"):
-        self.command = command
+    def __init__(self, command, ports, log, kind="udp", end=signal.SIGTERM):
+        self.command, self.end = command, end
         self.log = open(log, "w+")
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log,
                                         stderr=subprocess.STDOUT)
@@ -100,7 +100,7 @@ class Server:
         """Ends it. Returns its resource usage, including that of children it waited for."""
         if self.process.poll() is not None:
             raise Failed(f"{os.path.basename(self.command[0])}: ended early: {self.said()}")
-        self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(self.end)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
             pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The cell in which src/bench/fileserver measures OpenAFS's file server beside ours; run by that script only.
+# The cell in which src/bench/fileserver and src/bench/crowd measure OpenAFS's file server beside ours; run by these
+# scripts only.
 #
-# RXW_BENCH has the script's options, RXW_BENCH_PATH more folders with programs, such as mkfs.xfs. Both servers keep their volumes on the disk of the working folder.
+# RXW_BENCH_SCRIPT is the script, RXW_BENCH has its options, RXW_BENCH_PATH more folders with programs, such as mkfs.xfs.
+# Both servers keep their volumes on the disk of the working folder.
 
 . "$here/cell.bash"
 
@@ -23,9 +25,9 @@ before_bench() {
 	ours -x rxkad --key-file right acl bench: system:anyuser write
 }
 
-test_bench_fileserver() {
+test_bench_script() {
 	PATH=$PATH${RXW_BENCH_PATH:+:$RXW_BENCH_PATH}
 	# shellcheck disable=SC2086 # options are words
-	python3 -B "$here/../../../bench/fileserver" $RXW_BENCH --openafs "$address:$(cat fileserver.pid)" ||
-		fail "src/bench/fileserver ended with $?"
+	python3 -B "$here/../../../bench/$RXW_BENCH_SCRIPT" $RXW_BENCH --openafs "$address:$(cat fileserver.pid)" ||
+		fail "src/bench/$RXW_BENCH_SCRIPT ended with $?"
 }

@@ -132,8 +132,8 @@ tests_of_kernel_writes() {
 }
 programs_of_kernel_writes() { if [ "${KERNEL_SERVER:-}" = openafs ]; then echo cell_ours; else echo rxfsd rxvol rxpt; fi; }
 
-# Not a test, and therefore none of all_groups: src/bench/fileserver starts it.
-tests_of_bench() { echo bench-fileserver; }
+# Not a test, and therefore none of all_groups: src/bench/fileserver and src/bench/crowd start it.
+tests_of_bench() { echo bench-script; }
 programs_of_bench() { echo afscp cell_ours rxfsd; }
 
 # needs_root GROUP: its cell has OpenAFS's file server, which gives its files to many owners.
