@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Clients of crowd_raw_server: each asks for a few blocks of a file at a time, for the next one as soon
- * as a block is complete, and for what has not arrived in time again.
+ * Clients of crowd_raw_server: each asks for a few blocks of a file at a time, for the next one as
+ * soon as a block is complete, and for what has not arrived in time again.
  */
 #include <arpa/inet.h>
 #include <errno.h>

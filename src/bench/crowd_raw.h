@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Plain datagrams from files: what crowd_raw_server.c and its client, crowd_raw.c, send each other, in the byte
- * order of the machine. The server keeps no state of its clients.
+ * Plain datagrams from files: what crowd_raw_server.c and its client, crowd_raw.c, send each other,
+ * in the byte order of the machine. The server keeps no state of its clients.
  */
 #ifndef CROWD_RAW_H
 #define CROWD_RAW_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Plain datagrams from files in the page cache, for the clients of crowd_raw.c: the kernel's limit for
- * a file server. A client asks for a block of a file, and for what it lacks again. One thread for each
- * processor answers, and one more the questions for a file's status, which have a port of their own.
+ * Plain datagrams from files in the page cache, for the clients of crowd_raw.c: the kernel's limit
+ * for a file server. A client asks for a block of a file, and for what it lacks again. One thread
+ * for each processor sends blocks. Another one answers questions for the status of a file, on a
+ * port of its own.
  */
 #include <arpa/inet.h>
 #include <errno.h>
