@@ -147,16 +147,16 @@ int rxw_endpoint_start(rxw_endpoint *endpoint)
 }
 
 /* Drops the references of calls that are still queued for transmission. */
-static void drain_send_queue(struct rxw_shard *s)
+static void drain_send_queue(struct rxw_txq *q)
 {
-	struct rxw_call *call = s->tx.head, *next;
+	struct rxw_call *call = q->head, *next;
 
 	for (; call; call = next) {
 		next = call->tx.next;
 		rxw_call_unref(call);
 	}
-	s->tx.head = NULL;
-	s->tx.tail = &s->tx.head;
+	q->head = NULL;
+	q->tail = &q->head;
 }
 
 static void remove_connections(struct rxw_endpoint *ep)
@@ -210,7 +210,8 @@ static void quiesce(struct rxw_endpoint *ep)
 		if (!ep->shard[i].ep)
 			continue;
 		rxw_timer_forget_all(&ep->shard[i]);
-		drain_send_queue(&ep->shard[i]);
+		drain_send_queue(&ep->shard[i].tx.brief);
+		drain_send_queue(&ep->shard[i].tx.bulk);
 	}
 }
 

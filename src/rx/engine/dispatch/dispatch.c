@@ -11,6 +11,8 @@
 #include "engine/objects.h"
 #include "engine/sched/quick.h"
 
+#define CALLBACK_SLICE RXW_MS /* ns: then the listener looks for packets */
+
 void rxw_dispatch_held(struct rxw_shard *s)
 {
 	if (s->effects.ctl_held)
@@ -131,12 +133,88 @@ static void announce_channel(struct rxw_connection *c)
 		rxw_channel_announce(c);
 }
 
+/* The oldest of those that were left; with its reference. */
+static struct rxw_call *take_callback(struct rxw_shard *s)
+{
+	unsigned at = s->effects.first_callback;
+
+	if (!s->effects.callbacks)
+		return NULL;
+	s->effects.callbacks--;
+	s->effects.first_callback = (at + 1) % RXW_CALLBACKS_ROOM;
+	return s->effects.callback[at];
+}
+
+static void run_callback(struct rxw_call *call)
+{
+	rxw_callback_run(call);
+	rxw_call_unref(call);
+	rxw_clock_cache_set(0); /* it may have run for long */
+}
+
+/* Takes over the reference. */
+static void leave_callback(struct rxw_shard *s, struct rxw_call *call)
+{
+	unsigned at;
+
+	if (s->effects.callbacks == RXW_CALLBACKS_ROOM)
+		run_callback(take_callback(s));
+	at = (s->effects.first_callback + s->effects.callbacks++) % RXW_CALLBACKS_ROOM;
+	s->effects.callback[at] = call;
+}
+
+/* Handlers, and transmissions on other shards. */
+static void begin_effect(struct rxw_effects *a, const struct rxw_effect *item)
+{
+	if (item->todo & RXW_DO_SEND) {
+		struct rxw_shard *q = rxw_tx_queue(item->call);
+
+		if (q && q != a->shard)
+			rxw_tx_run(q);
+	}
+	if (item->todo & RXW_DO_HAND_OVER_CALLBACK)
+		rxw_callback_hand_over(item->call);
+	if (item->todo & RXW_DO_ATTACH)
+		attach(a, item->call);
+}
+
+static void end_effect(struct rxw_effects *a, const struct rxw_effect *item)
+{
+	struct rxw_call *call = item->call;
+
+	if (item->todo & RXW_DO_WAKE)
+		wake(a, item);
+	if (item->todo & RXW_DO_INTERRUPT)
+		rxw_io_wake(item->interrupt->sock);
+	if (item->todo & RXW_DO_WAKE_CHANNEL)
+		pthread_cond_signal(&call->conn->channel_free);
+	if (item->todo & RXW_DO_ANNOUNCE)
+		announce_channel(call->conn);
+	if (item->todo & RXW_DO_SIGNAL_FD) {
+		uint64_t one = 1;
+
+		/*
+		 * Fails only if the counter would exceed 2^64 - 2, and then it is readable
+		 * anyway.
+		 */
+		if (write(call->events.fd, &one, sizeof(one)) < 0)
+			rxw_count(&a->shard->wakeups, 0);
+	}
+	if (!(item->todo & RXW_DO_CALLBACK)) {
+		rxw_call_unref(call);
+	} else if (a->receiver) {
+		leave_callback(a->shard, call);
+	} else {
+		rxw_clock_cache_set(0);
+		run_callback(call);
+	}
+}
+
 static void run(struct rxw_effects *a)
 {
 	struct rxw_shard *s = a->shard;
 	unsigned n = a->count;
-	bool called_back = false, first = false;
-	uint64_t before = 0;
+	uint64_t before;
 
 	if (a->out.ctl_count) {
 		rxw_ctl_send(s, a->out.ctl, a->out.ctl_count);
@@ -145,75 +223,48 @@ static void run(struct rxw_effects *a)
 	rxw_verifier_grow(s->ep);
 	if (!n)
 		return;
-	if (a->receiver) {
+	before = rxw_clock_cache_set(a->out.now);
+	if (a->receiver)
 		rxw_tx_hold(s);
-		before = rxw_clock_cache_set(a->out.now);
-	}
-	for (unsigned i = 0; i < n; i++) {
-		if (a->item[i].todo & RXW_DO_SEND) {
-			struct rxw_shard *q = rxw_tx_queue(a->item[i].call);
-
-			if (q && q != s)
-				rxw_tx_run(q);
-			first |= (a->item[i].todo & RXW_DO_CALLBACK) != 0;
-		}
-		if (a->item[i].todo & RXW_DO_HAND_OVER_CALLBACK)
-			rxw_callback_hand_over(a->item[i].call);
-		if (a->item[i].todo & RXW_DO_ATTACH)
-			attach(a, a->item[i].call);
-	}
+	for (unsigned i = 0; i < n; i++)
+		begin_effect(a, &a->item[i]);
+	if (a->receiver)
+		rxw_tx_hold(NULL);
 	/* Ready packets leave first: the peer processes them while callbacks write the next ones. */
-	if (a->receiver && first) {
-		rxw_tx_hold(NULL);
-		rxw_tx_run(s);
-		rxw_tx_hold(s);
-	}
-	for (unsigned i = 0; i < n; i++) {
-		struct rxw_call *call = a->item[i].call;
-
-		if (a->item[i].todo & RXW_DO_CALLBACK) {
-			called_back = true;
-			if (a->receiver)
-				rxw_clock_cache_set(rxw_now());
-			rxw_callback_run(call);
-		}
-	}
-	if (a->receiver) {
-		rxw_tx_hold(NULL);
-		if (called_back) /* handlers are timed (serve_inline()), callbacks are not */
-			rxw_clock_cache_set(0);
-	} else {
-		before = rxw_clock_cache_set(a->out.now);
-		/* A handler or callback may have run for long meanwhile. */
-		if (before)
-			rxw_clock_cache_set(0);
-	}
 	rxw_tx_run(s);
 	rxw_clock_cache_set(before);
-	for (unsigned i = 0; i < n; i++) {
-		struct rxw_call *call = a->item[i].call;
-
-		if (a->item[i].todo & RXW_DO_WAKE)
-			wake(a, &a->item[i]);
-		if (a->item[i].todo & RXW_DO_INTERRUPT)
-			rxw_io_wake(a->item[i].interrupt->sock);
-		if (a->item[i].todo & RXW_DO_WAKE_CHANNEL)
-			pthread_cond_signal(&call->conn->channel_free);
-		if (a->item[i].todo & RXW_DO_ANNOUNCE)
-			announce_channel(call->conn);
-		if (a->item[i].todo & RXW_DO_SIGNAL_FD) {
-			uint64_t one = 1;
-
-			/*
-			 * Fails only if the counter would exceed 2^64 - 2, and then it is readable
-			 * anyway.
-			 */
-			if (write(call->events.fd, &one, sizeof(one)) < 0)
-				rxw_count(&s->wakeups, 0);
-		}
-		rxw_call_unref(call);
-	}
+	for (unsigned i = 0; i < n; i++)
+		end_effect(a, &a->item[i]);
 	a->count = 0;
+}
+
+void rxw_dispatch_callbacks(struct rxw_shard *s)
+{
+	bool listens = rxw_on_library_thread(NULL);
+	struct rxw_call *call = take_callback(s);
+	uint64_t now, end;
+	NOT_CANCELLED;
+
+	if (!call)
+		return;
+	now = rxw_now();
+	end = listens ? now + CALLBACK_SLICE : UINT64_MAX;
+	rxw_tx_hold(s);
+	for (; call; call = now < end ? take_callback(s) : NULL) {
+		rxw_clock_cache_set(now);
+		run_callback(call);
+		now = rxw_now();
+	}
+	rxw_tx_hold(NULL);
+	rxw_tx_run(s);
+}
+
+void rxw_dispatch_forget(struct rxw_shard *s)
+{
+	struct rxw_call *call;
+
+	while ((call = take_callback(s)) != NULL)
+		rxw_call_unref(call);
 }
 
 void rxw_dispatch(struct rxw_effects *a)

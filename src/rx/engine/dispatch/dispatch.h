@@ -6,10 +6,18 @@
 #include "engine/effects/effects.h"
 
 /*
- * Carry out the record, in this order: control packets, handlers, callbacks, transmissions,
- * wake-ups. The record is empty afterwards and may be used again.
+ * Carry out the record, in this order: control packets, handlers, transmissions, wake-ups, callbacks. A
+ * receiver leaves the callbacks to rxw_dispatch_callbacks(). The record is empty afterwards and may be used
+ * again.
  */
 void rxw_dispatch(struct rxw_effects *a);
+/*
+ * Receive role: run the callbacks that records have left, and send what they have written. A listener takes a
+ * slice of a millisecond: packets that came meanwhile do not wait for the callbacks of all calls.
+ */
+void rxw_dispatch_callbacks(struct rxw_shard *s);
+/* No thread receives any more: drop them. */
+void rxw_dispatch_forget(struct rxw_shard *s);
 /* Receive role: send the control packets that rxw_effects_hold() kept. */
 void rxw_dispatch_held(struct rxw_shard *s);
 

@@ -53,19 +53,21 @@ static bool send_batch(struct rxw_shard *s)
 }
 
 /*
- * A thread that sends for many calls must not neglect its own work: the holder of the receive role
- * its socket; a writer its stream, of which half a window should be ready; any other thread
- * whatever it does next. Others may queue calls for as long as it sends.
+ * A thread that sends for many calls must not neglect its own work: a listener its socket, at which
+ * it looks after each batch; a writer its stream, of which half a window should be ready; any other
+ * thread whatever it does next. Others may queue calls for as long as it sends.
  */
 static bool should_stop(const struct rxw_shard *sent, unsigned batches)
 {
 	struct rxw_shard *receiving = rxw_receiving();
 	bool low;
 
+	if (receiving == sent)
+		return rxw_on_library_thread(NULL);
 	if (batches < TX_STAY)
 		return false;
 	if (receiving)
-		return receiving != sent;
+		return true;
 	if (!writing)
 		return true;
 	rxw_conn_lock(writing->conn);

@@ -19,13 +19,14 @@ struct rxw_shard;
 #define RXW_CTL_ROOM	 256 /* control packets of one receive batch */
 #define RXW_EFFECTS_ROOM 512
 #define RXW_EFFECTS_FEW	 8
+#define RXW_CALLBACKS_ROOM 256
 #define RXW_DEFERRED_MAX 128
 
 enum rxw_do {
 	RXW_DO_WAKE = 1,		 /* wake threads that sleep in the call's condition */
 	RXW_DO_SEND = 2,		 /* queue the call for transmission */
 	RXW_DO_ATTACH = 4,		 /* run the handler of a server's call */
-	RXW_DO_CALLBACK = 8,		 /* run the callback on this thread */
+	RXW_DO_CALLBACK = 8,		 /* run the callback on this thread: see rxw_dispatch() */
 	RXW_DO_WAKE_CHANNEL = 16,	 /* a channel is free: wake a caller that waits for one */
 	RXW_DO_SIGNAL_FD = 32,		 /* make the call's descriptor readable */
 	RXW_DO_INTERRUPT = 64,		 /* the caller holds a receive role: interrupt its wait */
@@ -67,6 +68,9 @@ struct rxw_shard_effects {
 	struct rxw_ctl *ctl;	 /* RXW_CTL_ROOM */
 	unsigned ctl_held;	 /* held packets at the start of ctl, for the next record */
 	struct rxw_effect *item; /* RXW_EFFECTS_ROOM */
+	/* calls whose callbacks the receiver runs next; a ring; one reference each */
+	struct rxw_call *callback[RXW_CALLBACKS_ROOM];
+	unsigned first_callback, callbacks;
 };
 
 /*

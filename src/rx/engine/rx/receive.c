@@ -555,8 +555,9 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 	uint64_t now, next;
 	int n;
 
-	if (atomic_load(&s->tx.left)) {
-		atomic_store(&s->tx.left, false); /* the rest is sent after this receive call */
+	/* The rest is sent, and more callbacks run, after this receive call. */
+	if (atomic_load(&s->tx.left) || s->effects.callbacks) {
+		atomic_store(&s->tx.left, false);
 		return rxw_io_recv(s->sock, s->rx.entry, room, 0);
 	}
 	if (s->rx.refusing_more || (s->rx.refusing && coalesce_refusals(s)))
@@ -703,6 +704,7 @@ void rxw_receive_batch(struct rxw_shard *s)
 		rxw_timer_run(s, now);
 		rxw_dispatch_held(s);
 	}
+	rxw_dispatch_callbacks(s);
 	rxw_tx_run(s);
 	if (now >= sample_at(s->ep))
 		rxw_end_slow_calls(s->ep, now);

@@ -28,7 +28,8 @@ int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index)
 	rxw_mutex_init(&s->lock);
 	rxw_mutex_init(&s->role.lock);
 	rxw_mutex_init(&s->tx.lock);
-	s->tx.tail = &s->tx.head;
+	s->tx.brief.tail = &s->tx.brief.head;
+	s->tx.bulk.tail = &s->tx.bulk.head;
 	s->wheel.tick = rxw_now() / RXW_MS;
 	s->role.grace = CALLER_GRACE;
 	s->role.idle = QUEUE_IDLE;
@@ -129,7 +130,8 @@ void rxw_role_leave(struct rxw_shard *s)
 	s->role.held = false;
 	s->role.left_at = rxw_now();
 	atomic_store(&s->role.unowned, true);
-	if (s->role.wanted || atomic_load(&s->role.sleepers) || rxw_role_wanted(s))
+	if (s->role.wanted || atomic_load(&s->role.sleepers) || rxw_role_wanted(s) ||
+	    s->effects.callbacks)
 		request_listener(s);
 	listener = s->role.wanted || s->role.dozes;
 	s->role.dozes = false;
@@ -430,7 +432,7 @@ static void receive_loop(struct rxw_shard *s)
 			continue;
 		rxw_set_receiving(NULL);
 		if (s->role.woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s) &&
-		    !atomic_load(&s->role.sleepers))
+		    !atomic_load(&s->role.sleepers) && !s->effects.callbacks)
 			park(s);
 	}
 }
@@ -483,6 +485,7 @@ void rxw_shard_stop(struct rxw_shard *s)
 	if (s->second_started)
 		pthread_join(s->second, NULL);
 	s->second_started = false;
+	rxw_dispatch_forget(s);
 	while (s->deferred.count)
 		rxw_conn_unref(s->deferred.conn[--s->deferred.count]);
 	rxw_timer_forget_all(s);

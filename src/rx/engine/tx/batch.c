@@ -8,40 +8,48 @@
 #define TX_BYTES    (2u << 20) /* and roughly its bytes */
 #define TX_SMALL    65536u     /* a smaller batch takes negligible time */
 #define TX_QUANTUM  4	       /* bursts of one call before the next call is served */
+#define TX_SHORT    45u	       /* packets, one full burst: a call that has sent more is bulk */
+#define TX_BRIEF    64	       /* bursts of other calls in a batch, while bulk waits */
 #define TX_JOINED   64		/* small packets in one message: the kernel's limit of segments */
 #define JOINED_MOST 64000u	/* bytes of them: below the limit of IPv6 */
 
 struct rxw_shard *rxw_tx_queue(struct rxw_call *call)
 {
 	struct rxw_shard *s = rxw_home(call->conn);
+	struct rxw_txq *q;
 
 	if (atomic_exchange(&call->tx.queued, true))
 		return NULL;
 	rxw_call_ref(call);
+	q = atomic_load_explicit(&call->tx.bulk, memory_order_relaxed) ? &s->tx.bulk : &s->tx.brief;
 	rxw_txq_lock(s);
 	call->tx.next = NULL;
-	*s->tx.tail = call;
-	s->tx.tail = &call->tx.next;
+	*q->tail = call;
+	q->tail = &call->tx.next;
 	atomic_store(&s->tx.any, true);
 	rxw_txq_unlock(s);
 	return s;
 }
 
-static struct rxw_call *tx_pop(struct rxw_shard *s)
+/* Short replies do not wait for bulk. `bursts`: of this batch, half of which bulk gets. */
+static struct rxw_call *tx_pop(struct rxw_shard *s, unsigned bursts)
 {
 	struct rxw_call *call;
+	struct rxw_txq *q;
 
 	/* A thread that queues a call after this check looks for a sender after that. */
 	if (!atomic_load(&s->tx.any))
 		return NULL;
 	rxw_txq_lock(s);
-	call = s->tx.head;
+	q = s->tx.brief.head && (bursts < TX_BRIEF || !s->tx.bulk.head) ? &s->tx.brief
+									: &s->tx.bulk;
+	call = q->head;
 	if (call) {
-		s->tx.head = call->tx.next;
-		if (!s->tx.head) {
-			s->tx.tail = &s->tx.head;
+		q->head = call->tx.next;
+		if (!q->head)
+			q->tail = &q->head;
+		if (!s->tx.brief.head && !s->tx.bulk.head)
 			atomic_store(&s->tx.any, false);
-		}
 	}
 	rxw_txq_unlock(s);
 	/* From here on it may be queued again. */
@@ -203,6 +211,8 @@ static void tx_complete(struct tx_batch *b, unsigned i, struct rxw_effects *a)
 		refused |= sent < count;
 	}
 	call->tx.claimed = false;
+	atomic_store_explicit(&call->tx.bulk, rxw_pcall_next_seq(&call->p) > TX_SHORT,
+			      memory_order_relaxed);
 	if (refused) {
 		/*
 		 * The kernel has no room or refuses the packet. A timer retries: a loop would spin.
@@ -237,7 +247,7 @@ struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a)
 	b.count = b.calls = b.messages = 0;
 	b.bytes = 0;
 	b.joined = rxw_io_gso(s->sock) ? TX_JOINED : 1;
-	while (b.count < TX_ENTRIES && b.bytes < TX_BYTES && (call = tx_pop(s))) {
+	while (b.count < TX_ENTRIES && b.bytes < TX_BYTES && (call = tx_pop(s, b.count))) {
 		make_room(a);
 		build_bursts(&b, call, a);
 	}

@@ -24,6 +24,7 @@ enum rxw_writer {
 struct rxw_call_tx {
 	struct rxw_call *next; /* in the queue; its lock */
 	_Atomic(bool) queued;  /* in the queue of some shard */
+	_Atomic(bool) bulk;    /* it has sent more than TX_SHORT packets */
 	bool claimed; /* a thread is between rxw_pcall_burst() and the end of the system call */
 	bool again;   /* queued while claimed */
 	enum rxw_writer writer;
@@ -35,8 +36,10 @@ struct rxw_call_tx {
 struct rxw_shard_tx {
 	_Atomic(bool) busy; /* a thread holds the send role */
 	pthread_mutex_t lock;
-	struct rxw_call *head, **tail; /* lock; one reference each */
-	_Atomic(bool) any;	       /* the queue is not empty */
+	struct rxw_txq {
+		struct rxw_call *head, **tail; /* lock; one reference each */
+	} brief, bulk;	   /* bulk: calls that have sent much, which the others overtake */
+	_Atomic(bool) any; /* one of them is not empty */
 	_Atomic(bool) left;	       /* the holder of the receive role must send next */
 	_Atomic(uint64_t) windows_by_writer, windows_by_receiver; /* relaxed */
 };

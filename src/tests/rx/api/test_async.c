@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The asynchronous form: callbacks, descriptors, non-blocking calls; cancelling and deadlines. */
+#include <netinet/in.h>
 #include <poll.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -557,6 +559,122 @@ START_TEST(hard_time)
 }
 END_TEST
 
+/* ---- packets do not wait until all callbacks have run ---- */
+
+#define TOGETHER 20
+
+static struct {
+	sem_t first, go, asked, answered;
+	_Atomic unsigned ran;
+} turn;
+
+static void block_listener(rxw_call *call, unsigned events, void *arg)
+{
+	(void)call, (void)arg;
+	if (!(events & RXW_EVENT_DONE))
+		return;
+	sem_post(&turn.first);
+	sem_wait(&turn.go);
+}
+
+/* The first one has a question sent, the tenth waits for the answer: the listener receives in between. */
+static void run_for_long(rxw_call *call, unsigned events, void *arg)
+{
+	struct timespec late;
+	uint64_t begun = h_now_ms();
+	unsigned n;
+
+	(void)call, (void)arg;
+	if (!(events & RXW_EVENT_DONE))
+		return;
+	n = atomic_fetch_add(&turn.ran, 1);
+	if (n == 0) {
+		sem_post(&turn.first);
+		sem_wait(&turn.asked);
+	}
+	if (n == 10) {
+		clock_gettime(CLOCK_REALTIME, &late);
+		late.tv_sec += 30;
+		ck_assert_int_eq(sem_timedwait(&turn.answered, &late), 0);
+	}
+	while (h_now_ms() < begun + 2)
+		;
+}
+
+static rxw_call *begin_with(rxw_connection *connection, enum h_op op, rxw_call_fn callback)
+{
+	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK,
+					    .callback = callback };
+	rxw_call *call;
+
+	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	h_write_ask(call, &(struct h_ask){ .op = op });
+	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	return call;
+}
+
+static bool all_replied(void *arg)
+{
+	(void)arg;
+	return counter_of(bed.server, "packets.sent.data") > TOGETHER;
+}
+
+static bool all_ran(void *arg)
+{
+	(void)arg;
+	return atomic_load(&turn.ran) == TOGETHER;
+}
+
+static int socket_to_client(void)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_eq(rxw_endpoint_address(bed.client, &address, &length), 0);
+	((struct sockaddr_in *)&address)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, length), 0);
+	return fd;
+}
+
+START_TEST(packets_between_callbacks)
+{
+	struct h_raw question = { .epoch = 999, .call = 1, .type = 13, .flags = 5, .body = "", .size = 1 };
+	rxw_connection *connection[TOGETHER / 4 + 1];
+	rxw_call *call[TOGETHER + 1];
+	uint8_t answer[2048];
+	int fd = socket_to_client();
+
+	sem_init(&turn.first, 0, 0);
+	sem_init(&turn.go, 0, 0);
+	sem_init(&turn.asked, 0, 0);
+	sem_init(&turn.answered, 0, 0);
+	for (unsigned i = 0; i <= TOGETHER; i++) {
+		if (i % 4 == 0)
+			connection[i / 4] = h_connect(&bed, H_SERVICE);
+		if (i < TOGETHER)
+			call[i] = begin_with(connection[i / 4], H_WAIT, run_for_long);
+	}
+	h_gate_arrived(&bed, TOGETHER);
+	call[TOGETHER] = begin_with(connection[TOGETHER / 4], H_PING, block_listener);
+	sem_wait(&turn.first);
+	h_gate_open(&bed);
+	h_wait_for(all_replied, NULL, "all replies to be sent");
+	sem_post(&turn.go);
+	sem_wait(&turn.first);
+	h_raw_send(fd, &question);
+	sem_post(&turn.asked);
+	ck_assert_int_gt(h_raw_receive(fd, 13, answer), 0);
+	sem_post(&turn.answered);
+	h_wait_for(all_ran, NULL, "all callbacks to run");
+	for (unsigned i = 0; i <= TOGETHER; i++)
+		ck_assert_int_eq(rxw_call_end(call[i], 0, NULL), 0);
+	for (unsigned i = 0; i <= TOGETHER / 4; i++)
+		rxw_connection_release(connection[i]);
+	close(fd);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("async");
@@ -582,6 +700,7 @@ int main(void)
 	tcase_add_test(tc, deadline);
 	tcase_add_test(tc, idle_time);
 	tcase_add_test(tc, hard_time);
+	tcase_add_test(tc, packets_between_callbacks);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
 	failed = srunner_ntests_failed(r);

@@ -95,6 +95,59 @@ START_TEST(not_for_ever)
 }
 END_TEST
 
+#define BULK	 10
+#define BRIEF	 70
+#define PREFERRED 64 /* of a batch */
+
+static unsigned sent_by(const rxw_call *const *calls, unsigned n)
+{
+	uint8_t packet[2048];
+	struct rxw_header h;
+	ssize_t length = recv(silent.fd, packet, sizeof(packet), 0);
+
+	ck_assert_int_gt(length, 0);
+	ck_assert(rxw_header_get(packet, (size_t)length, &h));
+	for (unsigned i = 0; i < n; i++)
+		if (calls[i]->conn->p.cid == h.cid)
+			return i;
+	return n;
+}
+
+/* Calls that have sent little overtake others, of which some are in each batch. */
+START_TEST(short_calls_first)
+{
+	rxw_connection *connection[BULK + BRIEF];
+	rxw_call *call[BULK + BRIEF];
+
+	h_open(&bed, &(struct h_options){ .client = "listeners=1" });
+	silent_server();
+	atomic_store(&bed.client->shard[0].tx.busy, true); /* no thread sends */
+	for (unsigned i = 0; i < BULK + BRIEF; i++) {
+		ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&silent.address,
+						       silent.length, H_SERVICE, NULL,
+						       &connection[i]), 0);
+		ck_assert_int_eq(rxw_call_begin(connection[i], NULL, &call[i]), 0);
+		atomic_store(&call[i]->tx.bulk, i < BULK);
+		put(call[i]);
+	}
+	atomic_store(&bed.client->shard[0].tx.busy, false);
+	rxw_tx_run(&bed.client->shard[0]);
+	for (unsigned i = 0; i < BULK + BRIEF; i++) {
+		unsigned by = sent_by((const rxw_call *const *)call, BULK + BRIEF);
+
+		ck_assert_uint_eq(by, i < PREFERRED	   ? BULK + i
+				      : i < PREFERRED + BULK ? i - PREFERRED
+							     : i);
+	}
+	for (unsigned i = 0; i < BULK + BRIEF; i++) {
+		rxw_call_end(call[i], RXW_USER_ABORT, NULL);
+		rxw_connection_release(connection[i]);
+	}
+	close(silent.fd);
+	h_close(&bed);
+}
+END_TEST
+
 /* ---- many streams of a server ---- */
 
 #define STREAMS 64
@@ -153,6 +206,7 @@ int main(void)
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, not_for_ever);
+	tcase_add_test(tc, short_calls_first);
 	suite_add_tcase(s, tc);
 	tcase_set_timeout(streams, 180);
 	tcase_add_loop_test(streams, many_streams, 0, sizeof(servers) / sizeof(servers[0]));
