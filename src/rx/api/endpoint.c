@@ -255,6 +255,7 @@ int rxw_endpoint_create(rxw_engine *engine, const struct rxw_endpoint_options *o
 	return rxw_endpoint_create_with(engine, options, &rxw_constants, endpoint);
 }
 
+__attribute__((cold))
 int rxw_endpoint_create_with(rxw_engine *engine, const struct rxw_endpoint_options *options,
 			     const struct rxw_constants *constants, rxw_endpoint **endpoint)
 {

@@ -86,6 +86,7 @@ static int fill(struct rxw_service *s, const struct rxw_service_options *o)
 	return 0;
 }
 
+__attribute__((cold))
 int rxw_service_add(rxw_endpoint *endpoint, const struct rxw_service_options *given,
 		    rxw_service **service)
 {

@@ -108,6 +108,7 @@ static int reset_ring(struct rxw_trace *t, size_t size, unsigned snap)
 	return 0;
 }
 
+__attribute__((cold))
 int rxw_trace_start(rxw_endpoint *endpoint, const struct rxw_trace_options *options)
 {
 	struct rxw_trace_options o = {.size = sizeof(o)};

@@ -289,6 +289,7 @@ static int new_socket(struct rxw_io_sock *s)
 	return s->family == AF_INET6 ? set_int(s->fd, IPPROTO_IPV6, IPV6_V6ONLY, !s->dual) : 0;
 }
 
+__attribute__((cold))
 int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
 		     const struct rxw_addr *join, int given)
 {

@@ -159,6 +159,7 @@ static void cut(struct rxw_key_list *list, size_t count)
 	list->count = count;
 }
 
+__attribute__((cold))
 int rxw_key_file_parse(const uint8_t *data, size_t size, const char *which, unsigned source,
 		       struct rxw_key_list *list, char *error)
 {

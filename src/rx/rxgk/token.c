@@ -227,6 +227,7 @@ static size_t export_name(const char *name, uint8_t *out, size_t room)
 	return sizeof(head) + 4 + length;
 }
 
+__attribute__((cold))
 int rxw_rxgk_print_token(rxw_keys *keys, const struct rxw_rxgk_print_options *given,
 			 struct rxw_rxgk_token *token)
 {

@@ -223,6 +223,7 @@ static bool valid(rxw_keys *keys, const struct rxw_rxkad_print_options *o)
 	return o->begins >= 0 && o->begins < o->expires && o->lifetime_s == 0;
 }
 
+__attribute__((cold))
 int rxw_rxkad_print_token(rxw_keys *keys, const struct rxw_rxkad_print_options *given,
 			  struct rxw_rxkad_token *token)
 {
