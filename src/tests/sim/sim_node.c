@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Simulation: an endpoint. It receives in batches, runs the protocol, sends bursts, runs timers. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,6 +176,8 @@ static void on_events(struct host *h, struct host_call *host_call, uint32_t even
 	sim_app_events(call, events);
 	arm(call);
 	arm_conn(call->conn);
+	if (events & RXW_OUT_RELEASE)
+		rxw_pcall_release(&call->p, UINT_MAX);
 	if (events & RXW_OUT_DONE)
 		rxw_pcall_retire(&call->p);
 	auth_due((struct sim_node *)h);

@@ -12,6 +12,7 @@
 #include "engine/sched/quick.h"
 
 #define CALLBACK_SLICE RXW_MS /* ns: then the listener looks for packets */
+#define RELEASE_STEP 128 /* runs of a queue: more than a batch brings */
 
 void rxw_dispatch_held(struct rxw_shard *s)
 {
@@ -127,6 +128,46 @@ static void wake(struct rxw_effects *a, const struct rxw_effect *item)
 		a->shard->role.woke_caller = true;
 }
 
+/* No lock held. False: queues of the call have more to release. */
+static __attribute__((noinline)) bool release_some(struct rxw_call *call)
+{
+	bool done;
+
+	rxw_conn_lock(call->conn);
+	done = rxw_pcall_release(&call->p, RELEASE_STEP);
+	call->effects.releasing = !done;
+	rxw_conn_unlock(call->conn);
+	return done;
+}
+
+void rxw_release_step(struct rxw_shard *s)
+{
+	struct rxw_call *call = s->effects.release, *next;
+
+	if (!call)
+		return;
+	next = call->effects.release_next; /* once it is done, another list may have it */
+	if (!release_some(call))
+		return;
+	s->effects.release = next;
+	rxw_call_unref(call);
+}
+
+/* A receiver does a step after each batch: others wait for it, and a peer decides how many there are. */
+static __attribute__((cold, noinline)) void release_queues(struct rxw_call *call)
+{
+	struct rxw_shard *s = rxw_receiving();
+
+	if (!s) {
+		while (!release_some(call))
+			;
+		return;
+	}
+	rxw_call_ref(call);
+	call->effects.release_next = s->effects.release;
+	s->effects.release = call;
+}
+
 static void announce_channel(struct rxw_connection *c)
 {
 	if (atomic_load_explicit(&c->channel_wanted, memory_order_relaxed))
@@ -190,6 +231,8 @@ static void end_effect(struct rxw_effects *a, const struct rxw_effect *item)
 		pthread_cond_signal(&call->conn->channel_free);
 	if (item->todo & RXW_DO_ANNOUNCE)
 		announce_channel(call->conn);
+	if (item->todo & RXW_DO_RELEASE)
+		release_queues(call);
 	if (item->todo & RXW_DO_SIGNAL_FD) {
 		uint64_t one = 1;
 

@@ -18,6 +18,8 @@ void rxw_dispatch(struct rxw_effects *a);
 void rxw_dispatch_callbacks(struct rxw_shard *s);
 /* No thread receives any more: drop them. */
 void rxw_dispatch_forget(struct rxw_shard *s);
+/* Receive role: a step of releasing the queues of calls. */
+void rxw_release_step(struct rxw_shard *s);
 /* Receive role: send the control packets that rxw_effects_hold() kept. */
 void rxw_dispatch_held(struct rxw_shard *s);
 

@@ -80,6 +80,10 @@ static unsigned effects_of(struct rxw_effects *a, struct rxw_call *call, unsigne
 		call->effects.quiet = true;
 	if (events & RXW_OUT_WRITE)
 		todo |= RXW_DO_WAKE;
+	if ((events & RXW_OUT_RELEASE) && !call->effects.releasing) {
+		call->effects.releasing = true;
+		todo |= RXW_DO_RELEASE;
+	}
 	if (events & RXW_OUT_SEND)
 		todo |= RXW_DO_SEND;
 	if ((events & RXW_OUT_ATTACH) && !call->attached && !call->p.client) {

@@ -33,6 +33,7 @@ enum rxw_do {
 	RXW_DO_WAKE_RECEIVER = 128,	 /* with WAKE: the woken thread may take the receive role */
 	RXW_DO_HAND_OVER_CALLBACK = 256, /* run the callback on a verifying thread */
 	RXW_DO_ANNOUNCE = 512,		 /* a channel is free: tell queues and pools that want one */
+	RXW_DO_RELEASE = 1024,		 /* release queues of the call, in steps */
 };
 
 struct rxw_effect {
@@ -61,6 +62,8 @@ struct rxw_call_effects {
 	struct rxw_call *next; /* of a record's spill list */
 	unsigned todo;	       /* effects that did not fit */
 	bool quiet; /* something to read; the reader is woken when the socket is drained */
+	bool releasing;		       /* a thread releases its queues */
+	struct rxw_call *release_next; /* of a shard's list; its receive role */
 };
 
 /* The large arrays that the receiver's record uses. Receive role. */
@@ -71,6 +74,8 @@ struct rxw_shard_effects {
 	/* calls whose callbacks the receiver runs next; a ring; one reference each */
 	struct rxw_call *callback[RXW_CALLBACKS_ROOM];
 	unsigned first_callback, callbacks;
+	/* Calls whose queues are released, a step after each batch; one reference each. */
+	struct rxw_call *release;
 };
 
 /*

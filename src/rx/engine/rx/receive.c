@@ -556,7 +556,7 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 	int n;
 
 	/* The rest is sent, and more callbacks run, after this receive call. */
-	if (atomic_load(&s->tx.left) || s->effects.callbacks) {
+	if (atomic_load(&s->tx.left) || s->effects.callbacks || s->effects.release) {
 		atomic_store(&s->tx.left, false);
 		return rxw_io_recv(s->sock, s->rx.entry, room, 0);
 	}
@@ -706,6 +706,7 @@ void rxw_receive_batch(struct rxw_shard *s)
 	}
 	rxw_dispatch_callbacks(s);
 	rxw_tx_run(s);
+	rxw_release_step(s);
 	if (now >= sample_at(s->ep))
 		rxw_end_slow_calls(s->ep, now);
 	if (rxw_must_evict(s->ep))

@@ -131,7 +131,7 @@ void rxw_role_leave(struct rxw_shard *s)
 	s->role.left_at = rxw_now();
 	atomic_store(&s->role.unowned, true);
 	if (s->role.wanted || atomic_load(&s->role.sleepers) || rxw_role_wanted(s) ||
-	    s->effects.callbacks)
+	    s->effects.release || s->effects.callbacks)
 		request_listener(s);
 	listener = s->role.wanted || s->role.dozes;
 	s->role.dozes = false;
@@ -432,7 +432,7 @@ static void receive_loop(struct rxw_shard *s)
 			continue;
 		rxw_set_receiving(NULL);
 		if (s->role.woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s) &&
-		    !atomic_load(&s->role.sleepers) && !s->effects.callbacks)
+		    !atomic_load(&s->role.sleepers) && !s->effects.callbacks && !s->effects.release)
 			park(s);
 	}
 }
@@ -485,6 +485,8 @@ void rxw_shard_stop(struct rxw_shard *s)
 	if (s->second_started)
 		pthread_join(s->second, NULL);
 	s->second_started = false;
+	while (s->effects.release)
+		rxw_release_step(s);
 	rxw_dispatch_forget(s);
 	while (s->deferred.count)
 		rxw_conn_unref(s->deferred.conn[--s->deferred.count]);

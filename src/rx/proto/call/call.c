@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The life of a call, from its first packet to its last answer (rx-protocol 2.6, 2.7). */
+#include <limits.h>
+
 #include "proto/call/call.h"
 
 #define FINAL_ACK_WAIT (2 * RXW_MS)
+#define RELEASE_FIRST  32 /* runs of a queue: most calls have no more */
 /* A stream ends below this packet, so that no window reaches 2^32, even if packets are cut into smaller ones. */
 #define STREAM_MOST (UINT32_MAX - 4 * RXW_WINDOW_MAX)
 
@@ -74,7 +77,8 @@ void rxw_pcall_fini(struct rxw_pcall *p)
 	if (p->conn == NULL)
 		return;
 	rxw_sendq_clear(p);
-	rxw_recvq_fini(p);
+	rxw_recvq_clear(p);
+	rxw_pcall_release(p, UINT_MAX);
 	rxw_pcall_live_dec(p);
 	rxw_slab_fini(&p->tx.ents);
 	rxw_sent_fini(&p->tx.sent);
@@ -111,11 +115,24 @@ void rxw_pcall_done_event(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_pcall_post_event(p, out, RXW_OUT_DONE);
 }
 
+bool rxw_pcall_release(struct rxw_pcall *p, unsigned most)
+{
+	return rxw_recvq_release(p, most) & rxw_sendq_release(p, most);
+}
+
+/* Queues were cleared. `out` NULL: the rest is released with the call. */
+static __attribute__((noinline)) void begin_release(struct rxw_pcall *p, struct rxw_out *out)
+{
+	if (!rxw_pcall_release(p, RELEASE_FIRST) && out != NULL)
+		rxw_pcall_post_event(p, out, RXW_OUT_RELEASE);
+}
+
 /* Release the queues of a call whose end was counted. */
-static void release(struct rxw_pcall *p)
+static void release(struct rxw_pcall *p, struct rxw_out *out)
 {
 	rxw_sendq_stop(p);
-	rxw_recvq_fini(p);
+	rxw_recvq_clear(p);
+	begin_release(p, out);
 	rxw_pcall_live_dec(p);
 }
 
@@ -133,7 +150,7 @@ void rxw_pcall_abandon(struct rxw_pcall *p, struct rxw_out *out)
 	p->state = RXW_CS_RESET;
 	rxw_ack_clear(p);
 	p->timer.deadline = RXW_NEVER;
-	release(p);
+	release(p, out);
 	if (out != NULL)
 		rxw_pcall_done_event(p, out);
 }
@@ -288,7 +305,7 @@ static void fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, bool
 	else
 		rxw_tally(out->stats, &out->stats->calls_aborted, 1);
 	saw_end(p, out);
-	release(p);
+	release(p, out);
 	rxw_ack_clear(p);
 	p->timer.ping = RXW_NEVER;
 	rxw_pcall_post_event(p, out, RXW_OUT_READ | RXW_OUT_WRITE);
@@ -320,6 +337,7 @@ static void ended(struct rxw_pcall *p, struct rxw_out *out)
 void rxw_pcall_all_acked(struct rxw_pcall *p, struct rxw_out *out)
 {
 	rxw_sendq_all_acked(p, out);
+	begin_release(p, out);
 	if (!p->client && p->state == RXW_CS_HOLD) {
 		rxw_ack_set_due(p, RXW_NEVER, false);
 		ended(p, out);
@@ -336,6 +354,7 @@ static void finish_client(struct rxw_pcall *p, struct rxw_out *out)
 	}
 	rxw_recvq_discard(p);
 	rxw_sendq_clear(p);
+	begin_release(p, out);
 	rxw_ack_clear(p);
 	ended(p, out);
 	if (p->ack.sent_first <= p->rx.last) {
@@ -355,6 +374,7 @@ void rxw_pcall_finish(struct rxw_pcall *p, struct rxw_out *out)
 		rxw_pcall_fail(p, RXW_USER_ABORT, RXW_ORIGIN_LOCAL, true, out);
 	} else {
 		rxw_recvq_discard(p);
+		begin_release(p, out);
 		p->state = RXW_CS_HOLD;
 		if (rxw_pcall_send_complete(p))
 			rxw_pcall_all_acked(p, out);

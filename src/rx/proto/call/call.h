@@ -76,6 +76,11 @@ uint64_t rxw_pcall_progress(const struct rxw_pcall *p);
 void rxw_pcall_live_dec(struct rxw_pcall *p);
 /* Release the queues, before the storage of the call is freed. */
 void rxw_pcall_fini(struct rxw_pcall *p);
+/*
+ * Release up to `most` runs of each queue that the call needs no longer: a peer decides how many there are, and may end
+ * the call by any packet. False: others are left; RXW_OUT_RELEASE says that.
+ */
+bool rxw_pcall_release(struct rxw_pcall *p, unsigned most);
 /* Trace event: the application began a call, or a server received its first packet. */
 void rxw_event_begin(const struct rxw_pcall *p, const struct rxw_pstats *stats);
 

@@ -40,6 +40,7 @@ enum rxw_out_event {
 	RXW_OUT_TIMER = 32, /* its deadline moved to an earlier time */
 	RXW_OUT_READ_LATER =
 		64, /* readable, below the wake threshold: wake when the socket is drained */
+	RXW_OUT_RELEASE = 128, /* queues of the call are to be released: rxw_pcall_release() */
 };
 
 /*

@@ -366,7 +366,7 @@ void rxw_ack_withdraw(struct rxw_pcall *p, struct rxw_out *out)
 
 	if (p->count.acks_sent == 0)
 		return;
-	rxw_recvq_clear(p);
+	rxw_recvq_fini(p);
 	q->consumed = q->taken = q->hard = q->next = 1;
 	write_ack(p, RXW_ACK_DELAY, 0, 0, q->next, 0, out);
 }

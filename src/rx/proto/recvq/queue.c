@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The receive queue: runs in order, runs behind gaps, memory limits (3.4, 3.7, 4.4 item 9). */
 #include <assert.h>
+#include <limits.h>
 #include <string.h>
 
 #include "proto/state.h"
@@ -29,7 +30,7 @@ void rxw_recvq_init(struct rxw_pcall *p, uint64_t now)
 
 	rxw_slab_init(&q->ents, q->own, sizeof(q->own[0]), sizeof(q->own) / sizeof(q->own[0]));
 	rxw_later_init(&q->later);
-	q->ready_head = q->ready_tail = q->ready_take = q->unverified = RXW_NO_NODE;
+	q->ready_head = q->ready_tail = q->ready_take = q->unverified = q->dead = RXW_NO_NODE;
 	q->consumed = q->taken = q->next = q->hard = 1;
 	q->verified_to = UINT32_MAX;
 	q->window = rxw_max32(rxw_min32(c->params->initial_window, c->params->window), 1);
@@ -42,14 +43,13 @@ void rxw_recvq_init(struct rxw_pcall *p, uint64_t now)
 void rxw_recvq_fini(struct rxw_pcall *p)
 {
 	rxw_recvq_clear(p);
-	rxw_later_fini(&p->rx.later);
-	rxw_slab_fini(&p->rx.ents);
+	rxw_recvq_release(p, UINT_MAX);
 }
 
-/* The end of the packets behind gaps. */
-static uint32_t later_end(const struct rxw_recvq *q)
+/* The end of the packets behind gaps. Those of a queue that has stopped are dropped, if not released yet. */
+static __attribute__((noinline)) uint32_t later_end(const struct rxw_recvq *q)
 {
-	return rxw_max32(q->next, q->highest + 1);
+	return q->stopped ? q->next : rxw_max32(q->next, q->highest + 1);
 }
 
 /*
@@ -148,7 +148,7 @@ static bool charge(struct rxw_pcall *p, int64_t bytes)
 	return true;
 }
 
-static void drop_entry(struct rxw_pcall *p, uint16_t index)
+static __attribute__((noinline)) void drop_entry(struct rxw_pcall *p, uint16_t index)
 {
 	struct rxw_rxent *e = at(&p->rx, index);
 
@@ -157,18 +157,10 @@ static void drop_entry(struct rxw_pcall *p, uint16_t index)
 	rxw_slab_put(&p->rx.ents, index);
 }
 
-static void drop_list(struct rxw_pcall *p, uint16_t i)
-{
-	for (uint16_t next; i != RXW_NO_NODE; i = next) {
-		next = at(&p->rx, i)->next;
-		drop_entry(p, i);
-	}
-}
-
 /* Take out the first of the entries behind gaps. There is one. */
-static uint16_t take_first_later(struct rxw_recvq *q)
+static __attribute__((noinline)) uint16_t take_first_later(struct rxw_recvq *q)
 {
-	uint32_t first = rxw_bitmap_next(&q->later.have, q->next, later_end(q), true);
+	uint32_t first = rxw_bitmap_next(&q->later.have, q->next, q->highest + 1, true);
 	uint16_t i = rxw_later_at(&q->later, first);
 
 	rxw_later_remove(&q->later, first, at(q, i)->count);
@@ -179,20 +171,45 @@ void rxw_recvq_clear(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
 
-	q->stopped = true;
-	while (q->later.count > 0)
-		drop_entry(p, take_first_later(q));
-	drop_list(p, q->unverified);
-	drop_list(p, q->ready_head);
-	q->ready_head = q->ready_tail = q->ready_take = q->unverified = RXW_NO_NODE;
 	release_grant(p);
+	if (q->stopped)
+		return;
+	q->stopped = true;
+	q->dead = q->unverified;
+	if (q->ready_head != RXW_NO_NODE) {
+		at(q, q->ready_tail)->next = q->dead;
+		q->dead = q->ready_head;
+	}
+	q->ready_head = q->ready_tail = q->ready_take = q->unverified = RXW_NO_NODE;
+}
+
+bool rxw_recvq_release(struct rxw_pcall *p, unsigned most)
+{
+	struct rxw_recvq *q = &p->rx;
+
+	if (!q->stopped)
+		return true;
+	for (; q->ents.used > 0; most--) {
+		uint16_t i = q->dead;
+
+		if (most == 0)
+			return false;
+		if (i != RXW_NO_NODE)
+			q->dead = at(q, i)->next;
+		else
+			i = take_first_later(q);
+		drop_entry(p, i);
+	}
+	rxw_later_fini(&q->later);
+	rxw_slab_fini(&q->ents);
+	return true;
 }
 
 void rxw_recvq_discard(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
 
-	rxw_recvq_fini(p);
+	rxw_recvq_clear(p);
 	q->consumed = q->taken = q->hard = q->next;
 	q->verified_to = UINT32_MAX;
 }

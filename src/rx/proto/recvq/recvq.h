@@ -58,6 +58,7 @@ struct rxw_recvq {
 	struct rxw_slab ents;
 	uint16_t ready_head, ready_tail, ready_take; /* ready_take: first entry not taken */
 	uint16_t unverified; /* the first entry that waits to be taken out for verification */
+	uint16_t dead;	     /* stopped: the first entry that is to be released */
 	struct rxw_later later;
 	/* sequence numbers: next to be consumed, taken, received in order */
 	uint32_t consumed, taken, next;
@@ -102,14 +103,16 @@ static inline uint16_t rxw_later_at(const struct rxw_later *l, uint32_t seq)
 /* `now`: ns. */
 void rxw_recvq_init(struct rxw_pcall *p, uint64_t now);
 void rxw_recvq_fini(struct rxw_pcall *p);
-/* Release all entries and stop: nothing is delivered any more. */
+/* Stop: nothing is delivered any more. rxw_recvq_release() releases the entries. */
 void rxw_recvq_clear(struct rxw_pcall *p);
-/* The application has finished with the stream: release what it did not read. */
+/* The application has finished with the stream, whatever it did not read. Stops, too. */
 void rxw_recvq_discard(struct rxw_pcall *p);
+/* Release up to `most` entries of a queue that has stopped. False: others are left. */
+bool rxw_recvq_release(struct rxw_pcall *p, unsigned most);
 /* Packets wait behind a gap, or for verification. */
 static inline bool rxw_recvq_has_later(const struct rxw_recvq *q)
 {
-	return q->later.count > 0 || q->unverified != RXW_NO_NODE;
+	return !q->stopped && (q->later.count > 0 || q->unverified != RXW_NO_NODE);
 }
 /* The whole stream has arrived. */
 bool rxw_recvq_ended(const struct rxw_recvq *q);

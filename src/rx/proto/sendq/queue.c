@@ -127,7 +127,7 @@ void rxw_sendq_init(struct rxw_pcall *p, uint64_t now)
 	rxw_slab_init(&q->ents, q->ent_own, sizeof(q->ent_own[0]),
 		      sizeof(q->ent_own) / sizeof(q->ent_own[0]));
 	rxw_sent_init(&q->sent);
-	q->ent_head = q->ent_tail = q->ent_send = RXW_NO_NODE;
+	q->ent_head = q->ent_tail = q->ent_send = q->dead = RXW_NO_NODE;
 	q->una = q->nxt = q->end = q->flush_to = 1;
 	q->sampled_serial = p->conn->serial; /* all of this call are newer */
 	/* A wide window counts once an ACK of this call has advertised it. */
@@ -138,7 +138,7 @@ void rxw_sendq_init(struct rxw_pcall *p, uint64_t now)
 	q->loss_at = q->hold_at = q->retry_at = q->mtu_at = q->check.at = RXW_NEVER;
 }
 
-static void drop_ent(struct rxw_sendq *q, uint16_t index)
+static __attribute__((noinline)) void drop_ent(struct rxw_sendq *q, uint16_t index)
 {
 	rxw_buf_unref(rxw_sendq_ent(q, index)->buf);
 	rxw_slab_put(&q->ents, index);
@@ -170,11 +170,10 @@ void rxw_sendq_clear(struct rxw_pcall *p)
 
 	rxw_sendq_count_sender(p, false);
 	rxw_sendq_share(p, 0);
-	for (uint16_t i = q->ent_head, next; i != RXW_NO_NODE; i = next) {
-		next = rxw_sendq_ent(q, i)->next;
-		drop_ent(q, i);
+	if (q->ent_head != RXW_NO_NODE) {
+		rxw_sendq_ent(q, q->ent_tail)->next = q->dead;
+		q->dead = q->ent_head;
 	}
-	rxw_sendq_free_sent(q, q->nxt);
 	rxw_sent_fini(&q->sent);
 	q->ent_head = q->ent_tail = q->ent_send = RXW_NO_NODE;
 	q->una = q->end = q->nxt;
@@ -182,12 +181,25 @@ void rxw_sendq_clear(struct rxw_pcall *p)
 	q->renumber.to = 0;
 	if (q->grant > 0)
 		q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, 0);
-	q->flight = q->acked = q->lost = 0;
+	q->flight = q->acked = q->lost = q->units.old = 0;
 	q->force = 0;
 	q->probe = false;
 	q->loss_at = q->hold_at = q->retry_at = RXW_NEVER;
 	q->stuck_since = q->busy_since = 0;
 	q->proof_since = 0;
+}
+
+bool rxw_sendq_release(struct rxw_pcall *p, unsigned most)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	for (uint16_t i; (i = q->dead) != RXW_NO_NODE; most--) {
+		if (most == 0)
+			return false;
+		q->dead = rxw_sendq_ent(q, i)->next;
+		drop_ent(q, i);
+	}
+	return true;
 }
 
 void rxw_sendq_stop(struct rxw_pcall *p)

@@ -43,6 +43,7 @@ struct rxw_sendq {
 	struct rxw_slab ents;
 	struct rxw_sent sent;
 	uint16_t ent_head, ent_tail, ent_send;
+	uint16_t dead;		/* the first of the runs that are to be released */
 	uint32_t una, nxt, end; /* lowest not acknowledged; next to be sent; next to be queued */
 	uint32_t flight, acked, lost;
 	uint32_t window, edge; /* the peer's rwind; firstPacket + rwind */
@@ -112,7 +113,10 @@ void rxw_sendq_init(struct rxw_pcall *p, uint64_t now);
 void rxw_sendq_moved(struct rxw_pcall *p, bool same_host, uint64_t now);
 /* The peer offers wide windows: over a long path the congestion window may exceed 255 packets. */
 void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now);
-void rxw_sendq_clear(struct rxw_pcall *p); /* all: the call is over, or the peer has everything */
+/* All: the call is over, or the peer has everything. rxw_sendq_release() releases the runs. */
+void rxw_sendq_clear(struct rxw_pcall *p);
+/* Release up to `most` runs of a queue that was cleared. False: others are left. */
+bool rxw_sendq_release(struct rxw_pcall *p, unsigned most);
 void rxw_sendq_stop(struct rxw_pcall *p);  /* the call failed: no PING is expected any more */
 /* The peer has all that was sent: release it, and wake a writer that waits or may write no more. */
 void rxw_sendq_all_acked(struct rxw_pcall *p, struct rxw_out *out);

@@ -109,6 +109,8 @@ static void on_events(struct host *h, struct host_call *call, uint32_t events)
 		rxw_pcall_attach(&call->p, &h->out);
 	if (events & RXW_OUT_SEND)
 		send_bursts((struct world *)h, &call->p);
+	if (events & RXW_OUT_RELEASE)
+		rxw_pcall_release(&call->p, 3);
 	if (events & RXW_OUT_DONE)
 		rxw_pcall_retire(&call->p);
 }

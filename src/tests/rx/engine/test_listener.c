@@ -191,6 +191,13 @@ static void send_next(struct bench *b, unsigned flags)
 	h_raw_send(b->fd, &b->data);
 }
 
+static void close_bench(struct bench *b)
+{
+	close(b->fd);
+	ck_assert_int_eq(rxw_endpoint_destroy(b->ep), 0);
+	ck_assert_int_eq(rxw_engine_destroy(b->engine), 0);
+}
+
 /* The end of the request was sent. */
 static void finish(struct bench *b)
 {
@@ -198,9 +205,7 @@ static void finish(struct bench *b)
 	ck_assert_int_eq(rxw_endpoint_start(b->ep), 0);
 	h_wait_for(has_read, &(uint64_t){b->data.seq * (uint64_t)H_ASK_SIZE},
 		   "the end of the request");
-	close(b->fd);
-	ck_assert_int_eq(rxw_endpoint_destroy(b->ep), 0);
-	ck_assert_int_eq(rxw_engine_destroy(b->engine), 0);
+	close_bench(b);
 }
 
 static void end(struct bench *b)
@@ -337,5 +342,55 @@ START_TEST(seldom_packets_are_waited_for)
 }
 END_TEST
 
-TEST_MAIN("listener", a_crowd_sleeps, one_looks, a_flood_does_not_hold_readers_back,
+static unsigned runs_of(rxw_call *call)
+{
+	unsigned runs;
+
+	rxw_conn_lock(call->conn);
+	runs = call->p.rx.ents.used;
+	rxw_conn_unlock(call->conn);
+	return runs;
+}
+
+#define QUEUED 250u /* behind a gap */
+#define STEP_MOST 200u
+
+/* A peer that ends its call does not make the listener release at once all that it has sent. */
+START_TEST(queues_are_released_in_steps)
+{
+	struct bench b;
+	rxw_call *call;
+	unsigned left;
+
+	begin(&b);
+	call = b.call;
+	rxw_call_ref(call);
+	b.data.seq++;
+	for (unsigned i = 0; i < QUEUED; i++) {
+		send_next(&b, 0);
+		poll_once(b.s, rxw_now());
+	}
+	ck_assert_uint_eq(runs_of(call), QUEUED);
+	b.data.type = RXW_ABORT;
+	send_next(&b, 0);
+	poll_once(b.s, rxw_now());
+	left = runs_of(call);
+	ck_assert_uint_ge(left, QUEUED - STEP_MOST);
+	/* The next batch need not have a packet: the receiver does not wait. */
+	for (unsigned i = 0; left > 0; i++) {
+		ck_assert_uint_lt(i, QUEUED);
+		poll_once(b.s, rxw_now());
+		ck_assert_uint_lt(runs_of(call), left);
+		ck_assert_uint_ge(runs_of(call) + STEP_MOST, left);
+		left = runs_of(call);
+	}
+	ck_assert_ptr_null(b.s->effects.release);
+	ck_assert_int_eq(call->p.rx.pinned, 0);
+	rxw_call_unref(call);
+	give_role(b.s);
+	close_bench(&b);
+}
+END_TEST
+
+TEST_MAIN("listener", queues_are_released_in_steps, a_crowd_sleeps, one_looks, a_flood_does_not_hold_readers_back,
 	  a_pace_can_interrupt, long_paths_can_interrupt, seldom_packets_are_waited_for)

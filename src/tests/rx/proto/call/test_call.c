@@ -211,6 +211,35 @@ START_TEST(failure)
 }
 END_TEST
 
+/* A peer that ends its call does not have all of it released at once, in either direction. */
+START_TEST(an_abort_releases_in_steps)
+{
+	unsigned runs;
+
+	server();
+	bench_get_data(&b, c, 1, 1, 0, 10);
+	call = (struct bench_call *)bench_channel(c, 0);
+	bench_read(call);
+	for (uint32_t seq = 3; seq < 103; seq++)
+		bench_get_data(&b, c, 1, seq, 0, 10);
+	for (unsigned i = 0; i < 100; i++)
+		bench_write(call, 1, 10, false);
+	call->events = 0;
+	rxw_pcall_fail(&call->p, RXW_USER_ABORT, RXW_ORIGIN_PEER, false, &b.out);
+	bench_settle(&b);
+	ck_assert(call->events & RXW_OUT_DONE);
+	ck_assert(call->events & RXW_OUT_RELEASE);
+	runs = call->p.rx.ents.used;
+	ck_assert_uint_ge(runs, 50);
+	ck_assert_uint_eq(call->p.tx.ents.used, runs);
+	ck_assert(!rxw_pcall_release(&call->p, runs - 1));
+	ck_assert_uint_eq(call->p.rx.ents.used + call->p.tx.ents.used, 2);
+	ck_assert(rxw_pcall_release(&call->p, 1));
+	ck_assert_int_eq(call->p.rx.pinned, 0);
+	bench_free(&b);
+}
+END_TEST
+
 START_TEST(an_error_of_a_call_never_sent)
 {
 	client();
@@ -371,6 +400,7 @@ int main(void)
 	tcase_add_test(tcase, server_life);
 	tcase_add_test(tcase, reply_says_what_the_ack_would);
 	tcase_add_test(tcase, failure);
+	tcase_add_test(tcase, an_abort_releases_in_steps);
 	tcase_add_test(tcase, end_of_the_numbers);
 	tcase_add_test(tcase, an_error_of_a_call_never_sent);
 	tcase_add_test(tcase, seeds_from_the_peer);

@@ -263,8 +263,47 @@ START_TEST(tables_are_released)
 		burst(seq, 1, 40);
 	ck_assert_ptr_nonnull(call()->p.rx.ents.buf);
 	rxw_recvq_discard(&call()->p);
+	ck_assert(!rxw_recvq_release(&call()->p, 6));
+	ck_assert(rxw_recvq_release(&call()->p, 1));
 	ck_assert_ptr_null(call()->p.rx.ents.buf);
 	ck_assert_int_eq(call()->p.rx.pinned, 0);
+	bench_free(&b);
+}
+END_TEST
+
+/*
+ * What is not released yet is reported missing, counts as memory, and is released in steps: what was in
+ * order, and what was behind gaps.
+ */
+START_TEST(a_stopped_queue_is_released_in_steps)
+{
+	struct rxw_rxpiece piece[2];
+	uint8_t acks[255];
+	struct rxw_recvq *q;
+	unsigned n;
+
+	setup();
+	for (uint32_t seq = 1; seq <= 6; seq++)
+		burst(seq, 1, 40);
+	burst(8, 1, 40);
+	burst(11, 3, 40);
+	q = &call()->p.rx;
+	ck_assert_uint_eq(rxw_pcall_take(&call()->p, piece, 2), 2); /* the reader has these */
+	ck_assert(rxw_recvq_release(&call()->p, 1));		    /* it has not stopped */
+	rxw_recvq_clear(&call()->p);
+	ck_assert(!rxw_recvq_has_later(q));
+	ck_assert_uint_eq(rxw_pcall_readable(&call()->p, NULL), 0);
+	ck_assert_uint_eq(rxw_recvq_table(q, 7, 7, acks, 255), 7);
+	ck_assert_mem_eq(acks, "\0\0\0\0\0\0\0", 7);
+	for (n = 0; !rxw_recvq_release(&call()->p, 3); n++) {
+		ck_assert_int_gt(q->pinned, 0);
+		rxw_recvq_clear(&call()->p); /* again, which changes nothing */
+	}
+	ck_assert_uint_eq(n, 2);
+	ck_assert_int_eq(q->pinned, 0);
+	rxw_pcall_consumed(&call()->p, 2, &b.out);
+	rxw_buf_unref(piece[0].buf);
+	rxw_buf_unref(piece[1].buf);
 	bench_free(&b);
 }
 END_TEST
@@ -378,6 +417,7 @@ int main(void)
 	tcase_add_test(tcase, small_ones_are_copied);
 	tcase_add_test(tcase, charges_last_until_consumed);
 	tcase_add_test(tcase, tables_are_released);
+	tcase_add_test(tcase, a_stopped_queue_is_released_in_steps);
 	tcase_add_test(tcase, limits);
 	tcase_add_test(tcase, holes_give_way);
 	tcase_add_test(tcase, ack_table);
