@@ -69,13 +69,33 @@ void rxw_peer_forget(struct rxw_peer *p)
 	atomic_store_explicit(&p->learnt.rate_rtt, 0, memory_order_relaxed);
 }
 
+/*
+ * A round trip without the time in our own socket. That time is wrong if the clock of the kernel's time stamps was
+ * set meanwhile, and a long path would then pass for a short one. Answers that were in the socket at that time belong
+ * to packets sent before the first of them was read. So the one to a packet sent later has to show the same.
+ */
+static uint64_t net_of_wait(struct rxw_peer *p, uint64_t rtt, uint64_t waited, uint64_t now)
+{
+	uint64_t shown = atomic_load_explicit(&p->net_rtt, memory_order_relaxed);
+	uint64_t at = atomic_load_explicit(&p->net_at, memory_order_relaxed), net = rtt - waited;
+
+	if (waited == 0 || waited >= rtt || (at != 0 && now - rtt < at))
+		return rtt;
+	atomic_store_explicit(&p->net_rtt, net, memory_order_relaxed);
+	atomic_store_explicit(&p->net_at, now, memory_order_relaxed);
+	if (at == 0 || shown > rtt)
+		return rtt;
+	return net > shown ? net : shown;
+}
+
 /* The path may be another one by now: a host was moved, or its network has changed. */
-void rxw_peer_learn_rtt(struct rxw_peer *p, uint64_t rtt, uint64_t now)
+void rxw_peer_learn_rtt(struct rxw_peer *p, uint64_t rtt, uint64_t waited, uint64_t now)
 {
 	uint64_t least = atomic_load_explicit(&p->least_rtt, memory_order_relaxed);
 	uint64_t at = atomic_load_explicit(&p->least_at, memory_order_relaxed);
 	bool old = !p->local && now >= at + LEARNT_LIFE;
 
+	rtt = net_of_wait(p, rtt, waited, now);
 	rtt = rtt != 0 ? rtt : 1;
 	if (least == 0 || rtt < least || old)
 		atomic_store_explicit(&p->least_rtt, rtt, memory_order_relaxed);

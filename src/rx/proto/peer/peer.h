@@ -41,6 +41,8 @@ struct rxw_peer {
 	_Atomic(uint64_t) srtt, rttvar, rtt_at; /* latest estimate, ns; time of it */
 	/* shortest RTT of all calls, ns, and when one was like it; 0 = none */
 	_Atomic(uint64_t) least_rtt, least_at;
+	/* a round trip less the time that the answer is said to have waited, and when it ended; ns */
+	_Atomic(uint64_t) net_rtt, net_at;
 	/* when a stream that asked for no ACK needed a probe; 0 = never */
 	_Atomic(uint64_t) probed_at;
 	_Atomic(uint64_t) ssthresh_at;	 /* slow start threshold << 48 | time in us; 0 = none */
@@ -124,8 +126,11 @@ struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* for t
 
 /* --- what the path carries: see path.c --- */
 
-/* A round trip was measured, ns. The shortest one is forgotten if none was like it for a while. */
-void rxw_peer_learn_rtt(struct rxw_peer *p, uint64_t rtt, uint64_t now);
+/*
+ * A round trip was measured, ns, of which the answer waited in our own socket (0: unknown). The shortest one is
+ * forgotten if none was like it for a while.
+ */
+void rxw_peer_learn_rtt(struct rxw_peer *p, uint64_t rtt, uint64_t waited, uint64_t now);
 /* A slow start threshold, of a call that lost packets; the latest one, 0 = none lately. */
 void rxw_peer_learn_ssthresh(struct rxw_peer *p, uint32_t ssthresh, uint64_t now);
 uint32_t rxw_peer_recall_ssthresh(const struct rxw_peer *p, uint64_t now);

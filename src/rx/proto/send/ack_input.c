@@ -63,7 +63,7 @@ static bool note_round_trip(struct rxw_pcall *p, uint64_t rtt, uint64_t waited, 
 	if (!rxw_rtt_plausible(&p->tx.rtt, rtt, now))
 		return false;
 	rxw_rtt_sample(&p->tx.rtt, rtt);
-	rxw_peer_learn_rtt(peer, waited < rtt ? rtt - waited : rtt, now);
+	rxw_peer_learn_rtt(peer, rtt, waited, now);
 	atomic_store_explicit(&peer->srtt, p->tx.rtt.srtt, memory_order_relaxed);
 	atomic_store_explicit(&peer->rttvar, p->tx.rtt.rttvar, memory_order_relaxed);
 	atomic_store_explicit(&peer->rtt_at, now, memory_order_relaxed);

@@ -149,6 +149,37 @@ START_TEST(time_in_the_queue_is_known)
 }
 END_TEST
 
+/* The clock of the time stamps was set since: a time that cannot be is none. */
+START_TEST(times_that_cannot_be)
+{
+	static const struct {
+		int64_t since; /* s, of a message that is received at 1000 s */
+		uint64_t waited;
+	} cases[] = {{999, 1000000000}, {1000, 0}, {1001, 0}, {1000000, 0}, {989, 0}, {0, 0}};
+	struct rxw_io_sock sock = {.family = AF_INET};
+	const struct timespec now = {.tv_sec = 1000};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct timespec since = {.tv_sec = cases[i].since};
+		struct sockaddr_in from = {.sin_family = AF_INET};
+		union rxw_io_control c = {0};
+		struct msghdr m = {.msg_name = &from,
+				   .msg_namelen = sizeof(from),
+				   .msg_control = c.bytes,
+				   .msg_controllen = CMSG_SPACE(sizeof(since))};
+		struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+		struct rxw_io_rx rx = {0};
+
+		h->cmsg_level = SOL_SOCKET;
+		h->cmsg_type = SO_TIMESTAMPNS;
+		h->cmsg_len = CMSG_LEN(sizeof(since));
+		memcpy(CMSG_DATA(h), &since, sizeof(since));
+		rxw_io_control_parse(&sock, &m, 100, &now, &rx);
+		ck_assert_uint_eq(rx.waited, cases[i].waited);
+	}
+}
+END_TEST
+
 START_TEST(the_largest_set_fits)
 {
 	struct rxw_io_sock s = { .family = AF_INET6 };
@@ -270,4 +301,5 @@ START_TEST(drops_are_counted)
 END_TEST
 
 RUN("io_control", answers_leave_from_requested_address, answers_leave_from_requested_ipv6_address,
-    one_address_is_known, time_in_the_queue_is_known, the_largest_set_fits, marks_are_sent_and_seen, drops_are_counted)
+    one_address_is_known, time_in_the_queue_is_known, times_that_cannot_be, the_largest_set_fits,
+    marks_are_sent_and_seen, drops_are_counted)

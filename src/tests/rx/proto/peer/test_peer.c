@@ -254,6 +254,49 @@ START_TEST(shared)
 }
 END_TEST
 
+static uint64_t least_of(struct rxw_peer *p, uint64_t rtt, uint64_t waited, uint64_t now)
+{
+	rxw_peer_learn_rtt(p, rtt, waited, now);
+	return atomic_load(&p->least_rtt);
+}
+
+/*
+ * The clock of time stamps is set while answers are in our socket: they seem to have been there for longer, by less
+ * than the round trip or by more, or not at all. The path is as long as before.
+ */
+START_TEST(a_clock_that_is_set)
+{
+	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000, NULL);
+	const uint64_t rtt = 40 * RXW_MS, steps[] = {rtt - 1, rtt - RXW_MS / 2, rtt, 2 * rtt, RXW_SEC, 0};
+	struct rxw_addr a;
+
+	for (uint32_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		uint64_t now = RXW_SEC;
+		struct rxw_peer *p;
+
+		address(&a, 0x0a000001 + i, 7000);
+		p = rxw_peer_get(t, &a, 0);
+		/* The first answer of all, others of the same flight, and a later one that waited as usual. */
+		for (unsigned k = 0; k < 5; k++)
+			ck_assert_uint_eq(least_of(p, rtt, steps[i], now += rtt / 5), rtt);
+		ck_assert_uint_ge(least_of(p, rtt, RXW_MS, now += rtt), rtt - RXW_MS);
+		/* What two packets show, one sent after the answer to the other, is believed. */
+		ck_assert_uint_eq(least_of(p, rtt, RXW_MS, now += rtt), rtt - RXW_MS);
+		/* Then the same again, to a path that is known. */
+		ck_assert_uint_eq(least_of(p, rtt, steps[i], now += 2 * rtt), rtt - RXW_MS);
+		for (unsigned k = 0; k < 4; k++)
+			ck_assert_uint_eq(least_of(p, rtt, steps[i], now += rtt / 5), rtt - RXW_MS);
+		ck_assert_uint_eq(least_of(p, rtt, RXW_MS, now += rtt), rtt - RXW_MS);
+		/* A path that became shorter, on a busy machine. */
+		now += 2 * rtt;
+		least_of(p, rtt, rtt - RXW_MS, now);
+		ck_assert_uint_eq(least_of(p, rtt, rtt - RXW_MS, now + rtt), RXW_MS);
+		rxw_peer_unref(p, now);
+	}
+	rxw_peer_table_destroy(t);
+}
+END_TEST
+
 START_TEST(three_times)
 {
 	struct rxw_peer_table *t = rxw_peer_table_create(key, 1000, NULL);
@@ -347,6 +390,7 @@ int main(void)
 	tcase_add_test(tcase, local);
 	tcase_add_test(tcase, learnt);
 	tcase_add_test(tcase, shared);
+	tcase_add_test(tcase, a_clock_that_is_set);
 	tcase_add_test(tcase, three_times);
 	tcase_add_test(tcase, rate);
 	tcase_add_test(tcase, waste);
