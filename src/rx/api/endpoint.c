@@ -19,7 +19,7 @@
 #include "api/settings.h"
 #include "engine/core/constants.h"
 
-#define MOVES_LOGGED 5u /* lines of clients that moved, per second */
+#define LINES_LOGGED 5u /* lines that clients cause in the log, per second */
 #define LOCAL_ANSWERS \
 	10000 /* a second: programs that list all connections send a request for each */
 #define MAX_AUTO_LISTENERS 8
@@ -109,7 +109,7 @@ static int start(struct rxw_endpoint *ep)
 	rxw_rate_init(&ep->abort_rate, ep->constants.abort_rate, now);
 	rxw_rate_init(&ep->answer_rate, ep->constants.answer_rate, now);
 	rxw_rate_init(&ep->local_rate, LOCAL_ANSWERS, now);
-	rxw_rate_init(&ep->move_rate, MOVES_LOGGED, now);
+	rxw_rate_init(&ep->log_rate, LINES_LOGGED, now);
 	ep->shard_count = ep->io.count;
 	r = rxw_workers_start(ep);
 	if (!r)

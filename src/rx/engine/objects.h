@@ -101,8 +101,8 @@ struct rxw_endpoint {
 	struct rxw_cookies *cookies; /* unvalidated_lock; NULL until the first cookie is sent */
 	/* unvalidated_lock; local_rate: of the host's own addresses */
 	struct rxw_rate abort_rate, answer_rate, local_rate;
-	struct rxw_rate move_rate; /* of lines in the log; unvalidated_lock, as the next */
-	unsigned moves_unlogged;   /* since the latest such line */
+	struct rxw_rate log_rate;  /* of lines about clients; unvalidated_lock, as the next */
+	unsigned moves_unlogged;   /* since the latest line about a move */
 	uint64_t debug_answers_at; /* unvalidated_lock; ns: no DEBUG answer before that (rxdebug.c) */
 	_Atomic(unsigned) debug_access; /* enum rxw_debug_access; relaxed */
 	struct rxw_cidr debug_net;	/* unvalidated_lock, as the next */

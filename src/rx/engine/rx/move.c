@@ -35,6 +35,7 @@ static bool move(struct rxw_shard *t, struct rxw_connection *c, struct rxw_peer 
  * One line for each move, some in a second at most; the next line counts those without one. No lock
  * held.
  */
+__attribute__((cold))
 static void report(struct rxw_endpoint *ep, const struct rxw_connection *c,
 		   const struct rxw_path *from, const struct rxw_path *to, uint64_t now)
 {
@@ -43,7 +44,7 @@ static void report(struct rxw_endpoint *ep, const struct rxw_connection *c,
 	bool allowed;
 
 	rxw_unvalidated_lock(ep);
-	allowed = rxw_rate_take(&ep->move_rate, now);
+	allowed = rxw_rate_take(&ep->log_rate, now);
 	if (allowed) {
 		left_out = ep->moves_unlogged;
 		ep->moves_unlogged = 0;

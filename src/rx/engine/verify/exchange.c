@@ -55,23 +55,50 @@ static struct rxw_verify_job *take_unverified(struct rxw_connection *c)
 	return first;
 }
 
+/*
+ * Once for each connection, and not often: strangers can send what is refused. The code is all that the client's user
+ * sees, and only the server knows whose ticket it was.
+ */
+static __attribute__((cold, noinline)) void log_refusal(struct rxw_connection *c, int32_t code)
+{
+	struct rxw_endpoint *ep = c->ep;
+	char text[64];
+	bool allowed;
+
+	rxw_unvalidated_lock(ep);
+	allowed = rxw_rate_take(&ep->log_rate, rxw_now());
+	rxw_unvalidated_unlock(ep);
+	if (allowed)
+		rxw_log(ep->engine, RXW_LOG_INFO,
+			"the client at %s was refused by service %u (%s): %s",
+			rxw_addr_text(&rxw_pconn_path(&c->p)->peer, text, sizeof(text)),
+			c->p.service, c->p.auth.security->class.name, rxw_code_text(code));
+}
+
 void rxw_verify_exchange(struct rxw_connection *c, struct rxw_auth_job *auth)
 {
 	struct rxw_verify_job *unverified = NULL;
 	struct rxw_buf *reply;
 	struct rxw_effects a;
 	uint32_t size = 0;
+	int32_t refused = 0;
+	unsigned wrong;
 
 	rxw_auth_do(&c->p, auth);
 	rxw_effects_init(&a, rxw_home(c), false);
 	rxw_conn_lock(c);
+	wrong = c->p.auth.wrong;
 	reply = rxw_pconn_auth_done(&c->p, auth, &size, &a.out);
 	if (c->p.auth.authenticated)
 		unverified = take_unverified(c);
+	if (c->p.auth.wrong == 1 && !wrong)
+		refused = c->p.auth.refused;
 	rxw_effects_collect(&a, true);
 	rxw_timer_of_conn(c);
 	rxw_conn_unlock(c);
 	rxw_dispatch(&a);
+	if (refused)
+		log_refusal(c, refused);
 	if (reply)
 		send_response(c, reply, size);
 	rxw_verify_run(unverified);

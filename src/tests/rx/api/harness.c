@@ -84,6 +84,10 @@ static void on_log(void *arg, enum rxw_log_level level, const char *line)
 		fprintf(stderr, "%d: %s\n", level, line);
 	pthread_mutex_lock(&bed->lock);
 	bed->warnings += level <= RXW_LOG_WARNING;
+	if (strstr(line, "the client at 127.0.0.1:") && strstr(line, " was refused by service ")) {
+		bed->refusals++;
+		snprintf(bed->refusal, sizeof(bed->refusal), "%s", line);
+	}
 	pthread_mutex_unlock(&bed->lock);
 }
 

@@ -84,6 +84,8 @@ struct h_bed {
 	struct h_gate gate;
 	pthread_mutex_t lock;
 	unsigned warnings;      /* logged lines of level warning or worse; lock */
+	unsigned refusals; /* logged lines about clients of 127.0.0.1 that a class refused; lock */
+	char refusal[256]; /* the latest of them; lock */
 	struct rxw_call_statistics seen; /* of the latest call of H_ONCE; lock */
 };
 

@@ -163,6 +163,27 @@ START_TEST(key_function)
 }
 END_TEST
 
+/* The user sees a code; the log of the server has the client's address and the reason, once. */
+START_TEST(refused_clients_are_logged)
+{
+	char line[256];
+	unsigned lines;
+
+	open_with(NULL, find_key);
+	finder.result = -1;
+	ck_assert_int_eq(call_as("carol@R"), RXW_RXKAD_UNKNOWNKEY);
+	pthread_mutex_lock(&bed.lock);
+	lines = bed.refusals;
+	snprintf(line, sizeof(line), "%s", bed.refusal);
+	pthread_mutex_unlock(&bed.lock);
+	ck_assert_uint_eq(lines, 1);
+	ck_assert_msg(strstr(line, " was refused by service 300 (rxkad): ") &&
+			      strstr(line, rxw_code_text(RXW_RXKAD_UNKNOWNKEY)),
+		      "%s", line);
+	close_all();
+}
+END_TEST
+
 /* No such key; a length of nothing, and one beyond the room. */
 START_TEST(key_function_without_key)
 {
@@ -321,5 +342,5 @@ START_TEST(invalid_print_options)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(60, "rxkad in use", key_function, key_function_without_key, table_and_function,
+TEST_MAIN_WITHIN(60, "rxkad in use", key_function, refused_clients_are_logged, key_function_without_key, table_and_function,
 		 dotted_names, other_classes, given_times, invalid_print_options)

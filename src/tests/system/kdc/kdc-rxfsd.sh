@@ -76,6 +76,7 @@ kdc_login alice secret
 logged "keys from $dir/keytab: rxkad kvno [0-9]* aes256-cts-hmac-sha1-96"
 gets_not 'unknown service key' team/a/plan $kad
 logged "a ticket was refused: the key of kvno [0-9]* and aes128-cts-hmac-sha1-96 of afs/$KDC_CELL is not in $dir/keytab"
+logged 'the client at 127\.0\.0\.1:[0-9]* was refused by service [0-9]* (rxkad): rxkad: unknown service key'
 gets_not 'unknown service key' team/a/plan $kad
 [ "$(grep -c 'a ticket was refused' "$dir/log")" -eq 1 ] || kdc_fail "more than one line in a minute about refused tickets"
 kill -HUP "$server"
