@@ -43,6 +43,7 @@ struct rxw_shard_admit {
 	uint64_t second;		/* the latest second that was checked */
 	uint64_t idle_at;		/* ns: no search for idle connections before that */
 	unsigned idle_slot, idle_table; /* where that search continues */
+	unsigned in_vain;		/* searches since the latest success */
 };
 
 /*

@@ -19,10 +19,11 @@
  * whose reply was in vain for the dead time. Such calls count as well.
  */
 #define SAMPLE_SIZE 32		  /* connections examined to evict one ... */
-#define CHAINS	    256		  /* ... in at most so many slots of a table */
+#define CHAINS	    256		  /* ... in at most so many slots of the tables */
 #define SILENT_MIN  RXW_SEC	  /* copies of its latest request are no longer in the network */
 #define EVICT_MAX   64		  /* evicted after one batch */
-#define RETRY_AFTER (10 * RXW_MS) /* after a search that found none */
+#define RETRY_AFTER (10 * RXW_MS) /* after a search that found none, */
+#define RETRY_LATER (100 * RXW_MS) /* and after enough of them to look at all connections */
 #define CALL_WEIGHT 4		  /* connections that take the memory of a call */
 
 uint64_t rxw_last_activity(const struct rxw_connection *c)
@@ -55,22 +56,27 @@ static uint64_t unused_since(const struct rxw_connection *c)
 	return rxw_pconn_unused_since(&c->p);
 }
 
-/* The connection of a sample that was silent longest, with a reference, or NULL. */
-static struct rxw_connection *find_victim(struct rxw_shard *t, unsigned *at, uint64_t now)
+/*
+ * The connection of a sample that was silent longest, with a reference, or NULL. *left: slots that the search may
+ * still look at; a connection costs as much as several.
+ */
+static struct rxw_connection *find_victim(struct rxw_shard *t, int *left, unsigned *at, uint64_t now)
 {
 	uint64_t longest = now > SILENT_MIN ? now - SILENT_MIN : 0;
 	struct rxw_connection *victim = NULL;
-	unsigned looked = 0;
+	unsigned n;
 
 	rxw_table_lock(t);
-	for (unsigned i = 0; i < CHAINS && looked < SAMPLE_SIZE; i++) {
+	n = rxw_conntable_chains(&t->table);
+	for (; n && *left > 0; n--, --*left) {
 		struct rxw_pconn *p =
 			rxw_conntable_chain(&t->table, (*at)++ % rxw_conntable_chains(&t->table));
 
-		for (; p; p = p->links.hash_next, looked++) {
+		for (; p; p = p->links.hash_next) {
 			struct rxw_connection *c = rxw_conn_of(p);
 			uint64_t since;
 
+			*left -= CHAINS / SAMPLE_SIZE;
 			rxw_conn_lock(c);
 			since = unused_since(c);
 			rxw_conn_unlock(c);
@@ -113,15 +119,16 @@ static bool evict(struct rxw_shard *s, struct rxw_connection *victim, uint64_t n
 	return true;
 }
 
-/* False: no table has a connection that may be evicted. */
+/* False: a search found no connection that may be evicted. */
 static bool evict_one(struct rxw_shard *s, uint64_t now)
 {
 	struct rxw_endpoint *ep = s->ep;
 	struct rxw_shard_admit *b = &s->admit;
+	int left = CHAINS;
 
-	for (unsigned i = 0; i < ep->shard_count; i++) {
+	for (unsigned i = 0; i < ep->shard_count && left > 0; i++) {
 		struct rxw_shard *t = &ep->shard[b->idle_table++ % ep->shard_count];
-		struct rxw_connection *victim = find_victim(t, &b->idle_slot, now);
+		struct rxw_connection *victim = find_victim(t, &left, &b->idle_slot, now);
 		bool gone;
 
 		if (!victim)
@@ -134,17 +141,22 @@ static bool evict_one(struct rxw_shard *s, uint64_t now)
 	return false;
 }
 
+__attribute__((cold))
 void rxw_evict_idle(struct rxw_shard *s, uint64_t now)
 {
 	struct rxw_shard_admit *b = &s->admit;
 
 	if (now < b->idle_at)
 		return;
-	for (unsigned i = 0; i < EVICT_MAX && rxw_must_evict(s->ep); i++)
+	for (unsigned i = 0; i < EVICT_MAX && rxw_must_evict(s->ep); i++) {
 		if (!evict_one(s, now)) {
-			b->idle_at = now + RETRY_AFTER;
+			b->idle_at = now + (++b->in_vain * SAMPLE_SIZE < atomic_load(&s->ep->connections)
+						    ? RETRY_AFTER
+						    : RETRY_LATER);
 			return;
 		}
+		b->in_vain = 0;
+	}
 }
 
 bool rxw_room_for_connection(struct rxw_shard *s, uint64_t now)

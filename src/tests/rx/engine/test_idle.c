@@ -155,6 +155,62 @@ START_TEST(all_are_busy)
 }
 END_TEST
 
+/*
+ * While no connection may be evicted, the search for one costs little: it looks at a few slots of the tables, whatever
+ * their number, and less often once it has looked at all connections.
+ */
+START_TEST(vain_searches)
+{
+	rxw_connection *first, *c[BOUND + 1];
+	rxw_call *call[BOUND + 1];
+	uint64_t one = 1, now;
+	struct rxw_shard_admit *b;
+	unsigned slots;
+
+	h_open(&bed, &(struct h_options){.server = "connections-max=16 listeners=4 workers-max=32 "
+						   "reserved-peers=0 dead-ms=60000",
+					 .client = "dead-ms=60000"});
+	first = h_connect(&bed, H_SERVICE);
+	fetch(first);
+	h_wait_for(ended, &one, "the address to be proven");
+	for (unsigned i = 0; i < BOUND + 1; i++) {
+		c[i] = h_connect(&bed, H_SERVICE);
+		call[i] = wait_at_gate(c[i]);
+		h_gate_arrived(&bed, i + 1);
+	}
+	/* Only this test searches, with its own clock. */
+	atomic_store(&bed.server->quit, true);
+	for (unsigned i = 0; i < 4; i++)
+		rxw_shard_stop(&bed.server->shard[i]);
+	b = &bed.server->shard[0].admit;
+	now = rxw_now() + 2 * RXW_SEC;
+	rxw_evict_idle(&bed.server->shard[0], now);
+	ck_assert(rxw_must_evict(bed.server));
+	for (unsigned i = 0; i < 10; i++) {
+		slots = b->idle_slot;
+		now = b->idle_at;
+		rxw_evict_idle(&bed.server->shard[0], now);
+		ck_assert_uint_le(b->idle_slot - slots, 256);
+		/* All connections were looked at. */
+		ck_assert_uint_ge(b->idle_at - now, 100 * RXW_MS);
+	}
+	/* Many others may have been overlooked. */
+	atomic_fetch_add(&bed.server->connections, 10000);
+	b->in_vain = 0;
+	now = b->idle_at;
+	rxw_evict_idle(&bed.server->shard[0], now);
+	ck_assert_uint_eq(b->idle_at - now, 10 * RXW_MS);
+	atomic_fetch_sub(&bed.server->connections, 10000);
+	h_gate_open(&bed);
+	for (unsigned i = 0; i < BOUND + 1; i++) {
+		rxw_call_end(call[i], RXW_USER_ABORT, NULL);
+		rxw_connection_release(c[i]);
+	}
+	rxw_connection_release(first);
+	h_close(&bed);
+}
+END_TEST
+
 /* Connections whose call numbers are used up are replaced; without a pool, the caller is told so. */
 START_TEST(numbers_used_up)
 {
@@ -187,4 +243,4 @@ START_TEST(numbers_used_up)
 END_TEST
 
 TEST_MAIN_WITHIN(200, "idle connections", numbers_used_up, who_is_silent_longest_goes, with_a_token,
-	  all_are_busy)
+	  all_are_busy, vain_searches)
