@@ -208,15 +208,25 @@ static bool grow_log(struct rxw_sent *b, struct rxw_pool *pool)
 	return room <= LOG_MOST && pool != NULL && resize_log(b, pool, room);
 }
 
-/* A peer may take its time for the few packets that are left, and nobody is charged for this memory. */
+/* The room for so many, if that is much less than there is. */
+static __attribute__((noinline)) uint32_t smaller(uint32_t room, uint32_t used)
+{
+	while (room >= LARGE && used < room / 8)
+		room /= 4;
+	return room;
+}
+
+/*
+ * A peer may take its time for the packets that are left. Their data are charged, this memory is not: so it must not
+ * be much more than that.
+ */
 static __attribute__((cold)) void shrink(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una,
-					 uint32_t nxt)
+					 uint32_t nxt, uint32_t used)
 {
 	compact_log(b, una);
-	if (b->log_room >= LARGE && b->log_count <= b->log_room / 16)
-		resize_log(b, pool, b->log_room / 16);
-	if (b->room >= LARGE)
-		resize_packets(b, pool, una, nxt, b->room / 16);
+	if (smaller(b->log_room, b->log_count) < b->log_room)
+		resize_log(b, pool, smaller(b->log_room, b->log_count));
+	resize_packets(b, pool, una, nxt, smaller(b->room, used));
 }
 
 bool rxw_sent_reserve(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una, uint32_t nxt,
@@ -224,8 +234,8 @@ bool rxw_sent_reserve(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una, u
 {
 	if (!rxw_sent_begin(b, pool))
 		return false;
-	if (b->room >= LARGE && nxt + count - una < b->room / 64 && pool != NULL)
-		shrink(b, pool, una, nxt);
+	if (smaller(b->room, nxt + count - una) < b->room && pool != NULL)
+		shrink(b, pool, una, nxt, nxt + count - una);
 	while (nxt + count - una > b->room)
 		if (!grow_packets(b, pool, una, nxt))
 			return false;

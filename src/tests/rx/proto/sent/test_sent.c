@@ -199,6 +199,38 @@ START_TEST(log_is_bounded)
 }
 END_TEST
 
+/* What is left of a wide window keeps no more than a KiB for each packet, whose data are charged. */
+START_TEST(some_are_left)
+{
+	const uint32_t most = 30000;
+
+	for (uint32_t left = most; left > 100; left -= left / 4) {
+		size_t bytes;
+
+		bench_init(&b, true);
+		memset(model, 0, sizeof(model));
+		rxw_sent_init(&s);
+		una = nxt = 1;
+		order = serial = 1;
+		while (nxt < most)
+			put(nxt, 1);
+		/* All are sent again, the peer has all but the last ones, and the first of those is lost. */
+		for (uint32_t seq = una; seq < nxt; seq++)
+			put(seq, 1);
+		rxw_sent_forget(&s, una, nxt - left / 2);
+		una = nxt - left / 2;
+		for (unsigned i = 0; i < 4; i++)
+			put(una, 1);
+		bytes = s.buf->cap + s.log_buf->cap;
+		ck_assert_msg(bytes < 600000 || bytes <= left / 2 * 1024, "%zu bytes for %u packets",
+			      bytes, left / 2);
+		check_orders();
+		rxw_sent_fini(&s);
+		bench_free(&b);
+	}
+}
+END_TEST
+
 /* A window of single transmissions, of which all but a few were acknowledged: they keep little memory. */
 START_TEST(few_are_left)
 {
@@ -241,5 +273,6 @@ int main(void)
 	tcase_add_test(tcase, burst_in_two_words);
 	tcase_add_test(tcase, log_is_bounded);
 	tcase_add_test(tcase, few_are_left);
+	tcase_add_test(tcase, some_are_left);
 	return bench_main(suite);
 }
