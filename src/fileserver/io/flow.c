@@ -332,6 +332,7 @@ static void end_flow(struct asker *asker)
 	readers->stats.bytes_cached += flow->cached;
 	readers->active -= flow->ahead_bytes > 0;
 	readers->flows--;
+	fsd_share_give(&readers->callers, &flow->base.caller->share);
 	pthread_mutex_unlock(&readers->lock);
 	flow->done(flow->base.source, flow->result); /* no callback runs from now on */
 	free(flow);
@@ -393,6 +394,25 @@ static void visit_flow(void *arg)
 		run_flow(flow, true);
 }
 
+/* False: no memory. */
+static bool enter_caller(struct fsd_readers *readers, const struct fsd_share_key *key,
+			 struct asker *asker)
+{
+	pthread_mutex_lock(&readers->lock);
+	asker->caller = (struct caller *)fsd_share_take(&readers->callers, key, SIZE_MAX);
+	readers->flows += asker->caller != NULL;
+	pthread_mutex_unlock(&readers->lock);
+	return asker->caller != NULL;
+}
+
+static void leave_caller(struct fsd_readers *readers, const struct asker *asker)
+{
+	pthread_mutex_lock(&readers->lock);
+	fsd_share_give(&readers->callers, &asker->caller->share);
+	readers->flows--;
+	pthread_mutex_unlock(&readers->lock);
+}
+
 int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
 		   uint64_t length, struct fsd_stream *stream,
 		   void (*done)(struct fsd_source *source, int result))
@@ -411,13 +431,15 @@ int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint6
 	flow->offset = flow->waited = offset;
 	flow->left = length;
 	atomic_store(&flow->base.visits, 1);
-	if (stream->ops->watch && stream->ops->watch(stream, visit_flow, flow) < 0) {
+	if (!enter_caller(readers, &stream->caller, &flow->base)) {
 		free(flow);
 		return -ENOMEM;
 	}
-	pthread_mutex_lock(&readers->lock);
-	readers->flows++;
-	pthread_mutex_unlock(&readers->lock);
+	if (stream->ops->watch && stream->ops->watch(stream, visit_flow, flow) < 0) {
+		leave_caller(readers, &flow->base);
+		free(flow);
+		return -ENOMEM;
+	}
 	run_flow(flow, false);
 	return 0;
 }

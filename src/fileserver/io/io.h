@@ -35,6 +35,7 @@ struct fsd_stream_ops {
 
 struct fsd_stream {
 	const struct fsd_stream_ops *ops;
+	struct fsd_share_key caller; /* flows take turns with those of others */
 	/* of a stream into a reply */
 	rxw_call *call;
 	void (*visit)(void *arg);

@@ -10,8 +10,16 @@
 
 #define DEPTH_MAX 8
 
+/* Who has flows. The lock of the pool covers it. */
+struct caller {
+	struct fsd_share share;		 /* its flows */
+	struct chunk *waiting, **newest; /* in this order; no chunks: `newest` is void */
+	struct caller *next;		 /* has chunks that wait, too */
+};
+
 /* For whom reads are done: the part of a flow that readers know. */
 struct asker {
+	struct caller *caller;
 	struct fsd_source *source;
 	uint64_t number; /* in the time line */
 	/* The thread that raises it from 0 runs the flow. Since that thread last began. */
@@ -23,7 +31,7 @@ struct asker {
 
 /* One read by a reader thread. From fsd_chunk_post() until `done` it belongs to the pool. */
 struct chunk {
-	struct chunk *next; /* in the pool's queue */
+	struct chunk *next; /* of the caller, that waits */
 	struct asker *asker;
 	uint8_t *data;
 	size_t want;
@@ -44,8 +52,9 @@ struct fsd_readers {
 	size_t memory;		       /* constant: bytes of all buffers */
 	pthread_mutex_t lock;	       /* covers everything below, and `done` and `result` of chunks */
 	pthread_cond_t work;
-	struct chunk *head, **tail;
-	unsigned queued; /* chunks in the queue */
+	struct fsd_shares callers;
+	struct caller *head, **tail; /* have chunks that wait, one read a turn */
+	unsigned queued;	     /* these chunks */
 	unsigned threads, idle;
 	pthread_t *ids;
 	bool stop;
@@ -60,7 +69,7 @@ struct fsd_readers {
  */
 bool fsd_chunk_post(struct fsd_readers *readers, struct chunk *chunk);
 /*
- * Have a reader end the asker, before it reads for others; nothing else of it is queued. `chunk` is
+ * Have a reader end the asker, before it reads for the same caller; nothing else of it is queued. `chunk` is
  * for the pool's use until then. False: there is no reader thread.
  */
 bool fsd_end_post(struct fsd_readers *readers, struct asker *asker, struct chunk *chunk);

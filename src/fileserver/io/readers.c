@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool of threads that read from the disk for flows. */
+/* The pool of threads that read from the disk for flows. Callers take turns, whatever the number of their flows. */
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "common/clock.h"
 #include "common/cpus.h"
 #include "fileserver/io/private.h"
@@ -44,25 +45,78 @@ static void note_chunk(struct fsd_readers *readers, const struct chunk *chunk, b
 	fsd_timeline_add(readers->timeline, &moment);
 }
 
-/* With the lock held. */
+/* -- the queue; with the lock held -- */
+
+static void append_caller(struct fsd_readers *readers, struct caller *caller)
+{
+	caller->next = NULL;
+	*readers->tail = caller;
+	readers->tail = &caller->next;
+}
+
+static void prepend_caller(struct fsd_readers *readers, struct caller *caller)
+{
+	caller->next = readers->head;
+	readers->head = caller;
+	if (!caller->next)
+		readers->tail = &caller->next;
+}
+
+static void append_chunk(struct fsd_readers *readers, struct chunk *chunk)
+{
+	struct caller *caller = chunk->asker->caller;
+
+	chunk->next = NULL;
+	if (!caller->waiting) {
+		caller->newest = &caller->waiting;
+		append_caller(readers, caller);
+	}
+	*caller->newest = chunk;
+	caller->newest = &chunk->next;
+}
+
+/* Before the other ones of its caller. If there are none, it does not wait for others. */
+static void prepend_chunk(struct fsd_readers *readers, struct chunk *chunk)
+{
+	struct caller *caller = chunk->asker->caller;
+
+	chunk->next = caller->waiting;
+	if (!caller->waiting) {
+		caller->newest = &chunk->next;
+		prepend_caller(readers, caller);
+	}
+	caller->waiting = chunk;
+}
+
+/* The first one of the caller whose turn it is, which is the last one then. */
+static struct chunk *pop_chunk(struct fsd_readers *readers)
+{
+	struct caller *caller = readers->head;
+	struct chunk *chunk = caller->waiting;
+
+	readers->head = caller->next;
+	if (!readers->head)
+		readers->tail = &readers->head;
+	caller->waiting = chunk->next;
+	if (caller->waiting)
+		append_caller(readers, caller);
+	return chunk;
+}
+
 static struct chunk *next_chunk(struct fsd_readers *readers)
 {
-	struct chunk *chunk;
-
 	while (!readers->head && !readers->stop) {
 		readers->idle++;
 		pthread_cond_wait(&readers->work, &readers->lock);
 		readers->idle--;
 	}
-	chunk = readers->head;
-	if (!chunk)
-		return NULL;
-	readers->head = chunk->next;
 	if (!readers->head)
-		readers->tail = &readers->head;
+		return NULL;
 	readers->queued--;
-	return chunk;
+	return pop_chunk(readers);
 }
+
+/* -- threads -- */
 
 /*
  * With the lock held: it may be taken and freed, with its asker, as soon as the lock is released. Returns
@@ -121,13 +175,16 @@ struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory,
 				      struct fsd_timeline *timeline)
 {
 	struct fsd_readers *readers = calloc(1, sizeof(*readers));
+	uint64_t secret[2] = {0};
 
 	if (!readers)
 		return NULL;
 	readers->threads_max = threads ? threads : 1;
 	readers->processors = cpus_allowed();
 	readers->ids = calloc(readers->threads_max, sizeof(*readers->ids));
-	if (!readers->ids) {
+	if (!readers->ids || rxw_random(secret, sizeof(secret)) ||
+	    !fsd_shares_init(&readers->callers, sizeof(struct caller), secret)) {
+		free(readers->ids);
 		free(readers);
 		return NULL;
 	}
@@ -151,6 +208,7 @@ void fsd_readers_stop(struct fsd_readers *readers)
 		pthread_join(readers->ids[i], NULL);
 	pthread_cond_destroy(&readers->work);
 	pthread_mutex_destroy(&readers->lock);
+	fsd_shares_fini(&readers->callers);
 	free(readers->ids);
 	free(readers);
 }
@@ -180,9 +238,7 @@ bool fsd_chunk_post(struct fsd_readers *readers, struct chunk *chunk)
 	pthread_mutex_lock(&readers->lock);
 	possible = provide_reader(readers);
 	if (possible) {
-		chunk->next = NULL;
-		*readers->tail = chunk;
-		readers->tail = &chunk->next;
+		append_chunk(readers, chunk);
 		readers->queued++;
 		pthread_cond_signal(&readers->work);
 	}
@@ -197,10 +253,8 @@ bool fsd_end_post(struct fsd_readers *readers, struct asker *asker, struct chunk
 	pthread_mutex_lock(&readers->lock);
 	possible = provide_reader(readers);
 	if (possible) {
-		*chunk = (struct chunk){.asker = asker, .last = true, .next = readers->head};
-		readers->head = chunk;
-		if (!chunk->next)
-			readers->tail = &chunk->next;
+		*chunk = (struct chunk){.asker = asker, .last = true};
+		prepend_chunk(readers, chunk);
 		readers->queued++;
 		pthread_cond_signal(&readers->work);
 	}

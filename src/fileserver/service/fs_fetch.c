@@ -264,6 +264,7 @@ static int send_without_thread(const struct fetch *fetch)
 		return -ENOMEM;
 	*copy = *fetch;
 	copy->stream.ops = &noting_ops;
+	fsd_share_of_address(&fetch->call->running.peer, &copy->stream.caller);
 	rc = take_place(copy);
 	if (rc) {
 		free(copy);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of flows and their readers: bytes, reading ahead, limits, windows, failures. */
 #include "tests/fileserver/fixture.h"
+#include "fileserver/io/private.h"
 #include "tests/main.h"
 
 #include <errno.h>
@@ -394,6 +395,135 @@ START_TEST(readers_are_not_kept)
 }
 END_TEST
 
+/* -- callers -- */
+
+#define CROWD 100
+
+/* Flows of two callers with one reader thread, which waits in the first read until all reads are queued. */
+static struct line_up {
+	struct paced_call first[CROWD], second;
+	pthread_mutex_t lock; /* covers the rest */
+	pthread_cond_t opened;
+	bool open;
+	unsigned begun, of_second; /* reads and ends; before that of the second caller */
+} line_up;
+
+static void pass_line(const struct fsd_source *source)
+{
+	pthread_mutex_lock(&line_up.lock);
+	line_up.begun++;
+	if (source == &line_up.second.source && !line_up.of_second)
+		line_up.of_second = line_up.begun;
+	while (!line_up.open)
+		pthread_cond_wait(&line_up.opened, &line_up.lock);
+	pthread_mutex_unlock(&line_up.lock);
+}
+
+static ssize_t read_in_line(struct fsd_source *source, const struct iovec *iov, int count,
+			    uint64_t offset, bool cached)
+{
+	if (cached)
+		return -EAGAIN;
+	pass_line(source);
+	return read_paced(source, iov, count, offset, false);
+}
+
+static const struct fsd_source_ops line_ops = {.read = read_in_line};
+
+static void end_in_line(struct fsd_source *source, int result)
+{
+	pass_line(source);
+	end_paced(source, result);
+}
+
+static void setup_line(void)
+{
+	line_up.open = false;
+	line_up.begun = line_up.of_second = 0;
+	setup(MIB, 0, 1, 64 * MIB);
+}
+
+static void begin_in_line(struct paced_call *call, uint8_t caller, const struct fsd_source_ops *ops,
+			  bool lost)
+{
+	*call = (struct paced_call){.source.ops = ops, .step = 1};
+	memory_stream_init(&call->m);
+	call->m.stream.caller.bytes[0] = caller;
+	call->m.discard = true;
+	call->m.has_window = lost;
+	call->m.fail_at = lost;
+	pthread_mutex_init(&call->callback, NULL);
+	ck_assert_int_eq(
+		fsd_flow_start(readers, &call->source, 0, COLD, &call->m.stream, end_in_line), 0);
+}
+
+static void await_begun(unsigned begun)
+{
+	bool enough = false;
+
+	while (!enough) {
+		pthread_mutex_lock(&line_up.lock);
+		enough = line_up.begun >= begun;
+		pthread_mutex_unlock(&line_up.lock);
+		usleep(100);
+	}
+}
+
+static void open_line(void)
+{
+	pthread_mutex_lock(&line_up.lock);
+	line_up.open = true;
+	pthread_cond_broadcast(&line_up.opened);
+	pthread_mutex_unlock(&line_up.lock);
+}
+
+static void end_line(void)
+{
+	for (unsigned i = 0; i < CROWD; i++)
+		while (!line_up.first[i].over)
+			usleep(100);
+	while (!line_up.second.over)
+		usleep(100);
+	ck_assert_int_eq(line_up.second.result, 0);
+	for (unsigned i = 0; i < CROWD; i++)
+		memory_stream_free(&line_up.first[i].m);
+	memory_stream_free(&line_up.second.m);
+	ck_assert_uint_eq(readers->callers.count, 0);
+	teardown();
+}
+
+/* A caller with very many cold flows delays another one by two reads, and the ends of these flows. */
+START_TEST(callers_take_turns)
+{
+	setup_line();
+	for (unsigned i = 0; i < CROWD; i++)
+		begin_in_line(&line_up.first[i], 1, &line_ops, false);
+	await_begun(1);
+	begin_in_line(&line_up.second, 2, &line_ops, false);
+	open_line();
+	end_line();
+	ck_assert_uint_le(line_up.of_second, 5);
+}
+END_TEST
+
+/* The same holds if these flows end, which may take time, too. */
+START_TEST(ends_take_turns)
+{
+	setup_line();
+	slow->cached_below = MIB;
+	for (unsigned i = 0; i < CROWD; i++)
+		begin_in_line(&line_up.first[i], 1, &paced_ops, true);
+	acknowledge(&line_up.first[0]);
+	begin_in_line(&line_up.second, 2, &line_ops, false);
+	await_begun(1);
+	for (unsigned i = 1; i < CROWD; i++)
+		acknowledge(&line_up.first[i]);
+	open_line();
+	end_line();
+	ck_assert_uint_le(line_up.of_second, 3);
+}
+END_TEST
+
 START_TEST(shrunk_file_is_never_padded)
 {
 	for (int i = 0; i < 2; i++) {
@@ -608,5 +738,6 @@ END_TEST
 TEST_MAIN_WITHIN(120, "readers", bytes_from_disk, bytes_from_cache, cached_beginning,
 		 reads_start_ahead_of_the_wire, memory_limit, many_share_the_memory,
 		 room_comes_in_parts, a_call_ends_while_it_is_read, readers_are_not_kept,
-		 shrunk_file_is_never_padded, disk_error_is_passed_on, dead_call_ends_at_once,
-		 no_read_waits_for_a_send, time_line_is_complete, time_line_file_errors)
+		 callers_take_turns, ends_take_turns, shrunk_file_is_never_padded,
+		 disk_error_is_passed_on, dead_call_ends_at_once, no_read_waits_for_a_send,
+		 time_line_is_complete, time_line_file_errors)
