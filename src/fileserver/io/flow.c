@@ -46,11 +46,9 @@ struct fsd_flow {
 	unsigned cached_reads; /* chunks in a row that came from the page cache */
 	unsigned depth;	       /* intended chunks */
 	bool ahead;	       /* they are posted as long as there are more */
+	bool active;	       /* counted by its caller */
 	size_t chunk_bytes;
-	size_t ahead_bytes;	   /* of a chunk that is read ahead; 0: none was so far */
-	uint8_t *spare[DEPTH_MAX]; /* buffers of spare_bytes that are not in use */
-	unsigned spares;
-	size_t spare_bytes;
+	uint8_t *spare; /* a buffer of chunk_bytes; not charged, so only while the flow runs */
 	int result;
 };
 
@@ -59,17 +57,23 @@ static uint64_t now_ns(const struct fsd_flow *flow)
 	return flow->readers->timeline ? monotonic_ns() : 0;
 }
 
+/* While there are chunks: more are to be posted. */
+static bool wants_more(const struct fsd_flow *flow)
+{
+	return flow->next < flow->offset + flow->left && flow->cached_reads < CACHED_RUN;
+}
+
 static void note_moment(const struct fsd_flow *flow, const char *what, size_t bytes, uint64_t begin)
 {
 	struct fsd_timeline *timeline = flow->readers->timeline;
-	bool goes_on = flow->next < flow->offset + flow->left && flow->cached_reads < CACHED_RUN;
 	struct fsd_moment moment = {.send = flow->base.number,
 				    .what = what,
 				    .offset = flow->offset,
 				    .bytes = bytes,
 				    .begin_ns = begin,
 				    .ahead = flow->count,
-				    .allowed = flow->count && goes_on ? flow->depth : flow->count};
+				    .allowed = flow->count && wants_more(flow) ? flow->depth
+									       : flow->count};
 
 	if (!timeline)
 		return;
@@ -117,23 +121,59 @@ static ssize_t fill_slots(struct fsd_flow *flow, bool cached)
 
 /* -- from the disk -- */
 
-/* Bytes of buffers that one flow may use. */
-static size_t share_memory(struct fsd_readers *readers, unsigned more)
+/* With the lock held: bytes of buffers that a caller may have. No more than would be free then. */
+static size_t caller_memory(const struct fsd_readers *readers, const struct caller *caller)
 {
+	assert(readers->used <= readers->memory && caller->memory <= readers->used);
+	return (readers->memory - readers->used + caller->memory) / 2;
+}
+
+/* Bytes of buffers that one flow may use: those of a caller that read ahead share what it may have. */
+static size_t flow_memory(struct fsd_flow *flow)
+{
+	struct caller *caller = flow->base.caller;
 	size_t share;
 
-	pthread_mutex_lock(&readers->lock);
-	readers->active += more;
-	share = readers->memory / (readers->active ? readers->active : 1);
-	pthread_mutex_unlock(&readers->lock);
+	pthread_mutex_lock(&flow->readers->lock);
+	caller->active += !flow->active;
+	share = caller_memory(flow->readers, caller) / caller->active;
+	pthread_mutex_unlock(&flow->readers->lock);
+	flow->active = true;
 	return share;
 }
 
+static bool charge_memory(struct fsd_flow *flow, size_t bytes)
+{
+	struct fsd_readers *readers = flow->readers;
+	struct caller *caller = flow->base.caller;
+	bool may;
+
+	if (!bytes)
+		return true;
+	pthread_mutex_lock(&readers->lock);
+	may = caller->memory + bytes <= caller_memory(readers, caller);
+	caller->memory += may ? bytes : 0;
+	readers->used += may ? bytes : 0;
+	pthread_mutex_unlock(&readers->lock);
+	return may;
+}
+
+static void return_memory(struct fsd_flow *flow, size_t bytes)
+{
+	if (!bytes)
+		return;
+	pthread_mutex_lock(&flow->readers->lock);
+	flow->base.caller->memory -= bytes;
+	flow->readers->used -= bytes;
+	pthread_mutex_unlock(&flow->readers->lock);
+}
+
+/* 0: too little for what it began with. */
 static void update_depth(struct fsd_flow *flow)
 {
-	size_t depth = share_memory(flow->readers, 0) / flow->chunk_bytes;
+	size_t depth = flow_memory(flow) / flow->chunk_bytes;
 
-	flow->depth = depth < DEPTH_MIN ? DEPTH_MIN : depth > DEPTH_MAX ? DEPTH_MAX : (unsigned)depth;
+	flow->depth = depth < DEPTH_MIN ? 0 : depth > DEPTH_MAX ? DEPTH_MAX : (unsigned)depth;
 }
 
 static bool follows_kernel(const struct fsd_flow *flow)
@@ -152,74 +192,77 @@ static bool follows_kernel(const struct fsd_flow *flow)
 /* Decides how much to read at a time, and whether ahead of the wire. */
 static void choose_chunks(struct fsd_flow *flow)
 {
+	size_t share;
+
 	flow->depth = 1;
 	flow->ahead = false;
 	if (flow->left <= DIRECT_MAX) {
 		flow->chunk_bytes = (size_t)flow->left;
 		return;
 	}
-	if (follows_kernel(flow)) {
-		flow->chunk_bytes = DIRECT_BYTES;
+	flow->chunk_bytes = DIRECT_BYTES;
+	if (follows_kernel(flow))
 		return;
-	}
-	if (!flow->ahead_bytes) {
-		size_t share = share_memory(flow->readers, 1);
-
-		flow->ahead_bytes = CHUNK_MAX;
-		while (flow->ahead_bytes > CHUNK_MIN && flow->ahead_bytes * 4 > share)
-			flow->ahead_bytes /= 2;
-	}
+	share = flow_memory(flow);
+	if (share < DEPTH_MIN * CHUNK_MIN)
+		return;
 	flow->ahead = true;
-	flow->chunk_bytes = flow->ahead_bytes;
+	flow->chunk_bytes = CHUNK_MAX;
+	while (flow->chunk_bytes > CHUNK_MIN && flow->chunk_bytes * 4 > share)
+		flow->chunk_bytes /= 2;
+}
+
+static void drop_spare(struct fsd_flow *flow)
+{
+	free(flow->spare);
+	flow->spare = NULL;
 }
 
 static uint8_t *take_buffer(struct fsd_flow *flow)
 {
-	if (flow->spare_bytes < flow->chunk_bytes) {
-		while (flow->spares)
-			free(flow->spare[--flow->spares]);
-		flow->spare_bytes = flow->chunk_bytes;
-	}
-	return flow->spares ? flow->spare[--flow->spares] : malloc(flow->spare_bytes);
+	uint8_t *data = flow->spare;
+
+	flow->spare = NULL;
+	return data ? data : malloc(flow->chunk_bytes);
 }
 
-/* Queue the read of the next part. */
+/* Queue the read of the next part. The smallest one is for free: each flow goes on. */
 static bool post_chunk(struct fsd_flow *flow)
 {
 	struct chunk *chunk = &flow->ring[(flow->first + flow->count) % DEPTH_MAX];
+	size_t charge = flow->chunk_bytes > DIRECT_BYTES ? flow->chunk_bytes : 0;
 	uint64_t left = flow->offset + flow->left - flow->next;
 	uint8_t *data;
 
-	assert(flow->count < DEPTH_MAX);
-	data = take_buffer(flow);
-	if (!data)
+	assert(flow->count < DEPTH_MAX && (charge || !flow->count));
+	if (!charge_memory(flow, charge))
 		return false;
+	data = take_buffer(flow);
 	*chunk = (struct chunk){.asker = &flow->base,
 				.data = data,
+				.charge = charge,
 				.offset = flow->next,
 				.want = left < flow->chunk_bytes ? (size_t)left : flow->chunk_bytes,
 				.direct = !flow->ahead,
 				.posted_ns = now_ns(flow)};
-	flow->count++;
-	if (!fsd_chunk_post(flow->readers, chunk)) {
-		flow->count--;
+	if (!data || !fsd_chunk_post(flow->readers, chunk)) {
 		free(data);
+		return_memory(flow, charge);
 		return false;
 	}
+	flow->count++;
 	flow->next += chunk->want;
 	return true;
 }
 
 /* Reads begin as early as possible: before anything is sent, and as soon as a buffer is free. */
-static int post_chunks(struct fsd_flow *flow)
+static void post_chunks(struct fsd_flow *flow)
 {
-	uint64_t end = flow->offset + flow->left;
-
 	update_depth(flow);
-	while (flow->next < end && flow->count < flow->depth && flow->cached_reads < CACHED_RUN)
+	while (wants_more(flow) && flow->count < flow->depth)
 		if (!post_chunk(flow))
-			return flow->count ? 0 : -ENOMEM; /* with those there are */
-	return 0;
+			break; /* with those there are */
+	drop_spare(flow);
 }
 
 /* The next bytes are not in the page cache. */
@@ -230,11 +273,17 @@ static int begin_reading(struct fsd_flow *flow)
 	flow->cached_reads = 0;
 	choose_chunks(flow);
 	if (flow->ahead)
-		return post_chunks(flow);
+		post_chunks(flow);
+	else
+		post_chunk(flow);
+	if (flow->count)
+		return 0;
+	flow->ahead = false;
+	flow->depth = 1;
+	flow->chunk_bytes = DIRECT_BYTES;
 	return post_chunk(flow) ? 0 : -ENOMEM;
 }
 
-/* Its buffer is freed if there are more than `depth`. */
 static void retire_chunk(struct fsd_flow *flow)
 {
 	struct chunk *chunk = &flow->ring[flow->first];
@@ -242,10 +291,11 @@ static void retire_chunk(struct fsd_flow *flow)
 	if (!chunk->cached)
 		flow->waited = flow->offset;
 	flow->cached_reads = chunk->cached ? flow->cached_reads + 1 : 0;
-	if (flow->count + flow->spares > flow->depth || flow->base.over)
-		free(chunk->data);
+	return_memory(flow, chunk->charge);
+	if (flow->ahead && !flow->spare && !flow->base.over)
+		flow->spare = chunk->data;
 	else
-		flow->spare[flow->spares++] = chunk->data;
+		free(chunk->data);
 	flow->written = 0;
 	flow->first = (flow->first + 1) % DEPTH_MAX;
 	flow->count--;
@@ -300,9 +350,11 @@ static ssize_t take_step(struct fsd_flow *flow)
 	int rc;
 
 	if (flow->count) {
-		rc = flow->ahead ? post_chunks(flow) : 0;
-		return rc ? rc : send_chunk(flow);
+		if (flow->ahead)
+			post_chunks(flow);
+		return send_chunk(flow);
 	}
+	drop_spare(flow);
 	n = fill_slots(flow, true);
 	if (n) {
 		flow->cached += n > 0 ? (uint64_t)n : 0;
@@ -326,11 +378,10 @@ static void end_flow(struct asker *asker)
 	struct fsd_flow *flow = (struct fsd_flow *)(void *)asker;
 	struct fsd_readers *readers = flow->readers;
 
-	while (flow->spares)
-		free(flow->spare[--flow->spares]);
+	drop_spare(flow);
 	pthread_mutex_lock(&readers->lock);
 	readers->stats.bytes_cached += flow->cached;
-	readers->active -= flow->ahead_bytes > 0;
+	flow->base.caller->active -= flow->active;
 	readers->flows--;
 	fsd_share_give(&readers->callers, &flow->base.caller->share);
 	pthread_mutex_unlock(&readers->lock);
@@ -357,6 +408,7 @@ static bool go_on(struct fsd_flow *flow, bool receives)
 			atomic_store(&flow->base.over, true);
 		} else if (flow->offset - begin >= TURN && flow->left &&
 			   flow->stream->ops->again(flow->stream) >= 0) {
+			drop_spare(flow); /* there may be no room before long */
 			return true;
 		}
 	}
@@ -374,6 +426,7 @@ static void run_flow(struct fsd_flow *flow, bool receives)
 	unsigned seen = atomic_load(&flow->base.visits), visits;
 
 	while (go_on(flow, receives)) {
+		assert(!flow->spare);
 		visits = atomic_fetch_sub(&flow->base.visits, seen);
 		if (visits == seen)
 			return;

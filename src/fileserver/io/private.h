@@ -15,6 +15,8 @@ struct caller {
 	struct fsd_share share;		 /* its flows */
 	struct chunk *waiting, **newest; /* in this order; no chunks: `newest` is void */
 	struct caller *next;		 /* has chunks that wait, too */
+	size_t memory;			 /* bytes of the buffers of its flows */
+	unsigned active;		 /* flows that read ahead, or would */
 };
 
 /* For whom reads are done: the part of a flow that readers know. */
@@ -34,6 +36,7 @@ struct chunk {
 	struct chunk *next; /* of the caller, that waits */
 	struct asker *asker;
 	uint8_t *data;
+	size_t charge; /* bytes of it that count */
 	size_t want;
 	uint64_t offset;
 	ssize_t result;
@@ -58,8 +61,8 @@ struct fsd_readers {
 	unsigned threads, idle;
 	pthread_t *ids;
 	bool stop;
-	unsigned flows;	 /* in progress */
-	unsigned active; /* of those, the ones that read ahead */
+	unsigned flows; /* in progress */
+	size_t used;	/* bytes of their buffers */
 	struct fsd_reader_stats stats;
 };
 

@@ -30,6 +30,7 @@ static void teardown(void)
 {
 	slow->base.ops->close(file);
 	memory_stream_free(&m);
+	ck_assert_uint_eq(readers->used, 0);
 	fsd_readers_stop(readers);
 	slow->base.ops->destroy(&slow->base);
 }
@@ -177,11 +178,11 @@ START_TEST(memory_limit)
 {
 	unsigned seen = 0;
 
-	setup(64 * MIB, 1, 16, 4 * MIB);
+	setup(64 * MIB, 1, 16, 8 * MIB);
 	m.on_write = count_at_first;
 	m.arg = &seen;
 	ck_assert_int_eq(send_file(readers, file, 0, 64 * MIB, &m.stream), 0);
-	/* 4 MiB in reads of one: four buffers */
+	/* a caller has half of 8 MiB, in reads of one: four buffers */
 	ck_assert_uint_eq(seen, 4);
 	ck_assert_uint_le(slow->most_running, 4);
 	check_bytes(0, 64 * MIB);
@@ -524,6 +525,82 @@ START_TEST(ends_take_turns)
 }
 END_TEST
 
+#define SMALLEST ((size_t)64 << 10) /* what each flow may read, whatever is free */
+#define STALLED	 200
+
+static struct paced_call stalled[STALLED];
+
+/* Its client takes one byte. */
+static void begin_stalled(struct paced_call *call, unsigned caller)
+{
+	*call = (struct paced_call){.source.ops = &paced_ops, .step = 16 * MIB};
+	memory_stream_init(&call->m);
+	memcpy(call->m.stream.caller.bytes, &caller, sizeof(caller));
+	call->m.discard = true;
+	call->m.has_window = true;
+	call->m.window = 1;
+	pthread_mutex_init(&call->callback, NULL);
+	ck_assert_int_eq(
+		fsd_flow_start(readers, &call->source, 0, 16 * MIB, &call->m.stream, end_paced), 0);
+}
+
+/* Nothing else is sent: what was read is in buffers. */
+static size_t bytes_read(void)
+{
+	struct fsd_reader_stats stats;
+	bool idle = false;
+
+	while (!idle) {
+		usleep(100);
+		pthread_mutex_lock(&readers->lock);
+		idle = !readers->queued && readers->idle == readers->threads;
+		pthread_mutex_unlock(&readers->lock);
+	}
+	fsd_readers_stats(readers, &stats);
+	return stats.bytes_ahead + stats.bytes_direct;
+}
+
+static void end_stalled(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		while (!stalled[i].over)
+			acknowledge(&stalled[i]);
+	for (unsigned i = 0; i < count; i++) {
+		ck_assert_int_eq(stalled[i].result, 0);
+		ck_assert_uint_eq(stalled[i].m.reply_length, 16 * MIB);
+		memory_stream_free(&stalled[i].m);
+	}
+	teardown();
+}
+
+/* However many flows and clients there are, and in which order they come. */
+START_TEST(stalled_flows_share_the_memory)
+{
+	setup(16 * MIB, 0, 4, 8 * MIB);
+	for (unsigned i = 0; i < STALLED; i++)
+		begin_stalled(&stalled[i], i % 50);
+	ck_assert_uint_le(bytes_read(), 8 * MIB + STALLED * SMALLEST);
+	end_stalled(STALLED);
+}
+END_TEST
+
+/* One caller leaves half of it to others. */
+START_TEST(a_caller_leaves_memory)
+{
+	const unsigned crowd = 50;
+	size_t before;
+
+	setup(16 * MIB, 0, 4, 8 * MIB);
+	for (unsigned i = 0; i < crowd; i++)
+		begin_stalled(&stalled[i], 1);
+	before = bytes_read();
+	ck_assert_uint_le(before, 4 * MIB + crowd * SMALLEST);
+	begin_stalled(&stalled[crowd], 2);
+	ck_assert_uint_ge(bytes_read() - before, 2 * MIB);
+	end_stalled(crowd + 1);
+}
+END_TEST
+
 START_TEST(shrunk_file_is_never_padded)
 {
 	for (int i = 0; i < 2; i++) {
@@ -656,7 +733,7 @@ START_TEST(no_read_waits_for_a_send)
 		size_t memory;
 		unsigned depth;
 		uint64_t chunk;
-	} cases[] = {{64 * MIB, 8, MIB}, {4 * MIB, 4, MIB}, {1 * MIB, 4, 256 << 10}};
+	} cases[] = {{64 * MIB, 8, MIB}, {8 * MIB, 4, MIB}, {2 * MIB, 4, 256 << 10}};
 	static struct line lines[1024];
 	const uint64_t size = 24 * MIB;
 
@@ -738,6 +815,7 @@ END_TEST
 TEST_MAIN_WITHIN(120, "readers", bytes_from_disk, bytes_from_cache, cached_beginning,
 		 reads_start_ahead_of_the_wire, memory_limit, many_share_the_memory,
 		 room_comes_in_parts, a_call_ends_while_it_is_read, readers_are_not_kept,
-		 callers_take_turns, ends_take_turns, shrunk_file_is_never_padded,
-		 disk_error_is_passed_on, dead_call_ends_at_once, no_read_waits_for_a_send,
-		 time_line_is_complete, time_line_file_errors)
+		 callers_take_turns, ends_take_turns, stalled_flows_share_the_memory,
+		 a_caller_leaves_memory, shrunk_file_is_never_padded, disk_error_is_passed_on,
+		 dead_call_ends_at_once, no_read_waits_for_a_send, time_line_is_complete,
+		 time_line_file_errors)
