@@ -13,6 +13,7 @@
 #include "common/clock.h"
 
 #define PERIOD_NS (FSD_PLACE_PERIOD * (uint64_t)NS_PER_MS)
+#define LOOKS	  64 /* places that a newcomer is compared with */
 
 bool fsd_places_init(struct fsd_places *all, unsigned max)
 {
@@ -149,17 +150,19 @@ static bool may_take(const struct fsd_places *all, const struct newcomer *newcom
 	return all->count == all->max && of->address->count > newcomer->address;
 }
 
-/* The slowest one whose place may be taken, or NULL. */
-static struct fsd_place *find_slow(const struct fsd_places *all, const struct newcomer *newcomer,
+/* The slowest one of the next ones whose place may be taken, or NULL. */
+static struct fsd_place *find_slow(struct fsd_places *all, const struct newcomer *newcomer,
 				   uint64_t now)
 {
+	unsigned looks = all->count < LOOKS ? all->count : LOOKS;
 	struct fsd_place *slowest = NULL;
 	uint64_t least = FSD_PLACE_RATE;
 
-	for (unsigned i = 0; i < all->count; i++) {
-		struct fsd_place *of = all->place[i];
+	for (unsigned i = 0; i < looks; i++) {
+		struct fsd_place *of = all->place[all->next % all->count];
 		uint64_t rate = least;
 
+		all->next = (all->next + 1) % all->count;
 		if (of->open && may_take(all, newcomer, of))
 			rate = rate_of(of, now);
 		if (rate < least) {

@@ -51,6 +51,7 @@ struct fsd_places {
 	pthread_cond_t unpinned;
 	unsigned count;
 	struct fsd_place **place;	     /* room for one more than `max` */
+	unsigned next;			     /* is looked at next, whether it is slow */
 	struct fsd_shares addresses, clients; /* of all places */
 };
 
@@ -66,7 +67,8 @@ enum fsd_entry {
 /*
  * A place for a call; to be left. A client gets one while it has fewer than are free. If it does not, it may get that of
  * the slowest of the slow ones: among those of the same address, whose client has more places; and if no place at all is
- * free, also among those of addresses that have more places. `now`: monotonic ns.
+ * free, also among those of addresses that have more places. Each such call is compared with 64 places, the next one with
+ * the next 64. `now`: monotonic ns.
  */
 enum fsd_entry fsd_place_enter(struct fsd_places *all, struct fsd_place *place, rxw_call *rx,
 			       const struct sockaddr_storage *peer, uint64_t now);

@@ -210,4 +210,69 @@ START_TEST(translated)
 }
 END_TEST
 
-TEST_MAIN("places of stores", shares, addresses, slow_while_free, slowest, waits, translated)
+/* -- many places -- */
+
+int __real_pthread_mutex_lock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock);
+
+static unsigned locked;
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
+{
+	locked++;
+	return __real_pthread_mutex_lock(lock);
+}
+
+static struct fsd_place many[FSD_FLOWS_MAX + 1];
+
+static enum fsd_entry enter_many(unsigned i, unsigned address_number, uint64_t now)
+{
+	struct sockaddr_storage peer = address("10.0.0.0", 1);
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&peer;
+
+	v4->sin_addr.s_addr |= htonl(address_number);
+	return fsd_place_enter(&all, &many[i], NULL, &peer, now);
+}
+
+/* One of each address. Only one waits for its client, or all do. */
+static void fill_many(unsigned slow)
+{
+	setup(FSD_FLOWS_MAX);
+	for (unsigned i = 0; i < FSD_FLOWS_MAX; i++) {
+		ck_assert_int_eq(enter_many(i, i, 1), FSD_ENTRY_FREE);
+		if (slow == FSD_FLOWS_MAX || i == slow)
+			fsd_place_wait(&many[i], 1);
+	}
+}
+
+/* A call that finds no place does not look at all of them with the lock. */
+START_TEST(looks_at_few)
+{
+	fill_many(FSD_FLOWS_MAX);
+	locked = 0;
+	ck_assert_int_eq(enter_many(FSD_FLOWS_MAX, FSD_FLOWS_MAX, 1 + PERIOD), FSD_ENTRY_TAKEN);
+	ck_assert_uint_le(locked, 64 + 2);
+	for (unsigned i = 0; i < FSD_FLOWS_MAX; i++)
+		if (many[i].lost)
+			fsd_place_leave(&all, &many[i]);
+	teardown();
+}
+END_TEST
+
+/* But as often as it is repeated, it looks at other ones. */
+START_TEST(looks_at_all)
+{
+	const unsigned slow = FSD_FLOWS_MAX - 5;
+	unsigned tries = 1;
+
+	fill_many(slow);
+	while (enter_many(FSD_FLOWS_MAX, FSD_FLOWS_MAX, 1 + PERIOD) == FSD_ENTRY_REFUSED)
+		ck_assert_uint_le(++tries, FSD_FLOWS_MAX / 64);
+	ck_assert(many[slow].lost);
+	fsd_place_leave(&all, &many[slow]);
+	teardown();
+}
+END_TEST
+
+TEST_MAIN("places of stores", shares, addresses, slow_while_free, slowest, waits, translated,
+	  looks_at_few, looks_at_all)
