@@ -12,6 +12,8 @@
 #define VOLUME_S      7200 /* duration of a promise on a whole volume */
 #define RECLAIM_TRIES 8
 #define FEW_HOLDERS   4
+#define STEP	      256   /* promises that a client gives up in a row, with the lock held */
+#define PAUSE_NS      50000 /* between these */
 
 static uint64_t hash_object(const void *item, const uint64_t secret[2])
 {
@@ -505,14 +507,52 @@ void fsd_promise_undo(struct fsd_clients *clients, const struct fsd_caller *call
 	pthread_mutex_unlock(&clients->lock);
 }
 
+static bool is_until(const struct promise *promise, uint64_t until)
+{
+	return promise && promise->number <= until;
+}
+
+/* Remove some, and none that was broken later. Returns whether there may be more. */
+static bool drop_some(struct fsd_clients *clients, struct fsd_host *host, uint64_t until,
+		      size_t *left)
+{
+	for (unsigned i = 0; i < STEP && *left; i++, --*left) {
+		struct promise *promise = host->promises;
+
+		if (!promise)
+			promise = is_until(host->owed, until) ? host->owed : host->sent;
+		if (!is_until(promise, until))
+			return false;
+		fsd_promise_remove(clients, promise);
+	}
+	return *left;
+}
+
+/*
+ * A client may have very many, and others need the lock. Meanwhile it may get new ones and be told about those that
+ * were broken.
+ */
 void fsd_promise_drop_all(struct fsd_clients *clients, const struct fsd_caller *caller)
 {
-	if (!caller->host)
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	struct fsd_host *host = caller->host;
+	uint64_t until;
+	size_t left;
+
+	if (!host)
 		return;
 	pthread_mutex_lock(&clients->lock);
-	fsd_host_forget_promises(clients, caller->host);
-	if (caller->host->state == HOST_UP)
-		caller->host->promised_until = 0;
+	until = host->owed_total;
+	left = host->promise_count;
+	while (drop_some(clients, host, until, &left)) {
+		pthread_mutex_unlock(&clients->lock);
+		/* A thread that was woken for the lock would come too late. */
+		nanosleep(&pause, NULL);
+		pthread_mutex_lock(&clients->lock);
+	}
+	fsd_host_told(host, until);
+	if (host->state == HOST_UP && !host->promise_count)
+		host->promised_until = 0;
 	clients->stats.dropped_all++;
 	pthread_mutex_unlock(&clients->lock);
 }

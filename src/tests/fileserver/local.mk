@@ -15,6 +15,8 @@ check_tests += src/tests/fileserver/callbacks/test_clients
 src_tests_fileserver_callbacks_test_clients_SOURCES = \
 	src/tests/fileserver/callbacks/test_clients.c $(fileserver_test_fixture)
 src_tests_fileserver_callbacks_test_clients_LDADD = $(fileserver_test_libs)
+src_tests_fileserver_callbacks_test_clients_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock
 
 check_tests += src/tests/fileserver/callbacks/test_ledger
 src_tests_fileserver_callbacks_test_ledger_SOURCES = \

@@ -342,6 +342,90 @@ START_TEST(promises_given_up)
 }
 END_TEST
 
+/* -- locks: what happens between two of them -- */
+
+#define GIVEN 1500
+
+int __real_pthread_mutex_lock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock);
+int __real_pthread_mutex_unlock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock);
+
+static struct {
+	bool on;
+	unsigned unlocks;
+	size_t before, most; /* promises when the lock was taken; removed until it was released */
+	struct fsd_breaking *breaking;
+} watched;
+
+/* While promises are given up, one of the rest is broken, and a new one is made. */
+static void change_meanwhile(void)
+{
+	const struct fsd_break broken = {.fid = fid(2)};
+
+	watched.on = false;
+	watched.breaking = fsd_promise_break_begin(clients, &broken, 1, NULL);
+	ck_assert_ptr_nonnull(watched.breaking);
+	ck_assert_uint_gt(give(1, 2 + 2 * GIVEN, 1000), 0);
+	watched.on = true;
+}
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
+{
+	int rc = __real_pthread_mutex_lock(lock);
+
+	if (watched.on && lock == &clients->lock)
+		watched.before = clients->stats.promises;
+	return rc;
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
+{
+	bool counts = watched.on && lock == &clients->lock;
+	size_t removed = counts ? watched.before - clients->stats.promises : 0;
+	int rc = __real_pthread_mutex_unlock(lock);
+
+	if (!counts)
+		return rc;
+	watched.most = removed > watched.most ? removed : watched.most;
+	if (++watched.unlocks == 2)
+		change_meanwhile();
+	return rc;
+}
+
+/* A client with very many promises gives them up, while others use the table. */
+START_TEST(very_many_given_up)
+{
+	AFSFid f = fid(2 + 2 * GIVEN);
+	struct fsd_clients_stats stats;
+	struct fsd_caller caller;
+	struct fsd_work work;
+
+	setup(10, 4 * GIVEN);
+	bring_up(1, 1000);
+	for (uint32_t v = 0; v < GIVEN; v++)
+		ck_assert_uint_gt(give(1, 2 + 2 * v, 1000), 0);
+	caller = enter(1, 147, 1000);
+	watched.on = true;
+	fsd_promise_drop_all(clients, &caller);
+	watched.on = false;
+	fsd_clients_leave(clients, &caller);
+	ck_assert_uint_le(watched.most, 256);
+	fsd_clients_stats(clients, &stats);
+	ck_assert_uint_eq(stats.promises, 0);
+	ck_assert(!fsd_promise_held(clients, &f));
+	/* The change still waits for the client. */
+	ck_assert(fsd_work_take(clients, &work));
+	ck_assert_int_eq(work.kind, FSD_WORK_BREAK);
+	ck_assert_uint_eq(work.count, 1);
+	done(&work, 0, 1, 1000);
+	ck_assert_uint_eq(fsd_promise_break_end(clients, watched.breaking, 0), 0);
+	ck_assert(!fsd_work_take(clients, &work));
+	ck_assert_uint_gt(give(1, 2, 1000), 0);
+	fsd_clients_destroy(clients);
+}
+END_TEST
+
 START_TEST(full_table_evicts_idle_clients)
 {
 	struct fsd_clients_stats stats;
@@ -1055,10 +1139,10 @@ END_TEST
 
 TEST_MAIN("clients", identity_call_before_promises, silent_clients_not_called_again_soon,
 	  error_numbers_by_client, durations, breaks_reach_holders, one_call_for_many_breaks,
-	  very_many_breaks, failed_break_drops_all_promises, promises_given_up,
+	  very_many_breaks, failed_break_drops_all_promises, promises_given_up, very_many_given_up,
 	  full_table_evicts_idle_clients, full_table_keeps_who_called, host_table_bounded,
-	  sweep_sees_all_and_expires, random_use, older_clients_get_older_calls, idle_clients_probed, idle_for_hours_is_reset,
-	  dead_clients_delay_no_others, promise_shortage_probes_idle_clients,
-	  active_clients_survive_restart, full_disk_moves_no_address, hash_slots_are_secret,
-	  silent_ports_delay_no_others, entries_of_one_address,
-	  active_clients_are_counted_once_a_second)
+	  sweep_sees_all_and_expires, random_use, older_clients_get_older_calls,
+	  idle_clients_probed, idle_for_hours_is_reset, dead_clients_delay_no_others,
+	  promise_shortage_probes_idle_clients, active_clients_survive_restart,
+	  full_disk_moves_no_address, hash_slots_are_secret, silent_ports_delay_no_others,
+	  entries_of_one_address, active_clients_are_counted_once_a_second)
