@@ -615,6 +615,7 @@ static int open_network(struct fsd_server *server, const struct rxw_config *conf
 			  &server->vol, message))
 		return -1;
 	fsd_service_set_endpoint(server->service, server->fs);
+	fsd_service_set_engine(server->service, server->engine, config->memory);
 	callbacks = fsd_callbacks_start(server->fs, server->clients, &server->state.uuid);
 	pthread_mutex_lock(&server->lock);
 	server->callbacks = callbacks;

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <rxwire/call.h>
+#include <rxwire/engine.h>
 #include <rxwire/error.h>
 #include <rxwire/rpc.h>
 #include <rxwire/xdr.h>
@@ -14,8 +16,9 @@
 #include "fileserver/service/fs_handlers.h"
 
 #define LENGTH_MAX  0x7fffffffull /* clients store the length of a reply in 31 bits */
-#define SMALL 32768 /* bytes: as much as any call may queue while there is memory */
-#define PIECES	   1024 /* of a file whose list of pieces takes little memory */
+#define SMALL	    20 /* packets, of a short path: as many as any call may queue while there is memory */
+#define RESULTS	    256	 /* bytes that are sent besides the data, at most */
+#define PIECES	    1024 /* of a file whose list of pieces takes little memory */
 
 /* A fetch in progress; the source of its flow. */
 struct fetch {
@@ -282,13 +285,27 @@ static int send_without_thread(const struct fetch *fetch)
 	return RXW_RPC_DEFERRED;
 }
 
+/*
+ * Whether the thread that sends the reply may have to wait for the client, which may take its time. Once half of the
+ * memory is used (limit_sendq() of the library), all but the first packet waits for an acknowledgement.
+ */
+static bool may_wait(const struct fetch *fetch)
+{
+	const struct fsd_service *service = fetch->call->service;
+	size_t size = rxw_call_packet_size(fetch->call->rx);
+	uint64_t packets = size ? (fetch->length + RESULTS) / size + 1 : 1;
+
+	return packets > SMALL ||
+	       (packets > 1 && rxw_engine_memory(service->engine, NULL) > service->memory / 8 * 3);
+}
+
 static int send_data(struct fetch *fetch)
 {
 	int rc = send_length(fetch, fetch->length);
 
 	if (!rc && fetch->status.kind == STORE_FILE)
 		look_ahead(fetch, fetch->length);
-	if (!rc && fetch->length > SMALL) {
+	if (!rc && may_wait(fetch)) {
 		rc = send_without_thread(fetch);
 		if (rc == RXW_RPC_DEFERRED)
 			return rc;

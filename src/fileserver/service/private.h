@@ -158,8 +158,7 @@ struct fsd_service {
 	struct store *store;
 	bool exported;
 	struct store_volume volume; /* of an exported directory: what of it does not change */
-	struct fsd_rootafs
-		*rootafs; /* NULL: no cell was named, and root.afs is the volume itself */
+	struct fsd_rootafs *rootafs; /* NULL: no cell was named, root.afs is the volume itself */
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
 	struct fsd_watch *watch; /* may be NULL */
@@ -167,11 +166,12 @@ struct fsd_service {
 	struct fsd_guard *guard; /* NULL: everybody may see everything */
 	struct prot *prot;	 /* may be NULL */
 	struct fsd_audit *audit; /* may be NULL */
-	bool audit_reads;
+	bool audit_reads, no_anonymous_writes;
 	struct fsd_locks *locks;
-	bool no_anonymous_writes;
 	_Atomic uint64_t acl_told; /* when that was logged; monotonic ns, 0 = never */
 	rxw_endpoint *fs; /* of the file service, for its counters; may be NULL */
+	const rxw_engine *engine; /* may be NULL: its memory is never short */
+	size_t memory;		  /* of the engine */
 	struct rxw_uuid uuid;
 	uint32_t start_time; /* seconds since 1970 */
 	uint32_t advertise[FSD_ADDRS_MAX];

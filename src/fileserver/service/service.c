@@ -102,6 +102,12 @@ void fsd_service_set_endpoint(struct fsd_service *service, rxw_endpoint *fs)
 	service->fs = fs;
 }
 
+void fsd_service_set_engine(struct fsd_service *service, const rxw_engine *engine, size_t memory)
+{
+	service->engine = engine;
+	service->memory = memory;
+}
+
 void fsd_service_observe(void *arg, const struct rxw_rpc_report *report)
 {
 	struct fsd_service *service = arg;

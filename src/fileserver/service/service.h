@@ -73,6 +73,12 @@ void fsd_service_settle(struct fsd_service *service);
 void fsd_service_set_endpoint(struct fsd_service *service, rxw_endpoint *fs);
 
 /*
+ * The engine of that endpoint, which is for `memory` bytes of packets: when they become short, fetches keep no thread
+ * that would wait for their clients. Before the endpoint receives calls.
+ */
+void fsd_service_set_engine(struct fsd_service *service, const rxw_engine *engine, size_t memory);
+
+/*
  * Handlers for rxw_service_add(), whose context is the struct fsd_service: serve one call of the
  * file service, of the location service (which touches memory only), or of the volume service.
  */

@@ -69,6 +69,11 @@ src_tests_fileserver_service_test_remains_SOURCES = \
 	src/tests/fileserver/service/test_remains.c $(fileserver_shop)
 src_tests_fileserver_service_test_remains_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/service/test_small_fetches
+src_tests_fileserver_service_test_small_fetches_SOURCES = \
+	src/tests/fileserver/service/test_small_fetches.c $(fileserver_test_fixture)
+src_tests_fileserver_service_test_small_fetches_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/service/test_waiting
 src_tests_fileserver_service_test_waiting_SOURCES = \
 	src/tests/fileserver/service/test_waiting.c $(fileserver_shop)
