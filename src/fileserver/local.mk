@@ -6,7 +6,7 @@ fileserver_sources =
 fileserver_sources += \
 	src/fileserver/base/base.h src/fileserver/base/limit.c \
 	src/fileserver/base/log.c src/fileserver/base/pool.c \
-	src/fileserver/base/share.c
+	src/fileserver/base/share.c src/fileserver/base/trim.c
 fileserver_sources += \
 	src/fileserver/guard/guard.c src/fileserver/guard/guard.h
 fileserver_sources += \

@@ -74,6 +74,7 @@ struct fsd_server {
 	struct fsd_control *control;
 	struct fsd_limit *limit; /* on stopping; NULL: there is none */
 	bool drained, aborted;
+	struct fsd_trim trim; /* of the thread that calls fsd_server_trim() */
 };
 
 static void on_change(void *arg, const AFSFid *fid, const void *actor)
@@ -1138,6 +1139,15 @@ static void report_locks(const struct counters *stats)
 					      n ? "," : "", c->name + strlen(lock),
 					      (double)stats->value[i] * 1e6 / (double)packets);
 	fsd_log(RXW_LOG_INFO, "contended locks per million packets:%s", n ? text : " none");
+}
+
+void fsd_server_trim(struct fsd_server *server)
+{
+	struct fsd_reader_stats readers;
+	size_t peak = 0, packets = rxw_engine_memory(server->engine, &peak);
+
+	fsd_readers_stats(server->readers, &readers);
+	fsd_trim(&server->trim, packets + readers.memory, peak);
 }
 
 void fsd_server_report(struct fsd_server *server)

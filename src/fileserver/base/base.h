@@ -86,6 +86,21 @@ struct fsd_limit;
 struct fsd_limit *fsd_limit_start(uint64_t ms, void (*explain)(void *arg), void *arg);
 void fsd_limit_end(struct fsd_limit *limit); /* NULL is allowed */
 
+/* -- memory that was freed -- */
+
+/*
+ * The C library keeps what was freed, which is most of the memory of the process after a peak. Zeroed at first; one
+ * thread, now and then.
+ */
+struct fsd_trim {
+	size_t most, peak; /* bytes in use: since the last time, and ever */
+};
+/*
+ * Return it to the system, which takes some ms, if 64 MiB less are in use than at most since the last time. `used`: bytes
+ * now; `peak`: at most ever, or 0. Returns whether it did.
+ */
+bool fsd_trim(struct fsd_trim *trim, size_t used, size_t peak);
+
 /* -- the service manager -- */
 
 /*

@@ -218,6 +218,7 @@ void fsd_readers_stats(struct fsd_readers *readers, struct fsd_reader_stats *sta
 	pthread_mutex_lock(&readers->lock);
 	*stats = readers->stats;
 	stats->threads = readers->threads;
+	stats->memory = readers->used;
 	pthread_mutex_unlock(&readers->lock);
 }
 

@@ -103,6 +103,9 @@ src_tests_fileserver_tree_test_layer_LDADD = $(fileserver_test_libs)
 check_tests += src/tests/fileserver/guard/test_guard
 src_tests_fileserver_guard_test_guard_LDADD = $(fileserver_test_libs)
 
+check_tests += src/tests/fileserver/base/test_trim
+src_tests_fileserver_base_test_trim_LDADD = $(fileserver_test_libs)
+
 check_tests += src/tests/fileserver/base/test_log
 src_tests_fileserver_base_test_log_SOURCES = \
 	src/tests/fileserver/base/test_log.c $(fileserver_test_fixture)

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "tools/common/signals.h"
 
@@ -55,6 +56,19 @@ int tools_signals_wait(const int *signals, size_t count, siginfo_t *info)
 		number = sigwaitinfo(&set, info);
 	while (number < 0);
 	return number;
+}
+
+int tools_signals_wait_for(const int *signals, size_t count, siginfo_t *info, unsigned seconds)
+{
+	const struct timespec limit = {.tv_sec = seconds};
+	sigset_t set;
+	int number;
+
+	fill(&set, signals, count);
+	do
+		number = sigtimedwait(&set, info, &limit);
+	while (number < 0 && errno != EAGAIN);
+	return number < 0 ? 0 : number;
 }
 
 static void *run(void *arg)

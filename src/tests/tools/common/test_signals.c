@@ -45,6 +45,9 @@ START_TEST(handled)
 	/* Still blocked: otherwise this would end the process. */
 	ck_assert_int_eq(kill(getpid(), SIGUSR1), 0);
 	ck_assert_int_eq(tools_signals_wait(signals, 2, NULL), SIGUSR1);
+	ck_assert_int_eq(tools_signals_wait_for(signals, 2, NULL, 0), 0);
+	ck_assert_int_eq(kill(getpid(), SIGUSR2), 0);
+	ck_assert_int_eq(tools_signals_wait_for(signals, 2, NULL, 60), SIGUSR2);
 	tools_signals_stop(NULL);
 }
 END_TEST
