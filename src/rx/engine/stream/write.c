@@ -18,7 +18,7 @@
 #define MEMORY_WAIT	  (30 * RXW_SEC) /* while other calls release no buffer */
 #define QUEUE_MIN	  64		 /* packets */
 #define QUEUE_MIN_NEAR	  20		 /* packets, over a short path */
-#define BUFFER_MIN	  8		 /* packets, in the smallest buffer */
+#define QUEUE_MIN_TIGHT	  12		 /* packets; if half of the memory is used up */
 #define PART_OF_FREE	  48
 #define QUEUE_UNVALIDATED 32
 /* Bytes that all calls over short paths may queue together, or QUEUE_MIN_NEAR each. */
@@ -66,8 +66,10 @@ static bool is_near(const struct rxw_peer *peer)
  * Connection's lock held. Active calls share three quarters of the engine's memory, so that the
  * first of many streams does not queue it all. Calls that queued more than their share before
  * others came release it slowly if their readers are slow. One call therefore adds at most a part
- * of what is left of the first half. Once that half is used up, a call adds only to an empty queue,
- * and no more than that part of the third quarter. The rest is for small calls and receivers.
+ * of what is left of the first half. Once that half is used up, a call adds only to a queue of a few
+ * packets, and no more than that part of the third quarter. The rest is for small calls and receivers.
+ * Not only to an empty queue: peers acknowledge the last packets that they have read after a delay,
+ * OpenAFS after 100 ms.
  */
 static void limit_sendq(struct rxw_call *call, uint32_t stride)
 {
@@ -76,7 +78,10 @@ static void limit_sendq(struct rxw_call *call, uint32_t stride)
 	uint64_t all = ep->engine->config.memory, used = rxw_pool_about(ep->engine->pool);
 	bool near = is_near(call->conn->p.peer), tight = used >= all / 2;
 	uint64_t share, more = tight ? 0 : (all / 2 - used) / PART_OF_FREE / stride;
-	uint64_t least = tight ? 1 : near ? QUEUE_MIN_NEAR : QUEUE_MIN;
+	/* When memory is short, no more than one buffer holds. */
+	uint64_t least = tight	? rxw_min64(QUEUE_MIN_TIGHT, RXW_BUF_SIZE / stride)
+			 : near ? QUEUE_MIN_NEAR
+				: QUEUE_MIN;
 	uint64_t third = used < all / 4 * 3 ? all / 4 * 3 - used : 0; /* what is left of that quarter */
 
 	live = live ? live : 1;
@@ -88,7 +93,8 @@ static void limit_sendq(struct rxw_call *call, uint32_t stride)
 	if (share > QUEUE_UNVALIDATED && !call->p.client && needs_short_queue(call->conn->p.peer))
 		share = QUEUE_UNVALIDATED;
 	rxw_pcall_limit_queue(&call->p, share > UINT32_MAX ? UINT32_MAX : (uint32_t)share);
-	call->w.next_room = tight ? rxw_max64(third / PART_OF_FREE / stride, BUFFER_MIN) : UINT64_MAX;
+	call->w.next_room =
+		tight ? rxw_max64(third / PART_OF_FREE / stride, QUEUE_MIN_TIGHT) : UINT64_MAX;
 }
 
 /*
@@ -105,7 +111,7 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 	if (!call->live && atomic_load_explicit(&call->deferral.deferred, memory_order_relaxed))
 		rxw_call_live(call);
 	limit_sendq(call, rxw_pcall_datagram_size(&call->p));
-	if (!force && !may_fill(call) && !is_unlimited(call)) {
+	while (!r && !force && !may_fill(call) && !is_unlimited(call)) {
 		if (call->flags & RXW_CALL_NONBLOCK) {
 			r = -RXW_EAGAIN;
 		} else if (rxw_must_not_wait()) {
@@ -121,6 +127,8 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 			rxw_conn_lock(c);
 			rxw_wait(call, can_write);
 			call->tx.writer = RXW_WRITER_AWAKE;
+			/* A part of the queue is gone: is there memory for more? */
+			limit_sendq(call, rxw_pcall_datagram_size(&call->p));
 		}
 	}
 	if (call->p.error)

@@ -364,6 +364,140 @@ START_TEST(stalled_senders_leave_memory)
 }
 END_TEST
 
+/* More than half of the client's memory is used by others. */
+static void hold_half(void)
+{
+	struct rxw_pool *pool = bed.client_engine->pool;
+
+	while (rxw_pool_about(pool) < bed.client_engine->config.memory / 2)
+		hold(rxw_buf_get(pool));
+}
+
+/* Receives and acknowledges what was queued, but the last `left` packets. */
+static void take_queued(int fd, rxw_call *call, uint32_t left)
+{
+	uint32_t end = rxw_pcall_next_seq(&call->p) - left, next = 1;
+
+	while (next < end) {
+		struct sockaddr_storage from;
+		socklen_t length = sizeof(from);
+		uint8_t packet[2048];
+		struct rxw_header h;
+		ssize_t n =
+			recvfrom(fd, packet, sizeof(packet), 0, (struct sockaddr *)&from, &length);
+
+		ck_assert_msg(n > 0, "nothing came behind packet %u", next - 1);
+		ck_assert(rxw_header_get(packet, (size_t)n, &h));
+		if (h.type != RXW_DATA)
+			continue;
+		next += h.seq == next;
+		acknowledge(fd, &from, length, &h, rxw_min32(next, end));
+	}
+}
+
+static bool few_are_left(void *arg)
+{
+	rxw_call *call = arg;
+	uint32_t queued;
+
+	rxw_conn_lock(call->conn);
+	queued = rxw_pcall_queued(&call->p);
+	rxw_conn_unlock(call->conn);
+	return queued <= 7;
+}
+
+/*
+ * OpenAFS acknowledges every third packet that was read, and those behind the last of them after 100 ms; this
+ * library, up to seven after 50 ms. A call must not wait for that.
+ */
+START_TEST(memory_is_short_and_peers_acknowledge_late)
+{
+	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
+	rxw_connection *connection;
+	rxw_call *call;
+	int fd;
+
+	h_open(&bed, &(struct h_options){.client = "memory=16M"});
+	call = call_to(&fd, &connection);
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	hold_half();
+	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	ck_assert_uint_gt(fill_up(call), 0);
+	take_queued(fd, call, 7);
+	h_wait_for(few_are_left, call, "acknowledgements");
+	ck_assert_uint_gt(fill_up(call), 0);
+	give_back();
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	rxw_connection_release(connection);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
+static bool half_is_left(void *arg)
+{
+	rxw_call *call = arg;
+	uint32_t queued;
+
+	rxw_conn_lock(call->conn);
+	queued = rxw_pcall_queued(&call->p);
+	rxw_conn_unlock(call->conn);
+	return queued <= 150;
+}
+
+/* A call that had queued much looks again as its queue shrinks: memory may have come back. */
+START_TEST(memory_is_short_for_a_moment)
+{
+	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
+	static uint8_t data[300 * 1416];
+	rxw_connection *connection;
+	rxw_call *call;
+	int fd;
+
+	h_open(&bed, &(struct h_options){.client = "memory=64M"});
+	call = call_to(&fd, &connection);
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	ck_assert_int_eq(rxw_call_write(call, data, sizeof(data)), sizeof(data));
+	hold_half();
+	fill_up(call); /* the rest of its latest buffer */
+	give_back();
+	take_queued(fd, call, 150);
+	h_wait_for(half_is_left, call, "acknowledgements");
+	h_wait_for(may_write, call, "the call is told of memory");
+	ck_assert_uint_gt(fill_up(call), 0);
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	rxw_connection_release(connection);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
+/* Twelve packets of a path with jumbo frames would be 108 KB: a call has one buffer at most. */
+START_TEST(memory_is_short_and_packets_are_large)
+{
+	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
+	rxw_connection *connection;
+	rxw_call *call;
+	int fd;
+
+	h_open(&bed, &(struct h_options){.client = "memory=16M"});
+	call = call_to(&fd, &connection);
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	hold_half();
+	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	rxw_conn_lock(call->conn);
+	call->conn->p.peer_max_mtu = call->p.tx.mtu.confirmed = 9000;
+	rxw_conn_unlock(call->conn);
+	ck_assert_uint_le(fill_up(call), RXW_BUF_SIZE);
+	give_back();
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	rxw_connection_release(connection);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
 static bool all_came(void *arg)
 {
 	return counter_of(bed.server, "packets.received.data") >= *(const uint32_t *)arg;
@@ -431,6 +565,9 @@ int main(void)
 	tcase_add_test(tc, what_waiting_writers_queued);
 	tcase_add_loop_test(tc, most_of_a_sender, 0, 2);
 	tcase_add_test(tc, stalled_senders_leave_memory);
+	tcase_add_test(tc, memory_is_short_and_peers_acknowledge_late);
+	tcase_add_test(tc, memory_is_short_for_a_moment);
+	tcase_add_test(tc, memory_is_short_and_packets_are_large);
 	tcase_add_test(tc, most_of_a_receiver);
 	tcase_add_test(tc, buffers_of_idle_receivers);
 	suite_add_tcase(s, tc);
