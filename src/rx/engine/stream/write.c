@@ -97,6 +97,29 @@ static void limit_sendq(struct rxw_call *call, uint32_t stride)
 		tight ? rxw_max64(third / PART_OF_FREE / stride, QUEUE_MIN_TIGHT) : UINT64_MAX;
 }
 
+/* Connection's lock held. Fewer packets are ready than half of a window, for which they would be held back. */
+static bool too_few_ready(const struct rxw_call *call)
+{
+	uint32_t ready = rxw_pcall_ready(&call->p);
+
+	return ready && ready < rxw_pcall_most(&call->p) / 2;
+}
+
+/* Connection's lock held; released meanwhile. Nothing will be added before there is room. */
+static void send_ready(struct rxw_call *call, bool waits)
+{
+	struct rxw_effects a;
+
+	rxw_effects_init(&a, rxw_home(call->conn), false);
+	rxw_pcall_flush_window(&call->p, &a.out);
+	if (waits)
+		call->tx.writer = RXW_WRITER_WAITING;
+	rxw_effects_collect(&a, false);
+	rxw_conn_unlock(call->conn);
+	rxw_dispatch(&a);
+	rxw_conn_lock(call->conn);
+}
+
 /*
  * Waits for room in the send queue, unless `force`; *stride: size of the datagrams to build. 0,
  * -RXW_EAGAIN, -RXW_EDEADLK or -RXW_ECALL. After a wait, the writer counts as inside write().
@@ -104,7 +127,6 @@ static void limit_sendq(struct rxw_call *call, uint32_t stride)
 static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 {
 	struct rxw_connection *c = call->conn;
-	struct rxw_effects a;
 	int r = 0;
 
 	rxw_conn_lock(c);
@@ -112,19 +134,13 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 		rxw_call_live(call);
 	limit_sendq(call, rxw_pcall_datagram_size(&call->p));
 	while (!r && !force && !may_fill(call) && !is_unlimited(call)) {
-		if (call->flags & RXW_CALL_NONBLOCK) {
+		if (call->flags & RXW_CALL_NONBLOCK)
 			r = -RXW_EAGAIN;
-		} else if (rxw_must_not_wait()) {
+		else if (rxw_must_not_wait())
 			r = -RXW_EDEADLK;
-		} else {
-			/* Send what can be sent now: nothing will be added before there is room. */
-			rxw_effects_init(&a, rxw_home(c), false);
-			rxw_pcall_flush_window(&call->p, &a.out);
-			call->tx.writer = RXW_WRITER_WAITING;
-			rxw_effects_collect(&a, false);
-			rxw_conn_unlock(c);
-			rxw_dispatch(&a);
-			rxw_conn_lock(c);
+		if (!r || too_few_ready(call))
+			send_ready(call, !r);
+		if (!r) {
 			rxw_wait(call, can_write);
 			call->tx.writer = RXW_WRITER_AWAKE;
 			/* A part of the queue is gone: is there memory for more? */

@@ -498,6 +498,52 @@ START_TEST(memory_is_short_and_packets_are_large)
 }
 END_TEST
 
+static bool all_is_sent(void *arg)
+{
+	rxw_call *call = arg;
+	bool sent;
+
+	rxw_conn_lock(call->conn);
+	sent = rxw_pcall_ready(&call->p) == 0;
+	rxw_conn_unlock(call->conn);
+	return sent;
+}
+
+/*
+ * A few packets are held back for a while, since more may follow. But no more do until there is room, and
+ * the thread that looks at the timers may be asleep for longer than that.
+ */
+START_TEST(what_fills_a_short_queue_is_sent)
+{
+	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
+	rxw_connection *connection;
+	rxw_call *call;
+	int fd;
+
+	h_open(&bed, &(struct h_options){.client = "memory=16M"});
+	call = call_to(&fd, &connection);
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	hold_half();
+	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	ck_assert_uint_gt(fill_up(call), 0);
+	take_queued(fd, call, 2);
+	h_wait_for(few_are_left, call, "acknowledgements");
+	rxw_conn_lock(call->conn);
+	call->p.tx.cc.cwnd = 255;
+	call->p.tx.hold_at = RXW_NEVER - 1; /* that thread sleeps */
+	call->p.tx.rtt.srtt = 20 * RXW_SEC;
+	rxw_conn_unlock(call->conn);
+	ck_assert_uint_gt(fill_up(call), 0);
+	h_wait_for(all_is_sent, call, "the packets to be sent");
+	ck_assert_uint_eq(call->p.count.timeouts, 0);
+	give_back();
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	rxw_connection_release(connection);
+	close(fd);
+	h_close(&bed);
+}
+END_TEST
+
 static bool all_came(void *arg)
 {
 	return counter_of(bed.server, "packets.received.data") >= *(const uint32_t *)arg;
@@ -568,6 +614,7 @@ int main(void)
 	tcase_add_test(tc, memory_is_short_and_peers_acknowledge_late);
 	tcase_add_test(tc, memory_is_short_for_a_moment);
 	tcase_add_test(tc, memory_is_short_and_packets_are_large);
+	tcase_add_test(tc, what_fills_a_short_queue_is_sent);
 	tcase_add_test(tc, most_of_a_receiver);
 	tcase_add_test(tc, buffers_of_idle_receivers);
 	suite_add_tcase(s, tc);
