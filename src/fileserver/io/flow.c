@@ -390,11 +390,21 @@ static void end_flow(struct asker *asker)
 }
 
 /*
+ * The thread has sent enough in a row: another one is to go on. That is the visit which it asks for now;
+ * those before told of nothing that the flow will not find then. A client may cause any number of them.
+ */
+static bool leave_to_another(struct fsd_flow *flow, unsigned *seen)
+{
+	*seen = atomic_load(&flow->base.visits);
+	return flow->stream->ops->again(flow->stream) >= 0;
+}
+
+/*
  * False: the flow has ended, or a reader will end it: no other thread touches it again, since its visits
  * stay above 0. A thread that seals more slowly than the client reads never runs out of room. Others wait
- * for it, so it leaves the flow to another one after a turn.
+ * for it, so it leaves the flow to another one after a turn. *seen: visits that this round answers.
  */
-static bool go_on(struct fsd_flow *flow, bool receives)
+static bool go_on(struct fsd_flow *flow, bool receives, unsigned *seen)
 {
 	uint64_t begin = flow->offset;
 
@@ -407,7 +417,7 @@ static bool go_on(struct fsd_flow *flow, bool receives)
 			flow->result = (int)n;
 			atomic_store(&flow->base.over, true);
 		} else if (flow->offset - begin >= TURN && flow->left &&
-			   flow->stream->ops->again(flow->stream) >= 0) {
+			   leave_to_another(flow, seen)) {
 			drop_spare(flow); /* there may be no room before long */
 			return true;
 		}
@@ -425,7 +435,7 @@ static void run_flow(struct fsd_flow *flow, bool receives)
 {
 	unsigned seen = atomic_load(&flow->base.visits), visits;
 
-	while (go_on(flow, receives)) {
+	while (go_on(flow, receives, &seen)) {
 		assert(!flow->spare);
 		visits = atomic_fetch_sub(&flow->base.visits, seen);
 		if (visits == seen)
