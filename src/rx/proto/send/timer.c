@@ -159,8 +159,10 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 		 */
 		rxw_cc_timeout(&q->cc, q->flight, out->now);
 		rxw_send_note_ssthresh(p, out->now);
+		/* All timeouts in a row are undone together, or none. */
+		if (q->frto_order == 0)
+			rxw_send_note_loss(q);
 		q->frto_order = q->order;
-		rxw_send_note_loss(q);
 	}
 	q->recovery.recovery_end = 0;
 	if (!rxw_send_check_path(p, out) && q->ent_head != RXW_NO_NODE &&

@@ -553,6 +553,26 @@ START_TEST(timeout_that_was_right)
 }
 END_TEST
 
+/*
+ * This machine, or the peer, stood still for as long as several timeouts take; the first transmission had
+ * arrived. All of them are undone: nothing was lost.
+ */
+START_TEST(timeouts_that_were_wrong)
+{
+	setup(20);
+	ack(11, 10, RXW_ACK_REQUESTED, "");
+	for (unsigned i = 0; i < 100 && call->p.count.timeouts < 2; i++)
+		bench_pass(&b, 100 * RXW_MS);
+	ck_assert_uint_eq(call->p.count.timeouts, 2);
+	ck_assert_uint_eq(call->p.tx.cc.cwnd, 1);
+	ck_assert(call->p.tx.losses);
+	ack(12, 11, RXW_ACK_REQUESTED, "");
+	ck_assert_uint_ge(call->p.tx.cc.cwnd, 100);
+	ck_assert(!call->p.tx.losses);
+	bench_free(&b);
+}
+END_TEST
+
 /* The receiver drops packets again, and then has them: no loss was detected, and none is undone. */
 START_TEST(dropped_again_is_no_loss)
 {
@@ -1171,6 +1191,7 @@ int main(void)
 	tcase_add_test(tcase, duplicate_names_an_original);
 	tcase_add_test(tcase, one_late_packet_of_many);
 	tcase_add_test(tcase, timeout_that_was_right);
+	tcase_add_test(tcase, timeouts_that_were_wrong);
 	tcase_add_test(tcase, dropped_again_is_no_loss);
 	tcase_add_test(tcase, dropped_and_in_the_tail);
 	tcase_add_test(tcase, sample_behind_a_hole);
