@@ -366,32 +366,39 @@ static unsigned unlink_array(struct rxw_queue *q, struct rxw_queue_event *events
 	return n;
 }
 
-/* Queue's lock held. A single absence may be due to other threads that need the processor. */
-static void note_absence(struct rxw_queue *q, uint64_t now)
+/*
+ * Queue's lock held. A single absence may be due to other threads that need the processor. True: it was one
+ * of several, and from now on the queue stays out.
+ */
+static bool note_absence(struct rxw_queue *q, uint64_t now)
 {
 	bool absent = q->away_at && now > q->away_at + ABSENT;
 
 	q->away_at = 0;
 	if (!absent) {
 		q->absences = 0;
-	} else if (++q->absences == ABSENCES) {
-		q->absences--;
-		q->stay_out = now + STAY_OUT;
+		return false;
 	}
+	if (++q->absences < ABSENCES)
+		return false;
+	q->absences--;
+	q->stay_out = now + STAY_OUT;
+	return true;
 }
 
-struct rxw_shard *rxw_queue_enter(struct rxw_queue *q)
+struct rxw_shard *rxw_queue_enter(struct rxw_queue *q, bool *late)
 {
 	struct rxw_shard *s = NULL;
 	struct rxw_endpoint *ep;
 	uint64_t now;
 
+	*late = false;
 	pthread_mutex_lock(&q->lock);
 	ep = atomic_load_explicit(&q->source, memory_order_relaxed);
 	if (ep && !atomic_load_explicit(&q->elsewhere, memory_order_relaxed)) {
 		now = rxw_now();
-		note_absence(q, now);
-		if (now >= q->stay_out)
+		*late = note_absence(q, now);
+		if (*late || now >= q->stay_out)
 			s = ep->shard;
 	}
 	if (s)

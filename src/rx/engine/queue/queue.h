@@ -92,9 +92,10 @@ unsigned rxw_queue_claim(struct rxw_queue *q, unsigned max);
 bool rxw_queue_take_claimed(struct rxw_queue *q, struct rxw_queue_event *event, unsigned *claim);
 /*
  * This thread begins to wait: the shard whose receive role it may take, which exists until
- * rxw_queue_exit(); NULL: none. `role`: the thread had the role in the end.
+ * rxw_queue_exit(); NULL: none. `role`: the thread had the role in the end. *late: threads came back too
+ * late several times in a row, and leave that role to the listener.
  */
-struct rxw_shard *rxw_queue_enter(struct rxw_queue *q);
+struct rxw_shard *rxw_queue_enter(struct rxw_queue *q, bool *late);
 void rxw_queue_exit(struct rxw_queue *q, struct rxw_shard *s, bool role);
 /*
  * Sleep until there is an entry, but not beyond `end` (ns). May return early. `s`: from

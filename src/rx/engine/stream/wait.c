@@ -182,6 +182,22 @@ static void stop_receiving(struct rxw_queue *q, struct rxw_shard *s, bool left)
 }
 
 /*
+ * The shard whose role this thread may take, of which it is a guest now; or NULL. A thread that has been late
+ * too often leaves the role to the listener at once: it sleeps uncounted from now on.
+ */
+static struct rxw_shard *become_guest(struct rxw_queue *q)
+{
+	bool late;
+	struct rxw_shard *s = rxw_queue_enter(q, &late);
+
+	if (!late)
+		return s;
+	rxw_role_reclaim(s);
+	rxw_queue_exit(q, s, false);
+	return NULL;
+}
+
+/*
  * A thread that has had no event for a while goes on waiting like one that may not receive: the
  * listener sleeps longer, and blocking callers need not take turns with this thread. Its next event
  * may then wait for the grace period of a role that one of them left (rx.h).
@@ -199,7 +215,7 @@ unsigned rxw_wait_queue(struct rxw_queue *q, struct rxw_queue_event *events, uns
 		return n;
 	rxw_role_blocks();
 	if (!rxw_on_library_thread(NULL))
-		s = rxw_queue_enter(q);
+		s = become_guest(q);
 	if (s) {
 		rxw_role_waiter_begin(s);
 		until = rxw_now() + s->role.idle;

@@ -498,6 +498,22 @@ START_TEST(who_comes_late_does_not_receive)
 }
 END_TEST
 
+/* From the moment at which it decides to come no more, the listener receives, whatever the grace is. */
+START_TEST(who_stays_out_calls_the_listener)
+{
+	open_bed(AN_HOUR, AN_HOUR);
+	free_role();
+	pthread_mutex_lock(&queue->lock);
+	queue->away_at = 1; /* long ago, and not for the first time */
+	queue->absences = 2;
+	pthread_mutex_unlock(&queue->lock);
+	ping(connection);
+	end(next(-1).call, 0);
+	ck_assert_uint_gt(queue->stay_out, 0);
+	close_bed();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("queue_role");
@@ -519,6 +535,7 @@ int main(void)
 	tcase_add_loop_test(tc, threads_of_both_kinds, 0, 2);
 	tcase_add_loop_test(tc, the_listener_takes_over, 0, 2);
 	tcase_add_test(tc, who_comes_late_does_not_receive);
+	tcase_add_test(tc, who_stays_out_calls_the_listener);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);
