@@ -25,7 +25,8 @@ struct rxw_shard;
  * Invariant: the role is not left unowned while a thread sleeps for packets. A thread stores
  * `unowned` before it reads `sleepers`, and counts itself in `sleepers` before it reads `unowned`:
  * one of the two sees the other. An idle thread at a queue is not counted, so that callers go on
- * receiving beside it: a role that a caller leaves is unowned for the grace period at most.
+ * receiving beside it, and neither are callbacks: a role that a caller leaves is unowned until the
+ * listener looks (role.c), and for the grace period at least.
  *
  * While the listener serves calls it has lent the role to the other thread, its deputy, which makes
  * no use of it unless the listener is kept from receiving. Then the two change places. For all

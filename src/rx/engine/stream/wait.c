@@ -200,7 +200,7 @@ static struct rxw_shard *become_guest(struct rxw_queue *q)
 /*
  * A thread that has had no event for a while goes on waiting like one that may not receive: the
  * listener sleeps longer, and blocking callers need not take turns with this thread. Its next event
- * may then wait for the grace period of a role that one of them left (rx.h).
+ * may then wait until the listener looks for a role that one of them left (rx.h).
  */
 unsigned rxw_wait_queue(struct rxw_queue *q, struct rxw_queue_event *events, unsigned max,
 			uint64_t end)
