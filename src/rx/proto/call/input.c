@@ -198,7 +198,7 @@ static bool check_ack(struct rxw_pcall *p, const struct rxw_ack *ack, struct rxw
 		rxw_pcall_fail(p, RXW_CALL_MSGSIZE, RXW_ORIGIN_LOCAL, true, out);
 		return false;
 	}
-	switch (rxw_send_check_ack(p, ack)) {
+	switch (rxw_send_check_ack(p, ack, out->now)) {
 	case RXW_ACK_GOOD:
 		return true;
 	case RXW_ACK_OLD:

@@ -632,17 +632,20 @@ static bool is_newer(struct rxw_sendq *q, const struct rxw_ack *ack, uint32_t se
 	return true;
 }
 
-enum rxw_ack_check rxw_send_check_ack(const struct rxw_pcall *p, const struct rxw_ack *ack)
+enum rxw_ack_check rxw_send_check_ack(const struct rxw_pcall *p, const struct rxw_ack *ack,
+				      uint64_t now)
 {
 	const struct rxw_sendq *q = &p->tx;
 
 	if (ack->first > q->nxt)
 		return RXW_ACK_INVALID;
-	/* The server does not know us any more: a NAT gave us another port. */
+	if (ack->first >= q->una)
+		return RXW_ACK_GOOD;
+	/* A NAT gave us another port, and the server does not know us. Or the ACK is one of its first, and late. */
 	if (p->client && ack->reason == RXW_ACK_EXCEEDS_WINDOW && ack->first == 1 &&
-	    ack->previous == 0 && q->una > 1)
+	    ack->previous == 0 && now >= q->ack_at + OVERTAKEN_FOR)
 		return RXW_ACK_RESET;
-	return ack->first < q->una ? RXW_ACK_OLD : RXW_ACK_GOOD;
+	return RXW_ACK_OLD;
 }
 
 unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t serial,

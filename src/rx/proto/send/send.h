@@ -98,7 +98,8 @@ enum rxw_ack_check {
 	RXW_ACK_INVALID, /* acknowledges what was never sent */
 	RXW_ACK_RESET	 /* the server does not know the call any more */
 };
-enum rxw_ack_check rxw_send_check_ack(const struct rxw_pcall *p, const struct rxw_ack *ack);
+enum rxw_ack_check rxw_send_check_ack(const struct rxw_pcall *p, const struct rxw_ack *ack,
+				      uint64_t now);
 /* What an ACK brought. */
 enum rxw_acked {
 	RXW_ACKED_NEW = 1,  /* packets that were not acknowledged before */

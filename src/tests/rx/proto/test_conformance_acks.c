@@ -445,6 +445,7 @@ START_TEST(network_reset)
 	input(size);
 	ck_assert_int_eq(call->p.error, 0);
 	b.next = b.count;
+	b.out.now += RXW_SEC; /* later ACKs may overtake one from the start of the call */
 	size = bench_ack(&b, packet, 1, 1, 20, RXW_ACK_EXCEEDS_WINDOW, 0, "", 16);
 	input(size);
 	ck_assert_int_eq(call->p.error, RXW_NETWORK_RESET);
