@@ -95,11 +95,45 @@ static bool stopped_server(unsigned ms, double loss, double duplicate, uint64_t 
 	return good;
 }
 
+/*
+ * The same with a request of one packet. It is cut meanwhile, since its server might as well not have received it, and
+ * the server gets both. The request may not be mixed of the two.
+ */
+static bool stopped_at_one_packet(const char *class, unsigned ms, bool first, uint64_t seed)
+{
+	struct sim_class k;
+	struct sim_setup s;
+	char name[80];
+	bool good;
+
+	path(&s, NULL, 100, 10, 1);
+	if (!sim_class_make(&k, class, 0, 0))
+		return false;
+	sim_class_use(&s, &k);
+	s.connections = 4;
+	s.calls = 3;
+	s.request = 1300;
+	s.reply = 1;
+	s.limit = 100 * RXW_SEC;
+	s.think = RXW_SEC;
+	/* In the first call of each connection, or in the second. */
+	sim_plan(&s, first ? 14 : 1000, SIM_PAUSE, SIM_DOWN, (int64_t)ms * MSEC);
+	sim_run(&sim, &s, seed);
+	snprintf(name, sizeof(name), "server stopped for %u ms, requests of one packet, %s: calls", ms, class);
+	good = sim_expect(&sim, name, seed, sim.calls_done, 12, 12);
+	sim_free(&sim);
+	sim_class_free(&k);
+	return good;
+}
+
 static bool stopped_servers(uint64_t seed)
 {
 	static const unsigned ms[] = {1000, 3000, 3500, 5000, 8000};
+	static const char *const class[] = {"null", "rxkad-auth", "rxgk-crypt"};
 	bool good = true;
 
+	for (unsigned i = 0; i < 30; i++)
+		good &= stopped_at_one_packet(class[i % 3], ms[i / 6], i / 3 % 2, seed);
 	for (unsigned i = 0; i < sizeof(ms) / sizeof(ms[0]); i++) {
 		good &= stopped_server(ms[i], 0, 0, seed);
 		good &= stopped_server(ms[i], 0.1, 0, seed);

@@ -58,8 +58,16 @@ static bool one(uint64_t seed, bool changes, bool trace, bool verbose)
 	return good;
 }
 
+/* In both environments: the number of failures. */
+static unsigned both(uint64_t seed, bool verbose)
+{
+	return !one(seed, false, false, verbose) + !one(seed, true, false, verbose);
+}
+
 int main(int argc, char **argv)
 {
+	/* These failed once. */
+	static const uint64_t failed_once[] = {10594, 13652, 15432, 18654, 20159, 21978, 23942};
 	struct sim_args args;
 	unsigned failed = 0;
 
@@ -67,8 +75,10 @@ int main(int argc, char **argv)
 		return 2;
 	if (args.seed != 0)
 		return one(args.seed, args.changes, args.trace, true) ? 0 : 1;
+	for (unsigned k = 0; k < sizeof(failed_once) / sizeof(failed_once[0]); k++)
+		failed += both(failed_once[k], args.verbose);
 	for (uint64_t i = args.first; i < args.first + args.count; i++)
-		failed += !one(i, false, false, args.verbose) + !one(i, true, false, args.verbose);
+		failed += both(i, args.verbose);
 	printf("seeds %llu to %llu: %u failed; the world changed during %u\n",
 	       (unsigned long long)args.first, (unsigned long long)(args.first + args.count - 1),
 	       failed, changed);

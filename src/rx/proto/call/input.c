@@ -194,11 +194,11 @@ static void pinged(struct rxw_pcall *p, uint32_t serial, struct rxw_out *out)
 /* False: the ACK must not be processed. */
 static bool check_ack(struct rxw_pcall *p, const struct rxw_ack *ack, struct rxw_out *out)
 {
-	if (rxw_send_mixed(p, ack)) {
-		rxw_pcall_fail(p, RXW_CALL_MSGSIZE, RXW_ORIGIN_LOCAL, true, out);
-		return false;
-	}
-	switch (rxw_send_check_ack(p, ack, out->now)) {
+	enum rxw_ack_check check = rxw_send_check_renumbered(p, ack);
+
+	if (check == RXW_ACK_GOOD)
+		check = rxw_send_check_ack(p, ack, out->now);
+	switch (check) {
 	case RXW_ACK_GOOD:
 		return true;
 	case RXW_ACK_OLD:
@@ -212,10 +212,15 @@ static bool check_ack(struct rxw_pcall *p, const struct rxw_ack *ack, struct rxw
 		if (p->conn->auth.security->class.verify == NULL)
 			rxw_pcall_fail(p, RXW_PROTOCOL_ERROR, RXW_ORIGIN_LOCAL, true, out);
 		return false;
+	case RXW_ACK_WHOLE:
+		rxw_pcall_all_acked(p, out);
+		return false;
+	case RXW_ACK_MIXED:
 	case RXW_ACK_RESET:
 		break;
 	}
-	rxw_pcall_fail(p, RXW_NETWORK_RESET, RXW_ORIGIN_LOCAL, false, out);
+	rxw_pcall_fail(p, check == RXW_ACK_MIXED ? RXW_CALL_MSGSIZE : RXW_NETWORK_RESET,
+		       RXW_ORIGIN_LOCAL, check == RXW_ACK_MIXED, out);
 	return false;
 }
 
@@ -281,7 +286,7 @@ static void input_ack_all(struct rxw_pcall *p, struct rxw_out *out)
 		return;
 	p->time.last_heard = p->conn->last_heard = out->now;
 	rxw_send_ack_all(p, out->now);
-	if (rxw_pcall_send_complete(p))
+	if (rxw_pcall_send_complete(p) || p->tx.renumber.whole)
 		rxw_pcall_all_acked(p, out);
 	else
 		rxw_send_schedule(p, out);

@@ -375,7 +375,8 @@ void rxw_ack_owe(struct rxw_pcall *p, unsigned reason, uint32_t serial, bool now
 {
 	struct rxw_ackstate *a = &p->ack;
 
-	if (rank(reason) >= rank(a->reason)) {
+	/* The first duplicate of a batch tells the sender most of what came before it. */
+	if (rank(reason) >= rank(a->reason) + (reason == RXW_ACK_DUPLICATE && a->in_batch)) {
 		a->reason = (uint8_t)reason;
 		a->serial = serial;
 	}

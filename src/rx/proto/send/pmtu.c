@@ -141,7 +141,7 @@ static bool may_renumber(const struct rxw_pcall *p)
 	return head_is_large(p) && p->tx.acked == 0 && (k->seal == NULL || k->unseal != NULL);
 }
 
-/* The request is one packet: a server that has it needs none of those into which it is cut. */
+/* The request is one packet. */
 static bool is_whole_request(const struct rxw_pcall *p)
 {
 	const struct rxw_sendq *q = &p->tx;
@@ -189,6 +189,7 @@ void rxw_send_renumber(struct rxw_pcall *p)
 	r->ping = 0;
 	r->in_vain = 0;
 	r->head = q->una;
+	/* The server answers no PING. It may have the request, and have been stopped: its ACK will tell. */
 	if (r->single && !q->heard && is_whole_request(p) && may_renumber(p))
 		r->state = RXW_RENUMBER_READY;
 }
@@ -256,11 +257,10 @@ enum rxw_burst_result rxw_send_renumber_now(struct rxw_pcall *p)
 	r->state = RXW_RENUMBER_NONE;
 	r->single = false;
 	r->in_vain = 0;
-	if (!whole) {
-		r->from = q->una;
-		r->to = rxw_max32(r->to, to);
-		r->serial = p->conn->serial;
-	}
+	r->whole = whole;
+	r->from = q->una;
+	r->to = rxw_max32(r->to, to);
+	r->serial = p->conn->serial;
 	q->edge = rxw_send_edge(q, q->edge);
 	q->stuck_since = 0;
 	q->probe = q->probed = false;
@@ -289,17 +289,36 @@ static bool is_prompt(const struct rxw_ack *ack)
 	       ack->reason != RXW_ACK_DELAY && ack->reason != RXW_ACK_IDLE;
 }
 
-bool rxw_send_mixed(const struct rxw_pcall *p, const struct rxw_ack *ack)
+/*
+ * The server has the whole request, or its new first packet. Old packets arrive before that one, and are named before.
+ */
+static enum rxw_ack_check check_whole(struct rxw_pcall *p, const struct rxw_ack *ack, bool old)
+{
+	struct rxw_sendq *q = &p->tx;
+
+	if (q->una == q->nxt || !is_prompt(ack))
+		return RXW_ACK_OLD; /* another one will tell */
+	if (old)
+		return RXW_ACK_WHOLE;
+	q->renumber.whole = false;
+	q->renumber.to = 0;
+	return RXW_ACK_GOOD;
+}
+
+enum rxw_ack_check rxw_send_check_renumbered(struct rxw_pcall *p, const struct rxw_ack *ack)
 {
 	const struct rxw_sendq *q = &p->tx;
 	const struct rxw_renumber *r = &q->renumber;
 	uint32_t highest;
+	bool old;
 
 	if (r->to == 0)
-		return false;
+		return RXW_ACK_GOOD;
 	highest = highest_of(ack);
-	return highest >= q->nxt ||
-	       (highest >= r->from && is_prompt(ack) && (int32_t)(ack->serial - r->serial) <= 0);
+	old = is_prompt(ack) && (int32_t)(ack->serial - r->serial) <= 0;
+	if (r->whole && highest == r->from)
+		return check_whole(p, ack, old);
+	return highest >= q->nxt || (highest >= r->from && old) ? RXW_ACK_MIXED : RXW_ACK_GOOD;
 }
 
 uint32_t rxw_send_edge(struct rxw_sendq *q, uint32_t edge)

@@ -56,8 +56,16 @@ void rxw_send_renumber(struct rxw_pcall *p);
 void rxw_send_in_vain(struct rxw_pcall *p, struct rxw_out *out);
 /* Before a burst, do so if it is due: READY; BUSY: a burst uses the bytes; FAILED: out of memory. */
 enum rxw_burst_result rxw_send_renumber_now(struct rxw_pcall *p);
-/* An ACK shows that a packet with an old number arrived after all: the call must fail. */
-bool rxw_send_mixed(const struct rxw_pcall *p, const struct rxw_ack *ack);
+enum rxw_ack_check {
+	RXW_ACK_GOOD,
+	RXW_ACK_OLD,	 /* to be ignored */
+	RXW_ACK_INVALID, /* acknowledges what was never sent */
+	RXW_ACK_RESET,	 /* the server does not know the call any more */
+	RXW_ACK_WHOLE,	 /* the server has the request, which was cut anew */
+	RXW_ACK_MIXED	 /* the peer has a packet that was cut anew: the call must fail */
+};
+/* Does an ACK show that a packet with an old number arrived after all? */
+enum rxw_ack_check rxw_send_check_renumbered(struct rxw_pcall *p, const struct rxw_ack *ack);
 /*
  * The end of the window in which packets may be sent; the peer allows those below `edge`. To be called after
  * each hard acknowledgement.

@@ -92,12 +92,6 @@ bool rxw_send_reply_sent(const struct rxw_pcall *p);
 
 /* --- packets and timers --- */
 
-enum rxw_ack_check {
-	RXW_ACK_GOOD,
-	RXW_ACK_OLD,	 /* to be ignored */
-	RXW_ACK_INVALID, /* acknowledges what was never sent */
-	RXW_ACK_RESET	 /* the server does not know the call any more */
-};
 enum rxw_ack_check rxw_send_check_ack(const struct rxw_pcall *p, const struct rxw_ack *ack,
 				      uint64_t now);
 /* What an ACK brought. */

@@ -557,15 +557,17 @@ static void note_limited(struct rxw_pcall *p)
 }
 
 /*
- * A request of several packets to a peer that larger ones may not reach. The server then hears of the call, and answers
- * the PINGs by which the path MTU is found.
+ * A request of several packets to a peer that larger ones may not reach, or of one that did not. The server then hears
+ * of the call, and answers the PINGs by which the path MTU is found.
  */
 static bool begins_small(const struct rxw_pcall *p)
 {
 	const struct rxw_peer *peer = p->conn->peer;
 
-	return p->client && p->tx.nxt == 1 && p->tx.mtu.enabled && !peer->local &&
-	       !atomic_load_explicit(&peer->carries, memory_order_relaxed);
+	if (!p->client || p->tx.nxt > 1)
+		return false;
+	return p->tx.renumber.whole || (p->tx.mtu.enabled && !peer->local &&
+		!atomic_load_explicit(&peer->carries, memory_order_relaxed));
 }
 
 enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,

@@ -652,7 +652,8 @@ int rxw_sendq_fit_first(struct rxw_pcall *p, uint32_t size)
 	if (q->ent_send == RXW_NO_NODE || (k->seal != NULL && k->unseal == NULL))
 		return 0;
 	e = rxw_sendq_ent(q, q->ent_send);
-	if (e->first != q->nxt || (e->count == 1 && (e->last || e->last_size <= size)))
+	if (e->first != q->nxt ||
+	    (e->count == 1 && ((e->last && !q->renumber.whole) || e->last_size <= size)))
 		return 0;
 	if (e->count > 1 && !split_ent(p, q->ent_send, q->nxt + 1))
 		return -RXW_ENOMEM;

@@ -13,6 +13,7 @@ struct rxw_renumber {
 		RXW_RENUMBER_READY   /* it was answered: cut packets anew with the next burst */
 	} state;
 	bool unproven; /* nothing of the new size arrived yet: other calls do not know it */
+	bool whole; /* a request of one packet was: which does the server have? */
 	bool single;   /* the lowest missing packet is too large: no other one is sent */
 	uint8_t tries;	 /* PINGs of this size */
 	uint8_t in_vain; /* PINGs that were answered in a row, with packet `head` missing */

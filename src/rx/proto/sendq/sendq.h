@@ -130,7 +130,7 @@ bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run);
  * now. Packets of a class that cannot unseal stay as they are. An error: the call must fail.
  */
 int rxw_sendq_fit(struct rxw_pcall *p, uint32_t size);
-/* The same for the next packet alone, unless it is the whole stream. */
+/* The same for the next packet alone, unless it is the whole stream and was not cut before. */
 int rxw_sendq_fit_first(struct rxw_pcall *p, uint32_t size);
 /*
  * Packets from `from` on, none of them acknowledged and none in a burst, count as never sent. False:

@@ -53,6 +53,8 @@ src_tests_rx_proto_recvq_test_queue_SOURCES = src/tests/rx/proto/recvq/test_queu
 
 check_tests += src/tests/rx/proto/send/test_ack_input
 src_tests_rx_proto_send_test_ack_input_SOURCES = src/tests/rx/proto/send/test_ack_input.c $(proto_bench)
+check_tests += src/tests/rx/proto/send/test_pmtu
+src_tests_rx_proto_send_test_pmtu_SOURCES = src/tests/rx/proto/send/test_pmtu.c $(proto_bench)
 
 check_tests += src/tests/rx/proto/send/test_transmit
 src_tests_rx_proto_send_test_transmit_SOURCES = src/tests/rx/proto/send/test_transmit.c $(proto_bench)

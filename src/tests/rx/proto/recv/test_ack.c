@@ -327,6 +327,23 @@ START_TEST(duplicates)
 }
 END_TEST
 
+/* One ACK for several names the first. A sender that has given a number to other bytes learns which of them came first. */
+START_TEST(several_duplicates)
+{
+	uint8_t bytes[128];
+
+	setup();
+	burst(1, 2, true);
+	b.next = b.count;
+	for (unsigned i = 0; i < 3; i++)
+		bench_feed(&b, c, bytes, bench_data(&b, bytes, 1, 1, RXW_REQUEST_ACK, 50 - i), 128);
+	bench_end(&b, c, true);
+	expect_ack(RXW_ACK_DUPLICATE, 1, 2, 3);
+	bench_nothing(&b);
+	teardown();
+}
+END_TEST
+
 /* As many answers as packets that brought new data, plus 16. Then one delayed ACK for all. */
 START_TEST(packets_that_bring_nothing)
 {
@@ -656,6 +673,7 @@ int main(void)
 	tcase_add_test(tcase, doubling_is_noticed);
 	tcase_add_test(tcase, holes);
 	tcase_add_test(tcase, duplicates);
+	tcase_add_test(tcase, several_duplicates);
 	tcase_add_test(tcase, packets_that_bring_nothing);
 	tcase_add_test(tcase, beyond_the_window);
 	tcase_add_test(tcase, window_grows_and_never_shrinks);
