@@ -43,7 +43,8 @@ struct sim_link {
 	double burst;
 	/*
 	 * Gilbert-Elliott model: probabilities per datagram of entering and leaving the bad state,
-	 * and the loss in it (`loss` applies in the good state).
+	 * and the loss in it (`loss` applies in the good state). A datagram each 20 s, of a call that backs
+	 * off, would be in it for minutes: it ends after 4 s at the latest.
 	 */
 	double to_bad, to_good, bad_loss;
 	double corrupt; /* probability of bit errors: the UDP checksum drops the datagram */
@@ -61,7 +62,7 @@ struct sim_link {
 	/* state */
 	bool bad;
 	uint64_t busy_until, last_arrival;
-	uint64_t burst_until;
+	uint64_t burst_until, bad_until;
 	/* dropped: for any reason; includes corrupted and overflowed */
 	uint64_t sent, dropped, delivered, corrupted, overflowed;
 	/*

@@ -9,6 +9,7 @@
 #include "tests/support/test_class.h"
 
 #define BURST (20 * RXW_MS)
+#define BAD   (4 * RXW_SEC)
 
 uint64_t sim_draw(struct sim *sim, uint64_t below)
 {
@@ -141,8 +142,11 @@ static bool lost(struct sim *sim, struct sim_link *link)
 
 	if (link->hole)
 		return true;
-	if (link->to_bad > 0 && sim_chance(sim, link->bad ? link->to_good : link->to_bad))
+	link->bad &= now < link->bad_until;
+	if (link->to_bad > 0 && sim_chance(sim, link->bad ? link->to_good : link->to_bad)) {
 		link->bad = !link->bad;
+		link->bad_until = now + BAD;
+	}
 	if (link->bad && sim_chance(sim, link->bad_loss))
 		return true;
 	if (now < link->burst_until || sim_chance(sim, link->loss)) {
