@@ -252,8 +252,7 @@ enum rxw_burst_result rxw_send_renumber_now(struct rxw_pcall *p)
 	}
 	if (rxw_sent_is_busy(&q->sent, q->una))
 		return RXW_BURST_BUSY;
-	if (!rxw_sendq_unsend(p, q->una))
-		return RXW_BURST_FAILED;
+	rxw_sendq_unsend(p, q->una);
 	r->state = RXW_RENUMBER_NONE;
 	r->single = false;
 	r->in_vain = 0;

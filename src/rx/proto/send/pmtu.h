@@ -54,7 +54,7 @@ uint32_t rxw_send_ask(struct rxw_pcall *p, uint32_t size, struct rxw_out *out);
 void rxw_send_renumber(struct rxw_pcall *p);
 /* A timeout: ask for the peer's state if the lowest missing packet is too large. */
 void rxw_send_in_vain(struct rxw_pcall *p, struct rxw_out *out);
-/* Before a burst, do so if it is due: READY; BUSY: a burst uses the bytes; FAILED: out of memory. */
+/* Before a burst, do so if it is due: READY; BUSY: a burst uses the bytes; FAILED: no hope. */
 enum rxw_burst_result rxw_send_renumber_now(struct rxw_pcall *p);
 enum rxw_ack_check {
 	RXW_ACK_GOOD,

@@ -578,6 +578,7 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 	enum rxw_burst_result result = RXW_BURST_NONE;
 	uint64_t now = out->now;
 	uint32_t room, lost;
+	int fit;
 
 	if (q->retry_at != RXW_NEVER && now < q->retry_at && rxw_pcall_may_send(p)) {
 		*not_before = q->retry_at;
@@ -592,8 +593,10 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 	result = rxw_send_renumber_now(p);
 	if (result != RXW_BURST_READY)
 		return result;
-	if ((begins_small(p) && rxw_sendq_fit_first(p, RXW_MTU_LEAST) != 0) ||
-	    rxw_sendq_fit(p, rxw_pcall_datagram_size(p)) != 0)
+	fit = begins_small(p) ? rxw_sendq_fit_first(p, RXW_MTU_LEAST) : 0;
+	if (fit == 0)
+		fit = rxw_sendq_fit(p, rxw_pcall_datagram_size(p));
+	if (fit != 0 && fit != -RXW_ENOMEM)
 		return RXW_BURST_FAILED;
 	result = RXW_BURST_NONE;
 	note_size(p);
@@ -602,7 +605,7 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 		rxw_cc_idle(&p->tx.cc, now - q->idle_since, rxw_rtt_rto(&p->tx.rtt, 0, 0));
 		q->idle_since = now;
 	}
-	if (q->probe) {
+	if (q->probe && fit == 0) {
 		result = send_probe(p, burst, out);
 		goto done;
 	}
@@ -629,7 +632,8 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 			goto done;
 		}
 	}
-	room = new_room(p);
+	/* What is next has no memory yet. It is tried again as what is held back. */
+	room = fit == 0 ? new_room(p) : 0;
 	if (threshold_met(p, room, now)) {
 		if (now < q->pace_at) {
 			*not_before = q->pace_at;

@@ -520,77 +520,37 @@ static void copy_bytes(struct old_bytes *o, uint8_t *to, uint32_t bytes)
 	}
 }
 
-/* The next run of at most `left` bytes with datagrams of `size`. False: no memory. */
-static int fill_run(struct rxw_pcall *p, struct old_bytes *o, uint32_t size, uint32_t seq,
-		    uint32_t left, struct rxw_txent *run, uint32_t *taken)
+/* Entry `i` is replaced by one in `buf`, with `capacity` bytes in each packet. */
+static int repack(struct rxw_pcall *p, uint16_t i, struct old_bytes *o, uint32_t capacity,
+		  struct rxw_buf *buf)
 {
-	const struct rxw_pconn *c = p->conn;
-	uint32_t capacity = rxw_sealed_capacity(o->room, size - RXW_HEADER_SIZE), count, last;
-	uint32_t stride = RXW_HEADER_SIZE + rxw_sealed_size(o->room, capacity);
+	struct rxw_sendq *q = &p->tx;
+	struct rxw_txent *e = rxw_sendq_ent(q, i);
+	struct rxw_buf *old = e->buf;
+	uint32_t left = 0, stride = RXW_HEADER_SIZE + rxw_sealed_size(o->room, capacity), count, last;
 
-	count = rxw_min32((left + capacity - 1) / capacity, RXW_BUF_SIZE / stride);
-	if (count == 0)
-		count = 1;
-	*taken = rxw_min32(left, count * capacity);
-	last = *taken - (count - 1) * capacity;
-	*run = (struct rxw_txent){
-		.first = seq,
-		.sealed = seq,
-		.stride = (uint16_t)stride,
-		.last_size = (uint16_t)(RXW_HEADER_SIZE + rxw_sealed_size(o->room, last)),
-		.count = (uint16_t)count,
-		.next = RXW_NO_NODE,
-		.last = o->run->last && *taken == left,
-	};
-	run->buf = rxw_buf_get_small(c->ops->pool(p->conn),
-				     (size_t)(count - 1) * stride + run->last_size);
-	if (run->buf == NULL)
-		return -RXW_ENOMEM;
-	run->data = run->buf->data;
+	for (uint32_t k = 0; k < e->count; k++)
+		left += old_length(o, k);
+	count = rxw_max32((left + capacity - 1) / capacity, 1);
+	last = left - (count - 1) * capacity;
 	for (uint32_t k = 0; k < count; k++) {
-		uint8_t *d = run->data + (size_t)k * stride;
+		uint8_t *d = buf->data + (size_t)k * stride;
 
 		memset(d, 0, RXW_HEADER_SIZE);
 		copy_bytes(o, d + RXW_HEADER_SIZE + o->room->head, k + 1 == count ? last : capacity);
 	}
-	return rxw_run_seal(c, p->channel, p->number, seq, run->data, run->stride, run->count,
-			    capacity, last);
-}
-
-/* Entry `i` is replaced by one or more with datagrams of `size`. */
-static int repack(struct rxw_pcall *p, uint16_t i, struct old_bytes *o, uint32_t size)
-{
-	struct rxw_sendq *q = &p->tx;
-	struct rxw_txent old = *o->run, run;
-	uint32_t left = 0, taken, seq = old.first;
-	bool begun = false;
-
-	o->run = &old;
-	for (uint32_t k = 0; k < old.count; k++)
-		left += old_length(o, k);
-	do {
-		int result = fill_run(p, o, size, seq, left, &run, &taken);
-
-		if (result == 0 && begun)
-			i = insert_ent(p, i, &run);
-		if (result != 0 || i == RXW_NO_NODE) {
-			rxw_buf_unref(run.buf);
-			rxw_buf_unref(begun ? old.buf : NULL);
-			return -RXW_ENOMEM;
-		}
-		if (!begun) {
-			run.next = rxw_sendq_ent(q, i)->next;
-			*rxw_sendq_ent(q, i) = run;
-		}
-		begun = true;
-		left -= taken;
-		seq += run.count;
-	} while (left > 0);
-	rxw_buf_unref(old.buf);
-	q->end += seq - old.first - old.count;
+	q->end += count - e->count;
+	e->buf = buf;
+	e->data = buf->data;
+	e->sealed = e->first;
+	e->stride = (uint16_t)stride;
+	e->last_size = (uint16_t)(RXW_HEADER_SIZE + rxw_sealed_size(o->room, last));
+	e->count = (uint16_t)count;
+	rxw_buf_unref(old);
 	/* There are more packets now than the writer queued. */
 	rxw_sendq_note_high(p);
-	return 0;
+	return rxw_run_seal(p->conn, p->channel, p->number, e->first, e->data, e->stride, e->count,
+			    capacity, last);
 }
 
 /*
@@ -611,8 +571,10 @@ int rxw_sendq_fit(struct rxw_pcall *p, uint32_t size)
 	const struct rxw_security_class *k = &p->conn->auth.security->class;
 	uint16_t i = q->ent_send, length[RXW_BUF_SIZE / RXW_HEADER_SIZE];
 	struct old_bytes o = {.room = &p->conn->auth.room};
+	uint32_t capacity, packets;
+	struct rxw_buf *buf;
 	struct rxw_txent *e;
-	int result;
+	int result = 0;
 
 	if (i == RXW_NO_NODE)
 		return 0;
@@ -632,15 +594,22 @@ int rxw_sendq_fit(struct rxw_pcall *p, uint32_t size)
 			return -RXW_ENOMEM;
 		e = rxw_sendq_ent(q, i);
 	}
+	capacity = rxw_sealed_capacity(o.room, size - RXW_HEADER_SIZE);
+	packets = e->count * (e->stride - (uint32_t)RXW_HEADER_SIZE) / capacity + 1;
+	/* Before packets are unsealed, which is done in place. */
+	buf = rxw_buf_get_array(p->conn->ops->pool(p->conn), (size_t)packets * size);
+	if (buf == NULL)
+		return -RXW_ENOMEM;
 	o.run = e;
 	if (k->seal != NULL) {
+		o.length = length;
 		result = rxw_run_unseal(p->conn, p->channel, p->number, e->sealed, e->data,
 					e->stride, e->count, e->last_size, length);
-		if (result != 0)
-			return result;
-		o.length = length;
 	}
-	return repack(p, i, &o, size);
+	if (result == 0)
+		return repack(p, i, &o, capacity, buf);
+	rxw_buf_unref(buf);
+	return result;
 }
 
 int rxw_sendq_fit_first(struct rxw_pcall *p, uint32_t size)
@@ -660,18 +629,17 @@ int rxw_sendq_fit_first(struct rxw_pcall *p, uint32_t size)
 	return rxw_sendq_fit(p, size);
 }
 
-bool rxw_sendq_unsend(struct rxw_pcall *p, uint32_t from)
+void rxw_sendq_unsend(struct rxw_pcall *p, uint32_t from)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint16_t i;
 
 	if (from >= q->nxt)
-		return true;
+		return;
 	rxw_sendq_forget_from(q, from);
 	q->nxt = from;
 	for (i = q->ent_head; i != RXW_NO_NODE; i = rxw_sendq_ent(q, i)->next)
 		if (from - rxw_sendq_ent(q, i)->first < rxw_sendq_ent(q, i)->count)
 			break;
 	q->ent_send = i;
-	return true;
 }

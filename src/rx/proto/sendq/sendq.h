@@ -127,16 +127,14 @@ void rxw_sendq_share(struct rxw_pcall *p, uint64_t rate);
 bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run);
 /*
  * Cut the next run into datagrams of `size`, if they are larger, and seal it for the numbers it has
- * now. Packets of a class that cannot unseal stay as they are. An error: the call must fail.
+ * now. Packets of a class that cannot unseal stay as they are. -RXW_ENOMEM: nothing may be sent now. Another error: the
+ * call must fail.
  */
 int rxw_sendq_fit(struct rxw_pcall *p, uint32_t size);
 /* The same for the next packet alone, unless it is the whole stream and was not cut before. */
 int rxw_sendq_fit_first(struct rxw_pcall *p, uint32_t size);
-/*
- * Packets from `from` on, none of them acknowledged and none in a burst, count as never sent. False:
- * out of memory, nothing was done.
- */
-bool rxw_sendq_unsend(struct rxw_pcall *p, uint32_t from);
+/* Packets from `from` on, none of them acknowledged and none in a burst, count as never sent. */
+void rxw_sendq_unsend(struct rxw_pcall *p, uint32_t from);
 void rxw_sendq_rest(struct rxw_pcall *p, uint64_t now); /* after a pause: gives memory back */
 /* Get memory for a wide window. A writer that has to wait now is to be told when it may resume. */
 void rxw_sendq_note_high(struct rxw_pcall *p);
