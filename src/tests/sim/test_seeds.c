@@ -67,7 +67,7 @@ static unsigned both(uint64_t seed, bool verbose)
 int main(int argc, char **argv)
 {
 	/* These failed once. */
-	static const uint64_t failed_once[] = {10594, 13652, 13664, 15432, 18654, 20159, 21978, 23942};
+	static const uint64_t failed_once[] = {10594, 13652, 13664, 15432, 18654, 20159, 21978, 23942, 45976};
 	struct sim_args args;
 	unsigned failed = 0;
 

@@ -384,6 +384,14 @@ bool rxw_send_check_path(struct rxw_pcall *p, struct rxw_out *out)
 	return k->small != 0;
 }
 
+void rxw_send_fallen(struct rxw_pcall *p, uint64_t now)
+{
+	store(p);
+	p->tx.searching = true;
+	p->tx.mtu_at = RXW_NEVER;
+	note_search(p, now);
+}
+
 void rxw_send_check_progress(struct rxw_pcall *p, uint64_t now)
 {
 	struct rxw_mtu_check *k = &p->tx.check;
@@ -393,7 +401,7 @@ void rxw_send_check_progress(struct rxw_pcall *p, uint64_t now)
 	fragments_arrive(&p->tx.renumber);
 	if (p->tx.renumber.unproven) {
 		p->tx.renumber.unproven = false;
-		store(p);
+		rxw_send_fallen(p, now);
 	}
 	/* A packet that was sent after the two has arrived. */
 	if ((k->small != 0 || k->at != RXW_NEVER) &&
@@ -420,10 +428,7 @@ bool rxw_send_shrink(struct rxw_pcall *p, struct rxw_out *out)
 
 	if (!rxw_mtu_fall(&q->mtu))
 		return false;
-	store(p);
-	q->searching = true;
-	q->mtu_at = RXW_NEVER;
-	note_search(p, out->now);
+	rxw_send_fallen(p, out->now);
 	return true;
 }
 

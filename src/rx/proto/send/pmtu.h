@@ -43,6 +43,8 @@ uint32_t rxw_send_delivered(const struct rxw_sendq *q, const struct rxw_txseg *s
 uint64_t rxw_send_rate_to(const struct rxw_pcall *p, uint64_t rate);
 uint64_t rxw_send_rate_from(const struct rxw_pcall *p, uint64_t rate);
 
+/* The size has become smaller: other calls follow, and this one searches for a larger one, whoever searched before. */
+void rxw_send_fallen(struct rxw_pcall *p, uint64_t now);
 /* The path carries less than that: a smaller size for packets. False: it is the least already. */
 bool rxw_send_shrink(struct rxw_pcall *p, struct rxw_out *out);
 /* Write a PING. Returns its serial, 0 = not written. */

@@ -171,8 +171,7 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 		/* Other calls follow to the least size if the peer is heard now: it may also be down. */
 		q->renumber.unproven = !q->heard && q->mtu.confirmed < RXW_MTU_FALLBACK;
 		if (!q->renumber.unproven)
-			atomic_store_explicit(&p->conn->peer->mtu, q->mtu.confirmed,
-					      memory_order_relaxed);
+			rxw_send_fallen(p, out->now);
 		/* The packets were too large: no congestion was seen. */
 		rxw_cc_undo(&q->cc);
 		q->frto_order = 0;

@@ -134,6 +134,39 @@ START_TEST(black_hole)
 }
 END_TEST
 
+/*
+ * The search has ended, and is to begin again ten minutes later. Timeouts without an answer make packets smaller: once some
+ * arrive, the call searches at once.
+ */
+START_TEST(search_after_timeouts)
+{
+	unsigned probes = 0;
+
+	bench_init(&b, true);
+	b.params.mtu_ceiling = b.params.mtu; /* no search for more than the usual size */
+	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
+	call = bench_begin(&b, c);
+	call->p.tx.cc.cwnd = 100;
+	call->p.tx.edge = 256;
+	call->p.tx.window = 255;
+	bench_write(call, 40, 1416, false);
+	bench_write(call, 40, 1416, false);
+	b.out.now += 10 * RXW_MS;
+	ack(call->p.tx.nxt, c->p.serial, RXW_ACK_REQUESTED, "");
+	atomic_store(&c->p.peer->mtu_at, b.out.now + 600 * RXW_SEC);
+	bench_write(call, 4, 1416, false);
+	for (unsigned ms = 0; ms < 5000 && call->p.tx.mtu.confirmed == 1444; ms += 10)
+		bench_pass(&b, 10 * RXW_MS);
+	ck_assert_uint_eq(call->p.tx.mtu.confirmed, 1200);
+	b.count = b.next = 0;
+	ack(call->p.tx.nxt, c->p.serial, RXW_ACK_REQUESTED, "");
+	for (unsigned k = 0; k < b.count; k++)
+		probes += b.sent[k].h.type == RXW_ACK && b.sent[k].padding > 0;
+	ck_assert_uint_eq(probes, 1);
+	bench_free(&b);
+}
+END_TEST
+
 /* Answer the PINGs that were sent since the last time, if the path carries them. */
 static void answer_pings(uint32_t most)
 {
@@ -304,6 +337,7 @@ int main(void)
 	tcase_add_test(tcase, path_mtu_search);
 	tcase_add_test(tcase, path_mtu_automatic);
 	tcase_add_test(tcase, black_hole);
+	tcase_add_test(tcase, search_after_timeouts);
 	tcase_add_loop_test(tcase, sent_packets_shrink, 0, 3);
 	tcase_add_loop_test(tcase, whole_request_shrinks, 0, 3);
 	return bench_main(suite);
