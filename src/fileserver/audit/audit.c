@@ -2,6 +2,7 @@
 /* The audit log: a queue of records, and one thread that writes them. */
 #include "fileserver/audit/audit.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -240,6 +241,18 @@ static size_t write_batch(struct fsd_audit *audit)
 	return done;
 }
 
+/* The server stops before the lines behind `at` could be written: their changes were acknowledged. */
+static void log_rest(const struct fsd_audit *audit, size_t at)
+{
+	const char *end = audit->batch + audit->used, *line = audit->batch + at, *next;
+
+	for (; line < end; line = next + 1) {
+		next = memchr(line, '\n', (size_t)(end - line));
+		assert(next);
+		fsd_log(RXW_LOG_ERROR, "--audit-log: not written: %.*s", (int)(next - line), line);
+	}
+}
+
 static void flush(struct fsd_audit *audit, uint64_t lines)
 {
 	size_t bytes = audit->used ? write_batch(audit) : 0;
@@ -247,6 +260,8 @@ static void flush(struct fsd_audit *audit, uint64_t lines)
 
 	for (size_t i = 0; i < bytes; i++)
 		written += audit->batch[i] == '\n';
+	if (audit->strict)
+		log_rest(audit, bytes);
 	atomic_fetch_add(&audit->written, written);
 	atomic_fetch_add(&audit->lost, lines - written);
 	audit->used = 0;

@@ -33,7 +33,10 @@ struct fsd_audit_record {
  * reserve a place for their records, and are refused if they get none. NULL after one line in message[FSD_MESSAGE_MAX].
  */
 struct fsd_audit *fsd_audit_open(const char *path, bool strict, char *message);
-/* Writes what is left. No other function may be running. NULL is allowed. */
+/*
+ * Writes what is left: with `strict`, what cannot be written goes to the log of the server. No other function may be
+ * running. NULL is allowed.
+ */
 void fsd_audit_close(struct fsd_audit *audit);
 
 /*
@@ -52,7 +55,7 @@ void fsd_audit_unreserve(struct fsd_audit *audit);
 void fsd_audit_add(struct fsd_audit *audit, const struct fsd_audit_record *record);
 
 /*
- * The server stops. From now on no call waits for a file that cannot be written: records are lost then. NULL is
+ * The server stops. From now on no call waits for a file that cannot be written, and records leave the file out. NULL is
  * allowed.
  */
 void fsd_audit_release(struct fsd_audit *audit);

@@ -250,6 +250,22 @@ static unsigned whole_lines_in(const char *name)
 	return n;
 }
 
+/* Whether the file has a whole line of JSON with that name, behind `before`. */
+static bool holds_line(const char *file, const char *name, const char *before)
+{
+	char line[AUDIT_LINE_MAX + 2], text[32];
+	FILE *f = fopen(file, "r");
+	bool found = false;
+
+	ck_assert_ptr_nonnull(f);
+	snprintf(text, sizeof(text), "\"%s\"", name);
+	while (!found && fgets(line, sizeof(line), f))
+		found = strstr(line, before) && strstr(line, text) &&
+			!strcmp(line + strlen(line) - 2, "}\n");
+	fclose(f);
+	return found;
+}
+
 /*
  * As on a full disk: a write to the audit log is done in part, then it fails. Limits of the process would cut the files of
  * the test's own messages as well.
@@ -392,6 +408,40 @@ START_TEST(full_disk_and_strict)
 }
 END_TEST
 
+/*
+ * Changes are acknowledged before the first write fails. If the server stops before their lines can be written, they are
+ * in its log.
+ */
+START_TEST(full_disk_and_stop)
+{
+	struct fsd_audit_record record = {.operation = "x", .reserved = true};
+	unsigned added = 0, found = 0;
+	char name[16], log[4300];
+
+	setup();
+	snprintf(log, sizeof(log), "%s.1", path);
+	audit = fsd_audit_open(path, true, message);
+	ck_assert_ptr_nonnull(audit);
+	limit_file(250);
+	while (added < 400 && fsd_audit_reserve(audit)) {
+		snprintf(name, sizeof(name), "name%03u", added++);
+		record.name = name;
+		fsd_audit_add(audit, &record);
+	}
+	ck_assert_ptr_nonnull(freopen(log, "w", stderr));
+	fsd_audit_release(audit);
+	fsd_audit_close(audit);
+	limit_file(0);
+	ck_assert_uint_gt(added, 2);
+	for (unsigned i = 0; i < added; i++) {
+		snprintf(name, sizeof(name), "name%03u", i);
+		found += holds_line(path, name, "{") + holds_line(log, name, ": not written: {");
+	}
+	ck_assert_uint_eq(found, added);
+	teardown();
+}
+END_TEST
+
 static void *read_all(void *arg)
 {
 	char bytes[65536];
@@ -467,5 +517,5 @@ START_TEST(unusable_file)
 END_TEST
 
 TEST_MAIN("audit", lines, longest_line, strict_loses_nothing, lost_lines_are_counted, rotation,
-	  full_disk, full_disk_and_rotation, full_disk_and_strict, silent_disk_and_strict, bursts,
-	  unusable_file)
+	  full_disk, full_disk_and_rotation, full_disk_and_strict, full_disk_and_stop,
+	  silent_disk_and_strict, bursts, unusable_file)
