@@ -237,8 +237,19 @@ rm resumed/big
 killed
 head -c 20000000 /dev/zero | tr '\0' c > "$tree/big"
 cp_well get -C --json demo:big resumed && same "$tree/big" resumed/big && want out bytes 20000000
-rm -f resumed/.big.*
-rm -f "$tree/big"
+rm -f resumed/.big.* resumed/big
+# A file of the user that has the name of the part stays, and is not continued.
+killed
+part=$(echo resumed/.big.*.afscp-part)
+for option in -q -C; do
+	echo mine > "$part"
+	"$afscp" -s "$where" get $option demo:big resumed 2> err || fail "get $option beside a file like a part: $(cat err)"
+	[ "$(wc -l < err)" = 1 ] && grep -q 'afscp-part" is not its beginning' err || fail "a file like a part: $(cat err)"
+	same "$tree/big" resumed/big
+	[ "$(cat "$part")" = mine ] || fail "get $option has replaced a file like a part"
+	rm -f resumed/big
+done
+rm -f "$part" "$tree/big"
 
 # Pipes by links without a path; a directory's contents; holes; names of one file; directories that cannot be written.
 "$afscp" -s "$where" get demo:large /dev/stdout 2> err | cat > piped

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Before --continue adds to a file: its time of modification alone does not tell that an earlier run
- * has begun it. All files of an archive or of a reproducible build have the same time.
+ * Before --continue adds to a file, or a part is replaced: neither the time of modification nor the
+ * name tells that an earlier run has begun it. All files of an archive or of a reproducible build
+ * have the same time, and the user may have given another file that name.
  */
 #include <errno.h>
 #include <string.h>
@@ -64,9 +65,9 @@ static bool same_at(struct copy *copy, const struct afs_object *object, int fd, 
 	return rc == 0 && fetch.received == length;
 }
 
-bool begun_matches(struct copy *copy, const struct afs_object *object, int fd, const char *label)
+bool begun_matches(struct copy *copy, const struct afs_object *object, uint64_t length, int fd,
+		   const char *label)
 {
-	uint64_t length = afs_status_length(&object->status);
 	uint64_t some = length < COMPARED ? length : COMPARED;
 
 	return !length ||

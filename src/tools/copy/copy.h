@@ -79,7 +79,7 @@ enum copy_result get_file(struct copy *copy, struct afs_object *object, struct s
 			  const char *label);
 /* Open the destination of the object. 0, or -1 with errno; see sink_open(). */
 int get_open(struct copy *copy, const struct afs_object *object, struct sink *sink, int dir,
-	     const char *name, bool inside);
+	     const char *name, bool inside, const char *label);
 /* After get_file(), whose result is `rc`: complete or remove the destination. The result. */
 enum copy_result get_close(struct copy *copy, const struct afs_object *object, struct sink *sink,
 			   enum copy_result rc, const char *label);

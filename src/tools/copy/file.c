@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tools/common/message.h"
+#include "tools/copy/begun.h"
 #include "tools/copy/copy.h"
 #include "tools/copy/part.h"
 #include "tools/copy/sink.h"
@@ -196,9 +197,34 @@ enum copy_result get_file(struct copy *copy, struct afs_object *object, struct s
 	return rc;
 }
 
-int get_open(struct copy *copy, const struct afs_object *object, struct sink *sink, int dir,
-	     const char *name, bool inside)
+/* A file of which a part may exist. */
+struct parted {
+	struct copy *copy;
+	const struct afs_object *object;
+	int dir;
+	const char *label;
+};
+
+/* A file of the user may have the name of the part. */
+static bool is_ours(void *arg, int fd, uint64_t length, const char *name)
 {
+	struct parted *p = arg;
+	char text[PATH_MAX];
+
+	if (length <= afs_status_length(&p->object->status) &&
+	    begun_matches(p->copy, p->object, length, fd, p->label))
+		return true;
+	if (!copy_interrupted(p->copy))
+		tools_error("%s: \"%s\" is not its beginning: not used, and left as it is",
+			    p->label, whole_name(p->dir, name, text, sizeof(text)));
+	return false;
+}
+
+int get_open(struct copy *copy, const struct afs_object *object, struct sink *sink, int dir,
+	     const char *name, bool inside, const char *label)
+{
+	struct parted parted = {.copy = copy, .object = object, .dir = dir, .label = label};
+	struct sink_part part = {.resume = copy->set->resume, .is_ours = is_ours, .arg = &parted};
 	const AFSFetchStatus *status = &object->status;
 	const AFSFid *fid = &object->fid;
 	uint64_t length = afs_status_length(status), version = 0;
@@ -208,8 +234,8 @@ int get_open(struct copy *copy, const struct afs_object *object, struct sink *si
 	version = part_version(version, (uint64_t)fid->Volume << 32 | fid->Vnode);
 	version = part_version(version, (uint64_t)fid->Unique << 32 | status->ClientModTime);
 	version = part_version(version, afs_status_version(status));
-	version = part_version(version, length);
-	return sink_open_part(sink, dir, name, inside, version, length, copy->set->resume);
+	part.version = part_version(version, length);
+	return sink_open_part(sink, dir, name, inside, &part);
 }
 
 enum copy_result get_close(struct copy *copy, const struct afs_object *object, struct sink *sink,

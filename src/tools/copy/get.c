@@ -123,7 +123,7 @@ static enum copy_result to_file(struct copy *copy, struct one *one)
 	/* Opening a pipe blocks until it has a reader. */
 	if (stat(one->name, &st) == 0 && !S_ISREG(st.st_mode))
 		atomic_store(&copy->run->at_once, true);
-	if (get_open(copy, &one->object, &sink, AT_FDCWD, one->name, false) < 0) {
+	if (get_open(copy, &one->object, &sink, AT_FDCWD, one->name, false, one->label) < 0) {
 		rc = cannot_create(one->name);
 	} else {
 		rc = get_file(copy, &one->object, &sink, one->label);

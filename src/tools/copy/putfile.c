@@ -644,40 +644,50 @@ static uint64_t version_of(const struct put_file *f)
 	return part_version(version, f->dir.Unique);
 }
 
-/* Whether --continue can go on with what has the name of the part. */
-static bool find_part(struct storing *s, enum copy_result *rc)
+/* Whether an earlier run can have left the object: it is a beginning of the source. */
+static bool is_part(const struct storing *s, const struct afs_object *object)
+{
+	const AFSFetchStatus *status = &object->status;
+	uint64_t length = afs_status_length(status);
+
+	return status->FileType == AFS_TYPE_FILE && status->LinkCount == 1 &&
+	       status->ClientModTime == s->mtime && length <= s->size &&
+	       begun_matches(s->copy, object, length, s->file->fd, s->file->label);
+}
+
+/*
+ * Continue or replace what has the name of the part. *taken stays true if something has the name
+ * that afscp has not left there.
+ */
+static enum copy_result take_part(struct storing *s, bool *taken)
 {
 	struct target t;
+	enum copy_result rc;
 
 	snprintf(t.label, sizeof(t.label), "%s", s->file->label);
-	*rc = target_look(s->copy, &s->file->dir, s->name, &t);
-	if (*rc != COPY_GOOD || !t.exists || t.object.status.FileType != AFS_TYPE_FILE ||
-	    t.object.status.LinkCount != 1 || t.object.status.ClientModTime != s->mtime ||
-	    afs_status_length(&t.object.status) > s->size ||
-	    !begun_matches(s->copy, &t.object, s->file->fd, s->file->label))
-		return false;
+	rc = target_look(s->copy, &s->file->dir, s->name, &t);
+	if (rc != COPY_GOOD)
+		return rc;
+	if (t.exists && !is_part(s, &t.object)) {
+		if (!copy_interrupted(s->copy))
+			tools_error("%s: \"%s\" beside it is not its beginning: not used, and left "
+				    "as it is",
+				    s->file->label, s->name);
+		return COPY_GOOD;
+	}
+	if (!t.exists || !s->copy->set->resume) {
+		/* If it has changed meanwhile, another name does as well. */
+		if (t.exists && remove_made(s) != COPY_GOOD)
+			return COPY_GOOD;
+		rc = create(s, taken);
+		return *taken ? COPY_GOOD : rc;
+	}
+	*taken = false;
 	s->object = t.object;
 	s->at = afs_status_length(&t.object.status);
 	s->set_mode = true;
 	atomic_fetch_add(&s->copy->run->left_out, s->at);
-	return true;
-}
-
-/* Make the part of a claimed version, or take what an earlier run has left of it. */
-static enum copy_result open_claimed(struct storing *s, bool *taken)
-{
-	enum copy_result rc = create(s, taken);
-
-	if (!*taken)
-		return rc;
-	rc = COPY_GOOD;
-	if (s->copy->set->resume && find_part(s, &rc)) {
-		*taken = false;
-		return COPY_GOOD;
-	}
-	if (rc == COPY_GOOD)
-		rc = remove_made(s);
-	return rc == COPY_GOOD ? create(s, taken) : rc;
+	return COPY_GOOD;
 }
 
 /*
@@ -694,8 +704,10 @@ static enum copy_result open_part(struct storing *s, char part[PART_NAME], int *
 	*claim = version ? part_claim(version) : -1;
 	if (*claim >= 0) {
 		part_name(part, s->file->name, version);
-		rc = open_claimed(s, &taken);
-		if (!taken)
+		rc = create(s, &taken);
+		if (taken)
+			rc = take_part(s, &taken);
+		if (!taken || rc != COPY_GOOD)
 			return rc;
 	}
 	part_name_once(part, s->file->name);
@@ -740,7 +752,7 @@ static enum copy_result replace(struct storing *s)
 	/* An interrupted one stays for --continue. */
 	if (rc != COPY_GOOD && !new.unanswered && !new.gone && !copy_interrupted(s->copy) &&
 	    new.object.fid.Vnode)
-		remove_made(&new);
+		remove_own(&new);
 	if (claim >= 0)
 		close(claim);
 	if (rc == COPY_GOOD)
@@ -766,7 +778,7 @@ static void resume(struct storing *s, bool *done)
 	if (length == s->size && s->file->exists) {
 		*done = true;
 		copy_skip(s->copy, s->file->label, length);
-	} else if (begun_matches(s->copy, &s->object, s->file->fd, s->file->label)) {
+	} else if (begun_matches(s->copy, &s->object, length, s->file->fd, s->file->label)) {
 		/* They do not count as copied. */
 		atomic_fetch_add(&run->left_out, length);
 	} else {

@@ -131,25 +131,26 @@ static bool own_part(struct sink *s, struct stat *st)
 }
 
 /* Open the part. -1: it is somebody else's, or cannot be made: a temporary file does as well. */
-static int open_part(struct sink *s, uint64_t version, uint64_t length, bool resume)
+static int open_part(struct sink *s, const struct sink_part *part)
 {
 	char name[PART_NAME];
 	struct stat st;
 	size_t before;
 
-	part_name(name, last_part(s->name, &before), version);
+	part_name(name, last_part(s->name, &before), part->version);
 	if (set_temporary(s, name) < 0)
 		return -1;
-	s->fd = openat(s->dir, s->temp, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+	s->fd = openat(s->dir, s->temp, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
 		       0600);
 	if (s->fd < 0)
 		return -1;
-	if (!own_part(s, &st)) {
+	if (!own_part(s, &st) ||
+	    (st.st_size && !part->is_ours(part->arg, s->fd, (uint64_t)st.st_size, s->temp))) {
 		close(s->fd);
 		s->fd = -1;
 		return -1;
 	}
-	s->begun = resume && (uint64_t)st.st_size <= length ? (uint64_t)st.st_size : 0;
+	s->begun = part->resume ? (uint64_t)st.st_size : 0;
 	if (ftruncate(s->fd, (off_t)s->begun) < 0)
 		s->begun = 0;
 	s->end = s->begun;
@@ -194,14 +195,14 @@ int sink_open(struct sink *s, int dir, const char *name, bool inside)
 	return open_nameless(s) == 0 ? 0 : open_temporary(s);
 }
 
-int sink_open_part(struct sink *s, int dir, const char *name, bool inside, uint64_t version,
-		   uint64_t length, bool resume)
+int sink_open_part(struct sink *s, int dir, const char *name, bool inside,
+		   const struct sink_part *part)
 {
 	int rc = open_special(s, dir, name, inside);
 
 	if (rc <= 0)
 		return rc;
-	if (open_part(s, version, length, resume) == 0 || open_nameless(s) == 0)
+	if (open_part(s, part) == 0 || open_nameless(s) == 0)
 		return 0;
 	return open_temporary(s);
 }

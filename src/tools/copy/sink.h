@@ -34,13 +34,25 @@ struct sink {
  * from the server, so an existing link or device is replaced and never followed.
  */
 int sink_open(struct sink *sink, int dir, const char *name, bool inside);
+
+/* A large file of which an earlier run may have left a part. */
+struct sink_part {
+	uint64_t version; /* part_version() */
+	bool resume;	  /* continue the part; else it begins again */
+	/*
+	 * Whether `length` bytes that `fd` has are the first ones of the file. `name`, relative to the
+	 * directory of the sink, is that of the part.
+	 */
+	bool (*is_ours)(void *arg, int fd, uint64_t length, const char *name);
+	void *arg;
+};
 /*
- * The same for a large file: it is written under a name that depends on its version
- * (part_version()), and after SIGKILL it remains there. `resume`: with the bytes that an earlier
- * run has left, at most `length`.
+ * The same for a large file: it is written under a name that depends on its version, and after
+ * SIGKILL it remains there. If a file has that name which is not ours, it stays as it is, and the
+ * sink is as without a part.
  */
-int sink_open_part(struct sink *sink, int dir, const char *name, bool inside, uint64_t version,
-		   uint64_t length, bool resume);
+int sink_open_part(struct sink *sink, int dir, const char *name, bool inside,
+		   const struct sink_part *part);
 void sink_stdout(struct sink *sink);
 /* Write all of it at `offset`. Changes iov. 0 or -1 with errno. */
 int sink_write(struct sink *sink, struct iovec *iov, unsigned count, uint64_t offset);

@@ -192,7 +192,7 @@ static enum copy_result get_named(struct copy *copy, struct plain *plain, const 
 		copy_skip(copy, plain->label, afs_status_length(&plain->object.status));
 		return COPY_GOOD;
 	}
-	if (get_open(copy, &plain->object, &sink, dir, name, true) < 0)
+	if (get_open(copy, &plain->object, &sink, dir, name, true, plain->label) < 0)
 		return write_failed(copy, plain->label, dir, name);
 	rc = get_file(copy, &plain->object, &sink, plain->label);
 	return get_close(copy, &plain->object, &sink, rc, plain->label);

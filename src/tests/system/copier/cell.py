@@ -23,6 +23,7 @@ FILE, DIRECTORY, LINK = 1, 2, 3
 # Opcodes.
 FETCH_STATUS, BULK_STATUS, FETCH_DATA, GIVE_UP_ALL = 132, 65536, 65537, 65539
 GIVE_UP = 147
+STORE_STATUS, REMOVE_FILE, CREATE_FILE, RENAME, STORE_DATA = 135, 136, 137, 138, 65538
 ENTRY_BY_NAME_U, ADDRESSES_U = 527, 533
 
 BAD_ARGUMENTS, BAD_OPCODE = -453, -455      # abort codes
@@ -188,8 +189,8 @@ class Server:
 
 # ---- answers of file servers ----
 
-def status(kind, length, version=7, mode=0o644, code=0):
-    return words(1, kind, 1, length, version, 0, 0, 9, 9, mode, 1, 1, 1, 981173106, 981173106, 0, 0,
+def status(kind, length, version=7, mode=0o644, code=0, rights=9, mtime=981173106):
+    return words(1, kind, 1, length, version, 0, 0, rights, rights, mode, 1, 1, 1, mtime, 981173106, 0, 0,
                  version >> 32, 0, length >> 32, code)
 
 
@@ -261,6 +262,79 @@ class Volume:
         offset, length = struct.unpack('>QQ', arguments[12:28])
         data = self.objects[vnode][1][offset:offset + length]
         return Answer(struct.pack('>Q', len(data)) + data + self.status_of(vnode) + CALLBACK + SYNC)
+
+
+class Writable(Volume):
+    """A directory whose files can be changed by anybody: `names` has their vnodes."""
+
+    def __init__(self, files):
+        super().__init__({})
+        self.names, self.mtimes, self.versions, self.next = {}, {}, {}, 2
+        for name, data in files.items():
+            self.make(name, data)
+
+    def make(self, name, data=b'', mtime=981173106):
+        vnode = self.names[name] = self.next
+        self.next += 2
+        self.objects[vnode], self.mtimes[vnode], self.versions[vnode] = (FILE, data), mtime, 1
+        return vnode
+
+    def contents(self, name):
+        return self.objects[self.names[name]][1]
+
+    def remove(self, name):
+        del self.objects[self.names.pop(name)]
+
+    def rename(self, old, new):
+        vnode = self.names.pop(old)
+        if new in self.names:
+            self.remove(new)
+        self.names[new] = vnode
+
+    def status_of(self, vnode):
+        if vnode == 1:
+            return status(DIRECTORY, len(directory(self.names.items())), 7, 0o755, rights=127)
+        return status(FILE, len(self.objects[vnode][1]), self.versions[vnode], rights=127, mtime=self.mtimes[vnode])
+
+    def store(self, vnode, arguments):
+        offset, length, end = struct.unpack('>QQQ', arguments[36:60])
+        data = self.objects[vnode][1].ljust(offset, b'\0')
+        data = data[:offset] + arguments[60:60 + length] + data[offset + length:]
+        self.objects[vnode] = (FILE, data[:end].ljust(end, b'\0'))
+        self.versions[vnode] += 1
+
+    def __call__(self, opcode, arguments, call):
+        self.objects[1] = (DIRECTORY, directory(self.names.items()))
+        if opcode not in (CREATE_FILE, STORE_DATA, STORE_STATUS, RENAME, REMOVE_FILE):
+            return super().__call__(opcode, arguments, call)
+        vnode, _, length = struct.unpack('>III', arguments[4:16])
+        if opcode in (STORE_DATA, STORE_STATUS):
+            if vnode not in self.objects:
+                return Answer(abort=102)
+            if struct.unpack('>I', arguments[12:16])[0] & 1:
+                self.mtimes[vnode] = struct.unpack('>I', arguments[16:20])[0]
+            if opcode == STORE_DATA:
+                self.store(vnode, arguments)
+            return Answer(self.status_of(vnode) + SYNC)
+        name, rest = text_of(arguments[12:])
+        if opcode == CREATE_FILE:
+            if name in self.names:
+                return Answer(abort=17)
+            made = self.make(name, mtime=struct.unpack('>I', rest[4:8])[0])
+            return Answer(words(VOLUME, made, 1) + self.status_of(made) + self.status_of(1) + CALLBACK + SYNC)
+        if name not in self.names:
+            return Answer(abort=2)
+        if opcode == RENAME:
+            self.rename(name, text_of(rest[12:])[0])
+            return Answer(2 * self.status_of(1) + SYNC)
+        self.remove(name)
+        return Answer(self.status_of(1) + SYNC)
+
+
+def text_of(xdr):
+    """A string at the beginning, and what is behind it."""
+    length = struct.unpack('>I', xdr[:4])[0]
+    return xdr[4:4 + length].decode(), xdr[4 + length + -length % 4:]
 
 
 class Location:

@@ -66,6 +66,23 @@ START_TEST(commit)
 }
 END_TEST
 
+static bool is_not_longer(void *arg, int fd, uint64_t length, const char *name)
+{
+	(void)fd;
+	ck_assert_ptr_nonnull(strstr(name, ".afscp-part"));
+	return length <= *(uint64_t *)arg;
+}
+
+/* A file of `length` bytes whose part is ours unless it is longer. */
+static int open_part(struct sink *s, const char *path, uint64_t version, uint64_t length,
+		     bool resume)
+{
+	struct sink_part part = {
+		.version = version, .resume = resume, .is_ours = is_not_longer, .arg = &length};
+
+	return sink_open_part(s, AT_FDCWD, path, false, &part);
+}
+
 /* A part of an earlier run is continued if it is of the same version, and kept only on demand. */
 START_TEST(parts)
 {
@@ -75,26 +92,29 @@ START_TEST(parts)
 	struct sink s, other;
 
 	snprintf(path, sizeof(path), "%s/file", folder);
-	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 11, false), 0);
+	ck_assert_int_eq(open_part(&s, path, 7, 11, false), 0);
 	ck_assert(s.part);
 	ck_assert_int_eq(sink_write(&s, &first, 1, 0), 0);
 	/* Another process has it: this one uses another file. */
-	ck_assert_int_eq(sink_open_part(&other, AT_FDCWD, path, false, 7, 11, true), 0);
+	ck_assert_int_eq(open_part(&other, path, 7, 11, true), 0);
 	ck_assert(!other.part);
 	ck_assert_uint_eq(other.begun, 0);
 	sink_abandon(&other);
 	s.keep = true;
 	sink_abandon(&s);
 	ck_assert_int_eq(count_names(folder), 1);
-	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 8, 11, true), 0);
+	ck_assert_int_eq(open_part(&s, path, 8, 11, true), 0);
 	ck_assert_uint_eq(s.begun, 0);
 	sink_abandon(&s);
-	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 5, true), 0);
-	ck_assert_uint_eq(s.begun, 0); /* it is longer than the file */
-	ck_assert_int_eq(sink_write(&s, &(struct iovec){ a, 6 }, 1, 0), 0);
-	s.keep = true;
+	ck_assert_int_eq(open_part(&s, path, 7, 5, true), 0);
+	/* It is not ours, and stays as it is. */
+	ck_assert(!s.part);
+	ck_assert_uint_eq(s.begun, 0);
 	sink_abandon(&s);
-	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 11, true), 0);
+	ck_assert_int_eq(open_part(&s, path, 7, 5, false), 0);
+	ck_assert(!s.part);
+	sink_abandon(&s);
+	ck_assert_int_eq(open_part(&s, path, 7, 11, true), 0);
 	ck_assert_uint_eq(s.begun, 6);
 	ck_assert_int_eq(sink_write(&s, &second, 1, 6), 0);
 	ck_assert_int_eq(sink_commit(&s, 0640, 1000000000), 0);
@@ -103,7 +123,7 @@ START_TEST(parts)
 	ck_assert_str_eq(text, "hello world");
 	free(text);
 	/* After a restart it is no part of that version. */
-	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 11, false), 0);
+	ck_assert_int_eq(open_part(&s, path, 7, 11, false), 0);
 	ck_assert_int_eq(sink_restart(&s), 0);
 	ck_assert(!s.part);
 	s.keep = true;
@@ -166,13 +186,13 @@ START_TEST(parts_of_two_processes)
 	struct sink s;
 
 	snprintf(path, sizeof(path), "%s/file", folder);
-	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 5, false), 0);
+	ck_assert_int_eq(open_part(&s, path, 7, 5, false), 0);
 	ck_assert_int_eq(sink_write(&s, &first, 1, 0), 0);
 	snprintf(found_part, sizeof(found_part), "%s", s.temp);
 	s.keep = true;
 	sink_abandon(&s);
 	finish_as = path;
-	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 5, false), 0);
+	ck_assert_int_eq(open_part(&s, path, 7, 5, false), 0);
 	ck_assert_ptr_null(finish_as);
 	ck_assert(!s.part);
 	sink_abandon(&s);
@@ -181,10 +201,10 @@ START_TEST(parts_of_two_processes)
 	free(text);
 
 	locked = 0;
-	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 5, false), 0);
+	ck_assert_int_eq(open_part(&s, path, 7, 5, false), 0);
 	sink_abandon(&s);
 	ck_assert_uint_eq(locked, 1);
-	ck_assert_int_eq(sink_open_part(&s, AT_FDCWD, path, false, 7, 5, false), 0);
+	ck_assert_int_eq(open_part(&s, path, 7, 5, false), 0);
 	ck_assert_int_eq(sink_commit(&s, 0640, 1000000000), 0);
 	ck_assert_uint_eq(locked, 2);
 	ck_assert_int_eq(count_names(folder), 1);
