@@ -717,6 +717,43 @@ static enum copy_result open_part(struct storing *s, char part[PART_NAME], int *
 	return rc;
 }
 
+/* Whether what has the name of the file now is a part of the same source, not complete yet. */
+static enum copy_result look_at_successor(struct storing *s)
+{
+	struct target t;
+	enum copy_result rc;
+
+	snprintf(t.label, sizeof(t.label), "%s", s->file->label);
+	rc = target_look(s->copy, &s->file->dir, s->file->name, &t);
+	if (rc != COPY_GOOD || !t.exists || t.object.status.FileType != AFS_TYPE_FILE ||
+	    t.object.status.ClientModTime != s->mtime ||
+	    afs_status_length(&t.object.status) >= s->size)
+		return rc;
+	tools_error("%s: another command stores the same file, and is not ready; try again",
+		    s->file->label);
+	return COPY_FAILED;
+}
+
+/*
+ * A file is renamed by its name, which a command on a machine that cannot be told from this one may
+ * have given to its own part meanwhile. If the object is still there it has been renamed: the part
+ * was its only name.
+ */
+static enum copy_result check_renamed(struct storing *s)
+{
+	uint64_t stored = afs_status_version(&s->object.status);
+	struct afs_error error;
+	enum copy_result rc = try_status(s, &error);
+
+	if (rc == COPY_GOOD)
+		return afs_status_version(&s->object.status) == stored ? rc : not_alone(s);
+	s->gone = change_is_gone(&error);
+	if (s->gone)
+		return look_at_successor(s);
+	copy_complain(s->copy, &error);
+	return rc;
+}
+
 static enum copy_result rename_part(struct storing *s)
 {
 	struct change c = {.op = CHANGE_RENAME,
@@ -726,8 +763,9 @@ static enum copy_result rename_part(struct storing *s)
 			   .new_dir = s->file->dir,
 			   .new_name = s->file->name,
 			   .fid = s->object.fid};
+	enum copy_result rc = change_make(s->copy, &c);
 
-	return change_make(s->copy, &c);
+	return rc == COPY_GOOD ? check_renamed(s) : rc;
 }
 
 /* Store the contents as another file, and let it take the place of the file. */
