@@ -170,9 +170,12 @@ int afs_conclude(struct afs_client *c, rxw_call *call, const char *what, int32_t
 	enum rxw_origin origin = RXW_ORIGIN_NONE;
 	struct sockaddr_storage peer = {0};
 	socklen_t len = sizeof(peer);
+	struct rxw_call_statistics stats = {.size = sizeof(stats)};
 	char server[96], where[400];
+	bool resent;
 
 	rxw_call_peer(call, &peer, &len);
+	resent = rxw_call_stats(call, &stats) == 0 && stats.retransmitted;
 	pthread_mutex_lock(&c->lock);
 	c->running = NULL;
 	stalled = c->stalled;
@@ -204,6 +207,7 @@ int afs_conclude(struct afs_client *c, rxw_call *call, const char *what, int32_t
 		if (code == RXW_CALL_DEAD && origin != RXW_ORIGIN_PEER && !location)
 			afs_server_silent(c, &peer);
 	}
+	error->resent = resent;
 	return -1;
 }
 

@@ -8,13 +8,14 @@
 
 enum decision decide(enum change_op op, bool unknown, const struct afs_error *error)
 {
-	/*
-	 * A server that is killed and started again carries out a request twice if its first packet is sent again. The new
-	 * name tells by its FID.
-	 */
+	/* The new name tells by its FID. */
 	if (op == CHANGE_RENAME && error->number == ENOENT)
 		return DECIDE_LOOK;
-	if (!unknown)
+	/*
+	 * A server that is killed and started again carries out a request twice if its packets are
+	 * sent again. A file that exists is none of these cases: two puts of a source make the same.
+	 */
+	if (!unknown && (!error->resent || op == CHANGE_CREATE))
 		return DECIDE_FAIL;
 	switch (op) {
 	case CHANGE_CREATE:

@@ -24,8 +24,8 @@ enum change_op {
 };
 
 /*
- * A call was repeated because an answer was lost, and now it fails. `unknown`: the server may have
- * carried out an earlier try.
+ * A call fails. `unknown`: the server may have carried out an earlier try, whose answer was lost; so
+ * it may have if packets of this one were sent again.
  */
 enum decision {
 	DECIDE_FAIL, /* the error is the result */

@@ -24,6 +24,7 @@ FILE, DIRECTORY, LINK = 1, 2, 3
 FETCH_STATUS, BULK_STATUS, FETCH_DATA, GIVE_UP_ALL = 132, 65536, 65537, 65539
 GIVE_UP = 147
 STORE_STATUS, REMOVE_FILE, CREATE_FILE, RENAME, STORE_DATA = 135, 136, 137, 138, 65538
+MAKE_DIRECTORY, REMOVE_DIRECTORY = 141, 142
 ENTRY_BY_NAME_U, ADDRESSES_U = 527, 533
 
 BAD_ARGUMENTS, BAD_OPCODE = -453, -455      # abort codes
@@ -35,10 +36,12 @@ def words(*values):
 
 class Answer:
     """The answer to a call: data, then (`then`) its end, nothing, or bytes or empty packets
-    without end. Or an abort, with `ends` of the whole connection. mute: not even PINGs are answered."""
+    without end. Or an abort, with `ends` of the whole connection. mute: not even PINGs are answered. forgotten: the
+    server is killed before it answers, and started again: it has carried out the call, and knows nothing of it."""
 
-    def __init__(self, data=b'', then='end', abort=None, mute=False, ends=False):
+    def __init__(self, data=b'', then='end', abort=None, mute=False, ends=False, forgotten=False):
         self.data, self.then, self.abort, self.mute, self.ends = data, then, abort, mute, ends
+        self.forgotten = forgotten
         self.whole = -(-len(data) // PAYLOAD)
 
     def packet(self, seq):
@@ -132,7 +135,9 @@ class Server:
         self.client = call.to
         self.asked.append((opcode, arguments))
         call.answer = self.answer_to(opcode, arguments, call)
-        if call.answer.abort is not None:
+        if call.answer.forgotten:
+            del self.calls[(call.to, p.epoch, p.cid)]
+        elif call.answer.abort is not None:
             self.send(call.packet, wire.ABORT, 0, words(call.answer.abort), 0, call.to, call.answer.ends)
         elif not call.answer.mute:
             self.acknowledge(call, p, wire.DELAY)
@@ -190,7 +195,7 @@ class Server:
 # ---- answers of file servers ----
 
 def status(kind, length, version=7, mode=0o644, code=0, rights=9, mtime=981173106):
-    return words(1, kind, 1, length, version, 0, 0, rights, rights, mode, 1, 1, 1, mtime, 981173106, 0, 0,
+    return words(1, kind, 2 if kind == DIRECTORY else 1, length, version, 0, 0, rights, rights, mode, 1, 1, 1, mtime, 981173106, 0, 0,
                  version >> 32, 0, length >> 32, code)
 
 
@@ -273,10 +278,10 @@ class Writable(Volume):
         for name, data in files.items():
             self.make(name, data)
 
-    def make(self, name, data=b'', mtime=981173106):
-        vnode = self.names[name] = self.next
+    def make(self, name, data=b'', mtime=981173106, kind=FILE):
+        vnode = self.names[name] = self.next + (kind == DIRECTORY)
         self.next += 2
-        self.objects[vnode], self.mtimes[vnode], self.versions[vnode] = (FILE, data), mtime, 1
+        self.objects[vnode], self.mtimes[vnode], self.versions[vnode] = (kind, data), mtime, 1
         return vnode
 
     def contents(self, name):
@@ -294,7 +299,9 @@ class Writable(Volume):
     def status_of(self, vnode):
         if vnode == 1:
             return status(DIRECTORY, len(directory(self.names.items())), 7, 0o755, rights=127)
-        return status(FILE, len(self.objects[vnode][1]), self.versions[vnode], rights=127, mtime=self.mtimes[vnode])
+        kind, data = self.objects[vnode]
+        return status(kind, len(data), self.versions[vnode], 0o755 if kind == DIRECTORY else 0o644, rights=127,
+                      mtime=self.mtimes[vnode])
 
     def store(self, vnode, arguments):
         offset, length, end = struct.unpack('>QQQ', arguments[36:60])
@@ -305,7 +312,8 @@ class Writable(Volume):
 
     def __call__(self, opcode, arguments, call):
         self.objects[1] = (DIRECTORY, directory(self.names.items()))
-        if opcode not in (CREATE_FILE, STORE_DATA, STORE_STATUS, RENAME, REMOVE_FILE):
+        if opcode not in (CREATE_FILE, STORE_DATA, STORE_STATUS, RENAME, REMOVE_FILE, MAKE_DIRECTORY,
+                          REMOVE_DIRECTORY):
             return super().__call__(opcode, arguments, call)
         vnode, _, length = struct.unpack('>III', arguments[4:16])
         if opcode in (STORE_DATA, STORE_STATUS):
@@ -317,10 +325,12 @@ class Writable(Volume):
                 self.store(vnode, arguments)
             return Answer(self.status_of(vnode) + SYNC)
         name, rest = text_of(arguments[12:])
-        if opcode == CREATE_FILE:
+        if opcode in (CREATE_FILE, MAKE_DIRECTORY):
             if name in self.names:
                 return Answer(abort=17)
-            made = self.make(name, mtime=struct.unpack('>I', rest[4:8])[0])
+            mtime = struct.unpack('>I', rest[4:8])[0]
+            made = (self.make(name, mtime=mtime) if opcode == CREATE_FILE else
+                    self.make(name, directory([]), mtime, DIRECTORY))
             return Answer(words(VOLUME, made, 1) + self.status_of(made) + self.status_of(1) + CALLBACK + SYNC)
         if name not in self.names:
             return Answer(abort=2)

@@ -87,6 +87,11 @@ START_TEST(decisions)
 				 known[i].op == CHANGE_RENAME && known[i].number == ENOENT
 					 ? DECIDE_LOOK
 					 : DECIDE_FAIL);
+		/* A restarted server may have got it twice. */
+		error.resent = true;
+		ck_assert_int_eq(decide(known[i].op, false, &error),
+				 known[i].op == CHANGE_CREATE ? DECIDE_FAIL : known[i].decision);
+		error.resent = false;
 	}
 }
 END_TEST
