@@ -267,6 +267,10 @@ int afs_client_open(rxw_engine *engine, const struct afs_client_options *options
 		return afs_failed(error, "client", -RXW_ENOMEM);
 	memcpy(&c->vl_address, options->vl, options->vl_len);
 	c->vl_len = options->vl_len;
+	while (c->vl_other_count < options->vl_other_count && c->vl_other_count < AFS_VL_OTHERS) {
+		c->vl_others[c->vl_other_count] = options->vl_others[c->vl_other_count];
+		c->vl_other_count++;
+	}
 	c->fs_port = options->fs_port ? options->fs_port : AFS_PORT_FS;
 	c->limit_ms = options->limit_ms ? options->limit_ms : LIMIT_MS;
 	c->security = options->security ? rxw_security_ref(options->security) : NULL;

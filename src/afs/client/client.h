@@ -26,9 +26,17 @@
  */
 struct afs_client;
 
+#define AFS_VL_OTHERS 7
+
 struct afs_client_options {
 	const struct sockaddr_storage *vl; /* location server, with its port */
 	socklen_t vl_len;
+	/*
+	 * Others of the cell, or other addresses, of the same family, with ports: they are asked if the one
+	 * before does not answer. At most AFS_VL_OTHERS; further ones are ignored.
+	 */
+	const struct sockaddr_storage *vl_others;
+	unsigned vl_other_count;
 	uint16_t fs_port;		 /* of the file servers; 0 = 7000 */
 	const struct rxw_config *config; /* of the endpoint; NULL = the engine's */
 	rxw_security *security;		 /* of all connections; NULL = anonymous */

@@ -27,14 +27,14 @@ struct location {
 };
 
 /* GetEntryByNameU. In a site without the flag the first word of the UUID is the address. */
-static int entry_by_name_u(struct afs_client *c, const char *name, const char *what,
+static int entry_by_name_u(struct afs_client *c, const char *name, const char *what, unsigned ms,
 			   struct location *location, struct afs_error *error)
 {
 	rxw_call *call;
 	uvldbentry e = {0};
 	int32_t code;
 
-	if (afs_begin(c, c->vl, what, c->limit_ms, &call, error) < 0)
+	if (afs_begin(c, c->vl, what, ms, &call, error) < 0)
 		return -1;
 	code = StartVL_GetEntryByNameU(call, name);
 	if (code == 0)
@@ -54,14 +54,14 @@ static int entry_by_name_u(struct afs_client *c, const char *name, const char *w
 	return 0;
 }
 
-static int entry_by_name_n(struct afs_client *c, const char *name, const char *what,
+static int entry_by_name_n(struct afs_client *c, const char *name, const char *what, unsigned ms,
 			   struct location *location, struct afs_error *error)
 {
 	rxw_call *call;
 	nvldbentry e = {0};
 	int32_t code;
 
-	if (afs_begin(c, c->vl, what, c->limit_ms, &call, error) < 0)
+	if (afs_begin(c, c->vl, what, ms, &call, error) < 0)
 		return -1;
 	code = StartVL_GetEntryByNameN(call, name);
 	if (code == 0)
@@ -80,13 +80,13 @@ static int entry_by_name_n(struct afs_client *c, const char *name, const char *w
 }
 
 /* Look up the entry with GetEntryByNameU, or GetEntryByNameN at older servers. */
-static int locate(struct afs_client *c, const char *name, const char *what,
+static int locate(struct afs_client *c, const char *name, const char *what, unsigned ms,
 		  struct location *location, struct afs_error *error)
 {
-	int rc = entry_by_name_u(c, name, what, location, error);
+	int rc = entry_by_name_u(c, name, what, ms, location, error);
 
 	if (rc < 0 && error->code == RXW_RPC_OPCODE)
-		rc = entry_by_name_n(c, name, what, location, error);
+		rc = entry_by_name_n(c, name, what, ms, location, error);
 	if (rc == 0 && location->sites > NMAXNSERVERS) {
 		afs_error_text(error, "%s: malformed answer of the location server", what);
 		rc = -1;
@@ -310,16 +310,13 @@ static int try_all(struct afs_client *c, unsigned from, uint64_t end, struct afs
 	return -1;
 }
 
-/* A server that stops or restarts ends connections: then take a new one. 0, or -1 and *error. */
-static int reconnect(struct afs_client *c, const char *what, struct afs_error *error)
+/* Connect to the location server, also to another one. 0, or -1 and *error. */
+static int connect_location(struct afs_client *c, const char *what, struct afs_error *error)
 {
 	rxw_connection *vl, *old;
-	int rc;
+	int rc = rxw_connection_create(c->endpoint, (const struct sockaddr *)&c->vl_address,
+				       c->vl_len, AFS_SERVICE_VL, c->security, &vl);
 
-	if (!rxw_connection_error(c->vl, NULL))
-		return 0;
-	rc = rxw_connection_create(c->endpoint, (const struct sockaddr *)&c->vl_address, c->vl_len,
-				   AFS_SERVICE_VL, c->security, &vl);
 	if (rc < 0)
 		return afs_failed(error, what, rc);
 	pthread_mutex_lock(&c->lock);
@@ -328,6 +325,38 @@ static int reconnect(struct afs_client *c, const char *what, struct afs_error *e
 	pthread_mutex_unlock(&c->lock);
 	rxw_connection_release(old);
 	return 0;
+}
+
+/* The next location server becomes the one in use, and this one the last to be tried. */
+static int next_location(struct afs_client *c, const char *what, struct afs_error *error)
+{
+	struct sockaddr_storage used = c->vl_address;
+
+	c->vl_address = c->vl_others[0];
+	memmove(&c->vl_others[0], &c->vl_others[1],
+		(c->vl_other_count - 1) * sizeof(c->vl_others[0]));
+	c->vl_others[c->vl_other_count - 1] = used;
+	return connect_location(c, what, error);
+}
+
+/* Ask the location servers in turn, until one has an answer that counts. 0, or -1 and *error. */
+static int locate_at_any(struct afs_client *c, const char *name, const char *what, uint64_t end,
+			 struct location *entry, struct afs_error *error)
+{
+	/* A server that stops or restarts ends connections. */
+	if (rxw_connection_error(c->vl, NULL) && connect_location(c, what, error) < 0)
+		return -1;
+	for (unsigned left = c->vl_other_count;; left--) {
+		unsigned ms = left_ms(end);
+
+		if (locate(c, name, what, left && ms > PROBE_MS ? PROBE_MS : ms, entry, error) == 0)
+			return 0;
+		if (!left || error->interrupted ||
+		    (error->origin == RXW_ORIGIN_PEER && error->remedy == AFS_REMEDY_NONE))
+			return -1;
+		if (next_location(c, what, error) < 0)
+			return -1;
+	}
 }
 
 /* Ask the location server, and store the candidates in c->sites. 0, or -1 and *error. */
@@ -340,9 +369,7 @@ static int look_up(struct afs_client *c, const char *name, uint64_t end, struct 
 	char what[160], server[96];
 
 	snprintf(what, sizeof(what), "volume %.80s", name);
-	if (reconnect(c, what, error) < 0)
-		return -1;
-	if (locate(c, name, what, &entry, error) < 0) {
+	if (locate_at_any(c, name, what, end, &entry, error) < 0) {
 		if (error->origin == RXW_ORIGIN_PEER && error->code == AFS_VL_NOENT)
 			snprintf(error->text, sizeof(error->text),
 				 "%s: no such volume; the location server does not know it", what);

@@ -21,7 +21,9 @@ struct afs_client {
 	rxw_endpoint *endpoint;
 	rxw_connection *vl, *fs; /* fs: NULL until a volume is chosen */
 	rxw_security *security;	 /* of all connections; NULL: the null class */
-	struct sockaddr_storage vl_address;
+	struct sockaddr_storage vl_address; /* of the location server in use */
+	struct sockaddr_storage vl_others[AFS_VL_OTHERS]; /* in the order of trying */
+	unsigned vl_other_count;
 	struct sockaddr_storage fs_address; /* valid with fs */
 	socklen_t vl_len, fs_len;
 	uint16_t fs_port;

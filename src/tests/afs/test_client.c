@@ -385,6 +385,52 @@ START_TEST(volumes)
 }
 END_TEST
 
+static int32_t restarting(rxw_call *call, void *context)
+{
+	(void)call, (void)context;
+	return RXW_RESTARTING;
+}
+
+/* Of several location servers those that restart or do not answer are passed over. */
+START_TEST(location_servers)
+{
+	struct sockaddr_storage first, others[2], fs;
+	struct rxw_config config;
+	struct afs_client_options o = {.vl = &first,
+				       .vl_len = sizeof(struct sockaddr_in),
+				       .vl_others = others,
+				       .vl_other_count = 2,
+				       .config = &config,
+				       .limit_ms = 20000};
+	rxw_endpoint *busy = serve(AFS_SERVICE_VL, restarting, &first), *dead;
+	socklen_t len = sizeof(others[1]);
+	struct afs_client *another;
+
+	rxw_config_init(&config, sizeof(config));
+	config.dead_ms = 1000;
+	dead = serve(AFS_SERVICE_VL, restarting, &others[0]);
+	ck_assert_int_eq(rxw_endpoint_destroy(dead), 0);
+	ck_assert_int_eq(rxw_endpoint_address(vl_endpoint, &others[1], &len), 0);
+	len = sizeof(fs);
+	ck_assert_int_eq(rxw_endpoint_address(fs_endpoint, &fs, &len), 0);
+	o.fs_port = ntohs(inet(&fs).sin_port);
+	ck_assert_int_eq(afs_client_open(engine, &o, &another, &error), 0);
+	ck_assert_msg(afs_client_volume(another, "vol", &volume, &error) == 0, "%s", error.text);
+	ck_assert_uint_eq(volume.id, VOLUME);
+	/* What one of them knows nothing of, the others know nothing of. */
+	want_error(afs_client_volume(another, "nothere", &volume, &error), "nothere");
+	ck_assert_int_eq(error.code, AFS_VL_NOENT);
+	afs_client_close(another);
+	/* None answers: the remedy is to wait. */
+	o.vl_other_count = 1;
+	ck_assert_int_eq(afs_client_open(engine, &o, &another, &error), 0);
+	ck_assert_int_eq(afs_client_volume(another, "vol", &volume, &error), -1);
+	ck_assert_int_eq(error.remedy, AFS_REMEDY_WAIT);
+	afs_client_close(another);
+	ck_assert_int_eq(rxw_endpoint_destroy(busy), 0);
+}
+END_TEST
+
 START_TEST(no_volumes)
 {
 	want_error(afs_client_volume(client, "nothere", &volume, &error), "nothere");
@@ -652,8 +698,10 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, volumes);
+	tcase_add_test(tcase, location_servers);
 	tcase_add_test(tcase, no_volumes);
 	tcase_add_test(tcase, paths);
 	tcase_add_test(tcase, fetches);

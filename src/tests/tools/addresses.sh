@@ -52,6 +52,6 @@ stop
 serve fd00:8::8
 reached both
 stop
-refused 1 'two\|10.8.8' "$afscp" -s two --timeout 1 --dead-ms 1000 ls demo:
+refused 1 'two\|10.8.8' "$afscp" -s two --retry 0 --timeout 1 --dead-ms 1000 ls demo:
 
 result

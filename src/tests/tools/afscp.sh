@@ -413,6 +413,6 @@ want_more bench.out calls 2
 
 # The server ends while afscp is idle: the error has its address.
 stop_server $server TERM || fail "rxfsd ended with $?"
-refused 1 'it is running' "$afscp" -s "$where" --dead-ms 1000 ls demo:/
+refused 1 'it is running' "$afscp" -s "$where" --retry 0 --dead-ms 1000 ls demo:/
 
 result

@@ -88,7 +88,7 @@ stop_server "$pid" TERM || fail "the server ended with $?"
 
 # No server any more: the kernel's refusal, or the dead time.
 refused 1 "127.0.0.1:$port.*a server is running there" client -c recv -s 127.0.0.1 -p "$port" --dead-ms 1000
-refused 1 "127.0.0.1:$port.*it is running" "$afscp" -s 127.0.0.1:"$port" --dead-ms 1000 ls a:b
+refused 1 "127.0.0.1:$port.*it is running" "$afscp" -s 127.0.0.1:"$port" --retry 0 --dead-ms 1000 ls a:b
 
 # A full disk is reported, even for a report.
 if [ -c /dev/full ]; then

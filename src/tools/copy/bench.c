@@ -385,6 +385,8 @@ static int open_readers(struct bench *b)
 	for (size_t i = 0; i < b->count; i++) {
 		struct afs_client_options o = {.vl = &copy->run->vl.sa,
 					       .vl_len = copy->run->vl.len,
+					       .vl_others = copy->run->vl_others,
+					       .vl_other_count = copy->run->vl_other_count,
 					       .fs_port = copy->run->fs_port,
 					       .config = &copy->run->config};
 		struct reader *r = &b->readers[i];

@@ -221,6 +221,20 @@ static void on_signal(int number, void *arg)
 	pthread_mutex_unlock(&run->lock);
 }
 
+/* The first address that answers, and those to be asked when it does not any more. */
+static void choose_location(struct run *run, const struct tools_address *list, size_t count)
+{
+	size_t first = tools_reach(&run->config, list, count, AFS_SERVICE_VL);
+
+	run->vl = list[first];
+	for (size_t i = 1; i < count; i++) {
+		const struct tools_address *other = &list[(first + i) % count];
+
+		if (other->sa.ss_family == run->vl.sa.ss_family)
+			run->vl_others[run->vl_other_count++] = other->sa;
+	}
+}
+
 /* 0, or an exit status after a message. */
 static int parse_server(struct run *run)
 {
@@ -244,7 +258,7 @@ static int parse_server(struct run *run)
 	}
 	/* Location entries have no IPv6 addresses: see afs_client_volume(). */
 	tools_addresses_prefer_ipv4(list, count);
-	run->vl = list[tools_reach(&run->config, list, count, AFS_SERVICE_VL)];
+	choose_location(run, list, count);
 	run->fs_port = ports[1];
 	return 0;
 }

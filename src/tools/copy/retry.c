@@ -12,6 +12,7 @@
 #define PAUSE_MS     200 /* before the second round; doubled each time */
 #define PAUSE_MAX_MS 5000
 #define TELL_NS	     5000000000u
+#define START_MS     15000 /* for a location server that has never answered: it may restart */
 
 /* Give the client of this thread the newest token. False: it has it. The token lock is held. */
 static bool adopt(struct copy *copy)
@@ -69,8 +70,8 @@ static bool first_to_tell(struct run *run, uint64_t now)
 	       atomic_compare_exchange_strong(&run->told_ns, &last, now);
 }
 
-/* Whether there is time for another round; waits before each one except the first. */
-static bool next_round(struct copy *copy, struct outage *o, struct afs_error *error)
+/* Whether there is time for another round, at most `ms`; waits before each one except the first. */
+static bool next_round(struct copy *copy, struct outage *o, struct afs_error *error, uint64_t ms)
 {
 	uint64_t now = monotonic_ns();
 
@@ -79,14 +80,14 @@ static bool next_round(struct copy *copy, struct outage *o, struct afs_error *er
 	if (!o->since_ns) {
 		o->since_ns = now;
 		o->pause_ms = PAUSE_MS;
-		if (copy->set->retry_ms == 0)
+		if (ms == 0)
 			return false;
 		copy_explain(copy, error);
 		if (!copy->set->quiet && first_to_tell(copy->run, now))
 			tools_error("%s; retrying for %llu s", error->text,
-				    (unsigned long long)(copy->set->retry_ms + 999) / 1000);
+				    (unsigned long long)(ms + 999) / 1000);
 	}
-	if (now - o->since_ns >= copy->set->retry_ms * 1000000)
+	if (now - o->since_ns >= ms * 1000000)
 		return false;
 	if (o->tries++ == 0)
 		return true;
@@ -104,7 +105,7 @@ bool copy_retry(struct copy *copy, struct outage *o, struct afs_error *error, bo
 		return true;
 	if (error->remedy == AFS_REMEDY_OTHER && afs_client_sites(copy->client) < 2)
 		error->remedy = AFS_REMEDY_NONE;
-	while (error->remedy != AFS_REMEDY_NONE && next_round(copy, o, error)) {
+	while (error->remedy != AFS_REMEDY_NONE && next_round(copy, o, error, copy->set->retry_ms)) {
 		struct afs_error now = *error;
 
 		if (afs_client_recover(copy->client, &copy->volume, error->remedy, &now) == 0) {
@@ -131,11 +132,14 @@ int copy_locate(struct copy *copy, const struct copy_source *source)
 	if (strcmp(copy->volume.name, source->volume) == 0)
 		return 0;
 	while (afs_client_volume(copy->client, source->volume, &copy->volume, &error) < 0) {
-		/* Do not wait for a server that has never answered: its address may be wrong. */
+		/* Do not wait long for a server that has never answered: its address may be wrong. */
 		bool known = error.origin == RXW_ORIGIN_PEER || atomic_load(&copy->run->located);
+		uint64_t ms = copy->set->retry_ms;
 
-		if (!error.interrupted && error.remedy == AFS_REMEDY_WAIT && known &&
-		    next_round(copy, &o, &error))
+		if (!known && ms > START_MS)
+			ms = START_MS;
+		if (!error.interrupted && error.remedy == AFS_REMEDY_WAIT &&
+		    next_round(copy, &o, &error, ms))
 			continue;
 		copy_complain(copy, &error);
 		return -1;

@@ -48,6 +48,8 @@ int copy_open(struct run *run, struct copy *copy)
 {
 	struct afs_client_options o = {.vl = &run->vl.sa,
 				       .vl_len = run->vl.len,
+				       .vl_others = run->vl_others,
+				       .vl_other_count = run->vl_other_count,
 				       .fs_port = run->fs_port,
 				       .limit_ms = (unsigned)run->set.timeout_ms};
 	struct afs_error error;

@@ -43,6 +43,8 @@ struct run {
 	struct rxw_config config;
 	rxw_engine *engine;
 	struct tools_address vl;
+	struct sockaddr_storage vl_others[TOOLS_ADDRESSES]; /* of the same host and family */
+	unsigned vl_other_count;
 	uint16_t fs_port;
 	mode_t umask;
 
