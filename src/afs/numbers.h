@@ -60,6 +60,7 @@ enum afs_volume_code {
 	AFS_VBUSY = 110,
 	AFS_VMOVED = 111,
 	AFS_VIO = 112,
+	AFS_VSALVAGING = 113,
 };
 
 /* Location service codes. */

@@ -72,10 +72,10 @@ static enum afs_remedy remedy_of(int32_t code, enum rxw_origin origin)
 		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_NONE : AFS_REMEDY_WAIT;
 	case AFS_VBUSY:
 	case AFS_VOFFLINE:
-		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_WAIT : AFS_REMEDY_NONE;
 	case AFS_VSALVAGE:
+	case AFS_VSALVAGING:
 	case AFS_VNOSERVICE:
-		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_OTHER : AFS_REMEDY_NONE;
+		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_WAIT : AFS_REMEDY_NONE;
 	case AFS_VNOVOL:
 	case AFS_VMOVED:
 		return origin == RXW_ORIGIN_PEER ? AFS_REMEDY_LOCATE : AFS_REMEDY_NONE;

@@ -135,7 +135,10 @@ START_TEST(repeats)
 	error = of(RXW_CALL_TIMEOUT, RXW_ORIGIN_LOCAL);
 	error.remedy = AFS_REMEDY_OTHER;
 	ck_assert(decide_repeat(&error));
+	/* VNOSERVICE: there is no other site of a read-write volume. */
 	error = of(105, RXW_ORIGIN_PEER);
+	ck_assert(decide_repeat(&error));
+	error = of(112, RXW_ORIGIN_PEER);
 	ck_assert(!decide_repeat(&error));
 	error = of(UAE + 12, RXW_ORIGIN_PEER);
 	ck_assert(!decide_repeat(&error));
