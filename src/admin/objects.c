@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Commands for one object: its access list, a mount point. */
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +10,15 @@
 
 #define CELL_MAX 255
 
-/* Requests run on threads of their own: from the look at a list to its change, none may change it. */
-static pthread_mutex_t changing_list = PTHREAD_MUTEX_INITIALIZER;
+#define TRIES 1000 /* of a change, if others change the list as well */
 
-/* Change the access list of a directory, which *acl has. 0, or the status after an error. */
+/*
+ * Change the access list of a directory, which *acl has. 0, or the status after an error; -EAGAIN: another request or a
+ * client has changed it meanwhile.
+ */
 static int set_acl(struct admin_run *run, const struct admin_place *place, struct store_acl *acl)
 {
+	const struct store_acl old = *acl;
 	struct store_status status;
 	struct store_changes changes = {0};
 	int rc;
@@ -31,8 +33,10 @@ static int set_acl(struct admin_run *run, const struct admin_place *place, struc
 		rc = admin_acl_permit(run, acl, place->name);
 	if (rc)
 		return rc;
-	rc = run->store->ops->set_acl(run->store, &admin_caller, &place->fid, acl, &status,
-				      &changes);
+	rc = run->store->ops->change_acl(run->store, &admin_caller, &place->fid, &old, acl, &status,
+					 &changes);
+	if (rc == -EAGAIN)
+		return rc;
 	if (rc)
 		return admin_fail_code(run, rc, "%s", place->name);
 	admin_changed(run, &changes);
@@ -43,11 +47,19 @@ static int set_acl(struct admin_run *run, const struct admin_place *place, struc
 static int look_at_acl(struct admin_run *run, struct admin_place *place, bool change,
 		       struct store_acl *acl)
 {
-	int rc = run->store->ops->acl(run->store, &admin_caller, &place->fid, acl, &place->status);
+	int rc = -EAGAIN;
 
-	if (rc)
-		return admin_fail_code(run, rc, "%s", place->name);
-	return change ? set_acl(run, place, acl) : 0;
+	for (unsigned i = 0; rc == -EAGAIN && i < TRIES; i++) {
+		rc = run->store->ops->acl(run->store, &admin_caller, &place->fid, acl,
+					  &place->status);
+		if (rc)
+			return admin_fail_code(run, rc, "%s", place->name);
+		if (change)
+			rc = set_acl(run, place, acl);
+	}
+	return rc == -EAGAIN ? admin_fail(run, 1, "%s: others change the list all the time; try again",
+					  place->name)
+			     : rc;
 }
 
 int admin_acl(struct admin_run *run)
@@ -62,11 +74,7 @@ int admin_acl(struct admin_run *run)
 	if (rc)
 		return rc;
 	free(place.path);
-	if (change)
-		pthread_mutex_lock(&changing_list);
 	rc = look_at_acl(run, &place, change, &acl);
-	if (change)
-		pthread_mutex_unlock(&changing_list);
 	if (rc || (rc = admin_names_open(run, &names)))
 		return rc;
 	result = json_pack("{s:o, s:o}", "path", admin_show(place.name), "acl",

@@ -463,6 +463,7 @@ static const struct store_ops real_ops = {
 	.read_end = read_end,
 	.set_status = status_set,
 	.set_acl = status_set_acl,
+	.change_acl = status_change_acl,
 	.create = names_create,
 	.link = names_link,
 	.remove = names_remove,

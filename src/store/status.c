@@ -133,7 +133,7 @@ struct set_op {
 	struct change_op base;
 	const struct store_fid *fid;
 	const struct store_set *set;
-	const struct store_acl *acl;
+	const struct store_acl *acl, *old; /* old: NULL if it does not matter */
 	struct store_status *status;
 };
 
@@ -198,6 +198,15 @@ static int check_acl(const struct store_acl *acl)
 	return acl->positive + acl->negative > STORE_ACL_MAX ? -EINVAL : 0;
 }
 
+static bool same_acl(const struct store_acl *a, const struct store_acl *b)
+{
+	bool same = a->positive == b->positive && a->negative == b->negative;
+
+	for (unsigned i = 0; same && i < (unsigned)a->positive + a->negative; i++)
+		same = a->entry[i].id == b->entry[i].id && a->entry[i].rights == b->entry[i].rights;
+	return same;
+}
+
 static int apply_acl(struct txn_op *txn, struct work *work)
 {
 	struct set_op *op = (struct set_op *)txn;
@@ -211,6 +220,8 @@ static int apply_acl(struct txn_op *txn, struct work *work)
 	result = rights_set_acl(&subject);
 	if (!result)
 		result = check_acl(op->acl);
+	if (!result && op->old && !same_acl(op->old, node->now->acl))
+		result = -EAGAIN;
 	if (!result)
 		result = work_edit(work, node);
 	if (result)
@@ -224,7 +235,16 @@ int status_set_acl(struct store *store, const struct store_caller *caller,
 		   const struct store_fid *dir, const struct store_acl *acl,
 		   struct store_status *status, struct store_changes *changes)
 {
-	struct set_op op = {.fid = dir, .acl = acl, .status = status, .base.changes = changes};
+	return status_change_acl(store, caller, dir, NULL, acl, status, changes);
+}
+
+int status_change_acl(struct store *store, const struct store_caller *caller,
+		      const struct store_fid *dir, const struct store_acl *old,
+		      const struct store_acl *acl, struct store_status *status,
+		      struct store_changes *changes)
+{
+	struct set_op op = {
+		.fid = dir, .acl = acl, .old = old, .status = status, .base.changes = changes};
 	int result = change_check(core_of(store), caller, dir, true);
 
 	return result ? result : change_run(core_of(store), caller, &op.base, apply_acl);

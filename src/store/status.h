@@ -19,5 +19,9 @@ int status_set(struct store *store, const struct store_caller *caller, const str
 int status_set_acl(struct store *store, const struct store_caller *caller,
 		   const struct store_fid *dir, const struct store_acl *acl,
 		   struct store_status *status, struct store_changes *changes);
+int status_change_acl(struct store *store, const struct store_caller *caller,
+		      const struct store_fid *dir, const struct store_acl *old,
+		      const struct store_acl *acl, struct store_status *status,
+		      struct store_changes *changes);
 
 #endif

@@ -144,6 +144,11 @@ struct store_ops {
 	int (*set_acl)(struct store *store, const struct store_caller *caller,
 		       const struct store_fid *dir, const struct store_acl *acl,
 		       struct store_status *status, struct store_changes *changes);
+	/* The same if the list is still `old`; else -EAGAIN. */
+	int (*change_acl)(struct store *store, const struct store_caller *caller,
+			  const struct store_fid *dir, const struct store_acl *old,
+			  const struct store_acl *acl, struct store_status *status,
+			  struct store_changes *changes);
 	/* kind: STORE_FILE, STORE_DIR, or STORE_SYMLINK with its text, which else is NULL. */
 	int (*create)(struct store *store, const struct store_caller *caller,
 		      const struct store_fid *dir, const char *name, enum store_kind kind,

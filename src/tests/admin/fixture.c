@@ -61,12 +61,30 @@ static void changed(void *arg, const struct store_changes *changes)
 		f->change[f->changes++ % CHANGES_KEPT] = changes->change[i];
 }
 
+/* StoreACL of a client: rights for one more user. */
+static void disturb(struct fixture *f)
+{
+	const struct store_caller caller = {.id = 1, .administrator = true, .unrestricted = true};
+	const struct store_fid root = {f->disturbed, 1, 1};
+	struct store_changes changes = {0};
+	struct store_status status;
+	struct store_acl acl;
+
+	f->disturbed = 0;
+	ck_assert_int_eq(f->store->ops->acl(f->store, &caller, &root, &acl, &status), 0);
+	ck_assert_int_eq(store_acl_add(&acl, false, 77, STORE_READ | STORE_LOOKUP), 0);
+	ck_assert_int_eq(f->store->ops->set_acl(f->store, &caller, &root, &acl, &status, &changes),
+			 0);
+}
+
 static bool forbids(void *arg, const struct store_acl *acl)
 {
-	const struct fixture *f = arg;
+	struct fixture *f = arg;
 	static const int32_t ids[] = {STORE_ANYUSER};
 	struct store_volume volume;
 
+	if (f->disturbed)
+		disturb(f);
 	if (f->watched) {
 		ck_assert_int_eq(f->store->ops->volume(f->store, f->watched, &volume), 0);
 		ck_assert(!volume.online);

@@ -20,6 +20,7 @@ struct fixture {
 	const char *touched; /* a path whose file gets the present time in each call; NULL: none */
 	bool guarded;	     /* no access list may let anonymous callers write */
 	uint32_t watched;    /* a volume that must not be online when its list is judged */
+	uint32_t disturbed;  /* a volume whose root gets another list when one is judged, once */
 	struct store_change change[CHANGES_KEPT];
 	unsigned changes; /* all that were told */
 

@@ -382,6 +382,24 @@ START_TEST(targets)
 }
 END_TEST
 
+/* A client stores a list between the look of a request and its change: both changes stay. */
+START_TEST(rights_beside_a_client)
+{
+	struct store_volume volume;
+	struct fixture f;
+
+	fixture_open(&f);
+	fixture_do(&f, "{\"command\": \"create\", \"name\": \"v\"}");
+	ck_assert_int_eq(f.store->ops->volume_by_name(f.store, "v", &volume), 0);
+	f.disturbed = volume.id;
+	set_rights(&f, "5", "rl", false);
+	ck_assert_uint_eq(f.disturbed, 0);
+	ck_assert_str_eq(rights_of(&f, "positive", "5"), "rl");
+	ck_assert_str_eq(rights_of(&f, "positive", "77"), "rl");
+	fixture_close(&f);
+}
+END_TEST
+
 /* Of a server that lets other machines call, but not write anonymously. */
 START_TEST(anonymous_writes)
 {
@@ -414,4 +432,5 @@ START_TEST(anonymous_writes)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "administration of a store: requests", anonymous_writes, not_requests,
-		 hostile_members, answers, changes, rights, rights_by_two, targets)
+		 hostile_members, answers, changes, rights, rights_by_two,
+		 rights_beside_a_client, targets)
