@@ -112,8 +112,8 @@ static int keep_ahead(struct store_writer *writer, uint64_t came)
 }
 
 /*
- * The space that the file will need beyond what it has, and that of the bytes themselves: those that they
- * replace stay until the commit. All of it must be there now; what is promised grows with the bytes that come.
+ * What the file will count for beyond what it does, and the space of the bytes themselves: those that they replace stay
+ * until the commit, and holes need none. All of it must be there now; what is promised grows with the bytes that come.
  */
 static int reserve(struct store_writer *writer, const struct found *found, uint64_t new_length)
 {
@@ -124,8 +124,6 @@ static int reserve(struct store_writer *writer, const struct found *found, uint6
 	struct volrec volume;
 	int result = volumes_get(&writer->core->volumes, found->fid.volume, &volume);
 
-	if (need.disk < need.growth)
-		need.disk = need.growth;
 	if (!result)
 		result = space_check(writer->core, &volume, &need);
 	if (result)

@@ -210,6 +210,11 @@ START_TEST(promised_disk)
 	/* What does not fit is refused before its bytes come. */
 	ck_assert_int_eq(try_begin(&admin, &other, 0, (before + 1) << 10, 0, &greedy),
 			 STORE_VDISKFULL);
+	/* Holes need no space: a file may be longer than the disk. */
+	ck_assert_int_eq(try_write(&admin, &other, (uint64_t)DISK_KIB << 20, "end", 3, 0), 0);
+	ck_assert_uint_eq(status.length, ((uint64_t)DISK_KIB << 20) + 3);
+	ck_assert_int_eq(try_write(&admin, &other, 0, "begin", 5, status.length), 0);
+	ck_assert_uint_eq(status.length, ((uint64_t)DISK_KIB << 20) + 3);
 	fixture_close();
 	spy_free(spy);
 	fixture_layer(NULL);
