@@ -7,17 +7,26 @@
 
 #include "admin/import.h"
 
-#define PIECES_MAX 128 /* of one file: each is stored on its own */
+/* Pieces of one file, each of which is stored on its own: one for 128 KiB of its length, between these. */
+#define PIECES_LEAST 128
+#define PIECES_MOST  4096
 
 struct piece {
 	uint64_t start, end;
 };
 
+static unsigned most_pieces(uint64_t size)
+{
+	uint64_t most = size >> 17;
+
+	return most < PIECES_LEAST ? PIECES_LEAST : most > PIECES_MOST ? PIECES_MOST : (unsigned)most;
+}
+
 /*
  * Where a file has data. Holes shorter than `gap` count as data. Returns the number of pieces, or
- * PIECES_MAX + 1 if there are more.
+ * `most` + 1 if there are more.
  */
-static unsigned find_pieces(int fd, uint64_t size, uint64_t gap, struct piece *piece)
+static unsigned find_pieces(int fd, uint64_t size, uint64_t gap, unsigned most, struct piece *piece)
 {
 	unsigned count = 0;
 	off_t at = 0;
@@ -42,8 +51,8 @@ static unsigned find_pieces(int fd, uint64_t size, uint64_t gap, struct piece *p
 			piece[count - 1].end = (uint64_t)end;
 			continue;
 		}
-		if (count == PIECES_MAX)
-			return PIECES_MAX + 1;
+		if (count == most)
+			return most + 1;
 		piece[count++] = (struct piece){(uint64_t)start, (uint64_t)end};
 	}
 	return count;
@@ -52,10 +61,10 @@ static unsigned find_pieces(int fd, uint64_t size, uint64_t gap, struct piece *p
 /* Few enough pieces: short holes of a file with very many are filled. */
 static unsigned choose_pieces(int fd, uint64_t size, struct piece *piece)
 {
-	unsigned count = PIECES_MAX + 1;
+	unsigned most = most_pieces(size), count = most + 1;
 
-	for (uint64_t gap = 1; count > PIECES_MAX; gap = gap < 65536 ? 65536 : gap * 4)
-		count = find_pieces(fd, size, gap, piece);
+	for (uint64_t gap = 1; count > most; gap = gap < 65536 ? 65536 : gap * 4)
+		count = find_pieces(fd, size, gap, most, piece);
 	return count;
 }
 
@@ -115,7 +124,7 @@ int admin_import_data(struct admin_import *import, const char *path, int fd, uin
 		      const struct store_fid *fid, const struct store_set *set)
 {
 	static const struct store_set unfinished = {.mask = STORE_SET_MTIME};
-	struct piece piece[PIECES_MAX + 1];
+	struct piece piece[PIECES_MOST + 1];
 	unsigned count = choose_pieces(fd, size, piece);
 	int rc = 0;
 

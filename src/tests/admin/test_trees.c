@@ -341,10 +341,15 @@ START_TEST(many_holes)
 	fixture_directory(&f, "tree");
 	make_holes(f.directory, "holes", 1000, 20000, 30000000);
 	make_holes(f.directory, "one", 1, 9000000, 10000000);
-	ck_assert_uint_eq(count(fixture_do(&f, IMPORT), "objects"), 2);
+	make_holes(f.directory, "far", 300, 1000000, 300000001);
+	ck_assert_uint_eq(count(fixture_do(&f, IMPORT), "objects"), 3);
+	/* Holes that are worth it take no space. */
+	fixture_shell("test $(du -sk '%s/store' | cut -f 1) -lt 100000", f.folder);
 	fixture_directory(&f, "back");
 	fixture_do(&f, EXPORT);
-	fixture_shell("cd '%s' && cmp tree/holes back/holes && cmp tree/one back/one", f.folder);
+	fixture_shell("cd '%s' && cmp tree/holes back/holes && cmp tree/one back/one && "
+		      "cmp tree/far back/far",
+		      f.folder);
 	snprintf(path, sizeof(path), "%s/back/one", f.folder);
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_int_lt(st.st_blocks, 1000);
