@@ -467,13 +467,49 @@ class _More(Exception):
 
 
 class _PartDecoder(xdr.Decoder):
-    """Decodes the beginning of a stream, of which more may follow."""
+    """Decodes the beginning of a stream, of which more may follow.
 
-    __slots__ = ("limit",)
+    When data are missing, another decoder begins again with more of them. `kept` is the same dictionary for all: it has
+    the elements that are complete, so that none is decoded twice.
+    """
 
-    def __init__(self, data, limit):
+    __slots__ = ("kept", "limit")
+
+    def __init__(self, data, kept, limit):
         super().__init__(data)
+        self.kept = kept
         self.limit = limit
+
+    def items(self, owner, step, more):
+        """A list of the values of step(), as long as more() is true of it."""
+        key = self.at, id(owner)
+        values, self.at = self.kept.pop(key, ([], self.at))
+        at = self.at
+        try:
+            while more(values):
+                values.append(step(self))
+                self.forget(at)
+                at = self.at
+        finally:
+            self.kept[key] = values, at
+        return values
+
+    def once(self, owner, get):
+        """The value of get(), which is kept."""
+        start = self.at
+        key = start, id(owner)
+        if key in self.kept:
+            value, self.at = self.kept[key]
+            return value
+        value = get(self)
+        self.forget(start)
+        self.kept[key] = value, self.at
+        return value
+
+    def forget(self, start):
+        """What is kept from an offset on is part of a value that is complete."""
+        for key in [key for key in self.kept if key[0] >= start]:
+            del self.kept[key]
 
     def remaining(self):
         return self.limit - self.at
@@ -493,7 +529,7 @@ class AsyncServerCall(_AsyncStreams, ServerCall):
         ServerCall.__init__(self, handle)
         self.queue = queue
         self.task = None
-        self._ahead = b""  # read, not yet taken by read_some()
+        self._ahead = memoryview(b"")  # read, not yet taken by read_some()
         self._key = queue.add(self)
         result = lib.rxw_call_set_queue(handle, queue.handle, self._key)
         if result < 0:
@@ -509,7 +545,7 @@ class AsyncServerCall(_AsyncStreams, ServerCall):
         """Read at least one byte and at most `size`, which is limited to 64 KiB; b"" at the end of the stream."""
         if not self._ahead:
             return await _AsyncStreams.read_some(self, size)
-        data, self._ahead = self._ahead[:size], self._ahead[size:]
+        data, self._ahead = bytes(self._ahead[:size]), self._ahead[size:]
         return data
 
     def end(self, code=0):
@@ -584,7 +620,7 @@ class _Served:
 
     async def arguments(self, call, procedure):
         """The arguments of a call. What has been read beyond them remains for the method of a split procedure."""
-        limit, data, least = self.service.rxw_request_max, bytearray(), procedure.arguments.least
+        limit, data, least, kept = self.service.rxw_request_max, bytearray(), procedure.arguments.least, {}
         if not procedure.split:
             # Decoded once: a client could send its request in small pieces.
             return procedure.get(procedure.arguments, xdr.Decoder(await call.read(limit)))
@@ -594,13 +630,13 @@ class _Served:
                 if not piece:
                     raise DecodeError("the stream ends too early")
                 data += piece
-            decoder = _PartDecoder(data, limit)
+            decoder = _PartDecoder(data, kept, limit)
             try:
                 values = procedure.get(procedure.arguments, decoder)
             except _More as more:
                 least = len(data) + more.count
                 continue
-            call._ahead = bytes(data[decoder.at :])
+            call._ahead = memoryview(data)[decoder.at :]
             return values
 
 

@@ -33,6 +33,7 @@ class Decoder:
     """
 
     __slots__ = ("data", "at", "end", "depth")
+    kept = None  # of decoders that begin again when more data are there: see aio
 
     def __init__(self, data):
         self.data = data
@@ -250,6 +251,8 @@ class _Elements:
         scalar = self.scalar
         if not scalar:
             element = self.element
+            if decoder.kept is not None:
+                return decoder.items(self, element.get, lambda values: len(values) < count)
             return [element.get(decoder) for _ in range(count)]
         at = decoder.take(count * scalar.size)
         values = struct.unpack_from(f">{count}{scalar.form}", decoder.data, at)
@@ -331,7 +334,8 @@ class optional:
         if decoder.depth >= DEPTH_MAX:
             raise DecodeError(f"more than {DEPTH_MAX} optional values are nested")
         decoder.depth += 1
-        value = self.element().get(decoder)
+        get = self.element().get
+        value = get(decoder) if decoder.kept is None else decoder.once(self, get)
         decoder.depth -= 1
         return value
 
@@ -424,7 +428,22 @@ class Linked(Structure):
             out += _word.pack(following is not None)
             value = following
 
+    def step(self, decoder):
+        return self.cls(*self.members_before.get(decoder)), decoder.word()
+
+    def get_part(self, decoder):
+        """The same as get()."""
+        last = self.members.names[-1]
+        found = decoder.items(self, self.step, lambda values: not values or values[-1][1] and len(values) < LIST_MAX)
+        if found[-1][1]:
+            raise DecodeError(f"a list has more than {LIST_MAX} elements")
+        for (value, _), (following, _) in zip(found, found[1:]):
+            setattr(value, last, following)
+        return found[0][0]
+
     def get(self, decoder):
+        if decoder.kept is not None:
+            return self.get_part(decoder)
         before, last = self.members_before, self.members.names[-1]
         first = value = self.cls(*before.get(decoder))
         for _ in range(LIST_MAX - 1):

@@ -716,6 +716,41 @@ class ValuesTest(unittest.TestCase):
         finally:
             aio.lib = original
 
+    def test_arguments_in_pieces(self):
+        """Arguments of a split procedure are decoded once, however many pieces they come in, and what is behind them
+        is not copied for each read."""
+        decoded = []
+
+        class Counted:
+            least = 4
+
+            def get(self, decoder):
+                text = xdr.string(8).get(decoder)
+                decoded.append(text)
+                return text
+
+        procedure = rpc.Procedure("P", 1, (("list", xdr.sequence(Counted(), 10000)),), (), split=True)
+        data = b"".join(xdr.encode(xdr.string(8), str(i)) for i in range(5000))
+        data = memoryview(struct.pack(">I", 5000) + data + bytes(50000))
+        service = types.SimpleNamespace(service=types.SimpleNamespace(rxw_request_max=1 << 20))
+        call, at = aio.AsyncServerCall.__new__(aio.AsyncServerCall), 0
+
+        async def read_some(size=1 << 16):
+            nonlocal at
+            at += min(size, 1000)
+            return bytes(data[at - 1000:at])
+
+        call.read_some = read_some
+        values, = asyncio.run(aio._Served.arguments(service, call, procedure))
+        self.assertEqual(values, [str(i) for i in range(5000)])
+        self.assertEqual(len(decoded), 5000)
+        del call.read_some
+        whole = call._ahead.obj
+        rest = len(call._ahead)
+        self.assertEqual(asyncio.run(call.read(10)), bytes(10))
+        self.assertEqual(len(call._ahead), rest - 10)
+        self.assertIs(call._ahead.obj, whole)
+
     def test_two_tasks_wait(self):
         class Streams(aio._AsyncStreams):
             pass

@@ -16,7 +16,21 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "xg"))
 
 import values
 import xgread
-from rxwire import xdr
+from rxwire import aio, xdr
+
+
+def decode_in_pieces(kind, data, r):
+    """As the arguments of a split procedure, which come in pieces."""
+    kept, have = {}, 0
+    while True:
+        decoder = aio._PartDecoder(data[:have], kept, len(data))
+        try:
+            value = xdr.of(kind).get(decoder)
+            break
+        except aio._More as more:
+            have = min(len(data), have + max(more.count, r.randint(1, 40)))
+    expect(decoder.at == len(data), f"decoded up to {decoder.at} of {len(data)} bytes")
+    return value
 
 
 def expect(good, what):
@@ -66,6 +80,7 @@ def check_type(kind, coder, packer, r):
     value = xdr.decode(kind, data)
     expect(plain(value) == to_python(coder, v), f"decoded {value!r}\nvalue: {v!r}\nbytes: {data.hex()}")
     expect(value == xdr.decode(kind, data), f"not equal to itself: {value!r}")
+    expect(value == decode_in_pieces(kind, data, r), f"decoded in pieces otherwise than {value!r}")
     repr(value)
     got = xdr.encode(kind, value)
     expect(got == data, f"encoded {got.hex()}\nvalue: {value!r}\nbytes: {data.hex()}")
