@@ -11,7 +11,6 @@
 
 #define PAUSE_MS     200 /* before the second round; doubled each time */
 #define PAUSE_MAX_MS 5000
-#define TELL_NS	     5000000000u
 #define START_MS     15000 /* for a location server that has never answered: it may restart */
 
 /* Give the client of this thread the newest token. False: it has it. The token lock is held. */
@@ -61,12 +60,12 @@ static bool pause_ms(struct copy *copy, unsigned ms)
 	return !copy_interrupted(copy);
 }
 
-/* Whether no other thread has reported an outage within the last seconds. */
-static bool first_to_tell(struct run *run, uint64_t now)
+/* Whether no other thread has said within that time that it retries for as long. */
+static bool first_to_tell(struct run *run, uint64_t now, uint64_t ms)
 {
 	uint64_t last = atomic_load(&run->told_ns);
 
-	return (last == 0 || now - last > TELL_NS) &&
+	return (last == 0 || now - last > ms * 1000000) &&
 	       atomic_compare_exchange_strong(&run->told_ns, &last, now);
 }
 
@@ -83,7 +82,7 @@ static bool next_round(struct copy *copy, struct outage *o, struct afs_error *er
 		if (ms == 0)
 			return false;
 		copy_explain(copy, error);
-		if (!copy->set->quiet && first_to_tell(copy->run, now))
+		if (!copy->set->quiet && first_to_tell(copy->run, now, ms))
 			tools_error("%s; retrying for %llu s", error->text,
 				    (unsigned long long)(ms + 999) / 1000);
 	}
