@@ -271,7 +271,14 @@ static bool is_stopped(void *arg)
 	return admin_stopped(arg);
 }
 
-int admin_check(struct admin_run *run)
+/*
+ * Checks that run, one, or wait for their turn. They can take long, and each has one of the connections by which all other
+ * requests come.
+ */
+#define CHECKS_MOST 8
+static _Atomic unsigned checks;
+
+static int check(struct admin_run *run)
 {
 	bool fast = admin_get_flag(run, "fast");
 	const struct store_checker checker = {
@@ -289,4 +296,17 @@ int admin_check(struct admin_run *run)
 		return admin_fail_code(run, faults, "the check could not be completed");
 	return admin_done(run, json_pack("{s:i, s:b}", "faults", faults, "fast", fast), false,
 			  faults != 0);
+}
+
+int admin_check(struct admin_run *run)
+{
+	int rc;
+
+	if (checks++ < CHECKS_MOST)
+		rc = check(run);
+	else
+		rc = admin_fail(run, 1, "%d checks run or wait already; try again later",
+				CHECKS_MOST);
+	checks--;
+	return rc;
 }

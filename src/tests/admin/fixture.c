@@ -120,6 +120,8 @@ static bool stopped(void *arg)
 	struct fixture *f = arg;
 
 	f->asked++;
+	while (f->held && *f->held)
+		usleep(1000);
 	if (f->touched)
 		utimensat(AT_FDCWD, f->touched, NULL, 0);
 	if (f->killed && f->asked == f->stop_after)

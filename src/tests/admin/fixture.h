@@ -17,6 +17,7 @@ struct fixture {
 	unsigned stop_after; /* calls of stopped() until it is true; 0: never */
 	bool killed;	     /* then it ends the process instead */
 	unsigned asked;	     /* calls of stopped() */
+	_Atomic bool *held;  /* stopped() waits as long as it is true; or NULL */
 	const char *touched; /* a path whose file gets the present time in each call; NULL: none */
 	bool guarded;	     /* no access list may let anonymous callers write */
 	uint32_t watched;    /* a volume that must not be online when its list is judged */

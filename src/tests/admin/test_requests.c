@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/admin/fixture.h"
 
@@ -261,6 +262,56 @@ START_TEST(rights_by_two)
 }
 END_TEST
 
+#define CHECKS 10
+
+struct asker {
+	struct fixture f;
+	_Atomic unsigned *ended;
+	int status;
+};
+
+static void *ask_for_check(void *arg)
+{
+	struct asker *asker = arg;
+
+	asker->status = fixture_ask(&asker->f, "{\"command\": \"check\"}");
+	++*asker->ended;
+	return NULL;
+}
+
+/* Eight checks take turns; more are refused, so that other requests find a connection. */
+START_TEST(many_checks)
+{
+	struct asker asker[CHECKS];
+	pthread_t thread[CHECKS];
+	_Atomic unsigned ended = 0;
+	_Atomic bool held = true;
+	unsigned refused = 0;
+	struct fixture f;
+
+	fixture_open(&f);
+	f.held = &held;
+	for (int i = 0; i < CHECKS; i++) {
+		asker[i] = (struct asker){.f = f, .ended = &ended};
+		asker[i].f.last = NULL;
+		pthread_create(&thread[i], NULL, ask_for_check, &asker[i]);
+	}
+	/* Those that are refused do not wait. */
+	while (ended < CHECKS - 8)
+		usleep(1000);
+	held = false;
+	for (int i = 0; i < CHECKS; i++) {
+		pthread_join(thread[i], NULL);
+		refused += asker[i].status != 0;
+		json_decref(asker[i].f.last);
+	}
+	ck_assert_uint_eq(refused, CHECKS - 8);
+	f.held = NULL;
+	fixture_do(&f, "{\"command\": \"check\"}");
+	fixture_close(&f);
+}
+END_TEST
+
 static bool told(const struct fixture *f, uint32_t volume, uint32_t vnode)
 {
 	for (unsigned i = 0; i < f->changes && i < CHANGES_KEPT; i++)
@@ -432,5 +483,5 @@ START_TEST(anonymous_writes)
 END_TEST
 
 TEST_MAIN_WITHIN(120, "administration of a store: requests", anonymous_writes, not_requests,
-		 hostile_members, answers, changes, rights, rights_by_two,
-		 rights_beside_a_client, targets)
+		 hostile_members, answers, changes, rights, rights_by_two, rights_beside_a_client,
+		 many_checks, targets)
