@@ -191,6 +191,22 @@ static void pinged(struct rxw_pcall *p, uint32_t serial, struct rxw_out *out)
 	rxw_auth_pinged(p->conn);
 }
 
+/*
+ * The peer has everything, or has begun its reply, so nothing is to be sent again. But its handler may not have read all
+ * of it: ACKs then begin with packets that are known to have arrived. An answer to a PING still shows that it is alive.
+ */
+static __attribute__((cold)) void note_alive(struct rxw_pcall *p, const struct rxw_ack *ack,
+					     const struct rxw_out *out)
+{
+	struct rxw_ping ping;
+
+	if (p->tx.una != p->tx.end || ack->reason != RXW_ACK_PING_RESPONSE ||
+	    !rxw_ack_take_ping(p, ack->serial, &ping))
+		return;
+	rxw_pcall_pong(p);
+	p->time.last_heard = p->conn->last_heard = out->now;
+}
+
 /* False: the ACK must not be processed. */
 static bool check_ack(struct rxw_pcall *p, const struct rxw_ack *ack, struct rxw_out *out)
 {
@@ -202,6 +218,7 @@ static bool check_ack(struct rxw_pcall *p, const struct rxw_ack *ack, struct rxw
 	case RXW_ACK_GOOD:
 		return true;
 	case RXW_ACK_OLD:
+		note_alive(p, ack, out);
 		return false;
 	case RXW_ACK_INVALID:
 		/*
@@ -213,6 +230,8 @@ static bool check_ack(struct rxw_pcall *p, const struct rxw_ack *ack, struct rxw
 			rxw_pcall_fail(p, RXW_PROTOCOL_ERROR, RXW_ORIGIN_LOCAL, true, out);
 		return false;
 	case RXW_ACK_WHOLE:
+		rxw_send_heard(p);
+		p->time.last_heard = p->conn->last_heard = out->now;
 		rxw_pcall_all_acked(p, out);
 		return false;
 	case RXW_ACK_MIXED:

@@ -186,6 +186,30 @@ START_TEST(keepalive)
 }
 END_TEST
 
+/*
+ * The reply began before the server has read all of the request. So its ACKs begin with packets of which the client keeps
+ * nothing, and which are not to be sent again. They show all the same that it is alive.
+ */
+START_TEST(keepalive_after_an_early_reply)
+{
+	struct bench_packet *k;
+
+	begin(3, false);
+	bench_get_data(&b, c, 1, 1, 0, 100);
+	ck_assert_uint_eq(rxw_pcall_queued(&call->p), 0);
+	skip();
+	for (unsigned i = 0; i < 300; i++) {
+		bench_pass(&b, 100 * RXW_MS);
+		while ((k = bench_next(&b)) != NULL)
+			if (is_ping(k))
+				bench_get_ack(&b, c, 1, 2, k->h.serial, RXW_ACK_PING_RESPONSE, "11", 32);
+	}
+	ck_assert_int_eq(call->p.error, 0);
+	bench_pass(&b, 16 * RXW_SEC);
+	ck_assert_int_eq(call->p.error, RXW_CALL_DEAD);
+}
+END_TEST
+
 /* A call with a long-running handler answers PINGs automatically, and so stays alive. */
 START_TEST(a_working_server_is_alive)
 {
@@ -677,6 +701,7 @@ int main(void)
 	tcase_add_test(client, never_sooner_than_200_ms);
 	tcase_add_test(client, a_packet_that_never_arrives);
 	tcase_add_test(client, keepalive);
+	tcase_add_test(client, keepalive_after_an_early_reply);
 	tcase_add_loop_test(client, a_stopped_process_is_not_silence, 0, 2);
 	tcase_add_loop_test(client, a_server_that_answers_is_proven, 0, 2);
 	tcase_add_test(client, finished_calls_are_quiet);
