@@ -9,7 +9,8 @@
 #define TX_SMALL    65536u     /* a smaller batch takes negligible time */
 #define TX_QUANTUM  4	       /* bursts of one call before the next call is served */
 #define TX_SHORT    45u	       /* packets, one full burst: a call that has sent more is bulk */
-#define TX_BRIEF    64	       /* bursts of other calls in a batch, while bulk waits */
+#define TX_BRIEF    64	       /* bursts of other calls in a batch, while bulk waits, */
+#define TX_BRIEF_BYTES (TX_BYTES / 2) /* and roughly their bytes */
 #define TX_JOINED   64		/* small packets in one message: the kernel's limit of segments */
 #define JOINED_MOST 64000u	/* bytes of them: below the limit of IPv6 */
 
@@ -31,8 +32,8 @@ struct rxw_shard *rxw_tx_queue(struct rxw_call *call)
 	return s;
 }
 
-/* Short replies do not wait for bulk. `bursts`: of this batch, half of which bulk gets. */
-static struct rxw_call *tx_pop(struct rxw_shard *s, unsigned bursts)
+/* `brief`: short replies do not wait for bulk, unless half of the batch is theirs. */
+static struct rxw_call *tx_pop(struct rxw_shard *s, bool brief)
 {
 	struct rxw_call *call;
 	struct rxw_txq *q;
@@ -41,8 +42,7 @@ static struct rxw_call *tx_pop(struct rxw_shard *s, unsigned bursts)
 	if (!atomic_load(&s->tx.any))
 		return NULL;
 	rxw_txq_lock(s);
-	q = s->tx.brief.head && (bursts < TX_BRIEF || !s->tx.bulk.head) ? &s->tx.brief
-									: &s->tx.bulk;
+	q = s->tx.brief.head && (brief || !s->tx.bulk.head) ? &s->tx.brief : &s->tx.bulk;
 	call = q->head;
 	if (call) {
 		q->head = call->tx.next;
@@ -247,7 +247,8 @@ struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a)
 	b.count = b.calls = b.messages = 0;
 	b.bytes = 0;
 	b.joined = rxw_io_gso(s->sock) ? TX_JOINED : 1;
-	while (b.count < TX_ENTRIES && b.bytes < TX_BYTES && (call = tx_pop(s, b.count))) {
+	while (b.count < TX_ENTRIES && b.bytes < TX_BYTES &&
+	       (call = tx_pop(s, b.count < TX_BRIEF && b.bytes < TX_BRIEF_BYTES))) {
 		make_room(a);
 		build_bursts(&b, call, a);
 	}

@@ -148,6 +148,49 @@ START_TEST(short_calls_first)
 }
 END_TEST
 
+#define FULL 40 /* calls with a full burst: more bytes than a batch takes */
+
+/* Long bursts of calls that have sent little leave bulk its half, too. */
+START_TEST(bulk_gets_its_half)
+{
+	static uint8_t data[45 * 1416];
+	rxw_connection *connection[1 + FULL];
+	rxw_call *call[1 + FULL];
+	struct rxw_shard *s;
+	struct rxw_effects a;
+
+	h_open(&bed, &(struct h_options){ .client = "listeners=1" });
+	silent_server();
+	s = &bed.client->shard[0];
+	atomic_store(&s->tx.busy, true); /* no other thread sends */
+	for (unsigned i = 0; i <= FULL; i++) {
+		ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&silent.address,
+						       silent.length, H_SERVICE, NULL,
+						       &connection[i]), 0);
+		ck_assert_int_eq(rxw_call_begin(connection[i], NULL, &call[i]), 0);
+		call[i]->p.tx.cc.cwnd = call[i]->p.tx.window = 255;
+		call[i]->p.tx.edge = 256;
+		atomic_store(&call[i]->tx.bulk, i == 0);
+		ck_assert_int_eq(rxw_call_write(call[i], data, i ? sizeof(data) : 1),
+				 i ? (ssize_t)sizeof(data) : 1);
+		ck_assert_int_eq(rxw_call_flush(call[i]), 0);
+	}
+	rxw_effects_init(&a, s, false);
+	ck_assert_ptr_null(rxw_tx_batch(s, &a));
+	rxw_dispatch(&a);
+	ck_assert_uint_eq(call[FULL]->p.tx.nxt, 1); /* the batch was full before */
+	ck_assert_uint_eq(call[0]->p.tx.nxt, 2);
+	atomic_store(&s->tx.busy, false);
+	rxw_tx_run(s);
+	for (unsigned i = 0; i <= FULL; i++) {
+		rxw_call_end(call[i], RXW_USER_ABORT, NULL);
+		rxw_connection_release(connection[i]);
+	}
+	close(silent.fd);
+	h_close(&bed);
+}
+END_TEST
+
 /* ---- many streams of a server ---- */
 
 #define STREAMS 64
@@ -207,6 +250,7 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, not_for_ever);
 	tcase_add_test(tc, short_calls_first);
+	tcase_add_test(tc, bulk_gets_its_half);
 	suite_add_tcase(s, tc);
 	tcase_set_timeout(streams, 180);
 	tcase_add_loop_test(streams, many_streams, 0, sizeof(servers) / sizeof(servers[0]));
