@@ -15,6 +15,7 @@
 #define LOOK_LAST    (16 * RXW_MS)
 #define QUEUE_IDLE   (20 * RXW_MS) /* how long a thread at a queue receives without an event */
 #define DEPUTY_GRACE RXW_MS	  /* how long a handler may keep the listener from receiving */
+#define REST_BATCHES 8		  /* that are sent before the role is left */
 
 /* The shard whose role this listener has lent to its deputy; NULL: none, or the deputy knows. */
 static _Thread_local struct rxw_shard *lent_here __attribute__((tls_model("initial-exec")));
@@ -121,9 +122,22 @@ bool rxw_role_try(struct rxw_shard *s)
 	return got;
 }
 
+/*
+ * A receiver sends one batch at a time, between its looks at the socket. Now nobody may receive for a while, so what
+ * is left is sent. False: there is too much of it, and the listener has to go on.
+ */
+static bool send_rest(struct rxw_shard *s)
+{
+	for (unsigned i = 0; i < REST_BATCHES && atomic_load(&s->tx.left); i++) {
+		atomic_store(&s->tx.left, false);
+		rxw_tx_run(s);
+	}
+	return !atomic_load(&s->tx.left);
+}
+
 void rxw_role_leave(struct rxw_shard *s)
 {
-	bool listener;
+	bool listener, sent = send_rest(s);
 
 	rxw_set_receiving(NULL);
 	rxw_role_lock(s);
@@ -131,7 +145,7 @@ void rxw_role_leave(struct rxw_shard *s)
 	s->role.left_at = rxw_now();
 	atomic_store(&s->role.unowned, true);
 	if (s->role.wanted || atomic_load(&s->role.sleepers) || rxw_role_wanted(s) ||
-	    s->effects.release || s->effects.callbacks)
+	    s->effects.release || s->effects.callbacks || !sent)
 		request_listener(s);
 	listener = s->role.wanted || s->role.dozes;
 	s->role.dozes = false;
@@ -432,7 +446,8 @@ static void receive_loop(struct rxw_shard *s)
 			continue;
 		rxw_set_receiving(NULL);
 		if (s->role.woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s) &&
-		    !atomic_load(&s->role.sleepers) && !s->effects.callbacks && !s->effects.release)
+		    !atomic_load(&s->role.sleepers) && !s->effects.callbacks &&
+		    !s->effects.release && send_rest(s))
 			park(s);
 	}
 }

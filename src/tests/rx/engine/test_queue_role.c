@@ -3,6 +3,7 @@
 #include <semaphore.h>
 #include <string.h>
 
+#include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "tests/main.h"
@@ -514,6 +515,25 @@ START_TEST(who_stays_out_calls_the_listener)
 }
 END_TEST
 
+/* A receiver sends one batch at a time. What is left is sent before it goes: nobody may receive for a while. */
+START_TEST(who_leaves_sends_the_rest)
+{
+	open_bed(AN_HOUR, AN_HOUR);
+	free_role();
+	ck_assert(rxw_role_try(shard));
+	rxw_tx_hold(shard);
+	ping(connection);
+	rxw_tx_hold(NULL);
+	ck_assert(atomic_load(&shard->tx.any));
+	atomic_store(&shard->tx.left, true);
+	rxw_role_leave(shard);
+	ck_assert(!atomic_load(&shard->tx.any));
+	ck_assert(atomic_load(&shard->role.unowned));
+	end(next(-1).call, 0);
+	close_bed();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("queue_role");
@@ -536,6 +556,7 @@ int main(void)
 	tcase_add_loop_test(tc, the_listener_takes_over, 0, 2);
 	tcase_add_test(tc, who_comes_late_does_not_receive);
 	tcase_add_test(tc, who_stays_out_calls_the_listener);
+	tcase_add_test(tc, who_leaves_sends_the_rest);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);
