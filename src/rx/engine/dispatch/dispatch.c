@@ -273,6 +273,8 @@ static void run(struct rxw_effects *a)
 		begin_effect(a, &a->item[i]);
 	if (a->receiver)
 		rxw_tx_hold(NULL);
+	else if (before) /* in a handler or callback, which may have run for long since then */
+		rxw_clock_cache_set(0);
 	/* Ready packets leave first: the peer processes them while callbacks write the next ones. */
 	rxw_tx_run(s);
 	rxw_clock_cache_set(before);
