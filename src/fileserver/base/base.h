@@ -148,25 +148,29 @@ void fsd_share_give(struct fsd_shares *shares, struct fsd_share *share);
 /* The number of those of a caller. */
 size_t fsd_share_count(const struct fsd_shares *shares, const struct fsd_share_key *key);
 
-/* -- threads for jobs that may wait for the disk, made on demand -- */
+/* -- threads for jobs that may wait for the disk, made on demand. Callers take turns, whatever the number of their jobs -- */
 
 struct fsd_pool;
+struct fsd_pool_caller;
 
 /* In memory of the caller, which may queue it again once `run` was called. */
 struct fsd_job {
+	struct fsd_pool_caller *caller; /* whose job it is */
+	void (*run)(struct fsd_job *job);
 	/* The pool's: */
 	struct fsd_job *next;
 	uint64_t since; /* when it was queued; monotonic ns */
-	void (*run)(struct fsd_job *job);
 };
 
 /* At most `most` threads. NULL: no memory. */
 struct fsd_pool *fsd_pool_create(unsigned most);
 /* No job is queued or running but those that are about to return. NULL is allowed. */
 void fsd_pool_destroy(struct fsd_pool *pool);
-/* False: there is no thread. Once it was true, fsd_pool_post() does not fail. */
-bool fsd_pool_ready(struct fsd_pool *pool);
-/* Jobs start in this order. Any thread. */
+/* A caller that will have jobs; to be left. NULL: no memory, or no thread. */
+struct fsd_pool_caller *fsd_pool_enter(struct fsd_pool *pool, const struct fsd_share_key *key);
+/* No job of who entered is queued. */
+void fsd_pool_leave(struct fsd_pool *pool, struct fsd_pool_caller *caller);
+/* The jobs of a caller start in this order. Any thread. */
 void fsd_pool_post(struct fsd_pool *pool, struct fsd_job *job);
 
 #endif

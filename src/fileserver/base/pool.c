@@ -1,42 +1,122 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads for jobs that may wait. */
+/* Threads for jobs that may wait. Callers take turns, whatever the number of their jobs. */
 #include "fileserver/base/base.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "common/clock.h"
 #include "common/cpus.h"
 
-#define LATE_NS NS_PER_MS /* a job has waited for long: its threads wait for the disk */
+#define LATE_NS NS_PER_MS /* a job has waited for long: the threads wait for the disk */
+
+/* The lock of the pool covers it. */
+struct fsd_pool_caller {
+	struct fsd_share share;	       /* its users */
+	struct fsd_job *first, **last; /* its jobs that are queued; none: `last` is void */
+	struct fsd_pool_caller *next;  /* has such, too */
+};
 
 struct fsd_pool {
 	unsigned most, few;   /* constant; `few` threads suffice while none of them waits */
 	pthread_mutex_t lock; /* covers the rest */
 	pthread_cond_t work;  /* a job was queued, or `stop` */
-	struct fsd_job *first, **last;
-	unsigned queued, idle, threads;
+	struct fsd_shares callers;
+	struct fsd_pool_caller *head, **tail; /* have jobs that are queued, one a turn */
+	unsigned threads, idle;		      /* idle: they have no job */
+	unsigned watchers;		      /* idle ones that wait until the next job is late */
 	bool stop;
 	pthread_t thread[]; /* `threads` of them */
 };
 
-/* With the lock held. NULL: the thread ends. */
+static void *run_jobs(void *arg);
+
+/* With the lock held, as all functions until run_jobs(). False: there is no thread at all. */
+static bool add_thread(struct fsd_pool *pool)
+{
+	if (pool->threads < pool->most &&
+	    !pthread_create(&pool->thread[pool->threads], NULL, run_jobs, pool)) {
+		pool->threads++;
+		pool->idle++;
+	}
+	return pool->threads > 0;
+}
+
+static void append_caller(struct fsd_pool *pool, struct fsd_pool_caller *caller)
+{
+	caller->next = NULL;
+	*pool->tail = caller;
+	pool->tail = &caller->next;
+}
+
+/* The first one of the caller whose turn it is, which is the last one then. */
+static struct fsd_job *pop_job(struct fsd_pool *pool)
+{
+	struct fsd_pool_caller *caller = pool->head;
+	struct fsd_job *job = caller->first;
+
+	pool->head = caller->next;
+	if (!pool->head)
+		pool->tail = &pool->head;
+	caller->first = job->next;
+	if (caller->first)
+		append_caller(pool, caller);
+	return job;
+}
+
+static bool has_few(const struct fsd_pool *pool)
+{
+	return pool->threads - pool->idle < pool->few;
+}
+
+/* Further threads than `few` take what has waited for long. */
+static bool may_take(const struct fsd_pool *pool)
+{
+	return pool->head && (has_few(pool) || pool->stop ||
+			      monotonic_ns() >= pool->head->first->since + LATE_NS);
+}
+
+/* Until a job is queued, or the next one is late. */
+static void sleep_idle(struct fsd_pool *pool)
+{
+	if (!pool->head) {
+		pthread_cond_wait(&pool->work, &pool->lock);
+		return;
+	}
+	pool->watchers++;
+	monotonic_wait(&pool->work, &pool->lock, pool->head->first->since + LATE_NS);
+	pool->watchers--;
+}
+
+/*
+ * After a job was queued, or taken: all threads that have jobs may be about to wait, and nothing else may be queued. So
+ * another one takes the next job, or sees when that is late.
+ */
+static void find_thread(struct fsd_pool *pool)
+{
+	if (!pool->head || pool->stop)
+		return;
+	if (!pool->idle)
+		add_thread(pool);
+	else if (has_few(pool) || !pool->watchers)
+		pthread_cond_signal(&pool->work);
+}
+
+/* NULL: the thread ends. */
 static struct fsd_job *await_job(struct fsd_pool *pool)
 {
 	struct fsd_job *job;
 
-	pool->idle++;
-	while (!pool->first && !pool->stop)
-		pthread_cond_wait(&pool->work, &pool->lock);
+	while (!may_take(pool)) {
+		if (!pool->head && pool->stop)
+			return NULL;
+		sleep_idle(pool);
+	}
 	pool->idle--;
-	job = pool->first;
-	if (!job)
-		return NULL;
-	pool->first = job->next;
-	if (!pool->first)
-		pool->last = &pool->first;
-	pool->queued--;
+	job = pop_job(pool);
+	find_thread(pool);
 	return job;
 }
 
@@ -50,80 +130,84 @@ static void *run_jobs(void *arg)
 		pthread_mutex_unlock(&pool->lock);
 		job->run(job);
 		pthread_mutex_lock(&pool->lock);
+		pool->idle++;
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return NULL;
 }
 
-/* With the lock held, before a job is queued: whether one more thread would help. */
-static bool wants_thread(const struct fsd_pool *pool, uint64_t now)
-{
-	if (pool->idle > pool->queued || pool->threads == pool->most)
-		return false;
-	return pool->threads < pool->few || (pool->first && now - pool->first->since > LATE_NS);
-}
-
-/* With the lock held. False: there is none at all. */
-static bool add_thread(struct fsd_pool *pool)
-{
-	if (!pthread_create(&pool->thread[pool->threads], NULL, run_jobs, pool))
-		pool->threads++;
-	return pool->threads > 0;
-}
-
 struct fsd_pool *fsd_pool_create(unsigned most)
 {
 	struct fsd_pool *pool = calloc(1, sizeof(*pool) + most * sizeof(pthread_t));
+	uint64_t secret[2] = {0};
 
 	assert(most > 0);
 	if (!pool)
 		return NULL;
+	if (rxw_random(secret, sizeof(secret)) ||
+	    !fsd_shares_init(&pool->callers, sizeof(struct fsd_pool_caller), secret)) {
+		free(pool);
+		return NULL;
+	}
 	pool->most = most;
 	pool->few = 2 * cpus_allowed();
-	pool->last = &pool->first;
+	pool->tail = &pool->head;
 	pthread_mutex_init(&pool->lock, NULL);
-	pthread_cond_init(&pool->work, NULL);
+	monotonic_cond_init(&pool->work);
 	return pool;
 }
 
 void fsd_pool_destroy(struct fsd_pool *pool)
 {
+	unsigned threads;
+
 	if (!pool)
 		return;
 	pthread_mutex_lock(&pool->lock);
 	pool->stop = true;
+	threads = pool->threads;
 	pthread_cond_broadcast(&pool->work);
 	pthread_mutex_unlock(&pool->lock);
-	while (pool->threads)
-		pthread_join(pool->thread[--pool->threads], NULL);
+	while (threads)
+		pthread_join(pool->thread[--threads], NULL);
 	pthread_cond_destroy(&pool->work);
 	pthread_mutex_destroy(&pool->lock);
+	fsd_shares_fini(&pool->callers);
 	free(pool);
 }
 
-bool fsd_pool_ready(struct fsd_pool *pool)
+struct fsd_pool_caller *fsd_pool_enter(struct fsd_pool *pool, const struct fsd_share_key *key)
 {
-	bool ready;
+	struct fsd_share *share = NULL;
 
 	pthread_mutex_lock(&pool->lock);
-	ready = pool->threads || add_thread(pool);
+	if (pool->threads || add_thread(pool))
+		share = fsd_share_take(&pool->callers, key, SIZE_MAX);
 	pthread_mutex_unlock(&pool->lock);
-	return ready;
+	return (struct fsd_pool_caller *)share;
+}
+
+void fsd_pool_leave(struct fsd_pool *pool, struct fsd_pool_caller *caller)
+{
+	pthread_mutex_lock(&pool->lock);
+	fsd_share_give(&pool->callers, &caller->share);
+	pthread_mutex_unlock(&pool->lock);
 }
 
 void fsd_pool_post(struct fsd_pool *pool, struct fsd_job *job)
 {
-	uint64_t now = monotonic_ns();
+	struct fsd_pool_caller *caller = job->caller;
 
 	pthread_mutex_lock(&pool->lock);
 	assert(pool->threads > 0);
-	if (wants_thread(pool, now))
-		add_thread(pool);
-	job->since = now;
+	job->since = monotonic_ns();
 	job->next = NULL;
-	*pool->last = job;
-	pool->last = &job->next;
-	pool->queued++;
-	pthread_cond_signal(&pool->work);
+	if (!caller->first) {
+		caller->last = &caller->first;
+		append_caller(pool, caller);
+	}
+	*caller->last = job;
+	caller->last = &job->next;
+	find_thread(pool);
 	pthread_mutex_unlock(&pool->lock);
 }

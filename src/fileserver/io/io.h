@@ -162,11 +162,11 @@ enum fsd_task_state {
 
 /*
  * A task whose `run` is called by one thread at a time, of the pool, and which may wait: again if there was a visit
- * since the latest call began. First the caller has to call fsd_task_run(), or fsd_task_destroy(). NULL: no
- * memory, or no thread.
+ * since the latest call began. Tasks of one key take turns with those of others. First the caller has to call
+ * fsd_task_run(), or fsd_task_destroy(). NULL: no memory, or no thread.
  */
-struct fsd_task *fsd_task_create(struct fsd_pool *pool, enum fsd_task_state (*run)(void *arg),
-				 void *arg);
+struct fsd_task *fsd_task_create(struct fsd_pool *pool, const struct fsd_share_key *key,
+				 enum fsd_task_state (*run)(void *arg), void *arg);
 /* Before it ran. NULL is allowed. */
 void fsd_task_destroy(struct fsd_task *task);
 /* The first call of `run`, on this thread. There may have been visits already. */

@@ -16,6 +16,12 @@ struct fsd_task {
 	_Atomic unsigned visits; /* since the running thread last began */
 };
 
+static void free_task(struct fsd_task *task)
+{
+	fsd_pool_leave(task->pool, task->job.caller);
+	free(task);
+}
+
 void fsd_task_run(struct fsd_task *task)
 {
 	unsigned seen = atomic_load(&task->visits), visits;
@@ -24,7 +30,7 @@ void fsd_task_run(struct fsd_task *task)
 	for (;;) {
 		switch (task->run(task->arg)) {
 		case FSD_TASK_ENDED:
-			free(task);
+			free_task(task);
 			return;
 		case FSD_TASK_GOES_ON:
 			fsd_pool_post(task->pool, &task->job);
@@ -49,19 +55,26 @@ void fsd_task_visit(struct fsd_task *task)
 		fsd_pool_post(task->pool, &task->job);
 }
 
-struct fsd_task *fsd_task_create(struct fsd_pool *pool, enum fsd_task_state (*run)(void *arg),
-				 void *arg)
+struct fsd_task *fsd_task_create(struct fsd_pool *pool, const struct fsd_share_key *key,
+				 enum fsd_task_state (*run)(void *arg), void *arg)
 {
-	struct fsd_task *task = fsd_pool_ready(pool) ? calloc(1, sizeof(*task)) : NULL;
+	struct fsd_task *task = calloc(1, sizeof(*task));
+	struct fsd_pool_caller *caller = task ? fsd_pool_enter(pool, key) : NULL;
 
-	if (!task)
+	if (!caller) {
+		free(task);
 		return NULL;
-	*task = (struct fsd_task){
-		.job.run = run_job, .pool = pool, .run = run, .arg = arg, .visits = 1};
+	}
+	*task = (struct fsd_task){.job = {.caller = caller, .run = run_job},
+				  .pool = pool,
+				  .run = run,
+				  .arg = arg,
+				  .visits = 1};
 	return task;
 }
 
 void fsd_task_destroy(struct fsd_task *task)
 {
-	free(task);
+	if (task)
+		free_task(task);
 }

@@ -200,11 +200,13 @@ static int prepare_storing(struct storing *storing, const struct store_request *
 	struct fs_call *call = storing->call;
 	struct fs_change *change = &call->change;
 	const struct store_ops *ops = change->place.store->ops;
+	struct fsd_share_key caller;
 	int rc = take_place(storing);
 
 	if (rc)
 		return rc;
-	storing->task = fsd_task_create(call->service->storers, run_storing, storing);
+	fsd_share_of_address(&call->running.peer, &caller);
+	storing->task = fsd_task_create(call->service->storers, &caller, run_storing, storing);
 	rc = storing->task
 		     ? ops->write_begin(change->place.store,
 					fs_self_later(call, request->reply, commit_again),

@@ -5,12 +5,15 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/cpus.h"
 #include "fileserver/base/base.h"
 #include "fileserver/io/io.h"
 #include "tests/main.h"
+
+static const struct fsd_share_key me = {{1}}, you = {{2}};
 
 /* -- visits -- */
 
@@ -54,7 +57,7 @@ START_TEST(visits)
 	struct fsd_pool *pool = fsd_pool_create(8);
 	pthread_t visitors[VISITORS];
 
-	adding.task = fsd_task_create(pool, take_added, NULL);
+	adding.task = fsd_task_create(pool, &me, take_added, NULL);
 	ck_assert_ptr_nonnull(adding.task);
 	for (unsigned i = 0; i < VISITORS; i++)
 		ck_assert_int_eq(pthread_create(&visitors[i], NULL, visit_often, NULL), 0);
@@ -101,25 +104,76 @@ static void wait_for_post(struct fsd_job *job)
 START_TEST(in_turns)
 {
 	struct fsd_pool *pool = fsd_pool_create(1);
-	struct fsd_job block = {.run = wait_for_post};
+	struct fsd_pool_caller *caller = fsd_pool_enter(pool, &me);
+	struct fsd_job block = {.run = wait_for_post, .caller = caller};
 	struct fsd_task *a, *b;
 
 	sem_init(&turns.begin, 0, 0);
 	sem_init(&turns.ended, 0, 0);
-	ck_assert(fsd_pool_ready(pool));
+	ck_assert_ptr_nonnull(caller);
 	fsd_pool_post(pool, &block); /* the only thread */
 	turns.left[0] = turns.left[1] = 4;
-	a = fsd_task_create(pool, take_turn, &turns.left[0]);
-	b = fsd_task_create(pool, take_turn, &turns.left[1]);
+	a = fsd_task_create(pool, &me, take_turn, &turns.left[0]);
+	b = fsd_task_create(pool, &me, take_turn, &turns.left[1]);
 	fsd_task_run(a);
 	fsd_task_run(b);
 	sem_post(&turns.begin);
 	sem_wait(&turns.ended);
 	sem_wait(&turns.ended);
+	fsd_pool_leave(pool, caller);
 	fsd_pool_destroy(pool);
 	ck_assert_str_eq(turns.order, "abababab");
 	sem_destroy(&turns.begin);
 	sem_destroy(&turns.ended);
+}
+END_TEST
+
+#define CROWD 6
+
+static char callers_order[CROWD + 2]; /* of one thread */
+
+static sem_t started;
+
+static void tell_and_wait(struct fsd_job *job)
+{
+	sem_post(&started);
+	wait_for_post(job);
+}
+
+static void note_a(struct fsd_job *job)
+{
+	(void)job;
+	callers_order[strlen(callers_order)] = 'a';
+}
+
+static void note_b(struct fsd_job *job)
+{
+	(void)job;
+	callers_order[strlen(callers_order)] = 'b';
+}
+
+/* A caller with one job waits for one of each other caller, not for all that these have queued. */
+START_TEST(callers_in_turns)
+{
+	struct fsd_pool *pool = fsd_pool_create(1);
+	struct fsd_pool_caller *a = fsd_pool_enter(pool, &me), *b = fsd_pool_enter(pool, &you);
+	struct fsd_job block = {.run = tell_and_wait, .caller = a}, many[CROWD],
+		       one = {.run = note_b, .caller = b};
+
+	sem_init(&turns.begin, 0, 0);
+	sem_init(&started, 0, 0);
+	fsd_pool_post(pool, &block);
+	sem_wait(&started);
+	for (unsigned i = 0; i < CROWD; i++) {
+		many[i] = (struct fsd_job){.run = note_a, .caller = a};
+		fsd_pool_post(pool, &many[i]);
+	}
+	fsd_pool_post(pool, &one);
+	sem_post(&turns.begin);
+	fsd_pool_destroy(pool); /* after all jobs */
+	ck_assert_str_eq(callers_order, "abaaaaa");
+	sem_destroy(&turns.begin);
+	sem_destroy(&started);
 }
 END_TEST
 
@@ -144,14 +198,15 @@ START_TEST(threads_on_demand)
 {
 	unsigned most = 2 * cpus_allowed() + 3, queued = 0;
 	struct fsd_pool *pool = fsd_pool_create(most);
+	struct fsd_pool_caller *caller = fsd_pool_enter(pool, &me);
 	struct fsd_job *jobs = calloc(JOBS * most, sizeof(*jobs));
 
 	ck_assert_ptr_nonnull(jobs);
+	ck_assert_ptr_nonnull(caller);
 	sem_init(&blocked.go, 0, 0);
-	ck_assert(fsd_pool_ready(pool));
 	while (atomic_load(&blocked.running) < most) {
 		if (queued < JOBS * most) {
-			jobs[queued].run = block;
+			jobs[queued] = (struct fsd_job){.run = block, .caller = caller};
 			fsd_pool_post(pool, &jobs[queued++]);
 		}
 		usleep(2000);
@@ -165,4 +220,29 @@ START_TEST(threads_on_demand)
 }
 END_TEST
 
-TEST_MAIN("tasks", visits, in_turns, threads_on_demand)
+/* No job stays behind those that wait while there may be more threads, also if nothing else is queued. */
+START_TEST(threads_for_all_jobs)
+{
+	unsigned most = 2 * cpus_allowed() + 3;
+	struct fsd_pool *pool = fsd_pool_create(most);
+	struct fsd_pool_caller *caller = fsd_pool_enter(pool, &me);
+	struct fsd_job *jobs = calloc(most, sizeof(*jobs));
+
+	ck_assert_ptr_nonnull(jobs);
+	ck_assert_ptr_nonnull(caller);
+	sem_init(&blocked.go, 0, 0);
+	for (unsigned i = 0; i < most; i++) {
+		jobs[i] = (struct fsd_job){.run = block, .caller = caller};
+		fsd_pool_post(pool, &jobs[i]);
+	}
+	while (atomic_load(&blocked.running) < most)
+		usleep(1000);
+	for (unsigned i = 0; i < most; i++)
+		sem_post(&blocked.go);
+	fsd_pool_destroy(pool);
+	sem_destroy(&blocked.go);
+	free(jobs);
+}
+END_TEST
+
+TEST_MAIN("tasks", visits, in_turns, callers_in_turns, threads_on_demand, threads_for_all_jobs)
