@@ -172,5 +172,8 @@ struct fsd_pool_caller *fsd_pool_enter(struct fsd_pool *pool, const struct fsd_s
 void fsd_pool_leave(struct fsd_pool *pool, struct fsd_pool_caller *caller);
 /* The jobs of a caller start in this order. Any thread. */
 void fsd_pool_post(struct fsd_pool *pool, struct fsd_job *job);
+/* A thread that is needed for other calls as well may do a job itself, until fsd_pool_return(). False: enough do so. */
+bool fsd_pool_borrow(struct fsd_pool *pool);
+void fsd_pool_return(struct fsd_pool *pool);
 
 #endif

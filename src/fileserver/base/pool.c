@@ -27,6 +27,7 @@ struct fsd_pool {
 	struct fsd_pool_caller *head, **tail; /* have jobs that are queued, one a turn */
 	unsigned threads, idle;		      /* idle: they have no job */
 	unsigned watchers;		      /* idle ones that wait until the next job is late */
+	unsigned borrowed;		      /* threads of others that do jobs */
 	bool stop;
 	pthread_t thread[]; /* `threads` of them */
 };
@@ -209,5 +210,23 @@ void fsd_pool_post(struct fsd_pool *pool, struct fsd_job *job)
 	*caller->last = job;
 	caller->last = &job->next;
 	find_thread(pool);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+bool fsd_pool_borrow(struct fsd_pool *pool)
+{
+	bool may;
+
+	pthread_mutex_lock(&pool->lock);
+	may = pool->borrowed < pool->most / 2;
+	pool->borrowed += may;
+	pthread_mutex_unlock(&pool->lock);
+	return may;
+}
+
+void fsd_pool_return(struct fsd_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->borrowed--;
 	pthread_mutex_unlock(&pool->lock);
 }

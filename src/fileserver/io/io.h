@@ -163,14 +163,17 @@ enum fsd_task_state {
 /*
  * A task whose `run` is called by one thread at a time, of the pool, and which may wait: again if there was a visit
  * since the latest call began. Tasks of one key take turns with those of others. First the caller has to call
- * fsd_task_run(), or fsd_task_destroy(). NULL: no memory, or no thread.
+ * fsd_task_begin(), or fsd_task_destroy(). NULL: no memory, or no thread.
  */
 struct fsd_task *fsd_task_create(struct fsd_pool *pool, const struct fsd_share_key *key,
 				 enum fsd_task_state (*run)(void *arg), void *arg);
-/* Before it ran. NULL is allowed. */
+/* Before it began. NULL is allowed. */
 void fsd_task_destroy(struct fsd_task *task);
-/* The first call of `run`, on this thread. There may have been visits already. */
-void fsd_task_run(struct fsd_task *task);
+/*
+ * The first call of `run`: on this thread, or, if so many threads are in this function that few would be left for other
+ * calls, on one of the pool. There may have been visits already.
+ */
+void fsd_task_begin(struct fsd_task *task);
 /* Any thread; does not wait. */
 void fsd_task_visit(struct fsd_task *task);
 

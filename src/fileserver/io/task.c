@@ -22,7 +22,7 @@ static void free_task(struct fsd_task *task)
 	free(task);
 }
 
-void fsd_task_run(struct fsd_task *task)
+static void run_task(struct fsd_task *task)
 {
 	unsigned seen = atomic_load(&task->visits), visits;
 
@@ -46,13 +46,25 @@ void fsd_task_run(struct fsd_task *task)
 
 static void run_job(struct fsd_job *job)
 {
-	fsd_task_run((struct fsd_task *)(void *)job);
+	run_task((struct fsd_task *)(void *)job);
 }
 
 void fsd_task_visit(struct fsd_task *task)
 {
 	if (atomic_fetch_add(&task->visits, 1) == 0)
 		fsd_pool_post(task->pool, &task->job);
+}
+
+void fsd_task_begin(struct fsd_task *task)
+{
+	struct fsd_pool *pool = task->pool;
+
+	if (!fsd_pool_borrow(pool)) {
+		fsd_pool_post(pool, &task->job);
+		return;
+	}
+	run_task(task);
+	fsd_pool_return(pool);
 }
 
 struct fsd_task *fsd_task_create(struct fsd_pool *pool, const struct fsd_share_key *key,

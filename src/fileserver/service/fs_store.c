@@ -224,7 +224,7 @@ static int prepare_storing(struct storing *storing, const struct store_request *
 	return rc;
 }
 
-/* The handler returns, and takes with it what has come. */
+/* The handler returns. Unless many do so, it takes with it what has come. */
 static int store_without_thread(struct fs_call *call, const struct store_request *request)
 {
 	struct storing *storing = calloc(1, sizeof(*storing));
@@ -246,7 +246,7 @@ static int store_without_thread(struct fs_call *call, const struct store_request
 		storing->result = FSD_LOST;
 		end_storing(storing);
 	} else {
-		fsd_task_run(task);
+		fsd_task_begin(task);
 	}
 	return RXW_RPC_DEFERRED;
 }

@@ -61,7 +61,7 @@ START_TEST(visits)
 	ck_assert_ptr_nonnull(adding.task);
 	for (unsigned i = 0; i < VISITORS; i++)
 		ck_assert_int_eq(pthread_create(&visitors[i], NULL, visit_often, NULL), 0);
-	fsd_task_run(adding.task);
+	fsd_task_begin(adding.task);
 	for (unsigned i = 0; i < VISITORS; i++)
 		pthread_join(visitors[i], NULL);
 	pthread_mutex_lock(&adding.lock);
@@ -115,8 +115,8 @@ START_TEST(in_turns)
 	turns.left[0] = turns.left[1] = 4;
 	a = fsd_task_create(pool, &me, take_turn, &turns.left[0]);
 	b = fsd_task_create(pool, &me, take_turn, &turns.left[1]);
-	fsd_task_run(a);
-	fsd_task_run(b);
+	fsd_task_begin(a);
+	fsd_task_begin(b);
 	sem_post(&turns.begin);
 	sem_wait(&turns.ended);
 	sem_wait(&turns.ended);

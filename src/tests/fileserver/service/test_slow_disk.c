@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "afs/numbers.h"
 #include "tests/main.h"
 #include "tests/store/spy.h"
 
@@ -190,4 +191,65 @@ START_TEST(window_does_not_wait_for_the_disk)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "slow disk", window_does_not_wait_for_the_disk)
+#define EACH	150
+#define SHORT	16384u /* not a small file, and few packets: all of them come before the handler runs */
+#define WORKERS 56u    /* threads of the library that a client may occupy; there are more for stores alone */
+
+/* A short store whose bytes are sent at once. */
+static rxw_call *short_begin(rxw_connection *connection, const AFSFid *file)
+{
+	const AFSStoreStatus nothing = {0};
+	rxw_call *call;
+
+	ck_assert_int_eq(rxw_call_begin(connection, NULL, &call), 0);
+	ck_assert_int_eq(StartRXAFS_StoreData64(call, file, &nothing, 0, SHORT, SHORT), 0);
+	ck_assert_int_eq(rxw_call_write(call, wanted, SHORT), SHORT);
+	ck_assert_int_eq(rxw_call_flush(call), 0);
+	return call;
+}
+
+/* The disk takes no bytes of very many stores. Other calls of the same client are served. */
+START_TEST(stores_leave_workers)
+{
+	static rxw_connection *connection[EACH];
+	static rxw_call *call[EACH];
+	struct shop_client *a;
+	AFSFetchStatus st;
+	AFSVolSync sync;
+	AFSFid root, file;
+	unsigned held;
+
+	shop_make(&shop);
+	spy = spy_on(shop.path);
+	shop_open_on(&shop, &spy->layer);
+	shop_serve(&shop);
+	a = shop_client(&shop, 0);
+	root = shop_root(&shop);
+	file = shop_file(&shop, &root, "file");
+	spy_hold(spy, SPY_BYTES);
+	for (unsigned i = 0; i < EACH; i++) {
+		connection[i] = shop_connect(&shop, 0, AFS_SERVICE_FS);
+		call[i] = short_begin(connection[i], &file);
+	}
+	do {
+		usleep(1000);
+		pthread_mutex_lock(&spy->lock);
+		held = spy->held;
+		pthread_mutex_unlock(&spy->lock);
+	} while (held < WORKERS);
+	for (unsigned i = 0; i < 100; i++)
+		ck_assert_uint_eq(length_of(a, &file), 0);
+	spy_hold(spy, 0);
+	for (unsigned i = 0; i < EACH; i++) {
+		int32_t code = EndRXAFS_StoreData64(call[i], &st, &sync);
+
+		ck_assert_int_eq(rxw_call_end(call[i], code, NULL), 0);
+		rxw_connection_release(connection[i]);
+	}
+	ck_assert_uint_eq(length_of(a, &file), SHORT);
+	shop_close(&shop);
+	spy_free(spy);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(120, "slow disk", window_does_not_wait_for_the_disk, stores_leave_workers)
