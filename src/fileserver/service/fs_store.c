@@ -24,7 +24,6 @@ struct storing {
 	struct fs_call *call;
 	struct fsd_task *task;
 	uint64_t left; /* bytes that have not come */
-	bool waits;    /* for the client */
 	int result;
 	struct fsd_place place;
 };
@@ -39,13 +38,10 @@ static ssize_t lend_packets(struct storing *storing, struct iovec *iov, unsigned
 	ssize_t n = rxw_call_readv(storing->call->rx, want, iov, count);
 
 	if (n == -RXW_EAGAIN) {
-		if (!storing->waits)
-			fsd_place_wait(&storing->place, monotonic_ns());
-		storing->waits = true;
+		fsd_place_wait(&storing->place, monotonic_ns());
 		return -EAGAIN;
 	}
 	fsd_place_got(&storing->place, n > 0 ? (uint64_t)n : 0, monotonic_ns());
-	storing->waits = false;
 	return n < 0 ? FSD_LOST : n;
 }
 
@@ -114,11 +110,15 @@ static enum fsd_task_state run_storing(void *arg)
 	return state;
 }
 
-static void report_data(rxw_call *rx, unsigned events, void *task)
+/* From now on the client waits: for a thread, which the disk may keep, and not the server. */
+static void report_data(rxw_call *rx, unsigned events, void *arg)
 {
+	struct storing *storing = arg;
+
 	(void)rx;
-	(void)events;
-	fsd_task_visit(task);
+	if (events & RXW_EVENT_READ)
+		fsd_place_got(&storing->place, 0, monotonic_ns());
+	fsd_task_visit(storing->task);
 }
 
 static int take_place(struct storing *storing)
@@ -241,7 +241,7 @@ static int store_without_thread(struct fs_call *call, const struct store_request
 		return rc;
 	}
 	task = storing->task;
-	if (rxw_call_set_callback(call->rx, report_data, task) < 0) {
+	if (rxw_call_set_callback(call->rx, report_data, storing) < 0) {
 		fsd_task_destroy(task);
 		storing->result = FSD_LOST;
 		end_storing(storing);

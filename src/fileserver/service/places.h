@@ -72,7 +72,10 @@ enum fsd_entry {
  */
 enum fsd_entry fsd_place_enter(struct fsd_places *all, struct fsd_place *place, rxw_call *rx,
 			       const struct sockaddr_storage *peer, uint64_t now);
-/* Before and after each wait for the client. Without fsd_place_wait() the bytes only are counted. */
+/*
+ * Before and after each wait for the client. Without fsd_place_wait() the bytes only are counted. A wait that has begun
+ * goes on if it is begun again. Any thread that knows that something came may end it.
+ */
 void fsd_place_wait(struct fsd_place *place, uint64_t now);
 void fsd_place_got(struct fsd_place *place, uint64_t bytes, uint64_t now);
 /* The call is answered now: the place stays until it is left. False: it was lost, and the call has failed. */

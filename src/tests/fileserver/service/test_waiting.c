@@ -2,6 +2,8 @@
 /* Tests of calls that wait for clients, which have to answer a break first, with a store over loopback. */
 #include "tests/fileserver/shop.h"
 
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <rxwire/error.h>
@@ -488,8 +490,8 @@ static void await_storing(unsigned count)
 		usleep(1000);
 }
 
-/* The handler of the store that began first waits for data. */
-static void await_first_waiting(void)
+/* The server waits for the client of the store that began first, or does not. */
+static void await_first(bool waiting)
 {
 	struct fsd_place *place;
 	bool waits;
@@ -503,7 +505,12 @@ static void await_first_waiting(void)
 		waits = place->begun != 0;
 		pthread_mutex_unlock(&place->lock);
 		pthread_mutex_unlock(&shop.service->storing.lock);
-	} while (!waits);
+	} while (waits != waiting);
+}
+
+static void await_first_waiting(void)
+{
+	await_first(true);
 }
 
 #define SLOW_EACH 60
@@ -574,6 +581,50 @@ START_TEST(stores_without_threads)
 		}
 	await_storing(0);
 	teardown();
+}
+END_TEST
+
+static struct {
+	_Atomic unsigned running;
+	sem_t go;
+} disk;
+
+static void wait_for_disk(struct fsd_job *job)
+{
+	(void)job;
+	atomic_fetch_add(&disk.running, 1);
+	sem_wait(&disk.go);
+}
+
+/* A client that has sent its data is not slow because all threads wait for the disk. */
+START_TEST(stores_and_a_slow_disk)
+{
+	static struct fsd_job jobs[FSD_STORERS_MAX];
+	const struct fsd_share_key key = {{1}};
+	struct fsd_pool_caller *caller;
+	struct slow slow;
+	AFSFid file;
+
+	setup();
+	file = shop_file(&shop, &root, "file");
+	slow_begin(&slow, 1, &file, 5);
+	await_first_waiting();
+	sem_init(&disk.go, 0, 0);
+	caller = fsd_pool_enter(shop.service->storers, &key);
+	for (unsigned i = 0; i < FSD_STORERS_MAX; i++) {
+		jobs[i] = (struct fsd_job){.run = wait_for_disk, .caller = caller};
+		fsd_pool_post(shop.service->storers, &jobs[i]);
+	}
+	while (atomic_load(&disk.running) < FSD_STORERS_MAX)
+		usleep(1000);
+	slow_feed(&slow, "hello", 5);
+	await_first(false);
+	for (unsigned i = 0; i < FSD_STORERS_MAX; i++)
+		sem_post(&disk.go);
+	ck_assert_int_eq(slow_end(&slow), 0);
+	fsd_pool_leave(shop.service->storers, caller);
+	teardown();
+	sem_destroy(&disk.go);
 }
 END_TEST
 
@@ -810,6 +861,6 @@ END_TEST
 TEST_MAIN_WITHIN(120, "calls that wait", replies_wait_for_breaks, deferred_replies_wait_for_breaks,
 		 deferred_replies_are_in_the_log, deferred_changes_end,
 		 replies_do_not_wait_for_ever, stuck_client, lock_of_stuck_client, blocked_writers,
-		 slow_stores, stores_without_threads, stores_at_a_stop, slowest_fetch,
+		 slow_stores, stores_without_threads, stores_and_a_slow_disk, stores_at_a_stop, slowest_fetch,
 		 places_and_descriptors, slowest_store, fetch_ends_on_another_thread,
 		 slow_but_alone)
