@@ -481,30 +481,18 @@ class _PartDecoder(xdr.Decoder):
         self.limit = limit
 
     def items(self, owner, step, more):
-        """A list of the values of step(), as long as more() is true of it."""
+        """A list of the values of step(), which gets those so far, as long as more() is true of it."""
         key = self.at, id(owner)
         values, self.at = self.kept.pop(key, ([], self.at))
         at = self.at
         try:
             while more(values):
-                values.append(step(self))
+                values.append(step(self, values))
                 self.forget(at)
                 at = self.at
         finally:
             self.kept[key] = values, at
         return values
-
-    def once(self, owner, get):
-        """The value of get(), which is kept."""
-        start = self.at
-        key = start, id(owner)
-        if key in self.kept:
-            value, self.at = self.kept[key]
-            return value
-        value = get(self)
-        self.forget(start)
-        self.kept[key] = value, self.at
-        return value
 
     def forget(self, start):
         """What is kept from an offset on is part of a value that is complete."""

@@ -252,7 +252,7 @@ class _Elements:
         if not scalar:
             element = self.element
             if decoder.kept is not None:
-                return decoder.items(self, element.get, lambda values: len(values) < count)
+                return decoder.items(self, lambda part, _: element.get(part), lambda values: len(values) < count)
             return [element.get(decoder) for _ in range(count)]
         at = decoder.take(count * scalar.size)
         values = struct.unpack_from(f">{count}{scalar.form}", decoder.data, at)
@@ -334,8 +334,7 @@ class optional:
         if decoder.depth >= DEPTH_MAX:
             raise DecodeError(f"more than {DEPTH_MAX} optional values are nested")
         decoder.depth += 1
-        get = self.element().get
-        value = get(decoder) if decoder.kept is None else decoder.once(self, get)
+        value = self.element().get(decoder)
         decoder.depth -= 1
         return value
 
@@ -383,18 +382,33 @@ class Members:
             out += packer.pack(*run)
 
     def get(self, decoder):
+        if decoder.kept is not None:
+            return self.get_part(decoder)
         values = []
         for _, packer, _, from_wire, last in self.steps:
-            if not packer:
+            if packer:
+                values += self.unpack(decoder, packer, from_wire)
+            else:
                 values.append(last.get(decoder))
-                continue
-            run = packer.unpack_from(decoder.data, decoder.take(packer.size))
-            if from_wire:
-                run = list(run)
-                for i, convert in from_wire:
-                    run[i] = convert(run[i])
-            values += run
         return values
+
+    def get_part(self, decoder):
+        """The same as get()."""
+        parts = decoder.items(self, self.step, lambda parts: len(parts) < len(self.steps))
+        return [value for part in parts for value in part]
+
+    def step(self, decoder, parts):
+        _, packer, _, from_wire, last = self.steps[len(parts)]
+        return self.unpack(decoder, packer, from_wire) if packer else (last.get(decoder),)
+
+    @staticmethod
+    def unpack(decoder, packer, from_wire):
+        run = packer.unpack_from(decoder.data, decoder.take(packer.size))
+        if from_wire:
+            run = list(run)
+            for i, convert in from_wire:
+                run[i] = convert(run[i])
+        return run
 
 
 class Structure:
@@ -428,7 +442,7 @@ class Linked(Structure):
             out += _word.pack(following is not None)
             value = following
 
-    def step(self, decoder):
+    def step(self, decoder, _):
         return self.cls(*self.members_before.get(decoder)), decoder.word()
 
     def get_part(self, decoder):

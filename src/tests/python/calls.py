@@ -751,6 +751,44 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual(len(call._ahead), rest - 10)
         self.assertIs(call._ahead.obj, whole)
 
+    def test_complete_arguments(self):
+        """Arguments that are complete are not decoded again while those behind them come."""
+        decoded = []
+
+        class Numbers(xdr.sequence):
+            def get(self, decoder):
+                decoded.append(self)
+                return super().get(decoder)
+
+        @xdr.structure(("value", xdr.UINT), ("next", xdr.optional(lambda: Link)), linked=True)
+        class Link:
+            pass
+
+        made = []
+        post = Link.__init__
+
+        def init(self, *values):
+            made.append(values)
+            post(self, *values)
+
+        fields = (("numbers", Numbers(xdr.UINT, 10000)), ("links", Link), ("list", xdr.sequence(xdr.string(8), 10000)))
+        data = struct.pack(">I1000I", 1000, *range(1000)) + struct.pack(">II", 1, 1) * 999 + struct.pack(">II", 1, 0)
+        data += struct.pack(">I", 1000) + xdr.encode(xdr.string(8), "abc") * 1000
+        members, kept, have = xdr.Members(fields), {}, 0
+        Link.__init__ = init
+        try:
+            while True:
+                try:
+                    numbers, links, texts = members.get(aio._PartDecoder(data[:have], kept, len(data)))
+                    break
+                except aio._More as more:
+                    have = min(len(data), have + more.count)
+        finally:
+            Link.__init__ = post
+        self.assertEqual((numbers, len(list(links)), texts), (list(range(1000)), 1000, ["abc"] * 1000))
+        self.assertLess(len(decoded), 4)  # its count, its numbers
+        self.assertLess(len(made), 2001)  # again, if the word behind it is missing
+
     def test_two_tasks_wait(self):
         class Streams(aio._AsyncStreams):
             pass
