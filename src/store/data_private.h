@@ -14,6 +14,8 @@
 #define DATA_ALIGN   4096u	  /* writes end at multiples of it, except for the last one */
 #define DATA_BUFFER  (DATA_GATHER + DATA_ALIGN)
 #define DATA_BUFFERS 16 /* buffers that are kept for the next run */
+#define DATA_RUNS    96 /* runs that gather so much; further ones gather less */
+#define DATA_LESS    (16u << 10)
 #define DATA_REMOVED 16 /* directories that are flushed singly */
 
 /*
@@ -84,6 +86,7 @@ struct store_data {
 	unsigned removed_count; /* DATA_REMOVED + 1: more than these */
 	void *buffer[DATA_BUFFERS];
 	unsigned buffers;
+	unsigned gathering; /* runs that have a buffer */
 	uint64_t time; /* grows with each pin and each death */
 	struct store_pin *oldest_pin, *newest_pin;
 };

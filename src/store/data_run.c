@@ -20,37 +20,49 @@ struct store_run {
 	uint64_t before; /* length of the object when the run began */
 	uint64_t start;	 /* the first byte of the run */
 	uint64_t at;	 /* what lies before it was handed to the layer */
+	size_t gather;	 /* bytes of a write, if the buffers allow it */
 	uint8_t *buffer; /* bytes from `at` on; NULL: none yet */
 	size_t filled;
 	int error; /* the first one */
 };
 
-static uint8_t *take_buffer(struct store_data *data)
+/* A client may take its time to fill it: many have small ones. */
+static int take_buffer(struct store_run *run)
 {
+	struct store_data *data = run->data;
 	void *buffer = NULL;
 
 	pthread_mutex_lock(&data->lock);
-	if (data->buffers)
+	run->gather = data->gathering++ < DATA_RUNS ? DATA_GATHER : DATA_LESS;
+	if (run->gather == DATA_GATHER && data->buffers)
 		buffer = data->buffer[--data->buffers];
 	pthread_mutex_unlock(&data->lock);
-	if (!buffer && posix_memalign(&buffer, DATA_ALIGN, DATA_BUFFER))
-		return NULL;
-	return buffer;
+	if (!buffer && posix_memalign(&buffer, DATA_ALIGN, run->gather + DATA_ALIGN)) {
+		pthread_mutex_lock(&data->lock);
+		data->gathering--;
+		pthread_mutex_unlock(&data->lock);
+		return -ENOMEM;
+	}
+	run->buffer = buffer;
+	return 0;
 }
 
-static void give_buffer(struct store_data *data, uint8_t *buffer)
+static void give_buffer(struct store_run *run)
 {
+	struct store_data *data = run->data;
 	bool kept;
 
-	if (!buffer)
+	if (!run->buffer)
 		return;
 	pthread_mutex_lock(&data->lock);
-	kept = data->buffers < DATA_BUFFERS;
+	data->gathering--;
+	kept = run->gather == DATA_GATHER && data->buffers < DATA_BUFFERS;
 	if (kept)
-		data->buffer[data->buffers++] = buffer;
+		data->buffer[data->buffers++] = run->buffer;
 	pthread_mutex_unlock(&data->lock);
 	if (!kept)
-		free(buffer);
+		free(run->buffer);
+	run->buffer = NULL;
 }
 
 /* -- beginning -- */
@@ -206,6 +218,7 @@ int store_run_begin(struct store_data *data, const struct store_owner *owner,
 	if (!run)
 		return -ENOMEM;
 	run->data = data;
+	run->gather = DATA_GATHER;
 	run->start = run->at = offset;
 	if (begin_any(run, owner, content)) {
 		note_safe(run);
@@ -291,23 +304,18 @@ static int write_through(struct store_run *run, struct input *input, struct iove
 	return put(run, part, used, total);
 }
 
-static int gather(struct store_run *run, struct input *input, const struct iovec *part, int parts,
-		  size_t bytes)
+static void gather(struct store_run *run, struct input *input, const struct iovec *part, int parts,
+		   size_t bytes)
 {
-	if (!run->buffer)
-		run->buffer = take_buffer(run->data);
-	if (!run->buffer)
-		return -ENOMEM;
 	for (int i = run->filled ? 1 : 0; i < parts; i++) {
 		if (part[i].iov_len)
 			memcpy(run->buffer + run->filled, part[i].iov_base, part[i].iov_len);
 		run->filled += part[i].iov_len;
 	}
 	skip_input(input, bytes);
-	return 0;
 }
 
-/* One step: either a write that ends at an aligned offset, or a copy to the buffer. */
+/* One step: a write that ends at an aligned offset, or a copy to the buffer, which is taken before. */
 static int write_some(struct store_run *run, struct input *input)
 {
 	struct iovec part[PIECES + 1];
@@ -315,10 +323,13 @@ static int write_some(struct store_run *run, struct input *input)
 	int parts = collect(run, input, part, &bytes);
 	uint64_t end = (run->at + run->filled + bytes) & ~(uint64_t)(DATA_ALIGN - 1);
 
-	if (end >= run->at + DATA_GATHER)
+	if (end >= run->at + run->gather)
 		return write_through(run, input, part, parts,
 				     (size_t)(end - run->at) - run->filled);
-	return gather(run, input, part, parts, bytes);
+	if (!run->buffer)
+		return take_buffer(run);
+	gather(run, input, part, parts, bytes);
+	return 0;
 }
 
 int store_run_write(struct store_run *run, const struct iovec *iov, int count)
@@ -337,8 +348,7 @@ int store_run_finish(struct store_run *run, struct store_content *patch)
 {
 	if (run->filled && !run->error)
 		run->error = put(run, &(struct iovec){run->buffer, run->filled}, 1, run->filled);
-	give_buffer(run->data, run->buffer);
-	run->buffer = NULL;
+	give_buffer(run);
 	memset(patch, 0, sizeof(*patch));
 	if (run->error || run->at == run->start)
 		return run->error;
@@ -407,7 +417,7 @@ void store_run_end(struct store_run *run, bool kept)
 	struct data_object *object = run->object;
 	bool empty = run->at == run->start;
 
-	give_buffer(data, run->buffer);
+	give_buffer(run);
 	if (!kept && !run->new && !empty)
 		cut_object(data, object, run->before);
 	unclaim(data, object);

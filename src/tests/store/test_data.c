@@ -415,6 +415,44 @@ START_TEST(gathering)
 }
 END_TEST
 
+#define MANY 96 /* runs that gather as much as they can */
+
+/* The memory of very many runs is bounded. */
+START_TEST(gathering_of_many)
+{
+	struct store_content content = {0};
+	struct store_run *run[MANY + 1];
+	uint8_t bytes[1400] = {0};
+	struct iovec iov = {bytes, sizeof(bytes)};
+
+	setup(4);
+	for (unsigned i = 0; i <= MANY; i++) {
+		run[i] = begin(&content, 0);
+		ck_assert_int_eq(store_run_write(run[i], &iov, 1), 0);
+	}
+	ck_assert_uint_eq(spy->writes, 0);
+	for (unsigned i = 1; i < 60; i++) {
+		ck_assert_int_eq(store_run_write(run[0], &iov, 1), 0);
+		ck_assert_uint_eq(spy->writes, 0);
+	}
+	for (unsigned i = 1; i < 60; i++)
+		ck_assert_int_eq(store_run_write(run[MANY], &iov, 1), 0);
+	ck_assert_uint_eq(spy->writes, 60 * sizeof(bytes) / (16 * KIB));
+	for (unsigned i = 0; i < spy->writes; i++)
+		ck_assert_uint_ge(spy->write[i].length, 16 * KIB);
+	for (unsigned i = 0; i <= MANY; i++)
+		store_run_end(run[i], false);
+	/* Later ones gather as before. */
+	run[0] = begin(&content, 0);
+	spy_reset(spy);
+	for (unsigned i = 0; i < 60; i++)
+		ck_assert_int_eq(store_run_write(run[0], &iov, 1), 0);
+	ck_assert_uint_eq(spy->writes, 0);
+	store_run_end(run[0], false);
+	teardown();
+}
+END_TEST
+
 /* -- open files -- */
 
 START_TEST(open_files)
@@ -1152,7 +1190,8 @@ START_TEST(short_object)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(120, "data", versions, from_memory, appending, no_object, gathering, open_files, flushing,
+TEST_MAIN_WITHIN(120, "data", versions, from_memory, appending, no_object, gathering,
+		 gathering_of_many, open_files, flushing,
 		 own_flush, shared_flush, failed_before, moved_meanwhile, removed_meanwhile,
 		 failed_flush, failed_name, told_to_flush, told_to_writer, cut_meanwhile,
 		 opened_again, unasked_flush, listing, removal, removed_names, reopened,
