@@ -198,6 +198,7 @@ static void install(const struct write_op *op, struct work *work, struct node *n
 	work_volume_changed(work, node->vol);
 }
 
+/* The quota, if the file was cut meanwhile. Its bytes have their space, and holes need none. */
 static int check_space(const struct write_op *op, const struct node *node)
 {
 	uint64_t before = space_blocks(&node->now->v), after = space_blocks_of(op->new_length);
@@ -206,9 +207,6 @@ static int check_space(const struct write_op *op, const struct node *node)
 	if (after <= before)
 		return 0;
 	need.growth = after - before;
-	/* The file was cut meanwhile. */
-	if (need.growth > need.promised)
-		need.disk = need.growth - need.promised;
 	return space_check(op->base.core, &node->vol->rec, &need);
 }
 

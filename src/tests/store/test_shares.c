@@ -215,6 +215,14 @@ START_TEST(promised_disk)
 	ck_assert_uint_eq(status.length, ((uint64_t)DISK_KIB << 20) + 3);
 	ck_assert_int_eq(try_write(&admin, &other, 0, "begin", 5, status.length), 0);
 	ck_assert_uint_eq(status.length, ((uint64_t)DISK_KIB << 20) + 3);
+	/* Nor if another client makes one of what was there. */
+	ck_assert_int_eq(try_begin(&admin, &other, (uint64_t)DISK_KIB << 20, 3, status.length,
+				   &greedy),
+			 0);
+	send_some(greedy, 3);
+	ck_assert_int_eq(try_write(&admin, &other, 0, "", 0, 0), 0);
+	ck_assert_int_eq(store->ops->write_commit(greedy, &status, &changes), 0);
+	ck_assert_uint_eq(status.length, ((uint64_t)DISK_KIB << 20) + 3);
 	fixture_close();
 	spy_free(spy);
 	fixture_layer(NULL);
