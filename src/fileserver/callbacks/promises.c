@@ -402,7 +402,7 @@ bool fsd_promise_waits(struct fsd_clients *clients, const struct fsd_caller *cal
 
 static bool may_hold(const struct fsd_host *host, uint64_t now)
 {
-	return host->state == HOST_UP && now >= host->unlisted_until &&
+	return host->state == HOST_UP && !host->dropping && now >= host->unlisted_until &&
 	       now >= host->share->unlisted_until;
 }
 
@@ -529,7 +529,7 @@ static bool drop_some(struct fsd_clients *clients, struct fsd_host *host, uint64
 }
 
 /*
- * A client may have very many, and others need the lock. Meanwhile it may get new ones and be told about those that
+ * A client may have very many, and others need the lock. Meanwhile it gets no new ones, and may be told about those that
  * were broken.
  */
 void fsd_promise_drop_all(struct fsd_clients *clients, const struct fsd_caller *caller)
@@ -544,12 +544,14 @@ void fsd_promise_drop_all(struct fsd_clients *clients, const struct fsd_caller *
 	pthread_mutex_lock(&clients->lock);
 	until = host->owed_total;
 	left = host->promise_count;
+	host->dropping++;
 	while (drop_some(clients, host, until, &left)) {
 		pthread_mutex_unlock(&clients->lock);
 		/* A thread that was woken for the lock would come too late. */
 		nanosleep(&pause, NULL);
 		pthread_mutex_lock(&clients->lock);
 	}
+	host->dropping--;
 	fsd_host_told(host, until);
 	if (host->state == HOST_UP && !host->promise_count)
 		host->promised_until = 0;

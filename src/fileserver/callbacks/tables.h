@@ -82,6 +82,7 @@ struct fsd_host {
 	bool probe;    /* is to be probed */
 	bool given_up; /* did not answer: until it is up again, no change waits for it */
 	unsigned refs; /* calls in progress */
+	unsigned dropping; /* of these, those that give up all promises: it gets none, which would go with the rest */
 	uint64_t last_call, last_answer, ask_after;
 	/*
 	 * Promises, by host_next: in force; taken, in the order of the changes, which the host is to be
