@@ -61,16 +61,19 @@ static void hand_over(struct fs_call *call)
 	pthread_mutex_unlock(&later->lock);
 }
 
-/* Commit again, on a thread that may wait, after STORE_AGAIN. */
-static int commit_again(struct fs_call *call)
+/* An announced change was made, even if the flush after it failed. */
+static bool was_changed(const struct fs_call *call)
 {
-	int result;
+	return !call->later.result || call->announced.count;
+}
 
+/* Commit again, on a thread that may wait, after STORE_AGAIN. */
+static void commit_again(struct fs_call *call)
+{
 	call->self.later = NULL;
-	result = call->again(call);
-	if (!result)
+	call->later.result = call->again(call);
+	if (was_changed(call))
 		fs_tell(call);
-	return result;
 }
 
 /* A thread waits for changes of others only when each of these has ended, or has a thread. */
@@ -81,7 +84,7 @@ static void finish(struct fs_call *call)
 		return;
 	}
 	if (call->later.result == STORE_AGAIN)
-		call->later.result = commit_again(call);
+		commit_again(call);
 	fs_await_told(call);
 	call->told = true;
 	if (fs_all_settled(call))
@@ -205,12 +208,6 @@ static bool leave(struct store_later *of)
 	struct fs_call *call = fs_of_later(of);
 
 	return call->deferred || fs_defer(call);
-}
-
-/* An announced change was made, even if the flush after it failed. */
-static bool was_changed(const struct fs_call *call)
-{
-	return !call->later.result || call->announced.count;
 }
 
 /* Calls that have to wait for clients go to other threads. Returns the rest. */

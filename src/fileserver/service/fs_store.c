@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: data that clients send. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,10 +83,12 @@ static void end_storing(struct storing *storing)
 	struct fs_change *change = &call->change;
 	struct fsd_places *all = &call->service->storing;
 	const struct store_ops *ops = change->place.store->ops;
-	int rc = storing->result;
+	int rc = storing->result, silenced;
 
 	/* The call outlives the task, which no callback may visit any more. */
-	rxw_call_set_callback(call->rx, NULL, NULL);
+	silenced = rxw_call_set_callback(call->rx, NULL, NULL);
+	assert(silenced == 0); /* this thread may wait for a callback that runs */
+	(void)silenced;
 	if (!fsd_place_settle(all, &storing->place))
 		rc = AFS_VBUSY;
 	fsd_place_leave(all, &storing->place);
