@@ -112,8 +112,8 @@ static int keep_ahead(struct store_writer *writer, uint64_t came)
 }
 
 /*
- * What the file will count for beyond what it does, and the space of the bytes themselves: those that they replace stay
- * until the commit, and holes need none. All of it must be there now; what is promised grows with the bytes that come.
+ * The file needs quota for its growth, and disk space for all new bytes: the bytes that they replace stay until the
+ * commit. Holes need none. All of it must be free now; the promise grows with the bytes that come.
  */
 static int reserve(struct store_writer *writer, const struct found *found, uint64_t new_length)
 {

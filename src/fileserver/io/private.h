@@ -10,7 +10,7 @@
 
 #define DEPTH_MAX 8
 
-/* Who has flows. The lock of the pool covers it. */
+/* A caller that has flows. The lock of the pool covers it. */
 struct caller {
 	struct fsd_share share;		 /* its flows */
 	struct chunk *waiting, **newest; /* in this order; no chunks: `newest` is void */

@@ -191,7 +191,7 @@ struct store_request {
 	void (*reply)(struct fs_call *call, int result);
 };
 
-static bool fits(const struct store_request *request)
+static bool is_in_range(const struct store_request *request)
 {
 	return request->offset <= INT64_MAX && request->length <= INT64_MAX &&
 	       request->file_length <= INT64_MAX && request->offset + request->length <= INT64_MAX;
@@ -266,7 +266,7 @@ static int store_data(struct fs_call *call, const AFSFid *fid, const AFSStoreSta
 	change->set = fs_set(ss);
 	change->length = request->length;
 	change->begin = monotonic_ns();
-	if (!fits(request))
+	if (!is_in_range(request))
 		return -EFBIG;
 	rc = store_without_thread(call, request);
 	if (rc == RXW_RPC_DEFERRED)

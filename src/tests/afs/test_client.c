@@ -417,7 +417,7 @@ START_TEST(location_servers)
 	ck_assert_int_eq(afs_client_open(engine, &o, &another, &error), 0);
 	ck_assert_msg(afs_client_volume(another, "vol", &volume, &error) == 0, "%s", error.text);
 	ck_assert_uint_eq(volume.id, VOLUME);
-	/* What one of them knows nothing of, the others know nothing of. */
+	/* A name that one server does not know is not asked for at the others. */
 	want_error(afs_client_volume(another, "nothere", &volume, &error), "nothere");
 	ck_assert_int_eq(error.code, AFS_VL_NOENT);
 	afs_client_close(another);

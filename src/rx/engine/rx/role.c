@@ -123,8 +123,8 @@ bool rxw_role_try(struct rxw_shard *s)
 }
 
 /*
- * A receiver sends one batch at a time, between its looks at the socket. Now nobody may receive for a while, so what
- * is left is sent. False: there is too much of it, and the listener has to go on.
+ * A receiver sends one batch at a time, and looks at the socket in between. When it leaves the role, nobody may receive
+ * for a while, so it sends the rest. False: there is too much, and the listener has to go on.
  */
 static bool send_rest(struct rxw_shard *s)
 {

@@ -143,7 +143,7 @@ static int wait_room(struct rxw_call *call, bool force, uint32_t *stride)
 		if (!r) {
 			rxw_wait(call, can_write);
 			call->tx.writer = RXW_WRITER_AWAKE;
-			/* A part of the queue is gone: is there memory for more? */
+			/* A part of the queue was released: there may be memory for more. */
 			limit_sendq(call, rxw_pcall_datagram_size(&call->p));
 		}
 	}

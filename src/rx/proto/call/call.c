@@ -128,7 +128,7 @@ static __attribute__((noinline)) void begin_release(struct rxw_pcall *p, struct 
 }
 
 /* Release the queues of a call whose end was counted. */
-static void release(struct rxw_pcall *p, struct rxw_out *out)
+static void clear_queues(struct rxw_pcall *p, struct rxw_out *out)
 {
 	rxw_sendq_stop(p);
 	rxw_recvq_clear(p);
@@ -150,7 +150,7 @@ void rxw_pcall_abandon(struct rxw_pcall *p, struct rxw_out *out)
 	p->state = RXW_CS_RESET;
 	rxw_ack_clear(p);
 	p->timer.deadline = RXW_NEVER;
-	release(p, out);
+	clear_queues(p, out);
 	if (out != NULL)
 		rxw_pcall_done_event(p, out);
 }
@@ -305,7 +305,7 @@ static void fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, bool
 	else
 		rxw_tally(out->stats, &out->stats->calls_aborted, 1);
 	saw_end(p, out);
-	release(p, out);
+	clear_queues(p, out);
 	rxw_ack_clear(p);
 	p->timer.ping = RXW_NEVER;
 	rxw_pcall_post_event(p, out, RXW_OUT_READ | RXW_OUT_WRITE);

@@ -632,7 +632,7 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 			goto done;
 		}
 	}
-	/* What is next has no memory yet. It is tried again as what is held back. */
+	/* There is no memory for the next packet. It is tried again, like packets that are held back. */
 	room = fit == 0 ? new_room(p) : 0;
 	if (threshold_met(p, room, now)) {
 		if (now < q->pace_at) {

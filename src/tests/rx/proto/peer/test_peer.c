@@ -280,7 +280,7 @@ START_TEST(a_clock_that_is_set)
 		for (unsigned k = 0; k < 5; k++)
 			ck_assert_uint_eq(least_of(p, rtt, steps[i], now += rtt / 5), rtt);
 		ck_assert_uint_ge(least_of(p, rtt, RXW_MS, now += rtt), rtt - RXW_MS);
-		/* What two packets show, one sent after the answer to the other, is believed. */
+		/* A time that two packets show is believed, if one was sent after the answer to the other. */
 		ck_assert_uint_eq(least_of(p, rtt, RXW_MS, now += rtt), rtt - RXW_MS);
 		/* Then the same again, to a path that is known. */
 		ck_assert_uint_eq(least_of(p, rtt, steps[i], now += 2 * rtt), rtt - RXW_MS);
