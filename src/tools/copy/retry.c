@@ -113,6 +113,8 @@ bool copy_retry(struct copy *copy, struct outage *o, struct afs_error *error, bo
 			return true;
 		}
 		*error = now;
+		if (copy_again(copy, error))
+			return true;
 	}
 	if (copy_interrupted(copy) && !error->interrupted) {
 		afs_error_text(error, "interrupted");
@@ -135,6 +137,9 @@ int copy_locate(struct copy *copy, const struct copy_source *source)
 		bool known = error.origin == RXW_ORIGIN_PEER || atomic_load(&copy->run->located);
 		uint64_t ms = copy->set->retry_ms;
 
+		/* This client may have its first call long after the program got its token. */
+		if (copy_again(copy, &error))
+			continue;
 		if (!known && ms > START_MS)
 			ms = START_MS;
 		if (!error.interrupted && error.remedy == AFS_REMEDY_WAIT &&
