@@ -317,6 +317,14 @@ rxw_connection *h_connect(struct h_bed *bed, uint16_t service)
 	return connection;
 }
 
+bool h_try_write_ask(rxw_call *call, const struct h_ask *ask)
+{
+	uint8_t head[H_ASK_SIZE];
+
+	h_encode_ask(head, ask);
+	return rxw_call_write(call, head, sizeof(head)) == sizeof(head);
+}
+
 void h_write_ask(rxw_call *call, const struct h_ask *ask)
 {
 	uint8_t head[H_ASK_SIZE];

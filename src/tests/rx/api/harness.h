@@ -123,6 +123,8 @@ uint8_t h_index(const struct h_bed *bed);
 /* Begins a call and writes the first part of its request. */
 rxw_call *h_begin(rxw_connection *connection, const struct h_ask *ask);
 void h_write_ask(rxw_call *call, const struct h_ask *ask);
+/* The same; false: the call is over. */
+bool h_try_write_ask(rxw_call *call, const struct h_ask *ask);
 /* Makes one call; returns its code. */
 int32_t h_call(struct h_bed *bed, rxw_connection *connection, const struct h_ask *ask);
 /* h_call(); the code must be 0. */

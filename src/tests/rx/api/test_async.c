@@ -526,8 +526,9 @@ START_TEST(deadline)
 	uint8_t byte;
 
 	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
-	h_write_ask(call, &(struct h_ask){ .op = H_WAIT });
-	ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
+	/* On a busy machine the deadline may pass before that. */
+	if (h_try_write_ask(call, &(struct h_ask){ .op = H_WAIT }))
+		ck_assert_int_eq(rxw_call_read(call, &byte, 1), -RXW_ECALL);
 	ck_assert_int_eq(rxw_call_end(call, 0, &origin), RXW_CALL_TIMEOUT);
 	ck_assert_int_eq(origin, RXW_ORIGIN_LOCAL);
 	ck_assert_uint_ge(counter_of(bed.client, "calls_timed_out"), 1);

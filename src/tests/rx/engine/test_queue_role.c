@@ -16,8 +16,10 @@ static rxw_queue *queue;
 static rxw_connection *connection;
 static struct rxw_shard *shard; /* of the client */
 
+/* A deadline may pass before the request is written: then the call has ended, as the test expects. */
 static rxw_call *ask(rxw_connection *c, enum h_op op, struct rxw_call_options options)
 {
+	bool may_be_late = options.deadline_ms != 0;
 	rxw_call *call;
 
 	options.size = sizeof(options);
@@ -25,8 +27,9 @@ static rxw_call *ask(rxw_connection *c, enum h_op op, struct rxw_call_options op
 	options.events = options.callback ? 0 : RXW_EVENT_DONE;
 	options.queue = options.callback ? NULL : queue;
 	ck_assert_int_eq(rxw_call_begin(c, &options, &call), 0);
-	h_write_ask(call, &(struct h_ask){.op = op});
-	ck_assert_int_eq(rxw_call_send_end(call), 0);
+	if (h_try_write_ask(call, &(struct h_ask){.op = op}) && !rxw_call_send_end(call))
+		return call;
+	ck_assert(may_be_late);
 	return call;
 }
 
