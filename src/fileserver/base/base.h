@@ -151,26 +151,41 @@ size_t fsd_share_count(const struct fsd_shares *shares, const struct fsd_share_k
 /* -- threads for jobs that may wait for the disk, made on demand. Callers take turns, whatever the number of their jobs -- */
 
 struct fsd_pool;
-struct fsd_pool_caller;
 
 /* In memory of the caller, which may queue it again once `run` was called. */
 struct fsd_job {
 	struct fsd_pool_caller *caller; /* whose job it is */
 	void (*run)(struct fsd_job *job);
+	bool urgent; /* before others of its caller, which does not wait for its turn if it has none queued */
 	/* The pool's: */
 	struct fsd_job *next;
 	uint64_t since; /* when it was queued; monotonic ns */
 };
+struct fsd_jobs {
+	struct fsd_job *first, **last; /* none: `last` is void */
+};
 
-/* At most `most` threads. NULL: no memory. */
-struct fsd_pool *fsd_pool_create(unsigned most);
+/* The lock of the pool covers it. It may begin an item of the user of the pool. */
+struct fsd_pool_caller {
+	struct fsd_share share; /* who entered */
+	struct fsd_jobs urgent, others;
+	struct fsd_pool_caller *next; /* has jobs that are queued, too */
+};
+
+/*
+ * At most `most` threads; `few` of them suffice while no job is queued for longer than 1 ms. `caller`: bytes of the item
+ * of a caller, zeroed when the first one enters. NULL: no memory.
+ */
+struct fsd_pool *fsd_pool_create(unsigned most, unsigned few, size_t caller);
 /* No job is queued or running but those that are about to return. NULL is allowed. */
 void fsd_pool_destroy(struct fsd_pool *pool);
+/* The number of threads. *rests, unless NULL: no job is queued or running. */
+unsigned fsd_pool_threads(struct fsd_pool *pool, bool *rests);
 /* A caller that will have jobs; to be left. NULL: no memory, or no thread. */
 struct fsd_pool_caller *fsd_pool_enter(struct fsd_pool *pool, const struct fsd_share_key *key);
 /* No job of who entered is queued. */
 void fsd_pool_leave(struct fsd_pool *pool, struct fsd_pool_caller *caller);
-/* The jobs of a caller start in this order. Any thread. */
+/* The jobs of a caller start in this order, urgent ones first. Any thread. */
 void fsd_pool_post(struct fsd_pool *pool, struct fsd_job *job);
 /* A thread that is needed for other calls as well may do a job itself, until fsd_pool_return(). False: enough do so. */
 bool fsd_pool_borrow(struct fsd_pool *pool);

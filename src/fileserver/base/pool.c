@@ -8,16 +8,8 @@
 
 #include "base/hash.h"
 #include "common/clock.h"
-#include "common/cpus.h"
 
 #define LATE_NS NS_PER_MS /* a job has waited for long: the threads wait for the disk */
-
-/* The lock of the pool covers it. */
-struct fsd_pool_caller {
-	struct fsd_share share;	       /* its users */
-	struct fsd_job *first, **last; /* its jobs that are queued; none: `last` is void */
-	struct fsd_pool_caller *next;  /* has such, too */
-};
 
 struct fsd_pool {
 	unsigned most, few;   /* constant; `few` threads suffice while none of them waits */
@@ -52,19 +44,55 @@ static void append_caller(struct fsd_pool *pool, struct fsd_pool_caller *caller)
 	pool->tail = &caller->next;
 }
 
+static void prepend_caller(struct fsd_pool *pool, struct fsd_pool_caller *caller)
+{
+	caller->next = pool->head;
+	pool->head = caller;
+	if (!caller->next)
+		pool->tail = &caller->next;
+}
+
+static struct fsd_jobs *next_jobs(struct fsd_pool_caller *caller)
+{
+	return caller->urgent.first ? &caller->urgent : &caller->others;
+}
+
+static void push_job(struct fsd_pool *pool, struct fsd_job *job)
+{
+	struct fsd_pool_caller *caller = job->caller;
+	struct fsd_jobs *jobs = job->urgent ? &caller->urgent : &caller->others;
+
+	if (!next_jobs(caller)->first) {
+		if (job->urgent)
+			prepend_caller(pool, caller);
+		else
+			append_caller(pool, caller);
+	}
+	job->next = NULL;
+	*(jobs->first ? jobs->last : &jobs->first) = job;
+	jobs->last = &job->next;
+}
+
 /* The first one of the caller whose turn it is, which is the last one then. */
 static struct fsd_job *pop_job(struct fsd_pool *pool)
 {
 	struct fsd_pool_caller *caller = pool->head;
-	struct fsd_job *job = caller->first;
+	struct fsd_jobs *jobs = next_jobs(caller);
+	struct fsd_job *job = jobs->first;
 
 	pool->head = caller->next;
 	if (!pool->head)
 		pool->tail = &pool->head;
-	caller->first = job->next;
-	if (caller->first)
+	jobs->first = job->next;
+	if (next_jobs(caller)->first)
 		append_caller(pool, caller);
 	return job;
+}
+
+/* While some are queued: when the next one has waited for long. */
+static uint64_t late_at(const struct fsd_pool *pool)
+{
+	return next_jobs(pool->head)->first->since + LATE_NS;
 }
 
 static bool has_few(const struct fsd_pool *pool)
@@ -75,8 +103,7 @@ static bool has_few(const struct fsd_pool *pool)
 /* Further threads than `few` take what has waited for long. */
 static bool may_take(const struct fsd_pool *pool)
 {
-	return pool->head && (has_few(pool) || pool->stop ||
-			      monotonic_ns() >= pool->head->first->since + LATE_NS);
+	return pool->head && (has_few(pool) || pool->stop || monotonic_ns() >= late_at(pool));
 }
 
 /* Until a job is queued, or the next one is late. */
@@ -87,7 +114,7 @@ static void sleep_idle(struct fsd_pool *pool)
 		return;
 	}
 	pool->watchers++;
-	monotonic_wait(&pool->work, &pool->lock, pool->head->first->since + LATE_NS);
+	monotonic_wait(&pool->work, &pool->lock, late_at(pool));
 	pool->watchers--;
 }
 
@@ -137,21 +164,21 @@ static void *run_jobs(void *arg)
 	return NULL;
 }
 
-struct fsd_pool *fsd_pool_create(unsigned most)
+struct fsd_pool *fsd_pool_create(unsigned most, unsigned few, size_t caller)
 {
 	struct fsd_pool *pool = calloc(1, sizeof(*pool) + most * sizeof(pthread_t));
 	uint64_t secret[2] = {0};
 
-	assert(most > 0);
+	assert(most > 0 && caller >= sizeof(struct fsd_pool_caller));
 	if (!pool)
 		return NULL;
 	if (rxw_random(secret, sizeof(secret)) ||
-	    !fsd_shares_init(&pool->callers, sizeof(struct fsd_pool_caller), secret)) {
+	    !fsd_shares_init(&pool->callers, caller, secret)) {
 		free(pool);
 		return NULL;
 	}
 	pool->most = most;
-	pool->few = 2 * cpus_allowed();
+	pool->few = few;
 	pool->tail = &pool->head;
 	pthread_mutex_init(&pool->lock, NULL);
 	monotonic_cond_init(&pool->work);
@@ -177,6 +204,18 @@ void fsd_pool_destroy(struct fsd_pool *pool)
 	free(pool);
 }
 
+unsigned fsd_pool_threads(struct fsd_pool *pool, bool *rests)
+{
+	unsigned threads;
+
+	pthread_mutex_lock(&pool->lock);
+	threads = pool->threads;
+	if (rests)
+		*rests = !pool->head && pool->idle == threads;
+	pthread_mutex_unlock(&pool->lock);
+	return threads;
+}
+
 struct fsd_pool_caller *fsd_pool_enter(struct fsd_pool *pool, const struct fsd_share_key *key)
 {
 	struct fsd_share *share = NULL;
@@ -197,18 +236,10 @@ void fsd_pool_leave(struct fsd_pool *pool, struct fsd_pool_caller *caller)
 
 void fsd_pool_post(struct fsd_pool *pool, struct fsd_job *job)
 {
-	struct fsd_pool_caller *caller = job->caller;
-
 	pthread_mutex_lock(&pool->lock);
 	assert(pool->threads > 0);
 	job->since = monotonic_ns();
-	job->next = NULL;
-	if (!caller->first) {
-		caller->last = &caller->first;
-		append_caller(pool, caller);
-	}
-	*caller->last = job;
-	caller->last = &job->next;
+	push_job(pool, job);
 	find_thread(pool);
 	pthread_mutex_unlock(&pool->lock);
 }

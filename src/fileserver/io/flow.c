@@ -7,6 +7,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "common/clock.h"
@@ -33,7 +34,7 @@
  */
 struct fsd_flow {
 	struct asker base;
-	struct fsd_readers *readers;
+	struct fsd_job end; /* of the flow, on a thread that may wait */
 	struct fsd_stream *stream;
 	void (*done)(struct fsd_source *source, int result);
 	uint64_t offset, left;
@@ -54,7 +55,7 @@ struct fsd_flow {
 
 static uint64_t now_ns(const struct fsd_flow *flow)
 {
-	return flow->readers->timeline ? monotonic_ns() : 0;
+	return flow->base.readers->timeline ? monotonic_ns() : 0;
 }
 
 /* While there are chunks: more are to be posted. */
@@ -65,7 +66,7 @@ static bool wants_more(const struct fsd_flow *flow)
 
 static void note_moment(const struct fsd_flow *flow, const char *what, size_t bytes, uint64_t begin)
 {
-	struct fsd_timeline *timeline = flow->readers->timeline;
+	struct fsd_timeline *timeline = flow->base.readers->timeline;
 	struct fsd_moment moment = {.send = flow->base.number,
 				    .what = what,
 				    .offset = flow->offset,
@@ -134,17 +135,17 @@ static size_t flow_memory(struct fsd_flow *flow)
 	struct caller *caller = flow->base.caller;
 	size_t share;
 
-	pthread_mutex_lock(&flow->readers->lock);
+	pthread_mutex_lock(&flow->base.readers->lock);
 	caller->active += !flow->active;
-	share = caller_memory(flow->readers, caller) / caller->active;
-	pthread_mutex_unlock(&flow->readers->lock);
+	share = caller_memory(flow->base.readers, caller) / caller->active;
+	pthread_mutex_unlock(&flow->base.readers->lock);
 	flow->active = true;
 	return share;
 }
 
 static bool charge_memory(struct fsd_flow *flow, size_t bytes)
 {
-	struct fsd_readers *readers = flow->readers;
+	struct fsd_readers *readers = flow->base.readers;
 	struct caller *caller = flow->base.caller;
 	bool may;
 
@@ -162,10 +163,10 @@ static void return_memory(struct fsd_flow *flow, size_t bytes)
 {
 	if (!bytes)
 		return;
-	pthread_mutex_lock(&flow->readers->lock);
+	pthread_mutex_lock(&flow->base.readers->lock);
 	flow->base.caller->memory -= bytes;
-	flow->readers->used -= bytes;
-	pthread_mutex_unlock(&flow->readers->lock);
+	flow->base.readers->used -= bytes;
+	pthread_mutex_unlock(&flow->base.readers->lock);
 }
 
 /* 0: too little for what it began with. */
@@ -178,7 +179,7 @@ static void update_depth(struct fsd_flow *flow)
 
 static bool follows_kernel(const struct fsd_flow *flow)
 {
-	struct fsd_readers *readers = flow->readers;
+	struct fsd_readers *readers = flow->base.readers;
 	bool many;
 
 	if (flow->offset - flow->waited < KERNEL_AHEAD)
@@ -238,18 +239,18 @@ static bool post_chunk(struct fsd_flow *flow)
 	if (!charge_memory(flow, charge))
 		return false;
 	data = take_buffer(flow);
-	*chunk = (struct chunk){.asker = &flow->base,
+	if (!data) {
+		return_memory(flow, charge);
+		return false;
+	}
+	*chunk = (struct chunk){.job = {.caller = &flow->base.caller->base, .run = fsd_chunk_read},
+				.asker = &flow->base,
 				.data = data,
 				.charge = charge,
 				.offset = flow->next,
 				.want = left < flow->chunk_bytes ? (size_t)left : flow->chunk_bytes,
-				.direct = !flow->ahead,
-				.posted_ns = now_ns(flow)};
-	if (!data || !fsd_chunk_post(flow->readers, chunk)) {
-		free(data);
-		return_memory(flow, charge);
-		return false;
-	}
+				.direct = !flow->ahead};
+	fsd_pool_post(flow->base.readers->pool, &chunk->job);
 	flow->count++;
 	flow->next += chunk->want;
 	return true;
@@ -306,10 +307,10 @@ static bool is_read(struct fsd_flow *flow)
 	struct chunk *chunk = &flow->ring[flow->first];
 	bool done;
 
-	pthread_mutex_lock(&flow->readers->lock);
+	pthread_mutex_lock(&flow->base.readers->lock);
 	done = chunk->done;
-	flow->readers->stats.waits += !done && !chunk->awaited;
-	pthread_mutex_unlock(&flow->readers->lock);
+	flow->base.readers->stats.waits += !done && !chunk->awaited;
+	pthread_mutex_unlock(&flow->base.readers->lock);
 	chunk->awaited |= !done;
 	return done;
 }
@@ -372,21 +373,34 @@ static bool discard_chunks(struct fsd_flow *flow)
 	return flow->count == 0;
 }
 
-/* On a thread that may wait: the source closes its file, and others may hold what it needs. */
-static void end_flow(struct asker *asker)
+static void leave_caller(struct asker *asker)
 {
-	struct fsd_flow *flow = (struct fsd_flow *)(void *)asker;
-	struct fsd_readers *readers = flow->readers;
+	struct fsd_readers *readers = asker->readers;
+
+	pthread_mutex_lock(&readers->lock);
+	readers->flows--;
+	pthread_mutex_unlock(&readers->lock);
+	fsd_pool_leave(readers->pool, &asker->caller->base);
+}
+
+/* On a thread that may wait: the source closes its file, and others may hold what it needs. */
+static void end_flow(struct fsd_flow *flow)
+{
+	struct fsd_readers *readers = flow->base.readers;
 
 	drop_spare(flow);
 	pthread_mutex_lock(&readers->lock);
 	readers->stats.bytes_cached += flow->cached;
 	flow->base.caller->active -= flow->active;
-	readers->flows--;
-	fsd_share_give(&readers->callers, &flow->base.caller->share);
 	pthread_mutex_unlock(&readers->lock);
+	leave_caller(&flow->base);
 	flow->done(flow->base.source, flow->result); /* no callback runs from now on */
 	free(flow);
+}
+
+static void end_by_reader(struct fsd_job *job)
+{
+	end_flow((struct fsd_flow *)(void *)((char *)job - offsetof(struct fsd_flow, end)));
 }
 
 /*
@@ -425,8 +439,10 @@ static bool go_on(struct fsd_flow *flow, bool receives, unsigned *seen)
 	if (!discard_chunks(flow))
 		return true;
 	assert(flow->base.over && !flow->count); /* the pool has nothing of it but its end */
-	if (!receives || !fsd_end_post(flow->readers, &flow->base, &flow->ring[0]))
-		end_flow(&flow->base);
+	if (receives)
+		fsd_pool_post(flow->base.readers->pool, &flow->end);
+	else
+		end_flow(flow);
 	return false;
 }
 
@@ -457,23 +473,16 @@ static void visit_flow(void *arg)
 		run_flow(flow, true);
 }
 
-/* False: no memory. */
-static bool enter_caller(struct fsd_readers *readers, const struct fsd_share_key *key,
-			 struct asker *asker)
+/* False: no memory, or no thread. */
+static bool enter_caller(struct asker *asker, const struct fsd_share_key *key)
 {
+	struct fsd_readers *readers = asker->readers;
+
+	asker->caller = (struct caller *)fsd_pool_enter(readers->pool, key);
 	pthread_mutex_lock(&readers->lock);
-	asker->caller = (struct caller *)fsd_share_take(&readers->callers, key, SIZE_MAX);
 	readers->flows += asker->caller != NULL;
 	pthread_mutex_unlock(&readers->lock);
 	return asker->caller != NULL;
-}
-
-static void leave_caller(struct fsd_readers *readers, const struct asker *asker)
-{
-	pthread_mutex_lock(&readers->lock);
-	fsd_share_give(&readers->callers, &asker->caller->share);
-	readers->flows--;
-	pthread_mutex_unlock(&readers->lock);
 }
 
 int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
@@ -484,22 +493,23 @@ int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint6
 
 	if (!flow)
 		return -ENOMEM;
-	flow->readers = readers;
+	flow->base.readers = readers;
 	flow->base.source = source;
 	flow->base.run = run_by_reader;
-	flow->base.end = end_flow;
 	flow->stream = stream;
 	flow->done = done;
 	flow->base.number = readers->timeline ? fsd_timeline_send(readers->timeline) : 0;
 	flow->offset = flow->waited = offset;
 	flow->left = length;
 	atomic_store(&flow->base.visits, 1);
-	if (!enter_caller(readers, &stream->caller, &flow->base)) {
+	if (!enter_caller(&flow->base, &stream->caller)) {
 		free(flow);
 		return -ENOMEM;
 	}
+	flow->end = (struct fsd_job){
+		.caller = &flow->base.caller->base, .run = end_by_reader, .urgent = true};
 	if (stream->ops->watch && stream->ops->watch(stream, visit_flow, flow) < 0) {
-		leave_caller(readers, &flow->base);
+		leave_caller(&flow->base);
 		free(flow);
 		return -ENOMEM;
 	}
@@ -510,12 +520,13 @@ int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint6
 int fsd_send_now(struct fsd_readers *readers, struct fsd_source *source, uint64_t offset,
 		 uint64_t length, struct fsd_stream *stream)
 {
-	struct fsd_flow flow = {.readers = readers,
-				.base.source = source,
-				.stream = stream,
-				.base.number = readers->timeline ? fsd_timeline_send(readers->timeline) : 0,
-				.offset = offset,
-				.left = length};
+	struct fsd_flow flow = {
+		.base.readers = readers,
+		.base.source = source,
+		.stream = stream,
+		.base.number = readers->timeline ? fsd_timeline_send(readers->timeline) : 0,
+		.offset = offset,
+		.left = length};
 	ssize_t n = 1;
 
 	while (flow.left && n > 0) {

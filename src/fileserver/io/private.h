@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Between the reader threads (readers.c) and the flows (flow.c). */
+/* Between the reads from the disk (readers.c) and the flows (flow.c). */
 #ifndef FILESERVER_IO_PRIVATE_H
 #define FILESERVER_IO_PRIVATE_H
 
@@ -10,17 +10,16 @@
 
 #define DEPTH_MAX 8
 
-/* A caller that has flows. The lock of the pool covers it. */
+/* A caller that has flows. The lock of the readers covers what the pool does not have. */
 struct caller {
-	struct fsd_share share;		 /* its flows */
-	struct chunk *waiting, **newest; /* in this order; no chunks: `newest` is void */
-	struct caller *next;		 /* has chunks that wait, too */
-	size_t memory;			 /* bytes of the buffers of its flows */
-	unsigned active;		 /* flows that read ahead, or would */
+	struct fsd_pool_caller base; /* each flow has entered */
+	size_t memory;		     /* bytes of the buffers of its flows */
+	unsigned active;	     /* flows that read ahead, or would */
 };
 
 /* For whom reads are done: the part of a flow that readers know. */
 struct asker {
+	struct fsd_readers *readers;
 	struct caller *caller;
 	struct fsd_source *source;
 	uint64_t number; /* in the time line */
@@ -28,12 +27,11 @@ struct asker {
 	_Atomic unsigned visits;
 	_Atomic bool over; /* what was posted is not needed any more */
 	void (*run)(struct asker *asker);
-	void (*end)(struct asker *asker); /* on a reader thread, after fsd_end_post() */
 };
 
-/* One read by a reader thread. From fsd_chunk_post() until `done` it belongs to the pool. */
+/* One read by a thread of the pool, to which it belongs until `done`. */
 struct chunk {
-	struct chunk *next; /* of the caller, that waits */
+	struct fsd_job job;
 	struct asker *asker;
 	uint8_t *data;
 	size_t charge; /* bytes of it that count */
@@ -44,37 +42,23 @@ struct chunk {
 	bool direct; /* counted as such: too little to be read ahead */
 	bool done;
 	bool awaited; /* by the flow: counted */
-	bool last;    /* no read: the asker ends */
-	uint64_t posted_ns; /* with a time line */
 };
 
 struct fsd_readers {
 	struct fsd_timeline *timeline; /* NULL: none; set before the first flow */
+	struct fsd_pool *pool;	       /* of `struct caller` */
 	unsigned processors;	       /* constant */
-	unsigned threads_max;	       /* constant */
 	size_t memory;		       /* constant: bytes of all buffers */
 	pthread_mutex_t lock;	       /* covers everything below, and `done` and `result` of chunks */
-	pthread_cond_t work;
-	struct fsd_shares callers;
-	struct caller *head, **tail; /* have chunks that wait, one read a turn */
-	unsigned queued;	     /* these chunks */
-	unsigned threads, idle;
-	pthread_t *ids;
-	bool stop;
-	unsigned flows; /* in progress */
-	size_t used;	/* bytes of their buffers */
+	unsigned flows;		       /* in progress */
+	size_t used;		       /* bytes of their buffers */
 	struct fsd_reader_stats stats;
 };
 
 /*
- * Queue a read. When it is done the reader counts as a visitor of the asker, and runs it if it is the
- * first one. False: there is no reader thread.
+ * The job of a chunk: a read. When it is done the thread counts as a visitor of the asker, and runs it if it is the
+ * first one.
  */
-bool fsd_chunk_post(struct fsd_readers *readers, struct chunk *chunk);
-/*
- * Have a reader end the asker, before it reads for the same caller; nothing else of it is queued. `chunk` is
- * for the pool's use until then. False: there is no reader thread.
- */
-bool fsd_end_post(struct fsd_readers *readers, struct asker *asker, struct chunk *chunk);
+void fsd_chunk_read(struct fsd_job *job);
 
 #endif

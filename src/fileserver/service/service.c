@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "common/cpus.h"
 #include "fileserver/base/base.h"
 #include "fileserver/service/private.h"
 
@@ -54,7 +55,8 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	fsd_later_init(&service->later);
 	service->xstats.calls = options->calls;
 	service->locks = fsd_locks_create(LOCKS_MAX);
-	service->storers = fsd_pool_create(FSD_STORERS_MAX);
+	service->storers = fsd_pool_create(FSD_STORERS_MAX, 2 * cpus_allowed(),
+					   sizeof(struct fsd_pool_caller));
 	if (!service->locks || !service->storers ||
 	    !fsd_places_init(&service->storing, limit_places(FSD_STORES_MAX, 4)) ||
 	    !fsd_places_init(&service->sending, limit_places(FSD_FLOWS_MAX, 2))) {

@@ -71,7 +71,7 @@ START_TEST(bytes_from_cache)
 	ck_assert_uint_eq(slow->reads, 0);
 	fsd_readers_stats(readers, &stats);
 	ck_assert_uint_eq(stats.bytes_cached, 20 * MIB - 11);
-	ck_assert_uint_eq(stats.threads, 0);
+	ck_assert_uint_eq(stats.threads, 1);
 	teardown();
 }
 END_TEST
@@ -501,7 +501,7 @@ static void end_line(void)
 	for (unsigned i = 0; i < CROWD; i++)
 		memory_stream_free(&line_up.first[i].m);
 	memory_stream_free(&line_up.second.m);
-	ck_assert_uint_eq(readers->callers.count, 0);
+	ck_assert_uint_eq(readers->flows, 0);
 	teardown();
 }
 
@@ -560,13 +560,11 @@ static void begin_stalled(struct paced_call *call, unsigned caller)
 static size_t bytes_read(void)
 {
 	struct fsd_reader_stats stats;
-	bool idle = false;
+	bool rests = false;
 
-	while (!idle) {
+	while (!rests) {
 		usleep(100);
-		pthread_mutex_lock(&readers->lock);
-		idle = !readers->queued && readers->idle == readers->threads;
-		pthread_mutex_unlock(&readers->lock);
+		fsd_pool_threads(readers->pool, &rests);
 	}
 	fsd_readers_stats(readers, &stats);
 	return stats.bytes_ahead + stats.bytes_direct;

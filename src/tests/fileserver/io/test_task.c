@@ -15,6 +15,11 @@
 
 static const struct fsd_share_key me = {{1}}, you = {{2}};
 
+static struct fsd_pool *make_pool(unsigned most)
+{
+	return fsd_pool_create(most, 2 * cpus_allowed(), sizeof(struct fsd_pool_caller));
+}
+
 /* -- visits -- */
 
 #define VISITORS 4
@@ -54,7 +59,7 @@ static void *visit_often(void *arg)
 /* A task sees all that was there when it was visited last, and runs on one thread at a time. */
 START_TEST(visits)
 {
-	struct fsd_pool *pool = fsd_pool_create(8);
+	struct fsd_pool *pool = make_pool(8);
 	pthread_t visitors[VISITORS];
 
 	adding.task = fsd_task_create(pool, &me, take_added, NULL);
@@ -103,7 +108,7 @@ static void wait_for_post(struct fsd_job *job)
 /* Tasks that have much to do take turns. */
 START_TEST(in_turns)
 {
-	struct fsd_pool *pool = fsd_pool_create(1);
+	struct fsd_pool *pool = make_pool(1);
 	struct fsd_pool_caller *caller = fsd_pool_enter(pool, &me);
 	struct fsd_job block = {.run = wait_for_post, .caller = caller};
 	struct fsd_task *a, *b;
@@ -155,7 +160,7 @@ static void note_b(struct fsd_job *job)
 /* A caller with one job waits for one of each other caller, not for all that these have queued. */
 START_TEST(callers_in_turns)
 {
-	struct fsd_pool *pool = fsd_pool_create(1);
+	struct fsd_pool *pool = make_pool(1);
 	struct fsd_pool_caller *a = fsd_pool_enter(pool, &me), *b = fsd_pool_enter(pool, &you);
 	struct fsd_job block = {.run = tell_and_wait, .caller = a}, many[CROWD],
 		       one = {.run = note_b, .caller = b};
@@ -172,6 +177,46 @@ START_TEST(callers_in_turns)
 	sem_post(&turns.begin);
 	fsd_pool_destroy(pool); /* after all jobs */
 	ck_assert_str_eq(callers_order, "abaaaaa");
+	sem_destroy(&turns.begin);
+	sem_destroy(&started);
+}
+END_TEST
+
+static void note_urgent_a(struct fsd_job *job)
+{
+	(void)job;
+	callers_order[strlen(callers_order)] = 'A';
+}
+
+static void note_urgent_b(struct fsd_job *job)
+{
+	(void)job;
+	callers_order[strlen(callers_order)] = 'B';
+}
+
+/* Urgent jobs are before the others of their caller, which keeps its place if it has one, and gets the first one else. */
+START_TEST(urgent_jobs)
+{
+	struct fsd_pool *pool = make_pool(1);
+	struct fsd_pool_caller *a = fsd_pool_enter(pool, &me), *b = fsd_pool_enter(pool, &you);
+	struct fsd_job block = {.run = tell_and_wait, .caller = a},
+		       jobs[] = {{.run = note_a, .caller = a},
+				 {.run = note_a, .caller = a},
+				 {.run = note_urgent_a, .caller = a, .urgent = true},
+				 {.run = note_urgent_a, .caller = a, .urgent = true},
+				 {.run = note_urgent_b, .caller = b, .urgent = true},
+				 {.run = note_b, .caller = b}};
+
+	memset(callers_order, 0, sizeof(callers_order));
+	sem_init(&turns.begin, 0, 0);
+	sem_init(&started, 0, 0);
+	fsd_pool_post(pool, &block);
+	sem_wait(&started);
+	for (unsigned i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
+		fsd_pool_post(pool, &jobs[i]);
+	sem_post(&turns.begin);
+	fsd_pool_destroy(pool); /* after all jobs */
+	ck_assert_str_eq(callers_order, "BAbAaa");
 	sem_destroy(&turns.begin);
 	sem_destroy(&started);
 }
@@ -197,7 +242,7 @@ static void block(struct fsd_job *job)
 START_TEST(threads_on_demand)
 {
 	unsigned most = 2 * cpus_allowed() + 3, queued = 0;
-	struct fsd_pool *pool = fsd_pool_create(most);
+	struct fsd_pool *pool = make_pool(most);
 	struct fsd_pool_caller *caller = fsd_pool_enter(pool, &me);
 	struct fsd_job *jobs = calloc(JOBS * most, sizeof(*jobs));
 
@@ -224,7 +269,7 @@ END_TEST
 START_TEST(threads_for_all_jobs)
 {
 	unsigned most = 2 * cpus_allowed() + 3;
-	struct fsd_pool *pool = fsd_pool_create(most);
+	struct fsd_pool *pool = make_pool(most);
 	struct fsd_pool_caller *caller = fsd_pool_enter(pool, &me);
 	struct fsd_job *jobs = calloc(most, sizeof(*jobs));
 
@@ -245,4 +290,5 @@ START_TEST(threads_for_all_jobs)
 }
 END_TEST
 
-TEST_MAIN("tasks", visits, in_turns, callers_in_turns, threads_on_demand, threads_for_all_jobs)
+TEST_MAIN("tasks", visits, in_turns, callers_in_turns, urgent_jobs, threads_on_demand,
+	  threads_for_all_jobs)
