@@ -63,7 +63,7 @@ struct fs_call {
 	struct fsd_breaking *breaking; /* clients have to answer */
 	bool told;		       /* nothing but fs_settle() is left before the reply */
 	bool hasty;		       /* its thread must not wait */
-	struct fs_call *next;	       /* waits for a thread that may wait */
+	struct fsd_job job;	       /* of a thread that may wait */
 
 	struct fsd_caller caller;
 	struct fsd_viewer viewer;	/* who: anonymous if callers are not identified */

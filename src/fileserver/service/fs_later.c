@@ -21,44 +21,14 @@ static struct fs_call *fs_of_later(struct store_later *later)
 
 /* -- threads that may wait -- */
 
-static void push(struct fsd_calls *calls, struct fs_call *call)
-{
-	call->next = NULL;
-	*calls->last = call;
-	calls->last = &call->next;
-}
-
-static struct fs_call *pop(struct fsd_calls *calls)
-{
-	struct fs_call *call = calls->first;
-
-	calls->first = call->next;
-	if (!calls->first)
-		calls->last = &calls->first;
-	return call;
-}
-
-static void *finish_loop(void *later);
-
-/* With the lock held: one more thread. False: there is none at all. */
-static bool add_thread(struct fsd_later *later)
-{
-	if (later->threads < FSD_FINISHERS_MAX)
-		later->threads +=
-			!pthread_create(&later->thread[later->threads], NULL, finish_loop, later);
-	return later->threads > 0;
-}
+static void finish(struct fsd_job *job);
 
 static void hand_over(struct fs_call *call)
 {
 	struct fsd_later *later = &call->service->later;
 
-	pthread_mutex_lock(&later->lock);
-	push(call->told ? &later->told : &later->telling, call);
-	if (++later->waiting > later->idle)
-		add_thread(later); /* if it fails, another one will do it */
-	pthread_cond_signal(&later->work);
-	pthread_mutex_unlock(&later->lock);
+	call->job = (struct fsd_job){.caller = later->all, .run = finish, .urgent = !call->told};
+	fsd_pool_post(later->pool, &call->job);
 }
 
 /* An announced change was made, even if the flush after it failed. */
@@ -77,8 +47,11 @@ static void commit_again(struct fs_call *call)
 }
 
 /* A thread waits for changes of others only when each of these has ended, or has a thread. */
-static void finish(struct fs_call *call)
+static void finish(struct fsd_job *job)
 {
+	struct fs_call *call =
+		(struct fs_call *)(void *)((char *)job - offsetof(struct fs_call, job));
+
 	if (call->told) {
 		call->reply(call, fs_settle(call, call->later.result));
 		return;
@@ -93,41 +66,13 @@ static void finish(struct fs_call *call)
 		hand_over(call);
 }
 
-/* With the lock held: the next call, or NULL to end. */
-static struct fs_call *next_call(struct fsd_later *later)
-{
-	later->idle++;
-	while (!later->waiting && !later->stop)
-		pthread_cond_wait(&later->work, &later->lock);
-	later->idle--;
-	if (!later->waiting)
-		return NULL;
-	later->waiting--;
-	return pop(later->telling.first ? &later->telling : &later->told);
-}
-
-static void *finish_loop(void *arg)
-{
-	struct fsd_later *later = arg;
-	struct fs_call *call;
-
-	pthread_mutex_lock(&later->lock);
-	while ((call = next_call(later)) != NULL) {
-		pthread_mutex_unlock(&later->lock);
-		finish(call);
-		pthread_mutex_lock(&later->lock);
-	}
-	pthread_mutex_unlock(&later->lock);
-	return NULL;
-}
-
-void fsd_later_init(struct fsd_later *later)
+bool fsd_later_init(struct fsd_later *later)
 {
 	pthread_mutex_init(&later->lock, NULL);
-	pthread_cond_init(&later->work, NULL);
 	pthread_cond_init(&later->gone, NULL);
-	later->telling.last = &later->telling.first;
-	later->told.last = &later->told.first;
+	later->pool = fsd_pool_create(FSD_FINISHERS_MAX, FSD_FINISHERS_MAX,
+				      sizeof(struct fsd_pool_caller));
+	return later->pool != NULL;
 }
 
 void fsd_later_settle(struct fsd_later *later)
@@ -141,17 +86,10 @@ void fsd_later_settle(struct fsd_later *later)
 
 void fsd_later_end(struct fsd_later *later)
 {
-	unsigned threads;
-
-	pthread_mutex_lock(&later->lock);
-	later->stop = true;
-	threads = later->threads;
-	pthread_cond_broadcast(&later->work);
-	pthread_mutex_unlock(&later->lock);
-	/* Joined, because a thread gives up its ring of the audit log after finish_loop(). */
-	while (threads)
-		pthread_join(later->thread[--threads], NULL);
-	pthread_cond_destroy(&later->work);
+	if (later->all)
+		fsd_pool_leave(later->pool, later->all);
+	/* Its threads end here, and give up their rings of the audit log. */
+	fsd_pool_destroy(later->pool);
 	pthread_cond_destroy(&later->gone);
 	pthread_mutex_destroy(&later->lock);
 }
@@ -161,10 +99,13 @@ void fsd_later_end(struct fsd_later *later)
 /* False: there is no thread, or the server stops. */
 static bool hold(struct fsd_later *later)
 {
+	static const struct fsd_share_key all;
 	bool possible;
 
 	pthread_mutex_lock(&later->lock);
-	possible = !later->settled && (later->threads || add_thread(later));
+	if (!later->all)
+		later->all = fsd_pool_enter(later->pool, &all);
+	possible = !later->settled && later->all;
 	later->calls += possible;
 	pthread_mutex_unlock(&later->lock);
 	return possible;

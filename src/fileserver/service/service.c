@@ -52,12 +52,11 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	fsd_permits_init(&service->lists, FSD_LISTS_MAX);
 	fsd_permits_init(&service->fragmented, FSD_FRAGMENTED_MAX);
 	fsd_xstats_init(&service->xstats);
-	fsd_later_init(&service->later);
 	service->xstats.calls = options->calls;
 	service->locks = fsd_locks_create(LOCKS_MAX);
 	service->storers = fsd_pool_create(FSD_STORERS_MAX, 2 * cpus_allowed(),
 					   sizeof(struct fsd_pool_caller));
-	if (!service->locks || !service->storers ||
+	if (!fsd_later_init(&service->later) || !service->locks || !service->storers ||
 	    !fsd_places_init(&service->storing, limit_places(FSD_STORES_MAX, 4)) ||
 	    !fsd_places_init(&service->sending, limit_places(FSD_FLOWS_MAX, 2))) {
 		snprintf(message, FSD_MESSAGE_MAX, "no memory");
