@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: data of files, directories and symbolic links. */
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -246,6 +247,7 @@ static void answer_fetch(struct fs_call *call, int rc)
 static void end_fetch(struct fsd_source *source, int rc)
 {
 	struct fs_call *call = ((struct fetch *)(void *)source)->call;
+	int silenced;
 
 	call->fetch = (struct fetch *)(void *)source;
 	if (!call->service->audit_reads) {
@@ -253,7 +255,9 @@ static void end_fetch(struct fsd_source *source, int rc)
 		return;
 	}
 	/* The call outlives the flow, which no callback may visit any more. */
-	rxw_call_set_callback(call->rx, NULL, NULL);
+	silenced = rxw_call_set_callback(call->rx, NULL, NULL);
+	assert(silenced == 0); /* this thread may wait for a callback that runs */
+	(void)silenced;
 	fs_answer_later(call, rc, answer_fetch);
 }
 

@@ -232,7 +232,7 @@ static int store_without_thread(struct fs_call *call, const struct store_request
 {
 	struct storing *storing = calloc(1, sizeof(*storing));
 	struct fsd_task *task;
-	int rc;
+	int rc, watched;
 
 	if (!storing)
 		return -ENOMEM;
@@ -244,13 +244,10 @@ static int store_without_thread(struct fs_call *call, const struct store_request
 		return rc;
 	}
 	task = storing->task;
-	if (rxw_call_set_callback(call->rx, report_data, storing) < 0) {
-		fsd_task_destroy(task);
-		storing->result = FSD_LOST;
-		end_storing(storing);
-	} else {
-		fsd_task_begin(task);
-	}
+	watched = rxw_call_set_callback(call->rx, report_data, storing);
+	assert(watched == 0); /* the call is deferred, and this thread may wait */
+	(void)watched;
+	fsd_task_begin(task);
 	return RXW_RPC_DEFERRED;
 }
 
