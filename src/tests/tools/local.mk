@@ -52,8 +52,9 @@ $(src_tests_tools_copy_test_arguments_OBJECTS): $(afs_headers)
 check_tests += src/tests/tools/copy/test_change
 src_tests_tools_copy_test_change_SOURCES = \
 	src/tests/tools/copy/test_change.c src/tests/tools/testing.h src/tools/copy/change.c \
-	src/tools/copy/decide.c src/tools/copy/part.c src/tools/copy/progress.c \
-	src/tools/copy/retry.c src/tools/copy/run.c
+	src/tools/copy/decide.c src/tools/copy/entries.c src/tools/copy/glob.c src/tools/copy/mode.c \
+	src/tools/copy/names.c src/tools/copy/part.c src/tools/copy/progress.c src/tools/copy/remove.c \
+	src/tools/copy/retry.c src/tools/copy/run.c src/tools/copy/target.c
 src_tests_tools_copy_test_change_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_tools_copy_test_change_LDADD = src/afs/librxafs.la $(tools_test_libs)
 $(src_tests_tools_copy_test_change_OBJECTS): $(afs_headers)

@@ -26,6 +26,7 @@ enum decision decide(enum change_op op, bool unknown, const struct afs_error *er
 		return error->number == EEXIST ? DECIDE_LOOK : DECIDE_FAIL;
 	case CHANGE_REMOVE:
 	case CHANGE_RMDIR:
+		/* It was there: nothing is removed that was not looked up before. */
 		return error->number == ENOENT ? DECIDE_DONE : DECIDE_FAIL;
 	default:
 		/* The other changes can be repeated. */

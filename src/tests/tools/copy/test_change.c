@@ -12,6 +12,7 @@
 #include "afs/client/store.h"
 #include "afs/dir.h"
 #include "tests/tools/testing.h"
+#include "tools/common/message.h"
 #include "tools/copy/change.h"
 
 #define VOLUME 0x20000001u
@@ -412,6 +413,27 @@ START_TEST(lost_answers)
 }
 END_TEST
 
+/* Nobody asks to remove what was never there, so no repeated request can be taken for the reason that it is not. */
+START_TEST(never_there)
+{
+	struct copy_source source = {.volume = "vol", .path = "nothing"};
+
+	setup();
+	run.sources = &source;
+	run.source_count = 1;
+	ck_assert_int_eq(copy_rm(&copy), TOOLS_EXIT_FAILURE);
+	run.set.recursive = true;
+	ck_assert_int_eq(copy_rm(&copy), TOOLS_EXIT_FAILURE);
+	ck_assert_uint_eq(server.calls, 0);
+	source.path = "old";
+	ck_assert_int_eq(copy_rm(&copy), 0);
+	ck_assert_uint_eq(server.calls, 1);
+	ck_assert_int_eq(copy_rm(&copy), TOOLS_EXIT_FAILURE);
+	ck_assert_uint_eq(server.calls, 1);
+	end();
+}
+END_TEST
+
 /* An object that another client has made under the name is not taken for ours. */
 START_TEST(others)
 {
@@ -539,4 +561,4 @@ START_TEST(stores)
 }
 END_TEST
 
-TEST_MAIN("change", lost_answers, others, busy, lost_lock, stores)
+TEST_MAIN("change", lost_answers, never_there, others, busy, lost_lock, stores)
