@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tests of changes with a file server in the same process that makes a change and then reports a
- * failure, as if its answer had been lost.
+ * failure, as if its answer had been lost; and of tokens that expire by the clock of the servers.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <rxwire/rxwire.h>
 
@@ -15,14 +17,16 @@
 #include "tools/common/message.h"
 #include "tools/copy/change.h"
 
-#define VOLUME 0x20000001u
-#define NAMES  8
+#define VOLUME	 0x20000001u
+#define NAMES	 8
+#define LIFETIME 600 /* seconds of a token that expires */
 
 /* The root directory of the volume, and what the server does. */
 static struct {
 	pthread_mutex_t lock;
 	unsigned lose; /* so many calls are carried out, and fail then */
 	unsigned busy; /* so many calls are refused at first */
+	bool moves;    /* the next call is told to look the volume up, and the tokens expire */
 	unsigned calls;
 	struct name {
 		char name[64];
@@ -36,6 +40,14 @@ static struct {
 	uint64_t offset, length, end;
 	uint64_t sum;
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The servers' class and clock. */
+static struct {
+	struct tools_keys keys;
+	rxw_security *class;	 /* NULL: the null class */
+	_Atomic int64_t ahead_s; /* of the clock of this machine */
+	char dir[32], path[64];	 /* of the keys */
+} guard;
 
 static struct name *find(const char *name)
 {
@@ -76,6 +88,11 @@ static int32_t begin(void)
 {
 	pthread_mutex_lock(&server.lock);
 	server.calls++;
+	if (server.moves) {
+		server.moves = false;
+		guard.ahead_s = 2 * LIFETIME;
+		return AFS_VMOVED;
+	}
 	if (server.busy == 0)
 		return 0;
 	server.busy--;
@@ -315,7 +332,9 @@ static rxw_endpoint *serve(uint16_t id, rxw_handler_fn handler, void *context,
 					 .id = id,
 					 .name = "test",
 					 .handler = handler,
-					 .context = context};
+					 .context = context,
+					 .security = guard.class ? &guard.class : NULL,
+					 .security_count = guard.class != NULL};
 	socklen_t len = sizeof(*address);
 	rxw_endpoint *endpoint;
 	rxw_service *service;
@@ -326,8 +345,54 @@ static rxw_endpoint *serve(uint16_t id, rxw_handler_fn handler, void *context,
 	return endpoint;
 }
 
+static int64_t seconds(void *unused)
+{
+	(void)unused;
+	return time(NULL) + guard.ahead_s;
+}
+
+static int64_t ticks(void *unused)
+{
+	return seconds(unused) * RXW_RXGK_SECOND;
+}
+
+static bool use(void *arg, rxw_token *token)
+{
+	(void)arg, (void)token;
+	return true;
+}
+
+/* The servers want a token, and the run has one that expires soon. The next one, of the file of keys, lasts longer. */
+static void protect(int class)
+{
+	const struct tools_auth auth = {.class = class, .level = -1, .key_file = guard.path};
+	struct rxw_rxkad_server_options kad = {.size = sizeof(kad), .time = seconds};
+	struct rxw_rxgk_server_options gk = {.size = sizeof(gk), .time = ticks};
+	struct rxw_token_options o = {.size = sizeof(o),
+				      .source = RXW_TOKEN_LOCAL,
+				      .index = class == TOOLS_RXKAD ? RXW_RXKAD_INDEX
+								    : RXW_RXGK_INDEX,
+				      .level = RXW_LEVEL_CRYPT,
+				      .lifetime_s = LIFETIME};
+	char why[TOOLS_AUTH_MESSAGE];
+
+	snprintf(guard.dir, sizeof(guard.dir), "/tmp/rxw-change-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(guard.dir));
+	snprintf(guard.path, sizeof(guard.path), "%s/keys", guard.dir);
+	ck_assert_msg(tools_make_keys(guard.path, why, sizeof(why)) == 0, "%s", why);
+	ck_assert_msg(tools_keys_open(&guard.keys, &auth, why, sizeof(why)) == 0, "%s", why);
+	kad.keys = gk.keys = o.keys = guard.keys.keys;
+	ck_assert_int_eq(class == TOOLS_RXKAD ? rxw_rxkad_server(&kad, &guard.class)
+					      : rxw_rxgk_server(&gk, &guard.class),
+			 0);
+	ck_assert_int_eq(
+		tools_renewal_open(&run.renewal, &auth, &run.vl, use, NULL, why, sizeof(why)), 0);
+	rxw_token_unref(run.renewal.token);
+	ck_assert_msg(rxw_token_create(&o, &run.renewal.token, why, sizeof(why)) == 0, "%s", why);
+}
+
 /* Servers and a client of the volume, which has one file, "old". */
-static void setup(void)
+static void setup_as(int class)
 {
 	const AFSStoreStatus how = change_status(5, 0644);
 	const struct copy_source source = {.volume = "vol", .path = ""};
@@ -343,11 +408,14 @@ static void setup(void)
 	pthread_mutex_init(&run.progress_lock, NULL);
 	pthread_cond_init(&run.wake, NULL);
 	ck_assert_int_eq(rxw_engine_create(&run.config, &run.engine), 0);
+	if (class != TOOLS_NULL)
+		protect(class);
 	fs = serve(AFS_SERVICE_FS, RXAFS_ExecuteRequest, &fs_service, &address);
 	memcpy(&in, &address, sizeof(in));
 	run.fs_port = ntohs(in.sin_port);
 	vl = serve(AFS_SERVICE_VL, VL_ExecuteRequest, &vl_service, &run.vl.sa);
 	run.vl.len = sizeof(in);
+	server.count = 0;
 	server.next = 4;
 	server.status[1] = (AFSFetchStatus){.InterfaceVersion = 1,
 					    .FileType = AFS_TYPE_DIR,
@@ -359,9 +427,15 @@ static void setup(void)
 	server.calls = 0;
 }
 
+static void setup(void)
+{
+	setup_as(TOOLS_NULL);
+}
+
 static void end(void)
 {
 	copy_close(&copy);
+	tools_renewal_close(&run.renewal);
 	free(run.clients);
 	ck_assert_int_eq(rxw_endpoint_destroy(fs), 0);
 	ck_assert_int_eq(rxw_endpoint_destroy(vl), 0);
@@ -561,4 +635,86 @@ START_TEST(stores)
 }
 END_TEST
 
-TEST_MAIN("change", lost_answers, never_there, others, busy, lost_lock, stores)
+static void end_protected(void)
+{
+	end();
+	unlink(guard.path);
+	rmdir(guard.dir);
+	rxw_security_unref(guard.class);
+	tools_keys_close(&guard.keys);
+	guard.class = NULL;
+	guard.ahead_s = 0;
+}
+
+/* The second client of a run begins when the token has expired: the location server refuses its first call. */
+static void first_call(int class)
+{
+	const struct copy_source source = {.volume = "vol", .path = ""};
+	struct copy other;
+
+	setup_as(class);
+	guard.ahead_s = 2 * LIFETIME;
+	ck_assert_int_eq(copy_open(&run, &other), 0);
+	ck_assert_int_eq(copy_locate(&other, &source), 0);
+	ck_assert_uint_eq(run.renewal.count, 1);
+	ck_assert_uint_eq(other.tokens, 1);
+	copy_close(&other);
+	end_protected();
+}
+
+/* A call that both servers refuse, if it has to look the volume up. */
+static void later_call(int class, bool moves)
+{
+	struct change c = change_of(CHANGE_CREATE, "a");
+	struct afs_error error = {0};
+	enum copy_result rc;
+
+	setup_as(class);
+	server.moves = moves;
+	guard.ahead_s = moves ? 0 : 2 * LIFETIME;
+	rc = change_try(&copy, &c, &error);
+	ck_assert_msg(rc == COPY_GOOD, "%s", error.text);
+	ck_assert_uint_eq(server.calls, moves ? 2 : 1);
+	ck_assert_uint_eq(run.renewal.count, 1);
+	ck_assert_uint_eq(copy.tokens, 1);
+	end_protected();
+}
+
+/* There is no other token. */
+static void no_other(int class)
+{
+	const struct copy_source source = {.volume = "other", .path = ""};
+	struct change c = change_of(CHANGE_CREATE, "a");
+	struct afs_error error = {0};
+
+	setup_as(class);
+	unlink(guard.path);
+	guard.ahead_s = 2 * LIFETIME;
+	ck_assert_int_eq(change_try(&copy, &c, &error), COPY_STOP);
+	ck_assert_msg(tools_renewal_expired(error.code, error.origin), "%s", error.text);
+	ck_assert_int_eq(copy_locate(&copy, &source), -1);
+	ck_assert_uint_eq(server.calls, 0);
+	ck_assert_uint_eq(run.renewal.count, 0);
+	end_protected();
+}
+
+/* Every call that is refused because its token has expired is repeated with the next token. */
+START_TEST(tokens_expire)
+{
+	for (int class = TOOLS_RXKAD; class <= TOOLS_RXGK; class ++) {
+		first_call(class);
+		later_call(class, false);
+		later_call(class, true);
+	}
+}
+END_TEST
+
+START_TEST(last_token_expires)
+{
+	for (int class = TOOLS_RXKAD; class <= TOOLS_RXGK; class ++)
+		no_other(class);
+}
+END_TEST
+
+TEST_MAIN_WITHIN(60, "change", tokens_expire, last_token_expires, lost_answers, never_there, others,
+		 busy, lost_lock, stores)
