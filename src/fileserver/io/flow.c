@@ -34,7 +34,7 @@
  */
 struct fsd_flow {
 	struct asker base;
-	struct fsd_job end; /* of the flow, on a thread that may wait */
+	struct fsd_job job; /* a thread that may wait runs it, on behalf of one that must not */
 	struct fsd_stream *stream;
 	void (*done)(struct fsd_source *source, int result);
 	uint64_t offset, left;
@@ -51,6 +51,10 @@ struct fsd_flow {
 	size_t chunk_bytes;
 	uint8_t *spare; /* a buffer of chunk_bytes; not charged, so only while the flow runs */
 	int result;
+	/* The lock of the readers covers the rest. */
+	size_t charged; /* bytes of buffers; if there are any: */
+	uint64_t changed_ns;
+	struct fsd_flow *next_charged, **link;
 };
 
 static uint64_t now_ns(const struct fsd_flow *flow)
@@ -143,6 +147,27 @@ static size_t flow_memory(struct fsd_flow *flow)
 	return share;
 }
 
+/* These two with the lock held. */
+static void append_charged(struct fsd_flow *flow)
+{
+	struct fsd_readers *readers = flow->base.readers;
+
+	flow->changed_ns = monotonic_ns();
+	flow->next_charged = NULL;
+	flow->link = readers->last;
+	*flow->link = flow;
+	readers->last = &flow->next_charged;
+}
+
+static void remove_charged(struct fsd_flow *flow)
+{
+	*flow->link = flow->next_charged;
+	if (flow->next_charged)
+		flow->next_charged->link = flow->link;
+	else
+		flow->base.readers->last = flow->link;
+}
+
 static bool charge_memory(struct fsd_flow *flow, size_t bytes)
 {
 	struct fsd_readers *readers = flow->base.readers;
@@ -153,20 +178,32 @@ static bool charge_memory(struct fsd_flow *flow, size_t bytes)
 		return true;
 	pthread_mutex_lock(&readers->lock);
 	may = caller->memory + bytes <= caller_memory(readers, caller);
-	caller->memory += may ? bytes : 0;
-	readers->used += may ? bytes : 0;
+	if (may) {
+		if (flow->charged)
+			remove_charged(flow);
+		flow->charged += bytes;
+		caller->memory += bytes;
+		readers->used += bytes;
+		append_charged(flow);
+	}
 	pthread_mutex_unlock(&readers->lock);
 	return may;
 }
 
 static void return_memory(struct fsd_flow *flow, size_t bytes)
 {
+	struct fsd_readers *readers = flow->base.readers;
+
 	if (!bytes)
 		return;
-	pthread_mutex_lock(&flow->base.readers->lock);
+	pthread_mutex_lock(&readers->lock);
+	remove_charged(flow);
+	flow->charged -= bytes;
 	flow->base.caller->memory -= bytes;
-	flow->base.readers->used -= bytes;
-	pthread_mutex_unlock(&flow->base.readers->lock);
+	readers->used -= bytes;
+	if (flow->charged)
+		append_charged(flow);
+	pthread_mutex_unlock(&readers->lock);
 }
 
 /* 0: too little for what it began with. */
@@ -190,6 +227,85 @@ static bool follows_kernel(const struct fsd_flow *flow)
 	return many;
 }
 
+static void drop_spare(struct fsd_flow *flow)
+{
+	free(flow->spare);
+	flow->spare = NULL;
+}
+
+static void retire_chunk(struct fsd_flow *flow)
+{
+	struct chunk *chunk = &flow->ring[flow->first];
+
+	if (!chunk->cached)
+		flow->waited = flow->offset;
+	flow->cached_reads = chunk->cached ? flow->cached_reads + 1 : 0;
+	return_memory(flow, chunk->charge);
+	if (flow->ahead && !flow->spare && !flow->base.over)
+		flow->spare = chunk->data;
+	else
+		free(chunk->data);
+	flow->written = 0;
+	flow->first = (flow->first + 1) % DEPTH_MAX;
+	flow->count--;
+}
+
+/* -- from flows whose clients take nothing -- */
+
+/*
+ * If not even a newcomer could read ahead: run the flow whose buffers have not changed for longest, if it is stalled.
+ * NULL: it is not, or another thread runs it.
+ */
+static struct fsd_flow *seize_stalled(struct fsd_readers *readers)
+{
+	struct fsd_flow *flow;
+	unsigned none = 0;
+
+	pthread_mutex_lock(&readers->lock);
+	flow = readers->memory - readers->used < 2 * DEPTH_MIN * CHUNK_MIN ? readers->first : NULL;
+	if (flow && monotonic_ns() - flow->changed_ns < readers->stall_ns)
+		flow = NULL;
+	if (flow) {
+		/* Another one is next, whatever this one has. */
+		remove_charged(flow);
+		append_charged(flow);
+		if (!atomic_compare_exchange_strong(&flow->base.visits, &none, 1))
+			flow = NULL;
+	}
+	pthread_mutex_unlock(&readers->lock);
+	return flow;
+}
+
+static bool is_all_read(struct fsd_flow *flow)
+{
+	bool all = true;
+
+	pthread_mutex_lock(&flow->base.readers->lock);
+	for (unsigned i = 0; i < flow->count; i++)
+		all &= flow->ring[(flow->first + i) % DEPTH_MAX].done;
+	pthread_mutex_unlock(&flow->base.readers->lock);
+	return all;
+}
+
+/* It reads again what it had, when its client goes on. A constant effort, since any thread may do this. */
+static void take_from_stalled(struct fsd_readers *readers)
+{
+	struct fsd_flow *flow = seize_stalled(readers);
+
+	if (!flow)
+		return;
+	if (is_all_read(flow)) {
+		while (flow->count)
+			retire_chunk(flow);
+		drop_spare(flow);
+	}
+	/* Who visited meanwhile left it to this thread, which has to do something else. */
+	if (atomic_fetch_sub(&flow->base.visits, 1) != 1)
+		fsd_pool_post(readers->pool, &flow->job);
+}
+
+/* -- how much to read -- */
+
 /* Decides how much to read at a time, and whether ahead of the wire. */
 static void choose_chunks(struct fsd_flow *flow)
 {
@@ -205,18 +321,16 @@ static void choose_chunks(struct fsd_flow *flow)
 	if (follows_kernel(flow))
 		return;
 	share = flow_memory(flow);
+	if (share < DEPTH_MIN * CHUNK_MIN) {
+		take_from_stalled(flow->base.readers);
+		share = flow_memory(flow);
+	}
 	if (share < DEPTH_MIN * CHUNK_MIN)
 		return;
 	flow->ahead = true;
 	flow->chunk_bytes = CHUNK_MAX;
 	while (flow->chunk_bytes > CHUNK_MIN && flow->chunk_bytes * 4 > share)
 		flow->chunk_bytes /= 2;
-}
-
-static void drop_spare(struct fsd_flow *flow)
-{
-	free(flow->spare);
-	flow->spare = NULL;
 }
 
 static uint8_t *take_buffer(struct fsd_flow *flow)
@@ -283,23 +397,6 @@ static int begin_reading(struct fsd_flow *flow)
 	flow->depth = 1;
 	flow->chunk_bytes = DIRECT_BYTES;
 	return post_chunk(flow) ? 0 : -ENOMEM;
-}
-
-static void retire_chunk(struct fsd_flow *flow)
-{
-	struct chunk *chunk = &flow->ring[flow->first];
-
-	if (!chunk->cached)
-		flow->waited = flow->offset;
-	flow->cached_reads = chunk->cached ? flow->cached_reads + 1 : 0;
-	return_memory(flow, chunk->charge);
-	if (flow->ahead && !flow->spare && !flow->base.over)
-		flow->spare = chunk->data;
-	else
-		free(chunk->data);
-	flow->written = 0;
-	flow->first = (flow->first + 1) % DEPTH_MAX;
-	flow->count--;
 }
 
 static bool is_read(struct fsd_flow *flow)
@@ -398,11 +495,6 @@ static void end_flow(struct fsd_flow *flow)
 	free(flow);
 }
 
-static void end_by_reader(struct fsd_job *job)
-{
-	end_flow((struct fsd_flow *)(void *)((char *)job - offsetof(struct fsd_flow, end)));
-}
-
 /*
  * The thread has sent enough in a row: another one is to go on. That is the visit which it asks for now;
  * those before told of nothing that the flow will not find then. A client may cause any number of them.
@@ -440,7 +532,7 @@ static bool go_on(struct fsd_flow *flow, bool receives, unsigned *seen)
 		return true;
 	assert(flow->base.over && !flow->count); /* the pool has nothing of it but its end */
 	if (receives)
-		fsd_pool_post(flow->base.readers->pool, &flow->end);
+		fsd_pool_post(flow->base.readers->pool, &flow->job);
 	else
 		end_flow(flow);
 	return false;
@@ -463,6 +555,11 @@ static void run_flow(struct fsd_flow *flow, bool receives)
 static void run_by_reader(struct asker *asker)
 {
 	run_flow((struct fsd_flow *)(void *)asker, false);
+}
+
+static void run_job(struct fsd_job *job)
+{
+	run_flow((struct fsd_flow *)(void *)((char *)job - offsetof(struct fsd_flow, job)), false);
 }
 
 static void visit_flow(void *arg)
@@ -506,8 +603,8 @@ int fsd_flow_start(struct fsd_readers *readers, struct fsd_source *source, uint6
 		free(flow);
 		return -ENOMEM;
 	}
-	flow->end = (struct fsd_job){
-		.caller = &flow->base.caller->base, .run = end_by_reader, .urgent = true};
+	flow->job = (struct fsd_job){
+		.caller = &flow->base.caller->base, .run = run_job, .urgent = true};
 	if (stream->ops->watch && stream->ops->watch(stream, visit_flow, flow) < 0) {
 		leave_caller(&flow->base);
 		free(flow);

@@ -104,8 +104,9 @@ struct fsd_reader_stats {
 /*
  * At most `threads` reader threads, which are created on demand. `memory` limits the buffers of all
  * flows together, but each flow that reads from the disk may use one of 64 KiB. A caller has no more
- * of it than is free. All reads and sends are recorded in `timeline`, unless it is NULL; it must
- * exist until fsd_readers_stop(). Returns NULL without memory.
+ * of it than is free. A flow whose stream takes nothing for seconds loses its part to another one that
+ * gets none. All reads and sends are recorded in `timeline`, unless it is NULL; it must exist until
+ * fsd_readers_stop(). Returns NULL without memory.
  */
 struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory,
 				      struct fsd_timeline *timeline);

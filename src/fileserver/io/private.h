@@ -49,9 +49,11 @@ struct fsd_readers {
 	struct fsd_pool *pool;	       /* of `struct caller` */
 	unsigned processors;	       /* constant */
 	size_t memory;		       /* constant: bytes of all buffers */
+	uint64_t stall_ns; /* constant: a flow without a change for so long is stalled */
 	pthread_mutex_t lock;	       /* covers everything below, and `done` and `result` of chunks */
 	unsigned flows;		       /* in progress */
 	size_t used;		       /* bytes of their buffers */
+	struct fsd_flow *first, **last; /* have some, in the order of their last changes */
 	struct fsd_reader_stats stats;
 };
 

@@ -6,6 +6,8 @@
 #include "common/cpus.h"
 #include "fileserver/io/private.h"
 
+#define STALL_NS (4 * (uint64_t)NS_PER_S)
+
 /* First what is in the page cache; the rest from the disk. */
 static void read_chunk(struct chunk *chunk)
 {
@@ -98,6 +100,8 @@ struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory,
 	readers->processors = cpus_allowed();
 	pthread_mutex_init(&readers->lock, NULL);
 	readers->memory = memory;
+	readers->stall_ns = STALL_NS;
+	readers->last = &readers->first;
 	readers->timeline = timeline;
 	return readers;
 }

@@ -587,6 +587,7 @@ static void end_stalled(unsigned count)
 START_TEST(stalled_flows_share_the_memory)
 {
 	setup(16 * MIB, 0, 4, 8 * MIB);
+	readers->stall_ns = UINT64_MAX;
 	for (unsigned i = 0; i < STALLED; i++)
 		begin_stalled(&stalled[i], i % 50);
 	ck_assert_uint_le(bytes_read(), 8 * MIB + STALLED * SMALLEST);
@@ -601,6 +602,7 @@ START_TEST(a_caller_leaves_memory)
 	size_t before;
 
 	setup(16 * MIB, 0, 4, 8 * MIB);
+	readers->stall_ns = UINT64_MAX;
 	for (unsigned i = 0; i < crowd; i++)
 		begin_stalled(&stalled[i], 1);
 	before = bytes_read();
@@ -608,6 +610,85 @@ START_TEST(a_caller_leaves_memory)
 	begin_stalled(&stalled[crowd], 2);
 	ck_assert_uint_ge(bytes_read() - before, 2 * MIB);
 	end_stalled(crowd + 1);
+}
+END_TEST
+
+/* Clients at many addresses have all of it, and do not go on. A newcomer gets what one of them had. */
+START_TEST(a_newcomer_reads_ahead)
+{
+	const unsigned crowd = 50;
+	size_t before;
+
+	setup(16 * MIB, 0, 4, 8 * MIB);
+	for (unsigned i = 0; i < crowd; i++)
+		begin_stalled(&stalled[i], i);
+	readers->stall_ns = 0;
+	before = bytes_read();
+	ck_assert_uint_gt(readers->used, 7 * MIB);
+	begin_stalled(&stalled[crowd], crowd);
+	ck_assert_uint_ge(bytes_read() - before, MIB);
+	end_stalled(crowd + 1);
+}
+END_TEST
+
+#define RIVALS 12u
+#define EACH   3u /* by one thread */
+
+static struct paced_call rivals[RIVALS];
+
+static void *acknowledge_some(void *arg)
+{
+	struct paced_call *some = arg;
+	unsigned over;
+
+	do {
+		over = 0;
+		for (unsigned i = 0; i < EACH; i++) {
+			acknowledge(&some[i]);
+			usleep(100); /* it is read by then */
+			over += some[i].over;
+		}
+	} while (over < EACH);
+	return NULL;
+}
+
+/* Flows that lose what was read for them, at any time when they do not run, read it again, each from where it was. */
+START_TEST(rivals_take_memory)
+{
+	const uint64_t size = MIB + 12345;
+	pthread_t threads[RIVALS / EACH];
+	struct fsd_reader_stats stats;
+
+	setup(size, 0, 4, MIB);
+	readers->stall_ns = 0;
+	for (unsigned i = 0; i < RIVALS; i++) {
+		rivals[i] = (struct paced_call){.source.ops = &paced_ops, .step = 9973};
+		memory_stream_init(&rivals[i].m);
+		rivals[i].m.stream.caller.bytes[0] = (uint8_t)i;
+		rivals[i].m.has_window = true;
+		pthread_mutex_init(&rivals[i].callback, NULL);
+		ck_assert_int_eq(fsd_flow_start(readers, &rivals[i].source, 0, size,
+						&rivals[i].m.stream, end_paced),
+				 0);
+	}
+	for (unsigned i = 0; i < RIVALS / EACH; i++)
+		ck_assert_int_eq(
+			pthread_create(&threads[i], NULL, acknowledge_some, &rivals[i * EACH]), 0);
+	for (unsigned i = 0; i < RIVALS / EACH; i++)
+		pthread_join(threads[i], NULL);
+	fsd_readers_stats(readers, &stats);
+	printf("%.1f MiB read ahead and %.1f MiB directly for %.1f MiB\n",
+	       (double)stats.bytes_ahead / MIB, (double)stats.bytes_direct / MIB,
+	       (double)size * RIVALS / MIB);
+	for (unsigned i = 0; i < RIVALS; i++) {
+		ck_assert_int_eq(rivals[i].result, 0);
+		ck_assert_uint_eq(rivals[i].m.reply_length, size);
+		for (uint64_t at = 0; at < size; at++)
+			if (rivals[i].m.reply[at] != slow_layer_byte(at))
+				ck_abort_msg("byte %llu differs", (unsigned long long)at);
+		memory_stream_free(&rivals[i].m);
+	}
+	teardown();
 }
 END_TEST
 
@@ -826,6 +907,6 @@ TEST_MAIN_WITHIN(120, "readers", bytes_from_disk, bytes_from_cache, cached_begin
 		 reads_start_ahead_of_the_wire, memory_limit, many_share_the_memory,
 		 room_comes_in_parts, a_call_ends_while_it_is_read, readers_are_not_kept,
 		 callers_take_turns, ends_take_turns, stalled_flows_share_the_memory,
-		 a_caller_leaves_memory, shrunk_file_is_never_padded, disk_error_is_passed_on,
-		 dead_call_ends_at_once, no_read_waits_for_a_send, time_line_is_complete,
-		 time_line_file_errors)
+		 a_caller_leaves_memory, a_newcomer_reads_ahead, rivals_take_memory,
+		 shrunk_file_is_never_padded, disk_error_is_passed_on, dead_call_ends_at_once,
+		 no_read_waits_for_a_send, time_line_is_complete, time_line_file_errors)
