@@ -81,28 +81,69 @@ static int silent_server(struct sockaddr_storage *address, socklen_t *length)
 	return fd;
 }
 
-static rxw_call *call_to(int *fd, rxw_connection **connection)
+static int silent_fd;
+static rxw_connection *silent; /* to that server */
+
+static void open_silent(const char *tunables)
 {
 	struct sockaddr_storage address;
 	socklen_t length;
+
+	h_open(&bed, &(struct h_options){.client = tunables});
+	silent_fd = silent_server(&address, &length);
+	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&address, length,
+					       H_SERVICE, NULL, &silent),
+			 0);
+}
+
+static rxw_call *begin_silent(unsigned flags)
+{
+	struct rxw_call_options options = {.size = sizeof(options), .flags = flags};
 	rxw_call *call;
 
-	*fd = silent_server(&address, &length);
-	ck_assert_int_eq(rxw_connection_create(bed.client, (struct sockaddr *)&address, length,
-					       H_SERVICE, NULL, connection), 0);
-	ck_assert_int_eq(rxw_call_begin(*connection, NULL, &call), 0);
+	ck_assert_int_eq(rxw_call_begin(silent, &options, &call), 0);
 	return call;
+}
+
+static void close_silent(rxw_call *call)
+{
+	give_back();
+	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	rxw_connection_release(silent);
+	close(silent_fd);
+	h_close(&bed);
+}
+
+/* Writes as much as the call takes. Returns the bytes. */
+static size_t fill_up(rxw_call *call)
+{
+	static uint8_t data[65536];
+	size_t taken = 0;
+	ssize_t n;
+
+	while ((n = rxw_call_write(call, data, sizeof(data))) > 0)
+		taken += (size_t)n;
+	ck_assert_int_eq(n, -RXW_EAGAIN);
+	return taken;
+}
+
+static uint32_t queued_of(rxw_call *call)
+{
+	uint32_t queued;
+
+	rxw_conn_lock(call->conn);
+	queued = rxw_pcall_queued(&call->p);
+	rxw_conn_unlock(call->conn);
+	return queued;
 }
 
 /* The queue's records of runs also use memory. */
 START_TEST(entries_of_a_queue)
 {
-	rxw_connection *connection;
 	rxw_call *call;
-	int fd;
 
-	h_open(&bed, &(struct h_options){ .client = FEW_BUFFERS });
-	call = call_to(&fd, &connection);
+	open_silent(FEW_BUFFERS);
+	call = begin_silent(0);
 	for (int i = 0; i < 2; i++) { /* the second buffer holds the remaining packets */
 		ck_assert_int_eq(rxw_call_write(call, "x", 1), 1);
 		ck_assert_int_eq(rxw_call_flush(call), 0);
@@ -115,11 +156,7 @@ START_TEST(entries_of_a_queue)
 		ck_assert_int_eq(rxw_call_flush(call), 0);
 	}
 	awaited = false;
-	give_back();
-	rxw_call_end(call, RXW_USER_ABORT, NULL);
-	rxw_connection_release(connection);
-	close(fd);
-	h_close(&bed);
+	close_silent(call);
 }
 END_TEST
 
@@ -135,15 +172,11 @@ static bool may_write(void *call)
 START_TEST(entries_of_a_queue_without_waiting)
 {
 	unsigned written = 0;
-	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK };
-	rxw_connection *connection;
 	rxw_call *call;
-	int fd, r = 0;
+	int r = 0;
 
-	h_open(&bed, &(struct h_options){ .client = FEW_BUFFERS });
-	call = call_to(&fd, &connection);
-	rxw_call_end(call, RXW_USER_ABORT, NULL);
-	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	open_silent(FEW_BUFFERS);
+	call = begin_silent(RXW_CALL_NONBLOCK);
 	for (; written < 2; written++) {
 		ck_assert_int_eq(rxw_call_write(call, "x", 1), 1);
 		ck_assert_int_eq(rxw_call_flush(call), 0);
@@ -158,10 +191,7 @@ START_TEST(entries_of_a_queue_without_waiting)
 	h_wait_for(may_write, call, "a writer is told of memory");
 	ck_assert_int_eq(rxw_call_flush(call), 0);
 	ck_assert_uint_eq(rxw_pcall_next_seq(&((struct rxw_call *)call)->p), written + 1);
-	rxw_call_end(call, RXW_USER_ABORT, NULL);
-	rxw_connection_release(connection);
-	close(fd);
-	h_close(&bed);
+	close_silent(call);
 }
 END_TEST
 
@@ -177,7 +207,7 @@ static void *write_all(void *arg)
 	return NULL;
 }
 
-static void acknowledge(int fd, const struct sockaddr_storage *to, socklen_t length,
+static void acknowledge(const struct sockaddr_storage *to, socklen_t length,
 			const struct rxw_header *data, uint32_t next)
 {
 	uint8_t body[RXW_ACK_MAX_SIZE], packet[2048], none[1];
@@ -191,8 +221,30 @@ static void acknowledge(int fd, const struct sockaddr_storage *to, socklen_t len
 
 	raw.size = rxw_ack_put(body, &ack);
 	size = h_raw_encode(packet, &raw);
-	ck_assert_int_eq(sendto(fd, packet, size, 0, (const struct sockaddr *)to, length),
+	ck_assert_int_eq(sendto(silent_fd, packet, size, 0, (const struct sockaddr *)to, length),
 			 (ssize_t)size);
+}
+
+/* Receives and acknowledges a packet, but none from `end` on; *next: the one that is missing. Whether it was the last one. */
+static bool take_packet(uint32_t *next, uint32_t end)
+{
+	struct sockaddr_storage from;
+	socklen_t length = sizeof(from);
+	uint8_t packet[2048];
+	struct rxw_header h;
+	bool expected;
+
+	do {
+		ssize_t n = recvfrom(silent_fd, packet, sizeof(packet), 0, (struct sockaddr *)&from,
+				     &length);
+
+		ck_assert_msg(n > 0, "nothing came behind packet %u", *next - 1);
+		ck_assert(rxw_header_get(packet, (size_t)n, &h));
+	} while (h.type != RXW_DATA);
+	expected = h.seq == *next;
+	*next += expected;
+	acknowledge(&from, length, &h, rxw_min32(*next, end));
+	return expected && h.flags & RXW_LAST_PACKET;
 }
 
 /*
@@ -201,41 +253,19 @@ static void acknowledge(int fd, const struct sockaddr_storage *to, socklen_t len
  */
 START_TEST(what_waiting_writers_queued)
 {
-	rxw_connection *connection;
 	pthread_t thread;
 	rxw_call *call;
 	uint32_t next = 1;
 	bool last = false;
-	int fd;
 
-	h_open(&bed, &(struct h_options){ .client = FEW_BUFFERS });
-	call = call_to(&fd, &connection);
+	open_silent(FEW_BUFFERS);
+	call = begin_silent(0);
 	drain(6); /* the receiver may take four */
 	ck_assert_int_eq(pthread_create(&thread, NULL, write_all, call), 0);
-	while (!last) {
-		struct sockaddr_storage from;
-		socklen_t length = sizeof(from);
-		uint8_t packet[2048];
-		struct rxw_header h;
-		ssize_t n = recvfrom(fd, packet, sizeof(packet), 0, (struct sockaddr *)&from,
-				     &length);
-
-		ck_assert_msg(n > 0, "nothing came behind packet %u", next - 1);
-		ck_assert(rxw_header_get(packet, (size_t)n, &h));
-		if (h.type != RXW_DATA)
-			continue;
-		if (h.seq == next) {
-			next++;
-			last = h.flags & RXW_LAST_PACKET;
-		}
-		acknowledge(fd, &from, length, &h, next);
-	}
+	while (!last)
+		last = take_packet(&next, UINT32_MAX);
 	pthread_join(thread, NULL);
-	give_back();
-	rxw_call_end(call, RXW_USER_ABORT, NULL);
-	rxw_connection_release(connection);
-	close(fd);
-	h_close(&bed);
+	close_silent(call);
 }
 END_TEST
 
@@ -284,47 +314,21 @@ START_TEST(most_of_a_sender)
 		{ "", 420, TWO_WINDOWS },
 		{ "sendq-packets=768", 768, (768 / 45 + 2) * (size_t)RXW_BUF_SIZE + 8192 },
 	};
-	struct rxw_call_options options = { .size = sizeof(options), .flags = RXW_CALL_NONBLOCK };
-	static uint8_t data[65536];
-	rxw_connection *connection;
-	size_t taken = 0, bytes;
+	size_t bytes;
 	rxw_call *call;
-	ssize_t n;
-	int fd;
 
-	h_open(&bed, &(struct h_options){ .client = row[_i].tunables });
-	call = call_to(&fd, &connection);
-	rxw_call_end(call, RXW_USER_ABORT, NULL);
-	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
-	while ((n = rxw_call_write(call, data, sizeof(data))) > 0)
-		taken += (size_t)n;
-	ck_assert_int_eq(n, -RXW_EAGAIN);
-	ck_assert_uint_ge(taken, row[_i].packets * 1400);
+	open_silent(row[_i].tunables);
+	call = begin_silent(RXW_CALL_NONBLOCK);
+	ck_assert_uint_ge(fill_up(call), row[_i].packets * 1400);
 	bytes = held_by(call);
 	printf("a call with %zu packets queued holds %zu bytes\n", row[_i].packets, bytes);
 	ck_assert_uint_ge(bytes, row[_i].packets * PACKET);
 	ck_assert_uint_le(bytes, row[_i].most);
-	rxw_call_end(call, RXW_USER_ABORT, NULL);
-	rxw_connection_release(connection);
-	close(fd);
-	h_close(&bed);
+	close_silent(call);
 }
 END_TEST
 
 #define STALLED 200u
-
-/* Writes as much as the call takes. Returns the bytes. */
-static size_t fill_up(rxw_call *call)
-{
-	static uint8_t data[65536];
-	size_t taken = 0;
-	ssize_t n;
-
-	while ((n = rxw_call_write(call, data, sizeof(data))) > 0)
-		taken += (size_t)n;
-	ck_assert_int_eq(n, -RXW_EAGAIN);
-	return taken;
-}
 
 /*
  * Many peers acknowledge nothing. Their calls leave memory to others: a quarter, less the few packets that
@@ -374,36 +378,17 @@ static void hold_half(void)
 }
 
 /* Receives and acknowledges what was queued, but the last `left` packets. */
-static void take_queued(int fd, rxw_call *call, uint32_t left)
+static void take_queued(rxw_call *call, uint32_t left)
 {
 	uint32_t end = rxw_pcall_next_seq(&call->p) - left, next = 1;
 
-	while (next < end) {
-		struct sockaddr_storage from;
-		socklen_t length = sizeof(from);
-		uint8_t packet[2048];
-		struct rxw_header h;
-		ssize_t n =
-			recvfrom(fd, packet, sizeof(packet), 0, (struct sockaddr *)&from, &length);
-
-		ck_assert_msg(n > 0, "nothing came behind packet %u", next - 1);
-		ck_assert(rxw_header_get(packet, (size_t)n, &h));
-		if (h.type != RXW_DATA)
-			continue;
-		next += h.seq == next;
-		acknowledge(fd, &from, length, &h, rxw_min32(next, end));
-	}
+	while (next < end)
+		take_packet(&next, end);
 }
 
 static bool few_are_left(void *arg)
 {
-	rxw_call *call = arg;
-	uint32_t queued;
-
-	rxw_conn_lock(call->conn);
-	queued = rxw_pcall_queued(&call->p);
-	rxw_conn_unlock(call->conn);
-	return queued <= 7;
+	return queued_of(arg) <= 7;
 }
 
 /*
@@ -412,89 +397,57 @@ static bool few_are_left(void *arg)
  */
 START_TEST(memory_is_short_and_peers_acknowledge_late)
 {
-	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
-	rxw_connection *connection;
 	rxw_call *call;
-	int fd;
 
-	h_open(&bed, &(struct h_options){.client = "memory=16M"});
-	call = call_to(&fd, &connection);
-	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	open_silent("memory=16M");
 	hold_half();
-	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	call = begin_silent(RXW_CALL_NONBLOCK);
 	ck_assert_uint_gt(fill_up(call), 0);
-	take_queued(fd, call, 7);
+	take_queued(call, 7);
 	h_wait_for(few_are_left, call, "acknowledgements");
 	ck_assert_uint_gt(fill_up(call), 0);
-	give_back();
-	rxw_call_end(call, RXW_USER_ABORT, NULL);
-	rxw_connection_release(connection);
-	close(fd);
-	h_close(&bed);
+	close_silent(call);
 }
 END_TEST
 
 static bool half_is_left(void *arg)
 {
-	rxw_call *call = arg;
-	uint32_t queued;
-
-	rxw_conn_lock(call->conn);
-	queued = rxw_pcall_queued(&call->p);
-	rxw_conn_unlock(call->conn);
-	return queued <= 150;
+	return queued_of(arg) <= 150;
 }
 
 /* A call that had queued much looks again as its queue shrinks: memory may have come back. */
 START_TEST(memory_is_short_for_a_moment)
 {
-	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
 	static uint8_t data[300 * 1416];
-	rxw_connection *connection;
 	rxw_call *call;
-	int fd;
 
-	h_open(&bed, &(struct h_options){.client = "memory=64M"});
-	call = call_to(&fd, &connection);
-	rxw_call_end(call, RXW_USER_ABORT, NULL);
-	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	open_silent("memory=64M");
+	call = begin_silent(RXW_CALL_NONBLOCK);
 	ck_assert_int_eq(rxw_call_write(call, data, sizeof(data)), sizeof(data));
 	hold_half();
 	fill_up(call); /* the rest of its latest buffer */
 	give_back();
-	take_queued(fd, call, 150);
+	take_queued(call, 150);
 	h_wait_for(half_is_left, call, "acknowledgements");
 	h_wait_for(may_write, call, "the call is told of memory");
 	ck_assert_uint_gt(fill_up(call), 0);
-	rxw_call_end(call, RXW_USER_ABORT, NULL);
-	rxw_connection_release(connection);
-	close(fd);
-	h_close(&bed);
+	close_silent(call);
 }
 END_TEST
 
 /* Twelve packets of a path with jumbo frames would be 108 KB: a call has one buffer at most. */
 START_TEST(memory_is_short_and_packets_are_large)
 {
-	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
-	rxw_connection *connection;
 	rxw_call *call;
-	int fd;
 
-	h_open(&bed, &(struct h_options){.client = "memory=16M"});
-	call = call_to(&fd, &connection);
-	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	open_silent("memory=16M");
 	hold_half();
-	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	call = begin_silent(RXW_CALL_NONBLOCK);
 	rxw_conn_lock(call->conn);
 	call->conn->p.peer_max_mtu = call->p.tx.mtu.confirmed = 9000;
 	rxw_conn_unlock(call->conn);
 	ck_assert_uint_le(fill_up(call), RXW_BUF_SIZE);
-	give_back();
-	rxw_call_end(call, RXW_USER_ABORT, NULL);
-	rxw_connection_release(connection);
-	close(fd);
-	h_close(&bed);
+	close_silent(call);
 }
 END_TEST
 
@@ -515,18 +468,13 @@ static bool all_is_sent(void *arg)
  */
 START_TEST(what_fills_a_short_queue_is_sent)
 {
-	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
-	rxw_connection *connection;
 	rxw_call *call;
-	int fd;
 
-	h_open(&bed, &(struct h_options){.client = "memory=16M"});
-	call = call_to(&fd, &connection);
-	rxw_call_end(call, RXW_USER_ABORT, NULL);
+	open_silent("memory=16M");
 	hold_half();
-	ck_assert_int_eq(rxw_call_begin(connection, &options, &call), 0);
+	call = begin_silent(RXW_CALL_NONBLOCK);
 	ck_assert_uint_gt(fill_up(call), 0);
-	take_queued(fd, call, 2);
+	take_queued(call, 2);
 	h_wait_for(few_are_left, call, "acknowledgements");
 	rxw_conn_lock(call->conn);
 	call->p.tx.cc.cwnd = 255;
@@ -536,11 +484,7 @@ START_TEST(what_fills_a_short_queue_is_sent)
 	ck_assert_uint_gt(fill_up(call), 0);
 	h_wait_for(all_is_sent, call, "the packets to be sent");
 	ck_assert_uint_eq(call->p.count.timeouts, 0);
-	give_back();
-	rxw_call_end(call, RXW_USER_ABORT, NULL);
-	rxw_connection_release(connection);
-	close(fd);
-	h_close(&bed);
+	close_silent(call);
 }
 END_TEST
 

@@ -91,15 +91,9 @@ START_TEST(path_mtu_automatic)
 }
 END_TEST
 
-/*
- * Silence: two PINGs ask whether large packets still arrive. If only the small one is answered, they
- * do not, and nothing is blamed on congestion.
- */
-START_TEST(black_hole)
+/* Four packets have arrived, and as many as this are on their way. Packets leave when the test says so. */
+static void begin_after_four(unsigned packets)
 {
-	uint32_t serial = 0, cwnd;
-	unsigned n = 0;
-
 	bench_init(&b, true);
 	b.auto_send = false;
 	b.params.mtu_ceiling = 8972;
@@ -109,10 +103,22 @@ START_TEST(black_hole)
 	bench_send(call);
 	b.out.now += 10 * RXW_MS;
 	ack(5, c->p.serial, RXW_ACK_REQUESTED, "");
-	bench_write(call, 20, 1416, false);
+	bench_write(call, packets, 1416, false);
 	bench_send(call);
-	cwnd = call->p.tx.cc.cwnd;
 	b.count = b.next = 0;
+}
+
+/*
+ * Silence: two PINGs ask whether large packets still arrive. If only the small one is answered, they
+ * do not, and nothing is blamed on congestion.
+ */
+START_TEST(black_hole)
+{
+	uint32_t serial = 0, cwnd;
+	unsigned n = 0;
+
+	begin_after_four(20);
+	cwnd = call->p.tx.cc.cwnd;
 	for (unsigned ms = 0; ms < 300 && b.count < 2; ms += 5)
 		bench_pass(&b, 5 * RXW_MS);
 	for (unsigned k = 0; k < b.count; k++)
@@ -208,19 +214,8 @@ START_TEST(sent_packets_shrink)
 	struct bench_packet *k;
 	uint32_t small, next = 5, first = 0, before;
 
-	bench_init(&b, true);
-	b.auto_send = false;
-	b.params.mtu_ceiling = 8972;
-	c = bench_conn(&b, BENCH_EPOCH, BENCH_CID, 7000);
-	call = bench_begin(&b, c);
-	bench_write(call, 4, 1416, false);
-	bench_send(call);
-	b.out.now += 10 * RXW_MS;
-	ack(5, c->p.serial, RXW_ACK_REQUESTED, "");
-	bench_write(call, 30, 1416, false);
-	bench_send(call);
+	begin_after_four(30);
 	before = c->p.serial; /* of an old packet */
-	b.count = b.next = 0;
 	for (unsigned ms = 0; ms < 300 && b.count < 2; ms += 5)
 		bench_pass(&b, 5 * RXW_MS);
 	/* They leave again in fragments, one at a time, and PINGs are answered all the time. */
