@@ -36,7 +36,7 @@ src_tools_rxperf_SOURCES = \
 	src/tools/perf/perf.h \
 	src/tools/perf/report.c \
 	src/tools/perf/runner.c src/tools/perf/runner.h \
-	src/tools/perf/serve.c src/tools/perf/serve.h \
+	src/tools/perf/flow.c src/tools/perf/job.h src/tools/perf/serve.c src/tools/perf/serve.h \
 	src/tools/perf/server.c \
 	src/tools/perf/settings.c \
 	src/tools/perf/slot.c \

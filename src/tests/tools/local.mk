@@ -88,7 +88,7 @@ src_tests_tools_common_test_report_LDADD = $(tools_test_libs)
 check_tests += src/tests/tools/perf/test_serve
 src_tests_tools_perf_test_serve_SOURCES = \
 	src/tests/tools/perf/test_serve.c src/tests/afs/known.c src/tests/afs/known.h \
-	src/tools/perf/serve.c src/tools/perf/wire.c
+	src/tools/perf/flow.c src/tools/perf/serve.c src/tools/perf/wire.c
 src_tests_tools_perf_test_serve_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_tools_perf_test_serve_LDADD = src/afs/librxafs.la $(tools_test_libs)
 $(src_tests_tools_perf_test_serve_OBJECTS): $(afs_headers)

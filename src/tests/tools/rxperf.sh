@@ -58,6 +58,14 @@ client "for a time" -c rpc -t 4 -D 0.3 --interval 0.1 && {
 	grep -q '"from_s"' "$work/out" || fail "no intervals"
 }
 client "bulk for a time, cut at the end" -c recv -b 2000M -t 2 -D 0.2 && want_more "$work/out" bytes 0
+# More calls of one client than take turns at once; and most of them still wait when the client ends them.
+for way in send recv; do
+	client "$way, 300 bulk calls" -c "$way" -b 100K -t 300 && {
+		want "$work/out" calls 300
+		want "$work/out" bytes 30720000
+	}
+	client "$way, 300 bulk calls for a time" -c "$way" -b 2000M -t 300 -D 0.3 && want_more "$work/out" bytes 0
+done
 client "plainest switches" -c recv -b 1M --io msg --gso off --gro off --listeners 1 -W 32 && {
 	want "$work/out" bytes 1048576
 	grep -q '"io": "msg"' "$work/out" || fail "io msg is not in effect"

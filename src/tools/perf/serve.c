@@ -4,19 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/perf/serve.h"
+#include "tools/perf/job.h"
 
 #define BAD_REQUEST (-1)
+#define COOKIE	    4
 #define JOINED	    1024 /* replies of up to this many bytes are one write */
-
-/* One call being served. */
-struct job {
-	struct perf_server *server;
-	rxw_call *call;
-	rxperf_sizes sizes;
-	uint64_t in, out; /* bytes of data moved */
-	int32_t code;	  /* of the ABORT, once something failed */
-};
+#define THREADLESS  ((uint64_t)64 << 10) /* a call that moves more has no thread while it waits */
 
 /*
  * The code for a failed result. A stream that ends too early is an error of the client; other
@@ -49,79 +42,127 @@ static void moved(uint64_t *of_job, _Atomic(uint64_t) *of_server, size_t bytes)
 	atomic_fetch_add_explicit(of_server, bytes, memory_order_relaxed);
 }
 
-/* Receive `length` bytes of data, in slices that the library lends. */
-static bool take(struct job *job, uint64_t length)
+/* A non-blocking call waits for its client, or the call has failed. */
+static enum perf_progress stop(struct perf_job *job, ssize_t result)
 {
-	while (length > 0) {
-		struct iovec iov[64];
-		unsigned count = 64;
-		size_t want = length < job->sizes.read_size ? (size_t)length : job->sizes.read_size;
-		ssize_t n = rxw_call_readv(job->call, want, iov, &count);
+	if (result == -RXW_EAGAIN)
+		return PERF_WAITS;
+	job->code = code_of(job->call, result);
+	return PERF_FAILED;
+}
 
-		if (n <= 0) {
-			job->code = code_of(job->call, n);
+static bool matches(struct perf_job *job, const struct iovec *iov, unsigned count)
+{
+	uint64_t at = job->in;
+
+	for (unsigned i = 0; i < count; at += iov[i].iov_len, i++)
+		if (!perf_pattern_matches(at, iov[i].iov_base, iov[i].iov_len)) {
+			atomic_fetch_add(&job->server->mismatches, 1);
+			job->code = rxw_code_from_errno(EBADMSG);
 			return false;
 		}
-		if (job->server->verify) {
-			uint64_t at = job->in;
-
-			for (unsigned i = 0; i < count; at += iov[i].iov_len, i++)
-				if (!perf_pattern_matches(at, iov[i].iov_base, iov[i].iov_len)) {
-					atomic_fetch_add(&job->server->mismatches, 1);
-					job->code = rxw_code_from_errno(EBADMSG);
-					return false;
-				}
-		}
-		moved(&job->in, &job->server->bytes_in, (size_t)n);
-		length -= (uint64_t)n;
-	}
 	return true;
 }
 
-static bool give(struct job *job, uint64_t length)
+/* Receive data up to `end` bytes in all, in slices that the library lends. */
+static enum perf_progress take(struct perf_job *job, uint64_t end)
 {
-	while (length > 0) {
-		size_t want = length < job->sizes.write_size ? (size_t)length
-							     : job->sizes.write_size,
+	while (job->in < end) {
+		struct iovec iov[64];
+		unsigned count = 64;
+		uint64_t left = end - job->in;
+		size_t want = left < job->sizes.read_size ? (size_t)left : job->sizes.read_size;
+		ssize_t n = rxw_call_readv(job->call, want, iov, &count);
+
+		if (n <= 0)
+			return stop(job, n);
+		if (job->server->verify && !matches(job, iov, count))
+			return PERF_FAILED;
+		moved(&job->in, &job->server->bytes_in, (size_t)n);
+	}
+	return PERF_DONE;
+}
+
+/* Send data up to `end` bytes in all. */
+static enum perf_progress give(struct perf_job *job, uint64_t end)
+{
+	while (job->out < end) {
+		uint64_t left = end - job->out;
+		size_t want = left < job->sizes.write_size ? (size_t)left : job->sizes.write_size,
 		       n;
 		const uint8_t *data = perf_pattern(job->out, want, &n);
 		ssize_t done = rxw_call_write(job->call, data, n);
 
-		if (done <= 0) {
-			job->code = code_of(job->call, done);
-			return false;
-		}
+		if (done <= 0)
+			return stop(job, done);
 		moved(&job->out, &job->server->bytes_out, (size_t)done);
-		length -= (uint64_t)done;
 	}
-	return true;
+	return PERF_DONE;
 }
 
-/* Send data and cookie, in one write if they are small. */
-static bool give_reply(struct job *job, uint64_t length)
+static enum perf_progress give_cookie(struct perf_job *job)
 {
-	uint8_t tail[JOINED + 4];
+	uint8_t cookie[COOKIE];
+
+	rxw_xdr_store32(cookie, RXPERF_COOKIE);
+	while (job->cookie_sent < COOKIE) {
+		ssize_t done = rxw_call_write(job->call, cookie + job->cookie_sent,
+					      COOKIE - job->cookie_sent);
+
+		if (done <= 0)
+			return stop(job, done);
+		job->cookie_sent += (unsigned)done;
+	}
+	return PERF_DONE;
+}
+
+/* A small reply is one write. */
+static enum perf_progress give_small_reply(struct perf_job *job)
+{
+	uint8_t reply[JOINED + COOKIE];
 	size_t n = 0;
 	ssize_t done;
 
-	if (length > JOINED || length > job->sizes.write_size) {
-		if (!give(job, length))
-			return false;
-	} else if (length > 0) {
-		memcpy(tail, perf_pattern(0, (size_t)length, &n), (size_t)length);
-	}
-	rxw_xdr_store32(tail + n, RXPERF_COOKIE);
-	done = rxw_call_write(job->call, tail, n + 4);
-	if (done != (ssize_t)n + 4) {
-		job->code = code_of(job->call, done);
-		return false;
-	}
+	if (job->to_give)
+		memcpy(reply, perf_pattern(0, (size_t)job->to_give, &n), (size_t)job->to_give);
+	rxw_xdr_store32(reply + n, RXPERF_COOKIE);
+	done = rxw_call_write(job->call, reply, n + COOKIE);
+	if (done != (ssize_t)n + COOKIE)
+		return stop(job, done);
 	moved(&job->out, &job->server->bytes_out, n);
-	return true;
+	return PERF_DONE;
+}
+
+static bool is_small(const struct perf_job *job)
+{
+	return job->to_give <= JOINED && job->to_give <= job->sizes.write_size;
+}
+
+bool perf_job_is_over(const struct perf_job *job)
+{
+	return job->cookie_sent == COOKIE;
+}
+
+/* The smaller of `end` and what a turn allows after `done`. */
+static uint64_t end_of_turn(uint64_t done, uint64_t end, uint64_t turn)
+{
+	return end - done < turn ? end : done + turn;
+}
+
+enum perf_progress perf_job_move(struct perf_job *job, uint64_t turn)
+{
+	enum perf_progress progress = take(job, end_of_turn(job->in, job->to_take, turn));
+
+	if (progress != PERF_DONE || job->in < job->to_take)
+		return progress;
+	progress = give(job, end_of_turn(job->out, job->to_give, turn));
+	if (progress != PERF_DONE || job->out < job->to_give)
+		return progress;
+	return give_cookie(job);
 }
 
 /* Transfer data according to the list. */
-static bool serve_list(struct job *job, const rxperf_list *list)
+static bool serve_list(struct perf_job *job, const rxperf_list *list)
 {
 	unsigned direction = 0;
 	bool ok = true;
@@ -135,33 +176,46 @@ static bool serve_list(struct job *job, const rxperf_list *list)
 		} else if (length == 0) {
 			direction ^= 1;
 		} else if (direction == 1) {
-			ok = give(job, 4 * length);
+			ok = give(job, job->out + 4 * length) == PERF_DONE;
 		} else if (job->out > 0) {
 			/* The first byte of a reply ends the request. */
 			job->code = BAD_REQUEST;
 			ok = false;
 		} else {
-			ok = take(job, 4 * length);
+			ok = take(job, job->in + 4 * length) == PERF_DONE;
 		}
 	}
 	return ok;
 }
 
+void perf_count_call(struct perf_server *server, int32_t code)
+{
+	atomic_fetch_add_explicit(code == 0 ? &server->calls : &server->failed, 1,
+				  memory_order_relaxed);
+}
+
 static int32_t run(void *context, rxw_call *call, const rxperf_command *command)
 {
 	struct perf_server *server = context;
-	struct job job = {.server = server, .call = call, .sizes = *perf_sizes(command)};
-	uint64_t to_server, to_client;
+	struct perf_job job = {.server = server, .call = call, .sizes = *perf_sizes(command)};
 	bool ok;
 
 	if (!perf_is_sane(command))
 		return BAD_REQUEST;
 	if (command->what == RXPERF_FILE) {
 		ok = serve_list(&job, &command->u.file);
-	} else {
-		perf_totals(command, &to_server, &to_client);
-		ok = take(&job, to_server) && give_reply(&job, to_client);
+		goto out;
 	}
+	perf_totals(command, &job.to_take, &job.to_give);
+	if (job.to_take + job.to_give > THREADLESS && perf_flow_begin(&job))
+		return RXW_RPC_DEFERRED;
+	if (is_small(&job))
+		ok = take(&job, job.to_take) == PERF_DONE && give_small_reply(&job) == PERF_DONE;
+	else
+		ok = perf_job_move(&job, UINT64_MAX) == PERF_DONE;
+out:
+	if (ok)
+		perf_count_call(server, 0);
 	return ok ? 0 : job.code;
 }
 
@@ -170,11 +224,12 @@ int32_t perf_handle(rxw_call *call, void *context)
 	struct perf_server *server = context;
 	int32_t code = RXPERF_ExecuteRequest(call, &server->service);
 
+	if (code == 0)
+		return 0; /* counted; or deferred, and will be */
 	/* This service has one code for all these errors of the dispatcher. */
 	if (code == RXW_RPC_DECODE || code == RXW_RPC_OPCODE || code == RXW_RPC_SS_UNMARSHAL)
 		code = BAD_REQUEST;
-	atomic_fetch_add_explicit(code == 0 ? &server->calls : &server->failed, 1,
-				  memory_order_relaxed);
+	perf_count_call(server, code);
 	return code;
 }
 

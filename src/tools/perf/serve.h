@@ -16,6 +16,8 @@
 #define PERF_MAX_LISTEN 16
 #define PERF_MARKS	64 /* snapshots kept for clients; the oldest is dropped first */
 
+struct perf_flow;
+
 /* A snapshot of all counters. */
 struct perf_moment {
 	uint32_t token;
@@ -42,6 +44,7 @@ struct perf_server {
 	struct perf_moment start;
 	struct perf_moment marks[PERF_MARKS];
 	uint32_t last_token;
+	struct perf_flow *flows; /* calls without a thread, the oldest first (flow.c) */
 };
 
 /* Initialise both services. */
