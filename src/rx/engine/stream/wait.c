@@ -10,6 +10,8 @@
 
 #define ABSENT	 RXW_MS	       /* a writer that was absent for so long leaves packets unread */
 #define STAY_OUT (20 * RXW_MS) /* it then does not receive for itself for a while */
+#define WORKING \
+	(RXW_MS / 10) /* a reader of a long stream that was away for so long does other work */
 #define BULK	 64	       /* packets: a reader that has received more waits for a long stream */
 
 /* Marks a library thread of no endpoint, so that no handler of another call runs on it. */
@@ -30,6 +32,23 @@ static bool writer_may_receive(struct rxw_call *call, struct rxw_shard *s)
 	if (call->sleep.received_at && now > call->sleep.received_at + ABSENT)
 		call->sleep.stay_out = now + STAY_OUT;
 	return now >= call->sleep.stay_out;
+}
+
+/*
+ * Connection's lock held. Is a client's reader away between its reads for longer than it takes to receive a
+ * window, for example to write a file? Then the listener receives, so that both work at the same time.
+ */
+static bool reader_works(struct rxw_call *call)
+{
+	uint64_t now;
+
+	if (call->p.count.packets_received <= BULK)
+		return false;
+	now = rxw_now();
+	if (call->sleep.received_at && now > call->sleep.received_at + WORKING)
+		call->sleep.stay_out = now + STAY_OUT;
+	call->sleep.received_at = 0;
+	return now < call->sleep.stay_out;
 }
 
 /* Connection's lock held. Return the receive role to the listener after a writer used it. */
@@ -114,6 +133,8 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 	if (ready(call))
 		return;
 	rxw_role_blocks();
+	if (may_receive && reader_works(call))
+		may_receive = false;
 	if (server) {
 		may_receive = writer_may_receive(call, s);
 		if (!may_receive && call->sleep.received_at)
@@ -149,7 +170,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 	 * The listener that woke it may have parked since, so the role has to be returned then,
 	 * too.
 	 */
-	if (server && may_receive)
+	if (may_receive && (server || call->p.count.packets_received > BULK))
 		call->sleep.received_at = rxw_now();
 }
 

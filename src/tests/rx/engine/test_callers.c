@@ -287,6 +287,36 @@ START_TEST(who_receives_elsewhere_is_told)
 }
 END_TEST
 
+/* A reader that works between its reads leaves receiving to the listener, which then does so at once. */
+START_TEST(who_works_does_not_receive)
+{
+	enum {
+		BYTES = 8 << 20,
+		PIECE = 64 << 10
+	};
+	static uint8_t piece[PIECE];
+	rxw_connection *connection;
+	rxw_call *call;
+	size_t left = BYTES;
+	ssize_t n = 0;
+
+	open_bed(); /* with a grace period that does not end */
+	connection = h_connect(&bed, H_SERVICE);
+	call = h_begin(connection, &(struct h_ask){.op = H_SOURCE, .bytes = BYTES});
+	for (; left; left -= (size_t)n) {
+		rxw_conn_lock(call->conn);
+		call->sleep.received_at = call->sleep.received_at ? 1 : 0; /* long ago */
+		rxw_conn_unlock(call->conn);
+		n = rxw_call_read(call, piece, PIECE);
+		ck_assert_int_eq(n, PIECE);
+	}
+	ck_assert_uint_gt(call->sleep.stay_out, 0);
+	ck_assert_int_eq(rxw_call_end(call, 0, NULL), 0);
+	rxw_connection_release(connection);
+	h_close(&bed);
+}
+END_TEST
+
 TEST_MAIN_WITHIN(240, "callers", handlers_have_a_listener, who_goes_thinks_of_sleepers,
-		 listener_dozes_beside_a_caller, one_caller,
-		 two_callers, several_callers, writers_give_back, who_receives_elsewhere_is_told)
+		 listener_dozes_beside_a_caller, one_caller, two_callers, several_callers,
+		 writers_give_back, who_receives_elsewhere_is_told, who_works_does_not_receive)
