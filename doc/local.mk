@@ -43,7 +43,8 @@ dist_notes_DATA = \
 	doc/notes/store-performance.md \
 	doc/notes/store.md \
 	doc/notes/workers.md \
-	doc/notes/xfstests.md
+	doc/notes/xfstests.md \
+	doc/notes/zero-copy.md
 
 # Specifications of the protocols, which comments and documents cite by section.
 specdir = $(docdir)/spec

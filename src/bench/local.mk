@@ -142,3 +142,16 @@ LONG_ARGS =
 bench-long: bench-programs
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' python3 $(srcdir)/src/bench/long \
 		--page $(srcdir)/doc/notes/long-paths.md $(LONG_ARGS)
+
+# Copying, and sending by reference to pages. Not one of bench_programs, since it needs liburing. Options: see src/bench/zerocopy
+EXTRA_PROGRAMS += src/bench/zerocopy_load
+CLEANFILES += src/bench/zerocopy_load
+src_bench_zerocopy_load_SOURCES = src/bench/zerocopy_load.c src/bench/count.c src/bench/count.h \
+	src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h
+src_bench_zerocopy_load_LDADD = -luring
+EXTRA_DIST += src/bench/zerocopy
+ZEROCOPY_ARGS =
+.PHONY: bench-zerocopy
+bench-zerocopy:
+	$(MAKE) $(AM_MAKEFLAGS) src/bench/zerocopy_load
+	PYTHON3='$(PYTHON3)'; "$${PYTHON3:-python3}" $(srcdir)/src/bench/zerocopy src/bench/zerocopy_load $(ZEROCOPY_ARGS)
