@@ -32,6 +32,7 @@ dist_notes_DATA = \
 	doc/notes/crowd.md \
 	doc/notes/decisions.md \
 	doc/notes/fcrypt.md \
+	doc/notes/io-uring.md \
 	doc/notes/long-paths.md \
 	doc/notes/mechanisms.md \
 	doc/notes/networks.md \
