@@ -23,6 +23,7 @@ struct crowd_place {
 	unsigned fs_port, vl_port, http_port, raw_port, raw_status_port;
 	unsigned limit_ms; /* of a call */
 	unsigned clients;  /* in all */
+	uint32_t own;	   /* of an AFS client: the first address of all, in host order; 0: any */
 	bool jumbograms;   /* accept those of an AFS file server */
 };
 
@@ -36,6 +37,7 @@ struct crowd_file {
 
 /* What each client begins with. crowd_load.c allocates, fills and frees it. */
 struct crowd_client {
+	unsigned number;      /* from 0 */
 	unsigned limit_ms;    /* of a call */
 	pthread_mutex_t lock; /* of `interrupted`, and of what interrupt() uses */
 	bool interrupted;

@@ -55,12 +55,17 @@ static int open_afs(void *client, const struct crowd_place *place, char *why)
 	struct client *c = client;
 	struct sockaddr_storage vl = {0};
 	struct sockaddr_in *in = (struct sockaddr_in *)&vl;
+	struct sockaddr_storage local = {0};
+	struct sockaddr_in *own = (struct sockaddr_in *)&local;
 	struct afs_client_options o = {.vl = &vl,
 				       .vl_len = sizeof(*in),
 				       .fs_port = (uint16_t)place->fs_port,
+				       .local = place->own ? &local : NULL,
 				       .limit_ms = place->limit_ms};
 	struct afs_error error;
 
+	own->sin_family = AF_INET;
+	own->sin_addr.s_addr = htonl(place->own + c->base.number);
 	in->sin_family = AF_INET;
 	in->sin_port = htons((uint16_t)place->vl_port);
 	if (inet_pton(AF_INET, place->address, &in->sin_addr) != 1)

@@ -5,6 +5,7 @@
  * of a file all the time. Prints one line of JSON: the bytes and time of each client, the CPU time of
  * the server and of the clients, and the latency of the status calls.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -205,10 +206,12 @@ static struct crowd_client *new_client(void)
 {
 	char why[CROWD_WHY];
 	struct crowd_client *client = calloc(1, set.way->client_size);
+	static unsigned clients;
 
 	if (!client)
 		die("client", "no memory");
 	pthread_mutex_init(&client->lock, NULL);
+	client->number = clients++;
 	client->limit_ms = set.place.limit_ms;
 	if (set.way->open(client, &set.place, why) < 0)
 		die("client", why);
@@ -482,11 +485,11 @@ static void run(void)
 static void usage(void)
 {
 	fprintf(stderr,
-		"usage: crowd_load [-s ADDRESS] [-v VL-PORT] [-f FS-PORT] [-V VOLUME] [-j] | -w HTTP-PORT |\n"
+		"usage: crowd_load [-s ADDRESS] [-v VL-PORT] [-f FS-PORT] [-V VOLUME] [-b ADDRESS] [-j] | -w HTTP-PORT |\n"
 		"       -d DATAGRAM-PORT -q STATUS-PORT [-c CLIENTS] [-n FILES] [-t MOST SECONDS] "
 		"[-k FOLDER]\n       [-P PID OF THE SERVER]...\n"
 		"fetches f00000, f00001 and so on from an AFS file server, by HTTP (-w) or from\n"
-		"crowd_raw_server (-d); -k compares what arrives with the files of a folder\n");
+		"crowd_raw_server (-d); AFS clients have addresses from that of -b on; -k compares what arrives with the files of a folder\n");
 	exit(2);
 }
 
@@ -497,11 +500,20 @@ static void add_pid(const char *text)
 	set.pids[set.pid_count++] = (pid_t)strtol(text, NULL, 10);
 }
 
+static uint32_t parse_address(const char *text)
+{
+	struct in_addr in;
+
+	if (inet_pton(AF_INET, text, &in) != 1)
+		usage();
+	return ntohl(in.s_addr);
+}
+
 static void parse(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "s:v:f:V:jw:d:q:c:n:t:k:P:")) != -1)
+	while ((option = getopt(argc, argv, "s:v:f:V:b:jw:d:q:c:n:t:k:P:")) != -1)
 		switch (option) {
 		case 's':
 			set.place.address = optarg;
@@ -518,6 +530,9 @@ static void parse(int argc, char **argv)
 		case 'w':
 			set.place.http_port = (unsigned)strtoul(optarg, NULL, 10);
 			set.way = &crowd_http;
+			break;
+		case 'b':
+			set.place.own = parse_address(optarg);
 			break;
 		case 'j':
 			set.place.jumbograms = true;

@@ -161,7 +161,8 @@ class Rxfsd:
             path = os.path.join(short, "metrics")
             target = self.bed.rxfsd(self.name, [*self.options, "--require", "none", "--metrics-socket", path], VOLUME,
                                     self.folder)
-            words = ["-s", target.address, "-v", str(target.vl_port), "-f", str(target.fs_port), "-V", VOLUME]
+            words = ["-s", target.address, "-v", str(target.vl_port), "-f", str(target.fs_port), "-V", VOLUME,
+                     *own_addresses(self.bed)]
             try:
                 yield Running(target.server, [target.pid], words, lambda: self.sent_again(path))
             finally:
@@ -175,6 +176,17 @@ class Rxfsd:
         if not found:
             raise Failed("rxfsd: the metrics have no rxwire_retransmitted_total")
         return int(sum(found))
+
+
+def own_addresses(bed):
+    """
+    The option of crowd_load with which each AFS client has an address of its own: a file server gives each address a
+    share. In the namespaces of the cell, addresses of a further network are local ones.
+    """
+    if bed.address.startswith("127."):
+        return ["-b", "127.1.0.1"]
+    run_program(["ip", "route", "replace", "local", "10.128.0.0/16", "dev", "lo"], timeout=60)
+    return ["-b", "10.128.0.1"]
 
 
 NGINX = """daemon off;
@@ -265,7 +277,8 @@ class OpenAfs:
         target = self.bed.openafs
         server = Server([self.volume.program, *self.options], [target.fs_port],
                         self.bed.place.log("openafs-" + str(time.monotonic_ns())), end=signal.SIGQUIT)
-        words = ["-s", target.address, "-v", str(target.vl_port), "-f", str(target.fs_port), "-V", VOLUME]
+        words = ["-s", target.address, "-v", str(target.vl_port), "-f", str(target.fs_port), "-V", VOLUME,
+                 *own_addresses(self.bed)]
         words += ["-j"] * ("-jumbo" in self.options)
         try:
             self.wait_for_volume(target)

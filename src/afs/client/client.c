@@ -241,16 +241,17 @@ static void make_identity(struct rxw_uuid *self)
 	afs_uuid_from_octets(self, bytes);
 }
 
-/* On any address of the family of the location server, and any port. */
+/* On any address of the family of the location server, unless one is given, and any port. */
 static int open_endpoint(rxw_engine *engine, const struct afs_client_options *options,
 			 rxw_endpoint **endpoint)
 {
 	struct sockaddr_storage any = {.ss_family = options->vl->ss_family};
+	const struct sockaddr_storage *local = options->local ? options->local : &any;
 	struct rxw_endpoint_options eo = {
 		.size = sizeof(eo),
-		.address = (struct sockaddr *)&any,
-		.address_len = any.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-							 : sizeof(struct sockaddr_in),
+		.address = (const struct sockaddr *)local,
+		.address_len = local->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+							    : sizeof(struct sockaddr_in),
 		.config = options->config,
 	};
 

@@ -38,6 +38,7 @@ struct afs_client_options {
 	const struct sockaddr_storage *vl_others;
 	unsigned vl_other_count;
 	uint16_t fs_port;		 /* of the file servers; 0 = 7000 */
+	const struct sockaddr_storage *local; /* own address, of the same family; NULL = any */
 	const struct rxw_config *config; /* of the endpoint; NULL = the engine's */
 	rxw_security *security;		 /* of all connections; NULL = anonymous */
 	/*
