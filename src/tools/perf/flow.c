@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/siphash.h"
 #include "tools/common/address.h"
 #include "tools/perf/job.h"
 
@@ -16,14 +17,43 @@
 
 struct perf_flow {
 	struct perf_job job;
-	struct tools_address client;
-	struct perf_flow *next, **link; /* the lock of the server */
-	bool active;			/* the same lock: it has its turn */
+	struct perf_client *client;
+	struct perf_flow *next; /* the lock of the server: waits, too */
 };
 
-static bool has_client(const struct perf_flow *flow, const struct tools_address *client)
+/* A client that has flows. The lock of the server covers it. */
+struct perf_client {
+	struct perf_client *next; /* of the same chain */
+	struct tools_address address;
+	unsigned active;		 /* flows that have their turn; at least one */
+	struct perf_flow *first, **last; /* those that wait for theirs, the oldest first */
+};
+
+/* With the lock held, as the next two. The link to it, or to the end of its chain. */
+static struct perf_client **find_client(struct perf_server *server,
+					const struct tools_address *address)
 {
-	return flow->client.len == client->len && !memcmp(&flow->client.sa, &client->sa, client->len);
+	uint64_t hash = siphash(&address->sa, address->len, server->secret);
+	struct perf_client **link = &server->clients[hash % PERF_CHAINS];
+
+	while (*link && ((*link)->address.len != address->len ||
+			 memcmp(&(*link)->address.sa, &address->sa, address->len)))
+		link = &(*link)->next;
+	return link;
+}
+
+static void append_waiting(struct perf_client *client, struct perf_flow *flow)
+{
+	*(client->first ? client->last : &client->first) = flow;
+	client->last = &flow->next;
+}
+
+static struct perf_flow *pop_waiting(struct perf_client *client)
+{
+	struct perf_flow *flow = client->first;
+
+	client->first = flow->next;
+	return flow;
 }
 
 static void go_on(rxw_call *call, unsigned events, void *arg);
@@ -37,38 +67,45 @@ static void start_flow(struct perf_flow *flow)
 	(void)watched;
 }
 
-/* Returns whether it has its turn at once. */
-static bool append_flow(struct perf_server *server, struct perf_flow *flow)
+/* Returns whether it has its turn at once. `fresh`: it becomes the client's, or is freed. */
+static bool append_flow(struct perf_flow *flow, struct perf_client *fresh)
 {
-	struct perf_flow **link = &server->flows;
-	unsigned active = 0;
+	struct perf_server *server = flow->job.server;
+	struct perf_client **link;
 	bool now;
 
 	pthread_mutex_lock(&server->lock);
-	for (; *link; link = &(*link)->next)
-		active += (*link)->active && has_client(*link, &flow->client);
-	*link = flow;
-	flow->link = link;
-	now = flow->active = active < AT_ONCE;
+	link = find_client(server, &fresh->address);
+	if (!*link) {
+		*link = fresh;
+		fresh = NULL;
+	}
+	flow->client = *link;
+	now = flow->client->active < AT_ONCE;
+	flow->client->active += now;
+	if (!now)
+		append_waiting(flow->client, flow);
 	pthread_mutex_unlock(&server->lock);
+	free(fresh);
 	return now;
 }
 
-/* Returns the flow of the same client that has its turn now, or NULL. */
-static struct perf_flow *remove_flow(struct perf_server *server, struct perf_flow *flow)
+/* An active one. Returns the flow of the same client that has its turn now, or NULL. */
+static struct perf_flow *remove_flow(struct perf_flow *flow)
 {
-	struct perf_flow *next;
+	struct perf_server *server = flow->job.server;
+	struct perf_client *client = flow->client, *left = NULL;
+	struct perf_flow *next = NULL;
 
 	pthread_mutex_lock(&server->lock);
-	*flow->link = flow->next;
-	if (flow->next)
-		flow->next->link = flow->link;
-	for (next = server->flows; next; next = next->next)
-		if (!next->active && has_client(next, &flow->client))
-			break;
-	if (next)
-		next->active = true;
+	if (client->first) {
+		next = pop_waiting(client);
+	} else if (--client->active == 0) {
+		*find_client(server, &client->address) = client->next;
+		left = client;
+	}
 	pthread_mutex_unlock(&server->lock);
+	free(left);
 	return next;
 }
 
@@ -84,10 +121,10 @@ static void go_on(rxw_call *call, unsigned events, void *arg)
 	if (progress == PERF_WAITS)
 		return;
 	if (progress == PERF_DONE && !perf_job_is_over(job)) {
-		start_flow(flow); /* after the other calls of this thread */
+		start_flow(flow); /* it goes on after other jobs, if a thread that verifies has any */
 		return;
 	}
-	next = remove_flow(job->server, flow);
+	next = remove_flow(flow);
 	perf_count_call(job->server, code);
 	RXPERF_Run_reply(call, code);
 	free(flow);
@@ -98,16 +135,17 @@ static void go_on(rxw_call *call, unsigned events, void *arg)
 bool perf_flow_begin(const struct perf_job *job)
 {
 	struct perf_flow *flow = calloc(1, sizeof(*flow));
+	struct perf_client *client = calloc(1, sizeof(*client));
 
-	if (!flow)
-		return false;
-	flow->job = *job;
-	if (rxw_call_peer(job->call, &flow->client.sa, &flow->client.len) < 0 ||
+	if (!flow || !client ||
+	    rxw_call_peer(job->call, &client->address.sa, &client->address.len) < 0 ||
 	    rxw_call_defer(job->call) < 0) {
 		free(flow);
+		free(client);
 		return false;
 	}
-	if (append_flow(job->server, flow))
+	flow->job = *job;
+	if (append_flow(flow, client))
 		start_flow(flow);
 	return true;
 }

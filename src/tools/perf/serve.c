@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/perf/job.h"
 
@@ -331,6 +332,9 @@ void perf_server_init(struct perf_server *server)
 	static const struct RXPERF_handlers commands = {.Run = run};
 	static const struct RXPERFFIG_handlers figures = {.Mark = mark, .Report = report};
 
+	/* Without a secret they are only slower, if somebody wants that. */
+	if (getentropy(server->secret, sizeof(server->secret)) < 0)
+		memset(server->secret, 0, sizeof(server->secret));
 	server->service.base.context = server;
 	server->service.handlers = &commands;
 	server->figures.base.context = server;

@@ -15,8 +15,9 @@
 
 #define PERF_MAX_LISTEN 16
 #define PERF_MARKS	64 /* snapshots kept for clients; the oldest is dropped first */
+#define PERF_CHAINS	1024
 
-struct perf_flow;
+struct perf_client;
 
 /* A snapshot of all counters. */
 struct perf_moment {
@@ -36,6 +37,7 @@ struct perf_server {
 	struct tools_guard guard; /* keys and classes of the rxperf service */
 	rxw_endpoint *endpoints[PERF_MAX_LISTEN];
 	size_t endpoint_count;
+	uint64_t secret[2]; /* for the chains of clients */
 
 	/* Updated once per call. */
 	_Atomic uint64_t bytes_in, bytes_out, calls, failed, mismatches;
@@ -44,7 +46,7 @@ struct perf_server {
 	struct perf_moment start;
 	struct perf_moment marks[PERF_MARKS];
 	uint32_t last_token;
-	struct perf_flow *flows; /* calls without a thread, the oldest first (flow.c) */
+	struct perf_client *clients[PERF_CHAINS]; /* have calls without a thread (flow.c) */
 };
 
 /* Initialise both services. */
