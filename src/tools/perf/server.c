@@ -184,11 +184,8 @@ static int listen_on(struct perf_server *server, rxw_engine *engine, const char 
 
 static void print_figures(struct perf_server *server)
 {
-	json_t *report;
+	json_t *report = perf_server_report(server, &server->start);
 
-	pthread_mutex_lock(&server->lock);
-	report = perf_server_report(server, &server->start);
-	pthread_mutex_unlock(&server->lock);
 	if (server->json) {
 		tools_json_print(report);
 		return;
@@ -286,7 +283,9 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 		tools_metrics_stop(metrics);
 		return TOOLS_EXIT_FAILURE;
 	}
+	pthread_mutex_lock(&server->lock);
 	perf_moment_now(server, &server->start);
+	pthread_mutex_unlock(&server->lock);
 	print_ready(server);
 	wait_for_end(server, trace);
 	for (size_t i = 0; i < server->endpoint_count; i++)
@@ -366,7 +365,7 @@ int perf_server_main(int argc, char **argv)
 
 	rxw_config_init(&config, sizeof(config));
 	config.log = log_line;
-	/* Every bulk call occupies a worker; a load of 200 must not wait for 64 workers. */
+	/* Calls of the file command occupy a worker, however large; a load of 200 must not wait for 64 workers. */
 	config.workers_max = 256;
 	parsed = tools_options_parse(&program, &set, &config, argc, argv, &first);
 	if (parsed == TOOLS_RUN && first < argc) {
