@@ -620,10 +620,11 @@ START_TEST(a_newcomer_reads_ahead)
 	size_t before;
 
 	setup(16 * MIB, 0, 4, 8 * MIB);
+	readers->stall_ns = UINT64_MAX; /* however long they take to begin */
 	for (unsigned i = 0; i < crowd; i++)
 		begin_stalled(&stalled[i], i);
-	readers->stall_ns = 0;
 	before = bytes_read();
+	readers->stall_ns = 0;
 	ck_assert_uint_gt(readers->used, 7 * MIB);
 	begin_stalled(&stalled[crowd], crowd);
 	ck_assert_uint_ge(bytes_read() - before, MIB);
