@@ -60,8 +60,8 @@ struct rxw_call_sleep {
 	bool reading;		      /* a thread is in read(), asleep or receiving */
 	struct rxw_shard *receiving;  /* the waiting thread holds this shard's receive role */
 	/*
-	 * Server: when its writer, which may receive for itself, last went on (ns; 0: the listener
-	 * receives); and until when it leaves receiving to the listener.
+	 * When the writer of a server's call, or the reader of a client's, which may receive for itself,
+	 * last went on (ns; 0: the listener receives); and until when it leaves receiving to the listener.
 	 */
 	uint64_t received_at, stay_out;
 };
