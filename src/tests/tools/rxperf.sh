@@ -160,11 +160,16 @@ done
 what="short handlers"
 start_rxperf short --short --json
 client "$what" -c rpc -T 100 && want "$work/out" calls 100
+# One that would have to wait for the rest of its request ends the call; calls with more data wait without a thread.
+"$rxperf" client -s 127.0.0.1 -p "$port" -c send -b 40000 -W 2 > "$work/out" 2>&1 && fail "$what: one has waited"
+client "$what, bulk" -c recv -b 1M && want "$work/out" bytes 1048576
+client "$what, bulk" -c send -b 1M && want "$work/out" bytes 1048576
 stop_server "$pid" INT || fail "$what: the server ended with $?"
 sed 1d "$work/short.out" > "$work/figures"
 what="JSON figures of the server"
-want "$work/figures" calls 100
-want "$work/figures" bytes 20000
+want "$work/figures" calls 102
+want "$work/figures" calls_failed 1
+want_more "$work/figures" bytes 2117151
 
 # IPv6, if available.
 what=IPv6

@@ -43,13 +43,14 @@ static void moved(uint64_t *of_job, _Atomic(uint64_t) *of_server, size_t bytes)
 	atomic_fetch_add_explicit(of_server, bytes, memory_order_relaxed);
 }
 
-/* A non-blocking call waits for its client, or the call has failed. */
+/*
+ * A non-blocking call waits for its client, or the call has failed. So has one of a short handler that would have to
+ * wait: its code is set as well.
+ */
 static enum perf_progress stop(struct perf_job *job, ssize_t result)
 {
-	if (result == -RXW_EAGAIN)
-		return PERF_WAITS;
 	job->code = code_of(job->call, result);
-	return PERF_FAILED;
+	return result == -RXW_EAGAIN ? PERF_WAITS : PERF_FAILED;
 }
 
 static bool matches(struct perf_job *job, const struct iovec *iov, unsigned count)
