@@ -2,31 +2,17 @@
 /* Reference-counted buffers for received messages and packets to send; memory budgets. */
 
 #include "base/buf.h"
+#include "base/poison.h"
+#include "base/slots.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WITH_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define WITH_ASAN 1
-#endif
-#ifdef WITH_ASAN
-#include <sanitizer/asan_interface.h>
-#define POISON(p, n)   ASAN_POISON_MEMORY_REGION(p, n)
-#define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
-#else
-#define POISON(p, n)   ((void)(p), (void)(n))
-#define UNPOISON(p, n) ((void)(p), (void)(n))
-#endif
-
 #define ALIGN	   64u	 /* of data; the head is padded to it */
 #define SMALL_MOST 2048u /* larger ones are not kept when idle */
 #define SMALL_KEEP 4096u /* bytes of idle small buffers for each full one that may be kept */
+#define MAPPED_LEAST (32 << 20) /* bytes of its budget: the full buffers of such a pool are slots */
 #define FOLD_MOST  262144 /* bytes of a stripe that may be missing from `about` */
 
 /*
@@ -62,8 +48,10 @@ struct rxw_pool {
 	unsigned keep; /* in each stripe */
 	unsigned mask; /* number of stripes - 1; the number is a power of two */
 	int64_t fold;
+	bool mapped; /* full buffers are slots; constant */
+	_Alignas(128) struct rxw_slots slots;
 	_Alignas(128) _Atomic(int64_t) about; /* bytes of live buffers, without unfolded */
-	_Atomic(int64_t) refs; /* OPEN; buffers in use once all stripes are closed */
+	_Alignas(128) _Atomic(int64_t) refs;  /* OPEN; buffers in use once all stripes are closed */
 	struct rxw_stripe stripe[];
 };
 
@@ -194,6 +182,9 @@ struct rxw_pool *rxw_pool_create_spread(struct rxw_budget *budget, size_t lease,
 		if (pool->fold > FOLD_MOST)
 			pool->fold = FOLD_MOST;
 	}
+	/* For a few buffers, a mapping would be too much. */
+	pool->mapped = budget->limit >= MAPPED_LEAST;
+	rxw_slots_init(&pool->slots, ALIGN + RXW_BUF_SIZE);
 	atomic_init(&pool->refs, OPEN);
 	atomic_init(&pool->about, 0);
 	for (unsigned i = 0; i < n; i++) {
@@ -277,17 +268,43 @@ static int64_t cost(uint32_t cap)
 	return cap == RXW_BUF_SIZE ? (int64_t)cap : (int64_t)cap + ALIGN;
 }
 
-static void buf_release(struct rxw_buf *b)
+/* Where full buffers come from; NULL: from the allocator, as all others do. */
+static struct rxw_slots *slots_of(struct rxw_pool *pool, uint32_t cap)
+{
+	return pool->mapped && cap == RXW_BUF_SIZE ? &pool->slots : NULL;
+}
+
+static void *get_memory(struct rxw_pool *pool, uint32_t cap)
+{
+	struct rxw_slots *slots = slots_of(pool, cap);
+	void *memory;
+
+	if (slots)
+		return rxw_slot_get(slots);
+	return posix_memalign(&memory, ALIGN, ALIGN + (size_t)cap) ? NULL : memory;
+}
+
+/* `slots`: slots_of() it, whose pool exists; else the pool may be gone. */
+static void buf_release(struct rxw_slots *slots, struct rxw_buf *b)
 {
 	UNPOISON(b->data, b->cap);
-	free(b);
+	if (slots)
+		rxw_slot_put(slots, b);
+	else
+		free(b);
+}
+
+static void pool_free(struct rxw_pool *pool)
+{
+	rxw_slots_fini(&pool->slots);
+	free(pool);
 }
 
 /* A buffer returns to a closed stripe. */
 static void pool_unref(struct rxw_pool *pool)
 {
 	if (atomic_fetch_sub_explicit(&pool->refs, 1, memory_order_acq_rel) == 1)
-		free(pool);
+		pool_free(pool);
 }
 
 /* With the lock held: prepend all idle small buffers to `list` and uncharge them. */
@@ -320,13 +337,13 @@ static struct rxw_buf *shed(struct rxw_pool *pool, struct rxw_stripe *s)
 	return shed_small(pool, s, list);
 }
 
-static void release_all(struct rxw_buf *list)
+static void release_all(struct rxw_pool *pool, struct rxw_buf *list)
 {
 	struct rxw_buf *b;
 
 	while ((b = list)) {
 		list = b->next;
-		buf_release(b);
+		buf_release(slots_of(pool, b->cap), b);
 	}
 }
 
@@ -345,10 +362,10 @@ void rxw_pool_destroy(struct rxw_pool *pool)
 		out += s->out;
 		list = shed(pool, s);
 		stripe_unlock(s);
-		release_all(list);
+		release_all(pool, list);
 	}
 	if (atomic_fetch_add_explicit(&pool->refs, out - OPEN, memory_order_acq_rel) + out == OPEN)
-		free(pool);
+		pool_free(pool);
 }
 
 size_t rxw_pool_live(const struct rxw_pool *pool)
@@ -399,13 +416,12 @@ static struct rxw_buf *first_use(struct rxw_buf *b)
 /* The buffer is charged and counted already; a failure undoes both. */
 static struct rxw_buf *buf_make(struct rxw_pool *pool, struct rxw_stripe *s, uint32_t cap)
 {
-	struct rxw_buf *b = NULL;
+	void *memory = get_memory(pool, cap);
+	struct rxw_buf *b = (struct rxw_buf *)memory;
 	bool closed;
-	void *memory;
 
 	_Static_assert(sizeof(struct rxw_buf) <= ALIGN, "the head fits its padding");
-	if (!posix_memalign(&memory, ALIGN, ALIGN + (size_t)cap)) {
-		b = (struct rxw_buf *)memory;
+	if (b) {
 		atomic_init(&b->refs, 0);
 		b->cap = cap;
 		b->pool = pool;
@@ -469,13 +485,24 @@ static void squeeze(struct rxw_pool *pool, const struct rxw_stripe *but)
 		list = shed(pool, s);
 		give_back(pool, s, s->leased - s->used);
 		stripe_unlock(s);
-		release_all(list);
+		release_all(pool, list);
 	}
 }
 
 void rxw_pool_trim(struct rxw_pool *pool)
 {
 	squeeze(pool, NULL);
+	rxw_slots_trim(&pool->slots);
+}
+
+bool rxw_pool_settle(struct rxw_pool *pool)
+{
+	return rxw_slots_settle(&pool->slots);
+}
+
+bool rxw_pool_settled(struct rxw_pool *pool)
+{
+	return rxw_slots_settled(&pool->slots);
 }
 
 /* The most recently used idle buffer of that size, or a new one. */
@@ -506,7 +533,7 @@ static struct rxw_buf *take(struct rxw_pool *pool, uint32_t cap)
 	if (room)
 		goes_out(pool, s, cap);
 	stripe_unlock(s);
-	release_all(idle);
+	release_all(pool, idle);
 	if (b)
 		return reused(b, s);
 	return room ? buf_make(pool, s, cap) : NULL;
@@ -538,7 +565,8 @@ void rxw_buf_unref(struct rxw_buf *b)
 {
 	struct rxw_stripe *s;
 	struct rxw_pool *pool;
-	bool closed;
+	struct rxw_slots *slots;
+	bool closed, holds;
 
 	if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
 		return;
@@ -571,9 +599,14 @@ void rxw_buf_unref(struct rxw_buf *b)
 	} else {
 		discharge(pool, s, cost(b->cap));
 	}
+	/* Its slot is returned without the lock: the pool may be destroyed meanwhile. */
+	slots = b ? slots_of(pool, b->cap) : NULL;
+	holds = closed || slots;
+	if (holds && !closed)
+		atomic_fetch_add_explicit(&pool->refs, 1, memory_order_relaxed);
 	stripe_unlock(s);
 	if (b)
-		buf_release(b);
-	if (closed)
+		buf_release(slots, b);
+	if (holds)
 		pool_unref(pool);
 }

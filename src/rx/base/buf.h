@@ -68,6 +68,12 @@ struct rxw_pool *rxw_pool_create_spread(struct rxw_budget *budget, size_t lease,
 void rxw_pool_destroy(struct rxw_pool *pool);
 /* Frees all idle buffers; the remaining ones are in use. Any thread. */
 void rxw_pool_trim(struct rxw_pool *pool);
+/*
+ * To be called once in a while: a part of the pages that idle buffers have not needed since the last time goes
+ * back to the system. False: all has. Any thread.
+ */
+bool rxw_pool_settle(struct rxw_pool *pool);
+bool rxw_pool_settled(struct rxw_pool *pool);
 /* Bytes of live buffers (not on the free list). Any thread; exact when no other uses the pool. */
 size_t rxw_pool_live(const struct rxw_pool *pool);
 /*

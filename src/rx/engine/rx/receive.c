@@ -591,9 +591,10 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 		return 0;
 	if (next - now > IDLE_WAIT)
 		next = now + IDLE_WAIT;
-	/* Connections of unvalidated addresses expire in time even without packets. */
-	if (atomic_load_explicit(&s->admit.count, memory_order_relaxed) &&
-	    next > s->rx.reaped_at + REAP_EVERY)
+	/* Connections of unvalidated addresses expire in time even without packets, and memory goes back after a peak. */
+	if (next > s->rx.reaped_at + REAP_EVERY &&
+	    (atomic_load_explicit(&s->admit.count, memory_order_relaxed) ||
+	     !rxw_pool_settled(s->ep->engine->pool)))
 		next = s->rx.reaped_at + REAP_EVERY > now ? s->rx.reaped_at + REAP_EVERY : now + 1;
 	if (next > sample_at(s->ep))
 		next = sample_at(s->ep) > now ? sample_at(s->ep) : now + 1;
@@ -714,5 +715,6 @@ void rxw_receive_batch(struct rxw_shard *s)
 	if (now >= s->rx.reaped_at + REAP_EVERY) {
 		s->rx.reaped_at = now;
 		rxw_shard_reap(s, now);
+		rxw_pool_settle(s->ep->engine->pool);
 	}
 }

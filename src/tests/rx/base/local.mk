@@ -18,6 +18,7 @@ check_tests += src/tests/rx/base/test_hash
 check_tests += src/tests/rx/base/test_mtu
 check_tests += src/tests/rx/base/test_recovery
 check_tests += src/tests/rx/base/test_rtt
+check_tests += src/tests/rx/base/test_slots
 check_tests += src/tests/rx/base/test_vectors
 check_tests += src/tests/rx/base/test_wire
 check_tests += src/tests/rx/base/test_xdr
