@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/common/auth.h"
 #include "tools/common/message.h"
@@ -348,7 +349,10 @@ static int run(struct perf_server *server, const struct rxw_config *config,
 	}
 	status = serve_until_signal(server, engine, set);
 	for (size_t i = 0; i < server->endpoint_count; i++)
-		rxw_endpoint_destroy(server->endpoints[i]);
+		rxw_endpoint_stop(server->endpoints[i], 0); /* if it has not stopped */
+	for (size_t i = 0; i < server->endpoint_count; i++)
+		while (rxw_endpoint_destroy(server->endpoints[i]) == -RXW_ESTATE)
+			usleep(1000); /* calls without a thread end one after another */
 	rxw_engine_destroy(engine);
 	rxw_rpcstats_destroy(server->stats);
 	return status;
