@@ -233,7 +233,8 @@ static void put_call(struct rxw_text *t, const struct entry *e, const char *endp
 		s->controller, s->phase);
 }
 
-int rxw_metrics_calls(rxw_endpoint *const *endpoints, size_t count, size_t most, char **text)
+__attribute__((cold)) int rxw_metrics_calls(rxw_endpoint *const *endpoints, size_t count,
+					    size_t most, char **text)
 {
 	struct list l = {.most = most < MOST_CALLS ? most : MOST_CALLS};
 	struct rxw_text t = {0};

@@ -99,8 +99,9 @@ static int client_class(const struct rxw_rxgk_token *token,
 	return 0;
 }
 
-int rxw_gk_class_client(const struct rxw_rxgk_token *token,
-			const struct rxw_rxgk_client_options *options, struct rxw_gk_class **klass)
+__attribute__((cold)) int rxw_gk_class_client(const struct rxw_rxgk_token *token,
+					      const struct rxw_rxgk_client_options *options,
+					      struct rxw_gk_class **klass)
 {
 	struct rxw_rxgk_client_options o = {0};
 	struct rxw_rxgk_token known = {0};

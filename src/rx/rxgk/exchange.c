@@ -159,8 +159,8 @@ static int32_t check_authenticator(struct rxw_gk_conn *c, const struct rxw_gk_bo
 	return rxw_gk_conn_ready(c, token, start_time, number) ? RXW_RXGK_INCONSISTENCY : 0;
 }
 
-int32_t rxw_gk_check_response(void *conn, const uint8_t *response, size_t size, uint16_t spare,
-			      uint32_t calls[4])
+__attribute__((cold)) int32_t rxw_gk_check_response(void *conn, const uint8_t *response,
+						    size_t size, uint16_t spare, uint32_t calls[4])
 {
 	struct rxw_gk_conn *c = conn;
 	struct rxw_xdr x;

@@ -282,8 +282,9 @@ static int64_t read_skew(void)
 	return skew;
 }
 
-int rxw_rxgk_negotiation_create(const struct rxw_rxgk_negotiation_options *given,
-				rxw_rxgk_negotiation **negotiation, char *error, size_t room)
+__attribute__((cold)) int
+rxw_rxgk_negotiation_create(const struct rxw_rxgk_negotiation_options *given,
+			    rxw_rxgk_negotiation **negotiation, char *error, size_t room)
 {
 	struct rxw_rxgk_negotiation_options known = {0}, *options = &known;
 	struct rxw_gk_negotiation *n;

@@ -130,9 +130,9 @@ static size_t write_body(const struct rxw_gk_body *b, uint8_t index, uint8_t *ou
 	return rxw_xdr_ok(&x) ? rxw_xdr_used(&x) : 0;
 }
 
-int rxw_gk_token_seal(const struct rxw_gk_body *body, uint8_t index, int32_t kvno,
-		      const struct rxw_gk_enctype *enctype, const uint8_t *key, void **token,
-		      size_t *length)
+__attribute__((cold)) int rxw_gk_token_seal(const struct rxw_gk_body *body, uint8_t index,
+					    int32_t kvno, const struct rxw_gk_enctype *enctype,
+					    const uint8_t *key, void **token, size_t *length)
 {
 	const size_t room = 12 + RXW_GK_CONFOUNDER + RXW_GK_BODY_MAX + RXW_GK_MAC_MAX + 4;
 	uint8_t *out = rxw_secret_alloc(room), *text = out + 12;

@@ -173,8 +173,9 @@ static int32_t check_rest(struct rxw_rxkad_conn *c, const struct rxw_rxkad_ticke
 	return code;
 }
 
-int32_t rxw_rxkad_check_response(void *conn, const uint8_t *response, size_t size, uint16_t spare,
-				 uint32_t calls[4])
+__attribute__((cold)) int32_t rxw_rxkad_check_response(void *conn, const uint8_t *response,
+						       size_t size, uint16_t spare,
+						       uint32_t calls[4])
 {
 	struct rxw_rxkad_conn *c = conn;
 	const struct rxw_rxkad *side = c->side;

@@ -114,8 +114,9 @@ static int ask(const struct rxw_token_options *options, struct way *way,
 	return result;
 }
 
-int rxw_token_negotiate(const struct rxw_token_options *options, struct rxw_negotiated *result,
-			char *error, size_t room)
+__attribute__((cold)) int rxw_token_negotiate(const struct rxw_token_options *options,
+					      struct rxw_negotiated *result, char *error,
+					      size_t room)
 {
 	struct rxw_cell_client client;
 	struct way way;

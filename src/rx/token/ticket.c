@@ -210,8 +210,9 @@ static int search(struct search *s)
 	return 0;
 }
 
-int rxw_cell_ticket_get(const struct rxw_token_options *options, struct rxw_cell_ticket *ticket,
-			char *error, size_t room)
+__attribute__((cold)) int rxw_cell_ticket_get(const struct rxw_token_options *options,
+					      struct rxw_cell_ticket *ticket, char *error,
+					      size_t room)
 {
 	struct search s = {.options = options, .ticket = ticket, .error = error, .room = room};
 	krb5_error_code code;

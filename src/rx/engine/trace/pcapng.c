@@ -497,7 +497,8 @@ static void event_text(const struct rxw_trace_event *e, char *text, size_t size)
 	}
 }
 
-void rxw_tracefile_text(const struct rxw_trace_event *e, char *text, size_t size)
+__attribute__((cold)) void rxw_tracefile_text(const struct rxw_trace_event *e, char *text,
+					      size_t size)
 {
 	char what[NOTE_ROOM];
 
@@ -550,7 +551,7 @@ static void scan(struct writer *w)
 	}
 }
 
-int rxw_tracefile_write(int fd, const struct rxw_snapshot *s)
+__attribute__((cold)) int rxw_tracefile_write(int fd, const struct rxw_snapshot *s)
 {
 	struct writer *w = calloc(1, sizeof(*w));
 	uint64_t last = 0;

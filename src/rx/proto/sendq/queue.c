@@ -565,7 +565,7 @@ static uint32_t cut_now(const struct rxw_sendq *q)
 	return rxw_max32(rxw_min32(window, room), CUT_LEAST);
 }
 
-int rxw_sendq_fit(struct rxw_pcall *p, uint32_t size)
+__attribute__((cold)) int rxw_sendq_fit(struct rxw_pcall *p, uint32_t size)
 {
 	struct rxw_sendq *q = &p->tx;
 	const struct rxw_security_class *k = &p->conn->auth.security->class;
