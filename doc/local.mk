@@ -122,6 +122,8 @@ dist_performance_DATA = \
 	doc/performance/attacks.svg \
 	doc/performance/clients.csv \
 	doc/performance/clients.svg \
+	doc/performance/crowd.csv \
+	doc/performance/crowd.svg \
 	doc/performance/networks.csv \
 	doc/performance/networks.svg \
 	doc/performance/overload.csv \
