@@ -24,9 +24,6 @@
 #define SPIN_BYTES	49152u /* bytes: after a larger batch polling does not pay */
 #define POLLS_PER_CLOCK 4      /* receive calls between two readings of the clock */
 #define REAP_EVERY	RXW_SEC
-#define PREFETCH_MIN	8   /* fewest connections for which prefetching pays */
-#define PREFETCH_MAX	64  /* prefetched for one batch */
-#define PREFETCH_SIZE	512 /* largest small packet, in bytes */
 #define DELAY_MIN	20  /* us: a shorter delay costs more than it saves */
 #define COALESCED_MIN	4   /* refusals during a delay that make it worthwhile */
 /*
@@ -263,35 +260,6 @@ static void answer_debug(struct rxw_shard *s, const struct rxw_rxrun *run, struc
 		a->out.ctl_count++;
 }
 
-/*
- * Small packets of many connections: each connection occupies a dozen cache lines that are no
- * longer cached. All of them are prefetched before the first one is used.
- */
-static void prefetch_connections(struct rxw_shard *s, unsigned n)
-{
-	struct rxw_pconn *first[PREFETCH_MAX];
-	uint32_t cid[PREFETCH_MAX];
-	unsigned many = 0;
-
-	for (unsigned i = 0; i < n && many < PREFETCH_MAX; i++) {
-		const struct rxw_io_rx *rx = &s->rx.entry[i];
-
-		if (rx->length < RXW_HEADER_SIZE || rx->length > PREFETCH_SIZE)
-			continue;
-		cid[many] = rxw_get32(rx->buf->data + 4);
-		if (!many || cid[many] >> 2 != cid[many - 1] >> 2)
-			many++;
-	}
-	if (many < PREFETCH_MIN)
-		return;
-	rxw_table_lock(s);
-	rxw_conntable_first(&s->table, cid, many, first);
-	rxw_table_unlock(s);
-	for (unsigned i = 0; i < many; i++)
-		for (size_t at = 0; first[i] && at < sizeof(struct rxw_connection); at += 64)
-			__builtin_prefetch((const char *)rxw_conn_of(first[i]) + at);
-}
-
 static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool drained,
 			 struct rxw_effects *a)
 {
@@ -299,7 +267,6 @@ static void handle_batch(struct rxw_shard *s, unsigned n, bool reserve, bool dra
 
 	b->runs = b->groups = 0;
 	rxw_shard_trace_received(s, n);
-	prefetch_connections(s, n);
 	for (unsigned i = 0; i < n; i++) {
 		struct rxw_io_rx *rx = &s->rx.entry[i];
 		struct rxw_jumbo jumbo;

@@ -177,12 +177,6 @@ struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client,
 /* The first connection with this address, NULL = none; the others follow by links.peer_next. */
 struct rxw_pconn *rxw_conntable_of_peer(const struct rxw_conntable *t, const struct rxw_addr *peer);
 /*
- * The first connection of the chain of each of `n` cids, NULL = none has that cid. The connections
- * are not read: the caller can prefetch all of them at once.
- */
-void rxw_conntable_first(const struct rxw_conntable *t, const uint32_t *cid, unsigned n,
-			 struct rxw_pconn **first);
-/*
  * For walking the table: chains 0..rxw_conntable_chains()-1, linked by links.hash_next. If the lock
  * is released between two of them, connections may be missed or seen twice.
  */

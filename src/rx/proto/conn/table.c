@@ -2,7 +2,7 @@
 /*
  * Table of connections: by role, epoch, connection id and address (rx-protocol 2.3), by address.
  * It does not use common/htable.h because the marks of its chains save a cache miss for each packet
- * with an unknown id, and receivers prefetch both for a whole batch.
+ * with an unknown id.
  */
 #include <string.h>
 
@@ -14,8 +14,7 @@
 /*
  * Most connections of one cid, from different addresses: forged packets must not make long chains.
  */
-#define SAME_CID   32u
-#define FIRST_MOST 32u /* chains prefetched at once */
+#define SAME_CID 32u
 
 static struct rxw_pconn **array(unsigned size)
 {
@@ -270,24 +269,6 @@ struct rxw_pconn *rxw_conntable_find(const struct rxw_conntable *t, bool client,
 			*other = c;
 	}
 	return NULL;
-}
-
-void rxw_conntable_first(const struct rxw_conntable *t, const uint32_t *cid, unsigned n,
-			 struct rxw_pconn **first)
-{
-	struct chain to[FIRST_MOST];
-	unsigned most;
-
-	for (; n; cid += most, first += most, n -= most) {
-		most = n < FIRST_MOST ? n : FIRST_MOST;
-		for (unsigned i = 0; i < most; i++) {
-			to[i] = by_cid(t, cid[i]);
-			__builtin_prefetch(to[i].mark);
-			__builtin_prefetch(to[i].slot);
-		}
-		for (unsigned i = 0; i < most; i++)
-			first[i] = *to[i].mark & to[i].own ? *to[i].slot : NULL;
-	}
 }
 
 bool rxw_conntable_has_cid(const struct rxw_conntable *t, uint32_t cid)

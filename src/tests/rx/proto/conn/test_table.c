@@ -63,41 +63,6 @@ START_TEST(finds)
 }
 END_TEST
 
-/*
- * Prefetched lookups, also while connections move, and with more of them than one prefetch takes.
- */
-START_TEST(first_of_chains)
-{
-	static const uint64_t key[2] = {3, 4};
-	enum {
-		MANY = 100
-	};
-	struct rxw_pconn c[MANY], *first[2 * MANY], *at;
-	uint32_t cid[2 * MANY];
-	struct rxw_conntable t;
-
-	ck_assert_int_eq(rxw_conntable_init(&t, key), 0);
-	for (unsigned n = 0; n < MANY; n++) {
-		cid[n] = n * 4 + n % 4; /* channel bits do not count */
-		cid[MANY + n] = (MANY + n) * 4;
-		make(&c[n], false, 7, n * 4, "10.0.0.1", 1);
-		ck_assert_int_eq(rxw_conntable_insert(&t, &c[n]), 0);
-		rxw_conntable_first(&t, cid, n + 1, first);
-		for (unsigned i = 0; i <= n; i++) {
-			for (at = first[i]; at != NULL && at != &c[i]; at = at->links.hash_next)
-				;
-			ck_assert_ptr_eq(at, &c[i]);
-		}
-	}
-	for (unsigned i = 0; i < MANY; i++)
-		rxw_conntable_remove(&t, &c[i]);
-	rxw_conntable_first(&t, cid, 2 * MANY, first);
-	for (unsigned i = 0; i < 2 * MANY; i++)
-		ck_assert_ptr_null(first[i]);
-	rxw_conntable_fini(&t);
-}
-END_TEST
-
 START_TEST(grows)
 {
 	static const uint64_t key[2] = {3, 4};
@@ -242,7 +207,6 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 0);
 	tcase_add_test(tcase, finds);
-	tcase_add_test(tcase, first_of_chains);
 	tcase_add_test(tcase, grows);
 	tcase_add_test(tcase, whole_at_any_time);
 	tcase_add_test(tcase, one_cid_many_addresses);
