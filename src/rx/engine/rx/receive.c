@@ -604,7 +604,6 @@ static void record_batch(struct rxw_shard *s, unsigned n)
 	s->rx.last_bytes -= s->rx.last_bytes / 16;
 	if (s->rx.last_bytes < bytes)
 		s->rx.last_bytes = bytes;
-	s->rx.singles = n == 1 ? s->rx.singles + 1 : 0;
 }
 
 /* Calls refused by this receiver, not by other threads. */
@@ -621,12 +620,6 @@ void rxw_receive_batch(struct rxw_shard *s)
 	uint64_t now;
 	int n;
 
-	/*
-	 * If single messages arrive and the receiver polls anyway, the kernel need not look for a
-	 * second message. Every 16th time it does.
-	 */
-	if (s->rx.singles >= 8 && s->rx.singles % 16 && busy_poll_us(s))
-		room = 1;
 	n = receive(s, &room, &reserve);
 
 	if (n > 0) {

@@ -89,7 +89,6 @@ struct rxw_shard_rx {
 	uint64_t spin_hits, spin_tries, spin_skip;
 	uint32_t last_bytes; /* of the latest batch */
 	bool bulk;	     /* the caller that receives is in the middle of a long stream */
-	unsigned singles;    /* batches of one message in a row */
 	bool refusing;	     /* most packets of the latest batches were calls that were refused */
 	bool refusing_more;  /* the same, and the socket has more */
 };
