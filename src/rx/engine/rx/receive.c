@@ -17,8 +17,6 @@
 #define ACTIVE_SLEEP_US 10000u /* interval at which a shard with calls checks its timers */
 #define LISTEN_FOR	RXW_SEC /* waits can be interrupted for so long: see may_sleep() */
 #define QUIET_POLLS	2 /* receive calls without packets before the interruptible wait is used */
-#define MISSED_MAX	4 /* receive calls in a row that come too early: then the wait comes first */
-#define MISSED_RETRY	16 /* and every so often it does not */
 #define IDLE_WAIT	(60 * RXW_SEC)
 #define KEEP_BUFFERS	(100 * RXW_MS) /* longest wait of a receiver that keeps its buffers */
 #define SPIN_BYTES	49152u /* bytes: after a larger batch polling does not pay */
@@ -473,21 +471,6 @@ static int wait_interruptibly(struct rxw_shard *s, uint64_t now, uint64_t next)
 }
 
 /*
- * The wait of a receiver that others may need is a system call of its own. It is not needed if
- * packets came meanwhile, which is tried as long as that is often so.
- */
-static int receive_before_wait(struct rxw_shard *s, unsigned room)
-{
-	int n;
-
-	if (!s->rx.limit || (s->rx.missed >= MISSED_MAX && ++s->rx.missed % MISSED_RETRY))
-		return 0;
-	n = rxw_io_recv(s->sock, s->rx.entry, room, 0);
-	s->rx.missed = n ? 0 : s->rx.missed + 1;
-	return n;
-}
-
-/*
  * Batches come so seldom that a receiver would wake in between, only to look at its timers. A process
  * with a thousand sockets does little else then. All timers are looked at instead, and the wait lasts
  * until the first of them.
@@ -546,9 +529,6 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 			return n;
 		empty = true;
 	}
-	n = empty || quiet ? 0 : receive_before_wait(s, room);
-	if (n)
-		return n;
 	if (empty)
 		now = rxw_now();
 	if (!quiet && may_sleep(s, now, next))

@@ -83,7 +83,6 @@ struct rxw_shard_rx {
 	struct rxw_batch *batch; /* scratch (batch.h) */
 	uint64_t batch_at, gap;	 /* ns: time of the latest batch, and since the one before */
 	unsigned quiet;		 /* receive calls in a row without a result */
-	unsigned missed;	 /* receive calls before a wait, in a row without a result */
 	uint64_t reaped_at;	 /* ns */
 	uint64_t listen_until;	 /* ns: waits can be interrupted until then */
 	uint64_t spin_hits, spin_tries, spin_skip;
