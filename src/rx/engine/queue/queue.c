@@ -427,7 +427,7 @@ void rxw_queue_sleep(struct rxw_queue *q, struct rxw_shard *s, uint64_t end)
 		q->counted++;
 		atomic_fetch_add(&s->role.sleepers, 1);
 		/* The role was left before its owner could see the sleeper. */
-		if (atomic_load(&s->role.unowned)) {
+		if (rxw_role_is_free(&s->role)) {
 			q->waiting--;
 			sleeps = false;
 			uncount(q);

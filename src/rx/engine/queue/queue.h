@@ -99,7 +99,7 @@ struct rxw_shard *rxw_queue_enter(struct rxw_queue *q, bool *late);
 void rxw_queue_exit(struct rxw_queue *q, struct rxw_shard *s, bool role);
 /*
  * Sleep until there is an entry, but not beyond `end` (ns). May return early. `s`: from
- * rxw_queue_enter(); if its role is unowned the thread does not sleep.
+ * rxw_queue_enter(); if its role is free the thread does not sleep.
  */
 void rxw_queue_sleep(struct rxw_queue *q, struct rxw_shard *s, uint64_t end);
 /*

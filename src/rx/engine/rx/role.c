@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Shards: initialization, the listener thread, and the receive role. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@
 #include "engine/rx/batch.h"
 #include "engine/verify/verify.h"
 
-#define CALLER_GRACE RXW_MS	  /* how long a role left by a caller stays unowned */
+#define CALLER_GRACE RXW_MS /* how long a role that a caller left stays free */
 /* How often the listener looks while callers take turns: each time twice as late, up to that. */
 #define LOOK_FIRST   (2 * RXW_MS)
 #define LOOK_LAST    (16 * RXW_MS)
@@ -87,17 +88,42 @@ bool rxw_role_wanted(const struct rxw_shard *s)
 			      atomic_load_explicit(&ep->live, memory_order_relaxed) != 1);
 }
 
-/* role.lock held: a thread holds the role or is about to. */
-static void mark_owned(struct rxw_shard *s)
+/* role.lock held. */
+static enum rxw_role_state role_state(const struct rxw_shard *s)
 {
-	atomic_store_explicit(&s->role.unowned, false, memory_order_relaxed);
+	return atomic_load_explicit(&s->role.state, memory_order_relaxed);
 }
 
-/* role.lock held: ask the parked listener to receive. */
+#define TO(state) (1u << RXW_ROLE_##state)
+
+/* role.lock held: the only function that changes the state. */
+static void change_role(struct rxw_shard *s, enum rxw_role_state to)
+{
+	static const uint8_t after[] = {
+		[RXW_ROLE_LISTENER] = TO(SERVING) | TO(FREE) | TO(CLAIMED),
+		[RXW_ROLE_SERVING] = TO(LISTENER),
+		[RXW_ROLE_CALLER] = TO(FREE),
+		[RXW_ROLE_FREE] = TO(LISTENER) | TO(CALLER) | TO(CLAIMED),
+		[RXW_ROLE_CLAIMED] = TO(LISTENER),
+	};
+
+	assert(after[role_state(s)] >> to & 1);
+	(void)after;
+	atomic_store(&s->role.state, to);
+}
+
+/* role.lock held: does the listener have the role? Otherwise it waits for it, or verifies packets. */
+static bool listener_has_role(const struct rxw_shard *s)
+{
+	return role_state(s) == RXW_ROLE_LISTENER || role_state(s) == RXW_ROLE_SERVING;
+}
+
+/* role.lock held: no caller is to take the role from now on. */
 static void request_listener(struct rxw_shard *s)
 {
 	s->role.wanted = true;
-	mark_owned(s);
+	if (role_state(s) == RXW_ROLE_FREE)
+		change_role(s, RXW_ROLE_CLAIMED);
 }
 
 bool rxw_role_try(struct rxw_shard *s)
@@ -107,14 +133,13 @@ bool rxw_role_try(struct rxw_shard *s)
 	/*
 	 * On a client one of several callers may: it leaves the role to the listener after a batch.
 	 */
-	if (!atomic_load(&s->role.unowned) || (s->ep->server && rxw_role_wanted(s)))
+	if (!rxw_role_is_free(&s->role) || (s->ep->server && rxw_role_wanted(s)))
 		return false;
 	rxw_role_lock(s);
-	got = atomic_load_explicit(&s->role.unowned, memory_order_relaxed);
+	got = role_state(s) == RXW_ROLE_FREE;
 	if (got) {
-		s->role.held = true;
+		change_role(s, RXW_ROLE_CALLER);
 		s->role.serves = false;
-		mark_owned(s);
 	}
 	rxw_role_unlock(s);
 	if (got)
@@ -141,9 +166,8 @@ void rxw_role_leave(struct rxw_shard *s)
 
 	rxw_set_receiving(NULL);
 	rxw_role_lock(s);
-	s->role.held = false;
 	s->role.left_at = rxw_now();
-	atomic_store(&s->role.unowned, true);
+	change_role(s, RXW_ROLE_FREE);
 	if (s->role.wanted || atomic_load(&s->role.sleepers) || rxw_role_wanted(s) ||
 	    s->effects.release || s->effects.callbacks || !sent)
 		request_listener(s);
@@ -156,15 +180,15 @@ void rxw_role_leave(struct rxw_shard *s)
 
 void rxw_role_reclaim(struct rxw_shard *s)
 {
-	bool parked;
+	bool away;
 
 	rxw_role_lock(s);
-	parked = s->role.parked;
+	away = !listener_has_role(s);
 	atomic_store_explicit(&s->role.reclaimed, true, memory_order_relaxed);
-	if (parked)
+	if (away)
 		request_listener(s);
 	rxw_role_unlock(s);
-	if (parked)
+	if (away)
 		pthread_cond_signal(&s->role.free);
 }
 
@@ -178,81 +202,82 @@ void rxw_role_waiter_end(struct rxw_shard *s)
 	atomic_fetch_sub(&s->role.waiters, 1);
 }
 
-/* How the parked listener looks for the role. */
+/* How the waiting listener looks for the role. */
 struct look {
 	uint64_t seen; /* left_at at the latest look */
 	uint64_t next; /* ns: from that look to the next one */
 };
 
 /*
- * role.lock held: when the parked listener looks next (ns). A caller that leaves and takes the role
+ * role.lock held: when the waiting listener looks next (ns). A caller that leaves and takes the role
  * in turns does not signal it, so it looks periodically. A caller that has held the role since the
  * latest look waits for packets: it signals the listener when it leaves.
  */
 static uint64_t plan_look(struct rxw_shard *s, uint64_t now, struct look *look)
 {
 	uint64_t left_at = s->role.left_at, wait = look->next;
-	bool turn = left_at != look->seen;
+	bool turn = left_at != look->seen, held = role_state(s) == RXW_ROLE_CALLER;
 
 	look->seen = left_at;
-	s->role.dozes = s->role.held && !turn;
+	s->role.dozes = held && !turn;
 	if (s->role.dozes)
 		return UINT64_MAX;
-	if (!s->role.held)
+	if (!held)
 		return left_at + s->role.grace;
 	look->next = wait < LOOK_LAST ? 2 * wait : wait;
 	return now + wait;
 }
 
-/*
- * Waits until the listener holds the role again: it is free, and was requested or the grace period
- * is over.
- */
-static void wait_for_role(struct rxw_shard *s)
+/* role.lock held. */
+static bool listener_may_take(const struct rxw_shard *s, uint64_t now)
+{
+	return role_state(s) == RXW_ROLE_CLAIMED ||
+	       (role_state(s) == RXW_ROLE_FREE && now >= s->role.left_at + s->role.grace);
+}
+
+/* Waits until the listener holds the role. False: a caller holds it, and the endpoint ends. */
+static bool wait_for_role(struct rxw_shard *s)
 {
 	struct look look = {.next = LOOK_FIRST};
 	uint64_t now = rxw_now();
+	bool taken;
 
 	rxw_role_lock(s);
 	look.seen = s->role.left_at;
-	while (!atomic_load(&s->ep->quit)) {
-		if (!s->role.held && (s->role.wanted || now >= s->role.left_at + s->role.grace))
-			break;
+	while (!atomic_load(&s->ep->quit) && !listener_may_take(s, now)) {
 		rxw_cond_wait_until(&s->role.free, &s->role.lock, plan_look(s, now, &look));
 		now = rxw_now();
 	}
 	s->role.dozes = false;
-	s->role.parked = false;
-	s->role.held = true;
-	mark_owned(s);
+	taken = role_state(s) != RXW_ROLE_CALLER;
+	if (taken)
+		change_role(s, RXW_ROLE_LISTENER);
 	rxw_role_unlock(s);
+	return taken;
 }
 
 /*
  * Called after a batch that woke a blocking caller: within microseconds that caller waits for the
  * next packet, and may as well receive it itself. On a server this holds for the writer of the only
- * call. The listener stays parked until the role was unowned for a while, or several callers wait.
- * It does not park while a thread that the batch brought nothing for is asleep, nor if that writer
+ * call. The listener waits until the role was free for a while, or several callers wait.
+ * It keeps the role while a thread that the batch brought nothing for is asleep, and if that writer
  * has finished.
  */
-static void park(struct rxw_shard *s)
+static void leave_to_callers(struct rxw_shard *s)
 {
-	bool parks;
+	bool leaves;
 
 	rxw_role_lock(s);
 	s->role.left_at = rxw_now();
-	atomic_store(&s->role.unowned, true);
-	parks = !atomic_load(&s->role.sleepers) &&
-		!atomic_load_explicit(&s->role.reclaimed, memory_order_relaxed);
-	if (parks) {
-		s->role.held = false;
-		s->role.parked = true;
+	change_role(s, RXW_ROLE_FREE);
+	leaves = !atomic_load(&s->role.sleepers) &&
+		 !atomic_load_explicit(&s->role.reclaimed, memory_order_relaxed);
+	if (leaves)
 		s->role.wanted = false;
-	} else {
-		mark_owned(s);
-	}
+	else
+		change_role(s, RXW_ROLE_LISTENER);
 	rxw_role_unlock(s);
-	if (parks)
+	if (leaves)
 		wait_for_role(s);
 }
 
@@ -260,10 +285,8 @@ void rxw_role_lend(struct rxw_shard *s)
 {
 	rxw_set_receiving(NULL);
 	rxw_role_lock(s);
-	s->role.held = false;
 	s->role.left_at = rxw_clock_cached();
-	s->role.parked = true;
-	atomic_store(&s->role.unowned, !s->role.wanted);
+	change_role(s, s->role.wanted ? RXW_ROLE_CLAIMED : RXW_ROLE_FREE);
 	rxw_role_unlock(s);
 }
 
@@ -272,11 +295,10 @@ bool rxw_role_retake(struct rxw_shard *s)
 	bool retaken;
 
 	rxw_role_lock(s);
-	retaken = !s->role.held;
+	retaken = role_state(s) != RXW_ROLE_CALLER;
 	if (retaken) {
-		s->role.held = true;
-		s->role.parked = s->role.wanted = false;
-		mark_owned(s);
+		change_role(s, RXW_ROLE_LISTENER);
+		s->role.wanted = false;
 	}
 	rxw_role_unlock(s);
 	if (retaken)
@@ -284,22 +306,25 @@ bool rxw_role_retake(struct rxw_shard *s)
 	return retaken;
 }
 
-/* Verify the packets that were left to this thread, without the role. */
-static void verify_own_jobs(struct rxw_shard *s)
+/*
+ * Verify the packets that were left to this thread, without the role. False: a caller has taken it,
+ * and the endpoint ends.
+ */
+static bool verify_own_jobs(struct rxw_shard *s)
 {
 	struct rxw_verify_job *jobs = rxw_verify_take_own(s);
 	bool retaken;
 
 	if (!jobs)
-		return;
+		return true;
 	rxw_role_lend(s);
 	rxw_verify_run(jobs);
 	retaken = rxw_role_retake(s);
 	rxw_verify_deliver(s, jobs, retaken, true);
-	if (!retaken) {
-		rxw_workers_hand_over(s->ep);
-		wait_for_role(s);
-	}
+	if (retaken)
+		return true;
+	rxw_workers_hand_over(s->ep);
+	return wait_for_role(s);
 }
 
 static void lend_to_deputy(struct rxw_shard *s)
@@ -308,7 +333,7 @@ static void lend_to_deputy(struct rxw_shard *s)
 
 	rxw_set_receiving(NULL);
 	rxw_role_lock(s);
-	s->role.lent = true;
+	change_role(s, RXW_ROLE_SERVING);
 	s->role.lends++;
 	wake = !s->role.watched;
 	s->role.watched = true;
@@ -325,8 +350,10 @@ static bool retake_from_deputy(struct rxw_shard *s)
 
 	lent_here = NULL;
 	rxw_role_lock(s);
-	retaken = s->role.lent;
-	s->role.lent = s->role.blocked = false;
+	retaken = role_state(s) == RXW_ROLE_SERVING;
+	if (retaken)
+		change_role(s, RXW_ROLE_LISTENER);
+	s->role.blocked = false;
 	rxw_role_unlock(s);
 	return retaken;
 }
@@ -344,7 +371,7 @@ void rxw_role_blocks(void)
 		return;
 	lent_here = NULL;
 	rxw_role_lock(s);
-	s->role.blocked = s->role.lent;
+	s->role.blocked = role_state(s) == RXW_ROLE_SERVING;
 	rxw_role_unlock(s);
 	pthread_cond_signal(&s->role.deputy);
 }
@@ -363,15 +390,18 @@ static bool wait_as_deputy(struct rxw_shard *s)
 	while (!due && !atomic_load(&s->ep->quit)) {
 		uint64_t at = s->role.watched ? rxw_now() + DEPUTY_GRACE : UINT64_MAX;
 		unsigned seen = s->role.lends;
-		bool lent = s->role.lent;
+		bool serving = role_state(s) == RXW_ROLE_SERVING, still;
 
 		rxw_cond_wait_until(&s->role.deputy, &s->role.lock, at);
+		still = role_state(s) == RXW_ROLE_SERVING;
 		due = s->role.blocked ||
-		      (lent && s->role.lent && s->role.lends == seen && rxw_now() >= at);
-		s->role.watched = s->role.lent || s->role.lends != seen;
+		      (serving && still && s->role.lends == seen && rxw_now() >= at);
+		s->role.watched = still || s->role.lends != seen;
 	}
 	atomic_store_explicit(&s->role.has_deputy, false, memory_order_relaxed);
-	s->role.lent = s->role.blocked = s->role.watched = false;
+	if (role_state(s) == RXW_ROLE_SERVING)
+		change_role(s, RXW_ROLE_LISTENER);
+	s->role.blocked = s->role.watched = false;
 	rxw_role_unlock(s);
 	return due;
 }
@@ -441,14 +471,13 @@ static void receive_loop(struct rxw_shard *s)
 			atomic_store_explicit(&s->role.reclaimed, false, memory_order_relaxed);
 		s->role.serves = atomic_load_explicit(&s->role.has_deputy, memory_order_relaxed);
 		rxw_receive_batch(s);
-		verify_own_jobs(s);
-		if (!serve(s))
+		if (!verify_own_jobs(s) || !serve(s))
 			continue;
 		rxw_set_receiving(NULL);
 		if (s->role.woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s) &&
 		    !atomic_load(&s->role.sleepers) && !s->effects.callbacks &&
 		    !s->effects.release && send_rest(s))
-			park(s);
+			leave_to_callers(s);
 	}
 }
 
@@ -457,9 +486,6 @@ static void *listen_loop(void *arg)
 	struct rxw_shard *s = arg;
 
 	rxw_set_library_thread(s->ep);
-	rxw_role_lock(s);
-	s->role.held = true;
-	rxw_role_unlock(s);
 	receive_loop(s);
 	return NULL;
 }

@@ -18,34 +18,36 @@ struct rxw_endpoint;
 struct rxw_io_rx;
 struct rxw_shard;
 
+/* Which thread has the receive role of a shard; change_role() (role.c) has the transitions. */
+enum rxw_role_state {
+	RXW_ROLE_LISTENER, /* the listener */
+	RXW_ROLE_SERVING, /* the listener, which serves calls; its deputy takes it if that takes long */
+	RXW_ROLE_CALLER, /* a caller or a thread at a queue; the listener waits for the role or verifies */
+	RXW_ROLE_FREE,	 /* none: a caller may take it; the listener does after the grace period */
+	RXW_ROLE_CLAIMED /* none: the listener takes it */
+};
+
 /*
  * The receive role of a shard: its holder receives. Normally that is one of the library's threads of
- * the shard: the listener. `lock` covers all fields but the atomics.
+ * the shard: the listener. `lock` covers all fields but the atomics, and changes of `state`.
  *
- * Invariant: the role is not left unowned while a thread sleeps for packets. A thread stores
- * `unowned` before it reads `sleepers`, and counts itself in `sleepers` before it reads `unowned`:
+ * Invariant: the role is not left free while a thread sleeps for packets. A thread stores
+ * RXW_ROLE_FREE before it reads `sleepers`, and counts itself in `sleepers` before it reads `state`:
  * one of the two sees the other. An idle thread at a queue is not counted, so that callers go on
- * receiving beside it, and neither are callbacks: a role that a caller leaves is unowned until the
+ * receiving beside it, and neither are callbacks: a role that a caller leaves is free until the
  * listener looks (role.c), and for the grace period at least.
- *
- * While the listener serves calls it has lent the role to the other thread, its deputy, which makes
- * no use of it unless the listener is kept from receiving. Then the two change places. For all
- * others the role is held meanwhile.
  */
 struct rxw_role {
 	pthread_mutex_t lock;
 	pthread_cond_t free; /* the listener waits here while a caller has the role */
-	bool held;
-	bool parked; /* the listener waits in `free` */
+	_Atomic(enum rxw_role_state) state;
 	bool wanted; /* the listener should take over, since several callers wait */
-	bool dozes;  /* the parked listener waits to be signalled by the caller that has the role */
-	/* no thread holds it; the listener takes it after the grace period only */
-	_Atomic(bool) unowned;
-	/* the role was reclaimed since the listener began its batch: it does not park */
+	bool dozes;  /* the listener waits to be signalled by the caller that has the role */
+	/* the role was reclaimed since the listener began its batch: it does not leave the role */
 	_Atomic(bool) reclaimed;
 	_Atomic(unsigned) sleepers; /* calls, and threads at queues, that sleep for packets */
 	uint64_t left_at;	    /* ns */
-	uint64_t grace;		    /* ns: how long a role left by a caller stays unowned */
+	uint64_t grace;		    /* ns: how long a role that a caller left stays free */
 	uint64_t idle; /* ns: how long a thread at a queue may have it without an event; fixed */
 	_Atomic(unsigned) waiters;  /* callers that wait in blocking functions */
 	_Atomic(unsigned) guests;   /* threads at queues that may use the role, asleep or not */
@@ -56,10 +58,9 @@ struct rxw_role {
 	bool woke_caller; /* holder: this batch woke a caller that may take the role */
 	bool serves;	  /* holder: it is a listener with a deputy, and serves calls after the batch */
 	pthread_cond_t deputy;	   /* the deputy waits here */
-	_Atomic(bool) has_deputy; /* it does */
-	bool lent;		   /* to the deputy */
+	_Atomic(bool) has_deputy;  /* it does */
 	bool blocked;		   /* the listener, in a function of the library: the deputy acts at once */
-	unsigned lends;		   /* how often it was lent */
+	unsigned lends;		   /* how often the listener began to serve */
 	bool watched; /* the deputy looks every DEPUTY_GRACE (role.c); otherwise it has to be signalled */
 };
 
@@ -108,8 +109,13 @@ void rxw_receive_batch(struct rxw_shard *s);
  * False: another thread has it, or should have it.
  */
 bool rxw_role_try(struct rxw_shard *s);
-/* Leave the role to the listener if other threads wait for packets; otherwise unowned. */
+/* Leave the role to the listener if other threads wait for packets; otherwise free. */
 void rxw_role_leave(struct rxw_shard *s);
+/* May a caller take the role? */
+static inline bool rxw_role_is_free(const struct rxw_role *role)
+{
+	return atomic_load(&role->state) == RXW_ROLE_FREE;
+}
 /* Should the listener receive, since several callers wait? */
 bool rxw_role_wanted(const struct rxw_shard *s);
 /* No caller will take the role again: the listener takes it at once. */

@@ -59,7 +59,7 @@ static void return_role(struct rxw_call *call, struct rxw_shard *s)
 }
 
 /*
- * Connection's lock held; released during the sleep. True: this thread took the unowned receive
+ * Connection's lock held; released during the sleep. True: this thread took the free receive
  * role. A thread that may not take it asks for the listener.
  */
 static bool sleep_or_take(struct rxw_call *call, struct rxw_shard *s, bool may_receive)
@@ -67,9 +67,9 @@ static bool sleep_or_take(struct rxw_call *call, struct rxw_shard *s, bool may_r
 	bool role = false;
 
 	rxw_sleeper_add(call, s);
-	if (atomic_load(&s->role.unowned)) {
+	if (rxw_role_is_free(&s->role)) {
 		role = may_receive && rxw_role_try(s);
-		if (!role && atomic_load(&s->role.unowned))
+		if (!role && rxw_role_is_free(&s->role))
 			rxw_role_reclaim(s);
 	}
 	if (!role) {
@@ -176,7 +176,7 @@ void rxw_wait(struct rxw_call *call, bool (*ready)(const struct rxw_call *call))
 
 /*
  * Receive role, which is left: receive until the queue has an entry, another thread is to receive,
- * or it is too late. True: the role may be unowned.
+ * or it is too late. True: the role may be free.
  */
 static bool receive_for_queue(struct rxw_queue *q, struct rxw_shard *s, uint64_t until)
 {

@@ -122,30 +122,24 @@ static bool listener_dozes(void *arg)
 	return dozes;
 }
 
-static bool role_is_held(struct rxw_shard *s, bool parked)
-{
-	bool held;
-
-	rxw_role_lock(s);
-	held = s->role.held && s->role.parked == parked;
-	rxw_role_unlock(s);
-	return held;
-}
-
 static bool caller_receives(void *arg)
 {
-	return role_is_held(arg, true);
+	struct rxw_shard *s = arg;
+
+	return atomic_load(&s->role.state) == RXW_ROLE_CALLER;
 }
 
 static bool listener_receives(void *arg)
 {
-	return role_is_held(arg, false);
+	struct rxw_shard *s = arg;
+
+	return atomic_load(&s->role.state) == RXW_ROLE_LISTENER;
 }
 
 static void *calls_that_wait(void *arg)
 {
 	/* A reply that wakes this thread leaves the role to it. */
-	while (!atomic_load(&bed.client->shard[0].role.unowned))
+	while (!rxw_role_is_free(&bed.client->shard[0].role))
 		h_good_call(&bed, arg, &(struct h_ask){.op = H_PING});
 	h_good_call(&bed, arg, &(struct h_ask){.op = H_WAIT});
 	return NULL;

@@ -104,20 +104,14 @@ static bool has_read(void *arg)
 /* This thread acts as the listener of an endpoint that was not started. */
 static void take_role(struct rxw_shard *s)
 {
-	rxw_role_lock(s);
-	s->role.held = true;
-	rxw_role_unlock(s);
 	rxw_set_library_thread(s->ep);
 	rxw_set_receiving(s);
 }
 
-static void give_role(struct rxw_shard *s)
+static void give_role(void)
 {
 	rxw_set_receiving(NULL);
 	rxw_set_library_thread(NULL);
-	rxw_role_lock(s);
-	s->role.held = false;
-	rxw_role_unlock(s);
 }
 
 static rxw_endpoint *paused_server(rxw_engine **engine, int *fd)
@@ -201,7 +195,7 @@ static void close_bench(struct bench *b)
 /* The end of the request was sent. */
 static void finish(struct bench *b)
 {
-	give_role(b->s);
+	give_role();
 	ck_assert_int_eq(rxw_endpoint_start(b->ep), 0);
 	h_wait_for(has_read, &(uint64_t){b->data.seq * (uint64_t)H_ASK_SIZE},
 		   "the end of the request");
@@ -379,7 +373,7 @@ START_TEST(queues_are_released_in_steps)
 	ck_assert_ptr_null(b.s->effects.release);
 	ck_assert_int_eq(call->p.rx.pinned, 0);
 	rxw_call_unref(call);
-	give_role(b.s);
+	give_role();
 	close_bench(&b);
 }
 END_TEST

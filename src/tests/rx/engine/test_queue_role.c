@@ -81,7 +81,7 @@ static void close_bed(void)
 }
 
 /*
- * With an endless grace the role stays unowned once a blocking caller has had it. The queue is not
+ * With an endless grace the role stays free once a blocking caller has had it. The queue is not
  * to stay out because this thread was away for longer than usual.
  */
 static void free_role(void)
@@ -89,7 +89,7 @@ static void free_role(void)
 	pthread_mutex_lock(&queue->lock);
 	queue->away_at = queue->stay_out = 0;
 	pthread_mutex_unlock(&queue->lock);
-	while (!atomic_load(&shard->role.unowned))
+	while (!rxw_role_is_free(&shard->role))
 		h_good_call(&bed, connection, &(struct h_ask){.op = H_PING});
 }
 
@@ -146,7 +146,7 @@ START_TEST(it_receives)
 		ck_assert_ptr_eq(event.call, call);
 		ck_assert_uint_eq(atomic_load(&shard->wakeups), wakeups);
 		end(call, 0);
-		ck_assert(atomic_load(&shard->role.unowned));
+		ck_assert(rxw_role_is_free(&shard->role));
 	}
 	close_bed();
 }
@@ -179,7 +179,7 @@ START_TEST(the_timeout_ends_the_wait)
 	ck_assert_uint_eq(next(30).events, 0);
 	ck_assert_uint_ge(h_now_ms() - began, 29);
 	/* It may not come back soon, so the listener receives. */
-	ck_assert(!atomic_load(&shard->role.unowned));
+	ck_assert(!rxw_role_is_free(&shard->role));
 	close_bed();
 }
 END_TEST
@@ -195,7 +195,7 @@ START_TEST(an_idle_thread_leaves_the_role)
 	free_role();
 	pthread_create(&t, NULL, wait_once, &event);
 	h_wait_for(sleeps, NULL, "the thread sleeps");
-	ck_assert(!atomic_load(&shard->role.unowned));
+	ck_assert(!rxw_role_is_free(&shard->role));
 	call = ping(connection);
 	pthread_join(t, NULL);
 	ck_assert_ptr_eq(event.call, call);
@@ -204,7 +204,7 @@ START_TEST(an_idle_thread_leaves_the_role)
 }
 END_TEST
 
-/* A blocking caller leaves the role unowned beside an idle thread: for the grace period only. */
+/* A blocking caller leaves the role free beside an idle thread: for the grace period only. */
 START_TEST(an_idle_thread_waits_for_the_grace_at_most)
 {
 	struct rxw_queue_event event;
@@ -214,7 +214,7 @@ START_TEST(an_idle_thread_waits_for_the_grace_at_most)
 	open_bed(0, 1);
 	pthread_create(&t, NULL, wait_once, &event);
 	h_wait_for(sleeps, NULL, "the thread sleeps");
-	while (!atomic_load(&shard->role.unowned))
+	while (!rxw_role_is_free(&shard->role))
 		h_good_call(&bed, connection, &(struct h_ask){.op = H_PING});
 	call = ping(connection);
 	pthread_join(t, NULL);
@@ -531,7 +531,7 @@ START_TEST(who_leaves_sends_the_rest)
 	atomic_store(&shard->tx.left, true);
 	rxw_role_leave(shard);
 	ck_assert(!atomic_load(&shard->tx.any));
-	ck_assert(atomic_load(&shard->role.unowned));
+	ck_assert(rxw_role_is_free(&shard->role));
 	end(next(-1).call, 0);
 	close_bed();
 }
