@@ -19,6 +19,7 @@ from measure import Failed, Server, context_switches, free_port, free_tcp_port, 
 MIB = 1 << 20
 VOLUME = "bench"
 OPEN_ACL = "system:anyuser rl"
+START_S = 60  # for a server to be complete
 
 
 # -- the volume -------------------------------------------------------------------------------
@@ -190,7 +191,7 @@ def own_addresses(bed):
 
 
 NGINX = """daemon off;
-{user}worker_processes auto;
+{user}worker_processes {workers};
 worker_rlimit_nofile {files};
 pid {work}/pid;
 error_log {work}/error.log;
@@ -222,18 +223,28 @@ class Nginx:
         if not self.program:
             raise Missing("nginx is not installed")
 
+    @staticmethod
+    def processes(server, workers):
+        """The master and its workers, which it starts after it has bound the port."""
+        pid, end = server.process.pid, time.monotonic() + START_S
+        while len(children(pid)) < workers:
+            if server.process.poll() is not None or time.monotonic() > end:
+                raise Failed(f"nginx has started {len(children(pid))} of {workers} workers in {START_S} s")
+            time.sleep(0.01)
+        return [pid, *children(pid)]
+
     @contextlib.contextmanager
     def serve(self):
         work, port = self.bed.fresh("nginx"), free_tcp_port()
+        workers = len(os.sched_getaffinity(0))
         path = os.path.join(work, "nginx.conf")
         with open(path, "w", encoding="utf-8") as f:
             f.write(NGINX.format(work=work, address=self.bed.address, port=port, root=self.folder, files=8192,
-                                 user="user root;\n" if os.geteuid() == 0 else ""))
+                                 workers=workers, user="user root;\n" if os.geteuid() == 0 else ""))
         server = Server([self.program, "-e", os.path.join(work, "error.log"), "-p", work, "-c", path], [port],
                         self.bed.place.log(f"nginx-{port}"), "tcp")
         try:
-            pids = [server.process.pid, *children(server.process.pid)]
-            yield Running(server, pids, ["-s", self.bed.address, "-w", str(port)], tcp_sent_again)
+            yield Running(server, self.processes(server, workers), ["-s", self.bed.address, "-w", str(port)], tcp_sent_again)
         finally:
             # Killed, it would leave its workers behind.
             if server.process.returncode is None:
