@@ -62,6 +62,7 @@ include src/tests/python/local.mk
 check_scripts += src/tests/check-calls.sh
 check_scripts += src/tests/check-layers.sh
 check_scripts += src/tests/check-headers.sh
+check_scripts += src/tests/check-names.sh
 check_scripts += src/tests/check-exports.sh
 check_scripts += src/tests/check-manual.sh
 check_scripts += src/tests/check-documents.sh
@@ -69,7 +70,7 @@ check_scripts += src/tests/check-words.sh
 check_scripts += src/tests/check-cookbook.sh
 check_scripts += src/tests/check-loops.sh
 EXTRA_DIST += src/tests/asserts.h src/tests/documents.py src/tests/kernel.h src/tests/main.h src/tests/mentions.py
-EXTRA_DIST += src/tests/check-calls.py src/tests/cookbook.c src/tests/words.py
+EXTRA_DIST += src/tests/check-calls.py src/tests/check-names.py src/tests/cookbook.c src/tests/words.py
 check_scripts += src/tests/check-conformance.sh
 
 if HAVE_CHECK
