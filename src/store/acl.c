@@ -11,7 +11,7 @@ struct ids {
 	size_t count;
 };
 
-static bool is_member(struct ids ids, int32_t id)
+static bool is_listed_id(struct ids ids, int32_t id)
 {
 	size_t low = 0, high = ids.count;
 
@@ -26,27 +26,27 @@ static bool is_member(struct ids ids, int32_t id)
 	return low < ids.count && ids.id[low] == id;
 }
 
-static uint32_t matching(const struct store_ace *entry, unsigned count, struct ids ids)
+static uint32_t match_entry_rights(const struct store_ace *entry, unsigned count, struct ids ids)
 {
 	uint32_t rights = 0;
 
 	for (unsigned i = 0; i < count; i++)
-		if (is_member(ids, entry[i].id))
+		if (is_listed_id(ids, entry[i].id))
 			rights |= entry[i].rights;
 	return rights;
 }
 
-static uint32_t given(const struct store_acl *acl, struct ids ids)
+static uint32_t compute_id_rights(const struct store_acl *acl, struct ids ids)
 {
-	return matching(acl->entry, acl->positive, ids) &
-	       ~matching(acl->entry + acl->positive, acl->negative, ids);
+	return match_entry_rights(acl->entry, acl->positive, ids) &
+	       ~match_entry_rights(acl->entry + acl->positive, acl->negative, ids);
 }
 
-static uint32_t of_host(const struct store_acl *acl, const struct store_caller *caller)
+static uint32_t compute_host_rights(const struct store_acl *acl, const struct store_caller *caller)
 {
 	if (!caller->host_id_count)
 		return 0;
-	return given(acl, (struct ids){caller->host_ids, caller->host_id_count});
+	return compute_id_rights(acl, (struct ids){caller->host_ids, caller->host_id_count});
 }
 
 uint32_t store_acl_rights(const struct store_acl *acl, const struct store_caller *caller)
@@ -55,17 +55,18 @@ uint32_t store_acl_rights(const struct store_acl *acl, const struct store_caller
 
 	if (caller->unrestricted)
 		return STORE_ALL;
-	rights = given(acl, (struct ids){caller->ids, caller->id_count});
+	rights = compute_id_rights(acl, (struct ids){caller->ids, caller->id_count});
 	if (caller->id == STORE_ANONYMOUS)
 		rights &= ~caller->withheld;
-	return rights | of_host(acl, caller);
+	return rights | compute_host_rights(acl, caller);
 }
 
 uint32_t store_acl_anonymous(const struct store_acl *acl, const struct store_caller *caller)
 {
 	static const int32_t anyuser[] = {STORE_ANYUSER};
 
-	return (given(acl, (struct ids){anyuser, 1}) & ~caller->withheld) | of_host(acl, caller);
+	return (compute_id_rights(acl, (struct ids){anyuser, 1}) & ~caller->withheld) |
+	       compute_host_rights(acl, caller);
 }
 
 int store_acl_add(struct store_acl *acl, bool negative, int32_t id, uint32_t rights)

@@ -19,8 +19,8 @@
 
 /* -- asking -- */
 
-static void describe(struct core *core, const struct volrec *rec, bool damaged,
-		     struct store_volume *volume)
+static void fill_volume_info(struct core *core, const struct volrec *rec, bool damaged,
+			     struct store_volume *volume)
 {
 	struct volrec rw = *rec;
 
@@ -54,7 +54,7 @@ int admin_volume(struct store *store, uint32_t id, struct store_volume *volume)
 	int result = volumes_get(&core_of(store)->volumes, id, &rec);
 
 	if (!result)
-		describe(core_of(store), &rec, false, volume);
+		fill_volume_info(core_of(store), &rec, false, volume);
 	return result;
 }
 
@@ -64,7 +64,7 @@ int admin_by_name(struct store *store, const char *name, struct store_volume *vo
 	int result = volumes_by_name(&core_of(store)->volumes, name, &rec);
 
 	if (!result)
-		describe(core_of(store), &rec, false, volume);
+		fill_volume_info(core_of(store), &rec, false, volume);
 	return result;
 }
 
@@ -75,7 +75,7 @@ int admin_next(struct store *store, uint32_t id, struct store_volume *volume)
 
 	if (result == STORE_VNOVOL)
 		return result;
-	describe(core_of(store), &rec, result != 0, volume);
+	fill_volume_info(core_of(store), &rec, result != 0, volume);
 	return 0;
 }
 
@@ -86,7 +86,7 @@ int admin_at(struct store *store, uint32_t at, struct store_volume *volume)
 
 	if (result == STORE_VNOVOL)
 		return result;
-	describe(core_of(store), &rec, result != 0, volume);
+	fill_volume_info(core_of(store), &rec, result != 0, volume);
 	return 0;
 }
 
@@ -118,7 +118,7 @@ int admin_find(struct work *work, uint32_t id, enum store_type type, struct work
 	return !result && (*volume)->rec.type != type ? -EINVAL : result;
 }
 
-static int apply_set(struct txn_op *txn, struct work *work)
+static int apply_volume_values(struct txn_op *txn, struct work *work)
 {
 	const struct admin_op *op = (const struct admin_op *)txn;
 	struct workvol *volume;
@@ -150,7 +150,7 @@ int admin_set(struct store *store, const struct store_caller *caller, uint32_t i
 		return result;
 	if (rec.type != STORE_RW)
 		return -EROFS;
-	return caller->administrator ? admin_run(store, &op, apply_set) : -EACCES;
+	return caller->administrator ? admin_run(store, &op, apply_volume_values) : -EACCES;
 }
 
 static int apply_offline(struct txn_op *txn, struct work *work)
@@ -175,7 +175,7 @@ int store_volume_offline(struct store *store, uint32_t id, const char *message)
 }
 
 /* Whether the volume may be served. A volume whose root is damaged may: all calls to it fail. */
-static int check_root(const struct admin_op *op, struct work *work, struct workvol *volume)
+static int check_root_acl(const struct admin_op *op, struct work *work, struct workvol *volume)
 {
 	struct node *root;
 	int result;
@@ -195,7 +195,7 @@ static int apply_online(struct txn_op *txn, struct work *work)
 	int result = work_any_volume(work, op->id, &volume);
 
 	if (!result)
-		result = check_root(op, work, volume);
+		result = check_root_acl(op, work, volume);
 	if (result)
 		return result;
 	volume->rec.offline = false;
@@ -215,7 +215,7 @@ int store_volume_online(struct store *store, uint32_t id,
 /* -- create -- */
 
 /* `count` new ids in a row. */
-static int new_ids(struct core *core, struct db *db, unsigned count, uint32_t *id)
+static int allocate_volume_ids(struct core *core, struct db *db, unsigned count, uint32_t *id)
 {
 	uint64_t next;
 	unsigned run = 0;
@@ -233,7 +233,7 @@ static int new_ids(struct core *core, struct db *db, unsigned count, uint32_t *i
 	return result ? result : db_number_put(db, "volume", next);
 }
 
-static int choose_ids(const struct admin_op *op, struct db *db, struct volrec *rec)
+static int choose_volume_ids(const struct admin_op *op, struct db *db, struct volrec *rec)
 {
 	uint32_t first;
 	int result;
@@ -241,12 +241,12 @@ static int choose_ids(const struct admin_op *op, struct db *db, struct volrec *r
 	rec->id = op->new->id;
 	if (rec->id && volumes_keeps(&op->core->volumes, rec->id))
 		return STORE_VVOLEXISTS;
-	result = new_ids(op->core, db, rec->id ? 2 : 3, &first);
+	result = allocate_volume_ids(op->core, db, rec->id ? 2 : 3, &first);
 	if (result)
 		return result;
 	/* The counter may have arrived at the id that was asked for. */
 	if (rec->id && (first == rec->id || first + 1 == rec->id))
-		result = new_ids(op->core, db, 2, &first);
+		result = allocate_volume_ids(op->core, db, 2, &first);
 	if (!rec->id)
 		rec->id = first++;
 	rec->clone_id[0] = first;
@@ -267,7 +267,7 @@ struct past {
 #define PAST_UNIQUE  "unique of %u"
 #define PAST_VERSION "version of %u"
 
-static int past_get(struct db *db, uint32_t id, struct past *past)
+static int read_past_numbers(struct db *db, uint32_t id, struct past *past)
 {
 	char name[40];
 	int result;
@@ -282,7 +282,7 @@ static int past_get(struct db *db, uint32_t id, struct past *past)
 	return result == -ENOENT ? 0 : result;
 }
 
-static int past_put(struct work *work, struct db *db, struct workvol *volume)
+static int save_past_numbers(struct work *work, struct db *db, struct workvol *volume)
 {
 	struct past past = {.unique = volume->rec.next_unique, .version = PAST_UNKNOWN};
 	struct node *root;
@@ -300,7 +300,7 @@ static int past_put(struct work *work, struct db *db, struct workvol *volume)
 }
 
 /* The remains of a removed volume with this id would become part of the new one. */
-static int check_unused(struct db *db, uint32_t group)
+static int check_group_unused(struct db *db, uint32_t group)
 {
 	struct db_change first = {0}, change;
 	unsigned count;
@@ -309,8 +309,8 @@ static int check_unused(struct db *db, uint32_t group)
 	return !result && count ? STORE_VBUSY : result;
 }
 
-static int make_root(const struct admin_op *op, struct work *work, struct workvol *volume,
-		     uint64_t version)
+static int make_root_directory(const struct admin_op *op, struct work *work, struct workvol *volume,
+			       uint64_t version)
 {
 	struct version *root = version_new();
 	struct store_pages *pages = store_pages_new(1, 1, 1, 1);
@@ -350,7 +350,7 @@ static int make_root(const struct admin_op *op, struct work *work, struct workvo
 	return 0;
 }
 
-static int apply_create(struct txn_op *txn, struct work *work)
+static int apply_volume_creation(struct txn_op *txn, struct work *work)
 {
 	struct admin_op *op = (struct admin_op *)txn;
 	struct volrec rec = {.type = STORE_RW,
@@ -372,11 +372,11 @@ static int apply_create(struct txn_op *txn, struct work *work)
 	if (!result && volumes_has_name(&op->core->volumes, rec.name))
 		result = -EEXIST;
 	if (!result)
-		result = choose_ids(op, db, &rec);
+		result = choose_volume_ids(op, db, &rec);
 	if (!result)
-		result = check_unused(db, rec.group);
+		result = check_group_unused(db, rec.group);
 	if (!result)
-		result = past_get(db, rec.id, &past);
+		result = read_past_numbers(db, rec.id, &past);
 	rec.next_unique = (uint32_t)past.unique;
 	if (past.unique > FIRST_UNIQUE)
 		cache_drop(op->core->cache, rec.group);
@@ -385,7 +385,7 @@ static int apply_create(struct txn_op *txn, struct work *work)
 	if (!result)
 		result = work_any_volume(work, rec.id, &volume);
 	if (!result)
-		result = make_root(op, work, volume, past.version);
+		result = make_root_directory(op, work, volume, past.version);
 	if (result)
 		work->broken = true;
 	op->id = rec.id;
@@ -399,7 +399,7 @@ int store_volume_create(struct store *store, const struct store_new_volume *new,
 
 	if (!afs_volume_name_has_room(new->name))
 		return -EINVAL;
-	result = admin_run(store, &op, apply_create);
+	result = admin_run(store, &op, apply_volume_creation);
 	if (!result)
 		*id = op.id;
 	return result;
@@ -424,7 +424,7 @@ static int remove_clone(struct work *work, struct db *db, struct workvol *clone)
 	return 0;
 }
 
-static int apply_remove(struct txn_op *txn, struct work *work)
+static int apply_volume_removal(struct txn_op *txn, struct work *work)
 {
 	const struct admin_op *op = (const struct admin_op *)txn;
 	struct db_prune prune = {.group = op->id};
@@ -440,7 +440,7 @@ static int apply_remove(struct txn_op *txn, struct work *work)
 		return remove_clone(work, db, volume);
 	if (volume->rec.clone_epoch[0] || volume->rec.clone_epoch[1])
 		return -ENOTEMPTY;
-	result = past_put(work, db, volume);
+	result = save_past_numbers(work, db, volume);
 	if (!result)
 		result = db_prune_put(db, &prune);
 	if (result)
@@ -453,7 +453,7 @@ static int apply_remove(struct txn_op *txn, struct work *work)
 int store_volume_remove(struct store *store, uint32_t id)
 {
 	struct admin_op op = {.id = id};
-	int result = admin_run(store, &op, apply_remove);
+	int result = admin_run(store, &op, apply_volume_removal);
 
 	if (!result)
 		keeper_wake(core_of(store)->keeper);

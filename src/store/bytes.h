@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline void put_bytes(uint8_t **at, uint64_t value, unsigned bytes)
+static inline void put_little(uint8_t **at, uint64_t value, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++, value >>= 8)
 		*(*at)++ = (uint8_t)value;
@@ -21,7 +21,7 @@ struct bytes {
 	bool bad;
 };
 
-static inline uint64_t get_bytes(struct bytes *from, unsigned bytes)
+static inline uint64_t get_little(struct bytes *from, unsigned bytes)
 {
 	uint64_t value = 0;
 

@@ -34,7 +34,7 @@ struct cache {
 	struct shard shard[SHARDS];
 };
 
-static uint64_t key_hash(const struct cache_key *key)
+static uint64_t hash_cache_key(const struct cache_key *key)
 {
 	uint64_t hash = (uint64_t)key->group << 32 | key->vnode;
 
@@ -43,10 +43,10 @@ static uint64_t key_hash(const struct cache_key *key)
 	return hash ^ hash >> 29;
 }
 
-static uint64_t entry_hash(const void *item, const uint64_t key[2])
+static uint64_t hash_cache_entry(const void *item, const uint64_t key[2])
 {
 	(void)key;
-	return key_hash(&((const struct entry *)item)->key);
+	return hash_cache_key(&((const struct entry *)item)->key);
 }
 
 struct cache *cache_create(size_t bytes)
@@ -61,8 +61,8 @@ struct cache *cache_create(size_t bytes)
 		*shard = (struct shard){.limit = bytes / SHARDS};
 		pthread_mutex_init(&shard->lock, NULL);
 		shard->list.newer = shard->list.older = &shard->list;
-		if (!htable_init(&shard->entries, offsetof(struct entry, chain), entry_hash, NULL,
-				 0)) {
+		if (!htable_init(&shard->entries, offsetof(struct entry, chain), hash_cache_entry,
+				 NULL, 0)) {
 			while (i--)
 				htable_fini(&cache->shard[i].entries, NULL);
 			free(cache);
@@ -72,7 +72,7 @@ struct cache *cache_create(size_t bytes)
 	return cache;
 }
 
-static void drop_entry(void *item)
+static void free_cache_entry(void *item)
 {
 	struct entry *entry = item;
 
@@ -85,7 +85,7 @@ void cache_destroy(struct cache *cache)
 	if (!cache)
 		return;
 	for (unsigned i = 0; i < SHARDS; i++) {
-		htable_fini(&cache->shard[i].entries, drop_entry);
+		htable_fini(&cache->shard[i].entries, free_cache_entry);
 		pthread_mutex_destroy(&cache->shard[i].lock);
 	}
 	free(cache);
@@ -116,13 +116,13 @@ void cache_counts(struct cache *cache, uint64_t *hits, uint64_t *misses)
 
 /* -- one shard; the caller holds its lock -- */
 
-static void unlink_entry(struct entry *entry)
+static void unlink_cache_entry(struct entry *entry)
 {
 	entry->newer->older = entry->older;
 	entry->older->newer = entry->newer;
 }
 
-static void make_newest(struct shard *shard, struct entry *entry)
+static void link_as_newest(struct shard *shard, struct entry *entry)
 {
 	entry->newer = &shard->list;
 	entry->older = shard->list.older;
@@ -130,7 +130,8 @@ static void make_newest(struct shard *shard, struct entry *entry)
 	shard->list.older = entry;
 }
 
-static struct entry *find_entry(struct shard *shard, const struct cache_key *key, uint64_t hash)
+static struct entry *find_cache_entry(struct shard *shard, const struct cache_key *key,
+				      uint64_t hash)
 {
 	struct entry *entry = htable_first(&shard->entries, hash);
 
@@ -140,7 +141,8 @@ static struct entry *find_entry(struct shard *shard, const struct cache_key *key
 	return entry;
 }
 
-static struct entry *add_entry(struct shard *shard, const struct cache_key *key, uint64_t hash)
+static struct entry *add_cache_entry(struct shard *shard, const struct cache_key *key,
+				     uint64_t hash)
 {
 	struct entry *entry = calloc(1, sizeof(*entry));
 
@@ -150,19 +152,19 @@ static struct entry *add_entry(struct shard *shard, const struct cache_key *key,
 	entry->bytes = ENTRY_COST;
 	shard->bytes += entry->bytes;
 	htable_add_hashed(&shard->entries, entry, hash);
-	make_newest(shard, entry);
+	link_as_newest(shard, entry);
 	return entry;
 }
 
-static void remove_entry(struct shard *shard, struct entry *entry)
+static void remove_cache_entry(struct shard *shard, struct entry *entry)
 {
-	unlink_entry(entry);
+	unlink_cache_entry(entry);
 	htable_remove(&shard->entries, entry);
 	shard->bytes -= entry->bytes;
-	drop_entry(entry);
+	free_cache_entry(entry);
 }
 
-static void recount(struct shard *shard, struct entry *entry)
+static void recount_entry_bytes(struct shard *shard, struct entry *entry)
 {
 	shard->bytes -= entry->bytes;
 	entry->bytes = ENTRY_COST + (entry->version ? version_memory(entry->version) : 0);
@@ -170,14 +172,14 @@ static void recount(struct shard *shard, struct entry *entry)
 }
 
 /* Back below the limit; `keep` and entries that are being read stay. */
-static void trim(struct shard *shard, const struct entry *keep)
+static void evict_oldest_entries(struct shard *shard, const struct entry *keep)
 {
 	struct entry *entry = shard->list.newer, *newer;
 
 	for (; entry != &shard->list && shard->bytes > shard->limit; entry = newer) {
 		newer = entry->newer;
 		if (entry != keep && !entry->fillers)
-			remove_entry(shard, entry);
+			remove_cache_entry(shard, entry);
 	}
 }
 
@@ -193,16 +195,16 @@ static struct shard *lock_shard(struct cache *cache, uint64_t hash)
 
 struct version *cache_find(struct cache *cache, const struct cache_key *key)
 {
-	uint64_t hash = key_hash(key);
+	uint64_t hash = hash_cache_key(key);
 	struct shard *shard = lock_shard(cache, hash);
-	struct entry *entry = find_entry(shard, key, hash);
+	struct entry *entry = find_cache_entry(shard, key, hash);
 	struct version *version = NULL;
 
 	if (entry && entry->version) {
 		version = version_ref(entry->version);
 		if (shard->list.older != entry) {
-			unlink_entry(entry);
-			make_newest(shard, entry);
+			unlink_cache_entry(entry);
+			link_as_newest(shard, entry);
 		}
 		shard->hits++;
 	} else {
@@ -214,12 +216,12 @@ struct version *cache_find(struct cache *cache, const struct cache_key *key)
 
 int cache_reserve(struct cache *cache, const struct cache_key *key, uint64_t *ticket)
 {
-	uint64_t hash = key_hash(key);
+	uint64_t hash = hash_cache_key(key);
 	struct shard *shard = lock_shard(cache, hash);
-	struct entry *entry = find_entry(shard, key, hash);
+	struct entry *entry = find_cache_entry(shard, key, hash);
 
 	if (!entry)
-		entry = add_entry(shard, key, hash);
+		entry = add_cache_entry(shard, key, hash);
 	if (entry) {
 		entry->fillers++;
 		*ticket = entry->generation;
@@ -231,64 +233,64 @@ int cache_reserve(struct cache *cache, const struct cache_key *key, uint64_t *ti
 bool cache_fill(struct cache *cache, const struct cache_key *key, uint64_t ticket,
 		struct version **version)
 {
-	uint64_t hash = key_hash(key);
+	uint64_t hash = hash_cache_key(key);
 	struct shard *shard = lock_shard(cache, hash);
-	struct entry *entry = find_entry(shard, key, hash);
+	struct entry *entry = find_cache_entry(shard, key, hash);
 	bool current = entry->generation == ticket;
 
 	entry->fillers--;
 	if (current && *version && !entry->version) {
 		entry->version = version_ref(*version);
-		recount(shard, entry);
+		recount_entry_bytes(shard, entry);
 	} else if (current && *version) {
 		version_unref(*version);
 		*version = version_ref(entry->version);
 	}
 	if (!entry->version && !entry->fillers)
-		remove_entry(shard, entry);
-	trim(shard, entry);
+		remove_cache_entry(shard, entry);
+	evict_oldest_entries(shard, entry);
 	pthread_mutex_unlock(&shard->lock);
 	return current;
 }
 
 void cache_publish(struct cache *cache, const struct cache_key *key, struct version *version)
 {
-	uint64_t hash = key_hash(key);
+	uint64_t hash = hash_cache_key(key);
 	struct shard *shard = lock_shard(cache, hash);
-	struct entry *entry = find_entry(shard, key, hash);
+	struct entry *entry = find_cache_entry(shard, key, hash);
 
 	if (!entry && version)
-		entry = add_entry(shard, key, hash);
+		entry = add_cache_entry(shard, key, hash);
 	if (entry) {
 		version_unref(entry->version);
 		entry->version = version ? version_ref(version) : NULL;
 		entry->generation++;
-		recount(shard, entry);
+		recount_entry_bytes(shard, entry);
 		if (!entry->version && !entry->fillers) {
-			remove_entry(shard, entry);
+			remove_cache_entry(shard, entry);
 		} else {
-			unlink_entry(entry);
-			make_newest(shard, entry);
+			unlink_cache_entry(entry);
+			link_as_newest(shard, entry);
 		}
-		trim(shard, entry);
+		evict_oldest_entries(shard, entry);
 	}
 	pthread_mutex_unlock(&shard->lock);
 }
 
 void cache_charge(struct cache *cache, const struct cache_key *key, const struct version *version)
 {
-	uint64_t hash = key_hash(key);
+	uint64_t hash = hash_cache_key(key);
 	struct shard *shard = lock_shard(cache, hash);
-	struct entry *entry = find_entry(shard, key, hash);
+	struct entry *entry = find_cache_entry(shard, key, hash);
 
 	if (entry && entry->version == version) {
-		recount(shard, entry);
-		trim(shard, entry);
+		recount_entry_bytes(shard, entry);
+		evict_oldest_entries(shard, entry);
 	}
 	pthread_mutex_unlock(&shard->lock);
 }
 
-static void drop_group(struct shard *shard, uint32_t group)
+static void drop_group_entries(struct shard *shard, uint32_t group)
 {
 	struct entry *entry = shard->list.newer, *newer;
 
@@ -297,14 +299,14 @@ static void drop_group(struct shard *shard, uint32_t group)
 		if (entry->key.group != group)
 			continue;
 		if (!entry->fillers) {
-			remove_entry(shard, entry);
+			remove_cache_entry(shard, entry);
 			continue;
 		}
 		/* Readers are filling the entry: the version that they will bring is outdated. */
 		version_unref(entry->version);
 		entry->version = NULL;
 		entry->generation++;
-		recount(shard, entry);
+		recount_entry_bytes(shard, entry);
 	}
 }
 
@@ -312,7 +314,7 @@ void cache_drop(struct cache *cache, uint32_t group)
 {
 	for (unsigned i = 0; i < SHARDS; i++) {
 		pthread_mutex_lock(&cache->shard[i].lock);
-		drop_group(&cache->shard[i], group);
+		drop_group_entries(&cache->shard[i], group);
 		pthread_mutex_unlock(&cache->shard[i].lock);
 	}
 }

@@ -29,14 +29,14 @@ int change_check(struct core *core, const struct store_caller *caller, const str
 	return result ? result : -EROFS;
 }
 
-static void announce(struct txn_op *txn)
+static void announce_changes(struct txn_op *txn)
 {
 	const struct change_op *op = (const struct change_op *)txn;
 
 	op->caller->changed(op->caller->changed_arg, op->changes);
 }
 
-static int apply_op(struct txn_op *txn, struct work *work)
+static int apply_with_loaded(struct txn_op *txn, struct work *work)
 {
 	struct change_op *op = (struct change_op *)txn;
 	int result;
@@ -47,18 +47,19 @@ static int apply_op(struct txn_op *txn, struct work *work)
 	return result;
 }
 
-static void prepare(struct core *core, const struct store_caller *caller, struct change_op *op,
-		    int (*apply)(struct txn_op *op, struct work *work))
+static void prepare_change(struct core *core, const struct store_caller *caller,
+			   struct change_op *op, int (*apply)(struct txn_op *op, struct work *work))
 {
 	op->core = core;
 	op->caller = caller;
 	op->apply = apply;
-	op->txn.apply = apply_op;
-	op->txn.announce = caller->changed ? announce : NULL;
+	op->txn.apply = apply_with_loaded;
+	op->txn.announce = caller->changed ? announce_changes : NULL;
 }
 
 /* A place for the entries of a directory: the one that it had before, or the oldest. */
-static struct work_entries *place_for(struct work_loaded *loaded, uint32_t group, uint32_t vnode)
+static struct work_entries *choose_loaded_place(struct work_loaded *loaded, uint32_t group,
+						uint32_t vnode)
 {
 	for (unsigned i = 0; i < WORK_LOADED; i++)
 		if (loaded->entries[i].group == group && loaded->entries[i].vnode == vnode)
@@ -67,8 +68,8 @@ static struct work_entries *place_for(struct work_loaded *loaded, uint32_t group
 }
 
 /* In the thread of the caller. A directory that has changed meanwhile need not be there any more. */
-static int load_missing(struct core *core, const struct store_caller *caller,
-			struct work_loaded *loaded)
+static int load_missing_pages(struct core *core, const struct store_caller *caller,
+			      struct work_loaded *loaded)
 {
 	struct store_pages *pages;
 	struct work_entries *place;
@@ -80,7 +81,7 @@ static int load_missing(struct core *core, const struct store_caller *caller,
 	result = found.version->v.kind == STORE_DIR ? lookup_pages(core, &found, &pages) : -EAGAIN;
 	if (!result) {
 		store_pages_unref(pages);
-		place = place_for(loaded, found.view.group, found.fid.vnode);
+		place = choose_loaded_place(loaded, found.view.group, found.fid.vnode);
 		version_unref(place->version);
 		*place = (struct work_entries){found.view.group, found.fid.vnode,
 					       version_ref(found.version)};
@@ -89,7 +90,7 @@ static int load_missing(struct core *core, const struct store_caller *caller,
 	return result == -EAGAIN ? 0 : result;
 }
 
-static void drop_loaded(struct work_loaded *loaded)
+static void drop_loaded_pages(struct work_loaded *loaded)
 {
 	for (unsigned i = 0; i < WORK_LOADED; i++)
 		version_unref(loaded->entries[i].version);
@@ -101,19 +102,19 @@ int change_run(struct core *core, const struct store_caller *caller, struct chan
 {
 	int result = WORK_MISSING;
 
-	prepare(core, caller, op, apply);
+	prepare_change(core, caller, op, apply);
 	for (unsigned i = 0; i < TRIES && result == WORK_MISSING; i++) {
 		result = txn_run(core->txn, &op->txn);
 		if (result == WORK_MISSING) {
-			result = load_missing(core, caller, &op->loaded);
+			result = load_missing_pages(core, caller, &op->loaded);
 			result = result ? result : WORK_MISSING;
 		}
 	}
-	drop_loaded(&op->loaded);
+	drop_loaded_pages(&op->loaded);
 	return result == WORK_MISSING ? STORE_VBUSY : result;
 }
 
-static void end_copy(struct txn_op *op)
+static void end_submitted_copy(struct txn_op *op)
 {
 	op->later->result = op->result == WORK_MISSING ? STORE_AGAIN : op->result;
 	free(op);
@@ -131,9 +132,9 @@ int change_run_later(struct core *core, const struct store_caller *caller, struc
 		return change_run(core, caller, op, apply);
 	}
 	memcpy(copy, op, size);
-	prepare(core, caller, copy, apply);
+	prepare_change(core, caller, copy, apply);
 	copy->txn.later = later;
-	copy->txn.end = end ? end : end_copy;
+	copy->txn.end = end ? end : end_submitted_copy;
 	txn_submit(core->txn, &copy->txn);
 	return STORE_LATER;
 }

@@ -53,7 +53,7 @@ int number_set_add(struct number_set *set, uint64_t number)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_numbers(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -63,15 +63,16 @@ static int compare(const void *a, const void *b)
 bool number_set_has(struct number_set *set, uint64_t number)
 {
 	if (!set->sorted && set->count)
-		qsort(set->number, set->count, sizeof(*set->number), compare);
+		qsort(set->number, set->count, sizeof(*set->number), compare_numbers);
 	set->sorted = true;
 	return set->count &&
-	       bsearch(&number, set->number, set->count, sizeof(*set->number), compare);
+	       bsearch(&number, set->number, set->count, sizeof(*set->number), compare_numbers);
 }
 
 /* -- all rows of all groups: their records, and what they refer to -- */
 
-static int note_row(void *arg, const struct vnode_key *key, const struct version *version)
+static int note_row_references(void *arg, const struct vnode_key *key,
+			       const struct version *version)
 {
 	struct checking *checking = arg;
 	int result = checking_stopped(checking);
@@ -111,7 +112,7 @@ static int check_group(struct checking *checking, uint32_t group)
 	struct group_search search = {.group = group};
 	struct vnode_key from = {.group = group};
 	bool removed;
-	int result = db_group_rows(checking->db, &from, note_row, checking);
+	int result = db_group_rows(checking->db, &from, note_row_references, checking);
 
 	if (!result)
 		result = db_volumes(checking->db, match_group, &search);
@@ -137,7 +138,7 @@ static int check_groups(struct checking *checking)
 
 /* -- contents that nothing refers to -- */
 
-static int check_small(void *arg, uint64_t id)
+static int check_small_referenced(void *arg, uint64_t id)
 {
 	struct checking *checking = arg;
 
@@ -160,7 +161,7 @@ static int add_doomed(void *arg, const struct db_doomed *doomed)
 	return result;
 }
 
-static int check_object(void *arg, const struct db_object *object)
+static int check_object_referenced(void *arg, const struct db_object *object)
 {
 	struct checking *checking = arg;
 
@@ -171,7 +172,7 @@ static int check_object(void *arg, const struct db_object *object)
 	return checking_stopped(checking);
 }
 
-static int check_lost(void *arg, uint32_t group, uint32_t vnode)
+static int report_unowned_extents(void *arg, uint32_t group, uint32_t vnode)
 {
 	checking_fault(arg, "volume %u: the list of extents of vnode %u belongs to no version",
 		       group, vnode);
@@ -179,7 +180,7 @@ static int check_lost(void *arg, uint32_t group, uint32_t vnode)
 }
 
 /* Without a row in the present database it would never be removed. */
-static int check_file(void *arg, const struct store_owner *owner, uint64_t id)
+static int check_file_known(void *arg, const struct store_owner *owner, uint64_t id)
 {
 	struct checking *checking = arg;
 	struct db_object object;
@@ -194,7 +195,7 @@ static int check_file(void *arg, const struct store_owner *owner, uint64_t id)
 
 /* -- volumes -- */
 
-static int check_volume(void *arg, const struct volrec *volume, bool damaged)
+static int check_one_volume(void *arg, const struct volrec *volume, bool damaged)
 {
 	struct checking *checking = arg;
 
@@ -204,7 +205,7 @@ static int check_volume(void *arg, const struct volrec *volume, bool damaged)
 	return 0;
 }
 
-static int note_volume(void *arg, const struct volrec *volume, bool damaged)
+static int report_damaged_volume(void *arg, const struct volrec *volume, bool damaged)
 {
 	if (damaged)
 		checking_fault(arg, "volume %u: its record is damaged", volume->id);
@@ -219,43 +220,43 @@ static int count_objects(void *arg, const struct volrec *volume, bool damaged)
 	return 0;
 }
 
-static void note_line(void *arg, const char *line)
+static void report_database_fault(void *arg, const char *line)
 {
 	checking_fault(arg, "the database: %s", line);
 }
 
-static int check_all(struct checking *checking, bool fast)
+static int check_whole_store(struct checking *checking, bool fast)
 {
 	int result = db_volumes(checking->db, count_objects, checking);
 
 	if (!result) {
 		checking_progress(checking);
-		result = db_integrity(checking->db, fast, note_line, checking);
+		result = db_integrity(checking->db, fast, report_database_fault, checking);
 	}
 	if (!result)
 		result = checking_stopped(checking);
 	if (result || fast)
-		return result ? result : db_volumes(checking->db, note_volume, checking);
-	result = db_volumes(checking->db, check_volume, checking);
+		return result ? result : db_volumes(checking->db, report_damaged_volume, checking);
+	result = db_volumes(checking->db, check_one_volume, checking);
 	if (!result)
 		result = check_groups(checking);
 	if (!result)
 		result = db_doomed_each(checking->db, add_doomed, checking);
 	if (!result)
-		result = db_smalls(checking->db, check_small, checking);
+		result = db_smalls(checking->db, check_small_referenced, checking);
 	if (!result)
-		result = db_objects(checking->db, false, check_object, checking);
+		result = db_objects(checking->db, false, check_object_referenced, checking);
 	if (!result)
-		result = db_pages_lost(checking->db, check_lost, checking);
+		result = db_pages_lost(checking->db, report_unowned_extents, checking);
 	if (!result)
-		result = store_data_list(checking->core->data, check_file, checking);
+		result = store_data_list(checking->core->data, check_file_known, checking);
 	return result;
 }
 
 /* -- stopping -- */
 
 /* Interrupts what the database does, again and again: between two statements it would be in vain. */
-static void *watch(void *arg)
+static void *watch_for_stop(void *arg)
 {
 	struct checking *checking = arg;
 	const struct store_checker *checker = checking->checker;
@@ -274,18 +275,18 @@ static void *watch(void *arg)
 }
 
 /* The check, and beside it the thread that asks whether to stop. */
-static int check_watched(struct checking *checking)
+static int check_with_watcher(struct checking *checking)
 {
 	bool fast = checking->checker->fast;
 	pthread_t watcher;
 	int result;
 
 	if (!checking->checker->stopped)
-		return check_all(checking, fast);
-	result = pthread_create(&watcher, NULL, watch, checking);
+		return check_whole_store(checking, fast);
+	result = pthread_create(&watcher, NULL, watch_for_stop, checking);
 	if (result)
 		return -result;
-	result = check_all(checking, fast);
+	result = check_whole_store(checking, fast);
 	pthread_mutex_lock(&checking->lock);
 	checking->ended = true;
 	pthread_cond_signal(&checking->wake);
@@ -294,13 +295,13 @@ static int check_watched(struct checking *checking)
 	return checking_stopped(checking) ? -EINTR : result;
 }
 
-static int check_connected(struct checking *checking)
+static int check_in_one_view(struct checking *checking)
 {
 	int result = db_begin_read(checking->db);
 
 	if (result)
 		return result;
-	result = check_watched(checking);
+	result = check_with_watcher(checking);
 	db_end_read(checking->db);
 	/* Parts that SQLite cannot read are a finding. */
 	if (result == -EIO) {
@@ -310,7 +311,7 @@ static int check_connected(struct checking *checking)
 	return result;
 }
 
-static int check_alone(struct core *core, const struct store_checker *checker)
+static int check_with_readers(struct core *core, const struct store_checker *checker)
 {
 	struct checking checking = {.core = core, .checker = checker};
 	int result = readers_get(core->readers, &checking.db);
@@ -321,7 +322,7 @@ static int check_alone(struct core *core, const struct store_checker *checker)
 	monotonic_cond_init(&checking.wake);
 	result = readers_get(core->readers, &checking.fresh);
 	if (!result) {
-		result = check_connected(&checking);
+		result = check_in_one_view(&checking);
 		readers_put(core->readers, checking.fresh);
 	}
 	readers_put(core->readers, checking.db);
@@ -339,7 +340,7 @@ int store_check(struct store *store, const struct store_checker *checker)
 	int result;
 
 	pthread_mutex_lock(&core->checking);
-	result = check_alone(core, checker);
+	result = check_with_readers(core, checker);
 	pthread_mutex_unlock(&core->checking);
 	return result;
 }

@@ -24,7 +24,7 @@ struct tree {
 	uint64_t used_kib;
 };
 
-static struct entry *find(struct tree *tree, uint32_t vnode)
+static struct entry *find_shown_vnode(struct tree *tree, uint32_t vnode)
 {
 	size_t low = 0, high = tree->count;
 
@@ -41,8 +41,8 @@ static struct entry *find(struct tree *tree, uint32_t vnode)
 
 /* -- contents -- */
 
-static int check_small(struct tree *tree, const struct vnode_key *key,
-		       const struct version *version)
+static int check_small_content(struct tree *tree, const struct vnode_key *key,
+			       const struct version *version)
 {
 	struct db_small small = {.id = version->v.small, .group = key->group, .vnode = key->vnode};
 	struct blob *blob = NULL;
@@ -59,7 +59,7 @@ static int check_small(struct tree *tree, const struct vnode_key *key,
 }
 
 /* Whether the object is still in use: else it may be gone by now. */
-static bool in_use(struct tree *tree, uint64_t id)
+static bool is_object_used(struct tree *tree, uint64_t id)
 {
 	struct db_object object;
 
@@ -88,7 +88,8 @@ static int check_extent(struct tree *tree, const struct vnode_key *key,
 					     : "another vnode's");
 		return 0;
 	}
-	if (store_data_is_lost(tree->checking->core->data, &lost) && in_use(tree, extent->object))
+	if (store_data_is_lost(tree->checking->core->data, &lost) &&
+	    is_object_used(tree, extent->object))
 		checking_fault(
 			tree->checking,
 			"volume %u: the disk did not take bytes of object %llx of vnode %u, which are lost",
@@ -96,7 +97,7 @@ static int check_extent(struct tree *tree, const struct vnode_key *key,
 	result = store_data_stat(tree->checking->core->data, &owner, extent->object, &length);
 	if (result == -ENOMEM)
 		return result;
-	if ((result || length < extent->end) && in_use(tree, extent->object))
+	if ((result || length < extent->end) && is_object_used(tree, extent->object))
 		checking_fault(tree->checking, "volume %u: object %llx of vnode %u is %s",
 			       tree->volume->id, (unsigned long long)extent->object, key->vnode,
 			       result ? "missing" : "too short");
@@ -112,7 +113,7 @@ static int check_contents(struct tree *tree, const struct vnode_key *key,
 		checking_fault(tree->checking, "volume %u: vnode %u has contents of two kinds",
 			       tree->volume->id, key->vnode);
 	if (version->v.small)
-		result = check_small(tree, key, version);
+		result = check_small_content(tree, key, version);
 	for (uint32_t i = 0; i < version->content.count && !result; i++)
 		result = check_extent(tree, key, version, &version->content.extent[i]);
 	return result;
@@ -120,7 +121,8 @@ static int check_contents(struct tree *tree, const struct vnode_key *key,
 
 /* -- collecting -- */
 
-static int add_entry(struct tree *tree, const struct vnode_key *key, const struct version *version)
+static int add_shown_vnode(struct tree *tree, const struct vnode_key *key,
+			   const struct version *version)
 {
 	if (tree->count == tree->room) {
 		size_t room = tree->room ? 2 * tree->room : 1024;
@@ -147,7 +149,7 @@ struct last_row {
 	struct version *version; /* NULL: none yet */
 };
 
-static int take_last(struct last_row *last)
+static int take_shown_row(struct last_row *last)
 {
 	struct tree *tree = last->tree;
 	int result = 0;
@@ -163,20 +165,20 @@ static int take_last(struct last_row *last)
 		tree->used_kib += space_blocks(v);
 		result = check_contents(tree, &last->key, last->version);
 		if (!result)
-			result = add_entry(tree, &last->key, last->version);
+			result = add_shown_vnode(tree, &last->key, last->version);
 	}
 	version_unref(last->version);
 	last->version = NULL;
 	return result;
 }
 
-static int next_row(void *arg, const struct vnode_key *key, const struct version *version)
+static int visit_group_row(void *arg, const struct vnode_key *key, const struct version *version)
 {
 	struct last_row *last = arg;
 	int result = checking_stopped(last->tree->checking);
 
 	if (!result && last->version && last->key.vnode != key->vnode)
-		result = take_last(last);
+		result = take_shown_row(last);
 	if (result || key->epoch > last->tree->epoch || !version)
 		return result;
 	version_unref(last->version);
@@ -185,24 +187,24 @@ static int next_row(void *arg, const struct vnode_key *key, const struct version
 	return last->version ? 0 : -ENOMEM;
 }
 
-static int collect(struct tree *tree)
+static int collect_shown_vnodes(struct tree *tree)
 {
 	struct last_row last = {.tree = tree};
 	struct vnode_key from = {.group = tree->volume->group};
-	int result = db_group_rows(tree->checking->db, &from, next_row, &last);
+	int result = db_group_rows(tree->checking->db, &from, visit_group_row, &last);
 
 	if (!result)
-		result = take_last(&last);
+		result = take_shown_row(&last);
 	version_unref(last.version);
 	return result;
 }
 
 /* -- directories -- */
 
-static void check_name(struct tree *tree, struct entry *dir, const char *name, uint32_t vnode,
-		       uint32_t unique)
+static void check_entry_name(struct tree *tree, struct entry *dir, const char *name, uint32_t vnode,
+			     uint32_t unique)
 {
-	struct entry *entry = find(tree, vnode);
+	struct entry *entry = find_shown_vnode(tree, vnode);
 
 	if (!entry || entry->unique != unique) {
 		checking_fault(tree->checking,
@@ -219,7 +221,8 @@ static void check_name(struct tree *tree, struct entry *dir, const char *name, u
 	dir->subdirs += entry->kind == STORE_DIR;
 }
 
-static void check_dots(struct tree *tree, const struct entry *dir, const struct store_pages *pages)
+static void check_dot_entries(struct tree *tree, const struct entry *dir,
+			      const struct store_pages *pages)
 {
 	uint32_t own = 0, own_unique = 0, up = 0, up_unique = 0;
 
@@ -232,19 +235,20 @@ static void check_dots(struct tree *tree, const struct entry *dir, const struct 
 			       tree->volume->id, dir->vnode);
 }
 
-static void check_names(struct tree *tree, struct entry *dir, const struct store_pages *pages)
+static void check_directory_names(struct tree *tree, struct entry *dir,
+				  const struct store_pages *pages)
 {
 	uint32_t cursor = 0, vnode, unique;
 	const char *name;
 
-	check_dots(tree, dir, pages);
+	check_dot_entries(tree, dir, pages);
 	while (store_pages_next(pages, &cursor, &name, &vnode, &unique))
 		if (name[0] != '.' || (name[1] && (name[1] != '.' || name[2])))
-			check_name(tree, dir, name, vnode, unique);
+			check_entry_name(tree, dir, name, vnode, unique);
 }
 
-static int load(struct tree *tree, const struct entry *dir, uint8_t (*page)[STORE_PAGE],
-		struct store_pages **pages)
+static int load_shown_pages(struct tree *tree, const struct entry *dir, uint8_t (*page)[STORE_PAGE],
+			    struct store_pages **pages)
 {
 	struct vnode_key key = {
 		.group = tree->volume->group, .vnode = dir->vnode, .epoch = tree->epoch};
@@ -266,7 +270,7 @@ static int load(struct tree *tree, const struct entry *dir, uint8_t (*page)[STOR
 static int check_directory(struct tree *tree, struct entry *dir, uint8_t (*page)[STORE_PAGE])
 {
 	struct store_pages *pages;
-	int result = load(tree, dir, page, &pages);
+	int result = load_shown_pages(tree, dir, page, &pages);
 
 	if (result == -EIO || result == -EBADMSG) {
 		checking_fault(tree->checking, "volume %u: directory %u is damaged",
@@ -275,7 +279,7 @@ static int check_directory(struct tree *tree, struct entry *dir, uint8_t (*page)
 	}
 	if (result)
 		return result;
-	check_names(tree, dir, pages);
+	check_directory_names(tree, dir, pages);
 	store_pages_unref(pages);
 	return checking_stopped(tree->checking);
 }
@@ -311,7 +315,7 @@ static void check_links(struct tree *tree, const struct entry *entry)
 static void check_sums(struct tree *tree)
 {
 	const struct volrec *volume = tree->volume;
-	const struct entry *root = find(tree, STORE_ROOT_VNODE);
+	const struct entry *root = find_shown_vnode(tree, STORE_ROOT_VNODE);
 
 	for (size_t i = 0; i < tree->count; i++)
 		check_links(tree, &tree->entry[i]);
@@ -331,7 +335,7 @@ int checkview(struct checking *checking, const struct volrec *volume)
 	struct tree tree = {.checking = checking,
 			    .volume = volume,
 			    .epoch = volume->type == STORE_RW ? UINT32_MAX : volume->epoch};
-	int result = collect(&tree);
+	int result = collect_shown_vnodes(&tree);
 
 	if (!result)
 		result = check_directories(&tree);

@@ -11,19 +11,21 @@
 
 #define CHANGES 256 /* read at a time */
 
-static const char *suffix(enum store_type type)
+static const char *choose_name_suffix(enum store_type type)
 {
 	return type == STORE_RO ? ".readonly" : type == STORE_BACKUP ? ".backup" : "";
 }
 
-static void full_name(char name[STORE_VOLNAME_MAX + 16], const char *base, enum store_type type)
+static void compose_volume_name(char name[STORE_VOLNAME_MAX + 16], const char *base,
+				enum store_type type)
 {
-	snprintf(name, STORE_VOLNAME_MAX + 16, "%.*s%s", STORE_VOLNAME_MAX, base, suffix(type));
+	snprintf(name, STORE_VOLNAME_MAX + 16, "%.*s%s", STORE_VOLNAME_MAX, base,
+		 choose_name_suffix(type));
 }
 
 /* The record of the clone, as it will be. `old`: of the one that it replaces, or NULL. */
-static void fill_clone(struct volrec *clone, const struct volrec *rw, enum store_type type,
-		       const struct volrec *old, uint32_t now)
+static void fill_clone_record(struct volrec *clone, const struct volrec *rw, enum store_type type,
+			      const struct volrec *old, uint32_t now)
 {
 	*clone = *rw;
 	clone->id = rw->clone_id[type == STORE_BACKUP];
@@ -35,14 +37,15 @@ static void fill_clone(struct volrec *clone, const struct volrec *rw, enum store
 		memcpy(clone->message, old->message, sizeof(clone->message));
 	for (int i = 0; i < 2; i++)
 		clone->clone_id[i] = clone->clone_epoch[i] = 0;
-	full_name(clone->name, rw->name, type);
+	compose_volume_name(clone->name, rw->name, type);
 	/* Clients take another date for another content. */
 	clone->created = old && old->created >= now ? old->created + 1 : now;
 	clone->copied = old ? old->copied : now;
 	clone->cloned = now;
 }
 
-static int put_clone(struct work *work, struct db *db, struct workvol *rw, enum store_type type)
+static int put_clone_record(struct work *work, struct db *db, struct workvol *rw,
+			    enum store_type type)
 {
 	int which = type == STORE_BACKUP;
 	struct db_prune prune = {.group = rw->rec.group, .epoch = rw->rec.clone_epoch[which]};
@@ -51,7 +54,7 @@ static int put_clone(struct work *work, struct db *db, struct workvol *rw, enum 
 	int result;
 
 	if (!rw->rec.clone_epoch[which]) {
-		fill_clone(&clone, &rw->rec, type, NULL, work->now);
+		fill_clone_record(&clone, &rw->rec, type, NULL, work->now);
 		return work_volume_add(work, &clone);
 	}
 	result = work_any_volume(work, rw->rec.clone_id[which], &old);
@@ -59,7 +62,7 @@ static int put_clone(struct work *work, struct db *db, struct workvol *rw, enum 
 		result = db_prune_put(db, &prune);
 	if (result)
 		return result;
-	fill_clone(&clone, &rw->rec, type, &old->rec, work->now);
+	fill_clone_record(&clone, &rw->rec, type, &old->rec, work->now);
 	old->rec = clone;
 	old->changed = true;
 	return 0;
@@ -81,7 +84,7 @@ static int apply_clone(struct txn_op *txn, struct work *work)
 	if (!result && !afs_volume_name_has_room(rw->rec.name))
 		result = -ENAMETOOLONG;
 	if (!result)
-		result = put_clone(work, db, rw, op->type);
+		result = put_clone_record(work, db, rw, op->type);
 	if (result)
 		return result;
 	rw->rec.clone_epoch[which] = rw->rec.epoch++;
@@ -105,7 +108,7 @@ int store_volume_clone(struct store *store, uint32_t id, enum store_type type, u
 
 /* -- names -- */
 
-static int apply_rename(struct txn_op *txn, struct work *work)
+static int apply_volume_rename(struct txn_op *txn, struct work *work)
 {
 	const struct admin_op *op = (const struct admin_op *)txn;
 	char name[STORE_VOLNAME_MAX + 16];
@@ -117,7 +120,7 @@ static int apply_rename(struct txn_op *txn, struct work *work)
 	for (int i = 0; i < 2 && !result; i++) {
 		if (!rw->rec.clone_epoch[i])
 			continue;
-		full_name(name, op->name, i ? STORE_BACKUP : STORE_RO);
+		compose_volume_name(name, op->name, i ? STORE_BACKUP : STORE_RO);
 		result = work_any_volume(work, rw->rec.clone_id[i], &clone);
 		if (!result)
 			result = work_volume_rename(work, clone, name);
@@ -130,7 +133,8 @@ int store_volume_rename(struct store *store, uint32_t id, const char *name)
 {
 	struct admin_op op = {.id = id, .name = name};
 
-	return afs_volume_name_has_room(name) ? admin_run(store, &op, apply_rename) : -EINVAL;
+	return afs_volume_name_has_room(name) ? admin_run(store, &op, apply_volume_rename)
+					      : -EINVAL;
 }
 
 /* -- changes -- */

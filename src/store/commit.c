@@ -36,13 +36,13 @@ static void drop_outcome(struct outcome *outcome)
 
 /* -- a small file -- */
 
-static bool covers(const struct write_op *op)
+static bool covers_old_content(const struct write_op *op)
 {
 	return !op->writer->offset && op->end >= op->kept;
 }
 
-static int compose_small(const struct write_op *op, struct work *work, const struct node *node,
-			 struct outcome *outcome)
+static int compose_small_content(const struct write_op *op, struct work *work,
+				 const struct node *node, struct outcome *outcome)
 {
 	const struct store_writer *writer = op->writer;
 	struct blob *old = NULL;
@@ -54,7 +54,7 @@ static int compose_small(const struct write_op *op, struct work *work, const str
 	if (!outcome->blob)
 		return -ENOMEM;
 	memset(outcome->blob->bytes, 0, op->new_length);
-	if (node->now->v.small && !covers(op)) {
+	if (node->now->v.small && !covers_old_content(op)) {
 		result = work_blob(work, node, &old);
 		if (result)
 			return result;
@@ -73,7 +73,7 @@ static int compose_small(const struct write_op *op, struct work *work, const str
  * A run may add to an object that its writer found in an older version. If the newest one does not refer to that object any
  * more, it is about to be removed, unless a clone refers to it.
  */
-static bool may_go_on(const struct piece *piece, const struct store_content *now)
+static bool may_extend_object(const struct piece *piece, const struct store_content *now)
 {
 	uint64_t id = piece->patch.count ? piece->patch.extent[0].object : 0;
 
@@ -81,14 +81,15 @@ static bool may_go_on(const struct piece *piece, const struct store_content *now
 }
 
 /* The old contents up to op->kept. */
-static int old_content(const struct write_op *op, const struct node *node, struct outcome *outcome)
+static int take_old_content(const struct write_op *op, const struct node *node,
+			    struct outcome *outcome)
 {
 	static const struct store_content nothing;
 	struct store_writer *writer = op->writer;
 	const struct version *now = node->now;
 	int result;
 
-	if (covers(op))
+	if (covers_old_content(op))
 		return 0;
 	if (now->v.small) {
 		if (writer->prefix_of != now->v.small)
@@ -99,7 +100,7 @@ static int old_content(const struct write_op *op, const struct node *node, struc
 	} else {
 		result = store_content_copy(&now->content, &outcome->content);
 		if (!result && store_content_shows(&now->content, &writer->window) &&
-		    may_go_on(&writer->compact, &now->content)) {
+		    may_extend_object(&writer->compact, &now->content)) {
 			writer->compact_used = true;
 			outcome->made[2] = writer->compact.made;
 			result = store_content_merge(&outcome->content, &writer->compact.patch);
@@ -111,7 +112,7 @@ static int old_content(const struct write_op *op, const struct node *node, struc
 	return result;
 }
 
-static int check_object(const struct write_op *op, struct work *work, const struct node *node)
+static int check_run_object(const struct write_op *op, struct work *work, const struct node *node)
 {
 	const struct piece *main = &op->writer->main;
 	struct db_object object;
@@ -120,7 +121,7 @@ static int check_object(const struct write_op *op, struct work *work, const stru
 
 	if (!main->run || main->made || !main->patch.count)
 		return 0;
-	if (!may_go_on(main, &node->now->content))
+	if (!may_extend_object(main, &node->now->content))
 		return COMMIT_MOVE;
 	result = work_db(work, &db);
 	if (!result)
@@ -134,10 +135,10 @@ static int compose_extents(const struct write_op *op, struct work *work, const s
 			   struct outcome *outcome)
 {
 	struct store_writer *writer = op->writer;
-	int result = check_object(op, work, node);
+	int result = check_run_object(op, work, node);
 
 	if (!result)
-		result = old_content(op, node, outcome);
+		result = take_old_content(op, node, outcome);
 	if (!result && writer->main.run)
 		result = store_run_check(writer->main.run);
 	if (!result && writer->prefix_used)
@@ -151,21 +152,21 @@ static int compose_extents(const struct write_op *op, struct work *work, const s
 	return result == -E2BIG ? COMMIT_COMPACT : result;
 }
 
-static int compose(const struct write_op *op, struct work *work, const struct node *node,
-		   struct outcome *outcome)
+static int compose_content(const struct write_op *op, struct work *work, const struct node *node,
+			   struct outcome *outcome)
 {
 	if (!op->writer->buffer)
 		return compose_extents(op, work, node, outcome);
 	if (op->new_length > op->writer->core->small_max ||
-	    (node->now->content.count && !covers(op)))
+	    (node->now->content.count && !covers_old_content(op)))
 		return COMMIT_RUN;
-	return compose_small(op, work, node, outcome);
+	return compose_small_content(op, work, node, outcome);
 }
 
 /* -- the transaction -- */
 
-static void install(const struct write_op *op, struct work *work, struct node *node,
-		    struct outcome *outcome)
+static void install_content(const struct write_op *op, struct work *work, struct node *node,
+			    struct outcome *outcome)
 {
 	struct version *now = node->now;
 	struct volrec *volume = &node->vol->rec;
@@ -199,7 +200,7 @@ static void install(const struct write_op *op, struct work *work, struct node *n
 }
 
 /* The quota, if the file was cut meanwhile. Its bytes have their space, and holes need none. */
-static int check_space(const struct write_op *op, const struct node *node)
+static int check_growth_quota(const struct write_op *op, const struct node *node)
 {
 	uint64_t before = space_blocks(&node->now->v), after = space_blocks_of(op->new_length);
 	struct space_need need = {.spare = SPACE_SPARE, .promised = op->writer->promised};
@@ -211,7 +212,7 @@ static int check_space(const struct write_op *op, const struct node *node)
 }
 
 /* A list that is too long, because the file was cut, need not become shorter. */
-static uint32_t limit_of(const struct write_op *op, const struct node *node)
+static uint32_t compute_extent_limit(const struct write_op *op, const struct node *node)
 {
 	uint32_t now = node->now->content.count, limit = store_extents_limit(op->new_length);
 
@@ -242,18 +243,18 @@ static int apply_write(struct txn_op *txn, struct work *work)
 							     : writer->file_length;
 	op->end = writer->offset + writer->length;
 	op->new_length = op->kept > op->end ? op->kept : op->end;
-	op->limit = limit_of(op, node);
+	op->limit = compute_extent_limit(op, node);
 	if (!result)
-		result = check_space(op, node);
+		result = check_growth_quota(op, node);
 	if (!result)
-		result = compose(op, work, node, &outcome);
+		result = compose_content(op, work, node, &outcome);
 	if (!result)
 		result = work_edit(work, node);
 	if (result) {
 		drop_outcome(&outcome);
 		return result;
 	}
-	install(op, work, node, &outcome);
+	install_content(op, work, node, &outcome);
 	op->base.changes->count = 0;
 	change_note(op->base.changes, node, false, false);
 	change_status(&op->base, node, dir, op->status);
@@ -268,7 +269,7 @@ int commit_run(struct store_writer *writer, struct store_status *status,
 	return change_run(writer->core, &writer->caller, &op.base, apply_write);
 }
 
-static void end_later(struct txn_op *txn)
+static void end_submitted_write(struct txn_op *txn)
 {
 	struct write_op *op = (struct write_op *)txn;
 
@@ -283,5 +284,5 @@ int commit_later(struct store_writer *writer, struct store_status *status,
 		.writer = writer, .status = status, .base.changes = changes, .ended = end};
 
 	return change_run_later(writer->core, &writer->caller, &op.base, sizeof(op), apply_write,
-				end_later);
+				end_submitted_write);
 }

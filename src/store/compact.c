@@ -11,7 +11,7 @@
 #define TRIES  100 /* against endless races, which only a fault could cause */
 
 /* The first of the MERGED extents with the fewest bytes, holes included: those become zeros. */
-static uint32_t cheapest(const struct store_content *content)
+static uint32_t find_cheapest_window(const struct store_content *content)
 {
 	uint64_t least = UINT64_MAX;
 	uint32_t best = 0;
@@ -27,11 +27,11 @@ static uint32_t cheapest(const struct store_content *content)
 	return best;
 }
 
-static int copy_window(struct store_writer *writer, const struct found *found)
+static int copy_cheapest_window(struct store_writer *writer, const struct found *found)
 {
 	const struct store_content *content = &found->version->content;
-	const struct store_content window = {.extent = content->extent + cheapest(content),
-					     .count = MERGED};
+	const struct store_content window = {
+		.extent = content->extent + find_cheapest_window(content), .count = MERGED};
 	const struct store_extent whole = {.start = window.extent[0].start,
 					   .end = window.extent[MERGED - 1].end};
 	struct store_view *view;
@@ -61,7 +61,7 @@ int compact_content(struct store_writer *writer)
 	if (result)
 		return result;
 	if (found.version->content.count >= MERGED)
-		result = copy_window(writer, &found);
+		result = copy_cheapest_window(writer, &found);
 	lookup_end(&found);
 	/* Another commit has replaced that version: try again with the new one. */
 	if (result == -ENOENT)

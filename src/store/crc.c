@@ -12,7 +12,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint32_t table[256];
 static bool fast;
 
-static void prepare(void)
+static void prepare_crc_table(void)
 {
 	for (uint32_t i = 0; i < 256; i++) {
 		uint32_t crc = i;
@@ -27,8 +27,8 @@ static void prepare(void)
 }
 
 #ifdef __x86_64__
-__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const uint8_t *byte,
-								 size_t length)
+__attribute__((target("sse4.2"))) static uint32_t
+compute_crc_fast(uint32_t crc, const uint8_t *byte, size_t length)
 {
 	uint64_t state = crc, word;
 
@@ -47,11 +47,11 @@ uint32_t store_crc(uint32_t crc, const void *bytes, size_t length)
 {
 	const uint8_t *byte = bytes;
 
-	pthread_once(&once, prepare);
+	pthread_once(&once, prepare_crc_table);
 	crc = ~crc;
 #ifdef __x86_64__
 	if (fast)
-		return ~by_instruction(crc, byte, length);
+		return ~compute_crc_fast(crc, byte, length);
 #endif
 	while (length--)
 		crc = crc >> 8 ^ table[(crc ^ *byte++) & 255];

@@ -47,8 +47,8 @@ bool store_content_shows(const struct store_content *content, const struct store
 }
 
 /* Add the part of an extent that lies in [start, end). The array has room for it. */
-static void add_part(struct store_content *content, const struct store_extent *extent,
-		     uint64_t start, uint64_t end)
+static void add_extent_part(struct store_content *content, const struct store_extent *extent,
+			    uint64_t start, uint64_t end)
 {
 	struct store_extent part = *extent;
 	struct store_extent *last = content->count ? &content->extent[content->count - 1] : NULL;
@@ -81,41 +81,41 @@ uint32_t store_content_behind(const struct store_content *content, uint64_t offs
 	return low;
 }
 
-static void add_all(struct store_content *content, const struct store_content *from, uint64_t start,
-		    uint64_t end)
+static void add_all_extents(struct store_content *content, const struct store_content *from,
+			    uint64_t start, uint64_t end)
 {
 	for (uint32_t i = 0; i < from->count; i++)
-		add_part(content, &from->extent[i], start, end);
+		add_extent_part(content, &from->extent[i], start, end);
 }
 
 /*
  * The same for a list whose extents are merged already. The first and the last extent of the range may
  * be cut, or may continue the extent before them. The others are copied.
  */
-static void add_range(struct store_content *content, const struct store_content *from,
-		      uint64_t start, uint64_t end)
+static void add_extent_range(struct store_content *content, const struct store_content *from,
+			     uint64_t start, uint64_t end)
 {
 	uint32_t first = store_content_behind(from, start);
 	uint32_t last = store_content_behind(from, end);
 
 	if (first == from->count)
 		return;
-	add_part(content, &from->extent[first], start, end);
+	add_extent_part(content, &from->extent[first], start, end);
 	if (last > first + 1) {
 		memcpy(&content->extent[content->count], &from->extent[first + 1],
 		       (last - first - 1) * sizeof(*content->extent));
 		content->count += last - first - 1;
 	}
 	if (last > first && last < from->count)
-		add_part(content, &from->extent[last], start, end);
+		add_extent_part(content, &from->extent[last], start, end);
 }
 
 /*
  * Bytes may be added where the last writer ended. A content that refers to nothing in an object
  * does not keep it, and must not add to it.
  */
-static void set_tail(struct store_content *result, const struct store_content *content,
-		     const struct store_content *patch)
+static void set_content_tail(struct store_content *result, const struct store_content *content,
+			     const struct store_content *patch)
 {
 	const struct store_content *from = patch->tail_object ? patch : content;
 
@@ -140,14 +140,14 @@ int store_content_apply(struct store_content *content, const struct store_conten
 	result.extent = malloc(room * sizeof(*result.extent));
 	if (!result.extent)
 		return -ENOMEM;
-	add_range(&result, content, 0, start);
-	add_all(&result, patch, start, end);
-	add_range(&result, content, end, length);
+	add_extent_range(&result, content, 0, start);
+	add_all_extents(&result, patch, start, end);
+	add_extent_range(&result, content, end, length);
 	if (result.count > limit) {
 		free(result.extent);
 		return -E2BIG;
 	}
-	set_tail(&result, content, patch);
+	set_content_tail(&result, content, patch);
 	if (!result.count) {
 		free(result.extent);
 		result.extent = NULL;

@@ -23,7 +23,7 @@ void data_path_block(const struct store_owner *owner, char path[DATA_PATH])
 		 owner->vnode >> BLOCK_SHIFT);
 }
 
-static void path_group(const struct store_owner *owner, char path[DATA_PATH])
+static void format_group_path(const struct store_owner *owner, char path[DATA_PATH])
 {
 	snprintf(path, DATA_PATH, "files/%" PRIx32, owner->group);
 }
@@ -34,7 +34,7 @@ void data_path_named(const struct store_owner *owner, uint64_t number, char path
 		 owner->group, owner->vnode >> BLOCK_SHIFT, owner->vnode, owner->unique, number);
 }
 
-static bool present(struct store_layer *layer, const char *path)
+static bool is_file_present(struct store_layer *layer, const char *path)
 {
 	struct store_file *file;
 
@@ -53,12 +53,12 @@ int data_make_directory(struct store_layer *layer, const char *path, const char 
 	return rc ? rc : layer->ops->sync_dir(layer, parent);
 }
 
-static int make_block(struct store_layer *layer, const struct store_owner *owner)
+static int make_block_directory(struct store_layer *layer, const struct store_owner *owner)
 {
 	char group[DATA_PATH], block[DATA_PATH];
 	int rc;
 
-	path_group(owner, group);
+	format_group_path(owner, group);
 	data_path_block(owner, block);
 	rc = data_make_directory(layer, group, "files");
 	return rc ? rc : data_make_directory(layer, block, group);
@@ -76,18 +76,19 @@ int data_move(struct store_layer *layer, const struct store_owner *owner, uint64
 
 		if (rc != -ENOENT)
 			return rc;
-		if (present(layer, to))
+		if (is_file_present(layer, to))
 			return 0;
-		if (!present(layer, from))
-			return present(layer, to) ? 0 : -ENOENT;
-		rc = make_block(layer, owner);
+		if (!is_file_present(layer, from))
+			return is_file_present(layer, to) ? 0 : -ENOENT;
+		rc = make_block_directory(layer, owner);
 		if (rc && rc != -ENOENT)
 			return rc;
 	}
 	return -ENOENT;
 }
 
-static int unlink_named(struct store_layer *layer, const struct store_owner *owner, uint64_t number)
+static int unlink_named_object(struct store_layer *layer, const struct store_owner *owner,
+			       uint64_t number)
 {
 	char path[DATA_PATH];
 	int rc;
@@ -99,7 +100,7 @@ static int unlink_named(struct store_layer *layer, const struct store_owner *own
 	/* The last object of a directory takes it along: -ENOTEMPTY as a rule. */
 	data_path_block(owner, path);
 	if (layer->ops->rmdir(layer, path) == 0) {
-		path_group(owner, path);
+		format_group_path(owner, path);
 		layer->ops->rmdir(layer, path);
 	}
 	return 0;
@@ -119,7 +120,7 @@ int data_sync_block(struct store_layer *layer, const char *path)
 int data_unlink(struct store_layer *layer, const struct store_owner *owner, uint64_t number)
 {
 	char path[DATA_PATH];
-	int rc = unlink_named(layer, owner, number);
+	int rc = unlink_named_object(layer, owner, number);
 
 	if (rc != -ENOENT)
 		return rc;
@@ -141,7 +142,7 @@ struct listing {
 };
 
 /* A number in lower-case hexadecimal without leading zeros, up to `end`. */
-static bool parse(const char **text, char end, uint64_t max, uint64_t *value)
+static bool parse_hex_number(const char **text, char end, uint64_t max, uint64_t *value)
 {
 	size_t n = strspn(*text, "0123456789abcdef");
 
@@ -157,7 +158,7 @@ static int list_new_entry(void *arg, const char *name, bool directory)
 	const struct listing *listing = arg;
 	uint64_t number;
 
-	if (directory || !parse(&name, 0, UINT64_MAX, &number))
+	if (directory || !parse_hex_number(&name, 0, UINT64_MAX, &number))
 		return 0;
 	return listing->new (listing->arg, number);
 }
@@ -167,8 +168,9 @@ static int list_named_entry(void *arg, const char *name, bool directory)
 	struct listing *listing = arg;
 	uint64_t vnode, unique, number;
 
-	if (directory || !parse(&name, '.', UINT32_MAX, &vnode) ||
-	    !parse(&name, '.', UINT32_MAX, &unique) || !parse(&name, 0, UINT64_MAX, &number) ||
+	if (directory || !parse_hex_number(&name, '.', UINT32_MAX, &vnode) ||
+	    !parse_hex_number(&name, '.', UINT32_MAX, &unique) ||
+	    !parse_hex_number(&name, 0, UINT64_MAX, &number) ||
 	    vnode >> BLOCK_SHIFT != listing->block)
 		return 0;
 
@@ -179,41 +181,41 @@ static int list_named_entry(void *arg, const char *name, bool directory)
 }
 
 /* A directory that vanishes meanwhile had nothing in it. */
-static int list_inner(struct listing *inner, store_list_fn fn)
+static int list_inner_directory(struct listing *inner, store_list_fn fn)
 {
 	int rc = inner->layer->ops->list(inner->layer, inner->path, fn, inner);
 
 	return rc == -ENOENT && !inner->stopped ? 0 : rc;
 }
 
-static int list_block(void *arg, const char *name, bool directory)
+static int list_block_objects(void *arg, const char *name, bool directory)
 {
 	struct listing inner = *(const struct listing *)arg;
 	uint64_t block;
 
-	if (!directory || !parse(&name, 0, UINT32_MAX >> BLOCK_SHIFT, &block))
+	if (!directory || !parse_hex_number(&name, 0, UINT32_MAX >> BLOCK_SHIFT, &block))
 		return 0;
 	inner.block = (uint32_t)block;
 	snprintf(inner.path, sizeof(inner.path), "files/%" PRIx32 "/%" PRIx32, inner.group,
 		 inner.block);
 
-	int rc = list_inner(&inner, list_named_entry);
+	int rc = list_inner_directory(&inner, list_named_entry);
 
 	((struct listing *)arg)->stopped = inner.stopped;
 	return rc;
 }
 
-static int list_group(void *arg, const char *name, bool directory)
+static int list_group_blocks(void *arg, const char *name, bool directory)
 {
 	struct listing inner = *(const struct listing *)arg;
 	uint64_t group;
 
-	if (!directory || !parse(&name, 0, UINT32_MAX, &group))
+	if (!directory || !parse_hex_number(&name, 0, UINT32_MAX, &group))
 		return 0;
 	inner.group = (uint32_t)group;
 	snprintf(inner.path, sizeof(inner.path), "files/%" PRIx32, inner.group);
 
-	int rc = list_inner(&inner, list_block);
+	int rc = list_inner_directory(&inner, list_block_objects);
 
 	((struct listing *)arg)->stopped = inner.stopped;
 	return rc;
@@ -232,5 +234,5 @@ int store_data_list(struct store_data *data,
 {
 	struct listing listing = {.layer = data->layer, .named = each, .arg = arg};
 
-	return data->layer->ops->list(data->layer, "files", list_group, &listing);
+	return data->layer->ops->list(data->layer, "files", list_group_blocks, &listing);
 }

@@ -7,23 +7,23 @@
 
 #include "store/data_private.h"
 
-static uint64_t hash_number(uint64_t number)
+static uint64_t hash_object_number(uint64_t number)
 {
 	number *= 0x9e3779b97f4a7c15ull;
 	return number ^ number >> 32;
 }
 
-static uint64_t hash_object(const void *item, const uint64_t key[2])
+static uint64_t hash_data_object(const void *item, const uint64_t key[2])
 {
 	(void)key;
-	return hash_number(((const struct data_object *)item)->number);
+	return hash_object_number(((const struct data_object *)item)->number);
 }
 
 /* -- with the lock held -- */
 
-static struct data_object *find(struct store_data *data, uint64_t number)
+static struct data_object *find_known_object(struct store_data *data, uint64_t number)
 {
-	struct data_object *object = htable_first(&data->objects, hash_number(number));
+	struct data_object *object = htable_first(&data->objects, hash_object_number(number));
 
 	while (object && object->number != number)
 		object = object->link;
@@ -31,23 +31,23 @@ static struct data_object *find(struct store_data *data, uint64_t number)
 }
 
 /* Wait until no other thread opens, renames or removes it. */
-static struct data_object *find_steady(struct store_data *data, uint64_t number)
+static struct data_object *find_steady_object(struct store_data *data, uint64_t number)
 {
 	struct data_object *object;
 
-	while ((object = find(data, number)) != NULL && object->busy)
+	while ((object = find_known_object(data, number)) != NULL && object->busy)
 		pthread_cond_wait(&data->changed, &data->lock);
 	return object;
 }
 
-static void forget(struct store_data *data, struct data_object *object)
+static void unhash_object(struct store_data *data, struct data_object *object)
 {
 	if (object->known)
 		htable_remove(&data->objects, object);
 	object->known = false;
 }
 
-static void leave_idle(struct store_data *data, struct data_object *object)
+static void leave_idle_list(struct store_data *data, struct data_object *object)
 {
 	*(object->newer ? &object->newer->older : &data->newest) = object->older;
 	*(object->older ? &object->older->newer : &data->oldest) = object->newer;
@@ -55,7 +55,7 @@ static void leave_idle(struct store_data *data, struct data_object *object)
 	data->idle--;
 }
 
-static void enter_idle(struct store_data *data, struct data_object *object)
+static void enter_idle_list(struct store_data *data, struct data_object *object)
 {
 	object->older = data->newest;
 	*(data->newest ? &data->newest->newer : &data->oldest) = object;
@@ -63,41 +63,41 @@ static void enter_idle(struct store_data *data, struct data_object *object)
 	data->idle++;
 }
 
-static bool lost(const struct data_object *object)
+static bool has_lost_bytes(const struct data_object *object)
 {
 	return atomic_load(&object->failed) != 0;
 }
 
 /* Without references, and not idle. Returns its file. */
-static struct store_file *destroy(struct store_data *data, struct data_object *object)
+static struct store_file *destroy_data_object(struct store_data *data, struct data_object *object)
 {
 	struct store_file *file = object->file;
 
 	object->file = NULL;
 	/* That bytes were lost is remembered as long as the object exists. */
-	if (object->known && lost(object))
+	if (object->known && has_lost_bytes(object))
 		return file;
-	forget(data, object);
+	unhash_object(data, object);
 	free(object);
 	return file;
 }
 
-static struct store_file *drop_oldest(struct store_data *data)
+static struct store_file *drop_oldest_idle(struct store_data *data)
 {
 	struct data_object *object = data->oldest;
 
-	leave_idle(data, object);
-	return destroy(data, object);
+	leave_idle_list(data, object);
+	return destroy_data_object(data, object);
 }
 
 void data_hold(struct store_data *data, struct data_object *object)
 {
 	if (object->refs++ == 0 && object->file)
-		leave_idle(data, object);
+		leave_idle_list(data, object);
 }
 
 /* Only the list of dirty objects has it: a flush of the whole file system needs no file. */
-static struct store_file *close_dirty(struct store_data *data, struct data_object *object)
+static struct store_file *close_dirty_file(struct store_data *data, struct data_object *object)
 {
 	struct store_file *file = object->file;
 
@@ -111,22 +111,22 @@ static struct store_file *close_dirty(struct store_data *data, struct data_objec
 struct store_file *data_put(struct store_data *data, struct data_object *object)
 {
 	if (--object->refs)
-		return close_dirty(data, object);
-	if (!object->known || !object->file || lost(object))
-		return destroy(data, object);
-	enter_idle(data, object);
-	return data->idle > data->files ? drop_oldest(data) : NULL;
+		return close_dirty_file(data, object);
+	if (!object->known || !object->file || has_lost_bytes(object))
+		return destroy_data_object(data, object);
+	enter_idle_list(data, object);
+	return data->idle > data->files ? drop_oldest_idle(data) : NULL;
 }
 
-static void steady(struct store_data *data, struct data_object *object)
+static void end_busy_state(struct store_data *data, struct data_object *object)
 {
 	object->busy = false;
 	pthread_cond_broadcast(&data->changed);
 }
 
 /* A new one, busy, with one reference. NULL: no memory. */
-static struct data_object *make(struct store_data *data, const struct store_owner *owner,
-				uint64_t number)
+static struct data_object *make_busy_object(struct store_data *data,
+					    const struct store_owner *owner, uint64_t number)
 {
 	struct data_object *object = calloc(1, sizeof(*object));
 
@@ -143,7 +143,7 @@ static struct data_object *make(struct store_data *data, const struct store_owne
 
 /* -- without the lock -- */
 
-static void close_file(struct store_data *data, struct store_file *file)
+static void close_layer_file(struct store_data *data, struct store_file *file)
 {
 	if (file)
 		data->layer->ops->close(file);
@@ -158,7 +158,7 @@ static void release_object(struct store_data *data, struct data_object *object, 
 	object->readers -= readers;
 	file = data_put(data, object);
 	pthread_mutex_unlock(&data->lock);
-	close_file(data, file);
+	close_layer_file(data, file);
 }
 
 void data_release(struct store_data *data, struct data_object *object)
@@ -172,53 +172,53 @@ void data_read_end(struct store_data *data, struct data_object *object)
 }
 
 /* Close a file that is not in use. False: there is none. */
-static bool close_oldest(struct store_data *data)
+static bool close_oldest_idle(struct store_data *data)
 {
 	struct store_file *file = NULL;
 
 	pthread_mutex_lock(&data->lock);
 	if (data->oldest)
-		file = drop_oldest(data);
+		file = drop_oldest_idle(data);
 	pthread_mutex_unlock(&data->lock);
-	close_file(data, file);
+	close_layer_file(data, file);
 	return file != NULL;
 }
 
-static int open_file(struct store_data *data, const char *path, unsigned flags,
-		     struct store_file **file)
+static int open_layer_file(struct store_data *data, const char *path, unsigned flags,
+			   struct store_file **file)
 {
 	int rc;
 
 	do
 		rc = data->layer->ops->open(data->layer, path, flags, file);
-	while ((rc == -EMFILE || rc == -ENFILE) && close_oldest(data));
+	while ((rc == -EMFILE || rc == -ENFILE) && close_oldest_idle(data));
 	return rc;
 }
 
 /* For writing if that is possible. */
-static int open_existing(struct store_data *data, struct data_object *object, const char *path)
+static int open_existing_file(struct store_data *data, struct data_object *object, const char *path)
 {
-	int rc = open_file(data, path, STORE_OPEN_WRITE, &object->file);
+	int rc = open_layer_file(data, path, STORE_OPEN_WRITE, &object->file);
 
 	object->sealed = rc == -EACCES || rc == -EPERM || rc == -EROFS;
-	return object->sealed ? open_file(data, path, 0, &object->file) : rc;
+	return object->sealed ? open_layer_file(data, path, 0, &object->file) : rc;
 }
 
-static int open_object(struct store_data *data, struct data_object *object)
+static int open_object_file(struct store_data *data, struct data_object *object)
 {
 	char named[DATA_PATH], new[DATA_PATH];
 	int rc;
 
 	data_path_named(&object->owner, object->number, named);
 	data_path_new(object->number, new);
-	rc = open_existing(data, object, named);
+	rc = open_existing_file(data, object, named);
 	object->settled = true;
 	if (rc != -ENOENT)
 		return rc;
-	rc = open_existing(data, object, new);
+	rc = open_existing_file(data, object, new);
 	object->settled = rc != 0;
 	/* It may have got its name between the two. */
-	return rc == -ENOENT ? open_existing(data, object, named) : rc;
+	return rc == -ENOENT ? open_existing_file(data, object, named) : rc;
 }
 
 static int acquire_object(struct store_data *data, const struct store_owner *owner, uint64_t number,
@@ -228,7 +228,7 @@ static int acquire_object(struct store_data *data, const struct store_owner *own
 	int rc = 0;
 
 	pthread_mutex_lock(&data->lock);
-	found = find_steady(data, number);
+	found = find_steady_object(data, number);
 	if (found && found->file) {
 		data_hold(data, found);
 		found->readers += readers;
@@ -241,14 +241,14 @@ static int acquire_object(struct store_data *data, const struct store_owner *own
 		found->busy = true;
 		found->owner = *owner;
 	} else {
-		found = make(data, owner, number);
+		found = make_busy_object(data, owner, number);
 	}
 	pthread_mutex_unlock(&data->lock);
 	if (!found)
 		return -ENOMEM;
-	rc = open_object(data, found);
+	rc = open_object_file(data, found);
 	pthread_mutex_lock(&data->lock);
-	steady(data, found);
+	end_busy_state(data, found);
 	if (rc)
 		data_put(data, found); /* has no file */
 	else
@@ -279,24 +279,25 @@ int data_create(struct store_data *data, const struct store_owner *owner, uint64
 	int rc;
 
 	pthread_mutex_lock(&data->lock);
-	old = find_steady(data, number);
+	old = find_steady_object(data, number);
 	if (old) {
 		/* The number was in use before. */
 		data_hold(data, old);
-		forget(data, old);
+		unhash_object(data, old);
 		stale = data_put(data, old);
 	}
-	made = make(data, owner, number);
+	made = make_busy_object(data, owner, number);
 	pthread_mutex_unlock(&data->lock);
-	close_file(data, stale);
+	close_layer_file(data, stale);
 	if (!made)
 		return -ENOMEM;
 
 	data_path_new(number, path);
-	rc = open_file(data, path, STORE_OPEN_WRITE | STORE_OPEN_CREATE | STORE_OPEN_EXCLUSIVE,
-		       &made->file);
+	rc = open_layer_file(data, path,
+			     STORE_OPEN_WRITE | STORE_OPEN_CREATE | STORE_OPEN_EXCLUSIVE,
+			     &made->file);
 	pthread_mutex_lock(&data->lock);
-	steady(data, made);
+	end_busy_state(data, made);
 	made->name_dirty = true;
 	made->writing = true;
 	if (rc)
@@ -349,7 +350,8 @@ bool store_data_is_lost(struct store_data *data, const struct store_content *con
 
 	pthread_mutex_lock(&data->lock);
 	for (uint32_t i = 0; i < content->count && !is; i++) {
-		const struct data_object *object = find(data, content->extent[i].object);
+		const struct data_object *object =
+			find_known_object(data, content->extent[i].object);
 
 		is = object && data_lost(object, content->extent[i].end);
 	}
@@ -357,9 +359,9 @@ bool store_data_is_lost(struct store_data *data, const struct store_content *con
 	return is;
 }
 
-static bool needs_record(const struct data_object *object)
+static bool needs_lost_record(const struct data_object *object)
 {
-	return lost(object) && !object->removed &&
+	return has_lost_bytes(object) && !object->removed &&
 	       (!object->recorded || object->recorded_safe > atomic_load(&object->safe));
 }
 
@@ -371,7 +373,7 @@ bool store_data_lost_next(struct store_data *data, struct store_lost *out)
 	for (size_t i = 0; data->unrecorded && !found && i < data->objects.size; i++)
 		for (struct data_object *object = *htable_chain(&data->objects, i);
 		     object && !found; object = object->link) {
-			found = needs_record(object);
+			found = needs_lost_record(object);
 			if (found)
 				*out = (struct store_lost){object->owner, object->number,
 							   atomic_load(&object->safe)};
@@ -386,7 +388,7 @@ void store_data_lost_recorded(struct store_data *data, const struct store_lost *
 	struct data_object *object;
 
 	pthread_mutex_lock(&data->lock);
-	object = find(data, what->object);
+	object = find_known_object(data, what->object);
 	if (object) {
 		object->recorded = true;
 		object->recorded_safe = what->safe;
@@ -399,17 +401,17 @@ int data_set_lost(struct store_data *data, const struct store_lost *what, bool r
 	struct data_object *object;
 
 	pthread_mutex_lock(&data->lock);
-	object = find_steady(data, what->object);
+	object = find_steady_object(data, what->object);
 	if (object)
 		data_hold(data, object);
 	else
-		object = make(data, &what->owner, what->object);
+		object = make_busy_object(data, &what->owner, what->object);
 	if (object) {
 		atomic_store(&object->safe, what->safe);
 		data_fail(data, object, -EIO);
 		object->recorded = recorded;
 		object->recorded_safe = what->safe;
-		steady(data, object);
+		end_busy_state(data, object);
 		data_put(data, object); /* it stays, without a file */
 	}
 	pthread_mutex_unlock(&data->lock);
@@ -492,7 +494,7 @@ int store_data_settle(struct store_data *data, const struct store_owner *owner, 
 	int rc;
 
 	pthread_mutex_lock(&data->lock);
-	object = find_steady(data, number);
+	object = find_steady_object(data, number);
 	if (object && object->settled) {
 		pthread_mutex_unlock(&data->lock);
 		return 0;
@@ -501,7 +503,7 @@ int store_data_settle(struct store_data *data, const struct store_owner *owner, 
 		data_hold(data, object);
 		object->busy = true;
 	} else {
-		object = make(data, owner, number);
+		object = make_busy_object(data, owner, number);
 	}
 	pthread_mutex_unlock(&data->lock);
 	if (!object)
@@ -509,15 +511,15 @@ int store_data_settle(struct store_data *data, const struct store_owner *owner, 
 	rc = data_move(data->layer, owner, number);
 	pthread_mutex_lock(&data->lock);
 	object->settled = rc == 0;
-	steady(data, object);
+	end_busy_state(data, object);
 	file = data_put(data, object);
 	pthread_mutex_unlock(&data->lock);
-	close_file(data, file);
+	close_layer_file(data, file);
 	return rc;
 }
 
 /* With the lock held. A name in "files/new" is found again when the store is opened. */
-static void note_removed(struct store_data *data, const struct store_owner *owner)
+static void note_removed_directory(struct store_data *data, const struct store_owner *owner)
 {
 	char path[DATA_PATH];
 
@@ -557,7 +559,7 @@ int store_data_remove(struct store_data *data, const struct store_owner *owner, 
 	int rc;
 
 	pthread_mutex_lock(&data->lock);
-	object = find_steady(data, number);
+	object = find_steady_object(data, number);
 	if (object && (object->writing || object->readers)) {
 		pthread_mutex_unlock(&data->lock);
 		return -EBUSY;
@@ -566,7 +568,7 @@ int store_data_remove(struct store_data *data, const struct store_owner *owner, 
 		data_hold(data, object);
 		object->busy = true;
 	} else {
-		object = make(data, owner, number);
+		object = make_busy_object(data, owner, number);
 	}
 	pthread_mutex_unlock(&data->lock);
 	if (!object)
@@ -575,13 +577,13 @@ int store_data_remove(struct store_data *data, const struct store_owner *owner, 
 	pthread_mutex_lock(&data->lock);
 	if (rc == 0) {
 		object->removed = true;
-		note_removed(data, owner);
-		forget(data, object);
+		note_removed_directory(data, owner);
+		unhash_object(data, object);
 	}
-	steady(data, object);
+	end_busy_state(data, object);
 	file = data_put(data, object);
 	pthread_mutex_unlock(&data->lock);
-	close_file(data, file);
+	close_layer_file(data, file);
 	return rc;
 }
 
@@ -618,7 +620,7 @@ int store_data_open(struct store_layer *layer, unsigned files, struct store_data
 		return -ENOMEM;
 	data->layer = layer;
 	data->files = files ? files : 1;
-	if (!htable_init(&data->objects, offsetof(struct data_object, link), hash_object, NULL,
+	if (!htable_init(&data->objects, offsetof(struct data_object, link), hash_data_object, NULL,
 			 data->files)) {
 		free(data);
 		return -ENOMEM;
@@ -629,9 +631,9 @@ int store_data_open(struct store_layer *layer, unsigned files, struct store_data
 	return 0;
 }
 
-static void drop(struct store_data *data, struct data_object *object)
+static void free_leftover_object(struct store_data *data, struct data_object *object)
 {
-	close_file(data, object->file);
+	close_layer_file(data, object->file);
 	free(object);
 }
 
@@ -643,13 +645,13 @@ void store_data_close(struct store_data *data)
 	for (struct data_object *object = data->dirty, *next; object; object = next) {
 		next = object->next_dirty;
 		if (!object->known)
-			drop(data, object);
+			free_leftover_object(data, object);
 	}
 	for (size_t i = 0; i < data->objects.size; i++)
 		for (struct data_object *object = *htable_chain(&data->objects, i), *next; object;
 		     object = next) {
 			next = object->link;
-			drop(data, object);
+			free_leftover_object(data, object);
 		}
 	htable_fini(&data->objects, NULL);
 	while (data->buffers)

@@ -27,7 +27,7 @@ struct store_run {
 };
 
 /* A client may take its time to fill it: many have small ones. */
-static int take_buffer(struct store_run *run)
+static int take_gather_buffer(struct store_run *run)
 {
 	struct store_data *data = run->data;
 	void *buffer = NULL;
@@ -47,7 +47,7 @@ static int take_buffer(struct store_run *run)
 	return 0;
 }
 
-static void give_buffer(struct store_run *run)
+static void return_gather_buffer(struct store_run *run)
 {
 	struct store_data *data = run->data;
 	bool kept;
@@ -68,7 +68,7 @@ static void give_buffer(struct store_run *run)
 /* -- beginning -- */
 
 /* Take an object that others may have, too. False: another run has it, or it must not grow. */
-static bool claim(struct store_data *data, struct data_object *object)
+static bool claim_object(struct store_data *data, struct data_object *object)
 {
 	bool ours;
 
@@ -81,7 +81,7 @@ static bool claim(struct store_data *data, struct data_object *object)
 	return ours;
 }
 
-static void unclaim(struct store_data *data, struct data_object *object)
+static void unclaim_object(struct store_data *data, struct data_object *object)
 {
 	pthread_mutex_lock(&data->lock);
 	object->writing = false;
@@ -92,7 +92,7 @@ static void unclaim(struct store_data *data, struct data_object *object)
  * With a claim: the bytes from `length` on go. A flush that has begun knows them, and must not take those that come in
  * their place for safe.
  */
-static void cut_object(struct store_data *data, struct data_object *object, uint64_t length)
+static void cut_object_tail(struct store_data *data, struct data_object *object, uint64_t length)
 {
 	int rc = data->layer->ops->truncate(object->file, length);
 
@@ -116,21 +116,21 @@ struct candidate {
  * Go on in an old object, if it ends in front of the first byte. Bytes of the object behind its end in
  * the caller's version may belong to a later version.
  */
-static bool begin_old(struct store_run *run, const struct store_owner *owner,
-		      const struct candidate *candidate)
+static bool begin_in_object(struct store_run *run, const struct store_owner *owner,
+			    const struct candidate *candidate)
 {
 	struct store_data *data = run->data;
 	uint64_t size;
 
 	if (data_acquire(data, owner, candidate->object, &run->object) < 0)
 		return false;
-	if (claim(data, run->object)) {
+	if (claim_object(data, run->object)) {
 		if (data->layer->ops->size(run->object->file, &size) == 0 && size <= run->start &&
 		    size >= candidate->end) {
 			run->before = size;
 			return true;
 		}
-		unclaim(data, run->object);
+		unclaim_object(data, run->object);
 	}
 	data_release(data, run->object);
 	return false;
@@ -141,7 +141,7 @@ struct seen {
 	uint64_t bits[SEEN_BITS / 64];
 };
 
-static uint64_t *seen_word(struct seen *seen, uint64_t object, uint64_t *bit)
+static uint64_t *locate_seen_word(struct seen *seen, uint64_t object, uint64_t *bit)
 {
 	uint64_t hash = object * 0x9e3779b97f4a7c15ull >> 32;
 
@@ -153,8 +153,8 @@ static uint64_t *seen_word(struct seen *seen, uint64_t object, uint64_t *bit)
  * The objects whose last bytes are closest to `offset`, but not behind it, the closest one first.
  * So n pages that are written in any order need about 2 * sqrt(n) objects.
  */
-static unsigned find_candidates(const struct store_content *content, uint64_t offset,
-				struct candidate candidate[CANDIDATES])
+static unsigned find_run_candidates(const struct store_content *content, uint64_t offset,
+				    struct candidate candidate[CANDIDATES])
 {
 	struct seen seen = {{0}};
 	uint32_t i = content->count, looks = 0;
@@ -162,13 +162,13 @@ static unsigned find_candidates(const struct store_content *content, uint64_t of
 	uint64_t bit, *word;
 
 	for (; i && content->extent[i - 1].end > offset; i--) {
-		word = seen_word(&seen, content->extent[i - 1].object, &bit);
+		word = locate_seen_word(&seen, content->extent[i - 1].object, &bit);
 		*word |= bit;
 	}
 	for (; i && count < CANDIDATES && looks < LOOKS; i--, looks++) {
 		const struct store_extent *extent = &content->extent[i - 1];
 
-		word = seen_word(&seen, extent->object, &bit);
+		word = locate_seen_word(&seen, extent->object, &bit);
 		if (!(*word & bit))
 			candidate[count++] = (struct candidate){extent->object, extent->end};
 		*word |= bit;
@@ -176,28 +176,28 @@ static unsigned find_candidates(const struct store_content *content, uint64_t of
 	return count;
 }
 
-static bool begin_any(struct store_run *run, const struct store_owner *owner,
-		      const struct store_content *content)
+static bool begin_in_candidate(struct store_run *run, const struct store_owner *owner,
+			       const struct store_content *content)
 {
 	struct candidate tail = {content->tail_object, content->tail}, candidate[CANDIDATES];
 	bool tried = !tail.object || tail.end > run->start;
-	unsigned count = find_candidates(content, run->start, candidate);
+	unsigned count = find_run_candidates(content, run->start, candidate);
 
 	for (unsigned i = 0; i < count; i++) {
 		if (!tried && tail.end >= candidate[i].end) {
 			tried = true;
-			if (begin_old(run, owner, &tail))
+			if (begin_in_object(run, owner, &tail))
 				return true;
 		}
 		if ((!tail.object || candidate[i].object != tail.object) &&
-		    begin_old(run, owner, &candidate[i]))
+		    begin_in_object(run, owner, &candidate[i]))
 			return true;
 	}
-	return !tried && begin_old(run, owner, &tail);
+	return !tried && begin_in_object(run, owner, &tail);
 }
 
 /* With a claim: all bytes that the object has now are not ours to lose, unless they are dirty. */
-static void note_safe(struct store_run *run)
+static void note_safe_bytes(struct store_run *run)
 {
 	struct data_object *object = run->object;
 
@@ -220,8 +220,8 @@ int store_run_begin(struct store_data *data, const struct store_owner *owner,
 	run->data = data;
 	run->gather = DATA_GATHER;
 	run->start = run->at = offset;
-	if (begin_any(run, owner, content)) {
-		note_safe(run);
+	if (begin_in_candidate(run, owner, content)) {
+		note_safe_bytes(run);
 		pthread_mutex_lock(&data->lock);
 		run->alone = !run->object->unflushed;
 		pthread_mutex_unlock(&data->lock);
@@ -248,7 +248,7 @@ struct input {
 	size_t skip; /* bytes of iov[0] that are done */
 };
 
-static void skip_input(struct input *input, size_t bytes)
+static void skip_run_input(struct input *input, size_t bytes)
 {
 	bytes += input->skip;
 	while (input->count && bytes >= input->iov->iov_len) {
@@ -260,8 +260,8 @@ static void skip_input(struct input *input, size_t bytes)
 }
 
 /* The gathered bytes, then input. Returns how many buffers; *bytes: how many bytes of input. */
-static int collect(const struct store_run *run, const struct input *input,
-		   struct iovec part[PIECES + 1], size_t *bytes)
+static int collect_write_parts(const struct store_run *run, const struct input *input,
+			       struct iovec part[PIECES + 1], size_t *bytes)
 {
 	int parts = 0;
 
@@ -279,7 +279,7 @@ static int collect(const struct store_run *run, const struct input *input,
 	return parts;
 }
 
-static int put(struct store_run *run, const struct iovec *part, int parts, size_t bytes)
+static int write_run_parts(struct store_run *run, const struct iovec *part, int parts, size_t bytes)
 {
 	ssize_t n = run->data->layer->ops->pwritev(run->object->file, part, parts, run->at);
 
@@ -291,8 +291,8 @@ static int put(struct store_run *run, const struct iovec *part, int parts, size_
 }
 
 /* Write the gathered bytes and `bytes` bytes of input, of which the last buffers may be cut. */
-static int write_through(struct store_run *run, struct input *input, struct iovec *part, int parts,
-			 size_t bytes)
+static int write_gathered_input(struct store_run *run, struct input *input, struct iovec *part,
+				int parts, size_t bytes)
 {
 	size_t total = run->filled + bytes, sum = 0;
 	int used = 0;
@@ -300,35 +300,35 @@ static int write_through(struct store_run *run, struct input *input, struct iove
 	while (used < parts && sum < total)
 		sum += part[used++].iov_len;
 	part[used - 1].iov_len -= sum - total;
-	skip_input(input, bytes);
-	return put(run, part, used, total);
+	skip_run_input(input, bytes);
+	return write_run_parts(run, part, used, total);
 }
 
-static void gather(struct store_run *run, struct input *input, const struct iovec *part, int parts,
-		   size_t bytes)
+static void gather_input(struct store_run *run, struct input *input, const struct iovec *part,
+			 int parts, size_t bytes)
 {
 	for (int i = run->filled ? 1 : 0; i < parts; i++) {
 		if (part[i].iov_len)
 			memcpy(run->buffer + run->filled, part[i].iov_base, part[i].iov_len);
 		run->filled += part[i].iov_len;
 	}
-	skip_input(input, bytes);
+	skip_run_input(input, bytes);
 }
 
 /* One step: a write that ends at an aligned offset, or a copy to the buffer, which is taken before. */
-static int write_some(struct store_run *run, struct input *input)
+static int write_run_step(struct store_run *run, struct input *input)
 {
 	struct iovec part[PIECES + 1];
 	size_t bytes;
-	int parts = collect(run, input, part, &bytes);
+	int parts = collect_write_parts(run, input, part, &bytes);
 	uint64_t end = (run->at + run->filled + bytes) & ~(uint64_t)(DATA_ALIGN - 1);
 
 	if (end >= run->at + run->gather)
-		return write_through(run, input, part, parts,
-				     (size_t)(end - run->at) - run->filled);
+		return write_gathered_input(run, input, part, parts,
+					    (size_t)(end - run->at) - run->filled);
 	if (!run->buffer)
-		return take_buffer(run);
-	gather(run, input, part, parts, bytes);
+		return take_gather_buffer(run);
+	gather_input(run, input, part, parts, bytes);
 	return 0;
 }
 
@@ -336,9 +336,9 @@ int store_run_write(struct store_run *run, const struct iovec *iov, int count)
 {
 	struct input input = {.iov = iov, .count = count};
 
-	skip_input(&input, 0);
+	skip_run_input(&input, 0);
 	while (input.count && !run->error)
-		run->error = write_some(run, &input);
+		run->error = write_run_step(run, &input);
 	return run->error;
 }
 
@@ -347,8 +347,9 @@ int store_run_write(struct store_run *run, const struct iovec *iov, int count)
 int store_run_finish(struct store_run *run, struct store_content *patch)
 {
 	if (run->filled && !run->error)
-		run->error = put(run, &(struct iovec){run->buffer, run->filled}, 1, run->filled);
-	give_buffer(run);
+		run->error = write_run_parts(run, &(struct iovec){run->buffer, run->filled}, 1,
+					     run->filled);
+	return_gather_buffer(run);
 	memset(patch, 0, sizeof(*patch));
 	if (run->error || run->at == run->start)
 		return run->error;
@@ -397,7 +398,7 @@ int store_run_check(const struct store_run *run)
  * So many files wait to be flushed that they would take a lot of memory. The error is for the next
  * one who asks.
  */
-static void limit_dirty(struct store_data *data)
+static void limit_dirty_objects(struct store_data *data)
 {
 	bool many;
 
@@ -417,14 +418,14 @@ void store_run_end(struct store_run *run, bool kept)
 	struct data_object *object = run->object;
 	bool empty = run->at == run->start;
 
-	give_buffer(run);
+	return_gather_buffer(run);
 	if (!kept && !run->new && !empty)
-		cut_object(data, object, run->before);
-	unclaim(data, object);
+		cut_object_tail(data, object, run->before);
+	unclaim_object(data, object);
 	/* An object that nothing refers to is of no use. */
 	if (run->new && (!kept || empty))
 		store_data_remove(data, &object->owner, object->number);
 	data_release(data, object);
 	free(run);
-	limit_dirty(data);
+	limit_dirty_objects(data);
 }

@@ -33,7 +33,7 @@ struct places {
  * The flush of a file costs a write to the journal of the file system. For many files, one flush of
  * the whole file system is cheaper, whatever else it has to write. A file that was closed has no other.
  */
-static bool are_many(const struct data_object *list)
+static bool prefers_whole_flush(const struct data_object *list)
 {
 	unsigned count = 0;
 
@@ -43,7 +43,7 @@ static bool are_many(const struct data_object *list)
 	return count > SINGLY;
 }
 
-static bool lacks(int rc)
+static bool is_resource_shortage(int rc)
 {
 	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
 }
@@ -69,7 +69,7 @@ int data_flush(struct store_data *data, struct data_object *object)
 }
 
 /* Unless another thread has it by now, beside us and the round. */
-static void close_again(struct store_data *data, struct data_object *object)
+static void close_reopened_file(struct store_data *data, struct data_object *object)
 {
 	struct store_file *file = NULL, *other;
 
@@ -87,7 +87,7 @@ static void close_again(struct store_data *data, struct data_object *object)
 }
 
 /* It was closed. A new file learns of an error that no other has told. A removed object has no name to be opened by. */
-static int flush_again(struct store_data *data, struct data_object *object)
+static int flush_closed_object(struct store_data *data, struct data_object *object)
 {
 	struct data_object *same;
 	bool removed;
@@ -100,30 +100,30 @@ static int flush_again(struct store_data *data, struct data_object *object)
 	if (rc || removed)
 		return rc;
 	rc = data_flush(data, same);
-	close_again(data, same);
+	close_reopened_file(data, same);
 	return rc;
 }
 
-static int flush_one(struct store_data *data, struct data_object *object)
+static int flush_listed_object(struct store_data *data, struct data_object *object)
 {
 	if (!object->flushed_closed)
 		return data_flush(data, object);
-	return flush_again(data, object);
+	return flush_closed_object(data, object);
 }
 
 /* The error of a flush of everything may be that of another file, so each one is asked. */
-static void flush_data(struct store_data *data, struct data_object *list)
+static void flush_listed_data(struct store_data *data, struct data_object *list)
 {
-	bool together = are_many(list);
+	bool together = prefers_whole_flush(list);
 
 	if (together && !data->layer->ops->sync_all(data->layer))
 		return;
 	for (struct data_object *object = list; object; object = object->next_flushed)
 		if (object->flushed_data)
-			object->flushed = flush_one(data, object);
+			object->flushed = flush_listed_object(data, object);
 }
 
-static int flush_place(struct store_data *data, struct places *places, const char *path)
+static int flush_directory_once(struct store_data *data, struct places *places, const char *path)
 {
 	for (unsigned i = 0; i < places->count; i++)
 		if (strcmp(places->place[i].path, path) == 0)
@@ -137,17 +137,18 @@ static int flush_place(struct store_data *data, struct places *places, const cha
 	return rc;
 }
 
-static void flush_name(struct store_data *data, struct places *places, struct data_object *object)
+static void flush_object_name(struct store_data *data, struct places *places,
+			      struct data_object *object)
 {
 	char path[DATA_PATH] = "files/new";
 
 	if (object->flushed_settled)
 		data_path_block(&object->owner, path);
-	object->flushed = flush_place(data, places, path);
+	object->flushed = flush_directory_once(data, places, path);
 }
 
 /* With the lock held: note where the names are that are to be flushed. */
-static bool plan_names(struct store_data *data, struct data_object *list)
+static bool plan_name_flushes(struct store_data *data, struct data_object *list)
 {
 	bool some = false;
 
@@ -166,12 +167,12 @@ static bool plan_names(struct store_data *data, struct data_object *list)
  * With the lock held: a name that stayed where it was is on stable storage now. An object without one is lost as
  * a whole, even if its writer has flushed the bytes.
  */
-static void conclude_names(struct data_object *list)
+static void conclude_name_flushes(struct data_object *list)
 {
 	for (struct data_object *object = list; object; object = object->next_flushed) {
 		if (!object->flushed_name)
 			continue;
-		if (object->flushed && !lacks(object->flushed))
+		if (object->flushed && !is_resource_shortage(object->flushed))
 			atomic_store(&object->safe, 0);
 		else if (!object->flushed && !object->busy &&
 			 object->settled == object->flushed_settled)
@@ -180,25 +181,25 @@ static void conclude_names(struct data_object *list)
 }
 
 /* An object that gets its name meanwhile needs a second pass. */
-static void flush_names(struct store_data *data, struct data_object *list)
+static void flush_listed_names(struct store_data *data, struct data_object *list)
 {
 	pthread_mutex_lock(&data->lock);
-	while (plan_names(data, list)) {
+	while (plan_name_flushes(data, list)) {
 		struct places places;
 
 		places.count = 0;
 		pthread_mutex_unlock(&data->lock);
 		for (struct data_object *object = list; object; object = object->next_flushed)
 			if (object->flushed_name)
-				flush_name(data, &places, object);
+				flush_object_name(data, &places, object);
 		pthread_mutex_lock(&data->lock);
-		conclude_names(list);
+		conclude_name_flushes(list);
 	}
 	pthread_mutex_unlock(&data->lock);
 }
 
 /* With the lock held: all that is dirty. The list has the references. */
-static struct data_object *take_dirty(struct store_data *data)
+static struct data_object *take_dirty_list(struct store_data *data)
 {
 	struct data_object *list = data->dirty;
 
@@ -219,7 +220,7 @@ static struct data_object *take_dirty(struct store_data *data)
 }
 
 /* Nothing was lost: there was no descriptor or memory to begin with. */
-static void try_again(struct store_data *data, struct data_object *object)
+static void requeue_dirty_object(struct store_data *data, struct data_object *object)
 {
 	object->unflushed |= object->flushed_data;
 	object->closed |= object->flushed_closed && !object->file;
@@ -233,15 +234,15 @@ static void try_again(struct store_data *data, struct data_object *object)
 }
 
 /* With the lock held: what the flush of an object means for its readers and for the callers. */
-static int conclude(struct store_data *data, struct data_object *object)
+static int conclude_object_flush(struct store_data *data, struct data_object *object)
 {
 	/* Of a removed object nothing matters any more, not even that its directory is gone. */
 	if (object->removed) {
 		object->flushed_closed = false;
 		return 0;
 	}
-	if (lacks(object->flushed))
-		try_again(data, object);
+	if (is_resource_shortage(object->flushed))
+		requeue_dirty_object(data, object);
 	else if (object->flushed)
 		data_fail(data, object, object->flushed);
 	else if (!atomic_load(&object->failed))
@@ -253,20 +254,20 @@ static int conclude(struct store_data *data, struct data_object *object)
 	return object->flushed;
 }
 
-static int flush(struct store_data *data, struct data_object *list)
+static int flush_object_list(struct store_data *data, struct data_object *list)
 {
 	struct data_object *next;
 	int result = 0;
 
-	flush_data(data, list);
-	flush_names(data, list);
+	flush_listed_data(data, list);
+	flush_listed_names(data, list);
 	for (struct data_object *object = list; object; object = next) {
 		struct store_file *file;
 		int rc;
 
 		next = object->next_flushed;
 		pthread_mutex_lock(&data->lock);
-		rc = conclude(data, object);
+		rc = conclude_object_flush(data, object);
 		file = data_put(data, object);
 		pthread_mutex_unlock(&data->lock);
 		if (file)
@@ -278,10 +279,10 @@ static int flush(struct store_data *data, struct data_object *list)
 }
 
 /* With the lock held, which is given up meanwhile: the round that waits to begin. */
-static void run_round(struct store_data *data)
+static void run_flush_round(struct store_data *data)
 {
 	struct data_round *round = data->next_round;
-	struct data_object *list = take_dirty(data);
+	struct data_object *list = take_dirty_list(data);
 	int result = data->unreported;
 
 	data->next_round = NULL;
@@ -290,7 +291,7 @@ static void run_round(struct store_data *data)
 	data->unreported = 0;
 	pthread_mutex_unlock(&data->lock);
 
-	int rc = flush(data, list);
+	int rc = flush_object_list(data, list);
 
 	pthread_mutex_lock(&data->lock);
 	round->result = rc ? rc : result;
@@ -303,7 +304,7 @@ static void run_round(struct store_data *data)
 }
 
 /* With the lock held. */
-static int leave_round(struct data_round *round)
+static int leave_flush_round(struct data_round *round)
 {
 	int result = round->result;
 
@@ -334,11 +335,11 @@ static int sync_objects(struct store_data *data, bool asks)
 		if (data->flushing)
 			pthread_cond_wait(&data->changed, &data->lock);
 		else
-			run_round(data);
+			run_flush_round(data);
 	}
-	result = leave_round(round);
+	result = leave_flush_round(round);
 	if (before) {
-		int earlier = leave_round(before);
+		int earlier = leave_flush_round(before);
 
 		result = result ? result : earlier;
 	}
@@ -351,8 +352,8 @@ struct each {
 	int result;
 };
 
-static int sync_path(struct each *each, const char *path, const struct store_owner *owner,
-		     uint64_t number)
+static int sync_object_path(struct each *each, const char *path, const struct store_owner *owner,
+			    uint64_t number)
 {
 	const struct store_layer_ops *ops = each->data->layer->ops;
 	const struct store_lost lost = {.owner = *owner, .object = number};
@@ -370,30 +371,30 @@ static int sync_path(struct each *each, const char *path, const struct store_own
 	return data_set_lost(each->data, &lost, false);
 }
 
-static int sync_named(void *arg, const struct store_owner *owner, uint64_t number)
+static int sync_named_object(void *arg, const struct store_owner *owner, uint64_t number)
 {
 	char path[DATA_PATH];
 
 	data_path_named(owner, number, path);
-	return sync_path(arg, path, owner, number);
+	return sync_object_path(arg, path, owner, number);
 }
 
 /* Its owner is known when it is used. */
-static int sync_new(void *arg, uint64_t number)
+static int sync_new_object(void *arg, uint64_t number)
 {
 	char path[DATA_PATH];
 
 	data_path_new(number, path);
-	return sync_path(arg, path, &(struct store_owner){0}, number);
+	return sync_object_path(arg, path, &(struct store_owner){0}, number);
 }
 
 int store_data_sync_each(struct store_data *data)
 {
 	struct each each = {.data = data};
-	int result = store_data_list_new(data, sync_new, &each);
+	int result = store_data_list_new(data, sync_new_object, &each);
 
 	if (!result)
-		result = store_data_list(data, sync_named, &each);
+		result = store_data_list(data, sync_named_object, &each);
 	return result ? result : each.result;
 }
 

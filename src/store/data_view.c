@@ -56,8 +56,12 @@ int store_view_open(struct store_data *data, const struct store_owner *owner,
 	return 0;
 }
 
-/* The object of an extent, to be given to let_go(). An object that is pinned is never missing. */
-static int get_object(const struct store_view *view, uint32_t at, struct data_object **object)
+/*
+ * Get the object of an extent, which release_extent_object() gives back. An object that is pinned is
+ * never missing.
+ */
+static int get_extent_object(const struct store_view *view, uint32_t at,
+			     struct data_object **object)
 {
 	int rc;
 
@@ -69,14 +73,14 @@ static int get_object(const struct store_view *view, uint32_t at, struct data_ob
 	return rc == -ENOENT ? -EIO : rc;
 }
 
-static void let_go(const struct store_view *view, struct data_object *object)
+static void release_extent_object(const struct store_view *view, struct data_object *object)
 {
 	if (!view->objects)
 		data_read_end(view->data, object);
 }
 
 /* The first extent that ends behind an offset. */
-static uint32_t find_extent(const struct store_view *view, uint64_t offset)
+static uint32_t find_view_extent(const struct store_view *view, uint64_t offset)
 {
 	uint32_t low = 0, high = view->count;
 
@@ -99,7 +103,7 @@ struct output {
 	size_t skip; /* bytes of iov[0] that are done */
 };
 
-static void skip_output(struct output *output, size_t bytes)
+static void skip_view_output(struct output *output, size_t bytes)
 {
 	bytes += output->skip;
 	while (output->count && bytes >= output->iov->iov_len) {
@@ -111,8 +115,8 @@ static void skip_output(struct output *output, size_t bytes)
 }
 
 /* Buffers for at most `want` bytes. *bytes: how many they are, at least one. */
-static int slice(const struct output *output, uint64_t want, struct iovec part[PIECES],
-		 size_t *bytes)
+static int slice_output(const struct output *output, uint64_t want, struct iovec part[PIECES],
+			size_t *bytes)
 {
 	int parts = 0;
 
@@ -128,7 +132,7 @@ static int slice(const struct output *output, uint64_t want, struct iovec part[P
 	return parts;
 }
 
-static uint64_t total(const struct iovec *iov, int count)
+static uint64_t sum_output_lengths(const struct iovec *iov, int count)
 {
 	uint64_t bytes = 0;
 
@@ -140,11 +144,12 @@ static uint64_t total(const struct iovec *iov, int count)
 /* -- reading -- */
 
 /* Bytes of an extent, perhaps fewer than wanted, or -EAGAIN with `cached`. */
-static ssize_t read_extent(const struct store_view *view, uint32_t at, const struct iovec *part,
-			   int parts, size_t bytes, uint64_t offset, bool cached)
+static ssize_t read_extent_bytes(const struct store_view *view, uint32_t at,
+				 const struct iovec *part, int parts, size_t bytes, uint64_t offset,
+				 bool cached)
 {
 	struct data_object *object;
-	ssize_t n = get_object(view, at, &object);
+	ssize_t n = get_extent_object(view, at, &object);
 
 	if (n)
 		return n;
@@ -152,14 +157,15 @@ static ssize_t read_extent(const struct store_view *view, uint32_t at, const str
 		n = -EIO;
 	else
 		n = view->data->layer->ops->preadv(object->file, part, parts, offset, cached);
-	let_go(view, object);
+	release_extent_object(view, object);
 	/* The end of the file is not that of the extent. */
 	return n == 0 ? -EIO : n;
 }
 
 /* The next bytes: of one extent or one hole, up to `want`. */
-static ssize_t read_some(const struct store_view *view, uint32_t at, const struct output *output,
-			 uint64_t want, uint64_t offset, bool cached)
+static ssize_t read_next_bytes(const struct store_view *view, uint32_t at,
+			       const struct output *output, uint64_t want, uint64_t offset,
+			       bool cached)
 {
 	const struct store_extent *extent = at < view->count ? &view->extent[at] : NULL;
 	struct iovec part[PIECES];
@@ -171,10 +177,10 @@ static ssize_t read_some(const struct store_view *view, uint32_t at, const struc
 	if (!hole && extent->end - offset < want)
 		want = extent->end - offset;
 
-	int parts = slice(output, want, part, &bytes);
+	int parts = slice_output(output, want, part, &bytes);
 
 	if (!hole)
-		return read_extent(view, at, part, parts, bytes, offset, cached);
+		return read_extent_bytes(view, at, part, parts, bytes, offset, cached);
 	for (int i = 0; i < parts; i++)
 		if (part[i].iov_len)
 			memset(part[i].iov_base, 0, part[i].iov_len);
@@ -185,8 +191,8 @@ ssize_t store_view_read(struct store_view *view, const struct iovec *iov, int co
 			uint64_t offset, bool cached)
 {
 	struct output output = {.iov = iov, .count = count};
-	uint64_t want = total(iov, count), done = 0;
-	uint32_t at = find_extent(view, offset);
+	uint64_t want = sum_output_lengths(iov, count), done = 0;
+	uint32_t at = find_view_extent(view, offset);
 
 	if (offset >= view->length)
 		return 0;
@@ -195,16 +201,16 @@ ssize_t store_view_read(struct store_view *view, const struct iovec *iov, int co
 		return -EAGAIN;
 	if (want > view->length - offset)
 		want = view->length - offset;
-	skip_output(&output, 0);
+	skip_view_output(&output, 0);
 	while (done < want) {
-		ssize_t n = read_some(view, at, &output, want - done, offset + done, cached);
+		ssize_t n = read_next_bytes(view, at, &output, want - done, offset + done, cached);
 
 		if (n == -EAGAIN && done)
 			break;
 		if (n < 0)
 			return n;
 		done += (uint64_t)n;
-		skip_output(&output, (size_t)n);
+		skip_view_output(&output, (size_t)n);
 		if (at < view->count && offset + done >= view->extent[at].end)
 			at++;
 	}
@@ -220,16 +226,16 @@ void store_view_ahead(struct store_view *view, uint64_t offset, uint64_t length)
 		return;
 	if (end > view->length)
 		end = view->length;
-	for (uint32_t i = find_extent(view, offset); i < view->count && view->extent[i].start < end;
-	     i++) {
+	for (uint32_t i = find_view_extent(view, offset);
+	     i < view->count && view->extent[i].start < end; i++) {
 		const struct store_extent *extent = &view->extent[i];
 		uint64_t from = extent->start > offset ? extent->start : offset;
 		uint64_t to = extent->end < end ? extent->end : end;
 		struct data_object *object;
 
-		if (get_object(view, i, &object))
+		if (get_extent_object(view, i, &object))
 			continue;
 		ops->will_need(object->file, from, to - from);
-		let_go(view, object);
+		release_extent_object(view, object);
 	}
 }

@@ -102,14 +102,14 @@ static const char *const text[STATEMENTS] = {
 	[PRUNE_HAS] = "SELECT count(*) FROM prune WHERE grp=?1 AND epoch=0",
 };
 
-static void configure(void)
+static void configure_sqlite(void)
 {
 	/* Counting memory would take a lock in each allocation. Fails if SQLite is in use already. */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	sqlite3_initialize();
 }
 
-static int translate(struct db *db, int rc)
+static int translate_sqlite_error(struct db *db, int rc)
 {
 	int error = db->options.vfs_errno ? db->options.vfs_errno() : sqlite3_system_errno(db->sql);
 
@@ -150,7 +150,7 @@ static int translate(struct db *db, int rc)
 
 int db_result(struct db *db, int rc)
 {
-	int result = translate(db, rc);
+	int result = translate_sqlite_error(db, rc);
 
 	/* SQLite has ended the transaction: later statements would be committed one by one. */
 	if (result && db->begun && !db->lost && sqlite3_get_autocommit(db->sql))
@@ -158,12 +158,12 @@ int db_result(struct db *db, int rc)
 	return result;
 }
 
-static int run_text(struct db *db, const char *sql)
+static int run_sql_text(struct db *db, const char *sql)
 {
 	return db_result(db, sqlite3_exec(db->sql, sql, NULL, NULL, NULL));
 }
 
-static int set_up(struct db *db)
+static int set_up_connection(struct db *db)
 {
 	char sql[512];
 
@@ -175,7 +175,7 @@ static int set_up(struct db *db)
 		 "PRAGMA synchronous=%s;PRAGMA query_only=%d",
 		 db->options.cache_kib, db->options.full ? "FULL" : "NORMAL",
 		 db->options.read_only);
-	return run_text(db, sql);
+	return run_sql_text(db, sql);
 }
 
 int db_open(const struct db_options *options, struct db **out)
@@ -187,13 +187,13 @@ int db_open(const struct db_options *options, struct db **out)
 
 	if (!db)
 		return -ENOMEM;
-	pthread_once(&once, configure);
+	pthread_once(&once, configure_sqlite);
 	db->options = *options;
 	if (options->create)
 		flags |= SQLITE_OPEN_CREATE;
 	result = db_result(db, sqlite3_open_v2(options->path, &db->sql, flags, options->vfs));
 	if (!result)
-		result = set_up(db);
+		result = set_up_connection(db);
 	/* Without memory, a transaction must end nevertheless. */
 	if (!result)
 		db_statement(db, DB_ROLLBACK, &result);
@@ -217,12 +217,12 @@ void db_close(struct db *db)
 
 int db_complete(struct db *db)
 {
-	return run_text(db, DOOMED);
+	return run_sql_text(db, DOOMED);
 }
 
 int db_make(struct db *db)
 {
-	return run_text(db, schema);
+	return run_sql_text(db, schema);
 }
 
 sqlite3_stmt *db_statement(struct db *db, enum statement which, int *result)
@@ -262,7 +262,7 @@ int db_run(struct db *db, sqlite3_stmt *statement)
 	return result == DB_ROW ? 0 : result;
 }
 
-static int run_plain(struct db *db, enum statement which)
+static int run_plain_statement(struct db *db, enum statement which)
 {
 	int result;
 	sqlite3_stmt *statement = db_statement(db, which, &result);
@@ -272,7 +272,7 @@ static int run_plain(struct db *db, enum statement which)
 
 int db_begin(struct db *db)
 {
-	int result = run_plain(db, DB_BEGIN);
+	int result = run_plain_statement(db, DB_BEGIN);
 
 	db->begun = !result;
 	return result;
@@ -280,7 +280,7 @@ int db_begin(struct db *db)
 
 int db_begin_read(struct db *db)
 {
-	int result = run_plain(db, DB_BEGIN_READ);
+	int result = run_plain_statement(db, DB_BEGIN_READ);
 
 	db->begun = !result;
 	return result;
@@ -293,7 +293,7 @@ void db_end_read(struct db *db)
 
 int db_commit(struct db *db)
 {
-	int result = run_plain(db, DB_COMMIT);
+	int result = run_plain_statement(db, DB_COMMIT);
 
 	if (!result)
 		db->begun = false;
@@ -306,7 +306,7 @@ void db_rollback(struct db *db)
 	db->lost = 0;
 	/* Some errors have ended the transaction already. */
 	if (!sqlite3_get_autocommit(db->sql))
-		run_plain(db, DB_ROLLBACK);
+		run_plain_statement(db, DB_ROLLBACK);
 }
 
 int db_checkpoint(struct db *db, bool *all)

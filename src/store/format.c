@@ -14,7 +14,7 @@
 #define NEW_NAME       "FORMAT.new"
 #define NAME	       "FORMAT"
 
-static int new_uuid(uint8_t uuid[16])
+static int make_random_uuid(uint8_t uuid[16])
 {
 	if (getrandom(uuid, 16, 0) != 16)
 		return -EIO;
@@ -49,12 +49,12 @@ int format_update(struct store_layer *layer, const uint8_t uuid[16])
 int format_write(struct store_layer *layer)
 {
 	uint8_t uuid[16];
-	int result = new_uuid(uuid);
+	int result = make_random_uuid(uuid);
 
 	return result ? result : format_update(layer, uuid);
 }
 
-static int parse(const char *text, uint8_t uuid[16], bool *old)
+static int parse_format_text(const char *text, uint8_t uuid[16], bool *old)
 {
 	unsigned version, byte;
 	int at = 0;
@@ -84,5 +84,5 @@ int format_read(struct store_layer *layer, uint8_t uuid[16], bool *old)
 		return result;
 	done = layer->ops->preadv(file, &iov, 1, 0, false);
 	layer->ops->close(file);
-	return done < 0 ? (int)done : parse(text, uuid, old);
+	return done < 0 ? (int)done : parse_format_text(text, uuid, old);
 }

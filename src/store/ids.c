@@ -12,7 +12,7 @@ struct note_op {
 	int32_t user, group;
 };
 
-static int raise_number(struct db *db, const char *name, uint64_t value)
+static int raise_stored_number(struct db *db, const char *name, uint64_t value)
 {
 	uint64_t now = 0;
 	int result = db_number_get(db, name, &now);
@@ -22,23 +22,23 @@ static int raise_number(struct db *db, const char *name, uint64_t value)
 	return value > now ? db_number_put(db, name, value) : 0;
 }
 
-static int apply_note(struct txn_op *txn, struct work *work)
+static int apply_id_note(struct txn_op *txn, struct work *work)
 {
 	const struct note_op *op = (const struct note_op *)txn;
 	struct db *db;
 	int result = work_db(work, &db);
 
 	if (!result)
-		result = raise_number(db, USER, (uint64_t)op->user);
+		result = raise_stored_number(db, USER, (uint64_t)op->user);
 	if (!result)
-		result = raise_number(db, GROUP, (uint64_t) - (int64_t)op->group);
+		result = raise_stored_number(db, GROUP, (uint64_t) - (int64_t)op->group);
 	return result;
 }
 
 int store_note_ids(struct store *store, int32_t user, int32_t group)
 {
 	struct note_op op = {
-		.txn = {.apply = apply_note, .alone = true}, .user = user, .group = group};
+		.txn = {.apply = apply_id_note, .alone = true}, .user = user, .group = group};
 
 	return txn_run(core_of(store)->txn, &op.txn);
 }

@@ -46,7 +46,7 @@ struct keeper {
 
 /* -- lists -- */
 
-static bool append(struct object_list *to, const struct db_object *item, size_t count)
+static bool append_objects(struct object_list *to, const struct db_object *item, size_t count)
 {
 	if (to->count + count > to->room) {
 		size_t room = 2 * (to->count + count);
@@ -72,8 +72,8 @@ void keeper_committed(void *arg, const struct object_list *made, const struct ob
 		dead->item[i].since = now;
 	pthread_mutex_lock(&keeper->lock);
 	/* Without memory they are found when the store is opened. */
-	kept = append(&keeper->made, made->item, made->count);
-	kept = append(&keeper->dead, dead->item, dead->count) && kept;
+	kept = append_objects(&keeper->made, made->item, made->count);
+	kept = append_objects(&keeper->dead, dead->item, dead->count) && kept;
 	keeper->pruning |= dead->more;
 	keeper->woken += dead->more;
 	if (!keeper->dirty) {
@@ -89,14 +89,14 @@ void keeper_committed(void *arg, const struct object_list *made, const struct ob
 }
 
 /* The rest waits for the next time. */
-static void put_back(struct keeper *keeper, const struct db_object *made, size_t made_count,
-		     const struct db_object *dead, size_t dead_count)
+static void put_back_objects(struct keeper *keeper, const struct db_object *made, size_t made_count,
+			     const struct db_object *dead, size_t dead_count)
 {
 	if (!made_count && !dead_count)
 		return;
 	pthread_mutex_lock(&keeper->lock);
-	append(&keeper->made, made, made_count);
-	append(&keeper->dead, dead, dead_count);
+	append_objects(&keeper->made, made, made_count);
+	append_objects(&keeper->dead, dead, dead_count);
 	keeper->dirty = true;
 	keeper->dirty_ns = monotonic_ns();
 	pthread_mutex_unlock(&keeper->lock);
@@ -113,14 +113,14 @@ struct forget_op {
 	size_t count;
 };
 
-static int forget_object(struct core *core, struct db *db, uint64_t id)
+static int delete_object_row(struct core *core, struct db *db, uint64_t id)
 {
 	int result = db_object_delete(db, id);
 
 	return result ? result : lost_forget(core, db, id);
 }
 
-static int apply_forget(struct txn_op *txn, struct work *work)
+static int apply_row_deletion(struct txn_op *txn, struct work *work)
 {
 	const struct forget_op *op = (const struct forget_op *)txn;
 	struct db *db;
@@ -128,15 +128,15 @@ static int apply_forget(struct txn_op *txn, struct work *work)
 
 	for (size_t i = 0; i < op->count && !result; i++)
 		if (op->item[i].dead)
-			result = forget_object(op->core, db, op->item[i].id);
+			result = delete_object_row(op->core, db, op->item[i].id);
 	return result;
 }
 
 /* Of those that are `dead`. In steps, because writers wait meanwhile. */
-static void forget(struct core *core, const struct object_list *gone)
+static void delete_dead_rows(struct core *core, const struct object_list *gone)
 {
 	for (size_t i = 0; i < gone->count; i += FORGET_STEP) {
-		struct forget_op op = {.txn = {.apply = apply_forget, .alone = true},
+		struct forget_op op = {.txn = {.apply = apply_row_deletion, .alone = true},
 				       .core = core,
 				       .item = gone->item + i,
 				       .count = gone->count - i};
@@ -148,11 +148,11 @@ static void forget(struct core *core, const struct object_list *gone)
 }
 
 /* They wait for the next time. */
-static void put_back_removed(struct keeper *keeper, const struct object_list *gone)
+static void put_back_dead_objects(struct keeper *keeper, const struct object_list *gone)
 {
 	for (size_t i = 0; i < gone->count; i++)
 		if (gone->item[i].dead)
-			put_back(keeper, NULL, 0, &gone->item[i], 1);
+			put_back_objects(keeper, NULL, 0, &gone->item[i], 1);
 }
 
 /*
@@ -160,7 +160,8 @@ static void put_back_removed(struct keeper *keeper, const struct object_list *go
  * nothing. Those left at `until`, and those of a run or of a reader, wait for the next time: once dead, an
  * object stays so.
  */
-static void remove_dead(struct keeper *keeper, const struct object_list *dead, uint64_t until)
+static void remove_dead_objects(struct keeper *keeper, const struct object_list *dead,
+				uint64_t until)
 {
 	struct core *core = keeper->core;
 	struct object_list gone = {.item = dead->item};
@@ -174,18 +175,18 @@ static void remove_dead(struct keeper *keeper, const struct object_list *dead, u
 			result = store_data_remove(core->data, &object->owner, object->id);
 
 		if (result == -EBUSY)
-			put_back(keeper, NULL, 0, object, 1);
+			put_back_objects(keeper, NULL, 0, object, 1);
 		object->dead = !result;
 		any = any || object->dead;
 	}
 	if (any && store_data_sync_removed(core->data))
-		put_back_removed(keeper, &gone);
+		put_back_dead_objects(keeper, &gone);
 	else if (any)
-		forget(core, &gone);
-	put_back(keeper, NULL, 0, dead->item + gone.count, dead->count - gone.count);
+		delete_dead_rows(core, &gone);
+	put_back_objects(keeper, NULL, 0, dead->item + gone.count, dead->count - gone.count);
 }
 
-static int by_id(const void *a, const void *b)
+static int compare_object_ids(const void *a, const void *b)
 {
 	const struct db_object *x = a, *y = b;
 
@@ -193,8 +194,8 @@ static int by_id(const void *a, const void *b)
 }
 
 /* New objects get their names, unless they are dead already. `dead` is sorted. */
-static void settle(struct keeper *keeper, const struct object_list *made,
-		   const struct object_list *dead, uint64_t until)
+static void name_new_objects(struct keeper *keeper, const struct object_list *made,
+			     const struct object_list *dead, uint64_t until)
 {
 	struct core *core = keeper->core;
 	size_t done = 0;
@@ -204,7 +205,7 @@ static void settle(struct keeper *keeper, const struct object_list *made,
 		int result;
 
 		if (object->dead || (dead->count && bsearch(object, dead->item, dead->count,
-							    sizeof(*object), by_id)))
+							    sizeof(*object), compare_object_ids)))
 			continue;
 		result = store_data_settle(core->data, &object->owner, object->id);
 		/* It may have been removed since. */
@@ -214,12 +215,12 @@ static void settle(struct keeper *keeper, const struct object_list *made,
 				"%s: a new file of volume %u keeps its name in files/new: error %d",
 				core->name, object->owner.group, -result);
 	}
-	put_back(keeper, made->item + done, made->count - done, NULL, 0);
+	put_back_objects(keeper, made->item + done, made->count - done, NULL, 0);
 }
 
 /* -- flush -- */
 
-static void report_failure(struct keeper *keeper, int result)
+static void report_flush_failure(struct keeper *keeper, int result)
 {
 	const char *name = keeper->core->name;
 	struct report *report = &keeper->core->report;
@@ -244,7 +245,7 @@ static void report_failure(struct keeper *keeper, int result)
 }
 
 /* One that failed is tried again, also if no other change comes. */
-static void note_result(struct keeper *keeper, uint64_t target, int result)
+static void note_flush_result(struct keeper *keeper, uint64_t target, int result)
 {
 	bool tell;
 
@@ -262,7 +263,7 @@ static void note_result(struct keeper *keeper, uint64_t target, int result)
 	pthread_cond_broadcast(&keeper->flushed);
 	pthread_mutex_unlock(&keeper->lock);
 	if (tell)
-		report_failure(keeper, result);
+		report_flush_failure(keeper, result);
 }
 
 static void set_checkpointing(struct keeper *keeper, bool on)
@@ -274,7 +275,7 @@ static void set_checkpointing(struct keeper *keeper, bool on)
 }
 
 /* While no commit can come: all of the log goes to the database. On a full disk its file becomes empty. */
-static void move_log(struct core *core, struct db *db)
+static void move_log_to_database(struct core *core, struct db *db)
 {
 	bool all;
 
@@ -285,7 +286,7 @@ static void move_log(struct core *core, struct db *db)
 		db_log_cut(db);
 }
 
-static void checkpoint(struct keeper *keeper)
+static void checkpoint_long_log(struct keeper *keeper)
 {
 	struct core *core = keeper->core;
 	bool all;
@@ -299,7 +300,7 @@ static void checkpoint(struct keeper *keeper)
 	set_checkpointing(keeper, true);
 	if (!db_checkpoint(keeper->db, &all) && !db_checkpoint(keeper->db, &all)) {
 		txn_pause(core->txn);
-		move_log(core, keeper->db);
+		move_log_to_database(core, keeper->db);
 		txn_resume(core->txn);
 	}
 	set_checkpointing(keeper, false);
@@ -311,11 +312,11 @@ void keeper_full(void *arg)
 
 	core->tight = true;
 	reserve_release(core);
-	move_log(core, core->writer);
+	move_log_to_database(core, core->writer);
 }
 
 /* On a full disk the log stays short: the database takes less room. */
-static void shorten(struct keeper *keeper)
+static void shorten_log(struct keeper *keeper)
 {
 	struct core *core = keeper->core;
 	struct store_space space;
@@ -339,21 +340,22 @@ void keeper_admit(void *arg)
 	pthread_mutex_unlock(&keeper->lock);
 	/* Not beside the thread, which would keep it from that. */
 	if (tight)
-		shorten(keeper);
+		shorten_log(keeper);
 }
 
 /* Half of the time until the next flush, at most. */
-static void tidy(struct keeper *keeper, const struct object_list *made, struct object_list *dead)
+static void tidy_objects(struct keeper *keeper, const struct object_list *made,
+			 struct object_list *dead)
 {
 	uint64_t begun = monotonic_ns();
 
 	if (dead->count)
-		qsort(dead->item, dead->count, sizeof(*dead->item), by_id);
-	settle(keeper, made, dead, begun + FLUSH_NS / 4);
-	remove_dead(keeper, dead, begun + FLUSH_NS / 2);
+		qsort(dead->item, dead->count, sizeof(*dead->item), compare_object_ids);
+	name_new_objects(keeper, made, dead, begun + FLUSH_NS / 4);
+	remove_dead_objects(keeper, dead, begun + FLUSH_NS / 2);
 }
 
-static int flush(struct keeper *keeper)
+static int flush_commits(struct keeper *keeper)
 {
 	struct core *core = keeper->core;
 	struct object_list made, dead;
@@ -370,13 +372,13 @@ static int flush(struct keeper *keeper)
 	if (core->durability == STORE_LAZY)
 		result = store_vfs_mark(core->vfs);
 	keeper->flushes++;
-	note_result(keeper, target, result);
+	note_flush_result(keeper, target, result);
 	if (!core->tight && !core->reserved)
 		reserve_make(core);
 	if (!result)
-		tidy(keeper, &made, &dead);
+		tidy_objects(keeper, &made, &dead);
 	else
-		put_back(keeper, made.item, made.count, dead.item, dead.count);
+		put_back_objects(keeper, made.item, made.count, dead.item, dead.count);
 	if (result && core->durability == STORE_LAZY)
 		lost_record(core);
 	free(made.item);
@@ -411,7 +413,7 @@ void keeper_wake(struct keeper *keeper)
 }
 
 /* A step that fails, because the disk is full or broken, is tried again. */
-static void prune(struct keeper *keeper)
+static void run_prune_burst(struct keeper *keeper)
 {
 	bool more = true;
 	unsigned woken;
@@ -440,7 +442,7 @@ enum task {
 };
 
 /* With the lock held: until there is something to do, perhaps. */
-static void rest(struct keeper *keeper, uint64_t flush_ns)
+static void wait_for_task(struct keeper *keeper, uint64_t flush_ns)
 {
 	uint64_t until = keeper->dirty ? flush_ns : UINT64_MAX;
 
@@ -452,7 +454,7 @@ static void rest(struct keeper *keeper, uint64_t flush_ns)
 		pthread_cond_wait(&keeper->work, &keeper->lock);
 }
 
-static enum task next_task(struct keeper *keeper)
+static enum task choose_next_task(struct keeper *keeper)
 {
 	enum task task;
 
@@ -470,24 +472,24 @@ static enum task next_task(struct keeper *keeper)
 		task = TASK_PRUNE;
 		if (keeper->pruning && now >= keeper->prune_ns)
 			break;
-		rest(keeper, due);
+		wait_for_task(keeper, due);
 	}
 	pthread_mutex_unlock(&keeper->lock);
 	return task;
 }
 
-static void *keep(void *arg)
+static void *run_keeper(void *arg)
 {
 	struct keeper *keeper = arg;
 
 	for (;;) {
-		switch (next_task(keeper)) {
+		switch (choose_next_task(keeper)) {
 		case TASK_FLUSH:
-			if (!flush(keeper))
-				checkpoint(keeper);
+			if (!flush_commits(keeper))
+				checkpoint_long_log(keeper);
 			break;
 		case TASK_PRUNE:
-			prune(keeper);
+			run_prune_burst(keeper);
 			break;
 		case TASK_STOP:
 			return NULL;
@@ -497,7 +499,7 @@ static void *keep(void *arg)
 
 /* -- what an earlier process left -- */
 
-static int old_new(void *arg, uint64_t id)
+static int adopt_new_object(void *arg, uint64_t id)
 {
 	struct keeper *keeper = arg;
 	struct db_object object;
@@ -507,24 +509,24 @@ static int old_new(void *arg, uint64_t id)
 	if (result == -ENOENT)
 		store_data_remove_new(keeper->core->data, id);
 	else if (!result && !object.dead)
-		append(&keeper->made, &object, 1);
+		append_objects(&keeper->made, &object, 1);
 	return 0;
 }
 
-static int old_dead(void *arg, const struct db_object *object)
+static int adopt_dead_object(void *arg, const struct db_object *object)
 {
 	struct keeper *keeper = arg;
 
-	append(&keeper->dead, object, 1);
+	append_objects(&keeper->dead, object, 1);
 	return 0;
 }
 
 static int find_leftovers(struct keeper *keeper)
 {
-	int result = store_data_list_new(keeper->core->data, old_new, keeper);
+	int result = store_data_list_new(keeper->core->data, adopt_new_object, keeper);
 
 	if (!result)
-		result = db_objects(keeper->db, true, old_dead, keeper);
+		result = db_objects(keeper->db, true, adopt_dead_object, keeper);
 	/* The last commits of a killed process are not flushed yet. */
 	if (keeper->made.count || keeper->dead.count || keeper->core->sync_all) {
 		keeper->dirty = true;
@@ -566,7 +568,7 @@ int keeper_start(struct keeper *keeper)
 	int result = find_leftovers(keeper);
 
 	if (!result)
-		result = -pthread_create(&keeper->thread, NULL, keep, keeper);
+		result = -pthread_create(&keeper->thread, NULL, run_keeper, keeper);
 	keeper->started = !result;
 	return result;
 }

@@ -44,18 +44,18 @@ struct posix_file {
 	int fd;
 };
 
-static struct posix_layer *posix_of(struct store_layer *layer)
+static struct posix_layer *get_posix_layer(struct store_layer *layer)
 {
 	return (struct posix_layer *)(void *)layer;
 }
 
-static int fd_of(struct store_file *file)
+static int get_descriptor(struct store_file *file)
 {
 	return ((struct posix_file *)(void *)file)->fd;
 }
 
 /* A relative path without ".." in it. */
-static bool good_path(const char *path)
+static bool is_valid_path(const char *path)
 {
 	if (*path == '/' || *path == 0)
 		return false;
@@ -71,7 +71,7 @@ static bool good_path(const char *path)
 
 #if HAVE_OPENAT2
 /* Follows no link in any part of the path. -ENOSYS: not possible here. */
-static int open_beneath(struct posix_layer *posix, const char *path, int flags)
+static int open_without_links(struct posix_layer *posix, const char *path, int flags)
 {
 	struct open_how how = {.flags = (unsigned)flags,
 			       .mode = flags & O_CREAT ? FILE_MODE : 0,
@@ -96,11 +96,11 @@ static int open_path(struct posix_layer *posix, const char *path, int flags)
 {
 	int fd;
 
-	if (!good_path(path))
+	if (!is_valid_path(path))
 		return -EINVAL;
 	flags |= O_CLOEXEC | O_NOFOLLOW;
 #if HAVE_OPENAT2
-	fd = open_beneath(posix, path, flags);
+	fd = open_without_links(posix, path, flags);
 	/* A sandbox that does not know the call answers EPERM, which else stands for a file. */
 	if (fd != -ENOSYS && fd != -EPERM)
 		return fd;
@@ -113,9 +113,9 @@ static int open_path(struct posix_layer *posix, const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-static void posix_destroy(struct store_layer *layer)
+static void layer_destroy(struct store_layer *layer)
 {
-	struct posix_layer *posix = posix_of(layer);
+	struct posix_layer *posix = get_posix_layer(layer);
 
 	if (posix->locked >= 0)
 		close(posix->locked);
@@ -123,7 +123,7 @@ static void posix_destroy(struct store_layer *layer)
 	free(posix);
 }
 
-static int posix_open(struct store_layer *layer, const char *path, unsigned flags,
+static int layer_open(struct store_layer *layer, const char *path, unsigned flags,
 		      struct store_file **file)
 {
 	struct posix_file *made = calloc(1, sizeof(*made));
@@ -133,7 +133,7 @@ static int posix_open(struct store_layer *layer, const char *path, unsigned flag
 		return -ENOMEM;
 	if (flags & STORE_OPEN_CREATE)
 		how |= O_CREAT | (flags & STORE_OPEN_EXCLUSIVE ? O_EXCL : 0);
-	made->fd = open_path(posix_of(layer), path, how);
+	made->fd = open_path(get_posix_layer(layer), path, how);
 	if (made->fd < 0) {
 		int rc = made->fd;
 
@@ -145,9 +145,9 @@ static int posix_open(struct store_layer *layer, const char *path, unsigned flag
 	return 0;
 }
 
-static void posix_close(struct store_file *file)
+static void layer_close(struct store_file *file)
 {
-	close(fd_of(file));
+	close(get_descriptor(file));
 	free(file);
 }
 
@@ -160,7 +160,7 @@ struct cursor {
 	size_t skip; /* bytes of iov[0] that are done */
 };
 
-static void advance(struct cursor *at, size_t bytes)
+static void advance_cursor(struct cursor *at, size_t bytes)
 {
 	bytes += at->skip;
 	while (at->count && bytes >= at->iov->iov_len) {
@@ -172,7 +172,7 @@ static void advance(struct cursor *at, size_t bytes)
 }
 
 /* The next buffers for one system call. */
-static int next_parts(const struct cursor *at, struct iovec part[PIECES])
+static int collect_next_parts(const struct cursor *at, struct iovec part[PIECES])
 {
 	int count = at->count < PIECES ? at->count : PIECES;
 
@@ -182,7 +182,8 @@ static int next_parts(const struct cursor *at, struct iovec part[PIECES])
 	return count;
 }
 
-static ssize_t read_parts(int fd, const struct iovec *iov, int count, uint64_t offset, bool cached)
+static ssize_t read_into_parts(int fd, const struct iovec *iov, int count, uint64_t offset,
+			       bool cached)
 {
 	ssize_t n;
 
@@ -196,131 +197,133 @@ static ssize_t read_parts(int fd, const struct iovec *iov, int count, uint64_t o
 	return cached && (errno == EOPNOTSUPP || errno == ENOSYS) ? -EAGAIN : -errno;
 }
 
-static ssize_t posix_preadv(struct store_file *file, const struct iovec *iov, int count,
+static ssize_t layer_preadv(struct store_file *file, const struct iovec *iov, int count,
 			    uint64_t offset, bool cached)
 {
 	struct cursor at = {.iov = iov, .count = count};
 	struct iovec part[PIECES];
 	size_t done = 0;
 
-	advance(&at, 0);
+	advance_cursor(&at, 0);
 	while (at.count) {
-		int parts = next_parts(&at, part);
-		ssize_t n = read_parts(fd_of(file), part, parts, offset + done, cached);
+		int parts = collect_next_parts(&at, part);
+		ssize_t n =
+			read_into_parts(get_descriptor(file), part, parts, offset + done, cached);
 
 		if (n == 0 || (n == -EAGAIN && done))
 			break;
 		if (n < 0)
 			return n;
 		done += (size_t)n;
-		advance(&at, (size_t)n);
+		advance_cursor(&at, (size_t)n);
 	}
 	return (ssize_t)done;
 }
 
-static ssize_t posix_pwritev(struct store_file *file, const struct iovec *iov, int count,
+static ssize_t layer_pwritev(struct store_file *file, const struct iovec *iov, int count,
 			     uint64_t offset)
 {
 	struct cursor at = {.iov = iov, .count = count};
 	struct iovec part[PIECES];
 	size_t done = 0;
 
-	advance(&at, 0);
+	advance_cursor(&at, 0);
 	while (at.count) {
-		int parts = next_parts(&at, part);
-		ssize_t n = pwritev(fd_of(file), part, parts, (off_t)(offset + done));
+		int parts = collect_next_parts(&at, part);
+		ssize_t n = pwritev(get_descriptor(file), part, parts, (off_t)(offset + done));
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
 		done += (size_t)n;
-		advance(&at, (size_t)n);
+		advance_cursor(&at, (size_t)n);
 	}
 	return (ssize_t)done;
 }
 
 /* -- other operations on files -- */
 
-static int posix_truncate(struct store_file *file, uint64_t length)
+static int layer_truncate(struct store_file *file, uint64_t length)
 {
 	int rc;
 
 	do
-		rc = ftruncate(fd_of(file), (off_t)length);
+		rc = ftruncate(get_descriptor(file), (off_t)length);
 	while (rc < 0 && errno == EINTR);
 	return rc < 0 ? -errno : 0;
 }
 
-static int posix_punch(struct store_file *file, uint64_t offset, uint64_t length)
+static int layer_punch(struct store_file *file, uint64_t offset, uint64_t length)
 {
 	int rc;
 
 	do
-		rc = fallocate(fd_of(file), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		rc = fallocate(get_descriptor(file), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			       (off_t)offset, (off_t)length);
 	while (rc < 0 && errno == EINTR);
 	return rc < 0 ? -errno : 0;
 }
 
-static int posix_size(struct store_file *file, uint64_t *length)
+static int layer_size(struct store_file *file, uint64_t *length)
 {
 	struct stat st;
 
-	if (fstat(fd_of(file), &st) < 0)
+	if (fstat(get_descriptor(file), &st) < 0)
 		return -errno;
 	*length = (uint64_t)st.st_size;
 	return 0;
 }
 
-static int posix_sync(struct store_file *file)
+static int layer_sync(struct store_file *file)
 {
 	int rc;
 
 	do
-		rc = fdatasync(fd_of(file));
+		rc = fdatasync(get_descriptor(file));
 	while (rc < 0 && errno == EINTR);
 	return rc < 0 ? -errno : 0;
 }
 
-static int posix_will_need(struct store_file *file, uint64_t offset, uint64_t length)
+static int layer_will_need(struct store_file *file, uint64_t offset, uint64_t length)
 {
-	return -posix_fadvise(fd_of(file), (off_t)offset, (off_t)length, POSIX_FADV_WILLNEED);
+	return -posix_fadvise(get_descriptor(file), (off_t)offset, (off_t)length,
+			      POSIX_FADV_WILLNEED);
 }
 
 /* -- names -- */
 
-static int posix_rename(struct store_layer *layer, const char *from, const char *to)
+static int layer_rename(struct store_layer *layer, const char *from, const char *to)
 {
-	int dir = posix_of(layer)->dir;
+	int dir = get_posix_layer(layer)->dir;
 
-	if (!good_path(from) || !good_path(to))
+	if (!is_valid_path(from) || !is_valid_path(to))
 		return -EINVAL;
 	return renameat(dir, from, dir, to) < 0 ? -errno : 0;
 }
 
-static int posix_unlink(struct store_layer *layer, const char *path)
+static int layer_unlink(struct store_layer *layer, const char *path)
 {
-	if (!good_path(path))
+	if (!is_valid_path(path))
 		return -EINVAL;
-	return unlinkat(posix_of(layer)->dir, path, 0) < 0 ? -errno : 0;
+	return unlinkat(get_posix_layer(layer)->dir, path, 0) < 0 ? -errno : 0;
 }
 
-static int posix_mkdir(struct store_layer *layer, const char *path)
+static int layer_mkdir(struct store_layer *layer, const char *path)
 {
-	if (!good_path(path))
+	if (!is_valid_path(path))
 		return -EINVAL;
-	return mkdirat(posix_of(layer)->dir, path, DIR_MODE) < 0 ? -errno : 0;
+	return mkdirat(get_posix_layer(layer)->dir, path, DIR_MODE) < 0 ? -errno : 0;
 }
 
-static int posix_rmdir(struct store_layer *layer, const char *path)
+static int layer_rmdir(struct store_layer *layer, const char *path)
 {
-	if (!good_path(path))
+	if (!is_valid_path(path))
 		return -EINVAL;
-	return unlinkat(posix_of(layer)->dir, path, AT_REMOVEDIR) < 0 ? -errno : 0;
+	return unlinkat(get_posix_layer(layer)->dir, path, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-static bool is_directory(int dir, const struct dirent *entry)
+static bool is_directory_entry(int dir, const struct dirent *entry)
 {
 	struct stat st;
 
@@ -329,20 +332,20 @@ static bool is_directory(int dir, const struct dirent *entry)
 	return fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int list_stream(DIR *stream, store_list_fn fn, void *arg)
+static int list_directory_stream(DIR *stream, store_list_fn fn, void *arg)
 {
 	struct dirent *entry;
 	int rc = 0;
 
 	while (rc == 0 && (errno = 0, entry = readdir(stream)) != NULL)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			rc = fn(arg, entry->d_name, is_directory(dirfd(stream), entry));
+			rc = fn(arg, entry->d_name, is_directory_entry(dirfd(stream), entry));
 	return rc ? rc : -errno;
 }
 
-static int posix_list(struct store_layer *layer, const char *path, store_list_fn fn, void *arg)
+static int layer_list(struct store_layer *layer, const char *path, store_list_fn fn, void *arg)
 {
-	int fd = open_path(posix_of(layer), path, O_RDONLY | O_DIRECTORY);
+	int fd = open_path(get_posix_layer(layer), path, O_RDONLY | O_DIRECTORY);
 
 	if (fd < 0)
 		return fd;
@@ -353,15 +356,15 @@ static int posix_list(struct store_layer *layer, const char *path, store_list_fn
 		close(fd);
 		return -ENOMEM;
 	}
-	int rc = list_stream(stream, fn, arg);
+	int rc = list_directory_stream(stream, fn, arg);
 
 	closedir(stream);
 	return rc;
 }
 
-static int posix_sync_dir(struct store_layer *layer, const char *path)
+static int layer_sync_dir(struct store_layer *layer, const char *path)
 {
-	int fd = open_path(posix_of(layer), path, O_RDONLY | O_DIRECTORY), rc;
+	int fd = open_path(get_posix_layer(layer), path, O_RDONLY | O_DIRECTORY), rc;
 
 	if (fd < 0)
 		return fd;
@@ -372,25 +375,25 @@ static int posix_sync_dir(struct store_layer *layer, const char *path)
 	return rc;
 }
 
-static int posix_sync_all(struct store_layer *layer)
+static int layer_sync_all(struct store_layer *layer)
 {
-	return syncfs(posix_of(layer)->dir) < 0 ? -errno : 0;
+	return syncfs(get_posix_layer(layer)->dir) < 0 ? -errno : 0;
 }
 
 /* -- the whole -- */
 
-static int posix_space(struct store_layer *layer, uint64_t *available, uint64_t *total)
+static int layer_space(struct store_layer *layer, uint64_t *available, uint64_t *total)
 {
 	struct statvfs st;
 
-	if (fstatvfs(posix_of(layer)->dir, &st) < 0)
+	if (fstatvfs(get_posix_layer(layer)->dir, &st) < 0)
 		return -errno;
 	*available = (uint64_t)st.f_bavail * st.f_frsize;
 	*total = (uint64_t)st.f_blocks * st.f_frsize;
 	return 0;
 }
 
-static int posix_boot(struct store_layer *layer, char id[64])
+static int layer_boot(struct store_layer *layer, char id[64])
 {
 	int fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC), rc;
 	ssize_t n;
@@ -409,9 +412,9 @@ static int posix_boot(struct store_layer *layer, char id[64])
 }
 
 /* A lock of the open file, not of the process: a second store in this process is kept out, too. */
-static int posix_lock(struct store_layer *layer, const char *path)
+static int layer_lock(struct store_layer *layer, const char *path)
 {
-	struct posix_layer *posix = posix_of(layer);
+	struct posix_layer *posix = get_posix_layer(layer);
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
 	if (posix->locked >= 0)
@@ -432,30 +435,30 @@ static int posix_lock(struct store_layer *layer, const char *path)
 }
 
 static const struct store_layer_ops posix_ops = {
-	.destroy = posix_destroy,
-	.open = posix_open,
-	.close = posix_close,
-	.preadv = posix_preadv,
-	.pwritev = posix_pwritev,
-	.truncate = posix_truncate,
-	.punch = posix_punch,
-	.size = posix_size,
-	.sync = posix_sync,
-	.will_need = posix_will_need,
-	.rename = posix_rename,
-	.unlink = posix_unlink,
-	.mkdir = posix_mkdir,
-	.rmdir = posix_rmdir,
-	.list = posix_list,
-	.sync_dir = posix_sync_dir,
-	.sync_all = posix_sync_all,
-	.space = posix_space,
-	.boot = posix_boot,
-	.lock = posix_lock,
+	.destroy = layer_destroy,
+	.open = layer_open,
+	.close = layer_close,
+	.preadv = layer_preadv,
+	.pwritev = layer_pwritev,
+	.truncate = layer_truncate,
+	.punch = layer_punch,
+	.size = layer_size,
+	.sync = layer_sync,
+	.will_need = layer_will_need,
+	.rename = layer_rename,
+	.unlink = layer_unlink,
+	.mkdir = layer_mkdir,
+	.rmdir = layer_rmdir,
+	.list = layer_list,
+	.sync_dir = layer_sync_dir,
+	.sync_all = layer_sync_all,
+	.space = layer_space,
+	.boot = layer_boot,
+	.lock = layer_lock,
 };
 
 /* A descriptor of a directory that only this user can use, or -errno. */
-static int open_directory(const char *path)
+static int open_private_directory(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
@@ -481,7 +484,7 @@ int store_layer_posix(const char *path, struct store_layer **layer)
 	posix->layer.ops = &posix_ops;
 	posix->locked = -1;
 	atomic_init(&posix->beneath, true);
-	posix->dir = open_directory(path);
+	posix->dir = open_private_directory(path);
 	if (posix->dir < 0) {
 		int rc = posix->dir;
 

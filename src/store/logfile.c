@@ -53,7 +53,7 @@ void store_logfile_ahead(struct store_logfile *log, bool ahead)
  * other programs have in it. So zeros are written ahead of the log, which SQLite takes for its end. If that fails, the
  * write itself will tell.
  */
-static void lengthen(struct store_logfile *log, struct store_file *file, uint64_t end)
+static void lengthen_log(struct store_logfile *log, struct store_file *file, uint64_t end)
 {
 	static const uint8_t zeros[ZEROS];
 	const struct store_layer_ops *ops = file->layer->ops;
@@ -73,13 +73,13 @@ static void lengthen(struct store_logfile *log, struct store_file *file, uint64_
 	}
 }
 
-static int put(struct store_logfile *log, struct store_file *file, const void *data, size_t size,
-	       uint64_t offset)
+static int write_log_bytes(struct store_logfile *log, struct store_file *file, const void *data,
+			   size_t size, uint64_t offset)
 {
 	const struct iovec iov = {(void *)data, size};
 	ssize_t n;
 
-	lengthen(log, file, offset + size);
+	lengthen_log(log, file, offset + size);
 	n = file->layer->ops->pwritev(file, &iov, 1, offset);
 	if (n != (ssize_t)size)
 		return n < 0 ? (int)n : -EIO;
@@ -88,23 +88,23 @@ static int put(struct store_logfile *log, struct store_file *file, const void *d
 	return 0;
 }
 
-static void drop(struct store_logfile *log)
+static void drop_gathered_frames(struct store_logfile *log)
 {
 	log->used = 0;
 	log->last = false;
 }
 
 /* If it fails, so does the transaction. */
-static int put_gathered(struct store_logfile *log, struct store_file *file)
+static int write_gathered_frames(struct store_logfile *log, struct store_file *file)
 {
-	int rc = log->used ? put(log, file, log->bytes, log->used, log->offset) : 0;
+	int rc = log->used ? write_log_bytes(log, file, log->bytes, log->used, log->offset) : 0;
 
-	drop(log);
+	drop_gathered_frames(log);
 	return rc;
 }
 
 /* Whether these bytes are gathered: frames behind all others. SQLite also writes single frames again. */
-static bool gathers(const struct store_logfile *log, size_t size, uint64_t offset)
+static bool may_gather_bytes(const struct store_logfile *log, size_t size, uint64_t offset)
 {
 	if (!log->used)
 		return size == FRAME_HEADER && log->top && offset >= log->top;
@@ -112,8 +112,8 @@ static bool gathers(const struct store_logfile *log, size_t size, uint64_t offse
 }
 
 /* The page of a transaction's last frame: all of it must be in the file before SQLite says so. */
-static int gather(struct store_logfile *log, struct store_file *file, const void *data, size_t size,
-		  uint64_t offset)
+static int gather_log_bytes(struct store_logfile *log, struct store_file *file, const void *data,
+			    size_t size, uint64_t offset)
 {
 	bool complete = log->last && size != FRAME_HEADER;
 
@@ -122,7 +122,7 @@ static int gather(struct store_logfile *log, struct store_file *file, const void
 	memcpy(log->bytes + log->used, data, size);
 	log->used += size;
 	log->last = size == FRAME_HEADER && rxw_xdr_load32((const uint8_t *)data + 4);
-	return complete ? put_gathered(log, file) : 0;
+	return complete ? write_gathered_frames(log, file) : 0;
 }
 
 int store_logfile_write(struct store_logfile *log, struct store_file *file, const void *data,
@@ -132,18 +132,18 @@ int store_logfile_write(struct store_logfile *log, struct store_file *file, cons
 
 	store_mark_hold(log->mark);
 	store_mark_writes(log->mark, offset);
-	if (gathers(log, size, offset)) {
-		rc = gather(log, file, data, size, offset);
+	if (may_gather_bytes(log, size, offset)) {
+		rc = gather_log_bytes(log, file, data, size, offset);
 	} else {
 		if (!offset) { /* a new generation begins */
-			drop(log);
+			drop_gathered_frames(log);
 			log->top = 0;
 		}
-		rc = put_gathered(log, file);
-		if (!rc && gathers(log, size, offset))
-			rc = gather(log, file, data, size, offset);
+		rc = write_gathered_frames(log, file);
+		if (!rc && may_gather_bytes(log, size, offset))
+			rc = gather_log_bytes(log, file, data, size, offset);
 		else if (!rc)
-			rc = put(log, file, data, size, offset);
+			rc = write_log_bytes(log, file, data, size, offset);
 	}
 	if (!rc)
 		store_mark_wrote(log->mark, data, size, offset);
@@ -159,17 +159,17 @@ int store_logfile_settle(struct store_logfile *log, struct store_file *file, uin
 	store_mark_hold(log->mark);
 	/* If it fails, it is tried again before the transaction can end. */
 	if (log->used && offset < log->offset + log->used && log->offset < offset + size) {
-		rc = put(log, file, log->bytes, log->used, log->offset);
+		rc = write_log_bytes(log, file, log->bytes, log->used, log->offset);
 		if (!rc)
-			drop(log);
+			drop_gathered_frames(log);
 	}
 	store_mark_release(log->mark);
 	return rc;
 }
 
-static void forget_all(struct store_logfile *log)
+static void forget_log_state(struct store_logfile *log)
 {
-	drop(log);
+	drop_gathered_frames(log);
 	log->length = log->top = 0;
 }
 
@@ -181,7 +181,7 @@ int store_logfile_truncate(struct store_logfile *log, struct store_file *file, u
 	store_mark_hold(log->mark);
 	rc = ops->truncate(file, size);
 	if (!rc) {
-		forget_all(log);
+		forget_log_state(log);
 		store_mark_truncated(log->mark, size);
 		rc = ops->sync(file);
 	}
@@ -192,7 +192,7 @@ int store_logfile_truncate(struct store_logfile *log, struct store_file *file, u
 void store_logfile_removed(struct store_logfile *log)
 {
 	store_mark_hold(log->mark);
-	forget_all(log);
+	forget_log_state(log);
 	store_mark_truncated(log->mark, 0);
 	store_mark_release(log->mark);
 }

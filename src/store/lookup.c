@@ -8,7 +8,8 @@
 
 #define TRIES 1000 /* against endless races, which only a fault could cause */
 
-static int read_version(struct core *core, const struct cache_key *key, struct version **version)
+static int read_version_row(struct core *core, const struct cache_key *key,
+			    struct version **version)
 {
 	struct vnode_key row = {.group = key->group, .vnode = key->vnode, .epoch = key->epoch};
 	struct db *db;
@@ -27,7 +28,8 @@ static int read_version(struct core *core, const struct cache_key *key, struct v
 }
 
 /* -EAGAIN: a newer one was published meanwhile. */
-static int load_version(struct core *core, const struct cache_key *key, struct version **version)
+static int load_uncached_version(struct core *core, const struct cache_key *key,
+				 struct version **version)
 {
 	uint64_t ticket;
 	int result = cache_reserve(core->cache, key, &ticket);
@@ -35,7 +37,7 @@ static int load_version(struct core *core, const struct cache_key *key, struct v
 	if (result)
 		return result;
 	*version = NULL;
-	result = read_version(core, key, version);
+	result = read_version_row(core, key, version);
 	if (!cache_fill(core->cache, key, ticket, version)) {
 		version_unref(*version);
 		result = -EAGAIN;
@@ -44,7 +46,7 @@ static int load_version(struct core *core, const struct cache_key *key, struct v
 }
 
 /* A clone may have been replaced while its rows were read, some of which are gone then. */
-static bool still_valid(struct core *core, const struct view *view)
+static bool is_view_current(struct core *core, const struct view *view)
 {
 	struct view now;
 	int result;
@@ -65,12 +67,12 @@ int lookup_version(struct core *core, const struct view *view, uint32_t vnode,
 		*version = cache_find(core->cache, &key);
 		if (*version)
 			return 0;
-		result = load_version(core, &key, version);
+		result = load_uncached_version(core, &key, version);
 	}
 	return result;
 }
 
-static int find_directory(struct core *core, struct found *found)
+static int find_parent_directory(struct core *core, struct found *found)
 {
 	const struct vnode *v = &found->version->v;
 	int result;
@@ -93,7 +95,7 @@ int lookup_view(struct core *core, const struct store_caller *caller, uint32_t v
 }
 
 /* A file and its directory are two look-ups: it may be moved or removed between them. */
-static int look(struct core *core, const struct store_caller *caller, struct found *found)
+static int look_up_once(struct core *core, const struct store_caller *caller, struct found *found)
 {
 	const struct store_fid *fid = &found->fid;
 	struct version *again = NULL;
@@ -102,11 +104,11 @@ static int look(struct core *core, const struct store_caller *caller, struct fou
 	if (!result)
 		result = lookup_version(core, &found->view, fid->vnode, &found->version);
 	if (result)
-		return still_valid(core, &found->view) ? result : -EAGAIN;
+		return is_view_current(core, &found->view) ? result : -EAGAIN;
 	if (found->version->v.unique != fid->unique)
-		return still_valid(core, &found->view) ? STORE_VNOVNODE : -EAGAIN;
-	result = find_directory(core, found);
-	if (!still_valid(core, &found->view))
+		return is_view_current(core, &found->view) ? STORE_VNOVNODE : -EAGAIN;
+	result = find_parent_directory(core, found);
+	if (!is_view_current(core, &found->view))
 		return -EAGAIN;
 	if (result != STORE_VNOVNODE)
 		return result;
@@ -134,7 +136,7 @@ int lookup(struct core *core, const struct store_caller *caller, const struct st
 	for (unsigned i = 0; i < TRIES && result == -EAGAIN; i++) {
 		lookup_end(found);
 		found->view.epoch = CACHE_HEAD;
-		result = look(core, caller, found);
+		result = look_up_once(core, caller, found);
 	}
 	if (result)
 		lookup_end(found);
@@ -157,7 +159,7 @@ struct subject lookup_subject(const struct found *found, const struct store_call
 				.volume_owner = found->view.owner};
 }
 
-static struct cache_key key_of(const struct found *found)
+static struct cache_key make_cache_key(const struct found *found)
 {
 	return (struct cache_key){
 		.group = found->view.group, .epoch = found->view.epoch, .vnode = found->fid.vnode};
@@ -168,7 +170,7 @@ int lookup_blob(struct core *core, const struct found *found, struct blob **blob
 	struct db_small small = {.id = found->version->v.small,
 				 .group = found->view.group,
 				 .vnode = found->fid.vnode};
-	struct cache_key key = key_of(found);
+	struct cache_key key = make_cache_key(found);
 	struct db *db;
 	int result;
 
@@ -192,8 +194,8 @@ int lookup_blob(struct core *core, const struct found *found, struct blob **blob
 }
 
 /* The pages, in one view of the database with the record. */
-static int read_pages(struct db *db, const struct found *found, uint8_t (*page)[STORE_PAGE],
-		      unsigned count)
+static int read_directory_pages(struct db *db, const struct found *found,
+				uint8_t (*page)[STORE_PAGE], unsigned count)
 {
 	struct vnode_key key = {
 		.group = found->view.group, .vnode = found->fid.vnode, .epoch = found->view.epoch};
@@ -213,7 +215,8 @@ static int read_pages(struct db *db, const struct found *found, uint8_t (*page)[
 	return result;
 }
 
-static int load_pages(struct core *core, const struct found *found, struct store_pages **pages)
+static int load_directory_pages(struct core *core, const struct found *found,
+				struct store_pages **pages)
 {
 	unsigned count = (unsigned)(found->version->v.length / STORE_PAGE);
 	uint8_t(*page)[STORE_PAGE];
@@ -227,7 +230,7 @@ static int load_pages(struct core *core, const struct found *found, struct store
 		return -ENOMEM;
 	result = readers_get(core->readers, &db);
 	if (!result) {
-		result = read_pages(db, found, page, count);
+		result = read_directory_pages(db, found, page, count);
 		readers_put(core->readers, db);
 	}
 	if (!result)
@@ -265,8 +268,8 @@ void lookup_fini(struct page_loads *loads)
 	pthread_cond_destroy(&loads->done);
 }
 
-static bool is_of(const struct page_load *load, const struct found *found,
-		  const struct cache_key *key)
+static bool is_load_of(const struct page_load *load, const struct found *found,
+		       const struct cache_key *key)
 {
 	return load->key.group == key->group && load->key.epoch == key->epoch &&
 	       load->key.vnode == key->vnode && load->unique == found->version->v.unique &&
@@ -274,12 +277,13 @@ static bool is_of(const struct page_load *load, const struct found *found,
 }
 
 /* With the lock held: that of the version, with one more user. *leads: it is new. NULL: no memory. */
-static struct page_load *join_load(struct page_loads *loads, const struct found *found, bool *leads)
+static struct page_load *join_page_load(struct page_loads *loads, const struct found *found,
+					bool *leads)
 {
-	struct cache_key key = key_of(found);
+	struct cache_key key = make_cache_key(found);
 	struct page_load *load = loads->first;
 
-	while (load && !is_of(load, found, &key))
+	while (load && !is_load_of(load, found, &key))
 		load = load->next;
 	*leads = !load;
 	if (!load) {
@@ -297,7 +301,7 @@ static struct page_load *join_load(struct page_loads *loads, const struct found 
 }
 
 /* With the lock held. */
-static void end_load(struct page_loads *loads, struct page_load *load)
+static void end_page_load(struct page_loads *loads, struct page_load *load)
 {
 	struct page_load **at = &loads->first;
 
@@ -309,7 +313,7 @@ static void end_load(struct page_loads *loads, struct page_load *load)
 }
 
 /* With the lock held: the pages for one user, who leaves. */
-static int take_load(struct page_load *load, struct store_pages **pages)
+static int take_loaded_pages(struct page_load *load, struct store_pages **pages)
 {
 	int result = load->result;
 
@@ -322,7 +326,7 @@ static int take_load(struct page_load *load, struct store_pages **pages)
 	return result;
 }
 
-static int load_together(struct core *core, const struct found *found, struct store_pages **pages)
+static int share_page_load(struct core *core, const struct found *found, struct store_pages **pages)
 {
 	struct page_loads *loads = &core->loads;
 	struct store_pages *read = NULL;
@@ -332,7 +336,7 @@ static int load_together(struct core *core, const struct found *found, struct st
 
 	pthread_mutex_lock(&loads->lock);
 	*pages = atomic_load(&found->version->pages);
-	load = *pages ? NULL : join_load(loads, found, &leads);
+	load = *pages ? NULL : join_page_load(loads, found, &leads);
 	if (!load) {
 		if (*pages)
 			store_pages_ref(*pages);
@@ -342,25 +346,25 @@ static int load_together(struct core *core, const struct found *found, struct st
 	if (leads) {
 		pthread_mutex_unlock(&loads->lock);
 		loads->count++;
-		result = load_pages(core, found, &read);
+		result = load_directory_pages(core, found, &read);
 		/* From then on others find them there. */
 		if (!result)
 			read = store_pages_ref(version_attach_pages(found->version, read));
 		pthread_mutex_lock(&loads->lock);
 		load->result = result;
 		load->pages = result ? NULL : read;
-		end_load(loads, load);
+		end_page_load(loads, load);
 	}
 	while (!load->done)
 		pthread_cond_wait(&loads->done, &loads->lock);
-	result = take_load(load, pages);
+	result = take_loaded_pages(load, pages);
 	pthread_mutex_unlock(&loads->lock);
 	return result;
 }
 
 int lookup_pages(struct core *core, const struct found *found, struct store_pages **pages)
 {
-	struct cache_key key = key_of(found);
+	struct cache_key key = make_cache_key(found);
 	int result;
 
 	*pages = atomic_load(&found->version->pages);
@@ -368,7 +372,7 @@ int lookup_pages(struct core *core, const struct found *found, struct store_page
 		store_pages_ref(*pages);
 		return 0;
 	}
-	result = load_together(core, found, pages);
+	result = share_page_load(core, found, pages);
 	if (result)
 		return result;
 	*pages = store_pages_ref(version_attach_pages(found->version, *pages));

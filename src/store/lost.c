@@ -20,13 +20,13 @@ struct record_op {
 	bool known; /* the database has the object */
 };
 
-static void name_of(uint64_t object, char name[32])
+static void format_lost_name(uint64_t object, char name[32])
 {
 	snprintf(name, 32, PREFIX "%016llx", (unsigned long long)object);
 }
 
 /* A writer whose bytes were lost before its commit has left none. */
-static int put(struct db *db, struct record_op *op)
+static int put_lost_record(struct db *db, struct record_op *op)
 {
 	struct db_object object;
 	char name[32];
@@ -36,19 +36,19 @@ static int put(struct db *db, struct record_op *op)
 	if (result)
 		return result == -ENOENT ? 0 : result;
 	op->lost.owner = object.owner;
-	name_of(op->lost.object, name);
+	format_lost_name(op->lost.object, name);
 	return db_number_put(db, name, op->lost.safe);
 }
 
-static int apply(struct txn_op *txn, struct work *work)
+static int apply_lost_record(struct txn_op *txn, struct work *work)
 {
 	struct db *db;
 	int result = work_db(work, &db);
 
-	return result ? result : put(db, (struct record_op *)txn);
+	return result ? result : put_lost_record(db, (struct record_op *)txn);
 }
 
-static void conclude(const struct record_op *op)
+static void conclude_lost_record(const struct record_op *op)
 {
 	struct core *core = op->core;
 
@@ -62,7 +62,7 @@ static void conclude(const struct record_op *op)
 
 int lost_record(struct core *core)
 {
-	struct record_op op = {.txn = {.apply = apply, .alone = true}, .core = core};
+	struct record_op op = {.txn = {.apply = apply_lost_record, .alone = true}, .core = core};
 	int result = 0;
 
 	/* A commit may have to flush the log first. */
@@ -70,7 +70,7 @@ int lost_record(struct core *core)
 	while (!result && store_data_lost_next(core->data, &op.lost)) {
 		result = txn_run(core->txn, &op.txn);
 		if (!result)
-			conclude(&op);
+			conclude_lost_record(&op);
 	}
 	core->recording = false;
 	return result;
@@ -84,18 +84,18 @@ int lost_record_first(struct core *core, struct db *db)
 	while (!result && store_data_lost_next(core->data, &op.lost)) {
 		result = db_begin(db);
 		if (!result)
-			result = put(db, &op);
+			result = put_lost_record(db, &op);
 		if (!result)
 			result = db_commit(db);
 		if (result)
 			db_rollback(db);
 		else
-			conclude(&op);
+			conclude_lost_record(&op);
 	}
 	return result;
 }
 
-static int load(void *arg, const char *name, uint64_t safe)
+static int load_lost_record(void *arg, const char *name, uint64_t safe)
 {
 	struct core *core = arg;
 	struct store_lost lost = {.object = strtoull(name + strlen(PREFIX), NULL, 16),
@@ -111,7 +111,7 @@ static int load(void *arg, const char *name, uint64_t safe)
 
 int lost_load(struct core *core, struct db *db)
 {
-	return db_numbers(db, PREFIX, load, core);
+	return db_numbers(db, PREFIX, load_lost_record, core);
 }
 
 int lost_forget(struct core *core, struct db *db, uint64_t object)
@@ -120,7 +120,7 @@ int lost_forget(struct core *core, struct db *db, uint64_t object)
 
 	if (!store_data_any_lost(core->data))
 		return 0;
-	name_of(object, name);
+	format_lost_name(object, name);
 	return db_number_delete(db, name);
 }
 

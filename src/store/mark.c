@@ -62,7 +62,7 @@ static uint32_t load32_little(const uint8_t *p)
 	return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
 }
 
-static uint64_t check_of(const struct record *record)
+static uint64_t compute_record_check(const struct record *record)
 {
 	return store_crc(0, record, offsetof(struct record, check));
 }
@@ -86,7 +86,7 @@ int store_mark_create(struct store_layer *layer, const char *path, const char *l
 	return 0;
 }
 
-static void close_file(struct store_file **file)
+static void close_mark_file(struct store_file **file)
 {
 	if (*file)
 		(*file)->layer->ops->close(*file);
@@ -95,8 +95,8 @@ static void close_file(struct store_file **file)
 
 void store_mark_destroy(struct store_mark *mark)
 {
-	close_file(&mark->file);
-	close_file(&mark->log_file);
+	close_mark_file(&mark->file);
+	close_mark_file(&mark->log_file);
 	pthread_mutex_destroy(&mark->moving);
 	pthread_mutex_destroy(&mark->writing);
 	pthread_mutex_destroy(&mark->lock);
@@ -106,7 +106,7 @@ void store_mark_destroy(struct store_mark *mark)
 /* -- following what SQLite writes -- */
 
 /* Lock held: a header of the log. */
-static void take_header(struct store_mark *mark, const uint8_t *header)
+static void take_log_header(struct store_mark *mark, const uint8_t *header)
 {
 	mark->salt = rxw_xdr_load64(header + 16);
 	mark->frame = FRAME_HEADER + (uint64_t)rxw_xdr_load32(header + 8);
@@ -147,7 +147,7 @@ void store_mark_wrote(struct store_mark *mark, const void *data, size_t size, ui
 
 	pthread_mutex_lock(&mark->lock);
 	if (offset == 0 && size == LOG_HEADER) {
-		take_header(mark, bytes);
+		take_log_header(mark, bytes);
 	} else if (mark->frame && size == FRAME_HEADER) {
 		/* The header of a transaction's last frame has the size of the database. */
 		mark->commit_frame = rxw_xdr_load32(bytes + 4) ? offset : 0;
@@ -197,7 +197,7 @@ static int read_exactly(struct scan *scan, void *data, size_t size, uint64_t off
 	return n < 0 ? (int)n : (size_t)n == size ? 0 : -ENODATA;
 }
 
-static int write_again(struct scan *scan, void *data, size_t size, uint64_t offset)
+static int rewrite_log_bytes(struct scan *scan, void *data, size_t size, uint64_t offset)
 {
 	const struct iovec iov = {data, size};
 	ssize_t n;
@@ -208,7 +208,7 @@ static int write_again(struct scan *scan, void *data, size_t size, uint64_t offs
 	return n < 0 ? (int)n : 0;
 }
 
-static void add_to_sum(struct scan *scan, const uint8_t *data, size_t size)
+static void add_log_checksum(struct scan *scan, const uint8_t *data, size_t size)
 {
 	for (size_t i = 0; i < size; i += 8) {
 		uint32_t a = scan->big ? rxw_xdr_load32(data + i) : load32_little(data + i);
@@ -223,14 +223,14 @@ static bool is_next_frame(struct scan *scan, const uint8_t *frame)
 {
 	if (rxw_xdr_load64(frame + 8) != scan->salt)
 		return false;
-	add_to_sum(scan, frame, 8);
-	add_to_sum(scan, frame + FRAME_HEADER, (size_t)scan->frame - FRAME_HEADER);
+	add_log_checksum(scan, frame, 8);
+	add_log_checksum(scan, frame + FRAME_HEADER, (size_t)scan->frame - FRAME_HEADER);
 	return rxw_xdr_load32(frame + 16) == scan->sum[0] &&
 	       rxw_xdr_load32(frame + 20) == scan->sum[1];
 }
 
 /* Follow the frames as far as they belong to this generation and are whole. */
-static int scan_frames(struct scan *scan, uint8_t *frame)
+static int scan_log_frames(struct scan *scan, uint8_t *frame)
 {
 	int rc = 0;
 
@@ -239,7 +239,7 @@ static int scan_frames(struct scan *scan, uint8_t *frame)
 		rc = read_exactly(scan, frame, (size_t)scan->frame, at);
 		if (rc || !is_next_frame(scan, frame))
 			return rc == -ENODATA ? 0 : rc;
-		rc = write_again(scan, frame, (size_t)scan->frame, at);
+		rc = rewrite_log_bytes(scan, frame, (size_t)scan->frame, at);
 		if (rxw_xdr_load32(frame + 4))
 			scan->end = at + scan->frame;
 	}
@@ -258,22 +258,22 @@ static int scan_log(struct scan *scan)
 	if ((rxw_xdr_load32(header) & ~1u) != LOG_MAGIC || page < 512 || page > 65536 || (page & (page - 1)))
 		return 0;
 	scan->big = rxw_xdr_load32(header) & 1;
-	add_to_sum(scan, header, 24);
+	add_log_checksum(scan, header, 24);
 	if (rxw_xdr_load32(header + 24) != scan->sum[0] || rxw_xdr_load32(header + 28) != scan->sum[1])
 		return 0;
 	scan->salt = rxw_xdr_load64(header + 16);
 	scan->frame = FRAME_HEADER + (uint64_t)page;
 	scan->end = LOG_HEADER;
 	frame = malloc((size_t)scan->frame);
-	rc = frame ? write_again(scan, header, LOG_HEADER, 0) : -ENOMEM;
+	rc = frame ? rewrite_log_bytes(scan, header, LOG_HEADER, 0) : -ENOMEM;
 	if (!rc)
-		rc = scan_frames(scan, frame);
+		rc = scan_log_frames(scan, frame);
 	free(frame);
 	return rc;
 }
 
 /* Find the generation and the end of the log as it is. */
-static int look_at_log(struct store_mark *mark)
+static int inspect_log(struct store_mark *mark)
 {
 	struct scan scan = {0};
 	int rc = mark->layer->ops->open(mark->layer, mark->log, 0, &scan.file);
@@ -316,7 +316,7 @@ static int cut_log(struct store_mark *mark, uint64_t size)
 /* -- the file of the mark -- */
 
 /* Read the newest valid slot into mark->record; *found: there is one. */
-static int read_mark(struct store_mark *mark, bool *found)
+static int read_mark_record(struct store_mark *mark, bool *found)
 {
 	const struct store_layer_ops *ops = mark->layer->ops;
 	struct store_file *file;
@@ -333,7 +333,7 @@ static int read_mark(struct store_mark *mark, bool *found)
 		if (n < 0)
 			rc = (int)n;
 		if (n != (ssize_t)sizeof(record) || record.magic != MAGIC ||
-		    record.check != check_of(&record))
+		    record.check != compute_record_check(&record))
 			continue;
 		if (*found && record.sequence < mark->record.sequence)
 			continue;
@@ -345,7 +345,7 @@ static int read_mark(struct store_mark *mark, bool *found)
 }
 
 /* Write mark->record to the slot that the newest one is not in. */
-static int write_mark(struct store_mark *mark, bool make)
+static int write_mark_record(struct store_mark *mark, bool make)
 {
 	const struct store_layer_ops *ops = mark->layer->ops;
 	struct record *record = &mark->record;
@@ -359,7 +359,7 @@ static int write_mark(struct store_mark *mark, bool make)
 		return rc;
 	record->magic = MAGIC;
 	record->sequence++;
-	record->check = check_of(record);
+	record->check = compute_record_check(record);
 	n = ops->pwritev(mark->file, &iov, 1, record->sequence % 2 * SLOT);
 	rc = n < 0 ? (int)n : ops->sync(mark->file);
 	if (!rc && make)
@@ -371,14 +371,14 @@ static int write_mark(struct store_mark *mark, bool make)
  * The log is at `at`, of which the bytes up to `end` count after a restart of the machine. If that fails, the old record
  * stays, and the next one is written to the same slot.
  */
-static int move_mark(struct store_mark *mark, uint64_t salt, uint64_t end, uint64_t at)
+static int move_mark_record(struct store_mark *mark, uint64_t salt, uint64_t end, uint64_t at)
 {
 	const struct record before = mark->record;
 	int rc;
 
 	mark->record.salt = salt;
 	mark->record.end = end;
-	rc = write_mark(mark, false);
+	rc = write_mark_record(mark, false);
 	if (rc) {
 		mark->record = before;
 		return rc;
@@ -388,13 +388,13 @@ static int move_mark(struct store_mark *mark, uint64_t salt, uint64_t end, uint6
 	return 0;
 }
 
-static bool is_known(const struct store_mark *mark, uint64_t salt, uint64_t end)
+static bool is_known_log(const struct store_mark *mark, uint64_t salt, uint64_t end)
 {
 	return salt == mark->known_salt && end == mark->known_end;
 }
 
 /* The record is that of the whole log as it is. */
-static void know_log(struct store_mark *mark)
+static void note_known_log(struct store_mark *mark)
 {
 	mark->record.salt = mark->known_salt = mark->salt;
 	mark->record.end = mark->known_end = mark->end;
@@ -407,9 +407,9 @@ int store_mark_recover(struct store_mark *mark, enum store_past *past)
 	int rc = mark->layer->ops->boot(mark->layer, boot);
 
 	if (!rc)
-		rc = read_mark(mark, &found);
+		rc = read_mark_record(mark, &found);
 	if (!rc)
-		rc = look_at_log(mark);
+		rc = inspect_log(mark);
 	if (rc)
 		return rc;
 	*past = STORE_PAST_CLOSED;
@@ -417,7 +417,7 @@ int store_mark_recover(struct store_mark *mark, enum store_past *past)
 		/*
 		 * Without a mark there was no commit yet: it is made before the first one.
 		 */
-		know_log(mark);
+		note_known_log(mark);
 		return 0;
 	}
 	mark->known_salt = mark->record.salt;
@@ -448,15 +448,15 @@ int store_mark_begin(struct store_mark *mark, bool strict)
 	rc = mark->layer->ops->boot(mark->layer, mark->record.boot);
 	/* Strict mode does not move the mark: what it left in the log counts. */
 	if (mark->record.state == STATE_STRICT)
-		know_log(mark);
+		note_known_log(mark);
 	mark->record.state = strict ? STATE_STRICT : STATE_LAZY;
 	if (!rc)
-		rc = write_mark(mark, true);
+		rc = write_mark_record(mark, true);
 	pthread_mutex_unlock(&mark->moving);
 	return rc;
 }
 
-static void look(struct store_mark *mark, uint64_t *salt, uint64_t *end)
+static void get_log_end(struct store_mark *mark, uint64_t *salt, uint64_t *end)
 {
 	pthread_mutex_lock(&mark->lock);
 	*salt = mark->salt;
@@ -473,7 +473,7 @@ static int lose_log(struct store_mark *mark)
 	atomic_store(&mark->lost, true);
 	if (mark->record.state == STATE_LAZY) {
 		memset(mark->record.boot, 0, sizeof(mark->record.boot));
-		write_mark(mark, false);
+		write_mark_record(mark, false);
 	}
 	return -ENOTRECOVERABLE;
 }
@@ -482,14 +482,14 @@ static int lose_log(struct store_mark *mark)
  * After a flush that failed, the kernel takes the bytes for written, and the next flush succeeds without them. So all that
  * came after the last good flush is written again, if its checksums are right.
  */
-static int renew_log(struct store_mark *mark, struct store_file *log)
+static int rewrite_unsafe_log(struct store_mark *mark, struct store_file *log)
 {
 	struct scan scan = {.file = log};
 	uint64_t salt;
 	int rc = 0;
 
 	store_mark_hold(mark);
-	look(mark, &salt, &scan.until);
+	get_log_end(mark, &salt, &scan.until);
 	if (mark->safe_salt == salt)
 		scan.from = mark->safe_end;
 	if (scan.until)
@@ -503,7 +503,7 @@ static int renew_log(struct store_mark *mark, struct store_file *log)
 
 static int sync_log(struct store_mark *mark, struct store_file *log, uint64_t salt, uint64_t end)
 {
-	int rc = mark->doubt ? renew_log(mark, log) : 0;
+	int rc = mark->doubt ? rewrite_unsafe_log(mark, log) : 0;
 
 	if (rc)
 		return rc;
@@ -515,7 +515,7 @@ static int sync_log(struct store_mark *mark, struct store_file *log, uint64_t sa
 	}
 	mark->doubt = true;
 	/* At once, while the bytes are in memory. In strict mode the transaction fails instead. */
-	if (mark->record.state == STATE_LAZY && renew_log(mark, log) == -ENOTRECOVERABLE)
+	if (mark->record.state == STATE_LAZY && rewrite_unsafe_log(mark, log) == -ENOTRECOVERABLE)
 		rc = -ENOTRECOVERABLE;
 	return rc;
 }
@@ -526,7 +526,7 @@ int store_mark_flush(struct store_mark *mark, struct store_file *log)
 	int rc;
 
 	pthread_mutex_lock(&mark->moving);
-	look(mark, &salt, &end);
+	get_log_end(mark, &salt, &end);
 	/* SQLite flushes the header of a new log in a commit. After a restart of the machine that log is cut anyway. */
 	if (mark->record.state == STATE_LAZY && !mark->record.end && end <= LOG_HEADER) {
 		pthread_mutex_unlock(&mark->moving);
@@ -542,8 +542,8 @@ int store_mark_flush(struct store_mark *mark, struct store_file *log)
 		rc = mark->layer->ops->sync_dir(mark->layer, "meta");
 		mark->named = rc ? 0 : salt;
 	}
-	if (!rc && mark->record.state == STATE_LAZY && !is_known(mark, salt, end))
-		rc = move_mark(mark, salt, end, end);
+	if (!rc && mark->record.state == STATE_LAZY && !is_known_log(mark, salt, end))
+		rc = move_mark_record(mark, salt, end, end);
 	pthread_mutex_unlock(&mark->moving);
 	return rc;
 }
@@ -554,21 +554,21 @@ int store_mark_emptied(struct store_mark *mark)
 	int rc = 0;
 
 	pthread_mutex_lock(&mark->moving);
-	look(mark, &salt, &end);
+	get_log_end(mark, &salt, &end);
 	if (mark->record.state == STATE_LAZY)
-		rc = move_mark(mark, salt, 0, end);
+		rc = move_mark_record(mark, salt, 0, end);
 	pthread_mutex_unlock(&mark->moving);
 	return rc;
 }
 
-static bool has_grown(struct store_mark *mark)
+static bool has_log_grown(struct store_mark *mark)
 {
 	uint64_t salt, end;
 	bool grown;
 
 	pthread_mutex_lock(&mark->moving);
-	look(mark, &salt, &end);
-	grown = !is_known(mark, salt, end) || store_mark_lost(mark);
+	get_log_end(mark, &salt, &end);
+	grown = !is_known_log(mark, salt, end) || store_mark_lost(mark);
 	pthread_mutex_unlock(&mark->moving);
 	return grown;
 }
@@ -577,7 +577,7 @@ int store_mark_move(struct store_mark *mark)
 {
 	int rc = 0;
 
-	if (!has_grown(mark))
+	if (!has_log_grown(mark))
 		return 0;
 	if (!mark->log_file)
 		rc = mark->layer->ops->open(mark->layer, mark->log, STORE_OPEN_WRITE,
@@ -593,7 +593,7 @@ int store_mark_end(struct store_mark *mark)
 
 	pthread_mutex_lock(&mark->moving);
 	mark->record.state = STATE_CLOSED;
-	rc = write_mark(mark, false);
+	rc = write_mark_record(mark, false);
 	pthread_mutex_unlock(&mark->moving);
 	return rc;
 }

@@ -66,18 +66,18 @@ void merge_destroy(struct merger *merger)
 
 /* -- noting; with the lock held -- */
 
-static bool same_file(const struct store_fid *a, const struct store_fid *b)
+static bool is_same_file(const struct store_fid *a, const struct store_fid *b)
 {
 	return a->volume == b->volume && a->vnode == b->vnode && a->unique == b->unique;
 }
 
 /* The entry of a file, or a free one, or NULL. */
-static struct candidate *find(struct merger *merger, const struct store_fid *fid)
+static struct candidate *find_candidate(struct merger *merger, const struct store_fid *fid)
 {
 	struct candidate *spare = NULL;
 
 	for (unsigned i = 0; i < FILES; i++) {
-		if (same_file(&merger->file[i].fid, fid))
+		if (is_same_file(&merger->file[i].fid, fid))
 			return &merger->file[i];
 		if (!merger->file[i].fid.volume)
 			spare = &merger->file[i];
@@ -95,7 +95,7 @@ void merge_note(struct merger *merger, const struct store_fid *fid,
 	if (content->count < merger->least)
 		return;
 	pthread_mutex_lock(&merger->lock);
-	file = find(merger, fid);
+	file = find_candidate(merger, fid);
 	new = file && !file->fid.volume;
 	if (new)
 		*file = (struct candidate){.fid = *fid};
@@ -112,7 +112,7 @@ void merge_note(struct merger *merger, const struct store_fid *fid,
 
 /* -- passes; with the lock held, which is given up meanwhile -- */
 
-static void pause_after(struct merger *merger, const struct candidate *file, uint64_t begun)
+static void pause_after_step(struct merger *merger, const struct candidate *file, uint64_t begun)
 {
 	uint64_t now = monotonic_ns(), took = now - begun;
 	uint64_t until = now + (took < PAUSE_NS ? took : PAUSE_NS);
@@ -122,7 +122,7 @@ static void pause_after(struct merger *merger, const struct candidate *file, uin
 }
 
 /* `gently`: pause between steps and stop when the file is written, unless its list is long. */
-static int run_pass(struct merger *merger, struct candidate *file, bool gently)
+static int run_merge_pass(struct merger *merger, struct candidate *file, bool gently)
 {
 	struct merge_pass pass = {.core = merger->core, .fid = file->fid, .stop = &merger->stop};
 	unsigned tries = 0;
@@ -141,7 +141,7 @@ static int run_pass(struct merger *merger, struct candidate *file, bool gently)
 		if (result == -EAGAIN)
 			result = ++tries < TRIES ? 0 : -EAGAIN;
 		if (gently && !result)
-			pause_after(merger, file, begun);
+			pause_after_step(merger, file, begun);
 	}
 	pthread_mutex_unlock(&merger->lock);
 	merge_pass_end(&pass);
@@ -158,12 +158,12 @@ static int run_pass(struct merger *merger, struct candidate *file, bool gently)
 	return result == -ENODATA || result == -EBUSY || result > 0 ? 0 : result;
 }
 
-static uint64_t time_of(const struct candidate *file)
+static uint64_t compute_start_time(const struct candidate *file)
 {
 	return file->due > file->rested ? file->due : file->rested;
 }
 
-static struct candidate *earliest(struct merger *merger)
+static struct candidate *find_earliest_candidate(struct merger *merger)
 {
 	struct candidate *first = NULL;
 
@@ -171,27 +171,28 @@ static struct candidate *earliest(struct merger *merger)
 		struct candidate *file = &merger->file[i];
 
 		if (file->fid.volume && !file->running &&
-		    (!first || time_of(file) < time_of(first)))
+		    (!first || compute_start_time(file) < compute_start_time(first)))
 			first = file;
 	}
 	return first;
 }
 
-static void *merge_loop(void *arg)
+static void *run_merger(void *arg)
 {
 	struct merger *merger = arg;
 
 	pthread_setname_np(pthread_self(), "store-merge");
 	pthread_mutex_lock(&merger->lock);
 	while (!merger->stop) {
-		struct candidate *file = merger->idle_ns == UINT64_MAX ? NULL : earliest(merger);
+		struct candidate *file =
+			merger->idle_ns == UINT64_MAX ? NULL : find_earliest_candidate(merger);
 
 		if (!file)
 			pthread_cond_wait(&merger->work, &merger->lock);
-		else if (time_of(file) > monotonic_ns())
-			monotonic_wait(&merger->work, &merger->lock, time_of(file));
+		else if (compute_start_time(file) > monotonic_ns())
+			monotonic_wait(&merger->work, &merger->lock, compute_start_time(file));
 		else
-			run_pass(merger, file, true);
+			run_merge_pass(merger, file, true);
 	}
 	pthread_mutex_unlock(&merger->lock);
 	return NULL;
@@ -199,7 +200,7 @@ static void *merge_loop(void *arg)
 
 int merge_start(struct merger *merger)
 {
-	int result = -pthread_create(&merger->thread, NULL, merge_loop, merger);
+	int result = -pthread_create(&merger->thread, NULL, run_merger, merger);
 
 	merger->started = !result;
 	return result;
@@ -223,8 +224,8 @@ int merge_all(struct merger *merger)
 	int result = 0, passed;
 
 	pthread_mutex_lock(&merger->lock);
-	while ((file = earliest(merger)) != NULL && !merger->stop) {
-		passed = run_pass(merger, file, false);
+	while ((file = find_earliest_candidate(merger)) != NULL && !merger->stop) {
+		passed = run_merge_pass(merger, file, false);
 		result = result ? result : passed;
 	}
 	pthread_mutex_unlock(&merger->lock);

@@ -26,7 +26,7 @@ struct other_rows {
 	uint32_t epoch;
 };
 
-static int note_row(void *arg, const struct vnode_key *key, const struct version *version)
+static int note_other_content(void *arg, const struct vnode_key *key, const struct version *version)
 {
 	const struct other_rows *rows = arg;
 	struct merge_pass *pass = rows->pass;
@@ -38,7 +38,7 @@ static int note_row(void *arg, const struct vnode_key *key, const struct version
 	return store_content_copy(&version->content, &pass->other[pass->others++]);
 }
 
-static int begin(struct merge_pass *pass, const struct found *found)
+static int begin_merge_pass(struct merge_pass *pass, const struct found *found)
 {
 	struct other_rows rows = {.pass = pass, .epoch = found->version->epoch};
 	unsigned damaged = 0;
@@ -49,15 +49,15 @@ static int begin(struct merge_pass *pass, const struct found *found)
 		result = readers_get(pass->core->readers, &db);
 		if (result)
 			return result;
-		result = db_vnode_rows(db, found->view.group, found->fid.vnode, &damaged, note_row,
-				       &rows);
+		result = db_vnode_rows(db, found->view.group, found->fid.vnode, &damaged,
+				       note_other_content, &rows);
 		readers_put(pass->core->readers, db);
 	}
 	pass->begun = !result;
 	return damaged ? -EIO : result;
 }
 
-static bool is_shared(const struct merge_pass *pass, const struct store_extent *extent)
+static bool is_extent_shared(const struct merge_pass *pass, const struct store_extent *extent)
 {
 	for (unsigned i = 0; i < pass->others; i++) {
 		const struct store_content *other = &pass->other[i];
@@ -73,8 +73,8 @@ static bool is_shared(const struct merge_pass *pass, const struct store_extent *
 /* -- the extents of a step -- */
 
 /* From extent `first` on: how many are merged; 0: that does not pay. */
-static uint32_t window_at(const struct merge_pass *pass, const struct store_content *content,
-			  uint32_t first, unsigned shared_cost)
+static uint32_t measure_window(const struct merge_pass *pass, const struct store_content *content,
+			       uint32_t first, unsigned shared_cost)
 {
 	const struct store_extent *extent = content->extent;
 	uint64_t cost = 0;
@@ -86,7 +86,7 @@ static uint32_t window_at(const struct merge_pass *pass, const struct store_cont
 
 		if (hole > HOLE_BYTES || extent[i].end - extent[first].start > STEP_BYTES)
 			break;
-		cost += hole + bytes * (is_shared(pass, &extent[i]) ? shared_cost : 1);
+		cost += hole + bytes * (is_extent_shared(pass, &extent[i]) ? shared_cost : 1);
 		count++;
 		if (cost <= (uint64_t)(count - 1) * PAYS_BYTES)
 			best = count;
@@ -94,8 +94,8 @@ static uint32_t window_at(const struct merge_pass *pass, const struct store_cont
 	return best > 1 ? best : 0;
 }
 
-static int find_window(struct merge_pass *pass, const struct version *version,
-		       struct store_content *window)
+static int find_merge_window(struct merge_pass *pass, const struct version *version,
+			     struct store_content *window)
 {
 	const struct store_content *content = &version->content;
 	/* Calls would copy otherwise. */
@@ -103,7 +103,7 @@ static int find_window(struct merge_pass *pass, const struct version *version,
 	uint32_t at = store_content_behind(content, pass->at), count = 0;
 
 	for (; at + 1 < content->count; at++) {
-		count = window_at(pass, content, at, is_long ? 1 : SHARED_COST);
+		count = measure_window(pass, content, at, is_long ? 1 : SHARED_COST);
 		if (count)
 			break;
 	}
@@ -128,7 +128,7 @@ struct merge_op {
  * Whether a version may refer to the object of the copy. -EAGAIN: it is about to be removed, perhaps among many that are not
  * dead yet.
  */
-static int check_object(const struct merge_op *op, struct work *work, const struct node *node)
+static int check_copy_object(const struct merge_op *op, struct work *work, const struct node *node)
 {
 	uint64_t id = op->piece->patch.extent->object;
 	struct db_object object;
@@ -158,7 +158,7 @@ static int apply_merge(struct txn_op *txn, struct work *work)
 	if (!result && !store_content_shows(&node->now->content, op->window))
 		result = -EAGAIN;
 	if (!result)
-		result = check_object(op, work, node);
+		result = check_copy_object(op, work, node);
 	if (!result)
 		result = store_content_copy(&node->now->content, &content);
 	if (!result)
@@ -182,8 +182,8 @@ static int apply_merge(struct txn_op *txn, struct work *work)
 
 /* -- the copy -- */
 
-static int copy(const struct merge_pass *pass, struct store_view *view,
-		const struct store_extent *whole, struct store_run *run)
+static int copy_extent_pieces(const struct merge_pass *pass, struct store_view *view,
+			      const struct store_extent *whole, struct store_run *run)
 {
 	struct store_extent piece = {.start = whole->start};
 	int result = 0;
@@ -199,8 +199,8 @@ static int copy(const struct merge_pass *pass, struct store_view *view,
 	return result;
 }
 
-static int copy_window(const struct merge_pass *pass, const struct found *found,
-		       const struct store_content *window, struct store_writer *writer)
+static int copy_merge_window(const struct merge_pass *pass, const struct found *found,
+			     const struct store_content *window, struct store_writer *writer)
 {
 	const struct store_extent whole = {.start = window->extent[0].start,
 					   .end = window->extent[window->count - 1].end};
@@ -213,7 +213,7 @@ static int copy_window(const struct merge_pass *pass, const struct found *found,
 	store_view_ahead(view, whole.start, whole.end - whole.start);
 	result = writer_run(writer, &writer->main, &found->version->content, whole.start);
 	if (!result)
-		result = copy(pass, view, &whole, writer->main.run);
+		result = copy_extent_pieces(pass, view, &whole, writer->main.run);
 	store_view_close(view);
 	if (!result)
 		result = store_run_finish(writer->main.run, &writer->main.patch);
@@ -221,8 +221,8 @@ static int copy_window(const struct merge_pass *pass, const struct found *found,
 	return result ? result : store_run_sync(writer->main.run);
 }
 
-static int merge_window(struct merge_pass *pass, const struct found *found,
-			const struct store_content *window)
+static int merge_found_window(struct merge_pass *pass, const struct found *found,
+			      const struct store_content *window)
 {
 	struct store_writer writer = {
 		.core = pass->core,
@@ -232,7 +232,7 @@ static int merge_window(struct merge_pass *pass, const struct found *found,
 			      .window = window,
 			      .owner = &writer.owner,
 			      .piece = &writer.main};
-	int result = copy_window(pass, found, window, &writer);
+	int result = copy_merge_window(pass, found, window, &writer);
 
 	if (!result)
 		result = txn_run(pass->core->txn, &op.txn);
@@ -248,7 +248,7 @@ static int merge_window(struct merge_pass *pass, const struct found *found,
 /* -- a step -- */
 
 /* Not a clone, and not a file of which a clone shows all. */
-static int check_file(const struct merge_pass *pass, const struct found *found)
+static int check_mergeable_file(const struct merge_pass *pass, const struct found *found)
 {
 	struct volrec volume;
 	int result = volumes_get(&pass->core->volumes, pass->fid.volume, &volume);
@@ -260,7 +260,7 @@ static int check_file(const struct merge_pass *pass, const struct found *found)
 	return found->version->epoch > volrec_shared(&volume) ? 0 : -ENODATA;
 }
 
-static int check_disk(struct core *core)
+static int check_merge_space(struct core *core)
 {
 	struct store_space space;
 	int result = space_disk(core, &space);
@@ -278,15 +278,15 @@ int merge_step(struct merge_pass *pass)
 	pass->bytes = 0;
 	if (result)
 		return result;
-	result = check_file(pass, &found);
+	result = check_mergeable_file(pass, &found);
 	if (!result)
-		result = check_disk(pass->core);
+		result = check_merge_space(pass->core);
 	if (!result && !pass->begun)
-		result = begin(pass, &found);
+		result = begin_merge_pass(pass, &found);
 	if (!result)
-		result = find_window(pass, found.version, &window);
+		result = find_merge_window(pass, found.version, &window);
 	if (!result)
-		result = merge_window(pass, &found, &window);
+		result = merge_found_window(pass, &found, &window);
 	lookup_end(&found);
 	return result;
 }

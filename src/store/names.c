@@ -28,7 +28,7 @@ static bool is_mount_point(const struct create_op *op)
 	       !(op->set->mode & 0111);
 }
 
-static int check_create(const struct create_op *op, struct work *work, struct node *dir)
+static int check_creation(const struct create_op *op, struct work *work, struct node *dir)
 {
 	uint64_t length = op->kind == STORE_DIR ? STORE_PAGE : op->text ? strlen(op->text) : 0;
 	uint64_t blocks = space_blocks_of(length);
@@ -52,8 +52,8 @@ static int check_create(const struct create_op *op, struct work *work, struct no
 			   &(struct space_need){.growth = blocks, .disk = blocks});
 }
 
-static void fill_record(const struct create_op *op, const struct work *work, const struct node *dir,
-			struct vnode *v)
+static void fill_new_record(const struct create_op *op, const struct work *work,
+			    const struct node *dir, struct vnode *v)
 {
 	v->kind = (uint8_t)op->kind;
 	v->mode = (uint16_t)(op->set->mask & STORE_SET_MODE ? op->set->mode & 0777 : 0777);
@@ -68,8 +68,8 @@ static void fill_record(const struct create_op *op, const struct work *work, con
 }
 
 /* The parts of a new object beside its record. 0 or -ENOMEM. */
-static int fill_parts(const struct create_op *op, const struct node *node, const struct node *dir,
-		      struct version *version)
+static int fill_new_parts(const struct create_op *op, const struct node *node,
+			  const struct node *dir, struct version *version)
 {
 	struct store_pages *pages;
 
@@ -90,23 +90,23 @@ static int fill_parts(const struct create_op *op, const struct node *node, const
 	return 0;
 }
 
-static int make_object(const struct create_op *op, struct work *work, const struct node *dir,
-		       struct node *node, struct version **version)
+static int make_new_version(const struct create_op *op, struct work *work, const struct node *dir,
+			    struct node *node, struct version **version)
 {
 	int result;
 
 	*version = version_new();
 	if (!*version)
 		return -ENOMEM;
-	fill_record(op, work, dir, &(*version)->v);
+	fill_new_record(op, work, dir, &(*version)->v);
 	(*version)->v.unique = work_unique(work, dir->vol);
-	result = fill_parts(op, node, dir, *version);
+	result = fill_new_parts(op, node, dir, *version);
 	if (result)
 		version_unref(*version);
 	return result;
 }
 
-static int apply_create(struct txn_op *txn, struct work *work)
+static int apply_name_creation(struct txn_op *txn, struct work *work)
 {
 	struct create_op *op = (struct create_op *)txn;
 	struct version *version;
@@ -115,13 +115,13 @@ static int apply_create(struct txn_op *txn, struct work *work)
 	int result = change_find_dir(work, op->base.caller, op->dir, &dir);
 
 	if (!result)
-		result = check_create(op, work, dir);
+		result = check_creation(op, work, dir);
 	if (!result)
 		result = work_edit_pages(work, dir, &pages);
 	if (!result)
 		result = work_free(work, dir->vol, op->kind == STORE_DIR, &node);
 	if (!result)
-		result = make_object(op, work, dir, node, &version);
+		result = make_new_version(op, work, dir, node, &version);
 	if (result)
 		return result;
 	result = store_pages_add(pages, op->name, node->vnode, version->v.unique);
@@ -157,8 +157,8 @@ int names_create(struct store *store, const struct store_caller *caller,
 	int result = change_check(core_of(store), caller, dir, true);
 
 	return result ? result
-		      : change_run_later(core_of(store), caller, &op.base, sizeof(op), apply_create,
-					 NULL);
+		      : change_run_later(core_of(store), caller, &op.base, sizeof(op),
+					 apply_name_creation, NULL);
 }
 
 /* -- link -- */
@@ -170,8 +170,8 @@ struct link_op {
 	struct store_status *status, *dir_status;
 };
 
-static int check_link(const struct link_op *op, struct work *work, struct node *dir,
-		      const struct node *node)
+static int check_new_link(const struct link_op *op, struct work *work, struct node *dir,
+			  const struct node *node)
 {
 	uint32_t vnode, unique;
 	int result = entry_rights(&op->base, dir, STORE_INSERT);
@@ -190,7 +190,7 @@ static int check_link(const struct link_op *op, struct work *work, struct node *
 	return result ? result : -EEXIST;
 }
 
-static int apply_link(struct txn_op *txn, struct work *work)
+static int apply_name_link(struct txn_op *txn, struct work *work)
 {
 	struct link_op *op = (struct link_op *)txn;
 	struct store_pages *pages;
@@ -200,7 +200,7 @@ static int apply_link(struct txn_op *txn, struct work *work)
 	if (!result)
 		result = change_find(work, op->base.caller, op->existing, &node);
 	if (!result)
-		result = check_link(op, work, dir, node);
+		result = check_new_link(op, work, dir, node);
 	if (!result)
 		result = work_edit_pages(work, dir, &pages);
 	if (!result)
@@ -240,7 +240,7 @@ int names_link(struct store *store, const struct store_caller *caller, const str
 	result = change_spelling(name);
 	if (!result)
 		result = change_check(core_of(store), caller, dir, true);
-	return result ? result : change_run(core_of(store), caller, &op.base, apply_link);
+	return result ? result : change_run(core_of(store), caller, &op.base, apply_name_link);
 }
 
 /* -- remove -- */
@@ -253,7 +253,7 @@ struct remove_op {
 	struct store_status *dir_status;
 };
 
-static int check_kind(const struct remove_op *op, struct work *work, struct node *node)
+static int check_removed_kind(const struct remove_op *op, struct work *work, struct node *node)
 {
 	struct store_pages *pages;
 	int result;
@@ -266,8 +266,8 @@ static int check_kind(const struct remove_op *op, struct work *work, struct node
 	return !result && store_pages_entries(pages) > 2 ? -EEXIST : result;
 }
 
-static int find_named(const struct remove_op *op, struct work *work, struct node *dir,
-		      struct node **node)
+static int find_removed_node(const struct remove_op *op, struct work *work, struct node *dir,
+			     struct node **node)
 {
 	uint32_t vnode, unique;
 	int result = entry_rights(&op->base, dir, STORE_DELETE);
@@ -279,7 +279,7 @@ static int find_named(const struct remove_op *op, struct work *work, struct node
 	return result ? result : change_named(work, dir, vnode, unique, node);
 }
 
-static int apply_remove(struct txn_op *txn, struct work *work)
+static int apply_name_removal(struct txn_op *txn, struct work *work)
 {
 	struct remove_op *op = (struct remove_op *)txn;
 	struct store_pages *pages;
@@ -287,9 +287,9 @@ static int apply_remove(struct txn_op *txn, struct work *work)
 	int result = change_find_dir(work, op->base.caller, op->dir, &dir);
 
 	if (!result)
-		result = find_named(op, work, dir, &node);
+		result = find_removed_node(op, work, dir, &node);
 	if (!result)
-		result = check_kind(op, work, node);
+		result = check_removed_kind(op, work, node);
 	if (!result)
 		result = work_edit_pages(work, dir, &pages);
 	if (!result)
@@ -319,6 +319,6 @@ int names_remove(struct store *store, const struct store_caller *caller,
 	int result = change_check(core_of(store), caller, dir, true);
 
 	return result ? result
-		      : change_run_later(core_of(store), caller, &op.base, sizeof(op), apply_remove,
-					 NULL);
+		      : change_run_later(core_of(store), caller, &op.base, sizeof(op),
+					 apply_name_removal, NULL);
 }

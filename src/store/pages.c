@@ -51,13 +51,13 @@ struct store_pages {
 	struct block *block[BLOCKS];
 };
 
-static unsigned first_slot(unsigned page)
+static unsigned count_reserved_slots(unsigned page)
 {
 	return page == 0 ? FIRST_SLOT : 1;
 }
 
 /* The slots in use, slot 0 lowest. */
-static uint64_t get_used(const uint8_t *page)
+static uint64_t read_used_map(const uint8_t *page)
 {
 	uint64_t map = 0;
 
@@ -66,19 +66,19 @@ static uint64_t get_used(const uint8_t *page)
 	return map;
 }
 
-static void put_used(uint8_t *page, uint64_t map)
+static void write_used_map(uint8_t *page, uint64_t map)
 {
 	for (int i = 0; i < 8; i++)
 		page[USED_MAP + i] = (uint8_t)(map >> 8 * i);
 }
 
-static uint64_t slot_mask(unsigned first, unsigned count)
+static uint64_t make_slot_mask(unsigned first, unsigned count)
 {
 	return ((1ull << count) - 1) << first;
 }
 
 /* The slots at which a run of `want` free ones begins. */
-static uint64_t run_starts(uint64_t used, unsigned want)
+static uint64_t find_run_starts(uint64_t used, unsigned want)
 {
 	uint64_t starts = ~used;
 
@@ -87,9 +87,9 @@ static uint64_t run_starts(uint64_t used, unsigned want)
 	return starts;
 }
 
-static uint8_t longest_run(const uint8_t *page)
+static uint8_t measure_longest_run(const uint8_t *page)
 {
-	uint64_t used = get_used(page), starts = ~used;
+	uint64_t used = read_used_map(page), starts = ~used;
 	unsigned run = 0;
 
 	for (; starts && run < RUN_MAX; run++)
@@ -99,18 +99,18 @@ static uint8_t longest_run(const uint8_t *page)
 
 /* -- references -- */
 
-static void page_unref(struct page *page)
+static void unref_page(struct page *page)
 {
 	if (page && atomic_fetch_sub_explicit(&page->refs, 1, memory_order_acq_rel) == 1)
 		free(page);
 }
 
-static void block_unref(struct block *block)
+static void unref_block(struct block *block)
 {
 	if (!block || atomic_fetch_sub_explicit(&block->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	for (unsigned i = 0; i < BLOCK; i++)
-		page_unref(block->page[i]);
+		unref_page(block->page[i]);
 	free(block);
 }
 
@@ -125,7 +125,7 @@ void store_pages_unref(struct store_pages *pages)
 	if (!pages || atomic_fetch_sub_explicit(&pages->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	for (unsigned b = 0; b < BLOCKS; b++)
-		block_unref(pages->block[b]);
+		unref_block(pages->block[b]);
 	pages_index_unref(pages->index);
 	free(pages);
 }
@@ -148,17 +148,17 @@ struct store_pages *store_pages_fork(const struct store_pages *pages)
 	return fork;
 }
 
-static bool shared(atomic_uint *refs)
+static bool has_other_users(atomic_uint *refs)
 {
 	return atomic_load_explicit(refs, memory_order_acquire) > 1;
 }
 
 /* The block of a page, made or copied if need be. NULL: no memory. */
-static struct block *own_block(struct store_pages *pages, unsigned page)
+static struct block *get_own_block(struct store_pages *pages, unsigned page)
 {
 	struct block **at = &pages->block[page / BLOCK], *old = *at;
 
-	if (old && !shared(&old->refs))
+	if (old && !has_other_users(&old->refs))
 		return old;
 
 	struct block *block = calloc(1, sizeof(*block));
@@ -173,21 +173,21 @@ static struct block *own_block(struct store_pages *pages, unsigned page)
 			atomic_fetch_add_explicit(&block->page[i]->refs, 1, memory_order_relaxed);
 	}
 	*at = block;
-	block_unref(old);
+	unref_block(old);
 	return block;
 }
 
 /* The bytes of a page, to be changed. NULL: no memory. */
-static uint8_t *own_page(struct store_pages *pages, unsigned page)
+static uint8_t *get_own_page(struct store_pages *pages, unsigned page)
 {
-	struct block *block = own_block(pages, page);
+	struct block *block = get_own_block(pages, page);
 
 	if (!block)
 		return NULL;
 
 	struct page **at = &block->page[page % BLOCK], *old = *at;
 
-	if (shared(&old->refs)) {
+	if (has_other_users(&old->refs)) {
 		struct page *copy = malloc(sizeof(*copy));
 
 		if (!copy)
@@ -195,16 +195,16 @@ static uint8_t *own_page(struct store_pages *pages, unsigned page)
 		atomic_init(&copy->refs, 1);
 		memcpy(copy->data, old->data, sizeof(copy->data));
 		*at = copy;
-		page_unref(old);
+		unref_page(old);
 	}
 	pages->changed[page / 64] |= 1ull << page % 64;
 	return (*at)->data;
 }
 
 /* A page of zeros behind the last one, which the caller counts. NULL: no memory. */
-static uint8_t *new_page(struct store_pages *pages, unsigned page)
+static uint8_t *add_zero_page(struct store_pages *pages, unsigned page)
 {
-	struct block *block = own_block(pages, page);
+	struct block *block = get_own_block(pages, page);
 	struct page *made = block ? calloc(1, sizeof(*made)) : NULL;
 
 	if (!made)
@@ -244,7 +244,7 @@ size_t store_pages_memory(const struct store_pages *pages)
 	       index;
 }
 
-static const uint8_t *get_slot(const struct store_pages *pages, unsigned number)
+static const uint8_t *get_slot_bytes(const struct store_pages *pages, unsigned number)
 {
 	return store_pages_page(pages, number / SLOTS) + number % SLOTS * SLOT;
 }
@@ -253,7 +253,7 @@ static const uint8_t *get_slot(const struct store_pages *pages, unsigned number)
 
 static uint64_t secret[2]; /* constant after the first use */
 
-static void make_secret(void)
+static void make_hash_secret(void)
 {
 	/* Without a generator names are told apart as well; only the time is a weaker secret. */
 	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
@@ -264,30 +264,30 @@ static void make_secret(void)
  * Tells names apart, and has nothing to do with the chains. Users choose names: with a key that they do not know,
  * they cannot choose many with one value.
  */
-static uint64_t name_hash(const char *name)
+static uint64_t hash_entry_name(const char *name)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, make_secret);
+	pthread_once(&once, make_hash_secret);
 	return siphash(name, strlen(name), secret);
 }
 
-static uint16_t name_tag(const char *name)
+static uint16_t compute_name_tag(const char *name)
 {
-	return (uint16_t)name_hash(name);
+	return (uint16_t)hash_entry_name(name);
 }
 
-static const char *name_at(const struct store_pages *pages, unsigned number)
+static const char *get_slot_name(const struct store_pages *pages, unsigned number)
 {
-	return (const char *)get_slot(pages, number) + NAME;
+	return (const char *)get_slot_bytes(pages, number) + NAME;
 }
 
-static unsigned chain_of(const char *name)
+static unsigned choose_hash_chain(const char *name)
 {
 	return afs_dir_hash(name, strlen(name));
 }
 
-static size_t head_of(unsigned chain)
+static size_t get_chain_offset(unsigned chain)
 {
 	return HASH_TABLE + 2 * chain;
 }
@@ -300,14 +300,15 @@ struct place {
 	uint32_t position; /* in the index, if there is one */
 };
 
-static void find_indexed(const struct store_pages *pages, const char *name, struct place *place)
+static void find_indexed_place(const struct store_pages *pages, const char *name,
+			       struct place *place)
 {
 	const struct pages_chain *chain = pages_index_chain(pages->index, place->chain);
-	uint16_t tag = name_tag(name);
+	uint16_t tag = compute_name_tag(name);
 
 	for (uint32_t i = chain ? chain->count : 0; i--;) {
 		if (chain->link[i].tag != tag ||
-		    strcmp(name_at(pages, chain->link[i].slot), name) != 0)
+		    strcmp(get_slot_name(pages, chain->link[i].slot), name) != 0)
 			continue;
 		place->number = chain->link[i].slot;
 		place->before = i + 1 < chain->count ? chain->link[i + 1].slot : 0;
@@ -316,20 +317,20 @@ static void find_indexed(const struct store_pages *pages, const char *name, stru
 	}
 }
 
-static struct place find(const struct store_pages *pages, const char *name)
+static struct place find_entry_place(const struct store_pages *pages, const char *name)
 {
-	struct place place = {.chain = chain_of(name)};
+	struct place place = {.chain = choose_hash_chain(name)};
 	unsigned before = 0, number;
 
 	if (pages->index) {
-		find_indexed(pages, name, &place);
+		find_indexed_place(pages, name, &place);
 		return place;
 	}
 	/* The chains of a version are sound: they end. */
-	number = get16(store_pages_page(pages, 0) + head_of(place.chain));
-	while (number && strcmp(name_at(pages, number), name) != 0) {
+	number = get16(store_pages_page(pages, 0) + get_chain_offset(place.chain));
+	while (number && strcmp(get_slot_name(pages, number), name) != 0) {
 		before = number;
-		number = get16(get_slot(pages, number) + NEXT);
+		number = get16(get_slot_bytes(pages, number) + NEXT);
 	}
 	place.number = number;
 	place.before = before;
@@ -339,12 +340,12 @@ static struct place find(const struct store_pages *pages, const char *name)
 int store_pages_find(const struct store_pages *pages, const char *name, uint32_t *vnode,
 		     uint32_t *unique)
 {
-	unsigned number = find(pages, name).number;
+	unsigned number = find_entry_place(pages, name).number;
 
 	if (!number)
 		return -ENOENT;
 
-	const uint8_t *entry = get_slot(pages, number);
+	const uint8_t *entry = get_slot_bytes(pages, number);
 
 	*vnode = get32(entry + VNODE);
 	*unique = get32(entry + UNIQUE);
@@ -358,7 +359,8 @@ int store_pages_next(const struct store_pages *pages, uint32_t *cursor, const ch
 
 	while (number < end) {
 		unsigned slot = number % SLOTS;
-		uint64_t left = get_used(store_pages_page(pages, number / SLOTS)) >> slot << slot;
+		uint64_t left =
+			read_used_map(store_pages_page(pages, number / SLOTS)) >> slot << slot;
 
 		left &= ~1ull;
 		if (!left) {
@@ -367,7 +369,7 @@ int store_pages_next(const struct store_pages *pages, uint32_t *cursor, const ch
 		}
 		number = number - slot + (unsigned)__builtin_ctzll(left);
 
-		const uint8_t *entry = get_slot(pages, number);
+		const uint8_t *entry = get_slot_bytes(pages, number);
 
 		*name = (const char *)entry + NAME;
 		*vnode = get32(entry + VNODE);
@@ -382,7 +384,7 @@ int store_pages_next(const struct store_pages *pages, uint32_t *cursor, const ch
 /* -- changing -- */
 
 /* The first page with a run of `want` free slots; that may be the one behind the last. */
-static unsigned find_page(const struct store_pages *pages, unsigned want)
+static unsigned find_page_with_room(const struct store_pages *pages, unsigned want)
 {
 	for (unsigned p = 0; p < pages->count; p++)
 		if (pages->block[p / BLOCK]->run[p % BLOCK] >= want)
@@ -391,42 +393,44 @@ static unsigned find_page(const struct store_pages *pages, unsigned want)
 }
 
 /* Mark slots as used or free. `head`: page 0. */
-static void mark(struct store_pages *pages, uint8_t *head, uint8_t *page, unsigned number,
-		 unsigned count, bool used)
+static void mark_page_slots(struct store_pages *pages, uint8_t *head, uint8_t *page,
+			    unsigned number, unsigned count, bool used)
 {
 	unsigned p = number / SLOTS;
-	uint64_t map = get_used(page), mask = slot_mask(number % SLOTS, count);
+	uint64_t map = read_used_map(page), mask = make_slot_mask(number % SLOTS, count);
 
-	put_used(page, used ? map | mask : map & ~mask);
+	write_used_map(page, used ? map | mask : map & ~mask);
 	if (p < ALLOC_PAGES)
-		head[ALLOC_MAP + p] = (uint8_t)(SLOTS - __builtin_popcountll(get_used(page)));
-	pages->block[p / BLOCK]->run[p % BLOCK] = longest_run(page);
+		head[ALLOC_MAP + p] = (uint8_t)(SLOTS - __builtin_popcountll(read_used_map(page)));
+	pages->block[p / BLOCK]->run[p % BLOCK] = measure_longest_run(page);
 }
 
-/* Count a page that new_page() made, and write its header. */
-static void begin_page(struct store_pages *pages, uint8_t *head, uint8_t *page)
+/* Count a page that add_zero_page() made, and write its header. */
+static void begin_new_page(struct store_pages *pages, uint8_t *head, uint8_t *page)
 {
-	unsigned p = pages->count++, reserved = first_slot(p);
+	unsigned p = pages->count++, reserved = count_reserved_slots(p);
 
 	put16(page + 2, TAG);
 	page[4] = (uint8_t)(SLOTS - reserved);
 	if (p == 0)
 		memset(head + ALLOC_MAP, SLOTS, ALLOC_PAGES);
-	mark(pages, head, page, p * SLOTS, reserved, true);
+	mark_page_slots(pages, head, page, p * SLOTS, reserved, true);
 	put16(head, pages->count);
 	pages->changed[p / 64] |= 1ull << p % 64;
 }
 
 /* Mirror a chain, from its end to its head. */
-static bool index_chain(struct pages_index **index, const struct store_pages *pages, unsigned chain)
+static bool index_hash_chain(struct pages_index **index, const struct store_pages *pages,
+			     unsigned chain)
 {
-	unsigned number = get16(store_pages_page(pages, 0) + head_of(chain));
+	unsigned number = get16(store_pages_page(pages, 0) + get_chain_offset(chain));
 	uint32_t count = 0;
 
-	for (; number; number = get16(get_slot(pages, number) + NEXT)) {
+	for (; number; number = get16(get_slot_bytes(pages, number) + NEXT)) {
 		if (!pages_index_prepare(index, chain))
 			return false;
-		pages_index_push(*index, chain, name_tag(name_at(pages, number)), (uint16_t)number);
+		pages_index_push(*index, chain, compute_name_tag(get_slot_name(pages, number)),
+				 (uint16_t)number);
 		count++;
 	}
 	if (count)
@@ -435,7 +439,7 @@ static bool index_chain(struct pages_index **index, const struct store_pages *pa
 }
 
 /* Short chains need no index. Without memory the walks are long, but everything works. */
-static void index_large(struct store_pages *pages)
+static void index_large_directory(struct store_pages *pages)
 {
 	if (pages->index || pages->count < INDEX_PAGES)
 		return;
@@ -443,15 +447,15 @@ static void index_large(struct store_pages *pages)
 	struct pages_index *index = pages_index_new();
 
 	for (unsigned c = 0; index && c < BUCKETS; c++)
-		if (!index_chain(&index, pages, c)) {
+		if (!index_hash_chain(&index, pages, c)) {
 			pages_index_unref(index);
 			return;
 		}
 	pages->index = index;
 }
 
-static void write_entry(uint8_t *entry, unsigned next, const char *name, uint32_t vnode,
-			uint32_t unique)
+static void write_slot_entry(uint8_t *entry, unsigned next, const char *name, uint32_t vnode,
+			     uint32_t unique)
 {
 	entry[0] = 1;
 	put16(entry + NEXT, next);
@@ -463,8 +467,8 @@ static void write_entry(uint8_t *entry, unsigned next, const char *name, uint32_
 int store_pages_add(struct store_pages *pages, const char *name, uint32_t vnode, uint32_t unique)
 {
 	size_t length = strlen(name);
-	unsigned want = slots_for(length), p = find_page(pages, want);
-	struct place place = find(pages, name);
+	unsigned want = slots_for(length), p = find_page_with_room(pages, want);
+	struct place place = find_entry_place(pages, name);
 
 	if (length == 0 || length > LONGEST || strchr(name, '/'))
 		return -EINVAL;
@@ -475,32 +479,33 @@ int store_pages_add(struct store_pages *pages, const char *name, uint32_t vnode,
 	if (pages->index && !pages_index_prepare(&pages->index, place.chain))
 		return -ENOMEM;
 
-	uint8_t *head = own_page(pages, 0), *page = NULL;
+	uint8_t *head = get_own_page(pages, 0), *page = NULL;
 
 	if (head)
-		page = p == pages->count ? new_page(pages, p) : own_page(pages, p);
+		page = p == pages->count ? add_zero_page(pages, p) : get_own_page(pages, p);
 	if (!page)
 		return -ENOMEM;
 	if (p == pages->count)
-		begin_page(pages, head, page);
+		begin_new_page(pages, head, page);
 
-	unsigned slot = (unsigned)__builtin_ctzll(run_starts(get_used(page), want));
+	unsigned slot = (unsigned)__builtin_ctzll(find_run_starts(read_used_map(page), want));
 	unsigned number = p * SLOTS + slot;
-	uint8_t *first = head + head_of(place.chain);
+	uint8_t *first = head + get_chain_offset(place.chain);
 
-	mark(pages, head, page, number, want, true);
-	write_entry(page + slot * SLOT, get16(first), name, vnode, unique);
+	mark_page_slots(pages, head, page, number, want, true);
+	write_slot_entry(page + slot * SLOT, get16(first), name, vnode, unique);
 	put16(first, number);
 	pages->entries++;
 	if (pages->index)
-		pages_index_push(pages->index, place.chain, name_tag(name), (uint16_t)number);
-	index_large(pages);
+		pages_index_push(pages->index, place.chain, compute_name_tag(name),
+				 (uint16_t)number);
+	index_large_directory(pages);
 	return 0;
 }
 
 int store_pages_remove(struct store_pages *pages, const char *name)
 {
-	struct place place = find(pages, name);
+	struct place place = find_entry_place(pages, name);
 	unsigned number = place.number, before = place.before;
 
 	if (!number || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -511,18 +516,18 @@ int store_pages_remove(struct store_pages *pages, const char *name)
 	/* Page 0 has the beginning of the chain, and the number of free slots of the first pages. */
 	unsigned p = number / SLOTS, count = slots_for(strlen(name));
 	bool first = !before || p < ALLOC_PAGES;
-	uint8_t *head = first ? own_page(pages, 0) : NULL, *page = own_page(pages, p);
-	uint8_t *link = before ? own_page(pages, before / SLOTS) : head;
+	uint8_t *head = first ? get_own_page(pages, 0) : NULL, *page = get_own_page(pages, p);
+	uint8_t *link = before ? get_own_page(pages, before / SLOTS) : head;
 
 	if (!page || !link || (first && !head))
 		return -ENOMEM;
-	link += before ? before % SLOTS * SLOT + NEXT : head_of(place.chain);
+	link += before ? before % SLOTS * SLOT + NEXT : get_chain_offset(place.chain);
 
 	uint8_t *entry = page + number % SLOTS * SLOT;
 
 	put16(link, get16(entry + NEXT));
 	memset(entry, 0, count * SLOT);
-	mark(pages, head, page, number, count, false);
+	mark_page_slots(pages, head, page, number, count, false);
 	pages->entries--;
 	if (pages->index)
 		pages_index_cut(pages->index, place.chain, place.position);
@@ -531,23 +536,23 @@ int store_pages_remove(struct store_pages *pages, const char *name)
 
 bool store_pages_fits_after(const struct store_pages *pages, const char *gone, const char *name)
 {
-	unsigned number = find(pages, gone).number;
-	uint64_t freed = slot_mask(number % SLOTS, slots_for(strlen(gone)));
+	unsigned number = find_entry_place(pages, gone).number;
+	uint64_t freed = make_slot_mask(number % SLOTS, slots_for(strlen(gone)));
 
 	if (!number)
 		return false;
-	return run_starts(get_used(store_pages_page(pages, number / SLOTS)) & ~freed,
-			  slots_for(strlen(name))) != 0;
+	return find_run_starts(read_used_map(store_pages_page(pages, number / SLOTS)) & ~freed,
+			       slots_for(strlen(name))) != 0;
 }
 
 int store_pages_set(struct store_pages *pages, const char *name, uint32_t vnode, uint32_t unique)
 {
-	unsigned number = find(pages, name).number;
+	unsigned number = find_entry_place(pages, name).number;
 
 	if (!number)
 		return -ENOENT;
 
-	uint8_t *page = own_page(pages, number / SLOTS);
+	uint8_t *page = get_own_page(pages, number / SLOTS);
 
 	if (!page)
 		return -ENOMEM;
@@ -565,9 +570,9 @@ struct store_pages *store_pages_new(uint32_t vnode, uint32_t unique, uint32_t pa
 	if (!pages)
 		return NULL;
 	atomic_init(&pages->refs, 1);
-	page = new_page(pages, 0);
+	page = add_zero_page(pages, 0);
 	if (page) {
-		begin_page(pages, page, page);
+		begin_new_page(pages, page, page);
 		if (store_pages_add(pages, ".", vnode, unique) == 0 &&
 		    store_pages_add(pages, "..", parent, parent_unique) == 0)
 			return pages;
@@ -586,25 +591,25 @@ struct check {
 	uint32_t names;
 };
 
-static bool zero(const uint8_t *at, size_t length)
+static bool is_all_zero(const uint8_t *at, size_t length)
 {
 	return length == 0 || (at[0] == 0 && memcmp(at, at + 1, length - 1) == 0);
 }
 
-static bool sound_header(const struct store_pages *pages, unsigned p)
+static bool is_page_header_sound(const struct store_pages *pages, unsigned p)
 {
 	const uint8_t *page = store_pages_page(pages, p), *head = store_pages_page(pages, 0);
-	uint64_t used = get_used(page), reserved = slot_mask(0, first_slot(p));
+	uint64_t used = read_used_map(page), reserved = make_slot_mask(0, count_reserved_slots(p));
 	unsigned vacant = SLOTS - (unsigned)__builtin_popcountll(used);
 
 	return get16(page) == (p == 0 ? pages->count : 0) && get16(page + 2) == TAG &&
-	       page[4] == SLOTS - first_slot(p) && (used & reserved) == reserved &&
-	       zero(page + HEADER_ZERO, HEADER - HEADER_ZERO) &&
+	       page[4] == SLOTS - count_reserved_slots(p) && (used & reserved) == reserved &&
+	       is_all_zero(page + HEADER_ZERO, HEADER - HEADER_ZERO) &&
 	       (p >= ALLOC_PAGES || head[ALLOC_MAP + p] == vacant);
 }
 
 /* The slots of the entry in a slot, or 0 if it is damaged. */
-static unsigned sound_entry(const uint8_t *page, unsigned slot)
+static unsigned measure_sound_entry(const uint8_t *page, unsigned slot)
 {
 	const uint8_t *entry = page + slot * SLOT;
 	size_t room = STORE_PAGE - slot * SLOT - NAME;
@@ -615,36 +620,37 @@ static unsigned sound_entry(const uint8_t *page, unsigned slot)
 	if (entry[0] != 1 || entry[1] != 0 || length == 0 || length == room || length > LONGEST ||
 	    memchr(name, '/', length))
 		return 0;
-	if (slot + count > SLOTS || (~get_used(page) & slot_mask(slot, count)))
+	if (slot + count > SLOTS || (~read_used_map(page) & make_slot_mask(slot, count)))
 		return 0;
-	return zero(entry + NAME + length, count * SLOT - NAME - length) ? count : 0;
+	return is_all_zero(entry + NAME + length, count * SLOT - NAME - length) ? count : 0;
 }
 
-static bool sound_slots(struct check *check, unsigned p)
+static bool are_page_slots_sound(struct check *check, unsigned p)
 {
 	const uint8_t *page = store_pages_page(check->pages, p);
-	uint64_t used = get_used(page);
+	uint64_t used = read_used_map(page);
 	unsigned count = 1;
 
-	for (unsigned s = first_slot(p); s < SLOTS; s += count) {
+	for (unsigned s = count_reserved_slots(p); s < SLOTS; s += count) {
 		count = 1;
 		if (!(used >> s & 1)) {
-			if (!zero(page + s * SLOT, SLOT))
+			if (!is_all_zero(page + s * SLOT, SLOT))
 				return false;
 			continue;
 		}
-		count = sound_entry(page, s);
+		count = measure_sound_entry(page, s);
 		if (!count)
 			return false;
 		check->start[p] |= 1ull << s;
-		check->name[check->names++] =
-			name_hash((const char *)page + s * SLOT + NAME) << 16 | (p * SLOTS + s);
+		check->name[check->names++] = hash_entry_name((const char *)page + s * SLOT + NAME)
+						      << 16 |
+					      (p * SLOTS + s);
 	}
 	return true;
 }
 
 /* Every entry is in exactly one chain, that of its hash. */
-static bool sound_chains(struct check *check)
+static bool are_hash_chains_sound(struct check *check)
 {
 	const uint8_t *head = store_pages_page(check->pages, 0);
 	uint32_t seen = 0;
@@ -660,7 +666,7 @@ static bool sound_chains(struct check *check)
 				return false;
 			check->start[number / SLOTS] &= ~bit; /* a second visit fails */
 
-			const uint8_t *entry = get_slot(check->pages, number);
+			const uint8_t *entry = get_slot_bytes(check->pages, number);
 			const char *name = (const char *)entry + NAME;
 
 			if (afs_dir_hash(name, strlen(name)) != b)
@@ -672,7 +678,7 @@ static bool sound_chains(struct check *check)
 	return seen == check->names;
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_name_hashes(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -680,36 +686,36 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* No name is there twice. Equal hashes are those of equal names, but for a few by chance. */
-static bool sound_names(struct check *check)
+static bool are_names_unique(struct check *check)
 {
-	qsort(check->name, check->names, sizeof(check->name[0]), compare_names);
+	qsort(check->name, check->names, sizeof(check->name[0]), compare_name_hashes);
 	for (uint32_t i = 0; i < check->names; i++)
 		for (uint32_t j = i + 1;
 		     j < check->names && check->name[j] >> 16 == check->name[i] >> 16; j++)
-			if (strcmp(name_at(check->pages, check->name[i] & 0xffff),
-				   name_at(check->pages, check->name[j] & 0xffff)) == 0)
+			if (strcmp(get_slot_name(check->pages, check->name[i] & 0xffff),
+				   get_slot_name(check->pages, check->name[j] & 0xffff)) == 0)
 				return false;
 	return true;
 }
 
-static bool sound(struct check *check)
+static bool are_pages_sound(struct check *check)
 {
 	const struct store_pages *pages = check->pages;
 	const uint8_t *head = store_pages_page(pages, 0);
 
 	for (unsigned p = 0; p < pages->count; p++)
-		if (!sound_header(pages, p) || !sound_slots(check, p))
+		if (!is_page_header_sound(pages, p) || !are_page_slots_sound(check, p))
 			return false;
 	for (unsigned p = pages->count; p < ALLOC_PAGES; p++)
 		if (head[ALLOC_MAP + p] != SLOTS)
 			return false;
 	return (check->start[0] >> FIRST_SLOT & 3) == 3 &&
-	       strcmp(name_at(pages, FIRST_SLOT), ".") == 0 &&
-	       strcmp(name_at(pages, FIRST_SLOT + 1), "..") == 0 && sound_chains(check) &&
-	       sound_names(check);
+	       strcmp(get_slot_name(pages, FIRST_SLOT), ".") == 0 &&
+	       strcmp(get_slot_name(pages, FIRST_SLOT + 1), "..") == 0 &&
+	       are_hash_chains_sound(check) && are_names_unique(check);
 }
 
-static struct store_pages *copy_pages(uint8_t (*page)[STORE_PAGE], unsigned count)
+static struct store_pages *copy_loaded_pages(uint8_t (*page)[STORE_PAGE], unsigned count)
 {
 	struct store_pages *pages = calloc(1, sizeof(*pages));
 
@@ -717,14 +723,14 @@ static struct store_pages *copy_pages(uint8_t (*page)[STORE_PAGE], unsigned coun
 		return NULL;
 	atomic_init(&pages->refs, 1);
 	for (unsigned p = 0; p < count; p++) {
-		uint8_t *copy = new_page(pages, p);
+		uint8_t *copy = add_zero_page(pages, p);
 
 		if (!copy) {
 			store_pages_unref(pages);
 			return NULL;
 		}
 		memcpy(copy, page[p], STORE_PAGE);
-		pages->block[p / BLOCK]->run[p % BLOCK] = longest_run(copy);
+		pages->block[p / BLOCK]->run[p % BLOCK] = measure_longest_run(copy);
 	}
 	pages->count = count;
 	return pages;
@@ -735,14 +741,14 @@ int store_pages_load(uint8_t (*page)[STORE_PAGE], unsigned count, struct store_p
 	if (count == 0 || count > STORE_PAGES_MAX)
 		return -EBADMSG;
 
-	struct store_pages *copy = copy_pages(page, count);
+	struct store_pages *copy = copy_loaded_pages(page, count);
 	uint64_t *memory = copy ? calloc(count, (1 + SLOTS) * sizeof(*memory)) : NULL;
 	struct check check = {.pages = copy, .start = memory};
 	int rc = -ENOMEM;
 
 	if (memory) {
 		check.name = memory + count;
-		rc = sound(&check) ? 0 : -EBADMSG;
+		rc = are_pages_sound(&check) ? 0 : -EBADMSG;
 	}
 	free(memory);
 	if (rc) {
@@ -750,7 +756,7 @@ int store_pages_load(uint8_t (*page)[STORE_PAGE], unsigned count, struct store_p
 		return rc;
 	}
 	copy->entries = check.names;
-	index_large(copy);
+	index_large_directory(copy);
 	*pages = copy;
 	return 0;
 }

@@ -12,7 +12,7 @@ struct pages_index {
 	struct pages_chain *chain[PAGES_CHAINS];
 };
 
-static void chain_unref(struct pages_chain *chain)
+static void unref_chain(struct pages_chain *chain)
 {
 	if (chain && __atomic_fetch_sub(&chain->refs, 1, __ATOMIC_ACQ_REL) == 1)
 		free(chain);
@@ -38,7 +38,7 @@ void pages_index_unref(struct pages_index *index)
 	if (!index || atomic_fetch_sub_explicit(&index->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	for (unsigned i = 0; i < PAGES_CHAINS; i++)
-		chain_unref(index->chain[i]);
+		unref_chain(index->chain[i]);
 	free(index);
 }
 
@@ -48,7 +48,7 @@ const struct pages_chain *pages_index_chain(const struct pages_index *index, uns
 }
 
 /* An index with a single reference. */
-static bool own_index(struct pages_index **index)
+static bool get_own_index(struct pages_index **index)
 {
 	struct pages_index *old = *index;
 
@@ -71,7 +71,7 @@ static bool own_index(struct pages_index **index)
 
 bool pages_index_prepare(struct pages_index **index, unsigned chain)
 {
-	if (!own_index(index))
+	if (!get_own_index(index))
 		return false;
 
 	struct pages_chain **at = &(*index)->chain[chain], *old = *at, *copy;
@@ -88,7 +88,7 @@ bool pages_index_prepare(struct pages_index **index, unsigned chain)
 	if (count)
 		memcpy(copy->link, old->link, count * sizeof(copy->link[0]));
 	*at = copy;
-	chain_unref(old);
+	unref_chain(old);
 	return true;
 }
 

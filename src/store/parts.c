@@ -30,12 +30,12 @@ int parts_copy(const struct parts *from, struct parts *to)
 	return 0;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t take_lesser(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-static uint64_t most_of(uint64_t a, uint64_t b)
+static uint64_t take_greater(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
@@ -43,8 +43,8 @@ static uint64_t most_of(uint64_t a, uint64_t b)
 /* -- dividing -- */
 
 /* Extents with bytes in a range. *first: the index of the first one. */
-static uint32_t count_in(const struct store_content *content, uint64_t start, uint64_t end,
-			 uint32_t *first)
+static uint32_t count_extents_in(const struct store_content *content, uint64_t start, uint64_t end,
+				 uint32_t *first)
 {
 	uint32_t last;
 
@@ -57,19 +57,19 @@ static uint32_t count_in(const struct store_content *content, uint64_t start, ui
 }
 
 /* Whether two lists say the same about a range. */
-static bool same_in(const struct store_content *a, const struct store_content *b, uint64_t start,
-		    uint64_t end)
+static bool is_range_unchanged(const struct store_content *a, const struct store_content *b,
+			       uint64_t start, uint64_t end)
 {
-	uint32_t at, other, count = count_in(a, start, end, &at);
+	uint32_t at, other, count = count_extents_in(a, start, end, &at);
 
-	if (count_in(b, start, end, &other) != count)
+	if (count_extents_in(b, start, end, &other) != count)
 		return false;
 	for (; count; count--, at++, other++) {
 		const struct store_extent *x = &a->extent[at], *y = &b->extent[other];
 
 		if (x->object != y->object ||
-		    most_of(x->start, start) != most_of(y->start, start) ||
-		    least(x->end, end) != least(y->end, end))
+		    take_greater(x->start, start) != take_greater(y->start, start) ||
+		    take_lesser(x->end, end) != take_lesser(y->end, end))
 			return false;
 	}
 	return true;
@@ -84,34 +84,34 @@ struct division {
 	uint32_t spares, slots;
 };
 
-static void add(struct division *d, uint64_t start, uint32_t slot, bool changed)
+static void append_part(struct division *d, uint64_t start, uint32_t slot, bool changed)
 {
 	d->part[d->used++] = (struct part){.start = start, .slot = slot, .changed = changed};
 }
 
 /* A range that has changed: joined to the part before it, or one part, or several. */
-static void add_changed(struct division *d, uint64_t start, uint64_t end, uint32_t slot)
+static void append_changed_range(struct division *d, uint64_t start, uint64_t end, uint32_t slot)
 {
 	struct part *before = d->used ? &d->part[d->used - 1] : NULL;
 	uint32_t first, count, pieces;
 
-	if (before && count_in(d->content, before->start, end, &first) <= d->fill) {
+	if (before && count_extents_in(d->content, before->start, end, &first) <= d->fill) {
 		before->changed = true;
 		d->spare[d->spares++] = slot;
 		return;
 	}
-	count = count_in(d->content, start, end, &first);
+	count = count_extents_in(d->content, start, end, &first);
 	pieces = count > d->full ? (count + d->fill - 1) / d->fill : 1;
-	add(d, start, slot, true);
+	append_part(d, start, slot, true);
 	for (uint32_t i = 1; i < pieces; i++) {
 		uint32_t at = first + (uint32_t)((uint64_t)count * i / pieces);
 
-		add(d, d->content->extent[at].start, d->spares ? d->spare[--d->spares] : d->slots++,
-		    true);
+		append_part(d, d->content->extent[at].start,
+			    d->spares ? d->spare[--d->spares] : d->slots++, true);
 	}
 }
 
-static uint32_t count_used(const struct parts *parts)
+static uint32_t count_used_parts(const struct parts *parts)
 {
 	uint32_t used = parts->count;
 
@@ -121,15 +121,15 @@ static uint32_t count_used(const struct parts *parts)
 }
 
 /* So many slots are of no use that all parts are made anew. */
-static bool is_loose(const struct division *d, const struct parts *old, uint32_t used)
+static bool has_many_unused_parts(const struct division *d, const struct parts *old, uint32_t used)
 {
 	return used > PARTS_SPARE + 3 * (d->content->count / d->fill) ||
 	       old->count - used > used + PARTS_SPARE;
 }
 
 /* Ranges about which the list says something else than before are divided anew. */
-static void divide_again(struct division *d, const struct parts *old, uint32_t used,
-			 const struct store_content *before)
+static void divide_changed_ranges(struct division *d, const struct parts *old, uint32_t used,
+				  const struct store_content *before)
 {
 	d->slots = old->count;
 	for (uint32_t i = used; i < old->count; i++)
@@ -138,14 +138,14 @@ static void divide_again(struct division *d, const struct parts *old, uint32_t u
 		uint64_t start = old->part[i].start;
 		uint64_t end = i + 1 < used ? old->part[i + 1].start : PART_UNUSED;
 
-		if (same_in(before, d->content, start, end))
-			add(d, start, old->part[i].slot, false);
+		if (is_range_unchanged(before, d->content, start, end))
+			append_part(d, start, old->part[i].slot, false);
 		else
-			add_changed(d, start, end, old->part[i].slot);
+			append_changed_range(d, start, end, old->part[i].slot);
 	}
 }
 
-static bool was_spare(const struct parts *old, uint32_t used, uint32_t slot)
+static bool was_unused_slot(const struct parts *old, uint32_t used, uint32_t slot)
 {
 	for (uint32_t i = used; i < old->count; i++)
 		if (old->part[i].slot == slot)
@@ -156,8 +156,8 @@ static bool was_spare(const struct parts *old, uint32_t used, uint32_t slot)
 int parts_divide(const struct parts *old, const struct store_content *before,
 		 const struct store_content *now, uint32_t most, struct parts *parts)
 {
-	uint32_t used = count_used(old);
-	uint32_t full = (uint32_t)least(most_of(most / 3, 2), PART_EXTENTS);
+	uint32_t used = count_used_parts(old);
+	uint32_t full = (uint32_t)take_lesser(take_greater(most / 3, 2), PART_EXTENTS);
 	struct division d = {.content = now, .full = full, .fill = 2 * full / 3};
 	size_t room = 2 * (size_t)old->count + now->count / d.fill + 2;
 
@@ -172,19 +172,19 @@ int parts_divide(const struct parts *old, const struct store_content *before,
 		free(d.spare);
 		return -ENOMEM;
 	}
-	if (!used || is_loose(&d, old, used)) {
+	if (!used || has_many_unused_parts(&d, old, used)) {
 		used = 0;
 		d.slots = 1;
-		add_changed(&d, 0, PART_UNUSED, 0);
+		append_changed_range(&d, 0, PART_UNUSED, 0);
 	} else {
-		divide_again(&d, old, used, before);
+		divide_changed_ranges(&d, old, used, before);
 	}
 	parts->count = d.used + d.spares;
 	parts->extents = now->count;
 	while (d.spares) {
 		uint32_t slot = d.spare[--d.spares];
 
-		add(&d, PART_UNUSED, slot, !used || !was_spare(old, used, slot));
+		append_part(&d, PART_UNUSED, slot, !used || !was_unused_slot(old, used, slot));
 	}
 	parts->part = d.part;
 	free(d.spare);
@@ -203,17 +203,17 @@ void part_encode(const struct parts *parts, uint32_t at, const struct store_cont
 
 	memset(row, 0, STORE_PAGE);
 	if (part->start != PART_UNUSED)
-		count = count_in(content, part->start, end, &first);
-	put_bytes(&to, part->start, 8);
-	put_bytes(&to, count, 2);
+		count = count_extents_in(content, part->start, end, &first);
+	put_little(&to, part->start, 8);
+	put_little(&to, count, 2);
 	for (uint32_t i = first; i < first + count; i++) {
-		put_bytes(&to, most_of(content->extent[i].start, part->start), 8);
-		put_bytes(&to, least(content->extent[i].end, end), 8);
-		put_bytes(&to, content->extent[i].object, 8);
+		put_little(&to, take_greater(content->extent[i].start, part->start), 8);
+		put_little(&to, take_lesser(content->extent[i].end, end), 8);
+		put_little(&to, content->extent[i].object, 8);
 	}
 }
 
-static int by_start(const void *a, const void *b)
+static int compare_part_starts(const void *a, const void *b)
 {
 	uint64_t x = ((const struct part *)a)->start, y = ((const struct part *)b)->start;
 
@@ -221,19 +221,19 @@ static int by_start(const void *a, const void *b)
 }
 
 /* The parts in their order. *extents: of all of them. */
-static int order_parts(uint8_t (*row)[STORE_PAGE], struct parts *parts, size_t *extents)
+static int order_row_parts(uint8_t (*row)[STORE_PAGE], struct parts *parts, size_t *extents)
 {
 	*extents = 0;
 	for (uint32_t i = 0; i < parts->count; i++) {
 		struct bytes from = {.at = row[i], .left = STORE_PAGE};
-		uint64_t start = get_bytes(&from, 8), count = get_bytes(&from, 2);
+		uint64_t start = get_little(&from, 8), count = get_little(&from, 2);
 
 		if (count > PART_EXTENTS || (start == PART_UNUSED && count))
 			return -EBADMSG;
 		*extents += count;
 		parts->part[i] = (struct part){.start = start, .slot = i};
 	}
-	qsort(parts->part, parts->count, sizeof(*parts->part), by_start);
+	qsort(parts->part, parts->count, sizeof(*parts->part), compare_part_starts);
 	if (parts->part[0].start)
 		return -EBADMSG;
 	for (uint32_t i = 1; i < parts->count; i++)
@@ -244,17 +244,18 @@ static int order_parts(uint8_t (*row)[STORE_PAGE], struct parts *parts, size_t *
 }
 
 /* Add the extents of a row, of the range up to `end`. Those that were cut are joined again. */
-static int add_row(const uint8_t row[STORE_PAGE], uint64_t end, struct store_content *content)
+static int append_row_extents(const uint8_t row[STORE_PAGE], uint64_t end,
+			      struct store_content *content)
 {
 	struct bytes from = {.at = row, .left = STORE_PAGE};
-	uint64_t at = get_bytes(&from, 8), count = get_bytes(&from, 2);
+	uint64_t at = get_little(&from, 8), count = get_little(&from, 2);
 
 	for (uint64_t i = 0; i < count; i++) {
 		struct store_extent extent, *last;
 
-		extent.start = get_bytes(&from, 8);
-		extent.end = get_bytes(&from, 8);
-		extent.object = get_bytes(&from, 8);
+		extent.start = get_little(&from, 8);
+		extent.end = get_little(&from, 8);
+		extent.object = get_little(&from, 8);
 		if (extent.start < at || extent.end <= extent.start || extent.end > end ||
 		    !extent.object)
 			return -EBADMSG;
@@ -276,7 +277,7 @@ int parts_decode(uint8_t (*row)[STORE_PAGE], struct parts *parts, struct store_c
 	parts->part = calloc(parts->count, sizeof(*parts->part));
 	if (!parts->part)
 		return -ENOMEM;
-	result = order_parts(row, parts, &extents);
+	result = order_row_parts(row, parts, &extents);
 	if (result)
 		return result;
 	content->count = 0;
@@ -284,8 +285,8 @@ int parts_decode(uint8_t (*row)[STORE_PAGE], struct parts *parts, struct store_c
 	if (!content->extent)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < parts->count && !result; i++)
-		result = add_row(row[parts->part[i].slot],
-				 i + 1 < parts->count ? parts->part[i + 1].start : PART_UNUSED,
-				 content);
+		result = append_row_extents(
+			row[parts->part[i].slot],
+			i + 1 < parts->count ? parts->part[i + 1].start : PART_UNUSED, content);
 	return !result && content->count != parts->extents ? -EBADMSG : result;
 }

@@ -13,7 +13,7 @@ struct numbering {
 	struct piece *piece;
 };
 
-static uint64_t new_number(void *arg)
+static uint64_t take_object_number(void *arg)
 {
 	struct numbering *numbering = arg;
 
@@ -26,8 +26,8 @@ int writer_run(struct store_writer *writer, struct piece *piece,
 {
 	struct numbering numbering = {.core = writer->core, .piece = piece};
 
-	return store_run_begin(writer->core->data, &writer->owner, content, offset, new_number,
-			       &numbering, &piece->run);
+	return store_run_begin(writer->core->data, &writer->owner, content, offset,
+			       take_object_number, &numbering, &piece->run);
 }
 
 int writer_put(struct store_run *run, const void *bytes, uint64_t length)

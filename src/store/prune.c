@@ -29,7 +29,8 @@ struct around {
 	uint32_t newer; /* that of the read-write volume, if there is none */
 };
 
-static int find_around(struct work *work, const struct db_prune *prune, struct around *around)
+static int find_clones_around(struct work *work, const struct db_prune *prune,
+			      struct around *around)
 {
 	struct workvol *volume;
 	int result = work_any_volume(work, prune->group, &volume);
@@ -55,7 +56,7 @@ struct rows {
 	unsigned count, room;
 };
 
-static int add_row(void *arg, const struct vnode_key *key, const struct version *version)
+static int add_older_row(void *arg, const struct vnode_key *key, const struct version *version)
 {
 	struct rows *rows = arg;
 
@@ -77,7 +78,7 @@ static int add_row(void *arg, const struct vnode_key *key, const struct version 
 	return 0;
 }
 
-static void free_rows(struct rows *rows)
+static void free_older_rows(struct rows *rows)
 {
 	while (rows->count)
 		version_unref(rows->version[--rows->count]);
@@ -90,8 +91,8 @@ static void free_rows(struct rows *rows)
  * above the old row are not its own: `next` may show them, if it is another object that had the
  * vnode since.
  */
-static int remove_row(struct work *work, struct db *db, const struct vnode_key *key,
-		      const struct version *old, const struct version *next, uint32_t older)
+static int remove_hidden_row(struct work *work, struct db *db, const struct vnode_key *key,
+			     const struct version *old, const struct version *next, uint32_t older)
 {
 	bool same = next->v.kind == old->v.kind && next->v.unique == old->v.unique;
 	struct db_hidden hidden = {.from = older,
@@ -106,7 +107,7 @@ static int remove_row(struct work *work, struct db *db, const struct vnode_key *
 }
 
 /* The epoch up to which pages stay when row number `at` goes. */
-static uint32_t kept_epoch(const struct rows *rows, unsigned at, const struct around *around)
+static uint32_t find_kept_epoch(const struct rows *rows, unsigned at, const struct around *around)
 {
 	if (!rows->version[at]->parts.count)
 		return around->older;
@@ -120,21 +121,21 @@ static int prune_vnode(struct prune_op *op, struct work *work, struct db *db,
 	struct vnode_key key = {.group = prune->group, .vnode = change->vnode};
 	struct rows rows = {.until = change->epoch};
 	unsigned damaged, i = 1;
-	int result = db_vnode_rows(db, key.group, key.vnode, &damaged, add_row, &rows);
+	int result = db_vnode_rows(db, key.group, key.vnode, &damaged, add_older_row, &rows);
 
 	for (unsigned k = 0; k < rows.count; k++)
 		op->extents += rows.version[k]->content.count;
 	for (; !result && i < rows.count && rows.version[i]->epoch > around->older; i++) {
 		key.epoch = rows.version[i]->epoch;
-		result = remove_row(work, db, &key, rows.version[i], rows.version[0],
-				    kept_epoch(&rows, i, around));
+		result = remove_hidden_row(work, db, &key, rows.version[i], rows.version[0],
+					   find_kept_epoch(&rows, i, around));
 	}
 	/* A tombstone that hides nothing. */
 	if (!result && !damaged && i == rows.count && rows.count && !rows.version[0]->v.kind) {
 		key.epoch = rows.version[0]->epoch;
 		result = db_vnode_delete(db, &key);
 	}
-	free_rows(&rows);
+	free_older_rows(&rows);
 	return result;
 }
 
@@ -144,7 +145,7 @@ static int prune_clone(struct prune_op *op, struct work *work, struct db *db,
 	struct db_change change[STEP];
 	struct around around;
 	unsigned count, done = 0;
-	int result = find_around(work, prune, &around);
+	int result = find_clones_around(work, prune, &around);
 
 	/* The group is removed as a whole, or must not be touched. */
 	if (result == STORE_VNOVOL || result == STORE_VSALVAGE) {
@@ -179,7 +180,7 @@ struct removal {
 	bool full; /* the rest is for the next step */
 };
 
-static int note_row(void *arg, const struct vnode_key *key, const struct version *version)
+static int note_removed_row(void *arg, const struct vnode_key *key, const struct version *version)
 {
 	struct removal *removal = arg;
 
@@ -197,7 +198,7 @@ static int note_row(void *arg, const struct vnode_key *key, const struct version
 /*
  * Of a vnode, of which row number `at` is gone. Rows that are left for the next step need theirs.
  */
-static int delete_pages(struct removal *removal, const struct vnode_key *vnode, unsigned at)
+static int delete_vnode_pages(struct removal *removal, const struct vnode_key *vnode, unsigned at)
 {
 	struct vnode_key newest = {vnode->group, vnode->vnode, UINT32_MAX};
 	bool last = vnode->vnode == removal->key[removal->count - 1].vnode;
@@ -226,7 +227,7 @@ static int prune_group(struct prune_op *op, struct work *work, struct db *db,
 		return -ENOMEM;
 	removal->work = work;
 	removal->db = db;
-	result = db_group_rows(db, &from, note_row, removal);
+	result = db_group_rows(db, &from, note_removed_row, removal);
 	if (result == 1)
 		result = 0;
 	for (unsigned i = 0; i < removal->count && !result; i++) {
@@ -234,7 +235,7 @@ static int prune_group(struct prune_op *op, struct work *work, struct db *db,
 
 		result = db_vnode_delete(db, &removal->key[i]);
 		if (!result && removal->paged[i])
-			result = delete_pages(removal, &all, i);
+			result = delete_vnode_pages(removal, &all, i);
 	}
 	op->more = true;
 	if (!result && !removal->full) {

@@ -23,7 +23,8 @@ struct store_reader {
 	struct store_pin pin; /* if the view opens objects later */
 };
 
-static int open_contents(struct core *core, const struct found *found, struct store_reader *reader)
+static int open_version_contents(struct core *core, const struct found *found,
+				 struct store_reader *reader)
 {
 	const struct version *version = found->version;
 	struct store_owner owner = {found->view.group, found->fid.vnode, found->fid.unique};
@@ -57,9 +58,9 @@ static int open_contents(struct core *core, const struct found *found, struct st
 	}
 }
 
-static int open_once(struct core *core, const struct store_caller *caller,
-		     const struct store_fid *fid, struct store_reader *reader,
-		     struct store_status *status)
+static int open_reader_once(struct core *core, const struct store_caller *caller,
+			    const struct store_fid *fid, struct store_reader *reader,
+			    struct store_status *status)
 {
 	struct found found;
 	struct subject subject;
@@ -70,7 +71,7 @@ static int open_once(struct core *core, const struct store_caller *caller,
 	subject = lookup_subject(&found, caller);
 	result = rights_read(&subject);
 	if (!result)
-		result = open_contents(core, &found, reader);
+		result = open_version_contents(core, &found, reader);
 	if (!result) {
 		reader->length = found.version->v.length;
 		rights_fill_status(&subject, fid, status);
@@ -80,7 +81,7 @@ static int open_once(struct core *core, const struct store_caller *caller,
 }
 
 /* A version whose contents are gone was replaced meanwhile; if not, they are lost. */
-static int report_lost(struct core *core, const struct store_fid *fid)
+static int report_missing_contents(struct core *core, const struct store_fid *fid)
 {
 	report_damage(&core->report,
 		      "%s: the contents of vnode %u of volume %u are missing: restore the file",
@@ -89,7 +90,7 @@ static int report_lost(struct core *core, const struct store_fid *fid)
 }
 
 /* Of a file that has become small meanwhile nothing is kept. */
-static void limit_pin(struct core *core, struct store_reader *reader)
+static void limit_reader_pin(struct core *core, struct store_reader *reader)
 {
 	static const struct store_content nothing;
 
@@ -108,20 +109,20 @@ int read_begin(struct store *store, const struct store_caller *caller, const str
 		return -ENOMEM;
 	reader->core = core;
 	for (unsigned i = 0; i < TRIES && result == -EAGAIN; i++)
-		result = open_once(core, caller, fid, reader, status);
+		result = open_reader_once(core, caller, fid, reader, status);
 	if (!result) {
 		if (reader->pinned)
-			limit_pin(core, reader);
+			limit_reader_pin(core, reader);
 		*out = reader;
 		return 0;
 	}
 	read_end(reader);
-	return result == -EAGAIN ? report_lost(core, fid) : result;
+	return result == -EAGAIN ? report_missing_contents(core, fid) : result;
 }
 
 /* Copy to the buffers from `offset` of `length` bytes on. */
-static size_t scatter(const struct iovec *iov, int count, const uint8_t *bytes, uint64_t length,
-		      uint64_t offset)
+static size_t scatter_bytes(const struct iovec *iov, int count, const uint8_t *bytes,
+			    uint64_t length, uint64_t offset)
 {
 	size_t done = 0;
 
@@ -167,12 +168,13 @@ ssize_t read_bytes(struct store_reader *reader, const struct iovec *iov, int cou
 	if (reader->view)
 		done = store_view_read(reader->view, iov, count, offset, flags & STORE_CACHED);
 	else if (reader->blob)
-		done = (ssize_t)scatter(iov, count, reader->blob->bytes, reader->length, offset);
+		done = (ssize_t)scatter_bytes(iov, count, reader->blob->bytes, reader->length,
+					      offset);
 	else if (reader->pages)
 		done = (ssize_t)scatter_pages(iov, count, reader, offset);
 	else if (reader->version)
-		done = (ssize_t)scatter(iov, count, (const uint8_t *)reader->version->text,
-					reader->length, offset);
+		done = (ssize_t)scatter_bytes(iov, count, (const uint8_t *)reader->version->text,
+					      reader->length, offset);
 	if (done > 0)
 		reader->core->bytes_read += (uint64_t)done;
 	return done;

@@ -40,7 +40,7 @@ void readers_destroy(struct readers *readers)
 	free(readers);
 }
 
-static int open_one(struct readers *readers, struct db **db)
+static int open_connection(struct readers *readers, struct db **db)
 {
 	int result = db_open(&readers->options, db);
 
@@ -62,7 +62,7 @@ int readers_get(struct readers *readers, struct db **db)
 	if (!*db)
 		readers->unopened--;
 	pthread_mutex_unlock(&readers->lock);
-	return *db ? 0 : open_one(readers, db);
+	return *db ? 0 : open_connection(readers, db);
 }
 
 void readers_put(struct readers *readers, struct db *db)

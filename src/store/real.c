@@ -33,13 +33,13 @@
 #define READERS	       8
 #define MERGE_LEAST    16
 
-static const char *name_of(const struct store_options *options)
+static const char *get_store_name(const struct store_options *options)
 {
 	return options->path ? options->path : "the store";
 }
 
-__attribute__((format(printf, 3, 4))) static int fail(char *message, int result, const char *format,
-						      ...)
+__attribute__((format(printf, 3, 4))) static int format_failure(char *message, int result,
+								const char *format, ...)
 {
 	va_list args;
 
@@ -50,7 +50,7 @@ __attribute__((format(printf, 3, 4))) static int fail(char *message, int result,
 }
 
 /* Whether there is a store in a directory that cannot be used, as far as this user may know. */
-static bool may_be_store(const char *directory)
+static bool may_contain_store(const char *directory)
 {
 	char path[4200];
 
@@ -58,15 +58,15 @@ static bool may_be_store(const char *directory)
 	       access(path, F_OK) == 0 || errno != ENOENT;
 }
 
-static int no_store(const struct store_options *options, char *message)
+static int report_no_store(const struct store_options *options, char *message)
 {
-	return fail(message, -ENOENT, "%s: has no store; make one with: rxvol -S %s init",
-		    name_of(options), name_of(options));
+	return format_failure(message, -ENOENT, "%s: has no store; make one with: rxvol -S %s init",
+			      get_store_name(options), get_store_name(options));
 }
 
 /* `make`: the directory is to get a store, else it should have one. */
-static int find_layer(const struct store_options *options, bool make, struct store_layer **layer,
-		      bool *own, char *message)
+static int open_store_layer(const struct store_options *options, bool make,
+			    struct store_layer **layer, bool *own, char *message)
 {
 	int result;
 
@@ -75,38 +75,40 @@ static int find_layer(const struct store_options *options, bool make, struct sto
 	if (options->layer)
 		return 0;
 	result = store_layer_posix(options->path, layer);
-	if (!make && (result == -ENOENT || (result == -EPERM && !may_be_store(options->path))))
-		return no_store(options, message);
+	if (!make && (result == -ENOENT || (result == -EPERM && !may_contain_store(options->path))))
+		return report_no_store(options, message);
 	if (result == -EPERM)
-		fail(message, result,
-		     "%s: other users can use this directory, or it belongs to another user: chmod "
-		     "700 it, and run this as its owner, or give all of it to this user (chown -R)",
-		     options->path);
+		format_failure(
+			message, result,
+			"%s: other users can use this directory, or it belongs to another user: chmod "
+			"700 it, and run this as its owner, or give all of it to this user (chown -R)",
+			options->path);
 	else if (result)
-		fail(message, result,
-		     "%s: cannot be opened: %s; check the path and its permissions", options->path,
-		     strerror(-result));
+		format_failure(message, result,
+			       "%s: cannot be opened: %s; check the path and its permissions",
+			       options->path, strerror(-result));
 	return result;
 }
 
-static int take_lock(const struct store_options *options, struct store_layer *layer, char *message)
+static int lock_store(const struct store_options *options, struct store_layer *layer, char *message)
 {
 	int result = layer->ops->lock(layer, "lock");
 
 	if (result == -EBUSY)
-		return fail(message, result,
-			    "%s: another process uses this store; stop it first, or ask it",
-			    name_of(options));
+		return format_failure(
+			message, result,
+			"%s: another process uses this store; stop it first, or ask it",
+			get_store_name(options));
 	if (result)
-		return fail(message, result, "%s: the file lock cannot be locked: %s%s",
-			    name_of(options), strerror(-result),
-			    result == -EROFS ? "; mount the disk for writing" : "");
+		return format_failure(message, result, "%s: the file lock cannot be locked: %s%s",
+				      get_store_name(options), strerror(-result),
+				      result == -EROFS ? "; mount the disk for writing" : "");
 	return 0;
 }
 
 /* -- making -- */
 
-static int refuse_name(void *arg, const char *name, bool directory)
+static int refuse_foreign_name(void *arg, const char *name, bool directory)
 {
 	(void)arg;
 	if (directory)
@@ -115,7 +117,7 @@ static int refuse_name(void *arg, const char *name, bool directory)
 	return strncmp(name, "protection.db", strlen("protection.db")) ? -ENOTEMPTY : 0;
 }
 
-static int make_database(struct store_layer *layer, struct report *report)
+static int make_store_database(struct store_layer *layer, struct report *report)
 {
 	struct store_vfs *vfs = NULL;
 	struct db_options options = {.path = "meta/db",
@@ -147,7 +149,7 @@ static int make_database(struct store_layer *layer, struct report *report)
 	return result;
 }
 
-static int make_all(struct store_layer *layer, struct report *report)
+static int make_store_files(struct store_layer *layer, struct report *report)
 {
 	static const char *const folder[] = {"meta", "files", "files/new"};
 	int result = 0;
@@ -157,7 +159,7 @@ static int make_all(struct store_layer *layer, struct report *report)
 	if (!result)
 		result = layer->ops->sync_dir(layer, "files");
 	if (!result)
-		result = make_database(layer, report);
+		result = make_store_database(layer, report);
 	if (!result)
 		result = layer->ops->sync_dir(layer, "meta");
 	if (!result)
@@ -174,23 +176,23 @@ int store_make(const struct store_options *options, char *message)
 
 	message[0] = '\0';
 	if (!options->layer && mkdir(options->path, 0700) && errno != EEXIST)
-		return fail(message, -errno, "%s: cannot be made: %s", options->path,
-			    strerror(errno));
-	result = find_layer(options, true, &layer, &own, message);
+		return format_failure(message, -errno, "%s: cannot be made: %s", options->path,
+				      strerror(errno));
+	result = open_store_layer(options, true, &layer, &own, message);
 	if (result)
 		return result;
 	report_init(&report, options->log, options->arg);
-	result = layer->ops->list(layer, ".", refuse_name, NULL);
+	result = layer->ops->list(layer, ".", refuse_foreign_name, NULL);
 	if (result == -ENOTEMPTY)
-		fail(message, result, "%s: is not empty; choose an empty directory",
-		     name_of(options));
+		format_failure(message, result, "%s: is not empty; choose an empty directory",
+			       get_store_name(options));
 	else if (!result)
-		result = take_lock(options, layer, message);
+		result = lock_store(options, layer, message);
 	if (!result)
-		result = make_all(layer, &report);
+		result = make_store_files(layer, &report);
 	if (result && !message[0])
-		fail(message, result, "%s: the store cannot be made: %s", name_of(options),
-		     strerror(-result));
+		format_failure(message, result, "%s: the store cannot be made: %s",
+			       get_store_name(options), strerror(-result));
 	report_fini(&report);
 	if (own)
 		layer->ops->destroy(layer);
@@ -199,7 +201,7 @@ int store_make(const struct store_options *options, char *message)
 
 /* -- opening -- */
 
-static int check_format(const struct store_options *options, struct core *core, char *message)
+static int check_store_format(const struct store_options *options, struct core *core, char *message)
 {
 	int result = format_read(core->layer, core->uuid, &core->old_format);
 
@@ -207,23 +209,25 @@ static int check_format(const struct store_options *options, struct core *core, 
 	case 0:
 		return 0;
 	case -ENOENT:
-		return no_store(options, message);
+		return report_no_store(options, message);
 	case -EPROTO:
-		return fail(message, result,
-			    "%s: was made by a newer version; use that version, or a newer one",
-			    name_of(options));
+		return format_failure(
+			message, result,
+			"%s: was made by a newer version; use that version, or a newer one",
+			get_store_name(options));
 	case -EBADMSG:
-		return fail(message, result,
-			    "%s/FORMAT: is damaged; restore it from a backup of the store",
-			    name_of(options));
+		return format_failure(
+			message, result,
+			"%s/FORMAT: is damaged; restore it from a backup of the store",
+			get_store_name(options));
 	default:
-		return fail(message, result, "%s/FORMAT: cannot be read: %s", name_of(options),
-			    strerror(-result));
+		return format_failure(message, result, "%s/FORMAT: cannot be read: %s",
+				      get_store_name(options), strerror(-result));
 	}
 }
 
 /* Without space, the store goes on as before. */
-static void update_format(struct core *core)
+static void update_store_format(struct core *core)
 {
 	int result = core->old_format ? format_update(core->layer, core->uuid) : 0;
 
@@ -255,7 +259,7 @@ static int flush_leftovers(struct core *core)
 	return result;
 }
 
-static int flush_objects(void *arg)
+static int flush_store_objects(void *arg)
 {
 	struct core *core = arg;
 	struct store_lost lost;
@@ -274,20 +278,20 @@ static int flush_objects(void *arg)
 	return result;
 }
 
-static uint64_t flush_failures(void *arg)
+static uint64_t count_flush_failures(void *arg)
 {
 	const struct core *core = arg;
 
 	return store_data_failures(core->data);
 }
 
-static int add_volume(void *arg, const struct volrec *volume, bool damaged)
+static int add_stored_volume(void *arg, const struct volrec *volume, bool damaged)
 {
 	return volumes_put(arg, volume, damaged);
 }
 
 /* The past of the store, and numbers that never come again. */
-static int begin_again(struct core *core, bool crashed)
+static int begin_incarnation(struct core *core, bool crashed)
 {
 	struct db *db = core->writer;
 	uint64_t opened = 0, incarnation = 1;
@@ -317,7 +321,7 @@ static int begin_again(struct core *core, bool crashed)
 	return result;
 }
 
-static int open_database(struct core *core)
+static int open_store_database(struct core *core)
 {
 	struct db_options options = {.path = "meta/db",
 				     .full = core->durability == STORE_STRICT,
@@ -325,7 +329,7 @@ static int open_database(struct core *core)
 				     .vfs_errno = store_vfs_errno,
 				     .report = &core->report};
 	enum store_past past;
-	int result = store_vfs_create(core->layer, flush_objects, core, &core->vfs);
+	int result = store_vfs_create(core->layer, flush_store_objects, core, &core->vfs);
 
 	if (result)
 		return result;
@@ -334,7 +338,7 @@ static int open_database(struct core *core)
 	if (!result && past == STORE_PAST_KILLED) {
 		core->sync_all = true;
 		if (core->durability == STORE_STRICT)
-			result = flush_objects(core);
+			result = flush_store_objects(core);
 		if (result && store_data_any_lost(core->data))
 			result = 0; /* to be recorded */
 	}
@@ -343,7 +347,7 @@ static int open_database(struct core *core)
 	if (!result)
 		result = db_open(&options, &core->writer);
 	if (!result)
-		result = begin_again(core, past == STORE_PAST_CRASHED);
+		result = begin_incarnation(core, past == STORE_PAST_CRASHED);
 	if (!result)
 		result = lost_load(core, core->writer);
 	if (!result && core->durability == STORE_STRICT)
@@ -352,21 +356,21 @@ static int open_database(struct core *core)
 	options.read_only = true;
 	if (!result)
 		result = readers_create(&options, READERS, &core->readers);
-	return result ? result : db_volumes(core->writer, add_volume, &core->volumes);
+	return result ? result : db_volumes(core->writer, add_stored_volume, &core->volumes);
 }
 
 /* Extents of a file whose extents are worth a look. */
-static uint32_t merge_least(const struct store_options *options)
+static uint32_t choose_merge_threshold(const struct store_options *options)
 {
 	return options->extents && options->extents < MERGE_LEAST ? options->extents : MERGE_LEAST;
 }
 
-static int open_parts(struct core *core, const struct store_options *options)
+static int open_store_parts(struct core *core, const struct store_options *options)
 {
 	size_t memory = options->memory ? options->memory : MEMORY_DEFAULT;
 	struct txn_options txn = {.strict = core->durability == STORE_STRICT,
-				  .flush_objects = flush_objects,
-				  .failures = flush_failures,
+				  .flush_objects = flush_store_objects,
+				  .failures = count_flush_failures,
 				  .flush_arg = core,
 				  .admit = keeper_admit,
 				  .full = keeper_full,
@@ -375,7 +379,7 @@ static int open_parts(struct core *core, const struct store_options *options)
 				     &core->data);
 
 	if (!result)
-		result = open_database(core);
+		result = open_store_database(core);
 	if (result)
 		return result;
 	core->cache = cache_create(memory);
@@ -383,7 +387,8 @@ static int open_parts(struct core *core, const struct store_options *options)
 		return -ENOMEM;
 	result = keeper_create(core, &core->keeper);
 	if (!result)
-		result = merge_create(core, options->merge_ms, merge_least(options), &core->merger);
+		result = merge_create(core, options->merge_ms, choose_merge_threshold(options),
+				      &core->merger);
 	if (result)
 		return result;
 	txn.arg = core->keeper;
@@ -434,7 +439,7 @@ static void close_store(struct store *store)
 	if (!result)
 		result = db_checkpoint_all(core->writer);
 	if (!result)
-		result = flush_objects(core);
+		result = flush_store_objects(core);
 	if (!result)
 		result = store_vfs_end(core->vfs);
 	if (!result)
@@ -486,7 +491,7 @@ static struct core *new_core(const struct store_options *options)
 	core->small_max = options->small ? options->small : SMALL_DEFAULT;
 	if (core->small_max > SMALL_TOP)
 		core->small_max = SMALL_TOP;
-	snprintf(core->name, sizeof(core->name), "%s", name_of(options));
+	snprintf(core->name, sizeof(core->name), "%s", get_store_name(options));
 	report_init(&core->report, options->log, options->arg);
 	if (volumes_init(&core->volumes)) {
 		report_fini(&core->report);
@@ -506,30 +511,30 @@ int store_open(const struct store_options *options, struct store **store, char *
 	int result;
 
 	message[0] = '\0';
-	result = find_layer(options, false, &layer, &own, message);
+	result = open_store_layer(options, false, &layer, &own, message);
 	if (result)
 		return result;
 	core = new_core(options);
 	if (!core) {
 		if (own)
 			layer->ops->destroy(layer);
-		return fail(message, -ENOMEM, "%s: no memory", name_of(options));
+		return format_failure(message, -ENOMEM, "%s: no memory", get_store_name(options));
 	}
 	core->layer = layer;
 	core->own_layer = own;
-	result = check_format(options, core, message);
+	result = check_store_format(options, core, message);
 	if (!result)
-		result = take_lock(options, layer, message);
+		result = lock_store(options, layer, message);
 	if (!result) {
 		reserve_begin(core);
-		update_format(core);
-		result = open_parts(core, options);
+		update_store_format(core);
+		result = open_store_parts(core, options);
 	}
 	if (result > 0)
 		result = -ENOSPC;
 	if (result && !message[0])
-		fail(message, result, "%s: the store cannot be opened: %s", core->name,
-		     strerror(-result));
+		format_failure(message, result, "%s: the store cannot be opened: %s", core->name,
+			       strerror(-result));
 	if (result) {
 		merge_stop(core->merger);
 		keeper_stop(core->keeper);

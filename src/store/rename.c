@@ -9,14 +9,15 @@
 
 #define NEAR	 64   /* directories above a directory that the transaction looks at */
 #define TRIES	 8    /* after directories of the volume were moved meanwhile */
-#define LOOK_FAR 1102 /* a result of the transaction: there are more; look(), and try again */
+#define LOOK_FAR \
+	1102 /* a result of the transaction: there are more; look_up_to_root(), and try again */
 
 struct rename_op {
 	struct change_op base;
 	const struct store_fid *old_dir, *new_dir;
 	const char *old_name, *new_name;
 	struct store_status *old_status, *new_status;
-	/* What look() has found: the tree was so, and `moved` is not above the new directory. */
+	/* Set by look_up_to_root(): in this tree `moved` is not above the new directory. */
 	struct {
 		bool done;
 		uint64_t moves;
@@ -32,7 +33,8 @@ struct rename {
 	bool directory, across;
 };
 
-static int find_directories(const struct rename_op *op, struct work *work, struct rename *rename)
+static int find_both_directories(const struct rename_op *op, struct work *work,
+				 struct rename *rename)
 {
 	const struct store_fid *first = op->old_dir, *second = op->new_dir;
 	struct node **one = &rename->from, **two = &rename->to;
@@ -56,7 +58,7 @@ static int find_directories(const struct rename_op *op, struct work *work, struc
 	return result;
 }
 
-static int find_moved(const struct rename_op *op, struct work *work, struct rename *rename)
+static int find_moved_node(const struct rename_op *op, struct work *work, struct rename *rename)
 {
 	uint32_t vnode, unique;
 	int result = entry_find(work, rename->from, op->old_name, &vnode, &unique);
@@ -75,7 +77,7 @@ static int find_moved(const struct rename_op *op, struct work *work, struct rena
 }
 
 /* The kinds must agree, and a directory must be empty. */
-static int check_target(struct work *work, const struct rename *rename)
+static int check_replaced_node(struct work *work, const struct rename *rename)
 {
 	bool directory = rename->target->now->v.kind == STORE_DIR;
 	struct store_pages *pages;
@@ -89,7 +91,7 @@ static int check_target(struct work *work, const struct rename *rename)
 	return !result && store_pages_entries(pages) > 2 ? -EEXIST : result;
 }
 
-static int find_target(const struct rename_op *op, struct work *work, struct rename *rename)
+static int find_replaced_node(const struct rename_op *op, struct work *work, struct rename *rename)
 {
 	uint32_t vnode, unique;
 	int result = entry_find(work, rename->to, op->new_name, &vnode, &unique);
@@ -103,14 +105,15 @@ static int find_target(const struct rename_op *op, struct work *work, struct ren
 	    vnode == rename->moved->vnode)
 		return -EINVAL;
 	result = change_named(work, rename->to, vnode, unique, &rename->target);
-	return result ? result : check_target(work, rename);
+	return result ? result : check_replaced_node(work, rename);
 }
 
 /*
  * A directory must not go below itself. The tree may be as deep as users like, and all writers wait for the transaction: it
  * looks at the next directories only, and relies for the others on a look before it, if no directory was moved since.
  */
-static int check_loop(struct rename_op *op, struct work *work, const struct rename *rename)
+static int check_directory_loop(struct rename_op *op, struct work *work,
+				const struct rename *rename)
 {
 	const struct node *moved = rename->moved;
 	struct node *at = rename->to;
@@ -138,7 +141,8 @@ static int check_loop(struct rename_op *op, struct work *work, const struct rena
 }
 
 /* In the thread of the caller: up to the root. 0, -EINVAL, or why that is not possible. */
-static int look(struct core *core, const struct store_caller *caller, struct rename_op *op)
+static int look_up_to_root(struct core *core, const struct store_caller *caller,
+			   struct rename_op *op)
 {
 	uint32_t vnode = op->new_dir->vnode;
 	struct version *version;
@@ -169,8 +173,8 @@ static int look(struct core *core, const struct store_caller *caller, struct ren
 }
 
 /* Everything becomes ready to be changed. */
-static int prepare(struct work *work, const struct rename *rename, struct store_pages **from,
-		   struct store_pages **to)
+static int prepare_rename(struct work *work, const struct rename *rename, struct store_pages **from,
+			  struct store_pages **to)
 {
 	struct store_pages *own;
 	int result = work_edit_pages(work, rename->from, from);
@@ -186,8 +190,8 @@ static int prepare(struct work *work, const struct rename *rename, struct store_
 }
 
 /* The new name gets the slots of the old one. A failure after the first step leaves the transaction broken. */
-static int reuse_slots(const struct rename_op *op, struct work *work, const struct node *moved,
-		       struct store_pages *pages)
+static int reuse_name_slots(const struct rename_op *op, struct work *work, const struct node *moved,
+			    struct store_pages *pages)
 {
 	int result = store_pages_remove(pages, op->old_name);
 
@@ -202,8 +206,9 @@ static int reuse_slots(const struct rename_op *op, struct work *work, const stru
  * The names. The new one comes first, as with OpenAFS, unless the directory is full. A failure after the
  * first step leaves the transaction broken.
  */
-static int change_names(const struct rename_op *op, struct work *work, const struct rename *rename,
-			struct store_pages *from, struct store_pages *to)
+static int change_entry_names(const struct rename_op *op, struct work *work,
+			      const struct rename *rename, struct store_pages *from,
+			      struct store_pages *to)
 {
 	const struct node *moved = rename->moved;
 	bool begun = false;
@@ -217,7 +222,7 @@ static int change_names(const struct rename_op *op, struct work *work, const str
 		result = store_pages_add(to, op->new_name, moved->vnode, moved->now->v.unique);
 	if (result == -EFBIG && !rename->across &&
 	    store_pages_fits_after(from, op->old_name, op->new_name))
-		return reuse_slots(op, work, moved, from);
+		return reuse_name_slots(op, work, moved, from);
 	if (!result) {
 		begun = true;
 		result = store_pages_remove(from, op->old_name);
@@ -230,9 +235,9 @@ static int change_names(const struct rename_op *op, struct work *work, const str
 	return result;
 }
 
-static void change_records(const struct rename_op *op, struct work *work,
-			   const struct rename *rename, struct store_pages *from,
-			   struct store_pages *to)
+static void change_moved_records(const struct rename_op *op, struct work *work,
+				 const struct rename *rename, struct store_pages *from,
+				 struct store_pages *to)
 {
 	struct node *moved = rename->moved;
 
@@ -253,7 +258,8 @@ static void change_records(const struct rename_op *op, struct work *work,
 	entry_touch(&op->base, work, rename->to, to);
 }
 
-static void note_changes(const struct rename_op *op, struct work *work, const struct rename *rename)
+static void note_rename_changes(const struct rename_op *op, struct work *work,
+				const struct rename *rename)
 {
 	op->base.changes->count = 0;
 	change_note(op->base.changes, rename->from, false, false);
@@ -265,27 +271,27 @@ static void note_changes(const struct rename_op *op, struct work *work, const st
 		entry_unlink(work, rename->target, op->base.changes);
 }
 
-static int apply_rename(struct txn_op *txn, struct work *work)
+static int apply_entry_rename(struct txn_op *txn, struct work *work)
 {
 	struct rename_op *op = (struct rename_op *)txn;
 	struct rename rename = {0};
 	struct store_pages *from, *to;
-	int result = find_directories(op, work, &rename);
+	int result = find_both_directories(op, work, &rename);
 
 	if (!result)
-		result = find_moved(op, work, &rename);
+		result = find_moved_node(op, work, &rename);
 	if (!result)
-		result = find_target(op, work, &rename);
+		result = find_replaced_node(op, work, &rename);
 	if (!result)
-		result = check_loop(op, work, &rename);
+		result = check_directory_loop(op, work, &rename);
 	if (!result)
-		result = prepare(work, &rename, &from, &to);
+		result = prepare_rename(work, &rename, &from, &to);
 	if (!result)
-		result = change_names(op, work, &rename, from, to);
+		result = change_entry_names(op, work, &rename, from, to);
 	if (result)
 		return result;
-	change_records(op, work, &rename, from, to);
-	note_changes(op, work, &rename);
+	change_moved_records(op, work, &rename, from, to);
+	note_rename_changes(op, work, &rename);
 	change_status(&op->base, rename.from, rename.from, op->old_status);
 	change_status(&op->base, rename.to, rename.to, op->new_status);
 	return 0;
@@ -321,9 +327,9 @@ int names_rename(struct store *store, const struct store_caller *caller,
 		return result;
 	result = LOOK_FAR;
 	for (unsigned i = 0; i < TRIES && result == LOOK_FAR; i++) {
-		result = change_run(core_of(store), caller, &op.base, apply_rename);
+		result = change_run(core_of(store), caller, &op.base, apply_entry_rename);
 		if (result == LOOK_FAR) {
-			result = look(core_of(store), caller, &op);
+			result = look_up_to_root(core_of(store), caller, &op);
 			result = result ? result : LOOK_FAR;
 		}
 	}

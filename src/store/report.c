@@ -40,7 +40,7 @@ void report_line(struct report *report, int level, const char *format, ...)
 }
 
 /* Whether the place is new. */
-static bool remember(struct report *report, const char *line)
+static bool remember_place(struct report *report, const char *line)
 {
 	uint32_t place = store_crc(0, line, strlen(line));
 	bool found = false;
@@ -65,6 +65,6 @@ void report_damage(struct report *report, const char *format, ...)
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	report->damaged++;
-	if (remember(report, line) && report->log)
+	if (remember_place(report, line) && report->log)
 		report->log(report->arg, REPORT_ERROR, line);
 }

@@ -10,7 +10,7 @@
 #define PIECE  65536
 #define PIECES (BYTES / PIECE)
 
-static uint64_t free_bytes(struct core *core)
+static uint64_t get_free_bytes(struct core *core)
 {
 	uint64_t available = 0, total;
 
@@ -32,7 +32,7 @@ void reserve_release(struct core *core)
 
 void reserve_begin(struct core *core)
 {
-	if (free_bytes(core) >= BYTES)
+	if (get_free_bytes(core) >= BYTES)
 		return;
 	core->tight = true;
 	reserve_release(core);
@@ -42,11 +42,11 @@ void reserve_begin(struct core *core)
  * Make it longer, as far as the disk allows. The bytes are there, so that the file has the room also where the file system would only
  * promise it.
  */
-static int fill(struct core *core, struct store_file *file, uint64_t length)
+static int fill_reserve(struct core *core, struct store_file *file, uint64_t length)
 {
 	static const uint8_t zeros[PIECE];
 	const struct store_layer_ops *ops = file->layer->ops;
-	uint64_t room = free_bytes(core), pieces = room > SPARE ? (room - SPARE) / PIECE : 0;
+	uint64_t room = get_free_bytes(core), pieces = room > SPARE ? (room - SPARE) / PIECE : 0;
 	struct iovec iov[PIECES];
 	ssize_t n;
 
@@ -75,7 +75,7 @@ void reserve_make(struct core *core)
 	    ops->open(core->layer, NAME, STORE_OPEN_WRITE | STORE_OPEN_CREATE, &file))
 		return;
 	if (!ops->size(file, &length))
-		core->reserved = length == BYTES || !fill(core, file, length);
+		core->reserved = length == BYTES || !fill_reserve(core, file, length);
 	/* A commit needs the room and may have cut the file before it was full: it must not stay half taken. */
 	if (core->released != released) {
 		core->reserved = false;

@@ -19,7 +19,7 @@ struct granted rights_granted(const struct store_acl *acl, const struct store_ca
 				.anonymous = store_acl_anonymous(acl, caller)};
 }
 
-static bool has(const struct subject *subject, uint32_t right)
+static bool has_right(const struct subject *subject, uint32_t right)
 {
 	uint32_t rights = subject->granted ? subject->granted->caller
 					   : rights_on(subject->acl, subject->caller);
@@ -27,7 +27,7 @@ static bool has(const struct subject *subject, uint32_t right)
 	return rights & right;
 }
 
-static bool is_owner(const struct subject *subject)
+static bool owns_object(const struct subject *subject)
 {
 	return subject->version->v.owner == subject->caller->id;
 }
@@ -46,16 +46,17 @@ static bool owns_volume(const struct subject *subject)
 	return false;
 }
 
-static int allow(bool allowed)
+static int deny_unless(bool allowed)
 {
 	return allowed ? 0 : -EACCES;
 }
 
 /* The rights with which a caller may read a file. */
-static bool reads_file(const struct subject *subject)
+static bool may_read_file(const struct subject *subject)
 {
-	return has(subject, STORE_READ) || (is_owner(subject) && has(subject, STORE_INSERT) &&
-					    subject->caller->id != STORE_ANONYMOUS);
+	return has_right(subject, STORE_READ) ||
+	       (owns_object(subject) && has_right(subject, STORE_INSERT) &&
+		subject->caller->id != STORE_ANONYMOUS);
 }
 
 int rights_status(const struct subject *subject)
@@ -66,9 +67,10 @@ int rights_status(const struct subject *subject)
 	case STORE_DIR:
 		return 0;
 	case STORE_SYMLINK:
-		return allow(administrator || has(subject, STORE_LOOKUP) || owns_volume(subject));
+		return deny_unless(administrator || has_right(subject, STORE_LOOKUP) ||
+				   owns_volume(subject));
 	default:
-		return allow(administrator || reads_file(subject));
+		return deny_unless(administrator || may_read_file(subject));
 	}
 }
 
@@ -76,23 +78,24 @@ int rights_acl(const struct subject *subject)
 {
 	if (subject->version->v.kind != STORE_DIR)
 		return rights_status(subject);
-	return allow(subject->caller->administrator || has(subject, STORE_LOOKUP) ||
-		     owns_volume(subject));
+	return deny_unless(subject->caller->administrator || has_right(subject, STORE_LOOKUP) ||
+			   owns_volume(subject));
 }
 
 int rights_read(const struct subject *subject)
 {
 	if (subject->version->v.kind != STORE_FILE)
-		return allow(has(subject, STORE_LOOKUP) || owns_volume(subject));
-	return allow(reads_file(subject) && (is_owner(subject) || subject->caller->administrator ||
-					     subject->version->v.mode & 0500));
+		return deny_unless(has_right(subject, STORE_LOOKUP) || owns_volume(subject));
+	return deny_unless(may_read_file(subject) &&
+			   (owns_object(subject) || subject->caller->administrator ||
+			    subject->version->v.mode & 0500));
 }
 
 int rights_write(const struct subject *subject)
 {
-	return allow((is_owner(subject) && has(subject, STORE_INSERT)) ||
-		     (has(subject, STORE_WRITE) &&
-		      (subject->caller->administrator || subject->version->v.mode & 0200)));
+	return deny_unless((owns_object(subject) && has_right(subject, STORE_INSERT)) ||
+			   (has_right(subject, STORE_WRITE) &&
+			    (subject->caller->administrator || subject->version->v.mode & 0200)));
 }
 
 int rights_set_status(const struct subject *subject)
@@ -101,26 +104,26 @@ int rights_set_status(const struct subject *subject)
 		return 0;
 	switch (subject->version->v.kind) {
 	case STORE_DIR:
-		return allow(has(subject, STORE_DELETE | STORE_INSERT));
+		return deny_unless(has_right(subject, STORE_DELETE | STORE_INSERT));
 	case STORE_SYMLINK:
-		return allow(has(subject, STORE_WRITE));
+		return deny_unless(has_right(subject, STORE_WRITE));
 	default:
-		return allow((is_owner(subject) && has(subject, STORE_INSERT)) ||
-			     has(subject, STORE_WRITE));
+		return deny_unless((owns_object(subject) && has_right(subject, STORE_INSERT)) ||
+				   has_right(subject, STORE_WRITE));
 	}
 }
 
 int rights_set_acl(const struct subject *subject)
 {
-	return allow(subject->caller->administrator || has(subject, STORE_ADMIN) ||
-		     owns_volume(subject));
+	return deny_unless(subject->caller->administrator || has_right(subject, STORE_ADMIN) ||
+			   owns_volume(subject));
 }
 
 /* Its set-ID bits are dropped where others are refused. */
-static bool drops_bits(const struct subject *subject)
+static bool may_set_id_bits(const struct subject *subject)
 {
-	return subject->version->v.kind == STORE_FILE && is_owner(subject) &&
-	       has(subject, STORE_INSERT);
+	return subject->version->v.kind == STORE_FILE && owns_object(subject) &&
+	       has_right(subject, STORE_INSERT);
 }
 
 int rights_set(const struct subject *subject, const struct store_set *set)
@@ -134,7 +137,7 @@ int rights_set(const struct subject *subject, const struct store_set *set)
 	if ((set->mask & STORE_SET_OWNER && set->owner != v->owner) ||
 	    (set->mask & STORE_SET_GROUP && set->group != v->group))
 		return -EPERM;
-	if (set->mask & STORE_SET_MODE && set->mode & SET_ID && !drops_bits(subject))
+	if (set->mask & STORE_SET_MODE && set->mode & SET_ID && !may_set_id_bits(subject))
 		return -EACCES;
 	return 0;
 }
@@ -184,6 +187,6 @@ void rights_fill_status(const struct subject *subject, const struct store_fid *f
 	}
 	status->rights &= ~STORE_ADMIN;
 	status->anonymous &= ~STORE_ADMIN;
-	if (is_owner(subject))
+	if (owns_object(subject))
 		status->rights |= STORE_ADMIN;
 }

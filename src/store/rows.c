@@ -9,8 +9,8 @@
 #include "store/bytes.h"
 #include "store/crc.h"
 
-static sqlite3_stmt *with_key(struct db *db, enum statement which, const struct vnode_key *key,
-			      int *result)
+static sqlite3_stmt *bind_vnode_key(struct db *db, enum statement which,
+				    const struct vnode_key *key, int *result)
 {
 	sqlite3_stmt *statement = db_statement(db, which, result);
 
@@ -22,7 +22,7 @@ static sqlite3_stmt *with_key(struct db *db, enum statement which, const struct 
 	return statement;
 }
 
-static sqlite3_stmt *with_id(struct db *db, enum statement which, uint64_t id, int *result)
+static sqlite3_stmt *bind_row_id(struct db *db, enum statement which, uint64_t id, int *result)
 {
 	sqlite3_stmt *statement = db_statement(db, which, result);
 
@@ -32,13 +32,13 @@ static sqlite3_stmt *with_id(struct db *db, enum statement which, uint64_t id, i
 	return statement;
 }
 
-static uint32_t column(sqlite3_stmt *statement, int i)
+static uint32_t get_column_number(sqlite3_stmt *statement, int i)
 {
 	return (uint32_t)sqlite3_column_int64(statement, i);
 }
 
 /* The bytes of a column: 0, -EBADMSG: none, or -ENOMEM, with which SQLite has none either. */
-static int column_bytes(struct db *db, sqlite3_stmt *statement, int i, struct bytes *bytes)
+static int get_column_bytes(struct db *db, sqlite3_stmt *statement, int i, struct bytes *bytes)
 {
 	*bytes = (struct bytes){0};
 	bytes->at = sqlite3_column_blob(statement, i);
@@ -49,22 +49,23 @@ static int column_bytes(struct db *db, sqlite3_stmt *statement, int i, struct by
 	return sqlite3_errcode(db->sql) == SQLITE_NOMEM ? -ENOMEM : -EBADMSG;
 }
 
-static int run_id(struct db *db, enum statement which, uint64_t id)
+static int run_with_id(struct db *db, enum statement which, uint64_t id)
 {
 	int result;
-	sqlite3_stmt *statement = with_id(db, which, id, &result);
+	sqlite3_stmt *statement = bind_row_id(db, which, id, &result);
 
 	return result ? result : db_run(db, statement);
 }
 
 /* -- volumes -- */
 
-static int read_volume(struct db *db, sqlite3_stmt *statement, struct volrec *volume, bool *damaged)
+static int read_volume_row(struct db *db, sqlite3_stmt *statement, struct volrec *volume,
+			   bool *damaged)
 {
-	uint32_t id = column(statement, 0);
+	uint32_t id = get_column_number(statement, 0);
 	const char *name = (const char *)sqlite3_column_text(statement, 1);
 	struct bytes record;
-	int result = column_bytes(db, statement, 2, &record);
+	int result = get_column_bytes(db, statement, 2, &record);
 
 	if (result == -ENOMEM)
 		return result;
@@ -92,7 +93,7 @@ int db_volumes(struct db *db, db_volume_fn each, void *arg)
 		result = db_step(db, statement);
 		if (result != DB_ROW)
 			break;
-		result = read_volume(db, statement, &volume, &damaged);
+		result = read_volume_row(db, statement, &volume, &damaged);
 		if (!result)
 			result = each(arg, &volume, damaged);
 	}
@@ -106,7 +107,7 @@ int db_volume_put(struct db *db, const struct volrec *volume)
 	uint8_t record[VOLREC_MAX];
 	size_t length = volrec_encode(volume, record);
 	int result;
-	sqlite3_stmt *statement = with_id(db, VOLUME_PUT, volume->id, &result);
+	sqlite3_stmt *statement = bind_row_id(db, VOLUME_PUT, volume->id, &result);
 
 	if (result)
 		return result;
@@ -120,7 +121,7 @@ int db_volume_update(struct db *db, const struct volrec *volume)
 	uint8_t record[VOLREC_MAX];
 	size_t length = volrec_encode(volume, record);
 	int result;
-	sqlite3_stmt *statement = with_id(db, VOLUME_UPDATE, volume->id, &result);
+	sqlite3_stmt *statement = bind_row_id(db, VOLUME_UPDATE, volume->id, &result);
 
 	if (result)
 		return result;
@@ -130,7 +131,7 @@ int db_volume_update(struct db *db, const struct volrec *volume)
 
 int db_volume_delete(struct db *db, uint32_t id)
 {
-	return run_id(db, VOLUME_DELETE, id);
+	return run_with_id(db, VOLUME_DELETE, id);
 }
 
 /* -- vnodes -- */
@@ -138,7 +139,7 @@ int db_volume_delete(struct db *db, uint32_t id)
 /*
  * The list of extents. The statement that gave the record is not done: nothing changes meanwhile.
  */
-static int read_parts(struct db *db, const struct vnode_key *key, struct version *version)
+static int read_extent_parts(struct db *db, const struct vnode_key *key, struct version *version)
 {
 	uint8_t(*row)[STORE_PAGE] = malloc((size_t)version->parts.count * STORE_PAGE);
 	int result;
@@ -153,16 +154,16 @@ static int read_parts(struct db *db, const struct vnode_key *key, struct version
 }
 
 /* `at`: the column of the record. *version is NULL before. */
-static int read_vnode(struct db *db, sqlite3_stmt *statement, int at, const struct vnode_key *key,
-		      struct version **version)
+static int read_vnode_row(struct db *db, sqlite3_stmt *statement, int at,
+			  const struct vnode_key *key, struct version **version)
 {
 	struct bytes record;
-	int result = column_bytes(db, statement, at, &record);
+	int result = get_column_bytes(db, statement, at, &record);
 
 	if (!result)
 		result = version_decode(record.at, record.left, key, version);
 	if (!result && (*version)->parts.count)
-		result = read_parts(db, key, *version);
+		result = read_extent_parts(db, key, *version);
 	if (!result)
 		return 0;
 	version_unref(*version);
@@ -178,7 +179,7 @@ static int read_vnode(struct db *db, sqlite3_stmt *statement, int at, const stru
 int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **version)
 {
 	int result;
-	sqlite3_stmt *statement = with_key(db, VNODE_GET, key, &result);
+	sqlite3_stmt *statement = bind_vnode_key(db, VNODE_GET, key, &result);
 	struct vnode_key found = *key;
 
 	*version = NULL;
@@ -186,8 +187,8 @@ int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **ve
 		return result;
 	result = db_step(db, statement);
 	if (result == DB_ROW) {
-		found.epoch = column(statement, 0);
-		result = read_vnode(db, statement, 1, &found, version);
+		found.epoch = get_column_number(statement, 0);
+		result = read_vnode_row(db, statement, 1, &found, version);
 	} else if (!result) {
 		result = -ENOENT;
 	}
@@ -195,13 +196,13 @@ int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **ve
 	return result;
 }
 
-static int write_vnode(struct db *db, enum statement which, const struct vnode_key *key,
-		       const struct version *version)
+static int write_vnode_row(struct db *db, enum statement which, const struct vnode_key *key,
+			   const struct version *version)
 {
 	uint8_t record[RECORD_MAX];
 	size_t length = version_encode(version, key, record);
 	int result;
-	sqlite3_stmt *statement = with_key(db, which, key, &result);
+	sqlite3_stmt *statement = bind_vnode_key(db, which, key, &result);
 
 	if (result)
 		return result;
@@ -211,18 +212,18 @@ static int write_vnode(struct db *db, enum statement which, const struct vnode_k
 
 int db_vnode_insert(struct db *db, const struct vnode_key *key, const struct version *version)
 {
-	return write_vnode(db, VNODE_INSERT, key, version);
+	return write_vnode_row(db, VNODE_INSERT, key, version);
 }
 
 int db_vnode_update(struct db *db, const struct vnode_key *key, const struct version *version)
 {
-	return write_vnode(db, VNODE_UPDATE, key, version);
+	return write_vnode_row(db, VNODE_UPDATE, key, version);
 }
 
 int db_vnode_delete(struct db *db, const struct vnode_key *key)
 {
 	int result;
-	sqlite3_stmt *statement = with_key(db, VNODE_DELETE, key, &result);
+	sqlite3_stmt *statement = bind_vnode_key(db, VNODE_DELETE, key, &result);
 
 	return result ? result : db_run(db, statement);
 }
@@ -232,7 +233,7 @@ int db_vnode_rows(struct db *db, uint32_t group, uint32_t vnode, unsigned *damag
 {
 	struct vnode_key key = {.group = group, .vnode = vnode};
 	int result;
-	sqlite3_stmt *statement = with_key(db, VNODE_ROWS, &key, &result);
+	sqlite3_stmt *statement = bind_vnode_key(db, VNODE_ROWS, &key, &result);
 
 	*damaged = 0;
 	while (!result) {
@@ -241,8 +242,8 @@ int db_vnode_rows(struct db *db, uint32_t group, uint32_t vnode, unsigned *damag
 		result = db_step(db, statement);
 		if (result != DB_ROW)
 			break;
-		key.epoch = column(statement, 1);
-		result = read_vnode(db, statement, 2, &key, &version);
+		key.epoch = get_column_number(statement, 1);
+		result = read_vnode_row(db, statement, 2, &key, &version);
 		if (result == -EIO) {
 			(*damaged)++;
 			result = 0;
@@ -260,7 +261,7 @@ int db_group_rows(struct db *db, const struct vnode_key *from, db_row_fn each, v
 {
 	struct vnode_key key = *from;
 	int result;
-	sqlite3_stmt *statement = with_key(db, VNODE_GROUP, from, &result);
+	sqlite3_stmt *statement = bind_vnode_key(db, VNODE_GROUP, from, &result);
 
 	while (!result) {
 		struct version *version = NULL;
@@ -268,9 +269,9 @@ int db_group_rows(struct db *db, const struct vnode_key *from, db_row_fn each, v
 		result = db_step(db, statement);
 		if (result != DB_ROW)
 			break;
-		key.vnode = column(statement, 0);
-		key.epoch = column(statement, 1);
-		result = read_vnode(db, statement, 2, &key, &version);
+		key.vnode = get_column_number(statement, 0);
+		key.epoch = get_column_number(statement, 1);
+		result = read_vnode_row(db, statement, 2, &key, &version);
 		if (!result || result == -EIO)
 			result = each(arg, &key, version);
 		version_unref(version);
@@ -283,13 +284,13 @@ int db_group_rows(struct db *db, const struct vnode_key *from, db_row_fn each, v
 int db_group_next(struct db *db, uint32_t *group)
 {
 	int result;
-	sqlite3_stmt *statement = with_id(db, GROUP_NEXT, *group, &result);
+	sqlite3_stmt *statement = bind_row_id(db, GROUP_NEXT, *group, &result);
 
 	if (result)
 		return result;
 	result = db_step(db, statement);
 	if (result == DB_ROW) {
-		*group = column(statement, 0);
+		*group = get_column_number(statement, 0);
 		result = 0;
 	} else if (!result) {
 		result = -ENOENT;
@@ -313,50 +314,49 @@ int db_changes(struct db *db, uint32_t group, const struct db_change *after, uin
 	sqlite3_bind_int64(statement, 4, until);
 	sqlite3_bind_int64(statement, 5, room);
 	while ((result = db_step(db, statement)) == DB_ROW && *count < room)
-		change[(*count)++] = (struct db_change){.epoch = column(statement, 0),
-							.vnode = column(statement, 1)};
+		change[(*count)++] = (struct db_change){.epoch = get_column_number(statement, 0),
+							.vnode = get_column_number(statement, 1)};
 	db_done(statement);
 	return result == DB_ROW ? 0 : result;
 }
 
 /* -- pages -- */
 
-static uint32_t page_crc(const struct vnode_key *key, unsigned page, const uint8_t *bytes,
-			 size_t length)
+static uint32_t compute_page_crc(const struct vnode_key *key, unsigned page, const uint8_t *bytes,
+				 size_t length)
 {
 	uint8_t prefix[16], *at = prefix;
 
-	put_bytes(&at, key->group, 4);
-	put_bytes(&at, key->vnode, 4);
-	put_bytes(&at, key->epoch, 4);
-	put_bytes(&at, page, 4);
+	put_little(&at, key->group, 4);
+	put_little(&at, key->vnode, 4);
+	put_little(&at, key->epoch, 4);
+	put_little(&at, page, 4);
 	return store_crc(store_crc(0, prefix, sizeof(prefix)), bytes, length);
 }
 
-static const char *page_owner(const struct vnode_key *key)
+static const char *describe_page_owner(const struct vnode_key *key)
 {
 	return key->vnode & 1 ? "directory" : "the extents of file";
 }
 
-static int read_page(struct db *db, sqlite3_stmt *statement, const struct vnode_key *key,
-		     unsigned page, uint8_t out[STORE_PAGE])
+static int read_page_row(struct db *db, sqlite3_stmt *statement, const struct vnode_key *key,
+			 unsigned page, uint8_t out[STORE_PAGE])
 {
 	struct vnode_key found = *key;
 	struct bytes from;
-	int result = column_bytes(db, statement, 1, &from);
+	int result = get_column_bytes(db, statement, 1, &from);
 	uint32_t crc;
 
 	if (result == -ENOMEM)
 		return result;
-	found.epoch = column(statement, 0);
-	crc = from.at ? (uint32_t)get_bytes(&from, 4) : 0;
+	found.epoch = get_column_number(statement, 0);
+	crc = from.at ? (uint32_t)get_little(&from, 4) : 0;
 	if (!from.at || from.bad || from.left > STORE_PAGE ||
-	    crc != page_crc(&found, page, from.at, from.left)) {
-		report_damage(
-			db->options.report,
-			"%s: page %u of %s %u of volume %u (epoch %u) is damaged: restore it",
-			db->options.path, page, page_owner(key), key->vnode, key->group,
-			found.epoch);
+	    crc != compute_page_crc(&found, page, from.at, from.left)) {
+		report_damage(db->options.report,
+			      "%s: page %u of %s %u of volume %u (epoch %u) is damaged: restore it",
+			      db->options.path, page, describe_page_owner(key), key->vnode,
+			      key->group, found.epoch);
 		return -EIO;
 	}
 	memcpy(out, from.at, from.left);
@@ -377,12 +377,12 @@ int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
 		sqlite3_bind_int64(statement, 4, key->epoch);
 		result = db_step(db, statement);
 		if (result == DB_ROW) {
-			result = read_page(db, statement, key, i, page[i]);
+			result = read_page_row(db, statement, key, i, page[i]);
 		} else if (!result) {
-			report_damage(
-				db->options.report,
-				"%s: page %u of %s %u of volume %u is missing: restore it",
-				db->options.path, i, page_owner(key), key->vnode, key->group);
+			report_damage(db->options.report,
+				      "%s: page %u of %s %u of volume %u is missing: restore it",
+				      db->options.path, i, describe_page_owner(key), key->vnode,
+				      key->group);
 			result = -EIO;
 		}
 		db_done(statement);
@@ -391,8 +391,8 @@ int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
 }
 
 /* The row to replace: its id, 0 if there is none; its epoch becomes that of *key. */
-static int find_page(struct db *db, struct vnode_key *key, uint32_t shared, unsigned page,
-		     uint64_t *id)
+static int find_page_row(struct db *db, struct vnode_key *key, uint32_t shared, unsigned page,
+			 uint64_t *id)
 {
 	int result;
 	sqlite3_stmt *statement = db_statement(db, PAGE_FIND, &result);
@@ -407,14 +407,14 @@ static int find_page(struct db *db, struct vnode_key *key, uint32_t shared, unsi
 	result = db_step(db, statement);
 	if (result == DB_ROW) {
 		*id = (uint64_t)sqlite3_column_int64(statement, 0);
-		key->epoch = column(statement, 1);
+		key->epoch = get_column_number(statement, 1);
 		result = 0;
 	}
 	db_done(statement);
 	return result;
 }
 
-static size_t without_zeros(const uint8_t *bytes, size_t length)
+static size_t measure_without_zeros(const uint8_t *bytes, size_t length)
 {
 	while (length && !bytes[length - 1])
 		length--;
@@ -426,17 +426,17 @@ int db_page_put(struct db *db, const struct vnode_key *key, uint32_t shared, uns
 {
 	struct vnode_key row = *key;
 	uint8_t data[4 + STORE_PAGE], *at = data;
-	size_t length = without_zeros(bytes, STORE_PAGE);
+	size_t length = measure_without_zeros(bytes, STORE_PAGE);
 	uint64_t id;
-	int result = find_page(db, &row, shared, page, &id);
+	int result = find_page_row(db, &row, shared, page, &id);
 	sqlite3_stmt *statement;
 
 	if (result)
 		return result;
-	put_bytes(&at, page_crc(&row, page, bytes, length), 4);
+	put_little(&at, compute_page_crc(&row, page, bytes, length), 4);
 	memcpy(at, bytes, length);
 	if (id) {
-		statement = with_id(db, PAGE_UPDATE, id, &result);
+		statement = bind_row_id(db, PAGE_UPDATE, id, &result);
 		if (result)
 			return result;
 		sqlite3_bind_blob(statement, 2, data, (int)(4 + length), SQLITE_STATIC);
@@ -456,7 +456,7 @@ int db_page_put(struct db *db, const struct vnode_key *key, uint32_t shared, uns
 int db_pages_delete(struct db *db, const struct vnode_key *key)
 {
 	int result;
-	sqlite3_stmt *statement = with_key(db, PAGE_DELETE, key, &result);
+	sqlite3_stmt *statement = bind_vnode_key(db, PAGE_DELETE, key, &result);
 
 	return result ? result : db_run(db, statement);
 }
@@ -465,7 +465,7 @@ int db_pages_prune(struct db *db, uint32_t group, uint32_t vnode, const struct d
 {
 	struct vnode_key key = {.group = group, .vnode = vnode, .epoch = hidden->from};
 	int result;
-	sqlite3_stmt *statement = with_key(db, PAGE_PRUNE, &key, &result);
+	sqlite3_stmt *statement = bind_vnode_key(db, PAGE_PRUNE, &key, &result);
 
 	if (result)
 		return result;
@@ -484,7 +484,8 @@ int db_pages_lost(struct db *db, int (*each)(void *arg, uint32_t group, uint32_t
 		result = db_step(db, statement);
 		if (result != DB_ROW)
 			break;
-		result = each(arg, column(statement, 0), column(statement, 1));
+		result =
+			each(arg, get_column_number(statement, 0), get_column_number(statement, 1));
 	}
 	if (statement)
 		db_done(statement);
@@ -493,27 +494,27 @@ int db_pages_lost(struct db *db, int (*each)(void *arg, uint32_t group, uint32_t
 
 /* -- small contents -- */
 
-static uint32_t small_crc(const struct db_small *small, const void *bytes, size_t length)
+static uint32_t compute_small_crc(const struct db_small *small, const void *bytes, size_t length)
 {
 	uint8_t prefix[16], *at = prefix;
 
-	put_bytes(&at, small->id, 8);
-	put_bytes(&at, small->group, 4);
-	put_bytes(&at, small->vnode, 4);
+	put_little(&at, small->id, 8);
+	put_little(&at, small->group, 4);
+	put_little(&at, small->vnode, 4);
 	return store_crc(store_crc(0, prefix, sizeof(prefix)), bytes, length);
 }
 
-static int read_small(struct db *db, sqlite3_stmt *statement, const struct db_small *small,
-		      struct blob **blob)
+static int read_small_row(struct db *db, sqlite3_stmt *statement, const struct db_small *small,
+			  struct blob **blob)
 {
 	struct bytes from;
-	int result = column_bytes(db, statement, 0, &from);
+	int result = get_column_bytes(db, statement, 0, &from);
 	uint32_t crc;
 
 	if (result == -ENOMEM)
 		return result;
-	crc = from.at ? (uint32_t)get_bytes(&from, 4) : 0;
-	if (!from.at || from.bad || crc != small_crc(small, from.at, from.left)) {
+	crc = from.at ? (uint32_t)get_little(&from, 4) : 0;
+	if (!from.at || from.bad || crc != compute_small_crc(small, from.at, from.left)) {
 		report_damage(
 			db->options.report,
 			"%s: the contents of vnode %u of volume %u are damaged: restore the file",
@@ -530,14 +531,14 @@ static int read_small(struct db *db, sqlite3_stmt *statement, const struct db_sm
 int db_small_get(struct db *db, const struct db_small *small, struct blob **blob)
 {
 	int result;
-	sqlite3_stmt *statement = with_id(db, SMALL_GET, small->id, &result);
+	sqlite3_stmt *statement = bind_row_id(db, SMALL_GET, small->id, &result);
 
 	*blob = NULL;
 	if (result)
 		return result;
 	result = db_step(db, statement);
 	if (result == DB_ROW)
-		result = read_small(db, statement, small, blob);
+		result = read_small_row(db, statement, small, blob);
 	else if (!result)
 		result = -ENOENT;
 	db_done(statement);
@@ -553,9 +554,9 @@ int db_small_put(struct db *db, const struct db_small *small, const struct blob 
 
 	if (!data)
 		return -ENOMEM;
-	put_bytes(&at, small_crc(small, blob->bytes, blob->length), 4);
+	put_little(&at, compute_small_crc(small, blob->bytes, blob->length), 4);
 	memcpy(at, blob->bytes, blob->length);
-	statement = with_id(db, SMALL_PUT, small->id, &result);
+	statement = bind_row_id(db, SMALL_PUT, small->id, &result);
 	if (result) {
 		sqlite3_free(data);
 		return result;
@@ -566,7 +567,7 @@ int db_small_put(struct db *db, const struct db_small *small, const struct blob 
 
 int db_small_delete(struct db *db, uint64_t id)
 {
-	return run_id(db, SMALL_DELETE, id);
+	return run_with_id(db, SMALL_DELETE, id);
 }
 
 int db_smalls(struct db *db, int (*each)(void *arg, uint64_t id), void *arg)
@@ -587,26 +588,26 @@ int db_smalls(struct db *db, int (*each)(void *arg, uint64_t id), void *arg)
 
 /* -- objects -- */
 
-static void read_object(sqlite3_stmt *statement, struct db_object *object)
+static void read_object_row(sqlite3_stmt *statement, struct db_object *object)
 {
 	object->id = (uint64_t)sqlite3_column_int64(statement, 0);
-	object->owner.group = column(statement, 1);
-	object->owner.vnode = column(statement, 2);
-	object->owner.unique = column(statement, 3);
-	object->dead = column(statement, 4) != 0;
+	object->owner.group = get_column_number(statement, 1);
+	object->owner.vnode = get_column_number(statement, 2);
+	object->owner.unique = get_column_number(statement, 3);
+	object->dead = get_column_number(statement, 4) != 0;
 	object->since = 0;
 }
 
 int db_object_get(struct db *db, uint64_t id, struct db_object *object)
 {
 	int result;
-	sqlite3_stmt *statement = with_id(db, OBJECT_GET, id, &result);
+	sqlite3_stmt *statement = bind_row_id(db, OBJECT_GET, id, &result);
 
 	if (result)
 		return result;
 	result = db_step(db, statement);
 	if (result == DB_ROW) {
-		read_object(statement, object);
+		read_object_row(statement, object);
 		result = 0;
 	} else if (!result) {
 		result = -ENOENT;
@@ -618,7 +619,7 @@ int db_object_get(struct db *db, uint64_t id, struct db_object *object)
 int db_object_put(struct db *db, const struct db_object *object)
 {
 	int result;
-	sqlite3_stmt *statement = with_id(db, OBJECT_PUT, object->id, &result);
+	sqlite3_stmt *statement = bind_row_id(db, OBJECT_PUT, object->id, &result);
 
 	if (result)
 		return result;
@@ -631,7 +632,7 @@ int db_object_put(struct db *db, const struct db_object *object)
 
 int db_object_delete(struct db *db, uint64_t id)
 {
-	return run_id(db, OBJECT_DELETE, id);
+	return run_with_id(db, OBJECT_DELETE, id);
 }
 
 int db_objects(struct db *db, bool dead_only, db_object_fn each, void *arg)
@@ -644,7 +645,7 @@ int db_objects(struct db *db, bool dead_only, db_object_fn each, void *arg)
 		result = db_step(db, statement);
 		if (result != DB_ROW)
 			break;
-		read_object(statement, &object);
+		read_object_row(statement, &object);
 		result = each(arg, &object);
 	}
 	if (statement)
@@ -664,10 +665,10 @@ int db_prune_first(struct db *db, struct db_prune *prune)
 	result = db_step(db, statement);
 	if (result == DB_ROW) {
 		prune->id = (uint64_t)sqlite3_column_int64(statement, 0);
-		prune->group = column(statement, 1);
-		prune->epoch = column(statement, 2);
-		prune->done.epoch = column(statement, 3);
-		prune->done.vnode = column(statement, 4);
+		prune->group = get_column_number(statement, 1);
+		prune->epoch = get_column_number(statement, 2);
+		prune->done.epoch = get_column_number(statement, 3);
+		prune->done.vnode = get_column_number(statement, 4);
 		result = 0;
 	} else if (!result) {
 		result = -ENOENT;
@@ -697,11 +698,11 @@ int db_prune_put(struct db *db, const struct db_prune *prune)
 
 int db_prune_delete(struct db *db, uint64_t id)
 {
-	return run_id(db, PRUNE_DELETE, id);
+	return run_with_id(db, PRUNE_DELETE, id);
 }
 
 /* One row with one number. */
-static int read_count(struct db *db, sqlite3_stmt *statement, uint64_t *count)
+static int read_count_row(struct db *db, sqlite3_stmt *statement, uint64_t *count)
 {
 	int result = db_step(db, statement);
 
@@ -719,17 +720,17 @@ int db_prune_count(struct db *db, uint64_t *count)
 	int result;
 	sqlite3_stmt *statement = db_statement(db, PRUNE_COUNT, &result);
 
-	return result ? result : read_count(db, statement, count);
+	return result ? result : read_count_row(db, statement, count);
 }
 
 int db_prune_has(struct db *db, uint32_t group, bool *has)
 {
 	uint64_t count = 0;
 	int result;
-	sqlite3_stmt *statement = with_id(db, PRUNE_HAS, group, &result);
+	sqlite3_stmt *statement = bind_row_id(db, PRUNE_HAS, group, &result);
 
 	if (!result)
-		result = read_count(db, statement, &count);
+		result = read_count_row(db, statement, &count);
 	*has = !result && count;
 	return result;
 }
@@ -747,13 +748,13 @@ int db_doomed_put(struct db *db, const struct db_doomed *doomed)
 	if (result)
 		return result;
 	for (unsigned i = 0; i < doomed->count; i++)
-		put_bytes(&at, doomed->object[i], 8);
-	put_bytes(&crc, store_crc(0, bytes + 4, (size_t)(at - bytes) - 4), 4);
+		put_little(&at, doomed->object[i], 8);
+	put_little(&crc, store_crc(0, bytes + 4, (size_t)(at - bytes) - 4), 4);
 	sqlite3_bind_blob(statement, 1, bytes, (int)(at - bytes), SQLITE_TRANSIENT);
 	return db_run(db, statement);
 }
 
-static void decode_doomed(struct db *db, sqlite3_stmt *statement, struct db_doomed *doomed)
+static void read_doomed_row(struct db *db, sqlite3_stmt *statement, struct db_doomed *doomed)
 {
 	size_t length = (size_t)sqlite3_column_bytes(statement, 1);
 	const uint8_t *blob = sqlite3_column_blob(statement, 1);
@@ -762,14 +763,14 @@ static void decode_doomed(struct db *db, sqlite3_stmt *statement, struct db_doom
 	doomed->id = (uint64_t)sqlite3_column_int64(statement, 0);
 	doomed->count = 0;
 	if (!blob || length < 12 || length > DOOMED_MAX || (length - 4) % 8 ||
-	    get_bytes(&from, 4) != store_crc(0, blob + 4, length - 4)) {
+	    get_little(&from, 4) != store_crc(0, blob + 4, length - 4)) {
 		report_damage(
 			db->options.report,
 			"a list of objects that nothing refers to is damaged: run rxvol check");
 		return;
 	}
 	for (; doomed->count < (length - 4) / 8; doomed->count++)
-		doomed->object[doomed->count] = get_bytes(&from, 8);
+		doomed->object[doomed->count] = get_little(&from, 8);
 }
 
 int db_doomed_first(struct db *db, struct db_doomed *doomed)
@@ -781,7 +782,7 @@ int db_doomed_first(struct db *db, struct db_doomed *doomed)
 		return result;
 	result = db_step(db, statement);
 	if (result == DB_ROW) {
-		decode_doomed(db, statement, doomed);
+		read_doomed_row(db, statement, doomed);
 		result = 0;
 	} else if (!result) {
 		result = -ENOENT;
@@ -792,7 +793,7 @@ int db_doomed_first(struct db *db, struct db_doomed *doomed)
 
 int db_doomed_delete(struct db *db, uint64_t id)
 {
-	return run_id(db, DOOMED_DELETE, id);
+	return run_with_id(db, DOOMED_DELETE, id);
 }
 
 int db_doomed_each(struct db *db, int (*each)(void *arg, const struct db_doomed *doomed), void *arg)
@@ -804,7 +805,7 @@ int db_doomed_each(struct db *db, int (*each)(void *arg, const struct db_doomed 
 	if (result)
 		return result;
 	while ((result = db_step(db, statement)) == DB_ROW) {
-		decode_doomed(db, statement, &doomed);
+		read_doomed_row(db, statement, &doomed);
 		result = each(arg, &doomed);
 		if (result)
 			break;

@@ -23,12 +23,12 @@ uint64_t space_blocks(const struct vnode *v)
 	return space_blocks_of(v->length);
 }
 
-static uint64_t less(uint64_t from, uint64_t kib)
+static uint64_t subtract_kib(uint64_t from, uint64_t kib)
 {
 	return kib < from ? from - kib : 0;
 }
 
-static uint64_t kept(struct core *core, uint64_t total_kib)
+static uint64_t compute_kept_kib(struct core *core, uint64_t total_kib)
 {
 	uint64_t kib = KEPT_KIB + store_vfs_log_size(core->vfs) / 1024;
 
@@ -36,7 +36,7 @@ static uint64_t kept(struct core *core, uint64_t total_kib)
 }
 
 /* As space_disk(), before promises. */
-static int look_at_disk(struct core *core, struct store_space *space)
+static int measure_disk_space(struct core *core, struct store_space *space)
 {
 	uint64_t available, total;
 	int result = core->layer->ops->space(core->layer, &available, &total);
@@ -44,20 +44,21 @@ static int look_at_disk(struct core *core, struct store_space *space)
 	if (result)
 		return result;
 	space->total_kib = total / 1024;
-	space->available_kib = less(available / 1024, kept(core, space->total_kib));
+	space->available_kib =
+		subtract_kib(available / 1024, compute_kept_kib(core, space->total_kib));
 	return 0;
 }
 
 int space_disk(struct core *core, struct store_space *space)
 {
-	int result = look_at_disk(core, space);
+	int result = measure_disk_space(core, space);
 
 	if (!result)
-		space->available_kib = less(space->available_kib, core->promised);
+		space->available_kib = subtract_kib(space->available_kib, core->promised);
 	return result;
 }
 
-static int check_disk(struct core *core, uint64_t kib)
+static int check_disk_space(struct core *core, uint64_t kib)
 {
 	struct store_space space;
 	int result = kib ? space_disk(core, &space) : 0;
@@ -71,11 +72,11 @@ static int check_disk(struct core *core, uint64_t kib)
 int space_check(struct core *core, const struct volrec *volume, const struct space_need *need)
 {
 	uint64_t used = volume->used_kib + volumes_promised(&core->volumes, volume->id);
-	int result = check_disk(core, need->disk);
+	int result = check_disk_space(core, need->disk);
 
 	if (result || !need->growth)
 		return result;
-	used = less(used + need->growth, need->promised);
+	used = subtract_kib(used + need->growth, need->promised);
 	/* A full volume does not grow, not even by less than `spare`. */
 	if (volume->quota_kib && used > volume->quota_kib + need->spare)
 		return STORE_VOVERQUOTA;
@@ -87,7 +88,7 @@ int space_promise(struct core *core, uint64_t kib, uint64_t held)
 	uint64_t promised = core->promised;
 	struct store_space space;
 	bool fits;
-	int result = kib ? look_at_disk(core, &space) : 0;
+	int result = kib ? measure_disk_space(core, &space) : 0;
 
 	if (result || !kib)
 		return result;

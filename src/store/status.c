@@ -30,8 +30,9 @@ int status_get(struct store *store, const struct store_caller *caller, const str
  * An object in the directory of one that was found, `found` with `first`, without another look at
  * volume, directory and rights. False: it is not there, or not found.
  */
-static bool get_beside(struct core *core, const struct found *found, const struct subject *first,
-		       const struct store_fid *fid, struct store_status *status, int *result)
+static bool get_neighbour_status(struct core *core, const struct found *found,
+				 const struct subject *first, const struct store_fid *fid,
+				 struct store_status *status, int *result)
 {
 	const struct vnode *v = &found->version->v, *w;
 	struct subject subject = *first;
@@ -54,7 +55,7 @@ static bool get_beside(struct core *core, const struct found *found, const struc
 	return beside;
 }
 
-static bool directory_is_current(struct core *core, const struct found *found)
+static bool is_directory_current(struct core *core, const struct found *found)
 {
 	struct version *now = NULL;
 	bool current = !lookup_version(core, &found->view, found->version->v.parent, &now) &&
@@ -69,9 +70,9 @@ static bool directory_is_current(struct core *core, const struct found *found)
  * meanwhile, each of them is looked up alone: an object may have been moved there after its rights
  * were taken away. Returns how many.
  */
-static size_t get_some(struct store *store, const struct store_caller *caller,
-		       const struct store_fid *fids, size_t count, struct store_status *statuses,
-		       int *results)
+static size_t get_adjacent_statuses(struct store *store, const struct store_caller *caller,
+				    const struct store_fid *fids, size_t count,
+				    struct store_status *statuses, int *results)
 {
 	struct core *core = core_of(store);
 	struct found found;
@@ -89,10 +90,10 @@ static size_t get_some(struct store *store, const struct store_caller *caller,
 	if (!results[0])
 		rights_fill_status(&subject, &fids[0], &statuses[0]);
 	if (found.directory && found.view.epoch == CACHE_HEAD) {
-		while (n < count &&
-		       get_beside(core, &found, &subject, &fids[n], &statuses[n], &results[n]))
+		while (n < count && get_neighbour_status(core, &found, &subject, &fids[n],
+							 &statuses[n], &results[n]))
 			n++;
-		if (n > 1 && !directory_is_current(core, &found))
+		if (n > 1 && !is_directory_current(core, &found))
 			for (size_t i = 1; i < n; i++)
 				results[i] = status_get(store, caller, &fids[i], &statuses[i]);
 	}
@@ -105,7 +106,8 @@ void status_get_all(struct store *store, const struct store_caller *caller,
 		    int *results)
 {
 	for (size_t i = 0; i < count;)
-		i += get_some(store, caller, &fids[i], count - i, &statuses[i], &results[i]);
+		i += get_adjacent_statuses(store, caller, &fids[i], count - i, &statuses[i],
+					   &results[i]);
 }
 
 int status_acl(struct store *store, const struct store_caller *caller, const struct store_fid *fid,
@@ -137,8 +139,8 @@ struct set_op {
 	struct store_status *status;
 };
 
-static void finish(const struct set_op *op, struct work *work, struct node *node,
-		   const struct node *dir)
+static void finish_status_change(const struct set_op *op, struct work *work, struct node *node,
+				 const struct node *dir)
 {
 	node->now->v.server_mtime = work->now;
 	work_volume_changed(work, node->vol);
@@ -147,7 +149,7 @@ static void finish(const struct set_op *op, struct work *work, struct node *node
 	change_status(&op->base, node, dir, op->status);
 }
 
-static int apply_set(struct txn_op *txn, struct work *work)
+static int apply_status_set(struct txn_op *txn, struct work *work)
 {
 	struct set_op *op = (struct set_op *)txn;
 	struct subject subject;
@@ -172,7 +174,7 @@ static int apply_set(struct txn_op *txn, struct work *work)
 		node->now->v.client_mtime = op->set->mtime;
 	if (op->set->mask & STORE_SET_OWNER && node->vnode == STORE_ROOT_VNODE)
 		node->vol->rec.owner = op->set->owner;
-	finish(op, work, node, dir);
+	finish_status_change(op, work, node, dir);
 	return 0;
 }
 
@@ -185,7 +187,7 @@ int status_set(struct store *store, const struct store_caller *caller, const str
 	int result = change_check(core, caller, fid, false);
 
 	if (!result)
-		result = change_run(core, caller, &op.base, apply_set);
+		result = change_run(core, caller, &op.base, apply_status_set);
 	if (!result && set->mask & STORE_SET_SYNC && core->durability == STORE_LAZY)
 		result = keeper_flush(core->keeper);
 	if (!result && set->mask & STORE_SET_SYNC)
@@ -193,12 +195,12 @@ int status_set(struct store *store, const struct store_caller *caller, const str
 	return result;
 }
 
-static int check_acl(const struct store_acl *acl)
+static int check_acl_size(const struct store_acl *acl)
 {
 	return acl->positive + acl->negative > STORE_ACL_MAX ? -EINVAL : 0;
 }
 
-static bool same_acl(const struct store_acl *a, const struct store_acl *b)
+static bool is_same_acl(const struct store_acl *a, const struct store_acl *b)
 {
 	bool same = a->positive == b->positive && a->negative == b->negative;
 
@@ -207,7 +209,7 @@ static bool same_acl(const struct store_acl *a, const struct store_acl *b)
 	return same;
 }
 
-static int apply_acl(struct txn_op *txn, struct work *work)
+static int apply_acl_change(struct txn_op *txn, struct work *work)
 {
 	struct set_op *op = (struct set_op *)txn;
 	struct subject subject;
@@ -219,15 +221,15 @@ static int apply_acl(struct txn_op *txn, struct work *work)
 	subject = change_subject(&op->base, node, node);
 	result = rights_set_acl(&subject);
 	if (!result)
-		result = check_acl(op->acl);
-	if (!result && op->old && !same_acl(op->old, node->now->acl))
+		result = check_acl_size(op->acl);
+	if (!result && op->old && !is_same_acl(op->old, node->now->acl))
 		result = -EAGAIN;
 	if (!result)
 		result = work_edit(work, node);
 	if (result)
 		return result;
 	*node->now->acl = *op->acl;
-	finish(op, work, node, node);
+	finish_status_change(op, work, node, node);
 	return 0;
 }
 
@@ -247,5 +249,5 @@ int status_change_acl(struct store *store, const struct store_caller *caller,
 		.fid = dir, .acl = acl, .old = old, .status = status, .base.changes = changes};
 	int result = change_check(core_of(store), caller, dir, true);
 
-	return result ? result : change_run(core_of(store), caller, &op.base, apply_acl);
+	return result ? result : change_run(core_of(store), caller, &op.base, apply_acl_change);
 }

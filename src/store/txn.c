@@ -84,7 +84,7 @@ void txn_destroy(struct txn *txn)
 
 /* -- the gate between commits and pauses; pauses go first -- */
 
-static void enter(struct txn *txn, bool pause)
+static void enter_gate(struct txn *txn, bool pause)
 {
 	pthread_mutex_lock(&txn->gate_lock);
 	txn->pausing += pause;
@@ -95,7 +95,7 @@ static void enter(struct txn *txn, bool pause)
 	pthread_mutex_unlock(&txn->gate_lock);
 }
 
-static void leave(struct txn *txn)
+static void leave_gate(struct txn *txn)
 {
 	pthread_mutex_lock(&txn->gate_lock);
 	txn->busy = false;
@@ -105,17 +105,17 @@ static void leave(struct txn *txn)
 
 void txn_pause(struct txn *txn)
 {
-	enter(txn, true);
+	enter_gate(txn, true);
 }
 
 void txn_resume(struct txn *txn)
 {
-	leave(txn);
+	leave_gate(txn);
 }
 
 /* -- the queue -- */
 
-static void push(struct queue *queue, struct txn_op *op)
+static void push_op(struct queue *queue, struct txn_op *op)
 {
 	op->next = NULL;
 	*queue->last = op;
@@ -124,7 +124,7 @@ static void push(struct queue *queue, struct txn_op *op)
 }
 
 /* Move operations to the end of a batch. Returns how many. */
-static unsigned take(struct txn *txn, struct queue *batch)
+static unsigned take_batch(struct txn *txn, struct queue *batch)
 {
 	unsigned taken = 0;
 
@@ -138,7 +138,7 @@ static unsigned take(struct txn *txn, struct queue *batch)
 		if (!txn->queue.first)
 			txn->queue.last = &txn->queue.first;
 		txn->queue.count--;
-		push(batch, op);
+		push_op(batch, op);
 		taken++;
 	}
 	txn->waiting = txn->queue.count;
@@ -149,7 +149,7 @@ static unsigned take(struct txn *txn, struct queue *batch)
 /* -- a batch -- */
 
 /* `last`: the end of a list, or the operation itself. */
-static void announce(struct txn_op *op, const struct txn_op *last)
+static void announce_committed(struct txn_op *op, const struct txn_op *last)
 {
 	for (;; op = op->next) {
 		if (!op->result && op->announce)
@@ -159,7 +159,7 @@ static void announce(struct txn_op *op, const struct txn_op *last)
 	}
 }
 
-static void begin(struct txn *txn)
+static void begin_batch(struct txn *txn)
 {
 	if (txn->options.strict)
 		txn->failures = txn->options.failures(txn->options.flush_arg);
@@ -170,7 +170,7 @@ static void begin(struct txn *txn)
  * A flush for others may have failed after the operations checked their bytes. It has taken the objects off the
  * list, so that the one here finds nothing to do.
  */
-static int flush_objects(struct txn *txn)
+static int flush_referred_objects(struct txn *txn)
 {
 	int result = txn->options.flush_objects(txn->options.flush_arg);
 
@@ -179,7 +179,7 @@ static int flush_objects(struct txn *txn)
 	return result;
 }
 
-static int finish(struct txn *txn, struct txn_op *first, const struct txn_op *last)
+static int finish_batch(struct txn *txn, struct txn_op *first, const struct txn_op *last)
 {
 	struct work *work = &txn->work;
 	int result = work->broken ? -ENOMEM : work_write(work);
@@ -189,11 +189,11 @@ static int finish(struct txn *txn, struct txn_op *first, const struct txn_op *la
 		result = -ENOMEM;
 	/* The log may reach the disk as soon as it is written. */
 	if (!result && txn->options.strict && work->refers)
-		result = flush_objects(txn);
+		result = flush_referred_objects(txn);
 	if (!result)
 		result = work_commit(work);
 	if (!result) {
-		announce(first, last);
+		announce_committed(first, last);
 		work_publish(work);
 		txn->options.committed(txn->options.arg, &work->made, &work->dead);
 		txn->commits += written;
@@ -203,18 +203,18 @@ static int finish(struct txn *txn, struct txn_op *first, const struct txn_op *la
 }
 
 /* Operations of a batch that failed as a whole: one by one, so that only the bad ones fail. */
-static void run_alone(struct txn *txn, struct txn_op *op)
+static void run_single_op(struct txn *txn, struct txn_op *op)
 {
 	int result;
 
-	begin(txn);
+	begin_batch(txn);
 	op->result = op->apply(op, &txn->work);
-	result = finish(txn, op, op);
+	result = finish_batch(txn, op, op);
 	if (!op->result)
 		op->result = result;
 }
 
-static void apply_all(struct txn *txn, struct txn_op *op)
+static void apply_batch_ops(struct txn *txn, struct txn_op *op)
 {
 	for (; op; op = op->next)
 		op->result = op->apply(op, &txn->work);
@@ -224,7 +224,7 @@ static void apply_all(struct txn *txn, struct txn_op *op)
  * While a commit is slow, those that the last one woke are about to come back: without them, they
  * would wait for a whole commit more.
  */
-static void gather(struct txn *txn, struct queue *batch)
+static void gather_late_ops(struct txn *txn, struct queue *batch)
 {
 	uint64_t until = monotonic_ns() + txn->commit_ns / GATHER_SHARE;
 
@@ -232,9 +232,9 @@ static void gather(struct txn *txn, struct queue *batch)
 		if (txn->waiting) {
 			struct txn_op **from = batch->last;
 
-			if (!take(txn, batch))
+			if (!take_batch(txn, batch))
 				break;
-			apply_all(txn, *from);
+			apply_batch_ops(txn, *from);
 		} else {
 			sched_yield();
 		}
@@ -242,27 +242,27 @@ static void gather(struct txn *txn, struct queue *batch)
 }
 
 /* Whether a batch failed as a whole for want of space. An operation that changes rows directly is alone in its batch. */
-static bool is_full(const struct queue *batch, int result)
+static bool is_disk_full(const struct queue *batch, int result)
 {
 	return result == STORE_VDISKFULL ||
 	       (batch->count == 1 && batch->first->result == STORE_VDISKFULL);
 }
 
-static void run_batch(struct txn *txn, struct queue *batch)
+static void run_whole_batch(struct txn *txn, struct queue *batch)
 {
 	uint64_t start;
 	bool full;
 	int result;
 
 	txn->options.admit(txn->options.arg);
-	enter(txn, false);
-	begin(txn);
-	apply_all(txn, batch->first);
+	enter_gate(txn, false);
+	begin_batch(txn);
+	apply_batch_ops(txn, batch->first);
 	if (txn->options.strict && !batch->first->alone)
-		gather(txn, batch);
+		gather_late_ops(txn, batch);
 	start = monotonic_ns();
-	result = finish(txn, batch->first, NULL);
-	full = result && is_full(batch, result);
+	result = finish_batch(txn, batch->first, NULL);
+	full = result && is_disk_full(batch, result);
 	if (!result)
 		txn->commit_ns += (monotonic_ns() - start) / 8 - txn->commit_ns / 8;
 	else if (batch->count == 1 && !full)
@@ -271,14 +271,14 @@ static void run_batch(struct txn *txn, struct queue *batch)
 		for (struct txn_op *op = batch->first; op; op = op->next) {
 			if (full)
 				txn->options.full(txn->options.arg);
-			run_alone(txn, op);
+			run_single_op(txn, op);
 		}
 	txn->operations += batch->count;
-	leave(txn);
+	leave_gate(txn);
 }
 
 /* Report those that ended together; a list for each `done`. */
-static void report_later(struct store_later *first)
+static void report_ended_ops(struct store_later *first)
 {
 	while (first) {
 		struct store_later *list = first, *last = first;
@@ -292,7 +292,7 @@ static void report_later(struct store_later *first)
 }
 
 /* `own` stays, because its thread is the caller. */
-static void end_all(struct txn_op *op, const struct txn_op *own)
+static void end_batch_ops(struct txn_op *op, const struct txn_op *own)
 {
 	struct store_later *list = NULL, **last = &list;
 	struct txn_op *next;
@@ -310,27 +310,27 @@ static void end_all(struct txn_op *op, const struct txn_op *own)
 			sem_post(&op->wake);
 	}
 	*last = NULL;
-	report_later(list);
+	report_ended_ops(list);
 }
 
 /* The thread that leads next. */
-static void call_leader(struct txn *txn, struct txn_op *first)
+static void wake_next_leader(struct txn *txn, struct txn_op *first)
 {
 	sem_post(first->later ? &txn->due : &first->wake);
 }
 
-static void lead(struct txn *txn, struct txn_op *own)
+static void lead_batches(struct txn *txn, struct txn_op *own)
 {
 	struct txn_op *next = NULL;
 
 	for (unsigned i = 0; i < BATCHES_MAX; i++) {
 		struct queue batch = {.last = &batch.first};
 
-		if (!take(txn, &batch))
+		if (!take_batch(txn, &batch))
 			break;
-		run_batch(txn, &batch);
+		run_whole_batch(txn, &batch);
 		txn->expected = batch.count + txn->waiting;
-		end_all(batch.first, own);
+		end_batch_ops(batch.first, own);
 	}
 	pthread_mutex_lock(&txn->lock);
 	next = txn->queue.first;
@@ -338,16 +338,16 @@ static void lead(struct txn *txn, struct txn_op *own)
 		txn->led = false;
 	pthread_mutex_unlock(&txn->lock);
 	if (next)
-		call_leader(txn, next);
+		wake_next_leader(txn, next);
 }
 
 /* Whether no thread leads: the caller is to see to it. */
-static bool enqueue(struct txn *txn, struct txn_op *op)
+static bool enqueue_op(struct txn *txn, struct txn_op *op)
 {
 	bool leads;
 
 	pthread_mutex_lock(&txn->lock);
-	push(&txn->queue, op);
+	push_op(&txn->queue, op);
 	txn->waiting = txn->queue.count;
 	leads = !txn->led;
 	txn->led = true;
@@ -355,7 +355,7 @@ static bool enqueue(struct txn *txn, struct txn_op *op)
 	return leads;
 }
 
-static void *commit_loop(void *arg)
+static void *run_committer(void *arg)
 {
 	struct txn *txn = arg;
 
@@ -365,7 +365,7 @@ static void *commit_loop(void *arg)
 			;
 		if (txn->stop)
 			return NULL;
-		lead(txn, NULL);
+		lead_batches(txn, NULL);
 	}
 }
 
@@ -375,7 +375,7 @@ bool txn_may_submit(struct txn *txn)
 
 	pthread_mutex_lock(&txn->lock);
 	if (!txn->started)
-		txn->started = !pthread_create(&txn->committer, NULL, commit_loop, txn);
+		txn->started = !pthread_create(&txn->committer, NULL, run_committer, txn);
 	started = txn->started;
 	pthread_mutex_unlock(&txn->lock);
 	return started;
@@ -383,7 +383,7 @@ bool txn_may_submit(struct txn *txn)
 
 void txn_submit(struct txn *txn, struct txn_op *op)
 {
-	if (enqueue(txn, op))
+	if (enqueue_op(txn, op))
 		sem_post(&txn->due);
 }
 
@@ -394,13 +394,13 @@ int txn_run(struct txn *txn, struct txn_op *op)
 	op->done = false;
 	op->later = NULL;
 	sem_init(&op->wake, 0, 0);
-	leads = enqueue(txn, op);
+	leads = enqueue_op(txn, op);
 	/* Woken when done, or to lead the next batches. */
 	if (!leads)
 		while (sem_wait(&op->wake) && errno == EINTR)
 			;
 	if (!op->done)
-		lead(txn, op);
+		lead_batches(txn, op);
 	sem_destroy(&op->wake);
 	return op->result;
 }

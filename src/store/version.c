@@ -47,7 +47,7 @@ struct version *version_new(void)
 }
 
 /* The parts of the version beside its record. 0 or -ENOMEM. */
-static int copy_parts(struct version *to, const struct version *from)
+static int copy_version_parts(struct version *to, const struct version *from)
 {
 	struct store_pages *pages = atomic_load(&from->pages);
 	struct blob *blob = atomic_load(&from->blob);
@@ -84,7 +84,7 @@ struct version *version_copy(const struct version *from)
 		return NULL;
 	to->epoch = from->epoch;
 	to->v = from->v;
-	if (copy_parts(to, from)) {
+	if (copy_version_parts(to, from)) {
 		version_unref(to);
 		return NULL;
 	}
@@ -155,125 +155,125 @@ struct blob *version_attach_blob(struct version *version, struct blob *blob)
 
 /* -- records -- */
 
-static uint32_t record_crc(const struct vnode_key *key, const uint8_t *rest, size_t length)
+static uint32_t compute_vnode_crc(const struct vnode_key *key, const uint8_t *rest, size_t length)
 {
 	uint8_t bytes[12], *at = bytes;
 
-	put_bytes(&at, key->group, 4);
-	put_bytes(&at, key->vnode, 4);
-	put_bytes(&at, key->epoch, 4);
+	put_little(&at, key->group, 4);
+	put_little(&at, key->vnode, 4);
+	put_little(&at, key->epoch, 4);
 	return store_crc(store_crc(0, bytes, sizeof(bytes)), rest, length);
 }
 
-static void put_acl(uint8_t **at, const struct store_acl *acl)
+static void encode_acl_entries(uint8_t **at, const struct store_acl *acl)
 {
-	put_bytes(at, acl->positive, 1);
-	put_bytes(at, acl->negative, 1);
+	put_little(at, acl->positive, 1);
+	put_little(at, acl->negative, 1);
 	for (unsigned i = 0; i < acl->positive + acl->negative; i++) {
-		put_bytes(at, (uint32_t)acl->entry[i].id, 4);
-		put_bytes(at, acl->entry[i].rights, 4);
+		put_little(at, (uint32_t)acl->entry[i].id, 4);
+		put_little(at, acl->entry[i].rights, 4);
 	}
 }
 
-static void put_content(uint8_t **at, const struct version *version)
+static void encode_content(uint8_t **at, const struct version *version)
 {
 	const struct store_content *content = &version->content;
 
 	if (version->parts.count) {
-		put_bytes(at, version->parts.count, 4);
-		put_bytes(at, content->count, 4);
+		put_little(at, version->parts.count, 4);
+		put_little(at, content->count, 4);
 	} else {
-		put_bytes(at, content->count, 2);
+		put_little(at, content->count, 2);
 		for (uint32_t i = 0; i < content->count; i++) {
-			put_bytes(at, content->extent[i].start, 8);
-			put_bytes(at, content->extent[i].end, 8);
-			put_bytes(at, content->extent[i].object, 8);
+			put_little(at, content->extent[i].start, 8);
+			put_little(at, content->extent[i].end, 8);
+			put_little(at, content->extent[i].object, 8);
 		}
 	}
-	put_bytes(at, content->tail_object, 8);
-	put_bytes(at, content->tail, 8);
+	put_little(at, content->tail_object, 8);
+	put_little(at, content->tail, 8);
 }
 
-static void put_vnode(uint8_t **at, const struct vnode *v)
+static void encode_vnode(uint8_t **at, const struct vnode *v)
 {
-	put_bytes(at, v->mode, 2);
-	put_bytes(at, v->links, 4);
-	put_bytes(at, v->unique, 4);
-	put_bytes(at, v->length, 8);
-	put_bytes(at, v->version, 8);
-	put_bytes(at, (uint32_t)v->author, 4);
-	put_bytes(at, (uint32_t)v->owner, 4);
-	put_bytes(at, v->group, 4);
-	put_bytes(at, v->parent, 4);
-	put_bytes(at, v->parent_unique, 4);
-	put_bytes(at, v->client_mtime, 4);
-	put_bytes(at, v->server_mtime, 4);
-	put_bytes(at, v->incarnation, 4);
-	put_bytes(at, v->small, 8);
+	put_little(at, v->mode, 2);
+	put_little(at, v->links, 4);
+	put_little(at, v->unique, 4);
+	put_little(at, v->length, 8);
+	put_little(at, v->version, 8);
+	put_little(at, (uint32_t)v->author, 4);
+	put_little(at, (uint32_t)v->owner, 4);
+	put_little(at, v->group, 4);
+	put_little(at, v->parent, 4);
+	put_little(at, v->parent_unique, 4);
+	put_little(at, v->client_mtime, 4);
+	put_little(at, v->server_mtime, 4);
+	put_little(at, v->incarnation, 4);
+	put_little(at, v->small, 8);
 }
 
 size_t version_encode(const struct version *version, const struct vnode_key *key, uint8_t *record)
 {
 	uint8_t *at = record + 4, *crc = record;
 
-	put_bytes(&at, version->parts.count ? FORMAT_PARTS : FORMAT, 1);
-	put_bytes(&at, version->v.kind, 1);
-	put_bytes(&at, version->v.flags, 1);
+	put_little(&at, version->parts.count ? FORMAT_PARTS : FORMAT, 1);
+	put_little(&at, version->v.kind, 1);
+	put_little(&at, version->v.flags, 1);
 	if (version->v.kind)
-		put_vnode(&at, &version->v);
+		encode_vnode(&at, &version->v);
 	if (version->v.kind == STORE_DIR) {
-		put_acl(&at, version->acl);
+		encode_acl_entries(&at, version->acl);
 	} else if (version->v.kind == STORE_FILE) {
-		put_content(&at, version);
+		encode_content(&at, version);
 	} else if (version->v.kind == STORE_SYMLINK) {
 		memcpy(at, version->text, version->v.length);
 		at += version->v.length;
 	}
-	put_bytes(&crc, record_crc(key, record + 4, (size_t)(at - record) - 4), 4);
+	put_little(&crc, compute_vnode_crc(key, record + 4, (size_t)(at - record) - 4), 4);
 	return (size_t)(at - record);
 }
 
-static void get_vnode(struct bytes *from, struct vnode *v)
+static void decode_vnode(struct bytes *from, struct vnode *v)
 {
-	v->mode = (uint16_t)get_bytes(from, 2);
-	v->links = (uint32_t)get_bytes(from, 4);
-	v->unique = (uint32_t)get_bytes(from, 4);
-	v->length = get_bytes(from, 8);
-	v->version = get_bytes(from, 8);
-	v->author = (int32_t)get_bytes(from, 4);
-	v->owner = (int32_t)get_bytes(from, 4);
-	v->group = (uint32_t)get_bytes(from, 4);
-	v->parent = (uint32_t)get_bytes(from, 4);
-	v->parent_unique = (uint32_t)get_bytes(from, 4);
-	v->client_mtime = (uint32_t)get_bytes(from, 4);
-	v->server_mtime = (uint32_t)get_bytes(from, 4);
-	v->incarnation = (uint32_t)get_bytes(from, 4);
-	v->small = get_bytes(from, 8);
+	v->mode = (uint16_t)get_little(from, 2);
+	v->links = (uint32_t)get_little(from, 4);
+	v->unique = (uint32_t)get_little(from, 4);
+	v->length = get_little(from, 8);
+	v->version = get_little(from, 8);
+	v->author = (int32_t)get_little(from, 4);
+	v->owner = (int32_t)get_little(from, 4);
+	v->group = (uint32_t)get_little(from, 4);
+	v->parent = (uint32_t)get_little(from, 4);
+	v->parent_unique = (uint32_t)get_little(from, 4);
+	v->client_mtime = (uint32_t)get_little(from, 4);
+	v->server_mtime = (uint32_t)get_little(from, 4);
+	v->incarnation = (uint32_t)get_little(from, 4);
+	v->small = get_little(from, 8);
 }
 
-static int get_acl(struct bytes *from, struct version *version)
+static int decode_acl_entries(struct bytes *from, struct version *version)
 {
 	struct store_acl *acl = calloc(1, sizeof(*acl));
 
 	if (!acl)
 		return -ENOMEM;
 	version->acl = acl;
-	acl->positive = (uint8_t)get_bytes(from, 1);
-	acl->negative = (uint8_t)get_bytes(from, 1);
+	acl->positive = (uint8_t)get_little(from, 1);
+	acl->negative = (uint8_t)get_little(from, 1);
 	if (acl->positive + acl->negative > STORE_ACL_MAX)
 		return -EBADMSG;
 	for (unsigned i = 0; i < acl->positive + acl->negative; i++) {
-		acl->entry[i].id = (int32_t)get_bytes(from, 4);
-		acl->entry[i].rights = (uint32_t)get_bytes(from, 4);
+		acl->entry[i].id = (int32_t)get_little(from, 4);
+		acl->entry[i].rights = (uint32_t)get_little(from, 4);
 	}
 	return 0;
 }
 
 /* The list of a record. */
-static int get_extents(struct bytes *from, struct version *version)
+static int decode_extents(struct bytes *from, struct version *version)
 {
 	struct store_content *content = &version->content;
-	uint32_t count = (uint32_t)get_bytes(from, 2);
+	uint32_t count = (uint32_t)get_little(from, 2);
 	uint64_t before = 0;
 
 	if (count > PARTS_INLINE || from->left < 24 * (size_t)count)
@@ -287,9 +287,9 @@ static int get_extents(struct bytes *from, struct version *version)
 	for (uint32_t i = 0; i < count; i++) {
 		struct store_extent *extent = &content->extent[i];
 
-		extent->start = get_bytes(from, 8);
-		extent->end = get_bytes(from, 8);
-		extent->object = get_bytes(from, 8);
+		extent->start = get_little(from, 8);
+		extent->end = get_little(from, 8);
+		extent->object = get_little(from, 8);
 		if (extent->start < before || extent->end <= extent->start || !extent->object)
 			return -EBADMSG;
 		before = extent->end;
@@ -297,19 +297,20 @@ static int get_extents(struct bytes *from, struct version *version)
 	return before > version->v.length ? -EBADMSG : 0;
 }
 
-static int get_parts(struct bytes *from, struct version *version)
+static int decode_part_counts(struct bytes *from, struct version *version)
 {
-	version->parts.count = (uint32_t)get_bytes(from, 4);
-	version->parts.extents = (uint32_t)get_bytes(from, 4);
+	version->parts.count = (uint32_t)get_little(from, 4);
+	version->parts.extents = (uint32_t)get_little(from, 4);
 	return version->parts.count && version->parts.count <= PARTS_MAX ? 0 : -EBADMSG;
 }
 
-static int get_content(struct bytes *from, struct version *version, unsigned format)
+static int decode_content(struct bytes *from, struct version *version, unsigned format)
 {
-	int result = format == FORMAT_PARTS ? get_parts(from, version) : get_extents(from, version);
+	int result = format == FORMAT_PARTS ? decode_part_counts(from, version)
+					    : decode_extents(from, version);
 
-	version->content.tail_object = get_bytes(from, 8);
-	version->content.tail = get_bytes(from, 8);
+	version->content.tail_object = get_little(from, 8);
+	version->content.tail = get_little(from, 8);
 	return result;
 }
 
@@ -324,7 +325,7 @@ int version_add_parts(struct version *version, uint8_t (*row)[STORE_PAGE])
 	return result;
 }
 
-static int get_text(struct bytes *from, struct version *version)
+static int decode_link_text(struct bytes *from, struct version *version)
 {
 	if (version->v.length != from->left || from->left > STORE_TEXT_MAX)
 		return -EBADMSG;
@@ -335,19 +336,19 @@ static int get_text(struct bytes *from, struct version *version)
 	return 0;
 }
 
-static int decode_rest(struct bytes *from, struct version *version, unsigned format)
+static int decode_kind_parts(struct bytes *from, struct version *version, unsigned format)
 {
 	int result = -EBADMSG;
 
 	if (!version->v.kind)
 		return from->left ? -EBADMSG : 0;
-	get_vnode(from, &version->v);
+	decode_vnode(from, &version->v);
 	if (version->v.kind == STORE_DIR)
-		result = get_acl(from, version);
+		result = decode_acl_entries(from, version);
 	else if (version->v.kind == STORE_FILE)
-		result = get_content(from, version, format);
+		result = decode_content(from, version, format);
 	else if (version->v.kind == STORE_SYMLINK)
-		result = get_text(from, version);
+		result = decode_link_text(from, version);
 	if (!result && (from->bad || from->left))
 		result = -EBADMSG;
 	return result;
@@ -360,18 +361,18 @@ int version_decode(const uint8_t *record, size_t length, const struct vnode_key 
 	unsigned format;
 	int result;
 
-	if (length < 7 || get_bytes(&from, 4) != record_crc(key, record + 4, length - 4))
+	if (length < 7 || get_little(&from, 4) != compute_vnode_crc(key, record + 4, length - 4))
 		return -EBADMSG;
-	format = (unsigned)get_bytes(&from, 1);
+	format = (unsigned)get_little(&from, 1);
 	if (format != FORMAT && format != FORMAT_PARTS)
 		return -EBADMSG;
 	*version = version_new();
 	if (!*version)
 		return -ENOMEM;
 	(*version)->epoch = key->epoch;
-	(*version)->v.kind = (uint8_t)get_bytes(&from, 1);
-	(*version)->v.flags = (uint8_t)get_bytes(&from, 1);
-	result = decode_rest(&from, *version, format);
+	(*version)->v.kind = (uint8_t)get_little(&from, 1);
+	(*version)->v.flags = (uint8_t)get_little(&from, 1);
+	result = decode_kind_parts(&from, *version, format);
 	if (result) {
 		version_unref(*version);
 		*version = NULL;

@@ -68,7 +68,7 @@ int store_vfs_errno(void)
 }
 
 /* The result for SQLite of a failure of the layer. */
-static int failed(int rc, int code)
+static int translate_layer_error(int rc, int code)
 {
 	last_errno = -rc;
 	if (rc == -ENOSPC || rc == -EDQUOT)
@@ -87,7 +87,7 @@ static int file_close(sqlite3_file *base)
 }
 
 /* Bytes of the log that SQLite wrote, but that are not in the file yet. */
-static int settle(struct file *f, uint64_t offset, size_t size)
+static int settle_log_bytes(struct file *f, uint64_t offset, size_t size)
 {
 	if (f->log && store_mark_lost(f->vfs->mark))
 		return -ENOTRECOVERABLE;
@@ -98,11 +98,11 @@ static int file_read(sqlite3_file *base, void *data, int size, sqlite3_int64 off
 {
 	struct file *f = (struct file *)base;
 	const struct iovec iov = {data, (size_t)size};
-	int rc = settle(f, (uint64_t)offset, (size_t)size);
+	int rc = settle_log_bytes(f, (uint64_t)offset, (size_t)size);
 	ssize_t n = rc ? rc : f->vfs->layer->ops->preadv(f->file, &iov, 1, (uint64_t)offset, false);
 
 	if (n < 0)
-		return failed((int)n, SQLITE_IOERR_READ);
+		return translate_layer_error((int)n, SQLITE_IOERR_READ);
 	if (n == size)
 		return SQLITE_OK;
 	memset((char *)data + n, 0, (size_t)(size - n));
@@ -121,10 +121,11 @@ static int file_write(sqlite3_file *base, const void *data, int size, sqlite3_in
 				 : store_logfile_write(f->vfs->logfile, f->file, data, (size_t)size,
 						       (uint64_t)offset);
 
-		return rc ? failed(rc, SQLITE_IOERR_WRITE) : SQLITE_OK;
+		return rc ? translate_layer_error(rc, SQLITE_IOERR_WRITE) : SQLITE_OK;
 	}
 	n = f->vfs->layer->ops->pwritev(f->file, &iov, 1, (uint64_t)offset);
-	return n == size ? SQLITE_OK : failed(n < 0 ? (int)n : -EIO, SQLITE_IOERR_WRITE);
+	return n == size ? SQLITE_OK
+			 : translate_layer_error(n < 0 ? (int)n : -EIO, SQLITE_IOERR_WRITE);
 }
 
 static int file_truncate(sqlite3_file *base, sqlite3_int64 size)
@@ -136,14 +137,14 @@ static int file_truncate(sqlite3_file *base, sqlite3_int64 size)
 		rc = store_logfile_truncate(f->vfs->logfile, f->file, (uint64_t)size);
 	else
 		rc = f->vfs->layer->ops->truncate(f->file, (uint64_t)size);
-	return rc ? failed(rc, SQLITE_IOERR_TRUNCATE) : SQLITE_OK;
+	return rc ? translate_layer_error(rc, SQLITE_IOERR_TRUNCATE) : SQLITE_OK;
 }
 
 static int file_sync(sqlite3_file *base, int flags)
 {
 	struct file *f = (struct file *)base;
 	const struct store_layer_ops *ops = f->vfs->layer->ops;
-	int rc = settle(f, 0, SIZE_MAX);
+	int rc = settle_log_bytes(f, 0, SIZE_MAX);
 
 	(void)flags;
 	if (!rc)
@@ -152,24 +153,24 @@ static int file_sync(sqlite3_file *base, int flags)
 		rc = ops->sync_dir(f->vfs->layer, "meta");
 		f->created = rc != 0;
 	}
-	return rc ? failed(rc, SQLITE_IOERR_FSYNC) : SQLITE_OK;
+	return rc ? translate_layer_error(rc, SQLITE_IOERR_FSYNC) : SQLITE_OK;
 }
 
 static int file_size(sqlite3_file *base, sqlite3_int64 *size)
 {
 	struct file *f = (struct file *)base;
 	uint64_t length = 0;
-	int rc = settle(f, 0, SIZE_MAX);
+	int rc = settle_log_bytes(f, 0, SIZE_MAX);
 
 	if (!rc)
 		rc = f->vfs->layer->ops->size(f->file, &length);
 	*size = (sqlite3_int64)length;
-	return rc ? failed(rc, SQLITE_IOERR_FSTAT) : SQLITE_OK;
+	return rc ? translate_layer_error(rc, SQLITE_IOERR_FSTAT) : SQLITE_OK;
 }
 
 /* -- locks of the database: several connections, one process -- */
 
-static int take(struct locks *locks, struct file *f, int level)
+static int take_database_lock(struct locks *locks, struct file *f, int level)
 {
 	if (locks->exclusive && locks->exclusive != f)
 		return SQLITE_BUSY;
@@ -205,7 +206,7 @@ static int file_lock(sqlite3_file *base, int level)
 
 	pthread_mutex_lock(&f->vfs->lock);
 	if (f->level < level)
-		rc = take(&f->vfs->locks, f, level);
+		rc = take_database_lock(&f->vfs->locks, f, level);
 	pthread_mutex_unlock(&f->vfs->lock);
 	return rc;
 }
@@ -425,7 +426,7 @@ static int vfs_open(sqlite3_vfs *base, const char *path, sqlite3_file *out, int 
 		rc = vfs->layer->ops->open(vfs->layer, path, open | STORE_OPEN_CREATE, &f->file);
 	}
 	if (rc)
-		return failed(rc, SQLITE_CANTOPEN);
+		return translate_layer_error(rc, SQLITE_CANTOPEN);
 	f->base.pMethods = &methods;
 	if (out_flags)
 		*out_flags = flags;
@@ -443,7 +444,7 @@ static int vfs_delete(sqlite3_vfs *base, const char *path, int sync)
 		store_logfile_removed(vfs->logfile);
 	if (!rc && sync)
 		rc = vfs->layer->ops->sync_dir(vfs->layer, "meta");
-	return rc ? failed(rc, SQLITE_IOERR_DELETE) : SQLITE_OK;
+	return rc ? translate_layer_error(rc, SQLITE_IOERR_DELETE) : SQLITE_OK;
 }
 
 static int vfs_access(sqlite3_vfs *base, const char *path, int flags, int *result)
@@ -457,11 +458,11 @@ static int vfs_access(sqlite3_vfs *base, const char *path, int flags, int *resul
 	if (rc == -ENOENT)
 		return SQLITE_OK;
 	if (rc)
-		return failed(rc, SQLITE_IOERR_ACCESS);
+		return translate_layer_error(rc, SQLITE_IOERR_ACCESS);
 	rc = vfs->layer->ops->size(file, &length);
 	vfs->layer->ops->close(file);
 	if (rc)
-		return failed(rc, SQLITE_IOERR_ACCESS);
+		return translate_layer_error(rc, SQLITE_IOERR_ACCESS);
 	*result = flags != SQLITE_ACCESS_EXISTS || length > 0;
 	return SQLITE_OK;
 }

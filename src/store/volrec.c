@@ -11,26 +11,26 @@
 #define FORMAT	       1
 #define FORMAT_MINIMUM 2 /* has the minimum, which is 0 in others */
 
-static uint32_t record_crc(uint32_t id, const uint8_t *rest, size_t length)
+static uint32_t compute_volume_crc(uint32_t id, const uint8_t *rest, size_t length)
 {
 	uint8_t bytes[4], *at = bytes;
 
-	put_bytes(&at, id, 4);
+	put_little(&at, id, 4);
 	return store_crc(store_crc(0, bytes, sizeof(bytes)), rest, length);
 }
 
-static void put_text(uint8_t **at, const char *text)
+static void encode_text(uint8_t **at, const char *text)
 {
 	size_t length = strlen(text);
 
-	put_bytes(at, length, 1);
+	put_little(at, length, 1);
 	memcpy(*at, text, length);
 	*at += length;
 }
 
-static void get_text(struct bytes *from, char *text, size_t size)
+static void decode_text(struct bytes *from, char *text, size_t size)
 {
-	size_t length = (size_t)get_bytes(from, 1);
+	size_t length = (size_t)get_little(from, 1);
 
 	if (length >= size || length > from->left) {
 		from->bad = true;
@@ -46,57 +46,57 @@ size_t volrec_encode(const struct volrec *volume, uint8_t *record)
 {
 	uint8_t *at = record + 4, *crc = record;
 
-	put_bytes(&at, volume->minimum ? FORMAT_MINIMUM : FORMAT, 1);
-	put_bytes(&at, volume->group, 4);
-	put_bytes(&at, volume->type, 1);
-	put_bytes(&at, volume->offline, 1);
-	put_bytes(&at, volume->epoch, 4);
+	put_little(&at, volume->minimum ? FORMAT_MINIMUM : FORMAT, 1);
+	put_little(&at, volume->group, 4);
+	put_little(&at, volume->type, 1);
+	put_little(&at, volume->offline, 1);
+	put_little(&at, volume->epoch, 4);
 	for (int i = 0; i < 2; i++) {
-		put_bytes(&at, volume->clone_id[i], 4);
-		put_bytes(&at, volume->clone_epoch[i], 4);
-		put_bytes(&at, volume->cursor[i], 4);
-		put_bytes(&at, volume->fresh[i], 4);
+		put_little(&at, volume->clone_id[i], 4);
+		put_little(&at, volume->clone_epoch[i], 4);
+		put_little(&at, volume->cursor[i], 4);
+		put_little(&at, volume->fresh[i], 4);
 	}
-	put_bytes(&at, volume->quota_kib, 8);
-	put_bytes(&at, volume->used_kib, 8);
-	put_bytes(&at, volume->files, 8);
-	put_bytes(&at, volume->created, 4);
-	put_bytes(&at, volume->copied, 4);
-	put_bytes(&at, volume->updated, 4);
-	put_bytes(&at, volume->cloned, 4);
-	put_bytes(&at, (uint32_t)volume->owner, 4);
-	put_bytes(&at, volume->next_unique, 4);
-	put_bytes(&at, volume->incarnation, 4);
+	put_little(&at, volume->quota_kib, 8);
+	put_little(&at, volume->used_kib, 8);
+	put_little(&at, volume->files, 8);
+	put_little(&at, volume->created, 4);
+	put_little(&at, volume->copied, 4);
+	put_little(&at, volume->updated, 4);
+	put_little(&at, volume->cloned, 4);
+	put_little(&at, (uint32_t)volume->owner, 4);
+	put_little(&at, volume->next_unique, 4);
+	put_little(&at, volume->incarnation, 4);
 	if (volume->minimum)
-		put_bytes(&at, (uint32_t)volume->minimum, 4);
-	put_text(&at, volume->name);
-	put_text(&at, volume->message);
-	put_bytes(&crc, record_crc(volume->id, record + 4, (size_t)(at - record) - 4), 4);
+		put_little(&at, (uint32_t)volume->minimum, 4);
+	encode_text(&at, volume->name);
+	encode_text(&at, volume->message);
+	put_little(&crc, compute_volume_crc(volume->id, record + 4, (size_t)(at - record) - 4), 4);
 	return (size_t)(at - record);
 }
 
-static void get_numbers(struct bytes *from, struct volrec *volume)
+static void decode_volume_numbers(struct bytes *from, struct volrec *volume)
 {
-	volume->group = (uint32_t)get_bytes(from, 4);
-	volume->type = (uint8_t)get_bytes(from, 1);
-	volume->offline = (uint8_t)get_bytes(from, 1);
-	volume->epoch = (uint32_t)get_bytes(from, 4);
+	volume->group = (uint32_t)get_little(from, 4);
+	volume->type = (uint8_t)get_little(from, 1);
+	volume->offline = (uint8_t)get_little(from, 1);
+	volume->epoch = (uint32_t)get_little(from, 4);
 	for (int i = 0; i < 2; i++) {
-		volume->clone_id[i] = (uint32_t)get_bytes(from, 4);
-		volume->clone_epoch[i] = (uint32_t)get_bytes(from, 4);
-		volume->cursor[i] = (uint32_t)get_bytes(from, 4);
-		volume->fresh[i] = (uint32_t)get_bytes(from, 4);
+		volume->clone_id[i] = (uint32_t)get_little(from, 4);
+		volume->clone_epoch[i] = (uint32_t)get_little(from, 4);
+		volume->cursor[i] = (uint32_t)get_little(from, 4);
+		volume->fresh[i] = (uint32_t)get_little(from, 4);
 	}
-	volume->quota_kib = get_bytes(from, 8);
-	volume->used_kib = get_bytes(from, 8);
-	volume->files = get_bytes(from, 8);
-	volume->created = (uint32_t)get_bytes(from, 4);
-	volume->copied = (uint32_t)get_bytes(from, 4);
-	volume->updated = (uint32_t)get_bytes(from, 4);
-	volume->cloned = (uint32_t)get_bytes(from, 4);
-	volume->owner = (int32_t)get_bytes(from, 4);
-	volume->next_unique = (uint32_t)get_bytes(from, 4);
-	volume->incarnation = (uint32_t)get_bytes(from, 4);
+	volume->quota_kib = get_little(from, 8);
+	volume->used_kib = get_little(from, 8);
+	volume->files = get_little(from, 8);
+	volume->created = (uint32_t)get_little(from, 4);
+	volume->copied = (uint32_t)get_little(from, 4);
+	volume->updated = (uint32_t)get_little(from, 4);
+	volume->cloned = (uint32_t)get_little(from, 4);
+	volume->owner = (int32_t)get_little(from, 4);
+	volume->next_unique = (uint32_t)get_little(from, 4);
+	volume->incarnation = (uint32_t)get_little(from, 4);
 }
 
 int volrec_decode(const uint8_t *record, size_t length, uint32_t id, struct volrec *volume)
@@ -105,17 +105,17 @@ int volrec_decode(const uint8_t *record, size_t length, uint32_t id, struct volr
 	uint8_t format;
 
 	memset(volume, 0, sizeof(*volume));
-	if (length < 5 || get_bytes(&from, 4) != record_crc(id, record + 4, length - 4))
+	if (length < 5 || get_little(&from, 4) != compute_volume_crc(id, record + 4, length - 4))
 		return -EBADMSG;
-	format = (uint8_t)get_bytes(&from, 1);
+	format = (uint8_t)get_little(&from, 1);
 	if (format != FORMAT && format != FORMAT_MINIMUM)
 		return -EBADMSG;
 	volume->id = id;
-	get_numbers(&from, volume);
+	decode_volume_numbers(&from, volume);
 	if (format == FORMAT_MINIMUM)
-		volume->minimum = (int32_t)get_bytes(&from, 4);
-	get_text(&from, volume->name, sizeof(volume->name));
-	get_text(&from, volume->message, sizeof(volume->message));
+		volume->minimum = (int32_t)get_little(&from, 4);
+	decode_text(&from, volume->name, sizeof(volume->name));
+	decode_text(&from, volume->message, sizeof(volume->message));
 	if (from.bad || from.left || volume->type > STORE_BACKUP || !volume->group)
 		return -EBADMSG;
 	return 0;

@@ -20,34 +20,35 @@ struct volume {
 	struct volume *next_spare;
 };
 
-static uint64_t id_hash(uint32_t id)
+static uint64_t hash_volume_id(uint32_t id)
 {
 	return (uint64_t)id * 0x9e3779b97f4a7c15u >> 32;
 }
 
-static uint64_t by_id(const void *item, const uint64_t key[2])
+static uint64_t hash_volume_by_id(const void *item, const uint64_t key[2])
 {
 	(void)key;
-	return id_hash(((const struct volume *)item)->record.id);
+	return hash_volume_id(((const struct volume *)item)->record.id);
 }
 
-static uint64_t name_hash(const char *name)
+static uint64_t hash_volume_name(const char *name)
 {
 	return store_crc(0, name, strlen(name));
 }
 
-static uint64_t by_name(const void *item, const uint64_t key[2])
+static uint64_t hash_volume_by_name(const void *item, const uint64_t key[2])
 {
 	(void)key;
-	return name_hash(((const struct volume *)item)->record.name);
+	return hash_volume_name(((const struct volume *)item)->record.name);
 }
 
 int volumes_init(struct volumes *volumes)
 {
-	if (!htable_init(&volumes->by_id, offsetof(struct volume, id_chain), by_id, NULL, 0))
+	if (!htable_init(&volumes->by_id, offsetof(struct volume, id_chain), hash_volume_by_id,
+			 NULL, 0))
 		return -ENOMEM;
-	if (!htable_init(&volumes->by_name, offsetof(struct volume, name_chain), by_name, NULL,
-			 0)) {
+	if (!htable_init(&volumes->by_name, offsetof(struct volume, name_chain),
+			 hash_volume_by_name, NULL, 0)) {
 		htable_fini(&volumes->by_id, NULL);
 		return -ENOMEM;
 	}
@@ -70,18 +71,18 @@ void volumes_fini(struct volumes *volumes)
 
 /* -- the caller holds the lock -- */
 
-static struct volume *find_id(struct volumes *volumes, uint32_t id)
+static struct volume *find_volume_by_id(struct volumes *volumes, uint32_t id)
 {
-	struct volume *volume = htable_first(&volumes->by_id, id_hash(id));
+	struct volume *volume = htable_first(&volumes->by_id, hash_volume_id(id));
 
 	while (volume && volume->record.id != id)
 		volume = volume->id_chain;
 	return volume;
 }
 
-static struct volume *find_name(struct volumes *volumes, const char *name)
+static struct volume *find_volume_by_name(struct volumes *volumes, const char *name)
 {
-	struct volume *volume = htable_first(&volumes->by_name, name_hash(name));
+	struct volume *volume = htable_first(&volumes->by_name, hash_volume_name(name));
 
 	while (volume && strcmp(volume->record.name, name) != 0)
 		volume = volume->name_chain;
@@ -89,7 +90,7 @@ static struct volume *find_name(struct volumes *volumes, const char *name)
 }
 
 /* Of the volumes by id, the first one with this id or a greater one. */
-static size_t first_from(const struct volumes *volumes, uint32_t id)
+static size_t find_order_place(const struct volumes *volumes, uint32_t id)
 {
 	size_t low = 0, high = volumes->count;
 
@@ -105,7 +106,7 @@ static size_t first_from(const struct volumes *volumes, uint32_t id)
 }
 
 /* The same of the ids of clones. */
-static size_t kept_from(const struct volumes *volumes, uint32_t id)
+static size_t find_kept_place(const struct volumes *volumes, uint32_t id)
 {
 	size_t low = 0, high = volumes->kept_count;
 
@@ -121,11 +122,11 @@ static size_t kept_from(const struct volumes *volumes, uint32_t id)
 }
 
 /* The ids that a record keeps for clones. Two volumes keep none in common. */
-static void keep_ids(struct volumes *volumes, const struct volrec *record, bool keep)
+static void keep_clone_ids(struct volumes *volumes, const struct volrec *record, bool keep)
 {
 	for (int i = 0; i < 2; i++) {
 		uint32_t id = record->clone_id[i];
-		size_t at = kept_from(volumes, id);
+		size_t at = find_kept_place(volumes, id);
 		bool there = at < volumes->kept_count && volumes->kept[at] == id;
 
 		if (!id || there == keep)
@@ -139,22 +140,23 @@ static void keep_ids(struct volumes *volumes, const struct volrec *record, bool 
 }
 
 /* What is known of all volumes together: with this one, or without. */
-static void account(struct volumes *volumes, const struct volume *volume, bool on)
+static void account_volume(struct volumes *volumes, const struct volume *volume, bool on)
 {
-	keep_ids(volumes, &volume->record, on);
+	keep_clone_ids(volumes, &volume->record, on);
 	if (!volume->damaged && volume->record.type < STORE_TYPES)
 		volumes->of_type[volume->record.type] += on ? 1 : UINT32_MAX;
 }
 
 /* Whether another record changes that. Most changes of a record do not. */
-static bool counts_as(const struct volume *volume, const struct volrec *record, bool damaged)
+static bool is_accounted_alike(const struct volume *volume, const struct volrec *record,
+			       bool damaged)
 {
 	return volume->damaged == damaged && volume->record.type == record->type &&
 	       !memcmp(volume->record.clone_id, record->clone_id, sizeof(record->clone_id));
 }
 
 /* Room in the arrays for so many volumes. */
-static bool make_room(struct volumes *volumes, size_t count)
+static bool make_volume_room(struct volumes *volumes, size_t count)
 {
 	size_t room = volumes->room ? volumes->room : 64;
 	struct volume **order;
@@ -175,24 +177,24 @@ static bool make_room(struct volumes *volumes, size_t count)
 	return true;
 }
 
-static void put_in_order(struct volumes *volumes, struct volume *volume)
+static void insert_in_order(struct volumes *volumes, struct volume *volume)
 {
-	size_t at = first_from(volumes, volume->record.id);
+	size_t at = find_order_place(volumes, volume->record.id);
 
 	memmove(&volumes->order[at + 1], &volumes->order[at],
 		(volumes->count++ - at) * sizeof(volumes->order[0]));
 	volumes->order[at] = volume;
 }
 
-static void take_from_order(struct volumes *volumes, const struct volume *volume)
+static void remove_from_order(struct volumes *volumes, const struct volume *volume)
 {
-	size_t at = first_from(volumes, volume->record.id);
+	size_t at = find_order_place(volumes, volume->record.id);
 
 	memmove(&volumes->order[at], &volumes->order[at + 1],
 		(--volumes->count - at) * sizeof(volumes->order[0]));
 }
 
-static int copy_record(const struct volume *from, struct volrec *volume)
+static int copy_volume_record(const struct volume *from, struct volrec *volume)
 {
 	if (!from)
 		return STORE_VNOVOL;
@@ -207,7 +209,7 @@ int volumes_get(struct volumes *volumes, uint32_t id, struct volrec *volume)
 	int result;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	result = copy_record(find_id(volumes, id), volume);
+	result = copy_volume_record(find_volume_by_id(volumes, id), volume);
 	pthread_rwlock_unlock(&volumes->lock);
 	return result;
 }
@@ -218,7 +220,7 @@ int volumes_view(struct volumes *volumes, uint32_t id, struct view *view)
 	int result = 0;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	volume = find_id(volumes, id);
+	volume = find_volume_by_id(volumes, id);
 	if (!volume)
 		result = STORE_VNOVOL;
 	else if (volume->damaged)
@@ -242,7 +244,7 @@ int volumes_by_name(struct volumes *volumes, const char *name, struct volrec *vo
 	int result;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	result = copy_record(find_name(volumes, name), volume);
+	result = copy_volume_record(find_volume_by_name(volumes, name), volume);
 	pthread_rwlock_unlock(&volumes->lock);
 	return result;
 }
@@ -253,8 +255,8 @@ int volumes_next(struct volumes *volumes, uint32_t id, struct volrec *volume)
 	int result;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	at = id < UINT32_MAX ? first_from(volumes, id + 1) : volumes->count;
-	result = copy_record(at < volumes->count ? volumes->order[at] : NULL, volume);
+	at = id < UINT32_MAX ? find_order_place(volumes, id + 1) : volumes->count;
+	result = copy_volume_record(at < volumes->count ? volumes->order[at] : NULL, volume);
 	pthread_rwlock_unlock(&volumes->lock);
 	return result;
 }
@@ -264,7 +266,7 @@ int volumes_at(struct volumes *volumes, uint32_t at, struct volrec *volume)
 	int result;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	result = copy_record(at < volumes->count ? volumes->order[at] : NULL, volume);
+	result = copy_volume_record(at < volumes->count ? volumes->order[at] : NULL, volume);
 	pthread_rwlock_unlock(&volumes->lock);
 	return result;
 }
@@ -284,8 +286,9 @@ bool volumes_keeps(struct volumes *volumes, uint32_t id)
 	bool found;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	at = kept_from(volumes, id);
-	found = find_id(volumes, id) || (at < volumes->kept_count && volumes->kept[at] == id);
+	at = find_kept_place(volumes, id);
+	found = find_volume_by_id(volumes, id) ||
+		(at < volumes->kept_count && volumes->kept[at] == id);
 	pthread_rwlock_unlock(&volumes->lock);
 	return found;
 }
@@ -295,7 +298,7 @@ bool volumes_has(struct volumes *volumes, uint32_t id)
 	bool found;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	found = find_id(volumes, id) != NULL;
+	found = find_volume_by_id(volumes, id) != NULL;
 	pthread_rwlock_unlock(&volumes->lock);
 	return found;
 }
@@ -305,12 +308,12 @@ bool volumes_has_name(struct volumes *volumes, const char *name)
 	bool found;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	found = find_name(volumes, name) != NULL;
+	found = find_volume_by_name(volumes, name) != NULL;
 	pthread_rwlock_unlock(&volumes->lock);
 	return found;
 }
 
-static bool add_spare(struct volumes *volumes)
+static bool add_spare_volume(struct volumes *volumes)
 {
 	struct volume *spare = calloc(1, sizeof(*spare));
 
@@ -322,11 +325,13 @@ static bool add_spare(struct volumes *volumes)
 	return true;
 }
 
-static struct volume *add(struct volumes *volumes, const struct volrec *record, bool damaged)
+static struct volume *add_new_volume(struct volumes *volumes, const struct volrec *record,
+				     bool damaged)
 {
 	struct volume *volume;
 
-	if (!make_room(volumes, volumes->count + 1) || (!volumes->spares && !add_spare(volumes)))
+	if (!make_volume_room(volumes, volumes->count + 1) ||
+	    (!volumes->spares && !add_spare_volume(volumes)))
 		return NULL;
 	volume = volumes->spare;
 	volumes->spare = volume->next_spare;
@@ -335,9 +340,9 @@ static struct volume *add(struct volumes *volumes, const struct volrec *record, 
 	volume->serial = ++volumes->serial;
 	htable_add(&volumes->by_id, volume);
 	htable_add(&volumes->by_name, volume);
-	put_in_order(volumes, volume);
+	insert_in_order(volumes, volume);
 	volume->damaged = damaged;
-	account(volumes, volume, true);
+	account_volume(volumes, volume, true);
 	return volume;
 }
 
@@ -346,9 +351,9 @@ int volumes_reserve(struct volumes *volumes, unsigned count)
 	bool enough;
 
 	pthread_rwlock_wrlock(&volumes->lock);
-	enough = make_room(volumes, volumes->count + count);
+	enough = make_volume_room(volumes, volumes->count + count);
 	while (enough && volumes->spares < count)
-		enough = add_spare(volumes);
+		enough = add_spare_volume(volumes);
 	pthread_rwlock_unlock(&volumes->lock);
 	return enough ? 0 : -ENOMEM;
 }
@@ -359,22 +364,22 @@ int volumes_put(struct volumes *volumes, const struct volrec *record, bool damag
 	bool renamed, same;
 
 	pthread_rwlock_wrlock(&volumes->lock);
-	volume = find_id(volumes, record->id);
+	volume = find_volume_by_id(volumes, record->id);
 	if (volume) {
 		renamed = strcmp(volume->record.name, record->name) != 0;
 		if (renamed)
 			htable_remove(&volumes->by_name, volume);
-		same = counts_as(volume, record, damaged);
+		same = is_accounted_alike(volume, record, damaged);
 		if (!same)
-			account(volumes, volume, false);
+			account_volume(volumes, volume, false);
 		volume->record = *record;
 		volume->damaged = damaged;
 		if (!same)
-			account(volumes, volume, true);
+			account_volume(volumes, volume, true);
 		if (renamed)
 			htable_add(&volumes->by_name, volume);
 	} else {
-		volume = add(volumes, record, damaged);
+		volume = add_new_volume(volumes, record, damaged);
 	}
 	pthread_rwlock_unlock(&volumes->lock);
 	return volume ? 0 : -ENOMEM;
@@ -385,19 +390,19 @@ void volumes_drop(struct volumes *volumes, uint32_t id)
 	struct volume *volume;
 
 	pthread_rwlock_wrlock(&volumes->lock);
-	volume = find_id(volumes, id);
+	volume = find_volume_by_id(volumes, id);
 	if (volume) {
 		htable_remove(&volumes->by_id, volume);
 		htable_remove(&volumes->by_name, volume);
-		take_from_order(volumes, volume);
-		account(volumes, volume, false);
+		remove_from_order(volumes, volume);
+		account_volume(volumes, volume, false);
 		free(volume);
 	}
 	pthread_rwlock_unlock(&volumes->lock);
 }
 
 /* With the lock held. */
-static int add_promise(struct volume *volume, uint64_t kib, uint64_t held, uint64_t spare)
+static int add_volume_promise(struct volume *volume, uint64_t kib, uint64_t held, uint64_t spare)
 {
 	uint64_t quota = volume->record.quota_kib, promised = volume->promised;
 	bool fits;
@@ -416,9 +421,9 @@ int volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib, uint64_t
 	int result = STORE_VNOVOL;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	volume = find_id(volumes, id);
+	volume = find_volume_by_id(volumes, id);
 	if (volume && (!*promise || *promise == volume->serial)) {
-		result = add_promise(volume, kib, held, spare);
+		result = add_volume_promise(volume, kib, held, spare);
 		*promise = result ? *promise : volume->serial;
 	}
 	pthread_rwlock_unlock(&volumes->lock);
@@ -430,7 +435,7 @@ void volumes_take_back(struct volumes *volumes, uint32_t id, uint64_t promise, u
 	struct volume *volume;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	volume = find_id(volumes, id);
+	volume = find_volume_by_id(volumes, id);
 	if (volume && volume->serial == promise)
 		volume->promised -= kib;
 	pthread_rwlock_unlock(&volumes->lock);
@@ -442,7 +447,7 @@ uint64_t volumes_moves(struct volumes *volumes, uint32_t id)
 	uint64_t moves;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	volume = find_id(volumes, id);
+	volume = find_volume_by_id(volumes, id);
 	moves = volume ? volume->moves : 0;
 	pthread_rwlock_unlock(&volumes->lock);
 	return moves;
@@ -453,7 +458,7 @@ void volumes_moved(struct volumes *volumes, uint32_t id)
 	struct volume *volume;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	volume = find_id(volumes, id);
+	volume = find_volume_by_id(volumes, id);
 	if (volume)
 		volume->moves++;
 	pthread_rwlock_unlock(&volumes->lock);
@@ -465,7 +470,7 @@ uint64_t volumes_promised(struct volumes *volumes, uint32_t id)
 	uint64_t kib;
 
 	pthread_rwlock_rdlock(&volumes->lock);
-	volume = find_id(volumes, id);
+	volume = find_volume_by_id(volumes, id);
 	kib = volume ? volume->promised : 0;
 	pthread_rwlock_unlock(&volumes->lock);
 	return kib;

@@ -19,26 +19,26 @@
 #define RESTART_UNIQUES	 (1u << 20) /* more than can have been used and forgotten */
 #define RESTART_VERSIONS 131072u
 
-static uint64_t node_key(uint32_t group, uint32_t vnode)
+static uint64_t hash_node_key(uint32_t group, uint32_t vnode)
 {
 	uint64_t hash = ((uint64_t)group << 32 | vnode) * 0x9e3779b97f4a7c15u;
 
 	return hash ^ hash >> 32;
 }
 
-static uint64_t node_hash(const void *item, const uint64_t key[2])
+static uint64_t hash_work_node(const void *item, const uint64_t key[2])
 {
 	const struct node *node = item;
 
 	(void)key;
-	return node_key(node->vol->rec.group, node->vnode);
+	return hash_node_key(node->vol->rec.group, node->vnode);
 }
 
 int work_init(struct work *work, const struct work_base *base)
 {
 	*work = (struct work){.base = *base};
 	work->last = &work->first;
-	return htable_init(&work->nodes, offsetof(struct node, chain), node_hash, NULL, 1024)
+	return htable_init(&work->nodes, offsetof(struct node, chain), hash_work_node, NULL, 1024)
 		       ? 0
 		       : -ENOMEM;
 }
@@ -88,7 +88,7 @@ int work_volume(struct work *work, uint32_t id, struct workvol **volume)
 }
 
 /* Whether another volume has this name, or will have it. */
-static bool name_taken(struct work *work, const char *name)
+static bool is_name_taken(struct work *work, const char *name)
 {
 	struct volrec other;
 	const struct workvol *volume = work->volumes;
@@ -107,7 +107,7 @@ static bool name_taken(struct work *work, const char *name)
 }
 
 /* After the commit there must be room for the new volumes of the transaction. */
-static int reserve_volumes(struct work *work)
+static int reserve_volume_room(struct work *work)
 {
 	unsigned count = 1;
 
@@ -120,9 +120,9 @@ int work_volume_add(struct work *work, const struct volrec *record)
 {
 	struct workvol *volume = work->volumes;
 
-	if (name_taken(work, record->name))
+	if (is_name_taken(work, record->name))
 		return -EEXIST;
-	if (reserve_volumes(work))
+	if (reserve_volume_room(work))
 		return -ENOMEM;
 	while (volume && volume->rec.id != record->id)
 		volume = volume->next;
@@ -143,7 +143,7 @@ int work_volume_add(struct work *work, const struct volrec *record)
 
 int work_volume_rename(struct work *work, struct workvol *volume, const char *name)
 {
-	if (name_taken(work, name))
+	if (is_name_taken(work, name))
 		return -EEXIST;
 	snprintf(volume->rec.name, sizeof(volume->rec.name), "%s", name);
 	volume->changed = volume->named = true;
@@ -179,7 +179,7 @@ uint32_t work_unique(struct work *work, struct workvol *volume)
 
 /* -- vnodes -- */
 
-static int begin(struct work *work)
+static int begin_database(struct work *work)
 {
 	int result = work->begun ? 0 : db_begin(work->base.db);
 
@@ -189,7 +189,7 @@ static int begin(struct work *work)
 }
 
 /* The newest row. */
-static int load(struct work *work, struct node *node)
+static int load_newest_row(struct work *work, struct node *node)
 {
 	const struct volrec *rec = &node->vol->rec;
 	struct cache_key cached = {.group = rec->group, .epoch = CACHE_HEAD, .vnode = node->vnode};
@@ -198,7 +198,7 @@ static int load(struct work *work, struct node *node)
 
 	node->base = cache_find(work->base.cache, &cached);
 	if (!node->base) {
-		result = begin(work);
+		result = begin_database(work);
 		if (!result)
 			result = db_vnode_get(work->base.db, &key, &node->base);
 		if (result && result != -ENOENT)
@@ -211,7 +211,7 @@ static int load(struct work *work, struct node *node)
 
 struct node *work_find(struct work *work, uint32_t group, uint32_t vnode)
 {
-	struct node *node = htable_first(&work->nodes, node_key(group, vnode));
+	struct node *node = htable_first(&work->nodes, hash_node_key(group, vnode));
 
 	while (node && (node->vnode != vnode || node->vol->rec.group != group))
 		node = node->chain;
@@ -219,8 +219,8 @@ struct node *work_find(struct work *work, uint32_t group, uint32_t vnode)
 }
 
 /* `fresh`: the vnode was never used. */
-static int add_node(struct work *work, struct workvol *volume, uint32_t vnode, bool fresh,
-		    struct node **out)
+static int add_work_node(struct work *work, struct workvol *volume, uint32_t vnode, bool fresh,
+			 struct node **out)
 {
 	struct node *node = calloc(1, sizeof(*node));
 	int result;
@@ -229,7 +229,7 @@ static int add_node(struct work *work, struct workvol *volume, uint32_t vnode, b
 		return -ENOMEM;
 	node->vol = volume;
 	node->vnode = vnode;
-	result = fresh ? 0 : load(work, node);
+	result = fresh ? 0 : load_newest_row(work, node);
 	if (result) {
 		free(node);
 		return result;
@@ -244,7 +244,7 @@ static int add_node(struct work *work, struct workvol *volume, uint32_t vnode, b
 int work_node(struct work *work, struct workvol *volume, uint32_t vnode, struct node **node)
 {
 	*node = work_find(work, volume->rec.group, vnode);
-	return *node ? 0 : add_node(work, volume, vnode, false, node);
+	return *node ? 0 : add_work_node(work, volume, vnode, false, node);
 }
 
 int work_live(struct work *work, struct workvol *volume, uint32_t vnode, uint32_t unique,
@@ -258,8 +258,8 @@ int work_live(struct work *work, struct workvol *volume, uint32_t vnode, uint32_
 }
 
 /* The next number that was used before. *node: NULL if it is in use again. */
-static int look_for_free(struct work *work, struct workvol *volume, bool directory,
-			 struct node **node)
+static int try_used_number(struct work *work, struct workvol *volume, bool directory,
+			   struct node **node)
 {
 	struct volrec *rec = &volume->rec;
 	uint32_t at = rec->cursor[directory];
@@ -293,12 +293,12 @@ int work_free(struct work *work, struct workvol *volume, bool directory, struct 
 	if (rec->fresh[directory] < FIRST_FILE)
 		rec->fresh[directory] = directory ? FIRST_DIRECTORY : FIRST_FILE;
 	for (*node = NULL; tries-- && !*node && !result;)
-		result = look_for_free(work, volume, directory, node);
+		result = try_used_number(work, volume, directory, node);
 	if (result || *node)
 		return result;
 	if (rec->fresh[directory] > VNODE_TOP)
 		return -ENOSPC;
-	result = add_node(work, volume, rec->fresh[directory], true, node);
+	result = add_work_node(work, volume, rec->fresh[directory], true, node);
 	if (!result)
 		rec->fresh[directory] += 2;
 	return result;
@@ -320,7 +320,8 @@ int work_edit(struct work *work, struct node *node)
 }
 
 /* The entries that the caller has loaded, if they are those of this version. A reference, or NULL. */
-static struct store_pages *find_loaded(const struct work_loaded *loaded, const struct node *node)
+static struct store_pages *find_loaded_pages(const struct work_loaded *loaded,
+					     const struct node *node)
 {
 	for (unsigned i = 0; i < WORK_LOADED; i++) {
 		const struct work_entries *of = &loaded->entries[i];
@@ -341,7 +342,7 @@ int work_pages(struct work *work, struct node *node, struct store_pages **pages)
 	if (*pages)
 		return 0;
 	assert(loaded);
-	*pages = find_loaded(loaded, node);
+	*pages = find_loaded_pages(loaded, node);
 	if (!*pages) {
 		loaded->missing =
 			(struct store_fid){node->vol->rec.id, node->vnode, node->now->v.unique};
@@ -381,7 +382,7 @@ int work_blob(struct work *work, const struct node *node, struct blob **blob)
 	*blob = blob_ref(atomic_load(&node->now->blob));
 	if (*blob)
 		return 0;
-	result = begin(work);
+	result = begin_database(work);
 	if (!result)
 		result = db_small_get(work->base.db, &small, blob);
 	if (result == -ENOENT || (!result && (*blob)->length != node->now->v.length)) {
@@ -427,7 +428,7 @@ void work_new_version(struct work *work, struct version *version)
 
 /* -- objects -- */
 
-static void note(struct work *work, struct object_list *list, const struct db_object *object)
+static void note_object(struct work *work, struct object_list *list, const struct db_object *object)
 {
 	if (list->count == list->room) {
 		size_t room = list->room ? 2 * list->room : 64;
@@ -445,12 +446,12 @@ static void note(struct work *work, struct object_list *list, const struct db_ob
 
 void work_object_made(struct work *work, const struct db_object *object)
 {
-	note(work, &work->made, object);
+	note_object(work, &work->made, object);
 }
 
 void work_object_dead(struct work *work, const struct db_object *object)
 {
-	note(work, &work->dead, object);
+	note_object(work, &work->dead, object);
 }
 
 /* -- the transaction -- */
@@ -461,13 +462,13 @@ int work_write(struct work *work)
 
 	for (struct node *node = work->first; node && !result; node = node->next)
 		if (node->changed) {
-			result = begin(work);
+			result = begin_database(work);
 			if (!result)
 				result = workwrite_node(work, node);
 		}
 	for (struct workvol *volume = work->volumes; volume && !result; volume = volume->next)
 		if (volume->changed) {
-			result = begin(work);
+			result = begin_database(work);
 			if (!result)
 				result = workwrite_volume(work, volume);
 		}
@@ -481,7 +482,7 @@ void work_begin(struct work *work)
 
 int work_db(struct work *work, struct db **db)
 {
-	int result = begin(work);
+	int result = begin_database(work);
 
 	if (!result)
 		result = work_write(work);

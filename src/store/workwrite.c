@@ -25,7 +25,7 @@ struct mentions {
 	uint32_t count;
 };
 
-static int by_object(const void *a, const void *b)
+static int compare_mentions(const void *a, const void *b)
 {
 	uint64_t x = ((const struct mention *)a)->object, y = ((const struct mention *)b)->object;
 
@@ -38,7 +38,7 @@ static void sort_mentions(struct mentions *mentions)
 
 	if (!mentions->count)
 		return;
-	qsort(mentions->item, mentions->count, sizeof(*mentions->item), by_object);
+	qsort(mentions->item, mentions->count, sizeof(*mentions->item), compare_mentions);
 	for (uint32_t i = 1; i < mentions->count; i++)
 		if (mentions->item[i].object != mentions->item[kept].object)
 			mentions->item[++kept] = mentions->item[i];
@@ -49,8 +49,8 @@ static void sort_mentions(struct mentions *mentions)
  * The objects of the extents that only the old list has. Returns how many extents; `item` may be
  * NULL.
  */
-static uint32_t only_old(const struct store_content *old, const struct store_content *now,
-			 struct mention *item)
+static uint32_t list_only_old(const struct store_content *old, const struct store_content *now,
+			      struct mention *item)
 {
 	uint32_t at = 0, count = 0;
 
@@ -76,11 +76,11 @@ static int list_mentions(struct mentions *mentions, const struct version *old,
 	const struct store_content *a = &old->content, *b = now ? &now->content : &nothing;
 
 	mentions->small = old->v.small;
-	mentions->count = only_old(a, b, NULL);
+	mentions->count = list_only_old(a, b, NULL);
 	mentions->item = calloc((size_t)mentions->count + 1, sizeof(*mentions->item));
 	if (!mentions->item)
 		return -ENOMEM;
-	only_old(a, b, mentions->item);
+	list_only_old(a, b, mentions->item);
 	/* A truncated file may go on in an object of which it shows nothing any more. */
 	if (a->tail_object)
 		mentions->item[mentions->count++].object = a->tail_object;
@@ -88,13 +88,13 @@ static int list_mentions(struct mentions *mentions, const struct version *old,
 	return 0;
 }
 
-static bool refers(const struct version *version, uint64_t object)
+static bool refers_to_object(const struct version *version, uint64_t object)
 {
 	return version->content.tail_object == object ||
 	       store_content_has(&version->content, object);
 }
 
-static void note_use(struct mentions *mentions, uint64_t object)
+static void note_mention_use(struct mentions *mentions, uint64_t object)
 {
 	uint32_t low = 0, high = mentions->count;
 
@@ -110,7 +110,7 @@ static void note_use(struct mentions *mentions, uint64_t object)
 		mentions->item[low].used = true;
 }
 
-static void subtract(struct mentions *mentions, const struct version *other)
+static void subtract_mentions(struct mentions *mentions, const struct version *other)
 {
 	uint32_t left = 0;
 
@@ -118,21 +118,22 @@ static void subtract(struct mentions *mentions, const struct version *other)
 		mentions->small = 0;
 	if (!mentions->count)
 		return;
-	note_use(mentions, other->content.tail_object);
+	note_mention_use(mentions, other->content.tail_object);
 	for (uint32_t i = 0; i < other->content.count; i++)
-		note_use(mentions, other->content.extent[i].object);
+		note_mention_use(mentions, other->content.extent[i].object);
 	for (uint32_t i = 0; i < mentions->count; i++)
 		if (!mentions->item[i].used)
 			mentions->item[left++] = mentions->item[i];
 	mentions->count = left;
 }
 
-static int subtract_row(void *arg, const struct vnode_key *key, const struct version *version)
+static int subtract_row_mentions(void *arg, const struct vnode_key *key,
+				 const struct version *version)
 {
 	struct mentions *mentions = arg;
 
 	if (key->epoch != mentions->epoch)
-		subtract(mentions, version);
+		subtract_mentions(mentions, version);
 	return 0;
 }
 
@@ -190,10 +191,10 @@ int workwrite_release(struct work *work, const struct vnode_key *key, const stru
 	int result = list_mentions(&mentions, old, now);
 
 	if (!result && now)
-		subtract(&mentions, now);
+		subtract_mentions(&mentions, now);
 	if (!result && others && (mentions.small || mentions.count))
 		result = db_vnode_rows(work->base.db, key->group, key->vnode, &damaged,
-				       subtract_row, &mentions);
+				       subtract_row_mentions, &mentions);
 	/* The references of a damaged row are not known. */
 	if (!result && !damaged)
 		result = kill_mentions(work, &mentions);
@@ -209,7 +210,7 @@ struct others {
 	unsigned rows;
 };
 
-static int note_other(void *arg, const struct vnode_key *key, const struct version *version)
+static int note_other_row(void *arg, const struct vnode_key *key, const struct version *version)
 {
 	struct others *others = arg;
 
@@ -221,16 +222,16 @@ static int note_other(void *arg, const struct vnode_key *key, const struct versi
 }
 
 /* Whether the vnode has rows beside one. *before: the epoch of the one before it, or 0. */
-static int has_older(struct work *work, const struct vnode_key *key, const struct version *row,
-		     bool *older, uint32_t *before)
+static int find_older_rows(struct work *work, const struct vnode_key *key,
+			   const struct version *row, bool *older, uint32_t *before)
 {
 	struct others others = {.epoch = key->epoch};
 	unsigned damaged = 0;
 	int result = 0;
 
 	if (row->v.flags & VNODE_OLDER)
-		result = db_vnode_rows(work->base.db, key->group, key->vnode, &damaged, note_other,
-				       &others);
+		result = db_vnode_rows(work->base.db, key->group, key->vnode, &damaged,
+				       note_other_row, &others);
 	*older = others.rows + damaged > 1;
 	/* A damaged row may be the one before it. */
 	*before = *older && damaged ? key->epoch : others.before;
@@ -241,7 +242,7 @@ static int has_older(struct work *work, const struct vnode_key *key, const struc
  * The parts of the list of a row that goes, or gets another list. Those up to `before` may be
  * shared.
  */
-static int delete_parts(struct work *work, const struct vnode_key *key, uint32_t before)
+static int delete_list_rows(struct work *work, const struct vnode_key *key, uint32_t before)
 {
 	struct vnode_key above = {key->group, key->vnode, before};
 
@@ -258,7 +259,7 @@ static int write_tombstone(struct work *work, const struct vnode_key *key, bool 
 		      : db_vnode_update(work->base.db, key, tomb);
 }
 
-static int write_removal(struct work *work, struct node *node, struct version **tomb)
+static int write_vnode_removal(struct work *work, struct node *node, struct version **tomb)
 {
 	uint32_t shared = volrec_shared(&node->vol->rec);
 	struct vnode_key key = {.group = node->vol->rec.group, .vnode = node->vnode};
@@ -271,11 +272,11 @@ static int write_removal(struct work *work, struct node *node, struct version **
 	own = node->base->epoch > shared;
 	key.epoch = own ? node->base->epoch : node->vol->rec.epoch;
 	if (own)
-		result = has_older(work, &key, node->base, &older, &before);
+		result = find_older_rows(work, &key, node->base, &older, &before);
 	if (!result && own)
 		result = workwrite_release(work, &key, node->base, NULL, older);
 	if (!result && own && node->base->parts.count)
-		result = delete_parts(work, &key, before);
+		result = delete_list_rows(work, &key, before);
 	if (!result && node->base->v.kind == STORE_DIR) {
 		struct vnode_key above = {key.group, key.vnode, shared};
 
@@ -289,7 +290,8 @@ static int write_removal(struct work *work, struct node *node, struct version **
 	return *tomb ? write_tombstone(work, &key, !own, *tomb) : -ENOMEM;
 }
 
-static int write_pages(struct work *work, const struct node *node, const struct vnode_key *key)
+static int write_changed_pages(struct work *work, const struct node *node,
+			       const struct vnode_key *key)
 {
 	const struct store_pages *pages = atomic_load(&node->now->pages);
 	int result = 0;
@@ -302,16 +304,16 @@ static int write_pages(struct work *work, const struct node *node, const struct 
 }
 
 /* The base has the list from which that of a new version goes on. */
-static bool continues(const struct node *node)
+static bool continues_old_list(const struct node *node)
 {
 	return node->base && node->base->parts.count && node->base->v.unique == node->now->v.unique;
 }
 
-static int divide_list(struct work *work, struct node *node)
+static int divide_extent_list(struct work *work, struct node *node)
 {
 	static const struct parts no_parts;
 	static const struct store_content no_content;
-	bool goes_on = continues(node);
+	bool goes_on = continues_old_list(node);
 	struct parts parts;
 	int result = parts_divide(goes_on ? &node->base->parts : &no_parts,
 				  goes_on ? &node->base->content : &no_content, &node->now->content,
@@ -325,24 +327,26 @@ static int divide_list(struct work *work, struct node *node)
 }
 
 /* Before the row of the base is replaced: its list goes, unless the new one goes on from it. */
-static int drop_list(struct work *work, const struct node *node, const struct vnode_key *key)
+static int drop_replaced_list(struct work *work, const struct node *node,
+			      const struct vnode_key *key)
 {
 	const struct version *base = node->base;
 	uint32_t before;
 	bool older;
 	int result;
 
-	if (!base->parts.count || (continues(node) && node->now->parts.count >= base->parts.count))
+	if (!base->parts.count ||
+	    (continues_old_list(node) && node->now->parts.count >= base->parts.count))
 		return 0;
-	result = has_older(work, key, base, &older, &before);
-	return result ? result : delete_parts(work, key, before);
+	result = find_older_rows(work, key, base, &older, &before);
+	return result ? result : delete_list_rows(work, key, before);
 }
 
 /*
  * A row replaces the one of its own epoch only: older ones belong to older rows of the vnode,
  * perhaps to some that wait to be pruned.
  */
-static int write_list(struct work *work, const struct node *node, const struct vnode_key *key)
+static int write_list_rows(struct work *work, const struct node *node, const struct vnode_key *key)
 {
 	const struct version *now = node->now;
 	uint8_t row[STORE_PAGE];
@@ -358,7 +362,8 @@ static int write_list(struct work *work, const struct node *node, const struct v
 }
 
 /* The parts of a version that have rows of their own. */
-static int write_parts(struct work *work, const struct node *node, const struct vnode_key *key)
+static int write_version_parts(struct work *work, const struct node *node,
+			       const struct vnode_key *key)
 {
 	const struct version *base = node->base, *now = node->now;
 	struct db_small small = {.id = now->v.small, .group = key->group, .vnode = key->vnode};
@@ -373,21 +378,21 @@ static int write_parts(struct work *work, const struct node *node, const struct 
 		result = db_pages_delete(work->base.db, &above);
 	}
 	if (!result && node->pages_forked && now->v.kind == STORE_DIR)
-		result = write_pages(work, node, key);
+		result = write_changed_pages(work, node, key);
 	return result;
 }
 
-static int write_version(struct work *work, struct node *node)
+static int write_version_row(struct work *work, struct node *node)
 {
 	struct version *base = node->base, *now = node->now;
 	bool own = base && base->epoch > volrec_shared(&node->vol->rec);
 	struct vnode_key key = {.group = node->vol->rec.group,
 				.vnode = node->vnode,
 				.epoch = own ? base->epoch : node->vol->rec.epoch};
-	int result = divide_list(work, node);
+	int result = divide_extent_list(work, node);
 
 	if (!result && own)
-		result = drop_list(work, node, &key);
+		result = drop_replaced_list(work, node, &key);
 	if (result)
 		return result;
 	now->epoch = key.epoch;
@@ -395,9 +400,9 @@ static int write_version(struct work *work, struct node *node)
 	result = own ? db_vnode_update(work->base.db, &key, now)
 		     : db_vnode_insert(work->base.db, &key, now);
 	if (!result)
-		result = write_parts(work, node, &key);
+		result = write_version_parts(work, node, &key);
 	if (!result)
-		result = write_list(work, node, &key);
+		result = write_list_rows(work, node, &key);
 	if (!result && own && base->v.kind)
 		result = workwrite_release(work, &key, base, now, base->v.flags & VNODE_OLDER);
 	return result;
@@ -406,7 +411,8 @@ static int write_version(struct work *work, struct node *node)
 int workwrite_node(struct work *work, struct node *node)
 {
 	struct version *tomb = NULL, *next;
-	int result = node->now ? write_version(work, node) : write_removal(work, node, &tomb);
+	int result =
+		node->now ? write_version_row(work, node) : write_vnode_removal(work, node, &tomb);
 
 	if (result) {
 		version_unref(tomb);
@@ -449,7 +455,7 @@ int workwrite_objects(struct work *work)
 		const struct node *node = work_find(work, object->owner.group, object->owner.vnode);
 
 		/* A later operation of the transaction may have replaced it. */
-		object->dead = !node || !node->now || !refers(node->now, object->id);
+		object->dead = !node || !node->now || !refers_to_object(node->now, object->id);
 		result = db_object_put(work->base.db, object);
 		if (object->dead)
 			work_object_dead(work, object);

@@ -40,7 +40,7 @@ static void free_writer(struct store_writer *writer)
 	free(writer);
 }
 
-static int check_begin(const struct found *found, const struct store_writer *writer)
+static int check_write_rights(const struct found *found, const struct store_writer *writer)
 {
 	struct subject subject = lookup_subject(found, &writer->caller);
 	int result;
@@ -55,13 +55,13 @@ static int check_begin(const struct found *found, const struct store_writer *wri
 	return result ? result : rights_set(&subject, &writer->set);
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
+static uint64_t take_smaller(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
 /* KiB of the store that may be promised when so many bytes have come. */
-static uint64_t reach_of(const struct store_writer *writer, uint64_t came)
+static uint64_t compute_reach(const struct store_writer *writer, uint64_t came)
 {
 	uint64_t kib = came / 1024, ahead = kib;
 
@@ -69,14 +69,14 @@ static uint64_t reach_of(const struct store_writer *writer, uint64_t came)
 		return UINT64_MAX;
 	if (ahead < AHEAD_LEAST)
 		ahead = AHEAD_LEAST;
-	return kib + smaller(ahead, AHEAD_MOST);
+	return kib + take_smaller(ahead, AHEAD_MOST);
 }
 
 /* Promise what is needed up to the reach, beyond what was. */
-static int promise_up_to(struct store_writer *writer, uint64_t reach)
+static int promise_space_up_to(struct store_writer *writer, uint64_t reach)
 {
-	uint64_t growth = smaller(reach, writer->need.growth) - writer->promised;
-	uint64_t disk = smaller(reach, writer->need.disk) - writer->reserved;
+	uint64_t growth = take_smaller(reach, writer->need.growth) - writer->promised;
+	uint64_t disk = take_smaller(reach, writer->need.disk) - writer->reserved;
 	int result = volumes_promise(&writer->core->volumes, writer->fid.volume, growth,
 				     writer->promised, SPACE_SPARE, &writer->promise);
 
@@ -100,22 +100,23 @@ static int promise_up_to(struct store_writer *writer, uint64_t reach)
  * Before bytes are taken, `came` with these: they are promised, and a step ahead of them. A client that announces much
  * and sends little keeps little from others.
  */
-static int keep_ahead(struct store_writer *writer, uint64_t came)
+static int promise_space_ahead(struct store_writer *writer, uint64_t came)
 {
-	uint64_t reach = reach_of(writer, came), kib = came / 1024;
+	uint64_t reach = compute_reach(writer, came), kib = came / 1024;
 
 	/* Steps of half of what is ahead: the disk is asked now and then only. */
 	if (came < writer->length && writer->reserved > kib &&
 	    writer->reserved - kib > (reach - kib) / 2)
 		return 0;
-	return promise_up_to(writer, reach > writer->reserved ? reach : writer->reserved);
+	return promise_space_up_to(writer, reach > writer->reserved ? reach : writer->reserved);
 }
 
 /*
  * The file needs quota for its growth, and disk space for all new bytes: the bytes that they replace stay until the
  * commit. Holes need none. All of it must be free now; the promise grows with the bytes that come.
  */
-static int reserve(struct store_writer *writer, const struct found *found, uint64_t new_length)
+static int reserve_space(struct store_writer *writer, const struct found *found,
+			 uint64_t new_length)
 {
 	uint64_t before = space_blocks(&found->version->v), after = space_blocks_of(new_length);
 	struct space_need need = {.growth = after > before ? after - before : 0,
@@ -130,33 +131,33 @@ static int reserve(struct store_writer *writer, const struct found *found, uint6
 		return result;
 	writer->need.growth = need.growth;
 	writer->need.disk = need.disk;
-	return promise_up_to(writer, reach_of(writer, 0));
+	return promise_space_up_to(writer, compute_reach(writer, 0));
 }
 
 /* Whether the file may be a small one afterwards. */
-static bool may_be_small(const struct store_writer *writer, const struct version *version,
-			 uint64_t new_length)
+static bool may_become_small(const struct store_writer *writer, const struct version *version,
+			     uint64_t new_length)
 {
-	uint64_t kept = smaller(version->v.length, writer->file_length);
+	uint64_t kept = take_smaller(version->v.length, writer->file_length);
 
 	return new_length <= writer->core->small_max &&
 	       (!version->content.count ||
 		(!writer->offset && writer->offset + writer->length >= kept));
 }
 
-static int prepare(struct store_writer *writer, const struct found *found)
+static int prepare_writer(struct store_writer *writer, const struct found *found)
 {
 	const struct version *version = found->version;
-	uint64_t kept = smaller(version->v.length, writer->file_length);
+	uint64_t kept = take_smaller(version->v.length, writer->file_length);
 	uint64_t end = writer->offset + writer->length;
 	uint64_t new_length = kept > end ? kept : end;
-	int result = check_begin(found, writer);
+	int result = check_write_rights(found, writer);
 
 	if (!result)
-		result = reserve(writer, found, new_length);
+		result = reserve_space(writer, found, new_length);
 	if (result)
 		return result;
-	if (may_be_small(writer, version, new_length)) {
+	if (may_become_small(writer, version, new_length)) {
 		writer->buffer = malloc(writer->length + 1);
 		return writer->buffer ? 0 : -ENOMEM;
 	}
@@ -187,7 +188,7 @@ int write_begin(struct store *store, const struct store_caller *caller, const st
 	writer->offset = offset;
 	writer->length = length;
 	writer->file_length = file_length;
-	result = prepare(writer, &found);
+	result = prepare_writer(writer, &found);
 	lookup_end(&found);
 	if (result)
 		write_abort(writer);
@@ -198,7 +199,7 @@ int write_begin(struct store *store, const struct store_caller *caller, const st
 
 /* -- bytes -- */
 
-static size_t iov_total(const struct iovec *iov, int count)
+static size_t sum_input_lengths(const struct iovec *iov, int count)
 {
 	size_t total = 0;
 
@@ -208,7 +209,7 @@ static size_t iov_total(const struct iovec *iov, int count)
 }
 
 /* The free space of the disk is without these bytes by now. */
-static void note_written(struct store_writer *writer, uint64_t bytes)
+static void note_written_bytes(struct store_writer *writer, uint64_t bytes)
 {
 	uint64_t kib = (writer->taken + bytes) / 1024 - writer->taken / 1024;
 
@@ -221,12 +222,12 @@ static void note_written(struct store_writer *writer, uint64_t bytes)
 
 int write_bytes(struct store_writer *writer, const struct iovec *iov, int count)
 {
-	size_t total = iov_total(iov, count);
+	size_t total = sum_input_lengths(iov, count);
 	int result = 0;
 
 	if (total > writer->length - writer->taken)
 		return -EINVAL;
-	result = keep_ahead(writer, writer->taken + total);
+	result = promise_space_ahead(writer, writer->taken + total);
 	if (result)
 		return result;
 	if (writer->buffer) {
@@ -236,7 +237,7 @@ int write_bytes(struct store_writer *writer, const struct iovec *iov, int count)
 		}
 	} else if (total) {
 		result = store_run_write(writer->main.run, iov, count);
-		note_written(writer, total);
+		note_written_bytes(writer, total);
 	}
 	writer->core->bytes_written += total;
 	return result == -ENOSPC || result == -EDQUOT ? STORE_VDISKFULL : result;
@@ -245,7 +246,7 @@ int write_bytes(struct store_writer *writer, const struct iovec *iov, int count)
 /* -- commit -- */
 
 /* Bytes that were taken for a small file go to an object. */
-static int buffer_to_run(struct store_writer *writer)
+static int move_buffer_to_run(struct store_writer *writer)
 {
 	static const struct store_content empty;
 	int result = writer->length ? writer_run(writer, &writer->main, &empty, writer->offset) : 0;
@@ -257,7 +258,7 @@ static int buffer_to_run(struct store_writer *writer)
 	return result;
 }
 
-static int write_prefix(struct store_writer *writer, const struct blob *blob)
+static int write_prefix_run(struct store_writer *writer, const struct blob *blob)
 {
 	static const struct store_content empty;
 	int result = writer_run(writer, &writer->prefix, &empty, 0);
@@ -268,7 +269,7 @@ static int write_prefix(struct store_writer *writer, const struct blob *blob)
 }
 
 /* The bytes of the small file go to an object. */
-static int small_to_run(struct store_writer *writer)
+static int move_small_to_run(struct store_writer *writer)
 {
 	struct found found;
 	struct blob *blob;
@@ -282,7 +283,7 @@ static int small_to_run(struct store_writer *writer)
 		result = lookup_blob(writer->core, &found, &blob);
 		if (!result) {
 			writer->prefix_length = blob->length;
-			result = write_prefix(writer, blob);
+			result = write_prefix_run(writer, blob);
 			blob_unref(blob);
 		} else if (result == -EAGAIN) {
 			writer->prefix_of = 0;
@@ -294,7 +295,7 @@ static int small_to_run(struct store_writer *writer)
 }
 
 /* Bytes that the run added to an object go to a new one. The old one stays until its run ends. */
-static int run_to_new(struct store_writer *writer)
+static int move_run_to_new(struct store_writer *writer)
 {
 	static const struct store_content empty;
 	struct piece old = writer->main;
@@ -314,8 +315,8 @@ static int run_to_new(struct store_writer *writer)
 	return result == -ENOENT ? -EIO : result;
 }
 
-static int commit_once(struct store_writer *writer, struct store_status *status,
-		       struct store_changes *changes)
+static int commit_writer_once(struct store_writer *writer, struct store_status *status,
+			      struct store_changes *changes)
 {
 	int result = 0;
 
@@ -327,18 +328,18 @@ static int commit_once(struct store_writer *writer, struct store_status *status,
 	return result ? result : commit_run(writer, status, changes);
 }
 
-static int commit_all(struct store_writer *writer, int result, struct store_status *status,
-		      struct store_changes *changes)
+static int commit_until_done(struct store_writer *writer, int result, struct store_status *status,
+			     struct store_changes *changes)
 {
-	for (;; result = commit_once(writer, status, changes)) {
+	for (;; result = commit_writer_once(writer, status, changes)) {
 		if (result == COMMIT_RUN)
-			result = buffer_to_run(writer);
+			result = move_buffer_to_run(writer);
 		else if (result == COMMIT_PREFIX)
-			result = small_to_run(writer);
+			result = move_small_to_run(writer);
 		else if (result == COMMIT_COMPACT)
 			result = compact_content(writer);
 		else if (result == COMMIT_MOVE)
-			result = run_to_new(writer);
+			result = move_run_to_new(writer);
 		else
 			return result;
 		if (result)
@@ -355,26 +356,26 @@ static void end_writer(struct store_writer *writer, bool kept)
 	free_writer(writer);
 }
 
-static int of_space(int result)
+static int translate_space_error(int result)
 {
 	return result == -ENOSPC || result == -EDQUOT ? STORE_VDISKFULL : result;
 }
 
-static bool is_unfinished(int result)
+static bool is_commit_unfinished(int result)
 {
 	return result == COMMIT_RUN || result == COMMIT_PREFIX || result == COMMIT_COMPACT ||
 	       result == COMMIT_MOVE;
 }
 
 /* An unfinished commit goes on, on a thread that may wait. */
-static int end_submitted(struct store_writer *writer, int result)
+static int end_submitted_commit(struct store_writer *writer, int result)
 {
-	if (is_unfinished(result)) {
+	if (is_commit_unfinished(result)) {
 		writer->caller.later = NULL;
 		return STORE_AGAIN;
 	}
 	end_writer(writer, !result);
-	return of_space(result);
+	return translate_space_error(result);
 }
 
 int write_commit(struct store_writer *writer, struct store_status *status,
@@ -387,19 +388,19 @@ int write_commit(struct store_writer *writer, struct store_status *status,
 
 	if (writer->taken == writer->length) {
 		if (writer->buffer && !sync)
-			result = commit_later(writer, status, changes, end_submitted);
+			result = commit_later(writer, status, changes, end_submitted_commit);
 		else
-			result = commit_once(writer, status, changes);
+			result = commit_writer_once(writer, status, changes);
 		if (result == STORE_LATER)
 			return result;
-		result = commit_all(writer, result, status, changes);
+		result = commit_until_done(writer, result, status, changes);
 	}
 	end_writer(writer, !result);
 	if (!result && sync)
 		result = keeper_flush(core->keeper);
 	if (!result && sync)
 		result = lost_check(core, &fid);
-	return of_space(result);
+	return translate_space_error(result);
 }
 
 void write_abort(struct store_writer *writer)
