@@ -53,7 +53,7 @@ void inputs_free(struct inputs *inputs)
 }
 
 /* A file name, quoted for make. */
-static void put_name(FILE *out, const char *name)
+static void write_make_name(FILE *out, const char *name)
 {
 	for (; *name; name++) {
 		if (*name == ' ' || *name == '\t' || *name == '#' || *name == '%')
@@ -75,19 +75,19 @@ char *depfile_text(const struct command *command, const struct inputs *inputs, s
 	for (int i = 0; i < XG_OUTPUTS; i++)
 		if (command->names[i]) {
 			fputs(blank, out);
-			put_name(out, command->names[i]);
+			write_make_name(out, command->names[i]);
 			blank = " ";
 		}
 	fputc(':', out);
 	for (size_t i = 0; i < inputs->count; i++) {
 		fputs(i ? " \\\n " : " ", out);
-		put_name(out, inputs->names[i]);
+		write_make_name(out, inputs->names[i]);
 	}
 	fputc('\n', out);
 	/* A rule without a recipe: make continues when an input is removed. */
 	for (size_t i = 0; i < inputs->count; i++) {
 		fputc('\n', out);
-		put_name(out, inputs->names[i]);
+		write_make_name(out, inputs->names[i]);
 		fputs(":\n", out);
 	}
 	if (fclose(out)) {

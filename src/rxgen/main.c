@@ -8,8 +8,8 @@
 #include "rxgen/command.h"
 
 /* One output, in a pass of its own over the input; malloc'ed, or NULL (reported). */
-static char *make_text(struct command *command, enum xg_output which, struct inputs *inputs,
-		       size_t *length)
+static char *make_output_text(struct command *command, enum xg_output which, struct inputs *inputs,
+			      size_t *length)
 {
 	struct xg_file *file = xg_read(command->input, &command->options, which);
 	char *text = NULL;
@@ -37,7 +37,8 @@ static bool make_outputs(struct command *command, struct outputs *outputs, struc
 		if (!command->wanted[i])
 			continue;
 		names[count] = command->names[i];
-		texts[count] = make_text(command, (enum xg_output)i, inputs, &lengths[count]);
+		texts[count] =
+			make_output_text(command, (enum xg_output)i, inputs, &lengths[count]);
 		good = texts[count++] != NULL;
 	}
 	if (good && command->depfile) {
@@ -57,7 +58,8 @@ static bool make_outputs(struct command *command, struct outputs *outputs, struc
 }
 
 /* --json and --python: one pass, with the macro of the header. */
-static bool make_tree(struct command *command, struct outputs *outputs, struct inputs *inputs)
+static bool make_tree_output(struct command *command, struct outputs *outputs,
+			     struct inputs *inputs)
 {
 	struct xg_file *file = xg_read(command->input, &command->options, XG_HEADER);
 	size_t length;
@@ -99,11 +101,11 @@ int main(int argc, char **argv)
 
 	if (status < 0) {
 		command.options.printed = &printed;
-		status =
-			(command.json || command.python ? make_tree(&command, &outputs, &inputs)
-							: make_outputs(&command, &outputs, &inputs))
-				? 0
-				: 1;
+		status = (command.json || command.python
+				  ? make_tree_output(&command, &outputs, &inputs)
+				  : make_outputs(&command, &outputs, &inputs))
+				 ? 0
+				 : 1;
 	}
 	outputs_drop(&outputs);
 	inputs_free(&inputs);

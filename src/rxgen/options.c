@@ -32,14 +32,14 @@ static const char usage[] =
 	"show this text\n  --version    show the version\nAccepted and without effect, for old "
 	"makefiles: -A -k -d -z\n";
 
-static int usage_error(const char *what, const char *value)
+static int report_usage_error(const char *what, const char *value)
 {
 	fprintf(stderr, "rxwgen: %s%s%s; see rxwgen --help\n", what, value ? " " : "",
 		value ? value : "");
 	return 2;
 }
 
-static bool read_number(const char *text, uint32_t least, uint32_t most, uint32_t *value)
+static bool read_bounded_number(const char *text, uint32_t least, uint32_t most, uint32_t *value)
 {
 	unsigned long long n;
 	char *end;
@@ -52,7 +52,7 @@ static bool read_number(const char *text, uint32_t least, uint32_t most, uint32_
 }
 
 /* The beginning of names in C. */
-static bool is_prefix(const char *text)
+static bool is_name_prefix(const char *text)
 {
 	static const char letters[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
@@ -60,16 +60,16 @@ static bool is_prefix(const char *text)
 	return (*text < '0' || *text > '9') && !text[strspn(text, letters)];
 }
 
-static bool is_limit(const char *text)
+static bool is_limit_option(const char *text)
 {
 	const char *equals = strchr(text, '=');
 	uint32_t value;
 
-	return equals && equals != text && read_number(equals + 1, 1, INT32_MAX, &value);
+	return equals && equals != text && read_bounded_number(equals + 1, 1, INT32_MAX, &value);
 }
 
 /* Handle an option without an argument; false if it is another one. */
-static bool read_switch(struct command *command, int option)
+static bool read_switch_option(struct command *command, int option)
 {
 	struct xg_options *options = &command->options;
 
@@ -116,12 +116,12 @@ static bool read_switch(struct command *command, int option)
 }
 
 /* Handle an option. Returns -1 to continue, else the exit status. */
-static int read_option(struct command *command, int option, const char **output)
+static int read_value_option(struct command *command, int option, const char **output)
 {
 	struct xg_options *options = &command->options;
 	struct xg_macro_option *macros = (struct xg_macro_option *)options->macros;
 
-	if (read_switch(command, option))
+	if (read_switch_option(command, option))
 		return -1;
 	switch (option) {
 	case 'o':
@@ -139,17 +139,18 @@ static int read_option(struct command *command, int option, const char **output)
 			(struct xg_macro_option){.undefine = option == 'U', .text = optarg};
 		return -1;
 	case 'P':
-		if (!is_prefix(optarg))
-			return usage_error("-P takes the beginning of a name, not", optarg);
+		if (!is_name_prefix(optarg))
+			return report_usage_error("-P takes the beginning of a name, not", optarg);
 		options->prefix = optarg;
 		return -1;
 	case 'R':
-		return read_number(optarg, 4, INT32_MAX, &options->request_max)
+		return read_bounded_number(optarg, 4, INT32_MAX, &options->request_max)
 			       ? -1
-			       : usage_error("-R takes bytes, 4 to 2147483647, not", optarg);
+			       : report_usage_error("-R takes bytes, 4 to 2147483647, not", optarg);
 	case 'L':
-		if (!is_limit(optarg))
-			return usage_error("-L takes NAME=N, N from 1 to 2147483647, not", optarg);
+		if (!is_limit_option(optarg))
+			return report_usage_error("-L takes NAME=N, N from 1 to 2147483647, not",
+						  optarg);
 		options->limits[options->limit_count++] = optarg;
 		return -1;
 	case 'u':
@@ -179,7 +180,7 @@ static int read_option(struct command *command, int option, const char **output)
 }
 
 /* "rxafs" of "some/where/rxafs.xg". */
-static size_t base_of(const char *path, const char **base)
+static size_t find_base_name(const char *path, const char **base)
 {
 	const char *slash = strrchr(path, '/'), *dot;
 
@@ -189,45 +190,45 @@ static size_t base_of(const char *path, const char **base)
 }
 
 /* --json and --python: a single output of the whole tree. */
-static int name_tree(struct command *command, const char *output)
+static int name_tree_output(struct command *command, const char *output)
 {
 	static char module[256];
 
 	if (command->json && command->python)
-		return usage_error("--json excludes --python", NULL);
+		return report_usage_error("--json excludes --python", NULL);
 	if (command->python && !output) {
 		xg_python_module(command->input, module, sizeof(module) - 3);
 		if (!*module)
-			return usage_error("no file name in", command->input);
+			return report_usage_error("no file name in", command->input);
 		output = strcat(module, ".py");
 	}
 	command->tree_name = output;
 	return -1;
 }
 
-static int name_outputs(struct command *command, const char *output)
+static int name_output_files(struct command *command, const char *output)
 {
 	static const char *const suffixes[XG_OUTPUTS] = {".h", ".xdr.c", ".cs.c", ".ss.c"};
 	const char *base;
-	size_t length = base_of(command->input, &base);
+	size_t length = find_base_name(command->input, &base);
 	int count = 0;
 
 	for (int i = 0; i < XG_OUTPUTS; i++)
 		count += command->wanted[i];
 	if ((command->json || command->python) && (count || command->depfile))
-		return usage_error(command->json ? "--json excludes -h -c -C -S -r -y -M"
-						 : "--python excludes -h -c -C -S -r -y -M",
-				   NULL);
+		return report_usage_error(command->json ? "--json excludes -h -c -C -S -r -y -M"
+							: "--python excludes -h -c -C -S -r -y -M",
+					  NULL);
 	if (command->json || command->python)
-		return name_tree(command, output);
+		return name_tree_output(command, output);
 	for (int i = 0; !count && i < XG_OUTPUTS; i++)
 		command->wanted[i] = true;
 	if (output && count != 1)
-		return usage_error("-o requires exactly one of -h -c -C -S -y", NULL);
+		return report_usage_error("-o requires exactly one of -h -c -C -S -y", NULL);
 	if (output && command->depfile && !strcmp(output, command->depfile))
-		return usage_error("-o and -M name the same file:", output);
+		return report_usage_error("-o and -M name the same file:", output);
 	if (!length)
-		return usage_error("no file name in", command->input);
+		return report_usage_error("no file name in", command->input);
 	for (int i = 0; i < XG_OUTPUTS; i++) {
 		char *name;
 
@@ -238,7 +239,7 @@ static int name_outputs(struct command *command, const char *output)
 		else if (asprintf(&name, "%.*s%s", (int)length, base, suffixes[i]) < 0)
 			name = NULL;
 		if (!name)
-			return usage_error("memory is exhausted", NULL);
+			return report_usage_error("memory is exhausted", NULL);
 		command->names[i] = name;
 	}
 	return -1;
@@ -264,18 +265,19 @@ int command_read(struct command *command, int argc, char **argv)
 	options->folders = calloc((size_t)argc + 1, sizeof(*options->folders));
 	options->limits = calloc((size_t)argc + 1, sizeof(*options->limits));
 	if (!options->macros || !options->folders || !options->limits)
-		return usage_error("memory is exhausted", NULL);
+		return report_usage_error("memory is exhausted", NULL);
 	while ((option = getopt_long(argc, argv, "hcCSryo:M:I:D:U:ixbP:R:L:wWnAkdzup", longs,
 				     NULL)) != -1) {
-		status = read_option(command, option, &output);
+		status = read_value_option(command, option, &output);
 		if (status >= 0)
 			return status;
 	}
 	if (argc - optind != 1)
-		return usage_error(optind == argc ? "no input file" : "more than one input file:",
-				   optind == argc ? NULL : argv[optind + 1]);
+		return report_usage_error(optind == argc ? "no input file"
+							 : "more than one input file:",
+					  optind == argc ? NULL : argv[optind + 1]);
 	command->input = argv[optind];
-	return name_outputs(command, output);
+	return name_output_files(command, output);
 }
 
 void command_free(struct command *command)

@@ -10,13 +10,13 @@
 
 #include "rxgen/command.h"
 
-static bool report(const char *name)
+static bool report_file_error(const char *name)
 {
 	fprintf(stderr, "%s: %s\n", name, strerror(errno));
 	return false;
 }
 
-static bool write_all(int fd, const char *text, size_t length)
+static bool write_all_bytes(int fd, const char *text, size_t length)
 {
 	while (length) {
 		ssize_t n = write(fd, text, length);
@@ -32,24 +32,24 @@ static bool write_all(int fd, const char *text, size_t length)
 }
 
 /* A device, a pipe or a symbolic link is written, not replaced by a file. */
-static bool is_special(const char *name)
+static bool is_special_file(const char *name)
 {
 	struct stat st;
 
 	return !lstat(name, &st) && !S_ISREG(st.st_mode);
 }
 
-static bool write_in_place(const char *name, const char *text, size_t length)
+static bool write_file_in_place(const char *name, const char *text, size_t length)
 {
 	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666);
 	bool good;
 
 	if (fd < 0)
-		return report(name);
-	good = write_all(fd, text, length);
+		return report_file_error(name);
+	good = write_all_bytes(fd, text, length);
 	if (close(fd))
 		good = false;
-	return good ? true : report(name);
+	return good ? true : report_file_error(name);
 }
 
 bool outputs_write(struct outputs *outputs, const char *name, const char *text, size_t length)
@@ -64,27 +64,27 @@ bool outputs_write(struct outputs *outputs, const char *name, const char *text, 
 	/* Checked before any file is renamed. */
 	if (!stat(name, &st) && S_ISDIR(st.st_mode)) {
 		errno = EISDIR;
-		return report(name);
+		return report_file_error(name);
 	}
-	if (is_special(name))
-		return write_in_place(name, text, length);
+	if (is_special_file(name))
+		return write_file_in_place(name, text, length);
 	if (asprintf(&out->temporary, "%s.XXXXXX", name) < 0) {
 		out->temporary = NULL;
-		return report(name);
+		return report_file_error(name);
 	}
 	out->name = name;
 	fd = mkostemp(out->temporary, O_CLOEXEC);
 	if (fd < 0) {
 		free(out->temporary);
 		out->temporary = NULL;
-		return report(name);
+		return report_file_error(name);
 	}
 	outputs->count++;
-	good = write_all(fd, text, length) && !fchmod(fd, 0666 & ~mask);
+	good = write_all_bytes(fd, text, length) && !fchmod(fd, 0666 & ~mask);
 	/* Some file systems report only here that they are full. */
 	if (close(fd))
 		good = false;
-	return good ? true : report(name);
+	return good ? true : report_file_error(name);
 }
 
 bool outputs_commit(struct outputs *outputs)
@@ -93,7 +93,7 @@ bool outputs_commit(struct outputs *outputs)
 		struct output *out = &outputs->files[i];
 
 		if (rename(out->temporary, out->name))
-			return report(out->name);
+			return report_file_error(out->name);
 		free(out->temporary);
 		out->temporary = NULL;
 	}

@@ -47,7 +47,7 @@ struct line {
 };
 
 /* #define NAME VALUE */
-static void find_value(struct line *line)
+static void find_macro_value(struct line *line)
 {
 	const char *text = line->text;
 	size_t i;
@@ -74,7 +74,7 @@ static void find_value(struct line *line)
 }
 
 /* CODE, then a comment */
-static void find_comment(struct line *line)
+static void find_trailing_comment(struct line *line)
 {
 	const char *text = line->text;
 	size_t i, code = 0;
@@ -99,7 +99,7 @@ static void find_comment(struct line *line)
 }
 
 /* Align lines[from..to) to the first column that all of them allow. */
-static void align_group(struct line *lines, size_t from, size_t to)
+static void align_line_group(struct line *lines, size_t from, size_t to)
 {
 	size_t column = 0;
 
@@ -114,7 +114,7 @@ static void align_group(struct line *lines, size_t from, size_t to)
 }
 
 /* An empty line does not end a group of macros. */
-static void align_values(struct line *lines, size_t count)
+static void align_macro_values(struct line *lines, size_t count)
 {
 	size_t from = 0;
 
@@ -123,13 +123,13 @@ static void align_values(struct line *lines, size_t count)
 			continue;
 		if (i < count && !lines[i].length && i > from)
 			continue;
-		align_group(lines, from, i);
+		align_line_group(lines, from, i);
 		from = i + 1;
 	}
 }
 
 /* A group ends before a line whose comment would exceed the last column. */
-static void align_comments(struct line *lines, size_t count)
+static void align_trailing_comments(struct line *lines, size_t count)
 {
 	size_t from = 0, least = 0, most = COLUMNS;
 
@@ -137,7 +137,7 @@ static void align_comments(struct line *lines, size_t count)
 		size_t min, max, tail;
 
 		if (i == count || !lines[i].tail) {
-			align_group(lines, from, i);
+			align_line_group(lines, from, i);
 			from = i + 1;
 			least = 0;
 			most = COLUMNS;
@@ -149,7 +149,7 @@ static void align_comments(struct line *lines, size_t count)
 		if (max < min)
 			max = min;
 		if (i > from && (min > most || max < least)) {
-			align_group(lines, from, i);
+			align_line_group(lines, from, i);
 			from = i;
 			least = 0;
 			most = COLUMNS;
@@ -162,8 +162,8 @@ static void align_comments(struct line *lines, size_t count)
 }
 
 /* Align one kind of column in the text. */
-static char *pass(const char *text, void (*find)(struct line *),
-		  void (*align)(struct line *, size_t))
+static char *align_one_kind(const char *text, void (*find)(struct line *),
+			    void (*align)(struct line *, size_t))
 {
 	size_t count = 0, room = 1, used = 0;
 	struct line *lines;
@@ -205,10 +205,10 @@ static char *pass(const char *text, void (*find)(struct line *),
 
 char *emit_align(const char *text)
 {
-	char *values = pass(text, find_value, align_values), *all = NULL;
+	char *values = align_one_kind(text, find_macro_value, align_macro_values), *all = NULL;
 
 	if (values)
-		all = pass(values, find_comment, align_comments);
+		all = align_one_kind(values, find_trailing_comment, align_trailing_comments);
 	free(values);
 	return all;
 }

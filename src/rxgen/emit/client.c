@@ -5,24 +5,24 @@
 #include "rxgen/emit/emit.h"
 
 /* An expression for a result, a parameter of EndX or X. */
-static const char *result(struct emit *e, const struct xg_param *param)
+static const char *format_result(struct emit *e, const struct xg_param *param)
 {
 	const char *name = emit_param_name(e, param);
 
 	return param->decl.shape == XG_FIXED ? name : emit_format(e, "*%s", name);
 }
 
-static const char *argument(struct emit *e, const struct xg_param *param)
+static const char *format_start_argument(struct emit *e, const struct xg_param *param)
 {
 	struct emit_view view = emit_param_view(param);
 	const char *name = emit_param_name(e, param);
 
 	if (param->direction == XG_IN && !emit_aggregate(&view))
 		return name;
-	return result(e, param);
+	return format_result(e, param);
 }
 
-static size_t count(const struct xg_proc *proc, enum xg_direction direction)
+static size_t count_params(const struct xg_proc *proc, enum xg_direction direction)
 {
 	size_t n = 0;
 
@@ -31,7 +31,7 @@ static size_t count(const struct xg_proc *proc, enum xg_direction direction)
 	return n;
 }
 
-static void emit_start(struct emit *e, const struct xg_proc *proc)
+static void emit_start_stub(struct emit *e, const struct xg_proc *proc)
 {
 	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
 
@@ -45,14 +45,14 @@ static void emit_start(struct emit *e, const struct xg_proc *proc)
 		const struct xg_param *param = &proc->params[i];
 
 		if (param->direction & XG_IN)
-			emit_put_param(e, param, x, argument(e, param));
+			emit_put_param(e, param, x, format_start_argument(e, param));
 	}
 	emit_line(e, "return rxw_rpc_flush(&%s) ? 0 : RXW_RPC_CC_MARSHAL;", s);
 	emit_close(e, "}");
 }
 
 /* Whether a decoder that fails zeroes the parameter. */
-static bool zeroes_itself(const struct xg_param *param)
+static bool decoder_zeroes_param(const struct xg_param *param)
 {
 	struct emit_view view = emit_param_view(param);
 
@@ -60,7 +60,7 @@ static bool zeroes_itself(const struct xg_param *param)
 }
 
 /* Return the result of the only decoder, in one line if it fits. */
-static void emit_outcome(struct emit *e, const char *call)
+static void emit_only_result(struct emit *e, const char *call)
 {
 	const char *line = emit_format(e, "return %s ? 0 : RXW_RPC_CC_UNMARSHAL;", call);
 
@@ -72,11 +72,11 @@ static void emit_outcome(struct emit *e, const char *call)
 	emit_line(e, "return 0;");
 }
 
-static void emit_end(struct emit *e, const struct xg_proc *proc)
+static void emit_end_stub(struct emit *e, const struct xg_proc *proc)
 {
 	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
 	const char *call = emit_local(e, proc, "call");
-	size_t results = count(proc, XG_OUT), seen = 0;
+	size_t results = count_params(proc, XG_OUT), seen = 0;
 
 	emit_line(e, "%s", emit_end_head(e, proc));
 	emit_open(e, "{");
@@ -94,12 +94,13 @@ static void emit_end(struct emit *e, const struct xg_proc *proc)
 
 		if (!(param->direction & XG_OUT))
 			continue;
-		if (results == 1 && zeroes_itself(param)) {
-			emit_outcome(e, emit_get_param_call(e, param, x, result(e, param)));
+		if (results == 1 && decoder_zeroes_param(param)) {
+			emit_only_result(e,
+					 emit_get_param_call(e, param, x, format_result(e, param)));
 			emit_close(e, "}");
 			return;
 		}
-		emit_get_param(e, param, x, result(e, param));
+		emit_get_param(e, param, x, format_result(e, param));
 	}
 	emit_open(e, "if (rxw_xdr_ok(%s))", x);
 	emit_line(e, "return 0;");
@@ -109,30 +110,31 @@ static void emit_end(struct emit *e, const struct xg_proc *proc)
 
 		if (!(param->direction & XG_OUT))
 			continue;
-		if (++seen < results || !zeroes_itself(param))
-			emit_clear_param(e, param, result(e, param));
+		if (++seen < results || !decoder_zeroes_param(param))
+			emit_clear_param(e, param, format_result(e, param));
 	}
 	emit_line(e, "return RXW_RPC_CC_UNMARSHAL;");
 	emit_close(e, "}");
 }
 
 /* The variable for a copy of an INOUT argument, which the result overwrites. */
-static const char *saved(struct emit *e, const struct xg_proc *proc, const struct xg_param *param)
+static const char *name_saved_copy(struct emit *e, const struct xg_proc *proc,
+				   const struct xg_param *param)
 {
 	return emit_local(e, proc, emit_format(e, "%s_in", param->decl.name));
 }
 
-static bool owns(const struct xg_param *param)
+static bool owns_memory(const struct xg_param *param)
 {
 	struct emit_view view = emit_param_view(param);
 
 	return emit_view_owns(&view);
 }
 
-static void save(struct emit *e, const struct xg_proc *proc, const struct xg_param *param,
-		 bool declare)
+static void emit_saved_copy(struct emit *e, const struct xg_proc *proc,
+			    const struct xg_param *param, bool declare)
 {
-	const char *name = emit_param_name(e, param), *in = saved(e, proc, param);
+	const char *name = emit_param_name(e, param), *in = name_saved_copy(e, proc, param);
 	struct emit_view view = emit_param_view(param);
 	bool array = emit_is_array(&view);
 
@@ -141,11 +143,11 @@ static void save(struct emit *e, const struct xg_proc *proc, const struct xg_par
 	else if (declare)
 		emit_line(e, "%s = *%s;", emit_variable(e, param, in), name);
 	else if (array)
-		emit_line(e, "memcpy(%s, %s, sizeof(%s));", in, result(e, param), in);
+		emit_line(e, "memcpy(%s, %s, sizeof(%s));", in, format_result(e, param), in);
 }
 
 /* The arguments with which X calls StartX. */
-static const char *start_arguments(struct emit *e, const struct xg_proc *proc)
+static const char *format_start_arguments(struct emit *e, const struct xg_proc *proc)
 {
 	struct emit_list list = {.e = e};
 
@@ -155,13 +157,14 @@ static const char *start_arguments(struct emit *e, const struct xg_proc *proc)
 		if (param->direction == XG_IN)
 			emit_list_add(&list, "", emit_param_name(e, param));
 		else if (param->direction == XG_INOUT)
-			emit_list_add(&list, emit_const_address(e, param), saved(e, proc, param));
+			emit_list_add(&list, emit_const_address(e, param),
+				      name_saved_copy(e, proc, param));
 	}
 	return emit_list_end(&list);
 }
 
 /* Whether clearing the only result takes several statements. */
-static bool takes_two_lines(const struct xg_proc *proc)
+static bool clears_in_two_lines(const struct xg_proc *proc)
 {
 	for (size_t i = 0; i < proc->param_count; i++) {
 		struct emit_view view = emit_param_view(&proc->params[i]);
@@ -173,7 +176,7 @@ static bool takes_two_lines(const struct xg_proc *proc)
 	return false;
 }
 
-static void emit_plain(struct emit *e, const struct xg_proc *proc)
+static void emit_blocking_stub(struct emit *e, const struct xg_proc *proc)
 {
 	const char *call = emit_local(e, proc, "call"), *code = emit_local(e, proc, "code");
 	const char *name = emit_proc_name(e, proc);
@@ -185,19 +188,20 @@ static void emit_plain(struct emit *e, const struct xg_proc *proc)
 		  emit_local(e, proc, "connection"), emit_local(e, proc, "options"), call);
 	for (size_t i = 0; i < proc->param_count; i++) {
 		if (proc->params[i].direction == XG_INOUT)
-			save(e, proc, &proc->params[i], true);
+			emit_saved_copy(e, proc, &proc->params[i], true);
 	}
 	emit_blank(e);
 	for (size_t i = 0; i < proc->param_count; i++) {
 		const struct xg_param *param = &proc->params[i];
 
 		if (param->direction == XG_INOUT)
-			save(e, proc, param, false);
-		if ((param->direction & XG_OUT) && owns(param))
-			emit_zero_param(e, param, result(e, param));
+			emit_saved_copy(e, proc, param, false);
+		if ((param->direction & XG_OUT) && owns_memory(param))
+			emit_zero_param(e, param, format_result(e, param));
 	}
 	emit_open(e, "if (!%s) {", code);
-	emit_line(e, "%s = %s%s(%s%s);", code, proc->start, name, call, start_arguments(e, proc));
+	emit_line(e, "%s = %s%s(%s%s);", code, proc->start, name, call,
+		  format_start_arguments(e, proc));
 	emit_open(e, "if (!%s)", code);
 	emit_line(e, "%s = %s%s(%s%s);", code, proc->end, name, call,
 		  emit_arguments(e, proc, EMIT_END));
@@ -205,15 +209,15 @@ static void emit_plain(struct emit *e, const struct xg_proc *proc)
 	emit_line(e, "%s = rxw_rpc_end(%s, %s, &%sinterface, %s);", code, call, code,
 		  emit_package_name(e, proc->package), emit_function(e, proc));
 	emit_close(e, "}");
-	if (count(proc, XG_OUT)) {
-		bool braces = count(proc, XG_OUT) > 1 || takes_two_lines(proc);
+	if (count_params(proc, XG_OUT)) {
+		bool braces = count_params(proc, XG_OUT) > 1 || clears_in_two_lines(proc);
 
 		emit_open(e, "if (%s)%s", code, braces ? " {" : "");
 		for (size_t i = 0; i < proc->param_count; i++) {
 			const struct xg_param *param = &proc->params[i];
 
 			if (param->direction & XG_OUT)
-				emit_clear_param(e, param, result(e, param));
+				emit_clear_param(e, param, format_result(e, param));
 		}
 		e->depth--;
 		if (braces)
@@ -240,12 +244,12 @@ void emit_client_output(struct emit *e)
 			continue;
 		e->index = emit_local(e, proc, "i");
 		emit_blank(e);
-		emit_start(e, proc);
+		emit_start_stub(e, proc);
 		emit_blank(e);
-		emit_end(e, proc);
+		emit_end_stub(e, proc);
 		if (!proc->split) {
 			emit_blank(e);
-			emit_plain(e, proc);
+			emit_blocking_stub(e, proc);
 		}
 		if (proc->multi) {
 			emit_blank(e);

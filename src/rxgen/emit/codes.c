@@ -8,27 +8,27 @@
 #define MARK "code:"
 
 /* Skips white space and the asterisks at the beginnings of lines. */
-static const char *skip_decoration(const char *text)
+static const char *skip_comment_decoration(const char *text)
 {
 	return text + strspn(text, " \t\r\n*");
 }
 
 bool xg_code_text(const struct xg_item *item, char *text, size_t room)
 {
-	const char *from = item->doc ? skip_decoration(item->doc) : "";
+	const char *from = item->doc ? skip_comment_decoration(item->doc) : "";
 	size_t n = 0;
 
 	if (item->kind != XG_ITEM_CONST || !item->number || item->value != (int32_t)item->value ||
 	    strncmp(from, MARK, strlen(MARK)) != 0)
 		return false;
-	from = skip_decoration(from + strlen(MARK));
+	from = skip_comment_decoration(from + strlen(MARK));
 	while (*from && n + 2 < room) {
 		if (*from != '\n' && *from != '\r') {
 			text[n++] = *from++;
 			continue;
 		}
 		/* The next line follows after a space. */
-		from = skip_decoration(from);
+		from = skip_comment_decoration(from);
 		text[n++] = ' ';
 	}
 	while (n && strchr(" \t", text[n - 1]))
@@ -69,7 +69,7 @@ void emit_code_prototype(struct emit *e, const struct xg_package *package)
 }
 
 /* A string constant of C; bytes that are no printable ASCII characters are written as they are. */
-static void emit_text(struct emit *e, const char *text)
+static void emit_string_return(struct emit *e, const char *text)
 {
 	char line[2 * XG_CODE_TEXT + 16];
 	int n = snprintf(line, sizeof(line), "\t\treturn \"");
@@ -102,7 +102,7 @@ void emit_code_text(struct emit *e, const struct xg_package *package)
 		if (!xg_code_text(item, text, sizeof(text)) || !xg_code_is_first(e->file, i))
 			continue;
 		emit_line(e, "case %s:", item->name);
-		emit_text(e, *text ? text : item->name);
+		emit_string_return(e, *text ? text : item->name);
 	}
 	emit_line(e, "}");
 	emit_line(e, "return rxw_code_text(code);");

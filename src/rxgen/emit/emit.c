@@ -16,7 +16,7 @@ struct emit_piece {
 
 /* -- strings and raw text ---------------------------------------------------------------------- */
 
-static const char *format_piece(struct emit *e, const char *format, va_list list)
+static const char *keep_formatted(struct emit *e, const char *format, va_list list)
 {
 	struct emit_piece *piece;
 	va_list again;
@@ -42,7 +42,7 @@ const char *emit_format(struct emit *e, const char *format, ...)
 	va_list list;
 
 	va_start(list, format);
-	text = format_piece(e, format, list);
+	text = keep_formatted(e, format, list);
 	va_end(list);
 	return text;
 }
@@ -84,7 +84,7 @@ const char *emit_list_end(struct emit_list *list)
 	return text;
 }
 
-static void add(struct emit *e, const char *text, size_t length)
+static void append_text(struct emit *e, const char *text, size_t length)
 {
 	if (e->failed)
 		return;
@@ -104,19 +104,19 @@ static void add(struct emit *e, const char *text, size_t length)
 	e->text[e->length] = '\0';
 }
 
-static void add_space(struct emit *e, size_t columns)
+static void append_indentation(struct emit *e, size_t columns)
 {
 	char space[512];
 
 	if (columns >= sizeof(space))
 		columns = sizeof(space) - 1;
-	add(e, space, emit_space(space, 0, columns));
+	append_text(e, space, emit_space(space, 0, columns));
 }
 
 void emit_raw(struct emit *e, const char *line)
 {
-	add(e, line, strlen(line));
-	add(e, "\n", 1);
+	append_text(e, line, strlen(line));
+	append_text(e, "\n", 1);
 }
 
 void emit_blank(struct emit *e)
@@ -125,7 +125,7 @@ void emit_blank(struct emit *e)
 
 	if (n < 2 || e->text[n - 2] == '\n' || (e->text[n - 2] == '{' && e->depth))
 		return;
-	add(e, "\n", 1);
+	append_text(e, "\n", 1);
 }
 
 /* -- line breaks ------------------------------------------------------------------------------- */
@@ -152,7 +152,7 @@ struct brackets {
 };
 
 /* Track brackets in text[0..length), which begins at `column`. */
-static void note_brackets(struct brackets *open, const char *text, size_t length, size_t column)
+static void track_brackets(struct brackets *open, const char *text, size_t length, size_t column)
 {
 	bool quoted = false;
 
@@ -171,7 +171,7 @@ static void note_brackets(struct brackets *open, const char *text, size_t length
 	}
 }
 
-static bool breakable(const char *text, size_t i)
+static bool may_break_at(const char *text, size_t i)
 {
 	if (text[i] != ' ' || i < 2)
 		return false;
@@ -180,14 +180,14 @@ static bool breakable(const char *text, size_t i)
 }
 
 /* The offset of the blank to replace by a line break; 0: none. `text` begins at `column`. */
-static size_t break_point(const struct brackets *before, const char *text, size_t column)
+static size_t find_break(const struct brackets *before, const char *text, size_t column)
 {
 	struct brackets open = *before;
 	size_t best = 0, best_depth = 32;
 
 	for (size_t i = 0; text[i] && column + i <= COLUMNS; i++) {
-		note_brackets(&open, text + i, 1, column + i);
-		if (breakable(text, i) && open.depth && open.depth <= best_depth &&
+		track_brackets(&open, text + i, 1, column + i);
+		if (may_break_at(text, i) && open.depth && open.depth <= best_depth &&
 		    open.depth < 32) {
 			best = i;
 			best_depth = open.depth;
@@ -197,29 +197,29 @@ static size_t break_point(const struct brackets *before, const char *text, size_
 }
 
 /* Break `text`, which begins at `column`, into lines; returns the penalty. */
-static unsigned lay_out(struct emit *e, struct brackets open, const char *text, size_t column,
-			bool print)
+static unsigned lay_out_line(struct emit *e, struct brackets open, const char *text, size_t column,
+			     bool print)
 {
 	unsigned penalty = 0;
 
 	while (column + strlen(text) > COLUMNS) {
-		size_t at = break_point(&open, text, column);
+		size_t at = find_break(&open, text, column);
 
 		if (!at)
 			break;
-		note_brackets(&open, text, at, column);
+		track_brackets(&open, text, at, column);
 		if (print)
-			add(e, text, at);
+			append_text(e, text, at);
 		text += at + 1;
 		column = open.column[open.depth - 1];
 		if (print) {
-			add(e, "\n", 1);
-			add_space(e, column);
+			append_text(e, "\n", 1);
+			append_indentation(e, column);
 		}
 		penalty += PENALTY_BREAK + PENALTY_LEVEL * (unsigned)open.depth;
 	}
 	if (print)
-		add(e, text, strlen(text));
+		append_text(e, text, strlen(text));
 	return column + strlen(text) > COLUMNS ? penalty + PENALTY_OVERFLOW : penalty;
 }
 
@@ -227,8 +227,8 @@ static unsigned lay_out(struct emit *e, struct brackets open, const char *text, 
  * The best break after a '(': its offset in `text`, 0 if there is none. *open and *to are the
  * brackets and the column after the break.
  */
-static size_t best_inside(struct emit *e, const char *text, size_t column, struct brackets *open,
-			  size_t *to, unsigned *penalty)
+static size_t find_best_inside(struct emit *e, const char *text, size_t column,
+			       struct brackets *open, size_t *to, unsigned *penalty)
 {
 	const unsigned base = e->depth ? PENALTY_INSIDE : PENALTY_INSIDE_HEAD;
 	size_t best = 0;
@@ -240,14 +240,14 @@ static size_t best_inside(struct emit *e, const char *text, size_t column, struc
 
 		if (text[i - 1] != '(' || text[i] == ')' || column + i > COLUMNS)
 			continue;
-		note_brackets(&now, text, i, column);
+		track_brackets(&now, text, i, column);
 		if (!now.depth || now.depth > 32)
 			continue;
 		if (now.depth > 1)
 			in = now.column[now.depth - 2] + CONTINUATION;
 		now.column[now.depth - 1] = in;
 		sum = base + PENALTY_LEVEL * (unsigned)now.depth +
-		      lay_out(e, now, text + i, in, false);
+		      lay_out_line(e, now, text + i, in, false);
 		if (sum < *penalty) {
 			*penalty = sum;
 			*open = now;
@@ -259,7 +259,7 @@ static size_t best_inside(struct emit *e, const char *text, size_t column, struc
 }
 
 /* Length of a function's return type if it goes on a line of its own, else 0. */
-static size_t return_type(struct emit *e, const char *text, unsigned *penalty)
+static size_t measure_return_type(struct emit *e, const char *text, unsigned *penalty)
 {
 	const struct brackets none = {.depth = 0};
 	size_t at = strcspn(text, "(");
@@ -269,24 +269,24 @@ static size_t return_type(struct emit *e, const char *text, unsigned *penalty)
 		at--;
 	if (e->depth || !at || *text == '#')
 		return 0;
-	sum = PENALTY_RETURN_TYPE + lay_out(e, none, text + at, 0, false);
+	sum = PENALTY_RETURN_TYPE + lay_out_line(e, none, text + at, 0, false);
 	if (sum >= *penalty)
 		return 0;
 	*penalty = sum;
 	return at;
 }
 
-static void add_line(struct emit *e, const char *text)
+static void append_line(struct emit *e, const char *text)
 {
 	const struct brackets none = {.depth = 0};
 	struct brackets open = none;
 	size_t column = (size_t)e->depth * 8, at = 0, to = column;
 	const char *assign = strstr(text, " = ");
-	unsigned penalty = lay_out(e, none, text, column, false);
+	unsigned penalty = lay_out_line(e, none, text, column, false);
 
 	if (penalty && assign && assign[3] != '{') {
 		unsigned other = PENALTY_ASSIGNMENT +
-				 lay_out(e, none, assign + 3, column + CONTINUATION, false);
+				 lay_out_line(e, none, assign + 3, column + CONTINUATION, false);
 
 		if (other < penalty) {
 			penalty = other;
@@ -296,19 +296,19 @@ static void add_line(struct emit *e, const char *text)
 	}
 	/* A function pointer is not broken in other places. */
 	if (penalty && !strstr(text, " (*")) {
-		size_t alone = return_type(e, text, &penalty);
-		size_t inside = best_inside(e, text, column, &open, &to, &penalty);
+		size_t alone = measure_return_type(e, text, &penalty);
+		size_t inside = find_best_inside(e, text, column, &open, &to, &penalty);
 
 		at = inside ? inside : alone ? alone : at;
 	}
-	add_space(e, column);
+	append_indentation(e, column);
 	if (at) {
-		add(e, text, text[at - 1] == ' ' ? at - 1 : at);
-		add(e, "\n", 1);
-		add_space(e, to);
+		append_text(e, text, text[at - 1] == ' ' ? at - 1 : at);
+		append_text(e, "\n", 1);
+		append_indentation(e, to);
 	}
-	lay_out(e, at ? open : none, text + at, to, true);
-	add(e, "\n", 1);
+	lay_out_line(e, at ? open : none, text + at, to, true);
+	append_text(e, "\n", 1);
 }
 
 void emit_line(struct emit *e, const char *format, ...)
@@ -316,7 +316,7 @@ void emit_line(struct emit *e, const char *format, ...)
 	va_list list;
 
 	va_start(list, format);
-	add_line(e, format_piece(e, format, list));
+	append_line(e, keep_formatted(e, format, list));
 	va_end(list);
 }
 
@@ -325,7 +325,7 @@ void emit_open(struct emit *e, const char *format, ...)
 	va_list list;
 
 	va_start(list, format);
-	add_line(e, format_piece(e, format, list));
+	append_line(e, keep_formatted(e, format, list));
 	va_end(list);
 	e->depth++;
 }
@@ -346,7 +346,7 @@ void emit_check(struct emit *e, const char *call, const char *fail)
 /* -- comments ---------------------------------------------------------------------------------- */
 
 /* Columns of a text without tabs: bytes without continuation bytes of UTF-8. */
-static size_t width(const char *text, size_t length)
+static size_t count_columns(const char *text, size_t length)
 {
 	size_t columns = 0;
 
@@ -359,7 +359,7 @@ static size_t width(const char *text, size_t length)
  * The text of a comment without decoration, control characters, nested delimiters, and empty lines
  * at the start and the end.
  */
-static char *clean(struct emit *e, const char *text)
+static char *clean_comment_text(struct emit *e, const char *text)
 {
 	char *copy = strdup(text), *to = copy;
 
@@ -393,24 +393,24 @@ static char *clean(struct emit *e, const char *text)
 }
 
 /* A line of a block comment, broken if it is too long. */
-static void comment_line(struct emit *e, const char *text, size_t length)
+static void append_comment_line(struct emit *e, const char *text, size_t length)
 {
 	size_t room = COLUMNS - (size_t)e->depth * 8 - 3;
 
 	do {
 		size_t take = length, blank;
 
-		while (width(text, take) > room) {
+		while (count_columns(text, take) > room) {
 			for (blank = take - 1; blank && text[blank] != ' ';)
 				blank--;
 			if (!blank)
 				break;
 			take = blank;
 		}
-		add_space(e, (size_t)e->depth * 8);
-		add(e, length ? " * " : " *", length ? 3 : 2);
-		add(e, text, take);
-		add(e, "\n", 1);
+		append_indentation(e, (size_t)e->depth * 8);
+		append_text(e, length ? " * " : " *", length ? 3 : 2);
+		append_text(e, text, take);
+		append_text(e, "\n", 1);
 		while (take < length && text[take] == ' ')
 			take++;
 		text += take;
@@ -420,23 +420,23 @@ static void comment_line(struct emit *e, const char *text, size_t length)
 
 void emit_comment(struct emit *e, const char *text)
 {
-	char *copy = text ? clean(e, text) : NULL;
+	char *copy = text ? clean_comment_text(e, text) : NULL;
 
 	if (copy && *copy) {
 		size_t length = strlen(copy);
 
 		if (!strchr(copy, '\n') &&
-		    (size_t)e->depth * 8 + width(copy, length) + 6 <= COLUMNS) {
-			add_space(e, (size_t)e->depth * 8);
-			add(e, "/* ", 3);
-			add(e, copy, length);
-			add(e, " */\n", 4);
+		    (size_t)e->depth * 8 + count_columns(copy, length) + 6 <= COLUMNS) {
+			append_indentation(e, (size_t)e->depth * 8);
+			append_text(e, "/* ", 3);
+			append_text(e, copy, length);
+			append_text(e, " */\n", 4);
 		} else {
 			emit_line(e, "/*");
 			for (const char *line = copy;; line++) {
 				size_t n = strcspn(line, "\n");
 
-				comment_line(e, line, n);
+				append_comment_line(e, line, n);
 				line += n;
 				if (!*line)
 					break;
@@ -449,15 +449,16 @@ void emit_comment(struct emit *e, const char *text)
 
 void emit_commented(struct emit *e, const char *line, const char *text)
 {
-	char *copy = text ? clean(e, text) : NULL;
+	char *copy = text ? clean_comment_text(e, text) : NULL;
 
 	if (copy && *copy && !strchr(copy, '\n') &&
-	    (size_t)e->depth * 8 + strlen(line) + width(copy, strlen(copy)) + 7 <= COLUMNS) {
-		add_space(e, (size_t)e->depth * 8);
-		add(e, line, strlen(line));
-		add(e, " /* ", 4);
-		add(e, copy, strlen(copy));
-		add(e, " */\n", 4);
+	    (size_t)e->depth * 8 + strlen(line) + count_columns(copy, strlen(copy)) + 7 <=
+		    COLUMNS) {
+		append_indentation(e, (size_t)e->depth * 8);
+		append_text(e, line, strlen(line));
+		append_text(e, " /* ", 4);
+		append_text(e, copy, strlen(copy));
+		append_text(e, " */\n", 4);
 	} else {
 		emit_comment(e, copy);
 		emit_line(e, "%s", line);

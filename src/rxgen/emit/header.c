@@ -5,7 +5,7 @@
 
 #include "rxgen/emit/emit.h"
 
-static const char *guard(struct emit *e)
+static const char *make_include_guard(struct emit *e)
 {
 	char *name = (char *)emit_format(e, "%s_H", e->file->base);
 	bool digit = isdigit((unsigned char)*name);
@@ -17,7 +17,7 @@ static const char *guard(struct emit *e)
 
 /* -- packages ---------------------------------------------------------------------------------- */
 
-static void emit_enums(struct emit *e, const struct xg_package *package)
+static void emit_procedure_enums(struct emit *e, const struct xg_package *package)
 {
 	emit_comment(e, "Opcodes, and function numbers for statistics, in order of declaration.");
 	emit_open(e, "enum {");
@@ -36,7 +36,7 @@ static void emit_enums(struct emit *e, const struct xg_package *package)
 	emit_close(e, "};");
 }
 
-static void emit_constants(struct emit *e, const struct xg_package *package)
+static void emit_package_constants(struct emit *e, const struct xg_package *package)
 {
 	const char *name = package->name;
 
@@ -55,7 +55,7 @@ static void emit_constants(struct emit *e, const struct xg_package *package)
 	emit_line(e, "extern const struct rxw_rpc_interface %sinterface;",
 		  emit_package_name(e, package));
 	emit_blank(e);
-	emit_enums(e, package);
+	emit_procedure_enums(e, package);
 	if (e->options->statistics) {
 		emit_blank(e);
 		emit_comment(e, "Names by function index; of an opcode the name or NULL, and the "
@@ -91,7 +91,7 @@ static const char multi_contract[] =
 	"order of arrival, and frees them. It returns 0 after the last reply, or -RXW_ENOMEM or\n"
 	"-RXW_EINVAL. multi_NAME_opt takes options; the deadline applies to each call.";
 
-static bool has_multi(const struct emit *e)
+static bool has_multi_procedure(const struct emit *e)
 {
 	for (size_t i = 0; i < e->file->item_count; i++) {
 		if (e->file->items[i].kind == XG_ITEM_PROC && e->file->items[i].proc->multi)
@@ -100,7 +100,7 @@ static bool has_multi(const struct emit *e)
 	return false;
 }
 
-static bool has_plain(const struct emit *e)
+static bool has_blocking_procedure(const struct emit *e)
 {
 	for (size_t i = 0; i < e->file->item_count; i++) {
 		if (e->file->items[i].kind == XG_ITEM_PROC && !e->file->items[i].proc->split)
@@ -118,7 +118,7 @@ static void emit_multi_prototype(struct emit *e, const struct xg_proc *proc)
 	emit_line(e, "%s;", emit_multi_head(e, proc, true));
 }
 
-static void emit_prototypes(struct emit *e, const struct xg_item *item)
+static void emit_client_prototypes(struct emit *e, const struct xg_item *item)
 {
 	const struct xg_proc *proc = item->proc;
 
@@ -147,7 +147,7 @@ static const char reply_contract[] =
 	"RXW_RPC_DEFERRED, and frees the call; any thread. With a code other than 0 the results\n"
 	"are not used. They remain the caller's. Returns the code of the call.";
 
-static void emit_replies(struct emit *e, const struct xg_package *package, bool first)
+static void emit_reply_prototypes(struct emit *e, const struct xg_package *package, bool first)
 {
 	if (first)
 		emit_comment(e, reply_contract);
@@ -156,7 +156,7 @@ static void emit_replies(struct emit *e, const struct xg_package *package, bool 
 			emit_line(e, "%s;", emit_answer_head(e, package->procs[i]));
 }
 
-static void emit_handlers(struct emit *e, const struct xg_package *package, bool first)
+static void emit_handler_struct(struct emit *e, const struct xg_package *package, bool first)
 {
 	const char *name = emit_package_name(e, package);
 	bool any = false;
@@ -178,7 +178,7 @@ static void emit_handlers(struct emit *e, const struct xg_package *package, bool
 					  emit_params(e, proc, EMIT_HANDLER));
 		}
 		emit_close(e, "};");
-		emit_replies(e, package, first);
+		emit_reply_prototypes(e, package, first);
 	}
 	emit_open(e, "struct %sservice {", name);
 	emit_line(e, "struct rxw_rpc_service base;");
@@ -209,7 +209,8 @@ static const char type_contract[] =
 
 /* -- the output -------------------------------------------------------------------------------- */
 
-static void emit_const(struct emit *e, const struct xg_item *item, const struct xg_item *previous)
+static void emit_constant_macro(struct emit *e, const struct xg_item *item,
+				const struct xg_item *previous)
 {
 	if (!previous || previous->kind != XG_ITEM_CONST)
 		emit_blank(e);
@@ -219,14 +220,14 @@ static void emit_const(struct emit *e, const struct xg_item *item, const struct 
 		       item->doc);
 }
 
-static void emit_item(struct emit *e, size_t index, bool *types, bool *procs)
+static void emit_header_item(struct emit *e, size_t index, bool *types, bool *procs)
 {
 	const struct xg_item *item = &e->file->items[index];
 	const struct xg_item *previous = index ? item - 1 : NULL;
 
 	switch (item->kind) {
 	case XG_ITEM_CONST:
-		emit_const(e, item, previous);
+		emit_constant_macro(e, item, previous);
 		break;
 	case XG_ITEM_TYPE:
 		if (!*types) {
@@ -237,17 +238,17 @@ static void emit_item(struct emit *e, size_t index, bool *types, bool *procs)
 		emit_type(e, item, index);
 		break;
 	case XG_ITEM_PACKAGE:
-		emit_constants(e, item->package);
+		emit_package_constants(e, item->package);
 		break;
 	case XG_ITEM_PROC:
 		if (!*procs) {
 			emit_blank(e);
 			emit_comment(e, emit_format(e, "%s%s%s", client_contract,
-						    has_plain(e) ? plain_contract : "",
-						    has_multi(e) ? multi_contract : ""));
+						    has_blocking_procedure(e) ? plain_contract : "",
+						    has_multi_procedure(e) ? multi_contract : ""));
 		}
 		*procs = true;
-		emit_prototypes(e, item);
+		emit_client_prototypes(e, item);
 		break;
 	default:
 		emit_verbatim(e, index);
@@ -270,7 +271,7 @@ bool emit_verbatim(struct emit *e, size_t index)
 void emit_header_output(struct emit *e)
 {
 	const struct xg_file *file = e->file;
-	const char *name = guard(e);
+	const char *name = make_include_guard(e);
 	bool types = false, procs = false, first = true;
 
 	emit_title(e, "types and procedures");
@@ -288,7 +289,7 @@ void emit_header_output(struct emit *e)
 	emit_raw(e, "#endif");
 	emit_forget(e);
 	for (size_t i = 0; i < file->item_count; i++) {
-		emit_item(e, i, &types, &procs);
+		emit_header_item(e, i, &types, &procs);
 		emit_forget(e);
 		if (file->items[i].kind == XG_ITEM_LINE &&
 		    (i + 1 == file->item_count || file->items[i + 1].kind != XG_ITEM_LINE))
@@ -299,7 +300,7 @@ void emit_header_output(struct emit *e)
 	for (size_t i = 0; emit_package(e, i); i++) {
 		if (!emit_package(e, i)->proc_count)
 			continue;
-		emit_handlers(e, emit_package(e, i), first);
+		emit_handler_struct(e, emit_package(e, i), first);
 		first = false;
 	}
 	emit_blank(e);

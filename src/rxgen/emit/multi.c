@@ -3,8 +3,8 @@
 #include "rxgen/emit/emit.h"
 
 /* The variable for a result. */
-static const char *variable(struct emit *e, const struct xg_proc *proc,
-			    const struct xg_param *param)
+static const char *name_result_variable(struct emit *e, const struct xg_proc *proc,
+					const struct xg_param *param)
 {
 	if (param->direction == XG_OUT)
 		return emit_param_name(e, param);
@@ -12,7 +12,7 @@ static const char *variable(struct emit *e, const struct xg_proc *proc,
 }
 
 /* ", &entries" of all results. */
-static const char *results(struct emit *e, const struct xg_proc *proc)
+static const char *format_result_arguments(struct emit *e, const struct xg_proc *proc)
 {
 	struct emit_list list = {.e = e};
 
@@ -21,12 +21,12 @@ static const char *results(struct emit *e, const struct xg_proc *proc)
 
 		if (param->direction & XG_OUT)
 			emit_list_add(&list, param->decl.shape == XG_FIXED ? "" : "&",
-				      variable(e, proc, param));
+				      name_result_variable(e, proc, param));
 	}
 	return emit_list_end(&list);
 }
 
-static void emit_reply(struct emit *e, const struct xg_proc *proc)
+static void emit_multi_reply(struct emit *e, const struct xg_proc *proc)
 {
 	const char *code = emit_local(e, proc, "code");
 	bool any = false;
@@ -38,22 +38,22 @@ static void emit_reply(struct emit *e, const struct xg_proc *proc)
 		for (size_t i = 0; i < proc->param_count; i++) {
 			if (proc->params[i].direction & XG_OUT)
 				emit_clear_param(e, &proc->params[i],
-						 variable(e, proc, &proc->params[i]));
+						 name_result_variable(e, proc, &proc->params[i]));
 		}
 		emit_close(e, "}");
 	}
 	emit_line(e, "%s(%s, %s, %s%s);", emit_local(e, proc, "reply"), emit_local(e, proc, "arg"),
-		  emit_local(e, proc, "index"), code, results(e, proc));
+		  emit_local(e, proc, "index"), code, format_result_arguments(e, proc));
 	for (size_t i = 0; i < proc->param_count; i++) {
 		const struct xg_param *param = &proc->params[i];
 		struct emit_view view = emit_param_view(param);
 
 		if ((param->direction & XG_OUT) && emit_view_owns(&view))
-			emit_free_param(e, param, variable(e, proc, param));
+			emit_free_param(e, param, name_result_variable(e, proc, param));
 	}
 }
 
-static void emit_calls(struct emit *e, const struct xg_proc *proc)
+static void emit_multi_loop(struct emit *e, const struct xg_proc *proc)
 {
 	const char *code = emit_local(e, proc, "code"), *call = emit_local(e, proc, "call");
 	const char *index = emit_local(e, proc, "index"), *multi = emit_local(e, proc, "multi");
@@ -66,7 +66,8 @@ static void emit_calls(struct emit *e, const struct xg_proc *proc)
 		const struct xg_param *param = &proc->params[i];
 
 		if (param->direction & XG_OUT)
-			emit_line(e, "%s = %s;", emit_variable(e, param, variable(e, proc, param)),
+			emit_line(e, "%s = %s;",
+				  emit_variable(e, param, name_result_variable(e, proc, param)),
 				  emit_initial(param));
 	}
 	emit_blank(e);
@@ -80,11 +81,12 @@ static void emit_calls(struct emit *e, const struct xg_proc *proc)
 	emit_line(e, "continue;");
 	emit_close(e, "}");
 	emit_open(e, "if (%s == RXW_RPC_REPLY) {", step);
-	emit_line(e, "%s = %s%s(%s%s);", code, proc->end, name, call, results(e, proc));
+	emit_line(e, "%s = %s%s(%s%s);", code, proc->end, name, call,
+		  format_result_arguments(e, proc));
 	emit_line(e, "%s = rxw_rpc_multi_ended(%s, %s, %s, &%sinterface, %s);", code, multi, index,
 		  code, emit_package_name(e, proc->package), emit_function(e, proc));
 	emit_close(e, "}");
-	emit_reply(e, proc);
+	emit_multi_reply(e, proc);
 	emit_close(e, "}");
 }
 
@@ -107,7 +109,7 @@ void emit_multi(struct emit *e, const struct xg_proc *proc)
 	emit_line(e, "%s = rxw_rpc_multi_create_with(%s, %s, %s);", multi, connections, count,
 		  emit_local(e, proc, "options"));
 	emit_check(e, multi, "return -RXW_ENOMEM;");
-	emit_calls(e, proc);
+	emit_multi_loop(e, proc);
 	emit_line(e, "rxw_rpc_multi_destroy(%s);", multi);
 	emit_line(e, "return 0;");
 	emit_close(e, "}");

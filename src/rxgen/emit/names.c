@@ -5,7 +5,7 @@
 #include "rxgen/emit/emit.h"
 
 /* Whether a member of this name would be a syntax error in C or C++, or be replaced as a macro. */
-static bool is_keyword(const char *name)
+static bool is_keyword_or_macro(const char *name)
 {
 	enum xg_reserved kind = xg_reserved_kind(name);
 
@@ -13,7 +13,8 @@ static bool is_keyword(const char *name)
 }
 
 /* Call `visit` with the name of each type, constant and enum value. */
-static void each_global(const struct emit *e, void (*visit)(void *arg, const char *name), void *arg)
+static void visit_globals(const struct emit *e, void (*visit)(void *arg, const char *name),
+			  void *arg)
 {
 	for (size_t i = 0; i < e->file->type_count; i++) {
 		const struct xg_type *type = e->file->types[i];
@@ -38,7 +39,7 @@ struct family {
 	size_t least, most;
 };
 
-static void relate(void *arg, const char *name)
+static void note_family_name(void *arg, const char *name)
 {
 	struct family *f = arg;
 	size_t more;
@@ -55,18 +56,18 @@ static void relate(void *arg, const char *name)
 	f->any = true;
 }
 
-static bool is_global(const struct emit *e, const char *name)
+static bool is_global_name(const struct emit *e, const char *name)
 {
 	size_t length = strlen(name);
 	struct family f = {.name = name, .length = length};
 
-	each_global(e, relate, &f);
+	visit_globals(e, note_family_name, &f);
 	return f.any && f.least == 0;
 }
 
 const char *emit_member_name(struct emit *e, const char *name)
 {
-	return is_keyword(name) ? emit_format(e, "%s_", name) : name;
+	return is_keyword_or_macro(name) ? emit_format(e, "%s_", name) : name;
 }
 
 /*
@@ -83,10 +84,10 @@ const char *emit_param_name(struct emit *e, const struct xg_param *param)
 		f.length--;
 	own = strlen(name) - f.length;
 	for (size_t i = 0; xg_reserved_name(i); i++)
-		relate(&f, xg_reserved_name(i));
-	each_global(e, relate, &f);
+		note_family_name(&f, xg_reserved_name(i));
+	visit_globals(e, note_family_name, &f);
 	if (!strncmp(name, "rxw_", 4)) /* reserved for the library */
-		relate(&f, emit_format(e, "%.*s", (int)f.length, name));
+		note_family_name(&f, emit_format(e, "%.*s", (int)f.length, name));
 	if (!f.any || own < f.least)
 		return name;
 	for (size_t i = f.least; i <= f.most; i++)
@@ -99,7 +100,7 @@ const char *emit_local(struct emit *e, const struct xg_proc *proc, const char *n
 	bool taken;
 
 	do {
-		taken = is_global(e, name);
+		taken = is_global_name(e, name);
 		for (size_t i = 0; i < proc->param_count && !taken; i++)
 			taken = !strcmp(emit_param_name(e, &proc->params[i]), name);
 		if (taken)
@@ -108,7 +109,7 @@ const char *emit_local(struct emit *e, const struct xg_proc *proc, const char *n
 	return name;
 }
 
-static const char *underscored(struct emit *e, const char *prefix, const char *name)
+static const char *append_underscore(struct emit *e, const char *prefix, const char *name)
 {
 	size_t length = strlen(name);
 
@@ -117,12 +118,12 @@ static const char *underscored(struct emit *e, const char *prefix, const char *n
 
 const char *emit_package_name(struct emit *e, const struct xg_package *package)
 {
-	return underscored(e, e->options->prefix, package->name);
+	return append_underscore(e, e->options->prefix, package->name);
 }
 
 const char *emit_constant_name(struct emit *e, const struct xg_package *package)
 {
-	return underscored(e, "", package->name);
+	return append_underscore(e, "", package->name);
 }
 
 const char *emit_proc_name(struct emit *e, const struct xg_proc *proc)

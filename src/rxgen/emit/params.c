@@ -3,7 +3,7 @@
 #include "rxgen/emit/emit.h"
 
 /* Typedefs of bytes and arrays are coded by a call, which keeps stubs short. */
-static struct emit_view param_view(const struct xg_param *param)
+static struct emit_view make_param_view(const struct xg_param *param)
 {
 	struct emit_view view = emit_param_view(param);
 
@@ -29,10 +29,11 @@ bool emit_has(enum emit_role role, const struct xg_param *param)
 	}
 }
 
-static const char *parameter(struct emit *e, const struct xg_param *param, enum emit_role role)
+static const char *format_parameter(struct emit *e, const struct xg_param *param,
+				    enum emit_role role)
 {
 	const struct xg_decl *decl = &param->decl;
-	struct emit_view view = param_view(param);
+	struct emit_view view = make_param_view(param);
 	const char *name = emit_param_name(e, param);
 	const char *type = emit_c_type(e, decl);
 	bool in = param->direction == XG_IN || role == EMIT_ANSWER;
@@ -56,7 +57,7 @@ const char *emit_params(struct emit *e, const struct xg_proc *proc, enum emit_ro
 
 	for (size_t i = 0; i < proc->param_count; i++) {
 		if (emit_has(role, &proc->params[i]))
-			emit_list_add(&list, "", parameter(e, &proc->params[i], role));
+			emit_list_add(&list, "", format_parameter(e, &proc->params[i], role));
 	}
 	return emit_list_end(&list);
 }
@@ -87,7 +88,7 @@ const char *emit_const_address(struct emit *e, const struct xg_param *param)
 const char *emit_variable(struct emit *e, const struct xg_param *param, const char *name)
 {
 	const struct xg_decl *decl = &param->decl;
-	struct emit_view view = param_view(param);
+	struct emit_view view = make_param_view(param);
 	const char *type = emit_c_type(e, decl);
 
 	if (decl->shape == XG_FIXED)
@@ -99,7 +100,7 @@ const char *emit_variable(struct emit *e, const struct xg_param *param, const ch
 
 void emit_put_param(struct emit *e, const struct xg_param *param, const char *x, const char *value)
 {
-	struct emit_view view = param_view(param), element;
+	struct emit_view view = make_param_view(param), element;
 	const char *i = emit_loop(e);
 
 	if (!emit_is_call(&view)) {
@@ -115,7 +116,7 @@ void emit_put_param(struct emit *e, const struct xg_param *param, const char *x,
 
 void emit_get_param(struct emit *e, const struct xg_param *param, const char *x, const char *value)
 {
-	struct emit_view view = param_view(param), element;
+	struct emit_view view = make_param_view(param), element;
 	const char *i = emit_loop(e);
 
 	if (!emit_is_call(&view)) {
@@ -132,21 +133,21 @@ void emit_get_param(struct emit *e, const struct xg_param *param, const char *x,
 const char *emit_get_param_call(struct emit *e, const struct xg_param *param, const char *x,
 				const char *value)
 {
-	struct emit_view view = param_view(param);
+	struct emit_view view = make_param_view(param);
 
 	return emit_get_call(e, &view, x, value);
 }
 
 const char *emit_initial(const struct xg_param *param)
 {
-	struct emit_view view = param_view(param);
+	struct emit_view view = make_param_view(param);
 
 	return param->decl.shape == XG_FIXED ? "{0}" : emit_initializer(&view);
 }
 
 void emit_free_param(struct emit *e, const struct xg_param *param, const char *value)
 {
-	struct emit_view view = param_view(param);
+	struct emit_view view = make_param_view(param);
 
 	emit_free_value(e, &view, value);
 }
@@ -154,7 +155,7 @@ void emit_free_param(struct emit *e, const struct xg_param *param, const char *v
 void emit_zero_param(struct emit *e, const struct xg_param *param, const char *value)
 {
 	const struct xg_decl *decl = &param->decl;
-	struct emit_view view = param_view(param);
+	struct emit_view view = make_param_view(param);
 
 	if (decl->shape == XG_FIXED && decl->kind == XG_OPAQUE)
 		emit_line(e, "memset(%s, 0, %s);", value, emit_bound(e, decl));
@@ -166,7 +167,7 @@ void emit_zero_param(struct emit *e, const struct xg_param *param, const char *v
 
 void emit_clear_param(struct emit *e, const struct xg_param *param, const char *value)
 {
-	struct emit_view view = param_view(param);
+	struct emit_view view = make_param_view(param);
 
 	emit_free_value(e, &view, value);
 	if (view.form != EMIT_CALL || !emit_view_owns(&view))
@@ -175,7 +176,7 @@ void emit_clear_param(struct emit *e, const struct xg_param *param, const char *
 
 /* -- heads of client functions ----------------------------------------------------------------- */
 
-static const char *options_parameter(struct emit *e, const struct xg_proc *proc)
+static const char *format_options_parameter(struct emit *e, const struct xg_proc *proc)
 {
 	return emit_format(e, ", const struct rxw_call_options *%s",
 			   emit_local(e, proc, "options"));
@@ -185,7 +186,7 @@ const char *emit_client_head(struct emit *e, const struct xg_proc *proc, bool op
 {
 	return emit_format(e, "int32_t %s%s(rxw_connection *%s%s%s)", emit_proc_name(e, proc),
 			   options ? "_opt" : "", emit_local(e, proc, "connection"),
-			   options ? options_parameter(e, proc) : "",
+			   options ? format_options_parameter(e, proc) : "",
 			   emit_params(e, proc, EMIT_CLIENT));
 }
 
@@ -215,7 +216,7 @@ const char *emit_multi_head(struct emit *e, const struct xg_proc *proc, bool opt
 		"int multi_%s%s(rxw_connection *const *%s, unsigned %s%s%s, %s_reply_fn %s, "
 		"void *%s)",
 		emit_proc_name(e, proc), options ? "_opt" : "", emit_local(e, proc, "connections"),
-		emit_local(e, proc, "count"), options ? options_parameter(e, proc) : "",
+		emit_local(e, proc, "count"), options ? format_options_parameter(e, proc) : "",
 		emit_params(e, proc, EMIT_MULTI), emit_proc_name(e, proc),
 		emit_local(e, proc, "reply"), emit_local(e, proc, "arg"));
 }

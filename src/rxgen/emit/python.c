@@ -34,7 +34,7 @@ static const char *const values[] = {"mro", NULL};
  * Whether `name` is one of `words`, or one with underscores at the end. Such names get one more
  * underscore, so that `class` and `class_` stay distinct.
  */
-static bool among(const char *const *words, const char *name)
+static bool is_reserved_word(const char *const *words, const char *name)
 {
 	for (; *words; words++) {
 		size_t length = strlen(*words);
@@ -46,38 +46,38 @@ static bool among(const char *const *words, const char *name)
 }
 
 /* Names with two leading underscores have other meanings in classes. */
-static void put_name(struct python *p, const char *name)
+static void write_name(struct python *p, const char *name)
 {
 	fprintf(p->out, "%s%s%s", strncmp(name, "__", 2) ? "" : "x", name,
-		among(keywords, name) ? "_" : "");
+		is_reserved_word(keywords, name) ? "_" : "");
 }
 
-static void put_param_name(struct python *p, const char *name)
+static void write_param_name(struct python *p, const char *name)
 {
-	put_name(p, name);
-	if (among(parameters, name))
+	write_name(p, name);
+	if (is_reserved_word(parameters, name))
 		putc('_', p->out);
 }
 
-static void put_value_name(struct python *p, const char *name)
+static void write_value_name(struct python *p, const char *name)
 {
 	if (*name == '_' && strncmp(name, "__", 2))
 		putc('x', p->out);
-	put_name(p, name);
-	if (among(values, name))
+	write_name(p, name);
+	if (is_reserved_word(values, name))
 		putc('_', p->out);
 }
 
-static void put_method_name(struct python *p, const struct xg_proc *proc)
+static void write_method_name(struct python *p, const struct xg_proc *proc)
 {
 	const char *name = *proc->name ? proc->name : proc->package->name;
 
 	if (*name == '_' && strncmp(name, "__", 2))
 		putc('x', p->out);
-	put_name(p, name);
+	write_name(p, name);
 }
 
-static bool is_global(const struct xg_file *file, const char *name)
+static bool is_module_name(const struct xg_file *file, const char *name)
 {
 	for (size_t i = 0; i < file->type_count; i++) {
 		const struct xg_type *type = file->types[i];
@@ -95,7 +95,7 @@ static bool is_global(const struct xg_file *file, const char *name)
 }
 
 /* "KVClient" of the package "KV_" */
-static void put_class_name(struct python *p, const struct xg_package *package, const char *role)
+static void write_class_name(struct python *p, const struct xg_package *package, const char *role)
 {
 	size_t length = strlen(package->name);
 	char name[256];
@@ -103,26 +103,26 @@ static void put_class_name(struct python *p, const struct xg_package *package, c
 	while (length > 1 && package->name[length - 1] == '_')
 		length--;
 	snprintf(name, sizeof(name) - 16, "%.*s%s", (int)length, package->name, role);
-	while (is_global(p->file, name) && strlen(name) < sizeof(name) - 1)
+	while (is_module_name(p->file, name) && strlen(name) < sizeof(name) - 1)
 		strcat(name, "_");
 	fputs(name, p->out);
 }
 
 /* "KV_" of "KV_" and of "KV" */
-static void put_prefix(struct python *p, const struct xg_package *package)
+static void write_package_prefix(struct python *p, const struct xg_package *package)
 {
 	size_t length = strlen(package->name);
 
 	fprintf(p->out, "%s%s", package->name, package->name[length - 1] == '_' ? "" : "_");
 }
 
-static void put_opcode(struct python *p, const struct xg_proc *proc)
+static void write_opcode(struct python *p, const struct xg_proc *proc)
 {
-	put_prefix(p, proc->package);
+	write_package_prefix(p, proc->package);
 	fprintf(p->out, "OP_%s", proc->name);
 }
 
-static void put_procedure(struct python *p, const struct xg_proc *proc)
+static void write_procedure_name(struct python *p, const struct xg_proc *proc)
 {
 	fprintf(p->out, "rxw_proc_%s%s", proc->package->name, proc->name);
 }
@@ -143,14 +143,14 @@ void xg_python_module(const char *file, char *name, size_t room)
 		name[at++] = good ? c : '_';
 	}
 	name[at] = '\0';
-	if (among(keywords, name) && at + 1 < room)
+	if (is_reserved_word(keywords, name) && at + 1 < room)
 		strcat(name, "_");
 }
 
 /* -- texts ------------------------------------------------------------------------------------- */
 
 /* Bytes of a character of UTF-8 at `text`; 0 if they are not valid. */
-static size_t character(const char *text)
+static size_t measure_character(const char *text)
 {
 	unsigned char c = (unsigned char)*text;
 	size_t length = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : 0;
@@ -165,10 +165,10 @@ static size_t character(const char *text)
 }
 
 /* Text between double quotes. Other bytes than characters of UTF-8 become '?'. */
-static void put_escaped(struct python *p, const char *text, size_t length)
+static void write_escaped(struct python *p, const char *text, size_t length)
 {
 	for (size_t i = 0; i < length;) {
-		size_t n = character(text + i);
+		size_t n = measure_character(text + i);
 
 		if (text[i] == '"' || text[i] == '\\')
 			putc('\\', p->out);
@@ -181,7 +181,7 @@ static void put_escaped(struct python *p, const char *text, size_t length)
 }
 
 /* The first line of a comment at or after `text` without decoration; NULL if there is none. */
-static const char *comment_line(const char *text, size_t *length, const char **next)
+static const char *find_comment_line(const char *text, size_t *length, const char **next)
 {
 	size_t n;
 
@@ -199,28 +199,29 @@ static const char *comment_line(const char *text, size_t *length, const char **n
 }
 
 /* A comment before or after the line of a definition, "# text". */
-static void put_comment(struct python *p, const char *indent, const char *text)
+static void write_comment(struct python *p, const char *indent, const char *text)
 {
 	const char *line;
 	size_t length;
 
-	while (text && (line = comment_line(text, &length, &text))) {
+	while (text && (line = find_comment_line(text, &length, &text))) {
 		if (!length)
 			continue;
 		fprintf(p->out, "%s# ", indent);
-		put_escaped(p, line, length);
+		write_escaped(p, line, length);
 		putc('\n', p->out);
 	}
 }
 
 /* A docstring; `other` if there is no comment. Returns whether one was written. */
-static bool put_doc(struct python *p, const char *indent, const char *text, const char *other)
+static bool write_docstring(struct python *p, const char *indent, const char *text,
+			    const char *other)
 {
 	const char *line, *at = text ? text : "";
 	size_t length;
 	bool any = false, gap = false;
 
-	while ((line = comment_line(at, &length, &at))) {
+	while ((line = find_comment_line(at, &length, &at))) {
 		if (!length) {
 			gap = any;
 			continue;
@@ -228,7 +229,7 @@ static bool put_doc(struct python *p, const char *indent, const char *text, cons
 		if (any)
 			fputs(gap ? "\n\n" : "\n", p->out);
 		fprintf(p->out, "%s%s", indent, any ? "" : "\"\"\"");
-		put_escaped(p, line, length);
+		write_escaped(p, line, length);
 		any = true;
 		gap = false;
 	}
@@ -250,16 +251,16 @@ static const char *const scalar_types[] = {
 	[XG_UINT64] = "rxw_xdr.UHYPER", [XG_FLOAT] = "rxw_xdr.FLOAT",
 	[XG_DOUBLE] = "rxw_xdr.DOUBLE", [XG_UUID] = "rxw_xdr.UUID"};
 
-static void put_kind(struct python *p, const struct xg_decl *decl)
+static void write_kind(struct python *p, const struct xg_decl *decl)
 {
 	if (decl->kind == XG_NAMED)
-		put_name(p, decl->type->name);
+		write_name(p, decl->type->name);
 	else
 		fputs(scalar_types[decl->kind], p->out);
 }
 
 /* The type object of a declaration. The '*' of a parameter means nothing: XG_ONE. */
-static void put_type(struct python *p, const struct xg_decl *decl, enum xg_shape shape)
+static void write_type_object(struct python *p, const struct xg_decl *decl, enum xg_shape shape)
 {
 	const char *open = shape == XG_FIXED ? "rxw_xdr.array(" : "rxw_xdr.sequence(";
 
@@ -269,22 +270,22 @@ static void put_type(struct python *p, const struct xg_decl *decl, enum xg_shape
 		fprintf(p->out, "rxw_xdr.%s(%u)", shape == XG_FIXED ? "fixed_opaque" : "opaque",
 			(unsigned)decl->bound);
 	} else if (shape == XG_ONE) {
-		put_kind(p, decl);
+		write_kind(p, decl);
 	} else if (shape == XG_POINTER) {
 		bool named = decl->kind == XG_NAMED;
 
 		fputs(named ? "rxw_xdr.optional(lambda: " : "rxw_xdr.optional(", p->out);
-		put_kind(p, decl);
+		write_kind(p, decl);
 		fputs(named && decl->type->recursive ? ", deep=True)" : ")", p->out);
 	} else {
 		fputs(open, p->out);
-		put_kind(p, decl);
+		write_kind(p, decl);
 		fprintf(p->out, ", %u)", (unsigned)decl->bound);
 	}
 }
 
 /* Has the class that is written, or the module, another object of this name? */
-static bool is_shadowed(const struct python *p, const char *name)
+static bool is_builtin_shadowed(const struct python *p, const char *name)
 {
 	const struct xg_type *type = p->type;
 
@@ -299,98 +300,99 @@ static bool is_shadowed(const struct python *p, const char *name)
 			return true;
 	if (type && type->what == XG_UNION && !strcmp(type->discriminant.name, name))
 		return true;
-	return is_global(p->file, name);
+	return is_module_name(p->file, name);
 }
 
-static void put_builtin(struct python *p, const char *name)
+static void write_builtin(struct python *p, const char *name)
 {
-	fprintf(p->out, "%s%s", is_shadowed(p, name) ? "rxw_builtins." : "", name);
+	fprintf(p->out, "%s%s", is_builtin_shadowed(p, name) ? "rxw_builtins." : "", name);
 }
 
-static void put_hint(struct python *p, const struct xg_decl *decl, enum xg_shape shape);
+static void write_type_hint(struct python *p, const struct xg_decl *decl, enum xg_shape shape);
 
-static void put_kind_hint(struct python *p, const struct xg_decl *decl)
+static void write_kind_hint(struct python *p, const struct xg_decl *decl)
 {
 	if (decl->kind == XG_NAMED && decl->type->what == XG_TYPEDEF)
-		put_hint(p, &decl->type->alias, decl->type->alias.shape);
+		write_type_hint(p, &decl->type->alias, decl->type->alias.shape);
 	else if (decl->kind == XG_NAMED)
-		put_name(p, decl->type->name);
+		write_name(p, decl->type->name);
 	else if (decl->kind == XG_UUID)
 		fputs("rxw_uuid.UUID", p->out);
 	else if (decl->kind == XG_BOOL)
-		put_builtin(p, "bool");
+		write_builtin(p, "bool");
 	else
-		put_builtin(p, decl->kind == XG_FLOAT || decl->kind == XG_DOUBLE ? "float" : "int");
+		write_builtin(p,
+			      decl->kind == XG_FLOAT || decl->kind == XG_DOUBLE ? "float" : "int");
 }
 
 /* The annotation of a value. */
-static void put_hint(struct python *p, const struct xg_decl *decl, enum xg_shape shape)
+static void write_type_hint(struct python *p, const struct xg_decl *decl, enum xg_shape shape)
 {
 	if (decl->kind == XG_STRING || decl->kind == XG_OPAQUE) {
-		put_builtin(p, decl->kind == XG_STRING ? "str" : "bytes");
+		write_builtin(p, decl->kind == XG_STRING ? "str" : "bytes");
 		return;
 	}
 	if (shape == XG_FIXED || shape == XG_COUNTED) {
-		put_builtin(p, "list");
+		write_builtin(p, "list");
 		putc('[', p->out);
 	}
-	put_kind_hint(p, decl);
+	write_kind_hint(p, decl);
 	if (shape == XG_FIXED || shape == XG_COUNTED)
 		putc(']', p->out);
 	else if (shape == XG_POINTER)
 		fputs(" | None", p->out);
 }
 
-static void put_enum(struct python *p, const struct xg_type *type)
+static void write_enum_class(struct python *p, const struct xg_type *type)
 {
 	fputs("\n\nclass ", p->out);
-	put_name(p, type->name);
+	write_name(p, type->name);
 	fputs("(rxw_enum.IntEnum):\n", p->out);
-	if (put_doc(p, "    ", type->doc, NULL))
+	if (write_docstring(p, "    ", type->doc, NULL))
 		putc('\n', p->out);
 	for (size_t i = 0; i < type->value_count; i++) {
-		put_comment(p, "    ", type->values[i].doc);
+		write_comment(p, "    ", type->values[i].doc);
 		fputs("    ", p->out);
-		put_value_name(p, type->values[i].name);
+		write_value_name(p, type->values[i].name);
 		fprintf(p->out, " = %d\n", (int)type->values[i].value);
 	}
 	fputs("\n\n", p->out);
 	for (size_t i = 0; i < type->value_count; i++) {
-		put_name(p, type->values[i].name);
+		write_name(p, type->values[i].name);
 		fputs(" = ", p->out);
-		put_name(p, type->name);
+		write_name(p, type->name);
 		putc('.', p->out);
-		put_value_name(p, type->values[i].name);
+		write_value_name(p, type->values[i].name);
 		putc('\n', p->out);
 	}
 }
 
 /* What the decorator adds, for type checkers. */
-static void put_struct_types(struct python *p, const struct xg_type *type)
+static void write_struct_hints(struct python *p, const struct xg_type *type)
 {
 	fputs("\n    if rxw_typing.TYPE_CHECKING:\n\n        def __init__(\n            rxw_self,\n",
 	      p->out);
 	for (size_t i = 0; i < type->member_count; i++) {
 		fputs("            ", p->out);
-		put_name(p, type->members[i].name);
+		write_name(p, type->members[i].name);
 		fputs(": ", p->out);
-		put_hint(p, &type->members[i], type->members[i].shape);
+		write_type_hint(p, &type->members[i], type->members[i].shape);
 		fputs(" = ...,\n", p->out);
 	}
 	fputs("        ) -> None: ...\n", p->out);
 	if (!type->list)
 		return;
 	fputs("\n        def __iter__(self) -> rxw_typing.Iterator[", p->out);
-	put_name(p, type->name);
+	write_name(p, type->name);
 	fputs("]: ...\n", p->out);
 }
 
-static void put_union_types(struct python *p, const struct xg_type *type)
+static void write_union_hints(struct python *p, const struct xg_type *type)
 {
 	fputs("\n    if rxw_typing.TYPE_CHECKING:\n        ", p->out);
-	put_name(p, type->discriminant.name);
+	write_name(p, type->discriminant.name);
 	fputs(": ", p->out);
-	put_hint(p, &type->discriminant, type->discriminant.shape);
+	write_type_hint(p, &type->discriminant, type->discriminant.shape);
 	putc('\n', p->out);
 	for (size_t i = 0; i < type->arm_count; i++) {
 		const struct xg_decl *arm = &type->arms[i].decl;
@@ -402,47 +404,47 @@ static void put_union_types(struct python *p, const struct xg_type *type)
 		if (known)
 			continue;
 		fputs("        ", p->out);
-		put_name(p, arm->name);
+		write_name(p, arm->name);
 		fputs(": ", p->out);
-		put_hint(p, arm, arm->shape);
+		write_type_hint(p, arm, arm->shape);
 		putc('\n', p->out);
 	}
 	fputs("        _case_: ", p->out);
-	put_hint(p, &type->discriminant, type->discriminant.shape);
+	write_type_hint(p, &type->discriminant, type->discriminant.shape);
 	fputs("\n        _content_: rxw_typing.Any\n\n        def __init__(self, case: ", p->out);
-	put_hint(p, &type->discriminant, type->discriminant.shape);
+	write_type_hint(p, &type->discriminant, type->discriminant.shape);
 	fputs(" = ..., value: rxw_typing.Any = ...) -> None: ...\n", p->out);
 }
 
-static void put_struct(struct python *p, const struct xg_type *type)
+static void write_struct_class(struct python *p, const struct xg_type *type)
 {
 	fputs("\n\n@rxw_xdr.structure(\n", p->out);
 	for (size_t i = 0; i < type->member_count; i++) {
 		fputs("    (\"", p->out);
-		put_name(p, type->members[i].name);
+		write_name(p, type->members[i].name);
 		fputs("\", ", p->out);
-		put_type(p, &type->members[i], type->members[i].shape);
+		write_type_object(p, &type->members[i], type->members[i].shape);
 		fputs("),\n", p->out);
 	}
 	fprintf(p->out, "%s)\nclass ", type->list ? "    linked=True,\n" : "");
-	put_name(p, type->name);
+	write_name(p, type->name);
 	fputs(":\n", p->out);
-	if (put_doc(p, "    ", type->doc, NULL))
+	if (write_docstring(p, "    ", type->doc, NULL))
 		putc('\n', p->out);
 	for (size_t i = 0; i < type->member_count; i++) {
-		put_comment(p, "    ", type->members[i].doc);
+		write_comment(p, "    ", type->members[i].doc);
 		fputs("    ", p->out);
-		put_name(p, type->members[i].name);
+		write_name(p, type->members[i].name);
 		fputs(": ", p->out);
-		put_hint(p, &type->members[i], type->members[i].shape);
+		write_type_hint(p, &type->members[i], type->members[i].shape);
 		putc('\n', p->out);
 	}
-	put_struct_types(p, type);
+	write_struct_hints(p, type);
 }
 
-static void put_arm(struct python *p, const struct xg_arm *arm)
+static void write_union_arm(struct python *p, const struct xg_arm *arm)
 {
-	put_comment(p, "    ", arm->decl.doc);
+	write_comment(p, "    ", arm->decl.doc);
 	if (arm->text)
 		fprintf(p->out, "    (%lld, ", (long long)arm->value);
 	else
@@ -452,51 +454,51 @@ static void put_arm(struct python *p, const struct xg_arm *arm)
 		return;
 	}
 	putc('"', p->out);
-	put_name(p, arm->decl.name);
+	write_name(p, arm->decl.name);
 	fputs("\", ", p->out);
-	put_type(p, &arm->decl, arm->decl.shape);
+	write_type_object(p, &arm->decl, arm->decl.shape);
 	fputs("),\n", p->out);
 }
 
-static void put_union(struct python *p, const struct xg_type *type)
+static void write_union_class(struct python *p, const struct xg_type *type)
 {
 	fputs("\n\n@rxw_xdr.union(\n    (\"", p->out);
-	put_name(p, type->discriminant.name);
+	write_name(p, type->discriminant.name);
 	fputs("\", ", p->out);
-	put_type(p, &type->discriminant, type->discriminant.shape);
+	write_type_object(p, &type->discriminant, type->discriminant.shape);
 	fputs("),\n", p->out);
 	for (size_t i = 0; i < type->arm_count; i++)
-		put_arm(p, &type->arms[i]);
+		write_union_arm(p, &type->arms[i]);
 	fputs(")\nclass ", p->out);
-	put_name(p, type->name);
+	write_name(p, type->name);
 	fputs(":\n", p->out);
-	put_doc(p, "    ", type->doc, "A case and the value of its arm.");
-	put_union_types(p, type);
+	write_docstring(p, "    ", type->doc, "A case and the value of its arm.");
+	write_union_hints(p, type);
 }
 
-static bool is_class(const struct xg_item *item)
+static bool is_class_item(const struct xg_item *item)
 {
 	return item->kind == XG_ITEM_TYPE &&
 	       (item->type->what == XG_STRUCT || item->type->what == XG_UNION);
 }
 
-static void put_item(struct python *p, const struct xg_item *item)
+static void write_item(struct python *p, const struct xg_item *item)
 {
-	if (p->block && !is_class(item) &&
+	if (p->block && !is_class_item(item) &&
 	    (item->kind == XG_ITEM_CONST || item->kind == XG_ITEM_TYPE)) {
 		fputs(item->kind == XG_ITEM_TYPE && item->type->what == XG_ENUM ? "" : "\n\n",
 		      p->out);
 		p->block = false;
 	}
-	p->block = p->block || is_class(item);
+	p->block = p->block || is_class_item(item);
 	if (item->kind == XG_ITEM_CONST) {
-		put_comment(p, "", item->doc);
-		put_name(p, item->name);
+		write_comment(p, "", item->doc);
+		write_name(p, item->name);
 		if (item->number) {
 			fprintf(p->out, " = %lld\n", (long long)item->value);
 		} else {
 			fputs(" = \"", p->out);
-			put_escaped(p, item->string, strlen(item->string));
+			write_escaped(p, item->string, strlen(item->string));
 			fputs("\"\n", p->out);
 		}
 	} else if (item->kind == XG_ITEM_HEADER) {
@@ -505,31 +507,31 @@ static void put_item(struct python *p, const struct xg_item *item)
 		xg_python_module(item->text, name, sizeof(name));
 		fprintf(p->out, "from %s import *\n", name);
 	} else if (item->kind == XG_ITEM_TYPE && item->type->what == XG_ENUM) {
-		put_enum(p, item->type);
-	} else if (is_class(item)) {
+		write_enum_class(p, item->type);
+	} else if (is_class_item(item)) {
 		p->type = item->type;
 		if (item->type->what == XG_STRUCT)
-			put_struct(p, item->type);
+			write_struct_class(p, item->type);
 		else
-			put_union(p, item->type);
+			write_union_class(p, item->type);
 		p->type = NULL;
 	} else if (item->kind == XG_ITEM_TYPE) {
-		put_comment(p, "", item->type->doc);
-		put_name(p, item->type->name);
+		write_comment(p, "", item->type->doc);
+		write_name(p, item->type->name);
 		fputs(" = ", p->out);
-		put_type(p, &item->type->alias, item->type->alias.shape);
+		write_type_object(p, &item->type->alias, item->type->alias.shape);
 		putc('\n', p->out);
 	}
 }
 
 /* -- procedures -------------------------------------------------------------------------------- */
 
-static enum xg_shape param_shape(const struct xg_param *param)
+static enum xg_shape get_param_shape(const struct xg_param *param)
 {
 	return param->decl.shape == XG_POINTER ? XG_ONE : param->decl.shape;
 }
 
-static size_t count(const struct xg_proc *proc, enum xg_direction direction)
+static size_t count_directed(const struct xg_proc *proc, enum xg_direction direction)
 {
 	size_t n = 0;
 
@@ -539,7 +541,8 @@ static size_t count(const struct xg_proc *proc, enum xg_direction direction)
 }
 
 /* The arguments or the results: a tuple of names and types. */
-static void put_fields(struct python *p, const struct xg_proc *proc, enum xg_direction direction)
+static void write_field_types(struct python *p, const struct xg_proc *proc,
+			      enum xg_direction direction)
 {
 	fputs("    (", p->out);
 	for (size_t i = 0; i < proc->param_count; i++) {
@@ -548,16 +551,16 @@ static void put_fields(struct python *p, const struct xg_proc *proc, enum xg_dir
 		if (!(param->direction & direction))
 			continue;
 		fputs("\n        (\"", p->out);
-		put_name(p, param->decl.name);
+		write_name(p, param->decl.name);
 		fputs("\", ", p->out);
-		put_type(p, &param->decl, param_shape(param));
+		write_type_object(p, &param->decl, get_param_shape(param));
 		fputs("),", p->out);
 	}
-	fputs(count(proc, direction) ? "\n    ),\n" : "),\n", p->out);
+	fputs(count_directed(proc, direction) ? "\n    ),\n" : "),\n", p->out);
 }
 
 /* The texts of codes, for exceptions. */
-static void put_codes(struct python *p)
+static void write_code_texts(struct python *p)
 {
 	char text[XG_CODE_TEXT];
 
@@ -571,42 +574,42 @@ static void put_codes(struct python *p)
 		if (!xg_code_text(item, text, sizeof(text)) || !xg_code_is_first(p->file, i))
 			continue;
 		fputs("    ", p->out);
-		put_name(p, item->name);
+		write_name(p, item->name);
 		fputs(": \"", p->out);
 		from = *text ? text : item->name;
-		put_escaped(p, from, strlen(from));
+		write_escaped(p, from, strlen(from));
 		fputs("\",\n", p->out);
 	}
 	fputs("}\n", p->out);
 }
 
 /* ENOSPC and EDQUOT have other codes on the wire (rx-protocol 9.4). */
-static bool swaps(const struct python *p, const struct xg_package *package)
+static bool swaps_errno(const struct python *p, const struct xg_package *package)
 {
 	return package->dense && !p->options->no_errno_swap;
 }
 
-static void put_definition(struct python *p, const struct xg_proc *proc)
+static void write_definition(struct python *p, const struct xg_proc *proc)
 {
-	put_procedure(p, proc);
+	write_procedure_name(p, proc);
 	fprintf(p->out, " = rxw_rpc.Procedure(\n    \"%s%s\",\n    ", proc->package->name,
 		proc->name);
-	put_opcode(p, proc);
+	write_opcode(p, proc);
 	fputs(",\n", p->out);
-	put_fields(p, proc, XG_IN);
-	put_fields(p, proc, XG_OUT);
+	write_field_types(p, proc, XG_IN);
+	write_field_types(p, proc, XG_OUT);
 	fprintf(p->out, "%s%s%s)\n", proc->split ? "    split=True,\n" : "",
-		swaps(p, proc->package) ? "    swap_errno=True,\n" : "",
+		swaps_errno(p, proc->package) ? "    swap_errno=True,\n" : "",
 		xg_has_codes(p->file) ? "    codes=rxw_codes,\n" : "");
 }
 
 /* The annotation of the result of a method. */
-static void put_result(struct python *p, const struct xg_proc *proc)
+static void write_result_hint(struct python *p, const struct xg_proc *proc)
 {
-	size_t results = count(proc, XG_OUT), n = 0;
+	size_t results = count_directed(proc, XG_OUT), n = 0;
 
 	if (results > 1)
-		put_builtin(p, "tuple");
+		write_builtin(p, "tuple");
 	fputs(results > 1 ? "[" : results ? "" : "None", p->out);
 	for (size_t i = 0; i < proc->param_count; i++) {
 		const struct xg_param *param = &proc->params[i];
@@ -614,7 +617,7 @@ static void put_result(struct python *p, const struct xg_proc *proc)
 		if (!(param->direction & XG_OUT))
 			continue;
 		fputs(n++ ? ", " : "", p->out);
-		put_hint(p, &param->decl, param_shape(param));
+		write_type_hint(p, &param->decl, get_param_shape(param));
 	}
 	fputs(results > 1 ? "]" : "", p->out);
 }
@@ -626,8 +629,8 @@ enum role {
 };
 
 /* "self, key: str, *, deadline: float | None = None" */
-static void put_params(struct python *p, const struct xg_proc *proc, enum role role,
-		       const char *between)
+static void write_method_params(struct python *p, const struct xg_proc *proc, enum role role,
+				const char *between)
 {
 	fprintf(p->out, "self%s", role == SERVICE ? "," : "");
 	if (role == SERVICE)
@@ -638,31 +641,31 @@ static void put_params(struct python *p, const struct xg_proc *proc, enum role r
 		if (!(param->direction & XG_IN))
 			continue;
 		fprintf(p->out, ",%s", between);
-		put_param_name(p, param->decl.name);
+		write_param_name(p, param->decl.name);
 		fputs(": ", p->out);
-		put_hint(p, &param->decl, param_shape(param));
+		write_type_hint(p, &param->decl, get_param_shape(param));
 	}
 	if (role == SERVICE)
 		return;
 	fprintf(p->out, ",%s*,%sdeadline: ", between, between);
-	put_builtin(p, "float");
+	write_builtin(p, "float");
 	fputs(" | None = None", p->out);
 }
 
 /* The line of `def`; with a line for each parameter if it would be too long. */
-static void put_head(struct python *p, const struct xg_proc *proc, enum role role)
+static void write_method_head(struct python *p, const struct xg_proc *proc, enum role role)
 {
 	const char *between = " ";
 	long start = ftell(p->out), end;
 
 	for (int i = 0; i < 2; i++) {
 		fputs(role == ASYNC_CLIENT && !proc->split ? "    async def " : "    def ", p->out);
-		put_method_name(p, proc);
+		write_method_name(p, proc);
 		fputs(*between == ' ' ? "(" : "(\n        ", p->out);
-		put_params(p, proc, role, between);
+		write_method_params(p, proc, role, between);
 		fputs(*between == ' ' ? ") -> " : ",\n    ) -> ", p->out);
 		if (!proc->split || role == SERVICE)
-			put_result(p, proc);
+			write_result_hint(p, proc);
 		else
 			fputs(role == CLIENT ? "rxw_rpc.Stream" : "rxw_aio.Opening", p->out);
 		fputs(":\n", p->out);
@@ -674,54 +677,54 @@ static void put_head(struct python *p, const struct xg_proc *proc, enum role rol
 	}
 }
 
-static void put_method(struct python *p, const struct xg_proc *proc, enum role role)
+static void write_method(struct python *p, const struct xg_proc *proc, enum role role)
 {
 	size_t n = 0;
 
 	putc('\n', p->out);
-	put_head(p, proc, role);
-	put_doc(p, "        ", proc->doc, NULL);
+	write_method_head(p, proc, role);
+	write_docstring(p, "        ", proc->doc, NULL);
 	if (role == SERVICE) {
 		fputs("        rxw_rpc.refuse(call)\n", p->out);
 		return;
 	}
 	fprintf(p->out, "        %s%sself.rxw_%s(",
-		count(proc, XG_OUT) || proc->split ? "return " : "",
+		count_directed(proc, XG_OUT) || proc->split ? "return " : "",
 		role == ASYNC_CLIENT && !proc->split ? "await " : "",
 		proc->split ? "stream" : "call");
-	put_procedure(p, proc);
+	write_procedure_name(p, proc);
 	fputs(", (", p->out);
 	for (size_t i = 0; i < proc->param_count; i++) {
 		if (!(proc->params[i].direction & XG_IN))
 			continue;
 		fputs(n++ ? ", " : "", p->out);
-		put_param_name(p, proc->params[i].decl.name);
+		write_param_name(p, proc->params[i].decl.name);
 	}
 	fputs(n == 1 ? "," : "", p->out);
 	fputs("), deadline)\n", p->out);
 }
 
 /* The dictionary by which a service finds its procedures. */
-static void put_table(struct python *p, const struct xg_package *package)
+static void write_procedure_table(struct python *p, const struct xg_package *package)
 {
 	fputs("\n    rxw_procedures = {\n", p->out);
 	for (size_t i = 0; i < package->proc_count; i++) {
 		fputs("        ", p->out);
-		put_opcode(p, package->procs[i]);
+		write_opcode(p, package->procs[i]);
 		fputs(": (", p->out);
-		put_procedure(p, package->procs[i]);
+		write_procedure_name(p, package->procs[i]);
 		fputs(", \"", p->out);
-		put_method_name(p, package->procs[i]);
+		write_method_name(p, package->procs[i]);
 		fputs("\"),\n", p->out);
 	}
 	fputs("    }\n", p->out);
-	if (swaps(p, package))
+	if (swaps_errno(p, package))
 		fputs("    rxw_swap_errno = True\n", p->out);
 	if (p->options->request_max != REQUEST_MAX)
 		fprintf(p->out, "    rxw_request_max = %u\n", (unsigned)p->options->request_max);
 }
 
-static void put_class(struct python *p, const struct xg_package *package, enum role role)
+static void write_package_class(struct python *p, const struct xg_package *package, enum role role)
 {
 	static const char *const names[] = {"Client", "AsyncClient", "Service"};
 	static const char *const bases[] = {"rxw_rpc.Client", "rxw_aio.AsyncClient",
@@ -732,58 +735,58 @@ static void put_class(struct python *p, const struct xg_package *package, enum r
 		"The package %s as a service: override its methods, then Endpoint.add_service()."};
 
 	fputs("\n\nclass ", p->out);
-	put_class_name(p, package, names[role]);
+	write_class_name(p, package, names[role]);
 	fprintf(p->out, "(%s):\n    \"\"\"", bases[role]);
 	fprintf(p->out, docs[role], package->name);
 	fputs("\"\"\"\n", p->out);
 	if (role == SERVICE)
-		put_table(p, package);
+		write_procedure_table(p, package);
 	for (size_t i = 0; i < package->proc_count; i++)
-		put_method(p, package->procs[i], role);
+		write_method(p, package->procs[i], role);
 }
 
-static void put_package(struct python *p, const struct xg_package *package)
+static void write_package(struct python *p, const struct xg_package *package)
 {
 	fputs("\n\n", p->out);
 	if (package->has_statindex) {
-		put_prefix(p, package);
+		write_package_prefix(p, package);
 		fprintf(p->out, "STATINDEX = %u\n", (unsigned)package->statindex);
 	}
 	for (size_t i = 0; i < package->proc_count; i++) {
-		put_opcode(p, package->procs[i]);
+		write_opcode(p, package->procs[i]);
 		fprintf(p->out, " = %d\n", (int)package->procs[i]->opcode);
 	}
 	putc('\n', p->out);
 	for (size_t i = 0; i < package->proc_count; i++)
-		put_definition(p, package->procs[i]);
+		write_definition(p, package->procs[i]);
 	p->package = package;
-	put_class(p, package, CLIENT);
-	put_class(p, package, ASYNC_CLIENT);
-	put_class(p, package, SERVICE);
+	write_package_class(p, package, CLIENT);
+	write_package_class(p, package, ASYNC_CLIENT);
+	write_package_class(p, package, SERVICE);
 	p->package = NULL;
 }
 
 /* -- the module -------------------------------------------------------------------------------- */
 
-static void put_module(struct python *p)
+static void write_module(struct python *p)
 {
 	const char *slash = strrchr(p->file->path, '/');
 	const char *name = slash ? slash + 1 : p->file->path;
 
 	fputs("# Made by rxwgen from ", p->out);
-	put_escaped(p, name, strlen(name));
+	write_escaped(p, name, strlen(name));
 	fputs(". Do not edit.\nfrom __future__ import annotations\n\n"
 	      "import builtins as rxw_builtins\nimport enum as rxw_enum\nimport typing as rxw_typing\nimport uuid as rxw_uuid\n\n"
 	      "from rxwire import aio as rxw_aio\nfrom rxwire import rpc as rxw_rpc\n"
 	      "from rxwire import xdr as rxw_xdr\n\n",
 	      p->out);
 	for (size_t i = 0; i < p->file->item_count; i++)
-		put_item(p, &p->file->items[i]);
-	put_codes(p);
+		write_item(p, &p->file->items[i]);
+	write_code_texts(p);
 	for (size_t i = 0; i < p->file->item_count; i++)
 		if (p->file->items[i].kind == XG_ITEM_PACKAGE &&
 		    p->file->items[i].package->proc_count)
-			put_package(p, p->file->items[i].package);
+			write_package(p, p->file->items[i].package);
 }
 
 char *xg_python(const struct xg_file *file, const struct xg_options *options, size_t *length)
@@ -795,7 +798,7 @@ char *xg_python(const struct xg_file *file, const struct xg_options *options, si
 	p.out = open_memstream(&text, length);
 	if (!p.out)
 		return NULL;
-	put_module(&p);
+	write_module(&p);
 	failed = ferror(p.out) != 0;
 	if (fclose(p.out) || failed) {
 		free(text);

@@ -4,14 +4,14 @@
 
 #include "rxgen/emit/emit.h"
 
-static const char *stub_name(struct emit *e, const struct xg_proc *proc)
+static const char *format_stub_name(struct emit *e, const struct xg_proc *proc)
 {
 	if (proc->own_stub)
 		return proc->own_stub;
 	return emit_format(e, "serve_%s", emit_proc_name(e, proc));
 }
 
-static bool any(const struct xg_proc *proc, enum xg_direction direction)
+static bool has_direction(const struct xg_proc *proc, enum xg_direction direction)
 {
 	for (size_t i = 0; i < proc->param_count; i++) {
 		if (proc->params[i].direction & direction)
@@ -21,7 +21,7 @@ static bool any(const struct xg_proc *proc, enum xg_direction direction)
 }
 
 /* ", &fid, name, &status": the arguments for the server's function. */
-static const char *arguments(struct emit *e, const struct xg_proc *proc)
+static const char *format_handler_arguments(struct emit *e, const struct xg_proc *proc)
 {
 	struct emit_list list = {.e = e};
 
@@ -38,7 +38,7 @@ static const char *arguments(struct emit *e, const struct xg_proc *proc)
 }
 
 /* Arguments of a split procedure: announce their minimum size, so that they are read at once. */
-static void emit_expect(struct emit *e, const struct xg_proc *proc, const char *s)
+static void emit_expected_size(struct emit *e, const struct xg_proc *proc, const char *s)
 {
 	uint64_t least = 0;
 	unsigned count = 0;
@@ -58,16 +58,16 @@ static void emit_expect(struct emit *e, const struct xg_proc *proc, const char *
 		emit_line(e, "rxw_rpc_expect(&%s, %llu);", s, (unsigned long long)least);
 }
 
-static void emit_stub(struct emit *e, const struct xg_proc *proc)
+static void emit_server_stub(struct emit *e, const struct xg_proc *proc)
 {
 	const char *package = emit_package_name(e, proc->package);
 	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
 	const char *to = emit_local(e, proc, "to"), *call = emit_local(e, proc, "call");
 	const char *code = emit_local(e, proc, "code"), *service = emit_local(e, proc, "service");
-	bool in = any(proc, XG_IN), out = any(proc, XG_OUT);
+	bool in = has_direction(proc, XG_IN), out = has_direction(proc, XG_OUT);
 
-	emit_line(e, "static int32_t %s(rxw_call *%s, const void *%s)", stub_name(e, proc), call,
-		  service);
+	emit_line(e, "static int32_t %s(rxw_call *%s, const void *%s)", format_stub_name(e, proc),
+		  call, service);
 	emit_open(e, "{");
 	emit_line(e, "const struct %sservice *%s = %s;", package, to, service);
 	if (in || out)
@@ -88,7 +88,7 @@ static void emit_stub(struct emit *e, const struct xg_proc *proc)
 	if (in) {
 		emit_line(e, "rxw_rpc_reader(&%s, %s, RXW_RPC_%s, %u);", s, call,
 			  proc->split ? "EXACT" : "WHOLE", (unsigned)e->options->request_max);
-		emit_expect(e, proc, s);
+		emit_expected_size(e, proc, s);
 		for (size_t i = 0; i < proc->param_count; i++) {
 			const struct xg_param *param = &proc->params[i];
 
@@ -99,7 +99,7 @@ static void emit_stub(struct emit *e, const struct xg_proc *proc)
 	}
 	emit_line(e, "%s %s->handlers->%s(%s->base.context, %s%s);",
 		  in || out ? emit_format(e, "%s =", code) : "return", to, emit_handler(e, proc),
-		  to, call, arguments(e, proc));
+		  to, call, format_handler_arguments(e, proc));
 	if (in)
 		e->depth--;
 	if (out) {
@@ -123,7 +123,7 @@ static void emit_stub(struct emit *e, const struct xg_proc *proc)
 }
 
 /* An expression for a result, a parameter of NAME_reply. */
-static const char *reply_value(struct emit *e, const struct xg_param *param)
+static const char *format_reply_value(struct emit *e, const struct xg_param *param)
 {
 	struct emit_view view = emit_param_view(param);
 	const char *name = emit_param_name(e, param);
@@ -133,14 +133,14 @@ static const char *reply_value(struct emit *e, const struct xg_param *param)
 	return emit_format(e, "*%s", name);
 }
 
-static void emit_reply(struct emit *e, const struct xg_proc *proc)
+static void emit_reply_function(struct emit *e, const struct xg_proc *proc)
 {
 	const char *s = emit_local(e, proc, "s"), *x = emit_format(e, "&%s.xdr", s);
 	const char *call = emit_local(e, proc, "call"), *code = emit_local(e, proc, "code");
 
 	emit_line(e, "%s", emit_answer_head(e, proc));
 	emit_open(e, "{");
-	if (any(proc, XG_OUT)) {
+	if (has_direction(proc, XG_OUT)) {
 		emit_line(e, "struct rxw_rpc_stream %s;", s);
 		emit_blank(e);
 		emit_open(e, "if (!%s) {", code);
@@ -149,7 +149,7 @@ static void emit_reply(struct emit *e, const struct xg_proc *proc)
 			const struct xg_param *param = &proc->params[i];
 
 			if (param->direction & XG_OUT)
-				emit_put_param(e, param, x, reply_value(e, param));
+				emit_put_param(e, param, x, format_reply_value(e, param));
 		}
 		emit_check(e, emit_format(e, "rxw_rpc_flush(&%s)", s),
 			   emit_format(e, "%s = RXW_RPC_SS_MARSHAL;", code));
@@ -160,7 +160,7 @@ static void emit_reply(struct emit *e, const struct xg_proc *proc)
 	emit_close(e, "}");
 }
 
-static int by_opcode(const void *a, const void *b)
+static int compare_opcodes(const void *a, const void *b)
 {
 	const struct xg_proc *const *left = a, *const *right = b;
 
@@ -178,13 +178,13 @@ static void emit_dispatcher(struct emit *e, const struct xg_package *package)
 	}
 	for (size_t i = 0; i < package->proc_count; i++)
 		sorted[i] = package->procs[i];
-	qsort(sorted, package->proc_count, sizeof(*sorted), by_opcode);
+	qsort(sorted, package->proc_count, sizeof(*sorted), compare_opcodes);
 	emit_blank(e);
 	emit_open(e, "static const struct rxw_rpc_entry %srpc_entries[] = {", name);
 	for (size_t i = 0; i < package->proc_count; i++)
 		emit_row(e,
 			 emit_format(e, "{%s, %s, %s},", emit_opcode(e, sorted[i]),
-				     emit_function(e, sorted[i]), stub_name(e, sorted[i])),
+				     emit_function(e, sorted[i]), format_stub_name(e, sorted[i])),
 			 (int)sorted[i]->opcode);
 	emit_close(e, "};");
 	free(sorted);
@@ -217,9 +217,9 @@ void emit_server_output(struct emit *e)
 			continue;
 		e->index = emit_local(e, proc, "i");
 		emit_blank(e);
-		emit_stub(e, proc);
+		emit_server_stub(e, proc);
 		emit_blank(e);
-		emit_reply(e, proc);
+		emit_reply_function(e, proc);
 		emit_forget(e);
 	}
 	for (size_t i = 0; emit_package(e, i); i++) {

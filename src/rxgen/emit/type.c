@@ -24,7 +24,7 @@ const char *emit_element_type(struct emit *e, const struct xg_decl *decl, const 
 }
 
 /* Whether C knows the type before the item. */
-static bool is_defined(const struct emit *e, const struct xg_type *type, size_t before)
+static bool is_type_defined(const struct emit *e, const struct xg_type *type, size_t before)
 {
 	if (type->included)
 		return true;
@@ -38,15 +38,15 @@ static bool is_defined(const struct emit *e, const struct xg_type *type, size_t 
 }
 
 /* "T *", or "struct T *" before the typedef. */
-static const char *pointer_to(struct emit *e, const struct xg_decl *decl, size_t index)
+static const char *format_pointer_type(struct emit *e, const struct xg_decl *decl, size_t index)
 {
-	bool tag = decl->kind == XG_NAMED && !is_defined(e, decl->type, index);
+	bool tag = decl->kind == XG_NAMED && !is_type_defined(e, decl->type, index);
 
 	return emit_format(e, "%s%s *", tag ? "struct " : "", emit_c_type(e, decl));
 }
 
 /* A note on the values that C's type does not express, or "". */
-static const char *limit(struct emit *e, const struct xg_decl *decl)
+static const char *describe_limit(struct emit *e, const struct xg_decl *decl)
 {
 	const char *bound = emit_bound(e, decl);
 
@@ -59,7 +59,7 @@ static const char *limit(struct emit *e, const struct xg_decl *decl)
 	return emit_format(e, "at most %s", bound);
 }
 
-static const char *joined(struct emit *e, const char *first, const char *second)
+static const char *join_notes(struct emit *e, const char *first, const char *second)
 {
 	if (!first || !*first)
 		return second;
@@ -69,21 +69,21 @@ static const char *joined(struct emit *e, const char *first, const char *second)
 }
 
 /* A declaration as a member or, with the keyword "typedef ", a type. `note`: label of an arm. */
-static void emit_decl(struct emit *e, const char *keyword, const struct xg_decl *decl,
-		      const char *note, size_t index)
+static void emit_type_member(struct emit *e, const char *keyword, const struct xg_decl *decl,
+			     const char *note, size_t index)
 {
 	const char *type = emit_c_type(e, decl), *name = decl->name;
 	const char *c_name = emit_member_name(e, name), *text;
 	bool bytes = decl->kind == XG_OPAQUE && decl->shape == XG_COUNTED;
 	bool counted = decl->shape == XG_COUNTED && decl->kind != XG_STRING;
 
-	note = joined(e, note, decl->doc);
+	note = join_notes(e, note, decl->doc);
 	if (counted && !(bytes && e->options->short_fields)) {
 		emit_open(e, "%sstruct %s{", keyword,
 			  *keyword ? emit_format(e, "%s ", c_name) : "");
 		emit_commented(e, emit_format(e, "uint32_t %s;", emit_len(e, name)),
-			       limit(e, decl));
-		emit_line(e, "%s%s;", pointer_to(e, decl, index), emit_val(e, name));
+			       describe_limit(e, decl));
+		emit_line(e, "%s%s;", format_pointer_type(e, decl, index), emit_val(e, name));
 		e->depth--;
 		emit_commented(e, emit_format(e, "} %s;", c_name), *keyword ? NULL : note);
 		return;
@@ -93,20 +93,21 @@ static void emit_decl(struct emit *e, const char *keyword, const struct xg_decl 
 	else if (decl->kind == XG_STRING)
 		text = emit_format(e, "%schar *%s;", keyword, c_name);
 	else if (decl->shape == XG_POINTER)
-		text = emit_format(e, "%s%s%s;", keyword, pointer_to(e, decl, index), c_name);
+		text = emit_format(e, "%s%s%s;", keyword, format_pointer_type(e, decl, index),
+				   c_name);
 	else if (decl->shape == XG_FIXED)
 		text = emit_format(e, "%s%s %s[%s];", keyword, type, c_name, emit_bound(e, decl));
 	else
 		text = emit_format(e, "%s%s %s;", keyword, type, c_name);
-	emit_commented(e, text, joined(e, *keyword ? NULL : note, limit(e, decl)));
+	emit_commented(e, text, join_notes(e, *keyword ? NULL : note, describe_limit(e, decl)));
 }
 
-static void emit_union(struct emit *e, const struct xg_type *type, size_t index)
+static void emit_union_type(struct emit *e, const struct xg_type *type, size_t index)
 {
 	bool any = false;
 
 	emit_open(e, "typedef struct %s {", type->name);
-	emit_decl(e, "", &type->discriminant, NULL, index);
+	emit_type_member(e, "", &type->discriminant, NULL, index);
 	for (size_t i = 0; i < type->arm_count; i++)
 		any = any || type->arms[i].decl.kind != XG_VOID;
 	if (any) {
@@ -116,14 +117,14 @@ static void emit_union(struct emit *e, const struct xg_type *type, size_t index)
 			const char *note = arm->text ? arm->text : "any other";
 
 			if (arm->decl.kind != XG_VOID)
-				emit_decl(e, "", &arm->decl, note, index);
+				emit_type_member(e, "", &arm->decl, note, index);
 		}
 		emit_close(e, emit_format(e, "} %s;", emit_arms(e, type)));
 	}
 	emit_close(e, emit_format(e, "} %s;", type->name));
 }
 
-static void emit_enum(struct emit *e, const struct xg_type *type)
+static void emit_enum_type(struct emit *e, const struct xg_type *type)
 {
 	emit_line(e, "typedef int32_t %s;", type->name);
 	emit_open(e, "enum {");
@@ -143,15 +144,15 @@ void emit_type(struct emit *e, const struct xg_item *item, size_t index)
 	emit_blank(e);
 	emit_comment(e, type->doc ? type->doc : item->doc);
 	if (type->what == XG_TYPEDEF) {
-		emit_decl(e, "typedef ", &type->alias, NULL, index);
+		emit_type_member(e, "typedef ", &type->alias, NULL, index);
 	} else if (type->what == XG_ENUM) {
-		emit_enum(e, type);
+		emit_enum_type(e, type);
 	} else if (type->what == XG_UNION) {
-		emit_union(e, type, index);
+		emit_union_type(e, type, index);
 	} else {
 		emit_open(e, "typedef struct %s {", type->name);
 		for (size_t i = 0; i < type->member_count; i++)
-			emit_decl(e, "", &type->members[i], NULL, index);
+			emit_type_member(e, "", &type->members[i], NULL, index);
 		emit_close(e, emit_format(e, "} %s;", type->name));
 	}
 	if (type->customized)

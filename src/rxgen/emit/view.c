@@ -8,12 +8,12 @@
 #define BLOCK	1024 /* RXW_XDR_BLOCK of the runtime */
 #define INLINED 8    /* values of a nested struct that is coded inline, at most */
 
-static bool is_scalar(enum xg_kind kind)
+static bool is_scalar_kind(enum xg_kind kind)
 {
 	return kind <= XG_UINT64;
 }
 
-static struct emit_view view_of_type(const struct xg_type *type, const struct xg_decl *decl)
+static struct emit_view make_type_view(const struct xg_type *type, const struct xg_decl *decl)
 {
 	struct emit_view view = {.form = EMIT_CALL, .type = type, .decl = decl};
 
@@ -30,17 +30,17 @@ static struct emit_view view_of_type(const struct xg_type *type, const struct xg
 	return view;
 }
 
-static struct emit_view view_of_one(const struct xg_decl *decl)
+static struct emit_view make_value_view(const struct xg_decl *decl)
 {
 	struct emit_view view = {.form = EMIT_VOID, .kind = decl->kind, .decl = decl};
 
 	if (decl->kind == XG_NAMED)
-		return view_of_type(decl->type, decl);
+		return make_type_view(decl->type, decl);
 	if (decl->kind == XG_UUID)
 		view.form = EMIT_UUID;
 	else if (decl->kind == XG_FLOAT || decl->kind == XG_DOUBLE)
 		view.form = EMIT_FLOATING;
-	else if (is_scalar(decl->kind))
+	else if (is_scalar_kind(decl->kind))
 		view.form = EMIT_SCALAR;
 	return view;
 }
@@ -50,7 +50,7 @@ struct emit_view emit_view(const struct xg_decl *decl)
 	struct emit_view view = {.kind = decl->kind, .decl = decl};
 
 	if (decl->shape == XG_ONE)
-		return view_of_one(decl);
+		return make_value_view(decl);
 	if (decl->shape == XG_POINTER)
 		view.form = EMIT_POINTER;
 	else if (decl->kind == XG_STRING)
@@ -65,7 +65,7 @@ struct emit_view emit_view(const struct xg_decl *decl)
 /* Bytes and arrays in an array are coded by a call, which avoids nested loops. */
 struct emit_view emit_element_view(const struct xg_decl *decl)
 {
-	struct emit_view view = view_of_one(decl);
+	struct emit_view view = make_value_view(decl);
 
 	if (view.form == EMIT_ARRAY || view.form == EMIT_BYTES)
 		return (struct emit_view){.form = EMIT_CALL, .type = decl->type, .decl = decl};
@@ -74,7 +74,7 @@ struct emit_view emit_element_view(const struct xg_decl *decl)
 
 struct emit_view emit_param_view(const struct xg_param *param)
 {
-	return param->decl.shape == XG_POINTER ? view_of_one(&param->decl)
+	return param->decl.shape == XG_POINTER ? make_value_view(&param->decl)
 					       : emit_view(&param->decl);
 }
 
@@ -145,34 +145,34 @@ const char *emit_index(struct emit *e, const char *value, const char *index)
 
 /* -- words ------------------------------------------------------------------------------------- */
 
-static uint64_t words_of_type(const struct xg_type *type);
+static uint64_t count_type_words(const struct xg_type *type);
 
 uint64_t emit_element_words(const struct xg_decl *decl)
 {
 	if (decl->kind == XG_NAMED)
-		return words_of_type(decl->type);
+		return count_type_words(decl->type);
 	return decl->kind == XG_INT || decl->kind == XG_UINT;
 }
 
-static uint64_t words_of(const struct xg_decl *decl)
+static uint64_t count_decl_words(const struct xg_decl *decl)
 {
 	if (decl->shape == XG_ONE)
 		return emit_element_words(decl);
 	return decl->shape == XG_FIXED ? decl->bound * emit_element_words(decl) : 0;
 }
 
-static uint64_t words_of_type(const struct xg_type *type)
+static uint64_t count_type_words(const struct xg_type *type)
 {
 	uint64_t words = 0;
 
 	if (type->what == XG_ENUM)
 		return 1;
 	if (type->what == XG_TYPEDEF)
-		return words_of(&type->alias);
+		return count_decl_words(&type->alias);
 	if (type->what != XG_STRUCT || type->customized || !type->wire_size)
 		return 0;
 	for (size_t i = 0; i < type->member_count; i++) {
-		uint64_t more = words_of(&type->members[i]);
+		uint64_t more = count_decl_words(&type->members[i]);
 
 		if (!more)
 			return 0;
@@ -200,8 +200,8 @@ const char *emit_words(struct emit *e, const struct xg_decl *decl, const char *c
 
 /* -- runs -------------------------------------------------------------------------------------- */
 
-static void add_leaf(struct emit_run *run, const struct emit_view *view, const char *value,
-		     unsigned size)
+static void add_run_leaf(struct emit_run *run, const struct emit_view *view, const char *value,
+			 unsigned size)
 {
 	if (run->count == run->room) {
 		size_t room = 2 * run->room + 8;
@@ -219,11 +219,11 @@ static void add_leaf(struct emit_run *run, const struct emit_view *view, const c
 	run->size += size;
 }
 
-static bool flatten(struct emit_run *run, const struct xg_decl *decl, const char *value,
-		    unsigned limit);
+static bool flatten_value(struct emit_run *run, const struct xg_decl *decl, const char *value,
+			  unsigned limit);
 
-static bool flatten_struct(struct emit_run *run, const struct xg_type *type, const char *value,
-			   unsigned limit)
+static bool flatten_struct_members(struct emit_run *run, const struct xg_type *type,
+				   const char *value, unsigned limit)
 {
 	if (type->what != XG_STRUCT || type->customized || type->list || !type->wire_size ||
 	    type->wire_size > BLOCK || type->member_count > limit)
@@ -231,17 +231,17 @@ static bool flatten_struct(struct emit_run *run, const struct xg_type *type, con
 	for (size_t i = 0; i < type->member_count; i++) {
 		const struct xg_decl *decl = &type->members[i];
 
-		if (!flatten(run, decl,
-			     emit_member(run->e, value, emit_member_name(run->e, decl->name)),
-			     limit))
+		if (!flatten_value(run, decl,
+				   emit_member(run->e, value, emit_member_name(run->e, decl->name)),
+				   limit))
 			return false;
 	}
 	return run->count <= limit;
 }
 
 /* Append the value to the run, if its size is fixed. After a failure the run is invalid. */
-static bool flatten(struct emit_run *run, const struct xg_decl *decl, const char *value,
-		    unsigned limit)
+static bool flatten_value(struct emit_run *run, const struct xg_decl *decl, const char *value,
+			  unsigned limit)
 {
 	struct emit_view view = emit_view(decl), element;
 	uint64_t size;
@@ -260,17 +260,17 @@ static bool flatten(struct emit_run *run, const struct xg_decl *decl, const char
 		size = (uint64_t)view.decl->bound * emit_scalar_size(element.kind);
 		break;
 	case EMIT_CALL:
-		return flatten_struct(run, view.type, value, limit);
+		return flatten_struct_members(run, view.type, value, limit);
 	default:
 		return false;
 	}
 	if (size > BLOCK || run->size + size > BLOCK)
 		return false;
-	add_leaf(run, &view, value, (unsigned)size);
+	add_run_leaf(run, &view, value, (unsigned)size);
 	return true;
 }
 
-static struct emit_step *add_step(struct emit *e, struct emit_steps *plan)
+static struct emit_step *add_plan_step(struct emit *e, struct emit_steps *plan)
 {
 	if (plan->count == plan->room) {
 		size_t room = 2 * plan->room + 8;
@@ -288,13 +288,13 @@ static struct emit_step *add_step(struct emit *e, struct emit_steps *plan)
 }
 
 /* Append `from` to `to`. */
-static void append_run(struct emit_run *to, const struct emit_run *from)
+static void append_run_leaves(struct emit_run *to, const struct emit_run *from)
 {
 	unsigned base = to->size;
 
 	for (size_t i = 0; i < from->count; i++) {
 		to->size = base + from->leaves[i].offset;
-		add_leaf(to, &from->leaves[i].view, from->leaves[i].value, 0);
+		add_run_leaf(to, &from->leaves[i].view, from->leaves[i].value, 0);
 	}
 	to->size = base + from->size;
 }
@@ -310,13 +310,13 @@ void emit_plan(struct emit *e, const struct xg_decl *members, size_t count, cons
 		const char *name = emit_member_name(e, members[i].name);
 		const char *member = value ? emit_member(e, value, name) : "*v";
 
-		if (flatten(&part, &members[i], member, INLINED)) {
+		if (flatten_value(&part, &members[i], member, INLINED)) {
 			if (!step || !step->run.size || step->run.size + part.size > BLOCK)
-				step = add_step(e, plan);
+				step = add_plan_step(e, plan);
 			if (step)
-				append_run(&step->run, &part);
+				append_run_leaves(&step->run, &part);
 		} else {
-			step = add_step(e, plan);
+			step = add_plan_step(e, plan);
 			if (step) {
 				step->view = emit_view(&members[i]);
 				step->value = member;

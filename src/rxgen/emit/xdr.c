@@ -3,7 +3,7 @@
 #include "rxgen/emit/emit.h"
 
 /* The description of an interface, for statistics and messages. */
-static void emit_interface(struct emit *e, const struct xg_package *package)
+static void emit_interface_table(struct emit *e, const struct xg_package *package)
 {
 	const char *name = emit_package_name(e, package);
 
@@ -31,7 +31,7 @@ static void emit_interface(struct emit *e, const struct xg_package *package)
 }
 
 /* -x */
-static void emit_look_ups(struct emit *e, const struct xg_package *package)
+static void emit_statistics_tables(struct emit *e, const struct xg_package *package)
 {
 	const char *name = package->name;
 
@@ -83,8 +83,8 @@ void emit_xdr_output(struct emit *e)
 
 		if (!package->proc_count)
 			continue;
-		emit_interface(e, package);
+		emit_interface_table(e, package);
 		if (e->options->statistics)
-			emit_look_ups(e, package);
+			emit_statistics_tables(e, package);
 	}
 }

@@ -2,8 +2,8 @@
 /* xdrfree_T(): free the memory that a decoder has allocated, and zero the value. */
 #include "rxgen/emit/emit.h"
 
-static void free_elements(struct emit *e, const struct xg_decl *decl, const char *type,
-			  const char *count, const char *value)
+static void emit_free_elements(struct emit *e, const struct xg_decl *decl, const char *type,
+			       const char *count, const char *value)
 {
 	struct emit_view element = emit_element_view(decl);
 	const char *i = emit_loop(e);
@@ -15,7 +15,7 @@ static void free_elements(struct emit *e, const struct xg_decl *decl, const char
 	e->depth--;
 }
 
-static void free_pointer(struct emit *e, const struct xg_decl *decl, const char *value)
+static void emit_free_pointer(struct emit *e, const struct xg_decl *decl, const char *value)
 {
 	struct emit_view target = emit_element_view(decl);
 
@@ -43,15 +43,15 @@ void emit_free_value(struct emit *e, const struct emit_view *view, const char *v
 		break;
 	case EMIT_COUNTED:
 		val = emit_member(e, value, emit_val(e, decl->name));
-		free_elements(e, decl, "uint32_t", emit_member(e, value, emit_len(e, decl->name)),
-			      val);
+		emit_free_elements(e, decl, "uint32_t",
+				   emit_member(e, value, emit_len(e, decl->name)), val);
 		emit_line(e, "free(%s);", val);
 		break;
 	case EMIT_ARRAY:
-		free_elements(e, decl, "unsigned", emit_bound(e, decl), value);
+		emit_free_elements(e, decl, "unsigned", emit_bound(e, decl), value);
 		break;
 	case EMIT_POINTER:
-		free_pointer(e, decl, value);
+		emit_free_pointer(e, decl, value);
 		break;
 	case EMIT_CALL:
 		if (emit_view_owns(view))
@@ -71,7 +71,7 @@ enum zero {
 	ZERO_ARRAY
 };
 
-static enum zero zero_of(const struct emit_view *view)
+static enum zero choose_zero_form(const struct emit_view *view)
 {
 	struct emit_view alias;
 
@@ -90,7 +90,7 @@ static enum zero zero_of(const struct emit_view *view)
 		if (view->type->what != XG_TYPEDEF)
 			return ZERO_STRUCT;
 		alias = emit_view(&view->type->alias);
-		return zero_of(&alias);
+		return choose_zero_form(&alias);
 	default:
 		return ZERO_STRUCT;
 	}
@@ -98,7 +98,7 @@ static enum zero zero_of(const struct emit_view *view)
 
 void emit_zero(struct emit *e, const struct emit_view *view, const char *type, const char *value)
 {
-	switch (zero_of(view)) {
+	switch (choose_zero_form(view)) {
 	case ZERO_NUMBER:
 		emit_line(e, "%s = 0;", value);
 		break;
@@ -119,17 +119,17 @@ void emit_zero(struct emit *e, const struct emit_view *view, const char *type, c
 
 bool emit_is_array(const struct emit_view *view)
 {
-	return zero_of(view) == ZERO_ARRAY;
+	return choose_zero_form(view) == ZERO_ARRAY;
 }
 
 const char *emit_initializer(const struct emit_view *view)
 {
 	static const char *const texts[] = {"0", "false", "NULL", "{0}", "{0}"};
 
-	return texts[zero_of(view)];
+	return texts[choose_zero_form(view)];
 }
 
-static void free_list(struct emit *e, const struct xg_type *type)
+static void emit_free_list(struct emit *e, const struct xg_type *type)
 {
 	const struct xg_decl *last = &type->members[type->member_count - 1];
 	const char *next = emit_member(e, "*at", emit_member_name(e, last->name));
@@ -152,7 +152,7 @@ static void free_list(struct emit *e, const struct xg_type *type)
 	emit_close(e, "} while (at);");
 }
 
-static void free_union(struct emit *e, const struct xg_type *type)
+static void emit_free_union(struct emit *e, const struct xg_type *type)
 {
 	const char *d = emit_member_name(e, type->discriminant.name);
 	const char *inside = emit_format(e, "v->%s", emit_arms(e, type));
@@ -204,9 +204,9 @@ void emit_free(struct emit *e, const struct xg_type *type)
 		emit_zero(e, &view, type->name, "*v");
 	} else {
 		if (type->what == XG_UNION)
-			free_union(e, type);
+			emit_free_union(e, type);
 		else if (type->list)
-			free_list(e, type);
+			emit_free_list(e, type);
 		for (size_t i = 0; type->what == XG_STRUCT && !type->list && i < type->member_count;
 		     i++) {
 			const char *name = emit_member_name(e, type->members[i].name);

@@ -52,13 +52,13 @@ const char *emit_get_call(struct emit *e, const struct emit_view *view, const ch
 	}
 }
 
-static const char *load(struct emit *e, enum xg_kind kind, const char *from)
+static const char *format_load(struct emit *e, enum xg_kind kind, const char *from)
 {
 	return emit_format(e, "%srxw_xdr_load%u(%s)%s", casts[kind], 8 * emit_scalar_size(kind),
 			   from, kind == XG_BOOL ? " != 0" : "");
 }
 
-static void get_leaf(struct emit *e, const struct emit_leaf *leaf)
+static void emit_get_leaf(struct emit *e, const struct emit_leaf *leaf)
 {
 	const struct emit_view *view = &leaf->view;
 	const char *from = emit_place(e, leaf->offset);
@@ -71,16 +71,16 @@ static void get_leaf(struct emit *e, const struct emit_leaf *leaf)
 		emit_open(e, "for (unsigned i = 0; i < %s; i++)", emit_bound(e, view->decl));
 		from = emit_format(e, "%s + %u * i", from, emit_scalar_size(element.kind));
 		emit_line(e, "%s = %s;", emit_index(e, leaf->value, "i"),
-			  load(e, element.kind, from));
+			  format_load(e, element.kind, from));
 		e->depth--;
 	} else {
-		emit_line(e, "%s = %s;", leaf->value, load(e, view->kind, from));
+		emit_line(e, "%s = %s;", leaf->value, format_load(e, view->kind, from));
 	}
 }
 
 /* Decode elements; memory is allocated in steps as they arrive. */
-static void get_counted(struct emit *e, const struct xg_decl *decl, const char *value,
-			const char *fail)
+static void emit_get_elements(struct emit *e, const struct xg_decl *decl, const char *value,
+			      const char *fail)
 {
 	const char *len = emit_member(e, value, emit_len(e, decl->name));
 	const char *val = emit_member(e, value, emit_val(e, decl->name));
@@ -106,15 +106,15 @@ static void get_counted(struct emit *e, const struct xg_decl *decl, const char *
 	emit_close(e, "}");
 }
 
-static const char *count_call(struct emit *e, const struct xg_decl *decl)
+static const char *format_count_call(struct emit *e, const struct xg_decl *decl)
 {
 	return emit_format(e, "rxw_xdr_get_count(x, %s, %llu, &count)", emit_bound(e, decl),
 			   (unsigned long long)emit_element_min(decl));
 }
 
 /* The decoder of a counted array that is a member: get_STRUCT_MEMBER(). */
-static void member_function(struct emit *e, const struct xg_type *type, const struct xg_decl *decl,
-			    const char *value)
+static void emit_member_decoder(struct emit *e, const struct xg_type *type,
+				const struct xg_decl *decl, const char *value)
 {
 	if (emit_view(decl).form != EMIT_COUNTED)
 		return;
@@ -124,14 +124,14 @@ static void member_function(struct emit *e, const struct xg_type *type, const st
 	emit_line(e, "size_t room = 0;");
 	emit_line(e, "uint32_t count;");
 	emit_blank(e);
-	emit_check(e, count_call(e, decl), RETURN);
-	get_counted(e, decl, value, RETURN);
+	emit_check(e, format_count_call(e, decl), RETURN);
+	emit_get_elements(e, decl, value, RETURN);
 	emit_line(e, "return true;");
 	emit_close(e, "}");
 	emit_blank(e);
 }
 
-static void get_pointer(struct emit *e, const struct xg_decl *decl, const char *value)
+static void emit_get_pointer(struct emit *e, const struct xg_decl *decl, const char *value)
 {
 	struct emit_view target = emit_element_view(decl);
 	const char *call = emit_get_call(e, &target, "x", emit_format(e, "*%s", value));
@@ -148,7 +148,7 @@ static void get_pointer(struct emit *e, const struct xg_decl *decl, const char *
 	emit_close(e, "}");
 }
 
-static void get_value(struct emit *e, const struct xg_type *type, const struct emit_step *step)
+static void emit_get_value(struct emit *e, const struct xg_type *type, const struct emit_step *step)
 {
 	const struct emit_view *view = &step->view;
 	struct emit_view element;
@@ -167,20 +167,20 @@ static void get_value(struct emit *e, const struct xg_type *type, const struct e
 				       type->list ? "at" : "v"),
 			   FAIL);
 	} else {
-		get_pointer(e, view->decl, step->value);
+		emit_get_pointer(e, view->decl, step->value);
 	}
 }
 
 /* `taken`: `p` is already set for the first step. */
-static void get_steps(struct emit *e, const struct xg_type *type, const struct emit_steps *plan,
-		      bool taken)
+static void emit_get_steps(struct emit *e, const struct xg_type *type,
+			   const struct emit_steps *plan, bool taken)
 {
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct emit_step *step = &plan->steps[i];
 		const struct emit_leaf *leaf = step->run.leaves;
 
 		if (!step->run.size) {
-			get_value(e, type, step);
+			emit_get_value(e, type, step);
 		} else if (emit_single(&step->run)) {
 			emit_check(e, emit_get_call(e, &leaf->view, "x", leaf->value), FAIL);
 		} else {
@@ -188,12 +188,12 @@ static void get_steps(struct emit *e, const struct xg_type *type, const struct e
 				emit_line(e, "p = rxw_xdr_take(x, %u);", step->run.size);
 			emit_check(e, "p", FAIL);
 			for (size_t j = 0; j < step->run.count; j++)
-				get_leaf(e, &step->run.leaves[j]);
+				emit_get_leaf(e, &step->run.leaves[j]);
 		}
 	}
 }
 
-static bool has_pointer(const struct emit_steps *plan)
+static bool has_pointer_step(const struct emit_steps *plan)
 {
 	for (size_t i = 0; i < plan->count; i++) {
 		if (!plan->steps[i].run.size && plan->steps[i].view.form == EMIT_POINTER)
@@ -205,18 +205,18 @@ static bool has_pointer(const struct emit_steps *plan)
 /*
  * Declare variables for steps; false if none is needed. `first`: initialize `p` for the first step.
  */
-static bool declare(struct emit *e, const struct emit_steps *plan, bool first)
+static bool emit_get_variables(struct emit *e, const struct emit_steps *plan, bool first)
 {
 	if (first)
 		emit_line(e, "const uint8_t *p = rxw_xdr_take(x, %u);", plan->steps[0].run.size);
 	else if (emit_takes(plan))
 		emit_line(e, "const uint8_t *p;");
-	if (has_pointer(plan))
+	if (has_pointer_step(plan))
 		emit_line(e, "uint32_t there;");
-	return emit_takes(plan) || has_pointer(plan);
+	return emit_takes(plan) || has_pointer_step(plan);
 }
 
-static void end(struct emit *e, const struct xg_type *type)
+static void emit_get_end(struct emit *e, const struct xg_type *type)
 {
 	emit_line(e, "return true;");
 	emit_raw(e, "fail:");
@@ -225,7 +225,8 @@ static void end(struct emit *e, const struct xg_type *type)
 }
 
 /* Decode a value that is a single run; false if it is not. */
-static bool get_flat(struct emit *e, const struct emit_steps *plan, bool array, const char *name)
+static bool emit_get_flat(struct emit *e, const struct emit_steps *plan, bool array,
+			  const char *name)
 {
 	const struct emit_step *step = &plan->steps[0];
 
@@ -241,40 +242,40 @@ static bool get_flat(struct emit *e, const struct emit_steps *plan, bool array, 
 	emit_line(e, "return false;");
 	emit_close(e, "}");
 	for (size_t i = 0; i < step->run.count; i++)
-		get_leaf(e, &step->run.leaves[i]);
+		emit_get_leaf(e, &step->run.leaves[i]);
 	emit_line(e, "return true;");
 	return true;
 }
 
 /* Whether a failed decoder zeroes the value. */
-static bool zeroes_itself(const struct emit_view *view)
+static bool decoder_zeroes_value(const struct emit_view *view)
 {
 	return view->form == EMIT_STRING || view->form == EMIT_BYTES || view->form == EMIT_CALL;
 }
 
-static void get_struct(struct emit *e, const struct xg_type *type)
+static void emit_get_struct(struct emit *e, const struct xg_type *type)
 {
 	struct emit_steps plan;
 
 	emit_plan(e, type->members, type->member_count, "*v", &plan);
-	if (plan.count == 1 && zeroes_itself(&plan.steps[0].view)) {
+	if (plan.count == 1 && decoder_zeroes_value(&plan.steps[0].view)) {
 		emit_line(e, "return %s;",
 			  emit_get_call(e, &plan.steps[0].view, "x", plan.steps[0].value));
-	} else if (!get_flat(e, &plan, false, type->name)) {
+	} else if (!emit_get_flat(e, &plan, false, type->name)) {
 		bool first =
 			plan.count && plan.steps[0].run.size && !emit_single(&plan.steps[0].run);
 
-		if (declare(e, &plan, first))
+		if (emit_get_variables(e, &plan, first))
 			emit_blank(e);
 		if (type->owns)
 			emit_line(e, "*v = (%s){0};", type->name);
-		get_steps(e, type, &plan, first);
-		end(e, type);
+		emit_get_steps(e, type, &plan, first);
+		emit_get_end(e, type);
 	}
 	emit_steps_free(&plan);
 }
 
-static void get_list(struct emit *e, const struct xg_type *type)
+static void emit_get_list(struct emit *e, const struct xg_type *type)
 {
 	const struct xg_decl *last = &type->members[type->member_count - 1];
 	const char *next = emit_member(e, "*at", emit_member_name(e, last->name));
@@ -282,13 +283,13 @@ static void get_list(struct emit *e, const struct xg_type *type)
 
 	emit_plan(e, type->members, type->member_count - 1, "*at", &plan);
 	emit_line(e, "%s *at = v;", type->name);
-	declare(e, &plan, false);
-	if (!has_pointer(&plan))
+	emit_get_variables(e, &plan, false);
+	if (!has_pointer_step(&plan))
 		emit_line(e, "uint32_t there;");
 	emit_blank(e);
 	emit_line(e, "*v = (%s){0};", type->name);
 	emit_open(e, "for (unsigned count = 1;; count++) {");
-	get_steps(e, type, &plan, false);
+	emit_get_steps(e, type, &plan, false);
 	emit_check(e, "rxw_xdr_get_u32(x, &there)", FAIL);
 	emit_open(e, "if (!there)");
 	emit_line(e, "return true;");
@@ -307,7 +308,7 @@ static void get_list(struct emit *e, const struct xg_type *type)
 	emit_steps_free(&plan);
 }
 
-static void get_arms(struct emit *e, const struct xg_type *type)
+static void emit_get_arms(struct emit *e, const struct xg_type *type)
 {
 	const char *inside = emit_format(e, "v->%s", emit_arms(e, type));
 	bool others = false;
@@ -324,7 +325,7 @@ static void get_arms(struct emit *e, const struct xg_type *type)
 		e->depth++;
 		if (arm->decl.kind != XG_VOID) {
 			emit_plan(e, &arm->decl, 1, inside, &plan);
-			get_steps(e, type, &plan, false);
+			emit_get_steps(e, type, &plan, false);
 			emit_steps_free(&plan);
 		}
 		emit_line(e, "return true;");
@@ -337,7 +338,7 @@ static void get_arms(struct emit *e, const struct xg_type *type)
 	}
 }
 
-static void get_union(struct emit *e, const struct xg_type *type)
+static void emit_get_union(struct emit *e, const struct xg_type *type)
 {
 	struct emit_view d = emit_view(&type->discriminant);
 	const char *name = emit_member_name(e, type->discriminant.name);
@@ -350,7 +351,7 @@ static void get_union(struct emit *e, const struct xg_type *type)
 			continue;
 		emit_plan(e, &type->arms[i].decl, 1, "*v", &plan);
 		take = take || emit_takes(&plan);
-		there = there || has_pointer(&plan);
+		there = there || has_pointer_step(&plan);
 		emit_steps_free(&plan);
 	}
 	if (take)
@@ -362,14 +363,14 @@ static void get_union(struct emit *e, const struct xg_type *type)
 	emit_line(e, "*v = (%s){0};", type->name);
 	emit_check(e, emit_get_call(e, &d, "x", emit_format(e, "v->%s", name)), FAIL);
 	emit_line(e, "switch (%sv->%s) {", d.kind == XG_BOOL ? "(int)" : "", name);
-	get_arms(e, type);
+	emit_get_arms(e, type);
 	emit_line(e, "}");
 	emit_raw(e, "fail:");
 	emit_line(e, "xdrfree_%s(v);", type->name);
 	emit_line(e, "return false;");
 }
 
-static void get_alias(struct emit *e, const struct xg_type *type)
+static void emit_get_alias(struct emit *e, const struct xg_type *type)
 {
 	struct emit_view view = emit_view(&type->alias);
 	struct emit_steps plan;
@@ -394,35 +395,35 @@ static void get_alias(struct emit *e, const struct xg_type *type)
 		emit_line(e, "uint32_t count;");
 		emit_blank(e);
 		emit_line(e, "*v = (%s){0};", type->name);
-		emit_check(e, count_call(e, view.decl), RETURN);
-		get_counted(e, view.decl, "*v", FAIL);
-		end(e, type);
+		emit_check(e, format_count_call(e, view.decl), RETURN);
+		emit_get_elements(e, view.decl, "*v", FAIL);
+		emit_get_end(e, type);
 		return;
 	default:
 		emit_plan(e, &type->alias, 1, NULL, &plan);
-		if (!get_flat(e, &plan, true, type->name)) {
-			if (declare(e, &plan, false))
+		if (!emit_get_flat(e, &plan, true, type->name)) {
+			if (emit_get_variables(e, &plan, false))
 				emit_blank(e);
 			if (view.form == EMIT_POINTER)
 				emit_line(e, "*v = NULL;");
 			else if (emit_view_owns(&view))
 				emit_line(e, "memset(*v, 0, sizeof(*v));");
-			get_steps(e, type, &plan, false);
-			end(e, type);
+			emit_get_steps(e, type, &plan, false);
+			emit_get_end(e, type);
 		}
 		emit_steps_free(&plan);
 	}
 }
 
 /* Decoders of the counted arrays that are members of a struct or arms of a union. */
-static void member_functions(struct emit *e, const struct xg_type *type)
+static void emit_member_decoders(struct emit *e, const struct xg_type *type)
 {
 	if (type->what == XG_STRUCT) {
 		for (size_t i = 0; i < type->member_count; i++) {
 			const struct xg_decl *decl = &type->members[i];
 			const char *name = emit_member_name(e, decl->name);
 
-			member_function(e, type, decl, emit_member(e, "*v", name));
+			emit_member_decoder(e, type, decl, emit_member(e, "*v", name));
 		}
 	} else if (type->what == XG_UNION) {
 		for (size_t i = 0; i < type->arm_count; i++) {
@@ -430,26 +431,26 @@ static void member_functions(struct emit *e, const struct xg_type *type)
 
 			if (decl->kind == XG_VOID)
 				continue;
-			member_function(e, type, decl,
-					emit_format(e, "v->%s.%s", emit_arms(e, type),
-						    emit_member_name(e, decl->name)));
+			emit_member_decoder(e, type, decl,
+					    emit_format(e, "v->%s.%s", emit_arms(e, type),
+							emit_member_name(e, decl->name)));
 		}
 	}
 }
 
 void emit_get(struct emit *e, const struct xg_type *type)
 {
-	member_functions(e, type);
+	emit_member_decoders(e, type);
 	emit_line(e, "bool xdr_get_%s(struct rxw_xdr *x, %s *v)", type->name, type->name);
 	emit_open(e, "{");
 	if (type->what == XG_TYPEDEF)
-		get_alias(e, type);
+		emit_get_alias(e, type);
 	else if (type->what == XG_UNION)
-		get_union(e, type);
+		emit_get_union(e, type);
 	else if (type->what == XG_STRUCT && type->list)
-		get_list(e, type);
+		emit_get_list(e, type);
 	else if (type->what == XG_STRUCT)
-		get_struct(e, type);
+		emit_get_struct(e, type);
 	else {
 		emit_line(e, "*v = 0;");
 		emit_line(e, "return rxw_xdr_get_i32(x, v);");

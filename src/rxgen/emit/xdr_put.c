@@ -3,7 +3,7 @@
 #include "rxgen/emit/emit.h"
 
 /* A scalar as one word or two. */
-static const char *word(struct emit *e, enum xg_kind kind, const char *value)
+static const char *format_word(struct emit *e, enum xg_kind kind, const char *value)
 {
 	if (value[0] == '*' && value[1] == '*') /* would parse as a product */
 		value = emit_format(e, "(%s)", value);
@@ -29,7 +29,7 @@ const char *emit_put_call(struct emit *e, const struct emit_view *view, const ch
 	switch (view->form) {
 	case EMIT_SCALAR:
 		return emit_format(e, "rxw_xdr_put_u%u(%s, %s)", 8 * emit_scalar_size(view->kind),
-				   x, word(e, view->kind, value));
+				   x, format_word(e, view->kind, value));
 	case EMIT_FLOATING:
 		return emit_format(e, "rxw_xdr_put_%s(%s, %s)",
 				   view->kind == XG_FLOAT ? "float" : "double", x, value);
@@ -56,7 +56,7 @@ const char *emit_put_call(struct emit *e, const struct emit_view *view, const ch
 	}
 }
 
-static void put_opaque(struct emit *e, const struct emit_leaf *leaf)
+static void emit_put_opaque(struct emit *e, const struct emit_leaf *leaf)
 {
 	const char *bound = emit_bound(e, leaf->view.decl);
 	unsigned padding = (4 - leaf->view.decl->bound % 4) % 4;
@@ -67,31 +67,31 @@ static void put_opaque(struct emit *e, const struct emit_leaf *leaf)
 			  padding);
 }
 
-static void put_leaf(struct emit *e, const struct emit_leaf *leaf)
+static void emit_put_leaf(struct emit *e, const struct emit_leaf *leaf)
 {
 	const struct emit_view *view = &leaf->view;
 	struct emit_view element;
 	unsigned size;
 
 	if (view->form == EMIT_OPAQUE) {
-		put_opaque(e, leaf);
+		emit_put_opaque(e, leaf);
 	} else if (view->form == EMIT_ARRAY) {
 		element = emit_element_view(view->decl);
 		size = emit_scalar_size(element.kind);
 		emit_open(e, "for (unsigned i = 0; i < %s; i++)", emit_bound(e, view->decl));
 		emit_line(e, "rxw_xdr_store%u(%s + %u * i, %s);", 8 * size,
 			  emit_place(e, leaf->offset), size,
-			  word(e, element.kind, emit_index(e, leaf->value, "i")));
+			  format_word(e, element.kind, emit_index(e, leaf->value, "i")));
 		e->depth--;
 	} else {
 		emit_line(e, "rxw_xdr_store%u(%s, %s);", 8 * emit_scalar_size(view->kind),
-			  emit_place(e, leaf->offset), word(e, view->kind, leaf->value));
+			  emit_place(e, leaf->offset), format_word(e, view->kind, leaf->value));
 	}
 }
 
 /* A loop over elements; `count` is an expression. */
-static void put_elements(struct emit *e, const struct xg_decl *decl, const char *type,
-			 const char *count, const char *value)
+static void emit_put_elements(struct emit *e, const struct xg_decl *decl, const char *type,
+			      const char *count, const char *value)
 {
 	struct emit_view element = emit_element_view(decl);
 
@@ -101,7 +101,8 @@ static void put_elements(struct emit *e, const struct xg_decl *decl, const char 
 }
 
 /* With `ends`, the last statement may return; true if it does. */
-static bool put_counted(struct emit *e, const struct xg_decl *decl, const char *value, bool ends)
+static bool emit_put_counted(struct emit *e, const struct xg_decl *decl, const char *value,
+			     bool ends)
 {
 	const char *len = emit_member(e, value, emit_len(e, decl->name));
 	const char *val = emit_member(e, value, emit_val(e, decl->name));
@@ -112,7 +113,7 @@ static bool put_counted(struct emit *e, const struct xg_decl *decl, const char *
 	e->depth--;
 	emit_check(e, emit_format(e, "rxw_xdr_put_u32(x, %s)", len), "return false;");
 	if (!emit_element_words(decl)) {
-		put_elements(e, decl, "uint32_t", len, val);
+		emit_put_elements(e, decl, "uint32_t", len, val);
 		return false;
 	}
 	call = emit_format(e, "rxw_xdr_put_words(x, %s, %s)", val, emit_words(e, decl, len));
@@ -123,7 +124,7 @@ static bool put_counted(struct emit *e, const struct xg_decl *decl, const char *
 	return ends;
 }
 
-static void put_pointer(struct emit *e, const struct xg_decl *decl, const char *value)
+static void emit_put_pointer(struct emit *e, const struct xg_decl *decl, const char *value)
 {
 	struct emit_view target = emit_element_view(decl);
 	const char *call = emit_put_call(e, &target, "x", emit_format(e, "*%s", value));
@@ -143,20 +144,21 @@ static void put_pointer(struct emit *e, const struct xg_decl *decl, const char *
 	}
 }
 
-/* `ends` and the result are as in put_counted(). */
-static bool put_value(struct emit *e, const struct emit_view *view, const char *value, bool ends)
+/* `ends` and the result are as in emit_put_counted(). */
+static bool emit_put_value(struct emit *e, const struct emit_view *view, const char *value,
+			   bool ends)
 {
 	if (view->form == EMIT_COUNTED)
-		return put_counted(e, view->decl, value, ends);
+		return emit_put_counted(e, view->decl, value, ends);
 	if (view->form == EMIT_ARRAY)
-		put_elements(e, view->decl, "unsigned", emit_bound(e, view->decl), value);
+		emit_put_elements(e, view->decl, "unsigned", emit_bound(e, view->decl), value);
 	else
-		put_pointer(e, view->decl, value);
+		emit_put_pointer(e, view->decl, value);
 	return false;
 }
 
 /* The call that codes a step, or NULL if it takes more than one. */
-static const char *step_call(struct emit *e, const struct emit_step *step)
+static const char *format_step_call(struct emit *e, const struct emit_step *step)
 {
 	if (step->run.size) {
 		const struct emit_leaf *leaf = &step->run.leaves[0];
@@ -171,11 +173,11 @@ static const char *step_call(struct emit *e, const struct emit_step *step)
  * Code all steps. `taken`: `p` is already set for the first one. `ends`: return true after the last
  * one.
  */
-static void put_steps(struct emit *e, const struct emit_steps *plan, bool taken, bool ends)
+static void emit_put_steps(struct emit *e, const struct emit_steps *plan, bool taken, bool ends)
 {
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct emit_step *step = &plan->steps[i];
-		const char *call = step_call(e, step);
+		const char *call = format_step_call(e, step);
 
 		if (call && ends && i + 1 == plan->count) {
 			emit_line(e, "return %s;", call);
@@ -188,8 +190,9 @@ static void put_steps(struct emit *e, const struct emit_steps *plan, bool taken,
 				emit_line(e, "p = rxw_xdr_take(x, %u);", step->run.size);
 			emit_check(e, "p", "return false;");
 			for (size_t j = 0; j < step->run.count; j++)
-				put_leaf(e, &step->run.leaves[j]);
-		} else if (put_value(e, &step->view, step->value, ends && i + 1 == plan->count)) {
+				emit_put_leaf(e, &step->run.leaves[j]);
+		} else if (emit_put_value(e, &step->view, step->value,
+					  ends && i + 1 == plan->count)) {
 			return;
 		}
 	}
@@ -197,7 +200,7 @@ static void put_steps(struct emit *e, const struct emit_steps *plan, bool taken,
 		emit_line(e, "return true;");
 }
 
-static void put_struct(struct emit *e, const struct xg_type *type)
+static void emit_put_struct(struct emit *e, const struct xg_type *type)
 {
 	struct emit_steps plan;
 	bool first;
@@ -210,12 +213,12 @@ static void put_struct(struct emit *e, const struct xg_type *type)
 		emit_line(e, "uint8_t *p;");
 	if (emit_takes(&plan))
 		emit_blank(e);
-	put_steps(e, &plan, first, true);
+	emit_put_steps(e, &plan, first, true);
 	emit_steps_free(&plan);
 }
 
 /* Encode a list in a loop, without recursion. */
-static void put_list(struct emit *e, const struct xg_type *type)
+static void emit_put_list(struct emit *e, const struct xg_type *type)
 {
 	const struct xg_decl *last = &type->members[type->member_count - 1];
 	const char *next = emit_member(e, "*v", emit_member_name(e, last->name));
@@ -227,7 +230,7 @@ static void put_list(struct emit *e, const struct xg_type *type)
 		emit_line(e, "uint8_t *p;");
 		emit_blank(e);
 	}
-	put_steps(e, &plan, false, false);
+	emit_put_steps(e, &plan, false, false);
 	emit_check(e, emit_format(e, "rxw_xdr_put_u32(x, %s != NULL)", next), "return false;");
 	emit_open(e, "if (!%s)", next);
 	emit_line(e, "return true;");
@@ -240,7 +243,7 @@ static void put_list(struct emit *e, const struct xg_type *type)
 	emit_steps_free(&plan);
 }
 
-static void put_arm(struct emit *e, const struct xg_type *type, const struct xg_arm *arm)
+static void emit_put_arm(struct emit *e, const struct xg_type *type, const struct xg_arm *arm)
 {
 	struct emit_steps plan;
 
@@ -249,11 +252,11 @@ static void put_arm(struct emit *e, const struct xg_type *type, const struct xg_
 		return;
 	}
 	emit_plan(e, &arm->decl, 1, emit_format(e, "v->%s", emit_arms(e, type)), &plan);
-	put_steps(e, &plan, false, true);
+	emit_put_steps(e, &plan, false, true);
 	emit_steps_free(&plan);
 }
 
-static void put_union(struct emit *e, const struct xg_type *type)
+static void emit_put_union(struct emit *e, const struct xg_type *type)
 {
 	const char *d = emit_member(e, "*v", emit_member_name(e, type->discriminant.name));
 	struct emit_view view = emit_view(&type->discriminant);
@@ -283,7 +286,7 @@ static void put_union(struct emit *e, const struct xg_type *type)
 		    arm[1].decl.kind == XG_VOID)
 			continue;
 		e->depth++;
-		put_arm(e, type, arm);
+		emit_put_arm(e, type, arm);
 		e->depth--;
 	}
 	if (!others) {
@@ -293,7 +296,7 @@ static void put_union(struct emit *e, const struct xg_type *type)
 	emit_line(e, "}");
 }
 
-static void put_alias(struct emit *e, const struct xg_type *type)
+static void emit_put_alias(struct emit *e, const struct xg_type *type)
 {
 	/* Plan it like a member, so that an array becomes a run. */
 	struct emit_view view = emit_view(&type->alias);
@@ -308,12 +311,12 @@ static void put_alias(struct emit *e, const struct xg_type *type)
 		emit_line(e, "uint8_t *p = rxw_xdr_take(x, %u);", plan.steps[0].run.size);
 		emit_blank(e);
 	}
-	put_steps(e, &plan, true, true);
+	emit_put_steps(e, &plan, true, true);
 	emit_steps_free(&plan);
 }
 
 /* A struct whose array is copied as words must have no padding. */
-static void assert_words(struct emit *e, const struct xg_decl *decl)
+static void emit_words_assertion(struct emit *e, const struct xg_decl *decl)
 {
 	if (decl->kind != XG_NAMED || decl->type->what == XG_ENUM || !emit_element_words(decl) ||
 	    (decl->shape != XG_COUNTED && decl->shape != XG_FIXED))
@@ -323,32 +326,32 @@ static void assert_words(struct emit *e, const struct xg_decl *decl)
 	emit_blank(e);
 }
 
-static void assert_members(struct emit *e, const struct xg_type *type)
+static void emit_member_assertions(struct emit *e, const struct xg_type *type)
 {
 	if (type->what == XG_TYPEDEF)
-		assert_words(e, &type->alias);
+		emit_words_assertion(e, &type->alias);
 	for (size_t i = 0; type->what == XG_STRUCT && i < type->member_count; i++)
-		assert_words(e, &type->members[i]);
+		emit_words_assertion(e, &type->members[i]);
 	for (size_t i = 0; type->what == XG_UNION && i < type->arm_count; i++) {
 		if (type->arms[i].decl.kind != XG_VOID)
-			assert_words(e, &type->arms[i].decl);
+			emit_words_assertion(e, &type->arms[i].decl);
 	}
 }
 
 void emit_put(struct emit *e, const struct xg_type *type)
 {
-	assert_members(e, type);
+	emit_member_assertions(e, type);
 	emit_line(e, "bool xdr_put_%s(struct rxw_xdr *x, const %s *v)", type->name, type->name);
 	emit_open(e, "{");
 	if (type->what == XG_TYPEDEF)
-		put_alias(e, type);
+		emit_put_alias(e, type);
 	else if (type->what == XG_ENUM)
 		emit_line(e, "return rxw_xdr_put_u32(x, (uint32_t)*v);");
 	else if (type->what == XG_UNION)
-		put_union(e, type);
+		emit_put_union(e, type);
 	else if (type->list)
-		put_list(e, type);
+		emit_put_list(e, type);
 	else
-		put_struct(e, type);
+		emit_put_struct(e, type);
 	emit_close(e, "}");
 }

@@ -6,7 +6,7 @@
 #include "rxgen/parse/parse.h"
 
 /* The declaration of this number in a type, or NULL after the last one. */
-static const struct xg_decl *decl_of(const struct type *type, size_t number)
+static const struct xg_decl *get_type_decl(const struct type *type, size_t number)
 {
 	const struct xg_type *ast = &type->ast;
 
@@ -23,7 +23,7 @@ static const struct xg_decl *decl_of(const struct type *type, size_t number)
 }
 
 /* The type at the end of a chain of plain typedefs. */
-static const struct xg_type *resolve(const struct xg_type *type)
+static const struct xg_type *resolve_typedefs(const struct xg_type *type)
 {
 	while (type && type->what == XG_TYPEDEF && type->alias.kind == XG_NAMED &&
 	       type->alias.shape == XG_ONE)
@@ -31,7 +31,7 @@ static const struct xg_type *resolve(const struct xg_type *type)
 	return type;
 }
 
-static bool is_list(const struct xg_type *type)
+static bool is_list_type(const struct xg_type *type)
 {
 	const struct xg_decl *last;
 	const struct xg_type *alias;
@@ -40,12 +40,13 @@ static bool is_list(const struct xg_type *type)
 		return false;
 	last = &type->members[type->member_count - 1];
 	if (last->kind == XG_NAMED && last->shape == XG_ONE) {
-		alias = resolve(last->type);
+		alias = resolve_typedefs(last->type);
 		if (!alias || alias->what != XG_TYPEDEF)
 			return false;
 		last = &alias->alias;
 	}
-	return last->kind == XG_NAMED && last->shape == XG_POINTER && resolve(last->type) == type;
+	return last->kind == XG_NAMED && last->shape == XG_POINTER &&
+	       resolve_typedefs(last->type) == type;
 }
 
 /*
@@ -62,14 +63,15 @@ struct walk {
 };
 
 /* The successor by a declaration. A list's pointer to its next element is not an edge. */
-static struct type *target(const struct type *type, size_t number, const struct xg_decl *d)
+static struct type *find_edge_target(const struct type *type, size_t number,
+				     const struct xg_decl *d)
 {
 	if (d->kind != XG_NAMED || (type->ast.list && number + 1 == type->ast.member_count))
 		return NULL;
 	return (struct type *)d->type;
 }
 
-static void copy_unbounded(struct type *type, const struct type *from)
+static void copy_unbounded_mark(struct type *type, const struct type *from)
 {
 	if (type->unbounded || !from->unbounded)
 		return;
@@ -78,7 +80,7 @@ static void copy_unbounded(struct type *type, const struct type *from)
 	type->unbounded_name = from->unbounded_name;
 }
 
-static void enter(struct walk *w, struct type *type)
+static void enter_type(struct walk *w, struct type *type)
 {
 	type->number = type->low = ++w->number;
 	type->on_stack = true;
@@ -87,7 +89,7 @@ static void enter(struct walk *w, struct type *type)
 	w->next[w->depth++] = 0;
 }
 
-static void leave(struct walk *w, struct type *type)
+static void leave_type(struct walk *w, struct type *type)
 {
 	size_t from = w->count;
 	bool itself = false;
@@ -101,7 +103,7 @@ static void leave(struct walk *w, struct type *type)
 	}
 	if (type->low != type->number) {
 		if (w->depth)
-			copy_unbounded(w->path[w->depth - 1], type);
+			copy_unbounded_mark(w->path[w->depth - 1], type);
 		return;
 	}
 	while (w->stack[--from] != type)
@@ -109,42 +111,42 @@ static void leave(struct walk *w, struct type *type)
 	if (w->count - from == 1) {
 		const struct xg_decl *d;
 
-		for (size_t i = 0; (d = decl_of(type, i)); i++)
-			itself |= target(type, i, d) == type;
+		for (size_t i = 0; (d = get_type_decl(type, i)); i++)
+			itself |= find_edge_target(type, i, d) == type;
 	}
 	for (size_t i = from; i < w->count; i++) {
-		copy_unbounded(type, w->stack[i]);
+		copy_unbounded_mark(type, w->stack[i]);
 		w->stack[i]->ast.recursive = w->count - from > 1 || itself;
 		w->stack[i]->on_stack = false;
 	}
 	for (size_t i = from; i < w->count; i++)
-		copy_unbounded(w->stack[i], type);
+		copy_unbounded_mark(w->stack[i], type);
 	w->count = from;
 	if (w->depth)
-		copy_unbounded(w->path[w->depth - 1], type);
+		copy_unbounded_mark(w->path[w->depth - 1], type);
 }
 
-static void walk_from(struct walk *w, struct type *root)
+static void walk_from_type(struct walk *w, struct type *root)
 {
-	enter(w, root);
+	enter_type(w, root);
 	while (w->depth) {
 		struct type *type = w->path[w->depth - 1], *to;
 		size_t number = w->next[w->depth - 1]++;
-		const struct xg_decl *d = decl_of(type, number);
+		const struct xg_decl *d = get_type_decl(type, number);
 
 		if (!d) {
-			leave(w, type);
+			leave_type(w, type);
 			continue;
 		}
-		to = target(type, number, d);
+		to = find_edge_target(type, number, d);
 		if (!to)
 			continue;
 		if (!to->number) {
-			enter(w, to);
+			enter_type(w, to);
 		} else {
 			if (to->on_stack && to->number < type->low)
 				type->low = to->number;
-			copy_unbounded(type, to);
+			copy_unbounded_mark(type, to);
 		}
 	}
 }
@@ -163,9 +165,9 @@ void graph_finish(struct parser *p)
 
 		if (!type->defined && !type->broken)
 			diag_error(p->diag, type->loc, "unknown type '%s'", type->ast.name);
-		type->ast.list = is_list(&type->ast);
+		type->ast.list = is_list_type(&type->ast);
 	}
 	for (size_t i = 0; i < p->type_count; i++)
 		if (!p->types[i]->number)
-			walk_from(&w, p->types[i]);
+			walk_from_type(&w, p->types[i]);
 }

@@ -8,12 +8,12 @@ struct size {
 	bool owns;
 };
 
-static struct size fixed(uint64_t wire, uint64_t c, uint64_t align)
+static struct size make_fixed_size(uint64_t wire, uint64_t c, uint64_t align)
 {
 	return (struct size){wire, wire, c, align, false};
 }
 
-static struct size size_of_element(const struct xg_decl *d)
+static struct size measure_element(const struct xg_decl *d)
 {
 	const struct type *type;
 
@@ -21,36 +21,36 @@ static struct size size_of_element(const struct xg_decl *d)
 	case XG_INT:
 	case XG_UINT:
 	case XG_FLOAT:
-		return fixed(4, 4, 4);
+		return make_fixed_size(4, 4, 4);
 	case XG_SHORT:
 	case XG_USHORT:
-		return fixed(4, 2, 2);
+		return make_fixed_size(4, 2, 2);
 	case XG_CHAR:
 	case XG_UCHAR:
 	case XG_BOOL:
-		return fixed(4, 1, 1);
+		return make_fixed_size(4, 1, 1);
 	case XG_INT64:
 	case XG_UINT64:
 	case XG_DOUBLE:
-		return fixed(8, 8, 8);
+		return make_fixed_size(8, 8, 8);
 	case XG_UUID:
-		return fixed(44, 16, 4);
+		return make_fixed_size(44, 16, 4);
 	case XG_OPAQUE:
 	case XG_STRING:
-		return fixed(1, 1, 1);
+		return make_fixed_size(1, 1, 1);
 	case XG_VOID:
-		return fixed(0, 0, 1);
+		return make_fixed_size(0, 0, 1);
 	default:
 		type = (const struct type *)d->type;
 		/* A type with an error has no size. */
 		if (!type->align)
-			return fixed(4, 4, 4);
+			return make_fixed_size(4, 4, 4);
 		return (struct size){type->ast.wire_min, type->ast.wire_size, type->ast.c_size,
 				     type->align, type->ast.owns};
 	}
 }
 
-static struct size size_of(const struct xg_decl *d)
+static struct size measure_value(const struct xg_decl *d)
 {
 	struct size s;
 
@@ -58,7 +58,7 @@ static struct size size_of(const struct xg_decl *d)
 		return (struct size){4, 0, 8, 8, true};
 	if (d->shape == XG_COUNTED)
 		return (struct size){4, 0, d->kind == XG_STRING ? 8 : 16, 8, true};
-	s = size_of_element(d);
+	s = measure_element(d);
 	if (d->shape == XG_FIXED && d->kind == XG_OPAQUE) {
 		s.wire_min = s.wire_size = (d->bound + 3ull) / 4 * 4;
 		s.c_size = d->bound;
@@ -77,7 +77,7 @@ void measure_decl(struct parser *p, struct declared *d, enum decl_of of)
 	uint64_t most;
 
 	if (ast->shape == XG_FIXED || ast->shape == XG_COUNTED) {
-		element = size_of_element(ast);
+		element = measure_element(ast);
 		most = ast->kind == XG_STRING ? BOUND_MAX - 1 : BOUND_MAX / element.c_size;
 		if (ast->shape == XG_FIXED && ast->bound > most) {
 			diag_error(p->diag, d->loc, "array '%s' is larger than 2^31 - 1 bytes",
@@ -88,42 +88,42 @@ void measure_decl(struct parser *p, struct declared *d, enum decl_of of)
 		if (ast->bound > most)
 			ast->bound = (uint32_t)most;
 	}
-	s = size_of(ast);
+	s = measure_value(ast);
 	/* The star of a parameter has no effect on the wire. */
 	if (of == DECL_PARAM && ast->shape == XG_POINTER)
-		s = size_of_element(ast);
+		s = measure_element(ast);
 	ast->wire_min = s.wire_min;
 	ast->wire_size = s.wire_size;
 	ast->c_size = s.c_size;
 	ast->owns = s.owns;
 }
 
-static unsigned nesting_of(const struct xg_decl *d)
+static unsigned get_nesting(const struct xg_decl *d)
 {
 	if (d->kind != XG_NAMED || d->shape == XG_POINTER)
 		return 0;
 	return ((const struct type *)d->type)->nesting;
 }
 
-static uint64_t round_up(uint64_t n, uint64_t to)
+static uint64_t round_up_to(uint64_t n, uint64_t to)
 {
 	return (n + to - 1) / to * to;
 }
 
 /* Add a member after the previous ones. */
-static void add_member(struct type *type, const struct xg_decl *d, bool *same_size)
+static void measure_member(struct type *type, const struct xg_decl *d, bool *same_size)
 {
 	struct xg_type *ast = &type->ast;
-	struct size s = size_of(d);
+	struct size s = measure_value(d);
 
-	ast->c_size = round_up(ast->c_size, s.align) + s.c_size;
+	ast->c_size = round_up_to(ast->c_size, s.align) + s.c_size;
 	ast->wire_min += s.wire_min;
 	*same_size &= s.wire_min == s.wire_size;
 	ast->owns |= s.owns;
 	if (s.align > type->align)
 		type->align = s.align;
-	if (nesting_of(d) > type->nesting)
-		type->nesting = nesting_of(d);
+	if (get_nesting(d) > type->nesting)
+		type->nesting = get_nesting(d);
 }
 
 static void measure_union(struct type *type, bool *same_size)
@@ -134,7 +134,7 @@ static void measure_union(struct type *type, bool *same_size)
 	*same_size = true;
 	for (size_t i = 0; i < ast->arm_count; i++) {
 		const struct xg_decl *d = &ast->arms[i].decl;
-		struct size s = size_of(d);
+		struct size s = measure_value(d);
 
 		least = s.wire_min < least ? s.wire_min : least;
 		most = s.wire_min > most ? s.wire_min : most;
@@ -142,13 +142,13 @@ static void measure_union(struct type *type, bool *same_size)
 		c_size = s.c_size > c_size ? s.c_size : c_size;
 		align = s.align > align ? s.align : align;
 		ast->owns |= s.owns;
-		if (nesting_of(d) > type->nesting)
-			type->nesting = nesting_of(d);
+		if (get_nesting(d) > type->nesting)
+			type->nesting = get_nesting(d);
 	}
 	*same_size &= least == most;
 	start = ast->discriminant.kind == XG_BOOL ? 1 : 4;
 	ast->wire_min = 4 + (ast->arm_count ? least : 0);
-	ast->c_size = round_up(start, align) + round_up(c_size, align);
+	ast->c_size = round_up_to(start, align) + round_up_to(c_size, align);
 	type->align = align;
 }
 
@@ -166,17 +166,17 @@ void measure_type(struct parser *p, struct type *type, struct loc loc)
 		measure_union(type, &same_size);
 		break;
 	case XG_TYPEDEF:
-		add_member(type, &ast->alias, &same_size);
+		measure_member(type, &ast->alias, &same_size);
 		break;
 	case XG_STRUCT:
 		for (size_t i = 0; i < ast->member_count; i++)
-			add_member(type, &ast->members[i], &same_size);
+			measure_member(type, &ast->members[i], &same_size);
 		break;
 	}
 	/* A type without members, which was reported, must not have the size 0. */
 	if (!ast->c_size)
 		ast->wire_min = ast->c_size = type->align = 4;
-	ast->c_size = round_up(ast->c_size, type->align);
+	ast->c_size = round_up_to(ast->c_size, type->align);
 	ast->wire_size = same_size ? ast->wire_min : 0;
 	/* The coder of the application may allocate memory. */
 	ast->owns |= ast->customized;

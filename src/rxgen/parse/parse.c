@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_pending(struct parser *p, struct xg_item item)
+static void add_pending_item(struct parser *p, struct xg_item item)
 {
 	p->pending =
 		arena_grow(p->arena, p->pending, p->pending_count, &p->pending_room, sizeof(item));
@@ -35,11 +35,11 @@ void parse_advance(struct parser *p)
 		/* A comment after the previous token belongs to that token, not to a % line. */
 		after = after ? after : p->token.after;
 		if (p->token.kind == TOKEN_LINE)
-			add_pending(p, (struct xg_item){.kind = XG_ITEM_LINE,
-							.text = p->token.text,
-							.doc = p->token.before});
+			add_pending_item(p, (struct xg_item){.kind = XG_ITEM_LINE,
+							     .text = p->token.text,
+							     .doc = p->token.before});
 		else if (p->token.kind == TOKEN_HEADER)
-			add_pending(
+			add_pending_item(
 				p, (struct xg_item){.kind = XG_ITEM_HEADER, .text = p->token.text});
 		else
 			break;
@@ -47,7 +47,7 @@ void parse_advance(struct parser *p)
 	p->token.after = after;
 }
 
-static void flush_pending(struct parser *p)
+static void flush_pending_items(struct parser *p)
 {
 	for (size_t i = 0; i < p->pending_count; i++) {
 		p->items = arena_grow(p->arena, p->items, p->item_count, &p->item_room,
@@ -59,7 +59,7 @@ static void flush_pending(struct parser *p)
 
 void parse_add_item(struct parser *p, struct xg_item item)
 {
-	flush_pending(p);
+	flush_pending_items(p);
 	p->items = arena_grow(p->arena, p->items, p->item_count, &p->item_room, sizeof(item));
 	p->items[p->item_count++] = item;
 }
@@ -78,7 +78,7 @@ void parse_done(struct parser *p, struct xg_item item, const char **doc)
 		p->items[index].doc = *doc;
 }
 
-static void note_end(struct parser *p)
+static void note_incomplete_end(struct parser *p)
 {
 	if (p->token.kind == TOKEN_END && p->start.source)
 		diag_note(p->diag, p->start, "the incomplete definition begins here");
@@ -90,7 +90,7 @@ bool parse_unexpected(struct parser *p, const char *expected)
 
 	diag_error(p->diag, p->token.loc, "expected %s, found %s", expected,
 		   token_text(&p->token, room, sizeof(room)));
-	note_end(p);
+	note_incomplete_end(p);
 	return false;
 }
 
@@ -132,7 +132,7 @@ struct name *parse_name(struct parser *p, const char *what)
 }
 
 /* Skip to the token after the next ';' outside of braces. */
-static void recover(struct parser *p)
+static void skip_broken_definition(struct parser *p)
 {
 	while (p->token.kind != TOKEN_END && (p->token.kind != ';' || p->depth))
 		parse_advance(p);
@@ -145,7 +145,7 @@ static void recover(struct parser *p)
 		measure_type(p, p->defining, p->start);
 		symbol_type_done(p, p->defining);
 	}
-	flush_pending(p);
+	flush_pending_items(p);
 }
 
 static bool parse_definition(struct parser *p)
@@ -183,7 +183,7 @@ static bool parse_definition(struct parser *p)
 }
 
 /* A package statement in a file that is compiled separately has no effect outside of it. */
-static void track_included(struct parser *p)
+static void track_included_file(struct parser *p)
 {
 	if (p->token.included == p->included)
 		return;
@@ -197,7 +197,7 @@ static void track_included(struct parser *p)
 }
 
 /* -L NAME=n */
-static void take_limits(struct parser *p)
+static void read_limit_options(struct parser *p)
 {
 	const struct xg_options *options = p->options;
 
@@ -211,7 +211,7 @@ static void take_limits(struct parser *p)
 	}
 }
 
-static const char *base_name(struct arena *arena, const char *path)
+static const char *copy_base_name(struct arena *arena, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	const char *dot = strrchr(base, '.');
@@ -232,22 +232,22 @@ struct xg_file *parse_file(struct arena *arena, struct diag *diag, const char *p
 	p->names = arena_alloc(arena, sizeof(*p->names));
 	names_init(p->names, arena);
 	symbol_add_basic(p);
-	take_limits(p);
+	read_limit_options(p);
 	p->pp = pp_new(arena, diag, p->names, path, options, output);
 	p->prefix = "";
 	p->start_word = "Start";
 	p->end_word = "End";
 	parse_advance(p);
 	while (p->token.kind != TOKEN_END) {
-		track_included(p);
-		flush_pending(p);
+		track_included_file(p);
+		flush_pending_items(p);
 		p->start = p->token.loc;
 		if (!parse_definition(p))
-			recover(p);
+			skip_broken_definition(p);
 		p->start.source = NULL;
 		p->defining = NULL;
 	}
-	flush_pending(p);
+	flush_pending_items(p);
 	graph_finish(p);
 	for (size_t i = 0; i < options->limit_count; i++)
 		if (!p->limits[i].used)
@@ -255,7 +255,7 @@ struct xg_file *parse_file(struct arena *arena, struct diag *diag, const char *p
 				     "-L %s: no unbounded array has this name", p->limits[i].name);
 	parse_finish_packages(p, file);
 	file->path = arena_copy(arena, path, strlen(path));
-	file->base = base_name(arena, path);
+	file->base = copy_base_name(arena, path);
 	file->output = output;
 	file->items = p->items;
 	file->item_count = p->item_count;

@@ -37,12 +37,12 @@ bool parse_value_of(struct parser *p, const struct token *token, const char *wha
 	return false;
 }
 
-static void advance(void *parser)
+static void advance_operand(void *parser)
 {
 	parse_advance(parser);
 }
 
-static bool unexpected(void *parser, const char *expected)
+static bool report_unexpected(void *parser, const char *expected)
 {
 	return parse_unexpected(parser, expected);
 }
@@ -53,7 +53,7 @@ struct constant {
 	const char *what;
 };
 
-static bool read_operand(struct expression *e, int64_t *value)
+static bool read_bound_operand(struct expression *e, int64_t *value)
 {
 	struct parser *p = e->owner;
 	const struct constant *constant = (const struct constant *)e;
@@ -73,9 +73,9 @@ bool parse_bound(struct parser *p, const char *what, int64_t *value, const char 
 				    .e = {.diag = p->diag,
 					  .token = &p->token,
 					  .owner = p,
-					  .advance = advance,
-					  .operand = read_operand,
-					  .unexpected = unexpected}};
+					  .advance = advance_operand,
+					  .operand = read_bound_operand,
+					  .unexpected = report_unexpected}};
 
 	if (!expression_read(&constant.e, value))
 		return false;
@@ -160,7 +160,7 @@ static void parse_named_type(struct parser *p, struct declared *d, struct name *
 }
 
 /* struct, enum or union before the name of a type must agree with its definition, if known. */
-static void check_word(struct parser *p, int word, const struct declared *d)
+static void check_type_word(struct parser *p, int word, const struct declared *d)
 {
 	static const char *const whats[] = {"a struct", "a union", "an enum", "a typedef"};
 	const struct type *type = (const struct type *)d->ast.type;
@@ -177,7 +177,8 @@ static void check_word(struct parser *p, int word, const struct declared *d)
 }
 
 /* *forward: the name, if it is unknown. */
-static bool parse_type(struct parser *p, enum decl_of of, struct declared *d, struct name **forward)
+static bool parse_decl_type(struct parser *p, enum decl_of of, struct declared *d,
+			    struct name **forward)
 {
 	static const struct {
 		int token;
@@ -203,7 +204,7 @@ static bool parse_type(struct parser *p, enum decl_of of, struct declared *d, st
 		if (p->token.kind != TOKEN_NAME)
 			return parse_unexpected(p, "the name of a type");
 		parse_named_type(p, d, forward);
-		check_word(p, token, d);
+		check_type_word(p, token, d);
 		return true;
 	}
 	if (token == TOKEN_NAME) {
@@ -237,7 +238,8 @@ static bool parse_type(struct parser *p, enum decl_of of, struct declared *d, st
  * An incomplete type is valid only with '*', and not in a parameter. After an error the declaration
  * gets the type int: otherwise a later typedef could form a cycle.
  */
-static void resolve(struct parser *p, enum decl_of of, struct declared *d, struct name *forward)
+static void resolve_decl_type(struct parser *p, enum decl_of of, struct declared *d,
+			      struct name *forward)
 {
 	bool may_wait = d->ast.shape == XG_POINTER && of != DECL_PARAM;
 	struct type *type = (struct type *)d->ast.type;
@@ -265,7 +267,7 @@ static void resolve(struct parser *p, enum decl_of of, struct declared *d, struc
 }
 
 /* The bound of x<>: that of -L, or the default. */
-static void default_bound(struct parser *p, const char *owner, struct declared *d)
+static void set_default_bound(struct parser *p, const char *owner, struct declared *d)
 {
 	struct xg_decl *ast = &d->ast;
 	const char *full = NULL;
@@ -297,7 +299,7 @@ static bool parse_brackets(struct parser *p, const char *owner, struct declared 
 	ast->shape = counted ? XG_COUNTED : XG_FIXED;
 	parse_advance(p);
 	if (counted && p->token.kind == '>') {
-		default_bound(p, owner, d);
+		set_default_bound(p, owner, d);
 		parse_advance(p);
 		return true;
 	}
@@ -314,8 +316,8 @@ static bool parse_brackets(struct parser *p, const char *owner, struct declared 
 }
 
 /* Check that the kind may have the shape; `star` is the position of a '*'. */
-static void check_shape(struct parser *p, enum decl_of of, struct declared *d, bool starred,
-			struct loc star)
+static void check_decl_shape(struct parser *p, enum decl_of of, struct declared *d, bool starred,
+			     struct loc star)
 {
 	struct xg_decl *ast = &d->ast;
 	const char *name = ast->name;
@@ -351,7 +353,7 @@ bool parse_decl(struct parser *p, enum decl_of of, const char *owner, struct dec
 	struct loc star = {0};
 
 	memset(d, 0, sizeof(*d));
-	if (!parse_type(p, of, d, &forward))
+	if (!parse_decl_type(p, of, d, &forward))
 		return false;
 	if (p->token.kind == '*') {
 		starred = true;
@@ -370,8 +372,8 @@ bool parse_decl(struct parser *p, enum decl_of of, const char *owner, struct dec
 	d->ast.place = source_place(d->loc);
 	if ((p->token.kind == '[' || p->token.kind == '<') && !parse_brackets(p, owner, d))
 		return false;
-	check_shape(p, of, d, starred, star);
-	resolve(p, of, d, forward);
+	check_decl_shape(p, of, d, starred, star);
+	resolve_decl_type(p, of, d, forward);
 	measure_decl(p, d, of);
 	return true;
 }

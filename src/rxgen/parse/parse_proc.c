@@ -6,14 +6,14 @@
 #include "rxgen/parse/parse.h"
 
 /* A prefix of derived names, which ends in '_'. */
-static const char *underscored(struct parser *p, const char *prefix, const char *name)
+static const char *end_with_underscore(struct parser *p, const char *prefix, const char *name)
 {
 	size_t length = strlen(name);
 
 	return arena_printf(p->arena, "%s%s%s", prefix, name, name[length - 1] == '_' ? "" : "_");
 }
 
-static void claim_package(struct parser *p, const struct package *package)
+static void claim_package_names(struct parser *p, const struct package *package)
 {
 	static const char *const constants[] = {
 		"STATINDEX",	    "LOWEST_OPCODE",  "HIGHEST_OPCODE",	 "NUMBER_OPCODES",
@@ -25,7 +25,7 @@ static void claim_package(struct parser *p, const struct package *package)
 	for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
 		symbol_claim(p, arena_printf(p->arena, "%s%s", package->ast.name, constants[i]),
 			     package->loc);
-	name = underscored(p, prefix, package->ast.name);
+	name = end_with_underscore(p, prefix, package->ast.name);
 	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
 		symbol_claim(p, arena_printf(p->arena, "%s%s", name, objects[i]), package->loc);
 	symbol_claim(p, arena_printf(p->arena, "%s%sExecuteRequest", prefix, package->ast.name),
@@ -61,7 +61,7 @@ bool parse_package(struct parser *p)
 		again = true;
 	}
 	if (!again)
-		claim_package(p, package);
+		claim_package_names(p, package);
 	if (own >= PACKAGES_MAX)
 		diag_error(p->diag, package->loc, "more than %d packages in a file", PACKAGES_MAX);
 	p->packages = arena_grow(p->arena, p->packages, p->package_count, &p->package_room,
@@ -155,20 +155,20 @@ bool parse_splitprefix(struct parser *p)
 	return parse_expect(p, ';', "after splitprefix");
 }
 
-static bool same_array(const struct xg_decl *a, const struct xg_decl *b)
+static bool is_same_array(const struct xg_decl *a, const struct xg_decl *b)
 {
 	return a->kind == b->kind && a->type == b->type && a->shape == b->shape &&
 	       a->bound == b->bound;
 }
 
 /* T x<n> implies a struct type x; parameters with equal declarations share it. */
-static void make_type(struct parser *p, struct declared *d)
+static void make_implied_type(struct parser *p, struct declared *d)
 {
 	const struct symbol *old = d->name->symbol;
 	struct type *type;
 
 	if (old && old->kind == SYMBOL_TYPE && old->type->ast.parameter &&
-	    same_array(&old->type->ast.alias, &d->ast)) {
+	    is_same_array(&old->type->ast.alias, &d->ast)) {
 		type = old->type;
 	} else {
 		if (old && old->kind == SYMBOL_TYPE && old->type->ast.parameter) {
@@ -201,7 +201,7 @@ static void make_type(struct parser *p, struct declared *d)
 	measure_decl(p, d, DECL_PARAM);
 }
 
-static void report_unbounded(struct parser *p, struct loc loc, const char *name)
+static void report_unbounded_param(struct parser *p, struct loc loc, const char *name)
 {
 	static const char text[] = "'%s' is sent to the server and contains an unbounded array%s";
 
@@ -221,12 +221,13 @@ static void add_in_param(struct parser *p, const struct declared *d)
 }
 
 /* A parameter that is sent to the server must be bounded. */
-static void check_bounds(struct parser *p, const struct declared *d, enum xg_direction direction)
+static void check_param_bounds(struct parser *p, const struct declared *d,
+			       enum xg_direction direction)
 {
 	if (!(direction & XG_IN))
 		return;
 	if (d->unbounded)
-		report_unbounded(p, d->loc, d->ast.name);
+		report_unbounded_param(p, d->loc, d->ast.name);
 	else if (d->ast.type)
 		add_in_param(p, d);
 }
@@ -273,9 +274,9 @@ static bool parse_params(struct parser *p, struct proc *proc)
 			return false;
 		symbol_member(p, d.name, d.loc, "parameter");
 		param.starred = d.ast.shape == XG_POINTER;
-		check_bounds(p, &d, param.direction);
+		check_param_bounds(p, &d, param.direction);
 		if (d.ast.shape == XG_COUNTED && d.ast.kind != XG_STRING)
-			make_type(p, &d);
+			make_implied_type(p, &d);
 		param.decl = d.ast;
 		if (count == XG_PARAMS_MAX) {
 			diag_error(p->diag, d.loc, "more than %d parameters in procedure '%s'",
@@ -291,12 +292,12 @@ static bool parse_params(struct parser *p, struct proc *proc)
 	return true;
 }
 
-static void claim_proc(struct parser *p, const struct proc *proc, struct loc second)
+static void claim_proc_names(struct parser *p, const struct proc *proc, struct loc second)
 {
 	const char *prefix = p->options->prefix ? p->options->prefix : "", *name, *constant;
 
 	name = arena_printf(p->arena, "%s%s%s", prefix, p->package->ast.name, proc->ast.name);
-	constant = underscored(p, "", p->package->ast.name);
+	constant = end_with_underscore(p, "", p->package->ast.name);
 	if (!symbol_claim(p, name, proc->loc))
 		return;
 	symbol_claim(p, arena_printf(p->arena, "%s%s", proc->ast.start, name), proc->loc);
@@ -316,7 +317,7 @@ static void claim_proc(struct parser *p, const struct proc *proc, struct loc sec
 		symbol_claim(p, proc->ast.own_stub, second);
 }
 
-static void check_names(struct parser *p, struct proc *proc, struct loc second)
+static void check_proc_names(struct parser *p, struct proc *proc, struct loc second)
 {
 	const struct xg_package *package = &p->package->ast;
 
@@ -330,7 +331,7 @@ static void check_names(struct parser *p, struct proc *proc, struct loc second)
 		diag_note(p->diag, other->loc, "the first one is here");
 		return;
 	}
-	claim_proc(p, proc, second);
+	claim_proc_names(p, proc, second);
 }
 
 /* [ "=" BOUND ]; without it, the next number in the file. */
@@ -465,7 +466,7 @@ bool parse_proc(struct parser *p)
 		parse_advance(p);
 		return true;
 	}
-	check_names(p, proc, second);
+	check_proc_names(p, proc, second);
 	add_to_package(p, proc);
 	parse_done(p, (struct xg_item){.kind = XG_ITEM_PROC, .proc = &proc->ast}, &doc);
 	proc->ast.doc = doc;
@@ -473,7 +474,7 @@ bool parse_proc(struct parser *p)
 }
 
 /* Compute the range of opcodes when all procedures are known. */
-static void finish_package(struct xg_package *package)
+static void compute_opcode_range(struct xg_package *package)
 {
 	int64_t low = INT64_MAX, high = 0;
 
@@ -494,7 +495,7 @@ void parse_finish_packages(struct parser *p, struct xg_file *file)
 {
 	file->packages = arena_alloc(p->arena, (p->package_count + 1) * sizeof(file->packages[0]));
 	for (size_t i = 0; i < p->package_count; i++) {
-		finish_package(&p->packages[i]->ast);
+		compute_opcode_range(&p->packages[i]->ast);
 		if (!p->packages[i]->included)
 			file->packages[file->package_count++] = &p->packages[i]->ast;
 	}
@@ -503,7 +504,7 @@ void parse_finish_packages(struct parser *p, struct xg_file *file)
 
 		if (!param->type->unbounded)
 			continue;
-		report_unbounded(p, param->loc, param->name);
+		report_unbounded_param(p, param->loc, param->name);
 		diag_note(p->diag, param->type->unbounded_loc, "the unbounded '%s' is here",
 			  param->type->unbounded_name);
 	}

@@ -10,7 +10,7 @@
  * If a constant has a comment after it, a comment before it describes a group of constants and is
  * copied to the header unchanged.
  */
-static void keep_comment(struct parser *p, const char *text, size_t index)
+static void keep_group_comment(struct parser *p, const char *text, size_t index)
 {
 	size_t length = strlen(text);
 	char *out = arena_alloc(p->arena, 4 * length + 16), *at = out;
@@ -39,7 +39,7 @@ static void keep_comment(struct parser *p, const char *text, size_t index)
 }
 
 /* A repeated constant is accepted if it is the same. */
-static bool same_const(const struct symbol *old, const struct symbol *value)
+static bool is_same_constant(const struct symbol *old, const struct symbol *value)
 {
 	if (!old || old->kind != SYMBOL_CONST || old->number != value->number)
 		return false;
@@ -73,7 +73,7 @@ static bool parse_const_value(struct parser *p, struct symbol *out, const char *
 }
 
 /* The item of a constant, with the comments around it. */
-static void add_const(struct parser *p, struct xg_item item, const char *before)
+static void add_constant_item(struct parser *p, struct xg_item item, const char *before)
 {
 	/* Pending lines precede it. */
 	size_t index = p->item_count + p->pending_count;
@@ -85,7 +85,7 @@ static void add_const(struct parser *p, struct xg_item item, const char *before)
 	if (!after)
 		p->items[index].doc = before;
 	else if (before && p->output == XG_HEADER)
-		keep_comment(p, before, index);
+		keep_group_comment(p, before, index);
 }
 
 bool parse_const(struct parser *p)
@@ -105,26 +105,27 @@ bool parse_const(struct parser *p)
 		return false;
 	if (p->token.kind != ';')
 		return parse_expect(p, ';', "after constant");
-	if (!value.wrong && same_const(name->symbol, &value)) {
+	if (!value.wrong && is_same_constant(name->symbol, &value)) {
 		parse_advance(p);
 		return true;
 	}
 	symbol = symbol_declare(p, name, value.loc, SYMBOL_CONST);
 	if (symbol)
 		*symbol = value;
-	add_const(p,
-		  (struct xg_item){.kind = XG_ITEM_CONST,
-				   .name = name->text,
-				   .text = text,
-				   .number = value.number,
-				   .string = value.text,
-				   .value = value.value},
-		  before);
+	add_constant_item(p,
+			  (struct xg_item){.kind = XG_ITEM_CONST,
+					   .name = name->text,
+					   .text = text,
+					   .number = value.number,
+					   .string = value.text,
+					   .value = value.value},
+			  before);
 	return true;
 }
 
 /* Complete the definition of a type at its ';'. */
-static bool finish_type(struct parser *p, struct type *type, const char *doc, const char *where)
+static bool finish_type_item(struct parser *p, struct type *type, const char *doc,
+			     const char *where)
 {
 	if (p->token.kind != ';')
 		return parse_expect(p, ';', where);
@@ -137,7 +138,7 @@ static bool finish_type(struct parser *p, struct type *type, const char *doc, co
 }
 
 /* Record the first unbounded array of a type. */
-static void note_unbounded(struct type *type, const struct declared *d)
+static void note_unbounded_array(struct type *type, const struct declared *d)
 {
 	const struct type *inner = (const struct type *)d->ast.type;
 
@@ -187,7 +188,7 @@ bool parse_struct(struct parser *p)
 			return false;
 		symbol_member(p, d.name, d.loc, "member");
 		symbol_field(p, d.name, d.loc);
-		note_unbounded(type, &d);
+		note_unbounded_array(type, &d);
 		d.ast.doc = p->token.after ? p->token.after : before;
 		members = arena_grow(p->arena, members, count, &room, sizeof(members[0]));
 		members[count++] = d.ast;
@@ -195,11 +196,11 @@ bool parse_struct(struct parser *p)
 	type->ast.members = members;
 	type->ast.member_count = count;
 	parse_advance(p);
-	return finish_type(p, type, doc, "after struct");
+	return finish_type_item(p, type, doc, "after struct");
 }
 
 /* Check the type of a discriminant. */
-static void check_switch(struct parser *p, const struct declared *d)
+static void check_switch_type(struct parser *p, const struct declared *d)
 {
 	const struct xg_decl *ast = &d->ast;
 	const struct type *type = (const struct type *)ast->type;
@@ -214,7 +215,8 @@ static void check_switch(struct parser *p, const struct declared *d)
 		   ast->name);
 }
 
-static void check_case(struct parser *p, const struct xg_decl *on, struct loc loc, int64_t value)
+static void check_case_range(struct parser *p, const struct xg_decl *on, struct loc loc,
+			     int64_t value)
 {
 	int64_t low = INT32_MIN, high = INT32_MAX;
 
@@ -247,7 +249,7 @@ static int compare_arms(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void check_cases(struct parser *p, struct arm *arms, size_t count)
+static void check_duplicate_cases(struct parser *p, struct arm *arms, size_t count)
 {
 	struct arm **sorted = arena_alloc(p->arena, (count + 1) * sizeof(sorted[0]));
 	size_t n = 0;
@@ -280,7 +282,7 @@ static bool parse_arm_decl(struct parser *p, struct type *type, struct arm *arm,
 			return false;
 		symbol_member(p, d.name, d.loc, "arm");
 		symbol_field(p, d.name, d.loc);
-		note_unbounded(type, &d);
+		note_unbounded_array(type, &d);
 	}
 	if (!parse_expect(p, ';', "after the arm"))
 		return false;
@@ -324,7 +326,7 @@ static bool parse_arm(struct parser *p, struct type *type, struct arm *arm)
 		if (!parse_label(p, type, arm))
 			return false;
 		if (arm->known)
-			check_case(p, &type->ast.discriminant, arm->loc, arm->ast.value);
+			check_case_range(p, &type->ast.discriminant, arm->loc, arm->ast.value);
 	}
 	return parse_expect(p, ':', "after the case") && parse_arm_decl(p, type, arm, before);
 }
@@ -347,7 +349,7 @@ static bool parse_arms(struct parser *p, struct type *type)
 		if (!parse_arm(p, type, &arms[count++]))
 			return false;
 	}
-	check_cases(p, arms, count);
+	check_duplicate_cases(p, arms, count);
 	out = arena_alloc(p->arena, (count + 1) * sizeof(out[0]));
 	for (size_t i = 0; i < count; i++)
 		out[i] = arms[i].ast;
@@ -374,7 +376,7 @@ bool parse_union(struct parser *p)
 	    !parse_decl(p, DECL_SWITCH, type->ast.name, &d) ||
 	    !parse_expect(p, ')', "after the discriminant of the union"))
 		return false;
-	check_switch(p, &d);
+	check_switch_type(p, &d);
 	symbol_field(p, d.name, d.loc);
 	type->ast.discriminant = d.ast;
 	if (!parse_expect(p, '{', "after 'switch (…)'"))
@@ -384,7 +386,7 @@ bool parse_union(struct parser *p)
 	if (!parse_arms(p, type))
 		return false;
 	parse_advance(p);
-	return finish_type(p, type, doc, "after union");
+	return finish_type_item(p, type, doc, "after union");
 }
 
 /* NAME [ = BOUND ]; *next is the default value. */
@@ -465,7 +467,7 @@ bool parse_enum(struct parser *p)
 	type->ast.values = values;
 	type->ast.value_count = count;
 	parse_advance(p);
-	return finish_type(p, type, doc, "after enum");
+	return finish_type_item(p, type, doc, "after enum");
 }
 
 bool parse_typedef(struct parser *p)
@@ -479,8 +481,8 @@ bool parse_typedef(struct parser *p)
 		return false;
 	type = symbol_define_type(p, d.name, d.loc, XG_TYPEDEF);
 	type->ast.alias = d.ast;
-	note_unbounded(type, &d);
-	return finish_type(p, type, doc, "after typedef");
+	note_unbounded_array(type, &d);
+	return finish_type_item(p, type, doc, "after typedef");
 }
 
 /* Accepted without effect: another compiler needs it to free members. */

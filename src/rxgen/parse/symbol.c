@@ -37,7 +37,7 @@ const char *symbol_what(const struct symbol *symbol)
 	}
 }
 
-static void report_taken(struct parser *p, const struct name *name, struct loc loc)
+static void report_taken_name(struct parser *p, const struct name *name, struct loc loc)
 {
 	const struct symbol *old = name->symbol;
 
@@ -54,8 +54,8 @@ static void report_taken(struct parser *p, const struct name *name, struct loc l
 }
 
 /* A type, constant or enum value must have a name without another meaning in generated code. */
-static void check_reserved(struct parser *p, const struct name *name, struct loc loc,
-			   enum symbol_kind symbol)
+static void check_reserved_name(struct parser *p, const struct name *name, struct loc loc,
+				enum symbol_kind symbol)
 {
 	enum xg_reserved kind = xg_reserved_kind(name->text);
 
@@ -67,7 +67,7 @@ static void check_reserved(struct parser *p, const struct name *name, struct loc
 			   name->text, xg_reserved_text(kind), name->text);
 }
 
-static void report_replaced(struct parser *p, const struct name *name, struct loc loc)
+static void report_replaced_name(struct parser *p, const struct name *name, struct loc loc)
 {
 	diag_error(p->diag, loc, "'%s' cannot be both a constant and a member or procedure",
 		   name->text);
@@ -77,7 +77,7 @@ void symbol_field(struct parser *p, struct name *name, struct loc loc)
 {
 	name->field = loc;
 	if (name->symbol && name->symbol->kind == SYMBOL_CONST) {
-		report_replaced(p, name, loc);
+		report_replaced_name(p, name, loc);
 		diag_note(p->diag, name->symbol->loc, "the constant is here");
 	}
 }
@@ -100,12 +100,12 @@ struct symbol *symbol_declare(struct parser *p, struct name *name, struct loc lo
 			      enum symbol_kind kind)
 {
 	if (name->symbol || name->generated.source) {
-		report_taken(p, name, loc);
+		report_taken_name(p, name, loc);
 		return NULL;
 	}
-	check_reserved(p, name, loc, kind);
+	check_reserved_name(p, name, loc, kind);
 	if (kind == SYMBOL_CONST && name->field.source) {
-		report_replaced(p, name, loc);
+		report_replaced_name(p, name, loc);
 		diag_note(p->diag, name->field, "'%s' is also used here", name->text);
 	}
 	name->symbol = arena_alloc(p->arena, sizeof(*name->symbol));
@@ -114,7 +114,7 @@ struct symbol *symbol_declare(struct parser *p, struct name *name, struct loc lo
 	return name->symbol;
 }
 
-static struct type *new_type(struct parser *p, const struct name *name, struct loc loc)
+static struct type *add_new_type(struct parser *p, const struct name *name, struct loc loc)
 {
 	struct type *type = arena_alloc(p->arena, sizeof(*type));
 
@@ -132,7 +132,7 @@ struct type *symbol_forward(struct parser *p, struct name *name, struct loc loc,
 
 	symbol->kind = SYMBOL_TYPE;
 	symbol->loc = loc;
-	symbol->type = new_type(p, name, loc);
+	symbol->type = add_new_type(p, name, loc);
 	symbol->type->broken = broken;
 	name->symbol = symbol;
 	return symbol->type;
@@ -155,12 +155,12 @@ struct type *symbol_define_type(struct parser *p, struct name *name, struct loc 
 			diag_note(p->diag, type->loc, "its first use is here");
 			type->broken = true;
 		}
-		check_reserved(p, name, loc, SYMBOL_TYPE);
+		check_reserved_name(p, name, loc, SYMBOL_TYPE);
 		symbol->loc = type->loc = loc;
 		type->ast.place = source_place(loc);
 	} else {
 		symbol = symbol_declare(p, name, loc, SYMBOL_TYPE);
-		type = new_type(p, name, loc);
+		type = add_new_type(p, name, loc);
 		if (symbol)
 			symbol->type = type;
 		else
@@ -188,8 +188,8 @@ void symbol_scope(struct parser *p)
 }
 
 /* A reserved name gets a '_' in C (emit/names.c), which must not be the name of another member. */
-static bool declare_renamed(struct parser *p, const struct name *name, struct loc loc,
-			    const char *what)
+static bool declare_renamed_member(struct parser *p, const struct name *name, struct loc loc,
+				   const char *what)
 {
 	enum xg_reserved kind = xg_reserved_kind(name->text);
 	const char *text;
@@ -209,5 +209,5 @@ bool symbol_member(struct parser *p, struct name *name, struct loc loc, const ch
 	}
 	name->scope = p->scope;
 	name->member = loc;
-	return declare_renamed(p, name, loc, what);
+	return declare_renamed_member(p, name, loc, what);
 }

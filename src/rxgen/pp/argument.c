@@ -6,7 +6,7 @@
 #include "rxgen/text/macro.h"
 
 /* The offset after blanks, ends of lines and comments. */
-static uint32_t skip_space(const struct frame *f)
+static uint32_t skip_argument_space(const struct frame *f)
 {
 	uint32_t at = f->at;
 
@@ -23,7 +23,7 @@ bool argument_follows(struct pp *pp)
 {
 	for (size_t depth = pp->depth; depth--;) {
 		const struct frame *f = &pp->frames[depth];
-		uint32_t at = skip_space(f);
+		uint32_t at = skip_argument_space(f);
 
 		if (at < f->end)
 			return f->text[at] == '(';
@@ -34,7 +34,7 @@ bool argument_follows(struct pp *pp)
 }
 
 /* Leave ended macros. False: the text that contains the use has ended. */
-static bool leave_macros(struct pp *pp)
+static bool leave_ended_macros(struct pp *pp)
 {
 	while (pp_top(pp)->at >= pp_top(pp)->end) {
 		if (pp_top(pp)->kind != FRAME_MACRO)
@@ -45,7 +45,7 @@ static bool leave_macros(struct pp *pp)
 }
 
 /* At the end of a line in a file: a directive or % line cannot be part of an argument. */
-static bool at_directive(const struct frame *f)
+static bool is_at_directive(const struct frame *f)
 {
 	uint32_t at = f->at;
 
@@ -62,16 +62,16 @@ static bool at_directive(const struct frame *f)
  * The text of an argument, to the ',' or ')' after it, which becomes *end. A comment or an end of a
  * line is a blank. False: there is no end.
  */
-static bool read_argument(struct pp *pp, struct loc use, struct text *text, char *end)
+static bool read_one_argument(struct pp *pp, struct loc use, struct text *text, char *end)
 {
 	unsigned depth = 0;
 
-	while (leave_macros(pp)) {
+	while (leave_ended_macros(pp)) {
 		struct frame *f = pp_top(pp);
 		uint32_t n = 1;
 		char c = f->text[f->at];
 
-		if (at_directive(f))
+		if (is_at_directive(f))
 			return false;
 		if (c == '/' && f->at + 1 < f->end && f->text[f->at + 1] == '*') {
 			if (!lex_comment(f->text, f->at, f->end, &f->at))
@@ -99,7 +99,7 @@ static bool read_argument(struct pp *pp, struct loc use, struct text *text, char
 }
 
 /* Without leading and trailing blanks. */
-static struct text trimmed(struct text text)
+static struct text trim_argument(struct text text)
 {
 	while (text.count && strchr(" \t\v\f\r", *text.bytes)) {
 		text.bytes++;
@@ -111,7 +111,7 @@ static struct text trimmed(struct text text)
 }
 
 /* The argument with its macros expanded. */
-static struct text expanded(struct pp *pp, struct text text, struct loc use)
+static struct text expand_argument(struct pp *pp, struct text text, struct loc use)
 {
 	bool line_comment = pp->line_comment;
 	struct frame *f = pp_push(pp);
@@ -131,23 +131,23 @@ static struct text expanded(struct pp *pp, struct text text, struct loc use)
  * Read all arguments. Returns their number, of which the first `most` are stored; -1 after an
  * error. A macro without parameters has no arguments if there is nothing in the parentheses.
  */
-static long read_arguments(struct pp *pp, const struct macro *macro, struct loc use,
-			   struct text *arguments)
+static long read_all_arguments(struct pp *pp, const struct macro *macro, struct loc use,
+			       struct text *arguments)
 {
 	size_t count = 0;
 	char end = ',';
 
-	leave_macros(pp);
-	pp_top(pp)->at = skip_space(pp_top(pp)) + 1;
+	leave_ended_macros(pp);
+	pp_top(pp)->at = skip_argument_space(pp_top(pp)) + 1;
 	while (end == ',') {
 		struct text text = {NULL, 0, 0};
 
-		if (!read_argument(pp, use, &text, &end)) {
+		if (!read_one_argument(pp, use, &text, &end)) {
 			diag_error(pp->diag, use, "the arguments of macro '%s' have no ')'",
 				   macro->name->text);
 			return -1;
 		}
-		text = trimmed(text);
+		text = trim_argument(text);
 		if (!text.count && end == ')' && !count && !macro->param_count)
 			return 0;
 		if (count < macro->param_count)
@@ -158,8 +158,8 @@ static long read_arguments(struct pp *pp, const struct macro *macro, struct loc 
 }
 
 /* The text of the macro with the arguments in place of parameters. */
-static void substitute(struct pp *pp, const struct macro *macro, const struct text *arguments,
-		       struct text *out)
+static void substitute_parameters(struct pp *pp, const struct macro *macro,
+				  const struct text *arguments, struct text *out)
 {
 	struct frame f = {.kind = FRAME_MACRO, .text = macro->text, .end = macro->length};
 
@@ -199,7 +199,7 @@ bool argument_substitute(struct pp *pp, const struct macro *macro, struct loc us
 		diag_fatal(pp->diag, use,
 			   "macros in arguments of macros are nested more than %d deep",
 			   ARGUMENT_DEPTH);
-	count = read_arguments(pp, macro, use, arguments);
+	count = read_all_arguments(pp, macro, use, arguments);
 	if (count < 0)
 		return false;
 	if ((size_t)count != macro->param_count) {
@@ -210,10 +210,10 @@ bool argument_substitute(struct pp *pp, const struct macro *macro, struct loc us
 	}
 	pp->argument_depth++;
 	for (size_t i = 0; i < macro->param_count; i++)
-		arguments[i] = expanded(pp, arguments[i], use);
+		arguments[i] = expand_argument(pp, arguments[i], use);
 	pp->argument_depth--;
 	pp->line_comment = false;
-	substitute(pp, macro, arguments, &out);
+	substitute_parameters(pp, macro, arguments, &out);
 	pp->line_comment = line_comment;
 	text_put(pp, &out, "", 1);
 	*text = out.bytes;

@@ -14,7 +14,7 @@ struct reader {
 	bool raw;      /* do not expand macros: the operand of `defined` */
 };
 
-static void next(void *reader)
+static void read_next_token(void *reader)
 {
 	struct reader *r = reader;
 	struct pp *pp = r->pp;
@@ -44,7 +44,7 @@ static void next(void *reader)
 	}
 }
 
-static bool unexpected(void *reader, const char *expected)
+static bool report_unexpected_token(void *reader, const char *expected)
 {
 	struct reader *r = reader;
 	char room[NAME_LONGEST + 20];
@@ -62,39 +62,39 @@ static bool unexpected(void *reader, const char *expected)
 	return false;
 }
 
-static bool read_defined(struct reader *r, int64_t *value)
+static bool read_defined_operand(struct reader *r, int64_t *value)
 {
 	bool parentheses;
 
 	r->raw = true;
-	next(r);
+	read_next_token(r);
 	parentheses = r->token.kind == '(';
 	if (parentheses)
-		next(r);
+		read_next_token(r);
 	r->raw = false;
 	if (!r->token.name)
-		return unexpected(r, "a name after 'defined'");
+		return report_unexpected_token(r, "a name after 'defined'");
 	*value = r->token.name->macro != NULL;
-	next(r);
+	read_next_token(r);
 	if (parentheses) {
 		if (r->token.kind != ')')
-			return unexpected(r, "')'");
-		next(r);
+			return report_unexpected_token(r, "')'");
+		read_next_token(r);
 	}
 	return true;
 }
 
-static bool read_operand(struct expression *e, int64_t *value)
+static bool read_condition_operand(struct expression *e, int64_t *value)
 {
 	struct reader *r = e->owner;
 
 	if (r->token.name && !strcmp(r->token.name->text, "defined"))
-		return read_defined(r, value);
+		return read_defined_operand(r, value);
 	if (!r->token.name && r->token.kind != TOKEN_NUMBER)
-		return unexpected(r, "a value");
+		return report_unexpected_token(r, "a value");
 	*value = r->token.name ? 0 : r->token.value;
 	r->wrong |= r->token.wrong;
-	next(r);
+	read_next_token(r);
 	return true;
 }
 
@@ -104,9 +104,9 @@ bool condition_value(struct pp *pp, const char *text, uint32_t end, uint32_t bas
 	struct expression e = {.diag = pp->diag,
 			       .token = &r.token,
 			       .owner = &r,
-			       .advance = next,
-			       .operand = read_operand,
-			       .unexpected = unexpected,
+			       .advance = read_next_token,
+			       .operand = read_condition_operand,
+			       .unexpected = report_unexpected_token,
 			       .condition = true};
 	struct frame *f = pp_push(pp);
 	int64_t value;
@@ -119,10 +119,10 @@ bool condition_value(struct pp *pp, const char *text, uint32_t end, uint32_t bas
 	f->base = base;
 	r.bottom = pp->depth;
 	pp->in_condition = true;
-	next(&r);
+	read_next_token(&r);
 	good = expression_read(&e, &value);
 	if (good && r.token.kind != TOKEN_END && !e.invalid)
-		good = unexpected(&r, "an operator or the end of the line");
+		good = report_unexpected_token(&r, "an operator or the end of the line");
 	while (pp->depth > r.bottom)
 		macro_leave(pp);
 	pp->depth--;

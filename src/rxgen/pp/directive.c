@@ -17,25 +17,25 @@ struct line {
 	const struct source *source;
 };
 
-static struct loc at(const struct line *line, uint32_t offset)
+static struct loc make_line_loc(const struct line *line, uint32_t offset)
 {
 	return (struct loc){.source = line->source, .offset = line->base + offset};
 }
 
-static void skip_blanks(struct line *line)
+static void skip_line_blanks(struct line *line)
 {
 	while (line->at < line->end && strchr(" \t\v\f\r", line->text[line->at]))
 		line->at++;
 }
 
-static void put_byte(struct pp *pp, size_t n, char c)
+static void append_line_byte(struct pp *pp, size_t n, char c)
 {
 	pp->line = arena_grow(pp->arena, pp->line, n, &pp->line_room, 1);
 	pp->line[n] = c;
 }
 
 /* Read a line, with its continuations, from the frame. */
-static struct line take_line(struct pp *pp)
+static struct line read_directive_line(struct pp *pp)
 {
 	struct frame *f = pp_top(pp);
 	struct line line = {.base = f->base + f->at, .source = f->source};
@@ -50,24 +50,24 @@ static struct line take_line(struct pp *pp)
 
 			pp_skip_comment(pp, f);
 			for (; from < f->at; from++)
-				put_byte(pp, n++, ' ');
+				append_line_byte(pp, n++, ' ');
 			continue;
 		}
 		if (c == '"')
 			quoted = !quoted;
 		if (c == '\\' && d == '\n' && f->at + 1 < f->end) {
-			put_byte(pp, n++, ' ');
+			append_line_byte(pp, n++, ' ');
 			f->at++;
 			c = ' ';
 		}
-		put_byte(pp, n++, c);
+		append_line_byte(pp, n++, c);
 		f->at++;
 	}
 	if (f->at < f->end)
 		f->at++;
 	f->line_start = true;
 	f->begun = true;
-	put_byte(pp, n, '\0');
+	append_line_byte(pp, n, '\0');
 	line.text = pp->line;
 	line.end = (uint32_t)n;
 	return line;
@@ -78,14 +78,15 @@ bool pp_reading(const struct pp *pp)
 	return !pp->condition_count || pp->conditions[pp->condition_count - 1].active;
 }
 
-static struct name *macro_name(struct pp *pp, struct line *line, const char *directive)
+static struct name *read_macro_name(struct pp *pp, struct line *line, const char *directive)
 {
 	uint32_t from;
 
-	skip_blanks(line);
+	skip_line_blanks(line);
 	from = line->at;
 	if (from == line->end || !lex_is_name_start(line->text[from])) {
-		diag_error(pp->diag, at(line, from), "expected a name after #%s", directive);
+		diag_error(pp->diag, make_line_loc(line, from), "expected a name after #%s",
+			   directive);
 		return NULL;
 	}
 	while (line->at < line->end && lex_is_name(line->text[line->at]))
@@ -93,14 +94,14 @@ static struct name *macro_name(struct pp *pp, struct line *line, const char *dir
 	return names_get(pp->names, line->text + from, line->at - from);
 }
 
-static char next_char(struct line *line)
+static char peek_next_char(struct line *line)
 {
-	skip_blanks(line);
+	skip_line_blanks(line);
 	return line->at < line->end ? line->text[line->at] : '\0';
 }
 
-static bool add_parameter(struct pp *pp, struct macro *macro, const struct name *name,
-			  struct loc loc, size_t *room)
+static bool add_macro_parameter(struct pp *pp, struct macro *macro, const struct name *name,
+				struct loc loc, size_t *room)
 {
 	for (size_t i = 0; i < macro->param_count; i++)
 		if (macro->params[i] == name) {
@@ -120,7 +121,7 @@ static bool add_parameter(struct pp *pp, struct macro *macro, const struct name 
 }
 
 /* The parameters of a macro, from '(' to ')'. */
-static bool read_parameters(struct pp *pp, struct line *line, struct macro *macro)
+static bool read_macro_parameters(struct pp *pp, struct line *line, struct macro *macro)
 {
 	size_t room = 1;
 
@@ -130,23 +131,23 @@ static bool read_parameters(struct pp *pp, struct line *line, struct macro *macr
 		uint32_t from;
 
 		line->at++;
-		if (next_char(line) == ')' && !macro->param_count)
+		if (peek_next_char(line) == ')' && !macro->param_count)
 			break;
 		from = line->at;
 		while (line->at < line->end && lex_is_name(line->text[line->at]))
 			line->at++;
 		if (line->at == from || !lex_is_name_start(line->text[from])) {
-			diag_error(pp->diag, at(line, from),
+			diag_error(pp->diag, make_line_loc(line, from),
 				   "expected the name of a parameter of macro '%s'",
 				   macro->name->text);
 			return false;
 		}
 		name = names_get(pp->names, line->text + from, line->at - from);
-		if (!add_parameter(pp, macro, name, at(line, from), &room))
+		if (!add_macro_parameter(pp, macro, name, make_line_loc(line, from), &room))
 			return false;
-	} while (next_char(line) == ',');
-	if (next_char(line) != ')') {
-		diag_error(pp->diag, at(line, line->at),
+	} while (peek_next_char(line) == ',');
+	if (peek_next_char(line) != ')') {
+		diag_error(pp->diag, make_line_loc(line, line->at),
 			   "expected ',' or ')' after a parameter of macro '%s'",
 			   macro->name->text);
 		return false;
@@ -155,9 +156,9 @@ static bool read_parameters(struct pp *pp, struct line *line, struct macro *macr
 	return true;
 }
 
-static void do_define(struct pp *pp, struct line *line)
+static void handle_define(struct pp *pp, struct line *line)
 {
-	struct name *name = macro_name(pp, line, "define");
+	struct name *name = read_macro_name(pp, line, "define");
 	struct macro *macro;
 	uint32_t from;
 	char c;
@@ -167,10 +168,10 @@ static void do_define(struct pp *pp, struct line *line)
 	from = line->at - name->length;
 	macro = arena_alloc(pp->arena, sizeof(*macro));
 	macro->name = name;
-	macro->loc = at(line, from);
+	macro->loc = make_line_loc(line, from);
 	c = line->at < line->end ? line->text[line->at] : ' ';
 	if (c == '(') {
-		if (!read_parameters(pp, line, macro))
+		if (!read_macro_parameters(pp, line, macro))
 			return;
 		if (memchr(line->text + line->at, '#', line->end - line->at)) {
 			diag_error(pp->diag, macro->loc,
@@ -178,25 +179,27 @@ static void do_define(struct pp *pp, struct line *line)
 			return;
 		}
 	} else if (!strchr(" \t\v\f\r", c)) {
-		diag_error(pp->diag, at(line, line->at), "expected a blank after the macro's name");
+		diag_error(pp->diag, make_line_loc(line, line->at),
+			   "expected a blank after the macro's name");
 		return;
 	}
 	if (!strcmp(name->text, "defined"))
-		diag_error(pp->diag, at(line, from), "'defined' cannot be a macro");
+		diag_error(pp->diag, make_line_loc(line, from), "'defined' cannot be a macro");
 	else
 		macro_define(pp, name, macro, line->text + line->at, line->end - line->at);
 }
 
-static void do_undef(struct pp *pp, struct line *line)
+static void handle_undef(struct pp *pp, struct line *line)
 {
-	struct name *name = macro_name(pp, line, "undef");
+	struct name *name = read_macro_name(pp, line, "undef");
 
 	if (name)
 		name->macro = NULL;
 }
 
 /* Search the folder of the including file, then those of -I. */
-static struct source *find_include(struct pp *pp, struct line *line, uint32_t from, uint32_t to)
+static struct source *find_include_file(struct pp *pp, struct line *line, uint32_t from,
+					uint32_t to)
 {
 	const char *name = arena_copy(pp->arena, line->text + from, to - from), *path;
 	size_t count = name[0] == '/' ? 0 : pp->options->folder_count;
@@ -216,40 +219,41 @@ static struct source *find_include(struct pp *pp, struct line *line, uint32_t fr
 		if (source)
 			return source;
 		if (errno != ENOENT && errno != ENOTDIR)
-			diag_fatal(pp->diag, at(line, from - 1), "cannot read '%s': %s", path,
-				   strerror(errno));
+			diag_fatal(pp->diag, make_line_loc(line, from - 1), "cannot read '%s': %s",
+				   path, strerror(errno));
 	}
-	diag_fatal(pp->diag, at(line, from - 1), "cannot find the include file '%s'", name);
+	diag_fatal(pp->diag, make_line_loc(line, from - 1), "cannot find the include file '%s'",
+		   name);
 }
 
 /* The header of an included .xg file, "afs-common.h", with the folder as written. */
-static const char *header_of(struct pp *pp, const char *name, uint32_t length)
+static const char *name_included_header(struct pp *pp, const char *name, uint32_t length)
 {
 	return arena_printf(pp->arena, "%.*s.h", (int)length - 3, name);
 }
 
-static bool do_include(struct pp *pp, struct line *line, struct token *token)
+static bool handle_include(struct pp *pp, struct line *line, struct token *token)
 {
 	uint32_t from, to;
 	struct source *source;
 	bool separate, before;
 	char close;
 
-	skip_blanks(line);
+	skip_line_blanks(line);
 	from = line->at + 1;
 	close = line->at == line->end ? '\0' : line->text[line->at];
 	close = close == '"' ? '"' : close == '<' ? '>' : '\0';
 	for (to = from; to < line->end && line->text[to] != close; to++)
 		;
 	if (!close || to >= line->end || to == from) {
-		diag_error(pp->diag, at(line, line->at),
+		diag_error(pp->diag, make_line_loc(line, line->at),
 			   "expected \"file\" or <file> after #include");
 		return false;
 	}
 	if (pp->files > INCLUDE_DEPTH)
-		diag_fatal(pp->diag, at(line, line->at), "includes are nested more than %d deep",
-			   INCLUDE_DEPTH);
-	source = find_include(pp, line, from, to);
+		diag_fatal(pp->diag, make_line_loc(line, line->at),
+			   "includes are nested more than %d deep", INCLUDE_DEPTH);
+	source = find_include_file(pp, line, from, to);
 	before = pp_top(pp)->separate;
 	separate = pp->options->skip_included && to - from > 3 &&
 		   !memcmp(line->text + to - 3, ".xg", 3);
@@ -257,14 +261,14 @@ static bool do_include(struct pp *pp, struct line *line, struct token *token)
 		if (source->separate)
 			return false;
 		source->separate = true;
-		*token = (struct token){.kind = TOKEN_HEADER, .loc = at(line, line->at)};
-		token->text = header_of(pp, line->text + from, to - from);
+		*token = (struct token){.kind = TOKEN_HEADER, .loc = make_line_loc(line, line->at)};
+		token->text = name_included_header(pp, line->text + from, to - from);
 	}
 	pp_enter(pp, source, separate || before);
 	return separate && !before;
 }
 
-static void do_marker(struct pp *pp, struct line *line)
+static void handle_line_marker(struct pp *pp, struct line *line)
 {
 	struct source_marker marker = {0};
 	struct loc loc;
@@ -272,9 +276,9 @@ static void do_marker(struct pp *pp, struct line *line)
 	int64_t value;
 	bool large;
 
-	skip_blanks(line);
+	skip_line_blanks(line);
 	from = line->at;
-	loc = at(line, from);
+	loc = make_line_loc(line, from);
 	while (line->at < line->end && lex_is_name(line->text[line->at]))
 		line->at++;
 	if (!lex_number(line->text + from, line->at - from, &value, &large) || large || value < 1 ||
@@ -282,14 +286,15 @@ static void do_marker(struct pp *pp, struct line *line)
 		diag_error(pp->diag, loc, "expected a line number, 1 or more");
 		return;
 	}
-	skip_blanks(line);
+	skip_line_blanks(line);
 	if (line->at < line->end) {
 		const char *end = NULL, *begin = line->text + line->at + 1;
 
 		if (line->text[line->at] == '"')
 			end = memchr(begin, '"', line->end - line->at - 1);
 		if (!end) {
-			diag_error(pp->diag, at(line, line->at), "expected a file name in quotes");
+			diag_error(pp->diag, make_line_loc(line, line->at),
+				   "expected a file name in quotes");
 			return;
 		}
 		marker.file = arena_copy(pp->arena, begin, (size_t)(end - begin));
@@ -300,22 +305,22 @@ static void do_marker(struct pp *pp, struct line *line)
 	source_mark(pp->arena, pp_top(pp)->source, marker);
 }
 
-static bool value_of(struct pp *pp, struct line *line)
+static bool read_condition_value(struct pp *pp, struct line *line)
 {
 	return condition_value(pp, line->text + line->at, line->end - line->at,
 			       line->base + line->at);
 }
 
 /* #if, #ifdef, #ifndef */
-static void do_if(struct pp *pp, struct line *line, const char *directive)
+static void handle_if(struct pp *pp, struct line *line, const char *directive)
 {
-	struct condition c = {.loc = at(line, 0), .outer = pp_reading(pp)};
+	struct condition c = {.loc = make_line_loc(line, 0), .outer = pp_reading(pp)};
 	struct name *name;
 
 	if (c.outer && !strcmp(directive, "if")) {
-		c.active = value_of(pp, line);
+		c.active = read_condition_value(pp, line);
 	} else if (c.outer) {
-		name = macro_name(pp, line, directive);
+		name = read_macro_name(pp, line, directive);
 		c.active = name && (name->macro != NULL) == !strcmp(directive, "ifdef");
 	}
 	c.done = c.active || !c.outer;
@@ -325,12 +330,13 @@ static void do_if(struct pp *pp, struct line *line, const char *directive)
 }
 
 /* #elif, #else, #endif. Text after the last two is ignored, since old files have it. */
-static void do_branch(struct pp *pp, struct line *line, const char *directive)
+static void handle_branch(struct pp *pp, struct line *line, const char *directive)
 {
 	struct condition *c;
 
 	if (pp->condition_count == pp_top(pp)->conditions) {
-		diag_error(pp->diag, at(line, 0), "#%s without an #if in this file", directive);
+		diag_error(pp->diag, make_line_loc(line, 0), "#%s without an #if in this file",
+			   directive);
 		return;
 	}
 	c = &pp->conditions[pp->condition_count - 1];
@@ -339,7 +345,7 @@ static void do_branch(struct pp *pp, struct line *line, const char *directive)
 		return;
 	}
 	if (c->had_else) {
-		diag_error(pp->diag, at(line, 0), "#%s after #else", directive);
+		diag_error(pp->diag, make_line_loc(line, 0), "#%s after #else", directive);
 		diag_note(pp->diag, c->loc, "the #if is here");
 		return;
 	}
@@ -347,19 +353,19 @@ static void do_branch(struct pp *pp, struct line *line, const char *directive)
 		c->had_else = true;
 		c->active = !c->done;
 	} else {
-		c->active = !c->done && value_of(pp, line);
+		c->active = !c->done && read_condition_value(pp, line);
 	}
 	c->done |= c->active;
 }
 
 /* Handle a conditional directive; false if it is another one. */
-static bool conditional(struct pp *pp, struct line *line, const char *directive)
+static bool handle_conditional(struct pp *pp, struct line *line, const char *directive)
 {
 	if (!strcmp(directive, "if") || !strcmp(directive, "ifdef") || !strcmp(directive, "ifndef"))
-		do_if(pp, line, directive);
+		handle_if(pp, line, directive);
 	else if (!strcmp(directive, "elif") || !strcmp(directive, "else") ||
 		 !strcmp(directive, "endif"))
-		do_branch(pp, line, directive);
+		handle_branch(pp, line, directive);
 	else
 		return false;
 	return true;
@@ -367,19 +373,19 @@ static bool conditional(struct pp *pp, struct line *line, const char *directive)
 
 bool directive_read(struct pp *pp, struct token *token)
 {
-	struct line line = take_line(pp);
+	struct line line = read_directive_line(pp);
 	char directive[16];
 	uint32_t from, length;
 
 	pp->before.source = NULL;
 	line.at = 1;
-	skip_blanks(&line);
+	skip_line_blanks(&line);
 	if (line.at == line.end)
 		return false;
 	from = line.at;
 	if (line.text[from] >= '0' && line.text[from] <= '9') {
 		if (pp_reading(pp))
-			do_marker(pp, &line);
+			handle_line_marker(pp, &line);
 		return false;
 	}
 	while (line.at < line.end && lex_is_name(line.text[line.at]))
@@ -389,20 +395,21 @@ bool directive_read(struct pp *pp, struct token *token)
 		length = 0;
 	memcpy(directive, line.text + from, length);
 	directive[length] = '\0';
-	if (conditional(pp, &line, directive) || !pp_reading(pp))
+	if (handle_conditional(pp, &line, directive) || !pp_reading(pp))
 		return false;
 	if (!strcmp(directive, "include"))
-		return do_include(pp, &line, token);
+		return handle_include(pp, &line, token);
 	if (!strcmp(directive, "define"))
-		do_define(pp, &line);
+		handle_define(pp, &line);
 	else if (!strcmp(directive, "undef"))
-		do_undef(pp, &line);
+		handle_undef(pp, &line);
 	else if (!strcmp(directive, "line"))
-		do_marker(pp, &line);
+		handle_line_marker(pp, &line);
 	else if (!strcmp(directive, "error"))
-		diag_error(pp->diag, at(&line, 0), "#error%.500s", line.text + line.at);
+		diag_error(pp->diag, make_line_loc(&line, 0), "#error%.500s", line.text + line.at);
 	else if (strcmp(directive, "pragma") != 0)
-		diag_error(pp->diag, at(&line, 0), "unknown directive '#%.60s'", line.text + from);
+		diag_error(pp->diag, make_line_loc(&line, 0), "unknown directive '#%.60s'",
+			   line.text + from);
 	return false;
 }
 

@@ -22,7 +22,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static int hex_digit(char c)
+static int read_hex_digit(char c)
 {
 	if (is_digit(c))
 		return c - '0';
@@ -44,7 +44,7 @@ bool lex_number(const char *text, size_t length, int64_t *value, bool *large)
 	if (i == length || (!hex && text[0] == '0' && length > 1))
 		return false;
 	for (; i < length; i++) {
-		int digit = hex_digit(text[i]);
+		int digit = read_hex_digit(text[i]);
 
 		if (digit < 0 || (uint64_t)digit >= base)
 			return false;
@@ -68,7 +68,7 @@ bool lex_comment(const char *text, uint32_t at, uint32_t end, uint32_t *next)
 	return false;
 }
 
-static void scan_name(struct pp *pp, struct token *token)
+static void scan_name_token(struct pp *pp, struct token *token)
 {
 	struct frame *f = pp_top(pp);
 	uint32_t from = f->at;
@@ -83,7 +83,7 @@ static void scan_name(struct pp *pp, struct token *token)
 	token->text = token->name->text;
 }
 
-static void scan_number(struct pp *pp, struct token *token)
+static void scan_number_token(struct pp *pp, struct token *token)
 {
 	struct frame *f = pp_top(pp);
 	uint32_t from = f->at++;
@@ -112,7 +112,7 @@ static void scan_number(struct pp *pp, struct token *token)
 	}
 }
 
-static void scan_string(struct pp *pp, struct token *token)
+static void scan_string_token(struct pp *pp, struct token *token)
 {
 	struct frame *f = pp_top(pp);
 	uint32_t from = ++f->at, backslashes = 0;
@@ -134,7 +134,7 @@ static void scan_string(struct pp *pp, struct token *token)
 }
 
 /* Operators of several characters, and those of #if lines. */
-static bool scan_operator(struct pp *pp, struct token *token)
+static bool scan_operator_token(struct pp *pp, struct token *token)
 {
 	static const struct {
 		char text[3];
@@ -165,7 +165,7 @@ static bool scan_operator(struct pp *pp, struct token *token)
 }
 
 /* Characters that begin no token. */
-static bool is_illegal(const struct frame *f, uint32_t at)
+static bool is_illegal_character(const struct frame *f, uint32_t at)
 {
 	char c = f->text[at];
 
@@ -175,7 +175,7 @@ static bool is_illegal(const struct frame *f, uint32_t at)
 	return !lex_is_name(c) && !strchr(punctuation, c) && !strchr(" \t\n\v\f\r\"", c);
 }
 
-static void skip_illegal(struct pp *pp, struct loc loc)
+static void skip_illegal_text(struct pp *pp, struct loc loc)
 {
 	struct frame *f = pp_top(pp);
 	unsigned char c = (unsigned char)f->text[f->at];
@@ -198,7 +198,7 @@ static void skip_illegal(struct pp *pp, struct loc loc)
 	}
 	do
 		f->at++;
-	while (f->at < f->end && is_illegal(f, f->at));
+	while (f->at < f->end && is_illegal_character(f, f->at));
 	if (c > ' ' && c < 0x7f)
 		diag_error(pp->diag, loc, "illegal character '%c'", c);
 	else
@@ -212,12 +212,12 @@ bool lex_scan(struct pp *pp, struct token *token)
 
 	*token = (struct token){.loc = pp_loc(pp, f->at)};
 	if (lex_is_name_start(c)) {
-		scan_name(pp, token);
+		scan_name_token(pp, token);
 	} else if (is_digit(c)) {
-		scan_number(pp, token);
+		scan_number_token(pp, token);
 	} else if (c == '"') {
-		scan_string(pp, token);
-	} else if (scan_operator(pp, token)) {
+		scan_string_token(pp, token);
+	} else if (scan_operator_token(pp, token)) {
 		return true;
 	} else if (c && strchr(punctuation, c) &&
 		   !(c == '/' && f->at + 1 < f->end && f->text[f->at + 1] == '/')) {
@@ -225,7 +225,7 @@ bool lex_scan(struct pp *pp, struct token *token)
 		token->text = arena_copy(pp->arena, &c, 1);
 		f->at++;
 	} else {
-		skip_illegal(pp, token->loc);
+		skip_illegal_text(pp, token->loc);
 		return false;
 	}
 	return true;

@@ -7,7 +7,7 @@
 #include "rxgen/pp/pp_internal.h"
 
 /* A copy without leading and trailing blanks; comments have been replaced by blanks. */
-static const char *trim(struct pp *pp, const char *text, size_t length, uint32_t *size)
+static const char *copy_trimmed(struct pp *pp, const char *text, size_t length, uint32_t *size)
 {
 	for (; length && strchr(" \t\v\f\r", *text); length--)
 		text++;
@@ -17,7 +17,7 @@ static const char *trim(struct pp *pp, const char *text, size_t length, uint32_t
 	return arena_copy(pp->arena, text, length);
 }
 
-static bool same_parameters(const struct macro *a, const struct macro *b)
+static bool has_same_parameters(const struct macro *a, const struct macro *b)
 {
 	if (!a->params != !b->params || a->param_count != b->param_count)
 		return false;
@@ -32,8 +32,8 @@ void macro_define(struct pp *pp, struct name *name, struct macro *macro, const c
 {
 	const struct macro *old = name->macro;
 
-	macro->text = trim(pp, text, length, &macro->length);
-	if (old && (strcmp(old->text, macro->text) || !same_parameters(old, macro))) {
+	macro->text = copy_trimmed(pp, text, length, &macro->length);
+	if (old && (strcmp(old->text, macro->text) || !has_same_parameters(old, macro))) {
 		diag_warning(pp->diag, macro->loc, "the macro '%s' is redefined with another text",
 			     name->text);
 		diag_note(pp->diag, old->loc, "its first definition is here");
@@ -42,7 +42,7 @@ void macro_define(struct pp *pp, struct name *name, struct macro *macro, const c
 }
 
 /* Count the bytes of an expansion. An empty expansion counts, too, since it takes time. */
-static void count_expansion(struct pp *pp, struct loc use, size_t length)
+static void charge_expansion(struct pp *pp, struct loc use, size_t length)
 {
 	pp->expanded += length + 1;
 	pp->expanded_all += length + 1;
@@ -75,7 +75,7 @@ bool macro_use(struct pp *pp, const struct name *name, struct loc loc)
 	length = macro->length;
 	if (macro->params && !argument_substitute(pp, macro, use, &text, &length))
 		return true;
-	count_expansion(pp, use, length);
+	charge_expansion(pp, use, length);
 	macro->active = true;
 	f = pp_push(pp);
 	f->kind = FRAME_MACRO;
@@ -192,14 +192,14 @@ const char *macro_line(struct pp *pp, uint32_t at, uint32_t end)
 	return macro_expand(pp, &length);
 }
 
-static const char *skip_blanks(const char *p, const char *end)
+static const char *skip_define_blanks(const char *p, const char *end)
 {
 	while (p < end && (*p == ' ' || *p == '\t'))
 		p++;
 	return p;
 }
 
-static const char *skip_name(const char *p, const char *end)
+static const char *skip_define_name(const char *p, const char *end)
 {
 	if (p < end && lex_is_name_start(*p))
 		while (p < end && lex_is_name(*p))
@@ -213,22 +213,22 @@ static const char *skip_name(const char *p, const char *end)
  */
 void macro_note_define(struct pp *pp, const char *text, size_t length, bool skipped)
 {
-	const char *end = text + length, *p = skip_blanks(text, end), *from;
+	const char *end = text + length, *p = skip_define_blanks(text, end), *from;
 	struct c_define define = {.known = true, .skipped = skipped}, *old;
 	struct name *name;
 	bool large;
 
 	if (p == end || *p != '#')
 		return;
-	p = skip_blanks(p + 1, end);
+	p = skip_define_blanks(p + 1, end);
 	if (end - p < 7 || memcmp(p, "define", 6) || lex_is_name(p[6]))
 		return;
-	from = p = skip_blanks(p + 6, end);
-	p = skip_name(p, end);
+	from = p = skip_define_blanks(p + 6, end);
+	p = skip_define_name(p, end);
 	if (p == from || p == end || (*p != ' ' && *p != '\t'))
 		return;
 	name = names_get(pp->names, from, (size_t)(p - from));
-	p = skip_blanks(p, end);
+	p = skip_define_blanks(p, end);
 	while (p < end && (*p == '(' || *p == ' '))
 		p++;
 	from = p;

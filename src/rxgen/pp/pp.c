@@ -85,7 +85,7 @@ void pp_skip_comment(struct pp *pp, struct frame *f)
 }
 
 /* Classify a comment: after the last token, before the next one, or about the file. */
-static void take_comment(struct pp *pp, struct frame *f)
+static void classify_comment(struct pp *pp, struct frame *f)
 {
 	struct comment c = {.source = f->source, .start = f->at};
 
@@ -103,7 +103,7 @@ static void take_comment(struct pp *pp, struct frame *f)
 	}
 }
 
-static void skip_blanks(struct pp *pp, struct frame *f)
+static void skip_file_blanks(struct pp *pp, struct frame *f)
 {
 	while (f->at < f->end) {
 		char c = f->text[f->at];
@@ -111,7 +111,7 @@ static void skip_blanks(struct pp *pp, struct frame *f)
 		if (c == '\n')
 			f->line_start = true;
 		else if (c == '/' && f->text[f->at + 1] == '*') {
-			take_comment(pp, f);
+			classify_comment(pp, f);
 			continue;
 		} else if (c != ' ' && c != '\t' && c != '\v' && c != '\f' && c != '\r')
 			return;
@@ -120,7 +120,7 @@ static void skip_blanks(struct pp *pp, struct frame *f)
 }
 
 /* The text of a comment without delimiters, leading stars and trailing blanks. */
-static const char *comment_text(struct pp *pp, const struct comment *c)
+static const char *copy_comment_text(struct pp *pp, const struct comment *c)
 {
 	const char *p = c->source->text + c->start + 2, *end = c->source->text + c->end - 2;
 	char *out, *start;
@@ -173,7 +173,7 @@ static const char *comment_text(struct pp *pp, const struct comment *c)
 }
 
 /* Complete a token or % line: attach comments, record the position. */
-static void finish(struct pp *pp, struct token *token)
+static void finish_token(struct pp *pp, struct token *token)
 {
 	const struct source *source = token->loc.source;
 	size_t line = source_line(source, token->loc.offset);
@@ -181,17 +181,17 @@ static void finish(struct pp *pp, struct token *token)
 
 	token->included = pp_top(pp)->separate;
 	if (c->source == source && c->last_line + 1 >= line)
-		token->before = comment_text(pp, c);
+		token->before = copy_comment_text(pp, c);
 	c = &pp->after;
 	if (c->source && (token->kind == TOKEN_END || c->source != source || c->last_line < line))
-		token->after = comment_text(pp, c);
+		token->after = copy_comment_text(pp, c);
 	pp->before.source = pp->after.source = NULL;
 	pp->last_source = source;
 	pp->last_line = line;
 }
 
 /* A % line; false if its file is compiled separately. */
-static bool take_line(struct pp *pp, struct frame *f, struct token *token)
+static bool read_percent_line(struct pp *pp, struct frame *f, struct token *token)
 {
 	uint32_t from = f->at + 1;
 	bool included = f->separate;
@@ -202,14 +202,14 @@ static bool take_line(struct pp *pp, struct frame *f, struct token *token)
 	macro_note_define(pp, f->text + from, f->at - from, false);
 	if (!included)
 		token->text = macro_line(pp, from, f->at);
-	finish(pp, token);
+	finish_token(pp, token);
 	/* A comment after it is part of the line. */
 	pp->last_source = NULL;
 	return !included;
 }
 
 /* The end of a file; false if it is the main file. */
-static bool leave_file(struct pp *pp, struct token *token)
+static bool leave_ended_file(struct pp *pp, struct token *token)
 {
 	struct frame *f = pp_top(pp);
 
@@ -218,7 +218,7 @@ static bool leave_file(struct pp *pp, struct token *token)
 			   "#if without #endif");
 	if (pp->depth == 1) {
 		*token = (struct token){.kind = TOKEN_END, .loc = pp_loc(pp, f->at)};
-		finish(pp, token);
+		finish_token(pp, token);
 		return false;
 	}
 	pp->depth--;
@@ -230,7 +230,7 @@ static bool leave_file(struct pp *pp, struct token *token)
  * Skip excluded text, blanks, comments and directives. True: the top frame is at a token. False: a
  * frame has ended or a directive was read; *ready is set if *token is complete.
  */
-static bool before_token(struct pp *pp, struct token *token, bool *ready)
+static bool reach_next_token(struct pp *pp, struct token *token, bool *ready)
 {
 	struct frame *f = pp_top(pp);
 
@@ -238,9 +238,9 @@ static bool before_token(struct pp *pp, struct token *token, bool *ready)
 		directive_skip(pp);
 		f = pp_top(pp);
 	}
-	skip_blanks(pp, f);
+	skip_file_blanks(pp, f);
 	if (f->at >= f->end) {
-		*ready = !leave_file(pp, token);
+		*ready = !leave_ended_file(pp, token);
 		return false;
 	}
 	if (f->line_start && f->text[f->at] == '#') {
@@ -249,7 +249,7 @@ static bool before_token(struct pp *pp, struct token *token, bool *ready)
 	}
 	f->begun = true;
 	if (f->line_start && f->text[f->at] == '%' && (!f->at || f->text[f->at - 1] == '\n')) {
-		*ready = take_line(pp, f, token);
+		*ready = read_percent_line(pp, f, token);
 		return false;
 	}
 	f->line_start = false;
@@ -270,14 +270,14 @@ void pp_next(struct pp *pp, struct token *token)
 				macro_leave(pp);
 				continue;
 			}
-		} else if (!before_token(pp, token, &ready)) {
+		} else if (!reach_next_token(pp, token, &ready)) {
 			if (ready)
 				return;
 			continue;
 		}
 		if (!lex_scan(pp, token) || (token->name && macro_use(pp, token->name, token->loc)))
 			continue;
-		finish(pp, token);
+		finish_token(pp, token);
 		return;
 	}
 }

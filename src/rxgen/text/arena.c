@@ -51,7 +51,7 @@ void arena_on_empty(struct arena *arena, jmp_buf *to)
 	arena->empty = to;
 }
 
-static void *from_system(struct arena *arena, size_t size)
+static void *allocate_block(struct arena *arena, size_t size)
 {
 	struct block *block;
 
@@ -79,7 +79,7 @@ void *arena_alloc(struct arena *arena, size_t size)
 		longjmp(*arena->empty, 1);
 	size = (size + ALIGN - 1) / ALIGN * ALIGN;
 	if (size > (size_t)(arena->end - arena->at)) {
-		p = from_system(arena, size > BLOCK ? size : BLOCK);
+		p = allocate_block(arena, size > BLOCK ? size : BLOCK);
 		if (p)
 			return p;
 	}

@@ -13,13 +13,13 @@
 #define SHOWN	     160
 
 /* A continuation byte of UTF-8, which has no width on the screen. */
-static bool is_continuation(char c)
+static bool is_continuation_byte(char c)
 {
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
 /* Control characters become '?'. */
-static void show_text(FILE *out, const char *text, size_t length)
+static void print_clean_text(FILE *out, const char *text, size_t length)
 {
 	for (; length; text++, length--) {
 		unsigned char c = (unsigned char)*text;
@@ -28,7 +28,7 @@ static void show_text(FILE *out, const char *text, size_t length)
 	}
 }
 
-static void show_line(FILE *out, struct loc loc)
+static void print_source_line(FILE *out, struct loc loc)
 {
 	const struct source *source = loc.source;
 	const char *text = source->text, *end;
@@ -42,15 +42,15 @@ static void show_line(FILE *out, struct loc loc)
 		start = at - SHOWN_BEFORE;
 	if (end - (text + start) > SHOWN)
 		end = text + start + SHOWN;
-	show_text(out, text + start, (size_t)(end - (text + start)));
+	print_clean_text(out, text + start, (size_t)(end - (text + start)));
 	fputc('\n', out);
 	for (const char *p = text + start; p < text + at; p++)
-		if (!is_continuation(*p))
+		if (!is_continuation_byte(*p))
 			fputc(*p == '\t' ? '\t' : ' ', out);
 	fputs("^\n", out);
 }
 
-static void show(struct diag *diag, struct loc loc, const char *kind, const char *text)
+static void print_message(struct diag *diag, struct loc loc, const char *kind, const char *text)
 {
 	struct xg_place place;
 
@@ -60,16 +60,16 @@ static void show(struct diag *diag, struct loc loc, const char *kind, const char
 	}
 	place = source_place(loc);
 	fprintf(diag->out, "%s:%u:%u: %s: ", place.file, place.line, place.column, kind);
-	show_text(diag->out, text, strlen(text));
+	print_clean_text(diag->out, text, strlen(text));
 	fputc('\n', diag->out);
-	show_line(diag->out, loc);
+	print_source_line(diag->out, loc);
 	if (loc.macro)
 		diag_note(diag, loc.macro->loc, "the macro '%s' was defined here",
 			  loc.macro->name->text);
 }
 
 /* Whether a warning was printed in an earlier pass; records it if not. */
-static bool was_printed(struct diag *diag, struct loc loc, const char *text)
+static bool was_warning_printed(struct diag *diag, struct loc loc, const char *text)
 {
 	struct xg_place place = loc.source ? source_place(loc) : (struct xg_place){"rxwgen", 0, 0};
 	char *line = NULL, **lines;
@@ -112,7 +112,7 @@ void diag_error(struct diag *diag, struct loc loc, const char *format, ...)
 	}
 	diag->errors++;
 	diag->quiet = false;
-	show(diag, loc, "error", text);
+	print_message(diag, loc, "error", text);
 }
 
 void diag_warning(struct diag *diag, struct loc loc, const char *format, ...)
@@ -120,11 +120,11 @@ void diag_warning(struct diag *diag, struct loc loc, const char *format, ...)
 	char text[MESSAGE];
 
 	FORMAT(text, format);
-	diag->quiet = diag->warnings == DIAG_WARNINGS || was_printed(diag, loc, text);
+	diag->quiet = diag->warnings == DIAG_WARNINGS || was_warning_printed(diag, loc, text);
 	if (diag->quiet)
 		return;
 	diag->warnings++;
-	show(diag, loc, "warning", text);
+	print_message(diag, loc, "warning", text);
 }
 
 void diag_note(struct diag *diag, struct loc loc, const char *format, ...)
@@ -134,7 +134,7 @@ void diag_note(struct diag *diag, struct loc loc, const char *format, ...)
 	FORMAT(text, format);
 	loc.macro = NULL;
 	if (!diag->quiet)
-		show(diag, loc, "note", text);
+		print_message(diag, loc, "note", text);
 }
 
 void diag_fatal(struct diag *diag, struct loc loc, const char *format, ...)
@@ -144,7 +144,7 @@ void diag_fatal(struct diag *diag, struct loc loc, const char *format, ...)
 	FORMAT(text, format);
 	diag->errors++;
 	diag->quiet = false;
-	show(diag, loc, "error", text);
+	print_message(diag, loc, "error", text);
 	longjmp(*diag->stop, 1);
 }
 

@@ -32,7 +32,7 @@ static const struct operator operators[] = {
 	{'%', 10, false},
 };
 
-static const struct operator* find_operator(const struct expression *e)
+static const struct operator* find_binary_operator(const struct expression *e)
 {
 	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
 		if (operators[i].kind == e->token->kind &&
@@ -41,14 +41,14 @@ static const struct operator* find_operator(const struct expression *e)
 	return NULL;
 }
 
-static void advance(struct expression *e)
+static void advance_expression(struct expression *e)
 {
 	e->tokens++;
 	e->advance(e->owner);
 }
 
 /* Report an invalid value, unless it has no influence or an error was reported before. */
-static void reject(struct expression *e, struct loc loc, const char *text)
+static void reject_value(struct expression *e, struct loc loc, const char *text)
 {
 	if (!e->invalid && !e->unevaluated) {
 		diag_error(e->diag, loc, "%s", text);
@@ -56,46 +56,48 @@ static void reject(struct expression *e, struct loc loc, const char *text)
 	}
 }
 
-static void reject_overflow(struct expression *e, struct loc loc, int kind)
+static void reject_overflow_of(struct expression *e, struct loc loc, int kind)
 {
 	char text[80], room[32];
 
 	snprintf(text, sizeof(text), "the result of %s does not fit into 64 bits",
 		 token_kind_text(kind, room, sizeof(room)));
-	reject(e, loc, text);
+	reject_value(e, loc, text);
 }
 
-static void shift(struct expression *e, struct loc loc, int kind, int64_t *left, int64_t count)
+static void compute_shift(struct expression *e, struct loc loc, int kind, int64_t *left,
+			  int64_t count)
 {
 	char text[80];
 
 	if (count < 0 || count > 63) {
 		snprintf(text, sizeof(text), "a shift by %" PRId64 " is out of range: 0 to 63",
 			 count);
-		reject(e, loc, text);
+		reject_value(e, loc, text);
 	} else if (kind == TOKEN_SHIFT_RIGHT) {
 		*left = *left < 0 ? ~(~*left >> count) : *left >> count;
 	} else if (count == 63 && *left == -1) {
 		*left = INT64_MIN;
 	} else if ((count == 63 && *left) ||
 		   __builtin_mul_overflow(*left, (int64_t)1 << count % 63, left)) {
-		reject_overflow(e, loc, kind);
+		reject_overflow_of(e, loc, kind);
 	}
 }
 
-static void divide(struct expression *e, struct loc loc, int kind, int64_t *left, int64_t right)
+static void compute_quotient(struct expression *e, struct loc loc, int kind, int64_t *left,
+			     int64_t right)
 {
 	if (!right)
-		reject(e, loc, "division by zero");
+		reject_value(e, loc, "division by zero");
 	else if (right == -1 && kind == '%')
 		*left = 0;
 	else if (right == -1 && *left == INT64_MIN)
-		reject_overflow(e, loc, kind);
+		reject_overflow_of(e, loc, kind);
 	else
 		*left = kind == '/' ? *left / right : *left % right;
 }
 
-static bool arithmetic(int kind, int64_t left, int64_t right, int64_t *result)
+static bool compute_arithmetic(int kind, int64_t left, int64_t right, int64_t *result)
 {
 	switch (kind) {
 	case '+':
@@ -107,7 +109,7 @@ static bool arithmetic(int kind, int64_t left, int64_t right, int64_t *result)
 	}
 }
 
-static int64_t compare(int kind, int64_t left, int64_t right)
+static int64_t compute_comparison(int kind, int64_t left, int64_t right)
 {
 	switch (kind) {
 	case '<':
@@ -125,7 +127,8 @@ static int64_t compare(int kind, int64_t left, int64_t right)
 	}
 }
 
-static void apply(struct expression *e, struct loc loc, int kind, int64_t *left, int64_t right)
+static void apply_operator(struct expression *e, struct loc loc, int kind, int64_t *left,
+			   int64_t right)
 {
 	switch (kind) {
 	case TOKEN_OR:
@@ -145,28 +148,28 @@ static void apply(struct expression *e, struct loc loc, int kind, int64_t *left,
 		break;
 	case '/':
 	case '%':
-		divide(e, loc, kind, left, right);
+		compute_quotient(e, loc, kind, left, right);
 		break;
 	case TOKEN_SHIFT_LEFT:
 	case TOKEN_SHIFT_RIGHT:
-		shift(e, loc, kind, left, right);
+		compute_shift(e, loc, kind, left, right);
 		break;
 	case '+':
 	case '-':
 	case '*':
-		if (!arithmetic(kind, *left, right, left))
-			reject_overflow(e, loc, kind);
+		if (!compute_arithmetic(kind, *left, right, left))
+			reject_overflow_of(e, loc, kind);
 		break;
 	default:
-		*left = compare(kind, *left, right);
+		*left = compute_comparison(kind, *left, right);
 		break;
 	}
 }
 
-static bool binary(struct expression *e, int least, int64_t *value);
+static bool read_binary(struct expression *e, int least, int64_t *value);
 
 /* Parentheses or a unary operator. */
-static bool prefixed(struct expression *e, int kind, int64_t *value)
+static bool read_prefixed(struct expression *e, int kind, int64_t *value)
 {
 	struct loc loc = e->token->loc;
 
@@ -176,56 +179,56 @@ static bool prefixed(struct expression *e, int kind, int64_t *value)
 		return false;
 	}
 	e->depth++;
-	advance(e);
+	advance_expression(e);
 	if (kind == '(') {
-		if (!binary(e, 1, value))
+		if (!read_binary(e, 1, value))
 			return false;
 		if (e->token->kind != ')')
 			return e->unexpected(e->owner, "')'");
-		advance(e);
-	} else if (!binary(e, 11, value)) {
+		advance_expression(e);
+	} else if (!read_binary(e, 11, value)) {
 		return false;
 	} else if (kind == '!') {
 		*value = !*value;
 	} else if (kind == '~') {
 		*value = ~*value;
 	} else if (kind == '-' && __builtin_sub_overflow((int64_t)0, *value, value)) {
-		reject_overflow(e, loc, kind);
+		reject_overflow_of(e, loc, kind);
 	}
 	e->depth--;
 	return true;
 }
 
-static bool unary(struct expression *e, int64_t *value)
+static bool read_unary(struct expression *e, int64_t *value)
 {
 	int kind = e->token->kind;
 
 	if (kind == '(' || kind == '-' || kind == '+' || kind == '~' ||
 	    (kind == '!' && e->condition))
-		return prefixed(e, kind, value);
+		return read_prefixed(e, kind, value);
 	e->tokens++;
 	return e->operand(e, value);
 }
 
 /* A sequence of operators with a precedence of at least `least`. */
-static bool binary(struct expression *e, int least, int64_t *value)
+static bool read_binary(struct expression *e, int least, int64_t *value)
 {
 	const struct operator* op;
 	struct loc loc;
 	int64_t right;
 	bool decided;
 
-	if (!unary(e, value))
+	if (!read_unary(e, value))
 		return false;
-	while ((op = find_operator(e)) && op->precedence >= least) {
+	while ((op = find_binary_operator(e)) && op->precedence >= least) {
 		loc = e->token->loc;
 		decided = (op->kind == TOKEN_AND && !*value) || (op->kind == TOKEN_OR && *value);
-		advance(e);
+		advance_expression(e);
 		e->unevaluated += decided;
-		if (!binary(e, op->precedence + 1, &right))
+		if (!read_binary(e, op->precedence + 1, &right))
 			return false;
 		e->unevaluated -= decided;
-		apply(e, loc, op->kind, value, right);
+		apply_operator(e, loc, op->kind, value, right);
 	}
 	return true;
 }
@@ -233,5 +236,5 @@ static bool binary(struct expression *e, int least, int64_t *value)
 bool expression_read(struct expression *e, int64_t *value)
 {
 	*value = 0;
-	return binary(e, 1, value);
+	return read_binary(e, 1, value);
 }

@@ -21,7 +21,7 @@ void names_init(struct names *names, struct arena *arena)
 }
 
 /* FNV-1a. */
-static uint32_t hash_of(const char *text, size_t length)
+static uint32_t hash_name_text(const char *text, size_t length)
 {
 	uint32_t hash = 2166136261u;
 
@@ -30,7 +30,7 @@ static uint32_t hash_of(const char *text, size_t length)
 	return hash;
 }
 
-static void more_slots(struct names *names)
+static void grow_name_slots(struct names *names)
 {
 	size_t count = names->slot_count * 4;
 	struct name **slots = arena_alloc(names->arena, count * sizeof(struct name *)), *name;
@@ -47,7 +47,7 @@ static void more_slots(struct names *names)
 
 struct name *names_get(struct names *names, const char *text, size_t length)
 {
-	uint32_t hash = hash_of(text, length);
+	uint32_t hash = hash_name_text(text, length);
 	struct name *name;
 
 	for (name = names->slots[hash % names->slot_count]; name; name = name->next)
@@ -55,7 +55,7 @@ struct name *names_get(struct names *names, const char *text, size_t length)
 		    !memcmp(name->text, text, length))
 			return name;
 	if (names->count++ > names->slot_count)
-		more_slots(names);
+		grow_name_slots(names);
 	name = arena_alloc(names->arena, sizeof(*name) + length + 1);
 	name->hash = hash;
 	name->length = (uint32_t)length;
@@ -65,7 +65,7 @@ struct name *names_get(struct names *names, const char *text, size_t length)
 	return name;
 }
 
-static int compare(const void *key, const void *word)
+static int compare_c_words(const void *key, const void *word)
 {
 	return strcmp(key, *(const char *const *)word);
 }
@@ -90,7 +90,8 @@ bool name_is_c_word(const char *text)
 		"while",
 	};
 
-	return bsearch(text, words, sizeof(words) / sizeof(words[0]), sizeof(words[0]), compare);
+	return bsearch(text, words, sizeof(words) / sizeof(words[0]), sizeof(words[0]),
+		       compare_c_words);
 }
 
 bool name_is_generated(const char *text)
@@ -102,7 +103,8 @@ bool name_is_generated(const char *text)
 		"swap_errno", "to",	   "u",	   "xdr",
 	};
 
-	return bsearch(text, words, sizeof(words) / sizeof(words[0]), sizeof(words[0]), compare);
+	return bsearch(text, words, sizeof(words) / sizeof(words[0]), sizeof(words[0]),
+		       compare_c_words);
 }
 
 bool name_is_local(const char *text)
@@ -112,5 +114,6 @@ bool name_is_local(const char *text)
 		"at", "count", "i", "next", "opcode", "p", "room", "there", "v", "val", "x",
 	};
 
-	return bsearch(text, words, sizeof(words) / sizeof(words[0]), sizeof(words[0]), compare);
+	return bsearch(text, words, sizeof(words) / sizeof(words[0]), sizeof(words[0]),
+		       compare_c_words);
 }

@@ -143,18 +143,18 @@ static const char *const library[] = {
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
-static int compare(const void *key, const void *word)
+static int compare_reserved_words(const void *key, const void *word)
 {
 	return strcmp(key, *(const char *const *)word);
 }
 
 enum xg_reserved xg_reserved_kind(const char *name)
 {
-	if (bsearch(name, keywords, COUNT(keywords), sizeof(keywords[0]), compare))
+	if (bsearch(name, keywords, COUNT(keywords), sizeof(keywords[0]), compare_reserved_words))
 		return XG_RESERVED_KEYWORD;
-	if (bsearch(name, macros, COUNT(macros), sizeof(macros[0]), compare))
+	if (bsearch(name, macros, COUNT(macros), sizeof(macros[0]), compare_reserved_words))
 		return XG_RESERVED_MACRO;
-	if (bsearch(name, library, COUNT(library), sizeof(library[0]), compare))
+	if (bsearch(name, library, COUNT(library), sizeof(library[0]), compare_reserved_words))
 		return XG_RESERVED_LIBRARY;
 	return XG_RESERVED_NOT;
 }

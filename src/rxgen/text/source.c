@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* Remove CR before LF, record the lines, find NUL and lines that are too long. */
-static void take_lines(struct arena *arena, struct source *source, char *text, size_t size)
+static void record_lines(struct arena *arena, struct source *source, char *text, size_t size)
 {
 	size_t out = 0, start = 0, room = 0;
 
@@ -46,12 +46,12 @@ struct source *source_from(struct arena *arena, const char *name, const char *te
 		memcpy(copy, text, size);
 	source->name = arena_copy(arena, name, strlen(name));
 	source->folder = arena_copy(arena, name, slash ? (size_t)(slash - name) + 1 : 0);
-	take_lines(arena, source, copy, size);
+	record_lines(arena, source, copy, size);
 	return source;
 }
 
 /* Read a file to its end; returns its size, or -1 with errno. A pipe has no size in advance. */
-static ssize_t read_all(struct arena *arena, int fd, char **text)
+static ssize_t read_whole_file(struct arena *arena, int fd, char **text)
 {
 	size_t size = 0, room = 0;
 	struct stat st;
@@ -93,7 +93,7 @@ struct source *source_load(struct arena *arena, const char *path)
 	if (fd < 0)
 		return NULL;
 	/* If the arena is exhausted, the descriptor stays open until the program ends. */
-	size = read_all(arena, fd, &text);
+	size = read_whole_file(arena, fd, &text);
 	error = errno;
 	close(fd);
 	errno = error;
