@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rxwgen: compile an interface file to C or Python. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,7 @@ static bool make_outputs(struct command *command, struct outputs *outputs, struc
 		good = texts[count++] != NULL;
 	}
 	if (good && command->depfile) {
+		assert(count <= XG_OUTPUTS);
 		names[count] = command->depfile;
 		texts[count] = depfile_text(command, inputs, &lengths[count]);
 		good = texts[count++] != NULL;

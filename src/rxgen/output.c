@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Atomic creation of the output files. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,6 +61,7 @@ bool outputs_write(struct outputs *outputs, const char *name, const char *text, 
 	bool good;
 	int fd;
 
+	assert(outputs->count < sizeof(outputs->files) / sizeof(outputs->files[0]));
 	umask(mask);
 	/* Checked before any file is renamed. */
 	if (!stat(name, &st) && S_ISDIR(st.st_mode)) {
@@ -92,6 +94,7 @@ bool outputs_commit(struct outputs *outputs)
 	for (size_t i = 0; i < outputs->count; i++) {
 		struct output *out = &outputs->files[i];
 
+		assert(out->temporary);
 		if (rename(out->temporary, out->name))
 			return report_file_error(out->name);
 		free(out->temporary);

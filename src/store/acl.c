@@ -2,6 +2,7 @@
 /* Access lists: rights of a caller, and changes. */
 #include "store/store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -74,6 +75,7 @@ int store_acl_add(struct store_acl *acl, bool negative, int32_t id, uint32_t rig
 	unsigned at = negative ? acl->positive : 0, total = acl->positive + acl->negative;
 	unsigned end = negative ? total : acl->positive;
 
+	assert(total <= STORE_ACL_MAX);
 	while (at < end && acl->entry[at].id < id)
 		at++;
 	if (at < end && acl->entry[at].id == id) {

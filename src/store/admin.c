@@ -2,6 +2,7 @@
 /* Volumes: look-up, creation, removal, names, state. */
 #include "store/admin.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -289,6 +290,7 @@ static int save_past_numbers(struct work *work, struct db *db, struct workvol *v
 	char name[40];
 	int result = work_live(work, volume, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE, &root);
 
+	assert(volume->rec.type == STORE_RW);
 	if (!result)
 		past.version = root->now->v.version + 1;
 	snprintf(name, sizeof(name), PAST_UNIQUE, volume->rec.id);
@@ -414,6 +416,7 @@ static int remove_clone(struct work *work, struct db *db, struct workvol *clone)
 	struct workvol *rw;
 	int result = work_any_volume(work, clone->rec.group, &rw);
 
+	assert(clone->rec.type != STORE_RW);
 	if (!result)
 		result = db_prune_put(db, &prune);
 	if (result)

@@ -3,6 +3,7 @@
 #ifndef STORE_BYTES_H
 #define STORE_BYTES_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 
 static inline void put_little(uint8_t **at, uint64_t value, unsigned bytes)
 {
+	assert(bytes <= 8);
 	for (unsigned i = 0; i < bytes; i++, value >>= 8)
 		*(*at)++ = (uint8_t)value;
 }
@@ -25,6 +27,7 @@ static inline uint64_t get_little(struct bytes *from, unsigned bytes)
 {
 	uint64_t value = 0;
 
+	assert(bytes <= 8);
 	if (from->left < bytes) {
 		from->bad = true;
 		from->left = 0;

@@ -2,10 +2,12 @@
 /* The cache of versions: shards, each with a list from the last used to the longest unused. */
 #include "store/cache.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "common/held.h"
 #include "common/htable.h"
 
 #define SHARDS	   16u
@@ -135,6 +137,7 @@ static struct entry *find_cache_entry(struct shard *shard, const struct cache_ke
 {
 	struct entry *entry = htable_first(&shard->entries, hash);
 
+	assert(mutex_is_held(&shard->lock));
 	while (entry && (entry->key.vnode != key->vnode || entry->key.group != key->group ||
 			 entry->key.epoch != key->epoch))
 		entry = entry->chain;
@@ -146,6 +149,7 @@ static struct entry *add_cache_entry(struct shard *shard, const struct cache_key
 {
 	struct entry *entry = calloc(1, sizeof(*entry));
 
+	assert(mutex_is_held(&shard->lock));
 	if (!entry)
 		return NULL;
 	entry->key = *key;
@@ -158,6 +162,8 @@ static struct entry *add_cache_entry(struct shard *shard, const struct cache_key
 
 static void remove_cache_entry(struct shard *shard, struct entry *entry)
 {
+	assert(!entry->fillers && shard->bytes >= entry->bytes);
+	assert(mutex_is_held(&shard->lock));
 	unlink_cache_entry(entry);
 	htable_remove(&shard->entries, entry);
 	shard->bytes -= entry->bytes;
@@ -166,6 +172,7 @@ static void remove_cache_entry(struct shard *shard, struct entry *entry)
 
 static void recount_entry_bytes(struct shard *shard, struct entry *entry)
 {
+	assert(mutex_is_held(&shard->lock) && shard->bytes >= entry->bytes);
 	shard->bytes -= entry->bytes;
 	entry->bytes = ENTRY_COST + (entry->version ? version_memory(entry->version) : 0);
 	shard->bytes += entry->bytes;
@@ -176,6 +183,7 @@ static void evict_oldest_entries(struct shard *shard, const struct entry *keep)
 {
 	struct entry *entry = shard->list.newer, *newer;
 
+	assert(mutex_is_held(&shard->lock));
 	for (; entry != &shard->list && shard->bytes > shard->limit; entry = newer) {
 		newer = entry->newer;
 		if (entry != keep && !entry->fillers)
@@ -294,6 +302,7 @@ static void drop_group_entries(struct shard *shard, uint32_t group)
 {
 	struct entry *entry = shard->list.newer, *newer;
 
+	assert(mutex_is_held(&shard->lock));
 	for (; entry != &shard->list; entry = newer) {
 		newer = entry->newer;
 		if (entry->key.group != group)

@@ -2,6 +2,7 @@
 /* The common part of all operations that change something. */
 #include "store/change.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ static void announce_changes(struct txn_op *txn)
 {
 	const struct change_op *op = (const struct change_op *)txn;
 
+	assert(op->caller->changed);
 	op->caller->changed(op->caller->changed_arg, op->changes);
 }
 
@@ -41,6 +43,7 @@ static int apply_with_loaded(struct txn_op *txn, struct work *work)
 	struct change_op *op = (struct change_op *)txn;
 	int result;
 
+	assert(!work->loaded);
 	work->loaded = &op->loaded;
 	result = op->apply(txn, work);
 	work->loaded = NULL;
@@ -127,6 +130,7 @@ int change_run_later(struct core *core, const struct store_caller *caller, struc
 	struct store_later *later = caller->later;
 	struct change_op *copy = later && txn_may_submit(core->txn) ? malloc(size) : NULL;
 
+	assert(size >= sizeof(*op));
 	if (!copy || !later->leave(later)) {
 		free(copy);
 		return change_run(core, caller, op, apply);
@@ -235,6 +239,7 @@ void change_note(struct store_changes *changes, const struct node *node, bool fo
 {
 	struct store_fid fid = {node->vol->rec.id, node->vnode, node->now->v.unique};
 
+	assert(changes->count < sizeof(changes->change) / sizeof(changes->change[0]));
 	changes->change[changes->count++] =
 		(struct store_change){.fid = fid, .for_all = for_all, .gone = gone};
 }

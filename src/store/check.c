@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Proving a store sound: the database, and what it and the files say of each other. */
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@ void checking_progress(const struct checking *checking)
 
 int number_set_add(struct number_set *set, uint64_t number)
 {
+	assert(set->count <= set->room);
 	if (set->count == set->room) {
 		size_t room = set->room ? 2 * set->room : 1024;
 		uint64_t *more = realloc(set->number, room * sizeof(*more));

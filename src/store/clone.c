@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Clones of volumes; what concerns a volume and its clones together. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ static void compose_volume_name(char name[STORE_VOLNAME_MAX + 16], const char *b
 static void fill_clone_record(struct volrec *clone, const struct volrec *rw, enum store_type type,
 			      const struct volrec *old, uint32_t now)
 {
+	assert(type != STORE_RW && rw->type == STORE_RW);
 	*clone = *rw;
 	clone->id = rw->clone_id[type == STORE_BACKUP];
 	clone->type = (uint8_t)type;
@@ -53,6 +55,7 @@ static int put_clone_record(struct work *work, struct db *db, struct workvol *rw
 	struct volrec clone;
 	int result;
 
+	assert(rw->rec.type == STORE_RW);
 	if (!rw->rec.clone_epoch[which]) {
 		fill_clone_record(&clone, &rw->rec, type, NULL, work->now);
 		return work_volume_add(work, &clone);

@@ -2,6 +2,7 @@
 /* The transaction of a StoreData: it applies to the version that it finds. */
 #include "store/writer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -62,6 +63,7 @@ static int compose_small_content(const struct write_op *op, struct work *work,
 		       old->length < op->kept ? old->length : op->kept);
 		blob_unref(old);
 	}
+	assert(writer->offset + writer->length <= op->new_length);
 	memcpy(outcome->blob->bytes + writer->offset, writer->buffer, writer->length);
 	outcome->small = work_number(work);
 	return 0;
@@ -173,6 +175,7 @@ static void install_content(const struct write_op *op, struct work *work, struct
 	uint64_t before = space_blocks(&now->v);
 	struct subject subject;
 
+	assert(node->now != node->base);
 	store_content_free(&now->content);
 	now->content = outcome->content;
 	now->v.small = outcome->small;

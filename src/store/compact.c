@@ -5,6 +5,7 @@
  */
 #include "store/writer.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #define MERGED 3   /* extents that become one: more than a write adds */
@@ -38,6 +39,7 @@ static int copy_cheapest_window(struct store_writer *writer, const struct found 
 	int result = store_view_open(writer->core->data, &writer->owner, &window,
 				     found->version->v.length, &view);
 
+	assert(content->count >= MERGED);
 	if (result)
 		return result;
 	result = writer_run(writer, &writer->compact, content, whole.start);

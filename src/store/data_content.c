@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lists of extents: what a write, a truncation or a hole makes of a content. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,7 @@ static void add_extent_part(struct store_content *content, const struct store_ex
 		part.end = end;
 	if (part.start >= part.end)
 		return;
+	assert(!last || last->end <= part.start);
 	/* An extent has the same offset in its object as in the content: neighbours are one. */
 	if (last && last->end == part.start && last->object == part.object)
 		last->end = part.end;
@@ -143,6 +145,7 @@ int store_content_apply(struct store_content *content, const struct store_conten
 	add_extent_range(&result, content, 0, start);
 	add_all_extents(&result, patch, start, end);
 	add_extent_range(&result, content, end, length);
+	assert(result.count <= room);
 	if (result.count > limit) {
 		free(result.extent);
 		return -E2BIG;
@@ -162,6 +165,7 @@ int store_content_merge(struct store_content *content, const struct store_conten
 	const struct store_content merged = {.extent = patch->extent, .count = 1};
 	uint64_t length = content->count ? content->extent[content->count - 1].end : 0;
 
+	assert(patch->count == 1);
 	return store_content_apply(content, &merged, patch->extent->start, patch->extent->end,
 				   length, UINT32_MAX);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/held.h"
 #include "store/data_private.h"
 
 static uint64_t hash_object_number(uint64_t number)
@@ -25,6 +26,7 @@ static struct data_object *find_known_object(struct store_data *data, uint64_t n
 {
 	struct data_object *object = htable_first(&data->objects, hash_object_number(number));
 
+	assert(mutex_is_held(&data->lock));
 	while (object && object->number != number)
 		object = object->link;
 	return object;
@@ -42,6 +44,7 @@ static struct data_object *find_steady_object(struct store_data *data, uint64_t 
 
 static void unhash_object(struct store_data *data, struct data_object *object)
 {
+	assert(mutex_is_held(&data->lock));
 	if (object->known)
 		htable_remove(&data->objects, object);
 	object->known = false;
@@ -49,6 +52,7 @@ static void unhash_object(struct store_data *data, struct data_object *object)
 
 static void leave_idle_list(struct store_data *data, struct data_object *object)
 {
+	assert(mutex_is_held(&data->lock) && data->idle > 0);
 	*(object->newer ? &object->newer->older : &data->newest) = object->older;
 	*(object->older ? &object->older->newer : &data->oldest) = object->newer;
 	object->newer = object->older = NULL;
@@ -57,6 +61,7 @@ static void leave_idle_list(struct store_data *data, struct data_object *object)
 
 static void enter_idle_list(struct store_data *data, struct data_object *object)
 {
+	assert(mutex_is_held(&data->lock) && !object->refs);
 	object->older = data->newest;
 	*(data->newest ? &data->newest->newer : &data->oldest) = object;
 	data->newest = object;
@@ -73,6 +78,7 @@ static struct store_file *destroy_data_object(struct store_data *data, struct da
 {
 	struct store_file *file = object->file;
 
+	assert(!object->refs && !object->newer && !object->older);
 	object->file = NULL;
 	/* That bytes were lost is remembered as long as the object exists. */
 	if (object->known && has_lost_bytes(object))
@@ -86,12 +92,14 @@ static struct store_file *drop_oldest_idle(struct store_data *data)
 {
 	struct data_object *object = data->oldest;
 
+	assert(object);
 	leave_idle_list(data, object);
 	return destroy_data_object(data, object);
 }
 
 void data_hold(struct store_data *data, struct data_object *object)
 {
+	assert(mutex_is_held(&data->lock));
 	if (object->refs++ == 0 && object->file)
 		leave_idle_list(data, object);
 }
@@ -110,6 +118,7 @@ static struct store_file *close_dirty_file(struct store_data *data, struct data_
 
 struct store_file *data_put(struct store_data *data, struct data_object *object)
 {
+	assert(mutex_is_held(&data->lock) && object->refs > 0);
 	if (--object->refs)
 		return close_dirty_file(data, object);
 	if (!object->known || !object->file || has_lost_bytes(object))
@@ -130,6 +139,7 @@ static struct data_object *make_busy_object(struct store_data *data,
 {
 	struct data_object *object = calloc(1, sizeof(*object));
 
+	assert(mutex_is_held(&data->lock));
 	if (!object)
 		return NULL;
 	object->number = number;
@@ -334,6 +344,7 @@ int data_lost(const struct data_object *object, uint64_t end)
 
 void data_fail(struct store_data *data, struct data_object *object, int error)
 {
+	assert(mutex_is_held(&data->lock) && error < 0);
 	atomic_store(&object->failed, error);
 	atomic_store(&data->any_lost, true);
 	data->unrecorded = true;
@@ -523,6 +534,7 @@ static void note_removed_directory(struct store_data *data, const struct store_o
 {
 	char path[DATA_PATH];
 
+	assert(mutex_is_held(&data->lock));
 	if (!owner->group || data->removed_count > DATA_REMOVED)
 		return;
 	data_path_block(owner, path);
@@ -633,6 +645,7 @@ int store_data_open(struct store_layer *layer, unsigned files, struct store_data
 
 static void free_leftover_object(struct store_data *data, struct data_object *object)
 {
+	assert(object->refs == object->dirty);
 	close_layer_file(data, object->file);
 	free(object);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writers: bytes of one call, gathered into few large writes to one object. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,7 @@ static void return_gather_buffer(struct store_run *run)
 	if (!run->buffer)
 		return;
 	pthread_mutex_lock(&data->lock);
+	assert(data->gathering > 0);
 	data->gathering--;
 	kept = run->gather == DATA_GATHER && data->buffers < DATA_BUFFERS;
 	if (kept)
@@ -84,6 +86,7 @@ static bool claim_object(struct store_data *data, struct data_object *object)
 static void unclaim_object(struct store_data *data, struct data_object *object)
 {
 	pthread_mutex_lock(&data->lock);
+	assert(object->writing);
 	object->writing = false;
 	pthread_mutex_unlock(&data->lock);
 }
@@ -97,6 +100,7 @@ static void cut_object_tail(struct store_data *data, struct data_object *object,
 	int rc = data->layer->ops->truncate(object->file, length);
 
 	pthread_mutex_lock(&data->lock);
+	assert(object->writing);
 	object->sealed |= rc != 0;
 	if (object->end > length)
 		object->end = length;
@@ -202,6 +206,7 @@ static void note_safe_bytes(struct store_run *run)
 	struct data_object *object = run->object;
 
 	pthread_mutex_lock(&run->data->lock);
+	assert(object->writing);
 	if (object->end == 0 && run->before) {
 		object->end = run->before;
 		atomic_store(&object->safe, run->before);
@@ -256,6 +261,7 @@ static void skip_run_input(struct input *input, size_t bytes)
 		input->iov++;
 		input->count--;
 	}
+	assert(input->count || !bytes);
 	input->skip = bytes;
 }
 
@@ -299,6 +305,7 @@ static int write_gathered_input(struct store_run *run, struct input *input, stru
 
 	while (used < parts && sum < total)
 		sum += part[used++].iov_len;
+	assert(used > 0);
 	part[used - 1].iov_len -= sum - total;
 	skip_run_input(input, bytes);
 	return write_run_parts(run, part, used, total);
@@ -307,6 +314,7 @@ static int write_gathered_input(struct store_run *run, struct input *input, stru
 static void gather_input(struct store_run *run, struct input *input, const struct iovec *part,
 			 int parts, size_t bytes)
 {
+	assert(run->filled + bytes <= run->gather + DATA_ALIGN);
 	for (int i = run->filled ? 1 : 0; i < parts; i++) {
 		if (part[i].iov_len)
 			memcpy(run->buffer + run->filled, part[i].iov_base, part[i].iov_len);

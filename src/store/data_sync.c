@@ -4,10 +4,12 @@
  * caller waits for a round that begins after its call, and shares it with all others that wait. It
  * is told of an error of the round before, too, if that had begun and not ended when it came.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/held.h"
 #include "store/data_private.h"
 
 #define PLACES 64 /* directories that a round remembers to have flushed */
@@ -152,6 +154,7 @@ static bool plan_name_flushes(struct store_data *data, struct data_object *list)
 {
 	bool some = false;
 
+	assert(mutex_is_held(&data->lock));
 	for (struct data_object *object = list; object; object = object->next_flushed) {
 		while (object->busy)
 			pthread_cond_wait(&data->changed, &data->lock);
@@ -203,6 +206,7 @@ static struct data_object *take_dirty_list(struct store_data *data)
 {
 	struct data_object *list = data->dirty;
 
+	assert(mutex_is_held(&data->lock));
 	for (struct data_object *object = list; object; object = object->next_flushed) {
 		object->next_flushed = object->next_dirty;
 		object->flushed_end = object->end;
@@ -236,6 +240,7 @@ static void requeue_dirty_object(struct store_data *data, struct data_object *ob
 /* With the lock held: what the flush of an object means for its readers and for the callers. */
 static int conclude_object_flush(struct store_data *data, struct data_object *object)
 {
+	assert(mutex_is_held(&data->lock));
 	/* Of a removed object nothing matters any more, not even that its directory is gone. */
 	if (object->removed) {
 		object->flushed_closed = false;
@@ -285,6 +290,7 @@ static void run_flush_round(struct store_data *data)
 	struct data_object *list = take_dirty_list(data);
 	int result = data->unreported;
 
+	assert(mutex_is_held(&data->lock) && round && !data->flushing);
 	data->next_round = NULL;
 	data->round = round;
 	data->flushing = true;
@@ -308,6 +314,7 @@ static int leave_flush_round(struct data_round *round)
 {
 	int result = round->result;
 
+	assert(round->ended && round->callers > 0);
 	if (--round->callers == 0)
 		free(round);
 	return result;

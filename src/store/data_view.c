@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Readers: one version of a content, with the files that it refers to. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,7 @@ static int get_extent_object(const struct store_view *view, uint32_t at,
 {
 	int rc;
 
+	assert(at < view->count);
 	if (view->objects) {
 		*object = view->object[at];
 		return 0;
@@ -111,6 +113,7 @@ static void skip_view_output(struct output *output, size_t bytes)
 		output->iov++;
 		output->count--;
 	}
+	assert(output->count || !bytes);
 	output->skip = bytes;
 }
 
@@ -129,6 +132,7 @@ static int slice_output(const struct output *output, uint64_t want, struct iovec
 		part[parts++] = (struct iovec){(char *)output->iov[i].iov_base + skip, n};
 		*bytes += n;
 	}
+	assert(*bytes > 0);
 	return parts;
 }
 

@@ -2,6 +2,7 @@
 /* Connections to the database: opening, transactions, errors, statements. */
 #include "store/db_private.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -217,6 +218,7 @@ void db_close(struct db *db)
 
 int db_complete(struct db *db)
 {
+	assert(db->begun);
 	return run_sql_text(db, DOOMED);
 }
 
@@ -229,6 +231,7 @@ sqlite3_stmt *db_statement(struct db *db, enum statement which, int *result)
 {
 	sqlite3_stmt **statement = &db->statement[which];
 
+	assert(which < STATEMENTS);
 	*result = db->lost;
 	if (!*result && !*statement) {
 		int rc = sqlite3_prepare_v3(db->sql, text[which], -1, SQLITE_PREPARE_PERSISTENT,
@@ -274,6 +277,7 @@ int db_begin(struct db *db)
 {
 	int result = run_plain_statement(db, DB_BEGIN);
 
+	assert(!db->begun);
 	db->begun = !result;
 	return result;
 }
@@ -282,12 +286,14 @@ int db_begin_read(struct db *db)
 {
 	int result = run_plain_statement(db, DB_BEGIN_READ);
 
+	assert(!db->begun);
 	db->begun = !result;
 	return result;
 }
 
 void db_end_read(struct db *db)
 {
+	assert(db->begun);
 	db_rollback(db);
 }
 
@@ -295,6 +301,7 @@ int db_commit(struct db *db)
 {
 	int result = run_plain_statement(db, DB_COMMIT);
 
+	assert(db->begun);
 	if (!result)
 		db->begun = false;
 	return result;

@@ -2,6 +2,7 @@
 /* Steps that operations on names share. */
 #include "store/entry.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "store/space.h"
@@ -26,6 +27,7 @@ void entry_touch(const struct change_op *op, struct work *work, struct node *dir
 	struct version *now = dir->now;
 	uint64_t before = space_blocks(&now->v);
 
+	assert(dir->now != dir->base && dir->now->v.kind == STORE_DIR);
 	now->v.length = (uint64_t)store_pages_count(pages) * STORE_PAGE;
 	dir->vol->rec.used_kib += space_blocks(&now->v) - before;
 	work_new_version(work, now);
@@ -45,6 +47,7 @@ void entry_unlink(struct work *work, struct node *node, struct store_changes *ch
 	uint64_t blocks = space_blocks(&node->now->v);
 
 	if (node->now->v.kind != STORE_DIR && node->now->v.links > 1) {
+		assert(node->now != node->base);
 		node->now->v.links--;
 		node->now->v.server_mtime = work->now;
 		change_note(changes, node, true, false);

@@ -2,6 +2,7 @@
 /* The file FORMAT. */
 #include "store/format.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ int format_update(struct store_layer *layer, const uint8_t uuid[16])
 	for (int i = 0; i < 16; i++)
 		at += snprintf(text + at, sizeof(text) - (size_t)at, "%02x", uuid[i]);
 	text[at++] = '\n';
+	assert(at < TEXT_MAX);
 	iov.iov_len = (size_t)at;
 	result = layer->ops->open(layer, NEW_NAME, STORE_OPEN_WRITE | STORE_OPEN_CREATE, &file);
 	if (result)

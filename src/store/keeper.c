@@ -2,12 +2,14 @@
 /* Work in the background: flushes, checkpoints, removals. */
 #include "store/keeper.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/held.h"
 #include "store/lost.h"
 #include "store/prune.h"
 #include "store/reserve.h"
@@ -253,6 +255,7 @@ static void note_flush_result(struct keeper *keeper, uint64_t target, int result
 	tell = result && !keeper->failed;
 	keeper->failed = result != 0;
 	keeper->result = result;
+	assert(target >= keeper->done);
 	keeper->done = target;
 	if (result) {
 		keeper->failed_done = target;
@@ -446,6 +449,7 @@ static void wait_for_task(struct keeper *keeper, uint64_t flush_ns)
 {
 	uint64_t until = keeper->dirty ? flush_ns : UINT64_MAX;
 
+	assert(mutex_is_held(&keeper->lock));
 	if (keeper->pruning && keeper->prune_ns < until)
 		until = keeper->prune_ns;
 	if (until < UINT64_MAX)
@@ -596,6 +600,7 @@ void keeper_destroy(struct keeper *keeper)
 {
 	if (!keeper)
 		return;
+	assert(!keeper->started);
 	db_close(keeper->db);
 	free(keeper->made.item);
 	free(keeper->dead.item);

@@ -2,6 +2,7 @@
 /* The files of a store as those of the operating system, below one directory. */
 #include "store/layer.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -168,6 +169,7 @@ static void advance_cursor(struct cursor *at, size_t bytes)
 		at->iov++;
 		at->count--;
 	}
+	assert(at->count || !bytes);
 	at->skip = bytes;
 }
 
@@ -176,6 +178,7 @@ static int collect_next_parts(const struct cursor *at, struct iovec part[PIECES]
 {
 	int count = at->count < PIECES ? at->count : PIECES;
 
+	assert(at->count > 0);
 	memcpy(part, at->iov, (size_t)count * sizeof(*part));
 	part[0].iov_base = (char *)part[0].iov_base + at->skip;
 	part[0].iov_len -= at->skip;

@@ -2,6 +2,7 @@
 /* Writing the write-ahead log: frames are gathered, and in strict mode the file is made longer ahead of them. */
 #include "store/logfile.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,7 @@ static int gather_log_bytes(struct store_logfile *log, struct store_file *file, 
 {
 	bool complete = log->last && size != FRAME_HEADER;
 
+	assert(size <= GATHERED - log->used);
 	if (!log->used)
 		log->offset = offset;
 	memcpy(log->bytes + log->used, data, size);

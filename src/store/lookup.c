@@ -2,9 +2,12 @@
 /* Finding versions for readers. */
 #include "store/lookup.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+
+#include "common/held.h"
 
 #define TRIES 1000 /* against endless races, which only a fault could cause */
 
@@ -174,6 +177,7 @@ int lookup_blob(struct core *core, const struct found *found, struct blob **blob
 	struct db *db;
 	int result;
 
+	assert(found->version->v.small);
 	*blob = blob_ref(atomic_load(&found->version->blob));
 	if (*blob)
 		return 0;
@@ -283,6 +287,7 @@ static struct page_load *join_page_load(struct page_loads *loads, const struct f
 	struct cache_key key = make_cache_key(found);
 	struct page_load *load = loads->first;
 
+	assert(mutex_is_held(&loads->lock));
 	while (load && !is_load_of(load, found, &key))
 		load = load->next;
 	*leads = !load;
@@ -305,6 +310,7 @@ static void end_page_load(struct page_loads *loads, struct page_load *load)
 {
 	struct page_load **at = &loads->first;
 
+	assert(mutex_is_held(&loads->lock) && load->users > 0 && !load->done);
 	while (*at != load)
 		at = &(*at)->next;
 	*at = load->next;
@@ -317,6 +323,7 @@ static int take_loaded_pages(struct page_load *load, struct store_pages **pages)
 {
 	int result = load->result;
 
+	assert(load->done && load->users > 0);
 	if (!result)
 		*pages = store_pages_ref(load->pages);
 	if (--load->users)
@@ -367,6 +374,7 @@ int lookup_pages(struct core *core, const struct found *found, struct store_page
 	struct cache_key key = make_cache_key(found);
 	int result;
 
+	assert(found->version->v.kind == STORE_DIR);
 	*pages = atomic_load(&found->version->pages);
 	if (*pages) {
 		store_pages_ref(*pages);

@@ -2,6 +2,7 @@
 /* Bytes of objects that a flush lost. */
 #include "store/lost.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,6 +104,7 @@ static int load_lost_record(void *arg, const char *name, uint64_t safe)
 	struct db_object object;
 	int result = db_object_get(core->writer, lost.object, &object);
 
+	assert(!strncmp(name, PREFIX, strlen(PREFIX)));
 	if (result)
 		return result == -ENOENT ? 0 : result;
 	lost.owner = object.owner;

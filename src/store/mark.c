@@ -2,6 +2,7 @@
 /* How far the write-ahead log is on stable storage, and what is cut after a restart of the machine. */
 #include "store/mark.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <rxwire/xdr.h>
 
+#include "common/held.h"
 #include "store/crc.h"
 
 /* The log as SQLite defines it: a header, then frames of a header and a page. Big-endian. */
@@ -108,6 +110,7 @@ void store_mark_destroy(struct store_mark *mark)
 /* Lock held: a header of the log. */
 static void take_log_header(struct store_mark *mark, const uint8_t *header)
 {
+	assert(mutex_is_held(&mark->lock));
 	mark->salt = rxw_xdr_load64(header + 16);
 	mark->frame = FRAME_HEADER + (uint64_t)rxw_xdr_load32(header + 8);
 	mark->end = LOG_HEADER;
@@ -132,6 +135,7 @@ bool store_mark_lost(struct store_mark *mark)
 /* What lies behind is of a transaction that failed: SQLite begins the next one where the last good one ended. */
 void store_mark_writes(struct store_mark *mark, uint64_t offset)
 {
+	assert(mutex_is_held(&mark->writing));
 	pthread_mutex_lock(&mark->lock);
 	if (offset == 0)
 		mark->salt = mark->end = mark->frame = 0;
@@ -145,6 +149,7 @@ void store_mark_wrote(struct store_mark *mark, const void *data, size_t size, ui
 {
 	const uint8_t *bytes = data;
 
+	assert(mutex_is_held(&mark->writing));
 	pthread_mutex_lock(&mark->lock);
 	if (offset == 0 && size == LOG_HEADER) {
 		take_log_header(mark, bytes);
@@ -160,6 +165,7 @@ void store_mark_wrote(struct store_mark *mark, const void *data, size_t size, ui
 
 void store_mark_truncated(struct store_mark *mark, uint64_t size)
 {
+	assert(mutex_is_held(&mark->writing));
 	pthread_mutex_lock(&mark->lock);
 	if (size == 0)
 		mark->salt = mark->end = mark->frame = 0;
@@ -234,6 +240,7 @@ static int scan_log_frames(struct scan *scan, uint8_t *frame)
 {
 	int rc = 0;
 
+	assert(scan->frame > FRAME_HEADER);
 	for (uint64_t at = LOG_HEADER; !rc && (!scan->until || at < scan->until);
 	     at += scan->frame) {
 		rc = read_exactly(scan, frame, (size_t)scan->frame, at);
@@ -355,6 +362,7 @@ static int write_mark_record(struct store_mark *mark, bool make)
 			    : ops->open(mark->layer, mark->path,
 					STORE_OPEN_WRITE | STORE_OPEN_CREATE, &mark->file);
 
+	assert(mutex_is_held(&mark->moving));
 	if (rc)
 		return rc;
 	record->magic = MAGIC;
@@ -470,6 +478,7 @@ static void get_log_end(struct store_mark *mark, uint64_t *salt, uint64_t *end)
  */
 static int lose_log(struct store_mark *mark)
 {
+	assert(mutex_is_held(&mark->moving));
 	atomic_store(&mark->lost, true);
 	if (mark->record.state == STATE_LAZY) {
 		memset(mark->record.boot, 0, sizeof(mark->record.boot));
@@ -488,6 +497,7 @@ static int rewrite_unsafe_log(struct store_mark *mark, struct store_file *log)
 	uint64_t salt;
 	int rc = 0;
 
+	assert(mutex_is_held(&mark->moving));
 	store_mark_hold(mark);
 	get_log_end(mark, &salt, &scan.until);
 	if (mark->safe_salt == salt)

@@ -2,12 +2,14 @@
 /* The files whose extents are to be merged, and the thread that does it. */
 #include "store/merge.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/held.h"
 #include "store/mergestep.h"
 
 #define IDLE_MS	 2000
@@ -59,6 +61,7 @@ void merge_destroy(struct merger *merger)
 {
 	if (!merger)
 		return;
+	assert(!merger->started);
 	pthread_mutex_destroy(&merger->lock);
 	pthread_cond_destroy(&merger->work);
 	free(merger);
@@ -76,6 +79,7 @@ static struct candidate *find_candidate(struct merger *merger, const struct stor
 {
 	struct candidate *spare = NULL;
 
+	assert(mutex_is_held(&merger->lock));
 	for (unsigned i = 0; i < FILES; i++) {
 		if (is_same_file(&merger->file[i].fid, fid))
 			return &merger->file[i];
@@ -117,6 +121,7 @@ static void pause_after_step(struct merger *merger, const struct candidate *file
 	uint64_t now = monotonic_ns(), took = now - begun;
 	uint64_t until = now + (took < PAUSE_NS ? took : PAUSE_NS);
 
+	assert(mutex_is_held(&merger->lock));
 	while (!merger->stop && !file->urgent && monotonic_ns() < until)
 		monotonic_wait(&merger->work, &merger->lock, until);
 }
@@ -128,6 +133,7 @@ static int run_merge_pass(struct merger *merger, struct candidate *file, bool ge
 	unsigned tries = 0;
 	int result = 0;
 
+	assert(mutex_is_held(&merger->lock) && file->fid.volume && !file->running);
 	file->running = true;
 	file->again = false;
 	while (!result && !merger->stop && !(gently && file->again && !file->urgent)) {
@@ -167,6 +173,7 @@ static struct candidate *find_earliest_candidate(struct merger *merger)
 {
 	struct candidate *first = NULL;
 
+	assert(mutex_is_held(&merger->lock));
 	for (unsigned i = 0; i < FILES; i++) {
 		struct candidate *file = &merger->file[i];
 

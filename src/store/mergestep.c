@@ -5,6 +5,7 @@
  */
 #include "store/mergestep.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ static int note_other_content(void *arg, const struct vnode_key *key, const stru
 	const struct other_rows *rows = arg;
 	struct merge_pass *pass = rows->pass;
 
+	assert(pass->others <= MERGE_CLONES);
 	if (key->epoch == rows->epoch || !version->content.count)
 		return 0;
 	if (pass->others == MERGE_CLONES)
@@ -80,6 +82,7 @@ static uint32_t measure_window(const struct merge_pass *pass, const struct store
 	uint64_t cost = 0;
 	uint32_t count = 0, best = 0;
 
+	assert(first < content->count);
 	for (uint32_t i = first; i < content->count && count < STEP_EXTENTS; i++) {
 		uint64_t hole = count ? extent[i].start - extent[i - 1].end : 0;
 		uint64_t bytes = extent[i].end - extent[i].start;
@@ -135,6 +138,7 @@ static int check_copy_object(const struct merge_op *op, struct work *work, const
 	struct db *db;
 	int result = store_run_check(op->piece->run);
 
+	assert(op->piece->patch.count == 1);
 	if (result || op->piece->made)
 		return result;
 	if (node->now->content.tail_object != id && !store_content_has(&node->now->content, id))
@@ -234,6 +238,7 @@ static int merge_found_window(struct merge_pass *pass, const struct found *found
 			      .piece = &writer.main};
 	int result = copy_merge_window(pass, found, window, &writer);
 
+	assert(window->count > 1);
 	if (!result)
 		result = txn_run(pass->core->txn, &op.txn);
 	if (!result) {

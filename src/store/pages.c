@@ -5,6 +5,7 @@
  */
 #include "store/pages.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -74,6 +75,7 @@ static void write_used_map(uint8_t *page, uint64_t map)
 
 static uint64_t make_slot_mask(unsigned first, unsigned count)
 {
+	assert(count < SLOTS && first + count <= SLOTS);
 	return ((1ull << count) - 1) << first;
 }
 
@@ -182,6 +184,7 @@ static uint8_t *get_own_page(struct store_pages *pages, unsigned page)
 {
 	struct block *block = get_own_block(pages, page);
 
+	assert(page < pages->count);
 	if (!block)
 		return NULL;
 
@@ -207,6 +210,7 @@ static uint8_t *add_zero_page(struct store_pages *pages, unsigned page)
 	struct block *block = get_own_block(pages, page);
 	struct page *made = block ? calloc(1, sizeof(*made)) : NULL;
 
+	assert(page < STORE_PAGES_MAX);
 	if (!made)
 		return NULL;
 	atomic_init(&made->refs, 1);
@@ -246,6 +250,7 @@ size_t store_pages_memory(const struct store_pages *pages)
 
 static const uint8_t *get_slot_bytes(const struct store_pages *pages, unsigned number)
 {
+	assert(number / SLOTS < pages->count);
 	return store_pages_page(pages, number / SLOTS) + number % SLOTS * SLOT;
 }
 
@@ -399,6 +404,7 @@ static void mark_page_slots(struct store_pages *pages, uint8_t *head, uint8_t *p
 	unsigned p = number / SLOTS;
 	uint64_t map = read_used_map(page), mask = make_slot_mask(number % SLOTS, count);
 
+	assert((map & mask) == (used ? 0 : mask));
 	write_used_map(page, used ? map | mask : map & ~mask);
 	if (p < ALLOC_PAGES)
 		head[ALLOC_MAP + p] = (uint8_t)(SLOTS - __builtin_popcountll(read_used_map(page)));
@@ -457,6 +463,7 @@ static void index_large_directory(struct store_pages *pages)
 static void write_slot_entry(uint8_t *entry, unsigned next, const char *name, uint32_t vnode,
 			     uint32_t unique)
 {
+	assert(strlen(name) <= LONGEST);
 	entry[0] = 1;
 	put16(entry + NEXT, next);
 	put32(entry + VNODE, vnode);

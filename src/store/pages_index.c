@@ -2,6 +2,7 @@
 /* Versions of chains that share what did not change. */
 #include "store/pages_index.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,7 @@ void pages_index_unref(struct pages_index *index)
 
 const struct pages_chain *pages_index_chain(const struct pages_index *index, unsigned chain)
 {
+	assert(chain < PAGES_CHAINS);
 	return index->chain[chain];
 }
 
@@ -96,6 +98,7 @@ void pages_index_push(struct pages_index *index, unsigned chain, uint16_t tag, u
 {
 	struct pages_chain *to = index->chain[chain];
 
+	assert(to && to->count < to->room);
 	to->link[to->count++] = (struct pages_link){tag, slot};
 }
 
@@ -103,6 +106,7 @@ void pages_index_cut(struct pages_index *index, unsigned chain, uint32_t positio
 {
 	struct pages_chain *from = index->chain[chain];
 
+	assert(position < from->count);
 	from->count--;
 	memmove(&from->link[position], &from->link[position + 1],
 		(from->count - position) * sizeof(from->link[0]));
@@ -112,6 +116,7 @@ void pages_index_reverse(struct pages_index *index, unsigned chain)
 {
 	struct pages_chain *of = index->chain[chain];
 
+	assert(of->count > 0);
 	for (uint32_t i = 0, j = of->count - 1; i < j; i++, j--) {
 		struct pages_link link = of->link[i];
 

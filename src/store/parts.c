@@ -2,6 +2,7 @@
 /* Lists of extents as rows: which parts a change concerns, and what the rows contain. */
 #include "store/parts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,6 +187,7 @@ int parts_divide(const struct parts *old, const struct store_content *before,
 
 		append_part(&d, PART_UNUSED, slot, !used || !was_unused_slot(old, used, slot));
 	}
+	assert(parts->count <= room);
 	parts->part = d.part;
 	free(d.spare);
 	return 0;
@@ -201,9 +203,11 @@ void part_encode(const struct parts *parts, uint32_t at, const struct store_cont
 	uint32_t first = 0, count = 0;
 	uint8_t *to = row;
 
+	assert(at < parts->count);
 	memset(row, 0, STORE_PAGE);
 	if (part->start != PART_UNUSED)
 		count = count_extents_in(content, part->start, end, &first);
+	assert(count <= PART_EXTENTS);
 	put_little(&to, part->start, 8);
 	put_little(&to, count, 2);
 	for (uint32_t i = first; i < first + count; i++) {
@@ -274,6 +278,7 @@ int parts_decode(uint8_t (*row)[STORE_PAGE], struct parts *parts, struct store_c
 	size_t extents;
 	int result;
 
+	assert(parts->count > 0);
 	parts->part = calloc(parts->count, sizeof(*parts->part));
 	if (!parts->part)
 		return -ENOMEM;

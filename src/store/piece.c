@@ -2,6 +2,7 @@
 /* Runs of bytes that wait for the commit of their writer. */
 #include "store/writer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -26,6 +27,7 @@ int writer_run(struct store_writer *writer, struct piece *piece,
 {
 	struct numbering numbering = {.core = writer->core, .piece = piece};
 
+	assert(!piece->run);
 	return store_run_begin(writer->core->data, &writer->owner, content, offset,
 			       take_object_number, &numbering, &piece->run);
 }
@@ -41,6 +43,7 @@ int writer_finish(struct store_writer *writer, struct piece *piece)
 {
 	int result = store_run_finish(piece->run, &piece->patch);
 
+	assert(piece->run);
 	/* Here, beside other writers, rather than in the transaction, for which all wait. */
 	if (!result && writer->core->durability == STORE_STRICT)
 		result = store_run_sync(piece->run);
@@ -53,6 +56,7 @@ int writer_copy(struct store_view *view, const struct store_extent *extent, stru
 	uint8_t *buffer = malloc(size < COPY_BYTES ? size : COPY_BYTES);
 	int result = buffer ? 0 : -ENOMEM;
 
+	assert(extent->start < extent->end);
 	while (!result && at < extent->end) {
 		uint64_t left = extent->end - at;
 		struct iovec iov = {.iov_base = buffer,

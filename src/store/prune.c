@@ -6,6 +6,7 @@
  */
 #include "store/prune.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -164,6 +165,7 @@ static int prune_clone(struct prune_op *op, struct work *work, struct db *db,
 	op->more = true;
 	if (done == count && count < STEP)
 		return db_prune_delete(db, prune->id);
+	assert(done > 0);
 	prune->done = change[done - 1];
 	return db_prune_put(db, prune);
 }
@@ -184,6 +186,7 @@ static int note_removed_row(void *arg, const struct vnode_key *key, const struct
 {
 	struct removal *removal = arg;
 
+	assert(removal->count <= STEP);
 	removal->full = removal->count == STEP || removal->extents >= EXTENTS_STEP;
 	if (removal->full)
 		return 1;
@@ -205,6 +208,7 @@ static int delete_vnode_pages(struct removal *removal, const struct vnode_key *v
 	struct version *left = NULL;
 	int result;
 
+	assert(at < removal->count);
 	if (vnode->vnode & 1 || !removal->full || !last)
 		return db_pages_delete(removal->db, vnode);
 	if (at != removal->count - 1)

@@ -2,6 +2,7 @@
 /* Reading one version of a file, directory or link. */
 #include "store/read.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,7 @@ static void limit_reader_pin(struct core *core, struct store_reader *reader)
 {
 	static const struct store_content nothing;
 
+	assert(reader->pinned);
 	store_data_pin_limit(core->data, reader->view ? &reader->version->content : &nothing,
 			     &reader->pin);
 }
@@ -150,6 +152,7 @@ static size_t scatter_pages(const struct iovec *iov, int count, const struct sto
 				store_pages_page(reader->pages, (unsigned)(offset / STORE_PAGE));
 			size_t at = offset % STORE_PAGE, part = STORE_PAGE - at;
 
+			assert(page);
 			if (part > iov[i].iov_len - filled)
 				part = iov[i].iov_len - filled;
 			memcpy((uint8_t *)iov[i].iov_base + filled, page + at, part);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rename. */
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 
@@ -118,6 +119,7 @@ static int check_directory_loop(struct rename_op *op, struct work *work,
 	const struct node *moved = rename->moved;
 	struct node *at = rename->to;
 
+	assert(rename->from && rename->to && moved);
 	if (!rename->directory || !rename->across)
 		return 0;
 	for (unsigned depth = 0; depth < NEAR; depth++) {

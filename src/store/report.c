@@ -2,6 +2,7 @@
 /* Lines for the log. */
 #include "store/report.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,6 +49,7 @@ static bool remember_place(struct report *report, const char *line)
 	pthread_mutex_lock(&report->lock);
 	for (unsigned i = 0; i < report->places && !found; i++)
 		found = report->place[i] == place;
+	assert(report->places <= REPORT_PLACES);
 	if (!found && report->places < REPORT_PLACES)
 		report->place[report->places++] = place;
 	else

@@ -2,6 +2,7 @@
 /* Room on the disk for the case that it is full. */
 #include "store/reserve.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #define NAME   "reserve"
@@ -58,6 +59,7 @@ static int fill_reserve(struct core *core, struct store_file *file, uint64_t len
 		return -ENOSPC;
 	for (size_t i = 0; i < pieces; i++)
 		iov[i] = (struct iovec){(void *)zeros, PIECE};
+	assert(pieces <= PIECES);
 	n = ops->pwritev(file, iov, (int)pieces, length);
 	if (n < 0)
 		return (int)n;

@@ -2,6 +2,7 @@
 /* Rights of callers, and statuses. */
 #include "store/rights.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #define SET_ID 06000u
@@ -24,6 +25,7 @@ static bool has_right(const struct subject *subject, uint32_t right)
 	uint32_t rights = subject->granted ? subject->granted->caller
 					   : rights_on(subject->acl, subject->caller);
 
+	assert(subject->granted || subject->acl);
 	return rights & right;
 }
 

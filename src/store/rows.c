@@ -2,6 +2,7 @@
 /* The tables of the database. */
 #include "store/db_private.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -370,6 +371,7 @@ int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
 	int result;
 	sqlite3_stmt *statement = db_statement(db, PAGE_GET, &result);
 
+	assert(count > 0);
 	for (unsigned i = 0; i < count && !result; i++) {
 		sqlite3_bind_int64(statement, 1, key->group);
 		sqlite3_bind_int64(statement, 2, key->vnode);
@@ -431,6 +433,7 @@ int db_page_put(struct db *db, const struct vnode_key *key, uint32_t shared, uns
 	int result = find_page_row(db, &row, shared, page, &id);
 	sqlite3_stmt *statement;
 
+	assert(shared < key->epoch);
 	if (result)
 		return result;
 	put_little(&at, compute_page_crc(&row, page, bytes, length), 4);
@@ -745,6 +748,7 @@ int db_doomed_put(struct db *db, const struct db_doomed *doomed)
 	int result;
 	sqlite3_stmt *statement = db_statement(db, DOOMED_PUT, &result);
 
+	assert(doomed->count > 0 && doomed->count <= DB_DOOMED);
 	if (result)
 		return result;
 	for (unsigned i = 0; i < doomed->count; i++)

@@ -2,6 +2,7 @@
 /* Space and quotas. */
 #include "store/space.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 
 #include "store/vfs.h"
@@ -103,6 +104,7 @@ int space_promise(struct core *core, uint64_t kib, uint64_t held)
 
 void space_give_back(struct core *core, uint64_t kib)
 {
+	assert(core->promised >= kib);
 	if (kib)
 		atomic_fetch_sub(&core->promised, kib);
 }

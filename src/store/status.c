@@ -2,6 +2,7 @@
 /* Statuses and access lists. */
 #include "store/status.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "store/change.h"
@@ -39,6 +40,7 @@ static bool get_neighbour_status(struct core *core, const struct found *found,
 	struct version *version = NULL;
 	bool beside;
 
+	assert(found->directory);
 	if (fid->volume != found->fid.volume || !fid->vnode ||
 	    lookup_version(core, &found->view, fid->vnode, &version))
 		return false;
@@ -142,6 +144,7 @@ struct set_op {
 static void finish_status_change(const struct set_op *op, struct work *work, struct node *node,
 				 const struct node *dir)
 {
+	assert(node->now != node->base);
 	node->now->v.server_mtime = work->now;
 	work_volume_changed(work, node->vol);
 	op->base.changes->count = 0;

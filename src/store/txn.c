@@ -2,6 +2,7 @@
 /* Group commit. */
 #include "store/txn.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -74,6 +75,7 @@ void txn_destroy(struct txn *txn)
 		sem_post(&txn->due);
 		pthread_join(txn->committer, NULL);
 	}
+	assert(!txn->queue.first && !txn->pausing);
 	sem_destroy(&txn->due);
 	work_fini(&txn->work);
 	pthread_mutex_destroy(&txn->lock);
@@ -98,6 +100,7 @@ static void enter_gate(struct txn *txn, bool pause)
 static void leave_gate(struct txn *txn)
 {
 	pthread_mutex_lock(&txn->gate_lock);
+	assert(txn->busy);
 	txn->busy = false;
 	pthread_cond_broadcast(&txn->gate);
 	pthread_mutex_unlock(&txn->gate_lock);
@@ -141,6 +144,7 @@ static unsigned take_batch(struct txn *txn, struct queue *batch)
 		push_op(batch, op);
 		taken++;
 	}
+	assert(batch->count <= BATCH_MAX);
 	txn->waiting = txn->queue.count;
 	pthread_mutex_unlock(&txn->lock);
 	return taken;
@@ -161,6 +165,7 @@ static void announce_committed(struct txn_op *op, const struct txn_op *last)
 
 static void begin_batch(struct txn *txn)
 {
+	assert(!txn->work.loaded);
 	if (txn->options.strict)
 		txn->failures = txn->options.failures(txn->options.flush_arg);
 	work_begin(&txn->work);
@@ -333,6 +338,7 @@ static void lead_batches(struct txn *txn, struct txn_op *own)
 		end_batch_ops(batch.first, own);
 	}
 	pthread_mutex_lock(&txn->lock);
+	assert(txn->led);
 	next = txn->queue.first;
 	if (!next)
 		txn->led = false;
@@ -383,6 +389,7 @@ bool txn_may_submit(struct txn *txn)
 
 void txn_submit(struct txn *txn, struct txn_op *op)
 {
+	assert(op->later && op->end);
 	if (enqueue_op(txn, op))
 		sem_post(&txn->due);
 }

@@ -2,6 +2,7 @@
 /* Versions of vnodes, in memory and as records. */
 #include "store/version.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ struct blob *blob_new(size_t length)
 {
 	struct blob *blob = malloc(sizeof(*blob) + length);
 
+	assert(length <= UINT32_MAX);
 	if (!blob)
 		return NULL;
 	atomic_init(&blob->refs, 1);
@@ -167,6 +169,7 @@ static uint32_t compute_vnode_crc(const struct vnode_key *key, const uint8_t *re
 
 static void encode_acl_entries(uint8_t **at, const struct store_acl *acl)
 {
+	assert(acl->positive + acl->negative <= STORE_ACL_MAX);
 	put_little(at, acl->positive, 1);
 	put_little(at, acl->negative, 1);
 	for (unsigned i = 0; i < acl->positive + acl->negative; i++) {
@@ -179,6 +182,7 @@ static void encode_content(uint8_t **at, const struct version *version)
 {
 	const struct store_content *content = &version->content;
 
+	assert(version->parts.count || content->count <= PARTS_INLINE);
 	if (version->parts.count) {
 		put_little(at, version->parts.count, 4);
 		put_little(at, content->count, 4);
@@ -216,6 +220,7 @@ size_t version_encode(const struct version *version, const struct vnode_key *key
 {
 	uint8_t *at = record + 4, *crc = record;
 
+	assert(version->v.kind != STORE_DIR || version->acl);
 	put_little(&at, version->parts.count ? FORMAT_PARTS : FORMAT, 1);
 	put_little(&at, version->v.kind, 1);
 	put_little(&at, version->v.flags, 1);
@@ -229,6 +234,7 @@ size_t version_encode(const struct version *version, const struct vnode_key *key
 		memcpy(at, version->text, version->v.length);
 		at += version->v.length;
 	}
+	assert((size_t)(at - record) <= RECORD_MAX);
 	put_little(&crc, compute_vnode_crc(key, record + 4, (size_t)(at - record) - 4), 4);
 	return (size_t)(at - record);
 }
@@ -319,6 +325,7 @@ int version_add_parts(struct version *version, uint8_t (*row)[STORE_PAGE])
 	struct store_content *content = &version->content;
 	int result = parts_decode(row, &version->parts, content);
 
+	assert(version->parts.count > 0);
 	if (!result && content->count &&
 	    content->extent[content->count - 1].end > version->v.length)
 		result = -EBADMSG;

@@ -2,6 +2,7 @@
 /* SQLite's files on a store_layer: opening, reading, writing, locks, and the index of the log. */
 #include "store/vfs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -172,6 +173,7 @@ static int file_size(sqlite3_file *base, sqlite3_int64 *size)
 
 static int take_database_lock(struct locks *locks, struct file *f, int level)
 {
+	assert(level > f->level);
 	if (locks->exclusive && locks->exclusive != f)
 		return SQLITE_BUSY;
 	switch (level) {
@@ -224,6 +226,7 @@ static int file_unlock(sqlite3_file *base, int level)
 			locks->pending = NULL;
 		if (locks->exclusive == f)
 			locks->exclusive = NULL;
+		assert(level != SQLITE_LOCK_NONE || locks->shared > 0);
 		if (level == SQLITE_LOCK_NONE)
 			locks->shared--;
 		f->level = level;
@@ -330,6 +333,7 @@ static void slots_unlock(struct index *index, struct file *f, unsigned mask)
 	for (int i = 0; i < SQLITE_SHM_NLOCK; i++) {
 		if (!(mask >> i & 1))
 			continue;
+		assert(!(f->shared >> i & 1) || index->shared[i] > 0);
 		if (f->shared >> i & 1)
 			index->shared[i]--;
 		if (index->exclusive[i] == f)
@@ -347,6 +351,7 @@ static int index_lock(sqlite3_file *base, int first, int count, int flags)
 	bool exclusive = (flags & SQLITE_SHM_EXCLUSIVE) != 0;
 	int rc = SQLITE_OK;
 
+	assert(first >= 0 && count > 0 && first + count <= SQLITE_SHM_NLOCK);
 	pthread_mutex_lock(&f->vfs->lock);
 	if (flags & SQLITE_SHM_UNLOCK)
 		slots_unlock(index, f, mask);
@@ -372,6 +377,7 @@ static int index_unmap(sqlite3_file *base, int remove)
 	(void)remove;
 	pthread_mutex_lock(&f->vfs->lock);
 	slots_unlock(index, f, f->shared | f->exclusive);
+	assert(!f->mapped || index->users > 0);
 	if (f->mapped && --index->users == 0) {
 		for (int i = 0; i < index->regions; i++)
 			free(index->region[i]);

@@ -2,6 +2,7 @@
 /* The record of a volume, as it is stored. */
 #include "store/volrec.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ static void encode_text(uint8_t **at, const char *text)
 {
 	size_t length = strlen(text);
 
+	assert(length <= UINT8_MAX);
 	put_little(at, length, 1);
 	memcpy(*at, text, length);
 	*at += length;
@@ -71,6 +73,7 @@ size_t volrec_encode(const struct volrec *volume, uint8_t *record)
 		put_little(&at, (uint32_t)volume->minimum, 4);
 	encode_text(&at, volume->name);
 	encode_text(&at, volume->message);
+	assert((size_t)(at - record) <= VOLREC_MAX);
 	put_little(&crc, compute_volume_crc(volume->id, record + 4, (size_t)(at - record) - 4), 4);
 	return (size_t)(at - record);
 }

@@ -2,11 +2,13 @@
 /* The table of volumes. */
 #include "store/volumes.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/held.h"
 #include "store/cache.h"
 #include "store/crc.h"
 
@@ -75,6 +77,7 @@ static struct volume *find_volume_by_id(struct volumes *volumes, uint32_t id)
 {
 	struct volume *volume = htable_first(&volumes->by_id, hash_volume_id(id));
 
+	assert(rwlock_is_held(&volumes->lock));
 	while (volume && volume->record.id != id)
 		volume = volume->id_chain;
 	return volume;
@@ -84,6 +87,7 @@ static struct volume *find_volume_by_name(struct volumes *volumes, const char *n
 {
 	struct volume *volume = htable_first(&volumes->by_name, hash_volume_name(name));
 
+	assert(rwlock_is_held(&volumes->lock));
 	while (volume && strcmp(volume->record.name, name) != 0)
 		volume = volume->name_chain;
 	return volume;
@@ -142,6 +146,7 @@ static void keep_clone_ids(struct volumes *volumes, const struct volrec *record,
 /* What is known of all volumes together: with this one, or without. */
 static void account_volume(struct volumes *volumes, const struct volume *volume, bool on)
 {
+	assert(rwlock_is_held(&volumes->lock));
 	keep_clone_ids(volumes, &volume->record, on);
 	if (!volume->damaged && volume->record.type < STORE_TYPES)
 		volumes->of_type[volume->record.type] += on ? 1 : UINT32_MAX;
@@ -181,6 +186,7 @@ static void insert_in_order(struct volumes *volumes, struct volume *volume)
 {
 	size_t at = find_order_place(volumes, volume->record.id);
 
+	assert(volumes->count < volumes->room);
 	memmove(&volumes->order[at + 1], &volumes->order[at],
 		(volumes->count++ - at) * sizeof(volumes->order[0]));
 	volumes->order[at] = volume;
@@ -190,6 +196,7 @@ static void remove_from_order(struct volumes *volumes, const struct volume *volu
 {
 	size_t at = find_order_place(volumes, volume->record.id);
 
+	assert(at < volumes->count && volumes->order[at] == volume);
 	memmove(&volumes->order[at], &volumes->order[at + 1],
 		(--volumes->count - at) * sizeof(volumes->order[0]));
 }
@@ -333,6 +340,7 @@ static struct volume *add_new_volume(struct volumes *volumes, const struct volre
 	if (!make_volume_room(volumes, volumes->count + 1) ||
 	    (!volumes->spares && !add_spare_volume(volumes)))
 		return NULL;
+	assert(volumes->spare && rwlock_is_held(&volumes->lock));
 	volume = volumes->spare;
 	volumes->spare = volume->next_spare;
 	volumes->spares--;
@@ -407,6 +415,7 @@ static int add_volume_promise(struct volume *volume, uint64_t kib, uint64_t held
 	uint64_t quota = volume->record.quota_kib, promised = volume->promised;
 	bool fits;
 
+	assert(promised >= held);
 	do {
 		fits = !quota || !kib || volume->record.used_kib + promised + kib <= quota + spare;
 	} while (!atomic_compare_exchange_weak(&volume->promised, &promised,
@@ -436,8 +445,10 @@ void volumes_take_back(struct volumes *volumes, uint32_t id, uint64_t promise, u
 
 	pthread_rwlock_rdlock(&volumes->lock);
 	volume = find_volume_by_id(volumes, id);
-	if (volume && volume->serial == promise)
+	if (volume && volume->serial == promise) {
+		assert(volume->promised >= kib);
 		volume->promised -= kib;
+	}
 	pthread_rwlock_unlock(&volumes->lock);
 }
 

@@ -308,6 +308,7 @@ int work_edit(struct work *work, struct node *node)
 {
 	struct version *copy;
 
+	assert(node->now);
 	(void)work;
 	if (node->now != node->base)
 		return 0;
@@ -357,6 +358,7 @@ int work_edit_pages(struct work *work, struct node *node, struct store_pages **p
 	struct store_pages *own;
 	int result = work_pages(work, node, pages);
 
+	assert(node->now->v.kind == STORE_DIR);
 	if (result || node->pages_forked)
 		return result;
 	own = store_pages_fork(*pages);
@@ -379,6 +381,7 @@ int work_blob(struct work *work, const struct node *node, struct blob **blob)
 		.id = node->now->v.small, .group = node->vol->rec.group, .vnode = node->vnode};
 	int result;
 
+	assert(node->now->v.small);
 	*blob = blob_ref(atomic_load(&node->now->blob));
 	if (*blob)
 		return 0;
@@ -397,6 +400,7 @@ int work_blob(struct work *work, const struct node *node, struct blob **blob)
 
 void work_create(struct work *work, struct node *node, struct version *version)
 {
+	assert(!node->now);
 	(void)work;
 	node->now = version;
 	node->changed = true;
@@ -405,6 +409,7 @@ void work_create(struct work *work, struct node *node, struct version *version)
 
 void work_remove(struct work *work, struct node *node)
 {
+	assert(node->now);
 	(void)work;
 	if (node->now != node->base)
 		version_unref(node->now);
@@ -477,6 +482,7 @@ int work_write(struct work *work)
 
 void work_begin(struct work *work)
 {
+	assert(!work->first && !work->volumes && !work->begun && !work->broken);
 	work->now = (uint32_t)time(NULL);
 }
 
@@ -502,6 +508,7 @@ int work_commit(struct work *work)
 
 void work_publish(struct work *work)
 {
+	assert(!work->begun);
 	for (const struct node *node = work->first; node; node = node->next) {
 		struct cache_key key = {
 			.group = node->vol->rec.group, .epoch = CACHE_HEAD, .vnode = node->vnode};

@@ -5,6 +5,7 @@
  */
 #include "store/workwrite.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -253,6 +254,7 @@ static int delete_list_rows(struct work *work, const struct vnode_key *key, uint
 static int write_tombstone(struct work *work, const struct vnode_key *key, bool insert,
 			   struct version *tomb)
 {
+	assert(!tomb->v.kind);
 	tomb->epoch = key->epoch;
 	tomb->v.flags = VNODE_OLDER;
 	return insert ? db_vnode_insert(work->base.db, key, tomb)
@@ -267,6 +269,7 @@ static int write_vnode_removal(struct work *work, struct node *node, struct vers
 	bool own, older = true;
 	int result = 0;
 
+	assert(!node->now);
 	if (!node->base || !node->base->v.kind)
 		return 0;
 	own = node->base->epoch > shared;
@@ -354,6 +357,7 @@ static int write_list_rows(struct work *work, const struct node *node, const str
 
 	for (uint32_t i = 0; i < now->parts.count && !result; i++)
 		if (now->parts.part[i].changed) {
+			assert(now->parts.part[i].slot < now->parts.count);
 			part_encode(&now->parts, i, &now->content, row);
 			result = db_page_put(work->base.db, key, key->epoch - 1,
 					     now->parts.part[i].slot, row);
@@ -391,6 +395,7 @@ static int write_version_row(struct work *work, struct node *node)
 				.epoch = own ? base->epoch : node->vol->rec.epoch};
 	int result = divide_extent_list(work, node);
 
+	assert(node->now != node->base);
 	if (!result && own)
 		result = drop_replaced_list(work, node, &key);
 	if (result)
@@ -414,6 +419,7 @@ int workwrite_node(struct work *work, struct node *node)
 	int result =
 		node->now ? write_version_row(work, node) : write_vnode_removal(work, node, &tomb);
 
+	assert(node->changed);
 	if (result) {
 		version_unref(tomb);
 		return result;
@@ -433,6 +439,7 @@ int workwrite_volume(struct work *work, struct workvol *volume)
 {
 	int result;
 
+	assert(volume->changed);
 	if (volume->gone)
 		result = db_volume_delete(work->base.db, volume->rec.id);
 	else if (volume->named)
@@ -450,6 +457,7 @@ int workwrite_objects(struct work *work)
 {
 	int result = 0;
 
+	assert(work->made_written <= work->made.count);
 	while (work->made_written < work->made.count && !result) {
 		struct db_object *object = &work->made.item[work->made_written++];
 		const struct node *node = work_find(work, object->owner.group, object->owner.vnode);

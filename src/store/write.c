@@ -2,6 +2,7 @@
 /* Taking the bytes of a StoreData. */
 #include "store/write.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -80,6 +81,7 @@ static int promise_space_up_to(struct store_writer *writer, uint64_t reach)
 	int result = volumes_promise(&writer->core->volumes, writer->fid.volume, growth,
 				     writer->promised, SPACE_SPARE, &writer->promise);
 
+	assert(growth <= writer->need.growth && disk <= writer->need.disk);
 	if (result == STORE_VOVERQUOTA) {
 		writer->promised = 0;
 		return result;
@@ -213,6 +215,7 @@ static void note_written_bytes(struct store_writer *writer, uint64_t bytes)
 {
 	uint64_t kib = (writer->taken + bytes) / 1024 - writer->taken / 1024;
 
+	assert(writer->taken + bytes <= writer->length);
 	writer->taken += bytes;
 	if (kib > writer->room)
 		kib = writer->room;

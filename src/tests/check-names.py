@@ -20,10 +20,10 @@ LIMITS = {"one word": 5.0, "shared": 8.0, "same file": 0}
 # Modules that must be within the limits.
 DONE = ["src/common", "src/rxgen", "src/store"]
 # Modules that must have this many assertions per 1,000 lines.
-ASSERTED = {}
+ASSERTED = {"src/rxgen": 5.0, "src/store": 5.0}
 # The whole product when this table was last changed. Lower it after an improvement.
-WHOLE = {"one word": 17.4, "shared": 19.0, "same file": 51}
-WHOLE_ASSERTED = 0.2
+WHOLE = {"one word": 17.4, "shared": 18.9, "same file": 51}
+WHOLE_ASSERTED = 1.9
 
 # Folders that have modules in folders of their own.
 GROUPS = ("src/rx", "src/tools")

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Alignment of the values of consecutive macros and of trailing comments. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ size_t emit_space(char *out, size_t from, size_t to)
 {
 	size_t length = 0;
 
+	assert(from <= to);
 	if (to - from > 1) {
 		for (size_t next = from + 8 - from % 8; next <= to; next = from + 8) {
 			out[length++] = '\t';
@@ -103,6 +105,7 @@ static void align_line_group(struct line *lines, size_t from, size_t to)
 {
 	size_t column = 0;
 
+	assert(from <= to);
 	for (size_t i = from; i < to; i++) {
 		size_t least = emit_columns(lines[i].text, lines[i].cut) + 1;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Client stubs: StartX, EndX and the blocking X (rxgen.md 5.2, 5.3). */
+#include <assert.h>
 #include <string.h>
 
 #include "rxgen/emit/emit.h"
@@ -113,6 +114,7 @@ static void emit_end_stub(struct emit *e, const struct xg_proc *proc)
 		if (++seen < results || !decoder_zeroes_param(param))
 			emit_clear_param(e, param, format_result(e, param));
 	}
+	assert(seen == results);
 	emit_line(e, "return RXW_RPC_CC_UNMARSHAL;");
 	emit_close(e, "}");
 }
@@ -121,6 +123,7 @@ static void emit_end_stub(struct emit *e, const struct xg_proc *proc)
 static const char *name_saved_copy(struct emit *e, const struct xg_proc *proc,
 				   const struct xg_param *param)
 {
+	assert(param->direction == XG_INOUT);
 	return emit_local(e, proc, emit_format(e, "%s_in", param->decl.name));
 }
 

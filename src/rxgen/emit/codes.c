@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Codes of an interface: constants whose comment begins with "code:", and their texts. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,6 +75,7 @@ static void emit_string_return(struct emit *e, const char *text)
 	char line[2 * XG_CODE_TEXT + 16];
 	int n = snprintf(line, sizeof(line), "\t\treturn \"");
 
+	assert(strlen(text) < XG_CODE_TEXT);
 	for (; *text; text++) {
 		if (*text == '"' || *text == '\\')
 			line[n++] = '\\';

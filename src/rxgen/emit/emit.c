@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Text of an output: lines, indentation, line breaks in the style of .clang-format, comments. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,7 @@ const char *emit_list_end(struct emit_list *list)
 
 static void append_text(struct emit *e, const char *text, size_t length)
 {
+	assert(e->length <= e->room);
 	if (e->failed)
 		return;
 	if (e->room - e->length <= length) {
@@ -211,6 +213,7 @@ static unsigned lay_out_line(struct emit *e, struct brackets open, const char *t
 		if (print)
 			append_text(e, text, at);
 		text += at + 1;
+		assert(open.depth > 0 && open.depth <= 32);
 		column = open.column[open.depth - 1];
 		if (print) {
 			append_text(e, "\n", 1);
@@ -332,6 +335,7 @@ void emit_open(struct emit *e, const char *format, ...)
 
 void emit_close(struct emit *e, const char *line)
 {
+	assert(e->depth > 0);
 	e->depth--;
 	emit_line(e, "%s", line);
 }
@@ -397,6 +401,7 @@ static void append_comment_line(struct emit *e, const char *text, size_t length)
 {
 	size_t room = COLUMNS - (size_t)e->depth * 8 - 3;
 
+	assert((size_t)e->depth * 8 + 3 < COLUMNS);
 	do {
 		size_t take = length, blank;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The checked tree as JSON. rxwgen(1) documents the format. */
+#include <assert.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,7 @@ static const char *get_kind_text(const struct xg_decl *decl)
 		[XG_VOID] = "void",
 	};
 
+	assert(decl->kind <= XG_NAMED);
 	return decl->kind == XG_NAMED ? decl->type->name : kinds[decl->kind];
 }
 

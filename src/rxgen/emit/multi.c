@@ -2,10 +2,13 @@
 /* multi_X: one procedure on many connections (rxgen.md 5.3). */
 #include "rxgen/emit/emit.h"
 
+#include <assert.h>
+
 /* The variable for a result. */
 static const char *name_result_variable(struct emit *e, const struct xg_proc *proc,
 					const struct xg_param *param)
 {
+	assert(param->direction & XG_OUT);
 	if (param->direction == XG_OUT)
 		return emit_param_name(e, param);
 	return emit_local(e, proc, emit_format(e, "%s_out", param->decl.name));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A Python module: types, clients and services for the package rxwire. doc/python.md */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,7 @@ static void write_package_prefix(struct python *p, const struct xg_package *pack
 {
 	size_t length = strlen(package->name);
 
+	assert(length > 0);
 	fprintf(p->out, "%s%s", package->name, package->name[length - 1] == '_' ? "" : "_");
 }
 
@@ -253,6 +255,7 @@ static const char *const scalar_types[] = {
 
 static void write_kind(struct python *p, const struct xg_decl *decl)
 {
+	assert(decl->kind == XG_NAMED || scalar_types[decl->kind]);
 	if (decl->kind == XG_NAMED)
 		write_name(p, decl->type->name);
 	else
@@ -264,6 +267,7 @@ static void write_type_object(struct python *p, const struct xg_decl *decl, enum
 {
 	const char *open = shape == XG_FIXED ? "rxw_xdr.array(" : "rxw_xdr.sequence(";
 
+	assert(decl->kind != XG_VOID);
 	if (decl->kind == XG_STRING) {
 		fprintf(p->out, "rxw_xdr.string(%u)", (unsigned)decl->bound);
 	} else if (decl->kind == XG_OPAQUE) {
@@ -345,6 +349,7 @@ static void write_type_hint(struct python *p, const struct xg_decl *decl, enum x
 
 static void write_enum_class(struct python *p, const struct xg_type *type)
 {
+	assert(type->what == XG_ENUM);
 	fputs("\n\nclass ", p->out);
 	write_name(p, type->name);
 	fputs("(rxw_enum.IntEnum):\n", p->out);
@@ -418,6 +423,7 @@ static void write_union_hints(struct python *p, const struct xg_type *type)
 
 static void write_struct_class(struct python *p, const struct xg_type *type)
 {
+	assert(type->what == XG_STRUCT);
 	fputs("\n\n@rxw_xdr.structure(\n", p->out);
 	for (size_t i = 0; i < type->member_count; i++) {
 		fputs("    (\"", p->out);
@@ -462,6 +468,7 @@ static void write_union_arm(struct python *p, const struct xg_arm *arm)
 
 static void write_union_class(struct python *p, const struct xg_type *type)
 {
+	assert(type->what == XG_UNION);
 	fputs("\n\n@rxw_xdr.union(\n    (\"", p->out);
 	write_name(p, type->discriminant.name);
 	fputs("\", ", p->out);

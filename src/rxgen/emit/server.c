@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Server stubs and dispatchers (rxgen.md 5.4). */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "rxgen/emit/emit.h"
@@ -66,6 +67,7 @@ static void emit_server_stub(struct emit *e, const struct xg_proc *proc)
 	const char *code = emit_local(e, proc, "code"), *service = emit_local(e, proc, "service");
 	bool in = has_direction(proc, XG_IN), out = has_direction(proc, XG_OUT);
 
+	assert(!proc->own_stub);
 	emit_line(e, "static int32_t %s(rxw_call *%s, const void *%s)", format_stub_name(e, proc),
 		  call, service);
 	emit_open(e, "{");
@@ -172,6 +174,7 @@ static void emit_dispatcher(struct emit *e, const struct xg_package *package)
 	const char *name = emit_package_name(e, package);
 	const struct xg_proc **sorted = calloc(package->proc_count, sizeof(*sorted));
 
+	assert(package->proc_count > 0);
 	if (!sorted) {
 		e->failed = true;
 		return;

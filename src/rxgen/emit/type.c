@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Types in the header (rxgen.md 5.1). */
+#include <assert.h>
 #include <string.h>
 
 #include "rxgen/emit/emit.h"
@@ -106,6 +107,7 @@ static void emit_union_type(struct emit *e, const struct xg_type *type, size_t i
 {
 	bool any = false;
 
+	assert(type->what == XG_UNION);
 	emit_open(e, "typedef struct %s {", type->name);
 	emit_type_member(e, "", &type->discriminant, NULL, index);
 	for (size_t i = 0; i < type->arm_count; i++)
@@ -126,6 +128,7 @@ static void emit_union_type(struct emit *e, const struct xg_type *type, size_t i
 
 static void emit_enum_type(struct emit *e, const struct xg_type *type)
 {
+	assert(type->what == XG_ENUM);
 	emit_line(e, "typedef int32_t %s;", type->name);
 	emit_open(e, "enum {");
 	for (size_t i = 0; i < type->value_count; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Wire representation of values: typedefs are resolved, members of fixed size grouped into runs. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +68,7 @@ struct emit_view emit_element_view(const struct xg_decl *decl)
 {
 	struct emit_view view = make_value_view(decl);
 
+	assert(decl->shape != XG_ONE);
 	if (view.form == EMIT_ARRAY || view.form == EMIT_BYTES)
 		return (struct emit_view){.form = EMIT_CALL, .type = decl->type, .decl = decl};
 	return view;
@@ -106,6 +108,7 @@ bool emit_aggregate(const struct emit_view *view)
 
 unsigned emit_scalar_size(enum xg_kind kind)
 {
+	assert(kind <= XG_DOUBLE);
 	return kind == XG_INT64 || kind == XG_UINT64 || kind == XG_DOUBLE ? 8 : 4;
 }
 
@@ -192,6 +195,7 @@ const char *emit_words(struct emit *e, const struct xg_decl *decl, const char *c
 {
 	uint64_t words = emit_element_words(decl);
 
+	assert(words > 0);
 	if (words == 1)
 		return count;
 	return emit_format(e, strchr(count, ' ') ? "%llu * (%s)" : "%llu * %s",
@@ -203,6 +207,7 @@ const char *emit_words(struct emit *e, const struct xg_decl *decl, const char *c
 static void add_run_leaf(struct emit_run *run, const struct emit_view *view, const char *value,
 			 unsigned size)
 {
+	assert(run->count <= run->room);
 	if (run->count == run->room) {
 		size_t room = 2 * run->room + 8;
 		struct emit_leaf *more = realloc(run->leaves, room * sizeof(*more));
@@ -267,6 +272,7 @@ static bool flatten_value(struct emit_run *run, const struct xg_decl *decl, cons
 	if (size > BLOCK || run->size + size > BLOCK)
 		return false;
 	add_run_leaf(run, &view, value, (unsigned)size);
+	assert(run->size <= BLOCK || run->e->failed);
 	return true;
 }
 

@@ -2,6 +2,8 @@
 /* xdrfree_T(): free the memory that a decoder has allocated, and zero the value. */
 #include "rxgen/emit/emit.h"
 
+#include <assert.h>
+
 static void emit_free_elements(struct emit *e, const struct xg_decl *decl, const char *type,
 			       const char *count, const char *value)
 {
@@ -134,6 +136,7 @@ static void emit_free_list(struct emit *e, const struct xg_type *type)
 	const struct xg_decl *last = &type->members[type->member_count - 1];
 	const char *next = emit_member(e, "*at", emit_member_name(e, last->name));
 
+	assert(type->list && type->member_count > 0);
 	emit_line(e, "%s *at = v;", type->name);
 	emit_blank(e);
 	emit_open(e, "do {");
@@ -158,6 +161,7 @@ static void emit_free_union(struct emit *e, const struct xg_type *type)
 	const char *inside = emit_format(e, "v->%s", emit_arms(e, type));
 	bool is_bool = emit_view(&type->discriminant).kind == XG_BOOL, others = false;
 
+	assert(type->what == XG_UNION);
 	if (!type->owns)
 		return;
 	for (size_t i = 0; i < type->arm_count; i++) {

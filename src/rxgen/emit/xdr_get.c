@@ -2,6 +2,8 @@
 /* Decoders: xdr_get_T(). After a failure the value is zero and owns no memory. */
 #include "rxgen/emit/emit.h"
 
+#include <assert.h>
+
 /* Statements after a failure. */
 #define RETURN "return false;"
 #define FAIL   "goto fail;"
@@ -26,6 +28,7 @@ const char *emit_get_call(struct emit *e, const struct emit_view *view, const ch
 	const struct xg_decl *decl = view->decl;
 	const char *name = decl->name;
 
+	assert(emit_is_call(view));
 	switch (view->form) {
 	case EMIT_SCALAR:
 	case EMIT_FLOATING:
@@ -86,6 +89,7 @@ static void emit_get_elements(struct emit *e, const struct xg_decl *decl, const 
 	const char *val = emit_member(e, value, emit_val(e, decl->name));
 	struct emit_view element = emit_element_view(decl);
 
+	assert(decl->shape == XG_COUNTED);
 	emit_open(e, "while (%s < count) {", len);
 	emit_line(e, "%s = rxw_xdr_grow(x, %s, &room, count, sizeof(*val));",
 		  emit_element_type(e, decl, "val"), val);
@@ -137,6 +141,7 @@ static void emit_get_pointer(struct emit *e, const struct xg_decl *decl, const c
 	const char *call = emit_get_call(e, &target, "x", emit_format(e, "*%s", value));
 	bool deep = target.form == EMIT_CALL && target.type->recursive;
 
+	assert(decl->shape == XG_POINTER);
 	emit_check(e, "rxw_xdr_get_u32(x, &there)", FAIL);
 	emit_open(e, "if (there) {");
 	emit_line(e, "%s = rxw_xdr_new(x, sizeof(*%s));", value, value);
@@ -281,6 +286,7 @@ static void emit_get_list(struct emit *e, const struct xg_type *type)
 	const char *next = emit_member(e, "*at", emit_member_name(e, last->name));
 	struct emit_steps plan;
 
+	assert(type->list && type->member_count > 0);
 	emit_plan(e, type->members, type->member_count - 1, "*at", &plan);
 	emit_line(e, "%s *at = v;", type->name);
 	emit_get_variables(e, &plan, false);
@@ -344,6 +350,7 @@ static void emit_get_union(struct emit *e, const struct xg_type *type)
 	const char *name = emit_member_name(e, type->discriminant.name);
 	bool take = false, there = false;
 
+	assert(type->what == XG_UNION);
 	for (size_t i = 0; i < type->arm_count; i++) {
 		struct emit_steps plan;
 

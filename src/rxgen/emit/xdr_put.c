@@ -2,6 +2,8 @@
 /* Encoders: xdr_put_T(). */
 #include "rxgen/emit/emit.h"
 
+#include <assert.h>
+
 /* A scalar as one word or two. */
 static const char *format_word(struct emit *e, enum xg_kind kind, const char *value)
 {
@@ -26,6 +28,7 @@ const char *emit_put_call(struct emit *e, const struct emit_view *view, const ch
 	const struct xg_decl *decl = view->decl;
 	const char *name = decl->name, *cast;
 
+	assert(emit_is_call(view));
 	switch (view->form) {
 	case EMIT_SCALAR:
 		return emit_format(e, "rxw_xdr_put_u%u(%s, %s)", 8 * emit_scalar_size(view->kind),
@@ -108,6 +111,7 @@ static bool emit_put_counted(struct emit *e, const struct xg_decl *decl, const c
 	const char *val = emit_member(e, value, emit_val(e, decl->name));
 	const char *call;
 
+	assert(decl->shape == XG_COUNTED);
 	emit_open(e, "if (%s > %s)", len, emit_bound(e, decl));
 	emit_line(e, "return rxw_xdr_fail(x);");
 	e->depth--;
@@ -129,6 +133,7 @@ static void emit_put_pointer(struct emit *e, const struct xg_decl *decl, const c
 	struct emit_view target = emit_element_view(decl);
 	const char *call = emit_put_call(e, &target, "x", emit_format(e, "*%s", value));
 
+	assert(decl->shape == XG_POINTER);
 	emit_check(e, emit_format(e, "rxw_xdr_put_u32(x, %s != NULL)", value), "return false;");
 	if (target.form == EMIT_CALL && target.type->recursive) {
 		emit_open(e, "if (%s) {", value);
@@ -224,6 +229,7 @@ static void emit_put_list(struct emit *e, const struct xg_type *type)
 	const char *next = emit_member(e, "*v", emit_member_name(e, last->name));
 	struct emit_steps plan;
 
+	assert(type->list && type->member_count > 0);
 	emit_plan(e, type->members, type->member_count - 1, "*v", &plan);
 	emit_open(e, "for (unsigned count = 1;; count++) {");
 	if (emit_takes(&plan)) {
@@ -262,6 +268,7 @@ static void emit_put_union(struct emit *e, const struct xg_type *type)
 	struct emit_view view = emit_view(&type->discriminant);
 	bool others = false, take = false;
 
+	assert(type->what == XG_UNION);
 	for (size_t i = 0; i < type->arm_count; i++) {
 		struct emit_steps plan;
 

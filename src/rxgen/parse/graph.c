@@ -5,6 +5,8 @@
  */
 #include "rxgen/parse/parse.h"
 
+#include <assert.h>
+
 /* The declaration of this number in a type, or NULL after the last one. */
 static const struct xg_decl *get_type_decl(const struct type *type, size_t number)
 {
@@ -82,6 +84,7 @@ static void copy_unbounded_mark(struct type *type, const struct type *from)
 
 static void enter_type(struct walk *w, struct type *type)
 {
+	assert(!type->number);
 	type->number = type->low = ++w->number;
 	type->on_stack = true;
 	w->stack[w->count++] = type;
@@ -94,6 +97,7 @@ static void leave_type(struct walk *w, struct type *type)
 	size_t from = w->count;
 	bool itself = false;
 
+	assert(w->depth > 0 && w->path[w->depth - 1] == type && from > 0);
 	w->depth--;
 	if (w->depth) {
 		struct type *before = w->path[w->depth - 1];

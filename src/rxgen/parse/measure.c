@@ -2,6 +2,8 @@
 /* Sizes of types on the wire, and in memory on a 64-bit machine. */
 #include "rxgen/parse/parse.h"
 
+#include <assert.h>
+
 struct size {
 	uint64_t wire_min, wire_size; /* wire_size 0: variable */
 	uint64_t c_size, align;
@@ -107,6 +109,7 @@ static unsigned get_nesting(const struct xg_decl *d)
 
 static uint64_t round_up_to(uint64_t n, uint64_t to)
 {
+	assert(to > 0);
 	return (n + to - 1) / to * to;
 }
 
@@ -116,6 +119,7 @@ static void measure_member(struct type *type, const struct xg_decl *d, bool *sam
 	struct xg_type *ast = &type->ast;
 	struct size s = measure_value(d);
 
+	assert(s.align > 0);
 	ast->c_size = round_up_to(ast->c_size, s.align) + s.c_size;
 	ast->wire_min += s.wire_min;
 	*same_size &= s.wire_min == s.wire_size;

@@ -12,6 +12,7 @@
  */
 #include "rxgen/parse/parse.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,8 +75,10 @@ void parse_done(struct parser *p, struct xg_item item, const char **doc)
 	parse_advance(p);
 	if (!*doc)
 		*doc = p->token.after;
-	if (!p->included)
+	if (!p->included) {
+		assert(index < p->item_count);
 		p->items[index].doc = *doc;
+	}
 }
 
 static void note_incomplete_end(struct parser *p)

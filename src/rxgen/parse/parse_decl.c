@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Declarations: type, star, name, bound, and the valid combinations of these. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ bool parse_value_of(struct parser *p, const struct token *token, const char *wha
 	const struct name *name = token->name;
 	const struct symbol *symbol;
 
+	assert(token->kind == TOKEN_NUMBER || name);
 	*value = token->value;
 	if (token->kind == TOKEN_NUMBER)
 		return !token->wrong;
@@ -272,6 +274,7 @@ static void set_default_bound(struct parser *p, const char *owner, struct declar
 	struct xg_decl *ast = &d->ast;
 	const char *full = NULL;
 
+	assert(ast->shape == XG_COUNTED);
 	ast->bound =
 		ast->kind == XG_OPAQUE || ast->kind == XG_STRING ? DEFAULT_BYTES : DEFAULT_ELEMENTS;
 	d->unbounded = true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Packages and procedures. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@ static const char *end_with_underscore(struct parser *p, const char *prefix, con
 {
 	size_t length = strlen(name);
 
+	assert(length > 0);
 	return arena_printf(p->arena, "%s%s%s", prefix, name, name[length - 1] == '_' ? "" : "_");
 }
 
@@ -167,6 +169,7 @@ static void make_implied_type(struct parser *p, struct declared *d)
 	const struct symbol *old = d->name->symbol;
 	struct type *type;
 
+	assert(d->ast.shape == XG_COUNTED);
 	if (old && old->kind == SYMBOL_TYPE && old->type->ast.parameter &&
 	    is_same_array(&old->type->ast.alias, &d->ast)) {
 		type = old->type;
@@ -296,6 +299,7 @@ static void claim_proc_names(struct parser *p, const struct proc *proc, struct l
 {
 	const char *prefix = p->options->prefix ? p->options->prefix : "", *name, *constant;
 
+	assert(p->package);
 	name = arena_printf(p->arena, "%s%s%s", prefix, p->package->ast.name, proc->ast.name);
 	constant = end_with_underscore(p, "", p->package->ast.name);
 	if (!symbol_claim(p, name, proc->loc))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Constants and types. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ static void keep_group_comment(struct parser *p, const char *text, size_t index)
 	char *out = arena_alloc(p->arena, 4 * length + 16), *at = out;
 	struct xg_item item = {.kind = XG_ITEM_LINE, .text = out}, moved;
 
+	assert(index <= p->item_count);
 	if (!strchr(text, '\n')) {
 		sprintf(out, "/* %s */", text);
 	} else {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Symbols: one scope for types, constants and enum values, and one for each list of members. */
+#include <assert.h>
 #include <string.h>
 
 #include "rxgen/parse/parse.h"
@@ -130,6 +131,7 @@ struct type *symbol_forward(struct parser *p, struct name *name, struct loc loc,
 {
 	struct symbol *symbol = arena_alloc(p->arena, sizeof(*symbol));
 
+	assert(!name->symbol);
 	symbol->kind = SYMBOL_TYPE;
 	symbol->loc = loc;
 	symbol->type = add_new_type(p, name, loc);
@@ -174,6 +176,7 @@ struct type *symbol_define_type(struct parser *p, struct name *name, struct loc 
 
 void symbol_type_done(struct parser *p, struct type *type)
 {
+	assert(type->open && !type->defined);
 	type->open = false;
 	type->defined = true;
 	p->defining = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Arguments of macros. */
+#include <assert.h>
 #include <string.h>
 
 #include "rxgen/pp/pp_internal.h"
@@ -195,6 +196,7 @@ bool argument_substitute(struct pp *pp, const struct macro *macro, struct loc us
 	bool line_comment = pp->line_comment;
 	long count;
 
+	assert(macro->params);
 	if (pp->argument_depth == ARGUMENT_DEPTH)
 		diag_fatal(pp->diag, use,
 			   "macros in arguments of macros are nested more than %d deep",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Expressions of #if and #elif. */
+#include <assert.h>
 #include <string.h>
 
 #include "rxgen/pp/pp_internal.h"
@@ -126,6 +127,7 @@ bool condition_value(struct pp *pp, const char *text, uint32_t end, uint32_t bas
 	while (pp->depth > r.bottom)
 		macro_leave(pp);
 	pp->depth--;
+	assert(pp->depth == r.bottom - 1);
 	pp->in_condition = false;
 	return good && value != 0 && !r.wrong && !e.invalid;
 }

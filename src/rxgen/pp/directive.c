@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Directives: lines that begin with '#'. */
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -103,6 +104,7 @@ static char peek_next_char(struct line *line)
 static bool add_macro_parameter(struct pp *pp, struct macro *macro, const struct name *name,
 				struct loc loc, size_t *room)
 {
+	assert(macro->param_count <= PARAMETERS_MAX);
 	for (size_t i = 0; i < macro->param_count; i++)
 		if (macro->params[i] == name) {
 			diag_error(pp->diag, loc, "duplicate parameter '%s' of macro '%s'",
@@ -229,6 +231,7 @@ static struct source *find_include_file(struct pp *pp, struct line *line, uint32
 /* The header of an included .xg file, "afs-common.h", with the folder as written. */
 static const char *name_included_header(struct pp *pp, const char *name, uint32_t length)
 {
+	assert(length > 3);
 	return arena_printf(pp->arena, "%.*s.h", (int)length - 3, name);
 }
 

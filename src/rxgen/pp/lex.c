@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The scanner: from characters to tokens. */
+#include <assert.h>
 #include <limits.h>
 #include <string.h>
 
@@ -210,6 +211,7 @@ bool lex_scan(struct pp *pp, struct token *token)
 	struct frame *f = pp_top(pp);
 	char c = f->text[f->at];
 
+	assert(f->at < f->end);
 	*token = (struct token){.loc = pp_loc(pp, f->at)};
 	if (lex_is_name_start(c)) {
 		scan_name_token(pp, token);

@@ -2,6 +2,7 @@
 /* Macros: definition, and expansion in ordinary lines and in % lines. */
 #include "rxgen/text/macro.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "rxgen/pp/pp_internal.h"
@@ -44,6 +45,7 @@ void macro_define(struct pp *pp, struct name *name, struct macro *macro, const c
 /* Count the bytes of an expansion. An empty expansion counts, too, since it takes time. */
 static void charge_expansion(struct pp *pp, struct loc use, size_t length)
 {
+	assert(use.macro);
 	pp->expanded += length + 1;
 	pp->expanded_all += length + 1;
 	if (pp->expanded > EXPANSION_MAX)
@@ -89,6 +91,7 @@ bool macro_use(struct pp *pp, const struct name *name, struct loc loc)
 
 void macro_leave(struct pp *pp)
 {
+	assert(pp_top(pp)->kind == FRAME_MACRO && pp_top(pp)->macro->active);
 	pp_top(pp)->macro->active = false;
 	pp->depth--;
 }

@@ -2,6 +2,7 @@
 /* The preprocessor: the stack of frames, comments, and the resulting tokens. */
 #include "rxgen/pp/pp.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 
 struct frame *pp_top(struct pp *pp)
 {
+	assert(pp->depth > 0);
 	return &pp->frames[pp->depth - 1];
 }
 
@@ -213,6 +215,7 @@ static bool leave_ended_file(struct pp *pp, struct token *token)
 {
 	struct frame *f = pp_top(pp);
 
+	assert(f->kind == FRAME_FILE && f->at >= f->end);
 	while (pp->condition_count > f->conditions)
 		diag_error(pp->diag, pp->conditions[--pp->condition_count].loc,
 			   "#if without #endif");

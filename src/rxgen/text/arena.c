@@ -2,6 +2,7 @@
 /* An arena: memory with a limit that is freed all at once. */
 #include "rxgen/text/arena.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ struct block {
 	_Alignas(max_align_t) char bytes[];
 };
 
-/* Invariant: at <= end, both in blocks->bytes; memory from `at` on is zero. */
+/* `at` and `end` are in blocks->bytes. Memory from `at` on is zero. */
 struct arena {
 	struct block *blocks;
 	char *at, *end;
@@ -55,6 +56,7 @@ static void *allocate_block(struct arena *arena, size_t size)
 {
 	struct block *block;
 
+	assert(arena->empty);
 	if (size > arena->left || !(block = calloc(1, sizeof(*block) + size)))
 		longjmp(*arena->empty, 1);
 	arena->left -= size;
@@ -75,6 +77,7 @@ void *arena_alloc(struct arena *arena, size_t size)
 {
 	void *p;
 
+	assert(arena->at <= arena->end);
 	if (size > SIZE_MAX / 2)
 		longjmp(*arena->empty, 1);
 	size = (size + ALIGN - 1) / ALIGN * ALIGN;
@@ -117,6 +120,7 @@ void *arena_grow(struct arena *arena, void *old, size_t count, size_t *room, siz
 {
 	void *p;
 
+	assert(count <= *room);
 	if (count < *room)
 		return old;
 	*room = *room ? *room * 2 : 8;

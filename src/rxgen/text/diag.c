@@ -2,6 +2,7 @@
 /* Diagnostics: position, text, the source line and a caret below it. */
 #include "rxgen/text/diag.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ static void print_source_line(FILE *out, struct loc loc)
 		return;
 	start = source->lines[source_line(source, at)];
 	end = memchr(text + start, '\n', source->size - start);
+	assert(start <= at);
 	if (at - start > SHOWN_BEFORE)
 		start = at - SHOWN_BEFORE;
 	if (end - (text + start) > SHOWN)
@@ -141,6 +143,7 @@ void diag_fatal(struct diag *diag, struct loc loc, const char *format, ...)
 {
 	char text[MESSAGE];
 
+	assert(diag->stop);
 	FORMAT(text, format);
 	diag->errors++;
 	diag->quiet = false;
@@ -150,6 +153,7 @@ void diag_fatal(struct diag *diag, struct loc loc, const char *format, ...)
 
 void diag_fatal_file(struct diag *diag, const char *what, const char *why)
 {
+	assert(diag->stop);
 	diag->errors++;
 	fprintf(diag->out, "%s: %s\n", what, why);
 	longjmp(*diag->stop, 1);

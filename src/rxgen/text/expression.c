@@ -2,6 +2,7 @@
 /* Constant expressions, by precedence climbing. */
 #include "rxgen/text/expression.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 struct operator
@@ -70,6 +71,7 @@ static void compute_shift(struct expression *e, struct loc loc, int kind, int64_
 {
 	char text[80];
 
+	assert(kind == TOKEN_SHIFT_LEFT || kind == TOKEN_SHIFT_RIGHT);
 	if (count < 0 || count > 63) {
 		snprintf(text, sizeof(text), "a shift by %" PRId64 " is out of range: 0 to 63",
 			 count);
@@ -87,6 +89,7 @@ static void compute_shift(struct expression *e, struct loc loc, int kind, int64_
 static void compute_quotient(struct expression *e, struct loc loc, int kind, int64_t *left,
 			     int64_t right)
 {
+	assert(kind == '/' || kind == '%');
 	if (!right)
 		reject_value(e, loc, "division by zero");
 	else if (right == -1 && kind == '%')
@@ -195,6 +198,7 @@ static bool read_prefixed(struct expression *e, int kind, int64_t *value)
 	} else if (kind == '-' && __builtin_sub_overflow((int64_t)0, *value, value)) {
 		reject_overflow_of(e, loc, kind);
 	}
+	assert(e->depth > 0);
 	e->depth--;
 	return true;
 }

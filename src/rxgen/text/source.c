@@ -2,6 +2,7 @@
 /* Source files in memory, and the mapping from offsets to file, line and column. */
 #include "rxgen/text/source.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -32,6 +33,7 @@ static void record_lines(struct arena *arena, struct source *source, char *text,
 	if (out && text[out - 1] != '\n')
 		text[out++] = '\n';
 	text[out] = '\0';
+	assert(start <= out);
 	source->text = text;
 	source->size = (uint32_t)out;
 }

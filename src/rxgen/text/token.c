@@ -2,6 +2,7 @@
 /* Keywords, and tokens as text. */
 #include "rxgen/text/token.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 static const char *const keywords[TOKEN_KINDS - TOKEN_KEYWORDS] = {
@@ -43,6 +44,7 @@ static const char *const keywords[TOKEN_KINDS - TOKEN_KEYWORDS] = {
 
 const char *token_keyword(int kind)
 {
+	assert(kind >= TOKEN_KEYWORDS && kind < TOKEN_KINDS);
 	return keywords[kind - TOKEN_KEYWORDS];
 }
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whether a lock is held, for assertions of functions that expect it. */
+#ifndef COMMON_HELD_H
+#define COMMON_HELD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/*
+ * False if no thread holds the mutex. If it is true, the holder may be another thread than the
+ * caller. For mutexes that are not recursive.
+ */
+static inline bool mutex_is_held(pthread_mutex_t *mutex)
+{
+	if (pthread_mutex_trylock(mutex))
+		return true;
+	pthread_mutex_unlock(mutex);
+	return false;
+}
+
+/* The same for readers or a writer. */
+static inline bool rwlock_is_held(pthread_rwlock_t *lock)
+{
+	if (pthread_rwlock_trywrlock(lock))
+		return true;
+	pthread_rwlock_unlock(lock);
+	return false;
+}
+#endif
