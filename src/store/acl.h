@@ -17,7 +17,7 @@
 #define STORE_LOCK   32u
 #define STORE_ADMIN  64u
 #define STORE_ALL    127u
-/* Those that allow to change something. */
+/* The rights that allow changes. */
 #define STORE_CHANGING	     (STORE_WRITE | STORE_INSERT | STORE_DELETE | STORE_LOCK | STORE_ADMIN)
 
 #define STORE_ANONYMOUS	     32766
@@ -52,7 +52,7 @@ struct store_caller {
 	uint32_t
 		withheld; /* rights that no list gives to callers without an identity, but to their machines */
 	bool administrator;
-	bool unrestricted; /* has all rights, off-line volumes included: whoever administers the store */
+	bool unrestricted; /* administers the store: has all rights, also off-line */
 	const void *who; /* for the rules of an exported directory; may be NULL */
 	/*
 	 * An operation of this caller is committed, and others will see what it changed once this
@@ -68,7 +68,7 @@ struct store_caller {
 
 /* The rights that an ACL gives to a caller: positive entries less negative ones. */
 uint32_t store_acl_rights(const struct store_acl *acl, const struct store_caller *caller);
-/* Those that everybody has who calls from the caller's machine. */
+/* The rights of every caller on the caller's machine. */
 uint32_t store_acl_anonymous(const struct store_acl *acl, const struct store_caller *caller);
 /* Add rights to an entry, which is made if it is missing. 0 or -E2BIG. */
 int store_acl_add(struct store_acl *acl, bool negative, int32_t id, uint32_t rights);

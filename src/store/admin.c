@@ -409,7 +409,7 @@ int store_volume_create(struct store *store, const struct store_new_volume *new,
 
 /* -- remove -- */
 
-/* Its id is kept for the next clone. */
+/* The id of the clone stays reserved for the next one. */
 static int remove_clone(struct work *work, struct db *db, struct workvol *clone)
 {
 	struct db_prune prune = {.group = clone->rec.group, .epoch = clone->rec.epoch};

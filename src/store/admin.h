@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Volumes: what can be asked of them, beside real.h, which has the rest. */
+/* Queries on volumes, and their settings. real.h has the other operations on volumes. */
 #ifndef STORE_ADMIN_H
 #define STORE_ADMIN_H
 

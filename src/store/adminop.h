@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the administration of volumes: admin.c, clone.c. */
+/* Operations that admin.c and clone.c share. */
 #ifndef STORE_ADMINOP_H
 #define STORE_ADMINOP_H
 
@@ -18,7 +18,7 @@ struct admin_op {
 	void *arg;
 };
 
-/* In a transaction of its own. */
+/* Run the operation in a transaction of its own. */
 int admin_run(struct store *store, struct admin_op *op,
 	      int (*apply)(struct txn_op *op, struct work *work));
 /* A volume of this type; else -EINVAL. */

@@ -18,8 +18,8 @@ struct entry {
 	struct entry *newer, *older;
 	struct cache_key key;
 	unsigned fillers;	 /* threads that read it from the database: it stays */
-	uint64_t generation;	 /* of publications while somebody reads */
-	struct version *version; /* NULL: somebody reads it */
+	uint64_t generation;	 /* of publications during a read */
+	struct version *version; /* NULL: it is being read */
 	size_t bytes;
 };
 
@@ -116,7 +116,7 @@ void cache_counts(struct cache *cache, uint64_t *hits, uint64_t *misses)
 	}
 }
 
-/* -- one shard; the caller holds its lock -- */
+/* -- one shard -- */
 
 static void unlink_cache_entry(struct entry *entry)
 {

@@ -70,7 +70,7 @@ static struct work_entries *choose_loaded_place(struct work_loaded *loaded, uint
 	return &loaded->entries[loaded->next++ % WORK_LOADED];
 }
 
-/* In the thread of the caller. A directory that has changed meanwhile need not be there any more. */
+/* Load a directory, in the thread of the caller. It may be gone by now. */
 static int load_missing_pages(struct core *core, const struct store_caller *caller,
 			      struct work_loaded *loaded)
 {

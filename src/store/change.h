@@ -17,7 +17,7 @@ struct change_op {
 };
 
 /*
- * Before the transaction: 0, or why there can be no change: -EINVAL, a volume code; for a clone
+ * Check before the transaction whether a change is possible. 0, -EINVAL, a volume code; for a clone
  * what is wrong with the vnode, -ENOTDIR if `directory`, else -EROFS.
  */
 int change_check(struct core *core, const struct store_caller *caller, const struct store_fid *fid,
@@ -33,7 +33,7 @@ int change_run_later(struct core *core, const struct store_caller *caller, struc
 		     size_t size, int (*apply)(struct txn_op *op, struct work *work),
 		     void (*end)(struct txn_op *op));
 
-/* In the transaction: the volume and a vnode; and one that must be a directory. `caller`: as that of lookup(). */
+/* Find a vnode, or a directory, in the transaction. `caller`: as that of lookup(). */
 int change_find(struct work *work, const struct store_caller *caller, const struct store_fid *fid,
 		struct node **node);
 int change_find_dir(struct work *work, const struct store_caller *caller,
@@ -54,7 +54,7 @@ void change_status(const struct change_op *op, const struct node *node, const st
  */
 int change_spelling(const char *name);
 int change_name(const char *name, int dots);
-/* Of a name that is to go: -EINVAL for "." and "..". Others that cannot be are just not there. */
+/* Check a name to be removed: -EINVAL for "." and "..". Other invalid names do not exist. */
 int change_old_name(const char *name);
 void change_note(struct store_changes *changes, const struct node *node, bool for_all, bool gone);
 

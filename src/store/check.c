@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Proving a store sound: the database, and what it and the files say of each other. */
+/* Checks that a store is sound: the database, and the agreement of database and files. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,7 +71,7 @@ bool number_set_has(struct number_set *set, uint64_t number)
 	       bsearch(&number, set->number, set->count, sizeof(*set->number), compare_numbers);
 }
 
-/* -- all rows of all groups: their records, and what they refer to -- */
+/* -- all rows of all groups: their records and references -- */
 
 static int note_row_references(void *arg, const struct vnode_key *key,
 			       const struct version *version)
@@ -181,7 +181,7 @@ static int report_unowned_extents(void *arg, uint32_t group, uint32_t vnode)
 	return 0;
 }
 
-/* Without a row in the present database it would never be removed. */
+/* A file without a row in the present database would never be removed. */
 static int check_file_known(void *arg, const struct store_owner *owner, uint64_t id)
 {
 	struct checking *checking = arg;
@@ -257,7 +257,7 @@ static int check_whole_store(struct checking *checking, bool fast)
 
 /* -- stopping -- */
 
-/* Interrupts what the database does, again and again: between two statements it would be in vain. */
+/* Interrupts the database repeatedly, since an interrupt between two statements has no effect. */
 static void *watch_for_stop(void *arg)
 {
 	struct checking *checking = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the checker: check.c (the database and objects), checkview.c (one volume or clone). */
+/* Shared by check.c (the database and objects) and checkview.c (one volume or clone). */
 #ifndef STORE_CHECKING_H
 #define STORE_CHECKING_H
 
@@ -41,7 +41,7 @@ static inline int checking_stopped(struct checking *checking)
 {
 	return atomic_load_explicit(&checking->stop, memory_order_relaxed) ? -EINTR : 0;
 }
-/* Tell how far it is: at the beginning, and after some objects. */
+/* Report the progress at the beginning and after some objects. */
 void checking_progress(const struct checking *checking);
 /* One volume or clone: vnodes, directories, links, quota, contents. 0 or -errno. */
 int checkview(struct checking *checking, const struct volrec *volume);

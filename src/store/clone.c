@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clones of volumes; what concerns a volume and its clones together. */
+/* Clones of volumes, and operations on a volume and its clones together. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>

@@ -72,8 +72,8 @@ static int compose_small_content(const struct write_op *op, struct work *work,
 /* -- extents -- */
 
 /*
- * A run may add to an object that its writer found in an older version. If the newest one does not refer to that object any
- * more, it is about to be removed, unless a clone refers to it.
+ * A run may add to an object that its writer found in an older version. If the newest version no
+ * longer refers to it, the object is about to be removed, unless a clone refers to it.
  */
 static bool may_extend_object(const struct piece *piece, const struct store_content *now)
 {
@@ -82,7 +82,7 @@ static bool may_extend_object(const struct piece *piece, const struct store_cont
 	return piece->made || !id || now->tail_object == id || store_content_has(now, id);
 }
 
-/* The old contents up to op->kept. */
+/* Copy the old contents up to op->kept. */
 static int take_old_content(const struct write_op *op, const struct node *node,
 			    struct outcome *outcome)
 {

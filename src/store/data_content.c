@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists of extents: what a write, a truncation or a hole makes of a content. */
+/* Lists of extents: the effect of a write, a truncation or a hole on a content. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@ struct store_lost {
 	struct store_owner owner;
 	uint64_t object, safe; /* what lies behind `safe` is lost */
 };
-/* Whether there are any; and whether a content refers to some. */
+/* Whether bytes are lost at all, and whether a content refers to lost ones. */
 bool store_data_any_lost(struct store_data *data);
 bool store_data_is_lost(struct store_data *data, const struct store_content *content);
 /* Whether there are some without a record: *lost. Call store_data_lost_recorded() when it has one. */

@@ -138,7 +138,7 @@ struct listing {
 	void *arg;
 	char path[DATA_PATH];
 	uint32_t group, block;
-	int stopped; /* what `named` returned */
+	int stopped; /* result of `named` */
 };
 
 /* A number in lower-case hexadecimal without leading zeros, up to `end`. */

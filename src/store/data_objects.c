@@ -20,7 +20,7 @@ static uint64_t hash_data_object(const void *item, const uint64_t key[2])
 	return hash_object_number(((const struct data_object *)item)->number);
 }
 
-/* -- with the lock held -- */
+/* -- the table and the list of idle objects -- */
 
 static struct data_object *find_known_object(struct store_data *data, uint64_t number)
 {
@@ -73,7 +73,7 @@ static bool has_lost_bytes(const struct data_object *object)
 	return atomic_load(&object->failed) != 0;
 }
 
-/* Without references, and not idle. Returns its file. */
+/* Remove an object that is not idle. Returns its file. */
 static struct store_file *destroy_data_object(struct store_data *data, struct data_object *object)
 {
 	struct store_file *file = object->file;
@@ -529,7 +529,7 @@ int store_data_settle(struct store_data *data, const struct store_owner *owner, 
 	return rc;
 }
 
-/* With the lock held. A name in "files/new" is found again when the store is opened. */
+/* A name in "files/new" is found again when the store is opened. */
 static void note_removed_directory(struct store_data *data, const struct store_owner *owner)
 {
 	char path[DATA_PATH];

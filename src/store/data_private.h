@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Between the files data_*.c: open objects, which runs and views share. */
+/* Open objects, which runs and views share: between the files data_*.c. */
 #ifndef STORE_DATA_PRIVATE_H
 #define STORE_DATA_PRIVATE_H
 
@@ -46,7 +46,7 @@ struct data_object {
 	bool name_dirty; /* it was made, and its directory was not flushed since */
 	uint64_t end;	 /* of what finished runs wrote */
 	struct data_object *next_dirty;
-	/* Of the thread that flushes. */
+	/* The members that follow belong to the thread that flushes. */
 	struct data_object *next_flushed;
 	bool flushed_data, flushed_closed, flushed_failed;
 	uint64_t flushed_end; /* with the lock: a run that is given up lowers it */
@@ -119,13 +119,13 @@ void data_release(struct store_data *data, struct data_object *object);
 int data_read(struct store_data *data, const struct store_owner *owner, uint64_t number,
 	      struct data_object **object);
 void data_read_end(struct store_data *data, struct data_object *object);
-/* The same with the lock held. Returns a file to close without the lock, or NULL. */
+/* The caller holds the lock. Returns a file to close without it, or NULL. */
 struct store_file *data_put(struct store_data *data, struct data_object *object);
-/* With the lock held: one more reference. */
+/* Take a reference. The caller holds the lock. */
 void data_hold(struct store_data *data, struct data_object *object);
 /* A run wrote bytes that end at `end`: to be flushed. */
 void data_dirty(struct store_data *data, struct data_object *object, uint64_t end);
-/* With the lock held: a flush of it has failed. */
+/* Note that a flush of the object has failed. The caller holds the lock. */
 void data_fail(struct store_data *data, struct data_object *object, int error);
 /* As store_data_set_lost(); `recorded`: the user has a record. */
 int data_set_lost(struct store_data *data, const struct store_lost *lost, bool recorded);

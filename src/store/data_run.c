@@ -92,8 +92,8 @@ static void unclaim_object(struct store_data *data, struct data_object *object)
 }
 
 /*
- * With a claim: the bytes from `length` on go. A flush that has begun knows them, and must not take those that come in
- * their place for safe.
+ * Truncate a claimed object to `length`. A flush that has begun knows the bytes behind it, and must
+ * not take those that come in their place for safe.
  */
 static void cut_object_tail(struct store_data *data, struct data_object *object, uint64_t length)
 {
@@ -200,7 +200,7 @@ static bool begin_in_candidate(struct store_run *run, const struct store_owner *
 	return !tried && begin_in_object(run, owner, &tail);
 }
 
-/* With a claim: all bytes that the object has now are not ours to lose, unless they are dirty. */
+/* Mark the present bytes of a claimed object as safe, unless they are dirty. */
 static void note_safe_bytes(struct store_run *run)
 {
 	struct data_object *object = run->object;

@@ -50,7 +50,7 @@ static bool is_resource_shortage(int rc)
 	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
 }
 
-/* In turns: a thread that is told of no error knows of one that another thread was told. */
+/* Flushes of an object take turns: a thread without an error knows of those of other threads. */
 int data_flush(struct store_data *data, struct data_object *object)
 {
 	int rc;
@@ -149,7 +149,7 @@ static void flush_object_name(struct store_data *data, struct places *places,
 	object->flushed = flush_directory_once(data, places, path);
 }
 
-/* With the lock held: note where the names are that are to be flushed. */
+/* Mark the objects whose names have to be flushed. True: there are some. */
 static bool plan_name_flushes(struct store_data *data, struct data_object *list)
 {
 	bool some = false;
@@ -167,7 +167,7 @@ static bool plan_name_flushes(struct store_data *data, struct data_object *list)
 }
 
 /*
- * With the lock held: a name that stayed where it was is on stable storage now. An object without one is lost as
+ * A name that stayed where it was is on stable storage now. An object without one is lost as
  * a whole, even if its writer has flushed the bytes.
  */
 static void conclude_name_flushes(struct data_object *list)
@@ -201,7 +201,7 @@ static void flush_listed_names(struct store_data *data, struct data_object *list
 	pthread_mutex_unlock(&data->lock);
 }
 
-/* With the lock held: all that is dirty. The list has the references. */
+/* Take all dirty objects, with the references of the list. */
 static struct data_object *take_dirty_list(struct store_data *data)
 {
 	struct data_object *list = data->dirty;
@@ -237,11 +237,11 @@ static void requeue_dirty_object(struct store_data *data, struct data_object *ob
 	data->dirty_count++;
 }
 
-/* With the lock held: what the flush of an object means for its readers and for the callers. */
+/* Apply the result of an object's flush to its readers and to the callers. */
 static int conclude_object_flush(struct store_data *data, struct data_object *object)
 {
 	assert(mutex_is_held(&data->lock));
-	/* Of a removed object nothing matters any more, not even that its directory is gone. */
+	/* Errors of a removed object do not matter. Its directory may be gone as well. */
 	if (object->removed) {
 		object->flushed_closed = false;
 		return 0;
@@ -283,7 +283,7 @@ static int flush_object_list(struct store_data *data, struct data_object *list)
 	return result;
 }
 
-/* With the lock held, which is given up meanwhile: the round that waits to begin. */
+/* Run the round that waits to begin. The lock is given up meanwhile. */
 static void run_flush_round(struct store_data *data)
 {
 	struct data_round *round = data->next_round;
@@ -309,7 +309,6 @@ static void run_flush_round(struct store_data *data)
 	pthread_cond_broadcast(&data->changed);
 }
 
-/* With the lock held. */
 static int leave_flush_round(struct data_round *round)
 {
 	int result = round->result;
@@ -386,7 +385,7 @@ static int sync_named_object(void *arg, const struct store_owner *owner, uint64_
 	return sync_object_path(arg, path, owner, number);
 }
 
-/* Its owner is known when it is used. */
+/* The owner of a new object is known when it is used. */
 static int sync_new_object(void *arg, uint64_t number)
 {
 	char path[DATA_PATH];

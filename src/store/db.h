@@ -44,9 +44,9 @@ int db_begin_read(struct db *db); /* a view that does not change until db_end_re
 void db_end_read(struct db *db);
 int db_commit(struct db *db);
 void db_rollback(struct db *db);
-/* Move what it can from the log to the database, without waiting for anybody. *all: nothing else is in the log. */
+/* Move pages from the log to the database without waiting. *all: nothing else is in the log. */
 int db_checkpoint(struct db *db, bool *all);
-/* The same, waiting for readers, and empty the log. */
+/* Move all of the log, waiting for readers, and empty it. */
 int db_checkpoint_all(struct db *db);
 /* After a db_checkpoint() that left nothing: make the file of the log empty, unless a reader uses it. */
 void db_log_cut(struct db *db);
@@ -56,7 +56,7 @@ void db_log_cut(struct db *db);
 int db_number_get(struct db *db, const char *name, uint64_t *value); /* -ENOENT */
 int db_number_put(struct db *db, const char *name, uint64_t value);
 int db_number_delete(struct db *db, const char *name);
-/* Those whose names begin with a prefix. Nonzero stops. */
+/* Call `each` for the numbers whose names begin with a prefix. Nonzero stops. */
 int db_numbers(struct db *db, const char *prefix,
 	       int (*each)(void *arg, const char *name, uint64_t value), void *arg);
 
@@ -112,10 +112,10 @@ int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
 /* A row with an epoch above `shared` is replaced; else a new one is made. */
 int db_page_put(struct db *db, const struct vnode_key *key, uint32_t shared, unsigned page,
 		const uint8_t bytes[STORE_PAGE]);
-/* Those with epochs above key->epoch. */
+/* Delete the pages with epochs above key->epoch. */
 int db_pages_delete(struct db *db, const struct vnode_key *key);
 /*
- * Those with epochs in (from, to] that a row with an epoch up to `next` hides from all newer
+ * Delete pages with epochs in (from, to] that a row with an epoch up to `next` hides from all newer
  * views, and those from page number `count` on; next = 0: all of them.
  */
 struct db_hidden {
@@ -150,7 +150,7 @@ int db_object_delete(struct db *db, uint64_t id);
 typedef int (*db_object_fn)(void *arg, const struct db_object *object);
 int db_objects(struct db *db, bool dead_only, db_object_fn each, void *arg);
 
-/* -- what is to be pruned -- */
+/* -- the queue of pruning -- */
 
 struct db_prune {
 	uint64_t id; /* 0: a new one */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the database: db.c (connections) and rows.c (tables). */
+/* Shared by db.c (connections) and rows.c (tables). */
 #ifndef STORE_DB_PRIVATE_H
 #define STORE_DB_PRIVATE_H
 

@@ -90,7 +90,7 @@ void keeper_committed(void *arg, const struct object_list *made, const struct ob
 			    keeper->core->name);
 }
 
-/* The rest waits for the next time. */
+/* Keep the objects for the next flush. */
 static void put_back_objects(struct keeper *keeper, const struct db_object *made, size_t made_count,
 			     const struct db_object *dead, size_t dead_count)
 {
@@ -134,7 +134,7 @@ static int apply_row_deletion(struct txn_op *txn, struct work *work)
 	return result;
 }
 
-/* Of those that are `dead`. In steps, because writers wait meanwhile. */
+/* Delete the rows of objects that are `dead`, in steps, because writers wait meanwhile. */
 static void delete_dead_rows(struct core *core, const struct object_list *gone)
 {
 	for (size_t i = 0; i < gone->count; i += FORGET_STEP) {
@@ -149,7 +149,7 @@ static void delete_dead_rows(struct core *core, const struct object_list *gone)
 	}
 }
 
-/* They wait for the next time. */
+/* The objects wait for the next flush. */
 static void put_back_dead_objects(struct keeper *keeper, const struct object_list *gone)
 {
 	for (size_t i = 0; i < gone->count; i++)
@@ -444,7 +444,7 @@ enum task {
 	TASK_STOP
 };
 
-/* With the lock held: until there is something to do, perhaps. */
+/* Wait until there may be something to do. */
 static void wait_for_task(struct keeper *keeper, uint64_t flush_ns)
 {
 	uint64_t until = keeper->dirty ? flush_ns : UINT64_MAX;
@@ -501,7 +501,7 @@ static void *run_keeper(void *arg)
 	}
 }
 
-/* -- what an earlier process left -- */
+/* -- leftovers of an earlier process -- */
 
 static int adopt_new_object(void *arg, uint64_t id)
 {

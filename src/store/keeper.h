@@ -18,11 +18,11 @@ int keeper_flush(struct keeper *keeper);
 /* For struct txn_options. */
 void keeper_committed(void *keeper, const struct object_list *made, const struct object_list *dead);
 /*
- * The same, by the thread that commits: waits while the write-ahead log is too long and is being moved to the
- * database.
+ * Called by the thread that commits: waits while the write-ahead log is too long and is being moved
+ * to the database.
  */
 void keeper_admit(void *keeper);
-/* The same: move the log to the database, so that it starts again. */
+/* Called by the thread that commits: move the log to the database, so that it starts again. */
 void keeper_full(void *keeper);
 /* There is something to prune. */
 void keeper_wake(struct keeper *keeper);

@@ -54,7 +54,7 @@ struct store_layer_ops {
 	int (*list)(struct store_layer *layer, const char *path, store_list_fn fn, void *arg);
 	/* The names in a directory are on stable storage afterwards. */
 	int (*sync_dir)(struct store_layer *layer, const char *path);
-	/* All files and names are, whoever wrote them: for what a killed process left behind. */
+	/* Flush all files and names of the disk, also those that a killed process left. */
 	int (*sync_all)(struct store_layer *layer);
 	/* Free and total bytes for this user. */
 	int (*space)(struct store_layer *layer, uint64_t *available, uint64_t *total);

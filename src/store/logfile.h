@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the VFS: how the write-ahead log is written, with one system call for a transaction. */
+/* Writes of the write-ahead log, with one system call for a transaction: a part of the VFS. */
 #ifndef STORE_LOGFILE_H
 #define STORE_LOGFILE_H
 

@@ -280,7 +280,7 @@ static bool is_load_of(const struct page_load *load, const struct found *found,
 	       load->version == found->version->v.version;
 }
 
-/* With the lock held: that of the version, with one more user. *leads: it is new. NULL: no memory. */
+/* Join the load of the version as one more user. *leads: it is new. NULL: no memory. */
 static struct page_load *join_page_load(struct page_loads *loads, const struct found *found,
 					bool *leads)
 {
@@ -305,7 +305,6 @@ static struct page_load *join_page_load(struct page_loads *loads, const struct f
 	return load;
 }
 
-/* With the lock held. */
 static void end_page_load(struct page_loads *loads, struct page_load *load)
 {
 	struct page_load **at = &loads->first;
@@ -318,7 +317,7 @@ static void end_page_load(struct page_loads *loads, struct page_load *load)
 	pthread_cond_broadcast(&loads->done);
 }
 
-/* With the lock held: the pages for one user, who leaves. */
+/* Take the pages for one user and end its use of the load. */
 static int take_loaded_pages(struct page_load *load, struct store_pages **pages)
 {
 	int result = load->result;

@@ -13,7 +13,7 @@ int lost_load(struct core *core, struct db *db);
 /* Record what was lost since: before there is a thread that commits, and afterwards. The same. */
 int lost_record_first(struct core *core, struct db *db);
 int lost_record(struct core *core);
-/* In the transaction that forgets an object. */
+/* Delete the record of an object, in the transaction that deletes its row. */
 int lost_forget(struct core *core, struct db *db, uint64_t object);
 /* -EIO: bytes of a file's newest version are lost. */
 int lost_check(struct core *core, const struct store_fid *fid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How far the write-ahead log is on stable storage, and what is cut after a restart of the machine. */
+/* How far the write-ahead log is on stable storage. A restart of the machine cuts the rest. */
 #include "store/mark.h"
 
 #include <assert.h>
@@ -107,7 +107,7 @@ void store_mark_destroy(struct store_mark *mark)
 
 /* -- following what SQLite writes -- */
 
-/* Lock held: a header of the log. */
+/* Take over a header of the log. */
 static void take_log_header(struct store_mark *mark, const uint8_t *header)
 {
 	assert(mutex_is_held(&mark->lock));
@@ -132,7 +132,7 @@ bool store_mark_lost(struct store_mark *mark)
 	return atomic_load(&mark->lost);
 }
 
-/* What lies behind is of a transaction that failed: SQLite begins the next one where the last good one ended. */
+/* Bytes behind `offset` belong to a failed transaction: SQLite goes on after the last good one. */
 void store_mark_writes(struct store_mark *mark, uint64_t offset)
 {
 	assert(mutex_is_held(&mark->writing));
@@ -430,7 +430,7 @@ int store_mark_recover(struct store_mark *mark, enum store_past *past)
 	}
 	mark->known_salt = mark->record.salt;
 	mark->known_end = mark->record.end;
-	/* A flush of the process that was killed may have failed: it was told, and nobody will be again. */
+	/* A flush of the killed process may have failed. The kernel reports such an error only once. */
 	mark->doubt = true;
 	if (mark->record.state == STATE_LAZY) {
 		mark->safe_salt = mark->record.salt;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the VFS: how far the write-ahead log is on stable storage; see vfs.h. */
+/* How far the write-ahead log is on stable storage: a part of the VFS, see vfs.h. */
 #ifndef STORE_MARK_H
 #define STORE_MARK_H
 
@@ -20,7 +20,7 @@ int store_mark_create(struct store_layer *layer, const char *path, const char *l
 		      int (*before_sync)(void *arg), void *arg, struct store_mark **mark);
 void store_mark_destroy(struct store_mark *mark);
 
-/* Around each write to the log and each cut of it, with the two calls below. */
+/* Called around each write to the log and each cut of it, with the two calls below. */
 void store_mark_hold(struct store_mark *mark);
 void store_mark_release(struct store_mark *mark);
 /* The log is about to be written to at `offset`. */

@@ -67,7 +67,7 @@ void merge_destroy(struct merger *merger)
 	free(merger);
 }
 
-/* -- noting; with the lock held -- */
+/* -- noting files -- */
 
 static bool is_same_file(const struct store_fid *a, const struct store_fid *b)
 {
@@ -114,7 +114,7 @@ void merge_note(struct merger *merger, const struct store_fid *fid,
 	pthread_mutex_unlock(&merger->lock);
 }
 
-/* -- passes; with the lock held, which is given up meanwhile -- */
+/* -- passes; the lock is given up during a step -- */
 
 static void pause_after_step(struct merger *merger, const struct candidate *file, uint64_t begun)
 {

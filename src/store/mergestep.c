@@ -20,7 +20,7 @@
 #define SHARED_COST  4		     /* of bytes that a clone shows */
 #define SPARE_SHARE  32		     /* this part of the disk is left to others */
 
-/* -- what other rows show -- */
+/* -- the contents of other rows -- */
 
 struct other_rows {
 	struct merge_pass *pass;

@@ -260,7 +260,7 @@ static uint64_t secret[2]; /* constant after the first use */
 
 static void make_hash_secret(void)
 {
-	/* Without a generator names are told apart as well; only the time is a weaker secret. */
+	/* The time is a weaker secret than random bytes, but it also tells names apart. */
 	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
 		secret[0] = monotonic_ns();
 }

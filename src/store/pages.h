@@ -46,7 +46,7 @@ int store_pages_remove(struct store_pages *pages, const char *name);
 bool store_pages_fits_after(const struct store_pages *pages, const char *gone, const char *name);
 /* Change what a name (also "..") refers to. -ENOENT, -ENOMEM. */
 int store_pages_set(struct store_pages *pages, const char *name, uint32_t vnode, uint32_t unique);
-/* In order of slots; *cursor starts at 0. 1, or 0 at the end. The name lies in the page. */
+/* Entries in the order of their slots. *cursor starts at 0. Returns 1, or 0 at the end. */
 int store_pages_next(const struct store_pages *pages, uint32_t *cursor, const char **name,
 		     uint32_t *vnode, uint32_t *unique);
 

@@ -13,7 +13,7 @@
 
 struct pages_index;
 
-/* In reverse order: the entry at the head of the chain is the last one. */
+/* A chain in reverse order: the entry at its head is the last one. */
 struct pages_chain {
 	unsigned refs; /* atomic */
 	uint32_t count, room;
@@ -23,7 +23,7 @@ struct pages_chain {
 	} link[];
 };
 
-/* Without entries, and one reference. NULL: no memory. */
+/* An index without entries and with one reference. NULL: no memory. */
 struct pages_index *pages_index_new(void);
 struct pages_index *pages_index_ref(struct pages_index *index);
 void pages_index_unref(struct pages_index *index); /* NULL is allowed */
@@ -38,7 +38,7 @@ bool pages_index_prepare(struct pages_index **index, unsigned chain);
 /* One change each; they cannot fail. */
 void pages_index_push(struct pages_index *index, unsigned chain, uint16_t tag, uint16_t slot);
 void pages_index_cut(struct pages_index *index, unsigned chain, uint32_t position);
-/* Of a chain that was filled from its head on. */
+/* Reverse a chain that was filled from its head on. */
 void pages_index_reverse(struct pages_index *index, unsigned chain);
 
 #endif

@@ -199,7 +199,7 @@ static int note_removed_row(void *arg, const struct vnode_key *key, const struct
 }
 
 /*
- * Of a vnode, of which row number `at` is gone. Rows that are left for the next step need theirs.
+ * Delete the pages of a vnode whose row number `at` is gone. Rows that are left need theirs.
  */
 static int delete_vnode_pages(struct removal *removal, const struct vnode_key *vnode, unsigned at)
 {

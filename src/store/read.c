@@ -90,7 +90,7 @@ static int report_missing_contents(struct core *core, const struct store_fid *fi
 	return -EIO;
 }
 
-/* Of a file that has become small meanwhile nothing is kept. */
+/* A file that has become small meanwhile needs no objects. */
 static void limit_reader_pin(struct core *core, struct store_reader *reader)
 {
 	static const struct store_content nothing;

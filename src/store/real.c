@@ -226,7 +226,7 @@ static int check_store_format(const struct store_options *options, struct core *
 	}
 }
 
-/* Without space, the store goes on as before. */
+/* On a full disk the store keeps its old format. */
 static void update_store_format(struct core *core)
 {
 	int result = core->old_format ? format_update(core->layer, core->uuid) : 0;
@@ -271,7 +271,7 @@ static int flush_store_objects(void *arg)
 			return result;
 	}
 	result = store_data_sync(core->data);
-	/* What the disk has lost is recorded before anything that refers to it is on stable storage. */
+	/* Record lost bytes before anything that refers to them is on stable storage. */
 	if (!result && core->durability == STORE_LAZY && !core->recording &&
 	    store_data_lost_next(core->data, &lost))
 		result = -EIO;
@@ -290,7 +290,7 @@ static int add_stored_volume(void *arg, const struct volrec *volume, bool damage
 	return volumes_put(arg, volume, damaged);
 }
 
-/* The past of the store, and numbers that never come again. */
+/* Begin an incarnation of the store, with object numbers that no earlier one has used. */
 static int begin_incarnation(struct core *core, bool crashed)
 {
 	struct db *db = core->writer;
@@ -315,7 +315,7 @@ static int begin_incarnation(struct core *core, bool crashed)
 		result = db_commit(db);
 	else
 		db_rollback(db);
-	/* Before anybody sees a version of the new incarnation. */
+	/* Clients must not see a version of the new incarnation before. */
 	if (!result && crashed && core->durability == STORE_LAZY)
 		result = store_vfs_mark(core->vfs);
 	return result;

@@ -30,7 +30,7 @@ struct rename_op {
 struct rename {
 	struct node *from, *to; /* directories, may be the same */
 	struct node *moved;
-	struct node *target; /* what had the new name, or NULL */
+	struct node *target; /* the object that had the new name, or NULL */
 	bool directory, across;
 };
 
@@ -142,7 +142,7 @@ static int check_directory_loop(struct rename_op *op, struct work *work,
 	return LOOK_FAR;
 }
 
-/* In the thread of the caller: up to the root. 0, -EINVAL, or why that is not possible. */
+/* Look up to the root, in the thread of the caller. 0, -EINVAL: below itself, or another error. */
 static int look_up_to_root(struct core *core, const struct store_caller *caller,
 			   struct rename_op *op)
 {

@@ -34,7 +34,7 @@ static bool owns_object(const struct subject *subject)
 	return subject->version->v.owner == subject->caller->id;
 }
 
-/* Of a group, the members are the owners. Nobody owns what belongs to strangers. */
+/* The members of a group own its volumes. No caller owns a volume of system:anyuser. */
 static bool owns_volume(const struct subject *subject)
 {
 	const struct store_caller *caller = subject->caller;
@@ -121,7 +121,7 @@ int rights_set_acl(const struct subject *subject)
 			   owns_volume(subject));
 }
 
-/* Its set-ID bits are dropped where others are refused. */
+/* The owner of a file may set set-ID bits, which are dropped; other callers are refused. */
 static bool may_set_id_bits(const struct subject *subject)
 {
 	return subject->version->v.kind == STORE_FILE && owns_object(subject) &&

@@ -36,7 +36,7 @@ static uint64_t compute_kept_kib(struct core *core, uint64_t total_kib)
 	return kib < total_kib / KEPT_SHARE ? kib : total_kib / KEPT_SHARE;
 }
 
-/* As space_disk(), before promises. */
+/* Measure the space as space_disk() does, without promises. */
 static int measure_disk_space(struct core *core, struct store_space *space)
 {
 	uint64_t available, total;

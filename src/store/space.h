@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Space on the disk and quotas (afs-volumes 10.1). */
+/* Space on the disk and quotas. */
 #ifndef STORE_SPACE_H
 #define STORE_SPACE_H
 
@@ -23,7 +23,10 @@ struct space_need {
 };
 /* 0, STORE_VDISKFULL, STORE_VOVERQUOTA, -errno. */
 int space_check(struct core *core, const struct volrec *volume, const struct space_need *need);
-/* The same for room on the disk, as volumes_promise(): 0, STORE_VDISKFULL; -errno, by which nothing is given back. */
+/*
+ * Promise room on the disk, as volumes_promise() does. 0, STORE_VDISKFULL; -errno: nothing is given
+ * back.
+ */
 int space_promise(struct core *core, uint64_t kib, uint64_t held);
 void space_give_back(struct core *core, uint64_t kib);
 

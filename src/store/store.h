@@ -109,15 +109,15 @@ struct store_ops {
 
 	int (*status)(struct store *store, const struct store_caller *caller,
 		      const struct store_fid *fid, struct store_status *status);
-	/* The same of several objects: results of each. NULL: the store has no faster way. */
+	/* Several statuses, with a result of each. NULL: the store has no faster way. */
 	void (*statuses)(struct store *store, const struct store_caller *caller,
 			 const struct store_fid *fids, size_t count, struct store_status *statuses,
 			 int *results);
-	/* Of a file or link: that of its directory. Status as well. */
+	/* The list of a directory, or that of the directory of a file or link; and the status. */
 	int (*acl)(struct store *store, const struct store_caller *caller,
 		   const struct store_fid *fid, struct store_acl *acl, struct store_status *status);
 
-	/* With the rights that FetchData needs. 0 and *reader, to be given to read_end(). */
+	/* Needs the rights of FetchData. 0 and *reader, to be given to read_end(). */
 	int (*read_begin)(struct store *store, const struct store_caller *caller,
 			  const struct store_fid *fid, struct store_reader **reader,
 			  struct store_status *status);
@@ -135,8 +135,8 @@ struct store_ops {
 	int (*read_end)(struct store_reader *reader);
 
 	/*
-	 * The operations of the file service, with its order of checks (afs-volumes 10.3,
-	 * afs-fileserver 3.3 to 3.7). Their changes are as durable as the store was opened for.
+	 * The operations of the file service, with its order of checks (afs-fileserver 3.3 to
+	 * 3.7). Their changes are as durable as the store was opened for.
 	 */
 	int (*set_status)(struct store *store, const struct store_caller *caller,
 			  const struct store_fid *fid, const struct store_set *set,
@@ -144,7 +144,7 @@ struct store_ops {
 	int (*set_acl)(struct store *store, const struct store_caller *caller,
 		       const struct store_fid *dir, const struct store_acl *acl,
 		       struct store_status *status, struct store_changes *changes);
-	/* The same if the list is still `old`; else -EAGAIN. */
+	/* Set the list if it is still `old`; -EAGAIN: it is not. */
 	int (*change_acl)(struct store *store, const struct store_caller *caller,
 			  const struct store_fid *dir, const struct store_acl *old,
 			  const struct store_acl *acl, struct store_status *status,

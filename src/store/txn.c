@@ -23,7 +23,7 @@ struct queue {
 
 struct txn {
 	struct txn_options options;
-	struct work work; /* of the leader */
+	struct work work; /* belongs to the leader */
 
 	pthread_mutex_t lock; /* covers `queue`, `led`, `started`, `stop` */
 	struct queue queue;
@@ -37,8 +37,8 @@ struct txn {
 	bool busy; /* a commit runs, or commits are kept away */
 	unsigned pausing;
 
-	/* Of the leader. */
-	uint64_t commit_ns; /* what commits take, smoothed */
+	/* The members that follow belong to the leader. */
+	uint64_t commit_ns; /* duration of a commit, smoothed */
 	unsigned expected;  /* operations that came in the last round */
 	uint64_t failures;  /* of flushes, before the operations checked their bytes */
 

@@ -49,7 +49,7 @@ struct txn_options {
 	void (*admit)(void *arg);
 	/* No commit runs, and the last one failed because the disk is full: make room, for another try. */
 	void (*full)(void *arg);
-	/* After each commit, before its operations return: what it made and left unused. */
+	/* After each commit, before its operations return: objects that are new or unused. */
 	void (*committed)(void *arg, const struct object_list *made,
 			  const struct object_list *dead);
 	void *arg;

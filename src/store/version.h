@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One version of a vnode: its record, and what belongs to it. */
+/* One version of a vnode: its record, and its contents. */
 #ifndef STORE_VERSION_H
 #define STORE_VERSION_H
 
@@ -18,7 +18,7 @@ struct blob {
 	uint32_t length;
 	uint8_t bytes[];
 };
-/* NULL: no memory. The bytes are for the caller to fill before anybody else sees them. */
+/* NULL: no memory. The caller fills the bytes before others see them. */
 struct blob *blob_new(size_t length);
 struct blob *blob_ref(struct blob *blob); /* NULL is allowed, and for unref */
 void blob_unref(struct blob *blob);
@@ -63,11 +63,11 @@ struct version *version_ref(struct version *version);
 void version_unref(struct version *version); /* NULL is allowed */
 /* Bytes of memory with all that belongs to it. */
 size_t version_memory(const struct version *version);
-/* Takes the reference of the caller; one that is there already stays. Returns what is there. */
+/* Takes the reference of the caller. The first one stays attached, and is returned. */
 struct store_pages *version_attach_pages(struct version *version, struct store_pages *pages);
 struct blob *version_attach_blob(struct version *version, struct blob *blob);
 
-/* -- as it is stored -- */
+/* -- records -- */
 
 struct vnode_key {
 	uint32_t group, vnode, epoch;

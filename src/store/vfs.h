@@ -26,7 +26,7 @@ const char *store_vfs_name(const struct store_vfs *vfs);
 int store_vfs_errno(void);
 
 /*
- * -- what a restart of the machine may lose --
+ * -- loss of data in a restart of the machine --
  *
  * A commit without a flush may reach the disk before the files that it refers to. So the file
  * "meta/mark" names the last point of the log up to which everything is on stable storage. If the

@@ -25,7 +25,7 @@ struct volrec {
 	uint32_t created, copied, updated, cloned;
 	int32_t owner;
 	uint32_t next_unique, incarnation;
-	/* Of files, of directories: where the search for a free vnode goes on; the first never used. */
+	/* Files, directories: where the search for a free vnode goes on; the first never used. */
 	uint32_t cursor[2], fresh[2];
 	char name[STORE_VOLNAME_MAX + 16];
 	char message[128];

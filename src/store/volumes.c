@@ -71,7 +71,7 @@ void volumes_fini(struct volumes *volumes)
 	pthread_rwlock_destroy(&volumes->lock);
 }
 
-/* -- the caller holds the lock -- */
+/* -- the table -- */
 
 static struct volume *find_volume_by_id(struct volumes *volumes, uint32_t id)
 {
@@ -93,7 +93,7 @@ static struct volume *find_volume_by_name(struct volumes *volumes, const char *n
 	return volume;
 }
 
-/* Of the volumes by id, the first one with this id or a greater one. */
+/* The place in the order of the first volume with this id or a greater one. */
 static size_t find_order_place(const struct volumes *volumes, uint32_t id)
 {
 	size_t low = 0, high = volumes->count;
@@ -109,7 +109,7 @@ static size_t find_order_place(const struct volumes *volumes, uint32_t id)
 	return low;
 }
 
-/* The same of the ids of clones. */
+/* The place among the ids of clones of the first one that is not less. */
 static size_t find_kept_place(const struct volumes *volumes, uint32_t id)
 {
 	size_t low = 0, high = volumes->kept_count;
@@ -143,7 +143,7 @@ static void keep_clone_ids(struct volumes *volumes, const struct volrec *record,
 	}
 }
 
-/* What is known of all volumes together: with this one, or without. */
+/* Add a volume to the sums over all volumes, or subtract it. */
 static void account_volume(struct volumes *volumes, const struct volume *volume, bool on)
 {
 	assert(rwlock_is_held(&volumes->lock));
@@ -152,7 +152,7 @@ static void account_volume(struct volumes *volumes, const struct volume *volume,
 		volumes->of_type[volume->record.type] += on ? 1 : UINT32_MAX;
 }
 
-/* Whether another record changes that. Most changes of a record do not. */
+/* Whether the sums stay the same with another record, as after most changes. */
 static bool is_accounted_alike(const struct volume *volume, const struct volrec *record,
 			       bool damaged)
 {
@@ -409,7 +409,6 @@ void volumes_drop(struct volumes *volumes, uint32_t id)
 	pthread_rwlock_unlock(&volumes->lock);
 }
 
-/* With the lock held. */
 static int add_volume_promise(struct volume *volume, uint64_t kib, uint64_t held, uint64_t spare)
 {
 	uint64_t quota = volume->record.quota_kib, promised = volume->promised;

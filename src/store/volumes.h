@@ -42,7 +42,7 @@ void volumes_fini(struct volumes *volumes);
 int volumes_get(struct volumes *volumes, uint32_t id, struct volrec *volume);
 /* As above. STORE_VOFFLINE: *view is filled nevertheless. */
 int volumes_view(struct volumes *volumes, uint32_t id, struct view *view);
-/* With the suffix of a clone. */
+/* Find a volume by its name, with the suffix of a clone. */
 int volumes_by_name(struct volumes *volumes, const char *name, struct volrec *volume);
 /* The volume with the smallest id above `id`; that which has `at` volumes before it. */
 int volumes_next(struct volumes *volumes, uint32_t id, struct volrec *volume);

@@ -93,7 +93,7 @@ void work_fini(struct work *work);
 
 /* The volume: STORE_VNOVOL, STORE_VSALVAGE, STORE_VOFFLINE, -EROFS. */
 int work_volume(struct work *work, uint32_t id, struct workvol **volume);
-/* The same, if it is off-line or a clone, too. */
+/* A volume, also if it is off-line or a clone. */
 int work_any_volume(struct work *work, uint32_t id, struct workvol **volume);
 /* A new volume. -EEXIST: the name is taken; STORE_VVOLEXISTS: the id. */
 int work_volume_add(struct work *work, const struct volrec *record);

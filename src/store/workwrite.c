@@ -13,12 +13,12 @@
 
 #define KILLED_AT_ONCE 64 /* objects of a version, in the transaction that drops it */
 
-/* -- what rows refer to -- */
+/* -- references of rows -- */
 
 /* References of an old version that the new one does not have. */
 struct mentions {
 	uint32_t epoch; /* of the row that is not counted */
-	uint64_t small; /* 0: somebody else refers to it */
+	uint64_t small; /* 0: another version refers to it */
 	struct mention {
 		uint64_t object;
 		bool used; /* by another version */
@@ -250,7 +250,7 @@ static int delete_list_rows(struct work *work, const struct vnode_key *key, uint
 	return db_pages_delete(work->base.db, &above);
 }
 
-/* `tomb` is of the caller; what it becomes is the new base. */
+/* Turn `tomb`, which belongs to the caller, into the new base. */
 static int write_tombstone(struct work *work, const struct vnode_key *key, bool insert,
 			   struct version *tomb)
 {

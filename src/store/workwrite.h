@@ -14,7 +14,7 @@ int workwrite_objects(struct work *work);
 /* An object is dead, unless it was made in this transaction. */
 int workwrite_kill(struct work *work, uint64_t id);
 /*
- * Remove what a row referred to that neither `now` (NULL: nothing) nor another row of the vnode
+ * Remove the contents of a row that neither `now` (NULL: nothing) nor another row of the vnode
  * refers to: small contents at once; objects become dead, very many later, in the background. The row itself is gone, or replaced.
  */
 int workwrite_release(struct work *work, const struct vnode_key *key, const struct version *old,

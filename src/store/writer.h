@@ -27,7 +27,7 @@ struct store_writer {
 	uint64_t promised; /* KiB by which the volume may grow; of need.growth */
 	uint64_t promise;  /* as volumes_take_back() wants it */
 	uint64_t reserved; /* KiB of the disk that were promised so far; of need.disk */
-	uint64_t room;	   /* of these, what was not written yet */
+	uint64_t room;	   /* of these, KiB that were not written yet */
 	uint8_t *buffer;  /* of `length` bytes, if they may become a small file; else NULL */
 	struct piece main;
 	bool finished; /* main.patch is complete */
@@ -52,14 +52,14 @@ int writer_copy(struct store_view *view, const struct store_extent *extent, stru
 /* `kept`: the commit refers to it. */
 void piece_end(struct piece *piece, bool kept);
 
-/* commit.c: what the transaction found. */
+/* commit.c: results of the transaction. */
 #define COMMIT_RUN     1001 /* the bytes must be in an object */
 #define COMMIT_PREFIX  1002 /* so must be those of the small file */
 #define COMMIT_COMPACT 1003 /* the content has too many extents */
 #define COMMIT_MOVE    1004 /* the object that the run adds to is dead, which is final */
 int commit_run(struct store_writer *writer, struct store_status *status,
 	       struct store_changes *changes);
-/* The same, or STORE_LATER; then end(writer, result) returns what is reported. */
+/* As commit_run(), or STORE_LATER; then end(writer, result) returns the result to report. */
 int commit_later(struct store_writer *writer, struct store_status *status,
 		 struct store_changes *changes,
 		 int (*end)(struct store_writer *writer, int result));

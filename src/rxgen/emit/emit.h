@@ -233,7 +233,7 @@ void emit_zero_param(struct emit *e, const struct xg_param *param, const char *v
 const char *emit_client_head(struct emit *e, const struct xg_proc *proc, bool options);
 const char *emit_start_head(struct emit *e, const struct xg_proc *proc);
 const char *emit_end_head(struct emit *e, const struct xg_proc *proc);
-/* Of the function that answers a deferred call. */
+/* The head of the function that answers a deferred call. */
 const char *emit_answer_head(struct emit *e, const struct xg_proc *proc);
 const char *emit_multi_head(struct emit *e, const struct xg_proc *proc, bool options);
 

@@ -372,7 +372,7 @@ static void write_enum_class(struct python *p, const struct xg_type *type)
 	}
 }
 
-/* What the decorator adds, for type checkers. */
+/* Declare the methods that the decorator adds, for type checkers. */
 static void write_struct_hints(struct python *p, const struct xg_type *type)
 {
 	fputs("\n    if rxw_typing.TYPE_CHECKING:\n\n        def __init__(\n            rxw_self,\n",
