@@ -9,18 +9,22 @@ type, and a request and a reply of each procedure.
 import glob
 import os
 import random
-import shutil
+import sys
 import warnings
 
 warnings.filterwarnings("ignore", category=DeprecationWarning)
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(1, os.path.join(HERE, "..", "robustness", "fuzz"))
+
+import inputs
 import values
 import xgread
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-CORPUS = os.path.join(HERE, "..", "robustness", "fuzz", "corpus")
 FILES = sorted(glob.glob(os.path.join(HERE, "..", "..", "afs", "*.xg"))) + [os.path.join(HERE, "all-types.xg")]
 MOST = 1200  # bytes; exceeded only if every value is larger
+
+made = {"types": {}, "stubs": {}}
 
 
 def name_hash(name):
@@ -43,10 +47,9 @@ def bytes_of(coders, r):
     return max(short, key=len) if short else min(found, key=len)
 
 
-def put(folder, file, name, how, data):
+def put(target, entry, name, how, data):
     head = name_hash(name).to_bytes(2, "big") + bytes([how, 0])
-    with open(os.path.join(CORPUS, folder, file + ".bin"), "wb") as f:
-        f.write(head + data)
+    made[target][entry] = head + data
 
 
 def of_types(path):
@@ -72,12 +75,11 @@ def of_stubs(path):
 
 
 def main():
-    for folder in ("types", "stubs"):
-        shutil.rmtree(os.path.join(CORPUS, folder), ignore_errors=True)
-        os.makedirs(os.path.join(CORPUS, folder))
     for path in FILES:
         of_types(path)
         of_stubs(path)
+    for target, new in made.items():
+        inputs.put(target, new)
 
 
 if __name__ == "__main__":

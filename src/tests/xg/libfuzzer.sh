@@ -39,11 +39,12 @@ wrap=-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 
 # fuzzer TARGET SECONDS: libFuzzer.
 fuzzer() {
+	python3 -B "$top/src/tests/robustness/fuzz/inputs.py" unpack "$1" "$dir/inputs-$1" || return
 	# shellcheck disable=SC2086
 	$clang $flags -fsanitize=fuzzer,address,undefined $wrap -o "$dir/$1" "$top/src/tests/xg/fuzz_$1.c" \
 		"$dir"/fuzzer/*.o -pthread || return
 	"$dir/$1" -max_total_time="$2" -max_len=4096 -artifact_prefix="$dir/$1-" -print_final_stats=1 \
-		"$dir/corpus-$1" "$top/src/tests/robustness/fuzz/corpus/$1" > "$dir/$1.log" 2>&1
+		"$dir/corpus-$1" "$dir/inputs-$1" > "$dir/$1.log" 2>&1
 	status=$?
 	grep -E 'stat::number_of_executed_units|ERROR|SUMMARY|does not hold' "$dir/$1.log" | sed "s/^/$1: /"
 	[ $status -eq 0 ] || tail -n 40 "$dir/$1.log"

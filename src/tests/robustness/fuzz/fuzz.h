@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* corpus/NAME holds the initial inputs. */
+/* corpus/NAME.hex has the initial inputs. */
 extern const char fuzz_name[];
 /* Maximum input size for replay.c. */
 extern const size_t fuzz_max;

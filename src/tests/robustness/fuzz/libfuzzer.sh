@@ -75,6 +75,7 @@ objects() {
 # fuzzer NAME: with coverage.
 fuzzer() {
 	mkdir -p "$corpus/$1"
+	python3 -B "$top/src/tests/robustness/fuzz/inputs.py" unpack "$1" "$dir/inputs/$1" || return
 	# A run of a whole endpoint has thousands of features: looking for rare ones among them was a third of
 	# the time.
 	entropic=1
@@ -86,7 +87,7 @@ fuzzer() {
 		$(objects "$1") &&
 		(cd "$dir" && "./$1" -max_total_time="$seconds" -timeout=120 -rss_limit_mb=2048 \
 			-artifact_prefix="$1-" -print_final_stats=1 -entropic=$entropic \
-			${RXW_FUZZ_SEED:+-seed="$RXW_FUZZ_SEED"} "$corpus/$1" "$top/src/tests/robustness/fuzz/corpus/$1")
+			${RXW_FUZZ_SEED:+-seed="$RXW_FUZZ_SEED"} "$corpus/$1" "inputs/$1")
 }
 
 # mutations NAME: without.

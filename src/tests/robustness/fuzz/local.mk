@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Fuzz targets. `make check` runs each on its corpus and on mutations of it (replay.c); libfuzzer.sh
-# builds the same files for libFuzzer. A further target is one fuzz_NAME.c, corpus/NAME, three lines here.
+# builds the same files for libFuzzer. A further target is one fuzz_NAME.c, corpus/NAME.hex, three lines here.
 
-EXTRA_DIST += src/tests/robustness/fuzz/README.md src/tests/robustness/fuzz/corpus src/tests/robustness/fuzz/corpus.py src/tests/robustness/fuzz/libfuzzer.sh \
-	src/tests/robustness/fuzz/links.sh
+EXTRA_DIST += src/tests/robustness/fuzz/README.md src/tests/robustness/fuzz/corpus src/tests/robustness/fuzz/corpus.py src/tests/robustness/fuzz/inputs.py \
+	src/tests/robustness/fuzz/libfuzzer.sh src/tests/robustness/fuzz/links.sh
 fuzz_replay = src/tests/robustness/fuzz/replay.c src/tests/robustness/fuzz/fuzz.h
 
 check_tests += src/tests/robustness/fuzz/fuzz_abort

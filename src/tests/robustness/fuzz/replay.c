@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs a fuzz target without libFuzzer: every file of its corpus, then mutations of them from a
- * fixed seed. Files named on the command line are run instead, one by one, to analyse a finding.
+ * Runs a fuzz target without libFuzzer: every input of its corpus, then mutations of them from a
+ * fixed seed. Files or inputs named on the command line are run instead, one by one, to analyse a
+ * finding. The name of each input is printed before it runs: the last one is that of the failure.
  * RXW_FUZZ_RUNS and RXW_TEST_SEED set number and seed, RXW_FUZZ_SECONDS a duration instead. With
  * RXW_FUZZ_KEEP=FILE the current input is in FILE after a crash.
  */
 
 #include "fuzz.h"
 
-#include <dirent.h>
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>
@@ -20,17 +21,17 @@
 #else
 #define RUNS 1000000
 #endif
-#define MAX_FILES 1024
 
 struct input {
+	char *name;
 	uint8_t *data;
 	size_t size;
 };
 
-static struct input corpus[MAX_FILES];
+static struct input *corpus;
 static size_t corpus_count;
 
-static bool load(const char *path, struct input *in)
+static bool load_file(const char *path, struct input *in)
 {
 	FILE *f = fopen(path, "rb");
 	long size;
@@ -70,37 +71,139 @@ static void run(const uint8_t *data, size_t size, const char *keep)
 	free(p);
 }
 
-static int by_name(const void *a, const void *b)
+/* Room for n more bytes at the end of an input. */
+static uint8_t *extend_input(struct input *in, size_t n)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	in->data = realloc(in->data, in->size + n + 1);
+	if (!in->data)
+		exit(99);
+	return in->data + in->size;
 }
 
-/* Sorted by name, so that a seed gives the same run everywhere. */
-static int load_corpus(const char *folder)
+static void add_input(const char *name)
 {
-	char *names[MAX_FILES], path[2048];
-	struct dirent *entry;
-	size_t n = 0;
-	DIR *d = opendir(folder);
+	corpus = realloc(corpus, (corpus_count + 1) * sizeof(*corpus));
+	if (!corpus)
+		exit(99);
+	corpus[corpus_count] = (struct input){.name = strdup(name)};
+	extend_input(&corpus[corpus_count++], 0);
+}
 
-	if (!d) {
-		perror(folder);
-		return -1;
+static int digit_value(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Pairs of digits, with spaces between some of them. */
+static bool read_bytes(struct input *in, const char *line)
+{
+	uint8_t *to = extend_input(in, strlen(line) / 2);
+
+	for (; *line; line++) {
+		int high, low;
+
+		if (*line == ' ')
+			continue;
+		high = digit_value(line[0]);
+		low = digit_value(line[1]);
+		if (high < 0 || low < 0)
+			return false;
+		*to++ = (uint8_t)(high << 4 | low);
+		in->size++;
+		line++;
 	}
-	while ((entry = readdir(d)) && n < MAX_FILES)
-		if (entry->d_name[0] != '.')
-			names[n++] = strdup(entry->d_name);
-	closedir(d);
-	qsort(names, n, sizeof(names[0]), by_name);
-	for (size_t i = 0; i < n; i++) {
-		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-		if (!load(path, &corpus[corpus_count++])) {
-			perror(path);
-			return -1;
-		}
-		free(names[i]);
+	return true;
+}
+
+/* One line, without its newline, of the format that README.md describes. */
+static bool read_line(const char *line)
+{
+	struct input *in = corpus_count ? &corpus[corpus_count - 1] : NULL;
+	size_t n = strlen(line);
+
+	if (!strncmp(line, "-- ", 3)) {
+		add_input(line + 3);
+		return true;
 	}
-	return 0;
+	if (line[0] == '#')
+		return true;
+	if (!in)
+		return false;
+	if (line[0] != '|')
+		return read_bytes(in, line);
+	memcpy(extend_input(in, n), line + 1, n - 1);
+	in->size += n;
+	in->data[in->size - 1] = '\n';
+	return true;
+}
+
+/* In the order of the file, so that a seed gives the same run everywhere. */
+static bool load_corpus(const char *path)
+{
+	char *line = NULL;
+	size_t room = 0;
+	unsigned number = 0;
+	bool good = true;
+	ssize_t n;
+	FILE *f = fopen(path, "r");
+
+	if (!f) {
+		perror(path);
+		return false;
+	}
+	while (good && (n = getline(&line, &room, f)) > 0) {
+		number++;
+		if (line[n - 1] == '\n')
+			line[n - 1] = 0;
+		good = read_line(line);
+		if (!good)
+			fprintf(stderr, "%s:%u: neither an input's name nor its bytes\n", path,
+				number);
+	}
+	free(line);
+	fclose(f);
+	if (good && !corpus_count)
+		fprintf(stderr, "%s: no inputs\n", path);
+	return good && corpus_count;
+}
+
+static const struct input *find_input(const char *name)
+{
+	for (size_t i = 0; i < corpus_count; i++)
+		if (!strcmp(corpus[i].name, name))
+			return &corpus[i];
+	return NULL;
+}
+
+static void run_input(const struct input *in, const char *keep)
+{
+	printf("%s: %s\n", fuzz_name, in->name);
+	fflush(stdout);
+	run(in->data, in->size, keep);
+}
+
+/* A file or an input of the corpus. */
+static bool run_named(const char *name)
+{
+	const struct input *in = find_input(name);
+	struct input one = {.name = (char *)name};
+
+	if (!in && !load_file(name, &one)) {
+		fprintf(stderr, "%s: neither a file nor an input of the corpus\n", name);
+		return false;
+	}
+	run_input(in ? in : &one, NULL);
+	free(one.data);
+	return true;
+}
+
+static void free_corpus(void)
+{
+	for (size_t i = 0; i < corpus_count; i++) {
+		free(corpus[i].name);
+		free(corpus[i].data);
+	}
+	free(corpus);
 }
 
 /* One mutation of p[0..size), which has room for fuzz_max. Returns the new size. */
@@ -190,29 +293,23 @@ int main(int argc, char **argv)
 	const char *runs_text = getenv("RXW_FUZZ_RUNS"), *keep = getenv("RXW_FUZZ_KEEP");
 	const char *seconds_text = getenv("RXW_FUZZ_SECONDS");
 	unsigned long runs = runs_text ? strtoul(runs_text, NULL, 0) : RUNS / fuzz_cost;
-	char folder[1024];
-	struct input one;
+	char path[1024];
+	int status = 0;
 
-	for (int i = 1; i < argc; i++) {
-		if (!load(argv[i], &one)) {
-			perror(argv[i]);
-			return 1;
-		}
-		run(one.data, one.size, NULL);
-		free(one.data);
-	}
-	if (argc > 1)
-		return 0;
-	snprintf(folder, sizeof(folder), "%s/robustness/fuzz/corpus/%s", RXW_TEST_SRCDIR, fuzz_name);
-	if (load_corpus(folder) || !corpus_count) {
-		fprintf(stderr, "%s: no corpus\n", folder);
+	snprintf(path, sizeof(path), "%s/robustness/fuzz/corpus/%s.hex", RXW_TEST_SRCDIR,
+		 fuzz_name);
+	if (!load_corpus(path))
 		return 99;
+	for (int i = 1; i < argc && !status; i++)
+		status = run_named(argv[i]) ? 0 : 1;
+	if (argc == 1) {
+		for (size_t i = 0; i < corpus_count; i++)
+			run_input(&corpus[i], keep);
+		printf("%s: mutations\n", fuzz_name);
+		fflush(stdout);
+		runs = run_mutations(runs, seconds_text ? strtol(seconds_text, NULL, 0) : 0, keep);
+		printf("%s: %zu inputs, %lu mutations\n", fuzz_name, corpus_count, runs);
 	}
-	for (size_t i = 0; i < corpus_count; i++)
-		run(corpus[i].data, corpus[i].size, keep);
-	runs = run_mutations(runs, seconds_text ? strtol(seconds_text, NULL, 0) : 0, keep);
-	printf("%s: %zu inputs, %lu mutations\n", fuzz_name, corpus_count, runs);
-	for (size_t i = 0; i < corpus_count; i++)
-		free(corpus[i].data);
-	return 0;
+	free_corpus();
+	return status;
 }
