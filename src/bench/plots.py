@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The plots of the ladder, as SVG files. They need matplotlib; without it none are drawn."""
 import os
+import re
 import sys
+import xml.etree.ElementTree as xml
 
 import page
 import rungs
@@ -25,10 +27,46 @@ BARS = (("MBps", "throughput", "MB/s"), ("cpu_s_per_GB", "cpu", "CPU-s/GB, both 
         ("switches_per_GB", "switches", "context switches/GB"))
 
 
+SVG = "{http://www.w3.org/2000/svg}"
+LINK = "{http://www.w3.org/1999/xlink}href"
+
+
+def without_groups(element, used):
+    """The elements that draw, out of groups that only name them."""
+    for child in element:
+        if child.get("id") not in used:
+            child.attrib.pop("id", None)
+        if child.tag == SVG + "g" and not child.attrib:
+            yield from without_groups(child, used)
+        elif child.tag != SVG + "metadata":
+            child[:] = without_groups(child, used)
+            yield child
+
+
+def compact(path):
+    """Rewrite a drawing of matplotlib: a line for each element, two decimals. It has a line for each point of a path."""
+    root = xml.parse(path).getroot()
+    used = {value.strip("url()#") for e in root.iter() for key, value in e.items() if key != "id" and "#" in value}
+    root[:] = without_groups(root, used)
+    for e in root.iter():
+        if e.tag != SVG + "tspan":
+            e.tail = "\n"
+        if len(e) and e.tag != SVG + "text":
+            e.text = "\n"
+        for key in ("d", "x", "y", "points", "transform"):
+            if e.get(key):
+                e.set(key, re.sub(r"\d+\.\d+", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."),
+                                  " ".join(e.get(key).split())))
+    xml.register_namespace("", SVG[1:-1])
+    xml.register_namespace("xlink", LINK[1:-5])
+    xml.ElementTree(root).write(path, encoding="utf-8")
+
+
 def save(figure, folder, name):
     """Write NAME.svg; return its file name."""
     figure.tight_layout()
     figure.savefig(os.path.join(folder, name + ".svg"), metadata={"Date": None})
+    compact(os.path.join(folder, name + ".svg"))
     pyplot.close(figure)
     return name + ".svg"
 
