@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that is compiled against the headers in src/tests/packaging/abi/headers, whose
+ * A program that is compiled against the header in src/tests/packaging/abi/headers, whose
  * structures lack the last members, and runs with the library. It includes no other header of
  * rxwire.
  */
