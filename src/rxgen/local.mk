@@ -69,6 +69,12 @@ src_rxgen_rxwgen_SOURCES = \
 src_rxgen_rxwgen_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_rxgen_rxwgen_LDADD = src/rxgen/librxgen.la $(JANSSON_LIBS)
 
-include src/rxgen/automake/local.mk
+# Build rules for .xg files of other projects: doc/tutorial.md, examples/kv.
+
+rxwgenamdir = $(datadir)/rxwire
+dist_rxwgenam_DATA = src/rxgen/automake/rxwgen.am
+
+rxwgenm4dir = $(datadir)/aclocal
+dist_rxwgenm4_DATA = src/rxgen/automake/rxwgen.m4
 
 dist_man_MANS += doc/man/rxwgen.1

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # `make check`: no root, no network beyond loopback, nothing installed, in parallel.
 #
-# A unit test is one line in the local.mk of its folder: check_tests += src/tests/.../test_NAME. Its source is
-# src/tests/.../test_NAME.c; it is linked with $(LDADD) below. A test that needs more sets
-# src_tests_..._test_NAME_SOURCES, _LDADD, _CFLAGS. A script is one line check_scripts += NAME.sh. An interface file,
-# NAME.xg, is a test of rxwgen's output: src/tests/xg/roundtrip.sh.
+# A unit test is one line in the local.mk of its folder, or of the folder above: check_tests +=
+# src/tests/.../test_NAME. Its source is src/tests/.../test_NAME.c; it is linked with $(LDADD) below. A test that needs
+# more sets src_tests_..._test_NAME_SOURCES, _LDADD, _CFLAGS. A script is one line check_scripts += NAME.sh. An
+# interface file, NAME.xg, is a test of rxwgen's output: src/tests/xg/roundtrip.sh.
 # Exit status: 0 pass, 77 skip (print the reason), others fail.
 
 check_tests =
@@ -14,25 +14,24 @@ LDADD = src/rx/librxwire_core.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 TEST_CPPFLAGS = -DRXW_TEST_SRCDIR='"$(abs_top_srcdir)/src/tests"'
 AM_CPPFLAGS += $(TEST_CPPFLAGS)
 
+# What several kinds of tests share: each list is the sources of one part.
+
+support_test_class = src/tests/support/test_class.c src/tests/support/test_class.h
+support_internals = src/tests/support/internals.c src/tests/support/internals.h $(support_test_class)
+support_counters = src/tests/support/counters.h
+support_host = src/tests/support/host.c src/tests/support/host.h $(support_test_class)
+support_challenger = src/tests/support/challenger.c src/tests/support/challenger.h
+support_constants = src/tests/support/constants.c src/tests/support/constants.h
+support_asked = src/tests/support/asked.c src/tests/support/asked.h
+support_asked_flags = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=aligned_alloc,--wrap=posix_memalign
+
 # The longest tests start first, so that the run does not end waiting for them.
-include src/tests/support/local.mk
-include src/tests/robustness/races/local.mk
-include src/tests/robustness/faults/local.mk
+include src/tests/robustness/local.mk
 include src/tests/sim/local.mk
 include src/tests/common/local.mk
 include src/tests/link/local.mk
-include src/tests/rx/base/local.mk
-include src/tests/rx/proto/local.mk
-include src/tests/rx/io/local.mk
-include src/tests/rx/engine/local.mk
-include src/tests/rx/api/local.mk
-include src/tests/rx/rpc/local.mk
-include src/tests/rx/rpcstats/local.mk
-include src/tests/rx/rxkad/local.mk
-include src/tests/rx/rxgk/local.mk
-include src/tests/rx/keys/local.mk
-include src/tests/rx/token/local.mk
-include src/tests/rx/security/local.mk
+include src/tests/system/local.mk
+include src/tests/rx/local.mk
 include src/tests/classic/local.mk
 include src/tests/afs/local.mk
 include src/tests/store/local.mk
@@ -40,24 +39,33 @@ include src/tests/protection/local.mk
 include src/tests/admin/local.mk
 include src/tests/fileserver/local.mk
 include src/tests/tools/local.mk
-include src/tests/system/trace/local.mk
-include src/tests/system/probes/local.mk
-include src/tests/system/net/local.mk
-include src/tests/system/interop/local.mk
-include src/tests/system/conformance/local.mk
-include src/tests/robustness/fuzz/local.mk
-include src/tests/system/copier/local.mk
-include src/tests/coverage/local.mk
-include src/tests/robustness/soak/local.mk
-include src/tests/vectors/local.mk
 include src/tests/bench/local.mk
-include src/tests/packaging/abi/local.mk
-include src/tests/packaging/packages/local.mk
-include src/tests/packaging/ports/local.mk
-include src/tests/packaging/release/local.mk
+include src/tests/packaging/local.mk
 include src/tests/rxgen/local.mk
 include src/tests/xg/local.mk
 include src/tests/python/local.mk
+
+# `make coverage`: lines of src/rx/base and src/rx/proto that are run by their tests and the fuzz corpora, at
+# least 90 %.
+
+EXTRA_DIST += src/tests/coverage/run src/tests/coverage/table.py
+.PHONY: coverage
+coverage:
+	bash $(srcdir)/src/tests/coverage/run $(abs_top_builddir)
+
+# Recorded packets that the tests read (RXW_TEST_SRCDIR "/vectors/NAME.json").
+
+EXTRA_DIST += \
+	src/tests/vectors/README.md \
+	src/tests/vectors/packets-ack.json \
+	src/tests/vectors/packets-data.json \
+	src/tests/vectors/packets-jumbo.json \
+	src/tests/vectors/packets-misc.json \
+	src/tests/vectors/rxgk-exchanges.json \
+	src/tests/vectors/rxkad-exchanges.json \
+	src/tests/vectors/rxkad-primitives.json \
+	src/tests/vectors/rxstats.json \
+	src/tests/vectors/scenarios.json
 
 check_scripts += src/tests/check-calls.sh
 check_scripts += src/tests/check-layers.sh

@@ -8,4 +8,24 @@ EXTRA_DIST += src/tests/rxgen/bad src/tests/rxgen/interface.py src/tests/rxgen/j
 check_tests += src/tests/rxgen/test_read
 src_tests_rxgen_test_read_LDADD = src/rxgen/librxgen.la $(CHECK_LIBS) $(PTHREAD_LIBS)
 
-include src/tests/rxgen/golden/local.mk
+# Output of rxwgen, compared with reviewed files. golden.sh --accept updates them.
+
+check_scripts += src/tests/rxgen/golden.sh src/tests/rxgen/layout.sh
+check_tests += src/tests/rxgen/test_write
+src_tests_rxgen_test_write_LDADD = src/rxgen/librxgen.la $(CHECK_LIBS) $(PTHREAD_LIBS)
+src_tests_rxgen_test_write_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
+
+EXTRA_DIST += \
+	src/tests/rxgen/golden/calls.xg src/tests/rxgen/golden/dense.xg \
+	src/tests/rxgen/golden/shared.xg src/tests/rxgen/golden/values.xg \
+	src/tests/rxgen/golden/calls.h.golden src/tests/rxgen/golden/calls.xdr.c.golden \
+	src/tests/rxgen/golden/calls.cs.c.golden src/tests/rxgen/golden/calls.ss.c.golden \
+	src/tests/rxgen/golden/dense.h.golden src/tests/rxgen/golden/dense.xdr.c.golden \
+	src/tests/rxgen/golden/dense.cs.c.golden src/tests/rxgen/golden/dense.ss.c.golden \
+	src/tests/rxgen/golden/shared.h.golden src/tests/rxgen/golden/shared.xdr.c.golden \
+	src/tests/rxgen/golden/shared.cs.c.golden src/tests/rxgen/golden/shared.ss.c.golden \
+	src/tests/rxgen/golden/values.h.golden src/tests/rxgen/golden/values.xdr.c.golden \
+	src/tests/rxgen/golden/values.cs.c.golden src/tests/rxgen/golden/values.ss.c.golden \
+	src/tests/rxgen/golden/calls.py.golden src/tests/rxgen/golden/dense.py.golden \
+	src/tests/rxgen/golden/shared.py.golden src/tests/rxgen/golden/values.py.golden

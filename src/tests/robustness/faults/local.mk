@@ -67,6 +67,3 @@ src_tests_robustness_faults_test_faults_files_LDFLAGS = $(faults_ldflags)
 src_tests_robustness_faults_test_faults_files_DEPENDENCIES = src/fileserver/libfileserver.la \
 	src/tests/robustness/faults/libfaults.la src/rx/librxwire_core.la
 $(src_tests_robustness_faults_test_faults_files_OBJECTS): $(afs_headers)
-
-# Hostile peers instead of a failing system.
-include src/tests/robustness/attack/local.mk
