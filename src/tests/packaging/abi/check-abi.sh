@@ -39,11 +39,21 @@ describe() {
 		--exported-interfaces-only --headers-dir "$headers" --out-file "$1" "$library"
 }
 
+# shorten: a description, with a line for each function, enumeration and member.
+shorten() {
+	sed -e '/<elf-needed>/,/<\/elf-needed>/d' -e '/<\(function-decl\|function-type\|data-member\|array-type-def\|enum-decl\) .*[^/]>$/{
+		:more
+		N
+		s/\n */ /
+		/<\/\(function-decl\|function-type\|data-member\|array-type-def\|enum-decl\)>$/!b more
+	}'
+}
+
 # layout FILE: a line for each member of a structure with its offset and type, and for each constant. Types are
 # described by their structure, since abidw's ids differ between its releases. Declared types without a definition
 # have no members, and opaque objects (see suppressions) may change.
 layout() {
-	awk -v q="'" '
+	sed 's/> </>\n</g' "$1" | awk -v q="'" '
 		function value(key,   at, rest) {
 			at = index($0, key "=" q)
 			if (!at)
@@ -81,13 +91,13 @@ layout() {
 			place = ""
 		}
 		/<enumerator / && value("name") !~ /_COUNT$/ { print owner, value("name"), value("value") }
-		END { for (i = 1; i <= n; i++) print line[i], type(of[i]) }' "$1" |
+		END { for (i = 1; i <= n; i++) print line[i], type(of[i]) }' |
 		grep '^rxw_' | grep -Ev '^rxw_(engine|queue|security|service|keys|key|key_list|key_source|rpcstats|rpcstats_(shard|table|peer|key|id)) ' | LC_ALL=C sort -u
 }
 
 if [ "$1" = --renew ]; then
 	choose "$2"
-	describe "$dir/new" && sed -e "/<elf-needed>/,/<\/elf-needed>/d" "$dir/new" > "$baseline"
+	describe "$dir/new" && shorten < "$dir/new" > "$baseline"
 	exit
 fi
 
