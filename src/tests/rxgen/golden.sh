@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The output of rxwgen equals the files in golden/, does not depend on the folder, and compiles without
-# warnings. `golden.sh --accept` copies the output to golden/; review it before a commit.
+# The output of rxwgen equals golden/NAME.golden, does not depend on the folder, and compiles without warnings.
+# NAME.golden is a line "== FILE" and the text of the file, for each output. `golden.sh --accept` writes it; review it
+# before a commit.
 
 top=$(cd "${top_srcdir:-$(dirname "$0")/../../..}" && pwd) || exit 99
 build=$(cd "${top_builddir:-.}" && pwd) || exit 99
@@ -40,12 +41,15 @@ make_one() {
 }
 
 compare() {
+	[ "$accept" = no ] || for output in h xdr.c cs.c ss.c py; do
+		echo "== $1.$output"
+		cat "$dir/$1.$output"
+	done > "$golden/$1.golden"
+	mkdir -p "$dir/golden"
+	awk -v folder="$dir/golden/" '/^== / { file = folder $2; next } { print > file }' "$golden/$1.golden"
 	for output in h xdr.c cs.c ss.c py; do
 		file=$1.$output
-		if [ "$accept" = yes ]; then
-			cp "$dir/$file" "$golden/$file.golden"
-		fi
-		diff -u "$golden/$file.golden" "$dir/$file" || fail "$file differs from golden/"
+		diff -u "$dir/golden/$file" "$dir/$file" || fail "$file differs from golden/$1.golden"
 		cmp "$dir/$file" "$dir/again/$file" || fail "$file depends on the current folder"
 	done
 }

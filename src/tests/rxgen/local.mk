@@ -19,13 +19,5 @@ src_tests_rxgen_test_write_LDFLAGS = $(AM_LDFLAGS) \
 EXTRA_DIST += \
 	src/tests/rxgen/golden/calls.xg src/tests/rxgen/golden/dense.xg \
 	src/tests/rxgen/golden/shared.xg src/tests/rxgen/golden/values.xg \
-	src/tests/rxgen/golden/calls.h.golden src/tests/rxgen/golden/calls.xdr.c.golden \
-	src/tests/rxgen/golden/calls.cs.c.golden src/tests/rxgen/golden/calls.ss.c.golden \
-	src/tests/rxgen/golden/dense.h.golden src/tests/rxgen/golden/dense.xdr.c.golden \
-	src/tests/rxgen/golden/dense.cs.c.golden src/tests/rxgen/golden/dense.ss.c.golden \
-	src/tests/rxgen/golden/shared.h.golden src/tests/rxgen/golden/shared.xdr.c.golden \
-	src/tests/rxgen/golden/shared.cs.c.golden src/tests/rxgen/golden/shared.ss.c.golden \
-	src/tests/rxgen/golden/values.h.golden src/tests/rxgen/golden/values.xdr.c.golden \
-	src/tests/rxgen/golden/values.cs.c.golden src/tests/rxgen/golden/values.ss.c.golden \
-	src/tests/rxgen/golden/calls.py.golden src/tests/rxgen/golden/dense.py.golden \
-	src/tests/rxgen/golden/shared.py.golden src/tests/rxgen/golden/values.py.golden
+	src/tests/rxgen/golden/calls.golden src/tests/rxgen/golden/dense.golden \
+	src/tests/rxgen/golden/shared.golden src/tests/rxgen/golden/values.golden
