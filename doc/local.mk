@@ -66,6 +66,7 @@ dist_man_MANS += \
 	doc/man/rxw_connpool.3 \
 	doc/man/rxw_endpoint_create.3 \
 	doc/man/rxw_engine_create.3 \
+	doc/man/rxw_file_send.3 \
 	doc/man/rxw_keys.3 \
 	doc/man/rxw_queue.3 \
 	doc/man/rxw_rpc.3 \

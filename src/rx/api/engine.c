@@ -5,6 +5,7 @@
 
 #include "common/cancel.h"
 #include "common/cpus.h"
+#include "engine/files/files.h"
 #include "engine/fork/fork.h"
 #include "engine/objects.h"
 #include "api/config.h"
@@ -117,6 +118,7 @@ int rxw_engine_destroy(rxw_engine *engine)
 		return -RXW_ESTATE;
 	}
 	rxw_alive_end(&engine->alive);
+	rxw_files_destroy(engine->files);
 	rxw_pool_destroy(engine->pool);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);

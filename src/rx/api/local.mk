@@ -8,6 +8,7 @@ rx_sources += \
 	src/rx/api/counters.c src/rx/api/counters.h \
 	src/rx/api/endpoint.c \
 	src/rx/api/engine.c \
+	src/rx/api/file.c \
 	src/rx/api/flows.c src/rx/api/flows.h \
 	src/rx/api/metrics.c \
 	src/rx/api/observer.c src/rx/api/observer.h \
@@ -27,6 +28,7 @@ rx_public_headers += \
 	src/rx/rxwire/endpoint.h \
 	src/rx/rxwire/engine.h \
 	src/rx/rxwire/error.h \
+	src/rx/rxwire/file.h \
 	src/rx/rxwire/metrics.h \
 	src/rx/rxwire/connpool.h \
 	src/rx/rxwire/queue.h \

@@ -85,7 +85,8 @@ struct rxw_endpoint {
 	_Atomic(uint32_t) live; /* calls in progress, of either side */
 	_Atomic(uint32_t) deferred; /* server calls that the application holds */
 	_Atomic(uint32_t) channel_waits; /* with a reference of one of its connections */
-	_Atomic(uint32_t) calls_taken;	 /* out of queues, and not reported yet */
+	/* out of queues and not reported yet, or with a transfer whose end is not reported yet */
+	_Atomic(uint32_t) calls_taken;
 	uint32_t room_packets;	/* packets that fit into the sockets' receive buffers; fixed */
 	_Atomic(uint32_t) connections, calls; /* existing objects */
 	_Atomic(uint32_t) owned; /* references of the application to servers' connections */
@@ -202,6 +203,7 @@ struct rxw_call {
 	bool live;	    /* counted in endpoint->live; connection's lock */
 	uint64_t started, finished; /* ns */
 	uint64_t served;	    /* ns: a stub began to serve it; 0: no observer; the handler's */
+	_Atomic(bool) transfers;    /* it has a transfer (api/file.c) */
 	void *data;		    /* of the application */
 	struct rxw_call_sleep sleep;
 	struct rxw_call_sched sched;

@@ -10,6 +10,7 @@
 #include <rxwire/endpoint.h>
 #include <rxwire/engine.h>
 #include <rxwire/error.h>
+#include <rxwire/file.h>
 #include <rxwire/keys.h>
 #include <rxwire/metrics.h>
 #include <rxwire/queue.h>

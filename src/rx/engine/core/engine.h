@@ -13,6 +13,8 @@
 #include "base/buf.h"
 #include "engine/core/alive.h"
 
+struct rxw_files;
+
 struct rxw_engine {
 	struct rxw_alive alive;
 	struct rxw_config config; /* lock; the log function is fixed */
@@ -23,6 +25,7 @@ struct rxw_engine {
 	pthread_mutex_t lock;  /* endpoints, queues, config */
 	unsigned endpoints;
 	struct rxw_queue *queues; /* lock */
+	struct rxw_files *files;  /* NULL until a call has a file; lock */
 	unsigned generation; /* of the process that created it (fork/fork.h); fixed */
 	uint64_t key[2]; /* keyed hashes */
 	/*

@@ -14,6 +14,8 @@
 #include "base/wire.h"
 #include "proto/peer/wide.h"
 
+struct rxw_files_share;
+
 /*
  * Measurements of the path by calls with wide windows (path.c). Each pair is stored in one word, so that
  * it is consistent.
@@ -69,6 +71,8 @@ struct rxw_peer {
 	_Atomic(unsigned) places;   /* its calls that wait for a worker, or may have to */
 	_Atomic(bool) fresh;	    /* it has waiting calls, and none with a worker yet */
 	_Atomic(unsigned) deferred; /* its calls that need no worker */
+	/* The share of its calls with files; NULL: none has one. For the engine; covered by a lock of its files */
+	struct rxw_files_share *files;
 	_Atomic(uint64_t) bytes_sent, bytes_received, packets_sent, packets_resent;
 	bool local; /* an address of this host; set at creation for loopback, else by the creator */
 	/* Its table's marks of validated addresses, and its mark there; fixed. */

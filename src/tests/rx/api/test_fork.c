@@ -138,6 +138,15 @@ static void end_objects(struct objects *o)
 
 static const struct rxw_rpc_interface none_such = {.name = "none"};
 
+static void file_ended(rxw_call *call, int result, uint64_t moved, void *arg)
+{
+	(void)call;
+	(void)result;
+	(void)moved;
+	(void)arg;
+	REQUIRE(false); /* it was refused */
+}
+
 static void refuse_calls(const struct objects *o)
 {
 	struct rxw_call_statistics stats = {.size = sizeof(stats)};
@@ -157,6 +166,8 @@ static void refuse_calls(const struct objects *o)
 	REQUIRE(rxw_call_reserve(call, 1, iov, &one) == -RXW_ESTATE);
 	REQUIRE(rxw_call_commit(call, 0) == -RXW_ESTATE);
 	REQUIRE(rxw_call_sendfile(call, 0, 0, 1) == -RXW_ESTATE);
+	REQUIRE(rxw_file_send(call, 0, 0, 1, file_ended, NULL) == -RXW_ESTATE);
+	REQUIRE(rxw_file_receive(call, 0, 0, 1, file_ended, NULL) == -RXW_ESTATE);
 	REQUIRE(rxw_call_flush(call) == -RXW_ESTATE);
 	REQUIRE(rxw_call_send_end(call) == -RXW_ESTATE);
 	REQUIRE(rxw_call_read(call, b, 1) == -RXW_ESTATE);

@@ -99,6 +99,14 @@ START_TEST(queues_and_pools)
 }
 END_TEST
 
+static void file_ended(rxw_call *which, int result, uint64_t moved, void *arg)
+{
+	(void)which;
+	(void)arg;
+	ck_abort_msg("a file that was refused ended with %d after %llu bytes", result,
+		     (unsigned long long)moved);
+}
+
 START_TEST(calls)
 {
 	struct rxw_call_statistics stats = {.size = sizeof(stats)};
@@ -115,6 +123,10 @@ START_TEST(calls)
 	REFUSES(rxw_call_reserve(call, 1, iov, NULL));
 	REFUSES(rxw_call_commit(NULL, 0));
 	REFUSES(rxw_call_sendfile(NULL, 0, 0, 1));
+	REFUSES(rxw_file_send(NULL, 0, 0, 1, file_ended, NULL));
+	REFUSES(rxw_file_send(call, 0, 0, 1, NULL, NULL));
+	REFUSES(rxw_file_receive(NULL, 0, 0, 1, file_ended, NULL));
+	REFUSES(rxw_file_receive(call, 0, 0, 1, NULL, NULL));
 	REFUSES(rxw_call_flush(NULL));
 	REFUSES(rxw_call_send_end(NULL));
 	REFUSES(rxw_call_read(NULL, bytes, 1));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Unit tests of src/rx/engine: one line for each program; its source is the same name with .c.
-# All but test_core use the server and client of src/tests/rx/api.
+# All but test_core and test_files use the server and client of src/tests/rx/api.
 
 engine_arrival = src/tests/rx/engine/arrival.c src/tests/rx/engine/arrival.h
 
@@ -12,6 +12,7 @@ src_tests_rx_engine_test_admit_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_callers
 src_tests_rx_engine_test_callers_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_core
+check_tests += src/tests/rx/engine/test_files
 check_tests += src/tests/rx/engine/test_idle
 src_tests_rx_engine_test_idle_LDADD = $(harness_libs)
 check_tests += src/tests/rx/engine/test_inspect

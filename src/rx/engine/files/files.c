@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Threads that may wait for files, and their queue, in which each peer has one place. */
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "engine/core/engine.h"
+#include "engine/core/sys.h"
+#include "engine/files/files.h"
+#include "proto/peer/peer.h"
+
+#define THREADS	  8
+#define OF_A_PEER 4 /* threads that the files of one peer may keep waiting */
+
+/* The share of a peer that has transfers, or whose latest one is ending. The lock covers it. */
+struct rxw_files_share {
+	struct rxw_files_share *next; /* while it is queued */
+	struct rxw_file_job *first, **last;
+	unsigned entered; /* transfers; with one, peer->files is this share */
+	unsigned busy;	  /* threads */
+	bool queued;	  /* it has jobs, and may have another thread */
+};
+
+struct rxw_files {
+	struct rxw_config config;	       /* of the threads; fixed */
+	pthread_mutex_t lock;		       /* covers the rest, and `files` of peers */
+	pthread_cond_t work;		       /* a share was queued, or `stop` */
+	struct rxw_files_share *first, **last; /* queued ones, one turn each */
+	unsigned threads, idle;
+	bool stop;
+	pthread_t thread[THREADS];
+};
+
+/* Marks a library thread of no endpoint. */
+static const char no_endpoint;
+
+/* With the lock held, as all functions until run_jobs(). Queue the share if it can go on. */
+__attribute__((cold)) static void queue_share(struct rxw_files *f, struct rxw_files_share *share)
+{
+	if (share->queued || !share->first || share->busy == OF_A_PEER)
+		return;
+	share->queued = true;
+	share->next = NULL;
+	*(f->first ? f->last : &f->first) = share;
+	f->last = &share->next;
+	pthread_cond_signal(&f->work);
+}
+
+/* The first job of the peer whose turn it is, which is the last one then. */
+__attribute__((cold)) static struct rxw_file_job *take_turn(struct rxw_files *f)
+{
+	struct rxw_files_share *share = f->first;
+	struct rxw_file_job *job = share->first;
+
+	f->first = share->next;
+	share->queued = false;
+	share->first = job->next;
+	share->busy++;
+	queue_share(f, share);
+	return job;
+}
+
+static void end_turn(struct rxw_files *f, struct rxw_files_share *share)
+{
+	share->busy--;
+	queue_share(f, share);
+	if (!share->entered && !share->busy)
+		free(share);
+}
+
+static void *run_jobs(void *arg);
+
+__attribute__((cold)) static int add_thread(struct rxw_files *f)
+{
+	int r = rxw_thread_create(&f->thread[f->threads], &f->config, f->threads, "rxw-file",
+				  run_jobs, f);
+
+	f->threads += !r;
+	return r;
+}
+
+/* One thread always waits for work, so that listeners need not start any. */
+__attribute__((cold)) static void *run_jobs(void *arg)
+{
+	struct rxw_files *f = arg;
+
+	rxw_set_library_thread((const struct rxw_endpoint *)(const void *)&no_endpoint);
+	pthread_mutex_lock(&f->lock);
+	while (f->first || !f->stop) {
+		struct rxw_files_share *share;
+		struct rxw_file_job *job;
+
+		if (!f->first) {
+			f->idle++;
+			pthread_cond_wait(&f->work, &f->lock);
+			f->idle--;
+			continue;
+		}
+		job = take_turn(f);
+		share = job->share;
+		if (!f->idle && f->threads < THREADS)
+			add_thread(f);
+		pthread_mutex_unlock(&f->lock);
+		job->run(job);
+		pthread_mutex_lock(&f->lock);
+		end_turn(f, share);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+/* Engine's lock held. */
+__attribute__((cold)) static struct rxw_files *create_files(const struct rxw_engine *e)
+{
+	struct rxw_files *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->config = e->config;
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->work, NULL);
+	return f;
+}
+
+__attribute__((cold)) static struct rxw_files *files_of(struct rxw_engine *e)
+{
+	struct rxw_files *f;
+
+	pthread_mutex_lock(&e->lock);
+	if (!e->files)
+		e->files = create_files(e);
+	f = e->files;
+	pthread_mutex_unlock(&e->lock);
+	return f;
+}
+
+__attribute__((cold)) int rxw_files_enter(struct rxw_engine *e, struct rxw_file_job *job,
+					  struct rxw_peer *peer)
+{
+	struct rxw_files *f = files_of(e);
+	int r = 0;
+
+	if (!f)
+		return -RXW_ENOMEM;
+	pthread_mutex_lock(&f->lock);
+	if (!f->threads)
+		r = add_thread(f);
+	if (!r && !peer->files)
+		peer->files = calloc(1, sizeof(*peer->files));
+	if (!r && !peer->files)
+		r = -RXW_ENOMEM;
+	if (!r) {
+		job->files = f;
+		job->share = peer->files;
+		job->share->entered++;
+	}
+	pthread_mutex_unlock(&f->lock);
+	return r;
+}
+
+__attribute__((cold)) void rxw_files_leave(struct rxw_file_job *job, struct rxw_peer *peer)
+{
+	pthread_mutex_lock(&job->files->lock);
+	if (--job->share->entered == 0)
+		peer->files = NULL; /* end_turn() frees it, perhaps later than the peer */
+	pthread_mutex_unlock(&job->files->lock);
+}
+
+__attribute__((cold)) void rxw_files_post(struct rxw_file_job *job)
+{
+	struct rxw_files_share *share = job->share;
+	struct rxw_files *f = job->files;
+
+	pthread_mutex_lock(&f->lock);
+	job->next = NULL;
+	*(share->first ? share->last : &share->first) = job;
+	share->last = &job->next;
+	queue_share(f, share);
+	pthread_mutex_unlock(&f->lock);
+}
+
+__attribute__((cold)) void rxw_files_destroy(struct rxw_files *f)
+{
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	f->stop = true;
+	pthread_cond_broadcast(&f->work);
+	pthread_mutex_unlock(&f->lock);
+	while (f->threads)
+		pthread_join(f->thread[--f->threads], NULL);
+	pthread_cond_destroy(&f->work);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The threads that wait for files: peers take turns, and none keeps all threads. */
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include <rxwire/engine.h>
+
+#include "engine/files/files.h"
+#include "proto/peer/peer.h"
+#include "tests/main.h"
+
+#define OF_A_PEER 4
+#define THREADS	  8
+
+/* A job that waits until the test lets it go on. */
+struct task {
+	struct rxw_file_job job; /* first */
+	sem_t may_end;
+	unsigned turns; /* it posts itself so many times again */
+	char peer;
+};
+
+static rxw_engine *engine;
+static sem_t begun, ended;
+static struct rxw_peer peers[4]; /* a, b, c, d */
+static char order[64];		 /* peers of the jobs that have begun */
+static _Atomic(unsigned) runs;
+
+static void run(struct rxw_file_job *job)
+{
+	struct task *task = (struct task *)job;
+
+	order[atomic_fetch_add(&runs, 1)] = task->peer;
+	sem_post(&begun);
+	while (sem_wait(&task->may_end))
+		;
+	if (task->turns--) {
+		rxw_files_post(job);
+		return;
+	}
+	rxw_files_leave(job, &peers[task->peer - 'a']);
+	sem_post(&ended);
+}
+
+static void await(sem_t *sem, unsigned count)
+{
+	while (count)
+		count -= sem_wait(sem) == 0;
+}
+
+static void post(struct task *task, char peer)
+{
+	*task = (struct task){.job.run = run, .peer = peer};
+	sem_init(&task->may_end, 0, 0);
+	ck_assert_int_eq(rxw_files_enter(engine, &task->job, &peers[peer - 'a']), 0);
+	rxw_files_post(&task->job);
+}
+
+static void set_up(void)
+{
+	ck_assert_int_eq(rxw_engine_create(NULL, &engine), 0);
+	sem_init(&begun, 0, 0);
+	sem_init(&ended, 0, 0);
+	atomic_store(&runs, 0);
+}
+
+static void let_go(struct task *task, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		sem_post(&task[i].may_end);
+}
+
+/* The files of one peer keep half of the threads; others get the rest at once. */
+START_TEST(a_peer_keeps_half_of_the_threads)
+{
+	struct task many[12], other[3], third[2];
+
+	set_up();
+	for (unsigned i = 0; i < 12; i++)
+		post(&many[i], 'a');
+	await(&begun, OF_A_PEER);
+	for (unsigned i = 0; i < 3; i++)
+		post(&other[i], 'b');
+	await(&begun, 3);
+	post(&third[0], 'c');
+	await(&begun, 1);
+	ck_assert_uint_eq(atomic_load(&runs), THREADS);
+	for (unsigned i = 0; i < OF_A_PEER; i++)
+		ck_assert_int_eq(order[i], 'a');
+
+	/* All threads have a job. The next one is that of the peer that has not had a turn for longest. */
+	post(&third[1], 'd');
+	sem_post(&other[0].may_end);
+	await(&begun, 1);
+	ck_assert_int_eq(order[THREADS], 'd');
+	let_go(other + 1, 2);
+	let_go(third, 2);
+	let_go(many, 12);
+	await(&ended, 17);
+	ck_assert_int_eq(rxw_engine_destroy(engine), 0);
+}
+END_TEST
+
+/* A job that goes on for many turns lets others run between them. */
+START_TEST(peers_take_turns)
+{
+	struct task long_job[THREADS], short_job;
+
+	set_up();
+	for (unsigned i = 0; i < THREADS; i++)
+		post(&long_job[i], i < OF_A_PEER ? 'a' : 'b');
+	await(&begun, THREADS);
+	for (unsigned i = 0; i < THREADS; i++)
+		long_job[i].turns = 1;
+	post(&short_job, 'c');
+	sem_post(&long_job[0].may_end);
+	await(&begun, 1);
+	ck_assert_int_eq(order[THREADS], 'c');
+	sem_post(&short_job.may_end);
+	let_go(long_job, THREADS);
+	let_go(long_job + 1, THREADS - 1);
+	await(&ended, THREADS + 1);
+	ck_assert_int_eq(rxw_engine_destroy(engine), 0);
+}
+END_TEST
+
+TEST_MAIN("files", a_peer_keeps_half_of_the_threads, peers_take_turns)
