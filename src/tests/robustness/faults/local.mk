@@ -24,7 +24,7 @@ faults_ldflags = $(AM_LDFLAGS) -Wl,--undefined=__wrap_mkdir,--undefined=__wrap_m
 	-Wl,--wrap=fstat,--wrap=fstatat,--wrap=fstatvfs,--wrap=readlinkat,--wrap=preadv \
 	-Wl,--wrap=preadv2,--wrap=fsync,--wrap=inotify_init1,--wrap=inotify_add_watch \
 	-Wl,--wrap=open64,--wrap=openat64,--wrap=fopen64,--wrap=fstat64,--wrap=fstatat64 \
-	-Wl,--wrap=fstatvfs64,--wrap=preadv64,--wrap=preadv64v2 \
+	-Wl,--wrap=fstatvfs64,--wrap=preadv64,--wrap=preadv64v2,--wrap=fcntl,--wrap=fcntl64 \
 	-Wl,--wrap=__open_2,--wrap=__openat_2,--wrap=__open64_2,--wrap=__openat64_2 \
 	-Wl,--wrap=__asprintf_chk
 faults_libs = src/tests/robustness/faults/libfaults.la $(LDADD)

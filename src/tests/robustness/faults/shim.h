@@ -30,7 +30,8 @@ enum shim_kind {
 	SHIM_WRITE,
 	SHIM_CLOCK,  /* clock_gettime(CLOCK_MONOTONIC): does not fail, but jumps */
 	SHIM_DATE,   /* clock_gettime(CLOCK_REALTIME), time: the same */
-	SHIM_OPEN,   /* open, openat, openat2, fopen, fdopendir, opendir, pipe2, mkdir, rename */
+	/* open, openat, openat2, fopen, fdopendir, opendir, pipe2, mkdir, rename, F_DUPFD */
+	SHIM_OPEN,
 	SHIM_STAT,   /* fstat, fstatat, fstatvfs, readlinkat */
 	SHIM_FILE,   /* pread, preadv, preadv2, fsync */
 	SHIM_NOTIFY, /* inotify_init1, inotify_add_watch */

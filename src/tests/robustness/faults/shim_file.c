@@ -228,6 +228,23 @@ WRAP(ssize_t, preadv2, int fd, const struct iovec *iov, int count, off_t at, int
 }
 #endif
 
+/* A duplicate counts as a file that was opened. */
+WRAP(int, fcntl, int fd, int command, ...)
+{
+	bool duplicates = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
+	va_list ap;
+	void *arg;
+	int r;
+
+	if (duplicates && shim_refuses(SHIM_OPEN))
+		return -1;
+	va_start(ap, command);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	r = __real_fcntl(fd, command, arg);
+	return duplicates ? shim_opened(r) : r;
+}
+
 WRAP(int, fsync, int fd)
 {
 	return shim_refuses(SHIM_FILE) ? -1 : __real_fsync(fd);

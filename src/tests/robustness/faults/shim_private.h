@@ -17,6 +17,8 @@
 #define __real_openat	__real_openat64
 #define __wrap___open_2 __wrap___open64_2
 #define __wrap___openat_2 __wrap___openat64_2
+#define __wrap_fcntl	__wrap_fcntl64
+#define __real_fcntl	__real_fcntl64
 #define __wrap_fopen	__wrap_fopen64
 #define __real_fopen	__real_fopen64
 #define __wrap_fstat	__wrap_fstat64

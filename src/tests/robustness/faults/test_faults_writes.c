@@ -28,10 +28,12 @@ enum form {
 	FROM_FILE,
 	FLUSHED, /* after each chunk: many short runs are queued */
 	BLOCKING,
+	BY_TRANSFER,
 	FORMS
 };
 static const char *const names[FORMS] = {"by descriptor", "by callback", "in place",
-					 "from a file",	  "flushed",	 "blocking"};
+					 "from a file",	  "flushed",	 "blocking",
+					 "by a transfer"};
 
 static enum form form;
 static struct {
@@ -154,8 +156,7 @@ static void on_event(rxw_call *call, unsigned events, void *arg)
 static int32_t write_by_callback(void)
 {
 	struct writer w = {.flushed = true};
-	struct rxw_call_options options = {.size = sizeof(options),
-					   .flags = RXW_CALL_NONBLOCK};
+	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
 	rxw_call *call;
 	int r;
 
@@ -166,6 +167,44 @@ static int32_t write_by_callback(void)
 	if (r)
 		return r;
 	rxw_call_set_callback(call, on_event, &w);
+	while (sem_wait(&w.done))
+		;
+	return w.code;
+}
+
+static void on_transfer(rxw_call *call, int result, uint64_t moved, void *arg)
+{
+	struct writer *w = arg;
+
+	expect(result || moved == BYTES, "a transfer ended after %llu bytes",
+	       (unsigned long long)moved);
+	scenario_sane("transfer", result);
+	w->result = result;
+	w->at = moved;
+	if (!result)
+		result = rxw_call_set_callback(call, on_event, w);
+	if (!result)
+		return;
+	w->code = rxw_call_end(call, RXW_USER_ABORT, NULL);
+	sem_post(&w->done);
+}
+
+static int32_t write_by_transfer(void)
+{
+	struct writer w = {.flushed = true};
+	struct rxw_call_options options = {.size = sizeof(options), .flags = RXW_CALL_NONBLOCK};
+	rxw_call *call;
+	int r;
+
+	sem_init(&w.done, 0, 0);
+	r = rxw_call_begin(bed.connection, &options, &call);
+	scenario_sane("begin", r);
+	if (r)
+		return r;
+	r = rxw_file_send(call, bed.file, 0, BYTES, on_transfer, &w);
+	scenario_sane("file_send", r);
+	if (r)
+		return rxw_call_end(call, RXW_USER_ABORT, NULL);
 	while (sem_wait(&w.done))
 		;
 	return w.code;
@@ -199,12 +238,24 @@ static int32_t write_here(void)
 	return rxw_call_end(w.call, again(r) ? RXW_USER_ABORT : 0, NULL);
 }
 
+static int32_t write_all(void)
+{
+	switch (form) {
+	case BY_CALLBACK:
+		return write_by_callback();
+	case BY_TRANSFER:
+		return write_by_transfer();
+	default:
+		return write_here();
+	}
+}
+
 static void work(void)
 {
 	int32_t code;
 
 	atomic_store(&bed.received, 0);
-	code = form == BY_CALLBACK ? write_by_callback() : write_here();
+	code = write_all();
 	expect(code || atomic_load(&bed.received) == BYTES,
 	       "%s: the call succeeded, but %llu of %u bytes arrived", names[form],
 	       (unsigned long long)atomic_load(&bed.received), BYTES);
@@ -226,8 +277,9 @@ static bool up(void)
 	r = r ? r : rxw_endpoint_address(bed.server, &bed.address, &bed.address_len);
 	r = r ? r : rxw_endpoint_start(bed.server);
 	r = r ? r : scenario_endpoint(bed.engine, false, &bed.client);
-	r = r ? r : rxw_connection_create(bed.client, (struct sockaddr *)&bed.address,
-					  bed.address_len, SERVICE, NULL, &bed.connection);
+	r = r ? r
+	      : rxw_connection_create(bed.client, (struct sockaddr *)&bed.address, bed.address_len,
+				      SERVICE, NULL, &bed.connection);
 	expect(!r, "setting up: %s", rxw_strerror(r));
 	return true;
 }
@@ -238,7 +290,7 @@ static void lives_on(bool whole)
 
 	(void)whole;
 	atomic_store(&bed.received, 0);
-	code = form == BY_CALLBACK ? write_by_callback() : write_here();
+	code = write_all();
 	expect(!code && atomic_load(&bed.received) == BYTES, "%s: afterwards %d, %llu bytes",
 	       names[form], code, (unsigned long long)atomic_load(&bed.received));
 }
@@ -277,6 +329,24 @@ static void sweep(uint64_t many, unsigned step)
 	free(bed.data);
 }
 
+/* What a transfer needs besides memory. */
+START_TEST(a_transfer)
+{
+	make_data();
+	form = BY_TRANSFER;
+	scenario_sweep(&writes, SHIM_THREAD, EAGAIN, UINT64_MAX, 1, 1);
+	scenario_sweep(&writes, SHIM_THREAD, EAGAIN, 1, 1, 1);
+	scenario_sweep(&writes, SHIM_OPEN, EMFILE, 1, 1, 1);
+	scenario_sweep(&writes, SHIM_STAT, EIO, 1, 1, 1);
+	scenario_sweep(&writes, SHIM_FILE, EIO, 1, 1, 1);
+	scenario_sweep(&writes, SHIM_FILE, EIO, UINT64_MAX, 1, scenario_step(3));
+	scenario_sweep(&writes, SHIM_FILE, EOPNOTSUPP, 1, 1, scenario_step(3));
+	scenario_sweep(&writes, SHIM_FILE, EINTR, 3, 1, scenario_step(3));
+	close(bed.file);
+	free(bed.data);
+}
+END_TEST
+
 START_TEST(one)
 {
 	sweep(1, 2);
@@ -296,4 +366,4 @@ START_TEST(all_for_a_while)
 }
 END_TEST
 
-TEST_MAIN_WITHIN(280, "faults: writes", one, several_in_sequence, all_for_a_while)
+TEST_MAIN_WITHIN(280, "faults: writes", a_transfer, one, several_in_sequence, all_for_a_while)
