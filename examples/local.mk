@@ -5,6 +5,8 @@
 nobase_dist_doc_DATA = \
 	examples/Makefile \
 	examples/README.md \
+	examples/file-client.c \
+	examples/file-server.c \
 	examples/ported.c \
 	examples/shout-client.c \
 	examples/shout-server.c \

@@ -94,13 +94,12 @@ if [ -e "$libdir/librxwire.so" ] && [ -z "$san" ] && command -v python3 > /dev/n
 		> "$dir/shout-py"
 	chmod +x "$dir/shout-py"
 fi
-# talk SUFFIX KIND: server and client of one kind; if the port is taken, tries another one.
-talk() {
-	[ -x "$dir/shout-server$1" ] && [ -x "$dir/shout-client$1" ] || return 0
+# begin PROGRAM [ARGUMENT]: runs a server; if the port is taken, tries another one. Sets port and server (empty: it failed).
+begin() {
 	for attempt in 1 2 3 4 5; do
 		port=$((20000 + ($$ + attempt * 1009) % 12000))
 		rm -f "$dir/server.log" # do not wait for the output of an earlier run
-		"$dir/shout-server$1" $port > "$dir/server.log" 2>&1 &
+		"$dir/$1" $port ${2:+"$2"} > "$dir/server.log" 2>&1 &
 		server=$!
 		for _ in $(seq 40); do
 			grep -qs serving "$dir/server.log" && break
@@ -112,6 +111,11 @@ talk() {
 		wait $server
 		server=
 	done
+}
+# talk SUFFIX KIND: server and client of one kind.
+talk() {
+	[ -x "$dir/shout-server$1" ] && [ -x "$dir/shout-client$1" ] || return 0
+	begin "shout-server$1"
 	if [ -n "$server" ] &&
 		answer=$("$dir/shout-client$1" 127.0.0.1 $port "hello there" 2>&1) &&
 		[ "$answer" = "11 bytes: HELLO THERE" ] && others "$1" $port && kill $server && wait $server; then
@@ -142,6 +146,31 @@ others() {
 }
 talk '' shared
 talk -static static
+
+# store SUFFIX KIND: a file goes to the server and comes back. The client says what is missing, and what is refused.
+store() {
+	[ -x "$dir/file-server$1" ] && [ -x "$dir/file-client$1" ] || return 0
+	client=$dir/file-client$1
+	rm -rf "$dir/box"
+	mkdir "$dir/box"
+	begin "file-server$1" "$dir/box"
+	head -c 3000000 /dev/urandom > "$dir/sent"
+	if [ -n "$server" ] && "$client" 127.0.0.1 $port put name "$dir/sent" &&
+		"$client" 127.0.0.1 $port get name "$dir/got" && cmp "$dir/sent" "$dir/got" && cmp "$dir/sent" "$dir/box/name" &&
+		! "$client" 127.0.0.1 $port get other "$dir/got" 2> "$dir/log" && grep -q ENOENT "$dir/log" &&
+		! "$client" 127.0.0.1 $port put ../name "$dir/got" 2> "$dir/log" && grep -q EACCES "$dir/log" &&
+		[ "$(ls -A "$dir/box")" = name ] && kill $server && wait $server; then
+		echo "PASS: examples/file-server.c, $2"
+	else
+		echo "FAIL: examples/file-server.c, $2"
+		cat "$dir/log" "$dir/server.log"
+		status=1
+	fi
+	[ -z "$server" ] || kill $server 2> /dev/null
+	server=
+}
+store '' shared
+store -static static
 
 # The example of doc/porting.md: both sides in one process.
 for kind in '' -static; do

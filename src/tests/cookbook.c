@@ -37,6 +37,7 @@ struct job;
 unsigned count_keys(struct job *job);
 int32_t stat_later(void *context, rxw_call *call, const char *key, kv_entry *entry);
 void answer_one(struct list *list);
+rxw_code send_file(rxw_call *call, void *context);
 int offer_with_rxkad(rxw_endpoint *endpoint, struct rxw_service_options *offer, const char *keytab,
 		     const char *cell);
 int32_t enter(void *context, rxw_call *call, int32_t opcode, int function);
@@ -60,6 +61,7 @@ int write_metrics(rxw_endpoint *endpoint, const char *path);
 
 #define SECURE_SERVICE 4712
 #define LATER_SERVICE  4713
+#define FILE_SERVICE   4714
 
 static int never[2];		 /* a pipe that nothing is written to */
 static sem_t begun;		 /* a handler of "slow" or "idle" has begun */
@@ -249,6 +251,26 @@ static void *answer_three(void *unused)
 	return unused;
 }
 
+/* The reply is the file, byte for byte. */
+static void read_file(const struct sockaddr *server, socklen_t length, const char *path)
+{
+	char there[4096], got[sizeof(there)];
+	FILE *file = fopen(path, "r");
+	rxw_connection *connection;
+	rxw_call *call;
+	size_t size;
+
+	CHECK(file);
+	size = fread(there, 1, sizeof(there), file);
+	fclose(file);
+	CHECK(!rxw_connection_create(client, server, length, FILE_SERVICE, NULL, &connection));
+	CHECK(!rxw_call_begin(connection, NULL, &call));
+	CHECK(rxw_call_read(call, got, sizeof(got)) == (ssize_t)size && size > 0);
+	CHECK(!memcmp(there, got, size));
+	CHECK(!rxw_call_end(call, 0, NULL));
+	rxw_connection_release(connection);
+}
+
 static void later(rxw_connection *connection)
 {
 	pthread_t other;
@@ -334,6 +356,9 @@ int main(int argc, char **argv)
 	CHECK(!offer_with_rxkad(endpoint, &offer, file, "example.org"));
 	CHECK(offer_with_rxkad(endpoint, &offer, "/nonexistent/keytab", "example.org") ==
 	      -RXW_ESYS);
+	offer = (struct rxw_service_options){
+		.size = sizeof(offer), .id = FILE_SERVICE, .handler = send_file, .context = file};
+	CHECK(!rxw_service_add(endpoint, &offer, NULL));
 	CHECK(!rxw_endpoint_start(endpoint));
 	CHECK(!rxw_endpoint_address(endpoint, &server, &length));
 
@@ -351,6 +376,7 @@ int main(int argc, char **argv)
 				     NULL, &other));
 	later(other);
 	rxw_connection_release(other);
+	read_file((struct sockaddr *)&server, length, file);
 	with_rxkad(keys);
 
 	snprintf(file, sizeof(file), "%s/metrics", argv[1]);
@@ -370,7 +396,8 @@ int main(int argc, char **argv)
 	CHECK(!stopped);
 	rxw_connection_release(connection);
 	CHECK(!rxw_endpoint_destroy(client));
-	CHECK(!rxw_endpoint_destroy(endpoint));
+	while (rxw_endpoint_destroy(endpoint) == -RXW_ESTATE)
+		usleep(1000); /* the call of send_file() has not been ended quite yet */
 	CHECK(!rxw_engine_destroy(engine));
 	rxw_keys_unref(keys);
 	return 0;
