@@ -32,6 +32,7 @@ include src/tests/common/local.mk
 include src/tests/link/local.mk
 include src/tests/system/local.mk
 include src/tests/rx/local.mk
+include src/tests/lines/local.mk
 include src/tests/classic/local.mk
 include src/tests/afs/local.mk
 include src/tests/store/local.mk
