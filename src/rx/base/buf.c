@@ -13,7 +13,7 @@
 #define SMALL_MOST 2048u /* larger ones are not kept when idle */
 #define SMALL_KEEP 4096u /* bytes of idle small buffers for each full one that may be kept */
 #define MAPPED_LEAST (32 << 20) /* bytes of its budget: the full buffers of such a pool are slots */
-#define FOLD_MOST  262144 /* bytes of a stripe that may be missing from `about` */
+#define FOLD_MOST    1048576	/* bytes of a stripe that may be missing from `about` */
 
 /*
  * A part of the pool with its own lock, to avoid contention between threads on many CPUs. `lock`
@@ -28,6 +28,7 @@
 struct rxw_stripe {
 	_Alignas(128) atomic_flag lock;
 	bool closed;
+	unsigned index; /* constant */
 	unsigned free_count;
 	struct rxw_buf *free;
 	struct rxw_buf *small[SMALL_MOST / ALIGN + 1]; /* idle buffers by capacity / ALIGN */
@@ -121,17 +122,31 @@ void rxw_mem_give(struct rxw_budget *budget, void *p, size_t size)
  * -- Pools --------------------------------------------------------------------------------------
  */
 
-/* Stripes are assigned to threads round-robin, the same one in every pool. */
+/* The part of each pool that this thread uses; parts == 0: all of it. */
+static _Thread_local struct {
+	unsigned number, parts;
+} part __attribute__((tls_model("initial-exec")));
+
+void rxw_pool_use_part(unsigned number, unsigned parts)
+{
+	part.number = number;
+	part.parts = parts;
+}
+
+/* The stripes of a part are assigned to threads round-robin, the same one in every pool. */
 static struct rxw_stripe *mine(struct rxw_pool *pool)
 {
 	static _Atomic(unsigned) threads;
 	static _Thread_local unsigned number __attribute__((tls_model("initial-exec")));
+	unsigned each = pool->mask + 1;
 
 	if (!pool->mask)
 		return pool->stripe;
 	if (!number)
 		number = 1 + atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed);
-	return &pool->stripe[number & pool->mask];
+	if (part.parts > 1)
+		each = each > part.parts ? each / part.parts : 1;
+	return &pool->stripe[(part.number * each + number % each) & pool->mask];
 }
 
 static bool stripe_trylock(struct rxw_stripe *s)
@@ -188,6 +203,7 @@ struct rxw_pool *rxw_pool_create_spread(struct rxw_budget *budget, size_t lease,
 	atomic_init(&pool->refs, OPEN);
 	atomic_init(&pool->about, 0);
 	for (unsigned i = 0; i < n; i++) {
+		pool->stripe[i].index = i;
 		atomic_flag_clear(&pool->stripe[i].lock);
 		atomic_init(&pool->stripe[i].unfolded, 0);
 		atomic_init(&pool->stripe[i].contended, 0);
@@ -274,13 +290,14 @@ static struct rxw_slots *slots_of(struct rxw_pool *pool, uint32_t cap)
 	return pool->mapped && cap == RXW_BUF_SIZE ? &pool->slots : NULL;
 }
 
-static void *get_memory(struct rxw_pool *pool, uint32_t cap)
+static void *get_memory(struct rxw_pool *pool, const struct rxw_stripe *s, uint32_t cap)
 {
 	struct rxw_slots *slots = slots_of(pool, cap);
 	void *memory;
 
+	_Static_assert(RXW_POOL_STRIPES <= RXW_SLOT_PARTS, "each stripe has a part of the slots");
 	if (slots)
-		return rxw_slot_get(slots);
+		return rxw_slot_get(slots, s->index);
 	return posix_memalign(&memory, ALIGN, ALIGN + (size_t)cap) ? NULL : memory;
 }
 
@@ -289,7 +306,7 @@ static void buf_release(struct rxw_slots *slots, struct rxw_buf *b)
 {
 	UNPOISON(b->data, b->cap);
 	if (slots)
-		rxw_slot_put(slots, b);
+		rxw_slot_put(slots, b->home->index, b);
 	else
 		free(b);
 }
@@ -416,7 +433,7 @@ static struct rxw_buf *first_use(struct rxw_buf *b)
 /* The buffer is charged and counted already; a failure undoes both. */
 static struct rxw_buf *buf_make(struct rxw_pool *pool, struct rxw_stripe *s, uint32_t cap)
 {
-	void *memory = get_memory(pool, cap);
+	void *memory = get_memory(pool, s, cap);
 	struct rxw_buf *b = (struct rxw_buf *)memory;
 	bool closed;
 

@@ -62,6 +62,11 @@ struct rxw_pool *rxw_pool_create(struct rxw_budget *budget, size_t lease, unsign
  * other stripes are freed.
  */
 #define RXW_POOL_STRIPES 16u /* at most */
+/*
+ * From now on this thread takes buffers from part `number` of `parts` equal ones of the stripes: threads that work
+ * for the same shard share a part, so that buffers and locks stay with the caches of its processors.
+ */
+void rxw_pool_use_part(unsigned number, unsigned parts);
 struct rxw_pool *rxw_pool_create_spread(struct rxw_budget *budget, size_t lease, unsigned keep,
 					unsigned stripes);
 /* Frees the idle buffers now, the others when they return. NULL is allowed. */

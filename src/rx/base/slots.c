@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
@@ -96,15 +97,25 @@ static RARELY struct rxw_slot *map_slab(struct rxw_slots *slots)
 	return first;
 }
 
-static struct rxw_slot *pop_any(struct rxw_slots *slots)
+/* With the lock held: an idle slot, of another part if need be, since that has pages. */
+static __attribute__((noinline)) struct rxw_slot *pop_idle(struct rxw_slots *slots, unsigned part)
+{
+	struct rxw_slot *slot = NULL;
+
+	for (unsigned i = 0; i < RXW_SLOT_PARTS && slots->idle_count && !slot; i++)
+		slot = pop(&slots->idle[(part + i) % RXW_SLOT_PARTS]);
+	if (slot)
+		slots->idle_count--;
+	return slot;
+}
+
+static struct rxw_slot *pop_any(struct rxw_slots *slots, unsigned part)
 {
 	struct rxw_slot *slot;
 
 	lock(slots);
-	slot = pop(&slots->idle);
-	if (slot)
-		slots->idle_count--;
-	else
+	slot = pop_idle(slots, part);
+	if (!slot)
 		slot = pop(&slots->bare);
 	if (slot)
 		count_used(slots);
@@ -112,26 +123,26 @@ static struct rxw_slot *pop_any(struct rxw_slots *slots)
 	return slot;
 }
 
-void *rxw_slot_get(struct rxw_slots *slots)
+void *rxw_slot_get(struct rxw_slots *slots, unsigned part)
 {
-	struct rxw_slot *slot = pop_any(slots);
+	struct rxw_slot *slot = pop_any(slots, part);
 
 	if (!slot)
 		slot = map_slab(slots);
 	if (!slot) /* another thread may have returned one meanwhile */
-		slot = pop_any(slots);
+		slot = pop_any(slots, part);
 	if (slot)
 		UNPOISON(slot + 1, slots->size - sizeof(*slot));
 	return slot;
 }
 
-void rxw_slot_put(struct rxw_slots *slots, void *memory)
+void rxw_slot_put(struct rxw_slots *slots, unsigned part, void *memory)
 {
 	struct rxw_slot *slot = memory;
 
 	POISON(slot + 1, slots->size - sizeof(*slot));
 	lock(slots);
-	push(&slots->idle, slot);
+	push(&slots->idle[part], slot);
 	slots->idle_count++;
 	slots->used--;
 	unlock(slots);
@@ -154,10 +165,8 @@ static RARELY bool strip_one(struct rxw_slots *slots, size_t most)
 	struct rxw_slot *slot = NULL;
 
 	lock(slots);
-	if (slots->idle_count > most) {
-		slot = pop(&slots->idle);
-		slots->idle_count--;
-	}
+	if (slots->idle_count > most)
+		slot = pop_idle(slots, 0);
 	unlock(slots);
 	if (!slot)
 		return false;
@@ -207,5 +216,6 @@ RARELY void rxw_slots_fini(struct rxw_slots *slots)
 		UNPOISON(slab, slab_bytes(slots));
 		munmap(slab, slab_bytes(slots));
 	}
-	slots->idle = slots->bare = NULL;
+	memset(slots->idle, 0, sizeof(slots->idle));
+	slots->bare = NULL;
 }

@@ -225,7 +225,7 @@ static void op_drop(struct rxw_pcall *p)
 
 static struct rxw_pool *op_pool(struct rxw_pconn *p)
 {
-	return rxw_conn_of(p)->ep->engine->pool;
+	return rxw_pool_for(rxw_home(rxw_conn_of(p)));
 }
 
 static bool op_memory_short(struct rxw_pconn *p)

@@ -11,6 +11,8 @@
 
 struct rxw_call;
 struct rxw_connection;
+struct rxw_pool;
+struct rxw_shard;
 struct rxw_verify_job;
 
 /* The thread that runs a handler. */
@@ -43,6 +45,9 @@ struct rxw_upcalls {
 	/* Frees a job that no thread can run. */
 	void (*cancel)(struct rxw_verify_job *job);
 };
+
+/* The pool, of which this thread uses the shard's part from now on. */
+struct rxw_pool *rxw_pool_for(const struct rxw_shard *s);
 
 void rxw_conn_ref(struct rxw_connection *c);
 void rxw_conn_unref(struct rxw_connection *c);

@@ -7,6 +7,12 @@
 
 #include "engine/objects.h"
 
+struct rxw_pool *rxw_pool_for(const struct rxw_shard *s)
+{
+	rxw_pool_use_part(s->index, s->ep->shard_count);
+	return s->ep->engine->pool;
+}
+
 void rxw_conn_ref(struct rxw_connection *c)
 {
 	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);

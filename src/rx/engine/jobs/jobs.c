@@ -37,7 +37,7 @@ static bool hold_bytes(struct rxw_verify_job *job, const struct rxw_rxrun *part)
 		rxw_buf_ref(part->buf);
 		return true;
 	}
-	small = rxw_buf_get_small(job->conn->ep->engine->pool, part->size);
+	small = rxw_buf_get_small(rxw_pool_for(rxw_home(job->conn)), part->size);
 	if (!small)
 		return false;
 	memcpy(small->data, part->data, part->size);

@@ -42,12 +42,13 @@
  */
 static unsigned supply_buffers(struct rxw_shard *s, bool *reserve)
 {
+	struct rxw_pool *pool = rxw_pool_for(s);
 	unsigned n;
 
 	*reserve = false;
 	for (n = 0; n < s->rx.depth; n++) {
 		if (!s->rx.entry[n].buf)
-			s->rx.entry[n].buf = rxw_buf_get(s->ep->engine->pool);
+			s->rx.entry[n].buf = rxw_buf_get(pool);
 		if (!s->rx.entry[n].buf)
 			break;
 	}

@@ -194,7 +194,7 @@ static bool wait_for_memory(struct rxw_call *call, uint64_t *until)
 /* NULL: no memory, or the call is in error. */
 static struct rxw_buf *get_buffer(struct rxw_call *call, size_t small)
 {
-	struct rxw_pool *pool = call->conn->ep->engine->pool;
+	struct rxw_pool *pool = rxw_pool_for(rxw_home(call->conn));
 	uint64_t until = 0;
 	struct rxw_buf *b;
 

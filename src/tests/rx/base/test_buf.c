@@ -428,6 +428,55 @@ START_TEST(idle_budget_of_other_stripe)
 }
 END_TEST
 
+static void count_parts(struct thread_step *e)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		rxw_pool_use_part(i, 4);
+		e->buf[i] = rxw_buf_get(e->pool);
+	}
+}
+
+static void take_parts(struct thread_step *e)
+{
+	for (unsigned i = 4; i-- > 0;) {
+		struct rxw_buf *before = e->buf[i];
+
+		rxw_pool_use_part(i, 4);
+		e->buf[i] = rxw_buf_get(e->pool);
+		ck_assert_ptr_eq(e->buf[i], before);
+	}
+}
+
+static void drop_but_keep(struct thread_step *e)
+{
+	for (int i = 0; i < 4; i++)
+		rxw_buf_unref(e->buf[i]);
+}
+
+/* What a part has dropped is taken by the threads of that part only. */
+START_TEST(buffers_stay_in_their_part)
+{
+	struct rxw_budget b;
+	struct thread_step e = {.pool = NULL};
+
+	rxw_budget_init(&b, 64 * FULL);
+	e.pool = rxw_pool_create_spread(&b, 0, 8, 4);
+	send_on(&e, count_parts);
+	for (unsigned i = 0; i < 4; i++)
+		for (unsigned k = 0; k < i; k++)
+			ck_assert_ptr_ne(e.buf[i]->home, e.buf[k]->home);
+	send_on(&e, drop_but_keep);
+	send_on(&e, take_parts);
+	/* More parts than stripes share them. */
+	rxw_pool_use_part(5, 8);
+	rxw_buf_unref(rxw_buf_get(e.pool));
+	rxw_pool_use_part(0, 0);
+	drop_all(&e);
+	rxw_pool_destroy(e.pool);
+	ck_assert_int_eq(b.used, 0);
+}
+END_TEST
+
 /* A dropped buffer returns to its own stripe, if no other thread is using that. */
 START_TEST(buffers_return_to_their_stripe)
 {
@@ -485,4 +534,4 @@ END_TEST
 TEST_MAIN("buf", budget_limits, objects, leases, last_in_first_out, references, destroyed_first,
 	  small_buffers, idle_small_buffers_kept, idle_buffers_freed_for_small, random_use, threads,
 	  threads_of_several_stripes, idle_budget_of_other_stripe, buffers_return_to_their_stripe,
-	  destroyed_first_with_stripes)
+	  buffers_stay_in_their_part, destroyed_first_with_stripes)

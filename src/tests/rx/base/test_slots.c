@@ -21,7 +21,7 @@ static void take_all(void)
 {
 	rxw_slots_init(&slots, SIZE);
 	for (unsigned i = 0; i < MANY; i++) {
-		taken[i] = rxw_slot_get(&slots);
+		taken[i] = rxw_slot_get(&slots, 0);
 		ck_assert_ptr_nonnull(taken[i]);
 		ck_assert_uint_eq((uintptr_t)taken[i] % 64, 0);
 		memset(taken[i], (int)i, SIZE);
@@ -51,10 +51,26 @@ START_TEST(slots_do_not_overlap)
 			ck_assert_uint_eq(taken[i][k], (uint8_t)i);
 	ck_assert_uint_eq(slots.used, MANY);
 	/* The latest first. */
-	rxw_slot_put(&slots, taken[7]);
-	rxw_slot_put(&slots, taken[300]);
-	ck_assert_ptr_eq(rxw_slot_get(&slots), taken[300]);
-	ck_assert_ptr_eq(rxw_slot_get(&slots), taken[7]);
+	rxw_slot_put(&slots, 0, taken[7]);
+	rxw_slot_put(&slots, 0, taken[300]);
+	ck_assert_ptr_eq(rxw_slot_get(&slots, 0), taken[300]);
+	ck_assert_ptr_eq(rxw_slot_get(&slots, 0), taken[7]);
+	rxw_slots_fini(&slots);
+}
+END_TEST
+
+/* A part takes its own again, and those of others before any is without pages. */
+START_TEST(parts_keep_their_own)
+{
+	take_all();
+	rxw_slot_put(&slots, 3, taken[0]);
+	rxw_slot_put(&slots, 15, taken[1]);
+	rxw_slot_put(&slots, 3, taken[2]);
+	ck_assert_ptr_eq(rxw_slot_get(&slots, 15), taken[1]);
+	ck_assert_ptr_eq(rxw_slot_get(&slots, 3), taken[2]);
+	ck_assert_ptr_eq(rxw_slot_get(&slots, 8), taken[0]);
+	ck_assert_uint_eq(slots.idle_count, 0);
+	ck_assert_uint_eq(slots.used, MANY);
 	rxw_slots_fini(&slots);
 }
 END_TEST
@@ -66,7 +82,7 @@ START_TEST(pages_go_back)
 
 	take_all();
 	for (unsigned i = 0; i < MANY; i++)
-		rxw_slot_put(&slots, taken[i]);
+		rxw_slot_put(&slots, i % RXW_SLOT_PARTS, taken[i]);
 	ck_assert(rxw_slots_settle(&slots));
 	ck_assert_uint_eq(slots.idle_count, MANY);
 	ck_assert(!rxw_slots_settled(&slots));
@@ -85,7 +101,7 @@ START_TEST(pages_go_back)
 		ck_assert_uint_eq(resident_pages(taken[i]), 0);
 	/* All of them can be used again, and no more is mapped. */
 	for (unsigned i = 0; i < MANY; i++)
-		memset(rxw_slot_get(&slots), 1, SIZE);
+		memset(rxw_slot_get(&slots, 0), 1, SIZE);
 	ck_assert_uint_eq(slots.used, MANY);
 	rxw_slots_fini(&slots);
 }
@@ -97,7 +113,7 @@ static void *take_and_return(void *unused)
 		uint8_t *mine[40];
 
 		for (unsigned k = 0; k < 40; k++) {
-			mine[k] = rxw_slot_get(&slots);
+			mine[k] = rxw_slot_get(&slots, 0);
 			ck_assert_ptr_nonnull(mine[k]);
 			memset(mine[k], (int)k, 128);
 			mine[k][SIZE - 1] = (uint8_t)k;
@@ -105,7 +121,7 @@ static void *take_and_return(void *unused)
 		for (unsigned k = 0; k < 40; k++) {
 			ck_assert_uint_eq(mine[k][64], k);
 			ck_assert_uint_eq(mine[k][SIZE - 1], k);
-			rxw_slot_put(&slots, mine[k]);
+			rxw_slot_put(&slots, 0, mine[k]);
 		}
 		if (i % 10 == 0)
 			rxw_slots_settle(&slots);
@@ -129,4 +145,4 @@ START_TEST(several_threads)
 }
 END_TEST
 
-TEST_MAIN("slots", slots_do_not_overlap, pages_go_back, several_threads)
+TEST_MAIN("slots", slots_do_not_overlap, parts_keep_their_own, pages_go_back, several_threads)
