@@ -83,7 +83,7 @@ bool rxw_pool_settled(struct rxw_pool *pool);
 size_t rxw_pool_live(const struct rxw_pool *pool);
 /*
  * The same, but approximate and cheap on many CPUs: the error is at most a sixteenth of the budget,
- * and at most 256 KiB per stripe.
+ * and at most a mebibyte per stripe.
  */
 size_t rxw_pool_about(const struct rxw_pool *pool);
 /* Contended acquisitions of the pool's locks. */
