@@ -17,11 +17,11 @@ struct rxw_files;
 
 struct rxw_engine {
 	struct rxw_alive alive;
+	struct rxw_pool *pool;	  /* receive buffers, send chunks, small buffers; fixed */
 	struct rxw_config config; /* lock; the log function is fixed */
 	_Atomic(unsigned) log_level; /* enum rxw_log_level; relaxed */
 	struct rxw_budget memory;
 	struct rxw_budget wide; /* a part of `memory`, for wide windows (proto/peer/wide.h) */
-	struct rxw_pool *pool; /* receive buffers, send chunks, small buffers */
 	pthread_mutex_t lock;  /* endpoints, queues, config */
 	unsigned endpoints;
 	struct rxw_queue *queues; /* lock */

@@ -5,6 +5,7 @@
 
 #define LEARNT_LIFE (300 * RXW_SEC)
 #define CWND_LIFE   RXW_SEC /* as a TCP connection keeps its window until it was idle for an RTO */
+#define LEARN_AGAIN_BITS 13	 /* of a time in us */
 #define TIME_BITS   48
 #define TIME_MASK   ((1ull << TIME_BITS) - 1)
 
@@ -104,11 +105,25 @@ void rxw_peer_learn_rtt(struct rxw_peer *p, uint64_t rtt, uint64_t waited, uint6
 	atomic_store_explicit(&p->least_at, now, memory_order_relaxed);
 }
 
-/* A small value with the time in us. */
+/* All calls of the peer read it, on any processor. */
+void rxw_peer_learn_srtt(struct rxw_peer *p, const struct rxw_rtt *rtt, uint64_t now)
+{
+	uint64_t at = atomic_load_explicit(&p->rtt_at, memory_order_relaxed);
+
+	if (at != 0 && now - at < RXW_MS)
+		return;
+	atomic_store_explicit(&p->srtt, rtt->srtt, memory_order_relaxed);
+	atomic_store_explicit(&p->rttvar, rtt->rttvar, memory_order_relaxed);
+	atomic_store_explicit(&p->rtt_at, now, memory_order_relaxed);
+}
+
+/* A small value with the time in us. The same one is stored once in 8 ms, since all calls of the peer read it. */
 static void learn_small(_Atomic(uint64_t) *at, uint32_t value, uint64_t now)
 {
-	atomic_store_explicit(at, (uint64_t)value << TIME_BITS | (now / 1000 & TIME_MASK),
-			      memory_order_relaxed);
+	uint64_t pair = (uint64_t)value << TIME_BITS | (now / 1000 & TIME_MASK);
+
+	if ((atomic_load_explicit(at, memory_order_relaxed) ^ pair) >> LEARN_AGAIN_BITS)
+		atomic_store_explicit(at, pair, memory_order_relaxed);
 }
 
 /* 0 = unknown, or not within the last `life` ns. */

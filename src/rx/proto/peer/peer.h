@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cc.h"
 #include "base/ecn.h"
+#include "base/rtt.h"
 #include "base/wire.h"
 #include "proto/peer/wide.h"
 
@@ -33,51 +34,55 @@ struct rxw_learnt {
 };
 
 /*
- * One peer: an address and port. Connections of different locks share it, so its fields are
- * atomics; each is a hint or a counter of its own.
+ * One peer: an address and port. Connections of different locks, shards and processors share it, so its fields are
+ * atomics; each is a hint or a counter of its own. First what is read for every packet and seldom changes, last what
+ * packets and their acknowledgements change: the two share no cache line.
  */
 struct rxw_peer {
 	struct rxw_addr addr; /* fixed */
-	void *hash_next;      /* covered by the table's lock */
-	_Atomic(uint32_t) refs;
-	_Atomic(uint64_t) srtt, rttvar, rtt_at; /* latest estimate, ns; time of it */
-	/* shortest RTT of all calls, ns, and when one was like it; 0 = none */
-	_Atomic(uint64_t) least_rtt, least_at;
-	/* a round trip less the time that the answer is said to have waited, and when it ended; ns */
-	_Atomic(uint64_t) net_rtt, net_at;
-	/* when a stream that asked for no ACK needed a probe; 0 = never */
-	_Atomic(uint64_t) probed_at;
-	_Atomic(uint64_t) ssthresh_at;	 /* slow start threshold << 48 | time in us; 0 = none */
-	_Atomic(uint64_t) reordering_at; /* rxw_recovery_learned() << 32 | time in s; 0 = none */
-	struct rxw_learnt learnt;
-	_Atomic(uint32_t) mtu;			/* confirmed datagram size, 0 = default */
-	/* No call but the one that searches begins a search before; its state, if it ends before. */
-	_Atomic(uint64_t) mtu_at;
-	_Atomic(uint32_t) mtu_search;		/* rxw_mtu_pack(); 0 = none */
-	_Atomic(bool) carries;	       /* packets above RXW_MTU_LEAST have arrived there */
-	_Atomic(uint32_t) mtu_refused; /* our system refused a probe of this size; 0 = none */
+	bool local; /* an address of this host; set at creation for loopback, else by the creator */
+	_Atomic(bool) carries;		  /* packets above RXW_MTU_LEAST have arrived there */
+	_Atomic(uint32_t) mtu;		  /* confirmed datagram size, 0 = default */
+	_Atomic(uint32_t) mtu_refused;	  /* our system refused a probe of this size; 0 = none */
 	_Atomic(uint32_t) told_max_mtu;	  /* limit in its latest ACK, for observers; 0 = unknown */
 	_Atomic(uint32_t) merged_acks_ok; /* its flight doubled per round trip on merged ACKs */
 	_Atomic(uint64_t) validated_at;	  /* ns; 0 = never; valid for 60 s */
-	/* bytes, with IP and UDP headers, while it is not validated (6.7) */
-	_Atomic(uint64_t) unvalidated_in, unvalidated_out;
+	/* shortest RTT of all calls, ns, and when one was like it; 0 = none */
+	_Atomic(uint64_t) least_rtt, least_at;
+	/* when a stream that asked for no ACK needed a probe; 0 = never */
+	_Atomic(uint64_t) probed_at;
 	/* packets of replies that it requested and abandoned, as of wasted_at; rxw_peer_waste() */
-	_Atomic(uint64_t) wasted, wasted_at, idle_since;
-	struct rxw_budget memory; /* received bytes pinned by its calls */
-	struct rxw_wide wide;
+	_Atomic(uint64_t) wasted, wasted_at;
+	_Atomic(uint64_t) ssthresh_at;	 /* slow start threshold << 48 | time in us; 0 = none */
+	_Atomic(uint64_t) reordering_at; /* rxw_recovery_learned() << 32 | time in s; 0 = none */
+	/* No call but the one that searches begins a search before; its state, if it ends before. */
+	_Atomic(uint64_t) mtu_at;
+	_Atomic(uint32_t) mtu_search; /* rxw_mtu_pack(); 0 = none */
+	/* Its table's marks of validated addresses, and its mark there; fixed. */
+	uint16_t mark;
+	struct rxw_validated_marks *marks;
+	/* as calls begin and end */
+	void *hash_next; /* covered by the table's lock */
+	_Atomic(uint32_t) refs;
 	/* For the engine; covered by workers->lock, apart from the atomics. */
 	unsigned workers;	    /* its calls that have a worker */
 	bool served;		    /* a handler of its calls returned 0 */
-	_Atomic(unsigned) places;   /* its calls that wait for a worker, or may have to */
 	_Atomic(bool) fresh;	    /* it has waiting calls, and none with a worker yet */
+	_Atomic(unsigned) places;   /* its calls that wait for a worker, or may have to */
 	_Atomic(unsigned) deferred; /* its calls that need no worker */
 	/* The share of its calls with files; NULL: none has one. For the engine; covered by a lock of its files */
 	struct rxw_files_share *files;
+	_Atomic(uint64_t) idle_since;
+	struct rxw_learnt learnt;
+	struct rxw_wide wide;
+	/* latest estimate, ns, of about this time */
+	_Atomic(uint64_t) srtt, rttvar, rtt_at;
+	/* a round trip less the time that the answer is said to have waited, and when it ended; ns */
+	_Atomic(uint64_t) net_rtt, net_at;
+	/* bytes, with IP and UDP headers, while it is not validated (6.7) */
+	_Atomic(uint64_t) unvalidated_in, unvalidated_out;
 	_Atomic(uint64_t) bytes_sent, bytes_received, packets_sent, packets_resent;
-	bool local; /* an address of this host; set at creation for loopback, else by the creator */
-	/* Its table's marks of validated addresses, and its mark there; fixed. */
-	struct rxw_validated_marks *marks;
-	uint16_t mark;
+	struct rxw_budget memory; /* received bytes pinned by its calls */
 };
 
 /* --- the table of peers; the caller locks it --- */
@@ -135,6 +140,8 @@ struct rxw_peer *rxw_peer_at(struct rxw_peer_table *t, unsigned index); /* for t
  * forgotten if none was like it for a while.
  */
 void rxw_peer_learn_rtt(struct rxw_peer *p, uint64_t rtt, uint64_t waited, uint64_t now);
+/* The estimate of a call. Of those within a millisecond, the first one counts. */
+void rxw_peer_learn_srtt(struct rxw_peer *p, const struct rxw_rtt *rtt, uint64_t now);
 /* A slow start threshold, of a call that lost packets; the latest one, 0 = none lately. */
 void rxw_peer_learn_ssthresh(struct rxw_peer *p, uint32_t ssthresh, uint64_t now);
 uint32_t rxw_peer_recall_ssthresh(const struct rxw_peer *p, uint64_t now);

@@ -64,9 +64,7 @@ static bool note_round_trip(struct rxw_pcall *p, uint64_t rtt, uint64_t waited, 
 		return false;
 	rxw_rtt_sample(&p->tx.rtt, rtt);
 	rxw_peer_learn_rtt(peer, rtt, waited, now);
-	atomic_store_explicit(&peer->srtt, p->tx.rtt.srtt, memory_order_relaxed);
-	atomic_store_explicit(&peer->rttvar, p->tx.rtt.rttvar, memory_order_relaxed);
-	atomic_store_explicit(&peer->rtt_at, now, memory_order_relaxed);
+	rxw_peer_learn_srtt(peer, &p->tx.rtt, now);
 	return true;
 }
 
@@ -334,13 +332,15 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 
 static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack, uint64_t now)
 {
+	struct rxw_peer *peer = p->conn->peer;
 	struct rxw_sendq *q = &p->tx;
 
 	if (ack->trailer_words >= 2) {
 		/* No class protects ACKs: this one must not change the size of other connections' packets. */
 		p->conn->peer_max_mtu = ack->max_mtu;
-		atomic_store_explicit(&p->conn->peer->told_max_mtu, ack->max_mtu,
-				      memory_order_relaxed);
+		if (atomic_load_explicit(&peer->told_max_mtu, memory_order_relaxed) != ack->max_mtu)
+			atomic_store_explicit(&peer->told_max_mtu, ack->max_mtu,
+					      memory_order_relaxed);
 	}
 	if (ack->trailer_words >= 3) {
 		uint32_t window = rxw_min32(ack->rwind, rxw_max32(p->conn->params->window,

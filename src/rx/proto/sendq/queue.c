@@ -344,7 +344,8 @@ void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first)
 		q->ent_head = e->next;
 		if (q->ent_head == RXW_NO_NODE)
 			q->ent_tail = RXW_NO_NODE;
-		if ((e->count > 1 ? e->stride : e->last_size) > RXW_MTU_LEAST)
+		if ((e->count > 1 ? e->stride : e->last_size) > RXW_MTU_LEAST &&
+		    !atomic_load_explicit(&p->conn->peer->carries, memory_order_relaxed))
 			atomic_store_explicit(&p->conn->peer->carries, true, memory_order_relaxed);
 		drop_ent(q, i);
 	}
