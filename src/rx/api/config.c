@@ -26,7 +26,7 @@ enum kind {
 	KIND_UINT,   /* unsigned: low..high, and 0 if `zero` is set */
 	KIND_SIZE,   /* size_t; the same with K, M, G */
 	KIND_CHOICE, /* an enum: index into `words`, which reads "one|two|three" */
-	KIND_CPUS,   /* char[]: a list such as "0-3,8" */
+	KIND_CPUS,   /* char[]: a list such as "0-3,8", or "auto" */
 	KIND_CLIENTS, /* debug_access and debug_clients together */
 	KIND_LEVEL    /* enum rxw_log_level: a word of level_words */
 };
@@ -82,8 +82,8 @@ struct field {
 	  "maximum packets of a call in flight, 1 to 65535; above 255 if the peer allows it")      \
 	X("sndbuf", "SIZE|auto", "bytes", "endpoint", 0, SIZE, sndbuf, 4 * KIB, GIB, ZERO_AUTO,    \
 	  NULL, 0, "send buffer of each socket")                                                   \
-	X("affinity", "CPUS", "", "engine", 0, CPUS, affinity, 0, 0, ZERO_NO, NULL, 0,             \
-	  "processors for the library's threads, for example 0-3,8; empty = all")                  \
+	X("affinity", "CPUS|auto", "", "engine", 0, CPUS, affinity, 0, 0, ZERO_NO, NULL, 0,        \
+	  "processors for the library's threads, 0-3,8; auto: one per listener; empty = all")      \
 	X("congestion", "auto|reno|cubic|rate", "", "endpoint", 0, CHOICE, congestion, 0, 3,       \
 	  ZERO_NO, "auto|reno|cubic|rate", RXW_CONGESTION_AUTO,                                    \
 	  "congestion control; auto = reno, or rate for wide windows")                             \
@@ -272,12 +272,12 @@ static bool cpu_number(const char **text, uint64_t *cpu)
 	return true;
 }
 
-/* "" or numbers and rising ranges, joined by commas. */
-static bool cpu_list(const char *text)
+/* "", "auto", or numbers and rising ranges, joined by commas. */
+__attribute__((cold)) static bool cpu_list(const char *text)
 {
 	uint64_t low, high;
 
-	if (!*text)
+	if (!*text || !strcmp(text, "auto"))
 		return true;
 	for (;;) {
 		if (!cpu_number(&text, &low))
@@ -369,7 +369,7 @@ const struct rxw_option *rxw_config_option(const char *name)
 	return f ? &options[f - fields] : NULL;
 }
 
-void rxw_config_init(struct rxw_config *config, size_t size)
+__attribute__((cold)) void rxw_config_init(struct rxw_config *config, size_t size)
 {
 	struct rxw_config c;
 
@@ -469,7 +469,7 @@ static void explain(const struct field *f, const char *value, char *message, siz
 		snprintf(allowed, sizeof(allowed), "one of %s", o->argument);
 		break;
 	case KIND_CPUS:
-		snprintf(allowed, sizeof(allowed), "a list of processors such as 0-3,8");
+		snprintf(allowed, sizeof(allowed), "auto or a list of processors such as 0-3,8");
 		break;
 	case KIND_CLIENTS:
 		snprintf(allowed, sizeof(allowed),
@@ -562,7 +562,8 @@ int rxw_config_set(struct rxw_config *config, const char *name, const char *valu
 	return rc;
 }
 
-int rxw_config_get(const struct rxw_config *config, const char *name, char *text, size_t text_size)
+__attribute__((cold)) int rxw_config_get(const struct rxw_config *config, const char *name,
+					 char *text, size_t text_size)
 {
 	const struct field *f = config && name ? find(name) : NULL;
 	const char *word = NULL;
@@ -620,7 +621,7 @@ static bool field_good(const struct rxw_config *c, const struct field *f)
 	       (c->debug_access == RXW_DEBUG_NET && rxw_cidr_parse(&net, text));
 }
 
-int rxw_config_adopt(struct rxw_config *full, const struct rxw_config *from)
+__attribute__((cold)) int rxw_config_adopt(struct rxw_config *full, const struct rxw_config *from)
 {
 	rxw_config_init(full, sizeof(*full));
 	if (!sized_read(full, sizeof(*full), from))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The public functions of endpoints: binding a port, starting shards, stopping gracefully. */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "api/config.h"
 #include "api/settings.h"
 #include "engine/core/constants.h"
+#include "engine/core/place.h"
 
 #define LINES_LOGGED 5u /* lines that clients cause in the log, per second */
 #define LOCAL_ANSWERS \
@@ -64,6 +66,17 @@ static uint32_t room_packets(const struct rxw_io_group *g)
 	return room > UINT32_MAX ? UINT32_MAX : (uint32_t)room;
 }
 
+/* `affinity` = auto. Returns whether the processor that takes a packet from a card selects the socket. */
+__attribute__((cold)) static bool place_shards(struct rxw_endpoint *ep, unsigned count)
+{
+	if (strcmp(ep->config.affinity, "auto") != 0 ||
+	    sched_getaffinity(0, sizeof(ep->allowed), &ep->allowed) < 0)
+		return false;
+	rxw_place("/sys", &ep->allowed, count, ep->cpu);
+	ep->placed = true;
+	return count <= ep->engine->cpus && rxw_place_has_queues("/sys", count);
+}
+
 static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind,
 			const struct rxw_endpoint_options *options)
 {
@@ -85,8 +98,13 @@ static int open_sockets(struct rxw_endpoint *ep, const struct rxw_addr *bind,
 				   .log = log_io,
 				   .log_arg = ep->engine,
 				   .warned = &ep->engine->io_warned};
-	int r = rxw_io_open(&ep->io, &o);
+	bool by_cpu = place_shards(ep, o.sockets);
+	int r;
 
+	o.cpu = ep->placed ? ep->cpu : NULL;
+	if (by_cpu && !o.steer)
+		o.steer = RXW_IO_STEER_CPU;
+	r = rxw_io_open(&ep->io, &o);
 	if (!r) {
 		ep->room_packets = room_packets(&ep->io);
 		return 0;

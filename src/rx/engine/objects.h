@@ -66,6 +66,9 @@ struct rxw_endpoint {
 	char version_text[65];
 	unsigned shard_count;
 	struct rxw_shard *shard; /* array; fixed */
+	bool placed; /* `affinity` is auto: the processors of the shards' threads; fixed */
+	uint16_t cpu[RXW_MAX_SHARDS];
+	cpu_set_t allowed;	 /* processors of the other threads; fixed */
 	pthread_mutex_t lock;	 /* adding services, settings, start, creating the trace */
 	/* Services in use are among the first service_count; their ids, 0 = none, to search quickly. */
 	_Atomic(unsigned) service_count;

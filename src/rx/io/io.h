@@ -76,6 +76,8 @@ struct rxw_io_stats {
 
 struct rxw_io_sock;
 
+#define RXW_IO_STEER_CPU 3
+
 /* Options of the sockets of one port. */
 struct rxw_io_options {
 	struct rxw_addr bind;       /* port 0 = ephemeral */
@@ -85,9 +87,12 @@ struct rxw_io_options {
 	unsigned batch;             /* 1..64 */
 	int gso, gro;               /* 0 off, 1 wanted */
 	bool plain;                 /* the simplest back-end: one sendmsg/recvmsg per datagram */
-	int steer;                  /* 0 = by word (payload bytes 4..7 >> 2) modulo sockets; 1 = by
+	int steer;		    /* 0 = by word (payload bytes 4..7 >> 2) modulo sockets; 1 = by
 	                             * hash of the four-tuple; 2 = the socket after that
-	                             * of 0: always the wrong one (tests) */
+	                             * of 0: always the wrong one (tests);
+	                             * RXW_IO_STEER_CPU = socket i, if processor cpu[i] has it from
+	                             * a card; as 0 if no socket has that one, and from this host */
+	const uint16_t *cpu;	    /* the processor that reads socket i; NULL = unknown */
 	size_t rcvbuf, sndbuf;      /* requested; 0 = the default (4 MiB) */
 	const char *inject;         /* fault injection (tests), NULL = none, see below */
 	void (*log)(void *arg, int level, const char *line); /* syslog level; may be NULL */

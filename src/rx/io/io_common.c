@@ -66,6 +66,12 @@ static int add_socket(struct rxw_io_group *g, const struct rxw_io_options *o,
 		rxw_io_sock_close(s);
 		return rc;
 	}
+	if (o->cpu) {
+		int cpu = o->cpu[g->count];
+
+		/* A hint for kernels since 6.2 that refuse the program which selects a socket. */
+		(void)setsockopt(s->fd, SOL_SOCKET, SO_INCOMING_CPU, &cpu, sizeof(cpu));
+	}
 	g->sock[g->count++] = s;
 	return 0;
 }
@@ -96,14 +102,14 @@ static void open_others(struct rxw_io_group *g, const struct rxw_io_options *o)
 			    g->count, o->sockets, strerror(-rc));
 }
 
-/* Let the kernel select the socket by connection id. */
+/* Let the kernel select the socket by connection id, or by processor; without a program, it does so by itself. */
 static void steer(struct rxw_io_group *g, const struct rxw_io_options *o)
 {
 	int rc;
 
 	if (g->count < 2 || o->steer == 1)
 		return;
-	rc = rxw_io_sock_steer(g->sock[0], g->count, o->steer == 2);
+	rc = rxw_io_sock_steer(g->sock[0], g->count, o);
 	g->steered = rc == 0;
 	if (rc < 0)
 		rxw_io_warn(g->sock[0], RXW_IO_WARN_STEER,

@@ -170,7 +170,7 @@ void rxw_io_sock_read_ecn(struct rxw_io_sock *s);
 /* Let more sockets bind the port of a bound socket. 0 or a negative errno. */
 int rxw_io_sock_share(struct rxw_io_sock *s);
 /* io_steer.c: install the program by which the kernel selects a socket. 0 or a negative errno. */
-int rxw_io_sock_steer(struct rxw_io_sock *s, unsigned sockets, bool wrong);
+int rxw_io_sock_steer(struct rxw_io_sock *s, unsigned sockets, const struct rxw_io_options *o);
 /* Set DF (false, the default), or allow fragmentation (true). */
 int rxw_io_sock_fragment(struct rxw_io_sock *s, bool allow);
 

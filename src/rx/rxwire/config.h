@@ -66,7 +66,8 @@ struct rxw_config {
 	enum rxw_io_kind io; /* back-end */
 	/* microseconds that a listener polls its sockets before it sleeps; 0..1000, default 0 */
 	unsigned poll_us;
-	char affinity[256];  /* processors of the library's threads, "0-3,8"; "" = all */
+	/* processors of the library's threads, "0-3,8"; "auto": one for each listener; "" = all */
+	char affinity[256];
 
 	/* calls, per endpoint */
 	/*

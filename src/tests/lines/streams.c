@@ -71,23 +71,23 @@ int __wrap_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set)
 	return 0;
 }
 
-int __real_rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+int __real_rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordinal,
 			     const char *name, void *(*run)(void *), void *arg);
-int __wrap_rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+int __wrap_rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordinal,
 			     const char *name, void *(*run)(void *), void *arg);
 
-int __wrap_rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+int __wrap_rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordinal,
 			     const char *name, void *(*run)(void *), void *arg)
 {
 	struct begun *begun;
 
 	if (strncmp(name, "rxw-listen", 10) || !((struct rxw_shard *)arg)->ep->server)
-		return __real_rxw_thread_create(t, config, ordinal, name, run, arg);
+		return __real_rxw_thread_create(t, ep, ordinal, name, run, arg);
 	begun = malloc(sizeof(*begun));
 	if (!begun)
 		die("no memory");
 	*begun = (struct begun){run, arg};
-	return __real_rxw_thread_create(t, config, ordinal, name, run_listener, begun);
+	return __real_rxw_thread_create(t, ep, ordinal, name, run_listener, begun);
 }
 
 /* -- streams ----------------------------------------------------------------------------------- */

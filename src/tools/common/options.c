@@ -770,7 +770,7 @@ static int missing_processor(const char *list)
 	cpu_set_t before, one;
 	int missing = -1;
 
-	if (sched_getaffinity(0, sizeof(before), &before) < 0)
+	if (!strcmp(list, "auto") || sched_getaffinity(0, sizeof(before), &before) < 0)
 		return -1;
 	while (*list && missing < 0) {
 		char *end;

@@ -129,12 +129,8 @@ void rxw_set_receiving(struct rxw_shard *s)
 	receiving = s;
 }
 
-/*
- * CPU number n, modulo the length of the list, of a list such as "0-3,8"; -1 if the list is empty.
- */
-static int cpu_of_list(const char *list, unsigned n)
+__attribute__((cold)) unsigned rxw_cpu_list(const char *list, int cpus[CPU_SETSIZE])
 {
-	int cpus[CPU_SETSIZE];
 	unsigned count = 0;
 	const char *at = list;
 
@@ -152,13 +148,36 @@ static int cpu_of_list(const char *list, unsigned n)
 			cpus[count++] = (int)low;
 		at = *end ? end + 1 : end;
 	}
-	return count ? cpus[n % count] : -1;
+	return count;
+}
+
+/* Where a thread is placed. False: nowhere, it has the CPUs of the thread that creates it. */
+__attribute__((cold)) static bool find_place(const struct rxw_endpoint *ep, unsigned ordinal,
+					     cpu_set_t *set)
+{
+	unsigned number = ordinal & ~RXW_OF_SHARD, count;
+	int cpus[CPU_SETSIZE];
+
+	CPU_ZERO(set);
+	if (!ep->placed) {
+		count = rxw_cpu_list(ep->config.affinity, cpus);
+		if (count)
+			CPU_SET((size_t)cpus[number % count], set);
+		return count;
+	}
+	/* The thread that creates this one may be on a CPU of its own. */
+	if (ordinal == number)
+		*set = ep->allowed;
+	else
+		CPU_SET(ep->cpu[number], set);
+	return true;
 }
 
 struct start {
 	void *(*run)(void *);
 	void *arg;
-	int cpu; /* -1: any */
+	bool placed;
+	cpu_set_t cpus;
 	char name[16];
 };
 
@@ -168,14 +187,9 @@ static void *begin_thread(void *arg)
 	void *result;
 
 	pthread_setname_np(pthread_self(), start->name);
-	if (start->cpu >= 0) {
-		cpu_set_t set;
-
-		CPU_ZERO(&set);
-		CPU_SET(start->cpu, &set);
-		/* A CPU that this machine lacks is no error: the thread runs anywhere. */
-		pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-	}
+	/* A CPU that this machine lacks is no error: the thread runs anywhere. */
+	if (start->placed)
+		pthread_setaffinity_np(pthread_self(), sizeof(start->cpus), &start->cpus);
 	/*
 	 * Freed last, also by a handler's pthread_exit(): malloc() assigns an arena to a thread at its
 	 * first call. When threads called free() before they had work, a server with 100 senders had
@@ -188,7 +202,7 @@ static void *begin_thread(void *arg)
 }
 
 /* Only the new thread sets its name and CPU: it may have ended, and been joined, before pthread_create() returns. */
-int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+int rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordinal,
 		      const char *name, void *(*run)(void *), void *arg)
 {
 	struct start *start = malloc(sizeof(*start));
@@ -197,8 +211,9 @@ int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned or
 
 	if (start == NULL)
 		return -RXW_ENOMEM;
-	*start = (struct start){
-		.run = run, .arg = arg, .cpu = cpu_of_list(config->affinity, ordinal)};
+	start->run = run;
+	start->arg = arg;
+	start->placed = find_place(ep, ordinal, &start->cpus);
 	snprintf(start->name, sizeof(start->name), "%s", name);
 	block_foreign_signals(&before);
 	r = pthread_create(t, NULL, begin_thread, start);

@@ -4,6 +4,7 @@
 #define RXW_ENGINE_SYS_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -36,11 +37,15 @@ int rxw_cond_init(pthread_cond_t *c);
 /* Wait until `at` (ns; UINT64_MAX: without limit). */
 void rxw_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t at);
 
+/* The CPUs of a list such as "0-3,8", in its order. Returns how many; 0 for "auto". */
+unsigned rxw_cpu_list(const char *list, int cpus[CPU_SETSIZE]);
 /*
  * A library thread: signals are blocked, except those that it causes itself; it names itself, and
- * places itself by the configured affinity. It may have ended when this returns. 0, -RXW_ENOMEM, -RXW_ESYS.
+ * places itself by the configured affinity. With "auto", a thread of a shard has its CPU, with RXW_OF_SHARD + index as
+ * `ordinal`, and the others may use all. It may have ended when this returns. 0, -RXW_ENOMEM, -RXW_ESYS.
  */
-int rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+#define RXW_OF_SHARD (1u << 31)
+int rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordinal,
 		      const char *name, void *(*run)(void *), void *arg);
 /*
  * For pthread_cleanup_push() around a function of the application that may not end its thread, since

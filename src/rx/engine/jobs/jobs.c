@@ -329,8 +329,8 @@ void rxw_verifier_grow(struct rxw_endpoint *ep)
 		v->starting = true;
 		v->coming++;
 		rxw_verifier_unlock(v);
-		failed = rxw_thread_create(&v->thread[slot], &ep->config, slot, "rxw-verify",
-					   verify_loop, v) != 0;
+		failed = rxw_thread_create(&v->thread[slot], ep, slot, "rxw-verify", verify_loop,
+					   v) != 0;
 		rxw_verifier_lock(v);
 		v->starting = false;
 		v->threads += !failed;

@@ -426,8 +426,8 @@ static void start_deputy(struct rxw_shard *s)
 
 	s->second_tried = true;
 	snprintf(name, sizeof(name), "rxw-deputy%u", s->index % 100);
-	s->second_started =
-		!rxw_thread_create(&s->second, &s->ep->config, s->index, name, deputy_loop, s);
+	s->second_started = !rxw_thread_create(&s->second, s->ep, RXW_OF_SHARD + s->index, name,
+					       deputy_loop, s);
 	if (!s->second_started)
 		rxw_log(s->ep->engine, RXW_LOG_WARNING,
 			"cannot start a thread beside listener %u: workers run short handlers, too",
@@ -506,7 +506,7 @@ int rxw_shard_start(struct rxw_shard *s)
 	int r;
 
 	snprintf(name, sizeof(name), "rxw-listen%u", s->index % 100);
-	r = rxw_thread_create(&s->first, &s->ep->config, s->index, name, listen_loop, s);
+	r = rxw_thread_create(&s->first, s->ep, RXW_OF_SHARD + s->index, name, listen_loop, s);
 	s->first_started = !r;
 	return r;
 }

@@ -372,7 +372,7 @@ static int start_thread(struct rxw_endpoint *ep)
 
 	ordinal = atomic_fetch_add_explicit(&w->made, 1, memory_order_relaxed);
 	snprintf(name, sizeof(name), "rxw-work%u", ordinal % 1000);
-	r = rxw_thread_create(&t, &ep->config, ordinal + 1, name, work_loop, ep);
+	r = rxw_thread_create(&t, ep, (ordinal + 1) & ~RXW_OF_SHARD, name, work_loop, ep);
 	if (!r)
 		return 0;
 	rxw_workers_lock(ep);

@@ -200,7 +200,7 @@ int rxw_trace_dead_start(struct rxw_trace *t, const struct rxw_trace_options *op
 		return -RXW_ESYS;
 	t->quit = false;
 	t->told = t->deaths;
-	rc = rxw_thread_create(&t->thread, &t->ep->config, 0, "rxw-trace", run, t);
+	rc = rxw_thread_create(&t->thread, t->ep, 0, "rxw-trace", run, t);
 	if (rc) {
 		close(t->dir);
 		t->dir = -1;

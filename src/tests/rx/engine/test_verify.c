@@ -454,12 +454,12 @@ static bool any_held(struct rxw_endpoint *ep)
 	return held;
 }
 
-int __real_rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+int __real_rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordinal,
 			     const char *name, void *(*run)(void *), void *arg);
-int __wrap_rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+int __wrap_rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordinal,
 			     const char *name, void *(*run)(void *), void *arg);
 
-int __wrap_rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+int __wrap_rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordinal,
 			     const char *name, void *(*run)(void *), void *arg)
 {
 	if (bed.server && arg == &bed.server->verifier) {
@@ -468,7 +468,7 @@ int __wrap_rxw_thread_create(pthread_t *t, const struct rxw_config *config, unsi
 		if (threads.fail)
 			return -RXW_ESYS;
 	}
-	return __real_rxw_thread_create(t, config, ordinal, name, run, arg);
+	return __real_rxw_thread_create(t, ep, ordinal, name, run, arg);
 }
 
 /* Creating a thread is slow and may fail, so no lock may be held meanwhile. */

@@ -181,6 +181,8 @@ START_TEST(mistakes)
 		{{"--text", ""}, {"--text", "needs a value"}},
 		{{"--item="}, {"--item", "needs a value"}},
 		{{"--affinity", "8000"}, {"--affinity", "processor 8000"}},
+		{{"--affinity", "auto,3"},
+		 {"affinity", "\"auto,3\"", "auto or a list of processors"}},
 		{{"--nonsense=3"}, {"--nonsense", "--help"}},
 		{{"-Z"}, {"-Z", "--help"}},
 		{{"--number"}, {"--number", "value"}},
