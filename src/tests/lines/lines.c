@@ -39,6 +39,7 @@ struct name {
 
 static struct line *table;
 static _Atomic(bool) counting;
+static bool told; /* code of which each access is told was linked */
 static _Thread_local int playing = -1;
 static struct name names[MOST_NAMES];
 static unsigned name_count;
@@ -51,6 +52,11 @@ int lines_play(int number)
 
 	playing = number;
 	return before;
+}
+
+bool lines_told(void)
+{
+	return told;
 }
 
 void lines_start(void)
@@ -156,6 +162,7 @@ void __tsan_atomic_signal_fence(int order);
 
 void __tsan_init(void)
 {
+	told = true;
 }
 void __tsan_func_entry(void *caller)
 {

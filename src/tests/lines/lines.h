@@ -11,6 +11,7 @@
 #ifndef TESTS_LINES_H
 #define TESTS_LINES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +21,8 @@
 
 /* From now on this thread is processor `number`; -1: none, it counts for nothing. Returns the one before. */
 int lines_play(int number);
+/* False: no accesses are told, since the linker has compiled the library again without that (-flto). */
+bool lines_told(void);
 /* Accesses count from now on; no more. lines_start() forgets what was counted before. */
 void lines_start(void);
 void lines_stop(void);

@@ -4,16 +4,15 @@
 lines_sources = src/tests/lines/lines.c src/tests/lines/lines.h
 lines_calls = -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_trylock,--wrap=pthread_mutex_unlock,--wrap=pthread_cond_signal,--wrap=pthread_cond_broadcast,--wrap=rxw_thread_create,--wrap=sched_getaffinity
 
+check_scripts += src/tests/lines/lines.sh
 if ACCESSES_TOLD
-EXTRA_LTLIBRARIES += src/tests/lines/libtold.la
+check_LTLIBRARIES += src/tests/lines/libtold.la
 src_tests_lines_libtold_la_SOURCES = $(rx_sources)
 src_tests_lines_libtold_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_tests_lines_libtold_la_CFLAGS = $(AM_CFLAGS) $(TOLD_CFLAGS)
 src_tests_lines_libtold_la_LIBADD = $(CRYPTO_LIBS) $(KRB5_LIBS) $(PTHREAD_LIBS)
 
-# make src/tests/lines/streams
-EXTRA_PROGRAMS += src/tests/lines/streams
-CLEANFILES += src/tests/lines/streams
+check_PROGRAMS += src/tests/lines/streams
 src_tests_lines_streams_SOURCES = src/tests/lines/streams.c $(lines_sources)
 src_tests_lines_streams_LDADD = src/tests/lines/libtold.la $(PTHREAD_LIBS)
 src_tests_lines_streams_LDFLAGS = $(AM_LDFLAGS) $(lines_calls)

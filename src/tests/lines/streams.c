@@ -15,6 +15,7 @@
 
 #include <rxwire/rxwire.h>
 
+#include "common/counters.h"
 #include "engine/objects.h"
 #include "tests/lines/lines.h"
 
@@ -25,7 +26,8 @@
 #define GIVE_UP_S 170
 
 static struct {
-	unsigned listeners, clients, streams, mib, reverse, window;
+	unsigned listeners, clients, streams, mib, reverse, window, steer;
+	unsigned most; /* transfers per MiB; 0: any number */
 } load = {.listeners = 2, .clients = MOST, .streams = 4, .mib = 32};
 
 static struct {
@@ -34,7 +36,7 @@ static struct {
 	rxw_connection *connection[MOST];
 	pthread_barrier_t warm, done;
 	_Atomic(unsigned) failed;
-	uint64_t data; /* packets */
+	uint64_t data, contended; /* packets; acquisitions of locks; while accesses count */
 } bed;
 
 static void die(const char *what)
@@ -128,15 +130,25 @@ static void meet(pthread_barrier_t *barrier, void (*then)(void))
 	pthread_barrier_wait(barrier);
 }
 
+static uint64_t server_contended(void)
+{
+	struct counters c;
+
+	counters_read(&c, bed.server);
+	return counters_sum(&c, "lock_contended.");
+}
+
 static void begin_count(void)
 {
 	bed.data = server_data();
+	bed.contended = server_contended();
 	lines_start();
 }
 
 static void end_count(void)
 {
 	lines_stop();
+	bed.contended = server_contended() - bed.contended;
 	bed.data = server_data() - bed.data;
 }
 
@@ -241,10 +253,12 @@ static void set_up(void)
 					       .address_len = sizeof(in)};
 	struct rxw_service_options service = {
 		.size = sizeof(service), .id = SERVICE, .name = "streams", .handler = serve};
+	struct rxw_constants constants = rxw_constants;
 	struct sockaddr_storage address;
 	socklen_t length = sizeof(address);
 	struct rxw_config config;
 
+	constants.steer = (int)load.steer;
 	rxw_config_init(&config, sizeof(config));
 	if (load.window)
 		config.window = load.window;
@@ -252,7 +266,7 @@ static void set_up(void)
 	config.listeners = load.listeners;
 	config.dead_ms = 60000; /* accesses to memory take a hundred times as long */
 	if (rxw_engine_create(&config, &bed.server_engine) ||
-	    rxw_endpoint_create(bed.server_engine, &options, &bed.server) ||
+	    rxw_endpoint_create_with(bed.server_engine, &options, &constants, &bed.server) ||
 	    rxw_service_add(bed.server, &service, NULL) || rxw_endpoint_start(bed.server) ||
 	    rxw_endpoint_address(bed.server, &address, &length))
 		die("cannot start the server");
@@ -289,7 +303,8 @@ static void read_options(int argc, char **argv)
 		unsigned *value;
 	} known[] = {{"--listeners", &load.listeners}, {"--clients", &load.clients},
 		     {"--streams", &load.streams},     {"--mib", &load.mib},
-		     {"--reverse", &load.reverse},     {"--window", &load.window}};
+		     {"--reverse", &load.reverse},     {"--window", &load.window},
+		     {"--steer", &load.steer},	       {"--most", &load.most}};
 
 	for (int i = 1; i < argc; i += 2) {
 		bool found = false;
@@ -300,8 +315,8 @@ static void read_options(int argc, char **argv)
 				found = true;
 			}
 		if (!found)
-			die("unknown option; --listeners --clients --streams --mib --reverse --window, each with "
-			    "a number");
+			die("unknown option; --listeners --clients --streams --mib --reverse --window "
+			    "--steer --most, each with a number");
 	}
 	if (!load.listeners || load.listeners > LINES_PROCESSORS || !load.streams ||
 	    load.streams > MOST || !load.clients)
@@ -315,6 +330,10 @@ int main(int argc, char **argv)
 	double moved;
 
 	read_options(argc, argv);
+	if (!lines_told()) {
+		printf("SKIP: the compiler tells of no accesses to memory\n");
+		return 77;
+	}
 	alarm(GIVE_UP_S);
 	set_up();
 	run_streams();
@@ -322,7 +341,10 @@ int main(int argc, char **argv)
 	printf("%u listeners, %u streams of %u MiB %s, %llu packets\n", load.listeners,
 	       load.streams, load.mib, load.reverse ? "to the server" : "from the server",
 	       (unsigned long long)bed.data);
+	printf("%llu contended acquisitions of locks\n", (unsigned long long)bed.contended);
 	lines_print(stdout, moved, "MiB", (double)bed.data);
 	tear_down();
+	if (load.most && (double)lines_transfers() / moved > load.most)
+		die("more transfers than --most allows");
 	return atomic_load(&bed.failed) != 0;
 }
