@@ -172,7 +172,8 @@ struct rxw_connection {
 	void (*data_end)(void *data);
 	/* the shard at which its packets arrive and whose socket sends for it */
 	_Atomic(unsigned) home;
-	unsigned table;		     /* shard whose table and wheel have it; fixed */
+	unsigned table; /* shard whose table has it, by its id; fixed */
+	unsigned wheel; /* shard whose wheel has it: its first home; fixed */
 	/* server, one reference; fixed until the connection is settled: calls may read it */
 	struct rxw_service *service;
 	pthread_cond_t channel_free; /* client: callers wait for a channel */

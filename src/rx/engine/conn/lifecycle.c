@@ -271,6 +271,7 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 	rxw_mutex_init(&c->lock);
 	c->ep = ep;
 	c->table = (cid >> 2) % ep->shard_count;
+	c->wheel = home;
 	atomic_init(&c->home, home);
 	atomic_init(&c->refs, 1);
 	atomic_init(&c->handles, 1);

@@ -151,20 +151,28 @@ __attribute__((cold)) unsigned rxw_cpu_list(const char *list, int cpus[CPU_SETSI
 	return count;
 }
 
+/* The CPU of a thread by a list of them. False: the list names none. */
+__attribute__((cold)) static bool find_listed(const struct rxw_config *config, unsigned number,
+					      cpu_set_t *set)
+{
+	int cpus[CPU_SETSIZE];
+	unsigned count = rxw_cpu_list(config->affinity, cpus);
+
+	CPU_ZERO(set);
+	if (count)
+		CPU_SET((size_t)cpus[number % count], set);
+	return count;
+}
+
 /* Where a thread is placed. False: nowhere, it has the CPUs of the thread that creates it. */
 __attribute__((cold)) static bool find_place(const struct rxw_endpoint *ep, unsigned ordinal,
 					     cpu_set_t *set)
 {
-	unsigned number = ordinal & ~RXW_OF_SHARD, count;
-	int cpus[CPU_SETSIZE];
+	unsigned number = ordinal & ~RXW_OF_SHARD;
 
+	if (!ep->placed)
+		return find_listed(&ep->config, number, set);
 	CPU_ZERO(set);
-	if (!ep->placed) {
-		count = rxw_cpu_list(ep->config.affinity, cpus);
-		if (count)
-			CPU_SET((size_t)cpus[number % count], set);
-		return count;
-	}
 	/* The thread that creates this one may be on a CPU of its own. */
 	if (ordinal == number)
 		*set = ep->allowed;
@@ -201,11 +209,13 @@ static void *begin_thread(void *arg)
 	return result;
 }
 
-/* Only the new thread sets its name and CPU: it may have ended, and been joined, before pthread_create() returns. */
-int rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordinal,
-		      const char *name, void *(*run)(void *), void *arg)
+/*
+ * Only the new thread sets its name and CPU: it may have ended, and been joined, before
+ * pthread_create() returns. Takes over `start`, which may be NULL.
+ */
+static int start_thread(pthread_t *t, struct start *start, const char *name, void *(*run)(void *),
+			void *arg)
 {
-	struct start *start = malloc(sizeof(*start));
 	sigset_t before;
 	int r;
 
@@ -213,7 +223,6 @@ int rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordi
 		return -RXW_ENOMEM;
 	start->run = run;
 	start->arg = arg;
-	start->placed = find_place(ep, ordinal, &start->cpus);
 	snprintf(start->name, sizeof(start->name), "%s", name);
 	block_foreign_signals(&before);
 	r = pthread_create(t, NULL, begin_thread, start);
@@ -224,6 +233,26 @@ int rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordi
 		return -RXW_ESYS;
 	}
 	return 0;
+}
+
+int rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordinal,
+		      const char *name, void *(*run)(void *), void *arg)
+{
+	struct start *start = malloc(sizeof(*start));
+
+	if (start != NULL)
+		start->placed = find_place(ep, ordinal, &start->cpus);
+	return start_thread(t, start, name, run, arg);
+}
+
+int rxw_engine_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
+			     const char *name, void *(*run)(void *), void *arg)
+{
+	struct start *start = malloc(sizeof(*start));
+
+	if (start != NULL)
+		start->placed = find_listed(config, ordinal, &start->cpus);
+	return start_thread(t, start, name, run, arg);
 }
 
 void rxw_log(const struct rxw_engine *e, enum rxw_log_level level, const char *format, ...)

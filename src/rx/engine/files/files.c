@@ -71,8 +71,8 @@ static void *run_jobs(void *arg);
 
 __attribute__((cold)) static int add_thread(struct rxw_files *f)
 {
-	int r = rxw_thread_create(&f->thread[f->threads], &f->config, f->threads, "rxw-file",
-				  run_jobs, f);
+	int r = rxw_engine_thread_create(&f->thread[f->threads], &f->config, f->threads, "rxw-file",
+					 run_jobs, f);
 
 	f->threads += !r;
 	return r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Timers: a wheel per shard, with at most one entry for each connection of the shard's table. */
+/* Timers: a wheel per shard, with at most one entry for each connection that began at the shard. */
 #ifndef RXW_ENGINE_TIMER_H
 #define RXW_ENGINE_TIMER_H
 

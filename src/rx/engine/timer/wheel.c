@@ -10,7 +10,7 @@
 #define STALE_CHECKS 8 /* entries recomputed before a sleep */
 
 /*
- * A connection's entry is in the wheel of the shard whose table has it; unlike the home, that never
+ * A connection's entry is in the wheel of the shard where its first packet arrived; unlike the home, that never
  * changes. `deadline` is not later than the earliest deadline of its calls; `armed` is the entry's
  * time in the wheel. The poster stores `deadline` and then reads `armed`. The holder of the receive
  * role stores `armed` and then reads `deadline`. One of the two sees the other's store, so no
@@ -48,7 +48,7 @@ static void post(struct rxw_connection *c, uint64_t at)
 	atomic_store(&c->timer.deadline, at);
 	if (at >= atomic_load(&c->timer.armed))
 		return;
-	s = &c->ep->shard[c->table];
+	s = &c->ep->shard[c->wheel];
 	if (!atomic_exchange(&c->timer.posted, true)) {
 		rxw_conn_ref(c);
 		inbox_push(s, c);
@@ -64,7 +64,7 @@ void rxw_timer_update(struct rxw_call *call)
 		 conn_at = rxw_pconn_deadline(&c->p);
 
 	if (call->tx.pace_at && !rxw_receiving())
-		atomic_store_explicit(&c->ep->shard[c->table].role.others_pace, true,
+		atomic_store_explicit(&c->ep->shard[c->wheel].role.others_pace, true,
 				      memory_order_relaxed);
 	post(c, conn_at < at ? conn_at : at);
 }
