@@ -31,7 +31,6 @@ dist_notes_DATA = \
 	doc/notes/classic.md \
 	doc/notes/crowd.md \
 	doc/notes/decisions.md \
-	doc/notes/fcrypt.md \
 	doc/notes/io-uring.md \
 	doc/notes/long-paths.md \
 	doc/notes/mechanisms.md \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Speed of each fcrypt kernel by number of packets per batch, and of OpenAFS's if its code is given
+ * Speed of fcrypt by number of packets per batch, and of OpenAFS's if its code is given
  * as a shared object: fcrypt [OBJECT]. Runs alternate. Prints one line of JSON.
  */
 #include <dlfcn.h>
@@ -29,27 +29,27 @@ static int32_t their_key[16];
 
 static struct contestant {
 	char name[48];
-	const struct rxw_fcrypt_kernel *kernel; /* NULL: OpenAFS's */
-	unsigned packets;			/* packets per batch */
-	unsigned passes;			/* packets per round */
+	bool theirs;	  /* OpenAFS's */
+	unsigned packets; /* packets per batch */
+	unsigned passes;  /* packets per round */
 	bool back;
 	double seconds[ROUNDS]; /* seconds per byte */
 	uint64_t instructions;
 } contestants[MOST];
 static unsigned contestant_count;
 
-static void add(const struct rxw_fcrypt_kernel *kernel, unsigned packets, bool back)
+static void add(bool theirs, unsigned packets, bool back)
 {
 	struct contestant *c = &contestants[contestant_count];
 
 	if (contestant_count == MOST)
 		return;
 	contestant_count++;
-	c->kernel = kernel;
+	c->theirs = theirs;
 	c->packets = packets;
 	c->back = back;
 	c->passes = EACH / packets;
-	snprintf(c->name, sizeof(c->name), "%s_%s_%u", kernel ? kernel->name : "openafs",
+	snprintf(c->name, sizeof(c->name), "%s_%s_%u", theirs ? "openafs" : "portable",
 		 back ? "decrypt" : "encrypt", packets);
 }
 
@@ -63,7 +63,7 @@ static void pass(const struct contestant *c, unsigned first)
 {
 	struct rxw_fcrypt_text texts[PACKETS];
 
-	if (!c->kernel) {
+	if (c->theirs) {
 		uint32_t iv[2] = {1, 2};
 
 		their_pcbc(memory[first], memory[first], PACKET, their_key, iv, !c->back);
@@ -72,9 +72,9 @@ static void pass(const struct contestant *c, unsigned first)
 	for (unsigned i = 0; i < c->packets; i++)
 		texts[i] = (struct rxw_fcrypt_text){memory[first + i], PACKET / 8, 0x100000002};
 	if (c->back)
-		rxw_fcrypt_pcbc_decrypt_by(c->kernel, &key, texts, c->packets);
+		rxw_fcrypt_pcbc_decrypt(&key, texts, c->packets);
 	else
-		c->kernel->chain(&key, texts, c->packets);
+		rxw_fcrypt_pcbc_encrypt(&key, texts, c->packets);
 }
 
 /* The same key, initialisation vector and text must give the same bytes as OpenAFS's code. */
@@ -116,8 +116,8 @@ static int load(const char *path)
 		fprintf(stderr, "fcrypt: OpenAFS's result differs from ours\n");
 		return -1;
 	}
-	add(NULL, 1, false);
-	add(NULL, 1, true);
+	add(true, 1, false);
+	add(true, 1, true);
 	return 0;
 }
 
@@ -133,14 +133,10 @@ int main(int argc, char **argv)
 			memory[i][j] = (uint8_t)(i * 7 + j * 13);
 	if (argc > 1 && load(argv[1]))
 		return 1;
-	for (unsigned k = 0; rxw_fcrypt_kernels[k]; k++) {
-		if (!rxw_fcrypt_kernels[k]->usable())
-			continue;
-		for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-			add(rxw_fcrypt_kernels[k], counts[i], false);
-		add(rxw_fcrypt_kernels[k], 1, true);
-		add(rxw_fcrypt_kernels[k], PACKETS, true);
-	}
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		add(false, counts[i], false);
+	add(false, 1, true);
+	add(false, PACKETS, true);
 	for (unsigned round = 0; round < ROUNDS; round++)
 		for (unsigned n = 0; n < contestant_count; n++) {
 			struct contestant *c = &contestants[n];
@@ -155,7 +151,7 @@ int main(int argc, char **argv)
 			c->seconds[round] = (count_now() - start) / bytes_of(c);
 			c->instructions += count_read(counter) - instructions;
 		}
-	printf("{\"packet\": %u, \"best\": \"%s\"", PACKET, rxw_fcrypt_best()->name);
+	printf("{\"packet\": %u", PACKET);
 	for (unsigned n = 0; n < contestant_count; n++) {
 		struct contestant *c = &contestants[n];
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fcrypt in portable C, several chains in parallel; selection of the kernel (rx-protocol 7.3.8). */
+/* fcrypt in portable C, several chains in parallel (rx-protocol 7.3.8). */
 #include "rxkad/fcrypt.h"
 
-#include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "rxkad/fcrypt_tables.h"
@@ -134,7 +134,7 @@ blocks_by(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out, unsigned 
 }
 
 static inline __attribute__((always_inline)) void
-portable(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out, size_t blocks, bool back)
+crypt_blocks(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out, size_t blocks, bool back)
 {
 	for (; blocks >= LANES; blocks -= LANES) {
 		blocks_by(f, in, out, LANES, back);
@@ -154,16 +154,20 @@ portable(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out, size_t blo
 	}
 }
 
-static void portable_encrypt(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out,
-			     size_t blocks)
+static void decrypt_blocks(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out,
+			   size_t blocks)
 {
-	portable(f, in, out, blocks, false);
+	crypt_blocks(f, in, out, blocks, true);
 }
 
-static void portable_decrypt(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out,
-			     size_t blocks)
+void rxw_fcrypt_encrypt(const struct rxw_fcrypt *f, uint8_t *data, size_t blocks)
 {
-	portable(f, in, out, blocks, true);
+	crypt_blocks(f, data, data, blocks, false);
+}
+
+void rxw_fcrypt_decrypt(const struct rxw_fcrypt *f, uint8_t *data, size_t blocks)
+{
+	decrypt_blocks(f, data, data, blocks);
 }
 
 /* Encrypt `blocks` blocks of each of `lanes` chains in parallel. */
@@ -201,7 +205,8 @@ chains_by(const struct rxw_fcrypt *f, struct rxw_fcrypt_text **t, size_t blocks,
 	}
 }
 
-static void portable_chain(const struct rxw_fcrypt *f, struct rxw_fcrypt_text *texts, size_t count)
+void rxw_fcrypt_pcbc_encrypt(const struct rxw_fcrypt *f, struct rxw_fcrypt_text *texts,
+			     size_t count)
 {
 	struct rxw_fcrypt_text *active[LANES];
 	unsigned lanes = 0;
@@ -242,68 +247,15 @@ static void portable_chain(const struct rxw_fcrypt *f, struct rxw_fcrypt_text *t
 	}
 }
 
-static bool always(void)
-{
-	return true;
-}
-
-const struct rxw_fcrypt_kernel rxw_fcrypt_portable = {
-	.name = "portable",
-	.usable = always,
-	.encrypt = portable_encrypt,
-	.decrypt = portable_decrypt,
-	.chain = portable_chain,
-};
-
-const struct rxw_fcrypt_kernel *const rxw_fcrypt_kernels[] = {
-#ifdef RXW_FCRYPT_VBMI
-	&rxw_fcrypt_vbmi,
-#endif
-	&rxw_fcrypt_portable,
-	NULL,
-};
-
-const struct rxw_fcrypt_kernel *rxw_fcrypt_best(void)
-{
-	static _Atomic(const struct rxw_fcrypt_kernel *) best;
-	const struct rxw_fcrypt_kernel *kernel = atomic_load_explicit(&best, memory_order_relaxed);
-
-	if (kernel == NULL) {
-		unsigned i = 0;
-
-		while (!rxw_fcrypt_kernels[i]->usable())
-			i++;
-		kernel = rxw_fcrypt_kernels[i];
-		atomic_store_explicit(&best, kernel, memory_order_relaxed);
-	}
-	return kernel;
-}
-
-void rxw_fcrypt_encrypt(const struct rxw_fcrypt *f, uint8_t *data, size_t blocks)
-{
-	rxw_fcrypt_best()->encrypt(f, data, data, blocks);
-}
-
-void rxw_fcrypt_decrypt(const struct rxw_fcrypt *f, uint8_t *data, size_t blocks)
-{
-	rxw_fcrypt_best()->decrypt(f, data, data, blocks);
-}
-
-void rxw_fcrypt_pcbc_encrypt(const struct rxw_fcrypt *f, struct rxw_fcrypt_text *texts,
-			     size_t count)
-{
-	rxw_fcrypt_best()->chain(f, texts, count);
-}
-
-/* Blocks that are decrypted together: as many as the widest kernel processes. */
+/* Blocks that are decrypted together, from one text or several. */
 #define TOGETHER 64u
 
 /*
  * Decryption is not sequential: blocks of all texts are collected and decrypted in parallel; only
  * the XORs of PCBC are sequential in each text.
  */
-void rxw_fcrypt_pcbc_decrypt_by(const struct rxw_fcrypt_kernel *kernel, const struct rxw_fcrypt *f,
-				struct rxw_fcrypt_text *texts, size_t count)
+void rxw_fcrypt_pcbc_decrypt(const struct rxw_fcrypt *f, struct rxw_fcrypt_text *texts,
+			     size_t count)
 {
 	uint8_t sealed[TOGETHER * RXW_FCRYPT_BLOCK] __attribute__((aligned(64)));
 	uint8_t opened[TOGETHER * RXW_FCRYPT_BLOCK] __attribute__((aligned(64)));
@@ -322,7 +274,7 @@ void rxw_fcrypt_pcbc_decrypt_by(const struct rxw_fcrypt_kernel *kernel, const st
 			if (n == texts[last].blocks)
 				last++;
 		}
-		kernel->decrypt(f, sealed, opened, filled);
+		decrypt_blocks(f, sealed, opened, filled);
 		while (done < filled) {
 			struct rxw_fcrypt_text *t = &texts[first];
 			size_t n = t->blocks < filled - done ? t->blocks : filled - done;
@@ -345,10 +297,4 @@ void rxw_fcrypt_pcbc_decrypt_by(const struct rxw_fcrypt_kernel *kernel, const st
 		first = first < last ? last : first;
 	}
 	explicit_bzero(opened, sizeof(opened));
-}
-
-void rxw_fcrypt_pcbc_decrypt(const struct rxw_fcrypt *f, struct rxw_fcrypt_text *texts,
-			     size_t count)
-{
-	rxw_fcrypt_pcbc_decrypt_by(rxw_fcrypt_best(), f, texts, count);
 }

@@ -22,32 +22,6 @@ struct rxw_fcrypt_text {
 	uint64_t x; /* as a big-endian number */
 };
 
-/*
- * An implementation. All kernels give the same results; they differ in the number of blocks that
- * they process in parallel. One chain is limited by the latency of 16 rounds, so several are
- * faster.
- */
-struct rxw_fcrypt_kernel {
-	const char *name;
-	bool (*usable)(void); /* on this CPU */
-	/* Independent blocks (ECB); `out` may be `in`. */
-	void (*encrypt)(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out, size_t blocks);
-	void (*decrypt)(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out, size_t blocks);
-	/* Encrypt in PCBC mode: each text is a chain. Changes data, blocks and x. */
-	void (*chain)(const struct rxw_fcrypt *f, struct rxw_fcrypt_text *texts, size_t count);
-};
-
-/* The kernels of this build, the best first, terminated by NULL. The last one is portable. */
-extern const struct rxw_fcrypt_kernel *const rxw_fcrypt_kernels[];
-extern const struct rxw_fcrypt_kernel rxw_fcrypt_portable;
-#if defined(__x86_64__) && defined(__GNUC__)
-#	define RXW_FCRYPT_VBMI 1
-extern const struct rxw_fcrypt_kernel rxw_fcrypt_vbmi;
-#endif
-
-/* The first usable kernel. */
-const struct rxw_fcrypt_kernel *rxw_fcrypt_best(void);
-
 /* The low bit of each byte of the key is ignored. */
 void rxw_fcrypt_key(struct rxw_fcrypt *f, const uint8_t key[8]);
 
@@ -60,8 +34,5 @@ void rxw_fcrypt_pcbc_encrypt(const struct rxw_fcrypt *f, struct rxw_fcrypt_text 
 			     size_t count);
 void rxw_fcrypt_pcbc_decrypt(const struct rxw_fcrypt *f, struct rxw_fcrypt_text *texts,
 			     size_t count);
-/* The same with a kernel of the caller's choice, for tests and benchmarks. */
-void rxw_fcrypt_pcbc_decrypt_by(const struct rxw_fcrypt_kernel *kernel, const struct rxw_fcrypt *f,
-				struct rxw_fcrypt_text *texts, size_t count);
 
 #endif

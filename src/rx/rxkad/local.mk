@@ -10,7 +10,7 @@ rx_sources += \
 	src/rx/rxkad/derive.c src/rx/rxkad/derive.h \
 	src/rx/rxkad/des.c src/rx/rxkad/des.h \
 	src/rx/rxkad/exchange.c src/rx/rxkad/packet.c \
-	src/rx/rxkad/fcrypt.c src/rx/rxkad/fcrypt_vbmi.c src/rx/rxkad/fcrypt.h \
+	src/rx/rxkad/fcrypt.c src/rx/rxkad/fcrypt.h \
 	src/rx/rxkad/fcrypt_tables.h \
 	src/rx/rxkad/principal.c \
 	src/rx/rxkad/ticket.c src/rx/rxkad/ticket.h \
