@@ -141,16 +141,10 @@ crypt_blocks(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out, size_t
 		in += LANES * RXW_FCRYPT_BLOCK;
 		out += LANES * RXW_FCRYPT_BLOCK;
 	}
-	switch (blocks) {
-	case 3:
-		blocks_by(f, in, out, 3, back);
-		break;
-	case 2:
-		blocks_by(f, in, out, 2, back);
-		break;
-	case 1:
+	for (; blocks > 0; blocks--) {
 		blocks_by(f, in, out, 1, back);
-		break;
+		in += RXW_FCRYPT_BLOCK;
+		out += RXW_FCRYPT_BLOCK;
 	}
 }
 
