@@ -36,12 +36,15 @@ enum kind {
 #define ZERO_AUTO "auto"
 #define ZERO_OFF  "off"
 
+#define WORD_VALUE UINT_MAX
+_Static_assert(WORD_VALUE == RXW_LISTENERS_SHARED, "the only word");
+
 struct field {
 	enum kind kind;
 	size_t offset, size; /* of the member */
 	uint64_t low, high;  /* numbers: range; enums: `high` is the highest value */
 	const char *zero;    /* word for 0; NULL: 0 is not special */
-	const char *words;   /* KIND_CHOICE */
+	const char *words;   /* KIND_CHOICE; KIND_UINT: the word for WORD_VALUE, or NULL */
 	uint64_t preset;     /* default of numbers and enums */
 };
 
@@ -50,8 +53,8 @@ struct field {
  * high, word for 0, words, default; help.
  */
 #define TUNABLES(X)                                                                                \
-	X("listeners", "N|auto", "sockets", "endpoint", 1, UINT, listeners, 1, 64, ZERO_AUTO,      \
-	  NULL, 0, "sockets and threads that share the port")                                      \
+	X("listeners", "N|auto|shared", "sockets", "endpoint", 1, UINT, listeners, 1, 64,          \
+	  ZERO_AUTO, "shared", 0, "sockets and threads of the port; shared: see rxwire.conf(5)")   \
 	X("mtu", "N", "bytes", "endpoint", 1, UINT, mtu, 548, 9000, ZERO_NO, NULL, 1444,           \
 	  "UDP payload of a packet, 548 to 9000")                                                  \
 	X("rcvbuf", "SIZE|auto", "bytes", "endpoint", 1, SIZE, rcvbuf, 4 * KIB, GIB, ZERO_AUTO,    \
@@ -197,9 +200,16 @@ static uint64_t highest(const struct field *f)
 	return f->kind == KIND_SIZE && f->high > SIZE_MAX / 2 ? SIZE_MAX / 2 : f->high;
 }
 
+/* Is it written as the word of a number? */
+static bool has_word(const struct field *f, uint64_t value)
+{
+	return f->kind == KIND_UINT && f->words && value == WORD_VALUE;
+}
+
 static bool in_range(const struct field *f, uint64_t value)
 {
-	return (value >= f->low && value <= highest(f)) || (!value && f->zero);
+	return (value >= f->low && value <= highest(f)) || (!value && f->zero) ||
+	       has_word(f, value);
 }
 
 /* ---- text of values ---- */
@@ -340,8 +350,9 @@ static void describe(const struct field *f, const char *unit, char *text, size_t
 		snprintf(text, size, "a number of %s from %s to %s%s%s", unit, bound[0], bound[1],
 			 comma, zero);
 	else
-		snprintf(text, size, "a whole number from %s to %s (%s)%s%s", bound[0], bound[1],
-			 unit, comma, zero);
+		snprintf(text, size, "a whole number from %s to %s (%s)%s%s%s%s", bound[0],
+			 bound[1], unit, comma, zero, f->words ? ", or " : "",
+			 f->words ? f->words : "");
 }
 
 /* ---- the functions ---- */
@@ -420,7 +431,10 @@ static int set_number(struct rxw_config *config, const struct field *f, const ch
 
 	if (f->zero && !strcmp(value, f->zero))
 		v = 0;
-	else if (!parse_number(value, f->kind == KIND_SIZE, &v) || !in_range(f, v))
+	else if (f->words && !strcmp(value, f->words))
+		v = WORD_VALUE;
+	else if (!parse_number(value, f->kind == KIND_SIZE, &v) || has_word(f, v) ||
+		 !in_range(f, v))
 		return -RXW_EVALUE;
 	store(config, f, v);
 	return 0;
@@ -591,6 +605,7 @@ __attribute__((cold)) int rxw_config_get(const struct rxw_config *config, const 
 	} else if (is_number(f)) {
 		snprintf(digits, sizeof(digits), "%llu", (unsigned long long)load(config, f));
 		word = f->zero && !load(config, f) ? f->zero : digits;
+		word = has_word(f, load(config, f)) ? f->words : word;
 		length = strlen(word);
 	} else {
 		word = (const char *)config + f->offset;

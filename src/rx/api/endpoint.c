@@ -42,9 +42,9 @@ static unsigned listeners_of(const struct rxw_endpoint *ep)
 {
 	unsigned cpus = ep->engine->cpus;
 
-	if (ep->config.listeners)
+	if (ep->config.listeners && ep->config.listeners != RXW_LISTENERS_SHARED)
 		return ep->config.listeners;
-	if (!ep->server)
+	if (!ep->server || ep->config.listeners)
 		return 1;
 	return cpus > MAX_AUTO_LISTENERS ? MAX_AUTO_LISTENERS : cpus;
 }

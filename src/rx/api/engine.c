@@ -104,8 +104,10 @@ int rxw_engine_destroy(rxw_engine *engine)
 	if (!engine)
 		return 0;
 	rxw_check_alive(&engine->alive, "the engine was destroyed before");
-	if (rxw_engine_inherited(engine))
+	if (rxw_engine_inherited(engine)) {
+		rxw_listeners_forget(engine); /* this process's descriptors */
 		return 0;
+	}
 	if (rxw_on_library_thread(NULL) || rxw_must_not_wait())
 		return -RXW_EDEADLK;
 	pthread_mutex_lock(&engine->lock);

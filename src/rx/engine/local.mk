@@ -39,6 +39,7 @@ rx_sources += \
 	src/rx/engine/diag/rxdebug.c src/rx/engine/diag/diag.h \
 	src/rx/engine/rx/batch.h src/rx/engine/rx/rx.h \
 	src/rx/engine/rx/expire.c \
+	src/rx/engine/rx/shared.c \
 	src/rx/engine/rx/icmp.c \
 	src/rx/engine/rx/lookup.c \
 	src/rx/engine/rx/move.c \

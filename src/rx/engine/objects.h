@@ -129,6 +129,8 @@ struct rxw_shard {
 	 */
 	pthread_t first, second;
 	bool first_started, second_started, second_tried;
+	struct rxw_listener *listener; /* a shared one, instead of these threads; NULL: none */
+	unsigned seat;		       /* its place there */
 
 	pthread_mutex_t lock;
 	struct rxw_conntable table;

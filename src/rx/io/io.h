@@ -22,12 +22,11 @@ struct rxw_io_rx {
 	struct rxw_buf *buf;
 	uint32_t length;
 	uint32_t segment;
-	uint8_t ecn;	       /* the ECN bits of its IP header (base/ecn.h), or 0 before
-	                        * rxw_io_read_ecn() */
+	uint8_t ecn;	       /* the ECN bits of its IP header; 0 before rxw_io_read_ecn() */
 	bool truncated;        /* by the kernel: drop it and count it */
 	uint64_t waited;       /* ns: how long it was in the socket's queue; 0: unknown */
-	struct rxw_path path;  /* peer: the sender (len 0: unusable, drop it); local: our
-	                        * address that it was sent to (len 0: unknown) */
+	/* peer: the sender (len 0: unusable, drop it); local: our address (len 0: unknown) */
+	struct rxw_path path;
 };
 
 /*
@@ -52,19 +51,14 @@ struct rxw_io_tx {
 	uint16_t sent_segments;
 };
 
-/*
- * An ICMP error about a datagram sent earlier (IP_RECVERR). It may be forged: use it as a hint
- * only.
- */
+/* An ICMP error about a datagram sent earlier (IP_RECVERR). It may be forged: only a hint. */
 struct rxw_io_error {
 	struct rxw_addr peer;
 	int error;             /* errno: ECONNREFUSED, EHOSTUNREACH, EMSGSIZE … */
 	uint32_t mtu;          /* EMSGSIZE: UDP payload that fits, else 0 */
 };
 
-/*
- * Counters of one socket (relaxed atomics): written by the holder of the role, read by any thread.
- */
+/* Counters of one socket (relaxed): written by the holder of the role, read by any thread. */
 struct rxw_io_stats {
 	_Atomic(uint64_t) syscalls_send, syscalls_recv, syscalls_other;
 	_Atomic(uint64_t) datagrams_sent, datagrams_received, bytes_sent, bytes_received;
@@ -75,7 +69,6 @@ struct rxw_io_stats {
 };
 
 struct rxw_io_sock;
-
 #define RXW_IO_STEER_CPU 3
 
 /* Options of the sockets of one port. */
@@ -87,18 +80,16 @@ struct rxw_io_options {
 	unsigned batch;             /* 1..64 */
 	int gso, gro;               /* 0 off, 1 wanted */
 	bool plain;                 /* the simplest back-end: one sendmsg/recvmsg per datagram */
-	int steer;		    /* 0 = by word (payload bytes 4..7 >> 2) modulo sockets; 1 = by
-	                             * hash of the four-tuple; 2 = the socket after that
-	                             * of 0: always the wrong one (tests);
-	                             * RXW_IO_STEER_CPU = socket i, if processor cpu[i] has it from
-	                             * a card; as 0 if no socket has that one, and from this host */
+	/* 0 = by word (payload bytes 4..7 >> 2) modulo sockets; 1 = by hash of the four-tuple; 2 = the socket
+	 * after that of 0: always the wrong one (tests); RXW_IO_STEER_CPU = socket i, if processor cpu[i] has
+	 * it from a card; as 0 if no socket has that one, and from this host */
+	int steer;
 	const uint16_t *cpu;	    /* the processor that reads socket i; NULL = unknown */
 	size_t rcvbuf, sndbuf;      /* requested; 0 = the default (4 MiB) */
 	const char *inject;         /* fault injection (tests), NULL = none, see below */
 	void (*log)(void *arg, int level, const char *line); /* syslog level; may be NULL */
 	void *log_arg;
-	/* Initially 0: warnings logged so far, shared by groups that report to one log; or NULL */
-	_Atomic(unsigned) *warned;
+	_Atomic(unsigned) *warned;  /* so far, of all groups that report to one log; or NULL */
 };
 
 /*
@@ -153,6 +144,24 @@ int rxw_io_wait(struct rxw_io_sock *s, uint64_t timeout_us);
 void rxw_io_wake(struct rxw_io_sock *s); /* any thread; interrupts rxw_io_wait() only */
 
 /*
+ * A set of sockets that one thread waits for, instead of rxw_io_wait(); a descriptor. Both functions that
+ * make something return a negative errno if they fail. Sockets leave it before they are closed.
+ */
+int rxw_io_set_open(void);
+void rxw_io_set_close(int set);
+int rxw_io_set_add(int set, struct rxw_io_sock *s, unsigned name);
+void rxw_io_set_remove(int set, struct rxw_io_sock *s);
+#define RXW_IO_READY 64
+/* A socket that is readable or was woken; `errors`: call rxw_io_note_errors() for it. */
+struct rxw_io_ready {
+	unsigned name;
+	bool errors;
+};
+/* Fills `ready`, of RXW_IO_READY entries; 0 at the timeout. That is rounded up to ms; more than INT_MAX: none. */
+unsigned rxw_io_set_wait(int set, uint64_t timeout_ns, struct rxw_io_ready *ready);
+void rxw_io_note_errors(struct rxw_io_sock *s); /* receive role */
+
+/*
  * Send `count` entries with as few system calls as possible. Fills error and sent_segments of each.
  * `nowait`: MSG_DONTWAIT; if the socket is full, the entry and all later ones get EAGAIN. If GSO is
  * refused for a destination (EIO, EINVAL, EMSGSIZE ...), the same bytes are sent as single
@@ -172,10 +181,7 @@ unsigned rxw_io_send(struct rxw_io_sock *s, struct rxw_io_tx *tx, unsigned count
 bool rxw_io_errors_pending(const struct rxw_io_sock *s);
 unsigned rxw_io_errors(struct rxw_io_sock *s, struct rxw_io_error *errors, unsigned count);
 
-/*
- * Largest UDP payload that, as far as the kernel knows, reaches `peer` unfragmented; 0 = unknown.
- * Any thread; slow.
- */
+/* Largest UDP payload that the kernel expects to reach `peer` unfragmented; 0 = unknown. Slow. */
 uint32_t rxw_io_path_mtu(struct rxw_io_sock *s, const struct rxw_path *path);
 
 const struct rxw_io_stats *rxw_io_sock_stats(const struct rxw_io_sock *s);
@@ -188,10 +194,7 @@ bool rxw_io_gro(const struct rxw_io_sock *s);
  */
 size_t rxw_io_rcvbuf(const struct rxw_io_sock *s);
 size_t rxw_io_sndbuf(const struct rxw_io_sock *s);
-/*
- * Largest useful number of datagrams for one entry, at least 1. Without GSO they are sent singly,
- * in one batch.
- */
+/* Largest useful number of datagrams for one entry, at least 1. Without GSO they are sent singly. */
 unsigned rxw_io_max_segments(const struct rxw_io_sock *s);
 
 #endif

@@ -11,6 +11,7 @@ rx_sources += src/rx/io/io_msg.c
 rx_sources += src/rx/io/io_recv.c
 rx_sources += src/rx/io/io_refused.c
 rx_sources += src/rx/io/io_send.c
+rx_sources += src/rx/io/io_set.c
 rx_sources += src/rx/io/io_sock.c
 rx_sources += src/rx/io/io_steer.c
 if ENABLE_MMSG

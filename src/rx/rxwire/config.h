@@ -32,6 +32,8 @@ enum rxw_debug_access {
 	RXW_DEBUG_NET = 3    /* the network in debug_clients */
 };
 
+#define RXW_LISTENERS_SHARED 0xffffffffu
+
 /* Levels of log lines, with the numbers of syslog(3). */
 enum rxw_log_level {
 	RXW_LOG_ERROR = 3,
@@ -57,7 +59,11 @@ struct rxw_config {
 	size_t size;
 
 	/* sockets and threads, per endpoint; affinity per engine */
-	unsigned listeners; /* sockets and threads of the port, 1..64; 0 = auto */
+	/*
+	 * Sockets and threads of the port, 1..64; 0 = auto; RXW_LISTENERS_SHARED = one socket, and no thread
+	 * of its own: at most one thread for each CPU receives for all such endpoints of the engine.
+	 */
+	unsigned listeners;
 	unsigned mtu;	    /* UDP payload of a packet, 548..9000; default 1444 */
 	size_t rcvbuf;	    /* socket receive buffer; 0 = auto */
 	size_t sndbuf;	    /* socket send buffer; 0 = auto */

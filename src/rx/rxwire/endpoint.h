@@ -24,9 +24,9 @@ struct rxw_endpoint_options {
 	/*
 	 * Bound UDP sockets to use instead of `address`, for example from systemd: all of one
 	 * address and port, with SO_REUSEPORT if there are several. IPv6 wildcard sockets without
-	 * IPV6_V6ONLY accept IPv4, as with `dual_stack`. Each gets a thread, and `listeners` is
-	 * ignored. The endpoint uses duplicates; the caller may close its own descriptors
-	 * afterwards.
+	 * IPV6_V6ONLY accept IPv4, as with `dual_stack`. Each gets a thread unless `listeners` is
+	 * shared; otherwise that is ignored. The endpoint uses duplicates; the caller may close its
+	 * own descriptors afterwards.
 	 */
 	const int *sockets;
 	size_t socket_count; /* at most 64; 0 = none */

@@ -505,16 +505,16 @@ int rxw_shard_start(struct rxw_shard *s)
 	char name[16];
 	int r;
 
+	if (s->ep->config.listeners == RXW_LISTENERS_SHARED)
+		return rxw_listener_join(s);
 	snprintf(name, sizeof(name), "rxw-listen%u", s->index % 100);
 	r = rxw_thread_create(&s->first, s->ep, RXW_OF_SHARD + s->index, name, listen_loop, s);
 	s->first_started = !r;
 	return r;
 }
 
-void rxw_shard_stop(struct rxw_shard *s)
+static void join_threads(struct rxw_shard *s)
 {
-	if (!s->first_started)
-		return;
 	rxw_role_lock(s);
 	request_listener(s);
 	rxw_role_unlock(s);
@@ -526,6 +526,16 @@ void rxw_shard_stop(struct rxw_shard *s)
 	if (s->second_started)
 		pthread_join(s->second, NULL);
 	s->second_started = false;
+}
+
+void rxw_shard_stop(struct rxw_shard *s)
+{
+	if (s->listener)
+		rxw_listener_leave(s);
+	else if (s->first_started)
+		join_threads(s);
+	else
+		return;
 	while (s->effects.release)
 		rxw_release_step(s);
 	rxw_dispatch_forget(s);

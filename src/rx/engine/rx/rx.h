@@ -15,6 +15,7 @@
 
 struct rxw_batch;
 struct rxw_endpoint;
+struct rxw_engine;
 struct rxw_io_rx;
 struct rxw_shard;
 
@@ -97,9 +98,18 @@ struct rxw_shard_rx {
 int rxw_shard_init(struct rxw_shard *s, struct rxw_endpoint *ep, unsigned index);
 /* Start its listener, which starts its deputy. 0 or -RXW_ESYS. */
 int rxw_shard_start(struct rxw_shard *s);
-/* Join both. */
+/* Join both, or leave the shared listener. */
 void rxw_shard_stop(struct rxw_shard *s);
 void rxw_shard_fini(struct rxw_shard *s);
+
+/*
+ * shared.c: a thread of the engine, at most one for each CPU, receives for the shard and for others until
+ * it leaves. No caller takes the role meanwhile. 0, -RXW_ENOMEM or -RXW_ESYS. Not on a thread of the library.
+ */
+int rxw_listener_join(struct rxw_shard *s);
+void rxw_listener_leave(struct rxw_shard *s);
+/* In the child of a fork(): close what the shared listeners of the parent's engine use. */
+void rxw_listeners_forget(struct rxw_engine *e);
 
 /* Receive role: process one batch with its effects; waits for a while if there are no packets. */
 void rxw_receive_batch(struct rxw_shard *s);
