@@ -13,6 +13,7 @@
 #include "bench/crowd.h"
 
 #define SLICES	    64
+#define FEW	    8 /* clients that have a thread each */
 
 #define MEMORY_EACH ((uint64_t)16 << 20) /* bytes; only what is used is allocated */
 
@@ -33,7 +34,7 @@ static int open_engine(const struct crowd_place *place, char *why)
 	int rc = 0;
 
 	rxw_config_init(&config, sizeof(config));
-	config.listeners = 1;
+	config.listeners = place->clients > FEW ? RXW_LISTENERS_SHARED : 1;
 	config.memory = MEMORY_EACH * (place->clients + 16);
 	config.jumbo = place->jumbograms ? RXW_ON : RXW_OFF;
 	users++;

@@ -2,10 +2,12 @@
 /* Programs with many endpoints on one engine. */
 #include <sys/resource.h>
 
+#include "common/cpus.h"
 #include "tools/common/many.h"
 
 /* Four buffers of 64 KiB that a socket waits with, a window, and some that wait to be read. */
 #define EACH ((size_t)1 << 20)
+#define FEW  4 /* endpoints for each CPU that have a thread of their own */
 
 void tools_allow_endpoints(struct rxw_config *config, uint64_t endpoints)
 {
@@ -19,4 +21,11 @@ void tools_allow_endpoints(struct rxw_config *config, uint64_t endpoints)
 		l.rlim_cur = l.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &l);
 	}
+}
+
+void tools_share_listeners(struct rxw_config *config, uint64_t endpoints)
+{
+	tools_allow_endpoints(config, endpoints);
+	if (!config->listeners && endpoints > (uint64_t)FEW * cpus_allowed())
+		config->listeners = RXW_LISTENERS_SHARED;
 }

@@ -462,8 +462,12 @@ static int choose(struct run *run, int count, char **args)
 	if (run->set.json && (commands[at].run == copy_get || commands[at].run == copy_put))
 		keep_lists(run);
 	status = parse_server(run);
-	tools_allow_endpoints(&run->config, commands[at].run == copy_bench ? run->set.clients + 1
-									   : run->set.jobs + 2);
+	if (commands[at].run != copy_bench)
+		tools_allow_endpoints(&run->config, run->set.jobs + 2);
+	else if (run->set.mix)
+		tools_allow_endpoints(&run->config, run->set.clients + 1);
+	else
+		tools_share_listeners(&run->config, run->set.clients + 1);
 	return status == 0 ? start(run, &commands[at]) : status;
 }
 
