@@ -136,7 +136,7 @@ int rxw_service_start(rxw_service *service)
 	held = service->held;
 	service->held = false;
 	if (held)
-		threads = rxw_workers_more(ep);
+		threads = rxw_workers_more(ep, 0);
 	rxw_workers_unlock(ep);
 	rxw_workers_make(ep, threads);
 	return held ? 0 : -RXW_ESTATE;
@@ -148,7 +148,7 @@ static void set_workers_max(struct rxw_service *s, unsigned most)
 
 	rxw_workers_lock(s->ep);
 	s->workers_max = most;
-	threads = rxw_workers_more(s->ep);
+	threads = rxw_workers_more(s->ep, 0);
 	rxw_workers_unlock(s->ep);
 	rxw_workers_make(s->ep, threads);
 }

@@ -464,7 +464,7 @@ static int wait_interruptibly(struct rxw_shard *s, uint64_t now, uint64_t next)
 	atomic_store(&s->role.wait_until, next);
 	atomic_store(&s->role.in_wait, true);
 	n = atomic_load(&s->wheel.inbox) || atomic_load(&s->tx.left) || atomic_load(&s->ep->quit) ||
-			    interrupted(s)
+			    interrupted(s) || sample_at(s->ep) < next
 		    ? 0
 		    : rxw_io_wait(s->sock, (next - now) / 1000 + 1);
 	atomic_store(&s->role.in_wait, false);
@@ -495,6 +495,7 @@ static bool may_sleep(struct rxw_shard *s, uint64_t now, uint64_t next)
 	}
 	return !s->rx.limit && !receives_seldom(s) && next != UINT64_MAX &&
 	       next >= now + ACTIVE_SLEEP_US * 1000ull && now >= s->rx.listen_until &&
+	       sample_at(s->ep) >= now + RXW_MS &&
 	       !atomic_load_explicit(&s->ep->callbacks_left, memory_order_relaxed);
 }
 

@@ -22,8 +22,8 @@ enum rxw_blocked_on {
 /* One worker, on its thread's stack. The workers' lock, but for the atomics (relaxed). */
 struct rxw_worker {
 	struct rxw_worker *next, **prev;
-	struct rxw_call
-		*call;	/* the call that it serves, or NULL; the thread holds the reference */
+	pid_t tid; /* fixed; 0: a listener */
+	struct rxw_call *call; /* the call that it serves, or NULL; the thread's reference */
 	uint64_t order; /* ordinal of its call among all calls served */
 	bool waited;	/* it was blocked at the latest sample */
 	bool parked;	/* it is blocked on its client: another worker may replace it */
@@ -35,29 +35,26 @@ struct rxw_worker {
 	_Atomic(unsigned) blocked; /* enum rxw_blocked_on; stalled.c explains the order */
 };
 
-/* Of an endpoint. `lock` covers all fields but the atomics. */
+/*
+ * Of an endpoint. `lock` covers all fields but the atomics; `left` and `sample_at` are stored under it.
+ */
 struct rxw_workers {
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* a call waits, or stop */
 	pthread_cond_t gone; /* a thread ended */
-	/*
-	 * The latest thread that ended: the next one joins it, and rxw_workers_stop() joins the
-	 * last.
-	 */
+	/* the latest thread that ended: the next one joins it, rxw_workers_stop() the last */
 	pthread_t latest;
 	bool joinable;
 	/* calls that wait, linked by sched.next; one reference each */
 	struct rxw_call *head, **tail;
 	unsigned waiting, waited;	/* calls that wait now; calls that ever had to */
-	/*
-	 * Of the calls that wait, those that are left to a listener: no worker was signalled for
-	 * them. Stored under the lock.
-	 */
+	/* of those, left to a listener: no worker was signalled for them */
 	_Atomic(unsigned) left;
 	unsigned listeners;		/* listeners that serve calls now */
 	_Atomic(bool) any_quick;	/* a service was quick once: listeners want deputies */
 	_Atomic(unsigned) reservations; /* calls that were created and not taken by a worker yet */
 	unsigned threads, idle, max;
+	unsigned few;	/* fixed: threads that suffice while they run: as many as processors */
 	unsigned queue; /* calls that may wait */
 	_Atomic(unsigned) made;	 /* threads, ever */
 	unsigned reserved_peers; /* workers reserved for peers that have none */
@@ -71,16 +68,19 @@ struct rxw_workers {
 	struct rxw_worker *list;
 	unsigned parked, waiters;    /* workers that are parked, and how many may be */
 	_Atomic(uint64_t) sample_at; /* ns: next sample of blocked workers; UINT64_MAX: none */
+	uint64_t park_at;	     /* ns: none is parked before */
+	uint64_t look_interval;	     /* ns: from one look at the threads to the next */
+	bool few_run;		     /* the latest look found fewer than `few` that do not sleep */
 	_Atomic(bool) any_blocked;   /* a worker is blocked, or was at the latest sample */
 	unsigned fresh;		     /* peers that have waiting calls but no worker */
 	/* ns: since when the queue was not empty, or the last sample of it; 0: it is empty */
 	uint64_t since;
 	uint64_t taken; /* calls dequeued since then */
 	bool standing;	/* the queue never runs empty: its bound is reduced */
-	/* calls that are dequeued in LEAST_WAIT (workers.c) while the queue stands */
-	uint64_t taken_per_wait;
+	uint64_t taken_per_wait; /* calls in LEAST_WAIT (workers.c), while the queue stands */
 	bool stop;
-	uint64_t executed;
+	uint64_t executed;	/* calls that began, ever */
+	uint64_t seen, seen_at; /* of these at the latest looks; the first that saw them (ns) */
 };
 
 /* Of a call. */
@@ -110,9 +110,7 @@ struct rxw_slow_call {
 	uint32_t moved;
 };
 
-/* No lock held unless stated. */
-
-/* 0 or -RXW_ENOMEM. */
+/* No lock held unless stated. This one: 0 or -RXW_ENOMEM. */
 int rxw_workers_start(struct rxw_endpoint *ep);
 /*
  * At most `workers` threads and `queue` waiting calls from now on. Surplus threads end once they
@@ -163,8 +161,11 @@ static inline unsigned rxw_workers_due(const struct rxw_workers *w)
 {
 	return w->waiting - atomic_load_explicit(&w->left, memory_order_relaxed);
 }
-/* Workers' lock held: more workers became available. Returns how many threads to start ... */
-unsigned rxw_workers_more(struct rxw_endpoint *ep);
+/*
+ * Workers' lock held: more workers became available, or are of use although there are enough for the
+ * processors (`useful`: how many). Returns how many threads to start ...
+ */
+unsigned rxw_workers_more(struct rxw_endpoint *ep, unsigned useful);
 /* ... once it is released. */
 void rxw_workers_make(struct rxw_endpoint *ep, unsigned threads);
 

@@ -3,6 +3,7 @@
  * Workers that are blocked on their clients: they are parked, which lets others replace them, and
  * calls that make no progress are found.
  */
+#include "common/asleep.h"
 #include "engine/objects.h"
 #include "engine/lock.h"
 
@@ -12,6 +13,8 @@
  * is two stores around each sleep.
  */
 #define SAMPLE_INTERVAL (10 * RXW_MS)
+#define LOOKS		8 /* workers whose state is looked at, at most */
+#define LONG_RUN	(100 * RXW_MS)
 /*
  * A call's rate is measured over at least YOUNG; over at least ESTABLISHED if its client was served
  * before, since anybody's packets may be lost; and over at most MEMORY.
@@ -161,8 +164,8 @@ static struct rxw_worker *find_oldest_slow(struct rxw_workers *w, uint64_t now)
 }
 
 /* Workers' lock held: choose up to `most` slow calls, one reference each. */
-static unsigned choose_slow(struct rxw_workers *w, struct rxw_slow_call *v, unsigned most,
-			    uint64_t now)
+static __attribute__((cold)) unsigned choose_slow(struct rxw_workers *w, struct rxw_slow_call *v,
+						  unsigned most, uint64_t now)
 {
 	unsigned n = 0;
 
@@ -215,11 +218,76 @@ static unsigned sample_all(struct rxw_workers *w, uint64_t now)
 	return over;
 }
 
-unsigned rxw_workers_slow(struct rxw_endpoint *ep, uint64_t now, struct rxw_slow_call *v,
-			  unsigned most)
+/* Workers' lock held: threads that have a call and are not parked, at most LOOKS. */
+static unsigned list_busy(const struct rxw_workers *w, pid_t tid[LOOKS])
+{
+	unsigned n = 0;
+
+	for (const struct rxw_worker *k = w->list; k && n < LOOKS; k = k->next)
+		if (k->call && k->tid && !k->parked)
+			tid[n++] = k->tid;
+	return n;
+}
+
+/* No lock held, since this takes a few microseconds each. */
+static unsigned count_awake(const pid_t *tid, unsigned n)
+{
+	unsigned awake = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		awake += !thread_sleeps(tid[i]);
+	return awake;
+}
+
+/*
+ * Workers' lock held, after a look: how many more threads are of use. They are if fewer workers than there are
+ * processors run or wait for one, twice in a row, since many sleep for a moment only. If all sleep, their number is
+ * doubled. If some run, the others may wait for a lock of theirs: there is time. If enough run, but for so long that
+ * no call begins, one more lets shorter calls overtake them.
+ */
+static unsigned useful_threads(struct rxw_workers *w, unsigned running, uint64_t now)
+{
+	bool few = running < w->few, before = w->few_run;
+
+	w->few_run = few;
+	if (w->executed != w->seen) {
+		w->seen = w->executed;
+		w->seen_at = now;
+	}
+	w->look_interval = running ? 2 * w->look_interval : RXW_MS;
+	if (w->look_interval > SAMPLE_INTERVAL)
+		w->look_interval = SAMPLE_INTERVAL;
+	if (w->idle || w->stop || (few ? !before : now < w->seen_at + LONG_RUN))
+		return 0;
+	w->look_interval = SAMPLE_INTERVAL;
+	return !few ? 1 : running ? w->few - running : w->threads;
+}
+
+/* Workers' lock held, and released meanwhile. Calls wait: the threads to start. */
+static __attribute__((cold)) unsigned look_at_workers(struct rxw_endpoint *ep, uint64_t now)
 {
 	struct rxw_workers *w = &ep->workers;
-	unsigned over, due, n, threads = 0;
+	unsigned looked, awake, running, useful;
+	pid_t tid[LOOKS];
+
+	/* If a thread is idle, no call may run, or it is about to take one. */
+	looked = w->idle || w->threads >= w->max + w->parked ? 0 : list_busy(w, tid);
+	if (!looked)
+		return rxw_workers_more(ep, 0);
+	rxw_workers_unlock(ep);
+	awake = count_awake(tid, looked);
+	rxw_workers_lock(ep);
+	running = awake * (w->threads - w->parked) / looked;
+	useful = useful_threads(w, running, now);
+	atomic_store(&w->sample_at, now + w->look_interval);
+	return rxw_workers_more(ep, useful);
+}
+
+__attribute__((cold)) unsigned rxw_workers_slow(struct rxw_endpoint *ep, uint64_t now,
+						struct rxw_slow_call *v, unsigned most)
+{
+	struct rxw_workers *w = &ep->workers;
+	unsigned over = 0, due, n, threads = 0;
 
 	rxw_workers_lock(ep);
 	if (now < atomic_load(&w->sample_at) || w->stop) {
@@ -227,12 +295,15 @@ unsigned rxw_workers_slow(struct rxw_endpoint *ep, uint64_t now, struct rxw_slow
 		return 0;
 	}
 	atomic_store(&w->sample_at, now + SAMPLE_INTERVAL);
-	over = sample_all(w, now);
+	if (now >= w->park_at) {
+		w->park_at = now + SAMPLE_INTERVAL;
+		over = sample_all(w, now);
+	}
 	due = rxw_workers_due(w);
 	n = over < due ? over : due;
 	n = choose_slow(w, v, n < most ? n : most, now);
 	if (due) {
-		threads = rxw_workers_more(ep);
+		threads = look_at_workers(ep, now);
 	} else if (!w->parked) {
 		atomic_store(&w->sample_at, UINT64_MAX);
 		if (w->threads > w->max)
@@ -248,7 +319,8 @@ bool rxw_workers_too_slow(const struct rxw_slow_call *v, uint64_t now)
 	return too_slow(call_rate(v->moved - v->moved_before, now - v->since, v->share));
 }
 
-void rxw_workers_spare(struct rxw_endpoint *ep, const struct rxw_slow_call *v, unsigned n)
+__attribute__((cold)) void rxw_workers_spare(struct rxw_endpoint *ep, const struct rxw_slow_call *v,
+					     unsigned n)
 {
 	rxw_workers_lock(ep);
 	spare(&ep->workers, v, n);

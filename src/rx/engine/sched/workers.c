@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Workers: threads that run handlers, and the queue of calls that wait for one. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "engine/objects.h"
 #include "engine/lock.h"
@@ -210,7 +211,7 @@ static bool is_surplus(const struct rxw_workers *w)
 }
 
 /* Workers' lock held, and released: the thread ends. If calls waited for it, another one begins. */
-static void end_thread(struct rxw_endpoint *ep, struct rxw_worker *self)
+static __attribute__((cold)) void end_thread(struct rxw_endpoint *ep, struct rxw_worker *self)
 {
 	struct rxw_workers *w = &ep->workers;
 	pthread_t before = w->latest;
@@ -222,7 +223,7 @@ static void end_thread(struct rxw_endpoint *ep, struct rxw_worker *self)
 	w->idle--;
 	w->joinable = true;
 	w->latest = pthread_self();
-	more = w->stop ? 0 : rxw_workers_more(ep);
+	more = w->stop ? 0 : rxw_workers_more(ep, 0);
 	pthread_cond_broadcast(&w->gone);
 	rxw_workers_unlock(ep);
 	rxw_workers_make(ep, more);
@@ -273,7 +274,7 @@ static void *work_loop(void *arg)
 	struct rxw_endpoint *ep = arg;
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_call *done = NULL; /* its reference is dropped without the lock */
-	struct rxw_worker self = {.call = NULL};
+	struct rxw_worker self = {.tid = gettid()};
 	bool succeeded, signal_other;
 
 	rxw_set_library_thread(ep);
@@ -321,7 +322,7 @@ static void *work_loop(void *arg)
  * Workers' lock held: empty the queue. Returns the calls, linked by sched.next, with one reference
  * each.
  */
-static struct rxw_call *dequeue_all(struct rxw_workers *w)
+static __attribute__((cold)) struct rxw_call *dequeue_all(struct rxw_workers *w)
 {
 	struct rxw_call *all = w->head;
 
@@ -336,7 +337,7 @@ static struct rxw_call *dequeue_all(struct rxw_workers *w)
 	return all;
 }
 
-static void refuse_all(struct rxw_call *all)
+static __attribute__((cold)) void refuse_all(struct rxw_call *all)
 {
 	while (all) {
 		struct rxw_call *call = all;
@@ -361,7 +362,7 @@ static void reserve_thread(struct rxw_workers *w)
  * If there is no worker and none can be created, the waiting calls are refused: none would ever
  * serve them.
  */
-static int start_thread(struct rxw_endpoint *ep)
+static __attribute__((cold)) int start_thread(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_call *left = NULL;
@@ -388,7 +389,8 @@ static int start_thread(struct rxw_endpoint *ep)
 	return r;
 }
 
-unsigned rxw_workers_limit(struct rxw_endpoint *ep, unsigned workers, unsigned queue)
+__attribute__((cold)) unsigned rxw_workers_limit(struct rxw_endpoint *ep, unsigned workers,
+						 unsigned queue)
 {
 	struct rxw_workers *w = &ep->workers;
 	unsigned threads;
@@ -400,12 +402,12 @@ unsigned rxw_workers_limit(struct rxw_endpoint *ep, unsigned workers, unsigned q
 		w->max < FEW_WORKERS ? w->max / (FEW_WORKERS / 2) : w->max / RESERVED_PART;
 	if (w->reserved_peers > ep->constants.reserved_peers)
 		w->reserved_peers = ep->constants.reserved_peers;
-	threads = rxw_workers_more(ep);
+	threads = rxw_workers_more(ep, 0);
 	rxw_workers_unlock(ep);
 	return threads;
 }
 
-int rxw_workers_start(struct rxw_endpoint *ep)
+__attribute__((cold)) int rxw_workers_start(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
 
@@ -414,13 +416,14 @@ int rxw_workers_start(struct rxw_endpoint *ep)
 		return -RXW_ENOMEM;
 	w->tail = &w->head;
 	w->waiters = ep->constants.waiters_max;
+	w->few = ep->engine->cpus;
 	w->signalled_max = ep->engine->pollers_max / 2 + 1;
 	atomic_init(&w->sample_at, UINT64_MAX);
 	rxw_workers_limit(ep, ep->config.workers_max, ep->config.queue);
 	return 0;
 }
 
-unsigned rxw_workers_stop(struct rxw_endpoint *ep, uint64_t end)
+__attribute__((cold)) unsigned rxw_workers_stop(struct rxw_endpoint *ep, uint64_t end)
 {
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_call *left;
@@ -478,6 +481,17 @@ static uint64_t queue_bound(struct rxw_endpoint *ep, uint64_t now)
 }
 
 /*
+ * Workers' lock held: how many calls may have places, of which `ready` get workers. Those whose threads are not started
+ * yet wait, too, in places of the queue as far as it has them.
+ */
+static uint64_t places_of(const struct rxw_workers *w, uint64_t bound, uint64_t ready)
+{
+	uint64_t now = w->idle < ready ? w->idle : ready, later = ready - now;
+
+	return now + (bound > later ? bound : later);
+}
+
+/*
  * Workers' lock held. Is there room for one more call of this peer? The less room is left, the
  * smaller a peer's share of it, so that a demanding peer does not crowd out the others. A peer
  * without any call here may use any room that is left, or a worker that is reserved for such peers.
@@ -487,17 +501,17 @@ static bool has_room(struct rxw_endpoint *ep, const struct rxw_peer *peer, uint6
 	struct rxw_workers *w = &ep->workers;
 	uint64_t bound = queue_bound(ep, now);
 	uint64_t places = atomic_load(&w->reservations), mine = atomic_load(&peer->places);
-	uint64_t ready = free_workers(w);
+	uint64_t ready = free_workers(w), most;
 
 	if (!mine && !peer->workers) {
 		if (w->fresh < 2 * w->reserved_peers)
 			bound = w->queue;
-		return places < bound + ready;
+		return places < places_of(w, bound, ready);
 	}
-	if (!w->reserved_peers)
-		return places < bound + ready;
 	ready = ready > w->reserved_peers ? ready - w->reserved_peers : 0;
-	return places < bound + ready && mine < ready + SHARE_OF_FREE * (bound + ready - places);
+	most = places_of(w, bound, ready);
+	return places < most &&
+	       (!w->reserved_peers || mine < ready + SHARE_OF_FREE * (most - places));
 }
 
 /*
@@ -645,12 +659,42 @@ static bool may_leave(const struct rxw_workers *w, const struct rxw_call *call)
 	       (!w->head || rxw_is_quick(w->head->conn->service, now));
 }
 
+/* Workers' lock held: how many threads there may be even if all of them run. Parked ones do not. */
+static unsigned few_threads(const struct rxw_workers *w)
+{
+	return (w->few < w->max ? w->few : w->max) + w->parked;
+}
+
+/* Workers' lock held: count the threads to start for calls that wait for a worker, up to `most` in all. */
+static unsigned reserve_threads(struct rxw_workers *w, unsigned most)
+{
+	unsigned threads = 0;
+
+	for (; w->idle < rxw_workers_due(w) && w->idle < free_workers(w) && w->threads < most;
+	     threads++)
+		reserve_thread(w);
+	return threads;
+}
+
+/* Workers' lock held: calls wait. Are the threads blocked? False: this is being watched, or nothing follows from it. */
+static bool arm_sampler(struct rxw_workers *w)
+{
+	if (w->idle >= rxw_workers_due(w) || (!w->waiters && w->threads >= w->max) ||
+	    atomic_load(&w->sample_at) != UINT64_MAX)
+		return false;
+	w->look_interval = RXW_MS;
+	w->few_run = false;
+	atomic_store(&w->sample_at, rxw_clock_cached() + RXW_MS);
+	return true;
+}
+
 bool rxw_workers_add(struct rxw_call *call, bool serves)
 {
 	struct rxw_endpoint *ep = call->conn->ep;
 	struct rxw_workers *w = &ep->workers;
-	bool may_run_now, wake, start;
-	unsigned due;
+	struct rxw_shard *home = rxw_home(call->conn);
+	bool may_run_now, wake, armed;
+	unsigned threads;
 
 	RXW_PROBE(call_queued, &call->p);
 	rxw_workers_lock(ep);
@@ -675,35 +719,20 @@ bool rxw_workers_add(struct rxw_call *call, bool serves)
 		rxw_workers_unlock(ep);
 		return true;
 	}
-	due = rxw_workers_due(w);
-	if (w->idle < due)
+	if (w->idle < rxw_workers_due(w))
 		w->waited++;
 	/* If it may not run now, a worker takes it after another call. */
 	may_run_now = may_run(w, call, busy_workers(w) + w->signalled + 1);
-	start = may_run_now && w->idle < due && w->threads < w->max + w->parked;
-	if (start)
-		reserve_thread(w);
-	if (w->idle < due && w->waiters && atomic_load(&w->sample_at) == UINT64_MAX)
-		atomic_store(&w->sample_at, rxw_clock_cached());
+	threads = may_run_now ? reserve_threads(w, few_threads(w)) : 0;
+	armed = arm_sampler(w);
 	wake = may_run_now && signal_worker(w);
 	rxw_workers_unlock(ep);
 	if (wake)
 		pthread_cond_signal(&w->work);
-	if (start)
-		start_thread(ep);
+	if (armed && atomic_load(&home->role.in_wait))
+		rxw_io_wake(home->sock);
+	rxw_workers_make(ep, threads);
 	return true;
-}
-
-/* Workers' lock held: count the threads to start for calls that wait for a worker. */
-static unsigned reserve_threads(struct rxw_workers *w)
-{
-	unsigned threads = 0;
-
-	for (; w->idle < rxw_workers_due(w) && w->idle < free_workers(w) &&
-	       w->threads < w->max + w->parked;
-	     threads++)
-		reserve_thread(w);
-	return threads;
 }
 
 /*
@@ -711,13 +740,15 @@ static unsigned reserve_threads(struct rxw_workers *w)
  * cannot be created, the present ones continue. Idle workers that are reserved for peers without
  * any are not woken unless such a peer waits: each would search the whole queue for nothing.
  */
-unsigned rxw_workers_more(struct rxw_endpoint *ep)
+__attribute__((cold)) unsigned rxw_workers_more(struct rxw_endpoint *ep, unsigned useful)
 {
 	struct rxw_workers *w = &ep->workers;
+	unsigned few = few_threads(w), more = w->threads + useful, most = w->max + w->parked;
 
 	if (w->idle && (w->fresh || busy_workers(w) + 1 + w->reserved_peers <= w->max))
 		pthread_cond_broadcast(&w->work);
-	return reserve_threads(w);
+	arm_sampler(w);
+	return reserve_threads(w, more < few ? few : more > most ? most : more);
 }
 
 void rxw_workers_make(struct rxw_endpoint *ep, unsigned threads)
@@ -742,8 +773,10 @@ static void hand_over(struct rxw_endpoint *ep)
 		}
 		atomic_store_explicit(&w->left, 0, memory_order_relaxed);
 	}
-	if (!w->stop)
-		threads = reserve_threads(w);
+	if (!w->stop) {
+		threads = reserve_threads(w, few_threads(w));
+		arm_sampler(w);
+	}
 	for (; more && signal_worker(w); more--)
 		signals++;
 	rxw_workers_unlock(ep);

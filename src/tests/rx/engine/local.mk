@@ -53,3 +53,5 @@ src_tests_rx_engine_test_verify_LDADD = $(harness_libs)
 src_tests_rx_engine_test_verify_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rxw_thread_create
 check_tests += src/tests/rx/engine/test_waiting
 src_tests_rx_engine_test_waiting_LDADD = $(harness_libs)
+check_tests += src/tests/rx/engine/test_workers
+src_tests_rx_engine_test_workers_LDADD = $(harness_libs)
