@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rxfsd: serves a directory tree as a read-only AFS volume, or a store of volumes, over Rx. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ struct options {
 #define STOP_LIMIT	20000 /* ms that stopping may take beside the drain */
 #define STOP_MARGIN	30000 /* the same, as the service manager is told */
 #define TRIM_S		10    /* between looks at memory that was freed */
+#define DESCRIPTORS	4096  /* room for them takes 8 bytes each */
 
 #define SETTING(member) offsetof(struct options, settings.member)
 
@@ -237,6 +239,19 @@ static const struct tools_option table[] = {
 	 .help = "log more"},
 };
 
+/*
+ * While there is one thread only, the table of descriptors grows at once. Later it would keep all threads that open
+ * files waiting for an RCU grace period, which takes tens of milliseconds.
+ */
+static void reserve_descriptors(rlim_t most)
+{
+	int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC,
+		       most < DESCRIPTORS ? (int)most - 1 : DESCRIPTORS - 1);
+
+	if (fd >= 0)
+		close(fd);
+}
+
 /* Each call may use a file descriptor. */
 static void raise_limits(void)
 {
@@ -246,6 +261,8 @@ static void raise_limits(void)
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+		reserve_descriptors(limit.rlim_cur);
 }
 
 /* A second signal while calls drain ends the process at once. */
