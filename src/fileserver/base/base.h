@@ -173,8 +173,8 @@ struct fsd_pool_caller {
 };
 
 /*
- * At most `most` threads; `few` of them suffice while no job is queued for longer than 1 ms. `caller`: bytes of the item
- * of a caller, zeroed when the first one enters. NULL: no memory.
+ * At most `most` threads; more than `few` work only if a job is queued for longer than 1 ms and fewer than `few` run. The
+ * others sleep. `caller`: bytes of the item of a caller, zeroed when the first one enters. NULL: no memory.
  */
 struct fsd_pool *fsd_pool_create(unsigned most, unsigned few, size_t caller);
 /* No job is queued or running but those that are about to return. NULL is allowed. */

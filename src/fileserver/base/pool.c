@@ -7,21 +7,33 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "common/asleep.h"
 #include "common/clock.h"
 
-#define LATE_NS NS_PER_MS /* a job has waited for long: the threads wait for the disk */
+#define LATE_NS NS_PER_MS /* a job has waited for long: the threads may wait for the disk */
+#define LOOKS	8	  /* threads that one looks at for that, at most */
+
+struct member {
+	struct fsd_pool *pool; /* constant, as `thread` */
+	pthread_t thread;
+	/* The lock of the pool covers: */
+	pid_t tid;  /* constant once it has a job */
+	bool works; /* it has one */
+};
 
 struct fsd_pool {
-	unsigned most, few;   /* constant; `few` threads suffice while none of them waits */
+	unsigned most, few;   /* constant; `few` threads suffice while they run */
 	pthread_mutex_t lock; /* covers the rest */
 	pthread_cond_t work;  /* a job was queued, or `stop` */
 	struct fsd_shares callers;
 	struct fsd_pool_caller *head, **tail; /* have jobs that are queued, one a turn */
 	unsigned threads, idle;		      /* idle: they have no job */
 	unsigned watchers;		      /* idle ones that wait until the next job is late */
+	bool few_ran;			      /* of those with a job, when they were looked at */
+	uint64_t looked_at;		      /* when that was so once, or not so; monotonic ns */
 	unsigned borrowed;		      /* threads of others that do jobs */
 	bool stop;
-	pthread_t thread[]; /* `threads` of them */
+	struct member member[]; /* `threads` of them */
 };
 
 static void *run_jobs(void *arg);
@@ -29,8 +41,12 @@ static void *run_jobs(void *arg);
 /* With the lock held, as all functions until run_jobs(). False: there is no thread at all. */
 static bool add_thread(struct fsd_pool *pool)
 {
-	if (pool->threads < pool->most &&
-	    !pthread_create(&pool->thread[pool->threads], NULL, run_jobs, pool)) {
+	struct member *member = &pool->member[pool->threads];
+
+	if (pool->threads == pool->most)
+		return true;
+	member->pool = pool;
+	if (!pthread_create(&member->thread, NULL, run_jobs, member)) {
 		pool->threads++;
 		pool->idle++;
 	}
@@ -89,10 +105,12 @@ static struct fsd_job *pop_job(struct fsd_pool *pool)
 	return job;
 }
 
-/* While some are queued: when the next one has waited for long. */
+/* While some are queued: when the next one has waited for long, since the others were last looked at. */
 static uint64_t late_at(const struct fsd_pool *pool)
 {
-	return next_jobs(pool->head)->first->since + LATE_NS;
+	uint64_t since = next_jobs(pool->head)->first->since;
+
+	return (since > pool->looked_at ? since : pool->looked_at) + LATE_NS;
 }
 
 static bool has_few(const struct fsd_pool *pool)
@@ -100,10 +118,39 @@ static bool has_few(const struct fsd_pool *pool)
 	return pool->threads - pool->idle < pool->few;
 }
 
-/* Further threads than `few` take what has waited for long. */
-static bool may_take(const struct fsd_pool *pool)
+/*
+ * Releases the lock meanwhile. Do fewer than `few` of the threads that have a job run, or wait for a CPU, twice in a row?
+ * If some do, the others may wait for a lock of theirs: there is time.
+ */
+static bool do_few_run(struct fsd_pool *pool)
 {
-	return pool->head && (has_few(pool) || pool->stop || monotonic_ns() >= late_at(pool));
+	unsigned looked = 0, awake = 0, working = pool->threads - pool->idle;
+	uint64_t now = monotonic_ns(), since = next_jobs(pool->head)->first->since;
+	pid_t tid[LOOKS];
+	bool before;
+
+	for (unsigned i = 0; i < pool->threads && looked < LOOKS; i++)
+		if (pool->member[i].works)
+			tid[looked++] = pool->member[i].tid;
+	pthread_mutex_unlock(&pool->lock);
+	for (unsigned i = 0; i < looked; i++)
+		awake += !thread_sleeps(tid[i]);
+	pthread_mutex_lock(&pool->lock);
+	before = pool->few_ran;
+	pool->few_ran =
+		!awake || (awake * working < pool->few * looked && now >= since + 10 * LATE_NS);
+	if (before && pool->few_ran)
+		return true;
+	pool->looked_at = now;
+	return false;
+}
+
+/* Further threads than `few` take what has waited for long, unless those that have a job run. */
+static bool may_take(struct fsd_pool *pool)
+{
+	if (!pool->head || has_few(pool) || pool->stop)
+		return pool->head;
+	return monotonic_ns() >= late_at(pool) && (do_few_run(pool) || has_few(pool)) && pool->head;
 }
 
 /* Until a job is queued, or the next one is late. */
@@ -133,7 +180,7 @@ static void find_thread(struct fsd_pool *pool)
 }
 
 /* NULL: the thread ends. */
-static struct fsd_job *await_job(struct fsd_pool *pool)
+static struct fsd_job *await_job(struct fsd_pool *pool, struct member *self)
 {
 	struct fsd_job *job;
 
@@ -143,6 +190,7 @@ static struct fsd_job *await_job(struct fsd_pool *pool)
 		sleep_idle(pool);
 	}
 	pool->idle--;
+	self->works = true;
 	job = pop_job(pool);
 	find_thread(pool);
 	return job;
@@ -150,15 +198,19 @@ static struct fsd_job *await_job(struct fsd_pool *pool)
 
 static void *run_jobs(void *arg)
 {
-	struct fsd_pool *pool = arg;
+	struct member *self = arg;
+	struct fsd_pool *pool = self->pool;
 	struct fsd_job *job;
 
+	pthread_setname_np(pthread_self(), "rxfsd-pool");
 	pthread_mutex_lock(&pool->lock);
-	while ((job = await_job(pool)) != NULL) {
+	self->tid = gettid();
+	while ((job = await_job(pool, self)) != NULL) {
 		pthread_mutex_unlock(&pool->lock);
 		job->run(job);
 		pthread_mutex_lock(&pool->lock);
 		pool->idle++;
+		self->works = false;
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return NULL;
@@ -166,7 +218,7 @@ static void *run_jobs(void *arg)
 
 struct fsd_pool *fsd_pool_create(unsigned most, unsigned few, size_t caller)
 {
-	struct fsd_pool *pool = calloc(1, sizeof(*pool) + most * sizeof(pthread_t));
+	struct fsd_pool *pool = calloc(1, sizeof(*pool) + most * sizeof(struct member));
 	uint64_t secret[2] = {0};
 
 	assert(most > 0 && caller >= sizeof(struct fsd_pool_caller));
@@ -197,7 +249,7 @@ void fsd_pool_destroy(struct fsd_pool *pool)
 	pthread_cond_broadcast(&pool->work);
 	pthread_mutex_unlock(&pool->lock);
 	while (threads)
-		pthread_join(pool->thread[--threads], NULL);
+		pthread_join(pool->member[--threads].thread, NULL);
 	pthread_cond_destroy(&pool->work);
 	pthread_mutex_destroy(&pool->lock);
 	fsd_shares_fini(&pool->callers);

@@ -91,8 +91,8 @@ struct fsd_readers *fsd_readers_start(unsigned threads, size_t memory,
 
 	if (!readers)
 		return NULL;
-	threads = threads ? threads : 1;
-	readers->pool = fsd_pool_create(threads, threads, sizeof(struct caller));
+	readers->pool =
+		fsd_pool_create(threads ? threads : 1, cpus_allowed(), sizeof(struct caller));
 	if (!readers->pool) {
 		free(readers);
 		return NULL;

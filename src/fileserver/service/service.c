@@ -54,8 +54,8 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	fsd_xstats_init(&service->xstats);
 	service->xstats.calls = options->calls;
 	service->locks = fsd_locks_create(LOCKS_MAX);
-	service->storers = fsd_pool_create(FSD_STORERS_MAX, 2 * cpus_allowed(),
-					   sizeof(struct fsd_pool_caller));
+	service->storers =
+		fsd_pool_create(FSD_STORERS_MAX, cpus_allowed(), sizeof(struct fsd_pool_caller));
 	if (!fsd_later_init(&service->later) || !service->locks || !service->storers ||
 	    !fsd_places_init(&service->storing, limit_places(FSD_STORES_MAX, 4)) ||
 	    !fsd_places_init(&service->sending, limit_places(FSD_FLOWS_MAX, 2))) {

@@ -290,5 +290,40 @@ START_TEST(threads_for_all_jobs)
 }
 END_TEST
 
+static _Atomic bool computes;
+
+static void compute(struct fsd_job *job)
+{
+	(void)job;
+	atomic_fetch_add(&blocked.running, 1);
+	while (atomic_load(&computes))
+		;
+}
+
+/* However long the jobs wait: threads that wait for a CPU gain nothing from others. */
+START_TEST(threads_that_run_suffice)
+{
+	struct fsd_pool *pool = fsd_pool_create(16, 2, sizeof(struct fsd_pool_caller));
+	struct fsd_pool_caller *caller = fsd_pool_enter(pool, &me);
+	struct fsd_job jobs[20];
+
+	ck_assert_ptr_nonnull(caller);
+	atomic_store(&blocked.running, 0);
+	atomic_store(&computes, true);
+	for (unsigned i = 0; i < 20; i++) {
+		jobs[i] = (struct fsd_job){.run = compute, .caller = caller};
+		fsd_pool_post(pool, &jobs[i]);
+	}
+	while (atomic_load(&blocked.running) < 2)
+		usleep(1000);
+	usleep(50000); /* another one would begin after 2 ms */
+	ck_assert_uint_eq(atomic_load(&blocked.running), 2);
+	ck_assert_uint_le(fsd_pool_threads(pool, NULL), 3); /* one sees that they run */
+	atomic_store(&computes, false);
+	fsd_pool_destroy(pool);
+	ck_assert_uint_eq(atomic_load(&blocked.running), 20);
+}
+END_TEST
+
 TEST_MAIN("tasks", visits, in_turns, callers_in_turns, urgent_jobs, threads_on_demand,
-	  threads_for_all_jobs)
+	  threads_for_all_jobs, threads_that_run_suffice)
