@@ -58,13 +58,8 @@ struct rxw_workers {
 	unsigned queue; /* calls that may wait */
 	_Atomic(unsigned) made;	 /* threads, ever */
 	unsigned reserved_peers; /* workers reserved for peers that have none */
-	/*
-	 * Idle threads that sleep; how many of these were signalled and have not taken the lock yet
-	 * (they count as busy), at most signalled_max; and how many more signals are deferred until
-	 * one of those has a call. signalled + deferred_signals <= asleep, unless threads woke by
-	 * themselves.
-	 */
-	unsigned asleep, signalled, signalled_max, deferred_signals;
+	/* Idle threads that sleep, and how many of these were signalled and have not taken the lock yet. */
+	unsigned asleep, signalled;
 	struct rxw_worker *list;
 	unsigned parked, waiters;    /* workers that are parked, and how many may be */
 	_Atomic(uint64_t) sample_at; /* ns: next sample of blocked workers; UINT64_MAX: none */

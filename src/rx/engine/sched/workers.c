@@ -139,38 +139,11 @@ static struct rxw_call *dequeue_quick(struct rxw_workers *w, uint64_t now)
 	return take(w, w->head);
 }
 
-/*
- * Workers' lock held: a sleeping worker should look for a call. Returns false if all of them were
- * signalled already, or if enough were. Otherwise a burst would signal the same workers for each
- * call that comes before they have the lock, and each would search the whole queue for nothing. Or
- * it would wake all workers at once, and the first one would empty the queue while the others wait
- * for the lock. Signals beyond the limit are deferred: workers that dequeue a call issue them.
- */
+/* Workers' lock held: a sleeping worker should look for a call. False: all of them were signalled already. */
 static bool signal_worker(struct rxw_workers *w)
 {
-	if (w->signalled + w->deferred_signals >= w->asleep)
+	if (w->signalled >= w->asleep)
 		return false;
-	if (w->signalled >= w->signalled_max) {
-		w->deferred_signals++;
-		return false;
-	}
-	w->signalled++;
-	return true;
-}
-
-/*
- * Workers' lock held: a worker got a call. Returns true if it should signal another one, because
- * more calls wait than workers were signalled. A worker that was not signalled must not use up a
- * deferred signal: it may be a thread that was started for another call.
- */
-static bool signal_next(struct rxw_workers *w)
-{
-	if (!rxw_workers_due(w))
-		w->deferred_signals = 0;
-	if (!w->deferred_signals || w->signalled >= w->signalled_max || w->signalled >= w->asleep ||
-	    rxw_workers_due(w) <= w->signalled)
-		return false;
-	w->deferred_signals--;
 	w->signalled++;
 	return true;
 }
@@ -275,7 +248,7 @@ static void *work_loop(void *arg)
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_call *done = NULL; /* its reference is dropped without the lock */
 	struct rxw_worker self = {.tid = gettid()};
-	bool succeeded, signal_other;
+	bool succeeded;
 
 	rxw_set_library_thread(ep);
 	rxw_workers_lock(ep);
@@ -296,16 +269,12 @@ static void *work_loop(void *arg)
 		if (!call) {
 			if (w->stop || is_surplus(w))
 				break;
-			w->deferred_signals = 0; /* no call may run */
 			sleep_until_signalled(w);
 			continue;
 		}
 		w->idle--;
 		rxw_worker_begin_call(w, &self, call);
-		signal_other = signal_next(w);
 		rxw_workers_unlock(ep);
-		if (signal_other)
-			pthread_cond_signal(&w->work);
 		if (done)
 			rxw_call_unref(done);
 		succeeded = serve(ep, &self, call);
@@ -417,7 +386,6 @@ __attribute__((cold)) int rxw_workers_start(struct rxw_endpoint *ep)
 	w->tail = &w->head;
 	w->waiters = ep->constants.waiters_max;
 	w->few = ep->engine->cpus;
-	w->signalled_max = ep->engine->pollers_max / 2 + 1;
 	atomic_init(&w->sample_at, UINT64_MAX);
 	rxw_workers_limit(ep, ep->config.workers_max, ep->config.queue);
 	return 0;
