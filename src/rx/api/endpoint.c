@@ -19,7 +19,7 @@
 #include "api/config.h"
 #include "api/settings.h"
 #include "engine/core/constants.h"
-#include "engine/core/place.h"
+#include "engine/core/affinity.h"
 
 #define LINES_LOGGED 5u /* lines that clients cause in the log, per second */
 #define LOCAL_ANSWERS \

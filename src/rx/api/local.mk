@@ -8,7 +8,7 @@ rx_sources += \
 	src/rx/api/counters.c src/rx/api/counters.h \
 	src/rx/api/endpoint.c \
 	src/rx/api/engine.c \
-	src/rx/api/file.c \
+	src/rx/api/transfer.c \
 	src/rx/api/flows.c src/rx/api/flows.h \
 	src/rx/api/metrics.c \
 	src/rx/api/observer.c src/rx/api/observer.h \

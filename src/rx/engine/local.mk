@@ -7,7 +7,7 @@ rx_sources += \
 	src/rx/engine/core/alive.h \
 	src/rx/engine/core/constants.c src/rx/engine/core/constants.h \
 	src/rx/engine/core/core.h src/rx/engine/core/engine.h src/rx/engine/core/refs.c \
-	src/rx/engine/core/place.c src/rx/engine/core/place.h \
+	src/rx/engine/core/affinity.c src/rx/engine/core/affinity.h \
 	src/rx/engine/core/sleepers.c \
 	src/rx/engine/core/sys.c src/rx/engine/core/sys.h \
 	src/rx/engine/files/files.c src/rx/engine/files/files.h \

@@ -165,8 +165,8 @@ __attribute__((cold)) static bool find_listed(const struct rxw_config *config, u
 }
 
 /* Where a thread is placed. False: nowhere, it has the CPUs of the thread that creates it. */
-__attribute__((cold)) static bool find_place(const struct rxw_endpoint *ep, unsigned ordinal,
-					     cpu_set_t *set)
+__attribute__((cold)) static bool find_thread_place(const struct rxw_endpoint *ep, unsigned ordinal,
+						    cpu_set_t *set)
 {
 	unsigned number = ordinal & ~RXW_OF_SHARD;
 
@@ -241,7 +241,7 @@ int rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordi
 	struct start *start = malloc(sizeof(*start));
 
 	if (start != NULL)
-		start->placed = find_place(ep, ordinal, &start->cpus);
+		start->placed = find_thread_place(ep, ordinal, &start->cpus);
 	return start_thread(t, start, name, run, arg);
 }
 

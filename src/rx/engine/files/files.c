@@ -33,7 +33,7 @@ struct rxw_files {
 /* Marks a library thread of no endpoint. */
 static const char no_endpoint;
 
-/* With the lock held, as all functions until run_jobs(). Queue the share if it can go on. */
+/* With the lock held, as all functions until run_file_jobs(). Queue the share if it can go on. */
 __attribute__((cold)) static void queue_share(struct rxw_files *f, struct rxw_files_share *share)
 {
 	if (share->queued || !share->first || share->busy == OF_A_PEER)
@@ -46,7 +46,7 @@ __attribute__((cold)) static void queue_share(struct rxw_files *f, struct rxw_fi
 }
 
 /* The first job of the peer whose turn it is, which is the last one then. */
-__attribute__((cold)) static struct rxw_file_job *take_turn(struct rxw_files *f)
+__attribute__((cold)) static struct rxw_file_job *take_share_turn(struct rxw_files *f)
 {
 	struct rxw_files_share *share = f->first;
 	struct rxw_file_job *job = share->first;
@@ -59,7 +59,7 @@ __attribute__((cold)) static struct rxw_file_job *take_turn(struct rxw_files *f)
 	return job;
 }
 
-static void end_turn(struct rxw_files *f, struct rxw_files_share *share)
+static void end_share_turn(struct rxw_files *f, struct rxw_files_share *share)
 {
 	share->busy--;
 	queue_share(f, share);
@@ -67,19 +67,19 @@ static void end_turn(struct rxw_files *f, struct rxw_files_share *share)
 		free(share);
 }
 
-static void *run_jobs(void *arg);
+static void *run_file_jobs(void *arg);
 
-__attribute__((cold)) static int add_thread(struct rxw_files *f)
+__attribute__((cold)) static int add_file_thread(struct rxw_files *f)
 {
 	int r = rxw_engine_thread_create(&f->thread[f->threads], &f->config, f->threads, "rxw-file",
-					 run_jobs, f);
+					 run_file_jobs, f);
 
 	f->threads += !r;
 	return r;
 }
 
 /* One thread always waits for work, so that listeners need not start any. */
-__attribute__((cold)) static void *run_jobs(void *arg)
+__attribute__((cold)) static void *run_file_jobs(void *arg)
 {
 	struct rxw_files *f = arg;
 
@@ -95,14 +95,14 @@ __attribute__((cold)) static void *run_jobs(void *arg)
 			f->idle--;
 			continue;
 		}
-		job = take_turn(f);
+		job = take_share_turn(f);
 		share = job->share;
 		if (!f->idle && f->threads < THREADS)
-			add_thread(f);
+			add_file_thread(f);
 		pthread_mutex_unlock(&f->lock);
 		job->run(job);
 		pthread_mutex_lock(&f->lock);
-		end_turn(f, share);
+		end_share_turn(f, share);
 	}
 	pthread_mutex_unlock(&f->lock);
 	return NULL;
@@ -143,7 +143,7 @@ __attribute__((cold)) int rxw_files_enter(struct rxw_engine *e, struct rxw_file_
 		return -RXW_ENOMEM;
 	pthread_mutex_lock(&f->lock);
 	if (!f->threads)
-		r = add_thread(f);
+		r = add_file_thread(f);
 	if (!r && !peer->files)
 		peer->files = calloc(1, sizeof(*peer->files));
 	if (!r && !peer->files)
@@ -161,7 +161,7 @@ __attribute__((cold)) void rxw_files_leave(struct rxw_file_job *job, struct rxw_
 {
 	pthread_mutex_lock(&job->files->lock);
 	if (--job->share->entered == 0)
-		peer->files = NULL; /* end_turn() frees it, perhaps later than the peer */
+		peer->files = NULL; /* end_share_turn() frees it, perhaps later than the peer */
 	pthread_mutex_unlock(&job->files->lock);
 }
 

@@ -141,7 +141,7 @@ static uint64_t plan_turn(struct rxw_shard *s, uint64_t now)
 }
 
 /* No lock held: one batch with its effects, without a wait. Returns when the next turn is due. */
-static uint64_t take_turn(struct rxw_shard *s)
+static uint64_t run_shard_turn(struct rxw_shard *s)
 {
 	struct rxw_verify_job *jobs;
 
@@ -172,7 +172,7 @@ static void serve_seat(struct rxw_listener *l, unsigned i)
 		return;
 	l->current = s;
 	pthread_mutex_unlock(&l->lock);
-	next = take_turn(s);
+	next = run_shard_turn(s);
 	pthread_mutex_lock(&l->lock);
 	l->current = NULL;
 	if (l->seat[i].shard != s) {
@@ -189,7 +189,7 @@ static void serve_seat(struct rxw_listener *l, unsigned i)
 		queue_turn(l, i);
 }
 
-COLD static void release_buffers(struct rxw_listener *l)
+COLD static void release_turn_buffers(struct rxw_listener *l)
 {
 	for (unsigned i = 0; i < RXW_IO_READY; i++) {
 		rxw_buf_unref(l->buffer[i].buf);
@@ -213,7 +213,7 @@ static void await_work(struct rxw_listener *l)
 	n = rxw_io_set_wait(l->set, due > now ? due - now : 0, l->ready);
 	now = rxw_now();
 	if (!n && now >= most) {
-		release_buffers(l);
+		release_turn_buffers(l);
 		rxw_pool_settle(l->pool);
 	}
 	pthread_mutex_lock(&l->lock);
@@ -252,7 +252,7 @@ static void *serve_shards(void *arg)
 COLD static void free_listener(struct rxw_listener *l)
 {
 	rxw_io_set_close(l->set);
-	release_buffers(l);
+	release_turn_buffers(l);
 	free(l->seat);
 	pthread_mutex_destroy(&l->lock);
 	pthread_cond_destroy(&l->left);
@@ -308,7 +308,7 @@ COLD int rxw_listener_join(struct rxw_shard *s)
 }
 
 /* The shard is the last one: no other one joins, but some may still be leaving. */
-COLD static void end_thread(struct rxw_listener *l, struct rxw_shard *s)
+COLD static void end_listener(struct rxw_listener *l, struct rxw_shard *s)
 {
 	pthread_mutex_lock(&l->lock);
 	while (l->present > 1)
@@ -335,7 +335,7 @@ COLD void rxw_listener_leave(struct rxw_shard *s)
 	}
 	pthread_mutex_unlock(&s->ep->engine->lock);
 	if (last)
-		end_thread(l, s);
+		end_listener(l, s);
 	else
 		leave_seat(s);
 }

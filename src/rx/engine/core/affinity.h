@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Placement of shards on processors (`affinity` = auto). */
-#ifndef RXW_ENGINE_PLACE_H
-#define RXW_ENGINE_PLACE_H
+#ifndef RXW_ENGINE_AFFINITY_H
+#define RXW_ENGINE_AFFINITY_H
 
 #include <sched.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/core/place.h"
+#include "engine/core/affinity.h"
 #include "engine/core/sys.h"
 
 #define RARELY	   __attribute__((cold))
@@ -63,7 +63,8 @@ RARELY bool rxw_place_has_queues(const char *sys, unsigned count)
 	bool any;
 
 	/* Only cards have a device. */
-	snprintf(pattern, sizeof(pattern), "%s/class/net/*/device/net/*/queues/rx-%u", sys, count - 1);
+	snprintf(pattern, sizeof(pattern), "%s/class/net/*/device/net/*/queues/rx-%u", sys,
+		 count - 1);
 	any = glob(pattern, GLOB_NOSORT, NULL, &found) == 0;
 	globfree(&found);
 	return any;
