@@ -25,6 +25,11 @@ struct crowd_place {
 	unsigned clients;  /* in all */
 	uint32_t own;	   /* of an AFS client: the first address of all, in host order; 0: any */
 	bool jumbograms;   /* accept those of an AFS file server */
+	uint64_t part;	   /* bytes that an AFS client asks for with a call; 0: the file */
+	/* Of AFS clients that are no honest ones: */
+	bool one_address;		/* that of the first one */
+	bool one_socket;		/* that of the first one, four of them on a connection */
+	unsigned pause_bytes, pause_ms; /* after so many bytes, read none for so long; 0: never */
 };
 
 struct crowd_file {
@@ -39,6 +44,7 @@ struct crowd_file {
 struct crowd_client {
 	unsigned number;      /* from 0 */
 	unsigned limit_ms;    /* of a call */
+	uint64_t kept;	      /* bytes of the file that have arrived, if the rest of it failed */
 	pthread_mutex_t lock; /* of `interrupted`, and of what interrupt() uses */
 	bool interrupted;
 };

@@ -6,27 +6,36 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rxwire/rxwire.h>
 
 #include "afs/client/client.h"
 #include "bench/crowd.h"
 
-#define SLICES	    64
-#define FEW	    8 /* clients that have a thread each */
+#define SLICES		    64
+#define CALLS_OF_CONNECTION 4
+#define FEW		    8 /* clients that have a thread each */
 
 #define MEMORY_EACH ((uint64_t)16 << 20) /* bytes; only what is used is allocated */
 
 struct client {
 	struct crowd_client base;
-	struct afs_client *afs;
+	struct afs_client *afs; /* NULL: it uses that of the first client, by this connection: */
+	rxw_connection *shared;
 	rxw_call *running; /* with the lock */
+	uint64_t part;
+	unsigned pause_bytes, pause_ms;
 };
 
 /* The first client makes the engine and looks the volume up; clients are opened by one thread. */
 static struct afs_volume volume;
 static rxw_engine *engine;
 static unsigned users; /* of the engine */
+static struct client *first;
+static rxw_connection
+	*last; /* of the first client's socket; has room for calls of `room` clients */
+static unsigned room;
 
 static int open_engine(const struct crowd_place *place, char *why)
 {
@@ -51,6 +60,24 @@ static void close_engine(void)
 	engine = NULL;
 }
 
+/* The calls of many clients by one socket, four on a connection. */
+static int share_socket(struct client *c, char *why)
+{
+	int rc = 0;
+
+	if (!room)
+		rc = rxw_connection_create(afs_client_endpoint(first->afs),
+					   (const struct sockaddr *)&volume.server,
+					   volume.server_len, AFS_SERVICE_FS, NULL, &last);
+	else
+		rxw_connection_ref(last);
+	if (rc < 0)
+		return crowd_explain(why, rxw_strerror(rc));
+	room = room ? room - 1 : CALLS_OF_CONNECTION - 1;
+	c->shared = last;
+	return 0;
+}
+
 static int open_afs(void *client, const struct crowd_place *place, char *why)
 {
 	struct client *c = client;
@@ -66,13 +93,19 @@ static int open_afs(void *client, const struct crowd_place *place, char *why)
 	struct afs_error error;
 
 	own->sin_family = AF_INET;
-	own->sin_addr.s_addr = htonl(place->own + c->base.number);
+	own->sin_addr.s_addr = htonl(place->own + (place->one_address ? 0 : c->base.number));
 	in->sin_family = AF_INET;
 	in->sin_port = htons((uint16_t)place->vl_port);
 	if (inet_pton(AF_INET, place->address, &in->sin_addr) != 1)
 		return crowd_explain(why, "the server's address is not numeric");
 	if (open_engine(place, why) < 0)
 		return -1;
+	c->part = place->part;
+	c->pause_bytes = place->pause_bytes;
+	c->pause_ms = place->pause_ms;
+	if (place->one_socket && first && c->base.number < place->clients)
+		return share_socket(c, why);
+	first = first ? first : c;
 	if (afs_client_open(engine, &o, &c->afs, &error) < 0)
 		return crowd_explain(why, error.text);
 	if ((volume.id ? afs_client_use(c->afs, &volume, &error)
@@ -85,6 +118,7 @@ static void close_afs(void *client)
 {
 	struct client *c = client;
 
+	rxw_connection_release(c->shared);
 	afs_client_close(c->afs);
 	close_engine();
 }
@@ -107,8 +141,14 @@ static int begin_call(struct client *c, rxw_call **call, char *why)
 	struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = c->base.limit_ms};
 	struct afs_error error;
 
-	if (afs_client_call(c->afs, &co, call, &error) < 0)
+	if (c->shared) {
+		int rc = rxw_call_begin(c->shared, &co, call);
+
+		if (rc < 0)
+			return crowd_explain(why, rxw_strerror(rc));
+	} else if (afs_client_call(c->afs, &co, call, &error) < 0) {
 		return crowd_explain(why, error.text);
+	}
 	pthread_mutex_lock(&c->base.lock);
 	c->running = *call;
 	if (c->base.interrupted)
@@ -140,19 +180,27 @@ static void compare_slices(const struct crowd_file *file, uint64_t offset, const
 	}
 }
 
-/* The lent data is not copied: as by HTTP, only the kernel copies it. */
-static int fetch_afs(void *client, const struct crowd_file *file, uint8_t *buffer,
-		     _Atomic(uint64_t) *bytes, char *why)
+/* A client that is slow. */
+static void take_pause(const struct client *c, uint64_t received, uint64_t *next)
 {
-	struct client *c = client;
+	if (!c->pause_bytes || received < *next)
+		return;
+	*next = received + c->pause_bytes;
+	usleep(c->pause_ms * 1000);
+}
+
+/* The lent data is not copied: as by HTTP, only the kernel copies it. */
+static int fetch_part(struct client *c, const struct crowd_file *file, uint64_t offset,
+		      uint64_t length, _Atomic(uint64_t) *bytes, char *why)
+{
 	enum afs_fetch_result result;
 	struct afs_fetch f;
 	rxw_call *call;
+	uint64_t pause = c->pause_bytes;
 
-	(void)buffer;
 	if (begin_call(c, &call, why) < 0)
 		return -1;
-	afs_fetch_init(&f, &file->fid, 0, file->length);
+	afs_fetch_init(&f, &file->fid, offset, length);
 	do {
 		struct iovec iov[SLICES];
 		unsigned count = SLICES;
@@ -161,11 +209,30 @@ static int fetch_afs(void *client, const struct crowd_file *file, uint8_t *buffe
 		result = afs_fetch_step(&f, call, iov, &count);
 		atomic_fetch_add_explicit(bytes, f.received - before, memory_order_relaxed);
 		if (result == AFS_FETCH_LENT)
-			compare_slices(file, before, iov, count);
+			compare_slices(file, offset + before, iov, count);
+		take_pause(c, f.received, &pause);
 	} while (result == AFS_FETCH_LENT);
 	if (end_call(c, call, result == AFS_FETCH_DONE ? 0 : RXW_USER_ABORT, why) < 0)
 		return -1;
-	return f.length == file->length ? 0 : crowd_explain(why, "a file has another length");
+	return f.length == length ? 0 : crowd_explain(why, "a file has another length");
+}
+
+static int fetch_afs(void *client, const struct crowd_file *file, uint8_t *buffer,
+		     _Atomic(uint64_t) *bytes, char *why)
+{
+	struct client *c = client;
+
+	(void)buffer;
+	while (c->base.kept < file->length) {
+		uint64_t length = file->length - c->base.kept;
+
+		length = c->part && c->part < length ? c->part : length;
+		if (fetch_part(c, file, c->base.kept, length, bytes, why) < 0)
+			return -1;
+		c->base.kept += length;
+	}
+	c->base.kept = 0;
+	return 0;
 }
 
 static int ask_afs(void *client, const struct crowd_file *file, char *why)

@@ -5,48 +5,33 @@
  * of a file all the time. Prints one line of JSON: the bytes and time of each client, the CPU time of
  * the server and of the clients, and the latency of the status calls.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bench/count.h"
-#include "bench/crowd.h"
+#include "bench/crowd_load.h"
 #include "common/clock.h"
-#include "tools/common/histogram.h"
 
-#define CLIENTS_MAX 4096u
-#define FILES_MAX   100000u
-#define PIDS_MAX    128u
-#define STACK	    (128u * 1024u)
-#define ASK_NS	    (10 * NS_PER_MS) /* from one status call to the next */
-#define RETRY_US    10000
-#define GRACE_MS    10000u /* of a call, beyond the time of the cell */
+#define STACK	 (128u * 1024u)
+#define ASK_NS	 (10 * NS_PER_MS) /* from one status call to the next */
+#define LOOK_NS	 (50 * NS_PER_MS) /* from one look at the bytes of the clients to the next */
+#define RETRY_US 10000
 
-static struct {
-	struct crowd_place place;
-	const struct crowd_way *way;
-	const char *content; /* folder with the files, to compare what arrives */
-	unsigned clients, files, seconds;
-	pid_t pids[PIDS_MAX]; /* of the server */
-	unsigned pid_count;
-} set = {.place = {.address = "127.0.0.1", .volume = "bench", .fs_port = 7000, .vl_port = 7003},
-	 .way = &crowd_afs,
-	 .clients = 1,
-	 .files = 1,
-	 .seconds = 30};
+static struct crowd_options set = {
+	.place = {.address = "127.0.0.1", .volume = "bench", .fs_port = 7000, .vl_port = 7003},
+	.way = &crowd_afs,
+	.clients = 1,
+	.files = 1,
+	.seconds = 30};
 
 struct worker {
 	pthread_t thread;
@@ -54,11 +39,12 @@ struct worker {
 	uint32_t *order; /* of the files */
 	uint8_t *buffer;
 	_Atomic(uint64_t) bytes;
-	uint64_t done_ns;	/* 0 = not all files; read after the end */
-	uint64_t got, ended_ns; /* at the end of the cell */
+	_Atomic(uint64_t) done_ns; /* 0 = not all files */
+	uint64_t seen, seen_ns; /* the bytes at the latest look, and since when they are so many */
 };
 
 static struct worker *workers;
+static struct crowd_got *got; /* of each of them */
 static struct crowd_file *files;
 static pthread_barrier_t ready, begun;
 static atomic_bool stopped;
@@ -77,12 +63,6 @@ static struct {
 	unsigned errors;
 	char why[CROWD_WHY]; /* of the first error */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void die(const char *what, const char *why)
-{
-	fprintf(stderr, "crowd_load: %s: %s\n", what, why);
-	exit(EXIT_FAILURE);
-}
 
 /* ---- the clients ---- */
 
@@ -116,16 +96,15 @@ static void note_error(const char *why)
 /* A failed fetch is made again, and its bytes do not count. False: the time is over. */
 static bool fetch_file(struct worker *w, const struct crowd_file *file)
 {
+	uint64_t before = atomic_load(&w->bytes);
 	char why[CROWD_WHY];
 
 	while (!atomic_load(&stopped)) {
-		uint64_t before = atomic_load(&w->bytes);
-
 		if (set.way->fetch(w->client, file, w->buffer, &w->bytes, why) == 0)
 			return true;
 		if (atomic_load(&stopped))
 			break;
-		atomic_store(&w->bytes, before);
+		atomic_store(&w->bytes, before + w->client->kept);
 		note_error(why);
 	}
 	return false;
@@ -183,11 +162,23 @@ static void ask_once(const struct crowd_file *file)
 		note_error(why);
 }
 
+/* Also of threads that this one makes. */
+static void prefer_thread(bool preferred)
+{
+	struct sched_param param = {.sched_priority = preferred ? 1 : 0};
+	int rc = pthread_setschedparam(pthread_self(), preferred ? SCHED_RR : SCHED_OTHER, &param);
+
+	if (rc)
+		crowd_die("real-time priority", strerror(rc));
+}
+
 static void *ask_again_and_again(void *arg)
 {
 	uint64_t due;
 
 	(void)arg;
+	if (set.preferred)
+		prefer_thread(true);
 	pthread_barrier_wait(&ready);
 	pthread_barrier_wait(&begun);
 	due = monotonic_ns();
@@ -209,12 +200,12 @@ static struct crowd_client *new_client(void)
 	static unsigned clients;
 
 	if (!client)
-		die("client", "no memory");
+		crowd_die("client", "no memory");
 	pthread_mutex_init(&client->lock, NULL);
 	client->number = clients++;
 	client->limit_ms = set.place.limit_ms;
 	if (set.way->open(client, &set.place, why) < 0)
-		die("client", why);
+		crowd_die("client", why);
 	return client;
 }
 
@@ -236,8 +227,9 @@ static void close_client(struct crowd_client *client)
 static void open_clients(void)
 {
 	workers = calloc(set.clients, sizeof(*workers));
-	if (!workers)
-		die("start", "no memory");
+	got = calloc(set.clients, sizeof(*got));
+	if (!workers || !got)
+		crowd_die("start", "no memory");
 	for (unsigned i = 0; i < set.clients; i++) {
 		struct worker *w = &workers[i];
 
@@ -245,71 +237,23 @@ static void open_clients(void)
 		w->order = calloc(set.files, sizeof(*w->order));
 		w->buffer = malloc(CROWD_BUFFER);
 		if (!w->order || !w->buffer)
-			die("start", "no memory");
+			crowd_die("start", "no memory");
 		shuffle(w, i);
 	}
+	if (set.preferred)
+		prefer_thread(true);
 	asker.client = new_client();
+	if (set.preferred)
+		prefer_thread(false);
 	tools_histogram_init(&asker.latency);
-}
-
-static const uint8_t *map_content(const struct crowd_file *file)
-{
-	char path[PATH_MAX];
-	struct stat st;
-	void *data;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", set.content, file->name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st))
-		die(path, strerror(errno));
-	if ((uint64_t)st.st_size != file->length)
-		die(path, "the server's file has another length");
-	data = mmap(NULL, file->length, PROT_READ, MAP_SHARED, fd, 0);
-	if (data == MAP_FAILED)
-		die(path, strerror(errno));
-	close(fd);
-	return data;
-}
-
-void crowd_compare(const struct crowd_file *file, uint64_t offset, const void *data, size_t length)
-{
-	char why[80];
-
-	if (!file->content || (offset <= file->length && length <= file->length - offset &&
-			       memcmp(file->content + offset, data, length) == 0))
-		return;
-	snprintf(why, sizeof(why), "other bytes have arrived at offset %" PRIu64, offset);
-	die(file->name, why);
-}
-
-static void find_files(void)
-{
-	char why[CROWD_WHY];
-
-	files = calloc(set.files, sizeof(*files));
-	if (!files)
-		die("start", "no memory");
-	for (unsigned i = 0; i < set.files; i++) {
-		files[i].number = i;
-		snprintf(files[i].name, sizeof(files[i].name), "f%05u", i);
-		if (set.way->find(workers[0].client, &files[i], why) < 0)
-			die(files[i].name, why);
-		if (set.content)
-			files[i].content = map_content(&files[i]);
-	}
 }
 
 static void start_threads(void)
 {
-	pthread_condattr_t clock;
 	pthread_attr_t small;
 	int rc;
 
-	pthread_condattr_init(&clock);
-	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&state.done, &clock);
-	pthread_condattr_destroy(&clock);
+	monotonic_cond_init(&state.done);
 	pthread_barrier_init(&ready, NULL, set.clients + 2);
 	pthread_barrier_init(&begun, NULL, set.clients + 2);
 	state.left = set.clients;
@@ -318,11 +262,11 @@ static void start_threads(void)
 	for (unsigned i = 0; i < set.clients; i++) {
 		rc = pthread_create(&workers[i].thread, &small, fetch_all, &workers[i]);
 		if (rc)
-			die("thread", strerror(rc));
+			crowd_die("thread", strerror(rc));
 	}
 	rc = pthread_create(&asker.thread, &small, ask_again_and_again, NULL);
 	if (rc)
-		die("thread", strerror(rc));
+		crowd_die("thread", strerror(rc));
 	pthread_attr_destroy(&small);
 }
 
@@ -332,35 +276,59 @@ static double server_cpu(void)
 	double seconds;
 
 	if (count_cpu_of(set.pids, set.pid_count, &seconds) < 0)
-		die("the server", strerror(errno));
+		crowd_die("the server", strerror(errno));
 	return seconds;
 }
 
-/* True: the time is over, and clients have files to fetch. */
-static bool wait_for_clients(uint64_t until)
+/* The bytes of each client so far, and how long it has got none. False: no client has any file left to fetch. */
+static bool look_at_clients(uint64_t from, uint64_t now)
 {
-	struct timespec t = {.tv_sec = (time_t)(until / NS_PER_S),
-			     .tv_nsec = (long)(until % NS_PER_S)};
-	bool over;
-	int rc = 0;
+	bool left = false;
 
-	pthread_mutex_lock(&state.lock);
-	while (state.left && rc != ETIMEDOUT)
-		rc = pthread_cond_timedwait(&state.done, &state.lock, &t);
-	over = state.left;
-	pthread_mutex_unlock(&state.lock);
-	return over;
+	for (unsigned i = 0; i < set.clients; i++) {
+		struct worker *w = &workers[i];
+		uint64_t done = atomic_load(&w->done_ns), bytes = atomic_load(&w->bytes);
+		uint64_t since = w->seen_ns ? w->seen_ns : from, until = done ? done : now;
+
+		if (until > since && until - since > got[i].gap_ns)
+			got[i].gap_ns = until - since;
+		if (bytes != w->seen || !w->seen_ns || done)
+			w->seen_ns = bytes ? until : from;
+		w->seen = got[i].bytes = bytes;
+		got[i].ended_ns = until;
+		left |= !done;
+	}
+	return left;
 }
 
-/* The bytes of each client so far. */
-static void take_bytes(uint64_t now)
+/* Clients that do as if their machine had stopped. */
+static void stop_with_first_data(void)
 {
-	pthread_mutex_lock(&state.lock);
-	for (unsigned i = 0; i < set.clients; i++) {
-		workers[i].got = atomic_load(&workers[i].bytes);
-		workers[i].ended_ns = workers[i].done_ns ? workers[i].done_ns : now;
+	for (unsigned i = 0; set.stops && i < set.clients; i++)
+		if (atomic_load(&workers[i].bytes)) {
+			raise(SIGSTOP);
+			return;
+		}
+}
+
+/* True: the time is over, and clients have files to fetch. *now: when that was. */
+static bool wait_for_clients(uint64_t from, uint64_t *now)
+{
+	uint64_t until = from + (uint64_t)set.seconds * NS_PER_S, next = from;
+
+	for (;;) {
+		*now = monotonic_ns();
+		if (!look_at_clients(from, *now))
+			return false;
+		if (*now >= until)
+			return true;
+		stop_with_first_data();
+		next = *now + LOOK_NS < until ? *now + LOOK_NS : until;
+		pthread_mutex_lock(&state.lock);
+		if (state.left)
+			monotonic_wait(&state.done, &state.lock, next);
+		pthread_mutex_unlock(&state.lock);
 	}
-	pthread_mutex_unlock(&state.lock);
 }
 
 static void stop_clients(void)
@@ -376,210 +344,53 @@ static void stop_clients(void)
 
 static void close_clients(void)
 {
-	for (unsigned i = 0; i < set.clients; i++) {
+	/* The first one may have the socket of all. */
+	for (unsigned i = set.clients; i-- > 0;) {
 		close_client(workers[i].client);
 		free(workers[i].order);
 		free(workers[i].buffer);
 	}
 	close_client(asker.client);
 	free(workers);
+	free(got);
 	free(files);
-}
-
-/* ---- the report ---- */
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The slowest client ÷ median and ÷ mean: of the bytes if they were stopped, else of 1/time. */
-static void report_slowest(bool over, uint64_t from)
-{
-	double *speed = calloc(set.clients, sizeof(*speed)), sum = 0, middle;
-
-	if (!speed)
-		die("report", "no memory");
-	for (unsigned i = 0; i < set.clients; i++) {
-		const struct worker *w = &workers[i];
-
-		speed[i] = over ? (double)w->got : 1e9 / (double)(w->ended_ns - from);
-		sum += speed[i];
-	}
-	qsort(speed, set.clients, sizeof(*speed), compare);
-	middle = (speed[(set.clients - 1) / 2] + speed[set.clients / 2]) / 2;
-	printf(", \"slowest_to_median\": %.4f, \"slowest_to_mean\": %.4f",
-	       middle > 0 ? speed[0] / middle : 0, sum > 0 ? speed[0] * set.clients / sum : 0);
-	free(speed);
-}
-
-static void report_clients(uint64_t from)
-{
-	printf(", \"client_bytes\": [");
-	for (unsigned i = 0; i < set.clients; i++)
-		printf("%s%" PRIu64, i ? ", " : "", workers[i].got);
-	printf("], \"client_s\": [");
-	for (unsigned i = 0; i < set.clients; i++)
-		printf("%s%.4f", i ? ", " : "", (double)(workers[i].ended_ns - from) / 1e9);
-	printf("]");
-}
-
-static void report_errors(void)
-{
-	for (char *c = state.why; *c; c++)
-		if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ')
-			*c = ' ';
-	printf(", \"errors\": %u, \"first_error\": \"%s\"", state.errors, state.why);
-}
-
-/* `server` and `mine`: CPU seconds. */
-static void report(bool over, uint64_t from, uint64_t elapsed, double server, double mine)
-{
-	const struct tools_histogram *h = &asker.latency;
-	uint64_t bytes = 0, volume = 0;
-
-	for (unsigned i = 0; i < set.clients; i++)
-		bytes += workers[i].got;
-	for (unsigned i = 0; i < set.files; i++)
-		volume += files[i].length;
-	printf("{\"way\": \"%s\", \"clients\": %u, \"files\": %u, \"volume_bytes\": %" PRIu64
-	       ", \"stopped\": %s, \"seconds\": %.6f, \"bytes\": %" PRIu64 ", \"MBps\": %.3f"
-	       ", \"server_cpu_s\": %.6f, \"client_cpu_s\": %.6f",
-	       set.way->name, set.clients, set.files, volume, over ? "true" : "false",
-	       (double)elapsed / 1e9, bytes, (double)bytes * 1e3 / (double)elapsed, server, mine);
-	report_slowest(over, from);
-	printf(", \"status_calls\": %" PRIu64
-	       ", \"status_p50_us\": %.1f, \"status_p99_us\": %.1f, \"status_max_us\": %.1f",
-	       asker.calls, (double)tools_histogram_quantile(h, 0.5) / 1e3,
-	       (double)tools_histogram_quantile(h, 0.99) / 1e3, (double)h->max / 1e3);
-	report_errors();
-	report_clients(from);
-	printf("}\n");
 }
 
 static void run(void)
 {
-	uint64_t from, now;
-	double server, mine;
-	bool over;
+	struct crowd_cell cell = {.options = &set, .got = got, .latency = &asker.latency};
+	uint64_t now;
 
+	for (unsigned i = 0; i < set.files; i++)
+		cell.volume += files[i].length;
 	start_threads();
 	pthread_barrier_wait(&ready);
-	server = server_cpu();
-	mine = count_cpu(CLOCK_PROCESS_CPUTIME_ID);
-	from = monotonic_ns();
+	cell.server = -server_cpu();
+	cell.mine = -count_cpu(CLOCK_PROCESS_CPUTIME_ID);
+	cell.from = monotonic_ns();
 	pthread_barrier_wait(&begun);
-	over = wait_for_clients(from + (uint64_t)set.seconds * NS_PER_S);
-	now = monotonic_ns();
-	take_bytes(now);
-	server = server_cpu() - server;
-	mine = count_cpu(CLOCK_PROCESS_CPUTIME_ID) - mine;
+	cell.over = wait_for_clients(cell.from, &now);
+	cell.elapsed = now - cell.from;
+	cell.server += server_cpu();
+	cell.mine += count_cpu(CLOCK_PROCESS_CPUTIME_ID);
 	stop_clients();
-	report(over, from, now - from, server, mine);
-}
-
-/* ---- the command line ---- */
-
-static void usage(void)
-{
-	fprintf(stderr,
-		"usage: crowd_load [-s ADDRESS] [-v VL-PORT] [-f FS-PORT] [-V VOLUME] [-b ADDRESS] [-j] | -w HTTP-PORT |\n"
-		"       -d DATAGRAM-PORT -q STATUS-PORT [-c CLIENTS] [-n FILES] [-t MOST SECONDS] "
-		"[-k FOLDER]\n       [-P PID OF THE SERVER]...\n"
-		"fetches f00000, f00001 and so on from an AFS file server, by HTTP (-w) or from\n"
-		"crowd_raw_server (-d); AFS clients have addresses from that of -b on; -k compares what arrives with the files of a folder\n");
-	exit(2);
-}
-
-static void add_pid(const char *text)
-{
-	if (set.pid_count == PIDS_MAX)
-		usage();
-	set.pids[set.pid_count++] = (pid_t)strtol(text, NULL, 10);
-}
-
-static uint32_t parse_address(const char *text)
-{
-	struct in_addr in;
-
-	if (inet_pton(AF_INET, text, &in) != 1)
-		usage();
-	return ntohl(in.s_addr);
-}
-
-static void parse(int argc, char **argv)
-{
-	int option;
-
-	while ((option = getopt(argc, argv, "s:v:f:V:b:jw:d:q:c:n:t:k:P:")) != -1)
-		switch (option) {
-		case 's':
-			set.place.address = optarg;
-			break;
-		case 'v':
-			set.place.vl_port = (unsigned)strtoul(optarg, NULL, 10);
-			break;
-		case 'f':
-			set.place.fs_port = (unsigned)strtoul(optarg, NULL, 10);
-			break;
-		case 'V':
-			set.place.volume = optarg;
-			break;
-		case 'w':
-			set.place.http_port = (unsigned)strtoul(optarg, NULL, 10);
-			set.way = &crowd_http;
-			break;
-		case 'b':
-			set.place.own = parse_address(optarg);
-			break;
-		case 'j':
-			set.place.jumbograms = true;
-			break;
-		case 'd':
-			set.place.raw_port = (unsigned)strtoul(optarg, NULL, 10);
-			set.way = &crowd_raw;
-			break;
-		case 'q':
-			set.place.raw_status_port = (unsigned)strtoul(optarg, NULL, 10);
-			break;
-		case 'c':
-			set.clients = (unsigned)strtoul(optarg, NULL, 10);
-			break;
-		case 'n':
-			set.files = (unsigned)strtoul(optarg, NULL, 10);
-			break;
-		case 't':
-			set.seconds = (unsigned)strtoul(optarg, NULL, 10);
-			break;
-		case 'k':
-			set.content = optarg;
-			break;
-		case 'P':
-			add_pid(optarg);
-			break;
-		default:
-			usage();
-		}
-	if (optind != argc || !set.clients || set.clients > CLIENTS_MAX || !set.files ||
-	    set.files > FILES_MAX || !set.seconds || set.seconds > 3600)
-		usage();
-	set.place.limit_ms = set.seconds * 1000 + GRACE_MS;
-	set.place.clients = set.clients;
+	cell.calls = asker.calls;
+	cell.errors = state.errors;
+	cell.why = state.why;
+	crowd_report(&cell);
 }
 
 int main(int argc, char **argv)
 {
 	struct rlimit limit;
 
-	parse(argc, argv);
+	crowd_parse(&set, argc, argv);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
 	open_clients();
-	find_files();
+	files = crowd_find_files(&set, workers[0].client);
 	run();
 	close_clients();
 	return EXIT_SUCCESS;

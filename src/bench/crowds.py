@@ -135,14 +135,20 @@ def ask_socket(path, question):
 # -- the contestants --------------------------------------------------------------------------
 
 class Running:
-    """A server of one cell: `words` for the client, the processes, and its count of packets sent again."""
+    """
+    A server of one cell: `words` for the client, the processes, its count of packets sent again, and rxfsd's metrics as
+    text.
+    """
 
-    def __init__(self, server, pids, words, sent_again):
+    def __init__(self, server, pids, words, sent_again, metrics=None):
         self.server, self.pids, self.words, self.sent_again = server, pids, words, sent_again
+        self.metrics = metrics
 
 
 class Rxfsd:
     """rxfsd of a build, on the exported directory or on a store that its rxvol makes from it."""
+
+    before = ()  # words before its command
 
     def __init__(self, bed, name, folder, store):
         self.bed, self.name, self.folder = bed, name, folder
@@ -161,18 +167,25 @@ class Rxfsd:
         with tempfile.TemporaryDirectory(prefix="crowd-") as short:
             path = os.path.join(short, "metrics")
             target = self.bed.rxfsd(self.name, [*self.options, "--require", "none", "--metrics-socket", path], VOLUME,
-                                    self.folder)
-            words = ["-s", target.address, "-v", str(target.vl_port), "-f", str(target.fs_port), "-V", VOLUME,
-                     *own_addresses(self.bed)]
+                                    self.folder, self.before)
+            words = ["-s", target.address, "-v", str(target.vl_port), "-f", str(target.fs_port), "-V", VOLUME]
             try:
-                yield Running(target.server, [target.pid], words, lambda: self.sent_again(path))
+                yield Running(target.server, [target.pid], words + self.addresses(), lambda: self.sent_again(path),
+                              lambda: self.metrics(path))
             finally:
                 self.bed.end()
 
+    def addresses(self):
+        return own_addresses(self.bed)
+
     @staticmethod
-    def sent_again(path):
+    def metrics(path):
+        return ask_socket(path, b"GET /metrics HTTP/1.0\r\n\r\n").decode()
+
+    @classmethod
+    def sent_again(cls, path):
         """DATA packets that the server has retransmitted."""
-        text = ask_socket(path, b"GET /metrics HTTP/1.0\r\n\r\n").decode()
+        text = cls.metrics(path)
         found = [float(line.split()[-1]) for line in text.splitlines() if line.startswith("rxwire_retransmitted_total")]
         if not found:
             raise Failed("rxfsd: the metrics have no rxwire_retransmitted_total")

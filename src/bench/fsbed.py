@@ -67,9 +67,10 @@ class Bed:
     def rxvol(self, store, *words):
         return run_program([self.place.program("src/tools/rxvol"), "-S", store, *words])
 
-    def rxfsd(self, name, options, volume, folder):
+    def rxfsd(self, name, options, volume, folder, before=()):
+        """`before`: words before the command."""
         fs_port, vl_port = free_port(), free_port()
-        command = [self.place.program("src/fileserver/rxfsd"), *options, "--listen", self.address,
+        command = [*before, self.place.program("src/fileserver/rxfsd"), *options, "--listen", self.address,
                    "--port", str(fs_port), "--vl-port", str(vl_port)]
         server = Server(command, [fs_port, vl_port], self.place.log(f"rxfsd-{fs_port}"))
         self.servers.append(server)

@@ -117,7 +117,8 @@ $(src_bench_fileserver_load_OBJECTS): $(afs_headers)
 EXTRA_DIST += src/bench/fileserver src/bench/fsbed.py src/bench/fssteps.py
 
 # Many clients that fetch one volume at the same time; options: make bench-crowd CROWD_ARGS=--quick
-src_bench_crowd_load_SOURCES = src/bench/crowd_load.c src/bench/crowd_afs.c src/bench/crowd_http.c src/bench/crowd_raw.c \
+src_bench_crowd_load_SOURCES = src/bench/crowd_load.c src/bench/crowd_load.h src/bench/crowd_options.c \
+	src/bench/crowd_files.c src/bench/crowd_report.c src/bench/crowd_afs.c src/bench/crowd_http.c src/bench/crowd_raw.c \
 	src/bench/crowd.h src/bench/crowd_raw.h src/bench/count.c src/bench/count.h \
 	src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h
 src_bench_crowd_load_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la $(PTHREAD_LIBS)
@@ -125,9 +126,13 @@ $(src_bench_crowd_load_OBJECTS): $(afs_headers)
 src_bench_crowd_raw_server_SOURCES = src/bench/crowd_raw_server.c src/bench/crowd_raw.h \
 	src/bench/raw_io.c src/bench/raw_process.c src/bench/raw.h
 src_bench_crowd_raw_server_LDADD = $(PTHREAD_LIBS)
-EXTRA_DIST += src/bench/crowd src/bench/crowds.py
+EXTRA_DIST += src/bench/crowd src/bench/crowds.py src/bench/overloads.py
 CROWD_ARGS =
-.PHONY: bench-crowd
+.PHONY: bench-crowd bench-crowd-overload
+# More clients than fit, slow ones and a greedy one.
+bench-crowd-overload: bench-programs
+	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' python3 $(srcdir)/src/bench/crowd --overload \
+		$(CROWD_ARGS)
 bench-crowd: bench-programs
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' python3 $(srcdir)/src/bench/crowd \
 		--page $(srcdir)/doc/notes/crowd.md $(CROWD_ARGS)
