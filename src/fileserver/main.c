@@ -37,7 +37,7 @@ struct options {
 #define RELOAD_LIMIT	30000 /* ms until --reload gives up */
 #define STOP_LIMIT	20000 /* ms that stopping may take beside the drain */
 #define STOP_MARGIN	30000 /* the same, as the service manager is told */
-#define TRIM_S		10    /* between looks at memory that was freed */
+#define TICK_S		1     /* between two of fsd_server_tick() */
 #define DESCRIPTORS	4096  /* room for them takes 8 bytes each */
 
 #define SETTING(member) offsetof(struct options, settings.member)
@@ -306,10 +306,10 @@ static int serve_until_signal(struct fsd_server *server, const int *signals, siz
 	siginfo_t info;
 	int number;
 
-	while ((number = tools_signals_wait_for(signals, count, &info, TRIM_S)) != SIGTERM &&
+	while ((number = tools_signals_wait_for(signals, count, &info, TICK_S)) != SIGTERM &&
 	       number != SIGINT) {
 		if (!number)
-			fsd_server_trim(server);
+			fsd_server_tick(server);
 		else if (number == SIGHUP)
 			reload(server, &info);
 		else if (number == SIGUSR2)

@@ -39,6 +39,7 @@
 #define BREAK_MS  5000 /* for clients to answer before an administrator's change is complete */
 #define STOP_BREAKS_MS 3000u /* of a stop, for breaking promises */
 #define STOP_BREAK_MS  500u  /* for clients to answer some of these breaks */
+#define TRIM_TICKS     10u   /* seconds between looks at memory that was freed */
 
 struct fsd_server {
 	struct fsd_settings settings;
@@ -74,7 +75,9 @@ struct fsd_server {
 	struct fsd_control *control;
 	struct fsd_limit *limit; /* on stopping; NULL: there is none */
 	bool drained, aborted;
-	struct fsd_trim trim; /* of the thread that calls fsd_server_trim() */
+	/* Of the thread that calls fsd_server_tick(): */
+	struct fsd_trim trim;
+	unsigned ticks;
 };
 
 static void on_change(void *arg, const AFSFid *fid, const void *actor)
@@ -1141,11 +1144,14 @@ static void report_locks(const struct counters *stats)
 	fsd_log(RXW_LOG_INFO, "contended locks per million packets:%s", n ? text : " none");
 }
 
-void fsd_server_trim(struct fsd_server *server)
+void fsd_server_tick(struct fsd_server *server)
 {
 	struct fsd_reader_stats readers;
 	size_t peak = 0, packets = rxw_engine_memory(server->engine, &peak);
 
+	fsd_service_look(server->service);
+	if (++server->ticks % TRIM_TICKS)
+		return;
 	fsd_readers_stats(server->readers, &readers);
 	fsd_trim(&server->trim, packets + readers.memory, peak);
 }

@@ -188,6 +188,8 @@ bool fs_defer(struct fs_call *call);
 /* A deferred call that changed nothing is answered by a thread that may wait. */
 void fs_answer_later(struct fs_call *call, int result,
 		     void (*reply)(struct fs_call *call, int result));
+/* The same with anything that is to be done for it. */
+void fs_run_later(struct fs_call *call, void (*run)(struct fsd_job *job));
 /* The change of a deferred call has ended, with another result than STORE_LATER: tell the clients, and reply. */
 void fs_end_change(struct fs_call *call, int result);
 /* After a reply: the call ends. `code`: what the client got. */

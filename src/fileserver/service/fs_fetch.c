@@ -32,6 +32,7 @@ struct fetch {
 	struct fsd_stream stream; /* into `reply`, whose progress it notes */
 	struct fsd_stream reply;
 	bool waits; /* for room */
+	bool has_slot;
 	struct fsd_place slot;
 	struct fs_place place;
 	struct store_reader *reader;
@@ -192,30 +193,35 @@ static int end_reading(struct fetch *fetch, uint64_t length, int rc)
 	return rc;
 }
 
-/* A client may take its time to read: a place, and a permit to keep a long list of pieces for that time. */
-static int take_place(struct fetch *fetch)
+/* A client may take its time to read: a place. With `start`, the call may wait for one. */
+static enum fsd_entry take_place(struct fetch *fetch,
+				 void (*start)(struct fsd_place *place, bool got))
 {
 	struct fs_call *call = fetch->call;
 	struct fsd_service *service = call->service;
-	const struct sockaddr_storage *peer = &call->running.peer;
-	enum fsd_entry entry;
+	enum fsd_entry entry = fsd_place_await(&service->sending, &fetch->slot, call->rx,
+					       &call->running.peer, monotonic_ns(), start);
 
-	if (fetch->status.pieces > PIECES && !fsd_permit_take(&service->fragmented, call, peer))
-		return AFS_VBUSY;
-	entry = fsd_place_enter(&service->sending, &fetch->slot, call->rx, peer, monotonic_ns());
-	if (entry == FSD_ENTRY_TAKEN)
-		fsd_count(&service->counters.fetches_given_up, 1);
-	if (entry != FSD_ENTRY_REFUSED)
-		return 0;
-	fsd_permit_return(&service->fragmented, call);
-	return AFS_VBUSY;
+	fsd_count(&service->counters.fetches_given_up, entry == FSD_ENTRY_TAKEN);
+	fsd_count(&service->counters.fetches_held, entry == FSD_ENTRY_WAITS);
+	return entry;
+}
+
+/* A permit to keep a long list of pieces for the time of the fetch. */
+static bool take_permit(const struct fetch *fetch)
+{
+	struct fs_call *call = fetch->call;
+
+	return fetch->status.pieces <= PIECES ||
+	       fsd_permit_take(&call->service->fragmented, call, &call->running.peer);
 }
 
 static void leave_place(struct fetch *fetch)
 {
 	struct fs_call *call = fetch->call;
 
-	fsd_place_leave(&call->service->sending, &fetch->slot);
+	if (fetch->has_slot)
+		fsd_place_leave(&call->service->sending, &fetch->slot);
 	if (fetch->status.pieces > PIECES)
 		fsd_permit_return(&call->service->fragmented, call);
 }
@@ -261,32 +267,95 @@ static void end_fetch(struct fsd_source *source, int rc)
 	fs_answer_later(call, rc, answer_fetch);
 }
 
+/* The call is deferred. `rc`: it fails. */
+static void start_flow(struct fetch *fetch, int rc)
+{
+	if (!rc)
+		rc = fsd_flow_start(fetch->call->service->readers, &fetch->source, fetch->offset,
+				    fetch->length, &fetch->stream, end_fetch);
+	if (rc)
+		end_fetch(&fetch->source, rc);
+}
+
+static bool begin_sending(struct fetch *fetch)
+{
+	fetch->has_slot = take_place(fetch, NULL) != FSD_ENTRY_REFUSED;
+	if (fetch->has_slot && fs_defer(fetch->call)) {
+		start_flow(fetch, 0);
+		return true;
+	}
+	leave_place(fetch);
+	fetch->has_slot = false;
+	return false;
+}
+
+/* -- fetches that wait for a place, meanwhile with nothing open -- */
+
+/* The object as it is now: 0 or a result. */
+static int open_object(struct fetch *fetch)
+{
+	const struct store_ops *ops = fetch->place.store->ops;
+	int rc = ops->read_begin(fetch->place.store, &fetch->call->self, &fetch->place.fid,
+				 &fetch->reader, &fetch->status);
+
+	if (fs_settled(fetch->call, &fetch->fid) || rc)
+		return rc;
+	ops->read_end(fetch->reader);
+	fetch->reader = NULL;
+	return AFS_VBUSY;
+}
+
+/* On a thread that may wait. The length of the reply is with the client already. */
+static void send_after_wait(struct fsd_job *job)
+{
+	struct fs_call *call =
+		(struct fs_call *)(void *)((char *)job - offsetof(struct fs_call, job));
+	struct fetch *fetch = call->fetch;
+	int rc = fetch->has_slot ? open_object(fetch) : AFS_VBUSY;
+
+	if (!rc && (clip(fetch, fetch->status.length) != fetch->length || !take_permit(fetch)))
+		rc = AFS_VBUSY;
+	start_flow(fetch, rc);
+}
+
+static void start_after_wait(struct fsd_place *place, bool got)
+{
+	struct fetch *fetch =
+		(struct fetch *)(void *)((char *)place - offsetof(struct fetch, slot));
+
+	fetch->has_slot = got;
+	fs_run_later(fetch->call, send_after_wait);
+}
+
+static bool wait_for_place(struct fetch *fetch)
+{
+	enum fsd_entry entry;
+
+	if (!fs_defer(fetch->call))
+		return false;
+	fetch->place.store->ops->read_end(fetch->reader);
+	fetch->reader = NULL;
+	fetch->call->fetch = fetch;
+	entry = take_place(fetch, start_after_wait);
+	if (entry != FSD_ENTRY_WAITS)
+		start_after_wait(&fetch->slot, entry != FSD_ENTRY_REFUSED);
+	return true;
+}
+
 /* The handler returns; the call is answered when everything was written. */
 static int send_without_thread(const struct fetch *fetch)
 {
 	struct fetch *copy = malloc(sizeof(*copy));
-	int rc;
 
 	if (!copy)
 		return -ENOMEM;
 	*copy = *fetch;
 	copy->stream.ops = &noting_ops;
 	fsd_share_of_address(&fetch->call->running.peer, &copy->stream.caller);
-	rc = take_place(copy);
-	if (rc) {
-		free(copy);
-		return rc;
-	}
-	if (!fs_defer(fetch->call)) {
-		leave_place(copy);
-		free(copy);
-		return AFS_VBUSY;
-	}
-	rc = fsd_flow_start(fetch->call->service->readers, &copy->source, copy->offset,
-			    copy->length, &copy->stream, end_fetch);
-	if (rc)
-		end_fetch(&copy->source, rc);
-	return RXW_RPC_DEFERRED;
+	if (take_permit(copy) && (begin_sending(copy) || wait_for_place(copy)))
+		return RXW_RPC_DEFERRED;
+	free(copy);
+	return AFS_VBUSY;
 }
 
 /*
@@ -333,7 +402,6 @@ static bool fits(const struct fetch *fetch)
 static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, AFSVolSync *sync)
 {
 	struct fs_call *call = fetch->call;
-	struct store *store;
 	int rc = fs_find(call, &fetch->fid, &fetch->place);
 
 	fetch->begin = monotonic_ns();
@@ -343,13 +411,7 @@ static int fetch_data(struct fetch *fetch, AFSFetchStatus *st, AFSCallBack *cb, 
 		return rc;
 	/* Give the promise first, so that a change during the transfer breaks it. */
 	fs_promise(call, &fetch->place, cb);
-	store = fetch->place.store;
-	rc = store->ops->read_begin(store, &call->self, &fetch->place.fid, &fetch->reader,
-				    &fetch->status);
-	if (!fs_settled(call, &fetch->fid) && !rc) {
-		store->ops->read_end(fetch->reader);
-		rc = AFS_VBUSY;
-	}
+	rc = open_object(fetch);
 	if (rc)
 		return rc;
 	if (!fits(fetch)) {

@@ -143,6 +143,15 @@ void fs_answer_later(struct fs_call *call, int result,
 	hand_over(call);
 }
 
+void fs_run_later(struct fs_call *call, void (*run)(struct fsd_job *job))
+{
+	struct fsd_later *later = &call->service->later;
+
+	assert(call->deferred);
+	call->job = (struct fsd_job){.caller = later->all, .run = run};
+	fsd_pool_post(later->pool, &call->job);
+}
+
 /* Before the operation is queued: from then on others may use the call. */
 static bool leave(struct store_later *of)
 {

@@ -68,6 +68,8 @@ static void put_changes(FILE *f, const struct fsd_service *service)
 	put(f, "fetches_given_up_total", "counter",
 	    "Slow fetches that were ended because others needed their places.",
 	    get(&c->fetches_given_up));
+	put(f, "fetches_held_total", "counter",
+	    "Fetches that waited until others had given up their places.", get(&c->fetches_held));
 	head(f, "store_seconds_total", "counter", "Total duration of stores.");
 	fprintf(f, "rxfsd_store_seconds_total %.6f\n", (double)get(&c->store_ns) / 1e9);
 	put(f, "locks", "gauge", "Files with a lock.", fsd_locks_held(service->locks));

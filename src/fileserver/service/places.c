@@ -19,11 +19,14 @@ bool fsd_places_init(struct fsd_places *all, unsigned max)
 	uint64_t secret[2] = {0};
 
 	*all = (struct fsd_places){.max = max};
+	all->last = &all->first;
 	all->place = calloc(max + 1, sizeof(struct fsd_place *));
 	if (!all->place || rxw_random(secret, sizeof(secret)) ||
 	    !fsd_shares_init(&all->addresses, sizeof(struct fsd_share), secret) ||
-	    !fsd_shares_init(&all->clients, sizeof(struct fsd_share), secret)) {
+	    !fsd_shares_init(&all->clients, sizeof(struct fsd_share), secret) ||
+	    !fsd_shares_init(&all->waiters, sizeof(struct fsd_share), secret)) {
 		fsd_shares_fini(&all->addresses);
+		fsd_shares_fini(&all->clients);
 		free(all->place);
 		all->place = NULL; /* fsd_places_fini() may follow */
 		return false;
@@ -39,6 +42,7 @@ void fsd_places_fini(struct fsd_places *all)
 		return;
 	fsd_shares_fini(&all->addresses);
 	fsd_shares_fini(&all->clients);
+	fsd_shares_fini(&all->waiters);
 	pthread_mutex_destroy(&all->lock);
 	pthread_cond_destroy(&all->unpinned);
 	free(all->place);
@@ -46,14 +50,9 @@ void fsd_places_fini(struct fsd_places *all)
 
 /* -- clients -- */
 
-/* An address, and a port of it. */
-struct caller_keys {
-	struct fsd_share_key address, client;
-};
-
-static struct caller_keys keys_of(const struct sockaddr_storage *peer)
+static struct fsd_place_keys keys_of(const struct sockaddr_storage *peer)
 {
-	struct caller_keys keys;
+	struct fsd_place_keys keys;
 	uint16_t port = 0;
 
 	fsd_share_of_address(peer, &keys.address);
@@ -108,14 +107,13 @@ static uint64_t rate_of(struct fsd_place *place, uint64_t now)
 /* -- places: with the lock held -- */
 
 /* False: the caller has its share, or there is no memory. `force`: it may have more. */
-static bool take_place(struct fsd_places *all, struct fsd_place *place,
-		       const struct caller_keys *keys, bool force)
+static bool take_place(struct fsd_places *all, struct fsd_place *place, bool force)
 {
 	place->address =
-		fsd_share_take(&all->addresses, &keys->address, force ? SIZE_MAX : all->max);
+		fsd_share_take(&all->addresses, &place->keys.address, force ? SIZE_MAX : all->max);
 	if (!place->address)
 		return false;
-	place->client = fsd_share_take(&all->clients, &keys->client, SIZE_MAX);
+	place->client = fsd_share_take(&all->clients, &place->keys.client, SIZE_MAX);
 	if (!place->client) {
 		fsd_share_give(&all->addresses, place->address);
 		return false;
@@ -136,7 +134,7 @@ static void drop_place(struct fsd_places *all, const struct fsd_place *place)
 
 /* How many places the newcomer has. */
 struct newcomer {
-	const struct caller_keys *keys;
+	const struct fsd_place_keys *keys;
 	size_t address, client;
 };
 
@@ -174,18 +172,66 @@ static struct fsd_place *find_slow(struct fsd_places *all, const struct newcomer
 
 /* The newcomer, which has its share, gets the place of a slow call, which is returned. NULL: there is none. */
 static struct fsd_place *take_from_slow(struct fsd_places *all, struct fsd_place *place,
-					const struct caller_keys *keys, uint64_t now)
+					struct fsd_place_pin *pin, uint64_t now)
 {
+	const struct fsd_place_keys *keys = &place->keys;
 	struct newcomer newcomer = {keys, fsd_share_count(&all->addresses, &keys->address),
 				    fsd_share_count(&all->clients, &keys->client)};
 	struct fsd_place *slow = find_slow(all, &newcomer, now);
 
 	/* For a moment there may be one more than `max`. */
-	if (!slow || !take_place(all, place, keys, true))
+	if (!slow || !take_place(all, place, true))
 		return NULL;
 	drop_place(all, slow);
 	slow->lost = true;
+	slow->pin = pin;
 	return slow;
+}
+
+/* -- calls that wait: with the lock held -- */
+
+static void push_waiter(struct fsd_places *all, struct fsd_place *place)
+{
+	place->next = NULL;
+	*all->last = place;
+	all->last = &place->next;
+}
+
+static struct fsd_place *pop_waiter(struct fsd_places *all)
+{
+	struct fsd_place *place = all->first;
+
+	all->first = place->next;
+	if (!all->first)
+		all->last = &all->first;
+	return place;
+}
+
+/* False: as many of its address wait as others may, or there is no memory. */
+static bool add_waiter(struct fsd_places *all, struct fsd_place *place, uint64_t now)
+{
+	place->waiter = fsd_share_take(&all->waiters, &place->keys.address, FSD_WAITERS_MAX);
+	place->since = now;
+	if (place->waiter)
+		push_waiter(all, place);
+	return place->waiter != NULL;
+}
+
+/* The first one whose share permits it has got a place, and does not wait any more. Others wait behind the rest. */
+static struct fsd_place *admit_waiter(struct fsd_places *all)
+{
+	size_t looks = all->waiters.count < LOOKS ? all->waiters.count : LOOKS;
+
+	while (looks-- && all->count < all->max) {
+		struct fsd_place *place = pop_waiter(all);
+
+		if (take_place(all, place, false)) {
+			fsd_share_give(&all->waiters, place->waiter);
+			return place;
+		}
+		push_waiter(all, place);
+	}
+	return NULL;
 }
 
 /* -- places -- */
@@ -205,28 +251,92 @@ static void end_slow(struct fsd_places *all, struct fsd_place *place, struct fsd
 	pthread_mutex_unlock(&all->lock);
 }
 
-enum fsd_entry fsd_place_enter(struct fsd_places *all, struct fsd_place *place, rxw_call *rx,
-			       const struct sockaddr_storage *peer, uint64_t now)
+/* Calls that have got a place while another one was left: these two are to be started without the lock. */
+#define ADMITTED 2
+
+/* With the lock held. One place was left, and with fewer in use a share may be larger. */
+static void admit_waiters(struct fsd_places *all, struct fsd_place *admitted[ADMITTED])
+{
+	for (unsigned i = 0; i < ADMITTED; i++)
+		admitted[i] = admit_waiter(all);
+}
+
+static void start_waiters(struct fsd_place *admitted[ADMITTED])
+{
+	for (unsigned i = 0; i < ADMITTED; i++)
+		if (admitted[i])
+			admitted[i]->start(admitted[i], true);
+}
+
+enum fsd_entry fsd_place_await(struct fsd_places *all, struct fsd_place *place, rxw_call *rx,
+			       const struct sockaddr_storage *peer, uint64_t now,
+			       void (*start)(struct fsd_place *place, bool got))
 {
 	struct fsd_place_pin pin = {.thread = pthread_self()};
-	const struct caller_keys keys = keys_of(peer);
+	enum fsd_entry entry = FSD_ENTRY_REFUSED;
 	struct fsd_place *slow = NULL;
-	bool got;
 
-	*place = (struct fsd_place){.rx = rx, .open = true};
+	*place = (struct fsd_place){.rx = rx, .keys = keys_of(peer), .open = true, .start = start};
 	pthread_mutex_init(&place->lock, NULL);
 	pthread_mutex_lock(&all->lock);
-	got = take_place(all, place, &keys, false);
-	if (!got)
-		slow = take_from_slow(all, place, &keys, now);
-	if (slow)
-		slow->pin = &pin;
+	if (take_place(all, place, false))
+		entry = FSD_ENTRY_FREE;
+	else if ((slow = take_from_slow(all, place, &pin, now)))
+		entry = FSD_ENTRY_TAKEN;
+	else if (start && add_waiter(all, place, now))
+		entry = FSD_ENTRY_WAITS;
 	pthread_mutex_unlock(&all->lock);
 	if (slow)
 		end_slow(all, slow, &pin);
-	if (!got && !slow)
+	if (entry == FSD_ENTRY_REFUSED)
 		pthread_mutex_destroy(&place->lock);
-	return got ? FSD_ENTRY_FREE : slow ? FSD_ENTRY_TAKEN : FSD_ENTRY_REFUSED;
+	return entry;
+}
+
+enum fsd_entry fsd_place_enter(struct fsd_places *all, struct fsd_place *place, rxw_call *rx,
+			       const struct sockaddr_storage *peer, uint64_t now)
+{
+	return fsd_place_await(all, place, rx, peer, now, NULL);
+}
+
+/* With the lock held: the next one that waits, if it does not wait any more. *slow: it has the place of that one. */
+static struct fsd_place *look_at_waiter(struct fsd_places *all, uint64_t now,
+					struct fsd_place_pin *pin, struct fsd_place **slow)
+{
+	struct fsd_place *place = pop_waiter(all);
+
+	*slow = take_from_slow(all, place, pin, now);
+	if (!*slow &&
+	    (now < place->since || now - place->since < FSD_WAIT_MS * (uint64_t)NS_PER_MS)) {
+		push_waiter(all, place);
+		return NULL;
+	}
+	fsd_share_give(&all->waiters, place->waiter);
+	return place;
+}
+
+unsigned fsd_places_look(struct fsd_places *all, uint64_t now)
+{
+	unsigned taken = 0;
+	size_t looks;
+
+	pthread_mutex_lock(&all->lock);
+	for (looks = all->waiters.count; looks && all->first; looks--) {
+		struct fsd_place_pin pin = {.thread = pthread_self()};
+		struct fsd_place *slow, *place = look_at_waiter(all, now, &pin, &slow);
+
+		pthread_mutex_unlock(&all->lock);
+		if (slow)
+			end_slow(all, slow, &pin);
+		taken += slow != NULL;
+		if (place && !slow)
+			pthread_mutex_destroy(&place->lock);
+		if (place)
+			place->start(place, slow != NULL);
+		pthread_mutex_lock(&all->lock);
+	}
+	pthread_mutex_unlock(&all->lock);
+	return taken;
 }
 
 /* With the lock held: no other thread uses the call from now on. */
@@ -250,12 +360,16 @@ bool fsd_place_settle(struct fsd_places *all, struct fsd_place *place)
 
 void fsd_place_leave(struct fsd_places *all, struct fsd_place *place)
 {
+	struct fsd_place *admitted[ADMITTED];
+
 	pthread_mutex_lock(&all->lock);
 	await_unpinned(all, place);
 	if (place->pin)
 		place->pin->left = true;
 	if (!place->lost)
 		drop_place(all, place);
+	admit_waiters(all, admitted);
 	pthread_mutex_unlock(&all->lock);
 	pthread_mutex_destroy(&place->lock);
+	start_waiters(admitted);
 }

@@ -2,6 +2,7 @@
 /*
  * Places for calls that move the data of files. Each holds memory and a descriptor for as long as its client
  * likes. So there are places for some, clients share them, and when they run short a slow one loses its place.
+ * Other calls may wait for one, in turn, without either.
  */
 #ifndef FILESERVER_SERVICE_PLACES_H
 #define FILESERVER_SERVICE_PLACES_H
@@ -19,6 +20,8 @@
 #define FSD_FLOWS_MAX	 1536u /* of those that send the data of a file */
 #define FSD_PLACE_RATE	 8192 /* bytes a second: slower ones are slow */
 #define FSD_PLACE_PERIOD 2000 /* ms of waiting for the client, after which a call may be slow */
+#define FSD_WAITERS_MAX	 1536u /* calls that wait for a place */
+#define FSD_WAIT_MS	 40000 /* less than servers and clients allow a call without data */
 
 /* A thread that ends a call which has lost its place, meanwhile without the lock. */
 struct fsd_place_pin {
@@ -26,11 +29,22 @@ struct fsd_place_pin {
 	bool left; /* the call has ended in that thread: the place is gone */
 };
 
+/* An address, and a port of it. */
+struct fsd_place_keys {
+	struct fsd_share_key address, client;
+};
+
 /* The place of one call, in memory of its own. */
 struct fsd_place {
 	/* Constant while it is held. */
+	struct fsd_place_keys keys;
 	struct fsd_share *address, *client;
 	rxw_call *rx;
+	/* The lock of all covers these while the call waits for a place. */
+	void (*start)(struct fsd_place *place, bool got);
+	uint64_t since; /* monotonic ns */
+	struct fsd_share *waiter;
+	struct fsd_place *next;
 	/* The lock of all covers these: */
 	unsigned index;
 	bool open; /* the call may be ended */
@@ -53,6 +67,8 @@ struct fsd_places {
 	struct fsd_place **place;	     /* room for one more than `max` */
 	unsigned next;			     /* is looked at next, whether it is slow */
 	struct fsd_shares addresses, clients; /* of all places */
+	struct fsd_shares waiters;
+	struct fsd_place *first, **last; /* of the calls that wait */
 };
 
 /* False: no memory. */
@@ -62,7 +78,8 @@ void fsd_places_fini(struct fsd_places *all);
 enum fsd_entry {
 	FSD_ENTRY_REFUSED, /* the call fails with VBUSY; `place` is void */
 	FSD_ENTRY_FREE,
-	FSD_ENTRY_TAKEN /* another call was slow: it fails with VBUSY */
+	FSD_ENTRY_TAKEN, /* another call was slow: it fails with VBUSY */
+	FSD_ENTRY_WAITS
 };
 /*
  * A place for a call; to be left. A client gets one while it has fewer than are free. If it does not, it may get that of
@@ -72,6 +89,16 @@ enum fsd_entry {
  */
 enum fsd_entry fsd_place_enter(struct fsd_places *all, struct fsd_place *place, rxw_call *rx,
 			       const struct sockaddr_storage *peer, uint64_t now);
+/*
+ * The same, but the call waits if it would be refused, unless too many of its address wait already. Then `start` is called,
+ * on any thread and perhaps before this function returns: the call has a place now; or it has waited for too long, and
+ * `place` is void. It must not wait, nor leave the place.
+ */
+enum fsd_entry fsd_place_await(struct fsd_places *all, struct fsd_place *place, rxw_call *rx,
+			       const struct sockaddr_storage *peer, uint64_t now,
+			       void (*start)(struct fsd_place *place, bool got));
+/* Every second: calls that wait may get the places of calls that have become slow, or are refused. How many did. */
+unsigned fsd_places_look(struct fsd_places *all, uint64_t now);
 /*
  * Before and after each wait for the client. Without fsd_place_wait() the bytes only are counted. A wait that has begun
  * goes on if it is begun again. Any thread that knows that something came may end it.

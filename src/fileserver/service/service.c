@@ -93,6 +93,12 @@ void fsd_service_destroy(struct fsd_service *service)
 	free(service);
 }
 
+void fsd_service_look(struct fsd_service *service)
+{
+	fsd_count(&service->counters.fetches_given_up,
+		  fsd_places_look(&service->sending, monotonic_ns()));
+}
+
 void fsd_service_settle(struct fsd_service *service)
 {
 	fsd_later_settle(&service->later);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of places.c: shares of clients, and slow calls that lose their places. */
+/* Tests of places.c: shares of clients, slow calls that lose their places, and calls that wait for one. */
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -11,9 +11,11 @@
 
 static struct fsd_places all;
 static struct fsd_place place[4 * 96];
+static unsigned starts; /* of calls that waited */
 
 static void setup(unsigned max)
 {
+	starts = 0;
 	ck_assert(fsd_places_init(&all, max));
 }
 
@@ -210,6 +212,111 @@ START_TEST(translated)
 }
 END_TEST
 
+/* -- calls that wait for a place -- */
+
+static struct {
+	struct fsd_place *place;
+	bool got;
+} started[16];
+
+static void note_start(struct fsd_place *of, bool got)
+{
+	ck_assert_uint_lt(starts, 16);
+	started[starts].place = of;
+	started[starts++].got = got;
+}
+
+static enum fsd_entry await(unsigned i, const char *text, uint64_t now)
+{
+	struct sockaddr_storage peer = address(text, 1);
+
+	return fsd_place_await(&all, &place[i], NULL, &peer, now, note_start);
+}
+
+/* This one was started, and no other. */
+static void expect_started(unsigned i, bool got)
+{
+	ck_assert_uint_eq(starts, 1);
+	ck_assert_ptr_eq(started[0].place, &place[i]);
+	ck_assert(started[0].got == got);
+	starts = 0;
+}
+
+/* Who waits is served before the calls that come later, also those of a client that has just left a place. */
+START_TEST(in_turn)
+{
+	setup(2);
+	ck_assert_int_eq(await(0, "10.0.0.1", 1), FSD_ENTRY_FREE);
+	ck_assert_int_eq(await(1, "10.0.0.2", 1), FSD_ENTRY_FREE);
+	ck_assert_int_eq(await(2, "10.0.0.3", 1), FSD_ENTRY_WAITS);
+	ck_assert_int_eq(await(3, "10.0.0.4", 1), FSD_ENTRY_WAITS);
+	fsd_place_leave(&all, &place[0]);
+	expect_started(2, true);
+	ck_assert_int_eq(await(0, "10.0.0.1", 1), FSD_ENTRY_WAITS);
+	fsd_place_leave(&all, &place[1]);
+	expect_started(3, true);
+	fsd_place_leave(&all, &place[2]);
+	expect_started(0, true);
+	ck_assert_uint_eq(all.waiters.count, 0);
+	teardown();
+}
+END_TEST
+
+/* A client with many calls has half of the places. The rest of them waits, and keeps nobody waiting. */
+START_TEST(many_of_one_wait)
+{
+	setup(8);
+	for (unsigned i = 0; i < 40; i++)
+		ck_assert_int_eq(await(i, "10.0.0.1", 1), i < 4 ? FSD_ENTRY_FREE : FSD_ENTRY_WAITS);
+	for (unsigned i = 40; i < 44; i++)
+		ck_assert_int_eq(await(i, i % 2 ? "10.0.0.2" : "10.0.0.3", 1),
+				 i < 43 ? FSD_ENTRY_FREE : FSD_ENTRY_WAITS);
+	ck_assert_int_eq(await(44, "10.0.0.4", 1), FSD_ENTRY_FREE);
+	ck_assert_int_eq(await(45, "10.0.0.5", 1), FSD_ENTRY_WAITS);
+	fsd_place_leave(&all, &place[40]);
+	expect_started(45, true);
+	/* Its own place goes to others, too, while it has more than they have. */
+	fsd_place_leave(&all, &place[0]);
+	ck_assert_uint_eq(fsd_share_count(&all.addresses, &place[1].keys.address), 3);
+	starts = 0;
+	fsd_place_leave(&all, &place[1]);
+	fsd_place_leave(&all, &place[2]);
+	fsd_place_leave(&all, &place[3]);
+	ck_assert_uint_le(fsd_share_count(&all.addresses, &place[4].keys.address), 4);
+	ck_assert_uint_ge(starts, 1);
+	starts = 0;
+	while (all.count) {
+		starts = 0;
+		fsd_place_leave(&all, all.place[0]);
+	}
+	ck_assert_uint_eq(all.waiters.count, 0);
+	teardown();
+}
+END_TEST
+
+/* It gets the place of a call that has become slow; or it has waited for long enough. */
+START_TEST(end_of_waiting)
+{
+	const uint64_t limit = FSD_WAIT_MS * (uint64_t)NS_PER_MS;
+
+	setup(1);
+	begin(0, "10.0.0.1", 1, 1);
+	ck_assert_int_eq(await(1, "10.0.0.2", 1), FSD_ENTRY_WAITS);
+	ck_assert_int_eq(await(2, "10.0.0.3", 1), FSD_ENTRY_WAITS);
+	fsd_places_look(&all, PERIOD);
+	ck_assert_uint_eq(starts, 0);
+	fsd_places_look(&all, 1 + PERIOD);
+	expect_started(1, true);
+	ck_assert(place[0].lost);
+	fsd_place_leave(&all, &place[0]);
+	fsd_places_look(&all, limit);
+	ck_assert_uint_eq(starts, 0);
+	fsd_places_look(&all, 1 + limit);
+	expect_started(2, false);
+	teardown();
+}
+END_TEST
+
 /* -- many places -- */
 
 int __real_pthread_mutex_lock(pthread_mutex_t *lock);
@@ -274,5 +381,33 @@ START_TEST(looks_at_all)
 }
 END_TEST
 
-TEST_MAIN("places of stores", shares, addresses, slow_while_free, slowest, waits, translated,
-	  looks_at_few, looks_at_all)
+/* Who waits needs memory: a client gets half of what there is for that. */
+START_TEST(few_wait)
+{
+	static struct fsd_place waiting[FSD_WAITERS_MAX];
+	struct sockaddr_storage peer = address("10.0.0.1", 1);
+	unsigned count = 0;
+
+	setup(1);
+	ck_assert_int_eq(enter_many(0, 0, 1), FSD_ENTRY_FREE);
+	while (fsd_place_await(&all, &waiting[count], NULL, &peer, 1, note_start) ==
+	       FSD_ENTRY_WAITS)
+		count++;
+	ck_assert_uint_eq(count, FSD_WAITERS_MAX / 2);
+	peer = address("10.0.0.2", 1);
+	ck_assert_int_eq(fsd_place_await(&all, &waiting[count], NULL, &peer, 1, note_start),
+			 FSD_ENTRY_WAITS);
+	fsd_place_leave(&all, &many[0]);
+	ck_assert_uint_eq(starts, 1);
+	ck_assert_ptr_eq(started[0].place, &waiting[0]);
+	while (all.count) {
+		starts = 0;
+		fsd_place_leave(&all, all.place[0]);
+	}
+	ck_assert_uint_eq(all.waiters.count, 0);
+	teardown();
+}
+END_TEST
+
+TEST_MAIN("places of calls", shares, addresses, slow_while_free, slowest, waits, translated,
+	  in_turn, many_of_one_wait, end_of_waiting, looks_at_few, looks_at_all, few_wait)

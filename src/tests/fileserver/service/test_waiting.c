@@ -737,16 +737,51 @@ static void slow_fetch(struct slow *slow, unsigned client, const AFSFid *file, u
 	ck_assert_int_eq(rxw_call_read(slow->call, head, sizeof(head)), sizeof(head));
 }
 
+/* A fetch on a thread of its own. */
+struct fetcher {
+	const AFSFid *file;
+	char got[3 << 20];
+	int64_t n;
+	pthread_t thread;
+	_Atomic bool ended;
+};
+
+static void *fetch_main(void *arg)
+{
+	struct fetcher *f = arg;
+	AFSFetchStatus its;
+	AFSCallBack promise;
+
+	f->n = shop_get(shop_client(&shop, 3), f->file, 0, sizeof(f->got), f->got, &its, &promise);
+	f->ended = true;
+	return NULL;
+}
+
+static void fetch_begins(struct fetcher *f, const AFSFid *file)
+{
+	shop_client(&shop, 3);
+	f->file = file;
+	f->ended = false;
+	memset(f->got, 0, sizeof(f->got));
+	ck_assert_int_eq(pthread_create(&f->thread, NULL, fetch_main, f), 0);
+}
+
+static void await_held(uint64_t count)
+{
+	while (fsd_counted(&shop.service->counters.fetches_held) != count)
+		usleep(1000);
+}
+
 /*
- * Unread fetches hold all places and no thread. Another client is refused until one of them is slow, and
+ * Unread fetches hold all places and no thread. Another client waits until one of them is slow, and
  * then gets its place. One that reads keeps its own.
  */
 START_TEST(slowest_fetch)
 {
 	static char large[3 << 20], got[sizeof(large)];
+	static struct fetcher fetcher;
 	struct slow slow[2], reader;
 	AFSFid file;
-	int64_t n;
 
 	setup();
 	shop.service->sending.max = 3;
@@ -757,12 +792,14 @@ START_TEST(slowest_fetch)
 		slow_fetch(&slow[i], i, &file, sizeof(large));
 	slow_fetch(&reader, 2, &file, sizeof(large));
 	ck_assert_uint_eq(sending(), 3);
-	do {
+	fetch_begins(&fetcher, &file);
+	while (!fetcher.ended) {
 		ck_assert_int_eq(rxw_call_read(reader.call, got, 16384), 16384);
 		usleep(20000);
-		n = shop_get(shop_client(&shop, 3), &file, 0, sizeof(got), got, &st, &cb);
-	} while (n == -AFS_VBUSY);
-	ck_assert_int_eq(n, sizeof(got));
+		fsd_service_look(shop.service);
+	}
+	pthread_join(fetcher.thread, NULL);
+	ck_assert_int_eq(fetcher.n, sizeof(fetcher.got));
 	ck_assert_uint_eq(shop.service->counters.fetches_given_up, 1);
 	ck_assert_int_eq(rxw_call_error(reader.call, NULL), 0);
 	for (unsigned i = 0; i < 2; i++)
@@ -772,6 +809,86 @@ START_TEST(slowest_fetch)
 		usleep(1000);
 	/* All three were incomplete, whoever ended them. */
 	ck_assert_uint_eq(fsd_counted(&shop.service->counters.fetch_aborts), 3);
+	teardown();
+}
+END_TEST
+
+/*
+ * A fetch that finds no place waits, without a thread and with nothing open. It goes on with the file as it is then, or
+ * fails if that has another length, since the client has got the length before.
+ */
+START_TEST(fetches_wait)
+{
+	static char large[3 << 20];
+	static struct fetcher fetcher;
+	struct slow slow;
+	AFSFid file;
+
+	setup();
+	shop.service->sending.max = 1;
+	file = shop_file(&shop, &root, "file");
+	for (unsigned round = 0; round < 3; round++) {
+		uint64_t length = sizeof(large) - (round == 2);
+
+		memset(large, 'a', sizeof(large));
+		ck_assert_int_eq(shop_put(a, &file, 0, sizeof(large), sizeof(large), large,
+					  sizeof(large), &st),
+				 0);
+		slow_fetch(&slow, 0, &file, sizeof(large));
+		fetch_begins(&fetcher, &file);
+		await_held(round + 1);
+		while (busy_workers())
+			usleep(1000);
+		memset(large, round ? 'b' : 'a', sizeof(large));
+		if (round)
+			ck_assert_int_eq(shop_put(a, &file, 0, length, length, large, length, &st),
+					 0);
+		slow_drop(&slow);
+		pthread_join(fetcher.thread, NULL);
+		ck_assert_int_eq(fetcher.n, round == 2 ? -AFS_VBUSY : (int64_t)sizeof(large));
+		ck_assert(round == 2 || memcmp(fetcher.got, large, sizeof(large)) == 0);
+		while (sending())
+			usleep(1000);
+	}
+	teardown();
+}
+END_TEST
+
+/* A client that gave up meanwhile, and one that waits when the server stops, hold nothing back. */
+START_TEST(fetches_that_wait_end)
+{
+	static char large[3 << 20];
+	static struct fetcher fetcher;
+	struct slow first, gone;
+	AFSFid file;
+
+	setup();
+	shop.service->sending.max = 1;
+	file = shop_file(&shop, &root, "file");
+	ck_assert_int_eq(
+		shop_put(a, &file, 0, sizeof(large), sizeof(large), large, sizeof(large), &st), 0);
+	slow_fetch(&first, 0, &file, sizeof(large));
+	gone.connection = shop_connect(&shop, 2, AFS_SERVICE_FS);
+	ck_assert_int_eq(rxw_call_begin(gone.connection, NULL, &gone.call), 0);
+	ck_assert_int_eq(StartRXAFS_FetchData64(gone.call, &file, 0, sizeof(large)), 0);
+	ck_assert_int_eq(rxw_call_flush(gone.call), 0);
+	await_held(1);
+	slow_drop(&gone);
+	fetch_begins(&fetcher, &file);
+	await_held(2);
+	slow_drop(&first);
+	pthread_join(fetcher.thread, NULL);
+	ck_assert_int_eq(fetcher.n, sizeof(large));
+	while (sending())
+		usleep(1000);
+	slow_fetch(&first, 0, &file, sizeof(large));
+	fetch_begins(&fetcher, &file);
+	await_held(3);
+	rxw_endpoint_stop(shop.server, 0);
+	fsd_service_settle(shop.service);
+	pthread_join(fetcher.thread, NULL);
+	ck_assert_int_ne(fetcher.n, sizeof(large));
+	slow_drop(&first);
 	teardown();
 }
 END_TEST
@@ -861,6 +978,6 @@ END_TEST
 TEST_MAIN_WITHIN(120, "calls that wait", replies_wait_for_breaks, deferred_replies_wait_for_breaks,
 		 deferred_replies_are_in_the_log, deferred_changes_end,
 		 replies_do_not_wait_for_ever, stuck_client, lock_of_stuck_client, blocked_writers,
-		 slow_stores, stores_without_threads, stores_and_a_slow_disk, stores_at_a_stop, slowest_fetch,
-		 places_and_descriptors, slowest_store, fetch_ends_on_another_thread,
-		 slow_but_alone)
+		 slow_stores, stores_without_threads, stores_and_a_slow_disk, stores_at_a_stop,
+		 slowest_fetch, fetches_wait, fetches_that_wait_end, places_and_descriptors,
+		 slowest_store, fetch_ends_on_another_thread, slow_but_alone)
