@@ -30,26 +30,38 @@ static bool needs_sender(const struct rxw_shard *s)
 	return s != held_back && atomic_load(&s->tx.any) && !atomic_load(&s->tx.busy);
 }
 
+static bool may_send(const struct rxw_shard *s)
+{
+	return needs_sender(s) || (s != held_back && atomic_load(&s->tx.any) &&
+				   atomic_load_explicit(&s->tx.sends_bulk, memory_order_relaxed));
+}
+
 /*
  * Sends a batch of `s`. The flag `busy` is no lock: a thread that finds it set leaves its call in
  * the queue. The holder checks the queue again after clearing the flag, so that nothing is left
- * behind. Returns false if the flag was set.
+ * behind. Returns false if the flag was set. The peers of a holder that sends bulk are woken meanwhile, and may have its
+ * processor for milliseconds: short replies do not wait for that.
  */
 static bool send_batch(struct rxw_shard *s)
 {
+	bool brief = atomic_exchange(&s->tx.busy, true);
 	struct rxw_shard *other;
 	struct rxw_effects a;
 
-	if (atomic_exchange(&s->tx.busy, true))
+	if (brief && !atomic_load_explicit(&s->tx.sends_bulk, memory_order_relaxed))
 		return false;
 	rxw_effects_init(&a, s, false);
-	other = rxw_tx_batch(s, &a);
+	other = rxw_tx_batch(s, &a, brief);
 	rxw_dispatch(&a);
 	rxw_clock_cache_set(0); /* the cached time is stale for the next batch */
-	atomic_store(&s->tx.busy, false);
+	if (!brief) {
+		atomic_store_explicit(&s->tx.sends_bulk, false, memory_order_relaxed);
+		atomic_store(&s->tx.busy, false);
+	}
 	if (other)
 		rxw_tx_run(other);
-	return true;
+	/* The holder may be gone, and some of these calls may have more to send. */
+	return !brief || needs_sender(s);
 }
 
 /*
@@ -140,7 +152,7 @@ void rxw_tx_run(struct rxw_shard *s)
 
 	if (collect(s))
 		return;
-	while (needs_sender(s) && send_batch(s)) {
+	while (may_send(s) && send_batch(s)) {
 		if (should_stop(s, ++batches)) {
 			leave_rest(s);
 			return;

@@ -32,8 +32,8 @@ struct rxw_shard *rxw_tx_queue(struct rxw_call *call)
 	return s;
 }
 
-/* `brief`: short replies do not wait for bulk, unless half of the batch is theirs. */
-static struct rxw_call *tx_pop(struct rxw_shard *s, bool brief)
+/* `first`: short replies do not wait for bulk, unless half of the batch is theirs. `brief`: nothing else. */
+static struct rxw_call *tx_pop(struct rxw_shard *s, bool first, bool brief)
 {
 	struct rxw_call *call;
 	struct rxw_txq *q;
@@ -42,9 +42,11 @@ static struct rxw_call *tx_pop(struct rxw_shard *s, bool brief)
 	if (!atomic_load(&s->tx.any))
 		return NULL;
 	rxw_txq_lock(s);
-	q = s->tx.brief.head && (brief || !s->tx.bulk.head) ? &s->tx.brief : &s->tx.bulk;
+	q = brief || (s->tx.brief.head && (first || !s->tx.bulk.head)) ? &s->tx.brief : &s->tx.bulk;
 	call = q->head;
 	if (call) {
+		if (q == &s->tx.bulk)
+			atomic_store_explicit(&s->tx.sends_bulk, true, memory_order_relaxed);
 		q->head = call->tx.next;
 		if (!q->head)
 			q->tail = &q->head;
@@ -237,7 +239,7 @@ static void make_room(struct rxw_effects *a)
 	a->out.ctl_count = 0;
 }
 
-struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a)
+struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a, bool brief)
 {
 	struct tx_batch b;
 	struct rxw_call *call;
@@ -248,7 +250,7 @@ struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a)
 	b.bytes = 0;
 	b.joined = rxw_io_gso(s->sock) ? TX_JOINED : 1;
 	while (b.count < TX_ENTRIES && b.bytes < TX_BYTES &&
-	       (call = tx_pop(s, b.count < TX_BRIEF && b.bytes < TX_BRIEF_BYTES))) {
+	       (call = tx_pop(s, b.count < TX_BRIEF && b.bytes < TX_BRIEF_BYTES, brief))) {
 		make_room(a);
 		build_bursts(&b, call, a);
 	}

@@ -35,6 +35,7 @@ struct rxw_call_tx {
 /* Of a shard. */
 struct rxw_shard_tx {
 	_Atomic(bool) busy; /* a thread holds the send role */
+	_Atomic(bool) sends_bulk; /* and sends bulk: until it is done, others send short replies */
 	pthread_mutex_t lock;
 	struct rxw_txq {
 		struct rxw_call *head, **tail; /* lock; one reference each */
@@ -51,9 +52,10 @@ struct rxw_shard_tx {
 struct rxw_shard *rxw_tx_queue(struct rxw_call *call);
 /*
  * Send role; no lock held. Sends one batch of the queue, in one system call if possible, and
- * records its effects. Returns another shard for which rxw_tx_run() must follow, or NULL.
+ * records its effects. Returns another shard for which rxw_tx_run() must follow, or NULL. `brief`: without the
+ * role, calls that are not bulk.
  */
-struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a);
+struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a, bool brief);
 /* Send control packets at once. No lock held. */
 void rxw_ctl_send(struct rxw_shard *s, struct rxw_ctl *ctl, unsigned count);
 

@@ -176,13 +176,49 @@ START_TEST(bulk_gets_its_half)
 		ck_assert_int_eq(rxw_call_flush(call[i]), 0);
 	}
 	rxw_effects_init(&a, s, false);
-	ck_assert_ptr_null(rxw_tx_batch(s, &a));
+	ck_assert_ptr_null(rxw_tx_batch(s, &a, false));
 	rxw_dispatch(&a);
 	ck_assert_uint_eq(call[FULL]->p.tx.nxt, 1); /* the batch was full before */
 	ck_assert_uint_eq(call[0]->p.tx.nxt, 2);
 	atomic_store(&s->tx.busy, false);
 	rxw_tx_run(s);
 	for (unsigned i = 0; i <= FULL; i++) {
+		rxw_call_end(call[i], RXW_USER_ABORT, NULL);
+		rxw_connection_release(connection[i]);
+	}
+	close(silent.fd);
+	h_close(&bed);
+}
+END_TEST
+
+/* While a thread sends bulk, another one sends its short call itself, and leaves bulk to the first one. */
+START_TEST(short_calls_beside_bulk)
+{
+	rxw_connection *connection[2];
+	rxw_call *call[2];
+	struct rxw_shard *s;
+
+	h_open(&bed, &(struct h_options){.client = "listeners=1"});
+	silent_server();
+	s = &bed.client->shard[0];
+	atomic_store(&s->tx.sends_bulk, true);
+	atomic_store(&s->tx.busy, true);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(
+			rxw_connection_create(bed.client, (struct sockaddr *)&silent.address,
+					      silent.length, H_SERVICE, NULL, &connection[i]),
+			0);
+		ck_assert_int_eq(rxw_call_begin(connection[i], NULL, &call[i]), 0);
+		atomic_store(&call[i]->tx.bulk, i == 0);
+		put(call[i]);
+	}
+	ck_assert_uint_eq(sent_by((const rxw_call *const *)call, 2), 1);
+	ck_assert_uint_eq(call[0]->p.tx.nxt, 1);
+	atomic_store(&s->tx.sends_bulk, false);
+	atomic_store(&s->tx.busy, false);
+	rxw_tx_run(s);
+	ck_assert_uint_eq(sent_by((const rxw_call *const *)call, 2), 0);
+	for (unsigned i = 0; i < 2; i++) {
 		rxw_call_end(call[i], RXW_USER_ABORT, NULL);
 		rxw_connection_release(connection[i]);
 	}
@@ -251,6 +287,7 @@ int main(void)
 	tcase_add_test(tc, not_for_ever);
 	tcase_add_test(tc, short_calls_first);
 	tcase_add_test(tc, bulk_gets_its_half);
+	tcase_add_test(tc, short_calls_beside_bulk);
 	suite_add_tcase(s, tc);
 	tcase_set_timeout(streams, 180);
 	tcase_add_loop_test(streams, many_streams, 0, sizeof(servers) / sizeof(servers[0]));
