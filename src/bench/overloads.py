@@ -90,6 +90,13 @@ def sent_bytes(text):
                if line.startswith("rxwire_bytes_total{") and 'direction="sent"' in line)
 
 
+def udp_drops():
+    """Datagrams that the kernel has dropped in this namespace for lack of memory."""
+    with open("/proc/net/snmp", encoding="ascii") as f:
+        heads, values = [line.split() for line in f if line.startswith("Udp:")]
+    return sum(int(values[heads.index(name)]) for name in ("RcvbufErrors", "SndbufErrors", "MemErrors") if name in heads)
+
+
 class Rate:
     """What the server sends to all clients during the block, in MB/s of datagrams: the median of single seconds."""
 
@@ -186,7 +193,8 @@ class Bed:
             r["peak_MiB"] = crowds.status(pid, "VmHWM") / 1024
         r["threads"] = seen.most
         r["preferred"] = bool(self.preferred)
-        r["sent_MBps"] = rate.median()
+        r["sent_MBps"], r["sent_again"] = rate.median(), metric(after, "rxwire_retransmitted_total")
+        r["dropped"] = udp_drops()
         for name in ("fetches_given_up", "fetches_held", "calls_turned_away"):
             r[name] = metric(after, f"rxfsd_{name}_total")
         if rate.median():
