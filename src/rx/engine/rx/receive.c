@@ -450,7 +450,7 @@ static bool hold_replies(struct rxw_shard *s, struct rxw_effects *a, unsigned n)
 /* The next sample of blocked workers (ns). */
 static uint64_t sample_at(const struct rxw_endpoint *ep)
 {
-	return atomic_load_explicit(&ep->workers.sample_at, memory_order_relaxed);
+	return atomic_load(&ep->workers.sample_at);
 }
 
 /*

@@ -277,7 +277,12 @@ static __attribute__((cold)) unsigned look_at_workers(struct rxw_endpoint *ep, u
 	rxw_workers_unlock(ep);
 	awake = count_awake(tid, looked);
 	rxw_workers_lock(ep);
-	running = awake * (w->threads - w->parked) / looked;
+	if (w->stop) {
+		atomic_store(&w->sample_at, UINT64_MAX);
+		return 0;
+	}
+	/* Listeners may be among those that are parked. */
+	running = awake * (w->threads > w->parked ? w->threads - w->parked : 1) / looked;
 	useful = useful_threads(w, running, now);
 	atomic_store(&w->sample_at, now + w->look_interval);
 	return rxw_workers_more(ep, useful);
@@ -290,7 +295,9 @@ __attribute__((cold)) unsigned rxw_workers_slow(struct rxw_endpoint *ep, uint64_
 	unsigned over = 0, due, n, threads = 0;
 
 	rxw_workers_lock(ep);
-	if (now < atomic_load(&w->sample_at) || w->stop) {
+	if (w->stop)
+		atomic_store(&w->sample_at, UINT64_MAX); /* or receivers would not sleep */
+	if (now < atomic_load(&w->sample_at)) {
 		rxw_workers_unlock(ep);
 		return 0;
 	}

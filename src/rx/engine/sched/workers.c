@@ -350,6 +350,8 @@ static __attribute__((cold)) int start_thread(struct rxw_endpoint *ep)
 	threads = --w->threads;
 	if (!threads)
 		left = dequeue_all(w);
+	else if (atomic_load(&w->sample_at) == UINT64_MAX && !w->stop)
+		atomic_store(&w->sample_at, rxw_now() + RXW_MS);
 	pthread_cond_broadcast(&w->gone);
 	rxw_workers_unlock(ep);
 	rxw_log(ep->engine, RXW_LOG_WARNING, "cannot start a worker thread (%u are running): %s",
@@ -647,7 +649,7 @@ static unsigned reserve_threads(struct rxw_workers *w, unsigned most)
 /* Workers' lock held: calls wait. Are the threads blocked? False: this is being watched, or nothing follows from it. */
 static bool arm_sampler(struct rxw_workers *w)
 {
-	if (w->idle >= rxw_workers_due(w) || (!w->waiters && w->threads >= w->max) ||
+	if (w->stop || w->idle >= rxw_workers_due(w) || (!w->waiters && w->threads >= w->max) ||
 	    atomic_load(&w->sample_at) != UINT64_MAX)
 		return false;
 	w->look_interval = RXW_MS;
