@@ -127,6 +127,11 @@ static bool has_more(struct rxw_shard *s)
 	       s->effects.release || s->deferred.count || s->effects.ctl_held;
 }
 
+static uint64_t end_of_tick(uint64_t at)
+{
+	return at > UINT64_MAX - RXW_MS ? UINT64_MAX : (at + RXW_MS - 1) / RXW_MS * RXW_MS;
+}
+
 /* When the shard needs a turn without a packet (ns). */
 static uint64_t plan_turn(struct rxw_shard *s, uint64_t now)
 {
@@ -136,8 +141,7 @@ static uint64_t plan_turn(struct rxw_shard *s, uint64_t now)
 				? s->rx.reaped_at + LOOK_EVERY
 				: (now / IDLE_WAIT + 1) * IDLE_WAIT;
 
-	next = rxw_min64(rxw_min64(next, sample), look);
-	return (next + RXW_MS - 1) / RXW_MS * RXW_MS;
+	return end_of_tick(rxw_min64(rxw_min64(next, sample), look));
 }
 
 /* No lock held: one batch with its effects, without a wait. Returns when the next turn is due. */
@@ -185,7 +189,7 @@ static void serve_seat(struct rxw_listener *l, unsigned i)
 	atomic_store(&s->role.wait_until, l->seat[i].due);
 	atomic_store(&s->role.in_wait, true);
 	/* Each store of another thread precedes its look at in_wait. */
-	if (has_more(s))
+	if (has_more(s) || end_of_tick(atomic_load(&s->ep->workers.sample_at)) < l->seat[i].due)
 		queue_turn(l, i);
 }
 
@@ -292,7 +296,7 @@ COLD int rxw_listener_join(struct rxw_shard *s)
 	r = !l ? -RXW_ENOMEM : l->set < 0 ? -RXW_ESYS : take_seat(l, s);
 	if (!r && !l->shards) {
 		snprintf(name, sizeof(name), "rxw-shared%u", ordinal % 100);
-		r = rxw_engine_thread_create(&l->thread, &s->ep->config, ordinal, name,
+		r = rxw_engine_thread_create(&l->thread, e, &s->ep->config, ordinal, name,
 					     serve_shards, l);
 		if (r)
 			leave_seat(s);
@@ -342,6 +346,8 @@ COLD void rxw_listener_leave(struct rxw_shard *s)
 
 COLD void rxw_listeners_forget(struct rxw_engine *e)
 {
-	for (struct rxw_listener *l = e->listeners; l; l = l->next)
+	for (struct rxw_listener *l = e->listeners; l; l = l->next) {
 		rxw_io_set_close(l->set);
+		l->set = -1;
+	}
 }
