@@ -77,6 +77,9 @@ int rxw_engine_create(const struct rxw_config *config, rxw_engine **engine)
 	atomic_init(&e->log_level, (unsigned)e->config.log_level);
 	pthread_mutex_init(&e->lock, NULL);
 	e->cpus = cpus_allowed();
+	if (sched_getaffinity(0, sizeof(e->allowed), &e->allowed) < 0)
+		memset(&e->allowed, 0xff,
+		       sizeof(e->allowed)); /* the machine has more CPUs than the set */
 	/* Half of them: each polling caller may keep one from the threads that it waits for. */
 	e->pollers_max = rxw_half_of_cpus(e);
 	rxw_budget_init(&e->memory, (int64_t)e->config.memory);

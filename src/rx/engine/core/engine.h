@@ -4,6 +4,7 @@
 #define RXW_ENGINE_ENGINE_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,6 +28,7 @@ struct rxw_engine {
 	struct rxw_queue *queues; /* lock, as the next two */
 	struct rxw_files *files;  /* NULL until a call has a file */
 	struct rxw_listener *listeners; /* that several endpoints share (rx/shared.c) */
+	cpu_set_t allowed;		/* CPUs of its threads; fixed */
 	unsigned generation; /* of the process that created it (fork/fork.h); fixed */
 	uint64_t key[2]; /* keyed hashes */
 	/*

@@ -245,13 +245,20 @@ int rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordi
 	return start_thread(t, start, name, run, arg);
 }
 
-int rxw_engine_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
-			     const char *name, void *(*run)(void *), void *arg)
+int rxw_engine_thread_create(pthread_t *t, const struct rxw_engine *e,
+			     const struct rxw_config *config, unsigned ordinal, const char *name,
+			     void *(*run)(void *), void *arg)
 {
 	struct start *start = malloc(sizeof(*start));
 
-	if (start != NULL)
+	if (start != NULL) {
 		start->placed = find_listed(config, ordinal, &start->cpus);
+		/* The thread that creates this one may be on a CPU of its own. */
+		if (!start->placed && !strcmp(config->affinity, "auto")) {
+			start->cpus = e->allowed;
+			start->placed = true;
+		}
+	}
 	return start_thread(t, start, name, run, arg);
 }
 

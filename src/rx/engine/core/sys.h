@@ -47,9 +47,10 @@ unsigned rxw_cpu_list(const char *list, int cpus[CPU_SETSIZE]);
 #define RXW_OF_SHARD (1u << 31)
 int rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordinal,
 		      const char *name, void *(*run)(void *), void *arg);
-/* The same for a thread of an engine, which is no shard's: "auto" places it nowhere. */
-int rxw_engine_thread_create(pthread_t *t, const struct rxw_config *config, unsigned ordinal,
-			     const char *name, void *(*run)(void *), void *arg);
+/* The same for a thread of an engine, which is no shard's: with "auto" it may use all CPUs that the engine may. */
+int rxw_engine_thread_create(pthread_t *t, const struct rxw_engine *e,
+			     const struct rxw_config *config, unsigned ordinal, const char *name,
+			     void *(*run)(void *), void *arg);
 /*
  * For pthread_cleanup_push() around a function of the application that may not end its thread, since
  * others may wait for it for ever. Logs it. `arg`: a struct rxw_called.

@@ -21,7 +21,8 @@ struct rxw_files_share {
 };
 
 struct rxw_files {
-	struct rxw_config config;	       /* of the threads; fixed */
+	const struct rxw_engine *engine;       /* fixed, as the next */
+	struct rxw_config config;	       /* of the threads */
 	pthread_mutex_t lock;		       /* covers the rest, and `files` of peers */
 	pthread_cond_t work;		       /* a share was queued, or `stop` */
 	struct rxw_files_share *first, **last; /* queued ones, one turn each */
@@ -71,8 +72,8 @@ static void *run_file_jobs(void *arg);
 
 __attribute__((cold)) static int add_file_thread(struct rxw_files *f)
 {
-	int r = rxw_engine_thread_create(&f->thread[f->threads], &f->config, f->threads, "rxw-file",
-					 run_file_jobs, f);
+	int r = rxw_engine_thread_create(&f->thread[f->threads], f->engine, &f->config, f->threads,
+					 "rxw-file", run_file_jobs, f);
 
 	f->threads += !r;
 	return r;
@@ -115,6 +116,7 @@ __attribute__((cold)) static struct rxw_files *create_files(const struct rxw_eng
 
 	if (!f)
 		return NULL;
+	f->engine = e;
 	f->config = e->config;
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->work, NULL);
