@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The public functions of calls: beginning, ending, events, and attributes. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,6 +270,8 @@ int32_t rxw_call_end(rxw_call *call, int32_t code, enum rxw_origin *origin)
 		close_inherited(call);
 		return RXW_INVALID_OPERATION;
 	}
+	assert(!atomic_load(&call->transfers) &&
+	       "a file goes into or out of the call: wait for its end");
 	if (!call->p.client)
 		return end_deferred(call, code, origin);
 	c = call->conn;
