@@ -164,6 +164,8 @@ struct rxw_connection {
 	struct rxw_pconn p; /* first */
 	struct rxw_endpoint *ep;
 	struct rxw_alive alive;
+	/* the shard at which its packets arrive and whose socket sends for it */
+	_Atomic(unsigned) home;
 	struct rxw_settings *settings; /* one reference, until `refs` are gone */
 	pthread_mutex_t lock;
 	_Atomic(uint32_t) refs, handles;
@@ -172,10 +174,6 @@ struct rxw_connection {
 	/* of the application: rxw_connection_set_data(); lock */
 	void *data;
 	void (*data_end)(void *data);
-	/* the shard at which its packets arrive and whose socket sends for it */
-	_Atomic(unsigned) home;
-	unsigned table; /* shard whose table has it, by its id; fixed */
-	unsigned wheel; /* shard whose wheel has it: its first home; fixed */
 	/* server, one reference; fixed until the connection is settled: calls may read it */
 	struct rxw_service *service;
 	pthread_cond_t channel_free; /* client: callers wait for a channel */
@@ -188,6 +186,8 @@ struct rxw_connection {
 	_Atomic(bool) channel_wanted; /* client: the next free channel is to be announced */
 	bool in_table;		     /* lock of the table's shard */
 	bool settled; /* it has no data any more, and gets none; lock */
+	uint8_t table;		     /* shard whose table has it, by its id; fixed */
+	uint8_t wheel;		     /* shard whose wheel has it: its first home; fixed */
 	unsigned held;		     /* client: calls that the application has not ended; lock */
 	struct rxw_conn_channels *channels; /* client; NULL until it is needed; lock */
 	struct rxw_conn_admit admit;

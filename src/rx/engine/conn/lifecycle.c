@@ -270,8 +270,8 @@ struct rxw_connection *rxw_conn_create(struct rxw_endpoint *ep, const struct rxw
 		goto fail;
 	rxw_mutex_init(&c->lock);
 	c->ep = ep;
-	c->table = (cid >> 2) % ep->shard_count;
-	c->wheel = home;
+	c->table = (uint8_t)((cid >> 2) % ep->shard_count);
+	c->wheel = (uint8_t)home;
 	atomic_init(&c->home, home);
 	atomic_init(&c->refs, 1);
 	atomic_init(&c->handles, 1);

@@ -49,8 +49,7 @@ struct rxw_peer {
 	_Atomic(uint64_t) validated_at;	  /* ns; 0 = never; valid for 60 s */
 	/* shortest RTT of all calls, ns, and when one was like it; 0 = none */
 	_Atomic(uint64_t) least_rtt, least_at;
-	/* when a stream that asked for no ACK needed a probe; 0 = never */
-	_Atomic(uint64_t) probed_at;
+	_Atomic(uint64_t) probed_at; /* when a stream without ACKs needed a probe; 0 = never */
 	/* packets of replies that it requested and abandoned, as of wasted_at; rxw_peer_waste() */
 	_Atomic(uint64_t) wasted, wasted_at;
 	_Atomic(uint64_t) ssthresh_at;	 /* slow start threshold << 48 | time in us; 0 = none */
@@ -70,17 +69,14 @@ struct rxw_peer {
 	_Atomic(bool) fresh;	    /* it has waiting calls, and none with a worker yet */
 	_Atomic(unsigned) places;   /* its calls that wait for a worker, or may have to */
 	_Atomic(unsigned) deferred; /* its calls that need no worker */
-	/* The share of its calls with files; NULL: none has one. For the engine; covered by a lock of its files */
-	struct rxw_files_share *files;
+	struct rxw_files_share *files; /* of its calls with files, or NULL; covered by their lock */
 	_Atomic(uint64_t) idle_since;
 	struct rxw_learnt learnt;
 	struct rxw_wide wide;
-	/* latest estimate, ns, of about this time */
-	_Atomic(uint64_t) srtt, rttvar, rtt_at;
+	_Atomic(uint64_t) srtt, rttvar, rtt_at; /* latest estimate, ns, of about this time */
 	/* a round trip less the time that the answer is said to have waited, and when it ended; ns */
 	_Atomic(uint64_t) net_rtt, net_at;
-	/* bytes, with IP and UDP headers, while it is not validated (6.7) */
-	_Atomic(uint64_t) unvalidated_in, unvalidated_out;
+	_Atomic(uint64_t) unvalidated_in, unvalidated_out; /* bytes, until validated (6.7) */
 	_Atomic(uint64_t) bytes_sent, bytes_received, packets_sent, packets_resent;
 	struct rxw_budget memory; /* received bytes pinned by its calls */
 };
