@@ -86,8 +86,9 @@ static int promise_space_up_to(struct store_writer *writer, uint64_t reach)
 		writer->promised = 0;
 		return result;
 	}
-	/* The commit says what is wrong with a volume that is gone. */
-	writer->promised += growth;
+	/* Of a volume that is gone, nothing was promised; the commit says what is wrong with it. */
+	if (!result)
+		writer->promised += growth;
 	result = space_promise(writer->core, disk, writer->room);
 	if (result == STORE_VDISKFULL)
 		writer->room = 0;
