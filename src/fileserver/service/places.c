@@ -301,12 +301,15 @@ enum fsd_entry fsd_place_enter(struct fsd_places *all, struct fsd_place *place, 
 
 /* With the lock held: the next one that waits, if it does not wait any more. *slow: it has the place of that one. */
 static struct fsd_place *look_at_waiter(struct fsd_places *all, uint64_t now,
-					struct fsd_place_pin *pin, struct fsd_place **slow)
+					struct fsd_place_pin *pin, struct fsd_place **slow,
+					bool *got)
 {
 	struct fsd_place *place = pop_waiter(all);
 
-	*slow = take_from_slow(all, place, pin, now);
-	if (!*slow &&
+	*got = take_place(all, place, false);
+	*slow = *got ? NULL : take_from_slow(all, place, pin, now);
+	*got |= *slow != NULL;
+	if (!*got &&
 	    (now < place->since || now - place->since < FSD_WAIT_MS * (uint64_t)NS_PER_MS)) {
 		push_waiter(all, place);
 		return NULL;
@@ -323,16 +326,17 @@ unsigned fsd_places_look(struct fsd_places *all, uint64_t now)
 	pthread_mutex_lock(&all->lock);
 	for (looks = all->waiters.count; looks && all->first; looks--) {
 		struct fsd_place_pin pin = {.thread = pthread_self()};
-		struct fsd_place *slow, *place = look_at_waiter(all, now, &pin, &slow);
+		bool got;
+		struct fsd_place *slow, *place = look_at_waiter(all, now, &pin, &slow, &got);
 
 		pthread_mutex_unlock(&all->lock);
 		if (slow)
 			end_slow(all, slow, &pin);
 		taken += slow != NULL;
-		if (place && !slow)
+		if (place && !got)
 			pthread_mutex_destroy(&place->lock);
 		if (place)
-			place->start(place, slow != NULL);
+			place->start(place, got);
 		pthread_mutex_lock(&all->lock);
 	}
 	pthread_mutex_unlock(&all->lock);
