@@ -22,6 +22,7 @@ dist_doc_DATA += \
 	doc/releases.md \
 	doc/scaling.md \
 	doc/soname.md \
+	doc/threads.md \
 	doc/tutorial.md
 
 # History, and the measurements behind the pages of results.
