@@ -28,7 +28,7 @@ __attribute__((cold)) void rxw_io_set_remove(int set, struct rxw_io_sock *s)
 __attribute__((cold)) int rxw_io_set_add(int set, struct rxw_io_sock *s, unsigned name)
 {
 	struct epoll_event readable = {.events = EPOLLIN, .data.u64 = name};
-	/* Reported once for each rxw_io_wake(), so that nobody has to read the descriptor. */
+	/* Reported once for each rxw_io_wake(), so that the descriptor need not be read. */
 	struct epoll_event woken = {.events = EPOLLIN | EPOLLET, .data.u64 = name};
 
 	if (epoll_ctl(set, EPOLL_CTL_ADD, s->fd, &readable) < 0)

@@ -242,7 +242,7 @@ static void expect_started(unsigned i, bool got)
 	starts = 0;
 }
 
-/* Who waits is served before the calls that come later, also those of a client that has just left a place. */
+/* A fetch that waits is served before the calls that come later, also those of a client that has just left a place. */
 START_TEST(in_turn)
 {
 	setup(2);
@@ -262,7 +262,7 @@ START_TEST(in_turn)
 }
 END_TEST
 
-/* A client with many calls has half of the places. The rest of them waits, and keeps nobody waiting. */
+/* A client with many calls has half of the places. The others wait, and delay no other client. */
 START_TEST(many_of_one_wait)
 {
 	setup(8);
@@ -381,7 +381,7 @@ START_TEST(looks_at_all)
 }
 END_TEST
 
-/* Who waits needs memory: a client gets half of what there is for that. */
+/* A fetch that waits needs memory: one client gets at most half of it. */
 START_TEST(few_wait)
 {
 	static struct fsd_place waiting[FSD_WAITERS_MAX];

@@ -465,7 +465,7 @@ static void check_threads(void)
 	ck_assert_uint_le(all, files + 24);
 }
 
-/* The window of each call is full, and nobody reads. Then another client gets its file. */
+/* The window of each call is full, and its client does not read. Another client gets its file all the same. */
 START_TEST(slow_receivers_hold_no_thread)
 {
 	rxw_connection *c[MANY / 4 + 1];
