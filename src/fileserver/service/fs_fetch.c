@@ -305,13 +305,29 @@ static int open_object(struct fetch *fetch)
 	return AFS_VBUSY;
 }
 
-/* On a thread that may wait. The length of the reply is with the client already. */
+/* The volume may have been released, moved or removed meanwhile. The thread belongs to the pool that ends changes. */
+static int open_after_wait(struct fetch *fetch)
+{
+	struct fs_call *call = fetch->call;
+	int rc;
+
+	call->place.store = NULL;
+	rc = fs_find(call, &fetch->fid, &fetch->place);
+	if (rc)
+		return rc;
+	call->hasty = true;
+	rc = open_object(fetch);
+	call->hasty = false;
+	return rc;
+}
+
+/* On a thread that may wait for the disk. The length of the reply is with the client already. */
 static void send_after_wait(struct fsd_job *job)
 {
 	struct fs_call *call =
 		(struct fs_call *)(void *)((char *)job - offsetof(struct fs_call, job));
 	struct fetch *fetch = call->fetch;
-	int rc = fetch->has_slot ? open_object(fetch) : AFS_VBUSY;
+	int rc = fetch->has_slot ? open_after_wait(fetch) : AFS_VBUSY;
 
 	if (!rc && (clip(fetch, fetch->status.length) != fetch->length || !take_permit(fetch)))
 		rc = AFS_VBUSY;

@@ -33,7 +33,7 @@ struct transfer {
 	_Atomic(unsigned) visits; /* since the running thread last began */
 };
 
-/* What a transfer needs next. */
+/* The next need of a transfer. */
 enum need {
 	NEEDS_EVENT,
 	NEEDS_THREAD, /* one that may wait; or its turn has ended */
