@@ -27,7 +27,7 @@ struct rxw_slab {
 	char pad[ALIGN - sizeof(void *)];
 };
 
-static void lock(struct rxw_slots *slots)
+static void lock_slots(struct rxw_slots *slots)
 {
 	unsigned spins = 0;
 
@@ -36,7 +36,7 @@ static void lock(struct rxw_slots *slots)
 			sched_yield(); /* the holder was probably preempted */
 }
 
-static void unlock(struct rxw_slots *slots)
+static void unlock_slots(struct rxw_slots *slots)
 {
 	atomic_flag_clear_explicit(&slots->lock, memory_order_release);
 }
@@ -51,7 +51,7 @@ void rxw_slots_init(struct rxw_slots *slots, size_t size)
 	*slots = (struct rxw_slots){.size = size, .lock = ATOMIC_FLAG_INIT};
 }
 
-static struct rxw_slot *pop(struct rxw_slot **list)
+static struct rxw_slot *pop_slot(struct rxw_slot **list)
 {
 	struct rxw_slot *slot = *list;
 
@@ -60,7 +60,7 @@ static struct rxw_slot *pop(struct rxw_slot **list)
 	return slot;
 }
 
-static void push(struct rxw_slot **list, struct rxw_slot *slot)
+static void push_slot(struct rxw_slot **list, struct rxw_slot *slot)
 {
 	slot->next = *list;
 	*list = slot;
@@ -87,13 +87,13 @@ static RARELY struct rxw_slot *map_slab(struct rxw_slots *slots)
 	first = last = (struct rxw_slot *)(void *)(slab + 1);
 	for (unsigned i = 1; i < SLAB_MOST; i++)
 		last = last->next = (struct rxw_slot *)(void *)((char *)last + slots->size);
-	lock(slots);
+	lock_slots(slots);
 	slab->next = slots->slabs;
 	slots->slabs = slab;
 	last->next = slots->bare;
 	slots->bare = first->next;
 	count_used(slots);
-	unlock(slots);
+	unlock_slots(slots);
 	return first;
 }
 
@@ -103,7 +103,7 @@ static __attribute__((noinline)) struct rxw_slot *pop_idle(struct rxw_slots *slo
 	struct rxw_slot *slot = NULL;
 
 	for (unsigned i = 0; i < RXW_SLOT_PARTS && slots->idle_count && !slot; i++)
-		slot = pop(&slots->idle[(part + i) % RXW_SLOT_PARTS]);
+		slot = pop_slot(&slots->idle[(part + i) % RXW_SLOT_PARTS]);
 	if (slot)
 		slots->idle_count--;
 	return slot;
@@ -113,13 +113,13 @@ static struct rxw_slot *pop_any(struct rxw_slots *slots, unsigned part)
 {
 	struct rxw_slot *slot;
 
-	lock(slots);
+	lock_slots(slots);
 	slot = pop_idle(slots, part);
 	if (!slot)
-		slot = pop(&slots->bare);
+		slot = pop_slot(&slots->bare);
 	if (slot)
 		count_used(slots);
-	unlock(slots);
+	unlock_slots(slots);
 	return slot;
 }
 
@@ -141,11 +141,11 @@ void rxw_slot_put(struct rxw_slots *slots, unsigned part, void *memory)
 	struct rxw_slot *slot = memory;
 
 	POISON(slot + 1, slots->size - sizeof(*slot));
-	lock(slots);
-	push(&slots->idle[part], slot);
+	lock_slots(slots);
+	push_slot(&slots->idle[part], slot);
 	slots->idle_count++;
 	slots->used--;
-	unlock(slots);
+	unlock_slots(slots);
 }
 
 /* The whole pages of a slot behind its link. */
@@ -164,16 +164,16 @@ static RARELY bool strip_one(struct rxw_slots *slots, size_t most)
 {
 	struct rxw_slot *slot = NULL;
 
-	lock(slots);
+	lock_slots(slots);
 	if (slots->idle_count > most)
 		slot = pop_idle(slots, 0);
-	unlock(slots);
+	unlock_slots(slots);
 	if (!slot)
 		return false;
 	drop_pages(slots, slot);
-	lock(slots);
-	push(&slots->bare, slot);
-	unlock(slots);
+	lock_slots(slots);
+	push_slot(&slots->bare, slot);
+	unlock_slots(slots);
 	return true;
 }
 
@@ -181,10 +181,10 @@ bool rxw_slots_settle(struct rxw_slots *slots)
 {
 	size_t most;
 
-	lock(slots);
+	lock_slots(slots);
 	most = slots->high - slots->used + IDLE_LEAST;
 	slots->high = slots->used;
-	unlock(slots);
+	unlock_slots(slots);
 	for (unsigned i = 0; i < SETTLE_MOST; i++)
 		if (!strip_one(slots, most))
 			break;
@@ -195,9 +195,9 @@ bool rxw_slots_settled(struct rxw_slots *slots)
 {
 	bool settled;
 
-	lock(slots);
+	lock_slots(slots);
 	settled = slots->idle_count <= IDLE_LEAST;
-	unlock(slots);
+	unlock_slots(slots);
 	return settled;
 }
 
