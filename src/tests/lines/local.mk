@@ -2,7 +2,7 @@
 # Cache lines that shards share. The library is compiled once more, so that it tells of each access to memory.
 
 lines_sources = src/tests/lines/lines.c src/tests/lines/lines.h
-lines_calls = -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_trylock,--wrap=pthread_mutex_unlock,--wrap=pthread_cond_signal,--wrap=pthread_cond_broadcast,--wrap=rxw_thread_create,--wrap=sched_getaffinity
+lines_calls = -Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_trylock,--wrap=pthread_mutex_unlock,--wrap=pthread_cond_signal,--wrap=pthread_cond_broadcast,--wrap=rxw_thread_create,--wrap=rxw_workers_slow,--wrap=sched_getaffinity
 
 check_scripts += src/tests/lines/lines.sh
 if ACCESSES_TOLD

@@ -2,7 +2,8 @@
 /*
  * Counts the cache lines that the shards of a server share while it moves streams, each of them between one shard
  * and a client of its own. A listener plays the processor of its shard, and a worker that of the shard whose call it
- * serves. Clients play none.
+ * serves. Clients play none, and neither does a look at slow workers: the clock decides how often that happens, and
+ * not what the streams move. How many there were is printed.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -37,6 +38,7 @@ static struct {
 	pthread_barrier_t warm, done;
 	_Atomic(unsigned) failed;
 	uint64_t data, contended; /* packets; acquisitions of locks; while accesses count */
+	_Atomic(uint64_t) looks;  /* at slow workers, since the start */
 } bed;
 
 static void die(const char *what)
@@ -90,6 +92,22 @@ int __wrap_rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsign
 		die("no memory");
 	*begun = (struct begun){run, arg};
 	return __real_rxw_thread_create(t, ep, ordinal, name, run_listener, begun);
+}
+
+unsigned __real_rxw_workers_slow(struct rxw_endpoint *ep, uint64_t now, struct rxw_slow_call *v,
+				 unsigned most);
+unsigned __wrap_rxw_workers_slow(struct rxw_endpoint *ep, uint64_t now, struct rxw_slow_call *v,
+				 unsigned most);
+
+unsigned __wrap_rxw_workers_slow(struct rxw_endpoint *ep, uint64_t now, struct rxw_slow_call *v,
+				 unsigned most)
+{
+	int played = lines_play(-1);
+	unsigned n = __real_rxw_workers_slow(ep, now, v, most);
+
+	atomic_fetch_add(&bed.looks, 1);
+	lines_play(played);
+	return n;
 }
 
 /* -- streams ----------------------------------------------------------------------------------- */
@@ -341,7 +359,8 @@ int main(int argc, char **argv)
 	printf("%u listeners, %u streams of %u MiB %s, %llu packets\n", load.listeners,
 	       load.streams, load.mib, load.reverse ? "to the server" : "from the server",
 	       (unsigned long long)bed.data);
-	printf("%llu contended acquisitions of locks\n", (unsigned long long)bed.contended);
+	printf("%llu contended acquisitions of locks, %llu looks at slow workers\n",
+	       (unsigned long long)bed.contended, (unsigned long long)atomic_load(&bed.looks));
 	lines_print(stdout, moved, "MiB", (double)bed.data);
 	tear_down();
 	if (load.most && (double)lines_transfers() / moved > load.most)
