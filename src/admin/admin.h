@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-#include "store/store.h"
+#include "volume/interface.h"
 
 #define ADMIN_LINE_MAX 16384 /* bytes of a request as one line of text, its newline included */
 

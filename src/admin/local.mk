@@ -9,6 +9,6 @@ src_admin_libadmin_la_SOURCES = \
 	src/admin/socket.c src/admin/source.c src/admin/text.c src/admin/volumes.c src/admin/walk.c
 src_admin_libadmin_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_admin_libadmin_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-src_admin_libadmin_la_LIBADD = src/store/libstore.la src/protection/libprotection.la \
+src_admin_libadmin_la_LIBADD = src/volume/libvolume.la src/protection/libprotection.la \
 	src/afs/librxafs.la $(JANSSON_LIBS)
 $(src_admin_libadmin_la_OBJECTS): $(afs_headers)

@@ -4,7 +4,7 @@
 #define ADMIN_PRIVATE_H
 
 #include "admin/admin.h"
-#include "store/real.h"
+#include "volume/store/store.h"
 
 #define ADMIN_PATH_MAX 4096 /* bytes of a path in a volume, its NUL included */
 

@@ -108,7 +108,7 @@ ladder: bench-programs
 
 # The store of volumes without a network.
 src_bench_store_SOURCES = src/bench/store.c
-src_bench_store_LDADD = src/store/libstore.la src/afs/librxafs.la $(PTHREAD_LIBS)
+src_bench_store_LDADD = src/volume/libvolume.la src/afs/librxafs.la $(PTHREAD_LIBS)
 
 # The writable file server, beside OpenAFS's.
 src_bench_fileserver_load_SOURCES = src/bench/fileserver_load.c src/bench/count.c src/bench/count.h

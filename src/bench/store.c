@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "store/real.h"
+#include "volume/store/store.h"
 
 static struct store *store;
 static uint32_t volume;

@@ -74,7 +74,7 @@ noinst_LTLIBRARIES += src/fileserver/libfileserver.la
 src_fileserver_libfileserver_la_SOURCES = $(fileserver_sources)
 src_fileserver_libfileserver_la_LIBADD = src/fileserver/libcontrol.la src/admin/libadmin.la \
 	src/tools/libtools.la src/afs/librxafs.la \
-	src/protection/libprotection.la src/store/libstore.la src/rx/librxwire.la $(PTHREAD_LIBS)
+	src/protection/libprotection.la src/volume/libvolume.la src/rx/librxwire.la $(PTHREAD_LIBS)
 
 # A target that is made by its name alone does not wait for BUILT_SOURCES.
 $(src_fileserver_libfileserver_la_OBJECTS): $(afs_headers)

@@ -10,7 +10,7 @@
 #include "afs/volname.h"
 #include "fileserver/acl/acl.h"
 #include "fileserver/base/base.h"
-#include "store/real.h"
+#include "volume/store/store.h"
 
 _Static_assert(FSD_MESSAGE_MAX >= STORE_MESSAGE_MAX, "messages of the store fit");
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "protection/protection.h"
-#include "store/store.h"
+#include "volume/interface.h"
 
 #define FSD_STORAGE_STATE "server" /* the state directory, in that of the store */
 

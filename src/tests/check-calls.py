@@ -41,12 +41,19 @@ LAYERS = [
     ["src/classic/xdr"],
     ["src/classic/watch"],
     ["src/afs", "src/protection"],
-    ["src/store"],
+    ["src/volume"],
+    ["src/volume/store/dir", "src/volume/store/disk"],
+    ["src/volume/store/data"],
+    ["src/volume/store/db"],
+    ["src/volume/store/txn"],
+    ["src/volume/store/maint"],
+    ["src/volume/store/op"],
+    ["src/volume/store"],
     ["src/admin"],
     ["src/tools/common"],
     ["src/tools", "src/fileserver"],
 ]
-ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/protection", "src/store", "src/admin",
+ROOTS = ["src/common", "src/rx", "src/classic", "src/afs", "src/protection", "src/volume", "src/admin",
          "src/tools", "src/fileserver"]
 
 

@@ -121,29 +121,43 @@ for folder in src/afs src/afs/client; do
 	may_include $folder "$config|$common|base/hash[.]h|afs/.*|rxwire/.*"
 done
 # The store knows nothing of Rx.
-may_include src/store "$config|$common|base/hash[.]h|(afs|store)/.*|$values"
-may_include src/tests/store "$config|$common|[a-z_]*[.]h|(afs|store|tests)/.*|$values"
+may_include src/volume "$config|$common|volume/[a-z]*[.]h"
+store_module() {
+	module=$1 ok="$config|$common|afs/.*|$values|volume/[a-z]*[.]h|volume/store/$1/.*"
+	shift
+	for lower; do ok="$ok|volume/store/$lower(/.*)?"; done
+	may_include "src/volume/store/$module" "$ok"
+}
+store_module dir
+store_module disk
+store_module data disk
+store_module db dir disk data
+store_module txn dir disk data db store[.]h
+store_module maint dir disk data db txn store[.]h
+store_module op dir disk data db txn maint store[.]h
+may_include src/volume/store "$config|$common|volume/.*"
+may_include src/tests/volume/store "$config|$common|[a-z_]*[.]h|(afs|volume|tests)/.*|$values"
 may_include src/protection "$config|common/clock[.]h|protection/(protection|private)[.]h"
-may_include src/admin "$config|common/clock[.]h|admin/[a-z]*[.]h|store/(real|store)[.]h|protection/protection[.]h|afs/.*"
-may_include src/tests/admin "$config|$common|[a-z_]*[.]h|(admin|store|protection|tests)/.*"
+may_include src/admin "$config|common/clock[.]h|admin/[a-z]*[.]h|volume/(store/store|interface)[.]h|protection/protection[.]h|afs/.*"
+may_include src/tests/admin "$config|$common|[a-z_]*[.]h|(admin|volume|protection|tests)/.*"
 may_include src/tools/common "$config|$common|$programs|tools/common/.*|rxwire/.*"
 may_include src/tools/perf "$config|$common|$programs|tools/(common|perf)/.*|afs/.*|rxwire/.*"
 may_include src/tools/copy "$config|$common|$programs|tools/(common|copy)/.*|afs/.*|rxwire/.*"
 may_include src/tools/protection "$config|$common|$programs|tools/(common|protection)/.*|protection/protection[.]h|rxwire/.*"
 may_include src/tools/stat "$config|$common|$programs|base/(debugfmt|wire)[.]h|tools/(common|stat)/.*|rxwire/.*"
-may_include src/tools/volumes "$config|$common|$programs|tools/(common|volumes)/.*|tools/copy/progress[.]h|admin/admin[.]h|store/real[.]h|rxwire/.*"
+may_include src/tools/volumes "$config|$common|$programs|tools/(common|volumes)/.*|tools/copy/progress[.]h|admin/admin[.]h|volume/store/store[.]h|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
 # main.c and server.c may include all. A module's tests include private headers of no other module.
-server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callbacks/(callbacks|memory)|export/export|acl/acl|audit/audit|control/control|io/io|service/service)[.]h|store/store[.]h'
+server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callbacks/(callbacks|memory)|export/export|acl/acl|audit/audit|control/control|io/io|service/service)[.]h|volume/interface[.]h'
 server_module() {
 	module=$1 ok="$config|$common|$programs|base/hash[.]h|(tools|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/$1/.*"
 	shift
 	for lower; do ok="$ok|fileserver/$lower/${lower}[.]h"; done
-	case $module in acl | export | service) ok="$ok|store/store[.]h" ;; control) ok="$ok|(admin/admin|store/store)[.]h" ;; esac
+	case $module in acl | export | service) ok="$ok|volume/interface[.]h" ;; control) ok="$ok|(admin/admin|volume/interface)[.]h" ;; esac
 	may_include "src/fileserver/$module" "$ok"
 	# A module without tests of its own is tested with those that include it.
 	[ ! -d "src/tests/fileserver/$module" ] || may_include "src/tests/fileserver/$module" \
-		"$config|$common|(base|tools|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/$module/.*|$server_headers|store/real[.]h"
+		"$config|$common|(base|tools|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/$module/.*|$server_headers|volume/store/store[.]h"
 }
 server_module base
 server_module guard base
@@ -156,8 +170,8 @@ server_module audit base
 server_module control base
 server_module export base guard tree volume callbacks
 server_module service base guard tree callbacks export acl audit io
-may_include src/fileserver "$config|$common|$programs|(tools|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|store/real[.]h"
-may_include src/tests/fileserver "$config|$common|(base|tools|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|store/real[.]h"
+may_include src/fileserver "$config|$common|$programs|(tools|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
+may_include src/tests/fileserver "$config|$common|(base|tools|afs|tests)/.*|protection/protection[.]h|rxwire/.*|fileserver/[a-z]*[.]h|$server_headers|volume/store/store[.]h"
 
 # Unit tests include headers of their own layer and of lower ones; fuzz targets those of the module that they put
 # bytes into; other tests public ones. What they read of the engine's objects is in src/tests/support.

@@ -35,7 +35,7 @@ include src/tests/rx/local.mk
 include src/tests/lines/local.mk
 include src/tests/classic/local.mk
 include src/tests/afs/local.mk
-include src/tests/store/local.mk
+include src/tests/volume/store/local.mk
 include src/tests/protection/local.mk
 include src/tests/admin/local.mk
 include src/tests/fileserver/local.mk

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/store.h"
+#include "volume/interface.h"
 
 #define FSD_ACL_TEXT_MAX 1024 /* bytes of a text, its NUL included */
 #define FSD_PERSON_MAX	 63   /* bytes of the name of a user or group */

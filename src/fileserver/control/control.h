@@ -6,7 +6,7 @@
 #ifndef FILESERVER_CONTROL_H
 #define FILESERVER_CONTROL_H
 
-#include "store/store.h"
+#include "volume/interface.h"
 
 struct fsd_control;
 

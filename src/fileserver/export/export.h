@@ -10,7 +10,7 @@
 #include "fileserver/guard/guard.h"
 #include "fileserver/tree/tree.h"
 #include "fileserver/volume/volume.h"
-#include "store/store.h"
+#include "volume/interface.h"
 
 /*
  * The target of `who` in a struct store_caller. Without it the caller sees everything.

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "store/store.h"
+#include "volume/interface.h"
 
 enum fsd_failure {
 	FSD_FAILURE_SPACE,

@@ -42,7 +42,7 @@ struct fs_noted {
 };
 
 /*
- * A call; the `context` of its handler. A handler returns 0 or a result as in store.h, a code of the RPC
+ * A call; the `context` of its handler. A handler returns 0 or a result as in interface.h, a code of the RPC
  * layer (-455 ...), or FSD_LOST; fsd_fs_serve() translates it for the client. Or it returns
  * RXW_RPC_DEFERRED, and must not use the call any more: fs_later.c.
  */

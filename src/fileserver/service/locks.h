@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "fileserver/base/base.h"
-#include "store/store.h"
+#include "volume/interface.h"
 
 #define FSD_LOCK_S 300 /* a lock ends unless it is extended; seconds */
 

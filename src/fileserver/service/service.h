@@ -19,7 +19,7 @@
 #include "fileserver/io/io.h"
 #include "fileserver/tree/tree.h"
 #include "protection/protection.h"
-#include "store/store.h"
+#include "volume/interface.h"
 
 #define FSD_ADDRS_MAX 15 /* IPv4 addresses of the server that clients are told */
 

@@ -4,8 +4,8 @@
 #define RXW_TESTS_ADMIN_FIXTURE_H
 
 #include "admin/admin.h"
-#include "store/real.h"
 #include "tests/main.h"
+#include "volume/store/store.h"
 
 #define CHANGES_KEPT 64
 

@@ -86,7 +86,7 @@ src_tests_fileserver_service_test_bounds_LDADD = $(fileserver_test_libs)
 
 check_tests += src/tests/fileserver/service/test_slow_disk
 src_tests_fileserver_service_test_slow_disk_SOURCES = \
-	src/tests/fileserver/service/test_slow_disk.c src/tests/store/spy.c src/tests/store/spy.h \
+	src/tests/fileserver/service/test_slow_disk.c src/tests/volume/store/spy.c src/tests/volume/store/spy.h \
 	$(fileserver_shop)
 src_tests_fileserver_service_test_slow_disk_LDADD = $(fileserver_test_libs)
 

@@ -7,7 +7,7 @@
 
 #include "afs/rxafs.h"
 #include "afs/rxafscb.h"
-#include "store/real.h"
+#include "volume/store/store.h"
 
 #define SHOP_CLIENTS 4
 

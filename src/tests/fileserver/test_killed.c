@@ -16,8 +16,8 @@
 #include "afs/numbers.h"
 #include "afs/rxafs.h"
 #include "afs/rxafscb.h"
-#include "store/real.h"
 #include "tests/main.h"
+#include "volume/store/store.h"
 
 #define CLIENTS 2
 #define FILES	60

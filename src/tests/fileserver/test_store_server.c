@@ -14,8 +14,8 @@
 #include "afs/rxafs.h"
 #include "fileserver/server.h"
 #include "protection/protection.h"
-#include "store/real.h"
 #include "tests/main.h"
+#include "volume/store/store.h"
 
 #define UAE(e) rxw_code_from_errno(e)
 

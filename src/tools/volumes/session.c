@@ -14,10 +14,10 @@
 
 #include "admin/admin.h"
 #include "common/clock.h"
-#include "store/real.h"
 #include "tools/common/message.h"
 #include "tools/common/report.h"
 #include "tools/volumes/volumes.h"
+#include "volume/store/store.h"
 
 #define PATIENCE_NS (2 * (uint64_t)NS_PER_S) /* for a process that has the store for a moment */
 #define PAUSE_MS    20

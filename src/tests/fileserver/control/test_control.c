@@ -13,8 +13,8 @@
 
 #include "fileserver/base/base.h"
 #include "fileserver/control/control.h"
-#include "store/real.h"
 #include "tests/main.h"
+#include "volume/store/store.h"
 
 #define LINE	16384
 #define WAIT_MS 30000

@@ -6,7 +6,7 @@
 
 #include "afs/numbers.h"
 #include "tests/main.h"
-#include "tests/store/spy.h"
+#include "tests/volume/store/spy.h"
 
 #define LENGTH (8u << 20)
 #define PIECE  (128u << 10)

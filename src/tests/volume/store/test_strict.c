@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Strict mode: a commit never refers to an object whose bytes or name could not be flushed. */
+#include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/main.h"
+#include "tests/volume/store/spy.h"
+#include "tests/volume/store/store_fixture.h"
+#include "volume/store/txn/writer.h"
+
+#define LENGTH 20000 /* of a file that is no small one */
+
+static struct spy *spy;
+
+/* An operation that is submitted, so that the order of the queue is that of the calls. */
+struct step {
+	struct txn_op txn;
+	struct store_later later;
+	sem_t begun, go, ended;
+};
+
+static bool may_leave(struct store_later *later)
+{
+	(void)later;
+	return true;
+}
+
+static void post_ended(struct store_later *list)
+{
+	for (struct store_later *next; list; list = next) {
+		struct step *step = (struct step *)((char *)list - offsetof(struct step, later));
+
+		next = list->next;
+		sem_post(&step->ended);
+	}
+}
+
+static void end_step(struct txn_op *op)
+{
+	op->later->result = op->result;
+}
+
+static void init_step(struct step *step, int (*apply)(struct txn_op *op, struct work *work))
+{
+	memset(step, 0, sizeof(*step));
+	step->txn.apply = apply;
+	step->txn.later = &step->later;
+	step->txn.end = end_step;
+	step->later.leave = may_leave;
+	step->later.done = post_ended;
+	sem_init(&step->begun, 0, 0);
+	sem_init(&step->go, 0, 0);
+	sem_init(&step->ended, 0, 0);
+}
+
+/* Keeps the thread that commits busy, while operations of the next transaction are submitted. */
+static int apply_wait(struct txn_op *op, struct work *work)
+{
+	struct step *step = (struct step *)op;
+
+	(void)work;
+	sem_post(&step->begun);
+	sem_wait(&step->go);
+	return 0;
+}
+
+/* A flush for somebody else fails, after the operations in front have looked at their runs. Once. */
+static int apply_failing_flush(struct txn_op *op, struct work *work)
+{
+	struct step *step = (struct step *)op;
+
+	(void)work;
+	if (!sem_trywait(&step->begun))
+		return 0;
+	sem_post(&step->begun);
+	spy->fail_sync_dir = -EIO;
+	ck_assert_int_eq(store_data_sync(core_of(store)->data), -EIO);
+	spy->fail_sync_dir = 0;
+	return 0;
+}
+
+static int same_result(struct store_writer *writer, int result)
+{
+	(void)writer;
+	return result;
+}
+
+static struct store_writer *begin_writer(const struct store_fid *fid, struct step *step)
+{
+	static const uint8_t bytes[LENGTH];
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = LENGTH};
+	struct store_caller caller = admin;
+	struct store_writer *writer;
+
+	caller.later = &step->later;
+	ck_assert_int_eq(
+		store->ops->write_begin(store, &caller, fid, &nothing, 0, LENGTH, LENGTH, &writer),
+		0);
+	ck_assert_int_eq(store->ops->write(writer, &iov, 1), 0);
+	/* The bytes are flushed here, the name by the commit. */
+	ck_assert_int_eq(writer_finish(writer, &writer->main), 0);
+	writer->finished = true;
+	return writer;
+}
+
+/* The flush of the commit itself finds nothing to do: another one took the object, and failed. */
+START_TEST(name_lost_before_commit)
+{
+	struct step wait, write, flush;
+	struct store_writer *writer;
+	struct store_fid fid;
+	struct txn *txn;
+
+	fixture_open(STORE_STRICT);
+	fixture_close();
+	spy = spy_on(fixture_path());
+	fixture_layer(&spy->layer);
+	fixture_open_again();
+	txn = core_of(store)->txn;
+	fid = make(&root, "f", STORE_FILE);
+	init_step(&wait, apply_wait);
+	wait.txn.alone = true;
+	init_step(&write, NULL);
+	init_step(&flush, apply_failing_flush);
+	writer = begin_writer(&fid, &write);
+	ck_assert(txn_may_submit(txn));
+	txn_submit(txn, &wait.txn);
+	sem_wait(&wait.begun);
+	ck_assert_int_eq(commit_later(writer, &status, &changes, same_result), STORE_LATER);
+	txn_submit(txn, &flush.txn);
+	sem_post(&wait.go);
+	sem_wait(&write.ended);
+	sem_wait(&flush.ended);
+	/* A power failure would have lost the file otherwise. */
+	ck_assert_int_eq(write.later.result, -EIO);
+	store->ops->write_abort(writer);
+	/* Others go on, and a new attempt has a new object. */
+	ck_assert_int_eq(try_write(&admin, &fid, 0, "text", 4, LENGTH), 0);
+	ck_assert_int_eq(fixture_check(), 0);
+	fixture_close();
+	spy_free(spy);
+	fixture_layer(NULL);
+	fixture_open_again();
+	ck_assert_int_eq(byte_at(&fid, 0), 't');
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("strict");
+	TCase *tcase = tcase_create("strict");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, fixture_start, fixture_end);
+	tcase_add_test(tcase, name_lost_before_commit);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

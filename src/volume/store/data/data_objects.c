@@ -1,0 +1,675 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Open objects: found by number, shared by runs and views, kept open for the next use. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/held.h"
+#include "volume/store/data/data_private.h"
+
+static uint64_t hash_object_number(uint64_t number)
+{
+	number *= 0x9e3779b97f4a7c15ull;
+	return number ^ number >> 32;
+}
+
+static uint64_t hash_data_object(const void *item, const uint64_t key[2])
+{
+	(void)key;
+	return hash_object_number(((const struct data_object *)item)->number);
+}
+
+/* -- the table and the list of idle objects -- */
+
+static struct data_object *find_known_object(struct store_data *data, uint64_t number)
+{
+	struct data_object *object = htable_first(&data->objects, hash_object_number(number));
+
+	assert(mutex_is_held(&data->lock));
+	while (object && object->number != number)
+		object = object->link;
+	return object;
+}
+
+/* Wait until no other thread opens, renames or removes it. */
+static struct data_object *find_steady_object(struct store_data *data, uint64_t number)
+{
+	struct data_object *object;
+
+	while ((object = find_known_object(data, number)) != NULL && object->busy)
+		pthread_cond_wait(&data->changed, &data->lock);
+	return object;
+}
+
+static void unhash_object(struct store_data *data, struct data_object *object)
+{
+	assert(mutex_is_held(&data->lock));
+	if (object->known)
+		htable_remove(&data->objects, object);
+	object->known = false;
+}
+
+static void leave_idle_list(struct store_data *data, struct data_object *object)
+{
+	assert(mutex_is_held(&data->lock) && data->idle > 0);
+	*(object->newer ? &object->newer->older : &data->newest) = object->older;
+	*(object->older ? &object->older->newer : &data->oldest) = object->newer;
+	object->newer = object->older = NULL;
+	data->idle--;
+}
+
+static void enter_idle_list(struct store_data *data, struct data_object *object)
+{
+	assert(mutex_is_held(&data->lock) && !object->refs);
+	object->older = data->newest;
+	*(data->newest ? &data->newest->newer : &data->oldest) = object;
+	data->newest = object;
+	data->idle++;
+}
+
+static bool has_lost_bytes(const struct data_object *object)
+{
+	return atomic_load(&object->failed) != 0;
+}
+
+/* Remove an object that is not idle. Returns its file. */
+static struct store_file *destroy_data_object(struct store_data *data, struct data_object *object)
+{
+	struct store_file *file = object->file;
+
+	assert(!object->refs && !object->newer && !object->older);
+	object->file = NULL;
+	/* That bytes were lost is remembered as long as the object exists. */
+	if (object->known && has_lost_bytes(object))
+		return file;
+	unhash_object(data, object);
+	free(object);
+	return file;
+}
+
+static struct store_file *drop_oldest_idle(struct store_data *data)
+{
+	struct data_object *object = data->oldest;
+
+	assert(object);
+	leave_idle_list(data, object);
+	return destroy_data_object(data, object);
+}
+
+void data_hold(struct store_data *data, struct data_object *object)
+{
+	assert(mutex_is_held(&data->lock));
+	if (object->refs++ == 0 && object->file)
+		leave_idle_list(data, object);
+}
+
+/* Only the list of dirty objects has it: a flush of the whole file system needs no file. */
+static struct store_file *close_dirty_file(struct store_data *data, struct data_object *object)
+{
+	struct store_file *file = object->file;
+
+	if (object->refs != 1 || !object->dirty || data->dirty_count <= data->files)
+		return NULL;
+	object->closed = true;
+	object->file = NULL;
+	return file;
+}
+
+struct store_file *data_put(struct store_data *data, struct data_object *object)
+{
+	assert(mutex_is_held(&data->lock) && object->refs > 0);
+	if (--object->refs)
+		return close_dirty_file(data, object);
+	if (!object->known || !object->file || has_lost_bytes(object))
+		return destroy_data_object(data, object);
+	enter_idle_list(data, object);
+	return data->idle > data->files ? drop_oldest_idle(data) : NULL;
+}
+
+static void end_busy_state(struct store_data *data, struct data_object *object)
+{
+	object->busy = false;
+	pthread_cond_broadcast(&data->changed);
+}
+
+/* A new one, busy, with one reference. NULL: no memory. */
+static struct data_object *make_busy_object(struct store_data *data,
+					    const struct store_owner *owner, uint64_t number)
+{
+	struct data_object *object = calloc(1, sizeof(*object));
+
+	assert(mutex_is_held(&data->lock));
+	if (!object)
+		return NULL;
+	object->number = number;
+	object->owner = *owner;
+	object->refs = 1;
+	object->busy = true;
+	object->known = true;
+	htable_add(&data->objects, object);
+	return object;
+}
+
+/* -- without the lock -- */
+
+static void close_layer_file(struct store_data *data, struct store_file *file)
+{
+	if (file)
+		data->layer->ops->close(file);
+}
+
+static void release_object(struct store_data *data, struct data_object *object, unsigned readers)
+{
+	struct store_file *file;
+
+	pthread_mutex_lock(&data->lock);
+	assert(object->readers >= readers);
+	object->readers -= readers;
+	file = data_put(data, object);
+	pthread_mutex_unlock(&data->lock);
+	close_layer_file(data, file);
+}
+
+void data_release(struct store_data *data, struct data_object *object)
+{
+	release_object(data, object, 0);
+}
+
+void data_read_end(struct store_data *data, struct data_object *object)
+{
+	release_object(data, object, 1);
+}
+
+/* Close a file that is not in use. False: there is none. */
+static bool close_oldest_idle(struct store_data *data)
+{
+	struct store_file *file = NULL;
+
+	pthread_mutex_lock(&data->lock);
+	if (data->oldest)
+		file = drop_oldest_idle(data);
+	pthread_mutex_unlock(&data->lock);
+	close_layer_file(data, file);
+	return file != NULL;
+}
+
+static int open_layer_file(struct store_data *data, const char *path, unsigned flags,
+			   struct store_file **file)
+{
+	int rc;
+
+	do
+		rc = data->layer->ops->open(data->layer, path, flags, file);
+	while ((rc == -EMFILE || rc == -ENFILE) && close_oldest_idle(data));
+	return rc;
+}
+
+/* For writing if that is possible. */
+static int open_existing_file(struct store_data *data, struct data_object *object, const char *path)
+{
+	int rc = open_layer_file(data, path, STORE_OPEN_WRITE, &object->file);
+
+	object->sealed = rc == -EACCES || rc == -EPERM || rc == -EROFS;
+	return object->sealed ? open_layer_file(data, path, 0, &object->file) : rc;
+}
+
+static int open_object_file(struct store_data *data, struct data_object *object)
+{
+	char named[DATA_PATH], new[DATA_PATH];
+	int rc;
+
+	data_path_named(&object->owner, object->number, named);
+	data_path_new(object->number, new);
+	rc = open_existing_file(data, object, named);
+	object->settled = true;
+	if (rc != -ENOENT)
+		return rc;
+	rc = open_existing_file(data, object, new);
+	object->settled = rc != 0;
+	/* It may have got its name between the two. */
+	return rc == -ENOENT ? open_existing_file(data, object, named) : rc;
+}
+
+static int acquire_object(struct store_data *data, const struct store_owner *owner, uint64_t number,
+		   unsigned readers, struct data_object **object)
+{
+	struct data_object *found;
+	int rc = 0;
+
+	pthread_mutex_lock(&data->lock);
+	found = find_steady_object(data, number);
+	if (found && found->file) {
+		data_hold(data, found);
+		found->readers += readers;
+		pthread_mutex_unlock(&data->lock);
+		*object = found;
+		return 0;
+	}
+	if (found) {
+		found->refs++;
+		found->busy = true;
+		found->owner = *owner;
+	} else {
+		found = make_busy_object(data, owner, number);
+	}
+	pthread_mutex_unlock(&data->lock);
+	if (!found)
+		return -ENOMEM;
+	rc = open_object_file(data, found);
+	pthread_mutex_lock(&data->lock);
+	end_busy_state(data, found);
+	if (rc)
+		data_put(data, found); /* has no file */
+	else
+		found->readers += readers;
+	pthread_mutex_unlock(&data->lock);
+	*object = found;
+	return rc;
+}
+
+int data_acquire(struct store_data *data, const struct store_owner *owner, uint64_t number,
+		 struct data_object **object)
+{
+	return acquire_object(data, owner, number, 0, object);
+}
+
+int data_read(struct store_data *data, const struct store_owner *owner, uint64_t number,
+	      struct data_object **object)
+{
+	return acquire_object(data, owner, number, 1, object);
+}
+
+int data_create(struct store_data *data, const struct store_owner *owner, uint64_t number,
+		struct data_object **object)
+{
+	struct data_object *made, *old;
+	struct store_file *stale = NULL;
+	char path[DATA_PATH];
+	int rc;
+
+	pthread_mutex_lock(&data->lock);
+	old = find_steady_object(data, number);
+	if (old) {
+		/* The number was in use before. */
+		data_hold(data, old);
+		unhash_object(data, old);
+		stale = data_put(data, old);
+	}
+	made = make_busy_object(data, owner, number);
+	pthread_mutex_unlock(&data->lock);
+	close_layer_file(data, stale);
+	if (!made)
+		return -ENOMEM;
+
+	data_path_new(number, path);
+	rc = open_layer_file(data, path,
+			     STORE_OPEN_WRITE | STORE_OPEN_CREATE | STORE_OPEN_EXCLUSIVE,
+			     &made->file);
+	pthread_mutex_lock(&data->lock);
+	end_busy_state(data, made);
+	made->name_dirty = true;
+	made->writing = true;
+	if (rc)
+		data_put(data, made);
+	pthread_mutex_unlock(&data->lock);
+	*object = made;
+	return rc;
+}
+
+void data_dirty(struct store_data *data, struct data_object *object, uint64_t end)
+{
+	pthread_mutex_lock(&data->lock);
+	if (end > object->end)
+		object->end = end;
+	object->unflushed = true;
+	if (!object->dirty && !object->removed) {
+		object->dirty = true;
+		data_hold(data, object);
+		object->next_dirty = data->dirty;
+		data->dirty = object;
+		data->dirty_count++;
+	}
+	pthread_mutex_unlock(&data->lock);
+}
+
+int data_lost(const struct data_object *object, uint64_t end)
+{
+	int failed = atomic_load(&object->failed);
+
+	return failed && end > atomic_load(&object->safe) ? failed : 0;
+}
+
+/* -- lost bytes -- */
+
+void data_fail(struct store_data *data, struct data_object *object, int error)
+{
+	assert(mutex_is_held(&data->lock) && error < 0);
+	atomic_store(&object->failed, error);
+	atomic_store(&data->any_lost, true);
+	data->unrecorded = true;
+}
+
+bool store_data_any_lost(struct store_data *data)
+{
+	return atomic_load(&data->any_lost);
+}
+
+bool store_data_is_lost(struct store_data *data, const struct store_content *content)
+{
+	bool is = false;
+
+	pthread_mutex_lock(&data->lock);
+	for (uint32_t i = 0; i < content->count && !is; i++) {
+		const struct data_object *object =
+			find_known_object(data, content->extent[i].object);
+
+		is = object && data_lost(object, content->extent[i].end);
+	}
+	pthread_mutex_unlock(&data->lock);
+	return is;
+}
+
+static bool needs_lost_record(const struct data_object *object)
+{
+	return has_lost_bytes(object) && !object->removed &&
+	       (!object->recorded || object->recorded_safe > atomic_load(&object->safe));
+}
+
+bool store_data_lost_next(struct store_data *data, struct store_lost *out)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&data->lock);
+	for (size_t i = 0; data->unrecorded && !found && i < data->objects.size; i++)
+		for (struct data_object *object = *htable_chain(&data->objects, i);
+		     object && !found; object = object->link) {
+			found = needs_lost_record(object);
+			if (found)
+				*out = (struct store_lost){object->owner, object->number,
+							   atomic_load(&object->safe)};
+		}
+	data->unrecorded = found;
+	pthread_mutex_unlock(&data->lock);
+	return found;
+}
+
+void store_data_lost_recorded(struct store_data *data, const struct store_lost *what)
+{
+	struct data_object *object;
+
+	pthread_mutex_lock(&data->lock);
+	object = find_known_object(data, what->object);
+	if (object) {
+		object->recorded = true;
+		object->recorded_safe = what->safe;
+	}
+	pthread_mutex_unlock(&data->lock);
+}
+
+int data_set_lost(struct store_data *data, const struct store_lost *what, bool recorded)
+{
+	struct data_object *object;
+
+	pthread_mutex_lock(&data->lock);
+	object = find_steady_object(data, what->object);
+	if (object)
+		data_hold(data, object);
+	else
+		object = make_busy_object(data, &what->owner, what->object);
+	if (object) {
+		atomic_store(&object->safe, what->safe);
+		data_fail(data, object, -EIO);
+		object->recorded = recorded;
+		object->recorded_safe = what->safe;
+		end_busy_state(data, object);
+		data_put(data, object); /* it stays, without a file */
+	}
+	pthread_mutex_unlock(&data->lock);
+	return object ? 0 : -ENOMEM;
+}
+
+int store_data_set_lost(struct store_data *data, const struct store_lost *what)
+{
+	return data_set_lost(data, what, true);
+}
+
+/* -- pins -- */
+
+void store_data_pin(struct store_data *data, const struct store_owner *owner, struct store_pin *pin)
+{
+	pin->owner = *owner;
+	pin->last = UINT64_MAX;
+	pthread_mutex_lock(&data->lock);
+	pin->since = ++data->time;
+	pin->older = data->newest_pin;
+	pin->newer = NULL;
+	*(pin->older ? &pin->older->newer : &data->oldest_pin) = pin;
+	data->newest_pin = pin;
+	pthread_mutex_unlock(&data->lock);
+}
+
+void store_data_pin_limit(struct store_data *data, const struct store_content *content,
+			  struct store_pin *pin)
+{
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < content->count; i++)
+		if (content->extent[i].object > last)
+			last = content->extent[i].object;
+	pthread_mutex_lock(&data->lock);
+	pin->last = last;
+	pthread_mutex_unlock(&data->lock);
+}
+
+void store_data_unpin(struct store_data *data, struct store_pin *pin)
+{
+	pthread_mutex_lock(&data->lock);
+	*(pin->older ? &pin->older->newer : &data->oldest_pin) = pin->newer;
+	*(pin->newer ? &pin->newer->older : &data->newest_pin) = pin->older;
+	pthread_mutex_unlock(&data->lock);
+}
+
+uint64_t store_data_time(struct store_data *data)
+{
+	uint64_t time;
+
+	pthread_mutex_lock(&data->lock);
+	time = ++data->time;
+	pthread_mutex_unlock(&data->lock);
+	return time;
+}
+
+bool store_data_pinned(struct store_data *data, const struct store_owner *owner, uint64_t object,
+		       uint64_t time)
+{
+	const struct store_pin *pin;
+	bool pinned;
+
+	pthread_mutex_lock(&data->lock);
+	for (pin = data->oldest_pin; pin && pin->since < time; pin = pin->newer)
+		if (object <= pin->last && pin->owner.vnode == owner->vnode &&
+		    pin->owner.group == owner->group && pin->owner.unique == owner->unique)
+			break;
+	pinned = pin && pin->since < time;
+	pthread_mutex_unlock(&data->lock);
+	return pinned;
+}
+
+/* -- the interface -- */
+
+int store_data_settle(struct store_data *data, const struct store_owner *owner, uint64_t number)
+{
+	struct data_object *object;
+	struct store_file *file = NULL;
+	int rc;
+
+	pthread_mutex_lock(&data->lock);
+	object = find_steady_object(data, number);
+	if (object && object->settled) {
+		pthread_mutex_unlock(&data->lock);
+		return 0;
+	}
+	if (object) {
+		data_hold(data, object);
+		object->busy = true;
+	} else {
+		object = make_busy_object(data, owner, number);
+	}
+	pthread_mutex_unlock(&data->lock);
+	if (!object)
+		return -ENOMEM;
+	rc = data_move(data->layer, owner, number);
+	pthread_mutex_lock(&data->lock);
+	object->settled = rc == 0;
+	end_busy_state(data, object);
+	file = data_put(data, object);
+	pthread_mutex_unlock(&data->lock);
+	close_layer_file(data, file);
+	return rc;
+}
+
+/* A name in "files/new" is found again when the store is opened. */
+static void note_removed_directory(struct store_data *data, const struct store_owner *owner)
+{
+	char path[DATA_PATH];
+
+	assert(mutex_is_held(&data->lock));
+	if (!owner->group || data->removed_count > DATA_REMOVED)
+		return;
+	data_path_block(owner, path);
+	for (unsigned i = 0; i < data->removed_count; i++)
+		if (strcmp(data->removed[i], path) == 0)
+			return;
+	if (data->removed_count < DATA_REMOVED)
+		memcpy(data->removed[data->removed_count], path, sizeof(path));
+	data->removed_count++;
+}
+
+int store_data_sync_removed(struct store_data *data)
+{
+	char path[DATA_REMOVED][DATA_PATH];
+	unsigned count;
+	int result = 0;
+
+	pthread_mutex_lock(&data->lock);
+	count = data->removed_count;
+	memcpy(path, data->removed, sizeof(path));
+	data->removed_count = 0;
+	pthread_mutex_unlock(&data->lock);
+	if (count > DATA_REMOVED)
+		return data->layer->ops->sync_all(data->layer);
+	for (unsigned i = 0; i < count && !result; i++)
+		result = data_sync_block(data->layer, path[i]);
+	return result;
+}
+
+int store_data_remove(struct store_data *data, const struct store_owner *owner, uint64_t number)
+{
+	struct data_object *object;
+	struct store_file *file;
+	int rc;
+
+	pthread_mutex_lock(&data->lock);
+	object = find_steady_object(data, number);
+	if (object && (object->writing || object->readers)) {
+		pthread_mutex_unlock(&data->lock);
+		return -EBUSY;
+	}
+	if (object) {
+		data_hold(data, object);
+		object->busy = true;
+	} else {
+		object = make_busy_object(data, owner, number);
+	}
+	pthread_mutex_unlock(&data->lock);
+	if (!object)
+		return -ENOMEM;
+	rc = data_unlink(data->layer, owner, number);
+	pthread_mutex_lock(&data->lock);
+	if (rc == 0) {
+		object->removed = true;
+		note_removed_directory(data, owner);
+		unhash_object(data, object);
+	}
+	end_busy_state(data, object);
+	file = data_put(data, object);
+	pthread_mutex_unlock(&data->lock);
+	close_layer_file(data, file);
+	return rc;
+}
+
+int store_data_remove_new(struct store_data *data, uint64_t number)
+{
+	/* No object with a name has this owner: volumes have numbers greater than 0. */
+	return store_data_remove(data, &(struct store_owner){0}, number);
+}
+
+int store_data_stat(struct store_data *data, const struct store_owner *owner, uint64_t number,
+		    uint64_t *length)
+{
+	struct data_object *object;
+	int rc = data_acquire(data, owner, number, &object);
+
+	if (rc)
+		return rc;
+	rc = data->layer->ops->size(object->file, length);
+	data_release(data, object);
+	return rc;
+}
+
+int store_data_open(struct store_layer *layer, unsigned files, struct store_data **out)
+{
+	struct store_data *data;
+	int rc = data_make_directory(layer, "files", ".");
+
+	if (rc == 0)
+		rc = data_make_directory(layer, "files/new", "files");
+	if (rc && rc != -EROFS)
+		return rc;
+	data = calloc(1, sizeof(*data));
+	if (!data)
+		return -ENOMEM;
+	data->layer = layer;
+	data->files = files ? files : 1;
+	if (!htable_init(&data->objects, offsetof(struct data_object, link), hash_data_object, NULL,
+			 data->files)) {
+		free(data);
+		return -ENOMEM;
+	}
+	pthread_mutex_init(&data->lock, NULL);
+	pthread_cond_init(&data->changed, NULL);
+	*out = data;
+	return 0;
+}
+
+static void free_leftover_object(struct store_data *data, struct data_object *object)
+{
+	assert(object->refs == object->dirty);
+	close_layer_file(data, object->file);
+	free(object);
+}
+
+void store_data_close(struct store_data *data)
+{
+	if (!data)
+		return;
+	/* Runs and views have ended: what is left are idle, dirty and failed objects. */
+	for (struct data_object *object = data->dirty, *next; object; object = next) {
+		next = object->next_dirty;
+		if (!object->known)
+			free_leftover_object(data, object);
+	}
+	for (size_t i = 0; i < data->objects.size; i++)
+		for (struct data_object *object = *htable_chain(&data->objects, i), *next; object;
+		     object = next) {
+			next = object->link;
+			free_leftover_object(data, object);
+		}
+	htable_fini(&data->objects, NULL);
+	while (data->buffers)
+		free(data->buffer[--data->buffers]);
+	pthread_mutex_destroy(&data->lock);
+	pthread_cond_destroy(&data->changed);
+	free(data);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections to the database: opening, transactions, errors, statements. */
+#include "volume/store/db/db_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUSY_MS 10000 /* to wait for locks of other connections */
+
+/* Stores that were made before it was needed lack it. */
+#define DOOMED                                                                    \
+	"CREATE TABLE IF NOT EXISTS doomed(id INTEGER PRIMARY KEY AUTOINCREMENT," \
+	" objects BLOB NOT NULL);"
+
+static const char *const schema =
+	"PRAGMA page_size=4096;"
+	"PRAGMA journal_mode=WAL;"
+	"BEGIN;"
+	"CREATE TABLE number(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE volume(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, record BLOB NOT NULL);"
+	"CREATE TABLE vnode(grp INTEGER, vnode INTEGER, epoch INTEGER, record BLOB NOT NULL,"
+	" PRIMARY KEY(grp, vnode, epoch)) WITHOUT ROWID;"
+	"CREATE INDEX change ON vnode(grp, epoch, vnode);"
+	"CREATE TABLE page(id INTEGER PRIMARY KEY, grp INTEGER, vnode INTEGER, page INTEGER,"
+	" epoch INTEGER, data BLOB NOT NULL);"
+	"CREATE UNIQUE INDEX page_key ON page(grp, vnode, page, epoch);"
+	"CREATE TABLE small(id INTEGER PRIMARY KEY, data BLOB NOT NULL);"
+	"CREATE TABLE object(id INTEGER PRIMARY KEY, grp INTEGER, vnode INTEGER, uniq INTEGER,"
+	" dead INTEGER NOT NULL);"
+	"CREATE INDEX object_dead ON object(id) WHERE dead;"
+	"CREATE TABLE prune(id INTEGER PRIMARY KEY AUTOINCREMENT, grp INTEGER, epoch INTEGER,"
+	" done_epoch INTEGER, done_vnode INTEGER);" DOOMED "COMMIT;";
+
+static const char *const text[STATEMENTS] = {
+	[DB_BEGIN] = "BEGIN IMMEDIATE",
+	[DB_BEGIN_READ] = "BEGIN",
+	[DB_COMMIT] = "COMMIT",
+	[DB_ROLLBACK] = "ROLLBACK",
+	[NUMBER_GET] = "SELECT value FROM number WHERE name=?1",
+	[NUMBER_PUT] = "INSERT OR REPLACE INTO number(name, value) VALUES(?1, ?2)",
+	[NUMBER_DELETE] = "DELETE FROM number WHERE name=?1",
+	[NUMBER_EACH] =
+		"SELECT name, value FROM number WHERE name>=?1 AND substr(name, 1, length(?1))=?1"
+		" ORDER BY name",
+	[VOLUME_EACH] = "SELECT id, name, record FROM volume ORDER BY id",
+	[VOLUME_PUT] = "INSERT INTO volume(id, name, record) VALUES(?1, ?2, ?3)"
+		       " ON CONFLICT(id) DO UPDATE SET name=excluded.name, record=excluded.record",
+	[VOLUME_UPDATE] = "UPDATE volume SET record=?2 WHERE id=?1",
+	[VOLUME_DELETE] = "DELETE FROM volume WHERE id=?1",
+	[VNODE_GET] = "SELECT epoch, record FROM vnode WHERE grp=?1 AND vnode=?2 AND epoch<=?3"
+		      " ORDER BY epoch DESC LIMIT 1",
+	[VNODE_INSERT] = "INSERT INTO vnode(grp, vnode, epoch, record) VALUES(?1, ?2, ?3, ?4)",
+	[VNODE_UPDATE] = "UPDATE vnode SET record=?4 WHERE grp=?1 AND vnode=?2 AND epoch=?3",
+	[VNODE_DELETE] = "DELETE FROM vnode WHERE grp=?1 AND vnode=?2 AND epoch=?3",
+	[VNODE_ROWS] = "SELECT vnode, epoch, record FROM vnode WHERE grp=?1 AND vnode=?2"
+		       " ORDER BY epoch DESC",
+	[VNODE_GROUP] = "SELECT vnode, epoch, record FROM vnode"
+			" WHERE grp=?1 AND (vnode, epoch)>=(?2, ?3) ORDER BY vnode, epoch",
+	[GROUP_NEXT] = "SELECT grp FROM vnode WHERE grp>?1 ORDER BY grp LIMIT 1",
+	[CHANGES] = "SELECT epoch, vnode FROM vnode INDEXED BY change"
+		    " WHERE grp=?1 AND (epoch, vnode)>(?2, ?3) AND epoch<=?4"
+		    " ORDER BY epoch, vnode LIMIT ?5",
+	[PAGE_GET] = "SELECT epoch, data FROM page WHERE grp=?1 AND vnode=?2 AND page=?3"
+		     " AND epoch<=?4 ORDER BY epoch DESC LIMIT 1",
+	[PAGE_FIND] = "SELECT id, epoch FROM page WHERE grp=?1 AND vnode=?2 AND page=?3"
+		      " AND epoch>?4 ORDER BY epoch DESC LIMIT 1",
+	[PAGE_INSERT] =
+		"INSERT INTO page(grp, vnode, page, epoch, data) VALUES(?1, ?2, ?3, ?4, ?5)",
+	[PAGE_UPDATE] = "UPDATE page SET data=?2 WHERE id=?1",
+	[PAGE_DELETE] = "DELETE FROM page WHERE grp=?1 AND vnode=?2 AND epoch>?3",
+	[PAGE_PRUNE] = "DELETE FROM page WHERE grp=?1 AND vnode=?2 AND epoch>?3 AND epoch<=?4"
+		       " AND (?5=0 OR page>=?6 OR"
+		       " EXISTS(SELECT 1 FROM page AS next WHERE next.grp=?1"
+		       " AND next.vnode=?2 AND next.page=page.page AND next.epoch>page.epoch"
+		       " AND next.epoch<=?5))",
+	[PAGE_LOST] = "SELECT DISTINCT grp, vnode FROM page WHERE vnode%2=0 AND NOT EXISTS("
+		      "SELECT 1 FROM vnode WHERE vnode.grp=page.grp AND vnode.vnode=page.vnode)",
+	[SMALL_GET] = "SELECT data FROM small WHERE id=?1",
+	[SMALL_PUT] = "INSERT INTO small(id, data) VALUES(?1, ?2)",
+	[SMALL_DELETE] = "DELETE FROM small WHERE id=?1",
+	[SMALL_EACH] = "SELECT id FROM small",
+	[OBJECT_GET] = "SELECT id, grp, vnode, uniq, dead FROM object WHERE id=?1",
+	[OBJECT_PUT] = "INSERT OR REPLACE INTO object(id, grp, vnode, uniq, dead)"
+		       " VALUES(?1, ?2, ?3, ?4, ?5)",
+	[OBJECT_DELETE] = "DELETE FROM object WHERE id=?1",
+	[OBJECT_EACH] = "SELECT id, grp, vnode, uniq, dead FROM object",
+	[OBJECT_DEAD] = "SELECT id, grp, vnode, uniq, dead FROM object WHERE dead",
+	[PRUNE_FIRST] =
+		"SELECT id, grp, epoch, done_epoch, done_vnode FROM prune ORDER BY id LIMIT 1",
+	[PRUNE_INSERT] = "INSERT INTO prune(grp, epoch, done_epoch, done_vnode)"
+			 " VALUES(?1, ?2, ?3, ?4)",
+	[PRUNE_UPDATE] = "UPDATE prune SET done_epoch=?2, done_vnode=?3 WHERE id=?1",
+	[PRUNE_DELETE] = "DELETE FROM prune WHERE id=?1",
+	[PRUNE_COUNT] = "SELECT count(*) FROM prune",
+	[DOOMED_PUT] = "INSERT INTO doomed(objects) VALUES(?1)",
+	[DOOMED_FIRST] = "SELECT id, objects FROM doomed ORDER BY id LIMIT 1",
+	[DOOMED_DELETE] = "DELETE FROM doomed WHERE id=?1",
+	[DOOMED_EACH] = "SELECT id, objects FROM doomed ORDER BY id",
+	[PRUNE_HAS] = "SELECT count(*) FROM prune WHERE grp=?1 AND epoch=0",
+};
+
+static void configure_sqlite(void)
+{
+	/* Counting memory would take a lock in each allocation. Fails if SQLite is in use already. */
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	sqlite3_initialize();
+}
+
+static int translate_sqlite_error(struct db *db, int rc)
+{
+	int error = db->options.vfs_errno ? db->options.vfs_errno() : sqlite3_system_errno(db->sql);
+
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_ROW:
+	case SQLITE_DONE:
+		return 0;
+	case SQLITE_FULL:
+		return STORE_VDISKFULL;
+	case SQLITE_INTERRUPT:
+		return -EINTR;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_READONLY:
+		return -EROFS;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_IOERR:
+	case SQLITE_CANTOPEN:
+		if (error == ENOSPC || error == EDQUOT || error == EFBIG)
+			return STORE_VDISKFULL;
+		if (rc == SQLITE_IOERR_NOMEM)
+			return -ENOMEM;
+		return error && error != ENOENT ? -error : -EIO;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		report_damage(db->options.report, "%s: the database is damaged: %s",
+			      db->options.path, sqlite3_errmsg(db->sql));
+		return -EIO;
+	default:
+		report_line(db->options.report, REPORT_ERROR, "%s: %s", db->options.path,
+			    sqlite3_errmsg(db->sql));
+		return -EIO;
+	}
+}
+
+int db_result(struct db *db, int rc)
+{
+	int result = translate_sqlite_error(db, rc);
+
+	/* SQLite has ended the transaction: later statements would be committed one by one. */
+	if (result && db->begun && !db->lost && sqlite3_get_autocommit(db->sql))
+		db->lost = result;
+	return result;
+}
+
+static int run_sql_text(struct db *db, const char *sql)
+{
+	return db_result(db, sqlite3_exec(db->sql, sql, NULL, NULL, NULL));
+}
+
+static int set_up_connection(struct db *db)
+{
+	char sql[512];
+
+	sqlite3_extended_result_codes(db->sql, 1);
+	sqlite3_busy_timeout(db->sql, BUSY_MS);
+	snprintf(sql, sizeof(sql),
+		 "PRAGMA trusted_schema=OFF;PRAGMA cell_size_check=ON;PRAGMA mmap_size=0;"
+		 "PRAGMA temp_store=MEMORY;PRAGMA cache_size=-%u;PRAGMA wal_autocheckpoint=0;"
+		 "PRAGMA synchronous=%s;PRAGMA query_only=%d",
+		 db->options.cache_kib, db->options.full ? "FULL" : "NORMAL",
+		 db->options.read_only);
+	return run_sql_text(db, sql);
+}
+
+int db_open(const struct db_options *options, struct db **out)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
+	struct db *db = calloc(1, sizeof(*db));
+	int result;
+
+	if (!db)
+		return -ENOMEM;
+	pthread_once(&once, configure_sqlite);
+	db->options = *options;
+	if (options->create)
+		flags |= SQLITE_OPEN_CREATE;
+	result = db_result(db, sqlite3_open_v2(options->path, &db->sql, flags, options->vfs));
+	if (!result)
+		result = set_up_connection(db);
+	/* Without memory, a transaction must end nevertheless. */
+	if (!result)
+		db_statement(db, DB_ROLLBACK, &result);
+	if (result) {
+		db_close(db);
+		return result;
+	}
+	*out = db;
+	return 0;
+}
+
+void db_close(struct db *db)
+{
+	if (!db)
+		return;
+	for (int i = 0; i < STATEMENTS; i++)
+		sqlite3_finalize(db->statement[i]);
+	sqlite3_close(db->sql);
+	free(db);
+}
+
+int db_complete(struct db *db)
+{
+	assert(db->begun);
+	return run_sql_text(db, DOOMED);
+}
+
+int db_make(struct db *db)
+{
+	return run_sql_text(db, schema);
+}
+
+sqlite3_stmt *db_statement(struct db *db, enum statement which, int *result)
+{
+	sqlite3_stmt **statement = &db->statement[which];
+
+	assert(which < STATEMENTS);
+	*result = db->lost;
+	if (!*result && !*statement) {
+		int rc = sqlite3_prepare_v3(db->sql, text[which], -1, SQLITE_PREPARE_PERSISTENT,
+					    statement, NULL);
+
+		*result = db_result(db, rc);
+		if (!*result && !*statement)
+			*result = -EIO;
+	}
+	return *result ? NULL : *statement;
+}
+
+int db_step(struct db *db, sqlite3_stmt *statement)
+{
+	int rc = sqlite3_step(statement);
+
+	return rc == SQLITE_ROW ? DB_ROW : db_result(db, rc);
+}
+
+void db_done(sqlite3_stmt *statement)
+{
+	sqlite3_reset(statement);
+	sqlite3_clear_bindings(statement);
+}
+
+int db_run(struct db *db, sqlite3_stmt *statement)
+{
+	int result = db_step(db, statement);
+
+	db_done(statement);
+	return result == DB_ROW ? 0 : result;
+}
+
+static int run_plain_statement(struct db *db, enum statement which)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, which, &result);
+
+	return result ? result : db_run(db, statement);
+}
+
+int db_begin(struct db *db)
+{
+	int result = run_plain_statement(db, DB_BEGIN);
+
+	assert(!db->begun);
+	db->begun = !result;
+	return result;
+}
+
+int db_begin_read(struct db *db)
+{
+	int result = run_plain_statement(db, DB_BEGIN_READ);
+
+	assert(!db->begun);
+	db->begun = !result;
+	return result;
+}
+
+void db_end_read(struct db *db)
+{
+	assert(db->begun);
+	db_rollback(db);
+}
+
+int db_commit(struct db *db)
+{
+	int result = run_plain_statement(db, DB_COMMIT);
+
+	assert(db->begun);
+	if (!result)
+		db->begun = false;
+	return result;
+}
+
+void db_rollback(struct db *db)
+{
+	db->begun = false;
+	db->lost = 0;
+	/* Some errors have ended the transaction already. */
+	if (!sqlite3_get_autocommit(db->sql))
+		run_plain_statement(db, DB_ROLLBACK);
+}
+
+int db_checkpoint(struct db *db, bool *all)
+{
+	int frames = -1, moved = 0;
+	int rc = sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE, &frames,
+					   &moved);
+
+	*all = rc == SQLITE_OK && frames == moved;
+	return rc == SQLITE_BUSY ? 0 : db_result(db, rc);
+}
+
+void db_log_cut(struct db *db)
+{
+	/* Readers are not waited for. */
+	sqlite3_busy_timeout(db->sql, 0);
+	sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	sqlite3_busy_timeout(db->sql, BUSY_MS);
+}
+
+int db_checkpoint_all(struct db *db)
+{
+	return db_result(db, sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE,
+						       NULL, NULL));
+}
+
+int db_number_get(struct db *db, const char *name, uint64_t *value)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, NUMBER_GET, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		*value = (uint64_t)sqlite3_column_int64(statement, 0);
+		result = 0;
+	} else if (!result) {
+		result = -ENOENT;
+	}
+	db_done(statement);
+	return result;
+}
+
+int db_number_put(struct db *db, const char *name, uint64_t value)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, NUMBER_PUT, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(statement, 2, (sqlite3_int64)value);
+	return db_run(db, statement);
+}
+
+int db_number_delete(struct db *db, const char *name)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, NUMBER_DELETE, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+	return db_run(db, statement);
+}
+
+int db_numbers(struct db *db, const char *prefix,
+	       int (*each)(void *arg, const char *name, uint64_t value), void *arg)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, NUMBER_EACH, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_text(statement, 1, prefix, -1, SQLITE_STATIC);
+	while ((result = db_step(db, statement)) == DB_ROW) {
+		const char *name = (const char *)sqlite3_column_text(statement, 0);
+
+		result = name ? each(arg, name, (uint64_t)sqlite3_column_int64(statement, 1))
+			      : -ENOMEM;
+		if (result)
+			break;
+	}
+	db_done(statement);
+	return result;
+}
+
+void db_interrupt(struct db *db)
+{
+	sqlite3_interrupt(db->sql);
+}
+
+int db_integrity(struct db *db, bool fast, void (*each)(void *arg, const char *line), void *arg)
+{
+	const char *sql = fast ? "PRAGMA quick_check(100)" : "PRAGMA integrity_check(100)";
+	sqlite3_stmt *statement = NULL;
+	int result = db_result(db, sqlite3_prepare_v2(db->sql, sql, -1, &statement, NULL));
+
+	while (!result) {
+		result = db_step(db, statement);
+		if (result != DB_ROW)
+			break;
+		const char *line = (const char *)sqlite3_column_text(statement, 0);
+
+		if (line && strcmp(line, "ok") != 0)
+			each(arg, line);
+		result = 0;
+	}
+	sqlite3_finalize(statement);
+	return result;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The database: connections, tables and statements. The only part that knows SQLite. */
+#ifndef STORE_DB_H
+#define STORE_DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "volume/store/db/version.h"
+#include "volume/store/db/volrec.h"
+#include "volume/store/disk/report.h"
+
+/*
+ * Functions return 0; a positive volume code, which only a full disk gives; or -errno: -ENOENT,
+ * -EIO (damage or a fault of the disk), -EROFS, -ENOMEM, ... A connection belongs to one thread at
+ * a time.
+ */
+struct db;
+
+struct db_options {
+	const char *path, *vfs;
+	bool create, read_only;
+	bool full; /* each commit is flushed */
+	unsigned cache_kib;
+	int (*vfs_errno)(void); /* the last error of a file in this thread */
+	struct report *report;	/* damaged records are named there */
+};
+
+int db_open(const struct db_options *options, struct db **db);
+void db_close(struct db *db); /* NULL is allowed */
+/* Make the tables. */
+int db_make(struct db *db);
+/* Make those that an older store lacks. In a transaction. */
+int db_complete(struct db *db);
+
+/*
+ * -- transactions. SQLite undoes one by itself after some errors: then all functions fail until
+ * db_rollback(), so that nothing is committed on its own. --
+ */
+
+int db_begin(struct db *db);	  /* for writing: takes the lock of writers */
+int db_begin_read(struct db *db); /* a view that does not change until db_end_read() */
+void db_end_read(struct db *db);
+int db_commit(struct db *db);
+void db_rollback(struct db *db);
+/* Move pages from the log to the database without waiting. *all: nothing else is in the log. */
+int db_checkpoint(struct db *db, bool *all);
+/* Move all of the log, waiting for readers, and empty it. */
+int db_checkpoint_all(struct db *db);
+/* After a db_checkpoint() that left nothing: make the file of the log empty, unless a reader uses it. */
+void db_log_cut(struct db *db);
+
+/* -- numbers by name -- */
+
+int db_number_get(struct db *db, const char *name, uint64_t *value); /* -ENOENT */
+int db_number_put(struct db *db, const char *name, uint64_t value);
+int db_number_delete(struct db *db, const char *name);
+/* Call `each` for the numbers whose names begin with a prefix. Nonzero stops. */
+int db_numbers(struct db *db, const char *prefix,
+	       int (*each)(void *arg, const char *name, uint64_t value), void *arg);
+
+/* -- volumes -- */
+
+/* A damaged record is given with `damaged`, and its id and name only. Nonzero stops. */
+typedef int (*db_volume_fn)(void *arg, const struct volrec *volume, bool damaged);
+int db_volumes(struct db *db, db_volume_fn each, void *arg);
+/* A new one, or one with a new name. */
+int db_volume_put(struct db *db, const struct volrec *volume);
+int db_volume_update(struct db *db, const struct volrec *volume); /* the name stays */
+int db_volume_delete(struct db *db, uint32_t id);
+
+/* -- vnodes -- */
+
+/*
+ * The row with the greatest epoch up to `key->epoch`. 0 and *version, which may be a tombstone
+ * (v.kind 0), and has its list of extents; -ENOENT: no row; -EIO: damaged.
+ */
+int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **version);
+int db_vnode_insert(struct db *db, const struct vnode_key *key, const struct version *version);
+int db_vnode_update(struct db *db, const struct vnode_key *key, const struct version *version);
+int db_vnode_delete(struct db *db, const struct vnode_key *key);
+/* All rows of a vnode, the newest first. Damaged ones are skipped, and counted in *damaged. */
+typedef int (*db_row_fn)(void *arg, const struct vnode_key *key, const struct version *version);
+int db_vnode_rows(struct db *db, uint32_t group, uint32_t vnode, unsigned *damaged, db_row_fn each,
+		  void *arg);
+/*
+ * Rows of a group in the order of (vnode, epoch), from that of *key on; a damaged row has no
+ * version.
+ */
+int db_group_rows(struct db *db, const struct vnode_key *from, db_row_fn each, void *arg);
+/* The group with the smallest number above *group, of those that have rows. -ENOENT. */
+int db_group_next(struct db *db, uint32_t *group);
+/*
+ * Up to `room` rows with after < (epoch, vnode) and epoch <= until, in this order. *count: how
+ * many.
+ */
+struct db_change {
+	uint32_t epoch, vnode;
+};
+int db_changes(struct db *db, uint32_t group, const struct db_change *after, uint32_t until,
+	       struct db_change *change, unsigned room, unsigned *count);
+
+/*
+ * -- pages of directories, and parts of lists of extents (parts.h): for each page the row with the
+ * greatest epoch up to that asked for --
+ */
+
+/* The first `count` pages. -EIO: one is missing or damaged. */
+int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
+		 uint8_t (*page)[STORE_PAGE]);
+/* A row with an epoch above `shared` is replaced; else a new one is made. */
+int db_page_put(struct db *db, const struct vnode_key *key, uint32_t shared, unsigned page,
+		const uint8_t bytes[STORE_PAGE]);
+/* Delete the pages with epochs above key->epoch. */
+int db_pages_delete(struct db *db, const struct vnode_key *key);
+/*
+ * Delete pages with epochs in (from, to] that a row with an epoch up to `next` hides from all newer
+ * views, and those from page number `count` on; next = 0: all of them.
+ */
+struct db_hidden {
+	uint32_t from, to, next, count;
+};
+int db_pages_prune(struct db *db, uint32_t group, uint32_t vnode, const struct db_hidden *hidden);
+/* Vnodes that are no directories, have pages, and have no row. */
+int db_pages_lost(struct db *db, int (*each)(void *arg, uint32_t group, uint32_t vnode), void *arg);
+
+/* -- contents of small files -- */
+
+struct db_small {
+	uint64_t id;
+	uint32_t group, vnode;
+};
+int db_small_get(struct db *db, const struct db_small *small, struct blob **blob); /* -ENOENT */
+int db_small_put(struct db *db, const struct db_small *small, const struct blob *blob);
+int db_small_delete(struct db *db, uint64_t id);
+int db_smalls(struct db *db, int (*each)(void *arg, uint64_t id), void *arg);
+
+/* -- objects -- */
+
+struct db_object {
+	uint64_t id;
+	struct store_owner owner;
+	bool dead;	/* no row refers to it; its file may be there */
+	uint64_t since; /* in memory: store_data_time() of its death; 0: it was dead at the start */
+};
+int db_object_get(struct db *db, uint64_t id, struct db_object *object); /* -ENOENT */
+int db_object_put(struct db *db, const struct db_object *object);
+int db_object_delete(struct db *db, uint64_t id);
+typedef int (*db_object_fn)(void *arg, const struct db_object *object);
+int db_objects(struct db *db, bool dead_only, db_object_fn each, void *arg);
+
+/* -- the queue of pruning -- */
+
+struct db_prune {
+	uint64_t id; /* 0: a new one */
+	uint32_t group;
+	uint32_t epoch; /* of the clone that is gone; 0: the whole group */
+	struct db_change done;
+};
+int db_prune_first(struct db *db, struct db_prune *prune); /* -ENOENT */
+int db_prune_put(struct db *db, const struct db_prune *prune);
+int db_prune_delete(struct db *db, uint64_t id);
+int db_prune_count(struct db *db, uint64_t *count);
+/* Whether a whole group waits to be removed. */
+int db_prune_has(struct db *db, uint32_t group, bool *has);
+
+/*
+ * -- objects that no row refers to any more, and that are not dead yet: a version that goes may have had very many, and
+ * the commit notes them in a few rows --
+ */
+
+#define DB_DOOMED 256 /* of a row */
+struct db_doomed {
+	uint64_t id;
+	unsigned count; /* 0: the row is damaged */
+	uint64_t object[DB_DOOMED];
+};
+int db_doomed_put(struct db *db, const struct db_doomed *doomed); /* a new row; `id` is not used */
+int db_doomed_first(struct db *db, struct db_doomed *doomed);	  /* -ENOENT */
+int db_doomed_delete(struct db *db, uint64_t id);
+int db_doomed_each(struct db *db, int (*each)(void *arg, const struct db_doomed *doomed),
+		   void *arg);
+
+/* -- checking -- */
+
+/* One line for each fault. */
+int db_integrity(struct db *db, bool fast, void (*each)(void *arg, const char *line), void *arg);
+/* A statement that runs ends with -EINTR, unless it ends by itself. Any thread. */
+void db_interrupt(struct db *db);
+
+#endif

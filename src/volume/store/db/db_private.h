@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared by db.c (connections) and rows.c (tables). */
+#ifndef STORE_DB_PRIVATE_H
+#define STORE_DB_PRIVATE_H
+
+#include <sqlite3.h>
+
+#include "volume/store/db/db.h"
+
+enum statement {
+	DB_BEGIN,
+	DB_BEGIN_READ,
+	DB_COMMIT,
+	DB_ROLLBACK,
+	NUMBER_GET,
+	NUMBER_PUT,
+	NUMBER_DELETE,
+	NUMBER_EACH,
+	VOLUME_EACH,
+	VOLUME_PUT,
+	VOLUME_UPDATE,
+	VOLUME_DELETE,
+	VNODE_GET,
+	VNODE_INSERT,
+	VNODE_UPDATE,
+	VNODE_DELETE,
+	VNODE_ROWS,
+	VNODE_GROUP,
+	GROUP_NEXT,
+	CHANGES,
+	PAGE_GET,
+	PAGE_FIND,
+	PAGE_INSERT,
+	PAGE_UPDATE,
+	PAGE_DELETE,
+	PAGE_PRUNE,
+	PAGE_LOST,
+	SMALL_GET,
+	SMALL_PUT,
+	SMALL_DELETE,
+	SMALL_EACH,
+	OBJECT_GET,
+	OBJECT_PUT,
+	OBJECT_DELETE,
+	OBJECT_EACH,
+	OBJECT_DEAD,
+	PRUNE_FIRST,
+	PRUNE_INSERT,
+	PRUNE_UPDATE,
+	PRUNE_DELETE,
+	PRUNE_COUNT,
+	PRUNE_HAS,
+	DOOMED_PUT,
+	DOOMED_FIRST,
+	DOOMED_DELETE,
+	DOOMED_EACH,
+	STATEMENTS
+};
+
+struct db {
+	sqlite3 *sql;
+	struct db_options options;
+	sqlite3_stmt *statement[STATEMENTS]; /* prepared when first used */
+	bool begun; /* a transaction has */
+	int lost;   /* SQLite has undone it, because of this error; 0: it has not */
+};
+
+#define DB_ROW 1000 /* of db_step(): a row; 0: the end */
+
+/* A result of SQLite as one of this module; damage is reported. */
+int db_result(struct db *db, int rc);
+/* The statement, or NULL and *result. */
+sqlite3_stmt *db_statement(struct db *db, enum statement which, int *result);
+int db_step(struct db *db, sqlite3_stmt *statement);
+void db_done(sqlite3_stmt *statement);
+/* A statement without rows, which ends. */
+int db_run(struct db *db, sqlite3_stmt *statement);
+
+#endif

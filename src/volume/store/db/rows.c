@@ -1,0 +1,819 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tables of the database. */
+#include "volume/store/db/db_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "volume/store/disk/bytes.h"
+#include "volume/store/disk/crc.h"
+
+static sqlite3_stmt *bind_vnode_key(struct db *db, enum statement which,
+				    const struct vnode_key *key, int *result)
+{
+	sqlite3_stmt *statement = db_statement(db, which, result);
+
+	if (*result)
+		return NULL;
+	sqlite3_bind_int64(statement, 1, key->group);
+	sqlite3_bind_int64(statement, 2, key->vnode);
+	sqlite3_bind_int64(statement, 3, key->epoch);
+	return statement;
+}
+
+static sqlite3_stmt *bind_row_id(struct db *db, enum statement which, uint64_t id, int *result)
+{
+	sqlite3_stmt *statement = db_statement(db, which, result);
+
+	if (*result)
+		return NULL;
+	sqlite3_bind_int64(statement, 1, (sqlite3_int64)id);
+	return statement;
+}
+
+static uint32_t get_column_number(sqlite3_stmt *statement, int i)
+{
+	return (uint32_t)sqlite3_column_int64(statement, i);
+}
+
+/* The bytes of a column: 0, -EBADMSG: none, or -ENOMEM, with which SQLite has none either. */
+static int get_column_bytes(struct db *db, sqlite3_stmt *statement, int i, struct bytes *bytes)
+{
+	*bytes = (struct bytes){0};
+	bytes->at = sqlite3_column_blob(statement, i);
+	if (bytes->at) {
+		bytes->left = (size_t)sqlite3_column_bytes(statement, i);
+		return 0;
+	}
+	return sqlite3_errcode(db->sql) == SQLITE_NOMEM ? -ENOMEM : -EBADMSG;
+}
+
+static int run_with_id(struct db *db, enum statement which, uint64_t id)
+{
+	int result;
+	sqlite3_stmt *statement = bind_row_id(db, which, id, &result);
+
+	return result ? result : db_run(db, statement);
+}
+
+/* -- volumes -- */
+
+static int read_volume_row(struct db *db, sqlite3_stmt *statement, struct volrec *volume,
+			   bool *damaged)
+{
+	uint32_t id = get_column_number(statement, 0);
+	const char *name = (const char *)sqlite3_column_text(statement, 1);
+	struct bytes record;
+	int result = get_column_bytes(db, statement, 2, &record);
+
+	if (result == -ENOMEM)
+		return result;
+	*damaged = result || volrec_decode(record.at, record.left, id, volume) != 0;
+	if (!*damaged)
+		return 0;
+	report_damage(db->options.report,
+		      "%s: the record of volume %u is damaged: it is not served; restore it",
+		      db->options.path, id);
+	memset(volume, 0, sizeof(*volume));
+	volume->id = id;
+	if (name)
+		strncpy(volume->name, name, sizeof(volume->name) - 1);
+	return 0;
+}
+
+int db_volumes(struct db *db, db_volume_fn each, void *arg)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, VOLUME_EACH, &result);
+	struct volrec volume;
+	bool damaged;
+
+	while (!result) {
+		result = db_step(db, statement);
+		if (result != DB_ROW)
+			break;
+		result = read_volume_row(db, statement, &volume, &damaged);
+		if (!result)
+			result = each(arg, &volume, damaged);
+	}
+	if (statement)
+		db_done(statement);
+	return result;
+}
+
+int db_volume_put(struct db *db, const struct volrec *volume)
+{
+	uint8_t record[VOLREC_MAX];
+	size_t length = volrec_encode(volume, record);
+	int result;
+	sqlite3_stmt *statement = bind_row_id(db, VOLUME_PUT, volume->id, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_text(statement, 2, volume->name, -1, SQLITE_STATIC);
+	sqlite3_bind_blob(statement, 3, record, (int)length, SQLITE_STATIC);
+	return db_run(db, statement);
+}
+
+int db_volume_update(struct db *db, const struct volrec *volume)
+{
+	uint8_t record[VOLREC_MAX];
+	size_t length = volrec_encode(volume, record);
+	int result;
+	sqlite3_stmt *statement = bind_row_id(db, VOLUME_UPDATE, volume->id, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_blob(statement, 2, record, (int)length, SQLITE_STATIC);
+	return db_run(db, statement);
+}
+
+int db_volume_delete(struct db *db, uint32_t id)
+{
+	return run_with_id(db, VOLUME_DELETE, id);
+}
+
+/* -- vnodes -- */
+
+/*
+ * The list of extents. The statement that gave the record is not done: nothing changes meanwhile.
+ */
+static int read_extent_parts(struct db *db, const struct vnode_key *key, struct version *version)
+{
+	uint8_t(*row)[STORE_PAGE] = malloc((size_t)version->parts.count * STORE_PAGE);
+	int result;
+
+	if (!row)
+		return -ENOMEM;
+	result = db_pages_get(db, key, version->parts.count, row);
+	if (!result)
+		result = version_add_parts(version, row);
+	free(row);
+	return result;
+}
+
+/* `at`: the column of the record. *version is NULL before. */
+static int read_vnode_row(struct db *db, sqlite3_stmt *statement, int at,
+			  const struct vnode_key *key, struct version **version)
+{
+	struct bytes record;
+	int result = get_column_bytes(db, statement, at, &record);
+
+	if (!result)
+		result = version_decode(record.at, record.left, key, version);
+	if (!result && (*version)->parts.count)
+		result = read_extent_parts(db, key, *version);
+	if (!result)
+		return 0;
+	version_unref(*version);
+	*version = NULL;
+	if (result != -EBADMSG)
+		return result;
+	report_damage(db->options.report,
+		      "%s: the record of vnode %u of volume %u (epoch %u) is damaged: restore it",
+		      db->options.path, key->vnode, key->group, key->epoch);
+	return -EIO;
+}
+
+int db_vnode_get(struct db *db, const struct vnode_key *key, struct version **version)
+{
+	int result;
+	sqlite3_stmt *statement = bind_vnode_key(db, VNODE_GET, key, &result);
+	struct vnode_key found = *key;
+
+	*version = NULL;
+	if (result)
+		return result;
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		found.epoch = get_column_number(statement, 0);
+		result = read_vnode_row(db, statement, 1, &found, version);
+	} else if (!result) {
+		result = -ENOENT;
+	}
+	db_done(statement);
+	return result;
+}
+
+static int write_vnode_row(struct db *db, enum statement which, const struct vnode_key *key,
+			   const struct version *version)
+{
+	uint8_t record[RECORD_MAX];
+	size_t length = version_encode(version, key, record);
+	int result;
+	sqlite3_stmt *statement = bind_vnode_key(db, which, key, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_blob(statement, 4, record, (int)length, SQLITE_STATIC);
+	return db_run(db, statement);
+}
+
+int db_vnode_insert(struct db *db, const struct vnode_key *key, const struct version *version)
+{
+	return write_vnode_row(db, VNODE_INSERT, key, version);
+}
+
+int db_vnode_update(struct db *db, const struct vnode_key *key, const struct version *version)
+{
+	return write_vnode_row(db, VNODE_UPDATE, key, version);
+}
+
+int db_vnode_delete(struct db *db, const struct vnode_key *key)
+{
+	int result;
+	sqlite3_stmt *statement = bind_vnode_key(db, VNODE_DELETE, key, &result);
+
+	return result ? result : db_run(db, statement);
+}
+
+int db_vnode_rows(struct db *db, uint32_t group, uint32_t vnode, unsigned *damaged, db_row_fn each,
+		  void *arg)
+{
+	struct vnode_key key = {.group = group, .vnode = vnode};
+	int result;
+	sqlite3_stmt *statement = bind_vnode_key(db, VNODE_ROWS, &key, &result);
+
+	*damaged = 0;
+	while (!result) {
+		struct version *version = NULL;
+
+		result = db_step(db, statement);
+		if (result != DB_ROW)
+			break;
+		key.epoch = get_column_number(statement, 1);
+		result = read_vnode_row(db, statement, 2, &key, &version);
+		if (result == -EIO) {
+			(*damaged)++;
+			result = 0;
+		} else if (!result) {
+			result = each(arg, &key, version);
+		}
+		version_unref(version);
+	}
+	if (statement)
+		db_done(statement);
+	return result;
+}
+
+int db_group_rows(struct db *db, const struct vnode_key *from, db_row_fn each, void *arg)
+{
+	struct vnode_key key = *from;
+	int result;
+	sqlite3_stmt *statement = bind_vnode_key(db, VNODE_GROUP, from, &result);
+
+	while (!result) {
+		struct version *version = NULL;
+
+		result = db_step(db, statement);
+		if (result != DB_ROW)
+			break;
+		key.vnode = get_column_number(statement, 0);
+		key.epoch = get_column_number(statement, 1);
+		result = read_vnode_row(db, statement, 2, &key, &version);
+		if (!result || result == -EIO)
+			result = each(arg, &key, version);
+		version_unref(version);
+	}
+	if (statement)
+		db_done(statement);
+	return result;
+}
+
+int db_group_next(struct db *db, uint32_t *group)
+{
+	int result;
+	sqlite3_stmt *statement = bind_row_id(db, GROUP_NEXT, *group, &result);
+
+	if (result)
+		return result;
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		*group = get_column_number(statement, 0);
+		result = 0;
+	} else if (!result) {
+		result = -ENOENT;
+	}
+	db_done(statement);
+	return result;
+}
+
+int db_changes(struct db *db, uint32_t group, const struct db_change *after, uint32_t until,
+	       struct db_change *change, unsigned room, unsigned *count)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, CHANGES, &result);
+
+	*count = 0;
+	if (result)
+		return result;
+	sqlite3_bind_int64(statement, 1, group);
+	sqlite3_bind_int64(statement, 2, after->epoch);
+	sqlite3_bind_int64(statement, 3, after->vnode);
+	sqlite3_bind_int64(statement, 4, until);
+	sqlite3_bind_int64(statement, 5, room);
+	while ((result = db_step(db, statement)) == DB_ROW && *count < room)
+		change[(*count)++] = (struct db_change){.epoch = get_column_number(statement, 0),
+							.vnode = get_column_number(statement, 1)};
+	db_done(statement);
+	return result == DB_ROW ? 0 : result;
+}
+
+/* -- pages -- */
+
+static uint32_t compute_page_crc(const struct vnode_key *key, unsigned page, const uint8_t *bytes,
+				 size_t length)
+{
+	uint8_t prefix[16], *at = prefix;
+
+	put_little(&at, key->group, 4);
+	put_little(&at, key->vnode, 4);
+	put_little(&at, key->epoch, 4);
+	put_little(&at, page, 4);
+	return store_crc(store_crc(0, prefix, sizeof(prefix)), bytes, length);
+}
+
+static const char *describe_page_owner(const struct vnode_key *key)
+{
+	return key->vnode & 1 ? "directory" : "the extents of file";
+}
+
+static int read_page_row(struct db *db, sqlite3_stmt *statement, const struct vnode_key *key,
+			 unsigned page, uint8_t out[STORE_PAGE])
+{
+	struct vnode_key found = *key;
+	struct bytes from;
+	int result = get_column_bytes(db, statement, 1, &from);
+	uint32_t crc;
+
+	if (result == -ENOMEM)
+		return result;
+	found.epoch = get_column_number(statement, 0);
+	crc = from.at ? (uint32_t)get_little(&from, 4) : 0;
+	if (!from.at || from.bad || from.left > STORE_PAGE ||
+	    crc != compute_page_crc(&found, page, from.at, from.left)) {
+		report_damage(db->options.report,
+			      "%s: page %u of %s %u of volume %u (epoch %u) is damaged: restore it",
+			      db->options.path, page, describe_page_owner(key), key->vnode,
+			      key->group, found.epoch);
+		return -EIO;
+	}
+	memcpy(out, from.at, from.left);
+	memset(out + from.left, 0, STORE_PAGE - from.left);
+	return 0;
+}
+
+int db_pages_get(struct db *db, const struct vnode_key *key, unsigned count,
+		 uint8_t (*page)[STORE_PAGE])
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, PAGE_GET, &result);
+
+	assert(count > 0);
+	for (unsigned i = 0; i < count && !result; i++) {
+		sqlite3_bind_int64(statement, 1, key->group);
+		sqlite3_bind_int64(statement, 2, key->vnode);
+		sqlite3_bind_int64(statement, 3, i);
+		sqlite3_bind_int64(statement, 4, key->epoch);
+		result = db_step(db, statement);
+		if (result == DB_ROW) {
+			result = read_page_row(db, statement, key, i, page[i]);
+		} else if (!result) {
+			report_damage(db->options.report,
+				      "%s: page %u of %s %u of volume %u is missing: restore it",
+				      db->options.path, i, describe_page_owner(key), key->vnode,
+				      key->group);
+			result = -EIO;
+		}
+		db_done(statement);
+	}
+	return result;
+}
+
+/* The row to replace: its id, 0 if there is none; its epoch becomes that of *key. */
+static int find_page_row(struct db *db, struct vnode_key *key, uint32_t shared, unsigned page,
+			 uint64_t *id)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, PAGE_FIND, &result);
+
+	*id = 0;
+	if (result)
+		return result;
+	sqlite3_bind_int64(statement, 1, key->group);
+	sqlite3_bind_int64(statement, 2, key->vnode);
+	sqlite3_bind_int64(statement, 3, page);
+	sqlite3_bind_int64(statement, 4, shared);
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		*id = (uint64_t)sqlite3_column_int64(statement, 0);
+		key->epoch = get_column_number(statement, 1);
+		result = 0;
+	}
+	db_done(statement);
+	return result;
+}
+
+static size_t measure_without_zeros(const uint8_t *bytes, size_t length)
+{
+	while (length && !bytes[length - 1])
+		length--;
+	return length;
+}
+
+int db_page_put(struct db *db, const struct vnode_key *key, uint32_t shared, unsigned page,
+		const uint8_t bytes[STORE_PAGE])
+{
+	struct vnode_key row = *key;
+	uint8_t data[4 + STORE_PAGE], *at = data;
+	size_t length = measure_without_zeros(bytes, STORE_PAGE);
+	uint64_t id;
+	int result = find_page_row(db, &row, shared, page, &id);
+	sqlite3_stmt *statement;
+
+	assert(shared < key->epoch);
+	if (result)
+		return result;
+	put_little(&at, compute_page_crc(&row, page, bytes, length), 4);
+	memcpy(at, bytes, length);
+	if (id) {
+		statement = bind_row_id(db, PAGE_UPDATE, id, &result);
+		if (result)
+			return result;
+		sqlite3_bind_blob(statement, 2, data, (int)(4 + length), SQLITE_STATIC);
+		return db_run(db, statement);
+	}
+	statement = db_statement(db, PAGE_INSERT, &result);
+	if (result)
+		return result;
+	sqlite3_bind_int64(statement, 1, row.group);
+	sqlite3_bind_int64(statement, 2, row.vnode);
+	sqlite3_bind_int64(statement, 3, page);
+	sqlite3_bind_int64(statement, 4, row.epoch);
+	sqlite3_bind_blob(statement, 5, data, (int)(4 + length), SQLITE_STATIC);
+	return db_run(db, statement);
+}
+
+int db_pages_delete(struct db *db, const struct vnode_key *key)
+{
+	int result;
+	sqlite3_stmt *statement = bind_vnode_key(db, PAGE_DELETE, key, &result);
+
+	return result ? result : db_run(db, statement);
+}
+
+int db_pages_prune(struct db *db, uint32_t group, uint32_t vnode, const struct db_hidden *hidden)
+{
+	struct vnode_key key = {.group = group, .vnode = vnode, .epoch = hidden->from};
+	int result;
+	sqlite3_stmt *statement = bind_vnode_key(db, PAGE_PRUNE, &key, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_int64(statement, 4, hidden->to);
+	sqlite3_bind_int64(statement, 5, hidden->next);
+	sqlite3_bind_int64(statement, 6, hidden->count);
+	return db_run(db, statement);
+}
+
+int db_pages_lost(struct db *db, int (*each)(void *arg, uint32_t group, uint32_t vnode), void *arg)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, PAGE_LOST, &result);
+
+	while (!result) {
+		result = db_step(db, statement);
+		if (result != DB_ROW)
+			break;
+		result =
+			each(arg, get_column_number(statement, 0), get_column_number(statement, 1));
+	}
+	if (statement)
+		db_done(statement);
+	return result;
+}
+
+/* -- small contents -- */
+
+static uint32_t compute_small_crc(const struct db_small *small, const void *bytes, size_t length)
+{
+	uint8_t prefix[16], *at = prefix;
+
+	put_little(&at, small->id, 8);
+	put_little(&at, small->group, 4);
+	put_little(&at, small->vnode, 4);
+	return store_crc(store_crc(0, prefix, sizeof(prefix)), bytes, length);
+}
+
+static int read_small_row(struct db *db, sqlite3_stmt *statement, const struct db_small *small,
+			  struct blob **blob)
+{
+	struct bytes from;
+	int result = get_column_bytes(db, statement, 0, &from);
+	uint32_t crc;
+
+	if (result == -ENOMEM)
+		return result;
+	crc = from.at ? (uint32_t)get_little(&from, 4) : 0;
+	if (!from.at || from.bad || crc != compute_small_crc(small, from.at, from.left)) {
+		report_damage(
+			db->options.report,
+			"%s: the contents of vnode %u of volume %u are damaged: restore the file",
+			db->options.path, small->vnode, small->group);
+		return -EIO;
+	}
+	*blob = blob_new(from.left);
+	if (!*blob)
+		return -ENOMEM;
+	memcpy((*blob)->bytes, from.at, from.left);
+	return 0;
+}
+
+int db_small_get(struct db *db, const struct db_small *small, struct blob **blob)
+{
+	int result;
+	sqlite3_stmt *statement = bind_row_id(db, SMALL_GET, small->id, &result);
+
+	*blob = NULL;
+	if (result)
+		return result;
+	result = db_step(db, statement);
+	if (result == DB_ROW)
+		result = read_small_row(db, statement, small, blob);
+	else if (!result)
+		result = -ENOENT;
+	db_done(statement);
+	return result;
+}
+
+int db_small_put(struct db *db, const struct db_small *small, const struct blob *blob)
+{
+	size_t length = 4 + (size_t)blob->length;
+	uint8_t *data = sqlite3_malloc64(length), *at = data;
+	int result;
+	sqlite3_stmt *statement;
+
+	if (!data)
+		return -ENOMEM;
+	put_little(&at, compute_small_crc(small, blob->bytes, blob->length), 4);
+	memcpy(at, blob->bytes, blob->length);
+	statement = bind_row_id(db, SMALL_PUT, small->id, &result);
+	if (result) {
+		sqlite3_free(data);
+		return result;
+	}
+	sqlite3_bind_blob(statement, 2, data, (int)length, sqlite3_free);
+	return db_run(db, statement);
+}
+
+int db_small_delete(struct db *db, uint64_t id)
+{
+	return run_with_id(db, SMALL_DELETE, id);
+}
+
+int db_smalls(struct db *db, int (*each)(void *arg, uint64_t id), void *arg)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, SMALL_EACH, &result);
+
+	while (!result) {
+		result = db_step(db, statement);
+		if (result != DB_ROW)
+			break;
+		result = each(arg, (uint64_t)sqlite3_column_int64(statement, 0));
+	}
+	if (statement)
+		db_done(statement);
+	return result;
+}
+
+/* -- objects -- */
+
+static void read_object_row(sqlite3_stmt *statement, struct db_object *object)
+{
+	object->id = (uint64_t)sqlite3_column_int64(statement, 0);
+	object->owner.group = get_column_number(statement, 1);
+	object->owner.vnode = get_column_number(statement, 2);
+	object->owner.unique = get_column_number(statement, 3);
+	object->dead = get_column_number(statement, 4) != 0;
+	object->since = 0;
+}
+
+int db_object_get(struct db *db, uint64_t id, struct db_object *object)
+{
+	int result;
+	sqlite3_stmt *statement = bind_row_id(db, OBJECT_GET, id, &result);
+
+	if (result)
+		return result;
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		read_object_row(statement, object);
+		result = 0;
+	} else if (!result) {
+		result = -ENOENT;
+	}
+	db_done(statement);
+	return result;
+}
+
+int db_object_put(struct db *db, const struct db_object *object)
+{
+	int result;
+	sqlite3_stmt *statement = bind_row_id(db, OBJECT_PUT, object->id, &result);
+
+	if (result)
+		return result;
+	sqlite3_bind_int64(statement, 2, object->owner.group);
+	sqlite3_bind_int64(statement, 3, object->owner.vnode);
+	sqlite3_bind_int64(statement, 4, object->owner.unique);
+	sqlite3_bind_int64(statement, 5, object->dead);
+	return db_run(db, statement);
+}
+
+int db_object_delete(struct db *db, uint64_t id)
+{
+	return run_with_id(db, OBJECT_DELETE, id);
+}
+
+int db_objects(struct db *db, bool dead_only, db_object_fn each, void *arg)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, dead_only ? OBJECT_DEAD : OBJECT_EACH, &result);
+	struct db_object object;
+
+	while (!result) {
+		result = db_step(db, statement);
+		if (result != DB_ROW)
+			break;
+		read_object_row(statement, &object);
+		result = each(arg, &object);
+	}
+	if (statement)
+		db_done(statement);
+	return result;
+}
+
+/* -- prunes -- */
+
+int db_prune_first(struct db *db, struct db_prune *prune)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, PRUNE_FIRST, &result);
+
+	if (result)
+		return result;
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		prune->id = (uint64_t)sqlite3_column_int64(statement, 0);
+		prune->group = get_column_number(statement, 1);
+		prune->epoch = get_column_number(statement, 2);
+		prune->done.epoch = get_column_number(statement, 3);
+		prune->done.vnode = get_column_number(statement, 4);
+		result = 0;
+	} else if (!result) {
+		result = -ENOENT;
+	}
+	db_done(statement);
+	return result;
+}
+
+int db_prune_put(struct db *db, const struct db_prune *prune)
+{
+	int result;
+	sqlite3_stmt *statement =
+		db_statement(db, prune->id ? PRUNE_UPDATE : PRUNE_INSERT, &result);
+
+	if (result)
+		return result;
+	if (prune->id) {
+		sqlite3_bind_int64(statement, 1, (sqlite3_int64)prune->id);
+	} else {
+		sqlite3_bind_int64(statement, 1, prune->group);
+		sqlite3_bind_int64(statement, 2, prune->epoch);
+	}
+	sqlite3_bind_int64(statement, prune->id ? 2 : 3, prune->done.epoch);
+	sqlite3_bind_int64(statement, prune->id ? 3 : 4, prune->done.vnode);
+	return db_run(db, statement);
+}
+
+int db_prune_delete(struct db *db, uint64_t id)
+{
+	return run_with_id(db, PRUNE_DELETE, id);
+}
+
+/* One row with one number. */
+static int read_count_row(struct db *db, sqlite3_stmt *statement, uint64_t *count)
+{
+	int result = db_step(db, statement);
+
+	*count = 0;
+	if (result == DB_ROW) {
+		*count = (uint64_t)sqlite3_column_int64(statement, 0);
+		result = 0;
+	}
+	db_done(statement);
+	return result;
+}
+
+int db_prune_count(struct db *db, uint64_t *count)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, PRUNE_COUNT, &result);
+
+	return result ? result : read_count_row(db, statement, count);
+}
+
+int db_prune_has(struct db *db, uint32_t group, bool *has)
+{
+	uint64_t count = 0;
+	int result;
+	sqlite3_stmt *statement = bind_row_id(db, PRUNE_HAS, group, &result);
+
+	if (!result)
+		result = read_count_row(db, statement, &count);
+	*has = !result && count;
+	return result;
+}
+
+/* -- objects that wait to be dead -- */
+
+#define DOOMED_MAX (4 + 8 * DB_DOOMED)
+
+int db_doomed_put(struct db *db, const struct db_doomed *doomed)
+{
+	uint8_t bytes[DOOMED_MAX], *at = bytes + 4, *crc = bytes;
+	int result;
+	sqlite3_stmt *statement = db_statement(db, DOOMED_PUT, &result);
+
+	assert(doomed->count > 0 && doomed->count <= DB_DOOMED);
+	if (result)
+		return result;
+	for (unsigned i = 0; i < doomed->count; i++)
+		put_little(&at, doomed->object[i], 8);
+	put_little(&crc, store_crc(0, bytes + 4, (size_t)(at - bytes) - 4), 4);
+	sqlite3_bind_blob(statement, 1, bytes, (int)(at - bytes), SQLITE_TRANSIENT);
+	return db_run(db, statement);
+}
+
+static void read_doomed_row(struct db *db, sqlite3_stmt *statement, struct db_doomed *doomed)
+{
+	size_t length = (size_t)sqlite3_column_bytes(statement, 1);
+	const uint8_t *blob = sqlite3_column_blob(statement, 1);
+	struct bytes from = {.at = blob, .left = length};
+
+	doomed->id = (uint64_t)sqlite3_column_int64(statement, 0);
+	doomed->count = 0;
+	if (!blob || length < 12 || length > DOOMED_MAX || (length - 4) % 8 ||
+	    get_little(&from, 4) != store_crc(0, blob + 4, length - 4)) {
+		report_damage(
+			db->options.report,
+			"a list of objects that nothing refers to is damaged: run rxvol check");
+		return;
+	}
+	for (; doomed->count < (length - 4) / 8; doomed->count++)
+		doomed->object[doomed->count] = get_little(&from, 8);
+}
+
+int db_doomed_first(struct db *db, struct db_doomed *doomed)
+{
+	int result;
+	sqlite3_stmt *statement = db_statement(db, DOOMED_FIRST, &result);
+
+	if (result)
+		return result;
+	result = db_step(db, statement);
+	if (result == DB_ROW) {
+		read_doomed_row(db, statement, doomed);
+		result = 0;
+	} else if (!result) {
+		result = -ENOENT;
+	}
+	db_done(statement);
+	return result;
+}
+
+int db_doomed_delete(struct db *db, uint64_t id)
+{
+	return run_with_id(db, DOOMED_DELETE, id);
+}
+
+int db_doomed_each(struct db *db, int (*each)(void *arg, const struct db_doomed *doomed), void *arg)
+{
+	struct db_doomed doomed;
+	int result;
+	sqlite3_stmt *statement = db_statement(db, DOOMED_EACH, &result);
+
+	if (result)
+		return result;
+	while ((result = db_step(db, statement)) == DB_ROW) {
+		read_doomed_row(db, statement, &doomed);
+		result = each(arg, &doomed);
+		if (result)
+			break;
+	}
+	db_done(statement);
+	return result;
+}

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Work in the background: flushes, checkpoints, removals. */
+#include "volume/store/maint/keeper.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/held.h"
+#include "volume/store/maint/prune.h"
+#include "volume/store/maint/lost.h"
+#include "volume/store/txn/reserve.h"
+#include "volume/store/txn/space.h"
+
+#define FLUSH_NS    (400 * (uint64_t)NS_PER_MS)	 /* between a commit and its flush, at most */
+#define RETRY_NS    (1000 * (uint64_t)NS_PER_MS) /* after a flush that failed */
+#define LOG_MOST    (64u << 20)			 /* commits wait until it is shorter */
+#define LOG_BYTES   (8u << 20)	 /* of the write-ahead log, before it goes to the database */
+#define LOG_TIGHT   (256u << 10) /* the same while the disk is full */
+#define ROOM_KIB    1024	 /* that are free when it is no longer */
+#define PRUNE_BURST 20		 /* steps between two looks at other work */
+
+struct keeper {
+	struct core *core;
+	struct db *db; /* of the thread: reads and checkpoints */
+	pthread_t thread;
+	bool started;
+
+	pthread_mutex_t lock; /* covers the rest */
+	pthread_cond_t work, flushed, shorter;
+	bool stop, dirty, pruning;
+	uint64_t prune_ns;     /* not before this, after a step that failed */
+	unsigned woken;	       /* how often there was something new to prune */
+	bool checkpointing;    /* the log will be shorter soon */
+	uint64_t dirty_ns;     /* when the oldest commit that is not flushed was */
+	uint64_t wanted, done; /* flushes: each caller wants one more than had begun */
+	int result;	       /* of the last flush */
+	uint64_t failed_done;  /* `done` of the last flush that failed, */
+	int failed_result; /* and its result: a later one does not make up for lost bytes of objects */
+	bool failed;	   /* the last one did, which has been logged */
+	struct object_list made, dead;
+
+	_Atomic uint64_t flushes;
+};
+
+/* -- lists -- */
+
+static bool append_objects(struct object_list *to, const struct db_object *item, size_t count)
+{
+	if (to->count + count > to->room) {
+		size_t room = 2 * (to->count + count);
+		struct db_object *more = realloc(to->item, room * sizeof(*more));
+
+		if (!more)
+			return false;
+		to->item = more;
+		to->room = room;
+	}
+	for (size_t i = 0; i < count; i++)
+		to->item[to->count++] = item[i];
+	return true;
+}
+
+void keeper_committed(void *arg, const struct object_list *made, const struct object_list *dead)
+{
+	struct keeper *keeper = arg;
+	uint64_t now = dead->count ? store_data_time(keeper->core->data) : 0;
+	bool kept;
+
+	for (size_t i = 0; i < dead->count; i++)
+		dead->item[i].since = now;
+	pthread_mutex_lock(&keeper->lock);
+	/* Without memory they are found when the store is opened. */
+	kept = append_objects(&keeper->made, made->item, made->count);
+	kept = append_objects(&keeper->dead, dead->item, dead->count) && kept;
+	keeper->pruning |= dead->more;
+	keeper->woken += dead->more;
+	if (!keeper->dirty) {
+		keeper->dirty = true;
+		keeper->dirty_ns = monotonic_ns();
+		pthread_cond_signal(&keeper->work);
+	}
+	pthread_mutex_unlock(&keeper->lock);
+	if (!kept)
+		report_line(&keeper->core->report, REPORT_WARNING,
+			    "%s: no memory: files are tidied up at the next start",
+			    keeper->core->name);
+}
+
+/* Keep the objects for the next flush. */
+static void put_back_objects(struct keeper *keeper, const struct db_object *made, size_t made_count,
+			     const struct db_object *dead, size_t dead_count)
+{
+	if (!made_count && !dead_count)
+		return;
+	pthread_mutex_lock(&keeper->lock);
+	append_objects(&keeper->made, made, made_count);
+	append_objects(&keeper->dead, dead, dead_count);
+	keeper->dirty = true;
+	keeper->dirty_ns = monotonic_ns();
+	pthread_mutex_unlock(&keeper->lock);
+}
+
+/* -- removing the rows of dead objects -- */
+
+#define FORGET_STEP 256 /* rows in a transaction */
+
+struct forget_op {
+	struct txn_op txn;
+	struct core *core;
+	const struct db_object *item;
+	size_t count;
+};
+
+static int delete_object_row(struct core *core, struct db *db, uint64_t id)
+{
+	int result = db_object_delete(db, id);
+
+	return result ? result : lost_forget(core, db, id);
+}
+
+static int apply_row_deletion(struct txn_op *txn, struct work *work)
+{
+	const struct forget_op *op = (const struct forget_op *)txn;
+	struct db *db;
+	int result = work_db(work, &db);
+
+	for (size_t i = 0; i < op->count && !result; i++)
+		if (op->item[i].dead)
+			result = delete_object_row(op->core, db, op->item[i].id);
+	return result;
+}
+
+/* Delete the rows of objects that are `dead`, in steps, because writers wait meanwhile. */
+static void delete_dead_rows(struct core *core, const struct object_list *gone)
+{
+	for (size_t i = 0; i < gone->count; i += FORGET_STEP) {
+		struct forget_op op = {.txn = {.apply = apply_row_deletion, .alone = true},
+				       .core = core,
+				       .item = gone->item + i,
+				       .count = gone->count - i};
+
+		if (op.count > FORGET_STEP)
+			op.count = FORGET_STEP;
+		txn_run(core->txn, &op.txn);
+	}
+}
+
+/* The objects wait for the next flush. */
+static void put_back_dead_objects(struct keeper *keeper, const struct object_list *gone)
+{
+	for (size_t i = 0; i < gone->count; i++)
+		if (gone->item[i].dead)
+			put_back_objects(keeper, NULL, 0, &gone->item[i], 1);
+}
+
+/*
+ * The files of dead objects go, then their rows: a file that came back when the machine stops would belong to
+ * nothing. Those left at `until`, and those of a run or of a reader, wait for the next time: once dead, an
+ * object stays so.
+ */
+static void remove_dead_objects(struct keeper *keeper, const struct object_list *dead,
+				uint64_t until)
+{
+	struct core *core = keeper->core;
+	struct object_list gone = {.item = dead->item};
+	bool any = false;
+
+	while (gone.count < dead->count && monotonic_ns() < until) {
+		struct db_object *object = &gone.item[gone.count++];
+		int result = -EBUSY;
+
+		if (!store_data_pinned(core->data, &object->owner, object->id, object->since))
+			result = store_data_remove(core->data, &object->owner, object->id);
+
+		if (result == -EBUSY)
+			put_back_objects(keeper, NULL, 0, object, 1);
+		object->dead = !result;
+		any = any || object->dead;
+	}
+	if (any && store_data_sync_removed(core->data))
+		put_back_dead_objects(keeper, &gone);
+	else if (any)
+		delete_dead_rows(core, &gone);
+	put_back_objects(keeper, NULL, 0, dead->item + gone.count, dead->count - gone.count);
+}
+
+static int compare_object_ids(const void *a, const void *b)
+{
+	const struct db_object *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* New objects get their names, unless they are dead already. `dead` is sorted. */
+static void name_new_objects(struct keeper *keeper, const struct object_list *made,
+			     const struct object_list *dead, uint64_t until)
+{
+	struct core *core = keeper->core;
+	size_t done = 0;
+
+	for (; done < made->count && monotonic_ns() < until; done++) {
+		const struct db_object *object = &made->item[done];
+		int result;
+
+		if (object->dead || (dead->count && bsearch(object, dead->item, dead->count,
+							    sizeof(*object), compare_object_ids)))
+			continue;
+		result = store_data_settle(core->data, &object->owner, object->id);
+		/* It may have been removed since. */
+		if (result && result != -ENOENT)
+			report_line(
+				&core->report, REPORT_WARNING,
+				"%s: a new file of volume %u keeps its name in files/new: error %d",
+				core->name, object->owner.group, -result);
+	}
+	put_back_objects(keeper, made->item + done, made->count - done, NULL, 0);
+}
+
+/* -- flush -- */
+
+static void report_flush_failure(struct keeper *keeper, int result)
+{
+	const char *name = keeper->core->name;
+	struct report *report = &keeper->core->report;
+
+	if (result == -ENOTRECOVERABLE)
+		report_line(
+			report, REPORT_ERROR,
+			"%s: the disk lost changes of the last second, which were not acknowledged as durable; "
+			"no changes are taken any more: look at the disk, and start the server again",
+			name);
+	else if (result == -EMFILE || result == -ENFILE)
+		report_line(
+			report, REPORT_ERROR,
+			"%s: data are not flushed, because too many files are open; raise the limit of open files "
+			"(LimitNOFILE, ulimit -n)",
+			name);
+	else
+		report_line(
+			report, REPORT_ERROR,
+			"%s: data cannot be flushed: %s; look at the disk, and at the log of the kernel",
+			name, strerror(-result));
+}
+
+/* One that failed is tried again, also if no other change comes. */
+static void note_flush_result(struct keeper *keeper, uint64_t target, int result)
+{
+	bool tell;
+
+	pthread_mutex_lock(&keeper->lock);
+	tell = result && !keeper->failed;
+	keeper->failed = result != 0;
+	keeper->result = result;
+	assert(target >= keeper->done);
+	keeper->done = target;
+	if (result) {
+		keeper->failed_done = target;
+		keeper->failed_result = result;
+		keeper->dirty = true;
+		keeper->dirty_ns = monotonic_ns();
+	}
+	pthread_cond_broadcast(&keeper->flushed);
+	pthread_mutex_unlock(&keeper->lock);
+	if (tell)
+		report_flush_failure(keeper, result);
+}
+
+static void set_checkpointing(struct keeper *keeper, bool on)
+{
+	pthread_mutex_lock(&keeper->lock);
+	keeper->checkpointing = on;
+	pthread_cond_broadcast(&keeper->shorter);
+	pthread_mutex_unlock(&keeper->lock);
+}
+
+/* While no commit can come: all of the log goes to the database. On a full disk its file becomes empty. */
+static void move_log_to_database(struct core *core, struct db *db)
+{
+	bool all;
+
+	if (db_checkpoint(db, &all) || !all)
+		return;
+	store_vfs_emptied(core->vfs);
+	if (core->tight)
+		db_log_cut(db);
+}
+
+static void checkpoint_long_log(struct keeper *keeper)
+{
+	struct core *core = keeper->core;
+	bool all;
+
+	if (store_vfs_log_size(core->vfs) < (core->tight ? LOG_TIGHT : LOG_BYTES))
+		return;
+	/*
+	 * Most of it beside the commits, the rest between two of them: the log can start again. The second
+	 * time is short, so that few commits remain to be flushed while others wait.
+	 */
+	set_checkpointing(keeper, true);
+	if (!db_checkpoint(keeper->db, &all) && !db_checkpoint(keeper->db, &all)) {
+		txn_pause(core->txn);
+		move_log_to_database(core, keeper->db);
+		txn_resume(core->txn);
+	}
+	set_checkpointing(keeper, false);
+}
+
+void keeper_full(void *arg)
+{
+	struct core *core = ((struct keeper *)arg)->core;
+
+	core->tight = true;
+	reserve_release(core);
+	move_log_to_database(core, core->writer);
+}
+
+/* On a full disk the log stays short: the database takes less room. */
+static void shorten_log(struct keeper *keeper)
+{
+	struct core *core = keeper->core;
+	struct store_space space;
+
+	if (!space_disk(core, &space) && space.available_kib > ROOM_KIB)
+		core->tight = false;
+	else if (store_vfs_log_size(core->vfs) >= LOG_TIGHT)
+		keeper_full(keeper);
+}
+
+void keeper_admit(void *arg)
+{
+	struct keeper *keeper = arg;
+	bool tight = keeper->core->tight;
+
+	if (!tight && store_vfs_log_size(keeper->core->vfs) < LOG_MOST)
+		return;
+	pthread_mutex_lock(&keeper->lock);
+	while (keeper->checkpointing)
+		pthread_cond_wait(&keeper->shorter, &keeper->lock);
+	pthread_mutex_unlock(&keeper->lock);
+	/* Not beside the thread, which would keep it from that. */
+	if (tight)
+		shorten_log(keeper);
+}
+
+/* Half of the time until the next flush, at most. */
+static void tidy_objects(struct keeper *keeper, const struct object_list *made,
+			 struct object_list *dead)
+{
+	uint64_t begun = monotonic_ns();
+
+	if (dead->count)
+		qsort(dead->item, dead->count, sizeof(*dead->item), compare_object_ids);
+	name_new_objects(keeper, made, dead, begun + FLUSH_NS / 4);
+	remove_dead_objects(keeper, dead, begun + FLUSH_NS / 2);
+}
+
+static int flush_commits(struct keeper *keeper)
+{
+	struct core *core = keeper->core;
+	struct object_list made, dead;
+	uint64_t target;
+	int result = 0;
+
+	pthread_mutex_lock(&keeper->lock);
+	target = keeper->wanted;
+	keeper->dirty = false;
+	made = keeper->made;
+	dead = keeper->dead;
+	keeper->made = keeper->dead = (struct object_list){0};
+	pthread_mutex_unlock(&keeper->lock);
+	if (core->durability == STORE_LAZY)
+		result = store_vfs_mark(core->vfs);
+	keeper->flushes++;
+	note_flush_result(keeper, target, result);
+	if (!core->tight && !core->reserved)
+		reserve_make(core);
+	if (!result)
+		tidy_objects(keeper, &made, &dead);
+	else
+		put_back_objects(keeper, made.item, made.count, dead.item, dead.count);
+	if (result && core->durability == STORE_LAZY)
+		lost_record(core);
+	free(made.item);
+	free(dead.item);
+	return result;
+}
+
+int keeper_flush(struct keeper *keeper)
+{
+	uint64_t wanted;
+	int result;
+
+	if (keeper->core->durability == STORE_STRICT)
+		return 0;
+	pthread_mutex_lock(&keeper->lock);
+	wanted = ++keeper->wanted;
+	pthread_cond_signal(&keeper->work);
+	while (keeper->done < wanted)
+		pthread_cond_wait(&keeper->flushed, &keeper->lock);
+	result = keeper->failed_done >= wanted ? keeper->failed_result : 0;
+	pthread_mutex_unlock(&keeper->lock);
+	return result;
+}
+
+void keeper_wake(struct keeper *keeper)
+{
+	pthread_mutex_lock(&keeper->lock);
+	keeper->pruning = true;
+	keeper->woken++;
+	pthread_cond_signal(&keeper->work);
+	pthread_mutex_unlock(&keeper->lock);
+}
+
+/* A step that fails, because the disk is full or broken, is tried again. */
+static void run_prune_burst(struct keeper *keeper)
+{
+	bool more = true;
+	unsigned woken;
+	int result = 0;
+
+	pthread_mutex_lock(&keeper->lock);
+	woken = keeper->woken;
+	pthread_mutex_unlock(&keeper->lock);
+	for (unsigned i = 0; i < PRUNE_BURST && more && !result; i++)
+		result = prune_step(keeper->core, &more);
+	if (more && !result)
+		return;
+	pthread_mutex_lock(&keeper->lock);
+	/* The last step has not seen work that was announced after it. */
+	keeper->pruning = result != 0 || keeper->woken != woken;
+	keeper->prune_ns = result ? monotonic_ns() + RETRY_NS : 0;
+	pthread_mutex_unlock(&keeper->lock);
+}
+
+/* -- the thread -- */
+
+enum task {
+	TASK_FLUSH,
+	TASK_PRUNE,
+	TASK_STOP
+};
+
+/* Wait until there may be something to do. */
+static void wait_for_task(struct keeper *keeper, uint64_t flush_ns)
+{
+	uint64_t until = keeper->dirty ? flush_ns : UINT64_MAX;
+
+	assert(mutex_is_held(&keeper->lock));
+	if (keeper->pruning && keeper->prune_ns < until)
+		until = keeper->prune_ns;
+	if (until < UINT64_MAX)
+		monotonic_wait(&keeper->work, &keeper->lock, until);
+	else
+		pthread_cond_wait(&keeper->work, &keeper->lock);
+}
+
+static enum task choose_next_task(struct keeper *keeper)
+{
+	enum task task;
+
+	pthread_mutex_lock(&keeper->lock);
+	for (;;) {
+		uint64_t due = keeper->dirty_ns + (keeper->failed ? RETRY_NS : FLUSH_NS);
+		uint64_t now = monotonic_ns();
+
+		task = TASK_FLUSH;
+		if (keeper->wanted > keeper->done || (keeper->dirty && now >= due))
+			break;
+		task = TASK_STOP;
+		if (keeper->stop)
+			break;
+		task = TASK_PRUNE;
+		if (keeper->pruning && now >= keeper->prune_ns)
+			break;
+		wait_for_task(keeper, due);
+	}
+	pthread_mutex_unlock(&keeper->lock);
+	return task;
+}
+
+static void *run_keeper(void *arg)
+{
+	struct keeper *keeper = arg;
+
+	for (;;) {
+		switch (choose_next_task(keeper)) {
+		case TASK_FLUSH:
+			if (!flush_commits(keeper))
+				checkpoint_long_log(keeper);
+			break;
+		case TASK_PRUNE:
+			run_prune_burst(keeper);
+			break;
+		case TASK_STOP:
+			return NULL;
+		}
+	}
+}
+
+/* -- leftovers of an earlier process -- */
+
+static int adopt_new_object(void *arg, uint64_t id)
+{
+	struct keeper *keeper = arg;
+	struct db_object object;
+	int result;
+
+	result = db_object_get(keeper->db, id, &object);
+	if (result == -ENOENT)
+		store_data_remove_new(keeper->core->data, id);
+	else if (!result && !object.dead)
+		append_objects(&keeper->made, &object, 1);
+	return 0;
+}
+
+static int adopt_dead_object(void *arg, const struct db_object *object)
+{
+	struct keeper *keeper = arg;
+
+	append_objects(&keeper->dead, object, 1);
+	return 0;
+}
+
+static int find_leftovers(struct keeper *keeper)
+{
+	int result = store_data_list_new(keeper->core->data, adopt_new_object, keeper);
+
+	if (!result)
+		result = db_objects(keeper->db, true, adopt_dead_object, keeper);
+	/* The last commits of a killed process are not flushed yet. */
+	if (keeper->made.count || keeper->dead.count || keeper->core->sync_all) {
+		keeper->dirty = true;
+		keeper->dirty_ns = monotonic_ns();
+	}
+	keeper->pruning = true;
+	return result;
+}
+
+int keeper_create(struct core *core, struct keeper **out)
+{
+	struct db_options options = {.path = "meta/db",
+				     .vfs = store_vfs_name(core->vfs),
+				     .full = core->durability == STORE_STRICT,
+				     .cache_kib = 512,
+				     .vfs_errno = store_vfs_errno,
+				     .report = &core->report};
+	struct keeper *keeper = calloc(1, sizeof(*keeper));
+	int result;
+
+	if (!keeper)
+		return -ENOMEM;
+	keeper->core = core;
+	pthread_mutex_init(&keeper->lock, NULL);
+	monotonic_cond_init(&keeper->work);
+	pthread_cond_init(&keeper->flushed, NULL);
+	pthread_cond_init(&keeper->shorter, NULL);
+	result = db_open(&options, &keeper->db);
+	if (result) {
+		keeper_destroy(keeper);
+		return result;
+	}
+	*out = keeper;
+	return 0;
+}
+
+int keeper_start(struct keeper *keeper)
+{
+	int result = find_leftovers(keeper);
+
+	if (!result)
+		result = -pthread_create(&keeper->thread, NULL, run_keeper, keeper);
+	keeper->started = !result;
+	return result;
+}
+
+int keeper_stop(struct keeper *keeper)
+{
+	int result = 0;
+
+	if (!keeper || !keeper->started)
+		return 0;
+	pthread_mutex_lock(&keeper->lock);
+	keeper->wanted++;
+	keeper->stop = true;
+	pthread_cond_signal(&keeper->work);
+	pthread_mutex_unlock(&keeper->lock);
+	pthread_join(keeper->thread, NULL);
+	keeper->started = false;
+	/* The rows of dead objects were removed after the last flush. */
+	if (keeper->core->durability == STORE_LAZY)
+		result = store_vfs_mark(keeper->core->vfs);
+	return result ? result : keeper->result;
+}
+
+void keeper_destroy(struct keeper *keeper)
+{
+	if (!keeper)
+		return;
+	assert(!keeper->started);
+	db_close(keeper->db);
+	free(keeper->made.item);
+	free(keeper->dead.item);
+	pthread_mutex_destroy(&keeper->lock);
+	pthread_cond_destroy(&keeper->work);
+	pthread_cond_destroy(&keeper->flushed);
+	pthread_cond_destroy(&keeper->shorter);
+	free(keeper);
+}
+
+void keeper_counts(struct keeper *keeper, uint64_t *flushes, uint64_t *pruning)
+{
+	*flushes = keeper->flushes;
+	pthread_mutex_lock(&keeper->lock);
+	*pruning = keeper->pruning;
+	pthread_mutex_unlock(&keeper->lock);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Pruning. When a clone is gone, a row is of no use if the clone was the only one to show it: if the
+ * row is newer than the next older clone, and the next row of its vnode is not newer than the next
+ * newer clone. The list of changes by epoch has the candidates.
+ */
+#include "volume/store/maint/prune.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "volume/store/txn/workwrite.h"
+
+#define STEP	     200  /* rows in a transaction */
+#define EXTENTS_STEP 4096 /* extents of these, after which no further row is begun */
+
+struct prune_op {
+	struct txn_op txn;
+	struct core *core;
+	bool more;
+	uint64_t extents; /* of the rows so far */
+};
+
+/* -- a clone -- */
+
+/* Epochs of the clones around the one that is gone. */
+struct around {
+	uint32_t older; /* 0: there is none */
+	uint32_t newer; /* that of the read-write volume, if there is none */
+};
+
+static int find_clones_around(struct work *work, const struct db_prune *prune,
+			      struct around *around)
+{
+	struct workvol *volume;
+	int result = work_any_volume(work, prune->group, &volume);
+
+	*around = (struct around){.newer = UINT32_MAX};
+	if (result)
+		return result;
+	for (int i = 0; i < 2; i++) {
+		uint32_t epoch = volume->rec.clone_epoch[i];
+
+		if (epoch && epoch < prune->epoch && epoch > around->older)
+			around->older = epoch;
+		if (epoch > prune->epoch && epoch < around->newer)
+			around->newer = epoch;
+	}
+	return 0;
+}
+
+/* The rows of a vnode up to an epoch, the newest first. */
+struct rows {
+	uint32_t until;
+	struct version **version;
+	unsigned count, room;
+};
+
+static int add_older_row(void *arg, const struct vnode_key *key, const struct version *version)
+{
+	struct rows *rows = arg;
+
+	if (key->epoch > rows->until)
+		return 0;
+	if (rows->count == rows->room) {
+		unsigned room = rows->room ? 2 * rows->room : 8;
+		struct version **more = realloc(rows->version, room * sizeof(struct version *));
+
+		if (!more)
+			return -ENOMEM;
+		rows->version = more;
+		rows->room = room;
+	}
+	rows->version[rows->count] = version_copy(version);
+	if (!rows->version[rows->count])
+		return -ENOMEM;
+	rows->count++;
+	return 0;
+}
+
+static void free_older_rows(struct rows *rows)
+{
+	while (rows->count)
+		version_unref(rows->version[--rows->count]);
+	free(rows->version);
+}
+
+/*
+ * `next` is the row that hides the old one from newer views; `older`: the epoch of the clone
+ * before, or for a list of extents that of the row before, which needs all of its own parts. Pages
+ * above the old row are not its own: `next` may show them, if it is another object that had the
+ * vnode since.
+ */
+static int remove_hidden_row(struct work *work, struct db *db, const struct vnode_key *key,
+			     const struct version *old, const struct version *next, uint32_t older)
+{
+	bool same = next->v.kind == old->v.kind && next->v.unique == old->v.unique;
+	struct db_hidden hidden = {.from = older,
+				   .to = old->epoch,
+				   .next = same ? next->epoch : 0,
+				   .count = old->parts.count ? next->parts.count : UINT32_MAX};
+	int result = workwrite_release(work, key, old, NULL, true);
+
+	if (!result && (old->v.kind == STORE_DIR || old->parts.count))
+		result = db_pages_prune(db, key->group, key->vnode, &hidden);
+	return result ? result : db_vnode_delete(db, key);
+}
+
+/* The epoch up to which pages stay when row number `at` goes. */
+static uint32_t find_kept_epoch(const struct rows *rows, unsigned at, const struct around *around)
+{
+	if (!rows->version[at]->parts.count)
+		return around->older;
+	return at + 1 < rows->count ? rows->version[at + 1]->epoch : 0;
+}
+
+static int prune_vnode(struct prune_op *op, struct work *work, struct db *db,
+		       const struct db_prune *prune, const struct db_change *change,
+		       const struct around *around)
+{
+	struct vnode_key key = {.group = prune->group, .vnode = change->vnode};
+	struct rows rows = {.until = change->epoch};
+	unsigned damaged, i = 1;
+	int result = db_vnode_rows(db, key.group, key.vnode, &damaged, add_older_row, &rows);
+
+	for (unsigned k = 0; k < rows.count; k++)
+		op->extents += rows.version[k]->content.count;
+	for (; !result && i < rows.count && rows.version[i]->epoch > around->older; i++) {
+		key.epoch = rows.version[i]->epoch;
+		result = remove_hidden_row(work, db, &key, rows.version[i], rows.version[0],
+					   find_kept_epoch(&rows, i, around));
+	}
+	/* A tombstone that hides nothing. */
+	if (!result && !damaged && i == rows.count && rows.count && !rows.version[0]->v.kind) {
+		key.epoch = rows.version[0]->epoch;
+		result = db_vnode_delete(db, &key);
+	}
+	free_older_rows(&rows);
+	return result;
+}
+
+static int prune_clone(struct prune_op *op, struct work *work, struct db *db,
+		       struct db_prune *prune)
+{
+	struct db_change change[STEP];
+	struct around around;
+	unsigned count, done = 0;
+	int result = find_clones_around(work, prune, &around);
+
+	/* The group is removed as a whole, or must not be touched. */
+	if (result == STORE_VNOVOL || result == STORE_VSALVAGE) {
+		op->more = true;
+		return db_prune_delete(db, prune->id);
+	}
+	if (prune->done.epoch < prune->epoch)
+		prune->done = (struct db_change){.epoch = prune->epoch, .vnode = UINT32_MAX};
+	if (!result)
+		result = db_changes(db, prune->group, &prune->done, around.newer, change, STEP,
+				    &count);
+	while (!result && done < count && op->extents < EXTENTS_STEP)
+		result = prune_vnode(op, work, db, prune, &change[done++], &around);
+	if (result)
+		return result;
+	op->more = true;
+	if (done == count && count < STEP)
+		return db_prune_delete(db, prune->id);
+	assert(done > 0);
+	prune->done = change[done - 1];
+	return db_prune_put(db, prune);
+}
+
+/* -- a group -- */
+
+struct removal {
+	struct work *work;
+	struct db *db;
+	struct vnode_key key[STEP];
+	bool paged[STEP]; /* the vnode may have pages */
+	unsigned count;
+	uint64_t extents;
+	bool full; /* the rest is for the next step */
+};
+
+static int note_removed_row(void *arg, const struct vnode_key *key, const struct version *version)
+{
+	struct removal *removal = arg;
+
+	assert(removal->count <= STEP);
+	removal->full = removal->count == STEP || removal->extents >= EXTENTS_STEP;
+	if (removal->full)
+		return 1;
+	removal->extents += version ? version->content.count : 0;
+	/* The first one may be a vnode with which the step before has begun. */
+	removal->paged[removal->count] =
+		key->vnode & 1 || !version || version->parts.count || !removal->count;
+	removal->key[removal->count++] = *key;
+	return version ? workwrite_release(removal->work, key, version, NULL, false) : 0;
+}
+
+/*
+ * Delete the pages of a vnode whose row number `at` is gone. Rows that are left need theirs.
+ */
+static int delete_vnode_pages(struct removal *removal, const struct vnode_key *vnode, unsigned at)
+{
+	struct vnode_key newest = {vnode->group, vnode->vnode, UINT32_MAX};
+	bool last = vnode->vnode == removal->key[removal->count - 1].vnode;
+	struct version *left = NULL;
+	int result;
+
+	assert(at < removal->count);
+	if (vnode->vnode & 1 || !removal->full || !last)
+		return db_pages_delete(removal->db, vnode);
+	if (at != removal->count - 1)
+		return 0;
+	result = db_vnode_get(removal->db, &newest, &left);
+	version_unref(left);
+	if (result == -ENOENT)
+		return db_pages_delete(removal->db, vnode);
+	return result == -EIO ? 0 : result;
+}
+
+static int prune_group(struct prune_op *op, struct work *work, struct db *db,
+		       const struct db_prune *prune)
+{
+	struct removal *removal = calloc(1, sizeof(*removal));
+	struct vnode_key from = {.group = prune->group};
+	int result;
+
+	if (!removal)
+		return -ENOMEM;
+	removal->work = work;
+	removal->db = db;
+	result = db_group_rows(db, &from, note_removed_row, removal);
+	if (result == 1)
+		result = 0;
+	for (unsigned i = 0; i < removal->count && !result; i++) {
+		struct vnode_key all = {.group = prune->group, .vnode = removal->key[i].vnode};
+
+		result = db_vnode_delete(db, &removal->key[i]);
+		if (!result && removal->paged[i])
+			result = delete_vnode_pages(removal, &all, i);
+	}
+	op->more = true;
+	if (!result && !removal->full) {
+		result = db_prune_delete(db, prune->id);
+		cache_drop(op->core->cache, prune->group);
+	}
+	free(removal);
+	return result;
+}
+
+/* -- objects of versions that had very many -- */
+
+static int prune_doomed(struct prune_op *op, struct work *work, struct db *db)
+{
+	struct db_doomed doomed;
+	int result = db_doomed_first(db, &doomed);
+
+	for (unsigned i = 0; !result && i < doomed.count; i++)
+		result = workwrite_kill(work, doomed.object[i]);
+	if (!result)
+		result = db_doomed_delete(db, doomed.id);
+	op->more = !result;
+	return result;
+}
+
+static int apply_prune(struct txn_op *txn, struct work *work)
+{
+	struct prune_op *op = (struct prune_op *)txn;
+	struct db_prune prune;
+	struct db *db;
+	int result = work_db(work, &db);
+
+	op->more = false;
+	op->extents = 0;
+	if (!result)
+		result = prune_doomed(op, work, db);
+	if (!result)
+		return 0;
+	if (result == -ENOENT)
+		result = db_prune_first(db, &prune);
+	if (result) {
+		work->broken |= result != -ENOENT;
+		return result == -ENOENT ? 0 : result;
+	}
+	result =
+		prune.epoch ? prune_clone(op, work, db, &prune) : prune_group(op, work, db, &prune);
+	/* Some rows may have been removed: all or nothing. */
+	if (result)
+		work->broken = true;
+	return result;
+}
+
+int prune_step(struct core *core, bool *more)
+{
+	struct prune_op op = {.txn = {.apply = apply_prune, .alone = true}, .core = core};
+	int result = txn_run(core->txn, &op.txn);
+
+	*more = !result && op.more;
+	return result;
+}

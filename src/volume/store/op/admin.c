@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Volumes: look-up, creation, removal, names, state. */
+#include "volume/store/op/admin.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "afs/volname.h"
+#include "volume/store/maint/keeper.h"
+#include "volume/store/op/adminop.h"
+#include "volume/store/txn/space.h"
+
+#define FIRST_ID     536870912u
+#define FIRST_UNIQUE 2
+#define PAST_UNKNOWN (1ull << 40) /* more than a root has had */
+
+/* -- asking -- */
+
+static void fill_volume_info(struct core *core, const struct volrec *rec, bool damaged,
+			     struct store_volume *volume)
+{
+	struct volrec rw = *rec;
+
+	*volume = (struct store_volume){.id = rec->id,
+					.rw = rec->group,
+					.type = rec->type,
+					.online = !rec->offline && !damaged,
+					.quota_kib = rec->quota_kib,
+					.minimum = rec->minimum,
+					.used_kib = rec->used_kib,
+					.files = rec->files,
+					.created = rec->created,
+					.copied = rec->copied,
+					.updated = rec->updated,
+					.cloned = rec->cloned,
+					.sync = rec->created};
+	snprintf(volume->name, sizeof(volume->name), "%s", rec->name);
+	snprintf(volume->offline_message, sizeof(volume->offline_message), "%s",
+		 damaged ? "the record of the volume is damaged" : rec->message);
+	if (damaged)
+		return;
+	if (rec->type != STORE_RW && volumes_get(&core->volumes, rec->group, &rw))
+		return;
+	volume->ro = rw.clone_epoch[0] ? rw.clone_id[0] : 0;
+	volume->backup = rw.clone_epoch[1] ? rw.clone_id[1] : 0;
+}
+
+int admin_volume(struct store *store, uint32_t id, struct store_volume *volume)
+{
+	struct volrec rec;
+	int result = volumes_get(&core_of(store)->volumes, id, &rec);
+
+	if (!result)
+		fill_volume_info(core_of(store), &rec, false, volume);
+	return result;
+}
+
+int admin_by_name(struct store *store, const char *name, struct store_volume *volume)
+{
+	struct volrec rec;
+	int result = volumes_by_name(&core_of(store)->volumes, name, &rec);
+
+	if (!result)
+		fill_volume_info(core_of(store), &rec, false, volume);
+	return result;
+}
+
+int admin_next(struct store *store, uint32_t id, struct store_volume *volume)
+{
+	struct volrec rec;
+	int result = volumes_next(&core_of(store)->volumes, id, &rec);
+
+	if (result == STORE_VNOVOL)
+		return result;
+	fill_volume_info(core_of(store), &rec, result != 0, volume);
+	return 0;
+}
+
+int admin_at(struct store *store, uint32_t at, struct store_volume *volume)
+{
+	struct volrec rec;
+	int result = volumes_at(&core_of(store)->volumes, at, &rec);
+
+	if (result == STORE_VNOVOL)
+		return result;
+	fill_volume_info(core_of(store), &rec, result != 0, volume);
+	return 0;
+}
+
+void admin_totals(struct store *store, struct store_totals *totals)
+{
+	volumes_totals(&core_of(store)->volumes, totals);
+}
+
+int admin_space(struct store *store, struct store_space *space)
+{
+	return space_disk(core_of(store), space);
+}
+
+/* -- changing -- */
+
+int admin_run(struct store *store, struct admin_op *op,
+	      int (*apply)(struct txn_op *op, struct work *work))
+{
+	op->core = core_of(store);
+	op->txn.apply = apply;
+	op->txn.alone = true;
+	return txn_run(op->core->txn, &op->txn);
+}
+
+int admin_find(struct work *work, uint32_t id, enum store_type type, struct workvol **volume)
+{
+	int result = work_any_volume(work, id, volume);
+
+	return !result && (*volume)->rec.type != type ? -EINVAL : result;
+}
+
+static int apply_volume_values(struct txn_op *txn, struct work *work)
+{
+	const struct admin_op *op = (const struct admin_op *)txn;
+	struct workvol *volume;
+	int result = work_any_volume(work, op->id, &volume);
+
+	if (!result && volume->rec.type != STORE_RW)
+		result = -EROFS;
+	if (result)
+		return result;
+	if (op->mask & 1)
+		volume->rec.quota_kib = op->values->quota_kib;
+	if (op->mask & 2)
+		snprintf(volume->rec.message, sizeof(volume->rec.message), "%s",
+			 op->values->offline_message);
+	if (op->mask & 4)
+		volume->rec.minimum = op->values->minimum;
+	volume->changed = true;
+	return 0;
+}
+
+int admin_set(struct store *store, const struct store_caller *caller, uint32_t id, unsigned mask,
+	      const struct store_volume *volume)
+{
+	struct admin_op op = {.id = id, .mask = mask, .values = volume};
+	struct volrec rec;
+	int result = volumes_get(&core_of(store)->volumes, id, &rec);
+
+	if (result)
+		return result;
+	if (rec.type != STORE_RW)
+		return -EROFS;
+	return caller->administrator ? admin_run(store, &op, apply_volume_values) : -EACCES;
+}
+
+static int apply_offline(struct txn_op *txn, struct work *work)
+{
+	const struct admin_op *op = (const struct admin_op *)txn;
+	struct workvol *volume;
+	int result = work_any_volume(work, op->id, &volume);
+
+	if (result)
+		return result;
+	volume->rec.offline = true;
+	snprintf(volume->rec.message, sizeof(volume->rec.message), "%s", op->name);
+	volume->changed = true;
+	return 0;
+}
+
+int store_volume_offline(struct store *store, uint32_t id, const char *message)
+{
+	struct admin_op op = {.id = id, .name = message};
+
+	return admin_run(store, &op, apply_offline);
+}
+
+/* Whether the volume may be served. A volume whose root is damaged may: all calls to it fail. */
+static int check_root_acl(const struct admin_op *op, struct work *work, struct workvol *volume)
+{
+	struct node *root;
+	int result;
+
+	if (!op->permits || volume->rec.type != STORE_RW)
+		return 0;
+	result = work_live(work, volume, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE, &root);
+	if (result)
+		return result == -EIO || result == STORE_VNOVNODE ? 0 : result;
+	return op->permits(op->arg, root->now->acl) ? 0 : -EACCES;
+}
+
+static int apply_online(struct txn_op *txn, struct work *work)
+{
+	const struct admin_op *op = (const struct admin_op *)txn;
+	struct workvol *volume;
+	int result = work_any_volume(work, op->id, &volume);
+
+	if (!result)
+		result = check_root_acl(op, work, volume);
+	if (result)
+		return result;
+	volume->rec.offline = false;
+	volume->rec.message[0] = '\0';
+	volume->changed = true;
+	return 0;
+}
+
+int store_volume_online(struct store *store, uint32_t id,
+			bool (*permits)(void *arg, const struct store_acl *root), void *arg)
+{
+	struct admin_op op = {.id = id, .permits = permits, .arg = arg};
+
+	return admin_run(store, &op, apply_online);
+}
+
+/* -- create -- */
+
+/* `count` new ids in a row. */
+static int allocate_volume_ids(struct core *core, struct db *db, unsigned count, uint32_t *id)
+{
+	uint64_t next;
+	unsigned run = 0;
+	int result = db_number_get(db, "volume", &next);
+
+	if (result == -ENOENT) {
+		next = FIRST_ID;
+		result = 0;
+	}
+	for (; !result && run < count; next++)
+		run = volumes_keeps(&core->volumes, (uint32_t)next) ? 0 : run + 1;
+	if (!result && next > UINT32_MAX)
+		result = -ENOSPC;
+	*id = (uint32_t)next - count;
+	return result ? result : db_number_put(db, "volume", next);
+}
+
+static int choose_volume_ids(const struct admin_op *op, struct db *db, struct volrec *rec)
+{
+	uint32_t first;
+	int result;
+
+	rec->id = op->new->id;
+	if (rec->id && volumes_keeps(&op->core->volumes, rec->id))
+		return STORE_VVOLEXISTS;
+	result = allocate_volume_ids(op->core, db, rec->id ? 2 : 3, &first);
+	if (result)
+		return result;
+	/* The counter may have arrived at the id that was asked for. */
+	if (rec->id && (first == rec->id || first + 1 == rec->id))
+		result = allocate_volume_ids(op->core, db, 2, &first);
+	if (!rec->id)
+		rec->id = first++;
+	rec->clone_id[0] = first;
+	rec->clone_id[1] = first + 1;
+	rec->group = rec->id;
+	return result;
+}
+
+/* -- a volume that takes the id of a removed one -- */
+
+/*
+ * Clients may remember objects of the removed volume. A FID with a data version means one content for ever, so
+ * uniquifiers and the versions of the root go on.
+ */
+struct past {
+	uint64_t unique, version; /* the next ones */
+};
+#define PAST_UNIQUE  "unique of %u"
+#define PAST_VERSION "version of %u"
+
+static int read_past_numbers(struct db *db, uint32_t id, struct past *past)
+{
+	char name[40];
+	int result;
+
+	*past = (struct past){.unique = FIRST_UNIQUE, .version = 1};
+	snprintf(name, sizeof(name), PAST_UNIQUE, id);
+	result = db_number_get(db, name, &past->unique);
+	if (!result) {
+		snprintf(name, sizeof(name), PAST_VERSION, id);
+		result = db_number_get(db, name, &past->version);
+	}
+	return result == -ENOENT ? 0 : result;
+}
+
+static int save_past_numbers(struct work *work, struct db *db, struct workvol *volume)
+{
+	struct past past = {.unique = volume->rec.next_unique, .version = PAST_UNKNOWN};
+	struct node *root;
+	char name[40];
+	int result = work_live(work, volume, STORE_ROOT_VNODE, STORE_ROOT_UNIQUE, &root);
+
+	assert(volume->rec.type == STORE_RW);
+	if (!result)
+		past.version = root->now->v.version + 1;
+	snprintf(name, sizeof(name), PAST_UNIQUE, volume->rec.id);
+	result = db_number_put(db, name, past.unique);
+	if (result)
+		return result;
+	snprintf(name, sizeof(name), PAST_VERSION, volume->rec.id);
+	return db_number_put(db, name, past.version);
+}
+
+/* The remains of a removed volume with this id would become part of the new one. */
+static int check_group_unused(struct db *db, uint32_t group)
+{
+	struct db_change first = {0}, change;
+	unsigned count;
+	int result = db_changes(db, group, &first, UINT32_MAX, &change, 1, &count);
+
+	return !result && count ? STORE_VBUSY : result;
+}
+
+static int make_root_directory(const struct admin_op *op, struct work *work, struct workvol *volume,
+			       uint64_t version)
+{
+	struct version *root = version_new();
+	struct store_pages *pages = store_pages_new(1, 1, 1, 1);
+	struct node *node;
+	int result = work_node(work, volume, STORE_ROOT_VNODE, &node);
+
+	if (root) {
+		root->acl = calloc(1, sizeof(*root->acl));
+		atomic_init(&root->pages, pages);
+	}
+	if (!result && (!root || !root->acl || !pages))
+		result = -ENOMEM;
+	if (result) {
+		if (!root && pages)
+			store_pages_unref(pages);
+		version_unref(root);
+		return result;
+	}
+	if (op->new->acl)
+		*root->acl = *op->new->acl;
+	else
+		store_acl_add(root->acl, false, STORE_ADMINISTRATORS, STORE_ALL);
+	root->v = (struct vnode){.kind = STORE_DIR,
+				 .mode = (uint16_t)(op->new->mode ? op->new->mode & 07777 : 0755),
+				 .links = 2,
+				 .unique = STORE_ROOT_UNIQUE,
+				 .length = STORE_PAGE,
+				 .version = version,
+				 .author = op->new->owner,
+				 .owner = op->new->owner,
+				 .parent = 1,
+				 .parent_unique = 1,
+				 .client_mtime = work->now,
+				 .server_mtime = work->now,
+				 .incarnation = work->base.incarnation};
+	work_create(work, node, root);
+	return 0;
+}
+
+static int apply_volume_creation(struct txn_op *txn, struct work *work)
+{
+	struct admin_op *op = (struct admin_op *)txn;
+	struct volrec rec = {.type = STORE_RW,
+			     .epoch = 1,
+			     .quota_kib = op->new->quota_kib,
+			     .used_kib = 2,
+			     .files = 1,
+			     .created = work->now,
+			     .copied = work->now,
+			     .updated = work->now,
+			     .owner = op->new->owner,
+			     .incarnation = work->base.incarnation};
+	struct past past = {0};
+	struct workvol *volume;
+	struct db *db;
+	int result = work_db(work, &db);
+
+	snprintf(rec.name, sizeof(rec.name), "%s", op->new->name);
+	if (!result && volumes_has_name(&op->core->volumes, rec.name))
+		result = -EEXIST;
+	if (!result)
+		result = choose_volume_ids(op, db, &rec);
+	if (!result)
+		result = check_group_unused(db, rec.group);
+	if (!result)
+		result = read_past_numbers(db, rec.id, &past);
+	rec.next_unique = (uint32_t)past.unique;
+	if (past.unique > FIRST_UNIQUE)
+		cache_drop(op->core->cache, rec.group);
+	if (!result)
+		result = work_volume_add(work, &rec);
+	if (!result)
+		result = work_any_volume(work, rec.id, &volume);
+	if (!result)
+		result = make_root_directory(op, work, volume, past.version);
+	if (result)
+		work->broken = true;
+	op->id = rec.id;
+	return result;
+}
+
+int store_volume_create(struct store *store, const struct store_new_volume *new, uint32_t *id)
+{
+	struct admin_op op = {.new = new};
+	int result;
+
+	if (!afs_volume_name_has_room(new->name))
+		return -EINVAL;
+	result = admin_run(store, &op, apply_volume_creation);
+	if (!result)
+		*id = op.id;
+	return result;
+}
+
+/* -- remove -- */
+
+/* The id of the clone stays reserved for the next one. */
+static int remove_clone(struct work *work, struct db *db, struct workvol *clone)
+{
+	struct db_prune prune = {.group = clone->rec.group, .epoch = clone->rec.epoch};
+	struct workvol *rw;
+	int result = work_any_volume(work, clone->rec.group, &rw);
+
+	assert(clone->rec.type != STORE_RW);
+	if (!result)
+		result = db_prune_put(db, &prune);
+	if (result)
+		return result;
+	rw->rec.clone_epoch[clone->rec.type == STORE_BACKUP] = 0;
+	rw->changed = true;
+	work_volume_remove(work, clone);
+	return 0;
+}
+
+static int apply_volume_removal(struct txn_op *txn, struct work *work)
+{
+	const struct admin_op *op = (const struct admin_op *)txn;
+	struct db_prune prune = {.group = op->id};
+	struct workvol *volume;
+	struct db *db;
+	int result = work_any_volume(work, op->id, &volume);
+
+	if (!result)
+		result = work_db(work, &db);
+	if (result)
+		return result;
+	if (volume->rec.type != STORE_RW)
+		return remove_clone(work, db, volume);
+	if (volume->rec.clone_epoch[0] || volume->rec.clone_epoch[1])
+		return -ENOTEMPTY;
+	result = save_past_numbers(work, db, volume);
+	if (!result)
+		result = db_prune_put(db, &prune);
+	if (result)
+		work->broken = true;
+	else
+		work_volume_remove(work, volume);
+	return result;
+}
+
+int store_volume_remove(struct store *store, uint32_t id)
+{
+	struct admin_op op = {.id = id};
+	int result = admin_run(store, &op, apply_volume_removal);
+
+	if (!result)
+		keeper_wake(core_of(store)->keeper);
+	return result;
+}

@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Making, opening and closing a store. */
+#include "volume/store/store.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "volume/store/data/data_lost.h"
+#include "volume/store/disk/format.h"
+#include "volume/store/maint/keeper.h"
+#include "volume/store/maint/merge.h"
+#include "volume/store/op/admin.h"
+#include "volume/store/op/names.h"
+#include "volume/store/op/read.h"
+#include "volume/store/op/status.h"
+#include "volume/store/op/write.h"
+#include "volume/store/txn/core.h"
+#include "volume/store/txn/lookup.h"
+#include "volume/store/maint/lost.h"
+#include "volume/store/txn/reserve.h"
+
+#define MEMORY_DEFAULT ((size_t)64 << 20)
+#define FILES_DEFAULT  256
+#define SMALL_DEFAULT  8192
+#define SMALL_TOP      65536
+#define WRITER_KIB     12288
+#define READER_KIB     1536
+#define READERS	       8
+#define MERGE_LEAST    16
+
+static const char *get_store_name(const struct store_options *options)
+{
+	return options->path ? options->path : "the store";
+}
+
+__attribute__((format(printf, 3, 4))) static int format_failure(char *message, int result,
+								const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(message, STORE_MESSAGE_MAX, format, args);
+	va_end(args);
+	return result;
+}
+
+/* Whether there is a store in a directory that cannot be used, as far as this user may know. */
+static bool may_contain_store(const char *directory)
+{
+	char path[4200];
+
+	return (size_t)snprintf(path, sizeof(path), "%s/FORMAT", directory) >= sizeof(path) ||
+	       access(path, F_OK) == 0 || errno != ENOENT;
+}
+
+static int report_no_store(const struct store_options *options, char *message)
+{
+	return format_failure(message, -ENOENT, "%s: has no store; make one with: rxvol -S %s init",
+			      get_store_name(options), get_store_name(options));
+}
+
+/* `make`: the directory is to get a store, else it should have one. */
+static int open_store_layer(const struct store_options *options, bool make,
+			    struct store_layer **layer, bool *own, char *message)
+{
+	int result;
+
+	*own = !options->layer;
+	*layer = options->layer;
+	if (options->layer)
+		return 0;
+	result = store_layer_posix(options->path, layer);
+	if (!make && (result == -ENOENT || (result == -EPERM && !may_contain_store(options->path))))
+		return report_no_store(options, message);
+	if (result == -EPERM)
+		format_failure(
+			message, result,
+			"%s: other users can use this directory, or it belongs to another user: chmod "
+			"700 it, and run this as its owner, or give all of it to this user (chown -R)",
+			options->path);
+	else if (result)
+		format_failure(message, result,
+			       "%s: cannot be opened: %s; check the path and its permissions",
+			       options->path, strerror(-result));
+	return result;
+}
+
+static int lock_store(const struct store_options *options, struct store_layer *layer, char *message)
+{
+	int result = layer->ops->lock(layer, "lock");
+
+	if (result == -EBUSY)
+		return format_failure(
+			message, result,
+			"%s: another process uses this store; stop it first, or ask it",
+			get_store_name(options));
+	if (result)
+		return format_failure(message, result, "%s: the file lock cannot be locked: %s%s",
+				      get_store_name(options), strerror(-result),
+				      result == -EROFS ? "; mount the disk for writing" : "");
+	return 0;
+}
+
+/* -- making -- */
+
+static int refuse_foreign_name(void *arg, const char *name, bool directory)
+{
+	(void)arg;
+	if (directory)
+		return strcmp(name, "lost+found") ? -ENOTEMPTY : 0;
+	/* The users and groups may be there before the volumes. */
+	return strncmp(name, "protection.db", strlen("protection.db")) ? -ENOTEMPTY : 0;
+}
+
+static int make_store_database(struct store_layer *layer, struct report *report)
+{
+	struct store_vfs *vfs = NULL;
+	struct db_options options = {.path = "meta/db",
+				     .create = true,
+				     .full = true,
+				     .cache_kib = 1024,
+				     .vfs_errno = store_vfs_errno,
+				     .report = report};
+	enum store_past past;
+	struct db *db = NULL;
+	int result = store_vfs_create(layer, NULL, NULL, &vfs);
+
+	if (!result) {
+		options.vfs = store_vfs_name(vfs);
+		result = store_vfs_recover(vfs, &past);
+	}
+	if (!result)
+		result = store_vfs_begin(vfs, true);
+	if (!result)
+		result = db_open(&options, &db);
+	if (!result)
+		result = db_make(db);
+	if (!result)
+		result = db_checkpoint_all(db);
+	db_close(db);
+	if (!result)
+		result = store_vfs_end(vfs);
+	store_vfs_destroy(vfs);
+	return result;
+}
+
+static int make_store_files(struct store_layer *layer, struct report *report)
+{
+	static const char *const folder[] = {"meta", "files", "files/new"};
+	int result = 0;
+
+	for (size_t i = 0; i < sizeof(folder) / sizeof(folder[0]) && !result; i++)
+		result = layer->ops->mkdir(layer, folder[i]);
+	if (!result)
+		result = layer->ops->sync_dir(layer, "files");
+	if (!result)
+		result = make_store_database(layer, report);
+	if (!result)
+		result = layer->ops->sync_dir(layer, "meta");
+	if (!result)
+		result = format_write(layer);
+	return result > 0 ? -ENOSPC : result;
+}
+
+int store_make(const struct store_options *options, char *message)
+{
+	struct store_layer *layer;
+	struct report report;
+	bool own;
+	int result;
+
+	message[0] = '\0';
+	if (!options->layer && mkdir(options->path, 0700) && errno != EEXIST)
+		return format_failure(message, -errno, "%s: cannot be made: %s", options->path,
+				      strerror(errno));
+	result = open_store_layer(options, true, &layer, &own, message);
+	if (result)
+		return result;
+	report_init(&report, options->log, options->arg);
+	result = layer->ops->list(layer, ".", refuse_foreign_name, NULL);
+	if (result == -ENOTEMPTY)
+		format_failure(message, result, "%s: is not empty; choose an empty directory",
+			       get_store_name(options));
+	else if (!result)
+		result = lock_store(options, layer, message);
+	if (!result)
+		result = make_store_files(layer, &report);
+	if (result && !message[0])
+		format_failure(message, result, "%s: the store cannot be made: %s",
+			       get_store_name(options), strerror(-result));
+	report_fini(&report);
+	if (own)
+		layer->ops->destroy(layer);
+	return result;
+}
+
+/* -- opening -- */
+
+static int check_store_format(const struct store_options *options, struct core *core, char *message)
+{
+	int result = format_read(core->layer, core->uuid, &core->old_format);
+
+	switch (result) {
+	case 0:
+		return 0;
+	case -ENOENT:
+		return report_no_store(options, message);
+	case -EPROTO:
+		return format_failure(
+			message, result,
+			"%s: was made by a newer version; use that version, or a newer one",
+			get_store_name(options));
+	case -EBADMSG:
+		return format_failure(
+			message, result,
+			"%s/FORMAT: is damaged; restore it from a backup of the store",
+			get_store_name(options));
+	default:
+		return format_failure(message, result, "%s/FORMAT: cannot be read: %s",
+				      get_store_name(options), strerror(-result));
+	}
+}
+
+/* On a full disk the store keeps its old format. */
+static void update_store_format(struct core *core)
+{
+	int result = core->old_format ? format_update(core->layer, core->uuid) : 0;
+
+	core->old_format = result != 0;
+	if (result)
+		report_line(&core->report, REPORT_WARNING,
+			    "%s: stays in the format of version 1: FORMAT cannot be written: %s",
+			    core->name, strerror(-result));
+}
+
+/*
+ * A process that was killed has left files that are not flushed. If that fails, each object is asked for its error, which is told
+ * once, and the rest of the disk is flushed again.
+ */
+static int flush_leftovers(struct core *core)
+{
+	int result = core->sync_each ? 0 : core->layer->ops->sync_all(core->layer);
+
+	if (result || core->sync_each) {
+		core->sync_each = true;
+		result = store_data_sync_each(core->data);
+		if (result && !store_data_any_lost(core->data))
+			return result;
+		core->sync_each = false;
+		if (!result)
+			result = core->layer->ops->sync_all(core->layer);
+	}
+	core->sync_all = result && !store_data_any_lost(core->data);
+	return result;
+}
+
+static int flush_store_objects(void *arg)
+{
+	struct core *core = arg;
+	struct store_lost lost;
+	int result;
+
+	if (core->sync_all) {
+		result = flush_leftovers(core);
+		if (result)
+			return result;
+	}
+	result = store_data_sync(core->data);
+	/* Record lost bytes before anything that refers to them is on stable storage. */
+	if (!result && core->durability == STORE_LAZY && !core->recording &&
+	    store_data_lost_next(core->data, &lost))
+		result = -EIO;
+	return result;
+}
+
+static uint64_t count_flush_failures(void *arg)
+{
+	const struct core *core = arg;
+
+	return store_data_failures(core->data);
+}
+
+static int add_stored_volume(void *arg, const struct volrec *volume, bool damaged)
+{
+	return volumes_put(arg, volume, damaged);
+}
+
+/* Begin an incarnation of the store, with object numbers that no earlier one has used. */
+static int begin_incarnation(struct core *core, bool crashed)
+{
+	struct db *db = core->writer;
+	uint64_t opened = 0, incarnation = 1;
+	int result = db_number_get(db, "opened", &opened);
+
+	if (!result || result == -ENOENT)
+		result = db_number_get(db, "incarnation", &incarnation);
+	if (result && result != -ENOENT)
+		return result;
+	core->opened = (uint32_t)opened + 1;
+	core->incarnation = (uint32_t)incarnation + crashed;
+	core->numbers = (uint64_t)core->opened << 32;
+	result = db_begin(db);
+	if (!result)
+		result = db_complete(db);
+	if (!result)
+		result = db_number_put(db, "opened", core->opened);
+	if (!result)
+		result = db_number_put(db, "incarnation", core->incarnation);
+	if (!result)
+		result = db_commit(db);
+	else
+		db_rollback(db);
+	/* Clients must not see a version of the new incarnation before. */
+	if (!result && crashed && core->durability == STORE_LAZY)
+		result = store_vfs_mark(core->vfs);
+	return result;
+}
+
+static int open_store_database(struct core *core)
+{
+	struct db_options options = {.path = "meta/db",
+				     .full = core->durability == STORE_STRICT,
+				     .cache_kib = WRITER_KIB,
+				     .vfs_errno = store_vfs_errno,
+				     .report = &core->report};
+	enum store_past past;
+	int result = store_vfs_create(core->layer, flush_store_objects, core, &core->vfs);
+
+	if (result)
+		return result;
+	options.vfs = store_vfs_name(core->vfs);
+	result = store_vfs_recover(core->vfs, &past);
+	if (!result && past == STORE_PAST_KILLED) {
+		core->sync_all = true;
+		if (core->durability == STORE_STRICT)
+			result = flush_store_objects(core);
+		if (result && store_data_any_lost(core->data))
+			result = 0; /* to be recorded */
+	}
+	if (!result)
+		result = store_vfs_begin(core->vfs, core->durability == STORE_STRICT);
+	if (!result)
+		result = db_open(&options, &core->writer);
+	if (!result)
+		result = begin_incarnation(core, past == STORE_PAST_CRASHED);
+	if (!result)
+		result = lost_load(core, core->writer);
+	if (!result && core->durability == STORE_STRICT)
+		result = lost_record_first(core, core->writer);
+	options.cache_kib = READER_KIB;
+	options.read_only = true;
+	if (!result)
+		result = readers_create(&options, READERS, &core->readers);
+	return result ? result : db_volumes(core->writer, add_stored_volume, &core->volumes);
+}
+
+/* Extents of a file whose extents are worth a look. */
+static uint32_t choose_merge_threshold(const struct store_options *options)
+{
+	return options->extents && options->extents < MERGE_LEAST ? options->extents : MERGE_LEAST;
+}
+
+static int open_store_parts(struct core *core, const struct store_options *options)
+{
+	size_t memory = options->memory ? options->memory : MEMORY_DEFAULT;
+	struct txn_options txn = {.strict = core->durability == STORE_STRICT,
+				  .flush_objects = flush_store_objects,
+				  .failures = count_flush_failures,
+				  .flush_arg = core,
+				  .admit = keeper_admit,
+				  .full = keeper_full,
+				  .committed = keeper_committed};
+	int result = store_data_open(core->layer, options->files ? options->files : FILES_DEFAULT,
+				     &core->data);
+
+	if (!result)
+		result = open_store_database(core);
+	if (result)
+		return result;
+	core->cache = cache_create(memory);
+	if (!core->cache)
+		return -ENOMEM;
+	result = keeper_create(core, &core->keeper);
+	if (!result)
+		result = merge_create(core, options->merge_ms, choose_merge_threshold(options),
+				      &core->merger);
+	if (result)
+		return result;
+	txn.arg = core->keeper;
+	txn.base = (struct work_base){.db = core->writer,
+				      .cache = core->cache,
+				      .volumes = &core->volumes,
+				      .report = &core->report,
+				      .numbers = &core->numbers,
+				      .extents = options->extents && options->extents < PARTS_INLINE
+							 ? options->extents
+							 : PARTS_INLINE,
+				      .incarnation = core->incarnation};
+	result = txn_create(&txn, &core->txn);
+	if (!result)
+		result = keeper_start(core->keeper);
+	return result ? result : merge_start(core->merger);
+}
+
+/* Everything but the layer and the lock of a caller's. */
+static void free_core(struct core *core)
+{
+	txn_destroy(core->txn);
+	keeper_destroy(core->keeper);
+	merge_destroy(core->merger);
+	readers_destroy(core->readers);
+	db_close(core->writer);
+	if (core->vfs)
+		store_vfs_destroy(core->vfs);
+	cache_destroy(core->cache);
+	if (core->data)
+		store_data_close(core->data);
+	volumes_fini(&core->volumes);
+	lookup_fini(&core->loads);
+	pthread_mutex_destroy(&core->checking);
+	report_fini(&core->report);
+	if (core->own_layer)
+		core->layer->ops->destroy(core->layer);
+	free(core);
+}
+
+static void close_store(struct store *store)
+{
+	struct core *core = core_of(store);
+	int result;
+
+	merge_stop(core->merger);
+	result = keeper_stop(core->keeper);
+	if (!result)
+		result = db_checkpoint_all(core->writer);
+	if (!result)
+		result = flush_store_objects(core);
+	if (!result)
+		result = store_vfs_end(core->vfs);
+	if (!result)
+		reserve_make(core);
+	if (result)
+		report_line(&core->report, REPORT_ERROR, "%s: could not be flushed: error %d",
+			    core->name, result);
+	free_core(core);
+}
+
+static const struct store_ops real_ops = {
+	.close = close_store,
+	.volume = admin_volume,
+	.volume_by_name = admin_by_name,
+	.volume_next = admin_next,
+	.volume_at = admin_at,
+	.totals = admin_totals,
+	.volume_set = admin_set,
+	.space = admin_space,
+	.status = status_get,
+	.statuses = status_get_all,
+	.acl = status_acl,
+	.read_begin = read_begin,
+	.read = read_bytes,
+	.read_ahead = read_ahead,
+	.read_end = read_end,
+	.set_status = status_set,
+	.set_acl = status_set_acl,
+	.change_acl = status_change_acl,
+	.create = names_create,
+	.link = names_link,
+	.remove = names_remove,
+	.rename = names_rename,
+	.write_begin = write_begin,
+	.write = write_bytes,
+	.write_commit = write_commit,
+	.write_abort = write_abort,
+};
+
+static struct core *new_core(const struct store_options *options)
+{
+	struct core *core = calloc(1, sizeof(*core));
+
+	if (!core)
+		return NULL;
+	core->store.ops = &real_ops;
+	core->durability = options->durability;
+	core->reserved = options->no_reserve;
+	core->small_max = options->small ? options->small : SMALL_DEFAULT;
+	if (core->small_max > SMALL_TOP)
+		core->small_max = SMALL_TOP;
+	snprintf(core->name, sizeof(core->name), "%s", get_store_name(options));
+	report_init(&core->report, options->log, options->arg);
+	if (volumes_init(&core->volumes)) {
+		report_fini(&core->report);
+		free(core);
+		return NULL;
+	}
+	lookup_init(&core->loads);
+	pthread_mutex_init(&core->checking, NULL);
+	return core;
+}
+
+int store_open(const struct store_options *options, struct store **store, char *message)
+{
+	struct store_layer *layer;
+	struct core *core;
+	bool own;
+	int result;
+
+	message[0] = '\0';
+	result = open_store_layer(options, false, &layer, &own, message);
+	if (result)
+		return result;
+	core = new_core(options);
+	if (!core) {
+		if (own)
+			layer->ops->destroy(layer);
+		return format_failure(message, -ENOMEM, "%s: no memory", get_store_name(options));
+	}
+	core->layer = layer;
+	core->own_layer = own;
+	result = check_store_format(options, core, message);
+	if (!result)
+		result = lock_store(options, layer, message);
+	if (!result) {
+		reserve_begin(core);
+		update_store_format(core);
+		result = open_store_parts(core, options);
+	}
+	if (result > 0)
+		result = -ENOSPC;
+	if (result && !message[0])
+		format_failure(message, result, "%s: the store cannot be opened: %s", core->name,
+			       strerror(-result));
+	if (result) {
+		merge_stop(core->merger);
+		keeper_stop(core->keeper);
+		free_core(core);
+		return result;
+	}
+	*store = &core->store;
+	return 0;
+}
+
+/* -- maintenance -- */
+
+void store_uuid(struct store *store, uint8_t uuid[16])
+{
+	memcpy(uuid, core_of(store)->uuid, 16);
+}
+
+int store_flush(struct store *store)
+{
+	return keeper_flush(core_of(store)->keeper);
+}
+
+int store_merge(struct store *store)
+{
+	return merge_all(core_of(store)->merger);
+}
+
+void store_stats(struct store *store, struct store_stats *stats)
+{
+	struct core *core = core_of(store);
+	struct merge_counts merged;
+
+	*stats = (struct store_stats){.bytes_written = core->bytes_written,
+				      .bytes_read = core->bytes_read,
+				      .bytes_copied = core->bytes_copied,
+				      .directories = core->loads.count,
+				      .damaged = core->report.damaged,
+				      .memory = cache_memory(core->cache)};
+	txn_counts(core->txn, &stats->operations, &stats->commits);
+	cache_counts(core->cache, &stats->status_hits, &stats->status_misses);
+	keeper_counts(core->keeper, &stats->flushes, &stats->pruning);
+	merge_counts(core->merger, &merged);
+	stats->merging = merged.waiting;
+	stats->merged_extents = merged.extents;
+	stats->merged_bytes = merged.bytes;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The store: volumes in a directory of their own. Opening, volumes, clones, checks. */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <limits.h>
+
+#include "volume/store/disk/layer.h"
+#include "volume/interface.h"
+
+enum store_durability {
+	STORE_LAZY,  /* a killed process loses nothing, a dead machine at most the last second */
+	STORE_STRICT /* what was acknowledged is on stable storage */
+};
+
+#define STORE_MERGE_NEVER UINT_MAX /* except by store_merge() */
+
+struct store_options {
+	const char *path; /* the directory */
+	struct store_layer
+		*layer; /* in place of `path`, which then is only a name; owned by the caller */
+	enum store_durability durability;
+	size_t memory;	/* bytes of all caches; 0: 64 MiB */
+	unsigned files; /* open files that are kept; 0: 256 */
+	unsigned small; /* bytes of a file that is kept in the database, at most 64 KiB; 0: 8192 */
+	unsigned extents; /* of a list in the record of its vnode; 0: 256, which is the most */
+	/* A file is left alone for so long before its extents are merged. 0: 2000; or STORE_MERGE_NEVER. */
+	unsigned merge_ms;
+	bool no_reserve; /* take no room that is given up on a full disk; for tests */
+	/* level: as in syslog, 3 error, 4 warning, 6 information. May be NULL. */
+	void (*log)(void *arg, int level, const char *line);
+	void *arg;
+};
+
+/*
+ * Make an empty store. The directory may be missing or empty. 0, or -errno with one line in
+ * message[STORE_MESSAGE_MAX] that names the directory and the remedy.
+ */
+int store_make(const struct store_options *options, char *message);
+/*
+ * Open a store for this process alone. Never needs a repair first. -EBUSY: another process has it;
+ * -EPROTO: made by a newer version; -ENOENT, -EINVAL: there is none; -EBADMSG: damaged; with a
+ * message as above. To be closed by store->ops->close(), which flushes.
+ */
+int store_open(const struct store_options *options, struct store **store, char *message);
+
+/* Identifies the store; 16 bytes. */
+void store_uuid(struct store *store, uint8_t uuid[16]);
+
+/*
+ * The highest id of a user and the lowest of a group that were given out, as far as the store was told: ACLs and owners outlive
+ * the database of users. 0: none. 0 or a result.
+ */
+int store_note_ids(struct store *store, int32_t user, int32_t group);
+int store_noted_ids(struct store *store, int32_t *user, int32_t *group);
+
+/* -- volumes -- */
+
+struct store_new_volume {
+	const char *name; /* without suffix; afs_volume_name_has_room() */
+	uint32_t id;	  /* 0: the next free one, and two for its clones */
+	uint64_t quota_kib;
+	int32_t owner;		     /* of the root directory */
+	uint32_t mode;		     /* of the root directory; 0: 0755 */
+	const struct store_acl *acl; /* of the root directory; NULL: administrators only */
+};
+/* 0; -EEXIST (name), STORE_VVOLEXISTS (id), -EINVAL. */
+int store_volume_create(struct store *store, const struct store_new_volume *volume, uint32_t *id);
+/* The clones of a read-write volume must be gone: else -ENOTEMPTY. Its data go in the background. */
+int store_volume_remove(struct store *store, uint32_t id);
+/* -EEXIST. Clones are renamed with it. */
+int store_volume_rename(struct store *store, uint32_t id, const char *name);
+int store_volume_offline(struct store *store, uint32_t id, const char *message);
+/*
+ * `permits` (may be NULL) is asked first whether a read-write volume whose root has this access list may be served: if
+ * not, -EACCES, and the volume has not been online. Not asked if the root is damaged. The thread of a commit calls it:
+ * it must not wait, nor change the store.
+ */
+int store_volume_online(struct store *store, uint32_t id,
+			bool (*permits)(void *arg, const struct store_acl *root), void *arg);
+/*
+ * Make or replace the read-only or backup clone of a read-write volume, in one step and without a
+ * copy. One that was off-line stays so. -ENAMETOOLONG: it could not be named. *clone: its id. The cost does not depend on the size of the volume.
+ */
+int store_volume_clone(struct store *store, uint32_t id, enum store_type type, uint32_t *clone);
+/*
+ * Call `each` for every vnode that was made, changed or removed in a read-write volume after a
+ * clone of it was taken; nonzero stops and is returned. The cost is that of the changes.
+ */
+int store_volume_changes(struct store *store, uint32_t clone,
+			 int (*each)(void *arg, uint32_t vnode, bool gone), void *arg);
+
+/* -- maintenance -- */
+
+/* Everything acknowledged is on stable storage afterwards. */
+int store_flush(struct store *store);
+
+/*
+ * Merge the extents of files that were written or read and wait for that, now. The background does it
+ * as well. 0 or the first result that is not.
+ */
+int store_merge(struct store *store);
+
+struct store_checker {
+	bool fast; /* the records of volumes and the structure of the database only */
+	/* Called with one line for each fault, by the thread of the check. May be NULL. */
+	void (*each)(void *arg, const char *line);
+	/*
+	 * Called now and then by the thread of the check: how many objects were looked at, of those that
+	 * all volumes and clones have. None at first, while the database is. May be NULL.
+	 */
+	void (*progress)(void *arg, uint64_t done, uint64_t total);
+	/* Asked about twenty times a second, by another thread: true ends the check. May be NULL. */
+	bool (*stopped)(void *arg);
+	void *arg;
+};
+/*
+ * Prove the store sound: structure of the database, records, directories, links, quotas, extents and
+ * objects. Returns the number of faults, -EINTR if it was stopped, or -errno.
+ */
+int store_check(struct store *store, const struct store_checker *checker);
+
+/* Counters of one store; all values since it was opened unless stated. */
+struct store_stats {
+	uint64_t operations, commits, flushes; /* operations per commit: how well calls share one */
+	uint64_t status_hits, status_misses;   /* of the cache of vnodes */
+	uint64_t directories;		       /* that were read from the database */
+	uint64_t bytes_written, bytes_read;
+	uint64_t bytes_copied; /* by writers within the store, to have fewer extents */
+	uint64_t merging;      /* files whose extents wait to be merged, now */
+	uint64_t merged_extents, merged_bytes; /* in the background: extents that went, bytes copied */
+	uint64_t damaged; /* records that failed verification */
+	uint64_t pruning; /* versions that wait to be removed, now */
+	size_t memory;	  /* of caches, now */
+};
+void store_stats(struct store *store, struct store_stats *stats);
+
+#endif

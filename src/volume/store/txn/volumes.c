@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of volumes. */
+#include "volume/store/txn/volumes.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/held.h"
+#include "volume/store/disk/crc.h"
+#include "volume/store/txn/cache.h"
+
+struct volume {
+	void *id_chain, *name_chain;
+	struct volrec record;
+	bool damaged;
+	uint64_t serial; /* of all that there were */
+	_Atomic uint64_t promised;
+	_Atomic uint64_t moves;
+	struct volume *next_spare;
+};
+
+static uint64_t hash_volume_id(uint32_t id)
+{
+	return (uint64_t)id * 0x9e3779b97f4a7c15u >> 32;
+}
+
+static uint64_t hash_volume_by_id(const void *item, const uint64_t key[2])
+{
+	(void)key;
+	return hash_volume_id(((const struct volume *)item)->record.id);
+}
+
+static uint64_t hash_volume_name(const char *name)
+{
+	return store_crc(0, name, strlen(name));
+}
+
+static uint64_t hash_volume_by_name(const void *item, const uint64_t key[2])
+{
+	(void)key;
+	return hash_volume_name(((const struct volume *)item)->record.name);
+}
+
+int volumes_init(struct volumes *volumes)
+{
+	if (!htable_init(&volumes->by_id, offsetof(struct volume, id_chain), hash_volume_by_id,
+			 NULL, 0))
+		return -ENOMEM;
+	if (!htable_init(&volumes->by_name, offsetof(struct volume, name_chain),
+			 hash_volume_by_name, NULL, 0)) {
+		htable_fini(&volumes->by_id, NULL);
+		return -ENOMEM;
+	}
+	pthread_rwlock_init(&volumes->lock, NULL);
+	return 0;
+}
+
+void volumes_fini(struct volumes *volumes)
+{
+	for (struct volume *spare = volumes->spare, *next; spare; spare = next) {
+		next = spare->next_spare;
+		free(spare);
+	}
+	htable_fini(&volumes->by_name, NULL);
+	htable_fini(&volumes->by_id, free);
+	free(volumes->order);
+	free(volumes->kept);
+	pthread_rwlock_destroy(&volumes->lock);
+}
+
+/* -- the table -- */
+
+static struct volume *find_volume_by_id(struct volumes *volumes, uint32_t id)
+{
+	struct volume *volume = htable_first(&volumes->by_id, hash_volume_id(id));
+
+	assert(rwlock_is_held(&volumes->lock));
+	while (volume && volume->record.id != id)
+		volume = volume->id_chain;
+	return volume;
+}
+
+static struct volume *find_volume_by_name(struct volumes *volumes, const char *name)
+{
+	struct volume *volume = htable_first(&volumes->by_name, hash_volume_name(name));
+
+	assert(rwlock_is_held(&volumes->lock));
+	while (volume && strcmp(volume->record.name, name) != 0)
+		volume = volume->name_chain;
+	return volume;
+}
+
+/* The place in the order of the first volume with this id or a greater one. */
+static size_t find_order_place(const struct volumes *volumes, uint32_t id)
+{
+	size_t low = 0, high = volumes->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (volumes->order[middle]->record.id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The place among the ids of clones of the first one that is not less. */
+static size_t find_kept_place(const struct volumes *volumes, uint32_t id)
+{
+	size_t low = 0, high = volumes->kept_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (volumes->kept[middle] < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The ids that a record keeps for clones. Two volumes keep none in common. */
+static void keep_clone_ids(struct volumes *volumes, const struct volrec *record, bool keep)
+{
+	for (int i = 0; i < 2; i++) {
+		uint32_t id = record->clone_id[i];
+		size_t at = find_kept_place(volumes, id);
+		bool there = at < volumes->kept_count && volumes->kept[at] == id;
+
+		if (!id || there == keep)
+			continue;
+		memmove(&volumes->kept[at + keep], &volumes->kept[at + !keep],
+			(volumes->kept_count - at - !keep) * sizeof(volumes->kept[0]));
+		if (keep)
+			volumes->kept[at] = id;
+		volumes->kept_count += keep ? 1 : (size_t)-1;
+	}
+}
+
+/* Add a volume to the sums over all volumes, or subtract it. */
+static void account_volume(struct volumes *volumes, const struct volume *volume, bool on)
+{
+	assert(rwlock_is_held(&volumes->lock));
+	keep_clone_ids(volumes, &volume->record, on);
+	if (!volume->damaged && volume->record.type < STORE_TYPES)
+		volumes->of_type[volume->record.type] += on ? 1 : UINT32_MAX;
+}
+
+/* Whether the sums stay the same with another record, as after most changes. */
+static bool is_accounted_alike(const struct volume *volume, const struct volrec *record,
+			       bool damaged)
+{
+	return volume->damaged == damaged && volume->record.type == record->type &&
+	       !memcmp(volume->record.clone_id, record->clone_id, sizeof(record->clone_id));
+}
+
+/* Room in the arrays for so many volumes. */
+static bool make_volume_room(struct volumes *volumes, size_t count)
+{
+	size_t room = volumes->room ? volumes->room : 64;
+	struct volume **order;
+	uint32_t *kept;
+
+	while (room < count)
+		room *= 2;
+	if (room == volumes->room)
+		return true;
+	order = realloc(volumes->order, room * sizeof(*order));
+	if (order)
+		volumes->order = order;
+	kept = order ? realloc(volumes->kept, 2 * room * sizeof(*kept)) : NULL;
+	if (!kept)
+		return false;
+	volumes->kept = kept;
+	volumes->room = room;
+	return true;
+}
+
+static void insert_in_order(struct volumes *volumes, struct volume *volume)
+{
+	size_t at = find_order_place(volumes, volume->record.id);
+
+	assert(volumes->count < volumes->room);
+	memmove(&volumes->order[at + 1], &volumes->order[at],
+		(volumes->count++ - at) * sizeof(volumes->order[0]));
+	volumes->order[at] = volume;
+}
+
+static void remove_from_order(struct volumes *volumes, const struct volume *volume)
+{
+	size_t at = find_order_place(volumes, volume->record.id);
+
+	assert(at < volumes->count && volumes->order[at] == volume);
+	memmove(&volumes->order[at], &volumes->order[at + 1],
+		(--volumes->count - at) * sizeof(volumes->order[0]));
+}
+
+static int copy_volume_record(const struct volume *from, struct volrec *volume)
+{
+	if (!from)
+		return STORE_VNOVOL;
+	*volume = from->record;
+	return from->damaged ? STORE_VSALVAGE : 0;
+}
+
+/* -- the interface -- */
+
+int volumes_get(struct volumes *volumes, uint32_t id, struct volrec *volume)
+{
+	int result;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	result = copy_volume_record(find_volume_by_id(volumes, id), volume);
+	pthread_rwlock_unlock(&volumes->lock);
+	return result;
+}
+
+int volumes_view(struct volumes *volumes, uint32_t id, struct view *view)
+{
+	const struct volume *volume;
+	int result = 0;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	volume = find_volume_by_id(volumes, id);
+	if (!volume)
+		result = STORE_VNOVOL;
+	else if (volume->damaged)
+		result = STORE_VSALVAGE;
+	else if (volume->record.offline)
+		result = STORE_VOFFLINE;
+	if (!result || result == STORE_VOFFLINE)
+		*view = (struct view){.volume = id,
+				      .group = volume->record.group,
+				      .epoch = volume->record.type == STORE_RW
+						       ? CACHE_HEAD
+						       : volume->record.epoch,
+				      .type = volume->record.type,
+				      .owner = volume->record.owner};
+	pthread_rwlock_unlock(&volumes->lock);
+	return result;
+}
+
+int volumes_by_name(struct volumes *volumes, const char *name, struct volrec *volume)
+{
+	int result;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	result = copy_volume_record(find_volume_by_name(volumes, name), volume);
+	pthread_rwlock_unlock(&volumes->lock);
+	return result;
+}
+
+int volumes_next(struct volumes *volumes, uint32_t id, struct volrec *volume)
+{
+	size_t at;
+	int result;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	at = id < UINT32_MAX ? find_order_place(volumes, id + 1) : volumes->count;
+	result = copy_volume_record(at < volumes->count ? volumes->order[at] : NULL, volume);
+	pthread_rwlock_unlock(&volumes->lock);
+	return result;
+}
+
+int volumes_at(struct volumes *volumes, uint32_t at, struct volrec *volume)
+{
+	int result;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	result = copy_volume_record(at < volumes->count ? volumes->order[at] : NULL, volume);
+	pthread_rwlock_unlock(&volumes->lock);
+	return result;
+}
+
+void volumes_totals(struct volumes *volumes, struct store_totals *totals)
+{
+	pthread_rwlock_rdlock(&volumes->lock);
+	totals->count = (uint32_t)volumes->count;
+	memcpy(totals->of_type, volumes->of_type, sizeof(totals->of_type));
+	totals->last = volumes->count ? volumes->order[volumes->count - 1]->record.id : 0;
+	pthread_rwlock_unlock(&volumes->lock);
+}
+
+bool volumes_keeps(struct volumes *volumes, uint32_t id)
+{
+	size_t at;
+	bool found;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	at = find_kept_place(volumes, id);
+	found = find_volume_by_id(volumes, id) ||
+		(at < volumes->kept_count && volumes->kept[at] == id);
+	pthread_rwlock_unlock(&volumes->lock);
+	return found;
+}
+
+bool volumes_has(struct volumes *volumes, uint32_t id)
+{
+	bool found;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	found = find_volume_by_id(volumes, id) != NULL;
+	pthread_rwlock_unlock(&volumes->lock);
+	return found;
+}
+
+bool volumes_has_name(struct volumes *volumes, const char *name)
+{
+	bool found;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	found = find_volume_by_name(volumes, name) != NULL;
+	pthread_rwlock_unlock(&volumes->lock);
+	return found;
+}
+
+static bool add_spare_volume(struct volumes *volumes)
+{
+	struct volume *spare = calloc(1, sizeof(*spare));
+
+	if (!spare)
+		return false;
+	spare->next_spare = volumes->spare;
+	volumes->spare = spare;
+	volumes->spares++;
+	return true;
+}
+
+static struct volume *add_new_volume(struct volumes *volumes, const struct volrec *record,
+				     bool damaged)
+{
+	struct volume *volume;
+
+	if (!make_volume_room(volumes, volumes->count + 1) ||
+	    (!volumes->spares && !add_spare_volume(volumes)))
+		return NULL;
+	assert(volumes->spare && rwlock_is_held(&volumes->lock));
+	volume = volumes->spare;
+	volumes->spare = volume->next_spare;
+	volumes->spares--;
+	volume->record = *record;
+	volume->serial = ++volumes->serial;
+	htable_add(&volumes->by_id, volume);
+	htable_add(&volumes->by_name, volume);
+	insert_in_order(volumes, volume);
+	volume->damaged = damaged;
+	account_volume(volumes, volume, true);
+	return volume;
+}
+
+int volumes_reserve(struct volumes *volumes, unsigned count)
+{
+	bool enough;
+
+	pthread_rwlock_wrlock(&volumes->lock);
+	enough = make_volume_room(volumes, volumes->count + count);
+	while (enough && volumes->spares < count)
+		enough = add_spare_volume(volumes);
+	pthread_rwlock_unlock(&volumes->lock);
+	return enough ? 0 : -ENOMEM;
+}
+
+int volumes_put(struct volumes *volumes, const struct volrec *record, bool damaged)
+{
+	struct volume *volume;
+	bool renamed, same;
+
+	pthread_rwlock_wrlock(&volumes->lock);
+	volume = find_volume_by_id(volumes, record->id);
+	if (volume) {
+		renamed = strcmp(volume->record.name, record->name) != 0;
+		if (renamed)
+			htable_remove(&volumes->by_name, volume);
+		same = is_accounted_alike(volume, record, damaged);
+		if (!same)
+			account_volume(volumes, volume, false);
+		volume->record = *record;
+		volume->damaged = damaged;
+		if (!same)
+			account_volume(volumes, volume, true);
+		if (renamed)
+			htable_add(&volumes->by_name, volume);
+	} else {
+		volume = add_new_volume(volumes, record, damaged);
+	}
+	pthread_rwlock_unlock(&volumes->lock);
+	return volume ? 0 : -ENOMEM;
+}
+
+void volumes_drop(struct volumes *volumes, uint32_t id)
+{
+	struct volume *volume;
+
+	pthread_rwlock_wrlock(&volumes->lock);
+	volume = find_volume_by_id(volumes, id);
+	if (volume) {
+		htable_remove(&volumes->by_id, volume);
+		htable_remove(&volumes->by_name, volume);
+		remove_from_order(volumes, volume);
+		account_volume(volumes, volume, false);
+		free(volume);
+	}
+	pthread_rwlock_unlock(&volumes->lock);
+}
+
+static int add_volume_promise(struct volume *volume, uint64_t kib, uint64_t held, uint64_t spare)
+{
+	uint64_t quota = volume->record.quota_kib, promised = volume->promised;
+	bool fits;
+
+	assert(promised >= held);
+	do {
+		fits = !quota || !kib || volume->record.used_kib + promised + kib <= quota + spare;
+	} while (!atomic_compare_exchange_weak(&volume->promised, &promised,
+					       fits ? promised + kib : promised - held));
+	return fits ? 0 : STORE_VOVERQUOTA;
+}
+
+int volumes_promise(struct volumes *volumes, uint32_t id, uint64_t kib, uint64_t held,
+		    uint64_t spare, uint64_t *promise)
+{
+	struct volume *volume;
+	int result = STORE_VNOVOL;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	volume = find_volume_by_id(volumes, id);
+	if (volume && (!*promise || *promise == volume->serial)) {
+		result = add_volume_promise(volume, kib, held, spare);
+		*promise = result ? *promise : volume->serial;
+	}
+	pthread_rwlock_unlock(&volumes->lock);
+	return result;
+}
+
+void volumes_take_back(struct volumes *volumes, uint32_t id, uint64_t promise, uint64_t kib)
+{
+	struct volume *volume;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	volume = find_volume_by_id(volumes, id);
+	if (volume && volume->serial == promise) {
+		assert(volume->promised >= kib);
+		volume->promised -= kib;
+	}
+	pthread_rwlock_unlock(&volumes->lock);
+}
+
+uint64_t volumes_moves(struct volumes *volumes, uint32_t id)
+{
+	const struct volume *volume;
+	uint64_t moves;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	volume = find_volume_by_id(volumes, id);
+	moves = volume ? volume->moves : 0;
+	pthread_rwlock_unlock(&volumes->lock);
+	return moves;
+}
+
+void volumes_moved(struct volumes *volumes, uint32_t id)
+{
+	struct volume *volume;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	volume = find_volume_by_id(volumes, id);
+	if (volume)
+		volume->moves++;
+	pthread_rwlock_unlock(&volumes->lock);
+}
+
+uint64_t volumes_promised(struct volumes *volumes, uint32_t id)
+{
+	const struct volume *volume;
+	uint64_t kib;
+
+	pthread_rwlock_rdlock(&volumes->lock);
+	volume = find_volume_by_id(volumes, id);
+	kib = volume ? volume->promised : 0;
+	pthread_rwlock_unlock(&volumes->lock);
+	return kib;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The changes of a transaction. Operations read and change versions in memory; what has changed is
+ * written to the database once, and given to the caches after the commit.
+ */
+#ifndef STORE_WORK_H
+#define STORE_WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/htable.h"
+#include "volume/store/db/db.h"
+#include "volume/store/txn/cache.h"
+#include "volume/store/txn/volumes.h"
+
+/* A volume that a transaction has used. */
+struct workvol {
+	struct workvol *next;
+	struct volrec rec; /* as it will be */
+	bool changed;	   /* to be written */
+	bool named;	   /* with its name */
+	bool gone;	   /* removed */
+	bool publish;	   /* was written */
+	unsigned moves;	   /* directories of it that got another one above them */
+};
+
+/* A vnode of a read-write volume that a transaction has used. */
+struct node {
+	void *chain;
+	struct node *next;
+	struct workvol *vol;
+	uint32_t vnode;
+	struct version *base; /* its newest row, also a tombstone; NULL: none */
+	struct version *now;  /* NULL: there is none; base: not changed */
+	bool pages_forked;    /* the pages of `now` belong to this transaction */
+	bool changed;	      /* to be written */
+	bool publish;	      /* was written */
+};
+
+/* Objects that a commit made, or that nothing refers to any more. */
+struct object_list {
+	struct db_object *item;
+	size_t count, room;
+	bool more; /* the database has others that are not dead yet (db_doomed_put()) */
+};
+
+/*
+ * Directories whose entries an operation needs, as its caller has read them before the transaction: pages are never
+ * read while others wait for the commit.
+ */
+#define WORK_LOADED 4
+struct work_loaded {
+	struct work_entries {
+		uint32_t group, vnode;
+		struct version *version; /* a reference; it has pages */
+	} entries[WORK_LOADED];
+	unsigned next;		  /* the place of the next one */
+	struct store_fid missing; /* after WORK_MISSING: the directory */
+};
+
+/* The parts of the store that a transaction uses. Constant, but for `numbers`. */
+struct work_base {
+	struct db *db;
+	struct cache *cache;
+	struct volumes *volumes;
+	struct report *report;
+	_Atomic uint64_t *numbers; /* the last number of an object or a small content */
+	uint32_t incarnation;
+	uint32_t extents; /* of a list that the record of a vnode has, at most */
+};
+
+/* One thread at a time: the one that commits. */
+struct work {
+	struct work_base base;
+	struct htable nodes;
+	struct node *first, **last; /* all nodes, in the order of their first use */
+	struct workvol *volumes;
+	struct object_list made, dead;
+	size_t made_written; /* of `made`, those that are in the database */
+	uint32_t now;	     /* seconds since 1970 */
+	bool begun;	     /* a transaction of the database has begun */
+	bool written;	     /* and something was written directly */
+	bool refers;	     /* a new version refers to bytes in objects that may not be flushed */
+	bool broken;	     /* an operation failed half done: the transaction must be undone */
+	struct work_loaded *loaded; /* of the operation that is applied; NULL: it uses no entries */
+};
+
+int work_init(struct work *work, const struct work_base *base); /* 0 or -ENOMEM */
+void work_fini(struct work *work);
+
+/* -- for operations; 0 or a result, by which nothing has changed -- */
+
+/* The volume: STORE_VNOVOL, STORE_VSALVAGE, STORE_VOFFLINE, -EROFS. */
+int work_volume(struct work *work, uint32_t id, struct workvol **volume);
+/* A volume, also if it is off-line or a clone. */
+int work_any_volume(struct work *work, uint32_t id, struct workvol **volume);
+/* A new volume. -EEXIST: the name is taken; STORE_VVOLEXISTS: the id. */
+int work_volume_add(struct work *work, const struct volrec *record);
+/* A new name: -EEXIST. */
+int work_volume_rename(struct work *work, struct workvol *volume, const char *name);
+/* A vnode, whether it is in use or not. */
+int work_node(struct work *work, struct workvol *volume, uint32_t vnode, struct node **node);
+/* A vnode in use: STORE_VNOVNODE. */
+int work_live(struct work *work, struct workvol *volume, uint32_t vnode, uint32_t unique,
+	      struct node **node);
+/* An unused vnode for a new directory, or a new file or link. -ENOSPC: there is none. */
+int work_free(struct work *work, struct workvol *volume, bool directory, struct node **node);
+/*
+ * The entries of a directory, which belong to node->now. WORK_MISSING: they are not in memory; the caller is to load
+ * them, and to run the operation again.
+ */
+#define WORK_MISSING 1101
+int work_pages(struct work *work, struct node *node, struct store_pages **pages);
+/* The contents of a small file, for the caller. */
+int work_blob(struct work *work, const struct node *node, struct blob **blob);
+/* node->now may be changed after this. 0 or -ENOMEM. */
+int work_edit(struct work *work, struct node *node);
+/* node->now and its pages may be changed after this. */
+int work_edit_pages(struct work *work, struct node *node, struct store_pages **pages);
+/* The database for direct use, within the transaction. Earlier changes are written. */
+int work_db(struct work *work, struct db **db);
+
+/* -- changes that cannot fail -- */
+
+/* The node gets its first version, of the caller, with pages of its own. */
+void work_create(struct work *work, struct node *node, struct version *version);
+void work_remove(struct work *work, struct node *node);
+void work_volume_changed(struct work *work, struct workvol *volume); /* its contents */
+void work_volume_remove(struct work *work, struct workvol *volume);
+/* A number for an object or a small content. Any thread. */
+uint64_t work_number(struct work *work);
+/* The next data version of an object that is being changed. */
+void work_new_version(struct work *work, struct version *version);
+/* A uniquifier. */
+uint32_t work_unique(struct work *work, struct workvol *volume);
+/* Objects; what cannot be noted breaks the transaction. */
+void work_object_made(struct work *work, const struct db_object *object);
+void work_object_dead(struct work *work, const struct db_object *object);
+
+/* A vnode that the transaction has used, or NULL. */
+struct node *work_find(struct work *work, uint32_t group, uint32_t vnode);
+
+/* -- for the committing thread -- */
+
+void work_begin(struct work *work);
+/* Write all changes to the database. */
+int work_write(struct work *work);
+int work_commit(struct work *work);
+/* Give the changes to the caches and the table of volumes. */
+void work_publish(struct work *work);
+/* Forget all; without a commit before, nothing has happened. */
+void work_reset(struct work *work);
+
+#endif
