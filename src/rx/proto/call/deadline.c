@@ -7,7 +7,7 @@
 #define UNVALIDATED_LIFE (15 * RXW_SEC)
 
 /* A margin for the round trip. */
-static uint64_t fudge(const struct rxw_pcall *p)
+static uint64_t round_trip_margin(const struct rxw_pcall *p)
 {
 	const struct rxw_rtt *rtt = &p->tx.rtt;
 
@@ -24,7 +24,7 @@ static uint64_t dead_at(const struct rxw_pcall *p)
 	if (p->state == RXW_CS_PRECALL && dead > UNVALIDATED_LIFE &&
 	    !rxw_peer_validated(p->conn->peer, heard))
 		dead = UNVALIDATED_LIFE;
-	at = heard + dead + fudge(p);
+	at = heard + dead + round_trip_margin(p);
 	if (p->timer.unreachable != 0 && heard <= p->timer.unreachable)
 		at = rxw_min64(at,
 			       p->timer.unreachable + 2 * rxw_rtt_rto(&p->tx.rtt, 0, 0) + RXW_SEC);
@@ -33,7 +33,8 @@ static uint64_t dead_at(const struct rxw_pcall *p)
 
 static uint64_t idle_at(const struct rxw_pcall *p)
 {
-	return rxw_max64(p->time.last_moved, p->timer.excused) + p->timer.idle + fudge(p);
+	return rxw_max64(p->time.last_moved, p->timer.excused) + p->timer.idle +
+	       round_trip_margin(p);
 }
 
 /* Does the application wait for the peer? Pauses of the application do not count as idle time. */
@@ -56,7 +57,7 @@ void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out)
 
 	if (rxw_pcall_live(p)) {
 		if (t->ping == RXW_NEVER && (!p->client || p->time.first_sent != 0) && out != NULL)
-			/* The shortest interval; keepalive() finds the exact one. */
+			/* The shortest interval; send_keepalive() finds the exact one. */
 			t->ping = out->now + t->dead / 6 / 10 * 9;
 		at = rxw_min64(at, rxw_min64(t->ping, dead_at(p)));
 		at = rxw_min64(at, p->tx.mtu_at);

@@ -45,8 +45,8 @@ void rxw_pcall_retire(struct rxw_pcall *p)
 }
 
 /* False: no space, try again. An ACK that the address may not be sent counts as sent. */
-static bool write_ack(struct rxw_pconn *c, unsigned channel, unsigned reason, uint32_t serial,
-		      struct rxw_out *out)
+static bool write_finished_ack(struct rxw_pconn *c, unsigned channel, unsigned reason,
+			       uint32_t serial, struct rxw_out *out)
 {
 	const struct rxw_finished_call *e = &c->finished[channel];
 	uint8_t table[RXW_MAX_ACKS];
@@ -77,7 +77,7 @@ static bool write_ack(struct rxw_pconn *c, unsigned channel, unsigned reason, ui
 	return true;
 }
 
-static void write_abort(struct rxw_pconn *c, unsigned channel, struct rxw_out *out)
+static void write_finished_abort(struct rxw_pconn *c, unsigned channel, struct rxw_out *out)
 {
 	struct rxw_finished_call *e = &c->finished[channel];
 	struct rxw_aborting a = {.channel = channel,
@@ -96,11 +96,11 @@ void rxw_finished_refuse(struct rxw_pconn *c, unsigned channel, uint32_t number,
 	c->number[channel] = number;
 	c->finished[channel] = (struct rxw_finished_call){.state = RXW_CS_RESET, .error = code};
 	rxw_tally(out->stats, &out->stats->calls_refused, 1);
-	write_abort(c, channel, out);
+	write_finished_abort(c, channel, out);
 }
 
-static void input_data(struct rxw_pconn *c, unsigned channel, const struct rxw_rxrun *run,
-		       struct rxw_out *out)
+static void input_late_data(struct rxw_pconn *c, unsigned channel, const struct rxw_rxrun *run,
+			    struct rxw_out *out)
 {
 	struct rxw_finished_call *e = &c->finished[channel];
 	uint32_t first = run->head.seq, end = first + run->count;
@@ -111,7 +111,7 @@ static void input_data(struct rxw_pconn *c, unsigned channel, const struct rxw_r
 	}
 	rxw_tally(out->stats, &out->stats->duplicates, run->count);
 	if (e->state == RXW_CS_RESET) {
-		write_abort(c, channel, out);
+		write_finished_abort(c, channel, out);
 		return;
 	}
 	/* One answer per batch. */
@@ -120,8 +120,8 @@ static void input_data(struct rxw_pconn *c, unsigned channel, const struct rxw_r
 	c->finished_owes |= (uint8_t)(1u << channel);
 }
 
-static void input_ack(struct rxw_pconn *c, unsigned channel, const struct rxw_rxrun *run,
-		      struct rxw_out *out)
+static void input_late_ack(struct rxw_pconn *c, unsigned channel, const struct rxw_rxrun *run,
+			   struct rxw_out *out)
 {
 	struct rxw_finished_call *e = &c->finished[channel];
 	uint32_t serial = run->head.serial;
@@ -138,11 +138,11 @@ static void input_ack(struct rxw_pconn *c, unsigned channel, const struct rxw_rx
 	asks = (run->head.flags & RXW_REQUEST_ACK) || ack.reason == RXW_ACK_PING;
 	if (e->state == RXW_CS_RESET) {
 		if (asks || e->abort.owed)
-			write_abort(c, channel, out);
+			write_finished_abort(c, channel, out);
 	} else if (asks && (serial == 0 || serial != e->ping_answered) &&
 		   rxw_ack_may_pong(c, out)) {
 		/* A replay of the latest PING is not answered. */
-		if (write_ack(c, channel, RXW_ACK_PING_RESPONSE, serial, out))
+		if (write_finished_ack(c, channel, RXW_ACK_PING_RESPONSE, serial, out))
 			e->ping_answered = serial;
 	}
 }
@@ -154,10 +154,10 @@ void rxw_finished_input(struct rxw_pconn *c, unsigned channel, const struct rxw_
 
 	switch (run->head.type) {
 	case RXW_DATA:
-		input_data(c, channel, run, out);
+		input_late_data(c, channel, run, out);
 		return;
 	case RXW_ACK:
-		input_ack(c, channel, run, out);
+		input_late_ack(c, channel, run, out);
 		return;
 	case RXW_ABORT:
 		if (rxw_abort_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
@@ -180,7 +180,8 @@ void rxw_finished_batch_end(struct rxw_pconn *c, struct rxw_out *out)
 	for (unsigned i = 0; i < 4; i++) {
 		const struct rxw_finished_call *e = &c->finished[i];
 
-		if ((c->finished_owes & 1u << i) && write_ack(c, i, e->reason, e->serial, out))
+		if ((c->finished_owes & 1u << i) &&
+		    write_finished_ack(c, i, e->reason, e->serial, out))
 			c->finished_owes &= (uint8_t) ~(1u << i);
 	}
 }

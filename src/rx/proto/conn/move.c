@@ -9,7 +9,7 @@
 #define LEFT_FOR   (30 * RXW_SEC)
 
 /* The packet is for a live call. */
-static bool movable(const struct rxw_pconn *c, const struct rxw_header *h)
+static bool is_movable(const struct rxw_pconn *c, const struct rxw_header *h)
 {
 	const struct rxw_pcall *p = c->channel[h->cid & 3];
 
@@ -67,7 +67,7 @@ static bool have_roam(struct rxw_pconn *c)
 }
 
 /* An ACK that names the PING, from the address that was asked. */
-static bool answered(const struct rxw_pconn *c, const struct rxw_rxrun *run)
+static bool answers_ping(const struct rxw_pconn *c, const struct rxw_rxrun *run)
 {
 	const struct rxw_asked *asked = &c->roam->asked;
 	struct rxw_ack ack;
@@ -113,12 +113,12 @@ int32_t rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct r
 	struct rxw_asked *asked;
 	struct rxw_ctl *ctl;
 
-	if (!movable(c, &run->head))
+	if (!is_movable(c, &run->head))
 		return failed_with(c, run);
 	if (out->ctl_count >= out->ctl_room || !have_roam(c))
 		return 0;
 	asked = &c->roam->asked;
-	if (answered(c, run)) /* but not in silence */
+	if (answers_ping(c, run)) /* but not in silence */
 		rxw_tally(out->stats, &out->stats->moves[RXW_MOVE_REFUSED], 1);
 	if (asked->at != 0 && out->now < asked->at + rxw_max64(ASK_APART, 2 * srtt))
 		return 0;
@@ -141,11 +141,11 @@ int32_t rxw_pconn_ask(struct rxw_pconn *c, const struct rxw_rxrun *run, struct r
 
 bool rxw_pconn_proves(const struct rxw_pconn *c, const struct rxw_rxrun *run)
 {
-	return c->roam != NULL && movable(c, &run->head) && answered(c, run) &&
+	return c->roam != NULL && is_movable(c, &run->head) && answers_ping(c, run) &&
 	       c->last_heard <= c->roam->asked.at;
 }
 
-static bool equal(const struct rxw_path *a, const struct rxw_path *b)
+static bool paths_equal(const struct rxw_path *a, const struct rxw_path *b)
 {
 	return rxw_addr_equal(&a->peer, &b->peer) && rxw_addr_equal(&a->local, &b->local) &&
 	       a->ifindex == b->ifindex;
@@ -164,7 +164,8 @@ static struct rxw_moved *left_long_ago(const struct rxw_pconn *c, uint64_t now)
 }
 
 /* The connection's own copy of a path; NULL: out of memory, or too many in a short time. */
-static const struct rxw_path *keep(struct rxw_pconn *c, const struct rxw_path *path, uint64_t now)
+static const struct rxw_path *keep_path(struct rxw_pconn *c, const struct rxw_path *path,
+					uint64_t now)
 {
 	const struct rxw_path *left = rxw_pconn_path(c);
 	struct rxw_moved *m, *found = NULL;
@@ -173,10 +174,10 @@ static const struct rxw_path *keep(struct rxw_pconn *c, const struct rxw_path *p
 	for (m = c->roam->moved; m != NULL; m = m->before, n++) {
 		if (&m->path == left)
 			m->used_at = now;
-		if (equal(&m->path, path))
+		if (paths_equal(&m->path, path))
 			found = m;
 	}
-	if (equal(&c->path, path))
+	if (paths_equal(&c->path, path))
 		return &c->path;
 	if (found == NULL && n >= MOVES_MOST) {
 		found = left_long_ago(c, now);
@@ -198,7 +199,7 @@ static const struct rxw_path *keep(struct rxw_pconn *c, const struct rxw_path *p
 bool rxw_pconn_move(struct rxw_pconn *c, struct rxw_peer *peer, const struct rxw_path *path,
 		    struct rxw_out *out)
 {
-	const struct rxw_path *kept = keep(c, path, out->now);
+	const struct rxw_path *kept = keep_path(c, path, out->now);
 	bool same_host;
 
 	if (kept == NULL)

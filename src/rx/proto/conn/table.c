@@ -16,7 +16,7 @@
  */
 #define SAME_CID 32u
 
-static struct rxw_pconn **array(unsigned size)
+static struct rxw_pconn **slot_array(unsigned size)
 {
 	return rxw_mem_get(NULL, size * sizeof(struct rxw_pconn *));
 }
@@ -37,9 +37,9 @@ static void drop_arrays(struct rxw_pconn **slot, uint16_t *mark, struct rxw_pcon
 int rxw_conntable_init(struct rxw_conntable *t, const uint64_t key[2])
 {
 	memset(t, 0, sizeof(*t));
-	t->slot = array(FIRST_SIZE);
+	t->slot = slot_array(FIRST_SIZE);
 	t->mark = mark_array(FIRST_SIZE);
-	t->peer_slot = array(FIRST_SIZE);
+	t->peer_slot = slot_array(FIRST_SIZE);
 	t->size = FIRST_SIZE;
 	t->key[0] = key[0];
 	t->key[1] = key[1];
@@ -70,7 +70,7 @@ struct chain {
 };
 
 /* From bits that do not choose the slot. */
-static uint16_t mark_of(uint64_t hash)
+static uint16_t mark_of_cid(uint64_t hash)
 {
 	return (uint16_t)(1u << (hash >> 60));
 }
@@ -82,10 +82,10 @@ static struct chain by_cid(const struct rxw_conntable *t, uint32_t cid)
 
 	if (in_old(t, hash)) {
 		i = hash & (t->old_size - 1);
-		return (struct chain){&t->old_slot[i], &t->old_mark[i], mark_of(hash)};
+		return (struct chain){&t->old_slot[i], &t->old_mark[i], mark_of_cid(hash)};
 	}
 	i = hash & (t->size - 1);
-	return (struct chain){&t->slot[i], &t->mark[i], mark_of(hash)};
+	return (struct chain){&t->slot[i], &t->mark[i], mark_of_cid(hash)};
 }
 
 /*
@@ -99,7 +99,7 @@ static struct rxw_pconn *first_of_cid(const struct rxw_conntable *t, uint32_t ci
 	return *to.mark & to.own ? *to.slot : NULL;
 }
 
-static void push(struct rxw_conntable *t, struct rxw_pconn *c)
+static void link_by_cid(struct rxw_conntable *t, struct rxw_pconn *c)
 {
 	struct chain to = by_cid(t, c->cid);
 
@@ -124,7 +124,7 @@ static void move_slot(struct rxw_conntable *t)
 
 	for (c = t->old_slot[i]; c != NULL; c = next) {
 		next = c->links.hash_next;
-		push(t, c);
+		link_by_cid(t, c);
 	}
 	t->old_slot[i] = NULL;
 	t->old_mark[i] = 0;
@@ -144,9 +144,9 @@ static void move_slot(struct rxw_conntable *t)
 	t->old_size = 0;
 }
 
-static void grow(struct rxw_conntable *t)
+static void grow_table(struct rxw_conntable *t)
 {
-	struct rxw_pconn **slot = array(2 * t->size), **peer_slot = array(2 * t->size);
+	struct rxw_pconn **slot = slot_array(2 * t->size), **peer_slot = slot_array(2 * t->size);
 	uint16_t *mark = mark_array(2 * t->size);
 
 	if (slot == NULL || mark == NULL || peer_slot == NULL) {
@@ -212,12 +212,12 @@ int rxw_conntable_insert(struct rxw_conntable *t, struct rxw_pconn *c)
 	for (unsigned i = 0; i < MOVE_SLOTS && t->old_size != 0; i++)
 		move_slot(t);
 	if (t->count >= t->size && t->old_size == 0)
-		grow(t);
+		grow_table(t);
 	for (struct rxw_pconn *other = first_of_cid(t, c->cid); other != NULL;
 	     other = other->links.hash_next)
 		if (other->cid == c->cid && ++same >= SAME_CID)
 			return -RXW_ELIMIT;
-	push(t, c);
+	link_by_cid(t, c);
 	join_peer(t, c);
 	t->count++;
 	t->clients += c->client;
@@ -237,7 +237,7 @@ void rxw_conntable_remove(struct rxw_conntable *t, struct rxw_pconn *c)
 	c->links.hash_next = NULL;
 	*of.mark = 0;
 	for (struct rxw_pconn *p = *of.slot; p != NULL; p = p->links.hash_next)
-		*of.mark |= mark_of(rxw_hash_words(p->cid & ~3u, 0, t->key));
+		*of.mark |= mark_of_cid(rxw_hash_words(p->cid & ~3u, 0, t->key));
 	leave_peer(t, c);
 	t->count--;
 	t->clients -= c->client;

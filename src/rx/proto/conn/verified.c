@@ -50,8 +50,8 @@ static bool forget_forged(struct rxw_pconn *c, struct rxw_pcall *p, struct rxw_o
 	return true;
 }
 
-static void failed(struct rxw_pconn *c, const struct rxw_rxrun *run, uint32_t count,
-		   struct rxw_out *out)
+static void note_failed_packets(struct rxw_pconn *c, const struct rxw_rxrun *run, uint32_t count,
+				struct rxw_out *out)
 {
 	struct rxw_pcall *p = c->channel[run->head.cid & 3];
 
@@ -90,7 +90,7 @@ void rxw_pconn_input_verified(struct rxw_pconn *c, const struct rxw_rxrun *run,
 	if (run->count > from)
 		input_part(c, run, packet, from, run->count, out);
 	if (bad)
-		failed(c, run, bad, out);
+		note_failed_packets(c, run, bad, out);
 }
 
 bool rxw_pconn_take_unverified(struct rxw_pconn *c, struct rxw_rxrun *run)

@@ -11,8 +11,8 @@
 #define RUN_MASK     0xff01ffffu
 #define RUN_BREAKERS ((uint32_t)(RXW_LAST_PACKET | RXW_JUMBO_PACKET) << 16)
 
-static void fill(struct rxw_rxrun *run, struct rxw_buf *buf, const struct rxw_path *path,
-		 uint8_t *data, uint32_t size)
+static void fill_run(struct rxw_rxrun *run, struct rxw_buf *buf, const struct rxw_path *path,
+		     uint8_t *data, uint32_t size)
 {
 	run->buf = buf;
 	run->data = data;
@@ -40,14 +40,14 @@ static bool jumbo_member(struct rxw_jumbo *jumbo, struct rxw_buf *buf, const str
 		memset(jumbo, 0, sizeof(*jumbo));
 		return false;
 	}
-	fill(run, buf, path, buf->data + (payload - buf->data) - RXW_HEADER_SIZE,
-	     (uint32_t)size + RXW_HEADER_SIZE);
+	fill_run(run, buf, path, buf->data + (payload - buf->data) - RXW_HEADER_SIZE,
+		 (uint32_t)size + RXW_HEADER_SIZE);
 	run->jumbo = true;
 	return true;
 }
 
 /* Extend the run by the packets at p that follow the first. */
-static void extend(struct rxw_rxrun *run, uint8_t *p, uint32_t left, uint32_t segment)
+static void extend_run(struct rxw_rxrun *run, uint8_t *p, uint32_t left, uint32_t segment)
 {
 	const uint8_t *first = run->data;
 	uint32_t word = rxw_get32(first + 20) & RUN_MASK;
@@ -101,7 +101,7 @@ int rxw_run_next(struct rxw_buf *buf, const struct rxw_path *path, uint32_t leng
 			continue;
 		}
 		if (run->head.type != RXW_DATA) {
-			fill(run, buf, path, p, size);
+			fill_run(run, buf, path, p, size);
 			*at += size;
 			return 1;
 		}
@@ -110,9 +110,9 @@ int rxw_run_next(struct rxw_buf *buf, const struct rxw_path *path, uint32_t leng
 			rxw_jumbo_init(jumbo, p, size);
 			continue;
 		}
-		fill(run, buf, path, p, size);
+		fill_run(run, buf, path, p, size);
 		if (size == segment && !(run->head.flags & RXW_LAST_PACKET))
-			extend(run, p + size, left - size, segment);
+			extend_run(run, p + size, left - size, segment);
 		*at += run->size;
 		return 1;
 	}

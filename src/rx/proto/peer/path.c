@@ -10,7 +10,7 @@
 #define TIME_MASK   ((1ull << TIME_BITS) - 1)
 
 /* A server learns nothing from an address that somebody may have forged. */
-static bool known(const struct rxw_peer *p, bool client, uint64_t now)
+static bool owner_is_known(const struct rxw_peer *p, bool client, uint64_t now)
 {
 	return client || rxw_peer_validated(p, now);
 }
@@ -48,7 +48,7 @@ void rxw_peer_learn(struct rxw_peer *p, bool client, const struct rxw_cc_path *p
 	uint64_t rate = atomic_load_explicit(&p->learnt.rates, memory_order_relaxed);
 	uint64_t us = within(path->rtt / 1000, UINT32_MAX);
 
-	if (!known(p, client, now))
+	if (!owner_is_known(p, client, now))
 		return;
 	rate = within(rate > whole(path->rate) ? rate : whole(path->rate), UINT32_MAX);
 	atomic_store_explicit(&p->learnt.rate_rtt, rate << 32 | us, memory_order_relaxed);
@@ -167,7 +167,7 @@ uint32_t rxw_peer_recall_reordering(const struct rxw_peer *p, uint64_t now)
 
 void rxw_peer_learn_cwnd(struct rxw_peer *p, bool client, uint32_t cwnd, uint64_t now)
 {
-	if (known(p, client, now))
+	if (owner_is_known(p, client, now))
 		learn_small(&p->learnt.cwnd_at, cwnd, now);
 }
 
@@ -178,7 +178,7 @@ uint32_t rxw_peer_recall_cwnd(const struct rxw_peer *p, uint64_t now)
 
 void rxw_peer_learn_window(struct rxw_peer *p, bool client, uint32_t window, uint64_t now)
 {
-	if (known(p, client, now))
+	if (owner_is_known(p, client, now))
 		learn_small(&p->learnt.window_at, window, now);
 }
 
@@ -189,7 +189,7 @@ uint32_t rxw_peer_recall_window(const struct rxw_peer *p, uint64_t now)
 
 void rxw_peer_learn_ecn(struct rxw_peer *p, bool client, enum rxw_ecn_state state, uint64_t now)
 {
-	if (known(p, client, now))
+	if (owner_is_known(p, client, now))
 		learn_small(&p->learnt.ecn_at, state, now);
 }
 

@@ -71,7 +71,7 @@ void rxw_peer_table_destroy(struct rxw_peer_table *t)
 }
 
 /* Is the entry unused, and old enough to be freed? */
-static bool expired(const struct rxw_peer_table *t, const struct rxw_peer *p, uint64_t now)
+static bool is_expired_peer(const struct rxw_peer_table *t, const struct rxw_peer *p, uint64_t now)
 {
 	if (atomic_load_explicit(&p->refs, memory_order_acquire) != 0)
 		return false;
@@ -83,14 +83,14 @@ static bool expired(const struct rxw_peer_table *t, const struct rxw_peer *p, ui
 }
 
 /* The next `slots` slots. */
-static void sweep(struct rxw_peer_table *t, unsigned slots, uint64_t now)
+static void sweep_slots(struct rxw_peer_table *t, unsigned slots, uint64_t now)
 {
 	for (; slots > 0; slots--)
 		for (void **at = htable_chain(&t->peers, t->reap_slot++ & (t->peers.size - 1));
 		     *at != NULL;) {
 			struct rxw_peer *p = *at;
 
-			if (!expired(t, p, now)) {
+			if (!is_expired_peer(t, p, now)) {
 				at = &p->hash_next;
 				continue;
 			}
@@ -99,7 +99,7 @@ static void sweep(struct rxw_peer_table *t, unsigned slots, uint64_t now)
 		}
 }
 
-static uint16_t mark_of(uint64_t hash)
+static uint16_t mark_of_address(uint64_t hash)
 {
 	return (uint16_t)(hash >> 48) % MARKS; /* from bits that do not choose the slot */
 }
@@ -119,7 +119,7 @@ static void mark_validated(struct rxw_peer *p, uint64_t now)
 bool rxw_peer_maybe_validated(const struct rxw_peer_table *t, const struct rxw_addr *addr,
 			      uint64_t now)
 {
-	uint16_t mark = mark_of(rxw_addr_hash(addr, t->peers.key, true));
+	uint16_t mark = mark_of_address(rxw_addr_hash(addr, t->peers.key, true));
 	uint64_t ring = now / VALIDATION_LIFE, bits;
 
 	bits = atomic_load_explicit(&t->marks.bits[ring % 4][mark / 64], memory_order_relaxed) |
@@ -141,8 +141,8 @@ static void clear_marks(struct rxw_validated_marks *m, uint64_t now)
 		atomic_store_explicit(&m->bits[ring][i], 0, memory_order_relaxed);
 }
 
-static struct rxw_peer *find(const struct rxw_peer_table *t, const struct rxw_addr *addr,
-			     uint64_t hash)
+static struct rxw_peer *find_peer(const struct rxw_peer_table *t, const struct rxw_addr *addr,
+				  uint64_t hash)
 {
 	struct rxw_peer *p = htable_first(&t->peers, hash);
 
@@ -153,13 +153,13 @@ static struct rxw_peer *find(const struct rxw_peer_table *t, const struct rxw_ad
 
 struct rxw_peer *rxw_peer_find(const struct rxw_peer_table *t, const struct rxw_addr *addr)
 {
-	return find(t, addr, rxw_addr_hash(addr, t->peers.key, true));
+	return find_peer(t, addr, rxw_addr_hash(addr, t->peers.key, true));
 }
 
 struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *addr, uint64_t now)
 {
 	uint64_t hash = rxw_addr_hash(addr, t->peers.key, true);
-	struct rxw_peer *p = find(t, addr, hash);
+	struct rxw_peer *p = find_peer(t, addr, hash);
 
 	if (p != NULL) {
 		rxw_peer_ref(p);
@@ -169,7 +169,7 @@ struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *a
 	if (p == NULL)
 		return NULL;
 	if (t->peers.count > UNVALIDATED_KEPT)
-		sweep(t, SWEEP, now);
+		sweep_slots(t, SWEEP, now);
 	p->addr = *addr;
 	p->local = rxw_addr_is_loopback(addr);
 	atomic_init(&p->refs, 1);
@@ -177,7 +177,7 @@ struct rxw_peer *rxw_peer_get(struct rxw_peer_table *t, const struct rxw_addr *a
 	rxw_budget_init(&p->memory, (int64_t)t->peer_memory);
 	rxw_wide_init(&p->wide, t->wide, t->peer_memory);
 	p->marks = &t->marks;
-	p->mark = mark_of(hash);
+	p->mark = mark_of_address(hash);
 	htable_add_hashed(&t->peers, p, hash);
 	return p;
 }
@@ -199,7 +199,7 @@ void rxw_peer_reap(struct rxw_peer_table *t, uint64_t now)
 
 	if (share < REAP_LEAST)
 		share = size < REAP_LEAST ? size : REAP_LEAST;
-	sweep(t, share, now);
+	sweep_slots(t, share, now);
 	clear_marks(&t->marks, now);
 }
 
@@ -325,7 +325,7 @@ void rxw_peer_heard(struct rxw_peer *p, uint64_t bytes, unsigned datagrams)
 				  memory_order_relaxed);
 }
 
-static uint64_t wasted(const struct rxw_peer *p, uint64_t now)
+static uint64_t wasted_packets(const struct rxw_peer *p, uint64_t now)
 {
 	uint64_t sum = atomic_load_explicit(&p->wasted, memory_order_relaxed);
 	uint64_t at = atomic_load_explicit(&p->wasted_at, memory_order_relaxed);
@@ -339,7 +339,7 @@ void rxw_peer_waste(struct rxw_peer *p, uint32_t packets, uint64_t now)
 	/*
 	 * An estimate: concurrent updates may be lost. A debt takes at most ten seconds to drain.
 	 */
-	uint64_t sum = wasted(p, now) + packets + WASTE_CALL;
+	uint64_t sum = wasted_packets(p, now) + packets + WASTE_CALL;
 
 	if (sum > WASTE_MOST + 10 * WASTE_RATE)
 		sum = WASTE_MOST + 10 * WASTE_RATE;
@@ -349,7 +349,7 @@ void rxw_peer_waste(struct rxw_peer *p, uint32_t packets, uint64_t now)
 
 bool rxw_peer_wasteful(const struct rxw_peer *p, uint64_t now)
 {
-	return wasted(p, now) > WASTE_MOST;
+	return wasted_packets(p, now) > WASTE_MOST;
 }
 
 void rxw_rate_init(struct rxw_rate *r, unsigned per_second, uint64_t now)

@@ -20,31 +20,31 @@ void rxw_wide_init(struct rxw_wide *w, struct rxw_budget *all, uint64_t memory)
 	w->most = (int64_t)(memory / 4 * 3);
 }
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t lesser_of(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-static int64_t limit_of(const struct rxw_wide *w)
+static int64_t limit_of_peer(const struct rxw_wide *w)
 {
 	uint32_t streams = atomic_load_explicit(&w->streams, memory_order_relaxed);
 	int64_t limit = w->most - (int64_t)streams * STREAM;
 
 	if (w->all != NULL)
-		limit = least(limit, LEFT_TIMES * (w->all->limit -
-						   atomic_load_explicit(&w->all->used,
-									memory_order_relaxed)));
+		limit = lesser_of(limit, LEFT_TIMES * (w->all->limit -
+						       atomic_load_explicit(&w->all->used,
+									    memory_order_relaxed)));
 	return limit > 0 ? limit : 0;
 }
 
-static int64_t share_of(const struct rxw_wide *w, int64_t have, int64_t limit)
+static int64_t share_of_call(const struct rxw_wide *w, int64_t have, int64_t limit)
 {
 	uint32_t calls = atomic_load_explicit(&w->calls, memory_order_relaxed) + (have == 0);
 
 	return limit / (calls > 0 ? calls : 1);
 }
 
-static void give(struct rxw_wide *w, int64_t bytes)
+static void return_bytes(struct rxw_wide *w, int64_t bytes)
 {
 	atomic_fetch_sub_explicit(&w->used, bytes, memory_order_relaxed);
 	if (w->all != NULL)
@@ -52,13 +52,14 @@ static void give(struct rxw_wide *w, int64_t bytes)
 }
 
 /* How much more a call may have, of `more`, while the peer has `used`. */
-static int64_t permitted(const struct rxw_wide *w, int64_t have, int64_t more, int64_t used)
+static int64_t permitted_more(const struct rxw_wide *w, int64_t have, int64_t more, int64_t used)
 {
-	int64_t limit = limit_of(w), room = limit - used, share = share_of(w, have, limit);
+	int64_t limit = limit_of_peer(w), room = limit - used,
+		share = share_of_call(w, have, limit);
 
 	if (have + room < share)
-		room = least(share - have, room + limit / OVER);
-	return least(more, room);
+		room = lesser_of(share - have, room + limit / OVER);
+	return lesser_of(more, room);
 }
 
 int64_t rxw_wide_grant(struct rxw_wide *w, int64_t have, int64_t want)
@@ -67,7 +68,7 @@ int64_t rxw_wide_grant(struct rxw_wide *w, int64_t have, int64_t want)
 
 	if (want > have) {
 		do {
-			more = permitted(w, have, want - have, used);
+			more = permitted_more(w, have, want - have, used);
 			if (more <= 0)
 				return have;
 		} while (!atomic_compare_exchange_weak_explicit(
@@ -82,7 +83,7 @@ int64_t rxw_wide_grant(struct rxw_wide *w, int64_t have, int64_t want)
 	}
 	if (want == have)
 		return have;
-	give(w, have - want);
+	return_bytes(w, have - want);
 	if (want == 0)
 		atomic_fetch_sub_explicit(&w->calls, 1, memory_order_relaxed);
 	return want;
@@ -90,7 +91,7 @@ int64_t rxw_wide_grant(struct rxw_wide *w, int64_t have, int64_t want)
 
 int64_t rxw_wide_excess(const struct rxw_wide *w, int64_t have)
 {
-	int64_t limit = limit_of(w), share = share_of(w, have, limit);
+	int64_t limit = limit_of_peer(w), share = share_of_call(w, have, limit);
 
 	if (have <= share || atomic_load_explicit(&w->used, memory_order_relaxed) <= limit)
 		return INT64_MAX;

@@ -50,7 +50,7 @@
 #define SECRET_NEAR (1u << 24)
 #define SECRET_FAR  (0x80000000u - SECRET_NEAR)
 
-static unsigned rank(unsigned reason)
+static unsigned rank_reason(unsigned reason)
 {
 	static const uint8_t ranks[] = {
 		[RXW_ACK_IDLE] = 1,
@@ -376,7 +376,8 @@ void rxw_ack_owe(struct rxw_pcall *p, unsigned reason, uint32_t serial, bool now
 	struct rxw_ackstate *a = &p->ack;
 
 	/* The first duplicate of a batch tells the sender most of what came before it. */
-	if (rank(reason) >= rank(a->reason) + (reason == RXW_ACK_DUPLICATE && a->in_batch)) {
+	if (rank_reason(reason) >=
+	    rank_reason(a->reason) + (reason == RXW_ACK_DUPLICATE && a->in_batch)) {
 		a->reason = (uint8_t)reason;
 		a->serial = serial;
 	}
@@ -448,7 +449,7 @@ static bool wide_flight(const struct rxw_recvq *q)
 }
 
 /* How long an ACK may wait for WIDE_PACKETS. */
-static uint64_t patience(const struct rxw_recvq *q)
+static uint64_t wide_ack_wait(const struct rxw_recvq *q)
 {
 	return is_dense(q) ? rxw_max64(OWED_LIMIT, q->tuning.least / PATIENCE_PART) : OWED_LIMIT;
 }
@@ -504,7 +505,7 @@ static bool came_at_once(const struct rxw_pcall *p)
 }
 
 /* How long the ACK may wait for more packets, or for a reply that acknowledges them. */
-static uint64_t may_wait(const struct rxw_pcall *p)
+static uint64_t allowed_ack_wait(const struct rxw_pcall *p)
 {
 	if (p->ack.unacked >= 2 && !came_at_once(p))
 		return OWED_LIMIT;
@@ -524,12 +525,12 @@ void rxw_ack_batch_end(struct rxw_pcall *p, bool drained, struct rxw_out *out)
 	half = rxw_max32(p->rx.window / 2, 1);
 	if (p->rx.window > WIDE_WINDOW && a->unacked < WIDE_PACKETS &&
 	    (!a->now || wide_flight(&p->rx))) {
-		p->ack.due = rxw_min64(p->ack.due, out->now + patience(&p->rx));
+		p->ack.due = rxw_min64(p->ack.due, out->now + wide_ack_wait(&p->rx));
 		return;
 	}
 	if (!a->now && a->unacked < half &&
 	    (a->unacked < 2 || !drained || came_at_once(p))) {
-		p->ack.due = rxw_min64(p->ack.due, out->now + may_wait(p));
+		p->ack.due = rxw_min64(p->ack.due, out->now + allowed_ack_wait(p));
 		return;
 	}
 	rest = answers_rest(a, out->now);

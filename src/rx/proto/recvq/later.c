@@ -2,7 +2,7 @@
 /* Packets received behind a gap. A peer decides in which order they arrive. */
 #include "proto/state.h"
 
-static void lay_out(struct rxw_later *l, uint64_t *bits, uint16_t *entry, uint32_t room)
+static void lay_out_later(struct rxw_later *l, uint64_t *bits, uint16_t *entry, uint32_t room)
 {
 	rxw_bitmap_init(&l->have, bits, room);
 	l->entry = entry;
@@ -46,7 +46,7 @@ bool rxw_later_reserve(struct rxw_later *l, struct rxw_pool *pool, uint32_t next
 		l->buf = old.buf;
 		return false;
 	}
-	lay_out(l, (uint64_t *)l->buf->data, (uint16_t *)(l->buf->data + bits), room);
+	lay_out_later(l, (uint64_t *)l->buf->data, (uint16_t *)(l->buf->data + bits), room);
 	for (uint32_t at = next; (at = rxw_bitmap_next(&old.have, at, stop, true)) < stop;
 	     at = to) {
 		to = rxw_bitmap_next(&old.have, at, stop, false);

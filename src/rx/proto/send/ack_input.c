@@ -166,7 +166,8 @@ static void note_newest(const struct rxw_txpart *part, struct ack_result *r)
 }
 
 /* A part is acknowledged. */
-static void acked(struct rxw_pcall *p, const struct rxw_txpart *part, struct ack_result *r)
+static void take_acked_part(struct rxw_pcall *p, const struct rxw_txpart *part,
+			    struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
 	const struct rxw_txseg *s = part->seg;
@@ -202,7 +203,7 @@ static void hard_acks(struct rxw_pcall *p, struct ack_result *r)
 	while ((seq = rxw_sent_missing(&q->sent, seq, first)) < first) {
 		struct rxw_txpart part = rxw_sent_part(&q->sent, seq, first);
 
-		acked(p, &part, r);
+		take_acked_part(p, &part, r);
 		seq += part.count;
 	}
 	rxw_sendq_free_below(p, first);
@@ -235,7 +236,7 @@ static void take_received(struct rxw_pcall *p, uint32_t from, uint32_t to, struc
 		if (take_regained(q, from, to))
 			continue;
 		part = rxw_sent_part(&q->sent, from, to);
-		acked(p, &part, r);
+		take_acked_part(p, &part, r);
 		rxw_sendq_set(q, part.first, part.count, RXW_TX_ACKED, false);
 		from += part.count;
 	}
@@ -330,7 +331,7 @@ static void soft_acks(struct rxw_pcall *p, struct ack_result *r)
 		take_received(p, first + count, first + rxw_min32(count + ack->tail, q->nxt - first), r);
 }
 
-static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack, uint64_t now)
+static void take_trailer(struct rxw_pcall *p, const struct rxw_ack *ack, uint64_t now)
 {
 	struct rxw_peer *peer = p->conn->peer;
 	struct rxw_sendq *q = &p->tx;
@@ -359,7 +360,7 @@ static void trailer(struct rxw_pcall *p, const struct rxw_ack *ack, uint64_t now
 }
 
 /* The marks that the peer has seen. A sixth word alone is no report: it needs a fifth one. */
-static void marks(struct rxw_pcall *p, const struct rxw_ack *ack, struct ack_result *r)
+static void take_marks(struct rxw_pcall *p, const struct rxw_ack *ack, struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
 
@@ -396,7 +397,7 @@ static void react_to_marks(struct rxw_pcall *p, struct ack_result *r, uint32_t f
  * A DUPLICATE that names a retransmission, or the transmission before, which was only late. It says nothing of the
  * others that were sent again with it.
  */
-static void duplicate(struct rxw_pcall *p, struct ack_result *r)
+static void take_duplicate(struct rxw_pcall *p, struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
 
@@ -423,7 +424,7 @@ static void beyond_window(struct rxw_pcall *p)
 }
 
 /* The rate at which packets were delivered between two that were sent; 0 = unknown. */
-static uint64_t rate_of(const struct rxw_pcall *p, const struct ack_result *r)
+static uint64_t delivery_rate(const struct rxw_pcall *p, const struct ack_result *r)
 {
 	const struct rxw_sendq *q = &p->tx;
 	const struct rxw_txseg *s = &r->newest;
@@ -447,7 +448,7 @@ static void tell_model(struct rxw_pcall *p, struct ack_result *r)
 		q->rate.limited_to = 0;
 	s = (struct rxw_cc_sample){
 		.now = r->now,
-		.rate = rate_of(p, r),
+		.rate = delivery_rate(p, r),
 		.rtt = r->rtt,
 		.longest = r->oldest != 0 ? r->now - r->oldest : 0,
 		.fair = rxw_send_rate_from(p, rxw_peer_fair(p->conn->account)),
@@ -469,7 +470,7 @@ static void tell_model(struct rxw_pcall *p, struct ack_result *r)
 }
 
 /* The peer learns from this call, and the call from earlier ones. */
-static void learn(struct rxw_pcall *p, const struct ack_result *r)
+static void learn_from_ack(struct rxw_pcall *p, const struct ack_result *r)
 {
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_peer *peer = p->conn->peer;
@@ -509,8 +510,8 @@ static uint32_t window_for_next(const struct rxw_sendq *q)
 	return rxw_min32(rxw_min32(2 * rxw_max32(q->peak, q->last_peak), q->cc.cwnd), RXW_MAX_ACKS);
 }
 
-static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t flight,
-		       struct rxw_out *out)
+static void update_congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t flight,
+			      struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	bool slow = p->tx.cc.cwnd < p->tx.cc.ssthresh;
@@ -559,7 +560,7 @@ static void congestion(struct rxw_pcall *p, struct ack_result *r, uint32_t fligh
 	if (r->newly > 0 && q->cc.ops->sample != NULL)
 		tell_model(p, r);
 	if (r->newly > 0 && q->cc.max > RXW_MAX_ACKS)
-		learn(p, r);
+		learn_from_ack(p, r);
 	if (r->newly > 0 && q->rtt.min >= RXW_LONG_RTT)
 		rxw_peer_learn_cwnd(p->conn->peer, p->conn->client, window_for_next(q), r->now);
 	if (r->newly > 0)
@@ -575,7 +576,7 @@ static uint32_t lowest_missing(const struct rxw_sendq *q)
  * The server took the call, and the sender may move on. If it has nothing of the call, it refused it after
  * acknowledging it, and BUSY counts again.
  */
-static void heard(struct rxw_sendq *q, const struct ack_result *r)
+static void note_server_heard(struct rxw_sendq *q, const struct ack_result *r)
 {
 	if (r->newer || !q->heard)
 		q->heard = q->una > 1 || q->acked > 0;
@@ -600,8 +601,8 @@ static void ask_for_proof(struct rxw_pcall *p, uint64_t now, struct rxw_out *out
 }
 
 /* Packets were acknowledged; `lowest`: lowest missing packet before, if one is stuck. */
-static void progress(struct rxw_pcall *p, const struct ack_result *r, uint32_t lowest,
-		     struct rxw_out *out)
+static void note_progress(struct rxw_pcall *p, const struct ack_result *r, uint32_t lowest,
+			  struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 
@@ -665,22 +666,22 @@ unsigned rxw_send_ack(struct rxw_pcall *p, const struct rxw_ack *ack, uint32_t s
 	hard_acks(p, &r);
 	soft_acks(p, &r);
 	if (r.newer) {
-		trailer(p, ack, r.now);
-		marks(p, ack, &r);
+		take_trailer(p, ack, r.now);
+		take_marks(p, ack, &r);
 	}
 	if (ack->reason == RXW_ACK_EXCEEDS_WINDOW && r.newer)
 		beyond_window(p);
 	if (ack->reason == RXW_ACK_DUPLICATE)
-		duplicate(p, &r);
-	congestion(p, &r, flight, out);
+		take_duplicate(p, &r);
+	update_congestion(p, &r, flight, out);
 	rxw_send_note_ecn(p, out);
 	rxw_send_window_event(p, out, cwnd, window);
 	rxw_sendq_probe(p, q);
-	heard(q, &r);
+	note_server_heard(q, &r);
 	if (r.named && !r.proof && !p->client)
 		ask_for_proof(p, r.now, out);
 	if (r.newly > 0)
-		progress(p, &r, lowest, out);
+		note_progress(p, &r, lowest, out);
 	if (q->nxt > TELL_AFTER)
 		rxw_ack_tell_wide(p, rxw_rtt_rto(&q->rtt, 0, 0), out);
 	return (r.newly > 0 ? RXW_ACKED_NEW : 0) | (r.proof ? RXW_ACKED_PROOF : 0);

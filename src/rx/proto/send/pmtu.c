@@ -14,7 +14,7 @@
 #define UNANSWERED   2u  /* so many of these do not count for a PING without an answer */
 #define HOPELESS     8u  /* or until the call ends if they cannot be */
 
-static void store(struct rxw_pcall *p)
+static void store_mtu(struct rxw_pcall *p)
 {
 	atomic_store_explicit(&p->conn->peer->mtu, p->tx.mtu.confirmed, memory_order_relaxed);
 }
@@ -54,7 +54,7 @@ static void note_search(struct rxw_pcall *p, uint64_t now)
 }
 
 /* Another call of the peer found a larger size, or a black hole. */
-static void follow(struct rxw_pcall *p, uint64_t now)
+static void follow_mtu(struct rxw_pcall *p, uint64_t now)
 {
 	uint32_t size = atomic_load_explicit(&p->conn->peer->mtu, memory_order_relaxed);
 
@@ -85,7 +85,7 @@ void rxw_send_search(struct rxw_pcall *p, struct rxw_out *out)
 	struct rxw_sendq *q = &p->tx;
 	uint32_t size, most = p->conn->peer_max_mtu;
 
-	follow(p, out->now);
+	follow_mtu(p, out->now);
 	take_refusal(p, out->now);
 	if (q->nxt <= SEARCH_AFTER || !q->rtt.valid || rxw_send_reply_sent(p) ||
 	    !may_search(p, out->now))
@@ -149,7 +149,7 @@ static bool is_whole_request(const struct rxw_pcall *p)
 	return p->client && q->una == 1 && q->nxt == 2 && q->end == 2 && q->all_queued;
 }
 
-static void answered(struct rxw_pcall *p, uint32_t serial, uint64_t now)
+static void take_ping_answer(struct rxw_pcall *p, uint32_t serial, uint64_t now)
 {
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_renumber *r = &q->renumber;
@@ -336,10 +336,10 @@ void rxw_send_probe_answered(struct rxw_pcall *p, const struct rxw_ping *ping, u
 		rxw_mtu_confirmed(&q->mtu, ping->size, now);
 		if (q->mtu.probing == 0)
 			q->mtu_at = RXW_NEVER;
-		store(p);
+		store_mtu(p);
 		note_search(p, now);
 	}
-	answered(p, ping->serial, now);
+	take_ping_answer(p, ping->serial, now);
 	if (ping->serial == k->large) {
 		end_check(k);
 	} else if (ping->serial == k->small) {
@@ -386,7 +386,7 @@ bool rxw_send_check_path(struct rxw_pcall *p, struct rxw_out *out)
 
 void rxw_send_fallen(struct rxw_pcall *p, uint64_t now)
 {
-	store(p);
+	store_mtu(p);
 	p->tx.searching = true;
 	p->tx.mtu_at = RXW_NEVER;
 	note_search(p, now);
@@ -435,7 +435,7 @@ bool rxw_send_shrink(struct rxw_pcall *p, struct rxw_out *out)
 /*
  * The packets in flight were too large, and say nothing of congestion. They leave again in fragments.
  */
-static void fall(struct rxw_pcall *p, struct rxw_out *out)
+static void fall_back(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint32_t cwnd = q->cc.cwnd;
@@ -475,7 +475,7 @@ void rxw_send_path_timer(struct rxw_pcall *p, struct rxw_out *out)
 	}
 	if (out->now >= q->check.at) {
 		end_check(&q->check);
-		fall(p, out);
+		fall_back(p, out);
 	} else if (out->now >= silence_ends(p)) {
 		q->check.asked = true;
 		rxw_send_check_path(p, out);
@@ -484,7 +484,7 @@ void rxw_send_path_timer(struct rxw_pcall *p, struct rxw_out *out)
 
 /* --- windows --- */
 
-static uint64_t scaled(uint64_t packets, uint32_t from, uint32_t to)
+static uint64_t scale_packets(uint64_t packets, uint32_t from, uint32_t to)
 {
 	return packets * from / to;
 }
@@ -495,7 +495,7 @@ uint32_t rxw_send_mixed_flight(const struct rxw_sendq *q)
 
 	if (u->before == 0)
 		return q->flight;
-	return q->flight - u->old + (uint32_t)scaled(u->old, u->before, u->size);
+	return q->flight - u->old + (uint32_t)scale_packets(u->old, u->before, u->size);
 }
 
 void rxw_send_resize(struct rxw_sendq *q, uint32_t size)
@@ -513,8 +513,8 @@ void rxw_send_resize(struct rxw_sendq *q, uint32_t size)
 	u->old = q->flight;
 	rxw_cc_resize(&q->cc, before, size);
 	q->peak = rxw_send_flight(q);
-	q->last_peak = (uint32_t)scaled(q->last_peak, before, size);
-	q->carried = (uint32_t)scaled(q->carried, before, size);
+	q->last_peak = (uint32_t)scale_packets(q->last_peak, before, size);
+	q->carried = (uint32_t)scale_packets(q->carried, before, size);
 }
 
 uint32_t rxw_send_credit(struct rxw_sendq *q, uint32_t newly, uint32_t old)
@@ -544,18 +544,19 @@ uint32_t rxw_send_delivered(const struct rxw_sendq *q, const struct rxw_txseg *s
 		return 0;
 	/* Sent before the change, and acknowledged in part before it. */
 	if ((int32_t)before > 0)
-		packets = packets - before + (uint32_t)scaled(before, u->before, u->size);
-	return rxw_min32(packets, (uint32_t)scaled(sent, u->before, u->size));
+		packets = packets - before + (uint32_t)scale_packets(before, u->before, u->size);
+	return rxw_min32(packets, (uint32_t)scale_packets(sent, u->before, u->size));
 }
 
 uint64_t rxw_send_rate_to(const struct rxw_pcall *p, uint64_t rate)
 {
-	return p->tx.units.size != 0 ? scaled(rate, p->tx.units.size, RXW_MTU_DEFAULT) : rate;
+	return p->tx.units.size != 0 ? scale_packets(rate, p->tx.units.size, RXW_MTU_DEFAULT)
+				     : rate;
 }
 
 uint64_t rxw_send_rate_from(const struct rxw_pcall *p, uint64_t rate)
 {
 	uint32_t size = p->tx.units.size != 0 ? p->tx.units.size : rxw_pcall_datagram_size(p);
 
-	return scaled(rate, RXW_MTU_DEFAULT, size);
+	return scale_packets(rate, RXW_MTU_DEFAULT, size);
 }

@@ -58,7 +58,7 @@ static uint32_t new_room(const struct rxw_pcall *p)
  * losses the window is the bottleneck and waiting costs throughput: the packets acknowledged in
  * a millisecond are enough.
  */
-static uint32_t threshold(const struct rxw_pcall *p)
+static uint32_t least_burst(const struct rxw_pcall *p)
 {
 	uint32_t whole = rxw_min32(p->tx.cc.cwnd, p->tx.window);
 	uint32_t soon;
@@ -79,7 +79,7 @@ static bool threshold_met(const struct rxw_pcall *p, uint32_t room, uint64_t now
 	/* A small request leaves in one burst, when it has ended. */
 	if (q->flight == 0 && q->lost == 0 && (!p->client || q->nxt > 1 || room >= FIRST_BURST))
 		return true;
-	return room >= threshold(p) || q->nxt < q->flush_to || now >= q->hold_at ||
+	return room >= least_burst(p) || q->nxt < q->flush_to || now >= q->hold_at ||
 	       (q->all_queued && q->nxt + room == q->end);
 }
 
@@ -91,7 +91,7 @@ static inline uint32_t first_lost(const struct rxw_sendq *q)
 	return seq < q->edge ? seq : q->nxt;
 }
 
-static bool is_busy(const struct rxw_sendq *q, uint32_t seq)
+static bool packet_is_busy(const struct rxw_sendq *q, uint32_t seq)
 {
 	return rxw_sent_find(&q->sent, rxw_sent_order(&q->sent, seq))->busy;
 }
@@ -102,7 +102,7 @@ static bool waits_for_proof(const struct rxw_pcall *p, uint64_t now)
 	return p->tx.proof_since != 0 && !rxw_peer_validated(p->conn->peer, now);
 }
 
-static bool blocked(const struct rxw_pcall *p, uint64_t now)
+static bool is_blocked(const struct rxw_pcall *p, uint64_t now)
 {
 	const struct rxw_sendq *q = &p->tx;
 
@@ -116,13 +116,13 @@ bool rxw_pcall_sendable(const struct rxw_pcall *p, uint64_t now)
 	const struct rxw_sendq *q = &p->tx;
 	uint32_t lost;
 
-	if (blocked(p, now))
+	if (is_blocked(p, now))
 		return false;
 	if (q->probe || q->renumber.state == RXW_RENUMBER_READY)
 		return true;
 	lost = first_lost(q);
-	if (lost < q->nxt && !is_busy(q, lost) && (q->force > 0 || rxw_send_cwnd_room(p) > 0) &&
-	    !(q->paced && now < q->pace_at))
+	if (lost < q->nxt && !packet_is_busy(q, lost) &&
+	    (q->force > 0 || rxw_send_cwnd_room(p) > 0) && !(q->paced && now < q->pace_at))
 		return true;
 	return now >= q->pace_at && threshold_met(p, new_room(p), now);
 }
@@ -305,7 +305,8 @@ static void record_tx(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t f
 }
 
 /* Seal packets again whose key is no longer accepted. False: the call must fail. */
-static bool reseal(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first, uint32_t n)
+static bool reseal_packets(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t first,
+			   uint32_t n)
 {
 	uint32_t at = first - e->first;
 
@@ -339,8 +340,8 @@ static uint32_t burst_of(struct rxw_pcall *p, const struct rxw_txent *e, uint32_
 }
 
 /* Send up to `n` packets from `seq` on again. */
-static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint32_t seq, uint32_t n,
-					struct rxw_burst *burst, struct rxw_out *out)
+static enum rxw_burst_result retransmit_packets(struct rxw_pcall *p, uint32_t seq, uint32_t n,
+						struct rxw_burst *burst, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_txpart part = rxw_sent_part(&q->sent, seq, seq + rxw_min32(n, q->nxt - seq));
@@ -353,7 +354,7 @@ static enum rxw_burst_result retransmit(struct rxw_pcall *p, uint32_t seq, uint3
 	part.count = n = burst_of(p, e, seq, part.count, out);
 	if (n == 0 || !rxw_sent_reserve(&q->sent, p->conn->ops->pool(p->conn), q->una, q->nxt, 0))
 		return RXW_BURST_NONE;
-	if (!reseal(p, e, seq, n))
+	if (!reseal_packets(p, e, seq, n))
 		return RXW_BURST_FAILED;
 	/* The log may have moved. */
 	part.seg = rxw_sent_find(&q->sent, part.order);
@@ -430,7 +431,7 @@ static bool wants_ack(struct rxw_pcall *p, uint32_t n, uint64_t now)
 }
 
 /* Packets of a train: those of a millisecond, or a few. */
-static uint32_t train(uint64_t interval)
+static uint32_t train_length(uint64_t interval)
 {
 	if (interval == 0)
 		return BURST_PACKETS;
@@ -452,11 +453,12 @@ static uint32_t count_overdue(const struct rxw_sendq *q, uint64_t interval, uint
 {
 	if (interval == 0 || !q->due_at_pace || now <= q->pace_at)
 		return 0;
-	return (uint32_t)rxw_min64((now - q->pace_at) / interval, BURST_PACKETS - train(interval));
+	return (uint32_t)rxw_min64((now - q->pace_at) / interval,
+				   BURST_PACKETS - train_length(interval));
 }
 
 /* A train of `n` packets is sent: when may the next one follow? */
-static void pace(struct rxw_sendq *q, uint64_t interval, uint32_t n, uint64_t now)
+static void pace_train(struct rxw_sendq *q, uint64_t interval, uint32_t n, uint64_t now)
 {
 	uint64_t late = count_overdue(q, interval, now) * interval;
 	uint64_t back = late > RXW_MS ? late : RXW_MS, credit = now > back ? now - back : 0;
@@ -480,11 +482,11 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 		return RXW_BURST_NONE;
 	n = rxw_min32(n, e->first + e->count - first);
 	n = rxw_min32(n, rxw_max32(BURST_BYTES / e->stride, 1));
-	n = rxw_min32(n, train(interval) + count_overdue(q, interval, out->now));
+	n = rxw_min32(n, train_length(interval) + count_overdue(q, interval, out->now));
 	n = rxw_ecn_most(&q->ecn, rxw_proof_limit(p, e, first, n, out));
 	if (n == 0 || !rxw_sent_reserve(&q->sent, p->conn->ops->pool(p->conn), q->una, q->nxt, n))
 		return RXW_BURST_NONE;
-	if (!reseal(p, e, first, n))
+	if (!reseal_packets(p, e, first, n))
 		return RXW_BURST_FAILED;
 	if (!q->sender && q->end - q->una > FEW && q->cc.max > RXW_MAX_ACKS)
 		rxw_sendq_count_sender(p, true);
@@ -498,7 +500,7 @@ static enum rxw_burst_result send_new(struct rxw_pcall *p, uint32_t room, uint32
 	q->requested_last = request && !(e->last && !p->conn->client && q->nxt == q->end);
 	if (request)
 		q->requested_at = out->now;
-	pace(q, interval, n, out->now);
+	pace_train(q, interval, n, out->now);
 	q->due_at_pace = interval != 0 && n < room;
 	record_tx(p, e, first, n, false, true, burst, out);
 	burst->ect = marked;
@@ -524,7 +526,7 @@ static enum rxw_burst_result send_probe(struct rxw_pcall *p, struct rxw_burst *b
 			q->probe = false;
 			return RXW_BURST_NONE;
 		}
-		result = retransmit(p, end - 1, 1, burst, out);
+		result = retransmit_packets(p, end - 1, 1, burst, out);
 	}
 	if (result == RXW_BURST_READY)
 		q->probe = false;
@@ -588,7 +590,7 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 	if (q->nxt == q->end && q->lost == 0 && !q->probe && q->retry_at == RXW_NEVER &&
 	    q->renumber.state != RXW_RENUMBER_READY)
 		return RXW_BURST_IDLE;
-	if (max_packets == 0 || blocked(p, now))
+	if (max_packets == 0 || is_blocked(p, now))
 		return RXW_BURST_IDLE;
 	result = rxw_send_renumber_now(p);
 	if (result != RXW_BURST_READY)
@@ -624,11 +626,12 @@ enum rxw_burst_result rxw_send_burst(struct rxw_pcall *p, unsigned max_packets,
 			uint64_t interval = q->paced ? pacing_interval(p) : 0;
 
 			room = rxw_min32(room, q->edge - lost);
-			result = retransmit(
-				p, lost, rxw_min32(rxw_min32(room, train(interval)), max_packets),
+			result = retransmit_packets(
+				p, lost,
+				rxw_min32(rxw_min32(room, train_length(interval)), max_packets),
 				burst, out);
 			if (result == RXW_BURST_READY)
-				pace(q, interval, burst->count, now);
+				pace_train(q, interval, burst->count, now);
 			goto done;
 		}
 	}
@@ -669,7 +672,7 @@ static void mtu_refused(struct rxw_pcall *p)
 }
 
 /* Packets of a transmission, after the first `sent`, were refused by our own system. */
-static void refused(struct rxw_sendq *q, struct rxw_txseg *s, uint32_t sent)
+static void take_back_refused(struct rxw_sendq *q, struct rxw_txseg *s, uint32_t sent)
 {
 	s->left = (uint16_t)sent;
 	for (uint32_t i = sent; i < s->count; i++) {
@@ -693,7 +696,7 @@ void rxw_send_burst_done(struct rxw_pcall *p, const struct rxw_burst *burst, uns
 	if (s != NULL) {
 		s->busy = false;
 		if (sent < burst->count)
-			refused(q, s, sent);
+			take_back_refused(q, s, sent);
 	}
 	if (sent > 0 || error == EAGAIN)
 		q->refusals = 0; /* the socket's buffer is full of packets of others, too */

@@ -19,13 +19,13 @@ static bool is_before(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) < 0;
 }
 
-static size_t memory_of(uint32_t room)
+static size_t memory_for_packets(uint32_t room)
 {
 	return 4 * RXW_BITMAP_MEMORY(room) * sizeof(uint64_t) +
 	       (room + RXW_BITMAP_WORDS(room) + RXW_BITMAP_TOPS(room)) * sizeof(uint32_t);
 }
 
-static void lay_out(struct rxw_sent *b, uint64_t *bits, uint32_t *orders, uint32_t room)
+static void lay_out_packets(struct rxw_sent *b, uint64_t *bits, uint32_t *orders, uint32_t room)
 {
 	struct rxw_bitmap *const maps[] = {&b->flight, &b->lost, &b->once, &b->doubted};
 
@@ -58,7 +58,7 @@ void rxw_sent_init(struct rxw_sent *b)
 bool rxw_sent_begin(struct rxw_sent *b, struct rxw_pool *pool)
 {
 	size_t bits = 4 * RXW_BITMAP_MEMORY(RXW_SENT_LEAST) * sizeof(uint64_t);
-	size_t size = memory_of(RXW_SENT_LEAST), log = FIRST_LOG * sizeof(*b->log);
+	size_t size = memory_for_packets(RXW_SENT_LEAST), log = FIRST_LOG * sizeof(*b->log);
 	uint8_t *memory;
 
 	_Static_assert(RXW_SENT_LEAST == RXW_BITMAP_LEAST, "the room of an empty set");
@@ -74,7 +74,7 @@ bool rxw_sent_begin(struct rxw_sent *b, struct rxw_pool *pool)
 	b->buf = b->log_buf = b->first;
 	rxw_buf_ref(b->buf);
 	rxw_buf_ref(b->log_buf);
-	lay_out(b, (uint64_t *)memory, (uint32_t *)(memory + bits), RXW_SENT_LEAST);
+	lay_out_packets(b, (uint64_t *)memory, (uint32_t *)(memory + bits), RXW_SENT_LEAST);
 	b->log = (struct rxw_txseg *)(memory + size);
 	b->log_room = FIRST_LOG;
 	b->resent = (struct rxw_resent *)(memory + size + log);
@@ -136,12 +136,13 @@ static bool resize_packets(struct rxw_sent *b, struct rxw_pool *pool, uint32_t u
 	struct rxw_sent old = *b;
 	struct rxw_buf *buf;
 
-	buf = rxw_buf_get_array(pool, memory_of(room));
+	buf = rxw_buf_get_array(pool, memory_for_packets(room));
 	if (buf == NULL)
 		return false;
 	b->buf = buf;
-	lay_out(b, (uint64_t *)buf->data,
-		(uint32_t *)(buf->data + 4 * RXW_BITMAP_MEMORY(room) * sizeof(uint64_t)), room);
+	lay_out_packets(b, (uint64_t *)buf->data,
+			(uint32_t *)(buf->data + 4 * RXW_BITMAP_MEMORY(room) * sizeof(uint64_t)),
+			room);
 	copy_set(&b->lost, &old.lost, una, nxt);
 	copy_set(&b->once, &old.once, una, nxt);
 	copy_set(&b->doubted, &old.doubted, una, nxt);
@@ -209,7 +210,7 @@ static bool grow_log(struct rxw_sent *b, struct rxw_pool *pool)
 }
 
 /* The room for so many, if that is much less than there is. */
-static __attribute__((noinline)) uint32_t smaller(uint32_t room, uint32_t used)
+static __attribute__((noinline)) uint32_t smaller_room(uint32_t room, uint32_t used)
 {
 	while (room >= LARGE && used < room / 8)
 		room /= 4;
@@ -220,13 +221,13 @@ static __attribute__((noinline)) uint32_t smaller(uint32_t room, uint32_t used)
  * A peer may take its time for the packets that are left. Their data are charged, this memory is not: so it must not
  * be much more than that.
  */
-static __attribute__((cold)) void shrink(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una,
-					 uint32_t nxt, uint32_t used)
+static __attribute__((cold)) void shrink_memory(struct rxw_sent *b, struct rxw_pool *pool,
+						uint32_t una, uint32_t nxt, uint32_t used)
 {
 	compact_log(b, una);
-	if (smaller(b->log_room, b->log_count) < b->log_room)
-		resize_log(b, pool, smaller(b->log_room, b->log_count));
-	resize_packets(b, pool, una, nxt, smaller(b->room, used));
+	if (smaller_room(b->log_room, b->log_count) < b->log_room)
+		resize_log(b, pool, smaller_room(b->log_room, b->log_count));
+	resize_packets(b, pool, una, nxt, smaller_room(b->room, used));
 }
 
 bool rxw_sent_reserve(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una, uint32_t nxt,
@@ -234,8 +235,8 @@ bool rxw_sent_reserve(struct rxw_sent *b, struct rxw_pool *pool, uint32_t una, u
 {
 	if (!rxw_sent_begin(b, pool))
 		return false;
-	if (smaller(b->room, nxt + count - una) < b->room && pool != NULL)
-		shrink(b, pool, una, nxt, nxt + count - una);
+	if (smaller_room(b->room, nxt + count - una) < b->room && pool != NULL)
+		shrink_memory(b, pool, una, nxt, nxt + count - una);
 	while (nxt + count - una > b->room)
 		if (!grow_packets(b, pool, una, nxt))
 			return false;

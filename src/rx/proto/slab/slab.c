@@ -23,7 +23,7 @@ void rxw_slab_init(struct rxw_slab *s, void *own, size_t node, unsigned count)
 	set_free(s, 0, count);
 }
 
-static bool grow(struct rxw_slab *s, struct rxw_pool *pool)
+static bool grow_slab(struct rxw_slab *s, struct rxw_pool *pool)
 {
 	size_t most = RXW_BUF_LARGEST / s->node;
 	size_t cap = (size_t)s->cap * (s->cap < 1024 ? 4 : 2);
@@ -54,7 +54,7 @@ uint16_t rxw_slab_get(struct rxw_slab *s, struct rxw_pool *pool)
 {
 	uint16_t index;
 
-	if (s->free == RXW_NO_NODE && !grow(s, pool))
+	if (s->free == RXW_NO_NODE && !grow_slab(s, pool))
 		return RXW_NO_NODE;
 	index = s->free;
 	memcpy(&s->free, rxw_slab_at(s, index), sizeof(s->free));
@@ -72,7 +72,7 @@ void rxw_slab_put(struct rxw_slab *s, uint16_t index)
 bool rxw_slab_reserve(struct rxw_slab *s, struct rxw_pool *pool, unsigned count)
 {
 	while ((unsigned)s->cap - s->used < count)
-		if (!grow(s, pool))
+		if (!grow_slab(s, pool))
 			return false;
 	return true;
 }

@@ -15,7 +15,7 @@
 #define TRIES		    3u
 
 /* The peer is known now: set the level, and the space that its packets need. */
-static void known(struct rxw_auth *a)
+static void learn_level_and_room(struct rxw_auth *a)
 {
 	const struct rxw_security_class *k = &a->security->class;
 	struct rxw_identity identity = {.size = sizeof(identity), .index = k->index};
@@ -42,7 +42,7 @@ int rxw_auth_init(struct rxw_pconn *c, struct rxw_security *security)
 		return r;
 	a->authenticated = c->client || k->challenge == NULL;
 	if (a->authenticated)
-		known(a);
+		learn_level_and_room(a);
 	return 0;
 }
 
@@ -139,7 +139,7 @@ void rxw_auth_job_done(struct rxw_pconn *c)
 	c->auth.busy = false;
 }
 
-static void respond(const struct rxw_pconn *c, struct rxw_auth_job *job)
+static void make_response(const struct rxw_pconn *c, struct rxw_auth_job *job)
 {
 	struct rxw_pool *pool = c->ops->pool((struct rxw_pconn *)(uintptr_t)c);
 	size_t written = 0;
@@ -165,7 +165,7 @@ void rxw_auth_do(const struct rxw_pconn *c, struct rxw_auth_job *job)
 		job->written = job->result < 0 ? 0 : (uint32_t)job->result;
 		break;
 	case RXW_AUTH_RESPOND:
-		respond(c, job);
+		make_response(c, job);
 		break;
 	case RXW_AUTH_CHECK:
 		job->result = k->check_response(c->auth.sec, job->bytes, job->size, job->spare,
@@ -327,7 +327,7 @@ struct rxw_buf *rxw_auth_response(struct rxw_pconn *c, struct rxw_auth_job *job,
 }
 
 /* The error of a RESPONSE that was checked, 0 = good. */
-static int32_t verdict(struct rxw_auth *a, const struct rxw_auth_job *job, bool fit)
+static int32_t judge_response(struct rxw_auth *a, const struct rxw_auth_job *job, bool fit)
 {
 	const struct rxw_security_class *k = &a->security->class;
 
@@ -335,7 +335,7 @@ static int32_t verdict(struct rxw_auth *a, const struct rxw_auth_job *job, bool 
 		return job->result;
 	if (!fit)
 		return k->broken != 0 ? k->broken : RXW_CALL_DEAD;
-	known(a);
+	learn_level_and_room(a);
 	if (a->level < a->level_min)
 		return k->weak != 0 ? k->weak : RXW_INVALID_OPERATION;
 	return 0;
@@ -348,7 +348,7 @@ static int32_t verdict(struct rxw_auth *a, const struct rxw_auth_job *job, bool 
  * remaining ones. A CHALLENGE is shorter than the RESPONSE of any class, and WRONG_MOST limits the
  * checks that one connection can cause.
  */
-static bool refuse(struct rxw_pconn *c, int32_t code, struct rxw_out *out)
+static bool refuse_response(struct rxw_pconn *c, int32_t code, struct rxw_out *out)
 {
 	struct rxw_auth *a = &c->auth;
 
@@ -368,11 +368,11 @@ int32_t rxw_auth_checked(struct rxw_pconn *c, const struct rxw_auth_job *job, bo
 			 uint64_t *abort_at, struct rxw_out *out)
 {
 	struct rxw_auth *a = &c->auth;
-	int32_t code = verdict(a, job, fit);
+	int32_t code = judge_response(a, job, fit);
 
 	*final = true;
 	if (job->result != 0) {
-		*final = !refuse(c, code, out);
+		*final = !refuse_response(c, code, out);
 		*abort_at = a->refused_at + ABORT_DELAY;
 	} else if (code != 0) {
 		*abort_at = out->now + ABORT_DELAY;

@@ -9,16 +9,16 @@
 
 #define NUMBER_MOST 0x7fffffffu
 
-static bool live(const struct rxw_pconn *c, unsigned channel)
+static bool channel_is_live(const struct rxw_pconn *c, unsigned channel)
 {
 	return c->channel[channel] != NULL && rxw_pcall_live(c->channel[channel]);
 }
 
 /* 7.3.3: the number of a live call, the one after a call that is over, 0 if there was none. */
-static void numbers(const struct rxw_pconn *c, uint32_t calls[4])
+static void channel_numbers(const struct rxw_pconn *c, uint32_t calls[4])
 {
 	for (unsigned i = 0; i < 4; i++)
-		calls[i] = c->number[i] + (c->number[i] != 0 && !live(c, i));
+		calls[i] = c->number[i] + (c->number[i] != 0 && !channel_is_live(c, i));
 }
 
 void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,
@@ -26,16 +26,17 @@ void rxw_pconn_input_challenge(struct rxw_pconn *c, const struct rxw_rxrun *run,
 {
 	uint32_t calls[4];
 
-	if (!live(c, 0) && !live(c, 1) && !live(c, 2) && !live(c, 3)) {
+	if (!channel_is_live(c, 0) && !channel_is_live(c, 1) && !channel_is_live(c, 2) &&
+	    !channel_is_live(c, 3)) {
 		rxw_drop(out->stats, RXW_DROP_STATE, 1);
 		return;
 	}
-	numbers(c, calls);
+	channel_numbers(c, calls);
 	rxw_auth_input(c, RXW_AUTH_RESPOND, run, calls, out);
 }
 
 /* The peer has shown that it is alive. */
-static void heard(struct rxw_pconn *c, uint64_t now)
+static void note_channels_heard(struct rxw_pconn *c, uint64_t now)
 {
 	c->last_heard = now;
 	for (unsigned i = 0; i < 4; i++)
@@ -43,13 +44,13 @@ static void heard(struct rxw_pconn *c, uint64_t now)
 			c->channel[i]->time.last_heard = now;
 }
 
-static struct rxw_buf *responded(struct rxw_pconn *c, struct rxw_auth_job *job, uint32_t *size,
-				 struct rxw_out *out)
+static struct rxw_buf *take_response(struct rxw_pconn *c, struct rxw_auth_job *job, uint32_t *size,
+				     struct rxw_out *out)
 {
 	struct rxw_buf *reply = rxw_auth_response(c, job, size, out);
 
 	if (reply != NULL)
-		heard(c, out->now);
+		note_channels_heard(c, out->now);
 	return reply;
 }
 
@@ -65,11 +66,12 @@ static bool numbers_fit(const uint32_t calls[4])
 }
 
 /* The client is at call `number` of a channel. */
-static void advance(struct rxw_pconn *c, unsigned channel, uint32_t number, struct rxw_out *out)
+static void advance_channel(struct rxw_pconn *c, unsigned channel, uint32_t number,
+			    struct rxw_out *out)
 {
 	if (number <= c->number[channel])
 		return;
-	if (live(c, channel))
+	if (channel_is_live(c, channel))
 		rxw_pcall_fail(c->channel[channel], RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
 	/* What is remembered of a finished call belongs to the channel's number. */
 	if (c->channel[channel] != NULL)
@@ -78,7 +80,7 @@ static void advance(struct rxw_pconn *c, unsigned channel, uint32_t number, stru
 	c->number[channel] = number;
 }
 
-static void checked(struct rxw_pconn *c, const struct rxw_auth_job *job, struct rxw_out *out)
+static void finish_check(struct rxw_pconn *c, const struct rxw_auth_job *job, struct rxw_out *out)
 {
 	uint64_t abort_at = 0;
 	bool final;
@@ -93,8 +95,8 @@ static void checked(struct rxw_pconn *c, const struct rxw_auth_job *job, struct 
 	}
 	c->last_heard = out->now;
 	for (unsigned i = 0; i < 4; i++) {
-		advance(c, i, job->calls[i], out);
-		if (live(c, i))
+		advance_channel(c, i, job->calls[i], out);
+		if (channel_is_live(c, i))
 			c->channel[i]->time.last_heard = out->now;
 	}
 	rxw_pconn_validated(c, out);
@@ -107,15 +109,15 @@ struct rxw_buf *rxw_pconn_auth_done(struct rxw_pconn *c, struct rxw_auth_job *jo
 	uint32_t calls[4];
 
 	rxw_auth_job_done(c);
-	numbers(c, calls);
+	channel_numbers(c, calls);
 	if (c->error != 0 || c->evicted) {
 		/* too late */
 	} else if (job->work == RXW_AUTH_RESPOND) {
 		if (rxw_auth_respond_again(c, job, calls, out))
 			return NULL;
-		reply = responded(c, job, size, out);
+		reply = take_response(c, job, size, out);
 	} else if (job->work == RXW_AUTH_CHECK) {
-		checked(c, job, out);
+		finish_check(c, job, out);
 	} else if (rxw_auth_challenge_made(c, job, out)) {
 		return NULL;
 	}
@@ -129,7 +131,7 @@ void rxw_pconn_validated(struct rxw_pconn *c, struct rxw_out *out)
 {
 	rxw_peer_set_validated(c->peer, out->now);
 	for (unsigned i = 0; i < 4; i++)
-		if (live(c, i))
+		if (channel_is_live(c, i))
 			rxw_pcall_validated(c->channel[i], out);
 	rxw_pconn_challenge_wanted(c, out);
 }

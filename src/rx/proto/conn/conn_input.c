@@ -5,15 +5,15 @@
 #define BUSY_AVOID (3 * RXW_SEC)
 #define BUSY_APART (50 * RXW_MS) /* to a wasteful client */
 
-static enum rxw_input_result drop(const struct rxw_rxrun *run, enum rxw_drop cause,
-				  struct rxw_out *out)
+static enum rxw_input_result drop_run(const struct rxw_rxrun *run, enum rxw_drop cause,
+				      struct rxw_out *out)
 {
 	rxw_drop(out->stats, cause, run->count);
 	return RXW_INPUT_DONE;
 }
 
 /* Step 7 and the additions of 1.8; true if the packet is to be dropped. */
-static bool foreign(const struct rxw_pconn *c, const struct rxw_header *h, enum rxw_drop *cause)
+static bool is_foreign(const struct rxw_pconn *c, const struct rxw_header *h, enum rxw_drop *cause)
 {
 	bool stateless = c->client && h->type == RXW_ABORT && h->serial == 0;
 
@@ -42,7 +42,7 @@ static enum rxw_input_result input_connection(struct rxw_pconn *c, const struct 
 	case RXW_ABORT:
 		if (!rxw_abort_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
 				   &code))
-			return drop(run, RXW_DROP_BAD_ABORT, out);
+			return drop_run(run, RXW_DROP_BAD_ABORT, out);
 		rxw_pconn_fail(c, code, RXW_ORIGIN_PEER, false, out);
 		return RXW_INPUT_DONE;
 	case RXW_CHALLENGE:
@@ -55,9 +55,9 @@ static enum rxw_input_result input_connection(struct rxw_pconn *c, const struct 
 	case RXW_ACK:
 	case RXW_BUSY:
 	case RXW_ACKALL:
-		return drop(run, RXW_DROP_CALL_NUMBER, out);
+		return drop_run(run, RXW_DROP_CALL_NUMBER, out);
 	default:
-		return drop(run, RXW_DROP_TYPE, out);
+		return drop_run(run, RXW_DROP_TYPE, out);
 	}
 }
 
@@ -66,8 +66,8 @@ static enum rxw_input_result input_connection(struct rxw_pconn *c, const struct 
  * calls again and again does not end it: it gets a BUSY now and then, and clients wait for longer
  * than BUSY_APART before they try again.
  */
-static enum rxw_input_result interrupted(struct rxw_pconn *c, struct rxw_pcall *p,
-					 const struct rxw_rxrun *run, struct rxw_out *out)
+static enum rxw_input_result interrupt_call(struct rxw_pconn *c, struct rxw_pcall *p,
+					    const struct rxw_rxrun *run, struct rxw_out *out)
 {
 	unsigned channel = p->channel;
 	bool wasteful = rxw_peer_wasteful(c->peer, out->now);
@@ -75,13 +75,13 @@ static enum rxw_input_result interrupted(struct rxw_pconn *c, struct rxw_pcall *
 	if (!wasteful) {
 		rxw_pcall_fail(p, RXW_CALL_DEAD, RXW_ORIGIN_LOCAL, false, out);
 		rxw_pconn_write_busy(c, channel, run->head.call, out);
-		return drop(run, RXW_DROP_STATE, out);
+		return drop_run(run, RXW_DROP_STATE, out);
 	}
 	if (out->now >= c->busy_sent_at + BUSY_APART) {
 		c->busy_sent_at = out->now;
 		rxw_pconn_write_busy(c, channel, run->head.call, out);
 	}
-	return drop(run, RXW_DROP_LIMIT, out);
+	return drop_run(run, RXW_DROP_LIMIT, out);
 }
 
 /* Server: a packet with a higher number than that of the channel's latest call. */
@@ -94,20 +94,20 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 	int32_t code = 0;
 
 	if (h->type != RXW_DATA)
-		return drop(run, RXW_DROP_CALL_NUMBER, out);
+		return drop_run(run, RXW_DROP_CALL_NUMBER, out);
 	if (h->seq == 0)
-		return drop(run, RXW_DROP_SEQ_ZERO, out);
+		return drop_run(run, RXW_DROP_SEQ_ZERO, out);
 	if (h->seq > rxw_max32(rxw_min32(c->params->window, RXW_MAX_ACKS), RXW_FIRST_FLIGHT))
-		return drop(run, RXW_DROP_WINDOW, out);
+		return drop_run(run, RXW_DROP_WINDOW, out);
 	/* A forged packet must not end the channel's call. */
 	if (rxw_auth_must_verify(&c->auth, run))
 		return RXW_INPUT_VERIFY;
 	if (p != NULL && p->state == RXW_CS_ACTIVE)
-		return interrupted(c, p, run, out);
+		return interrupt_call(c, p, run, out);
 	if (p != NULL && p->state == RXW_CS_HOLD)
 		rxw_pcall_all_acked(p, out);
 	if (c->ops->leaving != NULL && c->ops->leaving(c))
-		return drop(run, RXW_DROP_STATE, out);
+		return drop_run(run, RXW_DROP_STATE, out);
 	if (p != NULL) {
 		rxw_pcall_retire(p);
 		if (c->channel[channel] != NULL)
@@ -119,7 +119,7 @@ static enum rxw_input_result new_call(struct rxw_pconn *c, const struct rxw_rxru
 			rxw_finished_refuse(c, channel, h->call, code, out);
 		else
 			rxw_pconn_write_busy(c, channel, h->call, out);
-		return drop(run, RXW_DROP_LIMIT, out);
+		return drop_run(run, RXW_DROP_LIMIT, out);
 	}
 	rxw_finished_clear(c, channel);
 	c->channel[channel] = p;
@@ -168,7 +168,7 @@ static enum rxw_input_result input_channel(struct rxw_pconn *c, const struct rxw
 		return RXW_INPUT_DONE;
 	}
 	if (c->client || h->call < c->number[channel])
-		return drop(run, RXW_DROP_CALL_NUMBER, out);
+		return drop_run(run, RXW_DROP_CALL_NUMBER, out);
 	return new_call(c, run, out);
 }
 
@@ -182,13 +182,13 @@ enum rxw_input_result rxw_pconn_input(struct rxw_pconn *c, const struct rxw_rxru
 	/* The second time, after verify(), it is counted already. */
 	if (!run->verified)
 		count_received(c, run, out);
-	if (foreign(c, h, &cause))
-		return drop(run, cause, out);
+	if (is_foreign(c, h, &cause))
+		return drop_run(run, cause, out);
 	if (c->error != 0) {
 		if (!c->evicted &&
 		    (h->type == RXW_DATA || h->type == RXW_ACK || h->type == RXW_ACKALL))
 			rxw_pconn_write_abort(c, out);
-		return drop(run, RXW_DROP_STATE, out);
+		return drop_run(run, RXW_DROP_STATE, out);
 	}
 	if (h->call == 0)
 		return input_connection(c, run, out);

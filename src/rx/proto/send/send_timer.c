@@ -142,7 +142,7 @@ static bool may_shrink(const struct rxw_pcall *p, uint64_t now)
 	       now >= p->time.first_sent + rxw_min64(p->timer.dead / 4, SILENCE);
 }
 
-static void timeout(struct rxw_pcall *p, struct rxw_out *out)
+static void expire_rto(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_sendq *q = &p->tx;
 	uint32_t cwnd = q->cc.cwnd;
@@ -165,8 +165,7 @@ static void timeout(struct rxw_pcall *p, struct rxw_out *out)
 		q->frto_order = q->order;
 	}
 	q->recovery.recovery_end = 0;
-	if (!rxw_send_check_path(p, out) && q->ent_head != RXW_NO_NODE &&
-	    may_shrink(p, out->now) &&
+	if (!rxw_send_check_path(p, out) && q->ent_head != RXW_NO_NODE && may_shrink(p, out->now) &&
 	    rxw_mtu_timeout(&q->mtu, rxw_sendq_ent(q, q->ent_head)->stride, q->heard)) {
 		/* Other calls follow to the least size if the peer is heard now: it may also be down. */
 		q->renumber.unproven = !q->heard && q->mtu.confirmed < RXW_MTU_FALLBACK;
@@ -245,7 +244,7 @@ void rxw_send_timer(struct rxw_pcall *p, struct rxw_out *out)
 			rxw_tally(out->stats, &out->stats->probes, 1);
 			rxw_send_check_path(p, out);
 		} else {
-			timeout(p, out);
+			expire_rto(p, out);
 		}
 	}
 	rxw_send_schedule(p, out);

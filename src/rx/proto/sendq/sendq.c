@@ -8,11 +8,11 @@
 #define FIRST_CWND_GOOD 10u
 #define GOOD_RTT	(100 * RXW_MS)
 #define RECENT		(60 * RXW_SEC)
-#define MTU_MOST	9000u /* bytes of an IP packet, up to which a search goes */
+#define MTU_MOST	9000u  /* bytes of an IP packet, up to which a search goes */
 #define ENTRIES_MOST	16384u /* runs in the queue; writers of a few bytes each wait then */
 #define READY_MOST	4096u  /* packets: 50 ms at 1 Gbit/s */
 #define SPARE_PART	8      /* granted memory that is not needed, as a part of it, is kept */
-#define CUT_LEAST	4u /* sealed packets that are cut at once, if fewer may leave */
+#define CUT_LEAST	4u     /* sealed packets that are cut at once, if fewer may leave */
 #define REST_AFTER	(10 * RXW_SEC) /* without a packet to send, none is kept */
 
 void rxw_sendq_widen(struct rxw_pcall *p, uint64_t now)
@@ -152,9 +152,11 @@ void rxw_sendq_count_sender(struct rxw_pcall *p, bool sender)
 		return;
 	q->sender = sender;
 	if (sender)
-		atomic_fetch_add_explicit(&p->conn->account->learnt.senders, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&p->conn->account->learnt.senders, 1,
+					  memory_order_relaxed);
 	else
-		atomic_fetch_sub_explicit(&p->conn->account->learnt.senders, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&p->conn->account->learnt.senders, 1,
+					  memory_order_relaxed);
 }
 
 void rxw_sendq_share(struct rxw_pcall *p, uint64_t rate)
@@ -266,7 +268,7 @@ static uint32_t ready_packets(const struct rxw_sendq *q)
  * The number of packets that the windows need. With a wide window, some are ready beyond what was sent, of
  * which most may be acknowledged softly.
  */
-static uint32_t needed(const struct rxw_pcall *p)
+static uint32_t packets_needed(const struct rxw_pcall *p)
 {
 	const struct rxw_sendq *q = &p->tx;
 	uint32_t usual = p->conn->params->sendq_high;
@@ -277,29 +279,29 @@ static uint32_t needed(const struct rxw_pcall *p)
 }
 
 /* Bytes of a packet: those of the queue may have been built before the path MTU became smaller. */
-static uint32_t packet_size(const struct rxw_pcall *p)
+static uint32_t largest_packet(const struct rxw_pcall *p)
 {
 	return rxw_max32(p->conn->params->mtu, p->tx.mtu.confirmed);
 }
 
 /* Memory of packets beyond the usual number. */
-static int64_t cost(const struct rxw_pcall *p, uint32_t packets)
+static int64_t cost_of_packets(const struct rxw_pcall *p, uint32_t packets)
 {
 	uint32_t usual = p->conn->params->sendq_high;
 
-	return packets > usual ? (int64_t)(packets - usual) * packet_size(p) : 0;
+	return packets > usual ? (int64_t)(packets - usual) * largest_packet(p) : 0;
 }
 
 /* Get memory for what the window needs. */
-static void fund(struct rxw_pcall *p)
+static void fund_queue(struct rxw_pcall *p)
 {
 	struct rxw_sendq *q = &p->tx;
-	uint32_t limit = q->high_limit, packets = needed(p);
+	uint32_t limit = q->high_limit, packets = packets_needed(p);
 	int64_t want;
 
 	if (packets <= p->conn->params->sendq_high)
 		return;
-	want = cost(p, limit && limit < packets ? limit : packets);
+	want = cost_of_packets(p, limit && limit < packets ? limit : packets);
 	if (want > q->grant && !q->stopped && rxw_pcall_live(p))
 		q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, want);
 }
@@ -308,10 +310,11 @@ static void fund(struct rxw_pcall *p)
  * Packets were acknowledged: give memory back that the window does not need, or to which other
  * calls have a right, but not that of packets in the queue.
  */
-static void settle(struct rxw_pcall *p)
+static void return_spare_grant(struct rxw_pcall *p)
 {
 	struct rxw_sendq *q = &p->tx;
-	int64_t need = cost(p, needed(p)), queued = cost(p, q->end - q->una), share;
+	int64_t need = cost_of_packets(p, packets_needed(p)),
+		queued = cost_of_packets(p, q->end - q->una), share;
 
 	share = rxw_wide_excess(&p->conn->account->wide, q->grant);
 	if (need > share)
@@ -352,17 +355,18 @@ void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first)
 	if (first > q->una)
 		q->una = first;
 	if (q->grant > 0)
-		settle(p);
+		return_spare_grant(p);
 }
 
 /* The writer stops above this number of packets, and resumes below the low-water mark. */
 static uint32_t high_water(const struct rxw_pcall *p)
 {
 	const struct rxw_sendq *q = &p->tx;
-	uint32_t limit = q->high_limit, high = needed(p), usual = p->conn->params->sendq_high;
+	uint32_t limit = q->high_limit, high = packets_needed(p),
+		 usual = p->conn->params->sendq_high;
 
 	if (high > usual)
-		high = rxw_min32(high, usual + (uint32_t)(q->grant / packet_size(p)));
+		high = rxw_min32(high, usual + (uint32_t)(q->grant / largest_packet(p)));
 	return limit && limit < high ? limit : high;
 }
 
@@ -381,7 +385,7 @@ static uint32_t low_water(const struct rxw_pcall *p)
 	return rxw_max32(low, rxw_min32(2 * ready + ready / 2, usual / 4 * 3));
 }
 
-static bool has_room(const struct rxw_pcall *p)
+static bool writer_has_room(const struct rxw_pcall *p)
 {
 	const struct rxw_sendq *q = &p->tx;
 	uint32_t queued = q->end - q->una;
@@ -397,8 +401,8 @@ void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out)
 {
 	if (!p->tx.above_high)
 		return;
-	fund(p);
-	if (!has_room(p))
+	fund_queue(p);
+	if (!writer_has_room(p))
 		return;
 	p->tx.above_high = false;
 	rxw_pcall_post_event(p, out, RXW_OUT_WRITE);
@@ -406,8 +410,8 @@ void rxw_sendq_tell_writer(struct rxw_pcall *p, struct rxw_out *out)
 
 void rxw_sendq_note_high(struct rxw_pcall *p)
 {
-	fund(p);
-	if (!has_room(p))
+	fund_queue(p);
+	if (!writer_has_room(p))
 		p->tx.above_high = true;
 }
 
@@ -438,7 +442,7 @@ uint32_t rxw_pcall_queued(const struct rxw_pcall *p)
  */
 bool rxw_pcall_writable(const struct rxw_pcall *p)
 {
-	return !p->tx.above_high || has_room(p);
+	return !p->tx.above_high || writer_has_room(p);
 }
 
 bool rxw_pcall_send_complete(const struct rxw_pcall *p)
@@ -522,13 +526,14 @@ static void copy_bytes(struct old_bytes *o, uint8_t *to, uint32_t bytes)
 }
 
 /* Entry `i` is replaced by one in `buf`, with `capacity` bytes in each packet. */
-static int repack(struct rxw_pcall *p, uint16_t i, struct old_bytes *o, uint32_t capacity,
-		  struct rxw_buf *buf)
+static int repack_entry(struct rxw_pcall *p, uint16_t i, struct old_bytes *o, uint32_t capacity,
+			struct rxw_buf *buf)
 {
 	struct rxw_sendq *q = &p->tx;
 	struct rxw_txent *e = rxw_sendq_ent(q, i);
 	struct rxw_buf *old = e->buf;
-	uint32_t left = 0, stride = RXW_HEADER_SIZE + rxw_sealed_size(o->room, capacity), count, last;
+	uint32_t left = 0, stride = RXW_HEADER_SIZE + rxw_sealed_size(o->room, capacity), count,
+		 last;
 
 	for (uint32_t k = 0; k < e->count; k++)
 		left += old_length(o, k);
@@ -538,7 +543,8 @@ static int repack(struct rxw_pcall *p, uint16_t i, struct old_bytes *o, uint32_t
 		uint8_t *d = buf->data + (size_t)k * stride;
 
 		memset(d, 0, RXW_HEADER_SIZE);
-		copy_bytes(o, d + RXW_HEADER_SIZE + o->room->head, k + 1 == count ? last : capacity);
+		copy_bytes(o, d + RXW_HEADER_SIZE + o->room->head,
+			   k + 1 == count ? last : capacity);
 	}
 	q->end += count - e->count;
 	e->buf = buf;
@@ -608,7 +614,7 @@ __attribute__((cold)) int rxw_sendq_fit(struct rxw_pcall *p, uint32_t size)
 					e->stride, e->count, e->last_size, length);
 	}
 	if (result == 0)
-		return repack(p, i, &o, capacity, buf);
+		return repack_entry(p, i, &o, capacity, buf);
 	rxw_buf_unref(buf);
 	return result;
 }

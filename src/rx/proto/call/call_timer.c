@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "proto/call/call.h"
 
-#define REACH_LIFE (10 * RXW_SEC)
+#define REACH_LIFE  (10 * RXW_SEC)
 
 #define LEAST_QUIET (10 * RXW_SEC) /* of keepalives, if the dead time allows more */
 
@@ -79,7 +79,7 @@ static uint64_t ping_interval(const struct rxw_pcall *p)
 	return interval - interval / 10 + rxw_prng(&state) % (interval / 5 + 1);
 }
 
-static void keepalive(struct rxw_pcall *p, struct rxw_out *out)
+static void send_keepalive(struct rxw_pcall *p, struct rxw_out *out)
 {
 	uint64_t interval = ping_interval(p);
 
@@ -125,7 +125,7 @@ static void proof_timer(struct rxw_pcall *p, struct rxw_out *out)
 }
 
 /* Has the call exceeded a limit? Then it ends. */
-static bool limits(struct rxw_pcall *p, struct rxw_out *out)
+static bool end_if_overdue(struct rxw_pcall *p, struct rxw_out *out)
 {
 	int32_t code;
 
@@ -150,7 +150,7 @@ static bool limits(struct rxw_pcall *p, struct rxw_out *out)
  * If the timer is late by more than a keepalive's interval, this process was stopped, and heard nothing.
  * That is not the peer's silence.
  */
-static void excuse(struct rxw_pcall *p, uint64_t deadline, uint64_t now)
+static void excuse_pause(struct rxw_pcall *p, uint64_t deadline, uint64_t now)
 {
 	uint64_t heard = rxw_max64(p->time.last_heard, p->timer.excused);
 
@@ -164,10 +164,10 @@ void rxw_pcall_timer(struct rxw_pcall *p, struct rxw_out *out)
 {
 	struct rxw_calltimers *t = &p->timer;
 
-	excuse(p, t->deadline, out->now);
+	excuse_pause(p, t->deadline, out->now);
 	/* The caller has removed the deadline from its timer wheel. */
 	t->deadline = RXW_NEVER;
-	if (rxw_pcall_live(p) && limits(p, out))
+	if (rxw_pcall_live(p) && end_if_overdue(p, out))
 		return;
 	if (out->now >= p->ack.due) {
 		rxw_ack_timer(p, out);
@@ -179,7 +179,7 @@ void rxw_pcall_timer(struct rxw_pcall *p, struct rxw_out *out)
 		if (p->timer.proof_since != 0 && out->now >= p->proof.at)
 			proof_timer(p, out);
 		if (rxw_pcall_live(p) && out->now >= t->ping)
-			keepalive(p, out);
+			send_keepalive(p, out);
 	}
 	rxw_pcall_arm(p, out);
 	/* Work that waits for a sender must not run the timer again at once. */

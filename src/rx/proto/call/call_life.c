@@ -284,8 +284,8 @@ enum failure {
 	BY_APPLICATION
 };
 
-static void fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, bool tell,
-		 enum failure how, struct rxw_out *out)
+static void fail_call(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, bool tell,
+		      enum failure how, struct rxw_out *out)
 {
 	if (p->error != 0 || !rxw_pcall_live(p))
 		return;
@@ -316,16 +316,16 @@ static void fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, bool
 void rxw_pcall_fail(struct rxw_pcall *p, int32_t code, enum rxw_origin origin, bool tell,
 		    struct rxw_out *out)
 {
-	fail(p, code, origin, tell, BY_PROTOCOL, out);
+	fail_call(p, code, origin, tell, BY_PROTOCOL, out);
 }
 
 void rxw_pcall_abort(struct rxw_pcall *p, int32_t code, struct rxw_out *out)
 {
-	fail(p, code, RXW_ORIGIN_LOCAL, true, BY_APPLICATION, out);
+	fail_call(p, code, RXW_ORIGIN_LOCAL, true, BY_APPLICATION, out);
 }
 
 /* The call ended well: DALLY. */
-static void ended(struct rxw_pcall *p, struct rxw_out *out)
+static void end_call_well(struct rxw_pcall *p, struct rxw_out *out)
 {
 	p->state = RXW_CS_DALLY;
 	p->timer.ping = RXW_NEVER;
@@ -340,7 +340,7 @@ void rxw_pcall_all_acked(struct rxw_pcall *p, struct rxw_out *out)
 	begin_release(p, out);
 	if (!p->client && p->state == RXW_CS_HOLD) {
 		rxw_ack_set_due(p, RXW_NEVER, false);
-		ended(p, out);
+		end_call_well(p, out);
 		rxw_pcall_done_event(p, out);
 	}
 	rxw_pcall_arm(p, out);
@@ -356,7 +356,7 @@ static void finish_client(struct rxw_pcall *p, struct rxw_out *out)
 	rxw_sendq_clear(p);
 	begin_release(p, out);
 	rxw_ack_clear(p);
-	ended(p, out);
+	end_call_well(p, out);
 	if (p->ack.sent_first <= p->rx.last) {
 		/* The next call on the channel would acknowledge the reply, too. */
 		rxw_ack_set_due(p, out->now + FINAL_ACK_WAIT, true);

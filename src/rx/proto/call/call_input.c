@@ -77,7 +77,7 @@ static bool brings_end(const struct rxw_recvq *q, uint32_t end, bool last)
 }
 
 /* Checks before anything of the run is used. False: it was dropped. */
-static bool acceptable(struct rxw_pcall *p, const struct rxw_rxrun *run, struct rxw_out *out)
+static bool is_acceptable(struct rxw_pcall *p, const struct rxw_rxrun *run, struct rxw_out *out)
 {
 	uint32_t first = run->head.seq, end = first + run->count;
 
@@ -131,7 +131,8 @@ static void prove_server(struct rxw_pcall *p, uint64_t now)
 }
 
 /* Verified packets, or packets that need no verification, show that the peer is alive. */
-static void heard(struct rxw_pcall *p, const struct rxw_rxrun *run, bool fresh, struct rxw_out *out)
+static void note_heard_run(struct rxw_pcall *p, const struct rxw_rxrun *run, bool fresh,
+			   struct rxw_out *out)
 {
 	rxw_recvq_note_good(&p->rx);
 	p->time.last_heard = p->conn->last_heard = out->now;
@@ -153,7 +154,7 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 	bool last = run->last_flags & RXW_LAST_PACKET, ends;
 	struct rxw_queued queued = {0};
 
-	if (!acceptable(p, run, out))
+	if (!is_acceptable(p, run, out))
 		return RXW_INPUT_DONE;
 	limit = rxw_recvq_limit(p, out->now);
 	stop = rxw_min32(end, limit);
@@ -172,7 +173,7 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 	if (stop < end || queued.fresh < run->count)
 		count_useless(p, run, limit, &queued, out);
 	if (run->verified || !rxw_auth_unsure(&p->conn->auth))
-		heard(p, run, queued.fresh > 0, out);
+		note_heard_run(p, run, queued.fresh > 0, out);
 	RXW_PROBE(receive_state, p, q->next - q->consumed, q->next, q->last);
 	if (queued.in_order > 0)
 		tell_reader(p, out);
@@ -183,7 +184,7 @@ enum rxw_input_result rxw_pcall_input_data(struct rxw_pcall *p, const struct rxw
 }
 
 /* A PING: answer it. It shows that the peer exists: we may send one more PING and CHALLENGE. */
-static void pinged(struct rxw_pcall *p, uint32_t serial, struct rxw_out *out)
+static void take_ping(struct rxw_pcall *p, uint32_t serial, struct rxw_out *out)
 {
 	if (p->state != RXW_CS_RESET)
 		rxw_ack_answer_ping(p, serial, out);
@@ -244,7 +245,7 @@ static bool check_ack(struct rxw_pcall *p, const struct rxw_ack *ack, struct rxw
 }
 
 /* The address is valid. True: calls may have waited for that. */
-static bool validate(struct rxw_pcall *p, uint64_t now)
+static bool validate_address(struct rxw_pcall *p, uint64_t now)
 {
 	/* Another connection may have validated it; a call learns that only here. */
 	bool waited = p->tx.proof_since != 0 || p->timer.proof_since != 0 ||
@@ -262,7 +263,8 @@ static enum rxw_input_result input_ack(struct rxw_pcall *p, const struct rxw_rxr
 	unsigned acked;
 	bool waited;
 
-	if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE, run->head.flags, &ack)) {
+	if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
+			 run->head.flags, &ack)) {
 		rxw_drop(out->stats, RXW_DROP_BAD_ACK, 1);
 		return RXW_INPUT_DONE;
 	}
@@ -274,7 +276,7 @@ static enum rxw_input_result input_ack(struct rxw_pcall *p, const struct rxw_rxr
 			rxw_pcall_write_abort(p, out);
 			return RXW_INPUT_DONE;
 		}
-		pinged(p, run->head.serial, out);
+		take_ping(p, run->head.serial, out);
 	} else if (p->abort.owed) {
 		rxw_pcall_write_abort(p, out);
 	}
@@ -287,7 +289,7 @@ static enum rxw_input_result input_ack(struct rxw_pcall *p, const struct rxw_rxr
 	prove_server(p, out->now);
 	if (acked & RXW_ACKED_NEW)
 		p->time.last_moved = out->now;
-	waited = (acked & RXW_ACKED_PROOF) && !p->client && validate(p, out->now);
+	waited = (acked & RXW_ACKED_PROOF) && !p->client && validate_address(p, out->now);
 	/* A server may drop a request again that it acknowledged softly, a client not a reply. */
 	if (rxw_pcall_send_complete(p) && (!p->client || q->una == q->end)) {
 		rxw_pcall_all_acked(p, out);

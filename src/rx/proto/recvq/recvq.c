@@ -6,10 +6,10 @@
 
 #include "proto/state.h"
 
-#define WINDOW_SECOND	    32u /* the window once the first packet was consumed */
-#define WINDOW_SECOND_WIDE  RXW_MAX_ACKS /* the same if the peer offers wide windows */
-#define STARTING	    4096u /* smaller windows grow faster */
-#define UNUSED_ROUNDS	    8u	  /* of a window that is not used up for so long, */
+#define WINDOW_SECOND	    32u		   /* the window once the first packet was consumed */
+#define WINDOW_SECOND_WIDE  RXW_MAX_ACKS   /* the same if the peer offers wide windows */
+#define STARTING	    4096u	   /* smaller windows grow faster */
+#define UNUSED_ROUNDS	    8u		   /* of a window that is not used up for so long, */
 #define UNUSED_TIME	    (200 * RXW_MS) /* and at least this, a part is not needed */
 #define SHRINK_APART	    (10 * RXW_MS)  /* and a round trip, while memory is short */
 #define REST_AFTER	    (10 * RXW_SEC) /* without a packet, a wide window is given back */
@@ -18,7 +18,7 @@
 #define SPARE_PART	    8 /* granted memory that is not needed, as a part of it, is kept */
 #define PEER_PART	    8 /* a peer that has more queued than this part of its memory: copies */
 
-static inline struct rxw_rxent *at(const struct rxw_recvq *q, uint16_t index)
+static inline struct rxw_rxent *entry_at(const struct rxw_recvq *q, uint16_t index)
 {
 	return rxw_slab_at(&q->ents, index);
 }
@@ -68,7 +68,7 @@ uint32_t rxw_recvq_limit(const struct rxw_pcall *p, uint64_t now)
 	return rxw_max32(rxw_max32(p->rx.edge, p->rx.hard + window), 1 + first);
 }
 
-static void uncharge(struct rxw_pcall *p, int64_t bytes)
+static void uncharge_bytes(struct rxw_pcall *p, int64_t bytes)
 {
 	if (bytes == 0)
 		return;
@@ -78,7 +78,7 @@ static void uncharge(struct rxw_pcall *p, int64_t bytes)
 }
 
 /* Received bytes that the call may pin. */
-static uint64_t memory_of(const struct rxw_pcall *p)
+static uint64_t memory_limit_of(const struct rxw_pcall *p)
 {
 	const struct rxw_params *params = p->conn->params;
 	bool wide = p->conn->rx.wide_heard;
@@ -87,37 +87,37 @@ static uint64_t memory_of(const struct rxw_pcall *p)
 }
 
 /* Bytes of a packet of the stream, as far as is known. */
-static int64_t packet_size(const struct rxw_pcall *p)
+static int64_t expected_packet_size(const struct rxw_pcall *p)
 {
 	return rxw_max32(p->conn->params->mtu, p->rx.largest);
 }
 
 /* Packets that the memory of the call permits to advertise. */
-static uint32_t granted(const struct rxw_pcall *p)
+static uint32_t granted_packets(const struct rxw_pcall *p)
 {
-	return RXW_MAX_ACKS + (uint32_t)(p->rx.grant / packet_size(p));
+	return RXW_MAX_ACKS + (uint32_t)(p->rx.grant / expected_packet_size(p));
 }
 
 /* Get memory for a window of so many packets. Returns how many it may have. */
-static uint32_t fund(struct rxw_pcall *p, uint32_t packets)
+static uint32_t fund_window(struct rxw_pcall *p, uint32_t packets)
 {
 	struct rxw_recvq *q = &p->rx;
 	int64_t want = 0;
 
 	if (packets > RXW_MAX_ACKS)
-		want = (packets - RXW_MAX_ACKS) * packet_size(p);
+		want = (packets - RXW_MAX_ACKS) * expected_packet_size(p);
 	if (want > q->grant && !q->stopped)
 		q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, want);
-	return rxw_min32(packets, granted(p));
+	return rxw_min32(packets, granted_packets(p));
 }
 
 /* Give back what neither the window needs nor what was advertised before. */
-static void settle(struct rxw_pcall *p)
+static void return_unneeded_grant(struct rxw_pcall *p)
 {
 	struct rxw_recvq *q = &p->rx;
 	uint32_t end = rxw_recvq_ended(q) ? q->next : rxw_max32(q->edge, q->consumed + q->window);
 	uint32_t packets = rxw_max32(end > q->consumed ? end - q->consumed : 0, RXW_MAX_ACKS);
-	int64_t need = (packets - RXW_MAX_ACKS) * packet_size(p);
+	int64_t need = (packets - RXW_MAX_ACKS) * expected_packet_size(p);
 
 	if (q->grant - need > q->grant / SPARE_PART)
 		q->grant = rxw_wide_grant(&p->conn->account->wide, q->grant, need);
@@ -132,11 +132,11 @@ static void release_grant(struct rxw_pcall *p)
 	p->rx.stream = false;
 }
 
-static bool charge(struct rxw_pcall *p, int64_t bytes)
+static bool charge_bytes(struct rxw_pcall *p, int64_t bytes)
 {
 	struct rxw_pconn *c = p->conn;
 
-	if (p->rx.pinned + bytes > (int64_t)memory_of(p))
+	if (p->rx.pinned + bytes > (int64_t)memory_limit_of(p))
 		return false;
 	if (!rxw_budget_take(&c->rx.memory, bytes))
 		return false;
@@ -150,10 +150,10 @@ static bool charge(struct rxw_pcall *p, int64_t bytes)
 
 static __attribute__((noinline)) void drop_entry(struct rxw_pcall *p, uint16_t index)
 {
-	struct rxw_rxent *e = at(&p->rx, index);
+	struct rxw_rxent *e = entry_at(&p->rx, index);
 
 	rxw_buf_unref(e->buf);
-	uncharge(p, e->charge);
+	uncharge_bytes(p, e->charge);
 	rxw_slab_put(&p->rx.ents, index);
 }
 
@@ -163,7 +163,7 @@ static __attribute__((noinline)) uint16_t take_first_later(struct rxw_recvq *q)
 	uint32_t first = rxw_bitmap_next(&q->later.have, q->next, q->highest + 1, true);
 	uint16_t i = rxw_later_at(&q->later, first);
 
-	rxw_later_remove(&q->later, first, at(q, i)->count);
+	rxw_later_remove(&q->later, first, entry_at(q, i)->count);
 	return i;
 }
 
@@ -177,7 +177,7 @@ void rxw_recvq_clear(struct rxw_pcall *p)
 	q->stopped = true;
 	q->dead = q->unverified;
 	if (q->ready_head != RXW_NO_NODE) {
-		at(q, q->ready_tail)->next = q->dead;
+		entry_at(q, q->ready_tail)->next = q->dead;
 		q->dead = q->ready_head;
 	}
 	q->ready_head = q->ready_tail = q->ready_take = q->unverified = RXW_NO_NODE;
@@ -195,7 +195,7 @@ bool rxw_recvq_release(struct rxw_pcall *p, unsigned most)
 		if (most == 0)
 			return false;
 		if (i != RXW_NO_NODE)
-			q->dead = at(q, i)->next;
+			q->dead = entry_at(q, i)->next;
 		else
 			i = take_first_later(q);
 		drop_entry(p, i);
@@ -239,7 +239,7 @@ static uint32_t second_window(struct rxw_pcall *p, uint32_t limit, uint64_t now)
 		rxw_wide_stream(&c->account->wide, true);
 	p->rx.stream = true;
 	learnt = is_unproven(c, now) ? 0 : rxw_peer_recall_window(c->peer, now);
-	return rxw_max32(WINDOW_SECOND_WIDE, fund(p, rxw_min32(learnt, c->params->window)));
+	return rxw_max32(WINDOW_SECOND_WIDE, fund_window(p, rxw_min32(learnt, c->params->window)));
 }
 
 static void grow_window(struct rxw_pcall *p, uint64_t now)
@@ -262,7 +262,7 @@ static void grow_window(struct rxw_pcall *p, uint64_t now)
 	/* At most once per window of packets, and so at most once per round trip. */
 	if (q->next - q->grown_at < q->window ||
 	    unread > rxw_max32(params->unread_packets, q->window / 2) ||
-	    q->pinned > (int64_t)memory_of(p) / 2)
+	    q->pinned > (int64_t)memory_limit_of(p) / 2)
 		return;
 	q->window = rxw_min32(q->window * 2, limit);
 	q->grown_at = q->next;
@@ -283,7 +283,7 @@ void rxw_recvq_advertised(struct rxw_pcall *p, uint32_t edge, uint64_t now)
 	q->edge = edge;
 }
 
-static void shrink(struct rxw_recvq *q, uint32_t to)
+static void shrink_window(struct rxw_recvq *q, uint32_t to)
 {
 	if (q->window > RXW_MAX_ACKS)
 		q->window = rxw_min32(q->window, rxw_max32(to, RXW_MAX_ACKS));
@@ -293,7 +293,7 @@ static bool is_short(const struct rxw_pcall *p)
 {
 	const struct rxw_proto_ops *ops = p->conn->ops;
 
-	return p->rx.pinned > (int64_t)(memory_of(p) / 4 * 3) ||
+	return p->rx.pinned > (int64_t)(memory_limit_of(p) / 4 * 3) ||
 	       (ops->memory_short != NULL && ops->memory_short(p->conn));
 }
 
@@ -309,7 +309,7 @@ static uint64_t arrivals(const struct rxw_recvq *q, uint64_t time)
  * suffices for a sender that finds more room: in a smaller one it would believe that the path has
  * none.
  */
-static void unused(struct rxw_recvq *q, uint64_t now)
+static void shrink_unused(struct rxw_recvq *q, uint64_t now)
 {
 	struct rxw_tuning *t = &q->tuning;
 	uint64_t time = now - t->at;
@@ -318,7 +318,7 @@ static void unused(struct rxw_recvq *q, uint64_t now)
 		return;
 	t->flight = (uint32_t)rxw_min64(arrivals(q, time), UINT32_MAX);
 	if ((uint64_t)t->flight * 16 < q->window / 2)
-		shrink(q, q->window / 2);
+		shrink_window(q, q->window / 2);
 	/* Packets beyond this edge need another ACK, so that the time is at least a round trip. */
 	t->edge = q->edge;
 	t->at = now;
@@ -328,14 +328,14 @@ static void unused(struct rxw_recvq *q, uint64_t now)
 /*
  * Nothing has arrived for a while, and everything was read: the memory of a wide window goes back, and
  * with it the right edge, which never moves back otherwise. A sender begins with few packets after such a
- * pause, and learns of the window from their ACK. The first of them brings it back: see resume().
+ * pause, and learns of the window from their ACK. The first of them brings it back: see resume_window().
  */
 void rxw_recvq_rest(struct rxw_pcall *p, uint64_t now)
 {
 	struct rxw_recvq *q = &p->rx;
 
-	if (q->grant == 0 || q->stopped || now < q->fresh_at + REST_AFTER ||
-	    q->hard != q->next || q->consumed != q->next || rxw_recvq_has_later(q))
+	if (q->grant == 0 || q->stopped || now < q->fresh_at + REST_AFTER || q->hard != q->next ||
+	    q->consumed != q->next || rxw_recvq_has_later(q))
 		return;
 	q->rested = rxw_max32(q->rested, q->window);
 	q->window = RXW_MAX_ACKS;
@@ -346,14 +346,14 @@ void rxw_recvq_rest(struct rxw_pcall *p, uint64_t now)
 }
 
 /* Packets arrive again: the window of before the pause, as far as there is memory. */
-static void resume(struct rxw_pcall *p, uint64_t now)
+static void resume_window(struct rxw_pcall *p, uint64_t now)
 {
 	struct rxw_recvq *q = &p->rx;
 	uint32_t window = rxw_min32(q->rested, p->conn->params->window);
 
 	q->rested = 0;
 	if (p->conn->rx.wide_heard && !is_short(p) && !is_unproven(p->conn, now))
-		q->window = rxw_max32(q->window, fund(p, window));
+		q->window = rxw_max32(q->window, fund_window(p, window));
 }
 
 /* Packets became larger, or memory is short: of this call, of all calls of the peer, or of all. */
@@ -362,8 +362,8 @@ static void fit_memory(struct rxw_pcall *p, uint64_t now)
 	struct rxw_recvq *q = &p->rx;
 	int64_t share;
 
-	if (q->window > granted(p))
-		shrink(q, fund(p, q->window));
+	if (q->window > granted_packets(p))
+		shrink_window(q, fund_window(p, q->window));
 	if (now < q->tuning.shrunk_at + q->tuning.least + SHRINK_APART)
 		return;
 	share = rxw_wide_excess(&p->conn->account->wide, q->grant);
@@ -372,7 +372,8 @@ static void fit_memory(struct rxw_pcall *p, uint64_t now)
 	if (share == INT64_MAX)
 		share = 0;
 	q->tuning.shrunk_at = now;
-	shrink(q, rxw_max32(q->window / 2, RXW_MAX_ACKS + (uint32_t)(share / packet_size(p))));
+	shrink_window(q, rxw_max32(q->window / 2,
+				   RXW_MAX_ACKS + (uint32_t)(share / expected_packet_size(p))));
 }
 
 /*
@@ -394,11 +395,11 @@ bool rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 
 	q->fresh_at = now;
 	if (q->rested != 0)
-		resume(p, now);
+		resume_window(p, now);
 	if (t->at == 0)
 		return true;
 	if (q->highest < t->edge) {
-		unused(q, now);
+		shrink_unused(q, now);
 		return true;
 	}
 	time = now > t->at ? now - t->at : 1;
@@ -410,12 +411,13 @@ bool rxw_recvq_measure(struct rxw_pcall *p, uint64_t now)
 	arrived = arrivals(q, time);
 	t->flight = (uint32_t)rxw_min64(arrived, UINT32_MAX);
 	arrived *= q->window < STARTING ? 16 : 4;
-	if (arrived <= q->window || is_short(p) || q->pinned > (int64_t)memory_of(p) / 2 ||
+	if (arrived <= q->window || is_short(p) || q->pinned > (int64_t)memory_limit_of(p) / 2 ||
 	    q->next - q->consumed > rxw_max32(params->unread_packets, q->window / 2))
 		return true;
 	if (is_unproven(p->conn, now))
 		return false;
-	q->window = rxw_max32(q->window, fund(p, (uint32_t)rxw_min64(arrived, params->window)));
+	q->window =
+		rxw_max32(q->window, fund_window(p, (uint32_t)rxw_min64(arrived, params->window)));
 	rxw_peer_learn_window(p->conn->peer, p->conn->client, q->window, now);
 	return true;
 }
@@ -437,13 +439,13 @@ void rxw_recvq_advance(struct rxw_pcall *p, uint64_t now)
 	if (q->window > RXW_MAX_ACKS)
 		fit_memory(p, now);
 	if (q->grant > 0)
-		settle(p);
+		return_unneeded_grant(p);
 	/*
 	 * Once the application reads, packets are acknowledged for good on receipt, since packets
 	 * that are in order are never dropped. Not before, and only up to a limit: a slow reader
 	 * must stop its sender.
 	 */
-	if (q->consumed > 1 && q->pinned <= (int64_t)memory_of(p) / 2)
+	if (q->consumed > 1 && q->pinned <= (int64_t)memory_limit_of(p) / 2)
 		hard += q->window > RXW_MAX_ACKS ? q->window / 2 : params->unread_packets;
 	hard = rxw_min32(hard, to);
 	if (hard > q->hard)
@@ -485,7 +487,8 @@ static uint64_t received_bits(const struct rxw_recvq *q, uint32_t seq)
 }
 
 /* Tables that describe `count` packets from `first` on. */
-static void write_tables(const struct rxw_recvq *q, uint8_t *acks, uint32_t first, uint32_t count)
+static void write_ack_tables(const struct rxw_recvq *q, uint8_t *acks, uint32_t first,
+			     uint32_t count)
 {
 	uint64_t bits[(1 + RXW_ACK_TABLES) * RXW_TABLE_PACKETS / 64];
 
@@ -522,10 +525,10 @@ static void describe_part(struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *ack
 	ack->base = (uint8_t)begin;
 	ack->tables = (uint8_t)(tables - 1);
 	ack->count = RXW_TABLE_PACKETS;
-	write_tables(q, acks, ack->first, RXW_TABLE_PACKETS);
+	write_ack_tables(q, acks, ack->first, RXW_TABLE_PACKETS);
 	begin *= RXW_TABLE_PACKETS;
 	ack->part = rxw_min32(all - begin, (tables - 1) * RXW_TABLE_PACKETS);
-	write_tables(q, acks + RXW_ACK_TABLE, ack->first + begin, ack->part);
+	write_ack_tables(q, acks + RXW_ACK_TABLE, ack->first + begin, ack->part);
 }
 
 bool rxw_recvq_wide(struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks, unsigned tables)
@@ -552,7 +555,7 @@ bool rxw_recvq_wide(struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *acks, uns
 	}
 	ack->count = described;
 	ack->tail = end - first - described;
-	write_tables(q, acks, first, described);
+	write_ack_tables(q, acks, first, described);
 	return true;
 }
 
@@ -567,7 +570,7 @@ static bool drop_out_of_order(struct rxw_pcall *p)
 		return false;
 	end = rxw_bitmap_last(&q->later.have, q->next, later_end(q), true);
 	i = rxw_later_at(&q->later, end - 1);
-	rxw_later_remove(&q->later, at(q, i)->first, at(q, i)->count);
+	rxw_later_remove(&q->later, entry_at(q, i)->first, entry_at(q, i)->count);
 	drop_entry(p, i);
 	return true;
 }
@@ -632,19 +635,19 @@ static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run,
 		if (cap == 0)
 			cap = 64;
 	}
-	while (!charge(p, cap))
+	while (!charge_bytes(p, cap))
 		if (!in_order || !drop_out_of_order(p))
 			return RXW_NO_NODE;
 	index = rxw_slab_get(&q->ents, pool);
 	if (index == RXW_NO_NODE) {
-		uncharge(p, cap);
+		uncharge_bytes(p, cap);
 		return RXW_NO_NODE;
 	}
 	if (cap != run->buf->cap) {
 		small = rxw_buf_get_small(pool, cap);
 		if (small == NULL) {
 			rxw_slab_put(&q->ents, index);
-			uncharge(p, cap);
+			uncharge_bytes(p, cap);
 			return RXW_NO_NODE;
 		}
 		memcpy(small->data, e.data - front, bytes);
@@ -656,7 +659,7 @@ static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run,
 	}
 	e.charge = cap;
 	q->largest = rxw_max32(q->largest, run->count > 1 ? run->stride : run->last_size);
-	*at(q, index) = e;
+	*entry_at(q, index) = e;
 	if (e.unverified)
 		q->verified_to = rxw_min32(q->verified_to, e.first);
 	return index;
@@ -664,13 +667,13 @@ static uint16_t make_entry(struct rxw_pcall *p, const struct rxw_rxrun *run,
 
 static void append_entry(struct rxw_recvq *q, uint16_t index)
 {
-	struct rxw_rxent *e = at(q, index);
+	struct rxw_rxent *e = entry_at(q, index);
 
 	e->next = RXW_NO_NODE;
 	if (q->ready_tail == RXW_NO_NODE)
 		q->ready_head = index;
 	else
-		at(q, q->ready_tail)->next = index;
+		entry_at(q, q->ready_tail)->next = index;
 	q->ready_tail = index;
 	if (q->ready_take == RXW_NO_NODE)
 		q->ready_take = index;
@@ -742,12 +745,12 @@ static void begin_taking(struct rxw_pcall *p)
 	assert(*link == RXW_NO_NODE);
 	if (q->ready_head != RXW_NO_NODE) {
 		*link = q->ready_head;
-		link = &at(q, q->ready_tail)->next;
+		link = &entry_at(q, q->ready_tail)->next;
 	}
 	while (q->later.count > 0) {
 		i = take_first_later(q);
 		*link = i;
-		link = &at(q, i)->next;
+		link = &entry_at(q, i)->next;
 	}
 	*link = RXW_NO_NODE;
 	q->ready_head = q->ready_tail = q->ready_take = RXW_NO_NODE;
@@ -775,7 +778,7 @@ bool rxw_recvq_take_unverified(struct rxw_pcall *p, struct rxw_rxrun *run)
 		q->verified_to = UINT32_MAX;
 		return false;
 	}
-	e = at(q, index);
+	e = entry_at(q, index);
 	q->unverified = e->next;
 	*run = (struct rxw_rxrun){
 		.buf = e->buf,
@@ -789,7 +792,7 @@ bool rxw_recvq_take_unverified(struct rxw_pcall *p, struct rxw_rxrun *run)
 	rxw_header_get(run->data, run->last_size, &run->head);
 	p->count.packets_received -= e->count;
 	p->count.bytes_received -= (uint64_t)(e->count - 1) * e->length + e->last_length;
-	uncharge(p, e->charge);
+	uncharge_bytes(p, e->charge);
 	rxw_slab_put(&q->ents, index);
 	return true;
 }
@@ -812,7 +815,7 @@ unsigned rxw_pcall_take(struct rxw_pcall *p, struct rxw_rxpiece *pieces, unsigne
 	unsigned n = 0;
 
 	while (n < room && q->ready_take != RXW_NO_NODE) {
-		struct rxw_rxent *e = at(q, q->ready_take);
+		struct rxw_rxent *e = entry_at(q, q->ready_take);
 
 		if (e->unverified)
 			break;
@@ -843,7 +846,7 @@ void rxw_pcall_consumed(struct rxw_pcall *p, uint32_t packets, struct rxw_out *o
 	RXW_PROBE(receive_state, p, q->next - q->consumed, q->next, q->last);
 	while (q->ready_head != RXW_NO_NODE && q->ready_head != q->ready_take) {
 		uint16_t index = q->ready_head;
-		struct rxw_rxent *e = at(q, index);
+		struct rxw_rxent *e = entry_at(q, index);
 
 		if (e->first + e->count > q->consumed)
 			break;
