@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "count.h"
-#include "rxgk/conn.h"
+#include "rxgk/rxgk_conn.h"
 
 #define ROUNDS 31
 #define PACKET 1364u /* bytes of data in a full packet under crypt */

@@ -14,12 +14,12 @@
 #define OLD_KEYS   8 /* a KeyFile has no more */
 #define OLD_RECORD 12
 
-static uint32_t word(const uint8_t *p)
+static uint32_t load_word(const uint8_t *p)
 {
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static uint8_t *put_word(uint8_t *p, uint32_t value)
+static uint8_t *store_word(uint8_t *p, uint32_t value)
 {
 	p[0] = (uint8_t)(value >> 24);
 	p[1] = (uint8_t)(value >> 16);
@@ -29,8 +29,8 @@ static uint8_t *put_word(uint8_t *p, uint32_t value)
 }
 
 /* Append a key; on failure describe the problem in `error`. */
-static int take(struct rxw_key_list *list, size_t first, const struct rxw_key *key, uint32_t number,
-		size_t at, char *error)
+static int append_parsed(struct rxw_key_list *list, size_t first, const struct rxw_key *key,
+			 uint32_t number, size_t at, char *error)
 {
 	struct rxw_key_list own = {.count = list->count - first};
 	const struct rxw_key *same;
@@ -73,13 +73,13 @@ static int parse_ext_key(const uint8_t *data, size_t size, uint32_t number, size
 			 "key %u, at byte %zu: the file ends within the key", number, start);
 		return -RXW_EDECODE;
 	}
-	if (word(p) != EXT_WORDS) {
+	if (load_word(p) != EXT_WORDS) {
 		snprintf(error, RXW_KEY_FILE_ERROR,
 			 "key %u, at byte %zu: its header has %u bytes instead of 16", number,
-			 start, word(p));
+			 start, load_word(p));
 		return -RXW_EDECODE;
 	}
-	length = word(p + 16);
+	length = load_word(p + 16);
 	if (length > size - start - EXT_HEAD) {
 		snprintf(error, RXW_KEY_FILE_ERROR,
 			 "key %u, at byte %zu: the key has %u bytes, but the file only %zu more",
@@ -87,21 +87,21 @@ static int parse_ext_key(const uint8_t *data, size_t size, uint32_t number, size
 		return -RXW_EDECODE;
 	}
 	*at = start + EXT_HEAD + length;
-	type = word(p + 4);
+	type = load_word(p + 4);
 	if (type > RXW_KEY_KRB5)
 		return 0; /* a type of a later version: ignored */
-	if (length > RXW_KEY_MAX || word(p + 8) > INT32_MAX) {
+	if (length > RXW_KEY_MAX || load_word(p + 8) > INT32_MAX) {
 		snprintf(error, RXW_KEY_FILE_ERROR, "key %u, at byte %zu: kvno %u, %u bytes of key",
-			 number, start, word(p + 8), length);
+			 number, start, load_word(p + 8), length);
 		return -RXW_EDECODE;
 	}
 	key->type = (enum rxw_key_type)type;
-	key->kvno = (int32_t)word(p + 8);
-	key->enctype = type == RXW_KEY_DES ? 0 : (int32_t)word(p + 12);
+	key->kvno = (int32_t)load_word(p + 8);
+	key->enctype = type == RXW_KEY_DES ? 0 : (int32_t)load_word(p + 12);
 	key->length = length;
 	memset(key->bytes, 0, sizeof(key->bytes));
 	memcpy(key->bytes, p + EXT_HEAD, length);
-	return take(list, first, key, number, start, error);
+	return append_parsed(list, first, key, number, start, error);
 }
 
 static int parse_ext(const uint8_t *data, size_t size, unsigned source, struct rxw_key_list *list,
@@ -109,7 +109,7 @@ static int parse_ext(const uint8_t *data, size_t size, unsigned source, struct r
 {
 	size_t at = 4, first = list->count;
 	struct rxw_key key = {.source = source};
-	uint32_t count = word(data);
+	uint32_t count = load_word(data);
 	int result = 0;
 
 	for (uint32_t i = 1; i <= count && result == 0; i++)
@@ -128,15 +128,15 @@ static int parse_old(const uint8_t *data, unsigned source, struct rxw_key_list *
 {
 	size_t first = list->count;
 	struct rxw_key key = {.source = source, .type = RXW_KEY_DES, .length = 8};
-	uint32_t count = word(data);
+	uint32_t count = load_word(data);
 	int result = 0;
 
 	for (uint32_t i = 0; i < count && result == 0; i++) {
 		const uint8_t *p = data + 4 + i * OLD_RECORD;
 
-		key.kvno = (int32_t)word(p);
+		key.kvno = (int32_t)load_word(p);
 		memcpy(key.bytes, p + 4, 8);
-		result = take(list, first, &key, i + 1, (size_t)(p - data), error);
+		result = append_parsed(list, first, &key, i + 1, (size_t)(p - data), error);
 	}
 	explicit_bzero(&key, sizeof(key));
 	return result;
@@ -145,14 +145,14 @@ static int parse_old(const uint8_t *data, unsigned source, struct rxw_key_list *
 /* A KeyFile has room for its keys only, or for eight. */
 static bool is_old(const uint8_t *data, size_t size)
 {
-	uint32_t count = word(data);
+	uint32_t count = load_word(data);
 
 	return count <= OLD_KEYS &&
 	       (size == 4 + count * OLD_RECORD || size == 4 + OLD_KEYS * OLD_RECORD);
 }
 
 /* Remove the keys of a file that is damaged. */
-static void cut(struct rxw_key_list *list, size_t count)
+static void cut_list(struct rxw_key_list *list, size_t count)
 {
 	if (list->count > count)
 		explicit_bzero(list->keys + count, (list->count - count) * sizeof(*list->keys));
@@ -183,7 +183,7 @@ int rxw_key_file_parse(const uint8_t *data, size_t size, const char *which, unsi
 		 */
 		result = parse_ext(data, size, source, list, error);
 		if (result == -RXW_EDECODE && is_old(data, size)) {
-			cut(list, before);
+			cut_list(list, before);
 			result = parse_old(data, source, list, error);
 		}
 	}
@@ -192,7 +192,7 @@ int rxw_key_file_parse(const uint8_t *data, size_t size, const char *which, unsi
 		result = -RXW_ENOKEY;
 	}
 	if (result < 0)
-		cut(list, before);
+		cut_list(list, before);
 	return result;
 }
 
@@ -206,15 +206,15 @@ uint8_t *rxw_key_file_write(const struct rxw_key_list *list, size_t *size)
 	data = rxw_secret_alloc(*size);
 	if (!data)
 		return NULL;
-	p = put_word(data, (uint32_t)list->count);
+	p = store_word(data, (uint32_t)list->count);
 	for (size_t i = 0; i < list->count; i++) {
 		const struct rxw_key *key = &list->keys[i];
 
-		p = put_word(p, EXT_WORDS);
-		p = put_word(p, (uint32_t)key->type);
-		p = put_word(p, (uint32_t)key->kvno);
-		p = put_word(p, (uint32_t)key->enctype);
-		p = put_word(p, key->length);
+		p = store_word(p, EXT_WORDS);
+		p = store_word(p, (uint32_t)key->type);
+		p = store_word(p, (uint32_t)key->kvno);
+		p = store_word(p, (uint32_t)key->enctype);
+		p = store_word(p, key->length);
 		memcpy(p, key->bytes, key->length);
 		p += key->length;
 	}

@@ -38,7 +38,7 @@ static size_t key_length(int32_t enctype)
 }
 
 /* Preference of an enctype for new tokens; higher is better, 0: not usable. */
-static int strength(int32_t enctype)
+static int enctype_strength(int32_t enctype)
 {
 	static const int8_t weakest_first[] = {23, 16, 25, 17, 19, 26, 18, 20};
 
@@ -171,7 +171,7 @@ void rxw_keys_unref(rxw_keys *keys)
 }
 
 /* Under the lock: insert the key before those of files. */
-static int insert(struct rxw_key_list *list, const struct rxw_key *key)
+static int insert_added(struct rxw_key_list *list, const struct rxw_key *key)
 {
 	struct rxw_key *same = rxw_key_list_find(list, key->type, key->kvno, key->enctype);
 	size_t at = 0;
@@ -204,7 +204,7 @@ int rxw_keys_add(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t e
 	new.length = (uint32_t)length;
 	memcpy(new.bytes, key, length);
 	pthread_rwlock_wrlock(&keys->lock);
-	result = insert(&keys->list, &new);
+	result = insert_added(&keys->list, &new);
 	pthread_rwlock_unlock(&keys->lock);
 	explicit_bzero(&new, sizeof(new));
 	return result;
@@ -227,7 +227,7 @@ int rxw_keys_generate(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int3
 }
 
 /* Copy a key to the caller, if it was found and fits. */
-static int give(const struct rxw_key *found, void *key, size_t room, size_t *length)
+static int copy_found(const struct rxw_key *found, void *key, size_t room, size_t *length)
 {
 	if (!found)
 		return -RXW_ENOKEY;
@@ -246,16 +246,16 @@ int rxw_keys_find(rxw_keys *keys, enum rxw_key_type type, int32_t kvno, int32_t 
 	if (!keys || !key || !length)
 		return -RXW_EINVAL;
 	pthread_rwlock_rdlock(&keys->lock);
-	result = give(rxw_key_list_find(&keys->list, type, kvno, enctype), key, room, length);
+	result = copy_found(rxw_key_list_find(&keys->list, type, kvno, enctype), key, room, length);
 	pthread_rwlock_unlock(&keys->lock);
 	return result;
 }
 
-static bool better(const struct rxw_key *key, const struct rxw_key *than)
+static bool is_better_key(const struct rxw_key *key, const struct rxw_key *than)
 {
 	if (!than || key->kvno != than->kvno)
 		return !than || key->kvno > than->kvno;
-	return strength(key->enctype) > strength(than->enctype);
+	return enctype_strength(key->enctype) > enctype_strength(than->enctype);
 }
 
 int rxw_keys_best(rxw_keys *keys, enum rxw_key_type type, int32_t *kvno, int32_t *enctype,
@@ -268,10 +268,10 @@ int rxw_keys_best(rxw_keys *keys, enum rxw_key_type type, int32_t *kvno, int32_t
 		return -RXW_EINVAL;
 	pthread_rwlock_rdlock(&keys->lock);
 	for (size_t i = 0; i < keys->list.count; i++) {
-		if (keys->list.keys[i].type == type && better(&keys->list.keys[i], best))
+		if (keys->list.keys[i].type == type && is_better_key(&keys->list.keys[i], best))
 			best = &keys->list.keys[i];
 	}
-	result = give(best, key, room, length);
+	result = copy_found(best, key, room, length);
 	if (result == 0 && kvno)
 		*kvno = best->kvno;
 	if (result == 0 && enctype)

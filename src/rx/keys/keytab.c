@@ -103,13 +103,13 @@ static const char *parse_entry(struct cursor c, struct entry *e)
 	return NULL;
 }
 
-static bool same(struct piece a, struct piece b)
+static bool pieces_equal(struct piece a, struct piece b)
 {
 	return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
 }
 
 /* Append a string in Kerberos' notation; control characters become '?'. */
-static size_t append(char *text, size_t at, struct piece piece)
+static size_t append_piece(char *text, size_t at, struct piece piece)
 {
 	for (size_t i = 0; i < piece.length && at + 3 < NAME_MAX_TEXT; i++) {
 		uint8_t c = piece.at[i];
@@ -129,23 +129,23 @@ static void name_text(const struct entry *e, char *text)
 	for (unsigned i = 0; i < e->components && i < 2; i++) {
 		if (i && at + 3 < NAME_MAX_TEXT)
 			text[at++] = '/';
-		at = append(text, at, e->parts[i]);
+		at = append_piece(text, at, e->parts[i]);
 	}
 	if (e->components > 2 && at + 6 < NAME_MAX_TEXT)
 		at += (size_t)snprintf(text + at, NAME_MAX_TEXT - at, "/...");
 	if (at + 3 < NAME_MAX_TEXT)
 		text[at++] = '@';
-	at = append(text, at, e->realm);
+	at = append_piece(text, at, e->realm);
 	text[at] = '\0';
 }
 
-static bool is(struct piece piece, const char *text, size_t length)
+static bool piece_is(struct piece piece, const char *text, size_t length)
 {
 	return piece.length == length && memcmp(piece.at, text, length) == 0;
 }
 
 /* Match "afs/cell@REALM", "afs/cell" or "cell"; quoted characters are not supported. */
-static enum match match(const struct entry *e, const char *which)
+static enum match match_entry(const struct entry *e, const char *which)
 {
 	const char *at, *slash;
 	size_t length;
@@ -156,23 +156,24 @@ static enum match match(const struct entry *e, const char *which)
 	length = at ? (size_t)(at - which) : strlen(which);
 	slash = memchr(which, '/', length);
 	if (!at && !slash) {
-		if (e->components == 2 && is(e->parts[0], "afs", 3) &&
-		    is(e->parts[1], which, length))
+		if (e->components == 2 && piece_is(e->parts[0], "afs", 3) &&
+		    piece_is(e->parts[1], which, length))
 			return MATCH_EXACT;
-		if (e->components == 1 && is(e->parts[0], "afs", 3) && e->realm.length == length &&
+		if (e->components == 1 && piece_is(e->parts[0], "afs", 3) &&
+		    e->realm.length == length &&
 		    rxw_ascii_same_n((const char *)e->realm.at, which, length))
 			return MATCH_REALM;
 		return MATCH_NONE;
 	}
-	if (at && !is(e->realm, at + 1, strlen(at + 1)))
+	if (at && !piece_is(e->realm, at + 1, strlen(at + 1)))
 		return MATCH_NONE;
 	if (!slash)
-		return e->components == 1 && is(e->parts[0], which, length) ? MATCH_EXACT
-									    : MATCH_NONE;
-	if (e->components != 2 || !is(e->parts[0], which, (size_t)(slash - which)))
+		return e->components == 1 && piece_is(e->parts[0], which, length) ? MATCH_EXACT
+										  : MATCH_NONE;
+	if (e->components != 2 || !piece_is(e->parts[0], which, (size_t)(slash - which)))
 		return MATCH_NONE;
-	return is(e->parts[1], slash + 1, length - (size_t)(slash + 1 - which)) ? MATCH_EXACT
-										: MATCH_NONE;
+	return piece_is(e->parts[1], slash + 1, length - (size_t)(slash + 1 - which)) ? MATCH_EXACT
+										      : MATCH_NONE;
 }
 
 /* The accepted entries of the current match, to resolve duplicates. */
@@ -183,7 +184,7 @@ struct taken {
 };
 
 /* Append the key of a selected entry. */
-static int take(struct taken *taken, const struct entry *e, unsigned source, char *error)
+static int take_entry(struct taken *taken, const struct entry *e, unsigned source, char *error)
 {
 	struct rxw_key_list *list = taken->list;
 	struct rxw_key key = {.source = source, .kvno = (int32_t)e->kvno, .enctype = e->enctype};
@@ -212,7 +213,7 @@ static int take(struct taken *taken, const struct entry *e, unsigned source, cha
 
 		if (k->type != key.type || k->kvno != key.kvno || k->enctype != key.enctype)
 			continue;
-		if (!same(old->name, e->name) && !same(old->key, e->key)) {
+		if (!pieces_equal(old->name, e->name) && !pieces_equal(old->key, e->key)) {
 			name_text(old, other);
 			snprintf(
 				error, RXW_KEY_FILE_ERROR,
@@ -255,21 +256,22 @@ static void drop_taken(struct taken *taken)
 }
 
 /* Accept the entry if it matches, and remove weaker matches. */
-static int consider(struct taken *taken, const struct entry *e, const char *which, enum match *best,
-		    unsigned source, char *error)
+static int consider_entry(struct taken *taken, const struct entry *e, const char *which,
+			  enum match *best, unsigned source, char *error)
 {
-	enum match fits = match(e, which);
+	enum match fits = match_entry(e, which);
 
 	if (fits == MATCH_NONE || fits < *best)
 		return 0;
 	if (fits > *best)
 		drop_taken(taken);
 	*best = fits;
-	return take(taken, e, source, error);
+	return take_entry(taken, e, source, error);
 }
 
 /* Parse the entry at *at, and advance *at. 1; 0: the end (*at == size), or a hole; or an error. */
-static int next_entry(const uint8_t *data, size_t size, size_t *at, struct entry *e, char *error)
+static int parse_next_entry(const uint8_t *data, size_t size, size_t *at, struct entry *e,
+			    char *error)
 {
 	struct cursor c = {data + *at, data + size};
 	const char *wrong;
@@ -329,12 +331,12 @@ int rxw_keytab_parse(const uint8_t *data, size_t size, const char *which, unsign
 		return -RXW_ENOMEM;
 	}
 	while (at < size && result >= 0) {
-		result = next_entry(data, size, &at, &e, error);
+		result = parse_next_entry(data, size, &at, &e, error);
 		if (result != 1)
 			continue;
 		if (!*seen)
 			name_text(&e, seen);
-		result = consider(&taken, &e, which, &best, source, error);
+		result = consider_entry(&taken, &e, which, &best, source, error);
 	}
 	free(taken.entries);
 	if (result < 0)

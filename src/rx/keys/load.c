@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* Format a message with the path; keeps errno. */
-static void say(char *error, size_t room, const char *path, const char *what)
+static void say_of_file(char *error, size_t room, const char *path, const char *what)
 {
 	int saved = errno;
 
@@ -29,7 +29,7 @@ static int say_errno(char *error, size_t room, const char *path)
 {
 	int saved = errno;
 
-	say(error, room, path, strerror(saved));
+	say_of_file(error, room, path, strerror(saved));
 	errno = saved;
 	return -RXW_ESYS;
 }
@@ -46,11 +46,11 @@ static void say_mode(char *error, size_t room, const char *path, mode_t mode)
 		"every user of this host can %s its keys (mode %04o): "
 		"chmod o-rwx, replace the keys",
 		mode & S_IROTH ? "read" : "replace", (unsigned)(mode & 07777));
-	say(error, room, path, what);
+	say_of_file(error, room, path, what);
 }
 
 /* Read an open file into memory of rxw_secret_alloc(). */
-static int read_all(int fd, uint8_t **data, size_t *size, mode_t *mode)
+static int read_key_file(int fd, uint8_t **data, size_t *size, mode_t *mode)
 {
 	struct stat status;
 	ssize_t n;
@@ -103,20 +103,20 @@ static int read_keys(const char *path, const char *whose, unsigned number,
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return say_errno(error, room, path);
-	result = read_all(fd, &data, &size, &mode);
+	result = read_key_file(fd, &data, &size, &mode);
 	saved = errno;
 	close(fd);
 	errno = saved;
 	if (result == -RXW_ESYS)
 		return say_errno(error, room, path);
 	if (result < 0) {
-		say(error, room, path, rxw_strerror(result));
+		say_of_file(error, room, path, rxw_strerror(result));
 		return result;
 	}
 	result = rxw_key_file_parse(data, size, whose, number, list, what);
 	rxw_secret_free(data);
 	if (result < 0)
-		say(error, room, path, what);
+		say_of_file(error, room, path, what);
 	else
 		say_mode(error, room, path, mode);
 	return result;
@@ -145,8 +145,8 @@ static bool same_keys(const struct rxw_key_list *table, unsigned number,
 }
 
 /* The new table: added keys, those of the file, those of other files. */
-static int merge(const struct rxw_key_list *table, unsigned number, const struct rxw_key_list *file,
-		 struct rxw_key_list *merged)
+static int merge_keys(const struct rxw_key_list *table, unsigned number,
+		      const struct rxw_key_list *file, struct rxw_key_list *merged)
 {
 	int result = 0;
 
@@ -164,7 +164,7 @@ static int merge(const struct rxw_key_list *table, unsigned number, const struct
 }
 
 /* With `loading` held: put the keys of a file into the table. 1 if they have changed, else 0. */
-static int install(rxw_keys *keys, unsigned number, const struct rxw_key_list *file)
+static int install_keys(rxw_keys *keys, unsigned number, const struct rxw_key_list *file)
 {
 	struct rxw_key_list merged = {0}, old;
 	int result;
@@ -174,7 +174,7 @@ static int install(rxw_keys *keys, unsigned number, const struct rxw_key_list *f
 		pthread_rwlock_unlock(&keys->lock);
 		return 0;
 	}
-	result = merge(&keys->list, number, file, &merged);
+	result = merge_keys(&keys->list, number, file, &merged);
 	if (result == 0) {
 		old = keys->list;
 		keys->list = merged;
@@ -194,9 +194,9 @@ static int load_source(rxw_keys *keys, const struct rxw_key_source *source, cons
 	int result = read_keys(source->path, whose, source->number, &list, error, room);
 
 	if (result == 0) {
-		result = install(keys, source->number, &list);
+		result = install_keys(keys, source->number, &list);
 		if (result < 0)
-			say(error, room, source->path, rxw_strerror(result));
+			say_of_file(error, room, source->path, rxw_strerror(result));
 	}
 	rxw_key_list_free(&list);
 	return result;
@@ -244,7 +244,7 @@ int rxw_keys_load(rxw_keys *keys, const char *path, const char *whose, char *err
 	if (source && (which || !whose))
 		result = load_source(keys, source, whose, error, room);
 	else
-		say(error, room, path, rxw_strerror(result));
+		say_of_file(error, room, path, rxw_strerror(result));
 	if (result >= 0) {
 		free(source->which);
 		source->which = which;
@@ -288,7 +288,7 @@ int rxw_keys_reload(rxw_keys *keys, char *error, size_t room)
 }
 
 /* Write all bytes and flush them to the disk. */
-static int write_all(int fd, const uint8_t *data, size_t size)
+static int write_and_sync(int fd, const uint8_t *data, size_t size)
 {
 	size_t at = 0;
 
@@ -305,7 +305,7 @@ static int write_all(int fd, const uint8_t *data, size_t size)
 }
 
 /* Give the complete file its name. */
-static int publish(const char *temporary, const char *path, int replace)
+static int publish_key_file(const char *temporary, const char *path, int replace)
 {
 	if (replace)
 		return rename(temporary, path);
@@ -315,7 +315,7 @@ static int publish(const char *temporary, const char *path, int replace)
 	return 0;
 }
 
-static int write_file(const char *path, const uint8_t *data, size_t size, int replace)
+static int write_key_file(const char *path, const uint8_t *data, size_t size, int replace)
 {
 	size_t room = strlen(path) + 8;
 	char *temporary = malloc(room);
@@ -326,12 +326,12 @@ static int write_file(const char *path, const uint8_t *data, size_t size, int re
 	snprintf(temporary, room, "%s.XXXXXX", path);
 	fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
 	if (fd >= 0) {
-		result = write_all(fd, data, size);
+		result = write_and_sync(fd, data, size);
 		saved = errno;
 		close(fd);
 		errno = saved;
 		if (result == 0)
-			result = publish(temporary, path, replace);
+			result = publish_key_file(temporary, path, replace);
 		saved = errno;
 		if (result < 0)
 			unlink(temporary);
@@ -359,13 +359,13 @@ int rxw_keys_write(rxw_keys *keys, const char *path, int replace, char *error, s
 	pthread_rwlock_rdlock(&keys->lock);
 	data = rxw_key_file_write(&keys->list, &size);
 	pthread_rwlock_unlock(&keys->lock);
-	result = data ? write_file(path, data, size, replace) : -RXW_ENOMEM;
+	result = data ? write_key_file(path, data, size, replace) : -RXW_ENOMEM;
 	saved = errno;
 	rxw_secret_free(data);
 	errno = saved;
 	if (result == -RXW_ESYS)
 		return say_errno(error, room, path);
 	if (result < 0)
-		say(error, room, path, rxw_strerror(result));
+		say_of_file(error, room, path, rxw_strerror(result));
 	return result;
 }

@@ -169,7 +169,7 @@ static void list_reply(struct rxw_rpc_multi *m, unsigned index)
 	pthread_cond_signal(&m->cond);
 }
 
-static void on_event(rxw_call *call, unsigned events, void *arg)
+static void on_member_event(rxw_call *call, unsigned events, void *arg)
 {
 	struct member *me = (struct member *)arg;
 	struct rxw_rpc_multi *m = me->multi;
@@ -207,12 +207,14 @@ static void list_group(struct rxw_rpc_multi *m, struct group *g)
 }
 
 /* 0: begun; -RXW_EAGAIN: no channel is free; another result. */
-static int begin(struct rxw_rpc_multi *m, unsigned index)
+static int begin_member(struct rxw_rpc_multi *m, unsigned index)
 {
 	struct member *me = &m->member[index];
-	struct rxw_call_options options = {
-		.size = sizeof(options), .flags = RXW_CALL_TRY, .callback = on_event, .arg = me,
-		.deadline_ms = m->deadline_ms};
+	struct rxw_call_options options = {.size = sizeof(options),
+					   .flags = RXW_CALL_TRY,
+					   .callback = on_member_event,
+					   .arg = me,
+					   .deadline_ms = m->deadline_ms};
 	int r = rxw_call_try_begin(me->connection, &options, &me->call, &m->code);
 
 	if (!r) {
@@ -248,7 +250,7 @@ static int begin_one(struct rxw_rpc_multi *m, unsigned *index)
 		unsigned i = m->fresh++;
 
 		/* Others of its connection are waiting: queue it after them. */
-		r = m->member[i].group->first == NONE ? begin(m, i) : -RXW_EAGAIN;
+		r = m->member[i].group->first == NONE ? begin_member(m, i) : -RXW_EAGAIN;
 		if (r == -RXW_EAGAIN) {
 			wait_in_group(m, i);
 			if (!m->member[i].group->open)
@@ -262,7 +264,7 @@ static int begin_one(struct rxw_rpc_multi *m, unsigned *index)
 		struct group *g = &m->group[*link];
 		unsigned i = g->first;
 
-		r = begin(m, i);
+		r = begin_member(m, i);
 		if (r == -RXW_EAGAIN && !g->open && is_late(m, g))
 			r = -RXW_ETIMEDOUT;
 		if (r != -RXW_EAGAIN) {

@@ -15,8 +15,8 @@
 #define WIRE_EDQUOT  109
 
 /* All of a report except its times and its code. */
-static void describe(struct rxw_rpc_report *r, rxw_call *call, const struct rxw_observed *seen,
-		     struct sockaddr_storage *peer)
+static void describe_call(struct rxw_rpc_report *r, rxw_call *call, const struct rxw_observed *seen,
+			  struct sockaddr_storage *peer)
 {
 	r->size = sizeof(*r);
 	r->bytes_sent = seen->written;
@@ -101,7 +101,7 @@ int32_t rxw_rpc_end(rxw_call *call, int32_t code, const struct rxw_rpc_interface
 	bool observed = call && rxw_call_observed(call, &seen);
 
 	if (observed)
-		describe(&r, call, &seen, &peer);
+		describe_call(&r, call, &seen, &peer);
 	/* An error that the call already has takes precedence over this abort. */
 	code = rxw_call_end(call, code, &latest_origin);
 	if (latest_origin == RXW_ORIGIN_PEER && interface && interface->swap_errno)
@@ -116,7 +116,7 @@ int32_t rxw_rpc_end(rxw_call *call, int32_t code, const struct rxw_rpc_interface
 
 /* -- server --------------------------------------------------------------------------------- */
 
-static const struct rxw_rpc_entry *find(const struct rxw_rpc_table *table, int32_t opcode)
+static const struct rxw_rpc_entry *find_entry(const struct rxw_rpc_table *table, int32_t opcode)
 {
 	const struct rxw_rpc_entry *base = table->entries;
 	unsigned count = table->count;
@@ -149,7 +149,7 @@ static int32_t swap_errno(int32_t code)
 }
 
 /* If the call has an error, the stub's result is a consequence of it. */
-static int32_t judge(const rxw_call *call, int32_t code)
+static int32_t prefer_call_error(const rxw_call *call, int32_t code)
 {
 	int32_t own = code ? rxw_call_error(call, NULL) : 0;
 
@@ -161,9 +161,9 @@ static int32_t judge(const rxw_call *call, int32_t code)
  * which the caller ends. *kept: the function has kept the call, which may have been freed already
  * if it was queued.
  */
-static int32_t run(rxw_call *call, const struct rxw_rpc_table *table,
-		   const struct rxw_rpc_service *base, const void *service,
-		   const struct rxw_rpc_entry *entry, int32_t opcode, bool queued, bool *kept)
+static int32_t run_stub(rxw_call *call, const struct rxw_rpc_table *table,
+			const struct rxw_rpc_service *base, const void *service,
+			const struct rxw_rpc_entry *entry, int32_t opcode, bool queued, bool *kept)
 {
 	int32_t code = 0;
 
@@ -176,7 +176,7 @@ static int32_t run(rxw_call *call, const struct rxw_rpc_table *table,
 		return queued ? code : 0;
 	if (table->swap_errno)
 		code = swap_errno(code);
-	return judge(call, code);
+	return prefer_call_error(call, code);
 }
 
 static void report_served(rxw_call *call, const struct rxw_observed *seen,
@@ -190,7 +190,7 @@ static void report_served(rxw_call *call, const struct rxw_observed *seen,
 				   .run_ns = monotonic_ns() - seen->served_ns};
 	struct sockaddr_storage peer;
 
-	describe(&r, call, seen, &peer);
+	describe_call(&r, call, seen, &peer);
 	seen->observer->report(seen->observer->arg, &r);
 }
 
@@ -212,10 +212,10 @@ int32_t rxw_rpc_serve(rxw_call *call, const struct rxw_rpc_table *table,
 		rxw_call_note_served(call, entered);
 	}
 	if (rxw_call_read(call, word, sizeof(word)) != sizeof(word))
-		return judge(call, RXW_RPC_DECODE);
+		return prefer_call_error(call, RXW_RPC_DECODE);
 	opcode = (int32_t)rxw_xdr_load32(word);
-	entry = find(table, opcode);
-	code = run(call, table, base, service, entry, opcode, queued, &kept);
+	entry = find_entry(table, opcode);
+	code = run_stub(call, table, base, service, entry, opcode, queued, &kept);
 	if (kept)
 		return code;
 	/* An observer added while the stub ran is skipped, since no start time was taken. */
@@ -234,6 +234,6 @@ int32_t rxw_rpc_answer(rxw_call *call, int32_t code, const struct rxw_rpc_interf
 	if (interface->swap_errno)
 		code = swap_errno(code);
 	if (rxw_call_observed(call, &seen) && seen.served_ns)
-		report_served(call, &seen, interface, function, judge(call, code));
+		report_served(call, &seen, interface, function, prefer_call_error(call, code));
 	return rxw_call_end(call, code, NULL);
 }

@@ -25,7 +25,7 @@ static struct rxw_rpc_stream *stream_of(struct rxw_xdr *x)
  * The beginning of a reply ends its request (rx-protocol 2.1). That is not an error: the server has
  * read as much as it needs.
  */
-static bool answered(rxw_call *call, ssize_t written)
+static bool reply_has_begun(rxw_call *call, ssize_t written)
 {
 	return written == -RXW_ECALL && !rxw_call_error(call, NULL) &&
 	       rxw_call_events(call) & (RXW_EVENT_READ | RXW_EVENT_DONE);
@@ -37,7 +37,7 @@ static bool write_out(struct rxw_rpc_stream *s, bool more)
 	size_t length = (size_t)(s->xdr.at - s->xdr.start);
 	ssize_t n = length ? rxw_call_write_part(s->call, s->xdr.start, length, more) : 0;
 
-	if (n != (ssize_t)length && !answered(s->call, n))
+	if (n != (ssize_t)length && !reply_has_begun(s->call, n))
 		return rxw_xdr_fail(&s->xdr);
 	s->xdr.at = s->xdr.start;
 	return true;
@@ -70,7 +70,7 @@ bool rxw_rpc_flush(struct rxw_rpc_stream *s)
 }
 
 /* Bytes that an exact reader may request: `need`, or more if they belong to the item anyway. */
-static size_t most(size_t need, size_t room, size_t least)
+static size_t most_to_read(size_t need, size_t room, size_t least)
 {
 	if (least > room)
 		least = room;
@@ -96,7 +96,7 @@ static bool more_to_read(struct rxw_xdr *x, size_t size)
 		ssize_t n;
 
 		if (s->exact && room > size - have)
-			room = most(size - have, room, s->least);
+			room = most_to_read(size - have, room, s->least);
 
 		if (room > x->later)
 			room = x->later;

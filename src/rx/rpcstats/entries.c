@@ -47,7 +47,7 @@ static const struct run *order_of(uint32_t stat_index)
 }
 
 /* The number of an operation; that of all if OpenAFS does not have it. */
-static uint32_t number_of(const struct run *run, int32_t opcode)
+static uint32_t operation_number(const struct run *run, int32_t opcode)
 {
 	uint32_t before = 0;
 
@@ -69,9 +69,9 @@ uint32_t rxw_rpcstats_number(const struct rxw_rpc_interface *interface, unsigned
 		return function;
 	for (const struct run *run = order; run->count; run++)
 		foreign += run->count;
-	number = number_of(order, interface->functions[function].opcode);
+	number = operation_number(order, interface->functions[function].opcode);
 	for (unsigned i = 0; i < interface->count; i++) {
-		bool own = number_of(order, interface->functions[i].opcode) == foreign;
+		bool own = operation_number(order, interface->functions[i].opcode) == foreign;
 
 		if (i == function && own)
 			number = foreign + more;
@@ -86,27 +86,27 @@ uint32_t rxw_rpcstats_number(const struct rxw_rpc_interface *interface, unsigned
 /* The minimum if no time has been measured. */
 #define NO_TIME 9999999u
 
-static uint32_t *put_ns(uint32_t *w, uint64_t ns)
+static uint32_t *put_seconds(uint32_t *w, uint64_t ns)
 {
 	w[0] = (uint32_t)(ns / 1000000000);
 	w[1] = (uint32_t)(ns % 1000000000 / 1000);
 	return w + 2;
 }
 
-static uint32_t *put_times(uint32_t *w, const struct rxw_rpcstats_times *times)
+static uint32_t *put_stat_times(uint32_t *w, const struct rxw_rpcstats_times *times)
 {
 	double whole = (double)(uint64_t)times->square;
 
-	w = put_ns(w, times->sum);
+	w = put_seconds(w, times->sum);
 	*w++ = (uint32_t)(uint64_t)whole;
 	*w++ = (uint32_t)((times->square - whole) * 1e6);
 	if (times->least == UINT64_MAX) {
 		*w++ = NO_TIME;
 		*w++ = NO_TIME;
 	} else {
-		w = put_ns(w, times->least);
+		w = put_seconds(w, times->least);
 	}
-	return put_ns(w, times->most);
+	return put_seconds(w, times->most);
 }
 
 static uint32_t *put_u64(uint32_t *w, uint64_t v)
@@ -131,9 +131,9 @@ static uint32_t peer_address(const struct rxw_rpcstats_key *key)
 }
 
 /* One entry; `key` is NULL for the process. */
-static uint32_t *put_entry(uint32_t *w, const struct rxw_rpcstats_key *key,
-			   const struct rxw_rpcstats_id *id, uint32_t function,
-			   const struct rxw_rpcstats_counters *counters)
+static uint32_t *put_stat_entry(uint32_t *w, const struct rxw_rpcstats_key *key,
+				const struct rxw_rpcstats_id *id, uint32_t function,
+				const struct rxw_rpcstats_counters *counters)
 {
 	*w++ = key ? peer_address(key) : UINT32_MAX;
 	*w++ = key ? (uint32_t)(uint16_t)(key->port << 8 | key->port >> 8) : UINT32_MAX;
@@ -144,12 +144,12 @@ static uint32_t *put_entry(uint32_t *w, const struct rxw_rpcstats_key *key,
 	w = put_u64(w, counters->calls);
 	w = put_u64(w, counters->sent);
 	w = put_u64(w, counters->received);
-	w = put_times(w, &counters->queue);
-	return put_times(w, &counters->run);
+	w = put_stat_times(w, &counters->queue);
+	return put_stat_times(w, &counters->run);
 }
 
 /* Room for `total` entries, or for as many as fit into a reply; *total is set to that. */
-static uint32_t *make_room(uint64_t *total)
+static uint32_t *allocate_entries(uint64_t *total)
 {
 	if (*total > RXW_RPCSTATS_MANY)
 		*total = RXW_RPCSTATS_MANY;
@@ -165,7 +165,7 @@ static int process_entries(struct rxw_rpcstats *stats, uint32_t **words)
 
 	for (unsigned k = 0; k < known; k++)
 		total += ids[k].functions;
-	w = *words = make_room(&total);
+	w = *words = allocate_entries(&total);
 	if (total && !w)
 		return -RXW_ENOMEM;
 	for (unsigned k = 0; k < known; k++)
@@ -173,7 +173,7 @@ static int process_entries(struct rxw_rpcstats *stats, uint32_t **words)
 			struct rxw_rpcstats_counters counters;
 
 			rxw_rpcstats_sum(stats, &ids[k], i, &counters);
-			w = put_entry(w, NULL, &ids[k], i, &counters);
+			w = put_stat_entry(w, NULL, &ids[k], i, &counters);
 		}
 	return (int)total;
 }
@@ -185,7 +185,7 @@ static uint64_t peer_entries(const struct rxw_rpcstats_peer *peer, uint64_t room
 
 	for (const struct rxw_rpcstats_table *table = peer->tables; table; table = table->next)
 		for (uint32_t i = 0; i < table->id.functions && n < room; i++, n++)
-			*w = put_entry(*w, &peer->key, &table->id, i, &table->counters[i]);
+			*w = put_stat_entry(*w, &peer->key, &table->id, i, &table->counters[i]);
 	return n;
 }
 
@@ -198,7 +198,7 @@ static int all_peer_entries(struct rxw_rpcstats *stats, uint32_t **words)
 	for (const struct rxw_rpcstats_peer *peer = stats->newest; peer; peer = peer->older)
 		for (const struct rxw_rpcstats_table *t = peer->tables; t; t = t->next)
 			total += t->id.functions;
-	w = *words = make_room(&total);
+	w = *words = allocate_entries(&total);
 	for (const struct rxw_rpcstats_peer *peer = stats->newest; w && peer; peer = peer->older)
 		n += peer_entries(peer, total - n, &w);
 	pthread_mutex_unlock(&stats->peers_lock);

@@ -4,7 +4,7 @@
 rx_sources += \
 	src/rx/rpcstats/entries.c \
 	src/rx/rpcstats/rpcstats.c src/rx/rpcstats/private.h \
-	src/rx/rpcstats/service.c
+	src/rx/rpcstats/stats_service.c
 
 rx_public_headers += \
 	src/rx/rxwire/rpcstats.h

@@ -170,7 +170,7 @@ static bool make_key(const struct sockaddr *peer, socklen_t length, struct rxw_r
 	return false;
 }
 
-static uint64_t hash_key(const struct rxw_rpcstats_key *key, const uint64_t secret[2])
+static uint64_t hash_peer_key(const struct rxw_rpcstats_key *key, const uint64_t secret[2])
 {
 	uint8_t bytes[sizeof(key->address) + sizeof(key->port)];
 
@@ -179,18 +179,18 @@ static uint64_t hash_key(const struct rxw_rpcstats_key *key, const uint64_t secr
 	return rxw_siphash(bytes, sizeof(bytes), secret);
 }
 
-static uint64_t hash_peer(const void *peer, const uint64_t secret[2])
+static uint64_t hash_stats_peer(const void *peer, const uint64_t secret[2])
 {
-	return hash_key(&((const struct rxw_rpcstats_peer *)peer)->key, secret);
+	return hash_peer_key(&((const struct rxw_rpcstats_peer *)peer)->key, secret);
 }
 
-static void unlink_age(struct rxw_rpcstats *stats, struct rxw_rpcstats_peer *peer)
+static void unlink_by_age(struct rxw_rpcstats *stats, struct rxw_rpcstats_peer *peer)
 {
 	*(peer->newer ? &peer->newer->older : &stats->newest) = peer->older;
 	*(peer->older ? &peer->older->newer : &stats->oldest) = peer->newer;
 }
 
-static void link_newest(struct rxw_rpcstats *stats, struct rxw_rpcstats_peer *peer)
+static void link_as_newest(struct rxw_rpcstats *stats, struct rxw_rpcstats_peer *peer)
 {
 	peer->newer = NULL;
 	peer->older = stats->newest;
@@ -201,7 +201,7 @@ static void link_newest(struct rxw_rpcstats *stats, struct rxw_rpcstats_peer *pe
 static void forget_peer(struct rxw_rpcstats *stats, struct rxw_rpcstats_peer *peer)
 {
 	htable_remove(&stats->peers, peer);
-	unlink_age(stats, peer);
+	unlink_by_age(stats, peer);
 	free_tables(&peer->tables);
 	free(peer);
 }
@@ -210,7 +210,7 @@ static struct rxw_rpcstats_peer *enter_peer(struct rxw_rpcstats *stats,
 					    const struct rxw_rpcstats_key *key)
 {
 	struct rxw_rpcstats_peer *peer =
-		htable_first(&stats->peers, hash_key(key, stats->peers.key));
+		htable_first(&stats->peers, hash_peer_key(key, stats->peers.key));
 
 	while (peer && (peer->key.port != key->port ||
 			memcmp(peer->key.address, key->address, sizeof(key->address)) != 0))
@@ -218,7 +218,7 @@ static struct rxw_rpcstats_peer *enter_peer(struct rxw_rpcstats *stats,
 	if (peer && peer == stats->newest)
 		return peer;
 	if (peer) {
-		unlink_age(stats, peer);
+		unlink_by_age(stats, peer);
 	} else {
 		peer = calloc(1, sizeof(*peer));
 		if (!peer)
@@ -228,13 +228,13 @@ static struct rxw_rpcstats_peer *enter_peer(struct rxw_rpcstats *stats,
 		peer->key = *key;
 		htable_add(&stats->peers, peer);
 	}
-	link_newest(stats, peer);
+	link_as_newest(stats, peer);
 	return peer;
 }
 
 /* -- public -- */
 
-static void init_locks(struct rxw_rpcstats *stats)
+static void init_stats_locks(struct rxw_rpcstats *stats)
 {
 	pthread_mutex_init(&stats->peers_lock, NULL);
 	for (int i = 0; i < RXW_RPCSTATS_SHARDS; i++)
@@ -258,14 +258,14 @@ int rxw_rpcstats_create(const struct rxw_rpcstats_options *given, rxw_rpcstats *
 	made->observer = (struct rxw_rpc_observer){rxw_rpcstats_report, made};
 	made->peers_max = options.peers_max ? options.peers_max : PEERS_DEFAULT;
 	if (rxw_random(secret, sizeof(secret)) ||
-	    !htable_init(&made->peers, offsetof(struct rxw_rpcstats_peer, chain), hash_peer, secret,
-			 0)) {
+	    !htable_init(&made->peers, offsetof(struct rxw_rpcstats_peer, chain), hash_stats_peer,
+			 secret, 0)) {
 		free(made);
 		return -RXW_ENOMEM;
 	}
 	atomic_init(&made->on[RXW_RPCSTATS_PROCESS], options.process);
 	atomic_init(&made->on[RXW_RPCSTATS_PEERS], options.peers);
-	init_locks(made);
+	init_stats_locks(made);
 	*stats = made;
 	return 0;
 }
@@ -293,7 +293,7 @@ static struct rxw_rpcstats_shard *shard_of_thread(struct rxw_rpcstats *stats)
 }
 _Static_assert(RXW_RPCSTATS_SHARDS == 8, "shard_of_thread() uses three bits");
 
-static bool is_on(const struct rxw_rpcstats *stats, enum rxw_rpcstats_kind kind)
+static bool kind_is_on(const struct rxw_rpcstats *stats, enum rxw_rpcstats_kind kind)
 {
 	return atomic_load_explicit(&stats->on[kind], memory_order_relaxed);
 }
@@ -306,7 +306,7 @@ static int count_process(struct rxw_rpcstats *stats, const struct rxw_rpcstats_i
 
 	pthread_mutex_lock(&shard->lock);
 	/* Counting may have been stopped meanwhile, and the tables freed. */
-	if (is_on(stats, RXW_RPCSTATS_PROCESS))
+	if (kind_is_on(stats, RXW_RPCSTATS_PROCESS))
 		r = count_in(&shard->tables, id, call);
 	pthread_mutex_unlock(&shard->lock);
 	return r;
@@ -322,7 +322,7 @@ static int count_peer(struct rxw_rpcstats *stats, const struct rxw_rpcstats_id *
 	if (!make_key(call->peer, call->peer_len, &key))
 		return 0;
 	pthread_mutex_lock(&stats->peers_lock);
-	if (is_on(stats, RXW_RPCSTATS_PEERS)) {
+	if (kind_is_on(stats, RXW_RPCSTATS_PEERS)) {
 		peer = enter_peer(stats, &key);
 		r = peer ? count_in(&peer->tables, id, call) : -RXW_ENOMEM;
 	}
@@ -330,14 +330,14 @@ static int count_peer(struct rxw_rpcstats *stats, const struct rxw_rpcstats_id *
 	return r;
 }
 
-static int count(struct rxw_rpcstats *stats, const struct rxw_rpcstats_call *call)
+static int count_call(struct rxw_rpcstats *stats, const struct rxw_rpcstats_call *call)
 {
 	struct rxw_rpcstats_id id = {call->interface, call->functions, call->client};
 	int r = 0, other = 0;
 
-	if (is_on(stats, RXW_RPCSTATS_PROCESS))
+	if (kind_is_on(stats, RXW_RPCSTATS_PROCESS))
 		r = count_process(stats, &id, call);
-	if (is_on(stats, RXW_RPCSTATS_PEERS))
+	if (kind_is_on(stats, RXW_RPCSTATS_PEERS))
 		other = count_peer(stats, &id, call);
 	return r ? r : other;
 }
@@ -349,7 +349,7 @@ int rxw_rpcstats_record(rxw_rpcstats *stats, const struct rxw_rpcstats_call *giv
 	if (!stats || !given || !sized_read(&call, sizeof(call), given) || !call.interface ||
 	    call.functions > RXW_RPCSTATS_FUNCTIONS || call.function >= call.functions)
 		return -RXW_EINVAL;
-	return count(stats, &call);
+	return count_call(stats, &call);
 }
 
 /* A call that cannot be counted, without memory or an interface number, is left out. */
@@ -360,7 +360,7 @@ void rxw_rpcstats_report(void *arg, const struct rxw_rpc_report *report)
 
 	if (!stats || !report || !report->interface || !report->interface->stat_index ||
 	    report->function >= report->interface->count ||
-	    (!is_on(stats, RXW_RPCSTATS_PROCESS) && !is_on(stats, RXW_RPCSTATS_PEERS)))
+	    (!kind_is_on(stats, RXW_RPCSTATS_PROCESS) && !kind_is_on(stats, RXW_RPCSTATS_PEERS)))
 		return;
 	call = (struct rxw_rpcstats_call){.interface = report->interface->stat_index,
 					  .client = report->client,
@@ -373,7 +373,7 @@ void rxw_rpcstats_report(void *arg, const struct rxw_rpc_report *report)
 					  .run_ns = report->run_ns};
 	call.function = rxw_rpcstats_number(report->interface, report->function, &call.functions);
 	if (call.functions <= RXW_RPCSTATS_FUNCTIONS)
-		count(stats, &call);
+		count_call(stats, &call);
 }
 
 void rxw_rpcstats_sum(struct rxw_rpcstats *stats, const struct rxw_rpcstats_id *id,
@@ -478,7 +478,7 @@ int rxw_rpcstats_enable(rxw_rpcstats *stats, enum rxw_rpcstats_kind kind, bool o
 
 bool rxw_rpcstats_enabled(const rxw_rpcstats *stats, enum rxw_rpcstats_kind kind)
 {
-	return stats && is_kind(kind) && is_on(stats, kind);
+	return stats && is_kind(kind) && kind_is_on(stats, kind);
 }
 
 int rxw_rpcstats_observe(rxw_rpcstats *stats, rxw_endpoint *endpoint)

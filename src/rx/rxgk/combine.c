@@ -8,13 +8,13 @@
 #include "keys/secret.h"
 #include "rxgk/negotiate.h"
 
-static uint32_t lesser(uint32_t a, uint32_t b)
+static uint32_t lesser_nonzero(uint32_t a, uint32_t b)
 {
 	return !a ? b : !b || a < b ? a : b;
 }
 
 /* The stricter of two byte limits, in their encoding. */
-static uint32_t stricter(uint32_t a, uint32_t b)
+static uint32_t stricter_limit(uint32_t a, uint32_t b)
 {
 	uint64_t la = rxw_gk_byte_limit(a), lb = rxw_gk_byte_limit(b);
 
@@ -22,7 +22,7 @@ static uint32_t stricter(uint32_t a, uint32_t b)
 }
 
 /* Whether this token may be combined: it must expire, and have a name. */
-static int32_t fit(const struct rxw_gk_body *t, int64_t now)
+static int32_t check_combinable(const struct rxw_gk_body *t, int64_t now)
 {
 	if (!t->names || !t->expires)
 		return RXW_RXGK_BAD_TOKEN;
@@ -30,9 +30,9 @@ static int32_t fit(const struct rxw_gk_body *t, int64_t now)
 }
 
 /* The client's first choice that we support and that is at least the level of both tokens. */
-static int32_t choose(const struct rxw_gk_body *a, const struct rxw_gk_body *b,
-		      const struct rxw_gk_list *enctypes, const struct rxw_gk_list *levels,
-		      struct rxw_gk_body *out)
+static int32_t choose_combined(const struct rxw_gk_body *a, const struct rxw_gk_body *b,
+			       const struct rxw_gk_list *enctypes, const struct rxw_gk_list *levels,
+			       struct rxw_gk_body *out)
 {
 	uint32_t least = a->level > b->level ? a->level : b->level;
 
@@ -56,18 +56,18 @@ int32_t rxw_gk_combine(rxw_keys *keys, uint8_t index, const struct rxw_gk_body *
 	struct rxw_gk_body n = {0};
 	const struct rxw_gk_enctype *e;
 	uint8_t key[RXW_KEY_MAX];
-	int32_t kvno, enctype, code = fit(a, now);
+	int32_t kvno, enctype, code = check_combinable(a, now);
 	size_t key_length;
 	int r;
 
 	if (!code)
-		code = fit(b, now);
+		code = check_combinable(b, now);
 	if (!code)
-		code = choose(a, b, enctypes, levels, &n);
+		code = choose_combined(a, b, enctypes, levels, &n);
 	if (code)
 		return code;
-	n.lifetime = lesser(a->lifetime, b->lifetime);
-	n.bytelife = stricter(a->bytelife, b->bytelife);
+	n.lifetime = lesser_nonzero(a->lifetime, b->lifetime);
+	n.bytelife = stricter_limit(a->bytelife, b->bytelife);
 	n.starts = a->starts > b->starts ? a->starts : b->starts;
 	n.expires = a->expires < b->expires ? a->expires : b->expires;
 	/*
@@ -104,7 +104,7 @@ struct request {
 };
 
 /* An afsUUID: eleven words, which hold 4, 2, 2 and eight times 1 significant bytes. */
-static void get_uuid(struct rxw_xdr *x, uint8_t out[16])
+static void get_afs_uuid(struct rxw_xdr *x, uint8_t out[16])
 {
 	const uint8_t *p = rxw_xdr_take(x, RXW_GK_UUID);
 
@@ -117,7 +117,7 @@ static void get_uuid(struct rxw_xdr *x, uint8_t out[16])
 		out[8 + i] = p[15 + 4 * i];
 }
 
-static int32_t read_request(rxw_call *call, bool afs, struct request *q)
+static int32_t read_combine_request(rxw_call *call, bool afs, struct request *q)
 {
 	struct rxw_xdr x;
 	size_t size;
@@ -132,12 +132,12 @@ static int32_t read_request(rxw_call *call, bool afs, struct request *q)
 	rxw_gk_get_list(&x, &q->enctypes);
 	rxw_gk_get_list(&x, &q->levels);
 	if (afs)
-		get_uuid(&x, q->uuid);
+		get_afs_uuid(&x, q->uuid);
 	return rxw_xdr_ok(&x) ? 0 : RXW_RPC_SS_UNMARSHAL;
 }
 
-static int32_t write_reply(rxw_call *call, const void *token, size_t length,
-			   const struct rxw_gk_info *i)
+static int32_t reply_combined(rxw_call *call, const void *token, size_t length,
+			      const struct rxw_gk_info *i)
 {
 	size_t room = length + 64;
 	uint8_t *out = rxw_secret_alloc(room);
@@ -159,7 +159,7 @@ static int32_t write_reply(rxw_call *call, const void *token, size_t length,
 	return sent ? 0 : RXW_RPC_SS_MARSHAL;
 }
 
-static int32_t serve(rxw_call *call, const struct rxw_gk_negotiation *to, bool afs)
+static int32_t serve_combining(rxw_call *call, const struct rxw_gk_negotiation *to, bool afs)
 {
 	const struct rxw_rxgk_negotiation_options *o = &to->options;
 	rxw_keys *keys = o->keys;
@@ -168,7 +168,7 @@ static int32_t serve(rxw_call *call, const struct rxw_gk_negotiation *to, bool a
 	struct rxw_gk_info info;
 	void *token = NULL;
 	size_t length = 0;
-	int32_t code = read_request(call, afs, &q);
+	int32_t code = read_combine_request(call, afs, &q);
 
 	/* The tokens are opened in place, within the request. */
 	for (int i = 0; i < 2 && !code; i++)
@@ -183,7 +183,7 @@ static int32_t serve(rxw_call *call, const struct rxw_gk_negotiation *to, bool a
 		code = rxw_gk_combine(keys, o->index, &body[0], &body[1], &q.enctypes, &q.levels,
 				      o->time(o->time_context), &token, &length, &info);
 	if (!code)
-		code = write_reply(call, token, length, &info);
+		code = reply_combined(call, token, length, &info);
 	explicit_bzero(body, sizeof(body));
 	rxw_secret_free(token);
 	rxw_secret_free(q.memory);
@@ -192,10 +192,10 @@ static int32_t serve(rxw_call *call, const struct rxw_gk_negotiation *to, bool a
 
 int32_t rxw_gk_serve_combine(rxw_call *call, const void *service)
 {
-	return serve(call, service, false);
+	return serve_combining(call, service, false);
 }
 
 int32_t rxw_gk_serve_afs_combine(rxw_call *call, const void *service)
 {
-	return serve(call, service, true);
+	return serve_combining(call, service, true);
 }

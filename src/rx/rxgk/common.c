@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "rxgk/conn.h"
+#include "rxgk/rxgk_conn.h"
 
 bool rxw_gk_index_ok(uint8_t index)
 {

@@ -73,8 +73,8 @@ static void derive_8009(const struct rxw_gk_enctype *e, const uint8_t *key, cons
 }
 
 /* The key for `kind` (0xaa encryption, 0x55 integrity, 0x99 checksum) of a usage. */
-static int derive(const struct rxw_gk_enctype *e, const uint8_t *key, uint32_t usage, uint8_t kind,
-		  uint8_t *out, size_t length)
+static int derive_usage_key(const struct rxw_gk_enctype *e, const uint8_t *key, uint32_t usage,
+			    uint8_t kind, uint8_t *out, size_t length)
 {
 	uint8_t constant[5];
 
@@ -97,9 +97,9 @@ int rxw_gk_protect_init(struct rxw_gk_protect *p, const struct rxw_gk_enctype *e
 	memset(p, 0, sizeof(*p));
 	p->enctype = enctype;
 	p->crypt = crypt;
-	r = derive(enctype, key, usage, crypt ? 0x55 : 0x99, ki, mac_key);
+	r = derive_usage_key(enctype, key, usage, crypt ? 0x55 : 0x99, ki, mac_key);
 	if (!r && crypt)
-		r = derive(enctype, key, usage, 0xaa, p->ke, enctype->key_length);
+		r = derive_usage_key(enctype, key, usage, 0xaa, p->ke, enctype->key_length);
 	if (!r)
 		rxw_gk_mac_key(&p->mac, enctype->digest, ki, mac_key);
 	explicit_bzero(ki, sizeof(ki));
@@ -194,8 +194,8 @@ void rxw_gk_mic(const struct rxw_gk_protect *p, const void *a, size_t a_length, 
 	memcpy(out, digest, p->enctype->mac_length);
 }
 
-static int once(const struct rxw_gk_enctype *enctype, const uint8_t *key, uint32_t usage,
-		uint8_t *text, size_t length, bool encrypt)
+static int crypt_once(const struct rxw_gk_enctype *enctype, const uint8_t *key, uint32_t usage,
+		      uint8_t *text, size_t length, bool encrypt)
 {
 	struct rxw_gk_protect p;
 	EVP_CIPHER_CTX *cipher = NULL;
@@ -214,13 +214,13 @@ static int once(const struct rxw_gk_enctype *enctype, const uint8_t *key, uint32
 int rxw_gk_encrypt_once(const struct rxw_gk_enctype *enctype, const uint8_t *key, uint32_t usage,
 			uint8_t *text, size_t length)
 {
-	return once(enctype, key, usage, text, length, true);
+	return crypt_once(enctype, key, usage, text, length, true);
 }
 
 int rxw_gk_decrypt_once(const struct rxw_gk_enctype *enctype, const uint8_t *key, uint32_t usage,
 			uint8_t *text, size_t size)
 {
-	return once(enctype, key, usage, text, size, false);
+	return crypt_once(enctype, key, usage, text, size, false);
 }
 
 /* RFC 3962: one block, the digest's first 16 bytes, under the key derived for "prf". */

@@ -6,7 +6,7 @@
 #include <rxwire/error.h>
 
 #include "keys/secret.h"
-#include "rxgk/conn.h"
+#include "rxgk/rxgk_conn.h"
 
 uint64_t rxw_gk_byte_limit(uint32_t bytelife)
 {
@@ -28,7 +28,7 @@ bool rxw_gk_whole_number(uint32_t current, uint16_t word, uint32_t *number)
 	return true;
 }
 
-static void work_free(struct rxw_gk_work *w)
+static void free_works(struct rxw_gk_work *w)
 {
 	while (w) {
 		struct rxw_gk_work *next = w->next;
@@ -43,8 +43,8 @@ static void key_free(struct rxw_gk_key *k)
 {
 	if (!k)
 		return;
-	work_free(k->idle[RXW_GK_SEAL]);
-	work_free(k->idle[RXW_GK_OPEN]);
+	free_works(k->idle[RXW_GK_SEAL]);
+	free_works(k->idle[RXW_GK_OPEN]);
 	rxw_secret_free(k);
 }
 
@@ -80,7 +80,7 @@ static struct rxw_gk_key *key_new(const struct rxw_gk_conn *c, uint32_t number)
  * Lock held: key `number`, which is next to the current one; created if missing. Takes no
  * reference.
  */
-static struct rxw_gk_key *find(struct rxw_gk_conn *c, uint32_t number)
+static struct rxw_gk_key *find_or_make_key(struct rxw_gk_conn *c, uint32_t number)
 {
 	struct rxw_gk_key **slot = &c->slot[number % 4];
 
@@ -92,7 +92,7 @@ static struct rxw_gk_key *find(struct rxw_gk_conn *c, uint32_t number)
 /*
  * Lock held: make the existing key `number` the current one. A key to be freed is stored in *old.
  */
-static void advance(struct rxw_gk_conn *c, uint32_t number, struct rxw_gk_key **old)
+static void advance_key(struct rxw_gk_conn *c, uint32_t number, struct rxw_gk_key **old)
 {
 	struct rxw_gk_key **slot;
 
@@ -106,7 +106,7 @@ static void advance(struct rxw_gk_conn *c, uint32_t number, struct rxw_gk_key **
 }
 
 /* Lock held: whether the current key should be replaced, and a new one may begin. */
-static bool worn(const struct rxw_gk_conn *c, const struct rxw_gk_key *k)
+static bool is_worn(const struct rxw_gk_conn *c, const struct rxw_gk_key *k)
 {
 	int64_t age;
 
@@ -146,7 +146,7 @@ static struct rxw_gk_work *take_idle(struct rxw_gk_key *k, enum rxw_gk_way way)
 	return w;
 }
 
-static void unref(struct rxw_gk_conn *c, struct rxw_gk_key *k)
+static void unref_key(struct rxw_gk_conn *c, struct rxw_gk_key *k)
 {
 	bool last;
 
@@ -158,13 +158,13 @@ static void unref(struct rxw_gk_conn *c, struct rxw_gk_key *k)
 }
 
 /* No lock held: create a work for a key that take_idle() took a reference of. */
-static struct rxw_gk_work *complete(struct rxw_gk_conn *c, struct rxw_gk_key *k,
-				    struct rxw_gk_work *w, enum rxw_gk_way way)
+static struct rxw_gk_work *complete_work(struct rxw_gk_conn *c, struct rxw_gk_key *k,
+					 struct rxw_gk_work *w, enum rxw_gk_way way)
 {
 	if (!k)
 		return NULL;
 	if (!w && !(w = work_new(k, way)))
-		unref(c, k);
+		unref_key(c, k);
 	return w;
 }
 
@@ -174,10 +174,10 @@ struct rxw_gk_work *rxw_gk_take_seal(struct rxw_gk_conn *c, uint16_t *word)
 	struct rxw_gk_work *w = NULL;
 
 	pthread_mutex_lock(&c->lock);
-	k = find(c, c->current);
-	if (k && worn(c, k) && find(c, c->current + 1)) {
-		advance(c, c->current + 1, &old);
-		k = find(c, c->current);
+	k = find_or_make_key(c, c->current);
+	if (k && is_worn(c, k) && find_or_make_key(c, c->current + 1)) {
+		advance_key(c, c->current + 1, &old);
+		k = find_or_make_key(c, c->current);
 	}
 	if (k) {
 		*word = (uint16_t)k->number;
@@ -185,7 +185,7 @@ struct rxw_gk_work *rxw_gk_take_seal(struct rxw_gk_conn *c, uint16_t *word)
 	}
 	pthread_mutex_unlock(&c->lock);
 	key_free(old);
-	return complete(c, k, w, RXW_GK_SEAL);
+	return complete_work(c, k, w, RXW_GK_SEAL);
 }
 
 struct rxw_gk_work *rxw_gk_take_open(struct rxw_gk_conn *c, uint16_t word)
@@ -195,10 +195,10 @@ struct rxw_gk_work *rxw_gk_take_open(struct rxw_gk_conn *c, uint16_t word)
 	uint32_t number;
 
 	pthread_mutex_lock(&c->lock);
-	if (rxw_gk_whole_number(c->current, word, &number) && (k = find(c, number)))
+	if (rxw_gk_whole_number(c->current, word, &number) && (k = find_or_make_key(c, number)))
 		w = take_idle(k, RXW_GK_OPEN);
 	pthread_mutex_unlock(&c->lock);
-	return complete(c, k, w, RXW_GK_OPEN);
+	return complete_work(c, k, w, RXW_GK_OPEN);
 }
 
 void rxw_gk_give(struct rxw_gk_conn *c, struct rxw_gk_work *w, enum rxw_gk_way way, uint64_t bytes,
@@ -214,7 +214,7 @@ void rxw_gk_give(struct rxw_gk_conn *c, struct rxw_gk_work *w, enum rxw_gk_way w
 		k->heard = true;
 		/* Only if its slot has not been reused meanwhile. */
 		if (k->number == c->current + 1 && c->slot[k->number % 4] == k)
-			advance(c, k->number, &old);
+			advance_key(c, k->number, &old);
 	}
 	w->next = k->idle[way];
 	k->idle[way] = w;
@@ -274,7 +274,7 @@ int rxw_gk_conn_ready(struct rxw_gk_conn *c, const struct rxw_gk_body *token, in
 	}
 	pthread_mutex_lock(&c->lock);
 	c->current = number;
-	made = find(c, number) != NULL;
+	made = find_or_make_key(c, number) != NULL;
 	pthread_mutex_unlock(&c->lock);
 	if (!made)
 		return -RXW_ENOMEM;

@@ -4,7 +4,7 @@
 
 #include "rxgk/mac.h"
 
-static void start(union rxw_gk_hash *h, enum rxw_gk_digest digest)
+static void start_hash(union rxw_gk_hash *h, enum rxw_gk_digest digest)
 {
 	switch (digest) {
 	case RXW_GK_SHA1:
@@ -19,7 +19,8 @@ static void start(union rxw_gk_hash *h, enum rxw_gk_digest digest)
 	}
 }
 
-static void add(union rxw_gk_hash *h, enum rxw_gk_digest digest, const void *data, size_t length)
+static void add_to_hash(union rxw_gk_hash *h, enum rxw_gk_digest digest, const void *data,
+			size_t length)
 {
 	switch (digest) {
 	case RXW_GK_SHA1:
@@ -34,7 +35,7 @@ static void add(union rxw_gk_hash *h, enum rxw_gk_digest digest, const void *dat
 	}
 }
 
-static void finish(union rxw_gk_hash *h, enum rxw_gk_digest digest, uint8_t *out)
+static void finish_hash(union rxw_gk_hash *h, enum rxw_gk_digest digest, uint8_t *out)
 {
 	switch (digest) {
 	case RXW_GK_SHA1:
@@ -66,12 +67,12 @@ void rxw_gk_mac_key(struct rxw_gk_mac *m, enum rxw_gk_digest digest, const void 
 	m->digest = digest;
 	for (size_t i = 0; i < block; i++)
 		pad[i] ^= 0x36;
-	start(&m->inner, digest);
-	add(&m->inner, digest, pad, block);
+	start_hash(&m->inner, digest);
+	add_to_hash(&m->inner, digest, pad, block);
 	for (size_t i = 0; i < block; i++)
 		pad[i] ^= 0x36 ^ 0x5c;
-	start(&m->outer, digest);
-	add(&m->outer, digest, pad, block);
+	start_hash(&m->outer, digest);
+	add_to_hash(&m->outer, digest, pad, block);
 	explicit_bzero(pad, sizeof(pad));
 }
 
@@ -82,13 +83,13 @@ void rxw_gk_mac(const struct rxw_gk_mac *m, const void *a, size_t a_length, cons
 	union rxw_gk_hash h = m->inner;
 
 	if (a_length)
-		add(&h, m->digest, a, a_length);
+		add_to_hash(&h, m->digest, a, a_length);
 	if (b_length)
-		add(&h, m->digest, b, b_length);
-	finish(&h, m->digest, out);
+		add_to_hash(&h, m->digest, b, b_length);
+	finish_hash(&h, m->digest, out);
 	h = m->outer;
-	add(&h, m->digest, out, rxw_gk_digest_size(m->digest));
-	finish(&h, m->digest, out);
+	add_to_hash(&h, m->digest, out, rxw_gk_digest_size(m->digest));
+	finish_hash(&h, m->digest, out);
 }
 
 void rxw_gk_digest(enum rxw_gk_digest digest, const void *data, size_t length,
@@ -96,7 +97,7 @@ void rxw_gk_digest(enum rxw_gk_digest digest, const void *data, size_t length,
 {
 	union rxw_gk_hash h;
 
-	start(&h, digest);
-	add(&h, digest, data, length);
-	finish(&h, digest, out);
+	start_hash(&h, digest);
+	add_to_hash(&h, digest, data, length);
+	finish_hash(&h, digest, out);
 }

@@ -8,7 +8,7 @@
 #include <rxwire/rpc.h>
 #include <rxwire/rxgk.h>
 
-#include "rxgk/conn.h"
+#include "rxgk/rxgk_conn.h"
 
 #define RXW_GK_LIST_MAX	   255
 #define RXW_GK_NONCE_MAX   1024

@@ -23,7 +23,7 @@ struct why {
 	size_t room;
 };
 
-static int say(const struct why *why, int result, const char *text)
+static int say_why(const struct why *why, int result, const char *text)
 {
 	if (why->text && why->room)
 		snprintf(why->text, why->room, "%s", text);
@@ -61,9 +61,9 @@ static int say_refused(const struct why *why, OM_uint32 major, OM_uint32 minor)
 static int say_code(const struct why *why, int32_t code, int result)
 {
 	if (code == RXW_INVALID_OPERATION)
-		return say(why, result,
-			   "the server issues no rxgk tokens: its keytab has no key of "
-			   "afs-rxgk/_afs.CELL, or another server of the cell issues them");
+		return say_why(why, result,
+			       "the server issues no rxgk tokens: its keytab has no key of "
+			       "afs-rxgk/_afs.CELL, or another server of the cell issues them");
 	if (why->text && why->room)
 		snprintf(why->text, why->room, "cannot get an rxgk token: %s", rxw_code_text(code));
 	return result;
@@ -97,8 +97,8 @@ static int32_t call_server(rxw_connection *connection, unsigned function, const 
 }
 
 /* The credentials, from the given cache or keytab, or from the default ones. */
-static OM_uint32 acquire(const struct rxw_rxgk_negotiate_options *o, gss_cred_id_t *cred,
-			 OM_uint32 *minor)
+static OM_uint32 acquire_client_cred(const struct rxw_rxgk_negotiate_options *o,
+				     gss_cred_id_t *cred, OM_uint32 *minor)
 {
 	gss_key_value_element_desc element[2];
 	gss_key_value_set_desc store = {.elements = element};
@@ -149,8 +149,8 @@ static int fill_start(const struct rxw_rxgk_negotiate_options *o, uint8_t nonce[
 }
 
 /* Check the server's unwrapped reply against the request, and its signature. */
-static int judge(gss_ctx_id_t context, const struct rxw_gk_start *start,
-		 const struct rxw_gk_info *i, const struct why *why)
+static int check_reply(gss_ctx_id_t context, const struct rxw_gk_start *start,
+		       const struct rxw_gk_info *i, const struct why *why)
 {
 	uint8_t text[16 + 8 * RXW_GK_LIST_MAX + RXW_GK_NONCE_MAX + 16];
 	gss_buffer_desc plain = {.value = text},
@@ -165,12 +165,13 @@ static int judge(gss_ctx_id_t context, const struct rxw_gk_start *start,
 	plain.length = rxw_xdr_used(&x);
 	major = gss_verify_mic(&minor, context, &plain, &mic, NULL);
 	if (major != GSS_S_COMPLETE)
-		return say(why, -RXW_EDECODE, "the request was modified in transit");
+		return say_why(why, -RXW_EDECODE, "the request was modified in transit");
 	if (!rxw_gk_in_list(&start->enctypes, (uint32_t)i->enctype) ||
 	    !rxw_gk_enctype(i->enctype) || !rxw_gk_in_list(&start->levels, i->level))
-		return say(why, -RXW_EDECODE, "the server chose a parameter that was not offered");
+		return say_why(why, -RXW_EDECODE,
+			       "the server chose a parameter that was not offered");
 	if (!i->token.length || !i->nonce.length)
-		return say(why, -RXW_EDECODE, "the server sent no token");
+		return say_why(why, -RXW_EDECODE, "the server sent no token");
 	return 0;
 }
 
@@ -190,9 +191,9 @@ static int take_token(gss_ctx_id_t context, const struct rxw_gk_start *start,
 		return say_gss(why, major, minor, -RXW_EDECODE);
 	rxw_xdr_reader(&x, out.value, out.length);
 	if (!confidential || !rxw_gk_get_info(&x, &i))
-		r = say(why, -RXW_EDECODE, "the server sent a malformed answer");
+		r = say_why(why, -RXW_EDECODE, "the server sent a malformed answer");
 	else
-		r = judge(context, start, &i, why);
+		r = check_reply(context, start, &i, why);
 	if (!r) {
 		memset(token, 0, sizeof(*token));
 		token->token = rxw_secret_alloc(i.token.length);
@@ -209,8 +210,8 @@ static int take_token(gss_ctx_id_t context, const struct rxw_gk_start *start,
 		token->token_length = i.token.length;
 		if (!rxw_gk_k0(context, start, &i.nonce, rxw_gk_enctype(i.enctype), token->key)) {
 			rxw_rxgk_token_free(token);
-			r = say(why, -RXW_EDECODE,
-				"cannot derive a token key from the ticket's key");
+			r = say_why(why, -RXW_EDECODE,
+				    "cannot derive a token key from the ticket's key");
 		}
 	}
 	if (out.value)
@@ -246,14 +247,14 @@ static int one_round(rxw_connection *connection, const struct rxw_gk_start *star
 	if (!rxw_gk_get_bytes(&x, answer, RXW_GK_REPLY_MAX) ||
 	    !rxw_gk_get_bytes(&x, &opaque, RXW_GK_REPLY_MAX) || !rxw_xdr_get_u32(&x, &major) ||
 	    !rxw_xdr_get_u32(&x, &minor) || !rxw_gk_get_bytes(&x, wrapped, RXW_GK_REPLY_MAX))
-		return say(why, -RXW_EDECODE, "the server sent a malformed answer");
+		return say_why(why, -RXW_EDECODE, "the server sent a malformed answer");
 	return GSS_ERROR(major) ? say_refused(why, major, minor) : 0;
 }
 
 /* Kerberos needs one round; a second one is not supported. */
-static int negotiate(rxw_connection *connection, gss_cred_id_t cred, gss_name_t target,
-		     const struct rxw_gk_start *start, struct rxw_rxgk_token *token,
-		     const struct why *why)
+static int negotiate_token(rxw_connection *connection, gss_cred_id_t cred, gss_name_t target,
+			   const struct rxw_gk_start *start, struct rxw_rxgk_token *token,
+			   const struct why *why)
 {
 	gss_ctx_id_t context = GSS_C_NO_CONTEXT;
 	gss_buffer_desc out = GSS_C_EMPTY_BUFFER, in;
@@ -279,7 +280,7 @@ static int negotiate(rxw_connection *connection, gss_cred_id_t cred, gss_name_t 
 	if (GSS_ERROR(major))
 		r = say_gss(why, major, minor, -RXW_EDECODE);
 	else if (major != GSS_S_COMPLETE || (flags & FLAGS) != FLAGS)
-		r = say(why, -RXW_EDECODE, "the server did not authenticate itself");
+		r = say_why(why, -RXW_EDECODE, "the server did not authenticate itself");
 	else
 		r = take_token(context, start, &wrapped, token, why);
 end:
@@ -310,15 +311,15 @@ int rxw_rxgk_negotiate(rxw_connection *connection, const struct rxw_rxgk_negotia
 	    !sized_read(&known, sizeof(known), given) ||
 	    (!options->target && !options->cell) || options->level > RXW_LEVEL_CRYPT ||
 	    (options->enctype && !rxw_gk_enctype(options->enctype)))
-		return say(&why, -RXW_EINVAL, "an argument is missing or out of range");
+		return say_why(&why, -RXW_EINVAL, "an argument is missing or out of range");
 	r = fill_start(options, nonce, &start);
 	if (r)
-		return say(&why, r, "cannot get random bytes");
-	major = acquire(options, &cred, &minor);
+		return say_why(&why, r, "cannot get random bytes");
+	major = acquire_client_cred(options, &cred, &minor);
 	if (major == GSS_S_COMPLETE)
 		major = import_target(options, &target, &minor);
 	if (major == GSS_S_COMPLETE)
-		r = negotiate(connection, cred, target, &start, &made, &why);
+		r = negotiate_token(connection, cred, target, &start, &made, &why);
 	else
 		r = say_gss(&why, major, minor, -RXW_ENOKEY);
 	gss_release_cred(&ignored, &cred);
@@ -386,9 +387,9 @@ static int read_combined(const uint8_t *reply, size_t size, const struct rxw_rxg
 	return 0;
 }
 
-static int combine(rxw_connection *connection, const struct rxw_rxgk_token *user,
-		   const struct rxw_rxgk_token *cm, uint32_t level, const uint8_t *server_uuid,
-		   struct rxw_rxgk_token *token, int32_t *code)
+static int combine_tokens(rxw_connection *connection, const struct rxw_rxgk_token *user,
+			  const struct rxw_rxgk_token *cm, uint32_t level,
+			  const uint8_t *server_uuid, struct rxw_rxgk_token *token, int32_t *code)
 {
 	size_t room, length, size = 0;
 	uint8_t *request, *reply;
@@ -429,7 +430,8 @@ int rxw_rxgk_combine(rxw_connection *connection, const struct rxw_rxgk_token *us
 	if (connection && user && cm && sized_valid(token) &&
 	    sized_read(&known[0], sizeof(known[0]), user) &&
 	    sized_read(&known[1], sizeof(known[1]), cm))
-		r = combine(connection, &known[0], &known[1], level, server_uuid, &known[2], code);
+		r = combine_tokens(connection, &known[0], &known[1], level, server_uuid, &known[2],
+				   code);
 	if (!r)
 		sized_write(token, &known[2], sizeof(known[2]));
 	explicit_bzero(known, sizeof(known));

@@ -29,7 +29,7 @@ struct round {
 	OM_uint32 major, minor, flags, seconds;
 };
 
-static void release(struct round *r)
+static void release_round(struct round *r)
 {
 	OM_uint32 ignored;
 
@@ -43,8 +43,8 @@ static void release(struct round *r)
 }
 
 /* Choose parameters that both sides support, in the order of the client, and that we allow. */
-static int32_t choose(const struct rxw_gk_negotiation *n, const struct round *r,
-		      struct rxw_gk_body *b)
+static int32_t choose_parameters(const struct rxw_gk_negotiation *n, const struct round *r,
+				 struct rxw_gk_body *b)
 {
 	const struct rxw_rxgk_negotiation_options *o = &n->options;
 	int64_t now = o->time(o->time_context), left = r->seconds;
@@ -89,7 +89,7 @@ static int32_t make_token(const struct rxw_gk_negotiation *n, struct round *r,
 	struct rxw_gk_body b = {0};
 	const struct rxw_gk_enctype *e;
 	uint8_t key[RXW_KEY_MAX];
-	int32_t kvno, enctype, code = choose(n, r, &b);
+	int32_t kvno, enctype, code = choose_parameters(n, r, &b);
 	size_t key_length;
 
 	if (code)
@@ -120,7 +120,7 @@ static int32_t make_token(const struct rxw_gk_negotiation *n, struct round *r,
 }
 
 /* The context is complete: sign the request, and wrap the reply. */
-static int32_t finish(const struct rxw_gk_negotiation *n, struct round *r)
+static int32_t finish_round(const struct rxw_gk_negotiation *n, struct round *r)
 {
 	static const size_t start_room = 16 + 8 * (size_t)RXW_GK_LIST_MAX + RXW_GK_NONCE_MAX + 16;
 	uint8_t server_nonce[RXW_GK_NONCE], *text;
@@ -164,7 +164,7 @@ out:
 	return code;
 }
 
-static int32_t write_reply(rxw_call *call, const struct round *r)
+static int32_t reply_negotiated(rxw_call *call, const struct round *r)
 {
 	size_t room = r->output.length + r->wrapped.length + 64;
 	uint8_t *out = malloc(room);
@@ -218,10 +218,10 @@ static int32_t serve_negotiate(rxw_call *call, const void *service)
 	if (r.major == GSS_S_CONTINUE_NEEDED)
 		r.major = GSS_S_UNAVAILABLE;
 	if (r.major == GSS_S_COMPLETE)
-		code = finish(to, &r);
+		code = finish_round(to, &r);
 	if (!code)
-		code = write_reply(call, &r);
-	release(&r);
+		code = reply_negotiated(call, &r);
+	release_round(&r);
 	rxw_secret_free(in);
 	return code;
 }
@@ -235,7 +235,7 @@ static const struct rxw_rpc_entry entries[] = {
 static const struct rxw_rpc_table table = {
 	.interface = &rxw_gk_interface, .entries = entries, .count = 3};
 
-static int32_t handle(rxw_call *call, void *context)
+static int32_t serve_negotiation(rxw_call *call, void *context)
 {
 	struct rxw_gk_negotiation *n = context;
 
@@ -243,8 +243,8 @@ static int32_t handle(rxw_call *call, void *context)
 }
 
 /* The credentials of the service, from the given keytab or the default one. */
-static OM_uint32 acquire(const struct rxw_rxgk_negotiation_options *o, gss_cred_id_t *cred,
-			 OM_uint32 *minor)
+static OM_uint32 acquire_server_cred(const struct rxw_rxgk_negotiation_options *o,
+				     gss_cred_id_t *cred, OM_uint32 *minor)
 {
 	gss_key_value_element_desc element = {.key = "keytab", .value = o->keytab};
 	gss_key_value_set_desc store = {.count = o->keytab ? 1 : 0, .elements = &element};
@@ -303,7 +303,7 @@ rxw_rxgk_negotiation_create(const struct rxw_rxgk_negotiation_options *given,
 		return -RXW_ENOMEM;
 	n->options = *options;
 	n->skew_s = read_skew();
-	major = acquire(options, &n->cred, &minor);
+	major = acquire_server_cred(options, &n->cred, &minor);
 	if (major != GSS_S_COMPLETE) {
 		if (error)
 			rxw_gk_gss_text(major, minor, error, room);
@@ -337,7 +337,7 @@ int rxw_rxgk_negotiation_add(rxw_rxgk_negotiation *negotiation, rxw_endpoint *en
 	struct rxw_service_options o = {.size = sizeof(o),
 					.id = RXW_RXGK_NEGOTIATION_SERVICE,
 					.name = "rxgk",
-					.handler = handle,
+					.handler = serve_negotiation,
 					.context = negotiation};
 	rxw_service *made;
 

@@ -13,7 +13,7 @@
 
 #define DIGITS 15 /* bytes of "YYYYMMDDhhmmssZ" */
 
-static int number_of(uint8_t tag)
+static int tag_number(uint8_t tag)
 {
 	return tag & V_ASN1_PRIMITIVE_TAG;
 }
@@ -122,7 +122,7 @@ void rxw_der_put_header(struct rxw_der_out *o, uint8_t tag, const uint8_t *end_o
 		o->full = true;
 		return;
 	}
-	ASN1_put_object(&p, tag & V_ASN1_CONSTRUCTED, (int)length, number_of(tag),
+	ASN1_put_object(&p, tag & V_ASN1_CONSTRUCTED, (int)length, tag_number(tag),
 			tag & V_ASN1_PRIVATE);
 	rxw_der_put_bytes(o, head, (size_t)(p - head));
 }

@@ -66,7 +66,7 @@ bool rxw_des_key_usable(const uint8_t key[8])
 }
 
 /* The derivation of 7.3.6 from a key without parity bits. */
-static int derive(const uint8_t *key, size_t length, uint8_t out[8])
+static int derive_des_key(const uint8_t *key, size_t length, uint8_t out[8])
 {
 	uint8_t label[11] = {0, 'r', 'x', 'k', 'a', 'd', 0, 0, 0, 0, 0x40};
 	uint8_t mac[16];
@@ -119,7 +119,7 @@ int rxw_rxkad_session_key(int32_t enctype, const void *key, size_t length, uint8
 		if (length != 24)
 			return -RXW_EINVAL;
 		drop_parity(key, packed);
-		result = derive(packed, sizeof(packed), session_key);
+		result = derive_des_key(packed, sizeof(packed), session_key);
 		explicit_bzero(packed, sizeof(packed));
 		return result;
 	default:
@@ -129,7 +129,7 @@ int rxw_rxkad_session_key(int32_t enctype, const void *key, size_t length, uint8
 		return -RXW_ENOTSUP;
 	if (length < 7 || length > RXW_KEY_MAX)
 		return -RXW_EINVAL;
-	return derive(key, length, session_key);
+	return derive_des_key(key, length, session_key);
 }
 
 uint64_t rxw_rxkad_number(const uint8_t bytes[8])

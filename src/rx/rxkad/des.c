@@ -13,7 +13,7 @@ static OSSL_LIB_CTX *context;
 static EVP_CIPHER *ecb, *cbc;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void load(void)
+static void load_ciphers(void)
 {
 	context = OSSL_LIB_CTX_new();
 	if (context == NULL)
@@ -27,12 +27,12 @@ static void load(void)
 
 bool rxw_des_ready(void)
 {
-	pthread_once(&once, load);
+	pthread_once(&once, load_ciphers);
 	return ecb != NULL && cbc != NULL;
 }
 
-static bool decrypt(EVP_CIPHER *cipher, const uint8_t *key, const uint8_t *iv, const uint8_t *in,
-		    uint8_t *out, size_t size)
+static bool decrypt_by(EVP_CIPHER *cipher, const uint8_t *key, const uint8_t *iv, const uint8_t *in,
+		       uint8_t *out, size_t size)
 {
 	EVP_CIPHER_CTX *c;
 	int got = 0, more = 0;
@@ -53,7 +53,7 @@ bool rxw_des_pcbc_decrypt(const uint8_t key[8], const uint8_t *in, uint8_t *out,
 	uint8_t x[8];
 
 	/* No provider has PCBC: use ECB, and chain here. */
-	if (size % 8 != 0 || !rxw_des_ready() || !decrypt(ecb, key, NULL, in, out, size))
+	if (size % 8 != 0 || !rxw_des_ready() || !decrypt_by(ecb, key, NULL, in, out, size))
 		return false;
 	memcpy(x, key, sizeof(x));
 	for (size_t at = 0; at < size; at += 8)
@@ -66,7 +66,7 @@ bool rxw_des_pcbc_decrypt(const uint8_t key[8], const uint8_t *in, uint8_t *out,
 }
 
 /* The CRC of RFC 3961 6.1.3: initial value 0, not inverted, least significant byte first. */
-static void crc(const uint8_t *p, size_t size, uint8_t out[4])
+static void compute_crc(const uint8_t *p, size_t size, uint8_t out[4])
 {
 	uint32_t sum = 0;
 
@@ -79,12 +79,12 @@ static void crc(const uint8_t *p, size_t size, uint8_t out[4])
 		out[i] = (uint8_t)(sum >> 8 * i);
 }
 
-static bool checksum(int32_t enctype, const uint8_t *p, size_t size, uint8_t out[16])
+static bool compute_checksum(int32_t enctype, const uint8_t *p, size_t size, uint8_t out[16])
 {
 	size_t got = 0;
 
 	if (enctype == 1) {
-		crc(p, size, out);
+		compute_crc(p, size, out);
 		return true;
 	}
 	return EVP_Q_digest(context, enctype == 2 ? "MD4" : "MD5", NULL, p, size, out, &got) &&
@@ -99,11 +99,11 @@ bool rxw_des_krb5_decrypt(int32_t enctype, const uint8_t key[8], const uint8_t *
 	uint8_t want[16], got[16];
 
 	if (enctype < 1 || enctype > 3 || size % 8 != 0 || size < 8 + sum_size ||
-	    !rxw_des_ready() || !decrypt(cbc, key, enctype == 1 ? key : zero, in, out, size))
+	    !rxw_des_ready() || !decrypt_by(cbc, key, enctype == 1 ? key : zero, in, out, size))
 		return false;
 	memcpy(want, out + 8, sum_size);
 	memset(out + 8, 0, sum_size);
-	if (!checksum(enctype, out, size, got) || CRYPTO_memcmp(want, got, sum_size) != 0)
+	if (!compute_checksum(enctype, out, size, got) || CRYPTO_memcmp(want, got, sum_size) != 0)
 		return false;
 	*start = 8 + sum_size;
 	*length = size - *start;

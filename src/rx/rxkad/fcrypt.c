@@ -29,7 +29,7 @@ static const uint32_t s3[256] __attribute__((aligned(64))) = {RXW_FCRYPT_S3(PLAC
 #	define ROLLED _Pragma("GCC unroll 2")
 #endif
 
-static inline uint64_t load(const uint8_t *p)
+static inline uint64_t load_block(const uint8_t *p)
 {
 	uint64_t v;
 
@@ -40,7 +40,7 @@ static inline uint64_t load(const uint8_t *p)
 	return v;
 }
 
-static inline void store(uint8_t *p, uint64_t v)
+static inline void store_block(uint8_t *p, uint64_t v)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	v = __builtin_bswap64(v);
@@ -60,7 +60,7 @@ void rxw_fcrypt_key(struct rxw_fcrypt *f, const uint8_t key[8])
 	}
 }
 
-static inline uint32_t mix(uint32_t x)
+static inline uint32_t mix_word(uint32_t x)
 {
 	/* Keep lanes in scalar registers: vectors would have to be split for the lookups. */
 	__asm__("" : "+r"(x));
@@ -68,8 +68,8 @@ static inline uint32_t mix(uint32_t x)
 }
 
 /* `lanes` is a constant in every use, so that everything unrolls and the lanes interleave. */
-static inline __attribute__((always_inline)) void forward(const struct rxw_fcrypt *f, uint64_t *v,
-							  unsigned lanes)
+static inline __attribute__((always_inline)) void encrypt_lanes(const struct rxw_fcrypt *f,
+								uint64_t *v, unsigned lanes)
 {
 	uint32_t left[LANES], right[LANES];
 
@@ -82,18 +82,18 @@ static inline __attribute__((always_inline)) void forward(const struct rxw_fcryp
 	for (unsigned i = 0; i < RXW_FCRYPT_ROUNDS; i += 2) {
 		UNROLL
 		for (unsigned l = 0; l < lanes; l++)
-			left[l] ^= mix(f->k[i] ^ right[l]);
+			left[l] ^= mix_word(f->k[i] ^ right[l]);
 		UNROLL
 		for (unsigned l = 0; l < lanes; l++)
-			right[l] ^= mix(f->k[i + 1] ^ left[l]);
+			right[l] ^= mix_word(f->k[i + 1] ^ left[l]);
 	}
 	UNROLL
 	for (unsigned l = 0; l < lanes; l++)
 		v[l] = (uint64_t)left[l] << 32 | right[l];
 }
 
-static inline __attribute__((always_inline)) void backward(const struct rxw_fcrypt *f, uint64_t *v,
-							   unsigned lanes)
+static inline __attribute__((always_inline)) void decrypt_lanes(const struct rxw_fcrypt *f,
+								uint64_t *v, unsigned lanes)
 {
 	uint32_t left[LANES], right[LANES];
 
@@ -106,10 +106,10 @@ static inline __attribute__((always_inline)) void backward(const struct rxw_fcry
 	for (unsigned i = RXW_FCRYPT_ROUNDS; i > 0; i -= 2) {
 		UNROLL
 		for (unsigned l = 0; l < lanes; l++)
-			right[l] ^= mix(f->k[i - 1] ^ left[l]);
+			right[l] ^= mix_word(f->k[i - 1] ^ left[l]);
 		UNROLL
 		for (unsigned l = 0; l < lanes; l++)
-			left[l] ^= mix(f->k[i - 2] ^ right[l]);
+			left[l] ^= mix_word(f->k[i - 2] ^ right[l]);
 	}
 	UNROLL
 	for (unsigned l = 0; l < lanes; l++)
@@ -123,14 +123,14 @@ blocks_by(const struct rxw_fcrypt *f, const uint8_t *in, uint8_t *out, unsigned 
 
 	UNROLL
 	for (unsigned l = 0; l < lanes; l++)
-		v[l] = load(in + RXW_FCRYPT_BLOCK * l);
+		v[l] = load_block(in + RXW_FCRYPT_BLOCK * l);
 	if (back)
-		backward(f, v, lanes);
+		decrypt_lanes(f, v, lanes);
 	else
-		forward(f, v, lanes);
+		encrypt_lanes(f, v, lanes);
 	UNROLL
 	for (unsigned l = 0; l < lanes; l++)
-		store(out + RXW_FCRYPT_BLOCK * l, v[l]);
+		store_block(out + RXW_FCRYPT_BLOCK * l, v[l]);
 }
 
 static inline __attribute__((always_inline)) void
@@ -179,15 +179,15 @@ chains_by(const struct rxw_fcrypt *f, struct rxw_fcrypt_text **t, size_t blocks,
 	for (size_t b = 0; b < blocks; b++) {
 		UNROLL
 		for (unsigned l = 0; l < lanes; l++) {
-			uint64_t p = load(data[l] + RXW_FCRYPT_BLOCK * b);
+			uint64_t p = load_block(data[l] + RXW_FCRYPT_BLOCK * b);
 
 			v[l] = p ^ x[l];
 			x[l] = p;
 		}
-		forward(f, v, lanes);
+		encrypt_lanes(f, v, lanes);
 		UNROLL
 		for (unsigned l = 0; l < lanes; l++) {
-			store(data[l] + RXW_FCRYPT_BLOCK * b, v[l]);
+			store_block(data[l] + RXW_FCRYPT_BLOCK * b, v[l]);
 			x[l] ^= v[l];
 		}
 	}
@@ -275,10 +275,10 @@ void rxw_fcrypt_pcbc_decrypt(const struct rxw_fcrypt *f, struct rxw_fcrypt_text 
 			uint64_t x = t->x;
 
 			for (size_t b = 0; b < n; b++) {
-				uint64_t d = load(opened + RXW_FCRYPT_BLOCK * (done + b));
+				uint64_t d = load_block(opened + RXW_FCRYPT_BLOCK * (done + b));
 
-				store(t->data + RXW_FCRYPT_BLOCK * b, d ^ x);
-				x ^= d ^ load(sealed + RXW_FCRYPT_BLOCK * (done + b));
+				store_block(t->data + RXW_FCRYPT_BLOCK * b, d ^ x);
+				x ^= d ^ load_block(sealed + RXW_FCRYPT_BLOCK * (done + b));
 			}
 			t->data += RXW_FCRYPT_BLOCK * n;
 			t->blocks -= n;

@@ -25,13 +25,13 @@ static const struct {
 	{"zephyr", NULL, false},
 };
 
-static bool is(struct rxw_rxkad_component c, const char *text)
+static bool component_is(struct rxw_rxkad_component c, const char *text)
 {
 	return c.size == strlen(text) && memcmp(c.p, text, c.size) == 0;
 }
 
 /* Copy a name for AFS: without NUL, and not too long. */
-static bool copy_name(char out[RXW_RXKAD_NAME], struct rxw_rxkad_component c)
+static bool copy_afs_name(char out[RXW_RXKAD_NAME], struct rxw_rxkad_component c)
 {
 	if (c.size >= RXW_RXKAD_NAME || memchr(c.p, 0, c.size) != NULL)
 		return false;
@@ -41,7 +41,7 @@ static bool copy_name(char out[RXW_RXKAD_NAME], struct rxw_rxkad_component c)
 }
 
 /* Append to a principal, quoting special characters. */
-static bool append(char *out, size_t *at, struct rxw_rxkad_component c)
+static bool append_quoted(char *out, size_t *at, struct rxw_rxkad_component c)
 {
 	for (size_t i = 0; i < c.size; i++) {
 		char b = (char)c.p[i];
@@ -68,7 +68,7 @@ static bool set_principal(const struct rxw_rxkad_component *components, size_t c
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0)
 			out[at++] = '/';
-		if (!append(out, &at, components[i]))
+		if (!append_quoted(out, &at, components[i]))
 			return false;
 	}
 	if (realm.size == 0)
@@ -76,16 +76,16 @@ static bool set_principal(const struct rxw_rxkad_component *components, size_t c
 	if (at + 2 > RXW_RXKAD_PRINCIPAL)
 		return false;
 	out[at++] = '@';
-	return append(out, &at, realm);
+	return append_quoted(out, &at, realm);
 }
 
-static int32_t set(const struct rxw_rxkad_opener *opener,
-		   const struct rxw_rxkad_component *components, size_t count,
-		   struct rxw_rxkad_component name, struct rxw_rxkad_component instance,
-		   struct rxw_rxkad_component realm, struct rxw_rxkad_ticket *out)
+static int32_t set_all_names(const struct rxw_rxkad_opener *opener,
+			     const struct rxw_rxkad_component *components, size_t count,
+			     struct rxw_rxkad_component name, struct rxw_rxkad_component instance,
+			     struct rxw_rxkad_component realm, struct rxw_rxkad_ticket *out)
 {
-	if (!copy_name(out->name, name) || !copy_name(out->instance, instance) ||
-	    !copy_name(out->cell, realm) ||
+	if (!copy_afs_name(out->name, name) || !copy_afs_name(out->instance, instance) ||
+	    !copy_afs_name(out->cell, realm) ||
 	    !set_principal(components, count, realm, out->principal))
 		return RXW_RXKAD_BADTICKET;
 	out->local = strcmp(out->name, "afs") == 0 && out->instance[0] == 0 &&
@@ -98,7 +98,8 @@ int32_t rxw_rxkad_set_names_v4(const struct rxw_rxkad_opener *opener,
 			       const struct rxw_rxkad_component names[2],
 			       struct rxw_rxkad_component realm, struct rxw_rxkad_ticket *out)
 {
-	return set(opener, names, names[1].size > 0 ? 2 : 1, names[0], names[1], realm, out);
+	return set_all_names(opener, names, names[1].size > 0 ? 2 : 1, names[0], names[1], realm,
+			     out);
 }
 
 int32_t rxw_rxkad_set_names(const struct rxw_rxkad_opener *opener,
@@ -117,7 +118,7 @@ int32_t rxw_rxkad_set_names(const struct rxw_rxkad_opener *opener,
 		for (size_t i = 0; i < sizeof(services) / sizeof(*services); i++) {
 			const uint8_t *dot;
 
-			if (!is(name, services[i].name))
+			if (!component_is(name, services[i].name))
 				continue;
 			if (services[i].old != NULL)
 				name = (struct rxw_rxkad_component){
@@ -131,5 +132,5 @@ int32_t rxw_rxkad_set_names(const struct rxw_rxkad_opener *opener,
 			break;
 		}
 	}
-	return set(opener, components, count, name, instance, realm, out);
+	return set_all_names(opener, components, count, name, instance, realm, out);
 }

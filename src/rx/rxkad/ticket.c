@@ -171,8 +171,8 @@ int32_t rxw_rxkad_ticket_v5(const struct rxw_rxkad_opener *opener, const uint8_t
  * The key that a ticket names, in memory of `room` bytes; enctype 0: single DES. UNKNOWNKEY if there
  * is none.
  */
-static int32_t find_key(const struct rxw_rxkad_opener *opener, int32_t kvno, int32_t enctype,
-			uint8_t *key, size_t room, size_t *size)
+static int32_t find_ticket_key(const struct rxw_rxkad_opener *opener, int32_t kvno, int32_t enctype,
+			       uint8_t *key, size_t room, size_t *size)
 {
 	enum rxw_key_type type = enctype ? RXW_KEY_KRB5 : RXW_KEY_DES;
 
@@ -187,8 +187,8 @@ static int32_t find_key(const struct rxw_rxkad_opener *opener, int32_t kvno, int
 }
 
 /* Decrypt `cipher`; *start and *length are the position of the message in `clear`. */
-static int32_t decipher(const struct rxw_rxkad_opener *opener, int64_t kvno, int32_t enctype,
-			struct rxw_der cipher, uint8_t *clear, size_t *start, size_t *length)
+static int32_t decrypt_ticket(const struct rxw_rxkad_opener *opener, int64_t kvno, int32_t enctype,
+			      struct rxw_der cipher, uint8_t *clear, size_t *start, size_t *length)
 {
 	bool des = enctype >= 1 && enctype <= 3;
 	uint8_t *key;
@@ -200,7 +200,8 @@ static int32_t decipher(const struct rxw_rxkad_opener *opener, int64_t kvno, int
 	key = rxw_secret_alloc(RXW_KEY_MAX);
 	if (key == NULL)
 		return RXW_RXKAD_INCONSISTENCY;
-	code = find_key(opener, (int32_t)kvno, des ? 0 : enctype, key, RXW_KEY_MAX, &key_size);
+	code = find_ticket_key(opener, (int32_t)kvno, des ? 0 : enctype, key, RXW_KEY_MAX,
+			       &key_size);
 	if (code) {
 		rxw_secret_free(key);
 		return code;
@@ -254,7 +255,7 @@ static int32_t open_v5(const struct rxw_rxkad_opener *opener, struct rxw_der d,
 	clear = rxw_secret_alloc(cipher.left);
 	if (clear == NULL)
 		return RXW_RXKAD_INCONSISTENCY;
-	code = decipher(opener, kvno, (int32_t)enctype, cipher, clear, &start, &length);
+	code = decrypt_ticket(opener, kvno, (int32_t)enctype, cipher, clear, &start, &length);
 	if (code == 0)
 		code = rxw_rxkad_ticket_v5(opener, clear + start, length, out);
 	rxw_secret_free(clear);
@@ -292,7 +293,7 @@ static int32_t open_v4(const struct rxw_rxkad_opener *opener, uint32_t kvno, con
 	memory = rxw_secret_alloc(8 + size);
 	if (memory == NULL)
 		return RXW_RXKAD_INCONSISTENCY;
-	if (find_key(opener, (int32_t)kvno, 0, memory, 8, &key_size) || key_size != 8)
+	if (find_ticket_key(opener, (int32_t)kvno, 0, memory, 8, &key_size) || key_size != 8)
 		code = RXW_RXKAD_UNKNOWNKEY;
 	else if (rxw_des_pcbc_decrypt(memory, ticket, memory + 8, size))
 		code = rxw_rxkad_ticket_v4(opener, memory + 8, size, out);

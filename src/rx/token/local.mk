@@ -3,7 +3,7 @@
 
 rx_sources += \
 	src/rx/token/negotiated.c src/rx/token/negotiated.h \
-	src/rx/token/ticket.c src/rx/token/ticket.h \
+	src/rx/token/cell_ticket.c src/rx/token/cell_ticket.h \
 	src/rx/token/token.c
 
 rx_public_headers += \

@@ -3,7 +3,7 @@
 
 #include "base/ascii.h"
 #include "token/negotiated.h"
-#include "token/ticket.h"
+#include "token/cell_ticket.h"
 
 #include <rxwire/endpoint.h>
 #include <rxwire/engine.h>
@@ -24,13 +24,6 @@ struct way {
 	rxw_endpoint *endpoint;
 	rxw_connection *connection;
 };
-
-static int say(char *error, size_t room, const char *what, int result)
-{
-	if (room)
-		snprintf(error, room, "%s: %s", what, rxw_strerror(result));
-	return result;
-}
 
 static void way_close(struct way *way)
 {
@@ -73,9 +66,9 @@ static int way_open(const struct rxw_token_options *options, struct way *way)
  * Try the name of the service in the realm of Kerberos' configuration, then in the realm named like
  * the cell. The first error is reported.
  */
-static int ask(const struct rxw_token_options *options, struct way *way,
-	       const struct rxw_cell_client *client, struct rxw_negotiated *n, char *error,
-	       size_t room)
+static int ask_service(const struct rxw_token_options *options, struct way *way,
+		       const struct rxw_cell_client *client, struct rxw_negotiated *n, char *error,
+		       size_t room)
 {
 	struct rxw_rxgk_negotiate_options o = {.size = sizeof(o),
 					       .cell = options->cell,
@@ -109,7 +102,7 @@ static int ask(const struct rxw_token_options *options, struct way *way,
 		n->service = strdup(name);
 		n->client = strdup(client->name);
 		if (!n->service || !n->client)
-			result = say(error, room, "token", -RXW_ENOMEM);
+			result = rxw_token_say(error, room, "token", -RXW_ENOMEM);
 	}
 	return result;
 }
@@ -124,17 +117,18 @@ __attribute__((cold)) int rxw_token_negotiate(const struct rxw_token_options *op
 
 	memset(result, 0, sizeof(*result));
 	if (!options->server || !options->server_len)
-		return say(error, room,
-			   "an rxgk token requires the address of the cell's negotiation service",
-			   -RXW_EINVAL);
+		return rxw_token_say(
+			error, room,
+			"an rxgk token requires the address of the cell's negotiation service",
+			-RXW_EINVAL);
 	rc = rxw_cell_client_open(options, &client, error, room);
 	if (rc < 0)
 		return rc;
 	rc = way_open(options, &way);
 	if (rc < 0) {
-		say(error, room, "cannot connect to the negotiation service", rc);
+		rxw_token_say(error, room, "cannot connect to the negotiation service", rc);
 	} else {
-		rc = ask(options, &way, &client, result, error, room);
+		rc = ask_service(options, &way, &client, result, error, room);
 		way_close(&way);
 	}
 	rxw_cell_client_close(&client);

@@ -5,7 +5,7 @@
 #include "common/sized.h"
 #include "token/negotiated.h"
 #include "keys/secret.h"
-#include "token/ticket.h"
+#include "token/cell_ticket.h"
 
 #include <rxwire/error.h>
 #include <rxwire/rxgk.h>
@@ -24,13 +24,6 @@ struct rxw_token {
 	struct rxw_token_details info; /* its strings are the token's own */
 };
 
-static int say(char *error, size_t room, const char *what, int result)
-{
-	if (room)
-		snprintf(error, room, "%s: %s", what, rxw_strerror(result));
-	return result;
-}
-
 /* Make a token of rxkad of a Kerberos ticket. */
 static int from_ticket(rxw_token *token, const struct rxw_cell_ticket *ticket, char *error,
 		       size_t room)
@@ -43,11 +36,11 @@ static int from_ticket(rxw_token *token, const struct rxw_cell_ticket *ticket, c
 
 	if (!rxw_ticket_encrypted_part((const uint8_t *)creds->ticket.data, creds->ticket.length,
 				       &part, &length))
-		return say(error, room, ticket->service, -RXW_EDECODE);
+		return rxw_token_say(error, room, ticket->service, -RXW_EDECODE);
 	result = rxw_rxkad_session_key(creds->keyblock.enctype, creds->keyblock.contents,
 				       creds->keyblock.length, kad.session_key);
 	if (result < 0)
-		return say(error, room, "unsuitable session key of the ticket", result);
+		return rxw_token_say(error, room, "unsuitable session key of the ticket", result);
 	/* Not owned: the class copies both. */
 	kad.ticket = (void *)part;
 	kad.ticket_length = length;
@@ -57,14 +50,14 @@ static int from_ticket(rxw_token *token, const struct rxw_cell_ticket *ticket, c
 	result = rxw_rxkad_client(&kad, token->info.level, &token->security);
 	explicit_bzero(kad.session_key, sizeof(kad.session_key));
 	if (result < 0)
-		return say(error, room, "token", result);
+		return rxw_token_say(error, room, "token", result);
 	token->info.enctype = creds->keyblock.enctype;
 	token->info.begins = kad.begins;
 	token->info.expires = kad.expires;
 	token->info.client = strdup(ticket->client);
 	token->info.service = strdup(ticket->service);
 	if (!token->info.client || !token->info.service)
-		return say(error, room, "token", -RXW_ENOMEM);
+		return rxw_token_say(error, room, "token", -RXW_ENOMEM);
 	return 0;
 }
 
@@ -78,17 +71,17 @@ static int take_rxgk(rxw_token *token, const struct rxw_rxgk_token *gk, const ch
 
 	token->info.enctype = gk->enctype;
 	token->info.expires = gk->expires ? gk->expires / RXW_RXGK_SECOND : INT64_MAX;
-	return result < 0 ? say(error, room, "token", result) : 0;
+	return result < 0 ? rxw_token_say(error, room, "token", result) : 0;
 }
 
-static int negotiated(rxw_token *token, const struct rxw_token_options *options, char *error,
-		      size_t room)
+static int from_negotiation(rxw_token *token, const struct rxw_token_options *options, char *error,
+			    size_t room)
 {
 	struct rxw_negotiated *n = rxw_secret_alloc(sizeof(*n));
 	int result;
 
 	if (!n)
-		return say(error, room, "token", -RXW_ENOMEM);
+		return rxw_token_say(error, room, "token", -RXW_ENOMEM);
 	result = rxw_token_negotiate(options, n, error, room);
 	if (result == 0) {
 		result = take_rxgk(token, &n->token, n->client, error, room);
@@ -114,13 +107,14 @@ static int from_kerberos(rxw_token *token, const struct rxw_token_options *optio
 
 	if (!options->cell || !*options->cell ||
 	    (options->source == RXW_TOKEN_KEYTAB && !options->keytab))
-		return say(error, room,
-			   "a token requires a cell, and a keytab if it comes from one",
-			   -RXW_EINVAL);
+		return rxw_token_say(error, room,
+				     "a token requires a cell, and a keytab if it comes from one",
+				     -RXW_EINVAL);
 	if (is_rxgk(options->index))
-		return negotiated(token, options, error, room);
+		return from_negotiation(token, options, error, room);
 	if (options->index != RXW_RXKAD_INDEX)
-		return say(error, room, "cannot make a token of that class", -RXW_ENOTSUP);
+		return rxw_token_say(error, room, "cannot make a token of that class",
+				     -RXW_ENOTSUP);
 	result = rxw_cell_ticket_get(options, &ticket, error, room);
 	if (result < 0)
 		return result;
@@ -138,13 +132,13 @@ static int print_rxkad(rxw_token *token, const struct rxw_token_options *options
 	int result = rxw_rxkad_print_token(options->keys, &po, &kad);
 
 	if (result < 0)
-		return say(error, room, "cannot make an rxkad token with the service's keys",
-			   result);
+		return rxw_token_say(error, room,
+				     "cannot make an rxkad token with the service's keys", result);
 	result = rxw_rxkad_client(&kad, token->info.level, &token->security);
 	token->info.begins = kad.begins;
 	token->info.expires = kad.expires;
 	rxw_rxkad_token_free(&kad);
-	return result < 0 ? say(error, room, "token", result) : 0;
+	return result < 0 ? rxw_token_say(error, room, "token", result) : 0;
 }
 
 static int print_rxgk(rxw_token *token, const struct rxw_token_options *options, char *error,
@@ -159,13 +153,13 @@ static int print_rxgk(rxw_token *token, const struct rxw_token_options *options,
 	int result;
 
 	if (!gk)
-		return say(error, room, "token", -RXW_ENOMEM);
+		return rxw_token_say(error, room, "token", -RXW_ENOMEM);
 	gk->size = sizeof(*gk);
 	result = rxw_rxgk_print_token(options->keys, &po, gk);
 	if (result < 0) {
 		rxw_secret_free(gk);
-		return say(error, room, "cannot make an rxgk token with the service's keys",
-			   result);
+		return rxw_token_say(error, room,
+				     "cannot make an rxgk token with the service's keys", result);
 	}
 	result = take_rxgk(token, gk, options->client, error, room);
 	rxw_rxgk_token_free(gk);
@@ -179,18 +173,20 @@ static int from_keys(rxw_token *token, const struct rxw_token_options *options, 
 	int result;
 
 	if (!options->keys)
-		return say(error, room, "a printed token requires the service's keys", -RXW_EINVAL);
+		return rxw_token_say(error, room, "a printed token requires the service's keys",
+				     -RXW_EINVAL);
 	token->info.local = true;
 	if (options->index == RXW_RXKAD_INDEX)
 		result = print_rxkad(token, options, error, room);
 	else if (is_rxgk(options->index))
 		result = print_rxgk(token, options, error, room);
 	else
-		return say(error, room, "cannot make a token of that class", -RXW_ENOTSUP);
+		return rxw_token_say(error, room, "cannot make a token of that class",
+				     -RXW_ENOTSUP);
 	if (result == 0 && options->client) {
 		token->info.client = strdup(options->client);
 		if (!token->info.client)
-			return say(error, room, "token", -RXW_ENOMEM);
+			return rxw_token_say(error, room, "token", -RXW_ENOMEM);
 	}
 	return result;
 }
@@ -209,14 +205,14 @@ int rxw_token_create(const struct rxw_token_options *given, rxw_token **token, c
 	if (room)
 		error[0] = '\0';
 	if (!token)
-		return say(error, room, "token", -RXW_EINVAL);
+		return rxw_token_say(error, room, "token", -RXW_EINVAL);
 	*token = NULL;
 	if (!given || !sized_read(&options, sizeof(options), given) ||
 	    options.level > RXW_LEVEL_CRYPT)
-		return say(error, room, "token", -RXW_EINVAL);
+		return rxw_token_say(error, room, "token", -RXW_EINVAL);
 	made = calloc(1, sizeof(*made));
 	if (!made)
-		return say(error, room, "token", -RXW_ENOMEM);
+		return rxw_token_say(error, room, "token", -RXW_ENOMEM);
 	atomic_init(&made->references, 1);
 	made->info.size = sizeof(made->info);
 	made->info.index = options.index;

@@ -10,7 +10,7 @@
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>
 
-#include "rxgk/conn.h"
+#include "rxgk/rxgk_conn.h"
 #include "sim.h"
 
 #ifndef __has_feature

@@ -9,7 +9,7 @@
 #include <krb5.h>
 #include <string.h>
 
-#include "rxkad/conn.h"
+#include "rxkad/rxkad_conn.h"
 #include "rxkad/der.h"
 #include "rxkad/ticket.h"
 

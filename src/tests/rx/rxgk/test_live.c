@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "rxgk/conn.h"
+#include "rxgk/rxgk_conn.h"
 #include "rig.h"
 
 static rxw_security *server_class(rxw_keys *keys, uint8_t level_min, uint8_t index,

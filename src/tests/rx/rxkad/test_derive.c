@@ -3,7 +3,7 @@
 #include "vectors.h"
 
 #include "base/wire.h"
-#include "rxkad/conn.h"
+#include "rxkad/rxkad_conn.h"
 #include "rxkad/derive.h"
 #include "rxwire/error.h"
 

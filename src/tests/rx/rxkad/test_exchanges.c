@@ -6,7 +6,7 @@
 #include "vectors.h"
 
 #include "base/wire.h"
-#include "rxkad/conn.h"
+#include "rxkad/rxkad_conn.h"
 #include "rxkad/derive.h"
 #include "rxkad/des.h"
 #include "rxwire/error.h"

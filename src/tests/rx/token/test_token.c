@@ -6,7 +6,7 @@
 
 #include "tests/rx/base/testing.h"
 
-#include "token/ticket.h"
+#include "token/cell_ticket.h"
 
 #include <netinet/in.h>
 #include <rxwire/rxwire.h>

@@ -176,8 +176,8 @@ def test_C_056_comparisons(t):
     t.need_ours('a look at our sources')
     rx = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..', 'rx')
     looked, careful = 0, 0
-    for name in ('rxkad/exchange.c', 'rxkad/packet.c', 'rxkad/derive.c', 'rxkad/des.c',
-                 'rxgk/exchange.c', 'rxgk/packet.c', 'rxgk/crypto.c'):
+    for name in ('rxkad/rxkad_exchange.c', 'rxkad/rxkad_packet.c', 'rxkad/derive.c', 'rxkad/des.c',
+                 'rxgk/rxgk_exchange.c', 'rxgk/rxgk_packet.c', 'rxgk/crypto.c'):
         with open(os.path.join(rx, name)) as f:
             text = f.read()
         looked += 1

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "token/ticket.h"
+#include "token/cell_ticket.h"
 
 #define SERVICE 78
 

@@ -5,7 +5,7 @@
 #include <rxwire/error.h>
 
 #include "base/wire.h"
-#include "rxkad/conn.h"
+#include "rxkad/rxkad_conn.h"
 #include "rxkad/derive.h"
 
 /* Packets that are processed together: as many as the widest kernel has lanes. */

@@ -7,7 +7,7 @@
 #include <rxwire/error.h>
 
 #include "keys/secret.h"
-#include "rxgk/conn.h"
+#include "rxgk/rxgk_conn.h"
 
 #define CALLS 4 /* call numbers in an authenticator, one per channel */
 /* Nonce, no application data, level, epoch, cid, count and numbers of calls. */
@@ -83,8 +83,8 @@ int rxw_gk_respond(void *conn, const uint8_t *challenge, size_t size, const uint
  * Whether the authenticator `text` matches the connection. Everything is compared in one operation,
  * in constant time. `text` has been decrypted with the right key.
  */
-static int32_t judge(const struct rxw_gk_conn *c, uint32_t level, const uint8_t *text,
-		     size_t length, uint32_t calls[4])
+static int32_t compare_authenticator(const struct rxw_gk_conn *c, uint32_t level,
+				     const uint8_t *text, size_t length, uint32_t calls[4])
 {
 	struct rxw_xdr x;
 	const uint8_t *nonce, *appdata = NULL;
@@ -117,7 +117,7 @@ static int32_t judge(const struct rxw_gk_conn *c, uint32_t level, const uint8_t 
 }
 
 /* 0, or a code: expired, not yet valid, or of a lower level than the service requires. */
-static int32_t admit(const struct rxw_gk_conn *c, const struct rxw_gk_body *token)
+static int32_t admit_token(const struct rxw_gk_conn *c, const struct rxw_gk_body *token)
 {
 	const struct rxw_gk_class *k = c->klass;
 	int64_t now = k->time(k->time_context);
@@ -152,8 +152,9 @@ static int32_t check_authenticator(struct rxw_gk_conn *c, const struct rxw_gk_bo
 	explicit_bzero(tk, sizeof(tk));
 	if (r)
 		return RXW_RXGK_SEALED_INCON;
-	code = judge(c, token->level, auth + RXW_GK_CONFOUNDER,
-		     auth_length - RXW_GK_CONFOUNDER - token->enctype->mac_length, calls);
+	code = compare_authenticator(c, token->level, auth + RXW_GK_CONFOUNDER,
+				     auth_length - RXW_GK_CONFOUNDER - token->enctype->mac_length,
+				     calls);
 	if (code)
 		return code;
 	return rxw_gk_conn_ready(c, token, start_time, number) ? RXW_RXGK_INCONSISTENCY : 0;
@@ -187,7 +188,7 @@ __attribute__((cold)) int32_t rxw_gk_check_response(void *conn, const uint8_t *r
 	memcpy(copy + token_length, auth, auth_length);
 	code = rxw_gk_token_open(c->klass->keys, c->klass->index, copy, token_length, &body);
 	if (!code)
-		code = admit(c, &body);
+		code = admit_token(c, &body);
 	if (!code)
 		code = check_authenticator(c, &body, start_time, copy + token_length, auth_length,
 					   spare, calls);

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "keys/secret.h"
-#include "rxkad/conn.h"
+#include "rxkad/rxkad_conn.h"
 #include "rxkad/derive.h"
 #include "rxwire/error.h"
 

@@ -5,7 +5,7 @@
 
 #include "common/sized.h"
 #include "keys/secret.h"
-#include "rxkad/conn.h"
+#include "rxkad/rxkad_conn.h"
 #include "rxkad/des.h"
 #include "rxwire/error.h"
 
@@ -94,7 +94,7 @@ int rxw_rxkad_client_side(const struct rxw_rxkad_token *token, uint8_t level,
 	return r;
 }
 
-static int create(struct rxw_rxkad *side, rxw_security **security)
+static int create_class(struct rxw_rxkad *side, rxw_security **security)
 {
 	struct rxw_security_class class = {
 		.size = sizeof(class),
@@ -129,7 +129,7 @@ int rxw_rxkad_server(const struct rxw_rxkad_server_options *options, rxw_securit
 	struct rxw_rxkad *side;
 	int result = security ? rxw_rxkad_server_side(options, &side) : -RXW_EINVAL;
 
-	return result ? result : create(side, security);
+	return result ? result : create_class(side, security);
 }
 
 int rxw_rxkad_allow_dotted(rxw_security *security, int allow)
@@ -147,5 +147,5 @@ int rxw_rxkad_client(const struct rxw_rxkad_token *token, uint8_t level, rxw_sec
 	struct rxw_rxkad *side;
 	int result = security ? rxw_rxkad_client_side(token, level, &side) : -RXW_EINVAL;
 
-	return result ? result : create(side, security);
+	return result ? result : create_class(side, security);
 }

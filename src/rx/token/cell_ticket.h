@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tickets for the servers of a cell, by libkrb5. */
-#ifndef KEYS_TICKET_H
-#define KEYS_TICKET_H
+#ifndef RXW_TOKEN_CELL_TICKET_H
+#define RXW_TOKEN_CELL_TICKET_H
 
 #include <rxwire/token.h>
 
 #include <krb5.h>
+
+/* Put "`what`: the text of `result`" into `error`, if it has room. Returns `result`. */
+int rxw_token_say(char *error, size_t room, const char *what, int result);
 
 /* A ticket, its client and service. Freed by rxw_cell_ticket_free(). */
 struct rxw_cell_ticket {

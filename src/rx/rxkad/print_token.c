@@ -100,8 +100,8 @@ int rxw_rxkad_print_clear(const uint8_t session_key[8], const char *name, int64_
 }
 
 /* EncryptedData of the clear text, on the heap. */
-static int seal(krb5_keyblock *key, int32_t kvno, uint8_t *clear, size_t size, void **ticket,
-		size_t *ticket_length)
+static int seal_ticket(krb5_keyblock *key, int32_t kvno, uint8_t *clear, size_t size, void **ticket,
+		       size_t *ticket_length)
 {
 	size_t sealed_size = 0, room;
 	krb5_data in = {.magic = KV5M_DATA, .length = (unsigned)size, .data = (char *)clear};
@@ -164,7 +164,7 @@ static int choose_key(rxw_keys *keys, const struct rxw_rxkad_print_options *o, u
 	return 0;
 }
 
-static void set_times(const struct rxw_rxkad_print_options *o, struct rxw_rxkad_token *token)
+static void set_token_times(const struct rxw_rxkad_print_options *o, struct rxw_rxkad_token *token)
 {
 	token->expires = OPENAFS_END;
 	if (o->expires > 0) {
@@ -184,8 +184,8 @@ static int set_session_key(const struct rxw_rxkad_print_options *o, uint8_t key[
 	return rxw_des_key_usable(key) ? 0 : -RXW_EINVAL;
 }
 
-static int print(rxw_keys *keys, const struct rxw_rxkad_print_options *options, struct workspace *w,
-		 struct rxw_rxkad_token *token)
+static int print_ticket(rxw_keys *keys, const struct rxw_rxkad_print_options *options,
+			struct workspace *w, struct rxw_rxkad_token *token)
 {
 	const char *name = options->name ? options->name : "afs";
 	krb5_keyblock block = {.magic = KV5M_KEYBLOCK, .contents = w->key};
@@ -196,7 +196,7 @@ static int print(rxw_keys *keys, const struct rxw_rxkad_print_options *options, 
 	result = choose_key(keys, options, w->key, &key_length, &kvno, &enctype);
 	if (result)
 		return result;
-	set_times(options, token);
+	set_token_times(options, token);
 	token->local = options->name == NULL;
 	token->kvno = RXW_RXKAD_KVNO_ENCPART;
 	token->client_name = strdup(name);
@@ -210,11 +210,11 @@ static int print(rxw_keys *keys, const struct rxw_rxkad_print_options *options, 
 		return result;
 	block.enctype = enctype;
 	block.length = (unsigned)key_length;
-	return seal(&block, kvno, w->clear, size, &token->ticket, &token->ticket_length);
+	return seal_ticket(&block, kvno, w->clear, size, &token->ticket, &token->ticket_length);
 }
 
 /* Are the options consistent? */
-static bool valid(rxw_keys *keys, const struct rxw_rxkad_print_options *o)
+static bool are_consistent(rxw_keys *keys, const struct rxw_rxkad_print_options *o)
 {
 	if (o->key ? o->kvno < 0 || o->enctype <= 0 : keys == NULL)
 		return false;
@@ -223,9 +223,9 @@ static bool valid(rxw_keys *keys, const struct rxw_rxkad_print_options *o)
 	return o->begins >= 0 && o->begins < o->expires && o->lifetime_s == 0;
 }
 
-__attribute__((cold))
-int rxw_rxkad_print_token(rxw_keys *keys, const struct rxw_rxkad_print_options *given,
-			  struct rxw_rxkad_token *token)
+__attribute__((cold)) int rxw_rxkad_print_token(rxw_keys *keys,
+						const struct rxw_rxkad_print_options *given,
+						struct rxw_rxkad_token *token)
 {
 	struct rxw_rxkad_print_options options = {0};
 	struct rxw_rxkad_token made = {.size = sizeof(made)};
@@ -235,12 +235,12 @@ int rxw_rxkad_print_token(rxw_keys *keys, const struct rxw_rxkad_print_options *
 
 	if (!sized_valid(token) ||
 	    (given != NULL && !sized_read(&options, sizeof(options), given)) ||
-	    !valid(keys, &options))
+	    !are_consistent(keys, &options))
 		return -RXW_EINVAL;
 	w = rxw_secret_alloc(sizeof(*w));
 	if (w == NULL)
 		return -RXW_ENOMEM;
-	result = print(keys, &options, w, &made);
+	result = print_ticket(keys, &options, w, &made);
 	if (result)
 		rxw_rxkad_token_free(&made);
 	sized_write(token, &made, sizeof(made));

@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/wire.h"
 #include "keys/secret.h"
-#include "rxkad/conn.h"
+#include "rxkad/rxkad_conn.h"
 #include "rxkad/derive.h"
 #include "rxwire/error.h"
 

@@ -10,7 +10,7 @@
 #include <rxwire/xdr.h>
 
 #include "rxgk/crypto.h"
-#include "rxgk/token.h"
+#include "rxgk/rxgk_token.h"
 
 #define RXW_GK_NONCE	 20
 #define RXW_GK_PSEUDO	 24   /* bytes of the pseudo-header, which is sealed before the data */

@@ -39,7 +39,7 @@ bool rxw_rpcstats_is_local(const struct sockaddr *peer, const struct sockaddr *l
 	return false;
 }
 
-static bool may_read(const struct rxw_rpcstats *stats, const rxw_call *call)
+static bool may_read_stats(const struct rxw_rpcstats *stats, const rxw_call *call)
 {
 	struct sockaddr_storage peer, local;
 	socklen_t peer_len = sizeof(peer), local_len = sizeof(local);
@@ -77,7 +77,8 @@ static bool take_word(rxw_call *call)
 	return rxw_xdr_get_u32(&s.xdr, &word);
 }
 
-static rxw_code retrieve(rxw_call *call, struct rxw_rpcstats *stats, enum rxw_rpcstats_kind kind)
+static rxw_code retrieve_entries(rxw_call *call, struct rxw_rpcstats *stats,
+				 enum rxw_rpcstats_kind kind)
 {
 	uint32_t head[5], *words;
 	rxw_code code;
@@ -86,7 +87,7 @@ static rxw_code retrieve(rxw_call *call, struct rxw_rpcstats *stats, enum rxw_rp
 
 	if (!take_word(call))
 		return RXW_RPC_SS_UNMARSHAL;
-	if (!may_read(stats, call))
+	if (!may_read_stats(stats, call))
 		return EPERM;
 	n = rxw_rpcstats_entries(stats, kind, &words);
 	if (n < 0)
@@ -104,12 +105,14 @@ static rxw_code retrieve(rxw_call *call, struct rxw_rpcstats *stats, enum rxw_rp
 
 static rxw_code serve_retrieve_process(rxw_call *call, const void *service)
 {
-	return retrieve(call, (struct rxw_rpcstats *)(uintptr_t)service, RXW_RPCSTATS_PROCESS);
+	return retrieve_entries(call, (struct rxw_rpcstats *)(uintptr_t)service,
+				RXW_RPCSTATS_PROCESS);
 }
 
 static rxw_code serve_retrieve_peers(rxw_call *call, const void *service)
 {
-	return retrieve(call, (struct rxw_rpcstats *)(uintptr_t)service, RXW_RPCSTATS_PEERS);
+	return retrieve_entries(call, (struct rxw_rpcstats *)(uintptr_t)service,
+				RXW_RPCSTATS_PEERS);
 }
 
 static rxw_code serve_query_process(rxw_call *call, const void *service)
@@ -182,7 +185,7 @@ static const struct rxw_rpc_interface interface = {
 static const struct rxw_rpc_table table = {
 	.interface = &interface, .entries = entries, .count = COUNT};
 
-static rxw_code serve(rxw_call *call, void *stats)
+static rxw_code serve_stats(rxw_call *call, void *stats)
 {
 	return rxw_rpc_serve(call, &table, NULL, stats);
 }
@@ -192,7 +195,7 @@ int rxw_rpcstats_serve(rxw_rpcstats *stats, rxw_endpoint *endpoint)
 	struct rxw_service_options options = {.size = sizeof(options),
 					      .id = RXW_RPCSTATS_SERVICE,
 					      .name = "rxstats",
-					      .handler = serve,
+					      .handler = serve_stats,
 					      .context = stats,
 					      .workers_max = 1};
 

@@ -3,7 +3,7 @@
 
 #include "base/ascii.h"
 #include "keys/advice.h"
-#include "token/ticket.h"
+#include "token/cell_ticket.h"
 
 #include <rxwire/error.h>
 
@@ -31,7 +31,14 @@ struct search {
 	char tried[256];
 };
 
-static int complain(struct search *s, const char *what, krb5_error_code code, int result)
+int rxw_token_say(char *error, size_t room, const char *what, int result)
+{
+	if (room)
+		snprintf(error, room, "%s: %s", what, rxw_strerror(result));
+	return result;
+}
+
+static int complain_krb5(struct search *s, const char *what, krb5_error_code code, int result)
 {
 	const char *text = krb5_get_error_message(s->ticket->context, code);
 
@@ -88,7 +95,8 @@ static int open_cache(struct search *s)
 
 	if (code == 0)
 		code = krb5_cc_get_principal(context, s->cache, &s->client);
-	return code ? complain(s, "no Kerberos tickets; get some with kinit", code, -RXW_ENOKEY)
+	return code ? complain_krb5(s, "no Kerberos tickets; get some with kinit", code,
+				    -RXW_ENOKEY)
 		    : 0;
 }
 
@@ -119,11 +127,11 @@ static int open_keytab(struct search *s)
 	if (code == 0)
 		code = s->options->client ? krb5_parse_name(context, s->options->client, &s->client)
 					  : first_client(s);
-	return code ? complain(s, s->options->keytab, code, -RXW_ENOKEY) : 0;
+	return code ? complain_krb5(s, s->options->keytab, code, -RXW_ENOKEY) : 0;
 }
 
 /* Get a ticket for the service, from the cache or with the key. */
-static krb5_error_code ask(struct search *s, krb5_principal service, const char *name)
+static krb5_error_code get_ticket(struct search *s, krb5_principal service, const char *name)
 {
 	krb5_context context = s->ticket->context;
 	krb5_creds wanted = {.client = s->client, .server = service}, *got;
@@ -159,7 +167,7 @@ static bool try_name(struct search *s, const char *name)
 
 	snprintf(s->tried + at, sizeof(s->tried) - at, "%s%s", at ? ", " : "", name);
 	if (code == 0) {
-		code = ask(s, service, name);
+		code = get_ticket(s, service, name);
 		krb5_free_principal(context, service);
 	}
 	/* An unreachable KDC may be the right one, but other errors are more informative. */
@@ -182,7 +190,7 @@ static bool try_realm(struct search *s, const char *realm)
 	return try_name(s, name);
 }
 
-static int search(struct search *s)
+static int search_ticket(struct search *s)
 {
 	krb5_context context = s->ticket->context;
 	krb5_timestamp now;
@@ -198,15 +206,15 @@ static int search(struct search *s)
 	}
 	if (!s->ticket->creds) {
 		snprintf(what, sizeof(what), "no ticket for %s", s->tried);
-		return complain(s, what, s->worst, -RXW_ENOKEY);
+		return complain_krb5(s, what, s->worst, -RXW_ENOKEY);
 	}
 	/* A KDC may return a ticket that has just expired, which no server accepts. */
 	if (krb5_timeofday(context, &now) == 0 &&
 	    (uint32_t)s->ticket->creds->times.endtime <= (uint32_t)now)
-		return complain(s, "ticket", KRB5KRB_AP_ERR_TKT_EXPIRED, -RXW_ENOKEY);
+		return complain_krb5(s, "ticket", KRB5KRB_AP_ERR_TKT_EXPIRED, -RXW_ENOKEY);
 	if (krb5_unparse_name(context, s->ticket->creds->client, &s->ticket->client) ||
 	    krb5_unparse_name(context, s->ticket->creds->server, &s->ticket->service))
-		return complain(s, "cannot parse the ticket's names", ENOMEM, -RXW_ENOMEM);
+		return complain_krb5(s, "cannot parse the ticket's names", ENOMEM, -RXW_ENOMEM);
 	return 0;
 }
 
@@ -222,9 +230,9 @@ __attribute__((cold)) int rxw_cell_ticket_get(const struct rxw_token_options *op
 	code = krb5_init_context(&ticket->context);
 	if (code) {
 		ticket->context = NULL;
-		return complain(&s, "Kerberos", code, -RXW_EINVAL);
+		return complain_krb5(&s, "Kerberos", code, -RXW_EINVAL);
 	}
-	result = search(&s);
+	result = search_ticket(&s);
 	if (s.client)
 		krb5_free_principal(ticket->context, s.client);
 	if (s.cache)
@@ -256,14 +264,15 @@ static int fill_cache(struct search *s)
 		krb5_get_init_creds_keytab(context, &creds, s->client, s->keytab, 0, NULL, NULL);
 
 	if (code)
-		return complain(s, s->options->keytab, code, -RXW_ENOKEY);
+		return complain_krb5(s, s->options->keytab, code, -RXW_ENOKEY);
 	code = krb5_cc_new_unique(context, "MEMORY", NULL, &s->cache);
 	if (code == 0)
 		code = krb5_cc_initialize(context, s->cache, s->client);
 	if (code == 0)
 		code = krb5_cc_store_cred(context, s->cache, &creds);
 	krb5_free_cred_contents(context, &creds);
-	return code ? complain(s, "cannot create a credential cache in memory", code, -RXW_ENOMEM)
+	return code ? complain_krb5(s, "cannot create a credential cache in memory", code,
+				    -RXW_ENOMEM)
 		    : 0;
 }
 
@@ -278,7 +287,7 @@ int rxw_cell_client_open(const struct rxw_token_options *options, struct rxw_cel
 	*client = (struct rxw_cell_client){.own = options->source == RXW_TOKEN_KEYTAB};
 	if (code) {
 		ticket.context = NULL;
-		return complain(&s, "Kerberos", code, -RXW_EINVAL);
+		return complain_krb5(&s, "Kerberos", code, -RXW_EINVAL);
 	}
 	result = client->own ? open_keytab(&s) : open_cache(&s);
 	if (result == 0 && client->own)
@@ -287,8 +296,8 @@ int rxw_cell_client_open(const struct rxw_token_options *options, struct rxw_cel
 	client->cache = s.cache;
 	if (result == 0 && (krb5_unparse_name(ticket.context, s.client, &client->name) ||
 			    krb5_cc_get_full_name(ticket.context, s.cache, &client->where)))
-		result =
-			complain(&s, "cannot get the credential cache's name", ENOMEM, -RXW_ENOMEM);
+		result = complain_krb5(&s, "cannot get the credential cache's name", ENOMEM,
+				       -RXW_ENOMEM);
 	if (s.client)
 		krb5_free_principal(ticket.context, s.client);
 	if (s.keytab)
@@ -313,8 +322,8 @@ void rxw_cell_client_close(struct rxw_cell_client *client)
 }
 
 /* The content of the next DER element, if it has this tag; advances *at. */
-static bool element(const uint8_t **at, const uint8_t *end, uint8_t tag, const uint8_t **content,
-		    size_t *length)
+static bool next_element(const uint8_t **at, const uint8_t *end, uint8_t tag,
+			 const uint8_t **content, size_t *length)
 {
 	const uint8_t *p = *at;
 	size_t n, bytes;
@@ -347,14 +356,14 @@ bool rxw_ticket_encrypted_part(const uint8_t *ticket, size_t size, const uint8_t
 	/*
 	 * Ticket ::= [APPLICATION 1] SEQUENCE { tkt-vno [0], realm [1], sname [2], enc-part [3] }
 	 */
-	if (!element(&at, ticket + size, 0x61, &content, &n))
+	if (!next_element(&at, ticket + size, 0x61, &content, &n))
 		return false;
 	at = content;
-	if (!element(&at, content + n, 0x30, &content, &n))
+	if (!next_element(&at, content + n, 0x30, &content, &n))
 		return false;
 	at = content;
 	for (uint8_t tag = 0xa0; tag <= 0xa3; tag++) {
-		if (!element(&at, content + n, tag, part, length))
+		if (!next_element(&at, content + n, tag, part, length))
 			return false;
 	}
 	return true;

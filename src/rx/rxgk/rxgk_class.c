@@ -8,7 +8,7 @@
 
 #include "common/sized.h"
 #include "keys/secret.h"
-#include "rxgk/conn.h"
+#include "rxgk/rxgk_conn.h"
 
 static int random_bytes(void *unused, void *out, size_t size)
 {
@@ -68,9 +68,8 @@ static int client_class(const struct rxw_rxgk_token *token,
 	const struct rxw_gk_enctype *e;
 	struct rxw_gk_class *k;
 
-	if (token->level > RXW_LEVEL_CRYPT ||
-	    !token->token || !token->token_length || token->token_length > RXW_GK_TOKEN_MAX ||
-	    !rxw_gk_index_ok(index))
+	if (token->level > RXW_LEVEL_CRYPT || !token->token || !token->token_length ||
+	    token->token_length > RXW_GK_TOKEN_MAX || !rxw_gk_index_ok(index))
 		return -RXW_EINVAL;
 	e = rxw_gk_enctype(token->enctype);
 	if (!e)
@@ -150,7 +149,7 @@ static int conn_create(void *data, const struct rxw_security_id *id, void **conn
 }
 
 /* A client only knows its own token, not its identity at the server. */
-static int identity(const void *conn, struct rxw_identity *identity)
+static int tell_identity(const void *conn, struct rxw_identity *identity)
 {
 	const struct rxw_gk_conn *c = conn;
 
@@ -176,7 +175,7 @@ const struct rxw_security_class rxw_gk_table = {
 	.conn_create = conn_create,
 	.conn_destroy = conn_destroy,
 	.room = rxw_gk_room,
-	.identity = identity,
+	.identity = tell_identity,
 	.seal = rxw_gk_seal,
 	.renew = rxw_gk_renew,
 	.unseal = rxw_gk_unseal,
@@ -186,7 +185,7 @@ const struct rxw_security_class rxw_gk_table = {
 	.check_response = rxw_gk_check_response,
 };
 
-static int publish(struct rxw_gk_class *k, rxw_security **security)
+static int publish_class(struct rxw_gk_class *k, rxw_security **security)
 {
 	struct rxw_security_class table = rxw_gk_table;
 	int r;
@@ -205,7 +204,7 @@ int rxw_rxgk_server(const struct rxw_rxgk_server_options *options, rxw_security 
 	struct rxw_gk_class *k;
 	int r = security ? rxw_gk_class_server(options, &k) : -RXW_EINVAL;
 
-	return r ? r : publish(k, security);
+	return r ? r : publish_class(k, security);
 }
 
 int rxw_rxgk_client(const struct rxw_rxgk_token *token,
@@ -214,5 +213,5 @@ int rxw_rxgk_client(const struct rxw_rxgk_token *token,
 	struct rxw_gk_class *k;
 	int r = security ? rxw_gk_class_client(token, options, &k) : -RXW_EINVAL;
 
-	return r ? r : publish(k, security);
+	return r ? r : publish_class(k, security);
 }

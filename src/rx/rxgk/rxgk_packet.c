@@ -5,7 +5,7 @@
 
 #include <rxwire/error.h>
 
-#include "rxgk/conn.h"
+#include "rxgk/rxgk_conn.h"
 
 void rxw_gk_room(const void *conn, struct rxw_security_room *room)
 {
@@ -37,7 +37,7 @@ static void pseudo_header(const struct rxw_gk_conn *c, const struct rxw_security
  * 16 random bytes. Many are generated at a time, because a call of the generator costs as much as a
  * packet.
  */
-static int confounder(const struct rxw_gk_class *k, struct rxw_gk_work *w, uint8_t *out)
+static int make_confounder(const struct rxw_gk_class *k, struct rxw_gk_work *w, uint8_t *out)
 {
 	if (w->random_left < RXW_GK_CONFOUNDER) {
 		if (k->random(k->random_context, w->random, sizeof(w->random)))
@@ -61,7 +61,7 @@ static int seal_one(struct rxw_gk_conn *c, struct rxw_gk_work *w, struct rxw_sec
 		rxw_gk_mic(key, pseudo, sizeof(pseudo), p->data + mac, p->length, p->data);
 		return 0;
 	}
-	if (confounder(c->klass, w, p->data))
+	if (make_confounder(c->klass, w, p->data))
 		return -RXW_ESYS;
 	pseudo_header(c, p, p->length, p->data + RXW_GK_CONFOUNDER);
 	return rxw_gk_encrypt(key, w->cipher, p->data,

@@ -10,8 +10,8 @@
 #include "common/cancel.h"
 #include "common/sized.h"
 #include "keys/secret.h"
-#include "rxgk/conn.h"
-#include "rxgk/token.h"
+#include "rxgk/rxgk_conn.h"
+#include "rxgk/rxgk_token.h"
 
 static int32_t parse_names(struct rxw_xdr *x, struct rxw_gk_body *body)
 {
@@ -227,9 +227,9 @@ static size_t export_name(const char *name, uint8_t *out, size_t room)
 	return sizeof(head) + 4 + length;
 }
 
-__attribute__((cold))
-int rxw_rxgk_print_token(rxw_keys *keys, const struct rxw_rxgk_print_options *given,
-			 struct rxw_rxgk_token *token)
+__attribute__((cold)) int rxw_rxgk_print_token(rxw_keys *keys,
+					       const struct rxw_rxgk_print_options *given,
+					       struct rxw_rxgk_token *token)
 {
 	struct rxw_rxgk_print_options options = {0};
 	struct rxw_rxgk_token made = {.size = sizeof(made)};
