@@ -85,7 +85,7 @@ uint16_t rxw_addr_port(const struct rxw_addr *a)
 }
 
 /* The IPv4 address, host order; false for others. */
-static bool ipv4_of(const struct rxw_addr *a, uint32_t *v4)
+static bool get_ipv4(const struct rxw_addr *a, uint32_t *v4)
 {
 	if (!a->len || a->u.sa.sa_family != AF_INET)
 		return false;
@@ -97,7 +97,7 @@ bool rxw_addr_is_loopback(const struct rxw_addr *a)
 {
 	uint32_t v4;
 
-	if (ipv4_of(a, &v4))
+	if (get_ipv4(a, &v4))
 		return v4 >> 24 == 127;
 	return a->len && IN6_IS_ADDR_LOOPBACK(&a->u.in6.sin6_addr);
 }
@@ -198,7 +198,7 @@ bool rxw_cidr_has(const struct rxw_cidr *c, const struct rxw_addr *a)
 	uint32_t v4;
 
 	if (c->family_bits == 32) {
-		if (!ipv4_of(a, &v4))
+		if (!get_ipv4(a, &v4))
 			return false;
 		v4 = htonl(v4);
 		memcpy(bytes, &v4, 4);

@@ -134,7 +134,7 @@ void rxw_pool_use_part(unsigned number, unsigned parts)
 }
 
 /* The stripes of a part are assigned to threads round-robin, the same one in every pool. */
-static struct rxw_stripe *mine(struct rxw_pool *pool)
+static struct rxw_stripe *my_stripe(struct rxw_pool *pool)
 {
 	static _Atomic(unsigned) threads;
 	static _Thread_local unsigned number __attribute__((tls_model("initial-exec")));
@@ -220,7 +220,7 @@ struct rxw_pool *rxw_pool_create(struct rxw_budget *budget, size_t lease, unsign
  * With the lock held: charge `bytes`. Takes a full lease from the budget, or only the bytes needed
  * if it has no full lease left.
  */
-static bool charge(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes)
+static bool charge_stripe(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes)
 {
 	int64_t need = s->used + bytes - s->leased;
 
@@ -250,7 +250,7 @@ static void give_back(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes
  * With the lock held. Keeps one lease more than needed, to avoid returning and taking it
  * repeatedly.
  */
-static void discharge(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes)
+static void discharge_stripe(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes)
 {
 	int64_t spare;
 
@@ -279,7 +279,7 @@ static void count_live(struct rxw_pool *pool, struct rxw_stripe *s, int64_t byte
  * The cost of a buffer: its bytes, and for a small buffer its head also, which is significant
  * there.
  */
-static int64_t cost(uint32_t cap)
+static int64_t cost_of_buffer(uint32_t cap)
 {
 	return cap == RXW_BUF_SIZE ? (int64_t)cap : (int64_t)cap + ALIGN;
 }
@@ -338,18 +338,18 @@ static struct rxw_buf *shed_small(struct rxw_pool *pool, struct rxw_stripe *s,
 			b->next = list;
 			list = b;
 		}
-	discharge(pool, s, s->small_idle);
+	discharge_stripe(pool, s, s->small_idle);
 	s->small_idle = 0;
 	return list;
 }
 
 /* With the lock held: return a list of all idle buffers, uncharged. */
-static struct rxw_buf *shed(struct rxw_pool *pool, struct rxw_stripe *s)
+static struct rxw_buf *shed_all(struct rxw_pool *pool, struct rxw_stripe *s)
 {
 	struct rxw_buf *list = s->free;
 
 	s->free = NULL;
-	discharge(pool, s, (int64_t)s->free_count * RXW_BUF_SIZE);
+	discharge_stripe(pool, s, (int64_t)s->free_count * RXW_BUF_SIZE);
 	s->free_count = 0;
 	return shed_small(pool, s, list);
 }
@@ -377,7 +377,7 @@ void rxw_pool_destroy(struct rxw_pool *pool)
 		stripe_lock(s);
 		s->closed = true;
 		out += s->out;
-		list = shed(pool, s);
+		list = shed_all(pool, s);
 		stripe_unlock(s);
 		release_all(pool, list);
 	}
@@ -418,7 +418,7 @@ uint64_t rxw_pool_contended(const struct rxw_pool *pool)
 static void goes_out(struct rxw_pool *pool, struct rxw_stripe *s, uint32_t cap)
 {
 	s->out++;
-	count_live(pool, s, cost(cap));
+	count_live(pool, s, cost_of_buffer(cap));
 	if (s->closed)
 		atomic_fetch_add_explicit(&pool->refs, 1, memory_order_relaxed);
 }
@@ -447,8 +447,8 @@ static struct rxw_buf *buf_make(struct rxw_pool *pool, struct rxw_stripe *s, uin
 		return first_use(b);
 	}
 	stripe_lock(s);
-	discharge(pool, s, cost(cap));
-	count_live(pool, s, -cost(cap));
+	discharge_stripe(pool, s, cost_of_buffer(cap));
+	count_live(pool, s, -cost_of_buffer(cap));
 	s->out--;
 	closed = s->closed;
 	stripe_unlock(s);
@@ -457,7 +457,7 @@ static struct rxw_buf *buf_make(struct rxw_pool *pool, struct rxw_stripe *s, uin
 	return NULL;
 }
 
-static struct rxw_buf *reused(struct rxw_buf *b, struct rxw_stripe *s)
+static struct rxw_buf *reuse_buffer(struct rxw_buf *b, struct rxw_stripe *s)
 {
 	UNPOISON(b->data, b->cap);
 	b->home = s;
@@ -468,29 +468,29 @@ static struct rxw_buf *reused(struct rxw_buf *b, struct rxw_stripe *s)
  * With the lock held: charge a buffer, if necessary by giving up idle ones, which are charged
  * already. Those given up are prepended to *idle; the caller releases them.
  */
-static bool make_room(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes,
-		      struct rxw_buf **idle)
+static bool make_room_in_stripe(struct rxw_pool *pool, struct rxw_stripe *s, int64_t bytes,
+				struct rxw_buf **idle)
 {
 	struct rxw_buf *b;
 
-	if (charge(pool, s, bytes))
+	if (charge_stripe(pool, s, bytes))
 		return true;
 	*idle = shed_small(pool, s, *idle);
-	if (charge(pool, s, bytes))
+	if (charge_stripe(pool, s, bytes))
 		return true;
 	b = s->free;
 	if (!b)
 		return false;
 	s->free = b->next;
 	s->free_count--;
-	s->used -= cost(RXW_BUF_SIZE);
+	s->used -= cost_of_buffer(RXW_BUF_SIZE);
 	b->next = *idle;
 	*idle = b;
-	return charge(pool, s, bytes);
+	return charge_stripe(pool, s, bytes);
 }
 
 /* Return idle buffers and excess leases of all stripes to the budget. */
-static void squeeze(struct rxw_pool *pool, const struct rxw_stripe *but)
+static void squeeze_stripes(struct rxw_pool *pool, const struct rxw_stripe *but)
 {
 	for (unsigned i = 0; i <= pool->mask; i++) {
 		struct rxw_stripe *s = &pool->stripe[i];
@@ -499,7 +499,7 @@ static void squeeze(struct rxw_pool *pool, const struct rxw_stripe *but)
 		if (s == but)
 			continue;
 		stripe_lock(s);
-		list = shed(pool, s);
+		list = shed_all(pool, s);
 		give_back(pool, s, s->leased - s->used);
 		stripe_unlock(s);
 		release_all(pool, list);
@@ -508,7 +508,7 @@ static void squeeze(struct rxw_pool *pool, const struct rxw_stripe *but)
 
 void rxw_pool_trim(struct rxw_pool *pool)
 {
-	squeeze(pool, NULL);
+	squeeze_stripes(pool, NULL);
 	rxw_slots_trim(&pool->slots);
 }
 
@@ -523,9 +523,9 @@ bool rxw_pool_settled(struct rxw_pool *pool)
 }
 
 /* The most recently used idle buffer of that size, or a new one. */
-static struct rxw_buf *take(struct rxw_pool *pool, uint32_t cap)
+static struct rxw_buf *provide_buffer(struct rxw_pool *pool, uint32_t cap)
 {
-	struct rxw_stripe *s = mine(pool);
+	struct rxw_stripe *s = my_stripe(pool);
 	bool full = cap == RXW_BUF_SIZE, room = true;
 	struct rxw_buf **list = full ? &s->free : cap <= SMALL_MOST ? &s->small[cap / ALIGN] : NULL;
 	struct rxw_buf *idle = NULL, *b;
@@ -537,14 +537,14 @@ static struct rxw_buf *take(struct rxw_pool *pool, uint32_t cap)
 		if (full)
 			s->free_count--;
 		else
-			s->small_idle -= cost(cap);
+			s->small_idle -= cost_of_buffer(cap);
 	} else {
-		room = make_room(pool, s, cost(cap), &idle);
+		room = make_room_in_stripe(pool, s, cost_of_buffer(cap), &idle);
 		if (!room && pool->mask) {
 			stripe_unlock(s);
-			squeeze(pool, s);
+			squeeze_stripes(pool, s);
 			stripe_lock(s);
-			room = make_room(pool, s, cost(cap), &idle);
+			room = make_room_in_stripe(pool, s, cost_of_buffer(cap), &idle);
 		}
 	}
 	if (room)
@@ -552,20 +552,20 @@ static struct rxw_buf *take(struct rxw_pool *pool, uint32_t cap)
 	stripe_unlock(s);
 	release_all(pool, idle);
 	if (b)
-		return reused(b, s);
+		return reuse_buffer(b, s);
 	return room ? buf_make(pool, s, cap) : NULL;
 }
 
 struct rxw_buf *rxw_buf_get(struct rxw_pool *pool)
 {
-	return take(pool, RXW_BUF_SIZE);
+	return provide_buffer(pool, RXW_BUF_SIZE);
 }
 
 struct rxw_buf *rxw_buf_get_array(struct rxw_pool *pool, size_t size)
 {
 	if (!size || size > RXW_BUF_LARGEST)
 		return NULL;
-	return take(pool, (uint32_t)((size + ALIGN - 1) / ALIGN * ALIGN));
+	return provide_buffer(pool, (uint32_t)((size + ALIGN - 1) / ALIGN * ALIGN));
 }
 
 struct rxw_buf *rxw_buf_get_small(struct rxw_pool *pool, size_t size)
@@ -592,14 +592,14 @@ void rxw_buf_unref(struct rxw_buf *b)
 	if (b->cap > SMALL_MOST) {
 		stripe_lock(s);
 	} else if (!stripe_trylock(s)) {
-		s = mine(pool);
+		s = my_stripe(pool);
 		stripe_lock(s);
 	}
 	s->out--;
-	count_live(pool, s, -cost(b->cap));
+	count_live(pool, s, -cost_of_buffer(b->cap));
 	closed = s->closed;
 	if (closed) {
-		discharge(pool, s, cost(b->cap));
+		discharge_stripe(pool, s, cost_of_buffer(b->cap));
 	} else if (b->cap == RXW_BUF_SIZE && s->free_count < pool->keep) {
 		POISON(b->data, b->cap);
 		b->next = s->free;
@@ -607,14 +607,14 @@ void rxw_buf_unref(struct rxw_buf *b)
 		s->free_count++;
 		b = NULL;
 	} else if (b->cap <= SMALL_MOST &&
-		   s->small_idle + cost(b->cap) <= (int64_t)SMALL_KEEP * pool->keep) {
+		   s->small_idle + cost_of_buffer(b->cap) <= (int64_t)SMALL_KEEP * pool->keep) {
 		POISON(b->data, b->cap);
 		b->next = s->small[b->cap / ALIGN];
 		s->small[b->cap / ALIGN] = b;
-		s->small_idle += cost(b->cap);
+		s->small_idle += cost_of_buffer(b->cap);
 		b = NULL;
 	} else {
-		discharge(pool, s, cost(b->cap));
+		discharge_stripe(pool, s, cost_of_buffer(b->cap));
 	}
 	/* Its slot is returned without the lock: the pool may be destroyed meanwhile. */
 	slots = b ? slots_of(pool, b->cap) : NULL;

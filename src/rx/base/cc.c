@@ -21,7 +21,7 @@ static void keep_for_undo(struct rxw_cc *cc)
 		cc->ops->keep(cc);
 }
 
-static void bound(struct rxw_cc *cc)
+static void bound_window(struct rxw_cc *cc)
 {
 	if (cc->cwnd > cc->max)
 		cc->cwnd = cc->max;
@@ -37,7 +37,7 @@ void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initi
 	cc->max = max ? max : 1;
 	cc->cwnd = initial;
 	cc->ssthresh = ssthresh ? ssthresh : cc->max;
-	bound(cc);
+	bound_window(cc);
 	if (ops->init)
 		ops->init(cc);
 }
@@ -47,7 +47,7 @@ void rxw_cc_warm(struct rxw_cc *cc, uint32_t window)
 	if (window <= cc->cwnd)
 		return;
 	cc->cwnd = window;
-	bound(cc);
+	bound_window(cc);
 	cc->warm = cc->cwnd;
 }
 
@@ -89,7 +89,7 @@ void rxw_cc_prove(struct rxw_cc *cc, uint32_t acked)
 }
 
 /* The larger window was too large: half of what the path has proven is left. */
-static void retreat(struct rxw_cc *cc)
+static void retreat_from_jump(struct rxw_cc *cc)
 {
 	if (cc->resume != RXW_CC_UNPROVEN)
 		return;
@@ -118,7 +118,7 @@ void rxw_cc_acked(struct rxw_cc *cc, uint32_t acked, bool limited, uint64_t srtt
 	if (!acked || !cc->ops->acked)
 		return;
 	cc->ops->acked(cc, acked, limited, srtt, now);
-	bound(cc);
+	bound_window(cc);
 }
 
 void rxw_cc_rtt(struct rxw_cc *cc, uint64_t rtt, bool round)
@@ -130,7 +130,7 @@ void rxw_cc_rtt(struct rxw_cc *cc, uint64_t rtt, bool round)
 void rxw_cc_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
 	cc->ops->sample(cc, s);
-	bound(cc);
+	bound_window(cc);
 }
 
 void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
@@ -139,8 +139,8 @@ void rxw_cc_lost(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 		return;
 	keep_for_undo(cc);
 	cc->ops->lost(cc, flight, now);
-	retreat(cc);
-	bound(cc);
+	retreat_from_jump(cc);
+	bound_window(cc);
 }
 
 void rxw_cc_marked(struct rxw_cc *cc, uint32_t flight)
@@ -149,8 +149,8 @@ void rxw_cc_marked(struct rxw_cc *cc, uint32_t flight)
 	rxw_cc_forget_undo(cc);
 	if (cc->ops->marked)
 		cc->ops->marked(cc, flight);
-	retreat(cc);
-	bound(cc);
+	retreat_from_jump(cc);
+	bound_window(cc);
 }
 
 void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
@@ -159,8 +159,8 @@ void rxw_cc_timeout(struct rxw_cc *cc, uint32_t flight, uint64_t now)
 	if (cc->cwnd > 1 || !cc->undo_cwnd)
 		keep_for_undo(cc);
 	cc->ops->timeout(cc, flight, now);
-	retreat(cc);
-	bound(cc);
+	retreat_from_jump(cc);
+	bound_window(cc);
 }
 
 void rxw_cc_undo(struct rxw_cc *cc)
@@ -175,7 +175,7 @@ void rxw_cc_undo(struct rxw_cc *cc)
 		cc->ops->undo(cc);
 	cc->undo_cwnd = 0;
 	cc->undo_ssthresh = 0;
-	bound(cc);
+	bound_window(cc);
 }
 
 void rxw_cc_forget_undo(struct rxw_cc *cc)
@@ -184,7 +184,8 @@ void rxw_cc_forget_undo(struct rxw_cc *cc)
 	cc->undo_ssthresh = 0;
 }
 
-static uint32_t resized(const struct rxw_cc *cc, uint32_t packets, uint32_t before, uint32_t now)
+static uint32_t resize_window(const struct rxw_cc *cc, uint32_t packets, uint32_t before,
+			      uint32_t now)
 {
 	uint64_t size = (uint64_t)packets * before / now;
 
@@ -196,16 +197,16 @@ static uint32_t resized(const struct rxw_cc *cc, uint32_t packets, uint32_t befo
 void rxw_cc_resize(struct rxw_cc *cc, uint32_t before, uint32_t now)
 {
 	cc->cwnd = cc->cwnd >= cc->max ? (uint32_t)((uint64_t)cc->cwnd * before / now)
-				       : resized(cc, cc->cwnd, before, now);
-	cc->ssthresh = resized(cc, cc->ssthresh, before, now);
-	cc->undo_cwnd = resized(cc, cc->undo_cwnd, before, now);
-	cc->undo_ssthresh = resized(cc, cc->undo_ssthresh, before, now);
-	cc->jump = resized(cc, cc->jump, before, now);
+				       : resize_window(cc, cc->cwnd, before, now);
+	cc->ssthresh = resize_window(cc, cc->ssthresh, before, now);
+	cc->undo_cwnd = resize_window(cc, cc->undo_cwnd, before, now);
+	cc->undo_ssthresh = resize_window(cc, cc->undo_ssthresh, before, now);
+	cc->jump = resize_window(cc, cc->jump, before, now);
 	cc->proven = (uint32_t)((uint64_t)cc->proven * before / now);
 	cc->known.rate = cc->known.rate * before / now;
 	if (cc->ops->resize)
 		cc->ops->resize(cc, before, now);
-	bound(cc);
+	bound_window(cc);
 }
 
 void rxw_cc_idle(struct rxw_cc *cc, uint64_t idle, uint64_t rto)

@@ -248,7 +248,7 @@ const char *rxw_strerror(int result)
 	return n < COUNT(texts) ? texts[n] : "unknown result";
 }
 
-static const char *look_up(const struct code_text *texts, size_t count, int32_t code)
+static const char *find_error_text(const struct code_text *texts, size_t count, int32_t code)
 {
 	for (size_t i = 0; i < count; i++)
 		if (texts[i].code == code)
@@ -261,15 +261,15 @@ const char *rxw_code_text_from(rxw_code code, enum rxw_origin origin)
 	const char *text = NULL;
 
 	if (origin == RXW_ORIGIN_PEER)
-		text = look_up(sent, COUNT(sent), code);
+		text = find_error_text(sent, COUNT(sent), code);
 	else if (origin == RXW_ORIGIN_LOCAL)
-		text = look_up(raised, COUNT(raised), code);
+		text = find_error_text(raised, COUNT(raised), code);
 	return text ? text : rxw_code_text(code);
 }
 
 const char *rxw_code_text(rxw_code code)
 {
-	const char *text = look_up(single, COUNT(single), code);
+	const char *text = find_error_text(single, COUNT(single), code);
 
 	if (code == 0)
 		return "success";

@@ -40,7 +40,7 @@ void rxw_mtu_init(struct rxw_mtu *m, uint32_t base, uint32_t ceiling, bool enabl
  * shorter if the path carries less than the usual packet size, since a temporary route may have a
  * smaller MTU.
  */
-static void settle(struct rxw_mtu *m, uint64_t now)
+static void end_settled_search(struct rxw_mtu *m, uint64_t now)
 {
 	if (m->done || m->high - m->low >= GRANULARITY || (m->try_high && m->high > m->low))
 		return;
@@ -90,7 +90,7 @@ uint32_t rxw_mtu_probe(struct rxw_mtu *m, uint64_t now, uint64_t srtt)
 		m->try_high = true;
 		m->tries = 0;
 	}
-	settle(m, now);
+	end_settled_search(m, now);
 	if (m->done)
 		return 0;
 	/* The peer may accept larger ones later: the search goes on then. */
@@ -119,7 +119,7 @@ void rxw_mtu_confirmed(struct rxw_mtu *m, uint32_t size, uint64_t now)
 		m->low = size;
 	if (m->high < size)
 		m->high = size;
-	settle(m, now);
+	end_settled_search(m, now);
 }
 
 void rxw_mtu_lost(struct rxw_mtu *m, uint64_t now)
@@ -135,7 +135,7 @@ void rxw_mtu_lost(struct rxw_mtu *m, uint64_t now)
 	m->try_high = false;
 	if (size > m->low && size <= m->high)
 		m->high = size - 1;
-	settle(m, now);
+	end_settled_search(m, now);
 }
 
 /* The path carries less than the confirmed size: search at once, from the lower bound. */

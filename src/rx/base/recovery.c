@@ -34,7 +34,7 @@ void rxw_recovery_init(struct rxw_recovery *r)
 }
 
 /* Age at which a transmission that a later one has overtaken counts as lost. */
-static uint64_t patience(uint32_t lateness, const struct rxw_rtt *rtt)
+static uint64_t loss_patience(uint32_t lateness, const struct rxw_rtt *rtt)
 {
 	uint64_t least = rxw_rtt_loss_delay(rtt); /* 9/8 of a round trip */
 	uint64_t delay = least * (8 + lateness) / 9, most = least * 8 * PATIENCE_RTTS / 9;
@@ -75,7 +75,7 @@ bool rxw_recovery_is_lost(const struct rxw_recovery *r, const struct rxw_rtt *rt
 		return false;
 	if (r->ordered && (uint32_t)distance >= r->threshold)
 		return true;
-	due = sent_at + patience(r->lateness, rtt);
+	due = sent_at + loss_patience(r->lateness, rtt);
 	if (now >= due)
 		return true;
 	if (at && (!*at || due < *at))
@@ -106,7 +106,7 @@ void rxw_recovery_late(struct rxw_recovery *r, const struct rxw_rtt *rtt, uint32
 {
 	bool count = r->threshold > THRESHOLD_MIN && distance >= r->threshold / 2;
 	bool time = r->lateness > LATENESS_MIN && now > sent_at &&
-		    now - sent_at >= patience(r->lateness / 2, rtt);
+		    now - sent_at >= loss_patience(r->lateness / 2, rtt);
 
 	if (count || time)
 		r->threshold_decay_at = now + decay_period(rtt->srtt);

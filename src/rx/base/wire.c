@@ -204,7 +204,7 @@ static uint64_t by_memory(uint64_t word)
 }
 
 /* Bit 0 of byte i is bit i of `bits`. */
-static uint64_t spread(uint64_t bits)
+static uint64_t spread_byte(uint64_t bits)
 {
 	uint64_t word = (bits & 0xff) * LOW_BITS & 0x8040201008040201u;
 
@@ -212,7 +212,7 @@ static uint64_t spread(uint64_t bits)
 }
 
 /* The reverse of that. */
-static uint64_t gather(uint64_t word)
+static uint64_t gather_byte(uint64_t word)
 {
 	return (word & LOW_BITS) * 0x0102040810204080u >> 56;
 }
@@ -227,7 +227,7 @@ void rxw_ack_spread(uint8_t *tables, const uint64_t *bits, uint32_t count)
 
 		for (; left != 0; left >>= 8, table += 8) {
 			memcpy(&word, table, sizeof(word));
-			word |= by_memory(spread(left) << k);
+			word |= by_memory(spread_byte(left) << k);
 			memcpy(table, &word, sizeof(word));
 		}
 	}
@@ -242,7 +242,7 @@ void rxw_ack_gather(const struct rxw_ack *ack, uint32_t from, uint32_t count, ui
 
 		for (unsigned i = 0; i < 8; i++) {
 			memcpy(&word, table + 8 * i, sizeof(word));
-			all |= gather(by_memory(word) >> k) << 8 * i;
+			all |= gather_byte(by_memory(word) >> k) << 8 * i;
 		}
 		bits[at / 64] = all;
 	}

@@ -85,7 +85,7 @@ uint8_t *rxw_xdr_take_more(struct rxw_xdr *x, size_t size)
 	return p;
 }
 
-static size_t padding(size_t length)
+static size_t padding_of(size_t length)
 {
 	return (4 - length % 4) % 4;
 }
@@ -94,18 +94,18 @@ static size_t padding(size_t length)
  * Whether `length` more bytes and their padding fit: in memory, into the room left. The sums cannot
  * overflow where they are computed.
  */
-static bool fits(const struct rxw_xdr *x, size_t length)
+static bool item_fits(const struct rxw_xdr *x, size_t length)
 {
 	size_t left = rxw_xdr_left(x);
 
 	if (x->failed)
 		return false;
-	if (length <= left && padding(length) <= left - length)
+	if (length <= left && padding_of(length) <= left - length)
 		return true;
 	if (!x->more)
 		return false;
 	left = x->later > SIZE_MAX - left ? SIZE_MAX : left + x->later;
-	return length <= left && padding(length) <= left - length;
+	return length <= left && padding_of(length) <= left - length;
 }
 
 /* The complete item is in the window. */
@@ -113,11 +113,11 @@ static bool at_hand(const struct rxw_xdr *x, size_t length)
 {
 	size_t left = rxw_xdr_left(x);
 
-	return length <= left && padding(length) <= left - length;
+	return length <= left && padding_of(length) <= left - length;
 }
 
 /* Bytes of an item that can be moved now, of `left`: at least one, 0 when that failed. */
-static size_t piece(struct rxw_xdr *x, size_t left)
+static size_t bytes_at_hand(struct rxw_xdr *x, size_t left)
 {
 	size_t n = rxw_xdr_left(x);
 
@@ -132,7 +132,7 @@ static size_t piece(struct rxw_xdr *x, size_t left)
 	return left < n ? left : n;
 }
 
-/* Whole words that can be moved now; see piece(). */
+/* Whole words that can be moved now; see bytes_at_hand(). */
 static size_t words_at_hand(struct rxw_xdr *x, size_t left)
 {
 	size_t n = rxw_xdr_left(x) / 4;
@@ -153,13 +153,13 @@ static size_t words_at_hand(struct rxw_xdr *x, size_t left)
 bool rxw_xdr_put_opaque(struct rxw_xdr *x, const void *data, size_t length)
 {
 	const uint8_t *from = (const uint8_t *)data;
-	size_t pad = padding(length);
+	size_t pad = padding_of(length);
 	uint8_t *p;
 
-	if (!x || (!data && length) || !fits(x, length))
+	if (!x || (!data && length) || !item_fits(x, length))
 		return rxw_xdr_fail(x);
 	while (length) {
-		size_t n = piece(x, length);
+		size_t n = bytes_at_hand(x, length);
 
 		if (!n)
 			return false;
@@ -181,7 +181,7 @@ bool rxw_xdr_put_bytes(struct rxw_xdr *x, const void *data, size_t length, uint3
 {
 	/* All or nothing: the count is not written if the bytes do not fit. */
 	if (!x || (!data && length) || length > bound || length > SIZE_MAX - 7 ||
-	    !fits(x, 4 + length))
+	    !item_fits(x, 4 + length))
 		return rxw_xdr_fail(x);
 	return rxw_xdr_put_u32(x, (uint32_t)length) && rxw_xdr_put_opaque(x, data, length);
 }
@@ -194,14 +194,14 @@ bool rxw_xdr_put_string(struct rxw_xdr *x, const char *text, uint32_t bound)
 }
 
 /* Skip `length` bytes and their padding; copy the bytes if the caller wants them. */
-static bool pull(struct rxw_xdr *x, uint8_t *to, size_t length)
+static bool pull_bytes(struct rxw_xdr *x, uint8_t *to, size_t length)
 {
-	size_t pad = padding(length);
+	size_t pad = padding_of(length);
 
-	if (!fits(x, length))
+	if (!item_fits(x, length))
 		return rxw_xdr_fail(x);
 	while (length) {
-		size_t n = piece(x, length);
+		size_t n = bytes_at_hand(x, length);
 
 		if (!n)
 			return false;
@@ -217,14 +217,14 @@ static bool pull(struct rxw_xdr *x, uint8_t *to, size_t length)
 
 bool rxw_xdr_skip(struct rxw_xdr *x, size_t length)
 {
-	return x && pull(x, NULL, length);
+	return x && pull_bytes(x, NULL, length);
 }
 
 bool rxw_xdr_get_opaque(struct rxw_xdr *x, void *data, size_t length)
 {
 	if (!x || (!data && length))
 		return rxw_xdr_fail(x);
-	return pull(x, (uint8_t *)data, length);
+	return pull_bytes(x, (uint8_t *)data, length);
 }
 
 bool rxw_xdr_lend_bytes(struct rxw_xdr *x, uint32_t bound, const uint8_t **data, size_t *length)
@@ -302,7 +302,7 @@ bool rxw_xdr_put_words(struct rxw_xdr *x, const void *words, size_t count)
 {
 	const uint8_t *from = (const uint8_t *)words;
 
-	if (!x || (!words && count) || count > SIZE_MAX / 4 || !fits(x, 4 * count))
+	if (!x || (!words && count) || count > SIZE_MAX / 4 || !item_fits(x, 4 * count))
 		return rxw_xdr_fail(x);
 	while (count) {
 		size_t n = words_at_hand(x, count);
@@ -321,7 +321,7 @@ bool rxw_xdr_get_words(struct rxw_xdr *x, void *words, size_t count)
 {
 	uint8_t *to = (uint8_t *)words;
 
-	if (!x || (!words && count) || count > SIZE_MAX / 4 || !fits(x, 4 * count))
+	if (!x || (!words && count) || count > SIZE_MAX / 4 || !item_fits(x, 4 * count))
 		return rxw_xdr_fail(x);
 	while (count) {
 		size_t n = words_at_hand(x, count);
@@ -339,7 +339,7 @@ bool rxw_xdr_get_words(struct rxw_xdr *x, void *words, size_t count)
 /* -- memory for what is decoded ------------------------------------------------------------- */
 
 /* As realloc() from `old` to `size` bytes, within the budget. NULL: the cursor has failed. */
-static void *resize(struct rxw_xdr *x, void *memory, size_t old, size_t size)
+static void *resize_memory(struct rxw_xdr *x, void *memory, size_t old, size_t size)
 {
 	void *p = NULL;
 
@@ -357,13 +357,13 @@ static void *resize(struct rxw_xdr *x, void *memory, size_t old, size_t size)
  * Decode `length` bytes, not all of them in the window, and leave room for `extra` bytes after
  * them. The memory is at most twice the bytes received.
  */
-static char *collect(struct rxw_xdr *x, size_t length, size_t extra)
+static char *collect_bytes(struct rxw_xdr *x, size_t length, size_t extra)
 {
-	size_t have = 0, room = 0, pad = padding(length);
+	size_t have = 0, room = 0, pad = padding_of(length);
 	char *data = NULL;
 
 	while (have < length) {
-		size_t n = piece(x, length - have);
+		size_t n = bytes_at_hand(x, length - have);
 
 		if (!n)
 			goto fail;
@@ -375,7 +375,7 @@ static char *collect(struct rxw_xdr *x, size_t length, size_t extra)
 			if (step > STEP)
 				step = STEP;
 			more = step > length - room ? length : room + step;
-			p = (char *)resize(x, data, data ? room + extra : 0, more + extra);
+			p = (char *)resize_memory(x, data, data ? room + extra : 0, more + extra);
 			if (!p)
 				goto fail;
 			data = p;
@@ -400,11 +400,11 @@ static char *get_counted(struct rxw_xdr *x, size_t length, size_t extra)
 	char *data;
 
 	if (at_hand(x, length)) {
-		data = (char *)resize(x, NULL, 0, length + extra);
+		data = (char *)resize_memory(x, NULL, 0, length + extra);
 		if (data)
 			rxw_xdr_get_opaque(x, data, length);
-	} else if (x->more && fits(x, length)) {
-		data = collect(x, length, extra);
+	} else if (x->more && item_fits(x, length)) {
+		data = collect_bytes(x, length, extra);
 	} else {
 		data = NULL;
 	}
@@ -488,7 +488,7 @@ void *rxw_xdr_grow(struct rxw_xdr *x, void *array, size_t *room, uint32_t count,
 		rxw_xdr_fail(x);
 		return NULL;
 	}
-	p = resize(x, array, old * size, bytes);
+	p = resize_memory(x, array, old * size, bytes);
 	if (p)
 		*room = all;
 	return p;
@@ -496,7 +496,7 @@ void *rxw_xdr_grow(struct rxw_xdr *x, void *array, size_t *room, uint32_t count,
 
 void *rxw_xdr_new(struct rxw_xdr *x, size_t size)
 {
-	void *p = x ? resize(x, NULL, 0, size) : NULL;
+	void *p = x ? resize_memory(x, NULL, 0, size) : NULL;
 
 	if (p)
 		memset(p, 0, size);
