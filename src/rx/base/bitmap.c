@@ -10,7 +10,9 @@ void rxw_bitmap_init(struct rxw_bitmap *b, uint64_t *memory, uint32_t room)
 {
 	uint32_t words = RXW_BITMAP_WORDS(room), tops = RXW_BITMAP_TOPS(room);
 
-	assert(room >= RXW_BITMAP_LEAST && room <= RXW_BITMAP_MOST && (room & (room - 1)) == 0);
+	assert(room >= RXW_BITMAP_LEAST);
+	assert(room <= RXW_BITMAP_MOST);
+	assert((room & (room - 1)) == 0);
 	b->room = room;
 	b->words = memory;
 	b->any = memory + words;
@@ -33,6 +35,8 @@ void rxw_bitmap_init_empty(struct rxw_bitmap *b)
 /* Bits [from, to) of a word; to is at most 64. */
 static uint64_t bits_between(uint32_t from, uint32_t to)
 {
+	assert(from < to);
+	assert(to <= 64);
 	return (UINT64_MAX >> (64 - (to - from))) << from;
 }
 
@@ -41,6 +45,7 @@ static void change_bits(struct rxw_bitmap *b, uint32_t w, uint64_t bits, bool se
 {
 	uint64_t top = 1ull << w % 64;
 
+	assert(w < RXW_BITMAP_WORDS(b->room));
 	b->words[w] = set ? b->words[w] | bits : b->words[w] & ~bits;
 	b->any[w / 64] &= ~top;
 	b->full[w / 64] &= ~top;
@@ -54,6 +59,7 @@ static void change_range(struct rxw_bitmap *b, uint32_t from, uint32_t to, bool 
 {
 	uint32_t left = to - from;
 
+	assert(left <= b->room);
 	while (left > 0) {
 		uint32_t n = 64 - from % 64;
 
@@ -113,6 +119,7 @@ uint32_t rxw_bitmap_next(const struct rxw_bitmap *b, uint32_t from, uint32_t to,
 {
 	uint32_t n = to - from, at = 0;
 
+	assert(n <= b->room);
 	while (at < n) {
 		uint32_t bit = from + at, w = bit % b->room / 64;
 		uint64_t found = in_word(b, w, set) >> bit % 64;
@@ -134,6 +141,7 @@ uint32_t rxw_bitmap_last(const struct rxw_bitmap *b, uint32_t from, uint32_t to,
 {
 	uint32_t n = to - from; /* those from from + n on are not wanted */
 
+	assert(n <= b->room);
 	while (n > 0 && n <= to - from) {
 		uint32_t bit = from + n - 1, w = bit % b->room / 64;
 		uint64_t found = in_word(b, w, set) << (63 - bit % 64);

@@ -5,6 +5,7 @@
 #include "base/poison.h"
 #include "base/slots.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,7 @@ bool rxw_budget_take(struct rxw_budget *b, int64_t bytes)
 	int64_t used = atomic_load_explicit(&b->used, memory_order_relaxed);
 	int64_t peak;
 
+	assert(bytes >= 0);
 	do {
 		if (bytes > b->limit - used)
 			return false;
@@ -88,6 +90,8 @@ bool rxw_budget_take(struct rxw_budget *b, int64_t bytes)
 
 void rxw_budget_give(struct rxw_budget *b, int64_t bytes)
 {
+	assert(bytes >= 0);
+	assert(atomic_load_explicit(&b->used, memory_order_relaxed) >= bytes);
 	atomic_fetch_sub_explicit(&b->used, bytes, memory_order_relaxed);
 }
 
@@ -129,6 +133,7 @@ static _Thread_local struct {
 
 void rxw_pool_use_part(unsigned number, unsigned parts)
 {
+	assert(parts == 0 || number < parts);
 	part.number = number;
 	part.parts = parts;
 }
@@ -256,6 +261,8 @@ static void discharge_stripe(struct rxw_pool *pool, struct rxw_stripe *s, int64_
 
 	s->used -= bytes;
 	spare = s->leased - s->used;
+	assert(bytes >= 0);
+	assert(spare >= 0);
 	if (s->closed)
 		give_back(pool, s, spare);
 	else if (spare >= 2 * pool->lease)
@@ -338,6 +345,7 @@ static struct rxw_buf *shed_small(struct rxw_pool *pool, struct rxw_stripe *s,
 			b->next = list;
 			list = b;
 		}
+	assert(s->small_idle > 0);
 	discharge_stripe(pool, s, s->small_idle);
 	s->small_idle = 0;
 	return list;
@@ -481,6 +489,7 @@ static bool make_room_in_stripe(struct rxw_pool *pool, struct rxw_stripe *s, int
 	b = s->free;
 	if (!b)
 		return false;
+	assert(s->free_count > 0);
 	s->free = b->next;
 	s->free_count--;
 	s->used -= cost_of_buffer(RXW_BUF_SIZE);
@@ -534,6 +543,7 @@ static struct rxw_buf *provide_buffer(struct rxw_pool *pool, uint32_t cap)
 	b = list ? *list : NULL;
 	if (b) {
 		*list = b->next;
+		assert(full ? s->free_count > 0 : s->small_idle >= cost_of_buffer(cap));
 		if (full)
 			s->free_count--;
 		else
@@ -575,6 +585,7 @@ struct rxw_buf *rxw_buf_get_small(struct rxw_pool *pool, size_t size)
 
 void rxw_buf_ref(struct rxw_buf *b)
 {
+	assert(atomic_load_explicit(&b->refs, memory_order_relaxed) > 0);
 	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
 }
 
@@ -585,7 +596,10 @@ void rxw_buf_unref(struct rxw_buf *b)
 	struct rxw_slots *slots;
 	bool closed, holds;
 
-	if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+	if (!b)
+		return;
+	assert(atomic_load_explicit(&b->refs, memory_order_relaxed) > 0);
+	if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	pool = b->pool;
 	s = b->home;

@@ -3,6 +3,7 @@
 
 #include "base/cc.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/rtt.h"
@@ -32,6 +33,7 @@ static void bound_window(struct rxw_cc *cc)
 void rxw_cc_init(struct rxw_cc *cc, const struct rxw_cc_ops *ops, uint32_t initial,
 		 uint32_t ssthresh, uint32_t max)
 {
+	assert(initial > 0);
 	memset(cc, 0, sizeof(*cc));
 	cc->ops = ops;
 	cc->max = max ? max : 1;
@@ -129,6 +131,7 @@ void rxw_cc_rtt(struct rxw_cc *cc, uint64_t rtt, bool round)
 
 void rxw_cc_sample(struct rxw_cc *cc, const struct rxw_cc_sample *s)
 {
+	assert(cc->ops->sample != NULL);
 	cc->ops->sample(cc, s);
 	bound_window(cc);
 }
@@ -196,6 +199,8 @@ static uint32_t resize_window(const struct rxw_cc *cc, uint32_t packets, uint32_
 
 void rxw_cc_resize(struct rxw_cc *cc, uint32_t before, uint32_t now)
 {
+	assert(before > 0);
+	assert(now > 0);
 	cc->cwnd = cc->cwnd >= cc->max ? (uint32_t)((uint64_t)cc->cwnd * before / now)
 				       : resize_window(cc, cc->cwnd, before, now);
 	cc->ssthresh = resize_window(cc, cc->ssthresh, before, now);

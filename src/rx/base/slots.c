@@ -3,6 +3,7 @@
 #include "base/slots.h"
 #include "base/poison.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,6 +49,8 @@ static size_t slab_bytes(const struct rxw_slots *slots)
 
 void rxw_slots_init(struct rxw_slots *slots, size_t size)
 {
+	assert(size > sizeof(struct rxw_slot));
+	assert(size % ALIGN == 0);
 	*slots = (struct rxw_slots){.size = size, .lock = ATOMIC_FLAG_INIT};
 }
 
@@ -104,6 +107,7 @@ static __attribute__((noinline)) struct rxw_slot *pop_idle(struct rxw_slots *slo
 
 	for (unsigned i = 0; i < RXW_SLOT_PARTS && slots->idle_count && !slot; i++)
 		slot = pop_slot(&slots->idle[(part + i) % RXW_SLOT_PARTS]);
+	assert((slot != NULL) == (slots->idle_count > 0));
 	if (slot)
 		slots->idle_count--;
 	return slot;
@@ -142,6 +146,8 @@ void rxw_slot_put(struct rxw_slots *slots, unsigned part, void *memory)
 
 	POISON(slot + 1, slots->size - sizeof(*slot));
 	lock_slots(slots);
+	assert(part < RXW_SLOT_PARTS);
+	assert(slots->used > 0);
 	push_slot(&slots->idle[part], slot);
 	slots->idle_count++;
 	slots->used--;
@@ -182,6 +188,7 @@ bool rxw_slots_settle(struct rxw_slots *slots)
 	size_t most;
 
 	lock_slots(slots);
+	assert(slots->high >= slots->used);
 	most = slots->high - slots->used + IDLE_LEAST;
 	slots->high = slots->used;
 	unlock_slots(slots);

@@ -112,7 +112,7 @@ void host_forget(struct host *h)
 	while (list != NULL) {
 		struct rxw_pcall *next = list->out.next;
 
-		list->out.linked = false;
+		list->out = (struct rxw_outlink){.linked = false};
 		host_drop(list);
 		list = next;
 	}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Runs through a security class: sealed by the writer, verified by any thread (7.1). */
+#include <assert.h>
+
 #include "proto/state.h"
 
 static uint8_t *payload(const struct rxw_rxrun *run, uint16_t i)
@@ -109,6 +111,7 @@ int rxw_run_unseal(const struct rxw_pconn *c, uint8_t channel, uint32_t call, ui
 void rxw_run_verify(const struct rxw_pconn *c, const struct rxw_rxrun *run,
 		    struct rxw_security_packet *packet)
 {
+	assert(run->count <= RXW_VERIFY_MOST);
 	for (uint16_t i = 0; i < run->count; i++)
 		packet[i] = (struct rxw_security_packet){
 			.data = payload(run, i),

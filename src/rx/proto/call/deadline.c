@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* When a call's timer has to run, and the limits of the call (rx-protocol 6). */
+#include <assert.h>
+
 #include "proto/call/call.h"
 
 #define BROKEN		 (60 * RXW_SEC) /* so long, no packet verified: wrong keys (7.1) */
@@ -55,6 +57,7 @@ void rxw_pcall_arm(struct rxw_pcall *p, struct rxw_out *out)
 	struct rxw_calltimers *t = &p->timer;
 	uint64_t at = p->ack.due, now = out != NULL ? out->now : p->time.began;
 
+	assert(p->error == 0 || p->state == RXW_CS_RESET);
 	if (rxw_pcall_live(p)) {
 		if (t->ping == RXW_NEVER && (!p->client || p->time.first_sent != 0) && out != NULL)
 			/* The shortest interval; send_keepalive() finds the exact one. */

@@ -3,6 +3,7 @@
  * Calls that are over: what the channel remembers, and how late packets are answered (2.6, 2.8,
  * 2.10).
  */
+#include <assert.h>
 #include <string.h>
 
 #include "proto/conn/conn.h"
@@ -60,6 +61,7 @@ static bool write_finished_ack(struct rxw_pconn *c, unsigned channel, unsigned r
 			      .acks = table};
 	struct rxw_ctl *ctl;
 
+	assert(e->state == RXW_CS_DALLY);
 	if (out->ctl_count >= out->ctl_room)
 		return false;
 	/* Nothing was kept of what arrived behind a gap. */
@@ -86,6 +88,7 @@ static void write_finished_abort(struct rxw_pconn *c, unsigned channel, struct r
 				 .status = e->local_status,
 				 .state = &e->abort};
 
+	assert(e->state == RXW_CS_RESET);
 	rxw_ctl_abort(c, &a, out);
 }
 

@@ -72,6 +72,7 @@ static void uncharge_bytes(struct rxw_pcall *p, int64_t bytes)
 {
 	if (bytes == 0)
 		return;
+	assert(p->rx.pinned >= bytes);
 	p->rx.pinned -= bytes;
 	rxw_budget_give(&p->conn->rx.memory, bytes);
 	rxw_budget_give(&p->conn->account->memory, bytes);
@@ -157,12 +158,14 @@ static __attribute__((noinline)) void drop_entry(struct rxw_pcall *p, uint16_t i
 	rxw_slab_put(&p->rx.ents, index);
 }
 
-/* Take out the first of the entries behind gaps. There is one. */
+/* Take out the first of the entries behind gaps. */
 static __attribute__((noinline)) uint16_t take_first_later(struct rxw_recvq *q)
 {
 	uint32_t first = rxw_bitmap_next(&q->later.have, q->next, q->highest + 1, true);
 	uint16_t i = rxw_later_at(&q->later, first);
 
+	assert(first <= q->highest);
+	assert(entry_at(q, i)->first == first);
 	rxw_later_remove(&q->later, first, entry_at(q, i)->count);
 	return i;
 }
@@ -450,6 +453,9 @@ void rxw_recvq_advance(struct rxw_pcall *p, uint64_t now)
 	hard = rxw_min32(hard, to);
 	if (hard > q->hard)
 		q->hard = hard;
+	assert(q->hard <= q->next);
+	assert(q->consumed <= q->taken);
+	assert(q->taken <= q->next);
 }
 
 unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upto, uint8_t *acks,
@@ -457,6 +463,8 @@ unsigned rxw_recvq_table(const struct rxw_recvq *q, uint32_t first, uint32_t upt
 {
 	uint32_t n = rxw_min32(upto - first, room), shown;
 
+	assert(first <= upto);
+	assert(upto <= q->next);
 	memset(acks, 1, n);
 	if (upto != q->next)
 		return n;
@@ -521,6 +529,8 @@ static void describe_part(struct rxw_recvq *q, struct rxw_ack *ack, uint8_t *ack
 	uint32_t newest = number - (tables - 1), turn = q->parts / 3;
 	uint32_t begin = q->parts % 3 ? newest : 1 + turn * (tables - 1) % newest;
 
+	assert(tables > 1);
+	assert(begin >= 1 && begin <= newest);
 	q->parts++;
 	ack->base = (uint8_t)begin;
 	ack->tables = (uint8_t)(tables - 1);
@@ -669,6 +679,7 @@ static void append_entry(struct rxw_recvq *q, uint16_t index)
 {
 	struct rxw_rxent *e = entry_at(q, index);
 
+	assert(e->first == q->next);
 	e->next = RXW_NO_NODE;
 	if (q->ready_tail == RXW_NO_NODE)
 		q->ready_head = index;
@@ -743,6 +754,7 @@ static void begin_taking(struct rxw_pcall *p)
 	uint16_t i, *link = &q->unverified;
 
 	assert(*link == RXW_NO_NODE);
+	assert(q->ready_take == q->ready_head);
 	if (q->ready_head != RXW_NO_NODE) {
 		*link = q->ready_head;
 		link = &entry_at(q, q->ready_tail)->next;
@@ -779,6 +791,8 @@ bool rxw_recvq_take_unverified(struct rxw_pcall *p, struct rxw_rxrun *run)
 		return false;
 	}
 	e = entry_at(q, index);
+	assert(e->unverified);
+	assert(e->buf != NULL);
 	q->unverified = e->next;
 	*run = (struct rxw_rxrun){
 		.buf = e->buf,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ACKs received: scoreboard, round trips, windows (rx-protocol 3.2, 3.5, 3.8). */
+#include <assert.h>
 #include <string.h>
 
 #include "proto/state.h"
@@ -200,6 +201,8 @@ static void hard_acks(struct rxw_pcall *p, struct ack_result *r)
 	struct rxw_sendq *q = &p->tx;
 	uint32_t first = r->ack->first, seq = q->una;
 
+	assert(q->una <= first);
+	assert(first <= q->nxt);
 	while ((seq = rxw_sent_missing(&q->sent, seq, first)) < first) {
 		struct rxw_txpart part = rxw_sent_part(&q->sent, seq, first);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Transmission: thresholds, pacing, bursts of new and of lost packets
  * (rx-protocol 4.1, 4.4, 6.7). */
+#include <assert.h>
 #include <errno.h>
 
 #include "proto/state.h"
@@ -93,7 +94,10 @@ static inline uint32_t first_lost(const struct rxw_sendq *q)
 
 static bool packet_is_busy(const struct rxw_sendq *q, uint32_t seq)
 {
-	return rxw_sent_find(&q->sent, rxw_sent_order(&q->sent, seq))->busy;
+	const struct rxw_txseg *s = rxw_sent_find(&q->sent, rxw_sent_order(&q->sent, seq));
+
+	assert(s != NULL);
+	return s->busy;
 }
 
 /* DATA waits until the address has answered a PING. */
@@ -275,6 +279,8 @@ static void record_tx(struct rxw_pcall *p, const struct rxw_txent *e, uint32_t f
 	uint32_t at = first - e->first;
 	bool tail = at + n == e->count;
 
+	assert(n > 0);
+	assert(at + n <= e->count);
 	*burst = (struct rxw_burst){
 		.call = p,
 		.buf = e->buf,
@@ -358,6 +364,7 @@ static enum rxw_burst_result retransmit_packets(struct rxw_pcall *p, uint32_t se
 		return RXW_BURST_FAILED;
 	/* The log may have moved. */
 	part.seg = rxw_sent_find(&q->sent, part.order);
+	assert(part.seg != NULL);
 	if (resent && part.doubted)
 		remember_resent(q, &part, serial);
 	if (resent && q->stuck_since == 0)

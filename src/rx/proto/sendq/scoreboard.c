@@ -20,6 +20,17 @@ static void count_packets(struct rxw_sendq *q, uint32_t first, uint32_t n, unsig
 		q->units.old += more ? old : -old;
 }
 
+/* Each packet that was sent and is not acknowledged for good has one state. */
+static __attribute__((noinline)) void assert_counts(const struct rxw_sendq *q)
+{
+	assert(q->una <= q->nxt);
+	assert(q->nxt <= q->end);
+	assert(q->flight + q->acked + q->lost == q->nxt - q->una);
+	assert(q->flight <= q->nxt - q->una);
+	assert(q->acked <= q->nxt - q->una);
+	assert(q->units.old <= q->flight);
+}
+
 void rxw_sendq_set(struct rxw_sendq *q, uint32_t first, uint32_t n, enum rxw_txstate state,
 		   bool doubted)
 {
@@ -30,6 +41,7 @@ void rxw_sendq_set(struct rxw_sendq *q, uint32_t first, uint32_t n, enum rxw_txs
 		rxw_sent_lost(&q->sent, first, n, doubted);
 	else
 		rxw_sent_acked(&q->sent, first, n);
+	assert_counts(q);
 }
 
 void rxw_sendq_dropped(struct rxw_sendq *q, uint32_t first, uint64_t bits)
@@ -39,6 +51,7 @@ void rxw_sendq_dropped(struct rxw_sendq *q, uint32_t first, uint64_t bits)
 	rxw_bitmap_set_word(&q->sent.lost, first, bits);
 	q->acked -= n;
 	q->lost += n;
+	assert_counts(q);
 }
 
 void rxw_sendq_regained(struct rxw_sendq *q, uint32_t first, uint64_t bits)
@@ -49,6 +62,7 @@ void rxw_sendq_regained(struct rxw_sendq *q, uint32_t first, uint64_t bits)
 	rxw_bitmap_clear_word(&q->sent.doubted, first, bits);
 	q->lost -= n;
 	q->acked += n;
+	assert_counts(q);
 }
 
 /* Note what a sample of the rate needs of a transmission that leaves now. */
@@ -76,6 +90,8 @@ struct rxw_txseg *rxw_sendq_add(struct rxw_sendq *q, uint32_t n, uint32_t serial
 	struct rxw_txseg *s = rxw_sent_add(&q->sent, q->nxt, n, q->order + 1, serial);
 	const struct rxw_txent *e = rxw_sendq_ent(q, q->ent_send);
 
+	assert(q->ent_send != RXW_NO_NODE);
+	assert(q->nxt - e->first < e->count);
 	stamp_transmission(q, s, now);
 	s->marked = marked ? RXW_ECN_MARKED : RXW_ECN_UNMARKED;
 	s->ent = q->ent_send;
@@ -87,6 +103,7 @@ struct rxw_txseg *rxw_sendq_add(struct rxw_sendq *q, uint32_t n, uint32_t serial
 		if (e->next != RXW_NO_NODE)
 			rxw_sendq_ent(q, e->next)->first = q->nxt;
 	}
+	assert_counts(q);
 	return s;
 }
 
@@ -109,6 +126,7 @@ struct rxw_txseg *rxw_sendq_add_again(struct rxw_sendq *q, const struct rxw_txpa
 	}
 	count_packets(q, part->first, part->count, RXW_TX_FLIGHT, true);
 	q->order += part->count;
+	assert_counts(q);
 	return s;
 }
 

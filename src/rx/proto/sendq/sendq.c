@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The send queue: runs pushed by the writer, until they are acknowledged. */
+#include <assert.h>
 #include <string.h>
 
 #include "proto/state.h"
@@ -230,6 +231,8 @@ bool rxw_sendq_append(struct rxw_pcall *p, const struct rxw_txrun *run)
 	struct rxw_pool *pool = p->conn->ops->pool(p->conn);
 	uint16_t i;
 
+	assert(run->count > 0);
+	assert(!q->all_queued);
 	if (!rxw_sent_begin(&q->sent, pool))
 		return false;
 	i = rxw_slab_get(&q->ents, pool);
@@ -344,6 +347,7 @@ void rxw_sendq_free_below(struct rxw_pcall *p, uint32_t first)
 
 		if (e->first + e->count > first)
 			break;
+		assert(i != q->ent_send);
 		q->ent_head = e->next;
 		if (q->ent_head == RXW_NO_NODE)
 			q->ent_tail = RXW_NO_NODE;
@@ -643,10 +647,12 @@ void rxw_sendq_unsend(struct rxw_pcall *p, uint32_t from)
 
 	if (from >= q->nxt)
 		return;
+	assert(from >= q->una);
 	rxw_sendq_forget_from(q, from);
 	q->nxt = from;
 	for (i = q->ent_head; i != RXW_NO_NODE; i = rxw_sendq_ent(q, i)->next)
 		if (from - rxw_sendq_ent(q, i)->first < rxw_sendq_ent(q, i)->count)
 			break;
+	assert(i != RXW_NO_NODE);
 	q->ent_send = i;
 }

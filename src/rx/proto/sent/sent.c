@@ -254,6 +254,7 @@ struct rxw_txseg *rxw_sent_add(struct rxw_sent *b, uint32_t first, uint32_t coun
 	struct rxw_txseg *s = log_at(b, b->log_count);
 
 	assert(b->log_count < b->log_room);
+	assert(count > 0 && count <= b->room);
 	b->log_count++;
 	*s = (struct rxw_txseg){.first = first,
 				.count = count,
@@ -285,6 +286,8 @@ void rxw_sent_lost(struct rxw_sent *b, uint32_t first, uint32_t count, bool doub
 
 void rxw_sent_forget(struct rxw_sent *b, uint32_t una, uint32_t first)
 {
+	assert(una <= first);
+	assert(first - una <= b->room);
 	rxw_bitmap_clear(&b->flight, una, first);
 	rxw_bitmap_clear(&b->lost, una, first);
 	rxw_bitmap_clear(&b->once, una, first);
@@ -410,7 +413,9 @@ struct rxw_txpart rxw_sent_part(const struct rxw_sent *b, uint32_t seq, uint32_t
 	struct rxw_txseg *s = rxw_sent_find(b, part.order);
 	uint32_t left, end;
 
-	assert(s != NULL && seq - s->first == part.order - s->order);
+	assert(seq < to);
+	assert(s != NULL);
+	assert(seq - s->first == part.order - s->order);
 	left = s->first + s->left;
 	end = s->first + s->count;
 	part.seg = s;
@@ -429,12 +434,14 @@ struct rxw_txpart rxw_sent_part(const struct rxw_sent *b, uint32_t seq, uint32_t
 	return part;
 }
 
-/* The lowest order of packets of word w. It is not empty. */
+/* The lowest order of packets of word w. */
 static uint32_t lowest_of(const struct rxw_sent *b, uint32_t w)
 {
 	uint64_t bits = b->flight.words[w];
-	uint32_t least = b->order[w * 64 + (uint32_t)__builtin_ctzll(bits)];
+	uint32_t least;
 
+	assert(bits != 0);
+	least = b->order[w * 64 + (uint32_t)__builtin_ctzll(bits)];
 	for (; bits != 0; bits &= bits - 1) {
 		uint32_t order = b->order[w * 64 + (uint32_t)__builtin_ctzll(bits)];
 
@@ -443,12 +450,14 @@ static uint32_t lowest_of(const struct rxw_sent *b, uint32_t w)
 	return least;
 }
 
-/* The word of a top with the lowest limit. It is not empty. */
+/* The word of a top with the lowest limit. */
 static uint32_t lowest_word(const struct rxw_sent *b, uint32_t top)
 {
 	uint64_t bits = b->flight.any[top];
-	uint32_t least = top * 64 + (uint32_t)__builtin_ctzll(bits);
+	uint32_t least;
 
+	assert(bits != 0);
+	least = top * 64 + (uint32_t)__builtin_ctzll(bits);
 	for (; bits != 0; bits &= bits - 1) {
 		uint32_t w = top * 64 + (uint32_t)__builtin_ctzll(bits);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Arrays of list nodes, named by index, that grow through the buffer pool. */
+#include <assert.h>
 #include <string.h>
 
 #include "proto/slab/slab.h"
@@ -57,6 +58,8 @@ uint16_t rxw_slab_get(struct rxw_slab *s, struct rxw_pool *pool)
 	if (s->free == RXW_NO_NODE && !grow_slab(s, pool))
 		return RXW_NO_NODE;
 	index = s->free;
+	assert(index < s->cap);
+	assert(s->used < s->cap);
 	memcpy(&s->free, rxw_slab_at(s, index), sizeof(s->free));
 	s->used++;
 	return index;
@@ -64,6 +67,8 @@ uint16_t rxw_slab_get(struct rxw_slab *s, struct rxw_pool *pool)
 
 void rxw_slab_put(struct rxw_slab *s, uint16_t index)
 {
+	assert(index < s->cap);
+	assert(s->used > 0);
 	memcpy(rxw_slab_at(s, index), &s->free, sizeof(s->free));
 	s->free = index;
 	s->used--;
