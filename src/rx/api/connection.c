@@ -2,7 +2,7 @@
 /* The public functions of connections. */
 #include <string.h>
 
-#include "engine/conn/conn.h"
+#include "engine/conn/lifecycle.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/fork/fork.h"
 #include "engine/objects.h"

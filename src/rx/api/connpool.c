@@ -6,7 +6,7 @@
 #include "api/observer.h"
 #include "base/addr.h"
 #include "common/sized.h"
-#include "engine/conn/conn.h"
+#include "engine/conn/lifecycle.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/fork/fork.h"
 #include "engine/lock.h"

@@ -8,7 +8,7 @@
 
 #include "common/cancel.h"
 #include "common/sized.h"
-#include "engine/conn/conn.h"
+#include "engine/conn/lifecycle.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/fork/fork.h"
 #include "engine/serve/serve.h"

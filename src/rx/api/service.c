@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/sized.h"
-#include "engine/conn/conn.h"
+#include "engine/conn/lifecycle.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/fork/fork.h"
 #include "engine/lock.h"

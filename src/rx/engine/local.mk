@@ -6,7 +6,7 @@ rx_sources += \
 	src/rx/engine/objects.h src/rx/engine/lock.h \
 	src/rx/engine/core/alive.h \
 	src/rx/engine/core/constants.c src/rx/engine/core/constants.h \
-	src/rx/engine/core/core.h src/rx/engine/core/engine.h src/rx/engine/core/refs.c \
+	src/rx/engine/core/refs.h src/rx/engine/core/engine.h src/rx/engine/core/refs.c \
 	src/rx/engine/core/affinity.c src/rx/engine/core/affinity.h \
 	src/rx/engine/core/sleepers.c \
 	src/rx/engine/core/sys.c src/rx/engine/core/sys.h \
@@ -21,28 +21,28 @@ rx_sources += \
 	src/rx/engine/jobs/jobs.c src/rx/engine/jobs/jobs.h \
 	src/rx/engine/events/events.c src/rx/engine/events/events.h \
 	src/rx/engine/queue/channels.c \
-	src/rx/engine/queue/queue.c src/rx/engine/queue/queue.h \
+	src/rx/engine/queue/event_queue.c src/rx/engine/queue/queue.h \
 	src/rx/engine/effects/deferred.c \
 	src/rx/engine/effects/effects.c src/rx/engine/effects/effects.h \
 	src/rx/engine/tx/batch.c src/rx/engine/tx/tx.h \
-	src/rx/engine/tx/control.c \
+	src/rx/engine/tx/control_packets.c \
 	src/rx/engine/dispatch/callback.c \
 	src/rx/engine/dispatch/dispatch.c src/rx/engine/dispatch/dispatch.h \
 	src/rx/engine/dispatch/send.c \
-	src/rx/engine/conn/lifecycle.c src/rx/engine/conn/conn.h \
-	src/rx/engine/admit/admit.h src/rx/engine/admit/cookie.c \
+	src/rx/engine/conn/lifecycle.c src/rx/engine/conn/lifecycle.h \
+	src/rx/engine/admit/admit.h src/rx/engine/admit/address_cookie.c \
 	src/rx/engine/admit/evict.c \
 	src/rx/engine/admit/slow_calls.c \
 	src/rx/engine/admit/unvalidated.c \
 	src/rx/engine/verify/deliver.c src/rx/engine/verify/verify.h \
-	src/rx/engine/verify/exchange.c \
+	src/rx/engine/verify/authenticate.c \
 	src/rx/engine/diag/rxdebug.c src/rx/engine/diag/diag.h \
 	src/rx/engine/rx/batch.h src/rx/engine/rx/rx.h \
 	src/rx/engine/rx/expire.c \
 	src/rx/engine/rx/shared.c \
 	src/rx/engine/rx/icmp.c \
 	src/rx/engine/rx/lookup.c \
-	src/rx/engine/rx/move.c \
+	src/rx/engine/rx/follow.c \
 	src/rx/engine/rx/receive.c \
 	src/rx/engine/rx/role.c \
 	src/rx/engine/fork/fork.c src/rx/engine/fork/fork.h \

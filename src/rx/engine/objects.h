@@ -22,7 +22,7 @@
 #include "engine/admit/admit.h"
 #include "engine/core/alive.h"
 #include "engine/core/constants.h"
-#include "engine/core/core.h"
+#include "engine/core/refs.h"
 #include "engine/core/engine.h"
 #include "engine/diag/diag.h"
 #include "engine/effects/effects.h"

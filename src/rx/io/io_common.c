@@ -29,7 +29,7 @@ void rxw_io_warn(struct rxw_io_sock *s, enum rxw_io_warning once, const char *fo
 	       line);
 }
 
-static const struct rxw_io_backend *choose(const struct rxw_io_options *o)
+static const struct rxw_io_backend *choose_backend(const struct rxw_io_options *o)
 {
 #if RXW_ENABLE_MMSG
 	if (!o->plain)
@@ -51,7 +51,7 @@ static int add_socket(struct rxw_io_group *g, const struct rxw_io_options *o,
 		return -ENOMEM;
 	pthread_mutex_init(&s->lock, NULL);
 	s->warned = o->warned ? o->warned : g->count ? g->sock[0]->warned : &s->warned_here;
-	s->backend = choose(o);
+	s->backend = choose_backend(o);
 	s->batch = o->batch < 1 ? 1 : o->batch > RXW_IO_BATCH ? RXW_IO_BATCH : o->batch;
 	s->log = o->log;
 	s->log_arg = o->log_arg;
@@ -103,7 +103,7 @@ static void open_others(struct rxw_io_group *g, const struct rxw_io_options *o)
 }
 
 /* Let the kernel select the socket by connection id, or by processor; without a program, it does so by itself. */
-static void steer(struct rxw_io_group *g, const struct rxw_io_options *o)
+static void steer_sockets(struct rxw_io_group *g, const struct rxw_io_options *o)
 {
 	int rc;
 
@@ -160,7 +160,7 @@ int rxw_io_open(struct rxw_io_group *g, const struct rxw_io_options *options)
 	}
 	g->backend = g->sock[0]->backend->name;
 	g->dual = g->sock[0]->dual;
-	steer(g, options);
+	steer_sockets(g, options);
 	return 0;
 }
 

@@ -13,8 +13,8 @@
 #define WAITED_MOST 10000000000 /* ns; a longer wait means that the clock was set */
 
 /* The header is written by memcpy: the buffer is aligned, but compilers cannot know the padding. */
-static size_t add(union rxw_io_control *c, size_t at, int level, int type, const void *data,
-		  size_t size)
+static size_t add_control(union rxw_io_control *c, size_t at, int level, int type, const void *data,
+			  size_t size)
 {
 	struct cmsghdr h = { .cmsg_len = CMSG_LEN(size), .cmsg_level = level, .cmsg_type = type };
 
@@ -38,29 +38,29 @@ size_t rxw_io_control_build(union rxw_io_control *c, const struct rxw_io_sock *s
 		/* No interface: routing selects it, as for any datagram from this address. */
 		struct in_pktinfo info = { .ipi_spec_dst = local->u.in.sin_addr };
 
-		n = add(c, n, IPPROTO_IP, IP_PKTINFO, &info, sizeof(info));
+		n = add_control(c, n, IPPROTO_IP, IP_PKTINFO, &info, sizeof(info));
 	} else if (say && s->family == AF_INET6 && local->u.sa.sa_family == AF_INET6) {
 		struct in6_pktinfo info = { .ipi6_addr = local->u.in6.sin6_addr };
 
 		if (IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr) && tx->path->ifindex > 0)
 			info.ipi6_ifindex = (unsigned)tx->path->ifindex;
-		n = add(c, n, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof(info));
+		n = add_control(c, n, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof(info));
 	}
 	if (tx->fragment && tx->path->peer.u.sa.sa_family == AF_INET6) {
 		int off = 0;
 
-		n = add(c, n, IPPROTO_IPV6, IPV6_DONTFRAG, &off, sizeof(off));
+		n = add_control(c, n, IPPROTO_IPV6, IPV6_DONTFRAG, &off, sizeof(off));
 	}
 	if (tx->ect) {
 		int bits = RXW_ECN_ECT0;
 
 		if (tx->path->peer.u.sa.sa_family == AF_INET6)
-			n = add(c, n, IPPROTO_IPV6, IPV6_TCLASS, &bits, sizeof(bits));
+			n = add_control(c, n, IPPROTO_IPV6, IPV6_TCLASS, &bits, sizeof(bits));
 		else
-			n = add(c, n, IPPROTO_IP, IP_TOS, &bits, sizeof(bits));
+			n = add_control(c, n, IPPROTO_IP, IP_TOS, &bits, sizeof(bits));
 	}
 	if (segment)
-		n = add(c, n, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment));
+		n = add_control(c, n, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment));
 	return n;
 }
 

@@ -27,7 +27,7 @@ static uint32_t payload_of_mtu(int family, uint32_t mtu)
 }
 
 /* True if the message is an error report about a peer. */
-static bool parse(struct msghdr *m, struct rxw_io_error *e)
+static bool parse_report(struct msghdr *m, struct rxw_io_error *e)
 {
 	struct sock_extended_err ee;
 
@@ -70,7 +70,7 @@ static int read_one(struct rxw_io_sock *s, struct rxw_io_error *e)
 	rxw_io_count(&s->stats.syscalls_other, 1);
 	if (recvmsg(s->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 		return -1;
-	return parse(&m, e);
+	return parse_report(&m, e);
 }
 
 bool rxw_io_errors_pending(const struct rxw_io_sock *s)

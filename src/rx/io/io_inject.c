@@ -28,7 +28,7 @@ static const char *const kinds[RXW_IO_FAULT_KINDS] = {
 };
 
 /* One word up to `stop`; NULL if there is no `stop`. */
-static const char *word(const char *text, char stop, char *out, size_t size)
+static const char *copy_word(const char *text, char stop, char *out, size_t size)
 {
 	size_t n = strcspn(text, ":@,");
 
@@ -39,20 +39,20 @@ static const char *word(const char *text, char stop, char *out, size_t size)
 	return text + n + 1;
 }
 
-static const char *parse_one(struct rxw_io_fault *f, const char *text)
+static const char *parse_fault(struct rxw_io_fault *f, const char *text)
 {
 	char name[24];
 	char *end;
 	unsigned i;
 
-	if (!(text = word(text, ':', name, sizeof(name))))
+	if (!(text = copy_word(text, ':', name, sizeof(name))))
 		return NULL;
 	for (i = 0; i < RXW_IO_FAULT_KINDS && strcmp(name, kinds[i]) != 0; i++)
 		;
 	if (i == RXW_IO_FAULT_KINDS)
 		return NULL;
 	f->kind = (enum rxw_io_fault_kind)i;
-	if (!(text = word(text, '@', name, sizeof(name))))
+	if (!(text = copy_word(text, '@', name, sizeof(name))))
 		return NULL;
 	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		if (strcmp(name, errors[i].name) == 0)
@@ -73,7 +73,7 @@ int rxw_io_inject_parse(struct rxw_io_sock *s, const char *text)
 	while (text && *text) {
 		if (s->fault_count == RXW_IO_FAULTS)
 			return -EINVAL;
-		text = parse_one(&s->fault[s->fault_count], text);
+		text = parse_fault(&s->fault[s->fault_count], text);
 		if (!text || (*text != ',' && *text != '\0'))
 			return -EINVAL;
 		s->fault_count++;

@@ -24,7 +24,7 @@ static bool set_timeout(struct rxw_io_sock *s, uint32_t timeout_us)
 	return true;
 }
 
-static void prepare(struct rxw_io_in *in, struct rxw_io_rx *rx, unsigned n)
+static void prepare_headers(struct rxw_io_in *in, struct rxw_io_rx *rx, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct msghdr *m = &in->hdr[i].msg_hdr;
@@ -41,7 +41,7 @@ static void prepare(struct rxw_io_in *in, struct rxw_io_rx *rx, unsigned n)
 	}
 }
 
-static void take(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned n)
+static void take_messages(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned n)
 {
 	uint64_t datagrams = 0, bytes = 0, segmented = 0;
 	struct timespec now;
@@ -65,7 +65,7 @@ static void take(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned n)
 }
 
 /* Errors of the call itself. Any other errno is a pending ICMP error. */
-static bool is_ours(int error)
+static bool is_error_of_call(int error)
 {
 	return error == EBADF || error == ENOTSOCK || error == EFAULT || error == EINVAL ||
 	       error == ENOMEM || error == ENOSYS;
@@ -92,17 +92,17 @@ int rxw_io_recv(struct rxw_io_sock *s, struct rxw_io_rx *rx, unsigned count, uin
 	}
 	/* Reporting a pending error clears it; it does not affect received data. */
 	for (unsigned tries = 0; tries < 3; tries++) {
-		prepare(s->in, rx, count);
+		prepare_headers(s->in, rx, count);
 		r = s->backend->recv(s, s->in, count, flags);
 		if (r >= 0)
 			break;
 		if (r == -EAGAIN || r == -EWOULDBLOCK || r == -EINTR)
 			return 0;
-		if (is_ours(-r))
+		if (is_error_of_call(-r))
 			return r;
 		atomic_store_explicit(&s->errors_pending, true, memory_order_relaxed);
 		r = 0;
 	}
-	take(s, rx, (unsigned)r);
+	take_messages(s, rx, (unsigned)r);
 	return r;
 }

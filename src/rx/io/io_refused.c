@@ -11,7 +11,7 @@ static uint64_t now_ms(void)
 }
 
 /* Drop expired entries. Caller holds s->lock. */
-static void expire(struct rxw_io_sock *s, uint64_t now)
+static void drop_expired(struct rxw_io_sock *s, uint64_t now)
 {
 	unsigned n = atomic_load_explicit(&s->refused_count, memory_order_relaxed);
 
@@ -32,7 +32,7 @@ bool rxw_io_refused(struct rxw_io_sock *s, const struct rxw_addr *peer)
 	if (!atomic_load_explicit(&s->refused_count, memory_order_relaxed))
 		return false;
 	rxw_io_lock(s);
-	expire(s, now_ms());
+	drop_expired(s, now_ms());
 	for (unsigned i = 0; i < atomic_load_explicit(&s->refused_count, memory_order_relaxed); i++)
 		if (rxw_addr_same_host(&s->refused[i].host, peer)) {
 			found = true;
@@ -50,7 +50,7 @@ void rxw_io_refuse(struct rxw_io_sock *s, const struct rxw_addr *peer, int error
 
 	rxw_io_count(&s->stats.gso_fallbacks, 1);
 	rxw_io_lock(s);
-	expire(s, now);
+	drop_expired(s, now);
 	n = atomic_load_explicit(&s->refused_count, memory_order_relaxed);
 	if (n < RXW_IO_REFUSED) {
 		slot = n;

@@ -27,7 +27,7 @@ struct place {
 	size_t offset;
 };
 
-static struct place find(const struct rxw_io_tx *t, size_t offset)
+static struct place find_iov_place(const struct rxw_io_tx *t, size_t offset)
 {
 	struct place p = { 0, offset };
 
@@ -37,8 +37,8 @@ static struct place find(const struct rxw_io_tx *t, size_t offset)
 }
 
 /* Add bytes [p, p + length) of the entry to the iovecs of the batch. False: no room. */
-static bool slice(struct rxw_io_out *out, struct msghdr *m, const struct rxw_io_tx *t,
-		  struct place *p, size_t length)
+static bool slice_entry(struct rxw_io_out *out, struct msghdr *m, const struct rxw_io_tx *t,
+			struct place *p, size_t length)
 {
 	unsigned first = out->iov_used;
 
@@ -67,8 +67,8 @@ static bool slice(struct rxw_io_out *out, struct msghdr *m, const struct rxw_io_
 }
 
 /* The message that starts at `offset`: the rest of the entry, several segments, or one datagram. */
-static struct rxw_io_piece cut(const struct rxw_io_sock *s, const struct rxw_io_tx *t,
-			       uint32_t offset, bool gso)
+static struct rxw_io_piece cut_piece(const struct rxw_io_sock *s, const struct rxw_io_tx *t,
+				     uint32_t offset, bool gso)
 {
 	uint32_t most = s->family == AF_INET ? RXW_IO_MAX_PAYLOAD4 : RXW_IO_MAX_PAYLOAD6;
 	uint32_t segment = t->segment && t->segment < t->length ? t->segment : t->length;
@@ -94,8 +94,8 @@ static struct rxw_io_piece cut(const struct rxw_io_sock *s, const struct rxw_io_
 }
 
 /* Add the next message to the batch. False: no room for it. */
-static bool put(struct rxw_io_sock *s, struct rxw_io_out *out, const struct rxw_io_tx *t,
-		const struct rxw_io_piece *p, uint32_t offset, struct place *place)
+static bool put_piece(struct rxw_io_sock *s, struct rxw_io_out *out, const struct rxw_io_tx *t,
+		      const struct rxw_io_piece *p, uint32_t offset, struct place *place)
 {
 	struct msghdr *m = &out->hdr[out->n].msg_hdr;
 	union rxw_io_control *c = &out->control[out->n];
@@ -106,7 +106,7 @@ static bool put(struct rxw_io_sock *s, struct rxw_io_out *out, const struct rxw_
 	if (offset == 0 && p->length == t->length) {
 		m->msg_iov = (struct iovec *)t->iov;
 		m->msg_iovlen = t->iov_count;
-	} else if (!slice(out, m, t, place, p->length)) {
+	} else if (!slice_entry(out, m, t, place, p->length)) {
 		return false;
 	}
 	m->msg_controllen = rxw_io_control_build(c, s, t, p->segmented ? t->segment : 0);
@@ -119,7 +119,7 @@ static bool put(struct rxw_io_sock *s, struct rxw_io_out *out, const struct rxw_
  * Fill a batch from the cursor on. A message that may be fragmented is sent alone, since the socket
  * is switched for it. The batch is empty only if an entry has more iovecs than a batch can hold.
  */
-static void build(struct rxw_io_sock *s, struct rxw_io_out *out, const struct cursor *c)
+static void build_batch(struct rxw_io_sock *s, struct rxw_io_out *out, const struct cursor *c)
 {
 	uint32_t offset = c->offset;
 
@@ -129,15 +129,15 @@ static void build(struct rxw_io_sock *s, struct rxw_io_out *out, const struct cu
 		bool gso = s->gso && !t->fragment && !(e == c->entry && c->refusal) &&
 			      t->segment && t->segment < t->length &&
 			      !rxw_io_refused(s, &t->path->peer);
-		struct place place = find(t, offset);
+		struct place place = find_iov_place(t, offset);
 
 		do {
-			struct rxw_io_piece p = cut(s, t, offset, gso);
+			struct rxw_io_piece p = cut_piece(s, t, offset, gso);
 
 			p.entry = e;
 			if (p.fragment && out->n)
 				return;
-			if (!put(s, out, t, &p, offset, &place))
+			if (!put_piece(s, out, t, &p, offset, &place))
 				return;
 			if (p.fragment)
 				return;
@@ -146,7 +146,7 @@ static void build(struct rxw_io_sock *s, struct rxw_io_out *out, const struct cu
 	}
 }
 
-static enum rxw_io_fault_kind kind_of(const struct rxw_io_piece *p)
+static enum rxw_io_fault_kind fault_kind_of(const struct rxw_io_piece *p)
 {
 	return p->segmented ? RXW_IO_FAULT_GSO : RXW_IO_FAULT_SEND;
 }
@@ -159,19 +159,19 @@ static int submit_injected(struct rxw_io_sock *s, struct rxw_io_out *out, int fl
 	int r, error = 0;
 
 	for (n = 0; n < out->n; n++) {
-		enum rxw_io_fault_kind k = kind_of(&out->piece[n]);
+		enum rxw_io_fault_kind k = fault_kind_of(&out->piece[n]);
 
 		error = rxw_io_inject_peek(s, k, ahead[k]++);
 		if (error)
 			break;
 	}
 	if (n == 0 && error) {
-		rxw_io_inject_count(s, kind_of(&out->piece[0]));
+		rxw_io_inject_count(s, fault_kind_of(&out->piece[0]));
 		return -error;
 	}
 	r = s->backend->send(s, out, n, flags);
 	for (int i = 0; i < (r < 0 ? 1 : r); i++)
-		rxw_io_inject_count(s, kind_of(&out->piece[i]));
+		rxw_io_inject_count(s, fault_kind_of(&out->piece[i]));
 	return r;
 }
 
@@ -194,7 +194,7 @@ static int submit_fragment(struct rxw_io_sock *s, struct rxw_io_out *out, int fl
 	return r;
 }
 
-static int submit(struct rxw_io_sock *s, struct rxw_io_out *out, int flags)
+static int submit_batch(struct rxw_io_sock *s, struct rxw_io_out *out, int flags)
 {
 	if (out->piece[0].fragment)
 		return submit_fragment(s, out, flags);
@@ -217,7 +217,7 @@ static bool was_switched(struct rxw_io_sock *s, unsigned before, bool fragment)
 }
 
 /* The entry at the cursor is finished, with or without an error. */
-static void next_entry(struct cursor *c)
+static void finish_tx_entry(struct cursor *c)
 {
 	c->entry++;
 	c->offset = 0;
@@ -226,8 +226,8 @@ static void next_entry(struct cursor *c)
 }
 
 /* The kernel took the first n messages of the batch. */
-static void advance(struct rxw_io_sock *s, struct cursor *c, const struct rxw_io_out *out,
-		    unsigned n)
+static void advance_send_cursor(struct rxw_io_sock *s, struct cursor *c,
+				const struct rxw_io_out *out, unsigned n)
 {
 	uint64_t datagrams = 0, bytes = 0, segmented = 0;
 
@@ -248,7 +248,7 @@ static void advance(struct rxw_io_sock *s, struct cursor *c, const struct rxw_io
 		/* The same bytes were sent singly: GSO was refused, not the path. */
 		if (c->refusal)
 			rxw_io_refuse(s, &t->path->peer, c->refusal);
-		next_entry(c);
+		finish_tx_entry(c);
 	}
 	rxw_io_count(&s->stats.datagrams_sent, datagrams);
 	rxw_io_count(&s->stats.bytes_sent, bytes);
@@ -268,7 +268,8 @@ static bool refuses_gso(int error)
  * datagram, which the kernel reports to the next call. Therefore each message gets one retry,
  * except after errors that only GSO causes.
  */
-static void failed(struct rxw_io_sock *s, struct cursor *c, const struct rxw_io_piece *p, int error)
+static void handle_failure(struct rxw_io_sock *s, struct cursor *c, const struct rxw_io_piece *p,
+			   int error)
 {
 	if (!(p->segmented && (error == EIO || error == EINVAL))) {
 		atomic_store_explicit(&s->errors_pending, true, memory_order_relaxed);
@@ -285,7 +286,7 @@ static void failed(struct rxw_io_sock *s, struct cursor *c, const struct rxw_io_
 	}
 	rxw_io_count(&s->stats.send_errors, 1);
 	c->tx[c->entry].error = error;
-	next_entry(c);
+	finish_tx_entry(c);
 }
 
 static void wait_for_room(struct rxw_io_sock *s)
@@ -310,17 +311,17 @@ unsigned rxw_io_send(struct rxw_io_sock *s, struct rxw_io_tx *tx, unsigned count
 		unsigned switched;
 		int r;
 
-		build(s, &out, &c);
+		build_batch(s, &out, &c);
 		if (!out.n) {
 			rxw_io_count(&s->stats.send_errors, 1);
 			tx[c.entry].error = EINVAL;
-			next_entry(&c);
+			finish_tx_entry(&c);
 			continue;
 		}
 		switched = atomic_load(&s->switched);
-		r = submit(s, &out, flags);
+		r = submit_batch(s, &out, flags);
 		if (r > 0) {
-			advance(s, &c, &out, (unsigned)r);
+			advance_send_cursor(s, &c, &out, (unsigned)r);
 			/* The errno of the next message is unknown; it may be a pending report. */
 			if ((unsigned)r < out.n)
 				atomic_store_explicit(&s->errors_pending, true,
@@ -333,7 +334,7 @@ unsigned rxw_io_send(struct rxw_io_sock *s, struct rxw_io_tx *tx, unsigned count
 					tx[c.entry++].error = EAGAIN;
 			}
 		} else if (r != -EINTR && !was_switched(s, switched, out.piece[0].fragment)) {
-			failed(s, &c, &out.piece[0], r ? -r : EIO);
+			handle_failure(s, &c, &out.piece[0], r ? -r : EIO);
 		}
 	}
 	for (unsigned i = 0; i < count; i++)

@@ -89,7 +89,7 @@ int rxw_io_sock_fragment(struct rxw_io_sock *s, bool allow)
 		       allow ? IPV6_PMTUDISC_DONT : IPV6_PMTUDISC_PROBE);
 }
 
-static void option(struct rxw_io_sock *s, int level, int name, int value, const char *text)
+static void set_option(struct rxw_io_sock *s, int level, int name, int value, const char *text)
 {
 	int rc = set_int(s->fd, level, name, value);
 
@@ -105,28 +105,29 @@ static void set_family_options(struct rxw_io_sock *s)
 
 	if (s->family == AF_INET || s->dual) {
 		if (!s->local.len)
-			option(s, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
-		option(s, IPPROTO_IP, IP_RECVERR, 1, "IP_RECVERR");
+			set_option(s, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
+		set_option(s, IPPROTO_IP, IP_RECVERR, 1, "IP_RECVERR");
 		if (refused)
-			option(s, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "IP_MTU_DISCOVER");
+			set_option(s, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO,
+				   "IP_MTU_DISCOVER");
 	}
 	if (s->family == AF_INET6) {
 		if (!s->local.len)
-			option(s, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO");
-		option(s, IPPROTO_IPV6, IPV6_RECVERR, 1, "IPV6_RECVERR");
-		option(s, IPPROTO_IPV6, IPV6_DONTFRAG, 1, "IPV6_DONTFRAG");
+			set_option(s, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO");
+		set_option(s, IPPROTO_IPV6, IPV6_RECVERR, 1, "IPV6_RECVERR");
+		set_option(s, IPPROTO_IPV6, IPV6_DONTFRAG, 1, "IPV6_DONTFRAG");
 		if (refused)
-			option(s, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO,
-			       "IPV6_MTU_DISCOVER");
+			set_option(s, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO,
+				   "IPV6_MTU_DISCOVER");
 	}
 }
 
 void rxw_io_sock_read_ecn(struct rxw_io_sock *s)
 {
 	if (s->family == AF_INET || s->dual)
-		option(s, IPPROTO_IP, IP_RECVTOS, 1, "IP_RECVTOS");
+		set_option(s, IPPROTO_IP, IP_RECVTOS, 1, "IP_RECVTOS");
 	if (s->family == AF_INET6)
-		option(s, IPPROTO_IPV6, IPV6_RECVTCLASS, 1, "IPV6_RECVTCLASS");
+		set_option(s, IPPROTO_IPV6, IPV6_RECVTCLASS, 1, "IPV6_RECVTCLASS");
 }
 
 /*
@@ -310,9 +311,9 @@ int rxw_io_sock_open(struct rxw_io_sock *s, const struct rxw_io_options *o,
 		return rc;
 	set_buffers(s, o);
 #ifdef SO_RXQ_OVFL
-	option(s, SOL_SOCKET, SO_RXQ_OVFL, 1, "SO_RXQ_OVFL");
+	set_option(s, SOL_SOCKET, SO_RXQ_OVFL, 1, "SO_RXQ_OVFL");
 #endif
-	option(s, SOL_SOCKET, SO_TIMESTAMPNS, 1, "SO_TIMESTAMPNS");
+	set_option(s, SOL_SOCKET, SO_TIMESTAMPNS, 1, "SO_TIMESTAMPNS");
 	note_local(s, &o->bind);
 	set_family_options(s);
 	probe_batches(s);

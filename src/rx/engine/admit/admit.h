@@ -87,7 +87,7 @@ bool rxw_unvalidated_reap(struct rxw_shard *s, uint64_t now);
 /* At shutdown: drop all references. */
 void rxw_unvalidated_forget_all(struct rxw_shard *s);
 
-/* cookie.c: validation of an address without state for it. */
+/* address_cookie.c: validation of an address without state for it. */
 
 /* Is the address validated? */
 bool rxw_address_validated(struct rxw_endpoint *ep, const struct rxw_addr *peer, uint64_t now);

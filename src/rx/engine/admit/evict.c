@@ -3,7 +3,7 @@
  * Limits the connections of validated addresses, and chooses which ones to evict (rx-protocol
  * 12.3).
  */
-#include "engine/conn/conn.h"
+#include "engine/conn/lifecycle.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
@@ -93,7 +93,7 @@ static struct rxw_connection *find_victim(struct rxw_shard *t, int *left, unsign
 }
 
 /* False: it became active meanwhile. */
-static bool evict(struct rxw_shard *s, struct rxw_connection *victim, uint64_t now)
+static bool evict_connection(struct rxw_shard *s, struct rxw_connection *victim, uint64_t now)
 {
 	struct rxw_effects a;
 	bool idle;
@@ -133,7 +133,7 @@ static bool evict_one(struct rxw_shard *s, uint64_t now)
 
 		if (!victim)
 			continue;
-		gone = evict(s, victim, now - SILENT_MIN);
+		gone = evict_connection(s, victim, now - SILENT_MIN);
 		rxw_conn_unref(victim);
 		if (gone)
 			return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections of unvalidated addresses: few, and short-lived (rx-protocol 12.3). */
-#include "engine/conn/conn.h"
+#include "engine/conn/lifecycle.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 
@@ -129,7 +129,7 @@ void rxw_unvalidated_forget_all(struct rxw_shard *s)
 }
 
 /* Returns when to check again; 0: its address was validated, or it expired (*gone). */
-static uint64_t check(struct rxw_connection *c, uint64_t now, bool *gone)
+static uint64_t check_unvalidated(struct rxw_connection *c, uint64_t now, bool *gone)
 {
 	uint64_t again = 0;
 
@@ -177,7 +177,7 @@ static bool reap_some(struct rxw_shard *s, uint64_t now, unsigned *checked)
 	rxw_table_lock(s);
 	for (unsigned i = 0; b->due.head && i < CHECK_MAX; i++, ++*checked) {
 		struct rxw_connection *c = remove_first(b, &b->due);
-		uint64_t again = check(c, now, &gone[n]);
+		uint64_t again = check_unvalidated(c, now, &gone[n]);
 
 		if (again)
 			schedule_check(b, c, again);

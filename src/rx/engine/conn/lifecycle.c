@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "common/cancel.h"
-#include "engine/conn/conn.h"
+#include "engine/conn/lifecycle.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
@@ -28,7 +28,7 @@ void rxw_uncount_validated(struct rxw_connection *c)
  * With `last`, no reference is left. The destructor may use the connection: it runs without the
  * lock, and the caller has a handle.
  */
-static void settle(struct rxw_connection *c, bool last)
+static void settle_connection(struct rxw_connection *c, bool last)
 {
 	struct rxw_service *service = NULL;
 	void (*end)(void *data) = NULL;
@@ -55,7 +55,7 @@ static void settle(struct rxw_connection *c, bool last)
 
 void rxw_conn_settle(struct rxw_connection *c)
 {
-	settle(c, false);
+	settle_connection(c, false);
 }
 
 void rxw_conn_drop(struct rxw_connection *c)
@@ -83,7 +83,7 @@ void rxw_conn_free(struct rxw_connection *c)
 	rxw_pconn_ask_end(&c->p, &rxw_home(c)->stats);
 	rxw_pconn_end(&c->p, rxw_now());
 	rxw_settings_unref(c->settings);
-	settle(c, true);
+	settle_connection(c, true);
 	rxw_conn_drop(c);
 	atomic_fetch_sub(&ep->connections, 1);
 }

@@ -25,7 +25,7 @@ void rxw_conn_unref(struct rxw_connection *c)
 }
 
 /* Takes a reference unless there is none. */
-static bool take(_Atomic(uint32_t) *refs)
+static bool take_reference(_Atomic(uint32_t) *refs)
 {
 	uint32_t n = atomic_load_explicit(refs, memory_order_relaxed);
 
@@ -37,7 +37,7 @@ static bool take(_Atomic(uint32_t) *refs)
 
 bool rxw_conn_try_ref(struct rxw_connection *c)
 {
-	return take(&c->refs);
+	return take_reference(&c->refs);
 }
 
 void rxw_call_ref(struct rxw_call *call)
@@ -83,7 +83,7 @@ struct rxw_service *rxw_service_find(struct rxw_endpoint *ep, uint16_t id)
 		struct rxw_service *s = &ep->service[i];
 
 		if (atomic_load_explicit(&ep->service_id[i], memory_order_acquire) != id ||
-		    !take(&s->refs))
+		    !take_reference(&s->refs))
 			continue;
 		/* The place may have got another service since its id was read. */
 		if (s->id == id && !atomic_load(&s->removed))

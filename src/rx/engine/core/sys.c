@@ -213,8 +213,8 @@ static void *begin_thread(void *arg)
  * Only the new thread sets its name and CPU: it may have ended, and been joined, before
  * pthread_create() returns. Takes over `start`, which may be NULL.
  */
-static int start_thread(pthread_t *t, struct start *start, const char *name, void *(*run)(void *),
-			void *arg)
+static int start_library_thread(pthread_t *t, struct start *start, const char *name,
+				void *(*run)(void *), void *arg)
 {
 	sigset_t before;
 	int r;
@@ -242,7 +242,7 @@ int rxw_thread_create(pthread_t *t, const struct rxw_endpoint *ep, unsigned ordi
 
 	if (start != NULL)
 		start->placed = find_thread_place(ep, ordinal, &start->cpus);
-	return start_thread(t, start, name, run, arg);
+	return start_library_thread(t, start, name, run, arg);
 }
 
 int rxw_engine_thread_create(pthread_t *t, const struct rxw_engine *e,
@@ -259,7 +259,7 @@ int rxw_engine_thread_create(pthread_t *t, const struct rxw_engine *e,
 			start->placed = true;
 		}
 	}
-	return start_thread(t, start, name, run, arg);
+	return start_library_thread(t, start, name, run, arg);
 }
 
 void rxw_log(const struct rxw_engine *e, enum rxw_log_level level, const char *format, ...)

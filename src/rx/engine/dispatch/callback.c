@@ -21,7 +21,7 @@ static void call_back(struct rxw_call *call, rxw_call_fn fn, unsigned events, vo
  * Runs the callback until no events are pending. With `quantum` it runs once: events that came
  * meanwhile are reported by a further job.
  */
-static void run(struct rxw_call *call, bool quantum)
+static void run_pending_callback(struct rxw_call *call, bool quantum)
 {
 	struct rxw_connection *c = call->conn;
 	bool handed_over = false;
@@ -71,7 +71,7 @@ static void run(struct rxw_call *call, bool quantum)
 
 void rxw_callback_run(struct rxw_call *call)
 {
-	run(call, false);
+	run_pending_callback(call, false);
 }
 
 void rxw_callback_run_quantum(struct rxw_call *call)
@@ -81,7 +81,7 @@ void rxw_callback_run_quantum(struct rxw_call *call)
 	rxw_set_library_thread(s->ep);
 	/* Send everything at once: each burst by itself would wake the peer. */
 	rxw_tx_hold(s);
-	run(call, true);
+	run_pending_callback(call, true);
 	rxw_tx_hold(NULL);
 	rxw_tx_run(s);
 	rxw_set_library_thread(NULL);

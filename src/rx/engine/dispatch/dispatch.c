@@ -22,7 +22,7 @@ void rxw_dispatch_held(struct rxw_shard *s)
 }
 
 /* No lock held. Refills the empty record from its spill list. */
-static void unspill(struct rxw_effects *a)
+static void refill_record(struct rxw_effects *a)
 {
 	while (a->spill && a->count < a->room) {
 		struct rxw_call *call = a->spill;
@@ -94,7 +94,7 @@ static bool refuse_without_room(struct rxw_effects *a, struct rxw_call *call)
 	return done;
 }
 
-static void attach(struct rxw_effects *a, struct rxw_call *call)
+static void attach_handler(struct rxw_effects *a, struct rxw_call *call)
 {
 	struct rxw_service *service = call->conn->service;
 
@@ -120,7 +120,7 @@ static void attach(struct rxw_effects *a, struct rxw_call *call)
 		call->conn->ep->upcalls->refuse(call, 0);
 }
 
-static void wake(struct rxw_effects *a, const struct rxw_effect *item)
+static void wake_waiting_threads(struct rxw_effects *a, const struct rxw_effect *item)
 {
 	pthread_cond_broadcast(&item->call->sleep.cond);
 	rxw_count(&a->shard->wakeups, 1);
@@ -186,7 +186,7 @@ static struct rxw_call *take_callback(struct rxw_shard *s)
 	return s->effects.callback[at];
 }
 
-static void run_callback(struct rxw_call *call)
+static void run_left_callback(struct rxw_call *call)
 {
 	rxw_callback_run(call);
 	rxw_call_unref(call);
@@ -199,7 +199,7 @@ static void leave_callback(struct rxw_shard *s, struct rxw_call *call)
 	unsigned at;
 
 	if (s->effects.callbacks == RXW_CALLBACKS_ROOM)
-		run_callback(take_callback(s));
+		run_left_callback(take_callback(s));
 	at = (s->effects.first_callback + s->effects.callbacks++) % RXW_CALLBACKS_ROOM;
 	s->effects.callback[at] = call;
 }
@@ -216,7 +216,7 @@ static void begin_effect(struct rxw_effects *a, const struct rxw_effect *item)
 	if (item->todo & RXW_DO_HAND_OVER_CALLBACK)
 		rxw_callback_hand_over(item->call);
 	if (item->todo & RXW_DO_ATTACH)
-		attach(a, item->call);
+		attach_handler(a, item->call);
 }
 
 static void end_effect(struct rxw_effects *a, const struct rxw_effect *item)
@@ -224,7 +224,7 @@ static void end_effect(struct rxw_effects *a, const struct rxw_effect *item)
 	struct rxw_call *call = item->call;
 
 	if (item->todo & RXW_DO_WAKE)
-		wake(a, item);
+		wake_waiting_threads(a, item);
 	if (item->todo & RXW_DO_INTERRUPT)
 		rxw_io_wake(item->interrupt->sock);
 	if (item->todo & RXW_DO_WAKE_CHANNEL)
@@ -249,11 +249,11 @@ static void end_effect(struct rxw_effects *a, const struct rxw_effect *item)
 		leave_callback(a->shard, call);
 	} else {
 		rxw_clock_cache_set(0);
-		run_callback(call);
+		run_left_callback(call);
 	}
 }
 
-static void run(struct rxw_effects *a)
+static void carry_out_effects(struct rxw_effects *a)
 {
 	struct rxw_shard *s = a->shard;
 	unsigned n = a->count;
@@ -297,7 +297,7 @@ void rxw_dispatch_callbacks(struct rxw_shard *s)
 	rxw_tx_hold(s);
 	for (; call; call = now < end ? take_callback(s) : NULL) {
 		rxw_clock_cache_set(now);
-		run_callback(call);
+		run_left_callback(call);
 		now = rxw_now();
 	}
 	rxw_tx_hold(NULL);
@@ -316,10 +316,10 @@ void rxw_dispatch(struct rxw_effects *a)
 {
 	NOT_CANCELLED;
 
-	run(a);
+	carry_out_effects(a);
 	while (a->spill) {
-		unspill(a);
-		run(a);
+		refill_record(a);
+		carry_out_effects(a);
 	}
 	rxw_effects_signal(a, NULL);
 }

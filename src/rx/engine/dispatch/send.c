@@ -107,7 +107,7 @@ static _Thread_local struct {
 } collected __attribute__((tls_model("initial-exec")));
 
 /* False: the thread does not collect, or has no room. */
-static bool collect(struct rxw_shard *s)
+static bool collect_shard(struct rxw_shard *s)
 {
 	if (!collected.on)
 		return false;
@@ -150,7 +150,7 @@ void rxw_tx_run(struct rxw_shard *s)
 {
 	unsigned batches = 0;
 
-	if (collect(s))
+	if (collect_shard(s))
 		return;
 	while (may_send(s) && send_batch(s)) {
 		if (should_stop(s, ++batches)) {

@@ -45,7 +45,7 @@ void rxw_effects_signal(struct rxw_effects *a, struct rxw_queue *q)
 }
 
 /* Connection's lock held: events came for the callback, the queue or the descriptor of the call. */
-static unsigned report(struct rxw_effects *a, struct rxw_call *call)
+static unsigned note_call_events(struct rxw_effects *a, struct rxw_call *call)
 {
 	unsigned todo = 0;
 
@@ -66,8 +66,8 @@ static unsigned report(struct rxw_effects *a, struct rxw_call *call)
 	return todo;
 }
 
-static unsigned effects_of(struct rxw_effects *a, struct rxw_call *call, unsigned events,
-			   bool drained)
+static unsigned effects_of_events(struct rxw_effects *a, struct rxw_call *call, unsigned events,
+				  bool drained)
 {
 	unsigned todo = 0;
 
@@ -110,7 +110,7 @@ static unsigned effects_of(struct rxw_effects *a, struct rxw_call *call, unsigne
 		todo |= call->sleep.may_receive ? RXW_DO_WAKE_RECEIVER : 0;
 	}
 	if (events & (RXW_OUT_READ | RXW_OUT_READ_LATER | RXW_OUT_WRITE | RXW_OUT_DONE))
-		todo |= report(a, call);
+		todo |= note_call_events(a, call);
 	return todo;
 }
 
@@ -137,7 +137,7 @@ void rxw_effects_add(struct rxw_effects *a, struct rxw_call *call, unsigned todo
 
 void rxw_effects_readable(struct rxw_effects *a, struct rxw_call *call)
 {
-	unsigned todo = effects_of(a, call, RXW_OUT_READ, true);
+	unsigned todo = effects_of_events(a, call, RXW_OUT_READ, true);
 
 	if (!todo)
 		return;
@@ -162,7 +162,7 @@ void rxw_effects_collect(struct rxw_effects *a, bool drained)
 		p->out.next = NULL;
 		p->out.events = 0;
 		p->out.linked = false;
-		todo = effects_of(a, call, events, drained);
+		todo = effects_of_events(a, call, events, drained);
 		rxw_timer_update(call);
 		if (events & RXW_OUT_DONE)
 			rxw_pcall_retire(p);

@@ -28,7 +28,7 @@ static void note_child(void)
 
 static int watch_result;
 
-static void watch(void)
+static void watch_forks(void)
 {
 	watch_result = pthread_atfork(NULL, NULL, note_child) ? -RXW_ENOMEM : 0;
 }
@@ -37,6 +37,6 @@ int rxw_fork_watch(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, watch);
+	pthread_once(&once, watch_forks);
 	return watch_result;
 }

@@ -47,7 +47,7 @@ static bool hold_bytes(struct rxw_verify_job *job, const struct rxw_rxrun *part)
 }
 
 /* Packets that wait for verification are charged like verified ones. */
-static bool charge(struct rxw_verify_job *job)
+static bool charge_run(struct rxw_verify_job *job)
 {
 	struct rxw_pconn *p = &job->conn->p;
 	int64_t bytes = job->run.buf->cap;
@@ -92,7 +92,7 @@ struct rxw_verify_job *rxw_verify_run_job(struct rxw_connection *c, const struct
 		free(job);
 		return NULL;
 	}
-	if (!charge(job)) {
+	if (!charge_run(job)) {
 		rxw_buf_unref(job->run.buf);
 		free(job);
 		return NULL;
@@ -119,7 +119,7 @@ void rxw_verify_drop(struct rxw_verify_job *job)
 	}
 }
 
-static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job);
+static bool submit_job(struct rxw_endpoint *ep, struct rxw_verify_job *job);
 
 bool rxw_verify_signal(struct rxw_connection *c, struct rxw_call *call, uint8_t early,
 		       bool callback)
@@ -135,7 +135,7 @@ bool rxw_verify_signal(struct rxw_connection *c, struct rxw_call *call, uint8_t 
 	rxw_conn_ref(c);
 	if (call)
 		rxw_call_ref(call);
-	if (submit(c->ep, job))
+	if (submit_job(c->ep, job))
 		return true;
 	/* Never the last references: the caller has its own. */
 	if (call)
@@ -310,7 +310,7 @@ static void cancel_all(struct rxw_verifier *v)
  * Verifier's lock held. Idle threads may have been signalled for a job already without having taken
  * it.
  */
-static bool needs_thread(const struct rxw_verifier *v)
+static bool needs_verifying_thread(const struct rxw_verifier *v)
 {
 	return !v->stop && v->quanta + v->auths > v->idle + v->coming && v->threads < v->most;
 }
@@ -323,7 +323,7 @@ void rxw_verifier_grow(struct rxw_endpoint *ep)
 	if (!atomic_load_explicit(&v->short_of, memory_order_relaxed))
 		return;
 	rxw_verifier_lock(v);
-	while (!v->starting && !failed && needs_thread(v)) {
+	while (!v->starting && !failed && needs_verifying_thread(v)) {
 		unsigned slot = v->threads;
 
 		v->starting = true;
@@ -372,7 +372,7 @@ void rxw_verifier_fini(struct rxw_verifier *v)
  * Takes over the job's references. False: the queue is full. Locks may be held; after they are
  * released rxw_verifier_grow() must follow.
  */
-static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job)
+static bool submit_job(struct rxw_endpoint *ep, struct rxw_verify_job *job)
 {
 	struct rxw_verifier *v = &ep->verifier;
 	bool taken = false;
@@ -387,7 +387,7 @@ static bool submit(struct rxw_endpoint *ep, struct rxw_verify_job *job)
 		else
 			v->quanta++;
 		taken = true;
-		if (needs_thread(v))
+		if (needs_verifying_thread(v))
 			atomic_store_explicit(&v->short_of, true, memory_order_relaxed);
 	}
 	rxw_verifier_unlock(v);
@@ -408,7 +408,7 @@ void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out)
 		job->conn = c;
 		job->auth = auth;
 		rxw_conn_ref(c);
-		if (submit(c->ep, job))
+		if (submit_job(c->ep, job))
 			return;
 		/* Never the last reference: the holder of the lock has one. */
 		rxw_conn_unref(c);
@@ -419,7 +419,8 @@ void rxw_verify_auth(struct rxw_connection *c, struct rxw_out *out)
 }
 
 /* Connection's lock held: the call of a run; NULL: it does not exist yet. */
-static struct rxw_call *call_of(const struct rxw_connection *c, const struct rxw_rxrun *run)
+static struct rxw_call *find_call_of_run(const struct rxw_connection *c,
+					 const struct rxw_rxrun *run)
 {
 	struct rxw_pcall *p = c->p.channel[run->head.cid & 3];
 
@@ -431,9 +432,9 @@ static struct rxw_call *call_of(const struct rxw_connection *c, const struct rxw
  * read the call does, or else a verifying thread; after earlier runs of the same channel. False:
  * the run counts as lost.
  */
-static bool queue_run(struct rxw_connection *c, struct rxw_verify_job *job)
+static bool queue_unverified_run(struct rxw_connection *c, struct rxw_verify_job *job)
 {
-	struct rxw_call *call = call_of(c, &job->run);
+	struct rxw_call *call = find_call_of_run(c, &job->run);
 
 	if (!call || ((c->jobs.early_has | c->jobs.early_busy) & rxw_channel_bit(&job->run)))
 		return append_early(c, job);
@@ -465,7 +466,7 @@ bool rxw_verify_callback(struct rxw_call *call)
 static bool is_next(const struct rxw_shard *s, const struct rxw_connection *c,
 		    const struct rxw_rxrun *run)
 {
-	const struct rxw_call *call = call_of(c, run);
+	const struct rxw_call *call = find_call_of_run(c, run);
 
 	if (call && (call->jobs.first || call->jobs.busy))
 		return false;
@@ -498,7 +499,7 @@ void rxw_verify_queue(struct rxw_shard *s, struct rxw_connection *c, const struc
 			c->jobs.here++;
 			c->jobs.shard = s;
 			c->jobs.round = b->round;
-		} else if (!job || !queue_run(c, job)) {
+		} else if (!job || !queue_unverified_run(c, job)) {
 			/* Counts as lost: the peer retransmits it. */
 			rxw_drop(&s->stats, RXW_DROP_MEMORY, part.count);
 			if (job)

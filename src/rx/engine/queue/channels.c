@@ -94,7 +94,7 @@ void rxw_channel_forget(struct rxw_channel_waits *list)
 }
 
 /* The list's lock held: empties it. */
-static struct rxw_channel_wait *take_all(struct rxw_channel_waits *list)
+static struct rxw_channel_wait *take_all_waits(struct rxw_channel_waits *list)
 {
 	struct rxw_channel_wait *all = list->first;
 
@@ -104,7 +104,7 @@ static struct rxw_channel_wait *take_all(struct rxw_channel_waits *list)
 }
 
 /* Each that waits is told, since the first one may no longer want the channel. */
-static void tell(struct rxw_channel_wait *all)
+static void tell_waits(struct rxw_channel_wait *all)
 {
 	while (all) {
 		struct rxw_channel_wait *w = all;
@@ -127,17 +127,17 @@ void rxw_channel_announce(struct rxw_connection *c)
 	rxw_conn_lock(c);
 	atomic_store(&c->channel_wanted, false);
 	if (c->channels) {
-		own = take_all(&c->channels->waits);
+		own = take_all_waits(&c->channels->waits);
 		g = c->channels->group;
 	}
 	if (g) {
 		pthread_mutex_lock(&g->lock);
 		g->freed++;
-		others = take_all(&g->waits);
+		others = take_all_waits(&g->waits);
 		pthread_cond_broadcast(&g->cond);
 		pthread_mutex_unlock(&g->lock);
 	}
 	rxw_conn_unlock(c);
-	tell(own);
-	tell(others);
+	tell_waits(own);
+	tell_waits(others);
 }

@@ -62,7 +62,7 @@ static inline unsigned rxw_batch_chain(uint32_t cid)
 struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw_rxrun *run,
 					   struct rxw_effects *a);
 /*
- * move.c: the run is for a call of `c`, whose address is another one. True: the connection has
+ * follow.c: the run is for a call of `c`, whose address is another one. True: the connection has
  * followed its client, and the run can be processed. False: it is to be dropped; perhaps a PING in
  * *a asks for proof. *code: the call has failed, and the client has not heard of it; 0: it has not.
  */

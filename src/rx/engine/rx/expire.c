@@ -24,7 +24,7 @@ static unsigned callback_effects(struct rxw_call *call)
 	return RXW_DO_CALLBACK | (rxw_fd_note(call) ? RXW_DO_SIGNAL_FD : 0);
 }
 
-static void fire(struct rxw_connection *c, struct rxw_effects *a)
+static void fire_timers(struct rxw_connection *c, struct rxw_effects *a)
 {
 	uint64_t now = a->out.now;
 	struct rxw_call *call;
@@ -63,6 +63,6 @@ void rxw_timer_run(struct rxw_shard *s, uint64_t now)
 		return;
 	rxw_effects_init(&a, s, true);
 	a.out.now = now;
-	rxw_timer_expire(s, &a, fire);
+	rxw_timer_expire(s, &a, fire_timers);
 	rxw_dispatch(&a);
 }

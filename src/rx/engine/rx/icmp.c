@@ -26,7 +26,8 @@ static unsigned conns_of_peer(struct rxw_shard *table, const struct rxw_addr *pe
 }
 
 /* Tell the peer's connections of one table. */
-static void tell(struct rxw_shard *s, struct rxw_shard *table, const struct rxw_io_error *error)
+static void tell_connections(struct rxw_shard *s, struct rxw_shard *table,
+			     const struct rxw_io_error *error)
 {
 	struct rxw_connection *hit[CONNS_MAX];
 	unsigned hits = conns_of_peer(table, &error->peer, hit);
@@ -52,5 +53,5 @@ void rxw_shard_errors(struct rxw_shard *s)
 
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned t = 0; t < s->ep->shard_count; t++)
-			tell(s, &s->ep->shard[t], &error[i]);
+			tell_connections(s, &s->ep->shard[t], &error[i]);
 }

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "engine/conn/conn.h"
+#include "engine/conn/lifecycle.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/rx/batch.h"
@@ -20,15 +20,15 @@
 #define FOREIGN_CHECKS	  3   /* ... in so many consecutive checks */
 #define FOREIGN_LOG_EVERY (60 * RXW_SEC)
 
-static struct rxw_connection *drop(struct rxw_shard *s, enum rxw_drop cause)
+static struct rxw_connection *drop_run(struct rxw_shard *s, enum rxw_drop cause)
 {
 	rxw_drop(&s->stats, cause, 1);
 	return NULL;
 }
 
 /* Sends a stateless ABORT, within the rate limit. */
-static struct rxw_connection *refuse(struct rxw_shard *s, const struct rxw_rxrun *run, int32_t code,
-				     enum rxw_drop cause, struct rxw_effects *a)
+static struct rxw_connection *refuse_run(struct rxw_shard *s, const struct rxw_rxrun *run,
+					 int32_t code, enum rxw_drop cause, struct rxw_effects *a)
 {
 	struct rxw_endpoint *ep = s->ep;
 	bool allowed;
@@ -40,7 +40,7 @@ static struct rxw_connection *refuse(struct rxw_shard *s, const struct rxw_rxrun
 	allowed = rxw_rate_take(&ep->abort_rate, a->out.now);
 	rxw_unvalidated_unlock(ep);
 	if (!allowed)
-		return drop(s, RXW_DROP_RATE);
+		return drop_run(s, RXW_DROP_RATE);
 	struct rxw_ctl *ctl = &a->out.ctl[a->out.ctl_count++];
 
 	ctl->path = *run->path;
@@ -64,7 +64,7 @@ static struct rxw_security *find_security(struct rxw_service *service, uint8_t i
 	return NULL;
 }
 
-static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection *c)
+static struct rxw_connection *insert_connection(struct rxw_shard *t, struct rxw_connection *c)
 {
 	struct rxw_pconn *existing;
 
@@ -84,7 +84,7 @@ static struct rxw_connection *insert(struct rxw_shard *t, struct rxw_connection 
 	}
 	if (!c->in_table) {
 		rxw_conn_unref(c);
-		return drop(t, RXW_DROP_LIMIT);
+		return drop_run(t, RXW_DROP_LIMIT);
 	}
 	return c;
 }
@@ -118,14 +118,14 @@ static struct rxw_connection *make_connection(struct rxw_shard *s, const struct 
 	counted = rxw_unvalidated_admit(ep, &path, &crowded);
 	if (!counted && !rxw_address_validated(ep, &path.peer, a->out.now)) {
 		rxw_cookie_send(s, run, a);
-		return drop(s, RXW_DROP_LIMIT);
+		return drop_run(s, RXW_DROP_LIMIT);
 	}
 	c = rxw_conn_create(ep, &path, h->epoch, h->cid & ~3u, h->service, security, false,
 			    s->index, &error);
 	if (!c) {
 		if (counted)
 			rxw_unvalidated_dismiss(ep);
-		return drop(s, RXW_DROP_MEMORY);
+		return drop_run(s, RXW_DROP_MEMORY);
 	}
 	c->admit.unvalidated = counted && !rxw_peer_validated(c->p.peer, a->out.now);
 	if (c->admit.unvalidated) {
@@ -140,7 +140,7 @@ static struct rxw_connection *make_connection(struct rxw_shard *s, const struct 
 	c->p.crowded = crowded;
 	c->p.auth.level_min = service->level_min;
 	apply_settings(c, service);
-	return insert(&ep->shard[c->table], c);
+	return insert_connection(&ep->shard[c->table], c);
 }
 
 /* A packet of no connection, for `service`. */
@@ -153,21 +153,21 @@ static struct rxw_connection *new_of_service(struct rxw_shard *s, const struct r
 	int32_t code = rxw_refusing(ep);
 
 	if (!security)
-		return refuse(s, run, RXW_INVALID_OPERATION, RXW_DROP_SECURITY_INDEX, a);
+		return refuse_run(s, run, RXW_INVALID_OPERATION, RXW_DROP_SECURITY_INDEX, a);
 	if (!h->call)
-		return drop(s, RXW_DROP_CALL_NUMBER);
+		return drop_run(s, RXW_DROP_CALL_NUMBER);
 	if (!h->seq)
-		return drop(s, RXW_DROP_SEQ_ZERO);
+		return drop_run(s, RXW_DROP_SEQ_ZERO);
 	if (h->seq > rxw_min32(rxw_window_of(ep), RXW_MAX_ACKS) && h->seq > RXW_FIRST_FLIGHT)
-		return drop(s, RXW_DROP_WINDOW);
+		return drop_run(s, RXW_DROP_WINDOW);
 	if (atomic_load(&ep->leaving))
-		return drop(s, RXW_DROP_STATE);
+		return drop_run(s, RXW_DROP_STATE);
 	if (atomic_load(&ep->stopping))
-		return refuse(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
+		return refuse_run(s, run, RXW_RESTARTING, RXW_DROP_STATE, a);
 	if (code)
-		return refuse(s, run, code, RXW_DROP_STATE, a);
+		return refuse_run(s, run, code, RXW_DROP_STATE, a);
 	if (!rxw_room_for_connection(s, a->out.now))
-		return drop(s, RXW_DROP_LIMIT);
+		return drop_run(s, RXW_DROP_LIMIT);
 	return make_connection(s, run, service, security, a);
 }
 
@@ -180,10 +180,10 @@ static struct rxw_connection *new_connection(struct rxw_shard *s, const struct r
 	if (run->head.type == RXW_ACK && rxw_cookie_accept(s, run, a->out.now))
 		return NULL;
 	if (run->head.type != RXW_DATA)
-		return drop(s, RXW_DROP_NO_CONNECTION);
+		return drop_run(s, RXW_DROP_NO_CONNECTION);
 	service = rxw_service_find(s->ep, run->head.service);
 	if (!service)
-		return refuse(s, run, RXW_INVALID_OPERATION, RXW_DROP_SERVICE, a);
+		return refuse_run(s, run, RXW_INVALID_OPERATION, RXW_DROP_SERVICE, a);
 	c = new_of_service(s, run, service, a);
 	rxw_service_unref(service);
 	return c;
@@ -250,12 +250,14 @@ struct rxw_connection *rxw_find_connection(struct rxw_shard *s, const struct rxw
 		return moved;
 	if (moved) {
 		rxw_conn_unref(moved);
-		return code ? refuse(s, run, code, RXW_DROP_ADDRESS, a) : drop(s, RXW_DROP_ADDRESS);
+		return code ? refuse_run(s, run, code, RXW_DROP_ADDRESS, a)
+			    : drop_run(s, RXW_DROP_ADDRESS);
 	}
 	if (!p && other && server_half && too_early(h))
-		return drop(s, RXW_DROP_ADDRESS);
+		return drop_run(s, RXW_DROP_ADDRESS);
 	if (!p)
-		return server_half ? new_connection(s, run, a) : drop(s, RXW_DROP_NO_CONNECTION);
+		return server_half ? new_connection(s, run, a)
+				   : drop_run(s, RXW_DROP_NO_CONNECTION);
 	c = rxw_conn_of(p);
 	if (t != s)
 		rxw_count(&s->wrong_shard, 1);

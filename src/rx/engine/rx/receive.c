@@ -322,7 +322,7 @@ static bool too_many_pollers(const struct rxw_engine *e)
 }
 
 /* A queue for which this thread receives has an entry of another thread. */
-static bool interrupted(const struct rxw_shard *s)
+static bool queue_interrupts(const struct rxw_shard *s)
 {
 	return s->rx.limit && atomic_load(s->rx.limit->interrupted);
 }
@@ -358,7 +358,7 @@ static bool busy_poll(struct rxw_shard *s, unsigned room, uint64_t now, uint64_t
 				return false;
 			}
 		}
-	} while (rxw_now() < end && !too_many_pollers(s->ep->engine) && !interrupted(s));
+	} while (rxw_now() < end && !too_many_pollers(s->ep->engine) && !queue_interrupts(s));
 	return true;
 }
 
@@ -464,7 +464,7 @@ static int wait_interruptibly(struct rxw_shard *s, uint64_t now, uint64_t next)
 	atomic_store(&s->role.wait_until, next);
 	atomic_store(&s->role.in_wait, true);
 	n = atomic_load(&s->wheel.inbox) || atomic_load(&s->tx.left) || atomic_load(&s->ep->quit) ||
-			    interrupted(s) || sample_at(s->ep) < next
+			    queue_interrupts(s) || sample_at(s->ep) < next
 		    ? 0
 		    : rxw_io_wait(s->sock, (next - now) / 1000 + 1);
 	atomic_store(&s->role.in_wait, false);
@@ -558,7 +558,7 @@ static int wait_for_batch(struct rxw_shard *s, unsigned *supplied, bool *reserve
 }
 
 /* A caller that found nothing in its last polls is not counted in engine->pollers. */
-static int receive(struct rxw_shard *s, unsigned *supplied, bool *reserve)
+static int receive_messages(struct rxw_shard *s, unsigned *supplied, bool *reserve)
 {
 	struct rxw_engine *e = s->ep->engine;
 	bool quiet = s->rx.quiet >= QUIET_POLLS;
@@ -602,7 +602,7 @@ void rxw_receive_batch(struct rxw_shard *s)
 	uint64_t now;
 	int n;
 
-	n = receive(s, &room, &reserve);
+	n = receive_messages(s, &room, &reserve);
 
 	if (n > 0) {
 		/*

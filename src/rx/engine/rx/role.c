@@ -435,7 +435,7 @@ static void start_deputy(struct rxw_shard *s)
 }
 
 /* Serve calls that were left to listeners. False: this thread was the deputy meanwhile. */
-static bool serve(struct rxw_shard *s)
+static bool serve_left_calls(struct rxw_shard *s)
 {
 	struct rxw_workers *w = &s->ep->workers;
 	uint64_t shards;
@@ -471,7 +471,7 @@ static void receive_loop(struct rxw_shard *s)
 			atomic_store_explicit(&s->role.reclaimed, false, memory_order_relaxed);
 		s->role.serves = atomic_load_explicit(&s->role.has_deputy, memory_order_relaxed);
 		rxw_receive_batch(s);
-		if (!verify_own_jobs(s) || !serve(s))
+		if (!verify_own_jobs(s) || !serve_left_calls(s))
 			continue;
 		rxw_set_receiving(NULL);
 		if (s->role.woke_caller && (!s->ep->server || writer) && !rxw_role_wanted(s) &&

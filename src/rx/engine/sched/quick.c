@@ -14,7 +14,7 @@
 #define MEAN_OF	    32u /* weight of the latest run time in the mean: 1 / MEAN_OF */
 
 /* The run time of an inline handler (ns); 0: no limit. */
-static uint64_t limit_of(const struct rxw_endpoint *ep)
+static uint64_t inline_limit(const struct rxw_endpoint *ep)
 {
 	return ep->constants.inline_us * RXW_MS / 1000;
 }
@@ -32,7 +32,7 @@ void rxw_run_begin(struct rxw_run *run, struct rxw_service *service, uint64_t no
 
 bool rxw_run_end(const struct rxw_run *run, struct rxw_service *service, uint64_t now)
 {
-	uint64_t limit = limit_of(service->ep);
+	uint64_t limit = inline_limit(service->ep);
 
 	if (run->watched)
 		atomic_store_explicit(&service->watched, run->watched - 1, memory_order_relaxed);
@@ -69,7 +69,7 @@ static bool was_preempted(void)
 bool rxw_run_note(struct rxw_service *service, uint64_t took)
 {
 	uint64_t mean = atomic_load_explicit(&service->run_time, memory_order_relaxed);
-	uint64_t quick = limit_of(service->ep) / QUICK_PART, most = (MEAN_OF + 1) * quick;
+	uint64_t quick = inline_limit(service->ep) / QUICK_PART, most = (MEAN_OF + 1) * quick;
 
 	if (mean > most)
 		mean = most;
@@ -84,11 +84,11 @@ bool rxw_run_note(struct rxw_service *service, uint64_t took)
 bool rxw_is_quick(const struct rxw_service *service, uint64_t now)
 {
 	return atomic_load_explicit(&service->run_time, memory_order_relaxed) <
-		       limit_of(service->ep) / QUICK_PART &&
+		       inline_limit(service->ep) / QUICK_PART &&
 	       !rxw_run_was_slow(service, now);
 }
 
 uint64_t rxw_run_stay(const struct rxw_endpoint *ep)
 {
-	return limit_of(ep) / STAY_PART;
+	return inline_limit(ep) / STAY_PART;
 }

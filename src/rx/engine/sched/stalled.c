@@ -113,7 +113,7 @@ static bool too_slow(uint64_t call_rate)
  * Workers' lock held. Park or unpark a worker. *over is incremented if it should be parked but too
  * many are.
  */
-static void sample(struct rxw_workers *w, struct rxw_worker *k, uint64_t now, unsigned *over)
+static void sample_worker(struct rxw_workers *w, struct rxw_worker *k, uint64_t now, unsigned *over)
 {
 	bool blocked = atomic_load(&k->blocked) != RXW_BLOCKED_NOT;
 
@@ -185,7 +185,7 @@ static __attribute__((cold)) unsigned choose_slow(struct rxw_workers *w, struct 
 }
 
 /* Workers' lock held: calls that turned out not to be slow may be chosen again. */
-static void spare(struct rxw_workers *w, const struct rxw_slow_call *v, unsigned n)
+static void spare_calls(struct rxw_workers *w, const struct rxw_slow_call *v, unsigned n)
 {
 	for (struct rxw_worker *k = w->list; k; k = k->next)
 		for (unsigned i = 0; i < n; i++)
@@ -210,7 +210,7 @@ static unsigned sample_all(struct rxw_workers *w, uint64_t now)
 	for (struct rxw_worker *k = w->list; k; k = k->next) {
 		if (!k->call)
 			continue;
-		sample(w, k, now, &over);
+		sample_worker(w, k, now, &over);
 		any |= k->waited || k->parked;
 	}
 	if (any)
@@ -330,6 +330,6 @@ __attribute__((cold)) void rxw_workers_spare(struct rxw_endpoint *ep, const stru
 					     unsigned n)
 {
 	rxw_workers_lock(ep);
-	spare(&ep->workers, v, n);
+	spare_calls(&ep->workers, v, n);
 	rxw_workers_unlock(ep);
 }

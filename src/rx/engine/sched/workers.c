@@ -27,7 +27,7 @@
 #define ROUNDS	   4
 
 /* Workers' lock held: threads that run handlers, or are about to. */
-static unsigned running(const struct rxw_workers *w)
+static unsigned count_running(const struct rxw_workers *w)
 {
 	return w->threads - w->idle + w->listeners;
 }
@@ -35,7 +35,7 @@ static unsigned running(const struct rxw_workers *w)
 /* Workers' lock held: workers and listeners that have a call and are not parked. */
 static unsigned busy_workers(const struct rxw_workers *w)
 {
-	return running(w) - w->parked;
+	return count_running(w) - w->parked;
 }
 
 /* Workers' lock held: how many more may have a call. */
@@ -80,7 +80,7 @@ static void append_call(struct rxw_workers *w, struct rxw_call *call)
 }
 
 /* Workers' lock held: remove from the queue. */
-static void unlink_call(struct rxw_workers *w, struct rxw_call *call)
+static void unlink_waiting_call(struct rxw_workers *w, struct rxw_call *call)
 {
 	*call->sched.link = call->sched.next;
 	if (call->sched.next)
@@ -103,9 +103,9 @@ static void count_taken(struct rxw_workers *w, struct rxw_peer *peer)
 }
 
 /* Workers' lock held: this thread, which counts as busy, takes a call from the queue. */
-static struct rxw_call *take(struct rxw_workers *w, struct rxw_call *call)
+static struct rxw_call *take_call(struct rxw_workers *w, struct rxw_call *call)
 {
-	unlink_call(w, call);
+	unlink_waiting_call(w, call);
 	count_taken(w, call->conn->p.account);
 	rxw_workers_release_call(call);
 	call->conn->service->workers++;
@@ -120,13 +120,13 @@ static bool too_many(const struct rxw_workers *w)
 }
 
 /* Workers' lock held: dequeue the first call that may run now and is not left to a listener. */
-static struct rxw_call *dequeue(struct rxw_workers *w)
+static struct rxw_call *dequeue_call(struct rxw_workers *w)
 {
 	if (!rxw_workers_due(w) || too_many(w))
 		return NULL;
 	for (struct rxw_call *call = w->head; call; call = call->sched.next)
 		if (!call->sched.left && may_run(w, call, busy_workers(w)))
-			return take(w, call);
+			return take_call(w, call);
 	return NULL;
 }
 
@@ -136,7 +136,7 @@ static struct rxw_call *dequeue_quick(struct rxw_workers *w, uint64_t now)
 	if (!w->head || too_many(w) || !rxw_is_quick(w->head->conn->service, now) ||
 	    !may_run(w, w->head, busy_workers(w)))
 		return NULL;
-	return take(w, w->head);
+	return take_call(w, w->head);
 }
 
 /* Workers' lock held: a sleeping worker should look for a call. False: all of them were signalled already. */
@@ -211,7 +211,7 @@ struct served {
 	struct rxw_call *call; /* one reference */
 };
 
-static void abandon(void *arg)
+static void abandon_call(void *arg)
 {
 	struct served *s = arg;
 
@@ -226,14 +226,15 @@ static void abandon(void *arg)
 }
 
 /* Runs the handler, and notes how long it took. Returns whether the call succeeded. */
-static bool serve(struct rxw_endpoint *ep, struct rxw_worker *worker, struct rxw_call *call)
+static bool serve_taken_call(struct rxw_endpoint *ep, struct rxw_worker *worker,
+			     struct rxw_call *call)
 {
 	struct served served = {.ep = ep, .worker = worker, .call = call};
 	struct rxw_workers *w = &ep->workers;
 	uint64_t before = rxw_now();
 	bool succeeded;
 
-	pthread_cleanup_push(abandon, &served);
+	pthread_cleanup_push(abandon_call, &served);
 	succeeded = !ep->upcalls->serve(call, RXW_BY_WORKER);
 	pthread_cleanup_pop(0);
 	if (rxw_run_note(call->conn->service, rxw_now() - before) &&
@@ -257,7 +258,7 @@ static void *work_loop(void *arg)
 		struct rxw_call *call = NULL;
 
 		w->idle--; /* busy while it searches: may_run() counts this thread */
-		call = dequeue(w);
+		call = dequeue_call(w);
 		w->idle++;
 		if (!call && done) {
 			rxw_workers_unlock(ep);
@@ -277,7 +278,7 @@ static void *work_loop(void *arg)
 		rxw_workers_unlock(ep);
 		if (done)
 			rxw_call_unref(done);
-		succeeded = serve(ep, &self, call);
+		succeeded = serve_taken_call(ep, &self, call);
 		done = call;
 		rxw_workers_lock(ep);
 		w->idle++;
@@ -318,7 +319,7 @@ static __attribute__((cold)) void refuse_all(struct rxw_call *all)
 }
 
 /*
- * Workers' lock held: count a thread that start_thread() will create without the lock. It counts as
+ * Workers' lock held: count a thread that start_worker() will create without the lock. It counts as
  * idle.
  */
 static void reserve_thread(struct rxw_workers *w)
@@ -331,7 +332,7 @@ static void reserve_thread(struct rxw_workers *w)
  * If there is no worker and none can be created, the waiting calls are refused: none would ever
  * serve them.
  */
-static __attribute__((cold)) int start_thread(struct rxw_endpoint *ep)
+static __attribute__((cold)) int start_worker(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
 	struct rxw_call *left = NULL;
@@ -404,9 +405,9 @@ __attribute__((cold)) unsigned rxw_workers_stop(struct rxw_endpoint *ep, uint64_
 	w->stop = true;
 	pthread_cond_broadcast(&w->work);
 	/* Idle workers end at once. */
-	while ((w->threads || w->listeners) && (!running(w) || rxw_now() < end))
-		rxw_cond_wait_until(&w->gone, &w->lock, running(w) ? end : UINT64_MAX);
-	busy = running(w);
+	while ((w->threads || w->listeners) && (!count_running(w) || rxw_now() < end))
+		rxw_cond_wait_until(&w->gone, &w->lock, count_running(w) ? end : UINT64_MAX);
+	busy = count_running(w);
 	left = dequeue_all(w);
 	joins = !w->threads && w->joinable;
 	if (joins)
@@ -419,7 +420,7 @@ __attribute__((cold)) unsigned rxw_workers_stop(struct rxw_endpoint *ep, uint64_
 }
 
 /* Workers' lock held: workers that any call may use. */
-static unsigned unreserved(const struct rxw_workers *w)
+static unsigned unreserved_workers(const struct rxw_workers *w)
 {
 	return w->max - w->reserved_peers;
 }
@@ -436,7 +437,7 @@ static uint64_t queue_bound(struct rxw_endpoint *ep, uint64_t now)
 	if (!burst)
 		return queue;
 	if (w->since && now >= w->since + burst &&
-	    (w->standing || w->taken >= ROUNDS * unreserved(w))) {
+	    (w->standing || w->taken >= ROUNDS * unreserved_workers(w))) {
 		w->standing = w->waiting;
 		w->taken_per_wait = w->taken * LEAST_WAIT / (now - w->since);
 		w->since = now;
@@ -444,7 +445,7 @@ static uint64_t queue_bound(struct rxw_endpoint *ep, uint64_t now)
 	}
 	if (!w->standing)
 		return queue;
-	most = STANDING * unreserved(w);
+	most = STANDING * unreserved_workers(w);
 	if (most < w->taken_per_wait)
 		most = w->taken_per_wait;
 	return most < queue ? most : queue;
@@ -466,7 +467,7 @@ static uint64_t places_of(const struct rxw_workers *w, uint64_t bound, uint64_t 
  * smaller a peer's share of it, so that a demanding peer does not crowd out the others. A peer
  * without any call here may use any room that is left, or a worker that is reserved for such peers.
  */
-static bool has_room(struct rxw_endpoint *ep, const struct rxw_peer *peer, uint64_t now)
+static bool has_room_for_peer(struct rxw_endpoint *ep, const struct rxw_peer *peer, uint64_t now)
 {
 	struct rxw_workers *w = &ep->workers;
 	uint64_t bound = queue_bound(ep, now);
@@ -488,8 +489,8 @@ static bool has_room(struct rxw_endpoint *ep, const struct rxw_peer *peer, uint6
  * Workers' lock held. Would no more calls of the service wait, with one more of this peer, than it
  * lets wait? Calls that a free worker will take do not wait.
  */
-static bool may_wait(const struct rxw_workers *w, const struct rxw_service *s,
-		     const struct rxw_peer *peer)
+static bool may_wait_for_service(const struct rxw_workers *w, const struct rxw_service *s,
+				 const struct rxw_peer *peer)
 {
 	unsigned most = atomic_load_explicit(&s->waiting_max, memory_order_relaxed);
 	unsigned mine = atomic_load(&s->places) + 1, all = atomic_load(&w->reservations) + 1;
@@ -527,8 +528,8 @@ bool rxw_workers_reserve(struct rxw_connection *c)
 	if (full.peer == peer && full.at == now && (!full.service || full.service == c->service))
 		return false;
 	rxw_workers_lock(ep);
-	room = has_room(ep, peer, now);
-	reserved = room && may_wait(w, c->service, peer);
+	room = has_room_for_peer(ep, peer, now);
+	reserved = room && may_wait_for_service(w, c->service, peer);
 	full.peer = reserved ? NULL : peer;
 	full.service = room ? c->service : NULL;
 	full.at = now;
@@ -550,7 +551,7 @@ bool rxw_workers_scarce(struct rxw_endpoint *ep)
 	unsigned taken;
 
 	rxw_workers_lock(ep);
-	taken = running(w) + atomic_load(&w->reservations);
+	taken = count_running(w) + atomic_load(&w->reservations);
 	rxw_workers_unlock(ep);
 	return taken > (w->max + 1) / 2;
 }
@@ -584,7 +585,7 @@ void rxw_workers_release(struct rxw_connection *c)
 }
 
 /* Release the call's reservation. False: it had none. */
-static bool release(struct rxw_call *call)
+static bool release_reservation(struct rxw_call *call)
 {
 	if (!atomic_exchange(&call->sched.reserved, false))
 		return false;
@@ -594,7 +595,7 @@ static bool release(struct rxw_call *call)
 
 void rxw_workers_release_call(struct rxw_call *call)
 {
-	release(call);
+	release_reservation(call);
 }
 
 void rxw_workers_withdraw(struct rxw_call *call)
@@ -603,11 +604,11 @@ void rxw_workers_withdraw(struct rxw_call *call)
 	struct rxw_workers *w = &ep->workers;
 	bool queued = false;
 
-	if (!release(call))
+	if (!release_reservation(call))
 		return; /* a worker took it, or it needs none */
 	rxw_workers_lock(ep);
 	if (call->sched.link) {
-		unlink_call(w, call);
+		unlink_waiting_call(w, call);
 		waiting_dec(w);
 		queued = true;
 	}
@@ -724,14 +725,14 @@ __attribute__((cold)) unsigned rxw_workers_more(struct rxw_endpoint *ep, unsigne
 void rxw_workers_make(struct rxw_endpoint *ep, unsigned threads)
 {
 	while (threads--)
-		start_thread(ep);
+		start_worker(ep);
 }
 
 /*
  * Workers' lock held, and released. Workers take the calls that were left to listeners, and one for
  * which there may have been no worker while a listener was busy.
  */
-static void hand_over(struct rxw_endpoint *ep)
+static void hand_over_calls(struct rxw_endpoint *ep)
 {
 	struct rxw_workers *w = &ep->workers;
 	unsigned more = rxw_workers_due(w) ? 1 : 0, signals = 0, threads = 0;
@@ -760,7 +761,7 @@ void rxw_workers_hand_over(struct rxw_endpoint *ep)
 	if (!atomic_load_explicit(&ep->workers.left, memory_order_relaxed))
 		return;
 	rxw_workers_lock(ep);
-	hand_over(ep);
+	hand_over_calls(ep);
 }
 
 uint64_t rxw_workers_serve(struct rxw_endpoint *ep)
@@ -796,7 +797,7 @@ uint64_t rxw_workers_serve(struct rxw_endpoint *ep)
 	rxw_worker_end(&self);
 	if (w->stop)
 		pthread_cond_broadcast(&w->gone);
-	hand_over(ep);
+	hand_over_calls(ep);
 	if (done)
 		rxw_call_unref(done);
 	return shards;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Running the handler of a call, on a worker or on the thread that received its request. */
-#include "engine/conn/conn.h"
+#include "engine/conn/lifecycle.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/jobs/jobs.h"
 #include "engine/lock.h"
@@ -20,7 +20,7 @@ static int32_t run_handler(struct rxw_call *call)
 	return code;
 }
 
-static int32_t serve(struct rxw_call *call, enum rxw_server by)
+static int32_t begin_handler(struct rxw_call *call, enum rxw_server by)
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_shard *s = rxw_home(c);
@@ -57,7 +57,7 @@ static int32_t serve(struct rxw_call *call, enum rxw_server by)
 	return code;
 }
 
-static bool deliver(struct rxw_call *call)
+static bool deliver_to_queue(struct rxw_call *call)
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_effects a;
@@ -83,7 +83,7 @@ static bool deliver(struct rxw_call *call)
 	return signal;
 }
 
-static void refuse(struct rxw_call *call, int32_t code)
+static void refuse_unserved(struct rxw_call *call, int32_t code)
 {
 	const struct rxw_service *service = call->conn->service;
 	bool removed = service && atomic_load(&service->removed);
@@ -96,9 +96,9 @@ static void refuse(struct rxw_call *call, int32_t code)
 const struct rxw_upcalls rxw_upcalls = {
 	.free_call = rxw_call_free,
 	.free_connection = rxw_conn_free,
-	.serve = serve,
-	.deliver = deliver,
-	.refuse = refuse,
+	.serve = begin_handler,
+	.deliver = deliver_to_queue,
+	.refuse = refuse_unserved,
 	.verify = rxw_verify_job_run,
 	.cancel = rxw_verify_job_cancel,
 };

@@ -3,7 +3,7 @@
 #ifndef RXW_ENGINE_SERVE_H
 #define RXW_ENGINE_SERVE_H
 
-#include "engine/core/core.h"
+#include "engine/core/refs.h"
 
 extern const struct rxw_upcalls rxw_upcalls;
 

@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "engine/conn/conn.h"
+#include "engine/conn/lifecycle.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/fork/fork.h"
 #include "engine/lock.h"
@@ -45,7 +45,7 @@ static bool ends_soon(const struct rxw_call *call)
  * Report consumed packets to the protocol core. With `pause` it may send a window update, also for
  * packets that were reported before.
  */
-static void report(struct rxw_call *call, bool pause)
+static void report_consumed(struct rxw_call *call, bool pause)
 {
 	struct rxw_connection *c = call->conn;
 	struct rxw_effects a;
@@ -70,7 +70,7 @@ static void next_piece(struct rxw_call *call)
 	drop_piece(&call->r.piece[call->r.at++]);
 	call->r.keep = call->r.at;
 	call->r.packet = call->r.offset = 0;
-	report(call, false);
+	report_consumed(call, false);
 }
 
 /*
@@ -100,7 +100,7 @@ static void wait_to_read(struct rxw_call *call)
 }
 
 /* Makes r.piece[r.at] valid. 1: it is; 0: end of stream; -RXW_EAGAIN, -RXW_EDEADLK, -RXW_ECALL. */
-static int refill(struct rxw_call *call, bool wait)
+static int refill_pieces(struct rxw_call *call, bool wait)
 {
 	struct rxw_connection *c = call->conn;
 	bool ended = false;
@@ -118,12 +118,12 @@ static int refill(struct rxw_call *call, bool wait)
 
 		if (call->flags & RXW_CALL_NONBLOCK || (call->is_inline && rxw_receiving())) {
 			rxw_conn_unlock(c);
-			report(call, true);
+			report_consumed(call, true);
 			return -RXW_EAGAIN;
 		}
 		if (rxw_must_not_wait()) {
 			rxw_conn_unlock(c);
-			report(call, true);
+			report_consumed(call, true);
 			return -RXW_EDEADLK;
 		}
 		rxw_effects_init(&a, rxw_home(c), false);
@@ -156,7 +156,7 @@ static uint8_t *packet_data(const struct rxw_call *call, size_t *length)
 	return p->data + (size_t)call->r.packet * p->stride + call->r.offset;
 }
 
-static void advance(struct rxw_call *call, size_t bytes)
+static void advance_reader(struct rxw_call *call, size_t bytes)
 {
 	const struct rxw_rxpiece *p = &call->r.piece[call->r.at];
 	size_t left;
@@ -179,7 +179,7 @@ static void reclaim_lent(struct rxw_call *call)
 	call->r.lent = false;
 	while (call->r.keep < call->r.at)
 		drop_piece(&call->r.piece[call->r.keep++]);
-	report(call, true);
+	report_consumed(call, true);
 }
 
 void rxw_stream_relax(struct rxw_call *call)
@@ -198,7 +198,7 @@ void rxw_stream_defer(struct rxw_call *call)
 	call->flags |= RXW_CALL_NONBLOCK;
 	call->is_inline = false;
 	/* The peer may wait for the acknowledgement of what a short handler has read. */
-	report(call, true);
+	report_consumed(call, true);
 	rxw_conn_lock(call->conn);
 	rxw_stream_relax(call);
 	rxw_conn_unlock(call->conn);
@@ -214,7 +214,7 @@ static int begin_read(struct rxw_call *call)
 	return r == -RXW_ECALL ? 0 : r;
 }
 
-static ssize_t read_bytes(struct rxw_call *call, uint8_t *data, size_t length, bool all)
+static ssize_t read_stream(struct rxw_call *call, uint8_t *data, size_t length, bool all)
 {
 	size_t done = 0;
 	int r = begin_read(call);
@@ -225,7 +225,7 @@ static ssize_t read_bytes(struct rxw_call *call, uint8_t *data, size_t length, b
 		size_t n;
 		const uint8_t *from;
 
-		r = refill(call, all || !done);
+		r = refill_pieces(call, all || !done);
 		if (r <= 0)
 			break;
 		from = packet_data(call, &n);
@@ -234,10 +234,10 @@ static ssize_t read_bytes(struct rxw_call *call, uint8_t *data, size_t length, b
 		if (data)
 			memcpy(data + done, from, n);
 		done += n;
-		advance(call, n);
+		advance_reader(call, n);
 	}
 	call->r.bytes += done;
-	report(call, true);
+	report_consumed(call, true);
 	if (r == -RXW_EAGAIN && done)
 		r = 0;
 	/* Part of the data was consumed: reading cannot continue. */
@@ -252,7 +252,7 @@ ssize_t rxw_call_read(rxw_call *call, void *data, size_t length)
 		return -RXW_EINVAL;
 	if (rxw_call_inherited(call))
 		return -RXW_ESTATE;
-	return read_bytes(call, data, length, true);
+	return read_stream(call, data, length, true);
 }
 
 ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length)
@@ -261,7 +261,7 @@ ssize_t rxw_call_read_some(rxw_call *call, void *data, size_t length)
 		return -RXW_EINVAL;
 	if (rxw_call_inherited(call))
 		return -RXW_ESTATE;
-	return read_bytes(call, data, length, false);
+	return read_stream(call, data, length, false);
 }
 
 ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigned *count)
@@ -276,7 +276,7 @@ ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigne
 		return -RXW_ESTATE;
 	r = begin_read(call);
 	if (!r)
-		r = refill(call, true);
+		r = refill_pieces(call, true);
 	/* Empty packets have no data to lend. */
 	while (r == 1) {
 		size_t left;
@@ -284,8 +284,8 @@ ssize_t rxw_call_readv(rxw_call *call, size_t length, struct iovec *iov, unsigne
 		packet_data(call, &left);
 		if (left)
 			break;
-		advance(call, 0);
-		r = refill(call, true);
+		advance_reader(call, 0);
+		r = refill_pieces(call, true);
 	}
 	if (r <= 0) {
 		*count = 0;
@@ -321,7 +321,7 @@ int rxw_stream_discard(struct rxw_call *call)
 
 	rxw_stream_cancel_reservation(call);
 	do
-		r = read_bytes(call, NULL, 1u << 20, false);
+		r = read_stream(call, NULL, 1u << 20, false);
 	while (r > 0);
 	return (int)r;
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/cancel.h"
-#include "engine/conn/conn.h"
+#include "engine/conn/lifecycle.h"
 #include "engine/dispatch/dispatch.h"
 #include "engine/fork/fork.h"
 #include "engine/lock.h"
@@ -55,7 +55,7 @@ static bool needs_short_queue(const struct rxw_peer *peer)
  * Data that is queued for a path of less than a millisecond waits for processors, not for the path. The
  * less there is, the more of it is still in a cache when it is sent, and when it is received.
  */
-static bool is_near(const struct rxw_peer *peer)
+static bool is_near_peer(const struct rxw_peer *peer)
 {
 	uint64_t least = atomic_load_explicit(&peer->least_rtt, memory_order_relaxed);
 
@@ -76,7 +76,7 @@ static void limit_sendq(struct rxw_call *call, uint32_t stride)
 	struct rxw_endpoint *ep = call->conn->ep;
 	uint64_t live = atomic_load_explicit(&ep->live, memory_order_relaxed);
 	uint64_t all = ep->engine->config.memory, used = rxw_pool_about(ep->engine->pool);
-	bool near = is_near(call->conn->p.peer), tight = used >= all / 2;
+	bool near = is_near_peer(call->conn->p.peer), tight = used >= all / 2;
 	uint64_t share, more = tight ? 0 : (all / 2 - used) / PART_OF_FREE / stride;
 	/* When memory is short, no more than one buffer holds. */
 	uint64_t least = tight	? rxw_min64(QUEUE_MIN_TIGHT, RXW_BUF_SIZE / stride)
@@ -290,7 +290,8 @@ static void complete_server_call(struct rxw_call *call, uint64_t now)
  * Takes the connection's lock and queues the run; the caller keeps its buffer. If there is no
  * memory for the entry it waits, as for a buffer.
  */
-static int queue_run(struct rxw_call *call, const struct rxw_txrun *run, struct rxw_effects *a)
+static int queue_sealed_run(struct rxw_call *call, const struct rxw_txrun *run,
+			    struct rxw_effects *a)
 {
 	struct rxw_connection *c = call->conn;
 	uint64_t until = 0;
@@ -366,13 +367,13 @@ static void advance_writer(struct rxw_call *call, const struct rxw_txrun *run, b
 }
 
 /*
- * Like queue_run(): 0 or a negative result. If there is no memory for its entry, a sealed run is
+ * Like queue_sealed_run(): 0 or a negative result. If there is no memory for its entry, a sealed run is
  * kept, since its bytes were accepted and have sequence numbers: it is queued before any other.
  */
 static int queue_or_keep(struct rxw_call *call, const struct rxw_txrun *run, struct rxw_effects *a)
 {
 	struct rxw_txrun *kept = &call->w.kept;
-	int r = queue_run(call, run, a);
+	int r = queue_sealed_run(call, run, a);
 
 	if (r == -RXW_ENOMEM && !kept->buf) {
 		rxw_buf_ref(run->buf);
@@ -428,7 +429,7 @@ enum push {
  * Moves the full packets to the send queue. -RXW_ENOMEM, and -RXW_EAGAIN of a non-blocking call,
  * lose nothing: the function may be called again.
  */
-static int push(struct rxw_call *call, unsigned how)
+static int push_packets(struct rxw_call *call, unsigned how)
 {
 	bool partial = how & PUSH_PARTIAL, last = how & PUSH_LAST, back = false, over;
 	struct rxw_connection *c = call->conn;
@@ -514,7 +515,7 @@ static int leave_write(struct rxw_call *call)
 	rxw_conn_lock(c);
 	underfull = rxw_pcall_queued(&call->p) < rxw_pcall_most(&call->p);
 	rxw_conn_unlock(c);
-	return underfull ? push(call, 0) : 0;
+	return underfull ? push_packets(call, 0) : 0;
 }
 
 /*
@@ -535,7 +536,7 @@ void rxw_stream_cancel_reservation(struct rxw_call *call)
 }
 
 /* Copy up to `length` bytes into the open slots. */
-static size_t fill(struct rxw_call *call, const uint8_t *data, size_t length)
+static size_t copy_into_slots(struct rxw_call *call, const uint8_t *data, size_t length)
 {
 	size_t done = 0;
 
@@ -559,7 +560,7 @@ static size_t fill(struct rxw_call *call, const uint8_t *data, size_t length)
 }
 
 /* `more`: full packets stay until the next write or the end of the stream. */
-static ssize_t write_bytes(rxw_call *call, const void *data, size_t length, bool more)
+static ssize_t write_stream(rxw_call *call, const void *data, size_t length, bool more)
 {
 	struct rxw_call *before;
 	size_t done = 0;
@@ -577,9 +578,9 @@ static ssize_t write_bytes(rxw_call *call, const void *data, size_t length, bool
 			r = open_slots(call, length - done, false);
 		if (r)
 			break;
-		done += fill(call, (const uint8_t *)data + done, length - done);
+		done += copy_into_slots(call, (const uint8_t *)data + done, length - done);
 		if (call->w.full == call->w.room)
-			r = push(call, 0);
+			r = push_packets(call, 0);
 	}
 	if (r)
 		leave_write(call);
@@ -595,12 +596,12 @@ static ssize_t write_bytes(rxw_call *call, const void *data, size_t length, bool
 
 ssize_t rxw_call_write(rxw_call *call, const void *data, size_t length)
 {
-	return write_bytes(call, data, length, false);
+	return write_stream(call, data, length, false);
 }
 
 ssize_t rxw_stream_write_more(struct rxw_call *call, const void *data, size_t length)
 {
-	return write_bytes(call, data, length, true);
+	return write_stream(call, data, length, true);
 }
 
 ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsigned *count)
@@ -618,7 +619,7 @@ ssize_t rxw_call_reserve(rxw_call *call, size_t length, struct iovec *iov, unsig
 
 		call->w.window_queued = false;
 		if (call->w.buf)
-			r = push(call, 0);
+			r = push_packets(call, 0);
 		if (!r)
 			r = open_slots(call, length, false);
 		leave_write(call);
@@ -676,7 +677,7 @@ int rxw_call_commit(rxw_call *call, size_t length)
 	before = rxw_tx_writing(call);
 	call->w.window_queued = false;
 	if (call->w.full == call->w.room)
-		r = push(call, 0);
+		r = push_packets(call, 0);
 	if (r)
 		leave_write(call);
 	else
@@ -760,7 +761,7 @@ int rxw_stream_flush(struct rxw_call *call, bool last)
 	if (last && !call->w.buf && !call->w.kept.buf && !r)
 		r = open_slots(call, 0, true);
 	if (!r)
-		r = push(call, PUSH_PARTIAL | PUSH_FLUSH | (last ? PUSH_LAST : 0));
+		r = push_packets(call, PUSH_PARTIAL | PUSH_FLUSH | (last ? PUSH_LAST : 0));
 	if (!r)
 		return 0;
 	rxw_conn_lock(call->conn);

@@ -39,7 +39,7 @@ static uint64_t call_deadline(const struct rxw_call *call)
  * asleep beyond it is woken, also if the connection is in the inbox: an earlier post may have been
  * for a time after the end of that sleep.
  */
-static void post(struct rxw_connection *c, uint64_t at)
+static void post_deadline(struct rxw_connection *c, uint64_t at)
 {
 	struct rxw_shard *s;
 
@@ -66,12 +66,12 @@ void rxw_timer_update(struct rxw_call *call)
 	if (call->tx.pace_at && !rxw_receiving())
 		atomic_store_explicit(&c->ep->shard[c->wheel].role.others_pace, true,
 				      memory_order_relaxed);
-	post(c, conn_at < at ? conn_at : at);
+	post_deadline(c, conn_at < at ? conn_at : at);
 }
 
 void rxw_timer_of_conn(struct rxw_connection *c)
 {
-	post(c, rxw_pconn_deadline(&c->p));
+	post_deadline(c, rxw_pconn_deadline(&c->p));
 }
 
 void rxw_timer_post_callback(struct rxw_call *call)
@@ -144,7 +144,7 @@ static void link_at(struct rxw_shard *s, struct rxw_connection *c, uint64_t at)
 	atomic_store(&c->timer.armed, tick * TICK);
 }
 
-static void unlink_entry(struct rxw_shard *s, struct rxw_connection *c)
+static void unlink_timer(struct rxw_shard *s, struct rxw_connection *c)
 {
 	*c->timer.wheel_prev = c->timer.wheel_next;
 	if (c->timer.wheel_next)
@@ -176,7 +176,7 @@ static void link_or_drop(struct rxw_shard *s, struct rxw_connection *c)
 		/* Did another thread, which read the old `armed`, make it earlier meanwhile? */
 		if (again >= at)
 			return;
-		unlink_entry(s, c);
+		unlink_timer(s, c);
 		at = again;
 	}
 }
@@ -189,7 +189,7 @@ static void drain_inbox(struct rxw_shard *s)
 		next = atomic_load_explicit(&c->timer.inbox_next, memory_order_relaxed);
 		atomic_store(&c->timer.posted, false);
 		if (c->timer.wheel_prev) {
-			unlink_entry(s, c);
+			unlink_timer(s, c);
 			link_or_drop(s, c);
 			rxw_conn_unref(c); /* the inbox's reference; the wheel keeps its own */
 		} else {
@@ -268,7 +268,7 @@ static void relink_stale(struct rxw_shard *s, uint64_t tick, unsigned *left)
 		rxw_conn_unlock(c);
 		if (atomic_load(&c->timer.deadline) <= tick * TICK)
 			continue;
-		unlink_entry(s, c);
+		unlink_timer(s, c);
 		link_or_drop(s, c);
 	}
 }
@@ -300,7 +300,7 @@ void rxw_timer_forget_all(struct rxw_shard *s)
 		while (s->wheel.slot[i]) {
 			struct rxw_connection *c = s->wheel.slot[i];
 
-			unlink_entry(s, c);
+			unlink_timer(s, c);
 			atomic_store(&c->timer.armed, UINT64_MAX);
 			for (struct rxw_call *call; (call = c->timer.callbacks);) {
 				c->timer.callbacks = call->events.due_next;

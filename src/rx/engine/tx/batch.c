@@ -89,7 +89,7 @@ static void count_window(struct rxw_shard *s, struct rxw_call *call)
 	}
 }
 
-static void requeue(struct tx_batch *b, struct rxw_call *call)
+static void requeue_call(struct tx_batch *b, struct rxw_call *call)
 {
 	struct rxw_shard *s = rxw_tx_queue(call);
 
@@ -173,7 +173,7 @@ static void build_bursts(struct tx_batch *b, struct rxw_call *call, struct rxw_e
 			call->tx.again |= more;
 			count_window(b->shard, call);
 		} else if (more) {
-			requeue(b, call);
+			requeue_call(b, call);
 		}
 	}
 	rxw_effects_collect(a, false);
@@ -221,7 +221,7 @@ static void tx_complete(struct tx_batch *b, unsigned i, struct rxw_effects *a)
 		 */
 		call->tx.pace_at = a->out.now + RXW_MS;
 	} else if (call->tx.again || rxw_pcall_sendable(&call->p, a->out.now)) {
-		requeue(b, call);
+		requeue_call(b, call);
 	}
 	call->tx.again = false;
 	rxw_effects_collect(a, false);
@@ -231,7 +231,7 @@ static void tx_complete(struct tx_batch *b, unsigned i, struct rxw_effects *a)
 }
 
 /* Ensure room for the control packets of two calls. Other effects can spill. */
-static void make_room(struct rxw_effects *a)
+static void make_control_room(struct rxw_effects *a)
 {
 	if (a->out.ctl_count * 2 <= a->out.ctl_room)
 		return;
@@ -251,7 +251,7 @@ struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a, bool 
 	b.joined = rxw_io_gso(s->sock) ? TX_JOINED : 1;
 	while (b.count < TX_ENTRIES && b.bytes < TX_BYTES &&
 	       (call = tx_pop(s, b.count < TX_BRIEF && b.bytes < TX_BRIEF_BYTES, brief))) {
-		make_room(a);
+		make_control_room(a);
 		build_bursts(&b, call, a);
 	}
 	if (b.count) {
@@ -260,7 +260,7 @@ struct rxw_shard *rxw_tx_batch(struct rxw_shard *s, struct rxw_effects *a, bool 
 			a->out.now = rxw_now();
 	}
 	for (unsigned i = 0; i < b.calls; i++) {
-		make_room(a);
+		make_control_room(a);
 		tx_complete(&b, i, a);
 	}
 	return b.other;

@@ -131,7 +131,7 @@ static void verify_early_runs(struct rxw_connection *c, uint8_t bit)
 	rxw_verify_deliver(rxw_home(c), jobs, false, true);
 }
 
-static void run_callback(struct rxw_call *call)
+static void run_callback_job(struct rxw_call *call)
 {
 	rxw_callback_run_quantum(call);
 	rxw_call_unref(call);
@@ -142,7 +142,7 @@ void rxw_verify_job_run(struct rxw_verify_job *job)
 	if (job->auth)
 		rxw_verify_exchange(job->conn, job->auth);
 	else if (job->callback)
-		run_callback(job->call);
+		run_callback_job(job->call);
 	else if (job->call)
 		verify_call_runs(job->call);
 	else

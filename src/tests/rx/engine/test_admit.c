@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "arrival.h"
-#include "engine/conn/conn.h"
+#include "engine/conn/lifecycle.h"
 #include "engine/lock.h"
 #include "engine/rx/batch.h"
 #include "tests/main.h"

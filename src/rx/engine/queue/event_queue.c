@@ -18,13 +18,13 @@
 #define ABSENCES 3	       /* so many in a row are no coincidence */
 #define STAY_OUT (20 * RXW_MS) /* the queue then leaves receiving to the listener for a while */
 
-static struct rxw_call *call_of(struct rxw_queue_entry *entry)
+static struct rxw_call *call_of_entry(struct rxw_queue_entry *entry)
 {
 	return (struct rxw_call *)(void *)((char *)entry - offsetof(struct rxw_call, events.entry));
 }
 
 /* Queue's lock held. */
-static void unlink_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
+static void unlink_queue_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
 {
 	*entry->link = entry->next;
 	if (entry->next)
@@ -37,7 +37,7 @@ static void unlink_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
 }
 
 /* Queue's lock held. */
-static void link_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
+static void link_queue_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
 {
 	entry->next = NULL;
 	entry->link = q->last;
@@ -47,7 +47,7 @@ static void link_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
 }
 
 /* Queue's lock held: has a thread to be woken or interrupted? */
-static bool needs_thread(const struct rxw_queue *q)
+static bool needs_waiting_thread(const struct rxw_queue *q)
 {
 	return q->receiving ? !atomic_load_explicit(&q->interrupted, memory_order_relaxed)
 			    : q->waiting > q->woken;
@@ -63,12 +63,13 @@ static bool receives_here(const struct rxw_queue *q)
 }
 
 /* Queue's lock held; `entry` is not queued. True: rxw_queue_signal() is due. */
-static bool append(struct rxw_queue *q, struct rxw_queue_entry *entry)
+static bool append_queue_entry(struct rxw_queue *q, struct rxw_queue_entry *entry)
 {
 	bool signal;
 
-	link_entry(q, entry);
-	signal = !q->owed && !receives_here(q) && ((q->fd >= 0 && !q->fd_set) || needs_thread(q));
+	link_queue_entry(q, entry);
+	signal = !q->owed && !receives_here(q) &&
+		 ((q->fd >= 0 && !q->fd_set) || needs_waiting_thread(q));
 	q->owed |= signal;
 	return signal;
 }
@@ -79,7 +80,7 @@ bool rxw_queue_append(struct rxw_queue *q, struct rxw_queue_entry *entry)
 
 	pthread_mutex_lock(&q->lock);
 	assert(!entry->link);
-	signal = append(q, entry);
+	signal = append_queue_entry(q, entry);
 	pthread_mutex_unlock(&q->lock);
 	return signal;
 }
@@ -94,7 +95,7 @@ bool rxw_queue_put(struct rxw_call *call)
 	call->events.queued = true;
 	entry->ticket++;
 	if (!entry->link)
-		signal = append(q, entry);
+		signal = append_queue_entry(q, entry);
 	pthread_mutex_unlock(&q->lock);
 	return signal;
 }
@@ -114,7 +115,7 @@ static void update_fd(struct rxw_queue *q)
 }
 
 /* Queue's lock held. True: fewer threads sleep than were counted as sleepers. */
-static bool uncount(struct rxw_queue *q)
+static bool uncount_sleepers(struct rxw_queue *q)
 {
 	struct rxw_endpoint *ep = atomic_load_explicit(&q->source, memory_order_relaxed);
 	unsigned asleep = q->waiting > q->woken ? q->waiting - q->woken : 0;
@@ -130,7 +131,7 @@ static bool uncount(struct rxw_queue *q)
  * Queue's lock held: the receiving thread stops waiting. wait_interruptibly() in rx/receive.c is the
  * other side.
  */
-static void interrupt(struct rxw_queue *q)
+static void interrupt_receiver(struct rxw_queue *q)
 {
 	if (atomic_exchange(&q->interrupted, true))
 		return;
@@ -147,14 +148,14 @@ static struct rxw_shard *wake_thread(struct rxw_queue *q)
 	if (q->count <= q->claimed)
 		return NULL;
 	if (q->receiving) {
-		interrupt(q);
+		interrupt_receiver(q);
 		return NULL;
 	}
 	if (q->waiting <= q->woken)
 		return NULL;
 	q->woken++;
 	pthread_cond_signal(&q->cond);
-	if (!uncount(q))
+	if (!uncount_sleepers(q))
 		return NULL;
 	q->away_at = rxw_clock_cached();
 	return atomic_load_explicit(&q->source, memory_order_relaxed)->shard;
@@ -211,7 +212,7 @@ void rxw_queue_leave(struct rxw_call *call)
 		pthread_mutex_lock(&q->lock);
 		call->events.entry.ticket++;
 		if (call->events.entry.link)
-			unlink_entry(q, &call->events.entry);
+			unlink_queue_entry(q, &call->events.entry);
 		update_fd(q);
 		pthread_mutex_unlock(&q->lock);
 	}
@@ -221,7 +222,7 @@ void rxw_queue_leave(struct rxw_call *call)
 }
 
 /* The call failed, or the endpoint stops, before the application has seen it. */
-static void discard(struct rxw_call *call)
+static void discard_call(struct rxw_call *call)
 {
 	call->conn->ep->upcalls->refuse(call, 0);
 	rxw_conn_lock(call->conn);
@@ -231,7 +232,7 @@ static void discard(struct rxw_call *call)
 }
 
 /*
- * Ends what unlink_call() began. False: nothing is to be reported. An entry that was queued
+ * Ends what unlink_queued_call() began. False: nothing is to be reported. An entry that was queued
  * again, or left the queue, since it was taken out has another ticket and stands for nothing.
  */
 static bool report_call(struct rxw_queue *q, struct rxw_call *call, unsigned ticket,
@@ -260,7 +261,7 @@ static bool report_call(struct rxw_queue *q, struct rxw_call *call, unsigned tic
 	}
 	rxw_conn_unlock(call->conn);
 	if (unwanted)
-		discard(call);
+		discard_call(call);
 	rxw_call_unref(call);
 	atomic_fetch_sub(&ep->calls_taken, 1);
 	return report;
@@ -288,15 +289,15 @@ static bool report_channel(struct rxw_channel_wait *w, struct rxw_queue_event *e
 	return report;
 }
 
-static bool report(struct rxw_queue *q, struct rxw_queue_entry *entry, unsigned ticket,
-		   struct rxw_queue_event *event)
+static bool report_entry(struct rxw_queue *q, struct rxw_queue_entry *entry, unsigned ticket,
+			 struct rxw_queue_event *event)
 {
 	struct rxw_queue_post *post;
 
 	memset(event, 0, sizeof(*event));
 	switch (entry->kind) {
 	case RXW_ENTRY_CALL:
-		return report_call(q, call_of(entry), ticket, event);
+		return report_call(q, call_of_entry(entry), ticket, event);
 	case RXW_ENTRY_CHANNEL:
 		return report_channel((struct rxw_channel_wait *)entry, event);
 	default:
@@ -312,15 +313,15 @@ static bool report(struct rxw_queue *q, struct rxw_queue_entry *entry, unsigned 
  * Queue's lock held. A call in the queue exists, since its end removes it. From now on the reference
  * keeps it, and the count its endpoint, until report_call().
  */
-static void unlink_call(struct rxw_queue *q, struct rxw_call *call)
+static void unlink_queued_call(struct rxw_queue *q, struct rxw_call *call)
 {
-	unlink_entry(q, &call->events.entry);
+	unlink_queue_entry(q, &call->events.entry);
 	rxw_call_ref(call);
 	atomic_fetch_add(&call->conn->ep->calls_taken, 1);
 }
 
 /*
- * Queue's lock held: until report(), an element of the application's array has the entry and its
+ * Queue's lock held: until report_entry(), an element of the application's array has the entry and its
  * ticket.
  */
 static void unlink_into(struct rxw_queue *q, struct rxw_queue_event *event)
@@ -328,9 +329,9 @@ static void unlink_into(struct rxw_queue *q, struct rxw_queue_event *event)
 	struct rxw_queue_entry *entry = q->first;
 
 	if (entry->kind == RXW_ENTRY_CALL)
-		unlink_call(q, call_of(entry));
+		unlink_queued_call(q, call_of_entry(entry));
 	else
-		unlink_entry(q, entry);
+		unlink_queue_entry(q, entry);
 	event->arg = entry;
 	event->reserved = entry->ticket;
 }
@@ -430,7 +431,7 @@ void rxw_queue_sleep(struct rxw_queue *q, struct rxw_shard *s, uint64_t end)
 		if (rxw_role_is_free(&s->role)) {
 			q->waiting--;
 			sleeps = false;
-			uncount(q);
+			uncount_sleepers(q);
 		}
 	}
 	if (sleeps) {
@@ -438,7 +439,7 @@ void rxw_queue_sleep(struct rxw_queue *q, struct rxw_shard *s, uint64_t end)
 		q->waiting--;
 		if (q->woken)
 			q->woken--;
-		uncount(q);
+		uncount_sleepers(q);
 	}
 	pthread_mutex_unlock(&q->lock);
 }
@@ -475,7 +476,7 @@ static void forget_source(struct rxw_queue *q, struct rxw_endpoint *ep)
 	q->counted = 0;
 	atomic_store(&q->source, NULL);
 	if (q->receiving)
-		interrupt(q);
+		interrupt_receiver(q);
 	pthread_cond_broadcast(&q->cond);
 }
 
@@ -507,7 +508,7 @@ unlink_channels(struct rxw_queue *q, const struct rxw_endpoint *ep, struct rxw_q
 		next = entry->next;
 		if (entry->kind != RXW_ENTRY_CHANNEL || !w->conn || w->conn->ep != ep)
 			continue;
-		unlink_entry(q, entry);
+		unlink_queue_entry(q, entry);
 		entry->next = *list;
 		*list = entry;
 	}
@@ -546,7 +547,7 @@ unsigned rxw_queue_take(struct rxw_queue *q, struct rxw_queue_event *events, uns
 	do {
 		n = unlink_array(q, events, max);
 		for (unsigned i = 0; i < n; i++)
-			done += report(q, events[i].arg, events[i].reserved, &events[done]);
+			done += report_entry(q, events[i].arg, events[i].reserved, &events[done]);
 	} while (n && !done);
 	return done;
 }
@@ -587,7 +588,7 @@ bool rxw_queue_take_claimed(struct rxw_queue *q, struct rxw_queue_event *event, 
 		pthread_mutex_lock(&q->lock);
 		taken = unlink_claimed(q, event, claim);
 		pthread_mutex_unlock(&q->lock);
-		if (taken && report(q, event->arg, event->reserved, event))
+		if (taken && report_entry(q, event->arg, event->reserved, event))
 			return true;
 	}
 	return false;
@@ -597,10 +598,12 @@ bool rxw_queue_take_claimed(struct rxw_queue *q, struct rxw_queue_event *event, 
  * Queue's lock held: the first call of the service that was never taken out; NULL: the first entry
  * that belongs to no call.
  */
-static struct rxw_queue_entry *find(struct rxw_queue *q, const struct rxw_service *service)
+static struct rxw_queue_entry *find_queue_entry(struct rxw_queue *q,
+						const struct rxw_service *service)
 {
 	for (struct rxw_queue_entry *entry = q->first; entry; entry = entry->next) {
-		const struct rxw_call *call = entry->kind == RXW_ENTRY_CALL ? call_of(entry) : NULL;
+		const struct rxw_call *call =
+			entry->kind == RXW_ENTRY_CALL ? call_of_entry(entry) : NULL;
 
 		if (!service && !call)
 			return entry;
@@ -620,16 +623,16 @@ void rxw_queue_refuse(struct rxw_queue *q, const struct rxw_service *service)
 		unsigned ticket = 0;
 
 		pthread_mutex_lock(&q->lock);
-		entry = find(q, service);
+		entry = find_queue_entry(q, service);
 		if (entry) {
-			unlink_call(q, call_of(entry));
+			unlink_queued_call(q, call_of_entry(entry));
 			update_fd(q);
 			ticket = entry->ticket;
 		}
 		pthread_mutex_unlock(&q->lock);
 		if (!entry)
 			return;
-		report_call(q, call_of(entry), ticket, &event);
+		report_call(q, call_of_entry(entry), ticket, &event);
 	}
 }
 
@@ -641,12 +644,12 @@ void rxw_queue_drop(struct rxw_queue *q)
 		struct rxw_queue_event event;
 
 		pthread_mutex_lock(&q->lock);
-		entry = find(q, NULL);
+		entry = find_queue_entry(q, NULL);
 		if (entry)
-			unlink_entry(q, entry);
+			unlink_queue_entry(q, entry);
 		pthread_mutex_unlock(&q->lock);
 		if (!entry)
 			return;
-		report(q, entry, 0, &event);
+		report_entry(q, entry, 0, &event);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reference counts of the engine's objects, and the count of threads that sleep for packets. */
-#ifndef RXW_ENGINE_CORE_H
-#define RXW_ENGINE_CORE_H
+#ifndef RXW_ENGINE_REFS_H
+#define RXW_ENGINE_REFS_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The life of connections and calls: creation, removal, failure. No lock held unless stated. */
-#ifndef RXW_ENGINE_CONN_H
-#define RXW_ENGINE_CONN_H
+#ifndef RXW_ENGINE_LIFECYCLE_H
+#define RXW_ENGINE_LIFECYCLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,15 +7,15 @@
  */
 #include <stdio.h>
 
-#include "engine/conn/conn.h"
+#include "engine/conn/lifecycle.h"
 #include "engine/lock.h"
 #include "engine/objects.h"
 #include "engine/rx/batch.h"
 #include "proto/event/event.h"
 
 /* Locks of table and connection held. */
-static bool move(struct rxw_shard *t, struct rxw_connection *c, struct rxw_peer *peer,
-		 const struct rxw_rxrun *run, struct rxw_effects *a)
+static bool move_connection(struct rxw_shard *t, struct rxw_connection *c, struct rxw_peer *peer,
+			    const struct rxw_rxrun *run, struct rxw_effects *a)
 {
 	const struct rxw_header *h = &run->head;
 	bool moved;
@@ -35,9 +35,9 @@ static bool move(struct rxw_shard *t, struct rxw_connection *c, struct rxw_peer 
  * One line for each move, some in a second at most; the next line counts those without one. No lock
  * held.
  */
-__attribute__((cold))
-static void report(struct rxw_endpoint *ep, const struct rxw_connection *c,
-		   const struct rxw_path *from, const struct rxw_path *to, uint64_t now)
+__attribute__((cold)) static void log_move(struct rxw_endpoint *ep, const struct rxw_connection *c,
+					   const struct rxw_path *from, const struct rxw_path *to,
+					   uint64_t now)
 {
 	char old[64], new[64], more[64] = "";
 	unsigned left_out = 0;
@@ -90,13 +90,13 @@ bool rxw_conn_follow(struct rxw_shard *s, struct rxw_connection *c, const struct
 	rxw_table_lock(t);
 	rxw_conn_lock(c);
 	from = rxw_pconn_path(&c->p);
-	moved = move(t, c, peer, run, a);
+	moved = move_connection(t, c, peer, run, a);
 	rxw_effects_collect(a, false);
 	rxw_conn_unlock(c);
 	rxw_table_unlock(t);
 	rxw_peer_unref(peer, a->out.now);
 	rxw_count(&s->stats.moves[moved ? RXW_MOVE_DONE : RXW_MOVE_REFUSED], 1);
 	if (moved)
-		report(s->ep, c, from, run->path, a->out.now);
+		log_move(s->ep, c, from, run->path, a->out.now);
 	return moved;
 }

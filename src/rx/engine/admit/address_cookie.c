@@ -70,8 +70,9 @@ void rxw_cookie_send(struct rxw_shard *s, const struct rxw_rxrun *run, struct rx
 	ctl->path = *path;
 	ctl->padding = 0;
 	ctl->client = false;
-	ctl->length = (uint16_t)rxw_cookie_put_ping(ctl->bytes, &run->head, serial, rxw_mtu_of(ep),
-						 (uint8_t)rxw_min32(rxw_window_of(ep), RXW_MAX_ACKS));
+	ctl->length =
+		(uint16_t)rxw_cookie_put_ping(ctl->bytes, &run->head, serial, rxw_mtu_of(ep),
+					      (uint8_t)rxw_min32(rxw_window_of(ep), RXW_MAX_ACKS));
 	rxw_count(&s->stats.cookies_sent, 1);
 	rxw_count(&s->stats.packets_sent[RXW_ACK], 1);
 }
@@ -82,12 +83,12 @@ bool rxw_cookie_matches(struct rxw_endpoint *ep, const struct rxw_addr *peer,
 	struct rxw_ack ack;
 	bool valid;
 
-	if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE, run->head.flags, &ack) ||
+	if (!rxw_ack_get(run->data + RXW_HEADER_SIZE, run->last_size - RXW_HEADER_SIZE,
+			 run->head.flags, &ack) ||
 	    ack.reason != RXW_ACK_PING_RESPONSE)
 		return false;
 	rxw_unvalidated_lock(ep);
-	valid = ep->cookies &&
-		rxw_cookie_check(ep->cookies, peer, &run->head, ack.serial, now);
+	valid = ep->cookies && rxw_cookie_check(ep->cookies, peer, &run->head, ack.serial, now);
 	rxw_unvalidated_unlock(ep);
 	return valid;
 }
