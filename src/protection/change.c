@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Changes, each a transaction or a part of one. */
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/held.h"
 #include "protection/private.h"
 
 #define USER_QUOTA 20	/* as AFS gives new users */
@@ -13,9 +15,9 @@
 /* ---- transactions ---- */
 
 /* A mistake of the caller: `code` and a line. */
-static int refuse(char *message, int code, const char *format, ...)
+static int refuse_entry_change(char *message, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-static int refuse(char *message, int code, const char *format, ...)
+static int refuse_entry_change(char *message, int code, const char *format, ...)
 {
 	va_list list;
 
@@ -26,7 +28,7 @@ static int refuse(char *message, int code, const char *format, ...)
 }
 
 /* The next views must have what this process has changed. */
-static void changed(struct prot *prot)
+static void expire_view(struct prot *prot)
 {
 	pthread_mutex_lock(&prot->lock);
 	prot->stale = true;
@@ -39,7 +41,8 @@ int prot_begin(struct prot *prot, char *message)
 	int rc;
 
 	if (pthread_mutex_lock(&prot->db_lock))
-		return refuse(message, PROT_ERROR, "this thread has begun a transaction already");
+		return refuse_entry_change(message, PROT_ERROR,
+					   "this thread has begun a transaction already");
 	if (prot_run(prot, "BEGIN IMMEDIATE") == SQLITE_OK)
 		return 0;
 	rc = prot_database_error(prot, "be changed", message);
@@ -49,6 +52,7 @@ int prot_begin(struct prot *prot, char *message)
 
 void prot_rollback(struct prot *prot)
 {
+	assert(mutex_is_held(&prot->db_lock));
 	prot_run(prot, "ROLLBACK");
 	pthread_mutex_unlock(&prot->db_lock);
 }
@@ -57,9 +61,10 @@ int prot_commit(struct prot *prot, char *message)
 {
 	int rc;
 
+	assert(mutex_is_held(&prot->db_lock));
 	if (prot_run(prot, "COMMIT") == SQLITE_OK) {
 		prot_ids_write(prot);
-		changed(prot);
+		expire_view(prot);
 		pthread_mutex_unlock(&prot->db_lock);
 		return 0;
 	}
@@ -69,7 +74,7 @@ int prot_commit(struct prot *prot, char *message)
 }
 
 /* Begin a change, inside the transaction of this thread if it has one (*inside). */
-static int begin(struct prot *prot, bool *inside, char *message)
+static int begin_entry_change(struct prot *prot, bool *inside, char *message)
 {
 	*inside = pthread_mutex_lock(&prot->db_lock) == EDEADLK;
 	if (!*inside) {
@@ -82,8 +87,9 @@ static int begin(struct prot *prot, bool *inside, char *message)
 }
 
 /* End a change: keep it if rc is 0, otherwise undo it. Returns rc, or why it cannot be kept. */
-static int end(struct prot *prot, bool inside, int rc, char *message)
+static int end_entry_change(struct prot *prot, bool inside, int rc, char *message)
 {
+	assert(mutex_is_held(&prot->db_lock));
 	if (!inside && rc == 0)
 		return prot_commit(prot, message);
 	if (!inside) {
@@ -99,22 +105,24 @@ static int end(struct prot *prot, bool inside, int rc, char *message)
 
 /* ---- parts of changes ---- */
 
-static int failed(struct prot *prot, char *message)
+static int report_failed_change(struct prot *prot, char *message)
 {
 	return prot_database_error(prot, "be changed", message);
 }
 
 /* Run a statement without a result, with up to three integers as parameters. */
-static int change(struct prot *prot, const char *sql, int count, int64_t a, int64_t b,
-		  char *message)
+static int run_change(struct prot *prot, const char *sql, int count, int64_t a, int64_t b,
+		      char *message)
 {
 	const int64_t parameters[] = {a, b};
 
-	return prot_query(prot, sql, parameters, count, NULL, NULL) ? failed(prot, message) : 0;
+	return prot_query(prot, sql, parameters, count, NULL, NULL)
+		       ? report_failed_change(prot, message)
+		       : 0;
 }
 
 /* In a transaction: the name of an entry, or its id if there is none or it cannot be read. Returns name. */
-static const char *name_of(struct prot *prot, int32_t id, char name[PROT_NAME_MAX + 1])
+static const char *read_entry_name(struct prot *prot, int32_t id, char name[PROT_NAME_MAX + 1])
 {
 	sqlite3_stmt *row = NULL;
 
@@ -135,8 +143,10 @@ static int need_entry(struct prot *prot, int32_t id, char *message)
 	int64_t found = 0;
 
 	if (prot_query(prot, "SELECT id FROM entry WHERE id = ?", &parameter, 1, NULL, &found))
-		return failed(prot, message);
-	return found ? 0 : refuse(message, PROT_NO_ENTRY, "no user or group has the id %d", id);
+		return report_failed_change(prot, message);
+	return found ? 0
+		     : refuse_entry_change(message, PROT_NO_ENTRY, "no user or group has the id %d",
+					   id);
 }
 
 static int need_free_name(struct prot *prot, const char *name, int32_t except, char *message)
@@ -144,10 +154,11 @@ static int need_free_name(struct prot *prot, const char *name, int32_t except, c
 	int64_t found = 0;
 
 	if (prot_query(prot, "SELECT id FROM entry WHERE name = ?", NULL, 0, name, &found))
-		return failed(prot, message);
+		return report_failed_change(prot, message);
 	if (!found || found == except)
 		return 0;
-	return refuse(message, PROT_EXISTS, "%s exists already, with the id %d", name, (int)found);
+	return refuse_entry_change(message, PROT_EXISTS, "%s exists already, with the id %d", name,
+				   (int)found);
 }
 
 /* Machines have rules of their own, and what looks like one must be one. */
@@ -174,10 +185,10 @@ static int need_valid_name(const char *name, bool group, char *message)
 
 	if (prot_name_valid(name, group, &why) && is_valid_address(name, group, &why))
 		return 0;
-	return refuse(message, PROT_BAD_NAME, "\"%.80s\": %s", name, why);
+	return refuse_entry_change(message, PROT_BAD_NAME, "\"%.80s\": %s", name, why);
 }
 
-static bool predefined(int32_t id)
+static bool is_predefined(int32_t id)
 {
 	return id == PROT_ANONYMOUS || id == PROT_ANYUSER || id == PROT_AUTHUSER ||
 	       (id <= PROT_PTSVIEWERS && id >= PROT_BACKUP);
@@ -187,10 +198,10 @@ static int need_own(struct prot *prot, int32_t id, const char *what, char *messa
 {
 	char name[PROT_NAME_MAX + 1];
 
-	if (!predefined(id))
+	if (!is_predefined(id))
 		return 0;
-	return refuse(message, PROT_PREDEFINED, "the predefined entry %s cannot be %s",
-		      name_of(prot, id, name), what);
+	return refuse_entry_change(message, PROT_PREDEFINED, "the predefined entry %s cannot be %s",
+				   read_entry_name(prot, id, name), what);
 }
 
 /* The next id that was never used. */
@@ -200,13 +211,14 @@ static int next_id(struct prot *prot, bool group, int32_t *id, char *message)
 
 	if (prot_query(prot, group ? "SELECT grp FROM last" : "SELECT user FROM last", NULL, 0,
 		       NULL, &last))
-		return failed(prot, message);
+		return report_failed_change(prot, message);
 	do
 		last += group ? -1 : 1;
 	while (last == PROT_ANONYMOUS);
 	if (last > INT32_MAX || last < -INT32_MAX)
-		return refuse(message, PROT_NO_IDS,
-			      "the highest possible id is in use: choose a free one with --id");
+		return refuse_entry_change(
+			message, PROT_NO_IDS,
+			"the highest possible id is in use: choose a free one with --id");
 	*id = (int32_t)last;
 	return 0;
 }
@@ -218,18 +230,20 @@ static int check_id(struct prot *prot, bool group, int32_t id, char *message)
 	int64_t found = 0;
 
 	if (group ? id >= 0 || id == WIRE_END || id < -INT32_MAX : id <= 0)
-		return refuse(message, PROT_BAD_ID,
-			      group ? "%d cannot be the id of a group: they are less than -1"
-				    : "%d cannot be the id of a user: they are above 0",
-			      id);
+		return refuse_entry_change(
+			message, PROT_BAD_ID,
+			group ? "%d cannot be the id of a group: they are less than -1"
+			      : "%d cannot be the id of a user: they are above 0",
+			id);
 	if (prot_query(prot, "SELECT id FROM entry WHERE id = ?", &parameter, 1, NULL, &found))
-		return failed(prot, message);
-	return found ? refuse(message, PROT_ID_EXISTS, "the id %d is in use", id) : 0;
+		return report_failed_change(prot, message);
+	return found ? refuse_entry_change(message, PROT_ID_EXISTS, "the id %d is in use", id) : 0;
 }
 
 /* ---- changes ---- */
 
-static int insert(struct prot *prot, const char *name, int32_t id, int32_t owner, char *message)
+static int insert_entry(struct prot *prot, const char *name, int32_t id, int32_t owner,
+			char *message)
 {
 	const int64_t parameters[] = {id, owner, PROT_ADMINISTRATORS,
 				      id < 0 ? PROT_ACCESS_GROUP : PROT_ACCESS_USER,
@@ -239,31 +253,36 @@ static int insert(struct prot *prot, const char *name, int32_t id, int32_t owner
 		       "INSERT INTO entry(id, owner, creator, access, quota, name) "
 		       "VALUES(?, ?, ?, ?, ?, ?)",
 		       parameters, 5, name, NULL))
-		return failed(prot, message);
-	return change(prot,
-		      id < 0 ? "UPDATE last SET grp = min(grp, ?)"
-			     : "UPDATE last SET user = max(user, ?)",
-		      1, id, 0, message);
+		return report_failed_change(prot, message);
+	return run_change(prot,
+			  id < 0 ? "UPDATE last SET grp = min(grp, ?)"
+				 : "UPDATE last SET user = max(user, ?)",
+			  1, id, 0, message);
 }
 
-static int add(struct prot *prot, const char *name, bool group, int32_t id, int32_t owner,
-	       int32_t *given, char *message)
+static int add_new_entry(struct prot *prot, const char *name, bool group, int32_t id, int32_t owner,
+			 int32_t *given, char *message)
 {
 	bool inside;
 	int rc = need_valid_name(name, group, message);
 
-	if (!rc)
-		rc = begin(prot, &inside, message);
+	if (rc)
+		return rc;
+	rc = begin_entry_change(prot, &inside, message);
 	if (rc)
 		return rc;
 	rc = need_free_name(prot, name, 0, message);
-	if (!rc)
-		rc = id ? check_id(prot, group, id, message) : next_id(prot, group, &id, message);
-	if (!rc)
-		rc = need_entry(prot, owner, message);
-	if (!rc)
-		rc = insert(prot, name, id, owner, message);
-	rc = end(prot, inside, rc, message);
+	if (rc)
+		goto out;
+	rc = id ? check_id(prot, group, id, message) : next_id(prot, group, &id, message);
+	if (rc)
+		goto out;
+	rc = need_entry(prot, owner, message);
+	if (rc)
+		goto out;
+	rc = insert_entry(prot, name, id, owner, message);
+out:
+	rc = end_entry_change(prot, inside, rc, message);
 	if (!rc && given)
 		*given = id;
 	return rc;
@@ -271,13 +290,14 @@ static int add(struct prot *prot, const char *name, bool group, int32_t id, int3
 
 int prot_add_user(struct prot *prot, const char *name, int32_t id, int32_t *given, char *message)
 {
-	return add(prot, name, false, id, PROT_ADMINISTRATORS, given, message);
+	return add_new_entry(prot, name, false, id, PROT_ADMINISTRATORS, given, message);
 }
 
 int prot_add_group(struct prot *prot, const char *name, int32_t id, int32_t owner, int32_t *given,
 		   char *message)
 {
-	return add(prot, name, true, id, owner ? owner : PROT_ADMINISTRATORS, given, message);
+	return add_new_entry(prot, name, true, id, owner ? owner : PROT_ADMINISTRATORS, given,
+			     message);
 }
 
 static bool is_machine(const char *name)
@@ -305,7 +325,7 @@ static int ask_machine(struct prot *prot, int32_t id, bool *is, char *message)
 		rc = SQLITE_DONE;
 	}
 	sqlite3_finalize(row);
-	return rc == SQLITE_DONE ? 0 : failed(prot, message);
+	return rc == SQLITE_DONE ? 0 : report_failed_change(prot, message);
 }
 
 /* A user's groups and rights are not meant for everybody on a machine. */
@@ -316,7 +336,7 @@ static int need_same_kind(struct prot *prot, int32_t id, const char *name, char 
 
 	if (rc || id < 0 || machine == is_machine(name))
 		return rc;
-	return refuse(
+	return refuse_entry_change(
 		message, PROT_BAD_NAME,
 		"\"%.80s\": a user cannot become a machine, nor a machine a user: add another "
 		"entry",
@@ -327,41 +347,51 @@ int prot_rename(struct prot *prot, int32_t id, const char *name, char *message)
 {
 	const int64_t parameter = id;
 	bool inside;
-	int rc = begin(prot, &inside, message);
+	int rc = begin_entry_change(prot, &inside, message);
 
 	if (rc)
 		return rc;
 	rc = need_own(prot, id, "renamed", message);
-	if (!rc)
-		rc = need_valid_name(name, id < 0, message);
-	if (!rc)
-		rc = need_entry(prot, id, message);
-	if (!rc)
-		rc = need_free_name(prot, name, id, message);
-	if (!rc)
-		rc = need_same_kind(prot, id, name, message);
-	if (!rc &&
-	    prot_query(prot, "UPDATE entry SET name = ?2 WHERE id = ?1", &parameter, 1, name, NULL))
-		rc = failed(prot, message);
-	return end(prot, inside, rc, message);
+	if (rc)
+		goto out;
+	rc = need_valid_name(name, id < 0, message);
+	if (rc)
+		goto out;
+	rc = need_entry(prot, id, message);
+	if (rc)
+		goto out;
+	rc = need_free_name(prot, name, id, message);
+	if (rc)
+		goto out;
+	rc = need_same_kind(prot, id, name, message);
+	if (rc)
+		goto out;
+	if (prot_query(prot, "UPDATE entry SET name = ?2 WHERE id = ?1", &parameter, 1, name, NULL))
+		rc = report_failed_change(prot, message);
+out:
+	return end_entry_change(prot, inside, rc, message);
 }
 
 int prot_remove(struct prot *prot, int32_t id, char *message)
 {
 	bool inside;
-	int rc = begin(prot, &inside, message);
+	int rc = begin_entry_change(prot, &inside, message);
 
 	if (rc)
 		return rc;
 	rc = need_own(prot, id, "removed", message);
-	if (!rc)
-		rc = need_entry(prot, id, message);
-	if (!rc)
-		rc = change(prot, "UPDATE entry SET owner = ?2 WHERE owner = ?1", 2, id,
-			    PROT_ADMINISTRATORS, message);
-	if (!rc)
-		rc = change(prot, "DELETE FROM entry WHERE id = ?", 1, id, 0, message);
-	return end(prot, inside, rc, message);
+	if (rc)
+		goto out;
+	rc = need_entry(prot, id, message);
+	if (rc)
+		goto out;
+	rc = run_change(prot, "UPDATE entry SET owner = ?2 WHERE owner = ?1", 2, id,
+			PROT_ADMINISTRATORS, message);
+	if (rc)
+		goto out;
+	rc = run_change(prot, "DELETE FROM entry WHERE id = ?", 1, id, 0, message);
+out:
+	return end_entry_change(prot, inside, rc, message);
 }
 
 static int need_group(struct prot *prot, int32_t id, char *message)
@@ -369,8 +399,8 @@ static int need_group(struct prot *prot, int32_t id, char *message)
 	char name[PROT_NAME_MAX + 1];
 
 	if (id >= 0)
-		return refuse(message, PROT_NOT_GROUP, "%s is a user, not a group",
-			      name_of(prot, id, name));
+		return refuse_entry_change(message, PROT_NOT_GROUP, "%s is a user, not a group",
+					   read_entry_name(prot, id, name));
 	return need_entry(prot, id, message);
 }
 
@@ -379,41 +409,47 @@ static int need_user(struct prot *prot, int32_t id, char *message)
 	char name[PROT_NAME_MAX + 1];
 
 	if (id <= 0)
-		return refuse(message, PROT_NOT_USER, "%s is a group, not a user",
-			      name_of(prot, id, name));
+		return refuse_entry_change(message, PROT_NOT_USER, "%s is a group, not a user",
+					   read_entry_name(prot, id, name));
 	return need_entry(prot, id, message);
 }
 
 int prot_chown(struct prot *prot, int32_t group, int32_t owner, char *message)
 {
 	bool inside;
-	int rc = begin(prot, &inside, message);
+	int rc = begin_entry_change(prot, &inside, message);
 
 	if (rc)
 		return rc;
 	rc = need_own(prot, group, "given to another owner", message);
-	if (!rc)
-		rc = need_group(prot, group, message);
-	if (!rc)
-		rc = need_entry(prot, owner, message);
-	if (!rc)
-		rc = change(prot, "UPDATE entry SET owner = ?2 WHERE id = ?1", 2, group, owner,
-			    message);
-	return end(prot, inside, rc, message);
+	if (rc)
+		goto out;
+	rc = need_group(prot, group, message);
+	if (rc)
+		goto out;
+	rc = need_entry(prot, owner, message);
+	if (rc)
+		goto out;
+	rc = run_change(prot, "UPDATE entry SET owner = ?2 WHERE id = ?1", 2, group, owner,
+			message);
+out:
+	return end_entry_change(prot, inside, rc, message);
 }
 
 int prot_set_access(struct prot *prot, int32_t id, uint32_t access, char *message)
 {
 	bool inside;
-	int rc = begin(prot, &inside, message);
+	int rc = begin_entry_change(prot, &inside, message);
 
 	if (rc)
 		return rc;
 	rc = need_entry(prot, id, message);
-	if (!rc)
-		rc = change(prot, "UPDATE entry SET access = ?2 WHERE id = ?1", 2, id,
-			    access & PROT_ACCESS_ALL, message);
-	return end(prot, inside, rc, message);
+	if (rc)
+		goto out;
+	rc = run_change(prot, "UPDATE entry SET access = ?2 WHERE id = ?1", 2, id,
+			access & PROT_ACCESS_ALL, message);
+out:
+	return end_entry_change(prot, inside, rc, message);
 }
 
 /* Whether the group may have this member, and whether it has. */
@@ -425,20 +461,23 @@ static int check_membership(struct prot *prot, int32_t group, int32_t user, bool
 	int64_t found = 0;
 	int rc = need_group(prot, group, message);
 
-	if (!rc)
-		rc = need_user(prot, user, message);
+	if (rc)
+		return rc;
+	rc = need_user(prot, user, message);
 	if (rc)
 		return rc;
 	if (group == PROT_ANYUSER || group == PROT_AUTHUSER)
-		return refuse(message, PROT_PREDEFINED,
-			      "the members of %s cannot be changed: its name says who they are",
-			      name_of(prot, group, name));
+		return refuse_entry_change(
+			message, PROT_PREDEFINED,
+			"the members of %s cannot be changed: its name says who they are",
+			read_entry_name(prot, group, name));
 	if (user == PROT_ANONYMOUS)
-		return refuse(message, PROT_PREDEFINED,
-			      "anonymous is in no group: give the rights to system:anyuser");
+		return refuse_entry_change(
+			message, PROT_PREDEFINED,
+			"anonymous is in no group: give the rights to system:anyuser");
 	if (prot_query(prot, "SELECT user FROM member WHERE grp = ? AND user = ?", parameters, 2,
 		       NULL, &found))
-		return failed(prot, message);
+		return report_failed_change(prot, message);
 	*member = found != 0;
 	return 0;
 }
@@ -451,31 +490,40 @@ static int refuse_machine(struct prot *prot, int32_t user, char *message)
 
 	if (rc || !machine)
 		return rc;
-	return refuse(message, PROT_PREDEFINED,
-		      "a machine cannot be an administrator: everybody there would be one");
+	return refuse_entry_change(
+		message, PROT_PREDEFINED,
+		"a machine cannot be an administrator: everybody there would be one");
 }
 
 static int change_member(struct prot *prot, int32_t group, int32_t user, bool add, char *message)
 {
 	bool inside, member = false;
 	char names[2][PROT_NAME_MAX + 1];
-	int rc = begin(prot, &inside, message);
+	int rc = begin_entry_change(prot, &inside, message);
 
 	if (rc)
 		return rc;
 	rc = check_membership(prot, group, user, &member, message);
-	if (!rc && add && group == PROT_ADMINISTRATORS)
+	if (rc)
+		goto out;
+	if (add && group == PROT_ADMINISTRATORS)
 		rc = refuse_machine(prot, user, message);
-	if (!rc && member == add)
-		rc = refuse(message, PROT_MEMBERSHIP,
-			    add ? "%s is a member of %s already" : "%s is not a member of %s",
-			    name_of(prot, user, names[0]), name_of(prot, group, names[1]));
-	if (!rc)
-		rc = change(prot,
-			    add ? "INSERT INTO member(grp, user) VALUES(?, ?)"
-				: "DELETE FROM member WHERE grp = ? AND user = ?",
-			    2, group, user, message);
-	return end(prot, inside, rc, message);
+	if (rc)
+		goto out;
+	if (member == add)
+		rc = refuse_entry_change(message, PROT_MEMBERSHIP,
+					 add ? "%s is a member of %s already"
+					     : "%s is not a member of %s",
+					 read_entry_name(prot, user, names[0]),
+					 read_entry_name(prot, group, names[1]));
+	if (rc)
+		goto out;
+	rc = run_change(prot,
+			add ? "INSERT INTO member(grp, user) VALUES(?, ?)"
+			    : "DELETE FROM member WHERE grp = ? AND user = ?",
+			2, group, user, message);
+out:
+	return end_entry_change(prot, inside, rc, message);
 }
 
 int prot_add_member(struct prot *prot, int32_t group, int32_t user, char *message)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file: where it is, how it is made, what is refused. */
+/* The file of the database: finds, makes, checks and opens it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -140,7 +140,7 @@ static int find_path(struct prot *prot, char *message)
 }
 
 /* The directory of the file, to be freed; NULL without memory. */
-static char *folder_of(const char *path)
+static char *copy_folder_name(const char *path)
 {
 	char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
 
@@ -154,7 +154,7 @@ static char *folder_of(const char *path)
 }
 
 /* Put the schema into an empty file. */
-static int fill(struct prot *prot, const char *path, char *message)
+static int write_schema(struct prot *prot, const char *path, char *message)
 {
 	char pragmas[128];
 	int rc = sqlite3_open_v2(path, &prot->db, SQLITE_OPEN_READWRITE, NULL);
@@ -196,7 +196,7 @@ static int name_file(const char *temporary, const char *path, const char *folder
  */
 static int make_file(struct prot *prot, char *message)
 {
-	char *folder = folder_of(prot->path), *temporary = NULL;
+	char *folder = copy_folder_name(prot->path), *temporary = NULL;
 	struct stat st;
 	int fd = -1, error = 0, rc = 0;
 
@@ -211,10 +211,13 @@ static int make_file(struct prot *prot, char *message)
 		error = errno;
 	if (fd >= 0)
 		close(fd);
-	if (!error)
-		rc = fill(prot, temporary, message);
-	if (!error && !rc)
-		error = name_file(temporary, prot->path, folder);
+	if (error)
+		goto out;
+	rc = write_schema(prot, temporary, message);
+	if (rc)
+		goto out;
+	error = name_file(temporary, prot->path, folder);
+out:
 	if (fd >= 0)
 		unlink(temporary);
 	free(temporary);
@@ -228,7 +231,7 @@ static int make_file(struct prot *prot, char *message)
 	return PROT_ERROR;
 }
 
-static int check_file(struct prot *prot, char *message)
+static int find_or_make_file(struct prot *prot, char *message)
 {
 	struct stat st;
 
@@ -252,7 +255,7 @@ static int check_file(struct prot *prot, char *message)
 	return PROT_ERROR;
 }
 
-/* Whose file this is, and of which version. */
+/* Refuses the file of another program, and a version that this one does not know. */
 static int check_header(struct prot *prot, char *message)
 {
 	int64_t application = 0, version = 0, pages = 0;
@@ -327,8 +330,9 @@ int prot_database_open(struct prot *prot, char *message)
 {
 	int rc = find_path(prot, message);
 
-	if (!rc)
-		rc = check_file(prot, message);
+	if (rc)
+		return rc;
+	rc = find_or_make_file(prot, message);
 	if (rc)
 		return rc;
 	if (sqlite3_open_v2(prot->path, &prot->db,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Machines: users whose name is an IPv4 address, and the groups that callers get from them. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,7 @@ bool prot_index_machines(struct prot_view *view)
 		if (view->entries[i].count && prot_name_is_machine(view->entries[i].name, &address))
 			view->machines[view->machine_count++] =
 				(struct prot_machine){address, (uint32_t)i};
+	assert(view->machine_count == n);
 	qsort(view->machines, n, sizeof(*view->machines), compare_machines);
 	return true;
 }
@@ -69,7 +71,7 @@ struct source {
 	uint32_t at, count;
 };
 
-static const struct prot_entry *find(const struct prot_view *view, uint32_t address)
+static const struct prot_entry *find_machine(const struct prot_view *view, uint32_t address)
 {
 	const struct prot_machine key = {.address = address};
 	const struct prot_machine *found =
@@ -80,12 +82,13 @@ static const struct prot_entry *find(const struct prot_view *view, uint32_t addr
 	return found ? &view->entries[found->index] : NULL;
 }
 
-static size_t find_all(const struct prot_view *view, uint32_t address, struct source *sources)
+static size_t find_machine_groups(const struct prot_view *view, uint32_t address,
+				  struct source *sources)
 {
 	size_t n = 0;
 
 	for (uint32_t mask = UINT32_MAX; address & mask; mask <<= 8) {
-		const struct prot_entry *entry = find(view, address & mask);
+		const struct prot_entry *entry = find_machine(view, address & mask);
 
 		/* 10.1.0.0 stays the same when its third octet is taken off. */
 		if (entry && (n == 0 || sources[n - 1].ids != entry->members))
@@ -96,7 +99,7 @@ static size_t find_all(const struct prot_view *view, uint32_t address, struct so
 }
 
 /* Take the smallest id from all lists that begin with it. False: all have ended. */
-static bool take(struct source *sources, size_t n, int32_t *id)
+static bool take_smallest_id(struct source *sources, size_t n, int32_t *id)
 {
 	bool any = false;
 
@@ -115,10 +118,10 @@ static bool take(struct source *sources, size_t n, int32_t *id)
 size_t prot_host_cps(const struct prot_view *view, uint32_t address, int32_t *list, size_t room)
 {
 	struct source sources[MATCHES_MAX];
-	size_t n = find_all(view, address, sources), count = 0;
+	size_t n = find_machine_groups(view, address, sources), count = 0;
 	int32_t id = 0;
 
-	while (take(sources, n, &id)) {
+	while (take_smallest_id(sources, n, &id)) {
 		/* check_membership() lets no machine in; a machine is never an administrator. */
 		if (id == PROT_ADMINISTRATORS)
 			continue;

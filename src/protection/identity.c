@@ -6,18 +6,18 @@
 #include "protection/private.h"
 
 /* Letters of ASCII only: realms and cells are names of domains. */
-static char lower(char c)
+static char lower_ascii(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 static bool same_domain(const char *a, const char *b)
 {
-	while (*a && lower(*a) == lower(*b)) {
+	while (*a && lower_ascii(*a) == lower_ascii(*b)) {
 		a++;
 		b++;
 	}
-	return lower(*a) == lower(*b);
+	return lower_ascii(*a) == lower_ascii(*b);
 }
 
 /* Whether `text` is the name of `cell` in capitals. */
@@ -46,7 +46,8 @@ static bool local_cell(const struct prot_options *options, const char *cell)
 }
 
 /* No part may have a character that separates parts, or that names of users have not. */
-static bool plain(const struct prot_options *options, const char *name, const char *instance)
+static bool is_plain_name(const struct prot_options *options, const char *name,
+			  const char *instance)
 {
 	if (!*name || strpbrk(name, "@:/\\") || strpbrk(instance, "@:/\\."))
 		return false;
@@ -56,22 +57,22 @@ static bool plain(const struct prot_options *options, const char *name, const ch
 }
 
 /* `foreign`: the cell or realm, NULL for local identities. */
-static int32_t user_of(const struct prot *prot, const struct prot_view *view, const char *name,
-		       const char *instance, const char *foreign)
+static int32_t find_local_user(const struct prot *prot, const struct prot_view *view,
+			       const char *name, const char *instance, const char *foreign)
 {
 	char text[PROT_NAME_MAX + 1], *at;
 	const struct prot_entry *entry;
 	uint32_t address;
 	int length;
 
-	if (!plain(&prot->options, name, instance))
+	if (!is_plain_name(&prot->options, name, instance))
 		return PROT_ANONYMOUS;
 	length = snprintf(text, sizeof(text), "%s%s%s%s%s", name, *instance ? "." : "", instance,
 			  foreign ? "@" : "", foreign ? foreign : "");
 	if (length < 0 || (size_t)length >= sizeof(text))
 		return PROT_ANONYMOUS;
 	for (at = strchr(text, '@'); at && *at; at++)
-		*at = lower(*at);
+		*at = lower_ascii(*at);
 	if (prot_name_is_machine(text, &address))
 		return PROT_ANONYMOUS;
 	entry = prot_by_name(view, text);
@@ -81,7 +82,8 @@ static int32_t user_of(const struct prot *prot, const struct prot_view *view, co
 int32_t prot_user_of_parts(const struct prot *prot, const struct prot_view *view, const char *name,
 			   const char *instance, const char *cell)
 {
-	return user_of(prot, view, name, instance, local_cell(&prot->options, cell) ? NULL : cell);
+	return find_local_user(prot, view, name, instance,
+			       local_cell(&prot->options, cell) ? NULL : cell);
 }
 
 int32_t prot_user_of_principal(const struct prot *prot, const struct prot_view *view,
@@ -92,7 +94,7 @@ int32_t prot_user_of_principal(const struct prot *prot, const struct prot_view *
 	size_t length = at ? (size_t)(at - principal) : 0;
 	char *slash;
 
-	/* Kerberos quotes separators within a part with '\\', which plain() refuses. */
+	/* Kerberos quotes separators within a part with '\\', which is_plain_name() refuses. */
 	if (!at || length > PROT_NAME_MAX || !at[1])
 		return PROT_ANONYMOUS;
 	memcpy(name, principal, length);
@@ -100,8 +102,8 @@ int32_t prot_user_of_principal(const struct prot *prot, const struct prot_view *
 	realm = local_realm(&prot->options, at + 1) ? NULL : at + 1;
 	slash = strchr(name, '/');
 	if (!slash)
-		return user_of(prot, view, name, "", realm);
+		return find_local_user(prot, view, name, "", realm);
 	*slash = 0;
 	/* An empty instance would be the identity without one. */
-	return slash[1] ? user_of(prot, view, name, slash + 1, realm) : PROT_ANONYMOUS;
+	return slash[1] ? find_local_user(prot, view, name, slash + 1, realm) : PROT_ANONYMOUS;
 }

@@ -19,7 +19,7 @@ struct last {
 	int64_t user, group;
 };
 
-static char *path_of(const struct prot *prot)
+static char *make_ids_path(const struct prot *prot)
 {
 	char *path;
 
@@ -35,14 +35,14 @@ static int query_last(struct prot *prot, struct last *last, char *message)
 	return 0;
 }
 
-static bool valid(const struct last *last)
+static bool are_ids_in_range(const struct last *last)
 {
 	return last->user >= 0 && last->user <= INT32_MAX && last->group <= 0 &&
 	       last->group >= -INT32_MAX;
 }
 
 /* 0: *last is what the file says; -ENOENT; else it cannot be read. */
-static int read_file(const char *path, struct last *last)
+static int read_ids_file(const char *path, struct last *last)
 {
 	FILE *f = fopen(path, "re");
 	long long user = -1, group = 1;
@@ -53,11 +53,11 @@ static int read_file(const char *path, struct last *last)
 	rc = fscanf(f, "user %lld group %lld", &user, &group) == 2 ? 0 : -EBADMSG;
 	fclose(f);
 	*last = (struct last){user, group};
-	return rc || !valid(last) ? -EBADMSG : 0;
+	return rc || !are_ids_in_range(last) ? -EBADMSG : 0;
 }
 
 /* The text is on stable storage, in a file of the owner of the database. */
-static int fill(const struct prot *prot, int fd, const struct last *last)
+static int write_ids(const struct prot *prot, int fd, const struct last *last)
 {
 	struct stat st;
 
@@ -69,14 +69,14 @@ static int fill(const struct prot *prot, int fd, const struct last *last)
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
-static int replace(const char *temporary, const char *path)
+static int replace_ids_file(const char *temporary, const char *path)
 {
-	int rc = rename(temporary, path) < 0 ? -errno : 0;
-	char *slash, *folder = rc ? NULL : strdup(path);
-	int fd;
+	char *slash, *folder;
+	int fd, rc;
 
-	if (rc)
-		return rc;
+	if (rename(temporary, path) < 0)
+		return -errno;
+	folder = strdup(path);
 	if (!folder)
 		return -ENOMEM;
 	slash = strrchr(folder, '/');
@@ -91,7 +91,7 @@ static int replace(const char *temporary, const char *path)
 }
 
 /* One process at a time does this. */
-static int write_file(const struct prot *prot, const char *path, const struct last *last)
+static int write_ids_file(const struct prot *prot, const char *path, const struct last *last)
 {
 	char *temporary;
 	int fd, rc;
@@ -99,13 +99,17 @@ static int write_file(const struct prot *prot, const char *path, const struct la
 	if (asprintf(&temporary, "%s.new", path) < 0)
 		return -ENOMEM;
 	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	rc = fd < 0 ? -errno : fill(prot, fd, last);
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0) {
+		rc = -errno;
+		goto out;
+	}
+	rc = write_ids(prot, fd, last);
+	close(fd);
 	if (!rc)
-		rc = replace(temporary, path);
-	if (rc && fd >= 0)
+		rc = replace_ids_file(temporary, path);
+	if (rc)
 		unlink(temporary);
+out:
 	free(temporary);
 	return rc;
 }
@@ -114,12 +118,12 @@ static int write_file(const struct prot *prot, const char *path, const struct la
 static int raise_file(const struct prot *prot, const char *path, const struct last *now)
 {
 	struct last last;
-	int rc = read_file(path, &last);
+	int rc = read_ids_file(path, &last);
 
 	if (rc ? rc != -ENOENT && rc != -EBADMSG
 	       : now->user <= last.user && now->group >= last.group)
 		return rc;
-	return write_file(prot, path, now);
+	return write_ids_file(prot, path, now);
 }
 
 /* The last ids of the database, which no other process changes meanwhile, unless the file has them or later ones. */
@@ -135,7 +139,7 @@ static int update_file(struct prot *prot, const char *path)
 		rc = -EIO;
 	else if (now.user == 0 && now.group >= PROT_BACKUP)
 		; /* none was given out */
-	else if (valid(&now))
+	else if (are_ids_in_range(&now))
 		rc = raise_file(prot, path, &now);
 	prot_run(prot, "ROLLBACK");
 	return rc;
@@ -143,7 +147,7 @@ static int update_file(struct prot *prot, const char *path)
 
 void prot_ids_write(struct prot *prot)
 {
-	char line[PROT_MESSAGE_MAX], *path = path_of(prot);
+	char line[PROT_MESSAGE_MAX], *path = make_ids_path(prot);
 	int rc = path ? update_file(prot, path) : -ENOMEM;
 
 	if (rc && prot->options.warn) {
@@ -217,17 +221,19 @@ static void warn_damaged(const struct prot *prot)
 
 int prot_ids_compare(struct prot *prot, char *message)
 {
-	char *path = path_of(prot);
+	char *path = make_ids_path(prot);
 	struct last now, last;
 	bool raised = false;
-	int error = path ? read_file(path, &last) : -ENOMEM, rc = query_last(prot, &now, message);
+	int error = path ? read_ids_file(path, &last) : -ENOMEM,
+	    rc = query_last(prot, &now, message);
 
 	if (error == -EBADMSG)
 		warn_damaged(prot);
 	/* A damaged database is found when it is loaded. */
 	if (rc)
 		error = rc = 0;
-	else if (!error && valid(&now) && (last.user > now.user || last.group < now.group))
+	else if (!error && are_ids_in_range(&now) &&
+		 (last.user > now.user || last.group < now.group))
 		rc = prot_keep_ids(prot, (int32_t)last.user, (int32_t)last.group, &raised, message);
 	if (!rc)
 		prot_ids_write(prot);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading the whole database into a view. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ struct pairs {
 	size_t count, room;
 };
 
-/* Of qsort_r(). */
+/* The order of two indices, for qsort_r(). */
 static int compare_names(const void *a, const void *b, void *entries)
 {
 	const struct prot_entry *list = entries;
@@ -20,14 +21,14 @@ static int compare_names(const void *a, const void *b, void *entries)
 	return strcmp(list[*(const uint32_t *)a].name, list[*(const uint32_t *)b].name);
 }
 
-static int no_memory(char *message)
+static int fail_without_memory(char *message)
 {
 	snprintf(message, PROT_MESSAGE_MAX, "no memory for the protection database");
 	return PROT_ERROR;
 }
 
-/* Room for one more item of `size` bytes in *list. */
-static bool make_room(void **list, size_t count, size_t *room, size_t size)
+/* Gets room for one more item of `size` bytes in *list. */
+static bool grow_list(void **list, size_t count, size_t *room, size_t size)
 {
 	size_t more = *room ? *room * 2 : 64;
 	void *grown;
@@ -48,7 +49,7 @@ static bool fits_id(int64_t id)
 }
 
 /* One row of the table of entries. False: it cannot be right. */
-static bool read_entry(sqlite3_stmt *row, struct prot_entry *entry)
+static bool read_entry_row(sqlite3_stmt *row, struct prot_entry *entry)
 {
 	int64_t id = sqlite3_column_int64(row, 0), owner = sqlite3_column_int64(row, 2),
 		creator = sqlite3_column_int64(row, 3), access = sqlite3_column_int64(row, 4),
@@ -80,9 +81,9 @@ static int read_entries(struct prot *prot, struct prot_view *view, char *message
 	int rc = sqlite3_prepare_v2(prot->db, sql, -1, &row, NULL), result = 0;
 
 	while (rc == SQLITE_OK && !result && (rc = sqlite3_step(row)) == SQLITE_ROW) {
-		if (!make_room((void **)&view->entries, view->count, &room, sizeof(*view->entries)))
-			result = no_memory(message);
-		else if (!read_entry(row, &view->entries[view->count]))
+		if (!grow_list((void **)&view->entries, view->count, &room, sizeof(*view->entries)))
+			result = fail_without_memory(message);
+		else if (!read_entry_row(row, &view->entries[view->count]))
 			result = prot_damaged(prot, "an entry is wrong", message);
 		else
 			view->count++;
@@ -103,9 +104,9 @@ static int read_pairs(struct prot *prot, struct pairs *pairs, char *message)
 	while (rc == SQLITE_OK && !result && (rc = sqlite3_step(row)) == SQLITE_ROW) {
 		int64_t group = sqlite3_column_int64(row, 0), user = sqlite3_column_int64(row, 1);
 
-		if (!make_room((void **)&pairs->pair, pairs->count, &pairs->room,
+		if (!grow_list((void **)&pairs->pair, pairs->count, &pairs->room,
 			       sizeof(*pairs->pair))) {
-			result = no_memory(message);
+			result = fail_without_memory(message);
 		} else if (!fits_id(group) || !fits_id(user) || group > 0 || user < 0) {
 			result = prot_damaged(prot, "a membership is wrong", message);
 		} else {
@@ -146,7 +147,7 @@ static int link_members(struct prot *prot, struct prot_view *view, const struct 
 
 	view->members = calloc(pairs->count ? pairs->count * 2 : 1, sizeof(*view->members));
 	if (!view->members)
-		return no_memory(message);
+		return fail_without_memory(message);
 	for (size_t i = 0; i < pairs->count; i++)
 		for (int side = 0; side < 2; side++) {
 			struct prot_entry *entry =
@@ -161,6 +162,7 @@ static int link_members(struct prot *prot, struct prot_view *view, const struct 
 		at += view->entries[i].count;
 		view->entries[i].count = 0;
 	}
+	assert(at == pairs->count * 2);
 	for (size_t i = 0; i < pairs->count; i++)
 		for (int side = 0; side < 2; side++) {
 			struct prot_entry *entry =
@@ -176,7 +178,7 @@ static int index_names(struct prot_view *view, char *message)
 {
 	view->by_name = calloc(view->count ? view->count : 1, sizeof(*view->by_name));
 	if (!view->by_name)
-		return no_memory(message);
+		return fail_without_memory(message);
 	for (size_t i = 0; i < view->count; i++)
 		view->by_name[i] = (uint32_t)i;
 	qsort_r(view->by_name, view->count, sizeof(*view->by_name), compare_names, view->entries);
@@ -194,6 +196,26 @@ static int check_predefined(struct prot *prot, const struct prot_view *view, cha
 	return 0;
 }
 
+/* Reads all tables in one transaction. 0, or a code and a line. */
+static int read_tables(struct prot *prot, struct prot_view *view, struct pairs *pairs,
+		       char *message)
+{
+	int rc;
+
+	if (prot_run(prot, "BEGIN"))
+		return prot_database_error(prot, "be read", message);
+	rc = read_entries(prot, view, message);
+	if (rc)
+		goto out;
+	rc = read_pairs(prot, pairs, message);
+	if (rc)
+		goto out;
+	rc = read_last(prot, view, message);
+out:
+	prot_run(prot, "ROLLBACK");
+	return rc;
+}
+
 int prot_load(struct prot *prot, struct prot_view **out, char *message)
 {
 	struct prot_view *view = calloc(1, sizeof(*view));
@@ -202,26 +224,22 @@ int prot_load(struct prot *prot, struct prot_view **out, char *message)
 
 	*out = NULL;
 	if (!view)
-		return no_memory(message);
+		return fail_without_memory(message);
 	view->references = 1;
-	if (prot_run(prot, "BEGIN")) {
-		free(view);
-		return prot_database_error(prot, "be read", message);
-	}
-	rc = read_entries(prot, view, message);
-	if (!rc)
-		rc = read_pairs(prot, &pairs, message);
-	if (!rc)
-		rc = read_last(prot, view, message);
-	prot_run(prot, "ROLLBACK");
-	if (!rc)
-		rc = link_members(prot, view, &pairs, message);
-	if (!rc)
-		rc = index_names(view, message);
-	if (!rc && !prot_index_machines(view))
-		rc = no_memory(message);
-	if (!rc)
-		rc = check_predefined(prot, view, message);
+	rc = read_tables(prot, view, &pairs, message);
+	if (rc)
+		goto out;
+	rc = link_members(prot, view, &pairs, message);
+	if (rc)
+		goto out;
+	rc = index_names(view, message);
+	if (rc)
+		goto out;
+	rc = prot_index_machines(view) ? 0 : fail_without_memory(message);
+	if (rc)
+		goto out;
+	rc = check_predefined(prot, view, message);
+out:
 	free(pairs.pair);
 	if (rc)
 		prot_view_free(view);

@@ -30,7 +30,7 @@ static uint32_t next_point(const uint8_t **text)
 }
 
 /* No blanks or control characters, which would break lists, ACLs and terminals. */
-static bool printable(const char *name)
+static bool is_printable_name(const char *name)
 {
 	const uint8_t *at = (const uint8_t *)name;
 
@@ -46,7 +46,7 @@ static bool printable(const char *name)
 }
 
 /* Whether `separator` occurs at most once, with text on both sides. */
-static bool separated(const char *name, char separator)
+static bool has_one_separator(const char *name, char separator)
 {
 	const char *at = strchr(name, separator);
 
@@ -59,7 +59,7 @@ bool prot_name_valid(const char *name, bool group, const char **why)
 
 	if (length == 0 || length > PROT_NAME_MAX)
 		*why = "a name has 1 to 63 bytes";
-	else if (!printable(name))
+	else if (!is_printable_name(name))
 		*why = "a name is UTF-8 without blanks and control characters";
 	else if (strspn(name, "0123456789") == length)
 		*why = "a name must not look like an id";
@@ -67,9 +67,9 @@ bool prot_name_valid(const char *name, bool group, const char **why)
 		*why = "a name must not begin with '-'";
 	else if (!group && strchr(name, ':'))
 		*why = "the name of a user has no ':'";
-	else if (!separated(name, '@'))
+	else if (!has_one_separator(name, '@'))
 		*why = "a name has at most one '@', with the cell of foreign users behind it";
-	else if (!separated(name, ':'))
+	else if (!has_one_separator(name, ':'))
 		*why = "a name has at most one ':', with text on both sides";
 	else
 		return true;

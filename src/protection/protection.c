@@ -2,10 +2,12 @@
 /* An open database, and the view that readers get. */
 #include "protection/protection.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/held.h"
 #include "protection/private.h"
 
 #define NEVER	    (-1)		 /* no version of SQLite, whose versions are unsigned */
@@ -24,7 +26,7 @@ static int data_version(struct prot *prot, int64_t *version)
 }
 
 /* Replace the view that readers get. */
-static void publish(struct prot *prot, struct prot_view *view)
+static void publish_view(struct prot *prot, struct prot_view *view)
 {
 	const struct prot_view *old;
 
@@ -39,7 +41,7 @@ static void publish(struct prot *prot, struct prot_view *view)
 }
 
 /* Load if the database has changed, or in any case. Under db_lock. 0, or a code and a line. */
-static int refresh(struct prot *prot, bool always, char *message)
+static int load_if_changed(struct prot *prot, bool always, char *message)
 {
 	struct prot_view *view;
 	int64_t version = 0;
@@ -54,18 +56,19 @@ static int refresh(struct prot *prot, bool always, char *message)
 		return rc;
 	/* A change between the two is loaded once more at the next look. */
 	prot->seen = version;
-	publish(prot, view);
+	publish_view(prot, view);
 	return 0;
 }
 
-/* Look at the file; under db_lock. Failures are reported once, until it can be read again. */
-static void look(struct prot *prot, bool changed_here)
+/* Looks at the file. Failures are reported once, until it can be read again. */
+static void look_at_database(struct prot *prot, bool changed_here)
 {
 	char message[PROT_MESSAGE_MAX];
 	uint64_t begin = monotonic_ns(), took;
-	int rc = refresh(prot, changed_here, message);
+	int rc = load_if_changed(prot, changed_here, message);
 	bool bad = rc || prot_database_replaced(prot, message);
 
+	assert(mutex_is_held(&prot->db_lock));
 	took = (monotonic_ns() - begin) * LOOK_FACTOR;
 	if (bad && !prot->failing && prot->options.warn) {
 		char line[PROT_MESSAGE_MAX + 64];
@@ -102,7 +105,7 @@ const struct prot_view *prot_view_get(struct prot *prot)
 		pthread_mutex_lock(&prot->lock);
 		stale = prot->stale;
 		pthread_mutex_unlock(&prot->lock);
-		look(prot, stale);
+		look_at_database(prot, stale);
 		pthread_mutex_unlock(&prot->db_lock);
 	}
 	pthread_mutex_lock(&prot->lock);
@@ -122,8 +125,10 @@ bool prot_has_machines(struct prot *prot)
 void prot_view_put(const struct prot_view *view)
 {
 	struct prot_view *ours = (struct prot_view *)view;
+	unsigned references = atomic_fetch_sub_explicit(&ours->references, 1, memory_order_acq_rel);
 
-	if (atomic_fetch_sub_explicit(&ours->references, 1, memory_order_acq_rel) == 1)
+	assert(references > 0);
+	if (references == 1)
 		prot_view_free(ours);
 }
 
@@ -145,16 +150,19 @@ int prot_open(const struct prot_options *options, struct prot **out, char *messa
 	pthread_mutexattr_destroy(&attr);
 	pthread_mutex_init(&prot->lock, NULL);
 	rc = prot_database_open(prot, message);
-	if (!rc)
-		rc = prot_ids_compare(prot, message);
-	if (!rc)
-		rc = refresh(prot, true, message);
-	if (rc) {
-		prot_close(prot);
-		return rc;
-	}
+	if (rc)
+		goto fail;
+	rc = prot_ids_compare(prot, message);
+	if (rc)
+		goto fail;
+	rc = load_if_changed(prot, true, message);
+	if (rc)
+		goto fail;
 	*out = prot;
 	return 0;
+fail:
+	prot_close(prot);
+	return rc;
 }
 
 const char *prot_made(const struct prot *prot)

@@ -63,7 +63,7 @@ const struct prot_entry *prot_at(const struct prot_view *view, size_t index)
 	return &view->entries[index];
 }
 
-static int compare_ids(const void *a, const void *b)
+static int compare_member_ids(const void *a, const void *b)
 {
 	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
 
@@ -75,7 +75,7 @@ bool prot_is_member(const struct prot_view *view, int32_t user, int32_t group)
 	const struct prot_entry *entry = prot_by_id(view, user);
 
 	return entry && entry->count &&
-	       bsearch(&group, entry->members, entry->count, sizeof(group), compare_ids);
+	       bsearch(&group, entry->members, entry->count, sizeof(group), compare_member_ids);
 }
 
 void prot_max_ids(const struct prot_view *view, int32_t *user, int32_t *group)
@@ -100,7 +100,7 @@ size_t prot_owned(const struct prot_view *view, int32_t id, int32_t *list, size_
 }
 
 /* Put an id at its place in a list that ascends and has `count` of `room`; returns count + 1. */
-static size_t insert(int32_t *list, size_t count, size_t room, int32_t id)
+static size_t insert_id(int32_t *list, size_t count, size_t room, int32_t id)
 {
 	size_t filled = count < room ? count : room, at = filled;
 
@@ -127,8 +127,8 @@ size_t prot_cps(const struct prot_view *view, int32_t id, int32_t *list, size_t 
 	if (count && room)
 		memcpy(list, entry->members, (count < room ? count : room) * sizeof(*list));
 	if (id != PROT_ANYUSER)
-		count = insert(list, count, room, PROT_ANYUSER);
+		count = insert_id(list, count, room, PROT_ANYUSER);
 	if (id != PROT_ANONYMOUS && id != PROT_AUTHUSER)
-		count = insert(list, count, room, PROT_AUTHUSER);
-	return insert(list, count, room, id);
+		count = insert_id(list, count, room, PROT_AUTHUSER);
+	return insert_id(list, count, room, id);
 }

@@ -137,7 +137,7 @@ store_module maint dir disk data db txn store[.]h
 store_module op dir disk data db txn maint store[.]h
 may_include src/volume/store "$config|$common|volume/.*"
 may_include src/tests/volume/store "$config|$common|[a-z_]*[.]h|(afs|volume|tests)/.*|$values"
-may_include src/protection "$config|common/clock[.]h|protection/(protection|private)[.]h"
+may_include src/protection "$config|common/(clock|held)[.]h|protection/(protection|private)[.]h"
 may_include src/admin "$config|common/clock[.]h|admin/[a-z]*[.]h|volume/(store/store|interface)[.]h|protection/protection[.]h|afs/.*"
 may_include src/tests/admin "$config|$common|[a-z_]*[.]h|(admin|volume|protection|tests)/.*"
 may_include src/tools/common "$config|$common|$programs|tools/common/.*|rxwire/.*"
