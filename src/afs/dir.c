@@ -75,7 +75,8 @@ static unsigned find_run(const uint8_t *page, unsigned want)
 	return 0;
 }
 
-static int place(struct afs_dir *dir, unsigned want, uint32_t *page_out, unsigned *slot_out)
+static int find_free_slots(struct afs_dir *dir, unsigned want, uint32_t *page_out,
+			   unsigned *slot_out)
 {
 	for (uint32_t p = dir->hint[want];; p++) {
 		if (p == dir->pages) {
@@ -108,7 +109,7 @@ int afs_dir_add(struct afs_dir *dir, const char *name, size_t length, uint32_t v
 		return -RXW_EINVAL;
 
 	unsigned want = slots_for(length);
-	int rc = place(dir, want, &p, &slot);
+	int rc = find_free_slots(dir, want, &p, &slot);
 
 	if (rc)
 		return rc;
@@ -173,8 +174,8 @@ int afs_dir_check(const uint8_t *image, size_t length)
  * Read the entry in a slot: 1, or -RXW_EDECODE if it does not fit in its page or has an impossible
  * name.
  */
-static int read_entry(const uint8_t *image, size_t length, uint32_t number,
-		      struct afs_dir_entry *entry)
+static int read_slot_entry(const uint8_t *image, size_t length, uint32_t number,
+			   struct afs_dir_entry *entry)
 {
 	size_t page = number / SLOTS, slot = number % SLOTS;
 	size_t first = page == 0 ? FIRST_SLOT : 1;
@@ -206,7 +207,7 @@ int afs_dir_next(const uint8_t *image, size_t length, uint32_t *cursor, struct a
 
 		if (number % SLOTS == 0 || !slot_used(page, number % SLOTS))
 			continue;
-		if (read_entry(image, length, number, entry) < 0)
+		if (read_slot_entry(image, length, number, entry) < 0)
 			return -RXW_EDECODE;
 		*cursor = number + slots_for(entry->length);
 		return 1;
@@ -228,7 +229,7 @@ int afs_dir_lookup(const uint8_t *image, size_t length, const char *name, uint32
 	for (; number && steps; steps--) {
 		struct afs_dir_entry entry;
 
-		if (read_entry(image, length, number, &entry) < 0)
+		if (read_slot_entry(image, length, number, &entry) < 0)
 			return -RXW_EDECODE;
 		if (entry.length == n && memcmp(entry.name, name, n) == 0) {
 			*vnode = entry.vnode;

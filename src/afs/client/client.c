@@ -19,9 +19,9 @@
  * Format into `text`. Of a line that is too long the middle is left out: a long path must not hide the
  * reason behind it.
  */
-static void put_text(char *text, size_t size, const char *format, va_list args)
+static void put_shortened_text(char *text, size_t size, const char *format, va_list args)
 	__attribute__((format(printf, 3, 0)));
-static void put_text(char *text, size_t size, const char *format, va_list args)
+static void put_shortened_text(char *text, size_t size, const char *format, va_list args)
 {
 	size_t begin = size / 3, rest = size - begin - 3; /* with the NUL */
 	char *whole;
@@ -45,7 +45,7 @@ void afs_error_text(struct afs_error *error, const char *format, ...)
 	memset(error, 0, offsetof(struct afs_error, text));
 	error->origin = RXW_ORIGIN_LOCAL;
 	va_start(args, format);
-	put_text(error->text, sizeof(error->text), format, args);
+	put_shortened_text(error->text, sizeof(error->text), format, args);
 	va_end(args);
 }
 
@@ -56,7 +56,7 @@ static void format_text(char *text, size_t size, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	put_text(text, size, format, args);
+	put_shortened_text(text, size, format, args);
 	va_end(args);
 }
 
@@ -120,7 +120,7 @@ int afs_failed(struct afs_error *error, const char *what, int rc)
 	return -1;
 }
 
-static int interrupted(struct afs_error *error, const char *what)
+static int fail_as_interrupted(struct afs_error *error, const char *what)
 {
 	afs_error_text(error, "%s: interrupted", what);
 	error->code = RXW_USER_ABORT;
@@ -139,7 +139,7 @@ int afs_begin(struct afs_client *c, rxw_connection *connection, const char *what
 	cancelled = c->cancelled;
 	pthread_mutex_unlock(&c->lock);
 	if (cancelled)
-		return interrupted(error, what);
+		return fail_as_interrupted(error, what);
 	rc = connection ? rxw_call_begin(connection, &co, call) : -RXW_ESTATE;
 	if (rc < 0)
 		return afs_failed(error, what, rc);
@@ -186,7 +186,7 @@ int afs_conclude(struct afs_client *c, rxw_call *call, const char *what, int32_t
 	if (code == 0 && !why)
 		return 0;
 	if (cancelled)
-		return interrupted(error, what);
+		return fail_as_interrupted(error, what);
 	afs_server_text(&peer, location ? "location server" : "file server", server,
 			sizeof(server));
 	format_text(where, sizeof(where), "%s: %s", what, server);
@@ -242,8 +242,8 @@ static void make_identity(struct rxw_uuid *self)
 }
 
 /* On any address of the family of the location server, unless one is given, and any port. */
-static int open_endpoint(rxw_engine *engine, const struct afs_client_options *options,
-			 rxw_endpoint **endpoint)
+static int open_client_endpoint(rxw_engine *engine, const struct afs_client_options *options,
+				rxw_endpoint **endpoint)
 {
 	struct sockaddr_storage any = {.ss_family = options->vl->ss_family};
 	const struct sockaddr_storage *local = options->local ? options->local : &any;
@@ -277,7 +277,7 @@ int afs_client_open(rxw_engine *engine, const struct afs_client_options *options
 	c->security = options->security ? rxw_security_ref(options->security) : NULL;
 	make_identity(&c->self.uuid);
 	afs_watch_init(c);
-	rc = open_endpoint(engine, options, &c->endpoint);
+	rc = open_client_endpoint(engine, options, &c->endpoint);
 	if (rc == 0)
 		rc = afs_client_callbacks(c);
 	if (rc == 0)

@@ -24,7 +24,8 @@ void afs_fetch_init(struct afs_fetch *fetch, const AFSFid *fid, uint64_t offset,
 }
 
 /* Translate a failed result; `end` is the reason if the reply ended here. */
-static enum afs_fetch_result stuck(struct afs_fetch *f, ssize_t result, const char *end)
+static enum afs_fetch_result explain_stuck_fetch(struct afs_fetch *f, ssize_t result,
+						 const char *end)
 {
 	if (result == -RXW_EAGAIN)
 		return AFS_FETCH_AGAIN;
@@ -36,14 +37,14 @@ static enum afs_fetch_result stuck(struct afs_fetch *f, ssize_t result, const ch
 }
 
 /* Collect `size` bytes in the buffer. 1 if complete, else 0 and *result. */
-static int collect(struct afs_fetch *f, rxw_call *call, size_t size, const char *end,
-		   enum afs_fetch_result *result)
+static int collect_bytes(struct afs_fetch *f, rxw_call *call, size_t size, const char *end,
+			 enum afs_fetch_result *result)
 {
 	while (f->used < size) {
 		ssize_t n = rxw_call_read_some(call, f->buffer + f->used, size - f->used);
 
 		if (n <= 0) {
-			*result = stuck(f, n, end);
+			*result = explain_stuck_fetch(f, n, end);
 			return 0;
 		}
 		f->used += (size_t)n;
@@ -103,12 +104,12 @@ enum afs_fetch_result afs_fetch_step(struct afs_fetch *f, rxw_call *call, struct
 		int rc = rxw_call_send_end(call);
 
 		if (rc < 0)
-			return stuck(f, rc, NULL);
+			return explain_stuck_fetch(f, rc, NULL);
 		f->phase = AFS_FETCH_HEAD;
 	}
 	if (f->phase == AFS_FETCH_HEAD) {
-		if (!collect(f, call, HEAD_BYTES, "the reply ended before the data length",
-			     &result))
+		if (!collect_bytes(f, call, HEAD_BYTES, "the reply ended before the data length",
+				   &result))
 			return result;
 		result = take_head(f);
 		if (result != AFS_FETCH_DONE)
@@ -120,13 +121,15 @@ enum afs_fetch_result afs_fetch_step(struct afs_fetch *f, rxw_call *call, struct
 		n = rxw_call_readv(call, left < SIZE_MAX / 2 ? (size_t)left : SIZE_MAX / 2, iov,
 				   count);
 		if (n <= 0)
-			return stuck(f, n, "the data ended before the announced length");
+			return explain_stuck_fetch(f, n,
+						   "the data ended before the announced length");
 		f->received += (uint64_t)n;
 		return AFS_FETCH_LENT;
 	}
 	if (f->phase != AFS_FETCH_REST) {
 		f->phase = AFS_FETCH_TAIL;
-		if (!collect(f, call, TAIL_BYTES, "the reply ended before the status", &result))
+		if (!collect_bytes(f, call, TAIL_BYTES, "the reply ended before the status",
+				   &result))
 			return result;
 		result = take_tail(f);
 		if (result != AFS_FETCH_DONE)
@@ -139,7 +142,7 @@ enum afs_fetch_result afs_fetch_step(struct afs_fetch *f, rxw_call *call, struct
 			return AFS_FETCH_ERROR;
 		}
 	}
-	return n == 0 ? AFS_FETCH_DONE : stuck(f, n, NULL);
+	return n == 0 ? AFS_FETCH_DONE : explain_stuck_fetch(f, n, NULL);
 }
 
 /* One step of a blocking call, which may wait for *left ns more without progress. */

@@ -80,8 +80,8 @@ static int entry_by_name_n(struct afs_client *c, const char *name, const char *w
 }
 
 /* Look up the entry with GetEntryByNameU, or GetEntryByNameN at older servers. */
-static int locate(struct afs_client *c, const char *name, const char *what, unsigned ms,
-		  struct location *location, struct afs_error *error)
+static int find_location_entry(struct afs_client *c, const char *name, const char *what,
+			       unsigned ms, struct location *location, struct afs_error *error)
 {
 	int rc = entry_by_name_u(c, name, what, ms, location, error);
 
@@ -187,7 +187,7 @@ static void add_candidate(struct candidates *list, const void *address, size_t s
 }
 
 /* Milliseconds until `end`, at least one: 0 would mean no limit. */
-static unsigned left_ms(uint64_t end)
+static unsigned remaining_search_ms(uint64_t end)
 {
 	uint64_t now = monotonic_ns();
 
@@ -207,8 +207,8 @@ static int collect_addresses(struct afs_client *c, const struct location *entry,
 			continue;
 		if (!entry->site[s].by_uuid)
 			address[s][0] = entry->site[s].address;
-		else if (addresses_by_uuid(c, &entry->site[s].uuid, left_ms(end), address[s],
-					   &count, error) < 0)
+		else if (addresses_by_uuid(c, &entry->site[s].uuid, remaining_search_ms(end),
+					   address[s], &count, error) < 0)
 			return -1;
 	}
 	return 0;
@@ -247,8 +247,8 @@ static int find_candidates(struct afs_client *c, const struct location *entry,
 }
 
 /* Whether the current server has the volume. 0, or -1: try the next. */
-static int probe(struct afs_client *c, const struct afs_volume *volume, unsigned deadline_ms,
-		 struct afs_error *error)
+static int probe_file_server(struct afs_client *c, const struct afs_volume *volume,
+			     unsigned deadline_ms, struct afs_error *error)
 {
 	const AFSFid root = {volume->id, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
 	AFSFetchStatus ignored;
@@ -273,21 +273,21 @@ static int try_candidate(struct afs_client *c, unsigned i, unsigned ms, struct a
 	c->sites->used = i;
 	if (afs_client_use(c, volume, error) < 0)
 		return -1;
-	return probe(c, volume, ms, error);
+	return probe_file_server(c, volume, ms, error);
 }
 
 /*
  * Find a candidate that serves the volume, starting at `from`, in cyclic order. Of several errors
  * one with a remedy is kept. 0, or -1 and *error.
  */
-static int try_all(struct afs_client *c, unsigned from, uint64_t end, struct afs_volume *volume,
-		   struct afs_error *error)
+static int try_all_candidates(struct afs_client *c, unsigned from, uint64_t end,
+			      struct afs_volume *volume, struct afs_error *error)
 {
 	unsigned count = c->sites->count;
 	struct afs_error kept = {.remedy = AFS_REMEDY_NONE};
 
 	for (unsigned n = 0; n < count; n++) {
-		unsigned ms = left_ms(end);
+		unsigned ms = remaining_search_ms(end);
 
 		if (n > 0 && ms < 2) {
 			afs_error_text(error,
@@ -347,9 +347,10 @@ static int locate_at_any(struct afs_client *c, const char *name, const char *wha
 	if (rxw_connection_error(c->vl, NULL) && connect_location(c, what, error) < 0)
 		return -1;
 	for (unsigned left = c->vl_other_count;; left--) {
-		unsigned ms = left_ms(end);
+		unsigned ms = remaining_search_ms(end);
 
-		if (locate(c, name, what, left && ms > PROBE_MS ? PROBE_MS : ms, entry, error) == 0)
+		if (find_location_entry(c, name, what, left && ms > PROBE_MS ? PROBE_MS : ms, entry,
+					error) == 0)
 			return 0;
 		if (!left || error->interrupted ||
 		    (error->origin == RXW_ORIGIN_PEER && error->remedy == AFS_REMEDY_NONE))
@@ -360,8 +361,8 @@ static int locate_at_any(struct afs_client *c, const char *name, const char *wha
 }
 
 /* Ask the location server, and store the candidates in c->sites. 0, or -1 and *error. */
-static int look_up(struct afs_client *c, const char *name, uint64_t end, struct afs_volume *volume,
-		   struct afs_error *error)
+static int look_up_volume(struct afs_client *c, const char *name, uint64_t end,
+			  struct afs_volume *volume, struct afs_error *error)
 {
 	struct location entry;
 	struct candidates *list;
@@ -416,9 +417,9 @@ int afs_client_volume(struct afs_client *client, const char *name, struct afs_vo
 		afs_error_text(error, "volume %.80s: a volume's name has 1 to 64 characters", name);
 		return -1;
 	}
-	if (look_up(client, name, end, volume, error) < 0)
+	if (look_up_volume(client, name, end, volume, error) < 0)
 		return -1;
-	return try_all(client, 0, end, volume, error);
+	return try_all_candidates(client, 0, end, volume, error);
 }
 
 unsigned afs_client_sites(const struct afs_client *client)
@@ -440,11 +441,11 @@ int afs_client_recover(struct afs_client *client, struct afs_volume *volume, enu
 	}
 	from = client->sites->used + 1;
 	if (remedy == AFS_REMEDY_LOCATE) {
-		if (look_up(client, volume->name, end, &now, error) < 0)
+		if (look_up_volume(client, volume->name, end, &now, error) < 0)
 			return -1;
 		from = 0;
 	}
-	if (try_all(client, from, end, &now, error) < 0)
+	if (try_all_candidates(client, from, end, &now, error) < 0)
 		return -1;
 	*volume = now;
 	return 0;

@@ -129,7 +129,7 @@ struct gathered {
 	size_t used;
 };
 
-static int gather(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
+static int gather_contents(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
 {
 	struct gathered *g = arg;
 
@@ -153,7 +153,7 @@ int afs_client_contents(struct afs_client *client, const AFSFid *fid, const char
 	int rc;
 
 	afs_fetch_init(&fetch, fid, 0, max);
-	rc = afs_client_read(client, &fetch, what, gather, &g, error);
+	rc = afs_client_read(client, &fetch, what, gather_contents, &g, error);
 	if (rc > 0)
 		afs_error_text(error, "%s: memory is exhausted", what);
 	if (rc != 0) {
@@ -279,7 +279,7 @@ int afs_client_lookup(struct afs_client *client, const AFSFid *dir, const char *
 }
 
 /* Look up `name` in the current directory. */
-static int look_up(struct walk *w, const char *name, AFSFid *fid)
+static int look_up_component(struct walk *w, const char *name, AFSFid *fid)
 {
 	char what[AFSNAMEMAX + 128];
 	int found;
@@ -292,7 +292,7 @@ static int look_up(struct walk *w, const char *name, AFSFid *fid)
 }
 
 /* Take the next component off w->rest. 1, 0 at the end, -1 if it is too long. */
-static int next_name(struct walk *w, char name[AFSNAMEMAX + 1])
+static int take_next_component(struct walk *w, char name[AFSNAMEMAX + 1])
 {
 	char *p = w->rest + strspn(w->rest, "/");
 	size_t length = strcspn(p, "/");
@@ -308,7 +308,7 @@ static int next_name(struct walk *w, char name[AFSNAMEMAX + 1])
 }
 
 /* Walk one component. 0: continue; 1: the end; -1 and an error. */
-static int step(struct walk *w, const char *name, bool follow, struct afs_object *object)
+static int walk_component(struct walk *w, const char *name, bool follow, struct afs_object *object)
 {
 	bool last = w->rest[strspn(w->rest, "/")] == 0;
 	char what[AFSNAMEMAX + 128];
@@ -321,7 +321,7 @@ static int step(struct walk *w, const char *name, bool follow, struct afs_object
 		w->depth--;
 		return 0;
 	}
-	if (look_up(w, name, &object->fid) < 0)
+	if (look_up_component(w, name, &object->fid) < 0)
 		return -1;
 	snprintf(what, sizeof(what), "%s:%.120s: %.120s", w->volume->name, w->path, name);
 	if (afs_client_status(w->client, &object->fid, what, &object->status, w->error) < 0)
@@ -353,8 +353,8 @@ int afs_client_walk(struct afs_client *client, const struct afs_volume *volume, 
 	strcpy(w.rest, path);
 	w.stack[0] = (AFSFid){volume->id, AFS_ROOT_VNODE, AFS_ROOT_UNIQUE};
 	w.depth = 1;
-	while ((rc = next_name(&w, name)) > 0) {
-		rc = step(&w, name, follow, object);
+	while ((rc = take_next_component(&w, name)) > 0) {
+		rc = walk_component(&w, name, follow, object);
 		if (rc < 0)
 			return -1;
 		if (rc > 0)

@@ -10,7 +10,7 @@
 #define PIECE 262144u /* bytes that the server has to take within the time limit */
 
 /* Give the call the time limit again. */
-static void extend(struct afs_client *client)
+static void extend_time_limit(struct afs_client *client)
 {
 	atomic_store(&client->due, monotonic_ns() + (uint64_t)client->limit_ms * 1000000);
 }
@@ -24,7 +24,7 @@ static int send_data(struct afs_client *client, rxw_call *call, struct afs_store
 		size_t size = s->length - done < PIECE ? (size_t)(s->length - done) : PIECE;
 		ssize_t n;
 
-		extend(client);
+		extend_time_limit(client);
 		n = s->data ? rxw_call_write(call, s->data + done, size)
 			    : rxw_call_sendfile(call, s->fd, (off_t)(s->offset + done), size);
 		if (n == -RXW_ESYS)
@@ -56,7 +56,7 @@ int afs_client_store(struct afs_client *client, struct afs_store *s, const char 
 	}
 	if (afs_begin(client, client->fs, what, 0, &call, error) < 0)
 		return -1;
-	extend(client);
+	extend_time_limit(client);
 	code = StartRXAFS_StoreData64(call, &s->fid, &s->how, s->offset, s->length,
 				      s->offset + s->length);
 	if (code == 0) {
@@ -66,7 +66,7 @@ int afs_client_store(struct afs_client *client, struct afs_store *s, const char 
 	if (rc != 0)
 		code = RXW_USER_ABORT;
 	/* The server may wait for other clients and for its disk before it answers. */
-	extend(client);
+	extend_time_limit(client);
 	if (code == 0)
 		code = EndRXAFS_StoreData64(call, &s->status, &sync);
 	if (rc > 0) {

@@ -18,7 +18,7 @@ void afs_watch_init(struct afs_client *c)
 	monotonic_cond_init(&c->wake);
 }
 
-static void *watch(void *arg)
+static void *abort_stalled_calls(void *arg)
 {
 	struct afs_client *c = arg;
 	uint64_t limit = (uint64_t)c->limit_ms * 1000000;
@@ -47,7 +47,7 @@ static void *watch(void *arg)
 
 int afs_watch_start(struct afs_client *c)
 {
-	if (!c->watching && pthread_create(&c->watcher, NULL, watch, c) == 0)
+	if (!c->watching && pthread_create(&c->watcher, NULL, abort_stalled_calls, c) == 0)
 		c->watching = true;
 	return c->watching ? 0 : -RXW_ENOMEM;
 }
@@ -77,7 +77,7 @@ void afs_client_cancel(struct afs_client *c)
 
 /* ---- servers that may hold promises for us ---- */
 
-static struct asked *find(struct afs_client *c, const struct sockaddr_storage *server)
+static struct asked *find_asked_server(struct afs_client *c, const struct sockaddr_storage *server)
 {
 	for (unsigned i = 0; i < c->asked_count; i++)
 		if (afs_same_address(&c->asked[i].address, server))
@@ -87,7 +87,7 @@ static struct asked *find(struct afs_client *c, const struct sockaddr_storage *s
 
 void afs_server_asked(struct afs_client *c, const struct sockaddr_storage *server, socklen_t len)
 {
-	struct asked *a = find(c, server);
+	struct asked *a = find_asked_server(c, server);
 
 	if (a) {
 		a->silent = false;
@@ -129,7 +129,7 @@ void afs_server_promised(struct afs_client *c, const AFSFid *fid, const AFSCallB
 	if (!callback->ExpirationTime || callback->CallBackType == CB_DROPPED)
 		return;
 	pthread_mutex_lock(&c->lock);
-	a = find(c, &c->fs_address);
+	a = find_asked_server(c, &c->fs_address);
 	if (a)
 		note_promise(a, fid);
 	pthread_mutex_unlock(&c->lock);
@@ -145,7 +145,7 @@ void afs_server_silent(struct afs_client *c, const struct sockaddr_storage *serv
 	struct asked *a;
 
 	pthread_mutex_lock(&c->lock);
-	a = find(c, server);
+	a = find_asked_server(c, server);
 	if (a)
 		a->silent = true;
 	pthread_mutex_unlock(&c->lock);
@@ -159,7 +159,7 @@ struct farewell {
 };
 
 /* Begin a call to it; NULL if that cannot be. The lock is held. */
-static rxw_call *begin(const struct farewell *f, unsigned ms)
+static rxw_call *begin_farewell_call(const struct farewell *f, unsigned ms)
 {
 	struct rxw_call_options co = {.size = sizeof(co), .flags = RXW_CALL_TRY, .deadline_ms = ms};
 	const struct asked *a = &f->server;
@@ -185,7 +185,7 @@ static rxw_call *begin(const struct farewell *f, unsigned ms)
 /* The lock is held. */
 static void give_up_all(struct farewell *f, unsigned ms)
 {
-	f->call = begin(f, ms);
+	f->call = begin_farewell_call(f, ms);
 	if (f->call &&
 	    (StartRXAFS_GiveUpAllCallBacks(f->call) != 0 || rxw_call_send_end(f->call) < 0)) {
 		rxw_call_end(f->call, RXW_USER_ABORT, NULL);
@@ -209,7 +209,7 @@ static void give_up_each(struct farewell *f, uint64_t until)
 		n = count - at < AFSCBMAX ? count - at : AFSCBMAX;
 		pthread_mutex_lock(&f->client->lock);
 		if (now < until)
-			call = begin(f, (unsigned)((until - now) / 1000000 + 1));
+			call = begin_farewell_call(f, (unsigned)((until - now) / 1000000 + 1));
 		pthread_mutex_unlock(&f->client->lock);
 		if (!call)
 			return;
