@@ -20,7 +20,7 @@ const struct store_caller admin_caller = {
 };
 
 /* Takes the reference. */
-static void answer(struct admin_run *run, json_t *object)
+static void give_answer(struct admin_run *run, json_t *object)
 {
 	/* Without memory there is no answer; the one who waits learns of the end anyway. */
 	if (object)
@@ -30,7 +30,7 @@ static void answer(struct admin_run *run, json_t *object)
 
 static int fail_text(struct admin_run *run, int status, const char *text)
 {
-	answer(run, json_pack("{s:o, s:i}", "error", admin_show(text), "status", status));
+	give_answer(run, json_pack("{s:o, s:i}", "error", admin_show(text), "status", status));
 	return status;
 }
 
@@ -94,19 +94,19 @@ int admin_done(struct admin_run *run, json_t *result, bool changed, int status)
 					    "the change was made, but is not yet on the disk")
 			  : admin_fail(run, 1, "no memory for the result");
 	}
-	answer(run, json_pack("{s:o, s:i}", "result", result, "status", status));
+	give_answer(run, json_pack("{s:o, s:i}", "result", result, "status", status));
 	return status;
 }
 
 void admin_skipped(struct admin_run *run, const char *path, const char *reason)
 {
-	answer(run,
-	       json_pack("{s:o, s:o}", "skipped", admin_show(path), "reason", admin_show(reason)));
+	give_answer(run, json_pack("{s:o, s:o}", "skipped", admin_show(path), "reason",
+				   admin_show(reason)));
 }
 
 void admin_fault(struct admin_run *run, const char *line)
 {
-	answer(run, json_pack("{s:o}", "fault", admin_show(line)));
+	give_answer(run, json_pack("{s:o}", "fault", admin_show(line)));
 }
 
 static bool wants_progress(struct admin_run *run)
@@ -122,8 +122,8 @@ static bool wants_progress(struct admin_run *run)
 void admin_count(struct admin_run *run, uint64_t done, uint64_t total)
 {
 	if (wants_progress(run))
-		answer(run, json_pack("{s:{s:I, s:I}}", "progress", "done", (json_int_t)done, "all",
-				      (json_int_t)total));
+		give_answer(run, json_pack("{s:{s:I, s:I}}", "progress", "done", (json_int_t)done,
+					   "all", (json_int_t)total));
 }
 
 void admin_progress(struct admin_run *run, const char *path, uint64_t bytes, uint64_t total,
@@ -131,9 +131,9 @@ void admin_progress(struct admin_run *run, const char *path, uint64_t bytes, uin
 {
 	if (!wants_progress(run))
 		return;
-	answer(run, json_pack("{s:{s:o, s:I, s:I, s:I}}", "progress", "path", admin_show(path),
-			      "bytes", (json_int_t)bytes, "total", (json_int_t)total, "files",
-			      (json_int_t)files));
+	give_answer(run, json_pack("{s:{s:o, s:I, s:I, s:I}}", "progress", "path", admin_show(path),
+				   "bytes", (json_int_t)bytes, "total", (json_int_t)total, "files",
+				   (json_int_t)files));
 }
 
 bool admin_stopped(const struct admin_run *run)

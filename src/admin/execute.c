@@ -78,7 +78,7 @@ static const struct command {
 	{"export", admin_export, MEMBERS(export_members), false, true},
 };
 
-static const struct command *find_command(const char *name)
+static const struct command *find_request_command(const char *name)
 {
 	for (size_t i = 0; name && i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (!strcmp(commands[i].name, name))
@@ -88,14 +88,14 @@ static const struct command *find_command(const char *name)
 
 bool admin_wants_directory(const char *command)
 {
-	const struct command *found = find_command(command);
+	const struct command *found = find_request_command(command);
 
 	return found && found->directory;
 }
 
 bool admin_changes(const char *command)
 {
-	const struct command *found = find_command(command);
+	const struct command *found = find_request_command(command);
 
 	return found && found->changes;
 }
@@ -111,7 +111,7 @@ static int check_request(struct admin_run *run, const struct command **command)
 	if (!json_is_object(run->request) || !json_is_string(name))
 		return admin_fail(run, 2,
 				  "request: it must be an object with a member \"command\"");
-	*command = find_command(json_string_value(name));
+	*command = find_request_command(json_string_value(name));
 	if (!*command)
 		return admin_fail(run, 2, "request: unknown command \"%.40s\"",
 				  json_string_value(name));

@@ -42,7 +42,7 @@ struct export
 	size_t linked_count, linked_room;
 };
 
-static void skip(struct export *export, const char *path, const char *reason)
+static void skip_object(struct export *export, const char *path, const char *reason)
 {
 	export->skipped++;
 	admin_skipped(export->run, *path ? path : ".", reason);
@@ -52,7 +52,7 @@ static void skip(struct export *export, const char *path, const char *reason)
  * Set-id bits of the volume would give the rights of a user of this machine. They stay only if the request says so, and where the
  * file will belong to the same number.
  */
-static unsigned mode_of(const struct export *export, const struct store_status *status)
+static unsigned choose_export_mode(const struct export *export, const struct store_status *status)
 {
 	bool same = status->owner >= 0 && (uid_t)status->owner == geteuid();
 
@@ -60,7 +60,7 @@ static unsigned mode_of(const struct export *export, const struct store_status *
 }
 
 /* Of the open file, or with `name` of a link in that directory. 0 or -errno. */
-static int set_times(int fd, const char *name, uint32_t mtime)
+static int set_exported_times(int fd, const char *name, uint32_t mtime)
 {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (time_t)mtime}};
 	int rc = name ? utimensat(fd, name, times, AT_SYMLINK_NOFOLLOW) : futimens(fd, times);
@@ -94,8 +94,8 @@ static int write_sparse(int fd, const char *buffer, size_t length, uint64_t offs
 }
 
 /* 0; -errno of the file; *code: a result of the store. */
-static int copy_out(struct export *export, const char *path, int fd, struct store_reader *reader,
-		    uint64_t length, int *code)
+static int copy_to_local_file(struct export *export, const char *path, int fd,
+			      struct store_reader *reader, uint64_t length, int *code)
 {
 	struct store *store = export->run->store;
 	uint64_t at = 0;
@@ -131,8 +131,8 @@ static int local_error(struct export *export, const char *path, int rc)
 			   rc == -EINTR ? "interrupted" : strerror(-rc));
 		return -1;
 	}
-	skip(export, path,
-	     rc == -EEXIST ? "exists already; export to an empty directory" : strerror(-rc));
+	skip_object(export, path,
+		    rc == -EEXIST ? "exists already; export to an empty directory" : strerror(-rc));
 	return 0;
 }
 
@@ -142,7 +142,7 @@ static int store_error(struct export *export, const char *path, int code)
 		admin_fail_code(export->run, code, "%s", path);
 		return -1;
 	}
-	skip(export, path, admin_code_text(code));
+	skip_object(export, path, admin_code_text(code));
 	return 0;
 }
 
@@ -158,13 +158,13 @@ static int fill_file(struct export *export, const char *path, int fd, const stru
 	*code = store->ops->read_begin(store, &admin_caller, fid, &reader, &status);
 	if (*code)
 		return 0;
-	rc = copy_out(export, path, fd, reader, status.length, code);
+	rc = copy_to_local_file(export, path, fd, reader, status.length, code);
 	store->ops->read_end(reader);
 	if (rc || *code)
 		return rc;
-	if (fchmod(fd, mode_of(export, &status)) < 0)
+	if (fchmod(fd, choose_export_mode(export, &status)) < 0)
 		return -errno;
-	return set_times(fd, NULL, status.client_mtime);
+	return set_exported_times(fd, NULL, status.client_mtime);
 }
 
 /* A further name of a file of the same directory: 1 if it was made. */
@@ -176,7 +176,7 @@ static bool export_linked(struct export *export, const char *name, uint32_t vnod
 	return false;
 }
 
-static void note_linked(struct export *export, const char *name, uint32_t vnode)
+static void note_exported_link(struct export *export, const char *name, uint32_t vnode)
 {
 	if (export->linked_count == export->linked_room) {
 		size_t room = export->linked_room ? export->linked_room * 2 : 16;
@@ -214,7 +214,7 @@ static int export_file(struct export *export, const char *path, const char *name
 	}
 	export->objects++;
 	if (status->links > 1)
-		note_linked(export, name, status->fid.vnode);
+		note_exported_link(export, name, status->fid.vnode);
 	return 0;
 }
 
@@ -232,7 +232,7 @@ static int export_symlink(struct export *export, const char *path, const char *n
 	rc = symlinkat(text, export->at, name) < 0 ? -errno : 0;
 	free(text);
 	if (!rc)
-		rc = set_times(export->at, name, status->client_mtime);
+		rc = set_exported_times(export->at, name, status->client_mtime);
 	if (rc)
 		return local_error(export, path, rc);
 	export->objects++;
@@ -240,7 +240,7 @@ static int export_symlink(struct export *export, const char *path, const char *n
 }
 
 /* Takes `path`. */
-static int push(struct export *export, char *path, const struct store_status *status)
+static int push_made_directory(struct export *export, char *path, const struct store_status *status)
 {
 	if (export->count == export->room) {
 		size_t room = export->room ? export->room * 2 : 64;
@@ -254,8 +254,8 @@ static int push(struct export *export, char *path, const struct store_status *st
 		export->made = grown;
 		export->room = room;
 	}
-	export->made[export->count++] =
-		(struct made){path, status->fid, mode_of(export, status), status->client_mtime};
+	export->made[export->count++] = (struct made){
+		path, status->fid, choose_export_mode(export, status), status->client_mtime};
 	return 0;
 }
 
@@ -272,7 +272,7 @@ static int export_directory(struct export *export, const char *path, const char 
 		admin_fail(export->run, 1, "no memory");
 		return -1;
 	}
-	return push(export, copy, status);
+	return push_made_directory(export, copy, status);
 }
 
 static int export_object(struct export *export, const char *path, const char *name,
@@ -309,7 +309,7 @@ static int export_entry(struct export *export, const struct made *dir,
 		return local_error(export, dir->path, -EINTR);
 	path = admin_join(dir->path, entry->name);
 	if (!path) {
-		skip(export, dir->path, "has names whose paths exceed 4095 bytes");
+		skip_object(export, dir->path, "has names whose paths exceed 4095 bytes");
 		return 0;
 	}
 	rc = export_object(export, path, entry->name, &fid);
@@ -365,21 +365,21 @@ static void finish_directories(struct export *export)
 		const struct made *dir = &export->made[i];
 		int fd = admin_open_beneath(export->run->output->directory, dir->path,
 					    O_RDONLY | O_DIRECTORY, 0);
-		int rc = fd < 0 ? fd : set_times(fd, NULL, dir->mtime);
+		int rc = fd < 0 ? fd : set_exported_times(fd, NULL, dir->mtime);
 
 		if (!rc && fchmod(fd, dir->mode) < 0)
 			rc = -errno;
 		if (fd >= 0)
 			close(fd);
 		if (rc)
-			skip(export, dir->path, strerror(-rc));
+			skip_object(export, dir->path, strerror(-rc));
 	}
 }
 
 static int export_tree(struct export *export, struct admin_place *place)
 {
 	char *top = strdup("");
-	int rc = top ? push(export, top, &place->status) : -1;
+	int rc = top ? push_made_directory(export, top, &place->status) : -1;
 
 	while (!rc && export->next < export->count)
 		rc = export_names(export, export->made[export->next++]);

@@ -74,7 +74,7 @@ int admin_import_refused(struct admin_import *import, const char *path, int rc)
  * Set-id bits give the rights of an owner here, whose number means somebody else in the volume: they stay if the request says whose
  * the files are.
  */
-static uint32_t mode_of(struct admin_import *import, const struct stat *st)
+static uint32_t choose_import_mode(struct admin_import *import, const struct stat *st)
 {
 	uint32_t mode = st->st_mode & 07777;
 
@@ -94,7 +94,7 @@ static struct store_set set_of(struct admin_import *import, const struct stat *s
 		.mask = STORE_SET_MTIME | STORE_SET_OWNER | STORE_SET_MODE,
 		.mtime = mtime,
 		.owner = import->owner,
-		.mode = mode_of(import, st),
+		.mode = choose_import_mode(import, st),
 	};
 }
 
@@ -116,9 +116,9 @@ static int set_status(struct admin_import *import, const char *path, const struc
 /*
  * Make an object. 0 and *status; 1: it was refused, and that was reported; -1: the import ends.
  */
-static int create(struct admin_import *import, const struct store_fid *dir, const char *path,
-		  const char *name, enum store_kind kind, const char *text,
-		  const struct store_set *set, struct store_status *status)
+static int create_object(struct admin_import *import, const struct store_fid *dir, const char *path,
+			 const char *name, enum store_kind kind, const char *text,
+			 const struct store_set *set, struct store_status *status)
 {
 	struct store *store = import->run->store;
 	struct store_caller caller = admin_caller;
@@ -169,8 +169,8 @@ static struct linked *find_linked(struct admin_import *import, const struct stat
 	return found ? *found : NULL;
 }
 
-static void note_linked(struct admin_import *import, const struct stat *st,
-			const struct store_fid *fid)
+static void note_imported_link(struct admin_import *import, const struct stat *st,
+			       const struct store_fid *fid)
 {
 	struct linked *entry = st->st_nlink > 1 ? malloc(sizeof(*entry)) : NULL;
 
@@ -292,7 +292,7 @@ static int import_contents(struct admin_import *import, const char *path, int fd
 	return rc;
 }
 
-/* A new file with the bytes of an open one. As create(). */
+/* A new file with the bytes of an open one. As create_object(). */
 static int import_bytes(struct admin_import *import, const struct store_fid *dir, const char *path,
 			const char *name, int fd, uint64_t size, const struct store_set *set,
 			struct store_status *status)
@@ -303,8 +303,8 @@ static int import_bytes(struct admin_import *import, const struct store_fid *dir
 					     .mode = UNFINISHED_MODE};
 	/* Creation gives it the owner, and the lower bits of the mode. */
 	bool whole = !size && !(set->mode & ~0777u);
-	int rc = create(import, dir, path, name, STORE_FILE, NULL, whole ? set : &unfinished,
-			status);
+	int rc = create_object(import, dir, path, name, STORE_FILE, NULL, whole ? set : &unfinished,
+			       status);
 
 	if (rc || whole)
 		return rc;
@@ -328,15 +328,18 @@ static int import_open(struct admin_import *import, const struct store_fid *dir,
 	uint64_t size = (uint64_t)st->st_size;
 	int rc = size ? 0 : admin_import_measure(import, path, fd, &size);
 
-	if (!rc)
-		rc = pass_existing(import, dir, path, name, size, &set, &status);
-	if (!rc && first)
+	if (rc)
+		goto out;
+	rc = pass_existing(import, dir, path, name, size, &set, &status);
+	if (rc)
+		goto out;
+	if (first)
 		return import_link(import, dir, path, name, &first->fid);
-	if (!rc)
-		rc = import_bytes(import, dir, path, name, fd, size, &set, &status);
-	/* New or there already. */
+	rc = import_bytes(import, dir, path, name, fd, size, &set, &status);
+out:
+	/* The object is new, or it was there already. */
 	if (!first && rc >= 0 && status.fid.vnode)
-		note_linked(import, st, &status.fid);
+		note_imported_link(import, st, &status.fid);
 	return rc < 0 ? -1 : 0;
 }
 
@@ -390,11 +393,12 @@ static int import_symlink(struct admin_import *import, const struct store_fid *d
 		import->unchanged++;
 		return 0;
 	}
-	return create(import, dir, path, name, STORE_SYMLINK, text, &set, &status) < 0 ? -1 : 0;
+	return create_object(import, dir, path, name, STORE_SYMLINK, text, &set, &status) < 0 ? -1
+											      : 0;
 }
 
-static int push(struct admin_import *import, const char *path, const struct store_fid *fid,
-		bool existed)
+static int push_pending_directory(struct admin_import *import, const char *path,
+				  const struct store_fid *fid, bool existed)
 {
 	struct pending *pending = malloc(sizeof(*pending));
 
@@ -418,13 +422,13 @@ static int import_directory(struct admin_import *import, const struct store_fid 
 
 	/* An existing directory gets the names in addition. */
 	if (find_existing(import, dir, name, &status) && status.kind == STORE_DIR)
-		return push(import, path, &status.fid, true);
-	rc = create(import, dir, path, name, STORE_DIR, NULL, &set, &status);
-	return rc ? rc > 0 ? 0 : -1 : push(import, path, &status.fid, false);
+		return push_pending_directory(import, path, &status.fid, true);
+	rc = create_object(import, dir, path, name, STORE_DIR, NULL, &set, &status);
+	return rc ? rc > 0 ? 0 : -1 : push_pending_directory(import, path, &status.fid, false);
 }
 
 /* Why a name or kind cannot be imported; NULL: it can. */
-static const char *unfit(const char *name, mode_t mode)
+static const char *explain_unfit_name(const char *name, mode_t mode)
 {
 	size_t length = strlen(name);
 
@@ -474,7 +478,7 @@ static int import_name(struct admin_import *import, const struct pending *dir, c
 	fd = admin_source_open(import->run, path, ADMIN_SOURCE_LOOK);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		admin_import_skip(import, path, strerror(fd < 0 ? -fd : errno));
-	else if ((reason = unfit(name, st.st_mode)))
+	else if ((reason = explain_unfit_name(name, st.st_mode)))
 		admin_import_skip(import, path, reason);
 	else
 		rc = import_kind(import, dir, path, name, fd, &st);
@@ -557,7 +561,7 @@ fail:
 }
 
 /* All names of an open directory, sorted; it may not be one that this process can enter. Their number, or -errno. */
-static int list_names(int fd, char ***names)
+static int list_sorted_names(int fd, char ***names)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), count;
 	DIR *stream = copy < 0 ? NULL : fdopendir(copy);
@@ -595,7 +599,7 @@ static int import_pending(struct admin_import *import, const struct pending *dir
 	struct stat st;
 	int count, rc;
 
-	count = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : list_names(fd, &names);
+	count = fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : list_sorted_names(fd, &names);
 	if (count < 0) {
 		admin_import_skip(import, dir->path, strerror(-count));
 		if (fd >= 0)
@@ -635,10 +639,27 @@ static int import_all(struct admin_import *import)
 	return rc;
 }
 
-/* The directory in the volume, which is made if only its last name is missing. */
-static int find_destination(struct admin_import *import, struct store_fid *fid, bool *existed)
+/* Makes a directory of the volume. 0 and *fid, or a result of the store. */
+static int make_destination(struct admin_import *import, const struct store_fid *dir,
+			    const char *name, struct store_fid *fid)
 {
-	struct store_set set = {.mask = STORE_SET_MODE, .mode = 0755};
+	const struct store_set set = {.mask = STORE_SET_MODE, .mode = 0755};
+	struct store *store = import->run->store;
+	struct store_status status, dir_status;
+	struct store_changes changes = {0};
+	int rc = store->ops->create(store, &admin_caller, dir, name, STORE_DIR, NULL, &set, &status,
+				    &dir_status, &changes);
+
+	if (rc)
+		return rc;
+	*fid = status.fid;
+	admin_changed(import->run, &changes);
+	return 0;
+}
+
+/* Finds the directory in the volume, and makes it if only its last name is missing. */
+static int find_import_directory(struct admin_import *import, struct store_fid *fid, bool *existed)
+{
 	struct admin_place place;
 	struct store_status status;
 	const char *last;
@@ -646,25 +667,16 @@ static int find_destination(struct admin_import *import, struct store_fid *fid, 
 
 	if (rc)
 		return rc;
-	*existed = true;
 	*fid = place.fid;
 	rc = *last ? admin_lookup(import->run->store, &place.fid, last, fid) : 0;
-	if (rc == -ENOENT) {
-		struct store_changes changes = {0};
-		struct store_status dir;
-
-		*existed = false;
-		rc = import->run->store->ops->create(import->run->store, &admin_caller, &place.fid,
-						     last, STORE_DIR, NULL, &set, &status, &dir,
-						     &changes);
-		*fid = status.fid;
-		if (!rc)
-			admin_changed(import->run, &changes);
-	} else if (!rc)
+	*existed = rc != -ENOENT;
+	if (!*existed)
+		rc = make_destination(import, &place.fid, last, fid);
+	else if (!rc)
 		rc = import->run->store->ops->status(import->run->store, &admin_caller, fid,
 						     &status);
 	free(place.path);
-	if (!rc && status.kind != STORE_DIR)
+	if (!rc && *existed && status.kind != STORE_DIR)
 		rc = -ENOTDIR;
 	return rc ? admin_fail_code(import->run, rc, "%s", place.name) : 0;
 }
@@ -676,14 +688,14 @@ int admin_import(struct admin_run *run)
 	bool existed;
 	int rc = admin_owner(run, 0, &import.owner);
 
-	if (rc || (rc = find_destination(&import, &fid, &existed)))
+	if (rc || (rc = find_import_directory(&import, &fid, &existed)))
 		return rc;
 	if (admin_get_flag(run, "progress"))
 		import.total = admin_source_bytes(run);
 	import.buffer = malloc(ADMIN_BUFFER);
 	if (!import.buffer)
 		return admin_fail(run, 1, "no memory");
-	rc = push(&import, "", &fid, existed) ? -1 : import_all(&import);
+	rc = push_pending_directory(&import, "", &fid, existed) ? -1 : import_all(&import);
 	free(import.buffer);
 	if (rc)
 		return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* import: the contents of files, with their holes. */
+/* The import copies the contents of files, with their holes. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,8 +70,8 @@ static unsigned choose_pieces(int fd, uint64_t size, struct piece *piece)
 
 /* The bytes of a piece go to a writer. 0, a result of the store, or 1000 + errno of the file. */
 #define SOURCE_ERROR 1000
-static int copy_piece(struct admin_import *import, const char *path, int fd,
-		      const struct piece *piece, struct store_writer *writer)
+static int copy_piece_to_writer(struct admin_import *import, const char *path, int fd,
+				const struct piece *piece, struct store_writer *writer)
 {
 	uint64_t at = piece->start;
 
@@ -109,7 +109,7 @@ static int store_piece(struct admin_import *import, const char *path, int fd, ui
 
 	if (rc)
 		return rc;
-	rc = copy_piece(import, path, fd, piece, writer);
+	rc = copy_piece_to_writer(import, path, fd, piece, writer);
 	if (rc) {
 		store->ops->write_abort(writer);
 		return rc;
@@ -177,16 +177,19 @@ int admin_import_unsized(struct admin_import *import, const char *path, uint64_t
 	struct store_status status;
 	int rc = store->ops->write_begin(store, &admin_caller, fid, set, 0, size, size, &writer);
 
-	if (!rc) {
-		rc = store->ops->write(writer, &iov, 1);
-		if (rc)
-			store->ops->write_abort(writer);
-		else
-			rc = store->ops->write_commit(writer, &status, &changes);
-	}
 	if (rc)
-		return admin_import_refused(import, path, rc) ? -1 : 1;
+		goto refused;
+	rc = store->ops->write(writer, &iov, 1);
+	if (rc) {
+		store->ops->write_abort(writer);
+		goto refused;
+	}
+	rc = store->ops->write_commit(writer, &status, &changes);
+	if (rc)
+		goto refused;
 	admin_changed(import->run, &changes);
 	import->bytes += size;
 	return 0;
+refused:
+	return admin_import_refused(import, path, rc) ? -1 : 1;
 }

@@ -28,7 +28,7 @@ static bool leads_up(const char *path)
 }
 
 /* One name at a time, for kernels without openat2(). */
-static int open_walk(int directory, const char *path, int flags, unsigned mode)
+static int open_name_by_name(int directory, const char *path, int flags, unsigned mode)
 {
 	int at = directory;
 
@@ -77,7 +77,7 @@ int admin_open_beneath(int directory, const char *path, int flags, unsigned mode
 	if (errno != ENOSYS && errno != EPERM)
 		return -errno;
 #endif
-	fd = open_walk(directory, path, flags, mode);
+	fd = open_name_by_name(directory, path, flags, mode);
 	return fd;
 }
 

@@ -29,8 +29,9 @@ static int set_acl(struct admin_run *run, const struct admin_place *place, struc
 				  "directory above",
 				  place->name);
 	rc = admin_acl_change(run, place->name, acl);
-	if (!rc)
-		rc = admin_acl_permit(run, acl, place->name);
+	if (rc)
+		return rc;
+	rc = admin_acl_permit(run, acl, place->name);
 	if (rc)
 		return rc;
 	rc = run->store->ops->change_acl(run->store, &admin_caller, &place->fid, &old, acl, &status,

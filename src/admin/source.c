@@ -156,8 +156,8 @@ static int receive_reply(const struct admin_run *run, struct reply *reply)
 }
 
 /* Ask the lending process. A descriptor; 0 for a total; -errno. */
-static int ask(const struct admin_run *run, enum admin_source_kind kind, const char *path,
-	       struct reply *reply)
+static int ask_lender(const struct admin_run *run, enum admin_source_kind kind, const char *path,
+		      struct reply *reply)
 {
 	char request[ADMIN_PATH_MAX + 1];
 	size_t length = strlen(path);
@@ -191,7 +191,7 @@ int admin_source_open(const struct admin_run *run, const char *path, enum admin_
 	struct reply reply;
 
 	if (is_lent(run))
-		return ask(run, kind, path, &reply);
+		return ask_lender(run, kind, path, &reply);
 	return admin_open_beneath(run->output->directory, path, open_flags[kind], 0);
 }
 
@@ -201,5 +201,5 @@ uint64_t admin_source_bytes(const struct admin_run *run)
 
 	if (!is_lent(run))
 		return tree_bytes(run->output->directory, run);
-	return ask(run, ADMIN_SOURCE_TOTAL, "", &reply) ? 0 : reply.bytes;
+	return ask_lender(run, ADMIN_SOURCE_TOTAL, "", &reply) ? 0 : reply.bytes;
 }

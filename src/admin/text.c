@@ -7,7 +7,7 @@
 #include "admin/private.h"
 
 /* The bytes of the character of UTF-8 at `at`; 0: it is none. */
-static size_t utf8_length(const unsigned char *at)
+static size_t measure_utf8_character(const unsigned char *at)
 {
 	size_t length = *at < 0x80   ? 1
 			: *at < 0xc2 ? 0
@@ -27,13 +27,13 @@ static size_t utf8_length(const unsigned char *at)
 }
 
 /* \xNN in place of what has no text; with `reversible` also of backslashes. */
-static char *escape(const char *bytes, bool reversible)
+static char *escape_text(const char *bytes, bool reversible)
 {
 	const unsigned char *at = (const unsigned char *)bytes;
 	char *text = malloc(strlen(bytes) * 4 + 1), *to = text;
 
 	while (text && *at) {
-		size_t length = utf8_length(at);
+		size_t length = measure_utf8_character(at);
 
 		if (!length || *at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0) ||
 		    (reversible && *at == '\\')) {
@@ -51,12 +51,12 @@ static char *escape(const char *bytes, bool reversible)
 
 char *admin_text(const char *bytes)
 {
-	return escape(bytes, true);
+	return escape_text(bytes, true);
 }
 
 json_t *admin_show(const char *bytes)
 {
-	char *text = escape(bytes, false);
+	char *text = escape_text(bytes, false);
 	json_t *json = text ? json_string_nocheck(text) : NULL;
 
 	free(text);

@@ -217,7 +217,7 @@ static int done_state(struct admin_run *run, const struct store_volume *volume, 
 	return done_volume(run, volume->id);
 }
 
-static bool permits(void *arg, const struct store_acl *root)
+static bool permits_root_acl(void *arg, const struct store_acl *root)
 {
 	const struct admin_run *run = arg;
 
@@ -231,7 +231,7 @@ int admin_online(struct admin_run *run)
 
 	if (admin_find_volume(run, &volume))
 		return 1;
-	rc = store_volume_online(run->store, volume.id, permits, run);
+	rc = store_volume_online(run->store, volume.id, permits_root_acl, run);
 	if (rc == -EACCES)
 		return admin_fail(
 			run, 1,
@@ -261,7 +261,7 @@ static void each_fault(void *arg, const char *line)
 	admin_fault(arg, line);
 }
 
-static void count(void *arg, uint64_t done, uint64_t total)
+static void count_check_progress(void *arg, uint64_t done, uint64_t total)
 {
 	admin_count(arg, done, total);
 }
@@ -278,13 +278,13 @@ static bool is_stopped(void *arg)
 #define CHECKS_MOST 8
 static _Atomic unsigned checks;
 
-static int check(struct admin_run *run)
+static int run_store_check(struct admin_run *run)
 {
 	bool fast = admin_get_flag(run, "fast");
 	const struct store_checker checker = {
 		.fast = fast,
 		.each = each_fault,
-		.progress = count,
+		.progress = count_check_progress,
 		.stopped = run->output->stopped ? is_stopped : NULL,
 		.arg = run,
 	};
@@ -303,7 +303,7 @@ int admin_check(struct admin_run *run)
 	int rc;
 
 	if (checks++ < CHECKS_MOST)
-		rc = check(run);
+		rc = run_store_check(run);
 	else
 		rc = admin_fail(run, 1, "%d checks run or wait already; try again later",
 				CHECKS_MOST);

@@ -10,7 +10,7 @@
 
 #define CONTENTS_MAX ((uint64_t)AFS_DIR_PAGE * AFS_DIR_PAGES_MAX)
 
-static bool is_number(const char *text, uint32_t *number)
+static bool read_volume_number(const char *text, uint32_t *number)
 {
 	uint64_t n = 0;
 
@@ -29,14 +29,16 @@ int admin_find_volume(struct admin_run *run, struct store_volume *volume)
 {
 	const char *name = admin_get_text(run, "volume");
 	uint32_t id;
-	int rc = is_number(name, &id) ? run->store->ops->volume(run->store, id, volume)
-				      : run->store->ops->volume_by_name(run->store, name, volume);
+	int rc = read_volume_number(name, &id)
+			 ? run->store->ops->volume(run->store, id, volume)
+			 : run->store->ops->volume_by_name(run->store, name, volume);
 
 	return rc ? admin_fail_code(run, rc, "%.200s", name) : 0;
 }
 
 /* All bytes from a reader, which give up to `length`. 0 or a result. */
-static int read_all(struct store *store, struct store_reader *reader, char *bytes, size_t length)
+static int read_whole_contents(struct store *store, struct store_reader *reader, char *bytes,
+			       size_t length)
 {
 	size_t done = 0;
 
@@ -65,7 +67,8 @@ int admin_contents(struct store *store, const struct store_fid *fid, char **byte
 	else
 		*bytes = calloc(1, (size_t)status->length + 1);
 	if (!rc)
-		rc = *bytes ? read_all(store, reader, *bytes, (size_t)status->length) : -ENOMEM;
+		rc = *bytes ? read_whole_contents(store, reader, *bytes, (size_t)status->length)
+			    : -ENOMEM;
 	end = store->ops->read_end(reader);
 	rc = rc ? rc : end;
 	if (rc) {
@@ -119,7 +122,7 @@ static int clean_path(char *path)
 }
 
 /* From the root to the object that the first `length` bytes of the path name. 0 or a result. */
-static int walk(struct admin_run *run, struct admin_place *place, size_t length)
+static int walk_to_object(struct admin_run *run, struct admin_place *place, size_t length)
 {
 	size_t at = 0;
 
@@ -168,7 +171,7 @@ static int begin_place(struct admin_run *run, struct admin_place *place)
 
 static int end_place(struct admin_run *run, struct admin_place *place, size_t length)
 {
-	int rc = walk(run, place, length);
+	int rc = walk_to_object(run, place, length);
 
 	if (!rc)
 		return 0;
