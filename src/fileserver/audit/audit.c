@@ -6,15 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/clock.h"
+#include "common/background.h"
 #include "fileserver/audit/line.h"
 #include "fileserver/base/base.h"
 
@@ -33,16 +31,15 @@ struct fsd_audit {
 	char *path;
 	bool strict;
 	int fd; /* of the writer; -1: the file cannot be opened */
-	pthread_t thread;
 
-	pthread_mutex_t lock; /* covers what follows, up to `stop` */
-	pthread_cond_t work, room;
+	struct background writer; /* its lock covers the following members, up to `reopen` */
+	pthread_cond_t room;
 	uint32_t head, tail; /* adders write entries at `head`; the writer alone moves `tail` */
 	unsigned reserved;   /* places that calls in progress will use */
 	bool sleeping;	     /* the writer */
 	bool stuck;    /* the writer made no progress for PATIENCE: nobody waits until it does */
 	uint64_t told; /* when the log has said that records were lost; seconds, 0: never */
-	_Atomic bool stop, reopen;
+	_Atomic bool reopen;
 
 	_Atomic bool released; /* no call waits while the file is `broken` */
 	_Atomic bool broken;   /* the last write has failed */
@@ -56,9 +53,11 @@ struct fsd_audit {
 
 /* -- calls -- */
 
-/* With the lock held, as all functions until fsd_audit_reserve(). */
-static unsigned vacant(const struct fsd_audit *audit)
+/* The number of free places. The lock is held. */
+static unsigned count_vacant_places(struct fsd_audit *audit)
 {
+	assert(mutex_is_held(&audit->writer.lock));
+	assert(audit->head - audit->tail + audit->reserved <= QUEUE);
 	return QUEUE - (audit->head - audit->tail) - audit->reserved;
 }
 
@@ -70,17 +69,17 @@ static bool await_room(struct fsd_audit *audit, unsigned others, bool patience)
 {
 	uint64_t until = monotonic_ns() + PATIENCE;
 
-	if (vacant(audit) > others)
+	if (count_vacant_places(audit) > others)
 		return true;
 	atomic_fetch_add(&audit->waits, 1);
-	while (vacant(audit) <= others) {
+	while (count_vacant_places(audit) <= others) {
 		uint32_t tail = audit->tail;
 
 		if (audit->broken || (audit->stuck && (patience || audit->released)))
 			return false;
 		if (audit->sleeping)
-			pthread_cond_signal(&audit->work);
-		monotonic_wait(&audit->room, &audit->lock, until);
+			wake_background(&audit->writer);
+		monotonic_wait(&audit->room, &audit->writer.lock, until);
 		if (audit->tail != tail)
 			until = monotonic_ns() + PATIENCE;
 		else if (monotonic_ns() >= until)
@@ -90,7 +89,7 @@ static bool await_room(struct fsd_audit *audit, unsigned others, bool patience)
 }
 
 /* A record is lost: it is counted, and now and then a line of the log says so. */
-static void lose(struct fsd_audit *audit)
+static void count_lost_record(struct fsd_audit *audit)
 {
 	uint64_t lost = atomic_fetch_add(&audit->lost, 1) + 1, now = fsd_now();
 
@@ -108,10 +107,10 @@ bool fsd_audit_reserve(struct fsd_audit *audit)
 
 	if (!audit || !audit->strict)
 		return true;
-	pthread_mutex_lock(&audit->lock);
+	pthread_mutex_lock(&audit->writer.lock);
 	may = !audit->broken && await_room(audit, 0, true);
 	audit->reserved += may;
-	pthread_mutex_unlock(&audit->lock);
+	pthread_mutex_unlock(&audit->writer.lock);
 	if (!may)
 		atomic_fetch_add(&audit->refused, 1);
 	return may;
@@ -121,10 +120,11 @@ void fsd_audit_unreserve(struct fsd_audit *audit)
 {
 	if (!audit || !audit->strict)
 		return;
-	pthread_mutex_lock(&audit->lock);
+	pthread_mutex_lock(&audit->writer.lock);
+	assert(audit->reserved > 0);
 	audit->reserved--;
 	pthread_cond_signal(&audit->room);
-	pthread_mutex_unlock(&audit->lock);
+	pthread_mutex_unlock(&audit->writer.lock);
 }
 
 void fsd_audit_add(struct fsd_audit *audit, const struct fsd_audit_record *record)
@@ -137,21 +137,22 @@ void fsd_audit_add(struct fsd_audit *audit, const struct fsd_audit_record *recor
 	if (!audit)
 		return;
 	audit_entry_fill(&entry, record);
-	pthread_mutex_lock(&audit->lock);
+	pthread_mutex_lock(&audit->writer.lock);
+	assert(!reserved || audit->reserved > 0);
 	audit->reserved -= reserved;
 	if (reserved || await_room(audit, record->code ? OF_FAILED : 0, patience)) {
 		audit->entries[audit->head++ % QUEUE] = entry;
 		if (audit->sleeping)
-			pthread_cond_signal(&audit->work);
+			wake_background(&audit->writer);
 	} else {
-		lose(audit);
+		count_lost_record(audit);
 	}
-	pthread_mutex_unlock(&audit->lock);
+	pthread_mutex_unlock(&audit->writer.lock);
 }
 
 /* -- the writer -- */
 
-static void open_file(struct fsd_audit *audit)
+static void open_log_file(struct fsd_audit *audit)
 {
 	struct stat st;
 
@@ -185,16 +186,17 @@ static ssize_t write_some(struct fsd_audit *audit, size_t done)
 	return write(audit->fd, audit->batch + done, audit->used - done);
 }
 
-static void set_and_wake(struct fsd_audit *audit, _Atomic bool *flag)
+/* Sets a flag for which the writer, or calls that wait for room, may wait. */
+static void set_writer_flag(struct fsd_audit *audit, _Atomic bool *flag)
 {
-	pthread_mutex_lock(&audit->lock);
+	pthread_mutex_lock(&audit->writer.lock);
 	*flag = true;
 	pthread_cond_broadcast(&audit->room);
-	pthread_cond_signal(&audit->work);
-	pthread_mutex_unlock(&audit->lock);
+	wake_background(&audit->writer);
+	pthread_mutex_unlock(&audit->writer.lock);
 }
 
-static void complain(struct fsd_audit *audit)
+static void log_write_failure(struct fsd_audit *audit)
 {
 	if (!audit->complained)
 		fsd_log(RXW_LOG_ERROR, "--audit-log %s: %s; %s", audit->path, strerror(errno),
@@ -220,10 +222,10 @@ static size_t write_batch(struct fsd_audit *audit)
 		}
 		if (errno == EINTR)
 			continue;
-		complain(audit);
-		set_and_wake(audit, &audit->broken);
+		log_write_failure(audit);
+		set_writer_flag(audit, &audit->broken);
 		whole = whole_lines(audit, done);
-		if (!audit->strict || audit->stop || audit->released) {
+		if (!audit->strict || audit->writer.stop || audit->released) {
 			audit->torn |= done > whole;
 			return whole;
 		}
@@ -232,7 +234,7 @@ static size_t write_batch(struct fsd_audit *audit)
 			/* A line is never divided between two files. */
 			audit->torn |= done > whole;
 			done = whole;
-			open_file(audit);
+			open_log_file(audit);
 		}
 		audit->complained = true;
 	}
@@ -253,7 +255,7 @@ static void log_rest(const struct fsd_audit *audit, size_t at)
 	}
 }
 
-static void flush(struct fsd_audit *audit, uint64_t lines)
+static void flush_batch(struct fsd_audit *audit, uint64_t lines)
 {
 	size_t bytes = audit->used ? write_batch(audit) : 0;
 	uint64_t written = 0;
@@ -268,49 +270,51 @@ static void flush(struct fsd_audit *audit, uint64_t lines)
 }
 
 /* Write the records up to `head`. Their places are free once they are in the batch. */
-static void drain(struct fsd_audit *audit, uint32_t head)
+static void write_queued_records(struct fsd_audit *audit, uint32_t head)
 {
 	uint64_t lines = 0;
 
 	for (uint32_t tail = audit->tail; tail != head; tail++, lines++) {
 		if (BATCH - audit->used < AUDIT_LINE_MAX) {
-			flush(audit, lines);
+			flush_batch(audit, lines);
 			lines = 0;
 		}
 		audit->used +=
 			audit_line(&audit->entries[tail % QUEUE], audit->batch + audit->used);
-		pthread_mutex_lock(&audit->lock);
+		assert(audit->used <= BATCH);
+		pthread_mutex_lock(&audit->writer.lock);
+		assert(audit->tail == tail);
 		audit->tail = tail + 1;
 		audit->stuck = false;
 		pthread_cond_signal(&audit->room);
-		pthread_mutex_unlock(&audit->lock);
+		pthread_mutex_unlock(&audit->writer.lock);
 	}
-	flush(audit, lines);
+	flush_batch(audit, lines);
 }
 
 static void *writer_main(void *arg)
 {
 	struct fsd_audit *audit = arg;
 
-	pthread_mutex_lock(&audit->lock);
+	pthread_mutex_lock(&audit->writer.lock);
 	for (;;) {
 		uint32_t head = audit->head;
 
 		if (head != audit->tail || audit->reopen) {
-			pthread_mutex_unlock(&audit->lock);
+			pthread_mutex_unlock(&audit->writer.lock);
 			if (atomic_exchange(&audit->reopen, false))
-				open_file(audit);
-			drain(audit, head);
-			pthread_mutex_lock(&audit->lock);
+				open_log_file(audit);
+			write_queued_records(audit, head);
+			pthread_mutex_lock(&audit->writer.lock);
 			continue;
 		}
-		if (audit->stop)
+		if (audit->writer.stop)
 			break;
 		audit->sleeping = true;
-		pthread_cond_wait(&audit->work, &audit->lock);
+		sleep_in_background(&audit->writer, UINT64_MAX);
 		audit->sleeping = false;
 	}
-	pthread_mutex_unlock(&audit->lock);
+	pthread_mutex_unlock(&audit->writer.lock);
 	return NULL;
 }
 
@@ -320,9 +324,7 @@ static void free_audit(struct fsd_audit *audit)
 {
 	if (audit->fd >= 0)
 		close(audit->fd);
-	pthread_cond_destroy(&audit->work);
 	pthread_cond_destroy(&audit->room);
-	pthread_mutex_destroy(&audit->lock);
 	free(audit->path);
 	free(audit);
 }
@@ -330,24 +332,26 @@ static void free_audit(struct fsd_audit *audit)
 struct fsd_audit *fsd_audit_open(const char *path, bool strict, char *message)
 {
 	struct fsd_audit *audit = calloc(1, sizeof(*audit));
-	int error = audit ? 0 : ENOMEM;
+	int error = ENOMEM;
 
-	if (audit) {
-		audit->strict = strict;
-		audit->path = strdup(path);
-		pthread_mutex_init(&audit->lock, NULL);
-		pthread_cond_init(&audit->work, NULL);
-		monotonic_cond_init(&audit->room);
-		audit->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-		error = audit->fd < 0 ? errno : 0;
-		if (!error)
-			error = audit->path
-					? pthread_create(&audit->thread, NULL, writer_main, audit)
-					: ENOMEM;
-		if (!error)
-			return audit;
-		free_audit(audit);
+	if (!audit)
+		goto fail;
+	audit->strict = strict;
+	monotonic_cond_init(&audit->room);
+	audit->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (audit->fd < 0) {
+		error = errno;
+		goto fail;
 	}
+	audit->path = strdup(path);
+	if (!audit->path)
+		goto fail;
+	error = start_background(&audit->writer, writer_main, audit);
+	if (!error)
+		return audit;
+fail:
+	if (audit)
+		free_audit(audit);
 	snprintf(message, FSD_MESSAGE_MAX,
 		 "--audit-log %.300s: %s; give a file that this user may write", path,
 		 strerror(error));
@@ -358,21 +362,22 @@ void fsd_audit_close(struct fsd_audit *audit)
 {
 	if (!audit)
 		return;
-	set_and_wake(audit, &audit->stop);
-	pthread_join(audit->thread, NULL);
+	/* Nobody waits for room any more: the endpoints were stopped. */
+	stop_background(&audit->writer);
+	assert(audit->head == audit->tail);
 	free_audit(audit);
 }
 
 void fsd_audit_release(struct fsd_audit *audit)
 {
 	if (audit)
-		set_and_wake(audit, &audit->released);
+		set_writer_flag(audit, &audit->released);
 }
 
 void fsd_audit_reopen(struct fsd_audit *audit)
 {
 	if (audit)
-		set_and_wake(audit, &audit->reopen);
+		set_writer_flag(audit, &audit->reopen);
 }
 
 void fsd_audit_stats(struct fsd_audit *audit, struct fsd_audit_stats *stats)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-static void copy(char *to, size_t size, const char *from)
+static void copy_field(char *to, size_t size, const char *from)
 {
 	size_t n = from ? strnlen(from, size - 1) : 0;
 
@@ -42,15 +42,15 @@ void audit_entry_fill(struct audit_entry *entry, const struct fsd_audit_record *
 	       sizeof(entry->fid));
 	memcpy(entry->to, (uint32_t[]){record->to_volume, record->to_vnode, record->to_unique},
 	       sizeof(entry->to));
-	copy(entry->who, sizeof(entry->who), record->who);
-	copy(entry->name, sizeof(entry->name), record->name);
-	copy(entry->to_name, sizeof(entry->to_name), record->to_name);
+	copy_field(entry->who, sizeof(entry->who), record->who);
+	copy_field(entry->name, sizeof(entry->name), record->name);
+	copy_field(entry->to_name, sizeof(entry->to_name), record->to_name);
 }
 
 /* -- the line -- */
 
 /* Bytes of a valid sequence of UTF-8 that begins here and is not ASCII; 0: there is none. */
-static size_t utf8(const unsigned char *s)
+static size_t is_utf8_sequence(const unsigned char *s)
 {
 	size_t n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : 4;
 
@@ -75,7 +75,7 @@ static char *put_string(char *at, const char *text)
 
 	*at++ = '"';
 	while (*s) {
-		size_t n = *s >= 0x80 ? utf8(s) : 1;
+		size_t n = *s >= 0x80 ? is_utf8_sequence(s) : 1;
 
 		if (*s == '"' || *s == '\\') {
 			*at++ = '\\';
@@ -104,7 +104,7 @@ static char *put_text(char *at, const char *key, const char *text)
 	return put_string(at + sprintf(at, ",\"%s\":", key), text);
 }
 
-static char *put_time(char *at, int64_t time_ns)
+static char *put_record_time(char *at, int64_t time_ns)
 {
 	time_t seconds = (time_t)(time_ns / 1000000000);
 	struct tm tm;
@@ -115,7 +115,7 @@ static char *put_time(char *at, int64_t time_ns)
 			    tm.tm_min, tm.tm_sec, (int)(time_ns % 1000000000 / 1000));
 }
 
-static char *put_peer(char *at, const struct audit_entry *entry)
+static char *put_peer_address(char *at, const struct audit_entry *entry)
 {
 	char text[INET6_ADDRSTRLEN] = "?";
 
@@ -127,7 +127,7 @@ static char *put_peer(char *at, const struct audit_entry *entry)
 
 size_t audit_line(const struct audit_entry *entry, char *line)
 {
-	char *at = put_peer(put_time(line, entry->time_ns), entry);
+	char *at = put_peer_address(put_record_time(line, entry->time_ns), entry);
 
 	if (!entry->anonymous)
 		at = put_text(at, "who", entry->who);

@@ -1,34 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A limit on how long the process may take to stop. */
-#include <errno.h>
-#include <pthread.h>
+/* A thread ends the process if stopping takes too long. */
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/background.h"
 #include "fileserver/base/base.h"
 
+/* All but `background` is constant. */
 struct fsd_limit {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	struct background background;
 	uint64_t end; /* monotonic_ns() */
-	bool over;    /* lock */
 	void (*explain)(void *arg);
 	void *arg;
-	pthread_t thread;
 };
 
-static void *wait_for_end(void *arg)
+static void *end_process_at_limit(void *arg)
 {
 	struct fsd_limit *limit = arg;
-	bool over;
-	int rc = 0;
+	bool stopped;
 
-	pthread_mutex_lock(&limit->lock);
-	while (!limit->over && rc != ETIMEDOUT)
-		rc = monotonic_wait(&limit->changed, &limit->lock, limit->end);
-	over = limit->over;
-	pthread_mutex_unlock(&limit->lock);
-	if (over)
+	pthread_mutex_lock(&limit->background.lock);
+	while (!limit->background.stop && monotonic_ns() < limit->end)
+		sleep_in_background(&limit->background, limit->end);
+	stopped = limit->background.stop;
+	pthread_mutex_unlock(&limit->background.lock);
+	if (stopped)
 		return NULL;
 	limit->explain(limit->arg);
 	_exit(EXIT_FAILURE);
@@ -43,12 +39,8 @@ struct fsd_limit *fsd_limit_start(uint64_t ms, void (*explain)(void *arg), void 
 	limit->explain = explain;
 	limit->arg = arg;
 	limit->end = monotonic_ns() + ms * NS_PER_MS;
-	monotonic_cond_init(&limit->changed);
-	pthread_mutex_init(&limit->lock, NULL);
-	if (pthread_create(&limit->thread, NULL, wait_for_end, limit) == 0)
+	if (start_background(&limit->background, end_process_at_limit, limit) == 0)
 		return limit;
-	pthread_cond_destroy(&limit->changed);
-	pthread_mutex_destroy(&limit->lock);
 	free(limit);
 	return NULL;
 }
@@ -57,12 +49,6 @@ void fsd_limit_end(struct fsd_limit *limit)
 {
 	if (!limit)
 		return;
-	pthread_mutex_lock(&limit->lock);
-	limit->over = true;
-	pthread_cond_signal(&limit->changed);
-	pthread_mutex_unlock(&limit->lock);
-	pthread_join(limit->thread, NULL);
-	pthread_cond_destroy(&limit->changed);
-	pthread_mutex_destroy(&limit->lock);
+	stop_background(&limit->background);
 	free(limit);
 }

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "common/asleep.h"
 #include "common/clock.h"
+#include "common/held.h"
 
 #define LATE_NS NS_PER_MS /* a job has waited for long: the threads may wait for the disk */
 #define LOOKS	8	  /* threads that one looks at for that, at most */
@@ -38,11 +39,13 @@ struct fsd_pool {
 
 static void *run_jobs(void *arg);
 
-/* With the lock held, as all functions until run_jobs(). False: there is no thread at all. */
+/* The lock is held, as for all functions until run_jobs(). False: there is no thread at all. */
 static bool add_thread(struct fsd_pool *pool)
 {
 	struct member *member = &pool->member[pool->threads];
 
+	assert(mutex_is_held(&pool->lock));
+	assert(pool->threads <= pool->most);
 	if (pool->threads == pool->most)
 		return true;
 	member->pool = pool;
@@ -96,6 +99,7 @@ static struct fsd_job *pop_job(struct fsd_pool *pool)
 	struct fsd_jobs *jobs = next_jobs(caller);
 	struct fsd_job *job = jobs->first;
 
+	assert(job && job->caller == caller);
 	pool->head = caller->next;
 	if (!pool->head)
 		pool->tail = &pool->head;
@@ -146,7 +150,7 @@ static bool do_few_run(struct fsd_pool *pool)
 }
 
 /* Further threads than `few` take what has waited for long, unless those that have a job run. */
-static bool may_take(struct fsd_pool *pool)
+static bool may_take_job(struct fsd_pool *pool)
 {
 	if (!pool->head || has_few(pool) || pool->stop)
 		return pool->head;
@@ -162,6 +166,7 @@ static void sleep_idle(struct fsd_pool *pool)
 	}
 	pool->watchers++;
 	monotonic_wait(&pool->work, &pool->lock, late_at(pool));
+	assert(pool->watchers > 0);
 	pool->watchers--;
 }
 
@@ -184,11 +189,12 @@ static struct fsd_job *await_job(struct fsd_pool *pool, struct member *self)
 {
 	struct fsd_job *job;
 
-	while (!may_take(pool)) {
+	while (!may_take_job(pool)) {
 		if (!pool->head && pool->stop)
 			return NULL;
 		sleep_idle(pool);
 	}
+	assert(pool->idle > 0 && !self->works);
 	pool->idle--;
 	self->works = true;
 	job = pop_job(pool);
@@ -248,10 +254,12 @@ void fsd_pool_destroy(struct fsd_pool *pool)
 	threads = pool->threads;
 	pthread_cond_broadcast(&pool->work);
 	pthread_mutex_unlock(&pool->lock);
+	assert(pool->borrowed == 0);
 	while (threads)
 		pthread_join(pool->member[--threads].thread, NULL);
 	pthread_cond_destroy(&pool->work);
 	pthread_mutex_destroy(&pool->lock);
+	assert(!pool->head);
 	fsd_shares_fini(&pool->callers);
 	free(pool);
 }
@@ -310,6 +318,7 @@ bool fsd_pool_borrow(struct fsd_pool *pool)
 void fsd_pool_return(struct fsd_pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
+	assert(pool->borrowed > 0);
 	pool->borrowed--;
 	pthread_mutex_unlock(&pool->lock);
 }

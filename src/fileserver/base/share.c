@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shares of what callers have in common. */
+/* Callers have shares of common resources. */
+#include <assert.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 
@@ -42,14 +43,14 @@ void fsd_share_of_user(int32_t id, struct fsd_share_key *key)
 
 /* -- shares -- */
 
-static uint64_t hash_key(const struct fsd_share_key *key, const uint64_t secret[2])
+static uint64_t hash_share_key(const struct fsd_share_key *key, const uint64_t secret[2])
 {
 	return siphash(key, sizeof(*key), secret);
 }
 
 static uint64_t hash_share(const void *share, const uint64_t secret[2])
 {
-	return hash_key(&((const struct fsd_share *)share)->key, secret);
+	return hash_share_key(&((const struct fsd_share *)share)->key, secret);
 }
 
 bool fsd_shares_init(struct fsd_shares *shares, size_t item, const uint64_t secret[2])
@@ -66,7 +67,8 @@ void fsd_shares_fini(struct fsd_shares *shares)
 
 static struct fsd_share *find_share(const struct fsd_shares *shares, const struct fsd_share_key *key)
 {
-	struct fsd_share *share = htable_first(&shares->table, hash_key(key, shares->table.key));
+	struct fsd_share *share =
+		htable_first(&shares->table, hash_share_key(key, shares->table.key));
 
 	while (share && !fsd_same_share(&share->key, key))
 		share = share->chain;
@@ -101,6 +103,7 @@ struct fsd_share *fsd_share_take(struct fsd_shares *shares, const struct fsd_sha
 
 void fsd_share_give(struct fsd_shares *shares, struct fsd_share *share)
 {
+	assert(share->count > 0 && shares->count >= share->count);
 	shares->count--;
 	if (--share->count)
 		return;

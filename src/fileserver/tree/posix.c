@@ -309,7 +309,7 @@ static ssize_t posix_readlink(struct fsd_layer *layer, const char *path, char *t
 	return n;
 }
 
-static enum fsd_kind kind_of(const struct posix_layer *layer, DIR *dir, const struct dirent *d)
+static enum fsd_kind file_kind(const struct posix_layer *layer, DIR *dir, const struct dirent *d)
 {
 	struct stat st;
 
@@ -350,7 +350,7 @@ static int posix_list(struct fsd_layer *layer, const char *path, fsd_list_fn fn,
 		}
 		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
 			continue;
-		rc = fn(arg, d->d_name, strlen(d->d_name), kind_of(posix_layer(layer), dir, d),
+		rc = fn(arg, d->d_name, strlen(d->d_name), file_kind(posix_layer(layer), dir, d),
 			d->d_ino);
 	}
 	closedir(dir);

@@ -2,13 +2,12 @@
 /* Number and size of the objects in the tree, counted in the background on demand. */
 #include "fileserver/tree/tree.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/background.h"
 #include "fileserver/base/base.h"
 
 #define FRESH_S 600
@@ -21,14 +20,12 @@ struct pending {
 
 struct fsd_usage {
 	struct fsd_layer *layer;
-	pthread_t thread;
-	pthread_mutex_t lock; /* covers the rest but `stop` */
-	pthread_cond_t asked, counted;
+	struct background background; /* its lock covers the rest */
+	pthread_cond_t counted;
 	bool wanted;	      /* a count is wanted or in progress */
 	bool known;	      /* a count has finished */
 	uint64_t at;	      /* when, fsd_now() */
 	struct fsd_used used; /* result of that count; during the first count the sums so far */
-	atomic_bool stop;
 };
 
 /* One count; used by its thread only. */
@@ -39,7 +36,7 @@ struct walk {
 	struct fsd_used used;
 };
 
-static void push(struct walk *walk, const char *path)
+static void push_unlisted_directory(struct walk *walk, const char *path)
 {
 	struct pending *p = malloc(sizeof(*p) + strlen(path) + 1);
 
@@ -58,7 +55,7 @@ static int count_one(void *arg, const char *name, size_t length, enum fsd_kind k
 	struct fsd_stat st;
 
 	(void)kind, (void)inode;
-	if (atomic_load(&usage->stop))
+	if (atomic_load(&usage->background.stop))
 		return 1;
 	if (snprintf(path, sizeof(path), "%s%s%.*s", walk->directory, *walk->directory ? "/" : "",
 		     (int)length, name) >= (int)sizeof(path) ||
@@ -67,7 +64,7 @@ static int count_one(void *arg, const char *name, size_t length, enum fsd_kind k
 	walk->used.objects++;
 	walk->used.kib += st.kind == FSD_DIR ? 2 : st.size ? (st.size + 1023) / 1024 : 1;
 	if (st.kind == FSD_DIR)
-		push(walk, path);
+		push_unlisted_directory(walk, path);
 	return 0;
 }
 
@@ -76,39 +73,43 @@ static void count_all(struct fsd_usage *usage)
 	struct walk walk = {.usage = usage, .used = {1, 2}};
 	struct pending *p;
 
-	push(&walk, "");
+	push_unlisted_directory(&walk, "");
 	while ((p = walk.pending)) {
 		walk.pending = p->next;
 		walk.directory = p->path;
-		if (!atomic_load(&usage->stop))
+		if (!atomic_load(&usage->background.stop))
 			usage->layer->ops->list(usage->layer, p->path, count_one, &walk);
 		free(p);
-		pthread_mutex_lock(&usage->lock);
+		pthread_mutex_lock(&usage->background.lock);
 		if (!usage->known)
 			usage->used = walk.used;
-		pthread_mutex_unlock(&usage->lock);
+		pthread_mutex_unlock(&usage->background.lock);
 	}
-	pthread_mutex_lock(&usage->lock);
+	pthread_mutex_lock(&usage->background.lock);
+	assert(usage->wanted);
 	usage->used = walk.used;
 	usage->known = true;
 	usage->at = fsd_now();
 	usage->wanted = false;
 	pthread_cond_broadcast(&usage->counted);
-	pthread_mutex_unlock(&usage->lock);
+	pthread_mutex_unlock(&usage->background.lock);
 }
 
 static void *usage_main(void *arg)
 {
 	struct fsd_usage *usage = arg;
 
-	while (!atomic_load(&usage->stop)) {
-		pthread_mutex_lock(&usage->lock);
-		while (!usage->wanted && !atomic_load(&usage->stop))
-			pthread_cond_wait(&usage->asked, &usage->lock);
-		pthread_mutex_unlock(&usage->lock);
-		if (!atomic_load(&usage->stop))
-			count_all(usage);
+	pthread_mutex_lock(&usage->background.lock);
+	while (!usage->background.stop) {
+		if (!usage->wanted) {
+			sleep_in_background(&usage->background, UINT64_MAX);
+			continue;
+		}
+		pthread_mutex_unlock(&usage->background.lock);
+		count_all(usage);
+		pthread_mutex_lock(&usage->background.lock);
 	}
+	pthread_mutex_unlock(&usage->background.lock);
 	return NULL;
 }
 
@@ -119,11 +120,10 @@ struct fsd_usage *fsd_usage_start(struct fsd_layer *layer)
 	if (!usage)
 		return NULL;
 	usage->layer = layer;
-	pthread_mutex_init(&usage->lock, NULL);
-	pthread_cond_init(&usage->asked, NULL);
 	monotonic_cond_init(&usage->counted);
-	if (pthread_create(&usage->thread, NULL, usage_main, usage) == 0)
+	if (start_background(&usage->background, usage_main, usage) == 0)
 		return usage;
+	pthread_cond_destroy(&usage->counted);
 	free(usage);
 	return NULL;
 }
@@ -132,14 +132,8 @@ void fsd_usage_stop(struct fsd_usage *usage)
 {
 	if (!usage)
 		return;
-	pthread_mutex_lock(&usage->lock);
-	atomic_store(&usage->stop, true);
-	pthread_cond_broadcast(&usage->asked);
-	pthread_mutex_unlock(&usage->lock);
-	pthread_join(usage->thread, NULL);
+	stop_background(&usage->background);
 	pthread_cond_destroy(&usage->counted);
-	pthread_cond_destroy(&usage->asked);
-	pthread_mutex_destroy(&usage->lock);
 	free(usage);
 }
 
@@ -151,13 +145,13 @@ void fsd_usage_get(struct fsd_usage *usage, unsigned wait_ms, struct fsd_used *u
 	*used = (struct fsd_used){0};
 	if (!usage)
 		return;
-	pthread_mutex_lock(&usage->lock);
+	pthread_mutex_lock(&usage->background.lock);
 	if (!usage->known || fsd_now() - usage->at >= FRESH_S) {
 		usage->wanted = true;
-		pthread_cond_signal(&usage->asked);
+		wake_background(&usage->background);
 		while (usage->wanted && rc == 0 && wait_ms)
-			rc = monotonic_wait(&usage->counted, &usage->lock, until);
+			rc = monotonic_wait(&usage->counted, &usage->background.lock, until);
 	}
 	*used = usage->used;
-	pthread_mutex_unlock(&usage->lock);
+	pthread_mutex_unlock(&usage->background.lock);
 }
