@@ -13,7 +13,7 @@ fileserver_sources += \
 	src/fileserver/tree/posix.c src/fileserver/tree/tree.h src/fileserver/tree/usage.c
 fileserver_sources += \
 	src/fileserver/volume/access.c src/fileserver/volume/image.c src/fileserver/volume/journal.c \
-	src/fileserver/volume/nodes.c src/fileserver/volume/private.h src/fileserver/volume/state.c \
+	src/fileserver/volume/nodes.c src/fileserver/volume/volume_private.h src/fileserver/volume/state.c \
 	src/fileserver/volume/store.c src/fileserver/volume/store.h src/fileserver/volume/store_private.h \
 	src/fileserver/volume/version.c \
 	src/fileserver/volume/volume.c src/fileserver/volume/volume.h
@@ -21,11 +21,11 @@ fileserver_sources += \
 	src/fileserver/callbacks/breaks.c src/fileserver/callbacks/changing.c \
 	src/fileserver/callbacks/callbacks.c src/fileserver/callbacks/callbacks.h \
 	src/fileserver/callbacks/ledger.c src/fileserver/callbacks/memory.h src/fileserver/callbacks/work.h \
-	src/fileserver/callbacks/clients.c src/fileserver/callbacks/private.h src/fileserver/callbacks/tables.h \
+	src/fileserver/callbacks/clients.c src/fileserver/callbacks/clients.h src/fileserver/callbacks/tables.h \
 	src/fileserver/callbacks/promises.c src/fileserver/callbacks/queue.c \
 	src/fileserver/callbacks/remember.c src/fileserver/callbacks/watch.c
 fileserver_sources += \
-	src/fileserver/export/export.c src/fileserver/export/export.h src/fileserver/export/private.h \
+	src/fileserver/export/export.c src/fileserver/export/export.h src/fileserver/export/tree_store.h \
 	src/fileserver/export/reading.c
 fileserver_sources += \
 	src/fileserver/acl/acl.c src/fileserver/acl/acl.h
@@ -49,7 +49,7 @@ fileserver_sources += \
 	src/fileserver/service/permits.c src/fileserver/service/permits.h \
 	src/fileserver/service/locks.c src/fileserver/service/locks.h \
 	src/fileserver/service/metrics.c src/fileserver/service/people.c \
-	src/fileserver/service/private.h src/fileserver/service/pt_service.c \
+	src/fileserver/service/services.h src/fileserver/service/pt_service.c \
 	src/fileserver/service/rootafs.c \
 	src/fileserver/service/running.c \
 	src/fileserver/service/places.c \
@@ -66,7 +66,7 @@ fileserver_sources += \
 noinst_LTLIBRARIES += src/fileserver/libcontrol.la
 src_fileserver_libcontrol_la_SOURCES = \
 	src/fileserver/control/control.c src/fileserver/control/control.h \
-	src/fileserver/control/private.h src/fileserver/control/request.c
+	src/fileserver/control/connection.h src/fileserver/control/request.c
 src_fileserver_libcontrol_la_LIBTOOLFLAGS = $(COMPILE_ONCE)
 src_fileserver_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 

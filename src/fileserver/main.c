@@ -286,7 +286,7 @@ static void tell_manager(const struct fsd_server *server, const char *state, con
 	fsd_notify(text);
 }
 
-static void reload(struct fsd_server *server, const siginfo_t *signal)
+static void reload_and_tell(struct fsd_server *server, const siginfo_t *signal)
 {
 	char state[64];
 	int rc;
@@ -301,7 +301,7 @@ static void reload(struct fsd_server *server, const siginfo_t *signal)
 }
 
 /* Serve until SIGTERM or SIGINT, and return its number. */
-static int serve_until_signal(struct fsd_server *server, const int *signals, size_t count)
+static int handle_signals(struct fsd_server *server, const int *signals, size_t count)
 {
 	siginfo_t info;
 	int number;
@@ -311,7 +311,7 @@ static int serve_until_signal(struct fsd_server *server, const int *signals, siz
 		if (!number)
 			fsd_server_tick(server);
 		else if (number == SIGHUP)
-			reload(server, &info);
+			reload_and_tell(server, &info);
 		else if (number == SIGUSR2)
 			fsd_server_trace(server);
 		else
@@ -330,7 +330,7 @@ static void announce_stop(const struct fsd_server *server, const struct options 
 	tell_manager(server, state, "; calls in progress may end");
 }
 
-static int serve(struct options *options, const struct rxw_config *config)
+static int run_server(struct options *options, const struct rxw_config *config)
 {
 	static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
 	const size_t count = sizeof(signals) / sizeof(signals[0]);
@@ -353,7 +353,7 @@ static int serve(struct options *options, const struct rxw_config *config)
 	fsd_server_where(server, where, sizeof(where));
 	dprintf(STDOUT_FILENO, "%s\n", where); /* ignore errors: stdout may be closed */
 	tell_manager(server, "READY=1", "");
-	number = serve_until_signal(server, signals, count);
+	number = handle_signals(server, signals, count);
 	announce_stop(server, options);
 	fsd_log(RXW_LOG_INFO, "%s: calls in progress have %llu s to end", strsignal(number),
 		(unsigned long long)options->settings.drain_ms / 1000);
@@ -390,7 +390,7 @@ static int check_use(const struct options *options, char *message)
 }
 
 /* Derive settings from the options; -1 with a message. */
-static int prepare(struct options *options, char *message)
+static int derive_settings(struct options *options, char *message)
 {
 	if (!options->settings.export && !options->settings.store) {
 		snprintf(message, FSD_MESSAGE_MAX,
@@ -427,13 +427,14 @@ static int prepare(struct options *options, char *message)
 }
 
 /* Check everything that fsd_server_start() checks first. */
-static int check(void *target, struct rxw_config *config)
+static int check_options(void *target, struct rxw_config *config)
 {
 	struct options *options = target;
 	char message[FSD_MESSAGE_MAX];
 
 	(void)config; /* checked already */
-	if (prepare(options, message) == 0 && fsd_server_check(&options->settings, message) == 0)
+	if (derive_settings(options, message) == 0 &&
+	    fsd_server_check(&options->settings, message) == 0)
 		return 0;
 	tools_place_message(message, sizeof(message));
 	tools_error("%s", message);
@@ -447,11 +448,12 @@ static const struct tools_program program = {
 	.summary = "Serve a directory tree as a read-only AFS volume, or a store of volumes.",
 	.options = table,
 	.option_count = sizeof(table) / sizeof(table[0]),
-	.check = check,
+	.check = check_options,
 };
 
 /* Parse the command line and do what it says; the exit status. */
-static int run(struct options *options, struct rxw_config *config, int argc, char **argv)
+static int run_command_line(struct options *options, struct rxw_config *config, int argc,
+			    char **argv)
 {
 	char message[FSD_MESSAGE_MAX];
 	int first = 0;
@@ -471,13 +473,13 @@ static int run(struct options *options, struct rxw_config *config, int argc, cha
 	}
 	if (options->reload)
 		return fsd_reload_ask(options->reload, RELOAD_LIMIT);
-	if (prepare(options, message)) {
+	if (derive_settings(options, message)) {
 		tools_place_message(message, sizeof(message));
 		tools_error("%s", message);
 		return TOOLS_EXIT_USAGE;
 	}
 	raise_limits();
-	return tools_finish(serve(options, config));
+	return tools_finish(run_server(options, config));
 }
 
 int main(int argc, char **argv)
@@ -506,7 +508,7 @@ int main(int argc, char **argv)
 	rxw_config_init(&config, sizeof(config));
 	config.workers_max = 128;
 	config.log = fsd_log_library;
-	status = run(&options, &config, argc, argv);
+	status = run_command_line(&options, &config, argc, argv);
 	tools_list_free(&options.advertise);
 	tools_list_free(&options.require);
 	tools_list_free(&options.allow);

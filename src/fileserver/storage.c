@@ -17,7 +17,7 @@ _Static_assert(FSD_MESSAGE_MAX >= STORE_MESSAGE_MAX, "messages of the store fit"
 #define VOLUMES_SHOWN 1000 /* read-write volumes with figures of their own */
 #define VOLUME_STEPS  5000 /* volumes of all types that are looked at for that */
 
-static void log_line(void *arg, int level, const char *line)
+static void log_store_line(void *arg, int level, const char *line)
 {
 	(void)arg;
 	fsd_log((enum rxw_log_level)level, "%s", line);
@@ -37,7 +37,7 @@ int fsd_storage_open(const char *path, const char *durability, struct store **st
 		.path = path,
 		.durability =
 			durability && strcmp(durability, "strict") == 0 ? STORE_STRICT : STORE_LAZY,
-		.log = log_line,
+		.log = log_store_line,
 	};
 
 	switch (store_open(&options, store, message)) {
@@ -246,8 +246,8 @@ void fsd_storage_note_ids(struct store *store, struct prot *prot)
 			rc);
 }
 
-static void put(FILE *f, const char *name, const char *type, const char *help,
-		unsigned long long value)
+static void put_store_metric(FILE *f, const char *name, const char *type, const char *help,
+			     unsigned long long value)
 {
 	fprintf(f, "# HELP rxfsd_store_%s %s\n# TYPE rxfsd_store_%s %s\nrxfsd_store_%s %llu\n",
 		name, help, name, type, name, value);
@@ -258,25 +258,31 @@ static void put_store(FILE *f, struct store *store)
 	struct store_stats s = {0};
 
 	store_stats(store, &s);
-	put(f, "operations_total", "counter", "Operations that changed the store.", s.operations);
-	put(f, "commits_total", "counter", "Transactions; several operations share one.",
-	    s.commits);
-	put(f, "flushes_total", "counter", "Flushes to stable storage.", s.flushes);
-	put(f, "status_hits_total", "counter", "Objects found in the cache.", s.status_hits);
-	put(f, "status_misses_total", "counter", "Objects read from the database.",
-	    s.status_misses);
-	put(f, "written_bytes_total", "counter", "Bytes of files written.", s.bytes_written);
-	put(f, "read_bytes_total", "counter", "Bytes of files read.", s.bytes_read);
-	put(f, "damaged_total", "counter", "Records that failed verification.", s.damaged);
-	put(f, "pruning", "gauge", "Old versions that wait to be removed.", s.pruning);
-	put(f, "merging", "gauge", "Files whose extents wait to be merged.", s.merging);
-	put(f, "merged_extents_total", "counter", "Extents that were merged with others.",
-	    s.merged_extents);
-	put(f, "merged_bytes_total", "counter", "Bytes that merging copied.", s.merged_bytes);
-	put(f, "cache_bytes", "gauge", "Memory of caches.", s.memory);
+	put_store_metric(f, "operations_total", "counter", "Operations that changed the store.",
+			 s.operations);
+	put_store_metric(f, "commits_total", "counter",
+			 "Transactions; several operations share one.", s.commits);
+	put_store_metric(f, "flushes_total", "counter", "Flushes to stable storage.", s.flushes);
+	put_store_metric(f, "status_hits_total", "counter", "Objects found in the cache.",
+			 s.status_hits);
+	put_store_metric(f, "status_misses_total", "counter", "Objects read from the database.",
+			 s.status_misses);
+	put_store_metric(f, "written_bytes_total", "counter", "Bytes of files written.",
+			 s.bytes_written);
+	put_store_metric(f, "read_bytes_total", "counter", "Bytes of files read.", s.bytes_read);
+	put_store_metric(f, "damaged_total", "counter", "Records that failed verification.",
+			 s.damaged);
+	put_store_metric(f, "pruning", "gauge", "Old versions that wait to be removed.", s.pruning);
+	put_store_metric(f, "merging", "gauge", "Files whose extents wait to be merged.",
+			 s.merging);
+	put_store_metric(f, "merged_extents_total", "counter",
+			 "Extents that were merged with others.", s.merged_extents);
+	put_store_metric(f, "merged_bytes_total", "counter", "Bytes that merging copied.",
+			 s.merged_bytes);
+	put_store_metric(f, "cache_bytes", "gauge", "Memory of caches.", s.memory);
 }
 
-static void head(FILE *f, const char *name, const char *help)
+static void put_store_head(FILE *f, const char *name, const char *help)
 {
 	fprintf(f, "# HELP rxfsd_store_%s %s\n# TYPE rxfsd_store_%s gauge\n", name, help, name);
 }
@@ -287,14 +293,15 @@ static void put_disk(FILE *f, struct store *store)
 
 	if (store->ops->space(store, &space))
 		return;
-	put(f, "disk_size_bytes", "gauge", "Size of the file system of the store.",
-	    (unsigned long long)space.total_kib * 1024);
-	put(f, "disk_free_bytes", "gauge", "Bytes of that file system that are free.",
-	    (unsigned long long)space.available_kib * 1024);
+	put_store_metric(f, "disk_size_bytes", "gauge", "Size of the file system of the store.",
+			 (unsigned long long)space.total_kib * 1024);
+	put_store_metric(f, "disk_free_bytes", "gauge", "Bytes of that file system that are free.",
+			 (unsigned long long)space.available_kib * 1024);
 }
 
 /* The read-write volumes, at most `max`; *more: there are others. Names of volumes need no quotes. */
-static size_t list_volumes(struct store *store, struct store_volume *list, size_t max, bool *more)
+static size_t collect_volumes(struct store *store, struct store_volume *list, size_t max,
+			      bool *more)
 {
 	struct store_volume volume = {0};
 	size_t count = 0;
@@ -320,26 +327,26 @@ static void put_volumes(FILE *f, struct store *store)
 
 	if (!list)
 		return;
-	count = list_volumes(store, list, VOLUMES_SHOWN, &more);
-	head(f, "volume_used_bytes", "Bytes in use of a volume.");
+	count = collect_volumes(store, list, VOLUMES_SHOWN, &more);
+	put_store_head(f, "volume_used_bytes", "Bytes in use of a volume.");
 	for (size_t i = 0; i < count; i++)
 		fprintf(f, "rxfsd_store_volume_used_bytes{volume=\"%s\"} %llu\n", list[i].name,
 			(unsigned long long)list[i].used_kib * 1024);
-	head(f, "volume_quota_bytes", "Quota of a volume that has one.");
+	put_store_head(f, "volume_quota_bytes", "Quota of a volume that has one.");
 	for (size_t i = 0; i < count; i++)
 		if (list[i].quota_kib)
 			fprintf(f, "rxfsd_store_volume_quota_bytes{volume=\"%s\"} %llu\n",
 				list[i].name, (unsigned long long)list[i].quota_kib * 1024);
-	head(f, "volume_files", "Files, directories and links of a volume.");
+	put_store_head(f, "volume_files", "Files, directories and links of a volume.");
 	for (size_t i = 0; i < count; i++)
 		fprintf(f, "rxfsd_store_volume_files{volume=\"%s\"} %llu\n", list[i].name,
 			(unsigned long long)list[i].files);
-	head(f, "volume_online", "1 if the volume is online, else 0.");
+	put_store_head(f, "volume_online", "1 if the volume is online, else 0.");
 	for (size_t i = 0; i < count; i++)
 		fprintf(f, "rxfsd_store_volume_online{volume=\"%s\"} %d\n", list[i].name,
 			list[i].online);
-	put(f, "volumes_left_out", "gauge",
-	    "1 if there are more volumes than the figures of volumes show.", more);
+	put_store_metric(f, "volumes_left_out", "gauge",
+			 "1 if there are more volumes than the figures of volumes show.", more);
 	free(list);
 }
 

@@ -86,7 +86,7 @@ static bool get_id(const struct parser *parser, const char *name, int32_t *id)
 	       parser->names->id_of(parser->names->arg, name, id) && *id && *id != STORE_ANONYMOUS;
 }
 
-static bool get_entry(struct parser *parser, bool negative, struct store_acl *acl)
+static bool parse_acl_entry(struct parser *parser, bool negative, struct store_acl *acl)
 {
 	size_t length = strcspn(parser->at, " \t\n");
 	char name[FSD_PERSON_MAX + 1];
@@ -117,14 +117,15 @@ int fsd_acl_parse(const char *text, size_t length, const struct fsd_names *names
 	    positive + negative > STORE_ACL_MAX)
 		return -EINVAL;
 	for (unsigned i = 0; i < positive + negative; i++)
-		if (!get_entry(&parser, i >= positive, acl))
+		if (!parse_acl_entry(&parser, i >= positive, acl))
 			return -EINVAL;
 	return 0;
 }
 
 /* -- writing -- */
 
-static void name_of(const struct fsd_names *names, int32_t id, char name[FSD_PERSON_MAX + 1])
+static void print_entry_name(const struct fsd_names *names, int32_t id,
+			     char name[FSD_PERSON_MAX + 1])
 {
 	for (size_t i = 0; i < PREDEFINED; i++)
 		if (predefined[i].id == id) {
@@ -144,7 +145,7 @@ int fsd_acl_print(const struct store_acl *acl, const struct fsd_names *names,
 	for (unsigned i = 0; i < (unsigned)acl->positive + acl->negative; i++) {
 		char name[FSD_PERSON_MAX + 1];
 
-		name_of(names, acl->entry[i].id, name);
+		print_entry_name(names, acl->entry[i].id, name);
 		n += snprintf(text + n, size - (size_t)n, "%s\t%d\n", name,
 			      (int)acl->entry[i].rights);
 		if ((size_t)n >= size)

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Breaking promises: what each client is owed, and the changes that wait until it was told. */
+/* Promises are broken here: a change waits until each client was told. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/held.h"
 #include "fileserver/base/base.h"
-#include "fileserver/callbacks/private.h"
+#include "fileserver/callbacks/clients.h"
 
 #define RETRY_S 2 /* pause before a client that did not answer is told again */
 
 /* Remove the oldest waiter of a host. */
-static void release(struct fsd_host *host)
+static void remove_oldest_waiter(struct fsd_host *host)
 {
 	struct waiter *waiter = host->first_waiter;
 
+	assert(waiter->host == host);
 	host->first_waiter = waiter->host_next;
 	if (!host->first_waiter)
 		host->newest_waiter = NULL;
@@ -28,10 +31,10 @@ static void release(struct fsd_host *host)
 void fsd_host_told(struct fsd_host *host, uint64_t until)
 {
 	while (host->first_waiter && host->first_waiter->until <= until)
-		release(host);
+		remove_oldest_waiter(host);
 }
 
-static void add_waiter(struct ticket *ticket, struct fsd_host *host, struct waiter *waiter)
+static void add_ticket_waiter(struct ticket *ticket, struct fsd_host *host, struct waiter *waiter)
 {
 	*waiter = (struct waiter){.ticket = ticket,
 				  .host = host,
@@ -52,7 +55,7 @@ void fsd_break_wait(struct fsd_clients *clients, struct fsd_host *host, struct t
 		struct waiter *waiter = malloc(sizeof(*waiter));
 
 		if (waiter) {
-			add_waiter(ticket, host, waiter);
+			add_ticket_waiter(ticket, host, waiter);
 		} else { /* it is told to forget everything, before it is served again */
 			if (host->state == HOST_UP && clients->options.strict)
 				fsd_host_reset(clients, host);
@@ -60,11 +63,12 @@ void fsd_break_wait(struct fsd_clients *clients, struct fsd_host *host, struct t
 			return;
 		}
 	}
+	assert(host->newest_waiter->until <= host->owed_total);
 	host->newest_waiter->until = host->owed_total;
 	fsd_host_hurry(clients, host);
 }
 
-static void wake(struct fsd_clients *clients)
+static void wake_callback_thread(struct fsd_clients *clients)
 {
 	if (clients->options.wake)
 		clients->options.wake(clients->options.arg);
@@ -79,14 +83,14 @@ void fsd_promise_break(struct fsd_clients *clients, const AFSFid *fid, const voi
 	found = fsd_promise_take(clients, &what, except, NULL);
 	pthread_mutex_unlock(&clients->lock);
 	if (found)
-		wake(clients);
+		wake_callback_thread(clients);
 }
 
 /*
  * Those that have not answered are told everything before they are served again. Nobody waits for them
  * meanwhile. Returns their number.
  */
-static unsigned give_up(struct fsd_clients *clients, struct ticket *ticket)
+static unsigned give_up_hosts(struct fsd_clients *clients, struct ticket *ticket)
 {
 	unsigned count = 0;
 
@@ -97,35 +101,38 @@ static unsigned give_up(struct fsd_clients *clients, struct ticket *ticket)
 			fsd_host_reset(clients, host);
 		host->given_up = true;
 		fsd_host_told(host, host->owed_total);
+		assert(!host->first_waiter);
 		count++;
 	}
 	clients->stats.given_up += count;
 	return count;
 }
 
-/* Wait from `since` on. The lock is held, and released meanwhile. */
-static unsigned await(struct fsd_clients *clients, struct ticket *ticket, uint64_t since,
-		      unsigned wait_ms)
+/* Waits from `since` on, and releases the lock meanwhile. Returns the number of hosts that did not answer. */
+static unsigned await_answers(struct fsd_clients *clients, struct ticket *ticket, uint64_t since,
+			      unsigned wait_ms)
 {
 	uint64_t until = since + (uint64_t)wait_ms * NS_PER_MS;
 
+	assert(mutex_is_held(&clients->lock));
 	clients->stats.waits++;
 	if (clients->waiting >= WAITING_MAX && wait_ms > WAITING_MS)
 		until -= (uint64_t)(wait_ms - WAITING_MS) * NS_PER_MS;
 	clients->waiting++;
 	pthread_mutex_unlock(&clients->lock);
-	wake(clients);
+	wake_callback_thread(clients);
 	pthread_mutex_lock(&clients->lock);
 	while (ticket->first && monotonic_ns() < until)
 		monotonic_wait(&ticket->told, &clients->lock, until);
+	assert(clients->waiting > 0);
 	clients->waiting--;
-	return give_up(clients, ticket);
+	return give_up_hosts(clients, ticket);
 }
 
-/* With the lock held. */
-static void take_all(struct fsd_clients *clients, const struct fsd_break *breaks, size_t count,
-		     const void *except, struct ticket *ticket)
+static void take_broken_promises(struct fsd_clients *clients, const struct fsd_break *breaks,
+				 size_t count, const void *except, struct ticket *ticket)
 {
+	assert(mutex_is_held(&clients->lock));
 	for (size_t i = 0; i < count; i++) {
 		if (breaks[i].fid.Vnode)
 			fsd_promise_take(clients, &breaks[i], except, ticket);
@@ -142,12 +149,13 @@ unsigned fsd_promise_break_all(struct fsd_clients *clients, const struct fsd_bre
 
 	monotonic_cond_init(&ticket.told);
 	pthread_mutex_lock(&clients->lock);
-	take_all(clients, breaks, count, except, &ticket);
+	take_broken_promises(clients, breaks, count, except, &ticket);
 	if (ticket.first)
-		given_up = await(clients, &ticket, monotonic_ns(), wait_ms);
+		given_up = await_answers(clients, &ticket, monotonic_ns(), wait_ms);
 	pthread_mutex_unlock(&clients->lock);
+	assert(!ticket.first);
 	if (given_up)
-		wake(clients);
+		wake_callback_thread(clients);
 	pthread_cond_destroy(&ticket.told);
 	return given_up;
 }
@@ -170,12 +178,12 @@ struct fsd_breaking *fsd_promise_break_begin(struct fsd_clients *clients,
 	}
 	monotonic_cond_init(&breaking->ticket.told);
 	pthread_mutex_lock(&clients->lock);
-	take_all(clients, breaks, count, except, &breaking->ticket);
+	take_broken_promises(clients, breaks, count, except, &breaking->ticket);
 	waits = breaking->ticket.first != NULL;
 	breaking->since = monotonic_ns();
 	pthread_mutex_unlock(&clients->lock);
 	if (waits) {
-		wake(clients);
+		wake_callback_thread(clients);
 		return breaking;
 	}
 	pthread_cond_destroy(&breaking->ticket.told);
@@ -190,10 +198,11 @@ unsigned fsd_promise_break_end(struct fsd_clients *clients, struct fsd_breaking 
 
 	pthread_mutex_lock(&clients->lock);
 	if (breaking->ticket.first)
-		given_up = await(clients, &breaking->ticket, breaking->since, wait_ms);
+		given_up = await_answers(clients, &breaking->ticket, breaking->since, wait_ms);
 	pthread_mutex_unlock(&clients->lock);
+	assert(!breaking->ticket.first);
 	if (given_up)
-		wake(clients);
+		wake_callback_thread(clients);
 	pthread_cond_destroy(&breaking->ticket.told);
 	free(breaking);
 	return given_up;
@@ -202,7 +211,7 @@ unsigned fsd_promise_break_end(struct fsd_clients *clients, struct fsd_breaking 
 /* -- clients that must be told before they are served -- */
 
 /* Tell it, unless that is being done or failed just now. True: work was queued. */
-static bool tell(struct fsd_clients *clients, struct fsd_host *host, uint64_t now)
+static bool tell_host(struct fsd_clients *clients, struct fsd_host *host, uint64_t now)
 {
 	if (host->state == HOST_ASKED) {
 		fsd_host_hurry(clients, host);
@@ -214,23 +223,26 @@ static bool tell(struct fsd_clients *clients, struct fsd_host *host, uint64_t no
 	return true;
 }
 
-/* Wait for its answer. The lock is held, and released meanwhile. */
-static void hold(struct fsd_clients *clients, struct fsd_host *host, uint64_t now, unsigned wait_ms)
+/* Waits for the answer of the host, and releases the lock meanwhile. */
+static void hold_until_told(struct fsd_clients *clients, struct fsd_host *host, uint64_t now,
+			    unsigned wait_ms)
 {
 	uint64_t until = monotonic_ns() + (uint64_t)wait_ms * NS_PER_MS;
 	bool queued;
 
+	assert(mutex_is_held(&clients->lock));
 	clients->stats.held++;
 	clients->waiting++;
 	host->awaited++;
-	queued = tell(clients, host, now);
+	queued = tell_host(clients, host, now);
 	if (queued) {
 		pthread_mutex_unlock(&clients->lock);
-		wake(clients);
+		wake_callback_thread(clients);
 		pthread_mutex_lock(&clients->lock);
 	}
 	while (fsd_host_may_cache(host, now) && host->state == HOST_ASKED && monotonic_ns() < until)
 		monotonic_wait(&clients->settled, &clients->lock, until);
+	assert(host->awaited > 0 && clients->waiting > 0);
 	host->awaited--;
 	clients->waiting--;
 }
@@ -246,7 +258,7 @@ bool fsd_clients_ready(struct fsd_clients *clients, const struct fsd_caller *cal
 	pthread_mutex_lock(&clients->lock);
 	/* Few calls of one client may wait, and not so many that none could wait for a change. */
 	if (fsd_host_may_cache(host, now) && host->awaited < 2 && clients->waiting < WAITING_MAX / 2)
-		hold(clients, host, now, wait_ms);
+		hold_until_told(clients, host, now, wait_ms);
 	ready = !fsd_host_may_cache(host, now);
 	if (!ready)
 		clients->stats.turned_away++;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One thread makes asynchronous calls to clients, many at a time. */
-#include "fileserver/callbacks/private.h"
+#include "fileserver/callbacks/clients.h"
 
+#include <assert.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rxwire/call.h>
@@ -12,6 +12,7 @@
 
 #include "afs/numbers.h"
 #include "afs/rxafscb.h"
+#include "common/background.h"
 #include "fileserver/base/base.h"
 
 #define DEAD_MS	      4000
@@ -35,11 +36,9 @@ struct fsd_callbacks {
 	rxw_endpoint *endpoint;
 	struct fsd_clients *clients;
 	struct rxw_uuid uuid;
-	pthread_t thread;
-	pthread_mutex_t lock; /* covers finished, kicked, stop */
-	pthread_cond_t wake;
+	struct background background; /* its lock covers: */
 	struct task *finished;
-	bool kicked, stop;
+	bool kicked;
 	unsigned flying_count; /* of the thread */
 	struct task *flying;
 	size_t swept; /* of the thread: cursor of fsd_promise_sweep() */
@@ -54,18 +53,19 @@ static void task_event(rxw_call *call, unsigned events, void *arg)
 	(void)call;
 	if (!(events & RXW_EVENT_DONE))
 		return;
-	pthread_mutex_lock(&callbacks->lock);
+	pthread_mutex_lock(&callbacks->background.lock);
 	if (!task->done) {
 		task->done = true;
 		task->next = callbacks->finished;
 		callbacks->finished = task;
-		pthread_cond_signal(&callbacks->wake);
+		wake_background(&callbacks->background);
 	}
-	pthread_mutex_unlock(&callbacks->lock);
+	pthread_mutex_unlock(&callbacks->background.lock);
 }
 
 /* Send opcode and arguments. They fit the send queue of a call, so this does not block. */
-static int32_t ask(const struct fsd_callbacks *callbacks, struct fsd_work *work, rxw_call *call)
+static int32_t send_client_request(const struct fsd_callbacks *callbacks, struct fsd_work *work,
+				   rxw_call *call)
 {
 	AFSCBFids fids = {work->count, work->fids};
 	AFSCBs none = {0}; /* an empty array of promises: all are broken */
@@ -121,7 +121,7 @@ static socklen_t address_length(const struct sockaddr_storage *sa)
 }
 
 /* Begin the call; false if that failed. */
-static bool launch(struct fsd_callbacks *callbacks, struct task *task)
+static bool begin_client_call(struct fsd_callbacks *callbacks, struct task *task)
 {
 	struct rxw_call_options options = {
 		.size = sizeof(options),
@@ -146,7 +146,8 @@ static bool launch(struct fsd_callbacks *callbacks, struct task *task)
 		return false;
 	}
 	/* A failure from here on is reported as the error of the call. */
-	if (ask(callbacks, &task->work, task->call) || rxw_call_send_end(task->call) < 0)
+	if (send_client_request(callbacks, &task->work, task->call) ||
+	    rxw_call_send_end(task->call) < 0)
 		rxw_call_abort(task->call, RXW_USER_ABORT);
 	return true;
 }
@@ -170,10 +171,11 @@ static unsigned function_of(const struct fsd_work *work)
 	return RXAFSCB_FN_CallBack;
 }
 
-static void finish(struct fsd_callbacks *callbacks, struct task *task)
+static void finish_client_call(struct fsd_callbacks *callbacks, struct task *task)
 {
 	struct fsd_answer answer = {0};
 
+	assert(task->done);
 	answer.code = read_results(task, &answer);
 	answer.code =
 		rxw_rpc_end(task->call, answer.code, &RXAFSCB_interface, function_of(&task->work));
@@ -181,6 +183,7 @@ static void finish(struct fsd_callbacks *callbacks, struct task *task)
 	*task->flying_link = task->flying_next;
 	if (task->flying_next)
 		task->flying_next->flying_link = task->flying_link;
+	assert(callbacks->flying_count > 0);
 	callbacks->flying_count--;
 	fsd_work_done(callbacks->clients, &task->work, &answer, fsd_now());
 	free(task);
@@ -217,7 +220,7 @@ static void take_work(struct fsd_callbacks *callbacks)
 		}
 		task->flying_next = callbacks->flying;
 		task->flying_link = &callbacks->flying;
-		if (launch(callbacks, task)) {
+		if (begin_client_call(callbacks, task)) {
 			if (callbacks->flying)
 				callbacks->flying->flying_link = &task->flying_next;
 			callbacks->flying = task;
@@ -229,14 +232,8 @@ static void take_work(struct fsd_callbacks *callbacks)
 	}
 }
 
-/* Wait until woken, at most until the next check. The lock is held. */
-static void sleep_until(struct fsd_callbacks *callbacks, uint64_t second)
-{
-	monotonic_wait(&callbacks->wake, &callbacks->lock, second * NS_PER_S);
-}
-
 /* Remove promises that have expired, at most this many objects at a time. */
-static void sweep(struct fsd_callbacks *callbacks)
+static void sweep_expired_promises(struct fsd_callbacks *callbacks)
 {
 	AFSFid fids[256];
 
@@ -251,38 +248,39 @@ static void *callbacks_main(void *arg)
 	uint64_t check = fsd_now() + CHECK_S;
 	bool stopping = false;
 
-	pthread_mutex_lock(&callbacks->lock);
+	pthread_mutex_lock(&callbacks->background.lock);
 	while (!stopping || callbacks->flying_count) {
 		struct task *task = callbacks->finished;
 
 		if (task) {
 			callbacks->finished = task->next;
-			pthread_mutex_unlock(&callbacks->lock);
-			finish(callbacks, task);
-			pthread_mutex_lock(&callbacks->lock);
+			pthread_mutex_unlock(&callbacks->background.lock);
+			finish_client_call(callbacks, task);
+			pthread_mutex_lock(&callbacks->background.lock);
 			callbacks->kicked = true; /* another call may begin */
-		} else if (callbacks->stop && !stopping) {
+		} else if (callbacks->background.stop && !stopping) {
 			stopping = true;
-			pthread_mutex_unlock(&callbacks->lock);
+			pthread_mutex_unlock(&callbacks->background.lock);
 			for (task = callbacks->flying; task; task = task->flying_next)
 				rxw_call_abort(task->call, RXW_USER_ABORT);
-			pthread_mutex_lock(&callbacks->lock);
+			pthread_mutex_lock(&callbacks->background.lock);
 		} else if (callbacks->kicked && !stopping) {
 			callbacks->kicked = false;
-			pthread_mutex_unlock(&callbacks->lock);
+			pthread_mutex_unlock(&callbacks->background.lock);
 			take_work(callbacks);
-			pthread_mutex_lock(&callbacks->lock);
+			pthread_mutex_lock(&callbacks->background.lock);
 		} else if (fsd_now() >= check) {
 			check = fsd_now() + CHECK_S;
-			pthread_mutex_unlock(&callbacks->lock);
+			pthread_mutex_unlock(&callbacks->background.lock);
 			fsd_clients_check(callbacks->clients, fsd_now());
-			sweep(callbacks);
-			pthread_mutex_lock(&callbacks->lock);
+			sweep_expired_promises(callbacks);
+			pthread_mutex_lock(&callbacks->background.lock);
 		} else {
-			sleep_until(callbacks, check);
+			sleep_in_background(&callbacks->background, check * NS_PER_S);
 		}
 	}
-	pthread_mutex_unlock(&callbacks->lock);
+	pthread_mutex_unlock(&callbacks->background.lock);
+	assert(!callbacks->flying && !callbacks->finished);
 	return NULL;
 }
 
@@ -296,33 +294,24 @@ struct fsd_callbacks *fsd_callbacks_start(rxw_endpoint *endpoint, struct fsd_cli
 	callbacks->endpoint = endpoint;
 	callbacks->clients = clients;
 	callbacks->uuid = *uuid;
-	pthread_mutex_init(&callbacks->lock, NULL);
-	monotonic_cond_init(&callbacks->wake);
-	if (pthread_create(&callbacks->thread, NULL, callbacks_main, callbacks)) {
-		free(callbacks);
-		return NULL;
-	}
-	return callbacks;
+	if (start_background(&callbacks->background, callbacks_main, callbacks) == 0)
+		return callbacks;
+	free(callbacks);
+	return NULL;
 }
 
 void fsd_callbacks_wake(struct fsd_callbacks *callbacks)
 {
-	pthread_mutex_lock(&callbacks->lock);
+	pthread_mutex_lock(&callbacks->background.lock);
 	callbacks->kicked = true;
-	pthread_cond_signal(&callbacks->wake);
-	pthread_mutex_unlock(&callbacks->lock);
+	wake_background(&callbacks->background);
+	pthread_mutex_unlock(&callbacks->background.lock);
 }
 
 void fsd_callbacks_stop(struct fsd_callbacks *callbacks)
 {
 	if (!callbacks)
 		return;
-	pthread_mutex_lock(&callbacks->lock);
-	callbacks->stop = true;
-	pthread_cond_signal(&callbacks->wake);
-	pthread_mutex_unlock(&callbacks->lock);
-	pthread_join(callbacks->thread, NULL);
-	pthread_cond_destroy(&callbacks->wake);
-	pthread_mutex_destroy(&callbacks->lock);
+	stop_background(&callbacks->background);
 	free(callbacks);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Changes that not all clients know of yet, and the calls that wait for their end. */
+#include <assert.h>
+
 #include "common/clock.h"
 #include "fileserver/base/base.h"
-#include "fileserver/callbacks/private.h"
+#include "fileserver/callbacks/clients.h"
 
 static uint64_t hash_changing(const void *item, const uint64_t secret[2])
 {
@@ -18,6 +20,7 @@ bool fsd_changing_init(struct fsd_clients *clients, const uint64_t secret[2])
 void fsd_change_begin(struct fsd_clients *clients, struct fsd_change *change,
 		      const struct fsd_break *breaks, size_t count)
 {
+	assert(change->count <= FSD_CHANGED_MAX);
 	pthread_mutex_lock(&clients->lock);
 	clients->changes++;
 	for (size_t i = 0; i < count && change->count < FSD_CHANGED_MAX; i++) {
@@ -110,6 +113,7 @@ bool fsd_change_settled(struct fsd_clients *clients, const AFSFid *fids, size_t 
 			monotonic_wait(&clients->opened, &clients->lock, *until);
 			open = find_changing(clients, fids, count, upto);
 		}
+		assert(clients->settling > 0);
 		clients->settling--;
 	}
 	pthread_mutex_unlock(&clients->lock);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of clients, and their work: identification, probes, breaking promises. */
+/* The table of clients, and their work: to identify them, to probe them, to break promises. */
+#include <assert.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +8,10 @@
 
 #include "afs/uuid.h"
 #include "base/hash.h"
+#include "common/held.h"
 #include "fileserver/base/base.h"
 #include "fileserver/callbacks/memory.h"
-#include "fileserver/callbacks/private.h"
+#include "fileserver/callbacks/clients.h"
 
 #define SILENT_S     300  /* pause before a client that did not answer is asked again */
 #define FAILED_S     30	  /* the same for one that was up and did not answer a break */
@@ -91,13 +93,13 @@ static bool same_peer(const struct sockaddr_storage *a, const struct sockaddr_st
 	return false;
 }
 
-static void unlink_age(struct fsd_clients *clients, struct fsd_host *host)
+static void unlink_host_age(struct fsd_clients *clients, struct fsd_host *host)
 {
 	*(host->newer ? &host->newer->older : &clients->newest) = host->older;
 	*(host->older ? &host->older->newer : &clients->oldest) = host->newer;
 }
 
-static void link_newest(struct fsd_clients *clients, struct fsd_host *host)
+static void link_newest_host(struct fsd_clients *clients, struct fsd_host *host)
 {
 	host->newer = NULL;
 	host->older = clients->newest;
@@ -107,8 +109,9 @@ static void link_newest(struct fsd_clients *clients, struct fsd_host *host)
 
 static void remove_host(struct fsd_clients *clients, struct fsd_host *host)
 {
+	assert(clients->stats.hosts > 0);
 	htable_remove(&clients->hosts, host);
-	unlink_age(clients, host);
+	unlink_host_age(clients, host);
 	fsd_host_forget_promises(clients, host);
 	clients->stats.hosts--;
 	if (host->kept && clients->options.drop)
@@ -208,7 +211,7 @@ struct fsd_host *fsd_host_find(struct fsd_clients *clients, const struct sockadd
 	host->last_owed = &host->owed;
 	host->promised_until = host->unlisted_until = clients->doubt_until;
 	htable_add(&clients->hosts, host);
-	link_newest(clients, host);
+	link_newest_host(clients, host);
 	clients->stats.hosts++;
 	return host;
 }
@@ -256,8 +259,8 @@ void fsd_clients_enter(struct fsd_clients *clients, const struct sockaddr_storag
 			host->local = *local;
 		host->quiet = false;
 		host->modern |= modern;
-		unlink_age(clients, host);
-		link_newest(clients, host);
+		unlink_host_age(clients, host);
+		link_newest_host(clients, host);
 		fsd_host_called(clients, host);
 		if ((host->state == HOST_NEW ||
 		     (host->state == HOST_SILENT && now >= host->ask_after)) &&
@@ -324,6 +327,7 @@ void fsd_clients_leave(struct fsd_clients *clients, struct fsd_caller *caller)
 	if (!caller->host)
 		return;
 	pthread_mutex_lock(&clients->lock);
+	assert(caller->host->refs > 0);
 	caller->host->refs--;
 	pthread_mutex_unlock(&clients->lock);
 	caller->host = NULL;
@@ -334,6 +338,7 @@ static void fill_break(struct fsd_host *host, struct fsd_work *work)
 {
 	struct promise **end = &host->sent, *promise;
 
+	assert(!host->sent);
 	work->kind = FSD_WORK_BREAK;
 	while ((promise = host->owed) && work->count < AFSCBMAX) {
 		host->owed = promise->host_next;
@@ -364,6 +369,7 @@ static void fill_volumes(const struct fsd_clients_options *options, struct fsd_w
 
 static void fill_work(struct fsd_clients *clients, struct fsd_host *host, struct fsd_work *work)
 {
+	assert(!host->busy && !host->queued);
 	memset(work, 0, sizeof(*work));
 	host->busy = true;
 	host->share->busy++;
@@ -391,7 +397,7 @@ static unsigned free_of(unsigned max, unsigned used)
 }
 
 /* An address has fewer calls in flight than are free, or one. */
-static bool take(struct fsd_clients *clients, bool urgent, struct fsd_work *work)
+static bool take_host_work(struct fsd_clients *clients, bool urgent, struct fsd_work *work)
 {
 	struct fsd_host *host;
 
@@ -418,23 +424,25 @@ static bool take(struct fsd_clients *clients, bool urgent, struct fsd_work *work
 
 bool fsd_work_take(struct fsd_clients *clients, struct fsd_work *work)
 {
-	return take(clients, false, work);
+	return take_host_work(clients, false, work);
 }
 
 bool fsd_work_take_urgent(struct fsd_clients *clients, struct fsd_work *work)
 {
-	return take(clients, true, work);
+	return take_host_work(clients, true, work);
 }
 
 static void set_up(struct fsd_clients *clients, struct fsd_host *host, bool up)
 {
-	if ((host->state == HOST_UP) != up)
-		clients->stats.hosts_up += up ? 1 : (size_t)-1;
+	if ((host->state == HOST_UP) == up)
+		return;
+	assert(up || clients->stats.hosts_up > 0);
+	clients->stats.hosts_up += up ? 1 : (size_t)-1;
 }
 
 /* The client has identified itself, or does not know the procedure. False: neither. */
-static bool introduced(struct fsd_host *host, enum fsd_work_kind kind,
-		       const struct fsd_answer *answer)
+static bool note_introduction(struct fsd_host *host, enum fsd_work_kind kind,
+			      const struct fsd_answer *answer)
 {
 	static const struct rxw_uuid none;
 
@@ -464,8 +472,8 @@ static bool more_volumes(struct fsd_host *host, const struct fsd_work *work)
 }
 
 /* The host does not answer. It will be told what it holds before it is served, or gets new promises. */
-static void lose(struct fsd_clients *clients, struct fsd_host *host, enum fsd_work_kind kind,
-		 uint64_t now)
+static void lose_host(struct fsd_clients *clients, struct fsd_host *host, enum fsd_work_kind kind,
+		      uint64_t now)
 {
 	bool asked = kind == FSD_WORK_IDENTIFY || kind == FSD_WORK_WHO;
 
@@ -490,15 +498,16 @@ static enum host_state tell_each(struct fsd_host *host)
 	return HOST_UP;
 }
 
-/* The next step after an answer; the lock is held. */
-static void step(struct fsd_clients *clients, struct fsd_host *host, const struct fsd_work *work,
-		 const struct fsd_answer *answer, uint64_t now)
+/* The host takes the next step after an answer. */
+static void advance_host(struct fsd_clients *clients, struct fsd_host *host,
+			 const struct fsd_work *work, const struct fsd_answer *answer, uint64_t now)
 {
 	enum fsd_work_kind kind = work->kind;
 	bool asked = kind == FSD_WORK_IDENTIFY || kind == FSD_WORK_WHO;
 	enum host_state next = HOST_UP;
 
-	if (asked && introduced(host, kind, answer)) {
+	assert(mutex_is_held(&clients->lock));
+	if (asked && note_introduction(host, kind, answer)) {
 		next = HOST_ASKED;
 	} else if (kind == FSD_WORK_PROBE && answer->code == ANOTHER) {
 		/* The promises were given to another client at this address. */
@@ -519,7 +528,7 @@ static void step(struct fsd_clients *clients, struct fsd_host *host, const struc
 	} else if (work->whole && !answer->code && more_volumes(host, work)) {
 		next = HOST_ASKED;
 	} else if (answer->code && !(kind == FSD_WORK_FORGET && answer->code == RXW_RPC_OPCODE)) {
-		lose(clients, host, kind, now);
+		lose_host(clients, host, kind, now);
 		next = HOST_SILENT;
 	} else if (kind == FSD_WORK_FORGET ||
 		   (kind == FSD_WORK_BREAK && host->state == HOST_ASKED)) {
@@ -588,11 +597,13 @@ void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
 	bool breaks = work->kind == FSD_WORK_BREAK;
 
 	pthread_mutex_lock(&clients->lock);
+	assert(host->busy && host->share->busy > 0 && clients->busy > 0);
 	host->busy = false;
 	host->share->busy--;
 	clients->busy--;
 	note_slow(host, work, now);
 	if (host->background) {
+		assert(clients->background > 0);
 		host->background = false;
 		clients->background--;
 	}
@@ -607,7 +618,7 @@ void fsd_work_done(struct fsd_clients *clients, const struct fsd_work *work,
 					  work->kind == FSD_WORK_PROBE))
 		fsd_host_queue(clients, host);
 	else
-		step(clients, host, work, answer, now);
+		advance_host(clients, host, work, answer, now);
 	if (host->awaited && host->state != HOST_ASKED)
 		pthread_cond_broadcast(&clients->settled);
 	pthread_mutex_unlock(&clients->lock);

@@ -2,6 +2,7 @@
 /* The file of promises: an array of slots, mapped. */
 #include "fileserver/callbacks/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 #include "fileserver/base/base.h"
-#include "fileserver/callbacks/private.h"
+#include "fileserver/callbacks/clients.h"
 
 #define FORMAT	1
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
@@ -67,7 +68,7 @@ static uint32_t key_check(const struct slot_key *k)
 	return (uint32_t)rxw_siphash(k, sizeof(*k), key) | 1;
 }
 
-static uint64_t seal(uint64_t expires, uint32_t check)
+static uint64_t seal_expiry(uint64_t expires, uint32_t check)
 {
 	const uint64_t words[2] = {expires & UINT32_MAX, check};
 
@@ -122,10 +123,12 @@ uint32_t fsd_ledger_put(struct fsd_ledger *ledger, const struct promise *promise
 	if (!ledger || (!ledger->free_count && ledger->used == ledger->max))
 		return FSD_NO_SLOT;
 	at = ledger->free_count ? ledger->free[--ledger->free_count] : ledger->used++;
+	assert(at < ledger->used && ledger->used <= ledger->max);
 	slot = &ledger->slots[at];
 	to_key(&promise->host->peer, &promise->object->fid, &slot->key);
 	check = key_check(&slot->key);
-	atomic_store_explicit(&slot->expires, seal(promise->expires, check), memory_order_relaxed);
+	atomic_store_explicit(&slot->expires, seal_expiry(promise->expires, check),
+			      memory_order_relaxed);
 	atomic_store_explicit(&slot->check, check, memory_order_release);
 	return at;
 }
@@ -134,13 +137,16 @@ void fsd_ledger_renew(struct fsd_ledger *ledger, uint32_t at, uint64_t expires)
 {
 	struct slot *slot = &ledger->slots[at];
 
-	atomic_store_explicit(&slot->expires, seal(expires, slot->check), memory_order_relaxed);
+	assert(at < ledger->used);
+	atomic_store_explicit(&slot->expires, seal_expiry(expires, slot->check),
+			      memory_order_relaxed);
 }
 
 void fsd_ledger_free(struct fsd_ledger *ledger, uint32_t at)
 {
 	if (!ledger || at == FSD_NO_SLOT)
 		return;
+	assert(at < ledger->used && ledger->free_count < ledger->used);
 	/* A later promise in this slot must not be written before. */
 	atomic_store(&ledger->slots[at].check, 0);
 	ledger->free[ledger->free_count++] = at;
@@ -195,7 +201,7 @@ static int map_file(struct fsd_ledger *ledger, int fd)
 	return 0;
 }
 
-static int create(const char *path, size_t max, struct fsd_ledger **out)
+static int create_ledger(const char *path, size_t max, struct fsd_ledger **out)
 {
 	struct fsd_ledger *ledger = calloc(1, sizeof(*ledger));
 	int fd, error;
@@ -235,7 +241,7 @@ static void load_slot(struct loading *loading, const struct slot *slot)
 
 	if (!check)
 		return;
-	if (check != key_check(&slot->key) || slot->expires != seal(expires, check) ||
+	if (check != key_check(&slot->key) || slot->expires != seal_expiry(expires, check) ||
 	    expires > loading->now + 2 * FSD_PROMISE_S || !from_key(&slot->key, &peer, &fid)) {
 		loading->damaged = true;
 		return;
@@ -268,7 +274,7 @@ static void load_slots(struct loading *loading, int fd)
 }
 
 /* Whether the file is from the same life of the machine. */
-static bool load(struct loading *loading, int fd)
+static bool load_ledger(struct loading *loading, int fd)
 {
 	struct header header, expected;
 	struct stat st;
@@ -301,7 +307,7 @@ static bool load_path(struct loading *loading, const char *path)
 		loading->damaged = errno != ENOENT;
 		return false;
 	}
-	complete = load(loading, fd);
+	complete = load_ledger(loading, fd);
 	close(fd);
 	return complete;
 }
@@ -319,11 +325,11 @@ int fsd_ledger_open(struct fsd_clients *clients, const char *path, size_t max, u
 	int error;
 
 	snprintf(new_path, sizeof(new_path), "%s.new", path);
-	error = create(new_path, max, &clients->ledger);
+	error = create_ledger(new_path, max, &clients->ledger);
 	if (is_full(error)) {
 		/* Without the old file, whose clients are told that their promises are void. */
 		unlink(path);
-		error = create(new_path, max, &clients->ledger);
+		error = create_ledger(new_path, max, &clients->ledger);
 	}
 	if (is_full(error)) {
 		unlink(new_path);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of promises. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "common/held.h"
 #include "fileserver/callbacks/memory.h"
-#include "fileserver/callbacks/private.h"
+#include "fileserver/callbacks/clients.h"
 
 #define ROUND_S	      128  /* promises end at multiples of this */
 #define BULK_WEIGHT   22   /* holders added for a promise of a bulk call, which makes it shorter */
@@ -46,7 +48,7 @@ bool fsd_promises_init(struct fsd_clients *clients, const uint64_t secret[2])
 			   expected);
 }
 
-static struct object *find_object(const struct fsd_clients *clients, const AFSFid *fid)
+static struct object *find_promised_object(const struct fsd_clients *clients, const AFSFid *fid)
 {
 	struct object *object =
 		htable_first(&clients->objects, fsd_hash_fid(fid, clients->objects.key));
@@ -75,6 +77,8 @@ static struct promise *find_promise(const struct fsd_clients *clients, const str
 
 static void remove_object(struct fsd_clients *clients, struct object *object)
 {
+	assert(!object->first && !object->holders && !object->owed);
+	assert(clients->stats.objects > 0);
 	htable_remove(&clients->objects, object);
 	clients->stats.objects--;
 	free(object);
@@ -109,7 +113,7 @@ void fsd_host_called(struct fsd_clients *clients, struct fsd_host *host)
 
 /* -- promises -- */
 
-/* From the list of its host that it is in. */
+/* Takes a promise out of that list of its host in which it is. */
 static void unlink_host(struct promise *promise)
 {
 	struct fsd_host *host = promise->host;
@@ -121,19 +125,24 @@ static void unlink_host(struct promise *promise)
 		host->last_owed = promise->host_link;
 }
 
-/* No longer in force. */
+/* The promise is no longer in force. */
 static void end_force(struct fsd_clients *clients, struct promise *promise)
 {
+	assert(!promise->number);
+	assert(clients->stats.promises > 0);
 	htable_remove(&clients->promises, promise);
 	clients->stats.promises--;
 }
 
-/* And its object, if that was the last one. */
+/* The object goes with its last promise. */
 void fsd_promise_remove(struct fsd_clients *clients, struct promise *promise)
 {
 	struct object *object = promise->object;
 
+	assert(object->holders > 0);
+	assert(promise->host->promise_count > 0 && promise->host->share->promises > 0);
 	if (promise->number) {
+		assert(clients->owed > 0 && object->owed > 0);
 		clients->owed--;
 		object->owed--;
 	} else {
@@ -156,6 +165,7 @@ void fsd_promise_owe(struct fsd_clients *clients, struct promise *promise)
 {
 	struct fsd_host *host = promise->host;
 
+	assert(!*host->last_owed);
 	end_force(clients, promise);
 	clients->owed++;
 	promise->object->owed++;
@@ -199,15 +209,18 @@ void fsd_host_forget_promises(struct fsd_clients *clients, struct fsd_host *host
 		fsd_promise_remove(clients, host->owed);
 	while (host->sent)
 		fsd_promise_remove(clients, host->sent);
+	assert(!host->promise_count);
 	fsd_host_told(host, host->owed_total);
 }
 
 void fsd_host_reset(struct fsd_clients *clients, struct fsd_host *host)
 {
+	assert(mutex_is_held(&clients->lock));
 	if (clients->options.strict)
 		fsd_host_owe_all(clients, host);
 	else
 		fsd_host_forget_promises(clients, host);
+	assert(host->state != HOST_UP || clients->stats.hosts_up > 0);
 	if (host->state == HOST_UP)
 		clients->stats.hosts_up--;
 	host->state = HOST_ASKED;
@@ -220,7 +233,7 @@ void fsd_host_reset(struct fsd_clients *clients, struct fsd_host *host)
  * The table is full: the client with the oldest call loses its promises and is told to forget them. It
  * gets none as long as one of these could be in force, because it cannot be told of each of them.
  */
-static bool reclaim(struct fsd_clients *clients, const struct fsd_host *not_this)
+static bool reclaim_promises(struct fsd_clients *clients, const struct fsd_host *not_this)
 {
 	struct fsd_host *host = clients->oldest_holding;
 
@@ -239,7 +252,7 @@ static bool reclaim(struct fsd_clients *clients, const struct fsd_host *not_this
 	return true;
 }
 
-static uint64_t duration(size_t holders)
+static uint64_t choose_promise_seconds(size_t holders)
 {
 	static const struct {
 		size_t below;
@@ -296,16 +309,17 @@ static struct promise *add_promise(struct fsd_clients *clients, struct object *o
 	return promise;
 }
 
-/* Without those that hosts are to be told about. */
+/* The number of promises that are in force. */
 static size_t holders_of(const struct object *object)
 {
+	assert(object->owed <= object->holders);
 	return object->holders - object->owed;
 }
 
 static struct promise *make_promise(struct fsd_clients *clients, struct fsd_host *host,
 				    const AFSFid *fid)
 {
-	struct object *object = find_object(clients, fid);
+	struct object *object = find_promised_object(clients, fid);
 	struct promise *promise;
 
 	if (!object)
@@ -318,23 +332,22 @@ static struct promise *make_promise(struct fsd_clients *clients, struct fsd_host
 	return promise;
 }
 
-/*
- * Find or make the promise of this host on this object; NULL: there is no room. The lock is held.
- */
-static struct promise *obtain(struct fsd_clients *clients, struct fsd_host *host, const AFSFid *fid,
-			      bool *wake)
+/* Finds or makes the promise of this host on this object; NULL: there is no room. */
+static struct promise *obtain_promise(struct fsd_clients *clients, struct fsd_host *host,
+				      const AFSFid *fid, bool *wake)
 {
-	struct object *object = find_object(clients, fid);
+	struct object *object = find_promised_object(clients, fid);
 	struct promise *promise = object ? find_promise(clients, object, host) : NULL;
 	size_t max = clients->options.promises_max;
 
+	assert(mutex_is_held(&clients->lock));
 	if (promise)
 		return promise;
 	/* The clients of one address get at most half of the table, unless the table is small. */
 	if (max > 64 && host->share->promises >= max / 2)
 		return NULL;
 	for (int i = 0; clients->stats.promises + clients->owed >= max; i++) {
-		if (i == RECLAIM_TRIES || !reclaim(clients, host))
+		if (i == RECLAIM_TRIES || !reclaim_promises(clients, host))
 			return NULL;
 		*wake = true;
 	}
@@ -343,7 +356,7 @@ static struct promise *obtain(struct fsd_clients *clients, struct fsd_host *host
 }
 
 /* The promise lasts at least until then. */
-static void extend(struct fsd_clients *clients, struct promise *promise, uint64_t expires)
+static void extend_promise(struct fsd_clients *clients, struct promise *promise, uint64_t expires)
 {
 	struct fsd_host *host = promise->host;
 
@@ -406,24 +419,24 @@ static bool may_hold(const struct fsd_host *host, uint64_t now)
 	       now >= host->share->unlisted_until;
 }
 
-/* The lock is held. */
-static void give(struct fsd_clients *clients, struct fsd_host *host, struct fsd_given *given,
-		 bool bulk, uint64_t now, bool *wake)
+static void give_promise(struct fsd_clients *clients, struct fsd_host *host,
+			 struct fsd_given *given, bool bulk, uint64_t now, bool *wake)
 {
 	struct promise *promise = NULL;
 	uint64_t seconds, expires;
 	size_t others;
 
 	if (may_hold(host, now))
-		promise = obtain(clients, host, &given->fid, wake);
+		promise = obtain_promise(clients, host, &given->fid, wake);
 	if (!promise) {
 		clients->stats.refused++;
 		return;
 	}
+	assert(holders_of(promise->object) > 0);
 	others = holders_of(promise->object) - 1 + (bulk ? BULK_WEIGHT : 0);
-	seconds = given->fid.Vnode ? duration(others) : VOLUME_S;
+	seconds = given->fid.Vnode ? choose_promise_seconds(others) : VOLUME_S;
 	expires = (now + seconds + ROUND_S - 1) / ROUND_S * ROUND_S;
-	extend(clients, promise, expires);
+	extend_promise(clients, promise, expires);
 	promise->given += promise->given < UINT32_MAX;
 	clients->stats.given++;
 	given->seconds = (uint32_t)(expires - now);
@@ -450,7 +463,7 @@ void fsd_promise_give_all(struct fsd_clients *clients, const struct fsd_caller *
 		if (!given[i].fid.Volume)
 			continue;
 		if (kept)
-			give(clients, host, &given[i], bulk, now, &wake);
+			give_promise(clients, host, &given[i], bulk, now, &wake);
 		else
 			clients->stats.refused++;
 	}
@@ -472,7 +485,7 @@ uint32_t fsd_promise_give(struct fsd_clients *clients, const struct fsd_caller *
 static struct promise *own_promise(const struct fsd_clients *clients,
 				   const struct fsd_caller *caller, const AFSFid *fid)
 {
-	struct object *object = find_object(clients, fid);
+	struct object *object = find_promised_object(clients, fid);
 
 	return object ? find_promise(clients, object, caller->host) : NULL;
 }
@@ -551,6 +564,7 @@ void fsd_promise_drop_all(struct fsd_clients *clients, const struct fsd_caller *
 		nanosleep(&pause, NULL);
 		pthread_mutex_lock(&clients->lock);
 	}
+	assert(host->dropping > 0);
 	host->dropping--;
 	fsd_host_told(host, until);
 	if (host->state == HOST_UP && !host->promise_count)
@@ -570,7 +584,7 @@ bool fsd_promise_restore(struct fsd_clients *clients, const struct sockaddr_stor
 	if (host && clients->stats.promises + clients->owed < clients->options.promises_max)
 		promise = make_promise(clients, host, fid);
 	if (promise) {
-		extend(clients, promise, expires);
+		extend_promise(clients, promise, expires);
 		fsd_promise_owe(clients, promise);
 		fsd_host_recall(clients, host, now);
 	}
@@ -625,8 +639,8 @@ static bool take_object(struct fsd_clients *clients, struct object *object, cons
 bool fsd_promise_take(struct fsd_clients *clients, const struct fsd_break *what, const void *except,
 		      struct ticket *ticket)
 {
-	return take_object(clients, find_object(clients, &what->fid), what->for_all ? NULL : except,
-			   what->gone, ticket);
+	return take_object(clients, find_promised_object(clients, &what->fid),
+			   what->for_all ? NULL : except, what->gone, ticket);
 }
 
 bool fsd_promise_take_volume(struct fsd_clients *clients, const struct fsd_break *what,
@@ -653,7 +667,7 @@ bool fsd_promise_held(struct fsd_clients *clients, const AFSFid *fid)
 	bool held;
 
 	pthread_mutex_lock(&clients->lock);
-	object = find_object(clients, fid);
+	object = find_promised_object(clients, fid);
 	held = object && holders_of(object);
 	pthread_mutex_unlock(&clients->lock);
 	return held;

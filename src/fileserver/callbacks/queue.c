@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The queues of clients to be called: those that calls wait for, active ones, idle ones. */
-#include "fileserver/callbacks/private.h"
+#include <assert.h>
+
+#include "common/held.h"
+#include "fileserver/callbacks/clients.h"
 
 /* -- the queue of a share in a list, and those queues in turn -- */
 
-static void append(struct work_list *list, struct share_queue *queue)
+static void append_share_queue(struct work_list *list, struct share_queue *queue)
 {
 	queue->next = NULL;
 	queue->previous = list->last;
@@ -12,13 +15,14 @@ static void append(struct work_list *list, struct share_queue *queue)
 	list->last = queue;
 }
 
-static void detach(struct work_list *list, struct share_queue *queue)
+static void detach_share_queue(struct work_list *list, struct share_queue *queue)
 {
+	assert(list->first && list->last);
 	*(queue->previous ? &queue->previous->next : &list->first) = queue->next;
 	*(queue->next ? &queue->next->previous : &list->last) = queue->previous;
 }
 
-static void put(struct work_list *list, struct share_queue *queue, struct fsd_host *host)
+static void put_host(struct work_list *list, struct share_queue *queue, struct fsd_host *host)
 {
 	host->next_work = NULL;
 	host->previous_work = queue->last;
@@ -26,7 +30,7 @@ static void put(struct work_list *list, struct share_queue *queue, struct fsd_ho
 	queue->last = host;
 	list->count++;
 	if (!queue->count++)
-		append(list, queue);
+		append_share_queue(list, queue);
 }
 
 static void take_out(struct fsd_clients *clients, struct fsd_host *host)
@@ -34,25 +38,28 @@ static void take_out(struct fsd_clients *clients, struct fsd_host *host)
 	struct work_list *list = &clients->list[host->list];
 	struct share_queue *queue = &host->share->queue[host->list];
 
+	assert(host->queued && !host->busy);
+	assert(list->count > 0 && queue->count > 0);
 	*(host->previous_work ? &host->previous_work->next_work : &queue->first) = host->next_work;
 	*(host->next_work ? &host->next_work->previous_work : &queue->last) = host->previous_work;
 	host->queued = false;
 	list->count--;
 	if (!--queue->count)
-		detach(list, queue);
+		detach_share_queue(list, queue);
 }
 
 /* -- the interface -- */
 
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host)
 {
+	assert(mutex_is_held(&clients->lock));
 	if (host->queued || host->busy)
 		return;
 	host->list = host->first_waiter || host->awaited ? WORK_URGENT
 		     : host->quiet			 ? WORK_QUIET
 							 : WORK_ACTIVE;
 	host->queued = true;
-	put(&clients->list[host->list], &host->share->queue[host->list], host);
+	put_host(&clients->list[host->list], &host->share->queue[host->list], host);
 }
 
 /* Addresses that have to wait have calls in flight, so there are few. */
@@ -70,8 +77,8 @@ struct fsd_host *fsd_host_dequeue(struct fsd_clients *clients, enum work_lists n
 	host = queue->first;
 	take_out(clients, host);
 	if (queue->count && list->last != queue) {
-		detach(list, queue);
-		append(list, queue);
+		detach_share_queue(list, queue);
+		append_share_queue(list, queue);
 	}
 	return host;
 }

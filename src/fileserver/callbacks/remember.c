@@ -2,6 +2,7 @@
 /* The file of addresses of clients that may hold promises. */
 #include "fileserver/callbacks/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -15,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/held.h"
 #include "fileserver/base/base.h"
 
 /*
@@ -92,12 +94,12 @@ static bool from_record(const struct record *record, struct sockaddr_storage *pe
 	return peer->ss_family && (record->port[0] || record->port[1]);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_records(const void *a, const void *b)
 {
 	return memcmp(a, b, sizeof(struct record));
 }
 
-/* Of a client that has called two addresses of the server. */
+/* Whether both are of one client, which may have called two addresses of the server. */
 static bool same_client(const struct record *a, const struct record *b)
 {
 	return memcmp(a, b, a->family == 4 ? offsetof(struct record, address) + 4 : sizeof(*a)) == 0;
@@ -125,7 +127,7 @@ static void put_date(struct record *record, uint32_t date)
 /* Pointers to records, by their contents. */
 static int compare_pointers(const void *a, const void *b)
 {
-	return compare(*(struct record *const *)a, *(struct record *const *)b);
+	return compare_records(*(struct record *const *)a, *(struct record *const *)b);
 }
 
 /* Records of the same client become free, but for one. -1: no memory. */
@@ -153,7 +155,7 @@ static int drop_doubles(struct record *records, size_t count)
  * Read the addresses from the file, without doubles. Each stays where it is: a write in place that a crash interrupts must not
  * lose one. *damaged: some may be missing. 0 or -1 without memory.
  */
-static int load(int fd, struct record *records, size_t max, bool *damaged)
+static int load_addresses(int fd, struct record *records, size_t max, bool *damaged)
 {
 	static const struct record none;
 	struct sockaddr_storage peer, local;
@@ -169,7 +171,7 @@ static int load(int fd, struct record *records, size_t max, bool *damaged)
 	for (size_t i = 0; i < count; i++) {
 		if (from_record(&records[i], &peer, &local))
 			continue;
-		*damaged |= compare(&records[i], &none) != 0;
+		*damaged |= compare_records(&records[i], &none) != 0;
 		records[i] = none;
 	}
 	return drop_doubles(records, count);
@@ -192,7 +194,7 @@ static int flush_folder(const char *path)
 	return rc;
 }
 
-static int write_all(int fd, const struct record *records, size_t size)
+static int write_records(int fd, const struct record *records, size_t size)
 {
 	ssize_t n = pwrite(fd, records, size, 0);
 
@@ -204,7 +206,8 @@ static int write_all(int fd, const struct record *records, size_t size)
 }
 
 /* The new file takes the place of the old one in one step. Its size is final. */
-static int replace(struct fsd_remember *remember, const char *path, const struct record *records)
+static int replace_address_file(struct fsd_remember *remember, const char *path,
+				const struct record *records)
 {
 	const size_t size = (1 + remember->max) * sizeof(*records);
 	char new_path[4096 + 64];
@@ -214,7 +217,7 @@ static int replace(struct fsd_remember *remember, const char *path, const struct
 	fd = open(new_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -1;
-	rc = write_all(fd, records, size);
+	rc = write_records(fd, records, size);
 	if (!rc)
 		rc = rename(new_path, path);
 	if (rc) {
@@ -224,18 +227,19 @@ static int replace(struct fsd_remember *remember, const char *path, const struct
 		unlink(new_path);
 		errno = error;
 		/* On a full disk the old one has the room: each record is right by itself. */
-		return error == ENOSPC || error == EDQUOT ? write_all(remember->fd, records, size)
-							  : -1;
+		return error == ENOSPC || error == EDQUOT
+			       ? write_records(remember->fd, records, size)
+			       : -1;
 	}
 	close(remember->fd);
 	remember->fd = fd;
 	return flush_folder(path);
 }
 
-static int start(struct fsd_remember *remember, const char *path,
-		 void (*each)(void *arg, const struct sockaddr_storage *peer,
-			      const struct sockaddr_storage *local, int record),
-		 void *arg, bool *damaged)
+static int start_remembering(struct fsd_remember *remember, const char *path,
+			     void (*each)(void *arg, const struct sockaddr_storage *peer,
+					  const struct sockaddr_storage *local, int record),
+			     void *arg, bool *damaged)
 {
 	struct record *head = calloc(1 + remember->max, sizeof(*head)), *records = head + 1;
 	struct sockaddr_storage peer, local;
@@ -249,12 +253,12 @@ static int start(struct fsd_remember *remember, const char *path,
 		return -1;
 	}
 	remember->date = new_date(remember->fd);
-	rc = load(remember->fd, records, remember->max, &bad);
+	rc = load_addresses(remember->fd, records, remember->max, &bad);
 	if (damaged)
 		*damaged = bad;
 	put_date(head, remember->date);
 	if (!rc)
-		rc = replace(remember, path, head);
+		rc = replace_address_file(remember, path, head);
 	for (size_t i = 0; !rc && i < remember->max; i++) {
 		remember->used[i] = from_record(&records[i], &peer, &local);
 		if (remember->used[i])
@@ -280,7 +284,7 @@ struct fsd_remember *fsd_remember_open(const char *path, size_t max,
 	pthread_mutex_init(&remember->lock, NULL);
 	pthread_cond_init(&remember->turn, NULL);
 	remember->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (remember->fd < 0 || start(remember, path, each, arg, damaged) < 0) {
+	if (remember->fd < 0 || start_remembering(remember, path, each, arg, damaged) < 0) {
 		int error = errno;
 
 		snprintf(message, FSD_MESSAGE_MAX,
@@ -318,7 +322,7 @@ static int write_record(struct fsd_remember *remember, size_t at, const struct r
 }
 
 /* All records, which are in memory still. Without the lock. */
-static int write_again(struct fsd_remember *remember)
+static int rewrite_records(struct fsd_remember *remember)
 {
 	struct record record;
 
@@ -339,12 +343,13 @@ static int write_again(struct fsd_remember *remember)
 	return 0;
 }
 
-/* Flush what was written so far, together with other calls. The lock is held. */
-static int flush(struct fsd_remember *remember)
+/* Flushes all records that were written so far, together with other calls. */
+static int flush_records(struct fsd_remember *remember)
 {
 	const uint64_t mine = remember->written;
 	int rc = 0;
 
+	assert(mutex_is_held(&remember->lock));
 	while (!rc && remember->flushed < mine) {
 		uint64_t upto = remember->written;
 		bool doubt = remember->doubt;
@@ -355,10 +360,11 @@ static int flush(struct fsd_remember *remember)
 		}
 		remember->flushing = true;
 		pthread_mutex_unlock(&remember->lock);
-		rc = doubt ? write_again(remember) : 0;
+		rc = doubt ? rewrite_records(remember) : 0;
 		if (!rc)
 			rc = fdatasync(remember->fd);
 		pthread_mutex_lock(&remember->lock);
+		assert(remember->flushing && remember->flushed <= upto);
 		remember->doubt = rc != 0;
 		remember->flushing = false;
 		if (!rc)
@@ -386,7 +392,7 @@ int fsd_remember_add(struct fsd_remember *remember, const struct sockaddr_storag
 	rc = write_record(remember, at, &record);
 	remember->written++;
 	if (!rc && durable)
-		rc = flush(remember);
+		rc = flush_records(remember);
 	if (rc)
 		remember->used[at] = false;
 	pthread_mutex_unlock(&remember->lock);
@@ -399,6 +405,7 @@ void fsd_remember_drop(struct fsd_remember *remember, int number)
 
 	if (!remember || number < 0)
 		return;
+	assert((size_t)number < remember->max);
 	pthread_mutex_lock(&remember->lock);
 	/* One that stays in the file costs a call at the next start. */
 	if (write_record(remember, (size_t)number, &none) == 0)

@@ -191,7 +191,7 @@ static void read_events(struct fsd_watch *watch)
 	}
 }
 
-static void sweep(struct fsd_watch *watch, size_t *cursor)
+static void check_held_objects(struct fsd_watch *watch, size_t *cursor)
 {
 	AFSFid fids[SWEEP_MAX];
 	size_t n = fsd_promise_sweep(watch->clients, cursor, fids, SWEEP_MAX, fsd_now());
@@ -223,7 +223,7 @@ static void *watch_main(void *arg)
 			read_events(watch);
 		if (fsd_now() != swept) {
 			swept = fsd_now();
-			sweep(watch, &cursor);
+			check_held_objects(watch, &cursor);
 		}
 	}
 	return NULL;

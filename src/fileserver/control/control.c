@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "fileserver/base/base.h"
-#include "fileserver/control/private.h"
+#include "fileserver/control/connection.h"
 
 #define BACKLOG	  16
 #define READ_NS	  (10 * (uint64_t)NS_PER_S) /* until a request must be complete */
@@ -128,7 +128,7 @@ static void begin_request(struct control_connection *connection)
 }
 
 /* More bytes of a request. */
-static void read_request(struct control_connection *connection)
+static void receive_request_bytes(struct control_connection *connection)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -163,7 +163,7 @@ static void read_request(struct control_connection *connection)
 
 /* -- the thread -- */
 
-static void look_at(struct control_connection *connection, short events, uint64_t now)
+static void advance_connection(struct control_connection *connection, short events, uint64_t now)
 {
 	if (connection->state == CONTROL_RUNNING) {
 		if (events)
@@ -174,7 +174,7 @@ static void look_at(struct control_connection *connection, short events, uint64_
 		end_connection(connection);
 	} else if (connection->state == CONTROL_READING) {
 		if (events)
-			read_request(connection);
+			receive_request_bytes(connection);
 		else if (now >= connection->deadline)
 			end_connection(connection);
 	}
@@ -208,7 +208,7 @@ static int fill_poll(const struct fsd_control *control, struct pollfd *poll_fds,
 	return until == UINT64_MAX ? -1 : until <= now ? 0 : (int)((until - now) / 1000000) + 1;
 }
 
-static void *serve(void *arg)
+static void *serve_control_socket(void *arg)
 {
 	struct fsd_control *control = arg;
 	struct pollfd poll_fds[CONTROL_CONNECTIONS + FDS_EXTRA];
@@ -224,7 +224,7 @@ static void *serve(void *arg)
 		    read(control->wake, &count, sizeof(count)) < 0)
 			continue;
 		for (int i = 0; i < CONTROL_CONNECTIONS; i++)
-			look_at(&control->connection[i], poll_fds[i].revents, now);
+			advance_connection(&control->connection[i], poll_fds[i].revents, now);
 		if (poll_fds[CONTROL_CONNECTIONS].revents)
 			accept_connection(control, now);
 	}
@@ -269,7 +269,7 @@ static int open_listener(struct fsd_control *control)
 	return rc;
 }
 
-static void destroy(struct fsd_control *control)
+static void destroy_control(struct fsd_control *control)
 {
 	if (control->listener >= 0)
 		close(control->listener);
@@ -279,7 +279,7 @@ static void destroy(struct fsd_control *control)
 	free(control);
 }
 
-static struct fsd_control *create(const struct fsd_control_options *options)
+static struct fsd_control *create_control(const struct fsd_control_options *options)
 {
 	struct fsd_control *control = calloc(1, sizeof(*control));
 
@@ -297,26 +297,26 @@ static struct fsd_control *create(const struct fsd_control_options *options)
 	};
 	if (control->wake >= 0 && control->directory)
 		return control;
-	destroy(control);
+	destroy_control(control);
 	return NULL;
 }
 
 int fsd_control_start(const struct fsd_control_options *options, struct fsd_control **out,
 		      char *message)
 {
-	struct fsd_control *control = create(options);
+	struct fsd_control *control = create_control(options);
 	int rc = control ? 0 : ENOMEM;
 
 	if (control && open_listener(control))
 		rc = errno;
 	if (!rc)
-		rc = pthread_create(&control->thread, NULL, serve, control);
+		rc = pthread_create(&control->thread, NULL, serve_control_socket, control);
 	if (!rc) {
 		*out = control;
 		return 0;
 	}
 	if (control)
-		destroy(control);
+		destroy_control(control);
 	snprintf(message, FSD_MESSAGE_MAX, "%.300s/" ADMIN_SOCKET ", the control socket: %s%s",
 		 options->directory, strerror(rc),
 		 rc == EEXIST ? "; it is not a socket: move it away" : "");
@@ -348,5 +348,5 @@ void fsd_control_stop(struct fsd_control *control)
 		unlink(address.sun_path);
 	if (descriptor >= 0)
 		close(descriptor);
-	destroy(control);
+	destroy_control(control);
 }

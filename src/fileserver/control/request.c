@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fileserver/base/base.h"
-#include "fileserver/control/private.h"
+#include "fileserver/control/connection.h"
 
 /* An object as a line; -1: the client is gone, or does not read. */
 static int send_object(struct control_connection *connection, const json_t *object, int flags)
@@ -28,7 +28,7 @@ static int send_object(struct control_connection *connection, const json_t *obje
 	return line && done == length ? 0 : -1;
 }
 
-static void answer(void *arg, json_t *object)
+static void send_answer(void *arg, json_t *object)
 {
 	struct control_connection *connection = arg;
 
@@ -36,7 +36,7 @@ static void answer(void *arg, json_t *object)
 		atomic_store(&connection->gone, true);
 }
 
-static bool stopped(void *arg)
+static bool is_request_stopped(void *arg)
 {
 	struct control_connection *connection = arg;
 
@@ -66,11 +66,11 @@ static void log_request(const struct control_connection *connection, const json_
 	free(text);
 }
 
-static void execute(struct control_connection *connection, const json_t *request)
+static void execute_request(struct control_connection *connection, const json_t *request)
 {
 	struct admin_output output = {
-		.answer = answer,
-		.stopped = stopped,
+		.answer = send_answer,
+		.stopped = is_request_stopped,
 		.arg = connection,
 		.directory = connection->directory,
 	};
@@ -92,7 +92,7 @@ void *control_execute(void *arg)
 		json_loadb(connection->line, connection->length, JSON_REJECT_DUPLICATES, &error);
 
 	if (request)
-		execute(connection, request);
+		execute_request(connection, request);
 	else
 		control_refuse(connection, "request: not one object of JSON in UTF-8 on one line");
 	json_decref(request);

@@ -7,7 +7,7 @@
 
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
-#include "fileserver/export/private.h"
+#include "fileserver/export/tree_store.h"
 
 #define READONLY ".readonly"
 
@@ -91,7 +91,8 @@ static int export_space(struct store *store, struct store_space *space)
 
 /* -- rights -- */
 
-static int may(const struct export *export, const struct fsd_viewer *viewer, const char *path)
+static int check_viewer(const struct export *export, const struct fsd_viewer *viewer,
+			const char *path)
 {
 	return fsd_guard_may(export->options.guard, &viewer->who, path) ? 0 : -EACCES;
 }
@@ -152,7 +153,7 @@ int fsd_export_find(const struct export *export, const struct fsd_viewer *viewer
 	int rc = fsd_volume_path(export->options.volume, &its, object->path, &object->record);
 
 	if (!rc)
-		rc = may(export, viewer, object->path);
+		rc = check_viewer(export, viewer, object->path);
 	if (!rc && viewer->promised && export->options.watch)
 		fsd_watch_add(export->options.watch, &object->record, object->path);
 	return rc;
@@ -164,7 +165,8 @@ int fsd_export_get(const struct export *export, const struct fsd_viewer *viewer,
 	const AFSFid its = {fid->volume, fid->vnode, fid->unique};
 	int rc = fsd_volume_get(export->options.volume, &its, viewer->actor, object);
 
-	return rc ? rc : may(export, viewer, object->path); /* it may have moved meanwhile */
+	return rc ? rc
+		  : check_viewer(export, viewer, object->path); /* it may have moved meanwhile */
 }
 
 static int export_status(struct store *store, const struct store_caller *caller,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fileserver/export/private.h"
+#include "fileserver/export/tree_store.h"
 
 #define CHECK_EVERY 22 /* the file is compared after each 2^22 bytes */
 
@@ -22,8 +22,8 @@ struct store_reader {
 	uint8_t text[];
 };
 
-static int open_directory(const struct export *export, const struct fsd_viewer *viewer,
-			  struct fsd_object *object, struct store_reader *reader)
+static int open_directory_image(const struct export *export, const struct fsd_viewer *viewer,
+				struct fsd_object *object, struct store_reader *reader)
 {
 	int rc;
 
@@ -83,7 +83,7 @@ static int open_any(const struct export *export, const struct fsd_viewer *viewer
 	if (rc)
 		return rc;
 	if (object->record.kind == FSD_DIR)
-		return open_directory(export, viewer, object, reader);
+		return open_directory_image(export, viewer, object, reader);
 	return reader->link ? open_link(object, reader) : STORE_VNOVNODE;
 }
 
@@ -116,8 +116,8 @@ int fsd_export_read_begin(struct store *store, const struct store_caller *caller
 	return 0;
 }
 
-static ssize_t read_bytes(const struct store_reader *reader, const struct iovec *iov, int count,
-			  uint64_t offset)
+static ssize_t copy_reader_bytes(const struct store_reader *reader, const struct iovec *iov,
+				 int count, uint64_t offset)
 {
 	size_t total = 0;
 
@@ -134,7 +134,7 @@ static ssize_t read_bytes(const struct store_reader *reader, const struct iovec 
 }
 
 /* Whether the file is still the same version: 0, -EIO or -errno. */
-static int check(const struct store_reader *reader)
+static int check_same_version(const struct store_reader *reader)
 {
 	struct fsd_stat st;
 	int rc = reader->file->layer->ops->stat_file(reader->file, &st);
@@ -152,7 +152,7 @@ ssize_t fsd_export_read(struct store_reader *reader, const struct iovec *iov, in
 	int rc;
 
 	if (reader->bytes)
-		return read_bytes(reader, iov, count, offset);
+		return copy_reader_bytes(reader, iov, count, offset);
 	n = reader->file->layer->ops->preadv(reader->file, iov, count, offset,
 					     flags & STORE_CACHED ? FSD_READ_CACHED : 0);
 	if (n <= 0)
@@ -160,7 +160,7 @@ ssize_t fsd_export_read(struct store_reader *reader, const struct iovec *iov, in
 	before = atomic_fetch_add(&reader->read, (uint64_t)n);
 	if (before >> CHECK_EVERY == (before + (uint64_t)n) >> CHECK_EVERY)
 		return n;
-	rc = check(reader);
+	rc = check_same_version(reader);
 	return rc ? rc : n;
 }
 
@@ -178,7 +178,7 @@ int fsd_export_read_end(struct store_reader *reader)
 		return 0;
 	if (reader->file) {
 		if (atomic_load(&reader->read))
-			rc = check(reader);
+			rc = check_same_version(reader);
 		reader->file->layer->ops->close(reader->file);
 	}
 	fsd_image_release(reader->volume, reader->image);

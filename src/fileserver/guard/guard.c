@@ -128,7 +128,7 @@ static int check_administrators(const struct fsd_guard_options *options, char *m
 	return 0;
 }
 
-static bool loopback(const char *listen)
+static bool is_loopback(const char *listen)
 {
 	struct tools_address address;
 	char reason[256];
@@ -146,7 +146,7 @@ static bool loopback(const char *listen)
  */
 static int fill_require(struct fsd_guard *guard, char *message)
 {
-	bool near = loopback(guard->options.listen), everybody = false;
+	bool near = is_loopback(guard->options.listen), everybody = false;
 
 	for (size_t i = 0; i < guard->rule_count; i++)
 		everybody = everybody || strcmp(guard->rules[i].who, "anonymous") == 0;
@@ -183,7 +183,7 @@ static int connection_level(const struct fsd_guard *guard, int service)
 }
 
 /* Load the keys. Tokens of rxgk get the lowest of the levels, which are known by now. */
-static int load(struct fsd_guard *guard, char *message)
+static int load_keys(struct fsd_guard *guard, char *message)
 {
 	struct tools_auth auth = {.class = -1,
 				  .level = RXW_LEVEL_CRYPT,
@@ -281,7 +281,7 @@ void fsd_guard_log_keys(const struct fsd_guard *guard)
 		guard->keys.negotiation ? "; tokens of rxgk for tickets of afs-rxgk" : "");
 }
 
-static bool has_keys(const struct fsd_guard *guard)
+static bool has_service_keys(const struct fsd_guard *guard)
 {
 	struct rxw_key_info info = {.size = sizeof(info)};
 
@@ -329,7 +329,7 @@ static int open_service(struct fsd_guard *guard, enum fsd_service_kind kind, cha
 
 static int open_services(struct fsd_guard *guard, char *message)
 {
-	if (guard->options.keytab && !has_keys(guard)) {
+	if (guard->options.keytab && !has_service_keys(guard)) {
 		snprintf(message, FSD_MESSAGE_MAX, "--keytab %.200s has no key for rxkad or rxgk",
 			 guard->options.keytab);
 		return -1;
@@ -366,8 +366,8 @@ int fsd_guard_open(const struct fsd_guard_options *options, struct fsd_guard **o
 		if (parse_rule(&guard->rules[i], options->allow[i], message) < 0)
 			goto fail;
 	}
-	if (check_administrators(options, message) < 0 || fill_require(guard, message) < 0 || load(guard, message) < 0 ||
-	    open_services(guard, message) < 0)
+	if (check_administrators(options, message) < 0 || fill_require(guard, message) < 0 ||
+	    load_keys(guard, message) < 0 || open_services(guard, message) < 0)
 		goto fail;
 	*out = guard;
 	return 0;
@@ -487,7 +487,7 @@ void fsd_guard_enter(struct fsd_guard *guard, enum fsd_service_kind kind, const 
 
 bool fsd_guard_near(const struct fsd_guard *guard)
 {
-	return loopback(guard->options.listen);
+	return is_loopback(guard->options.listen);
 }
 
 bool fsd_guard_protects(const struct fsd_guard *guard, enum fsd_service_kind kind)
@@ -514,7 +514,7 @@ static int next_name(const char **path, char name[NAME_LONGEST + 1])
 }
 
 /* All names that both have must match. The rest of the longer one decides. */
-static enum fsd_sight covers(const char *pattern, const char *path)
+static enum fsd_sight match_pattern_path(const char *pattern, const char *path)
 {
 	char wanted[NAME_LONGEST + 1], name[NAME_LONGEST + 1];
 
@@ -556,7 +556,7 @@ enum fsd_sight fsd_guard_may(const struct fsd_guard *guard, const struct fsd_who
 		if (!is_for(&guard->rules[i], who))
 			continue;
 		for (size_t k = 0; k < guard->rules[i].count; k++) {
-			enum fsd_sight one = covers(guard->rules[i].patterns[k], path);
+			enum fsd_sight one = match_pattern_path(guard->rules[i].patterns[k], path);
 
 			sight = one > sight ? one : sight;
 		}

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <rxwire/call.h>
 
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 
 static const char *const suffixes[] = {"", ".readonly", ".backup"};
 

@@ -14,7 +14,7 @@
 /* -- volumes -- */
 
 /* The volume of a place; the store of root.afs is not the service's. */
-static int look_up(const struct fsd_service *service, uint32_t id, struct fs_place *place)
+static int look_up_place(const struct fsd_service *service, uint32_t id, struct fs_place *place)
 {
 	struct store_volume volume;
 	int rc;
@@ -47,7 +47,7 @@ int fs_find(struct fs_call *call, const AFSFid *fid, struct fs_place *place)
 		return -EINVAL;
 	if (!call->place.store || call->place.fid.volume != fid->Volume) {
 		struct fs_place found = {0};
-		int rc = look_up(call->service, fid->Volume, &found);
+		int rc = look_up_place(call->service, fid->Volume, &found);
 
 		if (rc)
 			return rc;
@@ -98,7 +98,7 @@ static AFSFid promise_fid(const struct fs_place *place)
 }
 
 /* Promise and status that the call is about to be given, and that it then tells the client. */
-static struct fsd_given ask(const struct fs_place *place)
+static struct fsd_given prepare_promise(const struct fs_place *place)
 {
 	struct fsd_given given = {0};
 
@@ -122,7 +122,7 @@ static AFSCallBack tell_promise(const struct fs_call *call, const struct fs_plac
 
 void fs_promise(struct fs_call *call, const struct fs_place *place, AFSCallBack *cb)
 {
-	call->promised = ask(place);
+	call->promised = prepare_promise(place);
 	fsd_promise_give_all(call->service->clients, &call->caller, &call->promised, 1, false,
 			     fsd_now());
 	*cb = tell_promise(call, place, &call->promised);
@@ -244,7 +244,7 @@ void fs_status_of_all(struct fs_call *call, bool in_line, const AFSFid *fids, ui
 		places[i] = (struct fs_place){0};
 		results[i] = call->viewer.who.refused ? -EACCES
 						      : fs_find(call, &fids[i], &places[i]);
-		given[i] = ask(&places[i]);
+		given[i] = prepare_promise(&places[i]);
 	}
 	fsd_promise_give_all(call->service->clients, &call->caller, given, count, true, fsd_now());
 	for (uint32_t i = 0; i < count; i++) {
@@ -315,7 +315,7 @@ static unsigned note_changes(struct fs_call *call, const struct store_changes *c
 	return to_breaks(changes, breaks);
 }
 
-static bool tell(struct fs_call *call, const struct store_changes *changes)
+static bool tell_holders(struct fs_call *call, const struct store_changes *changes)
 {
 	struct fsd_clients *clients = call->service->clients;
 	struct fsd_break breaks[BREAKS_MAX];
@@ -330,7 +330,7 @@ static bool tell(struct fs_call *call, const struct store_changes *changes)
 
 bool fs_tell(struct fs_call *call)
 {
-	return tell(call, &call->change.changes);
+	return tell_holders(call, &call->change.changes);
 }
 
 void fs_await_told(struct fs_call *call)
@@ -364,7 +364,7 @@ int fs_settle(struct fs_call *call, int result)
 int fs_finish(struct fs_call *call, int result, const struct store_changes *changes)
 {
 	/* An announced change was made, even if the flush after it failed. */
-	if ((!result || call->announced.count) && !tell(call, changes))
+	if ((!result || call->announced.count) && !tell_holders(call, changes))
 		fs_await_told(call);
 	return fs_settle(call, result);
 }

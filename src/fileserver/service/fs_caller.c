@@ -69,7 +69,7 @@ static bool changes_something(int32_t opcode)
 /* -- the identity -- */
 
 /* Of an authenticated caller: its id and those of its groups. How many; 0: an unknown user, -1: no memory. */
-static int identify(struct fs_call *call, const rxw_call *rx)
+static int identify_user(struct fs_call *call, const rxw_call *rx)
 {
 	struct prot *prot = call->service->prot;
 	size_t room = FS_IDS, n;
@@ -127,7 +127,7 @@ static bool find_self(struct fs_call *call, const rxw_call *rx)
 {
 	static const int32_t anonymous[] = {STORE_ANYUSER, STORE_ANONYMOUS};
 	struct fsd_who *who = &call->viewer.who;
-	int known = who->authenticated ? identify(call, rx) : 0;
+	int known = who->authenticated ? identify_user(call, rx) : 0;
 
 	if (known < 0)
 		return false;
@@ -206,7 +206,7 @@ void fs_count(struct fs_call *call, int32_t code)
 /* -- the audit log -- */
 
 /* A name does not outlive its handler. */
-static bool keep(char kept[FSD_AUDIT_NAME], const char *name)
+static bool keep_name(char kept[FSD_AUDIT_NAME], const char *name)
 {
 	size_t n = name ? strnlen(name, FSD_AUDIT_NAME - 1) : 0;
 
@@ -221,7 +221,7 @@ void fs_note(struct fs_call *call, const AFSFid *fid, const char *name)
 	if (!call->service->audit)
 		return;
 	call->noted.fid = *fid;
-	call->noted.has_name = keep(call->noted.name, name);
+	call->noted.has_name = keep_name(call->noted.name, name);
 }
 
 void fs_note_other(struct fs_call *call, const AFSFid *fid, const char *name)
@@ -229,10 +229,10 @@ void fs_note_other(struct fs_call *call, const AFSFid *fid, const char *name)
 	if (!call->service->audit)
 		return;
 	call->noted.to = *fid;
-	call->noted.has_to_name = keep(call->noted.to_name, name);
+	call->noted.has_to_name = keep_name(call->noted.to_name, name);
 }
 
-static bool is_refusal(int32_t code)
+static bool is_refused_code(int32_t code)
 {
 	return code == EACCES || code == EPERM || code == rxw_code_from_errno(EACCES) ||
 	       code == rxw_code_from_errno(EPERM);
@@ -253,7 +253,7 @@ void fs_audit(struct fs_call *call, int32_t code)
 	struct fsd_audit_record record;
 
 	if (!call->service->audit || !call->running.procedure ||
-	    (!changes_something(call->running.opcode) && !is_refusal(code) &&
+	    (!changes_something(call->running.opcode) && !is_refused_code(code) &&
 	     !(call->service->audit_reads && noted->fid.Volume)))
 		return;
 	record = (struct fsd_audit_record){

@@ -66,8 +66,9 @@ static int make_again(struct fs_call *call)
 	return make_in_place(call, &call->self, NULL);
 }
 
-static int make(struct fs_call *call, const struct store_caller *self, const AFSFid *dir,
-		const char *name, enum store_kind kind, const char *text, const AFSStoreStatus *ss)
+static int make_new_object(struct fs_call *call, const struct store_caller *self, const AFSFid *dir,
+			   const char *name, enum store_kind kind, const char *text,
+			   const AFSStoreStatus *ss)
 {
 	struct fs_change *change = &call->change;
 	int rc = begin_change(call, dir, name);
@@ -162,7 +163,7 @@ static int32_t make_object(struct fs_call *call, const AFSFid *dir, const char *
 {
 	const struct store_caller *self =
 		fs_self_later(call, kind == STORE_DIR ? reply_dir : reply_file, make_again);
-	int rc = make(call, self, dir, name, kind, NULL, ss);
+	int rc = make_new_object(call, self, dir, name, kind, NULL, ss);
 
 	if (rc == STORE_LATER)
 		return RXW_RPC_DEFERRED;
@@ -212,7 +213,7 @@ int32_t fs_symlink(void *context, rxw_call *rx, const AFSFid *dir, const char *n
 		   AFSFetchStatus *dir_st, AFSVolSync *sync)
 {
 	struct fs_call *call = context;
-	int rc = make(call, &call->self, dir, name, STORE_SYMLINK, text, ss);
+	int rc = make_new_object(call, &call->self, dir, name, STORE_SYMLINK, text, ss);
 
 	(void)rx;
 	if (!rc)

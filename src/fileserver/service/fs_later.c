@@ -21,13 +21,14 @@ static struct fs_call *fs_of_later(struct store_later *later)
 
 /* -- threads that may wait -- */
 
-static void finish(struct fsd_job *job);
+static void finish_job(struct fsd_job *job);
 
-static void hand_over(struct fs_call *call)
+static void hand_over_call(struct fs_call *call)
 {
 	struct fsd_later *later = &call->service->later;
 
-	call->job = (struct fsd_job){.caller = later->all, .run = finish, .urgent = !call->told};
+	call->job =
+		(struct fsd_job){.caller = later->all, .run = finish_job, .urgent = !call->told};
 	fsd_pool_post(later->pool, &call->job);
 }
 
@@ -47,7 +48,7 @@ static void commit_again(struct fs_call *call)
 }
 
 /* A thread waits for changes of others only when each of these has ended, or has a thread. */
-static void finish(struct fsd_job *job)
+static void finish_job(struct fsd_job *job)
 {
 	struct fs_call *call =
 		(struct fs_call *)(void *)((char *)job - offsetof(struct fs_call, job));
@@ -63,7 +64,7 @@ static void finish(struct fsd_job *job)
 	if (fs_all_settled(call))
 		call->reply(call, call->later.result);
 	else
-		hand_over(call);
+		hand_over_call(call);
 }
 
 bool fsd_later_init(struct fsd_later *later)
@@ -97,7 +98,7 @@ void fsd_later_end(struct fsd_later *later)
 /* -- calls -- */
 
 /* False: there is no thread, or the server stops. */
-static bool hold(struct fsd_later *later)
+static bool hold_service(struct fsd_later *later)
 {
 	static const struct fsd_share_key all;
 	bool possible;
@@ -111,7 +112,7 @@ static bool hold(struct fsd_later *later)
 	return possible;
 }
 
-static void release(struct fsd_later *later)
+static void release_service(struct fsd_later *later)
 {
 	pthread_mutex_lock(&later->lock);
 	if (!--later->calls)
@@ -123,14 +124,14 @@ bool fs_defer(struct fs_call *call)
 {
 	struct fsd_later *later = &call->service->later;
 
-	if (!hold(later))
+	if (!hold_service(later))
 		return false;
 	if (rxw_call_defer(call->rx) == 0) {
 		*call->left = true;
 		call->deferred = true;
 		return true;
 	}
-	release(later);
+	release_service(later);
 	return false;
 }
 
@@ -140,7 +141,7 @@ void fs_answer_later(struct fs_call *call, int result,
 	call->reply = reply;
 	call->later.result = result;
 	call->told = true;
-	hand_over(call);
+	hand_over_call(call);
 }
 
 void fs_run_later(struct fs_call *call, void (*run)(struct fsd_job *job))
@@ -153,7 +154,7 @@ void fs_run_later(struct fs_call *call, void (*run)(struct fsd_job *job))
 }
 
 /* Before the operation is queued: from then on others may use the call. */
-static bool leave(struct store_later *of)
+static bool leave_handler(struct store_later *of)
 {
 	struct fs_call *call = fs_of_later(of);
 
@@ -170,7 +171,7 @@ static struct store_later *tell_all(struct store_later *list)
 
 		next = list->next;
 		if (list->result == STORE_AGAIN || (was_changed(call) && !fs_tell(call))) {
-			hand_over(call);
+			hand_over_call(call);
 		} else {
 			*last = list;
 			last = &list->next;
@@ -180,14 +181,14 @@ static struct store_later *tell_all(struct store_later *list)
 	return rest;
 }
 
-static void answer(struct fs_call *call)
+static void answer_call(struct fs_call *call)
 {
 	call->told = true;
 	if (fs_all_settled(call) && !fsd_promise_waits(call->service->clients, &call->caller)) {
 		call->hasty = true;
 		call->reply(call, call->later.result);
 	} else {
-		hand_over(call);
+		hand_over_call(call);
 	}
 }
 
@@ -195,7 +196,7 @@ static void answer(struct fs_call *call)
  * The replies leave together. First all clients are told, so that the calls of a transaction do not wait
  * for each other if no client has to answer.
  */
-static void done(struct store_later *list)
+static void answer_all(struct store_later *list)
 {
 	struct fsd_later *later = &fs_of_later(list)->service->later;
 	struct store_later *next;
@@ -207,10 +208,10 @@ static void done(struct store_later *list)
 	rxw_batch_begin();
 	for (list = tell_all(list); list; list = next) {
 		next = list->next;
-		answer(fs_of_later(list));
+		answer_call(fs_of_later(list));
 	}
 	rxw_batch_end();
-	release(later);
+	release_service(later);
 }
 
 const struct store_caller *fs_self_later(struct fs_call *call,
@@ -219,7 +220,7 @@ const struct store_caller *fs_self_later(struct fs_call *call,
 {
 	call->reply = reply;
 	call->again = again;
-	call->later = (struct store_later){.leave = leave, .done = done};
+	call->later = (struct store_later){.leave = leave_handler, .done = answer_all};
 	call->self.later = &call->later;
 	return &call->self;
 }
@@ -229,7 +230,7 @@ void fs_end_change(struct fs_call *call, int result)
 	assert(call->deferred && result != STORE_LATER);
 	call->later.result = result;
 	call->later.next = NULL;
-	done(&call->later);
+	answer_all(&call->later);
 }
 
 void fs_end(struct fs_call *call, int32_t code)
@@ -241,5 +242,5 @@ void fs_end(struct fs_call *call, int32_t code)
 	fs_leave(call);
 	fs_count(call, code);
 	free(call);
-	release(later);
+	release_service(later);
 }

@@ -22,7 +22,7 @@ static bool may_lock(const struct fs_call *call, bool write, const struct store_
 }
 
 /* A user, or the address of those who are not known. */
-static void share_of(const struct fs_call *call, struct fsd_share_key *who)
+static void find_lock_share(const struct fs_call *call, struct fsd_share_key *who)
 {
 	if (call->self.id == STORE_ANONYMOUS)
 		fsd_share_of_address(&call->running.peer, who);
@@ -57,7 +57,7 @@ int32_t fs_set_lock(void *context, rxw_call *rx, const AFSFid *fid, ViceLockType
 		return 0;
 	if (!may_lock(call, type == LOCK_WRITE, &acl, &status))
 		return -EACCES;
-	share_of(call, &who);
+	find_lock_share(call, &who);
 	rc = fsd_lock_set(call->service->locks, &place.fid, &who, type == LOCK_WRITE, fsd_now());
 	if (!rc)
 		fsd_count(&call->service->counters.locks, 1);

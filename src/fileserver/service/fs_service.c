@@ -54,7 +54,7 @@ static const struct RXAFS_handlers handlers = {
 };
 
 /* Before anything is decoded. */
-static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
+static int32_t enter_fs_call(void *context, rxw_call *rx, int32_t opcode, int function)
 {
 	return fs_enter(context, rx, opcode, function);
 }
@@ -62,7 +62,7 @@ static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
 int32_t fsd_fs_serve(rxw_call *rx, void *service)
 {
 	struct fs_call *call = calloc(1, sizeof(*call));
-	struct RXAFS_service rxafs = {.base = {.context = call, .enter = enter},
+	struct RXAFS_service rxafs = {.base = {.context = call, .enter = enter_fs_call},
 				      .handlers = &handlers};
 	bool left = false;
 	int32_t code;

@@ -66,7 +66,7 @@ static uint32_t boot_time(void)
 	return (uint32_t)(wall_ns() / NS_PER_S - read_clock_ns(CLOCK_BOOTTIME) / NS_PER_S);
 }
 
-static void collect(struct fsd_service *service, struct figures *f)
+static void collect_figures(struct fsd_service *service, struct figures *f)
 {
 	const struct fsd_counters *c = &service->counters;
 	struct fsd_clients_stats clients;
@@ -100,7 +100,7 @@ static int32_t clip(uint64_t value)
 	return value > INT32_MAX ? INT32_MAX : (int32_t)value;
 }
 
-static void transport(const struct counters *rx, ViceStatistics *stats)
+static void fill_transport(const struct counters *rx, ViceStatistics *stats)
 {
 	stats->TotalRPCBytesSent = (uint32_t)counters_get(rx, "bytes.sent");
 	stats->TotalRPCBytesReceived = (uint32_t)counters_get(rx, "bytes.received");
@@ -111,7 +111,7 @@ static void transport(const struct counters *rx, ViceStatistics *stats)
 }
 
 /* One partition; the other entries are marked unused. */
-static void disks(struct fsd_service *service, ViceStatistics *stats)
+static void fill_disks(struct fsd_service *service, ViceStatistics *stats)
 {
 	struct store_space space;
 
@@ -131,7 +131,7 @@ int32_t fs_statistics(void *context, rxw_call *rx, ViceStatistics *stats)
 	struct figures f;
 
 	(void)rx;
-	collect(call->service, &f);
+	collect_figures(call->service, &f);
 	stats->CurrentTime = f.now;
 	stats->BootTime = f.boot;
 	stats->StartTime = f.start;
@@ -148,9 +148,9 @@ int32_t fs_statistics(void *context, rxw_call *rx, ViceStatistics *stats)
 	stats->ProcessSize = (int32_t)f.process_kib;
 	stats->WorkStations = (int32_t)f.hosts;
 	stats->ActiveWorkStations = (int32_t)f.hosts_active;
-	transport(&f.rx, stats);
+	fill_transport(&f.rx, stats);
 	processor_times(stats);
-	disks(call->service, stats);
+	fill_disks(call->service, stats);
 	return 0;
 }
 
@@ -165,7 +165,7 @@ int32_t fs_statistics64(void *context, rxw_call *rx, int32_t version, ViceStatis
 	 */
 	if (version != STATS64_VERSION)
 		return -EINVAL;
-	collect(call->service, &f);
+	collect_figures(call->service, &f);
 
 	const uint64_t values[STATS64_VERSION] = {
 		f.now,	   f.boot,	  f.start,	   f.connections,

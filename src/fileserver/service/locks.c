@@ -70,7 +70,7 @@ void fsd_locks_destroy(struct fsd_locks *locks)
 	free(locks);
 }
 
-static struct lock *find(const struct fsd_locks *locks, const struct store_fid *fid)
+static struct lock *find_lock(const struct fsd_locks *locks, const struct store_fid *fid)
 {
 	struct lock *l = htable_first(&locks->table, hash_fid(fid, locks->table.key));
 
@@ -80,7 +80,7 @@ static struct lock *find(const struct fsd_locks *locks, const struct store_fid *
 	return l;
 }
 
-static void drop(struct fsd_locks *locks, struct lock *l)
+static void drop_lock(struct fsd_locks *locks, struct lock *l)
 {
 	htable_remove(&locks->table, l);
 	fsd_share_give(&locks->shares, l->owner);
@@ -89,7 +89,7 @@ static void drop(struct fsd_locks *locks, struct lock *l)
 }
 
 /* Remove locks that have ended; at most once a second, because all are looked at. */
-static void sweep(struct fsd_locks *locks, uint64_t now)
+static void drop_ended_locks(struct fsd_locks *locks, uint64_t now)
 {
 	if (locks->swept == now)
 		return;
@@ -98,18 +98,18 @@ static void sweep(struct fsd_locks *locks, uint64_t now)
 		for (struct lock *l = *htable_chain(&locks->table, i), *next; l; l = next) {
 			next = l->chain;
 			if (l->ends <= now)
-				drop(locks, l);
+				drop_lock(locks, l);
 		}
 }
 
-static struct lock *add(struct fsd_locks *locks, const struct store_fid *fid,
-			const struct fsd_share_key *who, uint64_t now)
+static struct lock *add_lock(struct fsd_locks *locks, const struct store_fid *fid,
+			     const struct fsd_share_key *who, uint64_t now)
 {
 	struct fsd_share *owner = fsd_share_take(&locks->shares, who, locks->max);
 	struct lock *l;
 
 	if (!owner) {
-		sweep(locks, now);
+		drop_ended_locks(locks, now);
 		owner = fsd_share_take(&locks->shares, who, locks->max);
 	}
 	l = owner ? calloc(1, sizeof(*l)) : NULL;
@@ -132,15 +132,15 @@ int fsd_lock_set(struct fsd_locks *locks, const struct store_fid *fid,
 	int rc = 0;
 
 	pthread_mutex_lock(&locks->lock);
-	l = find(locks, fid);
+	l = find_lock(locks, fid);
 	/* The next one is its caller's. */
 	if (l && l->ends <= now) {
-		drop(locks, l);
+		drop_lock(locks, l);
 		l = NULL;
 	}
 	if (l && l->count && (write || l->count < 0 || l->count == INT32_MAX))
 		rc = -EAGAIN;
-	else if (!l && !(l = add(locks, fid, who, now)))
+	else if (!l && !(l = add_lock(locks, fid, who, now)))
 		rc = -ENOLCK;
 	if (!rc) {
 		l->count = write ? -1 : l->count + 1;
@@ -155,7 +155,7 @@ int fsd_lock_extend(struct fsd_locks *locks, const struct store_fid *fid, uint64
 	struct lock *l;
 
 	pthread_mutex_lock(&locks->lock);
-	l = find(locks, fid);
+	l = find_lock(locks, fid);
 	if (l)
 		l->ends = now + FSD_LOCK_S;
 	pthread_mutex_unlock(&locks->lock);
@@ -168,9 +168,9 @@ bool fsd_lock_release(struct fsd_locks *locks, const struct store_fid *fid, uint
 	struct lock *l;
 
 	pthread_mutex_lock(&locks->lock);
-	l = find(locks, fid);
+	l = find_lock(locks, fid);
 	if (l && (l->ends <= now || l->count <= 1)) {
-		drop(locks, l);
+		drop_lock(locks, l);
 		last = true;
 	} else if (l) {
 		l->count--;
@@ -186,9 +186,9 @@ void fsd_lock_forget(struct fsd_locks *locks, const struct store_fid *fid)
 	if (!atomic_load(&locks->count))
 		return;
 	pthread_mutex_lock(&locks->lock);
-	l = find(locks, fid);
+	l = find_lock(locks, fid);
 	if (l)
-		drop(locks, l);
+		drop_lock(locks, l);
 	pthread_mutex_unlock(&locks->lock);
 }
 
@@ -201,7 +201,7 @@ void fsd_lock_forget_volume(struct fsd_locks *locks, uint32_t volume)
 		for (struct lock *l = *htable_chain(&locks->table, i), *next; l; l = next) {
 			next = l->chain;
 			if (l->fid.volume == volume)
-				drop(locks, l);
+				drop_lock(locks, l);
 		}
 	pthread_mutex_unlock(&locks->lock);
 }
@@ -214,7 +214,7 @@ int32_t fsd_lock_count(struct fsd_locks *locks, const struct store_fid *fid, uin
 	if (!atomic_load_explicit(&locks->count, memory_order_relaxed))
 		return 0;
 	pthread_mutex_lock(&locks->lock);
-	l = find(locks, fid);
+	l = find_lock(locks, fid);
 	count = l && l->ends > now ? l->count : 0;
 	pthread_mutex_unlock(&locks->lock);
 	return count;

@@ -9,7 +9,7 @@
 #include <rxwire/rxkad.h>
 #include <rxwire/security.h>
 
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 
 static int32_t user_of(struct prot *prot, const struct prot_view *view, const rxw_call *rx)
 {
@@ -37,7 +37,7 @@ size_t fsd_people_identify(struct prot *prot, const rxw_call *rx, int32_t *id, i
 }
 
 /* An address of IPv4, also in the form that sockets of both families have it in. */
-static bool ipv4_of(const struct sockaddr_storage *peer, uint32_t *address)
+static bool get_ipv4_address(const struct sockaddr_storage *peer, uint32_t *address)
 {
 	const struct sockaddr_in6 *in6 = (const void *)peer;
 
@@ -59,7 +59,7 @@ size_t fsd_people_host(struct prot *prot, const struct sockaddr_storage *peer, i
 	uint32_t address;
 	size_t n;
 
-	if (!prot_has_machines(prot) || !ipv4_of(peer, &address))
+	if (!prot_has_machines(prot) || !get_ipv4_address(peer, &address))
 		return 0;
 	view = prot_view_get(prot);
 	n = prot_host_cps(view, address, ids, room);
@@ -78,7 +78,7 @@ static bool id_of(void *arg, const char *name, int32_t *id)
 	return entry != NULL;
 }
 
-static bool name_of(void *arg, int32_t id, char name[FSD_PERSON_MAX + 1])
+static bool find_person_name(void *arg, int32_t id, char name[FSD_PERSON_MAX + 1])
 {
 	const struct prot_view *view = prot_view_get(arg);
 	const struct prot_entry *entry = prot_by_id(view, id);
@@ -93,5 +93,5 @@ struct fsd_names fsd_people_names(struct prot *prot)
 {
 	if (!prot)
 		return (struct fsd_names){0};
-	return (struct fsd_names){.id_of = id_of, .name_of = name_of, .arg = prot};
+	return (struct fsd_names){.id_of = id_of, .name_of = find_person_name, .arg = prot};
 }

@@ -89,7 +89,7 @@ void fsd_place_got(struct fsd_place *place, uint64_t bytes, uint64_t now)
 }
 
 /* Bytes a second, while the server waits. FSD_PLACE_RATE: it does not, or has not for long enough. */
-static uint64_t rate_of(struct fsd_place *place, uint64_t now)
+static uint64_t measure_rate(struct fsd_place *place, uint64_t now)
 {
 	uint64_t rate = FSD_PLACE_RATE, wait, waited;
 
@@ -161,7 +161,7 @@ static struct fsd_place *find_slow(struct fsd_places *all, const struct newcomer
 
 		all->next = (all->next + 1) % all->count;
 		if (of->open && may_take(all, newcomer, of))
-			rate = rate_of(of, now);
+			rate = measure_rate(of, now);
 		if (rate < least) {
 			least = rate;
 			slowest = of;

@@ -52,7 +52,7 @@ static int32_t find_caller(const struct asked *asked, const rxw_call *call, bool
 }
 
 /* Each handler begins with this: the state of the database, and who asks. */
-static const struct asked *look(void *context, const rxw_call *call)
+static const struct asked *look_at_view(void *context, const rxw_call *call)
 {
 	struct asked *asked = context;
 	bool service;
@@ -66,8 +66,8 @@ static const struct asked *look(void *context, const rxw_call *call)
 }
 
 /* Whether the entry lets the caller see what the bits are for: `any` for anyone, `mem` for members. */
-static bool may(const struct asked *asked, const struct prot_entry *entry, uint32_t any,
-		uint32_t mem)
+static bool may_see(const struct asked *asked, const struct prot_entry *entry, uint32_t any,
+		    uint32_t mem)
 {
 	if (asked->administrator || entry->access & any)
 		return true;
@@ -81,7 +81,7 @@ static bool may(const struct asked *asked, const struct prot_entry *entry, uint3
 
 static bool may_see_members(const struct asked *asked, const struct prot_entry *entry)
 {
-	return may(asked, entry, PROT_MEMBER_ANY, PROT_MEMBER_MEM);
+	return may_see(asked, entry, PROT_MEMBER_ANY, PROT_MEMBER_MEM);
 }
 
 /* -- names and ids -- */
@@ -96,7 +96,7 @@ static int32_t id_of_name(const struct prot_view *view, const prname *name)
 
 static int32_t name_to_id(void *context, rxw_call *call, const namelist *names, idlist *ids)
 {
-	const struct asked *asked = look(context, call);
+	const struct asked *asked = look_at_view(context, call);
 
 	if (names->len > LIST_MAX)
 		return AFS_PT_TOOMANY;
@@ -111,7 +111,7 @@ static int32_t name_to_id(void *context, rxw_call *call, const namelist *names, 
 
 static int32_t id_to_name(void *context, rxw_call *call, const idlist *ids, namelist *names)
 {
-	const struct asked *asked = look(context, call);
+	const struct asked *asked = look_at_view(context, call);
 
 	if (ids->len > LIST_MAX)
 		return AFS_PT_TOOMANY;
@@ -149,7 +149,7 @@ static int32_t end_list(prlist *list, size_t count, int32_t *over)
 
 static int32_t get_cps(void *context, rxw_call *call, int32_t id, prlist *cps, int32_t *over)
 {
-	const struct asked *asked = look(context, call);
+	const struct asked *asked = look_at_view(context, call);
 	const struct prot_entry *entry = prot_by_id(asked->view, id);
 
 	if (!entry)
@@ -163,7 +163,7 @@ static int32_t get_cps(void *context, rxw_call *call, int32_t id, prlist *cps, i
 
 static int32_t get_host_cps(void *context, rxw_call *call, int32_t host, prlist *cps, int32_t *over)
 {
-	const struct asked *asked = look(context, call);
+	const struct asked *asked = look_at_view(context, call);
 
 	if (make_list(cps))
 		return AFS_PT_NOMEM;
@@ -216,7 +216,7 @@ static int32_t get_cps2(void *context, rxw_call *call, int32_t id, int32_t host,
 static int32_t is_a_member_of(void *context, rxw_call *call, int32_t user, int32_t group,
 			      int32_t *flag)
 {
-	const struct asked *asked = look(context, call);
+	const struct asked *asked = look_at_view(context, call);
 	const struct prot_entry *member = prot_by_id(asked->view, user),
 				*entry = prot_by_id(asked->view, group);
 
@@ -235,7 +235,7 @@ static int32_t is_a_member_of(void *context, rxw_call *call, int32_t user, int32
 
 static int32_t list_elements(void *context, rxw_call *call, int32_t id, prlist *ids, int32_t *over)
 {
-	const struct asked *asked = look(context, call);
+	const struct asked *asked = look_at_view(context, call);
 	const struct prot_entry *entry = prot_by_id(asked->view, id);
 	size_t count;
 
@@ -254,7 +254,7 @@ static int32_t list_elements(void *context, rxw_call *call, int32_t id, prlist *
 static int32_t list_super_groups(void *context, rxw_call *call, int32_t id, prlist *ids,
 				 int32_t *over)
 {
-	const struct asked *asked = look(context, call);
+	const struct asked *asked = look_at_view(context, call);
 	const struct prot_entry *entry = prot_by_id(asked->view, id);
 
 	(void)ids;
@@ -270,14 +270,14 @@ static int32_t list_super_groups(void *context, rxw_call *call, int32_t id, prli
  */
 static int32_t list_owned(void *context, rxw_call *call, int32_t id, prlist *ids, int32_t *last)
 {
-	const struct asked *asked = look(context, call);
+	const struct asked *asked = look_at_view(context, call);
 	const struct prot_entry *entry = id ? prot_by_id(asked->view, id) : NULL;
 	size_t count, first = 0;
 	int32_t *all;
 
 	if (id && !entry)
 		return AFS_PT_NOENT;
-	if (entry ? !may(asked, entry, PROT_OWNED_ANY, 0) : !asked->administrator)
+	if (entry ? !may_see(asked, entry, PROT_OWNED_ANY, 0) : !asked->administrator)
 		return AFS_PT_PERM;
 	count = prot_owned(asked->view, id, NULL, 0);
 	all = calloc(count ? count : 1, sizeof(*all));
@@ -295,7 +295,7 @@ static int32_t list_owned(void *context, rxw_call *call, int32_t id, prlist *ids
 
 /* -- entries -- */
 
-static void fill_entry(const struct prot_entry *from, prcheckentry *entry)
+static void fill_check_entry(const struct prot_entry *from, prcheckentry *entry)
 {
 	*entry = (prcheckentry){
 		.flags = (int32_t)from->access,
@@ -309,16 +309,16 @@ static void fill_entry(const struct prot_entry *from, prcheckentry *entry)
 	memcpy(entry->name, from->name, strlen(from->name));
 }
 
-static int32_t list_entry(void *context, rxw_call *call, int32_t id, prcheckentry *entry)
+static int32_t list_pt_entry(void *context, rxw_call *call, int32_t id, prcheckentry *entry)
 {
-	const struct asked *asked = look(context, call);
+	const struct asked *asked = look_at_view(context, call);
 	const struct prot_entry *found = prot_by_id(asked->view, id);
 
 	if (!found)
 		return AFS_PT_NOENT;
-	if (!may(asked, found, PROT_STATUS_ANY, PROT_STATUS_MEM))
+	if (!may_see(asked, found, PROT_STATUS_ANY, PROT_STATUS_MEM))
 		return AFS_PT_PERM;
-	fill_entry(found, entry);
+	fill_check_entry(found, entry);
 	return 0;
 }
 
@@ -329,7 +329,7 @@ static int32_t list_entry(void *context, rxw_call *call, int32_t id, prcheckentr
 static int32_t list_entries(void *context, rxw_call *call, int32_t flags, int32_t start,
 			    prentries *entries, int32_t *next)
 {
-	const struct asked *asked = look(context, call);
+	const struct asked *asked = look_at_view(context, call);
 	size_t index = prot_from(asked->view, start), count = prot_count(asked->view);
 
 	if (!asked->administrator)
@@ -342,14 +342,14 @@ static int32_t list_entries(void *context, rxw_call *call, int32_t flags, int32_
 	if (!(flags & PRGROUPS))
 		count = prot_from(asked->view, INT32_MIN);
 	while (index < count && entries->len < ENTRIES_MAX)
-		fill_entry(prot_at(asked->view, index++), &entries->val[entries->len++]);
+		fill_check_entry(prot_at(asked->view, index++), &entries->val[entries->len++]);
 	*next = index < count ? prot_at(asked->view, index)->id : -1;
 	return 0;
 }
 
 static int32_t list_max(void *context, rxw_call *call, int32_t *user, int32_t *group)
 {
-	const struct asked *asked = look(context, call);
+	const struct asked *asked = look_at_view(context, call);
 
 	prot_max_ids(asked->view, user, group);
 	return 0;
@@ -358,7 +358,7 @@ static int32_t list_max(void *context, rxw_call *call, int32_t *user, int32_t *g
 /* The place in the database: here, in the order of ListEntries. */
 static int32_t where_is_it(void *context, rxw_call *call, int32_t id, int32_t *pos)
 {
-	const struct asked *asked = look(context, call);
+	const struct asked *asked = look_at_view(context, call);
 
 	if (!prot_by_id(asked->view, id))
 		return AFS_PT_NOENT;
@@ -375,7 +375,7 @@ static const struct PR_handlers handlers = {
 	.IsAMemberOf = is_a_member_of,
 	.ListElements = list_elements,
 	.ListEntries = list_entries,
-	.ListEntry = list_entry,
+	.ListEntry = list_pt_entry,
 	.ListMax = list_max,
 	.ListOwned = list_owned,
 	.ListSuperGroups = list_super_groups,
@@ -383,7 +383,7 @@ static const struct PR_handlers handlers = {
 };
 
 /* Calls that change the database are known, and refused to every caller. */
-static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function)
+static int32_t enter_pt_call(void *context, rxw_call *call, int32_t opcode, int function)
 {
 	(void)context, (void)call;
 	if (function < 0 && opcode >= FIRST_OPCODE && opcode <= LAST_OPCODE)
@@ -394,7 +394,7 @@ static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function
 int32_t fsd_pt_serve(rxw_call *call, void *prot)
 {
 	struct asked asked = {.prot = prot};
-	struct PR_service service = {.base = {.context = &asked, .enter = enter},
+	struct PR_service service = {.base = {.context = &asked, .enter = enter_pt_call},
 				     .handlers = &handlers};
 	int32_t code = PR_ExecuteRequest(call, &service);
 

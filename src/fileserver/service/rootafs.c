@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The volume root.afs, which holds only mount points of the cell: /afs/CELL and /afs/.CELL. */
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static uint8_t *make_image(const char *cell, size_t *length)
 	return afs_dir_take(&dir, length);
 }
 
-static void fill(struct fsd_rootafs *root, int i)
+static void fill_root_status(struct fsd_rootafs *root, int i)
 {
 	bool directory = i == 0;
 
@@ -104,7 +104,7 @@ static int root_volume(struct store *store, uint32_t id, struct store_volume *vo
 	return 0;
 }
 
-static int find(const struct store_fid *fid)
+static int find_root_object(const struct store_fid *fid)
 {
 	for (int i = 0; i < OBJECTS; i++)
 		if (fid->vnode == fids[i].Vnode && fid->unique == fids[i].Unique)
@@ -115,7 +115,7 @@ static int find(const struct store_fid *fid)
 static int root_status(struct store *store, const struct store_caller *caller,
 		       const struct store_fid *fid, struct store_status *status)
 {
-	int i = find(fid);
+	int i = find_root_object(fid);
 
 	(void)caller;
 	if (i < 0)
@@ -131,7 +131,7 @@ static int root_acl(struct store *store, const struct store_caller *caller,
 	return root_status(store, caller, fid, status);
 }
 
-static const char *text_of(const struct fsd_rootafs *root, int i)
+static const char *root_text(const struct fsd_rootafs *root, int i)
 {
 	return i == 2 && root->writable ? WRITABLE_TEXT : texts[i];
 }
@@ -141,14 +141,14 @@ static int root_read_begin(struct store *store, const struct store_caller *calle
 			   struct store_status *status)
 {
 	const struct fsd_rootafs *root = (struct fsd_rootafs *)store;
-	int rc = root_status(store, caller, fid, status), i = find(fid);
+	int rc = root_status(store, caller, fid, status), i = find_root_object(fid);
 
 	if (rc)
 		return rc;
 	*reader = malloc(sizeof(**reader));
 	if (!*reader)
 		return STORE_VBUSY;
-	(*reader)->bytes = i == 0 ? root->image : (const uint8_t *)text_of(root, i);
+	(*reader)->bytes = i == 0 ? root->image : (const uint8_t *)root_text(root, i);
 	(*reader)->length = status->length;
 	return 0;
 }
@@ -206,7 +206,7 @@ struct fsd_rootafs *fsd_rootafs_create(const char *cell, bool writable, uint32_t
 		return NULL;
 	}
 	for (int i = 0; i < OBJECTS; i++)
-		fill(root, i);
+		fill_root_status(root, i);
 	return root;
 }
 

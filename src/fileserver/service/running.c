@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "fileserver/base/base.h"
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 #include "tools/common/address.h"
 
 #define LOGGED_MOST 16u

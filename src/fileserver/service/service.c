@@ -8,7 +8,7 @@
 
 #include "common/cpus.h"
 #include "fileserver/base/base.h"
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 
 #define LOCKS_MAX 65536
 

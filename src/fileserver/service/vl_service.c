@@ -12,7 +12,7 @@
 #include "afs/uuid.h"
 #include "afs/vl.h"
 #include "afs/volname.h"
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 
 #define FIRST_INDEX	   1
 #define ADDRESS_BY_INDEX   0xff000000u /* GetAddrs: a server that has a UUID, base 0 */
@@ -61,7 +61,7 @@ static void find_addresses(const struct fsd_service *service, rxw_call *rx, stru
 		add_address(list, service->advertise[i]);
 }
 
-static bool is_ours(const struct fsd_service *service, rxw_call *rx, uint32_t address)
+static bool is_own_address(const struct fsd_service *service, rxw_call *rx, uint32_t address)
 {
 	struct addresses list;
 
@@ -85,8 +85,8 @@ static void add_site(const struct addresses *list, int32_t flag, nvldbentry *e)
  * As in any cell a read-only volume belongs to a read-write one, which has an id even if it does not
  * exist: cache managers identify the set of volumes by it.
  */
-static void fill_entry(const struct fsd_service *service, rxw_call *rx, const struct fsd_set *set,
-		       nvldbentry *e)
+static void fill_location_entry(const struct fsd_service *service, rxw_call *rx,
+				const struct fsd_set *set, nvldbentry *e)
 {
 	static const int32_t flags[] = {VLF_RWEXISTS, VLF_ROEXISTS, VLF_BACKEXISTS};
 	struct addresses list;
@@ -138,7 +138,7 @@ static bool all_digits(const char *name)
 	return strspn(name, "0123456789") == strlen(name);
 }
 
-static void strip(char *name, const char *suffix)
+static void strip_suffix(char *name, const char *suffix)
 {
 	size_t n = strlen(name), s = strlen(suffix);
 
@@ -147,8 +147,8 @@ static void strip(char *name, const char *suffix)
 }
 
 /* The entry of the name in a request: 0 and the entry, or a code. */
-static int32_t by_name(const struct fsd_service *service, rxw_call *rx, const char *asked,
-		       nvldbentry *e)
+static int32_t find_entry_by_name(const struct fsd_service *service, rxw_call *rx,
+				  const char *asked, nvldbentry *e)
 {
 	char name[VL_MAXNAMELEN + SUFFIX_MAX + 1];
 	size_t before = strlen(asked);
@@ -159,27 +159,27 @@ static int32_t by_name(const struct fsd_service *service, rxw_call *rx, const ch
 
 		if (id > UINT32_MAX || !fsd_set_by_id(service, (uint32_t)id, &set))
 			return AFS_VL_NOENT;
-		fill_entry(service, rx, &set, e);
+		fill_location_entry(service, rx, &set, e);
 		return 0;
 	}
 	if (before >= sizeof(name))
 		return AFS_VL_BADNAME;
 	memcpy(name, asked, before + 1);
-	strip(name, ".readonly");
+	strip_suffix(name, ".readonly");
 	if (strlen(name) == before)
-		strip(name, ".backup");
+		strip_suffix(name, ".backup");
 	if (strlen(name) >= VL_MAXNAMELEN || (!all_digits(name) && !afs_volume_name_valid(name)))
 		return AFS_VL_BADNAME;
 	if (!fsd_set_by_name(service, name, &set))
 		return AFS_VL_NOENT;
-	fill_entry(service, rx, &set, e);
+	fill_location_entry(service, rx, &set, e);
 	return 0;
 }
 
 static int32_t get_by_name_u(void *context, rxw_call *rx, const char *name, uvldbentry *e)
 {
 	nvldbentry found;
-	int32_t code = by_name(context, rx, name, &found);
+	int32_t code = find_entry_by_name(context, rx, name, &found);
 
 	if (!code)
 		uuid_form(context, &found, e);
@@ -188,13 +188,13 @@ static int32_t get_by_name_u(void *context, rxw_call *rx, const char *name, uvld
 
 static int32_t get_by_name_n(void *context, rxw_call *rx, const char *name, nvldbentry *e)
 {
-	return by_name(context, rx, name, e);
+	return find_entry_by_name(context, rx, name, e);
 }
 
 static int32_t get_by_name_o(void *context, rxw_call *rx, const char *name, vldbentry *e)
 {
 	nvldbentry found;
-	int32_t code = by_name(context, rx, name, &found);
+	int32_t code = find_entry_by_name(context, rx, name, &found);
 
 	if (!code)
 		old_form(&found, e);
@@ -210,7 +210,7 @@ static int32_t get_by_id_n(void *context, rxw_call *rx, uint32_t id, int32_t typ
 		return AFS_VL_BADVOLTYPE;
 	if (!fsd_set_by_id(service, id, &set) || (type >= 0 && id != set.id[type]))
 		return AFS_VL_NOENT;
-	fill_entry(service, rx, &set, e);
+	fill_location_entry(service, rx, &set, e);
 	return 0;
 }
 
@@ -250,7 +250,7 @@ static int32_t get_addrs_u(void *context, rxw_call *rx, const ListAddrByAttribut
 
 	switch (attr->Mask) {
 	case AFS_VL_BY_ADDRESS:
-		found = is_ours(service, rx, attr->ipaddr);
+		found = is_own_address(service, rx, attr->ipaddr);
 		break;
 	case AFS_VL_BY_INDEX:
 		if (attr->index == 0)
@@ -292,7 +292,8 @@ struct wanted {
 	bool here; /* the server, if one was named, is this one */
 };
 
-static bool fits(const struct wanted *wanted, const struct fsd_set *set, const nvldbentry *e)
+static bool fits_selection(const struct wanted *wanted, const struct fsd_set *set,
+			   const nvldbentry *e)
 {
 	const VldbListByAttributes *attr = wanted->attr;
 	uint32_t mask = attr->Mask, id = attr->volumeid;
@@ -332,7 +333,7 @@ struct found {
 	size_t count, room;
 };
 
-static bool append(struct found *found, const nvldbentry *e)
+static bool append_found_entry(struct found *found, const nvldbentry *e)
 {
 	if (found->count == found->room) {
 		size_t room = found->room ? found->room * 2 : 8;
@@ -353,8 +354,8 @@ static int32_t add_if_fits(const struct wanted *wanted, const struct fsd_set *se
 {
 	nvldbentry e;
 
-	fill_entry(wanted->service, wanted->rx, set, &e);
-	if (!fits(wanted, set, &e) || append(found, &e))
+	fill_location_entry(wanted->service, wanted->rx, set, &e);
+	if (!fits_selection(wanted, set, &e) || append_found_entry(found, &e))
 		return 0;
 	free(found->entries);
 	found->entries = NULL;
@@ -396,7 +397,7 @@ static int32_t find_entries(struct wanted *wanted, uint32_t start, size_t max, u
 
 	*next = -1;
 	wanted->here = !(wanted->attr->Mask & BY_SERVER) ||
-		       is_ours(wanted->service, wanted->rx, (uint32_t)wanted->attr->server);
+		       is_own_address(wanted->service, wanted->rx, (uint32_t)wanted->attr->server);
 	if (!wanted->here)
 		return 0;
 	if (find_one(wanted, &set, &there))
@@ -412,8 +413,8 @@ static int32_t find_entries(struct wanted *wanted, uint32_t start, size_t max, u
 }
 
 /* All of them, for replies that cannot be continued. */
-static int32_t find_all(struct fsd_service *service, rxw_call *rx, const VldbListByAttributes *attr,
-			struct found *found, int32_t *n)
+static int32_t find_all_entries(struct fsd_service *service, rxw_call *rx,
+				const VldbListByAttributes *attr, struct found *found, int32_t *n)
 {
 	struct wanted wanted = {.service = service, .rx = rx, .attr = attr};
 	int32_t next, code;
@@ -451,7 +452,7 @@ static int32_t list_attributes_n(void *context, rxw_call *rx, const VldbListByAt
 				 int32_t *n, nbulkentries *es)
 {
 	struct found found = {0};
-	int32_t code = find_all(context, rx, attr, &found, n);
+	int32_t code = find_all_entries(context, rx, attr, &found, n);
 
 	if (!code) {
 		es->val = found.entries;
@@ -464,7 +465,7 @@ static int32_t list_attributes(void *context, rxw_call *rx, const VldbListByAttr
 			       int32_t *n, bulkentries *es)
 {
 	struct found found = {0};
-	int32_t code = find_all(context, rx, attr, &found, n);
+	int32_t code = find_all_entries(context, rx, attr, &found, n);
 
 	if (!code && found.count) {
 		es->val = calloc(found.count, sizeof(*es->val));
@@ -481,7 +482,7 @@ static int32_t linked_list_n(void *context, rxw_call *rx, const VldbListByAttrib
 			     int32_t *n, nvldb_list *es)
 {
 	struct found found = {0};
-	int32_t code = find_all(context, rx, attr, &found, n);
+	int32_t code = find_all_entries(context, rx, attr, &found, n);
 
 	for (int i = *n; !code && i-- > 0;) {
 		nvldblist node = calloc(1, sizeof(*node));
@@ -502,7 +503,7 @@ static int32_t linked_list(void *context, rxw_call *rx, const VldbListByAttribut
 			   int32_t *n, vldb_list *es)
 {
 	struct found found = {0};
-	int32_t code = find_all(context, rx, attr, &found, n);
+	int32_t code = find_all_entries(context, rx, attr, &found, n);
 
 	for (int i = *n; !code && i-- > 0;) {
 		vldblist node = calloc(1, sizeof(*node));
@@ -533,12 +534,12 @@ static int32_t list_entry_n(void *context, rxw_call *rx, int32_t previous, int32
 		return 0;
 	*next = (int32_t)walk.at;
 	*count = fsd_walk_next(&walk, &more);
-	fill_entry(context, rx, &set, e);
+	fill_location_entry(context, rx, &set, e);
 	return 0;
 }
 
-static int32_t list_entry(void *context, rxw_call *rx, int32_t previous, int32_t *count,
-			  int32_t *next, vldbentry *e)
+static int32_t list_vl_entry(void *context, rxw_call *rx, int32_t previous, int32_t *count,
+			     int32_t *next, vldbentry *e)
 {
 	nvldbentry ours = {0};
 
@@ -549,7 +550,7 @@ static int32_t list_entry(void *context, rxw_call *rx, int32_t previous, int32_t
 
 /* -- the rest -- */
 
-static int32_t probe(void *context, rxw_call *rx)
+static int32_t probe_server(void *context, rxw_call *rx)
 {
 	(void)context, (void)rx;
 	return 0;
@@ -654,7 +655,7 @@ static int32_t lock_entry(void *context, rxw_call *rx, uint32_t id, int32_t type
 }
 
 static const struct VL_handlers handlers = {
-	.ProbeServer = probe,
+	.ProbeServer = probe_server,
 	.GetEntryByID = get_by_id,
 	.GetEntryByNameO = get_by_name_o,
 	.GetEntryByIDN = get_by_id_n,
@@ -662,7 +663,7 @@ static const struct VL_handlers handlers = {
 	.GetEntryByNameU = get_by_name_u,
 	.GetAddrsU = get_addrs_u,
 	.GetAddrs = get_addrs,
-	.ListEntry = list_entry,
+	.ListEntry = list_vl_entry,
 	.ListEntryN = list_entry_n,
 	.ListAttributes = list_attributes,
 	.ListAttributesN = list_attributes_n,
@@ -685,7 +686,7 @@ static const struct VL_handlers handlers = {
 };
 
 /* Check the protection of the call. A probe and unknown calls reveal nothing. */
-static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
+static int32_t enter_vl_call(void *context, rxw_call *rx, int32_t opcode, int function)
 {
 	const struct fsd_service *service = context;
 	struct fsd_who who = {0};
@@ -699,7 +700,7 @@ static int32_t enter(void *context, rxw_call *rx, int32_t opcode, int function)
 
 int32_t fsd_vl_serve(rxw_call *rx, void *service)
 {
-	struct VL_service vl = {.base = {.context = service, .enter = enter},
+	struct VL_service vl = {.base = {.context = service, .enter = enter_vl_call},
 				.handlers = &handlers};
 	struct fsd_service *ours = service;
 	int32_t code = VL_ExecuteRequest(rx, &vl);

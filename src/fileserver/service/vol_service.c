@@ -10,7 +10,7 @@
 
 #include "afs/afsvol.h"
 #include "afs/numbers.h"
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 
 #define PARTITION      0 /* its number, of 26 */
 #define PARTITION_NAME "/vicepa"
@@ -114,7 +114,7 @@ struct looked {
 	uint32_t count;
 };
 
-static bool add(struct looked *looked, const struct store_volume *volume)
+static bool add_looked(struct looked *looked, const struct store_volume *volume)
 {
 	/* The size doubles at powers of two. */
 	if ((looked->count & (looked->count - 1)) == 0) {
@@ -147,17 +147,18 @@ static bool look_all(struct fsd_service *service, struct looked *looked)
 		id = volume.id;
 		if (service->exported) /* with its sizes */
 			store->ops->volume(store, id, &volume);
-		if (!add(looked, &volume))
+		if (!add_looked(looked, &volume))
 			return false;
 	}
 	if (!service->rootafs)
 		return true;
 	store = fsd_rootafs_store(service->rootafs);
-	return store->ops->volume(store, FSD_ROOTAFS_ID, &volume) == 0 && add(looked, &volume);
+	return store->ops->volume(store, FSD_ROOTAFS_ID, &volume) == 0 &&
+	       add_looked(looked, &volume);
 }
 
 /* One volume, or all (id 0). 0 or a code. */
-static int32_t look(struct fsd_service *service, uint32_t id, struct looked *looked)
+static int32_t look_at_volumes(struct fsd_service *service, uint32_t id, struct looked *looked)
 {
 	struct store *store = service->store;
 	struct store_volume volume;
@@ -170,7 +171,7 @@ static int32_t look(struct fsd_service *service, uint32_t id, struct looked *loo
 		count_export(service);
 	if (id && store->ops->volume(store, id, &volume))
 		return ENODEV;
-	done = id ? add(looked, &volume) : look_all(service, looked);
+	done = id ? add_looked(looked, &volume) : look_all(service, looked);
 	if (done)
 		return 0;
 	free(looked->volumes);
@@ -178,7 +179,7 @@ static int32_t look(struct fsd_service *service, uint32_t id, struct looked *loo
 }
 
 /* The suffix of a long name is kept. */
-static void put_name(const struct store_volume *v, char *name, size_t size)
+static void put_long_name(const struct store_volume *v, char *name, size_t size)
 {
 	const char *dot = v->type == STORE_RW ? NULL : strrchr(v->name, '.');
 	size_t base = dot ? (size_t)(dot - v->name) : strlen(v->name);
@@ -193,9 +194,10 @@ static void put_name(const struct store_volume *v, char *name, size_t size)
  * Accesses are not recorded: the last change is reported in their place. A volume that is not a clone
  * of another one here has itself as its clone, as OpenAFS has it.
  */
-static void fill(const struct fsd_service *service, const struct store_volume *v, volintInfo *info)
+static void fill_volintinfo(const struct fsd_service *service, const struct store_volume *v,
+			    volintInfo *info)
 {
-	put_name(v, info->name, sizeof(info->name));
+	put_long_name(v, info->name, sizeof(info->name));
 	info->volid = v->id;
 	info->cloneID = v->type == STORE_RO ? v->id : v->ro;
 	info->backupID = v->backup;
@@ -219,7 +221,7 @@ static void fill_extended(const struct fsd_service *service, const struct store_
 {
 	volintInfo info = {0};
 
-	fill(service, v, &info);
+	fill_volintinfo(service, v, &info);
 	memcpy(x->name, info.name, sizeof(x->name));
 	x->volid = info.volid;
 	x->cloneID = info.cloneID;
@@ -242,10 +244,10 @@ static void fill_extended(const struct fsd_service *service, const struct store_
 }
 
 /* `all`: every field; else only the id. */
-static int32_t list(struct fsd_service *service, uint32_t id, bool all, volEntries *entries)
+static int32_t list_infos(struct fsd_service *service, uint32_t id, bool all, volEntries *entries)
 {
 	struct looked looked;
-	int32_t code = look(service, id, &looked);
+	int32_t code = look_at_volumes(service, id, &looked);
 
 	if (code)
 		return code;
@@ -253,7 +255,7 @@ static int32_t list(struct fsd_service *service, uint32_t id, bool all, volEntri
 	entries->len = entries->val ? looked.count : 0;
 	for (uint32_t i = 0; i < entries->len; i++) {
 		if (all)
-			fill(service, &looked.volumes[i], &entries->val[i]);
+			fill_volintinfo(service, &looked.volumes[i], &entries->val[i]);
 		else
 			entries->val[i].volid = looked.volumes[i].id;
 	}
@@ -265,7 +267,7 @@ static int32_t list_extended(struct fsd_service *service, uint32_t id, bool all,
 			     volXEntries *entries)
 {
 	struct looked looked;
-	int32_t code = look(service, id, &looked);
+	int32_t code = look_at_volumes(service, id, &looked);
 
 	if (code)
 		return code;
@@ -281,12 +283,13 @@ static int32_t list_extended(struct fsd_service *service, uint32_t id, bool all,
 	return entries->val ? 0 : AFS_VOL_NO_MEMORY;
 }
 
-static int32_t list_volumes(void *context, rxw_call *call, int32_t part, int32_t flags,
-			    volEntries *entries)
+static int32_t list_all_volumes(void *context, rxw_call *call, int32_t part, int32_t flags,
+				volEntries *entries)
 {
 	if (part != PARTITION)
 		return AFS_VOL_ILLEGAL_PARTITION;
-	return fsd_may_list(context, call) ? list(context, 0, flags != 0, entries) : AFS_VBUSY;
+	return fsd_may_list(context, call) ? list_infos(context, 0, flags != 0, entries)
+					   : AFS_VBUSY;
 }
 
 static int32_t xlist_volumes(void *context, rxw_call *call, int32_t part, int32_t flags,
@@ -304,7 +307,7 @@ static int32_t list_one_volume(void *context, rxw_call *call, int32_t part, uint
 	(void)call;
 	if (part != PARTITION)
 		return AFS_VOL_ILLEGAL_PARTITION;
-	return id ? list(context, id, true, entries) : ENODEV;
+	return id ? list_infos(context, id, true, entries) : ENODEV;
 }
 
 static int32_t xlist_one_volume(void *context, rxw_call *call, int32_t part, uint32_t id,
@@ -354,7 +357,7 @@ static const struct AFSVol_handlers handlers = {
 	.ListPartitions = list_partitions,
 	.PartitionInfo = partition_info,
 	.PartitionInfo64 = partition_info64,
-	.ListVolumes = list_volumes,
+	.ListVolumes = list_all_volumes,
 	.ListOneVolume = list_one_volume,
 	.XListVolumes = xlist_volumes,
 	.XListOneVolume = xlist_one_volume,
@@ -369,7 +372,7 @@ static const struct AFSVol_handlers handlers = {
  * Everything else changes something. It is refused before its arguments are read, so that a restore
  * does not send its dump in vain.
  */
-static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function)
+static int32_t enter_vol_call(void *context, rxw_call *call, int32_t opcode, int function)
 {
 	const struct fsd_service *service = context;
 	struct fsd_who who = {0};
@@ -403,7 +406,7 @@ static int32_t enter(void *context, rxw_call *call, int32_t opcode, int function
 
 int32_t fsd_vol_serve(rxw_call *call, void *service)
 {
-	struct AFSVol_service vol = {.base = {.context = service, .enter = enter},
+	struct AFSVol_service vol = {.base = {.context = service, .enter = enter_vol_call},
 				     .handlers = &handlers};
 	struct fsd_service *ours = service;
 	int32_t code = AFSVolExecuteRequest(call, &vol);

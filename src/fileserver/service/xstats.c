@@ -3,7 +3,7 @@
  * The statistics of the file server by collection, in the layout that OpenAFS's tools expect of a
  * 64-bit server. Values that have no counterpart here stay 0.
  */
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -132,13 +132,13 @@ void fsd_xstats_end(struct fsd_xstats *xstats)
 	pthread_mutex_destroy(&xstats->lock);
 }
 
-static void least(uint64_t *to, uint64_t value)
+static void lower_of(uint64_t *to, uint64_t value)
 {
 	if (value < *to)
 		*to = value;
 }
 
-static void most(uint64_t *to, uint64_t value)
+static void higher_of(uint64_t *to, uint64_t value)
 {
 	if (value > *to)
 		*to = value;
@@ -158,11 +158,11 @@ static void count_transfer(struct fsd_transfers *t, const struct rxw_rpc_report 
 	bytes = moved - frame;
 	t->good++;
 	t->bytes += bytes;
-	least(&t->least_bytes, bytes);
-	most(&t->most_bytes, bytes);
+	lower_of(&t->least_bytes, bytes);
+	higher_of(&t->most_bytes, bytes);
 	t->ns += report->run_ns;
-	least(&t->least_ns, report->run_ns);
-	most(&t->most_ns, report->run_ns);
+	lower_of(&t->least_ns, report->run_ns);
+	higher_of(&t->most_ns, report->run_ns);
 	t->square += seconds * seconds;
 	while (size < FSD_XSTATS_SIZES - 1 && bytes > size_limits[size])
 		size++;
@@ -263,7 +263,7 @@ static void put_figures(struct fsd_service *service, int32_t *w)
 }
 
 /* A pair of 64-bit numbers, the low word of each first. */
-static int32_t *put_time(int32_t *w, uint64_t seconds, uint64_t microseconds)
+static int32_t *put_xstat_time(int32_t *w, uint64_t seconds, uint64_t microseconds)
 {
 	w[0] = (int32_t)(uint32_t)seconds;
 	w[1] = (int32_t)(uint32_t)(seconds >> 32);
@@ -272,20 +272,20 @@ static int32_t *put_time(int32_t *w, uint64_t seconds, uint64_t microseconds)
 	return w + TIME_WORDS;
 }
 
-static int32_t *put_ns(int32_t *w, uint64_t ns)
+static int32_t *put_xstat_ns(int32_t *w, uint64_t ns)
 {
-	return put_time(w, ns / 1000000000, ns % 1000000000 / 1000);
+	return put_xstat_time(w, ns / 1000000000, ns % 1000000000 / 1000);
 }
 
 /* Sum, sum of squares, minimum, maximum. */
-static int32_t *put_times(int32_t *w, uint64_t sum, double square, uint64_t min, uint64_t max)
+static int32_t *put_xstat_times(int32_t *w, uint64_t sum, double square, uint64_t min, uint64_t max)
 {
 	double whole = (double)(uint64_t)square;
 
-	w = put_ns(w, sum);
-	w = put_time(w, (uint64_t)whole, (uint64_t)((square - whole) * 1e6));
-	w = min == UINT64_MAX ? put_time(w, NO_SECONDS, 0) : put_ns(w, min);
-	return put_ns(w, max);
+	w = put_xstat_ns(w, sum);
+	w = put_xstat_time(w, (uint64_t)whole, (uint64_t)((square - whole) * 1e6));
+	w = min == UINT64_MAX ? put_xstat_time(w, NO_SECONDS, 0) : put_xstat_ns(w, min);
+	return put_xstat_ns(w, max);
 }
 
 static int32_t *put_procedure(const struct fsd_xstats *xstats, int32_t *w,
@@ -296,19 +296,19 @@ static int32_t *put_procedure(const struct fsd_xstats *xstats, int32_t *w,
 	get_calls(xstats, functions[0], &a);
 	if (functions[1] != functions[0])
 		get_calls(xstats, functions[1], &b);
-	least(&a.run.least, b.run.least);
-	most(&a.run.most, b.run.most);
+	lower_of(&a.run.least, b.run.least);
+	higher_of(&a.run.most, b.run.most);
 	*w++ = (int32_t)(a.calls + b.calls);
 	*w++ = (int32_t)(a.calls - a.failed + b.calls - b.failed);
-	return put_times(w, a.run.sum + b.run.sum, a.run.square + b.run.square, a.run.least,
-			 a.run.most);
+	return put_xstat_times(w, a.run.sum + b.run.sum, a.run.square + b.run.square, a.run.least,
+			       a.run.most);
 }
 
 static int32_t *put_transfers(int32_t *w, const struct fsd_transfers *t)
 {
 	*w++ = (int32_t)t->count;
 	*w++ = (int32_t)t->good;
-	w = put_times(w, t->ns, t->square, t->least_ns, t->most_ns);
+	w = put_xstat_times(w, t->ns, t->square, t->least_ns, t->most_ns);
 	*w++ = (int32_t)(t->bytes / 1024);
 	*w++ = t->least_bytes > NO_BYTES ? NO_BYTES : (int32_t)t->least_bytes;
 	*w++ = t->most_bytes > INT32_MAX ? INT32_MAX : (int32_t)t->most_bytes;
@@ -323,7 +323,7 @@ static void put_details(struct fsd_service *service, int32_t *w)
 	struct fsd_transfers fetched, stored;
 
 	put_figures(service, w);
-	w = put_time(w + DETAIL_EPOCH, service->start_time, 0);
+	w = put_xstat_time(w + DETAIL_EPOCH, service->start_time, 0);
 	for (int i = 0; i < PROCEDURES; i++)
 		w = put_procedure(xstats, w, procedures[i]);
 	pthread_mutex_lock(&xstats->lock);

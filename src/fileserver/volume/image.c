@@ -10,7 +10,7 @@
 #include "afs/numbers.h"
 #include "common/clock.h"
 #include "fileserver/base/base.h"
-#include "fileserver/volume/private.h"
+#include "fileserver/volume/volume_private.h"
 
 #define SCAN_TRIES 5
 /* A directory that is too large is listed again after this multiple of the time that it took. */
@@ -54,7 +54,7 @@ static void drop_ref(struct image_entry *entry)
 }
 
 /* Remove an entry from the cache; its borrowers keep it alive. */
-static void unlink_entry(struct image_cache *cache, struct image_entry *entry)
+static void unlink_image(struct image_cache *cache, struct image_entry *entry)
 {
 	htable_remove(&cache->entries, entry);
 	*(entry->newer ? &entry->newer->older : &cache->newest) = entry->older;
@@ -63,7 +63,7 @@ static void unlink_entry(struct image_cache *cache, struct image_entry *entry)
 	drop_ref(entry);
 }
 
-static void link_newest(struct image_cache *cache, struct image_entry *entry)
+static void link_newest_image(struct image_cache *cache, struct image_entry *entry)
 {
 	entry->newer = NULL;
 	entry->older = cache->newest;
@@ -74,7 +74,7 @@ static void link_newest(struct image_cache *cache, struct image_entry *entry)
 void fsd_image_cache_stop(struct image_cache *cache)
 {
 	while (cache->oldest)
-		unlink_entry(cache, cache->oldest);
+		unlink_image(cache, cache->oldest);
 	htable_fini(&cache->entries, NULL);
 	pthread_mutex_destroy(&cache->lock);
 }
@@ -101,12 +101,12 @@ static struct fsd_image *cache_add(struct image_cache *cache, const struct fsd_r
 	pthread_mutex_lock(&cache->lock);
 	old = find_entry(cache, record->vnode);
 	if (old)
-		unlink_entry(cache, old);
+		unlink_image(cache, old);
 	htable_add(&cache->entries, entry);
-	link_newest(cache, entry);
+	link_newest_image(cache, entry);
 	cache->bytes += length;
 	while (cache->bytes > IMAGE_CACHE_BYTES && cache->oldest != entry)
-		unlink_entry(cache, cache->oldest);
+		unlink_image(cache, cache->oldest);
 	pthread_mutex_unlock(&cache->lock);
 	return &entry->image;
 }
@@ -125,7 +125,7 @@ struct fsd_image *fsd_image_find(struct fsd_volume *volume, const struct fsd_rec
 		entry->refs++;
 		*(entry->newer ? &entry->newer->older : &cache->newest) = entry->older;
 		*(entry->older ? &entry->older->newer : &cache->oldest) = entry->newer;
-		link_newest(cache, entry);
+		link_newest_image(cache, entry);
 	}
 	pthread_mutex_unlock(&cache->lock);
 	return entry ? &entry->image : NULL;
@@ -191,7 +191,7 @@ static int collect_name(void *arg, const char *name, size_t length, enum fsd_kin
 	return 0;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_scanned_names(const void *a, const void *b)
 {
 	return strcmp(((const struct fsd_name *)a)->name, ((const struct fsd_name *)b)->name);
 }
@@ -201,14 +201,14 @@ static int by_vnode(const void *a, const void *b)
 {
 	uint32_t x = ((const struct fsd_name *)a)->vnode, y = ((const struct fsd_name *)b)->vnode;
 
-	return x < y ? -1 : x > y ? 1 : by_name(a, b);
+	return x < y ? -1 : x > y ? 1 : compare_scanned_names(a, b);
 }
 
 /* A listing may have a name twice if the directory changes meanwhile. */
 static bool has_twins(struct scan *scan)
 {
 	if (scan->count)
-		qsort(scan->names, scan->count, sizeof(*scan->names), by_name);
+		qsort(scan->names, scan->count, sizeof(*scan->names), compare_scanned_names);
 	for (size_t i = 1; i < scan->count; i++)
 		if (!strcmp(scan->names[i - 1].name, scan->names[i].name))
 			return true;
@@ -216,7 +216,8 @@ static bool has_twins(struct scan *scan)
 }
 
 /* Read the status of a name that is new or may refer to another object than before. */
-static int look_at(struct fsd_volume *volume, const struct fsd_object *dir, struct fsd_name *entry)
+static int look_at_name(struct fsd_volume *volume, const struct fsd_object *dir,
+			struct fsd_name *entry)
 {
 	char path[FSD_PATH_MAX];
 	struct fsd_stat st;
@@ -237,7 +238,8 @@ static int look_at(struct fsd_volume *volume, const struct fsd_object *dir, stru
 }
 
 /* Everything that needs the disk. -EAGAIN: the directory changed meanwhile. */
-static int list(struct fsd_volume *volume, const struct fsd_object *dir, struct scan *scan)
+static int list_unchanged_directory(struct fsd_volume *volume, const struct fsd_object *dir,
+				    struct scan *scan)
 {
 	const struct fsd_layer_ops *ops = volume->layer->ops;
 	struct fsd_stat after;
@@ -254,13 +256,14 @@ static int list(struct fsd_volume *volume, const struct fsd_object *dir, struct 
 				     scan->count);
 	for (size_t i = 0; !rc && i < scan->count; i++)
 		if (!scan->names[i].known)
-			rc = look_at(volume, dir, &scan->names[i]);
+			rc = look_at_name(volume, dir, &scan->names[i]);
 	if (!rc)
 		rc = ops->stat_path(volume->layer, dir->path, &after);
 	return rc || fsd_stat_same(&scan->before, &after) ? rc : -EAGAIN;
 }
 
-static int build(const struct fsd_record *r, struct scan *scan, uint8_t **bytes, size_t *length)
+static int build_image(const struct fsd_record *r, struct scan *scan, uint8_t **bytes,
+		       size_t *length)
 {
 	struct afs_dir image;
 	int rc = afs_dir_begin(&image, r->vnode, r->unique, r->parent, r->parent_unique);
@@ -310,7 +313,7 @@ static int record_listing(struct fsd_volume *volume, struct fsd_object *dir,
 static int scan_once(struct fsd_volume *volume, struct fsd_object *dir, struct scan *scan,
 		     uint8_t **bytes, size_t *length, bool *changed)
 {
-	int rc = list(volume, dir, scan);
+	int rc = list_unchanged_directory(volume, dir, scan);
 
 	if (!rc)
 		rc = fsd_store_assign(volume->store, dir->fid.Vnode, dir->fid.Unique, scan->names,
@@ -320,7 +323,7 @@ static int scan_once(struct fsd_volume *volume, struct fsd_object *dir, struct s
 		rc = fsd_store_find(volume->store, dir->fid.Vnode, dir->fid.Unique, 0, &dir->record,
 				    NULL, 0);
 	if (!rc)
-		rc = build(&dir->record, scan, bytes, length);
+		rc = build_image(&dir->record, scan, bytes, length);
 	if (!rc)
 		rc = record_listing(volume, dir, scan, *bytes, *length, changed);
 	if (rc) {
@@ -334,8 +337,8 @@ static int scan_once(struct fsd_volume *volume, struct fsd_object *dir, struct s
  * Too many names. The directory is not listed again until it changes, and then only after a pause,
  * so that listing it takes only a small part of a CPU.
  */
-static void refuse(struct fsd_volume *volume, struct fsd_object *dir, const struct scan *scan,
-		   uint64_t begin_ns, const void *actor)
+static void refuse_directory(struct fsd_volume *volume, struct fsd_object *dir,
+			     const struct scan *scan, uint64_t begin_ns, const void *actor)
 {
 	struct fsd_record *r = &dir->record, new = *r;
 	uint64_t now = monotonic_ns(), pause = (now - begin_ns) * REFUSED_PAUSE;
@@ -355,7 +358,7 @@ static void refuse(struct fsd_volume *volume, struct fsd_object *dir, const stru
 }
 
 /* Wait until no other thread lists this directory. False: another one did, and has finished. */
-static bool enter(struct fsd_volume *volume, struct image_scan *mine)
+static bool enter_scan(struct fsd_volume *volume, struct image_scan *mine)
 {
 	struct image_scan *other;
 	bool waited = false;
@@ -377,7 +380,7 @@ static bool enter(struct fsd_volume *volume, struct image_scan *mine)
 	return !waited;
 }
 
-static void leave(struct fsd_volume *volume, struct image_scan *mine)
+static void leave_scan(struct fsd_volume *volume, struct image_scan *mine)
 {
 	struct image_scan **at = &volume->scans;
 
@@ -404,7 +407,7 @@ static int scan_alone(struct fsd_volume *volume, struct fsd_object *dir, const v
 		rc = scan_once(volume, dir, &scan, &bytes, &length, &changed);
 	}
 	if (rc == -EFBIG)
-		refuse(volume, dir, &scan, begin, actor);
+		refuse_directory(volume, dir, &scan, begin, actor);
 	if (!rc) {
 		struct fsd_image *made = cache_add(&volume->images, &dir->record, bytes, length);
 
@@ -428,9 +431,9 @@ int fsd_image_scan(struct fsd_volume *volume, struct fsd_object *dir, const void
 	struct image_scan mine = {.vnode = dir->fid.Vnode};
 	int rc;
 
-	if (!enter(volume, &mine))
+	if (!enter_scan(volume, &mine))
 		return -EAGAIN; /* the other thread has updated the record */
 	rc = scan_alone(volume, dir, actor, image);
-	leave(volume, &mine);
+	leave_scan(volume, &mine);
 	return rc;
 }

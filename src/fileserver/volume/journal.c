@@ -100,7 +100,7 @@ static void put_node(struct rxw_xdr *x, const struct node *node)
 	}
 }
 
-static void put_name(struct rxw_xdr *x, enum entry entry, const struct name *name)
+static void put_name_entry(struct rxw_xdr *x, enum entry entry, const struct name *name)
 {
 	rxw_xdr_put_u32(x, entry);
 	rxw_xdr_put_u32(x, name->parent->vnode);
@@ -120,7 +120,7 @@ void fsd_journal_node(struct fsd_store *store, const struct node *node)
 	finish_entry(store, frame, &x);
 }
 
-static void add_name(struct fsd_store *store, enum entry entry, const struct name *name)
+static void add_name_entry(struct fsd_store *store, enum entry entry, const struct name *name)
 {
 	uint8_t *frame = pending_room(store);
 	struct rxw_xdr x;
@@ -128,18 +128,18 @@ static void add_name(struct fsd_store *store, enum entry entry, const struct nam
 	if (!frame)
 		return;
 	rxw_xdr_writer(&x, frame + FRAME_BYTES, ENTRY_MAX);
-	put_name(&x, entry, name);
+	put_name_entry(&x, entry, name);
 	finish_entry(store, frame, &x);
 }
 
 void fsd_journal_name(struct fsd_store *store, const struct name *name)
 {
-	add_name(store, ENTRY_NAME, name);
+	add_name_entry(store, ENTRY_NAME, name);
 }
 
 void fsd_journal_unname(struct fsd_store *store, const struct name *name)
 {
-	add_name(store, ENTRY_UNNAME, name);
+	add_name_entry(store, ENTRY_UNNAME, name);
 }
 
 /* -- reading -- */
@@ -184,7 +184,7 @@ static int apply_node(struct fsd_store *store, struct rxw_xdr *x)
 		fsd_node_drop(store, old, NULL, NULL); /* its vnode was reused */
 		old = NULL;
 	}
-	/* Older than the tables that were written to this file: see write_tables(). */
+	/* Older than the tables that were written to this file: see write_node_tables(). */
 	if (old && (old->unique != r.unique || old->kind != kind))
 		return 0;
 	if (!fsd_node_put(store, &r))
@@ -222,7 +222,7 @@ static int apply_name(struct fsd_store *store, struct rxw_xdr *x, enum entry ent
 	return fsd_name_add(store, parent, text, node);
 }
 
-static int apply(struct fsd_store *store, const uint8_t *entry, size_t length)
+static int apply_entry(struct fsd_store *store, const uint8_t *entry, size_t length)
 {
 	struct rxw_xdr x;
 	uint32_t type = 0;
@@ -250,7 +250,7 @@ struct input {
 };
 
 /* The next `length` bytes; NULL: end of the file, or -errno in *rc. */
-static const uint8_t *take(struct input *input, size_t length, int *rc)
+static const uint8_t *take_input(struct input *input, size_t length, int *rc)
 {
 	while (input->end - input->at < length) {
 		memmove(input->buffer, input->buffer + input->at, input->end - input->at);
@@ -272,20 +272,20 @@ static const uint8_t *take(struct input *input, size_t length, int *rc)
 }
 
 /* Apply all complete entries. Returns 0 also if the rest is damaged. */
-static int replay(struct fsd_store *store, struct input *input)
+static int replay_entries(struct fsd_store *store, struct input *input)
 {
 	const uint8_t *frame, *entry;
 	int rc = 0;
 
-	while ((frame = take(input, FRAME_BYTES, &rc))) {
+	while ((frame = take_input(input, FRAME_BYTES, &rc))) {
 		uint32_t length = rxw_xdr_load32(frame), sum = rxw_xdr_load32(frame + 4);
 
 		if (length == 0 || length > ENTRY_MAX)
 			break;
-		entry = take(input, length, &rc);
+		entry = take_input(input, length, &rc);
 		if (!entry || check_sum(store->nonce, store->offset, entry, length) != sum)
 			break;
-		rc = apply(store, entry, length);
+		rc = apply_entry(store, entry, length);
 		if (rc == -EBADMSG)
 			rc = 0, entry = NULL;
 		if (rc || !entry)
@@ -313,7 +313,7 @@ static void drop_nameless(struct fsd_store *store)
 	}
 }
 
-static int read_file(struct fsd_store *store, uint64_t size)
+static int read_journal(struct fsd_store *store, uint64_t size)
 {
 	struct input input = {.fd = store->fd, .buffer = malloc(BUFFER_BYTES)};
 	const uint8_t *head;
@@ -321,13 +321,13 @@ static int read_file(struct fsd_store *store, uint64_t size)
 
 	if (!input.buffer)
 		return -ENOMEM;
-	head = take(&input, HEAD_BYTES, &rc);
+	head = take_input(&input, HEAD_BYTES, &rc);
 	if (!rc && (!head || memcmp(head, MAGIC, MAGIC_BYTES) != 0))
 		rc = -EILSEQ;
 	if (!rc) {
 		store->nonce = rxw_xdr_load64(head + MAGIC_BYTES);
 		store->offset = HEAD_BYTES;
-		rc = replay(store, &input);
+		rc = replay_entries(store, &input);
 	}
 	free(input.buffer);
 	if (!rc && (!store->has_meta || !fsd_node_find(store, AFS_ROOT_VNODE)))
@@ -359,12 +359,12 @@ int fsd_journal_open(struct fsd_store *store)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EILSEQ;
-	return st.st_size == 0 ? 0 : read_file(store, (uint64_t)st.st_size);
+	return st.st_size == 0 ? 0 : read_journal(store, (uint64_t)st.st_size);
 }
 
 /* -- writing -- */
 
-static int write_all(int fd, const uint8_t *bytes, size_t length, uint64_t offset)
+static int write_journal_bytes(int fd, const uint8_t *bytes, size_t length, uint64_t offset)
 {
 	while (length) {
 		ssize_t n = pwrite(fd, bytes, length, (off_t)offset);
@@ -381,7 +381,7 @@ static int write_all(int fd, const uint8_t *bytes, size_t length, uint64_t offse
 }
 
 /* Add the checksums to entries that will be written at `offset`. */
-static void seal(uint8_t *bytes, size_t length, uint64_t nonce, uint64_t offset)
+static void seal_entries(uint8_t *bytes, size_t length, uint64_t nonce, uint64_t offset)
 {
 	for (size_t at = 0; at < length;) {
 		size_t n = rxw_xdr_load32(bytes + at);
@@ -402,9 +402,9 @@ struct output {
 
 static void output_flush(struct output *out)
 {
-	seal(out->buffer, out->length, out->nonce, out->offset);
+	seal_entries(out->buffer, out->length, out->nonce, out->offset);
 	if (!out->rc)
-		out->rc = write_all(out->fd, out->buffer, out->length, out->offset);
+		out->rc = write_journal_bytes(out->fd, out->buffer, out->length, out->offset);
 	out->offset += out->length;
 	out->length = 0;
 }
@@ -425,7 +425,7 @@ static void output_end(struct output *out, const struct rxw_xdr *x)
  * changes are appended afterwards, so an entry that is newer or older than its neighbours does no
  * harm.
  */
-static void write_tables(struct fsd_store *store, struct output *out)
+static void write_node_tables(struct fsd_store *store, struct output *out)
 {
 	const struct htable *tables[2] = {&store->nodes, &store->names};
 
@@ -450,7 +450,7 @@ static void write_tables(struct fsd_store *store, struct output *out)
 					if (pass == 0)
 						put_node(&x, item);
 					else
-						put_name(&x, ENTRY_NAME, item);
+						put_name_entry(&x, ENTRY_NAME, item);
 					output_end(out, &x);
 				}
 			}
@@ -467,12 +467,12 @@ static void write_new(struct fsd_store *store, struct output *out)
 
 	memcpy(out->buffer, MAGIC, MAGIC_BYTES);
 	rxw_xdr_store64(out->buffer + MAGIC_BYTES, out->nonce);
-	out->rc = write_all(out->fd, out->buffer, HEAD_BYTES, 0);
+	out->rc = write_journal_bytes(out->fd, out->buffer, HEAD_BYTES, 0);
 	out->offset = HEAD_BYTES;
 	output_begin(out, &x);
 	put_meta(&x, &store->meta);
 	output_end(out, &x);
-	write_tables(store, out);
+	write_node_tables(store, out);
 	if (!out->rc && fsync(out->fd) < 0)
 		out->rc = -errno;
 }
@@ -536,7 +536,7 @@ static void set_lost(struct fsd_store *store, bool lost)
 	pthread_rwlock_unlock(&store->lock);
 }
 
-static void failed(struct fsd_store *store, int rc)
+static void report_failed_write(struct fsd_store *store, int rc)
 {
 	if (!store->said)
 		fsd_log(RXW_LOG_WARNING,
@@ -547,7 +547,7 @@ static void failed(struct fsd_store *store, int rc)
 	store->retry_ns = monotonic_ns() + RETRY_NS;
 }
 
-static void write_again(struct fsd_store *store)
+static void rewrite_journal(struct fsd_store *store)
 {
 	int rc;
 
@@ -556,7 +556,7 @@ static void write_again(struct fsd_store *store)
 	rc = fsd_journal_rewrite(store);
 	if (rc) {
 		set_lost(store, true);
-		failed(store, rc);
+		report_failed_write(store, rc);
 	} else if (store->said) {
 		store->said = false;
 		fsd_log(RXW_LOG_INFO, "%s has been written again", store->path);
@@ -569,8 +569,8 @@ static void write_pending(struct fsd_store *store)
 	uint8_t *bytes = take_pending(store, &length);
 	int rc;
 
-	seal(bytes, length, store->nonce, store->offset);
-	rc = write_all(store->fd, bytes, length, store->offset);
+	seal_entries(bytes, length, store->nonce, store->offset);
+	rc = write_journal_bytes(store->fd, bytes, length, store->offset);
 	free(bytes);
 	if (!rc) {
 		store->offset += length;
@@ -580,10 +580,10 @@ static void write_pending(struct fsd_store *store)
 	if (ftruncate(store->fd, (off_t)store->offset) < 0)
 		rc = rc ? rc : -errno;
 	set_lost(store, true);
-	failed(store, rc);
+	report_failed_write(store, rc);
 }
 
-static bool outgrown(struct fsd_store *store)
+static bool has_outgrown(struct fsd_store *store)
 {
 	uint64_t live;
 
@@ -598,8 +598,8 @@ void fsd_journal_flush(struct fsd_store *store)
 	/* The holder of `writing` checks again after releasing it. */
 	while ((store->pending_length || (store->lost && monotonic_ns() >= store->retry_ns)) &&
 	       pthread_mutex_trylock(&store->writing) == 0) {
-		if (store->lost || outgrown(store))
-			write_again(store);
+		if (store->lost || has_outgrown(store))
+			rewrite_journal(store);
 		if (!store->lost && store->pending_length)
 			write_pending(store);
 		pthread_mutex_unlock(&store->writing);

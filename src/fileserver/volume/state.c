@@ -26,7 +26,7 @@
 #define VOLUME_ID_STEP 4u
 #define STORE_SUFFIX   ".volume"
 
-static int fail(char *message, const char *what, const char *path, const char *advice)
+static int fail_state(char *message, const char *what, const char *path, const char *advice)
 {
 	snprintf(message, FSD_MESSAGE_MAX, "%s %.300s: %s; %s", what, path, strerror(errno),
 		 advice);
@@ -75,7 +75,7 @@ static int make_directories(const char *path)
 	return 0;
 }
 
-static bool inside(const char *path, const char *directory)
+static bool is_inside_directory(const char *path, const char *directory)
 {
 	size_t n = strlen(directory);
 
@@ -121,8 +121,8 @@ static int lock_state(struct fsd_state *state, char *message)
 	snprintf(path, sizeof(path), "%s/lock", state->path);
 	state->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (state->lock_fd < 0)
-		return fail(message, "state directory", state->path,
-			    "it must be writable: choose another with --state DIR");
+		return fail_state(message, "state directory", state->path,
+				  "it must be writable: choose another with --state DIR");
 	if (flock(state->lock_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno == EWOULDBLOCK)
@@ -131,8 +131,8 @@ static int lock_state(struct fsd_state *state, char *message)
 			 "that one, or give this one its own --state DIR",
 			 state->path);
 	else
-		fail(message, "cannot lock state directory", state->path,
-		     "choose another with --state DIR");
+		fail_state(message, "cannot lock state directory", state->path,
+			   "choose another with --state DIR");
 	return -1;
 }
 
@@ -144,8 +144,8 @@ static int make_uuid(struct fsd_state *state, const char *path, char *message)
 	int fd;
 
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return fail(message, "cannot make a UUID for", state->path,
-			    "the kernel gave no random bytes");
+		return fail_state(message, "cannot make a UUID for", state->path,
+				  "the kernel gave no random bytes");
 	bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40);
 	bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80);
 	afs_uuid_from_octets(&state->uuid, bytes);
@@ -155,8 +155,8 @@ static int make_uuid(struct fsd_state *state, const char *path, char *message)
 	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || fsync(fd) < 0 ||
 	    rename(temporary, path) < 0) {
-		fail(message, "cannot write", path,
-		     "make room there, or choose another directory with --state DIR");
+		fail_state(message, "cannot write", path,
+			   "make room there, or choose another directory with --state DIR");
 		if (fd >= 0)
 			close(fd);
 		return -1;
@@ -165,7 +165,7 @@ static int make_uuid(struct fsd_state *state, const char *path, char *message)
 	return 0;
 }
 
-static int get_uuid(struct fsd_state *state, char *message)
+static int load_uuid(struct fsd_state *state, char *message)
 {
 	char path[PATH_MAX + 16], text[64] = "";
 	int fd;
@@ -175,7 +175,7 @@ static int get_uuid(struct fsd_state *state, char *message)
 	if (fd < 0 && errno == ENOENT)
 		return make_uuid(state, path, message);
 	if (fd < 0)
-		return fail(message, "cannot read", path, "make it readable");
+		return fail_state(message, "cannot read", path, "make it readable");
 
 	ssize_t n = read(fd, text, sizeof(text) - 1);
 
@@ -199,8 +199,8 @@ int fsd_state_open(struct fsd_state *state, const char *path, const char *export
 	memset(state, 0, sizeof(*state));
 	state->lock_fd = -1;
 	if (resolve_existing(path, resolved) < 0)
-		return fail(message, "state directory", path, advice);
-	if (export && inside(resolved, export)) {
+		return fail_state(message, "state directory", path, advice);
+	if (export && is_inside_directory(resolved, export)) {
 		snprintf(message, FSD_MESSAGE_MAX,
 			 "state directory %.200s is inside the export %.200s: "
 			 "choose a directory outside with --state DIR",
@@ -208,9 +208,9 @@ int fsd_state_open(struct fsd_state *state, const char *path, const char *export
 		return FSD_STATE_INSIDE;
 	}
 	if (make_directories(path) < 0 || !realpath(path, resolved))
-		return fail(message, "cannot make state directory", path, advice);
+		return fail_state(message, "cannot make state directory", path, advice);
 	snprintf(state->path, sizeof(state->path), "%s", resolved);
-	if (lock_state(state, message) || get_uuid(state, message)) {
+	if (lock_state(state, message) || load_uuid(state, message)) {
 		fsd_state_close(state);
 		return -1;
 	}
@@ -246,8 +246,8 @@ int fsd_state_store(struct fsd_state *state, const char *volume, struct fsd_stor
 	int rc;
 
 	if (draw_volume_id(new_id) < 0)
-		return fail(message, "cannot draw a volume id for", state->path,
-			    "the kernel gave no random bytes");
+		return fail_state(message, "cannot draw a volume id for", state->path,
+				  "the kernel gave no random bytes");
 	snprintf(path, sizeof(path), "%s/%s" STORE_SUFFIX, state->path, volume);
 	rc = fsd_store_open(path, store);
 	if (rc == -EILSEQ || rc == -EBADMSG) {
@@ -261,8 +261,8 @@ int fsd_state_store(struct fsd_state *state, const char *volume, struct fsd_stor
 	}
 	if (rc) {
 		errno = -rc;
-		return fail(message, "cannot open the volume store", path,
-			    "choose another directory with --state DIR");
+		return fail_state(message, "cannot open the volume store", path,
+				  "choose another directory with --state DIR");
 	}
 	return 0;
 }

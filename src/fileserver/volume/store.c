@@ -342,7 +342,8 @@ struct aside {
 };
 
 /* A directory has only one name, so it was moved. Its image contains its parent's FID. */
-static void moved(struct fsd_store *store, struct node *node, fsd_gone_fn gone, void *arg)
+static void note_moved_directory(struct fsd_store *store, struct node *node, fsd_gone_fn gone,
+				 void *arg)
 {
 	while (node->names->same)
 		drop_name(store, node->names->same, gone, arg);
@@ -384,8 +385,8 @@ static void drop_aside(struct fsd_store *store, struct aside *aside, fsd_gone_fn
 	free(aside->fids);
 }
 
-static int assign(struct fsd_store *store, struct node *dir, struct fsd_name *name,
-		  uint64_t version, struct aside *aside, fsd_gone_fn gone, void *arg)
+static int assign_object(struct fsd_store *store, struct node *dir, struct fsd_name *name,
+			 uint64_t version, struct aside *aside, fsd_gone_fn gone, void *arg)
 {
 	struct name *old = fsd_name_find(store, dir, name->name);
 	struct node *node = old && refers_to(old->node, name) ? old->node : NULL;
@@ -412,7 +413,7 @@ static int assign(struct fsd_store *store, struct node *dir, struct fsd_name *na
 		if (!made && gone) /* its number of links has changed */
 			gone(arg, node->vnode, node->unique);
 		if (!made && node->dir)
-			moved(store, node, gone, arg);
+			note_moved_directory(store, node, gone, arg);
 	}
 	name->vnode = node->vnode;
 	name->unique = node->unique;
@@ -445,7 +446,8 @@ int fsd_store_assign(struct fsd_store *store, uint32_t parent, uint32_t parent_u
 			rc = -ENOENT;
 		for (size_t end = i + CHUNK; !rc && i < count && i < end; i++)
 			if (!names[i].known)
-				rc = assign(store, dir, &names[i], version, &aside, gone, arg);
+				rc = assign_object(store, dir, &names[i], version, &aside, gone,
+						   arg);
 		if (!rc && i == count)
 			drop_unlisted(store, dir, gone, arg);
 		if (rc || i == count)

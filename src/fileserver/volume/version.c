@@ -6,7 +6,7 @@
 
 #include "afs/numbers.h"
 #include "common/clock.h"
-#include "fileserver/volume/private.h"
+#include "fileserver/volume/volume_private.h"
 
 int fsd_volume_error(int rc)
 {

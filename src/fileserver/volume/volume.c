@@ -9,7 +9,7 @@
 #include "afs/numbers.h"
 #include "common/clock.h"
 #include "fileserver/base/base.h"
-#include "fileserver/volume/private.h"
+#include "fileserver/volume/volume_private.h"
 
 #define OPEN_TRIES  4
 #define IMAGE_TRIES 5
@@ -37,7 +37,8 @@ int fsd_volume_path(struct fsd_volume *volume, const AFSFid *fid, char path[FSD_
  * The name does not refer to the object any more. If it was the object's last name, its FID must
  * never be used again.
  */
-static void forget(struct fsd_volume *volume, const struct fsd_object *object, const void *actor)
+static void forget_name(struct fsd_volume *volume, const struct fsd_object *object,
+			const void *actor)
 {
 	const struct fsd_record *r = &object->record;
 	const char *slash = strrchr(object->path, '/');
@@ -55,7 +56,7 @@ static void forget(struct fsd_volume *volume, const struct fsd_object *object, c
  * The record was read before the object's status and must not have changed since, so that versions
  * follow the order of changes in the tree.
  */
-static int refresh(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
+static int refresh_version(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
 {
 	struct fsd_record *r = &object->record, new = *r;
 	int rc;
@@ -78,7 +79,7 @@ static int refresh(struct fsd_volume *volume, struct fsd_object *object, const v
 	return rc;
 }
 
-static uint32_t seconds(int64_t ns)
+static uint32_t to_seconds(int64_t ns)
 {
 	return ns < 0 ? 0 : (uint32_t)(ns / 1000000000);
 }
@@ -112,8 +113,8 @@ static void fill_status(const struct fsd_volume *volume, struct fsd_object *obje
 		s->ParentUnique = r->unique;
 	}
 	s->ResidencyMask = 1;
-	s->ClientModTime = seconds(st->mtime_ns);
-	s->ServerModTime = seconds(st->ctime_ns);
+	s->ClientModTime = to_seconds(st->mtime_ns);
+	s->ServerModTime = to_seconds(st->ctime_ns);
 }
 
 static bool too_large(const struct fsd_object *dir)
@@ -128,14 +129,15 @@ static bool too_large(const struct fsd_object *dir)
  * A directory. The length of its image is part of its status, so it must have been listed since its
  * last change.
  */
-static int get_directory(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
+static int get_directory_status(struct fsd_volume *volume, struct fsd_object *object,
+				const void *actor)
 {
 	struct fsd_record *r = &object->record;
 	int rc = 0;
 
 	object->may_read = fsd_access_rights(volume, &object->st) & AFS_RIGHT_LOOKUP;
 	if (!object->may_read) {
-		rc = refresh(volume, object, actor);
+		rc = refresh_version(volume, object, actor);
 		r->links = 2;
 		r->image_length = 2048;
 	} else if (too_large(object)) {
@@ -147,7 +149,7 @@ static int get_directory(struct fsd_volume *volume, struct fsd_object *object, c
 }
 
 /* Read the status at the path, and check that it belongs to the object. */
-static int look(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
+static int look_at_object(struct fsd_volume *volume, struct fsd_object *object, const void *actor)
 {
 	int rc = fsd_access_path(volume, object);
 
@@ -156,10 +158,10 @@ static int look(struct fsd_volume *volume, struct fsd_object *object, const void
 	if (!rc && !fsd_volume_is_of(&object->record, &object->st))
 		rc = -ENOENT;
 	if (!rc && object->record.kind == FSD_DIR) {
-		rc = get_directory(volume, object, actor);
+		rc = get_directory_status(volume, object, actor);
 	} else if (!rc) {
 		object->may_read = fsd_access_rights(volume, &object->st) & AFS_RIGHT_READ;
-		rc = refresh(volume, object, actor);
+		rc = refresh_version(volume, object, actor);
 	}
 	return rc;
 }
@@ -200,12 +202,12 @@ int fsd_volume_get(struct fsd_volume *volume, const AFSFid *fid, const void *act
 			rc = nth ? -EACCES : rc;
 			break;
 		}
-		rc = look(volume, object, actor);
+		rc = look_at_object(volume, object, actor);
 		if (rc == -EACCES) {
 			nth++;
 		} else if (fsd_volume_error(rc) == AFS_VNOVNODE && fid->Vnode != AFS_ROOT_VNODE) {
 			if (looked_above)
-				forget(volume, object, actor);
+				forget_name(volume, object, actor);
 			else
 				look_above(volume, &object->record, actor);
 			looked_above = !looked_above;

@@ -4,7 +4,7 @@
 
 #include "afs/numbers.h"
 #include "fileserver/base/base.h"
-#include "fileserver/callbacks/private.h"
+#include "fileserver/callbacks/clients.h"
 
 void answer_all(struct fsd_clients *clients)
 {

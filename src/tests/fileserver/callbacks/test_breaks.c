@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "fileserver/base/base.h"
-#include "fileserver/callbacks/private.h"
+#include "fileserver/callbacks/clients.h"
 #include "tests/main.h"
 #include "tests/tools/testing.h"
 

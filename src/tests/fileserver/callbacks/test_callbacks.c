@@ -8,7 +8,7 @@
 #include "afs/numbers.h"
 #include "afs/rxafscb.h"
 #include "afs/uuid.h"
-#include "fileserver/callbacks/private.h"
+#include "fileserver/callbacks/clients.h"
 #include "tests/main.h"
 
 #define VOLUME 0x20000001u

@@ -10,7 +10,7 @@
 
 #include "afs/uuid.h"
 #include "fileserver/callbacks/memory.h"
-#include "fileserver/callbacks/private.h"
+#include "fileserver/callbacks/clients.h"
 #include "fileserver/volume/volume.h"
 
 #define VOLUME 0x20000001u

@@ -9,7 +9,7 @@
 #include <rxwire/error.h>
 
 #include "fileserver/callbacks/memory.h"
-#include "fileserver/callbacks/private.h"
+#include "fileserver/callbacks/clients.h"
 #include "tests/main.h"
 
 #define VOLUME	 0x20000001u

@@ -9,7 +9,7 @@
 #include "afs/numbers.h"
 #include "afs/vl.h"
 #include "fileserver/audit/audit.h"
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 #include "tests/main.h"
 
 static struct shop shop;

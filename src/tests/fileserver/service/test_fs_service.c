@@ -11,7 +11,7 @@
 #include "afs/dir.h"
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 #include "tests/main.h"
 #include "tests/support/counters.h"
 

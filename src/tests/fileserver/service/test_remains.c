@@ -11,7 +11,7 @@
 
 #include "afs/numbers.h"
 #include "fileserver/base/base.h"
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 #include "tests/main.h"
 
 #define UAE(e) rxw_code_from_errno(e)

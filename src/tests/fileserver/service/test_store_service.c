@@ -16,7 +16,7 @@
 #include "afs/fetchstatus.h"
 #include "afs/numbers.h"
 #include "afs/vl.h"
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 #include "tests/main.h"
 
 #define UAE(e) rxw_code_from_errno(e)

@@ -8,7 +8,7 @@
 #include "afs/numbers.h"
 #include "afs/uuid.h"
 #include "afs/vl.h"
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 
 static struct world world;
 static struct wire w;

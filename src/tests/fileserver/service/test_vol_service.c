@@ -6,7 +6,7 @@
 
 #include "afs/afsvol.h"
 #include "afs/numbers.h"
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 
 static struct world world;
 static struct wire wire;

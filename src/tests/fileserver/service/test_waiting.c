@@ -12,7 +12,7 @@
 #include "afs/numbers.h"
 #include "common/clock.h"
 #include "fileserver/audit/audit.h"
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 #include "tests/main.h"
 
 #define UAE(e) rxw_code_from_errno(e)

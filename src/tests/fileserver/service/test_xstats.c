@@ -2,7 +2,7 @@
 /* Tests of xstats.c: the contents of each collection, word by word. */
 #include "tests/fileserver/fixture.h"
 
-#include "fileserver/service/private.h"
+#include "fileserver/service/services.h"
 
 static struct world world;
 static AFS_CollData data;

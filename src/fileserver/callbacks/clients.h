@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Inside the callbacks: the table of clients, and its promises. */
-#ifndef FILESERVER_CALLBACKS_PRIVATE_H
-#define FILESERVER_CALLBACKS_PRIVATE_H
+#ifndef FILESERVER_CALLBACKS_CLIENTS_H
+#define FILESERVER_CALLBACKS_CLIENTS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,24 +25,24 @@ struct fsd_clients {
 	struct htable hosts, promises, objects, changing;
 	struct fsd_host *newest, *oldest;
 	struct fsd_host *newest_holding, *oldest_holding; /* with promises, also owed ones */
-	struct fsd_shares shares; /* of addresses */
+	struct fsd_shares shares;			  /* of addresses */
 	struct work_list list[WORK_LISTS];
 	unsigned busy; /* hosts that are being called */
 	struct {
 		uint64_t at, seconds;
 		size_t count;
-	} active;		/* the last answer of fsd_clients_active() */
-	pthread_cond_t settled; /* a host that calls wait for has another state */
-	unsigned waiting;	/* calls that wait for clients */
-	unsigned settling;	/* calls that wait for changes of others */
-	pthread_cond_t opened;	/* one of `changing` is gone */
-	uint64_t changes;	/* that ever began */
+	} active;		     /* the last answer of fsd_clients_active() */
+	pthread_cond_t settled;	     /* a host that calls wait for has another state */
+	unsigned waiting;	     /* calls that wait for clients */
+	unsigned settling;	     /* calls that wait for changes of others */
+	pthread_cond_t opened;	     /* one of `changing` is gone */
+	uint64_t changes;	     /* that ever began */
 	_Atomic size_t open_changes; /* objects in `changing` */
 	struct fsd_ledger *ledger;   /* may be NULL */
 	size_t owed;		     /* promises that hosts are to be told about */
 	uint32_t made;		     /* promises that were ever made */
 	uint64_t doubt_until;	     /* `unlisted_until` of hosts that are new */
-	unsigned background;	/* pieces of work of quiet ones that are being done */
+	unsigned background;	     /* pieces of work of quiet ones that are being done */
 	struct fsd_clients_stats stats;
 };
 
@@ -50,11 +50,11 @@ struct fsd_clients {
 #define IN_FLIGHT_MAX 64
 #define URGENT_MAX    512
 
-#define KEEP_S 180 /* an entry is kept this much longer than was promised */
+#define KEEP_S	      180 /* an entry is kept this much longer than was promised */
 
-#define WAITING_MAX  64	 /* calls that may wait for clients as long as they want */
-#define SETTLING_MAX 32	 /* the same, for changes of others */
-#define WAITING_MS   250 /* how long further ones wait */
+#define WAITING_MAX   64  /* calls that may wait for clients as long as they want */
+#define SETTLING_MAX  32  /* the same, for changes of others */
+#define WAITING_MS    250 /* how long further ones wait */
 
 /* With the lock held: queue.c, promises.c, breaks.c. */
 void fsd_host_queue(struct fsd_clients *clients, struct fsd_host *host);

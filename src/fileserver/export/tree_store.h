@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Inside the exported directory as a store. */
-#ifndef FILESERVER_EXPORT_PRIVATE_H
-#define FILESERVER_EXPORT_PRIVATE_H
+#ifndef FILESERVER_EXPORT_TREE_STORE_H
+#define FILESERVER_EXPORT_TREE_STORE_H
 
 #include "fileserver/export/export.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Inside the control socket: the thread that polls (control.c), and requests (request.c). */
-#ifndef CONTROL_PRIVATE_H
-#define CONTROL_PRIVATE_H
+#ifndef FILESERVER_CONTROL_CONNECTION_H
+#define FILESERVER_CONTROL_CONNECTION_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Inside the services: what they share, root.afs, and the statistics of GetXStats. */
-#ifndef FILESERVER_SERVICE_PRIVATE_H
-#define FILESERVER_SERVICE_PRIVATE_H
+#ifndef FILESERVER_SERVICE_SERVICES_H
+#define FILESERVER_SERVICE_SERVICES_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -140,14 +140,14 @@ void fsd_running_remove(struct fsd_running *running, struct fsd_running_call *ca
 struct fsd_counters {
 	_Atomic uint64_t calls, failed, refused_writes;
 	_Atomic uint64_t fetches, fetched_bytes, fetch_aborts;
-	_Atomic uint64_t fetch_ns; /* duration of all fetches */
+	_Atomic uint64_t fetch_ns;     /* duration of all fetches */
 	_Atomic uint64_t fetches_held; /* for lack of places */
 	_Atomic uint64_t statuses;
 	_Atomic uint64_t stores, stored_bytes, store_aborts;
 	_Atomic uint64_t stores_given_up, fetches_given_up; /* slow ones, for others */
-	_Atomic uint64_t store_ns; /* duration of all stores */
-	_Atomic uint64_t changes;  /* calls that changed something, stores of data included */
-	_Atomic uint64_t locks;	   /* that were set */
+	_Atomic uint64_t store_ns;			    /* duration of all stores */
+	_Atomic uint64_t changes; /* calls that changed something, stores of data included */
+	_Atomic uint64_t locks;	  /* that were set */
 	_Atomic uint64_t vl_calls;
 };
 
@@ -158,7 +158,7 @@ struct fsd_counters {
 struct fsd_service {
 	struct store *store;
 	bool exported;
-	struct store_volume volume; /* of an exported directory: what of it does not change */
+	struct store_volume volume;  /* of an exported directory: what of it does not change */
 	struct fsd_rootafs *rootafs; /* NULL: no cell was named, root.afs is the volume itself */
 	struct fsd_clients *clients;
 	struct fsd_readers *readers;
@@ -170,9 +170,9 @@ struct fsd_service {
 	bool audit_reads, no_anonymous_writes;
 	struct fsd_locks *locks;
 	_Atomic uint64_t acl_told; /* when that was logged; monotonic ns, 0 = never */
-	rxw_endpoint *fs; /* of the file service, for its counters; may be NULL */
-	const rxw_engine *engine; /* may be NULL: its memory is never short */
-	size_t memory;		  /* of the engine */
+	rxw_endpoint *fs;	   /* of the file service, for its counters; may be NULL */
+	const rxw_engine *engine;  /* may be NULL: its memory is never short */
+	size_t memory;		   /* of the engine */
 	struct rxw_uuid uuid;
 	uint32_t start_time; /* seconds since 1970 */
 	uint32_t advertise[FSD_ADDRS_MAX];
@@ -184,7 +184,8 @@ struct fsd_service {
 	struct fsd_later later;
 	struct fsd_places storing, sending;
 	struct fsd_pool *storers; /* threads that give the data of clients to the store */
-	struct fsd_permits lists, fragmented; /* lists of very many volumes; files of very many pieces */
+	struct fsd_permits lists,
+		fragmented; /* lists of very many volumes; files of very many pieces */
 };
 
 static inline void fsd_count(_Atomic uint64_t *counter, uint64_t n)
