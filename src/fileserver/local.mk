@@ -59,7 +59,8 @@ fileserver_sources += \
 	src/fileserver/service/xstats.c
 fileserver_sources += \
 	src/fileserver/reload.c src/fileserver/reload.h src/fileserver/sandbox.c src/fileserver/sandbox.h \
-	src/fileserver/server.c src/fileserver/server.h \
+	src/fileserver/holders.c src/fileserver/network.c src/fileserver/parts.h src/fileserver/report.c \
+	src/fileserver/settings.c src/fileserver/volumes.c src/fileserver/server.c src/fileserver/server.h \
 	src/fileserver/storage.c src/fileserver/storage.h
 
 # The control socket is the only part that needs jansson.

@@ -147,7 +147,7 @@ may_include src/tools/protection "$config|$common|$programs|tools/(common|protec
 may_include src/tools/stat "$config|$common|$programs|base/(debugfmt|wire)[.]h|tools/(common|stat)/.*|rxwire/.*"
 may_include src/tools/volumes "$config|$common|$programs|tools/(common|volumes)/.*|tools/copy/progress[.]h|admin/admin[.]h|volume/store/store[.]h|rxwire/.*"
 # Modules of the file server: each has one header for the others and includes those of the modules listed after it.
-# main.c and server.c may include all. A module's tests include private headers of no other module.
+# The files that are in no module may include all. A module's tests include private headers of no other module.
 server_headers='fileserver/(base/base|guard/guard|tree/tree|volume/volume|callbacks/(callbacks|memory)|export/export|acl/acl|audit/audit|control/control|io/io|service/service)[.]h|volume/interface[.]h'
 server_module() {
 	module=$1 ok="$config|$common|$programs|base/hash[.]h|(tools|afs)/.*|protection/protection[.]h|rxwire/.*|fileserver/$1/.*"

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The checks of the settings that need neither the network nor the state. */
+#include "fileserver/parts.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "afs/volname.h"
+#include "fileserver/sandbox.h"
+#include "fileserver/storage.h"
+#include "tools/common/address.h"
+
+static int check_volume_name(struct fsd_server *server, char *message)
+{
+	const char *name = fsd_server_volume_name(server);
+
+	if (afs_volume_name_valid(name))
+		return 0;
+	snprintf(message, FSD_MESSAGE_MAX,
+		 "--volume %.100s: not a volume name; use up to 64 letters, digits, "
+		 "'.', '_' and '-', not only digits, "
+		 "without \".readonly\" or \".backup\" at the end",
+		 name);
+	return -1;
+}
+
+static int check_ports(struct fsd_server *server, char *message)
+{
+	static const char *const names[] = {"--port", "--vl-port", "--vol-port", "--pt-port"};
+	const uint64_t ports[] = {server->settings.port, server->settings.vl_port,
+				  server->settings.vol_port, server->settings.pt_port};
+
+	for (int i = 1; i < (server->settings.protection ? 4 : 3); i++)
+		for (int k = 0; k < i; k++) {
+			if (!ports[i] || ports[i] != ports[k])
+				continue;
+			snprintf(message, FSD_MESSAGE_MAX,
+				 "%s %u is also the port of %s: each service needs its own",
+				 names[i], (unsigned)ports[i], names[k]);
+			return -1;
+		}
+	return 0;
+}
+
+static int check_audit(const struct fsd_settings *settings, char *message)
+{
+	if (settings->audit && strcmp(settings->audit, "strict") != 0 &&
+	    strcmp(settings->audit, "lossy") != 0) {
+		snprintf(message, FSD_MESSAGE_MAX, "--audit %.100s: give strict or lossy",
+			 settings->audit);
+		return -1;
+	}
+	if ((settings->audit_reads || settings->audit) && !settings->audit_log) {
+		snprintf(message, FSD_MESSAGE_MAX, "--audit%s without a log: give --audit-log FILE",
+			 settings->audit_reads ? "-reads" : "");
+		return -1;
+	}
+	return 0;
+}
+
+static int check_metrics(const struct fsd_settings *settings, char *message)
+{
+	if (!settings->metrics.interval_ms || settings->metrics.file)
+		return 0;
+	snprintf(message, FSD_MESSAGE_MAX,
+		 "--metrics-interval without a file: give --metrics-file FILE");
+	return -1;
+}
+
+/* The volumes that are served, and the place of the server's state. */
+static int check_served(struct fsd_server *server, char *message)
+{
+	const struct fsd_settings *settings = &server->settings;
+
+	if (!settings->store)
+		return fsd_server_open_export(server, message) ? -1
+							       : check_volume_name(server, message);
+	if (settings->state) {
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--state: with --store the state is in the store's directory");
+		return -1;
+	}
+	if (settings->guard.allow_count || settings->volume || settings->all_files) {
+		snprintf(
+			message, FSD_MESSAGE_MAX,
+			"--allow, --volume and --all-files are for --export: rights in a store are "
+			"those of its ACLs (rxvol acl)");
+		return -1;
+	}
+	if (!realpath(settings->store, server->export)) {
+		snprintf(message, FSD_MESSAGE_MAX,
+			 "--store %.300s: %s; make a store with rxvol -S DIR create NAME",
+			 settings->store, strerror(errno));
+		return -1;
+	}
+	return fsd_storage_check(settings->durability, message);
+}
+
+/* Not an address: a name server that has no answer today may have one later, when it was told the name. */
+static bool is_host_name(const char *text)
+{
+	static const char digits[] = "0123456789.", others[] = "-_"
+							       "abcdefghijklmnopqrstuvwxyz"
+							       "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	size_t numeric = strspn(text, digits), length = strlen(text), i;
+
+	for (i = numeric; text[i] && (strchr(digits, text[i]) || strchr(others, text[i])); i++)
+		;
+	return numeric < length && i == length;
+}
+
+/* A failure of the name service may be temporary. */
+static int check_listen(struct fsd_server *server, char *message)
+{
+	struct tools_address address;
+	char reason[256];
+	int rc;
+
+	if (tools_resolve(server->settings.listen, 0, 1, &address, reason, sizeof(reason)) == 0)
+		return 0;
+	rc = errno == EAGAIN || is_host_name(server->settings.listen) ? -1 : FSD_WRONG_SETTINGS;
+	snprintf(message, FSD_MESSAGE_MAX, "--listen %.100s: %s%s", server->settings.listen, reason,
+		 rc == FSD_WRONG_SETTINGS
+			 ? "; give an address without brackets and port, which is that of --port"
+			 : "");
+	return rc;
+}
+
+/* What the rules of a unit keep from the server does not change by itself either. */
+static int check_sandbox(const struct fsd_server *server, char *message)
+{
+	const struct fsd_settings *settings = &server->settings;
+	/* A store that is missing is no matter of the unit. */
+	bool missing = settings->store && access(settings->store, F_OK) < 0 && errno == ENOENT;
+	const struct {
+		const char *option, *path;
+		bool writes;
+	} uses[] = {
+		{"--export", settings->layer ? NULL : settings->export, false},
+		{"--store", missing ? NULL : settings->store, true},
+		{"--state", settings->state, true},
+		{"--protection", settings->protection, true},
+		{"--keytab", settings->guard.keytab, false},
+		{"--audit-log", settings->audit_log, true},
+		{"--timeline", settings->timeline, true},
+		{"--trace-dir", settings->trace.dir, true},
+		{"--metrics-file", settings->metrics.file, true},
+		{"--metrics-socket", settings->metrics.socket, true},
+	};
+
+	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
+		if (fsd_sandbox_check(uses[i].option, uses[i].path, uses[i].writes, message))
+			return -1;
+	return 0;
+}
+
+static int add_advertise(struct fsd_server *server, const char *text, char *message)
+{
+	struct in_addr address;
+	char part[64];
+
+	while (*text) {
+		size_t n = strcspn(text, ",");
+
+		snprintf(part, sizeof(part), "%.*s", (int)(n < 63 ? n : 63), text);
+		if (inet_pton(AF_INET, part, &address) != 1) {
+			snprintf(message, FSD_MESSAGE_MAX,
+				 "--advertise %.60s: not an IPv4 address; location entries "
+				 "can hold no other",
+				 part);
+			return -1;
+		}
+		if (server->advertise_count == FSD_ADDRS_MAX) {
+			snprintf(message, FSD_MESSAGE_MAX, "--advertise: more than %d addresses",
+				 FSD_ADDRS_MAX);
+			return -1;
+		}
+		server->advertise[server->advertise_count++] = ntohl(address.s_addr);
+		text += n + (text[n] == ',');
+	}
+	return 0;
+}
+
+/* Everything that needs neither the network nor the state. */
+int fsd_server_check_settings(struct fsd_server *server, char *message)
+{
+	int rc = check_listen(server, message);
+
+	if (rc)
+		return rc;
+	if (check_ports(server, message) || check_sandbox(server, message) ||
+	    fsd_server_open_guard(server, message) || check_audit(&server->settings, message) ||
+	    check_metrics(&server->settings, message) || check_served(server, message) ||
+	    tools_trace_check(&server->settings.trace, message, FSD_MESSAGE_MAX))
+		return FSD_WRONG_SETTINGS;
+	for (size_t i = 0; i < server->settings.advertise_count; i++)
+		if (add_advertise(server, server->settings.advertise[i], message))
+			return FSD_WRONG_SETTINGS;
+	return 0;
+}
