@@ -2,6 +2,7 @@
 /* Log lines, and the notification of the service manager. */
 #include "fileserver/base/base.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -94,6 +95,7 @@ void fsd_log_hold(void)
 void fsd_log_release(bool print)
 {
 	pthread_mutex_lock(&hold_lock);
+	assert(held_length <= sizeof(held));
 	if (print && held_length) {
 		ssize_t done = write(2, held, held_length);
 

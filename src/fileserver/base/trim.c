@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that was freed, and that the C library still has. */
+/* The C library returns memory that was freed to the system. */
+#include <assert.h>
 #include <malloc.h>
 
 #include "fileserver/base/base.h"
@@ -20,6 +21,7 @@ bool fsd_trim(struct fsd_trim *trim, size_t used, size_t peak)
 	trim->peak = peak;
 	if (used > trim->most)
 		trim->most = used;
+	assert(trim->most >= used);
 	if (trim->most - used < LEAST)
 		return false;
 	trim_memory();

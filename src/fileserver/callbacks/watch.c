@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Watching the tree for changes. */
+/* A thread watches the tree for changes. */
 #include "fileserver/callbacks/callbacks.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/held.h"
 #include "common/htable.h"
 #include "fileserver/base/base.h"
 
@@ -65,6 +67,7 @@ static struct watched *find_vnode(struct fsd_watch *watch, uint32_t vnode)
 
 static void remove_watched(struct fsd_watch *watch, struct watched *w)
 {
+	assert(mutex_is_held(&watch->lock));
 	htable_remove(&watch->by_wd, w);
 	htable_remove(&watch->by_vnode, w);
 	free(w);

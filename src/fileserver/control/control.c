@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The control socket: one thread accepts connections and reads requests. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,6 +26,7 @@
 
 static void end_connection(struct control_connection *connection)
 {
+	assert(connection->state != CONTROL_FREE);
 	close(connection->fd);
 	if (connection->directory >= 0)
 		close(connection->directory);
@@ -71,6 +73,7 @@ static void accept_connection(struct fsd_control *control, uint64_t now)
 		close(fd);
 		return;
 	}
+	assert(connection); /* the listener is polled only while one is free */
 	connection->control = control;
 	connection->state = CONTROL_READING;
 	connection->fd = fd;
@@ -111,6 +114,7 @@ static void begin_request(struct control_connection *connection)
 	const struct timeval limit = {.tv_sec = SEND_S};
 	int rc, flags;
 
+	assert(connection->state == CONTROL_READING);
 	if (setsockopt(connection->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0)
 		fsd_log(RXW_LOG_WARNING, "control: a socket takes no limit of time: %s",
 			strerror(errno));
@@ -127,7 +131,7 @@ static void begin_request(struct control_connection *connection)
 	connection->state = CONTROL_RUNNING;
 }
 
-/* More bytes of a request. */
+/* Takes the next bytes of a request. */
 static void receive_request_bytes(struct control_connection *connection)
 {
 	union {

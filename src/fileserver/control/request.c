@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One request at the control socket, on a thread of its own. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -91,6 +92,7 @@ void *control_execute(void *arg)
 	json_t *request =
 		json_loadb(connection->line, connection->length, JSON_REJECT_DUPLICATES, &error);
 
+	assert(!connection->done);
 	if (request)
 		execute_request(connection, request);
 	else

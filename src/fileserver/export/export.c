@@ -152,11 +152,14 @@ int fsd_export_find(const struct export *export, const struct fsd_viewer *viewer
 	const AFSFid its = {fid->volume, fid->vnode, fid->unique};
 	int rc = fsd_volume_path(export->options.volume, &its, object->path, &object->record);
 
-	if (!rc)
-		rc = check_viewer(export, viewer, object->path);
-	if (!rc && viewer->promised && export->options.watch)
+	if (rc)
+		return rc;
+	rc = check_viewer(export, viewer, object->path);
+	if (rc)
+		return rc;
+	if (viewer->promised && export->options.watch)
 		fsd_watch_add(export->options.watch, &object->record, object->path);
-	return rc;
+	return 0;
 }
 
 int fsd_export_get(const struct export *export, const struct fsd_viewer *viewer,
@@ -177,11 +180,13 @@ static int export_status(struct store *store, const struct store_caller *caller,
 	struct fsd_object object;
 	int rc = fsd_export_find(export, viewer, fid, &object);
 
-	if (!rc)
-		rc = fsd_export_get(export, viewer, fid, &object);
-	if (!rc)
-		fsd_export_fill(export, viewer, &object, status);
-	return rc;
+	if (rc)
+		return rc;
+	rc = fsd_export_get(export, viewer, fid, &object);
+	if (rc)
+		return rc;
+	fsd_export_fill(export, viewer, &object, status);
+	return 0;
 }
 
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The exported directory as a store: reading files, images of directories, and links. */
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -137,7 +138,10 @@ static ssize_t copy_reader_bytes(const struct store_reader *reader, const struct
 static int check_same_version(const struct store_reader *reader)
 {
 	struct fsd_stat st;
-	int rc = reader->file->layer->ops->stat_file(reader->file, &st);
+	int rc;
+
+	assert(reader->file);
+	rc = reader->file->layer->ops->stat_file(reader->file, &st);
 
 	if (rc)
 		return rc;
@@ -153,6 +157,7 @@ ssize_t fsd_export_read(struct store_reader *reader, const struct iovec *iov, in
 
 	if (reader->bytes)
 		return copy_reader_bytes(reader, iov, count, offset);
+	assert(reader->file);
 	n = reader->file->layer->ops->preadv(reader->file, iov, count, offset,
 					     flags & STORE_CACHED ? FSD_READ_CACHED : 0);
 	if (n <= 0)

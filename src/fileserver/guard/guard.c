@@ -2,6 +2,7 @@
 /* Access control: the protection that calls need, the caller's identity, and what it may see. */
 #include "fileserver/guard/guard.h"
 
+#include <assert.h>
 #include <fnmatch.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
@@ -314,6 +315,7 @@ static int open_service(struct fsd_guard *guard, enum fsd_service_kind kind, cha
 	struct offer *offer = &guard->offers[kind];
 	int rc;
 
+	assert(!offer->count && guard->require[kind] != DEMAND_UNSET);
 	offer->classes[offer->count++] = rxw_security_null();
 	rc = rxw_rxkad_server(&kad, &offer->classes[offer->count]);
 	offer->count += rc == 0;

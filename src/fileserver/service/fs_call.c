@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file service: volumes, status, promises and changes of the objects of a call. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <rxwire/error.h>
@@ -173,7 +174,7 @@ void fs_fill(const struct fs_call *call, const struct store_status *status, AFSF
 		st->AnonymousAccess = 0;
 }
 
-/* Of an object on which the caller has a promise, if the viewer says so. */
+/* Reads the status of an object on which the caller has a promise, if the viewer says so. */
 static int read_status(struct fs_call *call, const struct fs_place *place, const AFSFid *fid,
 		       AFSFetchStatus *st)
 {
@@ -240,6 +241,7 @@ void fs_status_of_all(struct fs_call *call, bool in_line, const AFSFid *fids, ui
 	struct fsd_given given[AFSCBMAX];
 	bool failed = false;
 
+	assert(count <= AFSCBMAX);
 	for (uint32_t i = 0; i < count; i++) {
 		places[i] = (struct fs_place){0};
 		results[i] = call->viewer.who.refused ? -EACCES
@@ -284,6 +286,7 @@ void fs_touch(struct fs_call *call, const AFSFid *fid)
 
 static unsigned to_breaks(const struct store_changes *changes, struct fsd_break breaks[BREAKS_MAX])
 {
+	assert(changes->count <= BREAKS_MAX);
 	for (unsigned i = 0; i < changes->count; i++) {
 		const struct store_change *change = &changes->change[i];
 		const struct store_fid *fid = &change->fid;
@@ -321,6 +324,7 @@ static bool tell_holders(struct fs_call *call, const struct store_changes *chang
 	struct fsd_break breaks[BREAKS_MAX];
 	unsigned count = note_changes(call, changes, breaks);
 
+	assert(!call->breaking);
 	if (count)
 		call->breaking = fsd_promise_break_begin(clients, breaks, count, call->caller.host);
 	if (!call->breaking)

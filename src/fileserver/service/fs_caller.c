@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file service: who calls, and what of it is recorded. */
+/* The file service identifies callers, and records their calls. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,9 +188,11 @@ int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
 
 void fs_leave(struct fs_call *call)
 {
+	assert(!call->breaking);
 	if (call->reserved)
 		fsd_audit_unreserve(call->service->audit);
 	fsd_change_end(call->service->clients, &call->announced);
+	assert(!call->announced.count);
 	fsd_clients_leave(call->service->clients, &call->caller);
 	fsd_running_remove(&call->service->running, &call->running);
 	free(call->more_ids);

@@ -25,9 +25,11 @@ int32_t fs_store_status(void *context, rxw_call *rx, const AFSFid *fid, const AF
 
 	(void)rx;
 	fs_note(call, fid, NULL);
-	if (!rc)
-		rc = place.store->ops->set_status(place.store, &call->self, &place.fid, &set,
-						  &status, &changes);
+	if (rc)
+		goto out;
+	rc = place.store->ops->set_status(place.store, &call->self, &place.fid, &set, &status,
+					  &changes);
+out:
 	rc = fs_finish(call, rc, &changes);
 	if (rc)
 		return rc;
@@ -249,11 +251,15 @@ int32_t fs_link(void *context, rxw_call *rx, const AFSFid *dir, const char *name
 	fs_note(call, dir, name);
 	fs_note_other(call, existing, NULL);
 	fs_touch(call, existing);
-	if (!rc && (existing->Volume == 0 || existing->Vnode == 0))
+	if (rc)
+		goto out;
+	if (existing->Volume == 0 || existing->Vnode == 0)
 		rc = -EINVAL;
-	if (!rc)
-		rc = place.store->ops->link(place.store, &call->self, &place.fid, name, &object,
-					    &status, &dir_status, &changes);
+	if (rc)
+		goto out;
+	rc = place.store->ops->link(place.store, &call->self, &place.fid, name, &object, &status,
+				    &dir_status, &changes);
+out:
 	rc = fs_finish(call, rc, &changes);
 	if (rc)
 		return rc;
@@ -372,11 +378,15 @@ int32_t fs_rename(void *context, rxw_call *rx, const AFSFid *old_dir, const char
 	fs_note(call, old_dir, old_name);
 	fs_note_other(call, new_dir, new_name);
 	fs_touch(call, new_dir);
-	if (!rc && (new_dir->Volume == 0 || new_dir->Vnode == 0))
+	if (rc)
+		goto out;
+	if (new_dir->Volume == 0 || new_dir->Vnode == 0)
 		rc = -EINVAL;
-	if (!rc)
-		rc = place.store->ops->rename(place.store, &call->self, &place.fid, old_name, &to,
-					      new_name, &old_status, &new_status, &changes);
+	if (rc)
+		goto out;
+	rc = place.store->ops->rename(place.store, &call->self, &place.fid, old_name, &to, new_name,
+				      &old_status, &new_status, &changes);
+out:
 	rc = fs_finish(call, rc, &changes);
 	if (rc)
 		return rc;

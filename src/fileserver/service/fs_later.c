@@ -27,6 +27,7 @@ static void hand_over_call(struct fs_call *call)
 {
 	struct fsd_later *later = &call->service->later;
 
+	assert(call->deferred);
 	call->job =
 		(struct fsd_job){.caller = later->all, .run = finish_job, .urgent = !call->told};
 	fsd_pool_post(later->pool, &call->job);
@@ -87,6 +88,7 @@ void fsd_later_settle(struct fsd_later *later)
 
 void fsd_later_end(struct fsd_later *later)
 {
+	assert(!later->calls);
 	if (later->all)
 		fsd_pool_leave(later->pool, later->all);
 	/* Its threads end here, and give up their rings of the audit log. */
@@ -115,6 +117,7 @@ static bool hold_service(struct fsd_later *later)
 static void release_service(struct fsd_later *later)
 {
 	pthread_mutex_lock(&later->lock);
+	assert(later->calls > 0);
 	if (!--later->calls)
 		pthread_cond_broadcast(&later->gone);
 	pthread_mutex_unlock(&later->lock);
@@ -237,6 +240,7 @@ void fs_end(struct fs_call *call, int32_t code)
 {
 	struct fsd_later *later = &call->service->later;
 
+	assert(call->deferred && !call->breaking);
 	if (code)
 		fsd_promise_undo(call->service->clients, &call->caller, &call->promised);
 	fs_leave(call);

@@ -2,6 +2,7 @@
 /* Advisory locks on files. */
 #include "fileserver/service/locks.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,6 +10,7 @@
 #include <rxwire/rxwire.h>
 
 #include "base/hash.h"
+#include "common/held.h"
 #include "common/htable.h"
 
 struct lock {
@@ -82,6 +84,7 @@ static struct lock *find_lock(const struct fsd_locks *locks, const struct store_
 
 static void drop_lock(struct fsd_locks *locks, struct lock *l)
 {
+	assert(mutex_is_held(&locks->lock) && l->count);
 	htable_remove(&locks->table, l);
 	fsd_share_give(&locks->shares, l->owner);
 	atomic_store(&locks->count, locks->table.count);
@@ -118,6 +121,7 @@ static struct lock *add_lock(struct fsd_locks *locks, const struct store_fid *fi
 			fsd_share_give(&locks->shares, owner);
 		return NULL;
 	}
+	assert(!find_lock(locks, fid));
 	l->fid = *fid;
 	l->owner = owner;
 	htable_add(&locks->table, l);
@@ -173,6 +177,7 @@ bool fsd_lock_release(struct fsd_locks *locks, const struct store_fid *fid, uint
 		drop_lock(locks, l);
 		last = true;
 	} else if (l) {
+		assert(l->count > 1);
 		l->count--;
 	}
 	pthread_mutex_unlock(&locks->lock);

@@ -26,6 +26,7 @@ bool fsd_permit_take(struct fsd_permits *permits, const void *call,
 	fsd_share_of_address(peer, &key);
 	pthread_mutex_lock(&permits->lock);
 	count = atomic_load(&permits->count);
+	assert(count <= permits->max);
 	for (unsigned i = 0; i < count; i++)
 		mine += fsd_same_share(&permits->holder[i].address, &key);
 	may = mine < permits->max - count;

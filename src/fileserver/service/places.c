@@ -2,6 +2,7 @@
 /* Places for calls that move the data of files. */
 #include "fileserver/service/places.h"
 
+#include <assert.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "afs/numbers.h"
 #include "base/hash.h"
 #include "common/clock.h"
+#include "common/held.h"
 
 #define PERIOD_NS (FSD_PLACE_PERIOD * (uint64_t)NS_PER_MS)
 #define LOOKS	  64 /* places that a newcomer is compared with */
@@ -118,6 +120,7 @@ static bool take_place(struct fsd_places *all, struct fsd_place *place, bool for
 		fsd_share_give(&all->addresses, place->address);
 		return false;
 	}
+	assert(mutex_is_held(&all->lock) && all->count <= all->max);
 	place->index = all->count;
 	all->place[all->count++] = place;
 	return true;
@@ -125,6 +128,8 @@ static bool take_place(struct fsd_places *all, struct fsd_place *place, bool for
 
 static void drop_place(struct fsd_places *all, const struct fsd_place *place)
 {
+	assert(mutex_is_held(&all->lock));
+	assert(place->index < all->count && all->place[place->index] == place);
 	fsd_share_give(&all->addresses, place->address);
 	fsd_share_give(&all->clients, place->client);
 	all->count--;
@@ -132,7 +137,7 @@ static void drop_place(struct fsd_places *all, const struct fsd_place *place)
 	all->place[place->index]->index = place->index;
 }
 
-/* How many places the newcomer has. */
+/* The number of places that the newcomer has. */
 struct newcomer {
 	const struct fsd_place_keys *keys;
 	size_t address, client;
@@ -201,6 +206,7 @@ static struct fsd_place *pop_waiter(struct fsd_places *all)
 {
 	struct fsd_place *place = all->first;
 
+	assert(place && place->waiter);
 	all->first = place->next;
 	if (!all->first)
 		all->last = &all->first;

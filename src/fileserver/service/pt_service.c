@@ -3,6 +3,7 @@
  * The protection service: look-ups of users and groups. The network cannot change them; rxpt(8)
  * does. Callers see what the entries permit them to see, as with OpenAFS's server.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ struct asked {
 	bool administrator;	      /* sees everything, or may look at everything */
 };
 
-/* -- who asks, and what it may see -- */
+/* -- the caller and its rights -- */
 
 /* The user of the caller; *service if it is the service itself. */
 static int32_t find_caller(const struct asked *asked, const rxw_call *call, bool *service)
@@ -51,12 +52,13 @@ static int32_t find_caller(const struct asked *asked, const rxw_call *call, bool
 			     : PROT_ANONYMOUS;
 }
 
-/* Each handler begins with this: the state of the database, and who asks. */
+/* Each handler begins with this: it gets the state of the database, and identifies the caller. */
 static const struct asked *look_at_view(void *context, const rxw_call *call)
 {
 	struct asked *asked = context;
 	bool service;
 
+	assert(!asked->view);
 	asked->view = prot_view_get(asked->prot);
 	asked->caller = find_caller(asked, call, &service);
 	asked->administrator = service ||
@@ -65,7 +67,7 @@ static const struct asked *look_at_view(void *context, const rxw_call *call)
 	return asked;
 }
 
-/* Whether the entry lets the caller see what the bits are for: `any` for anyone, `mem` for members. */
+/* Whether the bits of the entry permit this to the caller: `any` permits it to anyone, `mem` to members. */
 static bool may_see(const struct asked *asked, const struct prot_entry *entry, uint32_t any,
 		    uint32_t mem)
 {

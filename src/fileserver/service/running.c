@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of the file service that have not been answered. */
+/* A list of the calls of the file service that have not been answered. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "fileserver/base/base.h"
@@ -10,6 +11,7 @@
 
 void fsd_running_add(struct fsd_running *running, struct fsd_running_call *call)
 {
+	assert(!call->link);
 	pthread_mutex_lock(&running->lock);
 	call->next = running->first;
 	call->link = &running->first;
@@ -23,6 +25,7 @@ void fsd_running_remove(struct fsd_running *running, struct fsd_running_call *ca
 {
 	pthread_mutex_lock(&running->lock);
 	if (call->link) {
+		assert(*call->link == call);
 		*call->link = call->next;
 		if (call->next)
 			call->next->link = call->link;

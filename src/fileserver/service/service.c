@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the services have in common: set up and taken apart. */
+/* The services share one structure, which is made and destroyed here. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,7 @@ struct fsd_service *fsd_service_create(const struct fsd_service_options *options
 	service->audit = options->audit;
 	service->audit_reads = options->audit_reads;
 	service->no_anonymous_writes = options->no_anonymous_writes;
+	assert(options->advertise_count <= FSD_ADDRS_MAX);
 	service->advertise_count = options->advertise_count;
 	if (options->advertise_count)
 		memcpy(service->advertise, options->advertise,

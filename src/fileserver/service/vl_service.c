@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The volume location service, for the volumes of one server. */
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -77,6 +78,7 @@ static bool is_own_address(const struct fsd_service *service, rxw_call *rx, uint
 /* One site for the read-write volume and its backup, one for the read-only volume. */
 static void add_site(const struct addresses *list, int32_t flag, nvldbentry *e)
 {
+	assert(e->nServers < NMAXNSERVERS);
 	e->serverNumber[e->nServers] = list->count ? (int32_t)list->address[0] : 0;
 	e->serverFlags[e->nServers++] = flag;
 }

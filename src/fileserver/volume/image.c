@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Directories: listing them, FIDs of their names, and the cache of their images. */
+/* Directories are listed, their names get FIDs, and their images are cached. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,7 @@ static struct image_entry *find_entry(const struct image_cache *cache, uint32_t 
 
 static void drop_ref(struct image_entry *entry)
 {
+	assert(entry->refs > 0);
 	if (--entry->refs == 0) {
 		free((void *)(uintptr_t)entry->image.bytes);
 		free(entry);
@@ -59,6 +61,7 @@ static void unlink_image(struct image_cache *cache, struct image_entry *entry)
 	htable_remove(&cache->entries, entry);
 	*(entry->newer ? &entry->newer->older : &cache->newest) = entry->older;
 	*(entry->older ? &entry->older->newer : &cache->oldest) = entry->newer;
+	assert(cache->bytes >= entry->image.length);
 	cache->bytes -= entry->image.length;
 	drop_ref(entry);
 }
@@ -75,6 +78,7 @@ void fsd_image_cache_stop(struct image_cache *cache)
 {
 	while (cache->oldest)
 		unlink_image(cache, cache->oldest);
+	assert(!cache->newest && !cache->bytes);
 	htable_fini(&cache->entries, NULL);
 	pthread_mutex_destroy(&cache->lock);
 }
@@ -122,6 +126,7 @@ struct fsd_image *fsd_image_find(struct fsd_volume *volume, const struct fsd_rec
 		      entry->image.length != record->image_length))
 		entry = NULL;
 	if (entry) {
+		assert(entry->refs > 0);
 		entry->refs++;
 		*(entry->newer ? &entry->newer->older : &cache->newest) = entry->older;
 		*(entry->older ? &entry->older->newer : &cache->oldest) = entry->newer;
@@ -237,7 +242,7 @@ static int look_at_name(struct fsd_volume *volume, const struct fsd_object *dir,
 	return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE ? rc : 0;
 }
 
-/* Everything that needs the disk. -EAGAIN: the directory changed meanwhile. */
+/* Does everything that needs the disk. -EAGAIN: the directory changed meanwhile. */
 static int list_unchanged_directory(struct fsd_volume *volume, const struct fsd_object *dir,
 				    struct scan *scan)
 {
@@ -245,21 +250,26 @@ static int list_unchanged_directory(struct fsd_volume *volume, const struct fsd_
 	struct fsd_stat after;
 	int rc = fsd_volume_settle(volume, dir->path, &scan->before);
 
-	if (!rc && !fsd_volume_is_of(&dir->record, &scan->before))
-		rc = -ENOENT;
-	if (!rc)
-		rc = ops->list(volume->layer, dir->path, collect_name, scan);
-	if (!rc && has_twins(scan))
-		rc = -EAGAIN;
-	if (!rc)
-		rc = fsd_store_match(volume->store, dir->fid.Vnode, dir->fid.Unique, scan->names,
-				     scan->count);
+	if (rc)
+		return rc;
+	if (!fsd_volume_is_of(&dir->record, &scan->before))
+		return -ENOENT;
+	rc = ops->list(volume->layer, dir->path, collect_name, scan);
+	if (rc)
+		return rc;
+	if (has_twins(scan))
+		return -EAGAIN;
+	rc = fsd_store_match(volume->store, dir->fid.Vnode, dir->fid.Unique, scan->names,
+			     scan->count);
 	for (size_t i = 0; !rc && i < scan->count; i++)
 		if (!scan->names[i].known)
 			rc = look_at_name(volume, dir, &scan->names[i]);
-	if (!rc)
-		rc = ops->stat_path(volume->layer, dir->path, &after);
-	return rc || fsd_stat_same(&scan->before, &after) ? rc : -EAGAIN;
+	if (rc)
+		return rc;
+	rc = ops->stat_path(volume->layer, dir->path, &after);
+	if (rc)
+		return rc;
+	return fsd_stat_same(&scan->before, &after) ? 0 : -EAGAIN;
 }
 
 static int build_image(const struct fsd_record *r, struct scan *scan, uint8_t **bytes,
@@ -315,17 +325,20 @@ static int scan_once(struct fsd_volume *volume, struct fsd_object *dir, struct s
 {
 	int rc = list_unchanged_directory(volume, dir, scan);
 
-	if (!rc)
-		rc = fsd_store_assign(volume->store, dir->fid.Vnode, dir->fid.Unique, scan->names,
-				      scan->count, fsd_volume_next_version(0), fsd_gone_add,
-				      &scan->gone);
-	if (!rc)
-		rc = fsd_store_find(volume->store, dir->fid.Vnode, dir->fid.Unique, 0, &dir->record,
-				    NULL, 0);
-	if (!rc)
-		rc = build_image(&dir->record, scan, bytes, length);
-	if (!rc)
-		rc = record_listing(volume, dir, scan, *bytes, *length, changed);
+	if (rc)
+		return rc;
+	rc = fsd_store_assign(volume->store, dir->fid.Vnode, dir->fid.Unique, scan->names,
+			      scan->count, fsd_volume_next_version(0), fsd_gone_add, &scan->gone);
+	if (rc)
+		return rc;
+	rc = fsd_store_find(volume->store, dir->fid.Vnode, dir->fid.Unique, 0, &dir->record, NULL,
+			    0);
+	if (rc)
+		return rc;
+	rc = build_image(&dir->record, scan, bytes, length);
+	if (rc)
+		return rc;
+	rc = record_listing(volume, dir, scan, *bytes, *length, changed);
 	if (rc) {
 		free(*bytes);
 		*bytes = NULL;

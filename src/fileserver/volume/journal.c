@@ -4,6 +4,7 @@
  * random number of the file and its bytes. It is read once, when the store is opened; the rest from
  * the first incomplete entry on is dropped. When most of it is obsolete, the file is written again.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 #include "afs/numbers.h"
 #include "common/clock.h"
+#include "common/held.h"
 #include "fileserver/base/base.h"
 #include "fileserver/volume/store_private.h"
 
@@ -68,8 +70,9 @@ static uint8_t *pending_room(struct fsd_store *store)
 
 static void finish_entry(struct fsd_store *store, uint8_t *frame, const struct rxw_xdr *x)
 {
-	if (!rxw_xdr_ok(x))
-		return; /* cannot happen: every entry fits ENTRY_MAX */
+	/* Every entry fits ENTRY_MAX. */
+	assert(rxw_xdr_ok(x));
+	assert(frame == store->pending + store->pending_length);
 	rxw_xdr_store32(frame, (uint32_t)rxw_xdr_used(x));
 	store->pending_length += FRAME_BYTES + rxw_xdr_used(x);
 }
@@ -322,16 +325,18 @@ static int read_journal(struct fsd_store *store, uint64_t size)
 	if (!input.buffer)
 		return -ENOMEM;
 	head = take_input(&input, HEAD_BYTES, &rc);
-	if (!rc && (!head || memcmp(head, MAGIC, MAGIC_BYTES) != 0))
-		rc = -EILSEQ;
-	if (!rc) {
-		store->nonce = rxw_xdr_load64(head + MAGIC_BYTES);
-		store->offset = HEAD_BYTES;
-		rc = replay_entries(store, &input);
-	}
-	free(input.buffer);
+	if (rc)
+		goto out;
+	rc = -EILSEQ;
+	if (!head || memcmp(head, MAGIC, MAGIC_BYTES) != 0)
+		goto out;
+	store->nonce = rxw_xdr_load64(head + MAGIC_BYTES);
+	store->offset = HEAD_BYTES;
+	rc = replay_entries(store, &input);
 	if (!rc && (!store->has_meta || !fsd_node_find(store, AFS_ROOT_VNODE)))
 		rc = -EBADMSG;
+out:
+	free(input.buffer);
 	if (rc)
 		return rc;
 	drop_nameless(store);
@@ -386,6 +391,7 @@ static void seal_entries(uint8_t *bytes, size_t length, uint64_t nonce, uint64_t
 	for (size_t at = 0; at < length;) {
 		size_t n = rxw_xdr_load32(bytes + at);
 
+		assert(n > 0 && n <= ENTRY_MAX && n <= length - at - FRAME_BYTES);
 		rxw_xdr_store32(bytes + at + 4,
 				check_sum(nonce, offset + at, bytes + at + FRAME_BYTES, n));
 		at += FRAME_BYTES + n;
@@ -416,8 +422,10 @@ static void output_begin(struct output *out, struct rxw_xdr *x)
 
 static void output_end(struct output *out, const struct rxw_xdr *x)
 {
+	assert(rxw_xdr_ok(x));
 	rxw_xdr_store32(out->buffer + out->length, (uint32_t)rxw_xdr_used(x));
 	out->length += FRAME_BYTES + rxw_xdr_used(x);
+	assert(out->length <= BUFFER_BYTES);
 }
 
 /*
@@ -483,6 +491,7 @@ int fsd_journal_rewrite(struct fsd_store *store)
 	size_t length = strlen(store->path) + 5;
 	char *path = malloc(length);
 
+	assert(mutex_is_held(&store->writing));
 	if (!out.buffer || !path) {
 		out.rc = -ENOMEM;
 	} else if (getrandom(&out.nonce, sizeof(out.nonce), 0) != sizeof(out.nonce)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The tables of a volume store: nodes by vnode and by inode, names by directory and text. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,7 @@ int fsd_name_add(struct fsd_store *store, struct node *parent, const char *text,
 	if (!name)
 		return -ENOMEM;
 	memcpy(name->text, text, length);
+	assert(parent->dir);
 	name->node = node;
 	name->parent = parent;
 	name->same = node->names;
@@ -148,6 +150,7 @@ void fsd_name_unhook(struct fsd_store *store, struct name *name)
 	while (*at != name)
 		at = &(*at)->same;
 	*at = name->same;
+	assert(*name->place == name);
 	*name->place = name->next;
 	if (name->next)
 		name->next->place = name->place;
@@ -176,6 +179,7 @@ void fsd_node_drop(struct fsd_store *store, struct node *node, fsd_gone_fn gone,
 {
 	struct node *removed = NULL;
 
+	assert(!node->names);
 	unlink_node(store, node, &removed);
 	while ((node = removed)) {
 		removed = node->by_vnode;
@@ -184,6 +188,7 @@ void fsd_node_drop(struct fsd_store *store, struct node *node, fsd_gone_fn gone,
 		while (node->dir && node->dir->children) {
 			struct node *child = node->dir->children->node;
 
+			assert(node->dir->children->parent == node);
 			fsd_name_unhook(store, node->dir->children);
 			if (!child->names)
 				unlink_node(store, child, &removed);

@@ -2,12 +2,14 @@
 /* The volume store: looking up and changing objects and their names. */
 #include "fileserver/volume/store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "afs/numbers.h"
+#include "common/held.h"
 #include "fileserver/volume/store_private.h"
 
 #define CHUNK 256 /* names that are processed under one lock */
@@ -33,6 +35,7 @@ static void drop_name(struct fsd_store *store, struct name *name, fsd_gone_fn go
 {
 	struct node *node = name->node;
 
+	assert(rwlock_is_held(&store->lock));
 	fsd_journal_unname(store, name);
 	fsd_name_unhook(store, name);
 	if (!node->names)
@@ -46,7 +49,7 @@ static void drop_name(struct fsd_store *store, struct name *name, fsd_gone_fn go
 int fsd_store_open(const char *path, struct fsd_store **out)
 {
 	struct fsd_store *store = calloc(1, sizeof(*store));
-	int rc = 0;
+	int rc;
 
 	if (!store)
 		return -ENOMEM;
@@ -56,20 +59,23 @@ int fsd_store_open(const char *path, struct fsd_store **out)
 	store->path = strdup(path);
 	store->next_vnode[0] = 2;
 	store->next_vnode[1] = 3;
+	rc = -ENOMEM;
 	if (!store->path)
-		rc = -ENOMEM;
-	else if (getrandom(&store->next_unique, 4, 0) != 4)
-		rc = -EIO;
-	if (!rc)
-		rc = fsd_nodes_init(store);
-	if (!rc)
-		rc = fsd_journal_open(store);
-	if (rc) {
-		fsd_store_close(store);
-		return rc;
-	}
+		goto fail;
+	rc = -EIO;
+	if (getrandom(&store->next_unique, 4, 0) != 4)
+		goto fail;
+	rc = fsd_nodes_init(store);
+	if (rc)
+		goto fail;
+	rc = fsd_journal_open(store);
+	if (rc)
+		goto fail;
 	*out = store;
 	return 0;
+fail:
+	fsd_store_close(store);
+	return rc;
 }
 
 void fsd_store_close(struct fsd_store *store)
@@ -146,7 +152,7 @@ int fsd_store_find(struct fsd_store *store, uint32_t vnode, uint32_t unique, uns
 {
 	const struct name *name;
 	struct node *node;
-	int rc = 0;
+	int rc = -ENOENT;
 
 	pthread_rwlock_rdlock(&store->lock);
 	node = find_fid(store, vnode, unique);
@@ -154,16 +160,15 @@ int fsd_store_find(struct fsd_store *store, uint32_t vnode, uint32_t unique, uns
 	for (unsigned i = 0; name && i < nth; i++)
 		name = name->same;
 	if (!node || (!name && (vnode != AFS_ROOT_VNODE || nth)))
-		rc = -ENOENT;
-	if (!rc) {
-		fsd_node_record(node, record);
-		if (name) {
-			record->parent = name->parent->vnode;
-			record->parent_unique = name->parent->unique;
-		}
+		goto out;
+	fsd_node_record(node, record);
+	if (name) {
+		assert(name->node == node);
+		record->parent = name->parent->vnode;
+		record->parent_unique = name->parent->unique;
 	}
-	if (!rc && path)
-		rc = build_path(name, path, size);
+	rc = path ? build_path(name, path, size) : 0;
+out:
 	pthread_rwlock_unlock(&store->lock);
 	return rc;
 }
@@ -345,6 +350,7 @@ struct aside {
 static void note_moved_directory(struct fsd_store *store, struct node *node, fsd_gone_fn gone,
 				 void *arg)
 {
+	assert(node->dir && node->names);
 	while (node->names->same)
 		drop_name(store, node->names->same, gone, arg);
 	node->dir->image_length = 0;
@@ -392,6 +398,8 @@ static int assign_object(struct fsd_store *store, struct node *dir, struct fsd_n
 	struct node *node = old && refers_to(old->node, name) ? old->node : NULL;
 	bool made = false;
 
+	assert(rwlock_is_held(&store->lock));
+	assert(dir->dir);
 	if (old && !node)
 		put_aside(store, old, aside, gone, arg);
 	if (!node) {

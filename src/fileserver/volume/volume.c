@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A volume over a directory tree: lookup of FIDs, status, opening of files. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +28,10 @@ int fsd_volume_path(struct fsd_volume *volume, const AFSFid *fid, char path[FSD_
 {
 	int rc = check_fid(volume, fid);
 
-	if (!rc)
-		rc = fsd_store_find(volume->store, fid->Vnode, fid->Unique, 0, record, path,
-				    FSD_PATH_MAX);
-	return fsd_volume_error(rc);
+	if (rc)
+		return rc;
+	return fsd_volume_error(fsd_store_find(volume->store, fid->Vnode, fid->Unique, 0, record,
+					       path, FSD_PATH_MAX));
 }
 
 /*
@@ -72,11 +73,12 @@ static int refresh_version(struct fsd_volume *volume, struct fsd_object *object,
 	else if (r->seen)
 		new.version = fsd_volume_next_version(r->version);
 	rc = fsd_store_update(volume->store, r, &new);
-	if (!rc && r->seen)
+	if (rc)
+		return rc;
+	if (r->seen)
 		fsd_volume_changed(volume, object->fid.Vnode, object->fid.Unique, actor);
-	if (!rc)
-		*r = new;
-	return rc;
+	*r = new;
+	return 0;
 }
 
 static uint32_t to_seconds(int64_t ns)
@@ -153,17 +155,17 @@ static int look_at_object(struct fsd_volume *volume, struct fsd_object *object, 
 {
 	int rc = fsd_access_path(volume, object);
 
-	if (!rc)
-		rc = volume->layer->ops->stat_path(volume->layer, object->path, &object->st);
-	if (!rc && !fsd_volume_is_of(&object->record, &object->st))
-		rc = -ENOENT;
-	if (!rc && object->record.kind == FSD_DIR) {
-		rc = get_directory_status(volume, object, actor);
-	} else if (!rc) {
-		object->may_read = fsd_access_rights(volume, &object->st) & AFS_RIGHT_READ;
-		rc = refresh_version(volume, object, actor);
-	}
-	return rc;
+	if (rc)
+		return rc;
+	rc = volume->layer->ops->stat_path(volume->layer, object->path, &object->st);
+	if (rc)
+		return rc;
+	if (!fsd_volume_is_of(&object->record, &object->st))
+		return -ENOENT;
+	if (object->record.kind == FSD_DIR)
+		return get_directory_status(volume, object, actor);
+	object->may_read = fsd_access_rights(volume, &object->st) & AFS_RIGHT_READ;
+	return refresh_version(volume, object, actor);
 }
 
 /*
@@ -260,10 +262,12 @@ static int make_clean(struct fsd_volume *volume, struct fsd_object *object, stru
 		return 0;
 	ops->write_back(file);
 	rc = ops->stat_file(file, &st);
-	if (!rc && !fsd_stat_same(&st, &object->st))
-		rc = -EAGAIN;
+	if (rc)
+		return rc;
+	if (!fsd_stat_same(&st, &object->st))
+		return -EAGAIN;
 	new.clean = true;
-	return rc ? rc : fsd_store_update(volume->store, &object->record, &new);
+	return fsd_store_update(volume->store, &object->record, &new);
 }
 
 /* Open the file, if it is still the version that was found. */
@@ -278,12 +282,17 @@ static int open_version(struct fsd_volume *volume, struct fsd_object *object,
 		return rc == -ENOENT || rc == -EINVAL ? -EAGAIN
 						      : rc; /* it was replaced meanwhile */
 	rc = ops->stat_file(*file, &st);
-	if (!rc && (fsd_stat_stamp(&st) != object->record.seen || !fsd_stat_same(&st, &object->st)))
-		rc = -EAGAIN;
-	if (!rc)
-		rc = make_clean(volume, object, *file);
 	if (rc)
-		ops->close(*file);
+		goto fail;
+	rc = -EAGAIN;
+	if (fsd_stat_stamp(&st) != object->record.seen || !fsd_stat_same(&st, &object->st))
+		goto fail;
+	rc = make_clean(volume, object, *file);
+	if (rc)
+		goto fail;
+	return 0;
+fail:
+	ops->close(*file);
 	return rc;
 }
 
@@ -359,20 +368,21 @@ static int open_meta(struct fsd_volume *volume, const struct fsd_volume_options 
 {
 	struct fsd_meta *meta = calloc(1, sizeof(*meta));
 	struct fsd_stat root;
-	int rc = meta ? volume->layer->ops->stat_path(volume->layer, "", &root) : -ENOMEM;
+	int rc;
 
-	if (!rc) {
-		rc = fsd_store_meta(volume->store, meta);
-		/*
-		 * The tree is identified by path and inode; the number of the device may change at
-		 * each boot.
-		 */
-		if (rc == -ENOENT ||
-		    (!rc && (meta->root_inode != root.inode || strcmp(meta->root, options->root))))
-			rc = start_anew(volume, options, &root, meta);
-		volume->id = meta->volume;
-		volume->creation = meta->creation;
-	}
+	if (!meta)
+		return -ENOMEM;
+	rc = volume->layer->ops->stat_path(volume->layer, "", &root);
+	if (rc)
+		goto out;
+	rc = fsd_store_meta(volume->store, meta);
+	/* The tree is identified by path and inode; the number of the device may change at each boot. */
+	if (rc == -ENOENT ||
+	    (!rc && (meta->root_inode != root.inode || strcmp(meta->root, options->root))))
+		rc = start_anew(volume, options, &root, meta);
+	volume->id = meta->volume;
+	volume->creation = meta->creation;
+out:
 	free(meta);
 	return rc;
 }
@@ -397,20 +407,23 @@ int fsd_volume_open(const struct fsd_volume_options *options, struct fsd_volume 
 	pthread_mutex_init(&volume->scans_lock, NULL);
 	pthread_cond_init(&volume->scans_ended, NULL);
 	rc = fsd_image_cache_start(&volume->images);
-	if (!rc)
-		rc = open_meta(volume, options);
-	if (rc) {
-		fsd_volume_close(volume);
-		return rc;
-	}
+	if (rc)
+		goto fail;
+	rc = open_meta(volume, options);
+	if (rc)
+		goto fail;
 	*out = volume;
 	return 0;
+fail:
+	fsd_volume_close(volume);
+	return rc;
 }
 
 void fsd_volume_close(struct fsd_volume *volume)
 {
 	if (!volume)
 		return;
+	assert(!volume->scans);
 	fsd_image_cache_stop(&volume->images);
 	pthread_mutex_destroy(&volume->access_lock);
 	pthread_mutex_destroy(&volume->scans_lock);
