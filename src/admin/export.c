@@ -59,7 +59,7 @@ static unsigned choose_export_mode(const struct export *export, const struct sto
 	return status->mode & (same && export->set_id ? 07777 : 01777);
 }
 
-/* Of the open file, or with `name` of a link in that directory. 0 or -errno. */
+/* Sets the times of the open file, or with `name` those of a link in that directory. 0 or -errno. */
 static int set_exported_times(int fd, const char *name, uint32_t mtime)
 {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (time_t)mtime}};

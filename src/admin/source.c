@@ -51,7 +51,7 @@ static uint64_t tree_bytes(int directory, const struct admin_run *run)
 	return bytes;
 }
 
-/* Of the kind that was asked for: no device goes to a process that may not open it. */
+/* The kind is checked, so that no device goes to a process that may not open it. */
 static int lend_one(int directory, const char *path, enum admin_source_kind kind)
 {
 	int fd = admin_open_beneath(directory, path, open_flags[kind], 0);

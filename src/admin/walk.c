@@ -121,7 +121,7 @@ static int clean_path(char *path)
 	return 0;
 }
 
-/* From the root to the object that the first `length` bytes of the path name. 0 or a result. */
+/* Walks from the root to the object that the first `length` bytes of the path name. 0 or a result. */
 static int walk_to_object(struct admin_run *run, struct admin_place *place, size_t length)
 {
 	size_t at = 0;

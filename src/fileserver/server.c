@@ -169,7 +169,7 @@ static void explain_limit(void *arg)
 	pthread_mutex_unlock(&server->lock);
 }
 
-/* From now on explain_limit() does without it. */
+/* explain_limit() does without the service from now on. */
 static void destroy_service(struct fsd_server *server)
 {
 	struct fsd_service *service;

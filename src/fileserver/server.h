@@ -77,7 +77,7 @@ void fsd_server_where(const struct fsd_server *server, char *text, size_t size);
 uint16_t fsd_server_fs_port(const struct fsd_server *server);
 uint16_t fsd_server_vl_port(const struct fsd_server *server);
 uint16_t fsd_server_vol_port(const struct fsd_server *server);
-/* Of an exported directory; of a store: the smallest id, 0 if it has no volume. */
+/* The id of the exported directory, or the smallest id of the store; 0: the store has no volume. */
 uint32_t fsd_server_volume_id(const struct fsd_server *server);
 
 /* The volume, and where: "volume NAME of PATH on ADDR:PORT", or "store PATH on ADDR:PORT". */

@@ -72,7 +72,7 @@ static int check_metrics(const struct fsd_settings *settings, char *message)
 	return -1;
 }
 
-/* The volumes that are served, and the place of the server's state. */
+/* Checks the volumes that are served, and the place of the server's state. */
 static int check_served(struct fsd_server *server, char *message)
 {
 	const struct fsd_settings *settings = &server->settings;
@@ -101,7 +101,7 @@ static int check_served(struct fsd_server *server, char *message)
 	return fsd_storage_check(settings->durability, message);
 }
 
-/* Not an address: a name server that has no answer today may have one later, when it was told the name. */
+/* The text is no address. A name server that has no answer today may have one later. */
 static bool is_host_name(const char *text)
 {
 	static const char digits[] = "0123456789.", others[] = "-_"
@@ -131,7 +131,7 @@ static int check_listen(struct fsd_server *server, char *message)
 	return rc;
 }
 
-/* What the rules of a unit keep from the server does not change by itself either. */
+/* The rules of a unit do not change by themselves, so a path that they forbid is a wrong setting. */
 static int check_sandbox(const struct fsd_server *server, char *message)
 {
 	const struct fsd_settings *settings = &server->settings;

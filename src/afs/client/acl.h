@@ -20,7 +20,7 @@ struct afs_acl {
 	unsigned count;
 };
 
-/* From the text of FetchACL. 0, or -1: it is malformed or has too many entries. */
+/* Reads the text of FetchACL. 0, or -1: it is malformed or has too many entries. */
 int afs_acl_parse(const char *text, struct afs_acl *acl);
 /* The text for StoreACL, positive entries first. 0, or -1: it would be longer than `size` - 1. */
 int afs_acl_text(const struct afs_acl *acl, char *text, size_t size);

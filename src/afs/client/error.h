@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How functions of the client side report failures. */
+/* Functions of the client side report failures by these structures. */
 #ifndef AFS_CLIENT_ERROR_H
 #define AFS_CLIENT_ERROR_H
 

@@ -240,7 +240,7 @@ void afs_client_give_up(struct afs_client *const *clients, size_t count, unsigne
 		if (!c)
 			continue;
 		pthread_mutex_lock(&c->lock);
-		/* What it remembered goes with it. */
+		/* The client forgets this server. */
 		for (; c->asked_count > 0 && told < room; told++) {
 			f[told] = (struct farewell){.client = c,
 						    .server = c->asked[--c->asked_count]};

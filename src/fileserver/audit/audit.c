@@ -62,8 +62,8 @@ static unsigned count_vacant_places(struct fsd_audit *audit)
 }
 
 /*
- * Until there are so many places and one more. False: the file cannot be written; with `patience`, or the writer makes no
- * progress.
+ * Waits until there are more free places than `others`. False: the file cannot be written; with `patience` also: the
+ * writer makes no progress.
  */
 static bool await_room(struct fsd_audit *audit, unsigned others, bool patience)
 {
@@ -130,7 +130,7 @@ void fsd_audit_unreserve(struct fsd_audit *audit)
 void fsd_audit_add(struct fsd_audit *audit, const struct fsd_audit_record *record)
 {
 	bool reserved = audit && audit->strict && record->reserved;
-	/* Those of refused calls must not take the threads of calls that are served. */
+	/* Records of refused calls must not take the threads of calls that are served. */
 	bool patience = audit && (!audit->strict || record->code);
 	struct audit_entry entry;
 

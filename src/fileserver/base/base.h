@@ -126,7 +126,7 @@ static inline bool fsd_same_share(const struct fsd_share_key *a, const struct fs
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-/* What one caller has. The first member of the items of struct fsd_shares, of which the rest is for their user. */
+/* The share of one caller. It is the first member of an item of struct fsd_shares; the rest is for the user of that. */
 struct fsd_share {
 	void *chain;
 	struct fsd_share_key key;

@@ -613,7 +613,7 @@ static bool take_promise(struct fsd_clients *clients, struct promise *promise, s
 	return true;
 }
 
-/* Those of one object, but not of `except`. */
+/* Takes the promises on one object, but not the one of `except`. */
 static bool take_object(struct fsd_clients *clients, struct object *object, const void *except,
 			bool gone, struct ticket *ticket)
 {

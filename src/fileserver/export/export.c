@@ -54,7 +54,7 @@ static int export_volume(struct store *store, uint32_t id, struct store_volume *
 	return 0;
 }
 
-/* With or without the suffix. */
+/* The name may have the suffix. */
 static int export_volume_by_name(struct store *store, const char *name, struct store_volume *volume)
 {
 	const struct export *export = (struct export *)store;
@@ -97,7 +97,7 @@ static int check_viewer(const struct export *export, const struct fsd_viewer *vi
 	return fsd_guard_may(export->options.guard, &viewer->who, path) ? 0 : -EACCES;
 }
 
-/* Those of the rights that the caller has under --allow. */
+/* Returns the part of the rights that the caller has under --allow. */
 static uint32_t rights_of(const struct export *export, const struct fsd_who *who,
 			  const struct fsd_object *object, uint32_t rights)
 {

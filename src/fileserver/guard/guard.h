@@ -96,7 +96,7 @@ struct fsd_who {
 void fsd_guard_enter(struct fsd_guard *guard, enum fsd_service_kind service, const rxw_call *call,
 		     struct fsd_who *who);
 
-/* What a caller may see of a path. */
+/* The part of a path that a caller may see. */
 enum fsd_sight {
 	FSD_SIGHT_NONE, /* 0: nothing */
 	FSD_SIGHT_WAY,	/* a directory on the way to what a pattern names, not all that is in it */

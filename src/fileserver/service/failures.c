@@ -56,7 +56,7 @@ void fsd_failures_note(struct fsd_failures *failures, enum fsd_failure kind,
 	char more[64] = "";
 
 	atomic_fetch_add(&failures->count[kind], 1);
-	/* Of several threads, the one that takes the minute logs. */
+	/* One thread takes the minute, and logs. */
 	if ((told && now < told + QUIET_NS) ||
 	    !atomic_compare_exchange_strong(&failures->told[kind], &told, now)) {
 		atomic_fetch_add(&failures->quiet[kind], 1);

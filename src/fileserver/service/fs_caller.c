@@ -69,7 +69,7 @@ static bool changes_something(int32_t opcode)
 
 /* -- the identity -- */
 
-/* Of an authenticated caller: its id and those of its groups. How many; 0: an unknown user, -1: no memory. */
+/* Finds the ids of an authenticated caller and of its groups. Their number; 0: an unknown user, -1: no memory. */
 static int identify_user(struct fs_call *call, const rxw_call *rx)
 {
 	struct prot *prot = call->service->prot;
@@ -177,7 +177,7 @@ int fs_enter(struct fs_call *call, rxw_call *rx, int32_t opcode, int function)
 	if (checked && must_be_told(opcode) &&
 	    !fsd_clients_ready(service->clients, &call->caller, call->running.since, READY_MS))
 		return AFS_VBUSY;
-	/* What cannot be recorded must not happen. Clients wait and repeat the call. */
+	/* A change that cannot be recorded must not happen. Clients wait and repeat the call. */
 	if (changes_something(opcode)) {
 		call->reserved = fsd_audit_reserve(service->audit);
 		if (!call->reserved)

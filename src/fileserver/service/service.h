@@ -23,7 +23,7 @@
 
 #define FSD_ADDRS_MAX 15 /* IPv4 addresses of the server that clients are told */
 
-/* What the three services have in common. */
+/* The three services share this. */
 struct fsd_service;
 
 /* Everything must outlive the service, but for what is copied: uuid, cell and the addresses. */
@@ -109,7 +109,7 @@ void fsd_service_log_running(struct fsd_service *service);
 
 /* -- metrics -- */
 
-/* How often the keys of the service were read. */
+/* The numbers of attempts to read the keys of the service. */
 struct fsd_key_loads {
 	_Atomic uint64_t good, bad;
 	_Atomic int64_t time; /* of the last success, seconds since 1970; 0: there are no keys */

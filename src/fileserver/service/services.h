@@ -118,7 +118,7 @@ struct fsd_names fsd_people_names(struct prot *prot);
 
 /* -- running.c: the calls of the file service that have not been answered -- */
 
-/* Of a call, which may outlive its handler; zeroed before it is added. */
+/* A call, which may outlive its handler. It is zeroed before it is added. */
 struct fsd_running_call {
 	struct fsd_running_call *next, **link; /* lock; link NULL: not in the list */
 	const char *procedure;
@@ -151,7 +151,7 @@ struct fsd_counters {
 	_Atomic uint64_t vl_calls;
 };
 
-/* How long a change waits for clients that hold promises: their dead time, and a little more. */
+/* A change waits so long for clients that hold promises: their dead time, and a little more. */
 #define FSD_BREAK_MS 5000
 
 /* Constant once the first call is received, but for the members that have locks of their own. */

@@ -18,7 +18,7 @@
  * never used twice, even if the file is lost or replaced by an old copy.
  */
 
-/* Of the whole volume. */
+/* The record of the whole volume. */
 struct fsd_meta {
 	uint32_t volume;   /* volume id */
 	uint32_t creation; /* seconds; changes when another tree is served under the name */

@@ -62,7 +62,7 @@ void fsd_store_close(struct fsd_store *store);
 
 struct fsd_volume;
 
-/* What the store records of one vnode. */
+/* The record of one vnode in the store. */
 struct fsd_record {
 	uint32_t vnode, unique;
 	uint32_t parent, parent_unique; /* a directory that has a name of it; the root: itself */
