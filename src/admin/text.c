@@ -5,26 +5,7 @@
 #include <string.h>
 
 #include "admin/private.h"
-
-/* The bytes of the character of UTF-8 at `at`; 0: it is none. */
-static size_t measure_utf8_character(const unsigned char *at)
-{
-	size_t length = *at < 0x80   ? 1
-			: *at < 0xc2 ? 0
-			: *at < 0xe0 ? 2
-			: *at < 0xf0 ? 3
-			: *at < 0xf5 ? 4
-				     : 0;
-
-	for (size_t i = 1; i < length; i++)
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	/* Longer than needed, surrogates, beyond the last character. */
-	if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f) ||
-	    (*at == 0xf0 && at[1] < 0x90) || (*at == 0xf4 && at[1] > 0x8f))
-		return 0;
-	return length;
-}
+#include "common/utf8.h"
 
 /* \xNN in place of what has no text; with `reversible` also of backslashes. */
 static char *escape_text(const char *bytes, bool reversible)
@@ -33,7 +14,7 @@ static char *escape_text(const char *bytes, bool reversible)
 	char *text = malloc(strlen(bytes) * 4 + 1), *to = text;
 
 	while (text && *at) {
-		size_t length = measure_utf8_character(at);
+		size_t length = utf8_character_bytes(at);
 
 		if (!length || *at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0) ||
 		    (reversible && *at == '\\')) {

@@ -45,7 +45,7 @@ afs_sources = \
 afs_sources += \
 	src/afs/client/acl.c src/afs/client/acl.h src/afs/client/change.c src/afs/client/change.h \
 	src/afs/client/client.c src/afs/client/client.h src/afs/client/error.h src/afs/client/fetch.h src/afs/client/private.h \
-	src/afs/client/address.c src/afs/client/callback.c src/afs/client/fetch.c src/afs/client/locate.c \
+	src/afs/client/address.c src/afs/client/address.h src/afs/client/callback.c src/afs/client/fetch.c src/afs/client/locate.c \
 	src/afs/client/path.c src/afs/client/store.c src/afs/client/store.h src/afs/client/watch.c
 
 noinst_LTLIBRARIES += src/afs/librxafs.la

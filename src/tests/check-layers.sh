@@ -66,7 +66,7 @@ must_not() {
 
 config='config[.]h'
 # src/common is below all others. The two lowest layers of the library do without its clock.
-common='common/(asleep|background|cancel|clock|cpus|held|histogram|htable|sigmask|siphash|sized)[.]h'
+common='common/(asleep|background|cancel|clock|cpus|held|histogram|htable|sigmask|siphash|sized|utf8)[.]h'
 # Programs also share what reads counters by name.
 programs='common/counters[.]h'
 no_clock='common/(cancel|histogram|htable|siphash)[.]h'
@@ -138,7 +138,7 @@ store_module op dir disk data db txn maint store[.]h
 may_include src/volume/store "$config|$common|volume/.*"
 may_include src/tests/volume/store "$config|$common|[a-z_]*[.]h|(afs|volume|tests)/.*|$values"
 may_include src/protection "$config|common/(clock|held)[.]h|protection/(protection|private)[.]h"
-may_include src/admin "$config|common/clock[.]h|admin/[a-z]*[.]h|volume/(store/store|interface)[.]h|protection/protection[.]h|afs/.*"
+may_include src/admin "$config|common/(clock|utf8)[.]h|admin/[a-z]*[.]h|volume/(store/store|interface)[.]h|protection/protection[.]h|afs/.*"
 may_include src/tests/admin "$config|$common|[a-z_]*[.]h|(admin|volume|protection|tests)/.*"
 may_include src/tools/common "$config|$common|$programs|tools/common/.*|rxwire/.*"
 may_include src/tools/perf "$config|$common|$programs|tools/(common|perf)/.*|afs/.*|rxwire/.*"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses of servers: their text, and comparing two of them. */
+/* Addresses as text, and comparing two of them. */
+#include "afs/client/address.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "afs/client/private.h"
 
 const char *afs_server_text(const struct sockaddr_storage *address, const char *kind, char *text,
 			    size_t size)
@@ -28,18 +28,13 @@ const char *afs_server_text(const struct sockaddr_storage *address, const char *
 
 bool afs_same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
-	struct sockaddr_in in[2];
-	struct sockaddr_in6 in6[2];
+	const struct sockaddr_in6 *x6 = (const void *)a, *y6 = (const void *)b;
+	const struct sockaddr_in *x = (const void *)a, *y = (const void *)b;
 
 	if (a->ss_family != b->ss_family)
 		return false;
-	if (a->ss_family == AF_INET6) {
-		memcpy(&in6[0], a, sizeof(in6[0]));
-		memcpy(&in6[1], b, sizeof(in6[1]));
-		return in6[0].sin6_port == in6[1].sin6_port &&
-		       memcmp(&in6[0].sin6_addr, &in6[1].sin6_addr, sizeof(in6[0].sin6_addr)) == 0;
-	}
-	memcpy(&in[0], a, sizeof(in[0]));
-	memcpy(&in[1], b, sizeof(in[1]));
-	return in[0].sin_port == in[1].sin_port && in[0].sin_addr.s_addr == in[1].sin_addr.s_addr;
+	if (a->ss_family == AF_INET6)
+		return x6->sin6_port == y6->sin6_port && x6->sin6_scope_id == y6->sin6_scope_id &&
+		       memcmp(&x6->sin6_addr, &y6->sin6_addr, sizeof(x6->sin6_addr)) == 0;
+	return x->sin_port == y->sin_port && x->sin_addr.s_addr == y->sin_addr.s_addr;
 }

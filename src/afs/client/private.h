@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "afs/client/address.h"
 #include "afs/client/client.h"
 #include "afs/rxafscb.h"
 
@@ -67,12 +68,6 @@ int afs_conclude(struct afs_client *client, rxw_call *call, const char *what, in
 		 const char *why, struct afs_error *error);
 /* *error from a negative result of the library; returns -1. */
 int afs_failed(struct afs_error *error, const char *what, int rc);
-
-/* "KIND 10.0.0.1:7000". Returns text. */
-const char *afs_server_text(const struct sockaddr_storage *address, const char *kind, char *text,
-			    size_t size);
-/* Compare address and port. */
-bool afs_same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 
 /* FetchStatus within deadline_ms, without checking the status. 0, or -1 and *error. */
 int afs_fetch_status(struct afs_client *client, const AFSFid *fid, const char *what,

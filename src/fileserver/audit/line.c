@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/utf8.h"
+
 static void copy_field(char *to, size_t size, const char *from)
 {
 	size_t n = from ? strnlen(from, size - 1) : 0;
@@ -49,22 +51,6 @@ void audit_entry_fill(struct audit_entry *entry, const struct fsd_audit_record *
 
 /* -- the line -- */
 
-/* Bytes of a valid sequence of UTF-8 that begins here and is not ASCII; 0: there is none. */
-static size_t is_utf8_sequence(const unsigned char *s)
-{
-	size_t n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : 4;
-
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90))
-		return 0;
-	return n;
-}
-
 /*
  * A string of JSON. A byte that is not UTF-8 becomes the character of the same number, so that every
  * name has a text.
@@ -75,7 +61,7 @@ static char *put_string(char *at, const char *text)
 
 	*at++ = '"';
 	while (*s) {
-		size_t n = *s >= 0x80 ? is_utf8_sequence(s) : 1;
+		size_t n = utf8_character_bytes(s);
 
 		if (*s == '"' || *s == '\\') {
 			*at++ = '\\';

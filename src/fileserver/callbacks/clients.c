@@ -6,6 +6,7 @@
 #include <string.h>
 #include <rxwire/error.h>
 
+#include "afs/client/address.h"
 #include "afs/uuid.h"
 #include "base/hash.h"
 #include "common/held.h"
@@ -73,24 +74,6 @@ struct fsd_clients *fsd_clients_create(const struct fsd_clients_options *options
 		return NULL;
 	}
 	return clients;
-}
-
-static bool same_peer(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET) {
-		const struct sockaddr_in *x = (const void *)a, *y = (const void *)b;
-
-		return x->sin_port == y->sin_port && x->sin_addr.s_addr == y->sin_addr.s_addr;
-	}
-	if (a->ss_family == AF_INET6) {
-		const struct sockaddr_in6 *x = (const void *)a, *y = (const void *)b;
-
-		return x->sin6_port == y->sin6_port && x->sin6_scope_id == y->sin6_scope_id &&
-		       memcmp(&x->sin6_addr, &y->sin6_addr, 16) == 0;
-	}
-	return false;
 }
 
 static void unlink_host_age(struct fsd_clients *clients, struct fsd_host *host)
@@ -195,7 +178,7 @@ struct fsd_host *fsd_host_find(struct fsd_clients *clients, const struct sockadd
 		htable_first(&clients->hosts, hash_address(peer, clients->hosts.key));
 	struct host_share *share;
 
-	while (host && !same_peer(&host->peer, peer))
+	while (host && !afs_same_address(&host->peer, peer))
 		host = host->chain;
 	if (host)
 		return host;
