@@ -240,21 +240,25 @@ int admin_acl_change(struct admin_run *run, const char *what, struct store_acl *
 {
 	const json_t *list = json_object_get(run->request, "acl");
 	struct admin_names names;
-	size_t before = 0, length = 0;
+	size_t before, length;
 	int rc = admin_names_open(run, &names);
 
-	if (!rc)
-		before = text_length(&names, acl);
-	for (size_t i = 0; !rc && i < json_array_size(list); i++)
+	if (rc)
+		goto out;
+	before = text_length(&names, acl);
+	for (size_t i = 0; i < json_array_size(list); i++) {
 		rc = change_entry(run, &names, json_array_get(list, i), acl);
-	if (!rc)
-		length = text_length(&names, acl);
+		if (rc)
+			goto out;
+	}
+	length = text_length(&names, acl);
 	if (length > before && length > AFSOPAQUEMAX)
 		rc = admin_fail(
 			run, 1,
 			"%s: the text of the access list would have %zu bytes, and clients can "
 			"fetch %d at most: give rights to groups in place of users",
 			what, length, AFSOPAQUEMAX);
+out:
 	admin_names_close(&names);
 	return rc;
 }

@@ -62,13 +62,15 @@ int admin_contents(struct store *store, const struct store_fid *fid, char **byte
 	*bytes = NULL;
 	if (rc)
 		return rc;
+	rc = -EFBIG;
 	if (status->length > CONTENTS_MAX)
-		rc = -EFBIG;
-	else
-		*bytes = calloc(1, (size_t)status->length + 1);
-	if (!rc)
-		rc = *bytes ? read_whole_contents(store, reader, *bytes, (size_t)status->length)
-			    : -ENOMEM;
+		goto out;
+	rc = -ENOMEM;
+	*bytes = calloc(1, (size_t)status->length + 1);
+	if (!*bytes)
+		goto out;
+	rc = read_whole_contents(store, reader, *bytes, (size_t)status->length);
+out:
 	end = store->ops->read_end(reader);
 	rc = rc ? rc : end;
 	if (rc) {

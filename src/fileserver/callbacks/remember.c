@@ -256,14 +256,16 @@ static int start_remembering(struct fsd_remember *remember, const char *path,
 	rc = load_addresses(remember->fd, records, remember->max, &bad);
 	if (damaged)
 		*damaged = bad;
+	if (rc)
+		goto out;
 	put_date(head, remember->date);
-	if (!rc)
-		rc = replace_address_file(remember, path, head);
+	rc = replace_address_file(remember, path, head);
 	for (size_t i = 0; !rc && i < remember->max; i++) {
 		remember->used[i] = from_record(&records[i], &peer, &local);
 		if (remember->used[i])
 			each(arg, &peer, &local, (int)i);
 	}
+out:
 	free(head);
 	return rc;
 }

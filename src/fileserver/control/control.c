@@ -309,21 +309,25 @@ int fsd_control_start(const struct fsd_control_options *options, struct fsd_cont
 		      char *message)
 {
 	struct fsd_control *control = create_control(options);
-	int rc = control ? 0 : ENOMEM;
+	int error = ENOMEM;
 
-	if (control && open_listener(control))
-		rc = errno;
-	if (!rc)
-		rc = pthread_create(&control->thread, NULL, serve_control_socket, control);
-	if (!rc) {
-		*out = control;
-		return 0;
+	if (!control)
+		goto fail;
+	if (open_listener(control)) {
+		error = errno;
+		goto fail;
 	}
+	error = pthread_create(&control->thread, NULL, serve_control_socket, control);
+	if (error)
+		goto fail;
+	*out = control;
+	return 0;
+fail:
 	if (control)
 		destroy_control(control);
 	snprintf(message, FSD_MESSAGE_MAX, "%.300s/" ADMIN_SOCKET ", the control socket: %s%s",
-		 options->directory, strerror(rc),
-		 rc == EEXIST ? "; it is not a socket: move it away" : "");
+		 options->directory, strerror(error),
+		 error == EEXIST ? "; it is not a socket: move it away" : "");
 	return -1;
 }
 

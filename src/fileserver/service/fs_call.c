@@ -63,11 +63,12 @@ int fs_find_to_write(struct fs_call *call, const AFSFid *fid, struct fs_place *p
 {
 	int rc = fs_find(call, fid, place);
 
-	if (!rc)
-		fs_touch(call, fid);
-	/* OpenAFS says so before it looks at the object. */
-	if (rc || (place->store->ops->create && place->type == STORE_RW))
+	if (rc)
 		return rc;
+	fs_touch(call, fid);
+	/* OpenAFS says so before it looks at the object. */
+	if (place->store->ops->create && place->type == STORE_RW)
+		return 0;
 	fsd_count(&call->service->counters.refused_writes, 1);
 	return -EROFS;
 }
