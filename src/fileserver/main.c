@@ -18,7 +18,7 @@
 #include "tools/common/metrics.h"
 #include "tools/common/number.h"
 #include "tools/common/options.h"
-#include "tools/common/place.h"
+#include "tools/common/option_place.h"
 #include "tools/common/signals.h"
 
 struct options {

@@ -4,14 +4,15 @@
 tools_common_sources = \
 	src/tools/common/address.c src/tools/common/address.h \
 	src/tools/common/auth.c src/tools/common/auth.h \
+	src/tools/common/command.c src/tools/common/command.h \
+	src/tools/common/endpoints.c src/tools/common/endpoints.h \
 	src/tools/common/histogram.c src/tools/common/histogram.h \
-	src/tools/common/many.c src/tools/common/many.h \
 	src/tools/common/message.c src/tools/common/message.h \
 	src/tools/common/metrics.c src/tools/common/metrics.h \
 	src/tools/common/number.c src/tools/common/number.h \
+	src/tools/common/option_place.c src/tools/common/option_place.h \
 	src/tools/common/options.c src/tools/common/options.h \
-	src/tools/common/place.c src/tools/common/place.h \
-	src/tools/common/reach.c src/tools/common/reach.h \
+	src/tools/common/reachable.c src/tools/common/reachable.h \
 	src/tools/common/renew.c src/tools/common/renew.h \
 	src/tools/common/report.c src/tools/common/report.h \
 	src/tools/common/signals.c src/tools/common/signals.h \

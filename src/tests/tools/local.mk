@@ -22,9 +22,9 @@ src_tests_tools_perf_test_latency_SOURCES = \
 	src/tests/tools/perf/test_latency.c src/tests/tools/testing.h src/tools/perf/latency.c
 src_tests_tools_perf_test_latency_LDADD = $(tools_test_libs)
 
-check_tests += src/tests/tools/common/test_many
-src_tests_tools_common_test_many_SOURCES = src/tests/tools/common/test_many.c src/tests/tools/testing.h
-src_tests_tools_common_test_many_LDADD = $(tools_test_libs)
+check_tests += src/tests/tools/common/test_endpoints
+src_tests_tools_common_test_endpoints_SOURCES = src/tests/tools/common/test_endpoints.c src/tests/tools/testing.h
+src_tests_tools_common_test_endpoints_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/tools/common/test_message
 src_tests_tools_common_test_message_SOURCES = src/tests/tools/common/test_message.c src/tests/tools/testing.h

@@ -11,7 +11,7 @@
 #include "tools/common/address.h"
 #include "tools/common/number.h"
 
-static int take_ports(const char *text, uint16_t *ports, size_t max)
+static int parse_ports(const char *text, uint16_t *ports, size_t max)
 {
 	for (size_t i = 0; *text; i++) {
 		char part[8];
@@ -67,43 +67,48 @@ int tools_split_host(const char *text, char *host, size_t host_size, uint16_t *p
 		return -1;
 	memcpy(host, text, length);
 	host[length] = 0;
-	return take_ports(rest, ports, max);
+	return parse_ports(rest, ports, max);
+}
+
+static void store_address(struct tools_address *address, const struct addrinfo *from, uint16_t port)
+{
+	memset(address, 0, sizeof(*address));
+	memcpy(&address->sa, from->ai_addr, from->ai_addrlen);
+	address->len = from->ai_addrlen;
+	tools_address_set_port(&address->sa, port);
+}
+
+static void explain_lookup(char *message, size_t size, const char *host, int rc)
+{
+	snprintf(message, size, "cannot resolve host \"%s\": %s", host,
+		 rc ? gai_strerror(rc) : "no address");
 }
 
 int tools_resolve(const char *host, uint16_t port, int passive, struct tools_address *address,
 		  char *message, size_t message_size)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_DGRAM, .ai_protocol = IPPROTO_UDP };
+	/* Cells are IPv4 first: "localhost" shall not mean ::1 where a server listens on 0.0.0.0. */
+	struct addrinfo hints = {.ai_family = AF_INET,
+				 .ai_socktype = SOCK_DGRAM,
+				 .ai_protocol = IPPROTO_UDP,
+				 .ai_flags = passive ? AI_PASSIVE : 0};
 	struct addrinfo *found = NULL;
 	int rc;
 
-	if (passive)
-		hints.ai_flags = AI_PASSIVE;
-	if (passive && strcmp(host, "*") == 0) {
-		hints.ai_family = AF_INET;
+	if (passive && strcmp(host, "*") == 0)
 		host = "0.0.0.0";
-	}
-	/*
-	 * Cells are IPv4 first: "localhost" shall not mean ::1 where a server listens on 0.0.0.0.
-	 */
-	if (hints.ai_family == AF_UNSPEC)
-		hints.ai_family = AF_INET;
 	rc = getaddrinfo(host, NULL, &hints, &found);
 	if (rc != 0) {
 		hints.ai_family = AF_UNSPEC;
 		rc = getaddrinfo(host, NULL, &hints, &found);
 	}
 	if (rc != 0 || !found) {
-		snprintf(message, message_size, "cannot resolve host \"%s\": %s", host,
-			 rc ? gai_strerror(rc) : "no address");
+		explain_lookup(message, message_size, host, rc);
 		errno = rc == EAI_AGAIN ? EAGAIN : ENOENT;
 		return -1;
 	}
-	memset(address, 0, sizeof(*address));
-	memcpy(&address->sa, found->ai_addr, found->ai_addrlen);
-	address->len = found->ai_addrlen;
+	store_address(address, found, port);
 	freeaddrinfo(found);
-	tools_address_set_port(&address->sa, port);
 	return 0;
 }
 
@@ -118,19 +123,13 @@ size_t tools_resolve_all(const char *host, uint16_t port,
 
 	for (const struct addrinfo *a = found; rc == 0 && a && count < TOOLS_ADDRESSES;
 	     a = a->ai_next) {
-		if (a->ai_family != AF_INET && a->ai_family != AF_INET6)
-			continue;
-		memset(&list[count], 0, sizeof(list[count]));
-		memcpy(&list[count].sa, a->ai_addr, a->ai_addrlen);
-		list[count].len = a->ai_addrlen;
-		tools_address_set_port(&list[count].sa, port);
-		count++;
+		if (a->ai_family == AF_INET || a->ai_family == AF_INET6)
+			store_address(&list[count++], a, port);
 	}
 	if (found)
 		freeaddrinfo(found);
 	if (count == 0)
-		snprintf(message, message_size, "cannot resolve host \"%s\": %s", host,
-			 rc ? gai_strerror(rc) : "no address");
+		explain_lookup(message, message_size, host, rc);
 	return count;
 }
 

@@ -33,13 +33,13 @@ int tools_resolve(const char *host, uint16_t port, int passive, struct tools_add
 #define TOOLS_ADDRESSES 8 /* of a host; further ones are ignored */
 
 /*
- * The same to reach a host that may have several addresses: all of them, in the order in which the
- * system prefers them. Returns their number, or 0 with the reason in `message`.
+ * Look up all addresses of a host, in the order in which the system prefers them. Returns their
+ * number, or 0 with the reason in `message`.
  */
 size_t tools_resolve_all(const char *host, uint16_t port,
 			 struct tools_address list[TOOLS_ADDRESSES], char *message,
 			 size_t message_size);
-/* Put those of IPv4 first; otherwise the order stays. */
+/* Put the addresses of IPv4 first. Otherwise the order stays. */
 void tools_addresses_prefer_ipv4(struct tools_address *list, size_t count);
 
 /* "127.0.0.1:7009", "[::1]:7009". Returns text. */

@@ -52,7 +52,7 @@ char *tools_identity_text(const struct rxw_identity *identity, char *text, size_
 	return text;
 }
 
-static bool has_keys(rxw_keys *keys, bool rxgk)
+static bool has_keys_of_kind(rxw_keys *keys, bool rxgk)
 {
 	struct rxw_key_info info = {.size = sizeof(info)};
 
@@ -85,7 +85,7 @@ static int open_negotiation(struct tools_keys *keys, const struct tools_auth *au
 	if (rc == -RXW_ENOKEY)
 		return 0;
 	/* A key version that no earlier run used, so that its tokens are recognised as old. */
-	if (rc == 0 && !has_keys(keys->keys, true))
+	if (rc == 0 && !has_keys_of_kind(keys->keys, true))
 		rc = rxw_keys_generate(keys->keys, RXW_KEY_RXGK, (int32_t)(time(NULL) & 0x7fffffff),
 				       ENCTYPE);
 	if (rc < 0)
@@ -105,16 +105,20 @@ int tools_keys_open(struct tools_keys *keys, const struct tools_auth *auth, char
 		return -1;
 	}
 	rc = rxw_keys_load(keys->keys, auth->key_file, whose, message, size);
+	if (rc < 0 && rc != -RXW_ENOKEY)
+		goto fail;
+	if (open_negotiation(keys, auth, message, size) < 0)
+		goto fail;
+	if (rc == 0)
+		return 0;
 	/* A keytab with only the key of rxgk is allowed. */
-	if ((rc == 0 || rc == -RXW_ENOKEY) && open_negotiation(keys, auth, message, size) < 0)
-		rc = -1;
-	if (rc == -RXW_ENOKEY && keys->negotiation) {
-		rc = 0;
+	if (keys->negotiation) {
 		message[0] = '\0';
+		return 0;
 	}
-	if (rc < 0)
-		tools_keys_close(keys);
-	return rc < 0 ? -1 : 0;
+fail:
+	tools_keys_close(keys);
+	return -1;
 }
 
 void tools_keys_close(struct tools_keys *keys)
@@ -175,8 +179,8 @@ int tools_auth_token(const struct tools_auth *auth, const struct tools_address *
 }
 
 /* Offer one of the classes that need keys. */
-static int add_class(struct tools_guard *guard, const struct tools_auth *auth, int class,
-		     char *message, size_t size)
+static int offer_class(struct tools_guard *guard, const struct tools_auth *auth, int class,
+		       char *message, size_t size)
 {
 	struct rxw_rxkad_server_options kad = {.size = sizeof(kad), .keys = guard->keys};
 	struct rxw_rxgk_server_options gk = {.size = sizeof(gk), .keys = guard->keys};
@@ -208,7 +212,7 @@ int tools_guard_with(struct tools_guard *guard, rxw_keys *keys, const struct too
 		return 0;
 	guard->keys = rxw_keys_ref(keys);
 	for (int class = TOOLS_RXKAD; class <= TOOLS_RXGK; class ++) {
-		bool there = has_keys(keys, class == TOOLS_RXGK);
+		bool there = has_keys_of_kind(keys, class == TOOLS_RXGK);
 
 		if (auth->class == class && !there) {
 			snprintf(message, size, "%s: no key for %s", auth->key_file,
@@ -218,7 +222,7 @@ int tools_guard_with(struct tools_guard *guard, rxw_keys *keys, const struct too
 		}
 		if (!there || (auth->class >= 0 && auth->class != class))
 			continue;
-		if (add_class(guard, auth, class, message, size) < 0) {
+		if (offer_class(guard, auth, class, message, size) < 0) {
 			tools_guard_close(guard);
 			return -1;
 		}
@@ -275,16 +279,16 @@ int tools_make_keys(const char *path, char *message, size_t size)
 		snprintf(message, size, "no memory");
 		return -1;
 	}
-	rc = rxw_keys_generate(keys, RXW_KEY_KRB5, KVNO, ENCTYPE);
-	if (rc == 0)
-		rc = rxw_keys_generate(keys, RXW_KEY_RXGK, KVNO, ENCTYPE);
-	if (rc < 0)
+	if ((rc = rxw_keys_generate(keys, RXW_KEY_KRB5, KVNO, ENCTYPE)) < 0 ||
+	    (rc = rxw_keys_generate(keys, RXW_KEY_RXGK, KVNO, ENCTYPE)) < 0) {
 		snprintf(message, size, "keys: %s", rxw_strerror(rc));
-	else
-		rc = rxw_keys_write(keys, path, 0, message, size);
+		goto out;
+	}
+	rc = rxw_keys_write(keys, path, 0, message, size);
 	/* Another server has created the file meanwhile: use its keys. */
 	if (rc == -RXW_ESYS && errno == EEXIST)
 		rc = 0;
+out:
 	rxw_keys_unref(keys);
 	return rc < 0 ? -1 : 0;
 }

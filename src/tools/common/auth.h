@@ -60,7 +60,7 @@ struct tools_keys {
  */
 int tools_keys_open(struct tools_keys *keys, const struct tools_auth *auth, char *message,
 		    size_t size);
-/* After the endpoints that offer the negotiation service are destroyed. */
+/* Free the keys. The endpoints that offer the negotiation service must be destroyed. */
 void tools_keys_close(struct tools_keys *keys);
 /*
  * Offer the negotiation service on the endpoint, if there is one. 0 or a negative result of the
@@ -77,13 +77,13 @@ struct tools_guard {
 };
 
 /*
- * The classes of a server: that of auth->class, or (-1) all classes with keys; also the null class
- * if `null` is set. auth->level is the minimal level of each. 0, or -1 with a line in message; with
- * keys it is empty or a warning after success.
+ * Create the classes of a server: the one that auth->class names or, if that is -1, all classes with
+ * keys. `null` adds the null class. auth->level is the minimal level of each. 0, or -1 with a line in
+ * message, which is empty or a warning after success with keys.
  */
 int tools_guard_open(struct tools_guard *guard, const struct tools_auth *auth, bool null,
 		     char *message, size_t size);
-/* The same with loaded keys, which several services may share; takes a reference. NULL: no keys. */
+/* Create the classes with loaded keys, which several services may share. Takes a reference. NULL: no keys. */
 int tools_guard_with(struct tools_guard *guard, rxw_keys *keys, const struct tools_auth *auth,
 		     bool null, char *message, size_t size);
 /* Offer the negotiation service, if the guard has one. 0 or a negative result of the library. */

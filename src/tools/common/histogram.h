@@ -10,7 +10,7 @@
 #define TOOLS_HISTOGRAM_BITS  6 /* 64 steps for each power of two */
 #define TOOLS_HISTOGRAM_SLOTS HISTOGRAM_SLOTS(TOOLS_HISTOGRAM_BITS)
 
-/* Without a lock: one writer, or one histogram per thread, merged at the end. */
+/* A histogram has no lock, so it has one writer. Threads have one each, merged at the end. */
 struct tools_histogram {
 	uint64_t count, max, min;
 	double sum;

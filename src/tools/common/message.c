@@ -58,7 +58,7 @@ const char *tools_program_name(void)
 }
 
 /* Errors of stderr are ignored. */
-static void put(const char *text, size_t length)
+static void write_stderr(const char *text, size_t length)
 {
 	while (length > 0) {
 		ssize_t n = write(STDERR_FILENO, text, length);
@@ -103,7 +103,7 @@ static char *format_line(char *small, size_t size, const char *format, va_list a
 }
 
 /* Bytes of the character of UTF-8 at `text`; 0: it is none. */
-static size_t utf8_length(const unsigned char *text)
+static size_t measure_utf8(const unsigned char *text)
 {
 	size_t length = *text < 0x80   ? 1
 			: *text < 0xc2 ? 0
@@ -126,7 +126,7 @@ char *tools_harmless(char *text)
 	unsigned char *at = (unsigned char *)text;
 
 	while (*at) {
-		size_t length = utf8_length(at);
+		size_t length = measure_utf8(at);
 		bool control = *at < ' ' || *at == 0x7f || (length == 0 && *at < 0xa0) ||
 			       (*at == 0xc2 && length == 2 && at[1] < 0xa0);
 
@@ -154,7 +154,7 @@ void tools_error(const char *format, ...)
 		listener(listener_arg, text + (journal ? 1 : 2));
 	progress_shown = false;
 	strcat(line, "\n");
-	put(line, strlen(line));
+	write_stderr(line, strlen(line));
 	if (line != small)
 		free(line);
 	pthread_mutex_unlock(&lock);
@@ -177,10 +177,10 @@ void tools_progress(const char *text)
 	if (text) {
 		/* Carriage return, text, erase the rest of the old line. */
 		snprintf(line, sizeof(line), "\r%s\033[K", text);
-		put(line, strlen(line));
+		write_stderr(line, strlen(line));
 		progress_shown = true;
 	} else if (progress_shown) {
-		put("\n", 1);
+		write_stderr("\n", 1);
 		progress_shown = false;
 	}
 	pthread_mutex_unlock(&lock);

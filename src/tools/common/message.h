@@ -23,9 +23,9 @@ const char *tools_program_name(void);
 bool tools_stderr_is_journal(void);
 
 /*
- * Names of files and texts of servers end up on terminals, which must not take orders from them:
- * replace control characters by "?", those of ASCII and of C1 (0x80 to 0x9f), as bytes and as
- * UTF-8. Returns text.
+ * Replace control characters of ASCII and of C1 (0x80 to 0x9f), as bytes and as UTF-8, by "?". Names
+ * of files and texts of servers end up on terminals, which must not take orders from them. Returns
+ * text.
  */
 char *tools_harmless(char *text);
 
@@ -52,7 +52,7 @@ void tools_progress(const char *text);
  * the thread that calls tools_finish().
  */
 void tools_note_output(void);
-/* That errno, or 0. */
+/* The errno of the first failed write to stdout, or 0. */
 int tools_output_error(void);
 
 /*

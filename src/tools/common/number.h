@@ -11,7 +11,7 @@
  * then unchanged.
  */
 
-/* Only decimal digits. */
+/* A number of decimal digits only. */
 int tools_parse_uint(const char *text, uint64_t *value);
 
 /* Digits and at most one of K, M, G, T (powers of two, either case); "64K" = 65536. */

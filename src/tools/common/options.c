@@ -18,7 +18,7 @@
 #include "tools/common/message.h"
 #include "tools/common/number.h"
 #include "tools/common/options.h"
-#include "tools/common/place.h"
+#include "tools/common/option_place.h"
 
 /* Options of every program. */
 enum standard {
@@ -32,9 +32,9 @@ enum standard {
 #define VAL_TUNABLE 4000
 
 /* snprintf() without a result that compilers warn about. */
-static void say(char *message, size_t size, const char *format, ...)
+static void write_reason(char *message, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-static void say(char *message, size_t size, const char *format, ...)
+static void write_reason(char *message, size_t size, const char *format, ...)
 {
 	va_list args;
 
@@ -54,7 +54,7 @@ void tools_list_free(struct tools_list *list)
  * Strings of options live as long as the process. They stay reachable, so that leak checkers do not
  * report them.
  */
-static const char *keep(const char *text)
+static const char *keep_string(const char *text)
 {
 	static struct kept {
 		struct kept *next;
@@ -102,10 +102,10 @@ static const struct rxw_option *find_tunable(const char *name)
 /* ---- names that resemble an unknown one ---- */
 
 #define NAME_MAX_NEAR 40  /* letters of a name that is compared */
-#define NEAR_TEXT     200 /* bytes of the text of near_names() */
+#define NEAR_TEXT     200 /* bytes of the text of list_near_names() */
 
 /* Edit distance (Levenshtein); both names have at most NAME_MAX_NEAR letters. */
-static unsigned distance(const char *a, const char *b)
+static unsigned count_edits(const char *a, const char *b)
 {
 	unsigned row[NAME_MAX_NEAR + 1];
 	size_t length = strlen(b);
@@ -130,38 +130,40 @@ static unsigned distance(const char *a, const char *b)
 }
 
 /* Whether `typed` may mean `name`: it is a prefix, or differs in few letters. */
-static bool is_near(const char *typed, const char *name)
+static bool names_resemble(const char *typed, const char *name)
 {
 	size_t length = strlen(typed);
 
 	if (length < 2 || length > NAME_MAX_NEAR || strlen(name) > NAME_MAX_NEAR)
 		return false;
-	return strncmp(typed, name, length) == 0 || distance(typed, name) <= (length < 5 ? 1 : 2);
+	return strncmp(typed, name, length) == 0 ||
+	       count_edits(typed, name) <= (length < 5 ? 1 : 2);
 }
 
-static void add_near(char text[NEAR_TEXT], const char *dashes, const char *name)
+static void append_near_name(char text[NEAR_TEXT], const char *dashes, const char *name)
 {
 	size_t used = strlen(text);
 
-	say(text + used, NEAR_TEXT - used, "%s%s%s", used ? ", " : ": did you mean ", dashes, name);
+	write_reason(text + used, NEAR_TEXT - used, "%s%s%s", used ? ", " : ": did you mean ",
+		     dashes, name);
 }
 
 /* ": did you mean NAME, NAME?" with all similar names, or "". */
-static const char *near_names(const struct tools_program *program, const char *typed,
-			      const char *dashes, char text[NEAR_TEXT])
+static const char *list_near_names(const struct tools_program *program, const char *typed,
+				   const char *dashes, char text[NEAR_TEXT])
 {
 	size_t count;
 	const struct rxw_option *tunables = rxw_config_options(&count);
 
 	*text = 0;
 	for (size_t i = 0; i < program->option_count; i++)
-		if (is_near(typed, program->options[i].name))
-			add_near(text, dashes, program->options[i].name);
+		if (names_resemble(typed, program->options[i].name))
+			append_near_name(text, dashes, program->options[i].name);
 	for (size_t i = 0; !program->no_tunables && i < count; i++)
-		if (!find_own(program, tunables[i].name) && is_near(typed, tunables[i].name))
-			add_near(text, dashes, tunables[i].name);
+		if (!find_own(program, tunables[i].name) && names_resemble(typed, tunables[i].name))
+			append_near_name(text, dashes, tunables[i].name);
 	if (*text)
-		say(text + strlen(text), NEAR_TEXT - strlen(text), "?");
+		write_reason(text + strlen(text), NEAR_TEXT - strlen(text), "?");
 	return text;
 }
 
@@ -191,7 +193,7 @@ static void describe_range(const struct tools_option *o, char *text, size_t size
 		snprintf(text, size, "%s", kind);
 }
 
-static int set_number(const struct tools_option *o, uint64_t *field, const char *value)
+static int set_option_number(const struct tools_option *o, uint64_t *field, const char *value)
 {
 	uint64_t v;
 	int rc = o->kind == TOOLS_SIZE	     ? tools_parse_size(value, &v)
@@ -237,7 +239,7 @@ static int set_choice(const char *choices, int *field, const char *value)
 	return -1;
 }
 
-static int list_append(struct tools_list *list, const char *value)
+static int append_to_list(struct tools_list *list, const char *value)
 {
 	const char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
 
@@ -248,22 +250,23 @@ static int list_append(struct tools_list *list, const char *value)
 	return 0;
 }
 
-static int record(const char *name, struct tools_place from, char *message, size_t size)
+static int record_option_place(const char *name, struct tools_place from, char *message,
+			       size_t size)
 {
 	from.name = name;
 	if (tools_place_record(&from) == 0)
 		return 0;
-	say(message, size, "no memory");
+	write_reason(message, size, "no memory");
 	return -1;
 }
 
-/* Set a tunable of the library; `name` is that of its table. */
+/* Set a tunable of the library by its name in the table of tunables. */
 static int set_tunable(const char *name, struct rxw_config *config, const char *value,
 		       struct tools_place from, char *message, size_t size)
 {
 	if (rxw_config_set(config, name, value, message, size) < 0)
 		return -1;
-	return record(name, from, message, size);
+	return record_option_place(name, from, message, size);
 }
 
 /*
@@ -286,7 +289,7 @@ static int set_own(const struct tools_option *o, void *target, struct rxw_config
 	case TOOLS_UINT:
 	case TOOLS_SIZE:
 	case TOOLS_DURATION:
-		rc = set_number(o, (uint64_t *)(void *)field, value);
+		rc = set_option_number(o, (uint64_t *)(void *)field, value);
 		describe_range(o, allowed, sizeof(allowed));
 		break;
 	case TOOLS_CHOICE:
@@ -300,26 +303,27 @@ static int set_own(const struct tools_option *o, void *target, struct rxw_config
 		return set_tunable(o->name, config, value, from, message, size);
 	default: /* TOOLS_STRING, TOOLS_LIST */
 		if (!*value) {
-			say(message, size, "option --%s needs a value", o->name);
+			write_reason(message, size, "option --%s needs a value", o->name);
 			return -1;
 		}
-		kept = keep(value);
+		kept = keep_string(value);
 		if (kept && o->kind == TOOLS_STRING)
 			*(const char **)(void *)field = kept;
-		rc = !kept ? -1 :
-		     o->kind == TOOLS_LIST ? list_append((struct tools_list *)(void *)field, kept) :
-					     0;
+		rc = !kept ? -1
+		     : o->kind == TOOLS_LIST
+			     ? append_to_list((struct tools_list *)(void *)field, kept)
+			     : 0;
 		snprintf(allowed, sizeof(allowed), "a shorter one; memory is exhausted");
 		break;
 	}
 	if (rc < 0) {
-		say(message, size, "option --%s: invalid value \"%s\"; use %s", o->name,
-		    value, allowed);
+		write_reason(message, size, "option --%s: invalid value \"%s\"; use %s", o->name,
+			     value, allowed);
 		return -1;
 	}
 	from.value = kept;
 	from.repeat = o->kind == TOOLS_LIST;
-	return record(o->name, from, message, size);
+	return record_option_place(o->name, from, message, size);
 }
 
 /* ---- configuration files ---- */
@@ -338,10 +342,10 @@ struct reading {
 	size_t size;
 };
 
-static void reading_failed(struct reading *r, const char *why)
+static void note_reading_error(struct reading *r, const char *why)
 {
 	if (!r->failed)
-		say(r->message, r->size, "%s:%d: %s", r->path, r->line, why);
+		write_reason(r->message, r->size, "%s:%d: %s", r->path, r->line, why);
 	r->failed = true;
 }
 
@@ -366,7 +370,7 @@ static const char *find_char(const char *line, const char *chars)
  * The syntax error of a line, or NULL. libinih detects some errors only later, and ignores text
  * after a heading.
  */
-static const char *malformed(const char *line)
+static const char *find_syntax_error(const char *line)
 {
 	const char *end;
 
@@ -388,7 +392,7 @@ static const char *malformed(const char *line)
  * Give libinih the next line, and reject lines that it would split. Leading blanks are removed,
  * because libinih takes an indented line for another value of the preceding name.
  */
-static char *next_line(char *text, int size, void *arg)
+static char *read_config_line(char *text, int size, void *arg)
 {
 	static const char mark[] = "\xef\xbb\xbf"; /* byte order mark of UTF-8 */
 	struct reading *r = arg;
@@ -398,7 +402,7 @@ static char *next_line(char *text, int size, void *arg)
 		return NULL;
 	r->line++;
 	if (strlen(text) > CONFIG_LINE || (!strchr(text, '\n') && !feof(r->file))) {
-		reading_failed(r, "the line is too long: at most 190 bytes");
+		note_reading_error(r, "the line is too long: at most 190 bytes");
 		return NULL;
 	}
 	if (r->line == 1 && strncmp(text, mark, strlen(mark)) == 0)
@@ -406,9 +410,9 @@ static char *next_line(char *text, int size, void *arg)
 	while (is_blank(*start))
 		start++;
 	memmove(text, start, strlen(start) + 1);
-	why = malformed(text);
+	why = find_syntax_error(text);
 	if (why)
-		reading_failed(r, why);
+		note_reading_error(r, why);
 	return why ? NULL : text;
 }
 
@@ -423,33 +427,34 @@ static int is_other_program(const char *section)
 	return 0;
 }
 
-/* Only lists may be set twice in a section. True if this is the second time. */
-static bool set_before(const char *section, const char *name, char *why, size_t size)
+/* Whether the section has set the option before, which only lists may be; with the reason in `why`. */
+static bool is_set_already(const char *section, const char *name, char *why, size_t size)
 {
 	int line = tools_place_line(name, section);
 
 	if (line)
-		say(why, size, "option \"%s\" is set in line %d already; remove one of them", name,
-		    line);
+		write_reason(why, size,
+			     "option \"%s\" is set in line %d already; remove one of them", name,
+			     line);
 	return line != 0;
 }
 
-static void unknown(const struct reading *r, const char *section, const char *name, char *why,
-		    size_t size)
+static void describe_unknown_option(const struct reading *r, const char *section, const char *name,
+				    char *why, size_t size)
 {
 	char near[NEAR_TEXT];
 
 	if (strcmp(section, r->program->name) != 0 && find_own(r->program, name))
-		say(why, size, "option \"%s\" is valid only in section [%s]", name,
-		    r->program->name);
+		write_reason(why, size, "option \"%s\" is valid only in section [%s]", name,
+			     r->program->name);
 	else
-		say(why, size, "unknown option \"%s\" in section [%s]%s; see %s --help", name,
-		    *section ? section : "rxwire", near_names(r->program, name, "", near),
-		    r->program->name);
+		write_reason(why, size, "unknown option \"%s\" in section [%s]%s; see %s --help",
+			     name, *section ? section : "rxwire",
+			     list_near_names(r->program, name, "", near), r->program->name);
 }
 
 /* One "name = value"; libinih wants nonzero for success. */
-static int take_key(void *arg, const char *section, const char *name, const char *value)
+static int take_config_key(void *arg, const char *section, const char *name, const char *value)
 {
 	struct reading *r = arg;
 	bool ours = strcmp(section, r->program->name) == 0;
@@ -461,26 +466,28 @@ static int take_key(void *arg, const char *section, const char *name, const char
 	if (!ours && *section && strcmp(section, "rxwire") != 0) {
 		if (is_other_program(section))
 			return 1;
-		say(why, sizeof(why),
-		    "unknown section [%s]; use [rxwire] or the name of a program", section);
+		write_reason(why, sizeof(why),
+			     "unknown section [%s]; use [rxwire] or the name of a program",
+			     section);
 	} else if (own && own->once) {
-		say(why, sizeof(why), "option \"%s\" is valid only on the command line", name);
+		write_reason(why, sizeof(why), "option \"%s\" is valid only on the command line",
+			     name);
 	} else if (own) {
 		if ((own->kind == TOOLS_LIST ||
-		     !set_before(section, own->name, why, sizeof(why))) &&
+		     !is_set_already(section, own->name, why, sizeof(why))) &&
 		    set_own(own, r->target, r->config, value, from, why, sizeof(why)) == 0)
 			return 1;
 	} else if (tunable && !r->program->no_tunables) {
-		if (!set_before(section, tunable->name, why, sizeof(why)) &&
+		if (!is_set_already(section, tunable->name, why, sizeof(why)) &&
 		    set_tunable(tunable->name, r->config, value, from, why, sizeof(why)) == 0)
 			return 1;
 	} else if (tunable && !ours) {
 		/* a program without transport ignores tunables in the common section */
 		return 1;
 	} else {
-		unknown(r, section, name, why, sizeof(why));
+		describe_unknown_option(r, section, name, why, sizeof(why));
 	}
-	reading_failed(r, why);
+	note_reading_error(r, why);
 	return 0;
 }
 
@@ -498,21 +505,21 @@ int tools_config_read(const struct tools_program *program, void *target, struct 
 	tools_place_reset();
 	r.file = fopen(path, "re");
 	if (!r.file) {
-		say(message, message_size, "cannot read configuration file %s: %s", path,
-		    strerror(errno));
+		write_reason(message, message_size, "cannot read configuration file %s: %s", path,
+			     strerror(errno));
 		return -1;
 	}
-	rc = ini_parse_stream(next_line, &r, take_key, &r);
+	rc = ini_parse_stream(read_config_line, &r, take_config_key, &r);
 	if (ferror(r.file)) {
-		say(message, message_size, "cannot read configuration file %s: %s", path,
-		    strerror(errno));
+		write_reason(message, message_size, "cannot read configuration file %s: %s", path,
+			     strerror(errno));
 		r.failed = true;
 	}
 	fclose(r.file);
 	if (rc != 0 && !r.failed) {
 		if (rc > 0)
 			r.line = rc;
-		reading_failed(&r, "unreadable line");
+		note_reading_error(&r, "unreadable line");
 	}
 	return r.failed ? -1 : 0;
 }
@@ -523,7 +530,7 @@ int tools_config_read(const struct tools_program *program, void *target, struct 
 #define HELP_INDENT 31
 
 /* Print wrapped text from column HELP_INDENT on. */
-static void help_words(const char *help)
+static void print_help_text(const char *help)
 {
 	size_t column = HELP_INDENT;
 
@@ -545,7 +552,7 @@ static void help_words(const char *help)
 	putchar('\n');
 }
 
-static void help_line(char letter, const char *name, const char *argument, const char *help)
+static void print_help_line(char letter, const char *name, const char *argument, const char *help)
 {
 	char left[80];
 
@@ -555,12 +562,12 @@ static void help_line(char letter, const char *name, const char *argument, const
 		printf("%s\n%*s", left, HELP_INDENT, "");
 	else
 		printf("%-*s", HELP_INDENT, left);
-	help_words(help);
+	print_help_text(help);
 }
 
 /* The default of a tunable for --help: "192M bytes", "255 packets", "auto"; "" for none. */
-static void preset(const struct rxw_config *config, const struct rxw_option *t, char *text,
-		   size_t size)
+static void format_default(const struct rxw_config *config, const struct rxw_option *t, char *text,
+			   size_t size)
 {
 	static const char suffix[] = " KMG";
 	unsigned long long value;
@@ -580,14 +587,14 @@ static void preset(const struct rxw_config *config, const struct rxw_option *t, 
 	snprintf(text, size, "%llu%.*s %s", value, s ? 1 : 0, suffix + s, t->unit);
 }
 
-static void tunable_line(const struct rxw_config *config, const struct rxw_option *t)
+static void print_tunable_help(const struct rxw_config *config, const struct rxw_option *t)
 {
 	char help[384], value[160];
 
-	preset(config, t, value, sizeof(value));
+	format_default(config, t, value, sizeof(value));
 	if (value[0])
 		snprintf(help, sizeof(help), "%s (%s)", t->help, value);
-	help_line(0, t->name, t->argument, value[0] ? help : t->help);
+	print_help_line(0, t->name, t->argument, value[0] ? help : t->help);
 }
 
 static void print_help(const struct tools_program *program, const struct rxw_config *config)
@@ -598,12 +605,12 @@ static void print_help(const struct tools_program *program, const struct rxw_con
 	printf("%s%s\n\nOptions:\n", program->usage, program->summary);
 	for (size_t i = 0; i < program->option_count; i++) {
 		const struct tools_option *o = &program->options[i];
-		help_line(o->letter, o->name, o->argument, o->help);
+		print_help_line(o->letter, o->name, o->argument, o->help);
 	}
-	help_line(0, "config", "FILE", "read options from FILE first; see rxwire.conf(5)");
-	help_line(0, "check-config", NULL, "check the command line and FILE, then exit");
-	help_line('h', "help", NULL, "show this text");
-	help_line('V', "version", NULL, "show the version");
+	print_help_line(0, "config", "FILE", "read options from FILE first; see rxwire.conf(5)");
+	print_help_line(0, "check-config", NULL, "check the command line and FILE, then exit");
+	print_help_line('h', "help", NULL, "show this text");
+	print_help_line('V', "version", NULL, "show the version");
 	if (program->no_tunables)
 		return;
 	for (int ordinary = 1; ordinary >= 0; ordinary--) {
@@ -611,7 +618,7 @@ static void print_help(const struct tools_program *program, const struct rxw_con
 		for (size_t i = 0; i < count; i++)
 			if (tunables[i].ordinary == ordinary &&
 			    !find_own(program, tunables[i].name))
-				tunable_line(config, &tunables[i]);
+				print_tunable_help(config, &tunables[i]);
 	}
 }
 
@@ -625,13 +632,13 @@ struct parser {
 	char shorts[160];
 };
 
-static void parser_add(struct parser *p, size_t *n, const char *name, int has_arg, int val)
+static void add_long_option(struct parser *p, size_t *n, const char *name, int has_arg, int val)
 {
 	p->longs[*n] = (struct option){name, has_arg, NULL, val};
 	++*n;
 }
 
-static int parser_init(struct parser *p, const struct tools_program *program)
+static int init_parser(struct parser *p, const struct tools_program *program)
 {
 	size_t n = 0, s = 0;
 
@@ -647,8 +654,9 @@ static int parser_init(struct parser *p, const struct tools_program *program)
 	p->shorts[s++] = 'V';
 	for (size_t i = 0; i < program->option_count; i++) {
 		const struct tools_option *o = &program->options[i];
-		parser_add(p, &n, o->name, o->kind == TOOLS_FLAG ? no_argument : required_argument,
-			   VAL_OWN + (int)i);
+		add_long_option(p, &n, o->name,
+				o->kind == TOOLS_FLAG ? no_argument : required_argument,
+				VAL_OWN + (int)i);
 		if (o->letter && s + 3 < sizeof(p->shorts)) {
 			p->shorts[s++] = o->letter;
 			if (o->kind != TOOLS_FLAG)
@@ -657,18 +665,18 @@ static int parser_init(struct parser *p, const struct tools_program *program)
 	}
 	for (size_t i = 0; i < p->tunable_count; i++)
 		if (!find_own(program, p->tunables[i].name))
-			parser_add(p, &n, p->tunables[i].name, required_argument,
-				   VAL_TUNABLE + (int)i);
-	parser_add(p, &n, "config", required_argument, STD_CONFIG);
-	parser_add(p, &n, "check-config", no_argument, STD_CHECK);
-	parser_add(p, &n, "help", no_argument, STD_HELP);
-	parser_add(p, &n, "version", no_argument, STD_VERSION);
+			add_long_option(p, &n, p->tunables[i].name, required_argument,
+					VAL_TUNABLE + (int)i);
+	add_long_option(p, &n, "config", required_argument, STD_CONFIG);
+	add_long_option(p, &n, "check-config", no_argument, STD_CHECK);
+	add_long_option(p, &n, "help", no_argument, STD_HELP);
+	add_long_option(p, &n, "version", no_argument, STD_VERSION);
 	p->shorts[s] = 0;
 	return 0;
 }
 
 /* The option of the program for a value of getopt_long(), or NULL. */
-static const struct tools_option *own_of(const struct parser *p, int val)
+static const struct tools_option *find_own_by_value(const struct parser *p, int val)
 {
 	if (val >= VAL_OWN && val < VAL_TUNABLE)
 		return &p->program->options[val - VAL_OWN];
@@ -678,7 +686,7 @@ static const struct tools_option *own_of(const struct parser *p, int val)
 	return NULL;
 }
 
-static void complain(const struct parser *p, int why, int argc, char *const *argv)
+static void report_bad_option(const struct parser *p, int why, int argc, char *const *argv)
 {
 	/* If the last option lacks its value, musl's getopt_long() leaves optind beyond argc. */
 	const char *text = argv[(optind < argc ? optind : argc) - 1];
@@ -693,7 +701,7 @@ static void complain(const struct parser *p, int why, int argc, char *const *arg
 	else {
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "=") - 2, text + 2);
 		tools_error("option --%s is unknown%s; see %s --help", name,
-			    near_names(p->program, name, "--", near), p->program->name);
+			    list_near_names(p->program, name, "--", near), p->program->name);
 	}
 }
 
@@ -701,8 +709,8 @@ static void complain(const struct parser *p, int why, int argc, char *const *arg
  * First pass: options without values, and the name of the file. Returns false if a line was
  * printed.
  */
-static bool first_pass(const struct parser *p, int argc, char **argv, const char **file,
-		       int *action)
+static bool scan_arguments(const struct parser *p, int argc, char **argv, const char **file,
+			   int *action)
 {
 	int val;
 
@@ -714,13 +722,13 @@ static bool first_pass(const struct parser *p, int argc, char **argv, const char
 		switch (val) {
 		case '?':
 		case ':':
-			complain(p, val, argc, argv);
+			report_bad_option(p, val, argc, argv);
 			return false;
 		case STD_CONFIG:
 			*file = optarg;
 			break;
 		case 'h':
-			if (own_of(p, val))
+			if (find_own_by_value(p, val))
 				break;
 			/* fall through */
 		case STD_HELP:
@@ -738,15 +746,15 @@ static bool first_pass(const struct parser *p, int argc, char **argv, const char
 	return true;
 }
 
-static int second_pass(const struct parser *p, void *target, struct rxw_config *config, int argc,
-		       char **argv)
+static int set_arguments(const struct parser *p, void *target, struct rxw_config *config, int argc,
+			 char **argv)
 {
 	char message[512];
 	int val;
 
 	optind = 0;
 	while ((val = getopt_long(argc, argv, p->shorts, p->longs, NULL)) != -1) {
-		const struct tools_option *own = own_of(p, val);
+		const struct tools_option *own = find_own_by_value(p, val);
 		const struct tools_place from = {0};
 		int rc = 0;
 
@@ -765,7 +773,7 @@ static int second_pass(const struct parser *p, void *target, struct rxw_config *
 }
 
 /* The first CPU of the list that this program may not run on, or -1. */
-static int missing_processor(const char *list)
+static int find_missing_processor(const char *list)
 {
 	cpu_set_t before, one;
 	int missing = -1;
@@ -796,27 +804,28 @@ static int missing_processor(const char *list)
  */
 static int check_tunables(const struct rxw_config *config, char *message, size_t size)
 {
-	int missing = missing_processor(config->affinity);
+	int missing = find_missing_processor(config->affinity);
 
 	if (missing >= 0) {
-		say(message, size,
-		    "--affinity %.100s: processor %d is not available to this program; see "
-		    "nproc --all, taskset",
-		    config->affinity, missing);
+		write_reason(
+			message, size,
+			"--affinity %.100s: processor %d is not available to this program; see "
+			"nproc --all, taskset",
+			config->affinity, missing);
 		return -1;
 	}
 	return 0;
 }
 
-static enum tools_parsed parse(const struct parser *p, void *target, struct rxw_config *config,
-			       int argc, char **argv)
+static enum tools_parsed parse_arguments(const struct parser *p, void *target,
+					 struct rxw_config *config, int argc, char **argv)
 {
 	char message[512];
 	const char *file;
 	int action;
 
 	tools_place_reset();
-	if (!first_pass(p, argc, argv, &file, &action))
+	if (!scan_arguments(p, argc, argv, &file, &action))
 		return TOOLS_USAGE;
 	if (action == STD_HELP) {
 		print_help(p->program, config);
@@ -831,7 +840,7 @@ static enum tools_parsed parse(const struct parser *p, void *target, struct rxw_
 		tools_error("%s", message);
 		return TOOLS_USAGE;
 	}
-	if (second_pass(p, target, config, argc, argv) < 0)
+	if (set_arguments(p, target, config, argc, argv) < 0)
 		return TOOLS_USAGE;
 	if (!p->program->no_tunables && check_tunables(config, message, sizeof(message)) < 0) {
 		tools_place_message(message, sizeof(message));
@@ -847,17 +856,30 @@ static enum tools_parsed parse(const struct parser *p, void *target, struct rxw_
 	return TOOLS_RUN;
 }
 
+static void print_library_warning(void *arg, enum rxw_log_level level, const char *line)
+{
+	(void)arg;
+	if (level <= RXW_LOG_WARNING)
+		tools_error("%s", line);
+}
+
+void tools_config_init(struct rxw_config *config)
+{
+	rxw_config_init(config, sizeof(*config));
+	config->log = print_library_warning;
+}
+
 enum tools_parsed tools_options_parse(const struct tools_program *program, void *target,
 				      struct rxw_config *config, int argc, char **argv, int *first)
 {
 	struct parser p;
 	enum tools_parsed result;
 
-	if (parser_init(&p, program) < 0) {
+	if (init_parser(&p, program) < 0) {
 		tools_error("no memory");
 		return TOOLS_USAGE;
 	}
-	result = parse(&p, target, config, argc, argv);
+	result = parse_arguments(&p, target, config, argc, argv);
 	*first = optind;
 	free(p.longs);
 	return result;
@@ -866,7 +888,7 @@ enum tools_parsed tools_options_parse(const struct tools_program *program, void 
 /* ---- options of single commands ---- */
 
 /* Whether `word` is one of the words of `list`. */
-static bool has_word(const char *list, const char *word)
+static bool is_word_of(const char *list, const char *word)
 {
 	size_t length = strlen(word);
 
@@ -877,7 +899,7 @@ static bool has_word(const char *list, const char *word)
 }
 
 /* "get, put and mkdir" of "get put mkdir". */
-static void list_words(const char *words, char *text, size_t size)
+static void join_words(const char *words, char *text, size_t size)
 {
 	const char *last = strrchr(words, ' ');
 	size_t used = 0;
@@ -897,11 +919,11 @@ int tools_options_suit(const struct tools_program *program, const char *command)
 		const struct tools_option *o = &program->options[i];
 		char letter[6] = "", commands[160];
 
-		if (!o->commands || has_word(o->commands, command) || !tools_place_given(o->name))
+		if (!o->commands || is_word_of(o->commands, command) || !tools_place_given(o->name))
 			continue;
 		if (o->letter)
 			snprintf(letter, sizeof(letter), "-%c, ", o->letter);
-		list_words(o->commands, commands, sizeof(commands));
+		join_words(o->commands, commands, sizeof(commands));
 		tools_error("option %s--%s is for %s, not for %s; see %s --help", letter, o->name,
 			    commands, command, program->name);
 		return -1;

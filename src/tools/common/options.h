@@ -40,7 +40,7 @@ struct tools_option {
 	const char *help;     /* one line */
 	uint64_t min, max;    /* of numbers; max 0 = no upper limit */
 	bool once;	      /* an action, not a setting: only on the command line */
-	const char *commands; /* NULL = all; else those that take it: "get put" */
+	const char *commands; /* the commands that take it, "get put"; NULL: all */
 	/* TOOLS_CALL: 0, or -1 with the allowed values in `allowed`. */
 	int (*set)(void *target, const char *value, char *allowed, size_t allowed_size);
 };
@@ -65,11 +65,14 @@ enum tools_parsed {
 	TOOLS_USAGE    /* one line was printed: exit with TOOLS_EXIT_USAGE */
 };
 
+/* rxw_config_init() for a program that reports warnings of the library as messages of its own. */
+void tools_config_init(struct rxw_config *config);
+
 /*
  * Parse argv[1..]. `--config FILE` is read first, so that the command line overrides the file.
  * Options and other arguments may be mixed; the latter are moved to the end of argv, and *first is
  * the index of the first of them. Strings point into argv or into memory that lives as long as the
- * process. `config` must be initialised (rxw_config_init), and `target` must hold the defaults. In
+ * process. `config` must be initialised, and `target` must hold the defaults. In
  * addition to the table and the tunables, every program has --config, --check-config, --help (-h)
  * and --version (-V). Tunables that are inconsistent, or impossible on this machine, are refused.
  */
@@ -88,7 +91,7 @@ int tools_options_suit(const struct tools_program *program, const char *command)
  * section of this program also has its own options; sections of the other programs of rxwire are
  * ignored. Within a section only lists may be set twice. Returns 0, or -1 with one line in
  * `message` that names file, line, option, value and the allowed values. The lines are recorded
- * (place.h).
+ * (option_place.h).
  */
 int tools_config_read(const struct tools_program *program, void *target, struct rxw_config *config,
 		      const char *path, char *message, size_t message_size);

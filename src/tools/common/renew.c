@@ -12,7 +12,7 @@
 #define LONGEST_S 86400 /* longest sleep of the thread without reading the clock */
 
 /* Time of the renewal: five minutes, or a quarter of the lifetime, before the end. */
-static void plan(struct tools_renewal *r)
+static void plan_renewal(struct tools_renewal *r)
 {
 	struct rxw_token_details info = {.size = sizeof(info)};
 	int64_t now = time(NULL), left;
@@ -30,7 +30,7 @@ static void plan(struct tools_renewal *r)
 }
 
 /* Replace the token by one that lasts longer. */
-static bool look(struct tools_renewal *r)
+static bool replace_token(struct tools_renewal *r)
 {
 	struct rxw_token_details old = {.size = sizeof(old)}, info = {.size = sizeof(info)};
 	char message[TOOLS_AUTH_MESSAGE];
@@ -63,7 +63,7 @@ int tools_renewal_open(struct tools_renewal *r, const struct tools_auth *auth,
 				    .ends = INT64_MAX};
 	if (tools_auth_token(auth, server, &r->token, message, size) < 0)
 		return -1;
-	plan(r);
+	plan_renewal(r);
 	return 0;
 }
 
@@ -83,16 +83,16 @@ void tools_renewal_fresh(struct tools_renewal *r)
 {
 	if (!r->token || time(NULL) < r->at)
 		return;
-	look(r);
-	plan(r);
+	replace_token(r);
+	plan_renewal(r);
 }
 
 bool tools_renewal_again(struct tools_renewal *r)
 {
-	bool found = r->token && look(r);
+	bool found = r->token && replace_token(r);
 
 	if (found)
-		plan(r);
+		plan_renewal(r);
 	return found;
 }
 
@@ -117,7 +117,7 @@ bool tools_renewal_over(const struct tools_renewal *r)
  * Wait until it is time, a request comes, or the thread is stopped. Returns the last request, 0 if
  * there is none. The lock is held.
  */
-static uint64_t rest(struct tools_renewal *r)
+static uint64_t await_renewal(struct tools_renewal *r)
 {
 	for (;;) {
 		uint64_t asked = atomic_load(&r->asked);
@@ -132,20 +132,20 @@ static uint64_t rest(struct tools_renewal *r)
 	}
 }
 
-static void *watch(void *arg)
+static void *renew_until_stopped(void *arg)
 {
 	struct tools_renewal *r = arg;
 
 	pthread_mutex_lock(&r->lock);
 	while (!r->stopping) {
-		uint64_t asked = rest(r);
+		uint64_t asked = await_renewal(r);
 
 		if (r->stopping)
 			break;
 		pthread_mutex_unlock(&r->lock);
-		look(r);
-		plan(r);
-		/* After `count`, which shows whether the request succeeded. */
+		replace_token(r);
+		plan_renewal(r);
+		/* Written after `count`, which shows whether the request succeeded. */
 		if (asked)
 			atomic_store(&r->answered, asked);
 		pthread_mutex_lock(&r->lock);
@@ -162,7 +162,7 @@ int tools_renewal_start(struct tools_renewal *r)
 		return 0;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_cond_init(&r->wake, NULL);
-	rc = pthread_create(&r->thread, NULL, watch, r);
+	rc = pthread_create(&r->thread, NULL, renew_until_stopped, r);
 	r->running = rc == 0;
 	if (rc) {
 		pthread_cond_destroy(&r->wake);

@@ -56,14 +56,14 @@ int tools_renewal_open(struct tools_renewal *r, const struct tools_auth *auth,
 		       const struct tools_address *server, tools_renewal_use *use, void *arg,
 		       char *message, size_t size);
 void tools_renewal_close(struct tools_renewal *r);
-/* For rxw_connection_create(); NULL: the null class. Valid until the next renewal. */
+/* The class for rxw_connection_create(), valid until the next renewal. NULL: the null class. */
 rxw_security *tools_renewal_security(const struct tools_renewal *r);
 
-/* Before a call: renew the token if it is time. */
+/* Renew the token before a call if it is time. */
 void tools_renewal_fresh(struct tools_renewal *r);
 /*
- * After a call that failed because its token expired. True: there is a new token, so the call may
- * be repeated.
+ * Look for a new token after a call that failed because its token expired. True: there is one, so the
+ * call may be repeated.
  */
 bool tools_renewal_again(struct tools_renewal *r);
 /* Whether a call failed because its token expired. */

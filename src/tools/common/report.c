@@ -66,7 +66,7 @@ uint64_t tools_stats_packets(const struct counters *stats)
 }
 
 /* First line of a small file, without its newline; 0 or -1. */
-static int first_line(const char *path, char *text, size_t size)
+static int read_first_line(const char *path, char *text, size_t size)
 {
 	FILE *f = fopen(path, "re");
 	char *got;
@@ -82,7 +82,7 @@ static int first_line(const char *path, char *text, size_t size)
 }
 
 /* "model name" on most machines; others have another key or none. */
-static void cpu_model(char *text, size_t size)
+static void read_cpu_model(char *text, size_t size)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");
 	char line[512];
@@ -103,7 +103,7 @@ static void cpu_model(char *text, size_t size)
 	fclose(f);
 }
 
-static json_t *mitigations(void)
+static json_t *list_mitigations(void)
 {
 	static const char folder[] = "/sys/devices/system/cpu/vulnerabilities";
 	json_t *object = json_object();
@@ -117,7 +117,8 @@ static json_t *mitigations(void)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
 		/* "Not affected" entries are left out. */
-		if (first_line(path, text, sizeof(text)) == 0 && strcmp(text, "Not affected") != 0)
+		if (read_first_line(path, text, sizeof(text)) == 0 &&
+		    strcmp(text, "Not affected") != 0)
 			json_object_set_new(object, entry->d_name, json_string(text));
 	}
 	if (dir)
@@ -132,10 +133,10 @@ json_t *tools_facts_json(void)
 
 	memset(&name, 0, sizeof(name));
 	uname(&name);
-	cpu_model(cpu, sizeof(cpu));
+	read_cpu_model(cpu, sizeof(cpu));
 	return json_pack("{s:s, s:s, s:s, s:s, s:i, s:o}", "system", name.sysname, "kernel",
 			 name.release, "machine", name.machine, "cpu", cpu, "cpus",
-			 (int)sysconf(_SC_NPROCESSORS_ONLN), "mitigations", mitigations());
+			 (int)sysconf(_SC_NPROCESSORS_ONLN), "mitigations", list_mitigations());
 }
 
 json_t *tools_config_json(const struct rxw_config *config)
@@ -235,14 +236,21 @@ int tools_report_fill(json_t *object, uint64_t bytes, uint64_t calls,
 	return rc ? -1 : 0;
 }
 
-static double number(const json_t *object, const char *key)
+double tools_number_of(const json_t *object, const char *name)
 {
-	return json_number_value(json_object_get(object, key));
+	return json_number_value(json_object_get(object, name));
 }
 
-static unsigned long long integer(const json_t *object, const char *key)
+unsigned long long tools_count_of(const json_t *object, const char *name)
 {
-	return (unsigned long long)json_integer_value(json_object_get(object, key));
+	return (unsigned long long)json_integer_value(json_object_get(object, name));
+}
+
+const char *tools_text_of(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "";
 }
 
 void tools_report_print(const char *title, json_t *o)
@@ -250,30 +258,32 @@ void tools_report_print(const char *title, json_t *o)
 	char size[32];
 
 	printf("%s: %s in %.3f s, %.1f MB/s; %llu calls, %.1f calls/s\n", title,
-	       tools_format_size(size, sizeof(size), integer(o, "bytes")), number(o, "seconds"),
-	       number(o, "MBps"), integer(o, "calls"), number(o, "calls_per_s"));
+	       tools_format_size(size, sizeof(size), tools_count_of(o, "bytes")),
+	       tools_number_of(o, "seconds"), tools_number_of(o, "MBps"),
+	       tools_count_of(o, "calls"), tools_number_of(o, "calls_per_s"));
 	if (json_is_number(json_object_get(o, "p50_us")))
 		printf("  latency   p50 %.1f us, p99 %.1f us, p99.9 %.1f us, max %.1f us\n",
-		       number(o, "p50_us"), number(o, "p99_us"), number(o, "p999_us"),
-		       number(o, "max_us"));
-	printf("  CPU       %.3f s user, %.3f s system", number(o, "cpu_user_s"),
-	       number(o, "cpu_sys_s"));
-	if (integer(o, "bytes") >= 1000000)
-		printf("; %.3f s per GB", number(o, "cpu_s_per_GB"));
-	printf("; %.2f us per call; %llu context switches\n", number(o, "cpu_us_per_call"),
-	       integer(o, "context_switches"));
+		       tools_number_of(o, "p50_us"), tools_number_of(o, "p99_us"),
+		       tools_number_of(o, "p999_us"), tools_number_of(o, "max_us"));
+	printf("  CPU       %.3f s user, %.3f s system", tools_number_of(o, "cpu_user_s"),
+	       tools_number_of(o, "cpu_sys_s"));
+	if (tools_count_of(o, "bytes") >= 1000000)
+		printf("; %.3f s per GB", tools_number_of(o, "cpu_s_per_GB"));
+	printf("; %.2f us per call; %llu context switches\n", tools_number_of(o, "cpu_us_per_call"),
+	       tools_count_of(o, "context_switches"));
 	printf("  packets   %llu sent (%llu retransmitted), %llu received; ACKs %llu sent, %llu "
 	       "received\n",
-	       integer(o, "packets_sent"), integer(o, "retransmitted"),
-	       integer(o, "packets_received"), integer(o, "acks_sent"),
-	       integer(o, "acks_received"));
+	       tools_count_of(o, "packets_sent"), tools_count_of(o, "retransmitted"),
+	       tools_count_of(o, "packets_received"), tools_count_of(o, "acks_sent"),
+	       tools_count_of(o, "acks_received"));
 	printf("  system    calls %llu to send, %llu to receive; %llu drops; peak memory %s\n",
-	       integer(o, "syscalls_send"), integer(o, "syscalls_recv"), integer(o, "drops"),
-	       tools_format_size(size, sizeof(size), integer(o, "peak_rss")));
+	       tools_count_of(o, "syscalls_send"), tools_count_of(o, "syscalls_recv"),
+	       tools_count_of(o, "drops"),
+	       tools_format_size(size, sizeof(size), tools_count_of(o, "peak_rss")));
 }
 
 /* Bytes of the character of UTF-8 at `text`, as jansson accepts it; 0: it is none. */
-static size_t utf8_length(const char *text)
+static size_t measure_json_char(const char *text)
 {
 	for (size_t length = 1; length <= 4 && text[length - 1]; length++) {
 		json_t *one = json_stringn(text, length);
@@ -293,7 +303,7 @@ json_t *tools_json_text(const char *bytes)
 	if (!text)
 		return json;
 	while (*bytes) {
-		size_t length = utf8_length(bytes);
+		size_t length = measure_json_char(bytes);
 
 		if (length) {
 			memcpy(to, bytes, length);

@@ -20,11 +20,11 @@ struct tools_usage {
 	uint64_t peak_rss;	   /* bytes */
 };
 void tools_usage_now(struct tools_usage *usage);
-/* `to` - `from`; peak_rss is that of `to`. */
+/* The difference `to` - `from`, with the peak_rss of `to`. */
 struct tools_usage tools_usage_between(const struct tools_usage *from,
 				       const struct tools_usage *to);
 
-/* Counters: `to` - `from`; gauges: those of `to`. */
+/* The difference `to` - `from` of counters, and the gauges of `to`. */
 struct counters tools_stats_between(const struct counters *from, const struct counters *to);
 /* Add the counters of `from` to `into` (several endpoints as one). */
 void tools_stats_add(struct counters *into, const struct counters *from);
@@ -58,8 +58,13 @@ int tools_report_fill(json_t *object, uint64_t bytes, uint64_t calls,
 		      const struct tools_usage *usage, const struct counters *stats,
 		      const struct tools_histogram *latency);
 
-/* The same as text on stdout, after `title`. */
+/* Print the report as text on stdout, after `title`. */
 void tools_report_print(const char *title, json_t *object);
+
+/* A member of an object: a number, a whole number, a text. 0 or "" if there is none. */
+double tools_number_of(const json_t *object, const char *name);
+unsigned long long tools_count_of(const json_t *object, const char *name);
+const char *tools_text_of(const json_t *object, const char *name);
 
 /*
  * Text that may not be UTF-8, for example a name of a file: a byte that is not becomes the character

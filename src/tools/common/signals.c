@@ -12,7 +12,7 @@
 
 struct tools_signals {
 	pthread_t thread;
-	sigset_t set; /* those of the caller, and the one that stops the thread */
+	sigset_t set; /* the signals of the caller, and the one that stops the thread */
 	atomic_bool stop;
 	tools_signal_fn fn;
 	void *arg;
@@ -24,7 +24,7 @@ static int stop_signal(void)
 	return SIGRTMAX - 1;
 }
 
-static void fill(sigset_t *set, const int *signals, size_t count)
+static void fill_signal_set(sigset_t *set, const int *signals, size_t count)
 {
 	sigemptyset(set);
 	for (size_t i = 0; i < count; i++)
@@ -37,7 +37,7 @@ int tools_signals_block(const int *signals, size_t count)
 	sigset_t set;
 	int rc;
 
-	fill(&set, signals, count);
+	fill_signal_set(&set, signals, count);
 	rc = pthread_sigmask(SIG_BLOCK, &set, NULL);
 	if (rc != 0) {
 		errno = rc;
@@ -51,7 +51,7 @@ int tools_signals_wait(const int *signals, size_t count, siginfo_t *info)
 	sigset_t set;
 	int number;
 
-	fill(&set, signals, count);
+	fill_signal_set(&set, signals, count);
 	do
 		number = sigwaitinfo(&set, info);
 	while (number < 0);
@@ -64,14 +64,14 @@ int tools_signals_wait_for(const int *signals, size_t count, siginfo_t *info, un
 	sigset_t set;
 	int number;
 
-	fill(&set, signals, count);
+	fill_signal_set(&set, signals, count);
 	do
 		number = sigtimedwait(&set, info, &limit);
 	while (number < 0 && errno != EAGAIN);
 	return number < 0 ? 0 : number;
 }
 
-static void *run(void *arg)
+static void *deliver_signals(void *arg)
 {
 	struct tools_signals *s = arg;
 
@@ -98,20 +98,22 @@ int tools_signals_start(const int *signals, size_t count, tools_signal_fn fn, vo
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -1;
-	fill(&s->set, signals, count);
-	sigaddset(&s->set, stop_signal());
-	rc = pthread_sigmask(SIG_BLOCK, &s->set, NULL);
 	s->fn = fn;
 	s->arg = arg;
-	if (rc == 0)
-		rc = pthread_create(&s->thread, NULL, run, s);
-	if (rc != 0) {
-		free(s);
-		errno = rc;
-		return -1;
-	}
+	fill_signal_set(&s->set, signals, count);
+	sigaddset(&s->set, stop_signal());
+	rc = pthread_sigmask(SIG_BLOCK, &s->set, NULL);
+	if (rc)
+		goto fail;
+	rc = pthread_create(&s->thread, NULL, deliver_signals, s);
+	if (rc)
+		goto fail;
 	*out = s;
 	return 0;
+fail:
+	free(s);
+	errno = rc;
+	return -1;
 }
 
 void tools_signals_stop(struct tools_signals *signals)

@@ -29,7 +29,7 @@ void tools_signals_stop(struct tools_signals *signals);
 int tools_signals_block(const int *signals, size_t count);
 /* Wait for a signal; returns its number, and its sender in `info` unless that is NULL. */
 int tools_signals_wait(const int *signals, size_t count, siginfo_t *info);
-/* The same for at most so many seconds; 0: there was none. */
+/* Wait for at most so many seconds. 0: no signal came. */
 int tools_signals_wait_for(const int *signals, size_t count, siginfo_t *info, unsigned seconds);
 
 #endif

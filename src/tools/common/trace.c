@@ -24,14 +24,14 @@ struct tools_trace {
 	unsigned number; /* of this program's traces */
 };
 
-static const char *reason(int rc)
+static const char *explain_trace_error(int rc)
 {
 	return rc != -RXW_ESYS	? rxw_strerror(rc)
 	       : errno == EPERM ? "other users can write to it or own it"
 				: strerror(errno);
 }
 
-static uint64_t packets(rxw_endpoint *endpoint)
+static uint64_t count_traced_packets(rxw_endpoint *endpoint)
 {
 	struct rxw_trace_counts c = {.size = sizeof(c)};
 
@@ -39,7 +39,7 @@ static uint64_t packets(rxw_endpoint *endpoint)
 	return c.packets;
 }
 
-static unsigned port_of(rxw_endpoint *endpoint)
+static unsigned port_of_endpoint(rxw_endpoint *endpoint)
 {
 	struct sockaddr_storage sa;
 	socklen_t length = sizeof(sa);
@@ -50,8 +50,8 @@ static unsigned port_of(rxw_endpoint *endpoint)
 					      : ((struct sockaddr_in *)(void *)&sa)->sin_port);
 }
 
-/* All of them or none. */
-static int begin(struct tools_trace *t)
+/* Start the traces of all endpoints, or of none. */
+static int start_traces(struct tools_trace *t)
 {
 	struct rxw_trace_options o = {.size = sizeof(o),
 				      .memory = (size_t)t->options.memory,
@@ -61,7 +61,7 @@ static int begin(struct tools_trace *t)
 	for (size_t i = 0; i < t->count; i++) {
 		int rc, why;
 
-		t->before[i] = packets(t->endpoints[i]);
+		t->before[i] = count_traced_packets(t->endpoints[i]);
 		rc = rxw_trace_start(t->endpoints[i], &o);
 		if (!rc)
 			continue;
@@ -76,29 +76,29 @@ static int begin(struct tools_trace *t)
 	return 0;
 }
 
-static void write_one(struct tools_trace *t, size_t i, const char *when)
+static void save_trace(struct tools_trace *t, size_t i, const char *when)
 {
-	uint64_t seen = packets(t->endpoints[i]) - t->before[i];
+	uint64_t seen = count_traced_packets(t->endpoints[i]) - t->before[i];
 	char *name = NULL, line[512];
 	int rc;
 
 	if (!seen)
 		return;
-	if (asprintf(&name, "%s/rxwire-%u-%s-%u.pcapng", t->options.dir, port_of(t->endpoints[i]),
-		     when, t->number) < 0) {
+	if (asprintf(&name, "%s/rxwire-%u-%s-%u.pcapng", t->options.dir,
+		     port_of_endpoint(t->endpoints[i]), when, t->number) < 0) {
 		tools_error("--trace-dir: memory is exhausted");
 		return;
 	}
 	rc = rxw_trace_save(t->endpoints[i], name);
 	if (rc < 0)
-		tools_error("--trace-dir: %s: %s", name, reason(rc));
+		tools_error("--trace-dir: %s: %s", name, explain_trace_error(rc));
 	snprintf(line, sizeof(line), "trace of %llu packets: %s", (unsigned long long)seen, name);
 	if (!rc && t->options.say)
 		t->options.say(line);
 	free(name);
 }
 
-static void end(struct tools_trace *t)
+static void stop_traces(struct tools_trace *t)
 {
 	time_t now = time(NULL);
 	char when[32];
@@ -110,7 +110,7 @@ static void end(struct tools_trace *t)
 	gmtime_r(&now, &tm);
 	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
 	for (size_t i = 0; i < t->count; i++)
-		write_one(t, i, when);
+		save_trace(t, i, when);
 }
 
 int tools_trace_check(const struct tools_trace_options *options, char *message, size_t size)
@@ -135,6 +135,22 @@ int tools_trace_check(const struct tools_trace_options *options, char *message, 
 	return -1;
 }
 
+/* NULL: no memory. */
+static struct tools_trace *new_trace(const struct tools_trace_options *options, size_t count)
+{
+	struct tools_trace *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->options = *options;
+	t->endpoints = calloc(count + 1, sizeof(*t->endpoints));
+	t->before = calloc(count + 1, sizeof(*t->before));
+	if (t->endpoints && t->before)
+		return t;
+	tools_trace_close(t);
+	return NULL;
+}
+
 int tools_trace_open(const struct tools_trace_options *options, rxw_endpoint *const *endpoints,
 		     size_t count, struct tools_trace **trace, char *message, size_t size)
 {
@@ -144,23 +160,15 @@ int tools_trace_open(const struct tools_trace_options *options, rxw_endpoint *co
 	*trace = NULL;
 	if (!options->dir)
 		return 0;
-	t = calloc(1, sizeof(*t));
-	if (t) {
-		t->options = *options;
-		t->endpoints = calloc(count + 1, sizeof(*t->endpoints));
-		t->before = calloc(count + 1, sizeof(*t->before));
-	}
-	if (!t || !t->endpoints || !t->before) {
+	t = new_trace(options, count);
+	if (!t) {
 		snprintf(message, size, "no memory");
-		*trace = t;
-		tools_trace_close(*trace);
-		*trace = NULL;
 		return -1;
 	}
 	memcpy(t->endpoints, endpoints, count * sizeof(*t->endpoints));
 	t->count = count;
-	/* Also if tracing starts later: a wrong directory is reported at once. */
-	rc = begin(t);
+	/* Traces that are to start later start here too, so that a wrong directory is reported at once. */
+	rc = start_traces(t);
 	if (rc < 0) {
 		if (rc == -RXW_ENOMEM)
 			snprintf(message, size,
@@ -168,7 +176,8 @@ int tools_trace_open(const struct tools_trace_options *options, rxw_endpoint *co
 				 "rest of --memory: raise that, or lower --trace-size",
 				 count, (unsigned long long)(options->memory + (1 << 20) - 1) >> 20);
 		else
-			snprintf(message, size, "--trace-dir %s: %s", options->dir, reason(rc));
+			snprintf(message, size, "--trace-dir %s: %s", options->dir,
+				 explain_trace_error(rc));
 		tools_trace_close(t);
 		return -1;
 	}
@@ -191,12 +200,12 @@ void tools_trace_switch(struct tools_trace *t)
 		return;
 	}
 	if (t->on) {
-		end(t);
+		stop_traces(t);
 		return;
 	}
-	rc = begin(t);
+	rc = start_traces(t);
 	if (rc < 0)
-		tools_error("--trace-dir %s: %s", t->options.dir, reason(rc));
+		tools_error("--trace-dir %s: %s", t->options.dir, explain_trace_error(rc));
 	else if (t->options.say)
 		t->options.say("trace started; SIGUSR2 ends and writes it");
 }
@@ -206,7 +215,7 @@ void tools_trace_close(struct tools_trace *t)
 	if (!t)
 		return;
 	if (t->on)
-		end(t);
+		stop_traces(t);
 	free(t->endpoints);
 	free(t->before);
 	free(t);

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "tools/common/many.h"
+#include "tools/common/endpoints.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
-#include "tools/common/place.h"
-#include "tools/common/reach.h"
+#include "tools/common/option_place.h"
+#include "tools/common/reachable.h"
 #include "tools/common/signals.h"
 #include "tools/copy/arguments.h"
 #include "tools/copy/copy.h"
@@ -169,13 +169,6 @@ static const struct command {
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
-static void log_line(void *arg, enum rxw_log_level level, const char *line)
-{
-	(void)arg;
-	if (level <= RXW_LOG_WARNING)
-		tools_error("%s", line);
-}
-
 /* Terminate by the signal, so that a shell sees the interrupt. Any thread. */
 static void die_of(int number)
 {
@@ -224,7 +217,7 @@ static void on_signal(int number, void *arg)
 /* The first address that answers, and those to be asked when it does not any more. */
 static void choose_location(struct run *run, const struct tools_address *list, size_t count)
 {
-	size_t first = tools_reach(&run->config, list, count, AFS_SERVICE_VL);
+	size_t first = tools_find_reachable(&run->config, list, count, AFS_SERVICE_VL);
 
 	run->vl = list[first];
 	for (size_t i = 1; i < count; i++) {
@@ -512,8 +505,7 @@ int main(int argc, char **argv)
 	char **prepared;
 
 	tools_set_program("afscp");
-	rxw_config_init(&run.config, sizeof(run.config));
-	run.config.log = log_line;
+	tools_config_init(&run.config);
 	init_locks(&run);
 	run.umask = umask(0);
 	umask(run.umask);

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "tools/common/many.h"
+#include "tools/common/endpoints.h"
 #include "tools/common/message.h"
-#include "tools/common/reach.h"
+#include "tools/common/reachable.h"
 #include "tools/common/signals.h"
 #include "tools/perf/client.h"
 
@@ -41,7 +41,7 @@ static int open_client(struct perf_client *c)
 		tools_error("-s: %s", message);
 		return -1;
 	}
-	c->server = list[tools_reach(c->config, list, count, PERF_SERVICE)];
+	c->server = list[tools_find_reachable(c->config, list, count, PERF_SERVICE)];
 	tools_address_text(&c->server.sa, c->server_text, sizeof(c->server_text));
 	if (perf_links_open(c) < 0)
 		return -1;

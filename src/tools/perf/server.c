@@ -10,7 +10,7 @@
 #include "tools/common/auth.h"
 #include "tools/common/message.h"
 #include "tools/common/metrics.h"
-#include "tools/common/place.h"
+#include "tools/common/option_place.h"
 #include "tools/common/signals.h"
 #include "tools/common/trace.h"
 #include "tools/perf/serve.h"
@@ -108,13 +108,6 @@ static const struct tools_program program = {
 
 static const int signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP};
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
-
-static void log_line(void *arg, enum rxw_log_level level, const char *line)
-{
-	(void)arg;
-	if (level <= RXW_LOG_WARNING)
-		tools_error("%s", line);
-}
 
 /* guard: the classes to offer; NULL: only the null class. */
 static int add_service(rxw_endpoint *endpoint, uint16_t id, const char *name,
@@ -367,8 +360,7 @@ int perf_server_main(int argc, char **argv)
 	enum tools_parsed parsed;
 	int first, status;
 
-	rxw_config_init(&config, sizeof(config));
-	config.log = log_line;
+	tools_config_init(&config);
 	/* Calls of the file command occupy a worker, however large; a load of 200 must not wait for 64 workers. */
 	config.workers_max = 256;
 	parsed = tools_options_parse(&program, &set, &config, argc, argv, &first);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "tools/common/message.h"
-#include "tools/common/place.h"
+#include "tools/common/option_place.h"
 #include "tools/perf/client.h"
 
 #define MOST_IN_FLIGHT 10000
@@ -415,13 +415,6 @@ const char *perf_command_name(int command)
 	return command_names[command];
 }
 
-static void log_line(void *arg, enum rxw_log_level level, const char *line)
-{
-	(void)arg;
-	if (level <= RXW_LOG_WARNING)
-		tools_error("%s", line);
-}
-
 /* On stderr: stdout is for the report. */
 static void say(const char *line)
 {
@@ -447,8 +440,7 @@ enum tools_parsed perf_settings_parse(struct perf_settings *set, struct rxw_conf
 				      .write_size = RXPERF_IO_MAX,
 				      .auth = {.class = -1, .level = -1},
 				      .trace = {.start = true, .say = say}};
-	rxw_config_init(config, sizeof(*config));
-	config->log = log_line;
+	tools_config_init(config);
 	parsed = tools_options_parse(&program, set, config, argc, argv, &first);
 	if (parsed == TOOLS_RUN && first < argc) {
 		tools_error("unexpected argument \"%s\"; see rxperf client --help", argv[first]);

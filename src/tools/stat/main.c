@@ -6,7 +6,7 @@
 
 #include "tools/common/message.h"
 #include "tools/common/options.h"
-#include "tools/common/place.h"
+#include "tools/common/option_place.h"
 #include "tools/common/report.h"
 #include "tools/stat/stat.h"
 

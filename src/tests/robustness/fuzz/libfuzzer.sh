@@ -46,7 +46,7 @@ compile() {
 			"$top"/src/rx/rpc "$top"/src/rx/keys "$top"/src/rx/rxkad "$top"/src/rx/rxgk "$top"/src/rx/token -name '*.c') \
 		"$top/src/afs/dir.c" "$top/src/fileserver/acl/acl.c" "$top/src/volume/acl.c" \
 		"$top"/src/tools/common/options.c \
-		"$top"/src/tools/common/place.c \
+		"$top"/src/tools/common/option_place.c \
 		"$top"/src/tools/common/number.c "$top"/src/tools/common/message.c \
 		"$top"/src/rxgen/read.c "$top"/src/rxgen/[a-z]*/*.c "$top/src/tests/robustness/fuzz/world.c" \
 		"$top/src/tests/support/host.c"; do

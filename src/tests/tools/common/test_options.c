@@ -5,7 +5,7 @@
 
 #include "tools/common/message.h"
 #include "tools/common/options.h"
-#include "tools/common/place.h"
+#include "tools/common/option_place.h"
 
 struct target {
 	bool flag;

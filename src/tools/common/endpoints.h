@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Programs with many endpoints on one engine. */
-#ifndef TOOLS_MANY_H
-#define TOOLS_MANY_H
+#ifndef TOOLS_ENDPOINTS_H
+#define TOOLS_ENDPOINTS_H
 
 #include <stdint.h>
 

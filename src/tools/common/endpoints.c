@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 
 #include "common/cpus.h"
-#include "tools/common/many.h"
+#include "tools/common/endpoints.h"
 
 /* Four buffers of 64 KiB that a socket waits with, a window, and some that wait to be read. */
 #define EACH ((size_t)1 << 20)

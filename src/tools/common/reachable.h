@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Choosing one of several addresses of a server. */
-#ifndef TOOLS_REACH_H
-#define TOOLS_REACH_H
+#ifndef TOOLS_REACHABLE_H
+#define TOOLS_REACHABLE_H
 
 #include "tools/common/address.h"
 
@@ -12,7 +12,7 @@ struct rxw_config;
  * second, and in a second round three, so that an address that leads nowhere costs little. 0 if
  * none answers, or if there is only one, which is not asked. Blocks.
  */
-size_t tools_reach(const struct rxw_config *config, const struct tools_address *list, size_t count,
-		   uint16_t service);
+size_t tools_find_reachable(const struct rxw_config *config, const struct tools_address *list,
+			    size_t count, uint16_t service);
 
 #endif

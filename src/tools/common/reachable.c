@@ -4,7 +4,7 @@
 
 #include <rxwire/rxwire.h>
 
-#include "tools/common/reach.h"
+#include "tools/common/reachable.h"
 
 #define FIRST_MS  500
 #define SECOND_MS 3000
@@ -12,7 +12,7 @@
 /* An opcode that no interface has. Any answer, also a refusal, is one. */
 static const uint8_t no_opcode[4] = {0x7f, 0xff, 0xff, 0xff};
 
-static bool call_answers(rxw_connection *connection, unsigned ms)
+static bool is_call_answered(rxw_connection *connection, unsigned ms)
 {
 	struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = ms};
 	enum rxw_origin origin = RXW_ORIGIN_NONE;
@@ -32,8 +32,8 @@ static bool call_answers(rxw_connection *connection, unsigned ms)
 	return code == 0 || origin == RXW_ORIGIN_PEER;
 }
 
-static bool answers(rxw_engine *engine, const struct tools_address *address, uint16_t service,
-		    unsigned ms)
+static bool is_address_served(rxw_engine *engine, const struct tools_address *address,
+			      uint16_t service, unsigned ms)
 {
 	struct tools_address any;
 	struct rxw_endpoint_options eo = {.size = sizeof(eo)};
@@ -48,15 +48,15 @@ static bool answers(rxw_engine *engine, const struct tools_address *address, uin
 		return false;
 	if (rxw_connection_create(endpoint, (const struct sockaddr *)&address->sa, address->len,
 				  service, NULL, &connection) == 0) {
-		good = call_answers(connection, ms);
+		good = is_call_answered(connection, ms);
 		rxw_connection_release(connection);
 	}
 	rxw_endpoint_destroy(endpoint);
 	return good;
 }
 
-size_t tools_reach(const struct rxw_config *config, const struct tools_address *list, size_t count,
-		   uint16_t service)
+size_t tools_find_reachable(const struct rxw_config *config, const struct tools_address *list,
+			    size_t count, uint16_t service)
 {
 	rxw_engine *engine;
 	size_t found = count;
@@ -64,7 +64,8 @@ size_t tools_reach(const struct rxw_config *config, const struct tools_address *
 	if (count < 2 || rxw_engine_create(config, &engine) < 0)
 		return 0;
 	for (size_t i = 0; i < 2 * count && found == count; i++)
-		if (answers(engine, &list[i % count], service, i < count ? FIRST_MS : SECOND_MS))
+		if (is_address_served(engine, &list[i % count], service,
+				      i < count ? FIRST_MS : SECOND_MS))
 			found = i % count;
 	rxw_engine_destroy(engine);
 	return found < count ? found : 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which line of the configuration file set an option, so that messages about its value, however
- * late, can name the line. Global to the process, without locks: for the thread that parses the
- * options and starts the program.
+ * The places where options were set: the command line, or a line of the configuration file. Messages
+ * about a value, however late, name that line. The records are global to the process and have no lock:
+ * they are for the thread that parses the options and starts the program.
  */
-#ifndef TOOLS_PLACE_H
-#define TOOLS_PLACE_H
+#ifndef TOOLS_OPTION_PLACE_H
+#define TOOLS_OPTION_PLACE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where an option was set. `name` and `value` are not copied. */
+/* The place where an option was set. `name` and `value` are not copied. */
 struct tools_place {
 	const char *name;    /* of the option, without dashes */
 	const char *value;   /* NULL: not a string */
@@ -22,9 +22,7 @@ struct tools_place {
 
 /* Forget everything. */
 void tools_place_reset(void);
-/*
- * Record where an option was set, replacing an earlier record (unless `repeat`). 0; -1: no memory.
- */
+/* Record a place, in place of an earlier record of the option unless `repeat`. 0; -1: no memory. */
 int tools_place_record(const struct tools_place *place);
 /* Whether the command line set the option. */
 bool tools_place_given(const char *name);

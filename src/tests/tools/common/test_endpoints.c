@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of common/many.c: limits of programs with many endpoints. */
+/* Tests of common/endpoints.c: limits of programs with many endpoints. */
 #include <sys/resource.h>
 
 #include "tests/tools/testing.h"
 
-#include "tools/common/many.h"
+#include "tools/common/endpoints.h"
 
 START_TEST(memory)
 {
@@ -41,4 +41,4 @@ START_TEST(descriptors)
 }
 END_TEST
 
-TEST_MAIN("many", memory, descriptors)
+TEST_MAIN("endpoints", memory, descriptors)

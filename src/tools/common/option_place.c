@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which line of the configuration file set an option. */
+/* The places where options were set. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/common/place.h"
+#include "tools/common/option_place.h"
 
 #define VALUE_SHOWN 60 /* bytes of a value that messages show at least */
 
@@ -17,7 +17,7 @@ struct record {
 static struct record *records; /* the newest first */
 
 /* Remove the records of one option, or all. */
-static void forget(const char *name)
+static void forget_option(const char *name)
 {
 	for (struct record **at = &records; *at;) {
 		struct record *r = *at;
@@ -33,7 +33,7 @@ static void forget(const char *name)
 
 void tools_place_reset(void)
 {
-	forget(NULL);
+	forget_option(NULL);
 }
 
 int tools_place_record(const struct tools_place *place)
@@ -45,7 +45,7 @@ int tools_place_record(const struct tools_place *place)
 	if (!r)
 		return -1;
 	if (!place->repeat)
-		forget(place->name);
+		forget_option(place->name);
 	r->place = *place;
 	if (path)
 		r->place.path = memcpy(r->text, place->path, path);
@@ -74,7 +74,7 @@ bool tools_place_given(const char *name)
 }
 
 /* The record of the option whose name `text` begins with; of a list, of the item that follows. */
-static const struct tools_place *mentioned(const char *text)
+static const struct tools_place *find_mentioned_place(const char *text)
 {
 	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
 	const char *value = text + length + strspn(text + length, " '\"");
@@ -96,7 +96,7 @@ static const struct tools_place *mentioned(const char *text)
 void tools_place_message(char *message, size_t size)
 {
 	for (const char *at = message; (at = strstr(at, "--")); at += 2) {
-		const struct tools_place *p = mentioned(at + 2);
+		const struct tools_place *p = find_mentioned_place(at + 2);
 		char prefix[320];
 		size_t length, rest;
 
