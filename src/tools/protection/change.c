@@ -6,27 +6,28 @@
 #include "tools/common/message.h"
 #include "tools/protection/pt.h"
 
-/* The id that --id asks for, 0 without it. 0, or -1 after a message. */
-static int wanted_id(const struct pt *pt, size_t count, int32_t *id)
+/* The id that --id asks for, 0 without it. 0, or an exit status after a message. */
+static int parse_wanted_id(const struct pt *pt, size_t count, int32_t *id)
 {
 	*id = 0;
 	if (!pt->id)
 		return 0;
 	if (count != 1) {
 		tools_error("--id is for one name, not for %zu", count);
-		return -1;
+		return TOOLS_EXIT_USAGE;
 	}
 	if (pt_parse_id(pt->id, id) && *id != 0)
 		return 0;
 	tools_error("--id %s: not an id; users have positive ones, groups negative ones", pt->id);
-	return -1;
+	return TOOLS_EXIT_USAGE;
 }
 
-/* One of several names. */
+/* Changes the entry of one of several names. */
 typedef int (*one_fn)(struct pt *pt, const char *name, int32_t *id, char *message);
 
-/* All names in one transaction. ids[i] is what the function stores for names[i]. */
-static int each(struct pt *pt, char **names, size_t count, int32_t *ids, one_fn one)
+/* Change the entries of all names in one transaction. ids[i] is the id of names[i], which `one` may set. */
+static int change_in_transaction(struct pt *pt, char **names, size_t count, int32_t *ids,
+				 one_fn one)
 {
 	char message[PROT_MESSAGE_MAX];
 	int rc = prot_begin(pt->prot, message);
@@ -47,46 +48,49 @@ static int each(struct pt *pt, char **names, size_t count, int32_t *ids, one_fn 
 	return TOOLS_EXIT_FAILURE;
 }
 
-/* The ids of entries that exist. 0, or -1 after a message. */
-static int find_all(struct pt *pt, char **names, size_t count, int32_t *ids)
+/* The ids of entries that exist. 0, or an exit status after a message. */
+static int find_ids(struct pt *pt, char **names, size_t count, int32_t *ids)
 {
 	for (size_t i = 0; i < count; i++) {
 		ids[i] = pt_find_id(pt, names[i]);
 		if (!ids[i])
-			return -1;
+			return TOOLS_EXIT_FAILURE;
 	}
 	return 0;
 }
 
-/* `find`: the names are those of entries. Otherwise they are added, and reported. */
-static int run(struct pt *pt, char **names, size_t count, one_fn one, bool find)
+/* Change the entries of all names or, unless `find`, add them and report them. The exit status. */
+static int change_entries(struct pt *pt, char **names, size_t count, one_fn one, bool find)
 {
 	int32_t *ids = calloc(count, sizeof(*ids));
-	int status = TOOLS_EXIT_FAILURE;
+	int status;
 
-	if (!ids)
+	if (!ids) {
 		tools_error("no memory");
-	else if (!find && wanted_id(pt, count, &ids[0]) < 0)
-		status = TOOLS_EXIT_USAGE;
-	else if (!find || find_all(pt, names, count, ids) == 0)
-		status = each(pt, names, count, ids, one);
+		return TOOLS_EXIT_FAILURE;
+	}
+	status = find ? find_ids(pt, names, count, ids) : parse_wanted_id(pt, count, &ids[0]);
+	if (status)
+		goto out;
+	status = change_in_transaction(pt, names, count, ids, one);
 	if (!status && !find)
 		status = pt_show_added(pt, ids, count);
+out:
 	free(ids);
 	return status;
 }
 
-static int add_user(struct pt *pt, const char *name, int32_t *id, char *message)
+static int add_one_user(struct pt *pt, const char *name, int32_t *id, char *message)
 {
 	return prot_add_user(pt->prot, name, *id, id, message);
 }
 
 int pt_add_user(struct pt *pt, char **names, size_t count)
 {
-	return run(pt, names, count, add_user, false);
+	return change_entries(pt, names, count, add_one_user, false);
 }
 
-static int add_group(struct pt *pt, const char *name, int32_t *id, char *message)
+static int add_one_group(struct pt *pt, const char *name, int32_t *id, char *message)
 {
 	return prot_add_group(pt->prot, name, *id, pt->other, id, message);
 }
@@ -94,10 +98,11 @@ static int add_group(struct pt *pt, const char *name, int32_t *id, char *message
 int pt_add_group(struct pt *pt, char **names, size_t count)
 {
 	pt->other = pt->owner ? pt_find_id(pt, pt->owner) : PROT_ADMINISTRATORS;
-	return pt->other ? run(pt, names, count, add_group, false) : TOOLS_EXIT_FAILURE;
+	return pt->other ? change_entries(pt, names, count, add_one_group, false)
+			 : TOOLS_EXIT_FAILURE;
 }
 
-static int rename_to(struct pt *pt, const char *name, int32_t *id, char *message)
+static int rename_entry(struct pt *pt, const char *name, int32_t *id, char *message)
 {
 	(void)name;
 	return prot_rename(pt->prot, *id, pt->text, message);
@@ -107,10 +112,10 @@ int pt_rename(struct pt *pt, char **names, size_t count)
 {
 	(void)count;
 	pt->text = names[1];
-	return run(pt, names, 1, rename_to, true);
+	return change_entries(pt, names, 1, rename_entry, true);
 }
 
-static int remove_one(struct pt *pt, const char *name, int32_t *id, char *message)
+static int remove_entry(struct pt *pt, const char *name, int32_t *id, char *message)
 {
 	(void)name;
 	return prot_remove(pt->prot, *id, message);
@@ -118,16 +123,16 @@ static int remove_one(struct pt *pt, const char *name, int32_t *id, char *messag
 
 int pt_remove(struct pt *pt, char **names, size_t count)
 {
-	return run(pt, names, count, remove_one, true);
+	return change_entries(pt, names, count, remove_entry, true);
 }
 
-static int add_member(struct pt *pt, const char *name, int32_t *id, char *message)
+static int add_one_member(struct pt *pt, const char *name, int32_t *id, char *message)
 {
 	(void)name;
 	return prot_add_member(pt->prot, pt->other, *id, message);
 }
 
-static int remove_member(struct pt *pt, const char *name, int32_t *id, char *message)
+static int remove_one_member(struct pt *pt, const char *name, int32_t *id, char *message)
 {
 	(void)name;
 	return prot_remove_member(pt->prot, pt->other, *id, message);
@@ -147,10 +152,11 @@ int pt_member(struct pt *pt, char **names, size_t count)
 	pt->other = pt_find_id(pt, names[1]);
 	if (!pt->other)
 		return TOOLS_EXIT_FAILURE;
-	return run(pt, names + 2, count - 2, add ? add_member : remove_member, true);
+	return change_entries(pt, names + 2, count - 2, add ? add_one_member : remove_one_member,
+			      true);
 }
 
-static int change_owner(struct pt *pt, const char *name, int32_t *id, char *message)
+static int chown_entry(struct pt *pt, const char *name, int32_t *id, char *message)
 {
 	(void)name;
 	return prot_chown(pt->prot, *id, pt->other, message);
@@ -160,10 +166,10 @@ int pt_chown(struct pt *pt, char **names, size_t count)
 {
 	(void)count;
 	pt->other = pt_find_id(pt, names[1]);
-	return pt->other ? run(pt, names, 1, change_owner, true) : TOOLS_EXIT_FAILURE;
+	return pt->other ? change_entries(pt, names, 1, chown_entry, true) : TOOLS_EXIT_FAILURE;
 }
 
-static int change_access(struct pt *pt, const char *name, int32_t *id, char *message)
+static int set_entry_access(struct pt *pt, const char *name, int32_t *id, char *message)
 {
 	(void)name;
 	return prot_set_access(pt->prot, *id, pt->access, message);
@@ -178,5 +184,5 @@ int pt_access(struct pt *pt, char **names, size_t count)
 			    names[1]);
 		return TOOLS_EXIT_USAGE;
 	}
-	return run(pt, names, 1, change_access, true);
+	return change_entries(pt, names, 1, set_entry_access, true);
 }

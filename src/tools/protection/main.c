@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/common/command.h"
 #include "tools/common/message.h"
-#include "tools/common/options.h"
 #include "tools/protection/pt.h"
 
 #define AT(field) .offset = offsetof(struct pt, field)
@@ -50,34 +50,24 @@ static const struct tools_program program = {
 
 #define MANY SIZE_MAX
 static const struct command {
-	const char *name;
+	struct tools_command base;
 	pt_command_fn run;
-	size_t least, most; /* arguments */
-	bool creates;	    /* makes the database if it does not exist */
-	const char *arguments;
+	bool creates; /* makes the database if it does not exist */
 } commands[] = {
-	{"adduser", pt_add_user, 1, MANY, true, "NAME..."},
-	{"addgroup", pt_add_group, 1, MANY, true, "NAME..."},
-	{"rename", pt_rename, 2, 2, false, "NAME NEWNAME"},
-	{"remove", pt_remove, 1, MANY, false, "NAME..."},
-	{"member", pt_member, 3, MANY, false, "add|remove GROUP USER..."},
-	{"chown", pt_chown, 2, 2, false, "GROUP OWNER"},
-	{"access", pt_access, 2, 2, false, "NAME LETTERS"},
-	{"list", pt_list, 0, 0, false, ""},
-	{"examine", pt_examine, 1, MANY, false, "NAME..."},
-	{"members", pt_members, 1, 1, false, "NAME"},
+	{{"adduser", 1, MANY, "NAME..."}, pt_add_user, true},
+	{{"addgroup", 1, MANY, "NAME..."}, pt_add_group, true},
+	{{"rename", 2, 2, "NAME NEWNAME"}, pt_rename, false},
+	{{"remove", 1, MANY, "NAME..."}, pt_remove, false},
+	{{"member", 3, MANY, "add|remove GROUP USER..."}, pt_member, false},
+	{{"chown", 2, 2, "GROUP OWNER"}, pt_chown, false},
+	{{"access", 2, 2, "NAME LETTERS"}, pt_access, false},
+	{{"list", 0, 0, ""}, pt_list, false},
+	{{"examine", 1, MANY, "NAME..."}, pt_examine, false},
+	{{"members", 1, 1, "NAME"}, pt_members, false},
 };
 
-static const struct command *find_command(const char *name)
-{
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
-	return NULL;
-}
-
-/* Whether options are given that the command ignores would surprise: a message and true then. */
-static bool misplaced(const struct pt *pt, const struct command *command)
+/* An option that the command ignores would surprise the user. True after a message about one. */
+static bool refuse_options(const struct pt *pt, const struct command *command)
 {
 	bool group = command->run == pt_add_group;
 
@@ -92,30 +82,23 @@ static bool misplaced(const struct pt *pt, const struct command *command)
 	return true;
 }
 
-static void warn(void *arg, const char *line)
+static void print_database_warning(void *arg, const char *line)
 {
 	(void)arg;
 	tools_error("%s", line);
 }
 
-static int run(struct pt *pt, char **arguments, size_t count)
+static int run_pt_command(void *target, char **words, size_t count)
 {
-	const struct command *command = count ? find_command(arguments[0]) : NULL;
-	struct prot_options open = {.path = pt->store, .warn = warn};
+	struct pt *pt = target;
+	const struct command *command =
+		tools_find_command(&program, commands, sizeof(commands) / sizeof(commands[0]),
+				   sizeof(commands[0]), words, count);
+	struct prot_options open = {.path = pt->store, .warn = print_database_warning};
 	char message[PROT_MESSAGE_MAX];
 	int status;
 
-	if (!command) {
-		tools_error("%s%s; see rxpt --help", count ? arguments[0] : "no command",
-			    count ? ": no such command" : "");
-		return TOOLS_EXIT_USAGE;
-	}
-	if (count - 1 < command->least || count - 1 > command->most) {
-		tools_error("usage: rxpt -S DIR %s%s%s", command->name,
-			    *command->arguments ? " " : "", command->arguments);
-		return TOOLS_EXIT_USAGE;
-	}
-	if (misplaced(pt, command))
+	if (!command || refuse_options(pt, command))
 		return TOOLS_EXIT_USAGE;
 	if (!pt->store) {
 		tools_error("-S DIR is required: the directory of the users and groups");
@@ -129,7 +112,7 @@ static int run(struct pt *pt, char **arguments, size_t count)
 	/* A wrong -S would otherwise go unnoticed. */
 	if (prot_made(pt->prot) && !pt->json)
 		printf("made the database %s\n", prot_made(pt->prot));
-	status = command->run(pt, arguments + 1, count - 1);
+	status = command->run(pt, words + 1, count - 1);
 	prot_close(pt->prot);
 	return status;
 }
@@ -137,20 +120,6 @@ static int run(struct pt *pt, char **arguments, size_t count)
 int main(int argc, char **argv)
 {
 	struct pt pt = {0};
-	struct rxw_config config;
-	int first = 0, status;
 
-	tools_set_program("rxpt");
-	rxw_config_init(&config, sizeof(config));
-	switch (tools_options_parse(&program, &pt, &config, argc, argv, &first)) {
-	case TOOLS_RUN:
-		status = run(&pt, argv + first, (size_t)(argc - first));
-		break;
-	case TOOLS_DONE:
-		status = 0;
-		break;
-	default:
-		status = TOOLS_EXIT_USAGE;
-	}
-	return tools_finish(status);
+	return tools_finish(tools_run_program(&program, &pt, argc, argv, run_pt_command));
 }

@@ -27,7 +27,7 @@ typedef int (*pt_command_fn)(struct pt *pt, char **names, size_t count);
 /* The entry with a name or an id, or NULL after a message. */
 const struct prot_entry *pt_find(const struct pt *pt, const struct prot_view *view,
 				 const char *text);
-/* The same: its id, 0 after a message. */
+/* The id of the entry with a name or an id; 0 after a message. */
 int32_t pt_find_id(const struct pt *pt, const char *text);
 /* A number with an optional '-', an id if it fits; false otherwise. */
 bool pt_parse_id(const char *text, int32_t *id);

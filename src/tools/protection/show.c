@@ -10,7 +10,7 @@
 #include "tools/protection/pt.h"
 
 /* The name of an id, or its number if there is no such entry. Returns text. */
-static const char *name_of(const struct prot_view *view, int32_t id, char text[16])
+static const char *name_of_id(const struct prot_view *view, int32_t id, char text[16])
 {
 	const struct prot_entry *entry = prot_by_id(view, id);
 
@@ -20,7 +20,7 @@ static const char *name_of(const struct prot_view *view, int32_t id, char text[1
 	return text;
 }
 
-static const char *kind_of(const struct prot_entry *entry)
+static const char *kind_of_entry(const struct prot_entry *entry)
 {
 	uint32_t address;
 
@@ -31,40 +31,40 @@ static const char *kind_of(const struct prot_entry *entry)
 
 /* -- JSON; functions return new references, NULL without memory -- */
 
-static json_t *reference_json(const struct prot_view *view, int32_t id)
+static json_t *pack_reference(const struct prot_view *view, int32_t id)
 {
 	char text[16];
 
-	return json_pack("{s:s, s:i}", "name", name_of(view, id, text), "id", (int)id);
+	return json_pack("{s:s, s:i}", "name", name_of_id(view, id, text), "id", (int)id);
 }
 
-static json_t *list_json(const struct prot_view *view, const int32_t *ids, size_t count)
+static json_t *pack_references(const struct prot_view *view, const int32_t *ids, size_t count)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, reference_json(view, ids[i]));
+		json_array_append_new(list, pack_reference(view, ids[i]));
 	return list;
 }
 
-static json_t *entry_json(const struct prot_view *view, const struct prot_entry *entry,
-			  bool members)
+static json_t *pack_protection_entry(const struct prot_view *view, const struct prot_entry *entry,
+				     bool members)
 {
 	char access[PT_ACCESS_TEXT];
 	json_t *object = json_pack(
 		"{s:s, s:i, s:s, s:o, s:o, s:s, s:i}", "name", entry->name, "id", (int)entry->id,
-		"kind", kind_of(entry), "owner", reference_json(view, entry->owner), "creator",
-		reference_json(view, entry->creator), "access",
+		"kind", kind_of_entry(entry), "owner", pack_reference(view, entry->owner),
+		"creator", pack_reference(view, entry->creator), "access",
 		pt_access_text(entry->access, access), "quota", (int)entry->quota);
 
 	if (object && members)
 		json_object_set_new(object, entry->id < 0 ? "members" : "groups",
-				    list_json(view, entry->members, entry->count));
+				    pack_references(view, entry->members, entry->count));
 	return object;
 }
 
 /* Print {"entries": list}; takes the reference. An exit status. */
-static int print_json(json_t *list)
+static int print_entries_json(json_t *list)
 {
 	json_t *object = json_pack("{s:o}", "entries", list);
 
@@ -77,16 +77,16 @@ static void print_entry(const struct prot_view *view, const struct prot_entry *e
 {
 	char text[16], access[PT_ACCESS_TEXT];
 
-	printf("%s %s\n", kind_of(entry), entry->name);
+	printf("%s %s\n", kind_of_entry(entry), entry->name);
 	printf("  id       %d\n", (int)entry->id);
-	printf("  owner    %s (%d)\n", name_of(view, entry->owner, text), (int)entry->owner);
-	printf("  creator  %s (%d)\n", name_of(view, entry->creator, text), (int)entry->creator);
+	printf("  owner    %s (%d)\n", name_of_id(view, entry->owner, text), (int)entry->owner);
+	printf("  creator  %s (%d)\n", name_of_id(view, entry->creator, text), (int)entry->creator);
 	printf("  access   %s\n", pt_access_text(entry->access, access));
 	if (entry->id > 0)
 		printf("  quota    %d\n", (int)entry->quota);
 	printf("  %s", entry->id < 0 ? "members " : "groups  ");
 	for (uint32_t i = 0; i < entry->count; i++)
-		printf(" %s", name_of(view, entry->members[i], text));
+		printf(" %s", name_of_id(view, entry->members[i], text));
 	printf(entry->count ? "\n" : " -\n");
 }
 
@@ -102,19 +102,19 @@ int pt_show_added(struct pt *pt, const int32_t *ids, size_t count)
 		if (!entry)
 			continue; /* another process has removed it */
 		if (pt->json)
-			json_array_append_new(list, entry_json(view, entry, false));
+			json_array_append_new(list, pack_protection_entry(view, entry, false));
 		else
-			printf("%s %s has the id %d\n", kind_of(entry), entry->name,
+			printf("%s %s has the id %d\n", kind_of_entry(entry), entry->name,
 			       (int)entry->id);
 	}
 	if (pt->json)
-		status = print_json(list);
+		status = print_entries_json(list);
 	prot_view_put(view);
 	return status;
 }
 
-/* Without --users and --groups: both. */
-static bool is_listed(const struct pt *pt, const struct prot_entry *entry)
+/* The command line without --users and --groups lists both. */
+static bool is_kind_listed(const struct pt *pt, const struct prot_entry *entry)
 {
 	return pt->users == pt->groups || (entry->id > 0 ? pt->users : pt->groups);
 }
@@ -132,16 +132,16 @@ int pt_list(struct pt *pt, char **names, size_t count)
 	for (size_t i = 0; i < prot_count(view); i++) {
 		const struct prot_entry *entry = prot_at(view, i);
 
-		if (!is_listed(pt, entry))
+		if (!is_kind_listed(pt, entry))
 			continue;
 		if (pt->json)
-			json_array_append_new(list, entry_json(view, entry, false));
+			json_array_append_new(list, pack_protection_entry(view, entry, false));
 		else
 			printf("%-11d %-31s %s\n", (int)entry->id, entry->name,
-			       name_of(view, entry->owner, text));
+			       name_of_id(view, entry->owner, text));
 	}
 	if (pt->json)
-		status = print_json(list);
+		status = print_entries_json(list);
 	prot_view_put(view);
 	return status;
 }
@@ -158,11 +158,11 @@ int pt_examine(struct pt *pt, char **names, size_t count)
 		if (!entry)
 			status = TOOLS_EXIT_FAILURE;
 		else if (pt->json)
-			json_array_append_new(list, entry_json(view, entry, true));
+			json_array_append_new(list, pack_protection_entry(view, entry, true));
 		else
 			print_entry(view, entry);
 	}
-	if (pt->json && print_json(list))
+	if (pt->json && print_entries_json(list))
 		status = TOOLS_EXIT_FAILURE;
 	prot_view_put(view);
 	return status;
@@ -177,10 +177,10 @@ int pt_members(struct pt *pt, char **names, size_t count)
 
 	(void)count;
 	if (entry && pt->json)
-		status = print_json(list_json(view, entry->members, entry->count));
+		status = print_entries_json(pack_references(view, entry->members, entry->count));
 	else if (entry)
 		for (uint32_t i = 0; i < entry->count; i++)
-			printf("%s\n", name_of(view, entry->members[i], text));
+			printf("%s\n", name_of_id(view, entry->members[i], text));
 	prot_view_put(view);
 	return status;
 }

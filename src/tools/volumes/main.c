@@ -96,8 +96,8 @@ static const struct tools_program program = {
 	.no_tunables = true,
 };
 
-/* An option that the command ignores would surprise: a message and true then. */
-static bool misplaced(const struct rxvol *v)
+/* An option that the command ignores would surprise the user. True after a message about one. */
+static bool refuse_misplaced(const struct rxvol *v)
 {
 	const struct {
 		bool given;
@@ -128,19 +128,14 @@ static bool misplaced(const struct rxvol *v)
 	return false;
 }
 
-static int run(struct rxvol *rxvol, char **arguments, size_t count)
+static int run_volume_command(void *target, char **words, size_t count)
 {
-	int status;
+	struct rxvol *rxvol = target;
+	int status = rxvol_request(rxvol, &program, words, count);
 
-	if (!count) {
-		tools_error("no command; see rxvol --help");
-		return TOOLS_EXIT_USAGE;
-	}
-	rxvol->command = arguments[0];
-	status = rxvol_request(rxvol, arguments + 1, count - 1);
 	if (status)
 		return status;
-	if (misplaced(rxvol))
+	if (refuse_misplaced(rxvol))
 		return TOOLS_EXIT_USAGE;
 	if (!rxvol->store)
 		rxvol->store = getenv("RXVOL_STORE");
@@ -156,21 +151,8 @@ static int run(struct rxvol *rxvol, char **arguments, size_t count)
 int main(int argc, char **argv)
 {
 	struct rxvol rxvol = {.directory = -1};
-	struct rxw_config config;
-	int first = 0, status;
+	int status = tools_run_program(&program, &rxvol, argc, argv, run_volume_command);
 
-	tools_set_program("rxvol");
-	rxw_config_init(&config, sizeof(config));
-	switch (tools_options_parse(&program, &rxvol, &config, argc, argv, &first)) {
-	case TOOLS_RUN:
-		status = run(&rxvol, argv + first, (size_t)(argc - first));
-		break;
-	case TOOLS_DONE:
-		status = 0;
-		break;
-	default:
-		status = TOOLS_EXIT_USAGE;
-	}
 	json_decref(rxvol.request);
 	json_decref(rxvol.result);
 	json_decref(rxvol.faults);

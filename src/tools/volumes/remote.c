@@ -13,28 +13,26 @@
 #include "tools/volumes/volumes.h"
 
 /* The connected socket, or -1 with errno. */
-static int connect_to(const char *store)
+static int connect_to_server(const char *store)
 {
 	struct sockaddr_un address = {0};
 	int descriptor, saved, fd;
+	bool connected;
 
 	if (admin_socket_address(store, &address, &descriptor))
 		return -1;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		saved = errno;
-		close(fd);
-		errno = saved;
-		fd = -1;
-	}
+	connected = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
 	saved = errno;
+	if (fd >= 0 && !connected)
+		close(fd);
 	if (descriptor >= 0)
 		close(descriptor);
 	errno = saved;
-	return fd;
+	return connected ? fd : -1;
 }
 
-/* The whole line, with a descriptor at its first byte unless that is -1. 0 or -1. */
+/* Send the whole line, with a descriptor at its first byte unless that is -1. 0 or -1. */
 static int send_line(int fd, const char *line, size_t length, int descriptor)
 {
 	union {
@@ -69,7 +67,7 @@ static int send_line(int fd, const char *line, size_t length, int descriptor)
 }
 
 /* Each line of the answer is an object. */
-static void receive(struct rxvol *rxvol, FILE *file)
+static void receive_answers(struct rxvol *rxvol, FILE *file)
 {
 	char *line = NULL;
 	size_t room = 0;
@@ -101,7 +99,7 @@ int rxvol_remote(struct rxvol *rxvol)
 		free(ended);
 		return 0;
 	}
-	fd = connect_to(rxvol->store);
+	fd = connect_to_server(rxvol->store);
 	if (fd >= 0)
 		rc = send_line(fd, ended, strlen(ended), rxvol->directory);
 	free(ended);
@@ -111,7 +109,7 @@ int rxvol_remote(struct rxvol *rxvol)
 			close(fd);
 		return -1;
 	}
-	receive(rxvol, file);
+	receive_answers(rxvol, file);
 	fclose(file);
 	return 0;
 }

@@ -12,7 +12,7 @@
 #define PATH_BYTES 4096 /* with the colon before it */
 
 /* Set a member; false after a message. Takes the reference. */
-static bool set(struct rxvol *rxvol, const char *name, json_t *value)
+static bool set_request_member(struct rxvol *rxvol, const char *name, json_t *value)
 {
 	if (value && json_object_set_new(rxvol->request, name, value) == 0)
 		return true;
@@ -21,18 +21,18 @@ static bool set(struct rxvol *rxvol, const char *name, json_t *value)
 }
 
 /* Text in a request is UTF-8. */
-static bool set_text(struct rxvol *rxvol, const char *name, const char *text)
+static bool set_request_text(struct rxvol *rxvol, const char *name, const char *text)
 {
 	json_t *value = json_string(text);
 
 	if (value)
-		return set(rxvol, name, value);
+		return set_request_member(rxvol, name, value);
 	tools_error("%s: not text in UTF-8", text);
 	return false;
 }
 
 /* VOLUME or VOLUME:PATH; `path`: whether there may be a path. */
-static bool set_place(struct rxvol *rxvol, const char *text, bool path)
+static bool set_volume_path(struct rxvol *rxvol, const char *text, bool path)
 {
 	size_t length = strcspn(text, ":");
 	char *volume, *encoded;
@@ -46,7 +46,7 @@ static bool set_place(struct rxvol *rxvol, const char *text, bool path)
 		return false;
 	}
 	volume = strndup(text, length);
-	good = volume && set_text(rxvol, "volume", volume);
+	good = volume && set_request_text(rxvol, "volume", volume);
 	free(volume);
 	if (!good || !path || !text[length])
 		return good;
@@ -55,12 +55,12 @@ static bool set_place(struct rxvol *rxvol, const char *text, bool path)
 		return false;
 	}
 	encoded = admin_text(text + length + 1);
-	good = encoded && set_text(rxvol, "path", encoded);
+	good = encoded && set_request_text(rxvol, "path", encoded);
 	free(encoded);
 	return good;
 }
 
-static bool set_size(struct rxvol *rxvol, const char *text)
+static bool set_quota(struct rxvol *rxvol, const char *text)
 {
 	uint64_t bytes = 0;
 
@@ -75,18 +75,18 @@ static bool set_size(struct rxvol *rxvol, const char *text)
 		tools_error("quota \"%s\": at most 1024T", text);
 		return false;
 	}
-	return set(rxvol, "quota", json_integer((json_int_t)bytes));
+	return set_request_member(rxvol, "quota", json_integer((json_int_t)bytes));
 }
 
 /* -- access lists: NAME RIGHTS NAME RIGHTS ... -- */
 
-static bool add_entry(json_t *list, const char *name, const char *rights, bool negative)
+static bool append_acl_entry(json_t *list, const char *name, const char *rights, bool negative)
 {
 	return json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", name, "rights",
 						     rights, "negative", negative)) == 0;
 }
 
-static bool entry_failed(const char *name)
+static bool report_missing_rights(const char *name)
 {
 	tools_error("access list: \"%s\" has no rights after it; give pairs such as "
 		    "'system:anyuser rl'",
@@ -95,25 +95,25 @@ static bool entry_failed(const char *name)
 }
 
 /* Entries as words of the command line. */
-static bool set_words(struct rxvol *rxvol, char **words, size_t count)
+static bool set_acl_of_words(struct rxvol *rxvol, char **words, size_t count)
 {
 	json_t *list = json_array();
 
 	if (count % 2) {
 		json_decref(list);
-		return entry_failed(words[count - 1]);
+		return report_missing_rights(words[count - 1]);
 	}
 	for (size_t i = 0; i < count; i += 2)
-		if (!add_entry(list, words[i], words[i + 1], rxvol->negative)) {
+		if (!append_acl_entry(list, words[i], words[i + 1], rxvol->negative)) {
 			json_decref(list);
 			tools_error("access list: %s: not text in UTF-8", words[i]);
 			return false;
 		}
-	return set(rxvol, "acl", list);
+	return set_request_member(rxvol, "acl", list);
 }
 
 /* Entries as one text of each --acl. */
-static bool set_texts(struct rxvol *rxvol)
+static bool set_acl_of_options(struct rxvol *rxvol)
 {
 	json_t *list = json_array();
 	bool good = list;
@@ -123,122 +123,120 @@ static bool set_texts(struct rxvol *rxvol)
 
 		name = text ? strtok_r(text, SEPARATORS, &rest) : NULL;
 		if (!name)
-			good = entry_failed(rxvol->acl.items[i]);
+			good = report_missing_rights(rxvol->acl.items[i]);
 		for (; good && name; name = strtok_r(NULL, SEPARATORS, &rest)) {
 			rights = strtok_r(NULL, SEPARATORS, &rest);
-			good = rights ? add_entry(list, name, rights, false) : entry_failed(name);
+			good = rights ? append_acl_entry(list, name, rights, false)
+				      : report_missing_rights(name);
 		}
 		free(text);
 	}
 	if (good)
-		return set(rxvol, "acl", list);
+		return set_request_member(rxvol, "acl", list);
 	json_decref(list);
 	return false;
 }
 
 /* -- commands: false after a message -- */
 
-static bool no_arguments(struct rxvol *rxvol, char **arguments, size_t count)
+static bool request_without_arguments(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	(void)arguments;
 	(void)count;
-	return !rxvol->fast || set(rxvol, "fast", json_true());
+	return !rxvol->fast || set_request_member(rxvol, "fast", json_true());
 }
 
-static bool create(struct rxvol *rxvol, char **arguments, size_t count)
+static bool request_create(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	(void)count;
-	return set_text(rxvol, "name", arguments[0]) && (!rxvol->acl.count || set_texts(rxvol)) &&
-	       (!rxvol->quota || set_size(rxvol, rxvol->quota)) &&
-	       (!rxvol->id || set(rxvol, "id", json_integer((json_int_t)rxvol->id))) &&
-	       (!rxvol->owner || set_text(rxvol, "owner", rxvol->owner));
+	return set_request_text(rxvol, "name", arguments[0]) &&
+	       (!rxvol->acl.count || set_acl_of_options(rxvol)) &&
+	       (!rxvol->quota || set_quota(rxvol, rxvol->quota)) &&
+	       (!rxvol->id ||
+		set_request_member(rxvol, "id", json_integer((json_int_t)rxvol->id))) &&
+	       (!rxvol->owner || set_request_text(rxvol, "owner", rxvol->owner));
 }
 
-static bool volume_only(struct rxvol *rxvol, char **arguments, size_t count)
+static bool request_volume(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	(void)count;
-	return set_place(rxvol, arguments[0], false) &&
-	       (!rxvol->backup || set(rxvol, "backup", json_true())) &&
-	       (!rxvol->message || set_text(rxvol, "message", rxvol->message));
+	return set_volume_path(rxvol, arguments[0], false) &&
+	       (!rxvol->backup || set_request_member(rxvol, "backup", json_true())) &&
+	       (!rxvol->message || set_request_text(rxvol, "message", rxvol->message));
 }
 
-static bool rename_volume(struct rxvol *rxvol, char **arguments, size_t count)
+static bool request_rename(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	(void)count;
-	return set_place(rxvol, arguments[0], false) && set_text(rxvol, "name", arguments[1]);
+	return set_volume_path(rxvol, arguments[0], false) &&
+	       set_request_text(rxvol, "name", arguments[1]);
 }
 
-static bool quota(struct rxvol *rxvol, char **arguments, size_t count)
+static bool request_quota(struct rxvol *rxvol, char **arguments, size_t count)
 {
-	return set_place(rxvol, arguments[0], false) &&
-	       (count < 2 || set_size(rxvol, arguments[1]));
+	return set_volume_path(rxvol, arguments[0], false) &&
+	       (count < 2 || set_quota(rxvol, arguments[1]));
 }
 
-static bool acl(struct rxvol *rxvol, char **arguments, size_t count)
+static bool request_acl(struct rxvol *rxvol, char **arguments, size_t count)
 {
-	return set_place(rxvol, arguments[0], true) &&
-	       (count < 2 || set_words(rxvol, arguments + 1, count - 1));
+	return set_volume_path(rxvol, arguments[0], true) &&
+	       (count < 2 || set_acl_of_words(rxvol, arguments + 1, count - 1));
 }
 
-static bool mount(struct rxvol *rxvol, char **arguments, size_t count)
+static bool request_mount(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	(void)count;
-	return set_place(rxvol, arguments[0], true) && set_text(rxvol, "target", arguments[1]) &&
-	       (!rxvol->rw || set(rxvol, "rw", json_true()));
+	return set_volume_path(rxvol, arguments[0], true) &&
+	       set_request_text(rxvol, "target", arguments[1]) &&
+	       (!rxvol->rw || set_request_member(rxvol, "rw", json_true()));
 }
 
 /* import and export; rxvol_session() opens the directory. */
-static bool copy(struct rxvol *rxvol, char **arguments, size_t count)
+static bool request_copy(struct rxvol *rxvol, char **arguments, size_t count)
 {
 	(void)count;
 	rxvol->local = arguments[1];
-	return set_place(rxvol, arguments[0], true) &&
-	       (!rxvol->set_id || set(rxvol, "set_id", json_true())) &&
-	       (!rxvol->owner || set_text(rxvol, "owner", rxvol->owner));
+	return set_volume_path(rxvol, arguments[0], true) &&
+	       (!rxvol->set_id || set_request_member(rxvol, "set_id", json_true())) &&
+	       (!rxvol->owner || set_request_text(rxvol, "owner", rxvol->owner));
 }
 
 static const struct command {
-	const char *name;
+	struct tools_command base;
 	bool (*request)(struct rxvol *rxvol, char **arguments, size_t count);
-	size_t least, most; /* arguments */
-	const char *arguments;
 } commands[] = {
-	{"init", no_arguments, 0, 0, ""},
-	{"create", create, 1, 1, " NAME"},
-	{"list", no_arguments, 0, 0, ""},
-	{"examine", volume_only, 1, 1, " VOLUME"},
-	{"remove", volume_only, 1, 1, " VOLUME"},
-	{"rename", rename_volume, 2, 2, " VOLUME NEWNAME"},
-	{"clone", volume_only, 1, 1, " VOLUME [--backup]"},
-	{"mount", mount, 2, 2, " VOLUME:PATH TARGET [--rw]"},
-	{"import", copy, 2, 2, " VOLUME[:PATH] DIRECTORY"},
-	{"export", copy, 2, 2, " VOLUME[:PATH] DIRECTORY [--set-id]"},
-	{"quota", quota, 1, 2, " VOLUME [SIZE|none]"},
-	{"acl", acl, 1, SIZE_MAX, " VOLUME[:PATH] [[-n] NAME RIGHTS...]"},
-	{"online", volume_only, 1, 1, " VOLUME"},
-	{"offline", volume_only, 1, 1, " VOLUME [--message TEXT]"},
-	{"check", no_arguments, 0, 0, " [--fast]"},
+	{{"init", 0, 0, ""}, request_without_arguments},
+	{{"create", 1, 1, "NAME"}, request_create},
+	{{"list", 0, 0, ""}, request_without_arguments},
+	{{"examine", 1, 1, "VOLUME"}, request_volume},
+	{{"remove", 1, 1, "VOLUME"}, request_volume},
+	{{"rename", 2, 2, "VOLUME NEWNAME"}, request_rename},
+	{{"clone", 1, 1, "VOLUME [--backup]"}, request_volume},
+	{{"mount", 2, 2, "VOLUME:PATH TARGET [--rw]"}, request_mount},
+	{{"import", 2, 2, "VOLUME[:PATH] DIRECTORY"}, request_copy},
+	{{"export", 2, 2, "VOLUME[:PATH] DIRECTORY [--set-id]"}, request_copy},
+	{{"quota", 1, 2, "VOLUME [SIZE|none]"}, request_quota},
+	{{"acl", 1, SIZE_MAX, "VOLUME[:PATH] [[-n] NAME RIGHTS...]"}, request_acl},
+	{{"online", 1, 1, "VOLUME"}, request_volume},
+	{{"offline", 1, 1, "VOLUME [--message TEXT]"}, request_volume},
+	{{"check", 0, 0, "[--fast]"}, request_without_arguments},
 };
 
-int rxvol_request(struct rxvol *rxvol, char **arguments, size_t count)
+int rxvol_request(struct rxvol *rxvol, const struct tools_program *program, char **words,
+		  size_t count)
 {
-	const struct command *command = NULL;
+	const struct command *command =
+		tools_find_command(program, commands, sizeof(commands) / sizeof(commands[0]),
+				   sizeof(commands[0]), words, count);
 
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (!strcmp(commands[i].name, rxvol->command))
-			command = &commands[i];
-	if (!command) {
-		tools_error("%s: no such command; see rxvol --help", rxvol->command);
+	if (!command)
 		return TOOLS_EXIT_USAGE;
-	}
-	if (count < command->least || count > command->most) {
-		tools_error("usage: rxvol -S DIR %s%s", command->name, command->arguments);
-		return TOOLS_EXIT_USAGE;
-	}
-	rxvol->request = json_pack("{s:s}", "command", command->name);
+	rxvol->command = command->base.name;
+	rxvol->request = json_pack("{s:s}", "command", rxvol->command);
 	if (!rxvol->request) {
 		tools_error("no memory");
 		return TOOLS_EXIT_FAILURE;
 	}
-	return command->request(rxvol, arguments, count) ? 0 : TOOLS_EXIT_USAGE;
+	return command->request(rxvol, words + 1, count - 1) ? 0 : TOOLS_EXIT_USAGE;
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <inttypes.h>
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,20 +23,7 @@
 
 /* -- answers -- */
 
-static const char *text_of(const json_t *object, const char *name)
-{
-	const char *text = json_string_value(json_object_get(object, name));
-
-	return text ? text : "";
-}
-
-static uint64_t number_of(const json_t *object, const char *name)
-{
-	return (uint64_t)json_integer_value(json_object_get(object, name));
-}
-
-/* Of a check. */
-static void show_count(const struct rxvol *rxvol, uint64_t done, uint64_t all)
+static void show_check_progress(const struct rxvol *rxvol, uint64_t done, uint64_t all)
 {
 	char line[100];
 
@@ -46,24 +32,24 @@ static void show_count(const struct rxvol *rxvol, uint64_t done, uint64_t all)
 	tools_progress(line);
 }
 
-static void take_result(struct rxvol *rxvol, const json_t *object)
+static void accept_result(struct rxvol *rxvol, const json_t *object)
 {
 	if (rxvol->counts)
 		tools_progress(NULL);
 	if (rxvol->progress.on)
 		progress_end(&rxvol->progress, rxvol->command,
-			     number_of(json_object_get(object, "result"), "bytes"),
+			     tools_count_of(json_object_get(object, "result"), "bytes"),
 			     json_object_get(object, "result"),
-			     number_of(json_object_get(object, "result"), "objects"));
+			     tools_count_of(json_object_get(object, "result"), "objects"));
 	rxvol->progress.on = false;
-	rxvol->status = (int)number_of(object, "status");
+	rxvol->status = (int)tools_count_of(object, "status");
 	rxvol->failed = json_object_get(object, "error");
-	/* By the end of the server. The answer has no reader after the end of rxvol. */
-	if (rxvol->failed && !strcmp(text_of(object, "error"), "interrupted"))
+	/* The end of the server interrupts a request. The answer has no reader after the end of rxvol. */
+	if (rxvol->failed && !strcmp(tools_text_of(object, "error"), "interrupted"))
 		tools_error("interrupted: the server of %s ends; give the command again",
 			    rxvol->store);
 	else if (rxvol->failed)
-		tools_error("%s", text_of(object, "error"));
+		tools_error("%s", tools_text_of(object, "error"));
 	else
 		rxvol->result = json_incref(json_object_get(object, "result"));
 }
@@ -75,15 +61,17 @@ void rxvol_answer(void *arg, json_t *object)
 	json_t *fault = json_object_get(object, "fault");
 
 	if (progress && rxvol->counts) {
-		show_count(rxvol, number_of(progress, "done"), number_of(progress, "all"));
+		show_check_progress(rxvol, tools_count_of(progress, "done"),
+				    tools_count_of(progress, "all"));
 	} else if (progress) {
-		progress_update(&rxvol->progress, text_of(progress, "path"),
-				number_of(progress, "bytes"), number_of(progress, "total"),
-				number_of(progress, "files"), 0);
+		progress_update(&rxvol->progress, tools_text_of(progress, "path"),
+				tools_count_of(progress, "bytes"),
+				tools_count_of(progress, "total"),
+				tools_count_of(progress, "files"), 0);
 	} else if (json_object_get(object, "skipped")) {
 		rxvol->skipped++;
-		tools_error("%s: skipped: %s", text_of(object, "skipped"),
-			    text_of(object, "reason"));
+		tools_error("%s: skipped: %s", tools_text_of(object, "skipped"),
+			    tools_text_of(object, "reason"));
 	} else if (fault && rxvol->json) {
 		json_array_append(rxvol->faults, fault);
 	} else if (fault) {
@@ -91,7 +79,7 @@ void rxvol_answer(void *arg, json_t *object)
 			tools_progress(NULL);
 		printf("%s\n", json_string_value(fault));
 	} else {
-		take_result(rxvol, object);
+		accept_result(rxvol, object);
 	}
 }
 
@@ -112,15 +100,18 @@ static int become_owner(const struct rxvol *rxvol, const struct stat *st)
 	return -1;
 }
 
-/* Of the store; before it is made, of the directory that it will be in, as rxpt does. 0, or -1 after a message. */
-static int find_owner(const struct rxvol *rxvol, struct stat *st)
+/*
+ * The owner of the store or, before the store is made, of the directory that it will be in, as rxpt does. 0, or -1 after
+ * a message.
+ */
+static int find_store_owner(const struct rxvol *rxvol, struct stat *st)
 {
 	char *path = strdup(rxvol->store);
 	int rc = path ? stat(path, st) : -1;
 
 	if (path && rc && errno == ENOENT)
 		rc = stat(dirname(path), st);
-	/* Making the store will tell. */
+	/* Making the store will report this. */
 	if (path && rc && errno == ENOENT)
 		rc = 0;
 	if (rc)
@@ -130,7 +121,7 @@ static int find_owner(const struct rxvol *rxvol, struct stat *st)
 }
 
 /* Open the directory of import or export, which export makes. 0, or -1 after a message. */
-static int open_directory(struct rxvol *rxvol, const struct stat *store)
+static int open_local_directory(struct rxvol *rxvol, const struct stat *store)
 {
 	bool export = !strcmp(rxvol->command, "export"), made;
 
@@ -162,7 +153,7 @@ static int open_directory(struct rxvol *rxvol, const struct stat *store)
  * opens what is below the directory and lends that; this process and the server have a socket to it in place of the
  * directory. It ends when nobody has the socket any more. 0, or -1 after a message.
  */
-static int keep_reader(struct rxvol *rxvol)
+static int leave_reader(struct rxvol *rxvol)
 {
 	int pair[2];
 	pid_t child;
@@ -189,8 +180,8 @@ static int keep_reader(struct rxvol *rxvol)
 	return 0;
 }
 
-/* Otherwise each name at the top would be skipped. 0, or -1 after a message. */
-static int check_destination(const struct rxvol *rxvol)
+/* Without write access, an export would skip each name at the top. 0, or -1 after a message. */
+static int check_export_directory(const struct rxvol *rxvol)
 {
 	if (strcmp(rxvol->command, "export") ||
 	    faccessat(rxvol->directory, ".", W_OK | X_OK, AT_EACCESS) == 0)
@@ -201,16 +192,16 @@ static int check_destination(const struct rxvol *rxvol)
 	return -1;
 }
 
-/* Before a store is touched. 0, or -1 after a message. */
-static int prepare(struct rxvol *rxvol)
+/* Everything that can fail before a store is touched. 0, or -1 after a message. */
+static int prepare_session(struct rxvol *rxvol)
 {
 	struct stat st = {0};
 
-	if (find_owner(rxvol, &st) || (rxvol->local && open_directory(rxvol, &st)))
+	if (find_store_owner(rxvol, &st) || (rxvol->local && open_local_directory(rxvol, &st)))
 		return -1;
-	if (!strcmp(rxvol->command, "import") && !geteuid() && st.st_uid && keep_reader(rxvol))
+	if (!strcmp(rxvol->command, "import") && !geteuid() && st.st_uid && leave_reader(rxvol))
 		return -1;
-	if (become_owner(rxvol, &st) || check_destination(rxvol))
+	if (become_owner(rxvol, &st) || check_export_directory(rxvol))
 		return -1;
 	if ((rxvol->local || !strcmp(rxvol->command, "check")) && !rxvol->quiet && !rxvol->json &&
 	    isatty(STDERR_FILENO)) {
@@ -226,25 +217,25 @@ static int prepare(struct rxvol *rxvol)
 
 /* -- the store -- */
 
-static void log_line(void *arg, int level, const char *line)
+static void print_store_log(void *arg, int level, const char *line)
 {
 	(void)arg;
 	if (level <= 4)
 		tools_error("%s", line);
 }
 
-static struct store_options options_of(const struct rxvol *rxvol)
+static struct store_options store_options_of(const struct rxvol *rxvol)
 {
 	return (struct store_options){
 		.path = rxvol->store,
 		.durability = STORE_LAZY, /* each request ends with a flush */
-		.log = log_line,
+		.log = print_store_log,
 	};
 }
 
-static int make(struct rxvol *rxvol)
+static int make_store(struct rxvol *rxvol)
 {
-	struct store_options options = options_of(rxvol);
+	struct store_options options = store_options_of(rxvol);
 	char message[STORE_MESSAGE_MAX];
 
 	if (store_make(&options, message)) {
@@ -257,7 +248,7 @@ static int make(struct rxvol *rxvol)
 
 int rxvol_init(struct rxvol *rxvol)
 {
-	if (prepare(rxvol) || make(rxvol))
+	if (prepare_session(rxvol) || make_store(rxvol))
 		return TOOLS_EXIT_FAILURE;
 	if (rxvol->json)
 		return tools_json_print(json_pack("{s:s}", "store", rxvol->store)) ? 1 : 0;
@@ -265,7 +256,7 @@ int rxvol_init(struct rxvol *rxvol)
 	return 0;
 }
 
-static void execute(struct rxvol *rxvol, struct store *store)
+static void execute_here(struct rxvol *rxvol, struct store *store)
 {
 	struct admin_options options = {.store = store, .directory = rxvol->store};
 	struct admin_output output = {
@@ -281,15 +272,15 @@ static void execute(struct rxvol *rxvol, struct store *store)
  * Execute the request here if the store can be had, else at its server. 0; -EBUSY: neither; -1:
  * after a message.
  */
-static int attempt(struct rxvol *rxvol)
+static int attempt_request(struct rxvol *rxvol)
 {
-	struct store_options options = options_of(rxvol);
+	struct store_options options = store_options_of(rxvol);
 	char message[STORE_MESSAGE_MAX];
 	struct store *store;
 	int rc = store_open(&options, &store, message);
 
 	if (rc == -ENOENT && !strcmp(rxvol->command, "create")) {
-		if (make(rxvol))
+		if (make_store(rxvol))
 			return -1;
 		rc = store_open(&options, &store, message);
 	}
@@ -299,7 +290,7 @@ static int attempt(struct rxvol *rxvol)
 		tools_error("%s", message);
 		return -1;
 	}
-	execute(rxvol, store);
+	execute_here(rxvol, store);
 	store->ops->close(store);
 	return 0;
 }
@@ -310,10 +301,10 @@ int rxvol_session(struct rxvol *rxvol)
 	uint64_t start = monotonic_ns();
 	int rc;
 
-	if (prepare(rxvol))
+	if (prepare_session(rxvol))
 		return TOOLS_EXIT_FAILURE;
-	/* Another rxvol has it for a moment; a server that starts or stops takes no requests. */
-	while ((rc = attempt(rxvol)) == -EBUSY && monotonic_ns() - start < PATIENCE_NS)
+	/* Another rxvol has the store for a moment. A server that starts or stops takes no requests. */
+	while ((rc = attempt_request(rxvol)) == -EBUSY && monotonic_ns() - start < PATIENCE_NS)
 		nanosleep(&pause, NULL);
 	if (rc == -EBUSY)
 		tools_error("%s: another process has the store open, and takes no requests at "
@@ -327,7 +318,7 @@ int rxvol_session(struct rxvol *rxvol)
 			rxvol->store);
 		return TOOLS_EXIT_FAILURE;
 	}
-	/* Nothing is left in it. */
+	/* A failed export leaves its directory empty. */
 	if (rxvol->failed && rxvol->made_directory)
 		rmdir(rxvol->local);
 	return rxvol->result ? rxvol_show(rxvol) : rxvol->status;

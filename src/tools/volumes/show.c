@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Results, as text or JSON. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -10,33 +9,21 @@
 #include "tools/common/report.h"
 #include "tools/volumes/volumes.h"
 
-static const char *text(const json_t *object, const char *name)
-{
-	const char *value = json_string_value(json_object_get(object, name));
-
-	return value ? value : "";
-}
-
-static uint64_t number(const json_t *object, const char *name)
-{
-	return (uint64_t)json_integer_value(json_object_get(object, name));
-}
-
-static const char *kib(char buffer[32], uint64_t value)
+static const char *format_kib(char buffer[32], uint64_t value)
 {
 	return tools_format_size(buffer, 32, value * 1024);
 }
 
-static const char *quota_text(char buffer[32], const json_t *volume)
+static const char *format_quota(char buffer[32], const json_t *volume)
 {
-	uint64_t quota = number(volume, "quota_kib");
+	unsigned long long quota = tools_count_of(volume, "quota_kib");
 
-	return quota ? kib(buffer, quota) : "no limit";
+	return quota ? format_kib(buffer, quota) : "no limit";
 }
 
-static const char *when(char buffer[32], const json_t *volume, const char *name)
+static const char *format_time(char buffer[32], const json_t *volume, const char *name)
 {
-	time_t seconds = (time_t)number(volume, name);
+	time_t seconds = (time_t)tools_count_of(volume, name);
 	struct tm tm;
 
 	if (!seconds || !localtime_r(&seconds, &tm) ||
@@ -45,12 +32,12 @@ static const char *when(char buffer[32], const json_t *volume, const char *name)
 	return buffer;
 }
 
-static const char *state(const json_t *volume)
+static const char *state_of_volume(const json_t *volume)
 {
 	return json_is_true(json_object_get(volume, "online")) ? "online" : "offline";
 }
 
-static const json_t *volume_of(const struct rxvol *rxvol)
+static const json_t *volume_of_result(const struct rxvol *rxvol)
 {
 	return json_object_get(rxvol->result, "volume");
 }
@@ -64,11 +51,12 @@ static void show_nothing(const struct rxvol *rxvol)
 
 static void show_create(const struct rxvol *rxvol)
 {
-	const json_t *volume = volume_of(rxvol);
+	const json_t *volume = volume_of_result(rxvol);
 
 	if (rxvol->made)
 		printf("made the store %s\n", rxvol->store);
-	printf("volume %s has the id %" PRIu64 "\n", text(volume, "name"), number(volume, "id"));
+	printf("volume %s has the id %llu\n", tools_text_of(volume, "name"),
+	       tools_count_of(volume, "id"));
 }
 
 static void show_list(const struct rxvol *rxvol)
@@ -79,55 +67,59 @@ static void show_list(const struct rxvol *rxvol)
 
 	json_array_foreach((json_t *)list, i, volume)
 	{
-		printf("%10" PRIu64 "  %-6s  %-7s  %10s of %-10s  %9" PRIu64 "  %s\n",
-		       number(volume, "id"), text(volume, "type"), state(volume),
-		       kib(used, number(volume, "used_kib")), quota_text(quota, volume),
-		       number(volume, "files"), text(volume, "name"));
+		printf("%10llu  %-6s  %-7s  %10s of %-10s  %9llu  %s\n",
+		       tools_count_of(volume, "id"), tools_text_of(volume, "type"),
+		       state_of_volume(volume),
+		       format_kib(used, tools_count_of(volume, "used_kib")),
+		       format_quota(quota, volume), tools_count_of(volume, "files"),
+		       tools_text_of(volume, "name"));
 	}
 }
 
 static void show_id(const json_t *volume, const char *name, const char *label)
 {
-	if (number(volume, name))
-		printf("  %-9s %" PRIu64 "\n", label, number(volume, name));
+	if (tools_count_of(volume, name))
+		printf("  %-9s %llu\n", label, tools_count_of(volume, name));
 }
 
 static void show_examine(const struct rxvol *rxvol)
 {
-	const json_t *volume = volume_of(rxvol);
+	const json_t *volume = volume_of_result(rxvol);
 	char buffer[32];
 
-	printf("volume %s\n", text(volume, "name"));
-	printf("  %-9s %" PRIu64 "\n", "id", number(volume, "id"));
-	printf("  %-9s %s\n", "type", text(volume, "type"));
-	printf("  %-9s %s%s%s\n", "state", state(volume),
-	       *text(volume, "offline_message") ? ": " : "", text(volume, "offline_message"));
+	printf("volume %s\n", tools_text_of(volume, "name"));
+	printf("  %-9s %llu\n", "id", tools_count_of(volume, "id"));
+	printf("  %-9s %s\n", "type", tools_text_of(volume, "type"));
+	printf("  %-9s %s%s%s\n", "state", state_of_volume(volume),
+	       *tools_text_of(volume, "offline_message") ? ": " : "",
+	       tools_text_of(volume, "offline_message"));
 	show_id(volume, "rw", "rw id");
 	show_id(volume, "ro", "ro id");
 	show_id(volume, "backup", "backup id");
-	printf("  %-9s %s\n", "quota", quota_text(buffer, volume));
-	printf("  %-9s %s\n", "used", kib(buffer, number(volume, "used_kib")));
-	printf("  %-9s %" PRIu64 "\n", "files", number(volume, "files"));
-	printf("  %-9s %s\n", "created", when(buffer, volume, "created"));
-	printf("  %-9s %s\n", "copied", when(buffer, volume, "copied"));
-	printf("  %-9s %s\n", "updated", when(buffer, volume, "updated"));
-	printf("  %-9s %s\n", "cloned", when(buffer, volume, "cloned"));
+	printf("  %-9s %s\n", "quota", format_quota(buffer, volume));
+	printf("  %-9s %s\n", "used", format_kib(buffer, tools_count_of(volume, "used_kib")));
+	printf("  %-9s %llu\n", "files", tools_count_of(volume, "files"));
+	printf("  %-9s %s\n", "created", format_time(buffer, volume, "created"));
+	printf("  %-9s %s\n", "copied", format_time(buffer, volume, "copied"));
+	printf("  %-9s %s\n", "updated", format_time(buffer, volume, "updated"));
+	printf("  %-9s %s\n", "cloned", format_time(buffer, volume, "cloned"));
 }
 
 static void show_clone(const struct rxvol *rxvol)
 {
-	const json_t *volume = volume_of(rxvol);
+	const json_t *volume = volume_of_result(rxvol);
 
-	printf("volume %s has the id %" PRIu64 "\n", text(volume, "name"), number(volume, "id"));
+	printf("volume %s has the id %llu\n", tools_text_of(volume, "name"),
+	       tools_count_of(volume, "id"));
 }
 
 static void show_quota(const struct rxvol *rxvol)
 {
-	const json_t *volume = volume_of(rxvol);
+	const json_t *volume = volume_of_result(rxvol);
 	char used[32], quota[32];
 
-	printf("%s: %s used, quota %s\n", text(volume, "name"),
-	       kib(used, number(volume, "used_kib")), quota_text(quota, volume));
+	printf("%s: %s used, quota %s\n", tools_text_of(volume, "name"),
+	       format_kib(used, tools_count_of(volume, "used_kib")), format_quota(quota, volume));
 }
 
 static void show_entries(const json_t *list, const char *label)
@@ -135,8 +127,8 @@ static void show_entries(const json_t *list, const char *label)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach((json_t *)list, i, entry)
-		printf("  %s%s %s\n", label, text(entry, "name"), text(entry, "rights"));
+	json_array_foreach((json_t *)list, i, entry) printf(
+		"  %s%s %s\n", label, tools_text_of(entry, "name"), tools_text_of(entry, "rights"));
 }
 
 static void show_acl(const struct rxvol *rxvol)
@@ -146,7 +138,7 @@ static void show_acl(const struct rxvol *rxvol)
 	/* A change is silent. */
 	if (json_object_get(rxvol->request, "acl"))
 		return;
-	printf("%s\n", text(rxvol->result, "path"));
+	printf("%s\n", tools_text_of(rxvol->result, "path"));
 	show_entries(json_object_get(acl, "positive"), "");
 	show_entries(json_object_get(acl, "negative"), "not ");
 }
@@ -155,24 +147,25 @@ static void show_copy(const struct rxvol *rxvol)
 {
 	char bytes[32];
 
-	printf("%s: %" PRIu64 " files, directories and links, %s", rxvol->command,
-	       number(rxvol->result, "objects"),
-	       tools_format_size(bytes, sizeof(bytes), number(rxvol->result, "bytes")));
-	if (number(rxvol->result, "unchanged"))
-		printf("; %" PRIu64 " there already", number(rxvol->result, "unchanged"));
-	if (number(rxvol->result, "cleared"))
-		printf("; %" PRIu64 " without their set-id bits", number(rxvol->result, "cleared"));
-	if (number(rxvol->result, "skipped"))
-		printf("; %" PRIu64 " skipped", number(rxvol->result, "skipped"));
+	printf("%s: %llu files, directories and links, %s", rxvol->command,
+	       tools_count_of(rxvol->result, "objects"),
+	       tools_format_size(bytes, sizeof(bytes), tools_count_of(rxvol->result, "bytes")));
+	if (tools_count_of(rxvol->result, "unchanged"))
+		printf("; %llu there already", tools_count_of(rxvol->result, "unchanged"));
+	if (tools_count_of(rxvol->result, "cleared"))
+		printf("; %llu without their set-id bits",
+		       tools_count_of(rxvol->result, "cleared"));
+	if (tools_count_of(rxvol->result, "skipped"))
+		printf("; %llu skipped", tools_count_of(rxvol->result, "skipped"));
 	printf("\n");
 }
 
 static void show_check(const struct rxvol *rxvol)
 {
-	uint64_t faults = number(rxvol->result, "faults");
+	unsigned long long faults = tools_count_of(rxvol->result, "faults");
 
 	if (faults)
-		printf("%" PRIu64 " fault%s\n", faults, faults == 1 ? "" : "s");
+		printf("%llu fault%s\n", faults, faults == 1 ? "" : "s");
 	else
 		printf("the store is sound\n");
 }

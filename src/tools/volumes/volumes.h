@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "tools/common/options.h"
+#include "tools/common/command.h"
 #include "tools/copy/progress.h"
 
 /* One run of the program. */
@@ -28,7 +28,7 @@ struct rxvol {
 	bool made;	     /* the store was made on the way */
 	bool made_directory; /* for export */
 
-	/* what came back */
+	/* the answer */
 	struct progress progress;
 	bool counts; /* the progress of a check, on a terminal */
 	uint64_t skipped;
@@ -38,17 +38,15 @@ struct rxvol {
 	int status;
 };
 
-/*
- * request.c: rxvol->request of the arguments after the command. 0, or an exit status after a
- * message.
- */
-int rxvol_request(struct rxvol *rxvol, char **arguments, size_t count);
+/* request.c: rxvol->request of the command and its arguments. 0, or an exit status after a message. */
+int rxvol_request(struct rxvol *rxvol, const struct tools_program *program, char **words,
+		  size_t count);
 
 /* session.c: execute the request here, or let the server of the store do it: the exit status. */
 int rxvol_session(struct rxvol *rxvol);
 /* Make a store. */
 int rxvol_init(struct rxvol *rxvol);
-/* An answer to the request; for both. */
+/* Take an answer to the request, of this process or of the server. */
 void rxvol_answer(void *arg, json_t *object);
 
 /*
