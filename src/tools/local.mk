@@ -97,8 +97,8 @@ src_tools_rxwstat_SOURCES = \
 	src/rx/base/wire.c \
 	src/tools/stat/ask.c \
 	src/tools/stat/calls.c \
+	src/tools/stat/collect.c \
 	src/tools/stat/live.c \
-	src/tools/stat/look.c \
 	src/tools/stat/main.c \
 	src/tools/stat/scrape.c \
 	src/tools/stat/show.c \

@@ -28,7 +28,7 @@ struct asker {
 };
 
 /* Wait for the answer to query a->number: its size, 0 if none came in time. */
-static size_t await(struct asker *a, uint8_t type, uint8_t *packet, uint64_t timeout_ms)
+static size_t await_answer(struct asker *a, uint8_t type, uint8_t *packet, uint64_t timeout_ms)
 {
 	uint64_t end = monotonic_ns() + timeout_ms * MS, now;
 
@@ -53,8 +53,8 @@ static size_t await(struct asker *a, uint8_t type, uint8_t *packet, uint64_t tim
 }
 
 /* Send a query, with retries; the body of the answer in *body. Its size, 0 = none. */
-static size_t query(struct asker *a, uint8_t type, const uint8_t *ask, size_t ask_size,
-		    uint8_t packet[ROOM], uint8_t **body)
+static size_t send_query(struct asker *a, uint8_t type, const uint8_t *ask, size_t ask_size,
+			 uint8_t packet[ROOM], uint8_t **body)
 {
 	struct rxw_header h = {
 		.epoch = EPOCH, .type = type, .flags = RXW_CLIENT_INITIATED | RXW_LAST_PACKET};
@@ -69,7 +69,7 @@ static size_t query(struct asker *a, uint8_t type, const uint8_t *ask, size_t as
 		memcpy(out + RXW_HEADER_SIZE, ask, ask_size);
 		if (send(a->fd, out, RXW_HEADER_SIZE + ask_size, 0) < 0 && errno == ECONNREFUSED)
 			a->gone = true;
-		n = await(a, type, packet, timeout);
+		n = await_answer(a, type, packet, timeout);
 		*body = packet + RXW_HEADER_SIZE;
 		if (n)
 			return n - RXW_HEADER_SIZE;
@@ -77,18 +77,18 @@ static size_t query(struct asker *a, uint8_t type, const uint8_t *ask, size_t as
 	return 0;
 }
 
-static size_t debug(struct asker *a, uint32_t type, uint32_t index, uint8_t packet[ROOM],
-		    uint8_t **body)
+static size_t send_debug_query(struct asker *a, uint32_t type, uint32_t index, uint8_t packet[ROOM],
+			       uint8_t **body)
 {
 	uint8_t ask[8];
 
 	rxw_put32(ask, type);
 	rxw_put32(ask + 4, index);
-	return query(a, RXW_DEBUG, ask, sizeof(ask), packet, body);
+	return send_query(a, RXW_DEBUG, ask, sizeof(ask), packet, body);
 }
 
 /* Make room for another element after `count`. NULL: no memory. */
-static void *grown(void *list, size_t count, size_t element)
+static void *make_element_room(void *list, size_t count, size_t element)
 {
 	if (count & (count - 1))
 		return list;
@@ -101,7 +101,8 @@ static void list_conns(struct asker *a, struct stat_view *v, uint64_t most, bool
 	struct rxw_debug_conn c;
 
 	for (uint32_t i = 0;; i++) {
-		size_t n = debug(a, all ? RXW_DEBUG_ALLCONN : RXW_DEBUG_CONN, i, packet, &body);
+		size_t n = send_debug_query(a, all ? RXW_DEBUG_ALLCONN : RXW_DEBUG_CONN, i, packet,
+					    &body);
 		void *more;
 
 		/* Other hosts get cid 0; the end of the list has a cid of its own. */
@@ -111,7 +112,7 @@ static void list_conns(struct asker *a, struct stat_view *v, uint64_t most, bool
 			v->more = true;
 			return;
 		}
-		more = grown(v->conns, v->conn_count, sizeof(c));
+		more = make_element_room(v->conns, v->conn_count, sizeof(c));
 		if (!more)
 			return;
 		v->conns = more;
@@ -126,7 +127,7 @@ static void list_peers(struct asker *a, struct stat_view *v, uint64_t most)
 	struct rxw_debug_peer p;
 
 	for (uint32_t i = 0;; i++) {
-		size_t n = debug(a, RXW_DEBUG_PEER, i, packet, &body);
+		size_t n = send_debug_query(a, RXW_DEBUG_PEER, i, packet, &body);
 		void *more;
 
 		if (!n || !rxw_debug_peer_get(body, n, &p) || !memcmp(p.host, end, 4))
@@ -135,7 +136,7 @@ static void list_peers(struct asker *a, struct stat_view *v, uint64_t most)
 			v->more = true;
 			return;
 		}
-		more = grown(v->peers, v->peer_count, sizeof(p));
+		more = make_element_room(v->peers, v->peer_count, sizeof(p));
 		if (!more)
 			return;
 		v->peers = more;
@@ -146,7 +147,7 @@ static void list_peers(struct asker *a, struct stat_view *v, uint64_t most)
 static void ask_version(struct asker *a, struct stat_view *v)
 {
 	uint8_t packet[ROOM], *body, nothing = 0;
-	size_t n = query(a, RXW_VERSION, &nothing, 1, packet, &body);
+	size_t n = send_query(a, RXW_VERSION, &nothing, 1, packet, &body);
 
 	if (n >= sizeof(v->version))
 		n = sizeof(v->version) - 1;
@@ -180,7 +181,7 @@ bool stat_answers(const struct tools_address *address, uint64_t timeout_ms)
 
 	if (!open_asker(&a, address, timeout_ms, 2))
 		return false;
-	good = query(&a, RXW_VERSION, &nothing, 1, packet, &body) > 0;
+	good = send_query(&a, RXW_VERSION, &nothing, 1, packet, &body) > 0;
 	close(a.fd);
 	return good;
 }
@@ -195,11 +196,11 @@ bool stat_ask(struct stat_view *v, uint64_t timeout_ms, uint64_t most, bool all)
 	if (!open_asker(&a, &v->address, timeout_ms, TRIES))
 		return false;
 	ask_version(&a, v);
-	n = *v->version && !a.gone ? debug(&a, RXW_DEBUG_STATS, 0, packet, &body) : 0;
+	n = *v->version && !a.gone ? send_debug_query(&a, RXW_DEBUG_STATS, 0, packet, &body) : 0;
 	v->answered = n && rxw_debug_stats_get(body, n, &v->basic);
 	if (v->answered) {
 		v->letter = (char)body[LETTER_AT];
-		n = debug(&a, RXW_DEBUG_RXSTATS, 0, packet, &body);
+		n = send_debug_query(&a, RXW_DEBUG_RXSTATS, 0, packet, &body);
 		v->have_rx = n && rxw_debug_rxstats_get(body, n, &v->rx);
 		list_conns(&a, v, most, all);
 		list_peers(&a, v, most);

@@ -5,7 +5,7 @@
 
 #include "tools/stat/stat.h"
 
-static const char *text_of(const json_t *call, const char *member)
+static const char *text_of_call(const json_t *call, const char *member)
 {
 	const char *text = json_string_value(json_object_get(call, member));
 
@@ -17,39 +17,39 @@ double stat_call_number(const json_t *call, const char *member)
 	return json_number_value(json_object_get(call, member));
 }
 
-static double bytes_of(const json_t *call)
+static double bytes_of_call(const json_t *call)
 {
 	return stat_call_number(call, "bytes_sent") + stat_call_number(call, "bytes_received");
 }
 
-/* The same call. An address may be shared by several peers, so the ids count, and the number. */
-static bool same(const json_t *a, const json_t *b)
+/* Several peers may share an address, so the ids of a call and its number count. */
+static bool is_same_call(const json_t *a, const json_t *b)
 {
 	static const char *const members[] = {"epoch", "cid", "number"};
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
 		if (stat_call_number(a, members[i]) != stat_call_number(b, members[i]))
 			return false;
-	return strcmp(text_of(a, "role"), text_of(b, "role")) == 0;
+	return strcmp(text_of_call(a, "role"), text_of_call(b, "role")) == 0;
 }
 
-static const json_t *find(const json_t *calls, const json_t *call)
+static const json_t *find_same_call(const json_t *calls, const json_t *call)
 {
 	const json_t *other;
 	size_t i;
 
-	json_array_foreach(calls, i, other) if (same(other, call)) return other;
+	json_array_foreach(calls, i, other) if (is_same_call(other, call)) return other;
 	return NULL;
 }
 
 double stat_call_rate(const json_t *call, const struct stat_view *before)
 {
-	const json_t *old = before ? find(before->calls, call) : NULL;
+	const json_t *old = before ? find_same_call(before->calls, call) : NULL;
 	double seconds = old ? stat_call_number(call, "age_s") - stat_call_number(old, "age_s") : 0;
 
 	if (seconds <= 0)
 		return stat_call_number(call, "rate");
-	return (bytes_of(call) - bytes_of(old)) / seconds;
+	return (bytes_of_call(call) - bytes_of_call(old)) / seconds;
 }
 
 void stat_take_calls(struct stat_view *v, const char *text)
@@ -61,7 +61,7 @@ void stat_take_calls(struct stat_view *v, const char *text)
 	if (json_is_array(list))
 		v->calls = json_array();
 	v->calls_left_out = (uint64_t)stat_call_number(all, "left_out");
-	json_array_foreach(list, i, call) if (strcmp(text_of(call, "endpoint"), v->name) == 0)
+	json_array_foreach(list, i, call) if (strcmp(text_of_call(call, "endpoint"), v->name) == 0)
 		json_array_append(v->calls, call);
 	json_decref(all);
 }
@@ -77,12 +77,13 @@ void stat_call_line(const json_t *call, double rate, char *line, size_t size)
 			 "AGAIN", "MARKED", "CONTROL");
 		return;
 	}
-	sends = strcmp(text_of(call, "direction"), "sending") == 0;
+	sends = strcmp(text_of_call(call, "direction"), "sending") == 0;
 	snprintf(windows, sizeof(windows), "%.0f/%.0f", stat_call_number(call, "cwnd"),
 		 stat_call_number(call, "peer_window"));
-	snprintf(flow, sizeof(flow), "%s %s", text_of(call, "controller"), text_of(call, "phase"));
+	snprintf(flow, sizeof(flow), "%s %s", text_of_call(call, "controller"),
+		 text_of_call(call, "phase"));
 	snprintf(line, size, "%-24s %-4s %9.2f %13s %7.0f %8.2f %8.2f %8.2f %7.0f %7.0f %7.0f %s",
-		 text_of(call, "peer"), sends ? "out" : "in", rate / 1e6, windows,
+		 text_of_call(call, "peer"), sends ? "out" : "in", rate / 1e6, windows,
 		 stat_call_number(call, "in_flight"), stat_call_number(call, "pacing_rate") / 1e6,
 		 stat_call_number(call, "rtt_s") * 1e3, stat_call_number(call, "rtt_min_s") * 1e3,
 		 stat_call_number(call, "lost"), stat_call_number(call, "retransmitted"),

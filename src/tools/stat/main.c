@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/command.h"
 #include "tools/common/message.h"
-#include "tools/common/options.h"
 #include "tools/common/option_place.h"
 #include "tools/common/report.h"
 #include "tools/stat/stat.h"
@@ -53,11 +53,11 @@ static const struct tools_program program = {
 	.no_tunables = true,
 };
 
-static int show(const struct stat_source *source, bool json)
+static int show_views(const struct stat_source *source, bool json)
 {
 	char message[512];
 	size_t count, answered = 0;
-	struct stat_view *views = stat_look(source, &count, message, sizeof(message));
+	struct stat_view *views = stat_collect(source, &count, message, sizeof(message));
 	json_t *list = json_array();
 	int rc = 0;
 
@@ -85,7 +85,8 @@ static int show(const struct stat_source *source, bool json)
 }
 
 /* The hosts of the command line. 0, or an exit status after a message. */
-static int resolve(char **hosts, size_t count, uint64_t timeout_ms, struct tools_address *addresses)
+static int resolve_hosts(char **hosts, size_t count, uint64_t timeout_ms,
+			 struct tools_address *addresses)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct tools_address list[TOOLS_ADDRESSES];
@@ -109,11 +110,24 @@ static int resolve(char **hosts, size_t count, uint64_t timeout_ms, struct tools
 	return 0;
 }
 
-static int run(const struct settings *set, char **hosts, size_t count)
+/* Check what the option table cannot express. 0, or -1 after a message. */
+static int check_stat_options(const struct settings *set, size_t hosts)
 {
-	struct tools_address *addresses = calloc(count ? count : 1, sizeof(*addresses));
+	if (!hosts && !set->sockets.count)
+		tools_error("no endpoint; give HOST[:PORT] or --socket PATH; see rxwstat --help");
+	else if (set->json && set->live)
+		tools_error("--json and --live are mutually exclusive");
+	else if (!set->live && (tools_place_given("interval") || tools_place_given("count")))
+		tools_error("--interval and --count are for --live");
+	else
+		return 0;
+	return -1;
+}
+
+static int run_stat(void *target, char **hosts, size_t count)
+{
+	const struct settings *set = target;
 	struct stat_source source = {
-		.addresses = addresses,
 		.address_count = count,
 		.sockets = set->sockets.items,
 		.socket_count = set->sockets.count,
@@ -121,13 +135,22 @@ static int run(const struct settings *set, char **hosts, size_t count)
 		.most = set->most,
 		.all = set->all,
 	};
-	int status = TOOLS_EXIT_FAILURE;
+	struct tools_address *addresses;
+	int status;
 
-	if (!addresses)
+	if (check_stat_options(set, count) < 0)
+		return TOOLS_EXIT_USAGE;
+	source.addresses = addresses = calloc(count ? count : 1, sizeof(*addresses));
+	if (!addresses) {
 		tools_error("no memory");
-	else if ((status = resolve(hosts, count, set->timeout_ms, addresses)) == 0)
-		status = set->live ? stat_live(&source, set->interval_ms, set->count) :
-				     show(&source, set->json);
+		return TOOLS_EXIT_FAILURE;
+	}
+	status = resolve_hosts(hosts, count, set->timeout_ms, addresses);
+	if (status)
+		goto out;
+	status = set->live ? stat_live(&source, set->interval_ms, set->count)
+			   : show_views(&source, set->json);
+out:
 	free(addresses);
 	return status;
 }
@@ -135,28 +158,8 @@ static int run(const struct settings *set, char **hosts, size_t count)
 int main(int argc, char **argv)
 {
 	struct settings set = {.interval_ms = 2000, .timeout_ms = TIMEOUT_MS, .most = MOST};
-	struct rxw_config config;
-	enum tools_parsed parsed;
-	int first, status;
+	int status = tools_run_program(&program, &set, argc, argv, run_stat);
 
-	tools_set_program("rxwstat");
-	rxw_config_init(&config, sizeof(config));
-	parsed = tools_options_parse(&program, &set, &config, argc, argv, &first);
-	if (parsed == TOOLS_RUN && first == argc && !set.sockets.count) {
-		tools_error("no endpoint; give HOST[:PORT] or --socket PATH; see rxwstat --help");
-		parsed = TOOLS_USAGE;
-	} else if (parsed == TOOLS_RUN && set.json && set.live) {
-		tools_error("--json and --live are mutually exclusive");
-		parsed = TOOLS_USAGE;
-	} else if (parsed == TOOLS_RUN && !set.live &&
-		   (tools_place_given("interval") || tools_place_given("count"))) {
-		tools_error("--interval and --count are for --live");
-		parsed = TOOLS_USAGE;
-	}
-	if (parsed == TOOLS_RUN)
-		status = run(&set, argv + first, (size_t)(argc - first));
-	else
-		status = parsed == TOOLS_DONE ? 0 : TOOLS_EXIT_USAGE;
 	tools_list_free(&set.sockets);
 	return tools_finish(status);
 }

@@ -17,7 +17,7 @@
 #define FIRST 65536u
 #define MS    1000000u
 
-static int dial(const char *path)
+static int connect_to_socket(const char *path)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	int fd;
@@ -38,8 +38,8 @@ static int dial(const char *path)
 	return fd;
 }
 
-/* All that comes until the other side closes; NULL: no memory, too much, or not in time. */
-static char *read_all(int fd, uint64_t timeout_ms)
+/* Read until the other side closes. NULL with errno: no memory, too much, or not in time. */
+static char *read_answer(int fd, uint64_t timeout_ms)
 {
 	uint64_t end = monotonic_ns() + timeout_ms * MS, now;
 	size_t used = 0, room = FIRST;
@@ -76,10 +76,10 @@ char *stat_fetch(const char *path, const char *page, uint64_t timeout_ms, char *
 {
 	char request[64], *text = NULL, *body;
 	int length = snprintf(request, sizeof(request), "GET %s HTTP/1.0\r\n\r\n", page);
-	int fd = dial(path);
+	int fd = connect_to_socket(path);
 
 	if (fd >= 0 && send(fd, request, (size_t)length, MSG_NOSIGNAL) > 0)
-		text = read_all(fd, timeout_ms);
+		text = read_answer(fd, timeout_ms);
 	if (!text)
 		snprintf(message, size, "%s: %s", path, strerror(errno));
 	if (fd >= 0)
@@ -97,7 +97,7 @@ char *stat_fetch(const char *path, const char *page, uint64_t timeout_ms, char *
 }
 
 /* NAME{LABELS} VALUE, in place. */
-static bool parse_line(char *line, struct stat_sample *s)
+static bool parse_sample(char *line, struct stat_sample *s)
 {
 	char *name_end = line + strcspn(line, "{ "), *value, *end;
 
@@ -140,7 +140,7 @@ bool stat_parse(char *text, struct stat_samples *samples)
 				break;
 			samples->at = more;
 		}
-		if (!parse_line(line, &samples->at[samples->count]))
+		if (!parse_sample(line, &samples->at[samples->count]))
 			break;
 		samples->count++;
 	}

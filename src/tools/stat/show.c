@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is known of an endpoint, as lines and as JSON. */
+/* The state of an endpoint, as lines and as JSON. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 const char *const stat_states[6] = {"none", "precall", "active", "dally", "hold", "reset"};
 const char *const stat_modes[5] = {"-", "sending", "receiving", "error", "eof"};
 static const char *const classes[5] = {"?", "null", "vab", "rxkad", "rxgk"};
-/* Behind the class: levels of those that have some; what is not known of a client yet. */
+/* The level that follows the class. The last text is for classes without levels. */
 static const char *const levels[4] = {" clear", " auth", " crypt", ""};
 
 /* rx-protocol 8.2. */
@@ -37,7 +37,7 @@ char *stat_host_text(const uint8_t host[4], uint16_t port, char *text, size_t si
 	return text;
 }
 
-/* Servers of OpenAFS name no class for connections of none: there the index tells. */
+/* Servers of OpenAFS name no class for connections of the null class. Their index shows it. */
 static const char *class_name(const struct rxw_debug_conn *c)
 {
 	if (c->sec_type && c->sec_type < 5)
@@ -54,14 +54,14 @@ static const char *class_name(const struct rxw_debug_conn *c)
 	}
 }
 
-static double seconds(const uint32_t *word)
+static double seconds_of_words(const uint32_t *word)
 {
 	return word[0] + word[1] / 1e6;
 }
 
 /* ---- JSON ---- */
 
-static void put_int(json_t *object, const char *key, uint64_t value)
+static void put_count(json_t *object, const char *key, uint64_t value)
 {
 	json_object_set_new(object, key, json_integer((json_int_t)value));
 }
@@ -74,33 +74,33 @@ static json_t *conn_json(const struct rxw_debug_conn *c)
 	json_object_set_new(object, "peer",
 			    json_string(stat_host_text(c->host, c->port, text, sizeof(text))));
 	json_object_set_new(object, "role", json_string(c->type ? "server" : "client"));
-	put_int(object, "epoch", c->epoch);
-	put_int(object, "cid", c->cid);
-	put_int(object, "serial", c->serial);
+	put_count(object, "epoch", c->epoch);
+	put_count(object, "cid", c->cid);
+	put_count(object, "serial", c->serial);
 	json_object_set_new(object, "error", json_integer(c->error));
-	put_int(object, "flags", c->flags);
-	put_int(object, "security_index", c->security);
+	put_count(object, "flags", c->flags);
+	put_count(object, "security_index", c->security);
 	json_object_set_new(object, "security", json_string(class_name(c)));
-	put_int(object, "security_level", c->sec_level);
-	put_int(object, "security_flags", c->sec_flags);
-	put_int(object, "security_expires", c->sec_expires);
-	put_int(object, "mtu", c->nat_mtu);
-	put_int(object, "packets_received", c->sec_packets_received);
-	put_int(object, "packets_sent", c->sec_packets_sent);
-	put_int(object, "bytes_received", c->sec_bytes_received);
-	put_int(object, "bytes_sent", c->sec_bytes_sent);
+	put_count(object, "security_level", c->sec_level);
+	put_count(object, "security_flags", c->sec_flags);
+	put_count(object, "security_expires", c->sec_expires);
+	put_count(object, "mtu", c->nat_mtu);
+	put_count(object, "packets_received", c->sec_packets_received);
+	put_count(object, "packets_sent", c->sec_packets_sent);
+	put_count(object, "bytes_received", c->sec_bytes_received);
+	put_count(object, "bytes_sent", c->sec_bytes_sent);
 	for (int i = 0; i < 4; i++) {
 		json_t *call = json_object();
 
-		put_int(call, "number", c->call[i]);
+		put_count(call, "number", c->call[i]);
 		json_object_set_new(
 			call, "state",
 			json_string(stat_states[c->call_state[i] < 6 ? c->call_state[i] : 0]));
 		json_object_set_new(
 			call, "mode",
 			json_string(stat_modes[c->call_mode[i] < 5 ? c->call_mode[i] : 0]));
-		put_int(call, "flags", c->call_flags[i]);
-		put_int(call, "queues", c->call_other[i]);
+		put_count(call, "flags", c->call_flags[i]);
+		put_count(call, "queues", c->call_other[i]);
 		json_array_append_new(calls, call);
 	}
 	json_object_set_new(object, "calls", calls);
@@ -116,15 +116,15 @@ static json_t *peer_json(const struct rxw_debug_peer *p)
 			    json_string(stat_host_text(p->host, p->port, text, sizeof(text))));
 	json_object_set_new(object, "rtt_ms", json_real(p->rtt / 8.0));
 	json_object_set_new(object, "rtt_dev_ms", json_real(p->rtt_dev / 4.0));
-	put_int(object, "window", p->cwind);
-	put_int(object, "mtu", p->mtu);
-	put_int(object, "mtu_max", p->max_mtu);
-	put_int(object, "mtu_interface", p->if_mtu);
-	put_int(object, "packets_sent", p->sent);
-	put_int(object, "packets_sent_again", p->resent);
-	put_int(object, "bytes_sent", p->bytes_sent);
-	put_int(object, "bytes_received", p->bytes_received);
-	put_int(object, "references", p->refs);
+	put_count(object, "window", p->cwind);
+	put_count(object, "mtu", p->mtu);
+	put_count(object, "mtu_max", p->max_mtu);
+	put_count(object, "mtu_interface", p->if_mtu);
+	put_count(object, "packets_sent", p->sent);
+	put_count(object, "packets_sent_again", p->resent);
+	put_count(object, "bytes_sent", p->bytes_sent);
+	put_count(object, "bytes_received", p->bytes_received);
+	put_count(object, "references", p->refs);
 	return object;
 }
 
@@ -135,13 +135,13 @@ static json_t *basic_json(const struct stat_view *v)
 
 	json_object_set_new(object, "layout",
 			    json_string(v->letter > ' ' && v->letter <= '~' ? letter : "?"));
-	put_int(object, "calls_executed", v->basic.calls_executed);
-	put_int(object, "calls_waiting", v->basic.waiting);
-	put_int(object, "calls_waited", v->basic.waited);
-	put_int(object, "threads_idle", v->basic.idle_threads);
-	put_int(object, "packets", v->basic.packets);
-	put_int(object, "packets_free", v->basic.free_packets);
-	put_int(object, "packet_reclaims", v->basic.reclaims);
+	put_count(object, "calls_executed", v->basic.calls_executed);
+	put_count(object, "calls_waiting", v->basic.waiting);
+	put_count(object, "calls_waited", v->basic.waited);
+	put_count(object, "threads_idle", v->basic.idle_threads);
+	put_count(object, "packets", v->basic.packets);
+	put_count(object, "packets_free", v->basic.free_packets);
+	put_count(object, "packet_reclaims", v->basic.reclaims);
 	return object;
 }
 
@@ -151,16 +151,16 @@ static json_t *rx_json(const struct rxw_debug_rxstats *rx)
 
 	for (int i = 0; i < STAT_WORDS; i++)
 		if (stat_words[i])
-			put_int(object, stat_words[i], rx->word[i]);
+			put_count(object, stat_words[i], rx->word[i]);
 	for (int type = 1; type <= 13; type++) {
 		json_array_append_new(received, json_integer(rx->word[10 + type]));
 		json_array_append_new(sent, json_integer(rx->word[27 + type]));
 	}
 	json_object_set_new(object, "received_by_type", received);
 	json_object_set_new(object, "sent_by_type", sent);
-	json_object_set_new(object, "rtt_total_s", json_real(seconds(&rx->word[49])));
-	json_object_set_new(object, "rtt_min_s", json_real(seconds(&rx->word[51])));
-	json_object_set_new(object, "rtt_max_s", json_real(seconds(&rx->word[53])));
+	json_object_set_new(object, "rtt_total_s", json_real(seconds_of_words(&rx->word[49])));
+	json_object_set_new(object, "rtt_min_s", json_real(seconds_of_words(&rx->word[51])));
+	json_object_set_new(object, "rtt_max_s", json_real(seconds_of_words(&rx->word[53])));
 	return object;
 }
 
@@ -205,7 +205,7 @@ json_t *stat_json(const struct stat_view *v)
 		json_object_set_new(object, "metrics", samples_json(&v->samples));
 	if (v->calls) {
 		json_object_set(object, "calls", v->calls);
-		put_int(object, "calls_left_out", v->calls_left_out);
+		put_count(object, "calls_left_out", v->calls_left_out);
 	}
 	return object;
 }

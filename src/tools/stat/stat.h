@@ -40,12 +40,9 @@ struct stat_view {
 	struct rxw_debug_peer *peers;
 	size_t conn_count, peer_count;
 	bool more; /* there are more connections or peers than requested */
-	/*
-	 * from the metrics socket of its program: samples with this endpoint's label; may be empty
-	 */
-	struct stat_samples samples;
-	/* from the same socket: its calls in progress, of the highest rate first; or NULL */
-	json_t *calls;
+	/* from the metrics socket of its program */
+	struct stat_samples samples; /* with this endpoint's label; may be empty */
+	json_t *calls;		     /* in progress, the highest rate first; or NULL */
 	uint64_t calls_left_out; /* further calls of its program */
 };
 
@@ -85,7 +82,7 @@ char *stat_host_text(const uint8_t host[4], uint16_t port, char *text, size_t si
 json_t *stat_json(const struct stat_view *view);
 void stat_print(const struct stat_view *view);
 
-/* What to query, and how. */
+/* The endpoints to query, and how. */
 struct stat_source {
 	const struct tools_address *addresses;
 	size_t address_count;
@@ -96,9 +93,9 @@ struct stat_source {
 	bool all;	     /* connections without a call, too */
 };
 
-/* look.c: query everything; an array of *count views, or NULL with a line in message. */
-struct stat_view *stat_look(const struct stat_source *source, size_t *count, char *message,
-			    size_t size);
+/* collect.c: query everything; an array of *count views, or NULL with a line in message. */
+struct stat_view *stat_collect(const struct stat_source *source, size_t *count, char *message,
+			       size_t size);
 void stat_forget(struct stat_view *views, size_t count);
 
 /* live.c: show until q is pressed, or `rounds` times (0: no limit). Exit status. */

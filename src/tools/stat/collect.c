@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Querying all endpoints that were named, and those of the programs whose sockets were named. */
+/* Queries of all endpoints on the command line, and of the programs whose sockets it names. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static struct stat_view *add_view(struct stat_view **views, size_t *count)
 }
 
 /* Copy the samples of this endpoint. */
-static bool take_samples(struct stat_view *v, const struct stat_samples *all)
+static bool copy_samples(struct stat_view *v, const struct stat_samples *all)
 {
 	v->samples.at = calloc(all->count ? all->count : 1, sizeof(*v->samples.at));
 	for (size_t i = 0; v->samples.at && i < all->count; i++) {
@@ -54,7 +54,7 @@ static bool take_samples(struct stat_view *v, const struct stat_samples *all)
 }
 
 /* The address at which this host queries an endpoint with this local address. */
-static bool asked_at(struct stat_view *v)
+static bool find_query_address(struct stat_view *v)
 {
 	char host[256], message[256];
 	uint16_t port = 0;
@@ -70,8 +70,8 @@ static bool asked_at(struct stat_view *v)
 }
 
 /* Query each endpoint of the program that serves the socket. */
-static bool look_at_socket(const struct stat_source *source, const char *path,
-			   struct stat_view **views, size_t *count, char *message, size_t size)
+static bool collect_from_socket(const struct stat_source *source, const char *path,
+				struct stat_view **views, size_t *count, char *message, size_t size)
 {
 	char *text = stat_fetch(path, "/metrics", source->timeout_ms, message, size);
 	char *calls, ignored[256];
@@ -94,10 +94,10 @@ static bool look_at_socket(const struct stat_source *source, const char *path,
 			continue;
 		v = add_view(views, count);
 		good = v && stat_label(all.at[i].labels, "endpoint", v->name, sizeof(v->name)) &&
-		       take_samples(v, &all);
+		       copy_samples(v, &all);
 		if (good && calls)
 			stat_take_calls(v, calls);
-		if (good && asked_at(v))
+		if (good && find_query_address(v))
 			stat_ask(v, source->timeout_ms, source->most, source->all);
 	}
 	if (!good)
@@ -108,8 +108,8 @@ static bool look_at_socket(const struct stat_source *source, const char *path,
 	return good;
 }
 
-struct stat_view *stat_look(const struct stat_source *source, size_t *count, char *message,
-			    size_t size)
+struct stat_view *stat_collect(const struct stat_source *source, size_t *count, char *message,
+			       size_t size)
 {
 	struct stat_view *views = calloc(1, sizeof(*views));
 	bool good = views != NULL;
@@ -127,7 +127,8 @@ struct stat_view *stat_look(const struct stat_source *source, size_t *count, cha
 		stat_ask(v, source->timeout_ms, source->most, source->all);
 	}
 	for (size_t i = 0; good && i < source->socket_count; i++)
-		good = look_at_socket(source, source->sockets[i], &views, count, message, size);
+		good = collect_from_socket(source, source->sockets[i], &views, count, message,
+					   size);
 	if (good)
 		return views;
 	stat_forget(views, *count);
