@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <rxwire/error.h>
+
 #include "tools/common/message.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -159,6 +161,11 @@ void tools_error(const char *format, ...)
 		free(line);
 	pthread_mutex_unlock(&lock);
 	errno = saved;
+}
+
+const char *tools_result_text(int result)
+{
+	return result == -RXW_ESYS ? strerror(errno) : rxw_strerror(result);
 }
 
 void tools_on_error(void (*fn)(void *arg, const char *text), void *arg)

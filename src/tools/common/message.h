@@ -35,6 +35,9 @@ char *tools_harmless(char *text);
  */
 void tools_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The text of a failed result of the library; errno has the reason of -RXW_ESYS. */
+const char *tools_result_text(int result);
+
 /*
  * From now on also call fn with the text of each error, without the program's name, under the lock
  * of messages: fn must print nothing. NULL: no more.

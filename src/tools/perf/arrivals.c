@@ -8,7 +8,7 @@
 #define SEED 0x9e3779b97f4a7c15u
 
 /* Uniform in (0, 1]. */
-static double uniform(struct perf_arrivals *a)
+static double draw_uniform(struct perf_arrivals *a)
 {
 	uint64_t x = a->state;
 
@@ -25,7 +25,7 @@ static void set_next(struct perf_arrivals *a)
 		a->at_ns = (double)a->count * 1e9 /
 			   a->rate; /* computed from the count, so that errors do not add up */
 	else
-		a->at_ns -= log(uniform(a)) * 1e9 / a->rate;
+		a->at_ns -= log(draw_uniform(a)) * 1e9 / a->rate;
 	a->next_ns = a->start_ns + (uint64_t)a->at_ns;
 }
 

@@ -53,7 +53,7 @@ struct perf_bad_clients {
 	atomic_bool quit;
 };
 
-static void encode(struct perf_bad_clients *b)
+static void encode_requests(struct perf_bad_clients *b)
 {
 	const rxperf_sizes sizes = {RXPERF_IO_MAX, RXPERF_IO_MAX};
 	rxperf_command c = {.what = RXPERF_SEND, .u.send = {sizes, TRANSFER}};
@@ -67,7 +67,7 @@ static void encode(struct perf_bad_clients *b)
  * The first packet of a call from a new client: a complete request, whose reply is never
  * acknowledged, or the start of a request. Returns its length.
  */
-static size_t first_packet(const struct perf_bad_clients *b, bool whole, uint8_t *packet)
+static size_t build_first_packet(const struct perf_bad_clients *b, bool whole, uint8_t *packet)
 {
 	const uint8_t *request = whole ? b->recv : b->send;
 	size_t length = whole ? b->recv_len : b->send_len;
@@ -92,7 +92,7 @@ static void send_and_vanish(struct perf_bad_clients *b, size_t i, uint64_t now)
 {
 	uint8_t packet[HEADER + PERF_REQUEST_MAX];
 	struct dead *d = &b->dead[i];
-	size_t length = first_packet(b, i % 2 == 0, packet);
+	size_t length = build_first_packet(b, i % 2 == 0, packet);
 
 	if (d->fd >= 0)
 		close(d->fd);
@@ -103,7 +103,7 @@ static void send_and_vanish(struct perf_bad_clients *b, size_t i, uint64_t now)
 		atomic_fetch_add(&b->dead_calls, 1);
 }
 
-static bool slow_begin(struct perf_bad_clients *b, struct slow *s)
+static bool begin_slow_call(struct perf_bad_clients *b, struct slow *s)
 {
 	struct rxw_call_options co = {.size = sizeof(co), .flags = RXW_CALL_NONBLOCK};
 
@@ -119,12 +119,12 @@ static bool slow_begin(struct perf_bad_clients *b, struct slow *s)
 	return false;
 }
 
-static void slow_step(struct perf_bad_clients *b, struct slow *s)
+static void read_slowly(struct perf_bad_clients *b, struct slow *s)
 {
 	uint8_t some[SLOW_BYTES];
 	ssize_t n;
 
-	if (!s->call && !slow_begin(b, s))
+	if (!s->call && !begin_slow_call(b, s))
 		return;
 	n = rxw_call_read_some(s->call, some, sizeof(some));
 	if (n > 0) {
@@ -135,7 +135,7 @@ static void slow_step(struct perf_bad_clients *b, struct slow *s)
 	}
 }
 
-static void step(struct perf_bad_clients *b)
+static void step_bad_clients(struct perf_bad_clients *b)
 {
 	uint64_t now = monotonic_ns();
 
@@ -143,17 +143,17 @@ static void step(struct perf_bad_clients *b)
 		if (now >= b->dead[i].again_ns)
 			send_and_vanish(b, i, now);
 	for (size_t i = 0; i < b->slow_count; i++)
-		slow_step(b, &b->slow[i]);
+		read_slowly(b, &b->slow[i]);
 }
 
-static void *run_thread(void *arg)
+static void *run_bad_clients(void *arg)
 {
 	const struct timespec tick = {.tv_nsec = TICK_NS};
 	struct perf_bad_clients *b = arg;
 
 	while (!atomic_load(&b->quit)) {
 		nanosleep(&tick, NULL);
-		step(b);
+		step_bad_clients(b);
 	}
 	return NULL;
 }
@@ -164,56 +164,70 @@ static int connect_slow(struct perf_bad_clients *b, rxw_engine *engine)
 	struct rxw_endpoint_options eo = {.size = sizeof(eo)};
 	size_t endpoints = b->slow_count < MOST_ENDPOINTS ? b->slow_count : MOST_ENDPOINTS;
 	struct tools_address any;
-	int rc = 0;
+	int rc;
 
 	tools_address_any(&b->server->sa, &any);
 	eo.address = (struct sockaddr *)&any.sa;
 	eo.address_len = any.len;
-	while (rc == 0 && b->endpoint_count < endpoints) {
+	for (; b->endpoint_count < endpoints; b->endpoint_count++) {
 		rc = rxw_endpoint_create(engine, &eo, &b->endpoints[b->endpoint_count]);
-		b->endpoint_count += rc == 0;
+		if (rc < 0)
+			return rc;
 	}
-	for (size_t i = 0; rc == 0 && i < b->slow_count; i++)
+	for (size_t i = 0; i < b->slow_count; i++) {
 		rc = rxw_connection_create(b->endpoints[i % endpoints],
 					   (const struct sockaddr *)&b->server->sa, b->server->len,
 					   PERF_SERVICE, NULL, &b->slow[i].connection);
-	return rc;
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* NULL: no memory. */
+static struct perf_bad_clients *new_bad_clients(const struct tools_address *server, uint64_t dead,
+						uint64_t slow)
+{
+	struct perf_bad_clients *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->server = server;
+	/* One extra element: calloc() of zero elements may return NULL. */
+	b->dead = calloc(dead + 1, sizeof(*b->dead));
+	b->slow = calloc(slow + 1, sizeof(*b->slow));
+	b->endpoints = calloc(MOST_ENDPOINTS, sizeof(*b->endpoints));
+	if (!b->dead || !b->slow || !b->endpoints) {
+		perf_bad_clients_stop(b);
+		return NULL;
+	}
+	b->dead_count = dead;
+	b->slow_count = slow;
+	for (size_t i = 0; i < dead; i++)
+		b->dead[i].fd = -1;
+	encode_requests(b);
+	return b;
 }
 
 int perf_bad_clients_start(rxw_engine *engine, const struct tools_address *server, uint64_t dead,
 			   uint64_t slow, struct perf_bad_clients **bad_clients)
 {
-	struct perf_bad_clients *b = calloc(1, sizeof(*b));
-	int rc = -RXW_ENOMEM;
+	struct perf_bad_clients *b = new_bad_clients(server, dead, slow);
+	int rc = b ? connect_slow(b, engine) : -RXW_ENOMEM;
 
-	if (b) {
-		b->server = server;
-		/* One extra element: calloc() of zero elements may return NULL. */
-		b->dead = calloc(dead + 1, sizeof(*b->dead));
-		b->slow = calloc(slow + 1, sizeof(*b->slow));
-		b->endpoints = calloc(MOST_ENDPOINTS, sizeof(*b->endpoints));
-	}
-	if (b && b->dead && b->slow && b->endpoints) {
-		b->dead_count = dead;
-		b->slow_count = slow;
-		for (size_t i = 0; i < dead; i++)
-			b->dead[i].fd = -1;
-		encode(b);
-		rc = connect_slow(b, engine);
-	}
-	if (rc == 0) {
-		step(b);
-		rc = pthread_create(&b->thread, NULL, run_thread, b) ? -RXW_ENOMEM : 0;
-		b->has_thread = rc == 0;
-	}
-	if (rc < 0) {
-		tools_error("dead and slow clients: %s",
-			    rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
-		perf_bad_clients_stop(b);
-		return -1;
-	}
+	if (rc < 0)
+		goto fail;
+	step_bad_clients(b);
+	rc = -RXW_ENOMEM;
+	if (pthread_create(&b->thread, NULL, run_bad_clients, b))
+		goto fail;
+	b->has_thread = true;
 	*bad_clients = b;
 	return 0;
+fail:
+	tools_error("dead and slow clients: %s", tools_result_text(rc));
+	perf_bad_clients_stop(b);
+	return -1;
 }
 
 struct perf_bad_clients_stats perf_bad_clients_stats(const struct perf_bad_clients *b)

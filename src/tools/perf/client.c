@@ -17,7 +17,7 @@
 
 static const int signals[] = {SIGINT, SIGTERM};
 
-static void on_signal(int number, void *arg)
+static void stop_on_signal(int number, void *arg)
 {
 	struct perf_client *c = arg;
 
@@ -25,7 +25,7 @@ static void on_signal(int number, void *arg)
 	perf_runner_stop(c->runner);
 }
 
-static int open_client(struct perf_client *c)
+static int open_perf_client(struct perf_client *c)
 {
 	uint16_t port = (uint16_t)c->set->port;
 	struct tools_address list[TOOLS_ADDRESSES];
@@ -57,7 +57,7 @@ static int open_client(struct perf_client *c)
 	return 0;
 }
 
-static void close_client(struct perf_client *c)
+static void close_perf_client(struct perf_client *c)
 {
 	tools_signals_stop(c->signals);
 	perf_bad_clients_stop(c->bad_clients);
@@ -72,7 +72,7 @@ static void close_client(struct perf_client *c)
 /*
  * Make one call on each connection, so that both sides have state for it. 0, or -1 after a message.
  */
-static int prime(struct perf_client *c)
+static int prime_connections(struct perf_client *c)
 {
 	struct perf_load *load = &c->priming;
 	struct perf_result result = {0};
@@ -102,7 +102,7 @@ static int prime(struct perf_client *c)
 }
 
 /* The number of clients in a share of the connections: at least one if the share is not 0. */
-static uint64_t share_of(const struct perf_client *c, double share)
+static uint64_t count_share(const struct perf_client *c, double share)
 {
 	double count = share * (double)c->load.connection_count;
 
@@ -112,7 +112,7 @@ static uint64_t share_of(const struct perf_client *c, double share)
 /* Start dead and slow clients, if requested. 0, or -1 after a message. */
 static int start_bad_clients(struct perf_client *c)
 {
-	uint64_t dead = share_of(c, c->set->dead), slow = share_of(c, c->set->slow);
+	uint64_t dead = count_share(c, c->set->dead), slow = count_share(c, c->set->slow);
 
 	return dead || slow
 		       ? perf_bad_clients_start(c->engine, &c->server, dead, slow, &c->bad_clients)
@@ -157,13 +157,12 @@ static int run_loads(struct perf_client *c, struct perf_result *result, struct p
 	struct cost before;
 	int rc = tools_renewal_start(&c->auth);
 
+	if (rc)
+		goto fail;
 	read_cost(c, &before);
-	if (rc == 0 && mix)
-		rc = pthread_create(&t.thread, NULL, run_mix, &t);
-	if (rc) {
-		tools_error("cannot start a thread: %s", strerror(rc));
-		return -1;
-	}
+	rc = mix ? pthread_create(&t.thread, NULL, run_mix, &t) : 0;
+	if (rc)
+		goto fail;
 	perf_runner_run(c->runner, result);
 	read_cost(c, cost);
 	if (mix) {
@@ -175,16 +174,19 @@ static int run_loads(struct perf_client *c, struct perf_result *result, struct p
 	cost->usage = tools_usage_between(&before.usage, &cost->usage);
 	cost->stats = tools_stats_between(&before.stats, &cost->stats);
 	return 0;
+fail:
+	tools_error("cannot start a thread: %s", strerror(rc));
+	return -1;
 }
 
 /* Measure; *report stays NULL without memory. Returns 0, or -1 after a message. */
-static int measure(struct perf_client *c, struct perf_result *result, struct perf_mix_result *mix,
-		   json_t **report)
+static int measure_loads(struct perf_client *c, struct perf_result *result,
+			 struct perf_mix_result *mix, json_t **report)
 {
 	struct cost cost;
 	json_t *server = NULL;
 
-	if (c->set->prime && prime(c) < 0)
+	if (c->set->prime && prime_connections(c) < 0)
 		return -1;
 	if (start_bad_clients(c) < 0)
 		return -1;
@@ -225,7 +227,7 @@ static int measure_and_report(struct perf_client *c)
 		result.streams = json_array();
 		mix.result.streams = json_array();
 	}
-	if (measure(c, &result, c->mix_runner ? &mix : NULL, &report) == 0) {
+	if (measure_loads(c, &result, c->mix_runner ? &mix : NULL, &report) == 0) {
 		status = 0;
 		if (!c->load.json && report)
 			perf_report_print(c, report);
@@ -240,21 +242,21 @@ static int measure_and_report(struct perf_client *c)
 	return status;
 }
 
-static int run(struct perf_client *c)
+static int run_perf_client(struct perf_client *c)
 {
 	int status = TOOLS_EXIT_FAILURE;
 
 	perf_pattern_init();
-	/* Before the engine, so that its threads inherit the mask. */
+	/* The threads of the engine inherit the mask. */
 	tools_signals_block(signals, sizeof(signals) / sizeof(signals[0]));
-	if (open_client(c) == 0) {
-		if (tools_signals_start(signals, sizeof(signals) / sizeof(signals[0]), on_signal, c,
-					&c->signals) < 0)
+	if (open_perf_client(c) == 0) {
+		if (tools_signals_start(signals, sizeof(signals) / sizeof(signals[0]),
+					stop_on_signal, c, &c->signals) < 0)
 			tools_error("signals: %s", strerror(errno));
 		else
 			status = measure_and_report(c);
 	}
-	close_client(c);
+	close_perf_client(c);
 	return status;
 }
 
@@ -270,7 +272,7 @@ int perf_client_main(int argc, char **argv)
 		return 0;
 	if (parsed == TOOLS_RUN && perf_settings_apply(&set, &c.load, &c.mix) == 0) {
 		tools_allow_endpoints(&config, set.endpoints);
-		status = run(&c);
+		status = run_perf_client(&c);
 	}
 	xdrfree_rxperf_command(&c.load.request);
 	return status;

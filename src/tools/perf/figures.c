@@ -8,8 +8,8 @@
 #define PATIENCE_MS 2000
 
 /* Begin a call to the service, on a connection of its own. 0, or -1. */
-static int begin(rxw_endpoint *endpoint, const struct tools_address *server,
-		 rxw_connection **connection, rxw_call **call)
+static int begin_figures_call(rxw_endpoint *endpoint, const struct tools_address *server,
+			      rxw_connection **connection, rxw_call **call)
 {
 	struct rxw_call_options co = {.size = sizeof(co), .deadline_ms = PATIENCE_MS};
 
@@ -22,7 +22,7 @@ static int begin(rxw_endpoint *endpoint, const struct tools_address *server,
 	return -1;
 }
 
-static int32_t end(rxw_connection *connection, rxw_call *call, int32_t code)
+static int32_t end_figures_call(rxw_connection *connection, rxw_call *call, int32_t code)
 {
 	code = rxw_call_end(call, code, NULL);
 	rxw_connection_release(connection);
@@ -36,12 +36,12 @@ uint32_t perf_figures_mark(rxw_endpoint *endpoint, const struct tools_address *s
 	uint32_t token = 0;
 	int32_t code;
 
-	if (begin(endpoint, server, &connection, &call) < 0)
+	if (begin_figures_call(endpoint, server, &connection, &call) < 0)
 		return 0;
 	code = StartRXPERFFIG_Mark(call, 0);
 	if (code == 0)
 		code = EndRXPERFFIG_Mark(call, &token);
-	return end(connection, call, code) == 0 ? token : 0;
+	return end_figures_call(connection, call, code) == 0 ? token : 0;
 }
 
 json_t *perf_figures_fetch(rxw_endpoint *endpoint, const struct tools_address *server,
@@ -56,11 +56,11 @@ json_t *perf_figures_fetch(rxw_endpoint *endpoint, const struct tools_address *s
 
 	if (!text)
 		return NULL;
-	if (begin(endpoint, server, &connection, &call) == 0) {
+	if (begin_figures_call(endpoint, server, &connection, &call) == 0) {
 		code = StartRXPERFFIG_Report(call, token);
 		if (code == 0)
 			got = rxw_call_read(call, text, PERF_FIGURES_MAX);
-		if (end(connection, call, code) != 0)
+		if (end_figures_call(connection, call, code) != 0)
 			got = -1;
 	}
 	if (got > 0)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/held.h"
 #include "common/siphash.h"
 #include "tools/common/address.h"
 #include "tools/perf/job.h"
@@ -26,16 +27,17 @@ struct perf_client {
 	struct perf_client *next; /* of the same chain */
 	struct tools_address address;
 	unsigned active;		 /* flows that have their turn; at least one */
-	struct perf_flow *first, **last; /* those that wait for theirs, the oldest first */
+	struct perf_flow *first, **last; /* flows that wait for their turn, the oldest first */
 };
 
-/* With the lock held, as the next two. The link to it, or to the end of its chain. */
+/* The link to the client, or to the end of its chain. */
 static struct perf_client **find_client(struct perf_server *server,
 					const struct tools_address *address)
 {
 	uint64_t hash = siphash(&address->sa, address->len, server->secret);
 	struct perf_client **link = &server->clients[hash % PERF_CHAINS];
 
+	assert(mutex_is_held(&server->lock));
 	while (*link && ((*link)->address.len != address->len ||
 			 memcmp(&(*link)->address.sa, &address->sa, address->len)))
 		link = &(*link)->next;
@@ -44,6 +46,7 @@ static struct perf_client **find_client(struct perf_server *server,
 
 static void append_waiting(struct perf_client *client, struct perf_flow *flow)
 {
+	assert(mutex_is_held(&flow->job.server->lock));
 	*(client->first ? client->last : &client->first) = flow;
 	client->last = &flow->next;
 }
@@ -52,16 +55,17 @@ static struct perf_flow *pop_waiting(struct perf_client *client)
 {
 	struct perf_flow *flow = client->first;
 
+	assert(flow && mutex_is_held(&flow->job.server->lock));
 	client->first = flow->next;
 	return flow;
 }
 
-static void go_on(rxw_call *call, unsigned events, void *arg);
+static void continue_perf_flow(rxw_call *call, unsigned events, void *arg);
 
-/* Without the lock: the flow is active. Events that hold already are reported soon, on another thread. */
-static void start_flow(struct perf_flow *flow)
+/* Watch the call of an active flow. Events that hold already are reported soon, on another thread. */
+static void arm_perf_flow(struct perf_flow *flow)
 {
-	int watched = rxw_call_set_callback(flow->job.call, go_on, flow);
+	int watched = rxw_call_set_callback(flow->job.call, continue_perf_flow, flow);
 
 	assert(watched == 0); /* the call is deferred */
 	(void)watched;
@@ -90,7 +94,7 @@ static bool append_flow(struct perf_flow *flow, struct perf_client *fresh)
 	return now;
 }
 
-/* An active one. Returns the flow of the same client that has its turn now, or NULL. */
+/* Remove an active flow. Returns the flow of the same client that has its turn now, or NULL. */
 static struct perf_flow *remove_flow(struct perf_flow *flow)
 {
 	struct perf_server *server = flow->job.server;
@@ -110,7 +114,7 @@ static struct perf_flow *remove_flow(struct perf_flow *flow)
 }
 
 /* Something moved, or the call has failed. */
-static void go_on(rxw_call *call, unsigned events, void *arg)
+static void continue_perf_flow(rxw_call *call, unsigned events, void *arg)
 {
 	struct perf_flow *flow = arg, *next;
 	struct perf_job *job = &flow->job;
@@ -121,7 +125,8 @@ static void go_on(rxw_call *call, unsigned events, void *arg)
 	if (progress == PERF_WAITS)
 		return;
 	if (progress == PERF_DONE && !perf_job_is_over(job)) {
-		start_flow(flow); /* it goes on after other jobs, if a thread that verifies has any */
+		arm_perf_flow(
+			flow); /* it goes on after other jobs, if a thread that verifies has any */
 		return;
 	}
 	next = remove_flow(flow);
@@ -129,7 +134,7 @@ static void go_on(rxw_call *call, unsigned events, void *arg)
 	RXPERF_Run_reply(call, code);
 	free(flow);
 	if (next)
-		start_flow(next);
+		arm_perf_flow(next);
 }
 
 bool perf_flow_begin(const struct perf_job *job)
@@ -146,6 +151,6 @@ bool perf_flow_begin(const struct perf_job *job)
 	}
 	flow->job = *job;
 	if (append_flow(flow, client))
-		start_flow(flow);
+		arm_perf_flow(flow);
 	return true;
 }

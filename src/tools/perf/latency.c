@@ -23,7 +23,7 @@ void perf_latencies_init(struct perf_latencies *set)
 }
 
 /* The calling thread's histogram of the set; NULL without memory. */
-static struct perf_latency *of_thread(struct perf_latencies *set)
+static struct perf_latency *histogram_of_thread(struct perf_latencies *set)
 {
 	struct perf_latency *l;
 
@@ -49,7 +49,7 @@ void perf_latencies_add(struct perf_latencies *set, uint64_t nanoseconds)
 	unsigned i = set->id % REMEMBERED;
 
 	if (remembered[i].id != set->id) {
-		remembered[i].latency = of_thread(set);
+		remembered[i].latency = histogram_of_thread(set);
 		remembered[i].id = set->id;
 	}
 	if (remembered[i].latency)

@@ -9,7 +9,7 @@
 
 int perf_failed(const char *what, int rc)
 {
-	tools_error("%s: %s", what, rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
+	tools_error("%s: %s", what, tools_result_text(rc));
 	return -1;
 }
 
@@ -73,8 +73,8 @@ static int connect_load(struct perf_client *c, struct perf_load *load, bool back
 }
 
 /* Replace all connections by ones with a new token. False: nothing is changed. */
-static bool replace(struct perf_client *c, struct perf_load *load, struct perf_runner *runner,
-		    bool backwards, rxw_security *security)
+static bool replace_connections(struct perf_client *c, struct perf_load *load,
+				struct perf_runner *runner, bool backwards, rxw_security *security)
 {
 	size_t count = load->connection_count, made = 0;
 	rxw_connection **fresh = calloc(count + 1, sizeof(*fresh));
@@ -95,13 +95,13 @@ static bool replace(struct perf_client *c, struct perf_load *load, struct perf_r
 	return good;
 }
 
-static bool use_token(void *arg, rxw_token *token)
+static bool reconnect_with_token(void *arg, rxw_token *token)
 {
 	struct perf_client *c = arg;
 	rxw_security *security = rxw_token_security(token);
 
-	return replace(c, &c->load, c->runner, false, security) &&
-	       replace(c, &c->mix, c->mix_runner, true, security);
+	return replace_connections(c, &c->load, c->runner, false, security) &&
+	       replace_connections(c, &c->mix, c->mix_runner, true, security);
 }
 
 int perf_links_open(struct perf_client *c)
@@ -109,21 +109,20 @@ int perf_links_open(struct perf_client *c)
 	char message[TOOLS_AUTH_MESSAGE];
 	int rc;
 
-	if (tools_renewal_open(&c->auth, &c->set->auth, &c->server, use_token, c, message,
-			       sizeof(message)) < 0) {
+	if (tools_renewal_open(&c->auth, &c->set->auth, &c->server, reconnect_with_token, c,
+			       message, sizeof(message)) < 0) {
 		tools_error("%s", message);
 		return -1;
 	}
 	rc = rxw_engine_create(c->config, &c->engine);
 	if (rc < 0)
 		return perf_failed("cannot start", rc);
-	if (open_endpoints(c) < 0 || connect_load(c, &c->load, false) < 0 ||
-	    connect_load(c, &c->mix, true) < 0)
+	if (open_endpoints(c) < 0 || connect_load(c, &c->load, false) < 0)
 		return -1;
-	return 0;
+	return connect_load(c, &c->mix, true);
 }
 
-static void disconnect(struct perf_load *load)
+static void release_connections(struct perf_load *load)
 {
 	for (size_t i = 0; load->connections && i < load->connection_count; i++)
 		rxw_connection_release(atomic_load(&load->connections[i]));
@@ -133,8 +132,8 @@ static void disconnect(struct perf_load *load)
 void perf_links_close(struct perf_client *c)
 {
 	tools_renewal_stop(&c->auth);
-	disconnect(&c->load);
-	disconnect(&c->mix);
+	release_connections(&c->load);
+	release_connections(&c->mix);
 	for (size_t i = 0; i < c->endpoint_count; i++)
 		rxw_endpoint_destroy(c->endpoints[i]);
 	free(c->endpoints);

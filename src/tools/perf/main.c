@@ -6,7 +6,7 @@
 #include "tools/common/message.h"
 #include "tools/perf/perf.h"
 
-static void usage(FILE *out)
+static void print_usage(FILE *out)
 {
 	fputs("usage: rxperf server [-p PORT] [option...]\n       rxperf client -c "
 	      "send|recv|rpc|file -s HOST [-p PORT] [option...]\nMeasure the Rx transport. "
@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 	} else if (argc > 1 && strcmp(argv[1], "client") == 0) {
 		status = perf_client_main(argc - 1, argv + 1);
 	} else if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		usage(stdout);
+		print_usage(stdout);
 		status = 0;
 	} else if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
 		printf("rxperf (rxwire) %s\n", rxw_version());

@@ -31,7 +31,7 @@ void perf_open_free(struct perf_open *o)
 	free(o);
 }
 
-static void add_idle(struct perf_open *o, struct perf_slot *s)
+static void add_idle_slot(struct perf_open *o, struct perf_slot *s)
 {
 	s->next = NULL;
 	*o->tail = s;
@@ -39,7 +39,7 @@ static void add_idle(struct perf_open *o, struct perf_slot *s)
 }
 
 /* Give the slot the first call of the backlog, which is not empty. The lock is held. */
-static void hand_out(struct perf_open *o, struct perf_slot *s)
+static void hand_out_call(struct perf_open *o, struct perf_slot *s)
 {
 	s->started_ns = o->starting.next_ns;
 	s->due = true;
@@ -56,16 +56,16 @@ bool perf_open_take(struct perf_open *o, struct perf_slot *s, bool *done)
 	if (!o->closed) {
 		got = o->started < o->due;
 		if (got)
-			hand_out(o, s);
+			hand_out_call(o, s);
 		else
-			add_idle(o, s);
+			add_idle_slot(o, s);
 	}
 	pthread_mutex_unlock(&o->lock);
 	return got;
 }
 
 /* Hand out the calls that are due: a list of slots that are to begin a call, linked by `next`. */
-static struct perf_slot *become_due(struct perf_open *o, uint64_t now)
+static struct perf_slot *hand_out_due_calls(struct perf_open *o, uint64_t now)
 {
 	struct perf_slot *first = NULL, **last = &first;
 
@@ -81,7 +81,7 @@ static struct perf_slot *become_due(struct perf_open *o, uint64_t now)
 		o->idle = s->next;
 		if (!o->idle)
 			o->tail = &o->idle;
-		hand_out(o, s);
+		hand_out_call(o, s);
 		s->next = NULL;
 		*last = s;
 		last = &s->next;
@@ -92,7 +92,7 @@ static struct perf_slot *become_due(struct perf_open *o, uint64_t now)
 	return first;
 }
 
-static void *pacer(void *arg)
+static void *pace_calls(void *arg)
 {
 	struct perf_open *o = arg;
 
@@ -102,7 +102,7 @@ static void *pacer(void *arg)
 		uint64_t now = monotonic_ns(), until = now + LONGEST_SLEEP_NS;
 		struct timespec ts;
 
-		for (struct perf_slot *s = become_due(o, now), *next; s; s = next) {
+		for (struct perf_slot *s = hand_out_due_calls(o, now), *next; s; s = next) {
 			next = s->next;
 			perf_slot_drive(s);
 		}
@@ -126,8 +126,8 @@ int perf_open_start(struct perf_open *o)
 	perf_arrivals_init(&o->pacing, load->arrivals, load->rate, now);
 	o->starting = o->pacing;
 	for (uint64_t i = 0; i < load->slots; i++)
-		add_idle(o, &r->slots[i]);
-	rc = pthread_create(&o->thread, NULL, pacer, o);
+		add_idle_slot(o, &r->slots[i]);
+	rc = pthread_create(&o->thread, NULL, pace_calls, o);
 	o->has_thread = rc == 0;
 	return rc;
 }

@@ -74,7 +74,7 @@ struct perf_runner;
 struct perf_runner *perf_runner_new(const struct perf_load *load);
 /* Run to the end; only once. */
 void perf_runner_run(struct perf_runner *runner, struct perf_result *result);
-/* End the run early. Any thread except those of the library, while the runner exists. */
+/* End the run early. Any thread that is not the library's, while the runner exists. */
 void perf_runner_stop(struct perf_runner *runner);
 /*
  * Wait until no slot is about to begin a call on a connection that has been replaced. NULL is

@@ -7,7 +7,7 @@
 #define PUT(object, key, value)	  json_object_set_new(object, key, value)
 #define COUNT(object, key, value) PUT(object, key, json_integer((json_int_t)(value)))
 
-static json_t *percentiles(const struct tools_histogram *h)
+static json_t *list_percentiles(const struct tools_histogram *h)
 {
 	static const double wanted[] = {50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 100};
 	json_t *all = json_array();
@@ -24,7 +24,7 @@ static void add_load(json_t *o, const struct perf_result *result)
 {
 	double mean = result->stream_mean;
 
-	PUT(o, "percentiles", percentiles(result->latency));
+	PUT(o, "percentiles", list_percentiles(result->latency));
 	COUNT(o, "stream_bytes_min", result->stream_least);
 	PUT(o, "stream_bytes_mean", json_real(mean));
 	COUNT(o, "stream_bytes_max", result->stream_most);
@@ -74,7 +74,7 @@ static json_t *mix_json(const struct perf_client *c, const struct perf_mix_resul
 	return o;
 }
 
-static void add_class(json_t *o, const struct perf_client *c)
+static void add_token_class(json_t *o, const struct perf_client *c)
 {
 	struct rxw_token_details info = {.size = sizeof(info)};
 
@@ -88,13 +88,12 @@ static void add_class(json_t *o, const struct perf_client *c)
 /* CPU time of both ends together, for comparing transports. */
 static void add_both_ends(json_t *report, const json_t *server)
 {
-	double bytes = json_number_value(json_object_get(report, "bytes")),
-	       calls = json_number_value(json_object_get(report, "calls")), cpu = 0;
+	double bytes = tools_number_of(report, "bytes"), calls = tools_number_of(report, "calls"),
+	       cpu = 0;
 	static const char *const keys[] = {"cpu_user_s", "cpu_sys_s"};
 
 	for (size_t i = 0; i < 2; i++)
-		cpu += json_number_value(json_object_get(report, keys[i])) +
-		       json_number_value(json_object_get(server, keys[i]));
+		cpu += tools_number_of(report, keys[i]) + tools_number_of(server, keys[i]);
 	if (bytes > 0)
 		PUT(report, "cpu_s_per_GB_both", json_real(cpu / (bytes / 1e9)));
 	if (calls > 0)
@@ -110,7 +109,7 @@ json_t *perf_report_make(struct perf_client *c, const struct perf_result *result
 	if (!o)
 		return NULL;
 	PUT(o, "command", json_string(perf_command_name(c->set->command)));
-	add_class(o, c);
+	add_token_class(o, c);
 	PUT(o, "host", json_string(c->server_text));
 	COUNT(o, "in_flight", c->load.slots);
 	COUNT(o, "per_connection", c->load.per_connection);
@@ -140,39 +139,32 @@ json_t *perf_report_make(struct perf_client *c, const struct perf_result *result
 	return o;
 }
 
-static double number(const json_t *object, const char *key)
-{
-	return json_number_value(json_object_get(object, key));
-}
-
-static long long integer(const json_t *object, const char *key)
-{
-	return (long long)json_integer_value(json_object_get(object, key));
-}
-
 static void print_loads(const struct perf_client *c, const json_t *report)
 {
 	const json_t *mix = json_object_get(report, "mix");
 
-	if (integer(report, "renewals"))
-		printf("  tokens    %lld after the first\n", integer(report, "renewals"));
+	if (tools_count_of(report, "renewals"))
+		printf("  tokens    %llu after the first\n", tools_count_of(report, "renewals"));
 	if (c->load.rate > 0)
-		printf("  open loop %lld calls scheduled, %lld not answered; backlog at most "
-		       "%lld; pacer late p50 %.1f us, p99 %.1f us\n",
-		       integer(report, "calls_due"), integer(report, "calls_unfinished"),
-		       integer(report, "backlog_max"), number(report, "pacer_late_p50_us"),
-		       number(report, "pacer_late_p99_us"));
-	if (c->load.slots > 1 && number(report, "bytes") > 0)
+		printf("  open loop %llu calls scheduled, %llu not answered; backlog at most "
+		       "%llu; pacer late p50 %.1f us, p99 %.1f us\n",
+		       tools_count_of(report, "calls_due"),
+		       tools_count_of(report, "calls_unfinished"),
+		       tools_count_of(report, "backlog_max"),
+		       tools_number_of(report, "pacer_late_p50_us"),
+		       tools_number_of(report, "pacer_late_p99_us"));
+	if (c->load.slots > 1 && tools_number_of(report, "bytes") > 0)
 		printf("  streams   minimum %.2f of the mean\n",
-		       number(report, "fairness"));
+		       tools_number_of(report, "fairness"));
 	if (c->bad_clients)
-		printf("  clients   %lld dead, %lld slow\n", integer(report, "dead_clients"),
-		       integer(report, "slow_clients"));
+		printf("  clients   %llu dead, %llu slow\n", tools_count_of(report, "dead_clients"),
+		       tools_count_of(report, "slow_clients"));
 	if (mix)
-		printf("  mix       %s, %lld streams: %.1f MB/s, %lld calls; minimum %.2f of "
+		printf("  mix       %s, %llu streams: %.1f MB/s, %llu calls; minimum %.2f of "
 		       "the mean\n",
-		       perf_command_name(c->set->mix - 1), integer(mix, "streams"),
-		       number(mix, "MBps"), integer(mix, "calls"), number(mix, "fairness"));
+		       perf_command_name(c->set->mix - 1), tools_count_of(mix, "streams"),
+		       tools_number_of(mix, "MBps"), tools_count_of(mix, "calls"),
+		       tools_number_of(mix, "fairness"));
 }
 
 void perf_report_print(struct perf_client *c, json_t *report)
@@ -185,17 +177,18 @@ void perf_report_print(struct perf_client *c, json_t *report)
 	tools_report_print(title, report);
 	print_loads(c, report);
 	printf("  in effect window %d, mtu %d, io %s, gso %s, gro %s, listeners %d\n",
-	       (int)integer(e, "window"), (int)integer(e, "mtu"),
+	       (int)tools_count_of(e, "window"), (int)tools_count_of(e, "mtu"),
 	       json_string_value(json_object_get(e, "io")),
 	       json_is_true(json_object_get(e, "gso")) ? "on" : "off",
 	       json_is_true(json_object_get(e, "gro")) ? "on" : "off",
-	       (int)integer(e, "listeners"));
+	       (int)tools_count_of(e, "listeners"));
 	if (!server)
 		return;
 	tools_report_print("server", server);
 	if (c->load.request.what == RXPERF_RPC)
 		printf("both ends: %.2f CPU microseconds per call\n",
-		       number(report, "cpu_us_per_call_both"));
-	else if (number(report, "bytes") >= 1e6)
-		printf("both ends: %.3f CPU seconds per GB\n", number(report, "cpu_s_per_GB_both"));
+		       tools_number_of(report, "cpu_us_per_call_both"));
+	else if (tools_number_of(report, "bytes") >= 1e6)
+		printf("both ends: %.3f CPU seconds per GB\n",
+		       tools_number_of(report, "cpu_s_per_GB_both"));
 }

@@ -42,7 +42,7 @@ void perf_slots_done(struct perf_runner *r, size_t count)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void *slot_thread(void *arg)
+static void *run_slot_thread(void *arg)
 {
 	perf_slot_drive(arg);
 	return NULL;
@@ -125,7 +125,7 @@ void perf_runner_passed(struct perf_runner *r)
 	}
 }
 
-static void abort_all(struct perf_runner *r)
+static void abort_slots(struct perf_runner *r)
 {
 	atomic_store(&r->stopping, true);
 	atomic_store(&r->aborting, true);
@@ -161,7 +161,7 @@ static void start_slots(struct perf_runner *r)
 			perf_slot_drive(s);
 			continue;
 		}
-		rc = pthread_create(&s->thread, &attr, slot_thread, s);
+		rc = pthread_create(&s->thread, &attr, run_slot_thread, s);
 		s->has_thread = rc == 0;
 		if (rc != 0) {
 			perf_runner_fail(r,
@@ -174,7 +174,7 @@ static void start_slots(struct perf_runner *r)
 	pthread_attr_destroy(&attr);
 }
 
-static void unpark(struct perf_runner *r)
+static void resume_parked_slots(struct perf_runner *r)
 {
 	for (uint64_t i = 0; i < r->load->slots; i++) {
 		struct perf_slot *s = &r->slots[i];
@@ -187,7 +187,7 @@ static void unpark(struct perf_runner *r)
 }
 
 /* Totals so far. */
-static void sum(const struct perf_runner *r, uint64_t *bytes, uint64_t *calls)
+static void sum_slots(const struct perf_runner *r, uint64_t *bytes, uint64_t *calls)
 {
 	*bytes = *calls = 0;
 	for (uint64_t i = 0; i < r->load->slots; i++) {
@@ -210,7 +210,7 @@ static void report_interval(const struct perf_runner *r, struct interval *v, uin
 	uint64_t bytes, calls;
 	double mbps, rate;
 
-	sum(r, &bytes, &calls);
+	sum_slots(r, &bytes, &calls);
 	mbps = (double)(bytes - v->bytes) / 1e6 / (to - from);
 	rate = (double)(calls - v->calls) / (to - from);
 	if (result->intervals)
@@ -253,7 +253,7 @@ static void watch_progress(struct perf_runner *r, struct progress *p, uint64_t n
 {
 	uint64_t bytes, calls;
 
-	sum(r, &bytes, &calls);
+	sum_slots(r, &bytes, &calls);
 	if (bytes != p->bytes || calls != p->calls || !has_call(r)) {
 		*p = (struct progress){now, bytes, calls};
 		return;
@@ -265,7 +265,7 @@ static void watch_progress(struct perf_runner *r, struct progress *p, uint64_t n
 }
 
 /* Wait until all slots are done; handle time limits, failures and reports. */
-static void supervise(struct perf_runner *r, struct perf_result *result)
+static void supervise_slots(struct perf_runner *r, struct perf_result *result)
 {
 	struct interval v = {.start_ns = monotonic_ns()};
 	uint64_t deadline = r->load->duration_ms ? v.start_ns + r->load->duration_ms * 1000000 : 0;
@@ -303,12 +303,12 @@ static void supervise(struct perf_runner *r, struct perf_result *result)
 		if (abort_now || close_now || parked || (v.next_ns && now >= v.next_ns)) {
 			pthread_mutex_unlock(&r->lock);
 			if (abort_now)
-				abort_all(r);
+				abort_slots(r);
 			if (close_now)
 				perf_open_close(r->open);
 			closed |= close_now;
 			if (parked)
-				unpark(r);
+				resume_parked_slots(r);
 			if (v.next_ns && now >= v.next_ns)
 				report_interval(r, &v, now, result);
 			pthread_mutex_lock(&r->lock);
@@ -362,11 +362,11 @@ static void sum_streams(const struct perf_runner *r, struct perf_result *result)
 void perf_runner_run(struct perf_runner *r, struct perf_result *result)
 {
 	start_slots(r);
-	supervise(r, result);
+	supervise_slots(r, result);
 	for (uint64_t i = 0; i < r->load->slots; i++)
 		if (r->slots[i].has_thread)
 			pthread_join(r->slots[i].thread, NULL);
-	sum(r, &result->bytes, &result->calls);
+	sum_slots(r, &result->bytes, &result->calls);
 	if (r->open)
 		sum_open(r, result);
 	sum_streams(r, result);

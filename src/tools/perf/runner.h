@@ -113,7 +113,7 @@ int perf_open_start(struct perf_open *o);
 bool perf_open_take(struct perf_open *o, struct perf_slot *s, bool *done);
 /* Stop: idle slots are done, and others when they become idle. */
 void perf_open_close(struct perf_open *o);
-/* After all slots are done: join the pacer, and account for calls that never began. */
+/* Join the pacer when all slots are done, and account for calls that never began. */
 void perf_open_finish(struct perf_open *o);
 void perf_open_free(struct perf_open *o);
 

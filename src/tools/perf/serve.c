@@ -16,7 +16,7 @@
  * The code for a failed result. A stream that ends too early is an error of the client; other
  * failures are ours.
  */
-static int32_t code_of(rxw_call *call, ssize_t result)
+static int32_t abort_code_of(rxw_call *call, ssize_t result)
 {
 	int32_t code = result == -RXW_ECALL ? rxw_call_error(call, NULL) : 0;
 
@@ -37,7 +37,7 @@ static int32_t code_of(rxw_call *call, ssize_t result)
 }
 
 /* Count bytes as they move, so that figures show the rate of a call in progress. */
-static void moved(uint64_t *of_job, _Atomic(uint64_t) *of_server, size_t bytes)
+static void count_job_bytes(uint64_t *of_job, _Atomic(uint64_t) *of_server, size_t bytes)
 {
 	*of_job += bytes;
 	atomic_fetch_add_explicit(of_server, bytes, memory_order_relaxed);
@@ -47,13 +47,13 @@ static void moved(uint64_t *of_job, _Atomic(uint64_t) *of_server, size_t bytes)
  * A non-blocking call waits for its client, or the call has failed. So has one of a short handler that would have to
  * wait: its code is set as well.
  */
-static enum perf_progress stop(struct perf_job *job, ssize_t result)
+static enum perf_progress stop_job(struct perf_job *job, ssize_t result)
 {
-	job->code = code_of(job->call, result);
+	job->code = abort_code_of(job->call, result);
 	return result == -RXW_EAGAIN ? PERF_WAITS : PERF_FAILED;
 }
 
-static bool matches(struct perf_job *job, const struct iovec *iov, unsigned count)
+static bool matches_pattern(struct perf_job *job, const struct iovec *iov, unsigned count)
 {
 	uint64_t at = job->in;
 
@@ -67,7 +67,7 @@ static bool matches(struct perf_job *job, const struct iovec *iov, unsigned coun
 }
 
 /* Receive data up to `end` bytes in all, in slices that the library lends. */
-static enum perf_progress take(struct perf_job *job, uint64_t end)
+static enum perf_progress take_request(struct perf_job *job, uint64_t end)
 {
 	while (job->in < end) {
 		struct iovec iov[64];
@@ -77,16 +77,16 @@ static enum perf_progress take(struct perf_job *job, uint64_t end)
 		ssize_t n = rxw_call_readv(job->call, want, iov, &count);
 
 		if (n <= 0)
-			return stop(job, n);
-		if (job->server->verify && !matches(job, iov, count))
+			return stop_job(job, n);
+		if (job->server->verify && !matches_pattern(job, iov, count))
 			return PERF_FAILED;
-		moved(&job->in, &job->server->bytes_in, (size_t)n);
+		count_job_bytes(&job->in, &job->server->bytes_in, (size_t)n);
 	}
 	return PERF_DONE;
 }
 
 /* Send data up to `end` bytes in all. */
-static enum perf_progress give(struct perf_job *job, uint64_t end)
+static enum perf_progress give_reply(struct perf_job *job, uint64_t end)
 {
 	while (job->out < end) {
 		uint64_t left = end - job->out;
@@ -96,8 +96,8 @@ static enum perf_progress give(struct perf_job *job, uint64_t end)
 		ssize_t done = rxw_call_write(job->call, data, n);
 
 		if (done <= 0)
-			return stop(job, done);
-		moved(&job->out, &job->server->bytes_out, (size_t)done);
+			return stop_job(job, done);
+		count_job_bytes(&job->out, &job->server->bytes_out, (size_t)done);
 	}
 	return PERF_DONE;
 }
@@ -112,7 +112,7 @@ static enum perf_progress give_cookie(struct perf_job *job)
 					      COOKIE - job->cookie_sent);
 
 		if (done <= 0)
-			return stop(job, done);
+			return stop_job(job, done);
 		job->cookie_sent += (unsigned)done;
 	}
 	return PERF_DONE;
@@ -130,8 +130,8 @@ static enum perf_progress give_small_reply(struct perf_job *job)
 	rxw_xdr_store32(reply + n, RXPERF_COOKIE);
 	done = rxw_call_write(job->call, reply, n + COOKIE);
 	if (done != (ssize_t)n + COOKIE)
-		return stop(job, done);
-	moved(&job->out, &job->server->bytes_out, n);
+		return stop_job(job, done);
+	count_job_bytes(&job->out, &job->server->bytes_out, n);
 	return PERF_DONE;
 }
 
@@ -153,11 +153,11 @@ static uint64_t end_of_turn(uint64_t done, uint64_t end, uint64_t turn)
 
 enum perf_progress perf_job_move(struct perf_job *job, uint64_t turn)
 {
-	enum perf_progress progress = take(job, end_of_turn(job->in, job->to_take, turn));
+	enum perf_progress progress = take_request(job, end_of_turn(job->in, job->to_take, turn));
 
 	if (progress != PERF_DONE || job->in < job->to_take)
 		return progress;
-	progress = give(job, end_of_turn(job->out, job->to_give, turn));
+	progress = give_reply(job, end_of_turn(job->out, job->to_give, turn));
 	if (progress != PERF_DONE || job->out < job->to_give)
 		return progress;
 	return give_cookie(job);
@@ -167,27 +167,26 @@ enum perf_progress perf_job_move(struct perf_job *job, uint64_t turn)
 static bool serve_list(struct perf_job *job, const rxperf_list *list)
 {
 	unsigned direction = 0;
-	bool ok = true;
 
-	for (uint32_t i = 0; ok && i < list->words.len; i++) {
+	for (uint32_t i = 0; i < list->words.len; i++) {
 		uint64_t length = list->words.val[i];
+		enum perf_progress progress = PERF_DONE;
 
-		if (length > PERF_MAX_BYTES) {
+		/* The first byte of a reply ends the request. */
+		if (length > PERF_MAX_BYTES || (length && direction == 0 && job->out > 0)) {
 			job->code = BAD_REQUEST;
-			ok = false;
-		} else if (length == 0) {
-			direction ^= 1;
-		} else if (direction == 1) {
-			ok = give(job, job->out + 4 * length) == PERF_DONE;
-		} else if (job->out > 0) {
-			/* The first byte of a reply ends the request. */
-			job->code = BAD_REQUEST;
-			ok = false;
-		} else {
-			ok = take(job, job->in + 4 * length) == PERF_DONE;
+			return false;
 		}
+		if (length == 0)
+			direction ^= 1;
+		else if (direction == 1)
+			progress = give_reply(job, job->out + 4 * length);
+		else
+			progress = take_request(job, job->in + 4 * length);
+		if (progress != PERF_DONE)
+			return false;
 	}
-	return ok;
+	return true;
 }
 
 void perf_count_call(struct perf_server *server, int32_t code)
@@ -196,7 +195,7 @@ void perf_count_call(struct perf_server *server, int32_t code)
 				  memory_order_relaxed);
 }
 
-static int32_t run(void *context, rxw_call *call, const rxperf_command *command)
+static int32_t run_perf_command(void *context, rxw_call *call, const rxperf_command *command)
 {
 	struct perf_server *server = context;
 	struct perf_job job = {.server = server, .call = call, .sizes = *perf_sizes(command)};
@@ -212,7 +211,8 @@ static int32_t run(void *context, rxw_call *call, const rxperf_command *command)
 	if (job.to_take + job.to_give > THREADLESS && perf_flow_begin(&job))
 		return RXW_RPC_DEFERRED;
 	if (is_small(&job))
-		ok = take(&job, job.to_take) == PERF_DONE && give_small_reply(&job) == PERF_DONE;
+		ok = take_request(&job, job.to_take) == PERF_DONE &&
+		     give_small_reply(&job) == PERF_DONE;
 	else
 		ok = perf_job_move(&job, UINT64_MAX) == PERF_DONE;
 out:
@@ -286,7 +286,7 @@ json_t *perf_server_report(struct perf_server *server, const struct perf_moment 
 	return object;
 }
 
-static int32_t mark(void *context, rxw_call *call, uint32_t unused, uint32_t *token)
+static int32_t mark_figures(void *context, rxw_call *call, uint32_t unused, uint32_t *token)
 {
 	struct perf_server *server = context;
 	struct perf_moment now;
@@ -304,7 +304,7 @@ static int32_t mark(void *context, rxw_call *call, uint32_t unused, uint32_t *to
 	return 0;
 }
 
-static int32_t report(void *context, rxw_call *call, uint32_t token)
+static int32_t report_figures(void *context, rxw_call *call, uint32_t token)
 {
 	struct perf_server *server = context;
 	struct perf_moment since;
@@ -330,10 +330,11 @@ static int32_t report(void *context, rxw_call *call, uint32_t token)
 
 void perf_server_init(struct perf_server *server)
 {
-	static const struct RXPERF_handlers commands = {.Run = run};
-	static const struct RXPERFFIG_handlers figures = {.Mark = mark, .Report = report};
+	static const struct RXPERF_handlers commands = {.Run = run_perf_command};
+	static const struct RXPERFFIG_handlers figures = {.Mark = mark_figures,
+							  .Report = report_figures};
 
-	/* Without a secret they are only slower, if somebody wants that. */
+	/* A client that knows the secret can only make the chains longer. */
 	if (getentropy(server->secret, sizeof(server->secret)) < 0)
 		memset(server->secret, 0, sizeof(server->secret));
 	server->service.base.context = server;

@@ -28,7 +28,7 @@ struct perf_moment {
 };
 
 struct perf_server {
-	struct RXPERF_service service; /* its context is the server; also that of figures */
+	struct RXPERF_service service; /* the context of both is the server */
 	struct RXPERFFIG_service figures;
 	bool verify;
 	bool json;

@@ -127,6 +127,24 @@ static int add_service(rxw_endpoint *endpoint, uint16_t id, const char *name,
 	return rxw_service_add(endpoint, &service, &added);
 }
 
+/* Offer all services, and let the endpoint serve. 0, or a negative result of the library. */
+static int start_services(struct perf_server *server, rxw_endpoint *endpoint,
+			  const struct settings *set)
+{
+	int rc;
+
+	if ((rc = add_service(endpoint, PERF_SERVICE, "rxperf", perf_handle, server,
+			      set->inline_calls ? RXW_SERVICE_INLINE : 0, &server->guard)) < 0 ||
+	    (rc = add_service(endpoint, PERF_FIGURES_SERVICE, "rxperf-figures",
+			      RXPERFFIG_ExecuteRequest, &server->figures, 0, NULL)) < 0 ||
+	    (rc = tools_guard_offer(&server->guard, endpoint)) < 0)
+		return rc;
+	if (server->stats && ((rc = rxw_rpcstats_observe(server->stats, endpoint)) < 0 ||
+			      (rc = rxw_rpcstats_serve(server->stats, endpoint)) < 0))
+		return rc;
+	return rxw_endpoint_start(endpoint);
+}
+
 /* Bind one address and offer the services there. 0, or -1 after a message. */
 static int listen_on(struct perf_server *server, rxw_engine *engine, const char *host,
 		     const struct settings *set)
@@ -153,27 +171,15 @@ static int listen_on(struct perf_server *server, rxw_engine *engine, const char 
 		return -1;
 	}
 	if (rc < 0) {
-		tools_error("cannot serve on %s: %s", text,
-			    rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
+		tools_error("cannot serve on %s: %s", text, tools_result_text(rc));
 		return -1;
 	}
 	server->endpoints[server->endpoint_count++] = endpoint;
-	rc = add_service(endpoint, PERF_SERVICE, "rxperf", perf_handle, server,
-			 set->inline_calls ? RXW_SERVICE_INLINE : 0, &server->guard);
+	rc = start_services(server, endpoint, set);
 	if (rc == 0)
-		rc = add_service(endpoint, PERF_FIGURES_SERVICE, "rxperf-figures",
-				 RXPERFFIG_ExecuteRequest, &server->figures, 0, NULL);
-	if (rc == 0)
-		rc = tools_guard_offer(&server->guard, endpoint);
-	if (rc == 0 && server->stats)
-		rc = rxw_rpcstats_observe(server->stats, endpoint);
-	if (rc == 0 && server->stats)
-		rc = rxw_rpcstats_serve(server->stats, endpoint);
-	if (rc == 0)
-		rc = rxw_endpoint_start(endpoint);
-	if (rc < 0)
-		tools_error("cannot offer the service on %s: %s", text, rxw_strerror(rc));
-	return rc < 0 ? -1 : 0;
+		return 0;
+	tools_error("cannot offer the service on %s: %s", text, rxw_strerror(rc));
+	return -1;
 }
 
 static void print_figures(struct perf_server *server)
@@ -205,7 +211,7 @@ static void print_ready(const struct perf_server *server)
 }
 
 /* Read the keys again. If that fails the old keys stay in use. */
-static void reload(struct perf_server *server)
+static void reload_server_keys(struct perf_server *server)
 {
 	char message[TOOLS_AUTH_MESSAGE] = "";
 
@@ -220,19 +226,19 @@ static void reload(struct perf_server *server)
 	fflush(stdout);
 }
 
-static void say(const char *line)
+static void print_server_line(const char *line)
 {
 	printf("rxperf server: %s\n", line);
 	fflush(stdout);
 }
 
 /* Handle signals until one says stop. */
-static void wait_for_end(struct perf_server *server, struct tools_trace *trace)
+static void handle_signals(struct perf_server *server, struct tools_trace *trace)
 {
 	for (;;) {
 		switch (tools_signals_wait(signals, SIGNAL_COUNT, NULL)) {
 		case SIGHUP:
-			reload(server);
+			reload_server_keys(server);
 			break;
 		case SIGUSR1:
 			print_figures(server);
@@ -247,7 +253,7 @@ static void wait_for_end(struct perf_server *server, struct tools_trace *trace)
 }
 
 /* Serve until a signal says stop. Returns the exit status. */
-static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
+static int run_perf_endpoints(struct perf_server *server, rxw_engine *engine,
 			      const struct settings *set)
 {
 	static const char *const any[] = {"0.0.0.0"};
@@ -281,7 +287,7 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 	perf_moment_now(server, &server->start);
 	pthread_mutex_unlock(&server->lock);
 	print_ready(server);
-	wait_for_end(server, trace);
+	handle_signals(server, trace);
 	for (size_t i = 0; i < server->endpoint_count; i++)
 		rxw_endpoint_stop(server->endpoints[i], 1000);
 	tools_metrics_stop(metrics);
@@ -291,7 +297,7 @@ static int serve_until_signal(struct perf_server *server, rxw_engine *engine,
 }
 
 /* Load keys and create the classes. 0, or -1 after a message. */
-static int open_guard(struct perf_server *server, const struct settings *set)
+static int open_perf_guard(struct perf_server *server, const struct settings *set)
 {
 	struct tools_auth auth = set->auth;
 	char message[TOOLS_AUTH_MESSAGE] = "";
@@ -320,32 +326,34 @@ static int open_guard(struct perf_server *server, const struct settings *set)
 	return 0;
 }
 
-static int run(struct perf_server *server, const struct rxw_config *config,
-	       const struct settings *set)
+static int run_perf_server(struct perf_server *server, const struct rxw_config *config,
+			   const struct settings *set)
 {
 	const struct rxw_rpcstats_options counted = {.size = sizeof(counted),
 						     .process = true,
 						     .peers = true,
 						     .open = set->rpc_stats_open};
 	rxw_engine *engine;
-	int status, rc = rxw_engine_create(config, &engine);
+	int status = TOOLS_EXIT_FAILURE, rc = rxw_engine_create(config, &engine);
 
-	if (rc == 0 && (set->rpc_stats || set->rpc_stats_open)) {
-		rc = rxw_rpcstats_create(&counted, &server->stats);
-		if (rc < 0)
-			rxw_engine_destroy(engine);
-	}
 	if (rc < 0) {
-		tools_error("cannot start: %s",
-			    rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
-		return TOOLS_EXIT_FAILURE;
+		tools_error("cannot start: %s", tools_result_text(rc));
+		return status;
 	}
-	status = serve_until_signal(server, engine, set);
+	if (set->rpc_stats || set->rpc_stats_open) {
+		rc = rxw_rpcstats_create(&counted, &server->stats);
+		if (rc < 0) {
+			tools_error("cannot start: %s", tools_result_text(rc));
+			goto out;
+		}
+	}
+	status = run_perf_endpoints(server, engine, set);
 	for (size_t i = 0; i < server->endpoint_count; i++)
 		rxw_endpoint_stop(server->endpoints[i], 0); /* if it has not stopped */
 	for (size_t i = 0; i < server->endpoint_count; i++)
 		while (rxw_endpoint_destroy(server->endpoints[i]) == -RXW_ESTATE)
 			usleep(1000); /* calls without a thread end one after another */
+out:
 	rxw_engine_destroy(engine);
 	rxw_rpcstats_destroy(server->stats);
 	return status;
@@ -353,8 +361,9 @@ static int run(struct perf_server *server, const struct rxw_config *config,
 
 int perf_server_main(int argc, char **argv)
 {
-	struct settings set = {
-		.port = PERF_PORT, .auth = {.class = -1, .level = -1}, .trace.say = say};
+	struct settings set = {.port = PERF_PORT,
+			       .auth = {.class = -1, .level = -1},
+			       .trace.say = print_server_line};
 	struct rxw_config config;
 	struct perf_server *server;
 	enum tools_parsed parsed;
@@ -387,7 +396,8 @@ int perf_server_main(int argc, char **argv)
 	server->json = set.json;
 	server->config = &config;
 	pthread_mutex_init(&server->lock, NULL);
-	status = open_guard(server, &set) < 0 ? TOOLS_EXIT_FAILURE : run(server, &config, &set);
+	status = open_perf_guard(server, &set) < 0 ? TOOLS_EXIT_FAILURE
+						   : run_perf_server(server, &config, &set);
 	tools_guard_close(&server->guard);
 	pthread_mutex_destroy(&server->lock);
 	free(server);

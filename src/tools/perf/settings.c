@@ -269,7 +269,7 @@ static const struct tools_program program = {
 };
 
 /* Whether an option is given that the others make pointless: a message and true then. */
-static bool has_pointless(const struct perf_settings *set)
+static bool refuse_pointless_settings(const struct perf_settings *set)
 {
 	const struct {
 		const char *option;
@@ -292,7 +292,7 @@ static bool has_pointless(const struct perf_settings *set)
 }
 
 /* Checks that the option table cannot express. 0, or -1 after a message. */
-static int check_settings(const struct perf_settings *set, struct perf_load *load)
+static int check_perf_settings(const struct perf_settings *set, struct perf_load *load)
 {
 	char message[160];
 
@@ -319,7 +319,7 @@ static int check_settings(const struct perf_settings *set, struct perf_load *loa
 				      : "-c file needs a list, for example -f 64K,0,1M");
 		return -1;
 	}
-	if (has_pointless(set))
+	if (refuse_pointless_settings(set))
 		return -1;
 	load->request.what = command_codes[set->command];
 	if (set->list &&
@@ -394,7 +394,7 @@ static void fill_mix(const struct perf_settings *set, struct perf_load *mix)
 int perf_settings_apply(const struct perf_settings *set, struct perf_load *load,
 			struct perf_load *mix)
 {
-	if (check_settings(set, load) < 0 || fill_counts(set, load) < 0)
+	if (check_perf_settings(set, load) < 0 || fill_counts(set, load) < 0)
 		return -1;
 	fill_request(set, &load->request);
 	load->duration_ms = set->duration_ms;
@@ -415,8 +415,8 @@ const char *perf_command_name(int command)
 	return command_names[command];
 }
 
-/* On stderr: stdout is for the report. */
-static void say(const char *line)
+/* Lines about traces go to stderr, since stdout is for the report. */
+static void print_trace_line(const char *line)
 {
 	tools_error("%s", line);
 }
@@ -439,7 +439,7 @@ enum tools_parsed perf_settings_parse(struct perf_settings *set, struct rxw_conf
 				      .read_size = RXPERF_IO_MAX,
 				      .write_size = RXPERF_IO_MAX,
 				      .auth = {.class = -1, .level = -1},
-				      .trace = {.start = true, .say = say}};
+				      .trace = {.start = true, .say = print_trace_line}};
 	tools_config_init(config);
 	parsed = tools_options_parse(&program, set, config, argc, argv, &first);
 	if (parsed == TOOLS_RUN && first < argc) {

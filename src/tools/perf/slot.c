@@ -25,7 +25,7 @@ void perf_describe_code(char *text, size_t size, int32_t code, enum rxw_origin o
 		 origin == RXW_ORIGIN_PEER ? "the server" : "this side");
 }
 
-static void moved(struct perf_slot *s, uint64_t bytes)
+static void count_slot_bytes(struct perf_slot *s, uint64_t bytes)
 {
 	atomic_store_explicit(&s->bytes,
 			      atomic_load_explicit(&s->bytes, memory_order_relaxed) + bytes,
@@ -55,11 +55,11 @@ static enum step write_request(struct perf_slot *s)
 			s->head_sent += (uint64_t)done;
 			if (s->head_sent == r->head_len && r->head_data) {
 				s->sent = r->head_data;
-				moved(s, r->head_data);
+				count_slot_bytes(s, r->head_data);
 			}
 		} else {
 			s->sent += (uint64_t)done;
-			moved(s, (uint64_t)done);
+			count_slot_bytes(s, (uint64_t)done);
 			/* The callback continues: this thread has other calls to begin. */
 			if (!r->blocking && !s->armed && s->sent < r->to_server)
 				return STEP_WAIT;
@@ -94,7 +94,7 @@ static bool take_reply(struct perf_slot *s, const uint8_t *bytes, size_t length)
 		data = length < left ? length : (size_t)left;
 		if (r->load->verify && !perf_pattern_matches(s->received, bytes, data))
 			return false;
-		moved(s, data);
+		count_slot_bytes(s, data);
 	}
 	for (size_t i = data; i < length; i++) {
 		uint64_t at = s->received + i - r->to_client;
@@ -161,7 +161,7 @@ static void check_reply(struct perf_slot *s)
 }
 
 /* Report a call that failed. */
-static void explain(struct perf_slot *s, int32_t code, enum rxw_origin origin)
+static void report_failed_call(struct perf_slot *s, int32_t code, enum rxw_origin origin)
 {
 	char text[160];
 
@@ -205,7 +205,7 @@ static void finish_call(struct perf_slot *s, bool complete)
 	} else if (!complete && s->error && s->error != -RXW_ECALL) {
 		perf_runner_fail(r, "a call failed: %s", rxw_strerror((int)s->error));
 	} else {
-		explain(s, code, origin);
+		report_failed_call(s, code, origin);
 	}
 	if (s->calls_left)
 		s->calls_left--;
@@ -241,7 +241,7 @@ static enum step find_work(struct perf_slot *s)
  * After a call whose token expired. STEP_DONE: there is a new token; STEP_WAIT: not yet;
  * STEP_FAILED: there will be none.
  */
-static enum step await_token(struct perf_slot *s)
+static enum step await_slot_token(struct perf_slot *s)
 {
 	const struct timespec pause = {.tv_nsec = FOLLOW_NS};
 	struct perf_runner *r = s->runner;
@@ -249,7 +249,7 @@ static enum step await_token(struct perf_slot *s)
 
 	while (!tools_renewal_answered(r->load->renewal, s->tokens, &s->question, &vain)) {
 		if (vain && s->cut_code)
-			explain(s, s->cut_code, RXW_ORIGIN_PEER);
+			report_failed_call(s, s->cut_code, RXW_ORIGIN_PEER);
 		else if (vain)
 			perf_runner_fail(r, "cannot begin a call: %s",
 					 tools_renewal_over(r->load->renewal) ?
@@ -279,7 +279,7 @@ static enum step begin_call(struct perf_slot *s)
 	int rc;
 
 	if (step == STEP_DONE && s->cut)
-		step = await_token(s);
+		step = await_slot_token(s);
 	if (step != STEP_DONE)
 		return step;
 	if (!r->blocking)
@@ -312,7 +312,7 @@ static enum step begin_call(struct perf_slot *s)
 	return STEP_DONE;
 }
 
-/* A blocking slot does not return before it has a call; it has waited in await_token(). */
+/* A blocking slot does not return before it has a call; it has waited in await_slot_token(). */
 static enum step next_call(struct perf_slot *s)
 {
 	enum step step;
@@ -323,7 +323,7 @@ static enum step next_call(struct perf_slot *s)
 	return step;
 }
 
-static void on_event(rxw_call *call, unsigned events, void *arg);
+static void continue_slot(rxw_call *call, unsigned events, void *arg);
 
 void perf_slot_drive(struct perf_slot *s)
 {
@@ -356,13 +356,13 @@ void perf_slot_drive(struct perf_slot *s)
 		}
 		if (!s->armed) {
 			s->armed = true;
-			rxw_call_set_callback(s->call, on_event, s);
+			rxw_call_set_callback(s->call, continue_slot, s);
 		}
 		return;
 	}
 }
 
-static void on_event(rxw_call *call, unsigned events, void *arg)
+static void continue_slot(rxw_call *call, unsigned events, void *arg)
 {
 	struct perf_slot *s = arg;
 
