@@ -51,40 +51,40 @@ bin_PROGRAMS += src/tools/afscp
 src_tools_afscp_SOURCES = \
 	src/tools/copy/acl.c \
 	src/tools/copy/arguments.c src/tools/copy/arguments.h \
+	src/tools/copy/beginning.c src/tools/copy/beginning.h \
 	src/tools/copy/bench.c \
 	src/tools/copy/change.c src/tools/copy/change.h \
+	src/tools/copy/change_error.c src/tools/copy/change_error.h \
 	src/tools/copy/chmod.c \
-	src/tools/copy/begun.c src/tools/copy/begun.h \
 	src/tools/copy/climb.c src/tools/copy/climb.h \
 	src/tools/copy/copy.h \
-	src/tools/copy/count.c src/tools/copy/count.h \
-	src/tools/copy/decide.c src/tools/copy/decide.h \
 	src/tools/copy/df.c \
+	src/tools/copy/entered_dirs.c src/tools/copy/entered_dirs.h \
 	src/tools/copy/entries.c \
-	src/tools/copy/file.c \
 	src/tools/copy/get.c \
+	src/tools/copy/getcount.c src/tools/copy/getcount.h \
+	src/tools/copy/getfile.c \
+	src/tools/copy/gettree.c \
 	src/tools/copy/glob.c src/tools/copy/glob.h \
 	src/tools/copy/list.c \
 	src/tools/copy/lock.c \
+	src/tools/copy/lookup.c \
 	src/tools/copy/main.c \
-	src/tools/copy/met.c src/tools/copy/met.h \
 	src/tools/copy/mix.c \
 	src/tools/copy/mixspec.c src/tools/copy/mixspec.h \
 	src/tools/copy/mode.c src/tools/copy/mode.h \
-	src/tools/copy/names.c \
-	src/tools/copy/part.c src/tools/copy/part.h \
+	src/tools/copy/name_commands.c \
+	src/tools/copy/partname.c src/tools/copy/partname.h \
 	src/tools/copy/pool.c src/tools/copy/pool.h \
 	src/tools/copy/progress.c src/tools/copy/progress.h \
 	src/tools/copy/put.c src/tools/copy/put.h \
 	src/tools/copy/putfile.c \
 	src/tools/copy/puttree.c \
 	src/tools/copy/remove.c src/tools/copy/remove.h \
-	src/tools/copy/repeated.c src/tools/copy/repeated.h \
 	src/tools/copy/retry.c \
 	src/tools/copy/run.c src/tools/copy/run.h \
-	src/tools/copy/sink.c src/tools/copy/sink.h \
-	src/tools/copy/target.c \
-	src/tools/copy/tree.c
+	src/tools/copy/same_names.c src/tools/copy/same_names.h \
+	src/tools/copy/sink.c src/tools/copy/sink.h
 src_tools_afscp_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tools_afscp_LDADD = src/tools/libtools.la src/afs/librxafs.la src/rx/librxwire.la \
 	$(JANSSON_LIBS) $(PTHREAD_LIBS)

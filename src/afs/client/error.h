@@ -28,7 +28,7 @@ struct afs_error {
 	int number;             /* errno value that describes it; 0 = there is none */
 	enum afs_remedy remedy;
 	bool interrupted;       /* by afs_client_cancel() */
-	bool resent;		/* packets of the request were sent twice: see decide() */
+	bool resent;		/* packets of the request were sent twice: see change_decide() */
 	bool explained;         /* a caller has added to the text */
 	char text[480];
 };

@@ -52,18 +52,18 @@ $(src_tests_tools_copy_test_arguments_OBJECTS): $(afs_headers)
 check_tests += src/tests/tools/copy/test_change
 src_tests_tools_copy_test_change_SOURCES = \
 	src/tests/tools/copy/test_change.c src/tests/tools/testing.h src/tools/copy/change.c \
-	src/tools/copy/decide.c src/tools/copy/entries.c src/tools/copy/glob.c src/tools/copy/mode.c \
-	src/tools/copy/names.c src/tools/copy/part.c src/tools/copy/progress.c src/tools/copy/remove.c \
-	src/tools/copy/retry.c src/tools/copy/run.c src/tools/copy/target.c
+	src/tools/copy/change_error.c src/tools/copy/entries.c src/tools/copy/glob.c src/tools/copy/mode.c \
+	src/tools/copy/name_commands.c src/tools/copy/partname.c src/tools/copy/progress.c src/tools/copy/remove.c \
+	src/tools/copy/retry.c src/tools/copy/run.c src/tools/copy/lookup.c
 src_tests_tools_copy_test_change_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 src_tests_tools_copy_test_change_LDADD = src/afs/librxafs.la $(tools_test_libs)
 $(src_tests_tools_copy_test_change_OBJECTS): $(afs_headers)
 
-check_tests += src/tests/tools/copy/test_decide
-src_tests_tools_copy_test_decide_SOURCES = \
-	src/tests/tools/copy/test_decide.c src/tests/tools/testing.h src/tools/copy/decide.c
-src_tests_tools_copy_test_decide_LDADD = src/afs/librxafs.la $(tools_test_libs)
-$(src_tests_tools_copy_test_decide_OBJECTS): $(afs_headers)
+check_tests += src/tests/tools/copy/test_change_error
+src_tests_tools_copy_test_change_error_SOURCES = \
+	src/tests/tools/copy/test_change_error.c src/tests/tools/testing.h src/tools/copy/change_error.c
+src_tests_tools_copy_test_change_error_LDADD = src/afs/librxafs.la $(tools_test_libs)
+$(src_tests_tools_copy_test_change_error_OBJECTS): $(afs_headers)
 
 check_tests += src/tests/tools/copy/test_mixspec
 src_tests_tools_copy_test_mixspec_SOURCES = \
@@ -99,7 +99,7 @@ src_tests_tools_common_test_signals_LDADD = $(tools_test_libs)
 
 check_tests += src/tests/tools/copy/test_sink
 src_tests_tools_copy_test_sink_SOURCES = \
-	src/tests/tools/copy/test_sink.c src/tests/tools/testing.h src/tools/copy/part.c src/tools/copy/sink.c
+	src/tests/tools/copy/test_sink.c src/tests/tools/testing.h src/tools/copy/partname.c src/tools/copy/sink.c
 src_tests_tools_copy_test_sink_LDADD = $(tools_test_libs)
 src_tests_tools_copy_test_sink_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=flock,--wrap=renameat,--wrap=unlinkat
 

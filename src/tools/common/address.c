@@ -87,7 +87,9 @@ static void explain_lookup(char *message, size_t size, const char *host, int rc)
 int tools_resolve(const char *host, uint16_t port, int passive, struct tools_address *address,
 		  char *message, size_t message_size)
 {
-	/* Cells are IPv4 first: "localhost" shall not mean ::1 where a server listens on 0.0.0.0. */
+	/*
+	 * Cells are IPv4 first: "localhost" shall not mean ::1 where a server listens on 0.0.0.0.
+	 */
 	struct addrinfo hints = {.ai_family = AF_INET,
 				 .ai_socktype = SOCK_DGRAM,
 				 .ai_protocol = IPPROTO_UDP,

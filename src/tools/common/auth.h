@@ -77,13 +77,16 @@ struct tools_guard {
 };
 
 /*
- * Create the classes of a server: the one that auth->class names or, if that is -1, all classes with
- * keys. `null` adds the null class. auth->level is the minimal level of each. 0, or -1 with a line in
- * message, which is empty or a warning after success with keys.
+ * Create the classes of a server: the one that auth->class names or, if that is -1, all classes
+ * with keys. `null` adds the null class. auth->level is the minimal level of each. 0, or -1 with a
+ * line in message, which is empty or a warning after success with keys.
  */
 int tools_guard_open(struct tools_guard *guard, const struct tools_auth *auth, bool null,
 		     char *message, size_t size);
-/* Create the classes with loaded keys, which several services may share. Takes a reference. NULL: no keys. */
+/*
+ * Create the classes with loaded keys, which several services may share. Takes a reference. NULL:
+ * no keys.
+ */
 int tools_guard_with(struct tools_guard *guard, rxw_keys *keys, const struct tools_auth *auth,
 		     bool null, char *message, size_t size);
 /* Offer the negotiation service, if the guard has one. 0 or a negative result of the library. */

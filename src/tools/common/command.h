@@ -13,15 +13,15 @@ struct tools_command {
 };
 
 /*
- * The command that words[0] names, if as many arguments follow as it takes. `table` has `count` elements of
- * `size` bytes, each of which begins with a struct tools_command. NULL after a message.
+ * The command that words[0] names, if as many arguments follow as it takes. `table` has `count`
+ * elements of `size` bytes, each of which begins with a struct tools_command. NULL after a message.
  */
 const void *tools_find_command(const struct tools_program *program, const void *table, size_t count,
 			       size_t size, char **words, size_t word_count);
 
 /*
- * Set the name of the program, parse the command line, and call `run` with its words unless an option has
- * ended the program. The exit status, for tools_finish().
+ * Set the name of the program, parse the command line, and call `run` with its words unless an
+ * option has ended the program. The exit status, for tools_finish().
  */
 int tools_run_program(const struct tools_program *program, void *target, int argc, char **argv,
 		      int (*run)(void *target, char **words, size_t count));

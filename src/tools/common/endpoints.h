@@ -15,8 +15,8 @@
  */
 void tools_allow_endpoints(struct rxw_config *config, uint64_t endpoints);
 /*
- * The same for a program that is called back: with more than a few endpoints for each CPU they share listeners,
- * unless config->listeners was changed.
+ * The same for a program that is called back: with more than a few endpoints for each CPU they
+ * share listeners, unless config->listeners was changed.
  */
 void tools_share_listeners(struct rxw_config *config, uint64_t endpoints);
 

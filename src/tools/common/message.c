@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages on stderr. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,6 +14,7 @@
 
 #include <rxwire/error.h>
 
+#include "common/held.h"
 #include "tools/common/message.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -75,7 +77,7 @@ static void write_stderr(const char *text, size_t length)
 
 /*
  * The prefix and the message, in `small` or, if they are longer, allocated, with room for another
- * character. The lock is held.
+ * character.
  */
 static char *format_line(char *small, size_t size, const char *format, va_list args)
 	__attribute__((format(printf, 3, 0)));
@@ -85,6 +87,7 @@ static char *format_line(char *small, size_t size, const char *format, va_list a
 	va_list again;
 	int used, length;
 
+	assert(mutex_is_held(&lock));
 	if (journal) /* the journal knows the name; 3 is an error's priority */
 		used = snprintf(line, size, "<3>");
 	else

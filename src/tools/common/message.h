@@ -23,9 +23,9 @@ const char *tools_program_name(void);
 bool tools_stderr_is_journal(void);
 
 /*
- * Replace control characters of ASCII and of C1 (0x80 to 0x9f), as bytes and as UTF-8, by "?". Names
- * of files and texts of servers end up on terminals, which must not take orders from them. Returns
- * text.
+ * Replace control characters of ASCII and of C1 (0x80 to 0x9f), as bytes and as UTF-8, by "?".
+ * Names of files and texts of servers end up on terminals, which must not take orders from them.
+ * Returns text.
  */
 char *tools_harmless(char *text);
 
@@ -51,8 +51,8 @@ void tools_on_error(void (*fn)(void *arg, const char *text), void *arg);
 void tools_progress(const char *text);
 
 /*
- * After a failed write to stdout: keep errno, which other calls change. The first one counts. Only on
- * the thread that calls tools_finish().
+ * After a failed write to stdout: keep errno, which other calls change. The first one counts. Only
+ * on the thread that calls tools_finish().
  */
 void tools_note_output(void);
 /* The errno of the first failed write to stdout, or 0. */

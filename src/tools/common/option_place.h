@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The places where options were set: the command line, or a line of the configuration file. Messages
- * about a value, however late, name that line. The records are global to the process and have no lock:
- * they are for the thread that parses the options and starts the program.
+ * The places where options were set: the command line, or a line of the configuration file.
+ * Messages about a value, however late, name that line. The records are global to the process and
+ * have no lock: they are for the thread that parses the options and starts the program.
  */
 #ifndef TOOLS_OPTION_PLACE_H
 #define TOOLS_OPTION_PLACE_H

@@ -427,7 +427,9 @@ static int is_other_program(const char *section)
 	return 0;
 }
 
-/* Whether the section has set the option before, which only lists may be; with the reason in `why`. */
+/*
+ * Whether the section has set the option before, which only lists may be; with the reason in `why`.
+ */
 static bool is_set_already(const char *section, const char *name, char *why, size_t size)
 {
 	int line = tools_place_line(name, section);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Renewal of the token of a long-running program. */
+#include <assert.h>
 #include <time.h>
 
 #include <rxwire/error.h>
 #include <rxwire/rxgk.h>
 #include <rxwire/rxkad.h>
 
+#include "common/held.h"
 #include "tools/common/renew.h"
 
 #define AHEAD_S	  300	/* renew this long before the token expires */
@@ -115,10 +117,11 @@ bool tools_renewal_over(const struct tools_renewal *r)
 
 /*
  * Wait until it is time, a request comes, or the thread is stopped. Returns the last request, 0 if
- * there is none. The lock is held.
+ * there is none.
  */
 static uint64_t await_renewal(struct tools_renewal *r)
 {
+	assert(mutex_is_held(&r->lock));
 	for (;;) {
 		uint64_t asked = atomic_load(&r->asked);
 		int64_t now = time(NULL), at = r->at - now < LONGEST_S ? r->at : now + LONGEST_S;

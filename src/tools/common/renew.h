@@ -62,8 +62,8 @@ rxw_security *tools_renewal_security(const struct tools_renewal *r);
 /* Renew the token before a call if it is time. */
 void tools_renewal_fresh(struct tools_renewal *r);
 /*
- * Look for a new token after a call that failed because its token expired. True: there is one, so the
- * call may be repeated.
+ * Look for a new token after a call that failed because its token expired. True: there is one, so
+ * the call may be repeated.
  */
 bool tools_renewal_again(struct tools_renewal *r);
 /* Whether a call failed because its token expired. */

@@ -67,8 +67,8 @@ unsigned long long tools_count_of(const json_t *object, const char *name);
 const char *tools_text_of(const json_t *object, const char *name);
 
 /*
- * Text that may not be UTF-8, for example a name of a file: a byte that is not becomes the character
- * of the same number, as in the audit log of rxfsd. NULL without memory.
+ * Text that may not be UTF-8, for example a name of a file: a byte that is not becomes the
+ * character of the same number, as in the audit log of rxfsd. NULL without memory.
  */
 json_t *tools_json_text(const char *bytes);
 /*

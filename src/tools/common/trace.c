@@ -167,7 +167,10 @@ int tools_trace_open(const struct tools_trace_options *options, rxw_endpoint *co
 	}
 	memcpy(t->endpoints, endpoints, count * sizeof(*t->endpoints));
 	t->count = count;
-	/* Traces that are to start later start here too, so that a wrong directory is reported at once. */
+	/*
+	 * Traces that are to start later start here too, so that a wrong directory is reported at
+	 * once.
+	 */
 	rc = start_traces(t);
 	if (rc < 0) {
 		if (rc == -RXW_ENOMEM)

@@ -10,33 +10,30 @@
 #include "tools/copy/change.h"
 
 /* The access list of an object. 0, or -1 after a message. */
-static int fetch(struct copy *copy, const AFSFid *fid, const char *label, struct afs_acl *acl)
+static int fetch_acl(struct copy *copy, const AFSFid *fid, const char *label, struct afs_acl *acl)
 {
 	char text[AFSOPAQUEMAX + 1];
 	struct outage outage = {0};
 	struct afs_error error;
 
 	copy_fresh(copy);
-	while (afs_client_get_acl(copy->client, fid, label, text, &error) < 0) {
-		if (copy_retry(copy, &outage, &error, NULL))
-			continue;
-		copy_complain(copy, &error);
-		return -1;
-	}
+	while (afs_client_get_acl(copy->client, fid, label, text, &error) < 0)
+		if (!copy_retry_or_complain(copy, &outage, &error))
+			return -1;
 	if (afs_acl_parse(text, acl) == 0)
 		return 0;
 	tools_error("%s: the server sent a malformed access list", label);
 	return -1;
 }
 
-static void print_list(const struct afs_acl *acl, bool negative)
+static void print_acl_entries(const struct afs_acl *acl, bool negative)
 {
 	char text[AFS_ACL_RIGHTS], name[sizeof(acl->entry[0].name)];
 
 	for (unsigned i = 0; i < acl->count; i++) {
 		if (acl->entry[i].negative != negative)
 			continue;
-		/* It comes from the server. */
+		/* Names of the server must not give orders to the terminal. */
 		snprintf(name, sizeof(name), "%s", acl->entry[i].name);
 		printf("%s%-8s %s\n", negative ? "-" : " ",
 		       afs_rights_text(acl->entry[i].rights, text),
@@ -44,7 +41,7 @@ static void print_list(const struct afs_acl *acl, bool negative)
 	}
 }
 
-static json_t *list_json(const struct afs_acl *acl, bool negative)
+static json_t *pack_acl(const struct afs_acl *acl, bool negative)
 {
 	json_t *list = json_object();
 	char text[AFS_ACL_RIGHTS];
@@ -57,20 +54,20 @@ static json_t *list_json(const struct afs_acl *acl, bool negative)
 	return list;
 }
 
-static int show(const struct copy *copy, const struct afs_acl *acl)
+static int show_access_list(const struct copy *copy, const struct afs_acl *acl)
 {
 	if (copy->set->json)
 		return tools_json_print(
 			json_pack("{s:s, s:o, s:o, s:o}", "volume", copy->volume.name, "path",
-				  tools_json_text(copy->path), "positive", list_json(acl, false),
-				  "negative", list_json(acl, true)));
-	print_list(acl, false);
-	print_list(acl, true);
+				  tools_json_text(copy->path), "positive", pack_acl(acl, false),
+				  "negative", pack_acl(acl, true)));
+	print_acl_entries(acl, false);
+	print_acl_entries(acl, true);
 	return 0;
 }
 
 /* Check the pairs of the command line before anything is asked. 0, or -1 after a message. */
-static int check_pairs(const struct run *run)
+static int check_acl_pairs(const struct run *run)
 {
 	uint32_t rights;
 
@@ -90,7 +87,7 @@ static int check_pairs(const struct run *run)
 }
 
 /* Change entries and store the list. 0, or -1 after a message. */
-static int change(struct copy *copy, const AFSFid *fid, const char *label, struct afs_acl *acl)
+static int change_acl(struct copy *copy, const AFSFid *fid, const char *label, struct afs_acl *acl)
 {
 	const struct run *run = copy->run;
 	char text[AFSOPAQUEMAX];
@@ -118,12 +115,12 @@ int copy_acl(struct copy *copy)
 {
 	struct afs_object object;
 	struct afs_acl acl;
-	char label[320];
+	char label[COPY_LABEL];
 	int rc;
 
-	if (check_pairs(copy->run) < 0)
+	if (check_acl_pairs(copy->run) < 0)
 		return TOOLS_EXIT_USAGE;
-	snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, copy->path);
+	copy_format_label(copy, label);
 	if (copy_walk(copy, true, &object) < 0)
 		return TOOLS_EXIT_FAILURE;
 	if (copy->run->argument_count && object.status.FileType != AFS_TYPE_DIR) {
@@ -131,9 +128,9 @@ int copy_acl(struct copy *copy)
 			    label);
 		return TOOLS_EXIT_FAILURE;
 	}
-	rc = fetch(copy, &object.fid, label, &acl);
-	if (rc == 0)
-		rc = copy->run->argument_count ? change(copy, &object.fid, label, &acl)
-					       : show(copy, &acl);
+	if (fetch_acl(copy, &object.fid, label, &acl) < 0)
+		return TOOLS_EXIT_FAILURE;
+	rc = copy->run->argument_count ? change_acl(copy, &object.fid, label, &acl)
+				       : show_access_list(copy, &acl);
 	return rc < 0 ? TOOLS_EXIT_FAILURE : 0;
 }

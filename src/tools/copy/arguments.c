@@ -27,7 +27,7 @@ static const struct {
 };
 
 /* "VOLUME:PATH"; the volume's name ends at the first colon. 0, or -1 after a message. */
-static int parse_place(char *text, struct copy_source *source)
+static int parse_volume_path(char *text, struct copy_source *source)
 {
 	char *colon = strchr(text, ':');
 
@@ -40,7 +40,7 @@ static int parse_place(char *text, struct copy_source *source)
 	return 0;
 }
 
-static int parse_places(struct run *run, int count, char **args)
+static int parse_sources(struct run *run, int count, char **args)
 {
 	run->sources = calloc((size_t)count + 1, sizeof(*run->sources));
 	if (!run->sources) {
@@ -49,7 +49,7 @@ static int parse_places(struct run *run, int count, char **args)
 	}
 	run->source_count = (size_t)count;
 	for (int i = 0; i < count; i++)
-		if (parse_place(args[i], &run->sources[i]) < 0)
+		if (parse_volume_path(args[i], &run->sources[i]) < 0)
 			return -1;
 	return 0;
 }
@@ -92,7 +92,7 @@ int arguments_take(struct run *run, enum arguments_shape shape, const char *comm
 	}
 	run->arguments = rest ? args + places : args;
 	run->argument_count = (size_t)(rest ? count - places : texts);
-	return parse_places(run, places, args + texts);
+	return parse_sources(run, places, args + texts);
 }
 
 /* ---- options that depend on the command ---- */
@@ -125,8 +125,8 @@ static bool wants_next(const struct tools_option *options, size_t count, const c
 }
 
 /* Index of the next argument that is no option, from `at` on; `argc` if there is none. */
-static int next_word(const struct tools_option *options, size_t count, int argc, char **argv,
-		     int at)
+static int find_next_word(const struct tools_option *options, size_t count, int argc, char **argv,
+			  int at)
 {
 	for (; at < argc; at++) {
 		if (strcmp(argv[at], "--") == 0)
@@ -161,8 +161,8 @@ static bool is_bundle(const struct tools_option *options, size_t count, const ch
 /*
  * Make "-s -f" of "-sf" after the command, and change that word. Returns the new number of words.
  */
-static int unbundle(const struct tools_option *options, size_t count, int argc, char **argv,
-		    int command, bool lock, char **words)
+static int split_bundles(const struct tools_option *options, size_t count, int argc, char **argv,
+			 int command, bool lock, char **words)
 {
 	static char flag[] = "-s";
 	bool more = true;
@@ -171,7 +171,7 @@ static int unbundle(const struct tools_option *options, size_t count, int argc, 
 	for (int i = 0; i < argc; i++) {
 		char *word = argv[i], *to = word;
 
-		/* Behind the place, options belong to the command that lock runs. */
+		/* Options after the place belong to the command that lock runs. */
 		if (i > command && (strcmp(word, "--") == 0 || (lock && word[0] != '-')))
 			more = false;
 		if (i > command && more && is_bundle(options, count, word)) {
@@ -189,7 +189,7 @@ static int unbundle(const struct tools_option *options, size_t count, int argc, 
 	return n;
 }
 
-/* Where the command that lock runs begins, or what is before it. */
+/* The index at which the command that lock runs begins, or its options before that. */
 static int end_of_lock(const struct tools_option *options, size_t count, int argc, char **words,
 		       int command)
 {
@@ -198,7 +198,7 @@ static int end_of_lock(const struct tools_option *options, size_t count, int arg
 	/* "-s" is a flag here. */
 	while (place < argc && strcmp(words[place], "-s") == 0)
 		place++;
-	place = next_word(options, count, argc, words, place);
+	place = find_next_word(options, count, argc, words, place);
 	stop = place < argc ? place + 1 : argc;
 	while (stop < argc && strcmp(words[stop], "-s") == 0)
 		stop++;
@@ -206,7 +206,7 @@ static int end_of_lock(const struct tools_option *options, size_t count, int arg
 }
 
 /* Replace "-s" after the command ln or lock. Returns the new number of words. */
-static int replace(int argc, char **words, int command, bool lock, int stop, char **made)
+static int replace_short_s(int argc, char **words, int command, bool lock, int stop, char **made)
 {
 	static char symbolic[] = "--symbolic", shared[] = "--shared", end[] = "--";
 	int n = 0;
@@ -229,7 +229,7 @@ char **arguments_prepare(const struct tools_option *options, size_t option_count
 {
 	size_t room = 2 * (size_t)*argc + 2;
 	char **words = calloc(room, sizeof(char *)), **made = calloc(room, sizeof(char *));
-	int command = next_word(options, option_count, *argc, argv, 1), stop = *argc;
+	int command = find_next_word(options, option_count, *argc, argv, 1), stop = *argc;
 	bool lock = command < *argc && strcmp(argv[command], "lock") == 0;
 
 	if (!words || !made) {
@@ -240,9 +240,9 @@ char **arguments_prepare(const struct tools_option *options, size_t option_count
 	if (!lock && (command == *argc || strcmp(argv[command], "ln") != 0)) {
 		memcpy(made, argv, (size_t)*argc * sizeof(char *));
 	} else {
-		*argc = unbundle(options, option_count, *argc, argv, command, lock, words);
+		*argc = split_bundles(options, option_count, *argc, argv, command, lock, words);
 		stop = lock ? end_of_lock(options, option_count, *argc, words, command) : *argc;
-		*argc = replace(*argc, words, command, lock, stop, made);
+		*argc = replace_short_s(*argc, words, command, lock, stop, made);
 	}
 	free(words);
 	return made;

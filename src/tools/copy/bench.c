@@ -64,7 +64,8 @@ struct bench {
 	char why[400];
 };
 
-__attribute__((format(printf, 2, 3))) static void fail(struct bench *b, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void fail_bench(struct bench *b, const char *format,
+							     ...)
 {
 	va_list args;
 
@@ -80,8 +81,11 @@ __attribute__((format(printf, 2, 3))) static void fail(struct bench *b, const ch
 	atomic_store(&b->stopping, true);
 }
 
-/* After a call whose token expired. 0: there is a new token. 1: not yet. -1: there will be none. */
-static int await_token(struct reader *r)
+/*
+ * Look for a new token after a call whose token expired. 0: there is one. 1: not yet. -1: there
+ * will be none.
+ */
+static int await_reader_token(struct reader *r)
 {
 	struct bench *b = r->bench;
 	bool vain;
@@ -92,9 +96,9 @@ static int await_token(struct reader *r)
 		return 0;
 	}
 	if (vain && tools_renewal_over(&b->copy->run->renewal))
-		fail(b, "the token has expired and cannot be renewed: %s", r->why.text);
+		fail_bench(b, "the token has expired and cannot be renewed: %s", r->why.text);
 	else if (vain)
-		fail(b, "%s", r->why.text);
+		fail_bench(b, "%s", r->why.text);
 	return vain ? -1 : 1;
 }
 
@@ -117,7 +121,7 @@ static bool may_retry(struct reader *r)
 }
 
 /* 0: the next call may begin. 1: not yet. -1: never. */
-static int reconnect(struct reader *r)
+static int reconnect_reader(struct reader *r)
 {
 	struct afs_error error;
 	int rc;
@@ -129,12 +133,12 @@ static int reconnect(struct reader *r)
 	pthread_mutex_unlock(&r->lock);
 	r->again_ns = 0;
 	if (rc < 0)
-		fail(r->bench, "%s", error.text);
+		fail_bench(r->bench, "%s", error.text);
 	return rc;
 }
 
 /* 0: the next call runs. 1: no free channel, or no token. -1: no more calls. */
-static int begin(struct reader *r)
+static int begin_bench_call(struct reader *r)
 {
 	struct bench *b = r->bench;
 	struct rxw_call_options co = {.size = sizeof(co), .flags = RXW_CALL_NONBLOCK};
@@ -147,10 +151,7 @@ static int begin(struct reader *r)
 		return -1;
 	if (!r->started_ns)
 		r->started_ns = monotonic_ns();
-	rc = r->cut ? await_token(r) : 0;
-	if (rc == 0 && r->again_ns)
-		rc = reconnect(r);
-	if (rc != 0)
+	if ((r->cut && (rc = await_reader_token(r))) || (r->again_ns && (rc = reconnect_reader(r))))
 		return rc;
 	r->tokens = atomic_load(&b->copy->run->renewal.count);
 	pthread_mutex_lock(&r->lock);
@@ -169,7 +170,7 @@ static int begin(struct reader *r)
 		}
 		if (may_retry(r))
 			return 1;
-		fail(b, "%s", error.text);
+		fail_bench(b, "%s", error.text);
 		return -1;
 	}
 	if (r->next >= size)
@@ -183,13 +184,13 @@ static int begin(struct reader *r)
 	return 0;
 }
 
-static void add(_Atomic uint64_t *counter, uint64_t n)
+static void add_relaxed(_Atomic uint64_t *counter, uint64_t n)
 {
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
 			      memory_order_relaxed);
 }
 
-static void finish(struct reader *r, bool complete)
+static void finish_read(struct reader *r, bool complete)
 {
 	struct bench *b = r->bench;
 	enum rxw_origin origin = RXW_ORIGIN_NONE;
@@ -201,37 +202,38 @@ static void finish(struct reader *r, bool complete)
 	pthread_mutex_unlock(&r->lock);
 	code = rxw_call_end(call, complete ? 0 : RXW_USER_ABORT, &origin);
 	if (!complete && r->fetch.why) {
-		fail(b, "%s", r->fetch.why);
+		fail_bench(b, "%s", r->fetch.why);
 	} else if (code != 0 || !complete) {
 		afs_error_code(&r->why, "a call failed", code, origin);
 		r->cut = tools_renewal_expired(code, origin);
 		if (r->cut || may_retry(r))
 			r->next = r->fetch.offset;
 		else
-			fail(b, "%s", r->why.text);
+			fail_bench(b, "%s", r->why.text);
 	} else if (afs_status_version(&r->fetch.status) != afs_status_version(&b->object.status)) {
-		fail(b, "the file changed during the read");
+		fail_bench(b, "the file changed during the read");
 	} else if (r->fetch.length != r->fetch.wanted) {
-		fail(b, "the server sent %llu of %llu bytes", (unsigned long long)r->fetch.length,
-		     (unsigned long long)r->fetch.wanted);
+		fail_bench(b, "the server sent %llu of %llu bytes",
+			   (unsigned long long)r->fetch.length,
+			   (unsigned long long)r->fetch.wanted);
 	} else {
 		afs_client_fetched(r->client, &r->fetch);
 		tools_histogram_add(&r->latency, monotonic_ns() - r->started_ns);
 		r->started_ns = r->failing_ns = 0;
-		add(&r->calls, 1);
+		add_relaxed(&r->calls, 1);
 	}
 }
 
-static void on_event(rxw_call *call, unsigned events, void *arg);
+static void continue_reader(rxw_call *call, unsigned events, void *arg);
 
 /* Continue until the reader must wait or is done. */
-static void drive(struct reader *r)
+static void drive_reader(struct reader *r)
 {
 	struct bench *b = r->bench;
 
 	for (;;) {
 		enum afs_fetch_result result;
-		int rc = r->call ? 0 : begin(r);
+		int rc = r->call ? 0 : begin_bench_call(r);
 
 		if (rc != 0) {
 			pthread_mutex_lock(&b->lock);
@@ -251,27 +253,27 @@ static void drive(struct reader *r)
 			uint64_t before = r->fetch.received;
 
 			result = afs_fetch_step(&r->fetch, r->call, iov, &count);
-			add(&r->bytes, r->fetch.received - before);
+			add_relaxed(&r->bytes, r->fetch.received - before);
 		} while (result == AFS_FETCH_LENT);
 		if (result == AFS_FETCH_AGAIN) {
 			if (!r->armed) {
 				r->armed = true;
-				rxw_call_set_callback(r->call, on_event, r);
+				rxw_call_set_callback(r->call, continue_reader, r);
 			}
 			return;
 		}
-		finish(r, result == AFS_FETCH_DONE);
+		finish_read(r, result == AFS_FETCH_DONE);
 	}
 }
 
-static void on_event(rxw_call *call, unsigned events, void *arg)
+static void continue_reader(rxw_call *call, unsigned events, void *arg)
 {
 	(void)call;
 	(void)events;
-	drive(arg);
+	drive_reader(arg);
 }
 
-static void abort_all(struct bench *b)
+static void abort_readers(struct bench *b)
 {
 	atomic_store(&b->stopping, true);
 	atomic_store(&b->aborting, true);
@@ -286,7 +288,7 @@ static void abort_all(struct bench *b)
 }
 
 /* Let parked readers try again. */
-static void unpark(struct bench *b)
+static void resume_parked_readers(struct bench *b)
 {
 	for (size_t i = 0; i < b->count; i++) {
 		struct reader *r = &b->readers[i];
@@ -298,12 +300,12 @@ static void unpark(struct bench *b)
 		b->parked -= again;
 		pthread_mutex_unlock(&b->lock);
 		if (again)
-			drive(r);
+			drive_reader(r);
 	}
 }
 
 /* Run for the given time, then wait for the end of all calls. */
-static void supervise(struct bench *b)
+static void supervise_readers(struct bench *b)
 {
 	uint64_t deadline = monotonic_ns() + b->copy->set->seconds_ms * 1000000, kill_ns = 0;
 
@@ -321,8 +323,8 @@ static void supervise(struct bench *b)
 		if ((kill && !atomic_load(&b->aborting)) || b->parked) {
 			pthread_mutex_unlock(&b->lock);
 			if (kill && !atomic_load(&b->aborting))
-				abort_all(b);
-			unpark(b);
+				abort_readers(b);
+			resume_parked_readers(b);
 			pthread_mutex_lock(&b->lock);
 			if (b->active == 0)
 				break;
@@ -338,7 +340,7 @@ static void supervise(struct bench *b)
 	pthread_mutex_unlock(&b->lock);
 }
 
-static bool on_interrupt(void *arg, int number)
+static bool stop_bench(void *arg, int number)
 {
 	struct bench *b = arg;
 
@@ -351,7 +353,7 @@ static bool on_interrupt(void *arg, int number)
 }
 
 /* Use a new token for all clients. False: one failed. */
-static bool use_token(void *arg, rxw_token *token)
+static bool renew_readers(void *arg, rxw_token *token)
 {
 	struct bench *b = arg;
 	struct afs_error error;
@@ -417,7 +419,7 @@ static void collect_stats(struct bench *b, struct counters *sum)
 	}
 }
 
-static json_t *make_report(struct bench *b, const struct tools_usage *usage)
+static json_t *make_bench_report(struct bench *b, const struct tools_usage *usage)
 {
 	struct tools_histogram *latency = malloc(sizeof(*latency));
 	json_t *o = json_object(), *clients = json_array();
@@ -464,13 +466,13 @@ static json_t *make_report(struct bench *b, const struct tools_usage *usage)
 }
 
 /* Run all readers; *usage is what that took. 0, or an errno value. */
-static int read_all(struct bench *b, struct tools_usage *usage)
+static int run_readers(struct bench *b, struct tools_usage *usage)
 {
 	struct tools_renewal *renewal = &b->copy->run->renewal;
 	struct tools_usage from, to;
 	int rc;
 
-	renewal->use = use_token;
+	renewal->use = renew_readers;
 	renewal->arg = b;
 	rc = tools_renewal_start(renewal);
 	if (rc)
@@ -478,19 +480,19 @@ static int read_all(struct bench *b, struct tools_usage *usage)
 	tools_usage_now(&from);
 	b->active = b->count;
 	for (size_t i = 0; i < b->count; i++)
-		drive(&b->readers[i]);
-	supervise(b);
+		drive_reader(&b->readers[i]);
+	supervise_readers(b);
 	tools_usage_now(&to);
 	*usage = tools_usage_between(&from, &to);
 	return 0;
 }
 
-static int run(struct bench *b)
+static int run_and_report(struct bench *b)
 {
 	struct tools_usage to;
 	json_t *report;
 	char size[2][32];
-	int rc = read_all(b, &to);
+	int rc = run_readers(b, &to);
 
 	if (rc) {
 		tools_error("cannot start a thread: %s", strerror(rc));
@@ -500,7 +502,7 @@ static int run(struct bench *b)
 		tools_error("%s:%s: %s", b->copy->volume.name, b->copy->path, b->why);
 		return TOOLS_EXIT_FAILURE;
 	}
-	report = make_report(b, &to);
+	report = make_bench_report(b, &to);
 	if (b->copy->set->json)
 		return tools_json_print(report) < 0 ? TOOLS_EXIT_FAILURE : 0;
 	if (!report) {
@@ -523,7 +525,7 @@ static int run(struct bench *b)
 	return 0;
 }
 
-static int prepare(struct bench *b)
+static int prepare_bench(struct bench *b)
 {
 	struct copy *copy = b->copy;
 	uint64_t size;
@@ -543,7 +545,7 @@ static int prepare(struct bench *b)
 }
 
 /* Return all promises, so that the file server does not wait for these clients. */
-static void give_up(struct bench *b)
+static void return_promises(struct bench *b)
 {
 	struct afs_client **clients = calloc(b->count, sizeof(struct afs_client *));
 
@@ -567,18 +569,13 @@ int bench_read(struct copy *copy)
 	}
 	pthread_mutex_init(&b.lock, NULL);
 	monotonic_cond_init(&b.wake);
-	if (prepare(&b) == 0) {
-		pthread_mutex_lock(&copy->run->lock);
-		copy->run->on_interrupt_arg = &b;
-		copy->run->on_interrupt = on_interrupt;
-		pthread_mutex_unlock(&copy->run->lock);
-		status = run(&b);
-		pthread_mutex_lock(&copy->run->lock);
-		copy->run->on_interrupt = NULL;
-		pthread_mutex_unlock(&copy->run->lock);
+	if (prepare_bench(&b) == 0) {
+		run_set_interrupt(copy->run, stop_bench, &b);
+		status = run_and_report(&b);
+		run_set_interrupt(copy->run, NULL, NULL);
 	}
 	tools_renewal_stop(&copy->run->renewal);
-	give_up(&b);
+	return_promises(&b);
 	for (size_t i = 0; i < b.count; i++)
 		afs_client_close(b.readers[i].client);
 	for (size_t i = 0; i < b.count; i++)

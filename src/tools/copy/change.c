@@ -7,7 +7,7 @@
 #include "afs/numbers.h"
 #include "tools/common/message.h"
 #include "tools/copy/change.h"
-#include "tools/copy/part.h"
+#include "tools/copy/partname.h"
 
 AFSStoreStatus change_status(uint32_t mtime, mode_t mode)
 {
@@ -31,7 +31,7 @@ static void cut_reason(char *text)
 
 void change_complain(struct copy *copy, enum change_op op, const struct afs_error *error)
 {
-	const char *remedy = decide_remedy(op, error);
+	const char *remedy = change_remedy(op, error);
 	struct afs_error told = *error;
 
 	if (error->number == EFBIG && op != CHANGE_STORE && op != CHANGE_STATUS)
@@ -51,7 +51,7 @@ bool change_is_gone(const struct afs_error *error)
 bool change_retry(struct copy *copy, struct outage *outage, struct afs_error *error, bool *moved)
 {
 	/* The only server of the volume may only be slow. */
-	if (decide_repeat(error))
+	if (change_may_repeat(error))
 		error->remedy = AFS_REMEDY_WAIT;
 	return copy_retry(copy, outage, error, moved);
 }
@@ -89,7 +89,10 @@ static int call_once(struct afs_client *client, struct change *c, struct afs_err
 	}
 }
 
-/* Whether what has the name now is what the change would have made. 1, 0, or -1 and *error. */
+/*
+ * Whether the object that has the name now is the one that the change would have made. 1, 0, or -1
+ * and *error.
+ */
 static int look_once(struct afs_client *client, struct change *c, struct afs_error *error)
 {
 	bool renamed = c->op == CHANGE_RENAME;
@@ -106,7 +109,7 @@ static int look_once(struct afs_client *client, struct change *c, struct afs_err
 	if (afs_client_status(client, &found, c->label, &c->made.status, error) < 0)
 		return -1;
 	if (c->op == CHANGE_CREATE || c->op == CHANGE_MKDIR)
-		return decide_ours(c->op, &c->how, &c->made.status);
+		return change_is_ours(c->op, &c->how, &c->made.status);
 	if (c->made.status.FileType != AFS_TYPE_SYMLINK)
 		return 0;
 	if (afs_client_readlink(client, &found, c->label, text, error) < 0)
@@ -114,7 +117,7 @@ static int look_once(struct afs_client *client, struct change *c, struct afs_err
 	return strcmp(text, c->text) == 0;
 }
 
-/* The same with retries. True: the change was made; else *error is that of the change. */
+/* Whether the change was made, found out with retries. */
 static bool was_made(struct copy *copy, struct change *c, struct outage *outage)
 {
 	struct afs_error error;
@@ -126,14 +129,16 @@ static bool was_made(struct copy *copy, struct change *c, struct outage *outage)
 	return rc > 0;
 }
 
-/* Whether the change may have been made. No lock outlives the server that has set or released it. */
+/*
+ * Whether the change may have been made. No lock outlives the server that has set or released it.
+ */
 static bool is_unknown(const struct change *c, const struct afs_error *error)
 {
 	return afs_error_unknown(error) && !(c->op == CHANGE_LOCK && error->code == RXW_RESTARTING);
 }
 
 /* A second release may end the lock of somebody else. */
-static bool may_repeat(const struct change *c)
+static bool may_repeat_release(const struct change *c)
 {
 	return !c->unknown || c->op != CHANGE_LOCK || c->lock != AFS_LOCK_RELEASE;
 }
@@ -144,14 +149,14 @@ enum copy_result change_try(struct copy *copy, struct change *c, struct afs_erro
 
 	copy_fresh(copy);
 	while (call_once(copy->client, c, error) < 0) {
-		switch (decide(c->op, c->unknown, error)) {
+		switch (change_decide(c->op, c->unknown, error)) {
 		case DECIDE_DONE:
 			return COPY_GOOD;
 		case DECIDE_LOOK:
 			return was_made(copy, c, &outage) ? COPY_GOOD : copy_judge(copy, error);
 		default:
 			c->unknown |= is_unknown(c, error);
-			if (!may_repeat(c))
+			if (!may_repeat_release(c))
 				return copy_judge(copy, error);
 			if (!change_retry(copy, &outage, error, NULL))
 				return copy_judge(copy, error);

@@ -5,7 +5,7 @@
 
 #include "afs/client/change.h"
 #include "tools/copy/copy.h"
-#include "tools/copy/decide.h"
+#include "tools/copy/change_error.h"
 
 /* One change. The members that it needs depend on `op`; the rest is zero. */
 struct change {
@@ -29,11 +29,11 @@ struct change {
  * an earlier try has succeeded. COPY_GOOD, or another result with *error, without a message.
  */
 enum copy_result change_try(struct copy *copy, struct change *change, struct afs_error *error);
-/* The same, with a message. */
+/* Make the change as change_try() does, and report a failure. */
 enum copy_result change_make(struct copy *copy, struct change *change);
 /*
- * The same for a symbolic link in place of a file or link that exists, which remains if that fails:
- * it is made under another name first.
+ * Make a symbolic link in place of a file or link that exists, and report a failure. The link is
+ * made under another name first, so that the old object remains if that fails.
  */
 enum copy_result change_replace(struct copy *copy, struct change *change);
 /* Print an error of a change with its remedy. */
@@ -45,14 +45,16 @@ bool change_is_gone(const struct afs_error *error);
 /* As copy_retry(), for calls that write: no other server has the volume. */
 bool change_retry(struct copy *copy, struct outage *outage, struct afs_error *error, bool *moved);
 
-/* Where a path leads: the directory and the name of its last part, and what is there. */
+/*
+ * The place that a path names: the directory and the name of its last part, and the object there.
+ */
 struct target {
 	AFSFid dir;
 	char name[AFSNAMEMAX + 1]; /* empty: the root of the volume, or a path that ends in "." */
 	bool exists;
-	bool by_link; /* `object` is not what has the name, but where a link there leads */
+	bool by_link;		  /* a link has the name, and leads to `object` */
 	struct afs_object object; /* if it exists */
-	char label[320];	  /* "VOLUME:PATH" */
+	char label[COPY_LABEL];
 };
 
 /*
@@ -60,7 +62,7 @@ struct target {
  * only the last part does not exist; other results after a message.
  */
 enum copy_result target_find(struct copy *copy, struct target *target);
-/* The same for rm -f: COPY_GOOD also if a directory above does not exist. */
+/* Find the place for rm -f: COPY_GOOD also if a directory above does not exist. */
 enum copy_result target_find_forced(struct copy *copy, struct target *target);
 /*
  * Look up `name` in a directory and get its status. Other results than COPY_GOOD after a message.
@@ -69,6 +71,8 @@ enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *n
 			     struct target *target);
 /* Last part of a path without slashes at its end; its length in *length, 0 for a root. */
 const char *target_base(const char *path, size_t *length);
+/* Whether that part is a name: it is neither empty nor "." nor "..". */
+bool target_has_name(const char *base, size_t length);
 
 /* Status to set: the time, and the mode unless `mode` is (mode_t)-1. */
 AFSStoreStatus change_status(uint32_t mtime, mode_t mode);

@@ -35,12 +35,12 @@ static enum copy_result set_mode(struct copy *copy, const AFSFid *fid, const AFS
 	return COPY_FAILED;
 }
 
-static enum copy_result below(struct copy *copy, const AFSFid *fid, const char *label,
-			      unsigned depth);
+static enum copy_result chmod_below(struct copy *copy, const AFSFid *fid, const char *label,
+				    unsigned depth);
 
 /* An entry of a directory, and with -r what is below it. Links have no mode of interest. */
-static enum copy_result entry(struct copy *copy, const struct entry *e,
-			      const AFSFetchStatus *status, const char *label, unsigned depth)
+static enum copy_result chmod_entry(struct copy *copy, const struct entry *e,
+				    const AFSFetchStatus *status, const char *label, unsigned depth)
 {
 	struct afs_error error;
 	enum copy_result rc, down = COPY_GOOD;
@@ -54,30 +54,26 @@ static enum copy_result entry(struct copy *copy, const struct entry *e,
 		return COPY_GOOD;
 	rc = set_mode(copy, &e->fid, status, label);
 	if (rc != COPY_STOP && status->FileType == AFS_TYPE_DIR)
-		down = below(copy, &e->fid, label, depth + 1);
+		down = chmod_below(copy, &e->fid, label, depth + 1);
 	return rc == COPY_GOOD ? down : rc;
 }
 
-static enum copy_result batch(struct copy *copy, const struct entries *entries, size_t at,
-			      const char *label, unsigned depth)
+static enum copy_result chmod_batch(struct copy *copy, const struct entries *entries, size_t at,
+				    const char *label, unsigned depth)
 {
-	size_t left = entries->count - at;
-	uint32_t count = left < AFSCBMAX ? (uint32_t)left : AFSCBMAX;
+	uint32_t count = entries_batch(entries, at);
 	AFSFetchStatus statuses[AFSCBMAX];
-	enum copy_result rc = entries_status(copy, entries, at, count, label, statuses);
-	enum copy_result all = rc;
+	enum copy_result all = entries_status(copy, entries, at, count, label, statuses);
 
-	for (uint32_t i = 0; rc != COPY_STOP && all != COPY_STOP && i < count; i++) {
+	if (all != COPY_GOOD)
+		return all;
+	for (uint32_t i = 0; i < count; i++) {
 		const struct entry *e = &entries->list[at + i];
-		char *path;
+		char *path = copy_join_label(label, e->name);
 
-		if (rc != COPY_GOOD)
-			return rc;
-		if (asprintf(&path, "%s/%s", label, e->name) < 0) {
-			tools_error("no memory");
+		if (!path)
 			return COPY_STOP;
-		}
-		if (entry(copy, e, &statuses[i], path, depth) != COPY_GOOD)
+		if (chmod_entry(copy, e, &statuses[i], path, depth) != COPY_GOOD)
 			all = COPY_FAILED;
 		free(path);
 		if (copy_interrupted(copy))
@@ -86,8 +82,8 @@ static enum copy_result batch(struct copy *copy, const struct entries *entries, 
 	return all;
 }
 
-static enum copy_result below(struct copy *copy, const AFSFid *fid, const char *label,
-			      unsigned depth)
+static enum copy_result chmod_below(struct copy *copy, const AFSFid *fid, const char *label,
+				    unsigned depth)
 {
 	struct entries entries;
 	enum copy_result rc, all = COPY_GOOD;
@@ -100,7 +96,7 @@ static enum copy_result below(struct copy *copy, const AFSFid *fid, const char *
 	if (rc != COPY_GOOD)
 		return rc;
 	for (size_t at = 0; rc != COPY_STOP && at < entries.count; at += AFSCBMAX) {
-		rc = batch(copy, &entries, at, label, depth);
+		rc = chmod_batch(copy, &entries, at, label, depth);
 		if (rc != COPY_GOOD)
 			all = rc;
 	}
@@ -108,18 +104,18 @@ static enum copy_result below(struct copy *copy, const AFSFid *fid, const char *
 	return all;
 }
 
-static enum copy_result one(struct copy *copy)
+static enum copy_result chmod_one(struct copy *copy)
 {
 	enum copy_result rc, down = COPY_GOOD;
 	struct afs_object object;
-	char label[320];
+	char label[COPY_LABEL];
 
-	snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, copy->path);
+	copy_format_label(copy, label);
 	if (copy_walk(copy, true, &object) < 0)
 		return COPY_FAILED;
 	rc = set_mode(copy, &object.fid, &object.status, label);
 	if (rc != COPY_STOP && copy->set->recursive && object.status.FileType == AFS_TYPE_DIR)
-		down = below(copy, &object.fid, label, 0);
+		down = chmod_below(copy, &object.fid, label, 0);
 	return rc == COPY_GOOD ? down : rc;
 }
 
@@ -136,7 +132,7 @@ int copy_chmod(struct copy *copy)
 		return TOOLS_EXIT_USAGE;
 	}
 	for (size_t i = 0; i < run->source_count && rc != COPY_STOP; i++) {
-		rc = copy_locate(copy, &run->sources[i]) < 0 ? COPY_FAILED : one(copy);
+		rc = copy_locate(copy, &run->sources[i]) < 0 ? COPY_FAILED : chmod_one(copy);
 		if (copy_interrupted(copy))
 			rc = COPY_STOP;
 		all &= rc == COPY_GOOD;

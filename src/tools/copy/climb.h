@@ -12,11 +12,11 @@
 #define CLIMB_OPEN  64	 /* levels that stay open */
 #define CLIMB_DEPTH 1536 /* levels of a tree; each takes some of the stack */
 
-/* Before a folder is entered from *fd, at a depth: close *fd, which becomes -1, if it is deep. */
+/* Close *fd, which becomes -1, before a folder is entered from it, if the depth is large. */
 bool climb_down(int *fd, unsigned depth, struct stat *left);
 /*
- * After that: open the folder again, through the one that was entered, unless that was moved. 0, or
- * -1 after a message.
+ * Open that folder again, through the one that was entered, unless that was moved. 0, or -1 after a
+ * message.
  */
 int climb_up(int *fd, int below, const struct stat *left, const char *label);
 

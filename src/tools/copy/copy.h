@@ -44,12 +44,19 @@ struct outage {
  * and reports that once. If false, *error is the last error.
  */
 bool copy_retry(struct copy *copy, struct outage *outage, struct afs_error *error, bool *moved);
+/* copy_retry(), with a message if the call may not be repeated. */
+bool copy_retry_or_complain(struct copy *copy, struct outage *outage, struct afs_error *error);
 /* Look up the volume of a source, and make it the current one; -1 after a message. */
 int copy_locate(struct copy *copy, const struct copy_source *source);
 /* Walk to copy->path. -1: it failed, after a message, or with *error and without one. */
 int copy_walk(struct copy *copy, bool follow, struct afs_object *object);
 int copy_walk_try(struct copy *copy, bool follow, struct afs_object *object,
 		  struct afs_error *error);
+/* "VOLUME:PATH" of copy->path, for messages; a long path is cut. */
+#define COPY_LABEL 320
+void copy_format_label(const struct copy *copy, char label[COPY_LABEL]);
+/* "LABEL/NAME" of a name in a directory. free(). NULL after a message. */
+char *copy_join_label(const char *label, const char *name);
 /*
  * COPY_STOP if the error that copy_retry() returned concerns everything that follows, COPY_FAILED
  * with --keep-going.
@@ -66,6 +73,13 @@ void copy_fresh(struct copy *copy);
  */
 bool copy_again(struct copy *copy, const struct afs_error *error);
 
+/*
+ * Report the end of a tree, whose result is `rc`, if a part of it failed. `files` and `failed` are
+ * the numbers of the run before the tree. COPY_FAILED if a part failed, otherwise `rc`.
+ */
+enum copy_result copy_report_tree(const struct copy *copy, const char *label, uint64_t files,
+				  uint64_t failed, enum copy_result rc);
+
 /* ---- parts of get ---- */
 
 struct pool; /* pool.h */
@@ -80,7 +94,10 @@ enum copy_result get_file(struct copy *copy, struct afs_object *object, struct s
 /* Open the destination of the object. 0, or -1 with errno; see sink_open(). */
 int get_open(struct copy *copy, const struct afs_object *object, struct sink *sink, int dir,
 	     const char *name, bool inside, const char *label);
-/* After get_file(), whose result is `rc`: complete or remove the destination. The result. */
+/*
+ * Complete the destination, or remove it if `rc`, the result of get_file(), is a failure. The
+ * result.
+ */
 enum copy_result get_close(struct copy *copy, const struct afs_object *object, struct sink *sink,
 			   enum copy_result rc, const char *label);
 /* Report a failed write to `name` in the directory `dir` (AT_FDCWD), by errno. */
@@ -89,7 +106,7 @@ enum copy_result write_failed(struct copy *copy, const char *label, int dir, con
 bool get_is_there(const struct copy *copy, int dir, const char *name, const AFSFetchStatus *status);
 /* Mode of the copy of an object. */
 mode_t get_mode(const struct copy *copy, const AFSFetchStatus *status);
-/* The same of a directory, which its owner can use unless --preserve is given. */
+/* Mode of the copy of a directory, which its owner can use unless --preserve is given. */
 mode_t get_directory_mode(const struct copy *copy, const AFSFetchStatus *status);
 
 /*
@@ -120,5 +137,11 @@ enum copy_result entries_status(struct copy *copy, const struct entries *entries
 				uint32_t count, const char *label,
 				AFSFetchStatus statuses[AFSCBMAX]);
 void entries_free(struct entries *entries);
+
+/* The number of entries from `at` on whose status one call gets. */
+static inline uint32_t entries_batch(const struct entries *entries, size_t at)
+{
+	return entries->count - at < AFSCBMAX ? (uint32_t)(entries->count - at) : AFSCBMAX;
+}
 
 #endif

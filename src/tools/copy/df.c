@@ -7,24 +7,21 @@
 #include "tools/common/report.h"
 #include "tools/copy/copy.h"
 
-/* With retries. 0, or -1 after a message. */
-static int fetch(struct copy *copy, struct afs_space *space)
+/* The space of the volume, with retries. 0, or -1 after a message. */
+static int fetch_space(struct copy *copy, struct afs_space *space)
 {
 	struct outage outage = {0};
 	struct afs_error error;
 
 	copy_fresh(copy);
 	while (afs_client_space(copy->client, copy->volume.id, copy->volume.name, space, &error) <
-	       0) {
-		if (copy_retry(copy, &outage, &error, NULL))
-			continue;
-		copy_complain(copy, &error);
-		return -1;
-	}
+	       0)
+		if (!copy_retry_or_complain(copy, &outage, &error))
+			return -1;
 	return 0;
 }
 
-static json_t *space_json(const struct copy *copy, const struct afs_space *space)
+static json_t *pack_space(const struct copy *copy, const struct afs_space *space)
 {
 	json_t *o = json_pack("{s:s, s:I, s:I}", "volume", copy->volume.name, "used_kib",
 			      (json_int_t)space->used, "free_kib", (json_int_t)space->free);
@@ -57,10 +54,10 @@ int copy_df(struct copy *copy)
 	for (size_t i = 0; i < copy->run->source_count && !copy_interrupted(copy); i++) {
 		struct afs_space space;
 
-		if (copy_locate(copy, &copy->run->sources[i]) < 0 || fetch(copy, &space) < 0)
+		if (copy_locate(copy, &copy->run->sources[i]) < 0 || fetch_space(copy, &space) < 0)
 			all = false;
 		else if (list)
-			json_array_append_new(list, space_json(copy, &space));
+			json_array_append_new(list, pack_space(copy, &space));
 		else
 			print_space(copy, &space);
 	}

@@ -7,7 +7,7 @@
 #include "tools/common/message.h"
 #include "tools/copy/copy.h"
 
-static int by_name(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
 	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
@@ -20,8 +20,8 @@ void entries_free(struct entries *entries)
 	memset(entries, 0, sizeof(*entries));
 }
 
-static int append(struct entries *entries, size_t *room, uint32_t volume,
-		  const struct afs_dir_entry *from)
+static int append_dir_entry(struct entries *entries, size_t *room, uint32_t volume,
+			    const struct afs_dir_entry *from)
 {
 	struct entry *e;
 
@@ -45,7 +45,8 @@ static int append(struct entries *entries, size_t *room, uint32_t volume,
 }
 
 /* 0, 1 = invalid, -1 = no memory. */
-static int parse(const uint8_t *image, size_t length, uint32_t volume, struct entries *entries)
+static int parse_directory(const uint8_t *image, size_t length, uint32_t volume,
+			   struct entries *entries)
 {
 	struct afs_dir_entry one;
 	uint32_t cursor = 0;
@@ -57,7 +58,7 @@ static int parse(const uint8_t *image, size_t length, uint32_t volume, struct en
 	while ((rc = afs_dir_next(image, length, &cursor, &one)) > 0) {
 		if (one.length == 0 || strcmp(one.name, ".") == 0 || strcmp(one.name, "..") == 0)
 			continue;
-		if (append(entries, &room, volume, &one) < 0)
+		if (append_dir_entry(entries, &room, volume, &one) < 0)
 			return -1;
 	}
 	return rc < 0;
@@ -76,13 +77,10 @@ enum copy_result entries_read(struct copy *copy, const AFSFid *fid, const char *
 	copy_fresh(copy);
 	while (afs_client_contents(copy->client, fid, label,
 				   (size_t)AFS_DIR_PAGES_MAX * AFS_DIR_PAGE, &image, &length,
-				   &error) < 0) {
-		if (copy_retry(copy, &outage, &error, NULL))
-			continue;
-		copy_complain(copy, &error);
-		return copy_judge(copy, &error);
-	}
-	rc = parse(image, length, fid->Volume, entries);
+				   &error) < 0)
+		if (!copy_retry_or_complain(copy, &outage, &error))
+			return copy_judge(copy, &error);
+	rc = parse_directory(image, length, fid->Volume, entries);
 	free(image);
 	if (rc != 0) {
 		if (!copy->silent)
@@ -93,7 +91,7 @@ enum copy_result entries_read(struct copy *copy, const AFSFid *fid, const char *
 		return rc < 0 ? COPY_STOP : COPY_FAILED;
 	}
 	if (entries->count)
-		qsort(entries->list, entries->count, sizeof(*entries->list), by_name);
+		qsort(entries->list, entries->count, sizeof(*entries->list), compare_entries);
 	return COPY_GOOD;
 }
 
@@ -108,11 +106,8 @@ enum copy_result entries_status(struct copy *copy, const struct entries *entries
 	for (uint32_t i = 0; i < count; i++)
 		fids[i] = entries->list[at + i].fid;
 	copy_fresh(copy);
-	while (afs_client_bulk(copy->client, fids, count, label, statuses, &error) < 0) {
-		if (copy_retry(copy, &outage, &error, NULL))
-			continue;
-		copy_complain(copy, &error);
-		return copy_judge(copy, &error);
-	}
+	while (afs_client_bulk(copy->client, fids, count, label, statuses, &error) < 0)
+		if (!copy_retry_or_complain(copy, &outage, &error))
+			return copy_judge(copy, &error);
 	return COPY_GOOD;
 }

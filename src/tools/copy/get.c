@@ -10,27 +10,20 @@
 
 #include "tools/common/message.h"
 #include "tools/common/report.h"
-#include "tools/copy/copy.h"
-#include "tools/copy/count.h"
+#include "tools/copy/change.h"
+#include "tools/copy/getcount.h"
 #include "tools/copy/glob.h"
 #include "tools/copy/pool.h"
-#include "tools/copy/repeated.h"
+#include "tools/copy/same_names.h"
 #include "tools/copy/sink.h"
 
 /* The last component of the path, or the name of the volume for its root; free(). */
 static char *default_name(const char *volume, const char *path)
 {
-	const char *end = path + strlen(path), *start;
+	size_t length;
+	const char *base = target_base(path, &length);
 
-	while (end > path && end[-1] == '/')
-		end--;
-	start = end;
-	while (start > path && start[-1] != '/')
-		start--;
-	if (end == start || (end - start == 1 && *start == '.') ||
-	    (end - start == 2 && start[0] == '.' && start[1] == '.'))
-		return strdup(volume);
-	return strndup(start, (size_t)(end - start));
+	return target_has_name(base, length) ? strndup(base, length) : strdup(volume);
 }
 
 /* Whether the path of a directory, DIR/ or DIR/., names what is in it. */
@@ -83,7 +76,7 @@ static char *final_name(const char *volume, const char *from, const char *destin
 	return path;
 }
 
-static enum copy_result cannot_create(const char *name)
+static enum copy_result report_create_error(const char *name)
 {
 	size_t length = strlen(name);
 
@@ -101,7 +94,7 @@ struct one {
 	char *label;
 };
 
-static void drop_one(void *arg)
+static void drop_get_job(void *arg)
 {
 	struct one *one = arg;
 
@@ -110,7 +103,7 @@ static void drop_one(void *arg)
 	free(one);
 }
 
-static enum copy_result to_file(struct copy *copy, struct one *one)
+static enum copy_result get_to_file(struct copy *copy, struct one *one)
 {
 	enum copy_result rc;
 	struct sink sink;
@@ -124,7 +117,7 @@ static enum copy_result to_file(struct copy *copy, struct one *one)
 	if (stat(one->name, &st) == 0 && !S_ISREG(st.st_mode))
 		atomic_store(&copy->run->at_once, true);
 	if (get_open(copy, &one->object, &sink, AT_FDCWD, one->name, false, one->label) < 0) {
-		rc = cannot_create(one->name);
+		rc = report_create_error(one->name);
 	} else {
 		rc = get_file(copy, &one->object, &sink, one->label);
 		rc = get_close(copy, &one->object, &sink, rc, one->label);
@@ -133,48 +126,50 @@ static enum copy_result to_file(struct copy *copy, struct one *one)
 	return rc;
 }
 
-static enum copy_result get_one(struct copy *copy, void *arg)
+static enum copy_result do_get_job(struct copy *copy, void *arg)
 {
 	struct one *one = arg;
 	enum copy_result rc;
 	struct sink sink;
 
 	if (one->name) {
-		rc = to_file(copy, one);
+		rc = get_to_file(copy, one);
 	} else {
 		sink_stdout(&sink);
 		atomic_store(&copy->run->at_once, true);
 		rc = get_file(copy, &one->object, &sink, one->label);
 	}
-	drop_one(one);
+	drop_get_job(one);
 	return rc;
 }
 
-static enum copy_result add_one(struct copy *copy, struct pool *pool,
-				const struct afs_object *object, bool to_stdout, const char *label)
+static enum copy_result add_get_job(struct copy *copy, struct pool *pool,
+				    const struct afs_object *object, bool to_stdout,
+				    const char *label)
 {
 	struct one *one = calloc(1, sizeof(*one));
 
-	if (one) {
-		one->object = *object;
-		one->label = strdup(label);
-		if (!to_stdout)
-			one->name = final_name(copy->volume.name, copy->path,
-					       copy->run->destination, false);
-	}
-	if (!one || !one->label) {
+	if (!one || !(one->label = strdup(label))) {
 		tools_error("no memory");
-	} else if (one->name || to_stdout) {
-		return pool_add(pool, get_one, drop_one, one);
+		goto fail;
 	}
+	one->object = *object;
+	if (!to_stdout) {
+		one->name =
+			final_name(copy->volume.name, copy->path, copy->run->destination, false);
+		if (!one->name)
+			goto fail;
+	}
+	return pool_add(pool, do_get_job, drop_get_job, one);
+fail:
 	if (one)
-		drop_one(one);
+		drop_get_job(one);
 	atomic_fetch_add(&copy->run->failed, 1);
 	return COPY_FAILED;
 }
 
 /* Complete files are kept, even if others fail. */
-static enum copy_result get_directory(struct copy *copy, struct pool *pool,
+static enum copy_result get_tree_into(struct copy *copy, struct pool *pool,
 				      const struct afs_object *object, const char *label)
 {
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
@@ -215,20 +210,13 @@ static enum copy_result get_tree_of(struct copy *copy, struct pool *pool,
 {
 	struct run *run = copy->run;
 	uint64_t files, failed;
-	enum copy_result rc = pool_wait(pool);
 
-	if (rc == COPY_STOP)
-		return rc;
+	if (pool_wait(pool) == COPY_STOP)
+		return COPY_STOP;
 	files = atomic_load(&run->files);
 	failed = atomic_load(&run->failed);
-	rc = get_directory(copy, pool, object, label);
-	files = atomic_load(&run->files) - files;
-	failed = atomic_load(&run->failed) - failed;
-	if (rc != COPY_GOOD || failed)
-		tools_error("%s: %llu files copied, %llu objects failed%s", label,
-			    (unsigned long long)files, (unsigned long long)failed,
-			    rc == COPY_STOP ? ", the rest was not attempted" : "");
-	return rc == COPY_GOOD && failed ? COPY_FAILED : rc;
+	return copy_report_tree(copy, label, files, failed,
+				get_tree_into(copy, pool, object, label));
 }
 
 /* `twin`: the first source of this name, or NULL. */
@@ -255,11 +243,11 @@ static enum copy_result get_object(struct copy *copy, struct pool *pool,
 	}
 	if (copy->run->source_count == 1)
 		atomic_store(&copy->run->total, afs_status_length(&object->status));
-	return add_one(copy, pool, object, to_stdout, label);
+	return add_get_job(copy, pool, object, to_stdout, label);
 }
 
-/* With several sources the destination must be an existing directory. */
-static int check_destination(const struct copy *copy)
+/* Several sources need an existing directory as their destination. 0, or -1 after a message. */
+static int check_local_destination(const struct copy *copy)
 {
 	struct stat st;
 
@@ -280,15 +268,15 @@ static enum copy_result get_source(struct copy *copy, struct pool *pool,
 				   const struct copy_source *source, const struct copy_source *twin)
 {
 	struct afs_object object;
-	char label[320];
+	char label[COPY_LABEL];
 
 	if (copy_locate(copy, source) < 0 || copy_walk(copy, true, &object) < 0)
 		return copy_interrupted(copy) ? COPY_STOP : COPY_FAILED;
-	snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, copy->path);
+	copy_format_label(copy, label);
 	return get_object(copy, pool, &object, label, twin == source ? NULL : twin);
 }
 
-static bool name_of(const void *arg, size_t i, char **name)
+static bool name_of_get_source(const void *arg, size_t i, char **name)
 {
 	const struct run *run = arg;
 
@@ -306,7 +294,7 @@ static bool get_all(struct copy *copy, struct pool *pool)
 	struct run *run = copy->run;
 	enum copy_result rc = COPY_GOOD;
 	struct counting *counting = NULL;
-	size_t *twins = repeated_names(run->source_count, name_of, run);
+	size_t *twins = find_same_names(run->source_count, name_of_get_source, run);
 	bool all = true;
 
 	if (!twins)
@@ -336,7 +324,7 @@ int copy_get(struct copy *copy)
 	struct tools_usage start;
 	struct pool *pool;
 
-	if (glob_sources(copy) != COPY_GOOD || check_destination(copy) < 0 ||
+	if (glob_sources(copy) != COPY_GOOD || check_local_destination(copy) < 0 ||
 	    pool_open(copy, copy->run->source_count, &pool) < 0)
 		return TOOLS_EXIT_FAILURE;
 	tools_usage_now(&start);

@@ -27,18 +27,18 @@ bool glob_matches(const char *pattern, const char *name)
 struct globbing {
 	struct copy *copy;
 	const struct copy_source *source;
-	struct copy_source *list; /* what the new sources are */
+	struct copy_source *list; /* the new sources */
 	size_t count, room;
 };
 
-static enum copy_result no_memory(void)
+static enum copy_result stop_without_memory(void)
 {
 	tools_error("no memory");
 	return COPY_STOP;
 }
 
-/* Takes the path unless it is that of the source itself. */
-static enum copy_result add(struct globbing *g, const char *path)
+/* Add a source with this path, which must live as long as the run. */
+static enum copy_result add_source(struct globbing *g, const char *path)
 {
 	if (g->count == g->room) {
 		size_t room = g->room ? 2 * g->room : 16;
@@ -46,7 +46,7 @@ static enum copy_result add(struct globbing *g, const char *path)
 			room > MATCHES_MAX ? NULL : realloc(g->list, room * sizeof(*list));
 
 		if (!list)
-			return no_memory();
+			return stop_without_memory();
 		g->list = list;
 		g->room = room;
 	}
@@ -55,24 +55,25 @@ static enum copy_result add(struct globbing *g, const char *path)
 }
 
 /* Remember an allocated path until the end of the run. */
-static enum copy_result add_made(struct globbing *g, char *path)
+static enum copy_result add_matching_path(struct globbing *g, char *path)
 {
 	struct run *run = g->copy->run;
 	char **more = path ? realloc(run->made, (run->made_count + 1) * sizeof(*more)) : NULL;
 
 	if (!more) {
 		free(path);
-		return no_memory();
+		return stop_without_memory();
 	}
 	run->made = more;
 	more[run->made_count++] = path;
-	return add(g, path);
+	return add_source(g, path);
 }
 
-static enum copy_result expand(struct globbing *g, const char *done, const char *rest);
+static enum copy_result expand_pattern(struct globbing *g, const char *done, const char *rest);
 
 /* The names in the directory `done` that the first part of `rest`, of `length` bytes, matches. */
-static enum copy_result match(struct globbing *g, const char *done, const char *rest, size_t length)
+static enum copy_result match_names(struct globbing *g, const char *done, const char *rest,
+				    size_t length)
 {
 	const char *tail = rest + length, *more = tail + strspn(tail, "/");
 	char pattern[AFSNAMEMAX + 1], label[320];
@@ -102,12 +103,12 @@ static enum copy_result match(struct globbing *g, const char *done, const char *
 		if (!glob_matches(pattern, entries.list[i].name))
 			continue;
 		if (asprintf(&path, "%s/%s%s", done, entries.list[i].name, *more ? "" : tail) < 0) {
-			rc = no_memory();
+			rc = stop_without_memory();
 		} else if (*more) {
-			rc = expand(g, path, more);
+			rc = expand_pattern(g, path, more);
 			free(path);
 		} else {
-			rc = add_made(g, path);
+			rc = add_matching_path(g, path);
 		}
 	}
 	entries_free(&entries);
@@ -115,7 +116,7 @@ static enum copy_result match(struct globbing *g, const char *done, const char *
 }
 
 /* All paths that `rest` matches below `done`. */
-static enum copy_result expand(struct globbing *g, const char *done, const char *rest)
+static enum copy_result expand_pattern(struct globbing *g, const char *done, const char *rest)
 {
 	struct afs_object object;
 	struct afs_error error;
@@ -126,17 +127,17 @@ static enum copy_result expand(struct globbing *g, const char *done, const char 
 	rest += strspn(rest, "/");
 	length = strcspn(rest, "/");
 	if (glob_is_pattern(rest, length))
-		return match(g, done, rest, length);
+		return match_names(g, done, rest, length);
 	if (asprintf(&path, "%s/%.*s", done, (int)length, rest) < 0)
-		return no_memory();
+		return stop_without_memory();
 	if (rest[length + strspn(rest + length, "/")]) {
-		rc = expand(g, path, rest + length);
+		rc = expand_pattern(g, path, rest + length);
 		free(path);
 		return rc;
 	}
 	g->copy->path = path;
 	if (copy_walk_try(g->copy, false, &object, &error) == 0)
-		return add_made(g, path);
+		return add_matching_path(g, path);
 	free(path);
 	return copy_interrupted(g->copy) ? COPY_STOP : COPY_GOOD;
 }
@@ -158,12 +159,13 @@ enum copy_result glob_sources(struct copy *copy)
 
 		g.source = &run->sources[i];
 		if (glob_is_pattern(path, strlen(path))) {
-			rc = copy_locate(copy, g.source) < 0 ? COPY_FAILED : expand(&g, "", path);
+			rc = copy_locate(copy, g.source) < 0 ? COPY_FAILED
+							     : expand_pattern(&g, "", path);
 			if (rc != COPY_GOOD)
 				break;
 		}
 		if (g.count == before)
-			rc = add(&g, path);
+			rc = add_source(&g, path);
 	}
 	if (rc != COPY_GOOD) {
 		free(g.list);

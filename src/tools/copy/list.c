@@ -13,7 +13,7 @@
 #include "tools/copy/glob.h"
 
 /* Names come from the server: on a terminal, replace control characters. */
-static void put_name(const char *name)
+static void print_name(const char *name)
 {
 	char text[AFSPATHMAX + 320];
 
@@ -25,7 +25,7 @@ static void put_name(const char *name)
 	fputs(tools_harmless(text), stdout);
 }
 
-static const char *mode_text(char text[11], const AFSFetchStatus *status)
+static const char *format_mode(char text[11], const AFSFetchStatus *status)
 {
 	static const char letters[] = "rwxrwxrwx";
 
@@ -38,7 +38,7 @@ static const char *mode_text(char text[11], const AFSFetchStatus *status)
 	return text;
 }
 
-static const char *time_text(char *text, size_t size, uint32_t seconds)
+static const char *format_mtime(char *text, size_t size, uint32_t seconds)
 {
 	time_t t = (time_t)seconds;
 	struct tm tm;
@@ -48,7 +48,7 @@ static const char *time_text(char *text, size_t size, uint32_t seconds)
 	return text;
 }
 
-static const char *type_text(uint32_t type)
+static const char *name_of_type(uint32_t type)
 {
 	return type == AFS_TYPE_DIR	  ? "directory"
 	       : type == AFS_TYPE_SYMLINK ? "symbolic link"
@@ -63,12 +63,9 @@ static int read_link(struct copy *copy, const AFSFid *fid, const char *label,
 	struct afs_error error;
 
 	copy_fresh(copy);
-	while (afs_client_readlink(copy->client, fid, label, link, &error) < 0) {
-		if (copy_retry(copy, &outage, &error, NULL))
-			continue;
-		copy_complain(copy, &error);
-		return -1;
-	}
+	while (afs_client_readlink(copy->client, fid, label, link, &error) < 0)
+		if (!copy_retry_or_complain(copy, &outage, &error))
+			return -1;
 	return 0;
 }
 
@@ -84,24 +81,24 @@ static int print_long(struct copy *copy, const char *name, const AFSFid *fid,
 		copy_complain(copy, &error);
 		return -1;
 	}
-	printf("%s %3u %8u %14llu %s ", mode_text(mode, status), status->LinkCount, status->Owner,
+	printf("%s %3u %8u %14llu %s ", format_mode(mode, status), status->LinkCount, status->Owner,
 	       (unsigned long long)afs_status_length(status),
-	       time_text(when, sizeof(when), status->ClientModTime));
-	put_name(name);
+	       format_mtime(when, sizeof(when), status->ClientModTime));
+	print_name(name);
 	if (status->FileType == AFS_TYPE_SYMLINK) {
 		if (read_link(copy, fid, name, link) < 0) {
 			putchar('\n');
 			return -1;
 		}
 		printf(" -> ");
-		put_name(link);
+		print_name(link);
 	}
 	putchar('\n');
 	return 0;
 }
 
 /* The bytes of a name, two digits each. */
-static json_t *hex_json(const char *name)
+static json_t *pack_hex(const char *name)
 {
 	char text[2 * AFSPATHMAX + 1] = "";
 
@@ -111,14 +108,14 @@ static json_t *hex_json(const char *name)
 }
 
 /* One name as JSON. */
-static json_t *entry_json(const char *name, const AFSFid *fid, const AFSFetchStatus *s)
+static json_t *pack_listed_entry(const char *name, const AFSFid *fid, const AFSFetchStatus *s)
 {
 	json_t *o = json_object(), *text = json_string(name);
 
 	/* A name may be any bytes; JSON is UTF-8. */
 	json_object_set_new(o, "name", tools_json_text(name));
 	if (!text)
-		json_object_set_new(o, "name_hex", hex_json(name));
+		json_object_set_new(o, "name_hex", pack_hex(name));
 	json_decref(text);
 	json_object_set_new(o, "vnode", json_integer((json_int_t)fid->Vnode));
 	json_object_set_new(o, "unique", json_integer((json_int_t)fid->Unique));
@@ -126,7 +123,7 @@ static json_t *entry_json(const char *name, const AFSFid *fid, const AFSFetchSta
 		json_object_set_new(o, "error", json_integer((int32_t)s->errorCode));
 		return o;
 	}
-	json_object_set_new(o, "type", json_string(type_text(s->FileType)));
+	json_object_set_new(o, "type", json_string(name_of_type(s->FileType)));
 	json_object_set_new(o, "length", json_integer((json_int_t)afs_status_length(s)));
 	json_object_set_new(o, "mode", json_integer((json_int_t)s->UnixModeBits));
 	json_object_set_new(o, "links", json_integer((json_int_t)s->LinkCount));
@@ -151,12 +148,13 @@ static enum copy_result list_batch(struct copy *copy, const struct entries *entr
 		const struct entry *e = &entries->list[at + i];
 
 		if (list) {
-			json_array_append_new(list, entry_json(e->name, &e->fid, &statuses[i]));
+			json_array_append_new(list,
+					      pack_listed_entry(e->name, &e->fid, &statuses[i]));
 		} else if (copy->set->long_list) {
 			/* After an entry that failed, continue with the others. */
 			bad |= print_long(copy, e->name, &e->fid, &statuses[i]);
 		} else {
-			put_name(e->name);
+			print_name(e->name);
 			putchar('\n');
 		}
 	}
@@ -165,8 +163,8 @@ static enum copy_result list_batch(struct copy *copy, const struct entries *entr
 	return bad ? COPY_FAILED : COPY_GOOD;
 }
 
-/* Drop what a pattern does not match. */
-static void filter(struct entries *entries, const char *pattern)
+/* Drop the entries that a pattern does not match. */
+static void drop_unmatched(struct entries *entries, const char *pattern)
 {
 	size_t kept = 0;
 
@@ -178,7 +176,9 @@ static void filter(struct entries *entries, const char *pattern)
 	entries->count = kept;
 }
 
-/* The names that a pattern matches; NULL: all. 1: it matches none. */
+/*
+ * List the names that a pattern matches; NULL: all. 0, 1 if it matches none, or -1 after a message.
+ */
 static int list_directory(struct copy *copy, const struct afs_object *object, const char *label,
 			  const char *pattern, json_t *list)
 {
@@ -189,7 +189,7 @@ static int list_directory(struct copy *copy, const struct afs_object *object, co
 	if (entries_read(copy, &object->fid, label, &entries) != COPY_GOOD)
 		return -1;
 	if (pattern)
-		filter(&entries, pattern);
+		drop_unmatched(&entries, pattern);
 	if (pattern && entries.count == 0) {
 		entries_free(&entries);
 		return 1;
@@ -197,17 +197,17 @@ static int list_directory(struct copy *copy, const struct afs_object *object, co
 	/* Stop if the reader of standard output is gone. */
 	for (size_t at = 0; at < entries.count && rc != COPY_STOP && !ferror(stdout);
 	     at += AFSCBMAX) {
-		size_t left = entries.count - at;
-
-		rc = list_batch(copy, &entries, at, left < AFSCBMAX ? (uint32_t)left : AFSCBMAX,
-				label, list);
+		rc = list_batch(copy, &entries, at, entries_batch(&entries, at), label, list);
 		bad |= rc == COPY_FAILED;
 	}
 	entries_free(&entries);
 	return bad || rc == COPY_STOP ? -1 : 0;
 }
 
-/* The last part of the path is a pattern: 0, 1 if it matches nothing, or -1 after a message. */
+/*
+ * List the matches of a path whose last part is a pattern. 0, 1 if there are none, or -1 after a
+ * message.
+ */
 static int list_matches(struct copy *copy, json_t *list)
 {
 	const char *path = copy->path;
@@ -215,7 +215,7 @@ static int list_matches(struct copy *copy, json_t *list)
 	const char *base = target_base(path, &length);
 	struct afs_object object;
 	struct afs_error error;
-	char *parent, *pattern, label[320];
+	char *parent, *pattern, label[COPY_LABEL];
 	int rc = 1;
 
 	if (!glob_is_pattern(base, length))
@@ -225,38 +225,40 @@ static int list_matches(struct copy *copy, json_t *list)
 	if (!parent || !pattern) {
 		tools_error("no memory");
 		rc = -1;
-	} else {
-		snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, parent);
-		copy->path = parent;
-		/* The message is that of the whole path. */
-		if (copy_walk_try(copy, true, &object, &error) == 0 &&
-		    object.status.FileType == AFS_TYPE_DIR)
-			rc = list_directory(copy, &object, label, pattern, list);
-		copy->path = path;
+		goto out;
 	}
+	copy->path = parent;
+	copy_format_label(copy, label);
+	/* If there is no such directory, the listing of the whole path reports it. */
+	if (copy_walk_try(copy, true, &object, &error) == 0 &&
+	    object.status.FileType == AFS_TYPE_DIR)
+		rc = list_directory(copy, &object, label, pattern, list);
+	copy->path = path;
+out:
 	free(parent);
 	free(pattern);
 	return rc;
 }
 
-/* What has the path. 0, or -1 after a message. */
+/* List the object at the path. 0, or -1 after a message. */
 static int list_path(struct copy *copy, json_t *list)
 {
 	struct afs_object object;
-	char label[320];
+	char label[COPY_LABEL];
 
-	snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, copy->path);
+	copy_format_label(copy, label);
 	if (copy_walk(copy, false, &object) < 0)
 		return -1;
 	if (object.status.FileType == AFS_TYPE_DIR)
 		return list_directory(copy, &object, label, NULL, list);
 	if (list) {
-		json_array_append_new(list, entry_json(copy->path, &object.fid, &object.status));
+		json_array_append_new(list,
+				      pack_listed_entry(copy->path, &object.fid, &object.status));
 		return 0;
 	}
 	if (copy->set->long_list)
 		return print_long(copy, copy->path, &object.fid, &object.status);
-	put_name(copy->path);
+	print_name(copy->path);
 	putchar('\n');
 	return 0;
 }
@@ -279,14 +281,14 @@ int copy_list(struct copy *copy)
 	return rc < 0 ? TOOLS_EXIT_FAILURE : 0;
 }
 
-static json_t *status_json(const struct copy *copy, const struct afs_object *o, const char *link)
+static json_t *pack_status(const struct copy *copy, const struct afs_object *o, const char *link)
 {
 	const AFSFetchStatus *s = &o->status;
 	json_t *object = json_pack(
 		"{s:s, s:o, s:s, s:I, s:I, s:I, s:s, s:I, s:i,"
 		" s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:i, s:i}",
 		"volume", copy->volume.name, "path", tools_json_text(copy->path), "type",
-		type_text(s->FileType), "volume_id", (json_int_t)o->fid.Volume, "vnode",
+		name_of_type(s->FileType), "volume_id", (json_int_t)o->fid.Volume, "vnode",
 		(json_int_t)o->fid.Vnode, "unique", (json_int_t)o->fid.Unique, "server", "",
 		"length", (json_int_t)afs_status_length(s), "mode", (int)s->UnixModeBits, "links",
 		(int)s->LinkCount, "owner", (int)s->Owner, "group", (int)s->Group, "author",
@@ -309,21 +311,21 @@ static void print_status(const struct copy *copy, const struct afs_object *o, co
 	const AFSFetchStatus *s = &o->status;
 	char mode[11], when[2][32], server[TOOLS_ADDRESS_TEXT], rights[2][AFS_ACL_RIGHTS];
 
-	put_name(label);
-	printf("\n  type         %s", type_text(s->FileType));
+	print_name(label);
+	printf("\n  type         %s", name_of_type(s->FileType));
 	if (link) {
 		printf(afs_is_mount_point(s->UnixModeBits, link) ? ", mount point " : " to ");
-		put_name(link);
+		print_name(link);
 	}
 	printf("\n  length       %llu\n  mode         %04o (%s)\n  links        %u\n"
 	       "  owner        %u, group %u, last writer %u\n"
 	       "  modified     %s, stored %s\n  data version %llu\n"
 	       "  rights       %s of the caller, %s of anyone\n"
 	       "  FID          %u.%u.%u\n  server       %s\n",
-	       (unsigned long long)afs_status_length(s), s->UnixModeBits, mode_text(mode, s),
+	       (unsigned long long)afs_status_length(s), s->UnixModeBits, format_mode(mode, s),
 	       s->LinkCount, s->Owner, s->Group, s->Author,
-	       time_text(when[0], sizeof(when[0]), s->ClientModTime),
-	       time_text(when[1], sizeof(when[1]), s->ServerModTime),
+	       format_mtime(when[0], sizeof(when[0]), s->ClientModTime),
+	       format_mtime(when[1], sizeof(when[1]), s->ServerModTime),
 	       (unsigned long long)afs_status_version(s),
 	       afs_rights_text(s->CallerAccess, rights[0]),
 	       afs_rights_text(s->AnonymousAccess, rights[1]), o->fid.Volume, o->fid.Vnode,
@@ -333,17 +335,17 @@ static void print_status(const struct copy *copy, const struct afs_object *o, co
 int copy_stat(struct copy *copy)
 {
 	struct afs_object object;
-	char label[320], link[AFSPATHMAX + 1];
+	char label[COPY_LABEL], link[AFSPATHMAX + 1];
 	bool is_link;
 
-	snprintf(label, sizeof(label), "%s:%.250s", copy->volume.name, copy->path);
+	copy_format_label(copy, label);
 	if (copy_walk(copy, false, &object) < 0)
 		return TOOLS_EXIT_FAILURE;
 	is_link = object.status.FileType == AFS_TYPE_SYMLINK;
 	if (is_link && read_link(copy, &object.fid, label, link) < 0)
 		return TOOLS_EXIT_FAILURE;
 	if (copy->set->json)
-		return tools_json_print(status_json(copy, &object, is_link ? link : NULL)) < 0
+		return tools_json_print(pack_status(copy, &object, is_link ? link : NULL)) < 0
 			       ? TOOLS_EXIT_FAILURE
 			       : 0;
 	print_status(copy, &object, label, is_link ? link : NULL);

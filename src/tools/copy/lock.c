@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* afscp lock: run a command while a file is locked. */
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/held.h"
 #include "tools/common/message.h"
 #include "tools/copy/change.h"
 
@@ -24,7 +26,7 @@ extern char **environ;
 struct locked {
 	struct copy *copy;
 	AFSFid fid;
-	char label[320];
+	char label[COPY_LABEL];
 	bool held;
 
 	pthread_mutex_t lock; /* of what follows */
@@ -40,22 +42,23 @@ static bool from_terminal(int number)
 	return number == SIGINT && tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
-/* Signals go to the command, and end only that. The run's lock is held. */
-static bool forward(void *arg, int number)
+/* Signals go to the command, and end only that. */
+static bool forward_signal(void *arg, int number)
 {
 	struct locked *l = arg;
 	bool runs;
 
+	assert(mutex_is_held(&l->copy->run->lock));
 	pthread_mutex_lock(&l->lock);
 	runs = l->pid && !l->ended;
-	/* It is not waited for before `ended` is set, so the number is still its own. */
+	/* The process is not reaped before `ended` is set, so the number is still its own. */
 	if (runs && !from_terminal(number))
 		kill(l->pid, number);
 	pthread_mutex_unlock(&l->lock);
 	return runs;
 }
 
-static void *wait_for_end(void *arg)
+static void *await_command(void *arg)
 {
 	struct locked *l = arg;
 	siginfo_t info;
@@ -74,21 +77,22 @@ static void *wait_for_end(void *arg)
 }
 
 /* One call for the lock; the result as of change_try(), without a message. */
-static enum copy_result call(struct locked *l, enum afs_lock kind, struct afs_error *error)
+static enum copy_result call_for_lock(struct locked *l, enum afs_lock kind, struct afs_error *error)
 {
 	struct change c = {.op = CHANGE_LOCK, .label = l->label, .fid = l->fid, .lock = kind};
 
 	return change_try(l->copy, &c, error);
 }
 
-static enum afs_lock kind_of(const struct locked *l)
+static enum afs_lock kind_of_lock(const struct locked *l)
 {
 	return l->copy->set->shared ? AFS_LOCK_READ : AFS_LOCK_WRITE;
 }
 
 static int take_lock(struct locked *l)
 {
-	struct change c = {.op = CHANGE_LOCK, .label = l->label, .fid = l->fid, .lock = kind_of(l)};
+	struct change c = {
+		.op = CHANGE_LOCK, .label = l->label, .fid = l->fid, .lock = kind_of_lock(l)};
 	struct afs_error error;
 
 	if (change_try(l->copy, &c, &error) == COPY_GOOD) {
@@ -105,16 +109,16 @@ static int take_lock(struct locked *l)
 }
 
 /* Extend the lock; after a restart of the server take it again. The time of the next extension. */
-static uint64_t extend(struct locked *l)
+static uint64_t extend_lock(struct locked *l)
 {
 	struct afs_error error;
-	enum copy_result rc = call(l, l->held ? AFS_LOCK_EXTEND : kind_of(l), &error);
+	enum copy_result rc = call_for_lock(l, l->held ? AFS_LOCK_EXTEND : kind_of_lock(l), &error);
 	bool held = l->held;
 
 	if (rc != COPY_GOOD && held && error.number == EINVAL) {
 		/* The server knows of no lock. */
 		l->held = false;
-		rc = call(l, kind_of(l), &error);
+		rc = call_for_lock(l, kind_of_lock(l), &error);
 		if (rc == COPY_GOOD)
 			tools_error("%s: the server had lost the lock; it is locked again",
 				    l->label);
@@ -131,7 +135,7 @@ static uint64_t extend(struct locked *l)
 }
 
 /* Wait for the end of the command, and extend the lock meanwhile. */
-static void attend(struct locked *l)
+static void extend_until_end(struct locked *l)
 {
 	uint64_t due = monotonic_ns() + EXTEND_NS;
 
@@ -142,14 +146,14 @@ static void attend(struct locked *l)
 			continue;
 		}
 		pthread_mutex_unlock(&l->lock);
-		due = extend(l);
+		due = extend_lock(l);
 		pthread_mutex_lock(&l->lock);
 	}
 	pthread_mutex_unlock(&l->lock);
 }
 
 /* Start the command with the signals as they were before. 0, or an errno value. */
-static int spawn(char **arguments, pid_t *pid)
+static int spawn_command(char **arguments, pid_t *pid)
 {
 	posix_spawnattr_t attributes;
 	sigset_t none, all;
@@ -175,7 +179,7 @@ static int run_locked(struct locked *l)
 	int rc;
 
 	pthread_mutex_lock(&l->lock);
-	rc = spawn(arguments, &l->pid);
+	rc = spawn_command(arguments, &l->pid);
 	if (rc)
 		l->pid = 0;
 	pthread_mutex_unlock(&l->lock);
@@ -183,25 +187,15 @@ static int run_locked(struct locked *l)
 		tools_error("cannot run \"%s\": %s", arguments[0], strerror(rc));
 		return rc == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 	}
-	if (pthread_create(&waiter, NULL, wait_for_end, l) == 0) {
-		attend(l);
+	if (pthread_create(&waiter, NULL, await_command, l) == 0) {
+		extend_until_end(l);
 		pthread_join(waiter, NULL);
 	} else {
 		/* Without a thread the lock is not extended. */
 		tools_error("cannot start a thread: the lock ends after 5 minutes");
-		wait_for_end(l);
+		await_command(l);
 	}
 	return WIFSIGNALED(l->status) ? 128 + WTERMSIG(l->status) : WEXITSTATUS(l->status);
-}
-
-static void set_hook(struct locked *l, bool on)
-{
-	struct run *run = l->copy->run;
-
-	pthread_mutex_lock(&run->lock);
-	run->on_interrupt_arg = l;
-	run->on_interrupt = on ? forward : NULL;
-	pthread_mutex_unlock(&run->lock);
 }
 
 int copy_lock(struct copy *copy)
@@ -211,20 +205,20 @@ int copy_lock(struct copy *copy)
 	struct afs_error error;
 	int status = TOOLS_EXIT_FAILURE;
 
-	snprintf(l.label, sizeof(l.label), "%s:%.250s", copy->volume.name, copy->path);
+	copy_format_label(copy, l.label);
 	if (copy_walk(copy, true, &object) < 0)
 		return TOOLS_EXIT_FAILURE;
 	l.fid = object.fid;
 	pthread_mutex_init(&l.lock, NULL);
 	monotonic_cond_init(&l.wake);
-	set_hook(&l, true);
+	run_set_interrupt(copy->run, forward_signal, &l);
 	if (take_lock(&l) == 0) {
 		status = run_locked(&l);
-		if (l.held && call(&l, AFS_LOCK_RELEASE, &error) != COPY_GOOD)
+		if (l.held && call_for_lock(&l, AFS_LOCK_RELEASE, &error) != COPY_GOOD)
 			tools_error("%s: the lock could not be released; it ends in 5 minutes",
 				    error.text);
 	}
-	set_hook(&l, false);
+	run_set_interrupt(copy->run, NULL, NULL);
 	pthread_cond_destroy(&l.wake);
 	pthread_mutex_destroy(&l.lock);
 	return status;

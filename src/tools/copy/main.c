@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* afscp: copies files between AFS volumes and local folders, changes volumes, loads file servers. */
+/*
+ * afscp: copies files between AFS volumes and local folders, changes volumes, loads file servers.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -193,7 +195,7 @@ static bool goes_on(struct run *run, int number)
 	return on;
 }
 
-static void on_signal(int number, void *arg)
+static void interrupt_run(int number, void *arg)
 {
 	struct run *run = arg;
 
@@ -269,7 +271,7 @@ static struct tools_auth auth_of(const struct run *run)
 }
 
 /* Every thread gives its client the new token before the next call. */
-static bool use_token(void *arg, rxw_token *token)
+static bool accept_new_token(void *arg, rxw_token *token)
 {
 	(void)arg;
 	(void)token;
@@ -289,7 +291,7 @@ static int get_token(struct run *run)
 
 	if (!asked && !auth.cell)
 		return 0;
-	if (tools_renewal_open(&run->renewal, &auth, &run->vl, use_token, NULL, message,
+	if (tools_renewal_open(&run->renewal, &auth, &run->vl, accept_new_token, NULL, message,
 			       sizeof(message)) == 0)
 		return 0;
 	if (asked) {
@@ -312,13 +314,12 @@ static void print_identity(const struct copy *copy)
 }
 
 /* The engine and the client of the main thread. 0, or -1 after a message. */
-static int open_client(struct run *run, struct copy *copy)
+static int open_main_client(struct run *run, struct copy *copy)
 {
 	int rc = rxw_engine_create(&run->config, &run->engine);
 
 	if (rc < 0) {
-		tools_error("cannot start: %s",
-			    rc == -RXW_ESYS ? strerror(errno) : rxw_strerror(rc));
+		tools_error("cannot start: %s", tools_result_text(rc));
 		return -1;
 	}
 	return copy_open(run, copy);
@@ -332,7 +333,7 @@ static int run_command(struct copy *copy, const struct command *command)
 }
 
 /* Return promises and free everything. */
-static void close_client(struct run *run, struct copy *copy)
+static void close_main_client(struct run *run, struct copy *copy)
 {
 	if (run->set.verbose)
 		print_identity(copy);
@@ -355,23 +356,23 @@ static size_t signals_to_take(int taken[SIGNAL_COUNT])
 	return count;
 }
 
-static int start(struct run *run, const struct command *command)
+static int start_command(struct run *run, const struct command *command)
 {
 	struct copy copy = {.run = run};
 	struct tools_signals *thread = NULL;
 	int status = TOOLS_EXIT_FAILURE, taken[SIGNAL_COUNT];
 
-	/* Before any other thread, so that all have the mask. A KDC may be slow. */
+	/* The signal thread is the first one, so that all have the mask. A KDC may be slow. */
 	atomic_store(&run->at_once, true);
-	if (tools_signals_start(taken, signals_to_take(taken), on_signal, run, &thread) < 0) {
+	if (tools_signals_start(taken, signals_to_take(taken), interrupt_run, run, &thread) < 0) {
 		tools_error("signals: %s", strerror(errno));
 		return TOOLS_EXIT_FAILURE;
 	}
-	if (get_token(run) == 0 && open_client(run, &copy) == 0) {
+	if (get_token(run) == 0 && open_main_client(run, &copy) == 0) {
 		atomic_store(&run->at_once, false);
 		status = run_command(&copy, command);
 	}
-	close_client(run, &copy);
+	close_main_client(run, &copy);
 	tools_signals_stop(thread);
 	return status;
 }
@@ -386,7 +387,7 @@ static enum arguments_shape shape_of(const struct run *run, const struct command
 	return command->shape;
 }
 
-static bool has_pointless_of_ln(const struct run *run)
+static bool refuse_pointless_options_of_ln(const struct run *run)
 {
 	if (tools_place_given("symbolic") && tools_place_given("mount")) {
 		tools_error("ln makes a symbolic link with -s, or a mount point with --mount");
@@ -400,12 +401,12 @@ static bool has_pointless_of_ln(const struct run *run)
 }
 
 /* Whether the command ignores an option that is its own: a message and true then. */
-static bool has_pointless(const struct run *run, const struct command *command)
+static bool refuse_pointless_options(const struct run *run, const struct command *command)
 {
 	static const char *const of_mix[] = {"size", "files"};
 
 	if (command->run == copy_ln)
-		return has_pointless_of_ln(run);
+		return refuse_pointless_options_of_ln(run);
 	if (command->run != copy_bench)
 		return false;
 	for (size_t i = 0; i < 2; i++)
@@ -434,7 +435,7 @@ static void keep_lists(struct run *run)
 	tools_on_error(note_error, run);
 }
 
-static int choose(struct run *run, int count, char **args)
+static int choose_command(struct run *run, int count, char **args)
 {
 	size_t at = 0;
 	int status;
@@ -448,7 +449,8 @@ static int choose(struct run *run, int count, char **args)
 			    count ? "\" is unknown" : "");
 		return TOOLS_EXIT_USAGE;
 	}
-	if (tools_options_suit(&program, args[0]) < 0 || has_pointless(run, &commands[at]))
+	if (tools_options_suit(&program, args[0]) < 0 ||
+	    refuse_pointless_options(run, &commands[at]))
 		return TOOLS_EXIT_USAGE;
 	if (arguments_take(run, shape_of(run, &commands[at]), args[0], count - 1, args + 1) < 0)
 		return TOOLS_EXIT_USAGE;
@@ -461,10 +463,10 @@ static int choose(struct run *run, int count, char **args)
 		tools_allow_endpoints(&run->config, run->set.clients + 1);
 	else
 		tools_share_listeners(&run->config, run->set.clients + 1);
-	return status == 0 ? start(run, &commands[at]) : status;
+	return status == 0 ? start_command(run, &commands[at]) : status;
 }
 
-static void init_locks(struct run *run)
+static void init_run_locks(struct run *run)
 {
 	pthread_mutex_init(&run->lock, NULL);
 	pthread_mutex_init(&run->token_lock, NULL);
@@ -506,7 +508,7 @@ int main(int argc, char **argv)
 
 	tools_set_program("afscp");
 	tools_config_init(&run.config);
-	init_locks(&run);
+	init_run_locks(&run);
 	run.umask = umask(0);
 	umask(run.umask);
 	prepared = arguments_prepare(options, sizeof(options) / sizeof(options[0]), &argc, argv);
@@ -517,7 +519,7 @@ int main(int argc, char **argv)
 	parsed = tools_options_parse(&program, &run.set, &run.config, argc, prepared, &first);
 	if (parsed == TOOLS_RUN) {
 		run.progress.on = !run.set.quiet && isatty(STDERR_FILENO);
-		status = choose(&run, argc - first, prepared + first);
+		status = choose_command(&run, argc - first, prepared + first);
 	} else if (parsed == TOOLS_DONE) {
 		status = 0;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * afscp bench --mix: clients that read, write, create and remove files, each in a directory of its
- * own below one that is made for the run and removed after it. Each client is a thread with a socket
- * and one call at a time.
+ * own below one that is made for the run and removed after it. Each client is a thread with a
+ * socket and one call at a time.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -74,9 +74,9 @@ static int drop_data(void *arg, struct iovec *iov, unsigned count, uint64_t offs
 	return 0;
 }
 
-/* After a failed call that changes nothing but data: 1: repeat it. */
-static int repeat(struct worker *w, struct outage *outage, struct afs_error *error,
-		  enum change_op op)
+/* Whether to repeat a failed call that changes nothing but data: 1, or -1 after a message. */
+static int may_repeat_call(struct worker *w, struct outage *outage, struct afs_error *error,
+			   enum change_op op)
 {
 	if (change_retry(&w->copy, outage, error, NULL))
 		return 1;
@@ -84,7 +84,7 @@ static int repeat(struct worker *w, struct outage *outage, struct afs_error *err
 	return -1;
 }
 
-static int read_file(struct worker *w, const struct file *f)
+static int read_mix_file(struct worker *w, const struct file *f)
 {
 	struct outage outage = {0};
 	struct afs_fetch fetch;
@@ -102,11 +102,11 @@ static int read_file(struct worker *w, const struct file *f)
 				    (unsigned long long)f->length);
 			return -1;
 		}
-	} while (repeat(w, &outage, &error, CHANGE_STORE) > 0);
+	} while (may_repeat_call(w, &outage, &error, CHANGE_STORE) > 0);
 	return -1;
 }
 
-static int write_file(struct worker *w, struct file *f, enum mix_op op)
+static int write_mix_file(struct worker *w, struct file *f, enum mix_op op)
 {
 	uint64_t length = mix_size(&w->mix->spec, mix_random(&w->random));
 	struct outage outage = {0};
@@ -124,11 +124,11 @@ static int write_file(struct worker *w, struct file *f, enum mix_op op)
 			w->bytes[op] += length;
 			return 0;
 		}
-	} while (repeat(w, &outage, &error, CHANGE_STORE) > 0);
+	} while (may_repeat_call(w, &outage, &error, CHANGE_STORE) > 0);
 	return -1;
 }
 
-static int stat_file(struct worker *w, const struct file *f)
+static int stat_mix_file(struct worker *w, const struct file *f)
 {
 	struct outage outage = {0};
 	AFSFetchStatus status;
@@ -137,11 +137,11 @@ static int stat_file(struct worker *w, const struct file *f)
 	do {
 		if (afs_client_status(w->copy.client, &f->fid, w->label, &status, &error) == 0)
 			return 0;
-	} while (repeat(w, &outage, &error, CHANGE_STATUS) > 0);
+	} while (may_repeat_call(w, &outage, &error, CHANGE_STATUS) > 0);
 	return -1;
 }
 
-static int create_file(struct worker *w)
+static int create_mix_file(struct worker *w)
 {
 	char name[32];
 	struct change c = {.op = CHANGE_CREATE,
@@ -169,10 +169,10 @@ static int create_file(struct worker *w)
 		return -1;
 	f->fid = c.made.fid;
 	w->file_count++;
-	return write_file(w, f, MIX_CREATE);
+	return write_mix_file(w, f, MIX_CREATE);
 }
 
-static int remove_file(struct worker *w, struct file *f)
+static int remove_mix_file(struct worker *w, struct file *f)
 {
 	char name[32];
 	struct change c = {.op = CHANGE_REMOVE, .label = w->label, .dir = w->dir, .name = name};
@@ -184,7 +184,7 @@ static int remove_file(struct worker *w, struct file *f)
 	return 0;
 }
 
-static int operate(struct worker *w)
+static int do_operation(struct worker *w)
 {
 	enum mix_op op = mix_choose(&w->mix->spec, mix_random(&w->random));
 	uint64_t began;
@@ -199,11 +199,11 @@ static int operate(struct worker *w)
 		f = &w->files[(mix_random(&w->random) >> 32) * w->file_count >> 32];
 	copy_fresh(&w->copy);
 	began = monotonic_ns();
-	rc = op == MIX_READ	? read_file(w, f)
-	     : op == MIX_WRITE	? write_file(w, f, MIX_WRITE)
-	     : op == MIX_STAT	? stat_file(w, f)
-	     : op == MIX_CREATE ? create_file(w)
-				: remove_file(w, f);
+	rc = op == MIX_READ	? read_mix_file(w, f)
+	     : op == MIX_WRITE	? write_mix_file(w, f, MIX_WRITE)
+	     : op == MIX_STAT	? stat_mix_file(w, f)
+	     : op == MIX_CREATE ? create_mix_file(w)
+				: remove_mix_file(w, f);
 	if (rc == 0)
 		tools_histogram_add(&w->latency[op], monotonic_ns() - began);
 	return rc;
@@ -212,7 +212,7 @@ static int operate(struct worker *w)
 /* ---- one client ---- */
 
 /* Its directory and its first files. 0, or -1 after a message. */
-static int prepare(struct worker *w)
+static int prepare_worker(struct worker *w)
 {
 	char name[32];
 	const struct copy_source source = {.volume = w->mix->copy->volume.name, .path = ""};
@@ -228,26 +228,26 @@ static int prepare(struct worker *w)
 		return -1;
 	w->dir = c.made.fid;
 	for (uint64_t i = 0; i < w->copy.set->files && !atomic_load(&w->mix->stop); i++)
-		if (create_file(w) < 0)
+		if (create_mix_file(w) < 0)
 			return -1;
 	memset(w->bytes, 0, sizeof(w->bytes));
 	return 0;
 }
 
-static void fail(struct mix *m)
+static void fail_mix(struct mix *m)
 {
 	atomic_store(&m->failed, true);
 	atomic_store(&m->stop, true);
 }
 
-static void *work(void *arg)
+static void *run_worker(void *arg)
 {
 	struct worker *w = arg;
 	struct mix *m = w->mix;
-	int rc = prepare(w);
+	int rc = prepare_worker(w);
 
 	if (rc < 0)
-		fail(m);
+		fail_mix(m);
 	pthread_mutex_lock(&m->lock);
 	m->ready++;
 	pthread_cond_broadcast(&m->wake);
@@ -255,15 +255,15 @@ static void *work(void *arg)
 		pthread_cond_wait(&m->wake, &m->lock);
 	pthread_mutex_unlock(&m->lock);
 	while (rc == 0 && !atomic_load(&m->stop) && monotonic_ns() < m->deadline_ns)
-		rc = operate(w);
+		rc = do_operation(w);
 	if (rc < 0)
-		fail(m);
+		fail_mix(m);
 	return NULL;
 }
 
 /* ---- the run ---- */
 
-static bool on_interrupt(void *arg, int number)
+static bool stop_mix(void *arg, int number)
 {
 	struct mix *m = arg;
 
@@ -274,18 +274,8 @@ static bool on_interrupt(void *arg, int number)
 	return true;
 }
 
-static void set_hook(struct mix *m, bool on)
-{
-	struct run *run = m->copy->run;
-
-	pthread_mutex_lock(&run->lock);
-	run->on_interrupt_arg = m;
-	run->on_interrupt = on ? on_interrupt : NULL;
-	pthread_mutex_unlock(&run->lock);
-}
-
 /* Start the clients. 0, or -1 after a message. */
-static int start_all(struct mix *m)
+static int start_workers(struct mix *m)
 {
 	for (size_t i = 0; i < m->count; i++) {
 		struct worker *w = &m->workers[i];
@@ -298,7 +288,7 @@ static int start_all(struct mix *m)
 			tools_histogram_init(&w->latency[op]);
 		if (copy_open(m->copy->run, &w->copy) < 0)
 			return -1;
-		rc = pthread_create(&w->thread, NULL, work, w);
+		rc = pthread_create(&w->thread, NULL, run_worker, w);
 		if (rc) {
 			tools_error("cannot start a thread: %s; use fewer clients", strerror(rc));
 			return -1;
@@ -309,8 +299,8 @@ static int start_all(struct mix *m)
 }
 
 /* Let all clients run, from one moment on, and wait for them; *usage is what that took. */
-static void run_all(struct mix *m, size_t started, struct tools_usage *usage,
-		    struct counters *before)
+static void run_workers(struct mix *m, size_t started, struct tools_usage *usage,
+			struct counters *before)
 {
 	struct tools_usage from, to;
 
@@ -329,7 +319,7 @@ static void run_all(struct mix *m, size_t started, struct tools_usage *usage,
 	*usage = tools_usage_between(&from, &to);
 }
 
-static json_t *operation_json(const struct mix *m, enum mix_op op, double seconds,
+static json_t *pack_operation(const struct mix *m, enum mix_op op, double seconds,
 			      struct tools_histogram *sum)
 {
 	uint64_t bytes = 0;
@@ -350,8 +340,8 @@ static json_t *operation_json(const struct mix *m, enum mix_op op, double second
 			 sum->count ? tools_histogram_mean(sum) / 1e3 : 0);
 }
 
-static json_t *make_report(const struct mix *m, const struct tools_usage *usage,
-			   const struct counters *stats)
+static json_t *make_mix_report(const struct mix *m, const struct tools_usage *usage,
+			       const struct counters *stats)
 {
 	json_t *o = json_object(), *operations = json_object();
 	struct tools_histogram *all = malloc(2 * sizeof(*all));
@@ -366,7 +356,7 @@ static json_t *make_report(const struct mix *m, const struct tools_usage *usage,
 	tools_histogram_init(&all[0]);
 	for (int op = 0; op < MIX_OPS; op++) {
 		json_t *one =
-			operation_json(m, (enum mix_op)op, (double)usage->wall_ns / 1e9, &all[1]);
+			pack_operation(m, (enum mix_op)op, (double)usage->wall_ns / 1e9, &all[1]);
 
 		tools_histogram_merge(&all[0], &all[1]);
 		calls += all[1].count;
@@ -413,15 +403,15 @@ static void print_operations(json_t *operations)
 	}
 }
 
-static int report(const struct mix *m, const struct tools_usage *usage,
-		  const struct counters *before)
+static int report_mix(const struct mix *m, const struct tools_usage *usage,
+		      const struct counters *before)
 {
 	struct counters now;
 	json_t *o;
 
 	run_counters(m->copy->run, &now);
 	now = tools_stats_between(before, &now);
-	o = make_report(m, usage, &now);
+	o = make_mix_report(m, usage, &now);
 	if (m->copy->set->json)
 		return tools_json_print(o) < 0 ? TOOLS_EXIT_FAILURE : 0;
 	if (!o) {
@@ -434,7 +424,7 @@ static int report(const struct mix *m, const struct tools_usage *usage,
 	return 0;
 }
 
-/* Make the directory of the run below that of the command line. 0, or -1 after a message. */
+/* Make the directory of the run below the one of the command line. 0, or -1 after a message. */
 static int make_base(struct mix *m)
 {
 	struct copy *copy = m->copy;
@@ -463,7 +453,7 @@ static int make_base(struct mix *m)
 	return 0;
 }
 
-static int parse(struct mix *m)
+static int parse_mix_options(struct mix *m)
 {
 	const struct copy_settings *set = m->copy->set;
 
@@ -491,13 +481,13 @@ static int run_in_base(struct mix *m)
 	struct counters before;
 	size_t started = 0;
 
-	if (start_all(m) < 0)
-		fail(m);
+	if (start_workers(m) < 0)
+		fail_mix(m);
 	while (started < m->count && m->workers[started].started)
 		started++;
-	run_all(m, started, &usage, &before);
+	run_workers(m, started, &usage, &before);
 	if (!atomic_load(&m->failed))
-		status = report(m, &usage, &before);
+		status = report_mix(m, &usage, &before);
 	run_give_up(m->copy->run, GIVE_UP_MS);
 	for (size_t i = 0; i < m->count; i++) {
 		copy_close(&m->workers[i].copy);
@@ -514,7 +504,7 @@ int bench_mix(struct copy *copy)
 	struct mix m = {.copy = copy, .count = (size_t)copy->set->clients};
 	int status = TOOLS_EXIT_USAGE;
 
-	if (parse(&m) < 0)
+	if (parse_mix_options(&m) < 0)
 		return status;
 	status = TOOLS_EXIT_FAILURE;
 	m.workers = calloc(m.count, sizeof(*m.workers));
@@ -526,10 +516,10 @@ int bench_mix(struct copy *copy)
 	} else {
 		for (uint64_t i = 0; i < m.spec.most; i++)
 			m.data[i] = (uint8_t)(i * 7 + (i >> 8));
-		set_hook(&m, true);
+		run_set_interrupt(copy->run, stop_mix, &m);
 		if (make_base(&m) == 0)
 			status = run_in_base(&m);
-		set_hook(&m, false);
+		run_set_interrupt(copy->run, NULL, NULL);
 	}
 	/* It ends by the signal that stopped the run. */
 	if (atomic_load(&m.signal))

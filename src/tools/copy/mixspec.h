@@ -23,7 +23,7 @@ struct mix_spec {
 
 const char *mix_name(enum mix_op op);
 
-/* "read=70,write=20,stat=5": shares of those that are named; the others get 0. 0, or -1. */
+/* Parse "read=70,write=20,stat=5". Operations that are not named get the share 0. 0, or -1. */
 int mix_parse_shares(const char *text, struct mix_spec *spec);
 /* "4K" or "4K-1M", at most MIX_SIZE_MAX. 0, or -1. */
 int mix_parse_size(const char *text, struct mix_spec *spec);

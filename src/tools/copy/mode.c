@@ -78,7 +78,7 @@ static int take_bits(const char **text, mode_t old, bool directory, mode_t *bits
 		}
 }
 
-static mode_t apply(mode_t mode, mode_t who, char sign, mode_t bits)
+static mode_t apply_bits(mode_t mode, mode_t who, char sign, mode_t bits)
 {
 	switch (sign) {
 	case '+':
@@ -107,7 +107,8 @@ int mode_parse(const char *text, mode_t old, bool directory, mode_t umask, mode_
 
 			if (take_bits(&text, now, directory, &bits) < 0)
 				return -1;
-			now = apply(now, named ? who : 07777, sign, named ? bits : bits & ~umask);
+			now = apply_bits(now, named ? who : 07777, sign,
+					 named ? bits : bits & ~umask);
 		}
 	} while (*text++ == ',');
 	*mode = now;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A queue of jobs, and the threads that take them. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/held.h"
 #include "tools/common/message.h"
 #include "tools/copy/pool.h"
 
@@ -47,9 +49,10 @@ static enum copy_result do_job(struct pool *p, struct copy *copy, struct job *jo
 	return rc;
 }
 
-/* The next job; the lock is held. False: the end. */
-static bool take(struct pool *p, struct job *job)
+/* Take the next job. False: the end. */
+static bool take_job(struct pool *p, struct job *job)
 {
+	assert(mutex_is_held(&p->lock));
 	while (p->count == 0 && !p->ending)
 		pthread_cond_wait(&p->more, &p->lock);
 	if (p->count == 0)
@@ -67,7 +70,7 @@ struct start {
 	struct copy *copy;
 };
 
-static void *serve(void *arg)
+static void *do_jobs(void *arg)
 {
 	struct start start = *(struct start *)arg;
 	struct pool *p = start.pool;
@@ -75,7 +78,7 @@ static void *serve(void *arg)
 
 	free(arg);
 	pthread_mutex_lock(&p->lock);
-	while (take(p, &job)) {
+	while (take_job(p, &job)) {
 		bool stopped = p->stopped;
 		enum copy_result rc = COPY_STOP;
 
@@ -93,7 +96,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-static int start_thread(struct pool *p)
+static int start_pool_thread(struct pool *p)
 {
 	struct start *start = malloc(sizeof(*start));
 	struct copy *copy = &p->copies[p->running];
@@ -105,7 +108,7 @@ static int start_thread(struct pool *p)
 	}
 	if (start) {
 		*start = (struct start){.pool = p, .copy = copy};
-		rc = pthread_create(&p->thread[p->running], NULL, serve, start);
+		rc = pthread_create(&p->thread[p->running], NULL, do_jobs, start);
 	}
 	if (rc) {
 		tools_error("cannot start a thread: %s; use a lower --jobs", strerror(rc));
@@ -139,7 +142,7 @@ int pool_open(struct copy *copy, size_t sources, struct pool **pool)
 		return -1;
 	}
 	while (p->running < p->threads)
-		if (start_thread(p) < 0) {
+		if (start_pool_thread(p) < 0) {
 			pool_close(p);
 			return -1;
 		}
@@ -165,6 +168,7 @@ enum copy_result pool_add(struct pool *p, pool_work work, void (*drop)(void *arg
 	if (p->stopped) {
 		rc = COPY_STOP;
 	} else {
+		assert(p->count < p->room);
 		p->queue[(p->first + p->count++) % p->room] = job;
 		pthread_cond_signal(&p->more);
 	}

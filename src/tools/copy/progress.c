@@ -74,8 +74,8 @@ char *progress_count(char *text, size_t size, uint64_t files, uint64_t all)
 }
 
 /* Show the numbers of files and the current one, or only the latter. */
-static void show(const struct progress *p, const char *label, uint64_t done, uint64_t total,
-		 double rate, uint64_t files, uint64_t all_files)
+static void show_progress(const struct progress *p, const char *label, uint64_t done,
+			  uint64_t total, double rate, uint64_t files, uint64_t all_files)
 {
 	size_t width = width_of_terminal(), used;
 	char line[256], count[64] = "";
@@ -84,7 +84,7 @@ static void show(const struct progress *p, const char *label, uint64_t done, uin
 		progress_count(count, sizeof(count), files, all_files);
 	used = (size_t)snprintf(line, sizeof(line), "%s", count);
 	progress_line(line + used, sizeof(line) - used, label, done, total, rate);
-	/* On a narrow terminal shorten the name, not the numbers. */
+	/* A narrow terminal shortens the name, not the numbers. */
 	if (strlen(line) > width) {
 		size_t over = strlen(line) - width, length = strlen(label);
 		size_t kept = length > 40 ? 40 : length;
@@ -114,7 +114,7 @@ void progress_update(struct progress *p, const char *label, uint64_t done, uint6
 	p->rate = p->rate > 0 ? 0.8 * p->rate + 0.2 * rate : rate;
 	p->shown_ns = now;
 	p->shown_bytes = done;
-	show(p, label, done, total, p->rate, files, all_files);
+	show_progress(p, label, done, total, p->rate, files, all_files);
 }
 
 void progress_end(struct progress *p, const char *label, uint64_t done, bool complete,
@@ -123,7 +123,8 @@ void progress_end(struct progress *p, const char *label, uint64_t done, bool com
 	uint64_t ns = monotonic_ns() - p->start_ns;
 
 	if (p->on && complete)
-		show(p, label, done, done, ns ? (double)done * 1e9 / (double)ns : 0, files, 0);
+		show_progress(p, label, done, done, ns ? (double)done * 1e9 / (double)ns : 0, files,
+			      0);
 	if (p->on)
 		tools_progress(NULL);
 }

@@ -9,7 +9,7 @@
 
 #include "tools/common/message.h"
 #include "tools/copy/put.h"
-#include "tools/copy/repeated.h"
+#include "tools/copy/same_names.h"
 
 static bool is_stdin(const char *source)
 {
@@ -17,7 +17,7 @@ static bool is_stdin(const char *source)
 }
 
 /* Follow a symbolic link at a destination, the path of the command line or `name` in it. */
-static enum copy_result follow(struct copy *copy, const char *name, struct target *to)
+static enum copy_result follow_link(struct copy *copy, const char *name, struct target *to)
 {
 	const char *path = copy->run->sources[0].path;
 	char *whole;
@@ -38,7 +38,7 @@ static enum copy_result follow(struct copy *copy, const char *name, struct targe
 }
 
 /* The destination, and whether sources go into it. */
-static enum copy_result find_destination(struct copy *copy, struct target *to, bool *into)
+static enum copy_result find_put_destination(struct copy *copy, struct target *to, bool *into)
 {
 	const struct run *run = copy->run;
 	const char *path = run->sources[0].path;
@@ -46,10 +46,8 @@ static enum copy_result find_destination(struct copy *copy, struct target *to, b
 	enum copy_result rc;
 
 	copy->path = path;
-	rc = target_find(copy, to);
-	if (rc == COPY_GOOD)
-		rc = follow(copy, NULL, to);
-	if (rc != COPY_GOOD)
+	if ((rc = target_find(copy, to)) != COPY_GOOD ||
+	    (rc = follow_link(copy, NULL, to)) != COPY_GOOD)
 		return rc;
 	*into = to->exists && to->object.status.FileType == AFS_TYPE_DIR;
 	if (*into || (run->argument_count == 1 &&
@@ -64,21 +62,19 @@ static enum copy_result find_destination(struct copy *copy, struct target *to, b
 }
 
 /* The place of one source: DEST, or DEST/NAME if DEST is a directory. */
-static enum copy_result place_of(struct copy *copy, const struct target *destination, bool into,
-				 const char *source, struct target *to)
+static enum copy_result find_place_of_source(struct copy *copy, const struct target *destination,
+					     bool into, const char *source, struct target *to)
 {
 	size_t length = strlen(destination->label), base_length;
 	const char *base = target_base(source, &base_length);
 	bool slash = length && (destination->label[length - 1] == '/' ||
 				destination->label[length - 1] == ':');
-	bool dots = base_length == 0 || (base_length == 1 && base[0] == '.') ||
-		    (base_length == 2 && base[0] == '.' && base[1] == '.');
 	char name[AFSNAMEMAX + 1];
 	enum copy_result rc;
 
 	*to = *destination;
 	/* "put -r . VOLUME:DIR": what is in the folder goes into the directory. */
-	if (!into || dots)
+	if (!into || !target_has_name(base, base_length))
 		return COPY_GOOD;
 	if (base_length > 255) {
 		tools_error("\"%s\": the name is too long; it may have 255 bytes", source);
@@ -90,45 +86,38 @@ static enum copy_result place_of(struct copy *copy, const struct target *destina
 		snprintf(to->label + length, sizeof(to->label) - length, "%s%s", slash ? "" : "/",
 			 name);
 	rc = target_look(copy, &destination->object.fid, name, to);
-	return rc == COPY_GOOD ? follow(copy, name, to) : rc;
+	return rc == COPY_GOOD ? follow_link(copy, name, to) : rc;
 }
 
 static enum copy_result put_folder(struct copy *copy, struct pool *pool, int fd, const char *source,
 				   const struct target *to)
 {
 	struct run *run = copy->run;
+	enum copy_result rc = COPY_FAILED;
 	uint64_t files, failed;
-	enum copy_result rc;
 
 	if (!copy->set->recursive) {
 		tools_error("\"%s\" is a directory; copy it with -r", source);
-		close(fd);
-		return COPY_FAILED;
+		goto fail;
 	}
 	if (to->exists && to->object.status.FileType != AFS_TYPE_DIR) {
 		tools_error("%s exists and is no directory; \"%s\" cannot replace it", to->label,
 			    source);
-		close(fd);
-		return COPY_FAILED;
+		goto fail;
 	}
-	if (pool_wait(pool) == COPY_STOP) {
-		close(fd);
-		return COPY_STOP;
-	}
+	rc = pool_wait(pool);
+	if (rc == COPY_STOP)
+		goto fail;
 	files = atomic_load(&run->files);
 	failed = atomic_load(&run->failed);
-	rc = put_tree(copy, pool, fd, to);
-	files = atomic_load(&run->files) - files;
-	failed = atomic_load(&run->failed) - failed;
-	if (rc != COPY_GOOD || failed)
-		tools_error("%s: %llu files copied, %llu objects failed%s", to->label,
-			    (unsigned long long)files, (unsigned long long)failed,
-			    rc == COPY_STOP ? ", the rest was not attempted" : "");
-	return rc == COPY_GOOD && failed ? COPY_FAILED : rc;
+	return copy_report_tree(copy, to->label, files, failed, put_tree(copy, pool, fd, to));
+fail:
+	close(fd);
+	return rc;
 }
 
-static enum copy_result put_one(struct pool *pool, int fd, const char *source,
-				const struct target *to)
+static enum copy_result add_put_job(struct pool *pool, int fd, const char *source,
+				    const struct target *to)
 {
 	struct put_file *f;
 
@@ -164,34 +153,34 @@ static int open_source(struct copy *copy, const char *source)
 static enum copy_result put_source(struct copy *copy, struct pool *pool, const char *source,
 				   const char *twin, const struct target *destination, bool into)
 {
-	enum copy_result rc = COPY_GOOD;
+	enum copy_result rc;
 	struct target to;
 	struct stat st;
 	int fd = open_source(copy, source);
 
 	if (fd < 0)
 		return COPY_FAILED;
-	rc = place_of(copy, destination, into && !is_stdin(source), source, &to);
-	if (rc == COPY_GOOD && fstat(fd, &st) < 0) {
+	rc = find_place_of_source(copy, destination, into && !is_stdin(source), source, &to);
+	if (rc != COPY_GOOD)
+		goto fail;
+	rc = COPY_FAILED;
+	if (fstat(fd, &st) < 0) {
 		tools_error("cannot read \"%s\": %s", source, strerror(errno));
-		rc = COPY_FAILED;
+		goto fail;
 	}
+	if (S_ISDIR(st.st_mode))
+		return put_folder(copy, pool, fd, source, &to);
 	/* Two threads would write to one file. Folders are merged, one after the other. */
-	if (rc == COPY_GOOD && twin != source && !S_ISDIR(st.st_mode)) {
-		tools_error(
-			"\"%s\": not stored: \"%s\" gets the same name; store it with another put",
-			source, twin);
-		rc = COPY_FAILED;
-	}
-	if (rc != COPY_GOOD) {
-		close(fd);
-		return rc;
-	}
-	return S_ISDIR(st.st_mode) ? put_folder(copy, pool, fd, source, &to)
-				   : put_one(pool, fd, source, &to);
+	if (twin == source)
+		return add_put_job(pool, fd, source, &to);
+	tools_error("\"%s\": not stored: \"%s\" gets the same name; store it with another put",
+		    source, twin);
+fail:
+	close(fd);
+	return rc;
 }
 
-/* Files and bytes of all sources, if they are all regular files and folders; else 0. */
+/* The number of files and bytes of all sources. 0 unless all are regular files and folders. */
 static struct put_sum sum_of_all(const struct run *run)
 {
 	const struct put_sum unknown = {0};
@@ -221,7 +210,7 @@ static struct put_sum sum_of_all(const struct run *run)
 }
 
 /* Folders whose contents are stored have no name of their own. */
-static bool name_of(const void *arg, size_t i, char **name)
+static bool name_of_put_source(const void *arg, size_t i, char **name)
 {
 	const struct run *run = arg;
 	size_t length;
@@ -237,8 +226,10 @@ static bool put_all(struct copy *copy, struct pool *pool)
 	struct run *run = copy->run;
 	struct target destination;
 	bool into = false, all = true;
-	enum copy_result rc = find_destination(copy, &destination, &into);
-	size_t *twins = rc == COPY_GOOD ? repeated_names(run->argument_count, name_of, run) : NULL;
+	enum copy_result rc = find_put_destination(copy, &destination, &into);
+	size_t *twins = rc == COPY_GOOD
+				? find_same_names(run->argument_count, name_of_put_source, run)
+				: NULL;
 
 	if (!twins)
 		return false;

@@ -28,7 +28,7 @@ struct put_file *put_file_new(int fd, const AFSFid *dir, const char *name, const
 enum copy_result put_file_work(struct copy *copy, void *arg);
 void put_file_drop(void *arg);
 
-/* Mode of a new object: that of `mode`, less the umask without --preserve. */
+/* Mode of a new object: `mode`, less the umask without --preserve. */
 mode_t put_mode(const struct copy *copy, mode_t mode);
 
 /* A time as AFS has it, from 1970 to 2106: earlier and later ones become the nearest. */

@@ -17,8 +17,8 @@
 
 #include "afs/client/store.h"
 #include "tools/common/message.h"
-#include "tools/copy/begun.h"
-#include "tools/copy/part.h"
+#include "tools/copy/beginning.h"
+#include "tools/copy/partname.h"
 #include "tools/copy/put.h"
 
 #define PART	   (64u << 20) /* bytes of a call */
@@ -30,7 +30,7 @@
 struct storing {
 	struct copy *copy;
 	struct put_file *file;
-	const char *name; /* in the directory: that of the file, or a part's */
+	const char *name; /* in the directory: the name of the file, or of a part */
 	struct afs_object object;
 	uint64_t at, size; /* stored so far; of the local file */
 	uint32_t mtime;
@@ -77,7 +77,7 @@ void put_file_drop(void *arg)
 {
 	struct put_file *f = arg;
 
-	/* Without a thread's client: the directory is not completed. */
+	/* There is no client here, so the directory is not completed. */
 	if (f->level)
 		put_level_leave(NULL, f->level);
 	close(f->fd);
@@ -96,7 +96,7 @@ uint32_t put_time(time_t seconds)
 	return seconds < 0 ? 0 : seconds > UINT32_MAX ? UINT32_MAX : (uint32_t)seconds;
 }
 
-static void on_sent(void *arg, uint64_t bytes)
+static void count_sent_bytes(void *arg, uint64_t bytes)
 {
 	struct storing *s = arg;
 
@@ -105,7 +105,7 @@ static void on_sent(void *arg, uint64_t bytes)
 	copy_progress(s->copy, s->file->label);
 }
 
-/* Whether the error is that of a full volume, and kept instead of reported. */
+/* Whether the volume is full, and the error is kept instead of reported. */
 static bool note_full(struct storing *s, const struct afs_error *error)
 {
 	if (!s->hold || (error->number != EDQUOT && error->number != ENOSPC))
@@ -166,7 +166,7 @@ static enum copy_result try_status(struct storing *s, struct afs_error *error)
 	return COPY_GOOD;
 }
 
-/* The same with a message. */
+/* Get the status of the object, with a message if that fails. */
 static enum copy_result fetch_status(struct storing *s)
 {
 	struct afs_error error;
@@ -177,7 +177,10 @@ static enum copy_result fetch_status(struct storing *s)
 	return rc;
 }
 
-/* What had the name when its directory was read; if it was replaced meanwhile, there is nothing. */
+/*
+ * Look at the object that had the name when its directory was read. It may be gone, if it was
+ * replaced meanwhile.
+ */
 static enum copy_result look_at_existing(struct storing *s)
 {
 	struct afs_error error;
@@ -194,7 +197,7 @@ static enum copy_result look_at_existing(struct storing *s)
 }
 
 /* Make the file; *taken: something else has the name. */
-static enum copy_result create(struct storing *s, bool *taken)
+static enum copy_result create_object(struct storing *s, bool *taken)
 {
 	struct change c = {.op = CHANGE_CREATE,
 			   .label = s->file->label,
@@ -218,7 +221,7 @@ static enum copy_result create(struct storing *s, bool *taken)
 }
 
 /* Find the object that has the name, or make it. */
-static enum copy_result open_object(struct storing *s)
+static enum copy_result open_stored_object(struct storing *s)
 {
 	struct target t;
 	enum copy_result rc;
@@ -231,7 +234,7 @@ static enum copy_result open_object(struct storing *s)
 			return rc;
 	}
 	if (!s->file->exists) {
-		rc = create(s, &taken);
+		rc = create_object(s, &taken);
 		if (!taken)
 			return rc;
 		snprintf(t.label, sizeof(t.label), "%s", s->file->label);
@@ -250,8 +253,8 @@ static enum copy_result open_object(struct storing *s)
 
 /* ---- data ---- */
 
-/* After an outage: data that the server has lost are sent again. */
-static enum copy_result look_again(struct storing *s)
+/* Find out after an outage which data the server has lost: they are sent again. */
+static enum copy_result find_stored_length(struct storing *s)
 {
 	enum copy_result rc = fetch_status(s);
 	uint64_t length = afs_status_length(&s->object.status);
@@ -265,7 +268,7 @@ static enum copy_result look_again(struct storing *s)
 	return COPY_GOOD;
 }
 
-static enum copy_result cannot_read(struct storing *s)
+static enum copy_result report_read_error(struct storing *s)
 {
 	s->spoiled = true;
 	if (errno) {
@@ -276,22 +279,25 @@ static enum copy_result cannot_read(struct storing *s)
 	return COPY_FAILED;
 }
 
-/* The earlier bytes may be those of another writer, or cut: what is stored is a mixture. */
-static enum copy_result not_alone(struct storing *s)
+/* The stored file is a mixture: another writer may have replaced or cut the earlier bytes. */
+static enum copy_result report_other_writer(struct storing *s)
 {
 	tools_error("%s: somebody else writes to it; try again", s->file->label);
 	s->spoiled = true;
 	return COPY_FAILED;
 }
 
-/* Another put has replaced the new file while this one stored its first bytes: the later one wins. */
+/*
+ * Another put has replaced the new file while this one stored its first bytes: the later one wins.
+ */
 static bool may_begin_again(const struct storing *s)
 {
 	return s->gone && s->created && s->plain && !s->once && s->name == s->file->name;
 }
 
 /* One StoreData64 at s->at, with retries. */
-static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t length, bool last)
+static enum copy_result store_part(struct storing *s, const uint8_t *data, uint64_t length,
+				   bool last)
 {
 	mode_t mode = last && s->set_mode ? s->mode : (mode_t)-1;
 	struct afs_store store = {.fid = s->object.fid,
@@ -300,7 +306,7 @@ static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t l
 				  .length = length,
 				  .data = data,
 				  .fd = s->file->fd,
-				  .sent = on_sent,
+				  .sent = count_sent_bytes,
 				  .arg = s};
 	struct afs_error error;
 	int rc;
@@ -310,7 +316,9 @@ static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t l
 	copy_fresh(s->copy);
 	rc = afs_client_store(s->copy->client, &store, s->file->label, &error);
 	if (rc == 0) {
-		/* Each call that stores makes the next version. The first one replaces everything. */
+		/*
+		 * Each call that stores makes the next version. The first one replaces everything.
+		 */
 		bool alone = s->at == 0 || afs_status_version(&store.status) <=
 						   afs_status_version(&s->object.status) + 1;
 
@@ -318,13 +326,13 @@ static enum copy_result store(struct storing *s, const uint8_t *data, uint64_t l
 		s->succeeded = true;
 		s->at += length;
 		s->object.status = store.status;
-		return alone ? COPY_GOOD : not_alone(s);
+		return alone ? COPY_GOOD : report_other_writer(s);
 	}
 	atomic_fetch_sub(&s->copy->run->bytes, s->counted);
 	if (rc > 0)
-		return cannot_read(s);
+		return report_read_error(s);
 	if (change_retry(s->copy, &s->outage, &error, NULL))
-		return look_again(s);
+		return find_stored_length(s);
 	s->unanswered = error.origin != RXW_ORIGIN_PEER || error.remedy != AFS_REMEDY_NONE;
 	s->gone = change_is_gone(&error);
 	if (note_full(s, &error) || may_begin_again(s))
@@ -377,7 +385,7 @@ static uint64_t next_part(struct storing *s)
 }
 
 /* Whether the file is as it was at the start. */
-static bool unchanged(const struct put_file *f)
+static bool is_source_unchanged(const struct put_file *f)
 {
 	struct stat now;
 
@@ -386,7 +394,7 @@ static bool unchanged(const struct put_file *f)
 	       now.st_mtim.tv_nsec == f->st.st_mtim.tv_nsec;
 }
 
-/* A regular file, from s->at on. */
+/* Store a regular file, from s->at on. */
 static enum copy_result store_file(struct storing *s)
 {
 	bool complete = s->created && s->size == 0 && !s->set_mode;
@@ -396,7 +404,7 @@ static enum copy_result store_file(struct storing *s)
 		enum copy_result rc;
 
 		atomic_fetch_add(&s->copy->run->bytes, s->at - before);
-		rc = store(s, NULL, length, s->at + length >= s->size);
+		rc = store_part(s, NULL, length, s->at + length >= s->size);
 		if (rc != COPY_GOOD)
 			return rc;
 		complete = s->succeeded && s->at >= s->size;
@@ -407,7 +415,7 @@ static enum copy_result store_file(struct storing *s)
 			"again",
 			s->file->label, (unsigned long long)afs_status_length(&s->object.status),
 			(unsigned long long)s->size);
-	} else if (unchanged(s->file)) {
+	} else if (is_source_unchanged(s->file)) {
 		return COPY_GOOD;
 	} else {
 		tools_error("%s: the source changed during the copy; try again", s->file->label);
@@ -417,7 +425,7 @@ static enum copy_result store_file(struct storing *s)
 }
 
 /* Fill the buffer from a pipe. The number of bytes, less at its end; -1 with errno. */
-static ssize_t fill(int fd, uint8_t *buffer, size_t size)
+static ssize_t read_full(int fd, uint8_t *buffer, size_t size)
 {
 	size_t used = 0;
 
@@ -437,7 +445,7 @@ static ssize_t fill(int fd, uint8_t *buffer, size_t size)
 	return (ssize_t)used;
 }
 
-/* Anything but a regular file: its length is unknown, and it can be read only once. */
+/* Store a source that is no regular file: its length is unknown, and it can be read only once. */
 static enum copy_result store_stream(struct storing *s)
 {
 	uint8_t *buffer = malloc(STREAM);
@@ -453,10 +461,10 @@ static enum copy_result store_stream(struct storing *s)
 
 		/* A signal cannot interrupt this. */
 		atomic_store(&s->copy->run->at_once, true);
-		n = fill(s->file->fd, buffer, STREAM);
+		n = read_full(s->file->fd, buffer, STREAM);
 		atomic_store(&s->copy->run->at_once, false);
 		if (n < 0) {
-			rc = cannot_read(s);
+			rc = report_read_error(s);
 			break;
 		}
 		do {
@@ -468,7 +476,7 @@ static enum copy_result store_stream(struct storing *s)
 				rc = COPY_FAILED;
 				break;
 			}
-			rc = store(s, buffer, (uint64_t)n, n < STREAM);
+			rc = store_part(s, buffer, (uint64_t)n, n < STREAM);
 		} while (rc == COPY_GOOD && !s->succeeded);
 	}
 	free(buffer);
@@ -478,7 +486,7 @@ static enum copy_result store_stream(struct storing *s)
 /* ---- sources ---- */
 
 /*
- * Whether reading gives as many bytes as the status says: files of /proc say 0, those of /sys 4096.
+ * Whether reading gives as many bytes as the status says: files of /proc say 0, files of /sys 4096.
  * Neither has blocks. They are read as a stream, which also finds out what cannot be read.
  */
 static bool tells_its_length(const struct put_file *f)
@@ -501,7 +509,7 @@ static enum copy_result store_contents(struct storing *s)
 
 /* ---- failures ---- */
 
-/* Without a message: the reason for it was reported. */
+/* Remove the object that this put has made, without a message: the reason was reported. */
 static enum copy_result remove_made(struct storing *s)
 {
 	struct change c = {
@@ -511,7 +519,7 @@ static enum copy_result remove_made(struct storing *s)
 	return change_try(s->copy, &c, &error);
 }
 
-/* The same unless something else has the name by now. */
+/* Remove it unless something else has the name by now. */
 static enum copy_result remove_own(struct storing *s)
 {
 	const AFSFid *own = &s->object.fid;
@@ -528,7 +536,7 @@ static enum copy_result remove_own(struct storing *s)
  * The stored file differs from its source. It gets another time, so that --continue stores it
  * again.
  */
-static void spoil(struct storing *s)
+static void mark_incomplete(struct storing *s)
 {
 	struct change c = {.op = CHANGE_STATUS,
 			   .label = s->file->label,
@@ -568,10 +576,10 @@ static enum copy_result put_in_place(struct storing *s)
 
 	if (rc == COPY_GOOD)
 		return rc;
-	/* What an interrupted one leaves is for --continue. */
+	/* An interrupted put leaves its part for --continue. */
 	if (worthless && !s->unanswered && !copy_interrupted(s->copy) &&
 	    (!s->created || remove_own(s) != COPY_GOOD) && s->spoiled)
-		spoil(s);
+		mark_incomplete(s);
 	if (loses)
 		tell_loss(s, &old);
 	return rc;
@@ -652,7 +660,7 @@ static bool is_part(const struct storing *s, const struct afs_object *object)
 
 	return status->FileType == AFS_TYPE_FILE && status->LinkCount == 1 &&
 	       status->ClientModTime == s->mtime && length <= s->size &&
-	       begun_matches(s->copy, object, length, s->file->fd, s->file->label);
+	       beginning_matches(s->copy, object, length, s->file->fd, s->file->label);
 }
 
 /*
@@ -676,10 +684,10 @@ static enum copy_result take_part(struct storing *s, bool *taken)
 		return COPY_GOOD;
 	}
 	if (!t.exists || !s->copy->set->resume) {
-		/* If it has changed meanwhile, another name does as well. */
+		/* Another name does as well if the part has changed meanwhile. */
 		if (t.exists && remove_made(s) != COPY_GOOD)
 			return COPY_GOOD;
-		rc = create(s, taken);
+		rc = create_object(s, taken);
 		return *taken ? COPY_GOOD : rc;
 	}
 	*taken = false;
@@ -691,10 +699,10 @@ static enum copy_result take_part(struct storing *s, bool *taken)
 }
 
 /*
- * Make the part. It has the name of a version if no other process can write to that now, or rename
- * it; else a name that nobody knows. *claim: to be closed at the end, or -1.
+ * Make the part. It has the name of a version if no other process can write to that part now, or
+ * rename it. Otherwise it has a name that nobody knows. *claim: to be closed at the end, or -1.
  */
-static enum copy_result open_part(struct storing *s, char part[PART_NAME], int *claim)
+static enum copy_result create_part(struct storing *s, char part[PART_NAME], int *claim)
 {
 	uint64_t version = s->plain ? version_of(s->file) : 0;
 	enum copy_result rc;
@@ -704,14 +712,14 @@ static enum copy_result open_part(struct storing *s, char part[PART_NAME], int *
 	*claim = version ? part_claim(version) : -1;
 	if (*claim >= 0) {
 		part_name(part, s->file->name, version);
-		rc = create(s, &taken);
+		rc = create_object(s, &taken);
 		if (taken)
 			rc = take_part(s, &taken);
 		if (!taken || rc != COPY_GOOD)
 			return rc;
 	}
 	part_name_once(part, s->file->name);
-	rc = create(s, &taken);
+	rc = create_object(s, &taken);
 	if (taken)
 		tools_error("%s: cannot make \"%s\" beside it: it exists", s->file->label, part);
 	return rc;
@@ -746,7 +754,8 @@ static enum copy_result check_renamed(struct storing *s)
 	enum copy_result rc = try_status(s, &error);
 
 	if (rc == COPY_GOOD)
-		return afs_status_version(&s->object.status) == stored ? rc : not_alone(s);
+		return afs_status_version(&s->object.status) == stored ? rc
+								       : report_other_writer(s);
 	s->gone = change_is_gone(&error);
 	if (s->gone)
 		return look_at_successor(s);
@@ -769,7 +778,7 @@ static enum copy_result rename_part(struct storing *s)
 }
 
 /* Store the contents as another file, and let it take the place of the file. */
-static enum copy_result replace(struct storing *s)
+static enum copy_result replace_object(struct storing *s)
 {
 	struct storing new = *s;
 	char part[PART_NAME];
@@ -782,19 +791,14 @@ static enum copy_result replace(struct storing *s)
 	new.hold = true;
 	if (!s->copy->set->preserve)
 		new.mode = s->object.status.UnixModeBits & 0777;
-	rc = open_part(&new, part, &claim);
-	if (rc == COPY_GOOD)
-		rc = store_contents(&new);
-	if (rc == COPY_GOOD)
-		rc = rename_part(&new);
-	/* An interrupted one stays for --continue. */
-	if (rc != COPY_GOOD && !new.unanswered && !new.gone && !copy_interrupted(s->copy) &&
-	    new.object.fid.Vnode)
+	if ((rc = create_part(&new, part, &claim)) == COPY_GOOD &&
+	    (rc = store_contents(&new)) == COPY_GOOD && (rc = rename_part(&new)) == COPY_GOOD)
+		s->object = new.object;
+	/* An interrupted part stays for --continue. */
+	else if (!new.unanswered && !new.gone && !copy_interrupted(s->copy) && new.object.fid.Vnode)
 		remove_own(&new);
 	if (claim >= 0)
 		close(claim);
-	if (rc == COPY_GOOD)
-		s->object = new.object;
 	if (rc == COPY_GOOD || !new.full)
 		return rc;
 	if (fits_only_in_place(s, true))
@@ -803,32 +807,43 @@ static enum copy_result replace(struct storing *s)
 	return copy_judge(s->copy, &new.error);
 }
 
-/* --continue: COPY_GOOD and *done if there is nothing to do; else s->at is set. */
-static void resume(struct storing *s, bool *done)
+/* --continue: true if the file is stored already. Otherwise s->at becomes the length that is. */
+static bool find_resume_point(struct storing *s)
 {
 	const AFSFetchStatus *status = &s->object.status;
-	struct run *run = s->copy->run;
 	uint64_t length = afs_status_length(status);
 
-	*done = false;
 	if (!s->copy->set->resume || status->ClientModTime != s->mtime || length > s->size)
-		return;
+		return false;
 	if (length == s->size && s->file->exists) {
-		*done = true;
 		copy_skip(s->copy, s->file->label, length);
-	} else if (begun_matches(s->copy, &s->object, length, s->file->fd, s->file->label)) {
-		/* They do not count as copied. */
-		atomic_fetch_add(&run->left_out, length);
-	} else {
-		return;
+		return true;
 	}
-	s->at = length;
+	if (beginning_matches(s->copy, &s->object, length, s->file->fd, s->file->label)) {
+		/* These bytes do not count as copied. */
+		atomic_fetch_add(&s->copy->run->left_out, length);
+		s->at = length;
+	}
+	return false;
+}
+
+/* Store the contents in the object that has the name, or in place of it. */
+static enum copy_result store_object(struct storing *s)
+{
+	enum copy_result rc;
+
+	if (s->plain && find_resume_point(s))
+		return COPY_GOOD;
+	rc = is_replaceable(s) ? replace_object(s) : put_in_place(s);
+	if (rc == COPY_GOOD)
+		copy_done(s->copy, s->file->label, afs_status_length(&s->object.status));
+	return rc;
 }
 
 /* *again: the file was not stored, and may be once more; without a message. NULL: it may not. */
 static enum copy_result put_once(struct copy *copy, struct put_file *f, bool *again)
 {
-	bool regular = S_ISREG(f->st.st_mode), plain = tells_its_length(f), done = false, linked;
+	bool regular = S_ISREG(f->st.st_mode), plain = tells_its_length(f), linked;
 	struct storing s = {.copy = copy,
 			    .file = f,
 			    .name = f->name,
@@ -839,21 +854,17 @@ static enum copy_result put_once(struct copy *copy, struct put_file *f, bool *ag
 			    .mode = put_mode(copy, regular ? f->st.st_mode : 0666)};
 	enum copy_result rc;
 
-	rc = open_object(&s);
+	rc = open_stored_object(&s);
 	linked = rc == COPY_GOOD && s.object.status.LinkCount > 1;
 	/* Another thread may be writing to it by another of its names. */
 	if (linked) {
 		pthread_mutex_lock(&copy->run->linked_lock);
 		rc = fetch_status(&s);
 	}
-	if (rc == COPY_GOOD && s.plain)
-		resume(&s, &done);
-	if (rc == COPY_GOOD && !done)
-		rc = is_replaceable(&s) ? replace(&s) : put_in_place(&s);
+	if (rc == COPY_GOOD)
+		rc = store_object(&s);
 	if (linked)
 		pthread_mutex_unlock(&copy->run->linked_lock);
-	if (rc == COPY_GOOD && !done)
-		copy_done(copy, f->label, afs_status_length(&s.object.status));
 	if (again)
 		*again = rc == COPY_FAILED && may_begin_again(&s);
 	return rc;

@@ -68,7 +68,7 @@ void put_level_leave(struct copy *copy, struct put_level *level)
 
 /* ---- local folders ---- */
 
-static int by_name(const void *a, const void *b)
+static int compare_local_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -81,7 +81,7 @@ void put_names_free(char **names, size_t count)
 }
 
 /* Add a name. 0 or -1. */
-static int add_name(char ***names, size_t *count, size_t *room, const char *name)
+static int append_name(char ***names, size_t *count, size_t *room, const char *name)
 {
 	if (*count == *room) {
 		size_t more = *room ? 2 * *room : 64;
@@ -113,7 +113,7 @@ ssize_t put_names(int fd, char ***names)
 	while ((errno = 0, e = readdir(dir))) {
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
-		if (add_name(names, &count, &room, e->d_name) < 0)
+		if (append_name(names, &count, &room, e->d_name) < 0)
 			break;
 	}
 	saved = errno;
@@ -124,7 +124,7 @@ ssize_t put_names(int fd, char ***names)
 		return -1;
 	}
 	if (count)
-		qsort(*names, count, sizeof(char *), by_name);
+		qsort(*names, count, sizeof(char *), compare_local_names);
 	return (ssize_t)count;
 }
 
@@ -162,7 +162,7 @@ void put_sum_below(int fd, struct put_sum *sum)
 
 /* ---- their counterparts ---- */
 
-static int by_entry(const void *name, const void *entry)
+static int compare_name_with_entry(const void *name, const void *entry)
 {
 	return strcmp(name, ((const struct entry *)entry)->name);
 }
@@ -171,7 +171,8 @@ static const struct entry *entry_of(const struct put_level *level, const char *n
 {
 	if (level->there.count == 0)
 		return NULL;
-	return bsearch(name, level->there.list, level->there.count, sizeof(struct entry), by_entry);
+	return bsearch(name, level->there.list, level->there.count, sizeof(struct entry),
+		       compare_name_with_entry);
 }
 
 /* A directory of the volume has an odd number. */
@@ -181,7 +182,7 @@ static bool is_directory(const struct entry *e)
 }
 
 /* change_make() in a level, or above all levels; a full directory is told once. */
-static enum copy_result make_in(struct copy *copy, struct put_level *level, struct change *c)
+static enum copy_result make_in_level(struct copy *copy, struct put_level *level, struct change *c)
 {
 	struct afs_error error;
 	enum copy_result rc = change_try(copy, c, &error);
@@ -215,7 +216,7 @@ static enum copy_result begin_level(struct copy *copy, int fd, struct put_level 
 		/* It must be writable until it is complete. */
 		c.how = change_status(put_time(level->st.st_mtime),
 				      put_mode(copy, level->st.st_mode) | 0700);
-		rc = make_in(copy, above, &c);
+		rc = make_in_level(copy, above, &c);
 		level->fid = c.made.fid;
 		level->is_new = true;
 	}
@@ -230,7 +231,7 @@ static enum copy_result begin_level(struct copy *copy, int fd, struct put_level 
 	return rc;
 }
 
-static enum copy_result cannot_open(const char *label, const char *name)
+static enum copy_result report_unreadable(const char *label, const char *name)
 {
 	tools_error("%s: cannot read \"%s\": %s", label, name, strerror(errno));
 	return COPY_FAILED;
@@ -259,7 +260,7 @@ static enum copy_result put_subfolder(struct tree *t, int *fd, const char *name,
 	}
 	below = openat(*fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (below < 0)
-		return cannot_open(label, name);
+		return report_unreadable(label, name);
 	rc = begin_level(t->copy, below, parent, &parent->fid, name, e ? &e->fid : NULL, label,
 			 &level);
 	if (rc == COPY_GOOD) {
@@ -282,7 +283,7 @@ static enum copy_result put_regular(struct tree *t, int fd, const char *name,
 	struct put_file *f;
 
 	if (file < 0)
-		return cannot_open(label, name);
+		return report_unreadable(label, name);
 	f = put_file_new(file, &level->fid, name, label, level);
 	if (!f)
 		return COPY_STOP;
@@ -305,7 +306,7 @@ static bool same_link(struct copy *copy, const struct entry *e, const char *labe
 	       strcmp(there, text) == 0;
 }
 
-/* Not a part of its caller, whose stack is needed at each level. */
+/* This function is not inlined, because its caller's stack is needed at each level. */
 static __attribute__((noinline)) enum copy_result
 put_link(struct tree *t, int fd, const char *name, const struct stat *st,
 	 struct put_level *level, const char *label)
@@ -317,7 +318,7 @@ put_link(struct tree *t, int fd, const char *name, const struct stat *st,
 	enum copy_result rc = COPY_GOOD;
 
 	if (length < 0)
-		return cannot_open(label, name);
+		return report_unreadable(label, name);
 	if (length == 0 || (size_t)length == sizeof(text)) {
 		tools_error("%s: the target of the link is longer than %d bytes", label,
 			    AFSPATHMAX);
@@ -338,16 +339,17 @@ put_link(struct tree *t, int fd, const char *name, const struct stat *st,
 		rc = put_spare_mount(t->copy, &e->fid, label);
 	if (rc != COPY_GOOD)
 		return rc;
-	return e && !is_directory(e) ? change_replace(t->copy, &c) : make_in(t->copy, level, &c);
+	return e && !is_directory(e) ? change_replace(t->copy, &c)
+				     : make_in_level(t->copy, level, &c);
 }
 
-static enum copy_result put_entry(struct tree *t, int *fd, const char *name,
-				  struct put_level *level, const char *label)
+static enum copy_result put_local_entry(struct tree *t, int *fd, const char *name,
+					struct put_level *level, const char *label)
 {
 	struct stat st;
 
 	if (fstatat(*fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return cannot_open(label, name);
+		return report_unreadable(label, name);
 	if (S_ISDIR(st.st_mode))
 		return put_subfolder(t, fd, name, level, label);
 	if (S_ISREG(st.st_mode))
@@ -371,7 +373,7 @@ static enum copy_result put_level(struct tree *t, int *fd, struct put_level *lev
 	}
 	count = put_names(*fd, &names);
 	if (count < 0)
-		return cannot_open(level->label, ".");
+		return report_unreadable(level->label, ".");
 	t->depth++;
 	for (ssize_t i = 0; i < count && rc != COPY_STOP; i++) {
 		bool slash = length &&
@@ -384,7 +386,7 @@ static enum copy_result put_level(struct tree *t, int *fd, struct put_level *lev
 			break;
 		}
 		rc = copy_interrupted(t->copy) ? COPY_STOP
-					       : put_entry(t, fd, names[i], level, label);
+					       : put_local_entry(t, fd, names[i], level, label);
 		if (rc == COPY_FAILED)
 			atomic_fetch_add(&t->copy->run->failed, 1);
 		free(label);

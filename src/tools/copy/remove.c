@@ -20,7 +20,7 @@ enum copy_result remove_one(struct copy *copy, const AFSFid *dir, const char *na
 	struct afs_error error;
 	enum copy_result rc = change_try(copy, &c, &error);
 
-	/* Somebody else was faster. */
+	/* Another client has removed it meanwhile. */
 	if (rc != COPY_GOOD && copy->set->force && error.number == ENOENT)
 		return COPY_GOOD;
 	if (rc != COPY_GOOD)
@@ -28,12 +28,14 @@ enum copy_result remove_one(struct copy *copy, const AFSFid *dir, const char *na
 	return rc;
 }
 
-/* Remove what is in a directory. COPY_FAILED: something is left. */
+static enum copy_result remove_directory(struct copy *copy, const AFSFid *dir, const char *name,
+					 const AFSFid *fid, const char *label, unsigned depth);
+
+/* Remove the contents of a directory. COPY_FAILED: something is left. */
 static enum copy_result remove_below(struct copy *copy, const AFSFid *fid, const char *label,
 				     unsigned depth)
 {
 	enum copy_result rc, all = COPY_GOOD;
-	size_t length = strlen(label);
 	struct entries entries;
 
 	if (depth == DEPTH_MAX) {
@@ -43,19 +45,15 @@ static enum copy_result remove_below(struct copy *copy, const AFSFid *fid, const
 	rc = entries_read(copy, fid, label, &entries);
 	for (size_t i = 0; rc == COPY_GOOD && i < entries.count; i++) {
 		const struct entry *e = &entries.list[i];
-		bool directory = e->fid.Vnode & 1;
-		char *path;
+		char *path = copy_join_label(label, e->name);
 
-		if (asprintf(&path, "%s%s%s", label, length && label[length - 1] == '/' ? "" : "/",
-			     e->name) < 0) {
-			tools_error("no memory");
+		/* A directory of the volume has an odd number. */
+		if (!path)
 			rc = COPY_STOP;
-			break;
-		}
-		if (directory)
-			rc = remove_below(copy, &e->fid, path, depth + 1);
-		if (rc == COPY_GOOD)
-			rc = remove_one(copy, fid, e->name, directory, path);
+		else if (e->fid.Vnode & 1)
+			rc = remove_directory(copy, fid, e->name, &e->fid, path, depth + 1);
+		else
+			rc = remove_one(copy, fid, e->name, false, path);
 		free(path);
 		if (rc == COPY_FAILED) {
 			all = rc;
@@ -66,10 +64,16 @@ static enum copy_result remove_below(struct copy *copy, const AFSFid *fid, const
 	return rc == COPY_GOOD ? all : rc;
 }
 
+static enum copy_result remove_directory(struct copy *copy, const AFSFid *dir, const char *name,
+					 const AFSFid *fid, const char *label, unsigned depth)
+{
+	enum copy_result rc = remove_below(copy, fid, label, depth);
+
+	return rc == COPY_GOOD ? remove_one(copy, dir, name, true, label) : rc;
+}
+
 enum copy_result remove_tree(struct copy *copy, const AFSFid *dir, const char *name,
 			     const AFSFid *fid, const char *label)
 {
-	enum copy_result rc = remove_below(copy, fid, label, 0);
-
-	return rc == COPY_GOOD ? remove_one(copy, dir, name, true, label) : rc;
+	return remove_directory(copy, dir, name, fid, label, 0);
 }

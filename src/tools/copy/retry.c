@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Retries: servers that restart or do not answer, volumes that are busy or move, expired tokens. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/held.h"
 #include "tools/common/message.h"
 #include "tools/common/report.h"
 #include "tools/copy/copy.h"
@@ -13,13 +15,14 @@
 #define PAUSE_MAX_MS 5000
 #define START_MS     15000 /* for a location server that has never answered: it may restart */
 
-/* Give the client of this thread the newest token. False: it has it. The token lock is held. */
-static bool adopt(struct copy *copy)
+/* Give the client of this thread the newest token. False: it has it. */
+static bool adopt_newest_token(struct copy *copy)
 {
 	struct tools_renewal *renewal = &copy->run->renewal;
 	uint64_t count = atomic_load(&renewal->count);
 	struct afs_error error;
 
+	assert(mutex_is_held(&copy->run->token_lock));
 	if (count == copy->tokens ||
 	    afs_client_renew(copy->client, tools_renewal_security(renewal), &error) < 0)
 		return false;
@@ -31,7 +34,7 @@ void copy_fresh(struct copy *copy)
 {
 	pthread_mutex_lock(&copy->run->token_lock);
 	tools_renewal_fresh(&copy->run->renewal);
-	adopt(copy);
+	adopt_newest_token(copy);
 	pthread_mutex_unlock(&copy->run->token_lock);
 }
 
@@ -43,7 +46,8 @@ bool copy_again(struct copy *copy, const struct afs_error *error)
 	pthread_mutex_lock(&copy->run->token_lock);
 	if (tools_renewal_expired(error->code, error->origin) ||
 	    tools_renewal_refused(renewal, error->result))
-		again = adopt(copy) || (tools_renewal_again(renewal) && adopt(copy));
+		again = adopt_newest_token(copy) ||
+			(tools_renewal_again(renewal) && adopt_newest_token(copy));
 	pthread_mutex_unlock(&copy->run->token_lock);
 	return again;
 }
@@ -123,6 +127,31 @@ bool copy_retry(struct copy *copy, struct outage *o, struct afs_error *error, bo
 	return false;
 }
 
+bool copy_retry_or_complain(struct copy *copy, struct outage *outage, struct afs_error *error)
+{
+	if (copy_retry(copy, outage, error, NULL))
+		return true;
+	copy_complain(copy, error);
+	return false;
+}
+
+void copy_format_label(const struct copy *copy, char label[COPY_LABEL])
+{
+	snprintf(label, COPY_LABEL, "%s:%.250s", copy->volume.name, copy->path);
+}
+
+char *copy_join_label(const char *label, const char *name)
+{
+	size_t length = strlen(label);
+	char *path;
+
+	if (asprintf(&path, "%s%s%s", label, length && label[length - 1] == '/' ? "" : "/", name) >=
+	    0)
+		return path;
+	tools_error("no memory");
+	return NULL;
+}
+
 int copy_locate(struct copy *copy, const struct copy_source *source)
 {
 	struct afs_error error;
@@ -133,7 +162,9 @@ int copy_locate(struct copy *copy, const struct copy_source *source)
 	if (strcmp(copy->volume.name, source->volume) == 0)
 		return 0;
 	while (afs_client_volume(copy->client, source->volume, &copy->volume, &error) < 0) {
-		/* Do not wait long for a server that has never answered: its address may be wrong. */
+		/*
+		 * Do not wait long for a server that has never answered: its address may be wrong.
+		 */
 		bool known = error.origin == RXW_ORIGIN_PEER || atomic_load(&copy->run->located);
 		uint64_t ms = copy->set->retry_ms;
 

@@ -9,10 +9,10 @@
 #include "tools/common/message.h"
 #include "tools/copy/copy.h"
 
-#define HASTE_MS 500 /* the same after an interrupt */
+#define HASTE_MS 500 /* limit for returning promises after an interrupt */
 
 /* Signals cancel the client from now on. 0, or -1 without memory. */
-static int enlist(struct run *run, struct afs_client *client)
+static int register_client(struct run *run, struct afs_client *client)
 {
 	struct afs_client **more;
 
@@ -29,7 +29,7 @@ static int enlist(struct run *run, struct afs_client *client)
 }
 
 /* Signals do not reach the client any more; its counters stay. */
-static void strike(struct run *run, struct afs_client *client)
+static void unregister_client(struct run *run, struct afs_client *client)
 {
 	struct counters one;
 
@@ -68,7 +68,7 @@ int copy_open(struct run *run, struct copy *copy)
 		copy->client = NULL;
 		return -1;
 	}
-	if (enlist(run, copy->client) == 0)
+	if (register_client(run, copy->client) == 0)
 		return 0;
 	tools_error("no memory");
 	afs_client_close(copy->client);
@@ -81,7 +81,7 @@ void copy_close(struct copy *copy)
 	if (!copy->client)
 		return;
 	afs_client_give_up(&copy->client, 1, copy_interrupted(copy) ? HASTE_MS : GIVE_UP_MS);
-	strike(copy->run, copy->client);
+	unregister_client(copy->run, copy->client);
 	afs_client_close(copy->client);
 	copy->client = NULL;
 }
@@ -132,7 +132,28 @@ void run_give_up(struct run *run, unsigned ms)
 	afs_client_give_up(run->clients, run->client_count, ms);
 }
 
-static void note(struct run *run, const char *label, const char *result, uint64_t bytes)
+void run_set_interrupt(struct run *run, bool (*fn)(void *arg, int number), void *arg)
+{
+	pthread_mutex_lock(&run->lock);
+	run->on_interrupt = fn;
+	run->on_interrupt_arg = arg;
+	pthread_mutex_unlock(&run->lock);
+}
+
+enum copy_result copy_report_tree(const struct copy *copy, const char *label, uint64_t files,
+				  uint64_t failed, enum copy_result rc)
+{
+	files = atomic_load(&copy->run->files) - files;
+	failed = atomic_load(&copy->run->failed) - failed;
+	if (rc == COPY_GOOD && !failed)
+		return rc;
+	tools_error("%s: %llu files copied, %llu objects failed%s", label,
+		    (unsigned long long)files, (unsigned long long)failed,
+		    rc == COPY_STOP ? ", the rest was not attempted" : "");
+	return rc == COPY_GOOD ? COPY_FAILED : rc;
+}
+
+static void note_result(struct run *run, const char *label, const char *result, uint64_t bytes)
 {
 	if (!run->list)
 		return;
@@ -149,8 +170,8 @@ void copy_done(struct copy *copy, const char *label, uint64_t bytes)
 	char *text;
 
 	atomic_fetch_add(&run->files, 1);
-	note(run, label, "copied", bytes);
-	/* What is copied to standard output must not be mixed with it. */
+	note_result(run, label, "copied", bytes);
+	/* The names must not be mixed with a file that is copied to standard output. */
 	if (!run->set.verbose || run->list ||
 	    (run->destination && strcmp(run->destination, "-") == 0))
 		return;
@@ -164,11 +185,11 @@ void copy_skip(struct copy *copy, const char *label, uint64_t bytes)
 {
 	atomic_fetch_add(&copy->run->left_out, bytes);
 	atomic_fetch_add(&copy->run->skipped, 1);
-	note(copy->run, label, "skipped", bytes);
+	note_result(copy->run, label, "skipped", bytes);
 }
 
 /* `all` less a part of it, at least 1 so that it stays known; 0: unknown. */
-static uint64_t less(uint64_t all, uint64_t part)
+static uint64_t subtract_known(uint64_t all, uint64_t part)
 {
 	return all == 0 || all > part ? all - (all ? part : 0) : 1;
 }
@@ -181,9 +202,9 @@ void copy_progress(struct copy *copy, const char *label)
 	if (pthread_mutex_trylock(&run->progress_lock) != 0)
 		return;
 	progress_update(&run->progress, label, atomic_load(&run->bytes),
-			less(atomic_load(&run->total), atomic_load(&run->left_out)),
+			subtract_known(atomic_load(&run->total), atomic_load(&run->left_out)),
 			atomic_load(&run->files),
-			less(atomic_load(&run->total_files), atomic_load(&run->skipped)));
+			subtract_known(atomic_load(&run->total_files), atomic_load(&run->skipped)));
 	pthread_mutex_unlock(&run->progress_lock);
 }
 

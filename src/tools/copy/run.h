@@ -118,15 +118,21 @@ void copy_close(struct copy *copy);
 /* Return the promises of all clients, within `ms` milliseconds. The lock is held or not needed. */
 void run_give_up(struct run *run, unsigned ms);
 
-/* Counters of all clients of the run, also of those that are closed. */
+/*
+ * Call fn() on an interrupt, under the lock of the run: true if the clients go on. NULL: an
+ * interrupt cancels the clients.
+ */
+void run_set_interrupt(struct run *run, bool (*fn)(void *arg, int number), void *arg);
+
+/* Counters of all clients of the run, also of closed ones. */
 void run_counters(struct run *run, struct counters *sum);
 
 /* Print an error; of an interrupt only the first one, as it ends the calls of all threads. */
 void copy_complain(struct copy *copy, const struct afs_error *error);
 
-/* For messages about missing rights: how an anonymous user authenticates, or "". */
+/* The way for an anonymous user to authenticate, for messages about missing rights; or "". */
 const char *copy_authentication(const struct copy *copy);
-/* If the volume is off-line, add what its administrator says to the text of the error. */
+/* Add the administrator's message of an off-line volume to the text of the error. */
 void copy_explain(struct copy *copy, struct afs_error *error);
 
 static inline bool copy_interrupted(const struct copy *copy)

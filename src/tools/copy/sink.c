@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/copy/part.h"
+#include "tools/copy/partname.h"
 #include "tools/copy/sink.h"
 
 #define ATTEMPTS 16
@@ -120,7 +120,7 @@ static int link_nameless(struct sink *s)
  * Lock the part that was opened. False: it cannot be trusted, or another process uses it or has
  * renamed it.
  */
-static bool own_part(struct sink *s, struct stat *st)
+static bool lock_part(struct sink *s, struct stat *st)
 {
 	struct stat named;
 
@@ -131,7 +131,7 @@ static bool own_part(struct sink *s, struct stat *st)
 }
 
 /* Open the part. -1: it is somebody else's, or cannot be made: a temporary file does as well. */
-static int open_part(struct sink *s, const struct sink_part *part)
+static int open_sink_part(struct sink *s, const struct sink_part *part)
 {
 	char name[PART_NAME];
 	struct stat st;
@@ -144,7 +144,7 @@ static int open_part(struct sink *s, const struct sink_part *part)
 		       0600);
 	if (s->fd < 0)
 		return -1;
-	if (!own_part(s, &st) ||
+	if (!lock_part(s, &st) ||
 	    (st.st_size && !part->is_ours(part->arg, s->fd, (uint64_t)st.st_size, s->temp))) {
 		close(s->fd);
 		s->fd = -1;
@@ -202,7 +202,7 @@ int sink_open_part(struct sink *s, int dir, const char *name, bool inside,
 
 	if (rc <= 0)
 		return rc;
-	if (open_part(s, part) == 0 || open_nameless(s) == 0)
+	if (open_sink_part(s, part) == 0 || open_nameless(s) == 0)
 		return 0;
 	return open_temporary(s);
 }
@@ -300,7 +300,7 @@ int sink_commit(struct sink *s, mode_t mode, uint32_t mtime)
 		return -1;
 	/* Another process must not take the part before it has its name. */
 	lock = s->part ? dup(fd) : -1;
-	/* On network file systems close() may report that the disk is full. */
+	/* close() may report that the disk of a network file system is full. */
 	failed = close(fd);
 	s->owned = lock >= 0;
 	s->fd = lock;
@@ -317,7 +317,7 @@ void sink_abandon(struct sink *s)
 {
 	int saved = errno;
 
-	/* Before the lock of a part ends. */
+	/* The part is removed before its lock ends. */
 	if (s->temporary && !(s->part && s->keep))
 		unlinkat(s->dir, s->temp, 0);
 	if (s->owned && s->fd >= 0)

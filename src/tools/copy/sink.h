@@ -38,10 +38,10 @@ int sink_open(struct sink *sink, int dir, const char *name, bool inside);
 /* A large file of which an earlier run may have left a part. */
 struct sink_part {
 	uint64_t version; /* part_version() */
-	bool resume;	  /* continue the part; else it begins again */
+	bool resume;	  /* continue the part; otherwise it begins again */
 	/*
-	 * Whether `length` bytes that `fd` has are the first ones of the file. `name`, relative to the
-	 * directory of the sink, is that of the part.
+	 * Whether `length` bytes that `fd` has are the first ones of the file. `name`, relative to
+	 * the directory of the sink, is that of the part.
 	 */
 	bool (*is_ours)(void *arg, int fd, uint64_t length, const char *name);
 	void *arg;

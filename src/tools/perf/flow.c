@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rxperf server: bulk calls without a thread. A thread of the library that finds that a call can go on moves
- * its data. Calls of one client take turns: all at once, a thousand of them would fill its receive buffer with
- * a few packets each.
+ * rxperf server: bulk calls without a thread. A thread of the library that finds that a call can go
+ * on moves its data. Calls of one client take turns: all at once, a thousand of them would fill its
+ * receive buffer with a few packets each.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -62,7 +62,9 @@ static struct perf_flow *pop_waiting(struct perf_client *client)
 
 static void continue_perf_flow(rxw_call *call, unsigned events, void *arg);
 
-/* Watch the call of an active flow. Events that hold already are reported soon, on another thread. */
+/*
+ * Watch the call of an active flow. Events that hold already are reported soon, on another thread.
+ */
 static void arm_perf_flow(struct perf_flow *flow)
 {
 	int watched = rxw_call_set_callback(flow->job.call, continue_perf_flow, flow);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The open loop: calls start when they are due, whether or not earlier calls have finished. */
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/held.h"
 #include "tools/common/report.h"
 #include "tools/perf/runner.h"
 
@@ -38,9 +40,10 @@ static void add_idle_slot(struct perf_open *o, struct perf_slot *s)
 	o->tail = &s->next;
 }
 
-/* Give the slot the first call of the backlog, which is not empty. The lock is held. */
+/* Give the slot the first call of the backlog. */
 static void hand_out_call(struct perf_open *o, struct perf_slot *s)
 {
+	assert(mutex_is_held(&o->lock) && o->started < o->due);
 	s->started_ns = o->starting.next_ns;
 	s->due = true;
 	perf_arrivals_pass(&o->starting);

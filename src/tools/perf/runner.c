@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The load generator: starting the slots, supervising them, adding up their results. */
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -36,6 +37,7 @@ void perf_runner_fail(struct perf_runner *r, const char *format, ...)
 void perf_slots_done(struct perf_runner *r, size_t count)
 {
 	pthread_mutex_lock(&r->lock);
+	assert(r->active >= count);
 	r->active -= count;
 	if (r->active == 0)
 		pthread_cond_signal(&r->wake);

@@ -44,8 +44,8 @@ static void count_job_bytes(uint64_t *of_job, _Atomic(uint64_t) *of_server, size
 }
 
 /*
- * A non-blocking call waits for its client, or the call has failed. So has one of a short handler that would have to
- * wait: its code is set as well.
+ * A non-blocking call waits for its client, or the call has failed. So has one of a short handler
+ * that would have to wait: its code is set as well.
  */
 static enum perf_progress stop_job(struct perf_job *job, ssize_t result)
 {

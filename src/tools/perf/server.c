@@ -370,7 +370,10 @@ int perf_server_main(int argc, char **argv)
 	int first, status;
 
 	tools_config_init(&config);
-	/* Calls of the file command occupy a worker, however large; a load of 200 must not wait for 64 workers. */
+	/*
+	 * Calls of the file command occupy a worker, however large; a load of 200 must not wait for
+	 * 64 workers.
+	 */
 	config.workers_max = 256;
 	parsed = tools_options_parse(&program, &set, &config, argc, argv, &first);
 	if (parsed == TOOLS_RUN && first < argc) {

@@ -25,7 +25,10 @@ static int parse_wanted_id(const struct pt *pt, size_t count, int32_t *id)
 /* Changes the entry of one of several names. */
 typedef int (*one_fn)(struct pt *pt, const char *name, int32_t *id, char *message);
 
-/* Change the entries of all names in one transaction. ids[i] is the id of names[i], which `one` may set. */
+/*
+ * Change the entries of all names in one transaction. ids[i] is the id of names[i], which `one` may
+ * set.
+ */
 static int change_in_transaction(struct pt *pt, char **names, size_t count, int32_t *ids,
 				 one_fn one)
 {

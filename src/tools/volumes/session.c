@@ -44,7 +44,10 @@ static void accept_result(struct rxvol *rxvol, const json_t *object)
 	rxvol->progress.on = false;
 	rxvol->status = (int)tools_count_of(object, "status");
 	rxvol->failed = json_object_get(object, "error");
-	/* The end of the server interrupts a request. The answer has no reader after the end of rxvol. */
+	/*
+	 * The end of the server interrupts a request. The answer has no reader after the end of
+	 * rxvol.
+	 */
 	if (rxvol->failed && !strcmp(tools_text_of(object, "error"), "interrupted"))
 		tools_error("interrupted: the server of %s ends; give the command again",
 			    rxvol->store);
@@ -101,8 +104,8 @@ static int become_owner(const struct rxvol *rxvol, const struct stat *st)
 }
 
 /*
- * The owner of the store or, before the store is made, of the directory that it will be in, as rxpt does. 0, or -1 after
- * a message.
+ * The owner of the store or, before the store is made, of the directory that it will be in, as rxpt
+ * does. 0, or -1 after a message.
  */
 static int find_store_owner(const struct rxvol *rxvol, struct stat *st)
 {
@@ -131,7 +134,9 @@ static int open_local_directory(struct rxvol *rxvol, const struct stat *store)
 		tools_error("%s: cannot be made: %s", rxvol->local, strerror(errno));
 		return -1;
 	}
-	/* Nobody shall have root give another directory away by a link in the place of the new one. */
+	/*
+	 * Nobody shall have root give another directory away by a link in the place of the new one.
+	 */
 	rxvol->directory =
 		open(rxvol->local, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (made ? O_NOFOLLOW : 0));
 	if (rxvol->directory < 0) {
@@ -149,9 +154,10 @@ static int open_local_directory(struct rxvol *rxvol, const struct stat *store)
 }
 
 /*
- * The user of the store may not read what root imports, such as closed home directories. So a process stays root, which
- * opens what is below the directory and lends that; this process and the server have a socket to it in place of the
- * directory. It ends when nobody has the socket any more. 0, or -1 after a message.
+ * The user of the store may not read what root imports, such as closed home directories. So a
+ * process stays root, which opens what is below the directory and lends that; this process and the
+ * server have a socket to it in place of the directory. It ends when nobody has the socket any
+ * more. 0, or -1 after a message.
  */
 static int leave_reader(struct rxvol *rxvol)
 {
@@ -303,7 +309,10 @@ int rxvol_session(struct rxvol *rxvol)
 
 	if (prepare_session(rxvol))
 		return TOOLS_EXIT_FAILURE;
-	/* Another rxvol has the store for a moment. A server that starts or stops takes no requests. */
+	/*
+	 * Another rxvol has the store for a moment. A server that starts or stops takes no
+	 * requests.
+	 */
 	while ((rc = attempt_request(rxvol)) == -EBUSY && monotonic_ns() - start < PATIENCE_NS)
 		nanosleep(&pause, NULL);
 	if (rc == -EBUSY)

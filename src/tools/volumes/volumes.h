@@ -38,7 +38,9 @@ struct rxvol {
 	int status;
 };
 
-/* request.c: rxvol->request of the command and its arguments. 0, or an exit status after a message. */
+/*
+ * request.c: rxvol->request of the command and its arguments. 0, or an exit status after a message.
+ */
 int rxvol_request(struct rxvol *rxvol, const struct tools_program *program, char **words,
 		  size_t count);
 
@@ -50,8 +52,8 @@ int rxvol_init(struct rxvol *rxvol);
 void rxvol_answer(void *arg, json_t *object);
 
 /*
- * remote.c: send the request to the server of the store. 0: answered; -1 with errno: no server takes
- * requests there.
+ * remote.c: send the request to the server of the store. 0: answered; -1 with errno: no server
+ * takes requests there.
  */
 int rxvol_remote(struct rxvol *rxvol);
 

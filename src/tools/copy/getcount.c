@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counting what get -r will copy. A malicious server cannot cause endless work: no directory is entered
- * twice, and the number of directories that wait is limited.
+ * The number of files and bytes that get -r will copy. A malicious server cannot cause endless work: no directory
+ * is entered twice, and the number of directories that wait is limited.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/copy/count.h"
-#include "tools/copy/met.h"
+#include "tools/copy/getcount.h"
+#include "tools/copy/entered_dirs.h"
 
 #define WAITING_MAX 1000000 /* directories that were found and not yet read: 12 MB */
 
@@ -16,12 +16,12 @@ struct counting {
 	struct copy copy;
 	atomic_bool ending;
 	uint64_t files, bytes;
-	struct met met;	 /* of the source at hand */
+	struct entered_dirs entered; /* of the source at hand */
 	AFSFid *waiting; /* its directories */
 	size_t count, room;
 };
 
-static bool add_directory(struct counting *c, const AFSFid *fid)
+static bool queue_directory(struct counting *c, const AFSFid *fid)
 {
 	if (c->count == c->room) {
 		size_t room = c->room ? 2 * c->room : 64;
@@ -37,14 +37,14 @@ static bool add_directory(struct counting *c, const AFSFid *fid)
 	return true;
 }
 
-/* An object that get would copy. False: the count is given up. */
-static bool add(struct counting *c, const AFSFid *fid, const AFSFetchStatus *status)
+/* Count an object that get would copy. False: the count is given up. */
+static bool count_object(struct counting *c, const AFSFid *fid, const AFSFetchStatus *status)
 {
 	/* get reports these, and goes on. */
 	if (status->errorCode || !afs_status_usable(status))
 		return true;
 	if (status->FileType == AFS_TYPE_DIR)
-		return add_directory(c, fid);
+		return queue_directory(c, fid);
 	if (status->FileType == AFS_TYPE_FILE) {
 		c->files++;
 		c->bytes += afs_status_length(status);
@@ -52,7 +52,7 @@ static bool add(struct counting *c, const AFSFid *fid, const AFSFetchStatus *sta
 	return true;
 }
 
-static bool read_directory(struct counting *c, const AFSFid *fid)
+static bool count_directory(struct counting *c, const AFSFid *fid)
 {
 	AFSFetchStatus statuses[AFSCBMAX];
 	struct entries entries;
@@ -61,13 +61,12 @@ static bool read_directory(struct counting *c, const AFSFid *fid)
 	if (entries_read(&c->copy, fid, "", &entries) != COPY_GOOD)
 		return false;
 	for (size_t at = 0; good && at < entries.count; at += AFSCBMAX) {
-		size_t left = entries.count - at;
-		uint32_t n = left < AFSCBMAX ? (uint32_t)left : AFSCBMAX;
+		uint32_t n = entries_batch(&entries, at);
 
 		good = !atomic_load(&c->ending) &&
 		       entries_status(&c->copy, &entries, at, n, "", statuses) == COPY_GOOD;
 		for (uint32_t i = 0; good && i < n; i++)
-			good = add(c, &entries.list[at + i].fid, &statuses[i]);
+			good = count_object(c, &entries.list[at + i].fid, &statuses[i]);
 	}
 	entries_free(&entries);
 	return good;
@@ -77,19 +76,19 @@ static bool count_source(struct counting *c, const struct copy_source *source)
 {
 	struct afs_object object;
 	bool good = copy_locate(&c->copy, source) == 0 && copy_walk(&c->copy, true, &object) == 0 &&
-		    add(c, &object.fid, &object.status);
+		    count_object(c, &object.fid, &object.status);
 
 	while (good && c->count) {
 		AFSFid fid = c->waiting[--c->count];
-		int met = meet(&c->met, &fid);
+		int entered = entered_dirs_add(&c->entered, &fid);
 
-		good = met >= 0 && (met > 0 || read_directory(c, &fid));
+		good = entered >= 0 && (entered > 0 || count_directory(c, &fid));
 	}
-	met_free(&c->met);
+	entered_dirs_free(&c->entered);
 	return good;
 }
 
-static void *work(void *arg)
+static void *count_all_sources(void *arg)
 {
 	struct counting *c = arg;
 	struct run *run = c->copy.run;
@@ -115,7 +114,7 @@ struct counting *count_start(struct run *run)
 		return NULL;
 	}
 	c->copy.silent = true;
-	if (pthread_create(&c->thread, NULL, work, c) == 0)
+	if (pthread_create(&c->thread, NULL, count_all_sources, c) == 0)
 		return c;
 	copy_close(&c->copy);
 	free(c);

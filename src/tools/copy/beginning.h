@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whether an incomplete file, stored or local, is the beginning of the other one. */
-#ifndef COPY_BEGUN_H
-#define COPY_BEGUN_H
+#ifndef COPY_BEGINNING_H
+#define COPY_BEGINNING_H
 
 #include "tools/copy/change.h"
 
@@ -9,7 +9,7 @@
  * Compare the first `length` bytes of the object with those of the open file `fd`: up to 64 KiB at
  * their beginning, and at their end. False also if they cannot be read; then without a message.
  */
-bool begun_matches(struct copy *copy, const struct afs_object *object, uint64_t length, int fd,
+bool beginning_matches(struct copy *copy, const struct afs_object *object, uint64_t length, int fd,
 		   const char *label);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/copy/begun.h"
+#include "tools/copy/beginning.h"
 
 #define COMPARED 65536u /* bytes at the beginning, and at the end */
 
@@ -37,7 +37,7 @@ static bool has_same(int fd, const uint8_t *bytes, size_t length, uint64_t offse
 	return true;
 }
 
-static int compare(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
+static int compare_slices(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
 {
 	struct comparison *c = arg;
 
@@ -48,7 +48,7 @@ static int compare(void *arg, struct iovec *iov, unsigned count, uint64_t offset
 	return c->differs;
 }
 
-static bool same_at(struct copy *copy, const struct afs_object *object, int fd, const char *label,
+static bool matches_at(struct copy *copy, const struct afs_object *object, int fd, const char *label,
 		    uint64_t offset, uint64_t length)
 {
 	struct comparison c = {.fd = fd};
@@ -60,17 +60,17 @@ static bool same_at(struct copy *copy, const struct afs_object *object, int fd, 
 	do {
 		copy_fresh(copy);
 		afs_fetch_init(&fetch, &object->fid, offset, length);
-		rc = afs_client_read(copy->client, &fetch, label, compare, &c, &error);
+		rc = afs_client_read(copy->client, &fetch, label, compare_slices, &c, &error);
 	} while (rc < 0 && change_retry(copy, &outage, &error, NULL));
 	return rc == 0 && fetch.received == length;
 }
 
-bool begun_matches(struct copy *copy, const struct afs_object *object, uint64_t length, int fd,
+bool beginning_matches(struct copy *copy, const struct afs_object *object, uint64_t length, int fd,
 		   const char *label)
 {
 	uint64_t some = length < COMPARED ? length : COMPARED;
 
 	return !length ||
-	       (same_at(copy, object, fd, label, 0, some) &&
-		(length == some || same_at(copy, object, fd, label, length - some, some)));
+	       (matches_at(copy, object, fd, label, 0, some) &&
+		(length == some || matches_at(copy, object, fd, label, length - some, some)));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Failed changes: whether an earlier try has made them, and remedies. */
-#ifndef COPY_DECIDE_H
-#define COPY_DECIDE_H
+#ifndef COPY_CHANGE_ERROR_H
+#define COPY_CHANGE_ERROR_H
 
 #include <stdbool.h>
 
@@ -32,18 +32,18 @@ enum decision {
 	DECIDE_DONE, /* an earlier try has done it */
 	DECIDE_LOOK  /* look at the object to find out whether an earlier try has done it */
 };
-enum decision decide(enum change_op op, bool unknown, const struct afs_error *error);
+enum decision change_decide(enum change_op op, bool unknown, const struct afs_error *error);
 
 /*
  * Whether an object that exists under the name is the one that CreateFile or MakeDir with the status
  * `how` would have made, without a change since.
  */
-bool decide_ours(enum change_op op, const AFSStoreStatus *how, const AFSFetchStatus *found);
+bool change_is_ours(enum change_op op, const AFSStoreStatus *how, const AFSFetchStatus *found);
 
 /* Whether a write may be repeated although the error has no remedy for reads. */
-bool decide_repeat(const struct afs_error *error);
+bool change_may_repeat(const struct afs_error *error);
 
 /* The remedy for the error, a text without a full stop; NULL: none is known. */
-const char *decide_remedy(enum change_op op, const struct afs_error *error);
+const char *change_remedy(enum change_op op, const struct afs_error *error);
 
 #endif

@@ -13,7 +13,7 @@
 #include "tools/copy/remove.h"
 
 /* Do something for each place of the command line, and go on after failures. The exit status. */
-static int for_all(struct copy *copy, size_t count, enum copy_result (*one)(struct copy *copy))
+static int for_each_source(struct copy *copy, size_t count, enum copy_result (*one)(struct copy *copy))
 {
 	enum copy_result rc = COPY_GOOD;
 	bool all = true;
@@ -27,7 +27,7 @@ static int for_all(struct copy *copy, size_t count, enum copy_result (*one)(stru
 	return all ? 0 : TOOLS_EXIT_FAILURE;
 }
 
-static enum copy_result absent(const struct target *t)
+static enum copy_result report_absent(const struct target *t)
 {
 	tools_error("%s: no such file or directory", t->label);
 	return COPY_FAILED;
@@ -54,7 +54,7 @@ static enum copy_result rm_one(struct copy *copy)
 	if (rc != COPY_GOOD)
 		return rc;
 	if (!t.exists)
-		return copy->set->force ? COPY_GOOD : absent(&t);
+		return copy->set->force ? COPY_GOOD : report_absent(&t);
 	if (!has_name(&t, "removed"))
 		return COPY_FAILED;
 	directory = t.object.status.FileType == AFS_TYPE_DIR;
@@ -71,7 +71,7 @@ int copy_rm(struct copy *copy)
 {
 	if (glob_sources(copy) != COPY_GOOD)
 		return TOOLS_EXIT_FAILURE;
-	return for_all(copy, copy->run->source_count, rm_one);
+	return for_each_source(copy, copy->run->source_count, rm_one);
 }
 
 /* ---- mkdir ---- */
@@ -86,18 +86,19 @@ static enum copy_result make_directory(struct copy *copy, const struct target *t
 	struct afs_error error;
 	enum copy_result rc = change_try(copy, &c, &error);
 
-	/* With -p somebody else may make the same directory. */
+	/* Another client may make the same directory, which -p accepts. */
 	if (rc != COPY_GOOD && copy->set->preserve && error.number == EEXIST)
 		return COPY_GOOD;
-	if (rc != COPY_GOOD)
+	if (rc != COPY_GOOD) {
 		change_complain(copy, c.op, &error);
-	else if (mode & ~c.made.status.UnixModeBits & 07000) {
-		tools_error("%s: made with the mode %04o, not %04o: servers keep the first digit "
-			    "for administrators",
-			    t->label, c.made.status.UnixModeBits & 07777, (unsigned)mode);
-		rc = COPY_FAILED;
+		return rc;
 	}
-	return rc;
+	if (!(mode & ~c.made.status.UnixModeBits & 07000))
+		return COPY_GOOD;
+	tools_error("%s: made with the mode %04o, not %04o: servers keep the first digit for "
+		    "administrators",
+		    t->label, c.made.status.UnixModeBits & 07777, (unsigned)mode);
+	return COPY_FAILED;
 }
 
 /* Mode of a new directory: --mode, or all rights less the umask. */
@@ -116,11 +117,10 @@ static enum copy_result mode_of_directory(struct copy *copy, mode_t *mode)
 static enum copy_result mkdir_step(struct copy *copy, bool last, struct target *t)
 {
 	mode_t mode = 0777 & ~copy->run->umask;
-	enum copy_result rc = target_find(copy, t);
+	enum copy_result rc;
 
-	if (rc == COPY_GOOD && last)
-		rc = mode_of_directory(copy, &mode);
-	if (rc != COPY_GOOD)
+	if ((rc = target_find(copy, t)) != COPY_GOOD ||
+	    (last && (rc = mode_of_directory(copy, &mode)) != COPY_GOOD))
 		return rc;
 	if (!t->exists)
 		return make_directory(copy, t, mode);
@@ -146,7 +146,7 @@ static enum copy_result mkdir_one(struct copy *copy)
 		return COPY_STOP;
 	}
 	copy->path = path;
-	/* With -p each beginning of the path that ends at a slash. */
+	/* -p makes each beginning of the path that ends at a slash. */
 	for (char *p = path + strspn(path, "/"); rc == COPY_GOOD && copy->set->preserve;) {
 		char *slash = strchr(p, '/');
 
@@ -170,7 +170,7 @@ int copy_mkdir(struct copy *copy)
 
 	if (mode_of_directory(copy, &mode) != COPY_GOOD)
 		return TOOLS_EXIT_USAGE;
-	return for_all(copy, copy->run->source_count, mkdir_one);
+	return for_each_source(copy, copy->run->source_count, mkdir_one);
 }
 
 /* ---- mv ---- */
@@ -190,7 +190,7 @@ static int check_volumes(const struct copy *copy, const char *remedy)
 	return 0;
 }
 
-/* Where `from` goes: the destination, or its own name in the destination directory. */
+/* Find the place of the object `name`: the destination, or its name in the destination directory. */
 static enum copy_result place_in(struct copy *copy, const struct target *destination,
 				 const char *name, struct target *to)
 {
@@ -262,7 +262,7 @@ static enum copy_result mv_one(struct copy *copy, const struct target *destinati
 	if (rc != COPY_GOOD)
 		return rc;
 	if (!from.exists)
-		return absent(&from);
+		return report_absent(&from);
 	if (!has_name(&from, "renamed") || !fits_slash(run->sources[run->source_count - 1].path,
 						       destination, from.object.status.FileType))
 		return COPY_FAILED;
@@ -352,7 +352,7 @@ static enum copy_result make_symlink(struct copy *copy, const char *text, enum c
 	return change_make(copy, &c);
 }
 
-/* Another name of the first place. */
+/* Give the first place another name. */
 static enum copy_result make_link(struct copy *copy)
 {
 	const struct run *run = copy->run;
@@ -361,15 +361,14 @@ static enum copy_result make_link(struct copy *copy)
 	enum copy_result rc;
 
 	copy->path = run->sources[0].path;
-	rc = target_find(copy, &old);
-	if (rc == COPY_GOOD)
-		rc = destination_of(copy, &destination);
-	if (rc == COPY_GOOD && !old.exists)
-		return absent(&old);
-	if (rc == COPY_GOOD && !fits_slash(run->sources[1].path, &destination, AFS_TYPE_FILE))
+	if ((rc = target_find(copy, &old)) != COPY_GOOD ||
+	    (rc = destination_of(copy, &destination)) != COPY_GOOD)
+		return rc;
+	if (!old.exists)
+		return report_absent(&old);
+	if (!fits_slash(run->sources[1].path, &destination, AFS_TYPE_FILE))
 		return COPY_FAILED;
-	if (rc == COPY_GOOD)
-		rc = place_in(copy, &destination, old.name, &t);
+	rc = place_in(copy, &destination, old.name, &t);
 	if (rc != COPY_GOOD)
 		return rc;
 	if (!has_name(&t, "linked"))

@@ -15,7 +15,7 @@
 #include "tools/common/message.h"
 #include "tools/copy/climb.h"
 #include "tools/copy/copy.h"
-#include "tools/copy/met.h"
+#include "tools/copy/entered_dirs.h"
 #include "tools/copy/pool.h"
 #include "tools/copy/sink.h"
 
@@ -27,7 +27,7 @@ struct tree {
 	struct pool *pool;
 	size_t names; /* in memory, on all levels */
 	unsigned depth;
-	struct met met;
+	struct entered_dirs entered;
 };
 
 static void times_of(const AFSFetchStatus *status, struct timespec times[2])
@@ -41,13 +41,13 @@ struct level {
 	atomic_uint users; /* the thread that reads it, and jobs for its files */
 	struct copy *copy; /* of that thread; jobs use only its run */
 	int dir;   /* -1 while a deep directory is entered */
-	bool lent; /* `dir`, and mode and times are somebody else's */
+	bool lent; /* the caller of get_tree() closes `dir`, and sets mode and times */
 	mode_t mode;
 	struct timespec times[2];
 	char *label;
 };
 
-static void leave(struct level *level)
+static void leave_level(struct level *level)
 {
 	if (atomic_fetch_sub(&level->users, 1) != 1)
 		return;
@@ -80,7 +80,7 @@ static struct level *new_level(struct copy *copy, int dir, const char *label)
 	return level;
 }
 
-/* write_failed() for something that is no job: if it ends the copy, it is counted here. */
+/* write_failed() for an object that is no job. If the failure ends the copy, this counts it. */
 static enum copy_result not_written(struct copy *copy, const char *label, int dir, const char *name)
 {
 	enum copy_result rc = write_failed(copy, label, dir, name);
@@ -124,7 +124,7 @@ int get_open_directory(int dir, const char *name, int flags, mode_t *mode)
 	return fd;
 }
 
-/* Not a part of its caller, whose stack is needed at each level. */
+/* This function is not inlined, because its caller's stack is needed at each level. */
 static __attribute__((noinline)) enum copy_result get_link(struct copy *copy, const struct entry *e,
 				 const AFSFetchStatus *status, int dir, const char *label)
 {
@@ -135,12 +135,9 @@ static __attribute__((noinline)) enum copy_result get_link(struct copy *copy, co
 	enum copy_result rc;
 
 	copy_fresh(copy);
-	while (afs_client_readlink(copy->client, &e->fid, label, text, &error) < 0) {
-		if (copy_retry(copy, &outage, &error, NULL))
-			continue;
-		copy_complain(copy, &error);
-		return copy_judge(copy, &error);
-	}
+	while (afs_client_readlink(copy->client, &e->fid, label, text, &error) < 0)
+		if (!copy_retry_or_complain(copy, &outage, &error))
+			return copy_judge(copy, &error);
 	if (afs_is_mount_point(status->UnixModeBits, text)) {
 		tools_error("%s: skipped: mount point of the volume %.64s", label, text + 1);
 		return COPY_GOOD;
@@ -178,7 +175,7 @@ static void drop_plain(void *arg)
 {
 	struct plain *plain = arg;
 
-	leave(plain->level);
+	leave_level(plain->level);
 	free_plain(plain);
 }
 
@@ -223,7 +220,7 @@ static enum copy_result get_plain(struct copy *copy, void *arg)
 	for (size_t i = 1; i < plain->count && rc == COPY_GOOD; i++) {
 		if (link_name(plain->level->dir, plain->names[0], plain->names[i]) == 0)
 			copy_done(copy, plain->label, 0);
-		else /* Not all file systems have hard links. */
+		else /* some file systems have no hard links */
 			rc = get_named(copy, plain, plain->names[i]);
 	}
 	drop_plain(plain);
@@ -354,14 +351,14 @@ static enum copy_result get_subdirectory(struct tree *t, const struct entry *e,
 	times_of(status, level->times);
 	/* Jobs use the descriptor. */
 	if (!parent->lent && t->depth > CLIMB_OPEN && pool_wait(t->pool) == COPY_STOP) {
-		leave(level);
+		leave_level(level);
 		return COPY_STOP;
 	}
 	closed = !parent->lent && climb_down(&parent->dir, t->depth, &left);
 	rc = get_level(t, &e->fid, level);
 	if (closed && climb_up(&parent->dir, level->dir, &left, label) < 0)
 		rc = COPY_STOP;
-	leave(level);
+	leave_level(level);
 	return rc;
 }
 
@@ -375,7 +372,7 @@ static __attribute__((noinline)) enum copy_result tell_code(struct copy *copy, c
 	return COPY_FAILED;
 }
 
-static enum copy_result get_entry(struct tree *t, const struct entries *entries, size_t at,
+static enum copy_result get_tree_entry(struct tree *t, const struct entries *entries, size_t at,
 				  struct twins *twins, const AFSFetchStatus *status,
 				  struct level *level, const char *label)
 {
@@ -401,31 +398,24 @@ static enum copy_result get_entry(struct tree *t, const struct entries *entries,
 static enum copy_result get_batch(struct tree *t, const struct entries *entries, size_t at,
 				  uint32_t count, struct twins *twins, struct level *level)
 {
-	const char *label = level->label;
 	AFSFetchStatus *statuses = calloc(AFSCBMAX, sizeof(*statuses));
-	enum copy_result rc = COPY_STOP;
-	size_t length = strlen(label);
+	enum copy_result rc;
 
-	if (statuses)
-		rc = entries_status(t->copy, entries, at, count, label, statuses);
-	else
+	if (!statuses) {
 		tools_error("no memory");
-
+		return COPY_STOP;
+	}
+	rc = entries_status(t->copy, entries, at, count, level->label, statuses);
 	for (uint32_t i = 0; rc == COPY_GOOD && i < count; i++) {
-		const struct entry *e = &entries->list[at + i];
 		char *path = NULL;
 
-		if (copy_interrupted(t->copy)) {
+		if (!copy_interrupted(t->copy))
+			path = copy_join_label(level->label, entries->list[at + i].name);
+		if (!path) {
 			rc = COPY_STOP;
 			break;
 		}
-		if (asprintf(&path, "%s%s%s", label, length && label[length - 1] == '/' ? "" : "/",
-			     e->name) < 0) {
-			tools_error("no memory");
-			rc = COPY_STOP;
-			break;
-		}
-		rc = get_entry(t, entries, at + i, twins, &statuses[i], level, path);
+		rc = get_tree_entry(t, entries, at + i, twins, &statuses[i], level, path);
 		free(path);
 		/* After an object that failed, continue with the others. */
 		if (rc == COPY_FAILED) {
@@ -439,23 +429,19 @@ static enum copy_result get_batch(struct tree *t, const struct entries *entries,
 
 static enum copy_result get_entries(struct tree *t, struct entries *entries, struct level *level)
 {
-	enum copy_result rc = COPY_GOOD;
+	enum copy_result rc = COPY_FAILED;
 	struct twins twins = {0};
 
 	t->names += entries->count;
 	if (t->names > NAMES_MAX) {
 		tools_error("%s: more than %d names in it and its parent directories", level->label,
 			    NAMES_MAX);
-		rc = COPY_FAILED;
+		goto out;
 	}
-	if (rc == COPY_GOOD && !find_twins(entries, &twins))
-		rc = COPY_STOP;
-	for (size_t at = 0; rc == COPY_GOOD && at < entries->count; at += AFSCBMAX) {
-		size_t left = entries->count - at;
-
-		rc = get_batch(t, entries, at, left < AFSCBMAX ? (uint32_t)left : AFSCBMAX, &twins,
-			       level);
-	}
+	rc = find_twins(entries, &twins) ? COPY_GOOD : COPY_STOP;
+	for (size_t at = 0; rc == COPY_GOOD && at < entries->count; at += AFSCBMAX)
+		rc = get_batch(t, entries, at, entries_batch(entries, at), &twins, level);
+out:
 	free_twins(&twins);
 	t->names -= entries->count;
 	return rc;
@@ -466,14 +452,14 @@ static enum copy_result get_level(struct tree *t, const AFSFid *fid, struct leve
 	const char *label = level->label;
 	struct entries entries;
 	enum copy_result rc;
-	int met = meet(&t->met, fid);
+	int entered = entered_dirs_add(&t->entered, fid);
 
-	if (met != 0) {
-		tools_error(met < 0 ? "%s: memory is exhausted"
-				    : "%s: skipped: the directory occurs twice, so the volume "
-				      "is damaged",
+	if (entered != 0) {
+		tools_error(entered < 0 ? "%s: memory is exhausted"
+					: "%s: skipped: the directory occurs twice, so the volume "
+					  "is damaged",
 			    label);
-		return met < 0 ? COPY_STOP : COPY_FAILED;
+		return entered < 0 ? COPY_STOP : COPY_FAILED;
 	}
 	if (t->depth == CLIMB_DEPTH) {
 		tools_error("%s: more than %d directories deep", label, CLIMB_DEPTH);
@@ -494,7 +480,7 @@ enum copy_result get_tree(struct copy *copy, struct pool *pool, const AFSFid *fi
 {
 	struct tree tree = {.copy = copy, .pool = pool};
 	struct level *level = new_level(copy, dir, label);
-	enum copy_result rc = COPY_STOP;
+	enum copy_result rc;
 
 	if (!level)
 		return COPY_STOP;
@@ -504,7 +490,7 @@ enum copy_result get_tree(struct copy *copy, struct pool *pool, const AFSFid *fi
 		atomic_fetch_add(&copy->run->failed, 1);
 	if (pool_wait(pool) == COPY_STOP)
 		rc = COPY_STOP;
-	leave(level);
-	met_free(&tree.met);
+	leave_level(level);
+	entered_dirs_free(&tree.entered);
 	return rc;
 }

@@ -23,6 +23,12 @@ const char *target_base(const char *path, size_t *length)
 	return start;
 }
 
+bool target_has_name(const char *base, size_t length)
+{
+	return length != 0 && !(length == 1 && base[0] == '.') &&
+	       !(length == 2 && base[0] == '.' && base[1] == '.');
+}
+
 enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *name,
 			     struct target *t)
 {
@@ -42,10 +48,8 @@ enum copy_result target_look(struct copy *copy, const AFSFid *dir, const char *n
 					    &t->object.status, &error) < 0)) {
 		if (rc > 0 && change_is_gone(&error) && replaced++ < REPLACED_MOST)
 			continue;
-		if (copy_retry(copy, &outage, &error, NULL))
-			continue;
-		copy_complain(copy, &error);
-		return copy_judge(copy, &error);
+		if (!copy_retry_or_complain(copy, &outage, &error))
+			return copy_judge(copy, &error);
 	}
 	t->exists = rc > 0;
 	return COPY_GOOD;
@@ -62,7 +66,7 @@ static enum copy_result find_parent(struct copy *copy, const char *base, struct 
 	const char *path = copy->path;
 	char *parent = strndup(path, (size_t)(base - path));
 	struct afs_object object;
-	int rc = -1;
+	int rc;
 
 	if (!parent) {
 		tools_error("no memory");
@@ -88,22 +92,20 @@ static enum copy_result find_parent(struct copy *copy, const char *base, struct 
 }
 
 /* target_find(); with `force` an object without a parent does not exist, like one without a name. */
-static enum copy_result find(struct copy *copy, struct target *t, bool force)
+static enum copy_result find_target(struct copy *copy, struct target *t, bool force)
 {
 	bool absent = false;
 	size_t length;
 	const char *base = target_base(copy->path, &length);
-	bool dots = (length == 1 && base[0] == '.') ||
-		    (length == 2 && base[0] == '.' && base[1] == '.');
 	enum copy_result rc;
 
 	memset(t, 0, sizeof(*t));
-	snprintf(t->label, sizeof(t->label), "%s:%.250s", copy->volume.name, copy->path);
+	copy_format_label(copy, t->label);
 	if (length > 255) {
 		tools_error("%s: the name is too long; it may have 255 bytes", t->label);
 		return COPY_FAILED;
 	}
-	if (length == 0 || dots) {
+	if (!target_has_name(base, length)) {
 		t->exists = true;
 		return copy_walk(copy, true, &t->object) == 0 ? COPY_GOOD
 		       : copy_interrupted(copy)		      ? COPY_STOP
@@ -118,10 +120,10 @@ static enum copy_result find(struct copy *copy, struct target *t, bool force)
 
 enum copy_result target_find(struct copy *copy, struct target *t)
 {
-	return find(copy, t, false);
+	return find_target(copy, t, false);
 }
 
 enum copy_result target_find_forced(struct copy *copy, struct target *t)
 {
-	return find(copy, t, true);
+	return find_target(copy, t, true);
 }

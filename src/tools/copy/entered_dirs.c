@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directories that were entered. */
+/* The directories that a walk has entered. */
 #include <stdlib.h>
 
-#include "tools/copy/met.h"
+#include "tools/copy/entered_dirs.h"
 
-static uint64_t number_of(const AFSFid *fid)
+static uint64_t number_of_fid(const AFSFid *fid)
 {
 	return (uint64_t)fid->Vnode << 32 | fid->Unique;
 }
@@ -21,7 +21,7 @@ static size_t slot_of(const uint64_t *list, size_t room, uint64_t number)
 	return at;
 }
 
-static int grow(struct met *m)
+static int grow_entered(struct entered_dirs *m)
 {
 	size_t room = m->room ? 2 * m->room : 256;
 	uint64_t *list = calloc(room, sizeof(*list));
@@ -37,12 +37,12 @@ static int grow(struct met *m)
 	return 0;
 }
 
-int meet(struct met *m, const AFSFid *fid)
+int entered_dirs_add(struct entered_dirs *m, const AFSFid *fid)
 {
-	uint64_t number = number_of(fid);
+	uint64_t number = number_of_fid(fid);
 	size_t at;
 
-	if (2 * m->count >= m->room && grow(m) < 0)
+	if (2 * m->count >= m->room && grow_entered(m) < 0)
 		return -1;
 	at = slot_of(m->list, m->room, number);
 	if (m->list[at])
@@ -52,8 +52,8 @@ int meet(struct met *m, const AFSFid *fid)
 	return 0;
 }
 
-void met_free(struct met *m)
+void entered_dirs_free(struct entered_dirs *m)
 {
 	free(m->list);
-	*m = (struct met){0};
+	*m = (struct entered_dirs){0};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names of files that are not complete yet. */
-#ifndef COPY_PART_H
-#define COPY_PART_H
+#ifndef COPY_PARTNAME_H
+#define COPY_PARTNAME_H
 
 #include <stdint.h>
 
@@ -12,7 +12,7 @@
  * cut. The same name and version give the same text.
  */
 void part_name(char part[PART_NAME], const char *name, uint64_t version);
-/* The same with a random version: a name that nothing else has, and no later run finds. */
+/* The name of a random version, which nothing else has and no later run finds. */
 void part_name_once(char part[PART_NAME], const char *name);
 /* Mix a number into a version, which is 0 at first. The result is never 0. */
 uint64_t part_version(uint64_t version, uint64_t number);

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/copy/part.h"
+#include "tools/copy/partname.h"
 
 #define SUFFIX	".afscp-part"
 #define CUT_MAX 220 /* bytes of a name beside a version */

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "tools/common/message.h"
-#include "tools/copy/begun.h"
+#include "tools/copy/beginning.h"
 #include "tools/copy/copy.h"
-#include "tools/copy/part.h"
+#include "tools/copy/partname.h"
 #include "tools/copy/sink.h"
 
 #define PART_LEAST (16u << 20) /* bytes of files that later runs can continue */
@@ -63,23 +63,19 @@ enum copy_result write_failed(struct copy *copy, const char *label, int dir, con
 		/* The reader has exited: not an error. */
 		atomic_store(&copy->run->broken_pipe, true);
 		return COPY_STOP;
-	case EIO:
-	case EROFS:
-		tools_error("%s: cannot write \"%s\": %s", label, name, strerror(errno));
-		break;
 	default:
 		tools_error("%s: cannot write \"%s\": %s", label, name, strerror(errno));
-		return COPY_FAILED;
+		if (number != EIO && number != EROFS)
+			return COPY_FAILED;
 	}
-	/* It concerns the others as well. */
+	/* The other objects would fail as well. */
 	return copy->set->keep_going ? COPY_FAILED : COPY_STOP;
 }
 
-static int take(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
+static int write_fetched(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
 {
 	struct file *f = arg;
 	struct copy *copy = f->copy;
-
 	uint64_t bytes = 0;
 
 	for (unsigned i = 0; i < count; i++)
@@ -93,20 +89,15 @@ static int take(void *arg, struct iovec *iov, unsigned count, uint64_t offset)
 	return 0;
 }
 
-/*
- * The server may have changed: continue if it has the same version, else start again.
- */
-static enum copy_result look_again(struct file *f)
+/* Continue at another server if it has the same version. Otherwise start again. */
+static enum copy_result check_same_version(struct file *f)
 {
 	AFSFetchStatus status;
 	struct afs_error error;
 
-	while (afs_client_status(f->copy->client, &f->object->fid, f->label, &status, &error) < 0) {
-		if (copy_retry(f->copy, &f->outage, &error, NULL))
-			continue;
-		copy_complain(f->copy, &error);
-		return copy_judge(f->copy, &error);
-	}
+	while (afs_client_status(f->copy->client, &f->object->fid, f->label, &status, &error) < 0)
+		if (!copy_retry_or_complain(f->copy, &f->outage, &error))
+			return copy_judge(f->copy, &error);
 	if (afs_status_version(&status) == afs_status_version(&f->object->status) &&
 	    afs_status_length(&status) == afs_status_length(&f->object->status))
 		return COPY_GOOD;
@@ -121,20 +112,20 @@ static enum copy_result look_again(struct file *f)
 	return COPY_GOOD;
 }
 
-/* After a failed fetch. COPY_GOOD: continue. */
-static enum copy_result fetch_failed(struct file *f, struct afs_error *error)
+/* Decide what follows a failed fetch. COPY_GOOD: the next one. */
+static enum copy_result handle_failed_fetch(struct file *f, struct afs_error *error)
 {
 	bool moved = false;
 
 	if (f->fetch.received > 0)
 		f->outage = (struct outage){0};
 	if (copy_retry(f->copy, &f->outage, error, &moved))
-		return moved ? look_again(f) : COPY_GOOD;
+		return moved ? check_same_version(f) : COPY_GOOD;
 	copy_complain(f->copy, error);
 	return copy_judge(f->copy, error);
 }
 
-/* After a successful fetch: check its version and length. */
+/* Check version and length of a successful fetch. */
 static enum copy_result check_answer(struct file *f)
 {
 	const AFSFetchStatus *status = &f->object->status;
@@ -157,7 +148,7 @@ static enum copy_result check_answer(struct file *f)
 }
 
 /* Fetch the next part of the file. */
-static enum copy_result get_part(struct file *f)
+static enum copy_result fetch_part(struct file *f)
 {
 	uint64_t left = afs_status_length(&f->object->status) - f->at;
 	struct afs_error error;
@@ -166,14 +157,14 @@ static enum copy_result get_part(struct file *f)
 	copy_fresh(f->copy);
 	afs_fetch_init(&f->fetch, &f->object->fid, f->at,
 		       left < AFS_FETCH_MAX ? left : AFS_FETCH_MAX);
-	rc = afs_client_read(f->copy->client, &f->fetch, f->label, take, f, &error);
+	rc = afs_client_read(f->copy->client, &f->fetch, f->label, write_fetched, f, &error);
 	if (rc > 0) {
 		errno = f->error;
 		return write_failed(f->copy, f->label, f->sink->dir, f->sink->name);
 	}
 	f->at += f->fetch.received;
 	if (rc < 0)
-		return fetch_failed(f, &error);
+		return handle_failed_fetch(f, &error);
 	f->outage = (struct outage){0};
 	return check_answer(f);
 }
@@ -187,14 +178,16 @@ enum copy_result get_file(struct copy *copy, struct afs_object *object, struct s
 			    .label = label,
 			    .at = sink->begun,
 			    .begun = sink->begun};
-	enum copy_result rc = COPY_GOOD;
 
 	atomic_fetch_add(&copy->run->left_out, file.begun);
-	while (rc == COPY_GOOD && file.at < afs_status_length(&object->status))
-		rc = get_part(&file);
-	if (rc == COPY_GOOD)
-		copy_done(copy, label, afs_status_length(&object->status));
-	return rc;
+	while (file.at < afs_status_length(&object->status)) {
+		enum copy_result rc = fetch_part(&file);
+
+		if (rc != COPY_GOOD)
+			return rc;
+	}
+	copy_done(copy, label, afs_status_length(&object->status));
+	return COPY_GOOD;
 }
 
 /* A file of which a part may exist. */
@@ -206,13 +199,13 @@ struct parted {
 };
 
 /* A file of the user may have the name of the part. */
-static bool is_ours(void *arg, int fd, uint64_t length, const char *name)
+static bool is_part_of_object(void *arg, int fd, uint64_t length, const char *name)
 {
 	struct parted *p = arg;
 	char text[PATH_MAX];
 
 	if (length <= afs_status_length(&p->object->status) &&
-	    begun_matches(p->copy, p->object, length, fd, p->label))
+	    beginning_matches(p->copy, p->object, length, fd, p->label))
 		return true;
 	if (!copy_interrupted(p->copy))
 		tools_error("%s: \"%s\" is not its beginning: not used, and left as it is",
@@ -224,7 +217,7 @@ int get_open(struct copy *copy, const struct afs_object *object, struct sink *si
 	     const char *name, bool inside, const char *label)
 {
 	struct parted parted = {.copy = copy, .object = object, .dir = dir, .label = label};
-	struct sink_part part = {.resume = copy->set->resume, .is_ours = is_ours, .arg = &parted};
+	struct sink_part part = {.resume = copy->set->resume, .is_ours = is_part_of_object, .arg = &parted};
 	const AFSFetchStatus *status = &object->status;
 	const AFSFid *fid = &object->fid;
 	uint64_t length = afs_status_length(status), version = 0;
@@ -244,7 +237,7 @@ enum copy_result get_close(struct copy *copy, const struct afs_object *object, s
 	if (rc == COPY_GOOD &&
 	    sink_commit(sink, get_mode(copy, &object->status), object->status.ClientModTime) < 0)
 		rc = write_failed(copy, label, sink->dir, sink->name);
-	/* What stops the command may be over at the next run. */
+	/* The cause that stops the command may be over at the next run. */
 	sink->keep = copy->set->resume && (rc == COPY_STOP || copy_interrupted(copy));
 	sink_abandon(sink);
 	return rc;

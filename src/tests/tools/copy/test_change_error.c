@@ -2,7 +2,7 @@
 /* Tests of the decisions after failed changes. */
 #include "afs/client/change.h"
 #include "tests/tools/testing.h"
-#include "tools/copy/decide.h"
+#include "tools/copy/change_error.h"
 
 static struct afs_error of(int32_t code, enum rxw_origin origin)
 {
@@ -81,15 +81,15 @@ START_TEST(decisions)
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		error.number = known[i].number;
-		ck_assert_int_eq(decide(known[i].op, true, &error), known[i].decision);
+		ck_assert_int_eq(change_decide(known[i].op, true, &error), known[i].decision);
 		/* A first try means what it says, unless the FID tells. */
-		ck_assert_int_eq(decide(known[i].op, false, &error),
+		ck_assert_int_eq(change_decide(known[i].op, false, &error),
 				 known[i].op == CHANGE_RENAME && known[i].number == ENOENT
 					 ? DECIDE_LOOK
 					 : DECIDE_FAIL);
 		/* A restarted server may have got it twice. */
 		error.resent = true;
-		ck_assert_int_eq(decide(known[i].op, false, &error),
+		ck_assert_int_eq(change_decide(known[i].op, false, &error),
 				 known[i].op == CHANGE_CREATE ? DECIDE_FAIL : known[i].decision);
 		error.resent = false;
 	}
@@ -103,23 +103,23 @@ START_TEST(ours)
 	AFSFetchStatus found = {
 		.FileType = 1, .LinkCount = 1, .ClientModTime = 1000, .UnixModeBits = 0644};
 
-	ck_assert(decide_ours(CHANGE_CREATE, &how, &found));
+	ck_assert(change_is_ours(CHANGE_CREATE, &how, &found));
 	found.ClientModTime++;
-	ck_assert(!decide_ours(CHANGE_CREATE, &how, &found));
+	ck_assert(!change_is_ours(CHANGE_CREATE, &how, &found));
 	found.ClientModTime--;
 	found.UnixModeBits = 0600;
-	ck_assert(!decide_ours(CHANGE_CREATE, &how, &found));
+	ck_assert(!change_is_ours(CHANGE_CREATE, &how, &found));
 	found.UnixModeBits = 0644;
 	found.Length_hi = 1;
-	ck_assert(!decide_ours(CHANGE_CREATE, &how, &found));
+	ck_assert(!change_is_ours(CHANGE_CREATE, &how, &found));
 	found.Length_hi = 0;
 	found.LinkCount = 2;
-	ck_assert(!decide_ours(CHANGE_CREATE, &how, &found));
-	ck_assert(!decide_ours(CHANGE_MKDIR, &how, &found));
+	ck_assert(!change_is_ours(CHANGE_CREATE, &how, &found));
+	ck_assert(!change_is_ours(CHANGE_MKDIR, &how, &found));
 	found.FileType = 2;
-	ck_assert(decide_ours(CHANGE_MKDIR, &how, &found));
+	ck_assert(change_is_ours(CHANGE_MKDIR, &how, &found));
 	found.LinkCount = 3;
-	ck_assert(!decide_ours(CHANGE_MKDIR, &how, &found));
+	ck_assert(!change_is_ours(CHANGE_MKDIR, &how, &found));
 }
 END_TEST
 
@@ -127,21 +127,21 @@ START_TEST(repeats)
 {
 	struct afs_error error = of(RXW_CALL_DEAD, RXW_ORIGIN_LOCAL);
 
-	ck_assert(decide_repeat(&error));
+	ck_assert(change_may_repeat(&error));
 	error = of(110, RXW_ORIGIN_PEER);
-	ck_assert(decide_repeat(&error));
+	ck_assert(change_may_repeat(&error));
 	error = of(RXW_RESTARTING, RXW_ORIGIN_PEER);
-	ck_assert(decide_repeat(&error));
+	ck_assert(change_may_repeat(&error));
 	error = of(RXW_CALL_TIMEOUT, RXW_ORIGIN_LOCAL);
 	error.remedy = AFS_REMEDY_OTHER;
-	ck_assert(decide_repeat(&error));
+	ck_assert(change_may_repeat(&error));
 	/* VNOSERVICE: there is no other site of a read-write volume. */
 	error = of(105, RXW_ORIGIN_PEER);
-	ck_assert(decide_repeat(&error));
+	ck_assert(change_may_repeat(&error));
 	error = of(112, RXW_ORIGIN_PEER);
-	ck_assert(!decide_repeat(&error));
+	ck_assert(!change_may_repeat(&error));
 	error = of(UAE + 12, RXW_ORIGIN_PEER);
-	ck_assert(!decide_repeat(&error));
+	ck_assert(!change_may_repeat(&error));
 }
 END_TEST
 
@@ -154,20 +154,20 @@ START_TEST(remedies)
 	for (int op = CHANGE_CREATE; op <= CHANGE_LOCK; op++)
 		for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 			error.number = refused[i];
-			ck_assert_ptr_nonnull(decide_remedy((enum change_op)op, &error));
+			ck_assert_ptr_nonnull(change_remedy((enum change_op)op, &error));
 		}
 	error.number = EAGAIN;
-	ck_assert_ptr_nonnull(strstr(decide_remedy(CHANGE_LOCK, &error), "locked"));
+	ck_assert_ptr_nonnull(strstr(change_remedy(CHANGE_LOCK, &error), "locked"));
 	error.number = EXDEV;
-	ck_assert_ptr_nonnull(strstr(decide_remedy(CHANGE_LINK, &error), "ln -s"));
-	ck_assert_ptr_nonnull(strstr(decide_remedy(CHANGE_RENAME, &error), "get and put"));
+	ck_assert_ptr_nonnull(strstr(change_remedy(CHANGE_LINK, &error), "ln -s"));
+	ck_assert_ptr_nonnull(strstr(change_remedy(CHANGE_RENAME, &error), "get and put"));
 	error.number = E2BIG;
-	ck_assert_ptr_nonnull(strstr(decide_remedy(CHANGE_ACL, &error), "groups"));
+	ck_assert_ptr_nonnull(strstr(change_remedy(CHANGE_ACL, &error), "groups"));
 	error.number = 0;
-	ck_assert_ptr_null(decide_remedy(CHANGE_CREATE, &error));
+	ck_assert_ptr_null(change_remedy(CHANGE_CREATE, &error));
 	error = of(102, RXW_ORIGIN_PEER);
-	ck_assert_ptr_nonnull(strstr(decide_remedy(CHANGE_STORE, &error), "removed"));
+	ck_assert_ptr_nonnull(strstr(change_remedy(CHANGE_STORE, &error), "removed"));
 }
 END_TEST
 
-TEST_MAIN("decide", unknown, numbers, decisions, ours, repeats, remedies)
+TEST_MAIN("change_error", unknown, numbers, decisions, ours, repeats, remedies)

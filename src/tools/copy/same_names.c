@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "tools/common/message.h"
-#include "tools/copy/repeated.h"
+#include "tools/copy/same_names.h"
 
 struct named {
 	char *name;
 	size_t index;
 };
 
-/* By name, equal ones by index. */
-static int compare(const void *a, const void *b)
+/* The order of names; equal names have the order of their indices. */
+static int compare_named(const void *a, const void *b)
 {
 	const struct named *x = a, *y = b;
 	int order = strcmp(x->name, y->name);
@@ -21,7 +21,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* The names of all sources that have one. False: no memory. */
-static bool list_names(size_t count, repeated_name *name, const void *arg, struct named *list,
+static bool list_source_names(size_t count, source_name_fn *name, const void *arg, struct named *list,
 		       size_t *n)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -35,16 +35,16 @@ static bool list_names(size_t count, repeated_name *name, const void *arg, struc
 	return true;
 }
 
-size_t *repeated_names(size_t count, repeated_name *name, const void *arg)
+size_t *find_same_names(size_t count, source_name_fn *name, const void *arg)
 {
 	struct named *list = calloc(count + 1, sizeof(*list));
 	size_t *first = calloc(count + 1, sizeof(*first)), n = 0;
-	bool good = list && first && list_names(count, name, arg, list, &n);
+	bool good = list && first && list_source_names(count, name, arg, list, &n);
 
 	for (size_t i = 0; good && i < count; i++)
 		first[i] = i;
 	if (good)
-		qsort(list, n, sizeof(*list), compare);
+		qsort(list, n, sizeof(*list), compare_named);
 	for (size_t i = 1; good && i < n; i++)
 		if (strcmp(list[i].name, list[i - 1].name) == 0)
 			first[list[i].index] = first[list[i - 1].index];

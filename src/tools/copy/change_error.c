@@ -4,9 +4,9 @@
 #include <stddef.h>
 
 #include "afs/numbers.h"
-#include "tools/copy/decide.h"
+#include "tools/copy/change_error.h"
 
-enum decision decide(enum change_op op, bool unknown, const struct afs_error *error)
+enum decision change_decide(enum change_op op, bool unknown, const struct afs_error *error)
 {
 	/* The new name tells by its FID. */
 	if (op == CHANGE_RENAME && error->number == ENOENT)
@@ -34,7 +34,7 @@ enum decision decide(enum change_op op, bool unknown, const struct afs_error *er
 	}
 }
 
-bool decide_ours(enum change_op op, const AFSStoreStatus *how, const AFSFetchStatus *found)
+bool change_is_ours(enum change_op op, const AFSStoreStatus *how, const AFSFetchStatus *found)
 {
 	/* The upper bits of a mode are lost without a message. */
 	if ((how->Mask & AFS_SETMODTIME && found->ClientModTime != how->ClientModTime) ||
@@ -46,14 +46,14 @@ bool decide_ours(enum change_op op, const AFSStoreStatus *how, const AFSFetchSta
 	return found->FileType == AFS_TYPE_DIR && found->LinkCount == 2;
 }
 
-bool decide_repeat(const struct afs_error *error)
+bool change_may_repeat(const struct afs_error *error)
 {
 	return error->remedy == AFS_REMEDY_WAIT ||
 	       (error->remedy == AFS_REMEDY_OTHER && error->code == RXW_CALL_TIMEOUT);
 }
 
 /* The right that a change needs. */
-static const char *missing_right(enum change_op op)
+static const char *explain_missing_right(enum change_op op)
 {
 	switch (op) {
 	case CHANGE_CREATE:
@@ -88,7 +88,7 @@ static bool makes_name(enum change_op op)
 	       op == CHANGE_MOUNT || op == CHANGE_LINK || op == CHANGE_RENAME;
 }
 
-static const char *about_name(enum change_op op, int number)
+static const char *explain_name(enum change_op op, int number)
 {
 	switch (number) {
 	case EEXIST:
@@ -112,7 +112,7 @@ static const char *about_name(enum change_op op, int number)
 	}
 }
 
-static const char *invalid(enum change_op op)
+static const char *explain_invalid_change(enum change_op op)
 {
 	switch (op) {
 	case CHANGE_RENAME:
@@ -132,13 +132,13 @@ static const char *invalid(enum change_op op)
 	}
 }
 
-const char *decide_remedy(enum change_op op, const struct afs_error *error)
+const char *change_remedy(enum change_op op, const struct afs_error *error)
 {
 	if (error->origin == RXW_ORIGIN_PEER && error->code == AFS_VNOVNODE)
 		return "another client has removed it meanwhile";
 	switch (error->number) {
 	case EACCES:
-		return missing_right(op);
+		return explain_missing_right(op);
 	case EPERM:
 		return "only administrators may do this";
 	case EDQUOT:
@@ -165,8 +165,8 @@ const char *decide_remedy(enum change_op op, const struct afs_error *error)
 			       : NULL;
 	case EMSGSIZE: /* OpenAFS's number for a loop */
 	case EINVAL:
-		return invalid(op);
+		return explain_invalid_change(op);
 	default:
-		return about_name(op, error->number);
+		return explain_name(op, error->number);
 	}
 }

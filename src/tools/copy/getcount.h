@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counting what get -r will copy, beside the copying. */
-#ifndef COPY_COUNT_H
-#define COPY_COUNT_H
+/* The number of files and bytes that get -r will copy, counted beside the copying. */
+#ifndef COPY_GETCOUNT_H
+#define COPY_GETCOUNT_H
 
 #include "tools/copy/copy.h"
 
